@@ -237,7 +237,7 @@ static int fill_observed(const struct device *d, struct plan_light *out,
 	out->memory = s->caps.memory;
 	out->max_programs = s->caps.max_programs;
 	out->overlap = s->caps.overlap;
-	out->reload = s->caps.relights && s->n_unlocked > 0;
+	out->reload = s->caps.reloads && s->n_unlocked > 0;
 	if ((rc = copy_map(s, out, err)) || (rc = copy_dead(s, out, err)) ||
 	    (rc = copy_losses(d, out, err)) ||
 	    (rc = copy_powers(d, out, err))) {

@@ -64,7 +64,7 @@ static void refuse(struct batch *b, int i, enum drv_class_of_error c,
 	base_mark(b->h, i, i + 1, DRV_REFUSED, DRV_READ_BACK, c, NULL, text);
 }
 
-void batch_busy_text(const struct drv_item *item, struct optics_xc victim,
+void batch_busy_text(const struct drv_item *item, struct optics_xc displaced,
 		     char *text, size_t size)
 {
 	bool add = item->op == DRV_ADD;
@@ -72,14 +72,14 @@ void batch_busy_text(const struct drv_item *item, struct optics_xc victim,
 	snprintf(text, size, "%s %d-%d: %s %d-%d",
 		 add ? "cannot connect" : "cannot remove", item->xc.in,
 		 item->xc.out, add ? "it would cut" : "connected is",
-		 victim.in, victim.out);
+		 displaced.in, displaced.out);
 }
 
-static void refuse_busy(struct batch *b, int i, struct optics_xc victim)
+static void refuse_busy(struct batch *b, int i, struct optics_xc displaced)
 {
 	char text[DRV_TEXT_MAX];
 
-	batch_busy_text(&b->h->batch->items[i], victim, text, sizeof(text));
+	batch_busy_text(&b->h->batch->items[i], displaced, text, sizeof(text));
 	refuse(b, i, DRV_ERR_STATE, text);
 }
 
@@ -89,7 +89,7 @@ enum admission { SEND, ALREADY, STOP };
 static enum admission admit(struct batch *b, int i)
 {
 	const struct drv_item *item = &b->h->batch->items[i];
-	struct optics_xc victim;
+	struct optics_xc displaced;
 	struct err err = { 0 };
 
 	if (xc_map_check(b->map, item->xc, &err)) {
@@ -99,14 +99,14 @@ static enum admission admit(struct batch *b, int i)
 	if (item->op == DRV_ADD && xc_map_has(b->map, item->xc)) {
 		return ALREADY;
 	}
-	if (!xc_map_conflict(b->map, item->xc, &victim)) {
+	if (!xc_map_conflict(b->map, item->xc, &displaced)) {
 		return item->op == DRV_ADD || xc_map_has(b->map, item->xc) ?
 		       SEND : ALREADY;
 	}
 	if (item->op == DRV_ADD && b->h->batch->mode == DRV_UPDATE) {
 		return SEND;
 	}
-	refuse_busy(b, i, victim);
+	refuse_busy(b, i, displaced);
 	return STOP;
 }
 

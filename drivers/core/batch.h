@@ -30,8 +30,8 @@ bool batch_overtaken(const struct drv_batch *items, int i, bool any_to_any);
  * read back. False when something confirmed does not show yet, and should. */
 bool batch_shows(const struct batch *b);
 
-/* What stands in the way of an item, in words. */
-void batch_busy_text(const struct drv_item *item, struct optics_xc victim,
+/* What stands in the way of an item, as text. */
+void batch_busy_text(const struct drv_item *item, struct optics_xc displaced,
 		     char *text, size_t size);
 
 /* Finds the longest run of items from b->end that can share a command: then

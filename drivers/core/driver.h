@@ -89,7 +89,7 @@ struct drv_caps {
 	int max_programs;	 /* ring: 0: no limit */
 	bool overlap;		 /* ring: sets channels for later steps while
 				  * others carry data */
-	bool relights;		 /* ring: submitting the programs it runs brings
+	bool reloads;		 /* ring: submitting the programs it runs brings
 				  * back settings that were lost, and touches
 				  * no other */
 };
@@ -159,7 +159,7 @@ struct drv_snapshot {
 	struct ring_programs programs;	/* ring: as read back */
 	int n_unlocked;			/* ring: settings of active programs
 					 * whose resonators are not locked */
-	char lock_detail[DRV_TEXT_MAX];	/* ring: the first of them, in words */
+	char lock_detail[DRV_TEXT_MAX];	/* ring: the first of them, as text */
 	int n_dead;			/* ring: parts that failed, in use or */
 	struct ring_fault *dead;	/* not; sorted, none twice */
 	int n_lost;			/* ring: resonators that programs use */
@@ -192,8 +192,8 @@ struct drv_batch {
 						 * are not touched */
 };
 
-/* FAILED: the device refused and the item is as before. UNKNOWN: nobody can
- * say until the next snapshot. SKIPPED: never sent. */
+/* FAILED: the device refused and the item is as before. UNKNOWN: only the
+ * next snapshot can tell. SKIPPED: never sent. */
 enum drv_result { DRV_DONE, DRV_REFUSED, DRV_UNKNOWN, DRV_SKIPPED };
 
 enum drv_evidence { DRV_SENT, DRV_ACKED, DRV_READ_BACK, DRV_MEASURED };
@@ -230,7 +230,7 @@ typedef void (*drv_close_cb)(void *arg);
 
 /* What people ask of a device beside its light, a bit each. HOMING: a robot
  * finds its place again, and goes on. RELOCK: resonators that hold no wave
- * search anew; those that do are left alone. CLEAR: errors that wait in the
+ * search again; those that do are left alone. CLEAR: errors that wait in the
  * device are read and forgotten. */
 enum drv_recovery { DRV_HOMING = 1, DRV_RELOCK = 2, DRV_CLEAR = 4 };
 
@@ -258,7 +258,7 @@ struct drv_event {
 	int done, total;	/* PROGRESS: commands of the batch that are
 				 * over, of how many */
 	int64_t eta_ms;		/* PROGRESS: the rest takes about so long;
-				 * -1: nobody knows */
+				 * -1: not known */
 	const char *text;	/* one line, the device's words if it has any;
 				 * lives during the call */
 };

@@ -20,7 +20,7 @@ static bool is_lit(const struct power_monitors *m, const struct drv_port *p)
 	return p && p->has_power && p->power_mdbm >= m->dark_dbm * 1000;
 }
 
-static void reckon(const struct power_monitors *m, struct drv_xc *x,
+static void compute_loss(const struct power_monitors *m, struct drv_xc *x,
 		   const struct drv_port *in, const struct drv_port *out)
 {
 	int32_t error = (int32_t)(2 * m->error_mdb), loss;
@@ -58,7 +58,7 @@ int power_monitors_losses(const struct power_monitors *m, struct driver_base *h,
 	for (int i = 0; i < snap->n_xcs; i++) {
 		struct drv_xc *x = &snap->xcs[i];
 
-		reckon(m, x, at[x->xc.in], at[h->n_in + x->xc.out]);
+		compute_loss(m, x, at[x->xc.in], at[h->n_in + x->xc.out]);
 	}
 	free(at);
 	return 0;

@@ -1,5 +1,5 @@
 /*
- * What a circuit loses, reckoned from the power monitors at both its ends,
+ * What a circuit loses, computed from the power monitors at both its ends,
  * for drivers whose devices measure power and no loss. Private to drivers.
  *
  * Both monitors may be wrong, each by its own error and in either direction,
@@ -12,7 +12,7 @@
 #include "drivers/core/driver_base.h"
 
 #define MONITOR_OPTIONS                                                       \
-	{ "dark_dbm", "power below this is no light to reckon losses from",   \
+	{ "dark_dbm", "power below this is no light to compute losses from",   \
 	  "-40" },                                                            \
 	{ "power_error_mdb", "how wrong a monitor may be, in 0.001 dB",       \
 	  "500" }
@@ -28,7 +28,7 @@ int power_monitors_init(struct power_monitors *m, const struct drv_class *cls,
 /* Gives each tuned circuit of the snapshot under way that has no loss the
  * difference of the powers at its ends, where both carry light. A difference
  * below zero by no more than the error is zero, a larger one is no loss. Not
- * for any-to-any switches, where nobody knows which end light enters by.
+ * for any-to-any switches, where it is not known which end light enters by.
  * O(circuits + ports). WEFT_ENOMEM. */
 int power_monitors_losses(const struct power_monitors *m, struct driver_base *h,
 			  struct err *err);

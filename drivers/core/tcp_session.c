@@ -619,7 +619,7 @@ static int64_t wait_ns(const struct tcp_session *s)
 	return at > now ? at - now : 0;
 }
 
-/* Devices end sessions that nobody uses, and not all of them say so. */
+/* Devices end sessions that are not used, and not all of them say so. */
 static bool was_idle(const struct tcp_session *s)
 {
 	return s->conf.idle_ms && s->n_out == 0 && tcp_connected(s) &&

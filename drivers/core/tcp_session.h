@@ -28,7 +28,7 @@ struct tcp_session;
 
 enum tcp_verdict {
 	TCP_REPLY,	/* belongs to the oldest request */
-	TCP_IGNORE,	/* belongs to nobody any more, or is an event */
+	TCP_IGNORE,	/* is a late one of before, or is an event */
 	TCP_NONSENSE,	/* the session cannot be trusted any longer */
 };
 
@@ -37,7 +37,7 @@ struct tcp_conf {
 	const char *address;	/* "HOST:PORT", "[V6]:PORT"; copied */
 	int64_t timeout_ms;	/* to connect, and for each reply */
 	int64_t gap_us;		/* least time between two requests */
-	int64_t idle_ms;	/* a session unused for so long is made anew
+	int64_t idle_ms;	/* a session unused for so long is opened again
 				 * for the next request; 0: it is kept */
 	int window;		/* requests out at a time, at least 1 */
 	size_t max_frame;	/* longest reply */
@@ -79,8 +79,8 @@ int tcp_ask(struct tcp_session *l, const void *bytes, size_t len, uint64_t tag);
 
 /* The same, for a request that changes nothing. When the session was unused
  * for a while and turns out to be dead (no reply, or its end), the request is
- * asked again in a new one, once, and nobody need know: devices and what
- * stands between end sessions that nobody uses, and not all say so. */
+ * asked again in a new one, once, and the caller need not know: devices and what
+ * stands between end sessions that are not used, and not all say so. */
 int tcp_ask_repeatable(struct tcp_session *l, const void *bytes, size_t len,
 		       uint64_t tag);
 

@@ -93,14 +93,14 @@ bool xc_map_of(const struct xc_map *m, int32_t in, struct optics_xc *xc)
 }
 
 bool xc_map_conflict(const struct xc_map *m, struct optics_xc xc,
-		     struct optics_xc *victim)
+		     struct optics_xc *displaced)
 {
 	int in = xc_map_flat_in(m, xc.in), out = xc_map_flat_out(m, xc.out);
 
 	if (xc_map_has(m, xc) || (m->peer[in] < 0 && m->peer[out] < 0)) {
 		return false;
 	}
-	*victim = xc_at(m, m->peer[in] >= 0 ? in : out);
+	*displaced = xc_at(m, m->peer[in] >= 0 ? in : out);
 	return true;
 }
 

@@ -42,7 +42,7 @@ bool xc_map_of(const struct xc_map *m, int32_t in, struct optics_xc *xc);
 
 /* A cross-connect that stands in the way of adding xc (not xc itself). */
 bool xc_map_conflict(const struct xc_map *m, struct optics_xc xc,
-		     struct optics_xc *victim);
+		     struct optics_xc *displaced);
 
 /* For a map that is read from a device: its ports exist and are free. The
  * circuit is connected; false when it cannot be. */

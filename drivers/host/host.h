@@ -36,7 +36,7 @@ int host_netns_list(const char *prefix, char ***names, int *n,
 		    struct err *err);
 void host_netns_list_free(char **names, int n);
 /* A text that changes when the machine restarts or the namespace is made
- * anew. WEFT_EUNAVAIL when there is none of that name. */
+ * again. WEFT_EUNAVAIL when there is none of that name. */
 int host_netns_epoch(const char *name, char *buf, size_t size,
 		     struct err *err);
 
@@ -183,9 +183,9 @@ int host_redirect_del(struct host_net *net, int from,
 int host_addr_add(struct host_net *net, int ifindex, uint32_t addr,
 		  int prefix, struct err *err);
 
-/* One way from a host: dst is reached by this link. via 0: dst itself is at
+/* One route from a host: dst is reached by this link. via 0: dst itself is at
  * the other end of it, at this MAC; else via is, which must be the dst of
- * such a way. */
+ * such a route. */
 struct host_route {
 	uint32_t dst, via;
 	int ifindex;
@@ -193,14 +193,14 @@ struct host_route {
 };
 
 /*
- * Makes these the ways of the namespace, and addr (0: none) its address on
+ * Makes these the routes of the namespace, and addr (0: none) its address on
  * the loopback: what is there stays, what is missing is added, what weft
  * added before and is in the way or not wanted any more goes. What others made
  * stays, even where it says otherwise: then WEFT_ESTALE names it, and the
  * rest is done. *changed (may be NULL) counts. O(n log n).
  */
 int host_routes_set(struct host_net *net, uint32_t addr,
-		    const struct host_route *ways, int n, int *changed,
+		    const struct host_route *routes, int n, int *changed,
 		    struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Ways of a host: its address, fixed neighbours and routes; see host.h. The
+ * Routes of a host: its address, fixed neighbours and routes; see host.h. The
  * messages are made here, since libnl's objects have no protocol for
  * neighbours and addresses.
  */
@@ -26,7 +26,7 @@ struct entry {
 	int ifindex;
 	uint8_t mac[6];
 	bool own;		/* weft made it */
-	bool fixed;		/* somebody wants it so, it was not learned */
+	bool fixed;		/* it was configured, not learned */
 };
 
 struct table {
@@ -295,7 +295,7 @@ static int foreign(struct setting *s, const struct kind *k, uint32_t dst)
 {
 	const uint8_t *b = (const uint8_t *)&dst;
 
-	return err_set(s->err, WEFT_ESTALE, "%s: somebody else has a %s for "
+	return err_set(s->err, WEFT_ESTALE, "%s: another user has a %s for "
 		       "%d.%d.%d.%d", s->net->name, k->name, b[0], b[1], b[2],
 		       b[3]);
 }
@@ -309,7 +309,7 @@ static int note(struct setting *s, int rc, int next)
 	return rc ? rc : next;
 }
 
-/* What is there already, or somebody else's, is marked `own` in want: not to
+/* What is there already, or another user's, is marked `own` in want: not to
  * be added. What differs is replaced, which the kernel does at once. */
 static int mark_present(struct setting *s, const struct kind *k,
 			struct table *have, struct table *want)
@@ -332,7 +332,7 @@ static int mark_present(struct setting *s, const struct kind *k,
 	return rc;
 }
 
-/* What weft made and nobody wants any more; what has been replaced is gone by
+/* What weft made and is not wanted any more; what has been replaced is gone by
  * itself. */
 static int remove_stale(struct setting *s, const struct kind *k,
 			struct table *have, struct table *want)
@@ -369,20 +369,20 @@ struct tables {
 	struct table addresses[2], neighbours[2], routes[2];
 };
 
-static void want_ways(struct tables *t, uint32_t addr,
-		      const struct host_route *ways, int n)
+static void want_routes(struct tables *t, uint32_t addr,
+		      const struct host_route *routes, int n)
 {
 	if (addr) {
 		take(&t->addresses[1], &(struct entry){ .dst = addr,
 							.ifindex = LOOPBACK });
 	}
 	for (int i = 0; i < n; i++) {
-		struct entry e = { .dst = ways[i].dst, .via = ways[i].via,
-				   .ifindex = ways[i].ifindex };
+		struct entry e = { .dst = routes[i].dst, .via = routes[i].via,
+				   .ifindex = routes[i].ifindex };
 
 		take(&t->routes[1], &e);
 		if (!e.via) {
-			memcpy(e.mac, ways[i].mac, sizeof(e.mac));
+			memcpy(e.mac, routes[i].mac, sizeof(e.mac));
 			take(&t->neighbours[1], &e);
 		}
 	}
@@ -439,14 +439,14 @@ static int change_all(struct setting *s, struct tables *t)
 }
 
 int host_routes_set(struct host_net *net, uint32_t addr,
-		    const struct host_route *ways, int n, int *changed,
+		    const struct host_route *routes, int n, int *changed,
 		    struct err *err)
 {
 	struct setting s = { .net = net, .err = err };
 	struct tables t = { 0 };
 	int rc = read_tables(net, &t, err);
 
-	want_ways(&t, addr, ways, n);
+	want_routes(&t, addr, routes, n);
 	if (rc == 0 && (t.addresses[1].failed || t.neighbours[1].failed ||
 			t.routes[1].failed)) {
 		rc = err_nomem(err);

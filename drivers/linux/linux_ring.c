@@ -47,7 +47,7 @@ static void fill_caps(const struct ring *ring, struct drv_caps *caps)
 	caps->typ_switch_us = ring->switch_ms * 1000;
 	caps->max_steps = RING_MAX_STEPS;
 	caps->max_tunes = RING_MAX_SETTINGS;
-	caps->relights = true;
+	caps->reloads = true;
 }
 
 /* Another process is at it for a moment: again soon; true then. */

@@ -146,7 +146,7 @@ static void on_change(const struct host_change *c, void *arg)
 	}
 }
 
-/* What we did ourselves, or read just now, is no news. */
+/* What we did ourselves, or read just now, is no event. */
 static void forget_changes(struct tc *t)
 {
 	if (t->listener) {
@@ -195,7 +195,7 @@ static void listen_to_changes(struct tc *t)
 /* ---- reading the kernel's map ---------------------------------------------- */
 
 /* A session with the namespace of now: one of the same name that was made
- * anew is another device. */
+ * again is another device. */
 static int begin_session(struct tc *t, struct err *err)
 {
 	char epoch[DRV_NAME_MAX];
@@ -476,7 +476,7 @@ static bool is_hidden(const struct tc *t, struct optics_xc xc)
 static bool walk_item(struct tc *t, int i, const struct drv_item *item,
 		      enum drv_mode mode)
 {
-	struct optics_xc victim;
+	struct optics_xc displaced;
 	struct err err = { 0 };
 	char text[DRV_TEXT_MAX];
 
@@ -490,12 +490,12 @@ static bool walk_item(struct tc *t, int i, const struct drv_item *item,
 	if (item->op == DRV_DEL && is_hidden(t, item->xc)) {
 		return true;	/* goes, and the circuit before it stays */
 	}
-	if (xc_map_conflict(&t->want, item->xc, &victim) &&
+	if (xc_map_conflict(&t->want, item->xc, &displaced) &&
 	    (item->op == DRV_DEL || mode == DRV_SAFE)) {
 		snprintf(text, sizeof(text),
 			 "cross-connect %d-%d: %s %d-%d is there", item->xc.in,
 			 item->xc.out, item->op == DRV_ADD ? "busy," :
-			 "not connected,", victim.in, victim.out);
+			 "not connected,", displaced.in, displaced.out);
 		refuse(t, i, DRV_ERR_STATE, "busy", text);
 		return false;
 	}

@@ -19,13 +19,13 @@
 #define MAGIC "weft ring 1"
 
 /* Where all that a netdev receives goes. */
-enum way { NOWHERE, TO_OUT, TO_RECEIVER, STRANGE };
+enum target { TO_NONE, TO_OUT, TO_RECEIVER, TO_OTHER };
 
 /* A resonator, as the kernel has it. */
 struct cell {
 	int t, r, i, o;		/* ifindex, 0: there is none */
 	bool receives;		/* r is up */
-	enum way from_t, from_i;
+	enum target from_t, from_i;
 };
 
 struct netns_ring {
@@ -293,18 +293,18 @@ static int find_modes(struct netns_ring *r, struct err *err)
 	return rc;
 }
 
-static enum way want_t(const struct netns_ring *r, size_t place)
+static enum target want_t(const struct netns_ring *r, size_t place)
 {
-	return r->modes[place] & RESONATOR_ADD ? TO_OUT : NOWHERE;
+	return r->modes[place] & RESONATOR_ADD ? TO_OUT : TO_NONE;
 }
 
-static enum way want_i(const struct netns_ring *r, size_t place)
+static enum target want_i(const struct netns_ring *r, size_t place)
 {
 	if (!r->used[place / r->g.nodes]) {
-		return NOWHERE;
+		return TO_NONE;
 	}
 	return r->modes[place] & RESONATOR_DROP ? TO_RECEIVER :
-	       r->modes[place] ? NOWHERE : TO_OUT;
+	       r->modes[place] ? TO_NONE : TO_OUT;
 }
 
 static bool wants_receiver(const struct netns_ring *r, size_t place)
@@ -385,19 +385,19 @@ static int read_links(struct netns_ring *r, struct err *err)
 }
 
 static int read_way(struct netns_ring *r, int from, const struct cell *c,
-		    enum way *way, struct err *err)
+		    enum target *target, struct err *err)
 {
 	struct host_redirect *v;
 	int n, rc;
 
-	*way = NOWHERE;
+	*target = TO_NONE;
 	if (!from) {
 		return 0;
 	}
 	rc = host_redirects(r->net, from, &v, &n, err);
 	if (rc == 0 && n) {
-		*way = n > 1 ? STRANGE : v->to == c->o ? TO_OUT :
-		       v->to == c->r ? TO_RECEIVER : STRANGE;
+		*target = n > 1 ? TO_OTHER : v->to == c->o ? TO_OUT :
+		       v->to == c->r ? TO_RECEIVER : TO_OTHER;
 	}
 	free(v);
 	return rc;
@@ -540,7 +540,7 @@ const uint8_t *netns_ring_modes(const struct netns_ring *r)
 
 /* ---- changing ---- */
 
-static int remove_rules(struct netns_ring *r, int from, enum way *way,
+static int remove_rules(struct netns_ring *r, int from, enum target *target,
 			struct err *err)
 {
 	struct host_redirect *v;
@@ -551,7 +551,7 @@ static int remove_rules(struct netns_ring *r, int from, enum way *way,
 		rc = rc == WEFT_ENOTFOUND ? 0 : rc;
 	}
 	free(v);
-	*way = rc ? *way : NOWHERE;
+	*target = rc ? *target : TO_NONE;
 	return rc;
 }
 
@@ -575,7 +575,7 @@ static int darken(struct netns_ring *r, struct err *err)
 	for (size_t k = 0; rc == 0 && k < r->n; k++) {
 		struct cell *c = &r->cells[k];
 
-		if (c->from_t != NOWHERE && c->from_t != want_t(r, k)) {
+		if (c->from_t != TO_NONE && c->from_t != want_t(r, k)) {
 			rc = remove_rules(r, c->t, &c->from_t, err);
 		}
 	}
@@ -585,7 +585,7 @@ static int darken(struct netns_ring *r, struct err *err)
 		if (c->receives && !wants_receiver(r, k)) {
 			rc = set_receiver(r, c, false, err);
 		}
-		if (rc == 0 && c->from_i != NOWHERE &&
+		if (rc == 0 && c->from_i != TO_NONE &&
 		    c->from_i != want_i(r, k)) {
 			rc = remove_rules(r, c->i, &c->from_i, err);
 		}
@@ -594,16 +594,16 @@ static int darken(struct netns_ring *r, struct err *err)
 }
 
 static int set_way(struct netns_ring *r, int from, struct cell *c,
-		   enum way want, enum way *way, struct err *err)
+		   enum target want, enum target *target, struct err *err)
 {
 	int rc;
 
-	if (*way == want) {
+	if (*target == want) {
 		return 0;
 	}
 	rc = host_redirect_set(r->net, from, want == TO_OUT ? c->o : c->r,
 			       true, err);
-	*way = rc ? *way : want;
+	*target = rc ? *target : want;
 	return rc;
 }
 
@@ -615,7 +615,7 @@ int netns_ring_activate(struct netns_ring *r, struct err *err)
 		struct cell *c = &r->cells[k];
 
 		if ((wants_receiver(r, k) && !c->r) ||
-		    (want_t(r, k) != NOWHERE && !c->t)) {
+		    (want_t(r, k) != TO_NONE && !c->t)) {
 			struct ring_setting at = netns_ring_at(&r->g, k);
 
 			return err_set(err, WEFT_EDEVICE, "node %u has no "

@@ -12,12 +12,12 @@
  *	o3+0.5	light to the next node, where it is i4+0.5
  *
  * Adding is a rule that redirects t to o, dropping one from i to r, passing
- * one from i to o. A channel of a fibre that nobody adds to or drops from has
+ * one from i to o. A channel of a fibre that has no add or drop has
  * no rules.
  *
  * The programs, and the step that each is at, are in a file beside: packed
  * programs do not fit into a kernel's rules. It is of one namespace; when
- * that is made anew what the file says is over.
+ * that is made again the file is void.
  */
 #ifndef WEFT_DRIVERS_LINUX_NETNS_RING_H
 #define WEFT_DRIVERS_LINUX_NETNS_RING_H
@@ -48,9 +48,9 @@ int netns_ring_wire(struct host_net *net, const struct ring_geometry *g,
 		    struct err *err);
 int netns_ring_start(struct host_net *net, struct err *err);
 
-/* A session, with the lock held: nobody else looks or changes meanwhile. */
+/* A session, with the lock held: no other process looks or changes meanwhile. */
 struct netns_ring;
-/* WEFT_ESTALE: somebody else holds the lock, in a moment no more;
+/* WEFT_ESTALE: another user holds the lock, in a moment no more;
  * WEFT_EUNAVAIL: there is no such namespace; WEFT_EVERIFY: it is a ring of
  * another size. Reads programs, steps and all rules. O(resonators) requests
  * to the kernel. */
@@ -66,7 +66,7 @@ uint32_t netns_ring_step(const struct netns_ring *r, int program);
 /* Modes by place as the programs' present steps want them; 0: passes. */
 const uint8_t *netns_ring_modes(const struct netns_ring *r);
 /* How many resonators are not as the programs want them, and the first of
- * them in words (""). */
+ * them as text (""). */
 int netns_ring_wrong(const struct netns_ring *r, char *text, size_t size);
 
 /* Makes these the programs: those that stay as they are go on where they
@@ -82,7 +82,7 @@ int netns_ring_go(struct netns_ring *r, int program, uint32_t step,
 int netns_ring_activate(struct netns_ring *r, struct err *err);
 
 /* The resonator at which light ends that a resonator adds, by the programs'
- * present steps, or -1: nobody drops it. O(nodes). */
+ * present steps, or -1: no resonator drops it. O(nodes). */
 int64_t netns_ring_follow(const struct ring_geometry *g, const uint8_t *modes,
 			  size_t place);
 

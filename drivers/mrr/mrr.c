@@ -205,9 +205,9 @@ static bool hand_on(struct mrr *m, const struct mrr_frame *f)
 {
 	char part[RING_FAULT_TEXT], text[2 * DRV_TEXT_MAX];
 	struct drv_event ev = { .kind = DRV_EVENT_ALARM, .text = text };
-	struct mrr_news news;
+	struct mrr_event news;
 
-	if (!mrr_get_news(f, &news) ||
+	if (!mrr_get_event(f, &news) ||
 	    (news.has_place && !mrr_is_part(m, &news.place))) {
 		return false;
 	}

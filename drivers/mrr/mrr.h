@@ -84,7 +84,7 @@ void mrr_refuse(struct mrr *m, enum drv_evidence e,
 /* The same by m->why, before anything was committed; but a controller that
  * restarted forgot what was staged, and then that is why. */
 void mrr_refuse_unless_restarted(struct mrr *m);
-/* The device started anew since the operation began: ends it, and says so. */
+/* The device started again since the operation began: ends it, and says so. */
 bool mrr_has_restarted(struct mrr *m);
 /* A part that this ring has. */
 bool mrr_is_part(const struct mrr *m, const struct ring_fault *d);
@@ -119,7 +119,7 @@ void mrr_snapshot(struct driver_base *h);
 
 /* Settings of all programs that are not locked. */
 uint32_t mrr_n_unlocked(const struct mrr *m);
-/* The first of them in words; there must be one. */
+/* The first of them as text; there must be one. */
 void mrr_lock_words(const struct mrr *m, char *text, size_t size);
 /* The last of a snapshot: what has failed, what is lost. Ends it. */
 void mrr_read_failures(struct mrr *m);

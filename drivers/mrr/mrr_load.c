@@ -238,7 +238,7 @@ static int slot_named(const struct mrr *m, const char *name)
 	return -1;
 }
 
-/* A slot that nobody has, else one whose program goes with this commit; -1
+/* A slot that is free, else one whose program goes with this commit; -1
  * when there is none. */
 static int free_slot(const struct mrr *m)
 {
@@ -296,7 +296,7 @@ static int mark_changes(struct mrr *m)
 	return n;
 }
 
-/* What this ring cannot hold, in words; false when it can. */
+/* What this ring cannot hold, as text; false when it can. */
 static bool misfit(struct mrr *m, char *text, size_t size)
 {
 	const struct ring_programs *want = wanted(m);

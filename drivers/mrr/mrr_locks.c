@@ -19,7 +19,7 @@ uint32_t mrr_n_unlocked(const struct mrr *m)
 	return n;
 }
 
-/* The first setting that is not locked, in words. */
+/* The first setting that is not locked, as text. */
 void mrr_lock_words(const struct mrr *m, char *text, size_t size)
 {
 	const struct mrr_slot *s = m->slots;

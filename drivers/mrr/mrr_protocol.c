@@ -173,31 +173,31 @@ void mrr_get_dead(const uint8_t *p, struct ring_fault *d)
 		.node = mrr_get16(p + 4), .channel = mrr_get16(p + 6) };
 }
 
-uint32_t mrr_put_news(uint8_t p[MRR_NEWS_BYTES + MRR_FAILURE_BYTES],
-		      const struct mrr_news *n)
+uint32_t mrr_put_event(uint8_t p[MRR_EVENT_BYTES + MRR_FAILURE_BYTES],
+		      const struct mrr_event *n)
 {
 	mrr_put32(p, n->flags);
 	mrr_put32(p + 4, n->code);
 	mrr_put32(p + 8, n->boots);
 	if (!n->has_place) {
-		return MRR_NEWS_BYTES;
+		return MRR_EVENT_BYTES;
 	}
-	mrr_put_dead(p + MRR_NEWS_BYTES, &n->place);
-	return MRR_NEWS_BYTES + MRR_FAILURE_BYTES;
+	mrr_put_dead(p + MRR_EVENT_BYTES, &n->place);
+	return MRR_EVENT_BYTES + MRR_FAILURE_BYTES;
 }
 
-bool mrr_get_news(const struct mrr_frame *f, struct mrr_news *n)
+bool mrr_get_event(const struct mrr_frame *f, struct mrr_event *n)
 {
-	*n = (struct mrr_news){ .has_place = f->len > MRR_NEWS_BYTES };
-	if (f->op != MRR_EVENT || (f->len != MRR_NEWS_BYTES &&
-	    f->len != MRR_NEWS_BYTES + MRR_FAILURE_BYTES)) {
+	*n = (struct mrr_event){ .has_place = f->len > MRR_EVENT_BYTES };
+	if (f->op != MRR_EVENT || (f->len != MRR_EVENT_BYTES &&
+	    f->len != MRR_EVENT_BYTES + MRR_FAILURE_BYTES)) {
 		return false;
 	}
 	n->flags = mrr_get32(f->data);
 	n->code = mrr_get32(f->data + 4);
 	n->boots = mrr_get32(f->data + 8);
 	if (n->has_place) {
-		mrr_get_dead(f->data + MRR_NEWS_BYTES, &n->place);
+		mrr_get_dead(f->data + MRR_EVENT_BYTES, &n->place);
 	}
 	return true;
 }

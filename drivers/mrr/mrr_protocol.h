@@ -28,7 +28,7 @@ enum mrr_op {
 	MRR_WRITE = 2,
 	MRR_READ_OK = 0x81,
 	MRR_WRITE_OK = 0x82,
-	MRR_EVENT = 0x83,	/* unasked, sequence 0: struct mrr_news */
+	MRR_EVENT = 0x83,	/* unasked, sequence 0: struct mrr_event */
 	MRR_NACK = 0xff,	/* code, data: detail (4) */
 };
 
@@ -99,7 +99,7 @@ enum mrr_slot_register {
 	MRR_STEP_CONTROL = 0x7c,	/* rw: MRR_AUTOSTEP, MRR_TRIGGER */
 	MRR_STAGE = 0x80,		/* rw: enum mrr_stage */
 	MRR_STAGE_BYTES = 0x84,		/* rw */
-	MRR_STAGE_CRC = 0x88,		/* rw: as the writer reckons */
+	MRR_STAGE_CRC = 0x88,		/* rw: as the writer computes it */
 	MRR_STAGE_CRC_FOUND = 0x8c,	/* as the device finds it */
 	MRR_STAGE_WINDOW = 0x90,	/* 8, rw */
 	MRR_STAGE_NAME = 0x98,		/* 64, rw */
@@ -116,7 +116,7 @@ enum mrr_last_code {
 	MRR_CODE_OUT_OF_RANGE = 1,	/* a tuner is at its limit */
 	MRR_CODE_BUS = 19,
 	MRR_CODE_INTERLOCK = 20,
-	MRR_CODE_POWERED_UP = 90,	/* nobody asked it to */
+	MRR_CODE_POWERED_UP = 90,	/* without a command */
 };
 
 enum mrr_flag {
@@ -133,7 +133,7 @@ enum mrr_flag {
  * it or not. */
 /* LOCKS: page MRR_LOCK_TABLE says which resonators that programs use hold no
  * wave. EVENTS: what happens is told at once, in sessions that asked for it.
- * RELOCKS: resonators that hold no wave search anew without a commit. */
+ * RELOCKS: resonators that hold no wave search again without a commit. */
 enum mrr_feature {
 	MRR_OVERLAP = 1,
 	MRR_FAILURES = 2,
@@ -173,12 +173,12 @@ enum mrr_bank { MRR_SHADOW = 0x4000, MRR_ACTIVE = 0x8000 };
 
 /* What an event says: FLAGS (4), LAST_CODE (4), BOOTS (4), then, if it is about
  * a resonator, that as in a table (8). */
-struct mrr_news {
+struct mrr_event {
 	uint32_t flags, code, boots;
 	bool has_place;
 	struct ring_fault place;
 };
-#define MRR_NEWS_BYTES 12
+#define MRR_EVENT_BYTES 12
 
 struct mrr_frame {
 	uint8_t op, code;
@@ -213,10 +213,10 @@ void mrr_get_tune(const uint8_t *p, struct ring_setting *t);
 void mrr_put_dead(uint8_t *p, const struct ring_fault *d);
 void mrr_get_dead(const uint8_t *p, struct ring_fault *d);
 /* Its length. */
-uint32_t mrr_put_news(uint8_t p[MRR_NEWS_BYTES + MRR_FAILURE_BYTES],
-		      const struct mrr_news *n);
+uint32_t mrr_put_event(uint8_t p[MRR_EVENT_BYTES + MRR_FAILURE_BYTES],
+		      const struct mrr_event *n);
 /* False when it is no event's data. */
-bool mrr_get_news(const struct mrr_frame *f, struct mrr_news *n);
+bool mrr_get_event(const struct mrr_frame *f, struct mrr_event *n);
 void mrr_put_window(uint8_t *p, const struct ring_window *w);
 void mrr_get_window(const uint8_t *p, struct ring_window *w);
 /* Text of `size` bytes with at least one zero, all zero from the first on. */

@@ -27,7 +27,7 @@ static const char *implausible(const struct mrr *m)
 	return NULL;
 }
 
-/* Nobody asked it to, or somebody else did. */
+/* Nothing asked it to, or another user did. */
 static void note_start(struct mrr *m)
 {
 	char text[DRV_TEXT_MAX];

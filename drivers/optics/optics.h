@@ -89,7 +89,7 @@ void ring_settings_fini(struct ring_settings *p);
  * it is no other part. */
 int ring_fault_cmp(const void *a, const void *b);
 
-#define RING_FAULT_TEXT 96	/* bytes of a part in words */
+#define RING_FAULT_TEXT 96	/* bytes of a part as text */
 /* "node 2 cw fibre 0 channel 3: no wave found", "cw fibre 0 between nodes 7 and
  * 0", "node 5"; of a ring of so many nodes. */
 void ring_fault_text(const struct ring_fault *d, int nodes,

@@ -49,7 +49,7 @@ static int moves_over(const struct robot *r)
 
 /* Those that are over tell what the others will take; before, it is what such
  * a robot usually takes. */
-static void tell_progress(struct robot *r, const char *obstacle)
+static void report_progress(struct robot *r, const char *obstacle)
 {
 	int64_t now = clk_now_ns(), each = r->move_ns ? r->move_ns :
 					   TYP_SWITCH_US * INT64_C(1000);
@@ -61,21 +61,21 @@ static void tell_progress(struct robot *r, const char *obstacle)
 	if (over > 0) {
 		each = r->move_ns = (now - r->began_ns) / over;
 	}
-	if (r->told_ns && over == r->told &&
-	    now - r->told_ns < PROGRESS_NS) {
+	if (r->reported_ns && over == r->reported &&
+	    now - r->reported_ns < PROGRESS_NS) {
 		return;
 	}
 	ev.eta_ms = (each * total - (now - r->began_ns)) / 1000000;
 	ev.eta_ms = over == total || ev.eta_ms < 0 ? 0 : ev.eta_ms;
 	snprintf(text, sizeof(text), "%d of %d moves are over%s%s", over, total,
 		 obstacle ? "; " : "", obstacle ? obstacle : "");
-	r->told = over;
-	r->told_ns = now;
+	r->reported = over;
+	r->reported_ns = now;
 	base_event(&r->h, &ev);
 }
 
 /* True when it is about a move that is queued. */
-static bool listen_to(struct robot *r, const char *line)
+static bool note_move_report(struct robot *r, const char *line)
 {
 	bool ours = false;
 
@@ -97,27 +97,27 @@ static bool listen_to(struct robot *r, const char *line)
 }
 
 /* A move of ours that was given up may be made all the same, later. */
-static void listen_to_line(struct robot *r, const char *line, bool unasked)
+static void take_unasked_line(struct robot *r, const char *line, bool unasked)
 {
 	struct drv_event ev = { .text = line };
-	bool ours = listen_to(r, line);
+	bool ours = note_move_report(r, line);
 
 	if (ours && r->h.op == BASE_SUBMIT) {
 		if (r->began_ns) {
-			tell_progress(r, NULL);
+			report_progress(r, NULL);
 		}
-	} else if (unasked && r->dialect->news(line, &ev)) {
+	} else if (unasked && r->dialect->event_of(line, &ev)) {
 		base_event(&r->h, &ev);
 	}
 }
 
 /* Text up to `asked`, the answer to a command or NULL, came unasked. */
-static void listen_to_all(struct robot *r, const char *text, const char *asked)
+static void take_unasked_text(struct robot *r, const char *text, const char *asked)
 {
 	char *copy = strdup(text), *rest = copy, *line;
 
 	while (copy && (line = parse_line(&rest))) {
-		listen_to_line(r, line, !asked || line - copy < asked - text);
+		take_unasked_line(r, line, !asked || line - copy < asked - text);
 	}
 	free(copy);
 }
@@ -157,7 +157,7 @@ static enum tcp_verdict judge(const uint8_t *frame, size_t len, bool waiting,
 	(void)tag;
 	if (text && !ours) {
 		keep_banner(r, text);
-		listen_to_all(r, text, NULL);
+		take_unasked_text(r, text, NULL);
 	}
 	free(text);
 	return ours ? TCP_REPLY : TCP_IGNORE;
@@ -175,7 +175,7 @@ static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 	} else if (r->h.op != BASE_IDLE) {
 		char *asked = (char *)robot_answer(text, r->command);
 
-		listen_to_all(r, text, asked);
+		take_unasked_text(r, text, asked);
 		r->next(r, asked);
 	}
 	free(text);
@@ -442,7 +442,7 @@ static void after_run(struct robot *r)
 	for (int i = 0; replace && r->h.batch->n_items == 0 &&
 	     i < r->h.n_in; i++) {
 		if (r->map.peer[i] >= 0) {
-			/* Nobody else can say so. */
+			/* No outcome says so. */
 			err_set(&err, WEFT_EDEVICE, "%s: %s%d is still "
 				"connected", r->h.drv.name,
 				r->dialect->in_letter,
@@ -498,7 +498,7 @@ static void note_obstacle(struct robot *r, const char *why)
 	}
 	if (!r->blocked_ns) {
 		r->blocked_ns = clk_now_ns();
-		r->told_ns = 0;		/* to be told at once */
+		r->reported_ns = 0;		/* to be told at once */
 	}
 	until_ns = r->blocked_ns + r->move_ms * 1000000;
 	r->until_ns = until_ns < r->until_ns ? until_ns : r->until_ns;
@@ -515,7 +515,7 @@ static void on_pending(struct robot *r, char *text)
 	} else if (clk_now_ns() >= r->until_ns) {
 		too_long(r, why ? why : "moves wait in its queue");
 	} else {
-		tell_progress(r, why);
+		report_progress(r, why);
 		uv_timer_start(&r->h.timer, ask_pending, (uint64_t)r->poll_ms,
 			       0);
 	}
@@ -530,7 +530,7 @@ static void ask_pending(uv_timer_t *t)
 
 static void wait_for_queue(struct robot *r)
 {
-	r->told_ns = 0;
+	r->reported_ns = 0;
 	r->blocked_ns = 0;
 	r->until_ns = clk_now_ns() + r->move_ms * 1000000 *
 		      (int64_t)(r->at_move + 1);

@@ -76,11 +76,11 @@ bool rome_is_idle(const char *text);
 
 /* A line about the operation on E-W, said in passing: 1 it succeeded, -1 it
  * failed, 0 something else. */
-int rome_said(const char *line, struct optics_xc xc);
+int rome_move_report(const char *line, struct optics_xc xc);
 
 /* The same about any operation: circuits have changed, or a move failed. ev
  * gets its kind and the East port. False: it is about none. */
-bool rome_news(const char *line, struct drv_event *ev);
+bool rome_event(const char *line, struct drv_event *ev);
 
 /*
  * Reading what a Telescent robot's command line prints. Pure text work that
@@ -109,11 +109,11 @@ bool telescent_is_reserved(const char *text);
 
 /* A line about connecting xc, or about ending what its input is in, said in
  * passing: 1 it succeeded, -1 it failed, 0 something else. */
-int telescent_said(const char *line, struct optics_xc xc, bool connect);
+int telescent_move_report(const char *line, struct optics_xc xc, bool connect);
 
 /* The same about any move: circuits have changed, or it failed. ev gets its
  * kind and the input. False: it is about none. */
-bool telescent_news(const char *line, struct drv_event *ev);
+bool telescent_event(const char *line, struct drv_event *ev);
 
 /*
  * What the drivers of robotic patch panels share: a session of a command
@@ -176,7 +176,7 @@ struct robot_dialect {
 	 * asked every poll_ms. */
 	const char *ask_pending;
 	bool (*idle)(struct robot *r, char *text);
-	/* What keeps it, in words for an error, from an answer to the same;
+	/* What keeps it, as text for an error, from an answer to the same;
 	 * NULL: its moves take long. */
 	const char *(*obstacle)(const char *text);
 
@@ -189,7 +189,7 @@ struct robot_dialect {
 	int (*said)(const char *line, const struct robot_move *m);
 	/* What a line said in passing tells that is not about our moves: its
 	 * kind and port. False: nothing. */
-	bool (*news)(const char *line, struct drv_event *ev);
+	bool (*event_of)(const char *line, struct drv_event *ev);
 };
 
 struct robot {
@@ -212,9 +212,9 @@ struct robot {
 	int at_command;		/* of that move */
 	int64_t until_ns, began_ns;	/* of the wait for the moves */
 	int64_t move_ns;	/* what a move takes, as seen; 0: none seen */
-	int64_t told_ns;	/* when progress was told last */
+	int64_t reported_ns;	/* when progress was told last */
 	int64_t blocked_ns;	/* since when it waits for people, or 0 */
-	int told;		/* and how many moves were over then */
+	int reported;		/* and how many moves were over then */
 	bool homed;		/* recover: it said that it is done */
 	char failed[DRV_TEXT_MAX];	/* what the robot said last of it */
 };

@@ -77,7 +77,7 @@ bool rome_is_idle(const char *text)
 		       strlen(ROME_PROMPT)) == 0;
 }
 
-int rome_said(const char *line, struct optics_xc xc)
+int rome_move_report(const char *line, struct optics_xc xc)
 {
 	char ports[2][64];
 
@@ -92,7 +92,7 @@ int rome_said(const char *line, struct optics_xc xc)
 	       strstr(line, "SUCCEEDED") || strstr(line, "SKIPPED") ? 1 : 0;
 }
 
-bool rome_news(const char *line, struct drv_event *ev)
+bool rome_event(const char *line, struct drv_event *ev)
 {
 	static const char operation[] = "CONNECTION OPERATION ";
 	const char *at = strstr(line, operation), *port;
@@ -190,7 +190,7 @@ static const char *obstacle(const char *text)
 
 static int said(const char *line, const struct robot_move *m)
 {
-	return rome_said(line, m->xc);
+	return rome_move_report(line, m->xc);
 }
 
 static const struct robot_dialect dialect = {
@@ -211,7 +211,7 @@ static const struct robot_dialect dialect = {
 	.homed = "RECOVERY FINISHED SUCCESSFULLY",
 	.enable = "connection set command-execution enable",
 	.said = said,
-	.news = rome_news,
+	.event_of = rome_event,
 };
 
 const struct drv_class drv_rome_cli = {

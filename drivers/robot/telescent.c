@@ -77,7 +77,7 @@ bool telescent_is_reserved(const char *text)
 	return strstr(text, "UNALLOCATED_AND_LOCKED");
 }
 
-int telescent_said(const char *line, struct optics_xc xc, bool connect)
+int telescent_move_report(const char *line, struct optics_xc xc, bool connect)
 {
 	char what[64];
 	const char *at;
@@ -93,7 +93,7 @@ int telescent_said(const char *line, struct optics_xc xc, bool connect)
 	       strstr(at, "completed") ? 1 : 0;
 }
 
-bool telescent_news(const char *line, struct drv_event *ev)
+bool telescent_event(const char *line, struct drv_event *ev)
 {
 	static const char *const verbs[] = { "connect -in ",
 					     "unallocate -in " };
@@ -121,7 +121,7 @@ static const struct drv_option_spec options[] = {
 	{ "queue", "most moves in the robot's queue at a time", "8" },
 	{ "poll_ms", "time between two looks at the table", "5000" },
 	{ "move_ms", "longest time a move may take", "1800000" },
-	{ "idle_s", "a session unused for so long is made anew; 0: kept",
+	{ "idle_s", "close a session idle for so long; 0: keep it open",
 	  "180" },
 	{ "prompt", "what ends an answer, at the head of a line",
 	  "telescent> " },
@@ -214,7 +214,7 @@ static bool idle(struct robot *r, char *text)
 
 static int said(const char *line, const struct robot_move *m)
 {
-	return telescent_said(line, m->xc, m->connect);
+	return telescent_move_report(line, m->xc, m->connect);
 }
 
 static const struct robot_dialect dialect = {
@@ -228,7 +228,7 @@ static const struct robot_dialect dialect = {
 	.ask_pending = "switchstate",
 	.idle = idle,
 	.said = said,
-	.news = telescent_news,
+	.event_of = telescent_event,
 };
 
 const struct drv_class drv_telescent_cli = {

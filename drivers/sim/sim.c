@@ -366,7 +366,7 @@ static void refuse(struct sim *s, int i, enum drv_class_of_error c,
 static bool admissible(struct sim *s, int i, const struct drv_item *item,
 		       enum drv_mode mode)
 {
-	struct optics_xc victim;
+	struct optics_xc displaced;
 	struct err err = { 0 };
 	char text[DRV_TEXT_MAX];
 
@@ -374,7 +374,7 @@ static bool admissible(struct sim *s, int i, const struct drv_item *item,
 		refuse(s, i, DRV_ERR_CONFIGURATION, "range", err.msg);
 		return false;
 	}
-	if (!xc_map_conflict(&s->mem, item->xc, &victim)) {
+	if (!xc_map_conflict(&s->mem, item->xc, &displaced)) {
 		return true;
 	}
 	if (item->op == DRV_ADD && mode != DRV_SAFE) {
@@ -382,8 +382,8 @@ static bool admissible(struct sim *s, int i, const struct drv_item *item,
 	}
 	snprintf(text, sizeof(text), "cross-connect %d-%d: %s %d-%d is there",
 		 item->xc.in, item->xc.out,
-		 item->op == DRV_ADD ? "busy," : "not connected,", victim.in,
-		 victim.out);
+		 item->op == DRV_ADD ? "busy," : "not connected,", displaced.in,
+		 displaced.out);
 	refuse(s, i, DRV_ERR_STATE, "busy", text);
 	return false;
 }
@@ -528,7 +528,7 @@ static void sim_submit(struct driver_base *h)
 	struct sim *s = (struct sim *)h;
 
 	base_trace_batch(h);
-	/* Until the delay is over nobody can say. */
+	/* The outcome is not known until the delay is over. */
 	base_mark(h, 0, h->n_outcomes, DRV_UNKNOWN, DRV_SENT,
 		  DRV_ERR_TRANSPORT, NULL, "not answered");
 	uv_timer_start(&s->h.timer, on_submit, (uint64_t)s->delay_ms, 0);

@@ -9,7 +9,7 @@
  * A stale one cannot be deleted as such: it is added and deleted again.
  *
  * The modes are the device's own (safe, update, overwrite), but the map is
- * read before a batch and SAFE is kept here as well, so that the victim is
+ * read before a batch and SAFE is kept here as well, so that the displaced circuit is
  * named. `overwrite` is a bulk of removes and creates that may stop half way,
  * so it does not count as atomic.
  */

@@ -244,7 +244,7 @@ enum when { FIRST, ALWAYS, SNAPSHOT, LOSSES, PORTS };
 static const struct {
 	const char *command;
 	enum when when;
-	line_fn line;	/* NULL: the output is nobody's business */
+	line_fn line;	/* NULL: the output is not used */
 } reads[] = {
 	/* A terminal's echo and prompt would stand among the answers. Asked
 	 * each time: should the session have died, this is the first question

@@ -1,6 +1,6 @@
 /*
  * A batch on a TL1 switch, command by command: what is in the way, what is
- * somebody else's, what each answer says about its item; see tl1_switch.h.
+ * another user's, what each answer says about its item; see tl1_switch.h.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,7 +125,7 @@ static void on_step_denied(struct tl1_switch *s, const struct tl1_message *m)
 	mark(s, s->gone_too_far ? DRV_UNKNOWN : DRV_REFUSED, DRV_ACKED,
 	     tl1_code_class(m->code), m->code, text);
 	if (s->h.n_outcomes == 0) {
-		/* Nobody else can say that the map could not be cleared. */
+		/* No outcome says that the map could not be cleared. */
 		err_set(&err, WEFT_EDEVICE, "%s: %s %.100s", s->h.drv.name,
 			m->code, text);
 		base_end(&s->h, WEFT_EDEVICE, &err);
@@ -202,7 +202,7 @@ static void act_on(struct tl1_switch *s, enum drv_op op,
 
 /* ---- a batch: what we decide ourselves ----------------------------------- */
 
-/* Ends a circuit, unless it is somebody else's. */
+/* Ends a circuit, unless it is another user's. */
 static void end_circuit(struct tl1_switch *s, const struct tl1_circuit *c)
 {
 	char text[DRV_TEXT_MAX];
@@ -216,11 +216,11 @@ static void end_circuit(struct tl1_switch *s, const struct tl1_circuit *c)
 	}
 }
 
-static void refuse_busy(struct tl1_switch *s, struct optics_xc victim)
+static void refuse_busy(struct tl1_switch *s, struct optics_xc displaced)
 {
 	char text[DRV_TEXT_MAX];
 
-	batch_busy_text(&s->h.batch->items[s->item], victim, text,
+	batch_busy_text(&s->h.batch->items[s->item], displaced, text,
 			sizeof(text));
 	refuse(s, DRV_ERR_STATE, text);
 }
@@ -239,8 +239,8 @@ static void already(struct tl1_switch *s, const struct tl1_circuit *c)
 static bool do_item(struct tl1_switch *s, const struct drv_item *item)
 {
 	struct tl1_circuit fresh = { .xc = item->xc, .state = DRV_TUNED };
-	struct optics_xc victim = { 0, 0 };
-	bool cuts = xc_map_conflict(&s->map, item->xc, &victim);
+	struct optics_xc displaced = { 0, 0 };
+	bool cuts = xc_map_conflict(&s->map, item->xc, &displaced);
 	int at = tl1_find_circuit(s, item->xc);
 	const struct tl1_circuit *c = at < 0 ? NULL : &s->circuits.v[at];
 
@@ -248,7 +248,7 @@ static bool do_item(struct tl1_switch *s, const struct drv_item *item)
 		if (c) {
 			end_circuit(s, c);
 		} else if (cuts) {
-			refuse_busy(s, victim);
+			refuse_busy(s, displaced);
 		} else {
 			already(s, NULL);
 			return true;
@@ -261,9 +261,9 @@ static bool do_item(struct tl1_switch *s, const struct drv_item *item)
 	} else if (!cuts) {
 		act_on(s, DRV_ADD, &fresh);
 	} else if (s->h.batch->mode == DRV_SAFE) {
-		refuse_busy(s, victim);
+		refuse_busy(s, displaced);
 	} else {
-		end_circuit(s, &s->circuits.v[tl1_find_circuit(s, victim)]);
+		end_circuit(s, &s->circuits.v[tl1_find_circuit(s, displaced)]);
 	}
 	return false;
 }

@@ -46,7 +46,7 @@ struct tl1_circuit {
 	bool has_loss;
 	int32_t loss_mdb;
 	char name[TL1_PART_MAX];	/* where commands go by names, or "" */
-	char trouble[48];	/* in words when failed */
+	char trouble[48];	/* as text when failed */
 };
 
 enum tl1_when {
@@ -92,7 +92,7 @@ struct tl1_dialect {
 	bool verify;	/* what is confirmed is read back */
 	bool settles;	/* some time later: it may still fail */
 	bool any_to_any;	/* knows such models */
-	bool reckons;	/* losses come from powers; has MONITOR_OPTIONS */
+	bool losses_from_power;	/* losses come from powers; has MONITOR_OPTIONS */
 	const struct tl1_bulk *bulk;	/* NULL: knows none. Has the options
 					 * of TL1_BULK_OPTIONS */
 	int64_t typ_switch_us;
@@ -116,12 +116,12 @@ struct tl1_dialect {
 
 /* What every TL1 class has among its options. */
 #define TL1_OPTIONS(user, password, idle)                                           \
-	{ "user", "who logs in; empty: nobody", user },                       \
+	{ "user", "who logs in; empty: no log-in", user },                       \
 	{ "password", "the user's password", password },                     \
 	{ "tid", "target name in commands; learned when empty", "" },        \
 	{ "gap_ms", "least time between two commands", "20" },               \
 	{ "settle_ms", "wait before a read-back", "50" },                    \
-	{ "idle_s", "an unused session is made anew after; 0: never", idle }
+	{ "idle_s", "close a session idle for so long; 0: never", idle }
 
 /* What those that verify have as well. */
 #define TL1_VERIFY_OPTIONS                                                    \
@@ -141,7 +141,7 @@ struct tl1_switch {
 	const struct tl1_dialect *dialect;
 	int64_t gap_ms, settle_ms, complete_ms, idle_s;
 	bool want_power;
-	struct power_monitors monitors;	/* where the dialect reckons */
+	struct power_monitors monitors;	/* where losses come from powers */
 	char user[DRV_NAME_MAX], password[DRV_NAME_MAX];
 	char extra[DRV_NAME_MAX];	/* an option of the dialect */
 

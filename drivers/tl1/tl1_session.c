@@ -212,8 +212,8 @@ static enum tcp_verdict judge_response(struct tl1_switch *s,
 	       TCP_IGNORE : TCP_NONSENSE;
 }
 
-/* What a report says is news to whoever asked for none. */
-static void hand_on(struct tl1_switch *s, const struct tl1_message *m)
+/* A report that came without a request becomes an event. */
+static void report_event(struct tl1_switch *s, const struct tl1_message *m)
 {
 	char text[2 * DRV_TEXT_MAX];
 	struct drv_event ev = { .text = text, .kind =
@@ -243,7 +243,7 @@ static enum tcp_verdict judge(const uint8_t *frame, size_t len, bool waiting,
 		return TCP_NONSENSE;
 	}
 	if (m.kind == TL1_AUTONOMOUS) {
-		hand_on(s, &m);
+		report_event(s, &m);
 	} else if (m.kind == TL1_RESPONSE) {
 		v = judge_response(s, &m, len, waiting, tag);
 	}
@@ -325,7 +325,7 @@ static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 	base_lost(&s->h, rc, err, unknown);
 }
 
-/* Passwords are nobody's business. */
+/* Passwords are not traced. */
 static void hide_password(char *line)
 {
 	char *tail = strncmp(line, "ACT-USER", 8) == 0 ?

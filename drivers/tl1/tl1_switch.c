@@ -167,7 +167,7 @@ static void fill_snapshot(struct tl1_switch *s)
 		x->loss_mdb = c->loss_mdb;
 		memcpy(x->owner, c->owner, sizeof(x->owner));
 	}
-	base_end(&s->h, s->want_power && s->dialect->reckons ?
+	base_end(&s->h, s->want_power && s->dialect->losses_from_power ?
 		 power_monitors_losses(&s->monitors, &s->h, &err) : 0, &err);
 }
 
@@ -256,7 +256,7 @@ static int tl1_init(struct driver_base *h, const struct drv_config *cfg,
 	s->dialect = h->drv.cls->dialect;
 	if ((!s->dialect->any_to_any && (rc = base_two_sides(h->drv.cls, cfg, "", err))) ||
 	    (rc = parse_options(s, cfg, err)) ||
-	    (s->dialect->reckons &&
+	    (s->dialect->losses_from_power &&
 	     (rc = power_monitors_init(&s->monitors, h->drv.cls, cfg, err))) ||
 	    (rc = s->dialect->init(s, cfg, err))) {
 		return rc;

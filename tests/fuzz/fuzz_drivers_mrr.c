@@ -11,11 +11,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_news(const struct mrr_frame *f)
 {
-	uint8_t again[MRR_NEWS_BYTES + MRR_FAILURE_BYTES];
-	struct mrr_news n;
+	uint8_t again[MRR_EVENT_BYTES + MRR_FAILURE_BYTES];
+	struct mrr_event n;
 
-	if (mrr_get_news(f, &n)) {
-		assert(mrr_put_news(again, &n) == f->len);
+	if (mrr_get_event(f, &n)) {
+		assert(mrr_put_event(again, &n) == f->len);
 		assert(memcmp(again, f->data, f->len) == 0);
 		assert(mrr_last_code_text(n.code)[0]);
 	}

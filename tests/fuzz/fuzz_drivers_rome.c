@@ -16,7 +16,7 @@ static void check_lines(char *text)
 	char *line;
 
 	while ((line = parse_line(&text))) {
-		assert(abs(rome_said(line, xc)) <= 1);
+		assert(abs(rome_move_report(line, xc)) <= 1);
 		if (rome_parse_row(line, &p)) {
 			assert(p.index >= 0 && p.index < ROBOT_MAX_PORT);
 			assert(p.peer >= -1 && p.peer < ROBOT_MAX_PORT);

@@ -28,7 +28,7 @@ static void check_lines(char *text)
 	while ((line = parse_line(&text))) {
 		int n = telescent_parse_row(line, cells);
 
-		assert(abs(telescent_said(line, xc, true)) <= 1);
+		assert(abs(telescent_move_report(line, xc, true)) <= 1);
 		assert(n >= 0 && n <= TELESCENT_COLUMNS);
 		for (int i = 0; i < n; i++) {
 			assert(cells[i].is_out && cells[i].index >= 0);

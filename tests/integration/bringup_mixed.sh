@@ -59,7 +59,7 @@ tap "no circuit is left"
 
 # What a circuit lets through is misrouted: the light is seen where it is.
 cp "$T/good" "$T/light/wiring"
-control ntm0 "fault astray=i0:o1" >/dev/null
+control ntm0 "fault misrouted=i0:o1" >/dev/null
 expect 2 "misrouted light" "${B[@]}" --restart
 jq -e '[.findings[] | select(.fibre == "ntm0.out1" and .found == "cal0.in2")] | length == 1' "$T/out" >/dev/null
 tap "is named where it arrives"

@@ -58,7 +58,7 @@ static void complete_first(struct emu *e)
 		}
 	}
 	free_later(l);
-	/* Nobody else's change: it is not reported. */
+	/* Not a change by another user: it is not reported. */
 	e->dialect->refresh(e, EMU_LOST_SILENTLY);
 	emu_changed(e);
 }

@@ -32,7 +32,7 @@ struct emu_client {
 	uv_timer_t timer;
 	int64_t mark;
 	struct buf in;
-	struct buf late;	/* to be said when nobody listens any more */
+	struct buf late;	/* to be said when the session was closed */
 	struct piece *pieces;	/* by due_ns */
 	bool dying, deaf;
 	int64_t heard_ns;	/* its last command */
@@ -206,7 +206,7 @@ static void queue_bytewise(struct emu_client *c, const uint8_t *bytes,
 }
 
 /* Replies that are no such thing; true when the fault has seen to it. */
-static bool reply_in_malice(struct emu_client *c, const uint8_t *bytes,
+static bool send_malformed(struct emu_client *c, const uint8_t *bytes,
 			    size_t len)
 {
 	struct faults *f = &c->e->faults;
@@ -231,7 +231,7 @@ void emu_reply(struct emu_client *c, const void *bytes, size_t len)
 	int64_t delay = 0, late = 0;
 
 	if (c->dying || faults_hold(f, FAULT_SILENCE, NULL) ||
-	    reply_in_malice(c, bytes, len)) {
+	    send_malformed(c, bytes, len)) {
 		return;
 	}
 	faults_hold(f, FAULT_SLOW, &delay);

@@ -26,7 +26,7 @@ struct emu_client;
 enum emu_fate { EMU_DO, EMU_DO_SILENTLY, EMU_EAT, EMU_DO_AND_DROP };
 
 /* Why a map is another. */
-enum emu_news { EMU_RESTARTED, EMU_OTHER_USER, EMU_LOST_SILENTLY };
+enum emu_map_event { EMU_RESTARTED, EMU_OTHER_USER, EMU_LOST_SILENTLY };
 
 struct emu_dialect {
 	const char *name;	/* of the driver on the other side */
@@ -42,7 +42,7 @@ struct emu_dialect {
 	 * taken, or a negative number to end the session. */
 	int64_t (*input)(struct emu_client *c, const uint8_t *data, size_t len);
 	/* e->mem is another. */
-	void (*refresh)(struct emu *e, enum emu_news news);
+	void (*refresh)(struct emu *e, enum emu_map_event event);
 	/* That a circuit of e->mem lets no light by; NULL: all do. */
 	bool (*dark)(struct emu *e, struct optics_xc xc);
 	/* The i-th circuit that light takes and e->mem has not, false: there

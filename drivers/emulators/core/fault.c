@@ -59,7 +59,7 @@ static const struct {
 				"the port reports failed and refuses" },
 	[FAULT_PORT_DISABLED] = { "port-disabled", PORT, false,
 				  "the port reports disabled and refuses" },
-	[FAULT_ASTRAY] = { "astray", PATH, false,
+	[FAULT_MISROUTED] = { "misrouted", PATH, false,
 			   "the input's light leaves by that output, "
 			   "whatever the map says" },
 	[FAULT_REFUSE_PORT] = { "refuse-port", PORT, false,
@@ -67,7 +67,7 @@ static const struct {
 	[FAULT_BUSY] = { "busy", PORT, false,
 			 "connecting the port is denied as in use" },
 	[FAULT_RACE] = { "race", COUNT, true,
-			 "somebody makes a circuit just before we do" },
+			 "another user makes a circuit just before we do" },
 	[FAULT_DIM] = { "dim", PORT, false,
 			"light through the port gets 3 dB weaker" },
 	[FAULT_IGNORE_PORT] = { "ignore-port", PORT, false,

@@ -21,7 +21,7 @@
 
 enum fault_kind {
 	/* any device */
-	FAULT_REFUSE,		/* nobody listens */
+	FAULT_REFUSE,		/* connections are refused */
 	FAULT_SILENCE,		/* sessions are accepted, nothing answered */
 	FAULT_SILENCE_SET,	/* event: set done, answer never sent */
 	FAULT_EAT_SET,		/* event: set not done, nothing answered */
@@ -33,27 +33,27 @@ enum fault_kind {
 	FAULT_SLOW,		/* level, ms: every reply takes that long */
 	FAULT_BYTEWISE,		/* level: replies in tiny pieces */
 	FAULT_IDLE_DEAD,	/* level, ms: a session unused for so long is
-				 * dead, and nobody says so */
+				 * dead, without a word */
 	FAULT_IDLE_END,		/* level, ms: it is ended when it is used */
 	FAULT_OVERRATE,		/* level, ms: quicker commands are lost */
 	FAULT_COMPLETE,		/* level, ms: sets are done so long after the
 				 * answer */
 	FAULT_LOST,		/* event, ms: the map is lost that much later */
-	/* any device, meaning harm */
+	/* any device, malformed or hostile traffic */
 	FAULT_ENDLESS,		/* level: a line without end for a reply */
 	FAULT_LINES,		/* level: lines without end */
 	FAULT_NOISE,		/* level: random bytes without end */
 	FAULT_HUGE,		/* level, MiB: so much more in each reply */
 	FAULT_DRIP,		/* level, ms: a byte of a reply each so often */
-	FAULT_AFTER_CLOSE,	/* level: replies come when nobody waits */
+	FAULT_AFTER_CLOSE,	/* level: replies come when the session was closed */
 	/* switches */
 	FAULT_PORT_FAILED,	/* level, port */
 	FAULT_PORT_DISABLED,	/* level, port */
 	FAULT_REFUSE_PORT,	/* level, port: connects end in an error */
 	FAULT_BUSY,		/* level, port: in use, says the device */
-	FAULT_RACE,		/* event: somebody makes the same circuit */
+	FAULT_RACE,		/* event: another user makes the same circuit */
 	FAULT_DIM,		/* level, port: 3 dB less light than before */
-	FAULT_ASTRAY,		/* level, path: an input's light leaves there */
+	FAULT_MISROUTED,		/* level, path: an input's light leaves there */
 	FAULT_IGNORE_PORT,	/* level, port: connects do nothing, no error */
 	FAULT_HALF,		/* level, n: the first n pairs of a list only */
 	FAULT_CHAIN_STOP,	/* event: a chain ends after its first command */

@@ -94,7 +94,7 @@ static bool split_out(const char *place, char name[PLANT_PLACE_MAX], int *port)
 }
 
 /* The input that feeds an output of a switch, and the loss between. False: it
- * is dark, or nobody has that name. */
+ * is dark, or no switch has that name. */
 static bool find_circuit(const char *folder, const char *name, int out, int *in,
 			 int32_t *loss_mdb)
 {
@@ -166,7 +166,7 @@ static int leaves_by(struct emu *e, int in)
 	struct optics_xc xc = { in, e->mem.peer[in] - e->mem.n_in };
 	bool lit = e->mem.peer[in] >= 0 &&
 		   !(e->dialect->dark && e->dialect->dark(e, xc));
-	int astray;
+	int misrouted;
 
 	for (size_t k = 0; !lit && e->dialect->stale &&
 	     e->dialect->stale(e, k, &xc); k++) {
@@ -175,8 +175,8 @@ static int leaves_by(struct emu *e, int in)
 	if (!lit) {
 		return -1;
 	}
-	astray = faults_hold_path(&e->faults, FAULT_ASTRAY, in);
-	return e->mem.n_in + (astray >= 0 ? astray : xc.out);
+	misrouted = faults_hold_path(&e->faults, FAULT_MISROUTED, in);
+	return e->mem.n_in + (misrouted >= 0 ? misrouted : xc.out);
 }
 
 int plant_publish(struct emu *e, struct err *err)

@@ -3,7 +3,7 @@
  * lasers and fibres there are, and a file NAME.map of each switch, which it
  * writes when its circuits change. Power at a port is found by going back from
  * it to the laser that lights it. What a switch writes is where light goes,
- * which faults keep from being what it holds (astray, conn-failed, stale).
+ * which faults keep from being what it holds (misrouted, conn-failed, stale).
  * Robots write when a move is over. Private to emulators.
  *
  *     laser ocs0.in1 -3.0              dBm as it arrives there

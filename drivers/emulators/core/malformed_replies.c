@@ -1,4 +1,4 @@
-/* Replies of a device that means harm; see malformed_replies.h. */
+/* Malformed replies; see malformed_replies.h. */
 #include "drivers/emulators/core/malformed_replies.h"
 
 #include <stdlib.h>

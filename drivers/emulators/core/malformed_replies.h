@@ -1,5 +1,5 @@
 /*
- * Replies of a device that means harm, or of something that is no device at
+ * Replies of a faulty or hostile device, or of something that is no device at
  * all: bytes without end, as fast as the other side takes them. Private to
  * emulators.
  */

@@ -792,7 +792,7 @@ static void look_again(struct mrr_device *d)
 	}
 }
 
-static void emu_mrr_refresh(struct emu *e, enum emu_news news)
+static void emu_mrr_refresh(struct emu *e, enum emu_map_event event)
 {
 	struct mrr_device *d = e->device;
 	bool dark = true;
@@ -800,10 +800,10 @@ static void emu_mrr_refresh(struct emu *e, enum emu_news news)
 	for (int i = 0; i < d->n_slots; i++) {
 		dark = dark && !d->slots[i].p.bytes;
 	}
-	if (news == EMU_RESTARTED) {
+	if (event == EMU_RESTARTED) {
 		power_up(d);
 	} else if (e->mem.programs.n == 0 && !dark) {
-		/* Somebody else took the programs away. */
+		/* Another user took the programs away. */
 		d->generation++;
 		recall(d);
 	} else {

@@ -21,7 +21,7 @@ struct slot {
 	uint32_t n_unlocked, lock_state;
 	uint8_t first_unlocked[MRR_TUNE_BYTES];
 	VEC(struct ring_fault) lost;	/* as in the table of locks */
-	uint64_t searched;		/* resonators that locked anew */
+	uint64_t searched;		/* resonators that locked again */
 	uint32_t step, step_control;
 	int64_t step_ns;		/* when autostep began */
 	/* The step that the rings are set to, reached change by change. */
@@ -36,7 +36,7 @@ struct mrr_device {
 	struct slot slots[MRR_MAX_SLOTS];
 	uint64_t fence, writer, mask;
 	uint32_t generation, flags, last_code;
-	VEC(struct ring_fault) drifted;	/* until they search anew */
+	VEC(struct ring_fault) drifted;	/* until they search again */
 	uv_timer_t drift;
 	int64_t locked_ns;		/* the last search is over then */
 };
@@ -54,7 +54,7 @@ enum resonator_lock mrr_lock_of(struct mrr_device *d, const struct ring_program_
  * use them or not. */
 void mrr_put_failures(const struct mrr_device *d, struct buf *out);
 
-/* Finds out anew which settings are locked, of one slot or of all. */
+/* Finds out again which settings are locked, of one slot or of all. */
 void mrr_search_slot(struct mrr_device *d, struct slot *s);
 void mrr_search_locks(struct mrr_device *d);
 

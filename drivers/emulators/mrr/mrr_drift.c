@@ -15,18 +15,18 @@ int64_t mrr_event_mark(const struct mrr_device *d)
 
 void mrr_tell(struct mrr_device *d, const struct ring_fault *place)
 {
-	struct mrr_news news = { .flags = d->flags, .code = d->last_code,
+	struct mrr_event event = { .flags = d->flags, .code = d->last_code,
 				 .boots = (uint32_t)d->e->mem.boots,
 				 .has_place = place != NULL };
-	uint8_t data[MRR_NEWS_BYTES + MRR_FAILURE_BYTES];
+	uint8_t data[MRR_EVENT_BYTES + MRR_FAILURE_BYTES];
 	struct mrr_frame f = { .op = MRR_EVENT, .offset = MRR_FLAGS,
 			       .data = data };
 	struct buf b = { 0 };
 
 	if (place) {
-		news.place = *place;
+		event.place = *place;
 	}
-	f.len = mrr_put_news(data, &news);
+	f.len = mrr_put_event(data, &event);
 	mrr_encode(&b, &f);
 	if (!b.failed) {
 		emu_say_marked(d->e, mrr_event_mark(d), b.data, b.len);

@@ -86,7 +86,7 @@ static bool comes_over_a_cut(const struct faults *f,
 	return false;
 }
 
-/* What is latched until somebody clears it. */
+/* What is latched until it is cleared. */
 static void note(struct mrr_device *d, enum resonator_lock lock)
 {
 	if (lock == RESONATOR_LOCK_LOST) {

@@ -93,7 +93,7 @@ static void follow(const struct row *row, size_t i, struct buf *b)
 		put_place(b, "lost", &from);
 		buf_printf(b, " meets %u\n", to.node);
 	} else if (leaves_window(row, &from, &to)) {
-		put_place(b, "astray", &from);
+		put_place(b, "misrouted", &from);
 		buf_printf(b, " to %u\n", to.node);
 	} else {
 		put_place(b, "drop", &to);

@@ -187,7 +187,7 @@ int64_t robot_device_input(struct emu_client *c, const uint8_t *data, size_t len
 
 /* ---- life ---------------------------------------------------------------- */
 
-/* Somebody else was at the panel. */
+/* Another user was at the panel. */
 static void say_change(struct optics_xc xc, bool connect, void *arg)
 {
 	struct robot_device *d = arg;
@@ -196,16 +196,16 @@ static void say_change(struct optics_xc xc, bool connect, void *arg)
 	d->words->say(&j, ROBOT_SUCCEEDED, &d->said);
 }
 
-void robot_device_refresh(struct emu *e, enum emu_news news)
+void robot_device_refresh(struct emu *e, enum emu_map_event event)
 {
 	struct robot_device *d = e->device;
 
-	if (news == EMU_RESTARTED) {
+	if (event == EMU_RESTARTED) {
 		d->queue.n = 0;
 		d->homing = d->stopped = false;
 		d->homed_ns = 0;
 		uv_timer_stop(&d->due);
-	} else if (news == EMU_OTHER_USER) {
+	} else if (event == EMU_OTHER_USER) {
 		xc_map_changes(&d->known, &e->mem, say_change, d);
 		emu_say(e, d->said.data, d->said.len);
 		buf_reset(&d->said);

@@ -1,7 +1,7 @@
 /*
  * What emulated robots share: a queue of moves that take their time, wear,
  * a command line with echo and prompt, and text of its own accord, which
- * comes when a move is over and when somebody else moved something. Private
+ * comes when a move is over and when another user moved something. Private
  * to emulators.
  */
 #ifndef WEFT_DRIVERS_EMULATORS_ROBOT_ROBOT_H
@@ -56,7 +56,7 @@ struct robot_device {
 int robot_device_open(struct emu *e, struct err *err);
 void robot_device_close(struct emu *e);
 int64_t robot_device_input(struct emu_client *c, const uint8_t *data, size_t len);
-void robot_device_refresh(struct emu *e, enum emu_news news);
+void robot_device_refresh(struct emu *e, enum emu_map_event event);
 
 /* Why nothing can be connected there, NULL when it can. */
 const char *robot_device_obstacle(const struct robot_device *d,

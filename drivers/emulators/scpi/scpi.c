@@ -628,11 +628,11 @@ static int64_t emu_scpi_input(struct emu_client *c, const uint8_t *data, size_t 
 	return emu_take_command(c, data, len, "\r\n", answer_line);
 }
 
-static void emu_scpi_refresh(struct emu *e, enum emu_news news)
+static void emu_scpi_refresh(struct emu *e, enum emu_map_event event)
 {
 	struct scpi_device *d = e->device;
 
-	if (news == EMU_RESTARTED) {
+	if (event == EMU_RESTARTED) {
 		d->n_queue = 0;
 		memset(d->disabled, 0, (size_t)e->mem.n_ports * sizeof(bool));
 	}

@@ -194,7 +194,7 @@ static int show_losses(struct sonic_device *d, struct buf *out)
 
 enum mode { SAFE, UPDATE, OVERWRITE };
 
-/* Why a circuit cannot be; in words on out. */
+/* Why a circuit cannot be; as text on out. */
 static bool is_refused(struct sonic_device *d, struct optics_xc xc,
 		       enum mode mode, struct buf *out)
 {
@@ -509,11 +509,11 @@ static int64_t sonic_input(struct emu_client *c, const uint8_t *data, size_t len
 	return emu_take_command(c, data, len, "\n", run_input);
 }
 
-static void sonic_refresh(struct emu *e, enum emu_news news)
+static void sonic_refresh(struct emu *e, enum emu_map_event event)
 {
 	struct sonic_device *d = e->device;
 
-	if (news == EMU_RESTARTED) {
+	if (event == EMU_RESTARTED) {
 		d->stale.n = 0;
 		memset(d->blocked, 0, (size_t)e->mem.n_ports * sizeof(bool));
 	}

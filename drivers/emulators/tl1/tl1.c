@@ -382,14 +382,14 @@ bool tl1_emu_dark(struct emu *e, struct optics_xc xc)
 	       d->disabled[xc_map_flat_out(&e->mem, xc.out)];
 }
 
-void tl1_emu_refresh(struct emu *e, enum emu_news news)
+void tl1_emu_refresh(struct emu *e, enum emu_map_event event)
 {
 	struct tl1_device *d = e->device;
 
-	if (news == EMU_RESTARTED) {
+	if (event == EMU_RESTARTED) {
 		d->n_entered = 0;
 		memset(d->disabled, 0, (size_t)e->mem.n_ports * sizeof(bool));
-	} else if (news == EMU_OTHER_USER) {
+	} else if (event == EMU_OTHER_USER) {
 		xc_map_changes(&d->known, &e->mem, report_change, d);
 		report_failures(d);
 	}

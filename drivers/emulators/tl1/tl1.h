@@ -72,7 +72,7 @@ void tl1_connect(struct tl1_device *d, struct optics_xc xc);
 int tl1_emu_open(struct emu *e, struct err *err);
 void tl1_emu_close(struct emu *e);
 int64_t tl1_emu_input(struct emu_client *c, const uint8_t *data, size_t len);
-void tl1_emu_refresh(struct emu *e, enum emu_news news);
+void tl1_emu_refresh(struct emu *e, enum emu_map_event event);
 /* It failed after it was made, or a port of it is closed. */
 bool tl1_emu_dark(struct emu *e, struct optics_xc xc);
 

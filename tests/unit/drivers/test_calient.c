@@ -199,7 +199,7 @@ static void a_bulk_done_in_part_is_told_item_by_item(void **state)
 }
 
 /* What was cut for items that then could not be made is gone: they are not as
- * before, and nobody says so. */
+ * before, without a word. */
 static void a_take_over_in_bulk_done_in_part_is_unknown(void **state)
 {
 	struct drv_item items[N_BULK];
@@ -311,7 +311,7 @@ static void explains_the_bulk(void **state)
 
 /* ---- power ---------------------------------------------------------------- */
 
-/* No light is no reading; the loss of a circuit is reckoned from both its
+/* No light is no reading; the loss of a circuit is computed from both its
  * monitors, with the error of both. */
 static void power_and_loss_come_from_the_monitors(void **state)
 {

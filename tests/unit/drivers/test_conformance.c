@@ -561,7 +561,7 @@ static void explains_without_a_connection(void **state)
 	tear_down(r);
 }
 
-/* The set is done, and nobody says so. */
+/* The set is done, without a word. */
 static void a_lost_answer_is_unknown_until_read(void **state)
 {
 	static const struct drv_item items[] = { ADD(0, 4), ADD(0, 5) };

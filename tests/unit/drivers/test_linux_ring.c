@@ -299,7 +299,7 @@ static void relocking_brings_back_what_is_gone(void **state)
 	take_rule(b, "i2+0.1");
 	assert_int_equal(rig_snapshot(&b->rig), 0);
 	assert_int_equal(b->rig.snap.n_unlocked, 1);
-	assert_true(b->rig.snap.caps.relights);
+	assert_true(b->rig.snap.caps.reloads);
 	assert_int_equal(rig_recover(&b->rig, DRV_RELOCK), 0);
 	assert_int_equal(b->rig.outcomes[0].error, DRV_ERR_NONE);
 	assert_int_equal(rig_snapshot(&b->rig), 0);

@@ -1,6 +1,6 @@
 /*
  * What only `linux-tc` can show: rules that others add, remove and double
- * behind its back, netdevs that go, a namespace made anew, real packets.
+ * behind its back, netdevs that go, a namespace made again, real packets.
  */
 #include "tests/unit/drivers/rig.h"
 #include "tests/unit/host/bench.h"

@@ -255,7 +255,7 @@ static void repeated_and_late_answers_do_no_harm(void **state)
 	tear_down(r);
 }
 
-/* The one resonator that is lost, in words. */
+/* The one resonator that is lost, as text. */
 static void expect_lost(const struct rig *r, const char *want)
 {
 	char text[RING_FAULT_TEXT];
@@ -335,7 +335,7 @@ static void drift_takes_lock_after_lock(void **state)
 }
 
 /* What was lost without anybody listening is found by reading; a program that
- * is loaded anew locks all it uses. */
+ * is loaded again locks all it uses. */
 static void lost_locks_are_found_by_reading(void **state)
 {
 	struct rig *r = set_up(NULL);

@@ -105,7 +105,7 @@ static void a_locked_port_is_left_alone(void **state)
 	robot_tear_down(r);
 }
 
-/* Somebody else at the panel is heard of without asking. */
+/* Another user at the panel is heard of without asking. */
 static void what_others_move_is_told(void **state)
 {
 	struct rig *r = robot_rig(*state, NULL, NULL, NULL);

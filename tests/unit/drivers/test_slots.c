@@ -181,11 +181,11 @@ static void light_that_goes_wrong_is_seen(void **state)
 		{ 0, 2, 2, OPTICS_CW, 0, RESONATOR_DROP },
 		{ 0, 3, 2, OPTICS_CW, 0, RESONATOR_DROP },
 	};
-	static struct ring_setting astray[] = {
+	static struct ring_setting misrouted[] = {
 		{ 0, 1, 0, OPTICS_CCW, 0, RESONATOR_ADD },
 		{ 0, 2, 0, OPTICS_CCW, 0, RESONATOR_DROP },
 	};
-	const struct ring_settings p = { 1, 4, lost }, q = { 1, 2, astray };
+	const struct ring_settings p = { 1, 4, lost }, q = { 1, 2, misrouted };
 	const struct ring_window part = { 1, 2, 0, 1 };
 	struct rig *r = set_up(NULL, NULL);
 	struct ring_programs all = two(NULL, &p);
@@ -201,7 +201,7 @@ static void light_that_goes_wrong_is_seen(void **state)
 			       "from 1\n"));
 	assert_non_null(strstr(text, "dark 0 node 3 cw fibre 0 channel 2\n"));
 	rig_control(r, "light s", text, sizeof(text));
-	assert_non_null(strstr(text, "astray 0 node 1 ccw fibre 0 channel 0 "
+	assert_non_null(strstr(text, "misrouted 0 node 1 ccw fibre 0 channel 0 "
 			       "to 2\n"));
 	ring_programs_fini(&all);
 	tear_down(r);

@@ -39,20 +39,20 @@ static void what_is_said_in_passing(void **state)
 	const struct optics_xc xc = { 1, 5 };
 
 	(void)state;
-	assert_int_equal(telescent_said("connect -in 1 -out 5: completed", xc,
+	assert_int_equal(telescent_move_report("connect -in 1 -out 5: completed", xc,
 					true), 1);
-	assert_int_equal(telescent_said("unallocate -in 1: completed", xc,
+	assert_int_equal(telescent_move_report("unallocate -in 1: completed", xc,
 					false), 1);
 	/* What clears the way of a connect is not the connect. */
-	assert_int_equal(telescent_said("unallocate -in 1: completed", xc,
+	assert_int_equal(telescent_move_report("unallocate -in 1: completed", xc,
 					true), 0);
-	assert_int_equal(telescent_said("connect -in 1 -out 55: completed",
+	assert_int_equal(telescent_move_report("connect -in 1 -out 55: completed",
 					xc, true), 0);
-	assert_int_equal(telescent_said("connect -in 11 -out 5: completed",
+	assert_int_equal(telescent_move_report("connect -in 11 -out 5: completed",
 					xc, true), 0);
-	assert_int_equal(telescent_said("== error == connect -in 1 -out 5: "
+	assert_int_equal(telescent_move_report("== error == connect -in 1 -out 5: "
 					"the move failed ==", xc, true), -1);
-	assert_int_equal(telescent_said("connect -in 1 -out 5: started", xc,
+	assert_int_equal(telescent_move_report("connect -in 1 -out 5: started", xc,
 					true), 0);
 }
 

@@ -341,7 +341,7 @@ static void a_denial_keeps_its_code_and_words(void **state)
 	tear_down(r);
 }
 
-/* Done already, by somebody else or by us, is done. */
+/* Done already, by another user or by us, is done. */
 static void what_somebody_did_just_before_is_done(void **state)
 {
 	static const struct drv_item items[] = { ADD(0, 0), ADD(1, 1) };

@@ -104,8 +104,8 @@ static void places_are_of_rings(void **state)
 static void a_path_is_an_input_and_an_output(void **state)
 {
 	static const char *const wrong[] = {
-		"astray", "astray=i1", "astray=i8:o0", "astray=i0:o8",
-		"astray=o1:i2", "astray=1:2",
+		"misrouted", "misrouted=i1", "misrouted=i8:o0", "misrouted=i0:o8",
+		"misrouted=o1:i2", "misrouted=1:2",
 	};
 	struct faults f;
 	struct xc_map m;
@@ -115,9 +115,9 @@ static void a_path_is_an_input_and_an_output(void **state)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		assert_int_equal(faults_add(&f, wrong[i], NULL), WEFT_EINVAL);
 	}
-	assert_int_equal(faults_add(&f, "astray=i1:o3", NULL), 0);
-	assert_int_equal(faults_hold_path(&f, FAULT_ASTRAY, 1), 3);
-	assert_int_equal(faults_hold_path(&f, FAULT_ASTRAY, 3), -1);
+	assert_int_equal(faults_add(&f, "misrouted=i1:o3", NULL), 0);
+	assert_int_equal(faults_hold_path(&f, FAULT_MISROUTED, 1), 3);
+	assert_int_equal(faults_hold_path(&f, FAULT_MISROUTED, 3), -1);
 	tear_down(&f, &m);
 }
 

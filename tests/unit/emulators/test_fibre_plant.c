@@ -146,7 +146,7 @@ static void end(struct emu *e)
 }
 
 /* Light is where the hardware has it: not by a circuit that failed, and by one
- * that is deleted in words only. */
+ * that is deleted as text only. */
 static void light_that_is_not_the_map(void **state)
 {
 	struct emu e;
@@ -161,14 +161,14 @@ static void light_that_is_not_the_map(void **state)
 	end(&e);
 }
 
-/* The fault `astray`: the map is as commanded, the light elsewhere. */
+/* The fault `misrouted`: the map is as commanded, the light elsewhere. */
 static void light_goes_astray(void **state)
 {
 	struct emu e;
 
 	(void)state;
 	begin(&e);
-	assert_int_equal(faults_add(&e.faults, "astray=i0:o3", NULL), 0);
+	assert_int_equal(faults_add(&e.faults, "misrouted=i0:o3", NULL), 0);
 	assert_int_equal(plant_publish(&e, NULL), 0);
 	assert_true(xc_map_has(&e.mem, (struct optics_xc){ 0, 1 }));
 	assert_int_equal(at("b.in2"), PLANT_DARK_MDBM);
@@ -192,7 +192,7 @@ static void astray_without_a_lab(void **state)
 	e.conf.plant = NULL;
 	assert_true(plant_port_mdbm(&e, 4 + 1) > PLANT_DARK_MDBM);
 	assert_int_equal(plant_port_mdbm(&e, 4 + 3), PLANT_DARK_MDBM);
-	assert_int_equal(faults_add(&e.faults, "astray=i0:o3", NULL), 0);
+	assert_int_equal(faults_add(&e.faults, "misrouted=i0:o3", NULL), 0);
 	assert_int_equal(plant_port_mdbm(&e, 4 + 1), PLANT_DARK_MDBM);
 	assert_true(plant_port_mdbm(&e, 4 + 3) > PLANT_DARK_MDBM);
 	assert_true(plant_port_mdbm(&e, 0) > PLANT_DARK_MDBM);

@@ -218,7 +218,7 @@ static void only_own_ways_are_touched(void **state)
 {
 	const uint32_t self = htonl(0x0a770001), b = htonl(0x0a770002),
 		       c = htonl(0x0a770003), d = htonl(0x0a770004);
-	struct host_route ways[] = {
+	struct host_route routes[] = {
 		{ b, 0, 0, { 2, 0, 0, 0, 0, 7 } },
 		{ c, b, 0, { 0 } },
 	};
@@ -235,23 +235,23 @@ static void only_own_ways_are_touched(void **state)
 	bench_ports(net, 1, 0);
 	ifindex = bench_link(net, "in1").ifindex;
 	assert_int_equal(host_link_set(net, 1, true, NULL), 0);
-	ways[0].ifindex = ways[1].ifindex = ifindex;
+	routes[0].ifindex = routes[1].ifindex = ifindex;
 	add_foreign_route(net, ifindex, d);
-	assert_int_equal(host_routes_set(net, self, ways, 2, &changed, NULL), 0);
+	assert_int_equal(host_routes_set(net, self, routes, 2, &changed, NULL), 0);
 	assert_int_equal(changed, 4);
 	assert_int_equal(lines_with(net, "arp", "02:00:00:00:00:07"), 1);
 	assert_int_equal(lines_with(net, "route", "in1"), 3);
-	assert_int_equal(host_routes_set(net, self, ways, 2, &changed, NULL), 0);
+	assert_int_equal(host_routes_set(net, self, routes, 2, &changed, NULL), 0);
 	assert_int_equal(changed, 0);
 	/* One changes, one goes. */
-	ways[0].mac[5] = 8;
-	assert_int_equal(host_routes_set(net, self, ways, 1, &changed, NULL), 0);
+	routes[0].mac[5] = 8;
+	assert_int_equal(host_routes_set(net, self, routes, 1, &changed, NULL), 0);
 	assert_int_equal(changed, 2);
 	assert_int_equal(lines_with(net, "arp", "02:00:00:00:00:08"), 1);
 	assert_int_equal(lines_with(net, "route", "in1"), 2);
-	/* What is in the way of a third is somebody else's. */
-	ways[1] = (struct host_route){ d, b, ifindex, { 0 } };
-	assert_int_equal(host_routes_set(net, self, ways, 2, &changed, &err),
+	/* What is in the way of a third is another user's. */
+	routes[1] = (struct host_route){ d, b, ifindex, { 0 } };
+	assert_int_equal(host_routes_set(net, self, routes, 2, &changed, &err),
 			 WEFT_ESTALE);
 	assert_non_null(strstr(err.msg, "route for 10.119.0.4"));
 	assert_int_equal(changed, 0);
