@@ -1,4 +1,18 @@
-/* Thinking a batch through; see batch.h. */
+/*
+ * Which items of a batch go out in one command, and what becomes of each of
+ * them.
+ *
+ * The map is the driver's copy of what was read at the beginning. Every command
+ * that is confirmed changes it as it changed the device, so the next items are
+ * judged by what is there now, without another read. An item that cannot be (no
+ * such port, a port in use in SAFE mode) is refused here, with the circuit that
+ * it would have displaced, before anything of it is sent: some devices would
+ * take the port over without a word.
+ *
+ * A command is for a run of items with the same operation and no port in
+ * common, so that the order within the command does not matter and the read-
+ * back after it tells about each item alone.
+ */
 #include "drivers/core/batch.h"
 
 #include <stdio.h>

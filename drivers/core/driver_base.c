@@ -1,4 +1,17 @@
-/* What all drivers do alike; see driver_base.h. */
+/*
+ * The life of an open device, the same for all drivers.
+ *
+ * What a caller asks for is only noted, and the `tick` timer started with no
+ * delay; the driver itself begins in on_tick(), in a later turn of the loop. So
+ * no callback can come from inside a call. end() makes the handle idle before
+ * it calls back, so that a callback may begin the next operation. Between the
+ * two the outcomes say what is true if the handle is closed now: SKIPPED until
+ * an item is sent, UNKNOWN until it is answered.
+ *
+ * Closing goes down a chain, as libuv lets go of nothing at once: the operation
+ * under way is answered, then ops.stop, the driver's timer, the session, the
+ * tick, and with the last of them the memory.
+ */
 #include "drivers/core/driver_base.h"
 
 #include <assert.h>

@@ -55,33 +55,40 @@ enum base_op {
 	BASE_RECOVER,
 };
 
+/* What every open device has; a driver's own struct begins with it. Drivers read
+ * all of it, and write snap, outcomes (by base_mark()) and timer. */
 struct driver_base {
 	struct drv drv;
 	const struct base_ops *ops;
-	char address[DRV_ADDRESS_MAX];
+	char address[DRV_ADDRESS_MAX];	/* "" where the driver needs none */
 	int n_in, n_out, ring_fibres;	/* what the fabric says */
 	bool any_to_any;
-	int64_t timeout_ms;
-	uint64_t fence;
+	int64_t timeout_ms;	/* as configured; 0: the driver's own */
+	uint64_t fence;		/* epoch of the writer, as configured */
 	struct tcp_session *session;	/* or NULL: none is needed */
 	uv_timer_t timer;	/* what the driver waits for; data: h */
 
-	uv_timer_t tick;		/* the later turn of the loop */
+	/* The operation under way. One at a time: these are valid while op is
+	 * not BASE_IDLE. */
+	uv_timer_t tick;	/* the later turn of the loop, where it begins */
 	enum base_op op;
 	int64_t begun_ns;	/* monotonic */
 	bool asked;		/* its first question is out, or was */
-	bool closing;
-	drv_snapshot_cb snapshot_cb;
-	drv_submit_cb submit_cb;
-	void *arg;
-	struct drv_snapshot snap;
-	const struct drv_batch *batch;
-	struct drv_port_id port;
-	bool enable;
-	enum drv_recovery recovery;
+	bool closing;		/* base_close() was called: nothing new begins */
+	drv_snapshot_cb snapshot_cb;	/* of BASE_SNAPSHOT */
+	drv_submit_cb submit_cb;	/* of all others */
+	void *arg;			/* of either */
+	struct drv_snapshot snap;	/* what was read so far; the caller's
+					 * when a snapshot ends well */
+	const struct drv_batch *batch;	/* BASE_SUBMIT: borrowed until the end */
+	struct drv_port_id port;	/* BASE_PORT; is_out only where the
+					 * device has two sides */
+	bool enable;			/* BASE_PORT */
+	enum drv_recovery recovery;	/* BASE_RECOVER */
 	bool cancelled;		/* the submit under way is to end soon */
-	struct drv_outcome *outcomes;
-	int n_outcomes;
+	struct drv_outcome *outcomes;	/* true at every moment: see submit
+					 * in base_ops */
+	int n_outcomes;			/* items of a batch; else 1 */
 	drv_close_cb close_cb;
 	void *close_arg;
 };
@@ -103,6 +110,9 @@ int base_check(const struct drv_class *cls, const struct drv_config *cfg,
  * drv_close() ends it. WEFT_EINVAL, WEFT_ENOMEM, and what ops.init says. */
 int base_open(const struct drv_class *cls, uv_loop_t *loop,
 	      const struct drv_config *cfg, struct drv **out, struct err *err);
+/* The class's functions of these names; BASE_CLASS() fills the first three in, a
+ * driver that can do more adds the others. Each begins an operation in a later
+ * turn of the loop, by the function of base_ops. */
 void base_close(struct drv *dev, drv_close_cb cb, void *arg);
 void base_snapshot(struct drv *dev, drv_snapshot_cb cb, void *arg);
 void base_submit(struct drv *dev, const struct drv_batch *batch,
@@ -138,6 +148,7 @@ void base_mark(struct driver_base *h, int first, int last, enum drv_result r,
 void base_settle_unknown(struct driver_base *h, enum drv_result r,
 			 const char *text);
 
+/* A line sent or received, for whoever traces; nothing when nobody does. */
 void base_trace(struct driver_base *h, const char *line, bool is_reply);
 
 /* The answer cannot be used and the session may be out of step: it ends, and

@@ -1,4 +1,10 @@
-/* Options of drivers, and what every configuration must hold; see driver_base.h. */
+/*
+ * Options of drivers, and what every configuration must hold.
+ *
+ * A class lists its options in a table with a default text for each; what is
+ * not in the table is refused, and a default goes through the same checks as
+ * what a user gave. So a driver's init never sees an option that is missing.
+ */
 #include "drivers/core/driver_base.h"
 
 #include <errno.h>

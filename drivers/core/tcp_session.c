@@ -1,4 +1,23 @@
-/* TCP sessions to devices; see tcp_session.h. */
+/*
+ * TCP sessions to devices.
+ *
+ * Requests stand in one list in the order of asking: the first n_out of them
+ * are out, the others wait for the window, for the pace (gap_us) or for the
+ * connection. Replies answer the head of the list. send_more() is the only
+ * place that connects and sends; it runs from timers and from the loop, never
+ * from inside a caller's call.
+ *
+ * A connection is an object of its own because libuv needs its memory for
+ * another turn of the loop after it was closed, while the session may connect
+ * again at once. Whatever is out of order drops the connection and all requests
+ * with it, since a reply that comes late must not be taken for the reply to
+ * something else.
+ *
+ * Devices, and firewalls between, drop idle sessions without a word. The first
+ * request in a session that was idle may therefore be lost with it; if it is
+ * one that changes nothing it keeps its bytes until it is answered, and is sent
+ * once more in a new session. One that changes something never is.
+ */
 #include "drivers/core/tcp_session.h"
 
 #include <assert.h>
@@ -50,21 +69,23 @@ struct write {
 
 struct tcp_session {
 	struct tcp_conf conf;
-	char device[HOST_MAX], host[HOST_MAX], port[8];
+	char device[HOST_MAX], host[HOST_MAX], port[8];	/* conf.address, split */
 	int port_number;
 	uv_loop_t *loop;
 	uv_timer_t deadline;	/* for the connect or the oldest reply */
 	uv_timer_t wake;	/* sends, later */
-	struct connection *connection;
-	struct request *first, **last;
-	int n_requests, n_out;
-	uint64_t n_sessions;
+	struct connection *connection;	/* NULL: the next request makes one */
+	struct request *first, **last;	/* in order; the first n_out are out */
+	int n_requests, n_out;		/* n_out <= conf.window, n_requests */
+	uint64_t n_sessions;		/* established so far */
 	bool in_doubt;		/* unused when the oldest one went out, and not
 				 * a byte has come since */
-	struct buf in;
+	struct buf in;		/* received, and in no whole frame yet */
 	size_t looked;		/* bytes of in that hold no whole frame */
-	int64_t sent_ns, used_ns, not_before_ns;
-	int64_t back_off_ms;
+	int64_t sent_ns;	/* the last request went out; for the pace */
+	int64_t used_ns;	/* the session was used last; 0: never */
+	int64_t not_before_ns;	/* earliest next attempt to connect */
+	int64_t back_off_ms;	/* doubled by each failure, 0 after a reply */
 	int64_t connect_by_ns;	/* all addresses are tried until then */
 	char refusals[REFUSALS_MAX];	/* of the addresses before this one */
 	int closing;

@@ -1,4 +1,13 @@
-/* What a simulated device remembers; see xc_map.h. */
+/*
+ * A map of cross-connects, or a ring's programs, in memory and in a file.
+ *
+ * `peer` holds for each flat port the port at the other end, so that every
+ * question is O(1), and connecting or releasing always keeps both ends in step.
+ * The state file is text: a head with kind, size and start counter, a line a
+ * cross-connect, programs with their bytes in hexadecimals, and `end`, so that
+ * a file that was cut off is noticed. It is written to a temporary file and
+ * renamed.
+ */
 #include "drivers/core/xc_map.h"
 
 #include <inttypes.h>

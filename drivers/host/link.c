@@ -1,4 +1,11 @@
-/* Links: listing, making, setting, watching; see host.h. */
+/*
+ * Links of a namespace: listing, making pairs of veths, setting up and down,
+ * limiting what leaves, and events when one changes.
+ *
+ * Listing and events go through the same reader of RTM_NEWLINK messages, so
+ * that an event shows what a list would. Requests are made by libnl's route
+ * objects where they have what is needed.
+ */
 #include <errno.h>
 #include <linux/if.h>
 #include <linux/if_link.h>

@@ -1,4 +1,12 @@
-/* Network namespaces by name, and sessions inside them; see host.h. */
+/*
+ * Network namespaces by name, as ip-netns(8) keeps them: a file in /run/netns
+ * that the namespace is mounted on. And sessions inside them.
+ *
+ * A thread enters a namespace to open sockets there and comes back before the
+ * call returns; a socket stays in the namespace it was opened in. If it could
+ * not come back the process ends, since all that follows would happen in the
+ * wrong place.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

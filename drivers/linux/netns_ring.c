@@ -1,4 +1,16 @@
-/* A namespace as a ring of resonators; see netns_ring.h. */
+/*
+ * A network namespace as a ring of resonators: netdevs, rules between them, and
+ * a file for the programs.
+ *
+ * What each resonator should do follows from the programs' present steps
+ * (`modes`); what it does is read from the kernel's rules (`cells`). A change
+ * is the difference of the two, applied in two halves: first rules that are not
+ * wanted go and receivers go down, so that light that ends is gone before other
+ * light comes; then netns_ring_activate() sets what is wanted. The file is
+ * written before the first half: after a crash in between, the next session
+ * finds rules that differ from the programs, counts them as not locked, and a
+ * reload repairs them.
+ */
 #include "drivers/linux/netns_ring.h"
 
 #include <dirent.h>

@@ -1,4 +1,13 @@
-/* `mrr-reg`: programs are loaded; see mrr.c. */
+/*
+ * `mrr-reg`: programs are loaded.
+ *
+ * Which slot each program goes to is decided from the slots as read: one that
+ * runs it already is not touched. The others are written to shadow banks and
+ * checked by CRC, then one write to the commit register swaps them all. Before
+ * that write every failure leaves the light as it was, and is a refusal; after
+ * it the result is unknown until the table of slots is read again, and the
+ * active banks are compared byte for byte.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,12 @@
-/* `mrr-reg`: resonators that are not locked, and what has failed; see mrr.c. */
+/*
+ * `mrr-reg`: resonators that do not hold their wave, parts that have failed,
+ * and the search for lost waves.
+ *
+ * A setting that is not locked is no failure of the load: the program is in
+ * effect, and the outcome says TRAFFIC with the first such setting. Tables of
+ * failed and lost parts are read in the last step of a snapshot, from pages of
+ * their own, if the controller has them.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

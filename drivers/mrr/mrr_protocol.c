@@ -1,4 +1,10 @@
-/* The register protocol of ring controllers; see mrr_protocol.h. */
+/*
+ * The register protocol of ring controllers, both sides of it: frames with
+ * their check sum, registers, windows and places as bytes.
+ *
+ * The reader of frames trusts nothing but the length that it checked: a wrong
+ * magic, length or CRC is reported and the session ended by the caller.
+ */
 #include "drivers/mrr/mrr_protocol.h"
 
 #include <string.h>

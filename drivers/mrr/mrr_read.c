@@ -1,4 +1,11 @@
-/* `mrr-reg`: registers, slots and banks are read; see mrr.c. */
+/*
+ * `mrr-reg`: registers, slots and banks are read.
+ *
+ * Reading is a chain of requests, with up to FRAMES_OUT of them out at a time
+ * for slots and banks. Registers are checked for plausibility before any of
+ * them is used: sizes from there bound every loop that follows. A start counter
+ * that has changed since the last operation becomes an event.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

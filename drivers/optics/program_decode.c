@@ -1,5 +1,13 @@
-/* Packed programs, read step by step; see program.h. The bytes come from a
- * device or a file: nothing in them is believed. */
+/*
+ * Packed ring programs, read step by step.
+ *
+ * The bytes come from a device or a file: nothing in them is believed. Every
+ * number is checked against what is left of the bytes and against the ring
+ * before it is used, runs must come in order without overlap, and after the
+ * last step the totals must be those of the head. So a reader that reached the
+ * end has seen a program that could have been packed, and memory stays
+ * O(settings of a step).
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,13 @@
-/* Programs packed for a device; see program.h. This file packs. */
+/*
+ * Ring programs packed for a device.
+ *
+ * A step is packed in up to four ways (as changes against the step before or in
+ * full, with places counted by channel or by node), and the shortest is kept.
+ * Places of one mode are cut into runs of equal distance, and equal runs at
+ * equal distance into one repeated run: rotated copies, which schedules on
+ * rings are made of, shrink to a few bytes. The choice depends on the settings
+ * alone, so that equal programs have equal bytes.
+ */
 #include "drivers/optics/optics.h"
 
 #include <stdlib.h>

@@ -1,4 +1,11 @@
-/* All programs of a ring together; see program.h. */
+/*
+ * All programs of a ring together: sorted by name, checked against each other,
+ * compared, digested, and saved as one piece of memory.
+ *
+ * Packing is canonical, so programs are compared and digested by their bytes.
+ * What a plan did without (`without`) is saved with a program but is no part of
+ * it: it enters neither digest nor comparison.
+ */
 #include <limits.h>
 #include <openssl/evp.h>
 #include <stdlib.h>

@@ -1,4 +1,13 @@
-/* Robotic patch panels; see robot.h. */
+/*
+ * The driver of robotic patch panels, whoever made them.
+ *
+ * A batch is a chain: read the table of ports, queue one run of moves command
+ * by command, ask every poll_ms whether the robot is done, read the table
+ * again, judge each item by it. What the robot prints in passing about a move
+ * is kept (`said`) and used only where the table does not show the move. A move
+ * in the queue goes on whatever happens to the session, so after the first one
+ * was accepted a lost session leaves its items UNKNOWN.
+ */
 #include "drivers/robot/robot.h"
 
 #include <inttypes.h>

@@ -1,4 +1,8 @@
-/* Replies of the Polatis SCPI dialect; see scpi.h. */
+/*
+ * Replies of the Polatis SCPI dialect: lists of ports, errors, sizes, states
+ * and powers. Each reader takes a whole line or nothing; numbers are bounded
+ * before they are used as sizes.
+ */
 #include "drivers/scpi/scpi.h"
 
 #include <ctype.h>

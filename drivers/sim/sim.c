@@ -40,16 +40,19 @@ static const struct drv_option_spec options[] = {
 
 struct sim {
 	struct driver_base h;
-	struct xc_map mem;
+	struct xc_map mem;	/* the device itself */
 	struct xc_map noted;	/* as it was in the log's last line */
 	struct rng rng;
-	char *state_path;
-	FILE *log;
+	char *state_path;	/* NULL: it forgets when closed */
+	FILE *log;		/* NULL: none */
+	/* Options of these names; -1 (half) or 0 is never. drop, hang count
+	 * items, restart, foreign, unavailable operations, from the open on. */
 	int64_t delay_ms, half, drop, hang, restart, foreign, unavailable;
-	int64_t chaos, unlocked;
+	int64_t chaos;		/* permille */
+	int64_t unlocked;	/* ring: settings */
 	int fail_port, refuse_port, lie_port;	/* flat, or -1 */
 	bool restart_kept;
-	int64_t n_operations, n_items;
+	int64_t n_operations, n_items;	/* so far */
 };
 
 /* ---- options ------------------------------------------------------------- */

@@ -1,4 +1,8 @@
-/* What a SONiC optical switch prints; see sonic.h. */
+/*
+ * What a SONiC optical switch prints: the frame around a command's output, and
+ * the rows of its tables. Tables are cut at blanks, so that the widths of
+ * columns, which differ between releases, do not matter.
+ */
 #include "drivers/core/parse.h"
 #include "drivers/sonic/sonic.h"
 

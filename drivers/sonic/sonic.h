@@ -109,10 +109,12 @@ struct sonic_xc *sonic_find_xc(const struct sonic *s, struct optics_xc xc);
 
 /* ---- sonic_ports.c ------------------------------------------------------- */
 
+/* base_ops.port_set: the device's size is checked first, as before a batch. */
 void sonic_port_set(struct driver_base *h);
 
 /* ---- sonic_batch.c ------------------------------------------------------- */
 
+/* base_ops.submit, and the class's explain. */
 void sonic_submit(struct driver_base *h);
 void sonic_explain(struct drv *dev, const struct drv_batch *batch,
 		   drv_trace_fn fn, void *arg);

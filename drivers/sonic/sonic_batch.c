@@ -1,4 +1,12 @@
-/* `sonic-ocs`: a batch; see sonic_ocs.h. */
+/*
+ * `sonic-ocs`: a batch is carried out, and ports are set.
+ *
+ * Lists of circuits go into one `config` command. When such a list is refused
+ * the device does not say for which item's sake, so its items are sent again
+ * one by one. A circuit that is only in the hardware (stale) stands in the way
+ * without being configured: it is configured and deleted first, in the same
+ * command line, as the device knows no other way to end it.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

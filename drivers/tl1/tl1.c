@@ -1,4 +1,11 @@
-/* Messages of TL1 devices; see tl1.h. */
+/*
+ * Messages of TL1 devices: frames, headers, status lines, quoted lines, denial
+ * codes.
+ *
+ * The reader is lenient about what stands around a message (echo, prompt, blank
+ * lines, blanks) and strict about the message: without a header line and a
+ * status line it is none. Bytes that no TL1 message holds end the session.
+ */
 #include "drivers/tl1/tl1.h"
 
 #include <ctype.h>

@@ -1,5 +1,12 @@
-/* Switches that speak TL1: what is read, and a driver's life; see
- * tl1_switch.h. */
+/*
+ * Switches that speak TL1: what is read, and a driver's life.
+ *
+ * The dialect's table `reads` lists questions in order with the moment when
+ * each is needed. A batch reads the map only, and the size once a session:
+ * numbers of ports depend on it. If the session was lost and made again while
+ * reading, reading begins again, since answers of two sessions may be of two
+ * devices.
+ */
 #include "drivers/core/parse.h"
 #include "drivers/tl1/tl1_private.h"
 

@@ -1,4 +1,18 @@
-/* The common part of the emulators; see emulator.h. */
+/*
+ * The common part of the emulators: a program that listens, takes commands, and
+ * replies as the faults in force have it.
+ *
+ * A reply goes out in pieces with a time each (`struct piece`), ordered by that
+ * time: slow, late, doubled, cut off and bytewise replies are all made by
+ * queueing pieces otherwise. A session lives on the loop's handles; it is freed
+ * when both of them are closed.
+ *
+ * The device's state is one xc_map (e->mem). Dialects change it, then call
+ * emu_changed(), which saves it, logs what changed (change_log.c), publishes it
+ * to the fibre plant, and lets the fault `lost` take its course. A restart ends
+ * all sessions and leaves the map kept, empty, or as it was when the program
+ * started.
+ */
 #include "drivers/emulators/core/emulator.h"
 
 #include <signal.h>

@@ -172,6 +172,9 @@ void emu_forget_later(struct emu *e);
 /* Ends the session once its replies so far are out. */
 void emu_drop(struct emu_client *c);
 
+/* The device restarts: sessions end, its start counter rises, and its map is
+ * `kept`, empty (`dark`) or as at the start of the program (`old`). It does
+ * not listen for down_ms. */
 void emu_restart(struct emu *e, const char *map, int64_t down_ms);
 /* Starts or stops to listen, as the fault `refuse` says. */
 void emu_apply_refuse(struct emu *e);

@@ -1,4 +1,11 @@
-/* Faults of emulated devices; see fault.h. */
+/*
+ * Faults of emulated devices: one table of what there is, with its value and
+ * its help, and questions whether one is in force now.
+ *
+ * An event fault (`event` in the table) is used up when it strikes; a level
+ * fault stays. Both draw from the emulator's seeded generator where they are
+ * random, so a run with the same seed and commands meets the same faults.
+ */
 #include "drivers/emulators/core/fault.h"
 
 #include <stdlib.h>

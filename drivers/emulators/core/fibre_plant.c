@@ -1,4 +1,14 @@
-/* Light between emulators; see fibre_plant.h. */
+/*
+ * The fibre plant between emulators: where light goes from switch to switch,
+ * and with what power it arrives.
+ *
+ * Each emulator is a process of its own, so what they share is files: `wiring`,
+ * written by the test, and NAME.map, which each switch writes atomically when
+ * its circuits change. A power is found backwards, from the port that measures
+ * to the laser, reading wiring and maps again for each hop; plants of tests are
+ * small, and nothing has to be kept in step. Losses are made up from the seed,
+ * the same for the same path each time.
+ */
 #include "drivers/emulators/core/fibre_plant.h"
 
 #include <math.h>

@@ -1,4 +1,12 @@
-/* What emulated robots share; see robot.h. */
+/*
+ * What emulated robots share: a queue of moves that take their time, and a
+ * command line that echoes.
+ *
+ * Moves are done when they are due, by a timer or before the next command,
+ * whichever comes first: so what a command reads is never older than the clock.
+ * What a robot says of its own accord gathers in `said` and goes out in front
+ * of the next echo, or by itself when a move ends.
+ */
 #include "drivers/emulators/robot/robot.h"
 
 #include <stdlib.h>

@@ -1,8 +1,11 @@
 /*
- * The device side of TL1; see tl1.h. Reconstructed, since never seen from an
- * optical switch: a page that is not the last ends in `>`, denial codes
- * where a vendor's are not known, and who may log in (here anybody whose
- * password is his name).
+ * The device side of TL1: commands are taken apart, log-in, target names and
+ * tags are checked, answers framed and paged, reports sent to all sessions.
+ * What a verb does is the vendor's table.
+ *
+ * Reconstructed, since never seen from an optical switch: a page that is not
+ * the last ends in `>`, denial codes where a vendor's are not known, and who
+ * may log in (here anybody whose password is his name).
  */
 #include "drivers/emulators/tl1/tl1.h"
 
