@@ -7,20 +7,20 @@
 #define CONFIG { 'f', "file", "FABRIC", "the fabric's YAML file", "@file" }
 #define OUTPUT(what) { 'o', "output", "FILE", what, "@file" }
 #define MODE { 0, "mode", "MODE", "safe: never take a port that holds a " \
-	"circuit of others; update: take it and say so", "safe update" }
-#define FULL { 0, "full", NULL, "show long lists whole", NULL }
+	"circuit weft did not make; update: displace it, and list it", "safe update" }
+#define FULL { 0, "full", NULL, "do not shorten long lists", NULL }
 #define JOB { 0, "job", "NAME", "the schedule of a job that weftd has " \
-	"applied", NULL }
+	"applied, instead of FILE", NULL }
 #define CHANGE_OPTIONS \
-	{ 'm', "comment", "TEXT", "goes to the history", NULL }, \
-	{ 0, "expect-generation", "N", "refuse unless this is the present " \
+	{ 'm', "comment", "TEXT", "recorded in the history", NULL }, \
+	{ 0, "expect-generation", "N", "refuse unless this is the current " \
 	  "generation", NULL }, \
-	{ 0, "request-id", "ID", "asking twice with the same one runs one " \
+	{ 0, "request-id", "ID", "a retry with the same ID does not start a second " \
 	  "change", NULL }, \
-	{ 0, "confirm-within", "TIME", "go back unless \"weft confirm\" comes " \
+	{ 0, "confirm-within", "TIME", "roll back unless \"weft confirm\" follows " \
 	  "in time, e.g. 5min", NULL }
 #define COST_OPTIONS \
-	{ 0, "alpha", "TIME", "cost of a step, e.g. 10us", NULL }, \
+	{ 0, "alpha", "TIME", "latency of a step, e.g. 10us", NULL }, \
 	{ 0, "bandwidth", "RATE", "of a node, all its ports together", \
 	  NULL }, \
 	{ 0, "link-bandwidth", "RATE", "of a link instead", NULL }, \
@@ -33,17 +33,17 @@
 	"shortest-path disjoint"
 #define EXPORTS \
 	"json proto msccl-xml rccl-xml mscclpp-json " \
-	"mscclpp-json-oop routes-text routes-json routes-proto"
+	"routes-text routes-json routes-proto"
 
 static const struct cli_option plan_options[] = {
-	CONFIG, OUTPUT("write the plan, to be applied later"), MODE, FULL,
-	{ 0, "commands", NULL, "what would be sent to each device, in order",
+	CONFIG, OUTPUT("write the plan to a file for weft apply"), MODE, FULL,
+	{ 0, "commands", NULL, "also show the commands for each device, in order",
 	  NULL },
-	{ 0, "lightpaths", NULL, "each lightpath that comes, with its power, and "
-	  "each that goes", NULL },
-	{ 0, "keep", "SHARE", "what if so much capacity had to stay in service",
+	{ 0, "lightpaths", NULL, "also show new lightpaths with their power, and "
+	  "interrupted links", NULL },
+	{ 0, "keep", "SHARE", "what if this share of capacity had to stay in service",
 	  NULL },
-	{ 0, "offline", NULL, "do not ask weftd: all devices are dark", NULL },
+	{ 0, "offline", NULL, "without weftd: all devices are taken as empty", NULL },
 	END,
 };
 
@@ -61,57 +61,57 @@ static const struct cli_option cancel_options[] = {
 static const struct cli_option full_options[] = { FULL, END };
 
 static const struct cli_option history_options[] = {
-	{ 'n', "limit", "N", "at most so many (default: 20)", NULL }, END,
+	{ 'n', "limit", "N", "the newest N (default: 20)", NULL }, END,
 };
 
 static const struct cli_option audit_options[] = {
 	{ 0, "change", "N", "only of this change", NULL },
 	{ 0, "device", "NAME", "only about this device", NULL },
 	{ 0, "since", "TIME", "only so far back, e.g. 2h", NULL },
-	{ 'n', "limit", "N", "the newest so many lines (default: 200; with "
+	{ 'n', "limit", "N", "the newest N lines (default: 200; with "
 	  "--change: all)", NULL },
 	END,
 };
 
 static const struct cli_option external_options[] = {
-	{ 0, "open", NULL, "only those that are still so", NULL },
-	{ 'n', "limit", "N", "the newest so many (default: 100)", NULL }, END,
+	{ 0, "open", NULL, "only those not resolved yet", NULL },
+	{ 'n', "limit", "N", "the newest N (default: 100)", NULL }, END,
 };
 
 static const struct cli_option hold_options[] = {
-	{ 'm', "comment", "TEXT", "why; status shows it", NULL }, END,
+	{ 'm', "comment", "TEXT", "reason, shown by weft status", NULL }, END,
 };
 
-#define REASON { 'm', "reason", "TEXT", "why; the audit trail has it", NULL }
+#define REASON { 'm', "reason", "TEXT", "reason, recorded in the audit trail", NULL }
 
 static const struct cli_option port_options[] = {
 	REASON,
-	{ 0, "force", NULL, "also when light that is meant to be there goes",
+	{ 0, "force", NULL, "also when an intended circuit is interrupted",
 	  NULL },
 	END,
 };
 
 static const struct cli_option recover_options[] = {
-	{ 0, "homing", NULL, "a robot finds its place again, and goes on",
+	{ 0, "homing", NULL, "start a robot's homing run",
 	  NULL },
-	{ 0, "relock", NULL, "resonators that hold no wave search anew",
+	{ 0, "relock", NULL, "lock resonators that have lost their wavelength",
 	  NULL },
-	{ 0, "clear", NULL, "errors that wait in the device are forgotten",
+	{ 0, "clear", NULL, "clear the device's error queue",
 	  NULL },
 	REASON, END,
 };
 
 static const struct cli_option watch_options[] = {
-	{ 0, "after", "SEQUENCE", "go on after this event (default: from now)",
+	{ 0, "after", "SEQUENCE", "continue after this event (default: new events only)",
 	  NULL },
-	{ 'n', "count", "N", "end after so many events", NULL }, END,
+	{ 'n', "count", "N", "end after N events", NULL }, END,
 };
 
 static const struct cli_option wait_options[] = {
-	{ 0, "for", "WHAT", "ready, no-change, generation=N or "
+	{ 0, "for", "CONDITION", "ready, no-change, generation=N or "
 	  "device=NAME:reachable", "ready no-change generation= device=" },
-	{ 0, "timeout", "TIME", "give up then, with exit code 124 (default: "
-	  "never)", NULL },
+	{ 0, "timeout", "TIME", "give up after this time, with exit code 124 "
+	  "(default: never)", NULL },
 	END,
 };
 
@@ -124,7 +124,7 @@ static const struct cli_option make_options[] = {
 	  "link-mcf, grouped, pmcf, tsmcf, single-path, shortest-path, "
 	  "disjoint",
 	  ALGORITHMS },
-	{ 0, "batches", "N", "cut shards in so many, which overlap (default: "
+	{ 0, "batches", "N", "split shards into N batches that overlap (default: "
 	  "1, or the fastest when the cost is given)", NULL },
 	{ 0, "chunks", "P", "cut every shard into P (default: as many as the "
 	  "exact loads need)", NULL },
@@ -137,11 +137,11 @@ static const struct cli_option make_options[] = {
 	{ 0, "host-bandwidth", "B", "with --rate: between host and NIC, in "
 	  "links; what is forwarded passes the host", NULL },
 	{ 0, "nic-forwards", NULL, "... unless NICs forward", NULL },
-	{ 0, "steps", "K", "all-to-all by tsmcf: so many (default: the "
+	{ 0, "steps", "K", "all-to-all by tsmcf: number of steps (default: the "
 	  "fewest that reach the flow's rate)", NULL },
-	{ 0, "loss", "SHARE", "all-to-all: of rate, allowed to chunks and to "
-	  "steps (default: 1%)", NULL },
-	{ 0, "time-limit", "TIME", "all-to-all: take the best flow by then",
+	{ 0, "loss", "SHARE", "all-to-all: rate that rounding to chunks and "
+	  "steps may cost (default: 1%)", NULL },
+	{ 0, "time-limit", "TIME", "all-to-all: use the best flow found by then",
 	  NULL },
 	OUTPUT("write the schedule: JSON when it ends in .json, else "
 	       "protobuf"),
@@ -155,37 +155,39 @@ static const struct cli_option cost_options[] = { COST_OPTIONS, JOB, END };
 static const struct cli_option export_options[] = {
 	JOB, { 0, "to", "FORMAT", "json, proto, or a runtime's (see "
 		"docs/lowering.md)", EXPORTS },
-	{ 0, "rank", "R", "only what this rank has to know", NULL },
-	{ 0, "layers", "L", "route tables: at most so many layers (default: "
-	  "as many as it takes)", NULL },
+	{ 0, "rank", "R", "only the part of this rank", NULL },
+	{ 0, "layers", "L", "route tables: at most L layers (default: "
+	  "as many as needed)", NULL },
+	{ 0, "out-of-place", NULL, "mscclpp-json: for calls out of place "
+	  "(all-to-all always is)", NULL },
 	{ 0, "fit", NULL, "fewer chunks a shard when the runtime's limits "
 	  "allow no more", NULL },
 	OUTPUT("default: standard output"), END,
 };
 
 static const struct cli_option routes_make_options[] = {
-	{ 't', "topology", "EXPR|FILE", "that the routes are for", "@file" },
-	{ 0, "layers", "L", "choose routes that fit in so many layers "
-	  "(default: as many as it takes)", NULL },
+	{ 't', "topology", "EXPR|FILE", "topology of the routes", "@file" },
+	{ 0, "layers", "L", "choose routes that fit in L layers "
+	  "(default: as many as needed)", NULL },
 	{ 'a', "algorithm", "NAME", "single-path (default) or shortest-path",
 	  "single-path shortest-path" },
 	{ 0, "gap", "SHARE", "how near the flow comes to its bound (default: "
 	  "0.01%)", NULL },
-	{ 0, "time-limit", "TIME", "the best by then, with the integer "
-	  "program (default: without it, to the end)", NULL },
-	{ 0, "seed", "N", "of the search (default: 0)", NULL },
+	{ 0, "time-limit", "TIME", "use the integer program and stop at this "
+	  "time (default: without it, no limit)", NULL },
+	{ 0, "seed", "N", "seed of the search (default: 0)", NULL },
 	{ 0, "to", "FORMAT", "routes-text (default), routes-json or "
 	  "routes-proto", "routes-text routes-json routes-proto" },
 	OUTPUT("default: standard output, without a summary"), END,
 };
 
 static const struct cli_option routes_options[] = {
-	{ 't', "topology", "EXPR|FILE", "that the routes are for", "@file" },
+	{ 't', "topology", "EXPR|FILE", "topology of the routes", "@file" },
 	JOB, END,
 };
 
 static const struct cli_option show_options[] = {
-	JOB, { 0, "step", "N", "the transfers of this step", NULL }, FULL, END,
+	JOB, { 0, "step", "N", "show the transfers of this step", NULL }, FULL, END,
 };
 
 static const struct cli_option build_options[] = {
@@ -193,27 +195,27 @@ static const struct cli_option build_options[] = {
 };
 
 static const struct cli_option find_options[] = {
-	{ 'n', "nodes", "N", "how many; a list such as 8,16,32-64 for a "
+	{ 'n', "nodes", "N", "number of nodes; a list such as 8,16,32-64 for a "
 	  "sweep", NULL },
 	{ 'd', "degree", "D", "ports a node; or a list", NULL },
 	{ 'c', "collective", "NAME", "default: allreduce", COLLECTIVES },
-	{ 0, "bidirectional", NULL, "every arc needs its reverse", NULL },
+	{ 0, "bidirectional", NULL, "only topologies in which every arc has its reverse", NULL },
 	{ 0, "gap", "SHARE", "all-to-all: how near each flow comes to its "
 	  "bound (default: 0.1 %)", NULL },
 	{ 0, "candidates", "K", "all-to-all: topologies that are solved (default: "
 	  "8)", NULL },
-	{ 0, "alpha", "TIME", "cost of a step, e.g. 10us", NULL },
+	{ 0, "alpha", "TIME", "latency of a step, e.g. 10us", NULL },
 	{ 0, "bandwidth", "RATE", "of a node, all its ports together", NULL },
 	{ 0, "size", "SIZE", "the whole vector M, e.g. 1MB; or several, "
 	  "1MB,64MB", NULL },
-	{ 0, "no-cache", NULL, "search again", NULL },
+	{ 0, "no-cache", NULL, "search again, do not use cached results", NULL },
 	END,
 };
 
 static const struct cli_option ring_options[] = {
-	{ 'n', "nodes", "N", "on the ring", NULL },
-	{ 'w', "channels", "W", "a fibre and direction", NULL },
-	{ 0, "size", "SIZE", "one node's item", NULL },
+	{ 'n', "nodes", "N", "nodes on the ring", NULL },
+	{ 'w', "channels", "W", "wavelength channels a fibre and direction", NULL },
+	{ 0, "size", "SIZE", "data of one node", NULL },
 	{ 'a', "algorithm", "NAME", "auto, composed, optree, ring, ne, wrht or "
 	  "one-stage", "auto composed optree ring ne wrht one-stage" },
 	{ 0, "collective", "NAME", "default: allgather", "allgather "
@@ -223,12 +225,12 @@ static const struct cli_option ring_options[] = {
 	{ 0, "rate", "RATE", "of a channel (default: 40Gbps)", NULL },
 	{ 0, "fibres", "F|LIST", "a direction (default: 1), or the channels of "
 	  "each: 64,32, other ones counter-clockwise: 64,32/48", NULL },
-	{ 0, "use", "FIRST-LAST", "channels of each fibre that the plan may "
+	{ 0, "use", "FIRST-LAST", "range of channels that the plan may "
 	  "use", NULL },
-	{ 0, "segment", NULL, "the nodes are on a line, not all around", NULL },
+	{ 0, "segment", NULL, "the nodes are on a line, not a full ring", NULL },
 	{ 0, "overlap", NULL, "retune idle channels while others carry data",
 	  NULL },
-	{ 0, "conversion", "TIME", "part of alpha that overlap cannot hide "
+	{ 0, "conversion", "TIME", "part of alpha that --overlap cannot hide "
 	  "(default: 0)", NULL },
 	{ 0, "depth", "K", "of OpTree's tree (default: the best)", NULL },
 	{ 0, "loss", "NAME=VALUE,...", "loss budget: launch, sensitivity, "
@@ -241,26 +243,26 @@ static const struct cli_option rwa_options[] = {
 	{ 0, "ring", "N", "all-to-all on a ring of N nodes", NULL },
 	{ 0, "demands", "FILE", "of a network file: a .trf file, or all for "
 	  "every pair of nodes once", "@file" },
-	{ 0, "channels", "W", "available: as many lightpaths as fit; on a "
-	  "ring more take several slots", NULL },
-	{ 0, "time-limit", "TIME", "best found by then (default: 30s)", NULL },
+	{ 0, "channels", "W", "channels available: route as many lightpaths as "
+	  "fit; on a ring the rest take further slots", NULL },
+	{ 0, "time-limit", "TIME", "use the best found by then (default: 30s)", NULL },
 	{ 0, "seed", "N", "of the search (default: 1)", NULL },
 	{ 0, "svg", "FILE", "draw the occupancy: links by channels, or circles "
 	  "of a ring", "@file" },
-	{ 0, "objective", "NAME", "after that: min-moved or "
+	{ 0, "objective", "NAME", "second objective: min-moved or "
 	  "min-max-loss (default: min-channels alone)",
 	  "min-channels min-moved min-max-loss" },
-	{ 0, "previous", "FILE", "lightpaths that had better stay, as -o wrote "
-	  "them", "@file" },
+	{ 0, "previous", "FILE", "previous lightpaths, as written by -o, "
+	  "to keep where possible", "@file" },
 	OUTPUT("write the lightpaths: YAML when it ends in .yaml, else JSON"),
 	END,
 };
 
 static const struct cli_option rwa_change_options[] = {
-	{ 0, "channels", "W", "that may be lit on the way (default: those of "
-	  "OLD and NEW)", NULL },
-	{ 0, "by-domain", NULL, "one failure domain after the other", NULL },
-	{ 0, "switch-time", "TIME", "of a step: how long interruptions last",
+	{ 0, "channels", "W", "channels that may be used meanwhile (default: "
+	  "those of OLD and NEW)", NULL },
+	{ 0, "by-domain", NULL, "change one failure domain at a time", NULL },
+	{ 0, "switch-time", "TIME", "duration of a step, to report interruptions",
 	  NULL },
 	END,
 };
@@ -273,9 +275,9 @@ static const struct cli_option emulate_options[] = {
 
 static const struct cli_option bringup_options[] = {
 	{ 0, "restart", NULL, "start over, whatever an earlier one found", NULL },
-	{ 0, "keep-circuits", NULL, "leave the circuits that panels hold, and "
+	{ 0, "keep-circuits", NULL, "leave existing circuits of panels, and "
 	  "their ports, as they are", NULL },
-	{ 0, "moves", "N", "let robots make so many moves (default: none)",
+	{ 0, "moves", "N", "allow robots N moves (default: none)",
 	  NULL },
 	END,
 };
@@ -283,10 +285,10 @@ static const struct cli_option bringup_options[] = {
 static const struct cli_option testbed_up_options[] = {
 	{ 0, "rate", "RATE", "of every link (default: as the fabric says, up "
 	  "to 17Gbps)", NULL },
-	{ 0, "swap", "FIBRE,FIBRE", "lay two fibres the wrong way round, e.g. "
+	{ 0, "swap", "FIBRE,FIBRE", "swap two fibres, e.g. "
 	  "gpu0.p0.tx,gpu1.p0.tx", NULL },
 	{ 0, "dead", "FIBRES", "break fibres", NULL },
-	{ 0, "reverse", "PORTS", "exchange the two fibres of ports", NULL },
+	{ 0, "reverse", "PORTS", "swap transmit and receive fibres of ports", NULL },
 	END,
 };
 
@@ -302,9 +304,9 @@ static const struct cli_option testbed_probe_options[] = {
 };
 
 static const struct cli_option testbed_step_options[] = {
-	{ 0, "to", "STEP", "this one, from 0 (default: the next, round)",
+	{ 0, "to", "STEP", "step number from 0 (default: the next, cyclic)",
 	  NULL },
-	{ 0, "all", NULL, "all of them, with frames from every end in each",
+	{ 0, "all", NULL, "every step, probing all ports in each",
 	  NULL },
 	END,
 };
@@ -314,21 +316,21 @@ static const struct cli_option testbed_step_options[] = {
 static const struct cli_command schedule_commands[] = {
 	{ "make", NULL, "", "Make a schedule for a collective on a topology",
 	  NULL, make_options, 0, 0, false, cmd_schedule_make },
-	{ "verify", NULL, "[FILE]", "Replay a schedule and prove it", NULL,
+	{ "verify", NULL, "[FILE]", "Verify a schedule by replaying it", NULL,
 	  verify_options, 0, 1, false, cmd_schedule_verify },
 	{ "cost", NULL, "[FILE]", "Time of a schedule and its lower bound",
 	  NULL, cost_options, 0, 1, false, cmd_schedule_cost },
 	{ "export", NULL, "[FILE]", "Write a schedule in another format", NULL,
 	  export_options, 0, 1, false, cmd_schedule_export },
-	{ "show", NULL, "[FILE]", "What a schedule does in each step", NULL,
+	{ "show", NULL, "[FILE]", "Show the transfers of each step", NULL,
 	  show_options, 0, 1, false, cmd_schedule_show },
 	GROUP_END,
 };
 
 static const struct cli_command routes_commands[] = {
-	{ "make", NULL, "", "Choose a route and a layer for every pair", NULL,
+	{ "make", NULL, "", "Choose a route and a virtual layer for every pair", NULL,
 	  routes_make_options, 0, 0, false, cmd_routes_make },
-	{ "verify", NULL, "FILE", "Prove a route table on its topology", NULL,
+	{ "verify", NULL, "FILE", "Verify a route table on its topology", NULL,
 	  routes_options, 1, 1, false, cmd_routes_verify },
 	GROUP_END,
 };
@@ -337,7 +339,7 @@ static const struct cli_command topology_commands[] = {
 	{ "info", NULL, "[EXPR]", "Size, degree, diameter of a topology; "
 	  "without one, the families", NULL, NULL, 0, 1, false,
 	  cmd_topology_info },
-	{ "build", NULL, "EXPR", "All arcs of a topology", NULL,
+	{ "build", NULL, "EXPR", "List all arcs of a topology", NULL,
 	  build_options, 1, 1, false, cmd_topology_build },
 	{ "find", NULL, "", "The best topologies for N nodes of D ports: steps "
 	  "against bandwidth", NULL, find_options, 0, 0, false,
@@ -352,7 +354,7 @@ static const struct cli_command ring_commands[] = {
 };
 
 static const struct cli_command rwa_commands[] = {
-	{ "solve", NULL, "[INSTANCE]", "Give lightpaths their wavelengths",
+	{ "solve", NULL, "[INSTANCE]", "Assign routes and wavelengths to lightpaths",
 	  NULL, rwa_options, 0, 1, false, cmd_rwa_instance },
 	{ "change", NULL, "INSTANCE OLD NEW", "Order the moves from one "
 	  "assignment to another", NULL, rwa_change_options, 3, 3, false,
@@ -361,41 +363,41 @@ static const struct cli_command rwa_commands[] = {
 };
 
 static const struct cli_option job_options[] = {
-	{ 0, "nodes", "NAMES", "these hosts, in rank order: gpu[00-03]", NULL },
-	{ 0, "count", "N", "so many hosts, which weftd chooses", NULL },
+	{ 0, "nodes", "NAMES", "hosts in rank order, e.g. gpu[00-03]", NULL },
+	{ 0, "count", "N", "let weftd choose N hosts", NULL },
 	{ 'c', "collective", "NAME", "allgather, reduce-scatter, allreduce, "
 	  "all-to-all or broadcast", COLLECTIVES },
 	{ 0, "size", "SIZE", "the whole vector M, e.g. 1MB", NULL },
 	{ 't', "topology", "EXPR", "default: the best", NULL },
 	{ 'a', "algorithm", "NAME", "default: the best", ALGORITHMS },
-	{ 0, "min-ports", "N", "hosts with at least so many", NULL },
+	{ 0, "min-ports", "N", "only hosts with at least N ports", NULL },
 	{ 0, "ring", "NAME", "on this ring instead of switches", NULL },
 	{ 0, "channels", "N", "of the ring (default: all)", NULL },
-	{ 0, "duration", "TIME", "give it back by itself after, e.g. 2h",
+	{ 0, "duration", "TIME", "release it automatically after, e.g. 2h",
 	  NULL },
 	{ 0, "priority", "N", "higher ones start first (default: 0)", NULL },
-	{ 0, "preemptible", NULL, "may be ended for a job of higher priority",
+	{ 0, "preemptible", NULL, "may be preempted by a job of higher priority",
 	  NULL },
-	{ 0, "repair", "HOW", "when its light dies: none, degraded (a "
-	  "schedule on what remains) or spare (and move to free hosts)",
+	{ 0, "repair", "HOW", "when circuits fail: none, degraded (a "
+	  "schedule on the remaining ones) or spare (also move to free hosts)",
 	  REPAIRS },
-	{ 0, "no-wait", NULL, "return once it is queued", NULL },
-	{ 0, "request-id", "ID", "asking twice with the same one is one job",
+	{ 0, "no-wait", NULL, "return as soon as it is queued", NULL },
+	{ 0, "request-id", "ID", "a retry with the same ID does not create a second job",
 	  NULL },
 	END,
 };
 
 static const struct cli_option job_list_options[] = {
-	{ 0, "all", NULL, "also those that are over", NULL }, END,
+	{ 0, "all", NULL, "include ended jobs", NULL }, END,
 };
 
 static const struct cli_command job_commands[] = {
-	{ "request", NULL, "[NAME]", "Ask for hosts and light for a "
+	{ "request", NULL, "[NAME]", "Request hosts and circuits for a "
 	  "collective; waits until it runs", NULL, job_options, 0, 1, false,
 	  cmd_job_request },
-	{ "release", NULL, "NAME", "Give a job back; waits until its light "
-	  "is gone", NULL, NULL, 1, 1, false, cmd_job_release },
-	{ "list", NULL, "[NAME]", "Jobs that were asked for", NULL,
+	{ "release", NULL, "NAME", "Release a job; waits until its "
+	  "circuits are gone", NULL, NULL, 1, 1, false, cmd_job_release },
+	{ "list", NULL, "[NAME]", "List requested jobs", NULL,
 	  job_list_options, 0, 1, false, cmd_job_list },
 	GROUP_END,
 };
@@ -412,23 +414,22 @@ static const struct cli_option export_model_options[] = {
 static const struct cli_command export_commands[] = {
 	{ "slurm", NULL, "[FABRIC]", "Slurm's topology.yaml", NULL,
 	  export_slurm_options, 0, 1, false, cmd_export_slurm },
-	{ "topograph", NULL, "[FABRIC]", "A model for NVIDIA's topograph",
+	{ "topograph", NULL, "[FABRIC]", "Model for NVIDIA topograph",
 	  NULL, export_model_options, 0, 1, false, cmd_export_topograph },
 	GROUP_END,
 };
 
 static const struct cli_command device_commands[] = {
-	{ "drivers", NULL, "[DRIVER]", "Drivers that are built in, and their "
-	  "options", NULL, NULL, 0, 1, false, cmd_device_drivers },
-	{ "list", NULL, "", "Devices that weftd knows", NULL, NULL, 0, 0,
+	{ "drivers", NULL, "[DRIVER]", "List drivers and their options", NULL, NULL, 0, 1, false, cmd_device_drivers },
+	{ "list", NULL, "", "List the devices of weftd", NULL, NULL, 0, 0,
 	  false, cmd_device_list },
-	{ "show", NULL, "NAME", "One of them, its circuits and what they "
-	  "lose", NULL, NULL, 1, 1, false, cmd_device_show },
+	{ "show", NULL, "NAME", "Show a device, its circuits and their "
+	  "insertion loss", NULL, NULL, 1, 1, false, cmd_device_show },
 	{ "port", NULL, "NAME PORT enable|disable", "Enable or disable a port "
 	  "of a switch by hand", NULL, port_options, 3, 3, false,
 	  cmd_device_port },
-	{ "recover", NULL, "NAME", "A homing run, lost waves searched anew, "
-	  "errors forgotten", NULL, recover_options, 1, 1, false,
+	{ "recover", NULL, "NAME", "Recover a device: homing run, relock, "
+	  "clear errors", NULL, recover_options, 1, 1, false,
 	  cmd_device_recover },
 	GROUP_END,
 };
@@ -436,64 +437,64 @@ static const struct cli_command device_commands[] = {
 static const struct cli_command testbed_commands[] = {
 	{ "up", NULL, "FABRIC", "Build a fabric of network namespaces", NULL,
 	  testbed_up_options, 1, 1, false, cmd_testbed_up },
-	{ "down", NULL, "FABRIC", "Take all of it away", NULL, NULL, 1, 1,
+	{ "down", NULL, "FABRIC", "Remove it", NULL, NULL, 1, 1,
 	  false, cmd_testbed_down },
-	{ "status", NULL, "FABRIC", "Links of the hosts, and whose light they "
-	  "receive", NULL, testbed_status_options, 1, 1, false,
+	{ "status", NULL, "FABRIC", "Show the links of the hosts, and whose signal "
+	  "they receive", NULL, testbed_status_options, 1, 1, false,
 	  cmd_testbed_status },
-	{ "route", NULL, "FABRIC", "Give hosts the routes of the applied jobs",
+	{ "route", NULL, "FABRIC", "Install the routes of the applied jobs in hosts",
 	  NULL, NULL, 1, 1, false, cmd_testbed_route },
-	{ "ping", NULL, "FABRIC", "Ping every host from every other, one hop",
+	{ "ping", NULL, "FABRIC", "Ping between all hosts over one hop",
 	  NULL, NULL, 1, 1, false, cmd_testbed_ping },
-	{ "probe", NULL, "FABRIC", "Send frames from every port, see where "
-	  "they arrive", NULL, testbed_probe_options, 1, 1, false,
+	{ "probe", NULL, "FABRIC", "Send frames from every port and report "
+	  "where they arrive", NULL, testbed_probe_options, 1, 1, false,
 	  cmd_testbed_probe },
-	{ "step", NULL, "FABRIC JOB", "Take a job's ring to another step",
+	{ "step", NULL, "FABRIC JOB", "Set a job's ring to another step",
 	  NULL, testbed_step_options, 2, 2, false, cmd_testbed_step },
 	GROUP_END,
 };
 
 const struct cli_command cli_root[] = {
-	{ "check", NULL, "FABRIC", "Find all mistakes of a fabric file", NULL,
+	{ "check", NULL, "FABRIC", "Check a fabric file for errors", NULL,
 	  NULL, 1, 1, false, cmd_check },
 	{ "plan", NULL, "[FABRIC]", "Show what would change", NULL,
 	  plan_options, 0, 1, false, cmd_plan },
-	{ "apply", NULL, "[PLAN]", "Change the devices, prove it, or take it "
+	{ "apply", NULL, "[PLAN]", "Apply a plan or fabric file, verify it, or roll "
 	  "back", NULL, apply_options, 0, 1, false, cmd_apply },
-	{ "status", "show", "", "What is known, and how well it is proven",
+	{ "status", "show", "", "Show devices, jobs and changes, and how well they are verified",
 	  NULL, full_options, 0, 0, false, cmd_status },
-	{ "diff", NULL, "", "Intent against the last readings", NULL,
+	{ "diff", NULL, "", "Compare the last readings with the intent", NULL,
 	  full_options, 0, 0, false, cmd_diff },
-	{ "verify", NULL, "", "Read every device now and compare", NULL,
+	{ "verify", NULL, "", "Read every device now and compare with the intent", NULL,
 	  full_options, 0, 0, false, cmd_verify },
 	{ "rollback", NULL, "[GENERATION]", "Apply an earlier configuration "
 	  "again", NULL, rollback_options, 0, 1, false, cmd_rollback },
 	{ "confirm", NULL, "[CHANGE]", "Keep a change that was applied with "
 	  "--confirm-within", NULL, NULL, 0, 1, false, cmd_confirm },
-	{ "cancel", NULL, "", "Stop the running change, or what waits to be "
-	  "confirmed, and take it back",
+	{ "cancel", NULL, "", "Stop the running change, or one that awaits "
+	  "confirmation, and roll it back",
 	  NULL, cancel_options, 0, 0, false, cmd_cancel },
-	{ "history", NULL, "", "Changes, newest first", NULL,
+	{ "history", NULL, "", "List changes, newest first", NULL,
 	  history_options, 0, 0, false, cmd_history },
-	{ "audit", NULL, "", "What was said to devices to move light, by whom, "
-	  "and what they answered", NULL, audit_options, 0, 0, false,
+	{ "audit", NULL, "", "Show commands sent to devices, their answers, "
+	  "and who caused them", NULL, audit_options, 0, 0, false,
 	  cmd_audit },
-	{ "external-changes", NULL, "[DEVICE]", "Changes of light that weft did not "
-	  "make, newest first", NULL, external_options, 0, 1, false,
+	{ "external-changes", NULL, "[DEVICE]", "List changes of "
+	  "circuits that weft did not make, newest first", NULL, external_options, 0, 1, false,
 	  cmd_external_changes },
-	{ "drain", NULL, "WHAT", "No new light on a host, a device or a port",
+	{ "drain", NULL, "WHAT", "Drain a host, a device or a port: no new circuits",
 	  NULL, hold_options, 1, 1, false, cmd_drain },
-	{ "undrain", NULL, "WHAT", "Allow it new light again", NULL, NULL, 1,
+	{ "undrain", NULL, "WHAT", "Allow new circuits there again", NULL, NULL, 1,
 	  1, false, cmd_undrain },
-	{ "freeze", NULL, "", "The big red button: refuse every change", NULL,
+	{ "freeze", NULL, "", "Emergency freeze: refuse every change", NULL,
 	  hold_options, 0, 0, false, cmd_freeze },
 	{ "unfreeze", NULL, "", "Allow changes again", NULL, NULL, 0, 0,
 	  false, cmd_unfreeze },
-	{ "log", NULL, "[LEVELS]", "What weftd logs, e.g. drivers=debug", NULL,
+	{ "log", NULL, "[LEVELS]", "Show or set log levels of weftd, e.g. drivers=debug", NULL,
 	  NULL, 0, 1, false, cmd_log },
-	{ "watch", NULL, "", "What happens, as it happens", NULL,
+	{ "watch", NULL, "", "Stream events as they happen", NULL,
 	  watch_options, 0, 0, false, cmd_watch },
-	{ "wait", NULL, "", "Wait until something is so", NULL, wait_options,
+	{ "wait", NULL, "", "Wait for a condition", NULL, wait_options,
 	  0, 0, false, cmd_wait },
 	{ "schedule", NULL, "", "Collective schedules", schedule_commands,
 	  NULL, 0, 0, false, NULL },
@@ -505,22 +506,22 @@ const struct cli_command cli_root[] = {
 	  0, 0, false, NULL },
 	{ "rwa", NULL, "", "Routing and wavelength assignment", rwa_commands,
 	  NULL, 0, 0, false, NULL },
-	{ "export", NULL, "", "The fabric as schedulers want it",
+	{ "export", NULL, "", "Export for Slurm / topograph",
 	  export_commands, NULL, 0, 0, false, NULL },
-	{ "job", NULL, "", "Jobs of orchestrators", job_commands, NULL, 0, 0,
+	{ "job", NULL, "", "Request, release and list jobs", job_commands, NULL, 0, 0,
 	  false, NULL },
 	{ "device", NULL, "", "Devices and drivers", device_commands, NULL, 0,
 	  0, false, NULL },
-	{ "emulate", NULL, "FABRIC", "Emulate the devices that a fabric "
-	  "names", NULL, emulate_options, 1, 1, false, cmd_emulate },
-	{ "bringup", NULL, "FABRIC", "Find out how a fabric is wired, and "
-	  "what differs from the file", NULL, bringup_options, 1, 1, false,
+	{ "emulate", NULL, "FABRIC", "Emulate the devices of a fabric "
+	  "file", NULL, emulate_options, 1, 1, false, cmd_emulate },
+	{ "bringup", NULL, "FABRIC", "Discover how a fabric is cabled, and "
+	  "compare with the file", NULL, bringup_options, 1, 1, false,
 	  cmd_bringup },
 	{ "testbed", NULL, "", "Fabrics of network namespaces, with real "
 	  "packets", testbed_commands, NULL, 0, 0, false, NULL },
-	{ "explain", NULL, "[CODE]", "What an exit or error code means", NULL,
+	{ "explain", NULL, "[CODE]", "Explain an exit or error code", NULL,
 	  NULL, 0, 1, false, cmd_explain },
-	{ "version", NULL, "", "Version of this program", NULL, NULL, 0, 0,
+	{ "version", NULL, "", "Print the version", NULL, NULL, 0, 0,
 	  false, cmd_version },
 	{ "complete", NULL, "", "Candidates for the last word", NULL, NULL, 0,
 	  0, true, cmd_complete },

@@ -307,7 +307,7 @@ writes() { # COMMAND...: the name of the file comes last
 writes topology build 'K(4)' -o
 writes schedule make -t 'K(4)' -c allgather -o
 writes schedule make -t 'K(4)' -c all-to-all -o
-for to in json proto msccl-xml rccl-xml mscclpp-json mscclpp-json-oop; do
+for to in json proto msccl-xml rccl-xml mscclpp-json; do
 	writes schedule export gather.json --to $to -o
 done
 for to in routes-text routes-json routes-proto; do

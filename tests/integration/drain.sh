@@ -38,7 +38,7 @@ has err "which says why" 'n3 is drained by .*: no program of job gather'
 expect 0 "the host is back" weft undrain n3
 expect 0 "its job too" weft apply -f "$T/three.yaml"
 
-expect 0 "the big red button" weft freeze -m "smoke in row 3"
+expect 0 "the emergency freeze" weft freeze -m "smoke in row 3"
 expect 75 "no change" weft apply -f "$T/two.yaml"
 has err "and why" 'smoke in row 3'
 expect 75 "not back either" weft rollback

@@ -9,16 +9,16 @@
 const struct cli_option cli_globals[] = {
 	{ 0, "format", "F", "table, json or yaml (default: table)",
 	  "table json yaml" },
-	{ 'q', "quiet", NULL, "say only errors", NULL },
-	{ 'v', "verbose", NULL, "say more", NULL },
-	{ 0, "debug", NULL, "say everything", NULL },
+	{ 'q', "quiet", NULL, "print only errors", NULL },
+	{ 'v', "verbose", NULL, "print more", NULL },
+	{ 0, "debug", NULL, "print debug messages", NULL },
 	{ 0, "color", "WHEN", "auto, always or never", "auto always never" },
 	{ 0, "socket", "PATH",
-	  "of weftd (default: $WEFT_SOCKET or " CLI_SOCKET ")", "@file" },
+	  "socket of weftd (default: $WEFT_SOCKET or " CLI_SOCKET ")", "@file" },
 	{ 0, "server", "HOST:PORT", "weftd over TCP ($WEFT_SERVER)", NULL },
-	{ 0, "tls-cert", "FILE", "own certificate ($WEFT_TLS_CERT)", "@file" },
+	{ 0, "tls-cert", "FILE", "client certificate ($WEFT_TLS_CERT)", "@file" },
 	{ 0, "tls-key", "FILE", "its key ($WEFT_TLS_KEY)", "@file" },
-	{ 0, "tls-ca", "FILE", "who vouches for weftd ($WEFT_TLS_CA)",
+	{ 0, "tls-ca", "FILE", "CA certificates for weftd ($WEFT_TLS_CA)",
 	  "@file" },
 	{ 'h', "help", NULL, "show this help", NULL },
 	{ 0, NULL, NULL, NULL, NULL },
@@ -74,7 +74,7 @@ static void help_group(struct buf *b, const struct cli_command *table,
 			 table->sub ? " ..." : "");
 		add_row(b, left, table->help);
 	}
-	buf_printf(b, "\n\"weft %s%sCOMMAND --help\" tells more.\n", path,
+	buf_printf(b, "\n\"weft %s%sCOMMAND --help\" shows its options.\n", path,
 		   *path ? " " : "");
 }
 
@@ -86,18 +86,18 @@ void cli_help(const struct cli_command *table, const struct cli_command *cmd,
 			   cmd->options ? " [OPTIONS]" : "",
 			   *cmd->args ? " " : "", cmd->args, cmd->help);
 		help_options(b, "Options", cmd->options);
-		help_options(b, "Everywhere", cli_globals);
+		help_options(b, "Global options", cli_globals);
 		return;
 	}
 	buf_printf(b, "Usage: weft %s%sCOMMAND [OPTIONS] [ARGUMENTS]\n\n%s.\n",
 		   path, *path ? " " : "",
 		   cmd ? cmd->help
 		       : "weft controls optical fabrics: it plans circuits "
-			 "and collective\nschedules that match, brings "
-			 "devices there and proves it");
+			 "and the collective\nschedules that match them, applies "
+			 "them to devices and verifies the result");
 	help_group(b, cmd ? cmd->sub : table, path);
 	if (!cmd) {
-		help_options(b, "Everywhere", cli_globals);
+		help_options(b, "Global options", cli_globals);
 		buf_str(b, "\nExit codes: 0 done or nothing to do, 1 failed "
 			   "(fabric unchanged), 2 differences or\nchanges "
 			   "pending, 3 failed (rolled back), 4 failed (not "

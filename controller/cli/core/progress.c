@@ -65,7 +65,7 @@ static void take_result(struct progress *p, const Weft__V1__ChangeResult *r)
 	p->took_ns = r->took_ns;
 }
 
-/* Robots take minutes; nobody wants their seconds to the last digit. */
+/* Robots take minutes; seconds to the last digit are noise. */
 static void put_eta(int64_t ns, char *text, size_t size)
 {
 	int64_t s = (ns + 999999999) / 1000000000;

@@ -66,7 +66,7 @@ static int connect_socket(struct cli *c, struct rpc_client **out,
 	return r;
 }
 
-/* What started us may be a piece of somebody's work; weftd is told so. */
+/* The trace of the caller, if it has one, is passed on to weftd. */
 static const char *trace_parent(void)
 {
 	const char *text = getenv("TRACEPARENT");

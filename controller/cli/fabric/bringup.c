@@ -89,7 +89,7 @@ static int load_state(const char *path, bool again, struct bringup *b,
 /* ---- progress ---- */
 
 /* ", left: 24min", by the moves of robots where there are some, and otherwise
- * by what took how long so far; "" when nobody knows. */
+ * by what took how long so far; "" when that is not known. */
 static void time_left(const struct run *r, const struct bringup_progress *now,
 		      char text[64])
 {

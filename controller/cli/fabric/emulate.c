@@ -34,7 +34,7 @@ struct emulator {
 	char control[WORD];
 };
 
-struct fleet {
+struct emulators {
 	int n;
 	struct emulator *v;
 	struct pollfd *polls;	/* [n + 1], the last for signals */
@@ -43,7 +43,7 @@ struct fleet {
 };
 
 /* Beside this program, or wherever the path leads. */
-static void find_program(struct fleet *f)
+static void find_program(struct emulators *f)
 {
 	const char *name = "weft-emulator";
 	ssize_t n = readlink("/proc/self/exe", f->program,
@@ -62,7 +62,7 @@ static void find_program(struct fleet *f)
 }
 
 /* The command line of one emulator; words holds what has to be made up. */
-static void make_args(struct fleet *f, struct emulator *e,
+static void make_args(struct emulators *f, struct emulator *e,
 		      char words[2][WORD], char *argv[MAX_ARGS])
 {
 	const struct model_device *d = e->device;
@@ -96,7 +96,7 @@ static void make_args(struct fleet *f, struct emulator *e,
 }
 
 /* In the child: becomes the emulator. It ends when we do. */
-static void become(struct fleet *f, struct emulator *e, int out)
+static void become(struct emulators *f, struct emulator *e, int out)
 {
 	char words[2][WORD], *argv[MAX_ARGS];
 	sigset_t none;
@@ -111,7 +111,7 @@ static void become(struct fleet *f, struct emulator *e, int out)
 	_exit(127);
 }
 
-static int spawn(struct fleet *f, struct emulator *e, struct err *err)
+static int spawn(struct emulators *f, struct emulator *e, struct err *err)
 {
 	int pipes[2];
 
@@ -133,7 +133,7 @@ static int spawn(struct fleet *f, struct emulator *e, struct err *err)
 
 /* What has an address of its own is emulated; the built-in simulators and
  * patch panels have none. */
-static int gather(struct fleet *f, const struct model_fabric *fabric,
+static int gather(struct emulators *f, const struct model_fabric *fabric,
 		  const char *control_dir, struct err *err)
 {
 	f->signals = -1;
@@ -166,7 +166,7 @@ static int gather(struct fleet *f, const struct model_fabric *fabric,
 	return 0;
 }
 
-static int watch_signals(struct fleet *f, struct err *err)
+static int watch_signals(struct emulators *f, struct err *err)
 {
 	sigset_t set;
 
@@ -220,7 +220,7 @@ static int ended(struct emulator *e, struct err *err)
 
 /* Waits once, at most wait_ms (-1: for ever). 1: a signal asks to stop; 0;
  * or the error of an emulator that ended. */
-static int watch(struct fleet *f, int wait_ms, struct err *err)
+static int watch(struct emulators *f, int wait_ms, struct err *err)
 {
 	for (int i = 0; i < f->n; i++) {
 		f->polls[i] = (struct pollfd){ f->v[i].fd, POLLIN, 0 };
@@ -240,7 +240,7 @@ static int watch(struct fleet *f, int wait_ms, struct err *err)
 	return 0;
 }
 
-static bool all_listen(const struct fleet *f)
+static bool all_listen(const struct emulators *f)
 {
 	for (int i = 0; i < f->n; i++) {
 		if (!f->v[i].listening) {
@@ -250,7 +250,7 @@ static bool all_listen(const struct fleet *f)
 	return true;
 }
 
-static int start(struct fleet *f, struct err *err)
+static int start(struct emulators *f, struct err *err)
 {
 	int64_t end_ns = clk_now_ns() + (int64_t)START_MS * NS_PER_MS;
 	int r = watch_signals(f, err);
@@ -272,7 +272,7 @@ static int start(struct fleet *f, struct err *err)
 }
 
 /* Ends every emulator, gently and then not. */
-static void stop(struct fleet *f)
+static void stop(struct emulators *f)
 {
 	int64_t end_ns = clk_now_ns() + (int64_t)STOP_MS * NS_PER_MS;
 
@@ -297,7 +297,7 @@ static void stop(struct fleet *f)
 	}
 }
 
-static int print_fleet(struct cli *c, const struct fleet *f, struct err *err)
+static int print_emulators(struct cli *c, const struct emulators *f, struct err *err)
 {
 	struct out *o = out_new(c->format);
 
@@ -328,7 +328,7 @@ int cmd_emulate(struct cli *c, struct err *err)
 {
 	const char *dir = cli_opt(c, "control-dir");
 	struct model_fabric *fabric = NULL;
-	struct fleet f = { .signals = -1 };
+	struct emulators f = { .signals = -1 };
 	int r = cli_load_fabric(c->argv[0], &fabric, err);
 
 	if (r || (r = gather(&f, fabric, dir, err))) {
@@ -340,7 +340,7 @@ int cmd_emulate(struct cli *c, struct err *err)
 	}
 	r = start(&f, err);
 	if (r == 0) {
-		r = print_fleet(c, &f, err);
+		r = print_emulators(c, &f, err);
 	}
 	while (r == 0) {
 		r = watch(&f, -1, err);

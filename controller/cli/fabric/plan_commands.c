@@ -75,7 +75,7 @@ void plan_commands_draw(struct buf *b, const struct plan_view *v)
 	}
 	if (v->batches.n) {
 		buf_str(b, "log-in and most readings are not shown; tags are "
-			   "numbered anew when they are sent\n");
+			   "renumbered when they are sent\n");
 	}
 	if (guessed) {
 		buf_str(b, "devices that were never read may take fewer "

@@ -184,7 +184,7 @@ static int look(struct wait *w, struct err *err)
 }
 
 /* Each event is a reason to look again. */
-static int on_news(const ProtobufCMessage *msg, void *arg)
+static int on_watch_event(const ProtobufCMessage *msg, void *arg)
 {
 	struct wait *w = arg;
 
@@ -214,7 +214,7 @@ static int watch_until(struct wait *w, struct err *err)
 	if (r == 0) {
 		r = rpc_client_call(client, CLI_METHOD("Watch"), &req.base,
 				    &weft__v1__watch_event__descriptor,
-				    left_ms(w), on_news, w, &cli_interrupted,
+				    left_ms(w), on_watch_event, w, &cli_interrupted,
 				    err);
 	}
 	rpc_client_close(client);

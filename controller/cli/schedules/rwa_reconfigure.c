@@ -82,7 +82,7 @@ static void out_ends(struct out *o, const struct moves *v, int32_t i)
 }
 
 /* "b/0:3 c/0:3": each hop's end, fibre and channel. */
-static void out_way(struct out *o, const struct moves *v,
+static void out_path(struct out *o, const struct moves *v,
 		    const struct rwa_step *s)
 {
 	struct buf b = { 0 };
@@ -96,7 +96,7 @@ static void out_way(struct out *o, const struct moves *v,
 					      name, sizeof(name)),
 			   h->fibre, h->channel);
 	}
-	out_str(o, "way", b.data ? b.data : "");
+	out_str(o, "path", b.data ? b.data : "");
 	buf_fini(&b);
 }
 
@@ -107,7 +107,7 @@ static const char *domain_name(const struct moves *v, int32_t domain)
 
 static void out_steps(struct out *o, const struct moves *v)
 {
-	static const char *const kinds[] = { "add", "drop", "move", "park",
+	static const char *const kinds[] = { "add", "drop", "move", "reroute",
 					     "cut" };
 	size_t phase = 0;
 
@@ -125,7 +125,7 @@ static void out_steps(struct out *o, const struct moves *v)
 		}
 		out_str(o, "do", kinds[s->kind]);
 		out_ends(o, v, s->lightpath);
-		out_way(o, v, s);
+		out_path(o, v, s);
 		out_end(o);
 	}
 	out_end(o);
@@ -163,7 +163,7 @@ int cmd_rwa_change(struct cli *c, struct err *err)
 			out_int(o, "moved", v.change.moved);
 			out_int(o, "added", v.change.added);
 			out_int(o, "dropped", v.change.dropped);
-			out_int(o, "parked", v.change.rerouted);
+			out_int(o, "rerouted", v.change.rerouted);
 			out_int(o, "interrupted", (int64_t)v.change.cuts.n);
 			out_int(o, "phases", (int64_t)v.change.phases.n);
 			out_interruptions(c, o, &v);

@@ -14,14 +14,12 @@
 struct runtime {
 	const char *to;
 	int dialect;		/* of MSCCL, or -1: MSCCL++ */
-	bool outofplace;	/* of MSCCL++: for calls out of place */
 };
 
 static const struct runtime runtimes[] = {
-	{ "msccl-xml", MSCCL_AZURE, false },
-	{ "rccl-xml", MSCCL_RCCL, false },
-	{ "mscclpp-json", -1, false },
-	{ "mscclpp-json-oop", -1, true },
+	{ "msccl-xml", MSCCL_AZURE },
+	{ "rccl-xml", MSCCL_RCCL },
+	{ "mscclpp-json", -1 },
 };
 
 static const struct runtime *runtime_of(const char *to)
@@ -38,6 +36,7 @@ static const struct runtime *runtime_of(const char *to)
 
 struct lowering {
 	const struct runtime *r;
+	bool out_of_place;	/* of MSCCL++: for calls out of place */
 	struct buf *out;	/* what the last try wrote */
 };
 
@@ -45,7 +44,7 @@ static int lower_one(const struct coll_sched *s, void *arg, struct err *err)
 {
 	const struct lowering *l = arg;
 	/* A plan of MSCCL++ serves calls in place, or out of place. */
-	bool inplace = !l->r->outofplace && coll_kind_of(s) != COLL_ALLTOALL;
+	bool inplace = !l->out_of_place && coll_kind_of(s) != COLL_ALLTOALL;
 
 	buf_fini(l->out);
 	return l->r->dialect < 0
@@ -135,7 +134,8 @@ static int serialize(const struct cli *c, const struct coll_sched *s,
 		     const char *to, int max_layers, struct buf *b,
 		     struct err *err)
 {
-	struct lowering l = { runtime_of(to), b };
+	struct lowering l = { .r = runtime_of(to), .out = b,
+				.out_of_place = c && cli_has(c, "out-of-place") };
 
 	if (l.r) {
 		return lower_or_advise(c, s, &l, err);
@@ -151,7 +151,7 @@ static int serialize(const struct cli *c, const struct coll_sched *s,
 	}
 	err_set(err, WEFT_EUSAGE, "--to %s: no such format", to);
 	err_hint(err, "supported: json, proto, msccl-xml, rccl-xml, "
-		 "mscclpp-json, mscclpp-json-oop, "
+		 "mscclpp-json, "
 		 "routes-text, routes-json, routes-proto");
 	return err->code;
 }
@@ -204,6 +204,9 @@ static int read_format(const struct cli *c, const char *path,
 	if (r == 0 && cli_has(c, "fit") && !runtime_of(*to)) {
 		r = err_set(err, WEFT_EUSAGE, "--fit is for --to of a runtime "
 			    "with limits, such as msccl-xml");
+	}
+	if (r == 0 && cli_has(c, "out-of-place") && strcmp(*to, "mscclpp-json") != 0) {
+		r = err_set(err, WEFT_EUSAGE, "--out-of-place is for --to mscclpp-json");
 	}
 	if (r == 0 && cli_has(c, "rank") && strcmp(*to, "json") != 0 &&
 	    strcmp(*to, "proto") != 0) {

@@ -88,7 +88,7 @@ function drawLine(line, angle) {
 		: svg("circle", { class: "head", cx: to[0].toFixed(1), cy: to[1].toFixed(1), r: 3 });
 	const sign = SIGNS[state] && svg("text", { class: "sign", x: middle[0].toFixed(1),
 		y: middle[1].toFixed(1) }, SIGNS[state]);
-	const style = state === "unexpected" ? "foreign" : `c${job.colour} d${job.pattern}`;
+	const style = state === "unexpected" ? "external" : `c${job.colour} d${job.pattern}`;
 
 	return svg("g", { class: `line ${style} ${state.replace(" ", "-")}` },
 		svg("path", { d: `M${xy(from)}Q${xy(by)} ${xy(to)}`,

@@ -279,7 +279,7 @@ static void test_schedule_round_trip(void **state)
 				 "mscclpp-json"), 0);
 	assert_non_null(strstr(f->out, "\"inplace\": true"));
 	assert_int_equal(weft(f, "weft schedule export @/s.pb --to "
-				 "mscclpp-json-oop"), 0);
+				 "mscclpp-json --out-of-place"), 0);
 	assert_non_null(strstr(f->out, "\"inplace\": false"));
 	/* Routes are those of an all-to-all. */
 	assert_int_not_equal(weft(f, "weft schedule export @/s.pb --to "
@@ -492,7 +492,7 @@ static void test_rwa_changes(void **state)
 	assert_int_equal(weft(f, "weft rwa change @/a.yaml @/swap.yaml "
 				 "@/swop.yaml --channels 3 --format json"), 0);
 	assert_int_equal(number(f, "interrupted"), 0);
-	assert_int_equal(number(f, "parked"), 1);
+	assert_int_equal(number(f, "rerouted"), 1);
 }
 
 /* Guard channels, and a pair that is solved for, read back and moved. */
