@@ -113,7 +113,7 @@ int testbed_find_fibre(const struct model_fabric *f, const char *text,
 /* ---- fibres as they are laid ---- */
 
 /* Where a host's netdev leads. */
-struct fibre_end {
+struct testbed_fibre_end {
 	int device, port;	/* device -1: nowhere */
 	bool out;		/* to an out-port of it */
 	bool dead;		/* broken: it reaches no port */
@@ -124,7 +124,7 @@ struct testbed_builder {
 	const struct testbed_options *o;
 	struct host_net **nets;		/* [n_hosts + n_devices], in this
 					 * order; NULL: not made yet */
-	struct fibre_end *tx, *rx;	/* [n_ports] with the faults in them */
+	struct testbed_fibre_end *tx, *rx;	/* [n_ports] with the faults in them */
 	bool **used;			/* [n_devices][n_in + n_out]: a fibre
 					 * leads there */
 	testbed_progress_fn fn;
@@ -132,14 +132,14 @@ struct testbed_builder {
 	int done, total;		/* namespaces and fibres */
 };
 
-static struct fibre_end *end_of(struct testbed_builder *b, struct testbed_fibre fibre)
+static struct testbed_fibre_end *end_of(struct testbed_builder *b, struct testbed_fibre fibre)
 {
 	return fibre.rx ? &b->rx[fibre.port] : &b->tx[fibre.port];
 }
 
-static void exchange(struct fibre_end *x, struct fibre_end *y)
+static void exchange(struct testbed_fibre_end *x, struct testbed_fibre_end *y)
 {
-	struct fibre_end t = *x;
+	struct testbed_fibre_end t = *x;
 
 	*x = *y;
 	*y = t;
@@ -150,9 +150,9 @@ static void lay_fibres(struct testbed_builder *b)
 	for (int i = 0; i < b->f->n_ports; i++) {
 		const struct model_port *p = &b->f->ports[i];
 
-		b->tx[i] = (struct fibre_end){ p->tx_device, p->tx_port, false,
+		b->tx[i] = (struct testbed_fibre_end){ p->tx_device, p->tx_port, false,
 					 false };
-		b->rx[i] = (struct fibre_end){ p->rx_device, p->rx_port, true,
+		b->rx[i] = (struct testbed_fibre_end){ p->rx_device, p->rx_port, true,
 					 false };
 	}
 	for (int i = 0; i < b->o->n_faults; i++) {
@@ -268,7 +268,7 @@ static int lay_fibre(struct testbed_builder *b, int end, bool rx, int device,
 
 /* One fibre of a host's port. A broken one ends in the switch's namespace as
  * well, on a netdev that the switch knows nothing of. */
-static int lay(struct testbed_builder *b, int port, bool rx, const struct fibre_end *e,
+static int lay(struct testbed_builder *b, int port, bool rx, const struct testbed_fibre_end *e,
 	       struct err *err)
 {
 	char far[HOST_IFNAME_MAX];

@@ -255,13 +255,13 @@ static int set_address(struct setting *s, const struct entry *e, bool add)
 
 typedef int (*set_fn)(struct setting *s, const struct entry *e, bool add);
 
-struct kind {
+struct route_kind {
 	const char *name;
 	set_fn set;
 	bool by_link;	/* one a link, not one in all */
 };
 
-static struct entry key_of(const struct kind *k, const struct entry *e)
+static struct entry key_of(const struct route_kind *k, const struct entry *e)
 {
 	return (struct entry){ .dst = e->dst,
 			       .ifindex = k->by_link ? e->ifindex : 0 };
@@ -274,7 +274,7 @@ static int by_dst(const void *a, const void *b)
 	return (x->dst > y->dst) - (x->dst < y->dst);
 }
 
-static struct entry *find(const struct kind *k, struct table *want,
+static struct entry *find(const struct route_kind *k, struct table *want,
 			  const struct entry *e)
 {
 	struct entry key = key_of(k, e);
@@ -291,7 +291,7 @@ static bool equal(const struct entry *a, const struct entry *b)
 	       memcmp(a->mac, b->mac, sizeof(a->mac)) == 0;
 }
 
-static int foreign(struct setting *s, const struct kind *k, uint32_t dst)
+static int foreign(struct setting *s, const struct route_kind *k, uint32_t dst)
 {
 	const uint8_t *b = (const uint8_t *)&dst;
 
@@ -311,7 +311,7 @@ static int note(struct setting *s, int rc, int next)
 
 /* What is there already, or another user's, is marked `own` in want: not to
  * be added. What differs is replaced, which the kernel does at once. */
-static int mark_present(struct setting *s, const struct kind *k,
+static int mark_present(struct setting *s, const struct route_kind *k,
 			struct table *have, struct table *want)
 {
 	int rc = 0;
@@ -334,7 +334,7 @@ static int mark_present(struct setting *s, const struct kind *k,
 
 /* What weft made and is not wanted any more; what has been replaced is gone by
  * itself. */
-static int remove_stale(struct setting *s, const struct kind *k,
+static int remove_stale(struct setting *s, const struct route_kind *k,
 			struct table *have, struct table *want)
 {
 	int rc = 0;
@@ -347,7 +347,7 @@ static int remove_stale(struct setting *s, const struct kind *k,
 	return rc;
 }
 
-static int add_missing(struct setting *s, const struct kind *k,
+static int add_missing(struct setting *s, const struct route_kind *k,
 		       const struct table *want)
 {
 	int rc = 0;
@@ -360,9 +360,9 @@ static int add_missing(struct setting *s, const struct kind *k,
 	return rc;
 }
 
-static const struct kind address = { "address", set_address, false };
-static const struct kind neighbour = { "neighbour", set_neighbour, true };
-static const struct kind route = { "route", set_route, false };
+static const struct route_kind address = { "address", set_address, false };
+static const struct route_kind neighbour = { "neighbour", set_neighbour, true };
+static const struct route_kind route = { "route", set_route, false };
 
 /* The tables that are there ([0]) and wanted ([1]). */
 struct tables {
@@ -418,7 +418,7 @@ static int read_tables(struct host_net *net, struct tables *t,
 static int change_all(struct setting *s, struct tables *t)
 {
 	struct {
-		const struct kind *kind;
+		const struct route_kind *kind;
 		struct table *tables;
 	} all[] = { { &address, t->addresses },
 		    { &neighbour, t->neighbours }, { &route, t->routes } };

@@ -81,26 +81,26 @@ static bool number(struct ring_program_reader *r, uint32_t *v)
 	return false;
 }
 
-struct run {
+struct packed_run {
 	uint64_t first;
 	uint32_t count, stride, times, every;
 };
 
-static uint64_t run_end(const struct run *u)
+static uint64_t run_end(const struct packed_run *u)
 {
 	return u->first + (uint64_t)(u->times - 1) * u->every +
 	       (uint64_t)(u->count - 1) * u->stride + 1;
 }
 
 /* end: the first place that the run may begin at. */
-static int read_run(struct ring_program_reader *r, uint64_t end, struct run *u,
+static int read_run(struct ring_program_reader *r, uint64_t end, struct packed_run *u,
 		    struct err *err)
 {
 	uint64_t cells = 2ull * r->ring.nodes * r->ring.channels *
 			 r->ring.fibres;
 	uint32_t gap, shape, more = 0;
 
-	*u = (struct run){ .times = 1 };
+	*u = (struct packed_run){ .times = 1 };
 	if (!number(r, &gap) || !number(r, &shape) ||
 	    (shape > 1 && !number(r, &u->stride)) ||
 	    (shape & 1 && (!number(r, &more) || !number(r, &u->every)))) {
@@ -122,7 +122,7 @@ static int read_run(struct ring_program_reader *r, uint64_t end, struct run *u,
 	return 0;
 }
 
-static int add_run(struct ring_program_reader *r, const struct run *u, uint8_t mode,
+static int add_run(struct ring_program_reader *r, const struct packed_run *u, uint8_t mode,
 		   struct err *err)
 {
 	struct ring_cells *c = &r->changes;
@@ -157,7 +157,7 @@ static int read_mode(struct ring_program_reader *r, uint8_t mode, struct err *er
 		return bad(r, err, "a count of runs that cannot be");
 	}
 	for (uint32_t i = 0; i < n_runs; i++) {
-		struct run u;
+		struct packed_run u;
 		int rc;
 
 		if ((rc = read_run(r, end, &u, err)) || (rc = add_run(r, &u, mode, err))) {

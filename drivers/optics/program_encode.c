@@ -97,7 +97,7 @@ static uint32_t place_of(const struct ring_geometry *g,
 /* ---- runs ---- */
 
 /* `count` places `stride` apart, all of that `times` over, `every` apart. */
-struct run {
+struct program_run {
 	uint32_t first, count, stride, times, every;
 };
 
@@ -109,7 +109,7 @@ struct ring_program_packer {
 	uint64_t settings;
 	struct ring_cells now, before, changes, turned, spare;
 	VEC(uint32_t) places;
-	VEC(struct run) runs;
+	VEC(struct program_run) runs;
 	struct buf best, trial;
 };
 
@@ -143,7 +143,7 @@ static int find_runs(struct ring_program_packer *p)
 		if (end - i < 3) {
 			end = i + 1;
 		}
-		if (vec_push(&p->runs, (struct run){
+		if (vec_push(&p->runs, (struct program_run){
 				.first = v[i], .count = (uint32_t)(end - i),
 				.stride = stride, .times = 1 })) {
 			return WEFT_ENOMEM;
@@ -153,7 +153,7 @@ static int find_runs(struct ring_program_packer *p)
 	return 0;
 }
 
-static bool alike(const struct run *a, const struct run *b)
+static bool alike(const struct program_run *a, const struct program_run *b)
 {
 	return a->count == b->count && (a->count == 1 ||
 					a->stride == b->stride);
@@ -162,11 +162,11 @@ static bool alike(const struct run *a, const struct run *b)
 /* Joins runs of one shape at equal distances. */
 static void join_runs(struct ring_program_packer *p)
 {
-	struct run *v = p->runs.v;
+	struct program_run *v = p->runs.v;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < p->runs.n;) {
-		struct run r = v[i];
+		struct program_run r = v[i];
 		size_t end = i + 1;
 
 		if (end < p->runs.n && alike(&r, &v[end])) {
@@ -189,7 +189,7 @@ static void put_runs(const struct ring_program_packer *p, struct buf *b)
 
 	optics_put_number(b, (uint32_t)p->runs.n);
 	for (size_t i = 0; i < p->runs.n; i++) {
-		const struct run *r = &p->runs.v[i];
+		const struct program_run *r = &p->runs.v[i];
 
 		optics_put_number(b, r->first - end);
 		optics_put_number(b, (r->count - 1) << 1 | (r->times > 1));

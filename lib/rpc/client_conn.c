@@ -345,7 +345,7 @@ static int connect_error(const char *path, int errnum, struct err *err)
 	switch (errnum) {
 	case ENOENT:
 	case ECONNREFUSED:
-		return err_set(err, WEFT_EUNAVAIL, "nobody listens on %s",
+		return err_set(err, WEFT_EUNAVAIL, "connection refused: %s",
 			       path);
 	case EACCES:
 	case EPERM:

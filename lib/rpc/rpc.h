@@ -214,7 +214,7 @@ void rpc_finish_err(struct rpc_call *call, const struct err *err);
 struct rpc_client;
 
 /* Connects to a unix socket and waits for the server's first word, at most
- * timeout_ms (0: no bound). WEFT_EUNAVAIL when nobody listens or answers,
+ * timeout_ms (0: no bound). WEFT_EUNAVAIL when no server listens or answers,
  * WEFT_EDENIED when the file mode or the server forbids it. */
 int rpc_client_open(const char *unix_path, int timeout_ms,
 		    struct rpc_client **out, struct err *err);

@@ -43,7 +43,7 @@ has err "is named so" 'certificate revoked'
 expect 77 "an authority that weftd does not know" as alien status
 expect 64 "no certificate" weft --server "localhost:$port" status
 expect 65 "a certificate that is not there" as nothing status
-expect 69 "nobody listens" as ops --server localhost:1 status
+expect 69 "no server listens" as ops --server localhost:1 status
 
 client() { # NAME TEST...
 	local status line

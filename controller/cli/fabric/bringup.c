@@ -14,7 +14,7 @@
 #define MAX_STATE (64u << 20)
 #define PATH_MAX_LEN 4096
 
-struct run {
+struct bringup_view {
 	struct cli *c;
 	struct bringup *b;
 	const char *fabric, *state;	/* paths */
@@ -90,7 +90,7 @@ static int load_state(const char *path, bool again, struct bringup *b,
 
 /* ", left: 24min", by the moves of robots where there are some, and otherwise
  * by what took how long so far; "" when that is not known. */
-static void time_left(const struct run *r, const struct bringup_progress *now,
+static void time_left(const struct bringup_view *r, const struct bringup_progress *now,
 		      char text[64])
 {
 	double took = (double)(clk_now_ns() - r->begun_ns), ns = 0;
@@ -120,7 +120,7 @@ static void moves_made(const struct bringup_progress *now, char text[64])
 	}
 }
 
-static void draw(struct run *r, const struct bringup_progress *now)
+static void draw(struct bringup_view *r, const struct bringup_progress *now)
 {
 	char cells[BAR_CELLS + 1], left[64], moves[64];
 	int full = now->total ? now->done * BAR_CELLS / now->total : 0;
@@ -137,7 +137,7 @@ static void draw(struct run *r, const struct bringup_progress *now)
 
 /* Without a terminal: a line for each tenth, or for each circuit with -v and
  * where robots move. */
-static void say_line(struct run *r, const struct bringup_progress *now)
+static void say_line(struct bringup_view *r, const struct bringup_progress *now)
 {
 	int tenth = now->total ? now->done * 10 / now->total : 0;
 	bool tell = tenth > r->told || now->moves != r->moves;
@@ -154,7 +154,7 @@ static void say_line(struct run *r, const struct bringup_progress *now)
 static int on_step(const struct bringup_progress *now, void *arg,
 		   struct err *err)
 {
-	struct run *r = arg;
+	struct bringup_view *r = arg;
 
 	if (r->first < 0) {
 		r->first = now->done;
@@ -276,7 +276,7 @@ static int run_bringup(struct cli *c, struct bringup *b, const char *state,
 		       struct err *err)
 {
 	struct bringup_options options;
-	struct run r = { .c = c, .b = b, .fabric = c->argv[0],
+	struct bringup_view r = { .c = c, .b = b, .fabric = c->argv[0],
 			 .state = state, .first = -1,
 			 .bar = isatty(STDERR_FILENO) &&
 				c->talk == CLI_NORMAL };

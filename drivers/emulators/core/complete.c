@@ -7,7 +7,7 @@
 #include "lib/base/log.h"
 #include "lib/base/vec.h"
 
-struct change {
+struct emu_change {
 	struct optics_xc xc;
 	bool connect;
 };
@@ -16,7 +16,7 @@ struct change {
 struct emu_later {
 	struct emu_later *next;
 	int64_t due_ns;
-	VEC(struct change) changes;
+	VEC(struct emu_change) changes;
 };
 
 static void free_later(struct emu_later *l)
@@ -48,7 +48,7 @@ static void complete_first(struct emu *e)
 
 	e->later = l->next;
 	for (size_t i = 0; i < l->changes.n; i++) {
-		const struct change *c = &l->changes.v[i];
+		const struct emu_change *c = &l->changes.v[i];
 
 		if (c->connect) {
 			xc_map_connect(&e->mem, c->xc);
@@ -95,7 +95,7 @@ static void note(struct optics_xc xc, bool connect, void *arg)
 {
 	struct emu_later *l = arg;
 
-	if (vec_push(&l->changes, ((struct change){ xc, connect }))) {
+	if (vec_push(&l->changes, ((struct emu_change){ xc, connect }))) {
 		log_error("emulators", "out of memory, a change is lost");
 	}
 }
