@@ -68,8 +68,7 @@ static int measure(FILE *table, FILE *json, const struct topo *t,
 	int rc = coll_routes_choose(t, &opt, &r, &res, err);
 	double seconds = (double)(clk_now_ns() - start) / 1e9;
 
-	rc = rc ? rc : coll_routes_verify(&r, t, err);
-	if (rc == 0) {
+	if (rc == 0 && (rc = coll_routes_verify(&r, t, err)) == 0) {
 		print_row(table, json, expr, ways[way].name, allowed, &r, &res,
 			  seconds);
 	}

@@ -72,15 +72,20 @@ static int measure_failure(const struct mcf *p, const struct mcf *fresh,
 		return err_nomem(err);
 	}
 	dropped[f->arc] = true;
-	rc = mcf_without(fresh, t, dropped, &cold, err);
-	rc = rc ? rc : mcf_run(cold, opt, &res, err);
+	if ((rc = mcf_without(fresh, t, dropped, &cold, err)) ||
+	    (rc = mcf_run(cold, opt, &res, err))) {
+		goto out;
+	}
 	f->cold_s = cpu_s() - start;
-	mcf_free(cold);
 	start = cpu_s();
-	rc = rc ? rc : mcf_without(p, t, dropped, &warm, err);
-	rc = rc ? rc : mcf_run(warm, opt, &res, err);
+	if ((rc = mcf_without(p, t, dropped, &warm, err)) ||
+	    (rc = mcf_run(warm, opt, &res, err))) {
+		goto out;
+	}
 	f->warm_s = cpu_s() - start;
 	f->gap = res.gap;
+out:
+	mcf_free(cold);
 	mcf_free(warm);
 	free(dropped);
 	return rc;
@@ -119,15 +124,19 @@ static int measure(size_t i, struct figures *f, struct err *err)
 	struct topo *t = NULL;
 	struct mcf *p = NULL;
 	int64_t start = clk_now_ns();
-	int rc = topo_parse(cases[i].expr, &t, NULL, err);
+	int rc;
 
-	rc = rc ? rc : mcf_new(t, cases[i].symmetry, &p, err);
-	rc = rc ? rc : mcf_run(p, &opt, &f->res, err);
+	if ((rc = topo_parse(cases[i].expr, &t, NULL, err)) ||
+	    (rc = mcf_new(t, cases[i].symmetry, &p, err)) ||
+	    (rc = mcf_run(p, &opt, &f->res, err))) {
+		goto out;
+	}
 	f->cold_s = seconds_since(start);
-	f->sources = rc ? 0 : mcf_sources(p);
-	if (rc == 0 && cases[i].failures) {
+	f->sources = mcf_sources(p);
+	if (cases[i].failures) {
 		rc = measure_failures(p, t, &opt, f, err);
 	}
+out:
 	mcf_free(p);
 	topo_free(t);
 	return rc;

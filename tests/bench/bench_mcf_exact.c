@@ -33,11 +33,14 @@ static int measure(const char *expr, char **rate, struct mcf_result *res,
 	int64_t start = clk_now_ns();
 	struct topo *t = NULL;
 	struct mcf *p = NULL;
-	int rc = topo_parse(expr, &t, NULL, err);
 	mpq_t f;
+	int rc;
 
-	rc = rc ? rc : mcf_new(t, true, &p, err);
-	rc = rc ? rc : mcf_exact(p, t, &opt, res, &proof, err);
+	if ((rc = topo_parse(expr, &t, NULL, err)) ||
+	    (rc = mcf_new(t, true, &p, err))) {
+		goto out;
+	}
+	rc = mcf_exact(p, t, &opt, res, &proof, err);
 	*seconds = (double)(clk_now_ns() - start) / 1e9;
 	if (proof) {
 		mpq_init(f);
@@ -45,6 +48,7 @@ static int measure(const char *expr, char **rate, struct mcf_result *res,
 		*rate = mpq_get_str(NULL, 10, f);
 		mpq_clear(f);
 	}
+out:
 	mcf_proof_free(proof);
 	mcf_free(p);
 	topo_free(t);

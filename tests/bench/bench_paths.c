@@ -61,16 +61,18 @@ static int extract(const struct topo *t, struct figures *f, struct err *err)
 	struct mcf_result res;
 	struct mcf *p = NULL;
 	int64_t start = clk_now_ns();
-	int rc = mcf_new(t, false, &p, err);
+	int rc;
 
-	rc = rc ? rc : mcf_run(p, &opt, &res, err);
-	rc = rc ? rc : flow_paths_cut(p, NULL, &paths, err);
-	if (rc == 0) {
-		f->seconds = (double)(clk_now_ns() - start) / 1e9;
-		f->bound = res.bound;
-		f->extracted = congestion_of(&p->net, &paths);
-		f->paths = paths.v.n;
+	if ((rc = mcf_new(t, false, &p, err)) ||
+	    (rc = mcf_run(p, &opt, &res, err)) ||
+	    (rc = flow_paths_cut(p, NULL, &paths, err))) {
+		goto out;
 	}
+	f->seconds = (double)(clk_now_ns() - start) / 1e9;
+	f->bound = res.bound;
+	f->extracted = congestion_of(&p->net, &paths);
+	f->paths = paths.v.n;
+out:
 	flow_paths_fini(&paths);
 	mcf_free(p);
 	return rc;
@@ -84,15 +86,17 @@ static int route(const struct topo *t, struct figures *f, struct err *err)
 	struct flow_net net = { 0 };
 	struct balance_result shares;
 	struct single_result res;
-	int rc = flow_net_from(t, NULL, &net, err);
+	int rc;
 
-	rc = rc ? rc : disjoint_paths(&net, &sets, err);
-	rc = rc ? rc : balance_paths(&net, GAP, NULL, &sets, &shares, err);
-	rc = rc ? rc : single_path(t, &opt, &single, &res, err);
-	if (rc == 0) {
-		f->disjoint = shares.congestion;
-		f->shortest = res.congestion;
+	if ((rc = flow_net_from(t, NULL, &net, err)) ||
+	    (rc = disjoint_paths(&net, &sets, err)) ||
+	    (rc = balance_paths(&net, GAP, NULL, &sets, &shares, err)) ||
+	    (rc = single_path(t, &opt, &single, &res, err))) {
+		goto out;
 	}
+	f->disjoint = shares.congestion;
+	f->shortest = res.congestion;
+out:
 	flow_paths_fini(&sets);
 	flow_paths_fini(&single);
 	flow_net_fini(&net);
@@ -135,12 +139,11 @@ static int run(FILE *table, FILE *json)
 		struct topo *t = NULL;
 		struct figures f;
 		struct err err = { 0 };
-		int rc = topo_parse(topologies[i], &t, NULL, &err);
+		bool bad = topo_parse(topologies[i], &t, NULL, &err) ||
+			   extract(t, &f, &err) || route(t, &f, &err);
 
-		rc = rc ? rc : extract(t, &f, &err);
-		rc = rc ? rc : route(t, &f, &err);
 		topo_free(t);
-		if (rc) {
+		if (bad) {
 			fprintf(stderr, "%s: %s\n", topologies[i], err.msg);
 			failed = 1;
 			continue;

@@ -62,19 +62,24 @@ static int measure(const char *expr, struct figures *f)
 	struct topo *t = NULL;
 	struct err err = { 0 };
 	double start = cpu_seconds();
-	int rc = topo_parse(expr, &t, NULL, &err);
+	int rc;
 
-	rc = rc ? rc : coll_bfb(COLL_ALLGATHER, t, &s, &err);
-	f->cpu = cpu_seconds() - start;
 	coll_report_init(&r);
-	rc = rc ? rc : coll_verify(s, &r, &err);
+	if ((rc = topo_parse(expr, &t, NULL, &err)) ||
+	    (rc = coll_bfb(COLL_ALLGATHER, t, &s, &err))) {
+		goto out;
+	}
+	f->cpu = cpu_seconds() - start;
+	if ((rc = coll_verify(s, &r, &err))) {
+		goto out;
+	}
+	f->nodes = r.nodes;
+	f->steps = r.steps;
+	f->ratio = mpq_get_d(r.bandwidth_factor) /
+		   mpq_get_d(r.bandwidth_bound);
+out:
 	if (rc) {
 		fprintf(stderr, "%s: %s\n", expr, err.msg);
-	} else {
-		f->nodes = r.nodes;
-		f->steps = r.steps;
-		f->ratio = mpq_get_d(r.bandwidth_factor) /
-			   mpq_get_d(r.bandwidth_bound);
 	}
 	coll_report_fini(&r);
 	coll_free(s);

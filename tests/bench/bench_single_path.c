@@ -61,10 +61,14 @@ static int measure(size_t i, struct figures *f, struct err *err)
 	struct topo *t = NULL;
 	int rc = topo_parse(cases[i].expr, &t, NULL, err);
 
-	rc = rc ? rc : measure_one(t, SINGLE_SEARCH, 0, &f->search,
-				   &f->search_s, err);
-	rc = rc ? rc : measure_one(t, SINGLE_INTEGER, cases[i].integer_s,
-				   &f->integer, &f->integer_s, err);
+	if (rc) {
+		return rc;
+	}
+	rc = measure_one(t, SINGLE_SEARCH, 0, &f->search, &f->search_s, err);
+	if (rc == 0) {
+		rc = measure_one(t, SINGLE_INTEGER, cases[i].integer_s,
+				 &f->integer, &f->integer_s, err);
+	}
 	topo_free(t);
 	return rc;
 }

@@ -45,22 +45,27 @@ static int measure(const char *expr, enum coll_kind kind, struct figures *f)
 	struct err err = { 0 };
 	int64_t start = clk_now_ns();
 	double cpu = cpu_seconds();
-	int rc = topo_parse(expr, &t, NULL, &err);
+	int rc;
 
+	coll_report_init(&r);
 	/* coll_bfb verifies what it returns. */
-	rc = rc ? rc : coll_bfb(kind, t, &s, &err);
+	if ((rc = topo_parse(expr, &t, NULL, &err)) ||
+	    (rc = coll_bfb(kind, t, &s, &err))) {
+		goto out;
+	}
 	f->seconds = (double)(clk_now_ns() - start) / 1e9;
 	f->cpu = cpu_seconds() - cpu;
-	coll_report_init(&r);
-	rc = rc ? rc : coll_verify(s, &r, &err);
+	if ((rc = coll_verify(s, &r, &err))) {
+		goto out;
+	}
+	f->nodes = r.nodes;
+	f->steps = r.steps;
+	f->factor = mpq_get_d(r.bandwidth_factor);
+	f->optimal = r.bandwidth_optimal;
+	rat_str(r.bandwidth_factor, f->exact, sizeof(f->exact));
+out:
 	if (rc) {
 		fprintf(stderr, "%s: %s\n", expr, err.msg);
-	} else {
-		f->nodes = r.nodes;
-		f->steps = r.steps;
-		f->factor = mpq_get_d(r.bandwidth_factor);
-		f->optimal = r.bandwidth_optimal;
-		rat_str(r.bandwidth_factor, f->exact, sizeof(f->exact));
 	}
 	coll_report_fini(&r);
 	coll_free(s);
@@ -290,8 +295,9 @@ static int measure_kautz(int n, int d, double *ratio)
 
 	mpq_init(factor);
 	snprintf(expr, sizeof(expr), "GenKautz(%d,%d)", d, n);
-	rc = topo_parse(expr, &t, NULL, &err);
-	rc = rc ? rc : coll_bfb_factor(COLL_ALLGATHER, t, &steps, factor, &err);
+	if ((rc = topo_parse(expr, &t, NULL, &err)) == 0) {
+		rc = coll_bfb_factor(COLL_ALLGATHER, t, &steps, factor, &err);
+	}
 	*ratio = mpq_get_d(factor) * n / (n - 1);
 	if (rc || steps > max_steps(n, d) || *ratio > 2) {
 		fprintf(stderr, "%s: %d steps, ratio %.4f %s\n", expr, steps,

@@ -325,20 +325,19 @@ static int read_step(struct lex *l, const struct element *e, size_t k,
 {
 	char type[MAX_VALUE + 1];
 	int32_t number = 0;
-	int rc = expect(l, e, "step"), t;
+	int rc, t;
 
-	rc = rc ? rc : get_int(l, e, "s", (int)k, (int)k, &number);
-	rc = rc ? rc : get_text(l, e, "type", type);
-	rc = rc ? rc : get_buf(l, e, "srcbuf", &s->src_buf);
-	rc = rc ? rc : get_int(l, e, "srcoff", -1, INT_MAX, &s->src);
-	rc = rc ? rc : get_buf(l, e, "dstbuf", &s->dst_buf);
-	rc = rc ? rc : get_int(l, e, "dstoff", -1, INT_MAX, &s->dst);
-	rc = rc ? rc : get_int(l, e, "cnt", 0, MSCCL_MAX_COUNT, &s->cnt);
-	rc = rc ? rc : get_int(l, e, "depid", -1, MSCCL_MAX_DEP_TB,
-			       &s->dep_tb);
-	rc = rc ? rc : get_int(l, e, "deps", -1, INT_MAX, &s->dep_step);
-	rc = rc ? rc : get_bool(l, e, "hasdep", &s->has_dep);
-	if (rc) {
+	if ((rc = expect(l, e, "step")) ||
+	    (rc = get_int(l, e, "s", (int)k, (int)k, &number)) ||
+	    (rc = get_text(l, e, "type", type)) ||
+	    (rc = get_buf(l, e, "srcbuf", &s->src_buf)) ||
+	    (rc = get_int(l, e, "srcoff", -1, INT_MAX, &s->src)) ||
+	    (rc = get_buf(l, e, "dstbuf", &s->dst_buf)) ||
+	    (rc = get_int(l, e, "dstoff", -1, INT_MAX, &s->dst)) ||
+	    (rc = get_int(l, e, "cnt", 0, MSCCL_MAX_COUNT, &s->cnt)) ||
+	    (rc = get_int(l, e, "depid", -1, MSCCL_MAX_DEP_TB, &s->dep_tb)) ||
+	    (rc = get_int(l, e, "deps", -1, INT_MAX, &s->dep_step)) ||
+	    (rc = get_bool(l, e, "hasdep", &s->has_dep))) {
 		return rc;
 	}
 	for (t = 0; t < MSCCL_TYPES && strcmp(msccl_type_name(t), type) != 0;) {
@@ -359,38 +358,40 @@ static int read_tb(struct lex *l, const struct element *e, struct msccl_gpu *g)
 	struct msccl_tb *at;
 	struct element child;
 	int32_t id = (int32_t)g->tbs.n;
-	int rc = expect(l, e, "tb");
+	int rc;
 
-	rc = rc ? rc : get_int(l, e, "id", id, id, &id);
-	rc = rc ? rc : get_int(l, e, "send", -1, MSCCL_MAX_RANKS, &tb.send);
-	rc = rc ? rc : get_int(l, e, "recv", -1, MSCCL_MAX_RANKS, &tb.recv);
-	rc = rc ? rc : get_int(l, e, "chan", 0, lim->channels - 1, &tb.chan);
-	if (!rc && id >= lim->tbs) {
-		rc = lex_fail_at(l, e->line, e->col, "%s takes %d threadblocks",
-			     lim->runtime, lim->tbs);
-	}
-	if (!rc && vec_push(&g->tbs, tb)) {
-		rc = err_nomem(l->err);
-	}
-	if (rc || e->closed) {
+	if ((rc = expect(l, e, "tb")) ||
+	    (rc = get_int(l, e, "id", id, id, &id)) ||
+	    (rc = get_int(l, e, "send", -1, MSCCL_MAX_RANKS, &tb.send)) ||
+	    (rc = get_int(l, e, "recv", -1, MSCCL_MAX_RANKS, &tb.recv)) ||
+	    (rc = get_int(l, e, "chan", 0, lim->channels - 1, &tb.chan))) {
 		return rc;
+	}
+	if (id >= lim->tbs) {
+		return lex_fail_at(l, e->line, e->col, "%s takes %d threadblocks",
+				   lim->runtime, lim->tbs);
+	}
+	if (vec_push(&g->tbs, tb)) {
+		return err_nomem(l->err);
+	}
+	if (e->closed) {
+		return 0;
 	}
 	at = &g->tbs.v[g->tbs.n - 1];
 	while (!at_close(l, "tb", &rc) && !rc) {
 		struct msccl_step s = { .cnt = 0 };
 
-		rc = read_open(l, &child);
-		rc = rc ? rc : read_step(l, &child, at->steps.n, &s);
-		if (!rc && at->steps.n >= (size_t)lim->steps) {
-			rc = lex_fail_at(l, child.line, child.col,
-				     "%s takes %d steps a threadblock",
-				     lim->runtime, lim->steps);
+		if ((rc = read_open(l, &child)) ||
+		    (rc = read_step(l, &child, at->steps.n, &s))) {
+			return rc;
 		}
-		if (!rc && vec_push(&at->steps, s)) {
-			rc = err_nomem(l->err);
+		if (at->steps.n >= (size_t)lim->steps) {
+			return lex_fail_at(l, child.line, child.col,
+					   "%s takes %d steps a threadblock",
+					   lim->runtime, lim->steps);
 		}
-		if (rc) {
-			break;
+		if (vec_push(&at->steps, s)) {
+			return err_nomem(l->err);
 		}
 	}
 	return rc;
@@ -402,10 +403,10 @@ static int read_gpu(struct lex *l, const struct element *e, struct msccl *p,
 	struct element child;
 	struct msccl_gpu *g;
 	int32_t id = 0;
-	int rc = expect(l, e, "gpu");
+	int rc;
 
-	rc = rc ? rc : get_int(l, e, "id", 0, p->ranks - 1, &id);
-	if (rc) {
+	if ((rc = expect(l, e, "gpu")) ||
+	    (rc = get_int(l, e, "id", 0, p->ranks - 1, &id))) {
 		return rc;
 	}
 	if (seen[id]) {
@@ -413,15 +414,19 @@ static int read_gpu(struct lex *l, const struct element *e, struct msccl *p,
 	}
 	seen[id] = true;
 	g = &p->gpus[id];
-	rc = get_int(l, e, "i_chunks", 0, LOWER_MAX_CELLS,
-		     &g->chunks[LOWER_IN]);
-	rc = rc ? rc : get_int(l, e, "o_chunks", 0, LOWER_MAX_CELLS,
-			       &g->chunks[LOWER_OUT]);
-	rc = rc ? rc : get_int(l, e, "s_chunks", 0, LOWER_MAX_CELLS,
-			       &g->chunks[LOWER_SCRATCH]);
-	while (!rc && !e->closed && !at_close(l, "gpu", &rc) && !rc) {
-		rc = read_open(l, &child);
-		rc = rc ? rc : read_tb(l, &child, g);
+	if ((rc = get_int(l, e, "i_chunks", 0, LOWER_MAX_CELLS,
+			  &g->chunks[LOWER_IN])) ||
+	    (rc = get_int(l, e, "o_chunks", 0, LOWER_MAX_CELLS,
+			  &g->chunks[LOWER_OUT])) ||
+	    (rc = get_int(l, e, "s_chunks", 0, LOWER_MAX_CELLS,
+			  &g->chunks[LOWER_SCRATCH]))) {
+		return rc;
+	}
+	while (!e->closed && !at_close(l, "gpu", &rc) && !rc) {
+		if ((rc = read_open(l, &child)) ||
+		    (rc = read_tb(l, &child, g))) {
+			return rc;
+		}
 	}
 	return rc;
 }
@@ -477,17 +482,15 @@ static int read_algo(struct lex *l, const struct element *e, struct msccl *p)
 	const struct msccl_limits *lim = msccl_limits(l->dialect);
 	const struct attr *name = find(e, "name");
 	int32_t ranks = 0;
-	int rc = expect(l, e, "algo");
+	int rc;
 
-	rc = rc ? rc : get_int(l, e, "ngpus", 2, MSCCL_MAX_RANKS, &ranks);
-	rc = rc ? rc : get_int(l, e, "nchunksperloop", 1, LOWER_MAX_CELLS,
-			       &p->loop);
-	rc = rc ? rc : get_int(l, e, "nchannels", 1, lim->channels,
-			       &p->channels);
-	rc = rc ? rc : read_proto(l, e);
-	rc = rc ? rc : read_kind(l, e, &p->kind);
-	rc = rc ? rc : read_calls(l, e, p);
-	if (rc) {
+	if ((rc = expect(l, e, "algo")) ||
+	    (rc = get_int(l, e, "ngpus", 2, MSCCL_MAX_RANKS, &ranks)) ||
+	    (rc = get_int(l, e, "nchunksperloop", 1, LOWER_MAX_CELLS, &p->loop)) ||
+	    (rc = get_int(l, e, "nchannels", 1, lim->channels, &p->channels)) ||
+	    (rc = read_proto(l, e)) ||
+	    (rc = read_kind(l, e, &p->kind)) ||
+	    (rc = read_calls(l, e, p))) {
 		return rc;
 	}
 	if (name) {
@@ -522,20 +525,26 @@ static int read_file(struct lex *l, struct msccl *p)
 {
 	struct element root, child;
 	bool seen[MSCCL_MAX_RANKS] = { false };
-	int rc = skip_gap(l);
+	int rc;
 
-	rc = rc ? rc : read_open(l, &root);
-	rc = rc ? rc : read_algo(l, &root, p);
-	while (!rc && !root.closed && !at_close(l, "algo", &rc) && !rc) {
-		rc = read_open(l, &child);
-		rc = rc ? rc : read_gpu(l, &child, p, seen);
+	if ((rc = skip_gap(l)) || (rc = read_open(l, &root)) ||
+	    (rc = read_algo(l, &root, p))) {
+		return rc;
 	}
-	rc = rc ? rc : skip_gap(l);
-	if (!rc && l->at < l->end) {
-		rc = lex_fail(l, "text after </algo>");
+	while (!root.closed && !at_close(l, "algo", &rc) && !rc) {
+		if ((rc = read_open(l, &child)) ||
+		    (rc = read_gpu(l, &child, p, seen))) {
+			return rc;
+		}
+	}
+	if (rc || (rc = skip_gap(l))) {
+		return rc;
+	}
+	if (l->at < l->end) {
+		return lex_fail(l, "text after </algo>");
 	}
 	p->root = find_root(p);
-	return rc;
+	return 0;
 }
 
 /* The program of a text; msccl_fini. It does not check what msccl_check does.

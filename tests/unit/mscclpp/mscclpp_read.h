@@ -172,8 +172,10 @@ static int read_ref(const struct place *at, const json_t *v,
 	} else if (!rc) {
 		rc = get_buffer(at, v, &x->buf, err);
 	}
-	rc = rc ? rc : get_int32(at, v, "index", 0, INT32_MAX, &x->index, err);
-	return rc ? rc : get_int32(at, v, "size", 1, INT32_MAX, &x->size, err);
+	if (rc || (rc = get_int32(at, v, "index", 0, INT32_MAX, &x->index, err))) {
+		return rc;
+	}
+	return get_int32(at, v, "size", 1, INT32_MAX, &x->size, err);
 }
 
 static int read_refs(const struct place *at, const json_t *obj,
@@ -200,16 +202,20 @@ static int read_ids(const struct place *at, const json_t *obj,
 	int most = sems ? MSCCLPP_MAX_SEMS : MSCCLPP_MAX_IDS, n = 0;
 	int32_t ids[MSCCLPP_MAX_SEMS];
 	const json_t *list;
-	int rc = get_array(at, obj, key, true, &list, err);
+	int rc;
 
-	rc = rc ? rc : get_numbers(at, list, key, INT16_MAX, most, ids, &n,
-				   err);
-	for (int i = 0; i < n && !rc; i++) {
+	if ((rc = get_array(at, obj, key, true, &list, err)) ||
+	    (rc = get_numbers(at, list, key, INT16_MAX, most, ids, &n, err))) {
+		return rc;
+	}
+	for (int i = 0; i < n; i++) {
 		op->ids[i] = (int16_t)ids[i];
 	}
 	op->n_ids = (uint8_t)n;
-	return rc || sems || n == 0
-		       ? rc : expect(at, obj, "channel_type", "port", err);
+	if (sems || n == 0) {
+		return 0;
+	}
+	return expect(at, obj, "channel_type", "port", err);
 }
 
 static int read_op(const struct place *at, const json_t *v,
@@ -221,6 +227,7 @@ static int read_op(const struct place *at, const json_t *v,
 	static const char *const sums[] = { "name", "src_buff", "dst_buff",
 					    "reduce_op", NULL };
 	static const char *const sems[] = { "name", "semaphore_ids", NULL };
+	const char *const *keys = channels;
 	const char *text = json_string_value(json_object_get(v, "name"));
 	int name = 0, rc;
 
@@ -233,14 +240,18 @@ static int read_op(const struct place *at, const json_t *v,
 			      "weft reads");
 	}
 	*op = (struct mscclpp_op){ .name = (uint8_t)name };
-	rc = only_keys(at, v, name == MSCCLPP_REDUCE ? sums
-			      : name >= MSCCLPP_ACQUIRE ? sems : channels,
-		       err);
-	rc = rc ? rc : read_refs(at, v, "src_buff", op->src, &op->n_src, err);
-	rc = rc ? rc : read_refs(at, v, "dst_buff", op->dst, &op->n_dst, err);
-	rc = rc ? rc : read_ids(at, v, op, err);
-	return rc || name != MSCCLPP_REDUCE
-		       ? rc : expect(at, v, "reduce_op", "sum", err);
+	if (name == MSCCLPP_REDUCE) {
+		keys = sums;
+	} else if (name >= MSCCLPP_ACQUIRE) {
+		keys = sems;
+	}
+	if ((rc = only_keys(at, v, keys, err)) ||
+	    (rc = read_refs(at, v, "src_buff", op->src, &op->n_src, err)) ||
+	    (rc = read_refs(at, v, "dst_buff", op->dst, &op->n_dst, err)) ||
+	    (rc = read_ids(at, v, op, err)) || name != MSCCLPP_REDUCE) {
+		return rc;
+	}
+	return expect(at, v, "reduce_op", "sum", err);
 }
 
 /* ---- a rank ---- */
@@ -262,11 +273,13 @@ static int read_uses(const struct place *at, const json_t *tb,
 	if (json_array_size(list) > 1) {
 		return refuse(at, err, key, "weft reads one entry");
 	}
-	rc = only_keys(at, use, keys, err);
-	rc = rc ? rc : expect(at, use, type_key, "port", err);
-	rc = rc ? rc : get_array(at, use, ids_key, false, &ids, err);
-	return rc ? rc : get_numbers(at, ids, ids_key, INT32_MAX,
-				     MSCCLPP_MAX_CHANNELS, out, n, err);
+	if ((rc = only_keys(at, use, keys, err)) ||
+	    (rc = expect(at, use, type_key, "port", err)) ||
+	    (rc = get_array(at, use, ids_key, false, &ids, err))) {
+		return rc;
+	}
+	return get_numbers(at, ids, ids_key, INT32_MAX, MSCCLPP_MAX_CHANNELS,
+			   out, n, err);
 }
 
 static int read_tb(struct place *at, const json_t *v, struct mscclpp_tb *tb,
@@ -276,15 +289,18 @@ static int read_tb(struct place *at, const json_t *v, struct mscclpp_tb *tb,
 					    "remote_buffer_refs", NULL };
 	const json_t *ops = NULL;
 	int32_t id;
-	int rc = only_keys(at, v, keys, err);
+	int rc;
 
-	rc = rc ? rc : get_int32(at, v, "id", at->tb, at->tb, &id, err);
-	rc = rc ? rc : read_uses(at, v, "channels", "channel_type",
-				 "channel_ids", tb->chans, &tb->n_chans, err);
-	rc = rc ? rc : read_uses(at, v, "remote_buffer_refs",
-				 "access_channel_type", "remote_buffer_ids",
-				 tb->remotes, &tb->n_remotes, err);
-	rc = rc ? rc : get_array(at, v, "ops", false, &ops, err);
+	if ((rc = only_keys(at, v, keys, err)) ||
+	    (rc = get_int32(at, v, "id", at->tb, at->tb, &id, err)) ||
+	    (rc = read_uses(at, v, "channels", "channel_type", "channel_ids",
+			    tb->chans, &tb->n_chans, err)) ||
+	    (rc = read_uses(at, v, "remote_buffer_refs",
+			    "access_channel_type", "remote_buffer_ids",
+			    tb->remotes, &tb->n_remotes, err)) ||
+	    (rc = get_array(at, v, "ops", false, &ops, err))) {
+		return rc;
+	}
 	for (size_t i = 0; i < json_array_size(ops) && !rc; i++) {
 		struct mscclpp_op op;
 
@@ -309,10 +325,11 @@ static int read_channels(const struct place *at, const json_t *v,
 	for (size_t i = 0; i < json_array_size(list) && !rc; i++) {
 		const json_t *c = json_array_get(list, i);
 
-		rc = only_keys(at, c, keys, err);
-		rc = rc ? rc : expect(at, c, "channel_type", "port", err);
-		rc = rc ? rc : get_array(at, c, "connected_to", false, &to,
-					 err);
+		if ((rc = only_keys(at, c, keys, err)) ||
+		    (rc = expect(at, c, "channel_type", "port", err)) ||
+		    (rc = get_array(at, c, "connected_to", false, &to, err))) {
+			return rc;
+		}
 		for (size_t k = 0; k < json_array_size(to) && !rc; k++) {
 			int32_t peer;
 			int n;
@@ -345,17 +362,18 @@ static int read_remotes(const struct place *at, const json_t *v,
 		const char *type = json_string_value(json_array_get(by, 0));
 		struct mscclpp_remote r = { 0 };
 
-		rc = only_keys(at, b, keys, err);
-		rc = rc ? rc : get_int32(at, b, "rank", 0, INT32_MAX, &r.rank,
-					 err);
-		rc = rc ? rc : get_buffer(at, b, &r.buf, err);
-		if (!rc && (json_array_size(by) != 1 || !type ||
-			    strcmp(type, "port") != 0)) {
-			rc = refuse(at, err, "access_channel_types",
-				    "weft reads [\"port\"] only");
+		if ((rc = only_keys(at, b, keys, err)) ||
+		    (rc = get_int32(at, b, "rank", 0, INT32_MAX, &r.rank, err)) ||
+		    (rc = get_buffer(at, b, &r.buf, err))) {
+			return rc;
 		}
-		if (!rc && vec_push(&g->remotes, r)) {
-			rc = err_nomem(err);
+		if (json_array_size(by) != 1 || !type ||
+		    strcmp(type, "port") != 0) {
+			return refuse(at, err, "access_channel_types",
+				      "weft reads [\"port\"] only");
+		}
+		if (vec_push(&g->remotes, r)) {
+			return err_nomem(err);
 		}
 	}
 	return rc;
@@ -372,11 +390,13 @@ static int read_sems(const struct place *at, const json_t *v,
 		const json_t *s = json_array_get(list, i);
 		int32_t first;
 
-		rc = only_keys(at, s, keys, err);
-		rc = rc ? rc : get_int32(at, s, "init_value", 0, INT16_MAX,
-					 &first, err);
-		if (!rc && vec_push(&g->sems, first)) {
-			rc = err_nomem(err);
+		if ((rc = only_keys(at, s, keys, err)) ||
+		    (rc = get_int32(at, s, "init_value", 0, INT16_MAX, &first,
+				    err))) {
+			return rc;
+		}
+		if (vec_push(&g->sems, first)) {
+			return err_nomem(err);
 		}
 	}
 	return rc;
@@ -394,18 +414,23 @@ static int read_gpu(int rank, const json_t *v, struct mscclpp_gpu *g,
 	struct place at = { rank, -1, -1 };
 	const json_t *tbs = NULL;
 	int32_t id;
-	int rc = only_keys(&at, v, keys, err);
+	int rc;
 
-	rc = rc ? rc : get_int32(&at, v, "id", rank, rank, &id, err);
+	if ((rc = only_keys(&at, v, keys, err)) ||
+	    (rc = get_int32(&at, v, "id", rank, rank, &id, err))) {
+		return rc;
+	}
 	for (int i = 0; i < 3 && !rc; i++) {
 		/* The executor divides by the first two. */
 		rc = get_int32(&at, v, sizes[i], i < 2, INT32_MAX / 2,
 			       &g->chunks[i], err);
 	}
-	rc = rc ? rc : read_channels(&at, v, g, err);
-	rc = rc ? rc : read_remotes(&at, v, g, err);
-	rc = rc ? rc : read_sems(&at, v, g, err);
-	rc = rc ? rc : get_array(&at, v, "threadblocks", false, &tbs, err);
+	if (rc || (rc = read_channels(&at, v, g, err)) ||
+	    (rc = read_remotes(&at, v, g, err)) ||
+	    (rc = read_sems(&at, v, g, err)) ||
+	    (rc = get_array(&at, v, "threadblocks", false, &tbs, err))) {
+		return rc;
+	}
 	for (size_t i = 0; i < json_array_size(tbs) && !rc; i++) {
 		if (vec_push(&g->tbs, (struct mscclpp_tb){ .n_chans = 0 })) {
 			return err_nomem(err);
@@ -451,19 +476,18 @@ static int read_settings(const struct place *at, const json_t *root,
 			rc = refuse(at, err, off[i], "weft reads false only");
 		}
 	}
-	rc = rc ? rc : get_int(at, root, "buffer_alignment", 16, 16, &v, err);
-	rc = rc ? rc : get_int(at, root, "num_threads_per_block", 32, 1024,
-			       &v, err);
-	rc = rc ? rc : get_int(at, root, "min_message_size", 0, INT64_MAX, &v,
-			       err);
-	rc = rc ? rc : get_int(at, root, "max_message_size", 0, INT64_MAX, &v,
-			       err);
+	if (rc || (rc = get_int(at, root, "buffer_alignment", 16, 16, &v, err)) ||
+	    (rc = get_int(at, root, "num_threads_per_block", 32, 1024, &v, err)) ||
+	    (rc = get_int(at, root, "min_message_size", 0, INT64_MAX, &v, err)) ||
+	    (rc = get_int(at, root, "max_message_size", 0, INT64_MAX, &v, err))) {
+		return rc;
+	}
 	out->max_bytes = (uint64_t)v;
-	if (!rc && !json_is_boolean(inplace)) {
-		rc = refuse(at, err, "inplace", "expected true or false");
+	if (!json_is_boolean(inplace)) {
+		return refuse(at, err, "inplace", "expected true or false");
 	}
 	out->inplace = json_is_true(inplace);
-	return rc;
+	return 0;
 }
 
 static int read_name(const struct place *at, const json_t *root,
@@ -491,22 +515,26 @@ static int read_root(const json_t *root, struct mscclpp *out, struct err *err)
 		"min_message_size", "max_message_size", "gpus", NULL };
 	struct place at = { -1, -1, -1 };
 	const json_t *gpus = NULL;
-	int rc = only_keys(&at, root, keys, err);
+	int rc;
 
-	rc = rc ? rc : get_array(&at, root, "gpus", false, &gpus, err);
-	if (!rc && (json_array_size(gpus) < 1 ||
-		    json_array_size(gpus) > MSCCLPP_MAX_RANKS)) {
-		rc = refuse(&at, err, "gpus", "none, or too many");
-	}
-	if (rc) {
+	if ((rc = only_keys(&at, root, keys, err)) ||
+	    (rc = get_array(&at, root, "gpus", false, &gpus, err))) {
 		return rc;
+	}
+	if (json_array_size(gpus) < 1 ||
+	    json_array_size(gpus) > MSCCLPP_MAX_RANKS) {
+		return refuse(&at, err, "gpus", "none, or too many");
 	}
 	out->ranks = (int)json_array_size(gpus);
 	out->gpus = calloc((size_t)out->ranks, sizeof(*out->gpus));
-	rc = out->gpus ? 0 : err_nomem(err);
-	rc = rc ? rc : read_name(&at, root, out, err);
-	rc = rc ? rc : read_kind(&at, root, out, err);
-	rc = rc ? rc : read_settings(&at, root, out, err);
+	if (!out->gpus) {
+		return err_nomem(err);
+	}
+	if ((rc = read_name(&at, root, out, err)) ||
+	    (rc = read_kind(&at, root, out, err)) ||
+	    (rc = read_settings(&at, root, out, err))) {
+		return rc;
+	}
 	for (int r = 0; r < out->ranks && !rc; r++) {
 		rc = read_gpu(r, json_array_get(gpus, (size_t)r),
 			      &out->gpus[r], err);
