@@ -72,8 +72,8 @@ static void report(struct band *b, FILE *json)
 	if (json) {
 		fprintf(json, "{\"bench\":\"ring_random\",\"items\":\"%s\","
 			"\"cases\":%zu,\"slower_or_impossible\":%d,"
-			"\"least_gain\":%.4f,\"median_gain\":%.4f,"
-			"\"most_gain\":%.4f,\"median_gap\":%.4f}\n", b->name,
+			"\"min_gain\":%.4f,\"median_gain\":%.4f,"
+			"\"max_gain\":%.4f,\"median_gap\":%.4f}\n", b->name,
 			n, b->faults, b->gain[0], b->gain[n / 2],
 			b->gain[n - 1], b->gap[n / 2]);
 	}

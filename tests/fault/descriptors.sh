@@ -36,7 +36,7 @@ for i in {1..60}; do
 done
 wait_for 10 bash -c "(( \$(ls /proc/${PID[weftd]}/fd | wc -l) >= 39 ))"
 tap "connections have taken them all"
-expect 69 "nobody else is served" timeout 10 weft status
+expect 69 "no other client is served" timeout 10 weft status
 exec {hold}>&-
 for i in {1..60}; do
 	stop "flood$i"

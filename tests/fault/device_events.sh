@@ -1,5 +1,5 @@
 #!/bin/bash
-# Devices that speak of their own accord: what somebody else did to them is
+# Devices that send events unasked: what another user did to them is
 # found at once, without a round of readings; watchers hear their words; and a
 # robot tells how far it is.
 source "$(dirname "$0")/../lib.sh"
@@ -50,7 +50,7 @@ has err "the second too" 'ntm: .*[1-3] of 4 moves are over, about [0-9]+ s left'
 weft watch --format json >"$T/watch" 2>"$T/watch.err" </dev/null &
 PID[watch]=$!
 wait_for 10 grep -q resync "$T/watch"
-tap "somebody watches"
+tap "a client watches"
 
 told() { # DEVICE PATTERN
 	grep -E "\"kind\":\"device-report\".*\"device\":\"$1\".*\"port\":\"in [0-9]+\"" \
@@ -67,13 +67,13 @@ declare -A WORDS=([tl1]='REPT EVT.*noc' [rome]='OP:disconnect'
 	[ntm]='unallocate -in [0-9]+: completed')
 for name in tl1 rome ntm; do
 	before=$(sets $name)
-	victim=$(control $name map | head -n 1)
-	control $name "unset $victim" >"$T/out"
+	circuit=$(control $name map | head -n 1)
+	control $name "unset $circuit" >"$T/out"
 	wait_for 20 told $name "${WORDS[$name]}"
 	tap "$name: its words reach those who watch, with the port"
 	wait_for 20 drifted $name
 	tap "$name: the missing circuit is found without a round of readings"
-	control $name "set $victim" >"$T/out"
+	control $name "set $circuit" >"$T/out"
 	wait_for 20 healed $name
 	tap "$name: and so is its return"
 	[[ $(sets $name) == "$before" ]]

@@ -68,31 +68,31 @@ weft apply -f "$T/a.yaml" >"$T/out" 2>&1
 control ocs0 map >"$T/map-a"
 weft apply -f "$T/a.yaml" >"$T/out" 2>&1
 expect 2 "a plan is made" weft plan -f "$T/b.yaml" -o "$T/b.plan"
-victim=$(head -n 1 "$T/map-a")
-control ocs0 "unset $victim" >"$T/out"
+circuit=$(head -n 1 "$T/map-a")
+control ocs0 "unset $circuit" >"$T/out"
 before=$(sets ocs0)
 weft apply "$T/b.plan" >"$T/out" 2>"$T/err" </dev/null
 got=$?
 [[ $got == 75 || $got == 1 ]]
-tap "a map changed by somebody else: the plan is refused ($got)"
-has err "a map changed by somebody else: named" 'no longer as they were'
+tap "a map changed by another user: the plan is refused ($got)"
+has err "a map changed by another user: named" 'no longer as they were'
 [[ $(sets ocs0) == "$before" ]]
-tap "a map changed by somebody else: no command was sent"
+tap "a map changed by another user: no command was sent"
 expect 2 "verify names the missing circuit" weft verify
 has out "the circuit by ports and hosts" 'missing +in 1 -> out'
 expect 0 "apply repairs it" weft apply -f "$T/a.yaml"
 unchanged "after the repair"
 
-# A circuit that nobody asked weft for.
+# A circuit that weft was not asked for.
 expect 0 "a fabric without the switch's job" \
 	bash -c "RING=yes; $(declare -f fabric); $(declare -p ADDR); fabric '$T/c.yaml' ''; weft apply -f '$T/c.yaml'"
 control ocs0 "set 0,7" >"$T/out"
-expect 2 "verify shows the foreign circuit" weft verify
+expect 2 "verify shows the external circuit" weft verify
 has out "as unexpected" 'unexpected +in 1 -> out 8'
 expect 65 "mode safe does not take its ports" weft apply -f "$T/full.yaml"
 has err "and says who is in the way" 'h0|in 1'
 control ocs0 map | grep -qx 0,7
-tap "the foreign circuit is still there"
+tap "the external circuit is still there"
 expect 0 "mode update takes them" weft apply --mode update -f "$T/full.yaml"
 expect 0 "and verify agrees" weft verify
 
@@ -122,7 +122,7 @@ expect 3 "ring, corrupted while it was swapped in: rolled back" \
 	weft apply -f "$T/b.yaml"
 expect 0 "verify agrees" weft verify
 
-# A program that nobody knows is never written over without being told to.
+# An unknown program is never overwritten unless that is requested.
 control ring0 "flip gather" >"$T/out"
 expect 2 "a setting flips: verify does not agree" weft verify
 expect 65 "mode safe leaves the unknown program" weft apply -f "$T/b.yaml"

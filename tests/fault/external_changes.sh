@@ -68,12 +68,12 @@ expect 0 "a fabric of seven devices" weft apply -f "$T/report.yaml"
 weft watch --format json >"$T/watch" 2>"$T/watch.err" </dev/null &
 PID[watch]=$!
 wait_for 10 grep -q resync "$T/watch"
-tap "somebody watches"
+tap "a client watches"
 for n in "${ALL[@]}"; do
 	control $n map >"$T/map-$n"
 done
 
-victim() { head -n 1 "$T/map-$1"; }
+first_circuit() { head -n 1 "$T/map-$1"; }
 external() { # DEVICE: its newest record, on one line
 	weft external-changes "$1" -n 1 --format json | tr -d '\n' | sed 's/  */ /g'
 }
@@ -83,7 +83,7 @@ says() { # DEVICE PATTERN
 
 # Somebody takes a circuit away; devices that say nothing are read.
 take() { # DEVICE
-	control "$1" "unset $(victim "$1")" >"$T/out"
+	control "$1" "unset $(first_circuit "$1")" >"$T/out"
 	case $1 in scpi | sonic) weft verify >"$T/out" 2>"$T/err" ;; esac
 }
 
@@ -92,7 +92,7 @@ for n in "${ALL[@]}"; do
 	before=$(sets $n)
 	take $n
 	wait_for 10 says $n '"kind": "gone".*"outcome": "open"'
-	tap "$n: a circuit that somebody took away is on record"
+	tap "$n: a circuit that another user removed is on record"
 	says $n '"detected_by": "(event|verify)"'
 	tap "$n: with how it was noticed"
 	[[ $(sets $n) == "$before" ]]
@@ -116,7 +116,7 @@ expect 0 "and the device" weft device show tl1
 has out "with the policy" 'external changes are +reported'
 grep -qE '"kind":"external-change".*"device":"tl1"' "$T/watch"
 tap "those who watch hear of it"
-control gg "set $(victim gg)" >"$T/out"
+control gg "set $(first_circuit gg)" >"$T/out"
 weft verify >"$T/out" 2>"$T/err"
 wait_for 10 says gg '"outcome": "by itself"'
 tap "what comes back by itself is over"
@@ -130,7 +130,7 @@ tap "and remembers"
 control ct "set 5,5" >"$T/out"
 weft verify >"$T/out" 2>"$T/err"
 says ct '"kind": "appeared".*"in": 6.*"out": 6'
-tap "a circuit that somebody made is on record"
+tap "a circuit that another user made is on record"
 expect 0 "an operator applies" weft apply -f "$T/report.yaml"
 id=$(weft history -n 1 --format json | sed -nE 's/.*"id": ([0-9]+).*/\1/p')
 says scpi "\"outcome\": \"repaired\".*\"change\": $id"
@@ -154,15 +154,15 @@ weft history -n 1 --format json >"$T/out"
 has out "by a change of weftd's" '"who": "weftd"'
 has out "that says why" '"comment": "restores [a-z0-9]+: 1 gone'
 # Another one's circuit holds its ports.
-in=$(victim sonic)
+in=$(first_circuit sonic)
 control sonic "unset $in" >"$T/out"
 control sonic "set ${in%%,*},7" >"$T/out"
 weft verify >"$T/out" 2>"$T/err"
 wait_for 20 restored sonic
-tap "a circuit of nobody's is taken away where it holds a port"
+tap "a circuit of no job is removed where it holds a port"
 control scpi "set 5,5" >"$T/out"
 weft verify >"$T/out" 2>"$T/err"
-control scpi "unset $(victim scpi)" >"$T/out"
+control scpi "unset $(first_circuit scpi)" >"$T/out"
 weft verify >"$T/out" 2>"$T/err"
 both() { control scpi map | sort | diff -q - <(sort "$T/map-scpi" <(echo 5,5)); }
 wait_for 20 both
@@ -170,7 +170,7 @@ tap "and one that holds none is left alone"
 control scpi "unset 5,5" >"$T/out"
 
 # Another one's circuit, with an owner.
-in=$(victim gg)
+in=$(first_circuit gg)
 expect 0 "hands in the rack" weft freeze
 control gg "fault locked=o7" >"$T/out"
 control gg "unset $in" >"$T/out"
@@ -185,18 +185,18 @@ tap "and keeps it"
 control gg clear >"$T/out"
 weft verify >"$T/out" 2>"$T/err"
 wait_for 20 restored gg
-tap "until it is nobody's any more"
+tap "until no one uses it any more"
 
 control ring map >"$T/map-ring"
 control ring unset >"$T/out"
 weft verify >"$T/out" 2>"$T/err"
 says ring '"kind": "program"'
-tap "a ring's program that somebody ended is on record"
+tap "a ring's program that another user ended is on record"
 wait_for 20 restored ring
 tap "and loaded again"
 
 before=$(sets rome)
-control rome "unset $(victim rome)" >"$T/out"
+control rome "unset $(first_circuit rome)" >"$T/out"
 wait_for 10 says rome '"outcome": "open"'
 tap "a robot"
 sleep 1
@@ -205,10 +205,10 @@ tap "is not moved by a policy that does not name its panel"
 
 # --- not while it must not be ---
 expect 0 "the fabric is frozen" weft freeze
-control tl1 "unset $(victim tl1)" >"$T/out"
+control tl1 "unset $(first_circuit tl1)" >"$T/out"
 wait_for 10 says tl1 '"outcome": "open"'
 sleep 1
-! control tl1 map | grep -qx "$(victim tl1)"
+! control tl1 map | grep -qx "$(first_circuit tl1)"
 tap "nothing is restored while it is"
 expect 0 "until it is not" weft unfreeze
 wait_for 20 restored tl1
@@ -223,7 +223,7 @@ wait_for 20 restored ct
 tap "and has it again"
 
 # --- a fight ---
-undo() { # as somebody would who wants it otherwise
+undo() { # as a user would who wants it otherwise
 	take gg
 }
 given_up() { says gg '"outcome": "open".*"given_up": true'; }
@@ -247,10 +247,10 @@ expect 0 "an operator's change" weft apply -f "$T/robots.yaml"
 tap "puts an end to it"
 take gg
 wait_for 20 restored gg
-tap "and restoring begins anew"
+tap "and restoring begins again"
 
 # The panel is named now.
-control rome "unset $(victim rome)" >"$T/out"
+control rome "unset $(first_circuit rome)" >"$T/out"
 wait_for 20 restored rome
 tap "a robot that was told to restores"
 stop watch

@@ -22,8 +22,8 @@ weft watch --format json >"$T/watch" 2>/dev/null </dev/null &
 PID[watch]=$!
 
 # ---- ports
-victim=$(control ocs0 map | head -n 1)
-in=$((${victim%,*} + 1))
+circuit=$(control ocs0 map | head -n 1)
+in=$((${circuit%,*} + 1))
 expect 64 "a port to be disabled wants a reason" weft device port ocs0 "in$in" disable
 expect 64 "a port is in3 or out3" weft device port ocs0 3 disable --reason x
 expect 65 "there is no such port" weft device port ocs0 in9 disable --reason x
@@ -35,7 +35,7 @@ expect 75 "light that is meant to be there is not taken" \
 has err "its circuit, ends and job are named" \
 	"that interrupts circuit in $in -> out [0-9]+ \(h[0-3]\.p[01] to h[0-3]\.p[01], job reduce\)"
 has err "and what does it" 'force'
-[[ $(control ocs0 map | head -n 1) == "$victim" ]]
+[[ $(control ocs0 map | head -n 1) == "$circuit" ]]
 tap "nothing was sent"
 expect 0 "by force" weft device port ocs0 "in$in" disable --reason "dirty connector" --force --format json
 jq -e ".device == \"ocs0\" and .done == \"in $in disabled\" and .evidence == \"read-back\"
@@ -52,14 +52,14 @@ has out "who asked, and why" "in $in disabled by .*, dirty connector: done, read
 wait_for 10 grep -q '"device-maintenance".*dirty connector' "$T/watch"
 tap "who watches is told"
 expect 0 "a plan goes around the port" weft apply -f "$T/a.yaml"
-! control ocs0 map | grep -q "^${victim%,*},"
+! control ocs0 map | grep -q "^${circuit%,*},"
 tap "the port has no light"
 expect 0 "all is as intended" weft diff
 expect 0 "enabled again" weft device port ocs0 "in$in" enable
 expect 0 "and plans use it" weft apply -f "$T/a.yaml"
 
 control ocs0 "fault silence-set" >/dev/null
-expect 124 "without an answer nobody knows" weft device port ocs0 in8 disable --reason test --force
+expect 124 "without an answer the result is unknown" weft device port ocs0 in8 disable --reason test --force
 expect 0 "the audit trail says so" weft audit --device ocs0 --limit 4
 has out "" 'in 8 disabled by .*, test: .*'
 expect 0 "enabled" weft device port ocs0 in8 enable
@@ -84,7 +84,7 @@ grep -qE '"device-report".*alarm: node [0-9] c?cw fibre 0 channel [0-9]: lock lo
 tap "each was told when it happened"
 sets=$(sets ring0)
 generation=$(control ring0 slots | awk '$4 == "gather" { print $6 }')
-expect 0 "they search anew" weft device recover ring0 --relock --reason "after the heat" --format json
+expect 0 "they search again" weft device recover ring0 --relock --reason "after the heat" --format json
 jq -e '.done == "relock" and .text == "all settings are locked"' "$T/out" >/dev/null
 tap "and find it"
 expect 0 "no difference is left" weft verify

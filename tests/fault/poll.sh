@@ -1,5 +1,5 @@
 #!/bin/bash
-# What somebody else did to a switch is found by the slow round: nobody asks,
+# What another user did to a switch is found by the slow poll: no client asks,
 # and nothing is sent.
 source "$(dirname "$0")/../lib.sh"
 BIN=$BUILD/asan
@@ -13,7 +13,7 @@ control ocs0 map >"$T/map-a"
 before=$(sets ocs0)
 control ocs0 "unset $(head -n 1 "$T/map-a")" >"$T/out"
 wait_for 30 grep -q 'ocs0: .*1 missing' "$T/weftd.log"
-tap "a circuit that somebody took away is found"
+tap "a circuit that another user removed is found"
 expect 0 "status knows, without asking the device" weft status
 has out "one circuit is missing" 'ocs0 +polatis-scpi +yes .* 1 +0 +0'
 control ocs0 "set $(head -n 1 "$T/map-a")" >"$T/out"

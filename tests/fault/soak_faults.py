@@ -12,7 +12,7 @@ what was touched for a moment in the middle of a round is in there.
                that a restart found done or undone, a change that was not
                confirmed
   unexplained  circuits that no plan named, that were not there before, and
-               that nobody else made
+               that no other user made
   touched      circuits that went away, if only for a moment, and that no plan
                named: other users', and such that were to stay; programs that
                a plan did not replace
@@ -174,7 +174,7 @@ class Emulator(Device):
     def clear(self):
         self.ask("clear")
         if self.waits_for_people:
-            # Who looks after the robot starts it anew.
+            # The robot's operator starts it again.
             self.ask("restart kept")
             self.waits_for_people = False
 
@@ -406,7 +406,7 @@ class Soak:
                     f"depth: {wish[d.name]} }}")
                 continue
             # Devices of one domain are changed at the same time. Of some weftd
-            # takes back what somebody else took; not of the first, which is
+            # takes back what another user took; not of the first, which is
             # forged.
             policy = ", external-changes: restore" if k and k % 2 == 0 else ""
             hosts.append(f"  - {{ name: 'h{k}-[0-3]', ports: 'p[0-1]', "
@@ -643,7 +643,7 @@ class Soak:
         return False
 
     def meddle(self, device):
-        """Another user ends a circuit of weft's, and somebody looks: it comes
+        """Another user ends a circuit of weft's, and a client looks: it comes
         back by itself, or with the next apply, which may meet that."""
         ours = sorted(device.pairs() - {FOREIGN})
         if ours and not device.is_ring:

@@ -2,7 +2,7 @@
 # checklist 2, 3, 4: what no operator asked for moves no light. A device of every
 # dialect, and each keeps a log of what moved and who moved it: a second apply,
 # the end of weftd however it comes, lost sessions and a start on maps that
-# somebody changed meanwhile leave no line in it.
+# another user changed meanwhile leave no line in it.
 source "$(dirname "$0")/../lib.sh"
 asan_daemon
 DRIVERS="polatis-scpi polatis-tl1 glimmerglass-tl1 calient-tl1 sonic-ocs rome-cli telescent-cli"
@@ -111,7 +111,7 @@ tap "the next start names what is missing, and another user's light"
 jq -e '.devices[] | select(.kind == "ring") | .program | .wanted and (.loaded | not)' "$T/out" >"$T/jq"
 tap "and the ring's program"
 expect 2 "verify agrees" weft verify
-still "nothing is brought back before somebody asks"
+still "nothing is restored before a client asks"
 expect 0 "who asks" weft apply -f "$T/fabric.yaml"
 whole
 tap "gets it"

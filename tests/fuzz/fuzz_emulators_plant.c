@@ -1,4 +1,4 @@
-/* The wiring that emulators share: refused, or a strand that is whole. */
+/* The wiring that emulators share: refused, or a fibre that is whole. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 # The public interface only grows: what tests/golden/api.txt says of it is
 # still so. No message contains itself, as protobuf-c decodes without limit.
 #
-#   --update  write api.txt anew, after something was added
+#   --update  write api.txt again, after something was added
 cd "$(dirname "$0")" || exit 1
 . ../lib.sh
 

@@ -334,7 +334,7 @@ full() {
 	pipe=${PIPESTATUS[0]}
 	# Whether the reader was still there is for the clock to say.
 	[[ $pipe == 0 || $pipe == 141 ]] && [[ ! -s $T/err ]]
-	tap "nobody reads: $*"
+	tap "no reader: $*"
 }
 full topology info
 full topology info 'K(4)'

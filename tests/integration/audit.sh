@@ -60,7 +60,7 @@ tap "nothing of another device"
 expect 0 "the fabric as a whole" weft audit -n 1
 has out "who confirmed" 'event +confirmed by user'
 expect 0 "frozen" weft freeze -m "smoke"
-expect 0 "of late" weft audit --since 1min -n 1
+expect 0 "recent ones" weft audit --since 1min -n 1
 has out "that is there too" 'smoke'
 expect 0 "the last nanosecond" weft audit --since 1ns --format json
 has out "had nothing" '"audit": \[\]'

@@ -57,7 +57,7 @@ schedule swap
 [[ $(jq -r .bandwidth_factor "$T/out") == 3/2 && $(arcs swap) == 24 ]]
 tap "the best all-to-all of a cube"
 
-# A port that failed takes one arc away; nobody has moved any light.
+# A port that failed takes one arc away; no circuit was moved.
 control ocs0 "fault port-failed=o1" >"$T/answer"
 before=$(sets ocs0)
 weft verify >"$T/out" 2>"$T/err"

@@ -50,7 +50,7 @@ expect 75 "still no change" weft apply -f "$T/two.yaml"
 expect 0 "released" weft unfreeze
 expect 0 "changes again" weft apply -f "$T/two.yaml"
 expect 0 "what happened" weft watch --after 1 -n 1 --format json
-has out "begins with a look anew" '"kind":"resync"'
+has out "begins with a resync" '"kind":"resync"'
 expect 0 "waiting for what is so" weft wait --for device=ocs0:reachable --timeout 5s
 expect 124 "waiting for what is not" weft wait --for generation=99 --timeout 100ms
 expect 64 "waiting for nothing" weft wait --for sunshine

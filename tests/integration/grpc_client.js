@@ -122,9 +122,9 @@ const TESTS = {
 			"VERDICT_COMMITTED");
 		assert.strictEqual(await codeOf(ask(fabric, "Cancel", {})), code.NOT_FOUND);
 		// What they do is shown elsewhere; here, that they are called.
-		assert.strictEqual(await codeOf(ask(fabric, "SetPort", { device: "nobody",
+		assert.strictEqual(await codeOf(ask(fabric, "SetPort", { device: "no-such-device",
 			port: 1 })), code.NOT_FOUND);
-		assert.strictEqual(await codeOf(ask(fabric, "Recover", { device: "nobody",
+		assert.strictEqual(await codeOf(ask(fabric, "Recover", { device: "no-such-device",
 			what: "RECOVERY_CLEAR" })), code.NOT_FOUND);
 	},
 
@@ -255,13 +255,13 @@ const TESTS = {
 		});
 	},
 
-	async nobody() {
+	async unknown_client() {
 		await each(async (client, method) => {
 			assert.strictEqual(await first(client, method), code.PERMISSION_DENIED, method);
 		});
 	},
 
-	// Without a certificate, or with one of somebody else's authority.
+	// Without a certificate, or with one of another authority.
 	async stranger() {
 		await each(async (client, method) => {
 			assert.strictEqual(await first(client, method), code.UNAVAILABLE, method);

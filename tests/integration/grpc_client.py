@@ -273,7 +273,7 @@ def viewer():
     passed("a viewer may look, and nothing else")
 
 
-def nobody():
+def unknown_client():
     for s in SERVICES:
         for m in service_methods(s):
             assert code_of(lambda: first_answer(s, m, 30)) == \

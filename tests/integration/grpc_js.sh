@@ -45,7 +45,7 @@ client() {
 		*) echo "# $line" ;;
 		esac
 	done <"$T/js"
-	tap "grpc-js as ${1:-nobody}: ${*:3}" $status
+	tap "grpc-js as ${1:-unknown_client}: ${*:3}" $status
 }
 
 for way in "unix $SOCK" "ops localhost:$port"; do
@@ -55,7 +55,7 @@ for way in "unix $SOCK" "ops localhost:$port"; do
 		cancels many
 done
 client look "localhost:$port" viewer health
-client jobs "localhost:$port" nobody health
+client jobs "localhost:$port" unknown_client health
 client '' "localhost:$port" stranger
 client alien "localhost:$port" stranger
 stop weftd

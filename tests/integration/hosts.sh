@@ -100,7 +100,7 @@ stop watch INT
 expect 0 "a job on two hosts" weft apply -f "$T/pair.yaml"
 wait_for 10 looked '[.links.hosts[].routes] == [1,1,0,0]'
 tap "its ways are those of two"
-expect 0 "they answer, and nobody else" weft testbed ping "$T/pair.yaml"
+expect 0 "they answer, and no other host" weft testbed ping "$T/pair.yaml"
 [[ $(routes h0) == 1 && $(routes h2) == 0 ]]
 tap "the kernel has them and no other"
 stop weftd KILL
@@ -139,7 +139,7 @@ tap "in words"
 stop weftd
 weft testbed down "$T/ring.yaml" >/dev/null
 daemon || exit 1
-expect 69 "nobody is there" weft verify
+expect 69 "no daemon is there" weft verify
 weft verify --format json >"$T/out" 2>"$T/err"
 [[ $(jq '[.links.hosts[] | select(.problem != "")] | length' "$T/out") == 4 ]]
 tap "each host says so"

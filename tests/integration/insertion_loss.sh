@@ -47,8 +47,8 @@ END
 tap "with the numbers in milli-dB"
 expect 0 "one that does not measure it says so" weft device show pol
 has out "with a dash" 'tuned +- +2 dB +- +-'
-expect 65 "a device that is not there" weft device show nobody
-has err "is named" 'nobody'
+expect 65 "a device that is not there" weft device show no-such-device
+has err "is named" 'no-such-device'
 
 # A circuit that gets worse, but not as bad as the fabric says.
 port=$(control ggn map | head -n 1)

@@ -83,12 +83,12 @@ tap "the operator's light was never touched"
 expect 0 "an important job pushes out who agreed" \
 	weft job request d --count 2 -c allgather --size 1MB --priority 5
 state c ended && state b running && state d running
-tap "and nobody else"
+tap "and no other job"
 [[ $(job c | jq -r .problem) == "makes room for job d" ]]
 tap "who is told why"
 weft job request e --count 4 -c allgather --size 1MB --priority 9 --no-wait >/dev/null 2>&1
 wait_for 5 state e queued
-tap "nobody else goes, however important"
+tap "no other job goes, however important"
 expect 0 "it is given back while it waits" weft job release e
 state e ended
 tap "and is over"

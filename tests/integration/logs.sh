@@ -58,7 +58,7 @@ stop weftd
 
 # ---- the journal -----------------------------------------------------------
 
-# A journal of our own, in a namespace where nobody else sees it.
+# A journal of our own, in a namespace where no other process sees it.
 inside='
 mkdir -p /run/systemd && mount -t tmpfs tmpfs /run/systemd &&
 mkdir /run/systemd/journal || exit 77

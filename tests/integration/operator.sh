@@ -58,8 +58,8 @@ done
 tap "the parts of all ranks are the schedule, twice"
 expect 1 "a part cannot be proven" weft schedule verify "$T/rank.json"
 has err "and says so" 'only the part of rank'
-expect 65 "a job that is not there" weft schedule export --job nobody --to json
-has err "is named" nobody
+expect 65 "a job that is not there" weft schedule export --job no-such-job --to json
+has err "is named" no-such-job
 
 # Formats agree.
 for verb in status verify history; do

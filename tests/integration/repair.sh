@@ -1,6 +1,6 @@
 #!/bin/bash
 # Light dies under jobs of orchestrators: what remains is served at once, and
-# who asked for spares is moved to hosts that are free; nobody else is.
+# who asked for spares is moved to hosts that are free; no other job is.
 source "$(dirname "$0")/../lib.sh"
 asan_daemon
 emulator ocs0 polatis-scpi 20x20 || exit 1
@@ -84,7 +84,7 @@ look
 wait_for 10 is a '.rate < 1'
 tap "it dies again, and there is no spare"
 light 10 17 | cmp -s - "$T/others" && is n '.repairs == 0' && is w '.repairs == 0'
-tap "nobody else has moved"
+tap "no other job has moved"
 stop weftd KILL
 daemon || exit 1
 wait_for 20 is a '.repairs == 1 and .rate < 1 and .nodes == ["h2","h9","h4"]'

@@ -26,11 +26,12 @@ tap "no signs of life where another process is watched"
 stop weftd
 
 # ---- privileges ------------------------------------------------------------
+unprivileged=nobody
 
-expect 64 "nobody of that name" weftd --user no-such-user
+expect 64 "no user of that name" weftd --user no-such-user
 has err "is said" 'there is no user "no-such-user"'
 if [[ $(id -u) != 0 ]]; then
-	expect 77 "without root nobody becomes another" weftd --user nobody \
+	expect 77 "without root it cannot become another user" weftd --user $unprivileged \
 		--socket "$T/x" --state-dir "$T/y"
 	finish
 fi
@@ -44,19 +45,19 @@ status_of() {
 	awk -v f="$1:" '$1 == f { print $2 }' "/proc/${PID[weftd]}/status"
 }
 
-DAEMON_OPTIONS=(--user nobody)
+DAEMON_OPTIONS=(--user $unprivileged)
 daemon
-[[ $(status_of Uid) == "$(id -u nobody)" && $(status_of Gid) == "$(id -g nobody)" ]]
+[[ $(status_of Uid) == "$(id -u $unprivileged)" && $(status_of Gid) == "$(id -g $unprivileged)" ]]
 tap "root becomes the user"
 [[ $(status_of CapPrm) =~ ^0+$ && $(status_of NoNewPrivs) == 1 ]]
 tap "and has nothing of root any more"
-[[ $(stat -c %U "$STATE/weft.db") == nobody ]]
+[[ $(stat -c %U "$STATE/weft.db") == "$unprivileged" ]]
 tap "the store is the user's"
 expect 0 "root is an operator" weft freeze
 expect 0 "as before" weft unfreeze
 stop weftd
-DAEMON_OPTIONS=(--user nobody --netlink)
+DAEMON_OPTIONS=(--user $unprivileged --netlink)
 daemon
-[[ $(status_of Uid) == "$(id -u nobody)" && $(status_of CapEff) =~ ^0+201000$ ]]
+[[ $(status_of Uid) == "$(id -u $unprivileged)" && $(status_of CapEff) =~ ^0+201000$ ]]
 tap "only what network namespaces need is kept"
 finish

@@ -60,7 +60,7 @@ client() { # NAME TEST...
 }
 
 client look viewer
-client jobs nobody
+client jobs unknown_client
 client alien stranger
 client gone stranger
 client ops unary stream errors health deadline reflection crowd

@@ -67,6 +67,6 @@ expect 0 "wavelengths between the switches" weft apply -f "$T/wdm.yaml"
 expect 0 "are verified" weft verify
 expect 0 "what transmitters send" weft plan -f "$T/wdm.yaml" --full
 has out "is said" 'h[0-3].p[01] sends channel 3'
-expect 65 "a wavelength that nobody sends" weft plan -f "$T/wrong.yaml"
+expect 65 "a wavelength that no transceiver sends" weft plan -f "$T/wrong.yaml"
 has err "is an error that says why" "channel carries no other"
 finish

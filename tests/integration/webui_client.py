@@ -142,7 +142,7 @@ def test_huge_headers():
 
 
 def test_slow_client():
-    """One that never ends its request is cut off, and holds up nobody."""
+    """One that never ends its request is cut off, and holds up no other client."""
     s = socket.create_connection((WHERE.hostname, WHERE.port), timeout=60)
     s.sendall(b"GET / HTTP/1.1\r\n" + HOST)
     s.settimeout(0.2)
@@ -369,7 +369,7 @@ def test_hostile_names():
 
 
 def test_differences():
-    """Two circuits are gone and two are there that nobody meant."""
+    """Two circuits are gone and two are there that no job asked for."""
     open_page()
     (_, in0, out0, *_), (_, in1, out1, *_) = json.loads(
         fetch("/state.json")[2])["picture"]["circuits"][:2]

@@ -7,7 +7,7 @@
 
 #include "tests/ring_settings.h"
 
-/* A second one into the same ring; nobody else has the window. */
+/* A second one into the same ring; no other program has the window. */
 static inline void pack_into(struct ring_programs *r, const char *name, int nodes,
 			     int channels, int fibres,
 			     struct ring_window window,

@@ -167,7 +167,7 @@ static void test_lost_sessions(void **state)
 }
 
 /* The map changes between plan and start: nothing is sent. */
-static void test_foreign_before(void **state)
+static void test_external_before(void **state)
 {
 	static const struct {
 		enum drv_op op;
@@ -210,7 +210,7 @@ static void lose_kept_circuit(struct rig *r)
 }
 
 /* Another's change on the second domain while the first is under way. */
-static void test_foreign_during(void **state)
+static void test_external_during(void **state)
 {
 	struct rig *r = *state;
 
@@ -232,7 +232,7 @@ static void take_port(struct rig *r)
 }
 
 /* Another takes a port that undo needs: it is not taken away from him. */
-static void test_foreign_in_the_way_of_undo(void **state)
+static void test_external_in_the_way_of_undo(void **state)
 {
 	struct rig *r = *state;
 
@@ -292,7 +292,7 @@ static void make_planned_circuit(struct rig *r)
 }
 
 /* What the change meant to make but never sent is not its to take back. */
-static void test_foreign_is_not_undone(void **state)
+static void test_external_is_not_undone(void **state)
 {
 	struct rig *r = *state;
 	const struct want w[] = { rig_second[0], { "b", 5, { { 0, 0 }, { 1, 1 },
@@ -307,7 +307,7 @@ static void test_foreign_is_not_undone(void **state)
 	assert_true(rig_has(r, "b", 6, 5) && !rig_has(r, "b", 1, 1));
 }
 
-static void lose_foreign(struct rig *r)
+static void lose_external(struct rig *r)
 {
 	rig_meddle_later(r, "a", DRV_DEL, 7, 7);
 }
@@ -320,7 +320,7 @@ static void test_neighbour_goes_away(void **state)
 	rig_meddle(r, "a", DRV_ADD, 7, 7);
 	rig_read(r);
 	r->cue = "add a";
-	r->on_cue = lose_foreign;
+	r->on_cue = lose_external;
 	assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2), APPLY_COMMITTED);
 	assert_says(buf_cstr(&r->events), "in 8 -> out 8, not part of this "
 		    "change, went away");
@@ -823,7 +823,7 @@ static void test_gate_stops(void **state)
 	assert_first(r);
 }
 
-/* A foreign circuit is taken over in UPDATE mode, and given back by undo. */
+/* An external circuit is taken over in UPDATE mode, and given back by undo. */
 static void test_steal(void **state)
 {
 	struct rig *r = *state;
@@ -844,7 +844,7 @@ static void test_steal(void **state)
 	assert_int_equal(rig_device(r, "a")->n_unexpected, 1);
 }
 
-/* One command for the whole map, but never over foreign or kept light. */
+/* One command for the whole map, but never over external or kept light. */
 static void test_replace(void **state)
 {
 	struct rig *r = *state;
@@ -988,10 +988,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_commit), T(test_nothing_to_do), T(test_adopt),
 		T(test_silent_refusal), T(test_stuck), T(test_refused_item),
-		T(test_lost_sessions), T(test_foreign_before),
-		T(test_foreign_during), T(test_foreign_in_the_way_of_undo),
+		T(test_lost_sessions), T(test_external_before),
+		T(test_external_during), T(test_external_in_the_way_of_undo),
 		T(test_undo_is_read_twice), T(test_light_is_read_twice),
-		T(test_foreign_is_not_undone), T(test_neighbour_goes_away),
+		T(test_external_is_not_undone), T(test_neighbour_goes_away),
 		T(test_unreachable),
 		T(test_lost_for_good), T(test_tuning), T(test_small_batches),
 		T(test_measured), T(test_any_to_any), T(test_failed_port),

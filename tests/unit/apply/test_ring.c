@@ -141,7 +141,7 @@ static void test_undo(void **state)
 	}
 }
 
-static void test_foreign_program(void **state)
+static void test_external_program(void **state)
 {
 	struct rig *r = *state;
 	const struct want w[] = { { "loop", 0, { { 0, 0 } }, &red } };
@@ -179,7 +179,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_load), T(test_intent_comes_back), T(test_undo),
-		T(test_foreign_program), T(test_restart_undone),
+		T(test_external_program), T(test_restart_undone),
 	};
 
 	return cmocka_run_group_tests_name("apply/ring", tests, NULL, NULL);

@@ -184,8 +184,8 @@ static void buf_failure_is_sticky(void **state)
 	assert_string_equal(b.data, "kept");
 	assert_null(buf_steal(&b));
 	assert_false(b.failed);
-	buf_str(&b, "anew");
-	assert_string_equal(buf_cstr(&b), "anew");
+	buf_str(&b, "again");
+	assert_string_equal(buf_cstr(&b), "again");
 	buf_fini(&b);
 }
 

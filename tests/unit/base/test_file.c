@@ -144,7 +144,7 @@ static void reading_is_bounded(void **state)
 	close(fds[0]);
 }
 
-/* Runs `body` in a child, as nobody when we are root, and returns the code
+/* Runs `body` in a child, without privileges when we are root, and returns the code
  * with which it ended (an error code, negated). */
 static int in_child(int (*body)(void), bool drop)
 {

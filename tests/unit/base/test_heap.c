@@ -44,7 +44,7 @@ static void test_order(void **state)
 }
 
 /* The same items taken out of an array by looking at all of them. */
-static struct item take_least(struct item *v, size_t *n)
+static struct item take_smallest(struct item *v, size_t *n)
 {
 	size_t least = 0;
 	struct item got;
@@ -80,7 +80,7 @@ static void test_like_an_array(void **state)
 		} else {
 			struct item got = item_heap_pop(&h);
 
-			assert_int_equal(got.key, take_least(array, &n).key);
+			assert_int_equal(got.key, take_smallest(array, &n).key);
 			assert_false(out[got.id]);
 			out[got.id] = true;
 		}
@@ -89,7 +89,7 @@ static void test_like_an_array(void **state)
 	while (h.n) {
 		struct item got = item_heap_pop(&h);
 
-		assert_int_equal(got.key, take_least(array, &n).key);
+		assert_int_equal(got.key, take_smallest(array, &n).key);
 		assert_false(out[got.id]);
 		out[got.id] = true;
 	}

@@ -12,7 +12,7 @@
 /* The least load per unit of capacity of direct-connect-topologies eq. (13)
  * when every item is `chunks` equal parts, which only `whole` must stay
  * whole, eq. (12). */
-static inline double least_by_lp(const struct bfb_program *b, int64_t chunks,
+static inline double min_by_lp(const struct bfb_program *b, int64_t chunks,
 				 bool whole)
 {
 	struct lp_result res;

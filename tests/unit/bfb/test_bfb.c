@@ -176,20 +176,20 @@ static void test_capacities(void **state)
 /* Random strongly connected digraph: a cycle and more arcs, some parallel,
  * some self-loops, some of more capacity. */
 static struct topo *random_graph(struct rng *rng, int n, int extra,
-				 int least_cap, int caps)
+				 int min_cap, int caps)
 {
 	struct err err = { 0 };
 	struct topo *t;
 
 	must(topo_new(n, &t, &err), &err);
 	for (int u = 0; u < n; u++) {
-		must(topo_add_arc(t, u, (u + 1) % n, least_cap, 0, &err),
+		must(topo_add_arc(t, u, (u + 1) % n, min_cap, 0, &err),
 		     &err);
 	}
 	for (int i = 0; i < extra; i++) {
 		int u = (int)rng_below(rng, n), v = (int)rng_below(rng, n);
 
-		int cap = least_cap + (int)rng_below(rng, caps);
+		int cap = min_cap + (int)rng_below(rng, caps);
 
 		must(topo_add_arc(t, u, v, cap, 0, &err), &err);
 	}
@@ -514,7 +514,7 @@ static void test_whole_chunks_are_optimal(void **state)
 		least = (double)most.num / (double)most.den;
 		must(bfb_program_split(&b, chunks, &most, share, &err), &err);
 		raised += (double)most.num / (double)most.den > least + 1e-9;
-		assert_load(most, least_by_lp(&b, chunks, true));
+		assert_load(most, min_by_lp(&b, chunks, true));
 	}
 	assert_true(raised > 10);
 }
@@ -544,7 +544,7 @@ static void test_any_start_is_proven(void **state)
 		must(bfb_program_solve(&b, &solved, &err), &err);
 		must(bfb_program_prove(&b, tight, &proven, &err), &err);
 		assert_int_equal(bfb_ratio_cmp(solved, proven), 0);
-		assert_load(solved, least_by_lp(&b, 1, false));
+		assert_load(solved, min_by_lp(&b, 1, false));
 		assert_false(bfb_program_is_below(&b, solved));
 		below += bfb_program_is_below(&b, (struct bfb_ratio){
 					  solved.num * 11, solved.den * 10 });

@@ -46,7 +46,7 @@ static double load_by_lp(const struct topo *t, const int32_t *dist,
 		}
 	}
 	if (b.n_groups > 0) {
-		load = least_by_lp(&b, 1, false);
+		load = min_by_lp(&b, 1, false);
 	}
 	free(b.cap);
 	free(b.groups);

@@ -317,7 +317,7 @@ static void test_equal_latencies(void **state)
 
 static void test_refusals(void **state)
 {
-	static const int one_way[][2] = { { 0, 1 }, { 1, 2 } };
+	static const int arcs[][2] = { { 0, 1 }, { 1, 2 } };
 	struct coll_cost c = { 1, 1, 0 };
 	struct coll_sched *s;
 	struct err err = { 0 };
@@ -332,7 +332,7 @@ static void test_refusals(void **state)
 	assert_int_equal(coll_bfb_timed(COLL_ALLGATHER, two_links(), -1, &c,
 					&s, &bound, &err), WEFT_EINVAL);
 	assert_int_equal(coll_bfb_timed(COLL_ALLGATHER,
-					graph_from(3, 2, one_way), 0, &c, &s,
+					graph_from(3, 2, arcs), 0, &c, &s,
 					&bound, &err), WEFT_EINFEASIBLE);
 }
 

@@ -1,4 +1,4 @@
-/* checklist 16: when light that somebody else took away is brought back. */
+/* checklist 16: when a circuit that another user removed is restored. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -104,7 +104,7 @@ static void a_fight_is_left(void **state)
 	/* The oldest is too long ago. */
 	assert_int_equal(restore_decide(v, 4, S, 0, 0, NOW + 11 * S, &at),
 			 RESTORE_NOW);
-	/* An operator's change began it anew. */
+	/* An operator's change began it again. */
 	assert_int_equal(restore_decide(v, 5, S, 0, 0, NOW, &at), RESTORE_NOW);
 	/* What was given up stays so. */
 	v[0].given_up = true;

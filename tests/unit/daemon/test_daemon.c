@@ -677,7 +677,7 @@ static void test_store_is_locked(void **state)
 	assert_int_equal(uv_loop_close(&loop), 0);
 }
 
-/* As somebody else: may look, may not change. Returns an exit code. */
+/* As another user: may look, may not change. Returns an exit code. */
 static int try_as_nobody(const char *socket)
 {
 	struct fixture f = { .client = NULL };

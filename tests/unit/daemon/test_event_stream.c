@@ -16,7 +16,7 @@ struct seen {
 	struct fixture *f;
 	int64_t after;		/* 0: from now */
 	Weft__V1__EventKind until;
-	bool until_resync;	/* or until it is to look anew */
+	bool until_resync;	/* or until it is told to resync */
 	/* at the first event, on a connection of its own */
 	void (*begin)(struct fixture *f);
 	int n;
@@ -144,7 +144,7 @@ static void test_too_old(void **state)
 }
 
 /* One that does not read while more happens than is kept, and than lies in
- * the sockets: it has what was sent, then it is told to look anew, and the
+ * the sockets: it has what was sent, then it is told to resync, and the
  * events after that; never a gap that it is not told of. */
 static void test_one_that_sleeps(void **state)
 {

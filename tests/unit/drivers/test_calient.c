@@ -199,7 +199,7 @@ static void a_bulk_done_in_part_is_told_item_by_item(void **state)
 }
 
 /* What was cut for items that then could not be made is gone: they are not as
- * before, without a word. */
+ * before, and no reply says so. */
 static void a_take_over_in_bulk_done_in_part_is_unknown(void **state)
 {
 	struct drv_item items[N_BULK];

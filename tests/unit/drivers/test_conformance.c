@@ -223,7 +223,7 @@ static void refuses_a_device_of_another_size(void **state)
 	tear_down(r);
 }
 
-/* checklist 20: as often as it is asked, and it goes on when somebody does. */
+/* checklist 20: as often as it is asked, and it goes on when a caller does. */
 static void says_when_nobody_listens_and_comes_back(void **state)
 {
 	struct rig *r = set_up(*state, "refuse", NULL);
@@ -383,7 +383,7 @@ static void adds_and_deletes(void **state)
 	tear_down(r);
 }
 
-/* checklist 5: nobody's circuit is cut without being named. */
+/* checklist 5: no circuit is cut without being named. */
 static void safe_mode_names_the_victim(void **state)
 {
 	static const struct drv_item first[] = { ADD(0, 4) };
@@ -561,7 +561,7 @@ static void explains_without_a_connection(void **state)
 	tear_down(r);
 }
 
-/* The set is done, without a word. */
+/* The set is done, and no reply says so. */
 static void a_lost_answer_is_unknown_until_read(void **state)
 {
 	static const struct drv_item items[] = { ADD(0, 4), ADD(0, 5) };
@@ -635,7 +635,7 @@ static void a_map_lost_later_shows_in_the_map(void **state)
 	tear_down(r);
 }
 
-/* checklist 20: a session that nobody used, and that is dead by now, costs a
+/* checklist 20: a session that was not used, and that is dead by now, costs a
  * new one and no failed change. */
 static void an_idle_session_costs_no_change(void **state)
 {

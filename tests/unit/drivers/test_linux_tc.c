@@ -79,7 +79,7 @@ static void a_rule_removed_by_others_is_seen(void **state)
 	tear_down(b);
 }
 
-/* The kernel tells at once; nobody has to ask. What we do is no news. */
+/* The kernel tells at once; no poll is needed. Our own changes are no event. */
 static void changes_by_others_are_told(void **state)
 {
 	struct switch_bench *b = set_up("0");

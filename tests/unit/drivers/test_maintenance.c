@@ -101,7 +101,7 @@ static void a_failed_port_stays_failed(void **state)
 	tear_down(r);
 }
 
-/* The command was done or was eaten and nobody answers: unknown, and the
+/* The command was done or was lost and no answer comes: unknown, and the
  * next reading tells. */
 static void without_an_answer_it_is_unknown(void **state)
 {
@@ -310,7 +310,7 @@ static void a_homing_run_is_made(void **state)
 	tear_down(r);
 }
 
-static void no_homing_run_while_moves_are_under_way(void **state)
+static void no_homing_run_while_moves_are_in_progress(void **state)
 {
 	static const struct drv_item items[] = { ADD(0, 4) };
 	struct rig *r = set_up("rome-cli", "move=300");
@@ -380,7 +380,7 @@ int main(void)
 		cmocka_unit_test(what_does_not_lock_is_told),
 		cmocka_unit_test(relocking_is_refused),
 		cmocka_unit_test(a_homing_run_is_made),
-		cmocka_unit_test(no_homing_run_while_moves_are_under_way),
+		cmocka_unit_test(no_homing_run_while_moves_are_in_progress),
 		CASE(cancelled_moves_are_left_out, "rome-cli"),
 		CASE(cancelled_moves_are_left_out, "telescent-cli"),
 	};

@@ -75,7 +75,7 @@ static void people_are_asked_for_a_homing_run(void **state)
 	robot_tear_down(r);
 }
 
-static void a_victim_is_moved_out_of_the_way(void **state)
+static void a_displaced_circuit_is_moved_aside(void **state)
 {
 	static const struct drv_item first[] = { ADD(0, 4), ADD(1, 5) };
 	static const struct drv_item steal[] = { ADD(0, 5) };
@@ -169,7 +169,7 @@ static const struct {
 	CASE(half_of_a_duplex_link_is_told),
 	CASE(a_homing_run_is_left_to_people),
 	CASE(people_are_asked_for_a_homing_run),
-	CASE(a_victim_is_moved_out_of_the_way),
+	CASE(a_displaced_circuit_is_moved_aside),
 	CASE(a_locked_port_is_left_alone),
 	CASE(what_others_move_is_told),
 	CASE(progress_is_told_with_what_remains),

@@ -72,7 +72,7 @@ static void what_is_not_allocated_is_no_circuit(void **state)
 	robot_tear_down(r);
 }
 
-/* An input that somebody locked shows in its state only. */
+/* An input that another user locked shows in its state only. */
 static void a_reserved_input_is_not_taken(void **state)
 {
 	static const struct drv_item items[] = { ADD(0, 4), ADD(1, 5) };

@@ -361,7 +361,7 @@ static void what_somebody_did_just_before_is_done(void **state)
 }
 
 /* Taking over is two commands; when the second is denied, the item is not as
- * before, and nobody may believe so. */
+ * before, and the driver may not believe so. */
 static void a_take_over_done_by_half_is_unknown(void **state)
 {
 	static const struct drv_item first[] = { ADD(0, 0) };

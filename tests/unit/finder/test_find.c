@@ -114,7 +114,7 @@ static void test_table_5(void **state)
 }
 
 /* Duplex circuits between two ports: a ring is all there is. */
-static void test_two_ports_both_ways(void **state)
+static void test_two_ports_both_directions(void **state)
 {
 	struct coll_frontier f = find(100, 2, true, COLL_ALLREDUCE, true);
 
@@ -276,7 +276,7 @@ int main(void)
 		cmocka_unit_test(test_table_4),
 		cmocka_unit_test(test_primes),
 		cmocka_unit_test(test_table_5),
-		cmocka_unit_test(test_two_ports_both_ways),
+		cmocka_unit_test(test_two_ports_both_directions),
 		cmocka_unit_test(test_points_are_real),
 		cmocka_unit_test(test_sweep),
 		cmocka_unit_test(test_refusals),

@@ -348,8 +348,8 @@ static void test_failed_links(void **state)
 
 static void test_refused(void **state)
 {
-	static const int one_way[][2] = { { 0, 1 }, { 1, 2 }, { 2, 1 } };
-	struct topo *t = graph_from(3, 3, one_way);
+	static const int arcs[][2] = { { 0, 1 }, { 1, 2 }, { 2, 1 } };
+	struct topo *t = graph_from(3, 3, arcs);
 	struct err err = { 0 };
 	struct mcf *p;
 

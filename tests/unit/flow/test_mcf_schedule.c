@@ -130,9 +130,9 @@ static void test_extraction_loses_nothing(void **state)
 
 static void test_refused(void **state)
 {
-	static const int one_way[][2] = { { 0, 1 } };
+	static const int arcs[][2] = { { 0, 1 } };
 	struct mcf_sched_options opt = { .flow.gap = 1e-3, .loss = 0.01 };
-	struct topo *t = graph_from(2, 1, one_way);
+	struct topo *t = graph_from(2, 1, arcs);
 	struct err err = { 0 };
 	struct coll_sched *s;
 
@@ -148,7 +148,7 @@ static void test_refused(void **state)
 	topo_free(t);
 }
 
-/* When there is no time, or nobody waits, there still is a schedule, and it
+/* When there is no time, or no caller waits, there still is a schedule, and it
  * says how good its flow is. */
 static void test_out_of_time(void **state)
 {

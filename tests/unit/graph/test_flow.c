@@ -94,7 +94,7 @@ static void check_instance(const struct instance *in)
 	graph_flow_free(f);
 }
 
-static void least_cost_equals_exhaustive(void **state)
+static void min_cost_equals_exhaustive(void **state)
 {
 	struct instance in;
 	struct rng r;
@@ -142,7 +142,7 @@ static void edges_out_of_range_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(least_cost_equals_exhaustive),
+		cmocka_unit_test(min_cost_equals_exhaustive),
 		cmocka_unit_test(no_limit_gives_the_maximum_flow),
 		cmocka_unit_test(edges_out_of_range_are_refused),
 	};

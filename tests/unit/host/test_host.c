@@ -197,7 +197,7 @@ static int lines_with(struct host_net *net, const char *file, const char *word)
 }
 
 /* Something that is not weft's, made by another name of the same call. */
-static void add_foreign_route(struct host_net *net, int ifindex, uint32_t dst)
+static void add_external_route(struct host_net *net, int ifindex, uint32_t dst)
 {
 	struct rtmsg rt = { .rtm_family = AF_INET, .rtm_dst_len = 32,
 			    .rtm_table = RT_TABLE_MAIN,
@@ -236,7 +236,7 @@ static void only_own_ways_are_touched(void **state)
 	ifindex = bench_link(net, "in1").ifindex;
 	assert_int_equal(host_link_set(net, 1, true, NULL), 0);
 	routes[0].ifindex = routes[1].ifindex = ifindex;
-	add_foreign_route(net, ifindex, d);
+	add_external_route(net, ifindex, d);
 	assert_int_equal(host_routes_set(net, self, routes, 2, &changed, NULL), 0);
 	assert_int_equal(changed, 4);
 	assert_int_equal(lines_with(net, "arp", "02:00:00:00:00:07"), 1);

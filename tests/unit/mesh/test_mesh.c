@@ -213,7 +213,7 @@ static void channels_in_use_are_left_alone(void **state)
 	rwa_mesh_free(m);
 }
 
-static void a_shut_port_forces_the_long_way(void **state)
+static void a_shut_port_forces_the_long_path(void **state)
 {
 	struct rwa_mesh_result res;
 	struct rwa_mesh *m = yaml(SQUARE "in_use:\n- {from: 0, to: 1}\n"
@@ -227,7 +227,7 @@ static void a_shut_port_forces_the_long_way(void **state)
 }
 
 /* The loss budget allows the two short spans and not the long one. */
-static void the_loss_budget_chooses_the_way(void **state)
+static void the_loss_budget_chooses_the_path(void **state)
 {
 	static const char text[] =
 		"nodes: 3\nlinks:\n- {from: 0, to: 2, loss: 9dB}\n"
@@ -674,8 +674,8 @@ int main(void)
 		cmocka_unit_test(conversion_saves_a_channel),
 		cmocka_unit_test(configurations_close_the_gap),
 		cmocka_unit_test(channels_in_use_are_left_alone),
-		cmocka_unit_test(a_shut_port_forces_the_long_way),
-		cmocka_unit_test(the_loss_budget_chooses_the_way),
+		cmocka_unit_test(a_shut_port_forces_the_long_path),
+		cmocka_unit_test(the_loss_budget_chooses_the_path),
 		cmocka_unit_test(pairs_share_no_link),
 		cmocka_unit_test(transceivers_reach_their_channels),
 		cmocka_unit_test(guard_channels_stay_dark),

@@ -44,7 +44,7 @@ static void random_demands(struct rwa_mesh *m, int n, int count,
 }
 
 /* The path of a demand round a ring of n, clockwise or not. Its hops. */
-static int32_t way_round(const struct rwa_mesh *m, int n, int32_t demand,
+static int32_t route_round(const struct rwa_mesh *m, int n, int32_t demand,
 			 bool ccw, int32_t channel, struct rwa_hop *hop)
 {
 	const struct rwa_mesh_demand *d = &m->demands.v[demand];
@@ -59,7 +59,7 @@ static int32_t way_round(const struct rwa_mesh *m, int n, int32_t demand,
 	return k;
 }
 
-static void push_way(struct rwa_assignment *a, int32_t demand,
+static void push_route(struct rwa_assignment *a, int32_t demand,
 		     const struct rwa_hop *hop, int32_t hops)
 {
 	struct rwa_path p = { demand, hops, (int64_t)a->hops.n };
@@ -77,12 +77,12 @@ static void random_before(const struct rwa_mesh *m, int n, int channels,
 	*a = (struct rwa_assignment){ 0 };
 	for (int32_t d = 0; d < (int32_t)m->demands.n; d++) {
 		struct rwa_hop hop[16];
-		int32_t hops = way_round(m, n, d, rng_below(rng, 2) != 0,
+		int32_t hops = route_round(m, n, d, rng_below(rng, 2) != 0,
 					 (int32_t)rng_below(rng,
 							(uint64_t)channels),
 					 hop);
 
-		push_way(a, d, hop, hops);
+		push_route(a, d, hop, hops);
 		if (rwa_mesh_check(m, a, channels, false, NULL)) {
 			a->paths.n--;
 			a->hops.n -= (size_t)hops;
@@ -141,7 +141,7 @@ static void try_all(struct trial *t, int32_t d)
 	old = old_path(t, d);
 	for (int k = 0; k < 2 * t->channels; k++) {
 		struct rwa_hop hop[16];
-		int32_t hops = way_round(t->m, t->n, d, k % 2, k / 2, hop), h;
+		int32_t hops = route_round(t->m, t->n, d, k % 2, k / 2, hop), h;
 		int64_t loss = rwa_mesh_loss_mdb(t->m, hop, hops);
 		bool same = old && old->hops == hops &&
 			    memcmp(t->before->hops.v + old->first, hop,
@@ -206,7 +206,7 @@ static void fewest_moved_against_everything_tried(void **state)
 	assert_true(moved >= 50);
 }
 
-static void least_loss_against_everything_tried(void **state)
+static void min_loss_against_everything_tried(void **state)
 {
 	struct rng rng;
 	int min = 0;
@@ -275,7 +275,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fewest_moved_against_everything_tried),
-		cmocka_unit_test(least_loss_against_everything_tried),
+		cmocka_unit_test(min_loss_against_everything_tried),
 		cmocka_unit_test(nothing_moves_without_need),
 	};
 

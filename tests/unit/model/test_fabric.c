@@ -196,7 +196,7 @@ static void simplex_fibres_may_cross(void **state)
 	model_free(f);
 }
 
-static void ports_without_sides_carry_both_ways(void **state)
+static void ports_without_sides_carry_both_directions(void **state)
 {
 	struct model_fabric *f = load("configs/fabrics/any-to-any.yaml");
 	const struct model_device *d = &f->devices[0];
@@ -536,7 +536,7 @@ int main(void)
 		cmocka_unit_test(demo_has_its_switches),
 		cmocka_unit_test(demo_has_its_jobs),
 		cmocka_unit_test(simplex_fibres_may_cross),
-		cmocka_unit_test(ports_without_sides_carry_both_ways),
+		cmocka_unit_test(ports_without_sides_carry_both_directions),
 		cmocka_unit_test(panels_have_their_own_defaults),
 		cmocka_unit_test(fibres_join_panels_to_switches),
 		cmocka_unit_test(jobs_default_to_all_hosts_with_ports),

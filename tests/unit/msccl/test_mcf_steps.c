@@ -146,7 +146,7 @@ static void test_loss(void **state)
 
 static void test_refused(void **state)
 {
-	static const int one_way[][2] = { { 0, 1 }, { 1, 2 }, { 2, 1 } };
+	static const int arcs[][2] = { { 0, 1 }, { 1, 2 }, { 2, 1 } };
 	volatile bool cancel = true;
 	struct mcf_steps_options opt = { .steps = 2 };
 	struct topo *t = graph_of("Hypercube(3)");
@@ -161,7 +161,7 @@ static void test_refused(void **state)
 	assert_null(s);
 	topo_free(t);
 	opt = (struct mcf_steps_options){ .flow.gap = 1 };
-	t = graph_from(3, 3, one_way);
+	t = graph_from(3, 3, arcs);
 	assert_int_equal(mcf_steps(t, &opt, &s, NULL, &err),
 			 WEFT_EINFEASIBLE);
 	topo_free(t);

@@ -82,7 +82,7 @@ struct kind {
 	int link, stop, by, n;
 };
 
-static struct kind way_of(const struct ring_sim *m, const struct coll_light *l)
+static struct kind kind_of(const struct ring_sim *m, const struct coll_light *l)
 {
 	const struct topo_arc *a = topo_arc(coll_topo(m->s), l->arc);
 	bool cw = l->dir == RWA_CW;
@@ -103,7 +103,7 @@ static bool next_link(struct kind *w)
 static int64_t tuned_at(struct ring_sim *m, const struct coll_light *l)
 {
 	const struct topo_arc *a = topo_arc(coll_topo(m->s), l->arc);
-	struct kind w = way_of(m, l);
+	struct kind w = kind_of(m, l);
 	int64_t at = 0;
 
 	do {
@@ -124,7 +124,7 @@ static int hold(struct ring_sim *m, const struct coll_light *l,
 		int64_t begin, int64_t end, struct err *err)
 {
 	const struct topo_arc *a = topo_arc(coll_topo(m->s), l->arc);
-	struct kind w = way_of(m, l);
+	struct kind w = kind_of(m, l);
 
 	do {
 		struct slot *x = slot(m, l, w.link);

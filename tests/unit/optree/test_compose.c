@@ -89,8 +89,8 @@ static void all_channels_of_all_rings_are_proven(void **state)
 struct figure {
 	int n, w;
 	int64_t bytes;
-	double least_gain;	/* against OpTree's T = S (d/B + a) */
-	double most_ms;
+	double min_gain;	/* against OpTree's T = S (d/B + a) */
+	double max_ms;
 };
 
 static void figures_of_the_table(void **state)
@@ -111,9 +111,9 @@ static void figures_of_the_table(void **state)
 		struct optree_plan plan;
 
 		make(&p, OPTREE_AUTO, &plan);
-		assert_true((double)plan.time_ns * f->least_gain <=
+		assert_true((double)plan.time_ns * f->min_gain <=
 			    (double)plan.optree_time_ns);
-		assert_true((double)plan.time_ns <= f->most_ms * 1e6);
+		assert_true((double)plan.time_ns <= f->max_ms * 1e6);
 		if (f->n == 1024 && f->bytes == 128000000) {
 			assert_true(plan.gap < 0.07);
 		}

@@ -354,7 +354,7 @@ static int nearest(int n, unsigned set, int v)
 }
 
 /* Least links to bring an item from `set` to all n nodes in some rounds. */
-static int least_links(int n, unsigned set, int rounds)
+static int min_links(int n, unsigned set, int rounds)
 {
 	unsigned all = (1u << n) - 1, rest = all & ~set;
 	int best = 1 << 20;
@@ -368,7 +368,7 @@ static int least_links(int n, unsigned set, int rounds)
 		for (int v = 0; v < n; v++) {
 			links += add >> v & 1 ? nearest(n, set, v) : 0;
 		}
-		after = least_links(n, set | add, rounds - 1);
+		after = min_links(n, set | add, rounds - 1);
 		best = links + after < best ? links + after : best;
 	}
 	return best;
@@ -383,7 +383,7 @@ static void bound_is_the_exhaustive_minimum(void **state)
 		int links[9];
 
 		for (int r = 1; r <= n; r++) {
-			links[r] = r <= 4 ? least_links(n, 1, r) : n - 1;
+			links[r] = r <= 4 ? min_links(n, 1, r) : n - 1;
 		}
 		for (int i = 0; i < 5; i++) {
 			struct optree_params p = params(n, 1, 0);

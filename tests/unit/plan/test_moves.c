@@ -61,7 +61,7 @@ static void search(struct search *s, int arc, int kept)
 }
 
 /* The most circuits that can stay, by trying everything. */
-static int most_kept(const struct plan *p, int sites,
+static int max_kept(const struct plan *p, int sites,
 		     const struct plan_light *light)
 {
 	struct search s = { .sites = sites, .best = -1 };
@@ -125,7 +125,7 @@ static void compare(int sites, const char *before, const char *after,
 			.n_xcs = p->devices[i].n_want };
 	}
 	assert_int_equal(plan_make(g, &base, &q, &err), 0);
-	kept = most_kept(q, sites, light);
+	kept = max_kept(q, sites, light);
 	assert_int_equal(q->jobs[0].n_circuits - q->jobs[0].n_moves, kept);
 	assert_int_equal(q->jobs[0].moves_bound, q->jobs[0].n_moves);
 	assert_int_equal(q->n_add, q->jobs[0].n_moves);

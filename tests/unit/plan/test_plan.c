@@ -429,7 +429,7 @@ static void moves_are_the_fewest_possible(void **state)
 
 /* ---- what others have put there ---- */
 
-static void foreign_light_is_left_alone_or_named(void **state)
+static void external_light_is_left_alone_or_named(void **state)
 {
 	struct model_fabric *f = fabric_of(HOSTS_2X2 JOB("C(8,{1,3})"));
 	struct optics_xc there[] = { { .in = 0, .out = 0 } };
@@ -442,7 +442,7 @@ static void foreign_light_is_left_alone_or_named(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	/* All four ports of h0 are needed, one carries somebody's light. */
+	/* All four ports of h0 are needed, one carries an external circuit. */
 	assert_int_equal(plan_make(f, &base, &p, &err), WEFT_EINFEASIBLE);
 	assert_null(p);
 	assert_non_null(strstr(err.msg, "job j"));
@@ -459,7 +459,7 @@ static void foreign_light_is_left_alone_or_named(void **state)
 	model_free(f);
 }
 
-static void foreign_light_out_of_the_way_stays(void **state)
+static void external_light_out_of_the_way_stays(void **state)
 {
 	struct model_fabric *f = fabric_of(HOSTS_2X2 JOB("Ring(8)"));
 	struct optics_xc there[] = { { .in = 1, .out = 9 } };
@@ -482,7 +482,7 @@ static void foreign_light_out_of_the_way_stays(void **state)
 	model_free(f);
 }
 
-static void foreign_light_that_is_wanted_is_adopted(void **state)
+static void external_light_that_is_wanted_is_adopted(void **state)
 {
 	struct model_fabric *f = fabric_of(HOSTS_2X2 JOB("C(8,{1,3})"));
 	struct optics_xc there[] = { { .in = 0, .out = 2 } };	/* h0 -> h1 */
@@ -636,7 +636,7 @@ static void light_of_other_jobs_stays_dead_or_alive(void **state)
 	assert_true(n_left > 0);
 }
 
-/* ---- light that somebody else took away ---- */
+/* ---- circuits that another user removed ---- */
 
 /* Exactly what is asked for is made, what is in its way goes, and nothing else
  * moves: neither other dead circuits nor circuits of others. */
@@ -971,7 +971,7 @@ static void an_all_to_all_goes_on_without_a_port(void **state)
 
 /* ---- duplex ---- */
 
-static void duplex_circuits_carry_both_ways(void **state)
+static void duplex_circuits_carry_both_directions(void **state)
 {
 	char text[2048];
 	struct model_fabric *f;
@@ -1240,7 +1240,7 @@ static void a_ring_that_no_job_wants_is_emptied_only_if_ours(void **state)
 	struct plan *p = plan_of(f, NULL), *q;
 	struct plan_light *light = light_after(p);
 	struct plan_base ours = { .intent = light, .observed = light };
-	struct plan_base foreign = { .observed = light };
+	struct plan_base external = { .observed = light };
 	struct model_fabric *other;
 	struct err err = { 0 };
 
@@ -1250,20 +1250,20 @@ static void a_ring_that_no_job_wants_is_emptied_only_if_ours(void **state)
 	assert_int_equal(steps_of(q, 0)->programs.n, 0);
 	assert_true(steps_of(q, 0)->had_program);
 	plan_free(q);
-	q = plan_of(g, &foreign);
+	q = plan_of(g, &external);
 	assert_true(plan_is_empty(q));
 	plan_free(q);
 
-	/* Nor is somebody else's program replaced without a word. */
+	/* Nor is an external program replaced unless that is requested. */
 	other = fabric_of(RING
 		"jobs:\n"
 		"  - { name: g, ring: r0, nodes: all, collective: allgather, "
 		"size: 1MiB, depth: 3 }\n");
 	q = NULL;
-	assert_int_equal(plan_make(other, &foreign, &q, &err), WEFT_EINVAL);
+	assert_int_equal(plan_make(other, &external, &q, &err), WEFT_EINVAL);
 	assert_non_null(strstr(err.msg, "r0: holds a program"));
-	foreign.mode = PLAN_UPDATE;
-	q = plan_of(other, &foreign);
+	external.mode = PLAN_UPDATE;
+	q = plan_of(other, &external);
 	assert_int_equal(q->n_loads, 1);
 	plan_free(q);
 	model_free(other);
@@ -1530,9 +1530,9 @@ int main(void)
 		cmocka_unit_test(light_of_other_jobs_stays_dead_or_alive),
 		cmocka_unit_test(only_what_is_restored_moves),
 		cmocka_unit_test(moves_are_the_fewest_possible),
-		cmocka_unit_test(foreign_light_is_left_alone_or_named),
-		cmocka_unit_test(foreign_light_out_of_the_way_stays),
-		cmocka_unit_test(foreign_light_that_is_wanted_is_adopted),
+		cmocka_unit_test(external_light_is_left_alone_or_named),
+		cmocka_unit_test(external_light_out_of_the_way_stays),
+		cmocka_unit_test(external_light_that_is_wanted_is_adopted),
 		cmocka_unit_test(failed_ports_are_not_used),
 		cmocka_unit_test(auto_keeps_to_the_ports),
 		cmocka_unit_test(auto_reaches_the_frontier),
@@ -1541,7 +1541,7 @@ int main(void)
 		cmocka_unit_test(auto_keeps_to_the_switches),
 		cmocka_unit_test(every_all_to_all_is_planned),
 		cmocka_unit_test(an_all_to_all_goes_on_without_a_port),
-		cmocka_unit_test(duplex_circuits_carry_both_ways),
+		cmocka_unit_test(duplex_circuits_carry_both_directions),
 		cmocka_unit_test(orientations_are_balanced),
 		cmocka_unit_test(several_duplex_switches),
 		cmocka_unit_test(a_ring_program_adds_and_drops_every_item),

@@ -263,7 +263,7 @@ static bool crosses(const struct ring_fault *d, const struct ring_setting *add,
 			}
 		}
 	}
-	fail_msg("light that nobody drops");
+	fail_msg("light that no node drops");
 	return true;
 }
 
@@ -298,7 +298,7 @@ static void check_program(const struct ring_program *pack,
  * that; when it was applied nothing is lost any more, and when all is back the
  * first plan is. */
 static void check_repair(const char *text, const struct ring_fault *dead, int n,
-			 double least_rate)
+			 double min_rate)
 {
 	struct applied a = apply(text);
 	struct plan *p, *repair, *after;
@@ -313,7 +313,7 @@ static void check_repair(const char *text, const struct ring_fault *dead, int n,
 	assert_non_null(loss);
 	assert_true(loss->part[0] && loss->dead > 0);
 	assert_non_null(loss->sched);
-	assert_true(loss->rate >= least_rate && loss->rate <= 1);
+	assert_true(loss->rate >= min_rate && loss->rate <= 1);
 	repair = plan_of(a.f, &a.base);
 	assert_int_equal(repair->n_loads, 1);
 	assert_int_equal(repair->jobs[0].time_ns, loss->time_ns);
@@ -380,11 +380,11 @@ static void a_break_leaves_a_line(void **state)
 /* Two breaks: no line is left, but one direction may be. */
 static void two_breaks(void **state)
 {
-	static const struct ring_fault one_way[] = { DEAD_SPAN(1, OPTICS_CW),
+	static const struct ring_fault one_direction[] = { DEAD_SPAN(1, OPTICS_CW),
 						     DEAD_SPAN(5, OPTICS_CW) };
 
 	(void)state;
-	check_repair(RING_OF("allgather", ""), one_way, 2, 0.2);
+	check_repair(RING_OF("allgather", ""), one_direction, 2, 0.2);
 }
 
 static void refused(const char *text, const struct ring_fault *dead, int n,

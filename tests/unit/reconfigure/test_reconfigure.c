@@ -211,7 +211,7 @@ static void shift(int32_t to_channel, int32_t between, int channels,
 }
 
 /* Both ways of a move are active at once, so that it keeps away from itself. */
-static void guards_are_kept_on_the_way(void **state)
+static void guards_hold_during_changes(void **state)
 {
 	struct rwa_change c;
 
@@ -227,7 +227,7 @@ static void guards_are_kept_on_the_way(void **state)
 }
 
 /* A lightpath whose spare channel its transceivers do not reach is cut. */
-static void tuning_ranges_are_kept_on_the_way(void **state)
+static void tuning_ranges_hold_during_changes(void **state)
 {
 	static const int32_t arcs[] = { 0 };
 	static const struct rwa_mesh_tuning range = { 1, 0, 1 };
@@ -495,7 +495,7 @@ static void ten_thousand_random_changes(void **state)
 	assert_true(guarded > 5000);
 	assert_true(tuned > 5000);
 	assert_true(paired > 5000);
-	print_message("# moved %lld, parked %lld, interrupted %lld, phases "
+	print_message("# moved %lld, rerouted %lld, interrupted %lld, phases "
 		      "%lld; steps with guards %lld, tuning %lld, pairs %lld\n",
 		      (long long)moved, (long long)rerouted,
 		      (long long)cut, (long long)phases, (long long)guarded,
@@ -508,8 +508,8 @@ int main(void)
 		cmocka_unit_test(a_cycle_is_parked_or_cut),
 		cmocka_unit_test(needless_cuts_are_found),
 		cmocka_unit_test(one_domain_after_the_other),
-		cmocka_unit_test(guards_are_kept_on_the_way),
-		cmocka_unit_test(tuning_ranges_are_kept_on_the_way),
+		cmocka_unit_test(guards_hold_during_changes),
+		cmocka_unit_test(tuning_ranges_hold_during_changes),
 		cmocka_unit_test(a_pair_stays_apart),
 		cmocka_unit_test(ten_thousand_random_changes),
 	};

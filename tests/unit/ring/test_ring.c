@@ -29,7 +29,7 @@ static int32_t *spread(int m, int n)
 	return members;
 }
 
-/* Every ordered pair once, by a shortest way counted in members. */
+/* Every ordered pair once, by a shortest path counted in members. */
 static void check_pairs(const struct rwa_arc *arcs, int m)
 {
 	for (int i = 0, k = 0; i < m; i++) {
@@ -421,7 +421,7 @@ static void random_arcs(struct rng *rng, int n, int count,
 }
 
 /* Least largest load of a link over all choices of the way round. */
-static int least_load(int n, struct rwa_arc *arcs, int count)
+static int min_load(int n, struct rwa_arc *arcs, int count)
 {
 	int least = count;
 
@@ -462,7 +462,7 @@ static void the_way_round_is_chosen(void **state)
 		assert_int_equal(rwa_ring_route(&ring, arcs, count, &res, &err),
 				 0);
 		assert_int_equal(rwa_ring_check(&ring, arcs, count, &err), 0);
-		least = least_load(n, arcs, count);
+		least = min_load(n, arcs, count);
 		assert_true(res.bound <= least);
 		assert_true(least <= res.bound + 1);
 		assert_true(res.colours <= least + 1);

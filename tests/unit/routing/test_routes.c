@@ -56,7 +56,7 @@ static void read_route(struct reader *r, const char *line)
 	r->sum[origin * r->n + dest] += chunks;
 }
 
-/* Takes away arcs that wait for nobody until none is left. */
+/* Takes away arcs that wait for no other until none is left. */
 static void assert_no_circle(const bool *waits, int m)
 {
 	bool *gone = calloc((size_t)m, sizeof(*gone));

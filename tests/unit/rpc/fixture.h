@@ -24,7 +24,7 @@ struct fixture {
 	pthread_t thread;
 	struct rpc_server *server;
 	int grace_ms;
-	bool stopping;		/* somebody has asked it to stop */
+	bool stopping;		/* a test has asked it to stop */
 	struct rpc_call *kept;	/* of Late, finished by `later` */
 	atomic_int started, cancelled, limited, late_sends, done, reloaded;
 };

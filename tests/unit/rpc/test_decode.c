@@ -180,7 +180,7 @@ static void test_budget(void **state)
 }
 
 /* protobuf-c merges a repeated singular message, quadratically in what is
- * inside; nobody encodes such a thing. */
+ * inside; no encoder makes such a thing. */
 static void test_singular_twice(void **state)
 {
 	struct err err;

@@ -77,7 +77,7 @@ static void test_percent_cut(void **state)
 	assert_true(h.used <= sizeof(h.text));
 }
 
-static void test_foreign_trailers(void **state)
+static void test_other_trailers(void **state)
 {
 	struct err err = { 0 };
 	int status = -1;
@@ -201,7 +201,7 @@ int main(void)
 		cmocka_unit_test(test_codes),
 		cmocka_unit_test(test_percent),
 		cmocka_unit_test(test_percent_cut),
-		cmocka_unit_test(test_foreign_trailers),
+		cmocka_unit_test(test_other_trailers),
 		cmocka_unit_test(test_timeouts),
 		cmocka_unit_test(test_deframe_any_split),
 		cmocka_unit_test(test_deframe_refusals),

@@ -560,7 +560,7 @@ static void test_audit_is_asked(void **state)
 	store_free(s);
 }
 
-static void test_foreign_is_bounded(void **state)
+static void test_external_changes_are_bounded(void **state)
 {
 	struct store *s = must_open(*state);
 	struct store_external_change f = { .device = "a", .kind = STORE_EXTERNAL_GONE,
@@ -663,7 +663,7 @@ static void test_lease(void **state)
 
 	OK(store_open_shared(p->path, &a, &err));
 	OK(store_open_shared(p->path, &b, &err));
-	/* Nobody leads: nobody writes, and nobody has it for himself. */
+	/* Without a leader no replica writes, and none has it for itself. */
 	assert_int_equal(store_drain(a, "h0", "me", "", &err), WEFT_ESTALE);
 	assert_int_equal(store_open(p->path, &c, &err), WEFT_ESTALE);
 	OK(store_lease(a, &seen, &err));
@@ -1171,7 +1171,7 @@ int main(void)
 		T(test_history), T(test_devices_leave_intent),
 		T(test_observed), T(test_observed_again), T(test_losses),
 		T(test_audit_is_bounded), T(test_audit_bytes_are_bounded),
-		T(test_audit_is_asked), T(test_foreign_is_bounded),
+		T(test_audit_is_asked), T(test_external_changes_are_bounded),
 		T(test_jobs), T(test_holds), T(test_repairs), T(test_proofs),
 		T(test_timings), T(test_jobs_are_bounded),
 		T(test_format_2), T(test_format_5), T(test_lease), T(test_confirm), T(test_request_ids),
