@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_news(const struct mrr_frame *f)
+static void check_event(const struct mrr_frame *f)
 {
 	uint8_t again[MRR_EVENT_BYTES + MRR_FAILURE_BYTES];
 	struct mrr_event n;
@@ -33,7 +33,7 @@ static void check_frame(uint8_t *bytes, size_t len)
 	assert(b.len == len && memcmp(b.data, bytes, len) == 0);
 	buf_fini(&b);
 	assert(mrr_code_text(f.code)[0]);
-	check_news(&f);
+	check_event(&f);
 	for (uint32_t i = 0; i + MRR_TUNE_BYTES <= f.len;
 	     i += MRR_TUNE_BYTES) {
 		uint8_t again[MRR_TUNE_BYTES];
