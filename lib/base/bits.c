@@ -38,9 +38,9 @@ int64_t bits_count_and(const uint64_t *a, const uint64_t *b, int words)
 
 FOR_EACH_PROCESSOR
 int64_t bits_take(uint64_t *from, const uint64_t *in, const uint64_t *out,
-		  int64_t most, int words)
+		  int64_t max, int words)
 {
-	int64_t left = most;
+	int64_t left = max;
 
 	for (int i = 0; i < words && left > 0; i++) {
 		uint64_t set = from[i] & in[i] & (out ? ~out[i] : ~UINT64_C(0));
@@ -56,7 +56,7 @@ int64_t bits_take(uint64_t *from, const uint64_t *in, const uint64_t *out,
 		}
 		left -= n;
 	}
-	return most - left;
+	return max - left;
 }
 
 FOR_EACH_PROCESSOR

@@ -8,8 +8,8 @@
 
 /* To be called first in main(): opens what of standard input, output and
  * error is closed, so that no socket or file gets its number and the lines
- * meant for it. Reading from and writing to them goes on failing. WEFT_EIO
- * (nothing can be told, as there may be nowhere to tell it). */
+ * meant for it. Reading from and writing to them goes on failing. WEFT_EIO,
+ * without a message: there may be nowhere to print it. */
 int file_open_standard(void);
 
 /* Reads a whole regular file (or pipe; "-" is standard input) of at most

@@ -26,8 +26,8 @@
  * HEAP_FUNCTIONS_BY is for an order that is looked up, and for items whose
  * order changes while they are in. `by` is a pointer, given with every call
  * after the heap and passed on last: before(a, b, by), and moved(item, at, by)
- * whenever an item that is in comes to lie at h->v[at]; HEAP_NOT_TOLD where
- * nobody asks. It defines further
+ * whenever an item that is in comes to lie at h->v[at]; HEAP_NOT_REPORTED where
+ * that is not needed. It defines further
  *
  *	void x_rise(struct x *h, by, size_t at);
  *
@@ -49,11 +49,11 @@
 	}
 
 #define HEAP_FUNCTIONS(name, type, before) \
-	HEAP_CODE(name, type, , , before, HEAP_NOT_TOLD)
+	HEAP_CODE(name, type, , , before, HEAP_NOT_REPORTED)
 #define HEAP_FUNCTIONS_BY(name, type, pointer, before, moved)            \
 	HEAP_CODE(name, type, HEAP_BY(pointer), HEAP_THE_BY, before, moved)
 
-#define HEAP_NOT_TOLD(...) ((void)0)
+#define HEAP_NOT_REPORTED(...) ((void)0)
 
 /* ---- used by the macros above ---- */
 

@@ -1,5 +1,10 @@
-/* Quantities with units; see units.h. Parsing is decimal integer arithmetic:
- * no value passes through floating point. */
+/*
+ * Quantities with units (sizes, rates, times, powers), read from configuration,
+ * options and topologies, and written for people. One table has each kind's
+ * units. Parsing is decimal integer arithmetic: no value passes through floating
+ * point, so that what is written is what is meant, and what the base unit cannot
+ * hold exactly is an error rather than a rounded number.
+ */
 #include "lib/base/units.h"
 
 #include <inttypes.h>

@@ -1,6 +1,13 @@
 /*
  * libmicrohttpd on libuv's loop: its epoll descriptor is watched as any other,
- * and a timer stands for the time-outs that it asks for.
+ * and a timer stands for the time-outs that it asks for. It has no thread of its
+ * own: every callback here runs on the loop, so nothing is locked.
+ *
+ * A request goes on_request (its head) -> on_request (its end, empty since only
+ * GET is served) -> handler. What the handler does not answer at once is
+ * suspended; http_answer resumes it, and libmicrohttpd calls on_request a third
+ * time to take the response. A suspended connection is in no epoll set of
+ * libmicrohttpd, so that a handle of ours watches for its end.
  */
 #include "lib/http/http.h"
 
@@ -19,25 +26,29 @@
 #define HEAD_NS INT64_C(10000000000)	/* for a request's head, however slow */
 #define SWEEP_MS 1000
 
-/* Of one request; made when its head is complete. */
+/* Of one request; made when its head is complete, freed by on_completed. */
 struct http_request {
 	struct http_server *server;
 	struct MHD_Connection *conn;
-	const char *path;
-	struct MHD_Response *response;	/* decided; NULL: due */
-	unsigned status;
+	const char *path;	/* libmicrohttpd's, as long as the request */
+	/* Decided, owned; NULL: due, or no memory for it, which then ends the
+	 * connection. */
+	struct MHD_Response *response;
+	unsigned status;	/* of HTTP; 0 until http_answer */
 	bool waiting;		/* suspended until the answer */
 	struct hangup *hangup;	/* while it waits */
 	http_gone_cb on_gone;
 	void *gone_arg;
 };
 
-/* Looks for the end of a connection that libmicrohttpd does not look at. */
+/* Watches for the end of a connection that libmicrohttpd does not watch. Outlives
+ * its request until libuv has closed the handle. */
 struct hangup {
 	uv_poll_t poll;
 	struct http_request *q;
 };
 
+/* An accepted connection, for the bound on the time of a request's head. */
 struct client {
 	LIST_ENTRY(client) link;
 	int fd;
@@ -347,7 +358,7 @@ static void on_timer(uv_timer_t *timer);
 
 /* When connections end that were as many as may be, libmicrohttpd looks for
  * new ones again only the next time it runs. */
-static void run(struct http_server *s)
+static void run_mhd(struct http_server *s)
 {
 	MHD_UNSIGNED_LONG_LONG ms;
 
@@ -364,19 +375,19 @@ static void run(struct http_server *s)
 
 static void on_timer(uv_timer_t *timer)
 {
-	run(timer->data);
+	run_mhd(timer->data);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
 	(void)status, (void)events;
-	run(poll->data);
+	run_mhd(poll->data);
 }
 
 static void on_prepare(uv_prepare_t *prepare)
 {
 	uv_prepare_stop(prepare);
-	run(prepare->data);
+	run_mhd(prepare->data);
 }
 
 /* ---- life ---------------------------------------------------------------- */

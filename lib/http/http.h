@@ -21,11 +21,12 @@
 struct http_server;
 struct http_request;
 
-/* Must call http_answer exactly once for each request, now or later. */
+/* Must call http_answer exactly once for each request, now or later, on the
+ * loop's thread. q is valid until then. */
 typedef void (*http_handler)(struct http_request *q, void *arg);
 
-/* Nobody waits for an answer that is still due; it must be given all the
- * same, and goes nowhere. */
+/* The client has hung up while its answer was due; http_answer must be called
+ * all the same, and sends nothing. */
 typedef void (*http_gone_cb)(struct http_request *q, void *arg);
 
 struct http_config {
@@ -51,7 +52,7 @@ void http_server_free(struct http_server *s);
 const char *http_path(const struct http_request *q);
 /* Value of a key of the query, as it was sent, or NULL. */
 const char *http_query(const struct http_request *q, const char *key);
-/* Is told of a client that has hung up before its answer. */
+/* Calls cb when the client hangs up before its answer. */
 void http_on_gone(struct http_request *q, http_gone_cb cb, void *arg);
 
 /* A header of an answer. */

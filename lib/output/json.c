@@ -1,7 +1,12 @@
-/* JSON: two blanks a level, arrays of scalars on one line; or all of it on one
- * line without blanks. */
+/*
+ * JSON (RFC 8259): two blanks a level, arrays of scalars on one line; or all of
+ * it on one line without blanks. Notes are left out. Depth is that of the tree,
+ * which commands build by hand: recursion is safe.
+ */
 #include "lib/output/private.h"
 
+/* The short form where JSON has one, else \uXXXX. Only characters of the basic
+ * plane need it, so no surrogate pairs. */
 static void put_escaped(struct buf *b, int32_t c)
 {
 	static const char named[] = "btn\0fr";	/* from U+0008 */
@@ -49,6 +54,7 @@ static void new_line(struct buf *b, int depth)
 	buf_printf(b, "\n%*s", 2 * depth, "");
 }
 
+/* Whether an array holds no object or array; true when empty. */
 static bool fits_one_line(const struct out *o, int array)
 {
 	for (int i = out_first_value(o, array); i >= 0;

@@ -1,4 +1,8 @@
-/* The tree that writer.c builds and the back ends render. */
+/*
+ * The tree that writer.c builds and the formats render, and what they share
+ * about characters. A format only reads the tree: any number of them could
+ * render the same one.
+ */
 #ifndef WEFT_LIB_OUTPUT_PRIVATE_H
 #define WEFT_LIB_OUTPUT_PRIVATE_H
 
@@ -10,32 +14,43 @@ enum out_kind {
 	OUT_NULL, OUT_NOTE,
 };
 
-/* Links are indices into out->nodes, or -1. */
+/*
+ * A value or note of the tree. Links are indices into out->nodes, or -1: the
+ * vector moves as it grows, pointers into it would not survive out_str. A
+ * child's index is larger than its parent's and than its older siblings'.
+ */
 struct out_node {
 	enum out_kind kind;
-	char *key;		/* NULL in arrays and for notes */
-	char *text;		/* of a string or note, raw */
+	char *key;		/* NULL in arrays and for notes; owned */
+	/* Of a string or note, as the caller gave it: not escaped, perhaps not
+	 * valid UTF-8. Owned; NULL for every other kind. */
+	char *text;
 	int64_t integer;	/* of an integer or bool */
 	double real;
 	int parent, first, last, next;
-	bool machine_only;
+	bool machine_only;	/* with everything below it: not in tables */
 };
 
 /* What a format must be able to do. */
 struct out_backend {
-	const char *name;
+	const char *name;	/* as --format and out_parse_format take it */
+	/* Appends the whole tree to b, ending in a newline. What goes wrong
+	 * for lack of memory shows in b->failed only. */
 	void (*render)(const struct out *o, struct buf *b);
 };
 
 extern const struct out_backend out_json, out_json_line, out_yaml, out_table;
 
+/* A writer. Between calls the open nodes are `open` and its ancestors. */
 struct out {
 	const struct out_backend *backend;
 	VEC(struct out_node) nodes;	/* the root is the first */
 	int open;			/* innermost open object or array */
-	bool machine_next;
+	bool machine_next;	/* out_machine_only, for the node to come */
 	int width;			/* of tables, 0: any */
-	bool failed;			/* sticky: out of memory */
+	/* Sticky: out of memory. Later calls do nothing, so that commands need
+	 * not check each of them; out_render reports it. */
+	bool failed;
 };
 
 static inline const struct out_node *out_at(const struct out *o, int i)

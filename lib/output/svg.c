@@ -1,6 +1,9 @@
 /*
  * Drawings: elements, and charts of bars or lines with axes and a legend. The y
  * axis has marks at 1, 2 or 5 times a power of ten, or at powers of ten alone.
+ * Coordinates are printed with one decimal of a pixel, finer than any screen.
+ * Each bar and point carries its series and value as a title, which browsers show
+ * when the mouse is over it.
  */
 #include <math.h>
 #include <stdio.h>
@@ -61,6 +64,7 @@ void svg_colour(struct buf *b, int64_t k)
 
 /* ---- charts ---- */
 
+/* Margins around the plot, in pixels: labels of y, legend, title, labels of x. */
 #define LEFT 76.0
 #define RIGHT 150.0		/* for the legend */
 #define ABOVE 40.0
@@ -76,6 +80,7 @@ static const char *const palette[] = {
 
 #define COLOURS ((int)(sizeof(palette) / sizeof(palette[0])))
 
+/* A chart being drawn: where it stands, and the scale of its y axis. */
 struct frame {
 	struct buf *b;
 	const struct svg_chart *c;
@@ -102,42 +107,47 @@ static double middle_of(const struct frame *f, int group)
 	return LEFT + PLOT_WIDTH * (group + 0.5) / f->c->n_groups;
 }
 
-/* 1, 2 or 5 times a power of ten: about five marks up to `most`. */
-static double mark_step(double most)
+/* 1, 2 or 5 times a power of ten: about five marks up to max. */
+static double mark_step(double max)
 {
-	double unit = pow(10, floor(log10(most / 5)));
+	double unit = pow(10, floor(log10(max / 5)));
 
-	return most / unit <= 6    ? unit
-	       : most / unit <= 12 ? 2 * unit
-	       : most / unit <= 30 ? 5 * unit
-				   : 10 * unit;
+	if (max / unit <= 6) {
+		return unit;
+	}
+	if (max / unit <= 12) {
+		return 2 * unit;
+	}
+	return max / unit <= 30 ? 5 * unit : 10 * unit;
 }
 
+/* The y axis: all values that are shown, and room above the largest, for its
+ * number where values are written. */
 static void find_range(struct frame *f)
 {
-	double least = INFINITY, most = 0;
+	double min = INFINITY, max = 0;
 
 	for (int s = 0; s < f->c->n_series; s++) {
 		for (int g = 0; g < f->c->n_groups; g++) {
 			double v = f->c->series[s].value[g];
 
 			if (shown(f, v)) {
-				least = v < least ? v : least;
-				most = v > most ? v : most;
+				min = v < min ? v : min;
+				max = v > max ? v : max;
 			}
 		}
 	}
-	if (most <= 0) {
-		least = most = 1;
+	if (max <= 0) {
+		min = max = 1;
 	}
 	if (f->c->log) {
-		f->lo = floor(log10(least) - 0.01);
-		f->hi = ceil(log10(most * (f->c->values ? 2.5 : 1)));
+		f->lo = floor(log10(min) - 0.01);
+		f->hi = ceil(log10(max * (f->c->values ? 2.5 : 1)));
 		f->step = 1;
 		return;
 	}
-	f->step = mark_step(most);
-	f->hi = ceil(most * 1.05 / f->step) * f->step;
+	f->step = mark_step(max);
+	f->hi = ceil(max * 1.05 / f->step) * f->step;
 }
 
 static void put_number(char *text, size_t size, double v)
@@ -246,6 +256,7 @@ static void put_bars(struct frame *f, int s)
 	}
 }
 
+/* Points of a series joined by lines; a value that is not shown breaks them. */
 static void put_line(struct frame *f, int s)
 {
 	const char *colour = palette[s % COLOURS];

@@ -1,7 +1,7 @@
 /*
  * Drawings: SVG elements and charts, appended to a buffer (whose failure is
- * sticky). Coordinates are in pixels from the upper left corner. The same
- * input gives the same bytes.
+ * sticky). Coordinates are in pixels from the upper left corner, y downwards.
+ * The same input gives the same bytes, so that drawings can be compared.
  */
 #ifndef WEFT_LIB_OUTPUT_SVG_H
 #define WEFT_LIB_OUTPUT_SVG_H
@@ -11,18 +11,21 @@
 
 #include "lib/base/buf.h"
 
-/* Opens a drawing on a white ground, and closes it. */
+/* Opens a drawing of so many pixels on a white ground, and closes it. font_size
+ * in pixels, for all text that does not state its own. */
 void svg_begin(struct buf *b, int64_t width, int64_t height, int font_size);
 void svg_end(struct buf *b);
 
-/* Any text, safe inside an element. */
+/* Any text, safe inside an element, not inside an attribute: quotes stay.
+ * Control characters become blanks. */
 void svg_text(struct buf *b, const char *s);
 
 /* A line of text that ends ('e'), is centred ('m') or begins at x. */
 void svg_label(struct buf *b, double x, double y, char anchor,
 	       const char *text);
 
-/* A colour of its own for each number, by golden angle. */
+/* A colour of its own for each number k >= 0, by golden angle: neighbours differ
+ * most. As a CSS value. */
 void svg_colour(struct buf *b, int64_t k);
 
 struct svg_series {
@@ -30,7 +33,8 @@ struct svg_series {
 	const double *value;	/* one a group; negative: nothing to show */
 };
 
-/* Values of several series in groups along x, as bars or as lines. */
+/* Values of several series in groups along x, as bars or as lines. Everything is
+ * borrowed; n_groups and n_series are at least 1. */
 struct svg_chart {
 	const char *title, *note;	/* note: below, NULL: none */
 	const char *x_label, *y_label;
@@ -39,7 +43,8 @@ struct svg_chart {
 	const struct svg_series *series;
 	int n_series;
 	bool lines;		/* else bars */
-	bool log;		/* y by powers of ten; zero is not shown */
+	/* y by powers of ten, and zero is not shown; else y is linear, from 0. */
+	bool log;
 	bool values;		/* written at each bar or point */
 };
 

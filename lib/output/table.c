@@ -1,5 +1,14 @@
-/* Tables for people. Scalars stand as "name  value" lines, arrays of objects
- * as columns, everything nested under a heading and two blanks further in. */
+/*
+ * Tables for people. Scalars stand as "name  value" lines, arrays of objects
+ * as columns, everything nested under a heading and two blanks further in.
+ *
+ * An array of objects first becomes a text_table: a cell of text for each row
+ * and key, so that the columns can be measured before the first is printed.
+ * When it is wider than the terminal, columns of text are made narrower, the
+ * widest first, and their cells go on in the next lines. Widths are columns of
+ * a terminal (out_width), not bytes. Text comes from devices and files: control
+ * characters are replaced, so that no name can drive the terminal.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,17 +19,20 @@
 #define GAP 2			/* blanks between columns */
 #define NARROW 12		/* no column of text is made narrower */
 
+/* A column of a text_table. Widths are in columns of a terminal. */
 struct table_column {
-	const char *key;
+	const char *key;	/* borrowed from the first row that has it */
+	/* Of the key and the longest cell, then less as fit() decides. */
 	int width;
 	int word;		/* the longest that is not to be cut */
 	bool numeric;		/* every value is a number or missing */
 	bool blank;		/* every value is an empty text */
 };
 
+/* An array of objects as text: cells.n == rows * cols.n once filled. */
 struct text_table {
 	VEC(struct table_column) cols;
-	VEC(char *) cells;	/* row by row; NULL: the row lacks the key */
+	VEC(char *) cells;	/* row by row, owned; NULL: the row lacks the key */
 	int rows;
 };
 
@@ -120,7 +132,7 @@ static void put_value(const struct out *o, int at, struct buf *b)
 	}
 }
 
-/* Ends a line, without the blanks before the end. */
+/* Ends the line that began at this offset, without the blanks at its end. */
 static void end_line(struct buf *b, size_t line_start)
 {
 	while (b->len > line_start && b->data[b->len - 1] == ' ') {
@@ -199,6 +211,8 @@ static int longest_word(const char *text)
 	return longest;
 }
 
+/* cells: of this row, one for each column, NULL so far. Widens the columns. A
+ * key that is written twice shows its last value. */
 static int fill_row(const struct out *o, int row, char **cells,
 		    struct text_table *t)
 {
@@ -275,11 +289,15 @@ static struct table_column *widest_column(const struct text_table *t, bool cut_w
 
 	for (size_t c = 0; c < t->cols.n; c++) {
 		struct table_column *col = &t->cols.v[c];
-		int least = out_width(col->key);
+		int min_width = out_width(col->key);
 
-		least = least > NARROW ? least : NARROW;
-		least = !cut_words && col->word > least ? col->word : least;
-		if (!col->blank && !col->numeric && col->width > least &&
+		if (min_width < NARROW) {
+			min_width = NARROW;
+		}
+		if (!cut_words && col->word > min_width) {
+			min_width = col->word;
+		}
+		if (!col->blank && !col->numeric && col->width > min_width &&
 		    (!widest || col->width > widest->width)) {
 			widest = col;
 		}
@@ -288,15 +306,16 @@ static struct table_column *widest_column(const struct text_table *t, bool cut_w
 }
 
 /* Makes the widest columns of text narrower until the table fits, or nothing is
- * left to be made narrower; words are cut last. */
-static void fit(struct text_table *t, int indent, int most)
+ * left to be made narrower; words are cut last. max_width 0: any width will do.
+ * O(columns) for each step of one. */
+static void fit(struct text_table *t, int indent, int max_width)
 {
-	int excess = indent - GAP - most;
+	int excess = indent - GAP - max_width;
 
 	for (size_t c = 0; c < t->cols.n; c++) {
 		excess += t->cols.v[c].blank ? 0 : t->cols.v[c].width + GAP;
 	}
-	for (int cut = 0; cut < 2 && most > 0; cut++) {
+	for (int cut = 0; cut < 2 && max_width > 0; cut++) {
 		struct table_column *c = widest_column(t, cut);
 
 		while (excess > 0 && c) {
@@ -307,6 +326,8 @@ static void fit(struct text_table *t, int indent, int most)
 	}
 }
 
+/* Numbers stand at the right of their column, text at the left; the gap to the
+ * next column follows. */
 static void put_cell(const struct table_column *c, const char *text, struct buf *b)
 {
 	int pad = c->width - out_width(text);
@@ -371,6 +392,7 @@ static bool put_line(const struct text_table *t, const char **rest, int indent,
 	return more;
 }
 
+/* An array of objects, with a header line and one line or more for each row. */
 static void put_table(const struct out *o, int at, int indent, struct buf *b)
 {
 	struct text_table t = { 0 };
@@ -438,6 +460,7 @@ static void put_array(const struct out *o, int at, int indent, struct buf *b)
 	put_notes(o, at, indent, b);
 }
 
+/* Columns of the longest name among an object's "name  value" lines. */
 static int widest_field(const struct out *o, int object)
 {
 	int widest = 0;
@@ -487,6 +510,8 @@ static void put_field(const struct out *o, int at, int indent, int width,
 	end_line(b, start);
 }
 
+/* Fields follow each other; a blank line stands before and behind each nested
+ * block. */
 static void put_object(const struct out *o, int at, int indent,
 		       struct buf *b)
 {

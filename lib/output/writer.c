@@ -2,6 +2,12 @@
  * The output writer: the tree of values that a command builds, and what the
  * formats share. The tree is complete before anything is printed, so that an
  * error leaves no half output, and tables can measure their columns.
+ *
+ * Nodes stand in one vector in the order they were written and are linked by
+ * index, first child and next sibling; adding one is O(1). Then come literals,
+ * and the little that is needed of Unicode: decoding UTF-8 strictly, and the
+ * columns that a character takes in a terminal. The C library's wcwidth is not
+ * used, since it depends on the locale, and output must not.
  */
 #include "lib/output/writer.h"
 
@@ -14,6 +20,8 @@
 
 #include "lib/output/private.h"
 
+/* By enum out_format. The first of a name is what out_parse_format finds, so
+ * OUT_JSON stands before OUT_JSON_LINE. */
 static const struct out_backend *const backends[] = {
 	[OUT_TABLE] = &out_table,
 	[OUT_JSON] = &out_json,
@@ -106,6 +114,7 @@ static int add(struct out *o, const char *key, struct out_node n)
 	return at;
 }
 
+/* The new node becomes the innermost open one, until out_end. */
 static void open_node(struct out *o, const char *key, enum out_kind kind)
 {
 	int at = add(o, key, (struct out_node){ .kind = kind });
@@ -233,6 +242,8 @@ int out_next_value(const struct out *o, int i)
 	return skip_notes(o, out_at(o, i)->next);
 }
 
+/* 15 digits are enough for most doubles that people write (0.1), 17 for every
+ * double (IEEE 754). */
 static void put_real(double x, struct buf *b)
 {
 	char text[40];
@@ -279,7 +290,9 @@ void out_put_literal(const struct out_node *n, struct buf *b)
 
 int32_t out_utf8(const char **s)
 {
-	static const int32_t least[] = { 0, 0x80, 0x800, 0x10000 };
+	/* By bytes that follow the first: what a shorter form could encode is
+	 * not valid (RFC 3629, section 3). */
+	static const int32_t min_code[] = { 0, 0x80, 0x800, 0x10000 };
 	const unsigned char *p = (const unsigned char *)*s;
 	int more = *p < 0x80 ? 0 : *p < 0xc0 ? -1 : *p < 0xe0 ? 1 :
 		   *p < 0xf0 ? 2 : *p < 0xf8 ? 3 : -1;
@@ -292,7 +305,7 @@ int32_t out_utf8(const char **s)
 		}
 		c = c << 6 | (p[i] & 0x3f);
 	}
-	if (more < 0 || c < least[more] || c > 0x10ffff ||
+	if (more < 0 || c < min_code[more] || c > 0x10ffff ||
 	    (c >= 0xd800 && c <= 0xdfff)) {
 		return -1;
 	}

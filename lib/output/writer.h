@@ -18,7 +18,8 @@
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 
-/* OUT_JSON_LINE: as OUT_JSON, but on one line, for streams of objects. */
+/* OUT_JSON_LINE: as OUT_JSON, but on one line without blanks, for streams of
+ * objects. No user asks for it by name: out_parse_format gives OUT_JSON. */
 enum out_format { OUT_TABLE, OUT_JSON, OUT_YAML, OUT_JSON_LINE };
 
 struct out;
@@ -42,7 +43,14 @@ void out_object(struct out *o, const char *key);
 void out_array(struct out *o, const char *key);
 void out_end(struct out *o);
 
-/* Scalars; key is NULL inside an array. A NULL string writes null. */
+/*
+ * Scalars; key is NULL inside an array. A NULL string writes null. Text may be
+ * any bytes: formats escape or replace what is not printable UTF-8. Reals are
+ * written with the shortest digits that read back as the same double by JSON
+ * and YAML, with six
+ * by tables; what is not finite is null in JSON and YAML. Out of memory
+ * is remembered and reported by out_render.
+ */
 void out_str(struct out *o, const char *key, const char *value);
 void out_fmt(struct out *o, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -51,9 +59,11 @@ void out_real(struct out *o, const char *key, double value);
 void out_bool(struct out *o, const char *key, bool value);
 void out_null(struct out *o, const char *key);
 
-/* The next key is left out of tables (too long, or for programs only). */
+/* The next key, with everything below it, is left out of tables (too long, or
+ * for programs only). Holds for one call. */
 void out_machine_only(struct out *o);
-/* The text is shown in tables only (a heading or a remark). */
+/* The text is shown in tables only (a heading or a remark), as a line of its
+ * own where it stands among the fields, behind the rows of an array. */
 void out_note(struct out *o, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

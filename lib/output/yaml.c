@@ -1,5 +1,8 @@
-/* YAML in block style. A string stays bare only when neither a YAML 1.1 nor a
- * 1.2 reader can take it for anything else. */
+/*
+ * YAML in block style, two blanks a level. A string stays bare only when
+ * neither a YAML 1.1 nor a 1.2 reader can take it for anything else; all others
+ * are written as JSON strings, which both versions read as double-quoted ones.
+ */
 #include <string.h>
 #include <strings.h>
 
@@ -15,6 +18,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
+/* Words that some reader takes for a boolean or null, in any case. */
 static bool is_reserved(const char *s)
 {
 	static const char *const words[] = {
@@ -29,7 +33,8 @@ static bool is_reserved(const char *s)
 	return false;
 }
 
-/* Numbers and dates know only these letters. */
+/* Whether s has a letter that no number or date has: those know only the
+ * letters of hexadecimal digits, 0o, 0x, exponents and of a time's T and Z. */
 static bool has_unnumeric_letter(const char *s)
 {
 	for (; *s; s++) {
@@ -40,6 +45,8 @@ static bool has_unnumeric_letter(const char *s)
 	return false;
 }
 
+/* Whether s may stand bare, as a key or a value. Rather too strict: a quote too
+ * many does no harm. */
 static bool is_plain(const char *s)
 {
 	size_t len = strlen(s);
@@ -125,6 +132,7 @@ static void put_children(const struct out *o, int at, int depth,
 	}
 }
 
+/* The root is an object: its children, or {} when it has none. */
 static void render(const struct out *o, struct buf *b)
 {
 	if (out_first_value(o, 0) < 0) {

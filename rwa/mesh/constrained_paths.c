@@ -145,7 +145,7 @@ static inline bool is_before(int32_t a, int32_t b, const struct path_label *by)
 }
 
 HEAP_FUNCTIONS_BY(label_heap, int32_t, const struct path_label *, is_before,
-		  HEAP_NOT_TOLD)
+		  HEAP_NOT_REPORTED)
 
 /* Adds a label unless the budget or another label of the node forbids it. */
 static int add_label(struct mesh_paths *w, const struct path_label *l,
