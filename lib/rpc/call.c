@@ -53,7 +53,7 @@ static size_t unsent(const struct rpc_call *call)
 	return call->out.len - call->out_sent;
 }
 
-/* What the trailers say; details holds what h points to. */
+/* The trailers; details holds what h points to. */
 static void add_status(struct rpc_call *call, struct rpc_headers *h,
 		       struct buf *details)
 {
@@ -193,7 +193,7 @@ static void end_err(struct rpc_call *call, const struct err *err)
 	end(call, rpc_status_of_code(err->code), err);
 }
 
-/* Nobody waits for the handler's answer any more. */
+/* No client waits for the handler's answer any more. */
 static void cancel(struct rpc_call *call)
 {
 	if (call->held && call->on_cancel) {
@@ -309,7 +309,8 @@ static int read_timeout(struct rpc_call *call, struct err *err)
 	return 0;
 }
 
-/* What can be said against a gRPC request before its message is there. */
+/* Refuses a gRPC request for what its headers show, before its message is
+ * there. */
 static int check_grpc(struct rpc_call *call, struct err *err)
 {
 	const char *path = rpc_call_metadata(call, ":path");
@@ -392,7 +393,7 @@ static void call_handler(struct rpc_call *call)
 }
 
 /* One of several request messages. Between them only a handler that wants to
- * hear of the end has the call. */
+ * be notified of the end has the call. */
 static void deliver(struct rpc_call *call)
 {
 	call_handler(call);

@@ -2,7 +2,8 @@
  * The client's connection: to a unix socket, or by TLS, and its bytes with
  * poll(), in slices short enough that a cancel flag set by a signal handler or
  * another thread is seen soon. A server may close while this side still
- * sends: what it said before is read all the same, and says more than EPIPE.
+ * sends: what it sent before is read all the same, since it explains more than
+ * EPIPE.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -71,8 +72,8 @@ static bool send_out(struct rpc_client *c)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
 		return false;
 	}
-	/* What the server said before it closed is still to be read, and says
-	 * more than EPIPE. */
+	/* What the server sent before it closed is still to be read, and
+	 * explains more than EPIPE. */
 	c->deaf = n < 0;
 	c->out_sent += n > 0 ? (size_t)n : 0;
 	if (c->out_sent == c->t.out.len) {
@@ -247,7 +248,7 @@ static int connect_tcp(struct rpc_client *c, const char *host, int port,
 	return error ? err_errno(err, WEFT_EUNAVAIL, error, "%s", c->path) : 0;
 }
 
-/* Sends what the handshake has to say; waits for an answer and takes it. */
+/* Sends what the handshake has written; waits for an answer and takes it. */
 static int exchange(struct rpc_client *c, int wait_ms)
 {
 	struct pollfd p = { .fd = c->fd, .events = POLLIN };
@@ -287,7 +288,7 @@ static int agree_on_tls(struct rpc_client *c, int64_t end_ns, struct err *err)
 		}
 	}
 	if (r) {
-		exchange(c, 0);		/* the alert that says why */
+		exchange(c, 0);		/* the alert with the reason */
 		return err_set(err, r, "%s: %s", c->path, why.msg);
 	}
 	return 0;

@@ -1,7 +1,7 @@
 /*
  * One connection of the server: its socket on the loop, and the session's
  * callbacks, which hand frames to the calls. It begins (on TCP) with TLS,
- * answers, and ends in one of three ways: all is said and the peer hangs up
+ * answers, and ends in one of three ways: all is sent and the peer hangs up
  * (linger), the peer is gone, or it broke the rules (rpc_conn_close).
  */
 #include <stdio.h>
@@ -19,7 +19,7 @@
  * that does not read. */
 #define MAX_ACKS 512
 #define MAX_FRAMES 4096
-/* How long a peer may take to hang up after all was said. */
+/* How long a peer may take to hang up after all was sent. */
 #define LINGER_NS ((int64_t)1000000000)
 /* How long a peer may take to agree on TLS. */
 #define GREET_NS (10 * (int64_t)1000000000)
@@ -253,7 +253,7 @@ static int send_frames(struct rpc_conn *conn)
 	return 0;
 }
 
-/* All is said and heard. */
+/* Nothing is left to send or to receive. */
 static bool has_ended(const struct rpc_conn *conn)
 {
 	return conn->t.session && !conn->writing &&
@@ -261,8 +261,8 @@ static bool has_ended(const struct rpc_conn *conn)
 	       !nghttp2_session_want_write(conn->t.session);
 }
 
-/* Tells a TLS peer that the end is meant, as far as the socket takes it. */
-static void say_end(struct rpc_conn *conn)
+/* Announces to a TLS peer that the end is meant, as far as the socket takes it. */
+static void send_end(struct rpc_conn *conn)
 {
 	if (conn->t.tls && !conn->writing) {
 		rpc_tls_end(conn->t.tls);
@@ -299,7 +299,7 @@ void rpc_conn_flush(struct rpc_conn *conn)
 	if (conn->t.doomed || send_frames(conn) < 0 || conn->t.doomed) {
 		close_now(conn);
 	} else if (has_ended(conn) && !conn->lingers) {
-		say_end(conn);
+		send_end(conn);
 		linger(conn);
 	}
 }
@@ -346,7 +346,7 @@ static int new_session(struct rpc_conn *conn)
 	return 0;
 }
 
-/* Says why in a GOAWAY, after which the session wants nothing any more and
+/* Sends a GOAWAY with the reason, after which the session wants nothing any more and
  * the flush closes the connection. */
 static int refuse(struct rpc_conn *conn, uint32_t code, const char *why)
 {
@@ -412,7 +412,7 @@ static int greet(struct rpc_conn *conn)
 
 	if (rpc_tls_handshake(conn->t.tls, &done, &err)) {
 		log_warn("rpc", "connection refused: %s", err.msg);
-		send_frames(conn);	/* the alert that says why */
+		send_frames(conn);	/* the alert with the reason */
 		return UV_EPROTO;
 	}
 	if (!done) {
@@ -463,8 +463,8 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
 		rpc_conn_close(conn);
 		return;
 	}
-	/* libuv may read many times in a loop turn. What nghttp2 has to say
-	 * against a flood of resets must get out in between. */
+	/* libuv may read many times in a loop turn. What nghttp2
+	 * answers to a flood of resets must get out in between. */
 	rpc_conn_flush(conn);
 }
 

@@ -83,17 +83,17 @@ static bool read_value(struct cursor *c, unsigned wire, struct cursor *body)
 
 int rpc_utf8_length(const uint8_t *p, const uint8_t *end)
 {
-	uint32_t c, least;
+	uint32_t c, min_code;
 	int n;
 
 	if (p[0] < 0x80) {
 		return 1;
 	} else if (p[0] >= 0xc0 && p[0] < 0xe0) {
-		n = 2, c = p[0] & 0x1f, least = 0x80;
+		n = 2, c = p[0] & 0x1f, min_code = 0x80;
 	} else if (p[0] >= 0xe0 && p[0] < 0xf0) {
-		n = 3, c = p[0] & 0x0f, least = 0x800;
+		n = 3, c = p[0] & 0x0f, min_code = 0x800;
 	} else if (p[0] >= 0xf0 && p[0] < 0xf8) {
-		n = 4, c = p[0] & 0x07, least = 0x10000;
+		n = 4, c = p[0] & 0x07, min_code = 0x10000;
 	} else {
 		return 0;
 	}
@@ -106,8 +106,10 @@ int rpc_utf8_length(const uint8_t *p, const uint8_t *end)
 		}
 		c = c << 6 | (p[i] & 0x3f);
 	}
-	return c < least || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0
-									: n;
+	if (c < min_code || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) {
+		return 0;
+	}
+	return n;
 }
 
 static int check_string(const ProtobufCMessageDescriptor *type,

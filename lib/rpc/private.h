@@ -65,9 +65,8 @@ void rpc_deframer_fini(struct rpc_deframer *d);
 
 /* ---- status.c ---- */
 
-/* The status that fits an error code, and the other way round. The status
- * of WEFT_OK is RPC_INTERNAL: somebody reported an error without having
- * one. The code of RPC_OK is WEFT_OK, of an unlisted status WEFT_EINTERNAL. */
+/* The status that fits an error code, and the reverse. The status
+ * of WEFT_OK is RPC_INTERNAL: an error was reported without being one. The code of RPC_OK is WEFT_OK, of an unlisted status WEFT_EINTERNAL. */
 enum rpc_status rpc_status_of_code(int code);
 int rpc_code_of_status(int status);
 
@@ -124,14 +123,14 @@ const char *rpc_timeout_format(int ms, char *buf);
 /* Clients take 8 KiB of trailers or so in all. */
 #define RPC_MAX_DETAILS 2000
 
-/* Appends one ResourceInfo to what a call will say. False, and nothing done,
+/* Appends one ResourceInfo to the details of a call's status. False, and nothing done,
  * when there is no room left. */
 bool rpc_detail_add(struct buf *details, const char *type, const char *name,
 		    const char *description);
 
 /* The trailer's value in base64: the status, err as ErrorInfo (reason: its
  * name, domain "weft", metadata place and hint) if it has a code, and details.
- * Empty for success and for what says no more than the plain status. */
+ * Empty for success and where it adds nothing to the plain status. */
 void rpc_detail_encode(enum rpc_status status, const struct err *err,
 		       const struct buf *details, struct buf *out);
 
@@ -184,7 +183,7 @@ int rpc_tls_input(struct rpc_tls_session *s, const void *data, size_t len,
 int rpc_tls_handshake(struct rpc_tls_session *s, bool *done, struct err *err);
 
 /* Reads plain bytes: their number, 0 when more input is needed; *closed when
- * the peer has said that it ends. WEFT_EIO when the peer breaks the rules. */
+ * the peer has announced the end. WEFT_EIO when the peer breaks the rules. */
 int rpc_tls_read(struct rpc_tls_session *s, void *data, size_t len,
 		 bool *closed, struct err *err);
 
@@ -192,7 +191,7 @@ int rpc_tls_read(struct rpc_tls_session *s, void *data, size_t len,
 int rpc_tls_write(struct rpc_tls_session *s, const void *data, size_t len,
 		  struct err *err);
 
-/* Says to the peer that nothing more will be written. */
+/* Announces to the peer that nothing more will be written. */
 void rpc_tls_end(struct rpc_tls_session *s);
 
 /* Moves what is to be sent to the socket to the end of out. */
@@ -215,13 +214,13 @@ struct rpc_transport {
 
 void rpc_transport_fini(struct rpc_transport *t);
 
-/* Fills t->out with what TLS and the session have to say, up to 64 KiB or so.
+/* Fills t->out with what TLS and the session have to send, up to about 64 KiB.
  * WEFT_EIO when encryption fails, WEFT_EINTERNAL of nghttp2, WEFT_ENOMEM. */
 int rpc_transport_collect(struct rpc_transport *t, struct err *err);
 
 /* Takes bytes of the socket to the session, whose callbacks run. Without a
  * session they are of the handshake, and wait; none are given to go on with
- * those that wait. *closed: the peer has said by TLS that it ends. WEFT_EINVAL
+ * those that wait. *closed: the peer has announced the end by TLS. WEFT_EINVAL
  * for what is no HTTP/2, WEFT_EIO when TLS breaks, WEFT_ENOMEM. */
 int rpc_transport_take(struct rpc_transport *t, const void *data, size_t len,
 		       bool *closed, struct err *err);
@@ -275,7 +274,7 @@ struct rpc_conn {
 	size_t held;		/* request bytes, encoded and decoded */
 	bool writing;		/* `write` is under way */
 	bool dirty;		/* to be flushed */
-	bool lingers;		/* all is said; the peer is to hang up */
+	bool lingers;		/* all is sent; the peer is to hang up */
 	uv_shutdown_t shutdown;
 	bool closing;
 };
@@ -352,7 +351,7 @@ void rpc_call_headers_done(struct rpc_call *call);
 void rpc_call_input(struct rpc_call *call, const uint8_t *data, size_t len);
 /* The client has sent everything: starts the handler. */
 void rpc_call_half_closed(struct rpc_call *call);
-/* The stream is gone: tells the handler; frees the call unless a handler
+/* The stream is gone: notifies the handler; frees the call unless a handler
  * without cancel callback still has it. */
 void rpc_call_detach(struct rpc_call *call);
 /* The deadline has passed: ends the call with DEADLINE_EXCEEDED, or drops
@@ -372,7 +371,7 @@ struct client_call {
 	struct buf request;
 	size_t sent;
 	int http_status, grpc_status;	/* -1 until known */
-	struct err remote;	/* what the trailers say */
+	struct err remote;	/* of the trailers */
 	struct err local;	/* what went wrong on this side */
 	struct rpc_deframer in;
 	const ProtobufCMessageDescriptor *response;

@@ -120,10 +120,10 @@ struct rpc_header {
  * permit: may this call be made? NULL: yes. Asked as soon as the method is
  * known (rpc_call_peer, _path, _metadata), before the request is read;
  * an error ends the call with it.
- * get: a plain GET, of a browser: rpc_call_path has path and query, nobody was
- * asked whether it is permitted, and rpc_answer must end it exactly once, now
+ * get: a plain GET, of a browser: rpc_call_path has path and query, `permit`
+ * was not asked, and rpc_answer must end it exactly once, now
  * or later. NULL: every GET is 405.
- * ended: told of each answer, which is on its way then.
+ * ended: called for each answer once it is on its way.
  * All strings must outlive the server. */
 struct rpc_server_config {
 	const char *unix_path;
@@ -172,7 +172,7 @@ void rpc_call_on_cancel(struct rpc_call *call, rpc_cancel_cb cb, void *arg);
 
 /* Queues one response message (copied). WEFT_ELIMIT when the queue bound is
  * reached: the message is dropped and the caller decides. WEFT_ECANCELED
- * when nobody waits for it any more. */
+ * when no client waits for it any more. */
 int rpc_send(struct rpc_call *call, const ProtobufCMessage *response,
 	     struct err *err);
 
@@ -197,7 +197,7 @@ void rpc_answer(struct rpc_call *call, int status,
 		const struct rpc_header *headers, const void *body, size_t len);
 
 /* Names something that a failure is about ("circuit", "ocs0: in 3 -> out 4",
- * "refused: port is dark") for the status that will end the call. False when
+ * "refused: port has no signal") for the status that will end the call. False when
  * there is no room for more; the trailers that clients take are small. */
 bool rpc_call_add_resource(struct rpc_call *call, const char *type,
 			   const char *name, const char *description);

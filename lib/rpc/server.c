@@ -46,7 +46,7 @@ void rpc_server_mark_dirty(struct rpc_conn *conn)
 
 /* Connections leave the list only from close callbacks, so that it is safe
  * to walk whatever the flushes call. A flush that makes another connection
- * dirty, through a handler, sets the mark anew. */
+ * dirty, through a handler, sets the mark again. */
 static void flush_all(struct rpc_server *s)
 {
 	struct rpc_conn *conn;
@@ -165,8 +165,8 @@ static int remove_stale(const char *path, struct err *err)
 	return 0;
 }
 
-/* A bound socket with its final mode. As it does not listen yet, nobody gets
- * in before the mode is set. */
+/* A bound socket with its final mode. As it does not listen yet, no client
+ * gets in before the mode is set. */
 static int bind_socket(const char *path, int mode, int *out, struct err *err)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };

@@ -1,5 +1,5 @@
 /*
- * gRPC statuses and their header fields. A status says less than an error of
+ * gRPC statuses and their header fields. A status holds less than an error of
  * ours, so the error's code, place and hint travel in fields of their own and
  * other clients see what they know: grpc-status and grpc-message.
  */

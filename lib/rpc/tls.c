@@ -200,8 +200,8 @@ int rpc_tls_input(struct rpc_tls_session *s, const void *data, size_t len,
 		       : 0;
 }
 
-/* Why a handshake failed: what is wrong with the certificate says more than
- * that something is. */
+/* Why a handshake failed: what is wrong with the certificate is a better
+ * reason than that the handshake failed. */
 static int handshake_error(struct rpc_tls_session *s, struct err *err)
 {
 	long verdict = SSL_get_verify_result(s->ssl);
@@ -223,9 +223,10 @@ int rpc_tls_handshake(struct rpc_tls_session *s, bool *done, struct err *err)
 	ERR_clear_error();
 	r = SSL_do_handshake(s->ssl);
 	if (r != 1) {
-		return SSL_get_error(s->ssl, r) == SSL_ERROR_WANT_READ
-			       ? 0
-			       : handshake_error(s, err);
+		if (SSL_get_error(s->ssl, r) == SSL_ERROR_WANT_READ) {
+			return 0;
+		}
+		return handshake_error(s, err);
 	}
 	SSL_get0_alpn_selected(s->ssl, &proto, &len);
 	if (len != sizeof(alpn) - 1 || memcmp(proto, alpn + 1, len) != 0) {
