@@ -216,33 +216,13 @@ static void add_arcs(const struct topo_formation *f, struct topo_make *mk)
 	}
 }
 
-/* Nodes reached from node 0 along the arcs, or against them. */
-static int count_reached(struct topo_formation *f, bool against)
-{
-	int32_t *queue = f->queue;
-	int tail = 1;
-
-	memset(f->settled, 0, (size_t)f->n * sizeof(*f->settled));
-	f->settled[0] = true;
-	queue[0] = 0;
-	for (int head = 0; head < tail; head++) {
-		const int32_t *next = against ? f->back : f->to;
-
-		next += (size_t)queue[head] * f->d;
-		for (int i = 0; i < f->d; i++) {
-			if (!f->settled[next[i]]) {
-				f->settled[next[i]] = true;
-				queue[tail++] = next[i];
-			}
-		}
-	}
-	return tail;
-}
-
+/* Node 0 reaches every node, along the arcs and against them. */
 static bool is_strong(struct topo_formation *f)
 {
-	return count_reached(f, false) == f->n &&
-	       count_reached(f, true) == f->n;
+	return topo_count_reached(f->to, f->n, f->d, f->queue, f->settled) ==
+		       f->n &&
+	       topo_count_reached(f->back, f->n, f->d, f->queue, f->settled) ==
+		       f->n;
 }
 
 static void measure(struct topo_make *mk)

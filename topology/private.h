@@ -116,6 +116,12 @@ void topo_edge(struct topo_make *mk, int64_t u, int64_t v);
 void topo_copy_arc(struct topo_make *mk, const struct topo_arc *a, int64_t u,
 		   int64_t v);
 
+/* Number of nodes that node 0 reaches, itself included, breadth first; node u's d
+ * neighbours are next[u * d] and so on. queue and seen have room for n. random.c,
+ * O(n d). */
+int topo_count_reached(const int32_t *next, int n, int d, int32_t *queue,
+		       bool *seen);
+
 /* The size of n nodes with `degree` arcs out and in, no self-loops, all alike
  * because adding a constant (in the group that numbers them) keeps the
  * arcs. */

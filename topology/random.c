@@ -119,24 +119,25 @@ static void swap_edges(struct topo_jellyfish *j, int u, int v, int x, int y)
 	*find_neighbour(j, y, x) = v;
 }
 
-static bool is_connected(const struct topo_jellyfish *j, int32_t *queue, bool *seen)
+int topo_count_reached(const int32_t *next, int n, int d, int32_t *queue,
+		       bool *seen)
 {
 	int tail = 1;
 
-	memset(seen, 0, (size_t)j->n);
+	memset(seen, 0, (size_t)n * sizeof(*seen));
 	queue[0] = 0;
 	seen[0] = true;
 	for (int head = 0; head < tail; head++) {
-		const int32_t *to = j->at + (size_t)queue[head] * j->d;
+		const int32_t *to = next + (size_t)queue[head] * d;
 
-		for (int i = 0; i < j->d; i++) {
+		for (int i = 0; i < d; i++) {
 			if (!seen[to[i]]) {
 				seen[to[i]] = true;
 				queue[tail++] = to[i];
 			}
 		}
 	}
-	return tail == j->n;
+	return tail;
 }
 
 /* Ten times as many swaps as edges, until the graph is in one piece. */
@@ -157,7 +158,8 @@ static int shuffle(struct topo_jellyfish *j, uint64_t seed, struct err *err)
 			swap_edges(j, (int)(a / (uint64_t)j->d), j->at[a],
 				   (int)(b / (uint64_t)j->d), j->at[b]);
 		}
-		whole = is_connected(j, queue, seen);
+		whole = topo_count_reached(j->at, j->n, j->d, queue, seen) ==
+			j->n;
 	}
 	if (rc == 0 && !whole) {
 		rc = err_set(err, WEFT_EINFEASIBLE, "no connected Jellyfish "
