@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/rat.h"
+
 void optree_sym_init(struct optree_sym *s, enum coll_kind kind,
 		     const struct rwa_ring *ring)
 {
@@ -122,17 +124,6 @@ void optree_sym_mirror(struct optree_sym *s)
 }
 
 /* ---- light ---- */
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-	while (b) {
-		int64_t t = a % b;
-
-		a = b;
-		b = t;
-	}
-	return a;
-}
 
 /* Units of items that the move carries, in .chunks for now. */
 static void count_units(struct optree_sym *s, struct sym_move *m, bool *cut)
@@ -314,9 +305,9 @@ static int choose_chunks(const struct optree_sym *s, bool cut, int max)
 
 	for (size_t i = 0; i < s->moves.n; i++) {
 		const struct sym_move *m = &s->moves.v[i];
-		int64_t need = m->width / gcd(m->width, m->chunks / unit);
+		int64_t need = m->width / rat_gcd(m->width, m->chunks / unit);
 
-		q = q / gcd(q, need) * need;
+		q = q / rat_gcd(q, need) * need;
 		if (q > limit) {
 			q = limit;
 			break;
