@@ -760,7 +760,9 @@ int coll_finder_run(struct coll_finder *f, const struct coll_query *q,
 	begin(f, q, err);
 	rc = q->bidirectional ? bidirectional(f, &set, q->n, q->degree)
 			  : unidirectional(f, &set, q->n, q->degree);
-	rc = rc || !prove ? rc : prove_all(f, &set);
+	if (!rc && prove) {
+		rc = prove_all(f, &set);
+	}
 	if (!rc) {
 		rc = publish(f, &set, out);
 	}

@@ -143,7 +143,7 @@ static void reprice(struct path_balance *b, int a)
 static double measure(struct path_balance *b)
 {
 	const struct flow_paths *paths = b->paths;
-	double most = 0;
+	double max = 0;
 
 	memset(b->load, 0, (size_t)b->net->m * sizeof(*b->load));
 	for (size_t i = 0; i < paths->v.n; i++) {
@@ -154,9 +154,9 @@ static double measure(struct path_balance *b)
 		}
 	}
 	for (int a = 0; a < b->net->m; a++) {
-		most = fmax(most, b->load[a] / (double)b->net->units[a]);
+		max = fmax(max, b->load[a] / (double)b->net->units[a]);
 	}
-	return most;
+	return max;
 }
 
 static double cost_of(const struct path_balance *b, const struct flow_path *q)
@@ -183,17 +183,17 @@ static double slope_of(const struct path_balance *b, const struct flow_path *q)
 	return sum;
 }
 
-static double least_capacity(const struct path_balance *b,
+static double min_capacity(const struct path_balance *b,
 			     const struct flow_path *q)
 {
-	double least = HUGE_VAL;
+	double min = HUGE_VAL;
 
 	for (int k = 0; k < q->n_arcs; k++) {
 		int a = b->paths->arcs.v[q->first + k];
 
-		least = fmin(least, (double)b->net->units[a]);
+		min = fmin(min, (double)b->net->units[a]);
 	}
-	return least;
+	return min;
 }
 
 static void add_share(struct path_balance *b, struct flow_path *q, double share)
@@ -234,13 +234,13 @@ static size_t cheapest(const struct path_balance *b, size_t from, size_t to,
 	return best;
 }
 
-/* From every dearer path of a pair some share to the cheapest. */
+/* From every more expensive path of a pair some share to the cheapest. */
 static void improve(struct path_balance *b, size_t from, size_t to)
 {
 	double cost;
 	struct flow_path *to_path = &b->paths->v.v[cheapest(b, from, to,
 							    &cost)];
-	double most = TRUST * b->level / b->steepness;
+	double max = TRUST * b->level / b->steepness;
 
 	for (size_t i = from; i < to; i++) {
 		struct flow_path *q = &b->paths->v.v[i];
@@ -250,8 +250,8 @@ static void improve(struct path_balance *b, size_t from, size_t to)
 			continue;
 		}
 		step = gain / (slope_of(b, q) + slope_of(b, to_path));
-		step = fmin(step, most * fmin(least_capacity(b, q),
-					      least_capacity(b, to_path)));
+		step = fmin(step, max * fmin(min_capacity(b, q),
+					      min_capacity(b, to_path)));
 		step = fmin(step, q->weight);
 		add_share(b, to_path, step);
 		add_share(b, q, -step);

@@ -293,7 +293,7 @@ double flow_congestion(const struct mcf *p)
 }
 
 /* Of the flow or of the mean of flows, whichever is better. */
-static double least_congestion(const struct mcf *p)
+static double min_congestion(const struct mcf *p)
 {
 	double u = flow_congestion(p);
 
@@ -302,7 +302,7 @@ static double least_congestion(const struct mcf *p)
 
 void mcf_set_gap(struct mcf *p, struct mcf_result *res)
 {
-	double u = least_congestion(p);
+	double u = min_congestion(p);
 
 	res->congestion = res->congestion > 0 ? fmin(res->congestion, u) : u;
 	res->bound = p->best_bound;
@@ -360,7 +360,7 @@ static void adopt_mean(struct mcf *p)
 {
 	double *flow = p->flow;
 
-	if (p->averages && least_congestion(p) < flow_congestion(p)) {
+	if (p->averages && min_congestion(p) < flow_congestion(p)) {
 		p->flow = p->mean;
 		p->mean = flow;
 		flow_measure(p);
@@ -372,15 +372,15 @@ static void adopt_mean(struct mcf *p)
  * after a failure, where the penalty stays, proofs wait for the flow. */
 static bool wants_proof(const struct mcf *p, double gap)
 {
-	return !is_warm(p) || least_congestion(p) <= p->level * (1 + gap);
+	return !is_warm(p) || min_congestion(p) <= p->level * (1 + gap);
 }
 
 static void run_passes(struct mcf *p, const struct mcf_options *opt,
 		       const struct flow_limit *limit, struct mcf_result *res)
 {
-	int most = opt->max_passes > 0 ? opt->max_passes : MCF_MAX_PASSES;
+	int max_passes = opt->max_passes > 0 ? opt->max_passes : MCF_MAX_PASSES;
 
-	for (int i = 0; i < most; i++) {
+	for (int i = 0; i < max_passes; i++) {
 		bool over = pass(p, limit, res);
 		double tau = is_warm(p) ? TAU_WARM : TAU;
 

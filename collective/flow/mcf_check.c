@@ -260,13 +260,17 @@ static int check_loads(struct proof_check *c, struct err *err)
 
 static int check_flow(struct proof_check *c, struct err *err)
 {
-	int rc = mpz_sgn(c->proof->flow_den) > 0
-			 ? 0 : wrong(err, "denominator of flows", 0, 0);
-
-	for (int i = 0; i < c->proof->n_sources && rc == 0; i++) {
-		rc = check_source(c, i, err);
+	if (mpz_sgn(c->proof->flow_den) <= 0) {
+		return wrong(err, "denominator of flows", 0, 0);
 	}
-	return rc ? rc : check_loads(c, err);
+	for (int i = 0; i < c->proof->n_sources; i++) {
+		int rc = check_source(c, i, err);
+
+		if (rc) {
+			return rc;
+		}
+	}
+	return check_loads(c, err);
 }
 
 /* ---- the prices ---- */

@@ -309,10 +309,13 @@ static int make_matrix(struct exact_attempt *at, int n, int cols,
 		}
 	}
 	free(count);
+	if (rc) {
+		return rc;
+	}
 	/* Prices are fixed but for their scale, and loads but for one, at
 	 * the most: the last equation would only be wrong. */
-	return rc ? rc : exact_basis(&out->matrix, cols - 1, out->row,
-				     out->col, &out->rank, err);
+	return exact_basis(&out->matrix, cols - 1, out->row, out->col,
+			   &out->rank, err);
 }
 
 /* ---- prices ---- */

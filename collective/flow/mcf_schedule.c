@@ -26,19 +26,19 @@ static int choose_chunks(const struct flow_net *net,
 			 const struct mcf_sched_options *opt,
 			 const struct flow_limit *limit, int *chunks)
 {
-	int most = opt->max_chunks ? opt->max_chunks : MCF_SCHED_CHUNKS;
-	double least = HUGE_VAL, use;
+	int max_chunks = opt->max_chunks ? opt->max_chunks : MCF_SCHED_CHUNKS;
+	double min = HUGE_VAL, use;
 
-	for (int p = 1; p <= most; p += 1 + p / 8) {
+	for (int p = 1; p <= max_chunks; p += 1 + p / 8) {
 		use = flow_paths_round(net, paths, p);
 		if (use < 0) {
 			return WEFT_ENOMEM;
 		}
-		if (use / p < least * (1 - 1e-9)) {
-			least = use / p;
+		if (use / p < min * (1 - 1e-9)) {
+			min = use / p;
 			*chunks = p;
 		}
-		if (least <= congestion * (1 + opt->loss) ||
+		if (min <= congestion * (1 + opt->loss) ||
 		    flow_limit_over(limit)) {
 			break;
 		}
@@ -84,22 +84,22 @@ static int choose_multiple(const struct topo *t, const struct mcf *p,
 		opt->loss, opt->max_steps ? opt->max_steps : MCF_SCHED_STEPS,
 		*limit,
 	};
-	int most = opt->max_chunks ? opt->max_chunks : MCF_SCHED_CHUNKS;
+	int max_chunks = opt->max_chunks ? opt->max_chunks : MCF_SCHED_CHUNKS;
 	int first = info->chunks, rc = 0;
-	double least = HUGE_VAL;
+	double min = HUGE_VAL;
 
-	for (int k = 1; k * first <= most && rc == 0; k *= 2) {
+	for (int k = 1; k * first <= max_chunks && rc == 0; k *= 2) {
 		struct flow_steps *st;
 		double use, sum;
 
 		rc = try_steps(t, p, paths, k * first, &steps, &st, &use,
 			       &sum, err);
-		if (rc == 0 && sum < least * (1 - 1e-9)) {
+		if (rc == 0 && sum < min * (1 - 1e-9)) {
 			struct flow_steps *old = *best;
 
 			*best = st;
 			st = old;
-			least = sum;
+			min = sum;
 			info->chunks = k * first;
 			info->chunked = use;
 		}
@@ -108,7 +108,7 @@ static int choose_multiple(const struct topo *t, const struct mcf *p,
 			rc = 0;	/* finer chunks are too many */
 			break;
 		}
-		if (least <= target_of(info) * (1 + 2 * opt->loss) ||
+		if (min <= target_of(info) * (1 + 2 * opt->loss) ||
 		    flow_limit_over(limit)) {
 			break;
 		}
@@ -130,10 +130,10 @@ static int make_steps(const struct topo *t, const struct flow_steps *st,
 				     err);
 	}
 	info->stepped /= info->chunks;
-	if (rc == 0) {
-		rc = coll_finish(*out, err);
+	if (rc || (rc = coll_finish(*out, err))) {
+		return rc;
 	}
-	return rc ? rc : coll_prove(*out, NULL, err);
+	return coll_prove(*out, NULL, err);
 }
 
 /* A chunk of every pair needs as many transfers as its hops, however it
@@ -243,10 +243,13 @@ static int find_paths(const struct topo *t, struct mcf *p,
 		return find_single(t, opt, &flow, paths, info, err);
 	}
 	rc = mcf_solve_form(p, opt->form, &flow, &info->flow, err);
-	if (rc == 0 && opt->paths == MCF_PATHS_DISJOINT) {
+	if (rc) {
+		return rc;
+	}
+	if (opt->paths == MCF_PATHS_DISJOINT) {
 		return find_disjoint(p, &flow, limit, paths, info, err);
 	}
-	return rc ? rc : flow_paths_cut(p, limit, paths, err);
+	return flow_paths_cut(p, limit, paths, err);
 }
 
 /* The flow of before without the arcs dropped; numbered as t, which has the

@@ -389,7 +389,7 @@ static double trace(const struct stepped *st, int s, int sink,
 	return v == s ? width : 0;
 }
 
-static int keep_way(struct stepped *st, int s, int sink,
+static int keep_path(struct stepped *st, int s, int sink,
 		    const int32_t *chosen, int first, double weight)
 {
 	const struct flow_net *net = &st->net;
@@ -434,7 +434,7 @@ static int cut_sink(struct stepped *st, int s, int sink, int32_t *chosen)
 		if (width <= ROUNDING) {
 			break;
 		}
-		if (keep_way(st, s, sink, chosen, first, width)) {
+		if (keep_path(st, s, sink, chosen, first, width)) {
 			return WEFT_ENOMEM;
 		}
 		left -= width;
@@ -482,15 +482,15 @@ static void apportion(struct stepped *st, size_t first, size_t end, int chunks)
 		left -= w->chunks;
 	}
 	while (left > 0) {
-		double most = -HUGE_VAL;
+		double max = -HUGE_VAL;
 		size_t at = first;
 
 		for (size_t i = first; i < end; i++) {
 			double lack = st->paths.v[i].weight * chunks -
 				      st->paths.v[i].chunks;
 
-			if (lack > most + ROUNDING) {
-				most = lack;
+			if (lack > max + ROUNDING) {
+				max = lack;
 				at = i;
 			}
 		}
@@ -501,7 +501,7 @@ static void apportion(struct stepped *st, size_t first, size_t end, int chunks)
 
 /* Sum over steps of the largest load of the rounded paths, a unit of demand;
  * negative when out of memory. */
-static double round_ways(struct stepped *st, int chunks)
+static double round_paths(struct stepped *st, int chunks)
 {
 	size_t cells = (size_t)st->n_classes * st->steps;
 	double *load = calloc(cells + 1, sizeof(*load)), sum = 0;
@@ -529,12 +529,12 @@ static double round_ways(struct stepped *st, int chunks)
 		}
 	}
 	for (int k = 0; k < st->steps; k++) {
-		double most = 0;
+		double max = 0;
 
 		for (int c = 0; c < st->n_classes; c++) {
-			most = fmax(most, load[(size_t)c * st->steps + k]);
+			max = fmax(max, load[(size_t)c * st->steps + k]);
 		}
-		sum += most;
+		sum += max;
 	}
 	free(load);
 	return sum / chunks;
@@ -544,25 +544,25 @@ static int choose_chunks(struct stepped *st,
 			 const struct mcf_steps_options *opt,
 			 const struct flow_limit *limit, int *chunks)
 {
-	int most = opt->max_chunks ? opt->max_chunks : MCF_STEPS_CHUNKS;
-	double least = HUGE_VAL;
+	int max_chunks = opt->max_chunks ? opt->max_chunks : MCF_STEPS_CHUNKS;
+	double min = HUGE_VAL;
 
-	for (int p = 1; p <= most; p++) {
-		double sum = round_ways(st, p);
+	for (int p = 1; p <= max_chunks; p++) {
+		double sum = round_paths(st, p);
 
 		if (sum < 0) {
 			return WEFT_ENOMEM;
 		}
-		if (sum < least * (1 - 1e-9)) {
-			least = sum;
+		if (sum < min * (1 - 1e-9)) {
+			min = sum;
 			*chunks = p;
 		}
-		if (least <= st->total * (1 + opt->loss + LP_TOLERANCE) ||
+		if (min <= st->total * (1 + opt->loss + LP_TOLERANCE) ||
 		    flow_limit_over(limit)) {
 			break;
 		}
 	}
-	return round_ways(st, *chunks) < 0 ? WEFT_ENOMEM : 0;
+	return round_paths(st, *chunks) < 0 ? WEFT_ENOMEM : 0;
 }
 
 /* ---- the schedule ---- */
@@ -692,14 +692,14 @@ static int choose_steps(struct stepped *st,
 			const struct flow_limit *limit,
 			struct mcf_steps_info *info, struct err *err)
 {
-	int least = topo_diameter(st->t), last;
+	int min_steps = topo_diameter(st->t), last;
 
-	if (opt->steps && opt->steps < least) {
+	if (opt->steps && opt->steps < min_steps) {
 		return err_set(err, WEFT_EINVAL, "tsmcf: %d steps are fewer "
-			       "than the diameter, %d", opt->steps, least);
+			       "than the diameter, %d", opt->steps, min_steps);
 	}
-	last = opt->steps ? opt->steps : least + MCF_STEPS_MORE;
-	for (int k = opt->steps ? opt->steps : least; k <= last; k++) {
+	last = opt->steps ? opt->steps : min_steps + MCF_STEPS_MORE;
+	for (int k = opt->steps ? opt->steps : min_steps; k <= last; k++) {
 		bool solved;
 		int rc = solve_steps(st, k, limit, &solved, err);
 

@@ -183,9 +183,11 @@ static int add_host(const struct topo *t, int u, int64_t host_cap,
 	if (rc == 0) {
 		rc = topo_add_arc(to, in, u, host_cap, 0, err);
 	}
+	if (rc || !nic_forwards) {
+		return rc;
+	}
 	/* More than its links take: it limits nothing. */
-	return rc || !nic_forwards
-		       ? rc : topo_add_arc(to, in, out, through, 0, err);
+	return topo_add_arc(to, in, out, through, 0, err);
 }
 
 int mcf_split_hosts(const struct topo *t, int64_t host_cap, int64_t scale,

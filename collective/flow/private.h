@@ -1,4 +1,9 @@
-/* What the files of the flow solver share. */
+/*
+ * What the files of the flow solver share: the capacitated net and its symmetry,
+ * the state of the multiplicative-weights solver and of its certificates, paths
+ * cut out of a flow, steps, and single paths with their virtual lanes. Arrays are
+ * by arc of the net (m), class of arcs under the symmetry, or node (n).
+ */
 #ifndef WEFT_COLLECTIVE_FLOW_PRIVATE_H
 #define WEFT_COLLECTIVE_FLOW_PRIVATE_H
 
@@ -297,7 +302,7 @@ double single_cost(const struct single_routes *r, size_t pair);
 
 /* ---- routes and layers together, unsplittable_lanes.c ---- */
 
-struct single_joint;
+struct single_lanes;
 
 /*
  * Places for the paths of r in layers 0 .. n_layers - 1; nothing is placed
@@ -305,18 +310,18 @@ struct single_joint;
  * laid through layer 0 first, so that every pair has a path there.
  * WEFT_EINFEASIBLE when no such trees were found, WEFT_ENOMEM.
  */
-int single_joint_new(struct single_routes *r, int n_layers, bool escape,
-		     struct single_joint **out, struct err *err);
-void single_joint_free(struct single_joint *this);
+int single_lanes_new(struct single_routes *r, int n_layers, bool escape,
+		     struct single_lanes **out, struct err *err);
+void single_lanes_free(struct single_lanes *this);
 
 /* Puts the path of a pair, which counts already, into the first layer that
  * closes no cycle with it. 0, 1: there is none, WEFT_ENOMEM. */
-int single_joint_place(struct single_joint *this, size_t pair);
+int single_lanes_place(struct single_lanes *this, size_t pair);
 /* Moves a pair to the cheapest path that was found for it in any layer. One
  * without a place must not count; it does when it has got one. 0: nothing
  * better, 1: moved, WEFT_ENOMEM. O(layers m degree) a trial. */
-int single_joint_move(struct single_joint *this, size_t pair);
+int single_lanes_move(struct single_lanes *this, size_t pair);
 /* Of a pair, -1: none. */
-int single_joint_layer(const struct single_joint *this, size_t pair);
+int single_lanes_layer(const struct single_lanes *this, size_t pair);
 
 #endif

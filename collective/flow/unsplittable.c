@@ -26,7 +26,7 @@ struct single_run {
 	struct flow_limit limit;
 	struct mcf *p;		/* the fractional optimum */
 	struct single_routes r;
-	struct single_joint *joint;	/* NULL: layers do not matter */
+	struct single_lanes *lanes;	/* NULL: layers do not matter */
 	struct single_result *res;
 	struct flow_paths best;
 };
@@ -96,7 +96,7 @@ static int keep_best(struct single_run *run)
 		}
 		if (vec_push(&run->best.v, (struct flow_path){
 			    (int32_t)pair, 1, (int64_t)run->best.arcs.n, n,
-			    run->joint ? single_joint_layer(run->joint, pair)
+			    run->lanes ? single_lanes_layer(run->lanes, pair)
 				       : 0, 1 }) ||
 		    vec_reserve(&run->best.arcs, (size_t)n)) {
 			return WEFT_ENOMEM;
@@ -116,8 +116,8 @@ static int reroute(struct single_run *run, size_t pair)
 	int v = (int)(pair % (size_t)r->net->n);
 	bool changed;
 
-	if (run->joint) {
-		return single_joint_move(run->joint, pair);
+	if (run->lanes) {
+		return single_lanes_move(run->lanes, pair);
 	}
 	single_count(r, pair, -1);
 	single_measure(r, (int)(pair / (size_t)r->net->n));
@@ -308,7 +308,7 @@ static int place_fitting(struct single_run *run, const int64_t *pairs, int64_t n
 	for (int64_t i = 0; i < n; i++) {
 		size_t pair = (size_t)pairs[i];
 		int rc = start == FROM_NOTHING
-				 ? 1 : single_joint_place(run->joint, pair);
+				 ? 1 : single_lanes_place(run->lanes, pair);
 
 		if (rc < 0) {
 			return rc;
@@ -336,7 +336,7 @@ static int place_remaining(struct single_run *run, const int64_t *unplaced,
 				       "%lld routes had a layer",
 				       (long long)(n - i));
 		}
-		did = single_joint_move(run->joint, (size_t)unplaced[i]);
+		did = single_lanes_move(run->lanes, (size_t)unplaced[i]);
 		if (did < 0) {
 			return err_nomem(err);
 		}
@@ -362,12 +362,12 @@ static int place_all(struct single_run *run, const struct flow_paths *given,
 	int64_t left = 0;
 	int rc = unplaced ? 0 : err_nomem(err);
 
-	single_joint_free(run->joint);
-	run->joint = NULL;
+	single_lanes_free(run->lanes);
+	run->lanes = NULL;
 	restore(run, given);
 	if (rc == 0) {
-		rc = single_joint_new(&run->r, run->opt->layers, escape,
-				      &run->joint, err);
+		rc = single_lanes_new(&run->r, run->opt->layers, escape,
+				      &run->lanes, err);
 	}
 	if (rc == 0 &&
 	    place_fitting(run, pairs, n, start, unplaced, &left)) {
@@ -529,7 +529,7 @@ int single_path(const struct topo *t, const struct single_options *opt,
 	if (rc == 0) {
 		rc = run_all(&run, err);
 	}
-	single_joint_free(run.joint);
+	single_lanes_free(run.lanes);
 	single_routes_fini(&run.r);
 	mcf_free(run.p);
 	if (rc) {

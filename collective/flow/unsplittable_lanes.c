@@ -26,7 +26,7 @@ struct reached {
 
 HEAP(reached_heap, struct reached);
 
-struct single_joint {
+struct single_lanes {
 	struct single_routes *r;
 	struct layer_set *set;
 	int n_layers;
@@ -51,7 +51,7 @@ struct single_joint {
 	struct arrays arrays;	/* all of these */
 };
 
-void single_joint_free(struct single_joint *this)
+void single_lanes_free(struct single_lanes *this)
 {
 	if (!this) {
 		return;
@@ -62,7 +62,7 @@ void single_joint_free(struct single_joint *this)
 	free(this);
 }
 
-static int alloc_search(struct single_joint *this)
+static int alloc_search(struct single_lanes *this)
 {
 	const struct flow_net *net = this->r->net;
 	size_t n = (size_t)net->n, m = (size_t)net->m + 1;
@@ -102,7 +102,7 @@ static int alloc_search(struct single_joint *this)
  * arc into (or out of) v. Each node but the root leaves `spare` of its arcs
  * for the other tree, which could not pass it otherwise. The hops of the
  * deepest node, or -1 when not all are reached. */
-static int grow_tree(struct single_joint *this, int root, bool out,
+static int grow_tree(struct single_lanes *this, int root, bool out,
 		     const bool *taken, int spare, int32_t *tree)
 {
 	const struct flow_net *net = this->r->net;
@@ -138,7 +138,7 @@ static int grow_tree(struct single_joint *this, int root, bool out,
 
 /* Both trees of a root, without an arc in common; how far it is up and down
  * together, or -1. */
-static int grow_trees(struct single_joint *this, int root, bool out_first,
+static int grow_trees(struct single_lanes *this, int root, bool out_first,
 		      bool *taken, int32_t *up, int32_t *down)
 {
 	const struct flow_net *net = this->r->net;
@@ -158,7 +158,7 @@ static int grow_trees(struct single_joint *this, int root, bool out_first,
 }
 
 /* Every turn that a path up and then down may take. */
-static int lay_turns(struct single_joint *this, const int32_t *up,
+static int lay_turns(struct single_lanes *this, const int32_t *up,
 		     const int32_t *down)
 {
 	const struct flow_net *net = this->r->net;
@@ -185,7 +185,7 @@ static int lay_turns(struct single_joint *this, const int32_t *up,
 }
 
 /* The root whose trees are least deep. */
-static int lay_escape(struct single_joint *this, struct err *err)
+static int lay_escape(struct single_lanes *this, struct err *err)
 {
 	const struct flow_net *net = this->r->net;
 	size_t n = (size_t)net->n;
@@ -212,8 +212,11 @@ static int lay_escape(struct single_joint *this, struct err *err)
 	}
 	grow_trees(this, best / 2, best % 2, taken, up, down);
 	rc = lay_turns(this, up, down);
-	rc = rc == 0 ? 0 : rc < 0 ? err_nomem(err)
-		: err_set(err, WEFT_EINTERNAL, "escape trees close a cycle");
+	if (rc < 0) {
+		rc = err_nomem(err);
+	} else if (rc > 0) {
+		rc = err_set(err, WEFT_EINTERNAL, "escape trees close a cycle");
+	}
 out:
 	free(up);
 	free(down);
@@ -221,10 +224,10 @@ out:
 	return rc;
 }
 
-int single_joint_new(struct single_routes *r, int n_layers, bool escape,
-		     struct single_joint **out, struct err *err)
+int single_lanes_new(struct single_routes *r, int n_layers, bool escape,
+		     struct single_lanes **out, struct err *err)
 {
-	struct single_joint *this = calloc(1, sizeof(*this));
+	struct single_lanes *this = calloc(1, sizeof(*this));
 	int rc;
 
 	*out = NULL;
@@ -241,7 +244,7 @@ int single_joint_new(struct single_routes *r, int n_layers, bool escape,
 		rc = lay_escape(this, err);
 	}
 	if (rc) {
-		single_joint_free(this);
+		single_lanes_free(this);
 	} else {
 		*out = this;
 	}
@@ -251,7 +254,7 @@ int single_joint_new(struct single_routes *r, int n_layers, bool escape,
 /* ---- places ---- */
 
 /* The pair's path from the source on, to this->path. */
-static void read_path(struct single_joint *this, size_t pair)
+static void read_path(struct single_lanes *this, size_t pair)
 {
 	const int32_t *arcs = single_arcs_of(this->r, pair);
 
@@ -261,7 +264,7 @@ static void read_path(struct single_joint *this, size_t pair)
 	}
 }
 
-static void write_path(struct single_joint *this, size_t pair)
+static void write_path(struct single_lanes *this, size_t pair)
 {
 	int32_t *arcs = single_arcs_of(this->r, pair);
 
@@ -271,7 +274,7 @@ static void write_path(struct single_joint *this, size_t pair)
 	}
 }
 
-static int add_to(struct single_joint *this, size_t pair, int k)
+static int add_to(struct single_lanes *this, size_t pair, int k)
 {
 	int rc = layer_set_add(this->set, k, this->path, this->n_path, NULL);
 
@@ -282,7 +285,7 @@ static int add_to(struct single_joint *this, size_t pair, int k)
 }
 
 /* Beginning with layer k. */
-static int add_to_any(struct single_joint *this, size_t pair, int k)
+static int add_to_any(struct single_lanes *this, size_t pair, int k)
 {
 	int rc = 1;
 
@@ -292,13 +295,13 @@ static int add_to_any(struct single_joint *this, size_t pair, int k)
 	return rc;
 }
 
-int single_joint_place(struct single_joint *this, size_t pair)
+int single_lanes_place(struct single_lanes *this, size_t pair)
 {
 	read_path(this, pair);
 	return add_to_any(this, pair, 0);
 }
 
-int single_joint_layer(const struct single_joint *this, size_t pair)
+int single_lanes_layer(const struct single_lanes *this, size_t pair)
 {
 	return this->layer[pair];
 }
@@ -313,7 +316,7 @@ static inline bool is_cheaper(struct reached a, struct reached b)
 HEAP_FUNCTIONS(reached_heap, struct reached, is_cheaper)
 
 /* Arc a is reached at this cost from `before`: kept when that helps. */
-static void reach_arc(struct single_joint *this, int a, int before, double d,
+static void reach_arc(struct single_lanes *this, int a, int before, double d,
 		      double enough)
 {
 	double key = d + this->rest[this->r->net->dst[a]];
@@ -327,7 +330,7 @@ static void reach_arc(struct single_joint *this, int a, int before, double d,
 }
 
 /* May a path turn from arc a to arc b? */
-static bool may_turn(const struct single_joint *this, const int32_t *rank,
+static bool may_turn(const struct single_lanes *this, const int32_t *rank,
 		     bool strict, int a, int b)
 {
 	const struct flow_net *net = this->r->net;
@@ -338,7 +341,7 @@ static bool may_turn(const struct single_joint *this, const int32_t *rank,
 }
 
 /* What every node has to go to t at least, by label correction. */
-static void measure_rest(struct single_joint *this, int t)
+static void measure_rest(struct single_lanes *this, int t)
 {
 	const struct flow_net *net = this->r->net;
 	int v;
@@ -363,7 +366,7 @@ static void measure_rest(struct single_joint *this, int t)
 
 /* Cheapest path from s over arcs to t, when below `enough`: its last arc, or
  * -1. A*: what is popped first is what can still be cheapest. */
-static int search_arcs(struct single_joint *this, int k, bool strict, int s,
+static int search_arcs(struct single_lanes *this, int k, bool strict, int s,
 		       int t, double enough)
 {
 	const struct flow_net *net = this->r->net;
@@ -404,7 +407,7 @@ static int search_arcs(struct single_joint *this, int k, bool strict, int s,
 
 /* The path that ends with arc `last`, to this->path; false when it is too
  * long or comes to a node twice. */
-static bool trace(struct single_joint *this, int last)
+static bool trace(struct single_lanes *this, int last)
 {
 	int n = 0;
 
@@ -426,7 +429,7 @@ static bool trace(struct single_joint *this, int last)
 }
 
 /* A turn of the path that closes a cycle is not taken again in this visit. */
-static void close_turn(struct single_joint *this, int64_t at)
+static void close_turn(struct single_lanes *this, int64_t at)
 {
 	int a = this->path[at - 1], b = this->path[at];
 	int first = this->r->net->out_first[this->r->net->dst[a]];
@@ -436,7 +439,7 @@ static void close_turn(struct single_joint *this, int64_t at)
 
 /* A path cheaper than *cost in layer k, put there: 0 and its cost; 1 when
  * there is none. */
-static int search_layer(struct single_joint *this, size_t pair, int k,
+static int search_layer(struct single_lanes *this, size_t pair, int k,
 			double *cost)
 {
 	int s = (int)(pair / (size_t)this->r->net->n);
@@ -470,7 +473,7 @@ static int search_layer(struct single_joint *this, size_t pair, int k,
 }
 
 /* The cheapest over all layers, when below `cost`; the pair is placed. */
-static int search_layers(struct single_joint *this, size_t pair, double cost)
+static int search_layers(struct single_lanes *this, size_t pair, double cost)
 {
 	int found = -1;
 
@@ -503,7 +506,7 @@ static int search_layers(struct single_joint *this, size_t pair, double cost)
 }
 
 /* The cheapest path of all, in any layer; else one cheaper than `cost`. */
-static int find_place(struct single_joint *this, size_t pair, double cost)
+static int find_place(struct single_lanes *this, size_t pair, double cost)
 {
 	struct single_routes *r = this->r;
 	int n = r->net->n, v = (int)(pair % (size_t)n);
@@ -533,7 +536,7 @@ static int find_place(struct single_joint *this, size_t pair, double cost)
 	return search_layers(this, pair, cost * (1 - 1e-12));
 }
 
-int single_joint_move(struct single_joint *this, size_t pair)
+int single_lanes_move(struct single_lanes *this, size_t pair)
 {
 	int old = this->layer[pair], rc;
 	double cost = HUGE_VAL;

@@ -136,13 +136,15 @@ static int reach(struct layer_set *w, const struct layer *l, int at, bool forwar
 			}
 			w->seen[b] = true;
 			if (rc == 0) {
-				rc = forwards ? vec_push(&w->forward,
-							 b) : vec_push(&w->backward,
-							 b);
+				rc = forwards ? vec_push(&w->forward, b)
+					      : vec_push(&w->backward, b);
 			}
 		}
 	}
-	return rc ? rc : met;
+	if (rc) {
+		return rc;
+	}
+	return met;
 }
 
 /* qsort has no argument: sorted by insertion, as these lists are short. */
@@ -209,7 +211,10 @@ static int add_edge(struct layer_set *w, struct layer *l, int from, int to)
 			rc = reorder(w, l);
 		}
 	}
-	return rc ? rc : link_edge(l, from, to);
+	if (rc) {
+		return rc;
+	}
+	return link_edge(l, from, to);
 }
 
 static void remove_route(struct layer *l, const int32_t *arcs, int64_t n)
@@ -406,10 +411,13 @@ int layers_prove(const struct layer_routes *routes, const int32_t *layer,
 
 		rc = layer_set_add(set, layer[i], routes->arcs + first,
 				   routes->first[i + 1] - first, NULL);
-		rc = rc < 0 ? err_nomem(err) : rc == 0 ? 0
-			: err_set(err, WEFT_EVERIFY, "route %lld closes a "
-				  "cycle in layer %d", (long long)i,
-				  layer[i]);
+		if (rc < 0) {
+			rc = err_nomem(err);
+		} else if (rc > 0) {
+			rc = err_set(err, WEFT_EVERIFY, "route %lld closes a "
+				     "cycle in layer %d", (long long)i,
+				     layer[i]);
+		}
 	}
 	if (rc == 0) {
 		rc = copy_ranks(set, rank, err);

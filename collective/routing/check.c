@@ -2,6 +2,11 @@
  * Proving a route table. Nothing here is shared with what assigns layers or
  * follows chunks: a layer is free of deadlock when taking away arcs that wait
  * for no other empties it (Kahn's topological sort).
+ *
+ * A packet that holds one arc's buffer while it asks for the next makes the
+ * first wait for the second. Without a cycle of such waits among the routes of
+ * a layer, which has buffers of its own, packets cannot block each other for
+ * ever (Dally and Seitz 1987).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +19,7 @@ struct arc_wait {
 	int32_t layer, from, to;
 };
 
+/* A table being proven; m: arcs of the topology. */
 struct routes_check {
 	const struct coll_routes *r;
 	const struct topo *t;
@@ -21,9 +27,11 @@ struct routes_check {
 	int64_t *used_by;	/* m: 1 + the last route that used the arc */
 	VEC(struct arc_wait) waits;
 	int32_t *degree;	/* m: waits of the present layer */
-	int32_t *in_first;	/* m + 1: waits for an arc, by that arc */
-	int32_t *in;
-	VEC(int32_t) ready;
+	/* m + 2: of the present layer, the arcs that wait for arc a are
+	 * in[in_first[a]] up to in[in_first[a + 1] - 1]. */
+	int32_t *in_first;
+	int32_t *in;		/* waits.n */
+	VEC(int32_t) ready;	/* arcs that wait for none any more */
 };
 
 /* ---- pairs ---- */
@@ -55,15 +63,18 @@ static int check_pairs(const struct routes_check *c, struct err *err)
 			}
 		}
 	}
-	return i == r->table.n
-		       ? 0
-		       : err_set(err, WEFT_EVERIFY, "route %lld, %d -> %d: "
-				 "out of order", (long long)i,
-				 r->route[i].origin, r->route[i].dest);
+	if (i < r->table.n) {
+		return err_set(err, WEFT_EVERIFY, "route %lld, %d -> %d: "
+			       "out of order", (long long)i,
+			       r->route[i].origin, r->route[i].dest);
+	}
+	return 0;
 }
 
 /* ---- paths ---- */
 
+/* Route i is a path of its pair over arcs that are there, none of them twice.
+ * Adds its loads and its waits. */
 static int check_path(struct routes_check *c, int64_t i, struct err *err)
 {
 	const struct coll_routes *r = c->r;
@@ -91,12 +102,14 @@ static int check_path(struct routes_check *c, int64_t i, struct err *err)
 		c->load[arc] += q->chunks;
 		at = topo_arc(c->t, arc)->dst;
 	}
-	return at == q->dest
-		       ? 0
-		       : err_set(err, WEFT_EVERIFY, "route %lld: ends at node "
-				 "%d, not %d", (long long)i, at, q->dest);
+	if (at != q->dest) {
+		return err_set(err, WEFT_EVERIFY, "route %lld: ends at node "
+			       "%d, not %d", (long long)i, at, q->dest);
+	}
+	return 0;
 }
 
+/* The stated rate is that of the loads counted here, as exact fractions. */
 static int check_rate(const struct routes_check *c, struct err *err)
 {
 	mpq_t stated, found;
@@ -131,6 +144,7 @@ static int by_wait(const void *a, const void *b)
 	return (x->to > y->to) - (x->to < y->to);
 }
 
+/* Sorts the waits by layer; each stays once. */
 static void keep_distinct(struct routes_check *c)
 {
 	size_t kept = 0;
@@ -193,10 +207,12 @@ static int check_layer(struct routes_check *c, const struct arc_wait *w, size_t 
 			}
 		}
 	}
-	return left == 0 ? 0
-			 : err_set(err, WEFT_EVERIFY, "layer %d: %d arcs wait "
-				   "for each other in a cycle, or for those "
-				   "that do", w->layer, left);
+	if (left > 0) {
+		return err_set(err, WEFT_EVERIFY, "layer %d: %d arcs wait "
+			       "for each other in a cycle, or for those "
+			       "that do", w->layer, left);
+	}
+	return 0;
 }
 
 static int check_layers(struct routes_check *c, struct err *err)
@@ -229,18 +245,19 @@ int coll_routes_verify(const struct coll_routes *r, const struct topo *t,
 	c.used_by = calloc(m, sizeof(*c.used_by));
 	c.degree = calloc(m, sizeof(*c.degree));
 	c.in_first = calloc(m, sizeof(*c.in_first));
-	rc = c.load && c.used_by && c.degree && c.in_first ? 0
-							   : err_nomem(err);
-	if (rc == 0) {
-		rc = check_pairs(&c, err);
+	if (!c.load || !c.used_by || !c.degree || !c.in_first) {
+		rc = err_nomem(err);
+		goto out;
 	}
+	rc = check_pairs(&c, err);
 	for (int64_t i = 0; i < r->table.n && rc == 0; i++) {
 		rc = check_path(&c, i, err);
 	}
-	if (rc == 0 &&
-	    (rc = check_rate(&c, err)) == 0) {
-		rc = check_layers(&c, err);
+	if (rc || (rc = check_rate(&c, err))) {
+		goto out;
 	}
+	rc = check_layers(&c, err);
+out:
 	free(c.load);
 	free(c.used_by);
 	free(c.degree);

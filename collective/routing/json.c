@@ -27,6 +27,7 @@ static int check_type(const json_t *v, json_type type, const char *what,
 	return 0;
 }
 
+/* A whole number of an object; 0 on error. */
 static int take_number(const json_t *object, const char *key, int64_t *out,
 		       struct err *err)
 {
@@ -69,8 +70,10 @@ static int read_route(struct routes_load *l, const json_t *route, size_t i,
 		return err_wrap(err, "route %zu", i);
 	}
 	rc = routes_load_row(l, &row, err);
-	return rc ? rc : read_ports(l, json_object_get(route, "ports"), i,
-				    err);
+	if (rc) {
+		return rc;
+	}
+	return read_ports(l, json_object_get(route, "ports"), i, err);
 }
 
 static int read_root(struct routes_load *l, const json_t *root,

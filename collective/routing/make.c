@@ -1,19 +1,23 @@
-/* Route tables of single paths: each takes, of the parallel arcs on its way, the
- * one that is loaded least. */
+/*
+ * Route tables of single paths, as collective/flow chooses them. It sees parallel
+ * arcs as one of their sum; here each route takes, of the parallel arcs along its
+ * path, the one that is loaded least.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "collective/flow/flow.h"
 #include "collective/routing/private.h"
 
-struct making {
+/* A table being made of chosen paths. */
+struct routes_make {
 	const struct topo *t;
-	const struct flow_net *net;
+	const struct flow_net *net;	/* t without parallel arcs */
 	int64_t *load;		/* arc of the topology: routes */
 };
 
 /* The lane of an arc of the net that one route more fills least. */
-static int pick_lane(const struct making *m, int a)
+static int pick_lane(const struct routes_make *m, int a)
 {
 	const int32_t *first = m->net->first_lane;
 	int best = m->net->lanes[first[a]];
@@ -29,7 +33,8 @@ static int pick_lane(const struct making *m, int a)
 	return best;
 }
 
-static int alloc_table(const struct making *m, const struct flow_paths *paths,
+/* One route a path; a shard is one chunk. */
+static int alloc_table(const struct routes_make *m, const struct flow_paths *paths,
 		       struct coll_routes *out)
 {
 	size_t n = paths->v.n + 1;
@@ -40,11 +45,13 @@ static int alloc_table(const struct making *m, const struct flow_paths *paths,
 	out->first = malloc(n * sizeof(*out->first));
 	out->arcs = malloc((paths->arcs.n + 1) * sizeof(*out->arcs));
 	out->layer = malloc(n * sizeof(*out->layer));
-	return out->route && out->first && out->arcs && out->layer
-		       ? 0 : WEFT_ENOMEM;
+	if (!out->route || !out->first || !out->arcs || !out->layer) {
+		return WEFT_ENOMEM;
+	}
+	return 0;
 }
 
-static void fill_table(struct making *m, const struct flow_paths *paths,
+static void fill_table(struct routes_make *m, const struct flow_paths *paths,
 		       struct coll_routes *out)
 {
 	int64_t k = 0;
@@ -76,7 +83,7 @@ static int make_table(const struct topo *t, const struct flow_paths *paths,
 		      struct coll_routes *out, struct err *err)
 {
 	struct flow_net net = { 0 };
-	struct making m = { .t = t, .net = &net };
+	struct routes_make m = { .t = t, .net = &net };
 	int rc = flow_net_from(t, NULL, &net, err);
 
 	if (rc) {
@@ -98,10 +105,14 @@ static int prove_layers(struct coll_routes *r, struct err *err)
 {
 	int rc = layers_prove(&r->table, r->layer, r->n_layers, &r->rank, err);
 
-	return rc || layers_proven(&r->table, r->layer, r->n_layers, r->rank)
-		       ? rc
-		       : err_set(err, WEFT_EINTERNAL, "layers of routes "
-				 "without proof");
+	if (rc) {
+		return rc;
+	}
+	if (!layers_proven(&r->table, r->layer, r->n_layers, r->rank)) {
+		return err_set(err, WEFT_EINTERNAL, "layers of routes "
+			       "without proof");
+	}
+	return 0;
 }
 
 int coll_routes_choose(const struct topo *t, const struct single_options *opt,

@@ -22,15 +22,18 @@ int routes_state_rate(struct coll_routes *r, const struct topo *t,
 int routes_assign_layers(struct coll_routes *r, int max_layers,
 			 struct err *err);
 
-/* Number of an arc among those out of its node. */
+/* Number of an arc among those out of its node, from 0. */
 int routes_port(const struct topo *t, int arc);
 
-/* What a table states before its first route; rate is borrowed. */
+/* What a table states before its first route, as read, not yet checked; rate is
+ * borrowed. Wider than the table's own numbers, so that those too large are
+ * refused and not cut off. */
 struct routes_head {
 	int64_t version, nodes, chunks, layers;
 	const char *rate;
 };
 
+/* What a table states of a route before its ports, not yet checked. */
 struct routes_row {
 	int64_t origin, dest, chunks, layer;
 };
@@ -39,8 +42,9 @@ struct routes_row {
 struct routes_load {
 	const struct topo *t;
 	struct coll_routes *out;
+	/* These three become those of out when the table has ended. */
 	VEC(struct coll_route) route;
-	VEC(int64_t) first;
+	VEC(int64_t) first;	/* index in arcs of each route's first */
 	VEC(int32_t) arcs;
 	int at;			/* node that the present route has reached */
 };

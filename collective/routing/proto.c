@@ -1,4 +1,7 @@
-/* Route tables as weft.v1.RouteTable messages, a column a field. */
+/*
+ * Route tables as weft.v1.RouteTable messages, a column a field: packed numbers
+ * of one kind take little room, and a table of 1000 nodes has a million routes.
+ */
 #include <stdlib.h>
 
 #include "collective/routing/private.h"
@@ -93,6 +96,8 @@ static int check_columns(const pb_routes *m, struct err *err)
 	return 0;
 }
 
+/* Rows in order, each with its share of the ports that follow each other in one
+ * column; hops says how many. */
 static int read_routes(struct routes_load *l, const pb_routes *m,
 		       struct err *err)
 {

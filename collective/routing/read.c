@@ -14,22 +14,23 @@
 
 /* ---- what the forms share ---- */
 
-static int check_range(const char *what, int64_t value, int64_t least,
-		       int64_t most, struct err *err)
+static int check_range(const char *what, int64_t value, int64_t min,
+		       int64_t max, struct err *err)
 {
-	return value >= least && value <= most
-		       ? 0
-		       : err_set(err, WEFT_EINVAL, "%s: %lld is not from %lld "
-				 "to %lld", what, (long long)value,
-				 (long long)least, (long long)most);
+	if (value < min || value > max) {
+		return err_set(err, WEFT_EINVAL, "%s: %lld is not from %lld "
+			       "to %lld", what, (long long)value,
+			       (long long)min, (long long)max);
+	}
+	return 0;
 }
 
 /* Of route number i of the table. */
 static int check_field(const struct routes_load *l, const char *what,
-		       int64_t value, int64_t least, int64_t most,
+		       int64_t value, int64_t min, int64_t max,
 		       struct err *err)
 {
-	int rc = check_range(what, value, least, most, err);
+	int rc = check_range(what, value, min, max, err);
 
 	return rc ? err_wrap(err, "route %zu", l->route.n) : 0;
 }

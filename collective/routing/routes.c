@@ -11,13 +11,17 @@
 #include "lib/base/rat.h"
 #include "lib/base/vec.h"
 
+/* The routes of a schedule that are being gathered, pair by pair. The three
+ * vectors at the end become those of the table. */
 struct gather {
 	const struct coll_sched *s;
-	struct coll_xfer *x;	/* by origin, destination, step */
+	struct coll_xfer *x;	/* n of them, by origin, destination, step */
 	int64_t n;
-	VEC(int32_t) cuts;	/* chunks of a pair where a range begins */
+	/* Of the present pair: the chunks where a range begins that the same
+	 * transfers carry; the last is one behind the last chunk. */
+	VEC(int32_t) cuts;
 	VEC(struct coll_route) route;
-	VEC(int64_t) first;
+	VEC(int64_t) first;	/* index in arcs of each route's first */
 	VEC(int32_t) arcs;
 };
 
@@ -42,8 +46,10 @@ static int by_pair(const void *a, const void *b)
 	if (x->dest != y->dest) {
 		return x->dest < y->dest ? -1 : 1;
 	}
-	return x->step != y->step ? (x->step < y->step ? -1 : 1)
-				  : x->arc - y->arc;
+	if (x->step != y->step) {
+		return x->step < y->step ? -1 : 1;
+	}
+	return x->arc - y->arc;
 }
 
 static int by_number(const void *a, const void *b)
@@ -76,7 +82,9 @@ static int cut_chunks(struct gather *g, int64_t from, int64_t to)
 	return 0;
 }
 
-/* Appends the arcs that this chunk crosses. */
+/* Appends the arcs that this chunk of the pair x[from..to) crosses, in order of
+ * steps. WEFT_EUNSUPPORTED when it is sent from a node it is not at: it would
+ * take more than one path. */
 static int follow(struct gather *g, int64_t from, int64_t to, int chunk,
 		  struct err *err)
 {
@@ -101,11 +109,12 @@ static int follow(struct gather *g, int64_t from, int64_t to, int chunk,
 		}
 		at = arc->dst;
 	}
-	return at == g->x[from].dest
-		       ? 0
-		       : err_set(err, WEFT_EUNSUPPORTED, "shard %d for rank "
-				 "%d chunk %d goes on after it has arrived",
-				 g->x[from].origin, g->x[from].dest, chunk);
+	if (at != g->x[from].dest) {
+		return err_set(err, WEFT_EUNSUPPORTED, "shard %d for rank "
+			       "%d chunk %d goes on after it has arrived",
+			       g->x[from].origin, g->x[from].dest, chunk);
+	}
+	return 0;
 }
 
 /* The route among those from number `begin` on with the arcs from `tail` on,
@@ -159,6 +168,7 @@ static int gather_pair(struct gather *g, int64_t from, int64_t to,
 	return 0;
 }
 
+/* All pairs, in order of origin and destination. O(transfers log transfers). */
 static int gather_all(struct gather *g, struct err *err)
 {
 	const struct coll_xfer *x = coll_xfers(g->s, &g->n);
@@ -278,10 +288,10 @@ int coll_routes_of(const struct coll_sched *s, int max_layers,
 	out->table = (struct layer_routes){
 		topo_m(coll_topo(s)), (int64_t)g.route.n, g.first.v, g.arcs.v,
 	};
-	if (rc == 0) {
-		rc = routes_state_rate(out, coll_topo(s), err);
+	if (rc || (rc = routes_state_rate(out, coll_topo(s), err))) {
+		return rc;
 	}
-	return rc ? rc : routes_assign_layers(out, max_layers, err);
+	return routes_assign_layers(out, max_layers, err);
 }
 
 /* ---- formats ---- */

@@ -1,7 +1,7 @@
 /*
  * Route tables for fabrics that route by the source: for every pair and every
  * route of it the ports that a packet leaves by, hop after hop, the chunks of
- * the shard that go this way, and the layer (virtual channel) in which no
+ * the shard that take it, and the layer (virtual channel) in which no
  * cycle of waiting can close.
  */
 #ifndef WEFT_COLLECTIVE_ROUTING_ROUTES_H
@@ -10,14 +10,17 @@
 #include "collective/flow/flow.h"
 #include "collective/schedule/schedule.h"
 
+/* Chunks of a pair that take the same arcs. */
 struct coll_route {
-	int32_t origin, dest;
-	int32_t chunks;
-	int32_t layer;
+	int32_t origin, dest;	/* nodes, different */
+	int32_t chunks;		/* of the shard's, at least 1 */
+	int32_t layer;		/* below n_layers */
 };
 
+/* A route table. The arcs of route i are arcs[first[i]] up to arcs[first[i + 1] -
+ * 1], from its origin to its destination. Everything is owned. */
 struct coll_routes {
-	int nodes, chunks, n_layers;
+	int nodes, chunks, n_layers;	/* chunks: of one shard */
 	char *rate;			/* F, "15/691": the chunks of a shard
 					 * over the largest load of an arc in
 					 * chunks a unit of capacity */

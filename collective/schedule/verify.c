@@ -743,7 +743,9 @@ int coll_verify(const struct coll_sched *s, struct coll_report *report,
 	if (!rc) {
 		rc = check_lights(s, err);
 	}
-	rc = rc || s->proven ? rc : replay_all(s, err);
+	if (!rc && !s->proven) {
+		rc = replay_all(s, err);
+	}
 	if (!rc) {
 		rc = coll_measure(s, r, err);
 	}
