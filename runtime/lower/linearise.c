@@ -449,8 +449,10 @@ static int own_copies(struct lower_walk *w, int rank, struct err *err)
 	case COLL_ALLTOALL:
 		return emit_copies(w, rank, own, own, w->p, err);
 	case COLL_BROADCAST:
-		return rank == coll_root(w->s)
-			? emit_copies(w, rank, 0, 0, w->ids, err) : 0;
+		if (rank == coll_root(w->s)) {
+			return emit_copies(w, rank, 0, 0, w->ids, err);
+		}
+		break;
 	case COLL_ALLREDUCE:
 	case COLL_REDUCE_SCATTER:
 		break;

@@ -1,6 +1,11 @@
 /*
- * Threadblocks for the ops of a schedule: pairing of peers, fusing,
- * channels, dependencies; see msccl.h.
+ * Threadblocks for the ops of a schedule: pairing of peers, fusing, channels,
+ * dependencies; see msccl.h. Each rank is built by itself. A receive followed by
+ * a send of the same data becomes one fused step; a rank's connections are put
+ * in threadblocks, one sender and one receiver each; an op that reads what
+ * another threadblock wrote then waits for that one's step. When a threadblock
+ * has more steps than the runtime allows, time is cut into blocks, each with
+ * channels of its own.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -803,10 +808,10 @@ static int build_ranks(struct msccl_build *b, const struct lower *l, struct err 
 /* Cuts time into as many blocks as the limit of steps needs. */
 static int build_all(struct msccl_build *b, const struct lower *l, struct err *err)
 {
-	int next, most = b->lim->channels / b->groups, rc;
+	int next, max_blocks = b->lim->channels / b->groups, rc;
 	struct msccl_extent e;
 
-	if (most == 0) {
+	if (max_blocks == 0) {
 		return too_many_peers(b, err);
 	}
 	for (b->blocks = 1;; b->blocks = next) {
@@ -823,15 +828,17 @@ static int build_all(struct msccl_build *b, const struct lower *l, struct err *e
 		}
 		if (e.steps <= b->lim->steps) {
 			b->p->channels = b->blocks * b->groups;
-			return e.waited > MSCCL_MAX_DEP_TB + 1
-				       ? too_many_waits(e.waited, err) : 0;
+			if (e.waited > MSCCL_MAX_DEP_TB + 1) {
+				return too_many_waits(e.waited, err);
+			}
+			return 0;
 		}
-		if (b->blocks == most || b->blocks >= b->phases) {
+		if (b->blocks == max_blocks || b->blocks >= b->phases) {
 			return too_long(b, e.steps, err);
 		}
 		next = (int)((int64_t)b->blocks * e.steps / b->lim->steps);
 		next = next > b->blocks ? next : b->blocks + 1;
-		next = next < most ? next : most;
+		next = next < max_blocks ? next : max_blocks;
 	}
 }
 

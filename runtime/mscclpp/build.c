@@ -329,7 +329,10 @@ static int emit_sends(struct mscclpp_build *b, enum mscclpp_name name)
 			f = (struct mscclpp_flat_op){ .op = { .name = (uint8_t)name } };
 		}
 	}
-	return rc || f.op.n_ids == 0 ? rc : emit_flat(b, &f);
+	if (rc || f.op.n_ids == 0) {
+		return rc;
+	}
+	return emit_flat(b, &f);
 }
 
 /* What a rank copies for itself; in place it is there already. */
@@ -388,7 +391,10 @@ static int end_batch(struct mscclpp_build *b, bool write)
 		}
 	}
 	b->batch.n = 0;
-	return rc || !write || b->copied ? rc : emit_copies(b);
+	if (rc || !write || b->copied) {
+		return rc;
+	}
+	return emit_copies(b);
 }
 
 /* ---- receives that were put off ---- */
@@ -492,7 +498,9 @@ static int drain(struct mscclpp_build *b, bool write)
 {
 	int rc = write ? emit_waits(b) : 0;
 
-	rc = rc || !write ? rc : meet(b);
+	if (!rc && write) {
+		rc = meet(b);
+	}
 	for (size_t i = 0; i < b->put_off.n && write && !rc; i++) {
 		int32_t at = b->put_off.v[i];
 
@@ -664,12 +672,18 @@ static int build_rank(struct mscclpp_build *b, bool write)
 		memset(b->touched, -1, cells * sizeof(*b->touched));
 		memset(b->leaving, -1, cells * sizeof(*b->leaving));
 		rc = open_channels(b);
-		rc = rc || !write ? rc : emit_start(b);
+		if (!rc && write) {
+			rc = emit_start(b);
+		}
 		if (!rc) {
 			rc = go_through(b, write);
 		}
-		rc = rc || !write ? rc : emit_flush(b);
-		rc = rc || !write ? rc : cut(b);
+		if (!rc && write) {
+			rc = emit_flush(b);
+		}
+		if (!rc && write) {
+			rc = cut(b);
+		}
 	}
 	free(b->due);
 	free(b->touched);

@@ -307,7 +307,9 @@ static int do_put(struct mscclpp_run *r, struct mscclpp_thread *t,
 
 	for (int i = 0; i < op->n_ids && !rc; i++) {
 		rc = put_piece(r, t, op, i, err);
-		rc = rc || !signals ? rc : signal_end(r, t, op, i, true, err);
+		if (!rc && signals) {
+			rc = signal_end(r, t, op, i, true, err);
+		}
 	}
 	return rc;
 }
