@@ -20,6 +20,7 @@ HEAP(reach_heap, struct reach_end);
 
 struct early {
 	int n, boundary, room;
+	struct arrays arrays;	/* owns load to order */
 	int32_t *load;		/* n + 1: of the level, per link */
 	int32_t *cover;		/* n: by the chosen arcs */
 	int64_t *first;		/* n + 1: arcs by first link, in order[] */
@@ -30,10 +31,7 @@ struct early {
 
 static void early_fini(struct early *e)
 {
-	free(e->load);
-	free(e->cover);
-	free(e->first);
-	free(e->order);
+	arrays_fini(&e->arrays);
 	vec_fini(&e->heap);
 }
 
@@ -52,11 +50,11 @@ static int early_init(struct early *e, const struct rwa_arc *arcs,
 {
 	size_t n = (size_t)e->n + 2;
 
-	e->load = calloc(n, sizeof(*e->load));
-	e->cover = calloc(n, sizeof(*e->cover));
-	e->first = calloc(n, sizeof(*e->first));
-	e->order = malloc(((size_t)n_arcs + 1) * sizeof(*e->order));
-	if (!e->load || !e->cover || !e->first || !e->order ||
+	arrays_add(&e->arrays, e->load, n);
+	arrays_add(&e->arrays, e->cover, n);
+	arrays_add(&e->arrays, e->first, n);
+	arrays_add(&e->arrays, e->order, n_arcs + 1);
+	if (e->arrays.failed ||
 	    vec_reserve(&e->heap, (size_t)n_arcs)) {
 		return err_nomem(err);
 	}

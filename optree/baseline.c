@@ -65,28 +65,6 @@ static void add(struct tree_light *t, int src, int dst, int dir, int item,
 	t->steps = step + 1 > t->steps ? step + 1 : t->steps;
 }
 
-static int check_reach(const struct optree_params *p,
-		       const struct tree_light *t, struct optree_plan *out,
-		       struct err *err)
-{
-	const struct rwa_arc *far = &t->arcs[0];
-	int hops;
-
-	for (int64_t k = 1; k < t->n_arcs; k++) {
-		if (tree_hops(p->n, &t->arcs[k]) > tree_hops(p->n, far)) {
-			far = &t->arcs[k];
-		}
-	}
-	hops = tree_hops(p->n, far);
-	if (!p->loss) {
-		return 0;
-	}
-	out->worst_loss_mdb = rwa_path_loss_mdb(&t->ring, p->loss, hops);
-	return hops > rwa_reach_hops(&t->ring, p->loss)
-		       ? tree_out_of_reach(p, far->src, far->dst, hops, err)
-		       : 0;
-}
-
 /* Proves the lightpaths and reports on them. */
 static int finish(const struct optree_params *p, enum optree_algorithm how,
 		  enum optree_baseline what, struct tree_light *t,
@@ -95,7 +73,7 @@ static int finish(const struct optree_params *p, enum optree_algorithm how,
 	int64_t sending = tree_ceil_muldiv(p->shard_bytes,
 					   t->steps * INT64_C(8000000000),
 					   p->channel_bps);
-	int rc = check_reach(p, t, out, err);
+	int hops, rc = tree_check_reach(p, t, &hops, &out->worst_loss_mdb, err);
 
 	if (rc || (rc = rwa_ring_check(&t->ring, t->arcs, t->n_arcs, err)) ||
 	    (rc = tree_schedule(t, p->loss, &out->sched, err)) ||

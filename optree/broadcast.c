@@ -246,7 +246,10 @@ static int make_topo(const struct optree_params *p, struct sends *s,
 		}
 		s->v[k].arc = s->n_arcs - 1;
 	}
-	return rc ? rc : topo_freeze(*out, err);
+	if (rc) {
+		return rc;
+	}
+	return topo_freeze(*out, err);
 }
 
 static int add_lights(const struct optree_params *p, const struct send *x,

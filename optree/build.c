@@ -25,6 +25,7 @@ struct tree_builder {
 	const struct tree_shape *shape;
 	struct tree_light *out;
 	int n;
+	struct arrays arrays;	/* owns all that follow */
 	int32_t *items;		/* n * n: held by each node */
 	int32_t *ready;		/* n * n: first step that may send it */
 	int32_t *held;		/* n */
@@ -38,14 +39,7 @@ struct tree_builder {
 
 static void builder_fini(struct tree_builder *b)
 {
-	free(b->items);
-	free(b->ready);
-	free(b->held);
-	free(b->want);
-	free(b->quota);
-	free(b->segs);
-	free(b->next);
-	free(b->take);
+	arrays_fini(&b->arrays);
 }
 
 static int builder_init(struct tree_builder *b, const struct tree_shape *shape,
@@ -54,18 +48,17 @@ static int builder_init(struct tree_builder *b, const struct tree_shape *shape,
 	size_t n = (size_t)out->ring.n, arcs = n * (n - 1);
 
 	*b = (struct tree_builder){ .shape = shape, .out = out, .n = out->ring.n };
-	b->items = malloc(n * n * sizeof(*b->items));
-	b->ready = malloc(n * n * sizeof(*b->ready));
-	b->held = malloc(n * sizeof(*b->held));
-	b->want = malloc(n * sizeof(*b->want));
-	b->quota = malloc((n + 1) * sizeof(*b->quota));
-	b->segs = malloc(n * sizeof(*b->segs));
-	b->next = malloc(n * sizeof(*b->next));
-	b->take = malloc(arcs);
+	arrays_add(&b->arrays, b->items, n * n);
+	arrays_add(&b->arrays, b->ready, n * n);
+	arrays_add(&b->arrays, b->held, n);
+	arrays_add(&b->arrays, b->want, n);
+	arrays_add(&b->arrays, b->quota, n + 1);
+	arrays_add(&b->arrays, b->segs, n);
+	arrays_add(&b->arrays, b->next, n);
+	arrays_add(&b->arrays, b->take, arcs);
 	out->arcs = malloc(arcs * sizeof(*out->arcs));
 	out->item = malloc(arcs * sizeof(*out->item));
-	if (!b->items || !b->ready || !b->held || !b->want || !b->quota ||
-	    !b->segs || !b->next || !b->take || !out->arcs || !out->item) {
+	if (b->arrays.failed || !out->arcs || !out->item) {
 		return err_nomem(err);
 	}
 	for (size_t v = 0; v < n; v++) {

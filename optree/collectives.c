@@ -62,7 +62,10 @@ static int merge_topos(const struct topo *a, const struct topo *b,
 		}
 		rc = topo_add_arc(*out, x->src, x->dst, 1, 0, err);
 	}
-	return rc ? rc : topo_freeze(*out, err);
+	if (rc) {
+		return rc;
+	}
+	return topo_freeze(*out, err);
 }
 
 static int append(const struct coll_sched *s, int base, const int32_t *map,

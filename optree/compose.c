@@ -629,7 +629,7 @@ static void split_item(const struct optree_params *p, struct compose_shape *x)
 }
 
 /* From both ends of gaps, or one way, as the directions are. */
-static int search_ways(struct winner *win, int reach, struct err *err)
+static int search_directions(struct winner *win, int reach, struct err *err)
 {
 	struct compose_shape both = { .units = 2 };
 	struct compose_shape one = { .one_way = true, .units = 1, .cw = 1 };
@@ -654,7 +654,7 @@ int compose_best(const struct optree_params *p, int reach,
 		 struct err *err)
 {
 	struct winner win = { .p = p, .ns = -1, .shape = shape, .out = out };
-	int rc = search_ways(&win, reach, err);
+	int rc = search_directions(&win, reach, err);
 
 	/* Every step lights all channels, more or less: more expensive steps, fewer
 	 * lights. */
@@ -662,7 +662,7 @@ int compose_best(const struct optree_params *p, int reach,
 	     k++) {
 		win.penalty_ns = win.penalty_ns > 0 ? 2 * win.penalty_ns
 						    : 1000;
-		rc = search_ways(&win, reach, err);
+		rc = search_directions(&win, reach, err);
 	}
 	if (!rc && win.ns < 0) {
 		rc = err_set(err, WEFT_ELIMIT, "no sequence of levels lasts "

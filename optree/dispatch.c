@@ -103,13 +103,16 @@ static int set_times(const struct optree_params *p,
 	int64_t plain = compose_time_ns(p, s);
 	int rc = compose_times(p, s, &out->time_ns, err);
 
-	if (!rc && out->time_ns < 0) {
-		rc = err_set(err, WEFT_ELIMIT,
-			     "%d steps last longer than 292 years",
-			     out->steps);
+	if (rc) {
+		return rc;
+	}
+	if (out->time_ns < 0) {
+		return err_set(err, WEFT_ELIMIT,
+			       "%d steps last longer than 292 years",
+			       out->steps);
 	}
 	out->retune_hidden_ns = plain - out->time_ns;
-	return rc ? rc : tree_bound_ns(p, &out->bound_ns, err);
+	return tree_bound_ns(p, &out->bound_ns, err);
 }
 
 int make_from_sym(const struct optree_params *p, enum optree_algorithm how,
@@ -119,9 +122,12 @@ int make_from_sym(const struct optree_params *p, enum optree_algorithm how,
 	int rc = optree_sym_verify(s, err);
 
 	out->sym = malloc(sizeof(*out->sym));
-	if (rc || !out->sym) {
+	if (!rc && !out->sym) {
+		rc = err_nomem(err);
+	}
+	if (rc) {
 		optree_sym_fini(s);
-		return rc ? rc : err_nomem(err);
+		return rc;
 	}
 	*out->sym = *s;
 	out->algorithm = how;

@@ -77,11 +77,8 @@ int tree_out_of_reach(const struct optree_params *p, int src, int dst,
 		       rwa_reach_hops(&ring, loss));
 }
 
-/* WEFT_EINFEASIBLE when the budget does not close over the longest
- * lightpath. */
-static int check_reach(const struct optree_params *p,
-		       const struct tree_light *t, int *hops,
-		       int64_t *worst_mdb, struct err *err)
+int tree_check_reach(const struct optree_params *p, const struct tree_light *t,
+		     int *hops, int64_t *worst_mdb, struct err *err)
 {
 	const struct rwa_arc *a = longest(t);
 
@@ -172,7 +169,7 @@ static int try_shape(struct tree_choice *ch, const struct tree_shape *s,
 		goto out;
 	}
 	ch->built += t.n_arcs;
-	if (check_reach(ch->p, &t, &hops, &worst_mdb, &miss)) {
+	if (tree_check_reach(ch->p, &t, &hops, &worst_mdb, &miss)) {
 		remember_miss(ch, hops, &miss);
 	} else if (!ch->depth || t.steps < ch->best.steps ||
 		   (t.steps == ch->best.steps && s->depth < ch->depth)) {

@@ -136,6 +136,10 @@ int tree_span(const struct optree_params *p, int len);
 /* WEFT_ELIMIT or WEFT_EINVAL for parameters out of range. */
 int tree_check_params(const struct optree_params *p, struct err *err);
 
+/* Links of the longest lightpath and its loss in milli-dB, 0 without a loss
+ * model. WEFT_EINFEASIBLE when the budget does not close over it. */
+int tree_check_reach(const struct optree_params *p, const struct tree_light *t,
+		     int *hops, int64_t *worst_mdb, struct err *err);
 /* WEFT_EINFEASIBLE: the lightpath between these nodes, and its loss. */
 int tree_out_of_reach(const struct optree_params *p, int src, int dst,
 		      int hops, struct err *err);

@@ -37,7 +37,7 @@ static int touch(struct tuner *t, int64_t which, bool on)
 }
 
 /* All resonators on the path of a lightpath. */
-static int touch_way(struct tuner *t, const struct coll_light *l)
+static int touch_route(struct tuner *t, const struct coll_light *l)
 {
 	const struct topo_arc *a = topo_arc(coll_topo(t->s), l->arc);
 	int at = t->p->at ? t->p->at[a->src] : a->src;
@@ -53,7 +53,10 @@ static int touch_way(struct tuner *t, const struct coll_light *l)
 			rc = touch(t, 2 * (row + at) + 1, false);
 		}
 	}
-	return rc ? rc : touch(t, 2 * (row + (at + by) % t->ring), true);
+	if (rc) {
+		return rc;
+	}
+	return touch(t, 2 * (row + (at + by) % t->ring), true);
 }
 
 /* What is touched must be as it is wanted; when the step can begin. */
@@ -109,7 +112,7 @@ static int run_step(struct tuner *t, int step, const struct coll_light *l,
 
 	for (int64_t k = 0; k < n_l && !rc; k++) {
 		t->load[m + (size_t)l[k].arc]++;
-		rc = touch_way(t, &l[k]);
+		rc = touch_route(t, &l[k]);
 	}
 	if (!rc) {
 		rc = set_touched(t, step, &begin);

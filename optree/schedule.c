@@ -134,7 +134,10 @@ static int make_topo(const struct tree_layout *l, struct topo **out,
 					  (int)(p % (size_t)l->n), 1, 0, err);
 		}
 	}
-	return rc ? rc : topo_freeze(*out, err);
+	if (rc) {
+		return rc;
+	}
+	return topo_freeze(*out, err);
 }
 
 static int fill(const struct tree_layout *l, const struct rwa_loss *loss,

@@ -446,6 +446,7 @@ struct proof {
 	const struct optree_sym *s;
 	int n;
 	uint32_t all;		/* all units */
+	struct arrays arrays;	/* owns all that follow */
 	uint32_t *have;		/* all-gather: units held, by offset; on a
 				 * line those of the other direction from n on */
 	int32_t *place;		/* all-to-all: of each unit, by destination */
@@ -456,11 +457,7 @@ struct proof {
 
 static void proof_fini(struct proof *p)
 {
-	free(p->have);
-	free(p->place);
-	free(p->moved);
-	free(p->last);
-	free(p->needs);
+	arrays_fini(&p->arrays);
 }
 
 static int proof_init(struct proof *p, const struct optree_sym *s,
@@ -474,12 +471,12 @@ static int proof_init(struct proof *p, const struct optree_sym *s,
 			       "%d are supported", s->units, SYM_MAX_UNITS);
 	}
 	p->all = (UINT32_C(1) << s->units) - 1;
-	p->have = calloc(2 * n, sizeof(*p->have));
-	p->place = calloc((size_t)s->units * n, sizeof(*p->place));
-	p->moved = calloc(n, sizeof(*p->moved));
-	p->last = calloc(2 * n, sizeof(*p->last));
-	p->needs = calloc(n, sizeof(*p->needs));
-	if (!p->have || !p->place || !p->moved || !p->last || !p->needs) {
+	arrays_add(&p->arrays, p->have, 2 * n);
+	arrays_add(&p->arrays, p->place, (size_t)s->units * n);
+	arrays_add(&p->arrays, p->moved, n);
+	arrays_add(&p->arrays, p->last, 2 * n);
+	arrays_add(&p->arrays, p->needs, n);
+	if (p->arrays.failed) {
 		return err_nomem(err);
 	}
 	p->have[0] = p->have[n] = p->all;

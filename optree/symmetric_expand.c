@@ -15,10 +15,11 @@ struct expansion {
 	const struct optree_sym *s;
 	const struct optree_params *p;
 	int n;
+	struct arrays arrays;	/* owns kind, kinds, arc and active */
 	int32_t *kind;		/* 2 n: number of (dir, len), -1 */
 	int32_t *kinds;		/* dir * n + len of each number */
 	int n_kinds;
-	int32_t *arc;		/* n * n_ways */
+	int32_t *arc;		/* n * n_kinds */
 	struct coll_sched *out;
 	struct rwa_arc *active;	/* for rwa_ring_check() */
 	int64_t n_active;
@@ -26,10 +27,7 @@ struct expansion {
 
 static void grid_fini(struct expansion *g)
 {
-	free(g->kind);
-	free(g->kinds);
-	free(g->arc);
-	free(g->active);
+	arrays_fini(&g->arrays);
 }
 
 static int grid_init(struct expansion *g, const struct optree_sym *s,
@@ -38,9 +36,9 @@ static int grid_init(struct expansion *g, const struct optree_sym *s,
 	size_t n = (size_t)s->ring.n;
 
 	*g = (struct expansion){ .s = s, .p = p, .n = s->ring.n };
-	g->kind = malloc(2 * n * sizeof(*g->kind));
-	g->kinds = malloc(2 * n * sizeof(*g->kinds));
-	if (!g->kind || !g->kinds) {
+	arrays_add(&g->arrays, g->kind, 2 * n);
+	arrays_add(&g->arrays, g->kinds, 2 * n);
+	if (g->arrays.failed) {
 		return err_nomem(err);
 	}
 	for (size_t k = 0; k < 2 * n; k++) {
@@ -54,9 +52,9 @@ static int grid_init(struct expansion *g, const struct optree_sym *s,
 			g->kinds[g->n_kinds++] = key;
 		}
 	}
-	g->arc = calloc(n * (size_t)g->n_kinds + 1, sizeof(*g->arc));
-	g->active = malloc(((size_t)s->lightpaths + 1) * sizeof(*g->active));
-	return g->arc && g->active ? 0 : err_nomem(err);
+	arrays_add(&g->arrays, g->arc, n * (size_t)g->n_kinds + 1);
+	arrays_add(&g->arrays, g->active, s->lightpaths + 1);
+	return g->arrays.failed ? err_nomem(err) : 0;
 }
 
 static int sink_of(const struct expansion *g, int node, int32_t key)
@@ -109,7 +107,10 @@ static int make_topo(struct expansion *g, struct topo **out, struct err *err)
 		}
 	}
 	free(ends);
-	return rc ? rc : topo_freeze(*out, err);
+	if (rc) {
+		return rc;
+	}
+	return topo_freeze(*out, err);
 }
 
 /* The slot and channels that node u's lightpath of this move has. */

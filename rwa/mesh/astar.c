@@ -1,39 +1,54 @@
 /*
  * Cheapest paths of the search: over the states (channel, node), A* with the
- * plain distances of the arcs' base costs, which penalties only add to.
+ * plain distances of the arcs' base costs, which penalties only add to, so
+ * that the estimate never is too high and the first state at the destination
+ * is the cheapest.
+ *
+ * A state is channel * nodes + node. All channels are searched at once from
+ * as many start states, which compares them at the price of one search. With
+ * many channels that is slow, and most of them are alike: then a sample is
+ * searched, and all only when that finds nothing good. A label is valid when
+ * its stamp is that of the present search, so that nothing is cleared between
+ * searches.
+ *
+ * A loss budget is kept by leaving out states from which even the least loss
+ * to the end is too much. As only the cheapest label of a state is kept, a
+ * path within the budget can be missed; then the loss itself is minimised.
  */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "rwa/mesh/search.h"
+#include "rwa/mesh/private.h"
 
 #define COST_MAX ((uint32_t)1 << 28)
 /* When there are very many channels, a few are looked at. */
 #define MANY 120
 #define SAMPLE 24
 #define PRICE_MAX (1 << 18)
-#define TROUBLE_COST (BASE / 2)
+#define TROUBLE_COST (COST_BASE / 2)
 #define TROUBLE_MAX (1 << 20)
 #define NO_PAIR (-1)
 
 /* ---- what a slot costs ---- */
 
+/* Lightpaths are compared with the one seen last only: one whose slots lie
+ * apart may count twice, which makes it a little more expensive. */
 int32_t search_eject_price(const struct mesh_search *s, int32_t arc, int32_t fibre,
 			   int32_t channel, int32_t before)
 {
 	const int32_t *slot = slot_at(s, arc, fibre, 0);
-	int32_t reach = s->m->guard.between, sum = 0, last = FREE;
+	int32_t reach = s->m->guard.between, sum = 0, last = SLOT_FREE;
 	int32_t from = channel > reach ? channel - reach : 0;
 	int32_t to = channel + reach < s->channels ? channel + reach
 						   : s->channels - 1;
 
-	if (slot[channel] == SHUT) {
+	if (slot[channel] == SLOT_SHUT) {
 		return -1;
 	}
 	if (!reach) {
 		last = slot[channel];
-		return last == FREE || last == before ? 0
+		return last == SLOT_FREE || last == before ? 0
 		       : s->fit			      ? 1
 						      : s->units[last].penalty;
 	}
@@ -94,11 +109,14 @@ struct want {			/* what a path search is about */
 				 * the budget where the cheapest has none */
 };
 
+/* The A* estimate: nothing when the loss is the cost, as it is in other
+ * units. */
 static uint32_t still_to_go(const struct want *w, int32_t v)
 {
 	return w->by_loss ? 0 : (uint32_t)w->dist[v];
 }
 
+/* Whether node v's transceivers reach the state's channel. */
 static bool tunes(const struct mesh_search *s, int32_t v, int32_t state)
 {
 	return s->tune[(int64_t)v * s->width +
@@ -112,17 +130,23 @@ static inline bool is_less(uint64_t a, uint64_t b)
 
 HEAP_FUNCTIONS(key_heap, uint64_t, is_less)
 
-/* Of equal costs the state nearer to the end comes first, then chance. */
+/* The heap orders plain integers, from the top: 28 bits of cost with the
+ * estimate, 6 of the distance to the end, 4 of chance, 26 of the state (see
+ * MAX_STATES). So of equal costs the state nearer to the end comes first,
+ * then chance. */
 static int push_state(struct mesh_search *s, uint32_t cost, uint32_t to_go,
 		     int32_t state)
 {
-	uint64_t near = to_go / BASE < 63 ? to_go / BASE : 63;
+	uint64_t near = to_go / COST_BASE < 63 ? to_go / COST_BASE : 63;
 	uint64_t key = (uint64_t)(cost + to_go) << 36 | near << 30 |
 		       (rng_u64(&s->rng) & 0xf) << 26 | (uint32_t)state;
 
 	return key_heap_push(&s->heap, key);
 }
 
+/* Gives a state a label and queues it, unless it has one as cheap, cannot
+ * lead to the destination, cannot do so within the budget, or ends on a
+ * channel that the destination does not tune to. WEFT_ENOMEM. */
 static int reach(struct mesh_search *s, const struct want *w, int32_t state,
 		 const struct search_label *l)
 {
@@ -141,12 +165,13 @@ static int reach(struct mesh_search *s, const struct want *w, int32_t state,
 	return push_state(s, cost, still_to_go(w, v), state);
 }
 
+/* Goes on from a state along every arc, on its channel. */
 static int expand_arcs(struct mesh_search *s, const struct want *w, int32_t state)
 {
 	int32_t n = (int32_t)s->m->nodes.n, v = state % n, c = state / n;
 	const struct search_label *at = &s->labels[state];
 	int64_t pass = v == w->src ? 0 : s->m->nodes.v[v].pass_mdb;
-	int32_t before = at->arc < 0 ? FREE
+	int32_t before = at->arc < 0 ? SLOT_FREE
 				     : *slot_at(s, at->arc, at->fibre, c);
 	int rc = 0;
 
@@ -169,7 +194,9 @@ static int expand_arcs(struct mesh_search *s, const struct want *w, int32_t stat
 	return rc;
 }
 
-/* A node that converts passes its cost on to all its channels, once. */
+/* A node that converts passes its cost on to all its channels. Once is
+ * enough: states come by cost, and the estimate is the same for all
+ * channels of a node, so that the first is the cheapest. */
 static int expand_channels(struct mesh_search *s, const struct want *w,
 			   int32_t state)
 {
@@ -189,6 +216,8 @@ static int expand_channels(struct mesh_search *s, const struct want *w,
 	return rc;
 }
 
+/* The next state, or -1. Entries that a cheaper label has overtaken are
+ * still in the heap and are skipped. */
 static int32_t take_top(struct mesh_search *s, const struct want *w)
 {
 	while (s->heap.n) {
@@ -253,6 +282,8 @@ int search_reserve_hops(struct search_unit *u, int32_t hops)
 	return 0;
 }
 
+/* Reads the labels back from goal into the unit's hops. Changes of channel
+ * are no hops. */
 static int store_path(struct mesh_search *s, int32_t unit, int32_t goal)
 {
 	struct search_unit *u = &s->units[unit];
@@ -289,9 +320,7 @@ static int mark_partner(struct mesh_search *s, struct want *w, int32_t unit)
 		return 0;
 	}
 	if (!s->trouble[u->demand]) {
-		s->trouble[u->demand] = calloc(s->m->arcs.n + 1,
-					       sizeof(**s->trouble));
-		if (!s->trouble[u->demand]) {
+		if (!arrays_add(&s->arrays, s->trouble[u->demand], s->m->arcs.n + 1)) {
 			return WEFT_ENOMEM;
 		}
 	}
@@ -305,6 +334,9 @@ static int mark_partner(struct mesh_search *s, struct want *w, int32_t unit)
 	return 0;
 }
 
+/* The state at which the cheapest path of a unit ends, or -1: by a sample
+ * of many channels first, by all of them when that finds nothing or, while
+ * free slots are filled, nothing free, and by loss last. */
 static int find_place(struct mesh_search *s, int32_t unit, int32_t *goal)
 {
 	const struct rwa_mesh_demand *d =

@@ -1,6 +1,16 @@
 /*
  * The independent checks: an assignment against the mesh, and a certificate
  * by shortest paths in integers. Nothing here knows how either was found.
+ *
+ * An assignment is replayed one lightpath after the other on a hash table of
+ * the slots that are taken, so that memory follows the hops in use and not
+ * arcs times channels. The order of the checks only decides which fault is
+ * named.
+ *
+ * A certificate is checked by working it out again: of what it says only the
+ * prices are believed. They are integers of at most MAX_PRICE, so that no sum
+ * overflows and nothing depends on rounding; paths within a budget and pairs
+ * are priced in doubles, which hold such sums exactly.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,6 +19,8 @@
 
 /* ---- assignments ---- */
 
+/* One replay. `taken` has the slots of all hops replayed so far, by
+ * mesh_slot_key(); `shut` the blocks, see mesh_shut_init(). */
 struct mesh_replay {
 	const struct rwa_mesh *m;
 	const struct rwa_assignment *a;
@@ -18,6 +30,8 @@ struct mesh_replay {
 	struct u64map shut;
 };
 
+/* Puts number and ends of the lightpath before the message. Returns its
+ * code. */
 static int path_error(const struct mesh_replay *r, int64_t path, struct err *err)
 {
 	const struct rwa_mesh_demand *d =
@@ -29,6 +43,8 @@ static int path_error(const struct mesh_replay *r, int64_t path, struct err *err
 			rwa_mesh_node_name(r->m, d->dst, to, sizeof(to)));
 }
 
+/* The value of a slot is 1 when others use it, so that guard channels are
+ * kept beside it, and 0 when every block of it is a filter. */
 int mesh_shut_init(const struct rwa_mesh *m, struct u64map *shut)
 {
 	int rc = 0;
@@ -45,7 +61,8 @@ int mesh_shut_init(const struct rwa_mesh *m, struct u64map *shut)
 	return rc;
 }
 
-static bool is_lit(const struct u64map *shut, int32_t arc, int32_t fibre,
+/* True when others use exactly this slot; fibre or channel may be all. */
+static bool is_in_use(const struct u64map *shut, int32_t arc, int32_t fibre,
 		   int32_t channel)
 {
 	uint64_t active = 0;
@@ -64,8 +81,8 @@ bool mesh_is_shut_near(const struct rwa_mesh *m, const struct u64map *shut,
 		return shut->n;
 	}
 	for (; c <= h.channel + between; c++) {
-		if (is_lit(shut, h.arc, h.fibre, c) ||
-		    is_lit(shut, h.arc, RWA_MESH_ALL, c)) {
+		if (is_in_use(shut, h.arc, h.fibre, c) ||
+		    is_in_use(shut, h.arc, RWA_MESH_ALL, c)) {
 			return true;
 		}
 	}
@@ -99,6 +116,9 @@ static bool find_clash(const struct mesh_replay *r, const struct rwa_hop *h,
 	return false;
 }
 
+/* Takes a hop's slot for a lightpath. It must exist, be open to use, and be
+ * further than the guard channels from every slot taken before, those of
+ * the same lightpath included. */
 static int take_hop(struct mesh_replay *r, int64_t path, const struct rwa_hop *h,
 		    struct err *err)
 {
@@ -131,6 +151,9 @@ static int take_hop(struct mesh_replay *r, int64_t path, const struct rwa_hop *h
 	return u64map_set(&r->taken, key, (uint64_t)path) ? err_nomem(err) : 0;
 }
 
+/* One lightpath from its source on: its hops follow each other, the channel
+ * changes only where a node converts, both ends tune to it, and the loss is
+ * within the budget. Takes its slots. */
 static int check_path(struct mesh_replay *r, int64_t path, struct err *err)
 {
 	const struct rwa_path *p = &r->a->paths.v[path];
@@ -173,6 +196,9 @@ static int check_path(struct mesh_replay *r, int64_t path, struct err *err)
 	return 0;
 }
 
+/* True when two paths have a link in common. Arcs are compared by their
+ * ends and not by mesh_links(), by which the search goes: a mistake there
+ * would show here. O(hops^2). */
 static bool share_link(const struct mesh_replay *r, const struct rwa_path *p,
 		       const struct rwa_path *q)
 {
@@ -256,6 +282,7 @@ static int check_counts(const struct mesh_replay *r, bool all, struct err *err)
 	return rc;
 }
 
+/* Indices within their arrays: everything after this relies on it. */
 static int check_shape(const struct mesh_replay *r, int64_t path, struct err *err)
 {
 	const struct rwa_path *p = &r->a->paths.v[path];
@@ -292,16 +319,20 @@ int rwa_mesh_check(const struct rwa_mesh *m, const struct rwa_assignment *a,
 
 /* ---- certificates ---- */
 
-/* Lightpaths of a demand, in ones or in pairs. */
+/* Lightpaths of a demand, in ones or in pairs, and what they pay at least. */
 struct priced {
 	int64_t price, count;	/* of one, or of a pair */
 	int64_t each;		/* 1 or 2 lightpaths */
 };
 
+/* What the prices are worth. Shortest paths are recomputed for each source
+ * and hold for the source last given to distances(); `paths` grows by one
+ * entry for each demand, in their order. */
 struct sums {
 	const struct rwa_mesh *m;
 	const int64_t *prices;
 	struct mesh_adjacency out;
+	struct arrays arrays;	/* owns those that follow */
 	int32_t *fibres;	/* open */
 	int64_t *dist;
 	int32_t *via;		/* arc that enters the node */
@@ -314,6 +345,9 @@ struct sums {
 	VEC(struct priced) paths;	/* by demand */
 };
 
+/* Cheapest paths from a source over arcs with an open fibre, by
+ * Bellman-Ford with a queue. Each node is queued at most once, so that the
+ * ring has room. */
 static void distances(struct sums *s, int32_t source)
 {
 	int32_t n = (int32_t)s->m->nodes.n, head = 0, tail = 0;
@@ -365,7 +399,7 @@ static int unreachable(const struct rwa_mesh *m, size_t d, int kind,
 }
 
 /* True when the cheapest path is within the budget as it is. */
-static bool tree_way_fits(const struct sums *s, int32_t src, int32_t dst)
+static bool tree_path_fits(const struct sums *s, int32_t src, int32_t dst)
 {
 	int64_t loss = 0;
 
@@ -389,7 +423,7 @@ static int price_demand(struct sums *s, size_t i, int64_t *price,
 	if (*price == INT64_MAX) {
 		return unreachable(s->m, i, 0, err);
 	}
-	if (s->special && !tree_way_fits(s, d->src, d->dst)) {
+	if (s->special && !tree_path_fits(s, d->src, d->dst)) {
 		rc = mesh_path_within(&s->router, s->real, d->src, d->dst,
 				     &cost);
 		if (rc && rc != WEFT_ELIMIT) {
@@ -442,6 +476,7 @@ static int price_demands(struct sums *s, struct rwa_certificate *c,
 	return 0;
 }
 
+/* True when plain distances are not all: there is a budget, or a pair. */
 static bool needs_paths(const struct rwa_mesh *m)
 {
 	bool special = m->budget_mdb != RWA_MESH_NO_LIMIT;
@@ -452,17 +487,20 @@ static bool needs_paths(const struct rwa_mesh *m)
 	return special;
 }
 
+/* Makes the router for paths within a budget and for pairs. */
 static int special_init(struct sums *s, struct err *err)
 {
 	int rc;
 
 	s->special = true;
-	s->real = calloc(s->m->arcs.n + 1, sizeof(*s->real));
+	arrays_add(&s->arrays, s->real, s->m->arcs.n + 1);
 	for (size_t e = 0; s->real && e < s->m->arcs.n; e++) {
 		s->real[e] = (double)s->prices[e];
 	}
-	rc = mesh_paths_init(&s->router, s->m, err);
-	return rc || s->real ? rc : err_nomem(err);
+	if ((rc = mesh_paths_init(&s->router, s->m, err))) {
+		return rc;
+	}
+	return s->real ? 0 : err_nomem(err);
 }
 
 static int sums_init(struct sums *s, const struct rwa_mesh *m,
@@ -472,19 +510,19 @@ static int sums_init(struct sums *s, const struct rwa_mesh *m,
 	int rc;
 
 	*s = (struct sums){ .m = m, .prices = prices };
-	s->fibres = calloc(m->arcs.n + 1, sizeof(*s->fibres));
-	s->dist = calloc(n, sizeof(*s->dist));
-	s->queue = calloc(n + 1, sizeof(*s->queue));
-	s->queued = calloc(n, sizeof(*s->queued));
-	s->via = calloc(n, sizeof(*s->via));
-	if (!s->fibres || !s->dist || !s->via || !s->queue || !s->queued ||
-	    adjacency_init(&s->out, m, false)) {
+	arrays_add(&s->arrays, s->fibres, m->arcs.n + 1);
+	arrays_add(&s->arrays, s->dist, n);
+	arrays_add(&s->arrays, s->queue, n + 1);
+	arrays_add(&s->arrays, s->queued, n);
+	arrays_add(&s->arrays, s->via, n);
+	if (s->arrays.failed || adjacency_init(&s->out, m, false)) {
 		return err_nomem(err);
 	}
-	if (!(rc = mesh_open_fibres(m, s->fibres, err))) {
-		rc = mesh_used_slots(m, &s->used, err);
+	if ((rc = mesh_open_fibres(m, s->fibres, err)) ||
+	    (rc = mesh_used_slots(m, &s->used, err))) {
+		return rc;
 	}
-	return rc || !needs_paths(m) ? rc : special_init(s, err);
+	return needs_paths(m) ? special_init(s, err) : 0;
 }
 
 static void sums_fini(struct sums *s)
@@ -492,13 +530,8 @@ static void sums_fini(struct sums *s)
 	if (s->special) {
 		mesh_paths_fini(&s->router);
 	}
-	free(s->real);
-	free(s->via);
+	arrays_fini(&s->arrays);
 	vec_fini(&s->used);
-	free(s->fibres);
-	free(s->dist);
-	free(s->queue);
-	free(s->queued);
 	vec_fini(&s->paths);
 	adjacency_fini(&s->out);
 }
@@ -506,6 +539,8 @@ static void sums_fini(struct sums *s)
 /* Largest price that keeps every sum below 2^62 in any mesh allowed. */
 #define MAX_PRICE 1000000
 
+/* The denominator: what one channel on all open fibres pays, or 1 when that
+ * is nothing, so that no prices prove no channels. */
 static int sum_capacity(const struct sums *s, struct rwa_certificate *c,
 			struct err *err)
 {
@@ -541,7 +576,9 @@ static int64_t capacity(const struct sums *s, int64_t denominator,
 	return denominator * mesh_band_slots(s->m, channels) - *used;
 }
 
-/* The fewest channels that can pay for the numerator. */
+/* The fewest channels that can pay for the numerator. What others use pays
+ * for nothing, so that more are added until it is enough; a channel pays
+ * the denominator at most, so that no number that is enough is passed over. */
 static int64_t channels_for(const struct sums *s,
 			    const struct rwa_certificate *c)
 {
@@ -606,6 +643,7 @@ int rwa_certificate_check(const struct rwa_mesh *m,
 	return rc;
 }
 
+/* By the price of one lightpath, cross-multiplied to stay in integers. */
 static int by_price(const void *a, const void *b)
 {
 	const struct priced *x = a, *y = b;
@@ -614,6 +652,9 @@ static int by_price(const void *a, const void *b)
 	return p < q ? -1 : p > q;
 }
 
+/* Served by the cheapest first, no set of lightpaths pays less for as many,
+ * so that where the slots are used up the most that can fit has been
+ * counted. */
 int rwa_certificate_fit(const struct rwa_mesh *m,
 			const struct rwa_certificate *c, int channels,
 			int64_t *fit, struct err *err)

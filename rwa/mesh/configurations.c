@@ -26,6 +26,7 @@
 #define IMPROVES 1e-6
 #define ARC_COST 1e-6		/* so that flows have no circles */
 
+/* A demand as a row of the master; count falls as rounding serves it. */
 struct wanted {
 	int32_t src, dst, demand, count;
 };
@@ -37,6 +38,11 @@ struct config {
 	double value;		/* in the last master */
 };
 
+/* The column generation. Configurations are columns of the master in the
+ * order of all[], their paths and arcs stand one after the other in two
+ * lists, so that forget() undoes the last. room, via, queue and order are
+ * scratch for building one configuration; room[e] is what is left of arc
+ * e's open fibres. */
 struct configs {
 	const struct rwa_mesh *m;
 	struct mesh_paths router;
@@ -51,6 +57,7 @@ struct configs {
 	int64_t work;		/* iterations of integer programs so far */
 	const volatile bool *cancel;
 	volatile bool over;	/* the work is done, or canceled */
+	struct arrays arrays;	/* owns pairs and those that follow */
 	/* of one configuration */
 	int32_t *room, *via, *queue;
 	struct { double key; int32_t pair; } *order;
@@ -73,7 +80,7 @@ static int list_pairs(struct configs *s)
 {
 	const struct rwa_mesh *m = s->m;
 
-	s->pairs = calloc(m->demands.n + 1, sizeof(*s->pairs));
+	arrays_add(&s->arrays, s->pairs, m->demands.n + 1);
 	if (!s->pairs) {
 		return WEFT_ENOMEM;
 	}
@@ -88,6 +95,7 @@ static int list_pairs(struct configs *s)
 	return 0;
 }
 
+/* Everything but rows and columns; configs_fini() also after an error. */
 static int configs_init(struct configs *s, const struct rwa_mesh *m,
 			uint64_t seed, struct err *err)
 {
@@ -95,26 +103,23 @@ static int configs_init(struct configs *s, const struct rwa_mesh *m,
 
 	*s = (struct configs){ .m = m };
 	rng_seed(&s->rng, seed);
-	rc = mesh_paths_init(&s->router, m, err);
-	s->room = calloc(m->arcs.n + 1, sizeof(*s->room));
-	s->via = calloc(m->nodes.n, sizeof(*s->via));
-	s->queue = calloc(m->nodes.n, sizeof(*s->queue));
-	s->order = calloc(m->demands.n + 1, sizeof(*s->order));
-	if (!rc && (!s->room || !s->via || !s->queue || !s->order ||
-		    list_pairs(s))) {
-		rc = err_nomem(err);
+	if ((rc = mesh_paths_init(&s->router, m, err))) {
+		return rc;
 	}
-	return rc ? rc : lp_new(&s->master, err);
+	arrays_add(&s->arrays, s->room, m->arcs.n + 1);
+	arrays_add(&s->arrays, s->via, m->nodes.n);
+	arrays_add(&s->arrays, s->queue, m->nodes.n);
+	arrays_add(&s->arrays, s->order, m->demands.n + 1);
+	if (s->arrays.failed || list_pairs(s)) {
+		return err_nomem(err);
+	}
+	return lp_new(&s->master, err);
 }
 
 static void configs_fini(struct configs *s)
 {
 	mesh_paths_fini(&s->router);
-	free(s->room);
-	free(s->via);
-	free(s->queue);
-	free(s->order);
-	free(s->pairs);
+	arrays_fini(&s->arrays);
 	vec_fini(&s->all);
 	vec_fini(&s->paths);
 	vec_fini(&s->arcs);
@@ -187,6 +192,8 @@ static int by_key(const void *a, const void *b)
 	return *x > *y ? -1 : *x < *y;
 }
 
+/* Pairs by dual value, but for the first try each made up to twice as
+ * attractive at random. */
 static void shuffle(struct configs *s, const double *duals, int try)
 {
 	for (int i = 0; i < s->n_pairs; i++) {
@@ -308,6 +315,9 @@ static int read_pricing(struct configs *s, const struct lp *lp,
 	return rc;
 }
 
+/* The heaviest configuration by an integer program. Its bound on that
+ * weight is how far the duals have to be scaled down to be feasible
+ * (proof->stretch), which holds even when the program is stopped early. */
 static int exact(struct configs *s, const double *duals, double *value,
 		 struct colgen_proof *proof, struct err *err)
 {
@@ -374,12 +384,16 @@ out:
 	return rc;
 }
 
+/* Drops what was appended to the lists after these lengths. */
 static void forget(struct configs *s, size_t paths, size_t arcs)
 {
 	s->paths.n = paths;
 	s->arcs.n = arcs;
 }
 
+/* A configuration worth more than 1 by the duals as a new column, by greedy
+ * if it can. When not even the integer program finds one, no column
+ * improves the master. */
 static int price(void *ctx, const double *duals, struct lp *master,
 		 struct colgen_proof *proof, struct err *err)
 {

@@ -16,6 +16,9 @@
 
 #define MAX_LABELS 200000	/* of one path; beyond, the budget is ignored */
 
+/* A path from the source to `node`: its sums, its last arc and the label
+ * before. Labels are never taken out of the list while one path is
+ * searched, so that their numbers stay. */
 struct path_label {
 	double price;
 	int64_t loss;
@@ -23,6 +26,7 @@ struct path_label {
 	int32_t next;			/* kept label of the same node */
 };
 
+/* By the pair of nodes, then by arc. */
 static int by_link(const void *a, const void *b)
 {
 	const int64_t *x = a, *y = b;
@@ -33,6 +37,7 @@ static int by_link(const void *a, const void *b)
 	return x[1] < y[1] ? -1 : x[1] > y[1];
 }
 
+/* Arcs are sorted by their two nodes and numbered in that order. */
 int mesh_links(const struct rwa_mesh *m, int32_t *link)
 {
 	int64_t *key = malloc((2 * m->arcs.n + 1) * sizeof(*key));
@@ -56,6 +61,7 @@ int mesh_links(const struct rwa_mesh *m, int32_t *link)
 	return 0;
 }
 
+/* O(nodes + arcs log arcs). */
 int mesh_paths_init(struct mesh_paths *w, const struct rwa_mesh *m,
 		   struct err *err)
 {
@@ -65,17 +71,15 @@ int mesh_paths_init(struct mesh_paths *w, const struct rwa_mesh *m,
 	if (m->budget_mdb != RWA_MESH_NO_LIMIT) {
 		w->budget = m->budget_mdb - m->add_mdb - m->drop_mdb;
 	}
-	w->fibres = calloc(e, sizeof(*w->fibres));
-	w->link = calloc(e, sizeof(*w->link));
-	w->state = calloc(e, sizeof(*w->state));
-	w->min = calloc(n, sizeof(*w->min));
-	w->dist = calloc(n, sizeof(*w->dist));
-	w->via = calloc(n, sizeof(*w->via));
-	w->top = calloc(n, sizeof(*w->top));
-	w->arcs = calloc(2 * n, sizeof(*w->arcs));
-	if (!w->fibres || !w->link || !w->state || !w->min || !w->dist ||
-	    !w->via || !w->top || !w->arcs ||
-	    graph_queue_init(&w->queue, (int)n) ||
+	arrays_add(&w->arrays, w->fibres, e);
+	arrays_add(&w->arrays, w->link, e);
+	arrays_add(&w->arrays, w->state, e);
+	arrays_add(&w->arrays, w->min, n);
+	arrays_add(&w->arrays, w->dist, n);
+	arrays_add(&w->arrays, w->via, n);
+	arrays_add(&w->arrays, w->top, n);
+	arrays_add(&w->arrays, w->arcs, 2 * n);
+	if (w->arrays.failed || graph_queue_init(&w->queue, (int)n) ||
 	    adjacency_init(&w->out, m, false) ||
 	    adjacency_init(&w->in, m, true) || mesh_links(m, w->link)) {
 		return err_nomem(err);
@@ -85,18 +89,8 @@ int mesh_paths_init(struct mesh_paths *w, const struct rwa_mesh *m,
 
 void mesh_paths_fini(struct mesh_paths *w)
 {
-	for (size_t v = 0; w->min && v < w->m->nodes.n; v++) {
-		free(w->min[v]);
-	}
-	free(w->fibres);
-	free(w->link);
-	free(w->state);
-	free(w->min);
-	free(w->dist);
-	free(w->via);
+	arrays_fini(&w->arrays);
 	graph_queue_fini(&w->queue);
-	free(w->top);
-	free(w->arcs);
 	vec_fini(&w->heap);
 	vec_fini(&w->labels);
 	adjacency_fini(&w->out);
@@ -109,9 +103,9 @@ void mesh_paths_fini(struct mesh_paths *w)
 static int min_losses(struct mesh_paths *w, int32_t dst)
 {
 	int32_t n = (int32_t)w->m->nodes.n, v;
-	int64_t *min = malloc((size_t)n * sizeof(*min));
+	int64_t *min;
 
-	if (!min) {
+	if (!arrays_add(&w->arrays, min, n)) {
 		return WEFT_ENOMEM;
 	}
 	for (v = 0; v < n; v++) {
@@ -169,6 +163,7 @@ static int add_label(struct mesh_paths *w, const struct path_label *l,
 	return label_heap_push(&w->heap, w->labels.v, (int32_t)w->labels.n - 1);
 }
 
+/* Goes on from a label along every open arc. */
 static int expand(struct mesh_paths *w, const double *price, int32_t src,
 		  int32_t at, const int64_t *min)
 {
@@ -192,6 +187,8 @@ static int expand(struct mesh_paths *w, const double *price, int32_t src,
 	return rc;
 }
 
+/* Labels leave the heap by price, so that the first at dst is the cheapest
+ * path within the budget. */
 int mesh_path_within(struct mesh_paths *w, const double *price, int32_t src,
 		    int32_t dst, double *cost)
 {
@@ -248,6 +245,7 @@ int64_t mesh_path_loss(const struct mesh_paths *w, int32_t src,
 /* state[e]: 1 the first path uses e, 2 it uses another arc of the link. */
 enum { UNUSED, USED, CLOSED };
 
+/* Reaches `to` from v by an arc that costs d. */
 static void relax(struct mesh_paths *w, int32_t v, int32_t to, int32_t arc,
 		  double d)
 {
@@ -307,6 +305,9 @@ static void apply(struct mesh_paths *w, int32_t dst)
 	}
 }
 
+/* Closes every other arc of the links that the first path uses, in either
+ * direction, so that the second cannot take them. The first path's own arcs
+ * can only be taken backwards, which cancels them. */
 static void close_links(struct mesh_paths *w)
 {
 	const struct mesh_adjacency *const sides[] = { &w->out, &w->in };

@@ -22,6 +22,7 @@
 #define RIM 40			/* for the nodes' names */
 #define MAX_CELLS 4000000	/* beyond this no one can look at it */
 
+/* What a browser shows for a lightpath under the pointer. */
 static void put_path_title(struct buf *b, const struct rwa_mesh *m,
 			   const struct rwa_path *p, int32_t channel)
 {
@@ -111,6 +112,7 @@ static void put_slots(struct buf *b, const struct slot_grid *g, int32_t arc,
 		   n * CELL - 1, CELL - 1);
 }
 
+/* What others use or no one may, clipped to the channels drawn. */
 static void put_blocks(struct buf *b, const struct slot_grid *g)
 {
 	buf_str(b, "<g fill=\"" SHUT "\">");
@@ -132,6 +134,7 @@ static void put_blocks(struct buf *b, const struct slot_grid *g)
 	buf_str(b, "</g>\n");
 }
 
+/* Each lightpath's slots, coloured by its source. */
 static void put_rows(struct buf *b, const struct slot_grid *g,
 		     const struct rwa_assignment *a)
 {

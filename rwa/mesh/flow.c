@@ -24,12 +24,16 @@
 #define FIT_RHO_GROWTH 1.02
 #define NEAR 1e-3		/* a bound this near to an integer is enough */
 
+/* A path of a pair: lightpaths on it (not integers) and its arcs, owned. */
 struct flow_route {
 	double flow;
 	int32_t hops;
 	int32_t *arcs;
 };
 
+/* All demands of the same two ends and kind, whose paths carry `count`
+ * lightpaths together at any time. A path without arcs stands for those
+ * turned away, which only mesh_fit() allows. */
 struct flow_pair {
 	int32_t dst;
 	bool protect;		/* a path is the arcs of two without common
@@ -38,10 +42,16 @@ struct flow_pair {
 	VEC(struct flow_route) paths;
 };
 
+/* The flow and its prices. load[e] is the sum of the flows whose path has
+ * arc e; price[e] is price_of(e) and follows whenever the load changes;
+ * mult[e] is the multiplier l of the last round. In mesh_bound() u is U,
+ * the congestion that prices pay for; in mesh_fit() `room` takes its place
+ * and u is not used. */
 struct flow_state {
 	const struct rwa_mesh *m;
 	struct mesh_adjacency out;
 	struct mesh_paths paths;	/* within the budget, and pairs */
+	struct arrays arrays;	/* owns those that follow, up to path */
 	double *tilted;		/* prices with the floor, for those */
 	int32_t *fibres;
 	double *room;		/* of each arc, when channels are given: what
@@ -84,6 +94,7 @@ static void shortest(struct flow_state *s, int32_t source, double floor_price)
 
 /* ---- the pairs ---- */
 
+/* By source, kind and destination. */
 static int by_pair(const void *a, const void *b)
 {
 	const struct rwa_mesh_demand *x = a, *y = b;
@@ -104,8 +115,8 @@ static int make_pairs(struct flow_state *s)
 	size_t n = m->demands.n, k = 0;
 	struct rwa_mesh_demand *d = malloc((n + 1) * sizeof(*d));
 
-	s->pairs = calloc(n + 1, sizeof(*s->pairs));
-	s->first = calloc(m->nodes.n + 2, sizeof(*s->first));
+	arrays_add(&s->arrays, s->pairs, n + 1);
+	arrays_add(&s->arrays, s->first, m->nodes.n + 2);
 	if (!d || !s->pairs || !s->first) {
 		free(d);
 		return WEFT_ENOMEM;
@@ -129,6 +140,7 @@ static int make_pairs(struct flow_state *s)
 	return 0;
 }
 
+/* No flow yet; state_fini() also after an error. */
 static int state_init(struct flow_state *s, const struct rwa_mesh *m,
 		      struct err *err)
 {
@@ -136,21 +148,22 @@ static int state_init(struct flow_state *s, const struct rwa_mesh *m,
 	int rc;
 
 	*s = (struct flow_state){ .m = m };
-	s->fibres = calloc(e, sizeof(*s->fibres));
-	s->load = calloc(e, sizeof(*s->load));
-	s->mult = calloc(e, sizeof(*s->mult));
-	s->price = calloc(e, sizeof(*s->price));
-	s->mark = calloc(e, sizeof(*s->mark));
-	s->via = calloc(n, sizeof(*s->via));
-	s->path = calloc(2 * n, sizeof(*s->path));
-	s->tilted = calloc(e, sizeof(*s->tilted));
-	if (!s->tilted || !s->fibres || !s->load || !s->mult || !s->price || !s->mark ||
-	    !s->via || !s->path || graph_heap_init(&s->heap, (int)n) ||
+	arrays_add(&s->arrays, s->fibres, e);
+	arrays_add(&s->arrays, s->load, e);
+	arrays_add(&s->arrays, s->mult, e);
+	arrays_add(&s->arrays, s->price, e);
+	arrays_add(&s->arrays, s->mark, e);
+	arrays_add(&s->arrays, s->via, n);
+	arrays_add(&s->arrays, s->path, 2 * n);
+	arrays_add(&s->arrays, s->tilted, e);
+	if (s->arrays.failed || graph_heap_init(&s->heap, (int)n) ||
 	    adjacency_init(&s->out, m, false) || make_pairs(s)) {
 		return err_nomem(err);
 	}
-	rc = mesh_paths_init(&s->paths, m, err);
-	return rc ? rc : mesh_open_fibres(m, s->fibres, err);
+	if ((rc = mesh_paths_init(&s->paths, m, err))) {
+		return rc;
+	}
+	return mesh_open_fibres(m, s->fibres, err);
 }
 
 static void state_fini(struct flow_state *s)
@@ -163,24 +176,15 @@ static void state_fini(struct flow_state *s)
 		}
 		vec_fini(&s->pairs[i].paths);
 	}
-	free(s->pairs);
-	free(s->first);
-	free(s->fibres);
-	free(s->load);
-	free(s->mult);
-	free(s->price);
-	free(s->mark);
-	free(s->via);
+	arrays_fini(&s->arrays);
 	graph_heap_fini(&s->heap);
-	free(s->path);
-	free(s->tilted);
-	free(s->room);
 	mesh_paths_fini(&s->paths);
 	adjacency_fini(&s->out);
 }
 
 /* ---- moving flow ---- */
 
+/* Augmented price of an arc at its present load. */
 static double price_of(const struct flow_state *s, int32_t e)
 {
 	double room = s->room ? s->room[e] : s->u * s->fibres[e];
@@ -189,6 +193,7 @@ static double price_of(const struct flow_state *s, int32_t e)
 	return p > 0 ? p : 0;
 }
 
+/* Changes an arc's load, and its price with it. */
 static void add_load(struct flow_state *s, int32_t e, double flow)
 {
 	s->load[e] += flow;
@@ -333,7 +338,10 @@ static int add_flow_path(struct flow_state *s, struct flow_pair *p, int32_t hops
 	return 0;
 }
 
-/* Moves flow from path `from` to s->path (marked), which is path `to`. */
+/* Moves flow from path `from` to s->path (marked), which is path `to`. The
+ * step makes both paths equally expensive: along it the price of each arc
+ * that only one of them has changes by rho; no more than the path carries.
+ * Arcs of both do not count. */
 static void move_flow(struct flow_state *s, struct flow_pair *p, size_t from,
 		      size_t to)
 {
@@ -360,6 +368,7 @@ static void move_flow(struct flow_state *s, struct flow_pair *p, size_t from,
 	t->flow += step;
 }
 
+/* Forgets paths with next to no flow, of which most pairs see many. */
 static void drop_empty_paths(struct flow_pair *p)
 {
 	size_t kept = 0;
@@ -399,6 +408,7 @@ static int cheapest_path(struct flow_state *s, int32_t src, struct flow_pair *p,
 	return rc;
 }
 
+/* Moves flow of a pair to its cheapest path from all others. WEFT_ENOMEM. */
 static int improve_pair(struct flow_state *s, int32_t src, struct flow_pair *p,
 			double floor_price)
 {
@@ -438,6 +448,7 @@ static int pass(struct flow_state *s, double floor_price)
 
 /* ---- the bound ---- */
 
+/* The largest load of an arc per open fibre. */
 static double congestion(const struct flow_state *s)
 {
 	double u = 0;
@@ -509,6 +520,8 @@ static bool is_proven(const struct rwa_certificate *c)
 	       c->flow - lower < 1e-6 * c->flow;
 }
 
+/* Passes and updates until the bound is as good as any flow can prove, or
+ * time or passes run out. */
 static int improve_bound(struct flow_state *s, const struct mesh_stop *stop,
 			 struct rwa_certificate *best, struct err *err)
 {
@@ -544,6 +557,8 @@ static int no_prices(const struct rwa_mesh *m, struct rwa_certificate *out,
 	return out->prices ? certificate_sum(m, out, err) : err_nomem(err);
 }
 
+/* No prices at all come first, which names demands without a path; then the
+ * equal prices of the multipliers' start; then those of the flow. */
 int mesh_bound(const struct rwa_mesh *m, const struct mesh_stop *stop,
 	       struct rwa_certificate *out, struct err *err)
 {
@@ -584,7 +599,7 @@ static int begin_fit(struct flow_state *s, int channels, struct err *err)
 	if (pass(s, 1)) {
 		rc = err_nomem(err);
 	}
-	s->room = calloc(m->arcs.n + 1, sizeof(*s->room));
+	arrays_add(&s->arrays, s->room, m->arcs.n + 1);
 	for (size_t e = 0; s->room && e < m->arcs.n; e++) {
 		s->room[e] = (double)mesh_band_slots(m, channels) *
 			     s->fibres[e];
@@ -602,7 +617,10 @@ static int begin_fit(struct flow_state *s, int channels, struct err *err)
 	for (size_t e = 0; s->room && e < m->arcs.n; e++) {
 		s->price[e] = price_of(s, (int32_t)e);
 	}
-	return rc || s->room ? rc : err_nomem(err);
+	if (!rc && !s->room) {
+		rc = err_nomem(err);
+	}
+	return rc;
 }
 
 /* Keeps the present prices, rounded, if fewer lightpaths fit by them. */

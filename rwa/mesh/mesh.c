@@ -59,6 +59,7 @@ void rwa_mesh_free(struct rwa_mesh *m)
 	free(m);
 }
 
+/* Ends of an arc or demand: two nodes of the mesh that are not the same. */
 static int check_ends(const struct rwa_mesh *m, const char *what, int32_t src,
 		      int32_t dst, struct err *err)
 {
@@ -141,6 +142,7 @@ int rwa_mesh_add_block(struct rwa_mesh *m, const struct rwa_mesh_block *b,
 	return vec_push(&m->blocks, *b) ? err_nomem(err) : 0;
 }
 
+/* Number of the domain of this name, made if need be; WEFT_ENOMEM. */
 static int32_t find_domain(struct rwa_mesh *m, const char *name)
 {
 	char *copy;
@@ -226,6 +228,7 @@ void rwa_mesh_clear_demands(struct rwa_mesh *m)
 	m->self_demands = 0;
 }
 
+/* Without a name of its own a node goes by its number. */
 const char *rwa_mesh_node_name(const struct rwa_mesh *m, int node, char *buf,
 			       int size)
 {
@@ -255,6 +258,7 @@ void rwa_mesh_result_fini(struct rwa_mesh_result *res)
 	rwa_assignment_fini(&res->assignment);
 }
 
+/* Adding and dropping, each arc, and each node passed between two arcs. */
 int64_t rwa_mesh_loss_mdb(const struct rwa_mesh *m, const struct rwa_hop *hops,
 			  int n)
 {
@@ -269,6 +273,8 @@ int64_t rwa_mesh_loss_mdb(const struct rwa_mesh *m, const struct rwa_hop *hops,
 	return loss;
 }
 
+/* A counting sort: first[] is filled two places further on, and moves back
+ * by one as arcs are put in. */
 int adjacency_init(struct mesh_adjacency *a, const struct rwa_mesh *m, bool reversed)
 {
 	size_t n = m->nodes.n;

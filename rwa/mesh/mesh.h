@@ -28,6 +28,7 @@
 #define RWA_MESH_ALL (-1)
 #define RWA_MESH_NO_DOMAIN (-1)
 
+/* Losses are in milli-dB, limits in lightpaths of all channels together. */
 struct rwa_mesh_node {
 	char *name;		/* owned by the mesh; NULL: its number */
 	int32_t add_limit;	/* lightpaths that may begin here, or
@@ -37,6 +38,10 @@ struct rwa_mesh_node {
 	bool convert;		/* may change a lightpath's channel */
 };
 
+/* One direction of a link between two different nodes; parallel arcs are
+ * allowed here, but not in files, which give a link more fibres instead.
+ * 1..RWA_MESH_MAX_FIBRES fibres; loss in milli-dB, not negative, that of
+ * every fibre. */
 struct rwa_mesh_arc {
 	int32_t src, dst;
 	int32_t fibres;
@@ -143,6 +148,8 @@ int rwa_mesh_read_yaml(const char *name, const char *text, size_t len,
 
 /* ---- assignments ---- */
 
+/* A slot in use: arc of the mesh, fibre of the arc, channel of the fibre,
+ * all from 0. There is no padding, so that hops are compared as bytes. */
 struct rwa_hop {
 	int32_t arc, fibre, channel;
 };
@@ -155,6 +162,8 @@ struct rwa_path {
 	int64_t first;
 };
 
+/* Lightpaths, in general not all that are wanted. Zeroed it is empty;
+ * everything is freed by rwa_assignment_fini(). */
 struct rwa_assignment {
 	VEC(struct rwa_path) paths;	/* by demand, ascending */
 	VEC(struct rwa_hop) hops;
@@ -253,6 +262,8 @@ struct rwa_mesh_options {
 	const volatile bool *cancel;
 };
 
+/* Filled by rwa_mesh_solve() and freed by rwa_mesh_result_fini(); strings
+ * are static. bound <= channels when all were served. */
 struct rwa_mesh_result {
 	int channels;		/* used */
 	int bound;		/* no assignment of all demands needs fewer */

@@ -14,6 +14,9 @@
 #define MAX_COLUMNS 1500
 #define MAX_ITERATIONS 50000	/* of the simplex algorithm */
 
+/* The program and where its groups of rows begin; the first rows are the
+ * demands'. Within a group rows go by (channel, arc), (demand, link) with
+ * as many rows as arcs, and (demand, channel, node). */
 struct mip_program {
 	const struct rwa_mesh *m;
 	struct lp *lp;
@@ -24,6 +27,8 @@ struct mip_program {
 	struct err *err;
 };
 
+/* Few enough columns for lp_solve, and nothing converts, as the program has
+ * each lightpath on one channel. */
 static bool is_small(const struct rwa_mesh *m, int channels)
 {
 	for (size_t v = 0; v < m->nodes.n; v++) {
@@ -37,6 +42,7 @@ static bool is_small(const struct rwa_mesh *m, int channels)
 		       MAX_COLUMNS;
 }
 
+/* Fibres of an arc on which the channel is not blocked. */
 static int open_on(const struct mip_program *p, int32_t arc, int32_t channel)
 {
 	struct rwa_hop h = { arc, 0, channel };
@@ -105,6 +111,7 @@ static int add_rows(struct mip_program *p)
 	return rc;
 }
 
+/* Both ends tune to the channel, and it is no guard at the edge. */
 static bool may_carry(const struct mip_program *p, int d, int c)
 {
 	const struct rwa_mesh_demand *dem = &p->m->demands.v[d];
@@ -114,6 +121,9 @@ static bool may_carry(const struct mip_program *p, int d, int c)
 	       mesh_tunes(p->m, dem->src, c) && mesh_tunes(p->m, dem->dst, c);
 }
 
+/* x[d][c][e]: takes a slot of the arc, leaves its source, enters its
+ * destination. With guards it also counts in every window of `between` + 1
+ * channels that holds c, which has no more than one on each fibre. */
 static int add_arc_column(struct mip_program *p, int d, int c, int e, int base)
 {
 	const struct rwa_mesh *m = p->m;
@@ -159,6 +169,8 @@ static int add_columns(struct mip_program *p, int d, int c)
 	return rc;
 }
 
+/* Only infeasibility proves anything; what lp_solve finds or leaves open is
+ * not used. */
 int mesh_prove_too_few(const struct rwa_mesh *m, int channels,
 		       double time_limit_s, bool *proven, struct err *err)
 {

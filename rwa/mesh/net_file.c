@@ -1,21 +1,29 @@
-/* The .net and .trf files that the literature's instances come in. */
+/*
+ * The .net and .trf files that the literature's instances come in: numbers in
+ * pairs, one pair a line, after a line that announces how many there are.
+ * Blank lines are skipped anywhere. Every error has its line.
+ */
 #include <stdlib.h>
 
 #include "lib/base/map.h"
 #include "rwa/mesh/private.h"
 
+/* Where reading is: `at` in the terminated text of the file, its line from
+ * 1. */
 struct text {
 	const char *name;
 	const char *at;
 	int line;
 };
 
+/* Adds file and line to the error. Returns its code. */
 static int fail(const struct text *t, struct err *err)
 {
 	err_at(err, t->name, t->line, 0);
 	return err->code;
 }
 
+/* Within a line. */
 static void skip_blanks(struct text *t)
 {
 	while (*t->at == ' ' || *t->at == '\t' || *t->at == '\r') {
@@ -23,6 +31,7 @@ static void skip_blanks(struct text *t)
 	}
 }
 
+/* To the next line that has something on it. */
 static void skip_lines(struct text *t)
 {
 	for (skip_blanks(t); *t->at == '\n'; skip_blanks(t)) {
@@ -55,6 +64,7 @@ static int read_number(struct text *t, const char *what, int32_t *out,
 	return 0;
 }
 
+/* Nothing may follow on the line, whose end is not passed. */
 static int end_line(struct text *t, struct err *err)
 {
 	skip_blanks(t);
@@ -66,6 +76,7 @@ static int end_line(struct text *t, struct err *err)
 	return 0;
 }
 
+/* A line of two numbers. */
 static int read_pair(struct text *t, const char *first, const char *second,
 		     int32_t *a, int32_t *b, struct err *err)
 {
@@ -90,6 +101,7 @@ static int expect_more(struct text *t, const char *what, int32_t k,
 	return fail(t, err);
 }
 
+/* No more lines may follow than were announced. */
 static int expect_end(struct text *t, const char *what, int32_t total,
 		      struct err *err)
 {
@@ -102,6 +114,7 @@ static int expect_end(struct text *t, const char *what, int32_t total,
 	return fail(t, err);
 }
 
+/* An arc with one fibre; seen: lines of those before, by their ends. */
 static int read_arc(struct text *t, struct rwa_mesh *m, struct u64map *seen,
 		    struct err *err)
 {
@@ -183,5 +196,8 @@ int rwa_mesh_read_trf(struct rwa_mesh *m, const char *name, const char *text,
 			rc = fail(&t, err);
 		}
 	}
-	return rc ? rc : expect_end(&t, "demands", total, err);
+	if (rc) {
+		return rc;
+	}
+	return expect_end(&t, "demands", total, err);
 }

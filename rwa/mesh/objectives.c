@@ -27,6 +27,9 @@
 #define EFFORT_BACK_LEAST 200
 #define BACKS_MOST 2000		/* times that one is put back */
 
+/* The state of one objective. `fits` and `stays` go by the paths of
+ * `before`, of which `staying` stay; `res` holds a complete answer at any
+ * time, so that the work may stop anywhere. */
 struct target {
 	const struct rwa_mesh *m;
 	const struct rwa_assignment *before;	/* demands are m's */
@@ -40,6 +43,7 @@ struct target {
 	struct rng rng;
 };
 
+/* Same demand, same hops in the same order. */
 static bool same_path(const struct rwa_assignment *a, size_t i,
 		     const struct rwa_assignment *b, size_t k)
 {
@@ -74,6 +78,7 @@ static int64_t find_staying(const struct rwa_assignment *before,
 	return n;
 }
 
+/* Appends a copy of path i and its hops. WEFT_ENOMEM. */
 static int add_path(struct rwa_assignment *out, const struct rwa_assignment *a,
 		    size_t i)
 {
@@ -95,6 +100,7 @@ static int64_t wanted(const struct rwa_mesh_demand *d)
 	return (int64_t)d->count * (d->protect ? 2 : 1);
 }
 
+/* True when the assignment keeps all rules at the answer's channels. */
 static bool passes(const struct target *t, const struct rwa_assignment *a)
 {
 	return rwa_mesh_check(t->m, a, t->res->channels, false, NULL) == 0;
@@ -116,7 +122,9 @@ static struct rwa_mesh without_pairs(const struct rwa_mesh *m)
 	return loose;
 }
 
-/* Which lightpaths could stay if they were alone. */
+/* Which lightpaths could stay if they were alone. When all of them together
+ * pass the check, as is usual, each does by itself; only otherwise is the
+ * check run for each. Halves of pairs are looked at one by one. */
 static int find_fitting(struct target *t)
 {
 	struct rwa_mesh loose = without_pairs(t->m);
@@ -149,6 +157,8 @@ struct min_paths {
 	struct graph_queue queue;
 };
 
+/* Cost of an arc on a path from src: its price, or its loss and that of
+ * passing the node before it. */
 static int64_t step_cost(const struct min_paths *w, int32_t src, int32_t arc)
 {
 	const struct rwa_mesh_arc *a = &w->m->arcs.v[arc];
@@ -160,6 +170,8 @@ static int64_t step_cost(const struct min_paths *w, int32_t src, int32_t arc)
 	       (a->src == src ? 0 : w->m->nodes.v[a->src].pass_mdb);
 }
 
+/* Distances from one node by Bellman-Ford with a queue; INT64_MAX where no
+ * path leads. O(nodes * arcs). */
 static void search_from_node(struct min_paths *w, int32_t src)
 {
 	int32_t v;
@@ -276,6 +288,10 @@ static int64_t common(const struct target *t)
 	return n;
 }
 
+/* The bound at the head of this file: slack is what the channels hold
+ * beyond the cheapest paths of all demands, and is spent on the excesses of
+ * those that stay, the least first. When not all are served, no one knows
+ * whose cheapest paths are paid, and the prices say nothing. */
 static int bound_moved(struct target *t)
 {
 	const struct rwa_certificate *c = &t->res->certificate;
@@ -344,10 +360,15 @@ static int channel_weights(const struct target *t, struct u64map *weights)
 	return rc;
 }
 
+/* Channel `from` of the answer could be called `to`; number: of the arc in
+ * the flow network, to ask for its flow. */
 struct channel_edge {
 	int from, to, number;
 };
 
+/* A matching of the answer's channels and names with the largest weight, as
+ * a minimum-cost flow: source 2n, channels 0..n-1, names n..2n-1, sink
+ * 2n+1. name[c] stays -1 where the matching says nothing. */
 static int match_channels(struct u64map *weights, int n, int32_t *name,
 			  struct err *err)
 {
@@ -414,8 +435,10 @@ static int name_rest(int n, int32_t *name)
 	return 0;
 }
 
-/* Gives the answer's channels the names with which most lightpaths stay, as
- * long as channels are alike. */
+/* Gives the answer's channels the names with which most lightpaths stay.
+ * The search has no reason to use the numbers of `before`, so that this
+ * alone keeps many in place. Where blocks or tuning ranges make channels
+ * differ the result may break a rule, and then is taken back. */
 static int rename_channels(struct target *t, struct err *err)
 {
 	struct rwa_assignment *a = &t->res->assignment;
@@ -539,6 +562,7 @@ static int put_back(struct target *t, size_t back, bool *better,
 		penalties[0] = PENALTY_BACK;
 		rc = add_path(&begin, t->before, back);
 	}
+	/* Those that stay already come before those that give way. */
 	for (int round = 1; round >= 0; round--) {
 		for (size_t i = 0; !rc && i < a->paths.n; i++) {
 			if (stays[i] == round) {
@@ -609,6 +633,8 @@ int mesh_min_moved(const struct rwa_mesh *m, struct mesh_search *search,
 	    !(rc = rename_channels(&t, err))) {
 		t.staying = find_staying(before, &res->assignment, t.stays);
 	}
+	/* With a high penalty what is in place stays there, but the search
+	 * may find no room for the rest; then it may eject more easily. */
 	for (int32_t p = PENALTY_STAYS; !rc && p && !all; p /= 4) {
 		rc = begin_staying(&t, p, &all, err);
 	}
@@ -622,6 +648,7 @@ int mesh_min_moved(const struct rwa_mesh *m, struct mesh_search *search,
 
 /* ---- loss ---- */
 
+/* The largest loss of any lightpath, 0 when there is none. */
 static int64_t longest_loss(const struct rwa_mesh *m,
 			    const struct rwa_assignment *a)
 {
@@ -637,6 +664,7 @@ static int64_t longest_loss(const struct rwa_mesh *m,
 	return longest;
 }
 
+/* Loss of a demand's best path, without add and drop, and its lightpaths. */
 struct demand_loss {
 	int64_t loss;
 	int64_t count;
@@ -718,6 +746,10 @@ static int within(const struct rwa_mesh *m, int64_t budget,
 	return rc;
 }
 
+/* Bisection between the bound and the longest loss so far. A budget that
+ * the search can keep lowers the top to what was reached; any other raises
+ * the bottom, although a search that fails proves nothing: loss_bound_mdb
+ * stays what bound_loss() says. */
 int mesh_min_max_loss(const struct rwa_mesh *m,
 		    const struct rwa_mesh_options *opt,
 		    const struct mesh_stop *stop, struct rwa_mesh_result *res,

@@ -14,6 +14,8 @@ struct mesh_adjacency {
 	int32_t *arc;
 };
 
+/* Node v's arcs are arc[first[v]] to arc[first[v + 1] - 1], by number.
+ * WEFT_ENOMEM, nothing to free then. O(nodes + arcs). */
 int adjacency_init(struct mesh_adjacency *a, const struct rwa_mesh *m, bool reversed);
 void adjacency_fini(struct mesh_adjacency *a);
 
@@ -72,6 +74,7 @@ struct mesh_paths {
 	int32_t *arcs;		/* of the path found, in no order */
 	int32_t n_arcs;
 	/* private */
+	struct arrays arrays;	/* owns all of them, and each of min[] */
 	int64_t **min;	/* by destination */
 	uint8_t *state;
 	double *dist;
@@ -84,6 +87,8 @@ struct mesh_paths {
 /* Number of the link of each arc: those between the same two nodes. */
 int mesh_links(const struct rwa_mesh *m, int32_t *link);
 
+/* For meshes with and without a budget. mesh_paths_fini() also after an
+ * error. */
 int mesh_paths_init(struct mesh_paths *w, const struct rwa_mesh *m,
 		   struct err *err);
 void mesh_paths_fini(struct mesh_paths *w);
@@ -104,9 +109,13 @@ struct mesh_stop {
 	const volatile bool *cancel;
 };
 
+/* O(1), reads the clock. */
 bool stop_now(const struct mesh_stop *s);
 
-/* flow.c: prices and the flow's congestion. */
+/* flow.c: the certificate with the best prices found until it stops, and
+ * the flow's congestion. WEFT_EINFEASIBLE names a demand without a path.
+ * O(passes * sources * arcs * log nodes) where no budget and no pairs ask
+ * for other paths. */
 int mesh_bound(const struct rwa_mesh *m, const struct mesh_stop *stop,
 	       struct rwa_certificate *out, struct err *err);
 /* Prices by which the fewest lightpaths fit in so many channels: those of the
@@ -132,8 +141,131 @@ int mesh_configurations(const struct rwa_mesh *m, uint64_t seed,
 			int *bound, struct rwa_assignment *start,
 			struct err *err);
 
-/* mesh_search*.c: guided ejection search at a fixed number of channels. */
-struct mesh_search;
+/* ---- search.c, search_init.c, warm_start.c, astar.c: guided ejection search
+ * at a fixed number of channels ---- */
+
+#define COST_BASE 16			/* base cost of an arc without price */
+#define SCALE_FILL 3000		/* what is free is filled first */
+/* No one's slot, and one that must not be used. */
+#define SLOT_FREE (-1)
+#define SLOT_SHUT (-2)
+
+/* A lightpath of the search, for as long as it lives: units are made once
+ * and are sorted by their distance. Placed ones (hops > 0) hold exactly the
+ * slots of hop[0 .. hops - 1]; the penalty is at least 1. */
+struct search_unit {			/* one lightpath */
+	int32_t demand;
+	int32_t hops;		/* 0: waits */
+	int32_t cap;
+	struct rwa_hop *hop;
+	int32_t penalty;
+	int32_t partner;	/* the other one of a pair, -1: none */
+	int64_t tabu;		/* fitting: may not eject before this round */
+};
+
+/* How a state (channel * nodes + node) was reached; valid when `stamp` is
+ * the search's. cost: with the penalties; loss: milli-dB, add and drop not
+ * counted. */
+struct search_label {
+	uint32_t cost, stamp;
+	int64_t loss;
+	int32_t from;		/* state before, -1 at the start */
+	int32_t arc, fibre;	/* entered by; arc -1: channel changed */
+};
+
+HEAP(key_heap, uint64_t);
+
+/* Invariants between two placements: each slot's owner is the unit that
+ * holds it, SLOT_FREE or SLOT_SHUT, and no two owners are nearer than the
+ * guard channels; wait[0 .. waiting - 1] are the units without hops, the
+ * first `stuck` of them not to be tried again; `whole` counts the
+ * lightpaths placed, halves of pairs only together. `best` has the
+ * assignment with the most since the channels were set, `max` of them. */
+struct mesh_search {
+	const struct rwa_mesh *m;
+	struct mesh_adjacency out, in;
+	struct rng rng;
+	int channels, width;	/* width: channels there is memory for */
+	struct arrays arrays;	/* owns all pointers below but owner, labels,
+				 * active, tune and the units' hops */
+	int32_t *cost;		/* base cost of an arc */
+	int64_t *slot;		/* first slot of an arc: (fibre, channel) */
+	int32_t *owner;		/* of a slot */
+	struct search_unit *units;
+	int32_t n_units;
+	int32_t *wait;		/* units without a place */
+	int32_t waiting;
+	int32_t **dist;		/* by destination: base cost from each node */
+	int64_t **min;	/* by destination: least loss from each node */
+	bool *active;		/* channel: may be used at all */
+	bool *tune;		/* (node, channel); NULL: all */
+	int32_t *link;		/* of an arc */
+	int32_t *risk;		/* of a link: stamp when the partner is on it */
+	int32_t risk_stamp;
+	int32_t **trouble;	/* of a pair's demand: how often each link had
+				 * both; NULL: not yet */
+	bool fit;		/* not all can be served */
+	int32_t slack;		/* how much more expensive the path of one that is
+				 * taken in for another may be */
+	struct search_label *labels;
+	uint32_t stamp;
+	struct key_heap heap;
+	bool *changed;		/* node's channels were all reached */
+	int32_t filled;		/* lightpaths placed at first */
+	int32_t scale;		/* cost of a taken slot at penalty 1 */
+	int64_t whole;		/* served: placed, partner as well */
+	int64_t round;
+	int32_t stuck;		/* wait[0 .. stuck - 1] have no place at all */
+	int64_t calm;		/* rounds without progress */
+	int32_t scale_index;		/* of the scales */
+	int64_t max;		/* served at once */
+	struct rwa_assignment best;
+};
+
+/* Owner of a slot. Slots of a fibre stand next to each other. */
+static inline int32_t *slot_at(const struct mesh_search *s, int32_t arc, int32_t fibre,
+			int32_t channel)
+{
+	return &s->owner[s->slot[arc] + (int64_t)fibre * s->width + channel];
+}
+
+/* Writes an owner to all slots of a unit. */
+static inline void put_unit(struct mesh_search *s, int32_t unit, int32_t who)
+{
+	struct search_unit *u = &s->units[unit];
+
+	for (int32_t i = 0; i < u->hops; i++) {
+		*slot_at(s, u->hop[i].arc, u->hop[i].fibre,
+			 u->hop[i].channel) = who;
+	}
+}
+
+/* False for no unit (-1). */
+static inline bool is_placed(const struct mesh_search *s, int32_t unit)
+{
+	return unit >= 0 && s->units[unit].hops > 0;
+}
+
+/* Counts what a unit that comes or goes makes whole. */
+static inline int32_t pair_share(const struct mesh_search *s, int32_t unit)
+{
+	int32_t partner = s->units[unit].partner;
+
+	return partner < 0 ? 1 : is_placed(s, partner) ? 2 : 0;
+}
+
+/* astar.c */
+
+/* Price of ejecting whoever is within the guard channels of a slot, -1 when
+ * it is shut. A lightpath that was ejected one hop before, of owner `before`
+ * (SLOT_FREE: none), is free. O(guard). */
+int32_t search_eject_price(const struct mesh_search *s, int32_t arc, int32_t fibre,
+			   int32_t channel, int32_t before);
+/* The cheapest path of a unit into its hops, from which no one is ejected yet;
+ * not *found when no path leads there. WEFT_ENOMEM. O(states log states). */
+int search_find_path(struct mesh_search *s, int32_t unit, bool *found);
+/* Room for a unit's hops. WEFT_ENOMEM. */
+int search_reserve_hops(struct search_unit *u, int32_t hops);
 
 /* prices: of the certificate. fit: not all can be served, as many as fit are
  * looked for. WEFT_EINFEASIBLE, WEFT_ELIMIT. */

@@ -78,6 +78,7 @@ static int32_t onward(const struct rwa_mesh *m, const struct mesh_adjacency *out
 	return m->arcs.v[arc[0]].dst == last ? arc[1] : -1;
 }
 
+/* The arc from v to a node, or -1. O(degree). */
 static int32_t arc_to(const struct rwa_mesh *m, const struct mesh_adjacency *out,
 		      int32_t v, int32_t to)
 {
@@ -116,6 +117,8 @@ static bool walk_ring(const struct rwa_mesh *m, const struct mesh_adjacency *out
 	return v == 0;
 }
 
+/* *ring: the mesh is one, and the layout is filled. One allocation, which
+ * l->node owns, also after an error. */
 static int layout_init(struct ring_layout *l, const struct rwa_mesh *m, bool *ring)
 {
 	struct mesh_adjacency out = { 0 };
@@ -226,8 +229,9 @@ int mesh_ring_start(const struct rwa_mesh *m, struct rwa_assignment *out,
 	*channels = 0;
 	if (is_plain(m) && layout_init(&l, m, &ring)) {
 		rc = err_nomem(err);
+	} else if (ring) {
+		rc = solve(m, &l, out, channels, pair, err);
 	}
-	rc = rc || !ring ? rc : solve(m, &l, out, channels, pair, err);
 	/* The paths do not know the loss budget. */
 	if (!rc && *channels &&
 	    rwa_mesh_check(m, out, *channels, true, NULL)) {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rwa/mesh/search.h"
+#include "rwa/mesh/private.h"
 
 #define CALM_LEAST 5000		/* without progress, before a new scale */
 #define PENALTY_MAX (1 << 18)
@@ -18,10 +18,11 @@
 #define TABU_MORE 40
 #define TWO_FOR_ONE 500
 
+/* Gives back a placed unit's slots; it waits from now on. */
 static void eject(struct mesh_search *s, int32_t unit)
 {
-	put_unit(s, unit, FREE);
-	s->whole -= share(s, unit);
+	put_unit(s, unit, SLOT_FREE);
+	s->whole -= pair_share(s, unit);
 	s->units[unit].hops = 0;
 	s->wait[s->waiting++] = unit;
 }
@@ -84,7 +85,7 @@ static void occupy(struct mesh_search *s, int32_t unit)
 	}
 	u->hops = hops;
 	put_unit(s, unit, unit);
-	s->whole += share(s, unit);
+	s->whole += pair_share(s, unit);
 	if (ejected && u->penalty < PENALTY_MAX) {
 		u->penalty++;
 	}
@@ -108,7 +109,8 @@ static bool meets_itself(const struct mesh_search *s, const struct search_unit *
 	return false;
 }
 
-static int32_t way_cost(const struct mesh_search *s, const struct search_unit *u)
+/* Base cost of a unit's path, penalties left out. */
+static int32_t path_cost(const struct mesh_search *s, const struct search_unit *u)
 {
 	int32_t cost = 0;
 
@@ -123,7 +125,7 @@ static int32_t way_cost(const struct mesh_search *s, const struct search_unit *u
 static bool is_worth(struct mesh_search *s, int32_t unit)
 {
 	const struct search_unit *u = &s->units[unit];
-	int32_t n = 0, last = FREE, *end;
+	int32_t n = 0, last = SLOT_FREE, *end;
 
 	if (!s->fit) {
 		return true;
@@ -139,7 +141,7 @@ static bool is_worth(struct mesh_search *s, int32_t unit)
 		return n == 0;
 	}
 	if (n == 1) {
-		return way_cost(s, u) <= way_cost(s, &s->units[last]) +
+		return path_cost(s, u) <= path_cost(s, &s->units[last]) +
 			(int32_t)rng_below(&s->rng, (uint64_t)s->slack);
 	}
 	return n == 2 && rng_below(&s->rng, TWO_FOR_ONE) == 0;
@@ -147,6 +149,8 @@ static bool is_worth(struct mesh_search *s, int32_t unit)
 
 enum outcome { PLACED, NOT_WORTH_IT, NOWHERE };
 
+/* Finds the cheapest path of a unit and takes it, ejecting whoever is in
+ * the way. When no path leads there or it is not worth it, nothing changes. */
 static int place(struct mesh_search *s, int32_t unit, enum outcome *out)
 {
 	bool found;
@@ -166,6 +170,7 @@ static int place(struct mesh_search *s, int32_t unit, enum outcome *out)
 	return rc;
 }
 
+/* Copies what is placed to s->best, of pairs only whole ones. WEFT_ENOMEM. */
 static int remember(struct mesh_search *s)
 {
 	s->max = s->whole;
@@ -204,7 +209,7 @@ static void choose_scale(struct mesh_search *s)
 		s->calm = 0;
 		s->scale_index = (s->scale_index + 1) % 4;
 	}
-	s->slack = slacks[s->scale_index] * BASE;
+	s->slack = slacks[s->scale_index] * COST_BASE;
 	if (s->fit || s->filled < s->n_units) {
 		s->filled += s->filled < s->n_units;
 		s->scale = SCALE_FILL;
@@ -225,6 +230,8 @@ static bool is_full(const struct mesh_search *s)
 	return s->fit && s->filled > s->n_units;
 }
 
+/* Which of those that wait is next: the last while everything is tried for
+ * the first time, else any that has not been found to be stuck. */
 static int32_t pick(struct mesh_search *s)
 {
 	return is_filling(s) ? s->waiting - 1
@@ -278,6 +285,7 @@ int search_run(struct mesh_search *s, int64_t target, int64_t effort,
 	return rc ? err_nomem(err) : 0;
 }
 
+/* By demand, halves of a pair next to each other as they were stored. */
 static int by_demand(const void *a, const void *b)
 {
 	const struct rwa_path *x = a, *y = b;

@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "rwa/mesh/search.h"
+#include "rwa/mesh/private.h"
 
 /* ---- costs and plain distances ---- */
 
@@ -24,10 +24,11 @@ static void set_costs(struct mesh_search *s, const int64_t *prices)
 	for (size_t e = 0; e < s->m->arcs.n; e++) {
 		double expense = (double)prices[e] / mean;
 
-		s->cost[e] = (int32_t)(BASE * (1 + (expense < 8 ? expense : 8)));
+		s->cost[e] = (int32_t)(COST_BASE * (1 + (expense < 8 ? expense : 8)));
 	}
 }
 
+/* Improves both distances of the nodes before v; again[u]: u improved. */
 static void relax_in(const struct mesh_search *s, int32_t v, const bool *open,
 		     int32_t *dist, int64_t *min, int32_t dst, bool *again)
 {
@@ -57,9 +58,9 @@ static int distances_to(struct mesh_search *s, int32_t dst, const bool *open,
 	int32_t n = (int32_t)s->m->nodes.n;
 	bool any = true;
 
-	s->dist[dst] = malloc((size_t)n * sizeof(**s->dist));
-	s->min[dst] = malloc((size_t)n * sizeof(**s->min));
-	if (!s->dist[dst] || !s->min[dst]) {
+	arrays_add(&s->arrays, s->dist[dst], n);
+	arrays_add(&s->arrays, s->min[dst], n);
+	if (s->arrays.failed) {
 		return WEFT_ENOMEM;
 	}
 	for (int32_t v = 0; v < n; v++) {
@@ -84,6 +85,8 @@ static int distances_to(struct mesh_search *s, int32_t dst, const bool *open,
 	return 0;
 }
 
+/* Distances to every destination of a demand. WEFT_ENOMEM. O(destinations *
+ * nodes * arcs) at worst. */
 static int all_distances(struct mesh_search *s, struct err *err)
 {
 	size_t n = s->m->nodes.n;
@@ -138,6 +141,7 @@ static int check_paths(const struct mesh_search *s, struct err *err)
 
 /* ---- units ---- */
 
+/* By distance, then by demand, which keeps pairs together. */
 static int by_units(const void *a, const void *b, void *arg)
 {
 	const struct mesh_search *s = arg;
@@ -179,8 +183,8 @@ static int make_units(struct mesh_search *s)
 	size_t n = (size_t)s->m->lightpaths + 1, nodes = s->m->nodes.n;
 	int64_t *ends = calloc(2 * nodes, sizeof(*ends));
 
-	s->units = calloc(n, sizeof(*s->units));
-	s->wait = calloc(n, sizeof(*s->wait));
+	arrays_add(&s->arrays, s->units, n);
+	arrays_add(&s->arrays, s->wait, n);
 	if (!ends || !s->units || !s->wait) {
 		free(ends);
 		return WEFT_ENOMEM;
@@ -226,17 +230,16 @@ int search_new(const struct rwa_mesh *m, const int64_t *prices, uint64_t seed,
 	s->m = m;
 	s->fit = fit;
 	rng_seed(&s->rng, seed);
-	s->cost = calloc(e, sizeof(*s->cost));
-	s->slot = calloc(e, sizeof(*s->slot));
-	s->dist = calloc(n, sizeof(*s->dist));
-	s->min = calloc(n, sizeof(*s->min));
-	s->changed = calloc(n, sizeof(*s->changed));
-	s->link = calloc(e, sizeof(*s->link));
-	s->risk = calloc(e, sizeof(*s->risk));
-	s->trouble = calloc(m->demands.n + 1, sizeof(*s->trouble));
+	arrays_add(&s->arrays, s->cost, e);
+	arrays_add(&s->arrays, s->slot, e);
+	arrays_add(&s->arrays, s->dist, n);
+	arrays_add(&s->arrays, s->min, n);
+	arrays_add(&s->arrays, s->changed, n);
+	arrays_add(&s->arrays, s->link, e);
+	arrays_add(&s->arrays, s->risk, e);
+	arrays_add(&s->arrays, s->trouble, m->demands.n + 1);
 	s->active = calloc(1, sizeof(*s->active));
-	if (!s->cost || !s->link || !s->risk || !s->trouble || !s->active ||
-	    mesh_links(m, s->link) || !s->slot || !s->dist || !s->min || !s->changed ||
+	if (s->arrays.failed || !s->active || mesh_links(m, s->link) ||
 	    adjacency_init(&s->out, m, false) ||
 	    adjacency_init(&s->in, m, true)) {
 		err_nomem(err);
@@ -268,33 +271,17 @@ void search_free(struct mesh_search *s)
 	if (!s) {
 		return;
 	}
-	for (size_t v = 0; v < s->m->nodes.n; v++) {
-		free(s->dist ? s->dist[v] : NULL);
-		free(s->min ? s->min[v] : NULL);
-	}
 	for (int32_t i = 0; i < s->n_units; i++) {
 		free(s->units[i].hop);
 	}
 	rwa_assignment_fini(&s->best);
 	adjacency_fini(&s->out);
 	adjacency_fini(&s->in);
-	free(s->cost);
-	free(s->slot);
 	free(s->owner);
-	free(s->units);
-	free(s->wait);
-	free(s->dist);
-	free(s->min);
 	free(s->labels);
-	vec_fini(&s->heap);
-	free(s->changed);
 	free(s->active);
 	free(s->tune);
-	free(s->link);
-	free(s->risk);
-	for (size_t d = 0; s->trouble && d < s->m->demands.n; d++) {
-		free(s->trouble[d]);
-	}
-	free(s->trouble);
+	vec_fini(&s->heap);
+	arrays_fini(&s->arrays);
 	free(s);
 }

@@ -29,6 +29,10 @@
 #define CONFIG_LIMIT_S 5
 #define OTHER_SEED UINT64_C(0x9e3779b97f4a7c15)
 
+/* One run of the solver. `res` is filled as it goes: once channels are set,
+ * the assignment there is complete for them, so that time may run out
+ * anywhere after that. Both searches are of the same mesh and differ in
+ * their seeds. */
 struct solve {
 	const struct rwa_mesh *m;
 	const struct rwa_mesh_options *opt;
@@ -40,6 +44,8 @@ struct solve {
 	int64_t wanted;		/* lightpaths that the ends can hold */
 };
 
+/* The moment when `share` of the time limit after from_ns is over; never
+ * without a time limit, but when canceled. */
 static struct mesh_stop stop_at(const struct solve *s, double share, int64_t from_ns)
 {
 	struct mesh_stop stop = { .cancel = s->opt->cancel };
@@ -51,11 +57,14 @@ static struct mesh_stop stop_at(const struct solve *s, double share, int64_t fro
 	return stop;
 }
 
+/* The end of all the time given. */
 static struct mesh_stop final_stop(const struct solve *s)
 {
 	return stop_at(s, 1, s->start_ns);
 }
 
+/* Lightpaths that a search may place: `factor` times what one step is
+ * worth, or any number when time is the limit. */
 static int64_t effort(const struct solve *s, int factor)
 {
 	int64_t n = s->m->lightpaths * EFFORT_A_LIGHTPATH;
@@ -91,6 +100,9 @@ static int run(struct solve *s, int64_t target, int64_t work,
 	return rc;
 }
 
+/* The search at this many channels. *all: every lightpath has a place;
+ * then, or when only as many as fit are asked for, the answer is taken
+ * over. */
 static int attempt(struct solve *s, int channels, int64_t work,
 		   const struct mesh_stop *stop, bool *all, struct err *err)
 {
@@ -132,7 +144,9 @@ static int64_t max_channels(const struct solve *s)
 	return last < RWA_MESH_MAX_CHANNELS ? last : RWA_MESH_MAX_CHANNELS;
 }
 
-/* From the bound up, in growing steps. */
+/* From the bound up, in growing steps: near the bound each channel counts,
+ * far from it some answer is worth more than the best, and going down
+ * follows. */
 static int go_up(struct solve *s, struct err *err)
 {
 	int channels = s->res->bound, step = 1, attempts = 0;
@@ -232,6 +246,7 @@ static int check_ends(struct solve *s, struct err *err)
 	return rc;
 }
 
+/* The larger of the two bounds, and in res->proof which one it was. */
 static int find_bound(struct solve *s, struct err *err)
 {
 	struct rwa_mesh_result *res = s->res;
@@ -260,6 +275,8 @@ static int find_bound(struct solve *s, struct err *err)
 	return rc;
 }
 
+/* The bound on lightpaths in the channels given, with prices of its own:
+ * those that prove many channels need not be those by which few fit. */
 static int find_fit(struct solve *s, struct err *err)
 {
 	struct mesh_stop stop = stop_at(s, 2 * BOUND_SHARE, s->start_ns);
@@ -350,6 +367,8 @@ static int try_configurations(struct solve *s, struct err *err)
 	return rc;
 }
 
+/* Programs that only small instances can afford, while bound and answer
+ * differ. */
 static int raise_bound(struct solve *s, struct err *err)
 {
 	int rc = 0;
@@ -408,6 +427,7 @@ static int check_fit(const struct solve *s, struct err *err)
 	return rc;
 }
 
+/* Nothing is handed out that the independent checks do not confirm. */
 static int check_answer(const struct solve *s, struct err *err)
 {
 	const struct rwa_mesh_result *res = s->res;
@@ -472,6 +492,8 @@ static int start_ring(struct solve *s, struct err *err)
 	return rc;
 }
 
+/* The assignment: that of a ring, or else by search; when all are to be
+ * served, then with fewer channels, and a better bound where that ends. */
 static int search_all(struct solve *s, struct err *err)
 {
 	int rc = start_ring(s, err);
@@ -488,6 +510,7 @@ static int search_all(struct solve *s, struct err *err)
 	return rc;
 }
 
+/* One search by the certificate's prices, and with threads a second one. */
 static int new_searches(struct solve *s, struct err *err)
 {
 	const int64_t *prices = s->opt->channels ? s->res->fit.prices

@@ -1,6 +1,13 @@
 /*
- * The channels of a fibre that may be active: guard channels and tuning ranges,
- * and what follows from them for the number of channels by counting alone.
+ * The channels of a fibre that may be active: guard channels and tuning
+ * ranges, and what follows from them for the number of channels by counting
+ * alone.
+ *
+ * The flow's prices know neither tuning ranges nor that all lightpaths of a
+ * node leave through its own fibres on channels that it reaches. Counting the
+ * usable slots at each node's ends does, and gives a bound of its own. It is
+ * a theorem for any assignment, as every lightpath takes a slot out of its
+ * source and one into its destination, whatever its route.
  */
 #include <stdlib.h>
 
@@ -24,6 +31,7 @@ bool mesh_tunes(const struct rwa_mesh *m, int32_t node, int32_t channel)
 	return !any;
 }
 
+/* Active channels stand `between` + 1 apart at least, from `below` on. */
 int64_t mesh_band_slots(const struct rwa_mesh *m, int64_t channels)
 {
 	int64_t room = channels - m->guard.below - m->guard.above;
@@ -39,6 +47,8 @@ int64_t mesh_band_min_channels(const struct rwa_mesh *m, int64_t slots)
 			 : 0;
 }
 
+/* Appends the single slots of a block, on each of its fibres, unless the
+ * whole fibre is closed or the slot was seen before. WEFT_ENOMEM. */
 static int add_block_slots(const struct rwa_mesh *m,
 			   const struct rwa_mesh_block *b,
 			   const struct u64map *shut, struct u64map *seen,
@@ -92,6 +102,9 @@ int mesh_used_slots(const struct rwa_mesh *m, struct mesh_slots *out,
 
 /* ---- slots at the ends of lightpaths ---- */
 
+/* Slots and lightpaths at every node's two sides: 0 is leaving, 1 entering.
+ * open[] and need[] point into one allocation, which open[0] owns; `used`
+ * counts slots in use by others, by end_key(). */
 struct ends {
 	const struct rwa_mesh *m;
 	int32_t *fibres;	/* open, by arc */
@@ -100,11 +113,13 @@ struct ends {
 	struct u64map used;	/* (side, node, channel): slots in use */
 };
 
+/* A key for a channel at one side of a node. */
 static uint64_t end_key(int side, int32_t node, int32_t channel)
 {
 	return (uint64_t)side << 63 | (uint64_t)node << 32 | (uint32_t)channel;
 }
 
+/* Counts a slot in use at both ends of its arc. WEFT_ENOMEM. */
 static int add_used(struct ends *s, const struct rwa_hop *h)
 {
 	const struct rwa_mesh_arc *arc = &s->m->arcs.v[h->arc];
@@ -121,6 +136,7 @@ static int add_used(struct ends *s, const struct rwa_hop *h)
 	return 0;
 }
 
+/* Fills the counts; ends_fini() also after an error. */
 static int ends_init(struct ends *s, const struct rwa_mesh *m, struct err *err)
 {
 	struct mesh_slots slots = { 0 };
@@ -165,8 +181,11 @@ static void ends_fini(struct ends *s)
 	u64map_fini(&s->used);
 }
 
-/* Channels, guards at the top not counted, until `need` slots of a node's
- * side are tunable (by both nodes: `other` of the far end, or -1). */
+/* Channels, guards at the top included, until `need` slots of a node's side
+ * are tunable (by both nodes: `other` of the far end, or -1). Guard
+ * channels between active ones are skipped greedily from the lowest tunable
+ * channel, which leaves the most. More than RWA_MESH_MAX_CHANNELS when no
+ * number is enough. */
 static int32_t channels_for(const struct ends *s, int side, int32_t node,
 			    int32_t other, int64_t need)
 {
@@ -194,6 +213,7 @@ static int32_t channels_for(const struct ends *s, int side, int32_t node,
 	return have < need ? RWA_MESH_MAX_CHANNELS + 1 : c + g->above;
 }
 
+/* Where nothing converts, both ends of a lightpath use the same channel. */
 static bool any_converts(const struct rwa_mesh *m)
 {
 	for (size_t v = 0; v < m->nodes.n; v++) {

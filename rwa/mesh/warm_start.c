@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rwa/mesh/search.h"
+#include "rwa/mesh/private.h"
 
 #define MAX_STATES ((int64_t)1 << 26)
 #define MAX_SLOTS ((int64_t)1 << 28)
@@ -32,7 +32,7 @@ static void shut_slots(struct mesh_search *s)
 		c_end = c_end < s->width ? c_end : s->width;
 		for (int32_t f = fibres ? 0 : b->fibre; f < f_end; f++) {
 			for (int32_t c = from; c < c_end; c++) {
-				*slot_at(s, b->arc, f, c) = SHUT;
+				*slot_at(s, b->arc, f, c) = SLOT_SHUT;
 			}
 		}
 	}
@@ -63,6 +63,8 @@ static void set_band(struct mesh_search *s)
 	}
 }
 
+/* Makes the tables for `width` channels; what they held is lost.
+ * WEFT_ELIMIT beyond MAX_STATES, which A*'s keys can number, or MAX_SLOTS. */
 static int make_room(struct mesh_search *s, int width, struct err *err)
 {
 	int64_t slots = 0;
@@ -99,6 +101,7 @@ static int make_room(struct mesh_search *s, int width, struct err *err)
 	return 0;
 }
 
+/* Entries are lightpaths << 24 | channel: the most used first. */
 static int by_use(const void *a, const void *b)
 {
 	const int64_t *x = a, *y = b;
@@ -140,6 +143,8 @@ static int renumber(const struct mesh_search *s, int channels, int32_t *number)
 	return 0;
 }
 
+/* Gives the units' hops their channels' new numbers. Those on a channel
+ * that is given up wait, and penalties begin from 1. */
 static void move_units(struct mesh_search *s, const int32_t *number)
 {
 	s->waiting = 0;
@@ -193,7 +198,7 @@ int search_set_channels(struct mesh_search *s, int channels, struct err *err)
 	s->whole = 0;
 	for (int32_t i = 0; i < s->n_units; i++) {
 		/* Each half of a pair counts both once. */
-		s->whole += is_placed(s, i) ? share(s, i) > 0 : 0;
+		s->whole += is_placed(s, i) ? pair_share(s, i) > 0 : 0;
 	}
 	s->max = -1;
 	s->stuck = s->scale_index = 0;
@@ -210,12 +215,14 @@ int search_set_channels(struct mesh_search *s, int channels, struct err *err)
 
 /* ---- beginning with lightpaths in place ---- */
 
+/* True when a slot and its guard channels are free. */
 static bool is_clear(const struct mesh_search *s, const struct rwa_hop *h)
 {
 	return h->channel < s->channels &&
-	       search_eject_price(s, h->arc, h->fibre, h->channel, FREE) == 0;
+	       search_eject_price(s, h->arc, h->fibre, h->channel, SLOT_FREE) == 0;
 }
 
+/* Copies hops to a unit. WEFT_ENOMEM. */
 static int copy_path(struct search_unit *u, const struct rwa_hop *hop, int32_t hops)
 {
 	if (search_reserve_hops(u, hops)) {
@@ -286,6 +293,9 @@ static int seat(struct mesh_search *s, const struct rwa_assignment *begin,
 	return 0;
 }
 
+/* Slots are numbered by the width, so that the channels are set first, then
+ * paths are given their units as long as they do not clash, and setting the
+ * channels again counts what is in place. */
 int search_begin(struct mesh_search *s, int channels,
 		 const struct rwa_assignment *begin, const int32_t *penalties,
 		 struct err *err)

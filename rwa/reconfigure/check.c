@@ -1,12 +1,20 @@
 /*
  * Replaying a change step by step on a table of its own; nothing here knows
  * how the order was found.
+ *
+ * Each step is checked against all rules at its moment. Whether an
+ * interruption was needed is checked by looking for what the plan would have
+ * had to miss: a lightpath that could move, or a spare route, by plain
+ * relaxation over all arcs.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "rwa/reconfigure/private.h"
 
+/* What is active after the steps so far. route[i][0 .. hops[i] - 1] are the
+ * hops of lightpath i, borrowed from `from` or the change; hops[i] is 0
+ * while it is dark. */
 struct change_replay {
 	const struct rwa_mesh *m;
 	const struct rwa_assignment *from, *to;
@@ -17,6 +25,7 @@ struct change_replay {
 	size_t cut;		/* of c->cuts, ended so far */
 	struct u64map active;	/* slot to lightpath + 1, 0: dark */
 	struct u64map shut;
+	struct arrays arrays;	/* owns those that follow */
 	const struct rwa_hop **route;	/* of each lightpath now */
 	int32_t *hops;			/* 0: dark */
 	bool *rerouted;
@@ -25,12 +34,12 @@ struct change_replay {
 	/* A lightpath without a spare route gains one only on a channel of
 	 * which a slot went dark since. */
 	int64_t clock;
-	int64_t *darkened;	/* channel: when last */
+	int64_t *released;	/* channel: when last */
 	int64_t *hopeless;	/* lightpath: since when */
 };
 
 /* True when a slot or one of its guard channels is active. */
-static bool is_lit(const struct change_replay *r, const struct rwa_hop *h)
+static bool is_active(const struct change_replay *r, const struct rwa_hop *h)
 {
 	int32_t between = r->m->guard.between;
 	uint64_t who = 0;
@@ -66,6 +75,7 @@ static bool is_partners(const struct change_replay *r, int32_t i, int32_t arc)
 	return false;
 }
 
+/* WEFT_EVERIFY with the step and its lightpath. */
 static int fault(const struct change_replay *r, int64_t step, const char *what,
 		 struct err *err)
 {
@@ -85,6 +95,9 @@ static const struct rwa_mesh_demand *ends(const struct change_replay *r, int32_t
 	return &r->m->demands.v[d];
 }
 
+/* True when hops form a route that lightpath i may have: connected from its
+ * source to its destination, open to use, on one channel between
+ * converters, within the budget, and on no link of its partner. */
 static bool joins(const struct change_replay *r, int32_t i, const struct rwa_hop *hop,
 		  int32_t n)
 {
@@ -114,28 +127,29 @@ static bool joins(const struct change_replay *r, int32_t i, const struct rwa_hop
 }
 
 /* A slot goes dark: that is news for all channels it kept dark. */
-static int darken(struct change_replay *r, const struct rwa_hop *h)
+static int release_slot(struct change_replay *r, const struct rwa_hop *h)
 {
 	int32_t c = h->channel - r->m->guard.between;
 	int32_t last = h->channel + r->m->guard.between;
 
 	for (; c <= last; c++) {
 		if (c >= 0 && c < r->channels) {
-			r->darkened[c] = r->clock;
+			r->released[c] = r->clock;
 		}
 	}
 	return u64map_set(&r->active,
 			  mesh_slot_key(h->arc, h->fibre, h->channel), 0);
 }
 
-static int go_dark(struct change_replay *r, int32_t i)
+/* Gives back whatever is active of a lightpath. */
+static int release_route(struct change_replay *r, int32_t i)
 {
 	int32_t partner = r->c->lightpaths.v[i].partner;
 	int rc = 0;
 
 	r->clock++;
 	for (int32_t k = 0; !rc && k < r->hops[i]; k++) {
-		rc = darken(r, &r->route[i][k]);
+		rc = release_slot(r, &r->route[i][k]);
 	}
 	if (partner >= 0) {
 		r->hopeless[partner] = 0;
@@ -153,7 +167,7 @@ static int activate_route(struct change_replay *r, const struct rwa_hop *hop, in
 
 	*taken = false;
 	for (int32_t k = 0; !rc && !*taken && k < n; k++) {
-		*taken = is_lit(r, &hop[k]);
+		*taken = is_active(r, &hop[k]);
 		rc = u64map_set(&r->active, mesh_slot_key(hop[k].arc, hop[k].fibre,
 						       hop[k].channel), who);
 	}
@@ -162,12 +176,13 @@ static int activate_route(struct change_replay *r, const struct rwa_hop *hop, in
 
 /* ---- was a cut needed? ---- */
 
+/* True when any fibre of an arc is free on the channel. */
 static bool fits_fibre(const struct change_replay *r, int32_t arc, int32_t channel)
 {
 	struct rwa_hop h = { arc, 0, channel };
 
 	for (; h.fibre < r->m->arcs.v[arc].fibres; h.fibre++) {
-		if (!is_lit(r, &h) &&
+		if (!is_active(r, &h) &&
 		    !mesh_is_shut_near(r->m, &r->shut, h)) {
 			return true;
 		}
@@ -214,7 +229,7 @@ static bool spare_on(struct change_replay *r, int32_t i, int32_t channel)
 }
 
 /* Could it be dropped, moved or active now? */
-static bool new_way_free(const struct change_replay *r, int32_t i)
+static bool new_route_free(const struct change_replay *r, int32_t i)
 {
 	int32_t new = r->c->lightpaths.v[i].new_path;
 	const struct rwa_path *p;
@@ -227,7 +242,7 @@ static bool new_way_free(const struct change_replay *r, int32_t i)
 	for (int32_t k = 0; k < p->hops; k++) {
 		const struct rwa_hop *h = &r->to->hops.v[p->first + k];
 
-		if (is_lit(r, h) || is_partners(r, i, h->arc)) {
+		if (is_active(r, h) || is_partners(r, i, h->arc)) {
 			return false;
 		}
 	}
@@ -249,18 +264,21 @@ static bool arrived(const struct change_replay *r, int32_t i)
 		      (size_t)p->hops * sizeof(struct rwa_hop)) == 0;
 }
 
+/* False when any lightpath that waits could be moved, or rerouted for the
+ * first time. A search that found nothing is not repeated until a slot of
+ * the channel went dark. */
 static bool cut_was_needed(struct change_replay *r)
 {
 	for (int32_t i = 0; i < (int32_t)r->c->lightpaths.n; i++) {
 		if (arrived(r, i)) {
 			continue;
 		}
-		if (new_way_free(r, i)) {
+		if (new_route_free(r, i)) {
 			return false;
 		}
 		for (int32_t c = 0; r->hops[i] && !r->rerouted[i] &&
 				    c < r->channels; c++) {
-			if (r->darkened[c] >= r->hopeless[i] &&
+			if (r->released[c] >= r->hopeless[i] &&
 			    spare_on(r, i, c)) {
 				return false;
 			}
@@ -272,6 +290,7 @@ static bool cut_was_needed(struct change_replay *r)
 
 /* ---- phases and cuts ---- */
 
+/* True when hop h is among these. */
 static bool uses(const struct rwa_hop *hop, int32_t n, const struct rwa_hop *h)
 {
 	bool found = false;
@@ -301,6 +320,8 @@ static int32_t first_change(const struct change_replay *r,
 	return INT32_MIN;
 }
 
+/* The domain of a lightpath: of the first hop that it takes, or else gives
+ * up. */
 static int32_t domain_of(const struct change_replay *r, int32_t i)
 {
 	const struct rwa_changed *c = &r->c->lightpaths.v[i];
@@ -315,13 +336,15 @@ static bool is_exhausted(const struct change_replay *r, int32_t domain)
 {
 	for (int32_t i = 0; i < (int32_t)r->c->lightpaths.n; i++) {
 		if (!arrived(r, i) && domain_of(r, i) == domain &&
-		    new_way_free(r, i)) {
+		    new_route_free(r, i)) {
 			return false;
 		}
 	}
 	return true;
 }
 
+/* The step belongs to the present phase, or begins the next one when
+ * nothing of the present one could be done any more. */
 static int check_phase(struct change_replay *r, int64_t at, struct err *err)
 {
 	const struct rwa_phase *p = &r->c->phases.v[r->phase];
@@ -358,7 +381,9 @@ static bool ends_cut(struct change_replay *r, int64_t at, int32_t i)
 
 /* ---- steps ---- */
 
-static int light_up(struct change_replay *r, int64_t at, const struct rwa_step *s,
+/* A step that takes a route: ADD, MOVE or REROUTE. The old route is given
+ * back only after the new one was taken, as both are active for a moment. */
+static int take_route(struct change_replay *r, int64_t at, const struct rwa_step *s,
 		    struct err *err)
 {
 	const struct rwa_hop *hop = r->c->hops.v + s->first;
@@ -379,7 +404,7 @@ static int light_up(struct change_replay *r, int64_t at, const struct rwa_step *
 	}
 	r->rerouted[i] |= s->kind == RWA_STEP_REROUTE;
 	if (activate_route(r, hop, s->hops, (uint64_t)i + 1, &taken) ||
-	    go_dark(r, i)) {
+	    release_route(r, i)) {
 		return err_nomem(err);
 	}
 	if (taken) {
@@ -390,6 +415,7 @@ static int light_up(struct change_replay *r, int64_t at, const struct rwa_step *
 	return 0;
 }
 
+/* One step of the change. */
 static int replay_step(struct change_replay *r, int64_t at, struct err *err)
 {
 	const struct rwa_step *s = &r->c->steps.v[at];
@@ -399,7 +425,7 @@ static int replay_step(struct change_replay *r, int64_t at, struct err *err)
 		return fault(r, at, "does not exist", err);
 	}
 	if (s->kind != RWA_STEP_DROP && s->kind != RWA_STEP_CUT) {
-		return light_up(r, at, s, err);
+		return take_route(r, at, s, err);
 	}
 	if (r->hops[i] == 0) {
 		return fault(r, at, "is dark already", err);
@@ -415,7 +441,7 @@ static int replay_step(struct change_replay *r, int64_t at, struct err *err)
 	if (s->kind == RWA_STEP_CUT) {
 		r->dark_at[i] = at + 1;
 	}
-	return go_dark(r, i) ? err_nomem(err) : 0;
+	return release_route(r, i) ? err_nomem(err) : 0;
 }
 
 /* Lightpath of each path of an assignment; false unless every path belongs to
@@ -493,7 +519,8 @@ static int check_matching(const struct change_replay *r, struct err *err)
 			      "assignments");
 }
 
-static int light_old(struct change_replay *r)
+/* The state before the first step. */
+static int take_old_routes(struct change_replay *r)
 {
 	bool taken;	/* no two clash in an assignment that was checked */
 	int rc = 0;
@@ -518,19 +545,20 @@ static int replay_init(struct change_replay *r, struct err *err)
 	size_t n = r->c->lightpaths.n + 1;
 	int rc = check_matching(r, err);
 
-	r->route = calloc(n, sizeof(*r->route));
-	r->hops = calloc(n, sizeof(*r->hops));
-	r->rerouted = calloc(n, sizeof(*r->rerouted));
-	r->dark_at = calloc(n, sizeof(*r->dark_at));
-	r->loss = calloc(r->m->nodes.n, sizeof(*r->loss));
-	r->darkened = calloc((size_t)r->channels + 1, sizeof(*r->darkened));
-	r->hopeless = calloc(n, sizeof(*r->hopeless));
-	if (!rc && (!r->route || !r->hops || !r->rerouted || !r->dark_at ||
-		    !r->loss || !r->darkened || !r->hopeless ||
-		    mesh_shut_init(r->m, &r->shut) || light_old(r))) {
-		rc = err_nomem(err);
+	if (rc) {
+		return rc;
 	}
-	return rc;
+	arrays_add(&r->arrays, r->route, n);
+	arrays_add(&r->arrays, r->hops, n);
+	arrays_add(&r->arrays, r->rerouted, n);
+	arrays_add(&r->arrays, r->dark_at, n);
+	arrays_add(&r->arrays, r->loss, r->m->nodes.n);
+	arrays_add(&r->arrays, r->released, (size_t)r->channels + 1);
+	arrays_add(&r->arrays, r->hopeless, n);
+	if (r->arrays.failed || mesh_shut_init(r->m, &r->shut) || take_old_routes(r)) {
+		return err_nomem(err);
+	}
+	return 0;
 }
 
 int rwa_change_check(const struct rwa_mesh *m, const struct rwa_assignment *from,
@@ -562,12 +590,6 @@ int rwa_change_check(const struct rwa_mesh *m, const struct rwa_assignment *from
 	}
 	u64map_fini(&r.active);
 	u64map_fini(&r.shut);
-	free(r.route);
-	free(r.hops);
-	free(r.rerouted);
-	free(r.dark_at);
-	free(r.loss);
-	free(r.darkened);
-	free(r.hopeless);
+	arrays_fini(&r.arrays);
 	return rc;
 }

@@ -8,6 +8,7 @@
 
 #include "rwa/reconfigure/private.h"
 
+/* What is matched, and where the lightpaths go. */
 struct matching {
 	const struct rwa_mesh *m;
 	const struct rwa_assignment *from, *to;
@@ -52,6 +53,7 @@ static int by_demand(const void *a, const void *b)
 	return x->path < y->path ? -1 : x->path > y->path;
 }
 
+/* All paths by demand, those of one in their order; NULL without memory. */
 static struct of_demand *sorted(const struct rwa_assignment *a)
 {
 	struct of_demand *v = calloc(a->paths.n + 1, sizeof(*v));
@@ -97,6 +99,8 @@ static int match_where(struct matching *g, struct of_demand *old, size_t a,
 	return rc;
 }
 
+/* Each rule is weaker than the one before and matches what that left; in
+ * the end whatever is left is added or dropped. */
 static int match_singles(struct matching *g, struct of_demand *old, size_t a,
 			 struct of_demand *new, size_t b)
 {
@@ -166,9 +170,12 @@ static int push_pair(struct matching *g, const int32_t *old,
 		     const int32_t *new)
 {
 	int32_t at = (int32_t)g->out->lightpaths.n;
-	int rc = push(g, old ? old[0] : -1, new ? new[0] : -1, at + 1);
 
-	return rc ? rc : push(g, old ? old[1] : -1, new ? new[1] : -1, at);
+	if (push(g, old ? old[0] : -1, new ? new[0] : -1, at + 1) ||
+	    push(g, old ? old[1] : -1, new ? new[1] : -1, at)) {
+		return WEFT_ENOMEM;
+	}
+	return 0;
 }
 
 struct pair_rule {
@@ -200,6 +207,7 @@ static int match_pairs_where(struct matching *g, struct of_demand *old,
 	return rc;
 }
 
+/* As match_singles(), two paths at a time. */
 static int match_pairs(struct matching *g, struct of_demand *old, size_t a,
 		       struct of_demand *new, size_t b)
 {
@@ -226,6 +234,7 @@ static int match_pairs(struct matching *g, struct of_demand *old, size_t a,
 
 /* ---- the whole ---- */
 
+/* How many paths from i on belong to the demand. */
 static size_t run_of(const struct of_demand *v, size_t i, size_t n,
 		     int32_t demand)
 {

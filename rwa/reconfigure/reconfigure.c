@@ -11,8 +11,14 @@
 
 #include "rwa/reconfigure/private.h"
 
+/* Where a lightpath is: on its old route (or nowhere yet), on a spare one,
+ * dark after a CUT, or where the new assignment has it. */
 enum place { OLD, REROUTED, INTERRUPTED, DONE };
 
+/* Planning so far. `owner` says which lightpath holds each slot after the
+ * steps in out->steps, and changes with each step. `freed` and `tried`
+ * spare searches: a lightpath without a spare route gains one only on a
+ * channel where something was given back since. */
 struct planner {
 	const struct rwa_mesh *m;
 	const struct rwa_assignment *from, *to;
@@ -21,6 +27,7 @@ struct planner {
 	struct u64map owner;	/* slot to lightpath + 1, 0: free */
 	struct u64map shut;
 	struct mesh_adjacency adj;
+	struct arrays arrays;	/* owns those that follow */
 	int32_t *link;		/* of an arc */
 	int32_t *risk;		/* of a link: stamp when the partner is on it */
 	int32_t risk_stamp;
@@ -50,43 +57,46 @@ void rwa_change_fini(struct rwa_change *c)
 
 /* ---- routes ---- */
 
-struct active {			/* hops that follow each other */
+struct change_route {			/* hops that follow each other */
 	const struct rwa_hop *hop;
 	int32_t n;
 };
 
-static struct active path_of(const struct rwa_assignment *a, int32_t path)
+/* The hops of a path, borrowed. */
+static struct change_route path_of(const struct rwa_assignment *a, int32_t path)
 {
 	const struct rwa_path *p = &a->paths.v[path];
 
-	return (struct active){ a->hops.v + p->first, p->hops };
+	return (struct change_route){ a->hops.v + p->first, p->hops };
 }
 
 /* None when it is to be dropped. */
-static struct active new_route(const struct planner *p, int32_t i)
+static struct change_route new_route(const struct planner *p, int32_t i)
 {
 	if (p->out->lightpaths.v[i].new_path < 0) {
-		return (struct active){ NULL, 0 };
+		return (struct change_route){ NULL, 0 };
 	}
 	return path_of(p->to, p->out->lightpaths.v[i].new_path);
 }
 
-static struct active present_way(const struct planner *p, int32_t i)
+/* The route that a lightpath has not left yet, empty for one that is new or
+ * interrupted; borrowed, until out->hops grows. */
+static struct change_route present_route(const struct planner *p, int32_t i)
 {
 	if (p->at[i] == REROUTED) {
-		return (struct active){ p->out->hops.v + p->park_first[i],
+		return (struct change_route){ p->out->hops.v + p->park_first[i],
 				     p->park_hops[i] };
 	}
 	if (p->at[i] == OLD && p->out->lightpaths.v[i].old_path >= 0) {
 		return path_of(p->from, p->out->lightpaths.v[i].old_path);
 	}
-	return (struct active){ NULL, 0 };
+	return (struct change_route){ NULL, 0 };
 }
 
 /* What is active of a lightpath at this moment. */
-static struct active active_route(const struct planner *p, int32_t i)
+static struct change_route active_route(const struct planner *p, int32_t i)
 {
-	return p->at[i] == DONE ? new_route(p, i) : present_way(p, i);
+	return p->at[i] == DONE ? new_route(p, i) : present_route(p, i);
 }
 
 /* First and last channel that a slot's guard channels reach. */
@@ -115,7 +125,7 @@ static uint64_t owner_of(const struct planner *p, struct rwa_hop h,
 }
 
 /* Neither a slot nor its guard channels are active. */
-static bool is_dark(const struct planner *p, const struct rwa_hop *h)
+static bool is_slot_free(const struct planner *p, const struct rwa_hop *h)
 {
 	for (int32_t c = guard_first(p, h->channel);
 	     c <= guard_last(p, h->channel); c++) {
@@ -128,7 +138,7 @@ static bool is_dark(const struct planner *p, const struct rwa_hop *h)
 
 /* A lightpath's route becomes that of `who`; 0: it is given back, which may be
  * news for whoever waits on these channels, and for its partner. */
-static int give(struct planner *p, struct active route, uint64_t who)
+static int give(struct planner *p, struct change_route route, uint64_t who)
 {
 	int rc = 0;
 
@@ -147,6 +157,8 @@ static int give(struct planner *p, struct active route, uint64_t who)
 	return rc;
 }
 
+/* Frees a lightpath's present route. Its partner may have a spare route
+ * now. */
 static int give_back(struct planner *p, int32_t i)
 {
 	int32_t partner = p->out->lightpaths.v[i].partner;
@@ -154,10 +166,11 @@ static int give_back(struct planner *p, int32_t i)
 	if (partner >= 0) {
 		p->tried[partner] = 0;
 	}
-	return give(p, present_way(p, i), 0);
+	return give(p, present_route(p, i), 0);
 }
 
-static bool share_link(const struct planner *p, struct active a, struct active b)
+/* O(a.n * b.n). */
+static bool share_link(const struct planner *p, struct change_route a, struct change_route b)
 {
 	for (int32_t i = 0; i < a.n; i++) {
 		for (int32_t k = 0; k < b.n; k++) {
@@ -181,10 +194,10 @@ static bool meets_partner(const struct planner *p, int32_t i)
 /* May the new route of a lightpath be active now? */
 static bool is_free(const struct planner *p, int32_t i)
 {
-	struct active route = new_route(p, i);
+	struct change_route route = new_route(p, i);
 
 	for (int32_t k = 0; k < route.n; k++) {
-		if (!is_dark(p, &route.hop[k])) {
+		if (!is_slot_free(p, &route.hop[k])) {
 			return false;
 		}
 	}
@@ -210,8 +223,9 @@ static int count_in_phase(struct planner *p, int32_t i)
 	return vec_push(&c->phases, fresh);
 }
 
+/* Appends a step, with a copy of the route's hops. WEFT_ENOMEM. */
 static int add_step(struct planner *p, enum rwa_step_kind kind, int32_t i,
-		    struct active route)
+		    struct change_route route)
 {
 	struct rwa_change *c = p->out;
 	struct rwa_step step = { kind, i, route.n, (int64_t)c->hops.n };
@@ -230,7 +244,7 @@ static int add_step(struct planner *p, enum rwa_step_kind kind, int32_t i,
 /* Lights the new route, which is free, and gives back the present one. */
 static int arrive(struct planner *p, int32_t i)
 {
-	struct active present = present_way(p, i), route = new_route(p, i);
+	struct change_route present = present_route(p, i), route = new_route(p, i);
 	int rc = give_back(p, i);
 
 	if (!rc) {
@@ -259,6 +273,7 @@ static int arrive(struct planner *p, int32_t i)
 	return rc;
 }
 
+/* True when a lightpath's steps belong to the domain at work. */
 static bool is_of(const struct planner *p, int32_t i, int32_t domain)
 {
 	return !p->opt->by_domain || p->domain[i] == domain;
@@ -341,9 +356,11 @@ static int settle(struct planner *p, int64_t *left)
 /* Nothing is active there or in use by others, guard channels included. */
 static bool is_open(const struct planner *p, const struct rwa_hop *h)
 {
-	return is_dark(p, h) && !mesh_is_shut_near(p->m, &p->shut, *h);
+	return is_slot_free(p, h) && !mesh_is_shut_near(p->m, &p->shut, *h);
 }
 
+/* Sets h->fibre to the first that is free on the hop's channel; false when
+ * none is, or when the partner is active on the link. */
 static bool free_fibre(const struct planner *p, struct rwa_hop *h)
 {
 	if (p->risk[p->link[h->arc]] == p->risk_stamp) {
@@ -397,7 +414,7 @@ static void spread(struct planner *p, int32_t src, int32_t channel)
 
 /* Reads the route that spread() found, from its end, behind out->hops. */
 static int take_spare(struct planner *p, int32_t src, int32_t dst,
-		      struct active *route)
+		      struct change_route *route)
 {
 	struct rwa_change *c = p->out;
 	int32_t n = 0, v;
@@ -408,7 +425,7 @@ static int take_spare(struct planner *p, int32_t src, int32_t dst,
 	if (vec_reserve(&c->hops, 2 * (size_t)n)) {
 		return WEFT_ENOMEM;
 	}
-	*route = (struct active){ c->hops.v + c->hops.n + n, n };
+	*route = (struct change_route){ c->hops.v + c->hops.n + n, n };
 	for (v = dst; v != src; v = p->m->arcs.v[p->enter[v].arc].src) {
 		c->hops.v[c->hops.n + (size_t)n + (size_t)--route->n] =
 			p->enter[v];
@@ -421,7 +438,7 @@ static int take_spare(struct planner *p, int32_t src, int32_t dst,
 static void mark_partner(struct planner *p, int32_t i)
 {
 	int32_t partner = p->out->lightpaths.v[i].partner;
-	struct active route = partner < 0 ? (struct active){ NULL, 0 }
+	struct change_route route = partner < 0 ? (struct change_route){ NULL, 0 }
 				     : active_route(p, partner);
 
 	p->risk_stamp++;
@@ -430,7 +447,9 @@ static void mark_partner(struct planner *p, int32_t i)
 	}
 }
 
-static int find_spare(struct planner *p, int32_t i, struct active *route)
+/* A spare route between the ends of a lightpath on the lowest channel that
+ * has one, behind out->hops; empty without one, which is remembered. */
+static int find_spare(struct planner *p, int32_t i, struct change_route *route)
 {
 	const struct rwa_path *old =
 		&p->from->paths.v[p->out->lightpaths.v[i].old_path];
@@ -466,6 +485,7 @@ struct blocker {
 	int64_t wanted;		/* slots of it that others wait for */
 };
 
+/* By slots wanted, then by number. */
 static int most_wanted_first(const void *a, const void *b)
 {
 	const struct blocker *x = a, *y = b;
@@ -477,9 +497,9 @@ static int most_wanted_first(const void *a, const void *b)
 }
 
 /* Counts at whoever is in the way of a lightpath that waits. */
-static void count_in_way(const struct planner *p, int32_t i, struct blocker *v)
+static void count_blockers(const struct planner *p, int32_t i, struct blocker *v)
 {
-	struct active route = new_route(p, i);
+	struct change_route route = new_route(p, i);
 
 	for (int32_t k = 0; k < route.n; k++) {
 		int32_t c = guard_first(p, route.hop[k].channel);
@@ -498,7 +518,7 @@ static void count_in_way(const struct planner *p, int32_t i, struct blocker *v)
 	}
 }
 
-/* Lit lightpaths that wait, those first that most others wait for. v: room
+/* Active lightpaths that wait, those first that most others wait for. v: room
  * for all. Returns how many. */
 static int32_t find_blockers(const struct planner *p, struct blocker *v)
 {
@@ -509,12 +529,12 @@ static int32_t find_blockers(const struct planner *p, struct blocker *v)
 	}
 	for (int32_t i = 0; i < n; i++) {
 		if (p->at[i] != DONE) {
-			count_in_way(p, i, v);
+			count_blockers(p, i, v);
 		}
 	}
 	for (int32_t i = 0; i < n; i++) {
 		if ((p->at[i] == OLD || p->at[i] == REROUTED) &&
-		    present_way(p, i).n) {
+		    present_route(p, i).n) {
 			v[count++] = v[i];
 		}
 	}
@@ -522,7 +542,8 @@ static int32_t find_blockers(const struct planner *p, struct blocker *v)
 	return count;
 }
 
-static int park_on(struct planner *p, int32_t i, struct active route)
+/* Reroutes a lightpath to a spare route, until its new one is free. */
+static int park_on(struct planner *p, int32_t i, struct change_route route)
 {
 	int64_t first = (int64_t)p->out->hops.n;
 
@@ -537,6 +558,8 @@ static int park_on(struct planner *p, int32_t i, struct active route)
 	return 0;
 }
 
+/* Interrupts a lightpath: its route is free for others until it can be
+ * added again. */
 static int cut(struct planner *p, int32_t i)
 {
 	p->cut_step[i] = (int64_t)p->out->steps.n;
@@ -544,18 +567,18 @@ static int cut(struct planner *p, int32_t i)
 		return WEFT_ENOMEM;
 	}
 	p->at[i] = INTERRUPTED;
-	return add_step(p, RWA_STEP_CUT, i, (struct active){ NULL, 0 });
+	return add_step(p, RWA_STEP_CUT, i, (struct change_route){ NULL, 0 });
 }
 
 /* Reroutes the lightpath most in the way of the others, of those that were not
  * rerouted before and have a spare route; interrupts the one most in the way
  * when none has. */
-static int make_way(struct planner *p)
+static int break_cycle(struct planner *p)
 {
 	struct blocker *v = calloc(p->out->lightpaths.n + 1, sizeof(*v));
 	int32_t n = v ? find_blockers(p, v) : 0;
 	int rc = v ? 0 : WEFT_ENOMEM;
-	struct active route = { NULL, 0 };
+	struct change_route route = { NULL, 0 };
 
 	for (int32_t k = 0; !rc && !route.n && k < n; k++) {
 		int32_t i = v[k].lightpath;
@@ -576,7 +599,7 @@ static int make_way(struct planner *p)
 
 /* ---- the whole ---- */
 
-static bool has_hop(struct active route, const struct rwa_hop *h)
+static bool has_hop(struct change_route route, const struct rwa_hop *h)
 {
 	for (int32_t k = 0; k < route.n; k++) {
 		if (memcmp(&route.hop[k], h, sizeof(*h)) == 0) {
@@ -589,7 +612,7 @@ static bool has_hop(struct active route, const struct rwa_hop *h)
 /* Domain of the first hop that a lightpath takes, or else gives up. */
 static int32_t domain_of(const struct planner *p, int32_t i)
 {
-	struct active old = present_way(p, i), new = new_route(p, i);
+	struct change_route old = present_route(p, i), new = new_route(p, i);
 
 	for (int32_t k = 0; k < new.n; k++) {
 		if (!has_hop(old, &new.hop[k])) {
@@ -604,6 +627,7 @@ static int32_t domain_of(const struct planner *p, int32_t i)
 	return RWA_MESH_NO_DOMAIN;
 }
 
+/* Takes the old routes' slots, and counts what is to be done. */
 static int begin(struct planner *p)
 {
 	int rc = 0;
@@ -613,7 +637,7 @@ static int begin(struct planner *p)
 
 		p->at[i] = OLD;
 		p->domain[i] = domain_of(p, i);
-		rc = give(p, present_way(p, i), (uint64_t)i + 1);
+		rc = give(p, present_route(p, i), (uint64_t)i + 1);
 		if (c->kept) {
 			p->at[i] = DONE;
 		}
@@ -626,13 +650,15 @@ static int begin(struct planner *p)
 	return rc;
 }
 
+/* Every round of break_cycle() frees the slots of one lightpath. Each is rerouted
+ * once and interrupted once at most, so that the rounds end. */
 static int order(struct planner *p)
 {
 	int64_t left = 0;
 	int rc = settle(p, &left);
 
 	while (!rc && left) {
-		if (!(rc = make_way(p))) {
+		if (!(rc = break_cycle(p))) {
 			rc = settle(p, &left);
 		}
 	}
@@ -643,27 +669,25 @@ static int planner_init(struct planner *p)
 {
 	size_t n = p->out->lightpaths.n + 1, v = p->m->nodes.n + 1;
 
-	p->at = calloc(n, sizeof(*p->at));
-	p->domain = calloc(n, sizeof(*p->domain));
-	p->cut_step = calloc(n, sizeof(*p->cut_step));
-	p->park_first = calloc(n, sizeof(*p->park_first));
-	p->park_hops = calloc(n, sizeof(*p->park_hops));
-	p->freed = calloc((size_t)p->opt->channels + 1, sizeof(*p->freed));
-	p->tried = calloc(n, sizeof(*p->tried));
-	p->cost = calloc(v, sizeof(*p->cost));
-	p->enter = calloc(v, sizeof(*p->enter));
-	p->queue = calloc(v + 1, sizeof(*p->queue));
-	p->queued = calloc(v, sizeof(*p->queued));
-	p->link = calloc(p->m->arcs.n + 1, sizeof(*p->link));
-	p->risk = calloc(p->m->arcs.n + 1, sizeof(*p->risk));
-	return p->at && p->domain && p->freed && p->tried && p->cut_step &&
-			       p->park_first && p->park_hops && p->cost &&
-			       p->enter && p->queue && p->queued && p->link &&
-			       p->risk && !mesh_links(p->m, p->link) &&
-			       !adjacency_init(&p->adj, p->m, false) &&
-			       !mesh_shut_init(p->m, &p->shut)
-		       ? 0
-		       : WEFT_ENOMEM;
+	arrays_add(&p->arrays, p->at, n);
+	arrays_add(&p->arrays, p->domain, n);
+	arrays_add(&p->arrays, p->cut_step, n);
+	arrays_add(&p->arrays, p->park_first, n);
+	arrays_add(&p->arrays, p->park_hops, n);
+	arrays_add(&p->arrays, p->freed, (size_t)p->opt->channels + 1);
+	arrays_add(&p->arrays, p->tried, n);
+	arrays_add(&p->arrays, p->cost, v);
+	arrays_add(&p->arrays, p->enter, v);
+	arrays_add(&p->arrays, p->queue, v + 1);
+	arrays_add(&p->arrays, p->queued, v);
+	arrays_add(&p->arrays, p->link, p->m->arcs.n + 1);
+	arrays_add(&p->arrays, p->risk, p->m->arcs.n + 1);
+	if (p->arrays.failed || mesh_links(p->m, p->link) ||
+	    adjacency_init(&p->adj, p->m, false) ||
+	    mesh_shut_init(p->m, &p->shut)) {
+		return WEFT_ENOMEM;
+	}
+	return 0;
 }
 
 static void planner_fini(struct planner *p)
@@ -671,19 +695,7 @@ static void planner_fini(struct planner *p)
 	u64map_fini(&p->owner);
 	u64map_fini(&p->shut);
 	adjacency_fini(&p->adj);
-	free(p->at);
-	free(p->domain);
-	free(p->cut_step);
-	free(p->park_first);
-	free(p->park_hops);
-	free(p->freed);
-	free(p->tried);
-	free(p->cost);
-	free(p->enter);
-	free(p->queue);
-	free(p->queued);
-	free(p->link);
-	free(p->risk);
+	arrays_fini(&p->arrays);
 }
 
 int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,

@@ -48,6 +48,10 @@ struct rwa_changed {
 	bool kept;			/* same hops in both */
 };
 
+/* A plan, freed by rwa_change_fini(). Steps and hops are numbered from 0 in
+ * their order; phases follow each other without gaps; cuts are in the order
+ * in which they end. moved + added + dropped + kept is the number of
+ * lightpaths. */
 struct rwa_change {
 	VEC(struct rwa_changed) lightpaths;
 	VEC(struct rwa_step) steps;

@@ -318,7 +318,10 @@ int rwa_all_to_all_groups(const struct rwa_ring *ring, const int32_t *members,
 	int rc = check_members(ring, members, m, groups, err);
 
 	*res = (struct rwa_result){ .method = "none" };
-	return rc ? rc : lift_groups(ring, members, m, groups, arcs, res, err);
+	if (rc) {
+		return rc;
+	}
+	return lift_groups(ring, members, m, groups, arcs, res, err);
 }
 
 int rwa_all_to_all(const struct rwa_ring *ring, const int32_t *members, int m,
@@ -344,5 +347,8 @@ int rwa_all_to_all(const struct rwa_ring *ring, const int32_t *members, int m,
 			}
 		}
 	}
-	return rc ? rc : rwa_ring_colour(ring, arcs, k, res, err);
+	if (rc) {
+		return rc;
+	}
+	return rwa_ring_colour(ring, arcs, k, res, err);
 }

@@ -43,6 +43,7 @@ struct column_choice {
 struct colour_program {
 	struct colouring *job;
 	struct lp *lp;
+	struct arrays arrays;	/* owns classes, class_of and those per class */
 	struct arc_class *classes;
 	int n_classes;
 	int32_t *class_of;	/* per span of the job */
@@ -65,15 +66,10 @@ bool rwa_lp_is_small(const struct colouring *this)
 static void program_fini(struct colour_program *p)
 {
 	lp_free(p->lp);
-	free(p->classes);
-	free(p->class_of);
+	arrays_fini(&p->arrays);
 	vec_fini(&p->columns);
 	vec_fini(&p->members);
 	vec_fini(&p->fixed);
-	free(p->price);
-	free(p->best);
-	free(p->from);
-	free(p->picked);
 }
 
 static void find_classes(struct colour_program *p)
@@ -125,14 +121,13 @@ static int program_init(struct colour_program *p, struct colouring *job,
 	int rc;
 
 	*p = (struct colour_program){ .job = job };
-	p->classes = calloc(count, sizeof(*p->classes));
-	p->class_of = malloc(count * sizeof(*p->class_of));
-	p->price = malloc(count * sizeof(*p->price));
-	p->best = malloc(n * sizeof(*p->best));
-	p->from = malloc(n * sizeof(*p->from));
-	p->picked = malloc(count * sizeof(*p->picked));
-	if (!p->classes || !p->class_of || !p->price || !p->best || !p->from ||
-	    !p->picked) {
+	arrays_add(&p->arrays, p->classes, count);
+	arrays_add(&p->arrays, p->class_of, count);
+	arrays_add(&p->arrays, p->price, count);
+	arrays_add(&p->arrays, p->best, n);
+	arrays_add(&p->arrays, p->from, n);
+	arrays_add(&p->arrays, p->picked, count);
+	if (p->arrays.failed) {
 		return err_nomem(err);
 	}
 	find_classes(p);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/vec.h"
 #include "rwa/ring/private.h"
 
 /* Links times spans that all cuts together may cost. */
@@ -17,6 +18,7 @@
 
 struct cut_sweep {
 	const struct colouring *job;
+	struct arrays arrays;	/* owns all that follow */
 	int32_t *order;		/* spans by start, longest first */
 	int32_t *bucket;	/* n + 2: counting sort */
 	int32_t *ending;	/* n + 1: first span that ends at x, or -1 */
@@ -39,15 +41,7 @@ static int32_t start_of(const struct cut_sweep *this, int32_t i)
 
 static void sweep_free(struct cut_sweep *this)
 {
-	free(this->order);
-	free(this->bucket);
-	free(this->ending);
-	free(this->next_ending);
-	free(this->colour);
-	free(this->needed);
-	free(this->head);
-	free(this->next_free);
-	free(this->some);
+	arrays_fini(&this->arrays);
 }
 
 static int sweep_init(struct cut_sweep *this, const struct colouring *job)
@@ -55,19 +49,16 @@ static int sweep_init(struct cut_sweep *this, const struct colouring *job)
 	size_t count = (size_t)job->count + 1, n = (size_t)job->n + 2;
 
 	*this = (struct cut_sweep){ .job = job };
-	this->order = malloc(count * sizeof(int32_t));
-	this->bucket = malloc(n * sizeof(int32_t));
-	this->ending = malloc(n * sizeof(int32_t));
-	this->next_ending = malloc(count * sizeof(int32_t));
-	this->colour = malloc(count * sizeof(int32_t));
-	this->needed = malloc(count * sizeof(int32_t));
-	this->head = malloc(n * sizeof(int32_t));
-	this->next_free = malloc(count * sizeof(int32_t));
-	this->some = malloc((n / 64 + 1) * sizeof(uint64_t));
-	return this->order && this->bucket && this->ending &&
-			       this->next_ending && this->colour &&
-			       this->needed && this->head && this->next_free &&
-			       this->some ? 0 : WEFT_ENOMEM;
+	arrays_add(&this->arrays, this->order, count);
+	arrays_add(&this->arrays, this->bucket, n);
+	arrays_add(&this->arrays, this->ending, n);
+	arrays_add(&this->arrays, this->next_ending, count);
+	arrays_add(&this->arrays, this->colour, count);
+	arrays_add(&this->arrays, this->needed, count);
+	arrays_add(&this->arrays, this->head, n);
+	arrays_add(&this->arrays, this->next_free, count);
+	arrays_add(&this->arrays, this->some, n / 64 + 1);
+	return this->arrays.failed ? WEFT_ENOMEM : 0;
 }
 
 /* A stable counting sort of from[] (NULL: all in order) into to[] by start,
