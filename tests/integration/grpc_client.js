@@ -108,9 +108,9 @@ const TESTS = {
 		assert.strictEqual(result.verdict, "VERDICT_COMMITTED");
 		const [confirmed] = await ask(fabric, "Confirm", {});
 		assert.strictEqual(confirmed.change, result.change);
-		await ask(fabric, "Drain", { what: "h0", reason: "js" });
+		await ask(fabric, "Drain", { target: "h0", reason: "js" });
 		await watch.until((e) => e.kind === "EVENT_KIND_DRAINED");
-		await ask(fabric, "Undrain", { what: "h0" });
+		await ask(fabric, "Undrain", { target: "h0" });
 		await ask(fabric, "Freeze", { reason: "js" });
 		assert.strictEqual(await codeOf(ask(fabric, "Apply", { config })), code.ABORTED);
 		await ask(fabric, "Unfreeze");
