@@ -106,8 +106,11 @@ static int dark_init(struct dark *d, const struct plan *p, struct err *err)
 	d->outage = calloc(n, sizeof(*d->outage));
 	d->downs = calloc(n_downs, sizeof(*d->downs));
 	d->down = calloc(n_downs, sizeof(*d->down));
-	return r ? r : d->outages && d->outage && d->downs && d->down ? 0 :
-								err_nomem(err);
+	if (r) {
+		return r;
+	}
+	return d->outages && d->outage && d->downs && d->down ? 0
+							      : err_nomem(err);
 }
 
 static void dark_fini(struct dark *d)
@@ -195,5 +198,8 @@ int msg_send_lightpaths(const struct plan *p, msg_part_fn fn, void *arg,
 			r = send_path(p, pj, &pj->paths[k], fn, arg, err);
 		}
 	}
-	return r ? r : send_dark(p, fn, arg, err);
+	if (r) {
+		return r;
+	}
+	return send_dark(p, fn, arg, err);
 }

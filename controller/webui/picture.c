@@ -247,5 +247,8 @@ int page_picture(const struct model_fabric *f, const struct plan *plan,
 		put_jobs(out, plan);
 	}
 	buf_char(out, '}');
-	return r ? r : out->failed ? err_nomem(err) : 0;
+	if (r) {
+		return r;
+	}
+	return out->failed ? err_nomem(err) : 0;
 }

@@ -15,7 +15,7 @@ const struct cli_exit cli_exits[] = {
 	  "Every device was read back and is as before. \"weft history\" and "
 	  "the message name the device that failed." },
 	{ 4, "stuck", "failed, and not fully rolled back",
-	  "Somebody must look: \"weft status\" names every circuit that is "
+	  "Look at it: \"weft status\" names every circuit that is "
 	  "not as it should be. Repair the device, then \"weft rollback\" or "
 	  "\"weft apply\"." },
 	{ 64, "usage", "the command line is wrong",

@@ -317,7 +317,10 @@ int cli_parse(const struct cli_command *root, int argc, char **argv,
 		return err_nomem(err);
 	}
 	r = parse_words(&p, root, err);
-	return r ? r : check_complete(c, err);
+	if (r) {
+		return r;
+	}
+	return check_complete(c, err);
 }
 
 void cli_fini(struct cli *c)

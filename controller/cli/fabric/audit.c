@@ -89,11 +89,13 @@ static int read_options(struct cli *c, Weft__V1__AuditRequest *req,
 	int r = cli_opt_int(c, "change", 1, INT64_MAX, &req->change, err);
 
 	*limit = req->change ? LINES_MOST : LINES;
-	r = r ? r : cli_opt_unit(c, "since", UNIT_NS, &since_ns, err);
-	r = r ? r : cli_opt_int(c, "limit", 1, LINES_MOST, limit, err);
+	if (r || (r = cli_opt_unit(c, "since", UNIT_NS, &since_ns, err)) ||
+	    (r = cli_opt_int(c, "limit", 1, LINES_MOST, limit, err))) {
+		return r;
+	}
 	req->device = (char *)(device ? device : "");
 	req->since_at_ns = since_ns > 0 ? clk_wall_ns() - since_ns : 0;
-	return r;
+	return 0;
 }
 
 int cmd_audit(struct cli *c, struct err *err)
@@ -103,17 +105,19 @@ int cmd_audit(struct cli *c, struct err *err)
 	struct pages pages = { 0 };
 	int64_t limit;
 	struct out *o;
-	int r = read_options(c, &req, &limit, err);
+	int r;
 
-	r = r ? r : get_all(c, &req, limit, &pages, err);
-	r = r ? r : join(&pages, &all, err);
-	if (r == 0) {
-		o = out_new(c->format);
-		if (o) {
-			msg_out_audit(o, c->format, &all);
-		}
-		r = cli_print(o, err);
+	if ((r = read_options(c, &req, &limit, err)) ||
+	    (r = get_all(c, &req, limit, &pages, err)) ||
+	    (r = join(&pages, &all, err))) {
+		goto out;
 	}
+	o = out_new(c->format);
+	if (o) {
+		msg_out_audit(o, c->format, &all);
+	}
+	r = cli_print(o, err);
+out:
 	free(all.lines);
 	free(all.changes);
 	for (size_t i = 0; i < pages.v.n; i++) {

@@ -238,7 +238,11 @@ static int print_findings(struct cli *c, const struct bringup *b,
 		rc = out_unseen(o, b, err);
 		out_str(o, "corrected", n ? corrected : NULL);
 	}
-	return rc ? rc : cli_print(o, err);
+	if (rc) {
+		out_free(o);
+		return rc;
+	}
+	return cli_print(o, err);
 }
 
 static int finish(struct cli *c, const struct model_fabric *f,

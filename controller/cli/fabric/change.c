@@ -107,9 +107,12 @@ static int run_change(struct cli *c, const char *method,
 		r = cancel(c, id, &p, err);
 	}
 	if (!p.has_result) {
-		return r ? r : err_set(err, WEFT_EUNAVAIL,
-				       "weftd ended the call without a "
-				       "result");
+		if (r) {
+			return r;
+		}
+		return err_set(err, WEFT_EUNAVAIL,
+			       "weftd ended the call without a "
+			       "result");
 	}
 	if (r) {
 		cli_report(err);
@@ -147,8 +150,11 @@ static int common(const struct cli *c, char **comment, char **request_id,
 	*request_id = cli_opt(c, "request-id")
 			      ? (char *)cli_opt(c, "request-id")
 			      : id;
-	return r ? r : cli_opt_unit(c, "confirm-within", UNIT_NS,
-				    confirm_within_ns, err);
+	if (r) {
+		return r;
+	}
+	return cli_opt_unit(c, "confirm-within", UNIT_NS,
+			    confirm_within_ns, err);
 }
 
 static int read_source(struct cli *c, Weft__V1__ApplyRequest *req, char **data,

@@ -319,17 +319,19 @@ static int fetch_fabric(struct cli *c, struct model_fabric **out,
 	struct rpc_client *client = NULL;
 	struct plan_file file;
 	struct buf bytes = { 0 };
-	int r = cli_connect(c, &client, err);
+	int r;
 
 	req.want_file = true;
-	r = r ? r : rpc_client_call(client, CLI_METHOD("Plan"), &req.base,
-				    &weft__v1__plan_part__descriptor, 0,
-				    on_part, &bytes, NULL, err);
-	r = r ? r : plan_file_read(buf_cstr(&bytes), bytes.len, &file, err);
-	if (r == 0) {
-		r = cli_parse_config(&file.config, out, err);
-		plan_file_fini(&file);
+	if ((r = cli_connect(c, &client, err)) ||
+	    (r = rpc_client_call(client, CLI_METHOD("Plan"), &req.base,
+				 &weft__v1__plan_part__descriptor, 0, on_part,
+				 &bytes, NULL, err)) ||
+	    (r = plan_file_read(buf_cstr(&bytes), bytes.len, &file, err))) {
+		goto out;
 	}
+	r = cli_parse_config(&file.config, out, err);
+	plan_file_fini(&file);
+out:
 	rpc_client_close(client);
 	buf_fini(&bytes);
 	return r;
@@ -372,7 +374,9 @@ static int export_as(struct cli *c,
 	int r = c->argc ? cli_load_fabric(c->argv[0], &f, err)
 			: fetch_fabric(c, &f, err);
 
-	r = r ? r : tree_init(&t, f, err);
+	if (r == 0) {
+		r = tree_init(&t, f, err);
+	}
 	if (r == 0) {
 		put_head(&t, &b);
 		r = c->argc ? 0 : put_drained(c, f, &b, err);

@@ -103,7 +103,10 @@ static int make_plan(struct cli *c, const struct model_fabric *f,
 	int r = cli_read_mode(c, &mode, err);
 
 	if (r || (f && cli_has(c, "offline"))) {
-		return r ? r : plan_offline(c, f, mode, v, err);
+		if (r) {
+			return r;
+		}
+		return plan_offline(c, f, mode, v, err);
 	}
 	r = cli_connect(c, &client, err);
 	if (r == WEFT_EUNAVAIL && f && !cli_has(c, "keep")) {

@@ -38,7 +38,9 @@ int plan_commands(const struct plan *p, msg_part_fn fn, void *arg,
 				  &v[opened].drv, err);
 		opened += r == 0;
 	}
-	r = r ? r : dispatch_explain(p, v, tell, &t, err);
+	if (r == 0) {
+		r = dispatch_explain(p, v, tell, &t, err);
+	}
 	for (int i = 0; i < opened; i++) {
 		drv_close(v[i].drv, NULL, NULL);
 	}

@@ -116,9 +116,12 @@ int cmd_history(struct cli *c, struct err *err)
 	int r = cli_opt_int(c, "limit", 1, 10000, &limit, err);
 
 	req.limit = (int32_t)limit;
-	return r ? r : cli_call(c, CLI_METHOD("History"), &req.base,
-				&weft__v1__history_response__descriptor, CLI_CALL_MS,
-				show_history, err);
+	if (r) {
+		return r;
+	}
+	return cli_call(c, CLI_METHOD("History"), &req.base,
+			&weft__v1__history_response__descriptor, CLI_CALL_MS,
+			show_history, err);
 }
 
 static void show_external_changes(const struct cli *c, struct out *o, const void *answer)
@@ -137,9 +140,12 @@ int cmd_external_changes(struct cli *c, struct err *err)
 	req.limit = (int32_t)limit;
 	req.device = c->argc ? c->argv[0] : (char *)"";
 	req.open = cli_has(c, "open");
-	return r ? r : cli_call(c, CLI_METHOD("ExternalChanges"), &req.base,
-				&weft__v1__external_changes_response__descriptor, CLI_CALL_MS,
-				show_external_changes, err);
+	if (r) {
+		return r;
+	}
+	return cli_call(c, CLI_METHOD("ExternalChanges"), &req.base,
+			&weft__v1__external_changes_response__descriptor, CLI_CALL_MS,
+			show_external_changes, err);
 }
 
 /* ---- device list, device show ---- */

@@ -160,7 +160,10 @@ static int open_testbed(const char *path, struct model_fabric **f,
 	if (rc == 0) {
 		rc = testbed_check(*f, err);
 	}
-	return rc ? rc : testbed_open(*f, t, err);
+	if (rc) {
+		return rc;
+	}
+	return testbed_open(*f, t, err);
 }
 
 static void close_testbed(struct model_fabric *f, struct testbed *t)
@@ -395,7 +398,10 @@ static int print_ping(struct cli *c, const struct model_fabric *f,
 				   "unexpected");
 	}
 	rc = cli_print(o, err);
-	return rc ? rc : wrong ? CLI_PENDING : 0;
+	if (rc) {
+		return rc;
+	}
+	return wrong ? CLI_PENDING : 0;
 }
 
 int cmd_testbed_ping(struct cli *c, struct err *err)
@@ -505,7 +511,10 @@ static int print_probe(struct cli *c, const struct model_fabric *f,
 	}
 	free(from);
 	rc = cli_print(o, err);
-	return rc ? rc : wrong ? CLI_PENDING : 0;
+	if (rc) {
+		return rc;
+	}
+	return wrong ? CLI_PENDING : 0;
 }
 
 int cmd_testbed_probe(struct cli *c, struct err *err)
@@ -635,7 +644,10 @@ static int walk_steps(struct cli *c, const struct model_fabric *f,
 		return rc;
 	}
 	rc = cli_print(o, err);
-	return rc ? rc : wrong ? CLI_PENDING : 0;
+	if (rc) {
+		return rc;
+	}
+	return wrong ? CLI_PENDING : 0;
 }
 
 int cmd_testbed_step(struct cli *c, struct err *err)

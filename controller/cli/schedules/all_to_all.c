@@ -54,7 +54,9 @@ static int find_exact(const struct cli *c, const struct topo *t,
 	mpq_t f;
 	int r = mcf_new(t, true, &p, err);
 
-	r = r ? r : mcf_exact(p, t, opt, res, &proof, err);
+	if (r == 0) {
+		r = mcf_exact(p, t, opt, res, &proof, err);
+	}
 	if (r == 0 && proof) {
 		mpq_init(f);
 		mpq_inv(f, proof->congestion);
@@ -166,8 +168,8 @@ static int solve_rate(const struct cli *c, const struct topo *t,
 	}
 	if (!flow->exact) {
 		left.time_limit_s = flow_limit_left_s(&started);
-		r = r ? r : mcf_new(t, true, &p, err);
-		r = r ? r : mcf_solve_form(p, opt->form, &left, res, err);
+		(void)(r || (r = mcf_new(t, true, &p, err)) ||
+		       (r = mcf_solve_form(p, opt->form, &left, res, err)));
 	}
 	res->congestion *= (double)scale;
 	res->bound *= (double)scale;
@@ -188,7 +190,9 @@ static int make_stepped(const struct cli *c, const struct topo *t,
 	int r = cli_opt_int(c, "steps", 1, COLL_MAX_STEPS, &n, err);
 
 	steps.steps = (int)n;
-	r = r ? r : mcf_steps(t, &steps, out, &flow->steps, err);
+	if (r == 0) {
+		r = mcf_steps(t, &steps, out, &flow->steps, err);
+	}
 	flow->stepped = r == 0;
 	flow->info.flow = flow->steps.flow;
 	return r;

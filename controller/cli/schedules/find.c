@@ -238,7 +238,9 @@ int cmd_topology_find(struct cli *c, struct err *err)
 		vec_fini(&price.sizes);
 		return r;
 	}
-	r = r ? r : read_query(c, &q, err);
+	if (r == 0) {
+		r = read_query(c, &q, err);
+	}
 	if (r) {
 		vec_fini(&price.sizes);
 		return r;

@@ -138,8 +138,11 @@ static int read_light(const struct cli *c, struct optree_params *p,
 		}
 		r = read_fibres(list, slash ? slash : end, RWA_CW, p, light,
 				err);
-		return r ? r : read_fibres(slash ? slash + 1 : list, end,
-					   RWA_CCW, p, light, err);
+		if (r) {
+			return r;
+		}
+		return read_fibres(slash ? slash + 1 : list, end,
+				   RWA_CCW, p, light, err);
 	}
 	if ((r = cli_need(c, "channels", err)) ||
 	    (r = cli_opt_int(c, "channels", 1, UINT16_MAX, &channels, err)) ||
@@ -340,8 +343,10 @@ static int draw_ring(const char *path, const struct optree_params *p,
 	struct buf svg = { 0 };
 	int r = optree_draw(p, plan, &svg, err);
 
-	r = r ? r : file_write_atomic(path, svg.data, svg.len, FILE_PUBLIC,
+	if (r == 0) {
+		r = file_write_atomic(path, svg.data, svg.len, FILE_PUBLIC,
 				      err);
+	}
 	buf_fini(&svg);
 	return r;
 }
@@ -368,7 +373,9 @@ int cmd_ring_plan(struct cli *c, struct err *err)
 	}
 	if (path && r == 0) {
 		r = optree_plan_expand(&p, &plan, err);
-		r = r ? r : cli_write_schedule(plan.sched, path, err);
+		if (r == 0) {
+			r = cli_write_schedule(plan.sched, path, err);
+		}
 	}
 	if (r == 0 && !(path && strcmp(path, "-") == 0)) {
 		o = out_new(c->format);

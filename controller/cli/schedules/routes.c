@@ -32,11 +32,12 @@ int cli_write_routes(const struct coll_sched *s, const char *to,
 		     int max_layers, struct buf *b, struct err *err)
 {
 	struct coll_routes routes;
-	int r = coll_routes_of(s, max_layers, &routes, err);
+	int r;
 
 	/* What leaves weft was proven by code that did not make it. */
-	r = r ? r : coll_routes_verify(&routes, coll_topo(s), err);
-	r = r ? r : write_table(&routes, coll_topo(s), to, b, err);
+	(void)((r = coll_routes_of(s, max_layers, &routes, err)) ||
+	       (r = coll_routes_verify(&routes, coll_topo(s), err)) ||
+	       (r = write_table(&routes, coll_topo(s), to, b, err)));
 	coll_routes_fini(&routes);
 	return r;
 }
@@ -125,14 +126,17 @@ static int make_table(struct cli *c, const struct topo *t, const char *name,
 		return r;
 	}
 	cli_catch_signals();
-	r = coll_routes_choose(t, &opt, &routes, &res, err);
-	r = r ? r : coll_routes_verify(&routes, t, err);
-	r = r ? r : write_table(&routes, t, to, &b, err);
-	r = r ? r : file_write_atomic(whole ? "-" : path, b.data, b.len,
-				      FILE_PUBLIC, err);
-	if (r == 0 && !whole) {
+	if ((r = coll_routes_choose(t, &opt, &routes, &res, err)) ||
+	    (r = coll_routes_verify(&routes, t, err)) ||
+	    (r = write_table(&routes, t, to, &b, err)) ||
+	    (r = file_write_atomic(whole ? "-" : path, b.data, b.len,
+				   FILE_PUBLIC, err))) {
+		goto out;
+	}
+	if (!whole) {
 		r = print_making(c, &routes, &opt, &res, name, path, err);
 	}
+out:
 	buf_fini(&b);
 	coll_routes_fini(&routes);
 	return r;
@@ -142,10 +146,11 @@ int cmd_routes_make(struct cli *c, struct err *err)
 {
 	struct topo *t = NULL;
 	char *name = NULL;
-	int r = cli_need(c, "topology", err);
+	int r;
 
-	r = r ? r : cli_load_topology(cli_opt(c, "topology"), &t, &name, err);
-	r = r ? r : make_table(c, t, name, err);
+	(void)((r = cli_need(c, "topology", err)) ||
+	       (r = cli_load_topology(cli_opt(c, "topology"), &t, &name, err)) ||
+	       (r = make_table(c, t, name, err)));
 	if (r == WEFT_EINFEASIBLE) {
 		err_wrap(err, "%s", name);
 	}
@@ -234,10 +239,14 @@ int cmd_routes_verify(struct cli *c, struct err *err)
 	}
 	if (job) {
 		r = cli_load_job_schedule(c, job, &s, err);
-		r = r ? r : verify(c, coll_topo(s), job, err);
+		if (r == 0) {
+			r = verify(c, coll_topo(s), job, err);
+		}
 	} else {
 		r = cli_load_topology(expr, &t, &name, err);
-		r = r ? r : verify(c, t, name, err);
+		if (r == 0) {
+			r = verify(c, t, name, err);
+		}
 	}
 	coll_free(s);
 	topo_free(t);

@@ -89,10 +89,10 @@ int cli_read_lightpaths(struct rwa_mesh *m, const char *path, bool add,
 static int read_instance(const struct cli *c, struct rwa_mesh **out,
 			 struct err *err)
 {
-	int r = cli_read_network(c->argv[0], out, err);
+	int r;
 
-	r = r ? r : read_demands(c, *out, err);
-	if (r) {
+	if ((r = cli_read_network(c->argv[0], out, err)) ||
+	    (r = read_demands(c, *out, err))) {
 		rwa_mesh_free(*out);
 		*out = NULL;
 	}
@@ -196,7 +196,7 @@ static int write_assignment(const struct rwa_mesh *m,
 {
 	struct out *o = out_new(ends_with(path, ".yaml") ? OUT_YAML : OUT_JSON);
 	struct buf b = { 0 };
-	int r = 0;
+	int r;
 
 	if (!o) {
 		return err_nomem(err);
@@ -206,8 +206,9 @@ static int write_assignment(const struct rwa_mesh *m,
 	out_paths(o, m, &res->assignment);
 	if (out_render(o, &b)) {
 		r = err_nomem(err);
+	} else {
+		r = file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
 	}
-	r = r ? r : file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
 	out_free(o);
 	buf_fini(&b);
 	return r;
@@ -220,7 +221,9 @@ static int write_drawing(const struct rwa_mesh *m,
 	struct buf b = { 0 };
 	int r = rwa_mesh_draw(m, &res->assignment, res->channels, &b, err);
 
-	r = r ? r : file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
+	if (r == 0) {
+		r = file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
+	}
 	buf_fini(&b);
 	return r;
 }
@@ -278,10 +281,11 @@ static int solve(const struct cli *c, struct rwa_mesh *m, struct err *err)
 	struct rwa_mesh_options opt;
 	struct rwa_assignment before = { 0 };
 	struct rwa_mesh_result res;
-	int r = read_options(c, m, &opt, err);
+	int r;
 
-	r = r ? r : read_objective(c, m, &opt, &before, err);
-	r = r ? r : rwa_mesh_solve(m, &opt, &res, err);
+	(void)((r = read_options(c, m, &opt, err)) ||
+	       (r = read_objective(c, m, &opt, &before, err)) ||
+	       (r = rwa_mesh_solve(m, &opt, &res, err)));
 	rwa_assignment_fini(&before);
 	if (r) {
 		return r;

@@ -65,16 +65,16 @@ static int describe_fit(const struct coll_sched *s,
 
 	coll_report_init(&a);
 	coll_report_init(&b);
-	rc = coll_verify(s, &a, err);
-	rc = rc ? rc : coll_verify(old, &b, err);
-	if (rc == 0) {
-		snprintf(text, size, "%d chunk%s a shard, in %d steps and "
-			 "%.16s M/B instead of %d and %.16s", coll_chunks(s),
-			 coll_chunks(s) == 1 ? "" : "s", a.steps,
-			 rat_str(a.bandwidth_factor, mine, sizeof(mine)),
-			 b.steps, rat_str(b.bandwidth_factor, his,
-					  sizeof(his)));
+	if ((rc = coll_verify(s, &a, err)) ||
+	    (rc = coll_verify(old, &b, err))) {
+		goto out;
 	}
+	snprintf(text, size, "%d chunk%s a shard, in %d steps and %.16s M/B "
+		 "instead of %d and %.16s", coll_chunks(s),
+		 coll_chunks(s) == 1 ? "" : "s", a.steps,
+		 rat_str(a.bandwidth_factor, mine, sizeof(mine)), b.steps,
+		 rat_str(b.bandwidth_factor, his, sizeof(his)));
+out:
 	coll_report_fini(&a);
 	coll_report_fini(&b);
 	return rc;
@@ -117,7 +117,9 @@ static int lower_or_advise(const struct cli *c, const struct coll_sched *s,
 	if (found == 0 && cli_has(c, "fit")) {
 		/* The last try is not the one that is taken. */
 		rc = lower_one(fit, l, err);
-		rc = rc ? rc : describe_fit(fit, s, text, sizeof(text), err);
+		if (rc == 0) {
+			rc = describe_fit(fit, s, text, sizeof(text), err);
+		}
 		if (rc == 0) {
 			cli_say(c, CLI_NORMAL, "exported in %s", text);
 		}
@@ -240,17 +242,15 @@ int cmd_schedule_export(struct cli *c, struct err *err)
 	const char *path = cli_opt(c, "output"), *to;
 	struct coll_sched *s = NULL;
 	int max_layers;
-	int r = read_format(c, path ? path : "-", &to, &max_layers, err);
+	int r;
 
-	r = r ? r : cli_load_schedule(c, &s, err);
+	path = path ? path : "-";
 	/* What leaves weft was replayed, wherever it came from. */
-	if (r == 0) {
-		r = coll_verify(s, NULL, err);
-	}
-	r = r ? r : keep_rank(c, &s, err);
-	if (r == 0) {
-		r = write_as(c, s, to, max_layers, path ? path : "-", err);
-	}
+	(void)((r = read_format(c, path, &to, &max_layers, err)) ||
+	       (r = cli_load_schedule(c, &s, err)) ||
+	       (r = coll_verify(s, NULL, err)) ||
+	       (r = keep_rank(c, &s, err)) ||
+	       (r = write_as(c, s, to, max_layers, path, err)));
 	coll_free(s);
 	return r;
 }

@@ -66,16 +66,19 @@ static int is_better(const struct made *m, const struct coll_sched *s,
 {
 	int64_t mine, other;
 	int cmp = mpq_cmp(r->bandwidth_factor, m->report.bandwidth_factor);
-	int rc = 0;
+	int rc;
 
 	*better = cmp ? cmp < 0 : r->steps < m->report.steps;
 	if (m->wants_time) {
-		rc = coll_time(m->sched, &m->report, &m->cost, &mine, NULL,
-			       err);
-		rc = rc ? rc : coll_time(s, r, &m->cost, &other, NULL, err);
-		*better = !rc && other < mine;
+		if ((rc = coll_time(m->sched, &m->report, &m->cost, &mine,
+				    NULL, err)) ||
+		    (rc = coll_time(s, r, &m->cost, &other, NULL, err))) {
+			*better = false;
+			return rc;
+		}
+		*better = other < mine;
 	}
-	return rc;
+	return 0;
 }
 
 /* Takes s over; it becomes the schedule made when it is the better one. */
@@ -141,7 +144,9 @@ static int overlap_batches(const struct coll_sched *s, int batches,
 	struct coll_sched *p = NULL;
 	int rc = coll_pipeline(s, batches, &p, err);
 
-	rc = rc ? rc : coll_compact_steps(p, out, err);
+	if (rc == 0) {
+		rc = coll_compact_steps(p, out, err);
+	}
 	coll_free(p);
 	return rc;
 }
@@ -205,9 +210,11 @@ static int try_timed(const struct cli *c, struct made *m, enum coll_kind kind,
 	}
 	rc = cli_load_topology(cli_opt(c, "topology"), &t, &name, err);
 	free(name);
-	rc = rc ? rc : coll_bfb_timed(kind, t, (int)m->chunks, &m->cost, &s,
-				      &m->bfb_bound, err);
-	return rc ? rc : offer(m, s, "bfb", 1, err);
+	if (rc || (rc = coll_bfb_timed(kind, t, (int)m->chunks, &m->cost, &s,
+				       &m->bfb_bound, err))) {
+		return rc;
+	}
+	return offer(m, s, "bfb", 1, err);
 }
 
 /* t is taken over. */
@@ -221,10 +228,10 @@ static int make_gather(const struct cli *c, struct made *m,
 	int rc = 0;
 
 	if (any || strcmp(algorithm, "bfb") == 0) {
-		rc = coll_bfb_cut(kind, t, (int)m->chunks, &s, err);
-		rc = rc ? rc : offer(m, s, "bfb", 1, err);
-		rc = rc ? rc : read_cost(c, m, err);
-		rc = rc ? rc : try_timed(c, m, kind, err);
+		(void)((rc = coll_bfb_cut(kind, t, (int)m->chunks, &s, err)) ||
+		       (rc = offer(m, s, "bfb", 1, err)) ||
+		       (rc = read_cost(c, m, err)) ||
+		       (rc = try_timed(c, m, kind, err)));
 	} else {
 		topo_free(t);
 	}
@@ -252,7 +259,10 @@ static int make_pairs(const struct cli *c, struct made *m,
 		return rc;
 	}
 	rc = offer(m, s, algorithm, 1, err);
-	return rc ? rc : read_cost(c, m, err);
+	if (rc) {
+		return rc;
+	}
+	return read_cost(c, m, err);
 }
 
 /* ---- the command ---- */
