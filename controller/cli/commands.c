@@ -1,16 +1,33 @@
-/* The command tree of weft. */
+/*
+ * The command tree of weft: every verb with its arguments, options, limits
+ * and function, as tables.
+ *
+ * These tables are the only description of the command line. tree.c parses
+ * against them, help.c writes --help and the candidates of shell completion
+ * from them, so a new verb is one row here and one cmd_ function in
+ * private.h, and tests/lint/man asks for its page. Texts are read by people:
+ * help of a verb starts with a capital and has no full stop (cli_help adds
+ * it); help of an option is in lower case and names its default. An option's
+ * `values` are the words that completion offers; the command itself still
+ * checks what it gets.
+ *
+ * Options that several verbs share are macros, so that they have one wording.
+ */
 #include <stddef.h>
 
 #include "controller/cli/core/private.h"
 
+/* Ends a table of options. */
 #define END { 0, NULL, NULL, NULL, NULL }
 #define CONFIG { 'f', "file", "FABRIC", "the fabric's YAML file", "@file" }
 #define OUTPUT(what) { 'o', "output", "FILE", what, "@file" }
+/* MODE_SAFE and MODE_UPDATE of weft.v1; see cli_read_mode(). */
 #define MODE { 0, "mode", "MODE", "safe: never take a port that holds a " \
 	"circuit weft did not make; update: displace it, and list it", "safe update" }
 #define FULL { 0, "full", NULL, "do not shorten long lists", NULL }
 #define JOB { 0, "job", "NAME", "the schedule of a job that weftd has " \
 	"applied, instead of FILE", NULL }
+/* What all verbs take that change devices; read by common() of change.c. */
 #define CHANGE_OPTIONS \
 	{ 'm', "comment", "TEXT", "recorded in the history", NULL }, \
 	{ 0, "expect-generation", "N", "refuse unless this is the current " \
@@ -19,6 +36,7 @@
 	  "change", NULL }, \
 	{ 0, "confirm-within", "TIME", "roll back unless \"weft confirm\" follows " \
 	  "in time, e.g. 5min", NULL }
+/* The alpha-beta model; read by cli_read_cost(). */
 #define COST_OPTIONS \
 	{ 0, "alpha", "TIME", "latency of a step, e.g. 10us", NULL }, \
 	{ 0, "bandwidth", "RATE", "of a node, all its ports together", \
@@ -26,6 +44,8 @@
 	{ 0, "link-bandwidth", "RATE", "of a link instead", NULL }, \
 	{ 0, "size", "SIZE", "the whole vector M, e.g. 1MB", NULL }
 
+/* The words of coll_kind_parse(), of job repair and of the algorithms, for
+ * completion. */
 #define COLLECTIVES "allgather reduce-scatter allreduce all-to-all broadcast"
 #define REPAIRS "none degraded spare"
 #define ALGORITHMS \
@@ -35,6 +55,8 @@
 	"json proto msccl-xml rccl-xml mscclpp-json " \
 	"routes-text routes-json routes-proto"
 
+/* --keep, --offline and --output exclude one another in part; load() of
+ * plan.c says which. */
 static const struct cli_option plan_options[] = {
 	CONFIG, OUTPUT("write the plan to a file for weft apply"), MODE, FULL,
 	{ 0, "commands", NULL, "also show the commands for each device, in order",
@@ -115,6 +137,8 @@ static const struct cli_option wait_options[] = {
 	END,
 };
 
+/* The options of one collective are refused with the others: check_options()
+ * of schedule_make.c. */
 static const struct cli_option make_options[] = {
 	{ 't', "topology", "EXPR|FILE", "an expression such as Torus(4,4), "
 	  "or a file of topology build", "@file" },
@@ -212,6 +236,7 @@ static const struct cli_option find_options[] = {
 	END,
 };
 
+/* Units are those of lib/base/units.h; a channel is an index from 0. */
 static const struct cli_option ring_options[] = {
 	{ 'n', "nodes", "N", "nodes on the ring", NULL },
 	{ 'w', "channels", "W", "wavelength channels a fibre and direction", NULL },
@@ -239,6 +264,8 @@ static const struct cli_option ring_options[] = {
 	OUTPUT("write the schedule"), END,
 };
 
+/* --ring solves all-to-all on a ring without a file; most of the others are
+ * for instances from files, and cmd_rwa_solve() refuses them then. */
 static const struct cli_option rwa_options[] = {
 	{ 0, "ring", "N", "all-to-all on a ring of N nodes", NULL },
 	{ 0, "demands", "FILE", "of a network file: a .trf file, or all for "
@@ -311,6 +338,7 @@ static const struct cli_option testbed_step_options[] = {
 	END,
 };
 
+/* Ends a table of commands. */
 #define GROUP_END { NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, false, NULL }
 
 static const struct cli_command schedule_commands[] = {
@@ -454,6 +482,9 @@ static const struct cli_command testbed_commands[] = {
 	GROUP_END,
 };
 
+/* In the order of --help: first what is done to a fabric, then what works
+ * without weftd, then the tools around it. "complete" is raw: it takes its
+ * words as they are, and help does not list it. */
 const struct cli_command cli_root[] = {
 	{ "check", NULL, "FABRIC", "Check a fabric file for errors", NULL,
 	  NULL, 1, 1, false, cmd_check },

@@ -1,4 +1,10 @@
-/* The light that a plan makes and takes away, as messages; see proto_convert.h. */
+/*
+ * The light that a plan makes and takes away, as messages: each new lightpath
+ * with its elements, losses and powers, then the links that the plan
+ * interrupts and what that costs hosts and jobs. Powers are in milli-dBm,
+ * losses in milli-dB, times in ns. All of it is borrowed from the plan, but
+ * for arrays that live during a call.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,6 +12,7 @@
 
 /* ---- lightpaths ---------------------------------------------------------- */
 
+/* Fibres have no device; ports count from 1 in messages. */
 static void fill_element(const struct model_fabric *f,
 			 const struct plan_element *e, Weft__V1__PlanElement *m)
 {
@@ -24,7 +31,9 @@ struct path_numbers {
 	Weft__V1__Number launched, measured, min, max, receiver_min, receiver_max, margin;
 };
 
-/* What may be lost, or gained, before the receiver's nearer limit is met. */
+/* What may be lost, or gained, in milli-dB, before the receiver's nearer
+ * limit is met; negative when a limit is exceeded. NULL without a power or a
+ * limit. */
 static Weft__V1__Number *margin_of(const struct plan_path *p, const struct model_host *to,
 				   Weft__V1__Number *at)
 {
@@ -36,6 +45,7 @@ static Weft__V1__Number *margin_of(const struct plan_path *p, const struct model
 			  is_up ? up : down);
 }
 
+/* Powers in milli-dBm, absent where they are not known. */
 static void fill_power(const struct model_fabric *f, const struct plan_path *p,
 		       struct path_numbers *n, Weft__V1__PlanLightpath *m)
 {
@@ -54,6 +64,7 @@ static void fill_power(const struct model_fabric *f, const struct plan_path *p,
 	m->margin_mdb = margin_of(p, to, &n->margin);
 }
 
+/* One lightpath with its elements as a part. */
 static int send_path(const struct plan *p, const struct plan_job *pj,
 		     const struct plan_path *path, msg_part_fn fn, void *arg,
 		     struct err *err)
@@ -89,6 +100,8 @@ static int send_path(const struct plan *p, const struct plan_job *pj,
 
 /* ---- what goes dark ------------------------------------------------------ */
 
+/* The arrays that one PlanOutages points into: items and the pointers to them
+ * that protobuf-c wants. */
 struct dark {
 	struct plan_outages all;
 	Weft__V1__PlanOutage *outages, **outage;
@@ -96,6 +109,8 @@ struct dark {
 	size_t n_downs;
 };
 
+/* Room for an outage each and for every host and job; dark_fini() it, also
+ * after an error. */
 static int dark_init(struct dark *d, const struct plan *p, struct err *err)
 {
 	size_t n_downs = (size_t)p->fabric->n_hosts + (size_t)p->n_jobs + 1;
@@ -122,6 +137,8 @@ static void dark_fini(struct dark *d)
 	free(d->down);
 }
 
+/* Stages count from 1; restored_in_stage 0: the plan does not bring the link
+ * back. */
 static void fill_outages(struct dark *d, const struct model_fabric *f,
 			 Weft__V1__PlanOutages *m)
 {
@@ -140,6 +157,7 @@ static void fill_outages(struct dark *d, const struct model_fabric *f,
 	m->links = d->outage;
 }
 
+/* Hosts and jobs without an interrupted link are left out. */
 static void put_down(struct dark *d, const char *name,
 		     const struct plan_downtime *t)
 {
@@ -156,6 +174,7 @@ static void put_down(struct dark *d, const char *name,
 	d->down[d->n_downs++] = m;
 }
 
+/* Always sent, also when nothing is interrupted. */
 static int send_dark(const struct plan *p, msg_part_fn fn, void *arg,
 		     struct err *err)
 {

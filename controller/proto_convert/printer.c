@@ -49,6 +49,7 @@ void msg_out_time(struct out *o, const char *key, int64_t at_ns)
 
 /* ---- for programs -------------------------------------------------------- */
 
+/* True also only when something stands before the ending. */
 static bool ends_with(const char *name, const char *end)
 {
 	size_t n = strlen(name), k = strlen(end);
@@ -56,6 +57,7 @@ static bool ends_with(const char *name, const char *end)
 	return n > k && strcmp(name + n - k, end) == 0;
 }
 
+/* weft.v1.Number is an integer that may be absent. */
 static bool is_number(const ProtobufCFieldDescriptor *f)
 {
 	return f->type == PROTOBUF_C_TYPE_MESSAGE &&
@@ -130,11 +132,13 @@ static size_t size_of(const ProtobufCFieldDescriptor *f)
 	}
 }
 
+/* Length of a repeated field. */
 static size_t count_of(const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m)
 {
 	return *(const size_t *)(const void *)((const char *)m + f->quantifier_offset);
 }
 
+/* One field under its name, by the rules above. */
 static void out_field(struct out *o, const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m)
 {
 	const char *at = (const char *)m + f->offset;
@@ -246,6 +250,7 @@ static const ProtobufCFieldDescriptor *find_field(const char *path, const Protob
 	return f;
 }
 
+/* Columns are looked up by name each time: tables are short. */
 void msg_out_row(struct out *o, const struct msg_column *columns, const void *m)
 {
 	struct buf b = { 0 };

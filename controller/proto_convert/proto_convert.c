@@ -1,4 +1,15 @@
-/* Plans as messages of weft.v1; see proto_convert.h. */
+/*
+ * Plans as messages of weft.v1, part by part.
+ *
+ * A plan is told in parts, because that of a large fabric does not fit one
+ * message: a summary, then devices and jobs, one each, then the plan file in
+ * pieces. The messages are made here without copying what the plan has
+ * already: strings and numbers are borrowed from the plan and its fabric, and
+ * only the arrays of pointers that protobuf-c wants are allocated for the
+ * time of a call. Whoever takes a part (msg_part_fn) packs or copies it
+ * before it returns. Ports and stages count from 1 in messages and from 0 in
+ * plans; this is where that changes.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +24,8 @@ Weft__V1__Number *msg_number(Weft__V1__Number *at, bool is_known, int64_t value)
 	return is_known ? at : NULL;
 }
 
+/* The host port at `port` of one side of a device, NULL when none is
+ * there. */
 static char *port_name(const struct model_fabric *f, const int *map, int n,
 		       int port)
 {
@@ -22,7 +35,8 @@ static char *port_name(const struct model_fabric *f, const int *map, int n,
 	return f->ports[map[port]].name;
 }
 
-/* The far end of the fibre between switches at an input (or output). */
+/* The far end of the fibre between switches at an input (or output), as the
+ * fabric file names it. O(trunks). */
 static char *trunk_name(const struct model_fabric *f,
 			const struct model_device *d, int port, bool in)
 {
@@ -98,15 +112,19 @@ void msg_circuits_fini(struct msg_circuits *c)
 	memset(c, 0, sizeof(*c));
 }
 
+/* Devices that were never read are planned for as if they were empty. */
 static bool was_read(const struct plan_base *base, int device)
 {
 	return base && base->observed && base->observed[device].known;
 }
 
+/* The messages of all stages, and the pointers to them. */
 struct stages {
 	Weft__V1__PlanStage *items, **v;
 };
 
+/* The caller frees both arrays. host is the one that loses most during the
+ * stage, -1 without any. */
 static int list_stages(const struct plan *p, struct stages *to,
 		       struct err *err)
 {
@@ -178,6 +196,7 @@ static int send_summary(const struct plan *p, const struct plan_base *base,
 	return r;
 }
 
+/* Programs of all jobs on a ring together, before and after. */
 static void fill_program(const struct plan_device *d, Weft__V1__PlanDevice *m)
 {
 	m->load_program = d->load_program;
@@ -191,6 +210,7 @@ static void fill_program(const struct plan_device *d, Weft__V1__PlanDevice *m)
 	}
 }
 
+/* The messages of a ring's programs, and the pointers to them. */
 struct programs {
 	Weft__V1__PlanProgram *items, **v;
 	size_t n;
@@ -214,7 +234,9 @@ static void put_program(struct programs *to, const struct ring_program *p,
 	to->v[to->n++] = m;
 }
 
-/* What becomes of each program of a ring. */
+/* What becomes of each program of a ring: "load", "keep", "replace" or "end".
+ * Both arrays are freed by the caller, also after an error. O(programs^2), of
+ * which a ring has few. */
 static int list_programs(const struct plan_device *d, struct programs *to,
 			 struct err *err)
 {
@@ -242,6 +264,8 @@ static int list_programs(const struct plan_device *d, struct programs *to,
 	return 0;
 }
 
+/* Its four lists of circuits, its programs, and how long it switches and its
+ * ports are down, in ns. */
 static int send_device(const struct plan *p, const struct plan_base *base,
 		       const struct plan_device *d, msg_part_fn fn, void *arg,
 		       struct err *err)
@@ -347,7 +371,8 @@ int msg_parts_init(struct msg_parts *w, const struct ring_fault *dead, int n,
 	return 0;
 }
 
-/* One side's ports, or the whole ones of a device without sides. */
+/* Appends one side's ports, or the whole ones of a device without sides, up
+ * to MSG_PARTS_SHOWN in all. */
 static void put_ports(struct msg_parts *w, const char *side, const int *ports,
 		      int n_ports, int *n)
 {
@@ -392,6 +417,8 @@ void msg_parts_fini(struct msg_parts *w)
 	memset(w, 0, sizeof(*w));
 }
 
+/* The failed parts that a ring's job does without, and the time that it would
+ * take with them. */
 static int list_without(struct msg_job *j, const struct plan *p,
 			const struct plan_job *pj, struct err *err)
 {
@@ -406,7 +433,8 @@ static int list_without(struct msg_job *j, const struct plan *p,
 			      &j->row.n_failed_parts, &j->row.failed_parts, err);
 }
 
-/* Wavelengths of transmitters, by the circuits of their first switches. */
+/* Channels of transmitters that can be tuned, by the circuits of their first
+ * switches. A transmitter without one is left out. */
 static int list_tuning(struct msg_job *j, const struct plan *p,
 		       const struct plan_job *pj, struct err *err)
 {
@@ -435,6 +463,8 @@ static int list_tuning(struct msg_job *j, const struct plan *p,
 	return 0;
 }
 
+/* What failed circuits or parts cost the job now: rate as a share, and the
+ * replay of the schedule on what remains, or why there is none. */
 static void fill_loss(struct msg_job *j, const struct plan *p,
 		      const struct plan_job_loss *loss)
 {
@@ -536,6 +566,7 @@ static int send_job(const struct plan *p, int job, msg_part_fn fn, void *arg,
 	return r;
 }
 
+/* The plan file in pieces of MSG_PIECE bytes. */
 static int send_file(const struct plan *p, msg_part_fn fn, void *arg,
 		     struct err *err)
 {

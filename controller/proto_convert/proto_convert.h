@@ -21,7 +21,8 @@
 /* *at holding value, or NULL when that is not known. */
 Weft__V1__Number *msg_number(Weft__V1__Number *at, bool is_known, int64_t value);
 
-/* Cross-connects as messages; names are borrowed from the fabric. */
+/* Cross-connects as messages; names are borrowed from the fabric. v is one
+ * block with all messages in it. */
 struct msg_circuits {
 	size_t n;
 	Weft__V1__Circuit **v;
@@ -35,16 +36,15 @@ int msg_circuits_init(struct msg_circuits *c,
 		       const struct optics_xc *xcs, int n, struct err *err);
 void msg_circuits_fini(struct msg_circuits *c);
 
-/* Takes one part; the message lives during the call only. Non-zero stops
- * and is what msg_send_plan returns. */
+/* Takes one part; the message lives during the call only. Called from within
+ * msg_send_plan() and its like, in order. Non-zero stops them and is what
+ * they return; err is filled then. */
 typedef int (*msg_part_fn)(const Weft__V1__PlanPart *part, void *arg,
 			    struct err *err);
 
-/*
- * Tells a plan in parts: summary, every device in order of change, every
- * job, and the plan file in pieces if wanted. base: what the plan was made
- * from (NULL: all dark).
- */
+/* Tells a plan in parts: summary, every device in order of change, every job,
+ * and the plan file in pieces if wanted. base: what the plan was made from
+ * (NULL: no device was read). WEFT_ENOMEM, and fn's errors. O(plan). */
 int msg_send_plan(const struct plan *p, const struct plan_base *base,
 	      bool want_file, msg_part_fn fn, void *arg, struct err *err);
 
@@ -53,12 +53,14 @@ int msg_send_batch(const struct model_fabric *fabric,
 	       const struct dispatch_order *o, msg_part_fn fn, void *arg,
 	       struct err *err);
 
-/* The lightpaths that a plan makes, then what goes dark meanwhile. WEFT_ENOMEM,
+/* The lightpaths that a plan makes, one part each, then one part with all
+ * links that it interrupts and the downtime of hosts and jobs. WEFT_ENOMEM,
  * and fn's errors. circuit_parts.c */
 int msg_send_lightpaths(const struct plan *p, msg_part_fn fn, void *arg,
 		    struct err *err);
 
-/* Parts of a ring that have failed, in words. */
+/* Failed parts of a device as texts; list points into text, as a message
+ * wants. */
 struct msg_parts {
 	char (*text)[RING_FAULT_TEXT];
 	char **list;
@@ -76,7 +78,8 @@ void msg_parts_fini(struct msg_parts *w);
 int msg_parts_admin_down(struct msg_parts *w, const struct model_device *dev,
 		    size_t *n_out, char ***out, int *count, struct err *err);
 
-/* The row of one job. Strings are borrowed from the plan and its fabric. */
+/* The row of one job. Strings are borrowed from the plan and its fabric. row
+ * points into the rest, so it must not be copied. */
 struct msg_job {
 	Weft__V1__PlanJob row;
 	Weft__V1__JobDegradation loss;
@@ -87,7 +90,8 @@ struct msg_job {
 	struct msg_parts without;
 };
 
-/* WEFT_ENOMEM. msg_job_fini frees what is inside. */
+/* Fills j->row for job number `job` of p->jobs. WEFT_ENOMEM; nothing is left
+ * to free then. msg_job_fini frees what is inside. */
 int msg_job_init(struct msg_job *j, const struct plan *p, int job,
 		  struct err *err);
 void msg_job_fini(struct msg_job *j);

@@ -20,6 +20,8 @@
 #define SHOWN 20	/* differences of a device in a table, unless full */
 #define PARTS_SHOWN 4	/* parts of a device named in tables */
 
+/* Circuits, and on rings that the program is the right one and holds its
+ * wavelengths. */
 bool msg_is_as_intended(const Weft__V1__DeviceState *d)
 {
 	const Weft__V1__ProgramState *p = d->program;
@@ -51,6 +53,7 @@ static void age_text(int64_t at_ns, struct buf *b)
 	}
 }
 
+/* An array of texts. */
 static void out_strings(struct out *o, const char *key, char *const *v, size_t n)
 {
 	out_array(o, key);
@@ -72,6 +75,7 @@ static void device_age(const void *m, struct buf *b)
 	age_text(((const Weft__V1__DeviceState *)m)->read_at_ns, b);
 }
 
+/* How a ring's program stands to the one that is intended. */
 static void device_program(const void *m, struct buf *b)
 {
 	const Weft__V1__ProgramState *p = ((const Weft__V1__DeviceState *)m)->program;
@@ -133,6 +137,7 @@ static void out_difference(struct out *o, const char *device, const char *what,
 	out_end(o);
 }
 
+/* A row for n differences that are not listed one by one. */
 static void out_rest(struct out *o, const char *device, const char *what, size_t n,
 		     const char *hint)
 {
@@ -144,6 +149,7 @@ static void out_rest(struct out *o, const char *device, const char *what, size_t
 	}
 }
 
+/* Differences of one kind, folded to SHOWN unless full. */
 static void out_circuits(struct out *o, const char *device, const char *what,
 			 Weft__V1__Circuit *const *v, size_t n, bool full)
 {
@@ -179,6 +185,7 @@ static void out_unlocked(struct out *o, const Weft__V1__DeviceState *d, bool ful
 	}
 }
 
+/* "differences" of all devices in one table; nothing when there are none. */
 static void out_differences(struct out *o, Weft__V1__DeviceState *const *v, size_t n, bool full)
 {
 	size_t count = 0;
@@ -204,6 +211,8 @@ static void out_differences(struct out *o, Weft__V1__DeviceState *const *v, size
 	out_end(o);
 }
 
+/* One row a device, notes of parts that are out of use, then the
+ * differences. */
 static void out_devices(struct out *o, Weft__V1__DeviceState *const *v, size_t n, bool full)
 {
 	msg_out_table(o, "devices", device_columns, (void *const *)v, n);
@@ -227,6 +236,8 @@ const char *msg_power_loss_text(const char *power_loss)
 	return NULL;
 }
 
+/* What is to be done after a power failure, for devices that would lose
+ * circuits. */
 static void note_power_loss(struct out *o, Weft__V1__DeviceState *const *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -242,6 +253,7 @@ static void note_power_loss(struct out *o, Weft__V1__DeviceState *const *v, size
 
 /* ---- one device, with its circuits --------------------------------------- */
 
+/* Insertion loss above its limit, or risen above its baseline. */
 static void circuit_note(const void *m, struct buf *b)
 {
 	const Weft__V1__Signal *s = ((const Weft__V1__Circuit *)m)->signal;
@@ -262,6 +274,8 @@ static const struct msg_column circuit_columns[] = {
 	{ NULL, NULL, NULL },
 };
 
+/* Tables: the fields that matter to people, then external changes and
+ * circuits. */
 void msg_out_device(struct out *o, enum out_format format, const Weft__V1__DeviceState *d)
 {
 	char text[64];
@@ -294,6 +308,7 @@ void msg_out_device(struct out *o, enum out_format format, const Weft__V1__Devic
 
 /* ---- external changes ---------------------------------------------------- */
 
+/* "made: in 3 -> out 12"; one port only, where the other is not known. */
 static void external_what(const void *m, struct buf *b)
 {
 	const Weft__V1__ExternalChange *e = m;
@@ -423,6 +438,7 @@ static void out_links(struct out *o, const Weft__V1__HostsState *h, bool full)
 
 /* ---- changes ------------------------------------------------------------- */
 
+/* Without fractions of a second. */
 static void change_began(const void *m, struct buf *b)
 {
 	char text[32];
@@ -455,6 +471,7 @@ static void change_downtime(const void *m, struct buf *b)
 	}
 }
 
+/* The operator's comment, then what weftd did. */
 static void change_what(const void *m, struct buf *b)
 {
 	const Weft__V1__Change *ch = m;
@@ -479,6 +496,7 @@ static const Weft__V1__Change *find_change(const Weft__V1__AuditResponse *a, int
 	return NULL;
 }
 
+/* The change of each line is searched for: O(lines x changes), both few. */
 void msg_out_audit(struct out *o, enum out_format format, const Weft__V1__AuditResponse *a)
 {
 	struct buf proof = { 0 };
@@ -553,6 +571,8 @@ static Weft__V1__Proof job_proof(const Weft__V1__StatusResponse *s, const Weft__
 	return j->n_devices ? proof : WEFT__V1__PROOF__PROOF_UNVERIFIED;
 }
 
+/* "down" and "degraded" come from failed circuits; without any, a job is "up"
+ * when its devices were read back and are as intended. */
 static const char *job_health(const Weft__V1__PlanJob *j, Weft__V1__Proof proof)
 {
 	if (j->degradation) {
@@ -561,6 +581,8 @@ static const char *job_health(const Weft__V1__PlanJob *j, Weft__V1__Proof proof)
 	return proof >= WEFT__V1__PROOF__PROOF_READ_BACK ? "up" : "unverified";
 }
 
+/* On rings a part has failed, and apply loads a program that does without; on
+ * switches circuits have, and the schedule changes by itself. */
 void msg_degradation_text(const Weft__V1__PlanJob *j, char *text, size_t size)
 {
 	const Weft__V1__JobDegradation *l = j->degradation;
@@ -599,6 +621,7 @@ static double rate_of(const Weft__V1__PlanJob *j)
 	return 1;
 }
 
+/* A ring's job without a topology is named by its ring. */
 static void job_topology(const void *m, struct buf *b)
 {
 	const Weft__V1__PlanJob *j = m;
@@ -652,6 +675,7 @@ void msg_out_planned_jobs(struct out *o, enum out_format format, Weft__V1__PlanJ
 	}
 }
 
+/* A job of a status, for people. */
 static void out_job_row(struct out *o, const Weft__V1__PlanJob *j, Weft__V1__Proof proof)
 {
 	struct buf topology = { 0 };
@@ -672,6 +696,7 @@ static void out_job_row(struct out *o, const Weft__V1__PlanJob *j, Weft__V1__Pro
 	buf_fini(&topology);
 }
 
+/* Health and proof follow the message's fields for programs. */
 static void out_jobs(struct out *o, enum out_format format, const Weft__V1__StatusResponse *s)
 {
 	char text[32];
@@ -753,6 +778,8 @@ static const struct msg_column repair_columns[] = {
 	{ NULL, NULL, NULL },
 };
 
+/* What concerns the fabric as a whole: state, generation, changes, holds and
+ * repairs. */
 static void out_head(struct out *o, const Weft__V1__StatusResponse *s)
 {
 	char text[32];
@@ -780,6 +807,7 @@ static void out_head(struct out *o, const Weft__V1__StatusResponse *s)
 	}
 }
 
+/* The whole status for people, in the order in which one looks at it. */
 static void out_status_table(struct out *o, bool full, const Weft__V1__StatusResponse *s)
 {
 	out_head(o, s);
@@ -789,6 +817,7 @@ static void out_status_table(struct out *o, bool full, const Weft__V1__StatusRes
 	if (s->links) {
 		out_links(o, s->links, full);
 	}
+	/* Jobs are planned in the background after each change. */
 	if (!s->jobs_known && s->jobs_problem[0]) {
 		out_str(o, "jobs_problem", s->jobs_problem);
 	} else if (!s->jobs_known && s->fabric[0]) {

@@ -31,7 +31,8 @@ void msg_out_fields(struct out *o, const void *m, const char *except);
 void msg_out_list(struct out *o, const char *key, void *const *v, size_t n);
 
 /* A column of a table: a field, also of a message in the message
- * ("signal.loss_mdb"), or what `text` appends to b. */
+ * ("signal.loss_mdb"), or what `text` appends to b. A column has one of the
+ * two. */
 struct msg_column {
 	const char *title;	/* NULL ends a list of columns */
 	const char *field;
@@ -52,11 +53,14 @@ void msg_out_status(struct out *o, enum out_format format, bool full,
 		    const Weft__V1__StatusResponse *s);
 void msg_out_diff(struct out *o, enum out_format format, bool full,
 		  const Weft__V1__DiffResponse *d);
-/* A device all of whose circuits were asked for. */
+/* A device all of whose circuits were asked for: for people its own fields,
+ * external changes and a table of circuits with their insertion loss. */
 void msg_out_device(struct out *o, enum out_format format, const Weft__V1__DeviceState *d);
 /* The lines of an audit trail, each with who made its change, and what became
  * of that. */
 void msg_out_audit(struct out *o, enum out_format format, const Weft__V1__AuditResponse *a);
+/* n changes as an array under key, for people with the time in which each
+ * happened. */
 void msg_out_external_changes(struct out *o, enum out_format format, const char *key,
 			      Weft__V1__ExternalChange *const *v, size_t n);
 /* Jobs of a plan, as the array "jobs". */

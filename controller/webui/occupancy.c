@@ -1,4 +1,12 @@
-/* How much of a ring its programs light. */
+/*
+ * How much of a ring its programs light.
+ *
+ * A program is a list of steps, each with the resonators that it sets. Light
+ * is added at one position and leaves at the next resonator on its way that
+ * does not pass, so a step lights whole runs of segments. They are entered as
+ * differences at their two ends (edges), which costs a constant a setting,
+ * and are summed up once a program: O(settings + rows x nodes).
+ */
 #include "controller/webui/occupancy.h"
 
 #include <stdlib.h>
@@ -6,11 +14,14 @@
 
 #include "controller/webui/webui.h"
 
+/* Bins of `size` that n things take. */
 static int bins(int n, int size)
 {
 	return (n + size - 1) / size;
 }
 
+/* The smallest bins with which the grid fits PAGE_BINS each way; a row never
+ * mixes fibres, so that many fibres may still need more rows. */
 int occupancy_init(struct occupancy *o, const struct ring_geometry *ring,
 		   struct err *err)
 {
@@ -40,7 +51,7 @@ void occupancy_fini(struct occupancy *o)
 	free(o->edges);
 }
 
-/* Segments first .. first + n - 1, round the ring. */
+/* Adds one to segments first .. first + n - 1 of a row, round the ring. */
 static void light_up(struct occupancy *o, int row, int first, int n)
 {
 	int32_t *e = o->edges + (size_t)row * ((size_t)o->ring.nodes + 1);
@@ -75,6 +86,8 @@ static void follow(struct occupancy *o, int row, bool clockwise,
 	}
 }
 
+/* Settings are sorted by fibre, channel and position: each run of one channel
+ * is followed by itself. */
 static void take_step(struct occupancy *o, const struct ring_cells *cells)
 {
 	uint32_t nodes = o->ring.nodes, channels = o->ring.channels;
@@ -93,6 +106,7 @@ static void take_step(struct occupancy *o, const struct ring_cells *cells)
 	}
 }
 
+/* From differences to counts, and from segments to bins. */
 static void sum_up(struct occupancy *o)
 {
 	size_t nodes = o->ring.nodes;

@@ -1,4 +1,15 @@
-/* The picture of a fabric: what is where, who is connected, what is lit. */
+/*
+ * The picture of a fabric as JSON: what is where, who is connected, what is
+ * in use.
+ *
+ * The page draws from this object alone and gets it again only when it has
+ * changed, so it has no readings and no times in it. It is written by hand
+ * rather than with the writer, as arrays of plain numbers: a fabric of
+ * thousands of ports must stay small. Things are named once and referred to
+ * by index: ports are [host order], devices, jobs and hosts likewise, and a
+ * circuit is [device, in, out, sending port, receiving port, job, channel].
+ * docs/api.md has all of it.
+ */
 #include <stdlib.h>
 
 #include "controller/webui/occupancy.h"
@@ -7,12 +18,14 @@
 
 /* ---- what is there ------------------------------------------------------- */
 
+/* "key":"name", quoted; NULL is "". */
 static void put_name(struct buf *b, const char *key, const char *name)
 {
 	buf_printf(b, "\"%s\":", key);
 	out_json_quote(b, name ? name : "");
 }
 
+/* ,"key":[...], for a list that follows another field. */
 static void put_ints(struct buf *b, const char *key, const int *v, int n)
 {
 	buf_printf(b, ",\"%s\":[", key);
@@ -22,6 +35,7 @@ static void put_ints(struct buf *b, const char *key, const int *v, int n)
 	buf_char(b, ']');
 }
 
+/* "hosts": [[name, first port, ports]], "ports": [name]. */
 static void put_hosts(struct buf *b, const struct model_fabric *f)
 {
 	buf_str(b, "\"hosts\":[");
@@ -40,6 +54,8 @@ static void put_hosts(struct buf *b, const struct model_fabric *f)
 	buf_char(b, ']');
 }
 
+/* "trunks": [[from device, output, to device, input, channel]], ports from
+ * 1. */
 static void put_trunks(struct buf *b, const struct model_fabric *f)
 {
 	buf_str(b, ",\"trunks\":[");
@@ -55,6 +71,7 @@ static void put_trunks(struct buf *b, const struct model_fabric *f)
 
 /* ---- rings --------------------------------------------------------------- */
 
+/* NULL without a plan, or when it leaves the device alone. */
 static const struct plan_device *find_device(const struct plan *p, int device)
 {
 	for (int i = 0; p && i < p->n_devices; i++) {
@@ -65,6 +82,7 @@ static const struct plan_device *find_device(const struct plan *p, int device)
 	return NULL;
 }
 
+/* Index among the plan's jobs, -1 for a program of a job that is gone. */
 static int find_job(const struct plan *p, const char *name)
 {
 	int job = model_find_job(p->fabric, name);
@@ -99,6 +117,9 @@ static void put_runs(struct buf *b, const struct occupancy *o, int job,
 	}
 }
 
+/* The grid of a ring, for each job by itself; "whole" is false when there
+ * were more settings than PAGE_MAX_CELLS, and the shares are of those looked
+ * at. */
 static int put_occupancy(struct buf *b, const struct plan *p,
 			 const struct ring_programs *programs,
 			 const struct ring_geometry *ring, struct err *err)
@@ -123,6 +144,7 @@ static int put_occupancy(struct buf *b, const struct plan *p,
 	return r;
 }
 
+/* "programs": the nodes and channels that each job's program may use. */
 static void put_programs(struct buf *b, const struct plan *p,
 			 const struct ring_programs *programs)
 {
@@ -161,6 +183,8 @@ static int put_ring(struct buf *b, const struct model_device *d,
 	return r;
 }
 
+/* Rings with members and programs, switches with the host port behind each
+ * input and output, -1 without one. */
 static int put_devices(struct buf *b, const struct model_fabric *f,
 		       const struct plan *p, struct err *err)
 {
@@ -190,6 +214,7 @@ static int put_devices(struct buf *b, const struct model_fabric *f,
 
 /* ---- jobs ---------------------------------------------------------------- */
 
+/* "circuits": see above; job is the index in "jobs". */
 static void put_circuits(struct buf *b, const struct plan *p)
 {
 	const char *comma = "";
@@ -210,6 +235,7 @@ static void put_circuits(struct buf *b, const struct plan *p)
 	buf_char(b, ']');
 }
 
+/* "jobs": name and hosts, in the order of the plan. */
 static void put_jobs(struct buf *b, const struct plan *p)
 {
 	buf_str(b, ",\"jobs\":[");

@@ -1,8 +1,8 @@
 /*
  * The page that weftd serves to look at: its files, which are part of the
- * program, and the picture of a fabric that they draw. What weftd knows beside
- * the picture comes from wire (report.h). docs/page.md describes the page,
- * docs/api.md the JSON.
+ * program, and the picture of a fabric that they draw. What weftd knows
+ * beside the picture comes from proto_convert (report.h). docs/page.md
+ * describes the page, docs/api.md the JSON.
  */
 #ifndef WEFT_WEBUI_WEBUI_H
 #define WEFT_WEBUI_WEBUI_H

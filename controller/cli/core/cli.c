@@ -7,6 +7,8 @@
 #include "controller/cli/core/private.h"
 #include "lib/base/log.h"
 
+/* The rooms below log by themselves; how much of it reaches stderr follows
+ * -q, -v and --debug. */
 static void set_log_level(enum cli_talk talk)
 {
 	static const enum log_level levels[] = {
@@ -28,6 +30,7 @@ static bool wants_full(const struct cli *c)
 	return o && o->name && cli_has(c, "full");
 }
 
+/* Help goes to stdout, as it was asked for; errors of usage go to stderr. */
 static int print_help(const struct cli *c, struct err *err)
 {
 	struct buf b = { 0 };
@@ -40,6 +43,7 @@ static int print_help(const struct cli *c, struct err *err)
 	return r;
 }
 
+/* The one place where an error is printed: everything below returns it. */
 int cli_main(int argc, char **argv)
 {
 	static char version[] = "version";

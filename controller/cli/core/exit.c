@@ -3,6 +3,8 @@
 
 #include "controller/cli/core/private.h"
 
+/* In the order of weft(1) and of the table in docs; scripts rely on these
+ * numbers. */
 const struct cli_exit cli_exits[] = {
 	{ 0, "ok", "done, or nothing to do", "" },
 	{ 1, "failed", "failed; the fabric is as it was",
@@ -45,6 +47,8 @@ int cli_exit_code(int rc)
 	return rc >= 0 ? rc : err_exit_code(rc);
 }
 
+/* A verdict says more than the error that came with it: what became of the
+ * devices. */
 int cli_exit_verdict(Weft__V1__Verdict verdict, int rc)
 {
 	switch (verdict) {

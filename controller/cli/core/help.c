@@ -1,9 +1,19 @@
-/* Help and completion out of the command tree. */
+/*
+ * Help and shell completion, both out of the command tree.
+ *
+ * Help of a group lists its commands, help of a command its own options and
+ * then the global ones; help of the whole program ends with the exit codes.
+ * Completion replays the words before the last one to find the command and
+ * whether an option still waits for its value, and prints the candidates one
+ * a line. It connects to nothing and reads no files, so it is fast and works
+ * without weftd.
+ */
 #include <stdio.h>
 #include <string.h>
 
 #include "controller/cli/core/tree.h"
 
+/* Column, from 0, in which the right side of a row begins. */
 #define COLUMN 26
 
 const struct cli_option cli_globals[] = {
@@ -34,6 +44,8 @@ static void add_row(struct buf *b, const char *left, const char *right)
 	}
 }
 
+/* " -c, --collective NAME text" for each option, under a title; nothing for a
+ * command without any. */
 static void help_options(struct buf *b, const char *title,
 			 const struct cli_option *table)
 {
@@ -58,6 +70,7 @@ static void help_options(struct buf *b, const char *title,
 	}
 }
 
+/* The commands of a group; "..." marks groups within it. */
 static void help_group(struct buf *b, const struct cli_command *table,
 		       const char *path)
 {
@@ -78,6 +91,7 @@ static void help_group(struct buf *b, const struct cli_command *table,
 		   *path ? " " : "");
 }
 
+/* cmd is NULL for the whole program, and then table is its tree. */
 void cli_help(const struct cli_command *table, const struct cli_command *cmd,
 	      const char *path, struct buf *b)
 {
@@ -109,6 +123,8 @@ void cli_help(const struct cli_command *table, const struct cli_command *cmd,
 
 /* ---- completion ---- */
 
+/* Adds dash and word as a candidate when prefix begins it. The word need not
+ * end with NUL. */
 static void add_if_prefix(struct buf *b, const char *prefix, const char *dash,
 			  const char *word, size_t len)
 {
@@ -132,6 +148,8 @@ static void complete_options(struct buf *b, const struct cli_option *table,
 	}
 }
 
+/* Words of `values`, apart by blanks; "@file" is passed on for the shell,
+ * which completes names of files itself. */
 static void complete_values(struct buf *b, const char *values,
 			    const char *prefix)
 {
@@ -210,6 +228,7 @@ void cli_complete(const struct cli_command *root, int n, char **words,
 	}
 }
 
+/* Depth first, in the order of the tree. */
 static void list_verbs(const struct cli_command *table, const char *path,
 		       struct buf *b)
 {

@@ -1,4 +1,14 @@
-/* Reading what users name on the command line. */
+/*
+ * Reading what users name on the command line: fabrics, schedules,
+ * topologies.
+ *
+ * Each of these can be named in more than one form. A schedule is a file or
+ * the one that weftd keeps for an applied job; a topology is an expression
+ * such as Torus(4,4), a JSON file of "weft topology build", an edge list, or
+ * standard input ("-"). Which form it is follows from the argument alone,
+ * never from an option, so all verbs that take one accept all forms. Errors
+ * name the file and, where the format has lines, line and column.
+ */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +17,12 @@
 #include "controller/cli/core/private.h"
 #include "lib/base/file.h"
 
+/* Bytes of a topology file that are read at most. */
 #define MAX_TOPOLOGY ((size_t)1 << 30)
 
+/* A fabric file is checked as a whole. All but the last of its errors are
+ * printed here; the last one is left in err, for the edge to print. Frees the
+ * list and returns rc. */
 static int report_all(struct err_list *errs, int rc, struct err *err)
 {
 	err_list_sort(errs);
@@ -39,6 +53,7 @@ int cli_parse_config(const struct model_config *config, struct model_fabric **ou
 
 /* ---- schedules ---- */
 
+/* JSON or protobuf: coll_from_bytes() tells them apart. */
 static int load_schedule_file(const char *path, struct coll_sched **out,
 			      struct err *err)
 {
@@ -73,6 +88,7 @@ int cli_load_job_schedule(struct cli *c, const char *job,
 	return r;
 }
 
+/* Exactly one of FILE and --job. */
 int cli_load_schedule(struct cli *c, struct coll_sched **out, struct err *err)
 {
 	const char *job = cli_opt(c, "job");
@@ -91,6 +107,8 @@ int cli_load_schedule(struct cli *c, struct coll_sched **out, struct err *err)
 
 /* ---- topologies ---- */
 
+/* {"topology": NAME, "nodes": N, "arcs": [[source, destination, capacity,
+ * latency in ns], ...]}: what topology_from_json() reads. */
 int cli_topology_json(const struct topo *t, const char *name, struct buf *b,
 		      struct err *err)
 {
@@ -145,6 +163,8 @@ static int add_arc(struct topo *t, json_t *row, size_t i, struct err *err)
 	return topo_add_arc(t, (int)v[0], (int)v[1], v[2], v[3], err);
 }
 
+/* *name is the expression that the file says it was built from, "" without
+ * one. Arcs keep their order, which schedules refer to. O(arcs). */
 static int topology_from_json(json_t *root, struct topo **out, char **name,
 			      struct err *err)
 {
@@ -203,6 +223,7 @@ static int load_edges(const char *path, const char *data, size_t len,
 	return 0;
 }
 
+/* JSON when the first character that is not blank is '{'. */
 static int load_topology_file(const char *path, struct topo **out,
 			      char **name, struct err *err)
 {
@@ -215,6 +236,7 @@ static int load_topology_file(const char *path, struct topo **out,
 	if (r) {
 		return r;
 	}
+	/* file_read() ends its data with NUL. */
 	if (data[strspn(data, " \t\r\n")] != '{') {
 		r = load_edges(path, data, len, out, name, err);
 		free(data);
@@ -248,6 +270,7 @@ int cli_load_topology(const char *text, struct topo **out, char **name,
 		return err_set(err, WEFT_ENOTFOUND, "%s: No such file", text);
 	}
 	r = topo_parse(text, out, name, err);
+	/* The parser hints at the nearest family where it knows one. */
 	if (r && err && !err->hint[0]) {
 		err_hint(err, "\"weft topology info\" lists the families; a "
 			      "file of \"weft topology build -o\" is taken "

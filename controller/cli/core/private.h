@@ -1,4 +1,15 @@
-/* Shared by the files of the command line. */
+/*
+ * Shared by the files of the command line: what core/ gives to the commands,
+ * what the commands of fabric/ and schedules/ share with one another, and the
+ * cmd_ functions that commands.c enters into the tree.
+ *
+ * Conventions: a function that can fail returns 0 or a negative enum weft_err
+ * with err filled, which main prints at the end. Data goes to stdout through
+ * cli_print() as --format asks, everything else to stderr through cli_say()
+ * and cli_report(). Functions named cli_out_... write fields into an open
+ * object of a writer; durations are key_ns in whole ns for programs and a
+ * figure with its unit under key in tables. Keys are a contract with scripts.
+ */
 #ifndef WEFT_CLI_CORE_PRIVATE_H
 #define WEFT_CLI_CORE_PRIVATE_H
 
@@ -22,10 +33,13 @@
 #define WEFT_VERSION "0.1.0"
 #define CLI_PENDING 2		/* exit code: differences or changes pending */
 #define CLI_NOT_REVERTABLE 78
+/* Bytes of a schedule, from a file or from weftd; longer ones are refused. */
 #define CLI_MAX_SCHEDULE ((size_t)1 << 30)
 
 /* ---- exit.c ---- */
 
+/* A row of the table of exit codes: number, name, meaning, what to do
+ * then. */
 struct cli_exit {
 	int code;
 	const char *name, *meaning, *advice;
@@ -65,17 +79,25 @@ void cli_out_ns(const struct cli *c, struct out *o, const char *key, int64_t ns)
 
 /* ---- load.c ---- */
 
-/* Reads a fabric; on failure all errors but the last are printed. */
+/* Reads and checks a fabric file ("-": standard input); model_free() it. On
+ * failure all errors but the last are printed, and the last is in err.
+ * WEFT_EINVAL, WEFT_EIO, WEFT_ENOTFOUND. */
 int cli_load_fabric(const char *path, struct model_fabric **out,
 		    struct err *err);
+/* The same for a text that was read already: a plan file quotes its
+ * fabric. */
 int cli_parse_config(const struct model_config *config,
 		     struct model_fabric **out, struct err *err);
-/* A schedule from a file, or (job given) from weftd. */
+/* The schedule of the command's only argument, or of the job of --job by way
+ * of weftd; WEFT_EUSAGE unless there is exactly one of them. coll_free() it.
+ * It was read, not verified. */
 int cli_load_schedule(struct cli *c, struct coll_sched **out, struct err *err);
-/* The schedule of a job that weftd has applied. */
+/* The schedule of a job that weftd has applied; on what remains, with a
+ * message, where the job is degraded. WEFT_ENOTFOUND, WEFT_EUNAVAIL. */
 int cli_load_job_schedule(struct cli *c, const char *job,
 			  struct coll_sched **out, struct err *err);
-/* Writes one in the form that the file name asks for. */
+/* Writes a schedule to a file at once or not at all: as JSON when path ends
+ * in .json or is "-" (standard output), else as protobuf. */
 int cli_write_schedule(const struct coll_sched *s, const char *path,
 		       struct err *err);
 /* True for the values of --to that are route tables. */
@@ -85,8 +107,10 @@ bool cli_is_route_table(const char *to);
  * takes). */
 int cli_write_routes(const struct coll_sched *s, const char *to,
 		     int max_layers, struct buf *b, struct err *err);
-/* A topology: a file written by `weft topology build -o`, or an expression.
- * name: free(). */
+/* A topology from a file ("-": standard input; JSON of `weft topology build
+ * -o` or an edge list) or from an expression. topo_free() and free() the two.
+ * *name is the expression in its normal form, or what the file says.
+ * WEFT_EINVAL with a place, WEFT_ENOTFOUND. */
 int cli_load_topology(const char *text, struct topo **out, char **name,
 		      struct err *err);
 /* The JSON of a topology file. */
@@ -95,23 +119,33 @@ int cli_topology_json(const struct topo *t, const char *name, struct buf *b,
 
 /* ---- schedule.c ---- */
 
-/* What every command tells of a schedule, and of its replay. */
+/* What every command prints of a schedule: collective, topology, nodes,
+ * chunks, ports, steps. */
 void cli_out_schedule(struct out *o, const struct coll_sched *s);
+/* What coll_verify() measured: transfers, chunk_hops, bandwidth_factor and
+ * bandwidth_bound (T_B in units of M/B, as fractions "p/q"),
+ * bandwidth_optimal. */
 void cli_out_replay(struct out *o, const struct coll_report *r);
 /* --collective; *kind stays without it. */
 int cli_opt_kind(const struct cli *c, enum coll_kind *kind, struct err *err);
-/* --alpha, --bandwidth (of a node, as B in the papers) or --link-bandwidth,
- * --size. */
+/* The cost model of --alpha, --size and one of --bandwidth (of a node, B in
+ * the papers: divided by the ports of s) and --link-bandwidth. All fields of
+ * *cost are set. WEFT_EUSAGE when one is missing or the rate of a port is
+ * below 1 bit/s. */
 int cli_read_cost(const struct cli *c, const struct coll_sched *s,
 		  struct coll_cost *cost, struct err *err);
-/* Time and bound. */
+/* Time of a schedule in the alpha-beta model: alpha, link_bps, size_bytes,
+ * time, its two parts latency_time (T_L = steps x alpha) and bandwidth_time,
+ * the lower bound, and the gap to it. rep is of coll_verify(). WEFT_ELIMIT
+ * when a time does not fit. */
 int cli_out_cost(const struct cli *c, struct out *o,
 		 const struct coll_sched *s, const struct coll_report *rep,
 		 const struct coll_cost *cost, struct err *err);
 
 /* ---- all_to_all.c ---- */
 
-/* What is told of the flow behind an all-to-all. */
+/* The flow behind an all-to-all: rate, bound and what was lost from flow to
+ * paths, chunks and steps. */
 struct cli_flow {
 	struct mcf_sched_info info;
 	struct mcf_steps_info steps;	/* of "tsmcf" */
@@ -128,20 +162,28 @@ bool cli_is_all_to_all(const char *algorithm);
 int cli_opt_share(const struct cli *c, const char *name, double *value,
 		  struct err *err);
 
-/* Makes it from a flow, as --gap, --exact, --loss, --steps and --time-limit
- * ask; with --rate only the flow is solved and *out stays NULL. Frees t. */
+/* Makes an all-to-all from a flow, as --gap, --exact, --loss, --steps and
+ * --time-limit ask; with --rate only the flow is solved and *out stays NULL.
+ * Takes t over, also on failure. Ctrl-C and the time limit end the search
+ * with the best so far, which is said on stderr and in cli_out_flow().
+ * flow->exact: free(). */
 int cli_make_all_to_all(const struct cli *c, const char *algorithm,
 			struct topo *t, struct coll_sched **out,
 			struct cli_flow *flow, struct err *err);
-/* Rate, gap and losses of the flow behind it. */
+/* flow_rate and flow_rate_bound (F = 1/U of the papers), their gap,
+ * stopped_by where the search ended early, then the rate that paths, chunks
+ * and steps left of it. */
 void cli_out_flow(const struct cli *c, struct out *o,
 		  const struct cli_flow *flow);
 
 /* ---- rwa.c ---- */
 
-/* Reads a .net file or a YAML instance; text with lightpaths of it, as
- * rwa_mesh_read_lightpaths(). */
+/* Reads a .net file or a YAML instance, by the end of the name;
+ * rwa_mesh_free() it. WEFT_EINVAL with a place. */
 int cli_read_network(const char *path, struct rwa_mesh **out, struct err *err);
+/* Reads lightpaths of m as `weft rwa solve -o` writes them into *out, as
+ * rwa_mesh_read_lightpaths() does: with add, their demands are added to m;
+ * *left_out counts those that m has no demand for. */
 int cli_read_lightpaths(struct rwa_mesh *m, const char *path, bool add,
 			struct rwa_assignment *out, int64_t *left_out,
 			struct err *err);
@@ -159,11 +201,16 @@ struct plan_view {
 	struct buf file;
 };
 
-/* Takes a copy of one part. */
+/* Takes a copy of one part. WEFT_EINVAL for a second summary, WEFT_ENOMEM;
+ * kinds that are not known are kept and not shown. */
 int plan_view_add(struct plan_view *v, const Weft__V1__PlanPart *part,
 		  struct err *err);
+/* Frees all parts; a zeroed view is fine. */
 void plan_view_fini(struct plan_view *v);
-/* Prints as --format and --full ask. */
+/* Prints as --format and --full ask. Tables: what changes by device ('+' add,
+ * '-' delete, '~' replace, '!' warning), jobs, tuning, stages, summary, then
+ * lightpaths and commands where asked for. Programs get the messages.
+ * WEFT_EINVAL without a summary. */
 int plan_view_print(struct cli *c, const struct plan_view *v, struct err *err);
 
 /* ---- plan_commands.c: what a plan would send ---- */
@@ -172,14 +219,17 @@ int plan_view_print(struct cli *c, const struct plan_view *v, struct err *err);
  * nothing. The errors of dispatch_open and dispatch_explain, and fn's. */
 int plan_commands(const struct plan *p, msg_part_fn fn, void *arg,
 		  struct err *err);
-/* For people, a heading a batch. */
+/* For people: a heading a batch, its commands indented, and what is not known
+ * about them. */
 void plan_commands_draw(struct buf *b, const struct plan_view *v);
 
 /* ---- plan_circuits.c: the light that a plan makes and takes away ---- */
 
 /* True when it is to be asked for. */
 bool plan_light_wanted(const struct cli *c);
-/* Long lists are cut unless `full`. WEFT_ENOMEM. */
+/* New lightpaths with their power, interrupted links and downtime, as tables
+ * after a blank line; nothing where there is none of them. Long lists are cut
+ * unless `full`. WEFT_ENOMEM. */
 int plan_light_draw(struct buf *b, const struct plan_view *v, bool full);
 
 /* Columns that tables may have: those of COLUMNS, else of the terminal; 0: any,
@@ -187,28 +237,36 @@ int plan_light_draw(struct buf *b, const struct plan_view *v, bool full);
 int cli_width(void);
 void cli_any_width(void);
 
-/* Value of --mode. WEFT_EUSAGE. */
+/* Value of --mode, MODE_SAFE without one. WEFT_EUSAGE. */
 int cli_read_mode(const struct cli *c, Weft__V1__Mode *mode, struct err *err);
 
 /* ---- remote.c: talking to weftd ---- */
 
+/* Deadlines in ms: of a unary call that weftd answers from memory, and of
+ * connecting. */
 #define CLI_CALL_MS 30000
 #define CLI_CONNECT_MS 2000
 
-/* Connects to weftd; the hint of a failure tells how to start it. */
+/* Connects to weftd: by TLS to --server, else to the socket.
+ * rpc_client_close() it. A TRACEPARENT of the environment is passed on.
+ * WEFT_EUNAVAIL, WEFT_EDENIED with a hint, WEFT_EUSAGE. */
 int cli_connect(struct cli *c, struct rpc_client **out, struct err *err);
-/* One unary call on a connection of its own. */
+/* One unary call on a connection of its own, of at most timeout_ms (0: no
+ * limit). *out, set on success only: rpc_free_message(). */
 int cli_unary(struct cli *c, const char *method,
 	      const ProtobufCMessage *request,
 	      const ProtobufCMessageDescriptor *response, int timeout_ms,
 	      ProtobufCMessage **out, struct err *err);
-/* Writes an answer into o as c->format asks. */
+/* Writes an answer into o as c->format asks. Called once by cli_call()
+ * with an empty o; the answer lives during the call only, and it must not
+ * print. */
 typedef void (*cli_show_fn)(const struct cli *c, struct out *o, const void *answer);
 /* One unary call on a connection of its own, whose answer is printed. */
 int cli_call(struct cli *c, const char *method, const ProtobufCMessage *request,
 	     const ProtobufCMessageDescriptor *response, int timeout_ms, cli_show_fn show,
 	     struct err *err);
-/* Set by Ctrl-C and SIGTERM once cli_catch_signals was called. */
+/* Set by Ctrl-C and SIGTERM once cli_catch_signals() was called. Calls and
+ * solvers take it as their cancel flag; who handles it may clear it. */
 extern volatile bool cli_interrupted;
 void cli_catch_signals(void);
 /* Path of a method of weft.v1.Fabric, e.g. CLI_METHOD("Plan"). */
@@ -220,6 +278,10 @@ int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes,
 
 /* ---- progress.c: the events of a change ---- */
 
+/* The events of one change: what is drawn, and what came out. change,
+ * generation, took_ns (ns) and level are of the result; problems counts
+ * the events that reported one. has_result is false until the verdict is
+ * there. */
 struct progress {
 	const struct cli *c;
 	bool bar;		/* stderr is a terminal: one line, redrawn */
@@ -231,13 +293,17 @@ struct progress {
 	int problems;
 };
 
+/* Zeroes p and chooses bar or lines. Not freed. */
 void progress_init(struct progress *p, const struct cli *c);
+/* Shows one event, and keeps the result when it carries one. */
 void progress_event(struct progress *p, const Weft__V1__ApplyEvent *ev);
 /* Ends the line of a bar. */
 void progress_end(struct progress *p);
 
 /* ---- commands ---- */
 
+/* The commands, as struct cli_command's run: 0, an exit code of their own, or
+ * a negative enum weft_err. What each prints is told in its file. */
 int cmd_check(struct cli *c, struct err *err);
 int cmd_plan(struct cli *c, struct err *err);
 int cmd_apply(struct cli *c, struct err *err);

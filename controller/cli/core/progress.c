@@ -7,6 +7,8 @@
 
 #include "controller/cli/core/private.h"
 
+/* Characters between the brackets, and the width below which the terminal is
+ * not believed. */
 #define BAR_CELLS 24
 #define MIN_COLUMNS 40
 
@@ -17,6 +19,7 @@ void progress_init(struct progress *p, const struct cli *c)
 	p->bar = isatty(STDERR_FILENO) && c->talk == CLI_NORMAL;
 }
 
+/* Columns of the terminal behind stderr; 80 where it does not say. */
 static int columns(void)
 {
 	struct winsize w;
@@ -28,6 +31,8 @@ static int columns(void)
 	return w.ws_col;
 }
 
+/* Clears the line of the bar, so that a message can be printed in its
+ * place. */
 static void erase(struct progress *p)
 {
 	if (p->drawn) {
@@ -36,6 +41,8 @@ static void erase(struct progress *p)
 	}
 }
 
+/* "[######------] 3/12 text", cut to one line: a line that wraps could not be
+ * redrawn. */
 static void draw_bar(struct progress *p, const Weft__V1__ApplyEvent *ev,
 		     const char *text)
 {
@@ -43,6 +50,7 @@ static void draw_bar(struct progress *p, const Weft__V1__ApplyEvent *ev,
 	int total = ev->total > 0 ? ev->total : 1;
 	int64_t full = (int64_t)ev->done * BAR_CELLS / total;
 
+	/* What comes from weftd may lie outside of 0 to total. */
 	full = full < 0 ? 0 : full > BAR_CELLS ? BAR_CELLS : full;
 	memset(cells, '-', BAR_CELLS);
 	memset(cells, '#', (size_t)full);
@@ -55,6 +63,7 @@ static void draw_bar(struct progress *p, const Weft__V1__ApplyEvent *ev,
 	p->drawn = true;
 }
 
+/* The last event of a change carries its result. */
 static void take_result(struct progress *p, const Weft__V1__ChangeResult *r)
 {
 	p->has_result = true;
@@ -79,6 +88,8 @@ static void put_eta(int64_t ns, char *text, size_t size)
 	}
 }
 
+/* Problems are always printed, on lines of their own. Other events redraw the
+ * bar on a terminal, and are lines elsewhere unless -q. */
 void progress_event(struct progress *p, const Weft__V1__ApplyEvent *ev)
 {
 	char text[384], eta[48];

@@ -7,6 +7,7 @@
 
 volatile bool cli_interrupted;
 
+/* Only sets the flag: calls and solvers look at it and end by themselves. */
 static void on_signal(int number)
 {
 	(void)number;
@@ -35,6 +36,7 @@ static int connect_server(struct cli *c, struct rpc_client **out,
 	long port = colon ? strtol(colon + 1, &end, 10) : 0;
 
 	len -= host > c->server && len > 0;	/* the other bracket */
+	/* *end is read only when there is a colon, as len is 0 otherwise. */
 	if (len == 0 || len >= sizeof(name) || *end || port <= 0 ||
 	    port > 65535) {
 		return err_set(err, WEFT_EUSAGE,
@@ -50,6 +52,7 @@ static int connect_server(struct cli *c, struct rpc_client **out,
 				   out, err);
 }
 
+/* Over the Unix socket, whose file's mode decides who may connect. */
 static int connect_socket(struct cli *c, struct rpc_client **out,
 			  struct err *err)
 {
@@ -75,6 +78,7 @@ static const char *trace_parent(void)
 	       strspn(text, "0123456789abcdef-") == 55 ? text : NULL;
 }
 
+/* --server (or WEFT_SERVER) wins over the socket. */
 int cli_connect(struct cli *c, struct rpc_client **out, struct err *err)
 {
 	int r = c->server ? connect_server(c, out, err)
@@ -123,11 +127,14 @@ int cli_call(struct cli *c, const char *method, const ProtobufCMessage *request,
 
 /* ---- schedules ---- */
 
+/* A schedule comes in pieces of MSG_PIECE bytes; each says whether it is one
+ * on what remains of a degraded job. */
 struct pieces {
 	struct buf *bytes;
 	bool degraded;
 };
 
+/* Non-zero, which cancels the call, when memory or the limit is exceeded. */
 static int on_piece(const ProtobufCMessage *msg, void *arg)
 {
 	const Weft__V1__SchedulePiece *p =

@@ -22,6 +22,7 @@ void cli_report(const struct err *err)
 	}
 }
 
+/* A list that was full says in the hint how many errors it dropped. */
 void cli_report_list(struct err_list *errs, struct err *last)
 {
 	for (int i = 0; i + 1 < errs->n; i++) {
@@ -49,6 +50,8 @@ void cli_say(const struct cli *c, enum cli_talk talk, const char *fmt, ...)
 	va_end(ap);
 }
 
+/* --color wins; "auto" follows the conventions of no-color.org and of dumb
+ * terminals. */
 bool cli_colour(const struct cli *c, int fd)
 {
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -67,6 +70,8 @@ int cli_print_bytes(const char *data, size_t len, struct err *err)
 	return 0;
 }
 
+/* Set once by --full; the only state of the command line that is not in
+ * struct cli. */
 static bool any_width;
 
 void cli_any_width(void)
@@ -74,6 +79,8 @@ void cli_any_width(void)
 	any_width = true;
 }
 
+/* COLUMNS wins over the terminal, so that tests and pipes can ask for a
+ * width. */
 int cli_width(void)
 {
 	const char *text = getenv("COLUMNS");
@@ -90,6 +97,8 @@ int cli_width(void)
 	return columns > 0 && columns < LEAST_COLUMNS ? LEAST_COLUMNS : columns;
 }
 
+/* o may be NULL, which is out of memory: commands need not check
+ * out_new(). */
 int cli_print(struct out *o, struct err *err)
 {
 	struct buf b = { 0 };

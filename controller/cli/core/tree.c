@@ -1,4 +1,15 @@
-/* Parsing a command line against the tree; see tree.h. */
+/*
+ * Parsing a command line against the tree of commands.
+ *
+ * Words are taken one after the other. A word without a dash goes down the
+ * tree until a command is reached, and is an argument from then on. A word
+ * with a dash is looked up among the options of the command found so far and
+ * then among the global ones, so that options of a command stand after its
+ * verb and global ones anywhere. Values are kept as text, by the option's
+ * place in the table; cli_opt_int() and cli_opt_unit() check them where the
+ * command uses them. Every error is WEFT_EUSAGE with a hint at the nearest
+ * name, or at the --help that lists what there is.
+ */
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -10,6 +21,7 @@
 #include "lib/base/err.h"
 
 
+/* at: the next word of argv. */
 struct parser {
 	struct cli *c;
 	int argc, at;
@@ -28,6 +40,7 @@ const struct cli_command *cli_find(const struct cli_command *table,
 	return NULL;
 }
 
+/* Offers the names of a table as candidates for a hint. */
 static void try_options(struct nearest *near, const struct cli_option *table)
 {
 	for (; table && table->name; table++) {
@@ -35,6 +48,7 @@ static void try_options(struct nearest *near, const struct cli_option *table)
 	}
 }
 
+/* c->verb is the group in which the word was looked up. */
 static int unknown_command(const struct cli *c,
 			   const struct cli_command *table, const char *word,
 			   struct err *err)
@@ -74,6 +88,7 @@ static int find_option(const struct cli_option *table, const char *name,
 	return -1;
 }
 
+/* Letters have no near names, so only long options get a suggestion. */
 static int unknown_option(const struct cli *c, const char *word,
 			  struct err *err)
 {
@@ -95,6 +110,8 @@ static int unknown_option(const struct cli *c, const char *word,
 	return err->code;
 }
 
+/* Keeps a global option; the last one wins, unlike those of commands. What is
+ * none of the others is --color. */
 static int set_global(struct cli *c, const char *name, const char *value,
 		      struct err *err)
 {
@@ -108,6 +125,7 @@ static int set_global(struct cli *c, const char *name, const char *value,
 		c->talk = CLI_DEBUG;
 	} else if (strcmp(name, "socket") == 0) {
 		c->socket = value;
+		/* The command line wins over WEFT_SERVER. */
 		c->server = NULL;
 	} else if (strcmp(name, "server") == 0) {
 		c->server = value;
@@ -160,6 +178,8 @@ static int take_option(struct parser *p, const struct cli_option *table,
 	return 0;
 }
 
+/* The table that has an option, by name or (name NULL) by letter, with its
+ * place in *i: the command's own table first. NULL: neither has it. */
 static const struct cli_option *option_table(const struct cli *c,
 					     const char *name, size_t len,
 					     char letter, int *i)
@@ -174,6 +194,7 @@ static const struct cli_option *option_table(const struct cli *c,
 	return *i >= 0 ? cli_globals : NULL;
 }
 
+/* "--name value" or "--name=value". */
 static int long_option(struct parser *p, const char *word, struct err *err)
 {
 	const char *name = word + 2, *eq = strchr(name, '=');
@@ -211,6 +232,8 @@ static int short_options(struct parser *p, const char *word, struct err *err)
 	return 0;
 }
 
+/* Either the next step down the tree or an argument of the command, of which
+ * it takes at most max_args. */
 static int positional(struct parser *p, const struct cli_command **table,
 		      char *word, struct err *err)
 {
@@ -246,6 +269,7 @@ static int positional(struct parser *p, const struct cli_command **table,
 	return 0;
 }
 
+/* --help needs neither a command nor its arguments. */
 static int check_complete(const struct cli *c, struct err *err)
 {
 	if (c->help) {
@@ -267,6 +291,8 @@ static int check_complete(const struct cli *c, struct err *err)
 	return 0;
 }
 
+/* "--" makes all that follow arguments; a lone "-" is one (standard
+ * input). */
 static int parse_words(struct parser *p, const struct cli_command *table,
 		       struct err *err)
 {
@@ -291,6 +317,7 @@ static int parse_words(struct parser *p, const struct cli_command *table,
 	return r;
 }
 
+/* An empty variable is as good as none. */
 static const char *from_environment(const char *name, const char *otherwise)
 {
 	const char *value = getenv(name);
@@ -331,6 +358,8 @@ void cli_fini(struct cli *c)
 
 /* ---- values ---- */
 
+/* A name that is not in the table is a mistake of the program, not of the
+ * user. */
 static int option_index(const struct cli *c, const char *name)
 {
 	int i = find_option(c->cmd->options, name, strlen(name), 0);

@@ -21,6 +21,8 @@ enum cli_talk { CLI_QUIET, CLI_NORMAL, CLI_VERBOSE, CLI_DEBUG };
 
 struct cli;
 
+/* One option of a table. A command's options and those of cli_globals are
+ * looked up by name and letter; a table has at most CLI_MAX_OPTIONS. */
 struct cli_option {
 	char letter;		/* 0: none */
 	const char *name;	/* without dashes; NULL ends a table */
@@ -30,6 +32,9 @@ struct cli_option {
 				 * "@file" */
 };
 
+/* A group (sub is set, run NULL) or a command (run is set, sub NULL).
+ * min_args and max_args count positional arguments, and are checked before
+ * run is called. */
 struct cli_command {
 	const char *name;	/* NULL ends a table */
 	const char *alias;	/* another name, or NULL */
@@ -43,7 +48,10 @@ struct cli_command {
 	int (*run)(struct cli *c, struct err *err);
 };
 
-/* One parsed command line. */
+/* One parsed command line. Strings are borrowed from argv, the environment
+ * and the tables. value[i] and set[i] belong to cmd->options[i]; use
+ * cli_opt() and cli_has(). The last five are the connection to weftd; server
+ * wins over socket. */
 struct cli {
 	const struct cli_command *cmd;
 	char verb[64];		/* "schedule make" */
@@ -60,6 +68,8 @@ struct cli {
 	const char *tls_cert, *tls_key, *tls_ca;
 };
 
+/* The tree of weft (commands.c), and the options that every command takes
+ * (help.c). Both end with a row without a name. */
 extern const struct cli_command cli_root[];
 extern const struct cli_option cli_globals[];
 
@@ -71,6 +81,8 @@ extern const struct cli_option cli_globals[];
  */
 int cli_parse(const struct cli_command *root, int argc, char **argv,
 	      struct cli *c, struct err *err);
+/* Frees what cli_parse allocated, also after an error. Strings stay
+ * argv's. */
 void cli_fini(struct cli *c);
 
 /* The command of this name (or alias) in a table, or NULL. */

@@ -14,6 +14,7 @@ struct pages {
 	VEC(ProtobufCMessage *) v;
 };
 
+/* One answer of weftd, which pages own from then on; *out borrows it. */
 static int get_page(struct cli *c, Weft__V1__AuditRequest *req,
 		    struct pages *pages, const Weft__V1__AuditResponse **out,
 		    struct err *err)
@@ -31,7 +32,9 @@ static int get_page(struct cli *c, Weft__V1__AuditRequest *req,
 	return r;
 }
 
-/* weftd answers with a part at a time. */
+/* weftd answers with a page at a time, the newest first: the next call asks
+ * for lines before the oldest of this one, until `limit` are here or weftd
+ * has no more. */
 static int get_all(struct cli *c, Weft__V1__AuditRequest *req, int64_t limit,
 		   struct pages *pages, struct err *err)
 {
@@ -67,6 +70,7 @@ static int join(const struct pages *pages, Weft__V1__AuditResponse *out,
 	if (!out->lines || !out->changes) {
 		return err_nomem(err);
 	}
+	/* The last page has the oldest lines. */
 	for (size_t i = pages->v.n; i-- > 0;) {
 		const Weft__V1__AuditResponse *a =
 			(const Weft__V1__AuditResponse *)pages->v.v[i];
@@ -81,6 +85,8 @@ static int join(const struct pages *pages, Weft__V1__AuditResponse *out,
 	return 0;
 }
 
+/* *limit: lines to fetch; a change is wanted whole unless --limit says
+ * otherwise. */
 static int read_options(struct cli *c, Weft__V1__AuditRequest *req,
 			int64_t *limit, struct err *err)
 {
@@ -98,6 +104,8 @@ static int read_options(struct cli *c, Weft__V1__AuditRequest *req,
 	return 0;
 }
 
+/* "audit": an array with at, change, who, outcome, proof, device, kind, text
+ * a line, oldest first. */
 int cmd_audit(struct cli *c, struct err *err)
 {
 	Weft__V1__AuditRequest req = WEFT__V1__AUDIT_REQUEST__INIT;

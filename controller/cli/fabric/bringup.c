@@ -1,4 +1,15 @@
-/* weft bringup: how a new fabric is wired, against how it is written. */
+/*
+ * weft bringup: finds out how a new fabric is cabled, and compares that with
+ * its file.
+ *
+ * Bring-up itself is in controller/testbed; here are its options, its
+ * progress and its files. It may take hours where robots move fibres, so what
+ * was found is saved beside the fabric at every step (FABRIC.bringup.json)
+ * and the same command goes on from there; --restart forgets it. When
+ * something differs, a corrected fabric is written as FABRIC.found.yaml, and
+ * the exit code is 2. A fabric file may hold passwords: neither file is more
+ * readable than it is.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +22,12 @@
 #include "lib/base/file.h"
 
 #define BAR_CELLS 24
+/* Bytes of a state file that are read at most. */
 #define MAX_STATE (64u << 20)
 #define PATH_MAX_LEN 4096
 
+/* What the callback of bringup_run() needs: where to show progress, and what
+ * to save after each step. begun_ns is monotonic. */
 struct bringup_view {
 	struct cli *c;
 	struct bringup *b;
@@ -47,6 +61,8 @@ static int beside(const char *path, const char *end, char out[PATH_MAX_LEN],
 
 /* ---- the state file ---- */
 
+/* Writes what fn makes of b to path at once or not at all, with at most the
+ * permissions of the fabric file. */
 static int write_packed(const struct bringup *b, const char *path,
 			const char *fabric,
 			int (*fn)(const struct bringup *b, struct buf *out,
@@ -64,6 +80,8 @@ static int write_packed(const struct bringup *b, const char *path,
 	return rc;
 }
 
+/* Takes up the state of an earlier run, unless there is none or it shall
+ * start again. */
 static int load_state(const char *path, bool again, struct bringup *b,
 		      struct err *err)
 {
@@ -120,6 +138,7 @@ static void moves_made(const struct bringup_progress *now, char text[64])
 	}
 }
 
+/* One line on a terminal, redrawn in place. */
 static void draw(struct bringup_view *r, const struct bringup_progress *now)
 {
 	char cells[BAR_CELLS + 1], left[64], moves[64];
@@ -151,6 +170,9 @@ static void say_line(struct bringup_view *r, const struct bringup_progress *now)
 	r->moves = now->moves;
 }
 
+/* Before each question to a device, when the state is saved; also called
+ * while a robot is waited for, when there is nothing new to save. Non-zero
+ * stops bring-up, which then returns WEFT_ECANCELED. */
 static int on_step(const struct bringup_progress *now, void *arg,
 		   struct err *err)
 {
@@ -176,11 +198,14 @@ static int on_step(const struct bringup_progress *now, void *arg,
 
 /* ---- what was found ---- */
 
+/* "" is printed as absent. */
 static void out_text(struct out *o, const char *key, const char *text)
 {
 	out_str(o, key, text[0] ? text : NULL);
 }
 
+/* {kind, fibre, with, written, found} and, of a lossy fibre, what was
+ * measured: frames where there are frames, else dB. */
 static void out_finding(struct out *o, const struct bringup_finding *d)
 {
 	out_object(o, NULL);
@@ -199,7 +224,8 @@ static void out_finding(struct out *o, const struct bringup_finding *d)
 	out_end(o);
 }
 
-/* Fibres that nothing observes, and what robots had to do. */
+/* "unseen": fibres that no measurement reaches, left out when there are none;
+ * "moves": what robots had to do. */
 static int out_unseen(struct out *o, const struct bringup *b, struct err *err)
 {
 	char (*v)[BRINGUP_NAME_MAX];
@@ -219,6 +245,8 @@ static int out_unseen(struct out *o, const struct bringup *b, struct err *err)
 	return rc;
 }
 
+/* {fabric, differences, findings, unseen, moves, corrected}: corrected is the
+ * file that was written, null without differences. */
 static int print_findings(struct cli *c, const struct bringup *b,
 			  const struct model_fabric *f,
 			  const struct bringup_finding *v, int n,
@@ -245,6 +273,8 @@ static int print_findings(struct cli *c, const struct bringup *b,
 	return cli_print(o, err);
 }
 
+/* Compares, writes the corrected fabric and prints. CLI_PENDING when
+ * something differs. */
 static int finish(struct cli *c, const struct model_fabric *f,
 		  const struct bringup *b, const char *path, struct err *err)
 {
@@ -276,6 +306,9 @@ static int read_options(struct cli *c, struct bringup_options *options,
 	return cli_opt_int(c, "moves", 0, INT32_MAX, &options->max_moves, err);
 }
 
+/* The state is saved also after a failure, once something was found: an
+ * error of the run is worth more than one of saving, which counts only by
+ * itself. */
 static int run_bringup(struct cli *c, struct bringup *b, const char *state,
 		       struct err *err)
 {
@@ -308,6 +341,7 @@ static int run_bringup(struct cli *c, struct bringup *b, const char *state,
 	return rc;
 }
 
+/* Exit code 0: cabled as written; 2: differences were found. */
 int cmd_bringup(struct cli *c, struct err *err)
 {
 	char state[PATH_MAX_LEN];

@@ -1,4 +1,18 @@
-/* weft apply, rollback, cancel: changes, with their progress and result. */
+/*
+ * weft apply, rollback, confirm, cancel: what changes devices, with progress
+ * and result.
+ *
+ * A change is one streaming call: weftd sends events until a verdict, which
+ * decides the exit code (cli_exit_verdict). Every request has an id, made up
+ * here unless --request-id names one, for two reasons: Ctrl-C can cancel this
+ * change and no other, and a retry with the same id does not start a second
+ * change. After Ctrl-C the command does not just leave: it asks weftd to
+ * cancel and shows how the change is rolled back; a second Ctrl-C leaves, and
+ * weftd goes on by itself.
+ *
+ * On stdout stands only the result: {verdict, change, generation, proof (of
+ * committed changes), took_ns}.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +22,11 @@
 #include "controller/plan/plan.h"
 #include "lib/base/file.h"
 
+/* Bytes of a plan or fabric file that are read at most. */
 #define MAX_SOURCE ((size_t)64 << 20)
 #define ID_BYTES 16
 
-/* Names this request to weftd, so that it can be cancelled. */
+/* 32 hexadecimal digits. WEFT_EIO without random numbers of the kernel. */
 static int new_request_id(char id[2 * ID_BYTES + 1], struct err *err)
 {
 	unsigned char random[ID_BYTES];
@@ -31,6 +46,9 @@ static int on_event(const ProtobufCMessage *msg, void *arg)
 	return 0;
 }
 
+/* Runs a call that sends ApplyEvents to its end; p gets them. WEFT_ECANCELED
+ * when cli_interrupted became true meanwhile. No time limit: robots take
+ * hours. */
 static int stream(struct cli *c, const char *method,
 		  const ProtobufCMessage *req, struct progress *p,
 		  struct err *err)
@@ -68,6 +86,7 @@ static int cancel(struct cli *c, const char *id, struct progress *p,
 	return r;
 }
 
+/* The shape is told above; the generation is the one in force afterwards. */
 static int print_result(struct cli *c, const struct progress *p,
 			struct err *err)
 {
@@ -90,8 +109,9 @@ static int print_result(struct cli *c, const struct progress *p,
 	return cli_print(o, err);
 }
 
-/* Runs a change to its end. Returns an exit code of its own once there is a
- * verdict, whatever it says. */
+/* Runs a change to its end, cancelling it on Ctrl-C. Returns an exit code of
+ * its own once there is a verdict, whatever it says; errors are then printed
+ * here, since what is returned is no error. Without a verdict, the error. */
 static int run_change(struct cli *c, const char *method,
 		      const ProtobufCMessage *req, const char *id,
 		      struct err *err)
@@ -125,6 +145,8 @@ static int run_change(struct cli *c, const char *method,
 
 /* ---- apply ---- */
 
+/* Sets *field to n when --expect-generation is given; absent means any
+ * generation. */
 static int expected_generation(const struct cli *c, Weft__V1__Number *n,
 			       Weft__V1__Number **field, struct err *err)
 {
@@ -157,6 +179,9 @@ static int common(const struct cli *c, char **comment, char **request_id,
 			    confirm_within_ns, err);
 }
 
+/* A plan file, or a fabric file from -f or in the place of the plan: what it
+ * is follows from its content. *data holds it and is freed by the caller,
+ * also after an error; req points into it. */
 static int read_source(struct cli *c, Weft__V1__ApplyRequest *req, char **data,
 		       struct err *err)
 {
@@ -217,6 +242,8 @@ int cmd_apply(struct cli *c, struct err *err)
 
 /* ---- rollback ---- */
 
+/* Without an argument weftd goes to the generation before. 78 when that is
+ * not on record. */
 int cmd_rollback(struct cli *c, struct err *err)
 {
 	char id[2 * ID_BYTES + 1];
@@ -252,6 +279,7 @@ int cmd_rollback(struct cli *c, struct err *err)
 
 /* ---- confirm ---- */
 
+/* {"confirmed": CHANGE}. Change 0 means whichever awaits confirmation. */
 int cmd_confirm(struct cli *c, struct err *err)
 {
 	Weft__V1__ConfirmRequest req = WEFT__V1__CONFIRM_REQUEST__INIT;
@@ -286,6 +314,7 @@ int cmd_confirm(struct cli *c, struct err *err)
 
 /* ---- cancel ---- */
 
+/* Nothing to cancel is success, unless a request was named. */
 int cmd_cancel(struct cli *c, struct err *err)
 {
 	Weft__V1__CancelRequest req = WEFT__V1__CANCEL_REQUEST__INIT;

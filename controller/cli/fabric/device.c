@@ -8,6 +8,8 @@
 
 /* ---- check ---- */
 
+/* "device: what "name" does not exist", at the device's line of the fabric
+ * file. */
 static int bad_device(const struct model_fabric *f,
 		      const struct model_device *d, struct err *e,
 		      const char *what, const char *name)
@@ -59,6 +61,8 @@ static void check_device(const struct model_fabric *f,
 	}
 }
 
+/* All mistakes of all devices in the order of the file: all but the last are
+ * printed, the last is in err. */
 static int check_devices(const struct model_fabric *f, struct err *err)
 {
 	struct err_list errs = { 0 };
@@ -81,6 +85,8 @@ static int check_devices(const struct model_fabric *f, struct err *err)
 	return r;
 }
 
+/* Without weftd. {fabric, valid, hosts, ports, devices, jobs} and for
+ * programs sha256, the hash of the file by which plans name it. */
 int cmd_check(struct cli *c, struct err *err)
 {
 	struct model_fabric *f = NULL;
@@ -108,6 +114,8 @@ int cmd_check(struct cli *c, struct err *err)
 
 /* ---- device drivers ---- */
 
+/* name, kind, summary; with its options, and always for programs, also what
+ * it can do: sets_ports, recovers and options [{option, default, help}]. */
 static void out_driver(const struct cli *c, struct out *o,
 		       const struct drv_class *cls, bool options)
 {
@@ -155,6 +163,7 @@ static int print_driver(struct cli *c, const char *name, struct err *err)
 	return cli_print(o, err);
 }
 
+/* "drivers" as a list, or all of one. Without weftd. */
 int cmd_device_drivers(struct cli *c, struct err *err)
 {
 	struct out *o;

@@ -1,6 +1,15 @@
 /*
  * weft emulate: the devices of a fabric as programs on their addresses, one
  * weft-emulator each, until a signal ends them all.
+ *
+ * Each emulator is a child whose standard output is a pipe: its first line
+ * "listening ADDRESS" says that it accepts connections, so that the command
+ * prints its list, and scripts go on, only when every device can be reached.
+ * One that ends by itself ends the whole command with an error: a fabric with
+ * a device missing would only confuse whoever tests against it. Emulators die
+ * with this process, even when it is killed (PR_SET_PDEATHSIG). Signals come
+ * by signalfd into the one poll() that also watches the pipes, so nothing
+ * runs in a handler.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +27,11 @@
 #include "controller/cli/core/private.h"
 #include "lib/base/clock.h"
 
+/* How long emulators may take, in ms, to listen and to end when asked to. */
 #define START_MS 10000
 #define STOP_MS 5000
+/* Words of an emulator's command line, and the longest word that is made
+ * up. */
 #define MAX_ARGS 24
 #define WORD 256
 #define NS_PER_MS 1000000
@@ -34,6 +46,7 @@ struct emulator {
 	char control[WORD];
 };
 
+/* All of them; n have an address and so an entry in v. */
 struct emulators {
 	int n;
 	struct emulator *v;
@@ -69,6 +82,7 @@ static void make_args(struct emulators *f, struct emulator *e,
 	bool ring = d->kind == MODEL_RING;
 	int n = 0;
 
+	/* Nodes by channels of a ring, inputs by outputs of a switch. */
 	snprintf(words[0], WORD, "%dx%d", ring ? d->ring.n : d->n_in,
 		 ring ? d->ring.channels : d->n_out);
 	snprintf(words[1], WORD, "%d", ring ? d->ring.fibres : 1);
@@ -111,6 +125,8 @@ static void become(struct emulators *f, struct emulator *e, int out)
 	_exit(127);
 }
 
+/* Starts one; WEFT_EIO. Descriptors are close-on-exec, so that no emulator
+ * holds another's pipe open. */
 static int spawn(struct emulators *f, struct emulator *e, struct err *err)
 {
 	int pipes[2];
@@ -166,6 +182,8 @@ static int gather(struct emulators *f, const struct model_fabric *fabric,
 	return 0;
 }
 
+/* SIGINT, SIGTERM and SIGHUP become readable on f->signals. Children clear
+ * the mask again before they exec. */
 static int watch_signals(struct emulators *f, struct err *err)
 {
 	sigset_t set;
@@ -199,6 +217,7 @@ static bool hear(struct emulator *e)
 	return n > 0 || (n < 0 && errno == EINTR);
 }
 
+/* Reaps one that ended by itself, and says how as an error. */
 static int ended(struct emulator *e, struct err *err)
 {
 	int status = 0;
@@ -250,6 +269,8 @@ static bool all_listen(const struct emulators *f)
 	return true;
 }
 
+/* Starts all, then waits until all listen, at most START_MS. 1 when a signal
+ * came first. */
 static int start(struct emulators *f, struct err *err)
 {
 	int64_t end_ns = clk_now_ns() + (int64_t)START_MS * NS_PER_MS;
@@ -271,7 +292,7 @@ static int start(struct emulators *f, struct err *err)
 	return r;
 }
 
-/* Ends every emulator, gently and then not. */
+/* Ends every emulator: SIGTERM, and SIGKILL after STOP_MS. */
 static void stop(struct emulators *f)
 {
 	int64_t end_ns = clk_now_ns() + (int64_t)STOP_MS * NS_PER_MS;
@@ -297,6 +318,9 @@ static void stop(struct emulators *f)
 	}
 }
 
+/* {emulators: [{device, driver, state, address, pid, control}]}; the address
+ * is the one that the emulator says, which may name a port that the system
+ * chose. */
 static int print_emulators(struct cli *c, const struct emulators *f, struct err *err)
 {
 	struct out *o = out_new(c->format);

@@ -4,6 +4,8 @@
 
 #include "controller/cli/core/private.h"
 
+/* Every error code of lib/base/err.h in plain words; the exit code follows
+ * from err_exit_code(). */
 static const struct {
 	enum weft_err code;
 	const char *meaning;
@@ -29,6 +31,7 @@ static const struct {
 
 #define N_ERRORS (sizeof(errors) / sizeof(errors[0]))
 
+/* NULL: no such exit code. */
 static const struct cli_exit *find_exit(int code)
 {
 	for (const struct cli_exit *e = cli_exits; e->name; e++) {
@@ -47,6 +50,8 @@ static void out_exit(struct out *o, const struct cli_exit *e)
 	out_str(o, "advice", e->advice);
 }
 
+/* {exit_codes: [{exit, name, meaning}], error_codes: [{code, exit,
+ * meaning}]} */
 static int explain_all(struct cli *c, struct err *err)
 {
 	struct out *o = out_new(c->format);
@@ -75,6 +80,8 @@ static int explain_all(struct cli *c, struct err *err)
 	return cli_print(o, err);
 }
 
+/* An exit code by number or an error code by name, in any case: {code, error,
+ * exit, name, meaning, advice}; the first two of error codes only. */
 int cmd_explain(struct cli *c, struct err *err)
 {
 	const struct cli_exit *e = NULL;
@@ -114,6 +121,7 @@ int cmd_explain(struct cli *c, struct err *err)
 	return cli_print(o, err);
 }
 
+/* {weft, api}: the version of the program and of the protocol. */
 int cmd_version(struct cli *c, struct err *err)
 {
 	struct out *o = out_new(c->format);
@@ -125,6 +133,8 @@ int cmd_version(struct cli *c, struct err *err)
 	return cli_print(o, err);
 }
 
+/* Called by the shell's completion with the words after "weft"; --all lists
+ * every verb, for tests and documentation. */
 int cmd_complete(struct cli *c, struct err *err)
 {
 	struct buf b = { 0 };

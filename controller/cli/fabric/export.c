@@ -24,6 +24,8 @@ struct leaf {
 	VEC(int) hosts;
 };
 
+/* Devices in disjoint sets by what light joins (part_of leads to the set's
+ * smallest device), and hosts in leaves. */
 struct tree {
 	const struct model_fabric *f;
 	VEC(struct leaf) leaves;
@@ -43,6 +45,9 @@ static void tree_fini(struct tree *t)
 
 /* ---- what light joins ---------------------------------------------------- */
 
+/* The device that stands for the set of this one. No ranks: sets are small,
+ * and the smaller index always wins, so that the result does not depend on
+ * the order of fibres. */
 static int find(const struct tree *t, int device)
 {
 	while (t->part_of[device] != device) {
@@ -51,6 +56,7 @@ static int find(const struct tree *t, int device)
 	return device;
 }
 
+/* -1 is no device, which joins nothing. */
 static void join(struct tree *t, int a, int b)
 {
 	if (a >= 0 && b >= 0) {
@@ -73,6 +79,8 @@ static int device_of(const struct tree *t, int host)
 	return t->ring_of[host];
 }
 
+/* Joins devices that a fibre or a host's ports connect. A host on a ring
+ * reaches it without a port. */
 static void join_all(struct tree *t)
 {
 	const struct model_fabric *f = t->f;
@@ -97,6 +105,7 @@ static void join_all(struct tree *t)
 
 /* ---- leaves -------------------------------------------------------------- */
 
+/* Hosts of one ring are alike; on switches place_alike() decides. */
 static bool same_leaf(const struct tree *t, int a, int b)
 {
 	int x = device_of(t, a), y = device_of(t, b);
@@ -107,7 +116,9 @@ static bool same_leaf(const struct tree *t, int a, int b)
 	return place_alike(t->f, a, b);
 }
 
-/* "ocs0.ocs1": the devices that it reaches; "dark" without any. */
+/* The devices that it reaches, "ocs0.ocs1", or "dark" without any. A name
+ * that is taken gets a number: hosts may reach the same devices by different
+ * ports. */
 static void name_leaf(const struct tree *t, struct leaf *l)
 {
 	const struct model_host *h = &t->f->hosts[l->first];
@@ -140,6 +151,7 @@ static void name_leaf(const struct tree *t, struct leaf *l)
 	}
 }
 
+/* O(leaves x ports of a host). */
 static int add_host(struct tree *t, int host)
 {
 	struct leaf fresh = { .first = host };
@@ -159,6 +171,7 @@ static int add_host(struct tree *t, int host)
 	return vec_push(&t->leaves.v[i].hosts, host);
 }
 
+/* tree_fini() it, also after an error. */
 static int tree_init(struct tree *t, const struct model_fabric *f,
 		     struct err *err)
 {
@@ -207,6 +220,7 @@ static bool opens_part(const struct tree *t, size_t leaf)
 
 /* ---- text ---------------------------------------------------------------- */
 
+/* Names of the leaves of a part, with `between` between them. */
 static void put_leaf_names(const struct tree *t, int part, const char *between,
 			   struct buf *b)
 {
@@ -235,6 +249,8 @@ static void put_head(const struct tree *t, struct buf *b)
 		   t->f->name ? t->f->name : "");
 }
 
+/* topology.yaml of Slurm's topology/tree plugin: leaves as switches with
+ * nodes, and a switch with children above those that are joined. */
 static void put_slurm_tree(const struct tree *t, struct buf *b)
 {
 	buf_str(b, "- topology: optical\n  cluster_default: true\n"
@@ -255,6 +271,8 @@ static void put_slurm_tree(const struct tree *t, struct buf *b)
 	}
 }
 
+/* The same of topology/block: block_sizes is the size of the smallest leaf,
+ * so that no block is smaller. */
 static void put_slurm_block(const struct tree *t, struct buf *b)
 {
 	size_t least = 0;
@@ -275,6 +293,8 @@ static void put_slurm_block(const struct tree *t, struct buf *b)
 	}
 }
 
+/* The model file that NVIDIA topograph reads: switches with
+ * switches, then blocks with nodes. */
 static void put_topograph(const struct tree *t, struct buf *b)
 {
 	bool any = false;
@@ -300,6 +320,7 @@ static void put_topograph(const struct tree *t, struct buf *b)
 
 /* ---- where the fabric comes from ----------------------------------------- */
 
+/* Only the plan file of a plan's parts is of interest. */
 static int on_part(const ProtobufCMessage *msg, void *arg)
 {
 	const Weft__V1__PlanPart *part = (const Weft__V1__PlanPart *)msg;
@@ -363,6 +384,8 @@ static int put_drained(struct cli *c, const struct model_fabric *f,
 	return 0;
 }
 
+/* From a fabric file, or from weftd with its generation and drained hosts as
+ * comments. To --output at once or not at all, else to stdout. */
 static int export_as(struct cli *c,
 		     void (*put)(const struct tree *t, struct buf *b),
 		     struct err *err)

@@ -1,4 +1,11 @@
-/* weft job: ask for light for a job, give it back, look. */
+/*
+ * weft job: request light for a job, release it, list jobs.
+ *
+ * Requesting and releasing are calls that stream the job each time it moves
+ * on, until it runs, has failed or has ended; each step is a line on stderr,
+ * and the last state is printed. Ctrl-C only stops waiting: a job is not
+ * cancelled by it.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +16,7 @@
 
 /* ---- calls that stream the job ------------------------------------------- */
 
+/* last: the newest state, owned; NULL before the first. */
 struct follow {
 	struct cli *c;
 	Weft__V1__Job *last;
@@ -36,6 +44,8 @@ static int on_job(const ProtobufCMessage *msg, void *arg)
 	return 0;
 }
 
+/* The job as one row, or its message for programs (state, nodes, rate,
+ * problem, ...; docs/api.md). */
 static int print_job(struct cli *c, const Weft__V1__Job *j, struct err *err)
 {
 	struct out *o = out_new(c->format);
@@ -48,6 +58,7 @@ static int print_job(struct cli *c, const Weft__V1__Job *j, struct err *err)
 	return cli_print(o, err);
 }
 
+/* Runs a call that streams Jobs, and prints the last one. */
 static int follow_job(struct cli *c, const char *method,
 		      const ProtobufCMessage *req, struct err *err)
 {
@@ -77,6 +88,7 @@ static int follow_job(struct cli *c, const char *method,
 
 /* ---- verbs --------------------------------------------------------------- */
 
+/* --repair; *out stays (degraded) without it. */
 static int read_repair(const char *word, Weft__V1__JobRepair *out,
 		       struct err *err)
 {
@@ -126,6 +138,8 @@ static int read_numbers(const struct cli *c, Weft__V1__RequestJobRequest *q,
 	return 0;
 }
 
+/* Sets a field to an option's text when it was given: protobuf-c's "" stands
+ * otherwise. */
 static void read_text(const struct cli *c, const char *option, char **field)
 {
 	if (cli_opt(c, option)) {
@@ -133,6 +147,8 @@ static void read_text(const struct cli *c, const char *option, char **field)
 	}
 }
 
+/* The hosts are named (--nodes, expanded here from gpu[00-03]) or counted
+ * (--count), never both. A name is made up by weftd without one. */
 int cmd_job_request(struct cli *c, struct err *err)
 {
 	Weft__V1__RequestJobRequest q = WEFT__V1__REQUEST_JOB_REQUEST__INIT;
@@ -185,6 +201,7 @@ static void show_jobs(const struct cli *c, struct out *o, const void *answer)
 	msg_out_requests(o, c->format, m->jobs, m->n_jobs);
 }
 
+/* "jobs": the queued and running ones, with --all also those that ended. */
 int cmd_job_list(struct cli *c, struct err *err)
 {
 	Weft__V1__ListJobsRequest q = WEFT__V1__LIST_JOBS_REQUEST__INIT;

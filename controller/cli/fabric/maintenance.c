@@ -9,6 +9,8 @@
 
 /* ---- drain, freeze ---- */
 
+/* All that is drained or frozen after the call: target ("" for the whole
+ * fabric), since, who, reason. */
 static void show_holds(const struct cli *c, struct out *o, const void *answer)
 {
 	const Weft__V1__HoldResponse *h = answer;
@@ -20,6 +22,8 @@ static void show_holds(const struct cli *c, struct out *o, const void *answer)
 	}
 }
 
+/* All four verbs are one message with different methods; a target of "" is
+ * the whole fabric. */
 static int call_hold(struct cli *c, const char *method, const char *target, const char *reason,
 		     struct err *err)
 {
@@ -59,13 +63,15 @@ static void show_done(const struct cli *c, struct out *o, const void *answer)
 	msg_out_fields(o, answer, NULL);
 }
 
+/* By hand on one device, which may be a robot: hence the long deadline. */
 static int call(struct cli *c, const char *method, const ProtobufCMessage *req, struct err *err)
 {
 	return cli_call(c, method, req, &weft__v1__maintenance_response__descriptor, RECOVER_MS,
 			show_done, err);
 }
 
-/* "in3" or "out12". */
+/* "in3" or "out12": side and number from 1, as everywhere in the command
+ * line. Leading zeros and signs are refused. */
 static int parse_port(const char *word, Weft__V1__SetPortRequest *req,
 		      struct err *err)
 {
@@ -87,6 +93,7 @@ static int parse_port(const char *word, Weft__V1__SetPortRequest *req,
 	return 0;
 }
 
+/* A reason is needed to disable a port: whoever finds it so will ask. */
 int cmd_device_port(struct cli *c, struct err *err)
 {
 	Weft__V1__SetPortRequest req = WEFT__V1__SET_PORT_REQUEST__INIT;
@@ -111,6 +118,7 @@ int cmd_device_port(struct cli *c, struct err *err)
 	return call(c, CLI_METHOD("SetPort"), &req.base, err);
 }
 
+/* One recovery a call, so that the audit trail names what was done. */
 int cmd_device_recover(struct cli *c, struct err *err)
 {
 	static const struct {

@@ -20,13 +20,16 @@ int cli_read_mode(const struct cli *c, Weft__V1__Mode *mode, struct err *err)
 	return 0;
 }
 
+/* A plan made here goes to its view in the same parts in which weftd sends
+ * one. */
 static int take_part(const Weft__V1__PlanPart *part, void *arg,
 		     struct err *err)
 {
 	return plan_view_add(arg, part, err);
 }
 
-/* No weftd: nothing is known of the devices, so that all is new. */
+/* Without weftd nothing is known of the devices: all are taken as empty, so
+ * that everything is new. */
 static int plan_offline(const struct cli *c, const struct model_fabric *f,
 			Weft__V1__Mode mode, struct plan_view *v,
 			struct err *err)
@@ -51,6 +54,8 @@ static int plan_offline(const struct cli *c, const struct model_fabric *f,
 	return r;
 }
 
+/* What on_part() needs: a callback of the connection has no err of its
+ * own. */
 struct reception {
 	struct plan_view *view;
 	struct err err;
@@ -64,6 +69,8 @@ static int on_part(const ProtobufCMessage *msg, void *arg)
 			     &rec->err);
 }
 
+/* weftd plans against what it knows of the devices; f NULL: the configuration
+ * in force. The parts arrive in v while the call runs. */
 static int plan_online(const struct cli *c, struct rpc_client *client,
 		       const struct model_fabric *f, Weft__V1__Mode mode,
 		       struct plan_view *v, struct err *err)
@@ -78,6 +85,8 @@ static int plan_online(const struct cli *c, struct rpc_client *client,
 		req.config.len = f->config.len;
 	}
 	req.mode = mode;
+	/* A plan file quotes the fabric and can be large: it is sent only
+	 * when it is to be written. */
 	req.want_file = cli_has(c, "output");
 	req.want_commands = cli_has(c, "commands");
 	req.want_lightpaths = plan_light_wanted(c);
@@ -87,6 +96,7 @@ static int plan_online(const struct cli *c, struct rpc_client *client,
 	r = rpc_client_call(client, CLI_METHOD("Plan"), &req.base,
 			    &weft__v1__plan_part__descriptor, 0, on_part,
 			    &rec, NULL, err);
+	/* The callback ended the call: its error is the cause. */
 	if (r == WEFT_ECANCELED && rec.err.code) {
 		*err = rec.err;
 		r = rec.err.code;
@@ -122,6 +132,8 @@ static int make_plan(struct cli *c, const struct model_fabric *f,
 	return r;
 }
 
+/* The fabric file, from -f or as the argument; *f stays NULL without one.
+ * Refuses options that contradict each other. */
 static int load(struct cli *c, struct model_fabric **f, struct err *err)
 {
 	const char *path = cli_opt(c, "file");
@@ -146,6 +158,8 @@ static int load(struct cli *c, struct model_fabric **f, struct err *err)
 	return path ? cli_load_fabric(path, f, err) : 0;
 }
 
+/* Exit code 0: nothing to do; 2: changes are pending. Warnings and devices
+ * that were not reached go to stderr; --output - replaces the summary. */
 int cmd_plan(struct cli *c, struct err *err)
 {
 	const char *output = cli_opt(c, "output");

@@ -9,6 +9,7 @@
 #define FOLD_OVER 24	/* rows of a table shown at most */
 #define FOLD_TO 16
 
+/* Programs always get lightpaths, people when they ask. */
 bool plan_light_wanted(const struct cli *c)
 {
 	return cli_has(c, "lightpaths") || c->format != OUT_TABLE;
@@ -21,6 +22,7 @@ static void put_ns(int64_t ns, struct buf *b)
 	buf_str(b, unit_human(UNIT_NS, (double)ns, text, sizeof(text)));
 }
 
+/* Power measured at the first device that can; empty where none does. */
 static void path_measured(const void *m, struct buf *b)
 {
 	const Weft__V1__PlanLightpath *p = m;
@@ -34,7 +36,9 @@ static void path_measured(const void *m, struct buf *b)
 	}
 }
 
-/* "0.5 + ocs0 1.5* + 0.5": in dB, fibres without a name. */
+/* "0.5 + ocs0 1.5* + 0.5": the losses along the path in dB, fibres without a
+ * name. '*': learned from measurements, '!': from the manufacturer's figures,
+ * otherwise configured. */
 static void path_elements(const void *m, struct buf *b)
 {
 	const Weft__V1__PlanLightpath *p = m;
@@ -59,6 +63,7 @@ static const struct msg_column path_columns[] = {
 	{ "path (dB)", NULL, path_elements }, { NULL, NULL, NULL },
 };
 
+/* The stage that brings the link back, as people count: from 1. */
 static void outage_end(const void *m, struct buf *b)
 {
 	const Weft__V1__PlanOutage *g = m;
@@ -87,6 +92,7 @@ static const struct msg_column outage_columns[] = {
 	{ NULL, NULL, NULL },
 };
 
+/* The longest interruption, and whether some links end for good. */
 static void downtime_time(const void *m, struct buf *b)
 {
 	const Weft__V1__PlanDowntime *t = m;
@@ -104,7 +110,8 @@ static const struct msg_column downtime_columns[] = {
 	{ NULL, NULL, NULL },
 };
 
-/* The first of n messages; nothing without any. */
+/* The first of n messages as a table, with a note of how many are left out;
+ * nothing without any. */
 static void draw_table(struct out *o, const char *title, const struct msg_column *columns,
 		       void *const *v, size_t n, bool full)
 {

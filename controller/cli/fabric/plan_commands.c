@@ -8,6 +8,7 @@
 
 /* ---- without weftd ---- */
 
+/* Where the batches of dispatch_explain() go. */
 struct telling {
 	const struct model_fabric *fabric;
 	msg_part_fn fn;
@@ -44,6 +45,7 @@ int plan_commands(const struct plan *p, msg_part_fn fn, void *arg,
 	for (int i = 0; i < opened; i++) {
 		drv_close(v[i].drv, NULL, NULL);
 	}
+	/* drv_close() ends in the loop: run it until all handles are gone. */
 	uv_run(&loop, UV_RUN_DEFAULT);
 	uv_loop_close(&loop);
 	free(v);
@@ -52,6 +54,7 @@ int plan_commands(const struct plan *p, msg_part_fn fn, void *arg,
 
 /* ---- shown ---- */
 
+/* The noun for a batch's items. */
 static const char *what_of(const Weft__V1__PlanBatch *m)
 {
 	bool load = strcmp(m->phase, "load") == 0;

@@ -1,4 +1,16 @@
-/* A plan as people and programs read it. */
+/*
+ * A plan as people and programs read it.
+ *
+ * A plan comes in parts, from weftd or from a planner in this process, and a
+ * view gathers copies of them, sorted by kind. Programs get the messages as
+ * they are: the summary's fields, then devices, jobs, lightpaths, outages and
+ * commands. For people it is drawn as a diff, device by device, with a sign
+ * in front of every line ('-' delete, '+' add, '~' replace, '!' warning),
+ * then the jobs, the tuning of transmitters, the stages and one line that
+ * sums up. Deletions stand before additions, as they happen. Long lists are
+ * folded to FOLD_TO unless --full, for a plan of thousands of circuits must
+ * still be readable.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -84,12 +96,15 @@ void plan_view_fini(struct plan_view *v)
 
 /* ---- as a diff ---- */
 
+/* What is drawn so far, and how. */
 struct pen {
 	struct buf b;
 	bool colour, full;
 	int width;	/* of device names */
 };
 
+/* The beginning of every line: sign, in colour, and device name in a
+ * column. */
 static void open_line(struct pen *p, char sign, const char *device)
 {
 	const char *colour = sign == '+' ? "\033[32m" : sign == '-'
@@ -99,6 +114,8 @@ static void open_line(struct pen *p, char sign, const char *device)
 		   p->colour ? "\033[0m" : "", p->width, device);
 }
 
+/* "in 3 -> out 12 gpu0.p0 -> gpu1.p0": ports from 1, and the host ports at
+ * both ends where they are known. */
 static void draw_circuits(struct pen *p, char sign, const char *device,
 			  Weft__V1__Circuit *const *v, size_t n)
 {
@@ -121,6 +138,8 @@ static void draw_circuits(struct pen *p, char sign, const char *device,
 	}
 }
 
+/* What becomes of a job's program on a ring; one that is kept is not
+ * shown. */
 static void draw_program(struct pen *p, const Weft__V1__PlanDevice *d,
 			 const Weft__V1__PlanProgram *q)
 {
@@ -143,6 +162,9 @@ static void draw_program(struct pen *p, const Weft__V1__PlanDevice *d,
 		   (unsigned long long)q->bytes);
 }
 
+/* Its circuits and programs that change, then what to beware of: a map that
+ * power loss would erase, circuits that are taken from their owner, and
+ * circuits that stay and are not weft's. */
 static void draw_device(struct pen *p, const Weft__V1__PlanDevice *d)
 {
 	draw_circuits(p, '-', d->name, d->delete_, d->n_delete_);
@@ -169,6 +191,7 @@ static void draw_device(struct pen *p, const Weft__V1__PlanDevice *d)
 	}
 }
 
+/* With the share of its rate that the worst host keeps during the stage. */
 static void draw_stage(struct pen *p, const Weft__V1__PlanSummary *s,
 		       size_t i)
 {
@@ -188,6 +211,7 @@ static void draw_stage(struct pen *p, const Weft__V1__PlanSummary *s,
 	buf_char(&p->b, '\n');
 }
 
+/* One stage is not worth telling. */
 static void draw_stages(struct pen *p, const Weft__V1__PlanSummary *s)
 {
 	size_t n = s->n_stages;
@@ -202,6 +226,8 @@ static void draw_stages(struct pen *p, const Weft__V1__PlanSummary *s)
 	}
 }
 
+/* The last lines: stages, the longest time that a port carries no signal, and
+ * the counts. The source of the times is named when they were learned. */
 static void draw_summary(struct pen *p, const Weft__V1__PlanSummary *s)
 {
 	bool is_learned = s->downtime_source[0] &&
@@ -239,6 +265,7 @@ static void draw_tuning(struct buf *b, const struct plan_view *v)
 	}
 }
 
+/* The table of jobs, as wide as the terminal. WEFT_ENOMEM. */
 static int render_jobs(const struct plan_view *v, struct buf *b)
 {
 	struct out *o;
@@ -258,6 +285,7 @@ static int render_jobs(const struct plan_view *v, struct buf *b)
 	return r;
 }
 
+/* Errors of drawing are all WEFT_ENOMEM. */
 static int print_table(struct cli *c, const struct plan_view *v,
 		       struct err *err)
 {
@@ -295,6 +323,7 @@ static int print_table(struct cli *c, const struct plan_view *v,
 
 /* ---- for programs ---- */
 
+/* The messages of the plan as one object. */
 static void out_plan(const struct cli *c, struct out *o, const struct plan_view *v)
 {
 	msg_out_fields(o, v->summary, NULL);

@@ -1,5 +1,13 @@
-/* What weftd knows: status, diff, verify, history, external changes, devices,
- * and the levels of its log. */
+/*
+ * What weftd knows: status, diff, verify, history, external changes, devices,
+ * and the levels of its log.
+ *
+ * Each command is one unary call whose answer report.c of proto_convert
+ * writes, for people as tables and for programs field by field. diff compares
+ * the last readings with the intent and touches no device; verify has every
+ * device read first. Both exit with 2 when something differs, and with 69
+ * when nothing differs but not all was read.
+ */
 #include <string.h>
 
 #include "controller/cli/core/private.h"
@@ -8,12 +16,14 @@
 
 /* ---- status, diff, verify ---- */
 
+/* State, last and open change, holds, repairs, devices, links and jobs. */
 static void show_status(const struct cli *c, struct out *o, const void *answer)
 {
 	msg_out_status(o, c->format, cli_has(c, "full"), answer);
 }
 
-/* circuits_of: a device all of whose circuits are wanted, or "". */
+/* circuits_of: a device all of whose circuits are wanted, or "" for none: a
+ * switch has hundreds, which only "device show" lists. */
 static int call_status(struct cli *c, const char *circuits_of, cli_show_fn show, struct err *err)
 {
 	Weft__V1__StatusRequest req = WEFT__V1__STATUS_REQUEST__INIT;
@@ -28,7 +38,8 @@ int cmd_status(struct cli *c, struct err *err)
 	return call_status(c, "", show_status, err);
 }
 
-/* Names the first device or host that did not answer. */
+/* Names the first device or host that did not answer; called when the answer
+ * is not complete, and always returns an error. */
 static int find_unreachable(const Weft__V1__DiffResponse *d, struct err *err)
 {
 	for (size_t i = 0; i < d->n_devices; i++) {
@@ -59,6 +70,7 @@ static int print_diff(struct cli *c, const Weft__V1__DiffResponse *d, struct err
 	return cli_print(o, err);
 }
 
+/* Prints first and judges then: also what is incomplete is worth seeing. */
 static int compare(struct cli *c, const char *method, const ProtobufCMessage *req,
 		   int timeout_ms, struct err *err)
 {
@@ -97,6 +109,8 @@ int cmd_verify(struct cli *c, struct err *err)
 
 /* ---- history, external changes ---- */
 
+/* "changes", newest first: id, outcome, generation, began, who, proof,
+ * downtime, what. */
 static void show_history(const struct cli *c, struct out *o, const void *answer)
 {
 	const Weft__V1__HistoryResponse *h = answer;
@@ -131,6 +145,7 @@ static void show_external_changes(const struct cli *c, struct out *o, const void
 	msg_out_external_changes(o, c->format, "changes", e->changes, e->n_changes);
 }
 
+/* "changes", newest first: of one device, or of all. */
 int cmd_external_changes(struct cli *c, struct err *err)
 {
 	Weft__V1__ExternalChangesRequest req = WEFT__V1__EXTERNAL_CHANGES_REQUEST__INIT;
@@ -157,6 +172,7 @@ static const struct msg_column device_columns[] = {
 	{ NULL, NULL, NULL },
 };
 
+/* Without circuits, which "device show" has. */
 static void show_devices(const struct cli *c, struct out *o, const void *answer)
 {
 	const Weft__V1__StatusResponse *s = answer;
@@ -185,6 +201,8 @@ static void show_device(const struct cli *c, struct out *o, const void *answer)
 	}
 }
 
+/* The status of all devices with the circuits of this one; weftd answers
+ * WEFT_ENOTFOUND for a name that it does not know. */
 int cmd_device_show(struct cli *c, struct err *err)
 {
 	return call_status(c, c->argv[0], show_device, err);
@@ -198,6 +216,7 @@ static void show_fields(const struct cli *c, struct out *o, const void *answer)
 	msg_out_fields(o, answer, NULL);
 }
 
+/* The levels in force, after they were set when there is an argument. */
 int cmd_log(struct cli *c, struct err *err)
 {
 	Weft__V1__LogRequest req = WEFT__V1__LOG_REQUEST__INIT;

@@ -1,4 +1,14 @@
-/* weft testbed: a fabric of network namespaces, and looking at it. */
+/*
+ * weft testbed: a fabric of network namespaces, and looking at it.
+ *
+ * "up" builds one namespace a host and links for the fibres, as
+ * controller/testbed and the drivers of Linux do it; all other verbs open a
+ * testbed that stands (open_testbed) and look at it or change it. They
+ * compare what arrives with what the circuits, the programs and the fibres as
+ * written promise, and exit with 2 where it differs. Sending and receiving
+ * happen in the hosts' namespaces, so most verbs need root. Ends are counted
+ * as in testbed.h: first the ports of hosts, then the resonators of rings.
+ */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,11 +19,13 @@
 #include "controller/testbed/testbed.h"
 #include "lib/base/vec.h"
 
+/* How long an answer is waited for after the last frame was sent. */
 #define PATIENCE_MS 200
 #define NS_PER_MS 1000000
 
 /* ---- up and down ---- */
 
+/* Progress of "up" on a terminal: one line, erased at the end. */
 static void draw(int done, int total, void *arg)
 {
 	(void)arg;
@@ -48,6 +60,8 @@ static int read_faults(const struct model_fabric *f, const char *text,
 		if (rc) {
 			break;
 		}
+		/* The second fibre of a pair completes the fault begun
+		 * before. */
 		if (second) {
 			faults[*n - 1].b = fibre;
 		} else {
@@ -62,6 +76,8 @@ static int read_faults(const struct model_fabric *f, const char *text,
 	return rc;
 }
 
+/* --rate, --swap, --dead and --reverse. o->faults is freed by the caller,
+ * also after an error. */
 static int read_options(const struct cli *c, const struct model_fabric *f,
 			struct testbed_options *o, struct err *err)
 {
@@ -91,6 +107,8 @@ static int read_options(const struct cli *c, const struct model_fabric *f,
 	return rc;
 }
 
+/* {fabric, built, hosts, switches, ports, resonators}; built is false when it
+ * stood already. */
 static int print_up(struct cli *c, const struct model_fabric *f, bool built,
 		    struct err *err)
 {
@@ -129,6 +147,8 @@ int cmd_testbed_up(struct cli *c, struct err *err)
 	return rc;
 }
 
+/* {fabric, removed}: how many namespaces. Works also on the rest of a testbed
+ * that was half removed. */
 int cmd_testbed_down(struct cli *c, struct err *err)
 {
 	struct model_fabric *f = NULL;
@@ -152,6 +172,8 @@ int cmd_testbed_down(struct cli *c, struct err *err)
 
 /* ---- what all others begin with ---- */
 
+/* Reads the fabric and opens its testbed. close_testbed() both, also after an
+ * error. */
 static int open_testbed(const char *path, struct model_fabric **f,
 			struct testbed **t, struct err *err)
 {
@@ -172,6 +194,7 @@ static void close_testbed(struct model_fabric *f, struct testbed *t)
 	model_free(f);
 }
 
+/* An end by its name, null for -1. */
 static void out_end_name(struct out *o, const char *key,
 			 const struct model_fabric *f, int end)
 {
@@ -191,6 +214,8 @@ static void out_pair(struct out *o, const struct model_fabric *f, int from,
 
 /* ---- status ---- */
 
+/* {port, link, known_by, rx_dbm, tx_dbm, carrier_changes, light_from}, and
+ * for programs why a better source of the link's state is not there. */
 static int out_port(struct out *o, struct testbed *t, int end, int from,
 		    struct err *err)
 {
@@ -225,6 +250,8 @@ static int out_port(struct out *o, struct testbed *t, int end, int from,
 	return 0;
 }
 
+/* {fabric, ports: [...]}: ports with a receiving link, each with the end
+ * whose signal it is to receive. */
 static int print_status(struct cli *c, struct testbed *t, struct err *err)
 {
 	struct out *o = out_new(c->format);
@@ -261,6 +288,7 @@ static void say_event(const struct host_link *l, void *arg)
 	}
 }
 
+/* Link events as lines until Ctrl-C; nothing is asked in between. */
 static int watch(struct testbed *t, struct err *err)
 {
 	const struct model_fabric *f = t->fabric;
@@ -273,6 +301,8 @@ static int watch(struct testbed *t, struct err *err)
 	}
 	cli_catch_signals();
 	while (rc == 0 && !cli_interrupted) {
+		/* Looks at the flag each second: a signal may come before
+		 * poll(). */
 		if (poll(polls, (nfds_t)f->n_hosts, 1000) <= 0) {
 			continue;
 		}
@@ -303,6 +333,8 @@ int cmd_testbed_status(struct cli *c, struct err *err)
 
 /* ---- routes and pings ---- */
 
+/* The arcs of the applied jobs, as light on the testbed has them now. *arcs:
+ * free(). */
 static int get_arcs(const struct model_fabric *f, struct plan_arc **arcs,
 		    int *n, struct err *err)
 {
@@ -316,6 +348,8 @@ static int get_arcs(const struct model_fabric *f, struct plan_arc **arcs,
 	return rc;
 }
 
+/* {arcs, routes}: a host route for each neighbour over the port that sends to
+ * it. */
 int cmd_testbed_route(struct cli *c, struct err *err)
 {
 	struct model_fabric *f = NULL;
@@ -343,6 +377,7 @@ int cmd_testbed_route(struct cli *c, struct err *err)
 	return rc;
 }
 
+/* True when light leads from one host to the other. */
 static bool has_arc(const struct model_fabric *f,
 		    const struct plan_arc *arcs, int n, int from, int to)
 {
@@ -379,6 +414,8 @@ static int out_wrong(struct out *o, const struct model_fabric *f,
 	return count;
 }
 
+/* {neighbours, answered, silent: [{from, to}], unexpected: [...]}. The last
+ * two are what differs from the arcs, and decide the exit code. */
 static int print_ping(struct cli *c, const struct model_fabric *f,
 		      const struct plan_arc *arcs, int n,
 		      const bool *answered, struct err *err)
@@ -404,6 +441,7 @@ static int print_ping(struct cli *c, const struct model_fabric *f,
 	return wrong ? CLI_PENDING : 0;
 }
 
+/* answered is a matrix, [from * hosts + to]. */
 int cmd_testbed_ping(struct cli *c, struct err *err)
 {
 	struct model_fabric *f = NULL;
@@ -431,6 +469,7 @@ int cmd_testbed_ping(struct cli *c, struct err *err)
 
 /* ---- probes ---- */
 
+/* "heard": which end's frames arrived where, and how many were lost. */
 static void out_heard(struct out *o, const struct model_fabric *f,
 		      const struct testbed_probe *p)
 {
@@ -461,7 +500,9 @@ static bool was_heard(const struct testbed_probe *p, int from, int to)
 	return false;
 }
 
-/* Where light as lit does not arrive, and where other light does. */
+/* Where light as promised does not arrive ("missing"), and where other light
+ * does ("unexpected"), among which is what came in by a fibre for sending.
+ * Returns their number. */
 static int out_differences(struct out *o, const struct model_fabric *f,
 			   const int *from, const struct testbed_probe *p)
 {
@@ -517,6 +558,8 @@ static int print_probe(struct cli *c, const struct model_fabric *f,
 	return wrong ? CLI_PENDING : 0;
 }
 
+/* {heard, missing, unexpected}; with --duration only heard, and exit code
+ * 0. */
 int cmd_testbed_probe(struct cli *c, struct err *err)
 {
 	int64_t duration = 0, interval = 10 * NS_PER_MS;
@@ -566,6 +609,7 @@ static int wanted_step(const struct cli *c, const struct testbed_program *p,
 	return rc;
 }
 
+/* {job, ring, step, steps}, read back from the testbed. */
 static int print_step(struct cli *c, const struct model_fabric *f,
 		      const char *job, struct err *err)
 {
@@ -650,6 +694,9 @@ static int walk_steps(struct cli *c, const struct model_fabric *f,
 	return wrong ? CLI_PENDING : 0;
 }
 
+/* Sets one step, or with --all goes through every step and probes all ports
+ * in each: {job, ring, steps: [{step, lightpaths, missing, unexpected}]}. The
+ * ring is left at step 0 then. */
 int cmd_testbed_step(struct cli *c, struct err *err)
 {
 	struct testbed_prober *prober = NULL;

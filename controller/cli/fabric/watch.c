@@ -1,4 +1,14 @@
-/* weft watch, wait: what happens, and until something has happened. */
+/*
+ * weft watch and weft wait: the stream of events, and waiting for a
+ * condition.
+ *
+ * watch prints events as they come: a line each for people, a JSON object a
+ * line with --format json, so that both can be read while the stream goes on.
+ * wait watches too, and asks for the status at every event: the stream begins
+ * with one, so it neither polls nor misses what was so already. A weftd that
+ * is not there yet, or restarts, is waited for; all of it within --timeout,
+ * else exit code 124.
+ */
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -8,6 +18,7 @@
 #include "controller/cli/core/private.h"
 #include "lib/base/clock.h"
 
+/* Between tries to connect. */
 #define RETRY_MS 200
 #define NS_PER_MS 1000000
 
@@ -33,6 +44,7 @@ static int add_json(struct buf *b, const Weft__V1__WatchEvent *ev)
 	return r;
 }
 
+/* Time, generation, kind and text, in columns. */
 static void add_line(struct buf *b, const Weft__V1__WatchEvent *ev)
 {
 	char when[32], kind[32];
@@ -44,6 +56,7 @@ static void add_line(struct buf *b, const Weft__V1__WatchEvent *ev)
 		   ev->text);
 }
 
+/* Prints one event. Non-zero ends the stream: enough events, or an error. */
 static int on_event(const ProtobufCMessage *msg, void *arg)
 {
 	const Weft__V1__WatchEvent *ev = (const Weft__V1__WatchEvent *)msg;
@@ -66,6 +79,7 @@ static int on_event(const ProtobufCMessage *msg, void *arg)
 	return w->err.code || w->left == 0;
 }
 
+/* Ends after --count events, on Ctrl-C, or with the connection. */
 int cmd_watch(struct cli *c, struct err *err)
 {
 	Weft__V1__WatchRequest req = WEFT__V1__WATCH_REQUEST__INIT;
@@ -101,6 +115,7 @@ int cmd_watch(struct cli *c, struct err *err)
 
 /* ---- wait ---- */
 
+/* One of four conditions, of which three are off. */
 struct wait {
 	struct cli *c;
 	const char *what;		/* as it was asked for */
@@ -112,6 +127,7 @@ struct wait {
 	struct err err;			/* looking has failed */
 };
 
+/* ready, no-change, generation=N or device=NAME:reachable. WEFT_EUSAGE. */
 static int parse_for(struct wait *w, struct err *err)
 {
 	static const char reachable[] = ":reachable";
@@ -143,12 +159,14 @@ static int parse_for(struct wait *w, struct err *err)
 		       what);
 }
 
+/* Reading devices counts too: its outcome may start a change. */
 static bool is_changing(const Weft__V1__StatusResponse *s)
 {
 	return s->state == WEFT__V1__STATE__STATE_CHANGING ||
 	       s->state == WEFT__V1__STATE__STATE_READING;
 }
 
+/* A device that weftd does not know is not reachable. */
 static bool is_met(const struct wait *w, const Weft__V1__StatusResponse *s)
 {
 	if (w->ready) {
@@ -168,6 +186,7 @@ static bool is_met(const struct wait *w, const Weft__V1__StatusResponse *s)
 	return false;
 }
 
+/* Asks once; w->met is the answer. */
 static int look(struct wait *w, struct err *err)
 {
 	Weft__V1__StatusRequest req = WEFT__V1__STATUS_REQUEST__INIT;
@@ -225,12 +244,14 @@ static int watch_until(struct wait *w, struct err *err)
 	return w->met ? 0 : r;
 }
 
+/* Worth another try: weftd was not there, and there is time. */
 static bool goes_on(const struct wait *w, int r)
 {
 	return r == WEFT_EUNAVAIL && !cli_interrupted &&
 	       (!w->by_ns || clk_now_ns() < w->by_ns);
 }
 
+/* Prints nothing on stdout: the exit code is the answer. */
 int cmd_wait(struct cli *c, struct err *err)
 {
 	struct wait w = { .c = c, .what = cli_opt(c, "for") };

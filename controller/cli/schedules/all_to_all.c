@@ -1,4 +1,16 @@
-/* weft schedule make --collective all-to-all. */
+/*
+ * weft schedule make --collective all-to-all: from options to a flow and its
+ * schedule.
+ *
+ * An all-to-all is made from a multicommodity flow (collective/flow): the
+ * flow gives the best rate with a proven bound, paths carry it, chunks make
+ * it whole, and steps order it. The algorithms differ in how much of that
+ * they do: mcf, link-mcf and grouped are forms of the same linear program,
+ * pmcf, disjoint, single-path and shortest-path choose paths, and tsmcf
+ * solves a flow over a number of steps. --rate stops after the flow, --exact
+ * asks for the rate as a fraction with a proof. Time limit and Ctrl-C are not
+ * errors: the best so far is used, and its gap is told.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +20,7 @@
 /* Parts of a link that --host-bandwidth is rounded to. */
 #define HOST_PARTS 1000
 
-/* "0.001" or "0.1%". */
+/* "0.001" or "0.1%": at least 0 and below 1. */
 int cli_opt_share(const struct cli *c, const char *name, double *value,
 		  struct err *err)
 {
@@ -43,8 +55,10 @@ static const char *stopped_by(enum mcf_stop stop)
 	       : stop == MCF_CANCELED ? "interrupted" : "no more passes";
 }
 
-/* The rate as a fraction, its proof checked, and res of it; stays NULL, and
- * says so, when none is found. Capacities of t are `scale` times what they are called. */
+/* The best rate as a fraction "p/q" in *rate (free() it), its proof checked
+ * by other code than made it, and *res of the solution. *rate stays NULL, and
+ * the bounds are said on stderr, when none is found in time. Capacities of t
+ * are `scale` times what they are called. */
 static int find_exact(const struct cli *c, const struct topo *t,
 		      const struct mcf_options *opt, int64_t scale,
 		      char **rate, struct mcf_result *res, struct err *err)
@@ -85,6 +99,7 @@ bool cli_is_all_to_all(const char *algorithm)
 	       strcmp(algorithm, "tsmcf") == 0;
 }
 
+/* Options of the flow and of what is made from it. */
 static int read_options(const struct cli *c, const char *algorithm,
 			struct mcf_sched_options *opt, struct err *err)
 {
@@ -96,6 +111,7 @@ static int read_options(const struct cli *c, const char *algorithm,
 		.loss = MCF_SCHED_LOSS,
 	};
 	mcf_paths_parse(algorithm, &opt->paths);
+	/* A single path a pair needs one chunk for all. */
 	opt->max_chunks = opt->paths == MCF_PATHS_SINGLE ||
 			  opt->paths == MCF_PATHS_SHORTEST;
 	mcf_form_parse(algorithm, &opt->form);
@@ -132,6 +148,8 @@ static int read_hosts(const struct cli *c, int64_t *cap, int64_t *scale,
 			       "--rate");
 	}
 	*cap = (int64_t)(v * HOST_PARTS + 0.5);
+	/* In lowest terms: smaller capacities keep the linear program's
+	 * numbers small. */
 	for (*scale = HOST_PARTS; *cap % 2 == 0 && *scale % 2 == 0;) {
 		*cap /= 2;
 		*scale /= 2;
@@ -143,8 +161,9 @@ static int read_hosts(const struct cli *c, int64_t *cap, int64_t *scale,
 	return 0;
 }
 
-/* The flow alone, solved with symmetry; on hosts with interfaces when asked
- * for. */
+/* The flow alone, solved with symmetry (--rate); with --host-bandwidth on a
+ * digraph in which each host is split from its interface. Results are in
+ * links, whatever the scale. */
 static int solve_rate(const struct cli *c, const struct topo *t,
 		      const struct mcf_sched_options *opt,
 		      struct cli_flow *flow, struct err *err)
@@ -178,6 +197,8 @@ static int solve_rate(const struct cli *c, const struct topo *t,
 	return r;
 }
 
+/* tsmcf: the flow over --steps steps, or over as few as reach the flow's
+ * rate. flow->info has only the flow then. */
 static int make_stepped(const struct cli *c, const struct topo *t,
 			const struct mcf_sched_options *opt,
 			struct coll_sched **out, struct cli_flow *flow,
@@ -198,6 +219,8 @@ static int make_stepped(const struct cli *c, const struct topo *t,
 	return r;
 }
 
+/* Refuses options that do not go together, then makes it; t stays the
+ * caller's. */
 static int make(const struct cli *c, const char *algorithm,
 		const struct topo *t, struct coll_sched **out,
 		struct cli_flow *flow, struct err *err)
@@ -219,6 +242,8 @@ static int make(const struct cli *c, const char *algorithm,
 			       "--algorithm %s", algorithm);
 	}
 	cli_catch_signals();
+	/* The time limit is for all of it: what --exact used is taken off the
+	 * rest. */
 	started = flow_limit_of(&opt.flow, 1);
 	if (cli_has(c, "rate") || cli_has(c, "host-bandwidth") ||
 	    cli_has(c, "nic-forwards")) {

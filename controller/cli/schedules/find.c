@@ -1,4 +1,16 @@
-/* weft topology find: the frontier of a size, and its memory on disk. */
+/*
+ * weft topology find: the frontier of one size and degree, and its cache on
+ * disk.
+ *
+ * A search may take minutes, and its result depends on the query alone, so
+ * frontiers are kept in $XDG_CACHE_HOME/weft. A cache file is text: a line of
+ * format version and hash, then the bounds, then a point a line. A file of
+ * another version, with a wrong hash or with an expression that does not have
+ * the size asked for is ignored, and written again after the search; a cache
+ * that cannot be written does not matter. --no-cache goes around it both
+ * ways. Sweeps over several sizes are in find_sweep.c, all-to-all is in
+ * find_flow.c.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,6 +26,7 @@
 
 /* The first word of a cache file: another version is another word. */
 #define CACHE_MAGIC "weft-frontier-2"
+/* Bytes of a cache file and of one of its lines, at most. */
 #define MAX_CACHE (1 << 20)
 #define MAX_LINE 320
 
@@ -43,6 +56,7 @@ static bool cache_folder(char *path, size_t size)
 	return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
+/* The query in the name: nodes, degree, direction, collective. */
 static bool cache_path(const struct coll_query *q, char *path, size_t size)
 {
 	char folder[512];
@@ -82,6 +96,8 @@ static void cache_write(const struct coll_query *q,
 	buf_fini(&all);
 }
 
+/* "steps num den expression"; the expression is built, so that nothing from a
+ * file is believed unseen. */
 static bool read_point(const char *line, const struct coll_query *q,
 		       struct coll_frontier *f)
 {
@@ -107,6 +123,7 @@ static bool read_point(const char *line, const struct coll_query *q,
 	return true;
 }
 
+/* A frontier has at least one point. */
 static bool read_body(char *body, const struct coll_query *q,
 		      struct coll_frontier *f)
 {
@@ -170,6 +187,7 @@ static int read_query(const struct cli *c, struct coll_query *q,
 	return cli_opt_kind(c, &q->kind, err);
 }
 
+/* A time, when a cost was given. */
 static void out_time(const struct cli *c, struct out *o,
 		     const struct find_price *p, const char *key, int steps,
 		     int64_t num, int64_t den)
@@ -179,6 +197,9 @@ static void out_time(const struct cli *c, struct out *o,
 	}
 }
 
+/* {nodes, degree, bidirectional, collective, steps_bound, bandwidth_bound,
+ * bound_ns, best, points: [{steps, bandwidth_factor, bandwidth_optimal,
+ * time_ns, topology}]}; times and best only with a cost. */
 static void out_frontier(const struct cli *c, struct out *o,
 			 const struct coll_query *q,
 			 const struct coll_frontier *f, const struct find_price *p)
@@ -213,6 +234,7 @@ static void out_frontier(const struct cli *c, struct out *o,
 	out_end(o);
 }
 
+/* A wrong --collective is reported by whoever reads it next. */
 static bool is_all_to_all(const struct cli *c)
 {
 	enum coll_kind kind = COLL_ALLREDUCE;

@@ -13,7 +13,8 @@ struct find_price {
 	VEC(int64_t) sizes;	/* bytes */
 };
 
-/* vec_fini the sizes, also after an error. */
+/* vec_fini the sizes, also after an error. All three options or none (asked
+ * is false then); WEFT_EUSAGE. */
 int find_price_read(const struct cli *c, struct find_price *p,
 		    struct err *err);
 /* Time of so many steps and num / den in M/B with size number i, in ns. */
@@ -22,6 +23,7 @@ int64_t find_time(const struct find_price *p, size_t i, int steps, int64_t num,
 /* The fastest of a frontier with size number i, NULL without a price. */
 const struct coll_point *find_best(const struct coll_frontier *f,
 				   const struct find_price *p, size_t i);
+/* num / den in lowest terms as text, "15/8". */
 void find_out_ratio(struct out *o, const char *key, int64_t num, int64_t den);
 
 /* A query a size and degree, sizes first. */
@@ -29,7 +31,9 @@ struct find_queries {
 	VEC(struct coll_query) list;
 };
 
-/* vec_fini the list, also after an error. */
+/* Reads --nodes and --degree, of which each may be a list such as 8,16,32-64,
+ * into a query for every pair of them. WEFT_EUSAGE, WEFT_ELIMIT. vec_fini the
+ * list, also after an error. */
 int find_queries_read(const struct cli *c, struct find_queries *out,
 		      struct err *err);
 
@@ -39,8 +43,9 @@ bool find_is_sweep(const struct cli *c);
 int find_sweep(const struct cli *c, const struct find_price *p,
 	       struct err *err);
 
-/* The same for all-to-all, by the rate of a flow: all digraphs that were
- * solved of one size, or the best of each. */
+/* All-to-all, by the rate of a flow instead of steps and bandwidth: all
+ * digraphs that were solved of one size, or the best of each in a sweep. A
+ * cost is refused, as the best rate is the best for every size. */
 int find_flow(const struct cli *c, struct err *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include "collective/finder/finder.h"
 #include "controller/cli/schedules/find.h"
 
+/* A hundred flows are compared: a coarse gap ranks them well enough. */
 #define DEFAULT_GAP 1e-3
 #define DEFAULT_MOST 8
 /* Where a flow that hardly comes nearer is left. */
@@ -24,6 +25,7 @@ static int refuse_price(const struct cli *c, struct err *err)
 	return 0;
 }
 
+/* --gap and --candidates; refuses a cost. */
 static int read_flow(const struct cli *c, struct coll_flow_query *q,
 		     struct err *err)
 {
@@ -43,6 +45,9 @@ static int read_flow(const struct cli *c, struct coll_flow_query *q,
 	return 0;
 }
 
+/* {flow_rate, flow_rate_bound, flow_gap, bandwidth_factor, gap, diameter,
+ * topology}: gap is to the bound of any digraph of that size, flow_gap to
+ * that of this one. */
 static void out_flow_point(const struct cli *c, struct out *o,
 			   const struct coll_flow_query *q,
 			   const struct coll_flow_list *l, size_t i)
@@ -58,6 +63,8 @@ static void out_flow_point(const struct cli *c, struct out *o,
 	out_str(o, "topology", p->expr);
 }
 
+/* {nodes, degree, bidirectional, collective, rate_bound, considered, best,
+ * points}: points best first. */
 static void out_one(const struct cli *c, struct out *o,
 		    const struct coll_flow_query *q,
 		    const struct coll_flow_list *l)
@@ -110,6 +117,7 @@ static int out_sweep(const struct cli *c, struct out *o,
 	return r;
 }
 
+/* A size for which nothing is known is an error here. */
 static int find_one(const struct cli *c, struct out *o,
 		    const struct find_queries *qs, struct coll_flow_query *q,
 		    struct err *err)

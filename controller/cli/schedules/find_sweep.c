@@ -1,4 +1,12 @@
-/* weft topology find for many sizes at once, and what time a point takes. */
+/*
+ * weft topology find for many sizes at once, and what time a point takes.
+ *
+ * A sweep is a query for each pair of --nodes and --degree; coll_sweep()
+ * shares the work among them and among the processors. Without a cost every
+ * point of every frontier is printed; with one, the fastest topology a size,
+ * degree and message size. The cost is that of the papers: steps times alpha
+ * and the bandwidth factor times M/B.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,11 +15,13 @@
 #include "controller/cli/schedules/find.h"
 #include "lib/base/rat.h"
 
+/* Sizes of --size, and pairs of a sweep, at most. */
 #define MAX_SIZES 64
 #define MAX_QUERIES 65536
 
 /* ---- prices ---- */
 
+/* "1MB,64MB"; at least one. */
 static int read_sizes(const struct cli *c, struct find_price *p,
 		      struct err *err)
 {
@@ -64,6 +74,7 @@ int find_price_read(const struct cli *c, struct find_price *p,
 			  c->verb);
 }
 
+/* In ns; bytes to bits is the 8, seconds to ns the 1e9. */
 static double time_of(const struct find_price *p, size_t i, int steps,
 		      int64_t num, int64_t den)
 {
@@ -152,6 +163,7 @@ static int read_numbers(const struct cli *c, const char *name, int min,
 	}
 }
 
+/* A list or range, by its commas and dashes. */
 static bool is_list(const char *text)
 {
 	/* A minus in front is for read_query to refuse. */
@@ -165,6 +177,7 @@ bool find_is_sweep(const struct cli *c)
 
 /* ---- the sweep ---- */
 
+/* Sizes first, then degrees. */
 static int make_queries(const struct cli *c, const struct numbers *nodes,
 			const struct numbers *degrees,
 			struct find_queries *out, struct err *err)
@@ -204,6 +217,9 @@ int find_queries_read(const struct cli *c, struct find_queries *out,
 	return r;
 }
 
+/* A row: {nodes, degree, steps, steps_bound, bandwidth_factor,
+ * bandwidth_bound, topology} and, with a cost, size_bytes, time_ns and
+ * bound_ns. */
 static void out_point(const struct cli *c, struct out *o,
 		      const struct coll_query *q,
 		      const struct coll_frontier *f,
@@ -251,6 +267,7 @@ static void out_sweep(const struct cli *c, struct out *o,
 	out_end(o);
 }
 
+/* Threads that a sweep is worth. */
 static int processors(void)
 {
 	long n = sysconf(_SC_NPROCESSORS_ONLN);

@@ -1,4 +1,14 @@
-/* weft ring plan, weft rwa solve: light on WDM rings, without a fabric. */
+/*
+ * weft ring plan, and weft rwa solve --ring: collectives and lightpaths on
+ * WDM rings, without a fabric.
+ *
+ * "ring plan" turns options into struct optree_params, has optree make the
+ * plan, and prints what it costs against its bound; the schedule itself is
+ * expanded only when -o wants it. Channels are given in one of two ways: -w
+ * and --fibres F for equal fibres, or a list of the channels of every fibre
+ * by direction, to which --use adds a window of channels. Defaults are those
+ * of the OpTree papers' ring: 40 Gbit/s a channel and 25 us a step.
+ */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +20,7 @@
 #include "optree/optree.h"
 #include "rwa/ring/ring.h"
 
+/* Limits: nodes of a ring, fibres of a direction, nodes of --ring. */
 #define MAX_RING 65536
 #define MAX_FIBRES 255
 #define MAX_SOLVE 4096
@@ -18,8 +29,8 @@
 
 /* ---- ring plan ---- */
 
-/* The budget of --loss: pass-by, drop, span, launch, sensitivity, margin and
- * add, as name=value pairs with commas between; the rest as in weft.yaml. */
+/* The terms of --loss, apart by commas: "launch=0dBm,span=0.2dB". Each sets a
+ * field of struct rwa_loss; names and units are those of fabric files. */
 static const struct loss_name {
 	const char *name;
 	size_t offset;
@@ -35,6 +46,7 @@ static const struct loss_name {
 	{ "span", offsetof(struct rwa_loss, span_mdb), UNIT_MDB },
 };
 
+/* "span=0.2dB" into its field. Losses are not negative, powers may be. */
 static int read_loss_term(const char *term, struct rwa_loss *loss,
 			  struct err *err)
 {
@@ -68,6 +80,8 @@ static int read_loss_term(const char *term, struct rwa_loss *loss,
 	return err->code;
 }
 
+/* All terms of --loss; what is not named has the default of fabric files, and
+ * launch is 0 dBm. */
 static int read_loss(const char *text, struct rwa_loss *loss, struct err *err)
 {
 	char *copy = strdup(text), *save = NULL, *term;
@@ -190,6 +204,8 @@ static int read_use(const struct cli *c, struct optree_params *p,
 	return 0;
 }
 
+/* Sizes and rates; p->overlap is set before, as --conversion depends on
+ * it. */
 static int read_times(const struct cli *c, struct optree_params *p,
 		      struct err *err)
 {
@@ -215,6 +231,8 @@ static int read_times(const struct cli *c, struct optree_params *p,
 	return 0;
 }
 
+/* All options into *p, which borrows loss and light: those must outlive
+ * it. */
 static int read_ring(const struct cli *c, struct optree_params *p,
 		     enum optree_algorithm *how, struct rwa_loss *loss,
 		     struct optree_fibre *light, struct err *err)
@@ -251,6 +269,8 @@ static int read_ring(const struct cli *c, struct optree_params *p,
 	return read_times(c, p, err);
 }
 
+/* How data moves in a level: "tree" of OpTree, "direct" to every member,
+ * "relay" from neighbour to neighbour, or in jumps between. */
 static const char *level_kind(const struct optree_plan *plan,
 			      const struct optree_level *l)
 {
@@ -262,6 +282,8 @@ static const char *level_kind(const struct optree_plan *plan,
 					 : "mixed";
 }
 
+/* "levels": [{level, kind, subsets, members, items, stride, jump, rounds,
+ * steps}]; stride to rounds only of rings of rings. */
 static void out_levels(struct out *o, const struct optree_plan *plan)
 {
 	out_array(o, "levels");
@@ -285,6 +307,7 @@ static void out_levels(struct out *o, const struct optree_plan *plan)
 	out_end(o);
 }
 
+/* Channels a direction, where fibres differ. */
 static void out_light(struct out *o, const struct optree_params *p)
 {
 	int64_t sum[2] = { 0, 0 };
@@ -296,6 +319,10 @@ static void out_light(struct out *o, const struct optree_params *p)
 	out_int(o, "counter_clockwise_channels", sum[RWA_CCW]);
 }
 
+/* {algorithm, collective, nodes, channels, fibres, rounds, steps,
+ * closed_form_steps, lightpaths, time_ns, bound_ns, gap, ..., levels}. What
+ * does not apply is left out; colours_over_bound counts the wavelengths that
+ * the assignment takes above its bound. */
 static void out_ring(const struct cli *c, struct out *o,
 		     const struct optree_params *p,
 		     const struct optree_plan *plan)
@@ -351,6 +378,7 @@ static int draw_ring(const char *path, const struct optree_params *p,
 	return r;
 }
 
+/* With -o - the schedule stands alone on stdout. */
 int cmd_ring_plan(struct cli *c, struct err *err)
 {
 	struct optree_fibre light[2 * MAX_FIBRES];
@@ -390,13 +418,15 @@ int cmd_ring_plan(struct cli *c, struct err *err)
 
 /* ---- rwa solve ---- */
 
-/* As many channels as any all-to-all of n can need, within what a channel
- * number holds. */
+/* As many channels as an all-to-all of n can need on one fibre, n * n / 8 and
+ * what is rounded, within what a channel number holds. */
 static int enough_channels(int64_t n)
 {
 	return n * n / 8 + 1 > UINT16_MAX ? UINT16_MAX : (int)(n * n / 8 + 1);
 }
 
+/* All-to-all among n nodes; the colouring is checked by other code than made
+ * it. O(n^2) memory. */
 static int solve_ring(int64_t n, int64_t channels, struct rwa_result *res,
 		      struct err *err)
 {
@@ -425,6 +455,8 @@ out:
 	return r;
 }
 
+/* {nodes, channels, bound, gap, method} and, when --channels limits them, the
+ * slots that it takes. */
 int cmd_rwa_solve(struct cli *c, struct err *err)
 {
 	static const char *const of_files[] = {

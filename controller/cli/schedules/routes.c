@@ -1,4 +1,14 @@
-/* weft routes: route tables of all-to-all. */
+/*
+ * weft routes: route tables of all-to-all for networks that forward packets
+ * by themselves.
+ *
+ * A table has one route for every pair of nodes and a virtual layer for each
+ * route, such that no layer has a cycle of channel dependencies, which keeps
+ * lossless networks free of deadlock (collective/routing). "make" chooses
+ * both at once; "schedule export --to routes-..." takes the routes from a
+ * schedule. Either way a table is verified by other code than made it before
+ * it is written.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +17,7 @@
 #include "controller/cli/core/private.h"
 #include "lib/base/file.h"
 
+/* As text, JSON or protobuf, by the value of --to. WEFT_ENOMEM. */
 static int write_table(const struct coll_routes *r, const struct topo *t,
 		       const char *to, struct buf *b, struct err *err)
 {
@@ -44,6 +55,8 @@ int cli_write_routes(const struct coll_sched *s, const char *to,
 
 /* ---- make ---- */
 
+/* Without a time limit the search has no integer program, so that it ends by
+ * itself and gives the same table each time. */
 static int read_making(const struct cli *c, struct single_options *opt,
 		       struct err *err)
 {
@@ -106,6 +119,7 @@ static int print_making(struct cli *c, const struct coll_routes *routes,
 	return cli_print(o, err);
 }
 
+/* Chooses, verifies and writes to --output or stdout. */
 static int make_table(struct cli *c, const struct topo *t, const char *name,
 		      struct err *err)
 {
@@ -161,6 +175,7 @@ int cmd_routes_make(struct cli *c, struct err *err)
 
 /* ---- verify ---- */
 
+/* Any of the three formats. coll_routes_fini() *out, also after an error. */
 static int load_table(const char *path, const struct topo *t,
 		      struct coll_routes *out, struct err *err)
 {
@@ -179,6 +194,8 @@ static int load_table(const char *path, const struct topo *t,
 	return r;
 }
 
+/* {valid, topology, nodes, chunks, layers, routes, rate, fault}; fault only
+ * of a table that is wrong. */
 static int print_verdict(struct cli *c, const struct coll_routes *routes,
 			 const char *topology, const struct err *fault,
 			 struct err *err)
@@ -200,6 +217,7 @@ static int print_verdict(struct cli *c, const struct coll_routes *routes,
 	return cli_print(o, err);
 }
 
+/* A table that is wrong is printed as such, and is WEFT_EVERIFY. */
 static int verify(struct cli *c, const struct topo *t, const char *name,
 		  struct err *err)
 {

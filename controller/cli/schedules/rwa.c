@@ -1,4 +1,15 @@
-/* weft rwa solve: instances from files. Rings by --ring are in ring.c. */
+/*
+ * weft rwa solve: routing and wavelength assignment for instances from files
+ * (--ring is in ring.c).
+ *
+ * An instance is a .net file of the literature, with demands from a .trf file
+ * or all pairs, or a YAML file with its own. The solver (rwa/mesh) stops at
+ * the optimum, at the time limit or on Ctrl-C, and says how far from its
+ * bound it is. With --channels the lightpaths served are what is maximised,
+ * otherwise the channels needed are what is minimised; --objective chooses
+ * among equally good answers. -o writes the lightpaths as --previous and "rwa
+ * change" read them.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +22,7 @@
 #define DEFAULT_LIMIT_NS INT64_C(30000000000)
 #define MAX_SEED INT64_MAX
 
+/* By the end of the name: .net, .yaml. */
 static bool ends_with(const char *s, const char *end)
 {
 	size_t n = strlen(s), k = strlen(end);
@@ -99,6 +111,8 @@ static int read_instance(const struct cli *c, struct rwa_mesh **out,
 	return r;
 }
 
+/* The instance may have a number of channels; the option wins. The seed makes
+ * runs repeatable, as far as the time limit does not cut them. */
 static int read_options(const struct cli *c, const struct rwa_mesh *m,
 			struct rwa_mesh_options *opt, struct err *err)
 {
@@ -152,6 +166,8 @@ static int read_objective(const struct cli *c, struct rwa_mesh *m,
 		    : 0;
 }
 
+/* "lightpaths": [{from, to, role, hops: [{to, fibre, channel}]}]; role only
+ * of protected demands, whose two paths follow each other. */
 static void out_paths(struct out *o, const struct rwa_mesh *m,
 		      const struct rwa_assignment *a)
 {
@@ -190,6 +206,7 @@ static void out_paths(struct out *o, const struct rwa_mesh *m,
 	out_end(o);
 }
 
+/* {channels, bound, lightpaths}, in the format of the file's name. */
 static int write_assignment(const struct rwa_mesh *m,
 			    const struct rwa_mesh_result *res, const char *path,
 			    struct err *err)
@@ -214,6 +231,7 @@ static int write_assignment(const struct rwa_mesh *m,
 	return r;
 }
 
+/* --svg: links by channels. */
 static int write_drawing(const struct rwa_mesh *m,
 			 const struct rwa_mesh_result *res, const char *path,
 			 struct err *err)
@@ -228,6 +246,7 @@ static int write_drawing(const struct rwa_mesh *m,
 	return r;
 }
 
+/* What the second objective came to, with its own bound and gap. */
 static void out_objective(struct out *o, const struct rwa_mesh_options *opt,
 			  const struct rwa_mesh_result *res)
 {
@@ -244,6 +263,9 @@ static void out_objective(struct out *o, const struct rwa_mesh_options *opt,
 	}
 }
 
+/* {nodes, arcs, demands, channels, bound, gap, method, proof, seconds}
+ * and, with --channels, served and served_bound. The gap is of what was
+ * optimised. */
 static int print_result(const struct cli *c, const struct rwa_mesh *m,
 			const struct rwa_mesh_options *opt,
 			const struct rwa_mesh_result *res, int64_t took_ns,
@@ -274,6 +296,7 @@ static int print_result(const struct cli *c, const struct rwa_mesh *m,
 	return cli_print(o, err);
 }
 
+/* Writes files first and prints then: what is printed was achieved. */
 static int solve(const struct cli *c, struct rwa_mesh *m, struct err *err)
 {
 	const char *path = cli_opt(c, "output"), *svg = cli_opt(c, "svg");
@@ -304,6 +327,7 @@ static int solve(const struct cli *c, struct rwa_mesh *m, struct err *err)
 	return r;
 }
 
+/* "rwa solve" with a file, or else by --ring. */
 int cmd_rwa_instance(struct cli *c, struct err *err)
 {
 	struct rwa_mesh *m;

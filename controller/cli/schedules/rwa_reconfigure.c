@@ -4,6 +4,8 @@
 #include "controller/cli/core/private.h"
 #include "rwa/reconfigure/reconfigure.h"
 
+/* Two assignments of one network, and the order of moves between them.
+ * step_ns: what a step takes, in ns. */
 struct moves {
 	struct rwa_mesh *m;
 	struct rwa_assignment from, to;
@@ -20,6 +22,7 @@ static void moves_fini(struct moves *v)
 	rwa_change_fini(&v->change);
 }
 
+/* One more than the highest channel in use, at least `least`. */
 static int64_t channels_of(const struct rwa_assignment *a, int64_t least)
 {
 	for (size_t h = 0; h < a->hops.n; h++) {
@@ -30,6 +33,7 @@ static int64_t channels_of(const struct rwa_assignment *a, int64_t least)
 	return least;
 }
 
+/* --channels is at least what both assignments use, with the guard band. */
 static int read_moves(const struct cli *c, struct moves *v, struct err *err)
 {
 	int64_t left_out, channels = 1;
@@ -61,6 +65,8 @@ static int read_moves(const struct cli *c, struct moves *v, struct err *err)
 			       err);
 }
 
+/* The demand of lightpath i, which is in the old assignment or in the new
+ * one. */
 static const struct rwa_mesh_demand *ends(const struct moves *v, int32_t i)
 {
 	const struct rwa_changed *l = &v->change.lightpaths.v[i];
@@ -70,6 +76,7 @@ static const struct rwa_mesh_demand *ends(const struct moves *v, int32_t i)
 	return &v->m->demands.v[d];
 }
 
+/* {lightpath, from, to}: lightpaths are numbered through both assignments. */
 static void out_ends(struct out *o, const struct moves *v, int32_t i)
 {
 	const struct rwa_mesh_demand *d = ends(v, i);
@@ -105,6 +112,8 @@ static const char *domain_name(const struct moves *v, int32_t domain)
 	return domain < 0 ? "-" : v->m->domains.v[domain];
 }
 
+/* "steps": [{step, domain, do, lightpath, from, to, path}]. Steps of a phase
+ * follow one another; the domain is told with --by-domain. */
 static void out_steps(struct out *o, const struct moves *v)
 {
 	static const char *const kinds[] = { "add", "drop", "move", "reroute",
@@ -131,6 +140,8 @@ static void out_steps(struct out *o, const struct moves *v)
 	out_end(o);
 }
 
+/* "interruptions": lightpaths that no order keeps up, after which step they
+ * go dark and for how many. */
 static void out_interruptions(const struct cli *c, struct out *o,
 			      const struct moves *v)
 {
@@ -150,6 +161,8 @@ static void out_interruptions(const struct cli *c, struct out *o,
 	out_end(o);
 }
 
+/* Counts of lightpaths (kept, moved, added, dropped, rerouted, interrupted),
+ * phases, interruptions, steps. */
 int cmd_rwa_change(struct cli *c, struct err *err)
 {
 	struct moves v = { 0 };

@@ -1,4 +1,13 @@
-/* weft schedule: verify, cost, show. */
+/*
+ * weft schedule verify, cost and show, and what every command prints of a
+ * schedule.
+ *
+ * A schedule from a file or from weftd is never believed: verify and cost
+ * replay it (coll_verify), which measures its steps and its bandwidth factor
+ * besides. verify prints a wrong schedule with its fault and then fails with
+ * WEFT_EVERIFY, so that a script gets the reason from the JSON as well as
+ * from the exit code.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,8 +15,10 @@
 #include "lib/base/rat.h"
 #include "lib/base/err.h"
 
+/* Room for a fraction in digits; rat_str() cuts longer ones. */
 #define FRACTION 256
 
+/* Exact, as "p/q". */
 static void out_fraction(struct out *o, const char *key, const mpq_t q)
 {
 	char text[FRACTION];
@@ -112,6 +123,7 @@ int cli_out_cost(const struct cli *c, struct out *o,
 	return 0;
 }
 
+/* The schedule, its replay, and its time against the bound. */
 int cmd_schedule_cost(struct cli *c, struct err *err)
 {
 	struct coll_sched *s = NULL;
@@ -146,6 +158,7 @@ out:
 
 /* ---- verify ---- */
 
+/* {valid, collective, ..., then fault or the replay's figures}. */
 int cmd_schedule_verify(struct cli *c, struct err *err)
 {
 	struct coll_sched *s = NULL;
@@ -187,6 +200,9 @@ out:
 
 /* ---- show ---- */
 
+/* "transfers" of one step, counted from 1, or (0) of all: [{step, from, to,
+ * arc, shard, destination, first_chunk, last_chunk, op}]; destination only of
+ * all-to-all. */
 static void out_transfers(struct out *o, const struct coll_sched *s,
 			  int64_t step)
 {
@@ -219,7 +235,8 @@ static void out_transfers(struct out *o, const struct coll_sched *s,
 	out_end(o);
 }
 
-/* One row a step: transfers, chunks moved, arcs in use. */
+/* "step_summary": a row a step, with its transfers, the chunks that it moves
+ * and the arcs in use. Transfers are sorted by step and arc. */
 static void out_steps(struct out *o, const struct coll_sched *s)
 {
 	const struct coll_xfer *x;
@@ -244,6 +261,8 @@ static void out_steps(struct out *o, const struct coll_sched *s)
 	out_end(o);
 }
 
+/* The summary of steps; transfers only of --step or with --full, as there are
+ * many. */
 int cmd_schedule_show(struct cli *c, struct err *err)
 {
 	struct coll_sched *s = NULL;

@@ -1,4 +1,14 @@
-/* weft schedule export: schedules in the formats of others. */
+/*
+ * weft schedule export: schedules in the formats of others, and files of
+ * schedules in general.
+ *
+ * JSON and protobuf hold any schedule. Route tables hold all-to-alls whose
+ * pairs keep to one route. Runtimes (MSCCL, RCCL, MSCCL++) take programs
+ * within limits of their own, of ranks, steps or thread blocks: a schedule
+ * that exceeds one is lowered again with fewer chunks a shard, and either
+ * that is written (--fit) or the error says what it would cost. Nothing is
+ * written that was not replayed first.
+ */
 #include <string.h>
 
 #include "collective/bfb/bfb.h"
@@ -22,6 +32,7 @@ static const struct runtime runtimes[] = {
 	{ "mscclpp-json", -1 },
 };
 
+/* NULL: no runtime but a format of our own. */
 static const struct runtime *runtime_of(const char *to)
 {
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++) {
@@ -40,6 +51,8 @@ struct lowering {
 	struct buf *out;	/* what the last try wrote */
 };
 
+/* A coll_bfb_try: lowers s into l->out, replacing what was there. WEFT_ELIMIT
+ * means that fewer chunks may fit. */
 static int lower_one(const struct coll_sched *s, void *arg, struct err *err)
 {
 	const struct lowering *l = arg;
@@ -132,6 +145,8 @@ static int lower_or_advise(const struct cli *c, const struct coll_sched *s,
 
 /* ---- formats ---- */
 
+/* c is NULL when a file is written for another command, which never asks for
+ * a runtime. */
 static int serialize(const struct cli *c, const struct coll_sched *s,
 		     const char *to, int max_layers, struct buf *b,
 		     struct err *err)
@@ -190,7 +205,8 @@ int cli_write_schedule(const struct coll_sched *s, const char *path,
 	return write_as(NULL, s, format_of(path), 0, path, err);
 }
 
-/* What --to, --layers and --fit ask for. */
+/* What --to, --layers, --fit, --out-of-place and --rank ask for; an option
+ * that the format cannot follow is refused, rather than ignored. */
 static int read_format(const struct cli *c, const char *path,
 		       const char **to, int *max_layers, struct err *err)
 {
@@ -237,6 +253,7 @@ static int keep_rank(const struct cli *c, struct coll_sched **s,
 	return r;
 }
 
+/* Prints nothing but the schedule itself, when it goes to stdout. */
 int cmd_schedule_export(struct cli *c, struct err *err)
 {
 	const char *path = cli_opt(c, "output"), *to;

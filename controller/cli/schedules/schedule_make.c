@@ -1,4 +1,15 @@
-/* weft schedule make: the algorithms, and the best of them. */
+/*
+ * weft schedule make: the algorithms, and the best of what they make.
+ *
+ * Algorithms offer their schedules one after the other. Each offer is
+ * replayed, and the better one stays: by time in the alpha-beta model when
+ * the command line gives the cost (--alpha, --size and a bandwidth), else by
+ * bandwidth factor T_B and then by steps. "auto" offers breadth-first
+ * broadcast, the same weighted by latencies where they differ, the
+ * construction of the topology where it has one, and the best of those in
+ * batches that overlap. All-to-alls come from one flow (all_to_all.c), so
+ * there is one offer only.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,6 +17,8 @@
 #include "collective/schedule/schedule.h"
 #include "controller/cli/core/private.h"
 
+/* The best schedule so far, and what is printed of it. report is always
+ * initialised. */
 struct made {
 	struct coll_sched *sched;
 	struct coll_report report;	/* of sched */
@@ -20,6 +33,8 @@ struct made {
 
 /* ---- one candidate ---- */
 
+/* --algorithm, "auto" without one. WEFT_EUNSUPPORTED when it is not for this
+ * collective. */
 static int choose_algorithm(const struct cli *c, enum coll_kind kind,
 			    const char **algorithm, struct err *err)
 {
@@ -58,8 +73,8 @@ static int read_chunks(const struct cli *c, enum coll_kind kind,
 	return cli_opt_int(c, "chunks", 1, COLL_MAX_CHUNKS, chunks, err);
 }
 
-/* Time in the alpha-beta model when the command line has what it takes,
- * else T_B and then steps. */
+/* Compares s, whose replay is r, with what m holds: by time when the cost is
+ * known, else by T_B and then steps. *better is false after an error. */
 static int is_better(const struct made *m, const struct coll_sched *s,
 		     const struct coll_report *r, bool *better,
 		     struct err *err)
@@ -95,6 +110,8 @@ static int offer(struct made *m, struct coll_sched *s, const char *algorithm,
 		rc = is_better(m, s, &r, &better, err);
 	}
 	if (!rc && better) {
+		/* The reports change places, so that the loser's is freed
+		 * below. */
 		struct coll_report old = m->report;
 
 		coll_free(m->sched);
@@ -182,6 +199,7 @@ static int try_batches(const struct cli *c, struct made *m, struct err *err)
 	return offer(m, s, m->algorithm, batches, err);
 }
 
+/* O(arcs). */
 static bool latencies_differ(const struct topo *t)
 {
 	const struct topo_arc *arcs = topo_arcs(t);
@@ -217,7 +235,9 @@ static int try_timed(const struct cli *c, struct made *m, enum coll_kind kind,
 	return offer(m, s, "bfb", 1, err);
 }
 
-/* t is taken over. */
+/* All-gather, reduce-scatter and all-reduce. The cost is read after the first
+ * offer, since a node's bandwidth is divided by the ports of a schedule. t is
+ * taken over. */
 static int make_gather(const struct cli *c, struct made *m,
 		       enum coll_kind kind, const char *algorithm,
 		       struct topo *t, struct err *err)
@@ -246,6 +266,8 @@ static int make_gather(const struct cli *c, struct made *m,
 
 /* ---- all-to-all ---- */
 
+/* All-to-all; with --rate there is no schedule, and m->sched stays NULL. t is
+ * taken over. */
 static int make_pairs(const struct cli *c, struct made *m,
 		      const char *algorithm, struct topo *t, struct err *err)
 {
@@ -267,7 +289,7 @@ static int make_pairs(const struct cli *c, struct made *m,
 
 /* ---- the command ---- */
 
-/* What would do nothing is refused. */
+/* Options that would do nothing for this collective are refused. */
 static int check_options(const struct cli *c, enum coll_kind kind,
 			 struct err *err)
 {
@@ -295,6 +317,8 @@ static int check_options(const struct cli *c, enum coll_kind kind,
 					"--rate, which makes no schedule", err);
 }
 
+/* From options to m->sched (NULL with --rate), replayed. What made owns is
+ * freed by the caller, also after an error. */
 static int synthesise(const struct cli *c, struct made *made,
 		      struct err *err)
 {
@@ -327,7 +351,8 @@ static int synthesise(const struct cli *c, struct made *made,
 	return r;
 }
 
-/* --rate: the flow without a schedule. */
+/* {collective, topology, algorithm, flow_rate, flow_rate_bound, flow_gap,
+ * ...}: the flow without a schedule. */
 static int print_rate(struct cli *c, const struct made *made, struct err *err)
 {
 	struct out *o = out_new(c->format);
@@ -342,7 +367,9 @@ static int print_rate(struct cli *c, const struct made *made, struct err *err)
 	return cli_print(o, err);
 }
 
-/* The summary on stdout, unless the schedule itself goes there. */
+/* The summary on stdout, unless the schedule itself goes there: {collective,
+ * topology, nodes, chunks, ports, steps, algorithm, batches, the replay's
+ * figures, the flow's, the cost's, file}, each only where it applies. */
 static int print_made(struct cli *c, const struct made *made, struct err *err)
 {
 	const struct coll_sched *s = made->sched;

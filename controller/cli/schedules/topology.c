@@ -4,8 +4,10 @@
 #include "controller/cli/core/private.h"
 #include "lib/base/file.h"
 
+/* Above this size vertex transitivity is not looked for, and is null. */
 #define TRANSITIVE_MAX_NODES 4096
 
+/* {families: [{form, help}]} */
 static int out_families(struct out *o, struct err *err)
 {
 	const char *form, *help;
@@ -43,6 +45,8 @@ static int families(const struct cli *c, struct err *err)
 	return r;
 }
 
+/* {topology, nodes, arcs, degree, regular, symmetric, diameter,
+ * vertex_transitive}; diameter is null when some node cannot be reached. */
 static void describe(struct out *o, const struct topo *t, const char *name)
 {
 	int diameter = topo_diameter(t);
@@ -90,6 +94,7 @@ int cmd_topology_info(struct cli *c, struct err *err)
 	return r;
 }
 
+/* {topology, nodes, arcs: [{src, dst, capacity, latency_ns}]} */
 static void list_arcs(struct out *o, const struct topo *t, const char *name)
 {
 	out_str(o, "topology", name);
@@ -108,6 +113,7 @@ static void list_arcs(struct out *o, const struct topo *t, const char *name)
 	out_end(o);
 }
 
+/* The file that --topology and cli_load_topology() read. */
 static int write_topology(const struct topo *t, const char *name,
 			  const char *path, struct err *err)
 {
