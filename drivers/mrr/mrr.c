@@ -105,12 +105,19 @@ void mrr_refuse_unless_restarted(struct mrr *m)
 
 static enum drv_class_of_error nack_class(uint8_t code)
 {
-	return code == MRR_BUSY || code == MRR_STALE_WRITER ||
-	       code == MRR_INTERLOCK ? DRV_ERR_STATE :
-	       code == MRR_BUS ? DRV_ERR_TRANSPORT : DRV_ERR_CONFIGURATION;
+	switch (code) {
+	case MRR_BUSY:
+	case MRR_STALE_WRITER:
+	case MRR_INTERLOCK:
+		return DRV_ERR_STATE;
+	case MRR_BUS:
+		return DRV_ERR_TRANSPORT;
+	default:
+		return DRV_ERR_CONFIGURATION;
+	}
 }
 
-/* The device said no. Before and at the commit that leaves all as it was. */
+/* The device refused. Before and at the commit that leaves all as it was. */
 static void on_nack(struct mrr *m, const struct mrr_frame *f)
 {
 	uint32_t detail = f->len >= 4 ? mrr_get32(f->data) : 0;
@@ -200,7 +207,7 @@ bool mrr_is_part(const struct mrr *m, const struct ring_fault *d)
 	       d->node < m->h.n_in && d->channel < m->h.n_out;
 }
 
-/* What happened is told as the device does; the state is read. */
+/* An event is reported as the device sent it; the state is read. */
 static bool hand_on(struct mrr *m, const struct mrr_frame *f)
 {
 	char part[RING_FAULT_TEXT], text[2 * DRV_TEXT_MAX];

@@ -84,7 +84,7 @@ void mrr_refuse(struct mrr *m, enum drv_evidence e,
 /* The same by m->why, before anything was committed; but a controller that
  * restarted forgot what was staged, and then that is why. */
 void mrr_refuse_unless_restarted(struct mrr *m);
-/* The device started again since the operation began: ends it, and says so. */
+/* The device started again since the operation began: ends it, with an error. */
 bool mrr_has_restarted(struct mrr *m);
 /* A part that this ring has. */
 bool mrr_is_part(const struct mrr *m, const struct ring_fault *d);

@@ -209,7 +209,7 @@ bool mrr_wait_for_locks(struct mrr *m, void (*next)(struct mrr *))
 	return true;
 }
 
-/* The rest did not lock: tried, and it is told what is left. */
+/* The rest did not lock: tried, and the outcome has what is left. */
 static void end_relock(struct mrr *m)
 {
 	uint32_t left = mrr_n_unlocked(m);

@@ -92,7 +92,7 @@ int64_t mrr_frame_length(const uint8_t *data, size_t len, size_t from, void *arg
 {
 	uint32_t n;
 
-	(void)from;	/* the head tells */
+	(void)from;	/* the head has the length */
 	(void)arg;
 	if ((len >= 1 && data[0] != MRR_MAGIC) ||
 	    (len >= 2 && data[1] != MRR_VERSION)) {

@@ -132,13 +132,13 @@ enum mrr_flag {
 /* FAILURES: page MRR_FAILURE_TABLE says what has failed, whether a program uses
  * it or not. */
 /* LOCKS: page MRR_LOCK_TABLE says which resonators that programs use hold no
- * wave. EVENTS: what happens is told at once, in sessions that asked for it.
+ * wave. EVENTS: what happens is reported at once, in sessions that asked for it.
  * RELOCKS: resonators that hold no wave search again without a commit. */
 enum mrr_feature {
 	MRR_OVERLAP = 1,
 	MRR_FAILURES = 2,
 	MRR_LOCKS = 4,
-	MRR_TELLS = 8,
+	MRR_SENDS_EVENTS = 8,
 	MRR_RELOCKS = 16,
 };
 
@@ -171,7 +171,7 @@ enum mrr_bank { MRR_SHADOW = 0x4000, MRR_ACTIVE = 0x8000 };
  * direction << 7 | mode (1), fibre (1). */
 #define MRR_TUNE_BYTES 8
 
-/* What an event says: FLAGS (4), LAST_CODE (4), BOOTS (4), then, if it is about
+/* The data of an event: FLAGS (4), LAST_CODE (4), BOOTS (4), then, if it is about
  * a resonator, that as in a table (8). */
 struct mrr_event {
 	uint32_t flags, code, boots;

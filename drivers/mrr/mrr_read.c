@@ -168,7 +168,7 @@ static bool asks_for_events(struct mrr *m)
 {
 	uint8_t on[4];
 
-	if (!(mrr_reg(m, MRR_FEATURES) & MRR_TELLS) ||
+	if (!(mrr_reg(m, MRR_FEATURES) & MRR_SENDS_EVENTS) ||
 	    (m->heard_session == tcp_sessions(m->h.session) &&
 	     m->heard_boots == mrr_reg(m, MRR_BOOTS))) {
 		return false;
@@ -287,7 +287,7 @@ void mrr_read_banks(struct mrr *m, void (*moved)(struct mrr *))
 	read_bank_after(m, 0);
 }
 
-/* What was read has the CRC that the device says, in all slots. */
+/* What was read has the CRC that the device reports, in all slots. */
 static bool banks_are_sound(const struct mrr *m)
 {
 	for (int i = 0; i < m->n_slots; i++) {
@@ -347,7 +347,10 @@ static int take_program(struct mrr *m, struct mrr_slot *s, struct err *err)
 	memcpy(p.name, s->regs + MRR_SLOT_NAME, sizeof(p.name));
 	mrr_get_window(s->regs + MRR_SLOT_WINDOW, &p.window);
 	rc = ring_program_read(&p, bytes, mrr_slot_reg(s, MRR_SLOT_BYTES), err);
-	return rc ? rc : ring_programs_add(&m->h.snap.programs, &p, err);
+	if (rc) {
+		return rc;
+	}
+	return ring_programs_add(&m->h.snap.programs, &p, err);
 }
 
 static int take_programs(struct mrr *m, struct err *err)

@@ -1,4 +1,10 @@
-/* The command line of weft-emulator; see docs/drivers.md. */
+/*
+ * The command line of weft-emulator: what device to be, where to listen, and
+ * the faults that hold from the start. Tests and testbeds are its users, so a
+ * wrong word is an error at once (exit status 64) and never a default.
+ * docs/drivers.md describes each option. What depends on the device, such as
+ * the ports that a fault names, is checked when the device has its size.
+ */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,13 +41,16 @@ void emu_usage(FILE *to)
 "                        restart, stats, help, quit; rings: slots,\n"
 "                        light, step, tunings, flip\n"
 "  --address-file PATH   also write the address there\n"
-"  --plant DIR             light shared with other switches: DIR/wiring\n"
+"  --plant DIR           light shared with other switches: DIR/wiring\n"
 "  --seed N              of everything random (1)\n"
 "  --fault SPEC          NAME[=VALUE][~PERMILLE], may be repeated\n"
 "\nfaults:\n%s", buf_cstr(&help));
 	buf_fini(&help);
 }
 
+/* "16x16", or "16xCC": sixteen ports that may all be connected with each
+ * other. Sizes that a driver cannot have are refused later, by the dialect.
+ * WEFT_EUSAGE. */
 static int parse_size(struct emu_conf *c, const char *text, struct err *err)
 {
 	char tail[8] = "";
@@ -62,6 +71,7 @@ static int parse_size(struct emu_conf *c, const char *text, struct err *err)
 	return 0;
 }
 
+/* Digits only: strtoull() would take a sign and blanks as well. WEFT_EUSAGE. */
 static int read_number(const char *option, const char *text, uint64_t max,
 			uint64_t *out, struct err *err)
 {
@@ -99,6 +109,7 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
+/* Faults are only gathered; there is room for one an argument. */
 static int take_option(struct emu_args *args, int option, struct err *err)
 {
 	struct emu_conf *c = &args->conf;
@@ -141,6 +152,7 @@ static int take_option(struct emu_args *args, int option, struct err *err)
 	return rc;
 }
 
+/* optind 0 resets getopt_long(), whatever the process has parsed before. */
 int emu_args_parse(struct emu_args *args, int argc, char **argv,
 		   struct err *err)
 {

@@ -1,7 +1,13 @@
 /*
- * Every move of light that an emulated device makes, in order: what, when, and
- * by whom. A map tells only how it ended; a circuit that went away and came
- * back is in this list.
+ * Every change of a circuit or program that an emulated device makes, in
+ * order: what, when, and by whom. A map shows only the end; a circuit that
+ * went away and came back is in this list. Tests prove by it that a change of
+ * one job left all other circuits alone.
+ *
+ * Changes are found by comparing e->mem with the map of the last call
+ * (`noted`), so a dialect need not report each; a circuit that is released and
+ * made again within one command is no change. Circuits are printed on standard
+ * output as well, for tests that read an emulator's log.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,20 +16,23 @@
 #include "drivers/emulators/core/emulator.h"
 #include "lib/base/clock.h"
 
-/* The oldest half goes when there are so many. */
-#define MOST_MOVES (1 << 16)
+/* The oldest half is dropped when there are so many. */
+#define MAX_MOVES (1 << 16)
 
 static const char *const by_names[] = {
 	[EMU_BY_SESSION] = "session", [EMU_BY_USER] = "user",
 	[EMU_BY_FAULT] = "fault", [EMU_BY_RESTART] = "restart",
 };
 
+/* Adds m as made by whom the caller has set, now. Without memory the log is
+ * marked as incomplete, and a test that reads it gets an error in place of a
+ * gap. */
 static void add_move(struct emu *e, struct emu_move m)
 {
 	struct emu_change_log *l = &e->moves;
 
-	if (l->list.n == MOST_MOVES) {
-		size_t half = MOST_MOVES / 2;
+	if (l->list.n == MAX_MOVES) {
+		size_t half = MAX_MOVES / 2;
 
 		memmove(l->list.v, l->list.v + half,
 			half * sizeof(*l->list.v));
@@ -56,7 +65,8 @@ void emu_pack_digest(const struct ring_program *p, char hex[65])
 	}
 }
 
-/* The programs of `a` that `b` has not. */
+/* The programs of `a` that `b` does not have, or has with other bytes: a
+ * program that is replaced has ended and begun. */
 static void note_programs(struct emu *e, const struct ring_programs *a,
 			  const struct ring_programs *b, bool made)
 {
@@ -93,6 +103,8 @@ void emu_log_changes(struct emu *e, enum emu_by by)
 	}
 }
 
+/* A line is NUMBER MICROSECONDS WHO made|gone, then IN,OUT or program NAME
+ * DIGEST. */
 const char *emu_report_changes(const struct emu *e, uint64_t from,
 			       struct buf *answer)
 {
@@ -122,7 +134,10 @@ int emu_change_log_init(struct emu *e, struct err *err)
 	int rc = xc_map_init(&e->moves.noted, e->mem.kind, e->mem.n_in,
 			     e->mem.n_out, e->mem.any_to_any, err);
 
-	return rc ? rc : xc_map_copy(&e->moves.noted, &e->mem, err);
+	if (rc) {
+		return rc;
+	}
+	return xc_map_copy(&e->moves.noted, &e->mem, err);
 }
 
 void emu_change_log_fini(struct emu *e)

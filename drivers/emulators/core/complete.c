@@ -1,4 +1,15 @@
-/* Set commands that are answered first and done later; see emulator.h. */
+/*
+ * The fault `complete`: set commands that are answered first and take effect
+ * later, as in switches that acknowledge a command and then move their
+ * mirrors.
+ *
+ * A command is carried out at once, so that its answer is what the dialect
+ * makes of it. Then e->mem is put back as it was before, and the difference
+ * waits in a queue by time. A device is asked for its map meanwhile: it shows
+ * the circuits of before, which is what a driver has to live with. Dialects
+ * that show a circuit on its way by a state of its own see to the fault
+ * themselves (`completes`).
+ */
 #include "drivers/emulators/core/emulator.h"
 
 #include <stdlib.h>
@@ -7,6 +18,7 @@
 #include "lib/base/log.h"
 #include "lib/base/vec.h"
 
+/* A circuit that is made or released. */
 struct emu_change {
 	struct optics_xc xc;
 	bool connect;
@@ -42,6 +54,8 @@ bool emu_is_completing(const struct emu *e)
 
 static void wait_for_first(struct emu *e);
 
+/* A release of a circuit that another command has already released is passed
+ * over: the map may have changed since the command was answered. */
 static void complete_first(struct emu *e)
 {
 	struct emu_later *l = e->later;
@@ -63,6 +77,7 @@ static void complete_first(struct emu *e)
 	emu_changed(e);
 }
 
+/* The queue may have been emptied by a restart since the timer was set. */
 static void on_due(uv_timer_t *t)
 {
 	struct emu *e = t->data;

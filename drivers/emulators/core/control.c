@@ -1,6 +1,12 @@
 /*
- * The emulators' control socket: what a second user, a bad day or a test does
+ * The emulators' control socket: what a second user, a failure or a test does
  * to a device. One command a line; ports are weft's own, from 0 a side.
+ *
+ * A command is answered with its lines and `ok`, or with `error` and why. It
+ * is carried out before its answer goes out, so a test that has read `ok` may
+ * look at the device. Changes are logged as another user's (EMU_BY_USER) and
+ * reported to sessions as the dialect reports them. A word that is not known
+ * here is offered to the dialect (`command`), for what only rings have.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,6 +18,7 @@
 #include "drivers/emulators/core/emulator.h"
 #include "drivers/emulators/core/fibre_plant.h"
 
+/* "IN,OUT" as a circuit that this switch can have; false on rings. */
 static bool parse_xc(const struct emu *e, const char *text,
 		     struct optics_xc *xc)
 {
@@ -22,7 +29,8 @@ static bool parse_xc(const struct emu *e, const char *text,
 	       xc_map_check(&e->mem, *xc, NULL) == 0;
 }
 
-/* A port may be dim now, or no more. */
+/* A fault may refuse connections, fail a port or dim a path: the listener, the
+ * dialect and the plant are brought up to date. */
 static const char *faults_changed(struct emu *e)
 {
 	emu_apply_refuse(e);
@@ -30,6 +38,8 @@ static const char *faults_changed(struct emu *e)
 	return plant_publish(e, NULL) ? "the map cannot be written" : NULL;
 }
 
+/* The text of an error outlives the call in a static buffer: one command runs
+ * at a time. */
 static const char *do_fault(struct emu *e, const char *arg)
 {
 	static char text[ERR_MSG_MAX];
@@ -42,6 +52,8 @@ static const char *do_fault(struct emu *e, const char *arg)
 	return faults_changed(e);
 }
 
+/* Set commands that `complete` has put off are done now; without the fault
+ * nothing would make them due. */
 static const char *do_clear(struct emu *e)
 {
 	faults_clear(&e->faults);
@@ -49,6 +61,8 @@ static const char *do_clear(struct emu *e)
 	return faults_changed(e);
 }
 
+/* Circuits that hold either port are released first, as by a user at the
+ * device's own interface. */
 static const char *do_set(struct emu *e, const char *arg)
 {
 	struct optics_xc xc;
@@ -90,6 +104,8 @@ static const char *do_restart(struct emu *e, const char *map, const char *ms)
 	return NULL;
 }
 
+/* What is in effect: circuits, one a line, or a ring's programs with the
+ * digest of their bytes. */
 static const char *do_map(struct emu *e, struct buf *answer)
 {
 	struct optics_xc *v;
@@ -141,6 +157,7 @@ static const char *do_help(struct buf *answer)
 	return NULL;
 }
 
+/* Runs one line, which is cut into words. An empty one has no answer. */
 static void run(struct emu *e, char *line, struct buf *answer)
 {
 	char *save = NULL, *verb = strtok_r(line, " \t\r", &save);
@@ -185,6 +202,7 @@ static void run(struct emu *e, char *line, struct buf *answer)
 
 /* ---- the socket ---------------------------------------------------------- */
 
+/* A connection of the control socket; freed when its pipe is closed. */
 struct control {
 	struct emu *e;
 	uv_pipe_t pipe;
@@ -192,6 +210,7 @@ struct control {
 	char bytes[512];
 };
 
+/* An answer on its way; freed when it is written. */
 struct control_write {
 	uv_write_t req;
 	struct buf text;
@@ -244,6 +263,8 @@ static void on_control_alloc(uv_handle_t *h, size_t hint, uv_buf_t *out)
 	*out = uv_buf_init(c->bytes, sizeof(c->bytes));
 }
 
+/* Lines are answered as they become whole; a client that sends 4 KiB without a
+ * line end is cut off. */
 static void on_control_read(uv_stream_t *s, ssize_t n, const uv_buf_t *bytes)
 {
 	struct control *c = s->data;
@@ -281,6 +302,8 @@ static void on_control_accept(uv_stream_t *server, int status)
 		      on_control_read);
 }
 
+/* The umask is changed around bind() alone: the socket must never be open to
+ * others, not even until a chmod(). */
 int emu_control_start(struct emu *e, struct err *err)
 {
 	mode_t mask;

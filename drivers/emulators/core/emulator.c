@@ -39,6 +39,9 @@ struct piece {
 	uint8_t bytes[];
 };
 
+/* A session. It has two handles, tcp and timer, and is freed when both are
+ * closed; `dying` holds from the first close on. A `deaf` one stays open and
+ * gets no answers, as behind a firewall that dropped its state. */
 struct emu_client {
 	struct emu *e;
 	struct emu_client *next;
@@ -46,7 +49,7 @@ struct emu_client {
 	uv_timer_t timer;
 	int64_t mark;
 	struct buf in;
-	struct buf late;	/* to be said when the session was closed */
+	struct buf late;	/* sent after the client closed its side */
 	struct piece *pieces;	/* by due_ns */
 	bool dying, deaf;
 	int64_t heard_ns;	/* its last command */
@@ -54,6 +57,7 @@ struct emu_client {
 	char bytes[64 << 10];
 };
 
+/* A piece on its way through libuv; both are freed when it is written. */
 struct piece_write {
 	uv_write_t req;
 	struct piece *piece;
@@ -84,6 +88,7 @@ int64_t *emu_client_mark(struct emu_client *c)
 
 /* ---- sessions end -------------------------------------------------------- */
 
+/* Runs once for each of the session's two handles; the last one frees it. */
 static void on_client_closed(uv_handle_t *h)
 {
 	struct emu_client *c = h->data;
@@ -101,6 +106,8 @@ static void on_client_closed(uv_handle_t *h)
 	}
 }
 
+/* Ends a session at once, with what waits to be sent. May be called again, and
+ * from within its own callbacks. */
 static void end_client(struct emu_client *c)
 {
 	struct emu_client **at = &c->e->clients;
@@ -146,6 +153,8 @@ static void on_piece_written(uv_write_t *req, int status)
 	}
 }
 
+/* Hands a piece to libuv, which owns it from then on. A piece without bytes is
+ * the mark of a session's end (emu_drop()). */
 static void send_piece(struct emu_client *c, struct piece *p)
 {
 	struct piece_write *w = p->len ? malloc(sizeof(*w)) : NULL;
@@ -167,6 +176,9 @@ static void send_piece(struct emu_client *c, struct piece *p)
 	}
 }
 
+/* Sends all pieces whose time has come and sets the timer for the next one.
+ * libuv's timers count whole milliseconds: rounded up, so that no piece goes
+ * out early. */
 static void send_due(struct emu_client *c)
 {
 	int64_t now = clk_now_ns();
@@ -183,6 +195,8 @@ static void send_due(struct emu_client *c)
 	}
 }
 
+/* Puts a piece in its place by time; of two with one time the first queued
+ * goes out first. */
 static void queue_piece(struct emu_client *c, const void *bytes, size_t len,
 			int64_t delay_ms, bool then_drop)
 {
@@ -219,7 +233,8 @@ static void queue_bytewise(struct emu_client *c, const uint8_t *bytes,
 	}
 }
 
-/* Replies that are no such thing; true when the fault has seen to it. */
+/* Replies of a fault that replaces the reply as a whole; true when the fault
+ * has taken care of it, and nothing else is to be sent. */
 static bool send_malformed(struct emu_client *c, const uint8_t *bytes,
 			    size_t len)
 {
@@ -238,6 +253,8 @@ static bool send_malformed(struct emu_client *c, const uint8_t *bytes,
 	return malformed_reply((uv_stream_t *)&c->tcp, f, bytes, len);
 }
 
+/* The order of the faults matters: garbage may be cut off, sent bytewise or
+ * twice, but a reply that is cut off is not sent bytewise as well. */
 void emu_reply(struct emu_client *c, const void *bytes, size_t len)
 {
 	static const char garbage[] = "\x07?!\xff garbage\r\n";
@@ -269,7 +286,9 @@ void emu_reply(struct emu_client *c, const void *bytes, size_t len)
 	send_due(c);
 }
 
-void emu_say_to(struct emu_client *c, const void *bytes, size_t len)
+/* An event goes out behind the last reply that waits, so that a slow reply and
+ * the event after it stay in the order in which the device made them. */
+void emu_send_event_to(struct emu_client *c, const void *bytes, size_t len)
 {
 	int64_t now = clk_now_ns(), last = now;
 
@@ -284,17 +303,19 @@ void emu_say_to(struct emu_client *c, const void *bytes, size_t len)
 	send_due(c);
 }
 
-void emu_say(struct emu *e, const void *bytes, size_t len)
+/* `next` is taken before sending: a failed write ends the session and unlinks
+ * it from the list. */
+void emu_send_event(struct emu *e, const void *bytes, size_t len)
 {
 	struct emu_client *next;
 
 	for (struct emu_client *c = e->clients; c; c = next) {
 		next = c->next;
-		emu_say_to(c, bytes, len);
+		emu_send_event_to(c, bytes, len);
 	}
 }
 
-void emu_say_marked(struct emu *e, int64_t mark, const void *bytes,
+void emu_send_event_marked(struct emu *e, int64_t mark, const void *bytes,
 		    size_t len)
 {
 	struct emu_client *next;
@@ -302,11 +323,12 @@ void emu_say_marked(struct emu *e, int64_t mark, const void *bytes,
 	for (struct emu_client *c = e->clients; c; c = next) {
 		next = c->next;
 		if (c->mark == mark) {
-			emu_say_to(c, bytes, len);
+			emu_send_event_to(c, bytes, len);
 		}
 	}
 }
 
+/* The empty piece is queued last, so that the replies before it go out. */
 void emu_drop(struct emu_client *c)
 {
 	queue_piece(c, "", 0, 0, true);
@@ -354,6 +376,8 @@ bool emu_holds_xc(struct emu *e, enum fault_kind kind, struct optics_xc xc)
 
 /* ---- what the device does ------------------------------------------------ */
 
+/* A session that answers nothing at all (`silence`) carries out nothing
+ * either: the driver must find the device as it was. */
 enum emu_fate emu_set_command(struct emu_client *c)
 {
 	struct faults *f = &c->e->faults;
@@ -370,6 +394,8 @@ enum emu_fate emu_set_command(struct emu_client *c)
 							   EMU_DO;
 }
 
+/* Writes the state file and the plant's map. An emulator goes on when a disk
+ * is full: its circuits are right, and the log says what is lost. */
 static void save(struct emu *e)
 {
 	struct err err = { 0 };
@@ -382,6 +408,8 @@ static void save(struct emu *e)
 	}
 }
 
+/* The fault `lost`: the mirrors fall back, as after a brown-out, and no
+ * session is notified. */
 static void on_lost(uv_timer_t *t)
 {
 	struct emu *e = t->data;
@@ -437,6 +465,9 @@ static bool is_gone(struct emu_client *c)
 	return c->deaf;
 }
 
+/* Bytes gather until the dialect finds whole commands. A client that has
+ * closed its side gets the replies that `after-close` kept for it; input that
+ * exceeds the dialect's longest command ends the session. */
 static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *bytes)
 {
 	struct emu_client *c = tcp->data;
@@ -511,6 +542,8 @@ static void listen_stop(struct emu *e)
 	}
 }
 
+/* Binds the address that was taken before, if any: port 0 is resolved once,
+ * and a device comes back where it was. WEFT_EUNAVAIL. */
 static int listen_start(struct emu *e, struct err *err)
 {
 	int len = sizeof(e->addr), rc;
@@ -537,6 +570,8 @@ static int listen_start(struct emu *e, struct err *err)
 				     e->conf.listen, uv_strerror(rc));
 }
 
+/* A refused connection is a port that nothing listens on; sessions that are
+ * open end too. While a restart's outage runs, its timer starts to listen. */
 void emu_apply_refuse(struct emu *e)
 {
 	struct err err = { 0 };
@@ -555,6 +590,8 @@ static void on_up_again(uv_timer_t *t)
 	emu_apply_refuse(t->data);
 }
 
+/* Changes that wait to complete are lost with the restart, as they are in a
+ * device whose controller dies while mirrors move. */
 void emu_restart(struct emu *e, const char *map, int64_t down_ms)
 {
 	end_clients(e);
@@ -597,6 +634,7 @@ static int look_up(struct emu *e, const char *host, int port, struct err *err)
 	return 0;
 }
 
+/* An address as digits, or a name that is looked up. IPv6 in brackets. */
 static int parse_listen(struct emu *e, struct err *err)
 {
 	char host[256];
@@ -628,6 +666,9 @@ static void address_text(const struct emu *e, char *text, size_t size)
 	}
 }
 
+/* `listening ADDRESS` on standard output is what scripts wait for; the file is
+ * for those that cannot read it. It is written atomically, so a reader never
+ * sees half an address. */
 static int announce(struct emu *e, struct err *err)
 {
 	char text[96];
@@ -647,6 +688,8 @@ static int announce(struct emu *e, struct err *err)
 
 /* ---- life ---------------------------------------------------------------- */
 
+/* TCP handles are closed by listen_stop() and end_clients(), which free
+ * them. */
 static void close_any(uv_handle_t *h, void *arg)
 {
 	struct emu *e = arg;
@@ -683,6 +726,8 @@ static void on_signal(uv_signal_t *s, int signum)
 	emu_stop(s->data);
 }
 
+/* A missing state file is a new device; a broken one is an error, since a test
+ * that restarts a device relies on what it kept. */
 static int load_state(struct emu *e, struct err *err)
 {
 	int rc = 0;
@@ -734,7 +779,8 @@ static int init_device(struct emu *e, struct err *err)
 	return emu_change_log_init(e, err);
 }
 
-/* A wiring that cannot be read is told before anybody measures. */
+/* A wiring that cannot be read is an error at the start, not at the first
+ * measurement. */
 static int start_plant(struct emu *e, struct err *err)
 {
 	int32_t mdbm;
@@ -748,9 +794,14 @@ static int start_plant(struct emu *e, struct err *err)
 			       "with two sides");
 	}
 	rc = plant_arriving_mdbm(e->conf.plant, "", &mdbm, err);
-	return rc ? rc : plant_publish(e, err);
+	if (rc) {
+		return rc;
+	}
+	return plant_publish(e, err);
 }
 
+/* From an open dialect to the end of the loop. When a step fails the loop
+ * still runs once, to close its handles. */
 static int serve(struct emu *e, struct err *err)
 {
 	int rc = e->dialect->open(e, err);
@@ -773,6 +824,8 @@ static int serve(struct emu *e, struct err *err)
 	return rc;
 }
 
+/* The dialect by the driver's name, and whether it can have the size.
+ * WEFT_EUSAGE. */
 static int find_dialect(struct emu *e, struct err *err)
 {
 	for (int i = 0; i < N_DIALECTS; i++) {
@@ -793,6 +846,8 @@ static int find_dialect(struct emu *e, struct err *err)
 	return 0;
 }
 
+/* The faults of the command line are added when the device has its size, by
+ * which their ports are checked, and before anything is served. */
 static int run(struct emu *e, const struct emu_args *args, struct err *err)
 {
 	int rc = find_dialect(e, err);

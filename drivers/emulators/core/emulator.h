@@ -25,9 +25,15 @@ struct emu_client;
  * neither, or done and the session ended. */
 enum emu_fate { EMU_DO, EMU_DO_SILENTLY, EMU_EAT, EMU_DO_AND_DROP };
 
-/* Why a map is another. */
+/* Why e->mem is another than the dialect left it: the device restarted; the
+ * control socket's user changed a circuit or the faults; or it was changed
+ * without a report (a loss of the map, a set command that completes late). */
 enum emu_map_event { EMU_RESTARTED, EMU_OTHER_USER, EMU_LOST_SILENTLY };
 
+/* One driver's device side. Everything a dialect does, it does from these
+ * functions, on the loop's thread; it keeps its own state in e->device and the
+ * circuits in e->mem, and sends nothing but by emu_reply() and
+ * emu_send_event(). */
 struct emu_dialect {
 	const char *name;	/* of the driver on the other side */
 	enum drv_kind kind;
@@ -54,6 +60,8 @@ struct emu_dialect {
 			       const char *arg, struct buf *answer);
 };
 
+/* The command line as parsed; strings are borrowed from argv. Sizes are ports
+ * a side; of a ring, nodes and channels. */
 struct emu_conf {
 	const char *driver, *listen, *name, *control, *state, *address_file;
 	int n_in, n_out, fibres;
@@ -69,6 +77,8 @@ struct emu_conf {
  * a fault that strikes by itself, a restart. */
 enum emu_by { EMU_BY_SESSION, EMU_BY_USER, EMU_BY_FAULT, EMU_BY_RESTART };
 
+/* One entry of the change log: a circuit (xc, from 0) or, on rings, a program
+ * that began (made) or ended. at_ns is monotonic. */
 struct emu_move {
 	enum emu_by by;
 	bool made;
@@ -78,6 +88,9 @@ struct emu_move {
 	char digest[65];
 };
 
+/* The last changes, oldest first. The numbers of entries never repeat in one
+ * run of the program, so a test that remembers how far it has read misses
+ * nothing. */
 struct emu_change_log {
 	struct xc_map noted;	/* as it was at the last of them */
 	enum emu_by by;		/* of those that are added */
@@ -86,6 +99,8 @@ struct emu_change_log {
 	bool lost;		/* there was no memory for one */
 };
 
+/* An emulated device. e->mem is the truth about its circuits; all else that a
+ * dialect knows is in e->device. */
 struct emu {
 	struct emu_conf conf;
 	const struct emu_dialect *dialect;
@@ -95,11 +110,14 @@ struct emu {
 	struct emu_change_log moves;
 	struct xc_map old;	/* the map at the start of the program */
 	struct faults faults;
+	/* Since the start of the program, for `stats`. */
 	uint64_t n_commands, n_sets, n_sessions;
 	/* the rest is emulator.c's */
 	struct sockaddr_storage addr;
 	uv_tcp_t *server;
 	uv_pipe_t control;
+	/* One-shot: the end of a restart's outage, the loss of the map, the
+	 * end of the program, the first change that was put off. */
 	uv_timer_t down, lost, stop, completion;
 	struct emu_later *later;	/* changes to come, by time */
 	bool holding;		/* a change is about to be put off */
@@ -129,29 +147,38 @@ int64_t emu_take_command(struct emu_client *c, const uint8_t *data, size_t len, 
 void emu_finish_command(struct emu_client *c, enum emu_fate fate, struct buf *out);
 /* Whether a fault holds at either port of xc. */
 bool emu_holds_xc(struct emu *e, enum fault_kind kind, struct optics_xc xc);
-/* A number for each session that is the dialect's own, 0 at first. */
+/* A number for each session that is the dialect's own, 0 at first: whether its
+ * user is logged in, was greeted, or subscribed to events. Valid as long as
+ * the session. */
 int64_t *emu_client_mark(struct emu_client *c);
 
-/* Sends a reply, subject to faults. */
+/* Sends a reply, subject to the faults: it may come late, in pieces, twice, as
+ * garbage or not at all. A session that is ending gets nothing. */
 void emu_reply(struct emu_client *c, const void *bytes, size_t len);
 
-/* Says something unasked, in one session or in all, behind the replies that
- * wait there. */
-void emu_say_to(struct emu_client *c, const void *bytes, size_t len);
-void emu_say(struct emu *e, const void *bytes, size_t len);
+/* Sends an autonomous message, in one session or in all, behind the replies
+ * that wait there. Of the faults only `silence` applies: a test of late or
+ * broken replies must know which message is hit. */
+void emu_send_event_to(struct emu_client *c, const void *bytes, size_t len);
+void emu_send_event(struct emu *e, const void *bytes, size_t len);
 /* The same in the sessions with this mark. */
-void emu_say_marked(struct emu *e, int64_t mark, const void *bytes,
+void emu_send_event_marked(struct emu *e, int64_t mark, const void *bytes,
 		    size_t len);
 
-/* What is to become of a set command; counts it. */
+/* What is to become of a set command; counts it. To be called once for each
+ * command that changes the device, before it is carried out: event faults are
+ * used up by it. */
 enum emu_fate emu_set_command(struct emu_client *c);
 
-/* After a change of e->mem: saves it, and lets `lost` take its course. */
+/* After a change of e->mem: saves it, logs it, publishes it to the plant, and
+ * lets `lost` take its course. Does nothing while the fault `complete` holds
+ * changes back; they are saved when they take effect. */
 void emu_changed(struct emu *e);
 /* The same where it was not a session's doing. */
 void emu_changed_by(struct emu *e, enum emu_by by);
 
-/* change_log.c */
+/* change_log.c. To be called when e->mem has its size and its first circuits,
+ * which are no changes. WEFT_ENOMEM. */
 int emu_change_log_init(struct emu *e, struct err *err);
 void emu_change_log_fini(struct emu *e);
 /* Adds what has moved since it was last called. */
@@ -163,10 +190,15 @@ const char *emu_report_changes(const struct emu *e, uint64_t from,
 void emu_pack_digest(const struct ring_program *p, char hex[65]);
 
 /* complete.c: takes commands as the dialect does; what they change is put off
- * as the fault `complete` says. */
+ * as the fault `complete` says, unless the dialect sees to that fault itself.
+ * Returns as dialect->input(). */
 int64_t emu_input(struct emu_client *c, const uint8_t *data, size_t len);
+/* Whether a change waits to take effect. */
 bool emu_is_completing(const struct emu *e);
+/* All changes that wait take effect at once, in order: the fault was
+ * cleared. */
 void emu_complete_now(struct emu *e);
+/* Changes that wait are dropped: the device restarted before it made them. */
 void emu_forget_later(struct emu *e);
 
 /* Ends the session once its replies so far are out. */
@@ -178,9 +210,11 @@ void emu_drop(struct emu_client *c);
 void emu_restart(struct emu *e, const char *map, int64_t down_ms);
 /* Starts or stops to listen, as the fault `refuse` says. */
 void emu_apply_refuse(struct emu *e);
+/* Ends the program's loop, a moment later: a reply under way still goes out. */
 void emu_stop(struct emu *e);
 
-/* control.c: listens on the control socket, if one is wanted. */
+/* control.c: listens on the control socket, if one is wanted. Only the owner
+ * may connect (mode 0600). WEFT_EUNAVAIL. */
 int emu_control_start(struct emu *e, struct err *err);
 /* Ends one session of it. */
 void emu_control_end(uv_handle_t *pipe);
@@ -196,9 +230,11 @@ struct emu_args {
 /* args->faults is the caller's to free, also on error. WEFT_EUSAGE. */
 int emu_args_parse(struct emu_args *args, int argc, char **argv,
 		   struct err *err);
+/* Prints the help of --help, with the list of faults. */
 void emu_usage(FILE *to);
 
-/* The whole program. */
+/* The whole program: parses, listens, serves until a signal or `quit`. Returns
+ * the exit status. */
 int emulator_main(int argc, char **argv);
 
 #endif

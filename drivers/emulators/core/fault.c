@@ -13,8 +13,10 @@
 
 #include "lib/base/vec.h"
 
-enum value { NONE, COUNT, MS, NUMBER, PORT, PATH, PLACE, NODE,
-	     FIBRE };
+/* What follows NAME=. COUNT may be left out (1); MS and NUMBER are at most
+ * 3600000; PORT and PATH are of switches, PLACE, NODE and FIBRE of rings. All
+ * but COUNT count from 0. */
+enum value { NONE, COUNT, MS, NUMBER, PORT, PATH, PLACE, NODE, FIBRE };
 
 static const struct {
 	const char *name;
@@ -172,6 +174,8 @@ void faults_clear(struct faults *f)
 	f->n = 0;
 }
 
+/* The names are padded to one column; the longest with its value is shorter
+ * than 30 bytes. */
 void faults_help(struct buf *b)
 {
 	for (int k = 0; k < N_FAULTS; k++) {
@@ -183,6 +187,7 @@ void faults_help(struct buf *b)
 	}
 }
 
+/* A whole number from 0 to max and nothing behind it. */
 static bool whole(const char *s, int64_t max, int64_t *out)
 {
 	char *end;
@@ -194,6 +199,7 @@ static bool whole(const char *s, int64_t max, int64_t *out)
 	return *end == '\0' && *out <= max;
 }
 
+/* "i3" or "o5", of either side, to a flat port. */
 static bool parse_port(const struct xc_map *m, const char *s, int64_t *flat)
 {
 	int64_t n;
@@ -212,7 +218,8 @@ static bool parse_port(const struct xc_map *m, const char *s, int64_t *flat)
 	return false;
 }
 
-/* "i3:o5" */
+/* "i3:o5": of a switch with two sides, the input as a flat port and the output
+ * from 0. */
 static bool parse_path(const struct xc_map *m, char *s, struct fault *f)
 {
 	char *colon = strchr(s, ':');
@@ -230,6 +237,7 @@ static bool parse_path(const struct xc_map *m, char *s, struct fault *f)
 	return true;
 }
 
+/* "NODE:CHANNEL". */
 static bool parse_place(const struct xc_map *m, char *s, struct fault *f)
 {
 	char *colon = strchr(s, ':');
@@ -242,6 +250,8 @@ static bool parse_place(const struct xc_map *m, char *s, struct fault *f)
 	       whole(colon + 1, m->n_out - 1, &f->channel);
 }
 
+/* "NODE:FIBRE"; whether the ring has that fibre is not known here, and a fault
+ * of one that it has not meets nothing. */
 static bool parse_fibre(const struct xc_map *m, char *s, struct fault *f)
 {
 	char *colon = strchr(s, ':');
@@ -254,6 +264,8 @@ static bool parse_fibre(const struct xc_map *m, char *s, struct fault *f)
 	       whole(colon + 1, UINT8_MAX, &f->channel);
 }
 
+/* Reads VALUE (NULL: none was given) as the kind wants it, and as the device's
+ * kind allows. */
 static bool parse_value(const struct xc_map *m, char *s, struct fault *f)
 {
 	switch (kinds[f->kind].value) {
@@ -292,6 +304,8 @@ static char *cut(char *s, char mark)
 	return at;
 }
 
+/* The word is copied, as it is cut at its marks: first ~PERMILLE, then =VALUE,
+ * which may hold neither. */
 int faults_add(struct faults *f, const char *spec, struct err *err)
 {
 	struct fault fault = { .permille = -1 };
@@ -328,6 +342,9 @@ static bool by_chance(struct faults *f, const struct fault *fault)
 	       (int)rng_below(&f->rng, 1000) < fault->permille;
 }
 
+/* Each fault of the kind counts the event until one strikes. The K-th event
+ * from now is counted in `seen`; a fault with ~PERMILLE stays and is drawn for
+ * at each event. */
 bool faults_strike(struct faults *f, enum fault_kind kind, int64_t *value)
 {
 	for (size_t i = 0; i < f->n; i++) {
@@ -354,7 +371,8 @@ bool faults_strike(struct faults *f, enum fault_kind kind, int64_t *value)
 	return false;
 }
 
-/* Once for each fault that is met, however often. */
+/* `struck` counts each fault that was met once, however often it is asked for:
+ * a test sees that its fault was reached at all. */
 static bool holds(struct faults *f, struct fault *fault)
 {
 	bool does = by_chance(f, fault);

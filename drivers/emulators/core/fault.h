@@ -101,6 +101,8 @@ enum fault_kind {
 	N_FAULTS
 };
 
+/* A fault in force. What value and channel mean is the kind's, by the table in
+ * fault.c. */
 struct fault {
 	enum fault_kind kind;
 	int64_t value;		/* count, ms, number, flat port or node */
@@ -111,6 +113,8 @@ struct fault {
 	bool met;		/* a level fault has held */
 };
 
+/* All faults in force, in the order in which they were added; of two of one
+ * kind the first that holds decides. */
 struct faults {
 	struct fault *v;
 	size_t n, cap;
@@ -121,16 +125,25 @@ struct faults {
 };
 
 void faults_fini(struct faults *f);
-/* WEFT_EINVAL names the word and what is known, or what VALUE may be. */
+/* Adds NAME[=VALUE][~PERMILLE]. WEFT_EINVAL names the word and what is known,
+ * or what VALUE may be. Ports and places are checked against f->mem, which
+ * must be set. */
 int faults_add(struct faults *f, const char *spec, struct err *err);
+/* Ends all faults; what they have changed already stays as it is. */
 void faults_clear(struct faults *f);
 
-/* An event happens: does a fault of this kind strike? *value is its VALUE,
- * when not NULL. */
+/* An event happens: does a fault of this kind strike? One without ~PERMILLE is
+ * removed when it does. *value is its VALUE, when not NULL, and unchanged when
+ * nothing strikes. O(faults). */
 bool faults_strike(struct faults *f, enum fault_kind kind, int64_t *value);
-/* Does a level fault hold (value -1: any)? *value as above. */
+/* Does a level fault of this kind hold now? *value as above. Asking draws a
+ * random number where the fault has ~PERMILLE, so a dialect asks once for each
+ * thing it decides. O(faults). */
 bool faults_hold(struct faults *f, enum fault_kind kind, int64_t *value);
+/* The same for a fault of a port, flat: inputs first, then outputs. */
 bool faults_hold_port(struct faults *f, enum fault_kind kind, int flat);
+/* The same for a fault of a ring: of a node's resonators of a channel, both
+ * directions, all fibres. */
 bool faults_hold_place(struct faults *f, enum fault_kind kind, int node,
 		       int channel);
 /* Of a path: the output, from 0, that the input's light leaves by, or -1. */

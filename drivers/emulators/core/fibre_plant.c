@@ -25,7 +25,9 @@
 
 /* ---- the wiring ---- */
 
-static bool parse_strand(const char *line, struct plant_fibre *s)
+/* One line of `wiring`. A fibre has a loss of 0 dB or more; a laser's power
+ * may be any. False for all else, also for numbers that are not finite. */
+static bool parse_fibre_line(const char *line, struct plant_fibre *s)
 {
 	char rest;
 	bool ok;
@@ -56,7 +58,7 @@ int plant_find_fibre(char *text, const char *place, struct plant_fibre *found,
 		if (line[strspn(line, " \t\r")] == '\0' || *line == '#') {
 			continue;
 		}
-		if (!parse_strand(line, &s)) {
+		if (!parse_fibre_line(line, &s)) {
 			return err_set(err, WEFT_EINVAL, "line %d: expected "
 				       "laser PLACE DBM or fibre FROM TO DB",
 				       n);
@@ -68,7 +70,9 @@ int plant_find_fibre(char *text, const char *place, struct plant_fibre *found,
 	return 0;
 }
 
-static int read_strand(const char *folder, const char *place,
+/* The fibre or laser that ends at a place, from the file as it is now.
+ * WEFT_EIO, WEFT_EINVAL. */
+static int read_fibre(const char *folder, const char *place,
 		       struct plant_fibre *found, struct err *err)
 {
 	char path[4096], *text;
@@ -126,6 +130,9 @@ static bool find_circuit(const char *folder, const char *name, int out, int *in,
 	return found;
 }
 
+/* Hop by hop backwards: the fibre that ends here, the output it comes from,
+ * the input that this output is connected to. No light arrives when the chain
+ * breaks, or after MAX_HOPS. */
 int plant_arriving_mdbm(const char *folder, const char *place, int32_t *mdbm,
 			struct err *err)
 {
@@ -138,7 +145,7 @@ int plant_arriving_mdbm(const char *folder, const char *place, int32_t *mdbm,
 	for (int hop = 0; rc == 0 && hop < MAX_HOPS; hop++) {
 		struct plant_fibre s;
 
-		rc = read_strand(folder, at, &s, err);
+		rc = read_fibre(folder, at, &s, err);
 		if (rc == 0 && s.to[0] && !s.from[0]) {
 			int32_t left = (int32_t)lround(s.db * 1000) - lost;
 
@@ -159,7 +166,8 @@ int plant_arriving_mdbm(const char *folder, const char *place, int32_t *mdbm,
 
 /* ---- this switch ---- */
 
-/* From 0.5 to 1 dB, by the path; 3 dB more where a port is dim. */
+/* From 0.5 to 1 dB, by the path: mirror switches differ from path to path, and
+ * stay as they are. 3 dB more where a port is dim. */
 static int32_t loss_of(struct emu *e, int in, int out)
 {
 	uint64_t pair = ((uint64_t)(uint32_t)in << 32) | (uint32_t)out;
@@ -170,25 +178,29 @@ static int32_t loss_of(struct emu *e, int in, int out)
 	       (dim ? 3000 : 0);
 }
 
-/* The flat output that the light of an input leaves by, or -1. */
+/* The flat output that the light of an input leaves by, or -1: the circuit
+ * lets no light by, or there is none. A stale circuit still carries light that
+ * the map does not show. */
 static int leaves_by(struct emu *e, int in)
 {
 	struct optics_xc xc = { in, e->mem.peer[in] - e->mem.n_in };
-	bool lit = e->mem.peer[in] >= 0 &&
+	bool active = e->mem.peer[in] >= 0 &&
 		   !(e->dialect->dark && e->dialect->dark(e, xc));
 	int misrouted;
 
-	for (size_t k = 0; !lit && e->dialect->stale &&
+	for (size_t k = 0; !active && e->dialect->stale &&
 	     e->dialect->stale(e, k, &xc); k++) {
-		lit = xc.in == in;
+		active = xc.in == in;
 	}
-	if (!lit) {
+	if (!active) {
 		return -1;
 	}
 	misrouted = faults_hold_path(&e->faults, FAULT_MISROUTED, in);
 	return e->mem.n_in + (misrouted >= 0 ? misrouted : xc.out);
 }
 
+/* One line a circuit: input and output from 1, and the loss in milli-dB. Other
+ * switches may read the file at any moment, so it is replaced atomically. */
 int plant_publish(struct emu *e, struct err *err)
 {
 	struct buf text = { 0 };
@@ -214,8 +226,9 @@ int plant_publish(struct emu *e, struct err *err)
 	return rc;
 }
 
-/* The first input whose light leaves by an output, or -1. */
-static int lit_from(struct emu *e, int out)
+/* The first input whose light leaves by an output, or -1. The circuit of the
+ * map is tried first: only with faults is it another. */
+static int input_of(struct emu *e, int out)
 {
 	int in = e->mem.peer[out];
 
@@ -229,10 +242,12 @@ static int lit_from(struct emu *e, int out)
 	return in < e->mem.n_in ? in : -1;
 }
 
+/* Power without a plant, in milli-dBm: light enters each connected input at -3
+ * to -4 dBm, and an output has what its circuit leaves of it. */
 static int32_t by_seed(struct emu *e, int flat)
 {
 	bool is_out = flat >= e->mem.n_in && !e->mem.any_to_any;
-	int from = is_out ? lit_from(e, flat) : flat;
+	int from = is_out ? input_of(e, flat) : flat;
 	int32_t mdbm;
 
 	if (from < 0 || (!is_out && e->mem.peer[flat] < 0)) {
@@ -254,7 +269,7 @@ int32_t plant_port_mdbm(struct emu *e, int flat)
 	if (!e->conf.plant) {
 		return by_seed(e, flat);
 	}
-	in = is_out ? lit_from(e, flat) : flat;
+	in = is_out ? input_of(e, flat) : flat;
 	snprintf(place, sizeof(place), "%.100s.%s%d", e->conf.name,
 		 in < 0 ? "out" : "in", in < 0 ? flat - m->n_in + 1 : in + 1);
 	if (plant_arriving_mdbm(e->conf.plant, place, &mdbm, &err)) {

@@ -30,8 +30,8 @@ struct plant_fibre {
 };
 
 /* What ends at a place by the wiring's text, which is cut into lines;
- * found->to "": nothing does. Every line is looked at, so that a wrong one is
- * told. WEFT_EINVAL names it. */
+ * found->to "": nothing does. Every line is parsed, so that an error is
+ * reported wherever it is. WEFT_EINVAL names the line. */
 int plant_find_fibre(char *text, const char *place, struct plant_fibre *found,
 		     struct err *err);
 

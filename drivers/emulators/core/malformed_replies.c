@@ -1,4 +1,12 @@
-/* Malformed replies; see malformed_replies.h. */
+/*
+ * Malformed replies: floods of bytes in place of an answer, to prove that a
+ * driver bounds what it buffers and gives up in time.
+ *
+ * A flood is written block by block: the next block goes out when the last one
+ * was taken, so it is as fast as the other side reads and costs this program
+ * one block of memory. It ends with the stream, or, for a reply that is only
+ * very long, with the reply's own tail.
+ */
 #include "drivers/emulators/core/malformed_replies.h"
 
 #include <stdlib.h>
@@ -7,7 +15,8 @@
 #define BLOCK (64 << 10)
 #define MIB (INT64_C(1) << 20)
 
-/* What is being sent: a head, blocks, and for a reply that ends a tail. */
+/* What is being sent: a head, blocks, and for a reply that ends a tail. Freed
+ * by the write that fails or is the last. */
 struct flood {
 	uv_write_t req;
 	uv_stream_t *stream;
@@ -58,6 +67,8 @@ static void next_block(uv_write_t *req, int status)
 	}
 }
 
+/* Fills the block with whole copies of the pattern, so that blocks join
+ * without a seam. len is at least 1 and at most BLOCK. */
 static void fill(struct flood *f, const void *pattern, size_t len)
 {
 	f->block_len = BLOCK / len * len;
@@ -67,7 +78,8 @@ static void fill(struct flood *f, const void *pattern, size_t len)
 }
 
 /* A reply of so many bytes that begins and ends as it should: its middle line,
- * or of a reply of one line a piece, again and again. */
+ * or a piece of a reply of one line, again and again. A driver that trusts the
+ * frame of a reply reads all of it. False without memory, with nothing sent. */
 static bool stretch(struct flood *f, const uint8_t *reply, size_t len,
 		    int64_t bytes)
 {

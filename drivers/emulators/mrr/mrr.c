@@ -2,6 +2,14 @@
  * The device side of the ring register protocol (drivers/mrr/mrr_protocol.h):
  * registers, slots with a shadow and an active bank each, lock states by the
  * faults. mrr_light.c plays the programs.
+ *
+ * A client writes a program into the shadow of a slot, announces its length,
+ * CRC, window and name in the slot's registers, and commits a set of slots at
+ * once. The commit checks everything before it changes anything: bytes,
+ * windows that must not meet, memory. So the ring runs the programs of before
+ * or those of after, and never a mixture. Registers are made from the state at
+ * each read; nothing is stored twice. What runs is kept in e->mem, from where
+ * it returns after a restart that keeps it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,8 +24,13 @@
 
 /* ---- locks ------------------------------------------------------------------ */
 
-#define MOST_LOST (64u << 10)
+/* Entries of a slot's table of locks; the number of settings without a lock is
+ * exact beyond. */
+#define MAX_LOST (64u << 10)
 
+/* Counts a setting that is not locked; the first one is kept for the slot's
+ * registers. One that has not started is in no table: all are then, as the
+ * interlock is open. */
 static void note_unlocked(struct slot *s, const struct ring_setting *t,
 			  enum resonator_lock lock)
 {
@@ -29,12 +42,13 @@ static void note_unlocked(struct slot *s, const struct ring_setting *t,
 		mrr_put_tune(s->first_unlocked, t);
 		s->lock_state = lock;
 	}
-	if (lock != RESONATOR_NOT_STARTED && s->lost.n < MOST_LOST &&
+	if (lock != RESONATOR_NOT_STARTED && s->lost.n < MAX_LOST &&
 	    vec_push(&s->lost, d)) {
 		log_error("emulators", "out of memory, a lost lock is left out");
 	}
 }
 
+/* All settings of the step that r has read last. */
 static void search_step(struct mrr_device *d, struct slot *s,
 		       const struct ring_program_reader *r)
 {
@@ -66,6 +80,7 @@ static void sort_lost(struct slot *s)
 	s->lost.n = n;
 }
 
+/* Without faults everything locks, and no program has to be read. */
 void mrr_search_slot(struct mrr_device *d, struct slot *s)
 {
 	struct ring_program_reader r;
@@ -112,7 +127,8 @@ static void fill_slot(struct slot *s, struct ring_program *p)
 	memset(p, 0, sizeof(*p));
 }
 
-/* What the slots run, into e->mem, from where it is kept over a restart. */
+/* What the slots run, into e->mem, from where it is kept over a restart. False
+ * without memory; e->mem is then as it was. */
 static bool remember(struct mrr_device *d)
 {
 	struct ring_programs all = { 0 };
@@ -132,7 +148,9 @@ static bool remember(struct mrr_device *d)
 	return true;
 }
 
-/* The slots from e->mem. Out of memory goes dark. */
+/* The slots from e->mem: programs take slots in the order of their names, so a
+ * restart may move one to another slot. A slot whose copy has no memory stays
+ * dark. */
 static void recall(struct mrr_device *d)
 {
 	const struct ring_programs *all = &d->e->mem.programs;
@@ -149,6 +167,8 @@ static void recall(struct mrr_device *d)
 	mrr_search_locks(d);
 }
 
+/* The setting in the middle gets another mode, and the program is packed
+ * again: it stays well-formed, so only its CRC shows the change. */
 bool mrr_corrupt(struct ring_program *p)
 {
 	struct ring_settings prog;
@@ -173,6 +193,8 @@ bool mrr_corrupt(struct ring_program *p)
 
 /* ---- banks ------------------------------------------------------------------ */
 
+/* Doubles the shadow until `need` bytes fit; bytes that nobody wrote read as
+ * zero. False without memory. */
 static bool grow_shadow(struct slot *s, size_t need)
 {
 	size_t cap = s->shadow_cap ? s->shadow_cap : 4096;
@@ -211,6 +233,7 @@ static struct slot *in_bank(struct mrr_device *d, enum mrr_bank bank,
 
 /* ---- commit ------------------------------------------------------------------ */
 
+/* CRC of the announced bytes, as far as they were written. */
 static uint32_t found_crc(const struct slot *s)
 {
 	size_t n = s->stage_bytes < s->shadow_cap ? s->stage_bytes :
@@ -219,7 +242,8 @@ static uint32_t found_crc(const struct slot *s)
 	return mrr_crc32(0, s->shadow, n);
 }
 
-/* The staged program as it will run. */
+/* The staged program as it will run, in *out, which owns it. *detail is what
+ * the answer names: the CRC that was found, or the slot. */
 static enum mrr_code take_staged(struct mrr_device *d, int i,
 				 struct ring_program *out, uint32_t *detail)
 {
@@ -249,7 +273,9 @@ static enum mrr_code take_staged(struct mrr_device *d, int i,
 	return p.steps > MAX_STEPS ? MRR_BAD_PROGRAM : MRR_OK;
 }
 
-/* All that would run after the commit, without the bytes. */
+/* All that would run after the commit, without touching it: each program by
+ * itself, no two of one name or in overlapping windows, and the memory.
+ * O(slots^2 + bytes). */
 static enum mrr_code check_together(struct mrr_device *d,
 				    const struct ring_program *next,
 				    uint32_t *detail)
@@ -310,6 +336,8 @@ static enum mrr_code check_commit(struct mrr_device *d,
 	return code ? code : check_together(d, next, detail);
 }
 
+/* From here on nothing can fail: slots of the mask get their new programs or
+ * become empty. */
 static void put_in_effect(struct mrr_device *d, struct ring_program *next)
 {
 	for (int i = 0; i < d->n_slots; i++) {
@@ -335,6 +363,8 @@ static void put_in_effect(struct mrr_device *d, struct ring_program *next)
 	}
 }
 
+/* Checks and carries out a commit; next[] of the slots in the mask that were
+ * not taken over are freed here. */
 static enum mrr_code commit(struct mrr_device *d, uint32_t *detail)
 {
 	struct ring_program next[MRR_MAX_SLOTS] = { 0 };
@@ -358,6 +388,8 @@ static enum mrr_code commit(struct mrr_device *d, uint32_t *detail)
 
 /* ---- registers ----------------------------------------------------------------- */
 
+/* With autostep the step follows from the time that has passed, so no timer
+ * runs for it. */
 uint32_t mrr_current_step(const struct slot *s)
 {
 	uint64_t gone = 0;
@@ -378,6 +410,8 @@ void mrr_step(struct slot *s, uint32_t control)
 	s->step_control = control & MRR_AUTOSTEP;
 }
 
+/* A slot's registers, MRR_SLOT_REGISTERS bytes. Those of a program are zero
+ * where the slot is empty. */
 static void fill_slot_registers(const struct slot *s, uint8_t *r)
 {
 	memset(r, 0, MRR_SLOT_REGISTERS);
@@ -407,11 +441,14 @@ static void fill_slot_registers(const struct slot *s, uint8_t *r)
 	mrr_put32(r + MRR_STEP_CONTROL, s->step_control);
 }
 
+/* A controller of the protocol's first features alone: no tables, events or
+ * relocking. */
 static bool is_plain(const struct mrr_device *d)
 {
 	return faults_hold(&d->e->faults, FAULT_PLAIN, NULL);
 }
 
+/* The controller's own registers, MRR_REGISTERS bytes. */
 static void fill_registers(const struct mrr_device *d, uint8_t *r)
 {
 	const struct xc_map *mem = &d->e->mem;
@@ -426,7 +463,7 @@ static void fill_registers(const struct mrr_device *d, uint8_t *r)
 	mrr_put32(r + MRR_MAX_STEPS, MAX_STEPS);
 	mrr_put32(r + MRR_MAX_TUNES, RING_MAX_SETTINGS);
 	mrr_put32(r + MRR_FEATURES, (is_plain(d) ? 0u : MRR_FAILURES |
-		  MRR_LOCKS | MRR_TELLS | MRR_RELOCKS) |
+		  MRR_LOCKS | MRR_SENDS_EVENTS | MRR_RELOCKS) |
 		  (d->e->conf.overlap ? MRR_OVERLAP : 0u));
 	mrr_put32(r + MRR_MEMORY, (uint32_t)d->e->conf.memory);
 	mrr_put32(r + MRR_MEMORY_USED,
@@ -452,7 +489,8 @@ static void fill_registers(const struct mrr_device *d, uint8_t *r)
 	mrr_put64(r + MRR_MASK, d->mask);
 }
 
-/* Writes the registers from offset on; all must be writable. */
+/* Writes the registers from offset on; all must be writable. Flags are cleared
+ * by writing ones. */
 static enum mrr_code write_registers(struct emu_client *c,
 				     struct mrr_device *d,
 				     const struct mrr_frame *f)
@@ -487,6 +525,8 @@ static enum mrr_code write_registers(struct emu_client *c,
 	return MRR_OK;
 }
 
+/* Stepping and staging are the only writes; each counts, so that a client sees
+ * that another one wrote. */
 static enum mrr_code write_slot(struct slot *s, const struct mrr_frame *f)
 {
 	uint8_t r[MRR_SLOT_REGISTERS];
@@ -515,6 +555,7 @@ static enum mrr_code write_slot(struct slot *s, const struct mrr_frame *f)
 
 /* ---- frames ---------------------------------------------------------------------- */
 
+/* A reply repeats the request's place and sequence number. */
 static void answer(struct emu_client *c, const struct mrr_frame *f, uint8_t op,
 		   uint8_t code, const void *data, uint32_t len)
 {
@@ -530,6 +571,7 @@ static void answer(struct emu_client *c, const struct mrr_frame *f, uint8_t op,
 	buf_fini(&b);
 }
 
+/* A refusal with its code; detail is what was found, by the code. */
 static void nack(struct emu_client *c, const struct mrr_frame *f,
 		 enum mrr_code code, uint32_t detail)
 {
@@ -560,6 +602,7 @@ static size_t page_registers(struct mrr_device *d, const struct mrr_frame *f,
 	return MRR_SLOT_REGISTERS;
 }
 
+/* A part of a table, which is made for each read. */
 static void answer_table(struct emu_client *c, const struct mrr_device *d,
 			 const struct mrr_frame *f, uint32_t n)
 {
@@ -579,6 +622,8 @@ static void answer_table(struct emu_client *c, const struct mrr_device *d,
 	buf_fini(&table);
 }
 
+/* Registers, tables or a bank; a read beyond what was written is refused, with
+ * the size. */
 static void answer_read(struct emu_client *c, struct mrr_device *d,
 			const struct mrr_frame *f)
 {
@@ -611,6 +656,8 @@ static void answer_read(struct emu_client *c, struct mrr_device *d,
 	}
 }
 
+/* Bytes of a program; they must stay within a page, as in hardware with paged
+ * addressing. */
 static enum mrr_code write_shadow(struct mrr_device *d, struct slot *s,
 				  const struct mrr_frame *f, size_t at)
 {
@@ -649,6 +696,7 @@ static enum mrr_code write_page(struct emu_client *c, struct mrr_device *d,
 	return f->page >= MRR_ACTIVE ? MRR_READ_ONLY : MRR_BAD_ADDRESS;
 }
 
+/* Of all writes a commit alone is a set command to the faults. */
 static void answer_write(struct emu_client *c, struct mrr_device *d,
 			 const struct mrr_frame *f)
 {
@@ -689,6 +737,8 @@ static bool bus_is_silent(struct mrr_device *d, const struct mrr_frame *f)
 	return true;
 }
 
+/* The state after power-on: programs as e->mem has them, nothing staged, no
+ * writer, and the flag that says so. */
 static void power_up(struct mrr_device *d)
 {
 	d->flags = MRR_FLAG_POWERED_UP;
@@ -703,6 +753,9 @@ static void power_up(struct mrr_device *d)
 	recall(d);
 }
 
+/* One frame. The fault `reset` strikes before a frame is looked at, and its
+ * session stays: a client notices by the number of boots alone. A frame with a
+ * bad checksum is refused under the number in its head. */
 static int64_t emu_mrr_input(struct emu_client *c, const uint8_t *data,
 			     size_t len)
 {
@@ -777,7 +830,8 @@ static uint32_t n_unlocked(const struct mrr_device *d)
 	return n;
 }
 
-/* The faults are others. What got worse is told. */
+/* The faults have changed. A lock that was lost or a flag that was set is an
+ * event; a lock that was found again is none. */
 static void look_again(struct mrr_device *d)
 {
 	uint32_t before = n_unlocked(d), flags = d->flags;
@@ -788,7 +842,7 @@ static void look_again(struct mrr_device *d)
 		place = d->slots[i].lost.n ? d->slots[i].lost.v : NULL;
 	}
 	if (n_unlocked(d) > before || d->flags != flags) {
-		mrr_tell(d, place);
+		mrr_send_event(d, place);
 	}
 }
 

@@ -1,5 +1,9 @@
-/* The emulated ring: shared by its registers (mrr.c) and the player of its
- * programs (mrr_light.c). Private to emulators. */
+/*
+ * The emulated ring: what is shared by its registers (mrr.c), the player of
+ * its programs (mrr_light.c), its faults (mrr_fail.c), its locks that drift
+ * (mrr_drift.c) and the order of its tunings (mrr_tune.c). Private to
+ * emulators.
+ */
 #ifndef WEFT_DRIVERS_EMULATORS_MRR_MRR_H
 #define WEFT_DRIVERS_EMULATORS_MRR_MRR_H
 
@@ -7,8 +11,13 @@
 #include "drivers/mrr/mrr_protocol.h"
 #include "lib/base/vec.h"
 
+/* How long a step of a program lasts while the sequencer steps by itself. */
 #define AUTOSTEP_NS 1000000
 
+/* A slot holds one job's program: in its active bank what the ring does, in
+ * its shadow bank the bytes of the next one, which a commit checks and takes
+ * over. Fields that begin with stage are the registers by which a client
+ * announces what is in the shadow. */
 struct slot {
 	struct ring_program p;		/* active; no bytes: dark */
 	uint32_t crc;			/* of its bytes */
@@ -30,6 +39,10 @@ struct slot {
 	uint64_t moved;			/* resonators set since the load */
 };
 
+/* The ring's controller. fence is the epoch of the client that writes,
+ * writer that of the last commit: a client with a lower one has been
+ * replaced and may change nothing. mask has a bit for each slot that the
+ * next commit is about. */
 struct mrr_device {
 	struct emu *e;
 	int n_slots;
@@ -41,10 +54,12 @@ struct mrr_device {
 	int64_t locked_ns;		/* the last search is over then */
 };
 
+/* The step that the sequencer is at, from 0; it goes round. 0 without steps. */
 uint32_t mrr_current_step(const struct slot *s);
 /* What a write to MRR_STEP_CONTROL does. */
 void mrr_step(struct slot *s, uint32_t control);
-/* Turns one setting of a program into another. False when it has none. */
+/* Turns one setting of a program into another, as a bit that flips in a bank
+ * does, with bytes that still decode. False when it has none. */
 bool mrr_corrupt(struct ring_program *p);
 
 /* Whether a setting of the step that r is at locks, by the faults. mrr_fail.c */
@@ -54,35 +69,48 @@ enum resonator_lock mrr_lock_of(struct mrr_device *d, const struct ring_program_
  * use them or not. */
 void mrr_put_failures(const struct mrr_device *d, struct buf *out);
 
-/* Finds out again which settings are locked, of one slot or of all. */
+/* Finds out again which settings are locked, of one slot or of all, and
+ * makes the table of those that are not. O(settings) where a fault holds,
+ * else O(1). */
 void mrr_search_slot(struct mrr_device *d, struct slot *s);
 void mrr_search_locks(struct mrr_device *d);
 
-/* Locks that get lost, and are found again. mrr_drift.c */
+/* Locks that get lost one by one, and are found again: mrr_drift.c. Init
+ * before the first search, fini at the end. */
 void mrr_drift_init(struct mrr_device *d);
 void mrr_drift_fini(struct mrr_device *d);
-/* The faults are others: begins or ends to lose locks. */
+/* The faults have changed: starts or stops losing locks. */
 void mrr_drift(struct mrr_device *d);
+/* Whether the resonator of a setting has lost its lock. O(lost locks). */
 bool mrr_has_drifted(const struct mrr_device *d, const struct ring_setting *t);
-/* What a slot uses holds its wave again, and takes its time for it. */
+/* What a slot uses holds its wave again; the status shows a search for as long
+ * as the fault `lock-time` says. */
 void mrr_settle(struct mrr_device *d, const struct slot *s);
-/* A write to MRR_RELOCK. */
+/* A write to MRR_RELOCK: the slots of the mask search for their waves again.
+ * MRR_INTERLOCK, MRR_STALE_WRITER. */
 enum mrr_code mrr_relock(struct mrr_device *d);
-/* A session that wants events has this mark, until the next restart. */
+/* A session that subscribed to events has this mark. It changes with a
+ * restart, which ends all subscriptions. */
 int64_t mrr_event_mark(const struct mrr_device *d);
-/* Tells the sessions that want it; of a resonator or NULL. */
-void mrr_tell(struct mrr_device *d, const struct ring_fault *place);
-/* Resonators that hold no wave, as in a table. */
+/* Sends an event with the flags as they are now, about a resonator or NULL, to
+ * the sessions that subscribed. */
+void mrr_send_event(struct mrr_device *d, const struct ring_fault *place);
+/* Appends the table of locks: resonators of running programs that hold no
+ * wave. */
 void mrr_put_lost(const struct mrr_device *d, struct buf *out);
-/* Appends an entry to a table that begins with their number n. */
+/* Counts an entry in n and appends it while the table has room; the number at
+ * a table's head may exceed its entries. */
 void mrr_put_entry(struct buf *table, uint32_t *n, const struct ring_fault *d);
 
-/* Forgets the settings of the rings, as another program comes. */
+/* Forgets the step that the resonators are set to, since another program
+ * comes. */
 void mrr_stop_light(struct slot *s);
-/* When each resonator is set in a program, one a line. mrr_tune.c */
+/* When each resonator is set in a program, one a line; with overlap as soon as
+ * the last light on it has ended. Returns what is wrong, or NULL. */
 const char *mrr_put_tunings(const struct slot *s, bool overlap,
 			    struct buf *out);
-/* Words of the control socket: slots, light, step, tunings, flip. */
+/* Commands of the control socket: slots, light, step, tunings, flip. Returns
+ * what is wrong, or NULL. */
 const char *mrr_command(struct emu *e, const char *verb, const char *arg,
 			struct buf *answer);
 

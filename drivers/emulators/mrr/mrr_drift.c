@@ -1,19 +1,26 @@
-/* Locks of the emulated ring that get lost as it warms, ring by ring, the
- * search that finds them again, and the word of it to those who listen. */
+/*
+ * Locks of the emulated ring that get lost as it warms, resonator by
+ * resonator, the search that finds them again, and the events to the sessions
+ * that subscribed to them.
+ *
+ * A lock is lost at regular times while the fault `drift` holds, at a
+ * resonator that is drawn from the seed among those in use. It stays lost
+ * until a relock or a new program for its place.
+ */
 #include <stdlib.h>
 
 #include "drivers/emulators/mrr/mrr.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
-/* ---- told ------------------------------------------------------------------ */
+/* ---- events and the table of locks ----------------------------------------- */
 
 int64_t mrr_event_mark(const struct mrr_device *d)
 {
 	return (int64_t)d->e->mem.boots + 1;
 }
 
-void mrr_tell(struct mrr_device *d, const struct ring_fault *place)
+void mrr_send_event(struct mrr_device *d, const struct ring_fault *place)
 {
 	struct mrr_event event = { .flags = d->flags, .code = d->last_code,
 				 .boots = (uint32_t)d->e->mem.boots,
@@ -29,7 +36,7 @@ void mrr_tell(struct mrr_device *d, const struct ring_fault *place)
 	f.len = mrr_put_event(data, &event);
 	mrr_encode(&b, &f);
 	if (!b.failed) {
-		emu_say_marked(d->e, mrr_event_mark(d), b.data, b.len);
+		emu_send_event_marked(d->e, mrr_event_mark(d), b.data, b.len);
 	}
 	buf_fini(&b);
 }
@@ -52,6 +59,7 @@ void mrr_put_lost(const struct mrr_device *d, struct buf *out)
 
 /* ---- lost ------------------------------------------------------------------ */
 
+/* Whether a fault is of the resonator that a setting names. */
 static bool is_at(const struct ring_fault *d, const struct ring_setting *t)
 {
 	return d->node == t->node && d->dir == t->dir &&
@@ -111,7 +119,7 @@ static void on_drift(uv_timer_t *timer)
 	} else if (n > 0) {
 		d->flags |= MRR_FLAG_LOL;
 		mrr_search_locks(d);
-		mrr_tell(d, &place);
+		mrr_send_event(d, &place);
 	}
 	mrr_drift(d);
 }

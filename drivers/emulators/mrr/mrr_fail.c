@@ -1,5 +1,13 @@
-/* What of the emulated ring has failed: which settings lock, and the table of
- * failures that it keeps. */
+/*
+ * What of the emulated ring has failed: which settings lock, and the table of
+ * failures that it keeps.
+ *
+ * A resonator that drops locks on the wave that comes along its fibre. So a
+ * cut shows at every drop whose light would have come over it, and nowhere
+ * else: the light is followed back to the node that adds it. The table lists
+ * the failed parts themselves, whether programs use them or not, as a
+ * controller knows them that tests its parts at rest.
+ */
 #include "drivers/emulators/mrr/mrr.h"
 
 static const struct {
@@ -17,6 +25,8 @@ static const struct {
 
 #define N_LOCKS ((int)(sizeof(locks) / sizeof(locks[0])))
 
+/* Whether a fault is a cut of the fibre between a node and the next one
+ * clockwise. */
 static bool cuts(const struct fault *f, int node, int dir, int fibre)
 {
 	return f->value == node &&
@@ -45,7 +55,7 @@ static bool has_cuts(const struct faults *f)
 	return false;
 }
 
-/* The modes of the step at a place; 0: it passes. */
+/* The modes of the step at a place; 0: it passes. O(log cells). */
 static int mode_at(const struct ring_program_reader *r, uint32_t at)
 {
 	size_t low = 0, high = r->cells.n;
@@ -63,7 +73,9 @@ static int mode_at(const struct ring_program_reader *r, uint32_t at)
 	       r->cells.v[low].mode : 0;
 }
 
-/* Back along the fibre to the node that adds what is dropped here. */
+/* Back along the fibre to the node that adds what is dropped here. A
+ * counter-clockwise fibre between a node and the next one clockwise is entered
+ * at the latter. O(nodes (log cells + faults)). */
 static bool comes_over_a_cut(const struct faults *f,
 			     const struct ring_program_reader *r,
 			     const struct ring_setting *t)
@@ -131,7 +143,8 @@ void mrr_put_entry(struct buf *table, uint32_t *n, const struct ring_fault *d)
 	}
 }
 
-/* On each fibre, each way, that the fault is of. */
+/* One entry for each direction and fibre that the fault is of; a resonator's
+ * fault is of all. */
 static void put_each(struct buf *b, uint32_t *n, const struct fault *f,
 		     int fibres, struct ring_fault d)
 {

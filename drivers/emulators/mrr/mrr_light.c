@@ -1,5 +1,14 @@
-/* The emulated ring at work: programs stepped change by change, and where
- * the light that is added goes. */
+/*
+ * The emulated ring at work: programs stepped change by change, and where the
+ * light that is added goes.
+ *
+ * Both are answers on the control socket, for tests that ask whether light
+ * really arrives: `light` follows each signal of the current step from the
+ * resonator that adds it to the next one on its way, and reports what it
+ * meets. A program that was checked shows only `drop` lines; `lost`,
+ * `misrouted` and `dark` are proof that a program, or its order of steps, is
+ * wrong.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +26,9 @@ void mrr_stop_light(struct slot *s)
 	s->moved = 0;
 }
 
-/* Sets the rings to the step that the sequencer is at, by going through all
- * changes from where they are. */
+/* Sets the resonators to the step that the sequencer is at, by going through
+ * all changes from where they are; from the beginning, if the program has
+ * begun again. O(changes). */
 static const char *play(struct slot *s)
 {
 	uint32_t want = mrr_current_step(s);
@@ -55,6 +65,7 @@ struct row {
 	const struct ring_window *window;
 };
 
+/* Position of a node within the row's window, clockwise from its first node. */
 static int offset_in(const struct row *row, int node)
 {
 	int n = row->r->ring.nodes;
@@ -79,7 +90,9 @@ static void put_place(struct buf *b, const char *what,
 		   t->node, t->dir ? "ccw" : "cw", t->fibre, t->channel);
 }
 
-/* The light added at cell i goes to the next cell on its way. */
+/* The light added at cell i goes to the next cell on its way: `drop` there, or
+ * `lost` where it meets a resonator that adds only, or `misrouted` when it had
+ * to leave the window of its job. */
 static void follow(const struct row *row, size_t i, struct buf *b)
 {
 	struct ring_setting from = ring_cell_setting(row->r, &row->v[i]);
@@ -113,6 +126,8 @@ static void find_dark(const struct row *row, size_t i, struct buf *b)
 	}
 }
 
+/* Cells are sorted by fibre, direction and channel, then position, so each
+ * channel of a fibre is one row of them. */
 static void put_light(const struct slot *s, struct buf *b)
 {
 	const struct ring_cells *c = &s->light.cells;
@@ -163,7 +178,8 @@ static struct slot *find_slot(struct mrr_device *d, const char *name)
 	return NULL;
 }
 
-/* The program in the bank changes under the controller's feet. */
+/* The program in the bank changes without the controller's doing: its CRC
+ * register follows the bytes, as it is computed from the bank. */
 static const char *flip(struct slot *s)
 {
 	mrr_stop_light(s);

@@ -22,7 +22,9 @@ struct player {
 	bool overlap;
 };
 
-/* It is needed like this by light of the step that was just read. */
+/* Light of the step that was just read needs a resonator like this; a line is
+ * printed when it has to be set for it, with the step from whose end on that
+ * is allowed. */
 static void need(struct player *p, uint32_t at, enum kind kind, bool on)
 {
 	struct resonator *x = &p->all[2 * (size_t)at + kind];
@@ -64,6 +66,7 @@ static void need_way(struct player *p, const struct ring_cell *v, size_t n,
 	need(p, to, DROPS, true);
 }
 
+/* All light of the step that was just read, row by row. */
 static void need_step(struct player *p)
 {
 	const struct ring_cells *c = &p->light.cells;

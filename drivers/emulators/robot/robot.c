@@ -4,8 +4,8 @@
  *
  * Moves are done when they are due, by a timer or before the next command,
  * whichever comes first: so what a command reads is never older than the clock.
- * What a robot says of its own accord gathers in `said` and goes out in front
- * of the next echo, or by itself when a move ends.
+ * Autonomous lines gather in `unsent` and go out in front of the next echo, or
+ * by themselves when a move ends.
  */
 #include "drivers/emulators/robot/robot.h"
 
@@ -17,16 +17,22 @@
 const char *robot_device_obstacle(const struct robot_device *d,
 				  struct optics_xc xc)
 {
-	return emu_holds_xc(d->e, FAULT_PORT_FAILED, xc) ?
-		       "port is disabled" :
-	       emu_holds_xc(d->e, FAULT_PORT_DISABLED, xc) ?
-		       "port is locked" :
-	       emu_holds_xc(d->e, FAULT_REFUSE_PORT, xc) ?
-		       "request refused" : NULL;
+	if (emu_holds_xc(d->e, FAULT_PORT_FAILED, xc)) {
+		return "port is disabled";
+	}
+	if (emu_holds_xc(d->e, FAULT_PORT_DISABLED, xc)) {
+		return "port is locked";
+	}
+	if (emu_holds_xc(d->e, FAULT_REFUSE_PORT, xc)) {
+		return "request refused";
+	}
+	return NULL;
 }
 
 /* ---- moves --------------------------------------------------------------- */
 
+/* A move that is ignored (a fault) counts as wear of the ports like any
+ * other. */
 static void move(struct robot_device *d, const struct robot_job *j)
 {
 	struct xc_map *m = &d->e->mem;
@@ -50,6 +56,8 @@ static void move(struct robot_device *d, const struct robot_job *j)
 	emu_changed(d->e);
 }
 
+/* Robots check a move when its turn comes, not when it is queued: a queue may
+ * free a port before it is needed again. */
 static enum robot_end run_job(struct robot_device *d,
 			      const struct robot_job *j)
 {
@@ -81,10 +89,12 @@ static void on_due(uv_timer_t *t)
 	struct robot_device *d = t->data;
 
 	catch_up(d);
-	emu_say(d->e, d->said.data, d->said.len);
-	buf_reset(&d->said);
+	emu_send_event(d->e, d->unsent.data, d->unsent.len);
+	buf_reset(&d->unsent);
 }
 
+/* A robot that failed on the way stands still until a homing run, and after
+ * that until it is allowed to move. */
 static bool may_move(const struct robot_device *d)
 {
 	return d->queue.n && !d->homing && !d->stopped;
@@ -97,14 +107,14 @@ static void catch_up(struct robot_device *d)
 	if (d->homed_ns && d->homed_ns <= now) {
 		d->homed_ns = 0;
 		d->homing = false;
-		buf_str(&d->said, d->words->homed);
+		buf_str(&d->unsent, d->words->homed);
 	}
 	while (may_move(d) && d->queue.v[0].due_ns <= now) {
 		struct robot_job j = d->queue.v[0];
 
 		memmove(d->queue.v, d->queue.v + 1,
 			--d->queue.n * sizeof(j));
-		d->words->say(&j, run_job(d, &j), &d->said);
+		d->words->report_move(&j, run_job(d, &j), &d->unsent);
 	}
 	if (d->homed_ns || may_move(d)) {
 		int64_t at = d->homed_ns ? d->homed_ns : d->queue.v[0].due_ns;
@@ -149,6 +159,9 @@ enum emu_fate robot_device_enqueue(struct robot_device *d,
 
 /* ---- sessions ------------------------------------------------------------ */
 
+/* The banner is the first thing in a session; the mark remembers that it was
+ * sent. It waits for the first command, as the session has no other beginning
+ * here. */
 static void greet(struct robot_device *d, struct emu_client *c)
 {
 	struct buf out = { 0 };
@@ -156,7 +169,7 @@ static void greet(struct robot_device *d, struct emu_client *c)
 	if (d->words->banner && !*emu_client_mark(c)) {
 		buf_printf(&out, "%s%s\r\n%s", d->words->banner,
 			   d->e->conf.name, d->words->prompt);
-		emu_say_to(c, out.data, out.len);
+		emu_send_event_to(c, out.data, out.len);
 	}
 	*emu_client_mark(c) = 1;
 	buf_fini(&out);
@@ -174,10 +187,10 @@ static void answer(struct emu_client *c, char *line)
 	greet(d, c);
 	fate = d->words->run(d, c, line, &text);
 	if (fate == EMU_DO) {
-		/* What is said comes in front of the echo. */
-		buf_printf(&out, "%s%s\r\n%s%s", buf_cstr(&d->said), line,
+		/* Autonomous lines come in front of the echo. */
+		buf_printf(&out, "%s%s\r\n%s%s", buf_cstr(&d->unsent), line,
 			   buf_cstr(&text), d->words->prompt);
-		buf_reset(&d->said);
+		buf_reset(&d->unsent);
 		emu_reply(c, out.data, out.len);
 	}
 	catch_up(d);
@@ -195,13 +208,14 @@ int64_t robot_device_input(struct emu_client *c, const uint8_t *data, size_t len
 
 /* ---- life ---------------------------------------------------------------- */
 
-/* Another user was at the panel. */
-static void say_change(struct optics_xc xc, bool connect, void *arg)
+/* A move that another user made at the panel is reported like one from the
+ * queue. */
+static void report_change(struct optics_xc xc, bool connect, void *arg)
 {
 	struct robot_device *d = arg;
 	struct robot_job j = { .xc = xc, .connect = connect };
 
-	d->words->say(&j, ROBOT_SUCCEEDED, &d->said);
+	d->words->report_move(&j, ROBOT_SUCCEEDED, &d->unsent);
 }
 
 void robot_device_refresh(struct emu *e, enum emu_map_event event)
@@ -214,9 +228,9 @@ void robot_device_refresh(struct emu *e, enum emu_map_event event)
 		d->homed_ns = 0;
 		uv_timer_stop(&d->due);
 	} else if (event == EMU_OTHER_USER) {
-		xc_map_changes(&d->known, &e->mem, say_change, d);
-		emu_say(e, d->said.data, d->said.len);
-		buf_reset(&d->said);
+		xc_map_changes(&d->known, &e->mem, report_change, d);
+		emu_send_event(e, d->unsent.data, d->unsent.len);
+		buf_reset(&d->unsent);
 	}
 	if (xc_map_copy(&d->known, &e->mem, NULL)) {
 		xc_map_clear(&d->known);
@@ -228,7 +242,7 @@ void robot_device_close(struct emu *e)
 	struct robot_device *d = e->device;
 
 	vec_fini(&d->queue);
-	buf_fini(&d->said);
+	buf_fini(&d->unsent);
 	xc_map_fini(&d->known);
 	free(d->moves);
 	free(d->last);

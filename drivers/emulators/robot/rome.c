@@ -1,8 +1,10 @@
 /*
- * The device side of `rome-cli`: a queue of moves that take their time, and
- * text of its own accord in front of the next echo. Reconstructed: the words
- * of refusals (`ERROR: ...`) but for "Ports are not of the same matrix", and
- * what is said of a move that fails severely, and when a homing run is refused.
+ * The device side of `rome-cli`: East ports are inputs, West ports outputs,
+ * numbered from 1, and `E1[1AE1]` is port 1 with its place in matrix 1A.
+ *
+ * Reconstructed: the words of refusals (`ERROR: ...`) but for "Ports are not
+ * of the same matrix", and what is reported of a move that fails severely, and
+ * when a homing run is refused.
  */
 #include "drivers/robot/robot.h"
 
@@ -15,7 +17,10 @@
 #define RULE "======= ========= ========= ================== ======= " \
 	     "===================\r\n"
 
-static void say(const struct robot_job *j, enum robot_end end,
+/* Two lines when the robot moved, or had nothing to move; one when the request
+ * was refused as its turn came. The time is fixed, so that outputs can be
+ * compared. */
+static void report_move(const struct robot_job *j, enum robot_end end,
 		struct buf *out)
 {
 	static const char *const words[] = {
@@ -46,13 +51,15 @@ static void show_board(struct robot_device *d, struct buf *out)
 		   d->e->mem.n_in);
 }
 
+/* A port that is not connected still names the port that its fibre was last
+ * connected to, as the robot leaves it there. */
 static void show_port(const struct robot_device *d, int flat, struct buf *out)
 {
 	const struct xc_map *m = &d->e->mem;
 	struct faults *f = &d->e->faults;
-	bool west = flat >= m->n_in, lit = m->peer[flat] >= 0;
+	bool west = flat >= m->n_in, connected = m->peer[flat] >= 0;
 	int n = west ? flat - m->n_in + 1 : flat + 1;
-	int peer = lit ? m->peer[flat] - (west ? 0 : m->n_in) :
+	int peer = connected ? m->peer[flat] - (west ? 0 : m->n_in) :
 			 d->last[flat];
 	char side = west ? 'W' : 'E', other = west ? 'E' : 'W';
 
@@ -61,7 +68,7 @@ static void show_port(const struct robot_device *d, int flat, struct buf *out)
 								   "Unlocked",
 		   faults_hold_port(f, FAULT_PORT_FAILED, flat) ? "Disabled" :
 								 "Enabled",
-		   lit ? "Connected" : "Disconnected",
+		   connected ? "Connected" : "Disconnected",
 		   (long long)d->moves[flat]);
 	if (peer >= 0) {
 		buf_printf(out, "%c%d[1A%c%d]  ", other, peer + 1, other,
@@ -79,6 +86,8 @@ static void show_ports(struct robot_device *d, struct buf *out)
 	}
 }
 
+/* What is in process, then what waits. After a severe failure the robot asks
+ * for a homing run here, and nowhere else. */
 static void show_pending(struct robot_device *d, struct buf *out)
 {
 	size_t n = d->queue.n;
@@ -106,6 +115,7 @@ static void show_pending(struct robot_device *d, struct buf *out)
 	}
 }
 
+/* After a homing run the operator allows the robot to move again. */
 static void set_enabled(struct robot_device *d, struct buf *out)
 {
 	if (d->homing) {
@@ -116,6 +126,8 @@ static void set_enabled(struct robot_device *d, struct buf *out)
 	}
 }
 
+/* A request is only checked for what cannot change while it waits; `connection
+ * disconnect` is accepted for any two ports. */
 static enum emu_fate run_request(struct robot_device *d, struct emu_client *c,
 				 struct optics_xc xc, bool connect,
 				 struct buf *out)
@@ -180,7 +192,7 @@ static const struct robot_words words = {
 	.prompt = "ROME[OPER]# ",
 	.homed = "RECOVERY FINISHED SUCCESSFULLY\r\n",
 	.run = run_line,
-	.say = say,
+	.report_move = report_move,
 };
 
 const struct emu_dialect emu_rome = {

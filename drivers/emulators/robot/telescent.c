@@ -1,7 +1,7 @@
 /*
  * The device side of `telescent-cli`. Reconstructed: the banner, the prompt,
- * what an accepted command is answered with, what is said of a move that is
- * over, the letters L and F in a cell, and the size of a panel of less than
+ * what an accepted command is answered with, the report of a move's
+ * end, the letters L and F in a cell, and the size of a panel of less than
  * twelve columns. Seen: the commands, the form of a row, the words of the
  * state of a port, the signs of an error, that an allocation locks, and that
  * an unallocate wants both directions of its ports unlocked.
@@ -16,7 +16,8 @@
 #define GREEN "\x1b[32m"
 #define PLAIN "\x1b[0m"
 
-static void say(const struct robot_job *j, enum robot_end end,
+/* A skipped move is reported as completed: the panel is as it was asked for. */
+static void report_move(const struct robot_job *j, enum robot_end end,
 		struct buf *out)
 {
 	char what[64];
@@ -45,10 +46,15 @@ static int fibre_in(const struct robot_device *d, int out)
 	const struct xc_map *m = &d->e->mem;
 	int flat = m->n_in + out;
 
-	return m->peer[flat] >= 0 ? m->peer[flat] :
-	       d->last[flat] >= 0 ? d->last[flat] : out;
+	if (m->peer[flat] >= 0) {
+		return m->peer[flat];
+	}
+	return d->last[flat] >= 0 ? d->last[flat] : out;
 }
 
+/* A cell is A or U (allocated or not), L (locked) and F (failed), then the
+ * input. Allocated ones are green, with the escape codes that a driver has to
+ * skip. */
 static void put_cell(const struct robot_device *d, int out, struct buf *b)
 {
 	struct faults *f = &d->e->faults;
@@ -61,6 +67,7 @@ static void put_cell(const struct robot_device *d, int out, struct buf *b)
 		   fibre_in(d, out), used ? PLAIN : "");
 }
 
+/* The panel as rows of twelve outputs. */
 static void switch_state(const struct robot_device *d, struct buf *b)
 {
 	buf_str(b, "     C1  C2  C3  C4  C5  C6  C7  C8  C9  C10 C11 C12\r\n");
@@ -74,6 +81,8 @@ static void switch_state(const struct robot_device *d, struct buf *b)
 	buf_str(b, "\r\n");
 }
 
+/* A port that is not allocated can be locked all the same: another user has
+ * reserved it. */
 static void input_state(const struct robot_device *d, int in, struct buf *b)
 {
 	const struct xc_map *m = &d->e->mem;
@@ -94,6 +103,7 @@ static void error(struct buf *out, const char *why)
 	buf_printf(out, "ERROR: %s\r\n", why);
 }
 
+/* With --force the robot queues the move without a question back. */
 static enum emu_fate run_connect(struct robot_device *d, struct emu_client *c,
 				 struct optics_xc xc, struct buf *out)
 {
@@ -108,7 +118,8 @@ static enum emu_fate run_connect(struct robot_device *d, struct emu_client *c,
 	return robot_device_enqueue(d, c, xc, true);
 }
 
-/* What is not allocated is as it should be. */
+/* Ends the circuit of an input. One that is not allocated is as it should be,
+ * and no error. The fibre stays where it is. */
 static enum emu_fate run_unallocate(struct robot_device *d,
 				    struct emu_client *c, int in,
 				    struct buf *out)
@@ -168,7 +179,7 @@ static const struct robot_words words = {
 	.banner = "Telescent NTM ",
 	.prompt = "telescent> ",
 	.run = run_line,
-	.say = say,
+	.report_move = report_move,
 };
 
 const struct emu_dialect emu_telescent = {

@@ -25,6 +25,8 @@ struct scpi_error {
 	const char *text;
 };
 
+/* The error queue is one for all sessions, as in the vendor's switches: a
+ * driver may read the error of another session, or have its own read away. */
 struct scpi_device {
 	struct emu *e;
 	bool *disabled;		/* by command, per flat port */
@@ -42,6 +44,8 @@ static const struct scpi_error failed = { -200, "Execution error" };
 static const struct scpi_error not_usable = { -241, "Hardware missing" };
 static const struct scpi_error overflow = { -350, "Queue overflow" };
 
+/* A full queue keeps its oldest errors, and the last one becomes "Queue
+ * overflow", as SCPI has it. */
 static void push_error(struct scpi_device *d, struct scpi_error error)
 {
 	if (d->n_queue == QUEUE_MAX) {
@@ -58,6 +62,7 @@ static void put_error(struct buf *out, struct scpi_error error)
 
 /* ---- ports --------------------------------------------------------------- */
 
+/* E(nabled), D(isabled) or F(ailed), as `port:state?` prints it. */
 static char port_state(struct scpi_device *d, int flat)
 {
 	struct faults *f = &d->e->faults;
@@ -69,9 +74,10 @@ static char port_state(struct scpi_device *d, int flat)
 	       faults_hold_port(f, FAULT_PORT_DISABLED, flat) ? 'D' : 'E';
 }
 
-/* `(@1,2,3)`; the list is cut off *s. False after pushing an error. */
+/* Ports by the device's numbers, in the order of the list. */
 typedef VEC(int32_t) port_list;
 
+/* `(@1,2,3)`; the list is cut off *s. False after pushing an error. */
 static bool take_ports(struct scpi_device *d, char **s, port_list *ports)
 {
 	char *p = *s + strspn(*s, " ");
@@ -101,6 +107,7 @@ static bool take_ports(struct scpi_device *d, char **s, port_list *ports)
 	return true;
 }
 
+/* One list and nothing behind it. False after pushing an error. */
 static bool only_ports(struct scpi_device *d, char *args, port_list *ports)
 {
 	if (!take_ports(d, &args, ports)) {
@@ -136,6 +143,8 @@ static bool take_pairs(struct scpi_device *d, char *args, bool short_form,
 	return true;
 }
 
+/* Two of the device's port numbers as a circuit, in that order; false when the
+ * switch cannot have it. */
 static bool to_xc(const struct xc_map *m, int32_t a, int32_t b,
 		  struct optics_xc *xc)
 {
@@ -163,6 +172,8 @@ static void size(struct scpi_device *d)
 	buf_printf(d->out, "%d,%d", d->e->mem.n_in, d->e->mem.n_out);
 }
 
+/* Two lists of one length: inputs, and the outputs that they are connected
+ * to. */
 static void map(struct scpi_device *d)
 {
 	const struct xc_map *m = &d->e->mem;
@@ -187,6 +198,7 @@ static void map(struct scpi_device *d)
 	free(v);
 }
 
+/* The peer in quotes, empty when there is none. */
 static void peer(struct scpi_device *d)
 {
 	const struct xc_map *m = &d->e->mem;
@@ -202,7 +214,8 @@ static void peer(struct scpi_device *d)
 	}
 }
 
-/* Connects one pair as the faults allow. */
+/* Connects one pair as the faults allow. Each list is one command, but a pair
+ * that fails does not stop the others: the errors show only how many. */
 static void connect_pair(struct scpi_device *d, struct optics_xc xc)
 {
 	struct xc_map *m = &d->e->mem;
@@ -226,6 +239,7 @@ static void connect_pair(struct scpi_device *d, struct optics_xc xc)
 	xc_map_connect(m, xc);
 }
 
+/* All pairs are checked before the first is connected. */
 static bool pairs_exist(struct scpi_device *d, const port_list *in,
 			const port_list *out)
 {
@@ -252,6 +266,7 @@ static size_t how_many(struct scpi_device *d, size_t n)
 	return n;
 }
 
+/* `add`, or with `only` the whole map: all other circuits end first. */
 static void connect_list(struct scpi_device *d, bool only)
 {
 	port_list in = { 0 }, out = { 0 };
@@ -282,6 +297,8 @@ static void only(struct scpi_device *d)
 	connect_list(d, true);
 }
 
+/* Ends circuits. With an empty second list each named port loses its circuit,
+ * whichever it is; else a pair that is not connected is an error. */
 static void sub(struct scpi_device *d)
 {
 	port_list in = { 0 }, to = { 0 };
@@ -309,6 +326,7 @@ static void disconnect_all(struct scpi_device *d)
 	emu_changed(d->e);
 }
 
+/* A disabled port loses its circuit, and enabling does not bring it back. */
 static void set_disabled(struct scpi_device *d, bool disabled)
 {
 	port_list ports = { 0 };
@@ -349,6 +367,8 @@ static void states(struct scpi_device *d)
 	vec_fini(&ports);
 }
 
+/* dBm of at most 256 ports. A switch without monitors does not know the
+ * question. */
 static void powers(struct scpi_device *d)
 {
 	port_list ports = { 0 };
@@ -370,6 +390,7 @@ static void powers(struct scpi_device *d)
 	vec_fini(&ports);
 }
 
+/* Whether circuits survive a power cycle. */
 static void boot_mode(struct scpi_device *d)
 {
 	buf_str(d->out, d->e->conf.state ? "AUTosave" : "DARK");
@@ -386,6 +407,8 @@ static void next_error(struct scpi_device *d)
 	}
 }
 
+/* The queue is emptied by reading it, oldest first; "No error" when it was
+ * empty. */
 static void all_errors(struct scpi_device *d)
 {
 	do {
@@ -454,6 +477,8 @@ static bool word_matches(const char **form, const char **input)
 	return true;
 }
 
+/* SCPI headers: each word in its short or long form, in any case; a colon in
+ * front is allowed. What follows is the end, or a blank and the arguments. */
 static bool header_matches(const char *form, const char *input)
 {
 	input += *input == ':';
@@ -481,7 +506,7 @@ static void fill_queue(struct scpi_device *d)
 	}
 }
 
-/* The queue is everybody's: what others leave there before a set command. */
+/* The queue is shared: what other sessions leave there before a set command. */
 static void other_sessions(struct scpi_device *d)
 {
 	if (faults_strike(&d->e->faults, FAULT_QUEUE_FULL, NULL)) {
@@ -522,13 +547,15 @@ static enum emu_fate run_command(struct scpi_device *d, char *command,
 	return EMU_DO;
 }
 
+/* Whether the line came sooner behind the last one than the device can take
+ * it: it is lost. */
 static bool too_quick(struct scpi_device *d)
 {
-	int64_t now = clk_now_ns(), gap = now - d->last_ns, least_ms;
+	int64_t now = clk_now_ns(), gap = now - d->last_ns, min_ms;
 
 	d->last_ns = now;
-	return faults_hold(&d->e->faults, FAULT_OVERRATE, &least_ms) &&
-	       gap < least_ms * 1000000;
+	return faults_hold(&d->e->faults, FAULT_OVERRATE, &min_ms) &&
+	       gap < min_ms * 1000000;
 }
 
 enum emu_fate scpi_device_line(struct scpi_device *d, char *line,
@@ -638,6 +665,7 @@ static void emu_scpi_refresh(struct emu *e, enum emu_map_event event)
 	}
 }
 
+/* Light stops at a disabled port whatever the map shows. */
 static bool is_dark(struct emu *e, struct optics_xc xc)
 {
 	return port_state(e->device, xc_map_flat_in(&e->mem, xc.in)) == 'D' ||

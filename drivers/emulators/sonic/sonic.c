@@ -19,6 +19,8 @@
 #define FAILED 1
 #define NOT_FOUND 127
 
+/* The switch behind the shell. `fate` and `client` are of the line being
+ * run. */
 struct sonic_device {
 	struct emu *e;
 	VEC(struct optics_xc) stale;	/* in the hardware only */
@@ -29,12 +31,16 @@ struct sonic_device {
 	bool *blocked;			/* [flat port] by command */
 };
 
+/* A port without light through it: by command (`force_blocked`) or by a
+ * fault. */
 static bool is_blocked(const struct sonic_device *d, int flat)
 {
 	return d->blocked[flat] ||
 	       faults_hold_port(&d->e->faults, FAULT_PORT_DISABLED, flat);
 }
 
+/* Whether a circuit was deleted from the configuration and is still in the
+ * hardware. With `forget` it is so no more, since it was made again. */
 static bool is_stale(struct sonic_device *d, struct optics_xc xc, bool forget)
 {
 	for (size_t i = 0; i < d->stale.n; i++) {
@@ -60,6 +66,7 @@ static int show_version(struct sonic_device *d, struct buf *out)
 	return 0;
 }
 
+/* Another boot id after each restart, as the kernel's. */
 static int show_boot(struct sonic_device *d, struct buf *out)
 {
 	buf_printf(out, "%08llx-0000-4000-8000-%012llx\n",
@@ -95,15 +102,22 @@ static bool is_on_its_way(const struct sonic_device *d, struct optics_xc xc)
 	       clk_now_ns() < d->made_ns[xc.in] + ms * 1000000;
 }
 
+/* The state of a circuit by its ports, the worst first. */
 static enum drv_state state_of(const struct sonic_device *d,
 			       struct optics_xc xc)
 {
-	return emu_holds_xc(d->e, FAULT_CONN_FAILED, xc) ||
-	       emu_holds_xc(d->e, FAULT_PORT_FAILED, xc) ? DRV_FAILED :
-	       is_blocked(d, xc.in) ||
-	       is_blocked(d, xc_map_flat_out(&d->e->mem, xc.out)) ? DRV_BLOCKED :
-	       emu_holds_xc(d->e, FAULT_TUNING, xc) || is_on_its_way(d, xc) ?
-	       DRV_TUNING : DRV_TUNED;
+	if (emu_holds_xc(d->e, FAULT_CONN_FAILED, xc) ||
+	    emu_holds_xc(d->e, FAULT_PORT_FAILED, xc)) {
+		return DRV_FAILED;
+	}
+	if (is_blocked(d, xc.in) ||
+	    is_blocked(d, xc_map_flat_out(&d->e->mem, xc.out))) {
+		return DRV_BLOCKED;
+	}
+	if (emu_holds_xc(d->e, FAULT_TUNING, xc) || is_on_its_way(d, xc)) {
+		return DRV_TUNING;
+	}
+	return DRV_TUNED;
 }
 
 static void put_status(const struct sonic_device *d, struct optics_xc xc,
@@ -115,6 +129,8 @@ static void put_status(const struct sonic_device *d, struct optics_xc xc,
 		   xc.in + 1, xc.out + 1, state, state);
 }
 
+/* The hardware's table: circuits of the configuration, and those that are
+ * stale. */
 static int show_status(struct sonic_device *d, struct buf *out)
 {
 	const struct xc_map *m = &d->e->mem;
@@ -156,18 +172,18 @@ static int show_port_status(struct sonic_device *d, struct buf *out)
 		"target_simplex_port_id    status\n----  ----  ----  ----  "
 		"----\n");
 	for (int i = 0; i < m->n_ports; i++) {
-		bool b = i >= m->n_in, lit = m->peer[i] >= 0;
+		bool b = i >= m->n_in, connected = m->peer[i] >= 0;
 		bool bad = faults_hold_port(&d->e->faults, FAULT_PORT_FAILED,
 					    i);
 
 		buf_printf(out, "%d%c  LC UPC  %d  ", b ? i - m->n_in + 1 :
 			   i + 1, b ? 'B' : 'A', b ? 1 : 2);
-		if (lit) {
+		if (connected) {
 			buf_printf(out, "%d%c  ", b ? m->peer[i] + 1 :
 				   m->peer[i] - m->n_in + 1, b ? 'A' : 'B');
 		}
 		buf_printf(out, "%s\n", bad ? "failed" :
-			   lit ? "tuned" : "blocked");
+			   connected ? "tuned" : "blocked");
 	}
 	return 0;
 }
@@ -192,6 +208,8 @@ static int show_losses(struct sonic_device *d, struct buf *out)
 
 /* ---- config -------------------------------------------------------------- */
 
+/* What `add` does with circuits in its way: refuses (safe), ends those that
+ * share a port (update, the default), or ends all others (overwrite). */
 enum mode { SAFE, UPDATE, OVERWRITE };
 
 /* Why a circuit cannot be; as text on out. */
@@ -219,6 +237,7 @@ static bool is_refused(struct sonic_device *d, struct optics_xc xc,
 	return true;
 }
 
+/* All circuits of a list are checked before the first is made. */
 static int add(struct sonic_device *d, const struct optics_xc *v, size_t n,
 	       enum mode mode, struct buf *out)
 {
@@ -242,6 +261,8 @@ static int add(struct sonic_device *d, const struct optics_xc *v, size_t n,
 	return 0;
 }
 
+/* With the fault `stale` the circuits leave the configuration, not the
+ * hardware. A circuit that is not there fails the list before anything ends. */
 static int del(struct sonic_device *d, const struct optics_xc *v, size_t n,
 	       struct buf *out)
 {
@@ -293,7 +314,8 @@ static bool parse_mode(const char *word, enum mode *mode)
 	return !word;
 }
 
-/* words: add|delete LIST [MODE]. */
+/* words: add|delete LIST [MODE]. With the fault `half` a list is cut short and
+ * the command fails, as when the switch's own software stops in the middle. */
 static int run_config(struct sonic_device *d, char **words, int n,
 		      struct buf *out)
 {
@@ -386,6 +408,8 @@ static int set_port_state(struct sonic_device *d, const char *words,
 	return 0;
 }
 
+/* Runs one command and returns its exit status, as a shell does; settings of
+ * the shell itself succeed without an output. */
 static int run_command(struct sonic_device *d, char *c, struct buf *out)
 {
 	static const char *const quiet[] = { "stty ", "PS1=", "LC_ALL=",

@@ -19,18 +19,20 @@
 
 static const char *device(struct tl1_device *d)
 {
-	tl1_say(d, "%s:SERIALNUMBER=%s,SWPACKAGE=6.0-3,STATUS=OK,"
+	tl1_put_line(d, "%s:SERIALNUMBER=%s,SWPACKAGE=6.0-3,STATUS=OK,"
 		"CHASSISTYPE=S%d,PLATFORM=VERSION2", d->e->conf.name,
 		d->e->conf.name, d->e->mem.n_in);
 	return NULL;
 }
 
+/* The address of a port, SHELF.SLOT.PORT, each from 1. */
 static void put_port(int index, char *text, size_t size)
 {
 	snprintf(text, size, "%d.%d.%d", index / 64 + 1, index / 8 % 8 + 1,
 		 index % 8 + 1);
 }
 
+/* The same back, up to the mark `end`; any port of 64 shelves. */
 static bool take_port(const char **p, char end, int *index)
 {
 	int shelf, slot, port;
@@ -67,7 +69,7 @@ static const char *ports(struct tl1_device *d)
 		int egress = m->n_in + i;
 
 		put_port(i, text, sizeof(text));
-		tl1_say(d, "%s:WX,NONE,NONE:INAS=%s,INOS=RDY,INOC=%s,INRS=PR,"
+		tl1_put_line(d, "%s:WX,NONE,NONE:INAS=%s,INOS=RDY,INOC=%s,INRS=PR,"
 			"OUTAS=%s,OUTOS=RDY,OUTOC=%s,OUTRS=PR", text,
 			admin(d, in, i), health(d, in, i),
 			admin(d, out, egress), health(d, out, egress));
@@ -75,6 +77,7 @@ static const char *ports(struct tl1_device *d)
 	return NULL;
 }
 
+/* A power in dBm, or NONE where there is no light. */
 static const char *power(struct tl1_device *d, bool exists, int flat,
 			 char *text, size_t size)
 {
@@ -95,7 +98,7 @@ static const char *port_sums(struct tl1_device *d)
 
 	for (int i = 0; i < n; i++) {
 		put_port(i, text, sizeof(text));
-		tl1_say(d, "%s:ALIAS=NONE,INPWR=%s,OUTPWR=%s,CONNNAME1=NONE,"
+		tl1_put_line(d, "%s:ALIAS=NONE,INPWR=%s,OUTPWR=%s,CONNNAME1=NONE,"
 			"CONNSTATE1=NONE,CONNNAME2=NONE,CONNSTATE2=NONE", text,
 			power(d, i < m->n_in, i, in, sizeof(in)),
 			power(d, i < m->n_out, m->n_in + i, out, sizeof(out)));
@@ -103,14 +106,16 @@ static const char *port_sums(struct tl1_device *d)
 	return NULL;
 }
 
-static void say_circuit(struct tl1_device *d, struct optics_xc xc, bool active)
+/* A circuit is named by its ports, SRC>DST, as the driver names it. One that
+ * is entered and not active moves no light. */
+static void put_circuit(struct tl1_device *d, struct optics_xc xc, bool active)
 {
 	bool failed = active && emu_holds_xc(d->e, FAULT_CONN_FAILED, xc);
 	char src[24], dst[24];
 
 	put_port(xc.in, src, sizeof(src));
 	put_port(xc.out, dst, sizeof(dst));
-	tl1_say(d, "%s>%s:SRCPORT=%s,DSTPORT=%s,GRPNAME=WEFT,CONNNAME=%s>%s,"
+	tl1_put_line(d, "%s>%s:SRCPORT=%s,DSTPORT=%s,GRPNAME=WEFT,CONNNAME=%s>%s,"
 		"CONNTYPE=1WAY,AS=UMA,OS=%s,OC=%s,PS=UPR,AL=CL", src, dst, src,
 		dst, src, dst, active ? "RDY" : "OOS", failed ? "FAIL" : "OK");
 }
@@ -122,13 +127,13 @@ static const char *map(struct tl1_device *d)
 
 	for (int i = 0; i < m->n_in; i++) {
 		if (xc_map_of(m, i, &xc)) {
-			say_circuit(d, xc, true);
+			put_circuit(d, xc, true);
 		}
 	}
 	for (size_t i = 0; i < d->n_entered; i++) {
 		/* One that is being cancelled is active until that is done. */
 		if (!xc_map_has(m, d->entered[i])) {
-			say_circuit(d, d->entered[i], false);
+			put_circuit(d, d->entered[i], false);
 		}
 	}
 	return NULL;
@@ -163,12 +168,13 @@ static bool take_pair(const struct tl1_device *d, const char *text, char mark,
 	       xc_map_check(&d->e->mem, *xc, NULL) == 0;
 }
 
-/* `:GROUP,..` or `:NAME,..`: the name of a circuit says its ports. */
+/* `:GROUP,..` or `:NAME,..`: the name of a circuit is made of its ports. */
 static bool take_name(const struct tl1_device *d, struct optics_xc *xc)
 {
 	return take_pair(d, d->request.payload, '>', xc);
 }
 
+/* First phase: the circuit holds its ports, and no mirror moves. */
 static const char *enter(struct tl1_device *d)
 {
 	struct optics_xc xc;
@@ -192,6 +198,8 @@ static const char *enter(struct tl1_device *d)
 	return code;
 }
 
+/* Second phase: the mirrors move. A fault may accept the command and leave the
+ * circuit as it is. */
 static const char *activate(struct tl1_device *d)
 {
 	struct optics_xc xc;
@@ -213,6 +221,8 @@ static const char *activate(struct tl1_device *d)
 	return code;
 }
 
+/* Back to the first phase: light ends, the ports stay held until the circuit
+ * is deleted. */
 static const char *cancel(struct tl1_device *d)
 {
 	struct xc_map *m = &d->e->mem;
@@ -233,6 +243,7 @@ static const char *cancel(struct tl1_device *d)
 	return NULL;
 }
 
+/* An active circuit must be cancelled first. */
 static const char *delete(struct tl1_device *d)
 {
 	struct optics_xc xc;
@@ -343,15 +354,16 @@ static const char *delete_all(struct tl1_device *d)
 	return NULL;
 }
 
+/* The state of the last bulk command; in progress while its mirrors move. */
 static const char *save_recall(struct tl1_device *d)
 {
 	if (emu_is_completing(d->e)) {
-		tl1_say(d, "SAVERECALL:STATUS=In progress");
+		tl1_put_line(d, "SAVERECALL:STATUS=In progress");
 	} else if (d->n_failed) {
-		tl1_say(d, "SAVERECALL:STATUS=%d connections failed",
+		tl1_put_line(d, "SAVERECALL:STATUS=%d connections failed",
 			d->n_failed);
 	} else {
-		tl1_say(d, "SAVERECALL:STATUS=Completed");
+		tl1_put_line(d, "SAVERECALL:STATUS=Completed");
 	}
 	return NULL;
 }

@@ -2,8 +2,8 @@
  * The device side of Glimmerglass' TL1 dialect. Reconstructed: the form of
  * LicensedPortMatrix, the words of denials, the state `initial` of a circuit
  * whose connection timer runs, that sync and async differ in
- * nothing that a client can see here, and that powers of outputs are told
- * with those of inputs.
+ * nothing that a client can see here, and that powers of outputs are
+ * reported with those of inputs.
  */
 #include "drivers/emulators/core/fibre_plant.h"
 #include "drivers/emulators/tl1/tl1.h"
@@ -15,12 +15,14 @@
 #include "drivers/core/parse.h"
 #include "lib/base/clock.h"
 
+/* Port numbers of the dialect: 10001 is the first input, 20001 the first
+ * output. */
 #define IN_BASE 10000
 #define OUT_BASE 20000
 
 static const char *system_info(struct tl1_device *d)
 {
-	tl1_say(d, "GGN:LicensedPortMatrix=%dx%d,SerialNumber=%s,SystemType="
+	tl1_put_line(d, "GGN:LicensedPortMatrix=%dx%d,SerialNumber=%s,SystemType="
 		"System600,ChassisType=Chassis600,SoftwareActiveVersion=7.1",
 		d->e->mem.n_in, d->e->mem.n_out, d->e->conf.name);
 	return NULL;
@@ -34,6 +36,7 @@ static int power_in(struct tl1_device *d, int in)
 	       -(int)(2000 + rng_mix(d->e->conf.seed + (uint64_t)in) % 1000);
 }
 
+/* Loss of a path in milli-dB, as its monitors would measure it. */
 static int loss(struct tl1_device *d, struct optics_xc xc)
 {
 	uint64_t pair = ((uint64_t)(uint32_t)xc.in << 32) | (uint32_t)xc.out;
@@ -68,22 +71,24 @@ static bool is_initial(struct tl1_device *d, struct optics_xc xc)
 }
 
 /* An input without a circuit is in the list as well. */
-static void say_single(struct tl1_device *d, int in)
+static void put_single(struct tl1_device *d, int in)
 {
-	tl1_say(d, "GGN:IPORTID=%d,IPORTNAME=,OPORTID=0,OPORTNAME=,CONNID=0,"
+	tl1_put_line(d, "GGN:IPORTID=%d,IPORTNAME=,OPORTID=0,OPORTNAME=,CONNID=0,"
 		"CONNSTATE=single,CONNCAUSE=none,INPWR=%.3f,OUTPWR=0.000,"
 		"PWRLOSS=0.000,CONNLOCK=0,CONNLOCKUSER=", IN_BASE + 1 + in,
 		power_in(d, in) / 1000.0);
 }
 
-static void say_circuit(struct tl1_device *d, struct optics_xc xc, int id)
+/* One circuit with its state, powers in dBm and loss. A circuit that failed
+ * shows -60 dBm at its output, the floor of a monitor. */
+static void put_circuit(struct tl1_device *d, struct optics_xc xc, int id)
 {
 	bool initial = is_initial(d, xc);
 	bool failed = !initial && emu_holds_xc(d->e, FAULT_CONN_FAILED, xc);
 	bool locked = emu_holds_xc(d->e, FAULT_LOCKED, xc);
 	double in = power_in(d, xc.in) / 1000.0, lost = loss(d, xc) / 1000.0;
 
-	tl1_say(d, "GGN:IPORTID=%d,IPORTNAME=,OPORTID=%d,OPORTNAME=,CONNID=%d,"
+	tl1_put_line(d, "GGN:IPORTID=%d,IPORTNAME=,OPORTID=%d,OPORTNAME=,CONNID=%d,"
 		"CONNSTATE=%s,CONNCAUSE=%s,INPWR=%.3f,OUTPWR=%.3f,"
 		"PWRLOSS=%.3f,CONNLOCK=%d,CONNLOCKUSER=%s",
 		IN_BASE + 1 + xc.in, OUT_BASE + 1 + xc.out, id,
@@ -100,9 +105,9 @@ static const char *map(struct tl1_device *d)
 
 	for (int i = 0; i < m->n_in; i++) {
 		if (xc_map_of(m, i, &xc)) {
-			say_circuit(d, xc, i);
+			put_circuit(d, xc, i);
 		} else {
-			say_single(d, i);
+			put_single(d, i);
 		}
 	}
 	return NULL;
@@ -142,6 +147,8 @@ static const char *delete_one(struct tl1_device *d, int in)
 	return NULL;
 }
 
+/* `all` stops at the first circuit that is locked by another user; those
+ * before it have ended. */
 static const char *delete(struct tl1_device *d)
 {
 	const struct xc_map *m = &d->e->mem;
@@ -162,11 +169,11 @@ static const char *delete(struct tl1_device *d)
 	return code;
 }
 
-static void say_port(struct tl1_device *d, int flat, int id)
+static void put_health(struct tl1_device *d, int flat, int id)
 {
 	bool bad = faults_hold_port(&d->e->faults, FAULT_PORT_FAILED, flat);
 
-	tl1_say(d, "GGN:PORTID=%d,PORTNAME=,PORTHEALTH=%s", id,
+	tl1_put_line(d, "GGN:PORTID=%d,PORTNAME=,PORTHEALTH=%s", id,
 		bad ? "bad" : "good");
 }
 
@@ -175,10 +182,10 @@ static const char *ports(struct tl1_device *d)
 	const struct xc_map *m = &d->e->mem;
 
 	for (int i = 0; i < m->n_in; i++) {
-		say_port(d, i, IN_BASE + 1 + i);
+		put_health(d, i, IN_BASE + 1 + i);
 	}
 	for (int i = 0; i < m->n_out; i++) {
-		say_port(d, m->n_in + i, OUT_BASE + 1 + i);
+		put_health(d, m->n_in + i, OUT_BASE + 1 + i);
 	}
 	return NULL;
 }
@@ -186,11 +193,11 @@ static const char *ports(struct tl1_device *d)
 static const char *powers(struct tl1_device *d)
 {
 	for (int i = 0; i < d->e->mem.n_in; i++) {
-		tl1_say(d, "GGN:PORTID=%d,PORTPOWER=%.3f", IN_BASE + 1 + i,
+		tl1_put_line(d, "GGN:PORTID=%d,PORTPOWER=%.3f", IN_BASE + 1 + i,
 			power_in(d, i) / 1000.0);
 	}
 	for (int i = 0; i < d->e->mem.n_out; i++) {
-		tl1_say(d, "GGN:PORTID=%d,PORTPOWER=%.3f", OUT_BASE + 1 + i,
+		tl1_put_line(d, "GGN:PORTID=%d,PORTPOWER=%.3f", OUT_BASE + 1 + i,
 			power_out(d, i) / 1000.0);
 	}
 	return NULL;

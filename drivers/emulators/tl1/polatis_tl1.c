@@ -15,10 +15,10 @@ static const char *net_type(struct tl1_device *d)
 	const struct xc_map *m = &d->e->mem;
 
 	if (m->any_to_any) {
-		tl1_say(d, "Polatis,N-VST-%dxCC-LU1-DMHNV,OCS,6.7.3.9",
+		tl1_put_line(d, "Polatis,N-VST-%dxCC-LU1-DMHNV,OCS,6.7.3.9",
 			m->n_in);
 	} else {
-		tl1_say(d, "Polatis,N-OST-%dx%d-LU1-DMHNV,OCS,6.7.3.9",
+		tl1_put_line(d, "Polatis,N-OST-%dx%d-LU1-DMHNV,OCS,6.7.3.9",
 			m->n_in, m->n_out);
 	}
 	return NULL;
@@ -26,7 +26,7 @@ static const char *net_type(struct tl1_device *d)
 
 static const char *inventory(struct tl1_device *d)
 {
-	tl1_say(d, "SN=%s", d->e->conf.name);
+	tl1_put_line(d, "SN=%s", d->e->conf.name);
 	return NULL;
 }
 
@@ -35,18 +35,19 @@ static const char *equipment(struct tl1_device *d)
 	if (strcmp(d->request.payload, ":PARAMETER=SIZE") != 0) {
 		return tl1_deny(d, "IPNV", "");
 	}
-	tl1_say(d, "SYSTEM:SIZE=%dx%d", d->e->mem.n_in, d->e->mem.n_out);
+	tl1_put_line(d, "SYSTEM:SIZE=%dx%d", d->e->mem.n_in, d->e->mem.n_out);
 	return NULL;
 }
 
+/* Patches as pairs of port numbers; outputs count behind the inputs. */
 static const char *map(struct tl1_device *d)
 {
 	const struct xc_map *m = &d->e->mem;
 
 	for (int i = 0; i < m->n_in; i++) {
-		/* An any-to-any switch tells a patch from its lower port. */
+		/* An any-to-any switch lists a patch by its lower port. */
 		if (m->peer[i] > i) {
-			tl1_say(d, "%d,%d", i + 1, (int)m->peer[i] + 1);
+			tl1_put_line(d, "%d,%d", i + 1, (int)m->peer[i] + 1);
 		}
 	}
 	return NULL;
@@ -72,6 +73,7 @@ static const char *enter(struct tl1_device *d)
 	return code;
 }
 
+/* `ALL`, or the patch at a port of either side. */
 static const char *delete(struct tl1_device *d)
 {
 	struct xc_map *m = &d->e->mem;
@@ -108,6 +110,7 @@ static bool take_range(const struct tl1_device *d, const char *aid, int *first,
 	return *p == '\0';
 }
 
+/* A shutter is closed by command or by a fault; OPEN lets light by. */
 static const char *shutter_word(struct tl1_device *d, int flat)
 {
 	struct faults *f = &d->e->faults;
@@ -134,14 +137,14 @@ static const char *each_port(struct tl1_device *d, void (*fn)(struct tl1_device 
 	return NULL;
 }
 
-static void say_shutter(struct tl1_device *d, int flat)
+static void put_shutter(struct tl1_device *d, int flat)
 {
-	tl1_say(d, "%d:%s", flat + 1, shutter_word(d, flat));
+	tl1_put_line(d, "%d:%s", flat + 1, shutter_word(d, flat));
 }
 
-static void say_power(struct tl1_device *d, int flat)
+static void put_power(struct tl1_device *d, int flat)
 {
-	tl1_say(d, "%d:%.2f", flat + 1, plant_port_mdbm(d->e, flat) / 1000.0);
+	tl1_put_line(d, "%d:%.2f", flat + 1, plant_port_mdbm(d->e, flat) / 1000.0);
 }
 
 static void close_shutter(struct tl1_device *d, int flat)
@@ -158,12 +161,12 @@ static void open_shutter(struct tl1_device *d, int flat)
 
 static const char *shutters(struct tl1_device *d)
 {
-	return each_port(d, say_shutter);
+	return each_port(d, put_shutter);
 }
 
 static const char *powers(struct tl1_device *d)
 {
-	return each_port(d, say_power);
+	return each_port(d, put_power);
 }
 
 static const char *close_shutters(struct tl1_device *d)

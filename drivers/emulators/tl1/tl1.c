@@ -5,7 +5,7 @@
  *
  * Reconstructed, since never seen from an optical switch: a page that is not
  * the last ends in `>`, denial codes where a vendor's are not known, and who
- * may log in (here anybody whose password is his name).
+ * may log in (here every user whose password is the user name).
  */
 #include "drivers/emulators/tl1/tl1.h"
 
@@ -20,7 +20,7 @@
 
 /* ---- answers ------------------------------------------------------------- */
 
-void tl1_say(struct tl1_device *d, const char *fmt, ...)
+void tl1_put_line(struct tl1_device *d, const char *fmt, ...)
 {
 	char *line;
 	va_list ap;
@@ -48,6 +48,7 @@ static void forget_lines(struct tl1_device *d)
 	d->remark[0] = '\0';
 }
 
+/* The lines in front of every message: the device's name (SID) and the time. */
 static void put_header(const struct tl1_device *d, struct buf *out)
 {
 	time_t now = time(NULL);
@@ -59,6 +60,9 @@ static void put_header(const struct tl1_device *d, struct buf *out)
 	buf_printf(out, "\r\n\n   %s %s\r\n", d->e->conf.name, when);
 }
 
+/* An autonomous report in front of a page, as equipment alarms come at any
+ * time. Its text has the marks of TL1's grammar in quotes, which a driver must
+ * not take for its own. */
 static void put_report(struct tl1_device *d, struct buf *out)
 {
 	if (faults_hold(&d->e->faults, FAULT_AUTONOMOUS, NULL)) {
@@ -81,6 +85,8 @@ static void put_page(struct tl1_device *d, const char *tag, size_t first,
 	buf_char(out, end < d->lines.n ? '>' : ';');
 }
 
+/* The lines in pages of the vendor's length, or a denial with its code and
+ * remark. */
 static void put_answer(struct tl1_device *d, const char *tag, const char *code,
 		       struct buf *out)
 {
@@ -193,6 +199,8 @@ static void take_apart(char *command, struct tl1_request *q)
 	q->payload = rest;
 }
 
+/* The log-in here: the password is the user's name. A session that is logged
+ * in already is denied. */
 static const char *log_in(struct tl1_device *d, int64_t *session)
 {
 	const struct tl1_request *q = &d->request;
@@ -204,7 +212,7 @@ static const char *log_in(struct tl1_device *d, int64_t *session)
 		return tl1_deny(d, "SROU", "Already logged in");
 	}
 	*session = 1;
-	tl1_say(d, "%s:%s", q->aid, q->aid);
+	tl1_put_line(d, "%s:%s", q->aid, q->aid);
 	return NULL;
 }
 
@@ -219,6 +227,8 @@ static const struct tl1_verb *find_verb(const struct tl1_device *d,
 	return v->name ? v : NULL;
 }
 
+/* Checks the verb, the log-in and the target name, in this order. A target
+ * name may be left out unless the fault demands it. */
 static const char *run_verb(struct tl1_device *d, struct emu_client *c, enum emu_fate *fate)
 {
 	const struct tl1_verb *v = find_verb(d, d->request.verb);
@@ -240,6 +250,8 @@ static const char *run_verb(struct tl1_device *d, struct emu_client *c, enum emu
 	return *fate == EMU_EAT ? NULL : v->run(d);
 }
 
+/* Circuits of a session's own commands are not reported; only another user's
+ * are. */
 static void keep_known(struct tl1_device *d)
 {
 	if (xc_map_copy(&d->known, &d->e->mem, NULL)) {
@@ -336,7 +348,7 @@ static void report(struct tl1_device *d, const char *head, int flat,
 	put_header(d, &out);
 	buf_printf(&out, "%s\r\n   \"%s:%s\"\r\n;\r\n%s", head, port, what,
 		   d->vendor->prompt);
-	emu_say(d->e, out.data, out.len);
+	emu_send_event(d->e, out.data, out.len);
 	buf_fini(&out);
 }
 
@@ -356,6 +368,8 @@ static void report_change(struct optics_xc xc, bool connect, void *arg)
 	report(d, head, xc_map_flat_in(m, xc.in), what);
 }
 
+/* A port that fails raises an alarm, and clears it when the fault ends; each
+ * once. */
 static void report_failures(struct tl1_device *d)
 {
 	char head[48];

@@ -18,6 +18,8 @@ struct tl1_request {
 	char *verb, *tid, *aid, *tag, *general, *payload;
 };
 
+/* A command of a vendor. One that sets is subject to the faults of set
+ * commands. */
 struct tl1_verb {
 	const char *name;
 	bool set;	/* it changes light */
@@ -34,6 +36,8 @@ struct tl1_vendor {
 	void (*port)(const struct emu *e, int flat, char *text, size_t size);
 };
 
+/* An emulated TL1 switch: what all vendors have, and the two-phase circuits
+ * that only some use. */
 struct tl1_device {
 	struct emu *e;
 	const struct tl1_vendor *vendor;
@@ -51,7 +55,7 @@ struct tl1_device {
 };
 
 /* One line of the answer, to be quoted. */
-void tl1_say(struct tl1_device *d, const char *fmt, ...)
+void tl1_put_line(struct tl1_device *d, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Sets the remark of a denial and returns its code. */
 const char *tl1_deny(struct tl1_device *d, const char *code,
@@ -59,7 +63,8 @@ const char *tl1_deny(struct tl1_device *d, const char *code,
 /* Why a circuit cannot be made: a port failed, disabled, refused, or busy.
  * NULL when it can. */
 const char *tl1_obstacle(struct tl1_device *d, struct optics_xc xc);
-/* Makes it, unless a fault says to only pretend. */
+/* Makes a circuit and notes when, unless a fault makes the switch only
+ * pretend. Ports in use are released. */
 void tl1_connect(struct tl1_device *d, struct optics_xc xc);
 
 /* What the vendors' dialects have alike, for their initialisers. */
@@ -68,12 +73,13 @@ void tl1_connect(struct tl1_device *d, struct optics_xc xc);
 	.open = tl1_emu_open, .close = tl1_emu_close, .input = tl1_emu_input, \
 	.refresh = tl1_emu_refresh, .dark = tl1_emu_dark
 
-/* The dialect's table is its tl1_vendor. */
+/* The functions of an emu_dialect; its table is the tl1_vendor. */
 int tl1_emu_open(struct emu *e, struct err *err);
 void tl1_emu_close(struct emu *e);
 int64_t tl1_emu_input(struct emu_client *c, const uint8_t *data, size_t len);
 void tl1_emu_refresh(struct emu *e, enum emu_map_event event);
-/* It failed after it was made, or a port of it is closed. */
+/* A circuit lets no light by: it failed after it was made, or a port of it is
+ * closed. */
 bool tl1_emu_dark(struct emu *e, struct optics_xc xc);
 
 #endif
