@@ -1,4 +1,8 @@
-/* The drivers that are built in; see driver.h. */
+/*
+ * The drivers that are built in, and how a device finds its own by name. A new
+ * driver is a line in this table, sorted by name, and its declaration in
+ * driver_base.h.
+ */
 #include "drivers/core/driver.h"
 
 #include <assert.h>

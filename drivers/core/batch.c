@@ -11,7 +11,7 @@
  *
  * A command is for a run of items with the same operation and no port in
  * common, so that the order within the command does not matter and the read-
- * back after it tells about each item alone.
+ * back after it shows each item alone.
  */
 #include "drivers/core/batch.h"
 

@@ -1,4 +1,8 @@
-/* What callers see of an open device; see driver.h. */
+/*
+ * The functions of driver.h that callers use on an open device: each checks
+ * what the class cannot, then calls it; and the words for results, states and
+ * events, which are part of the public interface and never change.
+ */
 #include "drivers/core/driver.h"
 
 #include <stdlib.h>
@@ -123,6 +127,8 @@ const char *drv_event_name(enum drv_event_kind k)
 
 const char *drv_recovery_name(enum drv_recovery r)
 {
-	return r == DRV_HOMING ? "homing" : r == DRV_RELOCK ? "relock" :
-							      "clear";
+	if (r == DRV_HOMING) {
+		return "homing";
+	}
+	return r == DRV_RELOCK ? "relock" : "clear";
 }

@@ -4,7 +4,7 @@
  * A driver speaks one device dialect and decides nothing: displacing circuits,
  * retrying and rolling back are the business of controller/apply.
  *
- * Evidence is always told apart: a command the device acknowledged is not a
+ * Evidence is always kept apart: a command the device acknowledged is not a
  * map that was read back, and neither is light that was measured. "Unknown"
  * is a first-class outcome: after a time-out or a lost session the caller
  * must take a snapshot before it acts on those items again.
@@ -107,7 +107,7 @@ struct drv_config {
 	int ring_fibres;	/* ring: fibres per direction */
 	int64_t timeout_ms;	/* for one exchange; 0: the driver's default */
 	uint64_t fence;		/* epoch of the writer, stale ones are refused
-				 * where the device can tell */
+				 * where the device reports it */
 	const struct drv_option *options;
 	int n_options;
 };
@@ -149,7 +149,7 @@ struct drv_port {
 struct drv_snapshot {
 	char identity[DRV_TEXT_MAX];	/* vendor, model, serial, firmware */
 	char epoch[DRV_NAME_MAX];	/* changes when the device restarted,
-					 * "" when it cannot tell */
+					 * "" when it reports none */
 	struct drv_caps caps;
 	int n_xcs;
 	struct drv_xc *xcs;		/* sorted by in, out */
@@ -164,7 +164,7 @@ struct drv_snapshot {
 	struct ring_fault *dead;	/* not; sorted, none twice */
 	int n_lost;			/* ring: resonators that programs use */
 	struct ring_fault *lost;	/* and that hold no wave, likewise; a
-					 * device may not tell all of them */
+					 * device may not report all */
 	char alarm[DRV_TEXT_MAX];	/* what is wrong with all of it, in
 					 * words, or "" */
 };
@@ -193,7 +193,7 @@ struct drv_batch {
 };
 
 /* FAILED: the device refused and the item is as before. UNKNOWN: only the
- * next snapshot can tell. SKIPPED: never sent. */
+ * next snapshot can show. SKIPPED: never sent. */
 enum drv_result { DRV_DONE, DRV_REFUSED, DRV_UNKNOWN, DRV_SKIPPED };
 
 enum drv_evidence { DRV_SENT, DRV_ACKED, DRV_READ_BACK, DRV_MEASURED };
@@ -277,7 +277,7 @@ struct drv_class {
 	const struct drv_option_spec *options;
 
 	/* For base_open(), see driver_base.h: bytes of the driver's own
-	 * struct, its operations, and what tells this class from others of
+	 * struct, its operations, and what distinguishes this class from others of
 	 * the same operations (a vendor's table), or NULL. */
 	size_t size;
 	const struct base_ops *ops;

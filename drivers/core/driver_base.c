@@ -50,9 +50,11 @@ static int open_session(struct driver_base *h, uv_loop_t *loop,
 	conf->arg = h;
 	conf->window = conf->window ? conf->window : 1;
 	conf->failed = conf->failed ? conf->failed : on_lost;
-	conf->timeout_ms = cfg->timeout_ms ? cfg->timeout_ms :
-			   conf->timeout_ms ? conf->timeout_ms :
-					      DEFAULT_TIMEOUT_MS;
+	if (cfg->timeout_ms) {
+		conf->timeout_ms = cfg->timeout_ms;
+	} else if (!conf->timeout_ms) {
+		conf->timeout_ms = DEFAULT_TIMEOUT_MS;
+	}
 	return tcp_new(loop, conf, &h->session, err);
 }
 
@@ -523,7 +525,7 @@ struct drv_port *base_port(struct driver_base *h, bool is_out, int index,
 		}
 	}
 	if (index >= (is_out ? h->n_out : h->n_in)) {
-		err_set(err, WEFT_EVERIFY, "the device tells of %s %d, the "
+		err_set(err, WEFT_EVERIFY, "the device reports %s %d, the "
 			"fabric says %dx%d", is_out ? "out" : "in", index,
 			h->n_in, h->n_out);
 		return NULL;

@@ -35,7 +35,7 @@ struct base_ops {
 	/* Begins to send h->batch; ends in base_submit_done(). All of
 	 * h->outcomes say SKIPPED; the driver marks an item UNKNOWN before
 	 * it sends it and the true result when it knows, so that a close in
-	 * between tells the truth. */
+	 * between leaves true outcomes. */
 	void (*submit)(struct driver_base *h);
 	/* The same for h->port and h->enable, and for h->recovery, with one
 	 * outcome; NULL when the class has none. */
@@ -148,7 +148,7 @@ void base_mark(struct driver_base *h, int first, int last, enum drv_result r,
 void base_settle_unknown(struct driver_base *h, enum drv_result r,
 			 const char *text);
 
-/* A line sent or received, for whoever traces; nothing when nobody does. */
+/* A line sent or received, to the trace if one is set. */
 void base_trace(struct driver_base *h, const char *line, bool is_reply);
 
 /* The answer cannot be used and the session may be out of step: it ends, and
@@ -182,7 +182,7 @@ void base_judge_port(struct driver_base *h, const char *code, const char *text);
 struct drv_port *base_port(struct driver_base *h, bool is_out, int index,
 			   struct err *err);
 
-/* Tells an event, unless the handle is being closed. */
+/* Reports an event to the caller, unless the handle is being closed. */
 void base_event(struct driver_base *h, const struct drv_event *ev);
 
 /* Value of an option, or its default from the class's table; NULL when the
@@ -200,6 +200,8 @@ struct base_number {
 	int64_t min, max, *out;
 };
 
+/* Reads numbers[0..n-1] as base_option_int() does, and stops at the first that
+ * is wrong. WEFT_EINVAL. */
 int base_option_ints(const struct drv_class *cls,
 		     const struct drv_config *cfg,
 		     const struct base_number *numbers, size_t n,

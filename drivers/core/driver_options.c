@@ -74,7 +74,10 @@ const char *base_option(const struct drv_class *cls,
 	const struct drv_option *o = find_option(cfg, key);
 	const struct drv_option_spec *spec = o ? NULL : find_spec(cls, key);
 
-	return o ? o->value : spec ? spec->def : NULL;
+	if (o) {
+		return o->value;
+	}
+	return spec ? spec->def : NULL;
 }
 
 int base_option_int(const struct drv_class *cls,
@@ -132,8 +135,10 @@ int base_option_choice(const struct drv_class *cls,
 int base_two_sides(const struct drv_class *cls, const struct drv_config *cfg,
 		   const char *why, struct err *err)
 {
-	return !cfg->any_to_any ? 0 :
-	       err_set(err, WEFT_EUNSUPPORTED, "%s knows no any-to-any "
+	if (!cfg->any_to_any) {
+		return 0;
+	}
+	return err_set(err, WEFT_EUNSUPPORTED, "%s knows no any-to-any "
 		       "devices%s%s", cls->name, why[0] ? ": " : "", why);
 }
 

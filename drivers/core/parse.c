@@ -1,4 +1,8 @@
-/* Pieces of the texts that devices print; see parse.h. */
+/*
+ * Pieces of the texts that devices print: numbers, lines, columns. Every byte
+ * comes from a wire, so nothing overflows, and what is shown of it in an error
+ * is printable. Contracts are in parse.h.
+ */
 #include "drivers/core/parse.h"
 
 #include <ctype.h>

@@ -1,4 +1,9 @@
-/* Losses from power monitors; see power_monitors.h. */
+/*
+ * Losses of circuits from power monitors: what enters minus what leaves. Each
+ * monitor has an error of its own, so a loss has twice that; a loss below 0 dB
+ * within it is taken as 0, and one further below is no measurement. Contracts
+ * are in power_monitors.h.
+ */
 #include "drivers/core/power_monitors.h"
 
 #include <stdlib.h>
@@ -15,7 +20,7 @@ int power_monitors_init(struct power_monitors *m, const struct drv_class *cls,
 				sizeof(numbers) / sizeof(numbers[0]), err);
 }
 
-static bool is_lit(const struct power_monitors *m, const struct drv_port *p)
+static bool has_signal(const struct power_monitors *m, const struct drv_port *p)
 {
 	return p && p->has_power && p->power_mdbm >= m->dark_dbm * 1000;
 }
@@ -25,8 +30,8 @@ static void compute_loss(const struct power_monitors *m, struct drv_xc *x,
 {
 	int32_t error = (int32_t)(2 * m->error_mdb), loss;
 
-	if (x->has_loss || x->state != DRV_TUNED || !is_lit(m, in) ||
-	    !is_lit(m, out)) {
+	if (x->has_loss || x->state != DRV_TUNED || !has_signal(m, in) ||
+	    !has_signal(m, out)) {
 		return;
 	}
 	loss = in->power_mdbm - out->power_mdbm;

@@ -4,7 +4,7 @@
  *
  * Both monitors may be wrong, each by its own error and in either direction,
  * so a loss is good to the sum of the two. Monitors that see no light have
- * nothing to tell.
+ * nothing to report.
  */
 #ifndef WEFT_DRIVERS_CORE_POWER_MONITORS_H
 #define WEFT_DRIVERS_CORE_POWER_MONITORS_H

@@ -34,7 +34,7 @@
 #define BACK_OFF_MIN_MS 50
 #define BACK_OFF_MAX_MS 2000
 #define READ_BYTES (64 << 10)
-/* A session unused for so long may be dead without anybody having said so. */
+/* A session unused for so long may be dead without a sign of it. */
 #define DOUBT_NS (500 * INT64_C(1000000))
 
 struct request {

@@ -49,7 +49,7 @@ struct tcp_conf {
 	 * that comes in many pieces is not read through for each of them. */
 	int64_t (*frame)(const uint8_t *data, size_t len, size_t from,
 			 void *arg);
-	/* Whose frame is it? `waiting` tells whether a request is out and
+	/* Whose frame is it? `waiting` is whether a request is out and
 	 * `tag` which. NULL: any frame replies the oldest request. */
 	enum tcp_verdict (*judge)(const uint8_t *frame, size_t len,
 				  bool waiting, uint64_t tag, void *arg);

@@ -1,4 +1,8 @@
-/* Probe frames; see host.h. */
+/*
+ * Probe frames: a raw Ethernet frame with a mark, the round that it belongs
+ * to, and who sent it. They show which netdev is cabled to which, without
+ * addresses on either. Contracts are in host.h.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_packet.h>
@@ -45,7 +49,7 @@ bool host_frame_send(int fd, const struct host_link *by,
 		     const struct host_frame *f)
 {
 	uint8_t frame[FRAME_LEN] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
-	struct payload say = { htonl(MAGIC), htonl(f->run), htonl(f->from) };
+	struct payload p = { htonl(MAGIC), htonl(f->run), htonl(f->from) };
 	struct sockaddr_ll at = { .sll_family = AF_PACKET,
 				  .sll_protocol = htons(TYPE),
 				  .sll_ifindex = by->ifindex };
@@ -53,7 +57,7 @@ bool host_frame_send(int fd, const struct host_link *by,
 	memcpy(frame + 6, by->mac, 6);
 	frame[12] = TYPE >> 8;
 	frame[13] = TYPE & 0xff;
-	memcpy(frame + HEAD_LEN, &say, sizeof(say));
+	memcpy(frame + HEAD_LEN, &p, sizeof(p));
 	return sendto(fd, frame, sizeof(frame), 0, (struct sockaddr *)&at,
 		      sizeof(at)) == (ssize_t)sizeof(frame);
 }
@@ -62,7 +66,7 @@ bool host_frame_receive(int fd, int *ifindex, struct host_frame *f)
 {
 	struct sockaddr_ll by;
 	uint8_t frame[256];
-	struct payload say;
+	struct payload p;
 	ssize_t len;
 
 	do {
@@ -73,13 +77,13 @@ bool host_frame_receive(int fd, int *ifindex, struct host_frame *f)
 		if (len < 0) {
 			return false;
 		}
-		memset(&say, 0, sizeof(say));
-		if (len >= (ssize_t)(HEAD_LEN + sizeof(say))) {
-			memcpy(&say, frame + HEAD_LEN, sizeof(say));
+		memset(&p, 0, sizeof(p));
+		if (len >= (ssize_t)(HEAD_LEN + sizeof(p))) {
+			memcpy(&p, frame + HEAD_LEN, sizeof(p));
 		}
-	} while (ntohl(say.magic) != MAGIC);
+	} while (ntohl(p.magic) != MAGIC);
 	*ifindex = by.sll_ifindex;
-	f->run = ntohl(say.run);
-	f->from = ntohl(say.from);
+	f->run = ntohl(p.run);
+	f->from = ntohl(p.from);
 	return true;
 }

@@ -45,8 +45,10 @@ static const char *ext_state_name(int state)
 		"power budget exceeded", "overheat", "module",
 	};
 
-	return state < 0 ? NULL :
-	       state < (int)(sizeof(names) / sizeof(names[0])) ?
+	if (state < 0) {
+		return NULL;
+	}
+	return state < (int)(sizeof(names) / sizeof(names[0])) ?
 	       names[state] : "other";
 }
 

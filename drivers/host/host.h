@@ -123,7 +123,7 @@ struct host_health {
 	char why[96];			/* what the next better one answered */
 };
 
-/* Asks the module, then ethtool, then the carrier, and says which of them
+/* Asks the module, then ethtool, then the carrier, and returns which of them
  * answered. WEFT_EIO when not even the carrier can be read. */
 int host_health(struct host_net *net, const struct host_link *link,
 		struct host_health *out, struct err *err);
@@ -135,7 +135,7 @@ const char *host_source_name(enum host_source s);
 
 /* ---- probe frames: who is at the other end ---- */
 
-/* What a frame says: `run` tells one round from another, `from` is the
+/* What a frame carries: `run` distinguishes rounds, `from` is the
  * sender's number among those who take part. */
 struct host_frame {
 	uint32_t run, from;

@@ -161,7 +161,7 @@ static int read_table(struct host_net *net, int type, const void *head,
 
 /* ---- changing ---- */
 
-static int tell(struct setting *s, struct nl_msg *msg, const char *what)
+static int send_request(struct setting *s, struct nl_msg *msg, const char *what)
 {
 	int rc = msg ? nl_send_auto(s->net->sock, msg) : -NLE_NOMEM;
 
@@ -210,7 +210,7 @@ static int set_neighbour(struct setting *s, const struct entry *e, bool add)
 		nla_put(msg, NDA_LLADDR, sizeof(e->mac), e->mac);
 		nla_put_u8(msg, NDA_PROTOCOL, HOST_PROTOCOL);
 	}
-	return tell(s, msg, "neighbour");
+	return send_request(s, msg, "neighbour");
 }
 
 static int set_route(struct setting *s, const struct entry *e, bool add)
@@ -233,7 +233,7 @@ static int set_route(struct setting *s, const struct entry *e, bool add)
 	if (e->via) {
 		put_address(msg, RTA_GATEWAY, e->via);
 	}
-	return tell(s, msg, "route");
+	return send_request(s, msg, "route");
 }
 
 static int set_address(struct setting *s, const struct entry *e, bool add)
@@ -248,7 +248,7 @@ static int set_address(struct setting *s, const struct entry *e, bool add)
 	if (msg && add) {
 		nla_put_u8(msg, IFA_PROTO, HOST_PROTOCOL);
 	}
-	return tell(s, msg, "address");
+	return send_request(s, msg, "address");
 }
 
 /* ---- from what is there to what is wanted ---- */
@@ -300,7 +300,7 @@ static int foreign(struct setting *s, const struct route_kind *k, uint32_t dst)
 		       b[3]);
 }
 
-/* The first trouble is the one that is told; the rest is done all the same. */
+/* The first error is the one that is returned; the rest is done all the same. */
 static int note(struct setting *s, int rc, int next)
 {
 	if (rc == 0 && next) {
@@ -409,8 +409,11 @@ static int read_tables(struct host_net *net, struct tables *t,
 		rc = read_table(net, RTM_GETNEIGH, &nd, sizeof(nd),
 				on_neighbour, &t->neighbours[0], err);
 	}
-	return rc ? rc : read_table(net, RTM_GETROUTE, &rt, sizeof(rt),
-				    on_route, &t->routes[0], err);
+	if (rc) {
+		return rc;
+	}
+	return read_table(net, RTM_GETROUTE, &rt, sizeof(rt), on_route,
+			  &t->routes[0], err);
 }
 
 /* Traffic goes one way or the other at every moment: what a route needs comes

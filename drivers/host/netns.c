@@ -29,9 +29,19 @@
 
 static int code_of(int errnum)
 {
-	return errnum == EPERM || errnum == EACCES ? WEFT_EDENIED :
-	       errnum == EINVAL || errnum == ENOSYS ? WEFT_EUNSUPPORTED :
-	       errnum == ENOENT || errnum == ENODEV ? WEFT_EUNAVAIL : WEFT_EIO;
+	switch (errnum) {
+	case EPERM:
+	case EACCES:
+		return WEFT_EDENIED;
+	case EINVAL:
+	case ENOSYS:
+		return WEFT_EUNSUPPORTED;
+	case ENOENT:
+	case ENODEV:
+		return WEFT_EUNAVAIL;
+	default:
+		return WEFT_EIO;
+	}
 }
 
 static int path_of(const char *name, char path[PATH_SIZE], struct err *err)
@@ -205,16 +215,31 @@ int host_netns_epoch(const char *name, char *buf, size_t size,
 
 /* ---- sessions ---- */
 
+/* The code for what a libnl call returned. */
+static int code_of_nl(int rc)
+{
+	switch (-rc) {
+	case NLE_PERM:
+	case NLE_NOACCESS:
+		return WEFT_EDENIED;
+	case NLE_EXIST:
+		return WEFT_ESTALE;
+	case NLE_OBJ_NOTFOUND:
+	case NLE_NODEV:
+		return WEFT_ENOTFOUND;
+	case NLE_OPNOTSUPP:
+		return WEFT_EUNSUPPORTED;
+	case NLE_NOMEM:
+		return WEFT_ENOMEM;
+	default:
+		return WEFT_EDEVICE;
+	}
+}
+
 int host_nl_err(struct err *err, int rc, const struct host_net *net,
 		const char *what)
 {
-	int code = rc == -NLE_PERM || rc == -NLE_NOACCESS ? WEFT_EDENIED :
-		   rc == -NLE_EXIST ? WEFT_ESTALE :
-		   rc == -NLE_OBJ_NOTFOUND || rc == -NLE_NODEV ?
-		   WEFT_ENOTFOUND : rc == -NLE_OPNOTSUPP ? WEFT_EUNSUPPORTED :
-		   rc == -NLE_NOMEM ? WEFT_ENOMEM : WEFT_EDEVICE;
-
-	return err_set(err, code, "%s%s%s: %s", net->name,
+	return err_set(err, code_of_nl(rc), "%s%s%s: %s", net->name,
 		       net->name[0] ? ": " : "", what, nl_geterror(rc));
 }
 

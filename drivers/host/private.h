@@ -25,8 +25,8 @@ void host_leave(int back);
 int host_nl_receive(struct nl_sock *sock, nl_recvmsg_msg_cb_t valid,
 		    void *arg);
 
-/* A socket in the session's namespace that is told what these two groups
- * (0: none) are told, without waiting. */
+/* A socket in the session's namespace that receives the notifications of these
+ * two groups (0: none), without waiting. */
 int host_events_open(struct host_net *net, int group, int other,
 		     struct nl_sock **out, struct err *err);
 /* Reads what waits; WEFT_ELIMIT when some of it was lost. */

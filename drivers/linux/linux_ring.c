@@ -259,8 +259,11 @@ static int ring_init(struct driver_base *h, const struct drv_config *cfg,
 	ring->g = (struct ring_geometry){
 		.nodes = (uint16_t)cfg->n_in, .channels = (uint16_t)cfg->n_out,
 		.fibres = (uint8_t)cfg->ring_fibres };
-	return rc ? rc : base_option_int(h->drv.cls, cfg, "switch_ms", 0,
-					 600000, &ring->switch_ms, err);
+	if (rc) {
+		return rc;
+	}
+	return base_option_int(h->drv.cls, cfg, "switch_ms", 0, 600000,
+			       &ring->switch_ms, err);
 }
 
 static const struct base_ops ops = {

@@ -54,7 +54,7 @@ struct tc {
 	int64_t switch_ms;
 	struct host_net *net;	/* NULL: no session */
 	struct listener *listener;
-	bool quiet;		/* changes are taken in and not told */
+	bool quiet;		/* changes are read and not reported */
 	char epoch[DRV_NAME_MAX];
 	struct port *in, *out;	/* [n_in], [n_out] */
 	int n_rules;
@@ -101,7 +101,7 @@ static void tc_stop(struct driver_base *h)
 
 /* ---- what others do ------------------------------------------------------ */
 
-static void tell(struct tc *t, bool is_out, int index, const char *what)
+static void report_change(struct tc *t, bool is_out, int index, const char *what)
 {
 	char text[64];
 	struct drv_event ev = { .kind = DRV_EVENT_CHANGED, .has_port = true,
@@ -115,13 +115,13 @@ static void tell(struct tc *t, bool is_out, int index, const char *what)
 	}
 }
 
-static void heard_of_link(struct tc *t, struct port *p, bool is_out, int index,
+static void on_link_change(struct tc *t, struct port *p, bool is_out, int index,
 			  const struct host_change *c)
 {
 	bool down = is_out && p->up && !c->up && !c->gone;
 
 	if (down || c->gone) {
-		tell(t, is_out, index, c->gone ? "the netdev is gone" :
+		report_change(t, is_out, index, c->gone ? "the netdev is gone" :
 						 "taken down");
 	}
 	p->up = c->up;
@@ -133,15 +133,15 @@ static void on_change(const struct host_change *c, void *arg)
 
 	for (int i = 0; i < t->h.n_in; i++) {
 		if (t->in[i].ifindex == c->ifindex && c->rule) {
-			tell(t, false, i, c->gone ? "a rule was removed" :
+			report_change(t, false, i, c->gone ? "a rule was removed" :
 						    "a rule was added");
 		} else if (t->in[i].ifindex == c->ifindex) {
-			heard_of_link(t, &t->in[i], false, i, c);
+			on_link_change(t, &t->in[i], false, i, c);
 		}
 	}
 	for (int o = 0; o < t->h.n_out && !c->rule; o++) {
 		if (t->out[o].ifindex == c->ifindex) {
-			heard_of_link(t, &t->out[o], true, o, c);
+			on_link_change(t, &t->out[o], true, o, c);
 		}
 	}
 }
@@ -547,8 +547,8 @@ static bool must_go(const struct tc *t, const struct rule *r)
 	       !xc_map_has(&t->want, r->xc);
 }
 
-/* Ends what shall not be lit. Its out-port goes down first: the far end sees
- * dark before it could see another's light. */
+/* Ends circuits that are not wanted. The out-port goes down first: the far end
+ * loses its signal before it could see another sender's. */
 static int darken(struct tc *t, bool *changes, struct err *err)
 {
 	int rc = 0;
@@ -576,7 +576,7 @@ static int darken(struct tc *t, bool *changes, struct err *err)
 	return rc;
 }
 
-static bool is_lit(const struct tc *t, struct optics_xc xc)
+static bool has_signal(const struct tc *t, struct optics_xc xc)
 {
 	for (int i = 0; i < t->n_rules; i++) {
 		if (!t->rules[i].hidden &&
@@ -593,7 +593,7 @@ static int light_up(struct tc *t, struct err *err)
 	int n, rc = xc_map_xcs(&t->want, &v, &n, err);
 
 	for (int i = 0; rc == 0 && i < n; i++) {
-		if (is_lit(t, v[i])) {
+		if (has_signal(t, v[i])) {
 			continue;
 		}
 		rc = host_redirect_set(t->net, t->in[v[i].in].ifindex,
@@ -609,8 +609,8 @@ static int light_up(struct tc *t, struct err *err)
 	return rc;
 }
 
-/* Ends the batch; rc says how the kernel took it. What is then the case is
- * for the next snapshot to say. */
+/* Ends the batch; rc is the kernel's result. What is in effect then, the next
+ * snapshot shows. */
 static void finish(struct tc *t, int rc, const struct err *err)
 {
 	if (rc) {
@@ -624,7 +624,7 @@ static void finish(struct tc *t, int rc, const struct err *err)
 	base_submit_done(&t->h, rc, err);
 }
 
-static void on_lit(uv_timer_t *work)
+static void on_switched(uv_timer_t *work)
 {
 	struct tc *t = work->data;
 	struct err err = { 0 };
@@ -639,7 +639,7 @@ static bool any_dark(struct tc *t)
 		const struct drv_item *item = &t->h.batch->items[i];
 
 		if (item->op == DRV_ADD && xc_map_has(&t->want, item->xc) &&
-		    !is_lit(t, item->xc)) {
+		    !has_signal(t, item->xc)) {
 			return true;
 		}
 	}
@@ -665,7 +665,7 @@ static void on_submit(uv_timer_t *work)
 	if (rc) {
 		finish(t, rc, &err);
 	} else if (changes || any_dark(t)) {
-		uv_timer_start(&t->h.timer, on_lit, (uint64_t)t->switch_ms, 0);
+		uv_timer_start(&t->h.timer, on_switched, (uint64_t)t->switch_ms, 0);
 	} else {
 		finish(t, 0, NULL);
 	}

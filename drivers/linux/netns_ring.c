@@ -225,7 +225,10 @@ static int take_state(struct netns_ring *r, char *data, size_t len,
 	if (rc == 0) {
 		rc = ring_programs_check(&r->programs, &r->g, err);
 	}
-	return rc ? rc : take_steps(r, steps, err);
+	if (rc) {
+		return rc;
+	}
+	return take_steps(r, steps, err);
 }
 
 static int load(struct netns_ring *r, struct err *err)
@@ -315,8 +318,10 @@ static enum target want_i(const struct netns_ring *r, size_t place)
 	if (!r->used[place / r->g.nodes]) {
 		return TO_NONE;
 	}
-	return r->modes[place] & RESONATOR_DROP ? TO_RECEIVER :
-	       r->modes[place] ? TO_NONE : TO_OUT;
+	if (r->modes[place] & RESONATOR_DROP) {
+		return TO_RECEIVER;
+	}
+	return r->modes[place] ? TO_NONE : TO_OUT;
 }
 
 static bool wants_receiver(const struct netns_ring *r, size_t place)
@@ -484,7 +489,10 @@ static int open_all(struct netns_ring *r, const char *netns, struct err *err)
 	if (rc == 0) {
 		rc = find_modes(r, err);
 	}
-	return rc ? rc : read_rules(r, err);
+	if (rc) {
+		return rc;
+	}
+	return read_rules(r, err);
 }
 
 int netns_ring_open(const char *netns, const struct ring_geometry *g,
@@ -654,7 +662,10 @@ static int change(struct netns_ring *r, struct err *err)
 	if (rc == 0) {
 		rc = find_modes(r, err);
 	}
-	return rc ? rc : darken(r, err);
+	if (rc) {
+		return rc;
+	}
+	return darken(r, err);
 }
 
 int netns_ring_load(struct netns_ring *r, const struct ring_programs *programs,

@@ -1,4 +1,7 @@
-/* Values that describe light; see optics.h. */
+/*
+ * Values that describe light: cross-connects, settings of resonators and their
+ * faults, in order and as text. Contracts are in optics.h.
+ */
 #include "drivers/optics/optics.h"
 
 #include <stdio.h>

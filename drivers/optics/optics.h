@@ -46,7 +46,7 @@ enum ring_part {
 	RING_NODE,		/* all its resonators; light passes it */
 };
 
-/* Why a resonator does not hold its wave, as devices tell it. */
+/* Why a resonator does not hold its wave, as devices report it. */
 enum resonator_lock {
 	RESONATOR_LOCKED,
 	RESONATOR_NOT_STARTED,
@@ -136,7 +136,7 @@ struct ring_program {
 	char name[RING_PROGRAM_NAME_MAX + 1];	/* of the job */
 	struct ring_window window;
 	struct ring_geometry ring;
-	uint32_t steps, settings;	/* as the head of the bytes says */
+	uint32_t steps, settings;	/* from the head of the bytes */
 	size_t len;
 	uint8_t *bytes;
 	/* What its plan did without, as it had failed: to find the plan again.
@@ -232,7 +232,7 @@ struct ring_program_reader {
 int ring_program_reader_init(struct ring_program_reader *r, const uint8_t *bytes, size_t len,
 			     struct err *err);
 /* The next step into r->cells; 1 after the last one, which also checks that
- * nothing follows and the head told the truth. WEFT_EINVAL, WEFT_ENOMEM.
+ * nothing follows and the totals of the head are right. WEFT_EINVAL, WEFT_ENOMEM.
  * O(cells). */
 int ring_program_reader_next(struct ring_program_reader *r, struct err *err);
 void ring_program_reader_fini(struct ring_program_reader *r);

@@ -192,7 +192,10 @@ static int read_changes(struct ring_program_reader *r, struct err *err)
 
 		c->at = ring_place_transpose(&r->ring, c->at, false);
 	}
-	return rc ? rc : ring_cells_sort(&r->changes, &r->spare, err);
+	if (rc) {
+		return rc;
+	}
+	return ring_cells_sort(&r->changes, &r->spare, err);
 }
 
 /* r->cells after r->changes, into r->spare. */
@@ -234,10 +237,14 @@ int ring_program_reader_next(struct ring_program_reader *r, struct err *err)
 	int rc;
 
 	if (r->step == r->steps) {
-		return r->at != r->len ? bad(r, err, "bytes after the end") :
-		       r->seen != r->settings ?
-		       bad(r, err, "another number of settings than the head "
-			   "says") : 1;
+		if (r->at != r->len) {
+			return bad(r, err, "bytes after the end");
+		}
+		if (r->seen != r->settings) {
+			return bad(r, err, "another number of settings than "
+				   "the head says");
+		}
+		return 1;
 	}
 	rc = read_changes(r, err);
 	if (rc == 0 && r->full) {

@@ -412,7 +412,10 @@ static int take_step(struct ring_program_packer *p, const struct ring_setting *v
 			place_of(&p->ring, &v[i]), v[i].mode };
 	}
 	rc = ring_cells_sort(&p->now, &p->spare, err);
-	return rc ? rc : merge_cells(p, err);
+	if (rc) {
+		return rc;
+	}
+	return merge_cells(p, err);
 }
 
 static int check_size(const struct ring_program_packer *p, struct err *err)

@@ -4,7 +4,7 @@
  * A batch is a chain: read the table of ports, queue one run of moves command
  * by command, ask every poll_ms whether the robot is done, read the table
  * again, judge each item by it. What the robot prints in passing about a move
- * is kept (`said`) and used only where the table does not show the move. A move
+ * is kept (`result`) and used only where the table does not show the move. A move
  * in the queue goes on whatever happens to the session, so after the first one
  * was accepted a lost session leaves its items UNKNOWN.
  */
@@ -44,20 +44,20 @@ static void ask(struct robot *r, const char *command,
 	base_ask(&r->h, &line, ++r->tag);
 }
 
-/* ---- what it says unasked ------------------------------------------------ */
+/* ---- unasked lines ------------------------------------------------------- */
 
 static int moves_over(const struct robot *r)
 {
 	int n = 0;
 
 	for (size_t i = 0; i < r->queue.n; i++) {
-		n += r->queue.v[i].said || r->queue.v[i].shown;
+		n += r->queue.v[i].result || r->queue.v[i].shown;
 	}
 	return n;
 }
 
-/* Those that are over tell what the others will take; before, it is what such
- * a robot usually takes. */
+/* Moves that are over show how long the others will take; before the first, it
+ * is what such a robot usually takes. */
 static void report_progress(struct robot *r, const char *obstacle)
 {
 	int64_t now = clk_now_ns(), each = r->move_ns ? r->move_ns :
@@ -92,12 +92,12 @@ static bool note_move_report(struct robot *r, const char *line)
 		   (r->dialect->homed && strstr(line, r->dialect->homed));
 	for (size_t i = 0; i < r->queue.n; i++) {
 		struct robot_move *m = &r->queue.v[i];
-		int said = r->dialect->said(line, m);
+		int result = r->dialect->move_result(line, m);
 
-		if (said) {
-			m->said = said;
+		if (result) {
+			m->result = result;
 			snprintf(r->failed, sizeof(r->failed), "%s",
-				 said < 0 ? line : r->failed);
+				 result < 0 ? line : r->failed);
 			log_info("drivers", "%s: %s", r->h.drv.name, line);
 			ours = true;
 		}
@@ -154,7 +154,7 @@ static int64_t next_frame(const uint8_t *data, size_t len, size_t from,
 	       tcp_frame_text(data, len, from, NULL) : n;
 }
 
-/* The echo tells whose answer it is: a banner, an empty line and an answer to
+/* The echo shows whose answer it is: a banner, an empty line and an answer to
  * a command of before have another, or none. */
 static enum tcp_verdict judge(const uint8_t *frame, size_t len, bool waiting,
 			      uint64_t tag, void *arg)
@@ -269,7 +269,10 @@ int robot_read_table(struct robot *r, char *text, struct err *err)
 	xc_map_clear(&r->map);
 	r->n_in = r->n_out = 0;
 	rc = r->dialect->table(r, text, err);
-	return rc ? rc : base_check_size(&r->h, r->n_in, r->n_out, err);
+	if (rc) {
+		return rc;
+	}
+	return base_check_size(&r->h, r->n_in, r->n_out, err);
 }
 
 static void on_table(struct robot *r, char *text)
@@ -410,7 +413,7 @@ static bool plan_all(struct robot *r, const struct optics_xc *old, int n_old)
 
 static void next_run(struct robot *r);
 
-/* What the table shows, and what the robot said, tell of each item. One that
+/* Each item is judged by what the table shows and what the robot reported. One that
  * was confirmed and is not there stays confirmed and no more. */
 static bool judge_run(struct robot *r)
 {
@@ -418,11 +421,11 @@ static bool judge_run(struct robot *r)
 
 	for (int i = r->batch.first; i < r->batch.end; i++) {
 		const struct drv_item *item = &r->h.batch->items[i];
-		int said = 0;
+		int result = 0;
 
 		for (size_t k = 0; k < r->queue.n; k++) {
-			said = r->queue.v[k].item == i ? r->queue.v[k].said :
-							 said;
+			result = r->queue.v[k].item == i ? r->queue.v[k].result :
+							 result;
 		}
 		if (r->h.outcomes[i].result != DRV_UNKNOWN) {
 			go_on = go_on && r->h.outcomes[i].result == DRV_DONE;
@@ -430,7 +433,7 @@ static bool judge_run(struct robot *r)
 			   (item->op == DRV_ADD)) {
 			base_mark(&r->h, i, i + 1, DRV_DONE, DRV_READ_BACK,
 				  DRV_ERR_NONE, NULL, NULL);
-		} else if (said < 0) {
+		} else if (result < 0) {
 			base_mark(&r->h, i, i + 1, DRV_REFUSED,
 				  DRV_READ_BACK, DRV_ERR_STATE, "FAILED",
 				  r->failed);
@@ -451,7 +454,7 @@ static void after_run(struct robot *r)
 	for (int i = 0; replace && r->h.batch->n_items == 0 &&
 	     i < r->h.n_in; i++) {
 		if (r->map.peer[i] >= 0) {
-			/* No outcome says so. */
+			/* No outcome has this yet. */
 			err_set(&err, WEFT_EDEVICE, "%s: %s%d is still "
 				"connected", r->h.drv.name,
 				r->dialect->in_letter,
@@ -507,7 +510,7 @@ static void note_obstacle(struct robot *r, const char *why)
 	}
 	if (!r->blocked_ns) {
 		r->blocked_ns = clk_now_ns();
-		r->reported_ns = 0;		/* to be told at once */
+		r->reported_ns = 0;		/* to be reported at once */
 	}
 	until_ns = r->blocked_ns + r->move_ms * 1000000;
 	r->until_ns = until_ns < r->until_ns ? until_ns : r->until_ns;

@@ -3,7 +3,7 @@
  * that trusts nothing. Private to drivers and emulators.
  *
  * An answer is the echo of its command, lines of text and a prompt. What the
- * robot says of its own accord comes between all of these, also between a
+ * robot prints unasked comes between all of these, also between a
  * prompt and the next echo.
  */
 #ifndef WEFT_DRIVERS_ROBOT_ROBOT_H
@@ -28,8 +28,8 @@ struct robot_port {
 	bool is_out;
 	int index;
 	bool locked, disabled, connected;
-	int64_t moves;		/* counter of its wear, -1: not told */
-	int peer;		/* on the other side, -1: none said */
+	int64_t moves;		/* counter of its wear, -1: unknown */
+	int peer;		/* on the other side, -1: none named */
 };
 
 /* The length of the prompt at the head of a line, 0 when there is none. */
@@ -74,8 +74,8 @@ bool rome_parse_row(char *line, struct robot_port *port);
 /* `connection show pending`: nothing waits and nothing is in process. */
 bool rome_is_idle(const char *text);
 
-/* A line about the operation on E-W, said in passing: 1 it succeeded, -1 it
- * failed, 0 something else. */
+/* An unasked line about the operation on E-W: 1 it succeeded, -1 it failed, 0
+ * something else. */
 int rome_move_report(const char *line, struct optics_xc xc);
 
 /* The same about any operation: circuits have changed, or a move failed. ev
@@ -90,7 +90,7 @@ bool rome_event(const char *line, struct drv_event *ev);
  * column of the table that `switchstate` prints. A row is
  * `R3#O  A123 U456 ...`: the cell of an output names the input whose fibre is
  * in it, allocated (A) or only left there (U). Reconstructed: the letters L
- * (locked) and F (failed) behind these, and all words said in passing.
+ * (locked) and F (failed) behind these, and all unasked lines.
  */
 
 #define TELESCENT_COLUMNS 12
@@ -100,15 +100,15 @@ bool rome_event(const char *line, struct drv_event *ev);
 int telescent_parse_row(const char *line,
 			struct robot_port cells[TELESCENT_COLUMNS]);
 
-/* What an answer says is wrong, NULL when nothing is. */
+/* The error text in an answer, NULL when there is none. */
 const char *telescent_error(const char *text);
 
 /* Whether an answer to `switchstate input N` says that the port is not in
  * use and locked all the same. */
 bool telescent_is_reserved(const char *text);
 
-/* A line about connecting xc, or about ending what its input is in, said in
- * passing: 1 it succeeded, -1 it failed, 0 something else. */
+/* An unasked line about connecting xc, or about ending what its input is in: 1
+ * it succeeded, -1 it failed, 0 something else. */
 int telescent_move_report(const char *line, struct optics_xc xc, bool connect);
 
 /* The same about any move: circuits have changed, or it failed. ev gets its
@@ -119,13 +119,13 @@ bool telescent_event(const char *line, struct drv_event *ev);
  * What the drivers of robotic patch panels share: a session of a command
  * line, a queue of moves that take minutes, text that comes unasked, and a
  * table of ports that shows what is true. A maker's dialect is a table of
- * words; see rome_cli.c and telescent_cli.c. Private to drivers.
+ * words; see rome.c and telescent.c. Private to drivers.
  *
  * A move takes minutes. What a command is answered with is a place in the
  * robot's queue; later, at any place in the session, a line says how the move
  * ended, and the table of ports shows it. So every batch ends in waiting until
- * the robot is done and reading the table. A robot is never told to do again
- * what it did not confirm, and goes on a homing run only when people ask for
+ * the robot is done and reading the table. A move that was not confirmed is never
+ * sent again, and goes on a homing run only when people ask for
  * one.
  *
  * A move joins one fibre of a pair. When one half of a duplex link fails the
@@ -141,7 +141,7 @@ struct robot_move {
 	struct optics_xc xc;
 	bool connect;
 	int item;		/* -1: only clears the way */
-	int said;		/* by the robot, in passing */
+	int result;		/* as reported: 1 done, -1 failed, 0 none yet */
 	bool shown;		/* by the table, since */
 };
 
@@ -156,7 +156,8 @@ struct robot_dialect {
 	int first_port;				/* the device's number of 0 */
 	size_t (*prompt)(const uint8_t *line, size_t len, const void *robot);
 
-	/* Who are you; NULL: what it says before its first prompt tells. */
+	/* Asks for the identity; NULL: the banner before the first prompt
+	 * has it. */
 	const char *ask_identity;
 	void (*identity)(char *text, char *identity, size_t size);
 
@@ -180,15 +181,15 @@ struct robot_dialect {
 	 * NULL: its moves take long. */
 	const char *(*obstacle)(const char *text);
 
-	/* What sends it on a homing run, what it says when that is over, and
+	/* What sends it on a homing run, what it prints when that is over, and
 	 * what lets it move again then; NULL: none is known. */
 	const char *homing, *homed, *enable;
 
-	/* A line about a move, said in passing: 1 it succeeded, -1 it failed,
-	 * 0 something else. */
-	int (*said)(const char *line, const struct robot_move *m);
-	/* What a line said in passing tells that is not about our moves: its
-	 * kind and port. False: nothing. */
+	/* An unasked line about a move: 1 it succeeded, -1 it failed, 0
+	 * something else. */
+	int (*move_result)(const char *line, const struct robot_move *m);
+	/* The event in an unasked line that is not about our moves: its kind
+	 * and port. False: none. */
 	bool (*event_of)(const char *line, struct drv_event *ev);
 };
 
@@ -202,7 +203,7 @@ struct robot {
 	char command[ROBOT_COMMAND_MAX];	/* the one that is out */
 	void (*next)(struct robot *r, char *text);
 	struct xc_map map;
-	int64_t *moves;		/* [flat port] wear, -1: not told */
+	int64_t *moves;		/* [flat port] wear, -1: unknown */
 	enum robot_bar *bars;	/* [flat port] */
 	int n_in, n_out;	/* while reading the table */
 	void (*after_table)(struct robot *r);
@@ -212,16 +213,16 @@ struct robot {
 	int at_command;		/* of that move */
 	int64_t until_ns, began_ns;	/* of the wait for the moves */
 	int64_t move_ns;	/* what a move takes, as seen; 0: none seen */
-	int64_t reported_ns;	/* when progress was told last */
+	int64_t reported_ns;	/* when progress was reported last */
 	int64_t blocked_ns;	/* since when it waits for people, or 0 */
 	int reported;		/* and how many moves were over then */
-	bool homed;		/* recover: it said that it is done */
-	char failed[DRV_TEXT_MAX];	/* what the robot said last of it */
+	bool homed;		/* recover: it reported its end */
+	char failed[DRV_TEXT_MAX];	/* its last line about a failed move */
 };
 
 /* Marks the moves that show in r->map, as read just now. O(moves). */
 void robot_mark_shown(struct robot *r);
-/* Each of the queued moves shows in a table, or something was said of it.
+/* Each of the queued moves shows in a table, or its end was reported.
  * O(moves). */
 bool robot_all_over(const struct robot *r);
 /* Reads a table into r->map: begin, rows, end. WEFT_EVERIFY when the size

@@ -1,4 +1,8 @@
-/* The text of a robot's command line; see robot_cli.h. */
+/*
+ * The text of a robot's command line: where an answer ends, and what of it is
+ * text. A prompt may have colours in front, and lines that the robot prints
+ * unasked may stand before the echo. Contracts are in robot.h.
+ */
 #include "drivers/robot/robot.h"
 
 #include <stdlib.h>

@@ -88,8 +88,10 @@ int rome_move_report(const char *line, struct optics_xc xc)
 	if (!strstr(line, ports[0]) && !strstr(line, ports[1])) {
 		return 0;
 	}
-	return strstr(line, "FAILED") ? -1 :
-	       strstr(line, "SUCCEEDED") || strstr(line, "SKIPPED") ? 1 : 0;
+	if (strstr(line, "FAILED")) {
+		return -1;
+	}
+	return strstr(line, "SUCCEEDED") || strstr(line, "SKIPPED");
 }
 
 bool rome_event(const char *line, struct drv_event *ev)
@@ -172,7 +174,10 @@ static const char *refusal(const struct robot_move *m, const char *text)
 	const char *bad = strstr(text, "ERROR");
 
 	(void)m;
-	return ok && !(bad && bad < ok) ? NULL : bad ? bad : text;
+	if (ok && !(bad && bad < ok)) {
+		return NULL;
+	}
+	return bad ? bad : text;
 }
 
 static bool idle(struct robot *r, char *text)
@@ -183,12 +188,16 @@ static bool idle(struct robot *r, char *text)
 
 static const char *obstacle(const char *text)
 {
-	return strstr(text, "homing run") ? "it asks for a homing run" :
-	       strstr(text, "status: disabled") ? "its moves are disabled" :
-						  NULL;
+	if (strstr(text, "homing run")) {
+		return "it asks for a homing run";
+	}
+	if (strstr(text, "status: disabled")) {
+		return "its moves are disabled";
+	}
+	return NULL;
 }
 
-static int said(const char *line, const struct robot_move *m)
+static int move_result(const char *line, const struct robot_move *m)
 {
 	return rome_move_report(line, m->xc);
 }
@@ -210,7 +219,7 @@ static const struct robot_dialect dialect = {
 	.homing = "homing run",
 	.homed = "RECOVERY FINISHED SUCCESSFULLY",
 	.enable = "connection set command-execution enable",
-	.said = said,
+	.move_result = move_result,
 	.event_of = rome_event,
 };
 

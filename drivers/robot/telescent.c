@@ -1,10 +1,10 @@
 /*
  * `telescent-cli`: Telescent robotic patch panels over their command line.
  * First what the robot prints is read, then its dialect is given to robot.c as a
- * table. The command line is not published; docs/drivers.md says what is known
+ * table. The command line is not published; docs/drivers.md has what is known
  * of it and what is reconstructed.
  *
- * The robot overrides locks when it is told to with --force, and an
+ * The robot overrides locks when asked with --force, and an
  * allocation is a lock. So what stands in the way is found in the table, a
  * port that is locked and not in use is left alone, and only then are the two
  * ports unlocked for the move.
@@ -31,7 +31,7 @@ static bool parse_cell(const char **s, struct robot_port *cell)
 	}
 	*cell = (struct robot_port){ .is_out = true, .moves = -1,
 				     .connected = letters[0] == 'A' };
-	/* What is allocated is locked by that; it tells nothing more. */
+	/* What is allocated is locked by that; nothing more is known. */
 	cell->locked = !cell->connected && memchr(letters, 'L', n);
 	cell->disabled = memchr(letters, 'F', n);
 	*s = letters + n;
@@ -89,8 +89,13 @@ int telescent_move_report(const char *line, struct optics_xc xc, bool connect)
 		snprintf(what, sizeof(what), "unallocate -in %d:", xc.in);
 	}
 	at = strstr(line, what);
-	return !at ? 0 : telescent_error(line) ? -1 :
-	       strstr(at, "completed") ? 1 : 0;
+	if (!at) {
+		return 0;
+	}
+	if (telescent_error(line)) {
+		return -1;
+	}
+	return strstr(at, "completed") != NULL;
 }
 
 bool telescent_event(const char *line, struct drv_event *ev)
@@ -145,7 +150,10 @@ static int take_cell(struct robot *r, const struct robot_port *cell,
 				 .peer = -1 };
 	int rc = robot_take_port(r, cell, err);
 
-	return rc ? rc : robot_take_port(r, &in, err);
+	if (rc) {
+		return rc;
+	}
+	return robot_take_port(r, &in, err);
 }
 
 static int table(struct robot *r, char *text, struct err *err)
@@ -202,7 +210,7 @@ static const char *refusal(const struct robot_move *m, const char *text)
 	       telescent_error(text);
 }
 
-/* Nothing that is known lists the queue, so the table tells. */
+/* Nothing that is known lists the queue, so the table has to show it. */
 static bool idle(struct robot *r, char *text)
 {
 	if (robot_read_table(r, text, NULL)) {
@@ -212,7 +220,7 @@ static bool idle(struct robot *r, char *text)
 	return robot_all_over(r);
 }
 
-static int said(const char *line, const struct robot_move *m)
+static int move_result(const char *line, const struct robot_move *m)
 {
 	return telescent_move_report(line, m->xc, m->connect);
 }
@@ -227,7 +235,7 @@ static const struct robot_dialect dialect = {
 	.refusal = refusal,
 	.ask_pending = "switchstate",
 	.idle = idle,
-	.said = said,
+	.move_result = move_result,
 	.event_of = telescent_event,
 };
 

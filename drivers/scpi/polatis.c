@@ -485,7 +485,7 @@ static enum drv_class_of_error class_of(int code)
 					       DRV_ERR_STATE;
 }
 
-/* The map after an error tells which of the items it was about. */
+/* The map after an error shows which of the items it was about. */
 static void on_read_back(struct polatis *p, const char *reply)
 {
 	struct err err = { 0 };

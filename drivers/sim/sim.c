@@ -119,7 +119,10 @@ static int parse_options(const struct drv_class *cls, struct sim *s,
 		rc = base_option_choice(cls, cfg, "restart_map", "kept",
 					"dark", &s->restart_kept, err);
 	}
-	return rc ? rc : parse_ports(cls, s, cfg, err);
+	if (rc) {
+		return rc;
+	}
+	return parse_ports(cls, s, cfg, err);
 }
 
 /* ---- what happens behind the controller's back --------------------------- */
@@ -281,7 +284,10 @@ static int fill_snapshot(struct sim *s, struct err *err)
 		return fill_programs(s, snap, err);
 	}
 	rc = xc_map_snapshot(&s->mem, snap, err);
-	return rc ? rc : fill_failed_port(s, snap, err);
+	if (rc) {
+		return rc;
+	}
+	return fill_failed_port(s, snap, err);
 }
 
 static void on_snapshot(uv_timer_t *work)
@@ -332,8 +338,10 @@ static enum fate chaos(struct sim *s)
 static enum fate counted_fate(struct sim *s)
 {
 	s->n_items++;
-	return s->n_items == s->hang ? HANG :
-	       s->n_items == s->drop ? DROP : DO_IT;
+	if (s->n_items == s->hang) {
+		return HANG;
+	}
+	return s->n_items == s->drop ? DROP : DO_IT;
 }
 
 /* What the options have in store for the i-th item of a batch. */

@@ -107,12 +107,10 @@ const char *sonic_map_command(int i);
 /* The circuit as read last, or NULL. O(circuits). */
 struct sonic_xc *sonic_find_xc(const struct sonic *s, struct optics_xc xc);
 
-/* ---- sonic_ports.c ------------------------------------------------------- */
+/* ---- sonic_batch.c ------------------------------------------------------- */
 
 /* base_ops.port_set: the device's size is checked first, as before a batch. */
 void sonic_port_set(struct driver_base *h);
-
-/* ---- sonic_batch.c ------------------------------------------------------- */
 
 /* base_ops.submit, and the class's explain. */
 void sonic_submit(struct driver_base *h);

@@ -2,7 +2,7 @@
  * `sonic-ocs`: a batch is carried out, and ports are set.
  *
  * Lists of circuits go into one `config` command. When such a list is refused
- * the device does not say for which item's sake, so its items are sent again
+ * the device does not report which item failed, so its items are sent again
  * one by one. A circuit that is only in the hardware (stale) stands in the way
  * without being configured: it is configured and deleted first, in the same
  * command line, as the device knows no other way to end it.

@@ -114,8 +114,11 @@ static int parse_options(struct sonic *s, const struct drv_config *cfg,
 	snprintf(s->sudo, sizeof(s->sudo), "%s", sudo ? "sudo" : "");
 	s->want_losses = s->want_losses &&
 			 (int64_t)cfg->n_in * cfg->n_out <= MAX_LOSSES;
-	return rc ? rc : base_option_ints(cls, cfg, numbers, sizeof(numbers) /
-					  sizeof(numbers[0]), err);
+	if (rc) {
+		return rc;
+	}
+	return base_option_ints(cls, cfg, numbers, sizeof(numbers) /
+				sizeof(numbers[0]), err);
 }
 
 static int sonic_init(struct driver_base *h, const struct drv_config *cfg,

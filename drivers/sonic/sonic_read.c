@@ -2,7 +2,7 @@
  * `sonic-ocs`: a shell session, and the tables that are read in it.
  *
  * A command goes out with a trailer that prints a tag and its exit status, so
- * that an answer can be told from the answers before it. The table `reads` says
+ * that an answer can be distinguished from the answers before it. The table `reads` says
  * what is asked in which order, and for which operation; the two tables of
  * circuits come last, since a batch needs only them.
  */

@@ -68,7 +68,7 @@ static bool take_port(const struct calient *c, const char **p, int *index)
 	return *index < c->s.h.n_in;
 }
 
-/* An address is that of an input and an output; the report does not tell. */
+/* An address is that of an input and an output; the report does not name which. */
 static bool reported_port(const struct tl1_switch *s, const char *text,
 			  bool *is_out, int *index)
 {
@@ -154,7 +154,10 @@ static int read_port(struct tl1_switch *s, char *line, struct err *err)
 		return 0;
 	}
 	rc = note_side(s, line, false, index, err);
-	return rc ? rc : note_side(s, line, true, index, err);
+	if (rc) {
+		return rc;
+	}
+	return note_side(s, line, true, index, err);
 }
 
 static int count_ports(struct tl1_switch *s, size_t n, struct err *err)
@@ -232,7 +235,10 @@ static int read_power(struct tl1_switch *s, char *line, struct err *err)
 		return parse_unexpected(line, "PORT:...,INPWR=,OUTPWR=", err);
 	}
 	rc = tl1_note_power(s, line, "INPWR", false, index, err);
-	return rc ? rc : tl1_note_power(s, line, "OUTPWR", true, index, err);
+	if (rc) {
+		return rc;
+	}
+	return tl1_note_power(s, line, "OUTPWR", true, index, err);
 }
 
 static const struct tl1_read reads[] = {
@@ -298,9 +304,13 @@ static bool make_command(const struct tl1_switch *s, enum drv_op op, int step,
 
 static enum tl1_progress progress(const char *line)
 {
-	return strstr(line, "progress") ? TL1_UNDER_WAY :
-	       strstr(line, "Completed") ? TL1_COMPLETED :
-	       strstr(line, "ailed") ? TL1_FAILED : TL1_NO_WORD;
+	if (strstr(line, "progress")) {
+		return TL1_UNDER_WAY;
+	}
+	if (strstr(line, "Completed")) {
+		return TL1_COMPLETED;
+	}
+	return strstr(line, "ailed") ? TL1_FAILED : TL1_NO_WORD;
 }
 
 static const struct tl1_bulk bulk = {

@@ -5,7 +5,7 @@
  *
  * Reconstructed: how the size is written (LicensedPortMatrix=NxM), that
  * CONNSTATE values other than steady and fault mean work in progress, and that
- * powers of outputs are told with those of inputs.
+ * powers of outputs are reported with those of inputs.
  */
 #include <stdio.h>
 #include <string.h>
@@ -175,7 +175,10 @@ static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 	if (rc == 0) {
 		rc = tl1_note_power(s, line, "OUTPWR", true, out, err);
 	}
-	return rc ? rc : tl1_found_circuit(s, &c, err);
+	if (rc) {
+		return rc;
+	}
+	return tl1_found_circuit(s, &c, err);
 }
 
 static bool any_port(const struct tl1_switch *s, const char *line,
@@ -255,8 +258,11 @@ static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
 				    "async", &sync, err);
 
 	snprintf(s->extra, sizeof(s->extra), "%s", sync ? "sync" : "async");
-	return rc ? rc : base_option_choice(s->h.drv.cls, cfg, "power", "yes",
-					    "no", &s->want_power, err);
+	if (rc) {
+		return rc;
+	}
+	return base_option_choice(s->h.drv.cls, cfg, "power", "yes",
+			"no", &s->want_power, err);
 }
 
 static const struct tl1_dialect dialect = {

@@ -308,7 +308,7 @@ const char *tl1_code_words(const char *code)
 
 enum drv_class_of_error tl1_code_class(const char *code)
 {
-	/* The first letter tells: input, privilege, equipage, status. */
+	/* By the first letter: input, privilege, equipage, status. */
 	return code[0] && strchr("IPE", code[0]) ? DRV_ERR_CONFIGURATION :
 						   DRV_ERR_STATE;
 }

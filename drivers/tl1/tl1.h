@@ -1,7 +1,7 @@
 /*
  * What all TL1 dialects share: the frame of a device's messages, its denial
  * codes, and `NAME=VALUE` lists. Pure text work that trusts nothing; the
- * session that it serves is tl1_switch.h. Private to drivers and emulators.
+ * session that it serves is in tl1_private.h. Private to drivers and emulators.
  *
  * A message, with CR LF between its lines:
  *

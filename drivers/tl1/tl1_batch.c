@@ -1,6 +1,6 @@
 /*
  * A batch on a TL1 switch, command by command: what is in the way, what is
- * another user's, what each answer says about its item; see tl1_switch.h.
+ * another user's, what each answer means for its item. struct tl1_switch is in tl1_private.h.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,7 +79,7 @@ static void verify_later(struct tl1_switch *s)
 void tl1_end_batch(struct tl1_switch *s)
 {
 	if (s->dialect->verify && s->any_done) {
-		s->gone_too_far = false;
+		s->partly_done = false;
 		s->until_ns = clk_now_ns() + s->complete_ms * 1000000;
 		if (s->dialect->settles) {
 			verify_later(s);
@@ -109,7 +109,7 @@ static void mark(struct tl1_switch *s, enum drv_result r, enum drv_evidence e,
 static void refuse(struct tl1_switch *s, enum drv_class_of_error c,
 		   const char *text)
 {
-	mark(s, s->gone_too_far ? DRV_UNKNOWN : DRV_REFUSED, DRV_READ_BACK, c,
+	mark(s, s->partly_done ? DRV_UNKNOWN : DRV_REFUSED, DRV_READ_BACK, c,
 	     NULL, text);
 	tl1_end_batch(s);
 }
@@ -122,7 +122,7 @@ static void on_step_denied(struct tl1_switch *s, const struct tl1_message *m)
 	tl1_denied_text(m, words, sizeof(words));
 	snprintf(text, sizeof(text), "%s %d-%d%s%s", s->cmd.verb,
 		 s->now.xc.in, s->now.xc.out, words[0] ? ": " : "", words);
-	mark(s, s->gone_too_far ? DRV_UNKNOWN : DRV_REFUSED, DRV_ACKED,
+	mark(s, s->partly_done ? DRV_UNKNOWN : DRV_REFUSED, DRV_ACKED,
 	     tl1_code_class(m->code), m->code, text);
 	if (s->h.n_outcomes == 0) {
 		/* No outcome says that the map could not be cleared. */
@@ -140,7 +140,7 @@ static void on_step(struct tl1_switch *s, const struct tl1_message *m)
 		on_step_denied(s, m);
 		return;
 	}
-	s->gone_too_far = true;
+	s->partly_done = true;
 	s->step++;
 	next_step(s);
 }
@@ -174,7 +174,7 @@ static void finish_circuit(struct tl1_switch *s)
 	if (item && item->op == s->now_op) {
 		mark(s, DRV_DONE, DRV_ACKED, DRV_ERR_NONE, NULL, NULL);
 		s->item++;
-		s->gone_too_far = false;
+		s->partly_done = false;
 	}
 	tl1_next_item(s);
 }
@@ -294,7 +294,7 @@ void tl1_next_item(struct tl1_switch *s)
 	}
 	if (s->item < 0) {
 		s->item = 0;
-		s->gone_too_far = false;
+		s->partly_done = false;
 		base_mark(&s->h, 0, s->h.n_outcomes, DRV_SKIPPED, DRV_SENT,
 			  DRV_ERR_NONE, NULL, "not sent");
 	}
@@ -366,7 +366,7 @@ void tl1_submit(struct driver_base *h)
 	struct tl1_switch *s = (struct tl1_switch *)h;
 	bool replace = h->batch->mode == DRV_REPLACE;
 
-	s->gone_too_far = s->any_done = s->no_bulk = false;
+	s->partly_done = s->any_done = s->no_bulk = false;
 	s->bulk_cutting = s->bulk_cut = false;
 	s->bulk_left = 0;
 	if (h->batch->n_items == 0 && !replace) {
@@ -448,7 +448,7 @@ static void on_set(struct tl1_switch *s, const struct tl1_message *m)
 		base_end(&s->h, 0, NULL);
 		return;
 	}
-	s->gone_too_far = s->port_was_set = true;
+	s->partly_done = s->port_was_set = true;
 	tl1_start_reads(s, judge_port);
 }
 
@@ -466,6 +466,6 @@ void tl1_port_set(struct driver_base *h)
 {
 	struct tl1_switch *s = (struct tl1_switch *)h;
 
-	s->gone_too_far = s->port_was_set = false;
+	s->partly_done = s->port_was_set = false;
 	tl1_start_reads(s, set_port);
 }

@@ -5,7 +5,7 @@
  * Such a command takes ports over without a word and is done some time after
  * its answer. So what is in the way is looked up in the map and ended first,
  * SAFE mode and the locks of others are kept here, and when the device says
- * that it is done the map is read and tells what became of each item. One
+ * that it is done the map is read and shows what became of each item. One
  * that is denied changed nothing: its items then go one by one.
  */
 #include <stdio.h>
@@ -165,7 +165,7 @@ static void judge_items(struct tl1_switch *s)
 			all = judge_item(s, i) && all;
 		}
 	}
-	s->bulk_cut = s->gone_too_far = false;
+	s->bulk_cut = s->partly_done = false;
 	if (all) {
 		tl1_next_item(s);
 	} else {
@@ -174,7 +174,7 @@ static void judge_items(struct tl1_switch *s)
 }
 
 /* What was in the way of the items is gone now; if some of it is not, a
- * command of its own will tell why. */
+ * command of its own will show why. */
 static void after_cut(struct tl1_switch *s)
 {
 	struct optics_xc other;
@@ -277,7 +277,7 @@ static void on_bulk(struct tl1_switch *s, const struct tl1_message *m)
 		return;
 	}
 	/* From here on a lost session leaves these items unknown. */
-	s->gone_too_far = true;
+	s->partly_done = true;
 	s->until_ns = clk_now_ns() + s->bulk_ms * 1000000;
 	ask_progress(s);
 }

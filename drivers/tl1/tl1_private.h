@@ -37,7 +37,7 @@ struct tl1_command {
 	char tail[TL1_PART_MAX];	/* with its leading colons */
 };
 
-/* A circuit as a line of the device's map tells it. */
+/* A circuit as a line of the device's map has it. */
 struct tl1_circuit {
 	struct optics_xc xc;
 	enum drv_state state;	/* DRV_BLOCKED: entered, not activated */
@@ -152,7 +152,7 @@ struct tl1_switch {
 	uint64_t logged_session, checked_session;
 	enum tl1_phase phase;
 	bool retried;			/* after a log-out or a wrong name */
-	bool gone_too_far;		/* this item's earlier step is done */
+	bool partly_done;		/* this item's earlier step is done */
 	struct tl1_command cmd;		/* the question that is out */
 	void (*next)(struct tl1_switch *s, const struct tl1_message *m);
 	char **lines;			/* of the pages before the last */

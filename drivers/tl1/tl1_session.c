@@ -1,6 +1,13 @@
 /*
  * A TL1 session: log-in and log-out, questions with their tags, answers of
- * several pages, reports; see tl1_switch.h.
+ * several pages, reports; struct tl1_switch is in tl1_private.h.
+ *
+ * A session is logged in before its first question and again whenever the
+ * device denies one for want of a log-in, once a question. Each question has
+ * a tag of its own; an answer with another tag belongs to a question that was
+ * given up and is passed over. The pages of an answer are gathered and handed
+ * on as one message. Autonomous reports come between all of these: they become
+ * events, and never end an operation.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,7 +41,7 @@ void tl1_fail_denied(struct tl1_switch *s, const char *what,
 	tl1_denied_text(m, text, sizeof(text));
 	err_set(&err, WEFT_EDEVICE, "%s: %s denied: %s %s", s->h.drv.name,
 		what, m->code, text);
-	base_settle_unknown(&s->h, s->gone_too_far ? DRV_UNKNOWN : DRV_SKIPPED,
+	base_settle_unknown(&s->h, s->partly_done ? DRV_UNKNOWN : DRV_SKIPPED,
 		       err.msg);
 	base_end(&s->h, WEFT_EDEVICE, &err);
 }
@@ -316,7 +323,7 @@ static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 {
 	struct tl1_switch *s = arg;
-	bool unknown = s->gone_too_far || (sent && s->phase == TL1_ASKING);
+	bool unknown = s->partly_done || (sent && s->phase == TL1_ASKING);
 
 	if (s->phase == TL1_LOGGING_OUT) {
 		stop_for_good(s);

@@ -192,7 +192,7 @@ static void tl1_snapshot(struct driver_base *h)
 		.typ_switch_us = s->dialect->typ_switch_us,
 		.settle_us = s->settle_ms * 1000,
 	};
-	s->gone_too_far = false;
+	s->partly_done = false;
 	base_identify(&s->h, s->dialect->vendor);
 	tl1_start_reads(s, fill_snapshot);
 }
