@@ -263,6 +263,8 @@ static bool in_group(const struct rpc_peer *peer, gid_t gid)
 	return peer->gid == gid;
 }
 
+/* Whether a grant is the peer's: users and groups are of callers by the socket,
+ * certificates of those by TCP. */
 static bool is_for(const struct grant *g, const struct rpc_peer *peer)
 {
 	if (peer->remote != (g->who == CERTIFICATE)) {

@@ -1,4 +1,8 @@
-/* The environment of all parts, and what answers calls for them. */
+/*
+ * The environment of all parts, and what they would all write for themselves:
+ * ending a call, lists of messages, and timers that may be freed at any time,
+ * which libuv's handles may not.
+ */
 #include "controller/daemon/core/core.h"
 
 #include <stdalign.h>
@@ -51,16 +55,38 @@ Weft__V1__Timing *env_timing(const struct daemon_env *env,
 	return out;
 }
 
-void call_answer(struct rpc_call *call, int r, const ProtobufCMessage *m,
-		 struct err *err)
+void call_end(struct rpc_call *call, int r, const struct err *err)
 {
-	if (r || rpc_send(call, m, err)) {
+	if (call && r) {
 		rpc_finish_err(call, err);
-	} else {
+	} else if (call) {
 		rpc_finish(call, RPC_OK, NULL);
 	}
 }
 
+void call_answer(struct rpc_call *call, int r, const ProtobufCMessage *m, struct err *err)
+{
+	call_end(call, r ? r : rpc_send(call, m, err), err);
+}
+
+void call_forget(struct rpc_call *call, void *arg)
+{
+	(void)call;
+	*(struct rpc_call **)arg = NULL;
+}
+
+const char *call_user(const struct rpc_call *call, char *text, size_t size)
+{
+	const struct rpc_peer *peer = call ? rpc_call_peer(call) : NULL;
+
+	if (!peer || peer->remote) {
+		return peer ? peer->name : "weftd";
+	}
+	snprintf(text, size, peer->uid == 0 ? "root" : "uid %u", (unsigned)peer->uid);
+	return text;
+}
+
+/* To where any type may stand. */
 static size_t round_up(size_t n)
 {
 	size_t to = alignof(max_align_t);
@@ -84,6 +110,7 @@ void *message_list(const ProtobufCMessageDescriptor *kind, size_t n)
 
 /* ---- timers -------------------------------------------------------------- */
 
+/* Outlives part_timer_free until the loop has closed its handle. */
 struct part_timer {
 	uv_timer_t handle;
 	void (*fn)(void *arg);

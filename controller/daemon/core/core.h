@@ -59,8 +59,16 @@ void env_audit_call(const struct daemon_env *env, const struct rpc_call *call,
 		    int64_t change, const char *what);
 
 /* Ends a unary call: with the error when r is one, else with the message. */
-void call_answer(struct rpc_call *call, int r, const ProtobufCMessage *m,
-		 struct err *err);
+void call_answer(struct rpc_call *call, int r, const ProtobufCMessage *m, struct err *err);
+/* Ends a call (NULL: its client is gone, nothing happens): with err when r is
+ * one, else well. */
+void call_end(struct rpc_call *call, int r, const struct err *err);
+/* For rpc_call_on_cancel of work that goes on without its client: arg is the
+ * place that holds the call, a struct rpc_call **, which becomes NULL. */
+void call_forget(struct rpc_call *call, void *arg);
+/* Who calls, as jobs and the history name him: of a certificate, "root", or
+ * "uid N" in text; NULL (no call) is "weftd" itself. */
+const char *call_user(const struct rpc_call *call, char *text, size_t size);
 
 /* n messages of a kind, initialised, as the list of pointers that a message
  * carries them in; one block, for free(). NULL without memory. O(n). */
@@ -70,11 +78,14 @@ void *message_list(const ProtobufCMessageDescriptor *kind, size_t n);
  * its part with it, before the loop has closed its handle. */
 struct part_timer;
 
+/* Made stopped. */
 int part_timer_new(struct daemon_env *env, void (*fn)(void *arg), void *arg,
 		   struct part_timer **out, struct err *err);
 void part_timer_free(struct part_timer *t);	/* NULL is fine */
-/* Starts it, or again; from now on in ms milliseconds. */
+/* Starts it, or starts it again: fn is called in ms milliseconds from now, in the
+ * next round of the loop for 0 or less. */
 void part_timer_start(struct part_timer *t, int64_t ms);
+/* fn is not called until it is started again; fine when it is stopped. */
 void part_timer_stop(struct part_timer *t);
 
 /* What was learned of how long a port or device takes, in out; NULL when that
@@ -97,6 +108,7 @@ struct daemon_event {
 
 #define EVENT_KIND(k) WEFT__V1__EVENT_KIND__EVENT_KIND_##k
 
+/* With room for the newest 1024 events, and none yet. */
 int event_stream_new(struct daemon_env *env, struct event_stream **out,
 		     struct err *err);
 void event_stream_free(struct event_stream *e);	/* NULL is fine */
@@ -110,8 +122,7 @@ void event_stream_out(const struct event_stream *e, struct out *o, int max);
  * have restarted, are not as intended. O(devices). */
 void event_stream_observe(struct event_stream *e);
 /* Watch; arg is the stream. */
-void handle_watch(struct rpc_call *call, const ProtobufCMessage *req,
-		  void *arg);
+void handle_watch(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 /* Ends the calls, which would never end by themselves. */
 void event_stream_end_calls(struct event_stream *e);
 
@@ -146,14 +157,13 @@ int access_permit(const struct access *a, const struct rpc_peer *peer,
 
 struct health;
 
+/* Reads the flags of env, which outlives it. */
 int health_new(const struct daemon_env *env, struct health **out,
 	       struct err *err);
 void health_free(struct health *h);	/* NULL is fine */
 /* Check and Watch; arg is the struct health. */
-void handle_health_check(struct rpc_call *call, const ProtobufCMessage *req,
-			 void *arg);
-void handle_health_watch(struct rpc_call *call, const ProtobufCMessage *req,
-			 void *arg);
+void handle_health_check(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+void handle_health_watch(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 /* Sends those who watch what has changed; ends their calls once weftd is
  * stopping, as they would never end by themselves. O(watchers). */
 void health_changed(struct health *h);
@@ -166,8 +176,7 @@ struct reflection;
 int reflection_new(struct reflection **out, struct err *err);
 void reflection_free(struct reflection *r);	/* NULL is fine */
 /* ServerReflectionInfo; arg is the struct reflection. */
-void handle_reflection(struct rpc_call *call, const ProtobufCMessage *req,
-		       void *arg);
+void handle_reflection(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 
 /* ---- privileges.c ---- */
 

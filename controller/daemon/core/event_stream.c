@@ -103,7 +103,7 @@ static int send_resync(struct watcher *w, struct err *err)
 	struct event_stream *e = w->stream;
 	char text[64];
 
-	m.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_RESYNC;
+	m.kind = EVENT_KIND(RESYNC);
 	m.sequence = e->next - 1;
 	m.at_ns = clk_wall_ns();
 	m.generation = store_generation(e->env->store);
@@ -115,7 +115,8 @@ static int send_resync(struct watcher *w, struct err *err)
 	return rpc_send(w->call, &m.base, err);
 }
 
-/* Sends what the watcher has not seen, as far as it reads. */
+/* Sends what the watcher has not seen, as far as it reads; may end its call and
+ * free it. */
 static void pump(struct watcher *w)
 {
 	struct event_stream *e = w->stream;
@@ -157,8 +158,7 @@ void handle_watch(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 	}
 	w = calloc(1, sizeof(*w));
 	if (!w) {
-		err_nomem(&err);
-		rpc_finish_err(call, &err);
+		call_end(call, err_nomem(&err), &err);
 		return;
 	}
 	w->stream = e;
@@ -216,10 +216,9 @@ void event_emit(struct event_stream *e, const struct daemon_event *what,
 	vsnprintf(ev->text, sizeof(ev->text), fmt, ap);
 	va_end(ap);
 	drop_partial(ev->text);
-	snprintf(ev->device, sizeof(ev->device), "%s",
-		 what->device ? what->device : "");
-	snprintf(ev->port, sizeof(ev->port), "%s",
-		 what->port ? what->port : "");
+	snprintf(ev->device, sizeof(ev->device), "%s", what->device ? what->device : "");
+	snprintf(ev->port, sizeof(ev->port), "%s", what->port ? what->port : "");
+	snprintf(ev->trace, sizeof(ev->trace), "%s", what->trace ? what->trace : "");
 	ev->m.sequence = e->next++;
 	ev->m.at_ns = clk_wall_ns();
 	ev->m.kind = what->kind;
@@ -229,8 +228,6 @@ void event_emit(struct event_stream *e, const struct daemon_event *what,
 	ev->m.port = ev->port;
 	ev->m.change = what->change;
 	ev->m.verdict = what->verdict;
-	snprintf(ev->trace, sizeof(ev->trace), "%s",
-		 what->trace ? what->trace : "");
 	ev->m.trace_id = ev->trace;
 	if (e->next - e->first > RING) {
 		e->first = e->next - RING;
@@ -252,10 +249,8 @@ void event_stream_out(const struct event_stream *e, struct out *o, int max)
 {
 	out_array(o, "events");
 	for (int64_t i = e->next - 1; i >= e->first && max-- > 0; i--) {
-		const Weft__V1__WatchEvent *m = &e->ring[i % RING].m;
-
 		out_object(o, NULL);
-		msg_out_event(o, m);
+		msg_out_event(o, &e->ring[i % RING].m);
 		out_end(o);
 	}
 	out_end(o);
@@ -332,6 +327,7 @@ static uint64_t mix_parts(uint64_t hash, const struct ring_fault *v, int n)
 	return hash;
 }
 
+/* 0 when none has failed: the hash begins with their number. */
 static uint64_t mix_failed(const struct drv_snapshot *s)
 {
 	return mix_parts(mix_parts((uint64_t)s->n_dead + (uint64_t)s->n_lost,

@@ -19,6 +19,7 @@ typedef Grpc__Health__V1__HealthCheckResponse health_response;
 
 enum subject { PROCESS, FABRIC, UNKNOWN };
 
+/* A call of Watch; freed with its call. */
 struct health_watch {
 	TAILQ_ENTRY(health_watch) link;
 	struct health *health;
@@ -29,20 +30,18 @@ struct health_watch {
 
 struct health {
 	const struct daemon_env *env;
-	TAILQ_HEAD(, health_watch) watches;
+	TAILQ_HEAD(, health_watch) watches;	/* all that are open */
 };
 
 int health_new(const struct daemon_env *env, struct health **out,
 	       struct err *err)
 {
-	struct health *h = calloc(1, sizeof(*h));
-
-	if (!h) {
+	*out = calloc(1, sizeof(**out));
+	if (!*out) {
 		return err_nomem(err);
 	}
-	h->env = env;
-	TAILQ_INIT(&h->watches);
-	*out = h;
+	(*out)->env = env;
+	TAILQ_INIT(&(*out)->watches);
 	return 0;
 }
 
@@ -59,7 +58,8 @@ static enum subject subject_of(const char *service)
 	return strcmp(service, "weft.v1.Fabric") == 0 ? FABRIC : UNKNOWN;
 }
 
-/* As the protocol counts. */
+/* As the protocol counts. A call of Watch for an unknown service is answered
+ * with that status, one of Check with an error: so the protocol wants it. */
 static int status_of(const struct health *h, enum subject s)
 {
 	if (s == UNKNOWN) {
@@ -78,8 +78,7 @@ static int send_status(struct rpc_call *call, int status, struct err *err)
 	return rpc_send(call, &res.base, err);
 }
 
-void handle_health_check(struct rpc_call *call, const ProtobufCMessage *req,
-			 void *arg)
+void handle_health_check(struct rpc_call *call, const ProtobufCMessage *req, void *arg)
 {
 	const char *service = ((const health_request *)req)->service;
 	enum subject s = subject_of(service);
@@ -91,11 +90,7 @@ void handle_health_check(struct rpc_call *call, const ProtobufCMessage *req,
 	} else {
 		send_status(call, status_of(arg, s), &err);
 	}
-	if (err.code) {
-		rpc_finish_err(call, &err);
-	} else {
-		rpc_finish(call, RPC_OK, NULL);
-	}
+	call_end(call, err.code, &err);
 }
 
 static void watch_free(struct health_watch *w)
@@ -130,15 +125,13 @@ static void update_watch(struct health_watch *w)
 	}
 }
 
-void handle_health_watch(struct rpc_call *call, const ProtobufCMessage *req,
-			 void *arg)
+void handle_health_watch(struct rpc_call *call, const ProtobufCMessage *req, void *arg)
 {
 	struct health_watch *w = calloc(1, sizeof(*w));
 	struct err err = { 0 };
 
 	if (!w) {
-		err_nomem(&err);
-		rpc_finish_err(call, &err);
+		call_end(call, err_nomem(&err), &err);
 		return;
 	}
 	w->health = arg;

@@ -39,6 +39,7 @@ static void *copy_message(const ProtobufCMessage *m)
 	return out;
 }
 
+/* Its id is new also when the picture is as before: browsers ask for it then. */
 static void take_picture(struct job_rows *rows, struct plan_request *r)
 {
 	rows->picture_id = clk_wall_ns() / 1000;
@@ -223,15 +224,11 @@ int job_status_new(struct daemon_env *env, struct plan_queue *q,
 		   const struct job_status_hooks *hooks,
 		   struct job_status **out, struct err *err)
 {
-	struct job_status *s = calloc(1, sizeof(*s));
-
-	if (!s) {
+	*out = calloc(1, sizeof(**out));
+	if (!*out) {
 		return err_nomem(err);
 	}
-	s->env = env;
-	s->queue = q;
-	s->hooks = *hooks;
-	*out = s;
+	**out = (struct job_status){ .env = env, .queue = q, .hooks = *hooks };
 	return 0;
 }
 

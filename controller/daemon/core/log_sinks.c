@@ -1,4 +1,8 @@
-/* Where log lines go, and which of them: sinks, and levels at run time. */
+/*
+ * Where log lines go, and which of them: sinks, and levels at run time. Lines are
+ * written by the loop and by workers, so a sink keeps no state and writes a line at
+ * once. Levels change by the call Log, for one room or for all, until weftd ends.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +13,9 @@
 #include "lib/base/log.h"
 #include "lib/output/writer.h"
 
-#define MAX_FIELDS 8
-#define FIELD_SIZE 512
-#define MAX_ROOMS 32
+#define MAX_FIELDS 8		/* of a line in the journal; more are dropped */
+#define FIELD_SIZE 512		/* bytes; a longer one is cut */
+#define MAX_ROOMS 32		/* in an answer to Log */
 
 /* One object a line; written at once, as workers log too. */
 static void log_json(enum log_level level, const char *room, const char *line,
@@ -124,9 +128,5 @@ void handle_log(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 		log_warn("weftd", "log levels: %.200s (%s)", spec,
 			 rpc_peer_text(rpc_call_peer(call), who, sizeof(who)));
 	}
-	if (r || answer(call, &err)) {
-		rpc_finish_err(call, &err);
-	} else {
-		rpc_finish(call, RPC_OK, NULL);
-	}
+	call_end(call, r ? r : answer(call, &err), &err);
 }

@@ -68,7 +68,7 @@ int plan_request_new(struct plan_queue *q, const char *name, const void *text,
 
 static void begin_slot(struct plan_request *r);
 
-/* Puts at the end of the queue; an empty queue means its slot is now. */
+/* Puts it at the end of the queue; an empty queue means its slot is now. */
 static void enqueue(struct plan_request *r)
 {
 	struct plan_queue *q = r->queue;
@@ -110,6 +110,7 @@ static void read_again(struct plan_request *r)
 	apply_read(r->queue->env->apply, after_reading_again, r);
 }
 
+/* Whether every device of the present fabric answered when it was last asked. */
 static bool all_read(struct apply *apply)
 {
 	const struct apply_device *a;
@@ -143,6 +144,7 @@ static void return_to_present(struct plan_queue *q)
 	}
 }
 
+/* What it still holds: an applied plan and its fabric were taken out before. */
 static void free_request(struct plan_request *r)
 {
 	plan_free(r->plan);
@@ -202,6 +204,7 @@ int plan_queue_slot(struct plan_queue *q, void (*run)(struct plan_request *r),
 
 /* ---- the worker ---------------------------------------------------------- */
 
+/* The first error of a configuration, and how many more there are. */
 static int parse(const struct model_config *config, struct model_fabric **out, struct err *err)
 {
 	struct err_list errs = { .max = 1 };
@@ -266,6 +269,7 @@ static void run_plan(uv_work_t *req)
 	}
 }
 
+/* On the loop again: those above may refuse the plan before who asked sees it. */
 static void after_plan(uv_work_t *req, int status)
 {
 	struct plan_request *r = req->data;
@@ -359,6 +363,8 @@ static int probe(struct plan_request *r)
 	return rc;
 }
 
+/* The devices are this request's now: it reads them if it is to plan, and else
+ * does what it wanted the slot for. */
 static void take_slot(struct plan_request *r)
 {
 	struct apply *apply = r->queue->env->apply;
@@ -418,6 +424,7 @@ static int find_present(struct store *store, struct store_config *out,
 	return rc;
 }
 
+/* Makes it the present one: its devices are opened, the former ones closed. */
 static int use_config(struct plan_queue *q, const struct model_config *config, struct err *err)
 {
 	struct model_fabric *f = NULL;
@@ -477,14 +484,11 @@ int plan_queue_set_default(struct plan_queue *q, const char *path,
 int plan_queue_new(struct daemon_env *env, const struct plan_queue_hooks *hooks,
 		   struct plan_queue **out, struct err *err)
 {
-	struct plan_queue *q = calloc(1, sizeof(*q));
-
-	if (!q) {
+	*out = calloc(1, sizeof(**out));
+	if (!*out) {
 		return err_nomem(err);
 	}
-	q->env = env;
-	q->hooks = *hooks;
-	*out = q;
+	**out = (struct plan_queue){ .env = env, .hooks = *hooks };
 	return 0;
 }
 

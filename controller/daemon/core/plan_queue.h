@@ -16,16 +16,18 @@
 
 /* A deep copy of a plan base, so that workers see a state that stays. */
 struct snapshot {
-	struct plan_base base;
-	int n;
+	struct plan_base base;	/* its arrays are the ones below */
+	int n;			/* devices: length of the two below */
 	struct plan_light *intent, *observed;
-	struct ring_programs *programs;	/* [2 n] */
+	struct ring_programs *programs;	/* [2 n]: intent's, then observed's */
 	int64_t *port_ns, *device_ns;	/* base.times */
 };
 
-/* Copies base, which is of n devices. */
+/* Copies base, which is of n devices. O(bytes of base). Nothing is left to be
+ * freed on error, which is WEFT_ENOMEM. */
 int daemon_snapshot_init(struct snapshot *s, const struct plan_base *base,
 			 int n, struct err *err);
+/* Frees it and zeroes *s; a zeroed one is fine. */
 void daemon_snapshot_fini(struct snapshot *s);
 
 /* ---- plan_queue.c ---- */
@@ -40,10 +42,10 @@ struct plan_queue;
  * plans the present configuration as applied on what works of it.
  */
 struct plan_request {
-	struct plan_request *next;
+	struct plan_request *next;	/* behind it in the queue */
 	struct plan_queue *queue;
 	bool queued;		/* has or waits for the slot */
-	bool offline;
+	bool offline;		/* see above; set before the start */
 	bool ignore_floor;	/* plans without the floor of capacity, if it
 				 * cannot be kept */
 	struct model_config config;	/* no text: nothing is planned */
@@ -51,20 +53,22 @@ struct plan_request {
 	bool has_keep;		/* in place of the configuration's; only for */
 	int64_t keep_ppm;	/* what is not applied */
 	char *job_filter;	/* as plan_base.only; owned */
-	struct model_fabric *fabric;
-	struct snapshot snap;
-	struct plan *plan;
+	/* What it has come to; fabric and plan are owned, and may be taken out
+	 * (and set NULL) by done, as a change does. */
+	struct model_fabric *fabric;	/* the parsed configuration */
+	struct snapshot snap;	/* what the plan starts from */
+	struct plan *plan;	/* NULL: rc and err say why */
 	struct buf picture;	/* see page.h; with the plan's circuits */
 	bool with_picture;	/* wanted */
 	bool bare_picture;	/* of the fabric alone: nothing is applied */
-	int rc;
+	int rc;			/* 0, or the WEFT_E... of err */
 	struct err err;
 	/* Last change to the base before planning; NULL: none. On the loop. */
 	int (*prepare)(struct plan_request *r, struct err *err);
 	void (*done)(struct plan_request *r);
 	void *arg;		/* of both */
 	/* private to plan_queue.c */
-	int64_t plan_ns;
+	int64_t plan_ns;	/* time on the worker, for hooks.planned */
 	struct model_fabric *probe;
 	bool probed;		/* other devices than the present ones */
 	uv_work_t req;
@@ -93,6 +97,7 @@ struct plan_queue_hooks {
 	void *arg;
 };
 
+/* An empty queue; hooks are copied, and called from the first request on. */
 int plan_queue_new(struct daemon_env *env, const struct plan_queue_hooks *hooks,
 		   struct plan_queue **out, struct err *err);
 void plan_queue_free(struct plan_queue *q);	/* NULL is fine */
@@ -112,7 +117,8 @@ int plan_request_new(struct plan_queue *q, const char *name, const void *text,
 		     size_t len, struct plan_request **out, struct err *err);
 /* Begins it; its done is called later, never from within. */
 void plan_request_start(struct plan_request *r);
-/* Ends a request and frees it; the next one gets the slot. */
+/* Ends a request and frees it; the next one gets the slot, and may begin before
+ * this returns: nothing of the request may be used afterwards. */
 void plan_request_free(struct plan_request *r);
 
 /* The slot for something else than planning: run is called when it comes, maybe
@@ -134,7 +140,7 @@ struct job_rows {
 	bool known;
 	char hash[65];		/* of the configuration they are of */
 	size_t n;
-	Weft__V1__PlanJob **v;
+	Weft__V1__PlanJob **v;	/* [n] unpacked messages, owned */
 	char *picture;		/* of the fabric with their circuits, JSON */
 	size_t picture_len;
 	int64_t picture_id;	/* grows, also over restarts */
@@ -144,6 +150,7 @@ struct job_rows {
 /* Copies the rows of the request's plan, and takes its picture over. */
 int job_rows_take(struct job_rows *rows, struct plan_request *r,
 		  struct err *err);
+/* Frees them and zeroes *rows, which are then not known. */
 void job_rows_fini(struct job_rows *rows);
 
 struct job_status;
@@ -156,6 +163,7 @@ struct job_status_hooks {
 	void *arg;
 };
 
+/* Knows nothing until job_status_refresh or job_status_set; hooks are copied. */
 int job_status_new(struct daemon_env *env, struct plan_queue *q,
 		   const struct job_status_hooks *hooks,
 		   struct job_status **out, struct err *err);
@@ -169,6 +177,7 @@ bool job_status_refreshing(const struct job_status *s);
 void job_status_check(struct job_status *s);
 /* A mark of the failed circuits; 0: none. */
 uint64_t job_status_failed(const struct job_status *s);
+/* The rows as last planned; valid until the loop runs. */
 const struct job_rows *job_status_rows(const struct job_status *s);
 /* The rows of a change that was committed; taken over, and zeroed. */
 void job_status_set(struct job_status *s, struct job_rows *rows);
@@ -184,6 +193,7 @@ struct poll;
 int poll_new(struct daemon_env *env, struct plan_queue *q, int64_t every_ms,
 	     void (*after_read)(void *arg), void *arg, struct poll **out,
 	     struct err *err);
+/* Gives the slot of the round back, and sets the time of the next. */
 void poll_round_end(struct poll *p);
 void poll_free(struct poll *p);	/* NULL is fine */
 

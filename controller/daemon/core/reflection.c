@@ -81,6 +81,7 @@ static int add_symbol(struct reflection *r, enum symbol_kind kind, size_t file,
 	return 0;
 }
 
+/* Enumerations of a file or of a message. */
 static int add_enums(struct reflection *r, size_t file, const char *scope,
 		     size_t n, Weft__Meta__Named **v, struct err *err)
 {
@@ -111,20 +112,17 @@ static int add_messages(struct reflection *r, size_t file, const char *scope,
 			break;
 		}
 		m = (Weft__Meta__Message *)decoded;
-		rc = add_symbol(r, MESSAGE, file, scope, m->name, &name, err);
-		if (rc == 0) {
-			rc = add_messages(r, file, name, m->n_nested_type,
-					  m->nested_type, err);
-		}
-		if (rc == 0) {
-			rc = add_enums(r, file, name, m->n_enum_type,
-				       m->enum_type, err);
+		if ((rc = add_symbol(r, MESSAGE, file, scope, m->name, &name, err)) == 0 &&
+		    (rc = add_messages(r, file, name, m->n_nested_type, m->nested_type,
+				       err)) == 0) {
+			rc = add_enums(r, file, name, m->n_enum_type, m->enum_type, err);
 		}
 		rpc_free_message(decoded);
 	}
 	return rc;
 }
 
+/* The services of a file, and their methods as SERVICE.METHOD. */
 static int add_services(struct reflection *r, size_t file,
 			const Weft__Meta__File *f, struct err *err)
 {
@@ -158,16 +156,12 @@ static int add_file(struct reflection *r, size_t file, struct err *err)
 		return rc;
 	}
 	f = r->files[file] = (Weft__Meta__File *)decoded;
-	rc = add_services(r, file, f, err);
-	if (rc == 0) {
-		rc = add_messages(r, file, f->package, f->n_message_type,
-				  f->message_type, err);
+	if ((rc = add_services(r, file, f, err)) ||
+	    (rc = add_messages(r, file, f->package, f->n_message_type, f->message_type,
+			       err))) {
+		return rc;
 	}
-	if (rc == 0) {
-		rc = add_enums(r, file, f->package, f->n_enum_type,
-			       f->enum_type, err);
-	}
-	return rc;
+	return add_enums(r, file, f->package, f->n_enum_type, f->enum_type, err);
 }
 
 /* Reads and indexes the files. */
@@ -204,6 +198,7 @@ int reflection_new(struct reflection **out, struct err *err)
 
 /* ---- answers ------------------------------------------------------------- */
 
+/* By its full name, package.Type or package.Service.Method. O(symbols). */
 static const struct symbol *find_symbol(const struct reflection *r,
 					const char *name)
 {
@@ -244,6 +239,8 @@ static void mark(const struct reflection *r, size_t file, bool *wanted)
 	}
 }
 
+/* The file, and behind it all that it imports, each once: a client need not ask
+ * for them one by one. */
 static int send_file(struct rpc_call *call, const struct reflection *r,
 		     size_t file, response *res, struct err *err)
 {
@@ -279,30 +276,22 @@ static int send_services(struct rpc_call *call, const struct reflection *r,
 {
 	Grpc__Reflection__V1__ListServiceResponse body =
 		GRPC__REFLECTION__V1__LIST_SERVICE_RESPONSE__INIT;
-	Grpc__Reflection__V1__ServiceResponse *rows =
-		calloc(r->symbols.n, sizeof(*rows));
-	Grpc__Reflection__V1__ServiceResponse **v =
-		calloc(r->symbols.n, sizeof(*v));
 	int rc;
 
-	if (!rows || !v) {
-		rc = err_nomem(err);
-		goto out;
+	body.service = message_list(&grpc__reflection__v1__service_response__descriptor,
+				    r->symbols.n);
+	if (!body.service) {
+		return err_nomem(err);
 	}
-	body.service = v;
 	for (size_t i = 0; i < r->symbols.n; i++) {
 		if (r->symbols.v[i].kind == SERVICE) {
-			grpc__reflection__v1__service_response__init(&rows[i]);
-			rows[i].name = r->symbols.v[i].name;
-			v[body.n_service++] = &rows[i];
+			body.service[body.n_service++]->name = r->symbols.v[i].name;
 		}
 	}
 	res->message_response_case = ANSWER(LIST_SERVICES_RESPONSE);
 	res->list_services_response = &body;
 	rc = rpc_send(call, &res->base, err);
-out:
-	free(v);
-	free(rows);
+	free(body.service);
 	return rc;
 }
 
@@ -372,8 +361,7 @@ static int answer(struct rpc_call *call, const struct reflection *r,
 	return send_file(call, r, file, &res, err);
 }
 
-void handle_reflection(struct rpc_call *call, const ProtobufCMessage *req,
-		       void *arg)
+void handle_reflection(struct rpc_call *call, const ProtobufCMessage *req, void *arg)
 {
 	struct reflection *r = arg;
 	struct err err = { 0 };

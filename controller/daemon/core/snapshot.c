@@ -1,9 +1,15 @@
-/* A copy of what a plan starts from. */
+/*
+ * A copy of what a plan starts from. The engine's own base borrows from its last
+ * readings, which a reading on the loop replaces while a worker plans; every
+ * array that it points to is copied, names aside, which live as long as the
+ * fabric that the request holds.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/daemon/core/plan_queue.h"
 
+/* Never NULL for an empty array, so that NULL means no memory. */
 static void *copy_array(const void *from, int n, size_t size)
 {
 	void *to = malloc((size_t)n * size + 1);
