@@ -109,33 +109,18 @@ int hosts_new(struct daemon_env *env, struct hosts **out, struct err *err)
 
 /* ---- opening ---- */
 
-static void complain(struct local_host *l, const struct err *err)
-{
-	snprintf(l->problem, sizeof(l->problem), "%s", err->msg);
-}
-
 /* One that cannot be opened keeps the problem, and is tried again later. */
 static void open_local(struct host_set *h, struct local_host *l)
 {
 	struct err err = { 0 };
-	int fd = -1, rc = 0;
+	int fd = -1;
 
-	if (l->netns[0]) {
-		rc = host_netns_epoch(l->netns, l->epoch, sizeof(l->epoch),
-				      &err);
-	}
-	if (rc == 0) {
-		rc = host_open(l->netns[0] ? l->netns : NULL, &l->net, &err);
-	}
-	if (rc == 0) {
-		rc = host_watch(l->net, &fd, &err);
-	}
-	if (rc == 0) {
-		rc = host_frame_socket(l->net, &l->frame_fd, &err);
-	}
-	if (rc) {
+	if ((l->netns[0] && host_netns_epoch(l->netns, l->epoch, sizeof(l->epoch), &err)) ||
+	    host_open(l->netns[0] ? l->netns : NULL, &l->net, &err) ||
+	    host_watch(l->net, &fd, &err) ||
+	    host_frame_socket(l->net, &l->frame_fd, &err)) {
 		l->frame_fd = -1;
-		complain(l, &err);
+		snprintf(l->problem, sizeof(l->problem), "%s", err.msg);
 		return;
 	}
 	uv_poll_init(h->hosts->env->loop, &l->events, fd);
@@ -156,6 +141,7 @@ int hosts_local(const struct model_fabric *f)
 	return n;
 }
 
+/* Memory for all hosts and ports; nothing is opened yet. free_hosts on error. */
 static int fill_hosts(struct host_set *h, const struct model_fabric *f)
 {
 	h->n_ports = f->n_ports;
@@ -190,6 +176,7 @@ static int fill_hosts(struct host_set *h, const struct model_fabric *f)
 	return 0;
 }
 
+/* Opens all hosts that are of this machine; NULL without memory, which is logged. */
 static struct host_set *make_hosts(struct hosts *hosts, const struct model_fabric *f)
 {
 	struct host_set *h = calloc(1, sizeof(*h));

@@ -20,7 +20,7 @@ void hosts_free(struct hosts *hosts);
  * done, at once when there are none; it is always called. */
 void hosts_probe(struct hosts *hosts, void (*done)(void *arg), void *arg);
 
-/* The arcs of a plan, kept until it is the present one. */
+/* The arcs of a plan's logical digraph, kept until it is the present one. */
 struct host_routes;
 
 /* NULL: there is no memory for it, which is logged. */
@@ -41,6 +41,7 @@ void hosts_begin_change(struct hosts *hosts);
 /* The change has moved routes of hosts, which are to go back if it does. */
 bool hosts_moved_routes(const struct hosts *hosts);
 
+/* A port of a host as a message, and what it points to. */
 struct host_port_row {
 	Weft__V1__PortState m;
 	Weft__V1__Timing reactivation;
@@ -54,11 +55,10 @@ struct hosts_view {
 	bool known;		/* there are such hosts, and they were asked */
 	bool wrong;		/* something is not as intended */
 	bool silent;		/* a host cannot be asked */
-	Weft__V1__HostsState m;
-	struct host_port_row *ports;
-	Weft__V1__HostState *hosts;
-	Weft__V1__PortState **port_list;
-	Weft__V1__HostState **host_list;
+	Weft__V1__HostsState m;		/* filled only when known */
+	struct host_port_row *ports;	/* [m.n_ports] */
+	Weft__V1__PortState **port_list;	/* each of them */
+	Weft__V1__HostState **host_list;	/* [m.n_hosts] */
 };
 
 /* Fills out, to be ended by hosts_view_fini also on error. O(ports). */

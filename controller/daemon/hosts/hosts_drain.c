@@ -10,8 +10,8 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
-#define SILENT_NS INT64_C(100000000)	/* that is silence */
-#define WAIT_NS INT64_C(2000000000)	/* for it */
+#define SILENT_NS INT64_C(100000000)	/* without a frame: that is silence */
+#define WAIT_NS INT64_C(2000000000)	/* for it; then the path has failed */
 
 static bool is_drained(const struct apply_question *q, int tx_port)
 {
@@ -49,6 +49,7 @@ static void move_routes(struct host_verifier *p)
 	free(arcs);
 }
 
+/* The port whose signal the circuit of path i carries. */
 static const struct host_port *sender(const struct host_verifier *p, int i)
 {
 	return &p->hosts->set->ports[p->q->paths[i].arc.tx_port];

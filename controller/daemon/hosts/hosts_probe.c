@@ -1,4 +1,14 @@
-/* Probing hosts: links live, and a frame from every port that names it. */
+/*
+ * Probing hosts: links live, and a frame from every port that names it.
+ *
+ * Between probes the kernel reports each link that comes or goes; an event that was
+ * lost is made up for by the next probe, which reads all links. A probe forgets what
+ * was received, sends one frame from every port, and looks after LISTEN_MS which port
+ * each frame has come to: the only proof that does not rest on what a device says of
+ * itself. Frames carry a number of the probe, so that late ones of an earlier probe
+ * are not taken for new ones. When a link comes up after its circuit was made, the
+ * time between is learned, as what the transceiver needs.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +22,7 @@
 
 /* ---- links, live ---- */
 
+/* An event for those who watch. */
 static void report_link(struct host_set *h, int port, const struct host_link *l)
 {
 	const struct daemon_event ev = {
@@ -22,9 +33,10 @@ static void report_link(struct host_set *h, int port, const struct host_link *l)
 		     l->carrier ? "link" : "no link", l->carrier_changes);
 }
 
+/* Whose events are being read. */
 struct link_reader {
 	struct host_set *h;
-	int local;
+	int local;		/* index into h->v */
 };
 
 /* Longer than any transceiver takes: what comes then has another cause. */
@@ -250,6 +262,7 @@ static void find_senders(struct host_set *h, const struct model_fabric *f)
 	}
 }
 
+/* What has arrived by now counts. */
 static void on_window_over(uv_timer_t *timer)
 {
 	struct host_set *h = timer->data;
@@ -260,6 +273,7 @@ static void on_window_over(uv_timer_t *timer)
 	hosts_wake(hosts);
 }
 
+/* Asks every host, and sends; without hosts the probe is over at once. */
 static void start_probe(struct hosts *hosts)
 {
 	const struct model_fabric *f = apply_fabric(hosts->env->apply);

@@ -1,4 +1,9 @@
-/* What the last probe of hosts has shown, as a message. */
+/*
+ * What the last probe of hosts has shown, as a message: each port with its link, what
+ * its module measures, and who sends to it; and, of all ports that are to receive,
+ * the weakest proof that there is. A port's problem is a sentence; a host that cannot
+ * be asked has one of its own, and its ports none.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +11,8 @@
 #include "controller/daemon/hosts/private.h"
 #include "controller/proto_convert/proto_convert.h"
 
-/* The best that is known of a port, and its rank. */
+/* The best that is known of a port, and its rank: what the module says is above what
+ * the kernel says, and a frame that has arrived from the right port above both. */
 static const char *layer_name(const struct host_port *v)
 {
 	if (v->asked && v->received == v->from) {
@@ -80,7 +86,6 @@ static void fill_port(const struct host_set *h, int port, struct host_port_row *
 static void fill_host(const struct model_fabric *f, const struct local_host *l,
 		      Weft__V1__HostState *m)
 {
-	weft__v1__host_state__init(m);
 	m->name = f->hosts[l->host].name;
 	m->netns = l->netns;
 	m->problem = (char *)l->problem;
@@ -91,15 +96,13 @@ static int allocate(const struct host_set *h, struct hosts_view *out,
 		    struct err *err)
 {
 	out->ports = calloc((size_t)h->n_ports + 1, sizeof(*out->ports));
-	out->hosts = calloc((size_t)h->n + 1, sizeof(*out->hosts));
-	out->port_list = calloc((size_t)h->n_ports + 1,
-				sizeof(*out->port_list));
-	out->host_list = calloc((size_t)h->n + 1, sizeof(*out->host_list));
-	return out->ports && out->hosts && out->port_list && out->host_list ?
-	       0 : err_nomem(err);
+	out->port_list = calloc((size_t)h->n_ports + 1, sizeof(*out->port_list));
+	out->host_list = message_list(&weft__v1__host_state__descriptor, (size_t)h->n);
+	return out->ports && out->port_list && out->host_list ? 0 : err_nomem(err);
 }
 
-/* A duplex circuit has two directions. */
+/* Whether what every sender puts on a route through the circuit has arrived at its
+ * end; at least one must use it. A duplex circuit has two directions. */
 static bool all_received(const struct host_set *h, const struct model_fabric *f,
 		      const struct plan_light *intent, int device,
 		      struct optics_xc xc)
@@ -140,7 +143,7 @@ int hosts_view_init(struct hosts_view *out, const struct hosts *hosts,
 {
 	const struct model_fabric *f = apply_fabric(hosts->env->apply);
 	const struct host_set *h = hosts->set;
-	int rc, least = HOST_BY_MODULE + 1;
+	int rc, lowest = HOST_BY_MODULE + 1;
 	const char *layer = "none";
 
 	memset(out, 0, sizeof(*out));
@@ -166,14 +169,13 @@ int hosts_view_init(struct hosts_view *out, const struct hosts *hosts,
 		out->m.good += v->from >= 0 && v->health.link &&
 			       !row->problem[0];
 		out->wrong = out->wrong || row->problem[0];
-		if (v->from >= 0 && layer_rank(v) <= least) {
-			least = layer_rank(v);
+		if (v->from >= 0 && layer_rank(v) <= lowest) {
+			lowest = layer_rank(v);
 			layer = layer_name(v);
 		}
 	}
 	for (int i = 0; i < h->n; i++) {
-		fill_host(f, &h->v[i], &out->hosts[i]);
-		out->host_list[out->m.n_hosts++] = &out->hosts[i];
+		fill_host(f, &h->v[i], out->host_list[out->m.n_hosts++]);
 		out->silent = out->silent || h->v[i].frame_fd < 0;
 	}
 	out->m.layer = (char *)layer;
@@ -187,7 +189,6 @@ int hosts_view_init(struct hosts_view *out, const struct hosts *hosts,
 void hosts_view_fini(struct hosts_view *v)
 {
 	free(v->ports);
-	free(v->hosts);
 	free(v->port_list);
 	free(v->host_list);
 	memset(v, 0, sizeof(*v));

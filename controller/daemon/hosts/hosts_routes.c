@@ -1,4 +1,10 @@
-/* Routes that hosts of this machine are given over the circuits of a plan. */
+/*
+ * Routes that hosts of this machine are given over the circuits of a plan. Addresses
+ * follow from the host's number in the fabric, so that no host needs a configuration
+ * of its own; the next hop's MAC address is set with the route, as an optical
+ * circuit is no network in which it could be asked for. Hosts on other machines are
+ * left alone.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,8 +71,8 @@ void hosts_install(struct host_set *h, const struct model_fabric *f,
 
 struct host_routes {
 	struct hosts *hosts;	/* while it waits for a probe */
-	char hash[65];
-	struct plan_arc *arcs;
+	char hash[65];		/* of the fabric that the plan is of */
+	struct plan_arc *arcs;	/* [n] */
 	int n;
 };
 

@@ -44,20 +44,6 @@ void verifier_answer(struct host_verifier *p)
 	q->done(q);
 }
 
-/* One round over all paths of the question. */
-static void tick(struct host_verifier *p);
-
-static void on_time(void *arg)
-{
-	struct host_verifier *p = arg;
-
-	if (p->q && p->draining) {
-		hosts_drain_check(p);
-	} else if (p->q) {
-		tick(p);
-	}
-}
-
 void verifier_retry(struct host_verifier *p)
 {
 	part_timer_start(p->timer, AGAIN_MS);
@@ -85,6 +71,7 @@ static bool begin(struct host_verifier *p, struct apply_question *q, bool draini
 
 /* ---- what can be asked --------------------------------------------------- */
 
+/* Notes in the path why a port cannot be asked. */
 static void cannot(struct apply_path *p, const struct host_set *h, int port,
 		   const char *why)
 {
@@ -151,6 +138,7 @@ static void expect(struct host_verifier *p, int i)
 
 /* ---- answers ------------------------------------------------------------- */
 
+/* The path is done, and has failed at this layer; why is there already. */
 static void fail(struct host_verifier *p, int i, enum apply_level layer)
 {
 	p->q->paths[i].level = APPLY_UNVERIFIED;
@@ -292,6 +280,8 @@ static bool is_lost(const struct host_verifier *p)
 				      p->q->plan->fabric->hash) != 0;
 }
 
+/* One round over all paths of the question; the last one answers it. Frames are sent
+ * again each time, as the first may have come before the link was up. */
 static void tick(struct host_verifier *p)
 {
 	char one[128], text[192];
@@ -320,6 +310,17 @@ static void tick(struct host_verifier *p)
 	verifier_retry(p);
 }
 
+static void on_time(void *arg)
+{
+	struct host_verifier *p = arg;
+
+	if (p->q && p->draining) {
+		hosts_drain_check(p);
+	} else if (p->q) {
+		tick(p);
+	}
+}
+
 /* The engine asks how far the circuits of a stage are proven. */
 static void verify(struct apply_question *q, void *arg)
 {
@@ -341,6 +342,7 @@ static void verify(struct apply_question *q, void *arg)
 
 /* ---- draining, and back -------------------------------------------------- */
 
+/* The engine wants the traffic off circuits that it is about to take away. */
 static void drain(struct apply_question *q, void *arg)
 {
 	struct host_verifier *p = arg;

@@ -15,7 +15,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
-#define MAX_LIVING 4096
+#define MAX_LIVING 4096		/* jobs that are not over */
 #define MAX_CALLS 64		/* that wait for one job */
 
 _Static_assert((int)STORE_JOB_FAILED ==
@@ -51,7 +51,8 @@ void jobs_free(struct jobs *jobs)
 	free(jobs);
 }
 
-/* Takes s over, also on error. */
+/* Adds a job at the end of the list, as one that has all its circuits until planning
+ * says otherwise. Takes s over, also on error. */
 static int add_job(struct jobs *jobs, struct store_job *s, struct job **out,
 		   struct err *err)
 {
@@ -106,11 +107,8 @@ int jobs_new(struct daemon_env *env, struct plan_queue *queue,
 	if (!jobs) {
 		return err_nomem(err);
 	}
-	jobs->env = env;
-	jobs->queue = queue;
-	jobs->status = status;
-	jobs->drain = drain;
-	jobs->changes = changes;
+	*jobs = (struct jobs){ .env = env, .queue = queue, .status = status, .drain = drain,
+			       .changes = changes };
 	if ((r = part_timer_new(env, on_time, jobs, &jobs->clock, err)) ||
 	    (r = load(jobs, err))) {
 		jobs_free(jobs);
@@ -169,12 +167,12 @@ int job_position(const struct job *j)
 	return ahead + 1;
 }
 
-/* What a message borrows. */
+/* A job as a message, and what it borrows beside the job's own strings. */
 struct job_row {
 	Weft__V1__Job m;
-	char *nodes;
-	char **list;
-	struct buf spec;
+	char *nodes;		/* the names, cut into words */
+	char **list;		/* each of them */
+	struct buf spec;	/* what was asked for, as JSON */
 };
 
 static void row_fini(struct job_row *row)
@@ -205,6 +203,7 @@ static int split_nodes(struct job_row *row, const char *nodes)
 	return 0;
 }
 
+/* row_fini also on error. */
 static int row_init(struct job_row *row, const struct job *j, struct err *err)
 {
 	const struct model_request value = job_value(j);
@@ -239,6 +238,7 @@ static int row_init(struct job_row *row, const struct job *j, struct err *err)
 
 /* ---- those who wait ------------------------------------------------------ */
 
+/* Whether a call has what it waits for, or never will. */
 static bool is_over_for(const struct job *j, const struct job_call *c)
 {
 	return !job_lives(j) ||
@@ -326,8 +326,7 @@ static void attach(struct job *j, struct rpc_call *call, bool release)
 		return;
 	}
 	if (vec_push(&j->calls, c)) {
-		err_nomem(&err);
-		rpc_finish_err(call, &err);
+		call_end(call, err_nomem(&err), &err);
 		return;
 	}
 	rpc_call_on_cancel(call, on_gone, j);
@@ -347,7 +346,7 @@ void job_save(struct job *j)
 void job_move(struct job *j, enum store_job_state state, const char *problem)
 {
 	const struct daemon_event ev = {
-		.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_JOB,
+		.kind = EVENT_KIND(JOB),
 	};
 	char *text = strdup(problem);	/* which may be the job's own */
 
@@ -378,19 +377,8 @@ void job_move(struct job *j, enum store_job_state state, const char *problem)
 
 /* ---- RequestJob ---------------------------------------------------------- */
 
-static const char *who_calls(const struct rpc_call *call, char *text,
-			     size_t size)
-{
-	const struct rpc_peer *peer = rpc_call_peer(call);
-
-	if (peer->remote) {
-		return peer->name;
-	}
-	snprintf(text, size, peer->uid == 0 ? "root" : "uid %u",
-		 (unsigned)peer->uid);
-	return text;
-}
-
+/* New in the fabric's own jobs and among those that live; short, and of letters that
+ * a configuration takes without quotes. */
 static int check_name(const struct jobs *jobs, const char *name,
 		      struct err *err)
 {
@@ -452,7 +440,8 @@ static int check_text(const char *key, const char *text, struct err *err)
 	return 0;
 }
 
-/* Hosts and ring are there. */
+/* Hosts and ring are there in the present fabric; whether they are free is asked
+ * later, as often as the job is tried. */
 static int check_places(const struct jobs *jobs,
 			const Weft__V1__RequestJobRequest *q, struct err *err)
 {
@@ -477,6 +466,7 @@ static int check_places(const struct jobs *jobs,
 	return 0;
 }
 
+/* Everything that would never do is refused here, and what may do later is queued. */
 static int check_request(const struct jobs *jobs,
 			 const Weft__V1__RequestJobRequest *q, struct err *err)
 {
@@ -497,9 +487,7 @@ static int check_request(const struct jobs *jobs,
 	    (r = check_places(jobs, q, err))) {
 		return r;
 	}
-	return coll_kind_parse(q->collective, &kind, err)
-		       ? err_wrap(err, "collective")
-		       : 0;
+	return coll_kind_parse(q->collective, &kind, err) ? err_wrap(err, "collective") : 0;
 }
 
 /* "job-N", the first that is free after the last id. */
@@ -515,7 +503,8 @@ static char *default_name(const struct jobs *jobs)
 	return strdup(text);
 }
 
-/* Durable before it is in the answer. */
+/* Makes a job of a request that was checked; durable before it is in the answer, and
+ * not in the list when it could not be. */
 static int new_job(struct jobs *jobs, struct rpc_call *call,
 		   const Weft__V1__RequestJobRequest *q, struct job **out,
 		   struct err *err)
@@ -523,7 +512,7 @@ static int new_job(struct jobs *jobs, struct rpc_call *call,
 	char who[32];
 	struct store_job s = {
 		.name = q->name[0] ? strdup(q->name) : default_name(jobs),
-		.who = strdup(who_calls(call, who, sizeof(who))),
+		.who = strdup(call_user(call, who, sizeof(who))),
 		.request_id = strdup(q->request_id),
 		.nodes = strdup(""), .problem = strdup(""),
 		.priority = q->priority, .preemptible = q->preemptible,
@@ -562,11 +551,9 @@ static struct job *made_before(const struct jobs *jobs, const char *id)
 	return NULL;
 }
 
-void handle_request_job(struct rpc_call *call, const ProtobufCMessage *msg,
-			void *arg)
+void handle_request_job(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__RequestJobRequest *q =
-		(const Weft__V1__RequestJobRequest *)msg;
+	const Weft__V1__RequestJobRequest *q = (const void *)msg;
 	struct jobs *jobs = arg;
 	struct job *j = made_before(jobs, q->request_id);
 	struct err err = { 0 };
@@ -593,15 +580,14 @@ static int check_owner(const struct job *j, struct rpc_call *call,
 	const struct rpc_peer *peer = rpc_call_peer(call);
 	char who[32];
 
-	if (strcmp(j->s.who, who_calls(call, who, sizeof(who))) == 0) {
+	if (strcmp(j->s.who, call_user(call, who, sizeof(who))) == 0) {
 		return 0;
 	}
 	return access_need(j->jobs->env->access, peer, ACCESS_OPERATOR,
 			   "a job of another user", err);
 }
 
-void handle_release_job(struct rpc_call *call, const ProtobufCMessage *msg,
-			void *arg)
+void handle_release_job(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	const char *name = ((const Weft__V1__ReleaseJobRequest *)msg)->name;
 	struct jobs *jobs = arg;
@@ -661,11 +647,9 @@ void jobs_count(const struct jobs *jobs, int n[STORE_JOB_FAILED + 1])
 	}
 }
 
-void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *msg,
-		      void *arg)
+void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__ListJobsRequest *q =
-		(const Weft__V1__ListJobsRequest *)msg;
+	const Weft__V1__ListJobsRequest *q = (const void *)msg;
 	Weft__V1__ListJobsResponse m = WEFT__V1__LIST_JOBS_RESPONSE__INIT;
 	const struct jobs *jobs = arg;
 	struct job_row *rows = calloc(jobs->v.n + 1, sizeof(*rows));

@@ -13,7 +13,8 @@
 
 struct jobs;
 
-/* Reads the list from the store. */
+/* Reads the list from the store; everything else is borrowed, and outlives it.
+ * The errors of store_jobs; WEFT_EINVAL: a job in the store cannot be read. */
 int jobs_new(struct daemon_env *env, struct plan_queue *queue,
 	     struct job_status *status, struct drain *drain,
 	     struct changes *changes, struct jobs **out, struct err *err);
@@ -36,17 +37,22 @@ void jobs_devices_read(struct jobs *jobs);
 void jobs_update_loss(struct jobs *jobs);
 /* True for a job that has no schedule unless all its circuits are there. */
 bool jobs_needs_all(const struct jobs *jobs, const char *name);
-/* Appends the jobs that are to have circuits now to a configuration. */
+/* Appends the jobs that are to have circuits now to a configuration: those that run
+ * or start. The errors of model_config_add. */
 int jobs_add_requests(const struct jobs *jobs, struct model_config *config,
 		      struct err *err);
-/* Writes living jobs, as an array of o. */
+/* Writes living jobs as the array "requests" of o. WEFT_ENOMEM. */
 int jobs_out(const struct jobs *jobs, struct out *o, struct err *err);
 /* RequestJob, ReleaseJob, ListJobs; arg is the struct jobs. */
-void handle_request_job(struct rpc_call *call, const ProtobufCMessage *req,
-			void *arg);
-void handle_release_job(struct rpc_call *call, const ProtobufCMessage *req,
-			void *arg);
-void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *req,
-		      void *arg);
+
+/* Adds a job, or finds the one that this request id has made, and streams its states
+ * until it runs. WEFT_EINVAL, WEFT_EUNSUPPORTED, WEFT_ELIMIT for what can never be;
+ * what cannot be now waits in the queue. */
+void handle_request_job(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+/* Ends a job, and streams its states until it has ended. WEFT_ENOTFOUND;
+ * WEFT_EDENIED for a job of another user, unless an operator asks. */
+void handle_release_job(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+/* All jobs that live, or one of them; and those that are over if asked for. */
+void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 
 #endif

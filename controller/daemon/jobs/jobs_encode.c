@@ -1,4 +1,8 @@
-/* Jobs for the store, and as values for the model. */
+/*
+ * Jobs for the store, and as values for the model. The store keeps a request as the
+ * protobuf that the client sent, so that a later weftd reads it with all fields that
+ * it knows; the model takes the few that shape a fabric's jobs.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

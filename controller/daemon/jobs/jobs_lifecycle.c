@@ -14,7 +14,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
-#define RETRY_NS ((int64_t)10 * 1000000000)
+#define RETRY_NS ((int64_t)10 * 1000000000)	/* after what may pass by itself */
 #define NS_PER_MS 1000000
 
 /* ---- the clock ----------------------------------------------------------- */
@@ -58,6 +58,7 @@ static int64_t next_due(const struct jobs *jobs)
 	return wait;
 }
 
+/* For the next that is due: a job's end, a repair, another try. */
 static void set_clock(struct jobs *jobs)
 {
 	int64_t wait = next_due(jobs);
@@ -71,7 +72,8 @@ static void set_clock(struct jobs *jobs)
 
 /* ---- placing ------------------------------------------------------------- */
 
-/* Gives a queued job its hosts. */
+/* Gives a queued job its hosts, which it keeps while it starts. The errors of
+ * job_find_place. */
 static int place(struct jobs *jobs, struct job *j, struct err *err)
 {
 	int n = j->req->n_nodes ? (int)j->req->n_nodes : j->req->count;
@@ -123,6 +125,7 @@ static int collect_preemptible(struct jobs *jobs, const struct job *j,
 	return n;
 }
 
+/* Whether a job has this host: a word of its nodes. */
 static bool has_host(const struct job *j, const char *host)
 {
 	size_t len = strlen(host);
@@ -159,7 +162,8 @@ static void end_preempted(const struct model_fabric *f, struct job **others,
 }
 
 /* Tries to fit j in with more and more of the others gone, who have agreed to
- * that. True when some are to go. */
+ * that: the least important first, so that as little as possible is lost. True when
+ * some are to go; j starts when they have ended. O(others x placing). */
 static bool make_room(struct jobs *jobs, struct job *j)
 {
 	struct job **others = calloc(jobs->v.n + 1, sizeof(struct job *));
@@ -394,7 +398,9 @@ static void take_nodes(struct job *j, const struct model_fabric *f, int at)
 	job_save(j);
 }
 
-/* The configuration is the truth about which jobs have circuits. */
+/* The configuration is the truth about which jobs have circuits: each job that is
+ * not in the queue takes the state that the configuration shows, whatever weftd knew
+ * of it when it ended. */
 void jobs_settle(struct jobs *jobs)
 {
 	const struct model_fabric *f = apply_fabric(jobs->env->apply);

@@ -1,5 +1,8 @@
-/* Which hosts jobs may have: those that are free, whose ports have not failed,
- * and that are not drained. */
+/*
+ * Which hosts jobs may have: those that are free, whose ports have not failed, and
+ * that are not drained. Which of them a job gets is decided by plan/place.h; here is
+ * what the daemon knows: readings, drains, and the hosts that other jobs have.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +19,7 @@ static bool is_bad(const int *v, int n, int port)
 	return false;
 }
 
+/* One side of a switch's port, by the last reading; device -1: no switch. */
 static bool port_is_bad(const struct plan_light *l, int device, int port,
 			bool in)
 {

@@ -19,9 +19,10 @@
 #define NS_PER_S ((int64_t)1000000000)
 #define HOLD_NS NS_PER_S		/* that circuits must have failed for */
 #define BACK_OFF_NS (10 * NS_PER_S)	/* after the first try */
-#define BACK_OFF_MOST_NS (600 * NS_PER_S)
+#define BACK_OFF_MAX_NS (600 * NS_PER_S)
 #define FORGET_NS (3600 * NS_PER_S)	/* tries that are older */
 
+/* A ring has no spare hosts to move to. */
 static bool wants_spare(const struct job *j)
 {
 	return j->req->repair == WEFT__V1__JOB_REPAIR__JOB_REPAIR_SPARE &&
@@ -37,14 +38,15 @@ bool jobs_needs_all(const struct jobs *jobs, const char *name)
 
 /* ---- what is left -------------------------------------------------------- */
 
+/* After the tries so far: 10 s, 20 s, 40 s, ... up to ten minutes. */
 static int64_t back_off_ns(const struct job *j)
 {
 	int64_t wait = BACK_OFF_NS;
 
-	for (int i = 1; i < j->s.repairs && wait < BACK_OFF_MOST_NS; i++) {
+	for (int i = 1; i < j->s.repairs && wait < BACK_OFF_MAX_NS; i++) {
 		wait *= 2;
 	}
-	return wait < BACK_OFF_MOST_NS ? wait : BACK_OFF_MOST_NS;
+	return wait < BACK_OFF_MAX_NS ? wait : BACK_OFF_MAX_NS;
 }
 
 int64_t job_repair_wait_ns(const struct job *j)
@@ -141,6 +143,8 @@ void jobs_update_loss(struct jobs *jobs)
 
 /* ---- where to ------------------------------------------------------------ */
 
+/* The hosts that a job has by the present configuration, in rank order; *out is
+ * owned by the caller. WEFT_ENOTFOUND. */
 static int hosts_of(const struct model_fabric *f, const struct job *j, int **out,
 		    int *n, struct err *err)
 {
@@ -215,8 +219,7 @@ static int find_spares(struct job *j, char **nodes, struct err *err)
 		goto out;
 	}
 	job_view_mark(&v, NULL, 0);
-	r = choose(&v, j, hosts, n, err);
-	if (r == 0) {
+	if ((r = choose(&v, j, hosts, n, err)) == 0) {
 		r = job_node_names(v.f, hosts, n, nodes, err);
 	}
 out:
@@ -261,6 +264,7 @@ void job_end_repair(struct job *j, int rc, const struct err *err)
 	}
 }
 
+/* The devices were read: if the same circuits still fail, the repair begins. */
 static void after_reading(int rc, const struct err *err, void *arg)
 {
 	struct plan_request *slot = arg;
@@ -275,8 +279,8 @@ static void after_reading(int rc, const struct err *err, void *arg)
 	plan_request_free(slot);
 	/* When other circuits have failed now, what is left is being planned
 	 * again, and this is decided after that. */
-	if (failed == job_status_failed(jobs->status) && !jobs->env->draining && jobs_may_begin(jobs) &&
-	    job_repair_wait_ns(j) == 0) {
+	if (failed == job_status_failed(jobs->status) && !jobs->env->draining &&
+	    jobs_may_begin(jobs) && job_repair_wait_ns(j) == 0) {
 		begin_repair(j);
 	}
 	if (!jobs->busy) {

@@ -39,7 +39,7 @@ struct job {
 };
 
 struct jobs {
-	struct daemon_env *env;
+	struct daemon_env *env;		/* borrowed, like the next four */
 	struct plan_queue *queue;
 	struct job_status *status;
 	struct drain *drain;
@@ -52,7 +52,9 @@ struct jobs {
 	int64_t retry_ns;	/* monotonic; 0: nothing to be tried again */
 };
 
-#define JOB_RELEASED 1		/* ns: ends as soon as it has started */
+/* A duration, ns, of a job that was released while it started: it ends as soon as it
+ * has started, also when weftd is restarted in between. */
+#define JOB_RELEASED 1
 
 static inline bool job_lives(const struct job *j)
 {
@@ -83,19 +85,22 @@ void job_save(struct job *j);
 
 /* Everything that placing looks at; arrays over hosts. */
 struct job_view {
-	const struct model_fabric *f;
-	bool *usable, *busy;
+	const struct model_fabric *f;	/* the present one */
+	bool *usable;		/* its ports work, and it is not drained */
+	bool *busy;		/* a job on a switch has it */
 };
 
-/* From the last readings; no host is busy yet. */
+/* From the last readings; no host is busy yet. job_view_fini also on error. */
 int job_view_init(struct job_view *v, const struct jobs *jobs, struct err *err);
 void job_view_fini(struct job_view *v);
-/* Marks hosts of jobs on switches that have circuits now, but for `except`. */
+/* Marks hosts of jobs on switches that have circuits now, but for the n jobs of the
+ * names in `except`. */
 void job_view_mark(struct job_view *v, const char *const *except, int n);
-/* Hosts for the job into out, as place_job finds them. */
+/* Hosts for the job into out, which has room for all of them, as place_job finds
+ * them. WEFT_EINFEASIBLE: not now; WEFT_EINVAL: the fabric lacks what it names. */
 int job_find_place(const struct job_view *v, const struct job *j, int *out,
 		   struct err *err);
-/* "a b c"; owned. */
+/* "a b c", in this order; owned by the caller. */
 int job_node_names(const struct model_fabric *f, const int *hosts, int n,
 		   char **out, struct err *err);
 
@@ -112,13 +117,16 @@ void job_end_repair(struct job *j, int rc, const struct err *err);
 
 /* True when nothing else is under way. */
 bool jobs_may_begin(const struct jobs *jobs);
-/* Begins the change that makes a job's circuits what they are to be now, and
- * goes on at its end. False: it could not begin, which was handled. */
+/* Begins the change that makes a job's circuits what they are to be now ("job NAME
+ * VERB" in the history), and goes on at its end. False: it could not begin, which
+ * was handled like a change that has failed. */
 bool job_begin(struct job *j, const char *verb);
 
 /* ---- jobs_encode.c ---- */
 
-/* A request as text for the store, and back. */
+/* A request as text for the store, and back: its protobuf bytes in hexadecimal, as
+ * the store keeps text. Both results are the caller's. WEFT_EINVAL for a text that is
+ * none. */
 int job_pack(const Weft__V1__RequestJobRequest *req, char **out,
 	     struct err *err);
 int job_unpack(const char *text, Weft__V1__RequestJobRequest **out,
