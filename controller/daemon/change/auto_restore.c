@@ -32,10 +32,10 @@ struct restore_attempt {
 };
 
 struct restore {
-	struct part_timer *timer;
+	struct part_timer *timer;	/* for what may be restored later */
 	struct daemon_env *env;
 	struct changes *changes;
-	VEC(struct restore_attempt) attempts;
+	VEC(struct restore_attempt) attempts;	/* a device each, made when due */
 };
 
 /* What of one device a change is to bring back. */
@@ -49,7 +49,7 @@ struct restore_wanted {
 struct restore_request {
 	VEC(struct restore_wanted) wanted;
 	VEC(struct plan_restore) plan;	/* points into wanted */
-	char comment[160];
+	char comment[160];	/* of the change: each device, and how much is gone */
 };
 
 void restore_request_free(struct restore_request *r)
@@ -134,6 +134,7 @@ static struct restore_attempt *find_attempt(struct restore *r, const char *name)
 
 /* ---- when ---------------------------------------------------------------- */
 
+/* Only what went can be brought back; what came is an operator's to judge. */
 static bool is_restorable(const struct store_external_change *f)
 {
 	return f->outcome == STORE_EXTERNAL_OPEN &&
@@ -274,8 +275,7 @@ static int want(struct restore_request *r, const char *device,
 			vec_fini(&w.xcs);
 			return WEFT_ENOMEM;
 		}
-		count += v[i].kind == STORE_EXTERNAL_GONE ||
-			 v[i].kind == STORE_EXTERNAL_PROGRAM;
+		count += is_restorable(&v[i]);
 	}
 	snprintf(r->comment + len, sizeof(r->comment) - len, "%s%s: %d gone",
 		 len ? ", " : "restores ", device, count);
@@ -323,6 +323,7 @@ static int consider(struct restore *all, struct restore_request *r,
 	return rc;
 }
 
+/* Whether any of these records is of the device. */
 static bool has_record(const struct store_external_change *v, int n, const char *name)
 {
 	for (int i = 0; i < n; i++) {
@@ -381,6 +382,7 @@ static void check_later(struct restore *r, int64_t at_ns)
 	part_timer_start(r->timer, ms > 1 ? ms : 1);
 }
 
+/* Takes req over. What could not begin counts as a restore that failed. */
 static void begin_restore(struct restore *r, struct restore_request *req)
 {
 	const struct own_change own = {
@@ -404,7 +406,7 @@ void restore_check(struct restore *r)
 	int64_t next_ns = INT64_MAX;
 	int n = 0, rc;
 
-	if (r->env->draining || r->env->standby || !is_wanted(r->env->apply)) {
+	if (!r || r->env->draining || r->env->standby || !is_wanted(r->env->apply)) {
 		return;
 	}
 	part_timer_stop(r->timer);
@@ -437,6 +439,7 @@ static void on_time(void *arg)
 
 /* ---- what of it may be done now ------------------------------------------ */
 
+/* Whether one of the two circuits excludes the other. */
 static bool shares_port(const struct model_device *md, struct optics_xc a,
 			struct optics_xc b)
 {
@@ -481,6 +484,7 @@ static bool may_make(const struct model_device *md, const struct plan_light *has
 	return true;
 }
 
+/* By binary search: circuits of a plan base are sorted. */
 static bool is_in(const struct plan_light *l, struct optics_xc xc)
 {
 	return l->n_xcs && bsearch(&xc, l->xcs, (size_t)l->n_xcs, sizeof(xc),

@@ -25,15 +25,16 @@ _Static_assert((int)APPLY_STUCK == (int)WEFT__V1__VERDICT__VERDICT_STUCK &&
 		       (int)WEFT__V1__PROOF__PROOF_ERROR_FREE,
 	       "the API's enumerations are those of apply.h");
 
+/* From the request that begins it to its end; there is one at most. */
 struct running_change {
 	struct changes *of;
 	struct plan_request *plan;	/* has the slot until the end */
 	char *request_id;	/* "": it cannot be asked for again */
 	char *who, *comment;	/* for the history; owned */
-	int64_t confirm_within_ns;
+	int64_t confirm_within_ns;	/* 0: it needs no confirmation */
 	char digest[65];	/* the plan must have it; "": any */
-	char trace[TRACE_SIZE];
-	char peer[RPC_PEER_TEXT_MAX];
+	char trace[TRACE_SIZE];	/* of the call, "": none */
+	char peer[RPC_PEER_TEXT_MAX];	/* for the audit trail; "": weftd */
 	bool started;		/* the engine has it: end comes by on_applied */
 	bool cancelled;		/* before that */
 	struct job_rows rows;	/* for status, once committed */
@@ -47,8 +48,8 @@ struct running_change {
 
 /* The change that a request asks for. */
 struct change_request {
-	const char *request_id, *comment;
-	const Weft__V1__Number *expected;
+	const char *request_id, *comment;	/* "": none */
+	const Weft__V1__Number *expected;	/* generation, NULL: any */
 	int64_t confirm_within_ns;
 	const struct own_change *own;	/* weftd's own, or NULL */
 	struct restore_request *restore;	/* instead of jobs, or NULL */
@@ -70,6 +71,8 @@ static void on_watcher_gone(struct rpc_call *call, void *arg)
 	}
 }
 
+/* From now on the call is sent the events of the change, and its result, which ends
+ * it. WEFT_ENOMEM. */
 static int watch(struct running_change *c, struct rpc_call *call, struct err *err)
 {
 	if (vec_push(&c->watchers, call)) {
@@ -167,6 +170,7 @@ static void announce_end(const struct running_change *c,
 
 /* ---- the end of a change ------------------------------------------------- */
 
+/* Keeps the result in place of the oldest one that is kept. */
 static void remember(struct changes *all, const char *request_id,
 		     const struct apply_result *res, int rc,
 		     const struct err *err)
@@ -221,6 +225,7 @@ static void change_free(struct running_change *c)
 	restore_request_free(restore);
 }
 
+/* With fields, so that a log of JSON can be searched by change and by trace. */
 static void log_end(const struct running_change *c, const struct apply_result *res,
 		    int rc, const struct err *err)
 {
@@ -239,7 +244,10 @@ static void log_end(const struct running_change *c, const struct apply_result *r
 		 rc ? err->msg : "");
 }
 
-/* res NULL: it never came to a plan, and devices were not touched. */
+/* The end of every change, in this order: log, result for repeated requests, all
+ * who watch, those above; then its slot goes to the next one, and what was waited
+ * for is looked after. res NULL: it never came to a plan, and devices were not
+ * touched. Frees c. */
 static void end_change(struct running_change *c, const struct apply_result *res,
 		       int rc, const struct err *err)
 {
@@ -275,7 +283,8 @@ static void end_change(struct running_change *c, const struct apply_result *res,
 	all->hooks.idle(all->hooks.arg);
 }
 
-/* The jobs are now those of the change. */
+/* The jobs are now those of the change, and hosts get the routes of its plan; a
+ * restore leaves them as they are. */
 static void take_jobs(struct running_change *c)
 {
 	struct changes *all = c->of;
@@ -318,7 +327,8 @@ static int check_digest(const struct running_change *c, const struct plan *p,
 	return err->code;
 }
 
-/* The plan is there, or not: hands it and its fabric over to the engine. */
+/* The plan is there, or not: hands it and its fabric over to the engine, which owns
+ * them also when it refuses them. */
 static void on_planned(struct plan_request *pr)
 {
 	struct running_change *c = pr->arg;
@@ -427,7 +437,9 @@ static bool is_repeated(struct changes *all, struct rpc_call *call,
 	return f != NULL || is_on_record(all, call, request_id);
 }
 
-/* Whether a change may begin, before anything is planned. */
+/* Whether a change may begin, before anything is planned. WEFT_ESTALE: not now, or
+ * the generation is not the expected one; WEFT_ENOTFOUND, WEFT_EINVAL: what it asks
+ * for with confirm_within_ns cannot be. */
 static int check_free(const struct changes *all, const struct change_request *q,
 		      struct err *err)
 {
@@ -464,22 +476,6 @@ static int check_free(const struct changes *all, const struct change_request *q,
 	return 0;
 }
 
-/* Without a call it is weftd itself. */
-static char *name_of(const struct rpc_call *call)
-{
-	const struct rpc_peer *peer = call ? rpc_call_peer(call) : NULL;
-	char text[32];
-
-	if (!peer || peer->remote) {
-		return strdup(peer ? peer->name : "weftd");
-	}
-	if (peer->uid == 0) {
-		return strdup("root");
-	}
-	snprintf(text, sizeof(text), "uid %u", (unsigned)peer->uid);
-	return strdup(text);
-}
-
 /* Takes q->restore over unless it returns NULL. */
 static struct running_change *new_change(struct changes *all,
 				 const struct rpc_call *call,
@@ -487,6 +483,7 @@ static struct running_change *new_change(struct changes *all,
 				 const char *digest)
 {
 	struct running_change *c = calloc(1, sizeof(*c));
+	char user[32];
 
 	if (!c) {
 		return NULL;
@@ -494,7 +491,7 @@ static struct running_change *new_change(struct changes *all,
 	c->of = all;
 	c->request_id = strdup(q->request_id);
 	c->comment = strdup(q->comment);
-	c->who = q->own ? strdup(q->own->who) : name_of(call);
+	c->who = strdup(q->own ? q->own->who : call_user(call, user, sizeof(user)));
 	if (!c->request_id || !c->comment || !c->who) {
 		change_free(c);
 		return NULL;
@@ -594,6 +591,7 @@ static int apply_plan_file(struct changes *all, struct rpc_call *call,
 	return r;
 }
 
+/* The configuration in the request, in the mode that it names. */
 static int apply_config(struct changes *all, struct rpc_call *call,
 			const struct change_request *q,
 			const Weft__V1__ApplyRequest *req, struct err *err)
@@ -616,11 +614,9 @@ static int apply_config(struct changes *all, struct rpc_call *call,
 	return start_change(all, call, q, pr, "", err);
 }
 
-void handle_apply(struct rpc_call *call, const ProtobufCMessage *msg,
-		  void *arg)
+void handle_apply(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__ApplyRequest *req =
-		(const Weft__V1__ApplyRequest *)msg;
+	const Weft__V1__ApplyRequest *req = (const void *)msg;
 	const struct change_request q = {
 		.request_id = req->request_id, .comment = req->comment,
 		.expected = req->expected_generation,
@@ -630,13 +626,11 @@ void handle_apply(struct rpc_call *call, const ProtobufCMessage *msg,
 	struct err err = { 0 };
 	int r;
 
-	if (!env_may_change(all->env, call) ||
-	    is_repeated(all, call, q.request_id)) {
+	if (!env_may_change(all->env, call) || is_repeated(all, call, q.request_id)) {
 		return;
 	}
 	r = check_free(all, &q, &err);
-	if (r == 0 && req->source_case ==
-			      WEFT__V1__APPLY_REQUEST__SOURCE_PLAN_FILE) {
+	if (r == 0 && req->source_case == WEFT__V1__APPLY_REQUEST__SOURCE_PLAN_FILE) {
 		r = apply_plan_file(all, call, &q, req, &err);
 	} else if (r == 0) {
 		r = apply_config(all, call, &q, req, &err);
@@ -648,6 +642,7 @@ void handle_apply(struct rpc_call *call, const ProtobufCMessage *msg,
 
 /* ---- rollback ------------------------------------------------------------ */
 
+/* Which change to go back to; exact and skip are alternatives. */
 struct rollback_search {
 	bool exact;
 	int64_t generation;	/* wanted, if exact */
@@ -655,8 +650,8 @@ struct rollback_search {
 	int64_t found;		/* change id, 0: none */
 };
 
-/* Looks through one page of the history, newest first. */
-static bool search_page(struct rollback_search *s, const struct store_change *v, int n)
+/* Looks through one page of the history, newest first; s->found says the rest. */
+static void search_page(struct rollback_search *s, const struct store_change *v, int n)
 {
 	for (int i = 0; i < n && !s->found; i++) {
 		if (v[i].verdict != STORE_COMMITTED) {
@@ -667,10 +662,9 @@ static bool search_page(struct rollback_search *s, const struct store_change *v,
 			s->found = v[i].id;
 		}
 	}
-	return s->found != 0;
 }
 
-/* The committed change to go back to: the one that made a generation; or the
+/* Into *change the committed change to go back to: the one that made a generation; or the
  * present one while a change is open, as that is what was meant before it;
  * or the one before. */
 static int find_target(struct changes *all, const Weft__V1__Number *to,
@@ -709,7 +703,8 @@ static int find_target(struct changes *all, const Weft__V1__Number *to,
 	return err->code;
 }
 
-/* Applies the configuration of change `to` once more. */
+/* Applies the configuration of change `to` once more; for weftd's own changes only
+ * the circuits of the job that they name may move. */
 static int start_earlier(struct changes *all, struct rpc_call *call,
 			 const struct change_request *q, int64_t to, struct err *err)
 {
@@ -723,12 +718,12 @@ static int start_earlier(struct changes *all, struct rpc_call *call,
 	r = plan_request_new(all->queue, cfg.config.name, cfg.config.text, cfg.config.len, &pr,
 			     err);
 	store_config_fini(&cfg);
-	if (r == 0 && q->own && !(pr->job_filter = strdup(q->own->job))) {
-		plan_request_free(pr);
-		return err_nomem(err);
-	}
 	if (r) {
 		return r;
+	}
+	if (q->own && !(pr->job_filter = strdup(q->own->job))) {
+		plan_request_free(pr);
+		return err_nomem(err);
 	}
 	pr->ignore_floor = q->ignore_floor;
 	return start_change(all, call, q, pr, "", err);
@@ -751,6 +746,7 @@ int changes_begin_jobs(struct changes *all, const struct own_change *own,
 	return r;
 }
 
+/* Called by the queue once the base is copied, as devices were read for it then. */
 static int prepare_restore(struct plan_request *pr, struct err *err)
 {
 	const struct running_change *c = pr->arg;
@@ -784,9 +780,10 @@ int changes_begin_back(struct changes *all, struct rpc_call *call, int64_t to,
 	const struct change_request q = { .request_id = "", .comment = comment,
 				   .ignore_floor = true };
 
-	return all->now ? err_set(err, WEFT_ESTALE, "a change of %s is under "
-				   "way", all->now->who)
-			 : start_earlier(all, call, &q, to, err);
+	if (all->now) {
+		return err_set(err, WEFT_ESTALE, "a change of %s is under way", all->now->who);
+	}
+	return start_earlier(all, call, &q, to, err);
 }
 
 /* Without a comment of its own a rollback is named after its target. */
@@ -810,11 +807,9 @@ static int rollback(struct changes *all, struct rpc_call *call,
 	return start_earlier(all, call, &named, change, err);
 }
 
-void handle_rollback(struct rpc_call *call, const ProtobufCMessage *msg,
-		     void *arg)
+void handle_rollback(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__RollbackRequest *req =
-		(const Weft__V1__RollbackRequest *)msg;
+	const Weft__V1__RollbackRequest *req = (const void *)msg;
 	const struct change_request q = {
 		.request_id = req->request_id, .comment = req->comment,
 		.expected = req->expected_generation,
@@ -842,8 +837,7 @@ static bool waits(const struct changes *all, const struct finished_change *f,
 	       (!id[0] || (f && f->res.change == all->confirm.change));
 }
 
-void handle_cancel(struct rpc_call *call, const ProtobufCMessage *msg,
-		   void *arg)
+void handle_cancel(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	const char *id = ((const Weft__V1__CancelRequest *)msg)->request_id;
 	struct changes *all = arg;
@@ -896,11 +890,9 @@ int changes_new(struct daemon_env *env, struct plan_queue *queue,
 	if (!c) {
 		return err_nomem(err);
 	}
-	*c = (struct changes){ .env = env, .queue = queue, .jobs = jobs,
-			       .drain = drain, .hosts = hosts,
-			       .hooks = *hooks };
-	r = part_timer_new(env, changes_confirm_expired, c, &c->clock.timer,
-			   err);
+	*c = (struct changes){ .env = env, .queue = queue, .jobs = jobs, .drain = drain,
+			       .hosts = hosts, .hooks = *hooks };
+	r = part_timer_new(env, changes_confirm_expired, c, &c->clock.timer, err);
 	if (r) {
 		free(c);
 		return r;

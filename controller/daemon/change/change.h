@@ -18,7 +18,8 @@ struct drain;
 int drain_new(struct daemon_env *env, void (*released)(void *arg), void *arg,
 	      struct drain **out, struct err *err);
 void drain_free(struct drain *d);	/* NULL is fine */
-/* Reads from the store what is drained or frozen. */
+/* Reads from the store what is drained or frozen; on error the list stays as it
+ * was. */
 int drain_load(struct drain *d, struct err *err);
 /* How many entries there are: the frozen fabric is one, the others are drained
  * parts. */
@@ -28,33 +29,37 @@ int drain_count(const struct drain *d);
 Weft__V1__Hold **drain_messages(const struct drain *d, size_t *n);
 /* WEFT_ESTALE while the fabric is frozen. */
 int drain_check_frozen(const struct drain *d, struct err *err);
-/* WEFT_ESTALE when a plan makes circuits on what is drained. */
+/* WEFT_ESTALE when a plan makes circuits on what is drained, or loads a program of a
+ * job there that its ring does not play yet; what stays may stay. O(circuits x
+ * entries). */
 int drain_check_plan(const struct drain *d, const struct plan *p,
 		     struct err *err);
 /* True when new jobs are to stay away from this host: it, one of its ports, or
  * what they reach is drained. O(ports of the host x entries). */
 bool drain_has_host(const struct drain *d, const struct model_fabric *f,
 		    int host);
-/* Takes drained ports without a circuit from what planning f may use. */
+/* Takes drained ports without a circuit from what planning f may use: adds them to
+ * the unusable ports of s, which is of f. WEFT_ENOMEM. */
 int drain_restrict(const struct drain *d, const struct model_fabric *f,
 		   struct snapshot *s, struct err *err);
-/* Drain, Undrain, Freeze, Unfreeze; arg is the struct drain. */
-void handle_drain(struct rpc_call *call, const ProtobufCMessage *req,
-		  void *arg);
-void handle_undrain(struct rpc_call *call, const ProtobufCMessage *req,
-		    void *arg);
-void handle_freeze(struct rpc_call *call, const ProtobufCMessage *req,
-		   void *arg);
-void handle_unfreeze(struct rpc_call *call, const ProtobufCMessage *req,
-		     void *arg);
+/* Drain, Undrain, Freeze, Unfreeze; arg is the struct drain. Each is durable, in the
+ * audit trail and an event before it is answered with all entries of now.
+ * WEFT_ENOTFOUND for a name that the present fabric does not have. */
+void handle_drain(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+void handle_undrain(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+void handle_freeze(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+void handle_unfreeze(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 
 /* ---- change.c, confirm.c ---- */
 
 struct changes;
 
-/* What happens to a change, for the parts above; all with arg. */
+/* What happens to a change, for the parts above; all with arg, on the loop. For
+ * each change begun comes first, then progress any number of times, then committed
+ * if it was, then ended, then idle. */
 struct change_hooks {
 	void (*begun)(const char *who, const char *comment, void *arg);
+	/* As the engine reports it; ev is valid during the call only. */
 	void (*progress)(const struct apply_event *ev, void *arg);
 	/* The jobs are those of the change now. */
 	void (*committed)(void *arg);
@@ -66,6 +71,7 @@ struct change_hooks {
 	void *arg;
 };
 
+/* Everything is borrowed and outlives it; hooks are copied. */
 int changes_new(struct daemon_env *env, struct plan_queue *queue,
 		struct job_status *jobs, struct drain *drain,
 		struct hosts *hosts, const struct change_hooks *hooks,
@@ -82,7 +88,7 @@ void changes_watch_confirm(struct changes *c);
 
 /* A change that weftd makes by itself. */
 struct own_change {
-	const char *who, *comment;
+	const char *who, *comment;	/* for the history; copied */
 	const char *job;	/* no other job's circuits are touched */
 	/* Called at its end, when the next change may begin. */
 	void (*ended)(int rc, const struct err *err, void *arg);
@@ -97,33 +103,40 @@ int changes_begin_jobs(struct changes *c, const struct own_change *own,
 
 /* Apply, Rollback, Cancel, Confirm; SetPort and Recover (maintenance.c); arg is
  * the struct changes. */
-void handle_apply(struct rpc_call *call, const ProtobufCMessage *req,
-		  void *arg);
-void handle_rollback(struct rpc_call *call, const ProtobufCMessage *req,
-		     void *arg);
-void handle_cancel(struct rpc_call *call, const ProtobufCMessage *req,
-		   void *arg);
-void handle_confirm(struct rpc_call *call, const ProtobufCMessage *req,
-		    void *arg);
-void handle_set_port(struct rpc_call *call, const ProtobufCMessage *req,
-		     void *arg);
-void handle_recover_device(struct rpc_call *call, const ProtobufCMessage *req,
-			   void *arg);
+
+/* Plans a configuration, or a plan file again, and carries the plan out; streams
+ * progress and the result. WEFT_ESTALE: another change runs or waits, the state is
+ * not the expected one, or the plan file's plan is no longer what would be made. */
+void handle_apply(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+/* Applies an earlier configuration again: that of a generation, or the one before
+ * the present. WEFT_ENOTFOUND: none is on record. */
+void handle_rollback(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+/* Asks the change that runs to stop, and watches it to its end; or takes back the
+ * one that waits for its confirmation. WEFT_ENOTFOUND: neither is there. */
+void handle_cancel(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+/* Keeps the change that waits. WEFT_ENOTFOUND: none does, or another one. */
+void handle_confirm(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+/* Enables or disables one port. WEFT_ESTALE: a change runs or waits, or the port
+ * has an intended circuit and the request does not force it. */
+void handle_set_port(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+/* Homes a robot, locks a ring again, or clears a device's fault. */
+void handle_recover_device(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 
 /* ---- external_changes.c: changes of circuits that weft did not make ---- */
 
 /* Records, as messages; a zeroed v is fine for fini, also after an error. */
 struct external_view {
-	struct store_external_change *stored;
+	struct store_external_change *stored;	/* what list borrows from */
 	int n_stored;
-	Weft__V1__ExternalChange **list;
+	Weft__V1__ExternalChange **list;	/* [n], the newest first */
 	size_t n;
 };
 
+/* Those that q asks for. The errors of store_external_changes. */
 int external_view_init(struct external_view *v, const struct daemon_env *env,
 		       const struct store_external_query *q, struct err *err);
 void external_view_fini(struct external_view *v);
-/* They become events from now on. */
+/* They become events from now on: when one is found, and when it is over. */
 void external_changes_watch(struct daemon_env *env);
 /* ExternalChanges; arg is the struct daemon_env. */
 void handle_external_changes(struct rpc_call *call,
@@ -137,16 +150,18 @@ struct restore;
 enum model_external external_policy(const struct model_fabric *f,
 				   const struct model_device *md,
 				   const struct apply_device *a);
+/* Remembers which restores failed; does nothing until restore_check. */
 int restore_new(struct daemon_env *env, struct changes *changes,
 		struct restore **out, struct err *err);
 void restore_free(struct restore *r);	/* NULL is fine */
-/* Begins a change for what is due. Call when the slot of the queue is free. */
+/* Begins a change for what is due. Call when the slot of the queue is free. NULL is
+ * fine: a standby restores nothing. */
 void restore_check(struct restore *r);
 
 /* ---- pending_repairs.c: circuits that changes were committed without ---- */
 
 struct repairs_view {
-	struct store_repair *stored;
+	struct store_repair *stored;	/* what list borrows from */
 	int n_stored;
 	Weft__V1__PendingRepair **list;	/* those that are not there */
 	size_t n;

@@ -12,9 +12,10 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
-#define RETRY_MS 30000
+#define RETRY_MS 30000		/* after going back has failed */
 #define NS_PER_MS 1000000
 
+/* "change N WHAT", for those who watch. */
 static void emit(struct changes *c, Weft__V1__EventKind kind, int64_t change,
 		 const char *what)
 {
@@ -36,8 +37,8 @@ void changes_confirm_expired(void *arg)
 		 "to the configuration of change %" PRId64,
 		 c->confirm.change, c->confirm.back_to);
 	if (c->clock.tried != c->confirm.change) {
-		emit(c, EVENT_KIND(CONFIRM_EXPIRED),
-		     c->confirm.change, "was not confirmed in time");
+		emit(c, EVENT_KIND(CONFIRM_EXPIRED), c->confirm.change,
+		     "was not confirmed in time");
 	}
 	c->clock.tried = c->confirm.change;
 	if (changes_begin_back(c, NULL, c->confirm.back_to,
@@ -86,8 +87,8 @@ void changes_watch_confirm(struct changes *c)
 		return;
 	}
 	if (c->confirm.change != before) {
-		emit(c, EVENT_KIND(CONFIRM_WAITING),
-		     c->confirm.change, "goes back unless it is confirmed");
+		emit(c, EVENT_KIND(CONFIRM_WAITING), c->confirm.change,
+		     "goes back unless it is confirmed");
 	}
 	part_timer_start(c->clock.timer, wait_ms(c));
 }
@@ -110,11 +111,9 @@ static int confirm(struct changes *c, int64_t change, struct err *err)
 	return store_confirm(c->env->store, err);
 }
 
-void handle_confirm(struct rpc_call *call, const ProtobufCMessage *msg,
-		    void *arg)
+void handle_confirm(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__ConfirmRequest *req =
-		(const Weft__V1__ConfirmRequest *)msg;
+	const Weft__V1__ConfirmRequest *req = (const void *)msg;
 	Weft__V1__ConfirmResponse res = WEFT__V1__CONFIRM_RESPONSE__INIT;
 	struct changes *c = arg;
 	struct err err = { 0 };
@@ -129,8 +128,7 @@ void handle_confirm(struct rpc_call *call, const ProtobufCMessage *msg,
 	}
 	log_info("weftd", "change %" PRId64 " is confirmed", res.change);
 	env_audit_call(c->env, call, res.change, "confirmed");
-	emit(c, EVENT_KIND(CONFIRMED), res.change,
-	     "is confirmed");
+	emit(c, EVENT_KIND(CONFIRMED), res.change, "is confirmed");
 	changes_watch_confirm(c);
 	rpc_send(call, &res.base, &err);
 	rpc_finish(call, RPC_OK, NULL);

@@ -18,7 +18,7 @@ struct drain {
 	struct daemon_env *env;
 	struct store_drain *holds;	/* as in the store */
 	int n_holds;
-	void (*released)(void *arg);
+	void (*released)(void *arg);	/* after an entry went */
 	void *arg;
 };
 
@@ -117,6 +117,7 @@ bool drain_has_host(const struct drain *d, const struct model_fabric *f,
 	return held;
 }
 
+/* WEFT_ESTALE: who drained it, why, and how it is allowed again. */
 static int refuse(const struct store_drain *h, struct err *err, const char *what)
 {
 	err_set(err, WEFT_ESTALE, "%s is drained by %s%s%s: no %s there",
@@ -147,6 +148,7 @@ static int check_circuits(const struct drain *d, const struct model_fabric *f,
 	return 0;
 }
 
+/* Whether a ring plays a program for the job of this name. */
 static bool has_program(const struct ring_programs *ring, const char *name)
 {
 	for (int i = 0; i < ring->n; i++) {
@@ -157,7 +159,7 @@ static bool has_program(const struct ring_programs *ring, const char *name)
 	return false;
 }
 
-/* The ring, or a host of the job. */
+/* What is drained of a program: its ring, or a host of its job; NULL: nothing. */
 static const struct store_drain *find_job(const struct drain *d,
 					 const struct model_fabric *f,
 					 const struct model_device *md,
@@ -200,10 +202,10 @@ int drain_check_plan(const struct drain *d, const struct plan *p,
 {
 	int r = 0;
 
-	for (int i = 0; i < p->n_devices && d->n_holds > 0 && r == 0; i++) {
-		r = check_circuits(d, p->fabric, &p->devices[i], err);
-		if (r == 0) {
-			r = check_programs(d, p->fabric, &p->devices[i], err);
+	for (int i = 0; i < p->n_devices && d->n_holds > 0; i++) {
+		if ((r = check_circuits(d, p->fabric, &p->devices[i], err)) ||
+		    (r = check_programs(d, p->fabric, &p->devices[i], err))) {
+			break;
 		}
 	}
 	return r;
@@ -232,6 +234,7 @@ static int add_bad(const struct drain *d, const struct model_fabric *f,
 	return 0;
 }
 
+/* Both sides of one device. */
 static int restrict_device(const struct drain *d, const struct model_fabric *f,
 			const struct model_device *md, struct plan_light *l,
 			struct err *err)
@@ -245,13 +248,10 @@ static int restrict_device(const struct drain *d, const struct model_fabric *f,
 			in[l->xcs[i].in] = out[l->xcs[i].out] = true;
 		}
 	}
-	if (r == 0) {
-		r = add_bad(d, f, md, md->in_port, md->n_in, in, &l->bad_in,
-			    &l->n_bad_in, err);
-	}
-	if (r == 0) {
-		r = add_bad(d, f, md, md->out_port, md->n_out, out,
-			    &l->bad_out, &l->n_bad_out, err);
+	if (r == 0 && (r = add_bad(d, f, md, md->in_port, md->n_in, in, &l->bad_in,
+				   &l->n_bad_in, err)) == 0) {
+		r = add_bad(d, f, md, md->out_port, md->n_out, out, &l->bad_out, &l->n_bad_out,
+			    err);
 	}
 	free(in);
 	free(out);
@@ -386,7 +386,7 @@ static void release(struct drain *d, struct rpc_call *call, const char *what)
 
 void handle_drain(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__HoldRequest *req = (const Weft__V1__HoldRequest *)msg;
+	const Weft__V1__HoldRequest *req = (const void *)msg;
 	struct drain *d = arg;
 	struct err err = { 0 };
 
@@ -400,8 +400,7 @@ void handle_drain(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 	}
 }
 
-void handle_undrain(struct rpc_call *call, const ProtobufCMessage *msg,
-		    void *arg)
+void handle_undrain(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	const char *what = ((const Weft__V1__HoldRequest *)msg)->target;
 	struct drain *d = arg;
@@ -418,8 +417,7 @@ void handle_undrain(struct rpc_call *call, const ProtobufCMessage *msg,
 	}
 }
 
-void handle_freeze(struct rpc_call *call, const ProtobufCMessage *msg,
-		   void *arg)
+void handle_freeze(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	if (env_may_change(((struct drain *)arg)->env, call)) {
 		hold(arg, call, "", ((const Weft__V1__HoldRequest *)msg)
@@ -427,8 +425,7 @@ void handle_freeze(struct rpc_call *call, const ProtobufCMessage *msg,
 	}
 }
 
-void handle_unfreeze(struct rpc_call *call, const ProtobufCMessage *msg,
-		     void *arg)
+void handle_unfreeze(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	(void)msg;
 	if (env_may_change(((struct drain *)arg)->env, call)) {
@@ -446,15 +443,11 @@ int drain_count(const struct drain *d)
 int drain_new(struct daemon_env *env, void (*released)(void *arg), void *arg,
 	      struct drain **out, struct err *err)
 {
-	struct drain *d = calloc(1, sizeof(*d));
-
-	if (!d) {
+	*out = calloc(1, sizeof(**out));
+	if (!*out) {
 		return err_nomem(err);
 	}
-	d->env = env;
-	d->released = released;
-	d->arg = arg;
-	*out = d;
+	**out = (struct drain){ .env = env, .released = released, .arg = arg };
 	return 0;
 }
 

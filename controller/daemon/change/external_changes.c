@@ -11,8 +11,8 @@
 #include "lib/base/log.h"
 #include "lib/base/vec.h"
 
-#define LIST_LIMIT 100
-#define LIST_MOST 5000
+#define LIST_LIMIT 100		/* records, unless asked otherwise */
+#define LIST_MAX 5000
 
 /* ---- events -------------------------------------------------------------- */
 
@@ -46,7 +46,9 @@ static void emit(struct daemon_env *env, const struct store_external_change *fir
 	}
 }
 
-static void on_foreign(const struct store_external_change *v, int n, void *arg)
+/* Called by the engine after a reading with what is new or over; records of the same
+ * kind and outcome come one after the other. */
+static void on_external(const struct store_external_change *v, int n, void *arg)
 {
 	for (int from = 0, i = 1; i <= n; i++) {
 		if (i == n || v[i].outcome != v[from].outcome ||
@@ -59,11 +61,12 @@ static void on_foreign(const struct store_external_change *v, int n, void *arg)
 
 void external_changes_watch(struct daemon_env *env)
 {
-	apply_on_external(env->apply, on_foreign, env);
+	apply_on_external(env->apply, on_external, env);
 }
 
 /* ---- messages ------------------------------------------------------------ */
 
+/* Ports from 1, as people count them; strings are borrowed. */
 static void fill(Weft__V1__ExternalChange *m, const struct store_external_change *f)
 {
 	m->id = f->id;
@@ -107,17 +110,15 @@ void external_view_fini(struct external_view *v)
 	*v = (struct external_view){ 0 };
 }
 
-void handle_external_changes(struct rpc_call *call, const ProtobufCMessage *msg,
-		    void *arg)
+void handle_external_changes(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__ExternalChangesRequest *req =
-		(const Weft__V1__ExternalChangesRequest *)msg;
+	const Weft__V1__ExternalChangesRequest *req = (const void *)msg;
 	Weft__V1__ExternalChangesResponse m = WEFT__V1__EXTERNAL_CHANGES_RESPONSE__INIT;
 	int limit = req->limit > 0 ? req->limit : LIST_LIMIT;
 	const struct store_external_query q = {
 		.device = req->device, .open = req->open,
 		.before = req->before,
-		.limit = limit < LIST_MOST ? limit : LIST_MOST,
+		.limit = limit < LIST_MAX ? limit : LIST_MAX,
 	};
 	struct external_view v = { 0 };
 	struct err err = { 0 };

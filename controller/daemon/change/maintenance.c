@@ -20,15 +20,15 @@
  * the fabric may be another one by then. */
 struct maintenance_op {
 	struct changes *changes;
-	struct plan_request *slot;
+	struct plan_request *slot;	/* once it has it */
 	struct rpc_call *call;		/* NULL: gone */
-	struct apply_maintenance what;
+	struct apply_maintenance what;	/* port from 0 */
 	char device[CONF_MAX_NAME + 1];
 	char words[WHAT_MAX];		/* "in 3 disabled" */
 	char who[RPC_PEER_TEXT_MAX];
-	char *reason;
-	bool force;
-	VEC(char *) interrupted;
+	char *reason;			/* "": none; owned */
+	bool force;			/* also with intended circuits on the port */
+	VEC(char *) interrupted;	/* these, as text; owned */
 };
 
 static void forget_interrupted(struct maintenance_op *c)
@@ -126,6 +126,7 @@ static int find_interrupted(struct maintenance_op *c, int device, struct err *er
 	return r;
 }
 
+/* WEFT_ESTALE when it interrupts intended circuits and is not forced. */
 static int check_interrupted(struct maintenance_op *c, int device, struct err *err)
 {
 	char more[32] = "";
@@ -176,6 +177,7 @@ static int check_idle(const struct changes *all, struct err *err)
 	return drain_check_frozen(all->drain, err);
 }
 
+/* Everything that may speak against it, most general first. */
 static int check(struct maintenance_op *c, struct err *err)
 {
 	const struct model_fabric *f = apply_fabric(c->changes->env->apply);
@@ -223,11 +225,12 @@ static void note_begin(const struct maintenance_op *c)
 	store_audit(c->changes->env->store, 0, c->device, STORE_EVENT, text);
 }
 
+/* What came of it, in the audit trail and as an event. */
 static void note(const struct maintenance_op *c, const char *end)
 {
 	char text[RPC_PEER_TEXT_MAX + 512];
 	const struct daemon_event ev = {
-		.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_DEVICE_MAINTENANCE,
+		.kind = EVENT_KIND(DEVICE_MAINTENANCE),
 		.device = c->device };
 
 	snprintf(text, sizeof(text), "%s by %s%s%.100s: %.200s", c->words,
@@ -251,13 +254,6 @@ static void on_done(int rc, const struct drv_outcome *o, const struct err *err,
 	}
 	op_free(c);
 	plan_request_free(slot);
-}
-
-/* The client is gone; the operation is carried out all the same. */
-static void on_gone(struct rpc_call *call, void *arg)
-{
-	(void)call;
-	((struct maintenance_op *)arg)->call = NULL;
 }
 
 /* It has the slot: nothing plans or reads meanwhile. */
@@ -285,6 +281,7 @@ static void do_now(struct plan_request *slot)
 
 /* ---- calls --------------------------------------------------------------- */
 
+/* Checks it, and queues it for its slot; `like` says what, the rest is of the call. */
 static void start(struct changes *all, struct rpc_call *call, const char *device,
 		  const char *reason, const struct maintenance_op *like)
 {
@@ -293,8 +290,7 @@ static void start(struct changes *all, struct rpc_call *call, const char *device
 
 	if (!c || !(*c = *like, c->reason = strdup(reason))) {
 		free(c);
-		err_nomem(&err);
-		rpc_finish_err(call, &err);
+		call_end(call, err_nomem(&err), &err);
 		return;
 	}
 	c->changes = all;
@@ -306,18 +302,16 @@ static void start(struct changes *all, struct rpc_call *call, const char *device
 		rpc_finish_err(call, &err);
 		return;
 	}
-	rpc_call_on_cancel(call, on_gone, c);
+	rpc_call_on_cancel(call, call_forget, &c->call);	/* it is done all the same */
 	if (plan_queue_slot(all->queue, do_now, c, &err)) {
 		op_free(c);
 		rpc_finish_err(call, &err);
 	}
 }
 
-void handle_set_port(struct rpc_call *call, const ProtobufCMessage *msg,
-		     void *arg)
+void handle_set_port(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__SetPortRequest *req =
-		(const Weft__V1__SetPortRequest *)msg;
+	const Weft__V1__SetPortRequest *req = (const void *)msg;
 	struct maintenance_op c = {
 		.what = { .port = { req->is_out, req->port - 1 },
 			  .enable = req->enable },
@@ -331,16 +325,14 @@ void handle_set_port(struct rpc_call *call, const ProtobufCMessage *msg,
 	}
 }
 
-void handle_recover_device(struct rpc_call *call, const ProtobufCMessage *msg,
-			   void *arg)
+void handle_recover_device(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	static const enum drv_recovery kinds[] = {
 		[WEFT__V1__RECOVERY__RECOVERY_HOMING] = DRV_HOMING,
 		[WEFT__V1__RECOVERY__RECOVERY_RELOCK] = DRV_RELOCK,
 		[WEFT__V1__RECOVERY__RECOVERY_CLEAR] = DRV_CLEAR,
 	};
-	const Weft__V1__RecoverRequest *req =
-		(const Weft__V1__RecoverRequest *)msg;
+	const Weft__V1__RecoverRequest *req = (const void *)msg;
 	struct maintenance_op c = { 0 };
 	struct err err = { 0 };
 

@@ -1,10 +1,15 @@
-/* Circuits that changes were committed without, while they are not there, or
- * not what they should be. */
+/*
+ * Circuits that changes were committed without (a policy may tolerate some), while
+ * they are not there, or not what they should be. The store keeps them until a
+ * later commit; whether they still need repair is decided each time by the last
+ * readings, as an operator may have repaired one at the device.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/daemon/change/change.h"
 
+/* As last read; NULL: it is not there. O(log circuits). */
 static const struct drv_xc *find_circuit(const struct apply_device *a,
 					 struct optics_xc xc)
 {
@@ -29,6 +34,7 @@ static bool is_proven(const struct daemon_env *env, const struct hosts *hosts,
 	return !loss.over && !loss.worse;
 }
 
+/* It is there, carries a signal, and passes the layer that it had failed. */
 static bool is_repaired(const struct daemon_env *env, const struct hosts *hosts,
 			const struct store_repair *r)
 {

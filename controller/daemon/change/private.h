@@ -8,7 +8,7 @@
 
 /* A change that has ended, for those who ask again. */
 struct finished_change {
-	char *request_id;
+	char *request_id;	/* owned; NULL: none is here */
 	struct apply_result res;
 	int rc;
 	struct err err;
@@ -25,7 +25,7 @@ struct confirm_clock {
 };
 
 struct changes {
-	struct daemon_env *env;
+	struct daemon_env *env;		/* borrowed, like the next four */
 	struct plan_queue *queue;
 	struct job_status *jobs;
 	struct drain *drain;
@@ -42,7 +42,8 @@ struct changes {
 /* ---- change.c ---- */
 
 /* Begins a change back to the configuration of an earlier one; call (may be
- * NULL) watches it. WEFT_ESTALE when a change runs. */
+ * NULL) watches it. The floor of capacity does not stop it. WEFT_ESTALE when a
+ * change runs. */
 int changes_begin_back(struct changes *c, struct rpc_call *call, int64_t to,
 		       const char *comment, struct err *err);
 /* Begins a change that brings back what is asked for (taken over, also on
