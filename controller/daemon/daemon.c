@@ -234,11 +234,7 @@ static int start_server(struct daemon *d, struct err *err)
 
 static void on_changed(void *arg)
 {
-	struct daemon *d = arg;
-
-	if (d->webui) {
-		webui_changed(d->webui);
-	}
+	webui_changed(((struct daemon *)arg)->webui);
 }
 
 static void on_drain_released(void *arg)
@@ -257,6 +253,8 @@ static int on_restrict_base(const struct model_fabric *f, struct snapshot *s,
 	return drain_restrict(((struct daemon *)arg)->drain, f, s, err);
 }
 
+/* A plan that was made from a slot's reading is checked against the drained parts;
+ * where there is none, the hint says what may be the cause. */
 static void on_planned(struct plan_request *r, void *arg)
 {
 	struct daemon *d = arg;
@@ -281,6 +279,7 @@ static void on_recovered(void *arg)
 	jobs_settle(d->jobs);
 }
 
+/* Devices may have been read: what that has shown is reported, and costs jobs. */
 static void on_slot_ends(void *arg)
 {
 	struct daemon *d = arg;
@@ -293,13 +292,10 @@ static void on_slot_ends(void *arg)
 
 static void on_slot_ended(void *arg)
 {
-	struct daemon *d = arg;
-
-	if (d->restore) {
-		restore_check(d->restore);
-	}
+	restore_check(((struct daemon *)arg)->restore);
 }
 
+/* Goes on stopping when nothing is under way any more. */
 static void stop_server(void *arg);
 
 static void on_jobs_planned(const struct plan *p, void *arg)
@@ -319,20 +315,12 @@ static void on_jobs_known(bool fresh, void *arg)
 
 static void on_change_begun(const char *who, const char *comment, void *arg)
 {
-	struct daemon *d = arg;
-
-	if (d->webui) {
-		webui_begin_change(d->webui, who, comment);
-	}
+	webui_begin_change(((struct daemon *)arg)->webui, who, comment);
 }
 
 static void on_change_progress(const struct apply_event *ev, void *arg)
 {
-	struct daemon *d = arg;
-
-	if (d->webui) {
-		webui_progress(d->webui, ev);
-	}
+	webui_progress(((struct daemon *)arg)->webui, ev);
 }
 
 static void on_change_committed(void *arg)
@@ -346,10 +334,7 @@ static void on_change_ended(const struct apply_result *res,
 	struct daemon *d = arg;
 
 	metrics_count_change(d->metrics, res);
-	if (d->webui) {
-		webui_end_change(d->webui, apply_verdict_name(res->verdict),
-				 err);
-	}
+	webui_end_change(d->webui, apply_verdict_name(res->verdict), err);
 }
 
 static void on_change_idle(void *arg)
@@ -439,6 +424,7 @@ static int open_store(struct daemon *d, struct err *err)
 			      : store_open(path, &d->env.store, err);
 }
 
+/* The queue, and what the jobs have; both report to parts that are made later. */
 static int make_planning(struct daemon *d, struct err *err)
 {
 	const struct plan_queue_hooks queue_hooks = {
@@ -548,7 +534,7 @@ static void free_daemon(struct daemon *d)
 	free(d);
 }
 
-/* Shows and answers, and reads the devices. */
+/* What a standby does not have: shows and answers, and reads the devices. */
 static int start_parts(struct daemon *d, struct err *err)
 {
 	const struct daemon_config *cfg = &d->cfg;
@@ -703,7 +689,6 @@ static void on_server_stopped(void *arg)
 	apply_free(d->env.apply, on_apply_closed, d);
 }
 
-/* Goes on stopping when nothing is under way any more. */
 static void stop_server(void *arg)
 {
 	struct daemon *d = arg;
@@ -760,11 +745,12 @@ static void on_standby_ended(bool leads, void *arg)
 	rpc_server_stop(server, 0, on_standby_stopped, d);
 }
 
+/* The parts over a store that is only read, and the clock that watches the leader. */
 static int start_standby(struct daemon *d, struct err *err)
 {
 	const struct daemon_config *cfg = &d->cfg;
 	struct store_config config;
-	char self[STORE_HOLDER_MAX];
+	char self[STORE_HOLDER_MAX];	/* as others name it: where it listens */
 	int r = make_parts(d, err);
 
 	if (r) {

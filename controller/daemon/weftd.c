@@ -1,4 +1,13 @@
-/* The program weftd: options, signals, the service manager. */
+/*
+ * The program weftd: options, signals, the service manager.
+ *
+ * Options are rows of one table, from which the parser and --help are made. Then, in
+ * this order: root becomes the user that it was told to, before any file of others is
+ * read; the loop is made; as one of several that share a state, it stands by until it
+ * leads; it serves until SIGTERM or SIGINT, lets what is under way end, and leaves the
+ * circuits as they are. SIGHUP reads access and certificates again. weftd never goes
+ * into the background: that is the service manager's affair.
+ */
 #include <getopt.h>
 #include <signal.h>
 #include <stddef.h>
@@ -22,6 +31,7 @@ struct tcp_address {
 	int port;
 };
 
+/* What the command line says; the addresses go into cfg when all is parsed. */
 struct options {
 	struct daemon_config cfg;
 	bool help, version, json, standby, foreground, netlink;
@@ -208,6 +218,7 @@ static const struct option_row {
 #define N_OPTIONS ((int)(sizeof(option_rows) / sizeof(*option_rows)))
 #define HELP_COLUMN 24
 
+/* A help text may have several lines, which are aligned. */
 static void print_help(void)
 {
 	printf("usage: weftd [option...]\n\n"
@@ -251,6 +262,7 @@ static int check_remote(const struct daemon_config *cfg, struct err *err)
 	return 0;
 }
 
+/* What only the options together say. WEFT_EUSAGE. */
 static int check_options(struct options *o, struct err *err)
 {
 	struct daemon_config *cfg = &o->cfg;
@@ -276,6 +288,7 @@ static int check_options(struct options *o, struct err *err)
 	return 0;
 }
 
+/* row: in option_rows; negative: word is none, or lacks its value. */
 static int take_option(struct options *o, int row, const char *word,
 		       struct err *err)
 {
@@ -330,10 +343,11 @@ static int parse_options(int argc, char **argv, struct options *o,
 /* ---- the process --------------------------------------------------------- */
 
 struct weftd_process {
-	struct daemon *daemon;
+	struct daemon *daemon;	/* frees itself when it has stopped */
 	uv_signal_t term, intr, hup;
 	uv_timer_t watchdog;
-	bool stopping, watched;
+	bool stopping;		/* further signals are ignored */
+	bool watched;		/* the watchdog's timer runs */
 };
 
 static void on_stopped(void *arg)
@@ -386,19 +400,18 @@ static void log_addresses(const struct daemon_config *cfg,
 {
 	log_info("weftd", "listening on %s", cfg->socket);
 	if (cfg->listen_host) {
-		log_info("weftd", "listening on %s port %d", cfg->listen_host,
-			 daemon_port(d));
+		log_info("weftd", "listening on %s port %d", cfg->listen_host, daemon_port(d));
 	}
 	if (cfg->metrics_host) {
 		log_info("weftd", "metrics on %s port %d", cfg->metrics_host,
 			 daemon_metrics_port(d));
 	}
 	if (cfg->page_host) {
-		log_info("weftd", "page on http://%s:%d/", cfg->page_host,
-			 daemon_page_port(d));
+		log_info("weftd", "page on http://%s:%d/", cfg->page_host, daemon_page_port(d));
 	}
 }
 
+/* From the loop to its end; 0 also when it was stopped while standing by. */
 static int run(const struct options *o, struct err *err)
 {
 	struct weftd_process p = { .daemon = NULL };

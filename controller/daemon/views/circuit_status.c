@@ -1,5 +1,8 @@
-/* All circuits of one device as last read, each with what is known of its
- * signal. */
+/*
+ * All circuits of one device as last read, each with what is known of its signal:
+ * state and loss as the device measures them, the loss it had when it was good, the
+ * fabric's limit for the device, and how far it was proven when it was made.
+ */
 #include <stdlib.h>
 
 #include "controller/daemon/views/private.h"
@@ -10,6 +13,7 @@ struct circuit_signal {
 	Weft__V1__Number loss, factory, good, limit;
 };
 
+/* proof: an enum apply_level, from the store. */
 static void fill(struct circuit_signal *l, const struct drv_xc *x,
 		 const struct apply_loss *loss, int proof)
 {

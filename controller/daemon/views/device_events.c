@@ -18,8 +18,8 @@
 #define S INT64_C(1000000000)
 #define SETTLE_MS 50		/* several reports come of one change */
 #define BUSY_MS 200		/* until another request's slot is over */
-#define LEAST_GAP_NS S		/* between two readings of a device */
-#define MOST_GAP_NS (32 * S)
+#define MIN_GAP_NS S		/* between two readings of a device */
+#define MAX_GAP_NS (32 * S)
 #define QUIET_NS (60 * S)	/* after which it is believed again */
 #define WINDOW_NS (10 * S)
 #define WINDOW_LINES 20		/* of a device in a window */
@@ -28,23 +28,27 @@
 struct event_source {
 	char name[CONF_MAX_NAME + 1];
 	int64_t window_ns;	/* monotonic: when it began */
-	int n_reported;		/* in the window */
+	int n_reported;		/* lines passed on in the window */
 	int64_t n_dropped;	/* in the window */
 	bool wants_reading;	/* when the gap since the last is over */
-	int64_t read_ns, gap_ns;	/* the last one because of it */
+	int64_t read_ns;	/* monotonic: when its reports last made us read it */
+	int64_t gap_ns;		/* until the next; doubles while reports go on */
 };
 
 struct device_events {
-	struct part_timer *timer;
+	struct part_timer *timer;	/* for the first that is due */
 	struct daemon_env *env;
 	struct plan_queue *queue;
-	VEC(struct event_source) sources;
-	bool reading;
+	VEC(struct event_source) sources;	/* devices that ever reported */
+	bool reading;		/* has or waits for a slot; it sets the timer at
+				 * its end */
 };
 
+/* Made when missing, so that its first report is passed on and read for at once;
+ * NULL without memory. */
 static struct event_source *find(struct device_events *n, const char *name)
 {
-	struct event_source s = { .gap_ns = LEAST_GAP_NS };
+	struct event_source s = { .gap_ns = MIN_GAP_NS };
 
 	for (size_t i = 0; i < n->sources.n; i++) {
 		if (strcmp(n->sources.v[i].name, name) == 0) {
@@ -59,7 +63,8 @@ static struct event_source *find(struct device_events *n, const char *name)
 
 /* ---- reports ------------------------------------------------------------- */
 
-/* False when the window's lines are used up. */
+/* False when the window's lines are used up. What was dropped is logged when the next
+ * window begins, as a number. */
 static bool may_report(struct event_source *s)
 {
 	int64_t now = clk_now_ns();
@@ -81,6 +86,7 @@ static bool may_report(struct event_source *s)
 	return true;
 }
 
+/* Passes a report on to those who watch. */
 static void report(struct daemon_env *env, const char *device,
 		   const struct drv_event *ev)
 {
@@ -121,6 +127,7 @@ static int64_t due_ns(const struct event_source *s)
 	return s->read_ns + s->gap_ns;
 }
 
+/* Has the slot: reads the devices that are due by now, in one go. */
 static void read_now(struct plan_request *slot)
 {
 	struct device_events *n = slot->arg;
@@ -134,9 +141,11 @@ static void read_now(struct plan_request *slot)
 		if (!s->wants_reading || due_ns(s) > now) {
 			continue;
 		}
-		s->gap_ns = now - s->read_ns >= QUIET_NS ? LEAST_GAP_NS :
-			    s->gap_ns * 2 > MOST_GAP_NS ? MOST_GAP_NS :
-							  s->gap_ns * 2;
+		if (now - s->read_ns >= QUIET_NS) {
+			s->gap_ns = MIN_GAP_NS;
+		} else {
+			s->gap_ns = s->gap_ns * 2 > MAX_GAP_NS ? MAX_GAP_NS : s->gap_ns * 2;
+		}
 		s->read_ns = now;
 		s->wants_reading = false;
 		names[k++] = s->name;
@@ -146,7 +155,8 @@ static void read_now(struct plan_request *slot)
 	free(names);
 }
 
-/* Asks for a slot unless something else is under way. */
+/* Asks for a slot unless something else is under way: that reads the devices that it
+ * needs by itself, and what is left is read after it. */
 static void on_due(void *arg)
 {
 	struct device_events *n = arg;
@@ -166,7 +176,8 @@ static void on_due(void *arg)
 	}
 }
 
-/* The timer is set for the first device that wants to be read. */
+/* The timer is set for the first device that wants to be read, and for no less than
+ * at_least_ms from now. */
 static void read_soon(struct device_events *n, int64_t at_least_ms)
 {
 	int64_t now = clk_now_ns(), first = INT64_MAX, ms;
@@ -185,7 +196,8 @@ static void read_soon(struct device_events *n, int64_t at_least_ms)
 	part_timer_start(n->timer, ms > at_least_ms ? ms : at_least_ms);
 }
 
-/* Called by the engine for each report. */
+/* Called by the engine for each report. A note is for people only: it says nothing of
+ * the device's state, so nothing is read. */
 static void on_event(const char *device, const struct drv_event *ev, void *arg)
 {
 	struct device_events *n = arg;

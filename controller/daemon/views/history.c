@@ -1,14 +1,19 @@
-/* The changes that there were, and the audit trail of what devices were sent. */
+/*
+ * The changes that there were, and the audit trail of what devices were sent. Both
+ * are read from the store page by page: a client asks for the page before the
+ * oldest entry that it has. An answer is bounded in lines and in bytes, as a trail
+ * grows for years; what is bounded says so (`more`).
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "controller/daemon/views/private.h"
 #include "lib/base/vec.h"
 
-#define HISTORY_LIMIT 100
-#define HISTORY_MOST 10000
-#define AUDIT_LIMIT 200
-#define AUDIT_MOST 5000
+#define HISTORY_LIMIT 100	/* changes, unless asked otherwise */
+#define HISTORY_MAX 10000
+#define AUDIT_LIMIT 200		/* lines */
+#define AUDIT_MAX 5000
 #define AUDIT_BYTES ((size_t)4 << 20)	/* of an answer's texts */
 
 /* ---- changes ------------------------------------------------------------- */
@@ -47,18 +52,16 @@ void fill_change(Weft__V1__Change *m, const struct store_change *c)
 	m->proof = (Weft__V1__Proof)c->proof;
 }
 
-void handle_history(struct rpc_call *call, const ProtobufCMessage *msg,
-		    void *arg)
+void handle_history(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__HistoryRequest *req =
-		(const Weft__V1__HistoryRequest *)msg;
+	const Weft__V1__HistoryRequest *req = (const void *)msg;
 	Weft__V1__HistoryResponse m = WEFT__V1__HISTORY_RESPONSE__INIT;
 	const struct daemon_env *env = arg;
 	int limit = req->limit > 0 ? req->limit : HISTORY_LIMIT, n = 0;
 	struct store_change *v = NULL;
 	struct err err = { 0 };
 	int r = store_history(env->store, req->before,
-			      limit < HISTORY_MOST ? limit : HISTORY_MOST, &v,
+			      limit < HISTORY_MAX ? limit : HISTORY_MAX, &v,
 			      &n, &err);
 
 	if (r == 0) {
@@ -79,9 +82,9 @@ void handle_history(struct rpc_call *call, const ProtobufCMessage *msg,
 /* The answer of Audit and the memory that it points to. */
 struct audit_view {
 	Weft__V1__AuditResponse m;
-	struct store_audit *stored;
+	struct store_audit *stored;	/* [n], oldest first */
 	int n;
-	VEC(struct store_change) changes;
+	VEC(struct store_change) changes;	/* that the lines are of, each once */
 };
 
 static void audit_fini(struct audit_view *v)
@@ -95,6 +98,7 @@ static void audit_fini(struct audit_view *v)
 	free(v->m.changes);
 }
 
+/* Texts are borrowed from v->stored. */
 static int fill_lines(struct audit_view *v, struct err *err)
 {
 	static char *const kinds[] = {
@@ -120,6 +124,7 @@ static int fill_lines(struct audit_view *v, struct err *err)
 	return 0;
 }
 
+/* Whether v->changes has it; 0 is no change, and is known. */
 static bool is_known(const struct audit_view *v, int64_t change)
 {
 	for (size_t i = 0; i < v->changes.n; i++) {
@@ -130,7 +135,8 @@ static bool is_known(const struct audit_view *v, int64_t change)
 	return change == 0;
 }
 
-/* Lines outlive the changes that they are of. */
+/* The changes of the lines, newest first; lines outlive the changes that they are
+ * of, so one that is gone is no error. */
 static int find_changes(const struct daemon_env *env, struct audit_view *v,
 			struct err *err)
 {
@@ -170,15 +176,15 @@ static int fill_changes(struct audit_view *v, struct err *err)
 	return 0;
 }
 
+/* Reads a page, and whether there is an older one; audit_fini also on error. */
 static int audit_init(const struct daemon_env *env, const Weft__V1__AuditRequest *req,
 		      struct audit_view *v, struct err *err)
 {
-	int limit = req->limit > 0 && req->limit < AUDIT_MOST ? req->limit :
-		    req->limit > 0 ? AUDIT_MOST : AUDIT_LIMIT;
+	int limit = req->limit > 0 ? req->limit : AUDIT_LIMIT;
 	const struct store_audit_query q = {
 		.change = req->change, .device = req->device,
 		.since_ns = req->since_at_ns, .before = req->before,
-		.limit = limit, .max_bytes = AUDIT_BYTES,
+		.limit = limit < AUDIT_MAX ? limit : AUDIT_MAX, .max_bytes = AUDIT_BYTES,
 	};
 	struct store_audit_query older = q;
 	struct store_audit *rest = NULL;
@@ -198,8 +204,7 @@ static int audit_init(const struct daemon_env *env, const Weft__V1__AuditRequest
 	return fill_changes(v, err);
 }
 
-void handle_audit(struct rpc_call *call, const ProtobufCMessage *msg,
-		  void *arg)
+void handle_audit(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	struct audit_view v = { .m = WEFT__V1__AUDIT_RESPONSE__INIT };
 	struct err err = { 0 };

@@ -4,8 +4,10 @@
  * number stays small, and nothing secret is shown. Counters begin with the
  * process; everything else is read from the parts when it is asked for.
  */
-#include <stdlib.h>
 #include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "controller/daemon/views/private.h"
@@ -18,21 +20,23 @@
 #define NS_PER_S 1e9
 #define NO_SIGNAL_MDBM (-50000)	/* nothing but noise below */
 
+/* All counts are of this process, and grow only. */
 struct metrics {
 	const struct views *views;
-	const struct rpc_method *methods;
+	const struct rpc_method *methods;	/* the server's; its end has no path */
 	struct http_server *http;		/* NULL: not served */
 	int64_t changes[APPLY_STUCK + 1];	/* by verdict */
-	int64_t buckets[N_BUCKETS];		/* of their duration */
-	double change_seconds;
+	int64_t buckets[N_BUCKETS];		/* that took no longer than bounds[i] */
+	double change_seconds;			/* of all together */
 	int64_t calls[MAX_METHODS];		/* like methods */
-	int64_t handled[MAX_METHODS][RPC_UNAUTHENTICATED + 1];
+	int64_t handled[MAX_METHODS][RPC_UNAUTHENTICATED + 1];	/* by status */
 	int64_t plans, plans_failed;	/* made or not */
 	int64_t plan_ns;		/* on workers, all together */
 };
 
 /* ---- counting ------------------------------------------------------------ */
 
+/* Seconds. A switch needs a tenth of one, a robot a minute. */
 static const double bounds[N_BUCKETS] = { 0.1, 0.5, 1, 5, 10, 30, 60 };
 
 void metrics_count_change(struct metrics *m, const struct apply_result *res)
@@ -83,21 +87,24 @@ void metrics_count_plan(struct metrics *m, int rc, int64_t took_ns)
 	m->plan_ns += took_ns;
 }
 
-static void head(struct buf *b, const char *name, const char *type,
-		 const char *help)
+/* ---- writing --------------------------------------------------------------- */
+
+/* What stands before the samples of a metric, in Prometheus' text format. */
+static void head(struct buf *b, const char *name, const char *type, const char *help)
 {
 	buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static void gauge(struct buf *b, const char *name, const char *help, int64_t v)
+/* A metric with one sample and without labels. */
+static void write_value(struct buf *b, const char *name, const char *type, const char *help,
+			int64_t v)
 {
-	head(b, name, "gauge", help);
+	head(b, name, type, help);
 	buf_printf(b, "%s %" PRId64 "\n", name, v);
 }
 
-/* Count and sum of durations. */
-static void summary(struct buf *b, const char *name, const char *labels,
-		    int64_t n, int64_t ns)
+/* Count and sum of durations; labels: "{...}" or "". */
+static void summary(struct buf *b, const char *name, const char *labels, int64_t n, int64_t ns)
 {
 	buf_printf(b, "%s_sum%s %.9g\n%s_count%s %" PRId64 "\n", name, labels,
 		   (double)ns / NS_PER_S, name, labels, n);
@@ -107,7 +114,8 @@ static const char *const work_names[] = {
 	[DRV_WORK_SNAPSHOT] = "read", [DRV_WORK_SUBMIT] = "change",
 };
 
-/* From the drivers' counters, which begin when a device is opened. */
+/* From the drivers' counters, which begin when a device is opened: one that goes down
+ * is a restart for Prometheus, as its rules have it. */
 static void write_operations(const struct apply_device *a, int n, struct buf *b)
 {
 	static const char took[] = "weft_device_operation_duration_seconds";
@@ -134,7 +142,8 @@ static void write_operations(const struct apply_device *a, int n, struct buf *b)
 	}
 }
 
-/* The weakest signal of each side: what a single port has is for `status`. */
+/* The weakest signal of each side: what a single port has is for `status`. A device
+ * without power meters, or without a signal, has no sample. */
 static void write_power(const struct apply_device *a, int n, struct buf *b)
 {
 	head(b, "weft_optical_power_dbm", "gauge",
@@ -162,15 +171,30 @@ static void write_power(const struct apply_device *a, int n, struct buf *b)
 	}
 }
 
-static void write_circuits(const struct apply_device *a, int n, struct buf *b)
+#define AT(field) offsetof(struct apply_device, field)
+
+/* Two counts of circuits that each device has, told apart by a label. */
+static const struct circuit_gauge {
+	const char *name, *help, *label, *values[2];
+	size_t at[2];		/* of the ints in struct apply_device */
+} circuit_gauges[] = {
+	{ "weft_circuits", "Circuits that a device holds, and those of an open change.",
+	  "state", { "present", "pending" }, { AT(snap.n_xcs), AT(n_pending) } },
+	{ "weft_drift_circuits", "Circuits that are not as intended.",
+	  "kind", { "missing", "unexpected" }, { AT(n_missing), AT(n_unexpected) } },
+};
+
+#undef AT
+
+static void write_circuits(const struct circuit_gauge *g, const struct apply_device *a, int n,
+			   struct buf *b)
 {
-	head(b, "weft_circuits", "gauge",
-	     "Circuits that a device holds, and those of an open change.");
-	for (int i = 0; i < n; i++) {
-		buf_printf(b, "weft_circuits{device=\"%s\",state=\"present\"} "
-			   "%d\nweft_circuits{device=\"%s\",state="
-			   "\"pending\"} %d\n", a[i].name, a[i].snap.n_xcs,
-			   a[i].name, a[i].n_pending);
+	head(b, g->name, "gauge", g->help);
+	for (int i = 0; i < 2 * n; i++) {
+		const struct apply_device *d = &a[i / 2];
+
+		buf_printf(b, "%s{device=\"%s\",%s=\"%s\"} %d\n", g->name, d->name, g->label,
+			   g->values[i % 2], *(const int *)((const char *)d + g->at[i % 2]));
 	}
 }
 
@@ -196,25 +220,21 @@ static void write_jobs(const struct views *views, struct buf *b)
 	buf_printf(b, "weft_solver_gap_ratio %.6g\n", gap);
 }
 
+/* Of planning, and of the store's transactions: a slow disk shows here. */
 static void write_durations(const struct metrics *m, struct buf *b)
 {
 	const struct store_use use = store_use(m->views->env->store);
 
 	head(b, "weft_plan_duration_seconds", "summary", "Plans that were made, "
 	     "and their time.");
-	summary(b, "weft_plan_duration_seconds", "", m->plans,
-		m->plan_ns);
-	head(b, "weft_plan_failures_total", "counter",
-	     "Plans that could not be made.");
-	buf_printf(b, "weft_plan_failures_total %" PRId64 "\n",
-		   m->plans_failed);
+	summary(b, "weft_plan_duration_seconds", "", m->plans, m->plan_ns);
+	write_value(b, "weft_plan_failures_total", "counter", "Plans that could not be made.",
+		    m->plans_failed);
 	head(b, "weft_store_commit_duration_seconds", "summary",
 	     "What the store made durable, and the time that took.");
-	summary(b, "weft_store_commit_duration_seconds", "", use.commits,
-		use.ns);
-	head(b, "weft_store_failures_total", "counter",
-	     "What the store could not make durable.");
-	buf_printf(b, "weft_store_failures_total %" PRId64 "\n", use.failed);
+	summary(b, "weft_store_commit_duration_seconds", "", use.commits, use.ns);
+	write_value(b, "weft_store_failures_total", "counter",
+		    "What the store could not make durable.", use.failed);
 }
 
 /* By device and outcome, from the records that are kept. */
@@ -247,6 +267,7 @@ static void write_external(const struct daemon_env *env, const struct apply_devi
 	}
 }
 
+/* What the last readings say. A device that is moved by hand is never up or down. */
 static void write_devices(const struct daemon_env *env, struct buf *b)
 {
 	const struct apply_device *a;
@@ -255,7 +276,7 @@ static void write_devices(const struct daemon_env *env, struct buf *b)
 	a = apply_devices(env->apply, &n);
 	write_operations(a, n, b);
 	write_power(a, n, b);
-	write_circuits(a, n, b);
+	write_circuits(&circuit_gauges[0], a, n, b);
 	write_external(env, a, n, b);
 	head(b, "weft_device_up", "gauge",
 	     "Whether the device answered when it was last asked.");
@@ -275,16 +296,10 @@ static void write_devices(const struct daemon_env *env, struct buf *b)
 				   (double)a[i].read_at_ns / NS_PER_S);
 		}
 	}
-	head(b, "weft_drift_circuits", "gauge",
-	     "Circuits that are not as intended.");
-	for (int i = 0; i < n; i++) {
-		buf_printf(b, "weft_drift_circuits{device=\"%s\",kind="
-			   "\"missing\"} %d\nweft_drift_circuits{device=\"%s\""
-			   ",kind=\"unexpected\"} %d\n", a[i].name,
-			   a[i].n_missing, a[i].name, a[i].n_unexpected);
-	}
+	write_circuits(&circuit_gauges[1], a, n, b);
 }
 
+/* A histogram's buckets are cumulative, as metrics_count_change counts them. */
 static void write_changes(const struct metrics *c, struct buf *b)
 {
 	int64_t n = 0;
@@ -309,67 +324,71 @@ static void write_changes(const struct metrics *c, struct buf *b)
 		   n, c->change_seconds, n);
 }
 
+/* The labels of a path "/SERVICE/METHOD", as other gRPC servers name them. */
+static void write_method(struct buf *b, const char *name, const char *path)
+{
+	const char *slash = strchr(path + 1, '/');
+
+	buf_printf(b, "%s{grpc_service=\"%.*s\",grpc_method=\"%s\"", name,
+		   (int)(slash - path - 1), path + 1, slash + 1);
+}
+
 static void write_calls(const struct metrics *m, struct buf *b)
 {
-	head(b, "grpc_server_started_total", "counter",
-	     "Calls that were begun, refused ones as well.");
-	for (int i = 0; i < MAX_METHODS && m->methods[i].path; i++) {
-		const char *service = m->methods[i].path + 1;
-		const char *slash = strchr(service, '/');
+	static const char name[] = "grpc_server_started_total";
 
-		buf_printf(b, "grpc_server_started_total{grpc_service=\"%.*s\","
-			   "grpc_method=\"%s\"} %" PRId64 "\n",
-			   (int)(slash - service), service, slash + 1,
-			   m->calls[i]);
+	head(b, name, "counter", "Calls that were begun, refused ones as well.");
+	for (int i = 0; i < MAX_METHODS && m->methods[i].path; i++) {
+		write_method(b, name, m->methods[i].path);
+		buf_printf(b, "} %" PRId64 "\n", m->calls[i]);
 	}
 }
 
 /* Only pairs of method and status that occurred. */
 static void write_answers(const struct metrics *m, struct buf *b)
 {
-	head(b, "grpc_server_handled_total", "counter",
-	     "Calls that were answered, by status.");
-	for (int i = 0; i < MAX_METHODS && m->methods[i].path; i++) {
-		const char *service = m->methods[i].path + 1;
-		const char *slash = strchr(service, '/');
+	static const char name[] = "grpc_server_handled_total";
 
+	head(b, name, "counter", "Calls that were answered, by status.");
+	for (int i = 0; i < MAX_METHODS && m->methods[i].path; i++) {
 		for (int k = 0; k <= RPC_UNAUTHENTICATED; k++) {
-			if (m->handled[i][k] == 0) {
-				continue;
+			if (m->handled[i][k]) {
+				write_method(b, name, m->methods[i].path);
+				buf_printf(b, ",grpc_code=\"%s\"} %" PRId64 "\n",
+					   rpc_status_name((enum rpc_status)k),
+					   m->handled[i][k]);
 			}
-			buf_printf(b, "grpc_server_handled_total{grpc_service="
-				   "\"%.*s\",grpc_method=\"%s\",grpc_code="
-				   "\"%s\"} %" PRId64 "\n",
-				   (int)(slash - service), service, slash + 1,
-				   rpc_status_name((enum rpc_status)k),
-				   m->handled[i][k]);
 		}
 	}
 }
 
+/* Everything, in the order in which people look for it. O(devices x ports). */
 static void write_all(const struct metrics *m, struct buf *b)
 {
 	const struct views *v = m->views;
 	const struct daemon_env *env = v->env;
 	struct err err;
 	bool frozen = drain_check_frozen(v->drain, &err) != 0;
+	const struct {
+		const char *name, *help;
+		int64_t value;
+	} gauges[] = {
+		{ "weft_generation", "Generation of the fabric.", store_generation(env->store) },
+		{ "weft_reading", "1 while devices are not known.", env->reading },
+		{ "weft_changing", "1 while a change runs.", env->changing },
+		{ "weft_confirm_waiting", "1 while a change waits for its confirmation.",
+		  changes_confirm(v->changes)->change != 0 },
+		{ "weft_frozen", "1 while every change is refused.", frozen },
+		{ "weft_store_failing", "1 while the disk takes no transaction of the store.",
+		  store_trouble(env->store)[0] != '\0' },
+		{ "weft_holds", "Drained parts of the fabric.", drain_count(v->drain) - frozen },
+	};
 
 	head(b, "weft_build_info", "gauge", "The version that runs.");
 	buf_str(b, "weft_build_info{version=\"" WEFTD_VERSION "\"} 1\n");
-	gauge(b, "weft_generation", "Generation of the fabric.",
-	      store_generation(env->store));
-	gauge(b, "weft_reading", "1 while devices are not known.",
-	      env->reading);
-	gauge(b, "weft_changing", "1 while a change runs.", env->changing);
-	gauge(b, "weft_confirm_waiting",
-	      "1 while a change waits for its confirmation.",
-	      changes_confirm(v->changes)->change != 0);
-	gauge(b, "weft_frozen", "1 while every change is refused.", frozen);
-	gauge(b, "weft_store_failing",
-	      "1 while the disk takes no transaction of the store.",
-	      store_trouble(env->store)[0] != '\0');
-	gauge(b, "weft_holds", "Drained parts of the fabric.",
-	      drain_count(v->drain) - frozen);
+	for (size_t i = 0; i < sizeof(gauges) / sizeof(*gauges); i++) {
+		write_value(b, gauges[i].name, "gauge", gauges[i].help, gauges[i].value);
+	}
 	write_devices(env, b);
 	write_changes(m, b);
 	write_jobs(v, b);
@@ -380,6 +399,7 @@ static void write_all(const struct metrics *m, struct buf *b)
 
 /* ---- HTTP ---------------------------------------------------------------- */
 
+/* Called by the HTTP server for each request; there is one page. */
 static void answer(struct http_request *q, void *arg)
 {
 	static const struct http_header headers[] = {
@@ -424,14 +444,11 @@ int metrics_port(const struct metrics *m)
 int metrics_new(const struct views *views, const struct rpc_method *methods,
 		struct metrics **out, struct err *err)
 {
-	struct metrics *m = calloc(1, sizeof(*m));
-
-	if (!m) {
+	*out = calloc(1, sizeof(**out));
+	if (!*out) {
 		return err_nomem(err);
 	}
-	m->views = views;
-	m->methods = methods;
-	*out = m;
+	**out = (struct metrics){ .views = views, .methods = methods };
 	return 0;
 }
 

@@ -13,7 +13,7 @@
 #include "lib/base/log.h"
 #include "lib/base/units.h"
 
-#define PUMP_MS 5	/* how long a full queue is given to drain */
+#define PUMP_MS 5		/* how long a full queue is given to drain */
 
 /* ---- plan ---------------------------------------------------------------- */
 
@@ -21,18 +21,12 @@
 struct plan_call {
 	const struct views *views;
 	struct rpc_call *call;	/* NULL: gone */
-	bool want_file, want_commands, want_light;
+	bool want_file;		/* as bytes that "apply" takes */
+	bool want_commands;	/* as devices would be sent them */
+	bool want_light;	/* its lightpaths */
 };
 
-static void on_plan_gone(struct rpc_call *call, void *arg)
-{
-	struct plan_call *p = arg;
-
-	(void)call;
-	p->call = NULL;
-}
-
-/* Another configuration than the one on record. */
+/* Another configuration than the one on record; also when there is none. */
 static bool is_new_config(struct store *store, const struct model_fabric *f)
 {
 	struct store_config cfg;
@@ -47,7 +41,8 @@ static bool is_new_config(struct store *store, const struct model_fabric *f)
 }
 
 /* The plan does not know who answered, and what was applied before; the
- * summary must say. */
+ * summary must say: an operator applies no plan that rests on old readings without
+ * knowing it. */
 static int send_summary(const struct plan_request *w, const Weft__V1__PlanPart *part,
 			struct err *err)
 {
@@ -112,6 +107,7 @@ static int send_part(const Weft__V1__PlanPart *part, void *arg,
 	}
 }
 
+/* Commands that would be sent to devices, as dry runs of their drivers give them. */
 static int send_batch(const struct dispatch_order *o, void *arg,
 		      struct err *err)
 {
@@ -127,26 +123,22 @@ static void on_planned(struct plan_request *w)
 	int r = w->rc;
 
 	if (p->call && r == 0) {
-		r = msg_send_plan(w->plan, &w->snap.base, p->want_file, send_part,
-			      w, &w->err);
+		r = msg_send_plan(w->plan, &w->snap.base, p->want_file, send_part, w, &w->err);
 	}
 	if (p->call && r == 0 && p->want_light) {
 		r = msg_send_lightpaths(w->plan, send_part, w, &w->err);
 	}
 	if (p->call && r == 0 && p->want_commands) {
-		r = apply_explain(p->views->env->apply, w->plan, send_batch, w,
-				  &w->err);
+		r = apply_explain(p->views->env->apply, w->plan, send_batch, w, &w->err);
 	}
-	if (p->call && r) {
-		rpc_finish_err(p->call, &w->err);
-	} else if (p->call) {
-		rpc_finish(p->call, RPC_OK, NULL);
-	}
+	call_end(p->call, r, &w->err);
 	free(p);
 	plan_request_free(w);
 }
 
-/* A floor of capacity that is only asked about. */
+/* A floor of capacity that is only asked about, in place of the configuration's.
+ * WEFT_EINVAL, also with a plan file, which is made again from its configuration
+ * when it is applied. */
 static int read_keep(const Weft__V1__PlanRequest *req, struct plan_request *w,
 		     struct err *err)
 {
@@ -168,7 +160,7 @@ static int read_keep(const Weft__V1__PlanRequest *req, struct plan_request *w,
 
 void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__PlanRequest *req = (const Weft__V1__PlanRequest *)msg;
+	const Weft__V1__PlanRequest *req = (const void *)msg;
 	const struct views *views = arg;
 	struct plan_call *p = calloc(1, sizeof(*p));
 	struct err err = { 0 };
@@ -193,7 +185,7 @@ void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 	p->want_file = req->want_file;
 	p->want_commands = req->want_commands;
 	p->want_light = req->want_lightpaths;
-	rpc_call_on_cancel(call, on_plan_gone, p);
+	rpc_call_on_cancel(call, call_forget, &p->call);
 	w->mode = req->mode == WEFT__V1__MODE__MODE_UPDATE ? PLAN_UPDATE
 							   : PLAN_SAFE;
 	w->arg = p;
@@ -207,17 +199,10 @@ void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 struct verify_call {
 	const struct views *views;
 	struct rpc_call *call;	/* NULL: gone */
-	struct plan_request *slot;
+	struct plan_request *slot;	/* NULL: waits for it */
 };
 
-static void on_verify_gone(struct rpc_call *call, void *arg)
-{
-	struct verify_call *v = arg;
-
-	(void)call;
-	v->call = NULL;
-}
-
+/* Also for a client that is gone: jobs may go on after the reading. */
 static void after_probe(void *arg)
 {
 	struct verify_call *v = arg;
@@ -232,6 +217,7 @@ static void after_probe(void *arg)
 	jobs_devices_read(views->jobs);
 }
 
+/* Devices that do not answer are in the answer, as not reachable. */
 static void after_read(int rc, const struct err *err, void *arg)
 {
 	struct verify_call *v = arg;
@@ -242,6 +228,7 @@ static void after_read(int rc, const struct err *err, void *arg)
 	hosts_probe(v->views->hosts, after_probe, v);
 }
 
+/* Has the slot, and keeps it until the hosts were probed. */
 static void read_now(struct plan_request *slot)
 {
 	struct verify_call *v = slot->arg;
@@ -252,8 +239,7 @@ static void read_now(struct plan_request *slot)
 	apply_read(apply, after_read, v);
 }
 
-void handle_verify(struct rpc_call *call, const ProtobufCMessage *msg,
-		   void *arg)
+void handle_verify(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	const struct views *views = arg;
 	struct verify_call *v = calloc(1, sizeof(*v));
@@ -261,13 +247,12 @@ void handle_verify(struct rpc_call *call, const ProtobufCMessage *msg,
 
 	(void)msg;
 	if (!v) {
-		err_nomem(&err);
-		rpc_finish_err(call, &err);
+		call_end(call, err_nomem(&err), &err);
 		return;
 	}
 	v->views = views;
 	v->call = call;
-	rpc_call_on_cancel(call, on_verify_gone, v);
+	rpc_call_on_cancel(call, call_forget, &v->call);
 	if (plan_queue_slot(views->queue, read_now, v, &err)) {
 		free(v);
 		rpc_finish_err(call, &err);
@@ -280,28 +265,20 @@ void handle_verify(struct rpc_call *call, const ProtobufCMessage *msg,
  * as fast as the client reads. */
 struct schedule_call {
 	const struct views *views;
-	struct rpc_call *call;
-	char *job;
+	struct rpc_call *call;	/* NULL: gone */
+	char *job;		/* its name; owned */
 	struct plan_request *w;		/* holds the plan while it is serialized */
 	uv_work_t req;
-	uv_timer_t timer;
-	struct buf bytes;
-	size_t at;
+	uv_timer_t timer;	/* its handle keeps the memory until it is closed */
+	struct buf bytes;	/* what is sent */
+	size_t at;		/* how much of it was */
 	bool degraded;		/* on what works of its circuits */
 	bool needs_all;		/* or none at all */
 	bool has_rank;		/* the part of one */
-	int64_t rank;
-	int rc;
+	int64_t rank;		/* from 0; checked when it is cut out */
+	int rc;			/* 0, or the WEFT_E... of err */
 	struct err err;
 };
-
-static void on_schedule_gone(struct rpc_call *call, void *arg)
-{
-	struct schedule_call *p = arg;
-
-	(void)call;
-	p->call = NULL;
-}
 
 static void on_timer_closed(uv_handle_t *h)
 {
@@ -314,16 +291,13 @@ static void on_timer_closed(uv_handle_t *h)
 
 static void end_schedule(struct schedule_call *p)
 {
-	if (p->call && p->rc) {
-		rpc_finish_err(p->call, &p->err);
-	} else if (p->call) {
-		rpc_finish(p->call, RPC_OK, NULL);
-	}
+	call_end(p->call, p->rc, &p->err);
 	p->call = NULL;
 	uv_close((uv_handle_t *)&p->timer, on_timer_closed);
 }
 
-/* Sends until the call's queue is full, and again when it has drained. */
+/* Sends until the call's queue is full, and again when it has drained. A first
+ * piece that does not fit is an error, as there is nothing to wait for. */
 static void pump(uv_timer_t *timer)
 {
 	struct schedule_call *p = timer->data;
@@ -347,7 +321,7 @@ static void pump(uv_timer_t *timer)
 	end_schedule(p);
 }
 
-/* All of it, or one rank's part. */
+/* All of it, or one rank's part; a rank that is no int is none of the job's. */
 static int write_schedule(const struct coll_sched *s, struct schedule_call *p)
 {
 	struct coll_sched *part;
@@ -370,7 +344,9 @@ static const char *what_of(const struct plan_job *pj)
 	return pj->is_ring ? "ring's parts" : "circuits";
 }
 
-/* The schedule on what remains where circuits have failed. */
+/* The schedule of a job, or that on what remains where circuits have failed. A ring
+ * plays what is loaded into it: a schedule for what remains is served only when its
+ * program was loaded too. */
 static int serialize_job(const struct plan_job *pj, struct schedule_call *p)
 {
 	if (!pj->loss) {
@@ -401,6 +377,7 @@ static int serialize_job(const struct plan_job *pj, struct schedule_call *p)
 			what_of(pj));
 }
 
+/* On a worker. WEFT_ENOTFOUND, or the errors of serialize_job. */
 static int serialize(const struct plan *plan, struct schedule_call *p)
 {
 	struct err *err = &p->err;
@@ -434,6 +411,8 @@ static void after_serialize(uv_work_t *req, int status)
 	pump(&p->timer);
 }
 
+/* On the loop, with the plan: it goes to a worker again, as large schedules take
+ * seconds to write. */
 static void on_schedule_planned(struct plan_request *w)
 {
 	struct schedule_call *p = w->arg;
@@ -451,11 +430,9 @@ static void on_schedule_planned(struct plan_request *w)
 	uv_queue_work(p->views->env->loop, &p->req, run_serialize, after_serialize);
 }
 
-void handle_schedule(struct rpc_call *call, const ProtobufCMessage *msg,
-		     void *arg)
+void handle_schedule(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__GetScheduleRequest *req =
-		(const Weft__V1__GetScheduleRequest *)msg;
+	const Weft__V1__GetScheduleRequest *req = (const void *)msg;
 	const struct views *views = arg;
 	struct schedule_call *p = calloc(1, sizeof(*p));
 	struct err err = { 0 };
@@ -475,7 +452,7 @@ void handle_schedule(struct rpc_call *call, const ProtobufCMessage *msg,
 	p->has_rank = req->rank != NULL;
 	p->rank = req->rank ? req->rank->value : 0;
 	p->call = call;
-	rpc_call_on_cancel(call, on_schedule_gone, p);
+	rpc_call_on_cancel(call, call_forget, &p->call);
 	uv_timer_init(views->env->loop, &p->timer);
 	p->timer.data = p;
 	/* It follows from the configuration and the circuits as last read. */

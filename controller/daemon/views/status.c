@@ -17,22 +17,25 @@
 
 typedef VEC(struct optics_xc) xc_list;
 
-/* One device as a message, and the memory behind it. */
+/* One device as a message, and the memory behind it. Everything is zero until it
+ * is filled, so that it can be ended at any point. */
 struct device_view {
 	Weft__V1__DeviceState m;
-	Weft__V1__ProgramState program;
-	struct store_light intent;
+	Weft__V1__ProgramState program;	/* of m, for a ring */
+	struct store_light intent;	/* circuits sorted, as readings are */
 	struct msg_circuits missing, unexpected, pending;
+	/* Parts of a ring that failed or lost their wave; what the configuration
+	 * marks dead; ports that the last reading found out of use. */
 	struct msg_parts dead, lost, marked, unusable;
-	Weft__V1__Timing switching;
-	struct external_view external;
+	Weft__V1__Timing switching;	/* learned, if anything was */
+	struct external_view external;	/* changes by others that are open */
 };
 
 struct device_views {
-	int n;
+	int n;			/* devices that are (being) filled */
 	struct device_view *v;
 	Weft__V1__DeviceState **list;	/* [n], for a response */
-	struct store_journal *open;
+	struct store_journal *open;	/* changes that have not ended */
 	int n_open;
 };
 
@@ -62,7 +65,8 @@ static bool may_have(const struct store_step *step, enum store_op op)
 				  step->state != STORE_PLANNED);
 }
 
-/* True when an open change made (ADD) or deleted (DEL) this circuit. */
+/* True when an open change made (ADD) or deleted (DEL) this circuit, or may have.
+ * Asked only of circuits that differ, which are few. O(steps of open changes). */
 static bool explained(const struct device_views *s, const char *device,
 		      enum store_op op, struct optics_xc xc)
 {
@@ -86,15 +90,18 @@ static bool explained(const struct device_views *s, const char *device,
 	return false;
 }
 
-static int sort_out(const struct device_views *s, const char *device,
-		    enum store_op op, struct optics_xc xc, xc_list *odd,
-		    xc_list *pending)
+/* A circuit that differs: to `pending` if an open change explains it, else to
+ * `odd`. Not 0: no memory. */
+static int sort_out(const struct device_views *s, const char *device, enum store_op op,
+		    struct optics_xc xc, xc_list *odd, xc_list *pending)
 {
 	return explained(s, device, op, xc) ? vec_push(pending, xc)
 					    : vec_push(odd, xc);
 }
 
-/* Walks both sorted maps once. */
+/* Walks both sorted maps once: intended and not there is missing, there and not
+ * intended is unexpected. O(circuits), times the steps of open changes for those
+ * that differ. */
 static int compare_maps(const struct device_views *s, const struct apply_device *a,
 			const struct store_light *intent, xc_list *missing,
 			xc_list *unexpected, xc_list *pending)
@@ -103,19 +110,18 @@ static int compare_maps(const struct device_views *s, const struct apply_device 
 
 	/* A circuit that is listed and blocked is missing all the same. */
 	while (r == 0 && (i < intent->n_xcs || k < a->snap.n_xcs)) {
-		int order = i == intent->n_xcs	  ? 1
-			    : k == a->snap.n_xcs ? -1
-						  : optics_xc_cmp(
-							&intent->xcs[i],
-							&a->snap.xcs[k].xc);
+		int order;
 
-		if (order < 0 ||
-		    (order == 0 && a->snap.xcs[k].state == DRV_BLOCKED)) {
-			r = sort_out(s, a->name, STORE_DEL, intent->xcs[i],
-				     missing, pending);
+		if (i == intent->n_xcs || k == a->snap.n_xcs) {
+			order = i == intent->n_xcs ? 1 : -1;
+		} else {
+			order = optics_xc_cmp(&intent->xcs[i], &a->snap.xcs[k].xc);
+		}
+		if (order < 0 || (order == 0 && a->snap.xcs[k].state == DRV_BLOCKED)) {
+			r = sort_out(s, a->name, STORE_DEL, intent->xcs[i], missing, pending);
 		} else if (order > 0) {
-			r = sort_out(s, a->name, STORE_ADD,
-				     a->snap.xcs[k].xc, unexpected, pending);
+			r = sort_out(s, a->name, STORE_ADD, a->snap.xcs[k].xc, unexpected,
+				     pending);
 		}
 		i += order <= 0;
 		k += order >= 0;
@@ -123,7 +129,8 @@ static int compare_maps(const struct device_views *s, const struct apply_device 
 	return r;
 }
 
-/* The user who made a circuit, where the device knows. */
+/* The user who made a circuit, where the device knows: an operator who sees an
+ * unexpected circuit wants to ask him before it goes. */
 static void name_owners(struct msg_circuits *c, const struct apply_device *a)
 {
 	for (size_t i = 0; i < c->n; i++) {
@@ -138,29 +145,25 @@ static void name_owners(struct msg_circuits *c, const struct apply_device *a)
 	}
 }
 
-/* Differences between intent and the last reading. */
+/* Differences between intent and the last reading; none while the device was never
+ * read. */
 static int fill_circuits(const struct device_views *s, struct device_view *v,
 			 const struct model_fabric *f, int device,
 			 const struct apply_device *a, struct err *err)
 {
 	xc_list missing = { 0 }, unexpected = { 0 }, pending = { 0 };
-	int r = 0;
+	int r;
 
 	if (a->ever_read &&
 	    compare_maps(s, a, &v->intent, &missing, &unexpected, &pending)) {
 		r = err_nomem(err);
+		goto out;
 	}
-	if (r == 0) {
-		r = msg_circuits_init(&v->missing, f, device, missing.v,
-				       (int)missing.n, err);
-	}
-	if (r == 0) {
-		r = msg_circuits_init(&v->unexpected, f, device,
-				       unexpected.v, (int)unexpected.n, err);
-	}
-	if (r == 0) {
-		r = msg_circuits_init(&v->pending, f, device, pending.v,
-				       (int)pending.n, err);
+	if ((r = msg_circuits_init(&v->missing, f, device, missing.v, (int)missing.n, err)) ||
+	    (r = msg_circuits_init(&v->unexpected, f, device, unexpected.v, (int)unexpected.n,
+				   err)) ||
+	    (r = msg_circuits_init(&v->pending, f, device, pending.v, (int)pending.n, err))) {
+		goto out;
 	}
 	name_owners(&v->unexpected, a);
 	v->m.n_missing = v->missing.n;
@@ -170,21 +173,21 @@ static int fill_circuits(const struct device_views *s, struct device_view *v,
 	v->m.n_pending = v->pending.n;
 	v->m.pending = v->pending.v;
 	v->m.pending_count = a->n_pending;
+out:
 	vec_fini(&missing);
 	vec_fini(&unexpected);
 	vec_fini(&pending);
 	return r;
 }
 
-#define FAILED_SHOWN 64
+#define FAILED_SHOWN 64		/* parts of a ring; their count is exact */
 
-static int fill_parts(struct msg_parts *w, const struct ring_fault *v, int n,
-		      int nodes, size_t *n_out, char ***out, struct err *err)
+static int cap(int n, int limit)
 {
-	return msg_parts_init(w, v, n < FAILED_SHOWN ? n : FAILED_SHOWN, nodes,
-			      n_out, out, err);
+	return n < limit ? n : limit;
 }
 
+/* What a ring of so many nodes is to play and plays, and what of it failed. */
 static int fill_program(struct device_view *v, const struct apply_device *a,
 			int nodes, struct err *err)
 {
@@ -205,13 +208,13 @@ static int fill_program(struct device_view *v, const struct apply_device *a,
 	v->m.program = p;
 	p->failed_count = a->snap.n_dead;
 	p->lost_count = a->snap.n_lost;
-	r = fill_parts(&v->dead, a->snap.dead, a->snap.n_dead, nodes,
-		       &p->n_failed, &p->failed, err);
+	r = msg_parts_init(&v->dead, a->snap.dead, cap(a->snap.n_dead, FAILED_SHOWN), nodes,
+			   &p->n_failed, &p->failed, err);
 	if (r) {
 		return r;
 	}
-	return fill_parts(&v->lost, a->snap.lost, a->snap.n_lost, nodes,
-			  &p->n_lost, &p->lost, err);
+	return msg_parts_init(&v->lost, a->snap.lost, cap(a->snap.n_lost, FAILED_SHOWN),
+			      nodes, &p->n_lost, &p->lost, err);
 }
 
 const char *power_loss_name(const struct apply_device *a)
@@ -225,7 +228,8 @@ const char *power_loss_name(const struct apply_device *a)
 	return names[a->snap.caps.persistence];
 }
 
-/* Ports that the last reading found out of use. */
+/* Ports that the last reading found out of use: the first some by name, as
+ * "in 3 failed", and how many there are. */
 static int fill_unusable(struct device_view *v, const struct model_device *md,
 			 const struct apply_device *a, struct err *err)
 {
@@ -258,6 +262,8 @@ static int fill_unusable(struct device_view *v, const struct model_device *md,
 	return 0;
 }
 
+/* One device: configuration, last reading, intent, and how they differ. v is
+ * ended by views_fini also after an error. */
 static int fill_device(const struct views *d, const struct device_views *s,
 		       struct device_view *v, const struct model_fabric *f,
 		       int device, const struct apply_device *a,
@@ -305,7 +311,7 @@ static int fill_device(const struct views *d, const struct device_views *s,
 	return fill_circuits(s, v, f, device, a, err);
 }
 
-/* All devices of the present fabric; views_fini also after an error. */
+/* All devices of the present fabric, in its order; views_fini also after an error. */
 static int views_init(struct device_views *s, const struct views *d, struct err *err)
 {
 	const struct model_fabric *f = apply_fabric(d->env->apply);
@@ -328,6 +334,7 @@ static int views_init(struct device_views *s, const struct views *d, struct err 
 	return r;
 }
 
+/* A panel has no driver: nothing can be read of it, and nothing is missed. */
 static bool moved_by_hand(const Weft__V1__DeviceState *m)
 {
 	return !m->driver[0];
@@ -378,6 +385,7 @@ void handle_diff(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 
 /* ---- status -------------------------------------------------------------- */
 
+/* The first of these that holds; each hides the ones after it. */
 static Weft__V1__State state_of(const struct views *d, const struct device_views *s)
 {
 	if (d->standby) {
@@ -400,7 +408,7 @@ static Weft__V1__State state_of(const struct views *d, const struct device_views
 struct advice {
 	const struct views *parts;
 	const struct device_views *devices;
-	const Weft__V1__StatusResponse *m;
+	const Weft__V1__StatusResponse *m;	/* filled but for the advice */
 	char *text;		/* "" until there is one */
 	size_t size;
 };
@@ -425,6 +433,7 @@ static void advise_store(struct advice *a)
 	}
 }
 
+/* The change did not end well, or weftd ended before it did. */
 static void advise_interrupted(struct advice *a)
 {
 	const struct store_change *c;
@@ -456,6 +465,7 @@ static void advise_empty(struct advice *a)
 	}
 }
 
+/* A change that waits is not urgent while another state is. */
 static void advise_confirm(struct advice *a)
 {
 	int64_t change = changes_confirm(a->parts->changes)->change;
@@ -467,6 +477,7 @@ static void advise_confirm(struct advice *a)
 	}
 }
 
+/* One sentence for a device: most urgent is what weftd has given up on. */
 static void advise_device(struct advice *a, const Weft__V1__DeviceState *m)
 {
 	if (m->n_external_changes && m->external_changes[0]->given_up) {
@@ -504,7 +515,8 @@ static void advise_jobs(struct advice *a)
 	}
 }
 
-/* The most urgent advice. */
+/* The most urgent advice: each adviser writes a sentence or leaves the text empty,
+ * and the first sentence counts. */
 static void advise(struct advice *a)
 {
 	static void (*const advisers[])(struct advice *a) = {
@@ -519,7 +531,8 @@ static void advise(struct advice *a)
 	}
 }
 
-/* The newest change that has ended. */
+/* The newest change that has ended, among the newest eight. *v, which m borrows
+ * from, is owned by the caller, also on error. */
 static int last_change(const struct views *d, struct store_change **v, int *n,
 		       Weft__V1__Change *m, bool *found, struct err *err)
 {
@@ -535,7 +548,9 @@ static int last_change(const struct views *d, struct store_change **v, int *n,
 	return r;
 }
 
-/* Its name, state and jobs; without a fabric there are no jobs, which is known. */
+/* Its name, state and jobs; without a fabric there are no jobs, which is known. Rows of
+ * jobs that are of another configuration, as one was applied just now, are not shown
+ * until they are planned again. */
 static void fill_fabric(const struct views *d, Weft__V1__StatusResponse *m)
 {
 	const struct model_fabric *f = apply_fabric(d->env->apply);
@@ -563,14 +578,8 @@ static void fill_fabric(const struct views *d, Weft__V1__StatusResponse *m)
 	}
 }
 
-static int fill_holds(const struct views *d, Weft__V1__StatusResponse *m,
-		      struct err *err)
-{
-	m->holds = drain_messages(d->drain, &m->n_holds);
-	return m->holds ? 0 : err_nomem(err);
-}
-
-/* The circuits of one device, when they are asked for. */
+/* The circuits of one device, when they are asked for; out is to be ended by the
+ * caller. WEFT_ENOTFOUND. */
 static int add_circuits(const struct views *d, struct device_views *s, const char *name,
 		     struct circuit_view *out, struct err *err)
 {
@@ -593,11 +602,11 @@ static int add_circuits(const struct views *d, struct device_views *s, const cha
 /* The message, and the memory that it points to. */
 struct daemon_status {
 	Weft__V1__StatusResponse m;
-	Weft__V1__Confirm confirm;
-	Weft__V1__Change last, open;
-	struct store_change *history;	/* that last is of */
+	Weft__V1__Confirm confirm;	/* of m, if a change waits */
+	Weft__V1__Change last, open;	/* of m, if there are any */
+	struct store_change *history;	/* that last is of; the newest changes */
 	int n_history;
-	char advice[ERR_MSG_MAX];
+	char advice[ERR_MSG_MAX];	/* "": there is nothing to do */
 	struct hosts_view hosts;
 	struct repairs_view repairs;
 	struct device_views views;
@@ -615,6 +624,7 @@ void daemon_status_free(struct daemon_status *s)
 	}
 }
 
+/* The change that waits, the last one (if found), and the one that is open. */
 static void fill_changes(const struct views *d, struct daemon_status *s,
 			 bool found)
 {
@@ -648,9 +658,9 @@ int daemon_status_new(const struct views *d, struct daemon_status **out,
 		return r;
 	}
 	weft__v1__status_response__init(&s->m);
-	if ((r = fill_holds(d, &s->m, err)) ||
-	    (r = repairs_view_init(&s->repairs, d->env, d->hosts,
-				   err)) ||
+	s->m.holds = drain_messages(d->drain, &s->m.n_holds);
+	if ((!s->m.holds && (r = err_nomem(err))) ||
+	    (r = repairs_view_init(&s->repairs, d->env, d->hosts, err)) ||
 	    (r = hosts_view_init(&s->hosts, d->hosts, err))) {
 		daemon_status_free(s);
 		return r;
@@ -677,8 +687,7 @@ daemon_status_message(const struct daemon_status *s)
 	return &s->m;
 }
 
-void handle_status(struct rpc_call *call, const ProtobufCMessage *msg,
-		   void *arg)
+void handle_status(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	struct daemon_status *s = NULL;
 	struct circuit_view circuits = { 0 };

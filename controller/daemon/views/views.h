@@ -14,7 +14,7 @@
 #include "controller/daemon/jobs/jobs.h"
 
 
-/* The parts that are shown. */
+/* The parts that are shown; all are borrowed, and outlive every view. */
 struct views {
 	struct daemon_env *env;
 	struct plan_queue *queue;
@@ -28,29 +28,35 @@ struct views {
 
 /* ---- status.c, query.c; arg is the struct views ---- */
 
-void handle_status(struct rpc_call *call, const ProtobufCMessage *req,
-		   void *arg);
-void handle_diff(struct rpc_call *call, const ProtobufCMessage *req,
-		 void *arg);
-void handle_plan(struct rpc_call *call, const ProtobufCMessage *req,
-		 void *arg);
-void handle_verify(struct rpc_call *call, const ProtobufCMessage *req,
-		   void *arg);
-void handle_schedule(struct rpc_call *call, const ProtobufCMessage *req,
-		     void *arg);
+/* Status: everything that is known, without touching a device; with the circuits
+ * of one device if they are asked for (WEFT_ENOTFOUND: there is no such device). */
+void handle_status(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+/* Diff: intent against the last readings and the last probe of hosts. */
+void handle_diff(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+/* Plan: streams a plan of the given or the present configuration, which is not
+ * carried out. It waits for its slot, as the devices are read for it. */
+void handle_plan(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+/* Verify: reads the devices and probes the hosts, then answers like Diff. */
+void handle_verify(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+/* GetSchedule: streams a job's schedule, or one rank's part, as protobuf; that on
+ * what remains when circuits are dead. WEFT_ENOTFOUND for an unknown job,
+ * WEFT_EUNAVAIL when what remains does not do. */
+void handle_schedule(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 
 /* ---- history.c; arg is the struct daemon_env ---- */
 
-void handle_history(struct rpc_call *call, const ProtobufCMessage *req,
-		    void *arg);
-void handle_audit(struct rpc_call *call, const ProtobufCMessage *req,
-		  void *arg);
+/* History: changes, newest first, a page of at most `limit`. */
+void handle_history(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+/* Audit: a page of what devices were sent and have answered, oldest line first,
+ * with the changes that the lines are of. */
+void handle_audit(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 
 /* ---- device_events.c ---- */
 
 struct device_events;
 
-/* Listens to the devices from now on. */
+/* Listens to the devices from now on, until the engine has closed them: it may be
+ * freed only then. */
 int device_events_new(struct daemon_env *env, struct plan_queue *queue,
 		      struct device_events **out, struct err *err);
 void device_events_free(struct device_events *d);	/* NULL is fine */
@@ -63,14 +69,18 @@ struct metrics;
 int metrics_new(const struct views *views, const struct rpc_method *methods,
 		struct metrics **out, struct err *err);
 void metrics_free(struct metrics *m);	/* NULL is fine */
+/* A change has ended, whatever its verdict. O(1), like all that count. */
 void metrics_count_change(struct metrics *m, const struct apply_result *res);
+/* A call has begun; paths that are not in the table are not counted. */
 void metrics_count_call(struct metrics *m, const char *path);
-void metrics_count_answer(struct metrics *m, const char *path,
-			  enum rpc_status status);
+/* It has ended with this status; path may be NULL. */
+void metrics_count_answer(struct metrics *m, const char *path, enum rpc_status status);
+/* A plan was made or not (rc), in took_ns on a worker. */
 void metrics_count_plan(struct metrics *m, int rc, int64_t took_ns);
 /* Serves them. WEFT_EINVAL for an address that is not loopback. */
 int metrics_start(struct metrics *m, const char *host, int port,
 		  struct err *err);
+/* Closes the listener; counting goes on. Fine when they are not served. */
 void metrics_stop(struct metrics *m);
 /* The port that they are served on, 0: none. */
 int metrics_port(const struct metrics *m);
@@ -90,9 +100,11 @@ void webui_free(struct webui *w);
 void webui_get(struct webui *w, struct rpc_call *call);
 /* Plain text with an HTTP status, for a GET that the page does not answer. */
 void webui_answer_text(struct rpc_call *call, int status, const char *text);
-/* What the page shows is no longer what it was. O(1). */
+/* What the page shows is no longer what it was. O(1). Here and below NULL is fine: a
+ * standby has no page, nor has weftd while it stops. */
 void webui_changed(struct webui *w);
-/* How a change goes: it has begun, goes on, has ended (err NULL: well). */
+/* How a change goes: it has begun, goes on, has ended (err NULL: well). Texts are
+ * copied, and cut where they are long. O(1). */
 void webui_begin_change(struct webui *w, const char *who, const char *comment);
 void webui_progress(struct webui *w, const struct apply_event *ev);
 void webui_end_change(struct webui *w, const char *verdict,

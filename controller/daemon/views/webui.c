@@ -25,15 +25,17 @@
 #define EVENTS 50
 #define NS_PER_MS INT64_C(1000000)
 
-/* A browser that has asked, over either listener. */
+/* A browser that has asked, over either listener; in the list while it waits. */
 struct webui_client {
 	TAILQ_ENTRY(webui_client) link;
 	struct webui *page;
 	struct http_request *http;	/* this, */
 	struct rpc_call *call;		/* or this */
-	int64_t after, since_ns;
+	int64_t after;		/* the version that it has */
+	int64_t since_ns;	/* monotonic: since when it waits */
 };
 
+/* One event of a change; longer texts are cut. */
 struct progress_line {
 	char phase[32], device[CONF_MAX_NAME + 1], text[160];
 	bool is_problem;
@@ -41,22 +43,25 @@ struct progress_line {
 
 /* The change that runs, or the last one since the start. */
 struct change_progress {
-	bool known, running;
-	char who[128], comment[128], result[32], problem[ERR_MSG_MAX];
-	int done, total;
-	int64_t began_ns, ended_ns;
+	bool known;		/* false: none since the start */
+	bool running;
+	char who[128], comment[128];
+	char result[32], problem[ERR_MSG_MAX];	/* "" while it runs */
+	int done, total;	/* as struct apply_event has them */
+	int64_t began_ns, ended_ns;	/* wall clock; 0: not yet */
 	int n_lines;		/* ever */
-	struct progress_line lines[LINES];
+	struct progress_line lines[LINES];	/* line i is at i % LINES */
 };
 
 struct webui {
 	const struct views *views;
 	struct http_server *http;	/* NULL: only over gRPC's listener */
 	uv_timer_t timer;		/* runs while a client waits */
-	TAILQ_HEAD(, webui_client) clients;
+	TAILQ_HEAD(, webui_client) clients;	/* that wait, n_clients */
 	int n_clients;
 	int64_t version;	/* of what is known; grows over restarts */
-	int64_t built_version, built_ns;
+	int64_t built_version;	/* that `built` shows; 0: none */
+	int64_t built_ns;	/* monotonic: when */
 	struct buf built;	/* JSON without its last brace */
 	struct change_progress progress;
 };
@@ -68,10 +73,12 @@ struct webui {
 	"form-action 'none'; frame-ancestors 'none'; " \
 	"require-trusted-types-for 'script'; trusted-types 'none'"
 
-/* Both kinds of listeners take the same fields. */
+/* Both kinds of listeners take the same fields, so that one list serves both. */
 _Static_assert(sizeof(struct http_header) == sizeof(struct rpc_header),
 	       "headers of both listeners");
 
+/* Answers over the listener that the client came by, and forbids the browser
+ * everything that the page does not need. */
 static void answer(const struct webui_client *a, int status, const char *type,
 		   const void *body, size_t len)
 {
@@ -111,6 +118,7 @@ static void out_line(struct out *o, const struct progress_line *l)
 	out_end(o);
 }
 
+/* The change and its newest lines, oldest first; null when there was none. */
 static void out_progress(struct out *o, const struct change_progress *p)
 {
 	int first = p->n_lines > LINES ? p->n_lines - LINES : 0;
@@ -159,7 +167,8 @@ static int describe(struct webui *page, struct out *o, struct err *err)
 	return jobs_out(d->jobs, o, err);
 }
 
-/* Renders it once for all clients of this version. */
+/* Renders it once for all clients of this version. The last brace is left off, as
+ * each client may get the picture too, which is large and seldom wanted. */
 static int build(struct webui *page, struct err *err)
 {
 	struct buf *b = &page->built;
@@ -180,7 +189,8 @@ static int build(struct webui *page, struct err *err)
 	return r;
 }
 
-/* Answers with what is known now, and the picture if that is wanted. */
+/* Answers with what is known now, and the picture if that is wanted: JSON, or 500 and
+ * a line in the log. */
 static void send_state(struct webui *page, const struct webui_client *a, bool with_picture)
 {
 	const struct job_rows *rows =
@@ -209,9 +219,7 @@ static void send_state(struct webui *page, const struct webui_client *a, bool wi
 
 /* ---- those who wait ------------------------------------------------------ */
 
-static void on_timer(uv_timer_t *timer);
-
-/* Its question was answered, or its client is gone. */
+/* Its question was answered, or its client is gone. Frees a. */
 static void leave(struct webui_client *a)
 {
 	struct webui *page = a->page;
@@ -223,6 +231,8 @@ static void leave(struct webui_client *a)
 	}
 }
 
+/* Answers those for whom there is something new, and those who have waited for
+ * HOLD_NS, with what they know already. */
 static void on_timer(uv_timer_t *timer)
 {
 	struct webui *page = timer->data;
@@ -253,10 +263,10 @@ static void on_client_gone(struct http_request *q, void *arg)
 	leave(a);
 }
 
+/* Keeps a copy of who until there is something new; the timer runs meanwhile. */
 static void wait_for_change(struct webui *page, const struct webui_client *who)
 {
-	struct webui_client *a = page->n_clients < MAX_CLIENTS ? malloc(sizeof(*a))
-						       : NULL;
+	struct webui_client *a = page->n_clients < MAX_CLIENTS ? malloc(sizeof(*a)) : NULL;
 
 	if (!a) {
 		answer_text(who, 503, "too many wait\n");
@@ -276,7 +286,8 @@ static void wait_for_change(struct webui *page, const struct webui_client *who)
 	}
 }
 
-/* At once when it is known; but many changes in a row are sent as one. */
+/* At once when it is known; but many changes in a row are sent as one: status is not
+ * built again within PACE_MS. */
 static void send_live(struct webui *page, const struct webui_client *a)
 {
 	int64_t age = clk_now_ns() - page->built_ns;
@@ -292,7 +303,8 @@ static void send_live(struct webui *page, const struct webui_client *a)
 
 /* ---- requests ------------------------------------------------------------ */
 
-/* page NULL: weftd is stopping. */
+/* A file of the page, its state, or what is new; after: the text of the query's
+ * number, NULL without one. page NULL: weftd is stopping. */
 static void serve(struct webui *page, struct webui_client *a, const char *path,
 		  const char *after)
 {
@@ -347,15 +359,21 @@ void webui_answer_text(struct rpc_call *call, int status, const char *text)
 
 void webui_changed(struct webui *w)
 {
-	w->version++;
+	if (w) {
+		w->version++;
+	}
 }
 
 void webui_begin_change(struct webui *w, const char *who, const char *comment)
 {
-	struct change_progress *p = &w->progress;
+	struct change_progress *p;
 
+	if (!w) {
+		return;
+	}
+	p = &w->progress;
 	*p = (struct change_progress){ .known = true, .running = true,
-				.began_ns = clk_wall_ns() };
+				       .began_ns = clk_wall_ns() };
 	snprintf(p->who, sizeof(p->who), "%s", who);
 	snprintf(p->comment, sizeof(p->comment), "%s", comment);
 	w->version++;
@@ -363,9 +381,14 @@ void webui_begin_change(struct webui *w, const char *who, const char *comment)
 
 void webui_progress(struct webui *w, const struct apply_event *ev)
 {
-	struct change_progress *p = &w->progress;
-	struct progress_line *l = &p->lines[p->n_lines++ % LINES];
+	struct change_progress *p;
+	struct progress_line *l;
 
+	if (!w) {
+		return;
+	}
+	p = &w->progress;
+	l = &p->lines[p->n_lines++ % LINES];
 	snprintf(l->phase, sizeof(l->phase), "%s", ev->phase);
 	snprintf(l->device, sizeof(l->device), "%s", ev->device);
 	snprintf(l->text, sizeof(l->text), "%s", ev->text);
@@ -378,8 +401,12 @@ void webui_progress(struct webui *w, const struct apply_event *ev)
 void webui_end_change(struct webui *w, const char *verdict,
 		      const struct err *err)
 {
-	struct change_progress *p = &w->progress;
+	struct change_progress *p;
 
+	if (!w) {
+		return;
+	}
+	p = &w->progress;
 	p->running = false;
 	p->ended_ns = clk_wall_ns();
 	snprintf(p->result, sizeof(p->result), "%s", verdict);
