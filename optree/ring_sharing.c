@@ -107,5 +107,8 @@ int part_check(const struct optree_params *p, struct err *err)
 		rc = err_set(err, WEFT_EINVAL,
 			     "a segment needs channels in both directions");
 	}
-	return rc || !p->at ? rc : check_places(p, err);
+	if (rc || !p->at) {
+		return rc;
+	}
+	return check_places(p, err);
 }

@@ -185,10 +185,11 @@ int mesh_prove_too_few(const struct rwa_mesh *m, int channels,
 		return 0;
 	}
 	p.link = calloc(m->arcs.n + 1, sizeof(*p.link));
-	if (!(rc = !p.link || mesh_links(m, p.link) ||
-				   mesh_shut_init(m, &p.shut)
-			   ? err_nomem(err)
-			   : lp_new(&p.lp, err))) {
+	if (!p.link || mesh_links(m, p.link) || mesh_shut_init(m, &p.shut)) {
+		rc = err_nomem(err);
+		goto out;
+	}
+	if (!(rc = lp_new(&p.lp, err))) {
 		rc = add_rows(&p);
 	}
 	for (int d = 0; d < (int)m->demands.n; d++) {
@@ -200,6 +201,7 @@ int mesh_prove_too_few(const struct rwa_mesh *m, int channels,
 		rc = lp_run(p.lp, &opt, &res, err);
 	}
 	*proven = !rc && res.outcome == LP_INFEASIBLE;
+out:
 	lp_free(p.lp);
 	free(p.link);
 	u64map_fini(&p.shut);

@@ -627,10 +627,11 @@ int mesh_min_moved(const struct rwa_mesh *m, struct mesh_search *search,
 	t.fits = calloc(n, sizeof(*t.fits));
 	t.stays = calloc(n, sizeof(*t.stays));
 	rng_seed(&t.rng, (uint64_t)before->paths.n);
-	if (!(rc = t.fits && t.stays && !find_fitting(&t) && !bound_moved(&t)
-			   ? 0
-			   : err_nomem(err)) &&
-	    !(rc = rename_channels(&t, err))) {
+	if (!t.fits || !t.stays || find_fitting(&t) || bound_moved(&t)) {
+		rc = err_nomem(err);
+		goto out;
+	}
+	if (!(rc = rename_channels(&t, err))) {
 		t.staying = find_staying(before, &res->assignment, t.stays);
 	}
 	/* With a high penalty what is in place stays there, but the search
@@ -641,6 +642,7 @@ int mesh_min_moved(const struct rwa_mesh *m, struct mesh_search *search,
 	if (!rc && !(rc = put_all_back(&t, err))) {
 		res->moved = common(&t) - t.staying;
 	}
+out:
 	free(t.fits);
 	free(t.stays);
 	return rc;
