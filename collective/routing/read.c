@@ -1,9 +1,8 @@
 /*
- * Reading route tables. Text, JSON and messages call the same three functions
- * (head, row, port), which check every number against the topology, so that an
- * error is the same whatever the form; the text form is read here as well.
+ * Reading route tables. JSON and messages call the same three functions (head,
+ * row, port), which check every number against the topology, so that an error is
+ * the same whatever the form.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +10,6 @@
 #include "lib/base/rat.h"
 
 #define MAX_LAYERS (1 << 16)
-
-/* ---- what the forms share ---- */
 
 static int check_range(const char *what, int64_t value, int64_t min,
 		       int64_t max, struct err *err)
@@ -131,112 +128,6 @@ static int hand_over(struct routes_load *l, struct err *err)
 	return 0;
 }
 
-/* ---- text ---- */
-
-/* A number and the blanks behind it; -1 when there is none. */
-static int64_t take_number(const char **at)
-{
-	int64_t v = 0;
-
-	if (**at < '0' || **at > '9') {
-		return -1;
-	}
-	for (; **at >= '0' && **at <= '9'; (*at)++) {
-		v = v < INT32_MAX ? v * 10 + (**at - '0') : v;
-	}
-	while (**at == ' ') {
-		(*at)++;
-	}
-	return v;
-}
-
-static int read_line(struct routes_load *l, const char *line, struct err *err)
-{
-	struct routes_row row;
-	int rc;
-
-	row.origin = take_number(&line);
-	row.dest = take_number(&line);
-	row.chunks = take_number(&line);
-	row.layer = take_number(&line);
-	rc = routes_load_row(l, &row, err);
-	for (bool more = true; rc == 0 && more; line += more) {
-		int64_t port = take_number(&line);
-
-		if (port < 0) {
-			return err_set(err, WEFT_EINVAL, "expected a port");
-		}
-		rc = routes_load_port(l, port, err);
-		more = *line == ',';
-	}
-	if (rc == 0 && *line && *line != '\n' && *line != '\r') {
-		rc = err_set(err, WEFT_EINVAL, "unexpected \"%.8s\"", line);
-	}
-	return rc;
-}
-
-static int read_first_line(struct routes_load *l, const char *line,
-			   struct err *err)
-{
-	int version, nodes, chunks, layers;
-	char rate[256];
-
-	if (sscanf(line, "# weft routes %9d: %9d nodes, %9d chunks, %9d "
-		   "layers, rate %255[0-9/]", &version, &nodes, &chunks,
-		   &layers, rate) != 5) {
-		return err_set(err, WEFT_EINVAL, "not a route table: it "
-			       "begins otherwise");
-	}
-	return routes_load_head(l, &(struct routes_head){
-		version, nodes, chunks, layers, rate }, err);
-}
-
-/* text ends with a zero byte and has no other; lines are cut in place. */
-static int from_text(struct routes_load *l, char *text, struct err *err)
-{
-	int rc = 0;
-
-	for (int n = 1; rc == 0 && text; n++) {
-		char *end = strchr(text, '\n');
-
-		if (end) {
-			*end++ = '\0';
-		}
-		if (n == 1) {
-			rc = read_first_line(l, text, err);
-		} else if (*text && *text != '#' && *text != '\r') {
-			rc = read_line(l, text, err);
-		}
-		if (rc) {
-			err_at(err, NULL, n, 1);
-		}
-		text = end;
-	}
-	return rc;
-}
-
-static int copy_and_read(struct routes_load *l, const void *data, size_t len,
-			 struct err *err)
-{
-	char *text;
-	int rc;
-
-	if (memchr(data, 0, len)) {
-		return err_set(err, WEFT_EINVAL, "a zero byte in text");
-	}
-	text = malloc(len + 1);
-	if (!text) {
-		return err_nomem(err);
-	}
-	memcpy(text, data, len);
-	text[len] = '\0';
-	rc = from_text(l, text, err);
-	free(text);
-	return rc;
-}
-
-/* ---- any form ---- */
-
 int coll_routes_read(const void *data, size_t len, const struct topo *t,
 		     struct coll_routes *out, struct err *err)
 {
@@ -249,9 +140,14 @@ int coll_routes_read(const void *data, size_t len, const struct topo *t,
 		return err_set(err, WEFT_EINVAL, "route table: empty");
 	}
 	/* A message begins with the tag of its version, byte 8. */
-	rc = text[0] == '{'   ? routes_from_json(text, len, &l, err)
-	     : text[0] == '#' ? copy_and_read(&l, data, len, err)
-			      : routes_from_proto(data, len, &l, err);
+	if (text[0] == '{') {
+		rc = routes_from_json(text, len, &l, err);
+	} else {
+		rc = routes_from_proto(data, len, &l, err);
+	}
 	over = hand_over(&l, rc ? NULL : err);
-	return rc ? err_wrap(err, "route table") : over;
+	if (rc) {
+		return err_wrap(err, "route table");
+	}
+	return over;
 }

@@ -314,22 +314,6 @@ static void write_ports(const struct coll_routes *r, const struct topo *t,
 	}
 }
 
-void coll_routes_to_text(const struct coll_routes *r, const struct topo *t,
-			 struct buf *out)
-{
-	buf_printf(out, "# weft routes %d: %d nodes, %d chunks, %d layers, "
-		   "rate %s\n# origin destination chunks layer ports\n",
-		   ROUTES_VERSION, r->nodes, r->chunks, r->n_layers, r->rate);
-	for (int64_t i = 0; i < r->table.n; i++) {
-		const struct coll_route *q = &r->route[i];
-
-		buf_printf(out, "%d %d %d %d ", q->origin, q->dest, q->chunks,
-			   q->layer);
-		write_ports(r, t, i, out);
-		buf_char(out, '\n');
-	}
-}
-
 void coll_routes_to_json(const struct coll_routes *r, const struct topo *t,
 			 struct buf *out)
 {

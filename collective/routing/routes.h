@@ -55,18 +55,16 @@ int coll_routes_choose(const struct topo *t, const struct single_options *opt,
 		       struct coll_routes *out, struct single_result *res,
 		       struct err *err);
 
-/* As text, one route a line, as JSON, and as a weft.v1.RouteTable message;
+/* As JSON, one route a line, and as a weft.v1.RouteTable message;
  * docs/all-to-all.md. A port is the number of an arc among those out of its
  * node, from 0. */
-void coll_routes_to_text(const struct coll_routes *r, const struct topo *t,
-			 struct buf *out);
 void coll_routes_to_json(const struct coll_routes *r, const struct topo *t,
 			 struct buf *out);
 int coll_routes_to_proto(const struct coll_routes *r, const struct topo *t,
 			 struct buf *out, struct err *err);
 
 /*
- * Reads any of the three forms, told apart by the first byte, for the digraph
+ * Reads either form, recognised by the first byte, for the digraph
  * t. WEFT_EINVAL names the place: a number out of range, a node that is not
  * in t, a port that a node on the way does not have. There is no proof
  * (rank NULL), and nothing else is checked: coll_routes_verify does. O(len).

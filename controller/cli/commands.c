@@ -53,7 +53,7 @@
 	"shortest-path disjoint"
 #define EXPORTS \
 	"json proto msccl-xml rccl-xml mscclpp-json " \
-	"routes-text routes-json routes-proto"
+	"routes-json routes-proto"
 
 /* --keep, --offline and --output exclude one another in part; load() of
  * plan.c says which. */
@@ -200,8 +200,8 @@ static const struct cli_option routes_make_options[] = {
 	{ 0, "time-limit", "TIME", "use the integer program and stop at this "
 	  "time (default: without it, no limit)", NULL },
 	{ 0, "seed", "N", "seed of the search (default: 0)", NULL },
-	{ 0, "to", "FORMAT", "routes-text (default), routes-json or "
-	  "routes-proto", "routes-text routes-json routes-proto" },
+	{ 0, "to", "FORMAT", "routes-json (default) or routes-proto",
+	  "routes-json routes-proto" },
 	OUTPUT("default: standard output, without a summary"), END,
 };
 

@@ -72,7 +72,7 @@ expect 64 "no schedule is made for slow hosts" weft schedule make \
 # Route tables: each form reads back and is proven.
 expect 0 "a schedule of 64 nodes" weft schedule make -t 'GenKautz(4,64)' \
 	-c all-to-all -a single-path -o "$T/r.pb"
-for form in text json proto; do
+for form in json proto; do
 	expect 0 "routes as $form" weft schedule export "$T/r.pb" \
 		--to "routes-$form" -o "$T/r.$form"
 	weft routes verify "$T/r.$form" -t 'GenKautz(4,64)' --format json \
@@ -80,14 +80,19 @@ for form in text json proto; do
 	[[ $(jq -r '"\(.valid) \(.routes)"' "$T/out") == "true 4032" ]]
 	tap "proven"
 done
-sed 's/rate .*/rate 1\/2/' "$T/r.text" >"$T/bad"
+[[ $(jq -c '[.nodes, .chunks, ([.routes[].chunks] | add)]' "$T/r.json") == \
+	"[64,1,4032]" ]]
+tap "a chunk for each pair"
+expect 64 "another form of routes" weft schedule export "$T/r.pb" \
+	--to routes-text -o "$T/r.text"
+sed 's/"rate":"[^"]*"/"rate":"1\/2"/' "$T/r.json" >"$T/bad"
 expect 1 "a rate that is not so" weft routes verify "$T/bad" \
 	-t 'GenKautz(4,64)'
 has err "is told" 'rate: 1/2 is stated, the loads give'
-expect 65 "routes of another topology" weft routes verify "$T/r.text" \
+expect 65 "routes of another topology" weft routes verify "$T/r.json" \
 	-t 'K(4)'
 expect 65 "one layer is too few" weft schedule export "$T/r.pb" \
-	--to routes-text --layers 1
+	--to routes-json --layers 1
 # What staggering costs: steps beyond the longest path, and their time.
 expect 0 "with a cost" weft schedule make -t 'GenKautz(4,16)' -c all-to-all \
 	--alpha 10us --link-bandwidth 100Gbps --size 1MB --format json
@@ -109,15 +114,15 @@ done
 [[ $(jq -n "$gap < 0.002") == true ]]
 tap "disjoint paths are balanced"
 expect 0 "routes and layers chosen together" weft routes make \
-	-t 'GenKautz(4,64)' --layers 3 -o "$T/j.text" --format json
+	-t 'GenKautz(4,64)' --layers 3 -o "$T/j.json" --format json
 [[ $(jq -r '"\(.layers) \(.load) \(.bound) \(.rate)"' "$T/out") == \
 	"3 47 47 1/47" ]]
 tap "in three layers at the bound"
-expect 0 "a table of three layers" weft routes verify "$T/j.text" \
+expect 0 "a table of three layers" weft routes verify "$T/j.json" \
 	-t 'GenKautz(4,64)'
 expect 0 "on standard output" weft routes make -t 'Torus(3,3,3)' \
 	-a shortest-path --layers 1
-has out "in one layer" '27 nodes, 1 chunks, 1 layers, rate 1/1'
+has out "in one layer" '"nodes":27,"chunks":1,"layers":1,"rate":"1/14"'
 expect 65 "one way, and too few layers" weft routes make -t 'UniRing(1,5)' \
 	--layers 2
 has err "is said of a pair" 'no route was found .* in 2 layers'

@@ -13,7 +13,7 @@ cd "$T" || exit 1
 weft topology build 'Ring(4)' -o ring.json
 weft schedule make -t 'K(4)' -c allgather -o gather.json >made
 weft schedule make -t 'K(4)' -c all-to-all -o pairs.pb >made
-weft routes make -t 'K(4)' -o routes.txt >made
+weft routes make -t 'K(4)' -o routes.json >made
 edit() { # FROM SCRIPT TO: a copy that differs
 	sed "$2" "$1" >"$3"
 	! cmp -s "$1" "$3" || echo "# $3 is no different"
@@ -258,12 +258,12 @@ bad 65 'empty:1:1: .*the file is empty' rwa solve two.net --demands all \
 bad 64 'an argument is missing' rwa change two.net
 
 # Route tables.
-bad 64 'give --topology or --job' routes verify routes.txt
-bad 65 'the table has 4, the topology 5' routes verify routes.txt -t 'K(5)'
+bad 64 'give --topology or --job' routes verify routes.json
+bad 65 'the table has 4, the topology 5' routes verify routes.json -t 'K(5)'
 bad 65 'empty: route table: empty' routes verify empty -t 'K(4)'
 bad 65 'binary: route table: malformed' routes verify binary -t 'K(4)'
 bad 1 'folder: Is a directory' routes verify folder -t 'K(4)'
-bad 64 '--to foo: expected routes-text' routes make -t 'K(4)' --to foo
+bad 64 '--to foo: expected routes-json' routes make -t 'K(4)' --to foo
 
 # Testbeds.
 for verb in up down status route ping probe; do
@@ -310,10 +310,12 @@ writes schedule make -t 'K(4)' -c all-to-all -o
 for to in json proto msccl-xml rccl-xml mscclpp-json; do
 	writes schedule export gather.json --to $to -o
 done
-for to in routes-text routes-json routes-proto; do
+for to in routes-json routes-proto; do
 	writes schedule export pairs.pb --to $to -o
 	writes routes make -t 'K(4)' --to $to -o
 done
+writes schedule export pairs.pb --to proto -o
+writes routes make -t 'K(4)' -o
 writes ring plan -n 16 -w 4 --size 1MB -o
 writes ring plan -n 16 -w 4 --size 1MB --svg
 writes rwa solve two.net --demands all -o
@@ -346,7 +348,7 @@ full schedule show gather.json --full
 full schedule cost gather.json --alpha 1us --size 1MB --bandwidth 1Gbps
 full schedule export gather.json --to msccl-xml
 full routes make -t 'K(4)'
-full routes verify routes.txt -t 'K(4)'
+full routes verify routes.json -t 'K(4)'
 full ring plan -n 16 -w 4 --size 1MB
 full rwa solve --ring 8
 full rwa solve two.net --demands all

@@ -24,18 +24,13 @@ static int write_table(const struct coll_routes *r, const struct topo *t,
 	if (strcmp(to, "routes-proto") == 0) {
 		return coll_routes_to_proto(r, t, b, err);
 	}
-	if (strcmp(to, "routes-json") == 0) {
-		coll_routes_to_json(r, t, b);
-	} else {
-		coll_routes_to_text(r, t, b);
-	}
+	coll_routes_to_json(r, t, b);
 	return b->failed ? err_nomem(err) : 0;
 }
 
 bool cli_is_route_table(const char *to)
 {
-	return strcmp(to, "routes-text") == 0 ||
-	       strcmp(to, "routes-json") == 0 ||
+	return strcmp(to, "routes-json") == 0 ||
 	       strcmp(to, "routes-proto") == 0;
 }
 
@@ -124,7 +119,7 @@ static int make_table(struct cli *c, const struct topo *t, const char *name,
 		      struct err *err)
 {
 	const char *path = cli_opt(c, "output");
-	const char *to = cli_opt(c, "to") ? cli_opt(c, "to") : "routes-text";
+	const char *to = cli_opt(c, "to") ? cli_opt(c, "to") : "routes-json";
 	bool whole = !path || strcmp(path, "-") == 0;
 	struct coll_routes routes = { 0 };
 	struct single_options opt;
@@ -133,8 +128,8 @@ static int make_table(struct cli *c, const struct topo *t, const char *name,
 	int r = read_making(c, &opt, err);
 
 	if (r == 0 && !cli_is_route_table(to)) {
-		r = err_set(err, WEFT_EUSAGE, "--to %s: expected routes-text, "
-			    "routes-json or routes-proto", to);
+		r = err_set(err, WEFT_EUSAGE, "--to %s: expected routes-json "
+			    "or routes-proto", to);
 	}
 	if (r) {
 		return r;

@@ -169,7 +169,7 @@ static int serialize(const struct cli *c, const struct coll_sched *s,
 	err_set(err, WEFT_EUSAGE, "--to %s: no such format", to);
 	err_hint(err, "supported: json, proto, msccl-xml, rccl-xml, "
 		 "mscclpp-json, "
-		 "routes-text, routes-json, routes-proto");
+		 "routes-json, routes-proto");
 	return err->code;
 }
 
@@ -217,7 +217,7 @@ static int read_format(const struct cli *c, const char *path,
 	*max_layers = (int)layers;
 	if (r == 0 && layers && !cli_is_route_table(*to)) {
 		r = err_set(err, WEFT_EUSAGE, "--layers is for --to "
-			    "routes-text, routes-json and routes-proto");
+			    "routes-json and routes-proto");
 	}
 	if (r == 0 && cli_has(c, "fit") && !runtime_of(*to)) {
 		r = err_set(err, WEFT_EUSAGE, "--fit is for --to of a runtime "

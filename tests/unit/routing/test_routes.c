@@ -1,4 +1,4 @@
-/* Route tables, read back from their text and replayed on the digraph. */
+/* Route tables, read back from their JSON and replayed on the digraph. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -27,20 +27,25 @@ static int number(const char **at)
 	long v = strtol(*at, &end, 10);
 
 	assert_ptr_not_equal(end, *at);
-	*at = end + (*end == ' ' || *end == ',');
+	*at = end + (*end == ',');
 	return (int)v;
 }
 
 /* One line: walks the ports from the origin to the destination. */
 static void read_route(struct reader *r, const char *line)
 {
-	const char *at = line;
-	int origin = number(&at), dest = number(&at), chunks = number(&at);
-	int layer = number(&at), u = origin, last = -1, m = topo_m(r->t);
+	int origin, dest, chunks, layer, u, last = -1, m = topo_m(r->t), n = 0;
+	const char *at;
 
+	assert_int_equal(sscanf(line, "{\"origin\":%d,\"destination\":%d,"
+				"\"chunks\":%d,\"layer\":%d,\"ports\":[%n",
+				&origin, &dest, &chunks, &layer, &n), 4);
+	assert_true(n > 0);
+	at = line + n;
+	u = origin;
 	assert_in_range(layer, 0, r->layers - 1);
 	assert_in_range(chunks, 1, r->chunks);
-	while (*at && *at != '\n') {
+	while (*at != ']') {
 		int first, degree = topo_out(r->t, u, &first);
 		int port = number(&at), arc = first + port;
 
@@ -80,7 +85,7 @@ static void assert_no_circle(const bool *waits, int m)
 	free(gone);
 }
 
-static void check_text(const struct coll_sched *s, const char *text)
+static void check_json(const struct coll_sched *s, const char *text)
 {
 	struct reader r = { .t = coll_topo(s), .n = coll_ranks(s) };
 	size_t m = (size_t)topo_m(r.t);
@@ -88,15 +93,15 @@ static void check_text(const struct coll_sched *s, const char *text)
 	struct err err = { 0 };
 	int nodes;
 
-	assert_int_equal(sscanf(text, "# weft routes 1: %d nodes, %d chunks, "
-				"%d layers", &nodes, &r.chunks, &r.layers),
-			 3);
+	assert_int_equal(sscanf(text, "{\"weft_routes\":1,\"nodes\":%d,"
+				"\"chunks\":%d,\"layers\":%d", &nodes,
+				&r.chunks, &r.layers), 3);
 	assert_int_equal(nodes, r.n);
 	assert_int_equal(r.chunks, coll_chunks(s));
 	r.sum = calloc((size_t)r.n * r.n, sizeof(*r.sum));
 	r.waits = calloc((size_t)r.layers * m * m, sizeof(*r.waits));
 	for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
-		if (*line != '#') {
+		if (strncmp(line, "{\"origin\"", 9) == 0) {
 			read_route(&r, line);
 		}
 	}
@@ -114,7 +119,7 @@ static void check_text(const struct coll_sched *s, const char *text)
 	free(r.waits);
 }
 
-/* Reads a form back, proves it, and writes the same text again. */
+/* Reads a form back, proves it, and writes the same JSON again. */
 static void check_back(const struct topo *t, const struct buf *form,
 		       const char *text)
 {
@@ -124,7 +129,7 @@ static void check_back(const struct topo *t, const struct buf *form,
 
 	must(coll_routes_read(form->data, form->len, t, &r, &err), &err);
 	must(coll_routes_verify(&r, t, &err), &err);
-	coll_routes_to_text(&r, t, &b);
+	coll_routes_to_json(&r, t, &b);
 	assert_string_equal(buf_cstr(&b), text);
 	buf_fini(&b);
 	coll_routes_fini(&r);
@@ -141,10 +146,26 @@ static void check_forms(const struct coll_routes *r, const struct topo *t,
 	buf_reset(&b);
 	must(coll_routes_to_proto(r, t, &b, &err), &err);
 	check_back(t, &b, text);
-	buf_reset(&b);
-	buf_str(&b, text);
-	check_back(t, &b, text);
 	buf_fini(&b);
+}
+
+/* As JSON: a line "origin destination chunks layer ports" for each route. */
+static void put_table(struct buf *b, const char *rate, const char *routes)
+{
+	buf_printf(b, "{\"weft_routes\":1,\"nodes\":3,\"chunks\":1,"
+		   "\"layers\":2,\"rate\":\"%s\",\"routes\":[", rate);
+	for (const char *at = routes; *at; at = strchr(at, '\n') + 1) {
+		int origin, dest, chunks, layer;
+		char ports[32];
+
+		assert_int_equal(sscanf(at, "%d %d %d %d %31s", &origin, &dest,
+					&chunks, &layer, ports), 5);
+		buf_printf(b, "%s{\"origin\":%d,\"destination\":%d,"
+			   "\"chunks\":%d,\"layer\":%d,\"ports\":[%s]}",
+			   at > routes ? "," : "", origin, dest, chunks, layer,
+			   ports);
+	}
+	buf_str(b, "]}");
 }
 
 /* What a wrong table is refused for: while reading, or in the proof. */
@@ -161,8 +182,9 @@ static void test_wrong(void **state)
 		{ WEFT_EINVAL, "1/3", "0 1 2 0 0\n", "chunks: 2" },
 		{ WEFT_EINVAL, "1/3", "0 1 1 2 0\n", "layer: 2" },
 		{ WEFT_EINVAL, "1/3", "0 1 1 0 1\n", "node 0 has no port 1" },
-		{ WEFT_EINVAL, "1/3", "0 1 1 0\n", "expected a port" },
-		{ WEFT_EINVAL, "1/3", "0 1 1 0 0 0\n", "unexpected" },
+		{ WEFT_EINVAL, "1/3", "-1 1 1 0 0\n", "origin: -1" },
+		{ WEFT_EINVAL, "1/3", "0 1 1 0 0,-1\n",
+		  "node 1 has no port -1" },
 		{ WEFT_EVERIFY, "1/3", "0 1 1 0 0\n", "0 -> 2: routes carry" },
 		{ WEFT_EVERIFY, "1/3", "1 0 1 0 0,0\n0 1 1 0 0\n",
 		  "0 -> 1: routes carry 0" },
@@ -189,8 +211,7 @@ static void test_wrong(void **state)
 		struct buf b = { 0 };
 		int rc;
 
-		buf_printf(&b, "# weft routes 1: 3 nodes, 1 chunks, 2 layers, "
-			   "rate %s\n%s", all[i].rate, all[i].routes);
+		put_table(&b, all[i].rate, all[i].routes);
 		rc = coll_routes_read(b.data, b.len, t, &r, &err);
 		if (rc == 0) {
 			rc = coll_routes_verify(&r, t, &err);
@@ -288,11 +309,9 @@ static void test_replay(void **state)
 		print_message("%s: %lld routes, %d layers\n", all[i].expr,
 			      (long long)routes.table.n, routes.n_layers);
 		must(coll_routes_verify(&routes, coll_topo(s), &err), &err);
-		coll_routes_to_text(&routes, coll_topo(s), &b);
-		check_text(s, buf_cstr(&b));
-		check_forms(&routes, coll_topo(s), buf_cstr(&b));
-		buf_reset(&b);
 		coll_routes_to_json(&routes, coll_topo(s), &b);
+		check_json(s, buf_cstr(&b));
+		check_forms(&routes, coll_topo(s), buf_cstr(&b));
 		for (const char *at = buf_cstr(&b);
 		     (at = strstr(at, "\"origin\":")); at++) {
 			objects++;
