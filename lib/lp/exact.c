@@ -356,7 +356,7 @@ static bool is_solution(const struct exact_system *s, mpz_t *num, const mpz_t de
 
 /* Bits that numerator and denominator of a solution stay below together:
  * twice Hadamard's bound and the right-hand side. */
-static size_t most_bits(const struct exact_system *s)
+static size_t max_bits(const struct exact_system *s)
 {
 	size_t bits = 64, widest = 0;
 
@@ -378,11 +378,11 @@ static size_t most_bits(const struct exact_system *s)
 
 static int solve(struct exact_system *s, mpz_t *num, mpz_t den, struct err *err)
 {
-	size_t most = most_bits(s);
+	size_t bits = max_bits(s);
 	int next = 4;
 
 	for (int digits = 1; ; digits++) {
-		bool last = mpz_sizeinbase(s->modulus, 2) > most;
+		bool last = mpz_sizeinbase(s->modulus, 2) > bits;
 
 		lift(s);
 		if (digits < next && !last) {

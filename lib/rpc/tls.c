@@ -50,7 +50,7 @@ static int choose_h2(SSL *ssl, const unsigned char **out,
 		       : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-/* Without revocation nothing is known of a certificate that was stolen. */
+/* Without revocation nothing is known of a certificate whose key has leaked. */
 static int load_crl(SSL_CTX *ctx, const char *file, struct err *err)
 {
 	X509_STORE *store = SSL_CTX_get_cert_store(ctx);
