@@ -20,9 +20,10 @@
 
 #define MAX_STEP_CHUNKS (1 << 24)
 
+/* Where a chunk is in a rank. */
 struct lower_place {
-	int buf;
-	int64_t off;
+	int buf;		/* enum lower_buf */
+	int64_t off;		/* in chunks */
 };
 
 /* Chunks id .. id + cnt - 1, all numbered origin * P + chunk or, in
@@ -35,13 +36,14 @@ struct lower_piece {
 	struct lower_place from, with, to;
 };
 
+/* A schedule being lowered, step by step. */
 struct lower_walk {
 	const struct coll_sched *s;
 	const struct lower_bounds *bounds;
 	enum coll_kind kind;
 	int n, p;		/* ranks; chunks a shard, in units of `unit` */
 	int unit;
-	int64_t ids;
+	int64_t ids;		/* numbers of chunks, see struct lower_piece */
 	struct lower *out;
 	int64_t *count;		/* of ops by rank, those not kept included */
 	bool over;		/* too many for the runtimes: only counts */

@@ -41,11 +41,13 @@ struct lower_op {
 	int32_t phase;
 };
 
+/* What one rank does, in an order that cannot lock up. */
 struct lower_rank {
 	int32_t chunks[3];	/* of each buffer; scratch may have holes */
 	VEC(struct lower_op) ops;
 };
 
+/* A lowered schedule. */
 struct lower {
 	enum coll_kind kind;
 	int ranks, root;

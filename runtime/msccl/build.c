@@ -28,6 +28,7 @@ struct msccl_op {
 	int32_t tb, step;	/* where it went */
 };
 
+/* A read of a cell since it was last written; those of a cell are a list. */
 struct msccl_read {
 	int32_t op, before;	/* before: in `reads`, or NONE */
 };
@@ -39,6 +40,8 @@ struct msccl_build {
 	int rank, phases, blocks;	/* blocks: parts that time is cut in */
 	int groups;		/* of peers; a block has a channel for each */
 	int32_t *group;		/* by (receiver - sender) modulo ranks */
+	/* Every send peer shares a threadblock with some receive peer, also
+	 * where no data passes on: tried when threadblocks are too many. */
 	bool pair_all;
 	struct msccl_op *ops;
 	int n_ops;
@@ -61,6 +64,7 @@ static int64_t cell_of(const struct msccl_build *b, int buf, int32_t off)
 
 /* ---- who wrote what an op reads ---- */
 
+/* Op i reads: its writer is the one op that wrote all of it, or NONE. */
 static void note_read(struct msccl_build *b, int i)
 {
 	struct msccl_op *op = &b->ops[i];
@@ -81,6 +85,7 @@ static void note_read(struct msccl_build *b, int i)
 	}
 }
 
+/* Op i writes: what was there is lost. */
 static void note_write(struct msccl_build *b, int i)
 {
 	const struct msccl_op *op = &b->ops[i];
@@ -103,6 +108,8 @@ static void forget_cells(struct msccl_build *b)
 	b->reads.n = 0;
 }
 
+/* Writers, readers and losses of all ops of the rank, in their order: what may be
+ * fused follows from them. O(chunks moved). */
 static void trace_values(struct msccl_build *b)
 {
 	forget_cells(b);

@@ -33,6 +33,7 @@ enum msccl_type {
 };
 #define MSCCL_TYPES 9
 
+/* A step of a threadblock, as the runtime runs it. */
 struct msccl_step {
 	uint8_t type, src_buf, dst_buf;	/* enum msccl_type, lower_buf */
 	bool has_dep;			/* others wait for this step */
@@ -41,19 +42,22 @@ struct msccl_step {
 	int32_t dep_tb, dep_step;	/* waits for this, or -1 */
 };
 
+/* A threadblock: one sender and one receiver on one channel. */
 struct msccl_tb {
 	int32_t send, recv;		/* peers, or -1 */
 	int32_t chan;
 	VEC(struct msccl_step) steps;
 };
 
+/* What one rank runs. */
 struct msccl_gpu {
-	int32_t chunks[3];		/* of each buffer */
+	int32_t chunks[3];		/* of each enum lower_buf */
 	VEC(struct msccl_tb) tbs;
 };
 
 #define MSCCL_NAME 64
 
+/* A program for all ranks. */
 struct msccl {
 	enum coll_kind kind;
 	int ranks, root;
@@ -78,6 +82,7 @@ enum msccl_dialect {
 #define MSCCL_MAX_REDUCES 16	/* of one fused chain of `re` */
 #define MSCCL_IN_FLIGHT 2	/* sends a connection holds, protocol Simple */
 
+/* Numbers that a runtime's fixed tables can hold. */
 struct msccl_limits {
 	const char *runtime;	/* for people */
 	int steps;		/* of a threadblock */
@@ -139,7 +144,7 @@ int msccl_check(const struct msccl *p, enum msccl_dialect dialect,
  * sizes and for every kind of calls that the program serves. */
 int msccl_write(const struct msccl *p, struct buf *out, struct err *err);
 
-/* Lowers s, proves the program, and writes it. */
+/* Lowers s, proves the program, and writes it. Errors of these three. */
 int msccl_export(const struct coll_sched *s, enum msccl_dialect dialect,
 		 struct buf *out, struct err *err);
 

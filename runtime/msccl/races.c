@@ -11,6 +11,7 @@
 
 #include "runtime/msccl/private.h"
 
+/* An access to a cell by a step of the rank at hand. */
 struct msccl_access {
 	int32_t tb, step;	/* threadblock of the rank */
 	int32_t before;		/* older reads of the cell, or -1 */
@@ -50,6 +51,8 @@ static const struct msccl_step *step_of(const struct msccl_race_search *x, int t
 	return &x->c->tbs[tb].tb->steps.v[step];
 }
 
+/* Gives a step its clock: what is before it in its threadblock, and what it waits
+ * for. */
 static void tick(struct msccl_race_search *x, int tb, int step)
 {
 	const struct msccl_proof_tb *t = &x->c->tbs[tb];

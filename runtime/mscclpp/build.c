@@ -26,12 +26,15 @@ struct mscclpp_op_info {
 	int32_t stage;	/* a sum: where it arrives in scratch */
 };
 
-/* An op with ids of the rank. */
+/* An op whose channels and remote buffers count over the whole rank: which
+ * threadblock it goes to, and so its own numbers, is decided by cut(). */
 struct mscclpp_flat_op {
 	struct mscclpp_op op;
 	int32_t remotes[MSCCLPP_MAX_IDS];	/* by destination of a put */
 };
 
+/* A plan being built, rank by rank. Counters (segment, flushes, drains, round) only
+ * grow while a rank is built, so that a cell or peer is unmarked by counting on. */
 struct mscclpp_build {
 	struct mscclpp *p;
 	struct lower *low;
@@ -54,8 +57,10 @@ struct mscclpp_build {
 	int32_t segment, flushes, drains, round;
 	bool copied;		/* own_copies are done */
 	bool unmet;		/* something since the last nop */
+	/* Ops of the rank: sends that are to go together, and receives whose
+	 * signals are not waited for yet. */
 	VEC(int32_t) batch, put_off;
-	VEC(struct mscclpp_flat_op) out;
+	VEC(struct mscclpp_flat_op) out;	/* in order, before cut() */
 	struct arrays arrays;	/* by rank, those above */
 };
 
@@ -64,6 +69,7 @@ static const struct lower_rank *ops_of(const struct mscclpp_build *b)
 	return &b->low->rank[b->rank];
 }
 
+/* The chunk of the rank that an op touches, as lower_cell numbers them. */
 static int64_t cell_of(const struct mscclpp_build *b, int buf, int64_t off)
 {
 	return lower_cell(b->p->kind, b->p->gpus[b->rank].chunks, b->shard,
@@ -91,6 +97,7 @@ static int meet(struct mscclpp_build *b)
 
 /* ---- which op meets which, before any rank is built ---- */
 
+/* A phase has at most one send from one rank to another: unique. */
 static uint64_t send_key(const struct mscclpp_build *b, int from, int to, int phase)
 {
 	uint64_t pair = (uint64_t)from * (uint64_t)b->p->ranks + (uint64_t)to;
@@ -106,10 +113,10 @@ static int note_sends(struct mscclpp_build *b)
 		for (size_t i = 0; i < b->low->rank[r].ops.n && !rc; i++) {
 			const struct lower_op *op = &b->low->rank[r].ops.v[i];
 
-			rc = op->type != LOWER_SEND ? 0
-			     : u64map_set(&b->sends,
-					  send_key(b, r, op->send, op->phase),
-					  i);
+			if (op->type == LOWER_SEND) {
+				rc = u64map_set(&b->sends,
+						send_key(b, r, op->send, op->phase), i);
+			}
 		}
 	}
 	return rc;

@@ -27,6 +27,7 @@ struct mscclpp_stamp {
 	uint8_t segment;
 };
 
+/* A put in the hands of its proxy; the sending threadblock's time of each. */
 struct mscclpp_put {
 	struct mscclpp_stamp pushed, signalled, flushed;
 };
@@ -42,11 +43,12 @@ struct mscclpp_access {
 
 struct mscclpp_read {
 	struct mscclpp_access by;
-	int32_t before;	/* in `reads`, or NONE */
+	int32_t before;	/* older read of the cell in `reads`, or NONE */
 };
 
+/* A signal or release that was sent: what its sender knew to be over. */
 struct mscclpp_message {
-	uint8_t *clk;
+	uint8_t *clk;	/* by threadblock of all ranks; owned */
 	int32_t puts;	/* of the channel that it signals of */
 };
 
@@ -61,17 +63,19 @@ struct mscclpp_end {
 	struct mscclpp_stamp last_signal, last_wait;
 };
 
+/* A semaphore between threadblocks of a rank. */
 struct mscclpp_sem {
 	VEC(struct mscclpp_message) released;
 	size_t acquired;
 	struct mscclpp_stamp last_release, last_acquire;
 };
 
+/* A threadblock that runs. */
 struct mscclpp_thread {
 	const struct mscclpp_tb *tb;
 	int32_t rank, id;
 	uint8_t segment;	/* the present one */
-	size_t pc;
+	size_t pc;		/* the op to run next */
 	uint8_t *clk;
 	VEC(uint8_t *) received;	/* clocks to share at the next nop */
 };
@@ -113,6 +117,7 @@ static int fault(const struct mscclpp_thread *t, const char *what, struct err *e
 
 /* ---- order ---- */
 
+/* Whether t knows that the segment is over. */
 static bool over(const struct mscclpp_thread *t, struct mscclpp_stamp s)
 {
 	return s.tb != NONE && t->clk[s.tb] >= s.segment;

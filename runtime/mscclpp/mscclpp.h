@@ -46,14 +46,17 @@ struct mscclpp_ref {
 	bool remote;
 };
 
+/* An operation of a threadblock. For puts, source and destination i go over
+ * channel ids[i]. */
 struct mscclpp_op {
-	uint8_t name;
+	uint8_t name;		/* enum mscclpp_name */
 	uint8_t n_ids, n_src, n_dst;
 	int16_t ids[MSCCLPP_MAX_SEMS];	/* of the threadblock's channels; of
 					 * semaphores of the rank */
 	struct mscclpp_ref src[MSCCLPP_MAX_REFS], dst[MSCCLPP_MAX_REFS];
 };
 
+/* A threadblock. Its lists are indices into those of its rank. */
 struct mscclpp_tb {
 	VEC(struct mscclpp_op) ops;
 	int n_chans, n_remotes;
@@ -61,13 +64,15 @@ struct mscclpp_tb {
 	int32_t remotes[MSCCLPP_MAX_CHANNELS];	/* of the rank */
 };
 
+/* A buffer of another rank that puts go to. */
 struct mscclpp_remote {
 	int32_t rank;
-	uint8_t buf;
+	uint8_t buf;		/* enum lower_buf */
 };
 
+/* What one rank runs. */
 struct mscclpp_gpu {
-	int32_t chunks[3];
+	int32_t chunks[3];		/* of each enum lower_buf */
 	VEC(struct mscclpp_tb) tbs;
 	VEC(int32_t) chans;		/* the rank at the other end; its k-th
 					 * to a rank meets that one's k-th */
@@ -75,10 +80,12 @@ struct mscclpp_gpu {
 	VEC(int32_t) sems;		/* first values */
 };
 
+/* An execution plan for all ranks. */
 struct mscclpp {
 	enum coll_kind kind;
 	int ranks, root;
-	int loop;		/* chunks of the whole vector */
+	int loop;		/* chunks of the whole vector: ranks * chunks a
+				 * shard */
 	bool inplace;
 	uint64_t max_bytes;	/* of the message */
 	char name[MSCCLPP_NAME];
@@ -119,10 +126,10 @@ int mscclpp_lower(const struct coll_sched *s, bool inplace,
  */
 int mscclpp_check(const struct mscclpp *p, struct err *err);
 
-/* The JSON of a plan. */
+/* The JSON of a plan, appended to out. WEFT_ENOMEM. */
 int mscclpp_write(const struct mscclpp *p, struct buf *out, struct err *err);
 
-/* Lowers s, proves the plan, and writes it. */
+/* Lowers s, proves the plan, and writes it. Errors of these three. */
 int mscclpp_export(const struct coll_sched *s, bool inplace, struct buf *out,
 		   struct err *err);
 
