@@ -5,6 +5,7 @@
 #include "controller/dry_run/dry_run.h"
 #include "lib/base/vec.h"
 
+/* A dry run under way. */
 struct dry_run {
 	const struct plan *plan;
 	const struct dispatch_device *devices;
@@ -107,6 +108,7 @@ static struct dispatch_stage look_ahead(const struct dry_run *r,
 	return s;
 }
 
+/* The stage's deletes or adds on a device, in batches as large as it takes. */
 static int explain_circuits(struct dry_run *r, const struct plan_device *d,
 			    int stage, enum dispatch_phase phase)
 {
@@ -137,6 +139,7 @@ static int explain_circuits(struct dry_run *r, const struct plan_device *d,
 	return rc;
 }
 
+/* Programs of a ring are loaded whole; no program at all darkens it. */
 static int explain_load(struct dry_run *r, const struct plan_device *d,
 			int stage)
 {

@@ -55,6 +55,8 @@ static bool count_text(struct model_build *b, const char *object, const char *ke
 	return false;
 }
 
+/* The second pass over a text that count_text accepted: only memory can fail.
+ * */
 static bool expand_text(struct model_build *b, const struct conf_node *text, struct conf_arena *arena,
 			struct names *out)
 {
@@ -174,6 +176,9 @@ void build_report_taken(struct model_build *b, const char *object,
 		   at->line, tally_more(taken->n, more));
 }
 
+/* One error for all unknown names of a list, at the first of them, with the
+ * nearest known name as a hint. The search is spared where the list of errors
+ * had no room. */
 static void report_unknown(struct model_build *b, const char *object,
 			   const struct tally *unknown)
 {

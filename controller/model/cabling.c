@@ -10,8 +10,10 @@
 
 #include "controller/model/build.h"
 
+/* What can be wrong with a pair of ends; an entry reports each kind once. */
 enum fault_kind { FAULT_FROM, FAULT_TO, FAULT_FORM, FAULT_USED, FAULT_KINDS };
 
+/* The first fault of a kind in an entry, and how many pairs had one. */
 struct cabling_fault {
 	int n;
 	struct conf_place at;
@@ -19,6 +21,8 @@ struct cabling_fault {
 	char hint[120];
 };
 
+/* An entry of `fibres` while it is read; loss and channels hold for all of its
+ * pairs. */
 struct fibre_entry {
 	struct model_build *b;
 	char object[CONF_MAX_OBJECT];
@@ -30,6 +34,8 @@ struct fibre_entry {
 	struct cabling_fault faults[FAULT_KINDS];
 };
 
+/* What a name leaves out: a whole port, one fibre of a host port, or one side
+ * of a device. */
 enum side { SIDE_BOTH, SIDE_TX, SIDE_RX, SIDE_IN, SIDE_OUT };
 
 /* One end of a fibre (or of a pair of them). */
@@ -45,6 +51,8 @@ static void fault(struct fibre_entry *e, enum fault_kind kind, struct conf_place
 		  const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 
+/* Notes a fault of a pair: the text of the first of its kind is kept, others
+ * are only counted. */
 static void fault(struct fibre_entry *e, enum fault_kind kind, struct conf_place at,
 		  const char *hint, const char *fmt, ...)
 {
@@ -61,6 +69,7 @@ static void fault(struct fibre_entry *e, enum fault_kind kind, struct conf_place
 	va_end(ap);
 }
 
+/* After all pairs of the entry were tried: one error a kind. */
 static void report_faults(struct fibre_entry *e)
 {
 	for (int k = 0; k < FAULT_KINDS; k++) {
@@ -81,6 +90,8 @@ static void report_faults(struct fibre_entry *e)
 
 /* ---- ends ---- */
 
+/* Resolves "PORT", "PORT.tx" or "PORT.rx" of a host. Only a last part that is a
+ * side is cut off. */
 static bool host_end(struct fibre_entry *e, enum fault_kind kind, struct fibre_end *end,
 		     int host, const char *rest)
 {
@@ -172,6 +183,8 @@ static bool check_device_port(struct fibre_entry *e, enum fault_kind kind,
 	return false;
 }
 
+/* Resolves "7", "in7" or "out7" of a switch or panel. A device whose size could
+ * not be read has no port, and that was reported. */
 static bool device_end(struct fibre_entry *e, enum fault_kind kind, struct fibre_end *end,
 		       int device, const char *rest)
 {
@@ -194,6 +207,8 @@ static bool device_end(struct fibre_entry *e, enum fault_kind kind, struct fibre
 	       check_device_port(e, kind, end, dev);
 }
 
+/* An end whose owner is neither host nor device, with the nearest name as a
+ * hint. Silent while hosts or devices could not be read in full. */
 static void unknown_owner(struct fibre_entry *e, enum fault_kind kind,
 			  const struct name *name, const char *owner)
 {
@@ -220,6 +235,8 @@ static void unknown_owner(struct fibre_entry *e, enum fault_kind kind,
 	      "there is no host or device '%.64s'", owner);
 }
 
+/* Resolves one name. The owner stands before the first dot: names of hosts and
+ * devices have none. */
 static bool find_end(struct fibre_entry *e, enum fault_kind kind,
 		     const struct name *name, struct fibre_end *end)
 {
@@ -306,6 +323,7 @@ static bool is_dark(struct fibre_entry *e, const struct fibre_end *host,
 	return true;
 }
 
+/* Writes the fibre down at both of its ends, which is_dark has found free. */
 static void join(struct fibre_entry *e, const struct fibre_end *host,
 		 const struct fibre_end *dev, bool tx)
 {
@@ -352,6 +370,7 @@ static bool may_join(struct fibre_entry *e, const struct fibre_end *from,
 	return true;
 }
 
+/* "SWITCH.PORT", counted from 1 as in the file. */
 static char *end_name(struct fibre_entry *e, const struct fibre_end *end)
 {
 	char name[NAMES_MAX_LEN + 16];
@@ -361,6 +380,8 @@ static char *end_name(struct fibre_entry *e, const struct fibre_end *end)
 	return conf_copy(e->b->r, e->b->r->keep, name, (size_t)n);
 }
 
+/* One fibre from an output to an input of another device. Both ports are closed
+ * to hosts from then on. */
 static void join_trunk(struct fibre_entry *e, const struct fibre_end *from,
 		       const struct fibre_end *to)
 {
@@ -401,6 +422,8 @@ static void join_switches(struct fibre_entry *e, const struct fibre_end *from,
 	}
 }
 
+/* Two devices that a fibre may join directly: not one and the same, no rings,
+ * and both with separate inputs and outputs. */
 static bool are_switches(const struct model_build *b, const struct fibre_end *x,
 			 const struct fibre_end *y)
 {
@@ -459,6 +482,8 @@ static void join_pair(struct fibre_entry *e, const struct fibre_end *from,
 	}
 }
 
+/* Joins the i-th name of one side to the i-th of the other; there are as many.
+ * */
 static void join_all(struct fibre_entry *e, const struct names *from,
 		     const struct names *to)
 {
@@ -498,6 +523,8 @@ static bool read_filters(struct fibre_entry *e, const struct conf_value *v, int 
 	return true;
 }
 
+/* An entry of `fibres`. What cannot be read sets fibres_unsure, so that no job
+ * is refused for fibres that may be there. */
 static void add_fibre(struct model_build *b, const struct conf_node *node, int nth)
 {
 	struct conf_value v[CONF_MAX_KEYS];

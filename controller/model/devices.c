@@ -49,6 +49,8 @@ static const char *address_fault(const char *text)
 	return NULL;
 }
 
+/* One HOST:PORT for each device of the entry, or none at all. False when a
+ * mistake was reported. */
 static bool read_addresses(struct model_build *b, struct device_entry *e)
 {
 	const struct conf_value *v = &e->v[DEVICE_ADDRESS];
@@ -83,6 +85,8 @@ static bool read_addresses(struct model_build *b, struct device_entry *e)
 
 /* ---- what all devices have ---- */
 
+/* Copies the options as they stand: keys and values are the driver's to check.
+ * */
 static void read_options(struct model_build *b, const struct conf_value *v, struct model_device *dev)
 {
 	const struct conf_node *map = v->node;
@@ -104,6 +108,7 @@ static void read_options(struct model_build *b, const struct conf_value *v, stru
 	dev->n_options = n;
 }
 
+/* A copy that lives as long as the fabric. */
 static char *keep_text(struct model_build *b, const char *text)
 {
 	return conf_copy(b->r, b->r->keep, text, strlen(text));
@@ -253,6 +258,8 @@ static bool add_port_maps(struct model_build *b, const struct device_entry *e,
 	return dev->in_port != NULL;
 }
 
+/* An entry of switches or panels. Each device has a port map of its own;
+ * everything else is copied. */
 static void add_space(struct model_build *b, struct device_entry *e, enum model_device_kind kind,
 		      const struct conf_node *node, int nth)
 {
@@ -290,6 +297,8 @@ static void add_panel(struct model_build *b, const struct conf_node *node, int n
 
 /* ---- rings ---- */
 
+/* The hosts of a ring in its order. Unknown ones are reported and left out; a
+ * list that cannot be read sets devices_unsure. */
 static void read_members(struct model_build *b, const struct device_entry *e,
 			 struct model_device *dev)
 {
@@ -316,6 +325,8 @@ static void read_members(struct model_build *b, const struct device_entry *e,
 	}
 }
 
+/* The loss budget, a section within that of the ring. Without it reach has no
+ * limit. */
 static void read_loss(struct model_build *b, const struct device_entry *e,
 		      struct model_device *dev)
 {
@@ -340,6 +351,7 @@ static void read_loss(struct model_build *b, const struct device_entry *e,
 	};
 }
 
+/* An entry of rings is one device, unlike those of switches and panels. */
 static void add_ring(struct model_build *b, const struct conf_node *node, int nth)
 {
 	struct device_entry e = { .section = &section_ring };

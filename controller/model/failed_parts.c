@@ -12,6 +12,7 @@
 
 #include "controller/model/build.h"
 
+/* Adds a mark. False when there are too many already or reading has to stop. */
 static bool push(struct model_build *b, struct mark m)
 {
 	/* One more than may be, so that it is seen. */
@@ -27,6 +28,8 @@ static bool push(struct model_build *b, struct mark m)
 
 /* ---- ports ---- */
 
+/* Device -1: the fibre of the host's port is not in the file, and there is
+ * nothing to mark. */
 static void mark_port(struct model_build *b, int device, int index, bool is_out)
 {
 	if (device >= 0) {
@@ -51,6 +54,7 @@ static void mark_end(struct model_build *b, const struct port_end *end)
 	}
 }
 
+/* The key `port`: ports of hosts or devices, named as in fibres. */
 static void add_ports(struct model_build *b, const char *object, const struct conf_value *v)
 {
 	struct names *names = build_names(b, object, "port", v->node,
@@ -72,12 +76,14 @@ struct failed_span {
 	int first, end;
 };
 
+/* The one index that a key gives, or all n when it is not given. */
 static struct failed_span span_of(const struct conf_value *v, int n)
 {
 	return v->node ? (struct failed_span){ (int)v->num, (int)v->num + 1 } :
 			 (struct failed_span){ 0, n };
 }
 
+/* Reports an index that is not below n, the ring's number of such parts. */
 static bool check_index(struct model_build *b, const char *object, const struct conf_value *v,
 			const char *what, const struct model_device *ring, int n)
 {
@@ -89,6 +95,8 @@ static bool check_index(struct model_build *b, const char *object, const struct 
 	return false;
 }
 
+/* Marks the product of what the keys give or leave open: every span, or every
+ * resonator, with such a node, direction, fibre and channel. */
 static void mark_parts(struct model_build *b, int device, const struct conf_value *v)
 {
 	const struct model_device *ring = &b->devices.v[device];
@@ -120,6 +128,8 @@ static void mark_parts(struct model_build *b, int device, const struct conf_valu
 	}
 }
 
+/* Which keys go together: a port has no parts, a ring needs at least one, and a
+ * span has neither node nor channel. */
 static bool check_form(struct model_build *b, const char *object, const struct conf_node *node,
 		       const struct conf_value *v)
 {
@@ -144,6 +154,8 @@ static bool check_form(struct model_build *b, const char *object, const struct c
 	return !wrong;
 }
 
+/* A node alone is one fault (RING_NODE); all else becomes a list of resonators
+ * or spans. */
 static void add_ring_part(struct model_build *b, const char *object, const struct conf_value *v)
 {
 	int device = build_find(&b->f->devices, v[DEAD_RING].text);
@@ -211,6 +223,8 @@ static void add_dead(struct model_build *b, const struct conf_node *node, int nt
 
 /* ---- to the devices ---- */
 
+/* The order that give() relies on: by device, inputs before outputs, then by
+ * port or part. */
 static int by_device(const void *a, const void *b)
 {
 	const struct mark *x = a, *y = b;

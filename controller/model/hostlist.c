@@ -34,6 +34,8 @@ struct hostlist_part {
 	int64_t number;
 };
 
+/* A parsed term. Names in it: the product of its parts' counts, INT64_MAX when
+ * that overflows. */
 struct term {
 	VEC(struct hostlist_part) parts;
 	VEC(struct hostlist_span) spans;
@@ -63,6 +65,7 @@ static void skip_blanks(struct scan *s)
 	s->p += strspn(s->p, " ");
 }
 
+/* At most MAX_DIGITS digits, so that counts of names stay far from overflow. */
 static int read_number(struct scan *s, int64_t *value, int *digits)
 {
 	*value = 0;
@@ -81,6 +84,8 @@ static int read_number(struct scan *s, int64_t *value, int *digits)
 	return 0;
 }
 
+/* "7" or "00-15". A leading zero asks for equal widths at both ends; otherwise
+ * each number has as many digits as it needs. */
 static int read_span(struct scan *s, struct hostlist_span *span)
 {
 	const char *start = s->p;
@@ -173,6 +178,8 @@ static size_t ipv6_length(const char *p)
 	return n > 0 && p[n + 1] == ']' && memchr(p + 1, ':', n) ? n + 2 : 0;
 }
 
+/* Letters up to the next bracket, and the bracket. A count that overflows
+ * becomes INT64_MAX, which is over any caller's limit. */
 static int read_part(struct scan *s, struct term *t)
 {
 	struct hostlist_part part = { .letters = s->p, .count = 1 };
@@ -262,6 +269,7 @@ int names_count(const char *text, int64_t max, int64_t *n, size_t *offset,
 
 /* ---- writing ---- */
 
+/* Back to the part's first number. */
 static void rewind_part(struct hostlist_part *p, const struct hostlist_span *spans)
 {
 	p->span = p->first_span;
@@ -289,6 +297,8 @@ static void advance(struct term *t)
 	}
 }
 
+/* Writes the odometer's present name and returns its length. read_part has seen
+ * to it that NAMES_MAX_LEN bytes are enough. */
 static size_t write_name(const struct term *t, char *buf)
 {
 	char *out = buf;

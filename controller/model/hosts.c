@@ -52,6 +52,8 @@ static char *netns_of(struct model_build *b, const char *pattern, const char *ho
 	return conf_copy(b->r, b->r->keep, name, len);
 }
 
+/* The namespace of one host of an entry; a name with '/' could leave the folder
+ * of namespaces and is refused. */
 static void set_netns(struct model_build *b, struct model_host *h, const struct conf_value *v)
 {
 	if (!v->node || !v->ok) {
@@ -65,6 +67,8 @@ static void set_netns(struct model_build *b, struct model_host *h, const struct 
 	}
 }
 
+/* Adds one host of an entry, with its ports behind those of the hosts before
+ * it. */
 static void add_host(struct model_build *b, const struct name *name, int class,
 		     const struct conf_value *v)
 {
@@ -158,6 +162,9 @@ static bool reserve(struct model_build *b, const char *object, const struct conf
 	return true;
 }
 
+/* An entry of hosts: one class, and as many hosts as its names expand to. If
+ * names cannot be read or do not fit, hosts_unsure keeps later parts from
+ * calling them unknown. */
 static void add_entry(struct model_build *b, const struct conf_node *entry, int nth)
 {
 	struct conf_value v[CONF_MAX_KEYS];

@@ -26,6 +26,7 @@ struct job_entry {
 	struct model_job job;
 };
 
+/* Where a key stands, or the job itself when the key was not given. */
 static struct conf_place place_of(const struct job_entry *e, int key)
 {
 	return e->v[key].node ? e->v[key].node->at : e->node->at;
@@ -44,6 +45,8 @@ static const char *line_text(const char *word, struct conf_place at, char buf[LI
 
 /* ---- the ring ---- */
 
+/* The ring that a job names. e->ring is set for a name that is unknown too, so
+ * that the job is still judged as one on a ring. */
 static void find_ring(struct model_build *b, struct job_entry *e)
 {
 	const struct conf_value *v = &e->v[JOB_RING];
@@ -83,6 +86,7 @@ static void find_ring(struct model_build *b, struct job_entry *e)
 
 /* ---- hosts ---- */
 
+/* "nodes: all", or no such key. */
 static bool is_all(const struct conf_value *v)
 {
 	return v->ok &&
@@ -116,6 +120,7 @@ static void take_all(struct model_build *b, struct job_entry *e)
 	e->ok = e->job.hosts && !b->hosts_unsure && !b->devices_unsure;
 }
 
+/* The hosts that the key lists, in the order of ranks. */
 static void take_named(struct model_build *b, struct job_entry *e)
 {
 	const struct names *names;
@@ -132,6 +137,8 @@ static void take_named(struct model_build *b, struct job_entry *e)
 	}
 }
 
+/* Fills job.hosts. e->ok: all are known and they are enough, so that checks
+ * which need them make sense. */
 static void find_hosts(struct model_build *b, struct job_entry *e)
 {
 	if (is_all(&e->v[JOB_NODES])) {
@@ -148,6 +155,7 @@ static void find_hosts(struct model_build *b, struct job_entry *e)
 
 /* ---- jobs on a ring ---- */
 
+/* Reports a key that makes no sense for this job, if it was given. */
 static void refuse_key(struct model_build *b, const struct job_entry *e, int key,
 		       const char *why)
 {
@@ -194,6 +202,7 @@ static void read_channels(struct model_build *b, struct job_entry *e)
 	}
 }
 
+/* Place of a host on the ring, -1: not on it. O(members). */
 static int position_on(const struct model_device *ring, int host)
 {
 	for (int i = 0; i < ring->n_members; i++) {
@@ -243,6 +252,7 @@ static void check_ring_job(struct model_build *b, struct job_entry *e)
 
 /* ---- jobs on switches ---- */
 
+/* Whether at least one fibre leaves the host and one arrives. */
 static bool has_light(const struct model_build *b, int host)
 {
 	const struct model_host *h = &b->hosts.v[host];
@@ -265,6 +275,8 @@ static void report_hosts(struct model_build *b, const struct job_entry *e, int f
 		   b->hosts.v[first].name, fact, tally_more(n, more));
 }
 
+/* Hosts of a job on switches need a fibre each way. Not judged while fibres
+ * could not be read in full. */
 static void check_fibred(struct model_build *b, const struct job_entry *e)
 {
 	int first = -1, n = 0;
@@ -380,6 +392,8 @@ static struct err *report_expression(struct model_build *b, const struct job_ent
 			  "%s: topology: %s", e->object, fact);
 }
 
+/* Parses the expression for its mistakes and compares its size with the job's.
+ * The graph is dropped: planning builds it again. */
 static void check_topology(struct model_build *b, const struct job_entry *e)
 {
 	const struct conf_value *v = &e->v[JOB_TOPOLOGY];
@@ -427,6 +441,8 @@ static void read_collective(struct model_build *b, struct job_entry *e)
 	nearest_hint(&near, rep);
 }
 
+/* Which algorithm fits: composed and optree on rings; on switches bfb for all
+ * but all-to-all, and flows for all-to-all alone. */
 static void check_algorithm(struct model_build *b, const struct job_entry *e)
 {
 	const struct conf_value *v = &e->v[JOB_ALGORITHM];
@@ -491,6 +507,8 @@ static void add_job(struct model_build *b, struct job_entry *e)
 	build_map(b, &b->f->jobs, name->text, (int)b->jobs.n);
 }
 
+/* What needs no other part of the file. alpha_ns -1 asks planning for the
+ * ring's own cost of a step. */
 static void read_rest(struct model_build *b, struct job_entry *e)
 {
 	const char *algorithm = e->v[JOB_ALGORITHM].text;
@@ -507,6 +525,8 @@ static void read_rest(struct model_build *b, struct job_entry *e)
 	job->topology = conf_copy(b->r, b->r->keep, topology, strlen(topology));
 }
 
+/* One job. Those of the text and those that were requested come through here.
+ * */
 static void add_entry(struct model_build *b, const struct conf_node *node, int nth)
 {
 	struct job_entry e = { .node = node, .job.requested = b->requested };

@@ -15,6 +15,7 @@
 #include "controller/model/build.h"
 #include "lib/base/file.h"
 
+/* What f is the first member of; f comes from this room. */
 static const struct fabric *fabric_of(const struct model_fabric *f)
 {
 	return (const struct fabric *)f;
@@ -106,6 +107,8 @@ static void build_changes(struct model_build *b, const struct conf_value *map)
 	};
 }
 
+/* The parts in the order of what refers to what. Later ones run even if earlier
+ * ones had mistakes, so that one run reports all. */
 static void build_all(struct model_build *b, const struct conf_node *root)
 {
 	struct conf_value v[CONF_MAX_KEYS];

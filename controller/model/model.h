@@ -75,6 +75,7 @@ enum model_external {
 	MODEL_EXTERNAL_REPORT, MODEL_EXTERNAL_RESTORE,
 };
 
+/* One device. Fields of the kinds that it is not are 0. */
 struct model_device {
 	char *name;			/* unique among hosts and devices */
 	enum model_device_kind kind;
@@ -126,6 +127,7 @@ struct model_trunk {
 				 * pass, -1: whatever there is */
 };
 
+/* A collective that hosts repeat, and where its light may be. */
 struct model_job {
 	char *name;		/* unique among jobs */
 	bool requested;		/* by an orchestrator, not in the text */
@@ -176,6 +178,8 @@ struct model_changes {
 	enum model_verify verify;
 	enum model_drain drain;
 	enum model_external external;
+	/* before a circuit removed from outside is restored; ten times that
+	 * before the next one */
 	int64_t restore_after_ns;
 	struct conf_place place;
 };

@@ -8,7 +8,7 @@
  * port can be joined to any receive port. A circuit that is already there
  * and joins a wanted pair is kept; the flow's costs count the others, so for
  * one or two sites the number of moved circuits is the least possible; for
- * more, spread.c looks for fewer. One that is intended and missing is made
+ * more, switch_assignment.c looks for fewer. One that is intended and missing is made
  * again where it was.
  *
  * A circuit of an any-to-any (duplex) switch serves an arc and its way back.
@@ -23,6 +23,8 @@
 #include "lib/base/vec.h"
 #include "lib/graph/graph.h"
 
+/* Lower bounds of the flow are units at this negative cost, which outweighs all
+ * others together: they are filled first. */
 #define FORCED_COST ((int64_t)1 << 40)
 
 /* All arcs from rank u to rank v. */
@@ -46,7 +48,7 @@ struct circuit_work {
 	int *site_of;		/* [devices] or -1 */
 	bool duplex;
 	bool *tx_free, *rx_free;	/* [ports] */
-	bool *tx_external, *rx_external;	/* [ports] under a external circuit */
+	bool *tx_external, *rx_external;	/* [ports] under an external circuit */
 	int32_t *arcs;		/* sorted by source, destination */
 	int n_demands;
 	struct demand *demands;
@@ -56,6 +58,7 @@ struct circuit_work {
 	VEC(struct plan_circuit) out;
 };
 
+/* Failed ports of a device: few, in a short list. */
 static bool in_list(int n, const int *list, int x)
 {
 	for (int i = 0; i < n; i++) {
@@ -104,6 +107,7 @@ void plan_usable_ports(const struct plan_ctx *ctx, const struct model_job *job,
 
 /* ---- what there is ---- */
 
+/* Numbers a device that a port of the job reaches, once. */
 static void add_site(struct circuit_work *w, int device)
 {
 	if (device >= 0 && w->site_of[device] < 0) {
@@ -112,6 +116,8 @@ static void add_site(struct circuit_work *w, int device)
 	}
 }
 
+/* Sites are numbered as the ranks' ports reach them: an order that depends on
+ * the job alone, as the plan must. */
 static void find_ports_and_sites(struct circuit_work *w)
 {
 	for (int r = 0; r < w->n; r++) {
@@ -172,6 +178,8 @@ static void each_observed(struct circuit_work *w, circuit_fn fn)
 	}
 }
 
+/* Notes the host ports that an external circuit holds; at a duplex site a port
+ * is held both ways. */
 static void mark_external(struct circuit_work *w, int site, struct optics_xc xc, int tx, int rx)
 {
 	if (!plan_is_external(w->ctx, w->site_device[site], xc)) {
@@ -203,6 +211,8 @@ static int by_ends(const void *a, const void *b, void *topo)
 	return *(const int32_t *)a - *(const int32_t *)b;
 }
 
+/* Makes a demand of all arcs with the same ends. Self-loops need no circuit.
+ * O(m log m). */
 static int group_arcs(struct circuit_work *w, struct err *err)
 {
 	int m = topo_m(w->topo), n_arcs = 0;
@@ -234,6 +244,7 @@ static int group_arcs(struct circuit_work *w, struct err *err)
 	return 0;
 }
 
+/* Demands are sorted by u, then v. O(log demands). */
 static struct demand *find_demand(const struct circuit_work *w, int u, int v)
 {
 	int lo = 0, hi = w->n_demands - 1;
@@ -267,6 +278,7 @@ static struct demand *demand_of(const struct circuit_work *w, int tx, int rx)
 	return u < 0 || v < 0 ? NULL : find_demand(w, u, v);
 }
 
+/* The entry of a demand and a site in one of the tables have, lost and give. */
 static int *cell(const struct circuit_work *w, int *table, const struct demand *demand, int site)
 {
 	return &table[(demand - w->demands) * w->n_sites + site];
@@ -274,6 +286,9 @@ static int *cell(const struct circuit_work *w, int *table, const struct demand *
 
 /* ---- giving circuits out ---- */
 
+/* Gives a circuit to the demand's next arc and takes its ports, in the context
+ * too, so that later jobs leave them alone. There is room for a circuit an arc.
+ * */
 static void emit(struct circuit_work *w, struct demand *demand, int site, struct optics_xc xc, int tx,
 		 int rx)
 {
@@ -303,6 +318,7 @@ static void emit_both(struct circuit_work *w, struct demand *demand, int site, s
 	}
 }
 
+/* An external circuit that serves an arc of the job is taken as it is. */
 static void adopt_external(struct circuit_work *w, int site, struct optics_xc xc, int tx, int rx)
 {
 	struct demand *demand;
@@ -332,6 +348,7 @@ static struct demand *open_wish_of(const struct circuit_work *w, int *tx, int *r
 	return demand;
 }
 
+/* Counts what could stay, by demand and site: the flow's costs come from it. */
 static void count_have(struct circuit_work *w, int site, struct optics_xc xc, int tx,
 		       int rx)
 {
@@ -343,6 +360,8 @@ static void count_have(struct circuit_work *w, int site, struct optics_xc xc, in
 	}
 }
 
+/* Once arcs are spread: a present circuit stays while its site has an arc of
+ * its demand left. */
 static void keep_present(struct circuit_work *w, int site, struct optics_xc xc, int tx,
 			 int rx)
 {
@@ -356,7 +375,7 @@ static void keep_present(struct circuit_work *w, int site, struct optics_xc xc, 
 }
 
 /* Calls fn for every circuit of a site that is intended and not there, unless
- * a external one has a port of it. */
+ * an external one has a port of it. */
 static void each_missing(struct circuit_work *w, int site, circuit_fn fn)
 {
 	int d = w->site_device[site];
@@ -381,6 +400,7 @@ static void each_missing(struct circuit_work *w, int site, circuit_fn fn)
 	}
 }
 
+/* The same count for circuits that are intended and not there. */
 static void count_lost(struct circuit_work *w, int site, struct optics_xc xc, int tx,
 		       int rx)
 {
@@ -406,7 +426,7 @@ static void restore_missing(struct circuit_work *w, int site, struct optics_xc x
 	}
 }
 
-/* First free port of a rank at a device, one without a external circuit if
+/* First free port of a rank at a device, one without an external circuit if
  * there is one; -1 when all are in use. */
 static int pick_port(const struct circuit_work *w, int rank, int device, bool tx)
 {
@@ -431,6 +451,8 @@ static int pick_port(const struct circuit_work *w, int rank, int device, bool tx
 	return found;
 }
 
+/* The circuit between two host ports. A duplex one has its lower port first, so
+ * that the same circuit always compares equal. */
 static struct optics_xc xc_between(const struct circuit_work *w, int tx, int rx)
 {
 	int a = w->fabric->ports[tx].tx_port;
@@ -442,6 +464,8 @@ static struct optics_xc xc_between(const struct circuit_work *w, int tx, int rx)
 	return (struct optics_xc){ .in = a, .out = b };
 }
 
+/* New circuits for the arcs that are left to a site, on its lowest free ports.
+ * That there are none is a bug here: the spread has counted them. */
 static int fill_site(struct circuit_work *w, int site, struct err *err)
 {
 	int device = w->site_device[site];
@@ -469,6 +493,7 @@ static int fill_site(struct circuit_work *w, int site, struct err *err)
 
 /* ---- spreading arcs over sites ---- */
 
+/* Free ports of a rank at a site, one way. */
 static int count_ports(const struct circuit_work *w, int rank, int site, bool tx)
 {
 	const struct model_host *h =
@@ -493,6 +518,7 @@ static int count_free(const struct circuit_work *w, int rank, int site, bool tx)
 	return w->duplex && w->n_sites > 1 ? n / 2 : n;
 }
 
+/* Ports that this site and all later ones have for a rank, one way. */
 static int free_from(const struct circuit_work *w, int rank, int site, bool tx)
 {
 	int n = 0;
@@ -594,6 +620,8 @@ static int add_demand(struct circuit_work *w, struct graph_flow *f, int site, in
 	return rc;
 }
 
+/* A demand's units are consecutive edges from edges[i] on; those with flow are
+ * the site's share of it. */
 static void read_split(struct circuit_work *w, const struct graph_flow *f, int site,
 		       const int *edges)
 {
@@ -607,6 +635,8 @@ static void read_split(struct circuit_work *w, const struct graph_flow *f, int s
 	}
 }
 
+/* Arcs that leave and enter each rank and that no site before this one carries.
+ * */
 static void open_degrees(const struct circuit_work *w, int site, int *out, int *in)
 {
 	memset(out, 0, w->n * sizeof(*out));
@@ -637,6 +667,9 @@ static int check_rest(const struct circuit_work *w, int site, int *out, int *in,
 	return 0;
 }
 
+/* Gives a site its arcs by a flow from ranks as senders to ranks as receivers,
+ * with an edge for each unit of a demand, at least cost in circuits that would
+ * have to move. */
 static int split_site(struct circuit_work *w, int site, struct err *err)
 {
 	int *out = malloc(w->n * sizeof(*out)), *in = malloc(w->n * sizeof(*in));
@@ -707,6 +740,8 @@ struct circuit_tables {
 	int *open, *tx, *rx;
 };
 
+/* The work's numbers as plain tables: switch_assignment.c knows neither ports
+ * nor devices. */
 static int tables_init(struct circuit_tables *t, const struct circuit_work *w, struct err *err)
 {
 	size_t sides = (size_t)w->n * w->n_sites + 1;
@@ -808,6 +843,9 @@ static int list_pairs(const struct circuit_work *w, int (*ends)[2])
 	return m;
 }
 
+/* A direction for each circuit that a pair of ranks still wants. At several
+ * sites they are balanced, because a rank's ports at a site serve both
+ * directions. */
 static int orient_pairs(struct circuit_work *w, struct err *err)
 {
 	int (*ends)[2] = malloc((topo_m(w->topo) + 1) * sizeof(*ends));
@@ -868,6 +906,8 @@ static int too_few_ports(const struct circuit_work *w, int rank, bool tx, int ne
 	return err->code;
 }
 
+/* The degree of a rank against its usable ports. At duplex sites arcs of both
+ * directions use the same ports. */
 static int check_ports(const struct circuit_work *w, int rank, int out, int in,
 		       struct err *err)
 {
@@ -906,6 +946,8 @@ done:
 	return rc;
 }
 
+/* A duplex circuit has light both ways, so the digraph must have as many arcs
+ * back. */
 static int check_both_paths(const struct circuit_work *w, struct err *err)
 {
 	for (int i = 0; w->duplex && i < w->n_demands; i++) {
@@ -961,6 +1003,7 @@ static int work_init(struct circuit_work *w, struct err *err)
 	return 0;
 }
 
+/* Tables of demands by sites, zeroed, and room for a circuit an arc. */
 static int work_tables(struct circuit_work *w, struct err *err)
 {
 	size_t cells = (size_t)w->n_demands * w->n_sites + 1;
@@ -991,7 +1034,7 @@ static void work_fini(struct circuit_work *w)
 	vec_fini(&w->out);
 }
 
-/* In SAFE mode a external circuit is adopted when it is just what the job
+/* In SAFE mode an external circuit is adopted when it is just what the job
  * wants, and its ports are out of reach when it is not. */
 static void respect_external(struct circuit_work *w)
 {

@@ -84,6 +84,7 @@ static int collect_planned(const struct plan_ctx *ctx, const struct plan *p,
 	return r;
 }
 
+/* Whether an end of the circuit is at a host whose job is kept. */
 static bool at_kept_port(const struct plan_ctx *ctx, int device,
 			 struct optics_xc xc)
 {
@@ -115,6 +116,7 @@ static int collect_kept(const struct plan_ctx *ctx, const struct plan *p,
 	return r;
 }
 
+/* Appends to a list which gets room for cap circuits the first time. */
 static int push_xc(struct optics_xc **list, int *n, int cap,
 		   struct optics_xc xc, struct err *err)
 {
@@ -125,6 +127,7 @@ static int push_xc(struct optics_xc **list, int *n, int cap,
 	return 0;
 }
 
+/* What is to be restored on the device, or NULL. */
 static const struct plan_restore *find_restore(const struct plan_ctx *ctx,
 					       int device)
 {
@@ -161,6 +164,8 @@ static int want_intent(const struct plan_ctx *ctx, struct plan_device *d,
 	return rc;
 }
 
+/* When circuits are restored: the ring is to hold the programs of the intent.
+ * */
 static int want_intended_programs(const struct plan_ctx *ctx,
 				  struct plan_device *d, struct err *err)
 {
@@ -170,6 +175,8 @@ static int want_intended_programs(const struct plan_ctx *ctx,
 	return d->has_program ? ring_programs_copy(&d->programs, want, err) : 0;
 }
 
+/* What the device is to hold: circuits of kept jobs as they were made, those
+ * that died in `leave`, and circuits of the jobs that were planned. */
 static int collect_want(const struct plan_ctx *ctx, const struct plan *p,
 			struct plan_device *d, struct err *err)
 {
@@ -197,6 +204,7 @@ static int collect_want(const struct plan_ctx *ctx, const struct plan *p,
 	return r;
 }
 
+/* Two circuits that cannot be there together. */
 static bool share_port(const struct model_device *dev, struct optics_xc a,
 		       struct optics_xc b)
 {
@@ -204,6 +212,8 @@ static bool share_port(const struct model_device *dev, struct optics_xc a,
 	       (dev->any_to_any && (a.in == b.out || a.out == b.in));
 }
 
+/* The wanted circuit that needs a port of xc, or NULL. What is in `leave` is
+ * not made and needs none. */
 static const struct optics_xc *find_displacing(const struct model_device *dev,
 					       const struct plan_device *d, struct optics_xc xc)
 {
@@ -246,6 +256,8 @@ static int place_unwanted(struct plan_ctx *ctx, struct plan_device *d,
 	return rc ? rc : push_xc(&d->del, &d->n_del, cap, xc, err);
 }
 
+/* Keeps, deletes and adds of a switch or panel. The lists are sorted, as what
+ * they are made from is. */
 static int diff_space(struct plan_ctx *ctx, struct plan_device *d,
 		      struct err *err)
 {
@@ -321,6 +333,7 @@ static int check_memory(const struct plan_ctx *ctx,
 	return 0;
 }
 
+/* A program for each job on the ring, in the order of the jobs. */
 static int want_programs(const struct plan_ctx *ctx, const struct plan *p,
 			 struct plan_device *d, struct err *err)
 {
@@ -405,6 +418,8 @@ static int64_t reactivation_ns(const struct plan *p,
 	return most;
 }
 
+/* Whether learned times were used: the device's, and the port's if there is
+ * one. */
 static enum plan_times_of times_of(const struct plan_times *t, int device,
 				   int port)
 {
@@ -415,6 +430,8 @@ static enum plan_times_of times_of(const struct plan_times *t, int device,
 	       of_device || of_port ? PLAN_TIMES_SOME_LEARNED : PLAN_TIMES_CONFIGURED;
 }
 
+/* Until light has moved and the slowest transceiver is back. Where nothing is
+ * added, nothing comes back that could be waited for. */
 static void expect_downtime(const struct plan_ctx *ctx, const struct plan *p,
 			    struct plan_device *d)
 {
@@ -479,6 +496,8 @@ static void digest_list(EVP_MD_CTX *md, const char *what,
 	}
 }
 
+/* The name goes in with its terminator, so that no name runs into the first
+ * step. */
 static void digest_device(EVP_MD_CTX *md, const struct plan *p,
 			  const struct plan_device *d)
 {

@@ -80,6 +80,7 @@ static int plan_one_job(struct plan_ctx *ctx, struct plan_job *pj,
 	return rc;
 }
 
+/* The schedule of a ring belongs to its optree plan. */
 static void job_fini(struct plan_job *pj)
 {
 	if (pj->is_ring) {
@@ -165,6 +166,8 @@ bool plan_is_empty(const struct plan *p)
 	return p->n_add == 0 && p->n_del == 0 && p->n_loads == 0;
 }
 
+/* An empty plan with a row for each job and each device, in the order of the
+ * file. */
 static int plan_new(const struct model_fabric *fabric,
 		    const struct plan_base *base, struct plan **out,
 		    struct err *err)
@@ -197,6 +200,8 @@ static int plan_new(const struct model_fabric *fabric,
 	return 0;
 }
 
+/* With base->only all other jobs keep what they have: ports of their hosts on
+ * switches are out of bounds. */
 static void mark_kept(struct plan_ctx *ctx, struct plan *p)
 {
 	const struct model_fabric *f = ctx->fabric;

@@ -341,12 +341,14 @@ struct plan_outage {
 				 * -1: until another plan */
 };
 
+/* Outages at the ports of one host, or of the receivers of one job. */
 struct plan_downtime {
 	int links;		/* outages that concern it */
 	int64_t down_ns;	/* the longest of those that end */
 	bool ends;		/* some do not */
 };
 
+/* All outages of a plan, and what they mean for hosts and jobs. Owned. */
 struct plan_outages {
 	int n;
 	struct plan_outage *v;		/* in the order of change */

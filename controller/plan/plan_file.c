@@ -22,6 +22,8 @@ static void write_list(struct buf *b, const char *key,
 	buf_char(b, ']');
 }
 
+/* The steps, for people to read. Applying plans again and compares digests;
+ * this part is not read back. */
 static void write_devices(struct buf *b, const struct plan *p)
 {
 	bool first = true;
@@ -47,6 +49,7 @@ static void write_devices(struct buf *b, const struct plan *p)
 	buf_str(b, first ? "],\n" : "\n  ],\n");
 }
 
+/* An optional key: "" stands for one that was not given. */
 static void write_text(struct buf *b, const char *key, const char *text)
 {
 	if (text[0]) {
@@ -164,6 +167,8 @@ static char *job_text(const json_t *job, const char *key, bool *ok)
 	return (char *)json_string_value(value);
 }
 
+/* Checks types and ranges alone; whether the job makes sense is checked when
+ * the fabric is made, as for jobs of the text. */
 static int read_request(const json_t *job, struct model_config *config, struct err *err)
 {
 	const json_t *size = json_object_get(job, "size_bytes");
@@ -207,6 +212,7 @@ static int read_requests(const json_t *list, struct model_config *out, struct er
 	return rc;
 }
 
+/* All keys but those for people; the first one that is wrong is named. */
 static int read_fields(const json_t *root, struct plan_file *out,
 		       struct err *err)
 {

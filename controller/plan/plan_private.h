@@ -23,7 +23,7 @@ struct plan_ctx {
 
 /* What a plan starts from, with the parts that the fabric marks as dead among
  * those that devices report. plan_admin_down_fini also after an error; base lives
- * as long as the one given. marks.c */
+ * as long as the one given. admin_down.c */
 struct plan_admin_down {
 	struct plan_base base;
 	const struct model_fabric *fabric;
@@ -45,7 +45,7 @@ bool plan_light_has(const struct plan_light *light, struct optics_xc xc);
 bool plan_is_lit(const struct plan_light *light, struct optics_xc xc);
 
 /* True when a circuit that was made is not there any more, or a port of it
- * has failed; either: an input is an output as well. remains.c */
+ * has failed; either: an input is an output as well. degraded.c */
 bool plan_has_died(const struct plan_light *seen, bool either,
 		   struct optics_xc xc);
 
@@ -56,13 +56,13 @@ bool plan_is_external(const struct plan_ctx *ctx, int device,
 /* Gives each job on a ring its positions and channels: asked for by number,
  * or as many as it asks for where it has them already, else the first that
  * are free. WEFT_EINVAL and WEFT_EINFEASIBLE name both jobs that want the
- * same, or all that have the channels. share.c */
+ * same, or all that have the channels. ring_partition.c */
 int plan_shares(struct plan_ctx *ctx, struct plan *p, struct err *err);
 struct ring_geometry plan_ring_geometry(const struct model_device *dev);
 
 /*
  * Plans a job on a ring: schedule, light, times; where a part that has failed
- * is in its way, without those parts. ring.c
+ * is in its way, without those parts. ring_job.c
  */
 int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 /* The same, of what has failed as given, sorted. */
@@ -79,7 +79,7 @@ int plan_ring_without(const struct plan_ctx *ctx, struct plan_job *pj,
  * inout: the params of the whole, then of the plan; *fibres is the caller's,
  * params->light. *first: the rank that is the plan's node 0. Also sets what of
  * pj->share the plan numbers. WEFT_EINFEASIBLE, WEFT_EUNSUPPORTED name what has
- * failed. ring_rest.c
+ * failed. ring_faults.c
  */
 int plan_ring_rest(const struct plan_ctx *ctx, struct plan_job *pj,
 		   const struct ring_fault *dead, int n_dead,
@@ -87,7 +87,7 @@ int plan_ring_rest(const struct plan_ctx *ctx, struct plan_job *pj,
 		   int32_t **at, int *first, struct err *err);
 
 /* How many of the parts (sorted) the light of the job's schedule needs; *which
- * the first of them. O(lights * (log parts + spans)). ring_rest.c */
+ * the first of them. O(lights * (log parts + spans)). ring_faults.c */
 int plan_ring_needs(const struct plan_ctx *ctx, const struct plan_job *pj,
 		    const struct ring_fault *dead, int n_dead, int *which,
 		    struct err *err);
@@ -95,17 +95,17 @@ int plan_ring_needs(const struct plan_ctx *ctx, const struct plan_job *pj,
 int plan_ring_program(const struct plan_ctx *ctx, const struct plan_job *pj,
 		      struct ring_program *out, struct err *err);
 
-/* Plans a job on switches: topology, schedule, times, circuits. switched.c */
+/* Plans a job on switches: topology, schedule, times, circuits. switch_job.c */
 int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj,
 		      struct err *err);
 
-/* Verifies sched, of this job, and says what it takes. switched.c */
+/* Verifies sched, of this job, and says what it takes. switch_job.c */
 int plan_time(const struct plan_ctx *ctx, const struct model_job *job,
 	      const struct coll_sched *sched, struct coll_report *report,
 	      int64_t *time_ns, int64_t *bound_ns, struct err *err);
 /* A schedule of the job, by the algorithm in pj, on what is left of the
  * digraph of pj->sched without the arcs dropped. t is freed or taken over.
- * switched.c */
+ * switch_job.c */
 int plan_reschedule(const struct model_job *job, const struct plan_job *pj,
 		    struct topo *t, const bool *dropped,
 		    struct coll_sched **out, struct err *err);
@@ -129,13 +129,13 @@ struct plan_assignment {
 };
 
 /* Circuits that stay when the sites are given so many; and the most that can
- * for each demand by itself, which is a bound. O(cells). spread.c */
+ * for each demand by itself, which is a bound. O(cells). switch_assignment.c */
 int plan_assignment_kept(const struct plan_assignment *s, const int *give);
 int plan_assignment_bound(const struct plan_assignment *s);
 /* Puts a spread into give, [n_demands * n_sites], that keeps more than the one
  * that is there (given), and the least bound that it finds into *most; both
  * are left as they are when there is none, or the program is too large.
- * WEFT_ENOMEM. spread.c */
+ * WEFT_ENOMEM. switch_assignment.c */
 int plan_assignment_exact(const struct plan_assignment *s, bool given, int *give,
 		      int *most, struct err *err);
 
@@ -164,7 +164,7 @@ int plan_trunk_circuits(struct plan_ctx *ctx, struct plan_job *pj,
 			struct err *err);
 
 /* Usable transmit and receive ports of a job's rank: attached, not failed,
- * not taken. In SAFE mode ports under a external circuit count as well, since
+ * not taken. In SAFE mode ports under an external circuit count as well, since
  * that circuit may be the one wanted. circuits.c */
 void plan_usable_ports(const struct plan_ctx *ctx, const struct model_job *job,
 		       int rank, int *n_tx, int *n_rx);
@@ -175,10 +175,10 @@ void plan_usable_ports(const struct plan_ctx *ctx, const struct model_job *job,
 int plan_orient(int n, int m, const int (*ends)[2], bool *flip,
 		struct err *err);
 
-/* NULL is fine. remains.c */
+/* NULL is fine. degraded.c */
 void plan_job_loss_free(struct plan_job_loss *loss);
 
-/* Turns jobs into per-device steps. steps.c */
+/* Turns jobs into per-device steps. device_diff.c */
 int plan_steps(struct plan_ctx *ctx, struct plan *p, struct err *err);
 /*
  * Cuts the steps into stages, so that in none of them capacity falls under
@@ -210,15 +210,15 @@ int plan_take_times(struct plan *p, const struct plan_times *known,
 
 /* The fibre between switches at each egress: (*at)[device] is NULL or by port,
  * numbers in fabric->trunks (of other ports: 0). Freed by plan_trunks_free,
- * also after an error. ways.c */
+ * also after an error. host_paths.c */
 int plan_map_trunks(const struct model_fabric *f, int ***at, struct err *err);
 void plan_trunks_free(const struct model_fabric *f, int **at);
 /* plan_trace with such a map, so that a switch on the way takes O(log
- * circuits). ways.c */
+ * circuits). host_paths.c */
 int plan_trace_by(const struct model_fabric *f, int *const *trunk_at,
 		  const struct plan_light *light, int tx_port);
 
-/* SHA-256 over all steps. steps.c */
+/* SHA-256 over all steps. device_diff.c */
 void plan_digest(const struct plan *p, char hex[65]);
 
 #endif

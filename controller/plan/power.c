@@ -45,6 +45,7 @@ static struct plan_element circuit(const struct plan_ctx *ctx, int device,
 	};
 }
 
+/* The fibre from an output to another switch, or NULL. O(trunks). */
 static const struct model_trunk *trunk_from(const struct model_fabric *f,
 					    int device, int port)
 {
@@ -57,6 +58,7 @@ static const struct model_trunk *trunk_from(const struct model_fabric *f,
 	return NULL;
 }
 
+/* The next element of the path; elements has room for 2n + 1. */
 static void put(struct plan_path *p, struct plan_element e)
 {
 	p->elements[p->n_elements++] = e;
@@ -83,6 +85,8 @@ static const struct plan_circuit *enters(const struct plan_circuit *const *v,
 	return NULL;
 }
 
+/* All that a signal passes, in order: of n circuits there are n + 1 fibres
+ * around them. */
 static int find_elements(const struct plan_ctx *ctx,
 			 const struct plan_circuit *const *v, int n,
 			 struct plan_path *p, struct err *err)
@@ -122,6 +126,9 @@ static int by_input(const void *in, const void *known)
 	return *(const int *)in - ((const struct plan_known_power *)known)->in;
 }
 
+/* The least and the most power at the receiver, by the launch and by the
+ * measurement, as far as they are known. A dark input tells nothing of either.
+ * */
 static void find_power(const struct plan_ctx *ctx, struct plan_path *p)
 {
 	const struct model_port *tx = &ctx->fabric->ports[p->tx_port];
@@ -216,6 +223,8 @@ static int refuse_power(const struct model_fabric *f,
 		       bound);
 }
 
+/* Against what the receiver needs and stands. A rollback goes back to what once
+ * was, even if that is too little by now. */
 static int check_path(const struct plan_ctx *ctx, const struct plan_path *p,
 		      struct err *err)
 {
@@ -248,6 +257,7 @@ static int by_arc(const void *a, const void *b)
 	       (x > y) - (x < y);
 }
 
+/* Paths all of whose circuits stay have light already and are not checked. */
 static bool any_moved(const struct plan_circuit *const *v, int n)
 {
 	for (int i = 0; i < n; i++) {
@@ -258,6 +268,7 @@ static bool any_moved(const struct plan_circuit *const *v, int n)
 	return false;
 }
 
+/* One lightpath, from the n circuits of its arc. */
 static int add_path(const struct plan_ctx *ctx, struct plan_job *pj,
 		    const struct plan_circuit *const *v, int n,
 		    struct err *err)

@@ -1,5 +1,14 @@
-/* Which parts of a ring that have failed are in a job's way, and how it does
- * without them. */
+/*
+ * Which parts of a ring that have failed are in a job's way, and how it does
+ * without them.
+ *
+ * A job is planned as if nothing had failed; only if that schedule needs a part
+ * which has (plan_ring_needs) is it planned without (plan_ring_rest): round the
+ * ring on fibres that are whole, or as a line that begins behind a break, on
+ * runs of channels that work at all of its nodes. Every detour that optree can
+ * plan is compared by time, and the plan chosen is checked once more to need
+ * nothing that has failed.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +28,7 @@ struct needs {
 	int first_span, end_span;	/* in dead, which is sorted by part */
 };
 
+/* Marks a part as needed if it is one of those that failed. O(log parts). */
 static void need_part(struct needs *s, const struct ring_fault *key)
 {
 	const struct ring_fault *d = bsearch(key, s->dead, (size_t)s->n_dead,
@@ -29,6 +39,7 @@ static void need_part(struct needs *s, const struct ring_fault *key)
 	}
 }
 
+/* A resonator is out of order by itself or with its whole node. */
 static void need_resonator(struct needs *s, int node, const struct ring_fault *l)
 {
 	struct ring_fault key = *l;
@@ -57,6 +68,8 @@ static void need_spans(struct needs *s, int from, int to,
 	}
 }
 
+/* A lightpath needs the resonators at its ends and the spans between them, in
+ * the numbers of the ring instead of the job's. */
 static void need_light(struct needs *s, const struct topo_arc *arc,
 		       const struct coll_light *l)
 {
@@ -163,6 +176,7 @@ static bool is_outside(const struct rest *r, int span)
 	return r->job->segment && rank_behind(r, span) == 0;
 }
 
+/* Whether a rank of the job is at this node of the ring. */
 static bool has_rank_at(const struct rest *r, int node)
 {
 	for (int v = 0; v < r->job->n_hosts; v++) {
@@ -221,6 +235,7 @@ static int add_runs(struct ring_detour *w, int dir, int fibre, const bool *bad,
 	return 0;
 }
 
+/* What works, as runs of channels on the fibres that are whole for this gap. */
 static int collect_light(const struct rest *r, struct ring_detour *w, int gap,
 			 struct err *err)
 {
@@ -317,6 +332,8 @@ static int try_light(struct rest *r, int gap, struct err *err)
 	return try_path(r, &w, err);
 }
 
+/* Failed spans between the same two ranks leave the same line, which is tried
+ * once. */
 static bool is_first_of_gap(const struct rest *r, int i)
 {
 	int gap = rank_behind(r, r->dead[i].node);
@@ -330,6 +347,8 @@ static bool is_first_of_gap(const struct rest *r, int i)
 	return true;
 }
 
+/* Round the ring, then as a line behind each break. A job on a segment is a
+ * line anyway. */
 static int try_parts(struct rest *r, struct err *err)
 {
 	int rc;
@@ -380,6 +399,7 @@ static int try_alike(struct rest *r, struct err *err)
 	return try_path(r, &w, err);
 }
 
+/* Composed plans can use fibres that differ from each other; OpTree cannot. */
 static bool takes_parts(const struct model_job *job)
 {
 	return (job->collective == COLL_ALLGATHER ||
@@ -388,6 +408,7 @@ static bool takes_parts(const struct model_job *job)
 	       strcmp(job->algorithm, "optree") != 0;
 }
 
+/* The first part in the way, and why nothing was found without it. */
 static int refuse(const struct rest *r, const struct ring_fault *d,
 		  struct err *err)
 {

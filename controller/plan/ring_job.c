@@ -1,11 +1,20 @@
-/* A job on a ring of micro-ring resonators: its schedule, the light of it,
- * and the step program that the ring's controller runs by itself. */
+/*
+ * A job on a ring of micro-ring resonators: its schedule, the light of it, and
+ * the step program that the ring's controller runs by itself.
+ *
+ * The schedule is optree's, on the window of positions and channels that the
+ * job has (ring_partition.c). It numbers positions, fibres and channels from 0
+ * within that window; the program names those of the ring, which is where the
+ * two meet (set_ends). Jobs that keep their light do without what their program
+ * did without, whatever has failed or recovered since.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/plan/plan_private.h"
 #include "lib/base/vec.h"
 
+/* What the file's checks leave to planning: algorithms of rings, and depth. */
 static int check_ring_job(const struct plan_ctx *ctx,
 			  const struct model_job *job, struct err *err)
 {
@@ -40,6 +49,7 @@ static int make_plan(const struct optree_params *p,
 	return optree_plan_expand(p, out, err);
 }
 
+/* As the fabric says, else as the device reports. */
 static bool has_overlap(const struct plan_ctx *ctx, int device)
 {
 	const struct plan_light *seen = plan_observed(ctx, device);
@@ -125,6 +135,8 @@ static int turn_ranks(struct plan_job *pj, int n, int first, struct err *err)
 	return rc;
 }
 
+/* Remembers the parts that the plan does without, for the program and for
+ * people. */
 static int keep_without(struct plan_job *pj, const struct ring_fault *dead,
 			int n_dead, struct err *err)
 {
@@ -170,6 +182,8 @@ static int plan_around(const struct plan_ctx *ctx, struct plan_job *pj,
 	return rc;
 }
 
+/* Drops a plan that needs what has failed; share and figures of the job stay.
+ * */
 static void forget_plan(struct plan_job *pj)
 {
 	optree_plan_fini(&pj->ring);

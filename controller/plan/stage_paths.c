@@ -12,6 +12,7 @@
  * deletes or all. */
 enum part { BEFORE, DELETED, MADE };
 
+/* A point in the order of change. */
 struct moment {
 	int stage;
 	enum part part;
@@ -22,11 +23,13 @@ static bool is_in(int n, const struct optics_xc *list, struct optics_xc xc)
 	return n && bsearch(&xc, list, (size_t)n, sizeof(xc), optics_xc_cmp);
 }
 
+/* At this moment the circuits that the stage deletes are gone. */
 static bool is_deleted(int stage, const struct moment *at)
 {
 	return stage < at->stage || (stage == at->stage && at->part != BEFORE);
 }
 
+/* At this moment the circuits that the stage adds are there. */
 static bool is_made(int stage, const struct moment *at)
 {
 	return stage < at->stage || (stage == at->stage && at->part == MADE);

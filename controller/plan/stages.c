@@ -17,6 +17,7 @@
 
 #define MAX_HOPS 4096		/* light that runs in a circle ends here */
 
+/* A circuit that the plan deletes or adds, and what depends on it. */
 struct stage_move {
 	int row;		/* plan->devices */
 	int at;			/* in its del or add list */
@@ -26,6 +27,7 @@ struct stage_move {
 	int way[2];		/* -1: none; duplex circuits have two */
 };
 
+/* A signal from host to host that the plan ends, begins or leaves alone. */
 struct stage_path {
 	int tx_host, rx_host, pair;
 	int64_t bps;
@@ -111,6 +113,9 @@ static bool is_in(int n, const struct optics_xc *list, struct optics_xc xc)
 	return n && bsearch(&xc, list, (size_t)n, sizeof(xc), optics_xc_cmp);
 }
 
+/* The deletes or the adds of a device, and the ports that they stand at.
+ * Circuits of others that are displaced move like ours, but were never
+ * capacity. */
 static int list_moves(struct stage_work *w, int row, bool is_add, struct err *err)
 {
 	const struct plan_device *d = &w->p->devices[row];
@@ -138,6 +143,8 @@ static bool stays(const struct plan_device *d, struct optics_xc xc)
 	return !is_in(d->n_add, d->add, xc) && !is_in(d->n_leave, d->leave, xc);
 }
 
+/* What uses each port of a device before the plan (del), after it (add), and
+ * all along. */
 static int map_ports(struct stage_work *w, int row, struct err *err)
 {
 	const struct plan_device *d = &w->p->devices[row];
@@ -213,6 +220,8 @@ static int follow(const struct stage_work *w, int tx, bool after, int_list *move
 	return -1;
 }
 
+/* Adds a path to the capacity of a host or pair, at the times at which it is
+ * there. */
 static void count_in(struct room *r, const struct stage_path *way)
 {
 	r->before += way->begins ? 0 : way->bps;
@@ -220,6 +229,8 @@ static void count_in(struct room *r, const struct stage_path *way)
 	r->after += way->ends ? 0 : way->bps;
 }
 
+/* Notes a path and the moves on it, at the rate of its slower port. One without
+ * moves is seen in both passes and counted in the first. */
 static int add_path(struct stage_work *w, int tx, int rx, bool after,
 		   const int_list *moves, struct err *err)
 {
@@ -249,6 +260,8 @@ static int add_path(struct stage_work *w, int tx, int rx, bool after,
 	       err_nomem(err) : 0;
 }
 
+/* Follows every transmitter twice: as things are, when what moves is to be
+ * deleted, and as they will be, when it is to be added. O(ports * hops). */
 static int find_paths(struct stage_work *w, struct err *err)
 {
 	int_list moves = { 0 };
@@ -306,6 +319,7 @@ static void sort_pairs(struct stage_work *w)
 	w->pairs.n = w->pairs.n ? kept + 1 : 0;
 }
 
+/* The pair of hosts of each path, and what each has. O(paths * log pairs). */
 static void count_pairs(struct stage_work *w)
 {
 	for (size_t i = 0; i < w->ways.n; i++) {
@@ -336,6 +350,8 @@ static void set_floors(struct stage_work *w)
 
 /* ---- doing and taking back ----------------------------------------------- */
 
+/* Adds capacity, or takes it away. False, and noted for the message, when that
+ * breaks the floor. */
 static bool change_room(struct stage_work *w, struct room *r, int64_t bps)
 {
 	r->now += bps;
@@ -366,6 +382,9 @@ static bool change_path(struct stage_work *w, int index, int by)
 	       (int)change_room(w, &w->pairs.v[way->pair].room, bps);
 }
 
+/* Makes a circuit present or absent with all that follows for its paths. The
+ * change is made even if it breaks a floor (false): the caller takes it back.
+ * */
 static bool change_move(struct stage_work *w, struct stage_move *m, bool present)
 {
 	bool ok = true;
@@ -400,6 +419,7 @@ static bool take(struct stage_work *w, int move)
 
 /* ---- groups -------------------------------------------------------------- */
 
+/* Union-find with path halving. */
 static int root_of(int *parent, int x)
 {
 	while (parent[x] != x) {
@@ -408,6 +428,8 @@ static int root_of(int *parent, int x)
 	return x;
 }
 
+/* The lower index becomes the root, so that groups do not depend on the order
+ * of joins. */
 static void join(int *parent, int a, int b)
 {
 	a = root_of(parent, a);
@@ -459,6 +481,8 @@ static void join_moves(struct stage_work *w)
 	}
 }
 
+/* Groups that gain the most circuits first, then in the order of their moves.
+ * */
 static int by_gain(const void *a, const void *b)
 {
 	const struct group *g = a, *h = b;
@@ -467,6 +491,8 @@ static int by_gain(const void *a, const void *b)
 				    (g->first > h->first) - (g->first < h->first);
 }
 
+/* A group for each root. A root has the lowest index of its group, so that it
+ * comes before the others. */
 static int add_groups(struct stage_work *w, struct err *err)
 {
 	w->groups.n = 0;
@@ -632,6 +658,8 @@ static bool is_ready(const struct stage_work *w, int add)
 	       (other[1] < 0 || w->moves.v[other[1]].done);
 }
 
+/* Keeps the host that the stage leaves with the least share of its capacity.
+ * Fractions are compared by products, exactly. */
 static void note_min(struct plan_stage *st, int host, bool is_rx, const struct room *r)
 {
 	int64_t of = lesser(r->before, r->after);
@@ -647,6 +675,7 @@ static void note_min(struct plan_stage *st, int host, bool is_rx, const struct r
 	}
 }
 
+/* Both ends of every path that a delete of the stage interrupts. */
 static void note_paths(const struct stage_work *w, struct plan_stage *st,
 		      const struct stage_move *m)
 {
@@ -660,6 +689,7 @@ static void note_paths(const struct stage_work *w, struct plan_stage *st,
 	}
 }
 
+/* The number of the present stage goes into the device's step. */
 static void mark_stage(struct stage_work *w, const struct stage_move *m)
 {
 	struct plan_device *d = &w->p->devices[m->row];
@@ -761,6 +791,8 @@ static int refuse(const struct stage_work *w, const char *domain, struct err *er
 	return WEFT_EINFEASIBLE;
 }
 
+/* Stages until every move of the domain is made. A stage in which nothing can
+ * be done means that this order finds no way. */
 static int cut_domain(struct stage_work *w, const char *domain, struct err *err)
 {
 	int left = w->end - w->begin;
@@ -862,6 +894,8 @@ static int end_of_domain(const struct stage_work *w, int row)
 	return row;
 }
 
+/* Cuts one domain. On failure its stages and moves are taken back, and another
+ * domain may come first. */
 static int try_domain(struct stage_work *w, int row, int end, struct err *err)
 {
 	const char *domain = device_of(w, row)->domain;
@@ -909,6 +943,8 @@ static int cut_next(struct stage_work *w, bool *is_done, bool *any, struct err *
 	return first.code;
 }
 
+/* Domain by domain, until none is left; cut_next has an error while one is left
+ * that cannot be done. */
 static int cut_all(struct stage_work *w, struct err *err)
 {
 	bool *is_done = calloc(w->p->n_devices + 1, sizeof(*is_done));

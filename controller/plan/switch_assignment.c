@@ -31,6 +31,8 @@ struct assignment_program {
 	double weight;		/* of one that stays */
 };
 
+/* How many circuits a variable may stand for: no more than there are of its
+ * kind, nor than the demand wants. */
 static int max_of(const struct assignment_program *p, int cell, int demand, enum kind kind)
 {
 	int open = p->s->open[demand];
@@ -40,6 +42,8 @@ static int max_of(const struct assignment_program *p, int cell, int demand, enum
 	return most < open ? most : open;
 }
 
+/* The variables k, l and z of a demand at a site; a kind that has none is left
+ * out. */
 static int add_cell(struct assignment_program *p, int demand, int site, struct err *err)
 {
 	const struct plan_assignment *s = p->s;
@@ -64,6 +68,7 @@ static int add_cell(struct assignment_program *p, int demand, int site, struct e
 	return rc;
 }
 
+/* A row for each demand, and two for each rank at each site. */
 static int add_rows(struct assignment_program *p, struct err *err)
 {
 	const struct plan_assignment *s = p->s;
@@ -121,6 +126,7 @@ static void program_fini(struct assignment_program *p)
 	free(p->col);
 }
 
+/* x = k + l + z. Values are integers up to the solver's tolerance. */
 static void read_give(const struct assignment_program *p, int *give)
 {
 	for (int c = 0; c < p->s->n_demands * p->s->n_sites; c++) {

@@ -50,6 +50,8 @@ struct candidates {
 				 * wire */
 };
 
+/* The sum of all distances, and the diameter: the measure by which candidates
+ * are ordered before any is scheduled. O(n * m). */
 static int sum_distances(const struct topo *t, struct topology_candidate *c,
 			 struct err *err)
 {
@@ -126,6 +128,7 @@ static int consider_circulants(struct candidates *all, struct err *err)
 	return rc;
 }
 
+/* Tori of two and three dimensions with n nodes, each once. */
 static int consider_tori(struct candidates *all, struct err *err)
 {
 	int n = all->n, rc = 0;
@@ -145,6 +148,8 @@ static int consider_tori(struct candidates *all, struct err *err)
 	return rc;
 }
 
+/* Families in which a digraph of this size may be found; consider() drops what
+ * does not fit, such as a hypercube unless n is a power of two. */
 static int gather_candidates(struct candidates *all, struct err *err)
 {
 	int n = all->n, rc, k = 0;
@@ -164,6 +169,8 @@ static int gather_candidates(struct candidates *all, struct err *err)
 	return consider(all, err, "UniRing(%d,%d)", all->degree, n);
 }
 
+/* The shortest distances first; between equals the text decides, so that the
+ * order is always the same. */
 static int by_distance(const void *a, const void *b)
 {
 	const struct topology_candidate *x = a, *y = b;
@@ -177,6 +184,7 @@ static int by_distance(const void *a, const void *b)
 	return strcmp(x->expr, y->expr);
 }
 
+/* Of the ports that have a fibre. A step takes as long as its slowest link. */
 static int64_t slowest_port_bps(const struct plan_ctx *ctx,
 				const struct model_job *job)
 {
@@ -219,6 +227,7 @@ int plan_time(const struct plan_ctx *ctx, const struct model_job *job,
 				   err);
 }
 
+/* Verifies the schedule and fills in its times and the gap between them. */
 static int time_schedule(const struct plan_ctx *ctx, struct plan_job *pj,
 			 struct err *err)
 {
@@ -283,6 +292,7 @@ static int synthesise(const struct model_job *job, struct plan_job *pj,
 	return rc;
 }
 
+/* *to becomes *from, which is not to be used again; what *to owned is freed. */
 static void move_result(struct plan_job *to, struct plan_job *from)
 {
 	coll_free(to->sched);
@@ -491,6 +501,7 @@ static int try_expression(const struct plan_ctx *ctx, struct plan_job *pj,
 	return 0;
 }
 
+/* Schedules the first few of the ordered families and keeps the fastest. */
 static int try_candidates(const struct plan_ctx *ctx, struct plan_job *pj,
 			  const struct candidates *all, struct err *err)
 {
@@ -601,6 +612,8 @@ static int choose_topology(const struct plan_ctx *ctx, struct plan_job *pj,
 	return rc;
 }
 
+/* By routes of a mesh where fibres join the job's switches, else switch by
+ * switch. */
 static int find_circuits(struct plan_ctx *ctx, struct plan_job *pj,
 			 struct err *err)
 {
@@ -681,6 +694,8 @@ static int plan_auto(struct plan_ctx *ctx, struct plan_job *pj,
 	return rc;
 }
 
+/* `topology: auto`: gathers and orders the families, then plans the fastest
+ * that the switches can wire. */
 static int plan_any_topology(struct plan_ctx *ctx, struct plan_job *pj,
 			     struct err *err)
 {

@@ -22,6 +22,7 @@
 #include "lib/base/vec.h"
 #include "rwa/mesh/mesh.h"
 
+/* What a fibre of the mesh stands for. */
 enum kind { SENDS, TRUNK, RECEIVES };
 
 /* What a fibre of an arc is: a host port, or a trunk. */
@@ -74,11 +75,14 @@ bool plan_has_trunks(const struct plan_ctx *ctx, const struct model_job *job)
 
 /* ---- the mesh ---- */
 
+/* Nodes of the mesh: n ranks that send, n that receive, then the devices. */
 static int switch_node(const struct trunk_work *w, int device)
 {
 	return 2 * w->n + device;
 }
 
+/* Whether a transmitter can send on a channel of the mesh, the last of which
+ * stands for light that is not tuned. */
 static bool sends(const struct trunk_work *w, int port, int channel)
 {
 	const struct model_host *h =
@@ -92,6 +96,7 @@ static bool sends(const struct trunk_work *w, int port, int channel)
 	return h->n_channels == 0 && channel == w->channels - 1;
 }
 
+/* Whether a fibre carries a channel. Receivers take any. */
 static bool passes(const struct trunk_work *w, enum kind kind, int id, int channel)
 {
 	if (kind == TRUNK) {
@@ -179,6 +184,8 @@ static bool is_bad(const int *list, int n, int port)
 	return false;
 }
 
+/* No job before has it, and neither of its ports has failed or is held by a
+ * circuit of others. */
 static bool trunk_usable(const struct trunk_work *w, int trunk)
 {
 	const struct model_trunk *t = &w->fabric->trunks[trunk];
@@ -200,6 +207,8 @@ static bool on_switch(const struct trunk_work *w, int device, bool **shut, int p
 	return d->kind != MODEL_RING && !d->any_to_any && !shut[device][port];
 }
 
+/* The rank's usable ports, as fibres to and from the nodes of their switches.
+ * */
 static int add_ports(struct trunk_work *w, int rank, struct err *err)
 {
 	const struct model_host *h = &w->fabric->hosts[w->job->hosts[rank]];
@@ -244,6 +253,7 @@ static int add_trunks(struct trunk_work *w, struct err *err)
 	return rc;
 }
 
+/* Names of hosts and devices, for the messages of rwa. */
 static int name_nodes(struct trunk_work *w, struct err *err)
 {
 	for (size_t v = 0; v < w->mesh->nodes.n; v++) {
@@ -302,6 +312,8 @@ static int by_ends(const void *a, const void *b, void *topo)
 				: *(const int *)a - *(const int *)b;
 }
 
+/* A demand for each pair of ranks, of as many lightpaths as there are arcs;
+ * first_arc tells which arcs they are. */
 static int add_demands(struct trunk_work *w, struct err *err)
 {
 	int m = topo_m(w->topo), rc = 0;
@@ -398,6 +410,7 @@ static void work_fini(struct trunk_work *w)
 
 /* ---- channels of ways ---- */
 
+/* The port or trunk that the fibre of a hop stands for. O(fibres). */
 static int id_of(const struct trunk_work *w, const struct rwa_hop *h)
 {
 	for (size_t i = 0; i < w->fibres.n; i++) {
@@ -436,6 +449,7 @@ static int channel_of(const struct trunk_work *w, const struct rwa_hop *hops,
 
 /* ---- what is lit already ---- */
 
+/* The output that an input is connected to, -1: none. O(circuits). */
 static int observed_out(const struct trunk_work *w, int device, int in)
 {
 	const struct plan_light *seen = plan_observed(w->ctx, device);
@@ -459,6 +473,7 @@ static int trunk_at(const struct trunk_work *w, int device, int out)
 	return -1;
 }
 
+/* Adds a hop to the path that is followed; tune_path sets its channel. */
 static int push_hop(struct trunk_work *w, int fibre)
 {
 	const struct fibre *f = &w->fibres.v[fibre];
@@ -523,6 +538,8 @@ static int demand_of(const struct trunk_work *w, int src, int dst)
 	return -1;
 }
 
+/* Paths as rwa wants the assignment before: by demand, else as they were found.
+ * */
 static int by_demand(const void *a, const void *b)
 {
 	const struct rwa_path *x = a, *y = b;
@@ -629,6 +646,8 @@ static int by_device_and_port(const void *a, const void *b)
 				      : x->xc.in - y->xc.in;
 }
 
+/* Says whether it is proven that no more fit, or only that no more routes were
+ * found. */
 static int too_few(const struct trunk_work *w, const struct rwa_mesh_result *res,
 		   struct err *err)
 {
@@ -649,6 +668,8 @@ static int too_few(const struct trunk_work *w, const struct rwa_mesh_result *res
 	return err->code;
 }
 
+/* Solves the mesh for the fewest circuits that move, and gives each lightpath
+ * its circuits. */
 static int route(struct trunk_work *w, struct err *err)
 {
 	struct rwa_mesh_options opt = {

@@ -34,6 +34,7 @@ static char *copy_cut(const char *text, size_t max)
 	return strndup(text, len);
 }
 
+/* Writes what waits in a transaction of its own, if anything does. */
 static int flush(struct store *s, struct err *err)
 {
 	int rc = s->n_waiting || s->n_lost ? db_begin(s, err) : 1;
@@ -83,6 +84,7 @@ void store_audit_drop(struct store *s)
 	s->n_lost = 0;
 }
 
+/* audit_bytes follows along once the lines were counted. */
 static int write_line(struct store *s, sqlite3_stmt *st,
 		      const struct store_audit *a, struct err *err)
 {
@@ -95,6 +97,7 @@ static int write_line(struct store *s, sqlite3_stmt *st,
 	return rc ? rc : db_finish(s, err, st);
 }
 
+/* A line that says how many were not kept. */
 static int write_lost(struct store *s, sqlite3_stmt *st, struct err *err)
 {
 	char text[64], device[] = "";
@@ -190,6 +193,7 @@ static int read_line(struct store *s, sqlite3_stmt *st,
 	return out->device && out->text ? 0 : err_nomem(err);
 }
 
+/* The newest first, so that the limit keeps the newest. */
 static int select_lines(struct store *s, const struct store_audit_query *q,
 			sqlite3_stmt **st, struct err *err)
 {

@@ -273,6 +273,7 @@ int store_config(struct store *s, struct store_config *out, struct err *err)
 
 /* ---- writing ------------------------------------------------------------- */
 
+/* One change at a time, whichever process runs it. */
 static int refuse_second(struct store *s, struct err *err)
 {
 	sqlite3_stmt *st;
@@ -317,6 +318,8 @@ static int insert_step(struct store *s, sqlite3_stmt *st, int64_t change,
 	return rc ? rc : db_finish(s, err, st);
 }
 
+/* A device of the journal: its programs before and after by digest, which are
+ * NULL where it has none, and its steps in order. */
 static int insert_work(struct store *s, sqlite3_stmt *st, int64_t change,
 		       int seq, const struct store_work *w, struct err *err)
 {
@@ -355,6 +358,7 @@ static int insert_journal(struct store *s, const struct store_journal *j,
 	return rc;
 }
 
+/* The row of the change. Its configuration is kept once under its hash. */
 static int insert_change(struct store *s, struct store_journal *j,
 			 const struct model_config *config, int64_t now_ns, struct err *err)
 {
@@ -510,6 +514,7 @@ static int keep_proofs(struct store *s, int64_t id, struct err *err)
 		      "AND journal_step.proof < i.proof", "i", id);
 }
 
+/* How far each circuit was proven, and how long light was away. */
 static int write_proofs(struct store *s, const struct store_journal *j,
 			struct err *err)
 {
@@ -542,6 +547,8 @@ static int write_proofs(struct store *s, const struct store_journal *j,
 			   j->change.id);
 }
 
+/* Intent becomes what the journal leaves lit. It is replaced as a whole, as a
+ * change names every device that is to have anything. */
 static int move_intent(struct store *s, int64_t id, struct err *err)
 {
 	int rc = keep_proofs(s, id, err);
@@ -562,6 +569,7 @@ static int move_intent(struct store *s, int64_t id, struct err *err)
 		"i", id);
 }
 
+/* The row keeps the generation that held once the change was over. */
 static int close_change(struct store *s, int64_t id, enum store_verdict v,
 			const char *summary, struct err *err)
 {
@@ -571,6 +579,7 @@ static int close_change(struct store *s, int64_t id, enum store_verdict v,
 		      clk_wall_ns(), summary, id);
 }
 
+/* Older changes that were left open are over with this one. */
 static int supersede(struct store *s, int64_t id, struct err *err)
 {
 	return db_run(s, err, "UPDATE change SET superseded_by = ? "

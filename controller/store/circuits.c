@@ -77,6 +77,8 @@ int store_program_put(struct store *s, const struct ring_programs *p,
 	return rc;
 }
 
+/* The digest is taken again: what does not match it is damage and not handed
+ * out. */
 static int read_program(struct store *s, sqlite3_stmt *st,
 			const uint8_t digest[RING_DIGEST_LEN],
 			struct ring_programs *out, struct err *err)
@@ -143,6 +145,7 @@ int store_sweep(struct store *s, struct err *err)
 
 /* ---- intent -------------------------------------------------------------- */
 
+/* Fills in the programs of a ring; a device without any is no error. */
 static int intent_program(struct store *s, const char *device,
 			  struct store_light *out, struct err *err)
 {
@@ -307,6 +310,8 @@ static int same_circuits(struct store *s, const struct store_observed *o,
 	return rc < 0 ? rc : 0;
 }
 
+/* The time of the reading always changes; circuits are written only if they
+ * did. */
 static int put_observed(struct store *s, const struct store_observed *o,
 			struct err *err)
 {

@@ -13,6 +13,7 @@
 #include "controller/store/private.h"
 #include "lib/base/clock.h"
 
+/* By what an operator can do about it, which hint_of says. */
 static enum weft_err code_of(int sqlite_code)
 {
 	switch (sqlite_code & 0xff) {
@@ -75,6 +76,8 @@ int db_damaged(struct store *s, struct err *err, const char *what)
 	return WEFT_EINVAL;
 }
 
+/* Types as of db_prepare. Nothing is copied: texts and blobs are the caller's
+ * until the statement ends. */
 static int bind_all(sqlite3_stmt *st, const char *types, va_list ap)
 {
 	int rc = SQLITE_OK;

@@ -109,6 +109,8 @@ static int read_steps(struct store *s, int64_t change, int seq,
 	return rc;
 }
 
+/* The programs behind a digest column; a digest without programs is damage, as
+ * they are swept only after the journal. */
 static int read_program(struct store *s, sqlite3_stmt *st, int col, bool *has,
 			struct ring_programs *out, struct err *err)
 {
@@ -128,6 +130,8 @@ static int read_program(struct store *s, sqlite3_stmt *st, int col, bool *has,
 	       db_damaged(s, err, "a program of the journal is gone") : rc;
 }
 
+/* One device of a journal with its steps. What was read stays in w on error,
+ * for store_journal_fini. */
 static int read_work(struct store *s, sqlite3_stmt *st, int64_t change,
 		     struct store_work *w, struct err *err)
 {

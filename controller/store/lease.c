@@ -45,6 +45,8 @@ int store_check_term(struct store *s, struct err *err)
 	return WEFT_ESTALE;
 }
 
+/* Begins the next term if nothing has moved since `seen`; the transaction makes
+ * one of two who try fail. */
 static int take(struct store *s, const struct store_lease *seen,
 		const char *holder, struct err *err)
 {

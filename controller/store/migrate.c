@@ -19,6 +19,7 @@
 
 #define APPLICATION_ID 2003134068
 
+/* The one number that a statement gives; 0 when it gives none. */
 static int pragma_int(struct store *s, const char *sql, int64_t *out, struct err *err)
 {
 	sqlite3_stmt *st;
@@ -100,6 +101,8 @@ static const struct conf_key old_root_keys[] = {
 };
 static const struct conf_section old_root = { "requests", old_root_keys, 1 };
 
+/* A job as such a weft wrote it; the texts live until the reader ends and are
+ * copied. */
 static int read_job(struct conf_reader *r, const struct conf_node *entry, struct model_config *out,
 		    struct err *err)
 {
@@ -245,6 +248,7 @@ static int split_by_hash(struct store *s, const char *hash, struct err *err)
 	return rc;
 }
 
+/* All configurations; the list is read first, because splitting changes it. */
 static int split_configs(struct store *s, struct err *err)
 {
 	VEC(char *) hashes = { 0 };
@@ -295,6 +299,7 @@ static int new_uuid(char out[37], struct err *err)
 	return 0;
 }
 
+/* A new store: generation 0, nothing applied, and an identity of its own. */
 static int create_state(struct store *s, struct err *err)
 {
 	char uuid[37];

@@ -50,6 +50,8 @@ void store_free(struct store *s);
 
 /* What was made durable since it was opened. */
 struct store_use {
+	/* transactions that were tried, and those of them that the disk refused
+	 * */
 	int64_t commits, failed;
 	int64_t ns;		/* how long that took in all */
 };
@@ -524,6 +526,7 @@ void store_drains_free(struct store_drain *v, int n);
 enum store_audit_kind { STORE_COMMAND, STORE_REPLY, STORE_EVENT };
 
 struct store_audit {
+	/* at_ns: wall clock */
 	int64_t id, at_ns, change;	/* change 0: outside of one */
 	char *device;			/* "" for the change as a whole */
 	enum store_audit_kind kind;

@@ -16,6 +16,8 @@
 
 /* ---- the record ---- */
 
+/* What bring-up by power cannot tell apart: rings, any-to-any switches and
+ * filtered fibres. */
 static int check_power_fabric(const struct model_fabric *f, struct err *err)
 {
 	for (int d = 0; d < f->n_devices; d++) {
@@ -38,6 +40,8 @@ static int check_power_fabric(const struct model_fabric *f, struct err *err)
 	return 0;
 }
 
+/* Devices that are network namespaces have no monitors, but hosts whose frames
+ * can be seen. */
 static enum bringup_method choose_method(const struct model_fabric *f)
 {
 	for (int d = 0; d < f->n_devices; d++) {
@@ -48,6 +52,7 @@ static enum bringup_method choose_method(const struct model_fabric *f)
 	return BY_POWER;
 }
 
+/* Nothing is known of the device yet. */
 static int device_init(struct bringup_device *dev,
 		       const struct model_device *m, struct err *err)
 {
@@ -76,6 +81,7 @@ int bringup_max_lit(const struct model_fabric *f)
 	return 4 * f->n_devices + 4;
 }
 
+/* The empty record: devices, and which port has which written trunk. */
 static int record_init(struct bringup *b, struct err *err)
 {
 	const struct model_fabric *f = b->fabric;
@@ -179,6 +185,8 @@ static int try_next_pair(struct bringup_run *r, bool *tried, struct err *err)
 	return *tried ? r->observer->try_pair(r, &t, err) : 0;
 }
 
+/* Observes until nothing is left that could tell more. A pair may give a switch
+ * its light, so that trunks are tried again after each. */
 static int try_all(struct bringup_run *r, struct err *err)
 {
 	const struct bringup_observer *o = r->observer;

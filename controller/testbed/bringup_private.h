@@ -1,4 +1,13 @@
-/* What the files of bring-up share: the record, and the course of a run. */
+/*
+ * What the files of bring-up share: the record, and the course of a run.
+ *
+ * The record (struct bringup) holds what was observed, the tries of pairs, and
+ * our circuits; the state file keeps it. Conclusions, such as where a fibre
+ * leads or which input can light a switch, are not kept: bringup_settle draws
+ * them from the tries again. A run (struct bringup_run) adds the sessions with
+ * devices and is gone when bringup_run() returns. Losses are milli-dB, power is
+ * milli-dBm; ports count from 0, as in the fabric.
+ */
 #ifndef WEFT_TESTBED_BRINGUP_PRIVATE_H
 #define WEFT_TESTBED_BRINGUP_PRIVATE_H
 
@@ -63,6 +72,7 @@ struct bringup_port {
 	enum bringup_input seen;	/* of an input, without monitors */
 };
 
+/* What is known of a device, and of how its light can be had. */
 struct bringup_device {
 	struct bringup_port *in, *out;	/* [n_in], [n_out] */
 	struct bringup_far *far;	/* [n_out] */
@@ -79,6 +89,8 @@ struct bringup_device {
 	int64_t move_ns;	/* what one usually takes */
 };
 
+/* A circuit of ours, from before it is set up until its removal is confirmed.
+ * */
 struct bringup_circuit {
 	int device;
 	struct optics_xc xc;
@@ -86,6 +98,7 @@ struct bringup_circuit {
 	bool removing;		/* a robot was asked to take it out */
 };
 
+/* The record: all that the state file keeps, and what follows from it. */
 struct bringup {
 	const struct model_fabric *fabric;
 	enum bringup_method method;
@@ -197,6 +210,7 @@ struct bringup_observer {
 
 extern const struct bringup_observer bringup_frames, bringup_power;
 
+/* One run of bringup_run() on a record. Ends with it. */
 struct bringup_run {
 	struct bringup *b;
 	struct bringup_options options;

@@ -1,8 +1,16 @@
-/* Bring-up: the fabric's text with the fibres as found. */
+/*
+ * Bring-up: the fabric's text with the fibres as found.
+ *
+ * Only the lines of the key `fibres` are replaced, so that comments and the
+ * order of all else stay the operator's. A fibre that was found somewhere is
+ * written with both of its ends; one that is broken or reversed is left out, as
+ * planning must not use it; one that could not be tried stays as written.
+ */
 #include <string.h>
 
 #include "controller/testbed/bringup_private.h"
 
+/* ", KEY: 1.500dB". mdb is not negative. */
 static void put_db(struct buf *out, const char *key, int32_t mdb)
 {
 	buf_printf(out, ", %s: %d.%03ddB", key, mdb / 1000, mdb % 1000);
@@ -36,6 +44,8 @@ static void put_fibre(struct buf *out, const char *from, const char *to,
 
 /* ---- to hosts ---- */
 
+/* A fibre between a host and where it was found; device -1: nowhere, and the
+ * fibre is left out. */
 static void put_host(struct buf *out, const struct bringup *b, int port,
 		     bool rx, struct bringup_place at)
 {
@@ -70,6 +80,7 @@ static void put_hosts_power(struct buf *out, const struct bringup *b)
 	}
 }
 
+/* Transmit fibres first, then receive fibres, each where frames showed it. */
 static void put_hosts_frames(struct buf *out, const struct bringup *b)
 {
 	const struct bringup_end *end;
@@ -83,6 +94,7 @@ static void put_hosts_frames(struct buf *out, const struct bringup *b)
 
 /* ---- between switches ---- */
 
+/* The trunk as written, but ending at this place. */
 static void put_trunk(struct buf *out, const struct bringup *b,
 		      const struct model_trunk *t, struct bringup_place at)
 {
@@ -150,6 +162,8 @@ static bool is_taken(const struct bringup *b, const struct model_trunk *t)
 	return false;
 }
 
+/* What was found, in the order of outputs, then what could not be tried and
+ * whose place no other fibre has. */
 static void put_trunks_power(struct buf *out, const struct bringup *b)
 {
 	const struct model_fabric *f = b->fabric;
@@ -199,6 +213,8 @@ static bool find_block(const char *text, const char **start, const char **end)
 	return *start != NULL;
 }
 
+/* The text with the lines of its fibres replaced; it is parsed, so that no file
+ * is handed out that weft would refuse. */
 static int rewrite(const struct model_fabric *f, const struct buf *fibres,
 		   struct buf *out, struct err *err)
 {

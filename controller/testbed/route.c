@@ -43,6 +43,8 @@ int testbed_plan(const struct model_fabric *f, struct plan **out,
 
 /* ---- installing ---- */
 
+/* Next hops by address of their host. The neighbour's MAC is known from the
+ * testbed, so that no ARP has to find its way. */
 static int set_ways(struct testbed *t, int host, const struct plan_host_path *ways,
 		    int n, struct err *err)
 {

@@ -14,6 +14,7 @@
 
 #define TICK_MS 1000	/* while a device is waited for */
 
+/* A driver with a loop of its own, and what it answered last. */
 struct testbed_device {
 	uv_loop_t loop;
 	struct drv *drv;
@@ -67,6 +68,7 @@ void testbed_device_free(struct testbed_device *dev)
 	}
 }
 
+/* libuv's, once each second while the loop runs. */
 static void on_tick(uv_timer_t *tick)
 {
 	struct testbed_device *dev = tick->data;
@@ -96,6 +98,7 @@ static int answer(struct testbed_device *dev, struct err *err)
 	return dev->rc;
 }
 
+/* Takes the snapshot over: what is left in *snap is nothing to be freed. */
 static void on_snapshot(struct drv *drv, int rc, struct drv_snapshot *snap,
 			const struct err *err, void *arg)
 {
@@ -152,6 +155,7 @@ int testbed_device_read(struct testbed_device *dev, struct optics_xc **xcs,
 	return rc;
 }
 
+/* One item was sent, so that rc says all there is to know. */
 static void on_submit(struct drv *drv, int rc, int n,
 		      const struct drv_outcome *outcomes,
 		      const struct err *err, void *arg)
@@ -180,6 +184,7 @@ int testbed_device_change(struct testbed_device *dev, bool add,
 
 /* ---- namespaces and netdevs ---- */
 
+/* A namespace that is missing means that the testbed is not up. */
 static int open_netns(const struct model_fabric *f, const char *name,
 		      struct host_net **out, struct err *err)
 {
@@ -212,6 +217,7 @@ static int find_link(const struct model_fabric *f, int end, bool rx,
 	       err_set(err, WEFT_EUNAVAIL, "there is no netdev %s", name) : 0;
 }
 
+/* Fills the netdevs of all ends of one host. O(ends * links). */
 static int host_ends(struct testbed *t, int host, struct err *err)
 {
 	struct host_link *v;
@@ -244,6 +250,8 @@ int testbed_links(struct testbed *t, struct err *err)
 	return rc;
 }
 
+/* Every namespace of the fabric; testbed_close closes those that were opened
+ * before an error. */
 static int open_all(struct testbed *t, struct err *err)
 {
 	const struct model_fabric *f = t->fabric;
@@ -304,6 +312,7 @@ void testbed_close(struct testbed *t)
 
 /* ---- what the switches hold ---- */
 
+/* What one device holds; *light owns it, also after an error. */
 static int read_device(const struct model_fabric *f, int device,
 		       struct plan_light *light, struct err *err)
 {

@@ -67,6 +67,8 @@ static struct err *report(const struct item *it, const char *fmt, ...)
 			  fact);
 }
 
+/* A value of another kind than its key has, with the key's help as a hint.
+ * Nodes that were refused already are passed over. */
 static bool mismatch(const struct item *it, const char *expected)
 {
 	if (it->node->kind != CONF_NODE_BAD) {
@@ -76,6 +78,7 @@ static bool mismatch(const struct item *it, const char *expected)
 	return false;
 }
 
+/* Whether there is text at all; nothing, a list or a mapping is reported. */
 static bool is_text(const struct item *it, const char *expected)
 {
 	if (it->node->kind != CONF_NODE_TEXT || conf_node_is_empty(it->node)) {
@@ -110,6 +113,7 @@ static bool read_name(const struct item *it, struct conf_value *v)
 	return true;
 }
 
+/* Checks the form alone: what the texts expand to is the user's business. */
 static bool read_names(const struct item *it, struct conf_value *v)
 {
 	struct item one = *it;
@@ -177,6 +181,7 @@ static bool read_bool(const struct item *it, struct conf_value *v)
 	return true;
 }
 
+/* Reports a number outside the key's limits, in the key's unit. */
 static bool in_limits(const struct item *it, int64_t x)
 {
 	const struct conf_key *k = it->key;
@@ -246,6 +251,7 @@ static bool read_quantity(const struct item *it, struct conf_value *v)
 	return false;
 }
 
+/* "32x16": both numbers within the limits of the key. */
 static bool read_grid(const struct item *it, struct conf_value *v)
 {
 	const char *end;
@@ -347,6 +353,7 @@ bool conf_read_value(struct conf_reader *r, const char *object, const struct con
 
 /* ---- sections ---- */
 
+/* A key that the section does not have, with the nearest one as a hint. */
 static void report_unknown(struct conf_reader *r, const struct conf_section *s, const char *object,
 			   const struct conf_node *key)
 {
@@ -371,6 +378,7 @@ static void report_unknown(struct conf_reader *r, const struct conf_section *s, 
 	}
 }
 
+/* Reads one key with its value, unless the key is unknown or stood before. */
 static void read_pair(struct conf_reader *r, const struct conf_section *s, const char *object,
 		      const struct conf_node *key, struct conf_value *values)
 {
