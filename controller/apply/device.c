@@ -128,7 +128,9 @@ static int load_reading(struct device *d, struct err *err)
 	if (rc == 0 && o.has_program) {
 		rc = store_program(d->a->store, o.program_digest, &s->programs,
 				   err);
-		rc = rc == WEFT_ENOTFOUND ? 0 : rc;
+		if (rc == WEFT_ENOTFOUND) {
+			rc = 0;
+		}
 	}
 	store_observed_fini(&o);
 	return rc;

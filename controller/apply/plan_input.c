@@ -384,7 +384,10 @@ int apply_plan_base(struct apply *a, const struct model_fabric *fabric,
 				   .observed = b->observed };
 	memcpy(out->state_uuid, store_uuid(a->store),
 	       sizeof(out->state_uuid));
-	return rc ? rc : fill_times(a, fabric, b, &out->times, err);
+	if (rc) {
+		return rc;
+	}
+	return fill_times(a, fabric, b, &out->times, err);
 }
 
 /* ---- what a plan would send ---------------------------------------------- */

@@ -90,7 +90,9 @@ static void finish(struct recovery *r)
 
 static void fail(struct recovery *r, int rc, const struct err *err)
 {
-	r->rc = r->rc ? r->rc : rc;
+	if (!r->rc) {
+		r->rc = rc;
+	}
 	buf_printf(&r->text, "%s%s", r->text.len ? "; " : "", err->msg);
 }
 
@@ -203,8 +205,8 @@ static int settle_mixed(struct recovery *r, struct err *err)
 		 "lost; nothing was sent", total, r->n_planned, r->n_before,
 		 r->n_unknown, r->n_lost);
 	report(r, text);
-	if (r->n_unknown) {
-		r->rc = r->rc ? r->rc : WEFT_EUNAVAIL;
+	if (r->n_unknown && !r->rc) {
+		r->rc = WEFT_EUNAVAIL;
 	}
 	/* Without a fabric of its own the engine shows this one's devices. */
 	if (!r->a->set && r->set) {

@@ -253,7 +253,10 @@ static int place_unwanted(struct plan_ctx *ctx, struct plan_device *d,
 		return WEFT_EINVAL;
 	}
 	rc = push_xc(&d->displaced, &d->n_displaced, cap, xc, err);
-	return rc ? rc : push_xc(&d->del, &d->n_del, cap, xc, err);
+	if (rc) {
+		return rc;
+	}
+	return push_xc(&d->del, &d->n_del, cap, xc, err);
 }
 
 /* Keeps, deletes and adds of a switch or panel. The lists are sorted, as what
@@ -351,7 +354,10 @@ static int want_programs(const struct plan_ctx *ctx, const struct plan *p,
 			}
 		}
 	}
-	return rc ? rc : check_memory(ctx, d, err);
+	if (rc) {
+		return rc;
+	}
+	return check_memory(ctx, d, err);
 }
 
 static bool restores_program(const struct plan_ctx *ctx, int device)
@@ -478,7 +484,10 @@ int plan_steps(struct plan_ctx *ctx, struct plan *p, struct err *err)
 			p->downtime_source = d->downtime_source;
 		}
 	}
-	return rc ? rc : plan_stages(ctx, p, err);
+	if (rc) {
+		return rc;
+	}
+	return plan_stages(ctx, p, err);
 }
 
 /* stage: [n], or NULL */

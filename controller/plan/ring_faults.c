@@ -454,7 +454,10 @@ int plan_ring_rest(const struct plan_ctx *ctx, struct plan_job *pj,
 	if (rc || !r.found) {
 		optree_plan_fini(&r.plan);
 		path_fini(&r.best);
-		return rc ? rc : refuse(&r, &dead[0], err);
+		if (rc) {
+			return rc;
+		}
+		return refuse(&r, &dead[0], err);
 	}
 	pj->ring = r.plan;
 	pj->share.first_channel = r.best.first_channel;

@@ -990,7 +990,10 @@ static int work_init(struct stage_work *w, struct err *err)
 			vec_reserve(&w->taken, w->moves.n + 1))) {
 		rc = err_nomem(err);
 	}
-	return rc ? rc : plan_map_trunks(w->f, &w->trunk_at, err);
+	if (rc) {
+		return rc;
+	}
+	return plan_map_trunks(w->f, &w->trunk_at, err);
 }
 
 static void work_fini(struct stage_work *w)

@@ -223,8 +223,10 @@ int plan_time(const struct plan_ctx *ctx, const struct model_job *job,
 	struct coll_cost cost = cost_of(ctx, job);
 	int rc = coll_verify(sched, report, err);
 
-	return rc ? rc : coll_time(sched, report, &cost, time_ns, bound_ns,
-				   err);
+	if (rc) {
+		return rc;
+	}
+	return coll_time(sched, report, &cost, time_ns, bound_ns, err);
 }
 
 /* Verifies the schedule and fills in its times and the gap between them. */
@@ -381,7 +383,10 @@ static int try_others(const struct plan_ctx *ctx, struct plan_job *pj,
 		return 0;
 	}
 	rc = try_expansion(ctx, pj, expr, err);
-	return rc ? rc : try_batches(ctx, pj, err);
+	if (rc) {
+		return rc;
+	}
+	return try_batches(ctx, pj, err);
 }
 
 int plan_reschedule(const struct model_job *job, const struct plan_job *pj,
@@ -739,5 +744,8 @@ int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj,
 		return plan_any_topology(ctx, pj, err);
 	}
 	rc = schedule_on(ctx, pj, job->topology, err);
-	return rc ? rc : find_circuits(ctx, pj, err);
+	if (rc) {
+		return rc;
+	}
+	return find_circuits(ctx, pj, err);
 }

@@ -171,7 +171,10 @@ static int add_fibre(struct trunk_work *w, int from, int to, enum kind kind, int
 					    id })) {
 		rc = err_nomem(err);
 	}
-	return rc ? rc : shut_channels(w, kind, id, err);
+	if (rc) {
+		return rc;
+	}
+	return shut_channels(w, kind, id, err);
 }
 
 static bool is_bad(const int *list, int n, int port)

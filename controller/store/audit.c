@@ -94,7 +94,10 @@ static int write_line(struct store *s, sqlite3_stmt *st,
 	if (s->audit_bytes >= 0) {
 		s->audit_bytes += (int64_t)strlen(a->text);
 	}
-	return rc ? rc : db_finish(s, err, st);
+	if (rc) {
+		return rc;
+	}
+	return db_finish(s, err, st);
 }
 
 /* A line that says how many were not kept. */

@@ -315,7 +315,10 @@ static int insert_step(struct store *s, sqlite3_stmt *st, int64_t change,
 			 (int64_t)step->xc.in, (int64_t)step->xc.out,
 			 store_step_state_name(step->state), step->note);
 
-	return rc ? rc : db_finish(s, err, st);
+	if (rc) {
+		return rc;
+	}
+	return db_finish(s, err, st);
 }
 
 /* A device of the journal: its programs before and after by digest, which are
@@ -478,8 +481,10 @@ static int require_open(struct store *s, int64_t id, struct err *err)
 	if (rc == 1) {
 		return 0;
 	}
-	return rc ? rc : err_set(err, WEFT_ENOTFOUND,
-				 "change %lld is not open", (long long)id);
+	if (rc) {
+		return rc;
+	}
+	return err_set(err, WEFT_ENOTFOUND, "change %lld is not open", (long long)id);
 }
 
 /* Journals and jobs of changes that are over; the applied one keeps its jobs. */
@@ -498,7 +503,10 @@ static int drop_closed_journals(struct store *s, struct err *err)
 	for (size_t i = 0; i < sizeof(drops) / sizeof(drops[0]) && rc == 0; i++) {
 		rc = db_run(s, err, drops[i], "");
 	}
-	return rc ? rc : store_sweep(s, err);
+	if (rc) {
+		return rc;
+	}
+	return store_sweep(s, err);
 }
 
 /* What stays is proven no less than it was. */
@@ -539,12 +547,12 @@ static int write_proofs(struct store *s, const struct store_journal *j,
 		}
 	}
 	sqlite3_finalize(st);
-	return rc ? rc
-		  : db_run(s, err,
-			   "UPDATE change SET down_ns = ?, "
-			   "downtime_source = ? WHERE id = ?",
-			   "iii", j->change.down_ns, (int64_t)j->change.downtime_source,
-			   j->change.id);
+	if (rc) {
+		return rc;
+	}
+	return db_run(s, err, "UPDATE change SET down_ns = ?, downtime_source = ? WHERE id = ?",
+		      "iii", j->change.down_ns, (int64_t)j->change.downtime_source,
+		      j->change.id);
 }
 
 /* Intent becomes what the journal leaves lit. It is replaced as a whole, as a
@@ -590,7 +598,10 @@ static int supersede(struct store *s, int64_t id, struct err *err)
 static int end_and_refresh(struct store *s, int rc, struct err *err)
 {
 	rc = db_end(s, rc, err);
-	return rc ? rc : store_refresh(s, err);
+	if (rc) {
+		return rc;
+	}
+	return store_refresh(s, err);
 }
 
 /* Whatever waited waits no more; this change may have to wait itself. */
@@ -598,12 +609,14 @@ static int move_confirm(struct store *s, int64_t id, struct err *err)
 {
 	int rc = db_run(s, err, "DELETE FROM confirm", "");
 
-	return rc ? rc : db_run(s, err, "INSERT INTO confirm SELECT 1, c.id, "
-				"? + c.confirm_within_ns, st.applied "
-				"FROM change AS c, state AS st "
-				"WHERE c.id = ? AND c.confirm_within_ns > 0 "
-				"AND st.applied IS NOT NULL", "ii",
-				clk_wall_ns(), id);
+	if (rc) {
+		return rc;
+	}
+	return db_run(s, err,
+		      "INSERT INTO confirm SELECT 1, c.id, ? + c.confirm_within_ns, st.applied "
+		      "FROM change AS c, state AS st WHERE c.id = ? AND "
+		      "c.confirm_within_ns > 0 AND st.applied IS NOT NULL",
+		      "ii", clk_wall_ns(), id);
 }
 
 int store_confirming(struct store *s, struct store_confirm *out,

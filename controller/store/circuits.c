@@ -139,8 +139,11 @@ int store_sweep(struct store *s, struct err *err)
 			"SELECT new_program FROM journal_device "
 			"WHERE new_program IS NOT NULL)", "");
 
-	return rc ? rc : db_run(s, err, "DELETE FROM config WHERE hash NOT IN "
-				"(SELECT config FROM change)", "");
+	if (rc) {
+		return rc;
+	}
+	return db_run(s, err,
+		      "DELETE FROM config WHERE hash NOT IN (SELECT config FROM change)", "");
 }
 
 /* ---- intent -------------------------------------------------------------- */
@@ -218,7 +221,10 @@ int store_circuit_proof(struct store *s, const char *device,
 			    "WHERE device = ? AND in_port = ? AND out_port = ?",
 			    "sii", device, (int64_t)xc.in, (int64_t)xc.out);
 
-	return rc ? rc : read_proof(s, st, device, proof, err);
+	if (rc) {
+		return rc;
+	}
+	return read_proof(s, st, device, proof, err);
 }
 
 int store_device_proof(struct store *s, const char *device, int *proof,
@@ -228,7 +234,10 @@ int store_device_proof(struct store *s, const char *device, int *proof,
 	int rc = db_prepare(s, err, &st, "SELECT MIN(proof) FROM "
 			    "intent_circuit WHERE device = ?", "s", device);
 
-	return rc ? rc : read_proof(s, st, device, proof, err);
+	if (rc) {
+		return rc;
+	}
+	return read_proof(s, st, device, proof, err);
 }
 
 int store_intent_devices(struct store *s, char ***names, int *n,
@@ -334,7 +343,10 @@ static int put_observed(struct store *s, const struct store_observed *o,
 	}
 	rc = db_run(s, err, "DELETE FROM observed_circuit WHERE device = ?",
 		    "s", o->device);
-	return rc ? rc : put_circuits(s, o, err);
+	if (rc) {
+		return rc;
+	}
+	return put_circuits(s, o, err);
 }
 
 int store_observed_put(struct store *s, const struct store_observed *v, int n,

@@ -83,7 +83,10 @@ static int end_with(struct store *s, const char *sql, struct err *err)
 {
 	int rc = db_begin(s, err);
 
-	return rc ? rc : db_end(s, db_run(s, err, sql, ""), err);
+	if (rc) {
+		return rc;
+	}
+	return db_end(s, db_run(s, err, sql, ""), err);
 }
 
 int store_beat(struct store *s, struct err *err)

@@ -305,7 +305,10 @@ static int create_state(struct store *s, struct err *err)
 	char uuid[37];
 	int rc = new_uuid(uuid, err);
 
-	return rc ? rc : db_run(s, err, "INSERT INTO state VALUES (1, ?, 1, 0, NULL)", "s", uuid);
+	if (rc) {
+		return rc;
+	}
+	return db_run(s, err, "INSERT INTO state VALUES (1, ?, 1, 0, NULL)", "s", uuid);
 }
 
 int store_migrate(struct store *s, struct err *err)

@@ -88,7 +88,10 @@ static int new_epoch(struct store *s, struct err *err)
 	}
 	rc = db_run(s, err, "UPDATE state SET fence = fence + 1", "");
 	rc = db_end(s, rc, err);
-	return rc ? rc : store_refresh(s, err);
+	if (rc) {
+		return rc;
+	}
+	return store_refresh(s, err);
 }
 
 /* SQLite would create the file readable by everybody; it holds the names

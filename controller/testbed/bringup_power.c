@@ -273,7 +273,10 @@ int bringup_light_source(struct bringup_run *r, int device, struct err *err)
 		return 0;
 	}
 	rc = bringup_light_source(r, from, err);
-	return rc ? rc : light_output(r, from, out, err);
+	if (rc) {
+		return rc;
+	}
+	return light_output(r, from, out, err);
 }
 
 /* ---- what an earlier run left ---- */

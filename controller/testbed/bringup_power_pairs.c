@@ -156,7 +156,10 @@ static int observe_switch(struct bringup_run *r, struct bringup_try *t,
 					  MAX_TRIES, err);
 		}
 	}
-	return rc ? rc : bringup_unlight(r, before, err);
+	if (rc) {
+		return rc;
+	}
+	return bringup_unlight(r, before, err);
 }
 
 /* The output that fed it before, or that the file says; -1: a laser. */
@@ -226,7 +229,10 @@ static int light_feeder(struct bringup_run *r, const struct bringup_try *t,
 
 	find_likely_feeder(r->b, t, &device, &out);
 	rc = device < 0 ? 0 : bringup_light_source(r, device, err);
-	return rc ? rc : bringup_unlight(r, bringup_count_feeds(r->b), err);
+	if (rc) {
+		return rc;
+	}
+	return bringup_unlight(r, bringup_count_feeds(r->b), err);
 }
 
 static int observe_pair(struct bringup_run *r, struct bringup_try *t,

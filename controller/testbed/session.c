@@ -263,7 +263,10 @@ static int open_all(struct testbed *t, struct err *err)
 	for (int i = 0; rc == 0 && i < f->n_devices; i++) {
 		rc = open_netns(f, f->devices[i].name, &t->devices[i], err);
 	}
-	return rc ? rc : testbed_links(t, err);
+	if (rc) {
+		return rc;
+	}
+	return testbed_links(t, err);
 }
 
 int testbed_open(const struct model_fabric *f, struct testbed **out,

@@ -220,8 +220,10 @@ static int make_router(struct host_net *net, int host, struct err *err)
 	     sizeof(settings[0]); i++) {
 		rc = host_sysctl(net, settings[i][0], settings[i][1], err);
 	}
-	return rc ? rc : host_addr_add(net, LOOPBACK, plan_host_address(host), 32,
-				       err);
+	if (rc) {
+		return rc;
+	}
+	return host_addr_add(net, LOOPBACK, plan_host_address(host), 32, err);
 }
 
 static int make_netns(struct testbed_builder *b, int i, struct err *err)
@@ -535,5 +537,8 @@ int testbed_down(const char *fabric, int *n, struct err *err)
 		*n += rc == 0;
 	}
 	host_netns_list_free(names, n_names);
-	return rc ? rc : netns_ring_forget(prefix, err);
+	if (rc) {
+		return rc;
+	}
+	return netns_ring_forget(prefix, err);
 }
