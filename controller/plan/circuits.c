@@ -334,7 +334,7 @@ static void adopt_external(struct circuit_work *w, int site, struct optics_xc xc
 
 /* A present circuit as a way to serve an open demand; a duplex one may be
  * turned round. */
-static struct demand *open_wish_of(const struct circuit_work *w, int *tx, int *rx)
+static struct demand *open_demand_of(const struct circuit_work *w, int *tx, int *rx)
 {
 	struct demand *demand = demand_of(w, *tx, *rx);
 
@@ -352,7 +352,7 @@ static struct demand *open_wish_of(const struct circuit_work *w, int *tx, int *r
 static void count_have(struct circuit_work *w, int site, struct optics_xc xc, int tx,
 		       int rx)
 {
-	struct demand *demand = open_wish_of(w, &tx, &rx);
+	struct demand *demand = open_demand_of(w, &tx, &rx);
 
 	(void)xc;
 	if (demand) {
@@ -365,7 +365,7 @@ static void count_have(struct circuit_work *w, int site, struct optics_xc xc, in
 static void keep_present(struct circuit_work *w, int site, struct optics_xc xc, int tx,
 			 int rx)
 {
-	struct demand *demand = open_wish_of(w, &tx, &rx);
+	struct demand *demand = open_demand_of(w, &tx, &rx);
 	int *give = demand ? cell(w, w->give, demand, site) : NULL;
 
 	if (give && *give > 0) {
@@ -404,7 +404,7 @@ static void each_missing(struct circuit_work *w, int site, circuit_fn fn)
 static void count_lost(struct circuit_work *w, int site, struct optics_xc xc, int tx,
 		       int rx)
 {
-	struct demand *demand = open_wish_of(w, &tx, &rx);
+	struct demand *demand = open_demand_of(w, &tx, &rx);
 
 	(void)xc;
 	if (demand) {
@@ -417,7 +417,7 @@ static void count_lost(struct circuit_work *w, int site, struct optics_xc xc, in
 static void restore_missing(struct circuit_work *w, int site, struct optics_xc xc,
 			    int tx, int rx)
 {
-	struct demand *demand = open_wish_of(w, &tx, &rx);
+	struct demand *demand = open_demand_of(w, &tx, &rx);
 	int *give = demand ? cell(w, w->give, demand, site) : NULL;
 
 	if (give && *give > 0) {

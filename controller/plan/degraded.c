@@ -67,7 +67,7 @@ static uint64_t mix_part(uint64_t hash, const struct ring_fault *d)
 }
 
 /* True when a program may need the part, and was not made without it. */
-static bool is_news(const struct model_device *ring,
+static bool is_new_fault(const struct model_device *ring,
 		    const struct plan_light *intent, const struct ring_fault *d)
 {
 	for (int i = 0; intent->programs && i < intent->programs->n; i++) {
@@ -96,7 +96,7 @@ uint64_t plan_failed_circuits(const struct model_fabric *fabric, const struct pl
 		const struct plan_light *intent = &base->intent[d];
 
 		for (int i = 0; seen->known && i < seen->n_dead; i++) {
-			if (is_news(&fabric->devices[d], intent,
+			if (is_new_fault(&fabric->devices[d], intent,
 				    &seen->dead[i])) {
 				hash = mix_part(mix(hash + 1, d),
 						&seen->dead[i]);

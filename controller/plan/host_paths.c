@@ -63,10 +63,10 @@ int plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n,
 	return 0;
 }
 
-/* ---- ways ---- */
+/* ---- paths ---- */
 
 /* Breadth first, arcs in order: the fewest arcs, then the lowest ports.
- * first[to]: the arc that leaves the host, -1: no way. */
+ * first[to]: the arc that leaves the host, -1: none. */
 static void find_paths(const struct model_fabric *f,
 		      const struct plan_arc *arcs, int n, int host, int *first,
 		      int *queue)
@@ -91,19 +91,19 @@ static void find_paths(const struct model_fabric *f,
 }
 
 int plan_host_paths(const struct model_fabric *f, const struct plan_arc *arcs, int n_arcs, int host,
-		    struct plan_host_path **ways, int *n, struct err *err)
+		    struct plan_host_path **paths, int *n, struct err *err)
 {
 	size_t hosts = (size_t)f->n_hosts + 1;
 	int *first = calloc(hosts, sizeof(*first));
 	int *queue = calloc(hosts, sizeof(*queue));
 
 	*n = 0;
-	*ways = calloc(hosts, sizeof(**ways));
-	if (!first || !queue || !*ways) {
+	*paths = calloc(hosts, sizeof(**paths));
+	if (!first || !queue || !*paths) {
 		free(first);
 		free(queue);
-		free(*ways);
-		*ways = NULL;
+		free(*paths);
+		*paths = NULL;
 		return err_nomem(err);
 	}
 	find_paths(f, arcs, n_arcs, host, first, queue);
@@ -111,7 +111,7 @@ int plan_host_paths(const struct model_fabric *f, const struct plan_arc *arcs, i
 		if (first[to] >= 0) {
 			const struct plan_arc *a = &arcs[first[to]];
 
-			(*ways)[(*n)++] = (struct plan_host_path){ to, f->ports[a->rx_port].host,
+			(*paths)[(*n)++] = (struct plan_host_path){ to, f->ports[a->rx_port].host,
 								   a->tx_port, a->rx_port };
 		}
 	}
@@ -220,7 +220,7 @@ static int follow(const struct model_fabric *f, int *const *trunk_at,
 	return MODEL_AT_TRUNK;
 }
 
-/* Circuits on the way are told to fn, unless that is NULL; it ends the walk
+/* Circuits on the path are reported to fn, unless that is NULL; it ends the walk
  * by an error. */
 typedef int (*hop_fn)(const struct plan_hop *hop, void *arg);
 
@@ -232,7 +232,7 @@ static int walk(const struct model_fabric *f, int *const *trunk_at,
 	int port = f->ports[tx_port].tx_port;
 	int found = device < 0 ? -1 : MODEL_AT_TRUNK;
 
-	/* Circuits may run in a circle; no way is longer than all trunks. */
+	/* Circuits may run in a circle; no path is longer than all trunks. */
 	for (int hops = 0; found == MODEL_AT_TRUNK && hops <= f->n_trunks;
 	     hops++) {
 		const struct optics_xc *xc =

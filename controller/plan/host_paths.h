@@ -1,6 +1,6 @@
 /*
- * The ways of hosts over the light of a plan: its arcs from port to port, and
- * over them the way from each host to every other. Pure, as all of planning.
+ * The paths of hosts over the light of a plan: its arcs from port to port, and
+ * over them the path from each host to every other. Pure, as all of planning.
  */
 #ifndef WEFT_PLAN_HOST_PATHS_H
 #define WEFT_PLAN_HOST_PATHS_H
@@ -16,22 +16,22 @@ struct plan_arc {
 int plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n,
 	      struct err *err);
 
-/* The way to one host: out by tx_port, which rx_port receives. */
+/* The path to one host: out by tx_port, which rx_port receives. */
 struct plan_host_path {
 	int to;
 	int via;		/* the host of rx_port */
 	int tx_port, rx_port;
 };
 
-/* The ways of one host to all that it reaches: the fewest arcs, then the
- * lowest ports; by host. *ways: free(). O(hosts x arcs). */
+/* The paths of one host to all that it reaches: the fewest arcs, then the
+ * lowest ports; by host. *paths: free(). O(hosts x arcs). */
 int plan_host_paths(const struct model_fabric *f, const struct plan_arc *arcs,
-	      int n_arcs, int host, struct plan_host_path **ways, int *n,
+	      int n_arcs, int host, struct plan_host_path **paths, int *n,
 	      struct err *err);
 
 /* The port that a port's light reaches through these circuits (one
  * plan_light a device) and the fibres as written, or -1. O(log circuits +
- * trunks) a switch on the way, O(circuits) for any-to-any ones. */
+ * trunks) a switch on the path, O(circuits) for any-to-any ones. */
 int plan_trace(const struct model_fabric *f, const struct plan_light *light,
 	       int tx_port);
 
@@ -41,7 +41,7 @@ struct plan_hop {
 	struct optics_xc xc;
 };
 
-/* The same with the circuits on the way, in order, put behind the n of *hops,
+/* The same with the circuits on the path, in order, put behind the n of *hops,
  * which grows (realloc; the caller's, also on error). WEFT_ENOTFOUND: the
  * light reaches no port. */
 int plan_trace_hops(const struct model_fabric *f,
@@ -51,7 +51,7 @@ int plan_trace_hops(const struct model_fabric *f,
 
 /*
  * Light from port to port that a stage of the plan takes away before it makes
- * its own: what is sent from these ports must go another way, or wait, from
+ * its own: what is sent from these ports must take another path, or wait, from
  * the stage's first delete on. Sorted. By the circuits that the plan goes by;
  * programs of rings carry no traffic of ports. *arcs: free().
  * O(circuits + ports x hops x log circuits), on any-to-any switches without

@@ -126,7 +126,7 @@ struct plan_circuit {
 	bool moved;		/* not connected in `observed` */
 };
 
-/* A fibre or a circuit on the way of light. */
+/* A fibre or a circuit that light passes. */
 struct plan_element {
 	int device;		/* fabric->devices, -1: a fibre */
 	struct optics_xc xc;	/* the circuit on it */

@@ -22,7 +22,7 @@ const char *plan_source_name(enum plan_source s)
 	return names[s];
 }
 
-/* ---- the way of the light ------------------------------------------------ */
+/* ---- the path of the light ------------------------------------------------ */
 
 static int by_loss(const void *xc, const void *known)
 {
@@ -208,17 +208,17 @@ static int refuse_power(const struct model_fabric *f,
 	int64_t rest = loss - f->ports[p->tx_port].tx_loss_mdb;
 	bool by_measure = p->has_measured && !p->is_dark &&
 			  power == p->measured_mdbm - rest;
-	char source[200], way[32], got[32], lim[32];
+	char source[200], change[32], got[32], lim[32];
 
 	loss = by_measure ? rest : loss;
 	describe_power(f, p, by_measure, source, sizeof(source));
-	unit_str(UNIT_MDB, loss < 0 ? -loss : loss, way, sizeof(way));
+	unit_str(UNIT_MDB, loss < 0 ? -loss : loss, change, sizeof(change));
 	unit_str(UNIT_MDBM, power, got, sizeof(got));
 	unit_str(UNIT_MDBM, limit, lim, sizeof(lim));
 	return err_set(err, WEFT_EINFEASIBLE, "%s -> %s: %s, %s %s %s: %s "
 		       "would reach the receiver, %s is the %s",
 		       f->ports[p->tx_port].name, f->ports[p->rx_port].name,
-		       source, way, loss < 0 ? "gained" : "lost",
+		       source, change, loss < 0 ? "gained" : "lost",
 		       by_measure ? "from there on" : "on the way", got, lim,
 		       bound);
 }

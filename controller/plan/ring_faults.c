@@ -120,9 +120,9 @@ int plan_ring_needs(const struct plan_ctx *ctx, const struct plan_job *pj,
 	return count;
 }
 
-/* ---- ways to do without ---------------------------------------------------- */
+/* ---- detours -------------------------------------------------------------- */
 
-/* One way of doing without, as it is being tried. */
+/* A detour, as it is being tried. */
 struct ring_detour {
 	struct optree_params p;
 	VEC(struct optree_fibre) light;
@@ -143,7 +143,7 @@ struct rest {
 	struct ring_detour best;
 	struct optree_plan plan;	/* of best */
 	bool found;
-	struct err why;			/* the first way that was none */
+	struct err why;			/* of the first detour that failed */
 };
 
 static void path_fini(struct ring_detour *w)
@@ -278,7 +278,7 @@ static int turn_places(const struct rest *r, struct ring_detour *w, struct err *
 	return 0;
 }
 
-/* Takes the way over. */
+/* Plans the detour, which it takes over; the fastest is kept. */
 static int try_path(struct rest *r, struct ring_detour *w, struct err *err)
 {
 	struct optree_plan plan = { 0 };

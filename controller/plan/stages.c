@@ -1,9 +1,9 @@
 /*
  * Stages of a plan that keep a floor of capacity. See plan_private.h.
  *
- * A move is a circuit to delete or to add. A way is light from one host's
+ * A move is a circuit to delete or to add. A path is light from one host's
  * transmitter to another's receiver that the plan ends or begins; it is in
- * service when none of its circuits is missing. Ways that the plan leaves
+ * service when none of its circuits is missing. Paths that the plan leaves
  * alone are counted once and never looked at again.
  */
 #include <stddef.h>
@@ -24,7 +24,7 @@ struct stage_move {
 	bool is_add, done;
 	bool is_displaced;		/* of others: no capacity of weft's */
 	int group;
-	int way[2];		/* -1: none; duplex circuits have two */
+	int path[2];		/* -1: none; duplex circuits have two */
 };
 
 /* A signal from host to host that the plan ends, begins or leaves alone. */
@@ -75,7 +75,7 @@ struct stage_work {
 	int *parent;		/* [moves] of groups being joined */
 	int **trunk_at;		/* [f->n_devices] by egress, or NULL */
 	VEC(struct stage_move) moves;
-	VEC(struct stage_path) ways;
+	VEC(struct stage_path) paths;
 	VEC(struct stage_pair) pairs;
 	struct room *tx, *rx;	/* [f->n_hosts] */
 	const struct room *short_of;	/* the floor met last */
@@ -125,7 +125,7 @@ static int list_moves(struct stage_work *w, int row, bool is_add, struct err *er
 
 	for (int i = 0; i < (is_add ? d->n_add : d->n_del); i++) {
 		struct stage_move m = { .row = row, .at = i, .is_add = is_add,
-				  .way = { -1, -1 } };
+				  .path = { -1, -1 } };
 
 		m.is_displaced = !is_add && is_in(d->n_displaced, d->displaced, d->del[i]);
 		sides_of(dev, xc_of(w, &m), side);
@@ -174,7 +174,7 @@ static int map_ports(struct stage_work *w, int row, struct err *err)
 	       list_moves(w, row, true, err) ? WEFT_ENOMEM : 0;
 }
 
-/* ---- ways ---------------------------------------------------------------- */
+/* ---- paths ---------------------------------------------------------------- */
 
 /* The egress that light at an ingress leaves by, -1: none. *move: the circuit
  * is that one, else it stays. */
@@ -195,7 +195,7 @@ static int egress(const struct stage_work *w, int row, int in, bool after,
 }
 
 /* Follows light from a transmitter; returns the receiving port or -1, and the
- * moves on its way. */
+ * moves on its path. */
 static int follow(const struct stage_work *w, int tx, bool after, int_list *moves)
 {
 	int device = w->f->ports[tx].tx_device, in = w->f->ports[tx].tx_port;
@@ -222,11 +222,11 @@ static int follow(const struct stage_work *w, int tx, bool after, int_list *move
 
 /* Adds a path to the capacity of a host or pair, at the times at which it is
  * there. */
-static void count_in(struct room *r, const struct stage_path *way)
+static void count_in(struct room *r, const struct stage_path *path)
 {
-	r->before += way->begins ? 0 : way->bps;
-	r->now += way->begins ? 0 : way->bps;
-	r->after += way->ends ? 0 : way->bps;
+	r->before += path->begins ? 0 : path->bps;
+	r->now += path->begins ? 0 : path->bps;
+	r->after += path->ends ? 0 : path->bps;
 }
 
 /* Notes a path and the moves on it, at the rate of its slower port. One without
@@ -236,27 +236,27 @@ static int add_path(struct stage_work *w, int tx, int rx, bool after,
 {
 	const struct model_port *from = &w->f->ports[tx];
 	const struct model_port *to = &w->f->ports[rx];
-	struct stage_path way = {
+	struct stage_path path = {
 		.tx_host = from->host, .rx_host = to->host,
 		.bps = from->rate_bps < to->rate_bps ? from->rate_bps
 						     : to->rate_bps,
 		.ends = !after && moves->n, .begins = after && moves->n,
 		.missing = after ? (int)moves->n : 0, .last = -1,
 	};
-	struct stage_pair pair = { way.tx_host, way.rx_host, { 0 } };
+	struct stage_pair pair = { path.tx_host, path.rx_host, { 0 } };
 
 	/* What stays is seen before and after. */
 	if (moves->n == 0 && after) {
 		return 0;
 	}
-	count_in(&w->tx[way.tx_host], &way);
-	count_in(&w->rx[way.rx_host], &way);
+	count_in(&w->tx[path.tx_host], &path);
+	count_in(&w->rx[path.rx_host], &path);
 	for (size_t i = 0; i < moves->n; i++) {
 		struct stage_move *m = &w->moves.v[moves->v[i]];
 
-		m->way[m->way[0] >= 0] = (int)w->ways.n;
+		m->path[m->path[0] >= 0] = (int)w->paths.n;
 	}
-	return vec_push(&w->ways, way) || vec_push(&w->pairs, pair) ?
+	return vec_push(&w->paths, path) || vec_push(&w->pairs, pair) ?
 	       err_nomem(err) : 0;
 }
 
@@ -322,14 +322,14 @@ static void sort_pairs(struct stage_work *w)
 /* The pair of hosts of each path, and what each has. O(paths * log pairs). */
 static void count_pairs(struct stage_work *w)
 {
-	for (size_t i = 0; i < w->ways.n; i++) {
-		struct stage_path *way = &w->ways.v[i];
-		struct stage_pair key = { way->tx_host, way->rx_host, { 0 } };
+	for (size_t i = 0; i < w->paths.n; i++) {
+		struct stage_path *path = &w->paths.v[i];
+		struct stage_pair key = { path->tx_host, path->rx_host, { 0 } };
 		struct stage_pair *p = bsearch(&key, w->pairs.v, w->pairs.n,
 					 sizeof(key), by_hosts);
 
-		way->pair = (int)(p - w->pairs.v);
-		count_in(&p->room, way);
+		path->pair = (int)(p - w->pairs.v);
+		count_in(&p->room, path);
 	}
 }
 
@@ -363,23 +363,23 @@ static bool change_room(struct stage_work *w, struct room *r, int64_t bps)
 	return true;
 }
 
-/* One circuit more (by -1) or less (by 1) is missing on a way. */
+/* One circuit more (by -1) or less (by 1) is missing on a path. */
 static bool change_path(struct stage_work *w, int index, int by)
 {
-	struct stage_path *way = &w->ways.v[index];
-	bool was = way->missing == 0, is;
+	struct stage_path *path = &w->paths.v[index];
+	bool was = path->missing == 0, is;
 	int64_t bps;
 
-	way->missing += by;
-	is = way->missing == 0;
+	path->missing += by;
+	is = path->missing == 0;
 	if (was == is) {
 		return true;
 	}
-	bps = is ? way->bps : -way->bps;
+	bps = is ? path->bps : -path->bps;
 	/* All are changed, also when one is short already. */
-	return (int)change_room(w, &w->tx[way->tx_host], bps) &
-	       (int)change_room(w, &w->rx[way->rx_host], bps) &
-	       (int)change_room(w, &w->pairs.v[way->pair].room, bps);
+	return (int)change_room(w, &w->tx[path->tx_host], bps) &
+	       (int)change_room(w, &w->rx[path->rx_host], bps) &
+	       (int)change_room(w, &w->pairs.v[path->pair].room, bps);
 }
 
 /* Makes a circuit present or absent with all that follows for its paths. The
@@ -391,8 +391,8 @@ static bool change_move(struct stage_work *w, struct stage_move *m, bool present
 
 	m->done = present == m->is_add;
 	for (int k = 0; k < 2; k++) {
-		if (m->way[k] >= 0) {
-			ok &= change_path(w, m->way[k], present ? -1 : 1);
+		if (m->path[k] >= 0) {
+			ok &= change_path(w, m->path[k], present ? -1 : 1);
 		}
 	}
 	return ok;
@@ -451,7 +451,7 @@ static void across(const struct stage_work *w, int move, int other[2])
 	other[1] = other[1] == other[0] ? -1 : other[1];
 }
 
-/* Moves of the domain at hand that share a port or a way belong together. */
+/* Moves of the domain at hand that share a port or a path belong together. */
 static void join_moves(struct stage_work *w)
 {
 	int other[2];
@@ -464,18 +464,18 @@ static void join_moves(struct stage_work *w)
 
 		across(w, i, other);
 		for (int k = 0; k < 2; k++) {
-			struct stage_path *way = m->way[k] < 0 ? NULL :
-					  &w->ways.v[m->way[k]];
+			struct stage_path *path = m->path[k] < 0 ? NULL :
+					  &w->paths.v[m->path[k]];
 
 			if (other[k] >= 0) {
 				join(w->parent, i, other[k]);
 			}
-			if (way && way->last >= w->begin &&
-			    way->last < w->end) {
-				join(w->parent, i, way->last);
+			if (path && path->last >= w->begin &&
+			    path->last < w->end) {
+				join(w->parent, i, path->last);
 			}
-			if (way) {
-				way->last = i;
+			if (path) {
+				path->last = i;
 			}
 		}
 	}
@@ -558,7 +558,7 @@ static bool take_whole(struct stage_work *w, struct group *g)
 }
 
 /* Deletes what is in the way of an add, at most `most` circuits. */
-static bool make_path(struct stage_work *w, int add, int most)
+static bool make_room(struct stage_work *w, int add, int most)
 {
 	size_t first = w->taken.n;
 	int other[2], n = 0;
@@ -580,7 +580,7 @@ static bool make_path(struct stage_work *w, int add, int most)
 	return true;
 }
 
-/* From an add whose way is made along the ports that this set free, as far as
+/* From an add that was made room for along the ports that this set free, as far as
  * the floor allows. */
 static void walk(struct stage_work *w, int add, int_list *todo)
 {
@@ -596,7 +596,7 @@ static void walk(struct stage_work *w, int add, int_list *todo)
 			across(w, other[k], next);
 			for (int j = 0; j < 2; j++) {
 				if (next[j] >= 0 && next[j] != add &&
-				    make_path(w, next[j], 1) &&
+				    make_room(w, next[j], 1) &&
 				    vec_push(todo, next[j])) {
 					return;
 				}
@@ -633,7 +633,7 @@ static void take_part(struct stage_work *w, struct group *g)
 			int move = w->grouped[i];
 
 			if (w->moves.v[move].is_add &&
-			    !w->moves.v[move].done && make_path(w, move, most)) {
+			    !w->moves.v[move].done && make_room(w, move, most)) {
 				walk(w, move, &todo);
 			}
 		}
@@ -680,11 +680,11 @@ static void note_paths(const struct stage_work *w, struct plan_stage *st,
 		      const struct stage_move *m)
 {
 	for (int k = 0; k < 2; k++) {
-		if (m->way[k] >= 0) {
-			const struct stage_path *way = &w->ways.v[m->way[k]];
+		if (m->path[k] >= 0) {
+			const struct stage_path *path = &w->paths.v[m->path[k]];
 
-			note_min(st, way->tx_host, false, &w->tx[way->tx_host]);
-			note_min(st, way->rx_host, true, &w->rx[way->rx_host]);
+			note_min(st, path->tx_host, false, &w->tx[path->tx_host]);
+			note_min(st, path->rx_host, true, &w->rx[path->rx_host]);
 		}
 	}
 }
@@ -1012,7 +1012,7 @@ static void work_fini(struct stage_work *w)
 	free(w->tx);
 	free(w->rx);
 	vec_fini(&w->moves);
-	vec_fini(&w->ways);
+	vec_fini(&w->paths);
 	vec_fini(&w->pairs);
 	vec_fini(&w->groups);
 	vec_fini(&w->taken);

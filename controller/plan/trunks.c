@@ -411,7 +411,7 @@ static void work_fini(struct trunk_work *w)
 	rwa_assignment_fini(&w->before);
 }
 
-/* ---- channels of ways ---- */
+/* ---- channels of paths ---- */
 
 /* The port or trunk that the fibre of a hop stands for. O(fibres). */
 static int id_of(const struct trunk_work *w, const struct rwa_hop *h)
@@ -425,7 +425,7 @@ static int id_of(const struct trunk_work *w, const struct rwa_hop *h)
 	return -1;
 }
 
-/* The wavelength of a way: that of its filters, else the first one that its
+/* The wavelength of a path: that of its filters, else the first one that its
  * transmitter has, else untuned; -1: no light comes through. */
 static int channel_of(const struct trunk_work *w, const struct rwa_hop *hops,
 		      int32_t n)
@@ -593,7 +593,7 @@ static int find_before(struct trunk_work *w, struct err *err)
 
 /* ---- the answer ---- */
 
-/* What the transmitter of a way is tuned to, -1: it is not. */
+/* What the transmitter of a path is tuned to, -1: it is not. */
 static int tuned_to(const struct trunk_work *w, const struct rwa_hop *hops,
 		    int32_t n)
 {
@@ -607,7 +607,7 @@ static int tuned_to(const struct trunk_work *w, const struct rwa_hop *hops,
 	return w->channels > 1 ? channel_of(w, hops, n) : h->channels[0];
 }
 
-/* A circuit on every switch of a way. */
+/* A circuit on every switch of a path. */
 static int emit_path(struct trunk_work *w, const struct rwa_path *p,
 		     const struct rwa_hop *hops, struct err *err)
 {

@@ -45,7 +45,7 @@ int testbed_plan(const struct model_fabric *f, struct plan **out,
 
 /* Next hops by address of their host. The neighbour's MAC is known from the
  * testbed, so that no ARP has to find its way. */
-static int set_ways(struct testbed *t, int host, const struct plan_host_path *ways,
+static int set_paths(struct testbed *t, int host, const struct plan_host_path *paths,
 		    int n, struct err *err)
 {
 	struct host_route *v = calloc((size_t)n + 1, sizeof(*v));
@@ -55,7 +55,7 @@ static int set_ways(struct testbed *t, int host, const struct plan_host_path *wa
 		return err_nomem(err);
 	}
 	for (int i = 0; i < n; i++) {
-		const struct plan_host_path *w = &ways[i];
+		const struct plan_host_path *w = &paths[i];
 
 		v[i].dst = plan_host_address(w->to);
 		v[i].via = w->via == w->to ? 0 : plan_host_address(w->via);
@@ -75,14 +75,14 @@ int testbed_route(struct testbed *t, const struct plan_arc *arcs, int n,
 
 	*routes = 0;
 	for (int i = 0; rc == 0 && i < t->fabric->n_hosts; i++) {
-		struct plan_host_path *ways;
-		int n_ways;
+		struct plan_host_path *paths;
+		int n_paths;
 
-		rc = plan_host_paths(t->fabric, arcs, n, i, &ways, &n_ways, err);
+		rc = plan_host_paths(t->fabric, arcs, n, i, &paths, &n_paths, err);
 		if (rc == 0) {
-			rc = set_ways(t, i, ways, n_ways, err);
-			free(ways);
-			*routes += n_ways;
+			rc = set_paths(t, i, paths, n_paths, err);
+			free(paths);
+			*routes += n_paths;
 		}
 	}
 	return rc;

@@ -171,7 +171,7 @@ int testbed_plan(const struct model_fabric *f, struct plan **out,
 		 struct err *err);
 
 /* Gives each host its routes along these arcs: fixed neighbours where an arc
- * leads, and the shortest way (fewest arcs, lowest ports) to all others; what
+ * leads, and the shortest path (fewest arcs, lowest ports) to all others; what
  * was routed before and is not wanted any more is taken away. *routes counts
  * those wanted. WEFT_ESTALE: another user's is in the way. */
 int testbed_route(struct testbed *t, const struct plan_arc *arcs, int n,
