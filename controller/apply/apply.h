@@ -272,8 +272,8 @@ int apply_plan_base(struct apply *a, const struct model_fabric *fabric,
 /* What carrying out a plan made from apply_plan_base would send; fn is called
  * inside this call, and may call nothing of this room. Devices that
  * are not open are opened for the time, without a connection. The errors of
- * dispatch_open and dispatch_explain. */
-int apply_explain(struct apply *a, const struct plan *p, dispatch_fn fn,
+ * dry_run_open and dry_run_explain. */
+int apply_explain(struct apply *a, const struct plan *p, dry_run_fn fn,
 		  void *arg, struct err *err);
 
 /* An operator's request to a device beside its circuits. */

@@ -91,7 +91,7 @@ static void on_event(struct drv *drv, const struct drv_event *ev, void *arg)
 static int open_driver(struct device *d, const struct model_fabric *f,
 		       int index, struct err *err)
 {
-	int rc = dispatch_open(d->a->loop, f, index, store_fence(d->a->store),
+	int rc = dry_run_open(d->a->loop, f, index, store_fence(d->a->store),
 			       &d->drv, err);
 
 	if (rc == 0) {

@@ -34,7 +34,7 @@ static void collect_steps(struct apply_run *r, enum store_op op)
 	while (r->first + n < r->end && r->w->steps[r->first + n].op == op) {
 		n++;
 	}
-	n = dispatch_batch(&r->dev->now.snap.caps, n);
+	n = batch_size(&r->dev->now.snap.caps, n);
 	for (int i = 0; i < n; i++) {
 		put_item(r, r->first + i);
 	}

@@ -401,7 +401,7 @@ static bool was_read(const struct device *d)
 /* Drivers by device: of the session, or, of a device that has none, opened for
  * the time into *opened. */
 static int find_drivers(struct apply *a, const struct model_fabric *f,
-			struct dispatch_device *v, struct drv **opened,
+			struct dry_run_device *v, struct drv **opened,
 			struct err *err)
 {
 	int rc = 0;
@@ -414,25 +414,25 @@ static int find_drivers(struct apply *a, const struct model_fabric *f,
 			v[i].snap = was_read(d) ? &d->now.snap : NULL;
 			continue;
 		}
-		rc = dispatch_open(a->loop, f, i, store_fence(a->store),
+		rc = dry_run_open(a->loop, f, i, store_fence(a->store),
 				   &opened[i], err);
 		v[i].drv = opened[i];
 	}
 	return rc;
 }
 
-int apply_explain(struct apply *a, const struct plan *p, dispatch_fn fn,
+int apply_explain(struct apply *a, const struct plan *p, dry_run_fn fn,
 		  void *arg, struct err *err)
 {
 	const struct model_fabric *f = p->fabric;
 	size_t n = (size_t)f->n_devices + 1;
-	struct dispatch_device *v = calloc(n, sizeof(*v));
+	struct dry_run_device *v = calloc(n, sizeof(*v));
 	struct drv **opened = calloc(n, sizeof(struct drv *));
 	int rc = v && opened ? find_drivers(a, f, v, opened, err) :
 			       err_nomem(err);
 
 	if (rc == 0) {
-		rc = dispatch_explain(p, v, fn, arg, err);
+		rc = dry_run_explain(p, v, fn, arg, err);
 	}
 	for (int i = 0; opened && i < f->n_devices; i++) {
 		if (opened[i]) {

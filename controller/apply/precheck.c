@@ -11,14 +11,14 @@
 static bool replaces(const struct apply_run *r)
 {
 	const struct drv_snapshot *s = &r->dev->now.snap;
-	const struct dispatch_stage stage = {
+	const struct batch_stage stage = {
 		.n_del = run_count(r, STORE_DEL),
 		.n_add = run_count(r, STORE_ADD),
 		.n_keep = run_count(r, STORE_KEEP),
 		.n_there = s->n_xcs,
 	};
 
-	return !r->w->is_ring && dispatch_replaces(&s->caps, &stage);
+	return !r->w->is_ring && batch_replaces_map(&s->caps, &stage);
 }
 
 static int remember_before(struct apply_run *r, struct err *err)

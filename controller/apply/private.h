@@ -98,7 +98,7 @@ struct device {
 
 /* Opens a handle for a fabric's device; nothing is sent. refs is 1. What the
  * store knows of it is there when this returns: its last reading by an earlier
- * process, its intent, its losses. The errors of dispatch_open(). */
+ * process, its intent, its losses. The errors of dry_run_open(). */
 int device_open(struct apply *a, const struct model_fabric *f, int index,
 		struct device **out, struct err *err);
 struct device *device_ref(struct device *d);

@@ -1,8 +1,8 @@
 /* How many commands, and of which kind. */
 #include "controller/dry_run/dry_run.h"
 
-bool dispatch_replaces(const struct drv_caps *caps,
-		       const struct dispatch_stage *s)
+bool batch_replaces_map(const struct drv_caps *caps,
+		       const struct batch_stage *s)
 {
 	/* All deleted ones are there, so an equal count means that there are
 	 * no others. */
@@ -12,17 +12,17 @@ bool dispatch_replaces(const struct drv_caps *caps,
 	       s->n_there == s->n_del;
 }
 
-int dispatch_batch(const struct drv_caps *caps, int n)
+int batch_size(const struct drv_caps *caps, int n)
 {
 	return caps->max_batch > 0 && caps->max_batch < n ? caps->max_batch :
 							    n;
 }
 
-const char *dispatch_phase_name(enum dispatch_phase p)
+const char *batch_phase_name(enum batch_phase p)
 {
 	static const char *const names[] = {
-		[DISPATCH_DELETE] = "delete", [DISPATCH_ADD] = "add",
-		[DISPATCH_MAP] = "map", [DISPATCH_LOAD] = "load",
+		[BATCH_DELETE] = "delete", [BATCH_ADD] = "add",
+		[BATCH_MAP] = "map", [BATCH_LOAD] = "load",
 	};
 
 	return names[p];

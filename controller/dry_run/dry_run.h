@@ -21,12 +21,12 @@
 /* A handle for fabric->devices[device]; nothing is sent. WEFT_EINVAL with the
  * place in the file for an unknown driver or option, or a driver of another
  * kind of device. */
-int dispatch_open(uv_loop_t *loop, const struct model_fabric *fabric,
+int dry_run_open(uv_loop_t *loop, const struct model_fabric *fabric,
 		  int device, uint64_t fence, struct drv **out,
 		  struct err *err);
 
 /* A stage on one switch or panel, as it begins. */
-struct dispatch_stage {
+struct batch_stage {
 	int n_del, n_add;	/* circuits that it deletes and makes */
 	int n_keep;		/* weft's other circuits that stay meanwhile */
 	int n_there;		/* all that the device holds */
@@ -35,40 +35,40 @@ struct dispatch_stage {
 /* Whether one command for the whole map is right: it must save commands and
  * put no circuit at risk that the stage does not move, as a device may cut the
  * command short and the controller may not live to repair it. */
-bool dispatch_replaces(const struct drv_caps *caps,
-		       const struct dispatch_stage *s);
+bool batch_replaces_map(const struct drv_caps *caps,
+		       const struct batch_stage *s);
 
 /* How many of `n` steps of a kind the next batch holds. */
-int dispatch_batch(const struct drv_caps *caps, int n);
+int batch_size(const struct drv_caps *caps, int n);
 
-enum dispatch_phase {
-	DISPATCH_DELETE, DISPATCH_ADD,
-	DISPATCH_MAP,	/* deletes and adds at once */
-	DISPATCH_LOAD,	/* a ring's programs */
+enum batch_phase {
+	BATCH_DELETE, BATCH_ADD,
+	BATCH_MAP,	/* deletes and adds at once */
+	BATCH_LOAD,	/* a ring's programs */
 };
 
 /* "delete", "add", "map", "load". */
-const char *dispatch_phase_name(enum dispatch_phase p);
+const char *batch_phase_name(enum batch_phase p);
 
 /* A device of the fabric in a dry run. */
-struct dispatch_device {
+struct dry_run_device {
 	struct drv *drv;
 	const struct drv_snapshot *snap;	/* NULL: never read, so that
 						 * its limits are unknown */
 };
 
 /* One batch. Lives during the call. */
-struct dispatch_order {
+struct dry_run_batch {
 	int stage;		/* plan->stages */
 	int device;		/* fabric->devices */
-	enum dispatch_phase phase;
+	enum batch_phase phase;
 	int n_items;		/* circuits, or programs */
 	int n_lines;
 	const char *const *lines;	/* commands, as they are sent */
 	bool guessed;		/* the device was never read */
 };
 
-typedef int (*dispatch_fn)(const struct dispatch_order *o, void *arg,
+typedef int (*dry_run_fn)(const struct dry_run_batch *o, void *arg,
 			   struct err *err);
 
 /*
@@ -79,8 +79,8 @@ typedef int (*dispatch_fn)(const struct dispatch_order *o, void *arg,
  * from an answer (a refusal, a half-made circuit).
  * O(stages * circuits log circuits).
  */
-int dispatch_explain(const struct plan *p,
-		     const struct dispatch_device *devices, dispatch_fn fn,
+int dry_run_explain(const struct plan *p,
+		     const struct dry_run_device *devices, dry_run_fn fn,
 		     void *arg, struct err *err);
 
 #endif

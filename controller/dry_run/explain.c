@@ -8,8 +8,8 @@
 /* A dry run under way. */
 struct dry_run {
 	const struct plan *plan;
-	const struct dispatch_device *devices;
-	dispatch_fn fn;
+	const struct dry_run_device *devices;
+	dry_run_fn fn;
 	void *arg;
 	struct err *err;
 	VEC(char *) lines;	/* of the batch, as the driver gives them */
@@ -41,10 +41,10 @@ static void drop_lines(struct dry_run *r)
 }
 
 static int tell(struct dry_run *r, const struct plan_device *d, int stage,
-		enum dispatch_phase phase, const struct drv_batch *batch)
+		enum batch_phase phase, const struct drv_batch *batch)
 {
-	const struct dispatch_device *dd = &r->devices[d->device];
-	struct dispatch_order o = { .stage = stage, .device = d->device,
+	const struct dry_run_device *dd = &r->devices[d->device];
+	struct dry_run_batch o = { .stage = stage, .device = d->device,
 				    .phase = phase, .guessed = !dd->snap };
 
 	drop_lines(r);
@@ -88,11 +88,11 @@ static int count_kept(const struct plan_device *d)
 }
 
 /* The device as the stage will find it, when all goes as planned. */
-static struct dispatch_stage look_ahead(const struct dry_run *r,
+static struct batch_stage look_ahead(const struct dry_run *r,
 					const struct plan_device *d, int stage)
 {
 	const struct drv_snapshot *snap = r->devices[d->device].snap;
-	struct dispatch_stage s = { .n_keep = count_kept(d),
+	struct batch_stage s = { .n_keep = count_kept(d),
 				    .n_there = snap ? snap->n_xcs : 0 };
 
 	for (int i = 0; i < d->n_del; i++) {
@@ -110,9 +110,9 @@ static struct dispatch_stage look_ahead(const struct dry_run *r,
 
 /* The stage's deletes or adds on a device, in batches as large as it takes. */
 static int explain_circuits(struct dry_run *r, const struct plan_device *d,
-			    int stage, enum dispatch_phase phase)
+			    int stage, enum batch_phase phase)
 {
-	bool del = phase == DISPATCH_DELETE;
+	bool del = phase == BATCH_DELETE;
 	const struct optics_xc *xcs = del ? d->del : d->add;
 	const int *at = del ? d->del_stage : d->add_stage;
 	int n = del ? d->n_del : d->n_add, n_items = 0, rc = 0, more;
@@ -130,9 +130,9 @@ static int explain_circuits(struct dry_run *r, const struct plan_device *d,
 	for (int i = 0; i < n_items && rc == 0; i += more) {
 		struct drv_batch b = { .items = &items[i] };
 
-		more = dispatch_batch(caps_of(r, d), n_items - i);
+		more = batch_size(caps_of(r, d), n_items - i);
 		b.n_items = more;
-		b.mode = phase == DISPATCH_MAP ? DRV_REPLACE : DRV_SAFE;
+		b.mode = phase == BATCH_MAP ? DRV_REPLACE : DRV_SAFE;
 		rc = tell(r, d, stage, phase, &b);
 	}
 	free(items);
@@ -148,32 +148,32 @@ static int explain_load(struct dry_run *r, const struct plan_device *d,
 							    &dark };
 
 	return d->load_program && d->load_stage == stage ?
-		tell(r, d, stage, DISPATCH_LOAD, &b) : 0;
+		tell(r, d, stage, BATCH_LOAD, &b) : 0;
 }
 
 /* One phase of a stage on one device. */
 static int explain_device(struct dry_run *r, const struct plan_device *d,
-			  int stage, enum dispatch_phase phase)
+			  int stage, enum batch_phase phase)
 {
-	struct dispatch_stage s;
+	struct batch_stage s;
 
-	if (phase == DISPATCH_LOAD) {
+	if (phase == BATCH_LOAD) {
 		return explain_load(r, d, stage);
 	}
 	s = look_ahead(r, d, stage);
-	if (dispatch_replaces(caps_of(r, d), &s)) {
-		return phase == DISPATCH_ADD ?
-			explain_circuits(r, d, stage, DISPATCH_MAP) : 0;
+	if (batch_replaces_map(caps_of(r, d), &s)) {
+		return phase == BATCH_ADD ?
+			explain_circuits(r, d, stage, BATCH_MAP) : 0;
 	}
 	return explain_circuits(r, d, stage, phase);
 }
 
-int dispatch_explain(const struct plan *p,
-		     const struct dispatch_device *devices, dispatch_fn fn,
+int dry_run_explain(const struct plan *p,
+		     const struct dry_run_device *devices, dry_run_fn fn,
 		     void *arg, struct err *err)
 {
-	static const enum dispatch_phase phases[] = {
-		DISPATCH_DELETE, DISPATCH_ADD, DISPATCH_LOAD,
+	static const enum batch_phase phases[] = {
+		BATCH_DELETE, BATCH_ADD, BATCH_LOAD,
 	};
 	struct dry_run r = { .plan = p, .devices = devices, .fn = fn,
 			     .arg = arg, .err = err };

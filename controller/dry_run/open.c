@@ -35,7 +35,7 @@ static int open_model(uv_loop_t *loop, const struct model_device *m,
 	return rc;
 }
 
-int dispatch_open(uv_loop_t *loop, const struct model_fabric *fabric,
+int dry_run_open(uv_loop_t *loop, const struct model_fabric *fabric,
 		  int device, uint64_t fence, struct drv **out,
 		  struct err *err)
 {

@@ -600,14 +600,14 @@ int msg_send_plan(const struct plan *p, const struct plan_base *base,
 }
 
 int msg_send_batch(const struct model_fabric *fabric,
-	       const struct dispatch_order *o, msg_part_fn fn, void *arg,
+	       const struct dry_run_batch *o, msg_part_fn fn, void *arg,
 	       struct err *err)
 {
 	Weft__V1__PlanBatch m = WEFT__V1__PLAN_BATCH__INIT;
 	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
 
 	m.stage = o->stage + 1;
-	m.phase = (char *)dispatch_phase_name(o->phase);
+	m.phase = (char *)batch_phase_name(o->phase);
 	m.device = fabric->devices[o->device].name;
 	m.items = o->n_items;
 	m.n_lines = (size_t)o->n_lines;

@@ -48,9 +48,9 @@ typedef int (*msg_part_fn)(const Weft__V1__PlanPart *part, void *arg,
 int msg_send_plan(const struct plan *p, const struct plan_base *base,
 	      bool want_file, msg_part_fn fn, void *arg, struct err *err);
 
-/* A batch of a dry run (dispatch_explain). Errors are fn's. */
+/* A batch of a dry run (dry_run_explain). Errors are fn's. */
 int msg_send_batch(const struct model_fabric *fabric,
-	       const struct dispatch_order *o, msg_part_fn fn, void *arg,
+	       const struct dry_run_batch *o, msg_part_fn fn, void *arg,
 	       struct err *err);
 
 /* The lightpaths that a plan makes, one part each, then one part with all

@@ -49,7 +49,7 @@ int testbed_device_new(const struct model_fabric *f, int device,
 	uv_timer_init(&dev->loop, &dev->tick);
 	uv_unref((uv_handle_t *)&dev->tick);
 	dev->tick.data = dev;
-	rc = dispatch_open(&dev->loop, f, device, 0, &dev->drv, err);
+	rc = dry_run_open(&dev->loop, f, device, 0, &dev->drv, err);
 	if (rc) {
 		end_loop(dev);
 		free(dev);

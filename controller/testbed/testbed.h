@@ -119,7 +119,7 @@ void testbed_close(struct testbed *t);
 int testbed_links(struct testbed *t, struct err *err);
 
 /* A device's driver, in plain calls that return when it has answered; nothing
- * is sent before the first. Errors as of dispatch_open(). The fabric is not
+ * is sent before the first. Errors as of dry_run_open(). The fabric is not
  * kept. */
 struct testbed_device;
 int testbed_device_new(const struct model_fabric *f, int device,

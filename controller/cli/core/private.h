@@ -216,7 +216,7 @@ int plan_view_print(struct cli *c, const struct plan_view *v, struct err *err);
 /* ---- plan_commands.c: what a plan would send ---- */
 
 /* The batches of a plan made without weftd, with handles that connect to
- * nothing. The errors of dispatch_open and dispatch_explain, and fn's. */
+ * nothing. The errors of dry_run_open and dry_run_explain, and fn's. */
 int plan_commands(const struct plan *p, msg_part_fn fn, void *arg,
 		  struct err *err);
 /* For people: a heading a batch, its commands indented, and what is not known

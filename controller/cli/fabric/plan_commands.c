@@ -8,14 +8,14 @@
 
 /* ---- without weftd ---- */
 
-/* Where the batches of dispatch_explain() go. */
+/* Where the batches of dry_run_explain() go. */
 struct telling {
 	const struct model_fabric *fabric;
 	msg_part_fn fn;
 	void *arg;
 };
 
-static int tell(const struct dispatch_order *o, void *arg, struct err *err)
+static int tell(const struct dry_run_batch *o, void *arg, struct err *err)
 {
 	const struct telling *t = arg;
 
@@ -27,7 +27,7 @@ int plan_commands(const struct plan *p, msg_part_fn fn, void *arg,
 {
 	struct telling t = { .fabric = p->fabric, .fn = fn, .arg = arg };
 	int n = p->fabric->n_devices, opened = 0, r = 0;
-	struct dispatch_device *v = calloc((size_t)n + 1, sizeof(*v));
+	struct dry_run_device *v = calloc((size_t)n + 1, sizeof(*v));
 	uv_loop_t loop;
 
 	if (!v || uv_loop_init(&loop)) {
@@ -35,12 +35,12 @@ int plan_commands(const struct plan *p, msg_part_fn fn, void *arg,
 		return err_nomem(err);
 	}
 	while (opened < n && r == 0) {
-		r = dispatch_open(&loop, p->fabric, opened, 0,
+		r = dry_run_open(&loop, p->fabric, opened, 0,
 				  &v[opened].drv, err);
 		opened += r == 0;
 	}
 	if (r == 0) {
-		r = dispatch_explain(p, v, tell, &t, err);
+		r = dry_run_explain(p, v, tell, &t, err);
 	}
 	for (int i = 0; i < opened; i++) {
 		drv_close(v[i].drv, NULL, NULL);

@@ -108,7 +108,7 @@ static int send_part(const Weft__V1__PlanPart *part, void *arg,
 }
 
 /* Commands that would be sent to devices, as dry runs of their drivers give them. */
-static int send_batch(const struct dispatch_order *o, void *arg,
+static int send_batch(const struct dry_run_batch *o, void *arg,
 		      struct err *err)
 {
 	const struct plan_request *w = arg;

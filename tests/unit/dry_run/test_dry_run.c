@@ -40,7 +40,7 @@ struct heard {
 	int stop_after;
 };
 
-static int hear(const struct dispatch_order *o, void *arg, struct err *err)
+static int hear(const struct dry_run_batch *o, void *arg, struct err *err)
 {
 	struct heard *h = arg;
 	size_t n = strlen(h->text);
@@ -48,7 +48,7 @@ static int hear(const struct dispatch_order *o, void *arg, struct err *err)
 	assert_int_equal(o->n_lines, 1);
 	snprintf(h->text + n, sizeof(h->text) - n, "%d %s %s %d%s: %s\n",
 		 o->stage, fabric.devices[o->device].name,
-		 dispatch_phase_name(o->phase), o->n_items,
+		 batch_phase_name(o->phase), o->n_items,
 		 o->guessed ? "?" : "", o->lines[0]);
 	return h->stop_after && --h->stop_after == 0 ?
 		err_set(err, WEFT_ECANCELED, "enough") : 0;
@@ -57,12 +57,12 @@ static int hear(const struct dispatch_order *o, void *arg, struct err *err)
 static void expect(const struct plan *p, const struct drv_snapshot *a,
 		   const char *text)
 {
-	const struct dispatch_device v[] = { { &drvs[0], a },
+	const struct dry_run_device v[] = { { &drvs[0], a },
 					     { &drvs[1], NULL } };
 	struct heard h = { 0 };
 	struct err err = { 0 };
 
-	assert_int_equal(dispatch_explain(p, v, hear, &h, &err), 0);
+	assert_int_equal(dry_run_explain(p, v, hear, &h, &err), 0);
 	assert_string_equal(h.text, text);
 }
 
@@ -149,14 +149,14 @@ static void programs_are_loaded_last(void **state)
 	};
 	const struct plan p = { .fabric = &fabric, .n_devices = 2,
 				.devices = d, .n_stages = 1 };
-	const struct dispatch_device v[] = { { &drvs[0], NULL },
+	const struct dry_run_device v[] = { { &drvs[0], NULL },
 					     { &drvs[1], NULL } };
 	struct heard h = { .stop_after = 1 };
 	struct err err = { 0 };
 
 	(void)state;
 	expect(&p, NULL, "0 a add 3?: +0-1+1-2+2-0\n0 b load 0?: ring\n");
-	assert_int_equal(dispatch_explain(&p, v, hear, &h, &err),
+	assert_int_equal(dry_run_explain(&p, v, hear, &h, &err),
 			 WEFT_ECANCELED);
 	assert_string_equal(h.text, "0 a add 3?: +0-1+1-2+2-0\n");
 }
@@ -176,13 +176,13 @@ static void a_driver_of_another_kind_is_refused(void **state)
 
 	(void)state;
 	uv_loop_init(&loop);
-	assert_int_equal(dispatch_open(&loop, &f, 0, 0, &drv, &err),
+	assert_int_equal(dry_run_open(&loop, &f, 0, 0, &drv, &err),
 			 WEFT_EINVAL);
 	assert_null(drv);
 	assert_int_equal(err.line, 7);
 	assert_non_null(strstr(err.msg, "is not for a ring"));
 	ring.driver = "nonesuch";
-	assert_int_equal(dispatch_open(&loop, &f, 0, 0, &drv, &err),
+	assert_int_equal(dry_run_open(&loop, &f, 0, 0, &drv, &err),
 			 WEFT_EINVAL);
 	assert_int_equal(err.code, WEFT_EINVAL);
 	assert_int_equal(uv_loop_close(&loop), 0);
