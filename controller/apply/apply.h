@@ -42,7 +42,7 @@
 
 #include "controller/dry_run/dry_run.h"
 #include "controller/model/model.h"
-#include "controller/plan/host_paths.h"
+#include "controller/plan/plan.h"
 #include "controller/store/store.h"
 #include "drivers/core/driver.h"
 

@@ -7,7 +7,7 @@
  * part of the file could not be understood, names that it might have given are
  * not reported as unknown, so that one mistake gives one error.
  */
-#include "controller/model/build.h"
+#include "controller/model/private.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/model/build.h"
+#include "controller/model/private.h"
 
 /* What can be wrong with a pair of ends; an entry reports each kind once. */
 enum fault_kind { FAULT_FROM, FAULT_TO, FAULT_FORM, FAULT_USED, FAULT_KINDS };

@@ -1,7 +1,7 @@
 /* Lists of wavelengths: "0-7,16", in this order. */
 #include <stdio.h>
 
-#include "controller/model/build.h"
+#include "controller/model/private.h"
 
 /* One number, or two with a dash between; *end: what comes after. */
 static bool parse_range(const char *text, const char **end, int *first,

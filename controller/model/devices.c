@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/model/build.h"
+#include "controller/model/private.h"
 
 /* An entry being read: its section, what messages call it, its values. */
 struct device_entry {

@@ -9,8 +9,7 @@
  */
 #include <stddef.h>
 
-#include "controller/model/fabric_schema.h"
-#include "controller/model/model.h"
+#include "controller/model/private.h"
 
 #define NS_PER_HOUR (3600 * INT64_C(1000000000))
 #define MAX_DB 100000	/* milli-dB, of anything */

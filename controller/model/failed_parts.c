@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/model/build.h"
+#include "controller/model/private.h"
 
 /* Adds a mark. False when there are too many already or reading has to stop. */
 static bool push(struct model_build *b, struct mark m)

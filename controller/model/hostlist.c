@@ -5,7 +5,7 @@
  * caller has room for before any memory is spent on them; the second writes
  * the names in the order of an odometer, the last bracket fastest.
  */
-#include "controller/model/hostlist.h"
+#include "controller/model/private.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "controller/model/build.h"
+#include "controller/model/private.h"
 
 /* Ports of all hosts of an entry, consecutive by host. */
 static void add_ports(struct model_build *b, int host, const struct host_class *class,

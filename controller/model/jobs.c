@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/model/build.h"
+#include "controller/model/private.h"
 #include "topology/topology.h"
 
 /* A job being read. */

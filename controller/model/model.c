@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/model/build.h"
+#include "controller/model/private.h"
 #include "lib/base/file.h"
 
 /* What f is the first member of; f comes from this room. */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/plan/plan_private.h"
+#include "controller/plan/private.h"
 
 /* Both lists in one; *out is the caller's. */
 static int join_ports(const int *a, int n_a, const int *b, int n_b,

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "collective/flow/flow.h"
-#include "controller/plan/plan_private.h"
+#include "controller/plan/private.h"
 
 void plan_job_loss_free(struct plan_job_loss *loss)
 {

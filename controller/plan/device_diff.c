@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/plan/plan_private.h"
+#include "controller/plan/private.h"
 #include "lib/base/vec.h"
 
 typedef VEC(struct optics_xc) xc_list;

@@ -7,8 +7,7 @@
  * between switches are looked up in a map by egress (plan_map_trunks), made
  * once when many ports are traced.
  */
-#include "controller/plan/host_paths.h"
-#include "controller/plan/plan_private.h"
+#include "controller/plan/private.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

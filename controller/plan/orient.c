@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/plan/plan_private.h"
+#include "controller/plan/private.h"
 
 struct walk {
 	int n, m;		/* with the extra node and its edges */

@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/plan/host_paths.h"
-#include "controller/plan/plan_private.h"
+#include "controller/plan/private.h"
 #include "lib/base/vec.h"
 
 /* ---- how long a stage takes ---------------------------------------------- */

@@ -7,7 +7,7 @@
  * the largest groups on. On a ring it takes the stretch of neighbours that leaves
  * the fewest unused nodes between them.
  */
-#include "controller/plan/place.h"
+#include "controller/plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "collective/flow/flow.h"
-#include "controller/plan/plan_private.h"
+#include "controller/plan/private.h"
 
 const struct plan_light *plan_observed(const struct plan_ctx *ctx, int device)
 {

@@ -302,7 +302,7 @@ struct plan {
  * says how far that is from the fewest (moves_bound): none for one switch or
  * two; for more by an integer program where it is small enough.
  *
- * Stages: see plan_stages in plan_private.h; WEFT_EINFEASIBLE names the host
+ * Stages: stages.c; WEFT_EINFEASIBLE names the host
  * or pair whose floor cannot be kept.
  */
 int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
@@ -403,5 +403,120 @@ void plan_file_fini(struct plan_file *f);
 void plan_request_json(const struct model_request *r, struct buf *out);
 /* Plan files start like this; YAML never does. */
 bool plan_file_is(const void *data, size_t len);
+
+/* ---- placement (place.c) ---- */
+
+/* Which hosts a requested job gets. Deterministic: the same fabric, hosts and
+ * demand give the same hosts. */
+struct place_request {
+	int n;			/* ranks */
+	int ring;		/* device, or -1: on switches */
+	int min_ports;		/* of each host, with fibres both ways */
+	const int *hosts;	/* [n] these and no others, or NULL: any */
+};
+
+/* True for hosts whose ports go to the same devices, one by one. */
+bool place_alike(const struct model_fabric *f, int a, int b);
+
+/*
+ * Chooses demand->n hosts among those that are usable[host] (NULL: all) and,
+ * on switches, not in `busy` (NULL: none); out[n] in rank order.
+ *
+ * On switches, hosts whose ports go to the same devices in the same way are a
+ * group; the smallest group that is large enough is taken, so that large ones
+ * stay whole, and of equal ones the first. When no group is large enough,
+ * hosts are taken group by group, the largest first. On a ring they are the
+ * stretch of neighbours that leaves the fewest unused nodes between them.
+ *
+ * WEFT_EINFEASIBLE: too few hosts are free now, and the text says how many;
+ * WEFT_EINVAL: never enough, also if all were free. O(hosts log hosts).
+ */
+int place_job(const struct model_fabric *f, const struct place_request *demand,
+	      const bool *usable, const bool *busy, int *out,
+	      struct err *err);
+
+/*
+ * Hosts for a job whose hosts now[demand->n] are not all usable: each that is
+ * stays at its rank, each other gets a free one (usable and not busy) in its
+ * place: with its ports to the same devices if there is one, else with at
+ * least as many ports; of equal ones the first.
+ * WEFT_EINFEASIBLE names the host that has no spare. O(n hosts).
+ */
+int place_spare(const struct model_fabric *f, const struct place_request *demand,
+		const int *now, const bool *usable, const bool *busy, int *out,
+		struct err *err);
+
+/* ---- paths of hosts over the light of a plan (host_paths.c, stage_paths.c) ---- */
+
+/* A job arc from one host port to another. */
+struct plan_arc {
+	int tx_port, rx_port;
+};
+
+/* The arcs of all jobs on switches, sorted, none twice. *arcs: free(). */
+int plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n,
+	      struct err *err);
+
+/* The path to one host: out by tx_port, which rx_port receives. */
+struct plan_host_path {
+	int to;
+	int via;		/* the host of rx_port */
+	int tx_port, rx_port;
+};
+
+/* The paths of one host to all that it reaches: the fewest arcs, then the
+ * lowest ports; by host. *paths: free(). O(hosts x arcs). */
+int plan_host_paths(const struct model_fabric *f, const struct plan_arc *arcs,
+	      int n_arcs, int host, struct plan_host_path **paths, int *n,
+	      struct err *err);
+
+/* The port that a port's light reaches through these circuits (one
+ * plan_light a device) and the fibres as written, or -1. O(log circuits +
+ * trunks) a switch on the path, O(circuits) for any-to-any ones. */
+int plan_trace(const struct model_fabric *f, const struct plan_light *light,
+	       int tx_port);
+
+/* A circuit that light goes through. */
+struct plan_hop {
+	int device;
+	struct optics_xc xc;
+};
+
+/* The same with the circuits on the path, in order, put behind the n of *hops,
+ * which grows (realloc; the caller's, also on error). WEFT_ENOTFOUND: the
+ * light reaches no port. */
+int plan_trace_hops(const struct model_fabric *f,
+		    const struct plan_light *light, int tx_port,
+		    struct plan_hop **hops, int *n, int *rx_port,
+		    struct err *err);
+
+/*
+ * Light from port to port that a stage of the plan takes away before it makes
+ * its own: what is sent from these ports must take another path, or wait, from
+ * the stage's first delete on. Sorted. By the circuits that the plan goes by;
+ * programs of rings carry no traffic of ports. *arcs: free().
+ * O(circuits + ports x hops x log circuits), on any-to-any switches without
+ * the logarithm.
+ */
+int plan_stage_removes(const struct plan *p, int stage, struct plan_arc **arcs,
+		 int *n, struct err *err);
+/* Light that is there once the stage is done, and was not before: all its
+ * circuits are there then, whatever stage made the others. The same
+ * otherwise. */
+int plan_stage_adds(const struct plan *p, int stage, struct plan_arc **arcs, int *n,
+	     struct err *err);
+/* The circuits of each of these arcs, which are there once the stage is done:
+ * those of arc i are (*hops)[(*first)[i]] to before (*first)[i + 1]. *hops,
+ * *first: free(). */
+int plan_arc_hops(const struct plan *p, int stage,
+		  const struct plan_arc *arcs, int n_arcs,
+		  struct plan_hop **hops, int **first, struct err *err);
+/* All light from port to port that is there once stages up to and with this
+ * one are done; -1: before the first. The same otherwise. */
+int plan_arcs_after(const struct plan *p, int stage, struct plan_arc **arcs,
+		     int *n, struct err *err);
+
+/* Address of a host, network byte order: 10.119.0.1 is the first's. */
+uint32_t plan_host_address(int host);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "controller/plan/plan_private.h"
+#include "controller/plan/private.h"
 #include "lib/base/units.h"
 
 const char *plan_source_name(enum plan_source s)

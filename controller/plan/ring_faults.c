@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/plan/plan_private.h"
+#include "controller/plan/private.h"
 #include "lib/base/vec.h"
 
 /* ---- what a schedule needs ------------------------------------------------- */

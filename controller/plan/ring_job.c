@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/plan/plan_private.h"
+#include "controller/plan/private.h"
 #include "lib/base/vec.h"
 
 /* What the file's checks leave to planning: algorithms of rings, and depth. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/plan/plan_private.h"
+#include "controller/plan/private.h"
 #include "lib/base/buf.h"
 
 struct ring_geometry plan_ring_geometry(const struct model_device *dev)

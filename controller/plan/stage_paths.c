@@ -1,11 +1,10 @@
 /*
  * Light between the stages of a plan: what a stage takes away, and what it
- * brings; see host_paths.h.
+ * brings; see plan.h.
  */
 #include <stdlib.h>
 
-#include "controller/plan/host_paths.h"
-#include "controller/plan/plan_private.h"
+#include "controller/plan/private.h"
 #include "lib/base/vec.h"
 
 /* Up to where a plan is done: the stages before `stage`, and of it the

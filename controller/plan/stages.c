@@ -1,5 +1,5 @@
 /*
- * Stages of a plan that keep a floor of capacity. See plan_private.h.
+ * Stages of a plan that keep a floor of capacity. See private.h.
  *
  * A move is a circuit to delete or to add. A path is light from one host's
  * transmitter to another's receiver that the plan ends or begins; it is in
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/plan/plan_private.h"
+#include "controller/plan/private.h"
 #include "lib/base/units.h"
 #include "lib/base/vec.h"
 

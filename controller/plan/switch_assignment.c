@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/plan/plan_private.h"
+#include "controller/plan/private.h"
 #include "lib/lp/lp.h"
 
 /* Beyond these the first answer stands, with the bound that it has. */

@@ -14,7 +14,7 @@
 #include "collective/bfb/bfb.h"
 #include "collective/finder/finder.h"
 #include "collective/flow/flow.h"
-#include "controller/plan/plan_private.h"
+#include "controller/plan/private.h"
 #include "lib/base/buf.h"
 #include "lib/base/vec.h"
 

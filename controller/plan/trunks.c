@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/plan/plan_private.h"
+#include "controller/plan/private.h"
 #include "lib/base/map.h"
 #include "lib/base/vec.h"
 #include "rwa/mesh/mesh.h"

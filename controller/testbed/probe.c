@@ -39,6 +39,7 @@ struct testbed_prober {
 
 /* ---- sockets ---- */
 
+/* Sockets that are not open yet: poll passes over a negative descriptor. */
 static struct pollfd *polls_new(int n, struct err *err)
 {
 	struct pollfd *v = calloc((size_t)n + 1, sizeof(*v));
@@ -62,6 +63,8 @@ static void polls_free(struct pollfd *v, int n)
 	free(v);
 }
 
+/* The table grows with the interface numbers of the namespace, which start low.
+ * */
 static int put_slot(struct netdev_table *t, int ifindex, int slot, struct err *err)
 {
 	if (ifindex >= t->n) {
@@ -80,6 +83,7 @@ static int put_slot(struct netdev_table *t, int ifindex, int slot, struct err *e
 	return 0;
 }
 
+/* A slot for each netdev of an end; ends without one get no frames. */
 static int fill_tables(struct testbed_prober *p, struct err *err)
 {
 	int rc = 0;
@@ -156,6 +160,7 @@ void testbed_prober_free(struct testbed_prober *p)
 
 /* ---- frames ---- */
 
+/* One frame from an end, on its transmit netdev. */
 static void send_from(struct testbed_prober *p, int end)
 {
 	const struct host_frame frame = { p->run, (uint32_t)end };
@@ -166,6 +171,8 @@ static void send_from(struct testbed_prober *p, int end)
 					     &frame);
 }
 
+/* Counts a frame for its pair of ends. O(pairs that were seen): few, as an end
+ * is heard by one other unless fibres are wrong. */
 static int note(struct testbed_prober *p, int from, int to, bool at_tx,
 		struct err *err)
 {
@@ -215,6 +222,7 @@ static int receive(struct testbed_prober *p, int host, bool *any,
 	return rc;
 }
 
+/* Takes what arrives within the time; returns after the first arrivals. */
 static int listen_for(struct testbed_prober *p, int patience_ms, bool *any,
 		      struct err *err)
 {

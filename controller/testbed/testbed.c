@@ -40,6 +40,7 @@ static const char *option_of(const struct model_device *d, const char *key)
 	return "";
 }
 
+/* Where in the file a device does not fit a testbed, and what would. */
 static int check_device(const struct model_fabric *f,
 			const struct model_device *d, struct err *err)
 {
@@ -119,6 +120,7 @@ struct testbed_fibre_end {
 	bool dead;		/* broken: it reaches no port */
 };
 
+/* A testbed being built, and how far it is. */
 struct testbed_builder {
 	const struct model_fabric *f;
 	const struct testbed_options *o;
@@ -145,6 +147,8 @@ static void exchange(struct testbed_fibre_end *x, struct testbed_fibre_end *y)
 	*y = t;
 }
 
+/* The fibres of hosts as the file has them, then the faults, one upon the
+ * other. */
 static void lay_fibres(struct testbed_builder *b)
 {
 	for (int i = 0; i < b->f->n_ports; i++) {
@@ -175,6 +179,7 @@ static struct host_net *device_net(struct testbed_builder *b, int device)
 	return b->nets[b->f->n_hosts + device];
 }
 
+/* A namespace or fibre more is done. */
 static void step(struct testbed_builder *b)
 {
 	b->done++;
@@ -189,6 +194,7 @@ static void port_name(char name[HOST_IFNAME_MAX], bool out, int port)
 	snprintf(name, HOST_IFNAME_MAX, "%s%d", out ? "out" : "in", port + 1);
 }
 
+/* Turns IPv6 off in a namespace. */
 static int quiet(struct host_net *net, struct err *err)
 {
 	static const char *const all[] = {

@@ -16,7 +16,6 @@
 #include <stdint.h>
 
 #include "controller/model/model.h"
-#include "controller/plan/host_paths.h"
 #include "controller/plan/plan.h"
 #include "drivers/host/host.h"
 #include "lib/base/err.h"

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "controller/cli/core/private.h"
-#include "controller/plan/place.h"
 #include "controller/plan/plan.h"
 #include "lib/base/file.h"
 #include "lib/base/vec.h"

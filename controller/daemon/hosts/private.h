@@ -12,7 +12,7 @@
 #define WEFT_DAEMON_HOSTS_PRIVATE_H
 
 #include "controller/daemon/hosts/hosts.h"
-#include "controller/plan/host_paths.h"
+#include "controller/plan/plan.h"
 #include "drivers/host/host.h"
 
 /* A host that can be asked, or why not. */

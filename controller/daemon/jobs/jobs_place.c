@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "controller/daemon/jobs/private.h"
-#include "controller/plan/place.h"
+#include "controller/plan/plan.h"
 
 static bool is_bad(const int *v, int n, int port)
 {

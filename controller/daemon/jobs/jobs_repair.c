@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "controller/daemon/jobs/private.h"
-#include "controller/plan/place.h"
+#include "controller/plan/plan.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 

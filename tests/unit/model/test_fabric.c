@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/model/build.h"
+#include "controller/model/private.h"
 #include "lib/base/buf.h"
 #include "lib/base/rng.h"
 #include "tests/unit/model/invariants.h"

@@ -13,7 +13,7 @@
 
 #include "controller/model/model.h"
 #include "lib/base/file.h"
-#include "controller/model/fabric_schema.h"
+#include "controller/model/private.h"
 
 #define MANUAL "docs/man/weft.yaml.5"
 #define GUIDE "docs/fabric.md"

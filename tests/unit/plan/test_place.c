@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/plan/place.h"
+#include "controller/plan/plan.h"
 
 /* a0-a3 on s0 only, b0-b5 on s1 only, c0-c1 with two ports on both, d0
  * without fibres; r0-r5 on a ring. */

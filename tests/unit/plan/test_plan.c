@@ -11,7 +11,7 @@
 
 #include "collective/finder/finder.h"
 #include "controller/plan/plan.h"
-#include "controller/plan/plan_private.h"
+#include "controller/plan/private.h"
 #include "lib/base/rng.h"
 #include "tests/unit/plan/fixture.h"
 

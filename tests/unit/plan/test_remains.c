@@ -1,5 +1,5 @@
 /* What remains of a fabric as applied when light is dead. */
-#include "controller/plan/plan_private.h"
+#include "controller/plan/private.h"
 #include "tests/unit/plan/fixture.h"
 
 /* A fabric with one job, applied, and what is seen of its devices. */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/plan/host_paths.h"
+#include "controller/plan/plan.h"
 #include "lib/base/rng.h"
 
 #define HEAD "weft: 1\nfabric: t\n"

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/plan/host_paths.h"
 #include "controller/plan/plan.h"
 #include "controller/testbed/bringup_private.h"
 

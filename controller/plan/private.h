@@ -7,8 +7,8 @@
  * steps of devices (device_diff.c), stages (stages.c, stage_paths.c), times
  * (outage.c).
  */
-#ifndef WEFT_PLAN_PLAN_PRIVATE_H
-#define WEFT_PLAN_PLAN_PRIVATE_H
+#ifndef WEFT_PLAN_PRIVATE_H
+#define WEFT_PLAN_PRIVATE_H
 
 #include "controller/plan/plan.h"
 

@@ -1,21 +1,103 @@
 /*
- * From checked sections to a fabric, in the order hosts, devices, fibres,
- * jobs: each part looks up names of those before it. Private to the model.
+ * What the files of the model share: names with ranges (hostlist.c), the
+ * sections of a fabric file (fabric_schema.c), and the build, from checked
+ * sections to a fabric in the order hosts, devices, fibres, jobs: each part
+ * looks up names of those before it.
  *
  * A part that could not be understood leaves a mark (`hosts_unsure`, ...), so
  * that later parts do not complain about names that it would have given.
  */
-#ifndef WEFT_MODEL_BUILD_H
-#define WEFT_MODEL_BUILD_H
+#ifndef WEFT_MODEL_PRIVATE_H
+#define WEFT_MODEL_PRIVATE_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "controller/model/hostlist.h"
-#include "controller/model/fabric_schema.h"
 #include "controller/model/model.h"
+#include "lib/base/err.h"
 #include "lib/base/map.h"
 #include "lib/base/vec.h"
 #include "lib/conf/conf.h"
+
+/* ---- names ---- */
+
+/*
+ * Ranges to names; model_expand is the public face.
+ *
+ *   text  = term { "," term }
+ *   term  = { letters | "[" span { "," span } "]" }
+ *   span  = number | number "-" number
+ *
+ * Brackets that hold a ':' are letters: they enclose an IPv6 address.
+ * A term with several brackets counts through the last one fastest. Numbers
+ * keep their width: both ends of "[00-15]" have two digits, only numbers
+ * without leading zeros may differ in width ("[8-11]").
+ */
+
+/* Longest name that a term may expand to. */
+#define NAMES_MAX_LEN 255
+
+struct name {
+	const char *text;
+	struct conf_place at;	/* for users: where the text was given */
+};
+
+struct names {
+	struct name *v;
+	int n;
+};
+
+/* Counts the names of text, which must not exceed max. WEFT_EINVAL,
+ * WEFT_ELIMIT (nothing was expanded yet), WEFT_ENOMEM; *offset is the byte
+ * where it went wrong. O(length). */
+int names_count(const char *text, int64_t max, int64_t *n, size_t *offset,
+		struct err *err);
+
+/* Appends the names of a text that names_count accepted to out, which has
+ * room for them, all with the same place. WEFT_ENOMEM. O(bytes written). */
+int names_expand(const char *text, struct conf_place at, struct conf_arena *arena,
+		 struct names *out, struct err *err);
+
+/* ---- the sections of a fabric file ---- */
+
+/* Numbers of their keys. The manual is tested against the same tables. */
+enum { FABRIC_WEFT, FABRIC_NAME, FABRIC_HOSTS, FABRIC_SWITCHES, FABRIC_PANELS,
+       FABRIC_RINGS, FABRIC_FIBRES, FABRIC_JOBS, FABRIC_CHANGES, FABRIC_DEAD,
+       FABRIC_KEYS };
+enum { DEAD_PORT, DEAD_RING, DEAD_NODE, DEAD_SPAN, DEAD_CHANNEL, DEAD_DIRECTION,
+       DEAD_FIBRE, DEAD_KEYS };
+enum { CHANGES_KEEP, CHANGES_KEEP_PAIR, CHANGES_GATE, CHANGES_BELOW,
+       CHANGES_VERIFY, CHANGES_DRAIN,
+       CHANGES_EXTERNAL, CHANGES_RESTORE_AFTER,
+       CHANGES_KEYS };
+enum { HOST_NAME, HOST_PORTS, HOST_RATE, HOST_REACTIVATION,
+       HOST_CHANNELS, HOST_NETNS, HOST_LAUNCH, HOST_RECEIVE_MIN, HOST_RECEIVE_MAX,
+       HOST_KEYS };
+/* What every device has stands first, in the same order. */
+enum { DEVICE_NAME, DEVICE_DRIVER, DEVICE_ADDRESS, DEVICE_OPTIONS,
+       DEVICE_DOMAIN, DEVICE_TIMEOUT, DEVICE_EXTERNAL, DEVICE_KEYS };
+enum { SPACE_SIZE = DEVICE_KEYS, SPACE_PORTS, SPACE_ANY_TO_ANY, SPACE_LOSS,
+       SPACE_TIME, SPACE_KEYS };
+enum { RING_NODES = DEVICE_KEYS, RING_FIBRES, RING_CHANNELS, RING_RATE,
+       RING_RETUNE, RING_CONVERSION, RING_OVERLAP,
+       RING_MEMORY, RING_LOSS, RING_KEYS };
+enum { LOSS_LAUNCH, LOSS_SENSITIVITY, LOSS_MARGIN, LOSS_ADD, LOSS_DROP,
+       LOSS_PASS, LOSS_RINGS, LOSS_SPAN, LOSS_KEYS };
+enum { FIBRE_FROM, FIBRE_TO, FIBRE_LOSS, FIBRE_CHANNELS, FIBRE_GAIN,
+       FIBRE_KEYS };
+enum { JOB_NAME, JOB_NODES, JOB_RING, JOB_COLLECTIVE, JOB_SIZE, JOB_ALGORITHM,
+       JOB_TOPOLOGY, JOB_DEPTH, JOB_ALPHA, JOB_CHANNELS, JOB_SEGMENT,
+       JOB_KEYS };
+
+extern const struct conf_section section_fabric, section_host, section_switch,
+	section_panel, section_ring, section_loss, section_fibre, section_job,
+	section_changes, section_dead;
+
+/* All of them, NULL-terminated: for tests of the documentation. */
+extern const struct conf_section *const schema_sections[];
+
+/* ---- the build ---- */
 
 /* Names that ranges of one fabric may expand to, counted each time one is
  * written, before memory is spent on them. */
