@@ -302,8 +302,8 @@ struct plan {
  * says how far that is from the fewest (moves_bound): none for one switch or
  * two; for more by an integer program where it is small enough.
  *
- * Stages: stages.c; WEFT_EINFEASIBLE names the host
- * or pair whose floor cannot be kept.
+ * Stages keep the floor of fabric->changes (stages.c); WEFT_EINFEASIBLE names
+ * the host or pair for which that cannot be done.
  */
 int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 	      struct plan **out, struct err *err);
