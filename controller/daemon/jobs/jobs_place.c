@@ -1,6 +1,6 @@
 /*
  * Which hosts jobs may have: those that are free, whose ports have not failed, and
- * that are not drained. Which of them a job gets is decided by plan/place.h; here is
+ * that are not drained. Which of them a job gets is decided by place_job (plan); here is
  * what the daemon knows: readings, drains, and the hosts that other jobs have.
  */
 #include <stdlib.h>
