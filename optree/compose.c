@@ -22,7 +22,7 @@ struct weave {
 	struct compose_records rec;
 	int round;		/* first of the level */
 	int units, cw;		/* of one way */
-	bool one_way, mirrored;
+	bool one_direction, mirrored;
 };
 
 static int mod(int v, int n)
@@ -86,7 +86,7 @@ static int fill_gap(struct weave *w, const struct compose_level *l, int k,
 
 /* One way: what lies between the holders at x and y comes from x, and the
  * other part of the item in the mirror. */
-static int fill_one_way(struct weave *w, const struct compose_level *l, int x,
+static int fill_one_direction(struct weave *w, const struct compose_level *l, int x,
 			int y)
 {
 	int lacks = (y - x + l->stride - 1) / l->stride - 1, rc = 0;
@@ -124,7 +124,7 @@ static int weave_level(struct weave *w, const struct compose_level *l)
 	for (int k = 0; k < w->n_at && !rc; k++) {
 		int y = k + 1 < w->n_at ? w->at[k + 1] : w->n;
 
-		rc = w->one_way ? fill_one_way(w, l, w->at[k], y)
+		rc = w->one_direction ? fill_one_direction(w, l, w->at[k], y)
 				: fill_gap(w, l, k, w->at[k], y);
 	}
 	for (size_t i = w->rec.n; i-- > 0 && w->rec.v[i].round >= w->round;) {
@@ -209,7 +209,7 @@ static int weave_init(struct weave *w, const struct optree_params *p,
 
 	*w = (struct weave){
 		.n = p->n, .n_at = 1, .at = malloc(bytes),
-		.next = malloc(bytes), .one_way = shape->one_way,
+		.next = malloc(bytes), .one_direction = shape->one_direction,
 		.units = shape->units, .cw = shape->cw,
 		.mirrored = p->line || shape->cw < shape->units,
 	};
@@ -316,7 +316,7 @@ struct level_search {
 	int64_t w;		/* of the narrower direction in use */
 	double share;		/* most of an item's part in a direction,
 				 * times w, by that direction's width */
-	bool one_way;
+	bool one_direction;
 	struct partial *best;	/* KEEP for each distance 1..n */
 	int *n_best;
 };
@@ -357,11 +357,11 @@ static void remember(struct level_search *s, int to, struct partial x)
 static void try_stride(struct level_search *s, int gap, int stride)
 {
 	int n = s->p->n, lacks = (gap + stride - 1) / stride - 1;
-	int side = s->one_way ? lacks : (lacks + 1) / 2;
+	int side = s->one_direction ? lacks : (lacks + 1) / 2;
 	double holders = (double)((n + gap - 1) / gap);
 	const struct partial *from = s->best + (size_t)gap * KEEP;
 	int64_t load = 0;
-	double ends = !s->one_way && lacks % 2 && gap % stride == 0 ? 0.5 : 1;
+	double ends = !s->one_direction && lacks % 2 && gap % stride == 0 ? 0.5 : 1;
 
 	for (int jump = 1; jump <= side; jump++) {
 		int whole = (side - 1) / jump, rest = side - whole * jump;
@@ -427,7 +427,7 @@ static void trace(const struct level_search *s, int k, struct compose_shape *sha
 		stride = x->gap;
 		k = x->rank;
 	}
-	shape->one_way = s->one_way;
+	shape->one_direction = s->one_direction;
 	shape->levels = levels;
 	for (int j = 0; j < levels; j++) {
 		shape->level[j] = back[levels - 1 - j];
@@ -459,12 +459,12 @@ static int search_init(struct level_search *s, const struct optree_params *p,
 		       struct err *err)
 {
 	size_t n = (size_t)p->n + 1;
-	double cw = x->one_way ? (double)x->cw / x->units : 1;
-	double part[2] = { cw, x->one_way && !p->line ? 1 - cw : 1 };
+	double cw = x->one_direction ? (double)x->cw / x->units : 1;
+	double part[2] = { cw, x->one_direction && !p->line ? 1 - cw : 1 };
 	int64_t retune = p->overlap ? p->alpha_ns - p->convert_ns : 0;
 
 	*s = (struct level_search){
-		.p = p, .reach = reach, .one_way = x->one_way,
+		.p = p, .reach = reach, .one_direction = x->one_direction,
 		.item_ns = (double)p->shard_bytes * 8e9 /
 			   (double)p->channel_bps,
 		.retune_ns = (double)retune,
@@ -526,7 +526,7 @@ static void weigh_levels(const struct optree_params *p,
 	for (int j = 0; j < x->levels; j++) {
 		const struct compose_level *l = &x->level[j];
 		double lacks = (l->gap - 1) / l->stride;
-		double side = x->one_way ? lacks : lacks / 2;
+		double side = x->one_direction ? lacks : lacks / 2;
 
 		/* A round of jumps loads stride * (1 + ... + jump). */
 		weight[j] = (double)p->n / l->gap * l->stride * side *
@@ -612,7 +612,7 @@ static void split_item(const struct optree_params *p, struct compose_shape *x)
 	int max = p->shard_bytes < SYM_MAX_UNITS ? (int)p->shard_bytes
 						  : SYM_MAX_UNITS;
 
-	x->one_way = true;
+	x->one_direction = true;
 	for (int units = 1; units <= max; units++) {
 		for (int k = 0; k <= units; k++) {
 			double a = k ? k / cw : 0;
@@ -632,7 +632,7 @@ static void split_item(const struct optree_params *p, struct compose_shape *x)
 static int search_directions(struct winner *win, int reach, struct err *err)
 {
 	struct compose_shape both = { .units = 2 };
-	struct compose_shape one = { .one_way = true, .units = 1, .cw = 1 };
+	struct compose_shape one = { .one_direction = true, .units = 1, .cw = 1 };
 	const struct optree_params *p = win->p;
 	int64_t cw = tree_width(p, RWA_CW), ccw = tree_width(p, RWA_CCW);
 	int rc = 0;

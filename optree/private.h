@@ -312,7 +312,7 @@ struct compose_level {
 struct compose_shape {
 	int levels;
 	struct compose_level level[COMPOSE_MAX_LEVELS];
-	bool one_way;
+	bool one_direction;
 	int units, cw;
 	double estimate_ns;
 };

@@ -540,7 +540,7 @@ static int check_send(struct proof *p, size_t round, const struct sym_move *m,
 			       : 0;
 	}
 	if (h->dest < 1 || h->dest >= p->n || (p->moved[h->dest] & units)) {
-		return fault(err, round, m, h, "sent twice or for nobody");
+		return fault(err, round, m, h, "sent twice, or no node wants it");
 	}
 	p->moved[h->dest] |= units;
 	for (int k = 0; k < p->s->units; k++) {

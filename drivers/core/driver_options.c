@@ -147,9 +147,9 @@ static int check_sizes(const struct drv_class *cls,
 {
 	bool ring = cls->kind == DRV_RING;
 	int max = ring ? UINT16_MAX : DRV_MAX_PORTS;
-	int least_out = cfg->any_to_any ? 0 : 1;
+	int min_out = cfg->any_to_any ? 0 : 1;
 
-	if (cfg->n_in < 1 || cfg->n_in > max || cfg->n_out < least_out ||
+	if (cfg->n_in < 1 || cfg->n_in > max || cfg->n_out < min_out ||
 	    cfg->n_out > max) {
 		return err_set(err, WEFT_EINVAL,
 			       "size %dx%d: %s must be from 1 to %d",

@@ -291,7 +291,7 @@ static bool equal(const struct entry *a, const struct entry *b)
 	       memcmp(a->mac, b->mac, sizeof(a->mac)) == 0;
 }
 
-static int foreign(struct setting *s, const struct route_kind *k, uint32_t dst)
+static int is_external(struct setting *s, const struct route_kind *k, uint32_t dst)
 {
 	const uint8_t *b = (const uint8_t *)&dst;
 
@@ -325,7 +325,7 @@ static int mark_present(struct setting *s, const struct route_kind *k,
 			w->own = true;
 		} else if (w && e->fixed && !e->own) {
 			w->own = true;
-			r = foreign(s, k, e->dst);
+			r = is_external(s, k, e->dst);
 		}
 		rc = note(s, rc, r);
 	}

@@ -401,7 +401,7 @@ static int read_links(struct netns_ring *r, struct err *err)
 		       "netdevs", r->netns, missing, r->n);
 }
 
-static int read_way(struct netns_ring *r, int from, const struct cell *c,
+static int read_redirect(struct netns_ring *r, int from, const struct cell *c,
 		    enum target *target, struct err *err)
 {
 	struct host_redirect *v;
@@ -427,9 +427,9 @@ static int read_rules(struct netns_ring *r, struct err *err)
 	for (size_t k = 0; rc == 0 && k < r->n; k++) {
 		struct cell *c = &r->cells[k];
 
-		rc = read_way(r, c->t, c, &c->from_t, err);
+		rc = read_redirect(r, c->t, c, &c->from_t, err);
 		if (rc == 0) {
-			rc = read_way(r, c->i, c, &c->from_i, err);
+			rc = read_redirect(r, c->i, c, &c->from_i, err);
 		}
 	}
 	return rc;
@@ -613,7 +613,7 @@ static int darken(struct netns_ring *r, struct err *err)
 	return rc;
 }
 
-static int set_way(struct netns_ring *r, int from, struct cell *c,
+static int set_redirect(struct netns_ring *r, int from, struct cell *c,
 		   enum target want, enum target *target, struct err *err)
 {
 	int rc;
@@ -641,7 +641,7 @@ int netns_ring_activate(struct netns_ring *r, struct err *err)
 			return err_set(err, WEFT_EDEVICE, "node %u has no "
 				       "transceiver there", at.node);
 		}
-		rc = set_way(r, c->i, c, want_i(r, k), &c->from_i, err);
+		rc = set_redirect(r, c->i, c, want_i(r, k), &c->from_i, err);
 		if (rc == 0 && c->receives != wants_receiver(r, k)) {
 			rc = set_receiver(r, c, true, err);
 		}
@@ -649,7 +649,7 @@ int netns_ring_activate(struct netns_ring *r, struct err *err)
 	for (size_t k = 0; rc == 0 && k < r->n; k++) {
 		struct cell *c = &r->cells[k];
 
-		rc = set_way(r, c->t, c, want_t(r, k), &c->from_t, err);
+		rc = set_redirect(r, c->t, c, want_t(r, k), &c->from_t, err);
 	}
 	return rc;
 }

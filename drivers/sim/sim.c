@@ -28,7 +28,7 @@ static const struct drv_option_spec options[] = {
 	{ "hang", "never answer the n-th item, nor do it", "0" },
 	{ "restart", "restart after the n-th operation", "0" },
 	{ "restart_map", "what a restart leaves: kept or dark", "dark" },
-	{ "foreign", "another user changes the map after the n-th operation",
+	{ "external", "another user changes the map after the n-th operation",
 	  "0" },
 	{ "unavailable", "do not answer the first n operations", "0" },
 	{ "chaos", "permille of items struck by a random fault", "0" },
@@ -46,8 +46,8 @@ struct sim {
 	char *state_path;	/* NULL: it forgets when closed */
 	FILE *log;		/* NULL: none */
 	/* Options of these names; -1 (half) or 0 is never. drop, hang count
-	 * items, restart, foreign, unavailable operations, from the open on. */
-	int64_t delay_ms, half, drop, hang, restart, foreign, unavailable;
+	 * items, restart, external, unavailable operations, from the open on. */
+	int64_t delay_ms, half, drop, hang, restart, external, unavailable;
 	int64_t chaos;		/* permille */
 	int64_t unlocked;	/* ring: settings */
 	int fail_port, refuse_port, lie_port;	/* flat, or -1 */
@@ -106,7 +106,7 @@ static int parse_options(const struct drv_class *cls, struct sim *s,
 		{ "drop", 0, INT32_MAX, &s->drop },
 		{ "hang", 0, INT32_MAX, &s->hang },
 		{ "restart", 0, INT32_MAX, &s->restart },
-		{ "foreign", 0, INT32_MAX, &s->foreign },
+		{ "external", 0, INT32_MAX, &s->external },
 		{ "unavailable", 0, INT32_MAX, &s->unavailable },
 		{ "chaos", 0, 1000, &s->chaos },
 		{ "unlocked", 0, INT32_MAX, &s->unlocked },
@@ -164,7 +164,7 @@ static void note_fault(struct sim *s)
 	}
 }
 
-static void foreign_change(struct sim *s)
+static void external_change(struct sim *s)
 {
 	struct optics_xc xc;
 
@@ -189,8 +189,8 @@ static void after_operation(struct sim *s)
 			xc_map_clear(&s->mem);
 		}
 	}
-	if (s->n_operations == s->foreign) {
-		foreign_change(s);
+	if (s->n_operations == s->external) {
+		external_change(s);
 	}
 	note_moves(s);
 	save(s);

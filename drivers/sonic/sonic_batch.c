@@ -36,7 +36,7 @@ static void put_config(const struct sonic *s, struct buf *b)
 
 /* A stale circuit that the items first..end-1 run into: by name when they
  * delete, by a port when they add, in any case when they are to be all. */
-static bool in_their_way(const struct drv_batch *batch, int first, int end,
+static bool conflicting(const struct drv_batch *batch, int first, int end,
 			 struct optics_xc xc)
 {
 	bool way = batch->mode == DRV_REPLACE;
@@ -66,7 +66,7 @@ static void put_stale(const struct sonic *s, const struct drv_batch *batch,
 		const struct sonic_xc *x = &s->xcs.v[i];
 
 		if (x->configured ||
-		    !in_their_way(batch, first, end, x->xc)) {
+		    !conflicting(batch, first, end, x->xc)) {
 			continue;
 		}
 		put_config(s, b);
@@ -244,7 +244,7 @@ static void send_command(struct sonic *s)
 	for (size_t i = 0; i < s->xcs.n; i++) {
 		/* Cleared once; its ports may be in use afterwards. */
 		s->xcs.v[i].configured = s->xcs.v[i].configured ||
-			in_their_way(batch, s->batch.first, s->batch.end,
+			conflicting(batch, s->batch.first, s->batch.end,
 				     s->xcs.v[i].xc);
 	}
 	sonic_ask(s, buf_cstr(&b), on_set);

@@ -180,7 +180,7 @@ static void read_state(const char *line, struct tl1_circuit *c)
 
 /* A two-way circuit is two light paths under one name; ending one would end
  * both, so they are not ours to end. */
-static int found_two_way(struct tl1_switch *s, struct tl1_circuit *c,
+static int found_bidirectional(struct tl1_switch *s, struct tl1_circuit *c,
 			 struct err *err)
 {
 	struct optics_xc back = { c->xc.out, c->xc.in };
@@ -215,7 +215,7 @@ static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 	c.xc = (struct optics_xc){ in, out };
 	read_state(line, &c);
 	if (strcmp(type, "2WAY") == 0) {
-		return found_two_way(s, &c, err);
+		return found_bidirectional(s, &c, err);
 	}
 	tl1_value(line, "GRPNAME", c.owner, sizeof(c.owner));
 	if (strcmp(c.owner, s->extra) == 0 ||

@@ -301,7 +301,7 @@ static void send_bulk(struct tl1_switch *s, const char *verb)
 
 /* A REPLACE ends what is not asked for: everything at once where nothing is,
  * else by lists. One that is locked is refused one by one, with its name. */
-static bool clear_way(struct tl1_switch *s)
+static bool clear_conflicts(struct tl1_switch *s)
 {
 	size_t n = 0;
 
@@ -420,7 +420,7 @@ bool tl1_bulk_begin(struct tl1_switch *s)
 		return false;
 	}
 	if (s->item < 0) {
-		return clear_way(s);
+		return clear_conflicts(s);
 	}
 	s->bulk_end = run_end(s, &first, &n_send, &n_cut);
 	if (n_send < 2) {

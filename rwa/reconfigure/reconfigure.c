@@ -486,7 +486,7 @@ struct blocker {
 };
 
 /* By slots wanted, then by number. */
-static int most_wanted_first(const void *a, const void *b)
+static int by_demand_desc(const void *a, const void *b)
 {
 	const struct blocker *x = a, *y = b;
 
@@ -538,7 +538,7 @@ static int32_t find_blockers(const struct planner *p, struct blocker *v)
 			v[count++] = v[i];
 		}
 	}
-	qsort(v, (size_t)count, sizeof(*v), most_wanted_first);
+	qsort(v, (size_t)count, sizeof(*v), by_demand_desc);
 	return count;
 }
 

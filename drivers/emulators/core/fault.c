@@ -89,7 +89,7 @@ static const struct {
 				"a model that measures no power" },
 	[FAULT_OTHERS_ERROR] = { "others-error", COUNT, true,
 				 "another session's error comes before a set" },
-	[FAULT_STOLEN_ERROR] = { "stolen-error", COUNT, true,
+	[FAULT_TAKEN_ERROR] = { "taken-error", COUNT, true,
 				 "another session reads a set's error away" },
 	[FAULT_QUEUE_FULL] = { "queue-full", COUNT, true,
 			       "before a set command the error queue is full" },

@@ -59,7 +59,7 @@ enum fault_kind {
 	FAULT_CHAIN_STOP,	/* event: a chain ends after its first command */
 	FAULT_NO_MONITORS,	/* level: powers are an unknown question */
 	FAULT_OTHERS_ERROR,	/* event: another session's in the queue */
-	FAULT_STOLEN_ERROR,	/* event: another session reads it away */
+	FAULT_TAKEN_ERROR,	/* event: another session reads it away */
 	FAULT_QUEUE_FULL,	/* event: the error queue is full already */
 	/* TL1 */
 	FAULT_AUTONOMOUS,	/* level: reports come between the pages */

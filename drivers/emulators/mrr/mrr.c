@@ -193,7 +193,7 @@ bool mrr_corrupt(struct ring_program *p)
 
 /* ---- banks ------------------------------------------------------------------ */
 
-/* Doubles the shadow until `need` bytes fit; bytes that nobody wrote read as
+/* Doubles the shadow until `need` bytes fit; bytes that were never written read as
  * zero. False without memory. */
 static bool grow_shadow(struct slot *s, size_t need)
 {

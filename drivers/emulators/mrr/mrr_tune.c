@@ -47,7 +47,7 @@ static void need(struct player *p, uint32_t at, enum kind kind, bool on)
 }
 
 /* The light that is added at v[i] of a channel's n cells. */
-static void need_way(struct player *p, const struct ring_cell *v, size_t n,
+static void need_direction(struct player *p, const struct ring_cell *v, size_t n,
 		     size_t i)
 {
 	uint32_t nodes = p->light.ring.nodes, row = v[i].at / nodes * nodes;
@@ -79,7 +79,7 @@ static void need_step(struct player *p)
 		}
 		for (size_t k = 0; k < n; k++) {
 			if (c->v[i + k].mode & RESONATOR_ADD) {
-				need_way(p, c->v + i, n, k);
+				need_direction(p, c->v + i, n, k);
 			}
 		}
 	}

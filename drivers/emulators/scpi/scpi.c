@@ -538,7 +538,7 @@ static enum emu_fate run_command(struct scpi_device *d, char *command,
 			commands[i].run(d);
 		}
 		if (commands[i].set && d->n_queue &&
-		    faults_strike(&d->e->faults, FAULT_STOLEN_ERROR, NULL)) {
+		    faults_strike(&d->e->faults, FAULT_TAKEN_ERROR, NULL)) {
 			d->n_queue = 0;
 		}
 		return fate;

@@ -93,7 +93,7 @@ static int show_config(struct sonic_device *d, struct buf *out)
 }
 
 /* A circuit is configured at once, and its mirrors take their time. */
-static bool is_on_its_way(const struct sonic_device *d, struct optics_xc xc)
+static bool is_in_progress(const struct sonic_device *d, struct optics_xc xc)
 {
 	int64_t ms;
 
@@ -114,7 +114,7 @@ static enum drv_state state_of(const struct sonic_device *d,
 	    is_blocked(d, xc_map_flat_out(&d->e->mem, xc.out))) {
 		return DRV_BLOCKED;
 	}
-	if (emu_holds_xc(d->e, FAULT_TUNING, xc) || is_on_its_way(d, xc)) {
+	if (emu_holds_xc(d->e, FAULT_TUNING, xc) || is_in_progress(d, xc)) {
 		return DRV_TUNING;
 	}
 	return DRV_TUNED;

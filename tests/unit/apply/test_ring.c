@@ -150,7 +150,7 @@ static void test_external_program(void **state)
 	ring_fabric(r, "", "");
 	rig_go(r, PLAN_SAFE, w, 1);
 	/* Reading, then another user empties it, then the check. */
-	ring_fabric(r, "", ", foreign: 1");
+	ring_fabric(r, "", ", external: 1");
 	rig_watch(r);
 	assert_int_equal(rig_go(r, PLAN_SAFE, v, 1), APPLY_REFUSED);
 	assert_int_equal(r->rc, WEFT_ESTALE);

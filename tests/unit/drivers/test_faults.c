@@ -25,7 +25,7 @@ static const char *const faults[] = {
 	/* ports */
 	"port-failed=i1", "port-failed=o5", "port-disabled=i1",
 	"port-disabled=o5", "refuse-port=o5", "busy=o5", "race",
-	"ignore-port=i1", "others-error", "stolen-error",
+	"ignore-port=i1", "others-error", "taken-error",
 	"conn-failed=o5", "not-activated=o5", "locked=i1", "tuning=o5", "dim=i1",
 	/* the device, and others */
 	"@restart kept", "@restart old", "@restart dark", "@set 1,5",

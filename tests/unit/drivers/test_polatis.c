@@ -249,7 +249,7 @@ static void the_error_queue_is_shared(void **state)
 	rig_control(r, "fault others-error", NULL, 0);
 	assert_int_equal(rig_submit(r, DRV_SAFE, 1, one), 0);
 	assert_int_equal(r->outcomes[0].evidence, DRV_READ_BACK);
-	rig_control(r, "fault stolen-error", NULL, 0);
+	rig_control(r, "fault taken-error", NULL, 0);
 	assert_int_equal(rig_submit(r, DRV_SAFE, 2, two), 0);
 	assert_int_equal(r->outcomes[1].evidence, DRV_ACKED);
 	rig_expect_map(r, "0-0 1-1");

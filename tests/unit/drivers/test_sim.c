@@ -75,7 +75,7 @@ static void does_not_answer_at_first(void **state)
 
 static void another_user_comes_by(void **state)
 {
-	struct rig *r = set_up("foreign", "1");
+	struct rig *r = set_up("external", "1");
 	int n;
 
 	(void)state;
