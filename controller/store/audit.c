@@ -180,7 +180,7 @@ void store_audit_free(struct store_audit *v, int n)
 static int read_line(struct store *s, sqlite3_stmt *st,
 		     struct store_audit *out, struct err *err)
 {
-	int kind = store_name_index(kind_names, 3, sqlite3_column_text(st, 4));
+	int kind = store_name_index(kind_names, COUNT(kind_names), sqlite3_column_text(st, 4));
 
 	if (kind < 0) {
 		return db_damaged(s, err, "a line of the audit trail");

@@ -28,7 +28,6 @@ static const char *const outcome_names[] = {
 	[STORE_EXTERNAL_BY_ITSELF] = "by itself",
 };
 
-#define COUNT(v) ((int)(sizeof(v) / sizeof((v)[0])))
 
 const char *store_external_kind_name(enum store_external_kind k)
 {

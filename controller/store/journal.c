@@ -64,8 +64,8 @@ void store_journals_free(struct store_journal *v, int n)
 static int read_step(struct store *s, sqlite3_stmt *st, struct store_step *out,
 		     struct err *err)
 {
-	int op = store_name_index(op_names, 4, sqlite3_column_text(st, 0));
-	int state = store_name_index(state_names, 7,
+	int op = store_name_index(op_names, COUNT(op_names), sqlite3_column_text(st, 0));
+	int state = store_name_index(state_names, COUNT(state_names),
 				     sqlite3_column_text(st, 3));
 
 	if (op < 0 || state < 0) {

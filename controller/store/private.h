@@ -90,6 +90,9 @@ void store_audit_drop(struct store *s);
 int store_change_read(struct store *s, sqlite3_stmt *st,
 		      struct store_change *out, struct err *err);
 
+/* Entries of an array. */
+#define COUNT(v) ((int)(sizeof(v) / sizeof((v)[0])))
+
 /* An index into names by its text, or -1. */
 int store_name_index(const char *const *names, int n, const unsigned char *t);
 

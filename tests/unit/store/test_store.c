@@ -248,6 +248,33 @@ static void test_journal_comes_back(void **state)
 	store_free(s);
 }
 
+/* Of an interrupted change every kind of step is read again; weftd could not
+ * start on its store otherwise. */
+static void test_every_operation_comes_back(void **state)
+{
+	static const enum store_op ops[] = { STORE_DEL, STORE_ADD, STORE_KEEP,
+					     STORE_LEAVE };
+	struct store *s = must_open(*state);
+	struct store_journal j = journal_of(2, 5, 6), *v;
+	int n;
+
+	for (int i = 0; i < 4; i++) {
+		j.works[0].steps[i].op = ops[i];
+	}
+	OK(begin(s, &j, "aa", &err));
+	store_free(s);
+	s = must_open(*state);
+	OK(store_open_changes(s, &v, &n, &err));
+	assert_int_equal(n, 1);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(v[0].works[0].steps[i].op, ops[i]);
+	}
+	assert_int_equal(v[0].works[1].steps[0].op, STORE_LOAD);
+	store_journals_free(v, n);
+	store_journal_fini(&j);
+	store_free(s);
+}
+
 /* A change left half done stays explained until one is committed over it. */
 static void test_open_changes_are_superseded(void **state)
 {
@@ -1167,6 +1194,7 @@ int main(void)
 		T(test_new_store), T(test_older_format),
 		T(test_commit_moves_intent),
 		T(test_journal_comes_back),
+		T(test_every_operation_comes_back),
 		T(test_open_changes_are_superseded), T(test_end_keeps_intent),
 		T(test_history), T(test_devices_leave_intent),
 		T(test_observed), T(test_observed_again), T(test_losses),
