@@ -51,8 +51,7 @@ static int not_found(const char *driver, struct err *err)
 		len += snprintf(known + len, sizeof(known) - len, "%s%s",
 				i ? ", " : "", classes[i]->name);
 	}
-	err_set(err, WEFT_ENOTFOUND, "no driver '%s'; there are: %s", driver,
-		known);
+	err_set(err, WEFT_ENOTFOUND, "no driver '%s'; there are: %s", driver, known);
 	return WEFT_ENOTFOUND;
 }
 

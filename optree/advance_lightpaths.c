@@ -54,16 +54,14 @@ static int early_init(struct early *e, const struct rwa_arc *arcs,
 	arrays_add(&e->arrays, e->cover, n);
 	arrays_add(&e->arrays, e->first, n);
 	arrays_add(&e->arrays, e->order, n_arcs + 1);
-	if (e->arrays.failed ||
-	    vec_reserve(&e->heap, (size_t)n_arcs)) {
+	if (e->arrays.failed || vec_reserve(&e->heap, (size_t)n_arcs)) {
 		return err_nomem(err);
 	}
 	for (int64_t k = 0; k < n_arcs; k++) {
 		if (arcs[k].dir == dir) {
 			e->load[lo_of(&arcs[k])]++;
 			e->load[end_of(&arcs[k])]--;
-			e->first[lo_of(&arcs[k]) + 1] +=
-				arcs[k].slot <= e->boundary;
+			e->first[lo_of(&arcs[k]) + 1] += arcs[k].slot <= e->boundary;
 		}
 	}
 	for (int v = 0; v < e->n; v++) {
@@ -118,8 +116,7 @@ static void choose(struct early *e, const struct rwa_arc *arcs, uint8_t *take)
 			reach_heap_add(&e->heap, (struct reach_end){
 				end_of(&arcs[e->order[k]]), e->order[k] });
 		}
-		while (e->cover[v] < lacks && e->heap.n &&
-		       e->heap.v[0].end > v) {
+		while (e->cover[v] < lacks && e->heap.n && e->heap.v[0].end > v) {
 			struct reach_end r = reach_heap_pop(&e->heap);
 
 			take[r.arc] |= (uint8_t)cover(e, &arcs[r.arc]);
@@ -127,9 +124,8 @@ static void choose(struct early *e, const struct rwa_arc *arcs, uint8_t *take)
 	}
 }
 
-int tree_choose_early(int n, const struct rwa_arc *arcs, int64_t n_arcs,
-		      int dir, int boundary, int room, uint8_t *take,
-		      struct err *err)
+int tree_choose_early(int n, const struct rwa_arc *arcs, int64_t n_arcs, int dir, int boundary,
+		      int room, uint8_t *take, struct err *err)
 {
 	struct early e = { .n = n, .boundary = boundary, .room = room };
 	int rc = 0;

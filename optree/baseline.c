@@ -8,8 +8,7 @@
 
 #include "optree/private.h"
 
-int baseline_ring(const struct optree_params *p, struct optree_sym *out,
-		  struct err *err)
+int baseline_ring(const struct optree_params *p, struct optree_sym *out, struct err *err)
 {
 	/* One channel is all it uses. */
 	struct rwa_ring one = { p->n, 1, 1 };
@@ -35,8 +34,7 @@ int baseline_ring(const struct optree_params *p, struct optree_sym *out,
 
 /* ---- lightpaths one by one ---- */
 
-static int light_init(const struct optree_params *p, struct tree_light *t,
-		      struct err *err)
+static int light_init(const struct optree_params *p, struct tree_light *t, struct err *err)
 {
 	size_t arcs = (size_t)p->n * (size_t)(p->n - 1);
 
@@ -50,8 +48,7 @@ static int light_init(const struct optree_params *p, struct tree_light *t,
 
 /* One item over one lightpath; colour counts channels of all slots from
  * step `base`. */
-static void add(struct tree_light *t, int src, int dst, int dir, int item,
-		int base, int64_t colour)
+static void add(struct tree_light *t, int src, int dst, int dir, int item, int base, int64_t colour)
 {
 	int64_t w = (int64_t)t->ring.channels * t->ring.fibres;
 	int step = base + (int)(colour / w);
@@ -70,8 +67,7 @@ static int finish(const struct optree_params *p, enum optree_algorithm how,
 		  enum optree_baseline what, struct tree_light *t,
 		  struct optree_plan *out, struct err *err)
 {
-	int64_t sending = tree_ceil_muldiv(p->shard_bytes,
-					   t->steps * INT64_C(8000000000),
+	int64_t sending = tree_ceil_muldiv(p->shard_bytes, t->steps * INT64_C(8000000000),
 					   p->channel_bps);
 	int hops, rc = tree_check_reach(p, t, &hops, &out->worst_loss_mdb, err);
 
@@ -81,16 +77,13 @@ static int finish(const struct optree_params *p, enum optree_algorithm how,
 		return rc;
 	}
 	if (sending < 0 || p->alpha_ns > (INT64_MAX - sending) / t->steps) {
-		return err_set(err, WEFT_ELIMIT,
-			       "%d steps last longer than 292 years",
-			       t->steps);
+		return err_set(err, WEFT_ELIMIT, "%d steps last longer than 292 years", t->steps);
 	}
 	out->algorithm = how;
 	out->chunks = 1;
 	out->steps = t->steps;
 	out->lightpaths = t->n_arcs;
-	out->closed_form_steps = optree_baseline_steps(
-		what, p->n, p->channels * p->fibres);
+	out->closed_form_steps = optree_baseline_steps(what, p->n, p->channels * p->fibres);
 	out->time_ns = sending + t->steps * p->alpha_ns;
 	out->gap = (double)out->time_ns / (double)out->bound_ns - 1;
 	out->optree_time_ns = tree_published_ns(p);
@@ -109,8 +102,7 @@ static int pair_item(int n, int v, int r)
 	return ((v / 2 * 2 + (v % 2 ? -far : far)) % n + n) % n;
 }
 
-int baseline_ne(const struct optree_params *p, struct optree_plan *out,
-		struct err *err)
+int baseline_ne(const struct optree_params *p, struct optree_plan *out, struct err *err)
 {
 	int wide = p->channels * p->fibres > 1;
 	struct tree_light t = { 0 };
@@ -200,8 +192,7 @@ static int exchange(const struct groups *g, struct err *err)
 		lead[k] = leader_of(g, k);
 	}
 	if (!rc) {
-		rc = rwa_all_to_all(&wide, lead, g->count, false, arcs, &res,
-				    err);
+		rc = rwa_all_to_all(&wide, lead, g->count, false, arcs, &res, err);
 	}
 	for (size_t k = 0; k < pairs && !rc; k++) {
 		int from = (int)(k / (size_t)(g->count - 1));
@@ -211,8 +202,7 @@ static int exchange(const struct groups *g, struct err *err)
 			int64_t colour = (int64_t)(v - first) * res.colours +
 					 arcs[k].channel;
 
-			add(t, arcs[k].src, arcs[k].dst, arcs[k].dir, v, base,
-			    colour);
+			add(t, arcs[k].src, arcs[k].dst, arcs[k].dir, v, base, colour);
 		}
 	}
 	free(arcs);
@@ -236,16 +226,14 @@ static void pass_on(const struct groups *g)
 			for (int item = 0; item < g->n && v != lead; item++) {
 				if (item != v) {
 					add(g->t, lead, v, dir, item, base,
-					    (int64_t)nth++ * side[dir] +
-						    abs(lead - v) - 1);
+					    (int64_t)nth++ * side[dir] + abs(lead - v) - 1);
 				}
 			}
 		}
 	}
 }
 
-int baseline_wrht(const struct optree_params *p, struct optree_plan *out,
-		  struct err *err)
+int baseline_wrht(const struct optree_params *p, struct optree_plan *out, struct err *err)
 {
 	int64_t size = 2 * (int64_t)p->channels * p->fibres + 1;
 	struct tree_light t = { 0 };

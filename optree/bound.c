@@ -101,8 +101,7 @@ int64_t tree_published_ns(const struct optree_params *p)
 	int64_t steps = optree_closed_form(p->n, w, depth), sending;
 
 	steps = steps < depth ? depth : steps;
-	sending = tree_ceil_muldiv(p->shard_bytes, steps * 8000000000,
-				   p->channel_bps);
+	sending = tree_ceil_muldiv(p->shard_bytes, steps * 8000000000, p->channel_bps);
 	if (sending < 0 || p->alpha_ns > (INT64_MAX - sending) / steps) {
 		return INT64_MAX;
 	}
@@ -155,8 +154,7 @@ static void next_round(struct gaps *g)
 }
 
 /* Time of `rounds` rounds with `links` links times items for each item. */
-static int64_t time_of(const struct optree_params *p, int64_t rounds,
-		       int64_t links)
+static int64_t time_of(const struct optree_params *p, int64_t rounds, int64_t links)
 {
 	__int128 bits = (__int128)p->shard_bytes * 8 * 1000000000;
 	int64_t cw = tree_width(p, 0), ccw = tree_width(p, 1);
@@ -197,8 +195,7 @@ static int64_t min_time(const struct optree_params *p, struct gaps *g)
 	return time_of(p, rounds_max + 1, n - 1);
 }
 
-int tree_bound_ns(const struct optree_params *p, int64_t *bound_ns,
-		  struct err *err)
+int tree_bound_ns(const struct optree_params *p, int64_t *bound_ns, struct err *err)
 {
 	size_t bytes = (size_t)(p->line ? 1 : p->n) * sizeof(int64_t);
 	struct gaps g = { .before = malloc(bytes), .now = malloc(bytes),

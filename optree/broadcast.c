@@ -82,8 +82,7 @@ static int cut_gap(struct gap_cut *c, int x, int y)
 	}
 	if (right <= c->reach) {
 		c->next[c->n_next++] = x + left;
-		return send_to(c, x, left, RWA_CW, 1) ||
-				       send_to(c, y, right, RWA_CCW, 2)
+		return send_to(c, x, left, RWA_CW, 1) || send_to(c, y, right, RWA_CCW, 2)
 			       ? WEFT_ENOMEM : 0;
 	}
 	left = left < c->reach ? left : c->reach;
@@ -93,8 +92,7 @@ static int cut_gap(struct gap_cut *c, int x, int y)
 		return send_to(c, x, left, RWA_CW, 0);
 	}
 	c->next[c->n_next++] = y - right;
-	return send_to(c, x, left, RWA_CW, 0) ||
-			       send_to(c, y, right, RWA_CCW, 0)
+	return send_to(c, x, left, RWA_CW, 0) || send_to(c, y, right, RWA_CCW, 0)
 		       ? WEFT_ENOMEM : 0;
 }
 
@@ -107,8 +105,7 @@ static int cut_round(struct gap_cut *c)
 	c->n_next = 0;
 	c->whole = false;
 	for (int k = 0; k < c->n_at && !rc; k++) {
-		rc = cut_gap(c, c->at[k],
-			     k + 1 < c->n_at ? c->at[k + 1] : n);
+		rc = cut_gap(c, c->at[k], k + 1 < c->n_at ? c->at[k + 1] : n);
 	}
 	chunks = c->whole ? chunks : chunks / 2;
 	c->out->chunk_times += (chunks + w - 1) / w;
@@ -241,8 +238,7 @@ static int make_topo(const struct optree_params *p, struct sends *s,
 	for (size_t k = 0; k < s->n && !rc; k++) {
 		if (k == 0 || by_arc(&s->v[k], &s->v[k - 1]) != 0) {
 			s->n_arcs++;
-			rc = topo_add_arc(*out, s->v[k].src, s->v[k].dst, 1, 0,
-					  err);
+			rc = topo_add_arc(*out, s->v[k].src, s->v[k].dst, 1, 0, err);
 		}
 		s->v[k].arc = s->n_arcs - 1;
 	}
@@ -256,8 +252,7 @@ static int add_lights(const struct optree_params *p, const struct send *x,
 		      struct coll_sched *out, struct err *err)
 {
 	struct rwa_ring ring = { p->n, p->fibres, p->channels };
-	int hops = ((x->dir == RWA_CW ? x->dst - x->src : x->src - x->dst) +
-		    p->n) % p->n;
+	int hops = ((x->dir == RWA_CW ? x->dst - x->src : x->src - x->dst) + p->n) % p->n;
 	int64_t lost = p->loss ? rwa_path_loss_mdb(&ring, p->loss, hops) : 0;
 	int rc = 0;
 
@@ -304,9 +299,8 @@ static int write_out(const struct optree_params *p, int root, struct sends *s,
 		topo_free(topo);
 		return rc;
 	}
-	if ((rc = coll_new(COLL_BROADCAST, topo, s->chunks,
-			   (int)(2 * channels_of(p)), root, out, err)) ||
-	    (rc = fill(p, s, *out, err))) {
+	if ((rc = coll_new(COLL_BROADCAST, topo, s->chunks, (int)(2 * channels_of(p)), root, out,
+			   err)) || (rc = fill(p, s, *out, err))) {
 		coll_free(*out);
 		*out = NULL;
 		return rc;
@@ -333,8 +327,7 @@ int broadcast_make(const struct optree_params *p, int root, int reach,
 		rc = pipe_all(p, root, pieces, s, err);
 	}
 	if (!rc && cut_ns < 0 && pipe_ns < 0) {
-		rc = err_set(err, WEFT_ELIMIT,
-			     "it lasts longer than 292 years");
+		rc = err_set(err, WEFT_ELIMIT, "it lasts longer than 292 years");
 	}
 	if (!rc) {
 		rc = write_out(p, root, s, &out->sched, err);

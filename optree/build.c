@@ -77,8 +77,7 @@ static int32_t colour_of(const struct rwa_ring *ring, const struct rwa_arc *a)
 }
 
 /* Moves an arc that was coloured from zero to colours from `base` on. */
-static void shift_colour(const struct rwa_ring *ring, struct rwa_arc *a,
-			 int base)
+static void shift_colour(const struct rwa_ring *ring, struct rwa_arc *a, int base)
 {
 	int width = ring->fibres * ring->channels;
 	int64_t c = (int64_t)a->slot * width + colour_of(ring, a) + base;
@@ -127,8 +126,7 @@ static int partial_set(struct tree_builder *b, const int32_t *members, int size,
 	int r = b->shape->radix[0];
 	struct rwa_arc *all = malloc((size_t)r * r * sizeof(*all));
 	int64_t first = t->n_arcs, n;
-	int rc = all ? rwa_all_to_all(&t->ring, members, r, false, all, res,
-				      err)
+	int rc = all ? rwa_all_to_all(&t->ring, members, r, false, all, res, err)
 		     : err_nomem(err);
 
 	for (int64_t k = 0; !rc && k < (int64_t)r * (r - 1); k++) {
@@ -147,8 +145,7 @@ static int partial_set(struct tree_builder *b, const int32_t *members, int size,
 	return rc;
 }
 
-static int ring_level(struct tree_builder *b, struct rwa_result *res,
-		      struct err *err)
+static int ring_level(struct tree_builder *b, struct rwa_result *res, struct err *err)
 {
 	struct tree_light *t = b->out;
 	int r = b->shape->radix[0], size = b->n / r, longest = size;
@@ -165,12 +162,10 @@ static int ring_level(struct tree_builder *b, struct rwa_result *res,
 
 		members[k] = first_of(b, i) + (at < last ? at : last);
 	}
-	rc = rwa_all_to_all_groups(&t->ring, members, r, size, t->arcs, res,
-				   err);
+	rc = rwa_all_to_all_groups(&t->ring, members, r, size, t->arcs, res, err);
 	t->n_arcs = (int64_t)size * r * (r - 1);
 	if (!rc && longest > size) {
-		rc = partial_set(b, members + (size_t)size * r, size, &rest,
-				 err);
+		rc = partial_set(b, members + (size_t)size * r, size, &rest, err);
 		res->colours += rest.colours;
 		res->bound += rest.bound;
 	}
@@ -195,8 +190,7 @@ static int children_of(const struct tree_builder *b, struct tree_segment s, int 
 
 /* Shares items from .. to-1 among the nodes of a segment as the levels from
  * `level` on divide it. */
-static void share(struct tree_builder *b, struct tree_segment s, int level, int from,
-		  int to)
+static void share(struct tree_builder *b, struct tree_segment s, int level, int from, int to)
 {
 	int r;
 
@@ -227,8 +221,7 @@ static int64_t held_by(const struct tree_builder *b, struct tree_segment s)
 
 /* quota[k+1]: of the `incoming` items, how many the first k+1 nodes of the
  * child take. */
-static void make_quota(struct tree_builder *b, struct tree_segment child,
-		       int64_t incoming)
+static void make_quota(struct tree_builder *b, struct tree_segment child, int64_t incoming)
 {
 	int64_t sum = 0;
 
@@ -268,8 +261,7 @@ static void send(struct tree_builder *b, struct tree_segment from, struct tree_s
 				.dir = from.lo < to.lo ? RWA_CW : RWA_CCW,
 				.slot = b->ready[(int64_t)v * b->n + h],
 			};
-			t->item[t->n_arcs++] =
-				b->items[(int64_t)v * b->n + h];
+			t->item[t->n_arcs++] = b->items[(int64_t)v * b->n + h];
 		}
 	}
 }
@@ -302,8 +294,7 @@ static void make_children(struct tree_builder *b, int level)
 }
 
 /* Each of the r children sends what it holds to each of the others. */
-static void exchange(struct tree_builder *b, const struct tree_segment *child, int r,
-		     int level)
+static void exchange(struct tree_builder *b, const struct tree_segment *child, int r, int level)
 {
 	for (int l = 0; l < r; l++) {
 		int64_t incoming = b->n - held_by(b, child[l]);
@@ -312,8 +303,7 @@ static void exchange(struct tree_builder *b, const struct tree_segment *child, i
 		make_quota(b, child[l], incoming);
 		for (int i = 0; i < r; i++) {
 			if (i != l) {
-				send(b, child[i], child[l], i < l ? i : i - 1,
-				     r - 1, incoming);
+				send(b, child[i], child[l], i < l ? i : i - 1, r - 1, incoming);
 			}
 		}
 	}
@@ -339,8 +329,7 @@ static void line_level(struct tree_builder *b, int level)
 /* What of the level may go in the last step of the level before, on the
  * channels it left: moved to the front, coloured. Returns how many through
  * *n_early. */
-static int go_early(struct tree_builder *b, int64_t first, int64_t *n_early,
-		    struct err *err)
+static int go_early(struct tree_builder *b, int64_t first, int64_t *n_early, struct err *err)
 {
 	struct tree_light *t = b->out;
 	struct rwa_arc *arcs = t->arcs + first;
@@ -436,16 +425,14 @@ static int build_level(struct tree_builder *b, int level, struct err *err)
 		line_level(b, level);
 		if (!(rc = go_early(b, first, &early, err))) {
 			rc = rwa_ring_colour(&t->ring, t->arcs + first + early,
-					     t->n_arcs - first - early, &res,
-					     err);
+					     t->n_arcs - first - early, &res, err);
 		}
 	}
 	if (rc) {
 		return rc;
 	}
 	t->colours_over_bound += res.colours - res.bound;
-	append_steps(b, level, first + early,
-		     (res.colours + width - 1) / width);
+	append_steps(b, level, first + early, (res.colours + width - 1) / width);
 	find_used(b, first);
 	deliver(b, first);
 	return 0;

@@ -12,8 +12,7 @@
 #include "optree/private.h"
 
 /* Counts the channels of all links once more, from the schedule. */
-static int check_light(const struct rwa_ring *ring, const struct coll_sched *s,
-		       struct err *err)
+static int check_light(const struct rwa_ring *ring, const struct coll_sched *s, struct err *err)
 {
 	const struct coll_light *l;
 	struct rwa_arc *arcs;
@@ -46,13 +45,10 @@ static int merge_topos(const struct topo *a, const struct topo *b,
 	int i = 0, j = 0, rc = topo_new(topo_n(a), out, err);
 
 	for (int k = 0; k < topo_m(a) + topo_m(b) && !rc; k++) {
-		const struct topo_arc *x =
-			i < topo_m(a) ? topo_arc(a, i) : NULL;
-		const struct topo_arc *y =
-			j < topo_m(b) ? topo_arc(b, j) : NULL;
-		bool first = !y || (x && (x->src < y->src ||
-					  (x->src == y->src &&
-					   x->dst <= y->dst)));
+		const struct topo_arc *x = i < topo_m(a) ? topo_arc(a, i) : NULL;
+		const struct topo_arc *y = j < topo_m(b) ? topo_arc(b, j) : NULL;
+		bool first = !y || (x && (x->src < y->src || (x->src == y->src &&
+							      x->dst <= y->dst)));
 
 		if (first) {
 			map[0][i++] = k;
@@ -106,13 +102,11 @@ static int sequence(const struct coll_sched *a, const struct coll_sched *b,
 	int rc = map[0] && map[1] ? 0 : err_nomem(err);
 
 	*out = NULL;
-	if (rc ||
-	    (rc = merge_topos(coll_topo(a), coll_topo(b), map, &topo, err))) {
+	if (rc || (rc = merge_topos(coll_topo(a), coll_topo(b), map, &topo, err))) {
 		topo_free(topo);
 		goto out;
 	}
-	rc = coll_new(COLL_ALLREDUCE, topo, coll_chunks(a), coll_ports(a), 0,
-		      out, err);
+	rc = coll_new(COLL_ALLREDUCE, topo, coll_chunks(a), coll_ports(a), 0, out, err);
 	if (rc) {
 		goto out;
 	}
@@ -130,8 +124,7 @@ out:
 }
 
 int collectives_convert(const struct optree_params *p, enum coll_kind kind,
-			const struct coll_sched *mirror,
-			struct coll_sched **s, struct err *err)
+			const struct coll_sched *mirror, struct coll_sched **s, struct err *err)
 {
 	struct rwa_ring ring = { p->n, p->fibres, p->channels };
 	struct coll_sched *back = NULL, *both = NULL;
@@ -142,8 +135,7 @@ int collectives_convert(const struct optree_params *p, enum coll_kind kind,
 		coll_free(back);
 		back = both;
 	}
-	if (rc || (rc = coll_verify(back, NULL, err)) ||
-	    (rc = check_light(&ring, back, err))) {
+	if (rc || (rc = coll_verify(back, NULL, err)) || (rc = check_light(&ring, back, err))) {
 		coll_free(back);
 		return rc;
 	}
@@ -174,8 +166,7 @@ static void set_bound(struct optree_plan *out, int64_t bound_ns)
 /* Reduce-scatter is an all-gather the other way round in time, all-reduce
  * one after the other. */
 static int make_reduction(const struct optree_params *p, enum coll_kind kind,
-			  enum optree_algorithm how, struct optree_plan *out,
-			  struct err *err)
+			  enum optree_algorithm how, struct optree_plan *out, struct err *err)
 {
 	struct optree_params half = *p;
 	int rc;
@@ -193,8 +184,7 @@ static int make_reduction(const struct optree_params *p, enum coll_kind kind,
 	}
 	if (!rc && kind == COLL_ALLREDUCE) {
 		if (out->time_ns > INT64_MAX / 2) {
-			return err_set(err, WEFT_ELIMIT,
-				       "it lasts longer than 292 years");
+			return err_set(err, WEFT_ELIMIT, "it lasts longer than 292 years");
 		}
 		out->time_ns *= 2;
 		out->steps *= 2;
@@ -206,14 +196,12 @@ static int make_reduction(const struct optree_params *p, enum coll_kind kind,
 					      : 2 * out->optree_time_ns;
 		out->retune_hidden_ns *= 2;
 		/* On a line each link carries each shard once each way. */
-		set_bound(out, bound_of(p, p->line ? p->n
-						   : 2 * (int64_t)(p->n - 1)));
+		set_bound(out, bound_of(p, p->line ? p->n : 2 * (int64_t)(p->n - 1)));
 	}
 	return rc;
 }
 
-static int make_exchange(const struct optree_params *p,
-			 struct optree_plan *out, struct err *err)
+static int make_exchange(const struct optree_params *p, struct optree_plan *out, struct err *err)
 {
 	struct compose_shape shape;
 	struct optree_sym s;
@@ -265,9 +253,8 @@ static int make_broadcast(const struct optree_params *p, int root,
 	return rc;
 }
 
-int optree_collective(const struct optree_params *p, enum coll_kind kind,
-		      int root, enum optree_algorithm how,
-		      struct optree_plan *out, struct err *err)
+int optree_collective(const struct optree_params *p, enum coll_kind kind, int root,
+		      enum optree_algorithm how, struct optree_plan *out, struct err *err)
 {
 	int rc = tree_check_params(p, err);
 
@@ -285,8 +272,7 @@ int optree_collective(const struct optree_params *p, enum coll_kind kind,
 			     "%s on a part of the ring or on unequal fibres: "
 			     "not supported", coll_kind_name(kind));
 	} else if (how != OPTREE_AUTO && how != OPTREE_COMPOSED) {
-		rc = err_set(err, WEFT_EUNSUPPORTED,
-			     "%s by %s: not supported, only composed",
+		rc = err_set(err, WEFT_EUNSUPPORTED, "%s by %s: not supported, only composed",
 			     coll_kind_name(kind), optree_algorithm_name(how));
 	} else if (kind == COLL_ALLTOALL) {
 		rc = make_exchange(p, out, err);

@@ -59,8 +59,7 @@ static int from_end(struct weave *w, const struct compose_level *l, int end,
 }
 
 /* Gap number k, between the holders at x and y. */
-static int fill_gap(struct weave *w, const struct compose_level *l, int k,
-		    int x, int y)
+static int fill_gap(struct weave *w, const struct compose_level *l, int k, int x, int y)
 {
 	int gap = y - x, lacks = (gap + l->stride - 1) / l->stride - 1;
 	int left = lacks / 2, right = lacks / 2, half = 0;
@@ -86,8 +85,7 @@ static int fill_gap(struct weave *w, const struct compose_level *l, int k,
 
 /* One way: what lies between the holders at x and y comes from x, and the
  * other part of the item in the mirror. */
-static int fill_one_direction(struct weave *w, const struct compose_level *l, int x,
-			int y)
+static int fill_one_direction(struct weave *w, const struct compose_level *l, int x, int y)
 {
 	int lacks = (y - x + l->stride - 1) / l->stride - 1, rc = 0;
 	bool both = w->cw == w->units;
@@ -165,8 +163,7 @@ static int add_record(struct optree_sym *s, const struct compose_record *r,
 			      .hop = s->hops.n };
 	struct sym_round round = { .move = s->moves.n, .level = level };
 
-	if ((new_round && vec_push(&s->rounds, round)) ||
-	    (new_move && vec_push(&s->moves, m)) ||
+	if ((new_round && vec_push(&s->rounds, round)) || (new_move && vec_push(&s->moves, m)) ||
 	    vec_push(&s->hops, r->hop)) {
 		return WEFT_ENOMEM;
 	}
@@ -175,8 +172,7 @@ static int add_record(struct optree_sym *s, const struct compose_record *r,
 	return 0;
 }
 
-int compose_gather(struct compose_records *rec, const int *ends,
-		   struct optree_sym *s)
+int compose_gather(struct compose_records *rec, const int *ends, struct optree_sym *s)
 {
 	int level = 0, rc = 0;
 
@@ -188,8 +184,7 @@ int compose_gather(struct compose_records *rec, const int *ends,
 		while (r->round >= ends[level]) {
 			level++;
 		}
-		rc = add_record(s, r, round, round || r->dir != b->dir ||
-				r->len != b->len, level);
+		rc = add_record(s, r, round, round || r->dir != b->dir || r->len != b->len, level);
 	}
 	return rc;
 }
@@ -242,8 +237,7 @@ static void set_rooms(const struct compose_shape *shape, struct optree_sym *s)
 
 /* The all-gather of these levels, with its light. *out is initialised.
  * O(n log n) a level. */
-static int compose_build(const struct optree_params *p,
-			 const struct compose_shape *shape,
+static int compose_build(const struct optree_params *p, const struct compose_shape *shape,
 			 struct optree_sym *out, struct err *err)
 {
 	struct rwa_ring ring = { p->n, p->fibres, p->channels };
@@ -273,8 +267,7 @@ static int compose_build(const struct optree_params *p,
 	return rc;
 }
 
-int64_t compose_time_ns(const struct optree_params *p,
-			const struct optree_sym *s)
+int64_t compose_time_ns(const struct optree_params *p, const struct optree_sym *s)
 {
 	unsigned __int128 bits = (unsigned __int128)p->shard_bytes * 8 *
 				 (unsigned __int128)s->chunk_times;
@@ -334,8 +327,7 @@ static double round_ns(const struct level_search *s, int64_t load, double holder
 	double retunes = slots > 1 ? (double)slots * s->retune_ns : 0;
 
 	return retunes + (double)slots *
-	       (s->step_ns + s->share * holders / (double)(s->w / per) *
-				     s->item_ns);
+	       (s->step_ns + s->share * holders / (double)(s->w / per) * s->item_ns);
 }
 
 static void remember(struct level_search *s, int to, struct partial x)
@@ -419,8 +411,7 @@ static void trace(const struct level_search *s, int k, struct compose_shape *sha
 
 	shape->estimate_ns = s->best[(size_t)KEEP + (size_t)k].ns;
 	while (stride < s->p->n) {
-		const struct partial *x = &s->best[(size_t)stride * KEEP +
-						   (size_t)k];
+		const struct partial *x = &s->best[(size_t)stride * KEEP + (size_t)k];
 
 		back[levels++] = (struct compose_level){
 			.gap = x->gap, .stride = stride, .jump = x->jump };
@@ -436,8 +427,7 @@ static void trace(const struct level_search *s, int k, struct compose_shape *sha
 
 /* How one direction's width and part of the item compare: *w is the least
  * width in use, *share the largest part over its width, times *w. */
-static void weigh(const struct optree_params *p, const double part[2],
-		  int64_t *w, double *share)
+static void weigh(const struct optree_params *p, const double part[2], int64_t *w, double *share)
 {
 	double max = 0;
 
@@ -454,9 +444,8 @@ static void weigh(const struct optree_params *p, const double part[2],
 	*share = max * (double)*w;
 }
 
-static int search_init(struct level_search *s, const struct optree_params *p,
-		       int reach, const struct compose_shape *x,
-		       struct err *err)
+static int search_init(struct level_search *s, const struct optree_params *p, int reach,
+		       const struct compose_shape *x, struct err *err)
 {
 	size_t n = (size_t)p->n + 1;
 	double cw = x->one_direction ? (double)x->cw / x->units : 1;
@@ -485,15 +474,13 @@ struct winner {
 	struct optree_sym *out;
 };
 
-bool compose_may_light(const struct optree_params *p,
-		       const struct optree_sym *s)
+bool compose_may_light(const struct optree_params *p, const struct optree_sym *s)
 {
 	return !p->max_lights || s->lightpaths <= p->max_lights;
 }
 
 /* Builds a sequence and keeps it when it is faster than what is there. */
-static int try_shape(struct winner *win, const struct compose_shape *x,
-		     struct err *err)
+static int try_shape(struct winner *win, const struct compose_shape *x, struct err *err)
 {
 	struct optree_sym s;
 	int64_t ns;
@@ -536,8 +523,7 @@ static void weigh_levels(const struct optree_params *p,
 
 /* Level j uses bank j mod `banks`; banks are as wide as makes the sum of
  * their levels' times least, which is by the roots of the loads. */
-static void divide(const struct optree_params *p, int banks,
-		   struct compose_shape *x)
+static void divide(const struct optree_params *p, int banks, struct compose_shape *x)
 {
 	double weight[COMPOSE_MAX_LEVELS], part[COMPOSE_MAX_LEVELS] = { 0 };
 	double sum = 0, before = 0;
@@ -567,13 +553,11 @@ static void divide(const struct optree_params *p, int banks,
 
 /* Levels that share all channels; with overlap also levels that take turns
  * on banks, of which one is retuned while another carries data. */
-static int try_banks(struct winner *win, const struct compose_shape *x,
-		     struct err *err)
+static int try_banks(struct winner *win, const struct compose_shape *x, struct err *err)
 {
 	int rc = try_shape(win, x, err);
 
-	for (int banks = 2; win->p->overlap && banks <= x->levels && !rc;
-	     banks++) {
+	for (int banks = 2; win->p->overlap && banks <= x->levels && !rc; banks++) {
 		struct compose_shape y = *x;
 
 		divide(win->p, banks, &y);
@@ -649,17 +633,15 @@ static int search_directions(struct winner *win, int reach, struct err *err)
 	return rc;
 }
 
-int compose_best(const struct optree_params *p, int reach,
-		 struct compose_shape *shape, struct optree_sym *out,
-		 struct err *err)
+int compose_best(const struct optree_params *p, int reach, struct compose_shape *shape,
+		 struct optree_sym *out, struct err *err)
 {
 	struct winner win = { .p = p, .ns = -1, .shape = shape, .out = out };
 	int rc = search_directions(&win, reach, err);
 
 	/* Every step lights all channels, more or less: more expensive steps, fewer
 	 * lights. */
-	for (int k = 0; k < PENALTIES && !rc && win.ns < 0 && p->max_lights;
-	     k++) {
+	for (int k = 0; k < PENALTIES && !rc && win.ns < 0 && p->max_lights; k++) {
 		win.penalty_ns = win.penalty_ns > 0 ? 2 * win.penalty_ns
 						    : 1000;
 		rc = search_directions(&win, reach, err);

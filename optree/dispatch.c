@@ -22,8 +22,7 @@ const char *optree_algorithm_name(enum optree_algorithm a)
 	return names[a];
 }
 
-int optree_algorithm_parse(const char *name, enum optree_algorithm *a,
-			   struct err *err)
+int optree_algorithm_parse(const char *name, enum optree_algorithm *a, struct err *err)
 {
 	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
 		if (strcmp(name, names[k]) == 0) {
@@ -57,8 +56,7 @@ void make_levels_of(const struct optree_params *p,
 	}
 	for (size_t i = 0; i < s->rounds.n; i++) {
 		out->level[s->rounds.v[i].level].rounds++;
-		out->level[s->rounds.v[i].level].steps +=
-			s->rounds.v[i].slots;
+		out->level[s->rounds.v[i].level].steps += s->rounds.v[i].slots;
 	}
 }
 
@@ -80,8 +78,7 @@ static int over_bound(const struct optree_sym *s)
 }
 
 /* What the paper would say; it knows whole rings with equal directions. */
-static void set_published(const struct optree_params *p,
-			  struct optree_plan *out)
+static void set_published(const struct optree_params *p, struct optree_plan *out)
 {
 	struct optree_params q = *p;
 
@@ -92,13 +89,11 @@ static void set_published(const struct optree_params *p,
 	q.fibres = 1;
 	out->optree_time_ns = tree_published_ns(&q);
 	out->depth = optree_best_depth(p->n);
-	out->closed_form_steps = optree_closed_form(p->n, q.channels,
-						    out->depth);
+	out->closed_form_steps = optree_closed_form(p->n, q.channels, out->depth);
 }
 
-static int set_times(const struct optree_params *p,
-		     const struct optree_sym *s, struct optree_plan *out,
-		     struct err *err)
+static int set_times(const struct optree_params *p, const struct optree_sym *s,
+		     struct optree_plan *out, struct err *err)
 {
 	int64_t plain = compose_time_ns(p, s);
 	int rc = compose_times(p, s, &out->time_ns, err);
@@ -107,17 +102,14 @@ static int set_times(const struct optree_params *p,
 		return rc;
 	}
 	if (out->time_ns < 0) {
-		return err_set(err, WEFT_ELIMIT,
-			       "%d steps last longer than 292 years",
-			       out->steps);
+		return err_set(err, WEFT_ELIMIT, "%d steps last longer than 292 years", out->steps);
 	}
 	out->retune_hidden_ns = plain - out->time_ns;
 	return tree_bound_ns(p, &out->bound_ns, err);
 }
 
-int make_from_sym(const struct optree_params *p, enum optree_algorithm how,
-		  struct optree_sym *s, struct optree_plan *out,
-		  struct err *err)
+int make_from_sym(const struct optree_params *p, enum optree_algorithm how, struct optree_sym *s,
+		  struct optree_plan *out, struct err *err)
 {
 	int rc = optree_sym_verify(s, err);
 
@@ -181,8 +173,7 @@ int make_reach(const struct optree_params *p, int *reach, struct err *err)
 	return *reach < 1 ? out_of_reach(p, err) : 0;
 }
 
-static int make_composed(const struct optree_params *p,
-			 struct optree_plan *out, struct err *err)
+static int make_composed(const struct optree_params *p, struct optree_plan *out, struct err *err)
 {
 	struct compose_shape shape;
 	struct optree_sym s;
@@ -195,8 +186,7 @@ static int make_composed(const struct optree_params *p,
 	return rc;
 }
 
-static int make_ring(const struct optree_params *p, struct optree_plan *out,
-		     struct err *err)
+static int make_ring(const struct optree_params *p, struct optree_plan *out, struct err *err)
 {
 	struct optree_sym s;
 	int reach, rc = make_reach(p, &reach, err);
@@ -221,8 +211,7 @@ static int tree_may_win(const struct optree_params *p, int depth,
 
 	q.depth = depth;
 	rc = tree_min_steps(&q, &steps, err);
-	sending = tree_ceil_muldiv(p->shard_bytes, steps * 8000000000,
-				   p->channel_bps);
+	sending = tree_ceil_muldiv(p->shard_bytes, steps * 8000000000, p->channel_bps);
 	*may = steps > 0 && sending >= 0 &&
 	       sending < than - steps * p->alpha_ns;
 	return rc;
@@ -261,8 +250,7 @@ static int make_faster(const struct optree_params *p, int depth,
 }
 
 /* A tree of one stage is a direct level of all nodes. */
-static int make_levels(const struct optree_params *p, struct optree_plan *out,
-		       struct err *err)
+static int make_levels(const struct optree_params *p, struct optree_plan *out, struct err *err)
 {
 	int rc = make_faster(p, 1, out, err);
 
@@ -270,8 +258,7 @@ static int make_levels(const struct optree_params *p, struct optree_plan *out,
 	return rc;
 }
 
-static int make_one_stage(const struct optree_params *p,
-			  struct optree_plan *out, struct err *err)
+static int make_one_stage(const struct optree_params *p, struct optree_plan *out, struct err *err)
 {
 	struct optree_params one = *p;
 	int rc;
@@ -325,8 +312,7 @@ int optree_make(const struct optree_params *p, enum optree_algorithm how,
 	return rc;
 }
 
-static int convert(const struct optree_params *p, struct optree_plan *plan,
-		   struct err *err)
+static int convert(const struct optree_params *p, struct optree_plan *plan, struct err *err)
 {
 	struct coll_sched *mirror = NULL;
 	int rc = 0;
@@ -337,20 +323,17 @@ static int convert(const struct optree_params *p, struct optree_plan *plan,
 		optree_sym_mirror(plan->sym);
 	}
 	if (!rc) {
-		rc = collectives_convert(p, plan->kind, mirror, &plan->sched,
-					 err);
+		rc = collectives_convert(p, plan->kind, mirror, &plan->sched, err);
 	}
 	coll_free(mirror);
 	return rc;
 }
 
-static int expand(const struct optree_params *p, struct optree_plan *plan,
-		  struct err *err)
+static int expand(const struct optree_params *p, struct optree_plan *plan, struct err *err)
 {
 	int rc = optree_sym_expand(plan->sym, p, &plan->sched, err);
 
-	if (!rc && (plan->kind == COLL_REDUCE_SCATTER ||
-		    plan->kind == COLL_ALLREDUCE)) {
+	if (!rc && (plan->kind == COLL_REDUCE_SCATTER || plan->kind == COLL_ALLREDUCE)) {
 		rc = convert(p, plan, err);
 	}
 	return rc;
@@ -377,8 +360,7 @@ static int prove_overlap(const struct optree_params *p,
 	return rc;
 }
 
-int optree_plan_expand(const struct optree_params *p, struct optree_plan *plan,
-		       struct err *err)
+int optree_plan_expand(const struct optree_params *p, struct optree_plan *plan, struct err *err)
 {
 	int rc = plan->sched ? 0 : expand(p, plan, err);
 

@@ -31,8 +31,7 @@ struct drawing {
 	int used;		/* directions that have any light */
 };
 
-static void put_box(struct drawing *d, double x, double y, double width,
-		    double height, int32_t len)
+static void put_box(struct drawing *d, double x, double y, double width, double height, int32_t len)
 {
 	buf_printf(d->b, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" "
 		   "height=\"%.2f\" fill=\"", x, y, width, height);
@@ -110,8 +109,7 @@ static void put_time_axis(struct drawing *d)
 		double x = LEFT + WIDTH * k / 4;
 
 		put_time(text, sizeof(text), all * k / 4);
-		svg_label(d->b, x, d->y + 10, k == 4 ? 'e' : k ? 'm' : 'b',
-			  text);
+		svg_label(d->b, x, d->y + 10, k == 4 ? 'e' : k ? 'm' : 'b', text);
 	}
 	d->y += GAP;
 }
@@ -146,15 +144,12 @@ static void put_paths(struct drawing *d, const struct sym_round *r,
 		double from = v < 0 ? 0 : v;
 		double to = v + m->len > links ? links : v + m->len;
 
-		if (class < class0 || class >= class0 + active ||
-		    (d->s->line && v + m->len >= n)) {
+		if (class < class0 || class >= class0 + active || (d->s->line && v + m->len >= n)) {
 			continue;
 		}
 		put_box(d, LEFT + from * step + 0.6,
-			d->y + unit * (first + (class - class0) * m->width) +
-				0.2,
-			(to - from) * step - 1.2, unit * m->width - 0.4,
-			m->len);
+			d->y + unit * (first + (class - class0) * m->width) + 0.2,
+			(to - from) * step - 1.2, unit * m->width - 0.4, m->len);
 	}
 }
 
@@ -244,8 +239,7 @@ int optree_draw(const struct optree_params *p, const struct optree_plan *plan,
 	int64_t ns;
 	int rc;
 
-	if (!plan->sym || (plan->kind != COLL_ALLGATHER &&
-			   plan->kind != COLL_ALLTOALL)) {
+	if (!plan->sym || (plan->kind != COLL_ALLGATHER && plan->kind != COLL_ALLTOALL)) {
 		return err_set(err, WEFT_EUNSUPPORTED,
 			       "a drawing of %s by %s: not supported, only "
 			       "all-gathers and all-to-alls that look alike "

@@ -85,8 +85,7 @@ enum optree_algorithm {
 
 /* "auto", "composed", "optree", "ring", "ne", "wrht", "one-stage". */
 const char *optree_algorithm_name(enum optree_algorithm a);
-int optree_algorithm_parse(const char *name, enum optree_algorithm *a,
-			   struct err *err);
+int optree_algorithm_parse(const char *name, enum optree_algorithm *a, struct err *err);
 
 struct optree_sym;
 
@@ -147,8 +146,7 @@ struct optree_plan {
  * does not allow. Must plan n = 1024, 64 channels within 2 s and 1 GiB.
  * optree_plan_fini frees what is inside *out.
  */
-int optree_plan(const struct optree_params *p, struct optree_plan *out,
-		struct err *err);
+int optree_plan(const struct optree_params *p, struct optree_plan *out, struct err *err);
 void optree_plan_fini(struct optree_plan *plan);
 
 /*
@@ -171,9 +169,8 @@ int optree_make(const struct optree_params *p, enum optree_algorithm how,
  * links that the pieces of a node need. root: of a broadcast. Broadcast comes
  * written out. WEFT_EUNSUPPORTED: all-to-all and broadcast are composed only.
  */
-int optree_collective(const struct optree_params *p, enum coll_kind kind,
-		      int root, enum optree_algorithm how,
-		      struct optree_plan *out, struct err *err);
+int optree_collective(const struct optree_params *p, enum coll_kind kind, int root,
+		      enum optree_algorithm how, struct optree_plan *out, struct err *err);
 
 /* Draws a plan that has the symmetric form: channels over time, and the links
  * that each level's lightpaths take. WEFT_EUNSUPPORTED, WEFT_ELIMIT.
@@ -185,7 +182,6 @@ int optree_draw(const struct optree_params *p, const struct optree_plan *plan,
  * when a schedule cannot hold it. With p->overlap it also proves, resonator
  * by resonator (retune_check.c), that each can be set while no light is on
  * it, and in time. O(lights + transfers), with overlap O(hops of lights). */
-int optree_plan_expand(const struct optree_params *p, struct optree_plan *plan,
-		       struct err *err);
+int optree_plan_expand(const struct optree_params *p, struct optree_plan *plan, struct err *err);
 
 #endif

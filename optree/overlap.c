@@ -34,16 +34,14 @@ static __int128 ready(const struct clockwork *c, const struct sym_move *m,
 	for (int32_t k = first; k < first + m->width; k++) {
 		const struct colour *x = &c->colour[m->dir][k];
 
-		if ((x->len != m->len || x->class != class) &&
-		    x->released + c->retune > at) {
+		if ((x->len != m->len || x->class != class) && x->released + c->retune > at) {
 			at = x->released + c->retune;
 		}
 	}
 	return at;
 }
 
-static void release(struct clockwork *c, const struct sym_move *m,
-		    int32_t class, int32_t first)
+static void release(struct clockwork *c, const struct sym_move *m, int32_t class, int32_t first)
 {
 	for (int32_t k = first; k < first + m->width; k++) {
 		c->colour[m->dir][k] = (struct colour){ m->len, class,
@@ -68,8 +66,7 @@ int32_t overlap_active(const struct sym_round *r, const struct sym_move *m,
 	return to > from ? to - from : 0;
 }
 
-static void run_slot(struct clockwork *c, const struct sym_round *r, int slot,
-		     int64_t chunk_times)
+static void run_slot(struct clockwork *c, const struct sym_round *r, int slot, int64_t chunk_times)
 {
 	const struct sym_move *m = c->s->moves.v + r->move;
 	__int128 begin = c->overlap ? c->now : c->now + c->retune;
@@ -79,8 +76,7 @@ static void run_slot(struct clockwork *c, const struct sym_round *r, int slot,
 		int32_t n = overlap_active(r, &m[i], slot, &class, &first);
 
 		for (int32_t k = 0; k < n; k++) {
-			__int128 at = ready(c, &m[i], class + k,
-					    first + k * m[i].width);
+			__int128 at = ready(c, &m[i], class + k, first + k * m[i].width);
 
 			begin = at > begin ? at : begin;
 		}
@@ -120,8 +116,7 @@ int overlap_time_ns(const struct optree_params *p, const struct optree_sym *s,
 		size_t at[2] = { 0, 0 };
 
 		for (int slot = 0; slot < r->slots; slot++) {
-			run_slot(&c, r, slot,
-				 optree_sym_slot_times(s, r, slot, at));
+			run_slot(&c, r, slot, optree_sym_slot_times(s, r, slot, at));
 		}
 	}
 	*ns = (int64_t)((c.now + unit - 1) / unit);

@@ -37,8 +37,7 @@ int tree_check_params(const struct optree_params *p, struct err *err)
 			       (long long)p->channel_bps,
 			       (long long)p->alpha_ns);
 	}
-	if (p->overlap &&
-	    (p->convert_ns < 0 || p->convert_ns > p->alpha_ns)) {
+	if (p->overlap && (p->convert_ns < 0 || p->convert_ns > p->alpha_ns)) {
 		return err_set(err, WEFT_EINVAL,
 			       "%lld ns of conversion in a step of %lld ns",
 			       (long long)p->convert_ns,
@@ -52,16 +51,14 @@ static const struct rwa_arc *longest(const struct tree_light *t)
 	const struct rwa_arc *best = &t->arcs[0];
 
 	for (int64_t k = 1; k < t->n_arcs; k++) {
-		if (tree_hops(t->ring.n, &t->arcs[k]) >
-		    tree_hops(t->ring.n, best)) {
+		if (tree_hops(t->ring.n, &t->arcs[k]) > tree_hops(t->ring.n, best)) {
 			best = &t->arcs[k];
 		}
 	}
 	return best;
 }
 
-int tree_out_of_reach(const struct optree_params *p, int src, int dst,
-		      int hops, struct err *err)
+int tree_out_of_reach(const struct optree_params *p, int src, int dst, int hops, struct err *err)
 {
 	struct rwa_ring ring = { p->at && p->ring_nodes ? p->ring_nodes : p->n,
 				 p->fibres, p->channels };
@@ -130,8 +127,7 @@ static int make_shapes(const struct tree_choice *ch, struct tree_shape *out)
 	int to = p->depth ? p->depth : tree_max_depth(p->n);
 
 	for (int k = from; k <= to; k++) {
-		n += tree_shapes(p->n, k, reach, width, p->depth == 0,
-				 out + n);
+		n += tree_shapes(p->n, k, reach, width, p->depth == 0, out + n);
 	}
 	qsort(out, (size_t)n, sizeof(*out), by_promise);
 	return n;
@@ -157,8 +153,7 @@ static void remember_miss(struct tree_choice *ch, int hops, const struct err *er
 }
 
 /* Builds a shape; keeps it when it is better. */
-static int try_shape(struct tree_choice *ch, const struct tree_shape *s,
-		     struct err *err)
+static int try_shape(struct tree_choice *ch, const struct tree_shape *s, struct err *err)
 {
 	struct tree_light t = { 0 };
 	struct err miss = { 0 };
@@ -184,12 +179,10 @@ out:
 	return rc;
 }
 
-int tree_min_steps(const struct optree_params *p, int64_t *steps,
-		     struct err *err)
+int tree_min_steps(const struct optree_params *p, int64_t *steps, struct err *err)
 {
 	struct tree_choice ch = { .p = p, .ring = { p->n, p->fibres, p->channels } };
-	struct tree_shape *shapes = calloc(
-		OPTREE_MAX_DEPTH * TREE_SHAPES_MAX, sizeof(*shapes));
+	struct tree_shape *shapes = calloc(OPTREE_MAX_DEPTH * TREE_SHAPES_MAX, sizeof(*shapes));
 	int n;
 
 	if (!shapes) {
@@ -203,8 +196,7 @@ int tree_min_steps(const struct optree_params *p, int64_t *steps,
 
 static int choose(struct tree_choice *ch, struct err *err)
 {
-	struct tree_shape *shapes = calloc(
-		OPTREE_MAX_DEPTH * TREE_SHAPES_MAX, sizeof(*shapes));
+	struct tree_shape *shapes = calloc(OPTREE_MAX_DEPTH * TREE_SHAPES_MAX, sizeof(*shapes));
 	int n, rc = 0;
 
 	if (!shapes) {
@@ -239,13 +231,11 @@ static int radix_of(int n, int depth)
 	}
 }
 
-static int fill_plan(const struct tree_choice *ch, struct optree_plan *out,
-		     struct err *err)
+static int fill_plan(const struct tree_choice *ch, struct optree_plan *out, struct err *err)
 {
 	const struct optree_params *p = ch->p;
 	const struct tree_light *t = &ch->best;
-	int64_t sending = tree_ceil_muldiv(p->shard_bytes, (int64_t)
-					   t->steps * 8000000000,
+	int64_t sending = tree_ceil_muldiv(p->shard_bytes, (int64_t) t->steps * 8000000000,
 					   p->channel_bps);
 
 	out->algorithm = OPTREE_TREE;
@@ -257,12 +247,9 @@ static int fill_plan(const struct tree_choice *ch, struct optree_plan *out,
 	out->n_levels = t->n_levels;
 	memcpy(out->level, t->level, sizeof(out->level));
 	out->steps = t->steps;
-	out->closed_form_steps = optree_closed_form(
-		p->n, p->channels * p->fibres, ch->depth);
+	out->closed_form_steps = optree_closed_form(p->n, p->channels * p->fibres, ch->depth);
 	if (sending < 0 || p->alpha_ns > (INT64_MAX - sending) / t->steps) {
-		return err_set(err, WEFT_ELIMIT,
-			       "%d steps last longer than 292 years",
-			       t->steps);
+		return err_set(err, WEFT_ELIMIT, "%d steps last longer than 292 years", t->steps);
 	}
 	out->time_ns = sending + t->steps * p->alpha_ns;
 	out->colours_over_bound = t->colours_over_bound;
@@ -271,8 +258,7 @@ static int fill_plan(const struct tree_choice *ch, struct optree_plan *out,
 	return tree_bound_ns(p, &out->bound_ns, err);
 }
 
-int optree_plan(const struct optree_params *p, struct optree_plan *out,
-		struct err *err)
+int optree_plan(const struct optree_params *p, struct optree_plan *out, struct err *err)
 {
 	struct tree_choice ch = { .p = p, .ring = { p->n, p->fibres, p->channels } };
 	int rc;
@@ -282,11 +268,9 @@ int optree_plan(const struct optree_params *p, struct optree_plan *out,
 	if (!rc && tree_is_part(p)) {
 		rc = part_unsupported(OPTREE_TREE, err);
 	}
-	if (!rc && !(rc = choose(&ch, err)) &&
-	    !(rc = fill_plan(&ch, out, err))) {
+	if (!rc && !(rc = choose(&ch, err)) && !(rc = fill_plan(&ch, out, err))) {
 		out->gap = (double)out->time_ns / (double)out->bound_ns - 1;
-		rc = rwa_ring_check(&ch.ring, ch.best.arcs, ch.best.n_arcs,
-				    err);
+		rc = rwa_ring_check(&ch.ring, ch.best.arcs, ch.best.n_arcs, err);
 	}
 	if (!rc) {
 		rc = tree_schedule(&ch.best, p->loss, &out->sched, err);

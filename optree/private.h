@@ -54,8 +54,7 @@ struct tree_shape {
  * span about `reach` links at most, as far as there are any. width: channels
  * times fibres.
  */
-int tree_shapes(int n, int depth, int reach, int64_t width, bool mixed,
-		struct tree_shape *out);
+int tree_shapes(int n, int depth, int reach, int64_t width, bool mixed, struct tree_shape *out);
 
 /* Levels that a tree over n nodes can have at most. */
 int tree_max_depth(int n);
@@ -99,9 +98,8 @@ void tree_light_fini(struct tree_light *t);
  * each. Lines only: no arc passes from node n-1 to 0. O(arcs log arcs + n
  * room).
  */
-int tree_choose_early(int n, const struct rwa_arc *arcs, int64_t n_arcs,
-		      int dir, int boundary, int room, uint8_t *take,
-		      struct err *err);
+int tree_choose_early(int n, const struct rwa_arc *arcs, int64_t n_arcs, int dir, int boundary,
+		      int room, uint8_t *take, struct err *err);
 
 /* The schedule of these lightpaths over a digraph with the arcs they need.
  * hops: loss in milli-dB by hops, NULL: none. */
@@ -109,8 +107,7 @@ int tree_schedule(const struct tree_light *t, const struct rwa_loss *loss,
 		  struct coll_sched **out, struct err *err);
 
 /* Lower bound in ns for any all-gather on this ring; see optree_plan. */
-int tree_bound_ns(const struct optree_params *p, int64_t *bound_ns,
-		  struct err *err);
+int tree_bound_ns(const struct optree_params *p, int64_t *bound_ns, struct err *err);
 
 /* Links of the whole ring that light from rank src to rank dst crosses in
  * direction dir. 1..ring_nodes-1. O(1). */
@@ -141,16 +138,14 @@ int tree_check_params(const struct optree_params *p, struct err *err);
 int tree_check_reach(const struct optree_params *p, const struct tree_light *t,
 		     int *hops, int64_t *worst_mdb, struct err *err);
 /* WEFT_EINFEASIBLE: the lightpath between these nodes, and its loss. */
-int tree_out_of_reach(const struct optree_params *p, int src, int dst,
-		      int hops, struct err *err);
+int tree_out_of_reach(const struct optree_params *p, int src, int dst, int hops, struct err *err);
 
 /* optree_plan.optree_time_ns; INT64_MAX when it does not fit. */
 int64_t tree_published_ns(const struct optree_params *p);
 
 /* No tree of any depth within the loss budget takes fewer steps than this; 0
  * when there is none. */
-int tree_min_steps(const struct optree_params *p, int64_t *steps,
-		     struct err *err);
+int tree_min_steps(const struct optree_params *p, int64_t *steps, struct err *err);
 
 /* ceil(a * b / c) for positive values, -1 when it does not fit. */
 int64_t tree_ceil_muldiv(int64_t a, int64_t b, int64_t c);
@@ -265,8 +260,7 @@ int optree_sym_behind(const struct optree_sym *s, const struct sym_move *m,
 
 /* Chunks on the slowest channel in a slot of a round. at: { 0, 0 } before
  * the first slot, which come in order. */
-int64_t optree_sym_slot_times(const struct optree_sym *s,
-			      const struct sym_round *r, int slot,
+int64_t optree_sym_slot_times(const struct optree_sym *s, const struct sym_round *r, int slot,
 			      size_t at[2]);
 
 /* Clockwise becomes counter-clockwise, with the light of each. */
@@ -275,17 +269,14 @@ void optree_sym_mirror(struct optree_sym *s);
 /* The whole schedule, with light. Verified by coll_verify() and
  * rwa_ring_check() before it is returned. WEFT_ELIMIT when it has more
  * transfers or lights than a schedule can hold. p: those it was made for. */
-int optree_sym_expand(const struct optree_sym *s,
-		      const struct optree_params *p, struct coll_sched **out,
-		      struct err *err);
+int optree_sym_expand(const struct optree_sym *s, const struct optree_params *p,
+		      struct coll_sched **out, struct err *err);
 
 /* An empty one: in halves of an item, on all of the ring's light. */
-void optree_sym_init(struct optree_sym *s, enum coll_kind kind,
-		     const struct rwa_ring *ring);
+void optree_sym_init(struct optree_sym *s, enum coll_kind kind, const struct rwa_ring *ring);
 
 /* Takes over which light and nodes the parameters allow. 0, WEFT_ENOMEM. */
-int optree_sym_place(struct optree_sym *s, const struct optree_params *p,
-		     struct err *err);
+int optree_sym_place(struct optree_sym *s, const struct optree_params *p, struct err *err);
 
 /* ---- composed all-gathers as sequences of levels ---- */
 
@@ -331,16 +322,14 @@ struct compose_records {
 
 /* Sorts the records and appends them as hops, moves and rounds; ends: first
  * round after each level. 0 or WEFT_ENOMEM. O(n log n). */
-int compose_gather(struct compose_records *rec, const int *ends,
-		   struct optree_sym *s);
+int compose_gather(struct compose_records *rec, const int *ends, struct optree_sym *s);
 
 /* Chunks an item may be cut into: at most one a byte. */
 int compose_max_chunks(const struct optree_params *p);
 
 /* Time of a symmetric schedule: steps and chunks, rounded up to whole ns;
  * -1 when it does not fit 64 bits. */
-int64_t compose_time_ns(const struct optree_params *p,
-			const struct optree_sym *s);
+int64_t compose_time_ns(const struct optree_params *p, const struct optree_sym *s);
 
 /* The same when idle channels are retuned meanwhile (p->overlap; else as
  * compose_time_ns(), which must fit). times: when each step's data begins and
@@ -354,8 +343,7 @@ int32_t overlap_active(const struct sym_round *r, const struct sym_move *m,
 		    int slot, int32_t *class, int32_t *first);
 
 /* It has no more lights than the parameters allow. */
-bool compose_may_light(const struct optree_params *p,
-		       const struct optree_sym *s);
+bool compose_may_light(const struct optree_params *p, const struct optree_sym *s);
 
 /* One or the other, as p->overlap says. *ns: -1 when it does not fit. */
 int compose_times(const struct optree_params *p, const struct optree_sym *s,
@@ -367,9 +355,8 @@ int compose_times(const struct optree_params *p, const struct optree_sym *s,
  * exactly. *out is initialised; freed by optree_sym_fini() on success.
  * reach: links of the longest lightpath, >= 1. WEFT_EINFEASIBLE.
  */
-int compose_best(const struct optree_params *p, int reach,
-		 struct compose_shape *shape, struct optree_sym *out,
-		 struct err *err);
+int compose_best(const struct optree_params *p, int reach, struct compose_shape *shape,
+		 struct optree_sym *out, struct err *err);
 
 /*
  * The fastest all-to-all found: every piece takes a shortest path (pieces for
@@ -379,9 +366,8 @@ int compose_best(const struct optree_params *p, int reach,
  * levels only trade steps for whole channels. *out is initialised. Errors as
  * compose_best().
  */
-int compose_exchange(const struct optree_params *p, int reach,
-		     struct compose_shape *shape, struct optree_sym *out,
-		     struct err *err);
+int compose_exchange(const struct optree_params *p, int reach, struct compose_shape *shape,
+		     struct optree_sym *out, struct err *err);
 
 /* ---- dispatch.c and collectives.c ---- */
 
@@ -391,17 +377,14 @@ int compose_exchange(const struct optree_params *p, int reach,
  * light, `mirror` is the all-gather to reverse, as mirrored by
  * optree_sym_expand(); else NULL. */
 int collectives_convert(const struct optree_params *p, enum coll_kind kind,
-			const struct coll_sched *mirror,
-			struct coll_sched **s, struct err *err);
+			const struct coll_sched *mirror, struct coll_sched **s, struct err *err);
 
 /* Proves a symmetric form and reports on it. Takes what is in *s over. */
-int make_from_sym(const struct optree_params *p, enum optree_algorithm how,
-		  struct optree_sym *s, struct optree_plan *out,
-		  struct err *err);
+int make_from_sym(const struct optree_params *p, enum optree_algorithm how, struct optree_sym *s,
+		  struct optree_plan *out, struct err *err);
 
 /* Levels of the shape, for people. */
-void make_levels_of(const struct optree_params *p,
-		    const struct compose_shape *shape,
+void make_levels_of(const struct optree_params *p, const struct compose_shape *shape,
 		    struct optree_plan *out);
 
 /* Links that light goes at most; WEFT_EINFEASIBLE when not one. */
@@ -410,14 +393,12 @@ int make_reach(const struct optree_params *p, int *reach, struct err *err);
 /* ---- what the paper compares OpTree with, as schedules ---- */
 
 /* Ring: every item goes on to the next node in every step, one channel. */
-int baseline_ring(const struct optree_params *p, struct optree_sym *out,
-		  struct err *err);
+int baseline_ring(const struct optree_params *p, struct optree_sym *out, struct err *err);
 
 /* Neighbour exchange (even n): pairs exchange their items, then alternately
  * with the other neighbour the two items that came last. WEFT_EUNSUPPORTED
  * for odd n. */
-int baseline_ne(const struct optree_params *p, struct optree_plan *out,
-		struct err *err);
+int baseline_ne(const struct optree_params *p, struct optree_plan *out, struct err *err);
 
 /*
  * Wrht as an all-gather: groups of 2w+1 nodes send to the one in their
@@ -426,8 +407,7 @@ int baseline_ne(const struct optree_params *p, struct optree_plan *out,
  * 4w+3 steps count 2w+1 for each of the last two parts, which is too little
  * for n items unless one light feeds many receivers.
  */
-int baseline_wrht(const struct optree_params *p, struct optree_plan *out,
-		  struct err *err);
+int baseline_wrht(const struct optree_params *p, struct optree_plan *out, struct err *err);
 
 /* ---- one node's vector to all ---- */
 

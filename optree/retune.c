@@ -84,8 +84,7 @@ static int set_touched(struct tuner *t, int step, __int128 *begin)
 }
 
 /* Chunks on the fullest channel. */
-static int64_t fullest(const struct tuner *t, const struct coll_light *l,
-		       int64_t n_l)
+static int64_t fullest(const struct tuner *t, const struct coll_light *l, int64_t n_l)
 {
 	size_t m = (size_t)topo_m(coll_topo(t->s));
 	int64_t max = 0;
@@ -158,8 +157,7 @@ int retune_timeline(const struct optree_params *p, const struct coll_sched *s,
 		.retune = (p->alpha_ns - convert) * unit,
 		.convert = convert * unit,
 		.all = calloc(n, sizeof(*t.all)),
-		.load = calloc(2 * (size_t)topo_m(coll_topo(s)) + 1,
-			       sizeof(*t.load)),
+		.load = calloc(2 * (size_t)topo_m(coll_topo(s)) + 1, sizeof(*t.load)),
 	};
 	int rc = 0;
 

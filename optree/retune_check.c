@@ -35,8 +35,7 @@ static int fault(const struct retune_replay *r, int step, int64_t which,
 		       (int)(row % r->p->channels), what);
 }
 
-static int apply(struct retune_replay *r, const struct retune_change *c, int step,
-		 struct err *err)
+static int apply(struct retune_replay *r, const struct retune_change *c, int step, struct err *err)
 {
 	__int128 retune = (r->p->alpha_ns - r->p->convert_ns) * r->unit;
 	__int128 from;
@@ -51,8 +50,7 @@ static int apply(struct retune_replay *r, const struct retune_change *c, int ste
 	x = &r->all[c->resonator];
 	from = c->after < 0 ? 0 : r->t->end[c->after];
 	if (from < x->idle_since) {
-		return fault(r, step, c->resonator,
-			     "set while light is on it", err);
+		return fault(r, step, c->resonator, "set while light is on it", err);
 	}
 	if (x->set && from < x->set_since) {
 		return fault(r, step, c->resonator, "set twice at a time", err);
@@ -64,8 +62,7 @@ static int apply(struct retune_replay *r, const struct retune_change *c, int ste
 }
 
 /* The resonator is as light of this step wants it. */
-static int carry(struct retune_replay *r, int step, int64_t which, bool on,
-		 struct err *err)
+static int carry(struct retune_replay *r, int step, int64_t which, bool on, struct err *err)
 {
 	struct resonator_state *x = &r->all[which];
 
@@ -81,8 +78,7 @@ static int carry(struct retune_replay *r, int step, int64_t which, bool on,
 	return 0;
 }
 
-static int carry_light(struct retune_replay *r, const struct coll_light *l,
-		       struct err *err)
+static int carry_light(struct retune_replay *r, const struct coll_light *l, struct err *err)
 {
 	const struct topo_arc *a = topo_arc(coll_topo(r->s), l->arc);
 	int from = r->p->at ? r->p->at[a->src] : a->src;
@@ -107,10 +103,8 @@ static int carry_light(struct retune_replay *r, const struct coll_light *l,
 
 /* Begins after the step before, and is long enough for what arc x[0] .. and
  * its lights carry. */
-static int check_length(const struct retune_replay *r, int step,
-			const struct coll_xfer *x, int64_t n_x,
-			const struct coll_light *l, int64_t n_l,
-			struct err *err)
+static int check_length(const struct retune_replay *r, int step, const struct coll_xfer *x,
+			int64_t n_x, const struct coll_light *l, int64_t n_l, struct err *err)
 {
 	const struct retune_timeline *t = r->t;
 	__int128 room = t->end[step] - t->begin[step] -
@@ -118,8 +112,7 @@ static int check_length(const struct retune_replay *r, int step,
 	int64_t k = 0;
 
 	if (t->begin[step] < (step ? t->end[step - 1] : 0)) {
-		return err_set(err, WEFT_EVERIFY,
-			       "step %d begins before its data is there", step);
+		return err_set(err, WEFT_EVERIFY, "step %d begins before its data is there", step);
 	}
 	/* Both are sorted by arc. */
 	for (int64_t i = 0; i < n_x;) {
@@ -133,8 +126,7 @@ static int check_length(const struct retune_replay *r, int step,
 			lights += l[k].arc == arc;
 		}
 		chunks = lights ? (chunks + lights - 1) / lights : 0;
-		if (!lights || chunks * (__int128)r->p->shard_bytes *
-			       8000000000 > room) {
+		if (!lights || chunks * (__int128)r->p->shard_bytes * 8000000000 > room) {
 			return err_set(err, WEFT_EVERIFY, "step %d is shorter "
 				       "than its data on arc %d", step, arc);
 		}
@@ -159,10 +151,8 @@ static int replay(struct retune_replay *r, struct err *err)
 		while (j < n_l && l[j].step == step) {
 			j++;
 		}
-		rc = check_length(r, step, x + xi, i - xi, l + lj, j - lj,
-				  err);
-		while (!rc && c < r->t->changes.n &&
-		       r->t->changes.v[c].step <= step) {
+		rc = check_length(r, step, x + xi, i - xi, l + lj, j - lj, err);
+		while (!rc && c < r->t->changes.n && r->t->changes.v[c].step <= step) {
 			rc = apply(r, &r->t->changes.v[c++], step, err);
 		}
 		for (; lj < j && !rc; lj++) {

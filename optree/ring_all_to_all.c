@@ -10,10 +10,8 @@
 #define WORK_EACH ((int64_t)5 << 19)
 
 /* One piece's path of `links` links in direction dir. */
-static int walk(const struct optree_params *p,
-		const struct compose_shape *shape, const int *begins,
-		struct compose_record r, int links,
-		struct compose_records *rec)
+static int walk(const struct optree_params *p, const struct compose_shape *shape, const int *begins,
+		struct compose_record r, int links, struct compose_records *rec)
 {
 	int at = 0;
 
@@ -39,9 +37,8 @@ static int walk(const struct optree_params *p,
 }
 
 /* Both directions: pieces for the nearer half, half the opposite one's. */
-static int walk_all(const struct optree_params *p,
-		    const struct compose_shape *shape, const int *begins,
-		    struct compose_records *rec)
+static int walk_all(const struct optree_params *p, const struct compose_shape *shape,
+		    const int *begins, struct compose_records *rec)
 {
 	int rc = 0;
 
@@ -63,9 +60,8 @@ static int walk_all(const struct optree_params *p,
 	return rc;
 }
 
-static int build(const struct optree_params *p,
-		 const struct compose_shape *shape, struct optree_sym *out,
-		 struct err *err)
+static int build(const struct optree_params *p, const struct compose_shape *shape,
+		 struct optree_sym *out, struct err *err)
 {
 	struct rwa_ring ring = { p->n, p->fibres, p->channels };
 	struct compose_records rec = { 0 };
@@ -81,8 +77,7 @@ static int build(const struct optree_params *p,
 		round += (max + l->jump - 1) / l->jump;
 		ends[j] = round;
 	}
-	if (walk_all(p, shape, begins, &rec) ||
-	    compose_gather(&rec, ends, out)) {
+	if (walk_all(p, shape, begins, &rec) || compose_gather(&rec, ends, out)) {
 		rc = err_nomem(err);
 	} else {
 		rc = optree_sym_light(out, compose_max_chunks(p), err);
@@ -131,8 +126,7 @@ static int try_now(struct tries *t, struct err *err)
 		return rc == WEFT_ELIMIT ? 0 : rc;
 	}
 	rc = compose_times(t->p, &s, &ns, err);
-	if (rc || ns < 0 || !compose_may_light(t->p, &s) ||
-	    (t->best_ns >= 0 && ns >= t->best_ns)) {
+	if (rc || ns < 0 || !compose_may_light(t->p, &s) || (t->best_ns >= 0 && ns >= t->best_ns)) {
 		optree_sym_fini(&s);
 		return rc;
 	}
@@ -164,8 +158,7 @@ static int try_jumps(struct tries *t, int j, struct err *err)
 }
 
 /* Chains of strides below `gap` (links that a path may still have). */
-static int try_strides(struct tries *t, int j, int levels, int gap,
-		       struct err *err)
+static int try_strides(struct tries *t, int j, int levels, int gap, struct err *err)
 {
 	int rc = 0, before = gap + 1;
 
@@ -178,8 +171,7 @@ static int try_strides(struct tries *t, int j, int levels, int gap,
 	for (int m = 2; m <= gap && !rc; m += 1 + m / 4) {
 		int stride = (t->p->n + m - 1) / m;
 
-		if (stride > 1 && stride < before && stride <= gap &&
-		    stride <= t->reach) {
+		if (stride > 1 && stride < before && stride <= gap && stride <= t->reach) {
 			t->now.level[j] = (struct compose_level){
 				.gap = gap, .stride = stride, .jump = 1 };
 			rc = try_strides(t, j + 1, levels, stride - 1, err);
@@ -189,9 +181,8 @@ static int try_strides(struct tries *t, int j, int levels, int gap,
 	return rc;
 }
 
-int compose_exchange(const struct optree_params *p, int reach,
-		     struct compose_shape *shape, struct optree_sym *out,
-		     struct err *err)
+int compose_exchange(const struct optree_params *p, int reach, struct compose_shape *shape,
+		     struct optree_sym *out, struct err *err)
 {
 	struct tries t = { .p = p, .reach = reach, .best_ns = -1,
 			   .shape = shape, .out = out };

@@ -61,8 +61,7 @@ static int check_fibre(const struct optree_params *p, int k, struct err *err)
 	for (int j = 0; j < k; j++) {
 		const struct optree_fibre *g = &p->light[j];
 
-		if (g->dir == f->dir && g->fibre == f->fibre &&
-		    g->first < f->first + f->channels &&
+		if (g->dir == f->dir && g->fibre == f->fibre && g->first < f->first + f->channels &&
 		    f->first < g->first + g->channels) {
 			return err_set(err, WEFT_EINVAL,
 				       "channels of fibre %d are given twice",
@@ -104,8 +103,7 @@ int part_check(const struct optree_params *p, struct err *err)
 		rc = check_fibre(p, k, err);
 	}
 	if (!rc && p->line && (!tree_width(p, 0) || !tree_width(p, 1))) {
-		rc = err_set(err, WEFT_EINVAL,
-			     "a segment needs channels in both directions");
+		rc = err_set(err, WEFT_EINVAL, "a segment needs channels in both directions");
 	}
 	if (rc || !p->at) {
 		return rc;

@@ -99,8 +99,7 @@ static void number_arcs(struct tree_layout *l)
 	}
 }
 
-static int layout_init(struct tree_layout *l, const struct tree_light *t,
-		       struct err *err)
+static int layout_init(struct tree_layout *l, const struct tree_light *t, struct err *err)
 {
 	size_t count = (size_t)t->n_arcs + 1;
 	int n = t->ring.n;
@@ -115,16 +114,14 @@ static int layout_init(struct tree_layout *l, const struct tree_light *t,
 	for (int64_t k = 0; k < t->n_arcs; k++) {
 		l->order[k] = (int32_t)k;
 	}
-	if (sort_by(l, BY_DST, n) || sort_by(l, BY_SRC, n) ||
-	    sort_by(l, BY_STEP, t->steps)) {
+	if (sort_by(l, BY_DST, n) || sort_by(l, BY_SRC, n) || sort_by(l, BY_STEP, t->steps)) {
 		return err_nomem(err);
 	}
 	number_arcs(l);
 	return 0;
 }
 
-static int make_topo(const struct tree_layout *l, struct topo **out,
-		     struct err *err)
+static int make_topo(const struct tree_layout *l, struct topo **out, struct err *err)
 {
 	int rc = topo_new(l->n, out, err);
 
@@ -149,8 +146,7 @@ static int fill(const struct tree_layout *l, const struct rwa_loss *loss,
 
 	for (int64_t k = 0; k < t->n_arcs; k++) {
 		const struct rwa_arc *a = arc_at(l, k);
-		int64_t lost = loss ? rwa_path_loss_mdb(&t->ring, loss,
-							tree_hops(l->n, a)) : 0;
+		int64_t lost = loss ? rwa_path_loss_mdb(&t->ring, loss, tree_hops(l->n, a)) : 0;
 		struct coll_xfer x = {
 			.step = a->slot, .origin = t->item[l->order[k]],
 			.dest = COLL_NO_DEST, .op = COLL_COPY };
@@ -160,8 +156,7 @@ static int fill(const struct tree_layout *l, const struct rwa_loss *loss,
 
 		run = beside(l, k, run);
 		x.arc = light.arc = l->first[pair_of(l, a)] + run;
-		if ((rc = coll_add(s, &x, err)) ||
-		    (rc = coll_add_light(s, &light, err))) {
+		if ((rc = coll_add(s, &x, err)) || (rc = coll_add_light(s, &light, err))) {
 			return rc;
 		}
 	}
@@ -182,10 +177,9 @@ int tree_schedule(const struct tree_light *t, const struct rwa_loss *loss,
 		topo_free(topo);
 		goto out;
 	}
-	if ((rc = coll_new(COLL_ALLGATHER, topo, 1,
-			   2 * t->ring.channels * t->ring.fibres, 0, &s,
-			   err)) ||
-	    (rc = fill(&l, loss, s, err)) || (rc = coll_verify(s, NULL, err))) {
+	if ((rc = coll_new(COLL_ALLGATHER, topo, 1, 2 * t->ring.channels * t->ring.fibres, 0, &s,
+			   err)) || (rc = fill(&l, loss, s, err)) || (rc = coll_verify(s, NULL,
+										       err))) {
 		coll_free(s);
 		goto out;
 	}

@@ -15,8 +15,7 @@
 
 #include "lib/base/rat.h"
 
-void optree_sym_init(struct optree_sym *s, enum coll_kind kind,
-		     const struct rwa_ring *ring)
+void optree_sym_init(struct optree_sym *s, enum coll_kind kind, const struct rwa_ring *ring)
 {
 	int32_t w = ring->channels * ring->fibres;
 
@@ -24,8 +23,7 @@ void optree_sym_init(struct optree_sym *s, enum coll_kind kind,
 				  .units = 2, .w = { w, w } };
 }
 
-int optree_sym_place(struct optree_sym *s, const struct optree_params *p,
-		     struct err *err)
+int optree_sym_place(struct optree_sym *s, const struct optree_params *p, struct err *err)
 {
 	s->line = p->line;
 	for (int dir = 0; dir < 2; dir++) {
@@ -141,8 +139,7 @@ static void count_units(struct optree_sym *s, struct sym_move *m, bool *cut)
 
 /* All moves of the direction share the channels of one step: whoever takes
  * longest for its share gets a channel more, while there are any. */
-static void share_channels(struct sym_move *m, size_t n, int dir,
-			   int64_t room)
+static void share_channels(struct sym_move *m, size_t n, int dir, int64_t room)
 {
 	for (;;) {
 		struct sym_move *worst = NULL;
@@ -197,8 +194,7 @@ static int64_t classes_of(const struct sym_move *m, size_t n, int dir)
 	return sum;
 }
 
-static int count_slots(struct optree_sym *s, struct sym_round *r,
-		       struct err *err)
+static int count_slots(struct optree_sym *s, struct sym_round *r, struct err *err)
 {
 	const struct sym_move *m = s->moves.v + r->move;
 	int64_t load[2];
@@ -222,15 +218,13 @@ static int count_slots(struct optree_sym *s, struct sym_round *r,
 		r->slots = need > r->slots ? (int32_t)need : r->slots;
 	}
 	for (int dir = 0; dir < 2; dir++) {
-		r->per_slot[dir] = (int32_t)((load[dir] + r->slots - 1) /
-					     r->slots);
+		r->per_slot[dir] = (int32_t)((load[dir] + r->slots - 1) / r->slots);
 	}
 	return 0;
 }
 
 /* Widths, bases and slots of a round. */
-static int light_round(struct optree_sym *s, struct sym_round *r,
-		       struct err *err)
+static int light_round(struct optree_sym *s, struct sym_round *r, struct err *err)
 {
 	struct sym_move *m = s->moves.v + r->move;
 	int64_t base[2] = { 0, 0 };
@@ -238,8 +232,7 @@ static int light_round(struct optree_sym *s, struct sym_round *r,
 
 	for (int dir = 0; dir < 2 && !rc && r->slots == 1; dir++) {
 		base[dir] = r->from[dir];
-		share_channels(m, r->n_moves, dir,
-			       begin_shares(m, r->n_moves, dir, r->room[dir]));
+		share_channels(m, r->n_moves, dir, begin_shares(m, r->n_moves, dir, r->room[dir]));
 	}
 	for (size_t i = 0; i < r->n_moves && !rc; i++) {
 		int dir = m[i].dir;
@@ -254,8 +247,7 @@ static int light_round(struct optree_sym *s, struct sym_round *r,
 	return rc;
 }
 
-static const struct sym_move *same_light(const struct optree_sym *s,
-					 const struct sym_round *r,
+static const struct sym_move *same_light(const struct optree_sym *s, const struct sym_round *r,
 					 const struct sym_move *m)
 {
 	for (size_t i = r->move; i < r->move + r->n_moves; i++) {
@@ -345,8 +337,7 @@ static int64_t slowest(const struct optree_sym *s, const struct sym_round *r,
 	return worst;
 }
 
-int64_t optree_sym_slot_times(const struct optree_sym *s,
-			      const struct sym_round *r, int slot,
+int64_t optree_sym_slot_times(const struct optree_sym *s, const struct sym_round *r, int slot,
 			      size_t at[2])
 {
 	int64_t a = slowest(s, r, RWA_CW, slot, &at[0]);
@@ -355,8 +346,7 @@ int64_t optree_sym_slot_times(const struct optree_sym *s,
 	return a > b ? a : b;
 }
 
-int optree_sym_behind(const struct optree_sym *s, const struct sym_move *m,
-		      const struct sym_hop *h)
+int optree_sym_behind(const struct optree_sym *s, const struct sym_move *m, const struct sym_hop *h)
 {
 	return m->dir == RWA_CW || !h->at ? h->at : s->ring.n - h->at;
 }
@@ -423,8 +413,7 @@ int optree_sym_light(struct optree_sym *s, int max_chunks, struct err *err)
 		}
 		s->steps += s->rounds.v[i].slots;
 		if (s->steps > COLL_MAX_STEPS) {
-			return err_set(err, WEFT_ELIMIT,
-				       "more than %d steps", COLL_MAX_STEPS);
+			return err_set(err, WEFT_ELIMIT, "more than %d steps", COLL_MAX_STEPS);
 		}
 	}
 	s->chunks = choose_chunks(s, cut, max_chunks);
@@ -460,8 +449,7 @@ static void proof_fini(struct proof *p)
 	arrays_fini(&p->arrays);
 }
 
-static int proof_init(struct proof *p, const struct optree_sym *s,
-		      struct err *err)
+static int proof_init(struct proof *p, const struct optree_sym *s, struct err *err)
 {
 	size_t n = (size_t)s->ring.n;
 
@@ -535,8 +523,7 @@ static int check_send(struct proof *p, size_t round, const struct sym_move *m,
 	}
 	if (p->s->kind == COLL_ALLGATHER) {
 		return (units & ~*held(p, m, h->at))
-			       ? fault(err, round, m, h,
-				       "sent before it is held")
+			       ? fault(err, round, m, h, "sent before it is held")
 			       : 0;
 	}
 	if (h->dest < 1 || h->dest >= p->n || (p->moved[h->dest] & units)) {
@@ -544,10 +531,8 @@ static int check_send(struct proof *p, size_t round, const struct sym_move *m,
 	}
 	p->moved[h->dest] |= units;
 	for (int k = 0; k < p->s->units; k++) {
-		if ((units >> k & 1) &&
-		    p->place[p->s->units * h->dest + k] != h->at) {
-			return fault(err, round, m, h,
-				     "sent before it is held");
+		if ((units >> k & 1) && p->place[p->s->units * h->dest + k] != h->at) {
+			return fault(err, round, m, h, "sent before it is held");
 		}
 	}
 	return 0;
@@ -578,8 +563,7 @@ static int arrive(struct proof *p, size_t round, const struct sym_move *m,
 typedef int each_hop(struct proof *, size_t, const struct sym_move *,
 		     const struct sym_hop *, struct err *);
 
-static int for_hops(struct proof *p, size_t round, each_hop *f,
-		    struct err *err)
+static int for_hops(struct proof *p, size_t round, each_hop *f, struct err *err)
 {
 	const struct sym_round *r = &p->s->rounds.v[round];
 	int rc = 0;
@@ -598,8 +582,7 @@ static int for_hops(struct proof *p, size_t round, each_hop *f,
 static bool is_there(const struct proof *p, int v)
 {
 	if (p->s->kind == COLL_ALLGATHER) {
-		return p->have[v] == p->all &&
-		       (!p->s->line || p->have[p->n + v] == p->all);
+		return p->have[v] == p->all && (!p->s->line || p->have[p->n + v] == p->all);
 	}
 	for (int k = 0; k < p->s->units; k++) {
 		if (p->place[p->s->units * v + k] != v) {
@@ -678,9 +661,8 @@ static bool fits(const struct proof *p, const struct sym_round *r,
 						   r->per_slot[m->dir]
 			  : end <= from + room;
 
-	in = in && from >= 0 && from + room <= p->s->w[m->dir] &&
-	     m->classes >= p->needs[m->len] && m->base >= next[m->dir] &&
-	     m->chunks == chunks_of(p->s, m);
+	in = in && from >= 0 && from + room <= p->s->w[m->dir] && m->classes >= p->needs[m->len] &&
+		m->base >= next[m->dir] && m->chunks == chunks_of(p->s, m);
 	next[m->dir] = end;
 	return in;
 }
@@ -696,8 +678,7 @@ static int prove_light(struct proof *p, size_t round, struct err *err)
 	for (size_t i = r->move; i < r->move + r->n_moves; i++) {
 		const struct sym_move *m = &p->s->moves.v[i];
 
-		if (m->len < 1 || m->len >= p->n || m->width < 1 ||
-		    m->dir > RWA_CCW) {
+		if (m->len < 1 || m->len >= p->n || m->width < 1 || m->dir > RWA_CCW) {
 			return err_set(err, WEFT_EVERIFY,
 				       "round %zu: no lightpath has %d links "
 				       "and %d channels", round, m->len,
@@ -725,8 +706,7 @@ int optree_sym_verify(const struct optree_sym *s, struct err *err)
 	int rc = proof_init(&p, s, err);
 
 	for (size_t i = 0; i < s->rounds.n && !rc; i++) {
-		if (!(rc = prove_light(&p, i, err)) &&
-		    !(rc = for_hops(&p, i, check_send, err))) {
+		if (!(rc = prove_light(&p, i, err)) && !(rc = for_hops(&p, i, check_send, err))) {
 			rc = for_hops(&p, i, arrive, err);
 		}
 	}

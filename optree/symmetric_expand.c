@@ -114,15 +114,13 @@ static int make_topo(struct expansion *g, struct topo **out, struct err *err)
 }
 
 /* The slot and channels that node u's lightpath of this move has. */
-static int add_lights(struct expansion *g, const struct sym_round *r,
-		      const struct sym_move *m, int32_t step, int u,
-		      int32_t *slot, struct err *err)
+static int add_lights(struct expansion *g, const struct sym_round *r, const struct sym_move *m,
+		      int32_t step, int u, int32_t *slot, struct err *err)
 {
 	const struct rwa_ring *ring = &g->s->ring;
 	int32_t key = m->dir * g->n + m->len, v = sink_of(g, u, key);
 	int32_t arc = g->arc[(size_t)u * g->n_kinds + g->kind[key]];
-	int class = optree_sym_class_of(g->s, m->len,
-					m->dir == RWA_CW ? u : v);
+	int class = optree_sym_class_of(g->s, m->len, m->dir == RWA_CW ? u : v);
 	int32_t first = m->base + class * m->width;
 	int64_t lost = g->p->loss ? rwa_path_loss_mdb(ring, g->p->loss,
 				optree_links(g->p, u, v, m->dir)) : 0;
@@ -141,8 +139,7 @@ static int add_lights(struct expansion *g, const struct sym_round *r,
 		*a = (struct rwa_arc){
 			.src = u, .dst = v, .dir = m->dir, .slot = *slot,
 		};
-		optree_sym_colour(g->s, m->dir, first + k, &a->fibre,
-				  &a->channel);
+		optree_sym_colour(g->s, m->dir, first + k, &a->fibre, &a->channel);
 		rc = coll_add_light(g->out, &(struct coll_light){
 			.step = *slot, .arc = arc, .channel = a->channel,
 			.dir = a->dir, .fibre = a->fibre,
@@ -165,9 +162,8 @@ static int origin_of(const struct expansion *g, const struct sym_move *m,
 }
 
 /* What node u sends over a move; lights it when there is anything. */
-static int add_hops(struct expansion *g, const struct sym_round *r,
-		    const struct sym_move *m, int32_t step, int u,
-		    struct err *err)
+static int add_hops(struct expansion *g, const struct sym_round *r, const struct sym_move *m,
+		    int32_t step, int u, struct err *err)
 {
 	int32_t kind = g->kind[m->dir * g->n + m->len], slot = -1;
 	int rc;
@@ -216,8 +212,7 @@ static void order_moves(const struct expansion *g, const struct sym_round *r,
 }
 
 /* All nodes' lightpaths of a round, and what is on them. */
-static int add_round(struct expansion *g, const struct sym_round *r, int32_t step,
-		     struct err *err)
+static int add_round(struct expansion *g, const struct sym_round *r, int32_t step, struct err *err)
 {
 	struct kind_end *order = malloc((r->n_moves + 1) * sizeof(*order));
 	int rc = order ? 0 : err_nomem(err);
@@ -225,8 +220,7 @@ static int add_round(struct expansion *g, const struct sym_round *r, int32_t ste
 	for (int u = 0; u < g->n && !rc; u++) {
 		order_moves(g, r, u, order);
 		for (size_t k = 0; k < r->n_moves && !rc; k++) {
-			const struct sym_move *m =
-				&g->s->moves.v[r->move + (size_t)order[k].kind];
+			const struct sym_move *m = &g->s->moves.v[r->move + (size_t)order[k].kind];
 
 			if (!past_end(g, u, m->dir * g->n + m->len)) {
 				rc = add_hops(g, r, m, step, u, err);
@@ -249,8 +243,7 @@ static int fill(struct expansion *g, struct err *err)
 		rc = add_round(g, r, step, err);
 		step += r->slots;
 	}
-	if (rc || (rc = coll_finish(g->out, err)) ||
-	    (rc = coll_verify(g->out, NULL, err))) {
+	if (rc || (rc = coll_finish(g->out, err)) || (rc = coll_verify(g->out, NULL, err))) {
 		return rc;
 	}
 	return rwa_ring_check(&s->ring, g->active, g->n_active, err);
@@ -258,8 +251,7 @@ static int fill(struct expansion *g, struct err *err)
 
 static int check_size(const struct optree_sym *s, struct err *err)
 {
-	if (s->lightpaths > COLL_MAX_LIGHTS ||
-	    (int64_t)s->hops.n * s->ring.n > COLL_MAX_XFERS) {
+	if (s->lightpaths > COLL_MAX_LIGHTS || (int64_t)s->hops.n * s->ring.n > COLL_MAX_XFERS) {
 		return err_set(err, WEFT_ELIMIT,
 			       "%lld lights and %lld transfers: a written "
 			       "schedule holds at most %d and %d",
@@ -270,9 +262,8 @@ static int check_size(const struct optree_sym *s, struct err *err)
 	return 0;
 }
 
-int optree_sym_expand(const struct optree_sym *s,
-		      const struct optree_params *p, struct coll_sched **out,
-		      struct err *err)
+int optree_sym_expand(const struct optree_sym *s, const struct optree_params *p,
+		      struct coll_sched **out, struct err *err)
 {
 	struct expansion g = { 0 };
 	struct topo *topo = NULL;
@@ -280,13 +271,11 @@ int optree_sym_expand(const struct optree_sym *s,
 	int rc = check_size(s, err);
 
 	*out = NULL;
-	if (rc || (rc = grid_init(&g, s, p, err)) ||
-	    (rc = make_topo(&g, &topo, err))) {
+	if (rc || (rc = grid_init(&g, s, p, err)) || (rc = make_topo(&g, &topo, err))) {
 		topo_free(topo);
 		goto out;
 	}
-	if ((rc = coll_new(s->kind, topo, s->chunks, s->w[0] + s->w[1], 0,
-			   &g.out, err)) ||
+	if ((rc = coll_new(s->kind, topo, s->chunks, s->w[0] + s->w[1], 0, &g.out, err)) ||
 	    (rc = fill(&g, err))) {
 		coll_free(g.out);
 		goto out;

@@ -76,8 +76,7 @@ struct shape_search {
 	int n_best[MEASURES];
 };
 
-static int better(int measure, const struct tree_shape *a,
-		  const struct tree_shape *b)
+static int better(int measure, const struct tree_shape *a, const struct tree_shape *b)
 {
 	if (measure == BY_STEPS && a->rounded_steps != b->rounded_steps) {
 		return a->rounded_steps < b->rounded_steps;
@@ -165,8 +164,7 @@ static int uniform(struct shape_search *this, struct tree_shape *out)
 	return 1;
 }
 
-int tree_shapes(int n, int depth, int reach, int64_t width, bool mixed,
-		struct tree_shape *out)
+int tree_shapes(int n, int depth, int reach, int64_t width, bool mixed, struct tree_shape *out)
 {
 	int levels = depth < tree_max_depth(n) ? depth : tree_max_depth(n);
 	struct shape_search search = { .n = n, .reach = reach, .width = width };

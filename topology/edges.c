@@ -22,8 +22,7 @@ struct topo_edge_lines {
 	VEC(struct topo_arc) arcs;
 };
 
-static int fact(struct topo_edge_lines *l, struct err *err, const char *what,
-		const char *word)
+static int fact(struct topo_edge_lines *l, struct err *err, const char *what, const char *word)
 {
 	err_set(err, WEFT_EINVAL, what, word);
 	if (err) {
@@ -37,8 +36,7 @@ static int fact(struct topo_edge_lines *l, struct err *err, const char *what,
 static bool next_line(struct topo_edge_lines *l)
 {
 	while (l->at < l->end) {
-		const char *stop = memchr(l->at, '\n',
-					  (size_t)(l->end - l->at));
+		const char *stop = memchr(l->at, '\n', (size_t)(l->end - l->at));
 		size_t len = (size_t)((stop ? stop : l->end) - l->at);
 		const char *from = l->at;
 		char *save = NULL;
@@ -77,8 +75,7 @@ static int number(struct topo_edge_lines *l, const char *what, const char *word,
 	errno = 0;
 	v = strtoll(word, &end, 10);
 	if (*word < '0' || *word > '9' || *end) {
-		return fact(l, err, "expected a whole number, found '%s'",
-			    word);
+		return fact(l, err, "expected a whole number, found '%s'", word);
 	}
 	if (errno || v > most || v < least) {
 		char text[64];
@@ -135,22 +132,18 @@ static int read_line(struct topo_edge_lines *l, struct err *err)
 		return fact(l, err, "expected at most four short words a "
 			    "line%s", "");
 	}
-	if (strcmp(l->word[0], "undirected") == 0 && l->words == 1 &&
-	    l->arcs.n == 0) {
+	if (strcmp(l->word[0], "undirected") == 0 && l->words == 1 && l->arcs.n == 0) {
 		l->both = true;
 		return 0;
 	}
-	if (strcmp(l->word[0], "nodes") == 0 && l->words == 2 &&
-	    l->arcs.n == 0 && !l->sized) {
+	if (strcmp(l->word[0], "nodes") == 0 && l->words == 2 && l->arcs.n == 0 && !l->sized) {
 		l->sized = true;
-		return number(l, "nodes", l->word[1], 1, TOPO_MAX_NODES,
-			      &l->nodes, err);
+		return number(l, "nodes", l->word[1], 1, TOPO_MAX_NODES, &l->nodes, err);
 	}
 	return read_arc(l, err);
 }
 
-int topo_from_edges(const char *text, size_t len, struct topo **out,
-		    struct err *err)
+int topo_from_edges(const char *text, size_t len, struct topo **out, struct err *err)
 {
 	struct topo_edge_lines l = { .at = text, .end = text + len };
 	int rc = 0;

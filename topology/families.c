@@ -26,8 +26,7 @@ void topo_check_arg(struct topo_make *mk, const struct topo_arg *arg,
 	}
 }
 
-void topo_check_number(struct topo_make *mk, int i, const char *what,
-		       int64_t min, int64_t max)
+void topo_check_number(struct topo_make *mk, int i, const char *what, int64_t min, int64_t max)
 {
 	topo_check_arg(mk, &mk->call->number[i], what, min, max);
 }
@@ -50,12 +49,10 @@ int64_t topo_power(int64_t base, int64_t exponent, int64_t limit)
 	return base == 0 && exponent > 0 ? 0 : p;
 }
 
-static void add_arc(struct topo_make *mk, int64_t u, int64_t v, int64_t cap,
-		    int64_t latency_ns)
+static void add_arc(struct topo_make *mk, int64_t u, int64_t v, int64_t cap, int64_t latency_ns)
 {
 	if (!mk->rc) {
-		mk->rc = topo_add_arc(mk->t, (int)u, (int)v, cap, latency_ns,
-				      mk->err);
+		mk->rc = topo_add_arc(mk->t, (int)u, (int)v, cap, latency_ns, mk->err);
 	}
 }
 
@@ -70,8 +67,7 @@ void topo_edge(struct topo_make *mk, int64_t u, int64_t v)
 	topo_link(mk, v, u);
 }
 
-void topo_copy_arc(struct topo_make *mk, const struct topo_arc *a, int64_t u,
-		   int64_t v)
+void topo_copy_arc(struct topo_make *mk, const struct topo_arc *a, int64_t u, int64_t v)
 {
 	add_arc(mk, u, v, a->cap, a->latency_ns);
 }
@@ -181,14 +177,12 @@ static void measure_ring(struct topo_make *mk)
 
 static void build_ring(struct topo_make *mk)
 {
-	add_circulant(mk, &one, 1, true,
-		      mk->size.degree / 2);
+	add_circulant(mk, &one, 1, true, mk->size.degree / 2);
 }
 
 static void measure_unidirectional(struct topo_make *mk)
 {
-	topo_check_number(mk, 0, "number of parallel arcs", 1,
-		       TOPO_MAX_ARCS);
+	topo_check_number(mk, 0, "number of parallel arcs", 1, TOPO_MAX_ARCS);
 
 	mk->size = topo_group_size(topo_number(mk, 1), topo_number(mk, 0));
 	topo_check_nodes(mk, 1, 2);
@@ -196,8 +190,7 @@ static void measure_unidirectional(struct topo_make *mk)
 
 static void build_unidirectional(struct topo_make *mk)
 {
-	add_circulant(mk, &one, 1, false,
-		      mk->size.degree);
+	add_circulant(mk, &one, 1, false, mk->size.degree);
 }
 
 /* Offsets are ascending: equal ones are neighbours. */
@@ -208,8 +201,7 @@ static void check_offsets(struct topo_make *mk, int64_t max)
 	for (int i = 0; i < mk->call->members; i++) {
 		topo_check_arg(mk, &offset[i], "offset", 1, max);
 		if (i > 0 && offset[i].value == offset[i - 1].value) {
-			topo_refuse(mk, offset[i].col,
-				    "offset %lld stands there twice",
+			topo_refuse(mk, offset[i].col, "offset %lld stands there twice",
 				    (long long)offset[i].value);
 		}
 	}
@@ -227,8 +219,7 @@ static void measure_circulant(struct topo_make *mk)
 
 static void build_circulant(struct topo_make *mk)
 {
-	add_circulant(mk, mk->call->set, mk->call->members,
-		      true, 1);
+	add_circulant(mk, mk->call->set, mk->call->members, true, 1);
 }
 
 static void measure_directed(struct topo_make *mk)
@@ -242,15 +233,13 @@ static void measure_directed(struct topo_make *mk)
 
 static void build_directed(struct topo_make *mk)
 {
-	add_circulant(mk, mk->call->set, mk->call->members,
-		      false, 1);
+	add_circulant(mk, mk->call->set, mk->call->members, false, 1);
 }
 
 /* ---- tori, meshes, Hamming graphs ---- */
 
 /* The product of the first `dimensions` numbers; *degree: ports of a torus. */
-static int64_t measure_sides(struct topo_make *mk, int dimensions,
-			     int64_t *degree)
+static int64_t measure_sides(struct topo_make *mk, int dimensions, int64_t *degree)
 {
 	int64_t n = 1;
 
@@ -278,8 +267,7 @@ static void measure_torus(struct topo_make *mk)
 
 /* Neighbours along one dimension; `wrap` joins the ends. The last dimension
  * varies fastest. */
-static void link_along(struct topo_make *mk, int64_t u, int64_t size,
-		       int64_t stride, bool wrap)
+static void link_along(struct topo_make *mk, int64_t u, int64_t size, int64_t stride, bool wrap)
 {
 	int64_t x = u / stride % size, rest = u - x * stride;
 
@@ -335,8 +323,7 @@ static void measure_twisted(struct topo_make *mk)
 	for (int i = dimensions; i < mk->call->numbers; i++) {
 		int side = dimensions == 2 || i == 3 ? 1 : 2;
 
-		topo_check_number(mk, i, "twist", 0,
-				  topo_number(mk, side) - 1);
+		topo_check_number(mk, i, "twist", 0, topo_number(mk, side) - 1);
 	}
 	mk->size = topo_group_size(n, 2 * dimensions);
 }
@@ -397,8 +384,7 @@ static void measure_hamming(struct topo_make *mk)
 	int64_t d = topo_number(mk, 0), q = topo_number(mk, 1);
 	topo_check_number(mk, 0, "dimension", 1, 16);
 
-	topo_check_number(mk, 1, "number of symbols", 2,
-		       TOPO_MAX_NODES);
+	topo_check_number(mk, 1, "number of symbols", 2, TOPO_MAX_NODES);
 	mk->size = topo_group_size(topo_power(q, d, TOPO_MAX_NODES), d * (q - 1));
 }
 

@@ -49,8 +49,7 @@ static void forming_fini(struct topo_formation *f)
 	arrays_fini(&f->arrays);
 }
 
-static int forming_init(struct topo_formation *f, int64_t n, int64_t d,
-			struct err *err)
+static int forming_init(struct topo_formation *f, int64_t n, int64_t d, struct err *err)
 {
 	*f = (struct topo_formation){ .n = (int)n, .d = (int)d, .use = n + 1 };
 	arrays_add(&f->arrays, f->to, n * d);
@@ -136,8 +135,7 @@ static bool find_path(struct topo_formation *f, int s, int t)
 		for (int i = 0; i < f->outs[u]; i++) {
 			if (!f->settled[f->to[first + i]]) {
 				reach(f, u, f->to[first + i],
-				      f->heap.dist[u] +
-				      (double)f->price[first + i]);
+				      f->heap.dist[u] + (double)f->price[first + i]);
 			}
 		}
 		if (f->outs[u] == f->d) {
@@ -181,8 +179,7 @@ static void shuffle(int32_t *a, int n, struct rng *rng)
 
 /* Routes commodities, source by source in random order, until every port is
  * taken. False when some are left: arcs closed around a part. */
-static bool form(struct topo_formation *f, int32_t *sources, int32_t *sinks,
-		 struct rng *rng)
+static bool form(struct topo_formation *f, int32_t *sources, int32_t *sinks, struct rng *rng)
 {
 	memset(f->outs, 0, (size_t)f->n * sizeof(*f->outs));
 	memset(f->ins, 0, (size_t)f->n * sizeof(*f->ins));

@@ -46,8 +46,7 @@ void topo_free(struct topo *t)
 	}
 }
 
-int topo_add_arc(struct topo *t, int src, int dst, int64_t cap,
-		 int64_t latency_ns, struct err *err)
+int topo_add_arc(struct topo *t, int src, int dst, int64_t cap, int64_t latency_ns, struct err *err)
 {
 	assert(!t->frozen);
 	if (src < 0 || src >= t->n || dst < 0 || dst >= t->n) {
@@ -62,9 +61,7 @@ int topo_add_arc(struct topo *t, int src, int dst, int64_t cap,
 			       (long long)cap, (long long)latency_ns);
 	}
 	if (t->arcs.n >= TOPO_MAX_ARCS) {
-		return err_set(err, WEFT_ELIMIT,
-			       "a topology of more than %d arcs",
-			       TOPO_MAX_ARCS);
+		return err_set(err, WEFT_ELIMIT, "a topology of more than %d arcs", TOPO_MAX_ARCS);
 	}
 	if (vec_push(&t->arcs, (struct topo_arc){ src, dst, cap,
 						  latency_ns })) {
@@ -73,8 +70,7 @@ int topo_add_arc(struct topo *t, int src, int dst, int64_t cap,
 	return 0;
 }
 
-void topo_set_node(struct topo *t, int node, enum topo_kind kind,
-		   unsigned flags)
+void topo_set_node(struct topo *t, int node, enum topo_kind kind, unsigned flags)
 {
 	assert(!t->frozen && node >= 0 && node < t->n);
 	t->nodes[node] = (struct topo_node){ (uint8_t)kind, (uint8_t)flags };
@@ -208,8 +204,7 @@ int topo_find_arc(const struct topo *t, int u, int v)
 	return -1;
 }
 
-int topo_transpose(const struct topo *t, struct topo **out, int32_t *back,
-		   struct err *err)
+int topo_transpose(const struct topo *t, struct topo **out, int32_t *back, struct err *err)
 {
 	struct topo *r;
 	int rc;
@@ -225,8 +220,7 @@ int topo_transpose(const struct topo *t, struct topo **out, int32_t *back,
 	for (int a = 0; a < topo_m(t); a++) {
 		const struct topo_arc *arc = topo_arc(t, t->in_arcs[a]);
 
-		rc = topo_add_arc(r, arc->dst, arc->src, arc->cap,
-				  arc->latency_ns, err);
+		rc = topo_add_arc(r, arc->dst, arc->src, arc->cap, arc->latency_ns, err);
 		if (rc) {
 			goto fail;
 		}
@@ -250,14 +244,12 @@ int topo_copy(const struct topo *t, struct topo **out, struct err *err)
 	int rc = topo_from_arcs(t->n, t->arcs.v, t->arcs.n, out, err);
 
 	if (!rc) {
-		memcpy((*out)->nodes, t->nodes,
-		       (size_t)t->n * sizeof(*t->nodes));
+		memcpy((*out)->nodes, t->nodes, (size_t)t->n * sizeof(*t->nodes));
 	}
 	return rc;
 }
 
-int topo_from_arcs(int n, const struct topo_arc *arcs, size_t m,
-		   struct topo **out, struct err *err)
+int topo_from_arcs(int n, const struct topo_arc *arcs, size_t m, struct topo **out, struct err *err)
 {
 	struct topo *t;
 	int rc = topo_new(n, &t, err);

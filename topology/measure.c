@@ -97,8 +97,7 @@ static int compare_by_target(const void *a, const void *b)
 
 /* Do the arcs out of u, sorted by target and capacity, match those into u,
  * reversed? `room` holds the in-degree plus the out-degree. */
-static bool is_node_symmetric(const struct topo *t, int u,
-			      struct topo_arc *room)
+static bool is_node_symmetric(const struct topo *t, int u, struct topo_arc *room)
 {
 	const int32_t *in;
 	int first, n = topo_out(t, u, &first);
@@ -126,8 +125,7 @@ static bool is_node_symmetric(const struct topo *t, int u,
 
 bool topo_is_symmetric(const struct topo *t)
 {
-	struct topo_arc *room = malloc((2 * (size_t)topo_max_degree(t) + 1) *
-				       sizeof(*room));
+	struct topo_arc *room = malloc((2 * (size_t)topo_max_degree(t) + 1) * sizeof(*room));
 	bool symmetric = room != NULL;
 
 	for (int u = 0; symmetric && u < t->n; u++) {

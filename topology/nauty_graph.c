@@ -28,8 +28,7 @@ void nauty_graph_fini(struct nauty_graph *g)
 	free(g->orbits);
 }
 
-void nauty_graph_run(struct nauty_graph *g, bool undirected,
-		     nauty_on_generator *on_generator)
+void nauty_graph_run(struct nauty_graph *g, bool undirected, nauty_on_generator *on_generator)
 {
 	DEFAULTOPTIONS_SPARSEDIGRAPH(options);
 	statsblk stats;

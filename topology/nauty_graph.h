@@ -29,7 +29,6 @@ void nauty_graph_fini(struct nauty_graph *g);
  * alike without looking at each permutation, and needs no vertex invariant.
  * on_generator may be NULL. Exponential at worst, in practice about
  * O(nv + arcs) for each of a few generators. */
-void nauty_graph_run(struct nauty_graph *g, bool undirected,
-		     nauty_on_generator *on_generator);
+void nauty_graph_run(struct nauty_graph *g, bool undirected, nauty_on_generator *on_generator);
 
 #endif

@@ -17,8 +17,7 @@ static int64_t last(const struct topo_make *mk)
 	return topo_number(mk, mk->call->numbers - 1);
 }
 
-static void check_last(struct topo_make *mk, const char *what, int64_t min,
-		       int64_t max)
+static void check_last(struct topo_make *mk, const char *what, int64_t min, int64_t max)
 {
 	topo_check_number(mk, mk->call->numbers - 1, what, min, max);
 }
@@ -76,8 +75,7 @@ static int add_line(const struct topo *x, struct topo *t, struct err *err)
 		for (int b = first; b < first + n; b++) {
 			const struct topo_arc *arc = topo_arc(x, b);
 
-			rc = topo_add_arc(t, a, b, arc->cap, arc->latency_ns,
-					  err);
+			rc = topo_add_arc(t, a, b, arc->cap, arc->latency_ns, err);
 			if (rc) {
 				return rc;
 			}
@@ -238,8 +236,7 @@ static void measure_cartesian_power(struct topo_make *mk)
 
 /* Arcs of x along a dimension of that size, at every place of the others;
  * the last dimension varies fastest. */
-static void add_dimension(struct topo_make *mk, const struct topo *x,
-			  int64_t stride)
+static void add_dimension(struct topo_make *mk, const struct topo *x, int64_t stride)
 {
 	int64_t size = topo_n(x);
 
@@ -333,8 +330,7 @@ static void measure_same(struct topo_make *mk)
 {
 	mk->size = *part_size(mk);
 	if (mk->call->numbers > 0) {
-		check_last(mk, "value", mk->call->family->name[0] != 'L',
-			   1000000000);
+		check_last(mk, "value", mk->call->family->name[0] != 'L', 1000000000);
 	}
 }
 

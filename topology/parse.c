@@ -70,15 +70,12 @@ static int expected(struct topo_parser *p, const char *what)
 	unsigned char c = (unsigned char)*p->at;
 
 	if (c == '\0') {
-		return topo_err_at(p->err, column(p),
-				   "expected %s, found the end", what);
+		return topo_err_at(p->err, column(p), "expected %s, found the end", what);
 	}
 	if (c < 0x20 || c > 0x7e) {
-		return topo_err_at(p->err, column(p),
-				   "expected %s, found byte 0x%02x", what, c);
+		return topo_err_at(p->err, column(p), "expected %s, found byte 0x%02x", what, c);
 	}
-	return topo_err_at(p->err, column(p), "expected %s, found '%c'", what,
-			   c);
+	return topo_err_at(p->err, column(p), "expected %s, found '%c'", what, c);
 }
 
 static bool accept(struct topo_parser *p, char c)
@@ -97,8 +94,7 @@ static bool at_digit(const struct topo_parser *p)
 	return *p->at >= '0' && *p->at <= '9';
 }
 
-static int parse_number(struct topo_parser *p, const char *what,
-			struct topo_arg *arg)
+static int parse_number(struct topo_parser *p, const char *what, struct topo_arg *arg)
 {
 	skip_blanks(p);
 	if (!at_digit(p)) {
@@ -108,8 +104,7 @@ static int parse_number(struct topo_parser *p, const char *what,
 	for (; at_digit(p); p->at++) {
 		arg->value = arg->value * 10 + (*p->at - '0');
 		if (arg->value > MAX_NUMBER) {
-			return topo_err_at(p->err, arg->col,
-					   "the number is too large");
+			return topo_err_at(p->err, arg->col, "the number is too large");
 		}
 	}
 	return 0;
@@ -144,8 +139,7 @@ static int parse_numbers(struct topo_parser *p, struct topo_arg *v, int *n,
 			return 0;
 		}
 		if (!accept(p, ',')) {
-			return expected(p, close == '}' ? "',' or '}'"
-							: "',' or ')'");
+			return expected(p, close == '}' ? "',' or '}'" : "',' or ')'");
 		}
 		first = set_may_follow ? "a number or '{'" : "a number";
 	}
@@ -176,8 +170,7 @@ static int parse_plain_args(struct topo_parser *p, struct topo_call *call)
 	if (!accept(p, ')')) {
 		return expected(p, "')'");
 	}
-	qsort(call->set, (size_t)call->members, sizeof(call->set[0]),
-	      compare_args);
+	qsort(call->set, (size_t)call->members, sizeof(call->set[0]), compare_args);
 	return 0;
 }
 
@@ -198,8 +191,7 @@ static bool fits(const struct topo_family *f, const struct topo_call *call)
 	    (call->parts > parts && !more_parts)) {
 		return false;
 	}
-	return call->numbers == least || (*rest == '+' &&
-					  call->numbers > least);
+	return call->numbers == least || (*rest == '+' && call->numbers > least);
 }
 
 static bool same_name(const struct topo_family *f, const char *name)
@@ -207,8 +199,7 @@ static bool same_name(const struct topo_family *f, const char *name)
 	return strcmp(f->name, name) == 0;
 }
 
-static const struct topo_family *next_family(const struct topo_family *f,
-					     int *list)
+static const struct topo_family *next_family(const struct topo_family *f, int *list)
 {
 	f = f ? f + 1 : topo_family_lists[0];
 	while (f && !f->name) {
@@ -269,8 +260,7 @@ static int other_arguments(const struct topo_parser *p, const char *name, int co
 
 	while ((f = next_family(f, &list))) {
 		if (same_name(f, name)) {
-			buf_printf(&forms, "%s%s", forms.len ? ", " : "",
-				   f->usage);
+			buf_printf(&forms, "%s%s", forms.len ? ", " : "", f->usage);
 		}
 	}
 	rc = topo_err_at(p->err, col, "%s takes other arguments: expected %s",
@@ -280,8 +270,7 @@ static int other_arguments(const struct topo_parser *p, const char *name, int co
 }
 
 /* The family of that name that takes these arguments. */
-static int choose_form(const struct topo_parser *p, const char *name,
-		       struct topo_call *call)
+static int choose_form(const struct topo_parser *p, const char *name, struct topo_call *call)
 {
 	const struct topo_family *f = NULL;
 	int list = 0, col = call->col;
@@ -339,8 +328,7 @@ static int parse_parts(struct topo_parser *p, struct topo_call *call)
 
 		skip_blanks(p);
 		if (call->parts > 0 && at_digit(p)) {
-			return parse_numbers(p, call->number, &call->numbers,
-					     ')', false);
+			return parse_numbers(p, call->number, &call->numbers, ')', false);
 		}
 		if (call->parts == TOPO_MAX_PARTS) {
 			return topo_err_at(p->err, column(p), "more than %d "
@@ -362,8 +350,7 @@ static int parse_repeat(struct topo_parser *p, struct topo_arg *repeat)
 	return at_digit(p) ? parse_number(p, "a number", repeat) : 0;
 }
 
-static int parse_args(struct topo_parser *p, const char *name,
-		      struct topo_call *call)
+static int parse_args(struct topo_parser *p, const char *name, struct topo_call *call)
 {
 	const char *shape = named(name)->shape;
 	bool repeats = strchr(shape, 'k') != NULL;
@@ -423,8 +410,7 @@ static int check_depth(struct topo_parser *p)
 		}
 	}
 	return strlen(p->text) <= MAX_EXPRESSION ? 0
-		: err_set(p->err, WEFT_EINVAL, "longer than %d characters",
-			  MAX_EXPRESSION);
+		: err_set(p->err, WEFT_EINVAL, "longer than %d characters", MAX_EXPRESSION);
 }
 
 static int parse_all(struct topo_parser *p, struct topo_call **out)
@@ -444,8 +430,7 @@ static int parse_all(struct topo_parser *p, struct topo_call **out)
 
 /* ---- sizes, graphs, names ---- */
 
-static int build(const struct topo_call *call, struct topo **out,
-		 struct err *err)
+static int build(const struct topo_call *call, struct topo **out, struct err *err)
 {
 	struct topo *parts[TOPO_MAX_PARTS] = { NULL };
 	struct topo_make mk = { .call = call, .size = call->size, .err = err,
@@ -522,8 +507,7 @@ static int measure(struct topo_call *call, struct err *err)
 	return size->m == TOPO_ARCS_UNKNOWN ? learn_size(call, err) : 0;
 }
 
-static void write_numbers(struct buf *b, const struct topo_arg *v, int n,
-			  bool comma)
+static void write_numbers(struct buf *b, const struct topo_arg *v, int n, bool comma)
 {
 	for (int i = 0; i < n; i++) {
 		buf_printf(b, "%s%" PRId64, i || comma ? "," : "", v[i].value);
@@ -584,8 +568,7 @@ out:
 	return rc;
 }
 
-int topo_parse(const char *expr, struct topo **out, char **name,
-	       struct err *err)
+int topo_parse(const char *expr, struct topo **out, char **name, struct err *err)
 {
 	struct topo_parser p = { .text = expr, .at = expr, .err = err };
 	int rc = parse(&p, out, name);

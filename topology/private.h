@@ -104,8 +104,7 @@ static inline int64_t topo_number(const struct topo_make *mk, int i)
 void topo_check_arg(struct topo_make *mk, const struct topo_arg *arg,
 		    const char *what, int64_t min, int64_t max);
 /* The same of argument i; of a number of nodes, at most TOPO_MAX_NODES. */
-void topo_check_number(struct topo_make *mk, int i, const char *what,
-		       int64_t min, int64_t max);
+void topo_check_number(struct topo_make *mk, int i, const char *what, int64_t min, int64_t max);
 void topo_check_nodes(struct topo_make *mk, int i, int64_t min);
 /* base^exponent, or limit + 1 when that is more. */
 int64_t topo_power(int64_t base, int64_t exponent, int64_t limit);
@@ -113,14 +112,12 @@ int64_t topo_power(int64_t base, int64_t exponent, int64_t limit);
  * latency of a. */
 void topo_link(struct topo_make *mk, int64_t u, int64_t v);
 void topo_edge(struct topo_make *mk, int64_t u, int64_t v);
-void topo_copy_arc(struct topo_make *mk, const struct topo_arc *a, int64_t u,
-		   int64_t v);
+void topo_copy_arc(struct topo_make *mk, const struct topo_arc *a, int64_t u, int64_t v);
 
 /* Number of nodes that node 0 reaches, itself included, breadth first; node u's d
  * neighbours are next[u * d] and so on. queue and seen have room for n. random.c,
  * O(n d). */
-int topo_count_reached(const int32_t *next, int n, int d, int32_t *queue,
-		       bool *seen);
+int topo_count_reached(const int32_t *next, int n, int d, int32_t *queue, bool *seen);
 
 /* The size of n nodes with `degree` arcs out and in, no self-loops, all alike
  * because adding a constant (in the group that numbers them) keeps the

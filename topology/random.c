@@ -42,8 +42,7 @@ static void build_xpander(struct topo_make *mk)
 		int64_t a = pair / (d + 1), b = pair % (d + 1);
 
 		for (int64_t i = 0; i < k && a < b; i++) {
-			int64_t j = (int64_t)rng_below(&rng,
-						       (uint64_t)i + 1);
+			int64_t j = (int64_t)rng_below(&rng, (uint64_t)i + 1);
 
 			match[i] = match[j];
 			match[j] = (int32_t)i;
@@ -119,8 +118,7 @@ static void swap_edges(struct topo_jellyfish *j, int u, int v, int x, int y)
 	*find_neighbour(j, y, x) = v;
 }
 
-int topo_count_reached(const int32_t *next, int n, int d, int32_t *queue,
-		       bool *seen)
+int topo_count_reached(const int32_t *next, int n, int d, int32_t *queue, bool *seen)
 {
 	int tail = 1;
 
@@ -158,8 +156,7 @@ static int shuffle(struct topo_jellyfish *j, uint64_t seed, struct err *err)
 			swap_edges(j, (int)(a / (uint64_t)j->d), j->at[a],
 				   (int)(b / (uint64_t)j->d), j->at[b]);
 		}
-		whole = topo_count_reached(j->at, j->n, j->d, queue, seen) ==
-			j->n;
+		whole = topo_count_reached(j->at, j->n, j->d, queue, seen) == j->n;
 	}
 	if (rc == 0 && !whole) {
 		rc = err_set(err, WEFT_EINFEASIBLE, "no connected Jellyfish "

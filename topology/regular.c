@@ -411,8 +411,7 @@ static void build_plane(struct topo_make *mk)
 			int sum = 0;
 
 			for (int i = 0; i < 3; i++) {
-				sum = add(&p.f, sum,
-					  p.f.mul[p.at[a][i]][p.at[b][i]]);
+				sum = add(&p.f, sum, p.f.mul[p.at[a][i]][p.at[b][i]]);
 			}
 			if (sum == 0) {
 				topo_edge(mk, a, p.n + b);

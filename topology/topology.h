@@ -41,8 +41,7 @@ void topo_free(struct topo *t);
  * latency < 0), WEFT_ELIMIT, WEFT_ENOMEM. */
 int topo_add_arc(struct topo *t, int src, int dst, int64_t cap,
 		 int64_t latency_ns, struct err *err);
-void topo_set_node(struct topo *t, int node, enum topo_kind kind,
-		   unsigned flags);
+void topo_set_node(struct topo *t, int node, enum topo_kind kind, unsigned flags);
 
 /* Sorts arcs and builds the indexes. O(n + m). Once; required before any of
  * the queries below. */
@@ -83,8 +82,7 @@ int topo_diameter(const struct topo *t);
 
 /* New frozen graph with every arc reversed; back[new arc] = arc of t, when
  * back is not NULL (room for topo_m). */
-int topo_transpose(const struct topo *t, struct topo **out, int32_t *back,
-		   struct err *err);
+int topo_transpose(const struct topo *t, struct topo **out, int32_t *back, struct err *err);
 
 /* A new frozen graph of n terminals with these m arcs, sorted; a copy of t, its
  * arcs numbered alike. Errors of topo_new and topo_add_arc. */
@@ -112,8 +110,7 @@ bool topo_vertex_transitive(const struct topo *t);
  * canonical text (free()). WEFT_EINVAL and WEFT_ELIMIT name the column and
  * what was expected.
  */
-int topo_parse(const char *expr, struct topo **out, char **name,
-	       struct err *err);
+int topo_parse(const char *expr, struct topo **out, char **name, struct err *err);
 
 /* Help for people about family i = 0, 1, ...: its form, "C(n,{s,...})", and
  * one line in *help; NULL after the last. */
@@ -130,8 +127,7 @@ const char *topo_family_help(int i, const char **help);
  *
  * '#' starts a comment. WEFT_EINVAL has the line. O(len).
  */
-int topo_from_edges(const char *text, size_t len, struct topo **out,
-		    struct err *err);
+int topo_from_edges(const char *text, size_t len, struct topo **out, struct err *err);
 
 /* ---- translations ---- */
 

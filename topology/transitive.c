@@ -78,14 +78,12 @@ static void cut_into_bundles(const struct topo *t, struct topo_bundles *b)
 	for (int u = 0; u < t->n; u++) {
 		int first, n = topo_out(t, u, &first);
 
-		qsort(b->arcs + first, (size_t)n, sizeof(*b->arcs),
-		      compare_arcs);
+		qsort(b->arcs + first, (size_t)n, sizeof(*b->arcs), compare_arcs);
 	}
 	for (int a = 0; a < m; a++) {
 		const struct topo_arc *arc = &b->arcs[a];
 
-		if (a > 0 && arc[-1].src == arc->src &&
-		    arc[-1].dst == arc->dst) {
+		if (a > 0 && arc[-1].src == arc->src && arc[-1].dst == arc->dst) {
 			b->v[b->n - 1].n++;
 		} else {
 			b->v[b->n++] = (struct topo_bundle){ arc, 1, 0 };
@@ -136,8 +134,7 @@ static bool make_bundles(const struct topo *t, struct topo_bundles *b)
 }
 
 /* Adds the arcs; middle vertices are numbered in the order of bundles. */
-static void fill_graph(const struct topo *t, const struct topo_bundles *b,
-		       struct nauty_graph *p)
+static void fill_graph(const struct topo *t, const struct topo_bundles *b, struct nauty_graph *p)
 {
 	size_t e = 0;
 	int middle = t->n, i = 0;
@@ -162,8 +159,7 @@ static void fill_graph(const struct topo *t, const struct topo_bundles *b,
 }
 
 /* One cell for the nodes and one for each class of middle vertices. */
-static void fill_colours(const struct topo *t, const struct topo_bundles *b,
-			 struct nauty_graph *p)
+static void fill_colours(const struct topo *t, const struct topo_bundles *b, struct nauty_graph *p)
 {
 	int at = 0;
 
@@ -225,13 +221,11 @@ bool topo_vertex_transitive(const struct topo *t)
 	if (topo_regular_degree(t) == 0) {
 		return false;
 	}
-	if (make_bundles(t, &b) &&
-	    !nauty_graph_init(&p, t->n + b.middles,
-			      (size_t)b.n + (size_t)b.middles)) {
+	if (make_bundles(t, &b) && !nauty_graph_init(&p, t->n + b.middles,
+						     (size_t)b.n + (size_t)b.middles)) {
 		fill_graph(t, &b, &p);
 		fill_colours(t, &b, &p);
-		nauty_graph_run(&p, b.middles == 0 && topo_is_symmetric(t),
-				NULL);
+		nauty_graph_run(&p, b.middles == 0 && topo_is_symmetric(t), NULL);
 		transitive = is_one_orbit(&p, t->n);
 	}
 	nauty_graph_fini(&p);

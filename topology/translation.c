@@ -42,8 +42,7 @@ static int cmp_end(const void *pa, const void *pb)
 
 static bool same_end(const struct topo_arc_end *a, const struct topo_arc_end *b)
 {
-	return a->src == b->src && a->cap == b->cap &&
-	       a->latency_ns == b->latency_ns;
+	return a->src == b->src && a->cap == b->cap && a->latency_ns == b->latency_ns;
 }
 
 int topo_translate_node(const struct topo_translation *s, int u, int by)
@@ -205,8 +204,7 @@ int topo_find_translations(const struct topo *t, struct topo_translation *out, b
 	}
 	/* u -> -d u - a commutes with adding x when (d + 1) x = 0 modulo n,
 	 * u -> d u + a when (d - 1) x = 0: generalized Kautz and de Bruijn. */
-	for (int k = degree + 1; !*found && degree > 1 && k >= degree - 1;
-	     k -= 2) {
+	for (int k = degree + 1; !*found && degree > 1 && k >= degree - 1; k -= 2) {
 		int common = (int)rat_gcd(n, k);
 
 		*found = common > 1 && common < n &&
@@ -279,8 +277,7 @@ int topo_translate_arcs(const struct topo *t, const struct topo_translation *s, 
 	load_ends(t, s, 0, real, k, have);
 	for (int i = 0; i < n && !rc; i++) {
 		if (k != n || !same_end(&want[i], &have[i])) {
-			rc = err_set(err, WEFT_EINTERNAL,
-				     "moving node %d by %d is no automorphism",
+			rc = err_set(err, WEFT_EINTERNAL, "moving node %d by %d is no automorphism",
 				     node, by);
 		} else {
 			moved[want[i].tag] = real[have[i].tag];

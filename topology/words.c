@@ -112,8 +112,7 @@ static void make_cycle(int64_t d, int64_t length, int64_t n, int64_t *next)
 	}
 	if (k < 4) {
 		for (int64_t i = 0; i < d * d; i++) {
-			next[cycles[k].order[i]] =
-				cycles[k].order[(i + 1) % (d * d)];
+			next[cycles[k].order[i]] = cycles[k].order[(i + 1) % (d * d)];
 		}
 		return;
 	}

@@ -69,8 +69,7 @@ static int net_add(const struct bfb_program *b, struct bfb_net *n, int64_t per_i
 		}
 	}
 	for (int w = 0; w < b->n_links && !rc; w++) {
-		rc = graph_flow_add(n->flow, link0 + w, sink, room[w], 0,
-			      &n->link[w], err);
+		rc = graph_flow_add(n->flow, link0 + w, sink, room[w], 0, &n->link[w], err);
 	}
 	return rc;
 }
@@ -95,8 +94,7 @@ static int net_fill(const struct bfb_program *b, int64_t per_item,
 	    (rc = net_add(b, n, per_item, room, err))) {
 		return rc;
 	}
-	return graph_flow_run(n->flow, 0, sink, INT64_MAX, &n->reached, NULL,
-			      err);
+	return graph_flow_run(n->flow, 0, sink, INT64_MAX, &n->reached, NULL, err);
 }
 
 /* The same with per_cap for each unit of the links' capacity. */
@@ -269,8 +267,7 @@ struct bfb_pour {
 
 /* The level to which the links of a group rise when its items are poured onto
  * them, lowest first; f->order holds them by load. */
-static double find_level(const struct bfb_program *b,
-			 const struct bfb_group *g, struct bfb_pour *f)
+static double find_level(const struct bfb_program *b, const struct bfb_group *g, struct bfb_pour *f)
 {
 	double room = 0, caps = 0, level = 0;
 
@@ -295,8 +292,7 @@ static double find_level(const struct bfb_program *b,
 	return level + ((double)g->items - room) / caps;
 }
 
-static void pour(const struct bfb_program *b, const struct bfb_group *g,
-		 struct bfb_pour *f)
+static void pour(const struct bfb_program *b, const struct bfb_group *g, struct bfb_pour *f)
 {
 	double level;
 
@@ -313,8 +309,7 @@ static void pour(const struct bfb_program *b, const struct bfb_group *g,
 	}
 }
 
-static bool is_below(const struct bfb_program *b, const struct bfb_pour *f,
-		     double limit)
+static bool is_below(const struct bfb_program *b, const struct bfb_pour *f, double limit)
 {
 	for (int w = 0; w < b->n_links; w++) {
 		if (f->load[w] > limit) {

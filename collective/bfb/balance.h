@@ -40,8 +40,7 @@ struct bfb_ratio {
  * that bfb_program_prove starts from all links. items * capacity must stay below
  * 2^62.
  */
-int bfb_program_solve(const struct bfb_program *b, struct bfb_ratio *load,
-		  struct err *err);
+int bfb_program_solve(const struct bfb_program *b, struct bfb_ratio *load, struct err *err);
 
 /* The same for up to BFB_MAX_SUBSET_LINKS links from items[set], the number of
  * items that may use exactly the links of that set (bits): 2^n_links
@@ -124,7 +123,6 @@ void bfb_level_add(struct bfb_level *s, uint64_t links);
  * with the least load (Dinkelbach), after at most n_links times.
  * O(groups n_links log) and a search over the groups an augmentation.
  */
-int bfb_level_fits(struct bfb_level *s, struct bfb_ratio *load, bool *fits,
-		struct err *err);
+int bfb_level_fits(struct bfb_level *s, struct bfb_ratio *load, bool *fits, struct err *err);
 
 #endif

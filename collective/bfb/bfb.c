@@ -32,8 +32,7 @@ int bfb_solve(struct bfb *b, enum coll_kind kind, const struct topo *t,
 		rc = b->back
 			 ? topo_transpose(t, &b->reversed, b->back, err) : err_nomem(err);
 		if (!rc) {
-			rc = bfb_side_solve(&b->sides[b->n_sides++],
-					    b->reversed, timed, err);
+			rc = bfb_side_solve(&b->sides[b->n_sides++], b->reversed, timed, err);
 		}
 	}
 	if (kind != COLL_REDUCE_SCATTER && !rc) {
@@ -108,8 +107,7 @@ static int choose_chunks(const struct bfb_side *sides, int n)
 
 /* ---- the schedule ---- */
 
-static int bfb_emit(const struct bfb *b, struct coll_sched *sched,
-		    struct err *err)
+static int bfb_emit(const struct bfb *b, struct coll_sched *sched, struct err *err)
 {
 	struct bfb_target to = { .base = 0 };
 	int rc = 0;
@@ -142,8 +140,7 @@ int bfb_begin(enum coll_kind kind, struct topo *topo, int chunks,
 	return coll_new(kind, topo, 1, 0, 0, out, err);
 }
 
-int bfb_complete(const struct bfb *b, struct coll_sched *sched, int chunks,
-		 struct err *err)
+int bfb_complete(const struct bfb *b, struct coll_sched *sched, int chunks, struct err *err)
 {
 	int rc;
 
@@ -158,8 +155,7 @@ int bfb_complete(const struct bfb *b, struct coll_sched *sched, int chunks,
 	return rc;
 }
 
-int coll_bfb(enum coll_kind kind, struct topo *topo, struct coll_sched **out,
-	     struct err *err)
+int coll_bfb(enum coll_kind kind, struct topo *topo, struct coll_sched **out, struct err *err)
 {
 	return coll_bfb_cut(kind, topo, 0, out, err);
 }
@@ -191,8 +187,7 @@ int coll_bfb_cut(enum coll_kind kind, struct topo *topo, int chunks,
 /* ---- figures alone ---- */
 
 /* *factor = sum of the tops * ports / N. */
-static void sum_tops(const struct bfb *b, int64_t ports, int64_t n,
-		     mpq_t factor)
+static void sum_tops(const struct bfb *b, int64_t ports, int64_t n, mpq_t factor)
 {
 	mpq_t part;
 
@@ -200,8 +195,7 @@ static void sum_tops(const struct bfb *b, int64_t ports, int64_t n,
 	mpq_set_ui(factor, 0, 1);
 	for (int i = 0; i < b->n_sides; i++) {
 		for (size_t t = 0; t < b->sides[i].tops.n; t++) {
-			rat_set(part, b->sides[i].tops.v[t].num,
-				b->sides[i].tops.v[t].den);
+			rat_set(part, b->sides[i].tops.v[t].num, b->sides[i].tops.v[t].den);
 			mpq_add(factor, factor, part);
 		}
 	}

@@ -32,8 +32,7 @@
  * times diameter small programs.
  */
 #define COLL_BFB_MAX_CHUNKS 5040
-int coll_bfb(enum coll_kind kind, struct topo *topo, struct coll_sched **out,
-	     struct err *err);
+int coll_bfb(enum coll_kind kind, struct topo *topo, struct coll_sched **out, struct err *err);
 
 /*
  * The same with shards of exactly `chunks` chunks, or of as many as coll_bfb
@@ -55,9 +54,8 @@ int coll_bfb_cut(enum coll_kind kind, struct topo *topo, int chunks,
  * WEFT_EINVAL for a cost without size or link rate. Every node is solved, but
  * for translations: a few flows a node and distance.
  */
-int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks,
-		   const struct coll_cost *cost, struct coll_sched **out,
-		   int64_t *bound_ns, struct err *err);
+int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks, const struct coll_cost *cost,
+		   struct coll_sched **out, int64_t *bound_ns, struct err *err);
 
 /* Steps and T_B (in M/B) of the schedule that coll_bfb would make with as many
  * chunks as it likes, without making it. Errors as coll_bfb. O(D N m / 64)
@@ -85,8 +83,7 @@ int coll_bfb_factor(enum coll_kind kind, const struct topo *topo, int *steps,
  * chunks. The schedule is verified. O(transfers) beside the BFB of the
  * innermost digraph.
  */
-int coll_expand(enum coll_kind kind, const char *expr, struct coll_sched **out,
-		struct err *err);
+int coll_expand(enum coll_kind kind, const char *expr, struct coll_sched **out, struct err *err);
 
 /* Lowers s: 0, or the error of msccl_lower or mscclpp_lower. */
 typedef int coll_bfb_try(const struct coll_sched *s, void *arg, struct err *err);

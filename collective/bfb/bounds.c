@@ -62,8 +62,7 @@ struct bfb_level_search {
 
 bool bfb_bounds_can(const struct topo *t)
 {
-	return topo_n(t) <= BFB_BOUNDS_MAX_NODES &&
-	       topo_max_degree(t) <= BFB_LEVEL_MAX_LINKS;
+	return topo_n(t) <= BFB_BOUNDS_MAX_NODES && topo_max_degree(t) <= BFB_LEVEL_MAX_LINKS;
 }
 
 /* ---- rows ---- */
@@ -95,8 +94,7 @@ static void load_arcs(struct bfb_reach *r)
 }
 
 /* Every node reaches itself within no hops. arrays_fini also after an error. */
-static int reach_init(struct bfb_reach *r, const struct topo *t, int sources,
-		      struct err *err)
+static int reach_init(struct bfb_reach *r, const struct topo *t, int sources, struct err *err)
 {
 	size_t n = (size_t)topo_n(t), m = (size_t)topo_m(t), words;
 
@@ -229,9 +227,7 @@ static bool settled_by_counts(struct bfb_level_search *l, int u)
 		l->fresh[i] = far[i] & ~near[i];
 	}
 	for (int k = r->first[u]; k < r->first[u + 1]; k++) {
-		int64_t here = bits_count_and(l->fresh,
-					      row(r, r->near, r->source[k]),
-					      r->words);
+		int64_t here = bits_count_and(l->fresh, row(r, r->near, r->source[k]), r->words);
 
 		l->here[k - r->first[u]] = here;
 		settled = settled && within(here, r->cap[k], l->top);
@@ -257,14 +253,12 @@ static void plan_dealing(struct bfb_level_search *l, int u)
 		l->order[k] = w;
 	}
 	memset(row(r, l->once, n - 1), 0, (size_t)r->words * sizeof(*l->once));
-	memset(row(r, l->twice, n - 1), 0,
-	       (size_t)r->words * sizeof(*l->twice));
+	memset(row(r, l->twice, n - 1), 0, (size_t)r->words * sizeof(*l->twice));
 	for (int k = n - 1; k > 0; k--) {
 		int v = r->source[r->first[u] + l->order[k]];
 
-		bits_twice(row(r, l->once, k - 1), row(r, l->twice, k - 1),
-			   row(r, l->once, k), row(r, l->twice, k),
-			   row(r, r->near, v), r->words);
+		bits_twice(row(r, l->once, k - 1), row(r, l->twice, k - 1), row(r, l->once, k),
+			   row(r, l->twice, k), row(r, r->near, v), r->words);
 	}
 }
 
@@ -439,8 +433,7 @@ static int solve_level(struct bfb_level_search *l, struct err *err)
 	l->top = (struct bfb_ratio){ 0, 1 };
 	l->tried = l->dealt = 0;
 	for (int u = 0; u < r->sources; u++) {
-		raise_to(&l->top, r->n_far[u] - r->n_near[u],
-			 capacity_into(r, u));
+		raise_to(&l->top, r->n_far[u] - r->n_near[u], capacity_into(r, u));
 	}
 	for (int u = 0; u < r->sources && !rc; u++) {
 		if (r->n_far[u] > r->n_near[u] && !settled_by_size(l, u) &&
@@ -451,8 +444,7 @@ static int solve_level(struct bfb_level_search *l, struct err *err)
 	return rc;
 }
 
-int bfb_bounds_solve(const struct topo *t, int sources, struct bfb_bounds *out,
-	       struct err *err)
+int bfb_bounds_solve(const struct topo *t, int sources, struct bfb_bounds *out, struct err *err)
 {
 	struct bfb_level_search l = { 0 };
 	struct bfb_reach r;

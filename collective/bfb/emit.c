@@ -28,9 +28,8 @@ struct bfb_receipts {
 
 /* Deals the shares of one group out to its ranks, whole shards as far as
  * they go: at most ranks + links - 1 ranges. Consumes share. */
-static int deal(const struct bfb_program *b, const struct bfb_group *g,
-		const int32_t *ranks, int t, int chunks, int64_t *share,
-		struct bfb_receipts *out, struct err *err)
+static int deal(const struct bfb_program *b, const struct bfb_group *g, const int32_t *ranks, int t,
+		int chunks, int64_t *share, struct bfb_receipts *out, struct err *err)
 {
 	int i = g->first;
 
@@ -56,8 +55,7 @@ static int deal(const struct bfb_program *b, const struct bfb_group *g,
 
 /* Whole chunks by the time at which level t is done, which is known. */
 static int split_timed(const struct bfb_side *s, const struct bfb_view *v, int t,
-		       const struct bfb_program *b, int64_t *share,
-		       struct err *err)
+		       const struct bfb_program *b, int64_t *share, struct err *err)
 {
 	mpq_t until, bound;
 	int rc;
@@ -133,8 +131,7 @@ static int emit(const struct bfb_emission *c, const struct bfb_receipt *r, int o
 
 /* The view's node's receipts, moved by translations from .. to - 1. */
 static int emit_moved(const struct bfb_emission *c, const struct bfb_view *v,
-		      const struct bfb_receipts *rs, int from, int to,
-		      struct bfb_emit_part *out)
+		      const struct bfb_receipts *rs, int from, int to, struct bfb_emit_part *out)
 {
 	const struct topo_translation *shift = &c->s->shift;
 	int32_t *moved = malloc(((size_t)v->n_links + 1) * sizeof(*moved));
@@ -191,8 +188,7 @@ static void emit_part(void *arg, int i)
 	int from, to, lo = 0, hi = s->sources;
 	int rc = bfb_view_init(&v, s->t, &out->err);
 
-	parallel_cut(s->moved ? s->shift.moves : s->sources, c->n_parts, i,
-		     &from, &to);
+	parallel_cut(s->moved ? s->shift.moves : s->sources, c->n_parts, i, &from, &to);
 	if (!s->moved) {
 		lo = from;
 		hi = to;

@@ -151,8 +151,7 @@ static int line_step(struct bfb_expansion *x, int step, int v, int32_t e,
 
 		for (int i = 0; i < n_in && !rc; i++) {
 			if (in[i] != f) {
-				rc = add(x, step, arc, x->node[in[i]], first,
-					 last, err);
+				rc = add(x, step, arc, x->node[in[i]], first, last, err);
 			}
 		}
 	}
@@ -170,12 +169,10 @@ static int expand_line(struct bfb_expansion *x, struct err *err)
 		const struct topo_arc *arc = topo_arc(t, a);
 
 		rc = arc->src == arc->dst
-			     ? 0 : add(x, 0, a, arc->src, 0,
-				       coll_chunks(x->a) - 1, err);
+			     ? 0 : add(x, 0, a, arc->src, 0, coll_chunks(x->a) - 1, err);
 	}
 	for (int64_t i = 0; i < n && !rc; i++) {
-		rc = line_step(x, v[i].step + 1, v[i].origin, v[i].arc,
-			       v[i].first, v[i].last, err);
+		rc = line_step(x, v[i].step + 1, v[i].origin, v[i].arc, v[i].first, v[i].last, err);
 	}
 	return rc;
 }
@@ -198,8 +195,7 @@ static int degree_copies(struct bfb_expansion *x, struct err *err)
 			int32_t a = arc_at(t, arc->src + from, arc->dst + to,
 					   rank_of(x->g, v[i].arc));
 
-			rc = add(x, v[i].step, a, v[i].origin + from,
-				 v[i].first * scale,
+			rc = add(x, v[i].step, a, v[i].origin + from, v[i].first * scale,
 				 (v[i].last + 1) * scale - 1, err);
 		}
 	}
@@ -222,8 +218,7 @@ static int expand_degree(struct bfb_expansion *x, struct err *err)
 			int origin = i / n * nodes + w % nodes, p = i % n;
 
 			rc = origin == w ? 0
-			     : add(x, steps, in[p], origin, p * part,
-				   (p + 1) * part - 1, err);
+			     : add(x, steps, in[p], origin, p * part, (p + 1) * part - 1, err);
 		}
 	}
 	return rc;
@@ -232,8 +227,7 @@ static int expand_degree(struct bfb_expansion *x, struct err *err)
 /* ---- power ---- */
 
 /* Numbers of k digits in base n, written over the dimensions listed. */
-static int spread(int digits, int n, const int *dims, int from, int to,
-		  const int *weight)
+static int spread(int digits, int n, const int *dims, int from, int to, const int *weight)
 {
 	int node = 0;
 
@@ -272,25 +266,19 @@ static int power_xfer(struct bfb_expansion *x, const struct bfb_gather_order *u,
 	int weight = u->weight[u->dims[u->phase]];
 
 	for (int z = 0; z < rest && !rc; z++) {
-		int later = spread(z, n, u->dims, u->phase + 1, x->k,
-				   u->weight);
+		int later = spread(z, n, u->dims, u->phase + 1, x->k, u->weight);
 
 		for (int y = 0; y < done && !rc; y++) {
-			int at = later + spread(y, n, u->dims, 0, u->phase,
-						u->weight);
-			int32_t a = arc_at(t, at + arc->src * weight,
-					   at + arc->dst * weight,
+			int at = later + spread(y, n, u->dims, 0, u->phase, u->weight);
+			int32_t a = arc_at(t, at + arc->src * weight, at + arc->dst * weight,
 					   rank_of(x->g, v->arc));
 
 			for (int o = 0; o < done && !rc; o++) {
 				int origin = later + v->origin * weight +
-					     spread(o, n, u->dims, 0,
-						    u->phase, u->weight);
+					     spread(o, n, u->dims, 0, u->phase, u->weight);
 
-				rc = add(x, v->step +
-					 u->phase * coll_steps(x->a), a,
-					 origin, u->first_chunk + v->first,
-					 u->first_chunk + v->last, err);
+				rc = add(x, v->step + u->phase * coll_steps(x->a), a, origin,
+					 u->first_chunk + v->first, u->first_chunk + v->last, err);
 			}
 		}
 	}
@@ -342,8 +330,7 @@ static int add_half(struct bfb_expansion *x, const struct coll_sched *s, int bas
 			   (later ? parallels(g, arc->dst, arc->src) : 0);
 		int32_t a = arc_at(t, arc->src, arc->dst, rank);
 
-		rc = add(x, v[i].step, a, v[i].origin,
-			 base + v[i].first * scale,
+		rc = add(x, v[i].step, a, v[i].origin, base + v[i].first * scale,
 			 base + (v[i].last + 1) * scale - 1, err);
 	}
 	return rc;
@@ -397,8 +384,7 @@ static int64_t chunks_of(const struct bfb_parsed *p, const struct coll_sched *a,
 
 	switch (p->form) {
 	case FORM_DEGREE:
-		for (int v = 0; v < topo_n(t) && chunks <= COLL_MAX_CHUNKS;
-		     v++) {
+		for (int v = 0; v < topo_n(t) && chunks <= COLL_MAX_CHUNKS; v++) {
 			const int32_t *in;
 			int n = topo_in(t, v, &in);
 
@@ -465,8 +451,7 @@ static int construct(const struct bfb_parsed *p, const struct coll_sched *a,
 	return 0;
 }
 
-static int allgather(const char *expr, bool transposed,
-		     struct coll_sched **out, struct err *err)
+static int allgather(const char *expr, bool transposed, struct coll_sched **out, struct err *err)
 {
 	struct coll_sched *a = NULL, *b = NULL;
 	int32_t *back = NULL, *node = NULL;
@@ -519,8 +504,7 @@ static int one_phase(enum coll_kind kind, const char *expr,
 	return rc;
 }
 
-static int both_phases(const char *expr, struct coll_sched **out,
-		       struct err *err)
+static int both_phases(const char *expr, struct coll_sched **out, struct err *err)
 {
 	struct coll_sched *first = NULL, *second = NULL;
 	int rc;
@@ -536,8 +520,7 @@ out:
 	return rc;
 }
 
-int coll_expand(enum coll_kind kind, const char *expr, struct coll_sched **out,
-		struct err *err)
+int coll_expand(enum coll_kind kind, const char *expr, struct coll_sched **out, struct err *err)
 {
 	struct bfb_parsed p = { .form = FORM_NONE };
 	char *name = NULL;
@@ -549,8 +532,7 @@ int coll_expand(enum coll_kind kind, const char *expr, struct coll_sched **out,
 	if (!rc) {
 		rc = parse(name, &p, err);
 	}
-	if (!rc && (p.form == FORM_NONE || kind == COLL_ALLTOALL ||
-		    kind == COLL_BROADCAST)) {
+	if (!rc && (p.form == FORM_NONE || kind == COLL_ALLTOALL || kind == COLL_BROADCAST)) {
 		rc = err_set(err, WEFT_EUNSUPPORTED,
 			     "no construction of %s for %.64s: not supported",
 			     coll_kind_name(kind), name);

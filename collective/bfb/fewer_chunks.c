@@ -10,8 +10,7 @@ struct bfb_fit {
 
 /* *out: a schedule in so many chunks (0: as the loads need) that is lowered,
  * or NULL when it exceeds a limit or has no fewer chunks than s. */
-static int try_chunks(const struct bfb_fit *f, int chunks, struct coll_sched **out,
-		      struct err *err)
+static int try_chunks(const struct bfb_fit *f, int chunks, struct coll_sched **out, struct err *err)
 {
 	struct coll_sched *s = NULL;
 	struct topo *copy = NULL;

@@ -18,8 +18,7 @@
 /* ---- one link ---- */
 
 /* Whole chunks that a link has carried by `until` (ns). */
-static int64_t room_by(const struct bfb_timing *p, const mpq_t until,
-		       int64_t latency, int64_t cap)
+static int64_t room_by(const struct bfb_timing *p, const mpq_t until, int64_t latency, int64_t cap)
 {
 	int64_t room = 0;
 	mpq_t q, f;
@@ -86,8 +85,7 @@ static int sort_set(const bool *in, int n, const int64_t *latency, int *order)
 /* When the first of the set, by latency, have carried so many items: as many
  * links as begin before that. */
 static void finish_time(const struct bfb_timing *p, const struct bfb_program *b,
-			const int64_t *latency, const int *order, int n,
-			int64_t items, mpq_t out)
+			const int64_t *latency, const int *order, int n, int64_t items, mpq_t out)
 {
 	mpq_t sum, caps, f;
 	bool enough = false;
@@ -129,8 +127,7 @@ static int64_t items_inside(const struct bfb_program *b, const bool *in)
 
 /* Raises *until to when these links have carried so many whole chunks. */
 static void wait_for(const struct bfb_timing *p, const struct bfb_program *b,
-		     const int64_t *latency, const int *order, int n,
-		     int64_t chunks, mpq_t until)
+		     const int64_t *latency, const int *order, int n, int64_t chunks, mpq_t until)
 {
 	mpq_t done, first;
 
@@ -140,8 +137,7 @@ static void wait_for(const struct bfb_timing *p, const struct bfb_program *b,
 
 		for (int i = 0; i < n; i++) {
 			int w = order[i];
-			int64_t room = room_by(p, until, latency[w],
-						  b->cap[w]);
+			int64_t room = room_by(p, until, latency[w], b->cap[w]);
 
 			sum += room;
 			next_done(p, room, latency[w], b->cap[w], done);
@@ -195,8 +191,7 @@ int bfb_timing_solve(const struct bfb_timing *p, const struct bfb_program *b,
 		finish_time(p, b, latency, order, count, items, done);
 		raise_to(bound, done);
 		raise_to(until, done);
-		wait_for(p, b, latency, order, count, items * p->chunks,
-			 until);
+		wait_for(p, b, latency, order, count, items * p->chunks, until);
 	}
 	mpq_clear(done);
 	arrays_fini(&arrays);

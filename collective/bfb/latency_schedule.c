@@ -37,9 +37,8 @@ static bool is_near(const mpq_t time, const mpq_t bound)
 }
 
 /* Solves with so many chunks; raises the bound. */
-static int time_cut(struct bfb *b, enum coll_kind kind, const struct topo *t,
-		    struct bfb_timing *p, int chunks, mpq_t time, mpq_t bound,
-		    struct err *err)
+static int time_cut(struct bfb *b, enum coll_kind kind, const struct topo *t, struct bfb_timing *p,
+		    int chunks, mpq_t time, mpq_t bound, struct err *err)
 {
 	mpq_t least;
 	int rc;
@@ -111,17 +110,15 @@ static int whole_bound(const struct bfb *b, const struct coll_cost *c,
 	mpz_cdiv_q(whole, mpq_numref(alpha), mpq_denref(alpha));
 	*ns = mpz_get_si(whole);
 	if (!mpz_fits_slong_p(whole)) {
-		rc = err_set(err, WEFT_ELIMIT,
-			     "the time does not fit 64 bits of nanoseconds");
+		rc = err_set(err, WEFT_ELIMIT, "the time does not fit 64 bits of nanoseconds");
 	}
 	mpq_clears(alpha, steps, NULL);
 	mpz_clear(whole);
 	return rc;
 }
 
-int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks,
-		   const struct coll_cost *cost, struct coll_sched **out,
-		   int64_t *bound_ns, struct err *err)
+int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks, const struct coll_cost *cost,
+		   struct coll_sched **out, int64_t *bound_ns, struct err *err)
 {
 	struct coll_sched *sched;
 	struct bfb b = { .n_sides = 0 };
@@ -131,8 +128,7 @@ int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks,
 
 	*out = NULL;
 	mpq_inits(p.shard_ns, bound, NULL);
-	if (!rc && (cost->alpha_ns < 0 || cost->size_bytes < 1 ||
-		    cost->link_bps < 1)) {
+	if (!rc && (cost->alpha_ns < 0 || cost->size_bytes < 1 || cost->link_bps < 1)) {
 		rc = err_set(err, WEFT_EINVAL, "cost needs alpha >= 0, a size "
 			     "of at least a byte and a link rate of at least "
 			     "1 bps");

@@ -34,12 +34,9 @@ int bfb_level_begin(struct bfb_level *s, int n_links, const int64_t *cap,
 	while (slots < 2 * (size_t)max_items) {
 		slots *= 2;
 	}
-	if (vec_grow((void **)&s->groups, &s->group_room, (size_t)max_items,
-		     sizeof(*s->groups)) ||
-	    vec_grow((void **)&s->order, &s->order_room, (size_t)max_items,
-		     sizeof(*s->order)) ||
-	    vec_grow((void **)&s->slot, &s->slot_room, slots,
-		     sizeof(*s->slot))) {
+	if (vec_grow((void **)&s->groups, &s->group_room, (size_t)max_items, sizeof(*s->groups)) ||
+	    vec_grow((void **)&s->order, &s->order_room, (size_t)max_items, sizeof(*s->order)) ||
+	    vec_grow((void **)&s->slot, &s->slot_room, slots, sizeof(*s->slot))) {
 		return err_nomem(err);
 	}
 	memset(s->slot, 0, slots * sizeof(*s->slot));
@@ -137,8 +134,7 @@ static void sort_groups(struct bfb_level *s)
 
 static void pour_all(struct bfb_level *s, struct bfb_ratio load)
 {
-	memset(s->flow, 0,
-	       (size_t)s->n_groups * s->n_links * sizeof(*s->flow));
+	memset(s->flow, 0, (size_t)s->n_groups * s->n_links * sizeof(*s->flow));
 	for (int w = 0; w < s->n_links; w++) {
 		s->room[w] = load.num * s->cap[w];
 	}
@@ -173,8 +169,7 @@ static int search(const struct bfb_level *s, int start, struct bfb_augmenting_pa
 		for (int g = 0; g < s->n_groups; g++) {
 			uint64_t fresh = s->groups[g].links & ~p->seen;
 
-			if (!fresh ||
-			    s->flow[(size_t)g * s->n_links + a] <= 0) {
+			if (!fresh || s->flow[(size_t)g * s->n_links + a] <= 0) {
 				continue;
 			}
 			p->seen |= fresh;
@@ -200,8 +195,7 @@ static void augment(struct bfb_level *s, int start, int end, const struct bfb_au
 
 	amount = s->room[end] < amount ? s->room[end] : amount;
 	for (int b = end; b != start; b = p->from[b]) {
-		int64_t on = s->flow[(size_t)p->via[b] * s->n_links +
-				     p->from[b]];
+		int64_t on = s->flow[(size_t)p->via[b] * s->n_links + p->from[b]];
 
 		amount = on < amount ? on : amount;
 	}
@@ -230,8 +224,7 @@ static struct bfb_ratio density(const struct bfb_level *s, uint64_t set)
 	return (struct bfb_ratio){ num / common, den / common };
 }
 
-int bfb_level_fits(struct bfb_level *s, struct bfb_ratio *load, bool *fits,
-		struct err *err)
+int bfb_level_fits(struct bfb_level *s, struct bfb_ratio *load, bool *fits, struct err *err)
 {
 	struct bfb_augmenting_path p;
 

@@ -37,8 +37,7 @@ bool bfb_bounds_can(const struct topo *t);
  * not strongly connected. O(D N m / 64) words and, for the nodes that counts
  * do not settle, a program of balance.h each.
  */
-int bfb_bounds_solve(const struct topo *t, int sources, struct bfb_bounds *out,
-	       struct err *err);
+int bfb_bounds_solve(const struct topo *t, int sources, struct bfb_bounds *out, struct err *err);
 
 /* ---- latency.c ---- */
 
@@ -114,8 +113,7 @@ int bfb_view_load(struct bfb_view *v, int node, struct err *err);
 /* The program of the view's node at distance t: ranks with equal links side
  * by side in the queue, a group each. Its capacities are the view's.
  * bfb_program_fini also after WEFT_ENOMEM. O(ranks log ranks * words). */
-int bfb_load_program(struct bfb_view *v, int t, struct bfb_program *b,
-		     struct err *err);
+int bfb_load_program(struct bfb_view *v, int t, struct bfb_program *b, struct err *err);
 void bfb_program_fini(struct bfb_program *b);
 
 /* ---- solve.c: one direction ---- */
@@ -174,7 +172,6 @@ int bfb_steps(const struct bfb *b);
 int bfb_begin(enum coll_kind kind, struct topo *topo, int chunks,
 	      struct coll_sched **out, struct err *err);
 /* The transfers of what is solved, in so many chunks, replayed. */
-int bfb_complete(const struct bfb *b, struct coll_sched *sched, int chunks,
-		 struct err *err);
+int bfb_complete(const struct bfb *b, struct coll_sched *sched, int chunks, struct err *err);
 
 #endif

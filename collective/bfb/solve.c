@@ -86,8 +86,7 @@ static int time_node(struct bfb_side *s, struct bfb_view *v, int node, struct er
 	return rc;
 }
 
-static int solve_node(struct bfb_side *s, struct bfb_view *v, int node,
-		      struct err *err)
+static int solve_node(struct bfb_side *s, struct bfb_view *v, int node, struct err *err)
 {
 	int rc = bfb_view_load(v, node, err);
 

@@ -198,8 +198,7 @@ static int add_group(const struct bfb_view *v, const uint64_t *links,
 	struct bfb_group *g = &b->groups[b->n_groups++];
 
 	*g = (struct bfb_group){ .first = b->n_use };
-	if (vec_grow((void **)&b->use, cap, (size_t)b->n_use + v->n_links,
-		     sizeof(*b->use))) {
+	if (vec_grow((void **)&b->use, cap, (size_t)b->n_use + v->n_links, sizeof(*b->use))) {
 		return err_nomem(err);
 	}
 	for (int w = 0; w < v->n_links; w++) {
@@ -211,8 +210,7 @@ static int add_group(const struct bfb_view *v, const uint64_t *links,
 	return 0;
 }
 
-int bfb_load_program(struct bfb_view *v, int t, struct bfb_program *b,
-		     struct err *err)
+int bfb_load_program(struct bfb_view *v, int t, struct bfb_program *b, struct err *err)
 {
 	int32_t *ranks = v->queue + v->level[t];
 	int n = v->level[t + 1] - v->level[t], rc = 0;

@@ -95,8 +95,7 @@ static bool measure(const struct finder_circulant_pool *s, struct finder_circula
 	c->distances = 0;
 	while (reached < s->n && reached > before) {
 		c->distances += s->n - reached;
-		if (worst && c->distances >= worst->distances &&
-		    c->steps + 1 >= worst->steps) {
+		if (worst && c->distances >= worst->distances && c->steps + 1 >= worst->steps) {
 			return false;
 		}
 		write_twice(s, s->next);
@@ -151,8 +150,7 @@ static void offer(struct finder_circulant_pool *s, struct finder_circulant *c)
 		return;
 	}
 	s->n_kept += s->n_kept < FINDER_CIRCULANT_KEPT;
-	memmove(&s->kept[k + 1], &s->kept[k],
-		(size_t)(s->n_kept - k - 1) * sizeof(*s->kept));
+	memmove(&s->kept[k + 1], &s->kept[k], (size_t)(s->n_kept - k - 1) * sizeof(*s->kept));
 	s->kept[k] = *c;
 }
 
@@ -292,8 +290,7 @@ static void run(struct finder_circulant_pool *s)
 	}
 }
 
-int finder_circulant_search(int n, int ports, bool both, struct finder_circulant *out,
-		     int *error)
+int finder_circulant_search(int n, int ports, bool both, struct finder_circulant *out, int *error)
 {
 	struct finder_circulant_pool s = { .n = n, .ports = ports, .both = both,
 			    .words = (n + 63) / 64, .kept = out };
@@ -380,9 +377,8 @@ static struct bfb_ratio plus(struct bfb_ratio a, struct bfb_ratio b)
 }
 
 /* The least load of the numbers queue[from .. to - 1]. */
-static int solve_level(struct bfb_level *s, const struct finder_level *l, int from,
-		       int to, int ports, const int64_t *cap,
-		       struct bfb_ratio *load, struct err *err)
+static int solve_level(struct bfb_level *s, const struct finder_level *l, int from, int to,
+		       int ports, const int64_t *cap, struct bfb_ratio *load, struct err *err)
 {
 	int64_t common = rat_gcd(ports, to - from);
 	bool fits = false;
@@ -418,8 +414,7 @@ int finder_circulant_factor(const struct finder_circulant *c, struct bfb_ratio *
 		load_levels(c, port, ports, &l);
 	}
 	for (int from = 1; from < c->n && !rc; from = to) {
-		for (to = from; to < c->n && l.dist[l.queue[to]] ==
-					     l.dist[l.queue[from]]; to++) {
+		for (to = from; to < c->n && l.dist[l.queue[to]] == l.dist[l.queue[from]]; to++) {
 		}
 		rc = solve_level(&s, &l, from, to, ports, cap, &load, err);
 		sum = plus(sum, load);

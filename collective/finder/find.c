@@ -66,8 +66,7 @@ static struct bfb_ratio reduced(__int128 num, __int128 den)
 
 static struct bfb_ratio plus(struct bfb_ratio a, struct bfb_ratio b)
 {
-	return reduced((__int128)a.num * b.den + (__int128)b.num * a.den,
-		       (__int128)a.den * b.den);
+	return reduced((__int128)a.num * b.den + (__int128)b.num * a.den, (__int128)a.den * b.den);
 }
 
 static struct bfb_ratio bound_of(int64_t n)
@@ -198,8 +197,7 @@ static int compute(struct coll_finder *f, struct finder_candidate *c)
 	}
 	c->scatter = c->gather;
 	if (!rc && f->q->kind != COLL_ALLGATHER && !topo_is_symmetric(t)) {
-		rc = phase(COLL_REDUCE_SCATTER, t, &c->steps, &c->scatter,
-			   f->err);
+		rc = phase(COLL_REDUCE_SCATTER, t, &c->steps, &c->scatter, f->err);
 	}
 	c->exact = true;
 	topo_free(t);
@@ -251,12 +249,10 @@ static int add_special(struct coll_finder *f, struct finder_candidates *set, int
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]) && !rc;
-	     i++) {
+	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]) && !rc; i++) {
 		struct finder_candidate c = optimal(n, special[i].steps);
 
-		if (special[i].n == n && special[i].d == d &&
-		    !(both && special[i].directed)) {
+		if (special[i].n == n && special[i].d == d && !(both && special[i].directed)) {
 			name(&c, "%s", special[i].expr);
 			rc = keep(f, set, &c);
 		}
@@ -279,8 +275,7 @@ static int add_circulant(struct coll_finder *f, struct finder_candidates *set, i
 	return keep(f, set, &c);
 }
 
-static int add_bases(struct coll_finder *f, struct finder_candidates *set, int n, int d,
-		     bool both)
+static int add_bases(struct coll_finder *f, struct finder_candidates *set, int n, int d, bool both)
 {
 	struct finder_candidate c = optimal(n, 1);
 	int rc = 0;
@@ -309,8 +304,7 @@ static int add_bases(struct coll_finder *f, struct finder_candidates *set, int n
 	return add_special(f, set, n, d, both);
 }
 
-static int optimal_set(struct coll_finder *f, int n, int d, bool both,
-		       size_t *index);
+static int optimal_set(struct coll_finder *f, int n, int d, bool both, size_t *index);
 
 /* Parallel arcs: every load and the bandwidth of a node grow alike. */
 static int add_multiples(struct coll_finder *f, struct finder_candidates *set, int n, int d,
@@ -338,8 +332,7 @@ static int add_multiples(struct coll_finder *f, struct finder_candidates *set, i
 }
 
 /* Theorem 11 and corollary 11.1. The step it adds is often not needed. */
-static int add_copies(struct coll_finder *f, struct finder_candidates *set, int n, int d,
-		      bool both)
+static int add_copies(struct coll_finder *f, struct finder_candidates *set, int n, int d, bool both)
 {
 	int rc = 0;
 
@@ -355,8 +348,7 @@ static int add_copies(struct coll_finder *f, struct finder_candidates *set, int 
 							   .steps + 1);
 
 			c.exact = false;
-			if (name(&c, "Deg(%s,%d)",
-				 f->optimal.v[from].list.v[i].expr, k)) {
+			if (name(&c, "Deg(%s,%d)", f->optimal.v[from].list.v[i].expr, k)) {
 				rc = keep(f, set, &c);
 			}
 		}
@@ -387,17 +379,13 @@ static int add_products(struct coll_finder *f, struct finder_candidates *set, in
 			if (rc || f->optimal.v[x].list.n == 0) {
 				continue;
 			}
-			for (size_t i = 0; i < f->optimal.v[y].list.n && !rc;
-			     i++) {
+			for (size_t i = 0; i < f->optimal.v[y].list.n && !rc; i++) {
 				const struct finder_candidate *p = f->optimal.v[x].list.v;
-				const struct finder_candidate *q =
-					&f->optimal.v[y].list.v[i];
-				struct finder_candidate c = optimal(n, p->steps +
-							   q->steps);
+				const struct finder_candidate *q = &f->optimal.v[y].list.v[i];
+				struct finder_candidate c = optimal(n, p->steps + q->steps);
 
 				c.exact = p->exact && q->exact;
-				if (!strstr(p->expr, "Multi") &&
-				    !strstr(q->expr, "Multi") &&
+				if (!strstr(p->expr, "Multi") && !strstr(q->expr, "Multi") &&
 				    join(&c, p->expr, q->expr)) {
 					rc = keep(f, set, &c);
 				}
@@ -409,8 +397,7 @@ static int add_products(struct coll_finder *f, struct finder_candidates *set, in
 
 /* The fastest bandwidth-optimal digraphs of n nodes and d ports, made once
  * each. *index may be looked up in f->optimal until the next call. */
-static int optimal_set(struct coll_finder *f, int n, int d, bool both,
-		       size_t *index)
+static int optimal_set(struct coll_finder *f, int n, int d, bool both, size_t *index)
 {
 	uint64_t key = (uint64_t)n << 32 | (uint64_t)d << 1 | both, value;
 	struct finder_candidates set = { 0 };
@@ -430,8 +417,7 @@ static int optimal_set(struct coll_finder *f, int n, int d, bool both,
 	if (!rc) {
 		rc = add_products(f, &set, n, d, both);
 	}
-	if (!rc && (u64map_set(&f->known, key, f->optimal.n) ||
-		    vec_push(&f->optimal, set))) {
+	if (!rc && (u64map_set(&f->known, key, f->optimal.n) || vec_push(&f->optimal, set))) {
 		rc = err_nomem(f->err);
 	}
 	if (rc) {
@@ -462,8 +448,7 @@ static bool name_circulant(struct finder_candidate *k, const struct finder_circu
 
 /* The best of a search, unless something else takes no more steps at the
  * bandwidth bound. */
-static int add_found(struct coll_finder *f, struct finder_candidates *set, int n, int d,
-		     bool both)
+static int add_found(struct coll_finder *f, struct finder_candidates *set, int n, int d, bool both)
 {
 	struct finder_circulant found[FINDER_CIRCULANT_KEPT];
 	int rc, count = finder_circulant_search(n, d, both, found, &rc);
@@ -669,11 +654,9 @@ static int publish(const struct coll_finder *f, const struct finder_candidates *
 		   struct coll_frontier *out)
 {
 	int phases = f->q->kind == COLL_ALLREDUCE ? 2 : 1;
-	struct bfb_ratio bound = reduced((__int128)phases * (f->q->n - 1),
-				     f->q->n);
+	struct bfb_ratio bound = reduced((__int128)phases * (f->q->n - 1), f->q->n);
 
-	out->steps_bound = phases * moore_steps(f->q->n, f->q->degree,
-						f->q->bidirectional);
+	out->steps_bound = phases * moore_steps(f->q->n, f->q->degree, f->q->bidirectional);
 	out->bound_num = bound.num;
 	out->bound_den = bound.den;
 	for (size_t i = 0; i < set->list.n; i++) {
@@ -688,8 +671,7 @@ static int publish(const struct coll_finder *f, const struct finder_candidates *
 		}
 	}
 	if (out->points.n > 0) {
-		qsort(out->points.v, out->points.n, sizeof(*out->points.v),
-		      compare_points);
+		qsort(out->points.v, out->points.n, sizeof(*out->points.v), compare_points);
 	}
 	drop_equals(out);
 	return 0;
@@ -698,8 +680,7 @@ static int publish(const struct coll_finder *f, const struct finder_candidates *
 static int check_query(const struct coll_query *q, struct err *err)
 {
 	if (q->n < 2 || q->n > MAX_NODES) {
-		return err_set(err, WEFT_EINVAL, "%d nodes: expected 2 to %d",
-			       q->n, MAX_NODES);
+		return err_set(err, WEFT_EINVAL, "%d nodes: expected 2 to %d", q->n, MAX_NODES);
 	}
 	if (q->degree < 1 || q->degree >= MAX_NODES) {
 		return err_set(err, WEFT_EINVAL, "degree %d: expected 1 to %d",
@@ -734,8 +715,7 @@ void coll_finder_free(struct coll_finder *f)
 	free(f);
 }
 
-static void begin(struct coll_finder *f, const struct coll_query *q,
-		  struct err *err)
+static void begin(struct coll_finder *f, const struct coll_query *q, struct err *err)
 {
 	if (f->computed_n != q->n || f->computed_kind != q->kind) {
 		f->computed.n = 0;
@@ -775,8 +755,7 @@ int coll_finder_run(struct coll_finder *f, const struct coll_query *q,
 	return rc;
 }
 
-int coll_find(const struct coll_query *q, bool prove,
-	      struct coll_frontier *out, struct err *err)
+int coll_find(const struct coll_query *q, bool prove, struct coll_frontier *out, struct err *err)
 {
 	struct coll_finder *f;
 	int rc;

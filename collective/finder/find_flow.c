@@ -36,8 +36,7 @@ void coll_flow_list_fini(struct coll_flow_list *l)
 /* ---- what there is ---- */
 
 /* False when some node does not reach another. */
-static int measure(const struct topo *t, struct coll_flow_point *p, bool *whole,
-		   struct err *err)
+static int measure(const struct topo *t, struct coll_flow_point *p, bool *whole, struct err *err)
 {
 	int n = topo_n(t);
 	int32_t *dist = malloc((size_t)n * sizeof(*dist));
@@ -137,11 +136,9 @@ static int consider_tori(struct finder_flow_search *s, const char *text, int lea
 		if (left % side || take > ports) {
 			continue;
 		}
-		len = snprintf(more, sizeof(more), "%s%s%d", text,
-			       *text ? "," : "", side);
+		len = snprintf(more, sizeof(more), "%s%s%d", text, *text ? "," : "", side);
 		if (len < (int)sizeof(more)) {
-			rc = consider_tori(s, more, side, left / side,
-					   ports - take);
+			rc = consider_tori(s, more, side, left / side, ports - take);
 		}
 	}
 	return rc;
@@ -173,12 +170,10 @@ static int consider_random(struct finder_flow_search *s)
 	for (int seed = 1; seed <= SEEDS && rc == 0; seed++) {
 		rc = consider_form(s, "Jellyfish(%d,%d,%d)", n, d, seed);
 		if (rc == 0 && n % (d + 1) == 0) {
-			rc = consider_form(s, "Xpander(%d,%d,%d)", d,
-					   n / (d + 1), seed);
+			rc = consider_form(s, "Xpander(%d,%d,%d)", d, n / (d + 1), seed);
 		}
 		if (rc == 0 && !s->q->bidirectional) {
-			rc = consider_form(s, "PathExpander(%d,%d,%d)", n, d,
-					   seed);
+			rc = consider_form(s, "PathExpander(%d,%d,%d)", n, d, seed);
 		}
 	}
 	return rc;
@@ -224,15 +219,13 @@ static int by_congestion(const void *a, const void *b)
 	return by_distance(a, b);
 }
 
-static int solve(const struct coll_flow_query *q, struct coll_flow_point *p,
-		 struct err *err)
+static int solve(const struct coll_flow_query *q, struct coll_flow_point *p, struct err *err)
 {
 	struct topo *t = NULL;
 	struct mcf *flow = NULL;
 	int rc;
 
-	if ((rc = topo_parse(p->expr, &t, NULL, err)) ||
-	    (rc = mcf_new(t, true, &flow, err))) {
+	if ((rc = topo_parse(p->expr, &t, NULL, err)) || (rc = mcf_new(t, true, &flow, err))) {
 		goto out;
 	}
 	rc = mcf_run(flow, &q->flow, &p->flow, err);
@@ -243,8 +236,7 @@ out:
 }
 
 /* No flow needs less than its hops take of all ports. */
-static double min_congestion(const struct coll_flow_query *q,
-			       const struct coll_flow_point *p)
+static double min_congestion(const struct coll_flow_query *q, const struct coll_flow_point *p)
 {
 	return (double)p->distance_sum / q->n / q->degree;
 }
@@ -291,8 +283,7 @@ static int check(const struct coll_flow_query *q, struct err *err)
 	return 0;
 }
 
-int coll_find_flow(const struct coll_flow_query *q,
-		   struct coll_flow_list *out, struct err *err)
+int coll_find_flow(const struct coll_flow_query *q, struct coll_flow_list *out, struct err *err)
 {
 	struct finder_flow_search s = { .q = q, .err = err };
 	int rc = check(q, err);
@@ -313,13 +304,11 @@ int coll_find_flow(const struct coll_flow_query *q,
 			     q->bidirectional ? " with arcs in both directions" : "");
 	}
 	if (rc == 0) {
-		qsort(s.found.points.v, s.found.points.n,
-		      sizeof(*s.found.points.v), by_distance);
+		qsort(s.found.points.v, s.found.points.n, sizeof(*s.found.points.v), by_distance);
 		rc = solve_all(&s);
 	}
 	if (rc == 0) {
-		qsort(s.found.points.v, s.found.points.n,
-		      sizeof(*s.found.points.v), by_congestion);
+		qsort(s.found.points.v, s.found.points.n, sizeof(*s.found.points.v), by_congestion);
 	}
 	s.found.bound = rc ? 0 : q->bidirectional
 			? mcf_edge_bound(q->n, q->degree)

@@ -45,8 +45,7 @@ struct coll_frontier {
  * WEFT_EINFEASIBLE when nothing is known. coll_frontier_fini also after an
  * error.
  */
-int coll_find(const struct coll_query *q, bool prove,
-	      struct coll_frontier *out, struct err *err);
+int coll_find(const struct coll_query *q, bool prove, struct coll_frontier *out, struct err *err);
 void coll_frontier_fini(struct coll_frontier *f);
 
 /* The same for many queries: a finder remembers what it built of smaller
@@ -107,8 +106,7 @@ struct coll_flow_list {
  * nothing is known. coll_flow_list_fini also after an error.
  */
 #define COLL_FLOW_MOST (1 << 28)
-int coll_find_flow(const struct coll_flow_query *q,
-		   struct coll_flow_list *out, struct err *err);
+int coll_find_flow(const struct coll_flow_query *q, struct coll_flow_list *out, struct err *err);
 void coll_flow_list_fini(struct coll_flow_list *l);
 
 #endif

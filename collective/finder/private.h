@@ -34,8 +34,7 @@ struct finder_circulant {
  * sets or ports are more than FINDER_CIRCULANT_MAX_PORTS. Deterministic.
  * *error: WEFT_ENOMEM or 0. O(sets * diameter * ports * n / 64).
  */
-int finder_circulant_search(int n, int ports, bool both, struct finder_circulant *out,
-		     int *error);
+int finder_circulant_search(int n, int ports, bool both, struct finder_circulant *out, int *error);
 
 /*
  * T_B, in M/B, of the all-gather by breadth-first broadcast (eq. (3) of

@@ -63,8 +63,7 @@ static void *work(void *arg)
 	while (take(s, &i, &to)) {
 		for (; i < to; i++) {
 			err_clear(&err);
-			rc = coll_finder_run(f, &s->qs[i], s->prove,
-					     &s->out[i], &err);
+			rc = coll_finder_run(f, &s->qs[i], s->prove, &s->out[i], &err);
 			if (rc && rc != WEFT_EINFEASIBLE) {
 				fail(s, i, rc, &err);
 			}
@@ -87,8 +86,7 @@ int coll_sweep(const struct coll_query *qs, size_t n, bool prove, int threads,
 	pthread_mutex_init(&s.lock, NULL);
 	threads = threads > MAX_THREADS ? MAX_THREADS : threads;
 	/* The caller's thread works too: fewer helpers are only slower. */
-	while (started < threads - 1 &&
-	       !pthread_create(&thread[started], NULL, work, &s)) {
+	while (started < threads - 1 && !pthread_create(&thread[started], NULL, work, &s)) {
 		started++;
 	}
 	work(&s);

@@ -93,8 +93,7 @@ static int find_pair(const struct flow_net *net, int s, int t, bool *used,
 	return rc;
 }
 
-int disjoint_paths(const struct flow_net *net, struct flow_paths *out,
-		   struct err *err)
+int disjoint_paths(const struct flow_net *net, struct flow_paths *out, struct err *err)
 {
 	bool *used = calloc((size_t)net->m + 1, sizeof(*used));
 	int rc = used ? 0 : err_nomem(err);
@@ -183,8 +182,7 @@ static double slope_of(const struct path_balance *b, const struct flow_path *q)
 	return sum;
 }
 
-static double min_capacity(const struct path_balance *b,
-			     const struct flow_path *q)
+static double min_capacity(const struct path_balance *b, const struct flow_path *q)
 {
 	double min = HUGE_VAL;
 
@@ -217,8 +215,7 @@ static size_t pair_end(const struct flow_paths *paths, size_t i)
 	return end;
 }
 
-static size_t cheapest(const struct path_balance *b, size_t from, size_t to,
-		       double *cost)
+static size_t cheapest(const struct path_balance *b, size_t from, size_t to, double *cost)
 {
 	size_t best = from;
 
@@ -238,8 +235,7 @@ static size_t cheapest(const struct path_balance *b, size_t from, size_t to,
 static void improve(struct path_balance *b, size_t from, size_t to)
 {
 	double cost;
-	struct flow_path *to_path = &b->paths->v.v[cheapest(b, from, to,
-							    &cost)];
+	struct flow_path *to_path = &b->paths->v.v[cheapest(b, from, to, &cost)];
 	double max = TRUST * b->level / b->steepness;
 
 	for (size_t i = from; i < to; i++) {
@@ -250,8 +246,7 @@ static void improve(struct path_balance *b, size_t from, size_t to)
 			continue;
 		}
 		step = gain / (slope_of(b, q) + slope_of(b, to_path));
-		step = fmin(step, max * fmin(min_capacity(b, q),
-					      min_capacity(b, to_path)));
+		step = fmin(step, max * fmin(min_capacity(b, q), min_capacity(b, to_path)));
 		step = fmin(step, q->weight);
 		add_share(b, to_path, step);
 		add_share(b, q, -step);
@@ -282,8 +277,7 @@ static void price_all(struct path_balance *b)
 }
 
 /* One visit to every pair; returns the gap with the best of both sides. */
-static double pass(struct path_balance *b, double *best_share,
-		   struct balance_result *res)
+static double pass(struct path_balance *b, double *best_share, struct balance_result *res)
 {
 	double use;
 
@@ -354,9 +348,8 @@ static void keep_shares(struct flow_paths *paths, const double *share)
 	paths->v.n = kept;
 }
 
-int balance_paths(const struct flow_net *net, double gap,
-		  const struct flow_limit *limit, struct flow_paths *inout,
-		  struct balance_result *res, struct err *err)
+int balance_paths(const struct flow_net *net, double gap, const struct flow_limit *limit,
+		  struct flow_paths *inout, struct balance_result *res, struct err *err)
 {
 	struct path_balance b = { .net = net, .paths = inout };
 	struct arrays arrays = { .failed = false };

@@ -64,16 +64,14 @@ struct mcf_result {
  * for automorphisms (nauty) and solve one source per orbit. WEFT_EINVAL
  * (fewer than two terminals), WEFT_EINFEASIBLE names a pair without a path,
  * WEFT_ENOMEM. Memory: 8 m + 8 n bytes a source that is solved. */
-int mcf_new(const struct topo *t, bool symmetry, struct mcf **out,
-	    struct err *err);
+int mcf_new(const struct topo *t, bool symmetry, struct mcf **out, struct err *err);
 void mcf_free(struct mcf *p);
 
 /* Runs passes until an option says stop; may be called again and goes on
  * from where it stands. A limit or cancel is no error: res says which.
  * Deterministic but for where a time limit cuts. A pass costs O(sources
  * (n + m) + flow moved times path length). */
-int mcf_run(struct mcf *p, const struct mcf_options *opt,
-	    struct mcf_result *res, struct err *err);
+int mcf_run(struct mcf *p, const struct mcf_options *opt, struct mcf_result *res, struct err *err);
 
 /* The problem of the same digraph t without the arcs that are marked
  * (topo_m(t) flags), with the flow and the prices of p as a warm start;
@@ -146,9 +144,8 @@ bool mcf_form_parse(const char *name, enum mcf_form *form);
  * best that is certified by then. WEFT_ELIMIT when the program is too large,
  * WEFT_EINTERNAL when the linear solver breaks down.
  */
-int mcf_solve_form(struct mcf *p, enum mcf_form form,
-		   const struct mcf_options *opt, struct mcf_result *res,
-		   struct err *err);
+int mcf_solve_form(struct mcf *p, enum mcf_form form, const struct mcf_options *opt,
+		   struct mcf_result *res, struct err *err);
 
 /* ---- exactly, with a proof ---- */
 
@@ -190,9 +187,8 @@ void mcf_proof_free(struct mcf_proof *proof);
  * when a limit, a cancel or the accuracy of doubles came first; res is
  * then as after mcf_run.
  */
-int mcf_exact(struct mcf *p, const struct topo *t,
-	      const struct mcf_options *opt, struct mcf_result *res,
-	      struct mcf_proof **out, struct err *err);
+int mcf_exact(struct mcf *p, const struct topo *t, const struct mcf_options *opt,
+	      struct mcf_result *res, struct mcf_proof **out, struct err *err);
 
 /*
  * Checks a proof against the digraph, in integers: that the generators are
@@ -203,8 +199,7 @@ int mcf_exact(struct mcf *p, const struct topo *t,
  * over sum of capacity times price). WEFT_EVERIFY names what is wrong.
  * O(sources n m) at worst.
  */
-int mcf_proof_check(const struct topo *t, const struct mcf_proof *proof,
-		    struct err *err);
+int mcf_proof_check(const struct topo *t, const struct mcf_proof *proof, struct err *err);
 
 /* ---- hosts behind interfaces ---- */
 
@@ -247,8 +242,7 @@ struct flow_net {
 /* The net of t without the arcs that are marked (topo_m(t) flags, NULL: none).
  * WEFT_EINVAL for fewer than two terminals, WEFT_ENOMEM; nothing is to be
  * freed then. O(n + m). */
-int flow_net_from(const struct topo *t, const bool *dropped,
-		  struct flow_net *out, struct err *err);
+int flow_net_from(const struct topo *t, const bool *dropped, struct flow_net *out, struct err *err);
 void flow_net_fini(struct flow_net *net);
 
 struct flow_path {
@@ -330,9 +324,8 @@ struct single_result {
  * the seed but for where a time limit cuts. WEFT_EINVAL, WEFT_EINFEASIBLE,
  * WEFT_ENOMEM. Memory: pairs times (diameter + SINGLE_DETOUR) numbers. */
 #define SINGLE_DETOUR 4
-int single_path(const struct topo *t, const struct single_options *opt,
-		struct flow_paths *out, struct single_result *res,
-		struct err *err);
+int single_path(const struct topo *t, const struct single_options *opt, struct flow_paths *out,
+		struct single_result *res, struct err *err);
 
 /* ---- routes without deadlock ---- */
 
@@ -361,9 +354,8 @@ struct layer_routes {
  * which no layer can take, or an arc out of range. Time: an insertion costs
  * what the order of the layer changes by (Pearce and Kelly), mostly little.
  */
-int layers_assign(const struct layer_routes *routes, int max_layers,
-		  int32_t *layer, int *n_layers, int32_t **rank,
-		  struct err *err);
+int layers_assign(const struct layer_routes *routes, int max_layers, int32_t *layer, int *n_layers,
+		  int32_t **rank, struct err *err);
 
 /* Checks the proof: every dependency of every route rises in its layer's
  * rank. O(arcs of all routes). */
@@ -456,9 +448,8 @@ struct mcf_sched_info {
  * is not a terminal. info may be NULL. Time beside the flow's: O(what flows to
  * a sink) a path, O(hops of all chunks) a trial of steps.
  */
-int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt,
-		 struct coll_sched **out, struct mcf_sched_info *info,
-		 struct err *err);
+int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt, struct coll_sched **out,
+		 struct mcf_sched_info *info, struct err *err);
 
 /* ---- schedules of hosts that forward ---- */
 
@@ -502,8 +493,7 @@ struct mcf_steps_info {
  * WEFT_ELIMIT when the program is too large, WEFT_ETIMEOUT and
  * WEFT_ECANCELED when it was stopped before a first solution.
  */
-int mcf_steps(const struct topo *t, const struct mcf_steps_options *opt,
-	      struct coll_sched **out, struct mcf_steps_info *info,
-	      struct err *err);
+int mcf_steps(const struct topo *t, const struct mcf_steps_options *opt, struct coll_sched **out,
+	      struct mcf_steps_info *info, struct err *err);
 
 #endif

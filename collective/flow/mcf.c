@@ -145,8 +145,7 @@ static int init(struct mcf *p, const struct topo *t, const bool *dropped,
 	return plant_trees(p, err);
 }
 
-int mcf_new(const struct topo *t, bool symmetry, struct mcf **out,
-	    struct err *err)
+int mcf_new(const struct topo *t, bool symmetry, struct mcf **out, struct err *err)
 {
 	struct mcf *p = calloc(1, sizeof(*p));
 	int rc;
@@ -253,14 +252,12 @@ void mcf_prove(struct mcf *p, const double *price)
 	p->last_bound = bound;
 	if (bound > p->best_bound) {
 		p->best_bound = bound;
-		memcpy(p->best_price, price, (size_t)p->orbits.n_classes *
-					     sizeof(*p->best_price));
+		memcpy(p->best_price, price, (size_t)p->orbits.n_classes * sizeof(*p->best_price));
 	}
 }
 
 /* Visits all sources; true when it was broken off. */
-static bool pass(struct mcf *p, const struct flow_limit *limit,
-		 struct mcf_result *res)
+static bool pass(struct mcf *p, const struct flow_limit *limit, struct mcf_result *res)
 {
 	int every = p->n_sources / 8 + 1;
 
@@ -269,8 +266,7 @@ static bool pass(struct mcf *p, const struct flow_limit *limit,
 			flow_price(p);
 		}
 		flow_improve(p, s);
-		if (s % 16 == 0 &&
-		    (res->stop = flow_limit_stop(limit)) != MCF_REACHED) {
+		if (s % 16 == 0 && (res->stop = flow_limit_stop(limit)) != MCF_REACHED) {
 			return true;
 		}
 	}
@@ -389,8 +385,7 @@ static void run_passes(struct mcf *p, const struct mcf_options *opt,
 		if (is_warm(p) && p->mean && !over) {
 			average(p, opt->gap);
 		}
-		if ((!over && wants_proof(p, opt->gap)) ||
-		    p->best_bound == 0) {
+		if ((!over && wants_proof(p, opt->gap)) || p->best_bound == 0) {
 			mcf_prove(p, p->price);
 		}
 		p->passes++;
@@ -414,8 +409,7 @@ static void run_passes(struct mcf *p, const struct mcf_options *opt,
 	res->stop = MCF_PASSES;
 }
 
-int mcf_run(struct mcf *p, const struct mcf_options *opt,
-	    struct mcf_result *res, struct err *err)
+int mcf_run(struct mcf *p, const struct mcf_options *opt, struct mcf_result *res, struct err *err)
 {
 	struct flow_limit limit;
 
@@ -440,12 +434,10 @@ int mcf_run(struct mcf *p, const struct mcf_options *opt,
 /* ---- after a failure ---- */
 
 /* Image of a flow under an automorphism. */
-static void map_flow(const struct flow_net *net, const int32_t *g,
-		     const double *from, double *to)
+static void map_flow(const struct flow_net *net, const int32_t *g, const double *from, double *to)
 {
 	for (int a = 0; a < net->m; a++) {
-		to[flow_net_arc(net, g[net->src[a]], g[net->dst[a]])] =
-			from[a];
+		to[flow_net_arc(net, g[net->src[a]], g[net->dst[a]])] = from[a];
 	}
 }
 
@@ -465,8 +457,7 @@ static int expand_flow(const struct mcf *p, double *all)
 		return WEFT_ENOMEM;
 	}
 	for (int s = 0; s < p->n_sources; s++) {
-		memcpy(all + p->source[s] * m, mcf_flow_of(p, s),
-		       m * sizeof(*all));
+		memcpy(all + p->source[s] * m, mcf_flow_of(p, s), m * sizeof(*all));
 		known[p->source[s]] = true;
 		queue[tail++] = p->source[s];
 	}
@@ -479,8 +470,7 @@ static int expand_flow(const struct mcf *p, double *all)
 			if (!known[v]) {
 				known[v] = true;
 				queue[tail++] = v;
-				map_flow(net, p->orbits.gens.v[i],
-					 all + u * m, all + v * m);
+				map_flow(net, p->orbits.gens.v[i], all + u * m, all + v * m);
 			}
 		}
 	}
@@ -508,14 +498,12 @@ static void inherit(const struct mcf *p, struct mcf *q, const double *all)
 		}
 		for (int pull = 0; pull < 2; pull++) {
 			for (int a = 0; a < old->m; a++) {
-				if (from[a] <= 0 ||
-				    flow_net_arc(net, old->src[a],
-						 old->dst[a]) >= 0) {
+				if (from[a] <= 0 || flow_net_arc(net, old->src[a],
+								 old->dst[a]) >= 0) {
 					continue;
 				}
 				if (pull) {
-					flow_withdraw(q, s, old->src[a],
-						      from[a]);
+					flow_withdraw(q, s, old->src[a], from[a]);
 				} else {
 					flow_send(q, s, old->dst[a], from[a]);
 				}
@@ -605,8 +593,7 @@ struct flow_limit flow_limit_of(const struct mcf_options *opt, double share)
 
 	if (opt->time_limit_s > 0) {
 		limit.deadline_ns = clk_now_ns() +
-			(int64_t)(fmin(opt->time_limit_s, MOST_S) * share *
-				  1e9);
+			(int64_t)(fmin(opt->time_limit_s, MOST_S) * share * 1e9);
 	}
 	return limit;
 }
@@ -636,6 +623,5 @@ bool flow_limit_over(const struct flow_limit *limit)
 double flow_limit_left_s(const struct flow_limit *limit)
 {
 	return limit->deadline_ns
-		? fmax(LEAST_S, (double)(limit->deadline_ns - clk_now_ns()) /
-				1e9) : 0;
+		? fmax(LEAST_S, (double)(limit->deadline_ns - clk_now_ns()) / 1e9) : 0;
 }

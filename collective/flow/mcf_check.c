@@ -29,8 +29,7 @@ struct proof_check {
 
 static int wrong(struct err *err, const char *what, int u, int v)
 {
-	return err_set(err, WEFT_EVERIFY, "all-to-all proof: %s (%d, %d)",
-		       what, u, v);
+	return err_set(err, WEFT_EVERIFY, "all-to-all proof: %s (%d, %d)", what, u, v);
 }
 
 static bool is_terminal(const struct proof_check *c, int u)
@@ -58,15 +57,13 @@ static int check_arcs(struct proof_check *c, struct err *err)
 	const struct mcf_proof *q = c->proof;
 
 	if (q->n != topo_n(c->t)) {
-		return wrong(err, "nodes of proof and digraph",
-			     q->n, topo_n(c->t));
+		return wrong(err, "nodes of proof and digraph", q->n, topo_n(c->t));
 	}
 	for (int a = 0; a < q->m; a++) {
 		int u = q->tail[a], v = q->head[a];
 		bool sorted = a == 0 || q->tail[a - 1] <= u;
 
-		if (u < 0 || u >= q->n || v < 0 || v >= q->n || u == v ||
-		    !sorted) {
+		if (u < 0 || u >= q->n || v < 0 || v >= q->n || u == v || !sorted) {
 			return wrong(err, "bad arc", u, v);
 		}
 		c->out_first[u + 1]++;
@@ -83,8 +80,7 @@ static int check_arcs(struct proof_check *c, struct err *err)
 			c->cap[a] += arc->cap;
 		} else if (arc->src != arc->dst && arc->cap > 0) {
 			/* Its price would count as zero and prove less. */
-			return wrong(err, "arc is missing",
-				     arc->src, arc->dst);
+			return wrong(err, "arc is missing", arc->src, arc->dst);
 		}
 	}
 	return 0;
@@ -107,8 +103,7 @@ static void join(int32_t *root, int32_t a, int32_t b)
 	root[a > b ? a : b] = a > b ? b : a;
 }
 
-static int check_generator(struct proof_check *c, const int32_t *g, bool *seen,
-			   struct err *err)
+static int check_generator(struct proof_check *c, const int32_t *g, bool *seen, struct err *err)
 {
 	const struct mcf_proof *q = c->proof;
 
@@ -124,10 +119,8 @@ static int check_generator(struct proof_check *c, const int32_t *g, bool *seen,
 	for (int a = 0; a < q->m; a++) {
 		int b = find_arc(c, g[q->tail[a]], g[q->head[a]]);
 
-		if (b < 0 || c->cap[a] != c->cap[b] ||
-		    mpz_cmp(q->price[a], q->price[b]) != 0) {
-			return wrong(err, "no automorphism at arc",
-				     q->tail[a], q->head[a]);
+		if (b < 0 || c->cap[a] != c->cap[b] || mpz_cmp(q->price[a], q->price[b]) != 0) {
+			return wrong(err, "no automorphism at arc", q->tail[a], q->head[a]);
 		}
 		join(c->arc_root, a, b);
 	}
@@ -183,8 +176,7 @@ static int check_sources(struct proof_check *c, struct err *err)
 		terminals += is_terminal(c, u);
 	}
 	if (rc == 0 && met != terminals) {
-		rc = wrong(err, "orbit without a source", (int)met,
-			   (int)terminals);
+		rc = wrong(err, "orbit without a source", (int)met, (int)terminals);
 	}
 	return rc;
 }
@@ -208,13 +200,10 @@ static int check_source(struct proof_check *c, int i, struct err *err)
 		const struct mcf_proof_flow *f = &q->flow[k];
 
 		if (f->arc < 0 || f->arc >= q->m || mpz_sgn(f->amount) < 0) {
-			return wrong(err, "bad flow of source on arc", s,
-				     f->arc);
+			return wrong(err, "bad flow of source on arc", s, f->arc);
 		}
-		mpz_sub(c->number[q->tail[f->arc]],
-			c->number[q->tail[f->arc]], f->amount);
-		mpz_add(c->number[q->head[f->arc]],
-			c->number[q->head[f->arc]], f->amount);
+		mpz_sub(c->number[q->tail[f->arc]], c->number[q->tail[f->arc]], f->amount);
+		mpz_add(c->number[q->head[f->arc]], c->number[q->head[f->arc]], f->amount);
 		mpz_addmul_ui(c->load[root_of(c->arc_root, f->arc)], f->amount,
 			      (unsigned long)weight_of(c, i));
 	}
@@ -245,13 +234,11 @@ static int check_loads(struct proof_check *c, struct err *err)
 	for (int a = 0; a < q->m; a++) {
 		mpz_mul_si(t, mpq_numref(q->congestion), c->cap[a]);
 		mpz_mul(t, t, q->flow_den);
-		mpz_sub(room[root_of(c->arc_root, a)],
-			room[root_of(c->arc_root, a)], t);
+		mpz_sub(room[root_of(c->arc_root, a)], room[root_of(c->arc_root, a)], t);
 	}
 	for (int a = 0; a < q->m && rc == 0; a++) {
 		if (c->arc_root[a] == a && mpz_sgn(room[a]) > 0) {
-			rc = wrong(err, "arc is over the congestion",
-				   q->tail[a], q->head[a]);
+			rc = wrong(err, "arc is over the congestion", q->tail[a], q->head[a]);
 		}
 	}
 	mpz_clear(t);
@@ -315,8 +302,7 @@ static int check_prices(struct proof_check *c, struct err *err)
 	mpz_inits(sum, scale, t, NULL);
 	for (int a = 0; a < q->m && rc == 0; a++) {
 		if (mpz_sgn(q->price[a]) < 0) {
-			rc = wrong(err, "negative price on arc", q->tail[a],
-				   q->head[a]);
+			rc = wrong(err, "negative price on arc", q->tail[a], q->head[a]);
 		}
 		mpz_mul_si(t, q->price[a], c->cap[a]);
 		mpz_add(scale, scale, t);
@@ -336,8 +322,7 @@ static int check_prices(struct proof_check *c, struct err *err)
 		mpz_mul(sum, sum, mpq_denref(q->congestion));
 		mpz_mul(scale, scale, mpq_numref(q->congestion));
 		if (mpz_sgn(scale) <= 0 || mpz_cmp(sum, scale) < 0) {
-			rc = wrong(err, "prices do not prove the congestion",
-				   0, 0);
+			rc = wrong(err, "prices do not prove the congestion", 0, 0);
 		}
 	}
 	mpz_clears(sum, scale, t, NULL);
@@ -345,8 +330,7 @@ static int check_prices(struct proof_check *c, struct err *err)
 	return rc;
 }
 
-int mcf_proof_check(const struct topo *t, const struct mcf_proof *proof,
-		    struct err *err)
+int mcf_proof_check(const struct topo *t, const struct mcf_proof *proof, struct err *err)
 {
 	size_t n = (size_t)proof->n + 2, m = (size_t)proof->m + 1;
 	struct proof_check c = {
@@ -366,8 +350,7 @@ int mcf_proof_check(const struct topo *t, const struct mcf_proof *proof,
 		goto out;
 	}
 	rc = check_arcs(&c, err);
-	if (rc == 0 && (rc = check_symmetry(&c, err)) == 0 &&
-	    (rc = check_sources(&c, err)) == 0 &&
+	if (rc == 0 && (rc = check_symmetry(&c, err)) == 0 && (rc = check_sources(&c, err)) == 0 &&
 	    (rc = check_flow(&c, err)) == 0) {
 		rc = check_prices(&c, err);
 	}

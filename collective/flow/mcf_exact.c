@@ -138,8 +138,7 @@ static void find_full(struct exact_attempt *at)
 	}
 	at->n_priced = at->n_full;
 	for (int k = 0; k < p->orbits.n_classes; k++) {
-		if (at->column[k] < 0 &&
-		    p->load[k] > (1 - at->tiny) * u * p->class_cap[k]) {
+		if (at->column[k] < 0 && p->load[k] > (1 - at->tiny) * u * p->class_cap[k]) {
 			add_column(at, k);
 		}
 	}
@@ -176,8 +175,7 @@ static bool grow_tree(struct exact_attempt *at, int s, double *width)
 		order[n++] = u;
 		terminals += net->terminal[u];
 		width[u] = -1;	/* taken */
-		for (int a = net->out_first[u]; a < net->out_first[u + 1];
-		     a++) {
+		for (int a = net->out_first[u]; a < net->out_first[u + 1]; a++) {
 			int v = net->dst[a];
 
 			if (flow[a] > at->tiny && flow[a] > width[v] &&
@@ -207,9 +205,8 @@ static int list_unknowns(struct exact_attempt *at, int s)
 
 	for (int a = 0; a < net->m; a++) {
 		struct unknown x = { .source = s, .arc = a };
-		bool has_ends = (net->src[a] == p->source[s] ||
-				 tree[net->src[a]] >= 0) &&
-				tree[net->dst[a]] >= 0;
+		bool has_ends = (net->src[a] == p->source[s] || tree[net->src[a]] >= 0) &&
+			tree[net->dst[a]] >= 0;
 
 		x.flow = flow[a] > at->tiny ? flow[a] : 0;
 		if (!has_ends || tree[net->dst[a]] == a ||
@@ -257,8 +254,7 @@ static int read_structure(struct exact_attempt *at, bool *usable)
 	if (rc == 0 && at->v.n > 1) {
 		qsort(at->v.v, at->v.n, sizeof(*at->v.v), by_flow);
 	}
-	while ((size_t)at->n_used < at->v.n &&
-	       at->v.v[at->n_used].flow > 0) {
+	while ((size_t)at->n_used < at->v.n && at->v.v[at->n_used].flow > 0) {
 		at->n_used++;
 	}
 	return rc;
@@ -267,8 +263,7 @@ static int read_structure(struct exact_attempt *at, bool *usable)
 /* ---- equations ---- */
 
 /* Adds `by` to the counts of the full classes on v's tree path. */
-static void count_path(const struct exact_attempt *at, int s, int v, int by,
-		       int32_t *count)
+static void count_path(const struct exact_attempt *at, int s, int v, int by, int32_t *count)
 {
 	const struct flow_net *net = &at->p->net;
 	const int32_t *tree = at->tree + (size_t)s * net->n;
@@ -314,8 +309,7 @@ static int make_matrix(struct exact_attempt *at, int n, int cols,
 	}
 	/* Prices are fixed but for their scale, and loads but for one, at
 	 * the most: the last equation would only be wrong. */
-	return exact_basis(&out->matrix, cols - 1, out->row, out->col,
-			   &out->rank, err);
+	return exact_basis(&out->matrix, cols - 1, out->row, out->col, &out->rank, err);
 }
 
 /* ---- prices ---- */
@@ -334,8 +328,7 @@ static void set_free_prices(struct exact_attempt *at)
 		double x = at->p->best_price[k] / at->mean;
 
 		if (!fixed[c]) {
-			mpz_set_d(at->price[k], alone ? 1 :
-				  fmax(1, round(ldexp(x, PRICE_BITS))));
+			mpz_set_d(at->price[k], alone ? 1 : fmax(1, round(ldexp(x, PRICE_BITS))));
 		}
 	}
 	free(fixed);
@@ -352,8 +345,7 @@ static void price_rhs(const struct exact_attempt *at, mpz_t *rhs)
 		int row = at->prices.row[i];
 
 		mpz_set_ui(rhs[i], 0);
-		for (int64_t e = m->first.v[row]; e < exact_row_end(m, row);
-		     e++) {
+		for (int64_t e = m->first.v[row]; e < exact_row_end(m, row); e++) {
 			int k = at->class_of[m->entries.v[e].col];
 
 			/* Fixed ones are zero still. */
@@ -379,8 +371,7 @@ static int solve_prices(struct exact_attempt *at, struct err *err)
 	}
 	set_free_prices(at);
 	price_rhs(at, rhs);
-	rc = exact_solve(&sys->matrix, sys->rank, sys->row, sys->col, false,
-			 rhs, num, den, err);
+	rc = exact_solve(&sys->matrix, sys->rank, sys->row, sys->col, false, rhs, num, den, err);
 	for (int k = 0; k < n && rc == 0; k++) {
 		mpz_mul(at->price[k], at->price[k], den);
 	}
@@ -420,8 +411,7 @@ static bool compute_u(struct exact_attempt *at, const struct mcf_result *res)
 		for (int i = 1; i < at->reached[s]; i++) {
 			int v = order[i], a = tree[v];
 
-			mpz_add(dist[v], dist[net->src[a]],
-				at->price[p->orbits.arc_class[a]]);
+			mpz_add(dist[v], dist[net->src[a]], at->price[p->orbits.arc_class[a]]);
 			if (net->terminal[v]) {
 				mpz_addmul_ui(mpq_numref(at->u), dist[v],
 					      (unsigned long)p->weight[s]);
@@ -430,16 +420,14 @@ static bool compute_u(struct exact_attempt *at, const struct mcf_result *res)
 	}
 	mpz_set_ui(mpq_denref(at->u), 0);
 	for (int a = 0; a < net->m; a++) {
-		mpz_mul_si(t, at->price[p->orbits.arc_class[a]],
-			   net->units[a]);
+		mpz_mul_si(t, at->price[p->orbits.arc_class[a]], net->units[a]);
 		mpz_add(mpq_denref(at->u), mpq_denref(at->u), t);
 	}
 	good = good && mpz_sgn(mpq_denref(at->u)) > 0;
 	if (good) {
 		mpq_canonicalize(at->u);
 		u = mpq_get_d(at->u);
-		good = u >= res->bound * (1 - 1e-10) &&
-		       u <= res->congestion * (1 + 1e-10);
+		good = u >= res->bound * (1 - 1e-10) && u <= res->congestion * (1 + 1e-10);
 	} else {
 		mpq_set_ui(at->u, 0, 1);
 	}
@@ -468,8 +456,7 @@ static void fill_flow(struct exact_attempt *at, int s)
 		if (net->terminal[v]) {
 			mpz_set(*need, at->den);
 		}
-		for (int a = net->out_first[v]; a < net->out_first[v + 1];
-		     a++) {
+		for (int a = net->out_first[v]; a < net->out_first[v + 1]; a++) {
 			mpz_add(*need, *need, flow[a]);
 		}
 		for (int j = net->in_first[v]; j < net->in_first[v + 1]; j++) {
@@ -497,8 +484,7 @@ static void fill_flows(struct exact_attempt *at)
 	for (int s = 0; s < p->n_sources; s++) {
 		fill_flow(at, s);
 		for (size_t a = 0; a < m; a++) {
-			mpz_addmul_ui(at->load[p->orbits.arc_class[a]],
-				      at->flow[s * m + a],
+			mpz_addmul_ui(at->load[p->orbits.arc_class[a]], at->flow[s * m + a],
 				      (unsigned long)p->weight[s]);
 		}
 	}
@@ -514,8 +500,7 @@ static void flow_rhs(struct exact_attempt *at, mpz_t *rhs)
 	mpz_set_ui(at->den, 1);
 	mpz_mul_2exp(at->den, at->den, FLOW_BITS);
 	for (int i = 0; i < at->n_used; i++) {
-		mpz_set_d(at->v.v[i].value,
-			  round(ldexp(at->v.v[i].flow, FLOW_BITS)));
+		mpz_set_d(at->v.v[i].value, round(ldexp(at->v.v[i].flow, FLOW_BITS)));
 	}
 	for (int i = 0; i < at->flows.rank; i++) {
 		mpz_set_ui(at->v.v[at->flows.row[i]].value, 0);
@@ -553,8 +538,7 @@ static void set_unknowns(struct exact_attempt *at, mpz_t *solved, const mpz_t de
 		struct unknown *x = &at->v.v[at->flows.row[i]];
 
 		mpz_mul(x->value, solved[i], all);
-		mpz_divexact_ui(x->value, x->value, (unsigned long)
-				at->p->weight[x->source]);
+		mpz_divexact_ui(x->value, x->value, (unsigned long) at->p->weight[x->source]);
 	}
 	mpz_mul(at->den, at->den, others);
 	mpz_clears(all, others, NULL);
@@ -573,8 +557,7 @@ static int solve_flows(struct exact_attempt *at, struct err *err)
 		goto out;
 	}
 	flow_rhs(at, rhs);
-	rc = exact_solve(&sys->matrix, sys->rank, sys->row, sys->col, true, rhs,
-			 num, den, err);
+	rc = exact_solve(&sys->matrix, sys->rank, sys->row, sys->col, true, rhs, num, den, err);
 	if (rc == 0) {
 		set_unknowns(at, num, den);
 		fill_flows(at);
@@ -596,8 +579,7 @@ void mcf_proof_free(struct mcf_proof *proof)
 	for (int i = 0; proof->gens && i < proof->n_gens; i++) {
 		free(proof->gens[i]);
 	}
-	for (int64_t i = 0; proof->flow && i < proof->first[proof->n_sources];
-	     i++) {
+	for (int64_t i = 0; proof->flow && i < proof->first[proof->n_sources]; i++) {
 		mpz_clear(proof->flow[i].amount);
 	}
 	numbers_free(proof->price, (size_t)proof->m);
@@ -632,8 +614,7 @@ static int copy_graph(const struct mcf *p, struct mcf_proof *proof)
 	proof->tail = copy_of(p->net.src, p->net.m);
 	proof->head = copy_of(p->net.dst, p->net.m);
 	proof->source = copy_of(p->source, p->n_sources);
-	proof->first = calloc((size_t)p->n_sources + 1,
-			      sizeof(*proof->first));
+	proof->first = calloc((size_t)p->n_sources + 1, sizeof(*proof->first));
 	proof->price = numbers_new((size_t)p->net.m);
 	if (!proof->gens || !proof->tail || !proof->head || !proof->source ||
 	    !proof->first || !proof->price) {
@@ -671,8 +652,7 @@ static int copy_flows(const struct exact_attempt *at, struct mcf_proof *proof)
 	return 0;
 }
 
-static int make_proof(const struct exact_attempt *at, struct mcf_proof **out,
-		      struct err *err)
+static int make_proof(const struct exact_attempt *at, struct mcf_proof **out, struct err *err)
 {
 	const struct mcf *p = at->p;
 	struct mcf_proof *proof = calloc(1, sizeof(*proof));
@@ -688,17 +668,15 @@ static int make_proof(const struct exact_attempt *at, struct mcf_proof **out,
 		return err_nomem(err);
 	}
 	for (int a = 0; a < proof->m; a++) {
-		mpz_set(proof->price[a],
-			at->price[p->orbits.arc_class[a]]);
+		mpz_set(proof->price[a], at->price[p->orbits.arc_class[a]]);
 	}
 	*out = proof;
 	return 0;
 }
 
 /* One reading of the solution; *out stays NULL when it leads nowhere. */
-static int try_reading(struct mcf *p, const struct topo *t, double tiny,
-		       bool ties, const struct mcf_result *res,
-		       struct mcf_proof **out, struct err *err)
+static int try_reading(struct mcf *p, const struct topo *t, double tiny, bool ties,
+		       const struct mcf_result *res, struct mcf_proof **out, struct err *err)
 {
 	struct exact_attempt at = { .p = p, .tiny = tiny, .ties = ties };
 	bool usable;
@@ -722,8 +700,7 @@ static int try_reading(struct mcf *p, const struct topo *t, double tiny,
 		goto out;
 	}
 	rc = make_matrix(&at, at.n_used, at.n_full, &at.flows, err);
-	if (rc == 0 &&
-	    (rc = solve_flows(&at, err)) == 0) {
+	if (rc == 0 && (rc = solve_flows(&at, err)) == 0) {
 		rc = make_proof(&at, out, err);
 	}
 	if (rc == 0 && mcf_proof_check(t, *out, err)) {
@@ -751,10 +728,8 @@ static bool is_over(const struct flow_limit *limit, struct mcf_result *res)
 	return stop != MCF_REACHED;
 }
 
-static int try_readings(struct mcf *p, const struct topo *t,
-			const struct flow_limit *limit,
-			struct mcf_result *res, struct mcf_proof **out,
-			struct err *err)
+static int try_readings(struct mcf *p, const struct topo *t, const struct flow_limit *limit,
+			struct mcf_result *res, struct mcf_proof **out, struct err *err)
 {
 	static const double tiny[] = { 1e-4, 1e-3, 1e-5, 1e-6, 1e-7 };
 	int n = 2 * (int)(sizeof(tiny) / sizeof(tiny[0])), rc = 0;
@@ -775,9 +750,8 @@ static void set_exact(const struct mcf_proof *proof, struct mcf_result *res)
 	res->stop = MCF_REACHED;
 }
 
-int mcf_exact(struct mcf *p, const struct topo *t,
-	      const struct mcf_options *opt, struct mcf_result *res,
-	      struct mcf_proof **out, struct err *err)
+int mcf_exact(struct mcf *p, const struct topo *t, const struct mcf_options *opt,
+	      struct mcf_result *res, struct mcf_proof **out, struct err *err)
 {
 	struct mcf_options mine = *opt;
 	struct flow_limit limit = flow_limit_of(opt, 1);

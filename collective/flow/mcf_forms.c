@@ -53,8 +53,7 @@ static int new_program(const struct mcf *p, struct lp **out, struct err *err)
 		rc = lp_add_row(*out, LP_LE, 0, NULL, err);
 	}
 	if (rc == 0) {
-		rc = lp_add_col(*out, 1, 0, LP_INF, false, n, rows, values,
-				NULL, err);
+		rc = lp_add_col(*out, 1, 0, LP_INF, false, n, rows, values, NULL, err);
 	}
 	free(rows);
 	free(values);
@@ -93,16 +92,14 @@ static double demand(const struct mcf *p, int s, int sink, int v)
 
 /* Rows and columns of a commodity: an arc's flow in its class, into its head
  * and out of its tail. The source has no row, and nothing comes back. */
-static int add_commodity(const struct mcf *p, struct lp *lp, int s, int sink,
-			 struct err *err)
+static int add_commodity(const struct mcf *p, struct lp *lp, int s, int sink, struct err *err)
 {
 	const struct flow_net *net = &p->net;
 	int source = p->source[s], first = lp_rows(lp), rc = 0;
 
 	for (int v = 0; v < net->n && rc == 0; v++) {
 		if (v != source) {
-			rc = lp_add_row(lp, LP_EQ, demand(p, s, sink, v),
-					NULL, err);
+			rc = lp_add_row(lp, LP_EQ, demand(p, s, sink, v), NULL, err);
 		}
 	}
 	for (int a = 0; a < net->m && rc == 0; a++) {
@@ -138,8 +135,7 @@ static int first_sink(const struct mcf *p, enum mcf_form form, int s)
 	return form == MCF_FORM_GROUPED ? -1 : next_sink(p, form, s, -1);
 }
 
-static int add_commodities(const struct mcf *p, struct lp *lp,
-			   enum mcf_form form, struct err *err)
+static int add_commodities(const struct mcf *p, struct lp *lp, enum mcf_form form, struct err *err)
 {
 	int rc = 0;
 
@@ -153,8 +149,7 @@ static int add_commodities(const struct mcf *p, struct lp *lp,
 	return rc;
 }
 
-static void read_commodities(struct mcf *p, const struct lp *lp,
-			     enum mcf_form form)
+static void read_commodities(struct mcf *p, const struct lp *lp, enum mcf_form form)
 {
 	int col = 1;
 
@@ -171,8 +166,7 @@ static void read_commodities(struct mcf *p, const struct lp *lp,
 	}
 }
 
-static int check_size(const struct mcf *p, enum mcf_form form,
-		      struct err *err)
+static int check_size(const struct mcf *p, enum mcf_form form, struct err *err)
 {
 	double cols = (double)p->n_sources * p->net.m;
 
@@ -187,9 +181,8 @@ static int check_size(const struct mcf *p, enum mcf_form form,
 				 MCF_FORM_MAX_COLS);
 }
 
-static int solve_whole(struct mcf *p, enum mcf_form form,
-		       const struct mcf_options *opt, struct mcf_result *res,
-		       struct err *err)
+static int solve_whole(struct mcf *p, enum mcf_form form, const struct mcf_options *opt,
+		       struct mcf_result *res, struct err *err)
 {
 	struct lp_options lopt = {
 		.time_limit_s = opt->time_limit_s, .cancel = opt->cancel,
@@ -198,9 +191,8 @@ static int solve_whole(struct mcf *p, enum mcf_form form,
 	struct lp *lp = NULL;
 	int rc = check_size(p, form, err);
 
-	if (rc == 0 &&
-	    (rc = new_program(p, &lp, err)) == 0 &&
-	    (rc = add_commodities(p, lp, form, err)) == 0) {
+	if (rc == 0 && (rc = new_program(p, &lp, err)) == 0 && (rc = add_commodities(p, lp, form,
+										     err)) == 0) {
 		rc = lp_run(lp, &lopt, &lres, err);
 	}
 	if (rc == 0 && lres.outcome == LP_OPTIMAL) {
@@ -242,8 +234,7 @@ static void pricing_fini(struct pricing *pr)
 }
 
 /* The path to `sink` in the tree of source number s as a column. */
-static int add_path(struct pricing *pr, struct lp *lp, int s, int sink,
-		    struct err *err)
+static int add_path(struct pricing *pr, struct lp *lp, int s, int sink, struct err *err)
 {
 	const struct mcf *p = pr->p;
 	const int32_t *parent = mcf_parent_of(p, s);
@@ -271,8 +262,7 @@ static int add_path(struct pricing *pr, struct lp *lp, int s, int sink,
 	if (vec_push(&pr->columns, c)) {
 		return err_nomem(err);
 	}
-	return lp_add_col(lp, 0, 0, LP_INF, false, n, pr->rows, pr->values,
-			  NULL, err);
+	return lp_add_col(lp, 0, 0, LP_INF, false, n, pr->rows, pr->values, NULL, err);
 }
 
 /* A row a pair, and its path with the fewest hops to start with. */
@@ -319,8 +309,7 @@ static int price_paths(void *ctx, const double *duals, struct lp *master,
 			if (gain > 0) {
 				proof->missing += gain;
 			}
-			if (gain > 1e-9 * (1 + fabs(row < 0 ? 0 :
-						    duals[row]))) {
+			if (gain > 1e-9 * (1 + fabs(row < 0 ? 0 : duals[row]))) {
 				rc = add_path(pr, master, s, v, err);
 			}
 		}
@@ -341,11 +330,9 @@ static int read_paths(struct pricing *pr, const struct lp *lp)
 	for (size_t i = 0; i < pr->columns.n; i++) {
 		const struct path_column *c = &pr->columns.v[i];
 
-		sum[(size_t)c->source * p->net.n + c->sink] +=
-			fmax(0, lp_value(lp, (int)i + 1));
+		sum[(size_t)c->source * p->net.n + c->sink] += fmax(0, lp_value(lp, (int)i + 1));
 	}
-	memset(p->flow, 0, (size_t)p->n_sources * p->net.m *
-			   sizeof(*p->flow));
+	memset(p->flow, 0, (size_t)p->n_sources * p->net.m * sizeof(*p->flow));
 	for (size_t i = 0; i < pr->columns.n; i++) {
 		const struct path_column *c = &pr->columns.v[i];
 		double x = fmax(0, lp_value(lp, (int)i + 1)) /
@@ -409,9 +396,8 @@ static int solve_paths(struct mcf *p, const struct mcf_options *opt,
 	return rc;
 }
 
-int mcf_solve_form(struct mcf *p, enum mcf_form form,
-		   const struct mcf_options *opt, struct mcf_result *res,
-		   struct err *err)
+int mcf_solve_form(struct mcf *p, enum mcf_form form, const struct mcf_options *opt,
+		   struct mcf_result *res, struct err *err)
 {
 	struct mcf_options none = *opt;
 	int rc;

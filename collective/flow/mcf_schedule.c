@@ -21,10 +21,9 @@ static double target_of(const struct mcf_sched_info *info)
 
 /* Smallest P within the loss, else the best so far when time is over, else
  * the best. */
-static int choose_chunks(const struct flow_net *net,
-			 struct flow_paths *paths, double congestion,
-			 const struct mcf_sched_options *opt,
-			 const struct flow_limit *limit, int *chunks)
+static int choose_chunks(const struct flow_net *net, struct flow_paths *paths, double congestion,
+			 const struct mcf_sched_options *opt, const struct flow_limit *limit,
+			 int *chunks)
 {
 	int max_chunks = opt->max_chunks ? opt->max_chunks : MCF_SCHED_CHUNKS;
 	double min = HUGE_VAL, use;
@@ -38,8 +37,7 @@ static int choose_chunks(const struct flow_net *net,
 			min = use / p;
 			*chunks = p;
 		}
-		if (min <= congestion * (1 + opt->loss) ||
-		    flow_limit_over(limit)) {
+		if (min <= congestion * (1 + opt->loss) || flow_limit_over(limit)) {
 			break;
 		}
 	}
@@ -48,11 +46,9 @@ static int choose_chunks(const struct flow_net *net,
 
 /* Rounds to P chunks and chooses their steps; *use of an arc, and *sum of
  * the steps, both a unit of demand. */
-static int try_steps(const struct topo *t, const struct mcf *p,
-		     struct flow_paths *paths, int chunks,
-		     const struct flow_steps_options *opt,
-		     struct flow_steps **out, double *use, double *sum,
-		     struct err *err)
+static int try_steps(const struct topo *t, const struct mcf *p, struct flow_paths *paths,
+		     int chunks, const struct flow_steps_options *opt, struct flow_steps **out,
+		     double *use, double *sum, struct err *err)
 {
 	int rc;
 
@@ -73,12 +69,9 @@ static int try_steps(const struct topo *t, const struct mcf *p,
 
 /* Multiples of P chunks, as long as steps lose more than they may: smaller
  * chunks fill the arcs sooner. *best: the steps chosen. */
-static int choose_multiple(const struct topo *t, const struct mcf *p,
-			   struct flow_paths *paths,
-			   const struct mcf_sched_options *opt,
-			   const struct flow_limit *limit,
-			   struct mcf_sched_info *info,
-			   struct flow_steps **best, struct err *err)
+static int choose_multiple(const struct topo *t, const struct mcf *p, struct flow_paths *paths,
+			   const struct mcf_sched_options *opt, const struct flow_limit *limit,
+			   struct mcf_sched_info *info, struct flow_steps **best, struct err *err)
 {
 	const struct flow_steps_options steps = {
 		opt->loss, opt->max_steps ? opt->max_steps : MCF_SCHED_STEPS,
@@ -92,8 +85,7 @@ static int choose_multiple(const struct topo *t, const struct mcf *p,
 		struct flow_steps *st;
 		double use, sum;
 
-		rc = try_steps(t, p, paths, k * first, &steps, &st, &use,
-			       &sum, err);
+		rc = try_steps(t, p, paths, k * first, &steps, &st, &use, &sum, err);
 		if (rc == 0 && sum < min * (1 - 1e-9)) {
 			struct flow_steps *old = *best;
 
@@ -108,8 +100,7 @@ static int choose_multiple(const struct topo *t, const struct mcf *p,
 			rc = 0;	/* finer chunks are too many */
 			break;
 		}
-		if (min <= target_of(info) * (1 + 2 * opt->loss) ||
-		    flow_limit_over(limit)) {
+		if (min <= target_of(info) * (1 + 2 * opt->loss) || flow_limit_over(limit)) {
 			break;
 		}
 	}
@@ -117,17 +108,13 @@ static int choose_multiple(const struct topo *t, const struct mcf *p,
 }
 
 static int make_steps(const struct topo *t, const struct flow_steps *st,
-		      struct mcf_sched_info *info, struct coll_sched **out,
-		      struct err *err)
+		      struct mcf_sched_info *info, struct coll_sched **out, struct err *err)
 {
 	struct topo *copy = NULL;
 	int rc = mcf_copy_topo(t, &copy, err);
 
-	if (rc == 0 &&
-	    (rc = coll_new(COLL_ALLTOALL, copy, info->chunks, 0, 0, out,
-			   err)) == 0) {
-		rc = flow_steps_emit(st, *out, &info->steps, &info->stepped,
-				     err);
+	if (rc == 0 && (rc = coll_new(COLL_ALLTOALL, copy, info->chunks, 0, 0, out, err)) == 0) {
+		rc = flow_steps_emit(st, *out, &info->steps, &info->stepped, err);
 	}
 	info->stepped /= info->chunks;
 	if (rc || (rc = coll_finish(*out, err))) {
@@ -188,11 +175,9 @@ static bool is_single(const struct mcf *p, const struct mcf_sched_options *opt)
 		mcf_terminals(p) <= SINGLE_MOST);
 }
 
-static int find_single(const struct topo *t,
-		       const struct mcf_sched_options *opt,
-		       const struct mcf_options *flow,
-		       struct flow_paths *paths, struct mcf_sched_info *info,
-		       struct err *err)
+static int find_single(const struct topo *t, const struct mcf_sched_options *opt,
+		       const struct mcf_options *flow, struct flow_paths *paths,
+		       struct mcf_sched_info *info, struct err *err)
 {
 	struct single_options one = {
 		/* Without a limit the integer program may never end. */
@@ -214,9 +199,8 @@ static int find_single(const struct topo *t,
 }
 
 static int find_disjoint(const struct mcf *p, const struct mcf_options *flow,
-			 const struct flow_limit *limit,
-			 struct flow_paths *paths, struct mcf_sched_info *info,
-			 struct err *err)
+			 const struct flow_limit *limit, struct flow_paths *paths,
+			 struct mcf_sched_info *info, struct err *err)
 {
 	struct balance_result res = { 0 };
 	int rc = disjoint_paths(&p->net, paths, err);
@@ -230,8 +214,7 @@ static int find_disjoint(const struct mcf *p, const struct mcf_options *flow,
 }
 
 /* The paths, and what is known of the flow behind them. */
-static int find_paths(const struct topo *t, struct mcf *p,
-		      const struct mcf_sched_options *opt,
+static int find_paths(const struct topo *t, struct mcf *p, const struct mcf_sched_options *opt,
 		      const struct flow_limit *limit, struct flow_paths *paths,
 		      struct mcf_sched_info *info, struct err *err)
 {
@@ -254,13 +237,11 @@ static int find_paths(const struct topo *t, struct mcf *p,
 
 /* The flow of before without the arcs dropped; numbered as t, which has the
  * others in the same order. */
-static int start_warm(const struct topo *t,
-		      const struct mcf_sched_options *opt, struct mcf **out,
+static int start_warm(const struct topo *t, const struct mcf_sched_options *opt, struct mcf **out,
 		      struct err *err)
 {
 	struct flow_net net = { 0 };
-	int rc = mcf_without(opt->before, opt->before_topo, opt->dropped, out,
-			     err);
+	int rc = mcf_without(opt->before, opt->before_topo, opt->dropped, out, err);
 
 	if (rc == 0) {
 		rc = flow_net_from(t, NULL, &net, err);
@@ -293,9 +274,8 @@ static int longest_path(const struct flow_paths *paths)
 	return longest;
 }
 
-int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt,
-		 struct coll_sched **out, struct mcf_sched_info *info,
-		 struct err *err)
+int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt, struct coll_sched **out,
+		 struct mcf_sched_info *info, struct err *err)
 {
 	struct mcf_sched_info mine = { 0 };
 	struct flow_limit limit = flow_limit_of(&opt->flow, 1);
@@ -315,8 +295,7 @@ int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt,
 		goto out;
 	}
 	mine.paths = (int64_t)paths.v.n;
-	if (choose_chunks(&p->net, &paths, target_of(&mine), opt, &limit,
-			  &mine.chunks) < 0) {
+	if (choose_chunks(&p->net, &paths, target_of(&mine), opt, &limit, &mine.chunks) < 0) {
 		rc = err_nomem(err);
 		goto out;
 	}

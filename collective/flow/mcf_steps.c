@@ -98,8 +98,7 @@ static int find_symmetry(struct stepped *st, struct err *err)
 	st->n_sources = st->net.n / st->moves;
 	st->class_of = malloc(((size_t)st->net.m + 1) * sizeof(int32_t));
 	st->units = malloc(((size_t)st->net.m + 1) * sizeof(double));
-	st->dist = malloc((size_t)st->n_sources * st->net.n *
-			  sizeof(*st->dist));
+	st->dist = malloc((size_t)st->n_sources * st->net.n * sizeof(*st->dist));
 	if (!st->class_of || !st->units || !st->dist) {
 		return err_nomem(err);
 	}
@@ -129,14 +128,12 @@ static bool is_there(const struct stepped *st, int s, int u, int step)
 
 /* Row of what node u has of source s after `step` steps; the source itself
  * has no row. rows[0] is the first. */
-static int node_row(const struct stepped *st, const int32_t *rows, int u,
-		    int step)
+static int node_row(const struct stepped *st, const int32_t *rows, int u, int step)
 {
 	return rows[(size_t)u * (st->steps + 1) + step];
 }
 
-static int add_node_rows(struct stepped *st, int s, int32_t *rows,
-			 struct err *err)
+static int add_node_rows(struct stepped *st, int s, int32_t *rows, struct err *err)
 {
 	int rc = 0;
 
@@ -145,8 +142,7 @@ static int add_node_rows(struct stepped *st, int s, int32_t *rows,
 			int row = -1;
 
 			if (u != s && is_there(st, s, u, k)) {
-				rc = lp_add_row(st->lp, LP_EQ, k == st->steps,
-						&row, err);
+				rc = lp_add_row(st->lp, LP_EQ, k == st->steps, &row, err);
 			}
 			rows[(size_t)u * (st->steps + 1) + k] = row;
 		}
@@ -170,24 +166,20 @@ static int add_move(struct stepped *st, const int32_t *rows, int class, int u,
 			value[n++] = value[i];
 		}
 	}
-	return lp_add_col(st->lp, 0, 0, LP_INF, false, n, row, value, NULL,
-			  err);
+	return lp_add_col(st->lp, 0, 0, LP_INF, false, n, row, value, NULL, err);
 }
 
 /* Columns in the order in which read_source takes their values. */
-static int add_source(struct stepped *st, int s, int32_t *rows,
-		      struct err *err)
+static int add_source(struct stepped *st, int s, int32_t *rows, struct err *err)
 {
 	const struct flow_net *net = &st->net;
 	int rc = add_node_rows(st, s, rows, err);
 
 	for (int a = 0; a < net->m; a++) {
 		for (int k = 0; k < st->steps && rc == 0; k++) {
-			if (net->dst[a] != s &&
-			    is_there(st, s, net->src[a], k)) {
-				rc = add_move(st, rows, st->class_of[a],
-					      net->src[a], net->dst[a], k,
-					      err);
+			if (net->dst[a] != s && is_there(st, s, net->src[a], k)) {
+				rc = add_move(st, rows, st->class_of[a], net->src[a], net->dst[a],
+					      k, err);
 			}
 		}
 	}
@@ -203,8 +195,7 @@ static int add_source(struct stepped *st, int s, int32_t *rows,
 
 static int make_program(struct stepped *st, struct err *err)
 {
-	int32_t *rows = malloc(((size_t)st->steps + 1) * st->net.n *
-			       sizeof(*rows));
+	int32_t *rows = malloc(((size_t)st->steps + 1) * st->net.n * sizeof(*rows));
 	int *at = malloc(((size_t)st->n_classes + 1) * sizeof(*at));
 	double *minus = malloc(((size_t)st->n_classes + 1) * sizeof(*minus));
 	int rc = lp_new(&st->lp, err);
@@ -220,8 +211,7 @@ static int make_program(struct stepped *st, struct err *err)
 			at[c] = c * st->steps + k;
 			minus[c] = -st->units[c];
 		}
-		rc = lp_add_col(st->lp, 1, 0, LP_INF, false, st->n_classes, at,
-				minus, NULL, err);
+		rc = lp_add_col(st->lp, 1, 0, LP_INF, false, st->n_classes, at, minus, NULL, err);
 	}
 	for (int s = 0; s < st->n_sources && rc == 0; s++) {
 		rc = add_source(st, s, rows, err);
@@ -241,18 +231,15 @@ static int read_source(struct stepped *st, int s, int col)
 
 	for (int a = 0; a < net->m; a++) {
 		for (int k = 0; k < st->steps; k++) {
-			if (net->dst[a] != s &&
-			    is_there(st, s, net->src[a], k)) {
-				sent[a * steps + k] =
-					fmax(0, lp_value(st->lp, col++));
+			if (net->dst[a] != s && is_there(st, s, net->src[a], k)) {
+				sent[a * steps + k] = fmax(0, lp_value(st->lp, col++));
 			}
 		}
 	}
 	for (int u = 0; u < net->n; u++) {
 		for (int k = 0; k < st->steps; k++) {
 			if (u != s && is_there(st, s, u, k)) {
-				held[u * steps + k] =
-					fmax(0, lp_value(st->lp, col++));
+				held[u * steps + k] = fmax(0, lp_value(st->lp, col++));
 			}
 		}
 	}
@@ -290,8 +277,7 @@ static void keep_solution(struct stepped *st, struct stepped *of)
 
 /* Solves with this many steps; st keeps what it has unless that succeeds.
  * *solved false: stopped. */
-static int solve_steps(struct stepped *st, int steps,
-		       const struct flow_limit *limit, bool *solved,
+static int solve_steps(struct stepped *st, int steps, const struct flow_limit *limit, bool *solved,
 		       struct err *err)
 {
 	double cols = (double)st->n_sources * steps *
@@ -359,8 +345,7 @@ static void cut_rounds(const struct flow_net *net, struct time_hop *hops, int *n
 /* The fullest path back from the sink to the source; its width, and its hops
  * appended from the source on. chosen[k]: arc into place at the end of step
  * k, or -1 when held. */
-static double trace(const struct stepped *st, int s, int sink,
-		    int32_t *chosen, int *first)
+static double trace(const struct stepped *st, int s, int sink, int32_t *chosen, int *first)
 {
 	const struct flow_net *net = &st->net;
 	size_t steps = (size_t)st->steps;
@@ -403,8 +388,7 @@ static int keep_path(struct stepped *st, int s, int sink,
 	for (int k = st->steps - 1; k >= first; k--) {
 		double *x = chosen[k] < 0
 			? &st->held[((size_t)s * net->n + v) * steps + k]
-			: &st->sent[((size_t)s * net->m + chosen[k]) * steps +
-				    k];
+			: &st->sent[((size_t)s * net->m + chosen[k]) * steps + k];
 
 		*x -= weight;
 		v = chosen[k] < 0 ? v : net->src[chosen[k]];
@@ -524,8 +508,7 @@ static double round_paths(struct stepped *st, int chunks)
 			const struct time_hop *hop = &st->hops.v[h];
 			int c = st->class_of[hop->arc];
 
-			load[(size_t)c * st->steps + hop->step] +=
-				w->chunks / st->units[c];
+			load[(size_t)c * st->steps + hop->step] += w->chunks / st->units[c];
 		}
 	}
 	for (int k = 0; k < st->steps; k++) {
@@ -540,8 +523,7 @@ static double round_paths(struct stepped *st, int chunks)
 	return sum / chunks;
 }
 
-static int choose_chunks(struct stepped *st,
-			 const struct mcf_steps_options *opt,
+static int choose_chunks(struct stepped *st, const struct mcf_steps_options *opt,
 			 const struct flow_limit *limit, int *chunks)
 {
 	int max_chunks = opt->max_chunks ? opt->max_chunks : MCF_STEPS_CHUNKS;
@@ -557,8 +539,7 @@ static int choose_chunks(struct stepped *st,
 			min = sum;
 			*chunks = p;
 		}
-		if (min <= st->total * (1 + opt->loss + LP_TOLERANCE) ||
-		    flow_limit_over(limit)) {
+		if (min <= st->total * (1 + opt->loss + LP_TOLERANCE) || flow_limit_over(limit)) {
 			break;
 		}
 	}
@@ -588,9 +569,8 @@ static int moved(const struct stepped *st, int u, int by)
 }
 
 /* All chunks of a path, moved by a translation. used: a step's arcs. */
-static int emit_path(const struct stepped *st, const struct time_path *w, int chunk,
-		    int by, int32_t *used, struct coll_sched *s,
-		    struct err *err)
+static int emit_path(const struct stepped *st, const struct time_path *w, int chunk, int by,
+		     int32_t *used, struct coll_sched *s, struct err *err)
 {
 	size_t m = (size_t)topo_m(st->t);
 	int rc = 0;
@@ -614,11 +594,9 @@ static int emit_path(const struct stepped *st, const struct time_path *w, int ch
 	return rc;
 }
 
-static int emit(const struct stepped *st, struct coll_sched *s,
-		struct err *err)
+static int emit(const struct stepped *st, struct coll_sched *s, struct err *err)
 {
-	int32_t *used = calloc((size_t)topo_m(st->t) * st->steps + 1,
-			       sizeof(*used));
+	int32_t *used = calloc((size_t)topo_m(st->t) * st->steps + 1, sizeof(*used));
 	int rc = used ? 0 : err_nomem(err);
 
 	for (int by = 0; by < st->moves; by++) {
@@ -637,19 +615,16 @@ static int emit(const struct stepped *st, struct coll_sched *s,
 	return rc;
 }
 
-static int make_schedule(const struct stepped *st, int chunks,
-			 struct coll_sched **out, struct mcf_steps_info *info,
-			 struct err *err)
+static int make_schedule(const struct stepped *st, int chunks, struct coll_sched **out,
+			 struct mcf_steps_info *info, struct err *err)
 {
 	struct coll_report rep;
 	struct topo *copy = NULL;
 	int rc = mcf_copy_topo(st->t, &copy, err);
 
 	coll_report_init(&rep);
-	if (rc == 0 &&
-	    (rc = coll_new(COLL_ALLTOALL, copy, chunks, 0, 0, out, err)) == 0 &&
-	    (rc = emit(st, *out, err)) == 0 &&
-	    (rc = coll_finish(*out, err)) == 0 &&
+	if (rc == 0 && (rc = coll_new(COLL_ALLTOALL, copy, chunks, 0, 0, out, err)) == 0 &&
+	    (rc = emit(st, *out, err)) == 0 && (rc = coll_finish(*out, err)) == 0 &&
 	    (rc = coll_prove(*out, &rep, err)) == 0) {
 		info->chunks = chunks;
 		info->stepped = mpq_get_d(rep.shard_times);
@@ -687,10 +662,9 @@ static int stopped(const struct mcf_options *opt, struct err *err)
 /* Tries numbers of steps; leaves the solution of the last that was solved,
  * whose number is in st->steps, in st: the best, as more steps never cost
  * more. */
-static int choose_steps(struct stepped *st,
-			const struct mcf_steps_options *opt,
-			const struct flow_limit *limit,
-			struct mcf_steps_info *info, struct err *err)
+static int choose_steps(struct stepped *st, const struct mcf_steps_options *opt,
+			const struct flow_limit *limit, struct mcf_steps_info *info,
+			struct err *err)
 {
 	int min_steps = topo_diameter(st->t), last;
 
@@ -711,17 +685,15 @@ static int choose_steps(struct stepped *st,
 						? MCF_CANCELED : MCF_TIME;
 			return st->steps ? 0 : stopped(&opt->flow, err);
 		}
-		if (st->total <= info->flow.bound *
-				 (1 + opt->flow.gap + LP_TOLERANCE)) {
+		if (st->total <= info->flow.bound * (1 + opt->flow.gap + LP_TOLERANCE)) {
 			break;
 		}
 	}
 	return 0;
 }
 
-int mcf_steps(const struct topo *t, const struct mcf_steps_options *opt,
-	      struct coll_sched **out, struct mcf_steps_info *info,
-	      struct err *err)
+int mcf_steps(const struct topo *t, const struct mcf_steps_options *opt, struct coll_sched **out,
+	      struct mcf_steps_info *info, struct err *err)
 {
 	struct stepped st = { .t = t };
 	struct flow_limit limit = flow_limit_of(&opt->flow, 1);

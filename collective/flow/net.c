@@ -96,8 +96,7 @@ static void index_lanes(struct flow_net *net)
 	}
 }
 
-int flow_net_from(const struct topo *t, const bool *dropped,
-		  struct flow_net *out, struct err *err)
+int flow_net_from(const struct topo *t, const bool *dropped, struct flow_net *out, struct err *err)
 {
 	int n = topo_n(t), rc = alloc_net(out, n, topo_m(t));
 	int32_t *at = malloc((size_t)n * sizeof(*at));
@@ -143,8 +142,7 @@ int mcf_copy_topo(const struct topo *t, struct topo **out, struct err *err)
 	for (int a = 0; a < topo_m(t) && rc == 0; a++) {
 		const struct topo_arc *arc = topo_arc(t, a);
 
-		rc = topo_add_arc(*out, arc->src, arc->dst, arc->cap,
-				  arc->latency_ns, err);
+		rc = topo_add_arc(*out, arc->src, arc->dst, arc->cap, arc->latency_ns, err);
 	}
 	if (rc == 0) {
 		rc = topo_freeze(*out, err);
@@ -166,9 +164,8 @@ static int port_of(const struct topo *t, int u, int side)
 }
 
 /* The arcs between host and interface, and through the interface. */
-static int add_host(const struct topo *t, int u, int64_t host_cap,
-		    int64_t scale, bool nic_forwards, struct topo *to,
-		    struct err *err)
+static int add_host(const struct topo *t, int u, int64_t host_cap, int64_t scale, bool nic_forwards,
+		    struct topo *to, struct err *err)
 {
 	int out = port_of(t, u, 1), in = port_of(t, u, 2), first;
 	int n = topo_out(t, u, &first), rc;
@@ -204,22 +201,19 @@ int mcf_split_hosts(const struct topo *t, int64_t host_cap, int64_t scale,
 	rc = topo_new(3 * n, out, err);
 	for (int u = 0; u < n && rc == 0; u++) {
 		if (topo_node_kind(t, u) == TOPO_TERMINAL) {
-			rc = add_host(t, u, host_cap, scale, nic_forwards,
-				      *out, err);
+			rc = add_host(t, u, host_cap, scale, nic_forwards, *out, err);
 			continue;
 		}
 		/* Without an interface: its places stay empty. */
-		topo_set_node(*out, u, topo_node_kind(t, u),
-			      topo_node_flags(t, u));
+		topo_set_node(*out, u, topo_node_kind(t, u), topo_node_flags(t, u));
 		topo_set_node(*out, n + u, TOPO_SWITCH, 0);
 		topo_set_node(*out, 2 * n + u, TOPO_SWITCH, 0);
 	}
 	for (int a = 0; a < topo_m(t) && rc == 0; a++) {
 		const struct topo_arc *arc = topo_arc(t, a);
 
-		rc = topo_add_arc(*out, port_of(t, arc->src, 1),
-				  port_of(t, arc->dst, 2), arc->cap * scale,
-				  arc->latency_ns, err);
+		rc = topo_add_arc(*out, port_of(t, arc->src, 1), port_of(t, arc->dst, 2),
+				  arc->cap * scale, arc->latency_ns, err);
 	}
 	if (rc == 0) {
 		rc = topo_freeze(*out, err);

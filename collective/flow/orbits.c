@@ -32,8 +32,7 @@ static _Thread_local struct {
 	bool failed;
 } gather;
 
-static void on_generator(int count, int *perm, int *orbits, int numorbits,
-			 int stabvertex, int nv)
+static void on_generator(int count, int *perm, int *orbits, int numorbits, int stabvertex, int nv)
 {
 	int32_t *g = malloc((size_t)gather.n * sizeof(*g));
 
@@ -109,8 +108,7 @@ static int fill_graph(struct problem *p)
 	}
 	for (int u = 0; u < net->n; u++) {
 		p->graph.sg.v[u] = e;
-		for (int a = net->out_first[u]; a < net->out_first[u + 1];
-		     a++) {
+		for (int a = net->out_first[u]; a < net->out_first[u + 1]; a++) {
 			p->graph.sg.e[e++] = middle[a] ? middle[a] : net->dst[a];
 		}
 		p->graph.sg.d[u] = (int)(e - p->graph.sg.v[u]);
@@ -143,8 +141,7 @@ static void fill_colours(struct problem *p)
 	}
 	for (int i = 0; i < p->n_middles; i++) {
 		bool last = i + 1 == p->n_middles ||
-			    net->units[p->middles[i]] !=
-				    net->units[p->middles[i + 1]];
+			net->units[p->middles[i]] != net->units[p->middles[i + 1]];
 
 		p->graph.lab[at] = net->n + i;
 		p->graph.ptn[at++] = !last;
@@ -168,9 +165,8 @@ static int find_generators(const struct flow_net *net, struct flow_orbits *o)
 	struct problem p = { .net = net };
 	int rc = split_arcs(net, &p);
 
-	if (rc == 0 &&
-	    (rc = nauty_graph_init(&p.graph, net->n + p.n_middles,
-				   (size_t)net->m + (size_t)p.n_middles)) == 0) {
+	if (rc == 0 && (rc = nauty_graph_init(&p.graph, net->n + p.n_middles,
+					      (size_t)net->m + (size_t)p.n_middles)) == 0) {
 		rc = fill_graph(&p);
 	}
 	if (rc == 0) {
@@ -178,8 +174,7 @@ static int find_generators(const struct flow_net *net, struct flow_orbits *o)
 		gather.to = o;
 		gather.n = net->n;
 		gather.failed = false;
-		nauty_graph_run(&p.graph, p.n_middles == 0 && is_undirected(net),
-				on_generator);
+		nauty_graph_run(&p.graph, p.n_middles == 0 && is_undirected(net), on_generator);
 		rc = gather.failed ? WEFT_ENOMEM : 0;
 	}
 	nauty_graph_fini(&p.graph);
@@ -210,8 +205,7 @@ static void unite(int32_t *up, int32_t a, int32_t b)
 	}
 }
 
-static void number_classes(const struct flow_net *net, struct flow_orbits *o,
-			   int32_t *up)
+static void number_classes(const struct flow_net *net, struct flow_orbits *o, int32_t *up)
 {
 	o->n_classes = 0;
 	for (int a = 0; a < net->m; a++) {
@@ -245,8 +239,7 @@ static int build_orbits(const struct flow_net *net, struct flow_orbits *o)
 			unite(o->orbit_of, u, g[u]);
 		}
 		for (int a = 0; a < net->m; a++) {
-			unite(up, a, flow_net_arc(net, g[net->src[a]],
-						  g[net->dst[a]]));
+			unite(up, a, flow_net_arc(net, g[net->src[a]], g[net->dst[a]]));
 		}
 	}
 	for (int u = 0; u < net->n; u++) {
@@ -287,8 +280,7 @@ static bool is_automorphism(const struct flow_net *net, const int32_t *g,
 	for (int a = 0; a < net->m; a++) {
 		int b = flow_net_arc(net, g[net->src[a]], g[net->dst[a]]);
 
-		if (b < 0 || net->units[a] != net->units[b] ||
-		    o->arc_class[a] != o->arc_class[b]) {
+		if (b < 0 || net->units[a] != net->units[b] || o->arc_class[a] != o->arc_class[b]) {
 			return false;
 		}
 	}
@@ -297,8 +289,7 @@ static bool is_automorphism(const struct flow_net *net, const int32_t *g,
 
 /* Closed classes might still be unions of orbits; they are orbits when the
  * generators connect them, which building them again shows. */
-bool flow_orbits_check(const struct flow_net *net,
-		       const struct flow_orbits *o)
+bool flow_orbits_check(const struct flow_net *net, const struct flow_orbits *o)
 {
 	struct flow_orbits again = { 0 };
 	bool *seen = malloc((size_t)net->n * sizeof(*seen));

@@ -134,8 +134,7 @@ static int keep_path(struct widest *w, double *flow, int s, int t,
 
 /* Paths of one pair: all of its unit, but for crumbs. Each path but the last
  * empties an arc, so a source has at most sinks plus arcs of them. */
-static int cut_pair(struct widest *w, double *flow, int s, int t,
-		    struct flow_paths *out)
+static int cut_pair(struct widest *w, double *flow, int s, int t, struct flow_paths *out)
 {
 	size_t first = out->v.n;
 	double left = 1;
@@ -162,8 +161,7 @@ static int cut_pair(struct widest *w, double *flow, int s, int t,
 	return 0;
 }
 
-static int cut_source(struct widest *w, double *flow, int s,
-		      struct flow_paths *out)
+static int cut_source(struct widest *w, double *flow, int s, struct flow_paths *out)
 {
 	int rc = 0;
 
@@ -265,8 +263,7 @@ static int append(struct flow_paths *to, const struct flow_paths *from)
 {
 	int64_t by = (int64_t)to->arcs.n;
 
-	if (vec_reserve(&to->arcs, from->arcs.n) ||
-	    vec_reserve(&to->v, from->v.n)) {
+	if (vec_reserve(&to->arcs, from->arcs.n) || vec_reserve(&to->v, from->v.n)) {
 		return WEFT_ENOMEM;
 	}
 	for (size_t i = 0; i < from->v.n; i++) {
@@ -274,8 +271,7 @@ static int append(struct flow_paths *to, const struct flow_paths *from)
 		to->v.v[to->v.n++].first += by;
 	}
 	if (from->arcs.n > 0) {
-		memcpy(to->arcs.v + to->arcs.n, from->arcs.v,
-		       from->arcs.n * sizeof(*to->arcs.v));
+		memcpy(to->arcs.v + to->arcs.n, from->arcs.v, from->arcs.n * sizeof(*to->arcs.v));
 	}
 	to->arcs.n += from->arcs.n;
 	return 0;
@@ -294,8 +290,7 @@ int flow_paths_cut(struct mcf *p, const struct flow_limit *limit,
 	}
 	parallel_run(all.n, cut_part, &all);
 	for (int i = 0; i < all.n; i++) {
-		if (rc == 0 &&
-		    (rc = all.v[i].rc) == 0) {
+		if (rc == 0 && (rc = all.v[i].rc) == 0) {
 			rc = append(out, &all.v[i].out);
 		}
 		flow_paths_fini(&all.v[i].out);
@@ -325,8 +320,7 @@ static void place(struct rounding *r, struct flow_path *q, int by)
 
 /* Largest use of the path's arcs with `by` chunks more; arcs that carry the
  * stamp keep theirs. */
-static double use_with(const struct rounding *r, const struct flow_path *q,
-		       int by, int32_t stamp)
+static double use_with(const struct rounding *r, const struct flow_path *q, int by, int32_t stamp)
 {
 	const int32_t *arcs = r->paths->arcs.v + q->first;
 	double most = 0;
@@ -398,8 +392,7 @@ static bool balance_pair(struct rounding *r, size_t from, size_t to)
 		for (size_t j = from; j < to && q->chunks > 0; j++) {
 			struct flow_path *o = &r->paths->v.v[j];
 
-			if (j != i && use_with(r, o, 1, r->stamp) <
-				      use_with(r, q, 0, 0) - 1e-9) {
+			if (j != i && use_with(r, o, 1, r->stamp) < use_with(r, q, 0, 0) - 1e-9) {
 				place(r, q, -1);
 				place(r, o, 1);
 				moved = true;
@@ -420,8 +413,7 @@ static size_t pair_end(const struct flow_paths *paths, size_t i)
 	return i;
 }
 
-double flow_paths_round(const struct flow_net *net, struct flow_paths *paths,
-			int chunks)
+double flow_paths_round(const struct flow_net *net, struct flow_paths *paths, int chunks)
 {
 	struct rounding r = { .net = net, .paths = paths };
 	bool moved = true;

@@ -32,8 +32,7 @@ int flow_orbits_find(const struct flow_net *net, bool symmetry,
 void flow_orbits_fini(struct flow_orbits *o);
 /* True when every generator is an automorphism and the classes and orbits
  * are closed under it; also false without memory. O(generators m log d). */
-bool flow_orbits_check(const struct flow_net *net,
-		       const struct flow_orbits *o);
+bool flow_orbits_check(const struct flow_net *net, const struct flow_orbits *o);
 
 struct mcf {
 	struct flow_net net;
@@ -126,8 +125,7 @@ int flow_paths_cut(struct mcf *p, const struct flow_limit *limit,
 
 /* Gives every pair `chunks` chunks; returns the congestion, in chunks a unit
  * of capacity (negative: WEFT_ENOMEM). */
-double flow_paths_round(const struct flow_net *net, struct flow_paths *paths,
-			int chunks);
+double flow_paths_round(const struct flow_net *net, struct flow_paths *paths, int chunks);
 
 /* ---- disjoint paths, disjoint.c ---- */
 
@@ -144,8 +142,7 @@ double flow_paths_round(const struct flow_net *net, struct flow_paths *paths,
  * WEFT_EINFEASIBLE for a pair without a path, WEFT_ENOMEM. graph_flow_run a
  * pair.
  */
-int disjoint_paths(const struct flow_net *net, struct flow_paths *out,
-		   struct err *err);
+int disjoint_paths(const struct flow_net *net, struct flow_paths *out, struct err *err);
 
 struct balance_result {
 	double congestion;	/* of the shares */
@@ -160,9 +157,8 @@ struct balance_result {
  * pays at least its cheapest path), or limit (may be NULL) or passes end it.
  * Shares below 1e-6 are dropped. WEFT_ENOMEM. O(arcs of all paths) a pass.
  */
-int balance_paths(const struct flow_net *net, double gap,
-		  const struct flow_limit *limit, struct flow_paths *inout,
-		  struct balance_result *res, struct err *err);
+int balance_paths(const struct flow_net *net, double gap, const struct flow_limit *limit,
+		  struct flow_paths *inout, struct balance_result *res, struct err *err);
 
 /* ---- steps, step_stagger.c and step_first_fit.c ---- */
 
@@ -188,9 +184,8 @@ void flow_timetable_fini(struct flow_timetable *tt);
  * Deterministic. WEFT_ENOMEM. Time: nearly O(hops of all chunks); memory:
  * 12 bytes an arc and step, 20 a hop.
  */
-int flow_fit(const struct flow_net *net, const struct flow_paths *paths,
-	     const int32_t *chunk0, int64_t quantum, int width,
-	     struct flow_timetable *tt, bool *fits);
+int flow_fit(const struct flow_net *net, const struct flow_paths *paths, const int32_t *chunk0,
+	     int64_t quantum, int width, struct flow_timetable *tt, bool *fits);
 
 struct flow_steps_options {
 	double loss;		/* over the congestion of the chunks */
@@ -203,9 +198,8 @@ struct flow_steps;
 /* The hops of paths that flow_paths_round has filled. t, net and paths are
  * borrowed. WEFT_ELIMIT when a schedule cannot hold them, WEFT_ENOMEM. O(hops
  * of all paths). */
-int flow_steps_new(const struct topo *t, const struct flow_net *net,
-		   const struct flow_paths *paths, struct flow_steps **out,
-		   struct err *err);
+int flow_steps_new(const struct topo *t, const struct flow_net *net, const struct flow_paths *paths,
+		   struct flow_steps **out, struct err *err);
 void flow_steps_free(struct flow_steps *st);
 
 /*
@@ -218,9 +212,8 @@ void flow_steps_free(struct flow_steps *st);
  * chunks) a trial; memory: 16 bytes a hop for the best and for the one that
  * is tried.
  */
-int flow_steps_choose(struct flow_steps *st, double use,
-		      const struct flow_steps_options *opt, double *sum,
-		      struct err *err);
+int flow_steps_choose(struct flow_steps *st, double use, const struct flow_steps_options *opt,
+		      double *sum, struct err *err);
 
 /* Adds the transfers of the steps chosen to s. */
 int flow_steps_emit(const struct flow_steps *st, struct coll_sched *s,
@@ -235,18 +228,15 @@ int flow_steps_emit(const struct flow_steps *st, struct coll_sched *s,
  */
 struct layer_set;
 
-int layer_set_new(int n_arcs, int n_layers, struct layer_set **out,
-		  struct err *err);
+int layer_set_new(int n_arcs, int n_layers, struct layer_set **out, struct err *err);
 void layer_set_free(struct layer_set *this);
 
 /* Adds the route over arcs[0..n) to layer k. 0; 1 when it closes a cycle,
  * and then no dependency has been added, and the one that does leads to arc
  * number *at (NULL: not asked); WEFT_ENOMEM. */
-int layer_set_add(struct layer_set *this, int k, const int32_t *arcs,
-		  int64_t n, int64_t *at);
+int layer_set_add(struct layer_set *this, int k, const int32_t *arcs, int64_t n, int64_t *at);
 /* Takes back a route that was added. O(n degree). */
-void layer_set_remove(struct layer_set *this, int k, const int32_t *arcs,
-		      int64_t n);
+void layer_set_remove(struct layer_set *this, int k, const int32_t *arcs, int64_t n);
 /* The order of layer k: a rank of each arc. A route on which it rises closes
  * no cycle. Valid until the next route is added. */
 const int32_t *layer_set_rank(const struct layer_set *this, int k);
@@ -257,9 +247,8 @@ const int32_t *layer_set_rank(const struct layer_set *this, int k);
  * one path each, within the time left; *better is set, and chosen[pair] is an
  * index into the pool, when it comes below *congestion, which is updated. */
 int single_integer(const struct flow_net *net, const struct flow_paths *pool,
-		   const struct single_options *opt, double time_limit_s,
-		   double *congestion, bool *better, int64_t *chosen,
-		   struct err *err);
+		   const struct single_options *opt, double time_limit_s, double *congestion,
+		   bool *better, int64_t *chosen, struct err *err);
 
 struct single_routes {
 	const struct flow_net *net;
@@ -278,15 +267,13 @@ struct single_routes {
 	struct arrays arrays;	/* all of these */
 };
 
-static inline int32_t *single_arcs_of(const struct single_routes *r,
-				      size_t pair)
+static inline int32_t *single_arcs_of(const struct single_routes *r, size_t pair)
 {
 	return r->arcs + pair * (size_t)r->longest;
 }
 
 /* single_routes_fini also after an error. */
-int single_routes_init(struct single_routes *r, const struct flow_net *net,
-		       int longest);
+int single_routes_init(struct single_routes *r, const struct flow_net *net, int longest);
 void single_routes_fini(struct single_routes *r);
 
 /* The largest load over its capacity. */

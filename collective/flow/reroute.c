@@ -101,8 +101,7 @@ static int fullest_in(const struct mcf *p, const double *flow, int u)
 }
 
 /* Takes `amount` off an arc; what rounding leaves is nothing. */
-static void take(struct mcf *p, double *flow, double weight, int a,
-		 double amount)
+static void take(struct mcf *p, double *flow, double weight, int a, double amount)
 {
 	flow[a] -= amount;
 	if (flow[a] < DUST) {
@@ -113,8 +112,7 @@ static void take(struct mcf *p, double *flow, double weight, int a,
 }
 
 /* The walk p->walk[from..len) is a cycle: removes what goes around. */
-static void cancel_cycle(struct mcf *p, double *flow, double weight, int from,
-			 int len)
+static void cancel_cycle(struct mcf *p, double *flow, double weight, int from, int len)
 {
 	double least = HUGE_VAL;
 
@@ -145,8 +143,7 @@ static uint32_t stamp_path(struct mcf *p, const int32_t *parent, int v)
  * then, 0 when there is no such walk: the flow was around a cycle, which is
  * cancelled, or nothing but rounding.
  */
-static int walk_back(struct mcf *p, double *flow, double weight, int u,
-		     int len, uint32_t stamp)
+static int walk_back(struct mcf *p, double *flow, double weight, int u, int len, uint32_t stamp)
 {
 	while (p->on_tree[u] != stamp) {
 		int a;
@@ -251,16 +248,14 @@ void flow_improve(struct mcf *p, int s)
 	expand_prices(p);
 	flow_tree_update(p, s);
 	for (int u = 0; u < net->n; u++) {
-		for (int a = net->out_first[u]; a < net->out_first[u + 1];
-		     a++) {
+		for (int a = net->out_first[u]; a < net->out_first[u + 1]; a++) {
 			int v = net->dst[a], tries = TRIES;
 
 			if (flow[a] <= 0 || parent[v] == a ||
 			    !(dist[u] + p->arc_price[a] > dist[v])) {
 				continue;
 			}
-			while (tries-- > 0 && flow[a] > 0 &&
-			       exchange(p, s, parent, a)) {
+			while (tries-- > 0 && flow[a] > 0 && exchange(p, s, parent, a)) {
 			}
 		}
 	}
@@ -281,8 +276,7 @@ void flow_withdraw(struct mcf *p, int s, int u, double amount)
 	const int32_t *parent = mcf_parent_of(p, s);
 	double *flow = mcf_flow_of(p, s);
 
-	while (amount > DUST && u != p->source[s] &&
-	       fullest_in(p, flow, u) >= 0) {
+	while (amount > DUST && u != p->source[s] && fullest_in(p, flow, u) >= 0) {
 		uint32_t stamp = stamp_path(p, parent, p->source[s]);
 		int len = walk_back(p, flow, p->weight[s], u, 0, stamp);
 		double part = amount;

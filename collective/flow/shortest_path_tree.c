@@ -18,8 +18,7 @@ int flow_tree_init(struct mcf *p, int s)
 	while (head < tail) {
 		int u = order[head++];
 
-		for (int a = net->out_first[u]; a < net->out_first[u + 1];
-		     a++) {
+		for (int a = net->out_first[u]; a < net->out_first[u + 1]; a++) {
 			int v = net->dst[a];
 
 			if (parent[v] == -2) {
@@ -66,8 +65,7 @@ static void reorder(struct mcf *p, int s)
 
 /* Looks at the arcs out of u; true when one of them improved its head by more
  * than `before` and `after` together, which are added in this order. */
-static bool relax_arcs(struct mcf *p, int32_t *parent, int u, double before,
-		       double after)
+static bool relax_arcs(struct mcf *p, int32_t *parent, int u, double before, double after)
 {
 	const struct flow_net *net = &p->net;
 	double *dist = p->dist;

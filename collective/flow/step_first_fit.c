@@ -142,8 +142,7 @@ static size_t *list_cells(const struct first_fit *f, struct flow_timetable *tt)
 	return at;
 }
 
-static int list_all(const struct first_fit *f, const int32_t *chunk0,
-		    struct flow_timetable *tt)
+static int list_all(const struct first_fit *f, const int32_t *chunk0, struct flow_timetable *tt)
 {
 	size_t *at = list_cells(f, tt);
 
@@ -172,9 +171,8 @@ static int list_all(const struct first_fit *f, const int32_t *chunk0,
 	return 0;
 }
 
-int flow_fit(const struct flow_net *net, const struct flow_paths *paths,
-	     const int32_t *chunk0, int64_t quantum, int width,
-	     struct flow_timetable *tt, bool *fits)
+int flow_fit(const struct flow_net *net, const struct flow_paths *paths, const int32_t *chunk0,
+	     int64_t quantum, int width, struct flow_timetable *tt, bool *fits)
 {
 	struct first_fit f = {
 		.net = net, .paths = paths, .quantum = quantum,

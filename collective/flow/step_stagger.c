@@ -93,8 +93,7 @@ static void number_chunks(struct flow_steps *st)
 	}
 }
 
-static int check_size(const struct flow_paths *paths, int *longest,
-		      struct err *err)
+static int check_size(const struct flow_paths *paths, int *longest, struct err *err)
 {
 	int64_t hops = 0;
 
@@ -105,8 +104,7 @@ static int check_size(const struct flow_paths *paths, int *longest,
 		hops += q->chunks > 0 ? q->n_arcs : 0;
 		*longest = q->n_arcs > *longest ? q->n_arcs : *longest;
 	}
-	if (hops > COLL_MAX_XFERS || paths->arcs.n > INT32_MAX ||
-	    paths->v.n > INT32_MAX) {
+	if (hops > COLL_MAX_XFERS || paths->arcs.n > INT32_MAX || paths->v.n > INT32_MAX) {
 		return err_set(err, WEFT_ELIMIT, "%lld hops of chunks: a "
 			       "schedule holds at most %d transfers",
 			       (long long)hops, COLL_MAX_XFERS);
@@ -114,9 +112,8 @@ static int check_size(const struct flow_paths *paths, int *longest,
 	return 0;
 }
 
-int flow_steps_new(const struct topo *t, const struct flow_net *net,
-		   const struct flow_paths *paths, struct flow_steps **out,
-		   struct err *err)
+int flow_steps_new(const struct topo *t, const struct flow_net *net, const struct flow_paths *paths,
+		   struct flow_steps **out, struct err *err)
 {
 	size_t m = (size_t)net->m + 1;
 	struct flow_steps *st;
@@ -187,8 +184,7 @@ static void dequeue(struct flow_steps *st, int a, int level)
 
 	l->first = st->hops[l->first].next;
 	if (l->first < 0) {
-		st->full[(size_t)a * st->words + level / 64] &=
-			~(UINT64_C(1) << (level % 64));
+		st->full[(size_t)a * st->words + level / 64] &= ~(UINT64_C(1) << (level % 64));
 	}
 }
 
@@ -202,8 +198,7 @@ static void dequeue(struct flow_steps *st, int a, int level)
 enum order { LONGEST_FIRST, STAGGERED };
 
 /* Slot 0 is the first. */
-static int slot_of(const struct flow_steps *st, enum order order, size_t i,
-		   int hop)
+static int slot_of(const struct flow_steps *st, enum order order, size_t i, int hop)
 {
 	const struct flow_path *q = &st->paths->v.v[i];
 	/* Multiples of the golden ratio fill an interval evenly. */
@@ -228,8 +223,7 @@ static void set_levels(struct flow_steps *st, enum order order)
 		for (int k = 0; k < q->n_arcs; k++) {
 			int slot = slot_of(st, order, i, k);
 
-			st->hops[q->first + k].level =
-				(uint16_t)(slot < top ? top - slot : 0);
+			st->hops[q->first + k].level = (uint16_t)(slot < top ? top - slot : 0);
 		}
 	}
 }
@@ -240,8 +234,7 @@ static void rewind_steps(struct flow_steps *st, enum order order)
 	size_t lists = (size_t)st->net->m * (size_t)st->levels;
 
 	set_levels(st, order);
-	memset(st->full, 0,
-	       (size_t)st->net->m * (size_t)st->words * sizeof(*st->full));
+	memset(st->full, 0, (size_t)st->net->m * (size_t)st->words * sizeof(*st->full));
 	for (size_t i = 0; i < lists; i++) {
 		st->lists[i] = (struct wait_list){ -1, -1 };
 	}
@@ -270,8 +263,7 @@ static double use_of_lanes(const struct flow_steps *st, int a, int64_t used)
 /* ---- steps ---- */
 
 /* Appends the moves of one arc in one step; *used: their chunks. */
-static int step_arc(struct flow_steps *st, int a, int64_t quantum,
-		    int64_t *used)
+static int step_arc(struct flow_steps *st, int a, int64_t quantum, int64_t *used)
 {
 	int64_t room = quantum * st->net->units[a];
 	int level;
@@ -371,8 +363,7 @@ static int run_steps(struct flow_steps *st, enum order order, int64_t quantum,
 
 /* Quanta that together make `use` and let the filling of the pipeline be
  * within the loss. */
-static double guess_slots(const struct flow_steps *st,
-			  const struct flow_steps_options *opt)
+static double guess_slots(const struct flow_steps *st, const struct flow_steps_options *opt)
 {
 	double slots = st->longest / fmax(opt->loss, 1e-3);
 
@@ -386,8 +377,7 @@ static int try_quantum(struct flow_steps *st, int64_t quantum, double enough,
 	/* On a large digraph, both would take twice the time for little. */
 	int order = st->many ? STAGGERED : LONGEST_FIRST, rc = 0;
 
-	for (; order <= STAGGERED && st->best_sum > enough && rc == 0;
-	     order++) {
+	for (; order <= STAGGERED && st->best_sum > enough && rc == 0; order++) {
 		rc = run_steps(st, order, quantum, opt, err);
 	}
 	return rc;
@@ -425,8 +415,7 @@ static int fit_quickly(struct flow_steps *st, double use,
 	bool fits = false;
 
 	for (int i = 0; i < 2 && !fits; i++, slots = 1) {
-		if (flow_fit(st->net, st->paths, st->chunk0,
-			     (int64_t)ceil(use / slots - 1e-9),
+		if (flow_fit(st->net, st->paths, st->chunk0, (int64_t)ceil(use / slots - 1e-9),
 			     opt->max_steps, &st->trial, &fits)) {
 			return err_nomem(err);
 		}
@@ -437,9 +426,8 @@ static int fit_quickly(struct flow_steps *st, double use,
 	return 0;
 }
 
-int flow_steps_choose(struct flow_steps *st, double use,
-		      const struct flow_steps_options *opt, double *sum,
-		      struct err *err)
+int flow_steps_choose(struct flow_steps *st, double use, const struct flow_steps_options *opt,
+		      double *sum, struct err *err)
 {
 	double enough = use * (1 + opt->loss);
 	double slots = st->many ? fmax(1, guess_slots(st, opt) / FINER_MANY)
@@ -516,9 +504,8 @@ static int emit(const struct flow_steps *st, struct coll_sched *s, int step,
 
 /* What goes over one arc in one step. Parallel arcs share evenly what their
  * bundle carries. */
-static int emit_arc(const struct flow_steps *st, struct coll_sched *s,
-		    int step, const struct flow_sent *v, size_t n,
-		    struct err *err)
+static int emit_arc(const struct flow_steps *st, struct coll_sched *s, int step,
+		    const struct flow_sent *v, size_t n, struct err *err)
 {
 	struct lane lane = { .arc = v->arc };
 	int64_t units = st->net->units[v->arc], used = 0;
@@ -546,8 +533,7 @@ int flow_steps_emit(const struct flow_steps *st, struct coll_sched *s,
 		for (; from < tt->end.v[k] && rc == 0; from = to) {
 			const struct flow_sent *v = &tt->v.v[from];
 
-			for (to = from; to < tt->end.v[k] &&
-					tt->v.v[to].arc == v->arc; to++) {
+			for (to = from; to < tt->end.v[k] && tt->v.v[to].arc == v->arc; to++) {
 			}
 			rc = emit_arc(st, s, (int)k, v, to - from, err);
 		}

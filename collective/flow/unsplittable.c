@@ -34,11 +34,9 @@ struct single_run {
 /* ---- load-aware shortest paths ---- */
 
 /* All pairs of terminals; shuffled by the seed. */
-static int64_t *list_pairs(const struct flow_net *net, uint64_t seed,
-			   int64_t *n)
+static int64_t *list_pairs(const struct flow_net *net, uint64_t seed, int64_t *n)
 {
-	int64_t *pairs = malloc((size_t)net->terminals * net->terminals *
-				sizeof(*pairs));
+	int64_t *pairs = malloc((size_t)net->terminals * net->terminals * sizeof(*pairs));
 	struct rng rng;
 
 	*n = 0;
@@ -102,8 +100,7 @@ static int keep_best(struct single_run *run)
 			return WEFT_ENOMEM;
 		}
 		for (int i = n - 1; i >= 0; i--) {
-			run->best.arcs.v[run->best.arcs.n++] =
-				single_arcs_of(r, pair)[i];
+			run->best.arcs.v[run->best.arcs.n++] = single_arcs_of(r, pair)[i];
 		}
 	}
 	return 0;
@@ -121,8 +118,7 @@ static int reroute(struct single_run *run, size_t pair)
 	}
 	single_count(r, pair, -1);
 	single_measure(r, (int)(pair / (size_t)r->net->n));
-	changed = r->dist[v] < single_cost(r, pair) * (1 - 1e-12) &&
-		  single_take(r, pair, v);
+	changed = r->dist[v] < single_cost(r, pair) * (1 - 1e-12) && single_take(r, pair, v);
 	single_count(r, pair, 1);
 	return changed;
 }
@@ -132,13 +128,11 @@ static int search(struct single_run *run, const int64_t *pairs, int64_t n)
 	struct single_routes *r = &run->r;
 	int rc = 0;
 
-	for (double power = FIRST_POWER; power <= LAST_POWER && rc == 0;
-	     power *= 2) {
+	for (double power = FIRST_POWER; power <= LAST_POWER && rc == 0; power *= 2) {
 		bool moved = true;
 
 		r->power = power;
-		for (int sweep = 0; sweep < SWEEPS && moved && rc == 0;
-		     sweep++) {
+		for (int sweep = 0; sweep < SWEEPS && moved && rc == 0; sweep++) {
 			moved = false;
 			r->scale = single_congestion(r);
 			single_weigh_all(r);
@@ -165,8 +159,7 @@ static int search(struct single_run *run, const int64_t *pairs, int64_t n)
 
 /* ---- the integer program ---- */
 
-static int add_paths(struct flow_paths *to, const struct flow_paths *from,
-		     size_t i)
+static int add_paths(struct flow_paths *to, const struct flow_paths *from, size_t i)
 {
 	struct flow_path q = from->v.v[i];
 
@@ -189,8 +182,7 @@ static int merge_paths(const struct flow_paths *a, const struct flow_paths *b,
 	int rc = 0;
 
 	while ((i < a->v.n || j < b->v.n) && rc == 0) {
-		bool first = j == b->v.n ||
-			     (i < a->v.n && a->v.v[i].pair <= b->v.v[j].pair);
+		bool first = j == b->v.n || (i < a->v.n && a->v.v[i].pair <= b->v.v[j].pair);
 
 		rc = first ? add_paths(out, a, i++) : add_paths(out, b, j++);
 	}
@@ -209,8 +201,7 @@ static int solve_integer(struct single_run *run, struct err *err)
 		rc = err_nomem(err);
 	}
 	if (rc == 0) {
-		rc = single_integer(run->r.net, &pool, run->opt,
-				    flow_limit_left_s(&run->limit),
+		rc = single_integer(run->r.net, &pool, run->opt, flow_limit_left_s(&run->limit),
 				    &run->res->congestion, &better, index, err);
 	}
 	for (size_t i = 0; better && i < run->best.v.n && rc == 0; i++) {
@@ -246,8 +237,7 @@ static void set_bound(struct single_run *run)
 }
 
 /* The paths without regard to layers. */
-static int solve(struct single_run *run, const int64_t *pairs, int64_t n,
-		 struct err *err)
+static int solve(struct single_run *run, const int64_t *pairs, int64_t n, struct err *err)
 {
 	int rc;
 
@@ -287,8 +277,7 @@ static void restore(struct single_run *run, const struct flow_paths *given)
 
 		r->len[q->pair] = q->n_arcs;
 		for (int k = 0; k < q->n_arcs; k++) {
-			arcs[q->n_arcs - 1 - k] =
-				given->arcs.v[q->first + k];
+			arcs[q->n_arcs - 1 - k] = given->arcs.v[q->first + k];
 			r->load[arcs[q->n_arcs - 1 - k]]++;
 		}
 	}
@@ -300,9 +289,8 @@ static void restore(struct single_run *run, const struct flow_paths *given)
 
 /* First those that fit as they are, unless the start is from nothing;
  * unplaced[] gets the others, whose paths no longer count. */
-static int place_fitting(struct single_run *run, const int64_t *pairs, int64_t n,
-			 enum start start, int64_t *unplaced,
-			 int64_t *n_unplaced)
+static int place_fitting(struct single_run *run, const int64_t *pairs, int64_t n, enum start start,
+			 int64_t *unplaced, int64_t *n_unplaced)
 {
 	*n_unplaced = 0;
 	for (int64_t i = 0; i < n; i++) {
@@ -354,9 +342,8 @@ static int place_remaining(struct single_run *run, const int64_t *unplaced,
 }
 
 /* Every pair gets a layer; WEFT_ELIMIT when one did not. */
-static int place_all(struct single_run *run, const struct flow_paths *given,
-		     const int64_t *pairs, int64_t n, enum start start,
-		     bool escape, struct err *err)
+static int place_all(struct single_run *run, const struct flow_paths *given, const int64_t *pairs,
+		     int64_t n, enum start start, bool escape, struct err *err)
 {
 	int64_t *unplaced = malloc(((size_t)n + 1) * sizeof(*unplaced));
 	int64_t left = 0;
@@ -366,11 +353,9 @@ static int place_all(struct single_run *run, const struct flow_paths *given,
 	run->lanes = NULL;
 	restore(run, given);
 	if (rc == 0) {
-		rc = single_lanes_new(&run->r, run->opt->layers, escape,
-				      &run->lanes, err);
+		rc = single_lanes_new(&run->r, run->opt->layers, escape, &run->lanes, err);
 	}
-	if (rc == 0 &&
-	    place_fitting(run, pairs, n, start, unplaced, &left)) {
+	if (rc == 0 && place_fitting(run, pairs, n, start, unplaced, &left)) {
 		rc = err_nomem(err);
 	}
 	if (start == WITH_PATHS) {
@@ -384,16 +369,14 @@ static int place_all(struct single_run *run, const struct flow_paths *given,
 }
 
 /* One start, its search, and the best of it when it beats the others. */
-static int solve_from(struct single_run *run, const struct flow_paths *given,
-		      const int64_t *pairs, int64_t n, enum start start,
-		      struct err *err)
+static int solve_from(struct single_run *run, const struct flow_paths *given, const int64_t *pairs,
+		      int64_t n, enum start start, struct err *err)
 {
 	struct err none = { 0 };
 	int rc = place_all(run, given, pairs, n, start, false, err);
 
 	if (rc == WEFT_ELIMIT) {
-		int again = place_all(run, given, pairs, n, start, true,
-				      &none);
+		int again = place_all(run, given, pairs, n, start, true, &none);
 
 		/* Where nothing is gained, the first one names the pair. */
 		if (again != WEFT_ELIMIT && again != WEFT_EINFEASIBLE) {
@@ -414,8 +397,7 @@ static int solve_from(struct single_run *run, const struct flow_paths *given,
 }
 
 /* Routes and layers together. */
-static int solve_layers(struct single_run *run, const int64_t *pairs, int64_t n,
-			struct err *err)
+static int solve_layers(struct single_run *run, const int64_t *pairs, int64_t n, struct err *err)
 {
 	struct flow_paths given = run->best;
 	struct err why = { 0 };
@@ -473,8 +455,7 @@ static int longest_path(const struct single_run *run)
 }
 
 /* `share` of the time from now on. */
-static struct flow_limit limit_of(const struct single_options *opt,
-				  double share)
+static struct flow_limit limit_of(const struct single_options *opt, double share)
 {
 	struct mcf_options limits = {
 		.time_limit_s = opt->time_limit_s, .cancel = opt->cancel,
@@ -496,8 +477,7 @@ static int run_all(struct single_run *run, struct err *err)
 		return rc;
 	}
 	pairs = list_pairs(&run->p->net, run->opt->seed, &n);
-	if (!pairs ||
-	    single_routes_init(&run->r, &run->p->net, longest_path(run))) {
+	if (!pairs || single_routes_init(&run->r, &run->p->net, longest_path(run))) {
 		free(pairs);
 		return err_nomem(err);
 	}
@@ -511,9 +491,8 @@ static int run_all(struct single_run *run, struct err *err)
 	return rc;
 }
 
-int single_path(const struct topo *t, const struct single_options *opt,
-		struct flow_paths *out, struct single_result *res,
-		struct err *err)
+int single_path(const struct topo *t, const struct single_options *opt, struct flow_paths *out,
+		struct single_result *res, struct err *err)
 {
 	struct single_run run = { .t = t, .opt = opt, .res = res };
 	int rc;

@@ -86,8 +86,7 @@ static int alloc_search(struct single_lanes *this)
 	arrays_add(&this->arrays, this->path, longest);
 	arrays_add(&this->arrays, this->kept, longest);
 	arrays_add(&this->arrays, this->seen_at, n);
-	if (this->arrays.failed ||
-	    vec_reserve(&this->heap, (size_t)turns + m)) {
+	if (this->arrays.failed || vec_reserve(&this->heap, (size_t)turns + m)) {
 		return WEFT_ENOMEM;
 	}
 	for (size_t i = 0; i < n * n; i++) {
@@ -158,8 +157,7 @@ static int grow_trees(struct single_lanes *this, int root, bool out_first,
 }
 
 /* Every turn that a path up and then down may take. */
-static int lay_turns(struct single_lanes *this, const int32_t *up,
-		     const int32_t *down)
+static int lay_turns(struct single_lanes *this, const int32_t *up, const int32_t *down)
 {
 	const struct flow_net *net = this->r->net;
 	int rc = 0;
@@ -168,16 +166,13 @@ static int lay_turns(struct single_lanes *this, const int32_t *up,
 		int u = net->src[a], v = net->dst[a];
 		bool rises = up[u] == a, falls = down[v] == a;
 
-		for (int b = net->out_first[v];
-		     b < net->out_first[v + 1] && rc == 0; b++) {
+		for (int b = net->out_first[v]; b < net->out_first[v + 1] && rc == 0; b++) {
 			int32_t turn[] = { a, b };
 			bool on = rises && up[v] == b;
 
-			if ((on || ((rises || falls) &&
-				    down[net->dst[b]] == b)) &&
+			if ((on || ((rises || falls) && down[net->dst[b]] == b)) &&
 			    net->dst[b] != u) {
-				rc = layer_set_add(this->set, 0, turn, 2,
-						   NULL);
+				rc = layer_set_add(this->set, 0, turn, 2, NULL);
 			}
 		}
 	}
@@ -316,13 +311,11 @@ static inline bool is_cheaper(struct reached a, struct reached b)
 HEAP_FUNCTIONS(reached_heap, struct reached, is_cheaper)
 
 /* Arc a is reached at this cost from `before`: kept when that helps. */
-static void reach_arc(struct single_lanes *this, int a, int before, double d,
-		      double enough)
+static void reach_arc(struct single_lanes *this, int a, int before, double d, double enough)
 {
 	double key = d + this->rest[this->r->net->dst[a]];
 
-	if (d < this->dist[a] * (1 - 1e-12) && key < enough &&
-	    !this->settled[a]) {
+	if (d < this->dist[a] * (1 - 1e-12) && key < enough && !this->settled[a]) {
 		this->dist[a] = d;
 		this->parent[a] = before;
 		reached_heap_add(&this->heap, (struct reached){ key, a });
@@ -336,8 +329,7 @@ static bool may_turn(const struct single_lanes *this, const int32_t *rank,
 	const struct flow_net *net = this->r->net;
 	int64_t turn = this->turn_first[a] + b - net->out_first[net->dst[a]];
 
-	return rank[a] < rank[b] ||
-	       (!strict && this->closed[turn] != this->visit);
+	return rank[a] < rank[b] || (!strict && this->closed[turn] != this->visit);
 }
 
 /* What every node has to go to t at least, by label correction. */
@@ -366,8 +358,7 @@ static void measure_rest(struct single_lanes *this, int t)
 
 /* Cheapest path from s over arcs to t, when below `enough`: its last arc, or
  * -1. A*: what is popped first is what can still be cheapest. */
-static int search_arcs(struct single_lanes *this, int k, bool strict, int s,
-		       int t, double enough)
+static int search_arcs(struct single_lanes *this, int k, bool strict, int s, int t, double enough)
 {
 	const struct flow_net *net = this->r->net;
 	const int32_t *rank = layer_set_rank(this->set, k);
@@ -392,13 +383,9 @@ static int search_arcs(struct single_lanes *this, int k, bool strict, int s,
 			continue;	/* reached cheaper before */
 		}
 		this->settled[e.arc] = true;
-		for (int b = net->out_first[v]; b < net->out_first[v + 1];
-		     b++) {
-			if (net->dst[b] != s &&
-			    may_turn(this, rank, strict, e.arc, b)) {
-				reach_arc(this, b, e.arc,
-					  this->dist[e.arc] + weight[b],
-					  enough);
+		for (int b = net->out_first[v]; b < net->out_first[v + 1]; b++) {
+			if (net->dst[b] != s && may_turn(this, rank, strict, e.arc, b)) {
+				reach_arc(this, b, e.arc, this->dist[e.arc] + weight[b], enough);
 			}
 		}
 	}
@@ -415,8 +402,7 @@ static bool trace(struct single_lanes *this, int last)
 	for (int a = last; a >= 0; a = this->parent[a]) {
 		int v = this->r->net->dst[a];
 
-		if (++n > this->r->longest ||
-		    this->seen_at[v] == this->stamp) {
+		if (++n > this->r->longest || this->seen_at[v] == this->stamp) {
 			return false;
 		}
 		this->seen_at[v] = this->stamp;
@@ -439,8 +425,7 @@ static void close_turn(struct single_lanes *this, int64_t at)
 
 /* A path cheaper than *cost in layer k, put there: 0 and its cost; 1 when
  * there is none. */
-static int search_layer(struct single_lanes *this, size_t pair, int k,
-			double *cost)
+static int search_layer(struct single_lanes *this, size_t pair, int k, double *cost)
 {
 	int s = (int)(pair / (size_t)this->r->net->n);
 	int t = (int)(pair % (size_t)this->r->net->n);
@@ -461,8 +446,7 @@ static int search_layer(struct single_lanes *this, size_t pair, int k,
 			continue;
 		}
 		d = this->dist[last];
-		rc = layer_set_add(this->set, k, this->path, this->n_path,
-				   &at);
+		rc = layer_set_add(this->set, k, this->path, this->n_path, &at);
 		if (rc == 1) {
 			close_turn(this, at);
 		} else if (rc == 0) {
@@ -487,21 +471,18 @@ static int search_layers(struct single_lanes *this, size_t pair, double cost)
 			continue;
 		}
 		if (found >= 0) {
-			layer_set_remove(this->set, found, this->kept,
-					 this->n_kept);
+			layer_set_remove(this->set, found, this->kept, this->n_kept);
 		}
 		found = k;
 		this->n_kept = this->n_path;
-		memcpy(this->kept, this->path,
-		       (size_t)this->n_path * sizeof(*this->kept));
+		memcpy(this->kept, this->path, (size_t)this->n_path * sizeof(*this->kept));
 	}
 	if (found < 0) {
 		return 1;
 	}
 	this->layer[pair] = found;
 	this->n_path = this->n_kept;
-	memcpy(this->path, this->kept,
-	       (size_t)this->n_path * sizeof(*this->path));
+	memcpy(this->path, this->kept, (size_t)this->n_path * sizeof(*this->path));
 	return 0;
 }
 
@@ -526,8 +507,7 @@ static int find_place(struct single_lanes *this, size_t pair, double cost)
 		for (int u = v; last > 0; u = r->net->src[r->parent[u]]) {
 			this->path[--last] = r->parent[u];
 		}
-		rc = add_to_any(this, pair, this->layer[pair] < 0
-				? 0 : this->layer[pair]);
+		rc = add_to_any(this, pair, this->layer[pair] < 0 ? 0 : this->layer[pair]);
 		if (rc <= 0) {
 			return rc;
 		}

@@ -19,8 +19,7 @@ void single_routes_fini(struct single_routes *r)
 	arrays_fini(&r->arrays);
 }
 
-int single_routes_init(struct single_routes *r, const struct flow_net *net,
-		       int longest)
+int single_routes_init(struct single_routes *r, const struct flow_net *net, int longest)
 {
 	size_t n = (size_t)net->n, m = (size_t)net->m + 1;
 
@@ -95,8 +94,7 @@ void single_measure(struct single_routes *r, int s)
 	r->parent[s] = -1;
 	graph_queue_put(&r->queue, s);
 	while ((u = graph_queue_take(&r->queue)) >= 0) {
-		for (int a = net->out_first[u]; a < net->out_first[u + 1];
-		     a++) {
+		for (int a = net->out_first[u]; a < net->out_first[u + 1]; a++) {
 			int v = net->dst[a];
 			double d = r->dist[u] + r->weight[a];
 
@@ -141,8 +139,7 @@ double single_cost(const struct single_routes *r, size_t pair)
 
 /* Rows: an arc each (paths - cap U <= 0), then a pair each (= 1). Columns: U
  * and then the pool. */
-static int make_program(const struct flow_net *net,
-			const struct flow_paths *pool, struct lp *lp,
+static int make_program(const struct flow_net *net, const struct flow_paths *pool, struct lp *lp,
 			struct err *err)
 {
 	int *rows = malloc(((size_t)net->m + 1) * sizeof(*rows));
@@ -157,8 +154,7 @@ static int make_program(const struct flow_net *net,
 		rc = lp_add_row(lp, LP_LE, 0, NULL, err);
 	}
 	if (rc == 0) {
-		rc = lp_add_col(lp, 1, 0, LP_INF, unit, net->m, rows, values,
-				NULL, err);
+		rc = lp_add_col(lp, 1, 0, LP_INF, unit, net->m, rows, values, NULL, err);
 	}
 	for (size_t i = 0; i < pool->v.n && rc == 0; i++) {
 		const struct flow_path *q = &pool->v.v[i];
@@ -174,8 +170,7 @@ static int make_program(const struct flow_net *net,
 		rows[q->n_arcs] = lp_rows(lp) - 1;
 		values[q->n_arcs] = 1;
 		if (rc == 0) {
-			rc = lp_add_col(lp, 0, 0, 1, true, q->n_arcs + 1, rows,
-					values, NULL, err);
+			rc = lp_add_col(lp, 0, 0, 1, true, q->n_arcs + 1, rows, values, NULL, err);
 		}
 	}
 	free(rows);
@@ -184,8 +179,7 @@ static int make_program(const struct flow_net *net,
 }
 
 /* The path that each pair has the most of. */
-static void choose(const struct lp *lp, const struct flow_paths *pool,
-		   int64_t *chosen)
+static void choose(const struct lp *lp, const struct flow_paths *pool, int64_t *chosen)
 {
 	int64_t at = -1;
 
@@ -200,9 +194,8 @@ static void choose(const struct lp *lp, const struct flow_paths *pool,
 }
 
 int single_integer(const struct flow_net *net, const struct flow_paths *pool,
-		   const struct single_options *opt, double time_limit_s,
-		   double *congestion, bool *better, int64_t *chosen,
-		   struct err *err)
+		   const struct single_options *opt, double time_limit_s, double *congestion,
+		   bool *better, int64_t *chosen, struct err *err)
 {
 	struct lp_options lopt = {
 		.time_limit_s = time_limit_s, .mip_gap = opt->tolerance,
@@ -213,12 +206,10 @@ int single_integer(const struct flow_net *net, const struct flow_paths *pool,
 	int rc = lp_new(&lp, err);
 
 	*better = false;
-	if (rc == 0 &&
-	    (rc = make_program(net, pool, lp, err)) == 0) {
+	if (rc == 0 && (rc = make_program(net, pool, lp, err)) == 0) {
 		rc = lp_run(lp, &lopt, &res, err);
 	}
-	if (rc == 0 && (res.outcome == LP_OPTIMAL ||
-			res.outcome == LP_FEASIBLE) &&
+	if (rc == 0 && (res.outcome == LP_OPTIMAL || res.outcome == LP_FEASIBLE) &&
 	    res.objective < *congestion * (1 - 1e-9)) {
 		*better = true;
 		*congestion = res.objective;

@@ -114,8 +114,7 @@ static void drop_edge(struct layer *l, int from, int to)
 
 /* Arcs reached from `at` forwards (or backwards) without passing the rank
  * `limit`, itself first; 1 when an arc of exactly that rank is among them. */
-static int reach(struct layer_set *w, const struct layer *l, int at, bool forwards,
-		 int limit)
+static int reach(struct layer_set *w, const struct layer *l, int at, bool forwards, int limit)
 {
 	size_t i = 0;
 	int met = 0, rc = forwards ? vec_push(&w->forward, at)
@@ -125,13 +124,11 @@ static int reach(struct layer_set *w, const struct layer *l, int at, bool forwar
 	for (; rc == 0 && i < (forwards ? w->forward.n : w->backward.n); i++) {
 		int a = forwards ? w->forward.v[i] : w->backward.v[i];
 
-		for (int e = forwards ? l->out[a] : l->in[a]; e >= 0;
-		     e = l->edges.v[e].next) {
+		for (int e = forwards ? l->out[a] : l->in[a]; e >= 0; e = l->edges.v[e].next) {
 			int b = l->edges.v[e].to;
 
 			met |= l->rank[b] == limit;
-			if (w->seen[b] || (forwards ? l->rank[b] >= limit
-						    : l->rank[b] <= limit)) {
+			if (w->seen[b] || (forwards ? l->rank[b] >= limit : l->rank[b] <= limit)) {
 				continue;
 			}
 			w->seen[b] = true;
@@ -154,8 +151,7 @@ static void sort_by_rank(int32_t *v, size_t n, const int32_t *rank)
 		int32_t a = v[i];
 		size_t j = i;
 
-		for (; j > 0 && (rank ? rank[v[j - 1]] > rank[a]
-				      : v[j - 1] > a); j--) {
+		for (; j > 0 && (rank ? rank[v[j - 1]] > rank[a] : v[j - 1] > a); j--) {
 			v[j] = v[j - 1];
 		}
 		v[j] = a;
@@ -262,8 +258,7 @@ static void set_fini(struct layer_set *w)
 
 /* ---- routes that come and go ---- */
 
-int layer_set_new(int n_arcs, int n_layers, struct layer_set **out,
-		  struct err *err)
+int layer_set_new(int n_arcs, int n_layers, struct layer_set **out, struct err *err)
 {
 	struct layer_set *this = calloc(1, sizeof(*this));
 	int rc = 0;
@@ -293,14 +288,12 @@ void layer_set_free(struct layer_set *this)
 	}
 }
 
-int layer_set_add(struct layer_set *this, int k, const int32_t *arcs,
-		  int64_t n, int64_t *at)
+int layer_set_add(struct layer_set *this, int k, const int32_t *arcs, int64_t n, int64_t *at)
 {
 	return add_route(this, &this->layers.v[k], arcs, n, at);
 }
 
-void layer_set_remove(struct layer_set *this, int k, const int32_t *arcs,
-		      int64_t n)
+void layer_set_remove(struct layer_set *this, int k, const int32_t *arcs, int64_t n)
 {
 	remove_route(&this->layers.v[k], arcs, n);
 }
@@ -312,8 +305,7 @@ const int32_t *layer_set_rank(const struct layer_set *this, int k)
 
 /* ---- all routes at once ---- */
 
-static int check_route(const struct layer_routes *routes, int64_t i,
-		       struct err *err)
+static int check_route(const struct layer_routes *routes, int64_t i, struct err *err)
 {
 	for (int64_t k = routes->first[i]; k < routes->first[i + 1]; k++) {
 		int32_t a = routes->arcs[k];
@@ -333,9 +325,8 @@ static int check_route(const struct layer_routes *routes, int64_t i,
 	return 0;
 }
 
-static int place_route(struct layer_set *w, const struct layer_routes *routes,
-		       int64_t i, int max_layers, int32_t *layer,
-		       struct err *err)
+static int place_route(struct layer_set *w, const struct layer_routes *routes, int64_t i,
+		       int max_layers, int32_t *layer, struct err *err)
 {
 	int64_t first = routes->first[i], n = routes->first[i + 1] - first;
 	int rc = 1, k;
@@ -352,8 +343,7 @@ static int place_route(struct layer_set *w, const struct layer_routes *routes,
 				return err_nomem(err);
 			}
 		}
-		rc = add_route(w, &w->layers.v[k], routes->arcs + first, n,
-			       NULL);
+		rc = add_route(w, &w->layers.v[k], routes->arcs + first, n, NULL);
 	}
 	layer[i] = k - 1;
 	return rc ? err_nomem(err) : 0;
@@ -373,9 +363,8 @@ static int copy_ranks(const struct layer_set *w, int32_t **rank, struct err *err
 	return 0;
 }
 
-int layers_assign(const struct layer_routes *routes, int max_layers,
-		  int32_t *layer, int *n_layers, int32_t **rank,
-		  struct err *err)
+int layers_assign(const struct layer_routes *routes, int max_layers, int32_t *layer, int *n_layers,
+		  int32_t **rank, struct err *err)
 {
 	struct layer_set w = { .n = routes->n_arcs };
 	int rc = 0;
@@ -435,8 +424,7 @@ bool layers_proven(const struct layer_routes *routes, const int32_t *layer,
 		if (layer[i] < 0 || layer[i] >= n_layers) {
 			return false;
 		}
-		for (int64_t k = routes->first[i] + 1;
-		     k < routes->first[i + 1]; k++) {
+		for (int64_t k = routes->first[i] + 1; k < routes->first[i + 1]; k++) {
 			if (r[routes->arcs[k - 1]] >= r[routes->arcs[k]]) {
 				return false;
 			}

@@ -36,8 +36,7 @@ struct routes_check {
 
 /* ---- pairs ---- */
 
-static int wrong_sum(int origin, int dest, int64_t sum, int chunks,
-		     struct err *err)
+static int wrong_sum(int origin, int dest, int64_t sum, int chunks, struct err *err)
 {
 	return err_set(err, WEFT_EVERIFY, "%d -> %d: routes carry %lld of %d "
 		       "chunks", origin, dest, (long long)sum, chunks);
@@ -153,8 +152,7 @@ static void keep_distinct(struct routes_check *c)
 		qsort(c->waits.v, c->waits.n, sizeof(*c->waits.v), by_wait);
 	}
 	for (size_t i = 0; i < c->waits.n; i++) {
-		if (kept == 0 ||
-		    by_wait(&c->waits.v[kept - 1], &c->waits.v[i]) != 0) {
+		if (kept == 0 || by_wait(&c->waits.v[kept - 1], &c->waits.v[i]) != 0) {
 			c->waits.v[kept++] = c->waits.v[i];
 		}
 	}
@@ -182,8 +180,7 @@ static void index_waits(struct routes_check *c, const struct arc_wait *w, size_t
 
 /* Takes away arcs that wait for none until none is left; what then still
  * waits has a cycle in it. */
-static int check_layer(struct routes_check *c, const struct arc_wait *w, size_t n,
-		       struct err *err)
+static int check_layer(struct routes_check *c, const struct arc_wait *w, size_t n, struct err *err)
 {
 	int m = topo_m(c->t), left = m;
 
@@ -234,8 +231,7 @@ static int check_layers(struct routes_check *c, struct err *err)
 	return rc;
 }
 
-int coll_routes_verify(const struct coll_routes *r, const struct topo *t,
-		       struct err *err)
+int coll_routes_verify(const struct coll_routes *r, const struct topo *t, struct err *err)
 {
 	size_t m = (size_t)topo_m(t) + 2;
 	struct routes_check c = { .r = r, .t = t };

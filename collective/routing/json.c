@@ -13,8 +13,7 @@ static const char *const type_names[] = {
 };
 
 /* v, which stands at `what`, is of that type. */
-static int check_type(const json_t *v, json_type type, const char *what,
-		      struct err *err)
+static int check_type(const json_t *v, json_type type, const char *what, struct err *err)
 {
 	if (!v) {
 		return err_set(err, WEFT_EINVAL, "%s: missing", what);
@@ -28,8 +27,7 @@ static int check_type(const json_t *v, json_type type, const char *what,
 }
 
 /* A whole number of an object; 0 on error. */
-static int take_number(const json_t *object, const char *key, int64_t *out,
-		       struct err *err)
+static int take_number(const json_t *object, const char *key, int64_t *out, struct err *err)
 {
 	const json_t *v = json_object_get(object, key);
 
@@ -37,8 +35,7 @@ static int take_number(const json_t *object, const char *key, int64_t *out,
 	return check_type(v, JSON_INTEGER, key, err);
 }
 
-static int read_ports(struct routes_load *l, const json_t *ports, size_t i,
-		      struct err *err)
+static int read_ports(struct routes_load *l, const json_t *ports, size_t i, struct err *err)
 {
 	int rc = 0;
 
@@ -56,8 +53,7 @@ static int read_ports(struct routes_load *l, const json_t *ports, size_t i,
 	return rc;
 }
 
-static int read_route(struct routes_load *l, const json_t *route, size_t i,
-		      struct err *err)
+static int read_route(struct routes_load *l, const json_t *route, size_t i, struct err *err)
 {
 	struct routes_row row;
 	int rc;
@@ -76,8 +72,7 @@ static int read_route(struct routes_load *l, const json_t *route, size_t i,
 	return read_ports(l, json_object_get(route, "ports"), i, err);
 }
 
-static int read_root(struct routes_load *l, const json_t *root,
-		     struct err *err)
+static int read_root(struct routes_load *l, const json_t *root, struct err *err)
 {
 	const json_t *routes = json_object_get(root, "routes");
 	const json_t *rate = json_object_get(root, "rate");
@@ -99,8 +94,7 @@ static int read_root(struct routes_load *l, const json_t *root,
 	return rc;
 }
 
-int routes_from_json(const char *text, size_t len, struct routes_load *l,
-		     struct err *err)
+int routes_from_json(const char *text, size_t len, struct routes_load *l, struct err *err)
 {
 	json_t *root = coll_json_root(text, len, err);
 	int rc;

@@ -116,8 +116,7 @@ static int prove_layers(struct coll_routes *r, struct err *err)
 }
 
 int coll_routes_choose(const struct topo *t, const struct single_options *opt,
-		       struct coll_routes *out, struct single_result *res,
-		       struct err *err)
+		       struct coll_routes *out, struct single_result *res, struct err *err)
 {
 	struct flow_paths paths = { 0 };
 	int rc;

@@ -18,11 +18,9 @@ typedef Weft__V1__RouteTable__Routes pb_routes;
 
 /* ---- writing ---- */
 
-static void fill(const struct coll_routes *r, const struct topo *t,
-		 pb_routes *m)
+static void fill(const struct coll_routes *r, const struct topo *t, pb_routes *m)
 {
-	m->n_origin = m->n_destination = m->n_chunks = m->n_layer =
-		m->n_hops = (size_t)r->table.n;
+	m->n_origin = m->n_destination = m->n_chunks = m->n_layer = m->n_hops = (size_t)r->table.n;
 	for (int64_t i = 0; i < r->table.n; i++) {
 		const struct coll_route *q = &r->route[i];
 
@@ -88,8 +86,7 @@ static int check_columns(const pb_routes *m, struct err *err)
 {
 	size_t n = m->n_origin;
 
-	if (m->n_destination != n || m->n_chunks != n || m->n_layer != n ||
-	    m->n_hops != n) {
+	if (m->n_destination != n || m->n_chunks != n || m->n_layer != n || m->n_hops != n) {
 		return err_set(err, WEFT_EINVAL, "routes: columns differ in "
 			       "length from the %zu of origin", n);
 	}
@@ -98,8 +95,7 @@ static int check_columns(const pb_routes *m, struct err *err)
 
 /* Rows in order, each with its share of the ports that follow each other in one
  * column; hops says how many. */
-static int read_routes(struct routes_load *l, const pb_routes *m,
-		       struct err *err)
+static int read_routes(struct routes_load *l, const pb_routes *m, struct err *err)
 {
 	size_t port = 0;
 	int rc = check_columns(m, err);
@@ -124,8 +120,7 @@ static int read_routes(struct routes_load *l, const pb_routes *m,
 	return rc;
 }
 
-int routes_from_proto(const void *data, size_t len, struct routes_load *l,
-		      struct err *err)
+int routes_from_proto(const void *data, size_t len, struct routes_load *l, struct err *err)
 {
 	ProtobufCMessage *msg = NULL;
 	const pb_table *table;

@@ -11,8 +11,7 @@
 
 #define MAX_LAYERS (1 << 16)
 
-static int check_range(const char *what, int64_t value, int64_t min,
-		       int64_t max, struct err *err)
+static int check_range(const char *what, int64_t value, int64_t min, int64_t max, struct err *err)
 {
 	if (value < min || value > max) {
 		return err_set(err, WEFT_EINVAL, "%s: %lld is not from %lld "
@@ -23,27 +22,23 @@ static int check_range(const char *what, int64_t value, int64_t min,
 }
 
 /* Of route number i of the table. */
-static int check_field(const struct routes_load *l, const char *what,
-		       int64_t value, int64_t min, int64_t max,
-		       struct err *err)
+static int check_field(const struct routes_load *l, const char *what, int64_t value, int64_t min,
+		       int64_t max, struct err *err)
 {
 	int rc = check_range(what, value, min, max, err);
 
 	return rc ? err_wrap(err, "route %zu", l->route.n) : 0;
 }
 
-int routes_load_head(struct routes_load *l, const struct routes_head *head,
-		     struct err *err)
+int routes_load_head(struct routes_load *l, const struct routes_head *head, struct err *err)
 {
 	struct coll_routes *out = l->out;
 	mpq_t rate;
 	bool positive;
 	int rc;
 
-	if ((rc = check_range("version", head->version, ROUTES_VERSION,
-			      ROUTES_VERSION, err)) ||
-	    (rc = check_range("chunks", head->chunks, 1, COLL_MAX_CHUNKS,
-			      err)) ||
+	if ((rc = check_range("version", head->version, ROUTES_VERSION, ROUTES_VERSION, err)) ||
+	    (rc = check_range("chunks", head->chunks, 1, COLL_MAX_CHUNKS, err)) ||
 	    (rc = check_range("layers", head->layers, 1, MAX_LAYERS, err))) {
 		return rc;
 	}
@@ -66,20 +61,15 @@ int routes_load_head(struct routes_load *l, const struct routes_head *head,
 	return out->rate ? 0 : err_nomem(err);
 }
 
-int routes_load_row(struct routes_load *l, const struct routes_row *row,
-		    struct err *err)
+int routes_load_row(struct routes_load *l, const struct routes_row *row, struct err *err)
 {
 	const struct coll_routes *out = l->out;
 	int rc;
 
-	if ((rc = check_field(l, "origin", row->origin, 0, out->nodes - 1,
-			      err)) ||
-	    (rc = check_field(l, "destination", row->dest, 0, out->nodes - 1,
-			      err)) ||
-	    (rc = check_field(l, "chunks", row->chunks, 1, out->chunks,
-			      err)) ||
-	    (rc = check_field(l, "layer", row->layer, 0, out->n_layers - 1,
-			      err))) {
+	if ((rc = check_field(l, "origin", row->origin, 0, out->nodes - 1, err)) ||
+	    (rc = check_field(l, "destination", row->dest, 0, out->nodes - 1, err)) ||
+	    (rc = check_field(l, "chunks", row->chunks, 1, out->chunks, err)) ||
+	    (rc = check_field(l, "layer", row->layer, 0, out->n_layers - 1, err))) {
 		return rc;
 	}
 	l->at = (int)row->origin;

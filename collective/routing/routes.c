@@ -67,8 +67,7 @@ static int cut_chunks(struct gather *g, int64_t from, int64_t to)
 
 	g->cuts.n = 0;
 	for (int64_t i = from; i < to; i++) {
-		if (vec_push(&g->cuts, g->x[i].first) ||
-		    vec_push(&g->cuts, g->x[i].last + 1)) {
+		if (vec_push(&g->cuts, g->x[i].first) || vec_push(&g->cuts, g->x[i].last + 1)) {
 			return WEFT_ENOMEM;
 		}
 	}
@@ -85,8 +84,7 @@ static int cut_chunks(struct gather *g, int64_t from, int64_t to)
 /* Appends the arcs that this chunk of the pair x[from..to) crosses, in order of
  * steps. WEFT_EUNSUPPORTED when it is sent from a node it is not at: it would
  * take more than one path. */
-static int follow(struct gather *g, int64_t from, int64_t to, int chunk,
-		  struct err *err)
+static int follow(struct gather *g, int64_t from, int64_t to, int chunk, struct err *err)
 {
 	const struct topo *t = coll_topo(g->s);
 	int at = g->x[from].origin;
@@ -137,8 +135,7 @@ static int64_t same_route(const struct gather *g, size_t begin, size_t tail)
 }
 
 /* Routes of the pair that x[from..to) belong to. */
-static int gather_pair(struct gather *g, int64_t from, int64_t to,
-		       struct err *err)
+static int gather_pair(struct gather *g, int64_t from, int64_t to, struct err *err)
 {
 	size_t begin = g->route.n;
 
@@ -195,8 +192,7 @@ static int gather_all(struct gather *g, struct err *err)
 	return rc;
 }
 
-void routes_rate(const struct coll_routes *r, const struct topo *t,
-		 const int64_t *load, mpq_t rate)
+void routes_rate(const struct coll_routes *r, const struct topo *t, const int64_t *load, mpq_t rate)
 {
 	mpq_t q;
 
@@ -216,8 +212,7 @@ void routes_rate(const struct coll_routes *r, const struct topo *t,
 	}
 }
 
-int routes_state_rate(struct coll_routes *r, const struct topo *t,
-		      struct err *err)
+int routes_state_rate(struct coll_routes *r, const struct topo *t, struct err *err)
 {
 	int64_t *load = calloc((size_t)topo_m(t) + 1, sizeof(*load));
 	mpq_t rate;
@@ -238,8 +233,7 @@ int routes_state_rate(struct coll_routes *r, const struct topo *t,
 	return 0;
 }
 
-int routes_assign_layers(struct coll_routes *r, int max_layers,
-			 struct err *err)
+int routes_assign_layers(struct coll_routes *r, int max_layers, struct err *err)
 {
 	int rc;
 
@@ -247,8 +241,7 @@ int routes_assign_layers(struct coll_routes *r, int max_layers,
 	if (!r->layer) {
 		return err_nomem(err);
 	}
-	rc = layers_assign(&r->table, max_layers, r->layer, &r->n_layers, &r->rank,
-			   err);
+	rc = layers_assign(&r->table, max_layers, r->layer, &r->n_layers, &r->rank, err);
 	if (rc) {
 		err_hint(err, "without a limit they take as many layers as they "
 			 "need; weft routes make --layers chooses routes that "
@@ -314,8 +307,7 @@ static void write_ports(const struct coll_routes *r, const struct topo *t,
 	}
 }
 
-void coll_routes_to_json(const struct coll_routes *r, const struct topo *t,
-			 struct buf *out)
+void coll_routes_to_json(const struct coll_routes *r, const struct topo *t, struct buf *out)
 {
 	buf_printf(out, "{\"weft_routes\":%d,\"nodes\":%d,\"chunks\":%d,"
 		   "\"layers\":%d,\"rate\":\"%s\",\"routes\":[",

@@ -52,14 +52,12 @@ void coll_routes_fini(struct coll_routes *r);
  * terminal. Free with coll_routes_fini, also on error.
  */
 int coll_routes_choose(const struct topo *t, const struct single_options *opt,
-		       struct coll_routes *out, struct single_result *res,
-		       struct err *err);
+		       struct coll_routes *out, struct single_result *res, struct err *err);
 
 /* As JSON, one route a line, and as a weft.v1.RouteTable message;
  * docs/all-to-all.md. A port is the number of an arc among those out of its
  * node, from 0. */
-void coll_routes_to_json(const struct coll_routes *r, const struct topo *t,
-			 struct buf *out);
+void coll_routes_to_json(const struct coll_routes *r, const struct topo *t, struct buf *out);
 int coll_routes_to_proto(const struct coll_routes *r, const struct topo *t,
 			 struct buf *out, struct err *err);
 
@@ -82,7 +80,6 @@ int coll_routes_read(const void *data, size_t len, const struct topo *t,
  * table states, exactly. WEFT_EVERIFY names the fact. O(nodes^2 + hops log
  * hops) time, 12 bytes a hop.
  */
-int coll_routes_verify(const struct coll_routes *r, const struct topo *t,
-		       struct err *err);
+int coll_routes_verify(const struct coll_routes *r, const struct topo *t, struct err *err);
 
 #endif

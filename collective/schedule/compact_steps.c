@@ -70,8 +70,7 @@ static int64_t find_tops(struct coll_compaction *o)
 	return sum;
 }
 
-static int overlap_init(struct coll_compaction *o, const struct coll_sched *s,
-			struct err *err)
+static int overlap_init(struct coll_compaction *o, const struct coll_sched *s, struct err *err)
 {
 	*o = (struct coll_compaction){ .t = s->topo, .n = s->ranks,
 			       .m = topo_m(s->topo), .steps = s->steps,
@@ -114,8 +113,7 @@ static void move(struct coll_compaction *o, struct coll_xfer *x, int from, int b
 	int64_t need = cost(o, x);
 
 	*load_of(o, x->step, x->arc) -= need;
-	while (from != x->step &&
-	       *load_of(o, from, x->arc) + need > o->top[from]) {
+	while (from != x->step && *load_of(o, from, x->arc) + need > o->top[from]) {
 		from += by;
 	}
 	x->step = from;
@@ -167,8 +165,7 @@ static int64_t move_all(struct coll_compaction *o, bool later)
 {
 	qsort(o->x, o->n_x, sizeof(*o->x), by_shard);
 	for (size_t from = 0, to; from < o->n_x; from = to) {
-		for (to = from; to < o->n_x &&
-		     o->x[to].origin == o->x[from].origin; to++) {
+		for (to = from; to < o->n_x && o->x[to].origin == o->x[from].origin; to++) {
 		}
 		if (later) {
 			move_later(o, from, to);
@@ -202,8 +199,7 @@ static int emit(struct coll_compaction *o, struct coll_sched *out, struct err *e
 
 static int check_kind(const struct coll_sched *s, struct err *err)
 {
-	if (s->kind == COLL_ALLTOALL || s->kind == COLL_BROADCAST ||
-	    s->lights.n > 0) {
+	if (s->kind == COLL_ALLTOALL || s->kind == COLL_BROADCAST || s->lights.n > 0) {
 		return err_set(err, WEFT_EUNSUPPORTED,
 			       "overlap of %s: not supported",
 			       s->lights.n > 0 ? "a schedule with light"
@@ -212,8 +208,7 @@ static int check_kind(const struct coll_sched *s, struct err *err)
 	return 0;
 }
 
-int coll_compact_steps(const struct coll_sched *s, struct coll_sched **out,
-		 struct err *err)
+int coll_compact_steps(const struct coll_sched *s, struct coll_sched **out, struct err *err)
 {
 	struct coll_sched *p = NULL;
 	struct coll_compaction o = { 0 };
@@ -233,9 +228,8 @@ int coll_compact_steps(const struct coll_sched *s, struct coll_sched **out,
 		}
 		best = now;
 	}
-	if ((rc = coll_new_like(s, s->kind, NULL, s->chunks, &p, err)) ||
-	    (rc = emit(&o, p, err)) || (rc = coll_finish(p, err)) ||
-	    (rc = coll_prove(p, NULL, err))) {
+	if ((rc = coll_new_like(s, s->kind, NULL, s->chunks, &p, err)) || (rc = emit(&o, p, err)) ||
+	    (rc = coll_finish(p, err)) || (rc = coll_prove(p, NULL, err))) {
 		goto out;
 	}
 	*out = p;

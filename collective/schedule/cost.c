@@ -28,8 +28,7 @@ struct coll_meter {
 };
 
 /* Capacity of the arc of x in its step: its own, times its lights. */
-static int arc_cap(struct coll_meter *mt, const struct coll_xfer *x, int64_t *cap,
-		   struct err *err)
+static int arc_cap(struct coll_meter *mt, const struct coll_xfer *x, int64_t *cap, struct err *err)
 {
 	const struct topo_arc *a = topo_arc(mt->s->topo, x->arc);
 	struct coll_run lights;
@@ -51,8 +50,7 @@ static int arc_cap(struct coll_meter *mt, const struct coll_xfer *x, int64_t *ca
 	return 0;
 }
 
-static void use(struct coll_meter *mt, int node, int step, int64_t *side,
-		int64_t cap)
+static void use(struct coll_meter *mt, int node, int step, int64_t *side, int64_t cap)
 {
 	if (mt->seen[node] != step) {
 		mt->seen[node] = step;
@@ -63,8 +61,7 @@ static void use(struct coll_meter *mt, int node, int step, int64_t *side,
 
 /* Counts the ports of both ends; fewer ports than that would make node
  * bandwidth, and with it every bound, a fiction. */
-static int use_ports(struct coll_meter *mt, const struct coll_xfer *x, int64_t cap,
-		     struct err *err)
+static int use_ports(struct coll_meter *mt, const struct coll_xfer *x, int64_t cap, struct err *err)
 {
 	const struct topo_arc *a = topo_arc(mt->s->topo, x->arc);
 	int64_t ports = mt->s->ports;
@@ -93,8 +90,7 @@ static int measure_run(struct coll_meter *mt, struct err *err)
 	int64_t chunks = 0, cap;
 	int rc;
 
-	if ((rc = arc_cap(mt, x, &cap, err)) ||
-	    (rc = use_ports(mt, x, cap, err))) {
+	if ((rc = arc_cap(mt, x, &cap, err)) || (rc = use_ports(mt, x, cap, err))) {
 		return rc;
 	}
 	for (int64_t i = 0; i < run.n; i++) {
@@ -183,8 +179,7 @@ static int64_t total_capacity(const struct coll_sched *s)
 }
 
 /* Every hop of every shard takes capacity: hops / capacity shard times. */
-static int distance_bound(const struct coll_sched *s, mpq_t bound,
-			  struct err *err)
+static int distance_bound(const struct coll_sched *s, mpq_t bound, struct err *err)
 {
 	int64_t hops = 0, cap = total_capacity(s);
 	mpq_t by_hops;
@@ -208,8 +203,7 @@ static int distance_bound(const struct coll_sched *s, mpq_t bound,
 }
 
 /* The lower bound of schedule.h for this collective, in M/B. */
-static int bandwidth_bound(const struct coll_sched *s, mpq_t bound,
-			   struct err *err)
+static int bandwidth_bound(const struct coll_sched *s, mpq_t bound, struct err *err)
 {
 	int n = s->ranks;
 
@@ -233,8 +227,7 @@ static int bandwidth_bound(const struct coll_sched *s, mpq_t bound,
 
 /* ---- the report ---- */
 
-int coll_measure(const struct coll_sched *s, struct coll_report *r,
-		 struct err *err)
+int coll_measure(const struct coll_sched *s, struct coll_report *r, struct err *err)
 {
 	struct coll_meter mt = { .s = s };
 	struct arrays arrays = { 0 };
@@ -263,8 +256,7 @@ int coll_measure(const struct coll_sched *s, struct coll_report *r,
 	mpq_set(r->bandwidth_factor, r->shard_times);
 	mul_int(r->bandwidth_factor, s->ports, s->ranks);
 	rc = bandwidth_bound(s, r->bandwidth_bound, err);
-	r->bandwidth_optimal = !rc && mpq_equal(r->bandwidth_factor,
-						r->bandwidth_bound);
+	r->bandwidth_optimal = !rc && mpq_equal(r->bandwidth_factor, r->bandwidth_bound);
 out:
 	arrays_fini(&arrays);
 	return rc;
@@ -294,16 +286,14 @@ static int add_tip(struct coll_tips *t, struct coll_tip tip, struct err *err)
 	for (size_t i = 0; i < t->list.n; i++) {
 		const struct coll_tip *o = &t->list.v[i];
 
-		if (o->latency_ns >= tip.latency_ns &&
-		    !less_load(o->load, tip.load)) {
+		if (o->latency_ns >= tip.latency_ns && !less_load(o->load, tip.load)) {
 			return 0;
 		}
 	}
 	for (size_t i = 0; i < t->list.n; i++) {
 		struct coll_tip o = t->list.v[i];
 
-		if (o.latency_ns > tip.latency_ns ||
-		    less_load(tip.load, o.load)) {
+		if (o.latency_ns > tip.latency_ns || less_load(tip.load, o.load)) {
 			t->list.v[kept++] = o;
 		}
 	}
@@ -335,8 +325,7 @@ static void add_step(struct coll_tips *t, const mpq_t chunk_ns, mpq_t sum)
 }
 
 /* What all steps wait for. */
-static int step_times(const struct coll_sched *s, const mpq_t chunk_ns,
-		      mpq_t sum, struct err *err)
+static int step_times(const struct coll_sched *s, const mpq_t chunk_ns, mpq_t sum, struct err *err)
 {
 	struct coll_meter mt = { .s = s };
 	struct coll_tips tips = { 0 };
@@ -413,8 +402,7 @@ static int round_up(const mpq_t t, int64_t *ns, struct err *err)
 	if (mpz_fits_slong_p(whole)) {
 		*ns = mpz_get_si(whole);
 	} else {
-		rc = err_set(err, WEFT_ELIMIT,
-			     "the time does not fit 64 bits of nanoseconds");
+		rc = err_set(err, WEFT_ELIMIT, "the time does not fit 64 bits of nanoseconds");
 	}
 	mpz_clear(whole);
 	return rc;
@@ -422,9 +410,8 @@ static int round_up(const mpq_t t, int64_t *ns, struct err *err)
 
 /* *ns = ceil(fixed + per_step * steps + volume * size * 8 * 10^9 / bps),
  * where volume is in units of the vector. */
-static int add_up(int64_t fixed, int64_t per_step, int steps,
-		  const mpq_t volume, const struct coll_cost *c, int64_t *ns,
-		  struct err *err)
+static int add_up(int64_t fixed, int64_t per_step, int steps, const mpq_t volume,
+		  const struct coll_cost *c, int64_t *ns, struct err *err)
 {
 	mpq_t t, part;
 	int rc;
@@ -453,21 +440,18 @@ static int bound_time(const struct coll_sched *s, const struct coll_report *r,
 		return rc;
 	}
 	if (steps < 0) {
-		return err_set(err, WEFT_EINFEASIBLE,
-			       "the digraph does not connect all ranks");
+		return err_set(err, WEFT_EINFEASIBLE, "the digraph does not connect all ranks");
 	}
 	mpq_init(volume);
 	mpq_set(volume, r->bandwidth_bound);
 	mul_int(volume, 1, s->ports);
-	rc = add_up(steps * min_latency(s->topo), c->alpha_ns, steps,
-		    volume, c, ns, err);
+	rc = add_up(steps * min_latency(s->topo), c->alpha_ns, steps, volume, c, ns, err);
 	mpq_clear(volume);
 	return rc;
 }
 
-int coll_time(const struct coll_sched *s, const struct coll_report *r,
-	      const struct coll_cost *c, int64_t *time_ns, int64_t *bound_ns,
-	      struct err *err)
+int coll_time(const struct coll_sched *s, const struct coll_report *r, const struct coll_cost *c,
+	      int64_t *time_ns, int64_t *bound_ns, struct err *err)
 {
 	mpq_t chunk_ns, sum;
 	int rc;

@@ -79,8 +79,7 @@ static void get_light(const struct coll_light *l, int64_t *v)
 	v[5] = l->loss_mdb;
 }
 
-void format_get(const struct coll_sched *s, enum format_which which,
-		int64_t row, int64_t *values)
+void format_get(const struct coll_sched *s, enum format_which which, int64_t row, int64_t *values)
 {
 	switch (which) {
 	case FORMAT_ARCS:
@@ -96,8 +95,7 @@ void format_get(const struct coll_sched *s, enum format_which which,
 	get_light(&s->lights.v[row], values);
 }
 
-void format_present(const struct coll_sched *s, enum format_which which,
-		    bool *present)
+void format_present(const struct coll_sched *s, enum format_which which, bool *present)
 {
 	const struct format_table *t = &format_tables[which];
 	int64_t n = format_n_rows(s, which), v[FORMAT_COLUMNS];
@@ -139,12 +137,10 @@ static int check_head(const struct format_head *h, struct err *err)
 			err))) {
 		return rc;
 	}
-	return check("topology length", strlen(h->topology), 0, COLL_MAX_NAME,
-		     WEFT_ELIMIT, err);
+	return check("topology length", strlen(h->topology), 0, COLL_MAX_NAME, WEFT_ELIMIT, err);
 }
 
-int format_start(struct format_load *l, const struct format_head *head,
-		 struct err *err)
+int format_start(struct format_load *l, const struct format_head *head, struct err *err)
 {
 	int rc;
 
@@ -202,8 +198,7 @@ static int add_light(struct format_load *l, const int64_t *v, struct err *err)
 int format_add(struct format_load *l, enum format_which which, int64_t row,
 	       const int64_t *values, struct err *err)
 {
-	static int (*const add[FORMAT_TABLES])(struct format_load *,
-					       const int64_t *,
+	static int (*const add[FORMAT_TABLES])(struct format_load *, const int64_t *,
 					       struct err *) = {
 		[FORMAT_ARCS] = add_arc, [FORMAT_TRANSFERS] = add_xfer,
 		[FORMAT_LIGHTS] = add_light,
@@ -215,8 +210,7 @@ int format_add(struct format_load *l, enum format_which which, int64_t row,
 		const struct format_column *col = &t->columns[c];
 
 		if (values[c] != col->absent) {
-			rc = check(col->name, values[c], col->lo, col->hi,
-				   WEFT_EINVAL, err);
+			rc = check(col->name, values[c], col->lo, col->hi, WEFT_EINVAL, err);
 		}
 	}
 	if (rc || add[which](l, values, err)) {
@@ -242,8 +236,7 @@ int format_graph(struct format_load *l, struct err *err)
 	return rc;
 }
 
-int format_finish(struct format_load *l, struct coll_sched **out,
-		  struct err *err)
+int format_finish(struct format_load *l, struct coll_sched **out, struct err *err)
 {
 	int rc = coll_finish(l->sched, err);
 

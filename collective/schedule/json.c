@@ -50,8 +50,7 @@ static void put_row(struct buf *b, const struct format_table *t,
 }
 
 /* "T_columns" names the columns that are present, "T" has the rows. */
-static void put_table(struct buf *b, const struct coll_sched *s,
-		      enum format_which which)
+static void put_table(struct buf *b, const struct coll_sched *s, enum format_which which)
 {
 	const struct format_table *t = &format_tables[which];
 	int64_t n = format_n_rows(s, which), v[FORMAT_COLUMNS];
@@ -79,8 +78,7 @@ int coll_to_json(const struct coll_sched *s, struct buf *out, struct err *err)
 {
 	buf_str(out, "{\n  \"format\": \"" FORMAT_NAME "\"");
 	buf_printf(out, ",\n  \"version\": %d", FORMAT_VERSION);
-	buf_printf(out, ",\n  \"collective\": \"%s\"",
-		   coll_kind_name(s->kind));
+	buf_printf(out, ",\n  \"collective\": \"%s\"", coll_kind_name(s->kind));
 	if (s->topo_name) {
 		buf_str(out, ",\n  \"topology\": ");
 		out_json_quote(out, s->topo_name);
@@ -153,8 +151,7 @@ static int check_keys(const json_t *root, struct err *err)
 	}
 	json_object_foreach ((json_t *)root, key, value) {
 		if (!known_key(key)) {
-			return err_set(err, WEFT_EINVAL,
-				       "unknown key \"%.64s\"", key);
+			return err_set(err, WEFT_EINVAL, "unknown key \"%.64s\"", key);
 		}
 	}
 	return 0;
@@ -167,8 +164,7 @@ static int get_text(const json_t *root, const char *key, const char *absent,
 	const json_t *v = json_object_get(root, key);
 
 	*out = v ? json_string_value(v) : absent;
-	return *out ? 0 : err_set(err, WEFT_EINVAL, "%s: expected a string",
-				  key);
+	return *out ? 0 : err_set(err, WEFT_EINVAL, "%s: expected a string", key);
 }
 
 /* A whole number of the head; absent < 0: it must be there. */
@@ -178,25 +174,21 @@ static int get_int(const json_t *root, const char *key, int64_t absent,
 	const json_t *v = json_object_get(root, key);
 
 	if ((v && !json_is_integer(v)) || (!v && absent < 0)) {
-		return err_set(err, WEFT_EINVAL,
-			       "%s: expected a whole number", key);
+		return err_set(err, WEFT_EINVAL, "%s: expected a whole number", key);
 	}
 	*out = v ? json_integer_value(v) : absent;
 	return 0;
 }
 
-static int read_head(const json_t *root, struct format_head *head,
-		     struct err *err)
+static int read_head(const json_t *root, struct format_head *head, struct err *err)
 {
 	const char *format, *kind;
 	int rc = get_text(root, "format", "", &format, err);
 
 	if (!rc && !*format) {
-		rc = err_set(err, WEFT_EINVAL, "it has no \"format\": \""
-			     FORMAT_NAME "\"");
+		rc = err_set(err, WEFT_EINVAL, "it has no \"format\": \"" FORMAT_NAME "\"");
 	} else if (!rc && strcmp(format, FORMAT_NAME) != 0) {
-		rc = err_set(err, WEFT_EINVAL,
-			     "format: \"%.64s\" is not \"" FORMAT_NAME "\"",
+		rc = err_set(err, WEFT_EINVAL, "format: \"%.64s\" is not \"" FORMAT_NAME "\"",
 			     format);
 	}
 	if (!rc) {
@@ -246,8 +238,7 @@ static int find_column(const struct format_table *t, const char *name)
 	return -1;
 }
 
-static int check_required(const struct format_table *t, const bool *present,
-			  struct err *err)
+static int check_required(const struct format_table *t, const bool *present, struct err *err)
 {
 	for (int c = 0; c < t->n_columns; c++) {
 		if (t->columns[c].required && !present[c]) {
@@ -339,25 +330,20 @@ static int read_table(struct format_load *l, enum format_which which,
 	}
 	rc = read_layout(names, t, &layout, err);
 	for (size_t i = 0; i < json_array_size(rows) && !rc; i++) {
-		rc = read_row(l, which, &layout, json_array_get(rows, i), i,
-			      err);
+		rc = read_row(l, which, &layout, json_array_get(rows, i), i, err);
 	}
 	return rc;
 }
 
-static int read_root(const json_t *root, struct coll_sched **out,
-		     struct err *err)
+static int read_root(const json_t *root, struct coll_sched **out, struct err *err)
 {
 	struct format_load l = { .sched = NULL };
 	struct format_head head = { .version = 0 };
 	int rc;
 
-	if ((rc = check_keys(root, err)) ||
-	    (rc = read_head(root, &head, err)) ||
-	    (rc = format_start(&l, &head, err)) ||
-	    (rc = read_table(&l, FORMAT_ARCS, root, err)) ||
-	    (rc = format_graph(&l, err)) ||
-	    (rc = read_table(&l, FORMAT_TRANSFERS, root, err)) ||
+	if ((rc = check_keys(root, err)) || (rc = read_head(root, &head, err)) ||
+	    (rc = format_start(&l, &head, err)) || (rc = read_table(&l, FORMAT_ARCS, root, err)) ||
+	    (rc = format_graph(&l, err)) || (rc = read_table(&l, FORMAT_TRANSFERS, root, err)) ||
 	    (rc = read_table(&l, FORMAT_LIGHTS, root, err))) {
 		goto out;
 	}
@@ -367,8 +353,7 @@ out:
 	return rc;
 }
 
-int coll_from_json(const char *text, size_t len, struct coll_sched **out,
-		   struct err *err)
+int coll_from_json(const char *text, size_t len, struct coll_sched **out, struct err *err)
 {
 	json_t *root = coll_json_root(text, len, err);
 	int rc;
@@ -382,8 +367,7 @@ int coll_from_json(const char *text, size_t len, struct coll_sched **out,
 	return rc ? err_wrap(err, "schedule") : 0;
 }
 
-int coll_from_bytes(const void *data, size_t len, struct coll_sched **out,
-		    struct err *err)
+int coll_from_bytes(const void *data, size_t len, struct coll_sched **out, struct err *err)
 {
 	const char *text = data;
 

@@ -54,19 +54,16 @@ static void loads_fini(struct coll_loads *l)
 	free(l->window);
 }
 
-static int loads_init(const struct coll_sched *s, struct coll_loads *l,
-		      struct err *err)
+static int loads_init(const struct coll_sched *s, struct coll_loads *l, struct err *err)
 {
 	const struct topo *t = s->topo;
 	int rc;
 
 	*l = (struct coll_loads){ .steps = s->steps, .arcs = topo_m(t) };
-	if ((rc = refuse_light(s, err)) ||
-	    (rc = coll_common_scale(t, &l->scale, err))) {
+	if ((rc = refuse_light(s, err)) || (rc = coll_common_scale(t, &l->scale, err))) {
 		return rc;
 	}
-	l->load = calloc((size_t)l->steps * (size_t)l->arcs + 1,
-			 sizeof(*l->load));
+	l->load = calloc((size_t)l->steps * (size_t)l->arcs + 1, sizeof(*l->load));
 	l->window = calloc((size_t)l->arcs + 1, sizeof(*l->window));
 	if (!l->load || !l->window) {
 		loads_fini(l);
@@ -76,8 +73,7 @@ static int loads_init(const struct coll_sched *s, struct coll_loads *l,
 		const struct coll_xfer *x = &s->xfers.v[i];
 		int64_t unit = l->scale / topo_arc(t, x->arc)->cap;
 
-		l->load[(int64_t)x->step * l->arcs + x->arc] +=
-			(x->last - x->first + 1) * unit;
+		l->load[(int64_t)x->step * l->arcs + x->arc] += (x->last - x->first + 1) * unit;
 	}
 	return 0;
 }
@@ -197,15 +193,13 @@ static int add_batches(const struct coll_sched *s, int batches,
 	return rc;
 }
 
-int coll_pipeline(const struct coll_sched *s, int batches,
-		  struct coll_sched **out, struct err *err)
+int coll_pipeline(const struct coll_sched *s, int batches, struct coll_sched **out, struct err *err)
 {
 	struct coll_sched *p = NULL;
 	int rc;
 
 	*out = NULL;
-	if ((rc = check_batches(batches, err)) ||
-	    (rc = refuse_light(s, err))) {
+	if ((rc = check_batches(batches, err)) || (rc = refuse_light(s, err))) {
 		return rc;
 	}
 	if ((int64_t)batches * s->chunks > COLL_MAX_CHUNKS) {
@@ -213,10 +207,9 @@ int coll_pipeline(const struct coll_sched *s, int batches,
 			       "%d batches of %d chunks: more than %d chunks a "
 			       "shard", batches, s->chunks, COLL_MAX_CHUNKS);
 	}
-	if ((rc = coll_new_like(s, s->kind, NULL, batches * s->chunks, &p,
-				err)) ||
-	    (rc = add_batches(s, batches, p, err)) ||
-	    (rc = coll_finish(p, err)) || (rc = coll_prove(p, NULL, err))) {
+	if ((rc = coll_new_like(s, s->kind, NULL, batches * s->chunks, &p, err)) ||
+	    (rc = add_batches(s, batches, p, err)) || (rc = coll_finish(p, err)) ||
+	    (rc = coll_prove(p, NULL, err))) {
 		coll_free(p);
 		return rc;
 	}

@@ -23,9 +23,8 @@ struct coll_sched {
 
 /* An empty schedule of this kind over graph (taken over; NULL: a copy of that
  * of s), with the ports, root and name of s. */
-int coll_new_like(const struct coll_sched *s, enum coll_kind kind,
-		  struct topo *graph, int chunks, struct coll_sched **out,
-		  struct err *err);
+int coll_new_like(const struct coll_sched *s, enum coll_kind kind, struct topo *graph, int chunks,
+		  struct coll_sched **out, struct err *err);
 
 /* The least common multiple of the capacities: a chunk on an arc takes scale /
  * capacity units of time, all whole. WEFT_ELIMIT above 2^31. */
@@ -41,14 +40,12 @@ struct coll_run coll_xfer_run(const struct coll_sched *s, int64_t from);
 
 /* The lights of (step, arc), searched from light number `from` on, which
  * must not lie behind them; n is 0 when the arc has no light. */
-struct coll_run coll_light_run(const struct coll_sched *s, int64_t from,
-			       int step, int arc);
+struct coll_run coll_light_run(const struct coll_sched *s, int64_t from, int step, int arc);
 
 /* Fills the loads of a report and refuses a node that drives or receives
  * more than its ports, or an arc that carries without light; light must be
  * free of repetitions. */
-int coll_measure(const struct coll_sched *s, struct coll_report *r,
-		 struct err *err);
+int coll_measure(const struct coll_sched *s, struct coll_report *r, struct err *err);
 
 /* ---- formats ---- */
 
@@ -80,11 +77,9 @@ extern const struct format_table format_tables[FORMAT_TABLES];
 
 int64_t format_n_rows(const struct coll_sched *s, enum format_which which);
 /* One row of a schedule as numbers, in the order of the columns. */
-void format_get(const struct coll_sched *s, enum format_which which,
-		int64_t row, int64_t *values);
+void format_get(const struct coll_sched *s, enum format_which which, int64_t row, int64_t *values);
 /* present[c]: the column is required or differs from its default. */
-void format_present(const struct coll_sched *s, enum format_which which,
-		    bool *present);
+void format_present(const struct coll_sched *s, enum format_which which, bool *present);
 
 struct format_head {
 	int64_t version, nodes, chunks, ports, root;
@@ -102,15 +97,13 @@ struct format_load {
 	struct coll_sched *sched;
 };
 
-int format_start(struct format_load *l, const struct format_head *head,
-		 struct err *err);
+int format_start(struct format_load *l, const struct format_head *head, struct err *err);
 /* Adds a row; values as format_get gives them. Errors name table and row. */
 int format_add(struct format_load *l, enum format_which which, int64_t row,
 	       const int64_t *values, struct err *err);
 /* After the last arc, before the first transfer. */
 int format_graph(struct format_load *l, struct err *err);
-int format_finish(struct format_load *l, struct coll_sched **out,
-		  struct err *err);
+int format_finish(struct format_load *l, struct coll_sched **out, struct err *err);
 /* Frees what is left; fine after format_finish. */
 void format_abort(struct format_load *l);
 

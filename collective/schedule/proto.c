@@ -81,8 +81,7 @@ static void free_columns(ProtobufCMessage *msg, enum format_which which)
 }
 
 /* Fills a table's message; free_columns also after WEFT_ENOMEM. */
-static int fill_columns(const struct coll_sched *s, enum format_which which,
-			ProtobufCMessage *msg)
+static int fill_columns(const struct coll_sched *s, enum format_which which, ProtobufCMessage *msg)
 {
 	const struct format_table *t = &format_tables[which];
 	size_t n = (size_t)format_n_rows(s, which);
@@ -131,8 +130,7 @@ int coll_to_proto(const struct coll_sched *s, struct buf *out, struct err *err)
 {
 	pb_schedule msg = WEFT__V1__SCHEDULE__INIT;
 	Weft__V1__Schedule__Arcs arcs = WEFT__V1__SCHEDULE__ARCS__INIT;
-	Weft__V1__Schedule__Transfers transfers =
-		WEFT__V1__SCHEDULE__TRANSFERS__INIT;
+	Weft__V1__Schedule__Transfers transfers = WEFT__V1__SCHEDULE__TRANSFERS__INIT;
 	Weft__V1__Schedule__Lightpaths lights = WEFT__V1__SCHEDULE__LIGHTPATHS__INIT;
 	Weft__V1__Schedule__Part part = WEFT__V1__SCHEDULE__PART__INIT;
 	ProtobufCMessage *tables[FORMAT_TABLES] = {
@@ -208,8 +206,7 @@ static int read_table(struct format_load *l, enum format_which which,
 	return rc;
 }
 
-static int read_head(const pb_schedule *msg, struct format_head *head,
-		     struct err *err)
+static int read_head(const pb_schedule *msg, struct format_head *head, struct err *err)
 {
 	if (msg->collective < 1 || msg->collective > COLL_BROADCAST + 1) {
 		return err_set(err, WEFT_EINVAL,
@@ -228,8 +225,7 @@ static int read_head(const pb_schedule *msg, struct format_head *head,
 }
 
 /* What the message says, in the order in which it can be checked. */
-static int read_message(pb_schedule *msg, struct coll_sched **out,
-			struct err *err)
+static int read_message(pb_schedule *msg, struct coll_sched **out, struct err *err)
 {
 	struct format_load l = { .sched = NULL };
 	struct format_head head;
@@ -251,8 +247,7 @@ out:
 	return rc;
 }
 
-int coll_from_proto(const void *data, size_t len, struct coll_sched **out,
-		    struct err *err)
+int coll_from_proto(const void *data, size_t len, struct coll_sched **out, struct err *err)
 {
 	ProtobufCMessage *msg = NULL;
 	int rc;

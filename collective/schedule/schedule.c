@@ -81,8 +81,7 @@ static int check_graph(const struct topo *t, int64_t *degree, struct err *err)
 	return 0;
 }
 
-static int check_shape(const struct topo *t, int chunks, int64_t ports,
-		       int root, struct err *err)
+static int check_shape(const struct topo *t, int chunks, int64_t ports, int root, struct err *err)
 {
 	if (chunks < 1 || chunks > COLL_MAX_CHUNKS) {
 		return err_set(err, chunks < 1 ? WEFT_EINVAL : WEFT_ELIMIT,
@@ -149,15 +148,13 @@ void coll_set_chunks(struct coll_sched *s, int chunks)
 }
 
 /* The step and the arc of a transfer or a light exist. */
-static int check_place(const struct coll_sched *s, int step, int arc,
-		       struct err *err)
+static int check_place(const struct coll_sched *s, int step, int arc, struct err *err)
 {
 	if (step < 0) {
 		return err_set(err, WEFT_EINVAL, "step %d is negative", step);
 	}
 	if (step >= COLL_MAX_STEPS) {
-		return err_set(err, WEFT_ELIMIT, "step %d: at most %d steps",
-			       step, COLL_MAX_STEPS);
+		return err_set(err, WEFT_ELIMIT, "step %d: at most %d steps", step, COLL_MAX_STEPS);
 	}
 	if (arc < 0 || arc >= topo_m(s->topo)) {
 		return err_set(err, WEFT_EINVAL,
@@ -167,8 +164,7 @@ static int check_place(const struct coll_sched *s, int step, int arc,
 	return 0;
 }
 
-static int check_xfer(const struct coll_sched *s, const struct coll_xfer *x,
-		      struct err *err)
+static int check_xfer(const struct coll_sched *s, const struct coll_xfer *x, struct err *err)
 {
 	const char *what;
 	int rc = check_place(s, x->step, x->arc, err);
@@ -204,15 +200,13 @@ int coll_add(struct coll_sched *s, const struct coll_xfer *x, struct err *err)
 		return rc;
 	}
 	if (s->xfers.n >= COLL_MAX_XFERS) {
-		return err_set(err, WEFT_ELIMIT, "more than %d transfers",
-			       COLL_MAX_XFERS);
+		return err_set(err, WEFT_ELIMIT, "more than %d transfers", COLL_MAX_XFERS);
 	}
 	s->finished = s->proven = false;
 	return vec_push(&s->xfers, *x) ? err_nomem(err) : 0;
 }
 
-int coll_add_light(struct coll_sched *s, const struct coll_light *l,
-		   struct err *err)
+int coll_add_light(struct coll_sched *s, const struct coll_light *l, struct err *err)
 {
 	int rc = check_place(s, l->step, l->arc, err);
 
@@ -225,17 +219,15 @@ int coll_add_light(struct coll_sched *s, const struct coll_light *l,
 			       "neither 0 nor 1", l->step, l->arc, l->dir);
 	}
 	if (s->lights.n >= COLL_MAX_LIGHTS) {
-		return err_set(err, WEFT_ELIMIT, "more than %d lights",
-			       COLL_MAX_LIGHTS);
+		return err_set(err, WEFT_ELIMIT, "more than %d lights", COLL_MAX_LIGHTS);
 	}
 	s->finished = s->proven = false;
 	return vec_push(&s->lights, *l) ? err_nomem(err) : 0;
 }
 
 /* The limits make the sort keys of a transfer fit two words. */
-_Static_assert(COLL_MAX_STEPS <= 1 << 20 && TOPO_MAX_ARCS <= 1 << 24 &&
-	       TOPO_MAX_NODES <= 1 << 16 && COLL_MAX_CHUNKS <= 1 << 20,
-	       "sort keys overflow");
+_Static_assert(COLL_MAX_STEPS <= 1 << 20 && TOPO_MAX_ARCS <= 1 << 24 && TOPO_MAX_NODES <= 1 << 16 &&
+	       COLL_MAX_CHUNKS <= 1 << 20, "sort keys overflow");
 
 static uint64_t place_key(int step, int arc)
 {
@@ -326,8 +318,7 @@ static bool sort_by_place(struct coll_sched *s)
 		out[end[(size_t)v[i].step * m + (size_t)v[i].arc]++] = v[i];
 	}
 	for (size_t p = 0; p < places; at = end[p++]) {
-		sort_unless_sorted(out + at, end[p] - at, sizeof(*out),
-				   cmp_xfer);
+		sort_unless_sorted(out + at, end[p] - at, sizeof(*out), cmp_xfer);
 	}
 	free(end);
 	free(v);
@@ -343,8 +334,7 @@ static void sort_xfers(struct coll_sched *s)
 	for (size_t i = 1; i < s->xfers.n; i++) {
 		if (cmp_xfer(&v[i - 1], &v[i]) > 0) {
 			if (!sort_by_place(s)) {
-				qsort(s->xfers.v, s->xfers.n,
-				      sizeof(*s->xfers.v), cmp_xfer);
+				qsort(s->xfers.v, s->xfers.n, sizeof(*s->xfers.v), cmp_xfer);
 			}
 			return;
 		}
@@ -377,8 +367,7 @@ int coll_finish(struct coll_sched *s, struct err *err)
 {
 	(void)err;
 	sort_xfers(s);
-	sort_unless_sorted(s->lights.v, s->lights.n, sizeof(*s->lights.v),
-			   cmp_light);
+	sort_unless_sorted(s->lights.v, s->lights.n, sizeof(*s->lights.v), cmp_light);
 	merge(s);
 	s->steps = s->xfers.n ? s->xfers.v[s->xfers.n - 1].step + 1 : 0;
 	s->finished = true;
@@ -464,8 +453,7 @@ struct coll_run coll_xfer_run(const struct coll_sched *s, int64_t from)
 	return (struct coll_run){ from, n };
 }
 
-struct coll_run coll_light_run(const struct coll_sched *s, int64_t from,
-			       int step, int arc)
+struct coll_run coll_light_run(const struct coll_sched *s, int64_t from, int step, int arc)
 {
 	const struct coll_light *l = s->lights.v;
 	struct coll_run run = { from, 0 };

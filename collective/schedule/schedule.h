@@ -91,8 +91,7 @@ void coll_set_chunks(struct coll_sched *s, int chunks);
  * Adding again after coll_finish needs another coll_finish.
  * coll_finish: O(transfers log transfers). */
 int coll_add(struct coll_sched *s, const struct coll_xfer *x, struct err *err);
-int coll_add_light(struct coll_sched *s, const struct coll_light *l,
-		   struct err *err);
+int coll_add_light(struct coll_sched *s, const struct coll_light *l, struct err *err);
 int coll_finish(struct coll_sched *s, struct err *err);
 
 /* What coll_new was given, the ports counted when they were 0; the digraph is
@@ -117,8 +116,7 @@ const char *coll_topo_name(const struct coll_sched *s);
  * whole digraph: what that rank has to know to do its part. It can be written
  * and read, but not proven: coll_verify refuses it. WEFT_EINVAL for a rank that
  * is none. O(transfers). */
-int coll_part_of(const struct coll_sched *s, int rank,
-		 struct coll_sched **out, struct err *err);
+int coll_part_of(const struct coll_sched *s, int rank, struct coll_sched **out, struct err *err);
 /* The rank that it is the part of, -1 for a whole schedule. */
 int coll_part(const struct coll_sched *s);
 
@@ -167,13 +165,11 @@ void coll_report_fini(struct coll_report *r);
  *                  that all shards need over the capacity of all arcs (or
  *                  of all ports, when these are fewer or light is switched)
  */
-int coll_verify(const struct coll_sched *s, struct coll_report *report,
-		struct err *err);
+int coll_verify(const struct coll_sched *s, struct coll_report *report, struct err *err);
 
 /* coll_verify for those who make schedules: notes that s was replayed, so
  * that until it changes coll_verify only measures it. */
-int coll_prove(struct coll_sched *s, struct coll_report *report,
-	       struct err *err);
+int coll_prove(struct coll_sched *s, struct coll_report *report, struct err *err);
 
 /* Time of a schedule in the alpha-beta model. */
 struct coll_cost {
@@ -191,9 +187,8 @@ struct coll_cost {
  * the bandwidth bound. WEFT_EINVAL (negative alpha or size, link_bps < 1),
  * WEFT_ELIMIT when a time does not fit 64 bits, WEFT_EINFEASIBLE when some
  * rank cannot be reached. O(transfers), with the bound O(N (N + m)). */
-int coll_time(const struct coll_sched *s, const struct coll_report *r,
-	      const struct coll_cost *c, int64_t *time_ns, int64_t *bound_ns,
-	      struct err *err);
+int coll_time(const struct coll_sched *s, const struct coll_report *r, const struct coll_cost *c,
+	      int64_t *time_ns, int64_t *bound_ns, struct err *err);
 
 /* ---- schedules from schedules ---- */
 
@@ -202,8 +197,7 @@ int coll_time(const struct coll_sched *s, const struct coll_report *r,
  * every shard. New schedule. WEFT_EUNSUPPORTED for the others: the reverse
  * of a broadcast is no collective here, that of an all-reduce no all-reduce
  * in general. */
-int coll_reverse(const struct coll_sched *s, struct coll_sched **out,
-		 struct err *err);
+int coll_reverse(const struct coll_sched *s, struct coll_sched **out, struct err *err);
 
 /*
  * The same with other numbers for the nodes: node v becomes to[v], a
@@ -218,9 +212,8 @@ int coll_rename(const struct coll_sched *s, const int *to,
  * their least common multiple: reduce-scatter + all-gather = all-reduce.
  * WEFT_EUNSUPPORTED for other pairs, WEFT_EINVAL when digraphs or ports
  * differ. */
-int coll_sequence(const struct coll_sched *first,
-		  const struct coll_sched *second, struct coll_sched **out,
-		  struct err *err);
+int coll_sequence(const struct coll_sched *first, const struct coll_sched *second,
+		  struct coll_sched **out, struct err *err);
 
 /*
  * The same transfers in other steps: each as early as what it needs is there
@@ -236,8 +229,7 @@ int coll_sequence(const struct coll_sched *first,
  * below 2^31. O(transfers steps) a round, at most COLL_COMPACT_ROUNDS of them.
  */
 #define COLL_COMPACT_ROUNDS 8
-int coll_compact_steps(const struct coll_sched *s, struct coll_sched **out,
-		 struct err *err);
+int coll_compact_steps(const struct coll_sched *s, struct coll_sched **out, struct err *err);
 
 #define COLL_MAX_BATCHES 256
 
@@ -270,17 +262,13 @@ int coll_pipeline_best(const struct coll_sched *s, const struct coll_cost *c,
 
 /* JSON as documented in docs/schedule.md; O(transfers). */
 int coll_to_json(const struct coll_sched *s, struct buf *out, struct err *err);
-int coll_from_json(const char *text, size_t len, struct coll_sched **out,
-		   struct err *err);
+int coll_from_json(const char *text, size_t len, struct coll_sched **out, struct err *err);
 /* The weft.v1.Schedule message. */
-int coll_to_proto(const struct coll_sched *s, struct buf *out,
-		  struct err *err);
-int coll_from_proto(const void *data, size_t len, struct coll_sched **out,
-		    struct err *err);
+int coll_to_proto(const struct coll_sched *s, struct buf *out, struct err *err);
+int coll_from_proto(const void *data, size_t len, struct coll_sched **out, struct err *err);
 /* Either, distinguished by the first byte. All sizes are checked: WEFT_EINVAL
  * or WEFT_ELIMIT names the field. Reading does not verify. */
-int coll_from_bytes(const void *data, size_t len, struct coll_sched **out,
-		    struct err *err);
+int coll_from_bytes(const void *data, size_t len, struct coll_sched **out, struct err *err);
 
 /* The value at the root of a JSON text, for json_decref; NULL and WEFT_EINVAL
  * with line and column for what is no JSON or has a key twice. */

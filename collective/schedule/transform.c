@@ -13,9 +13,8 @@
 #include "collective/schedule/private.h"
 #include "lib/base/rat.h"
 
-int coll_new_like(const struct coll_sched *s, enum coll_kind kind,
-		  struct topo *graph, int chunks, struct coll_sched **out,
-		  struct err *err)
+int coll_new_like(const struct coll_sched *s, enum coll_kind kind, struct topo *graph, int chunks,
+		  struct coll_sched **out, struct err *err)
 {
 	int rc;
 
@@ -31,8 +30,7 @@ int coll_new_like(const struct coll_sched *s, enum coll_kind kind,
 
 /* ---- reversal ---- */
 
-static int reversed_kind(enum coll_kind kind, enum coll_kind *out,
-			 struct err *err)
+static int reversed_kind(enum coll_kind kind, enum coll_kind *out, struct err *err)
 {
 	switch (kind) {
 	case COLL_ALLGATHER:
@@ -97,8 +95,7 @@ static int reverse_lights(const struct coll_sched *s, const int32_t *forth,
 
 /* The transposed digraph and, at *forth (free()), its arc for each arc of
  * t. */
-static int transpose(const struct topo *t, struct topo **out, int32_t **forth,
-		     struct err *err)
+static int transpose(const struct topo *t, struct topo **out, int32_t **forth, struct err *err)
 {
 	size_t m = topo_m(t);
 	int32_t *back = malloc((m + 1) * sizeof(*back));
@@ -114,8 +111,7 @@ static int transpose(const struct topo *t, struct topo **out, int32_t **forth,
 	return rc;
 }
 
-int coll_reverse(const struct coll_sched *s, struct coll_sched **out,
-		 struct err *err)
+int coll_reverse(const struct coll_sched *s, struct coll_sched **out, struct err *err)
 {
 	struct coll_sched *r = NULL;
 	struct topo *graph = NULL;
@@ -180,16 +176,14 @@ static int32_t *sorted_arcs(const struct topo *t)
 		order[a] = a;
 	}
 	if (order) {
-		qsort_r(order, m, sizeof(*order), cmp_arc,
-			(void *)topo_arcs(t));
+		qsort_r(order, m, sizeof(*order), cmp_arc, (void *)topo_arcs(t));
 	}
 	return order;
 }
 
 /* map[arc of b] = arc of a: equal digraphs may number the arcs out of a node
  * differently (a digraph transposed twice does). */
-static int match_arcs(const struct topo *a, const struct topo *b, int32_t *map,
-		      struct err *err)
+static int match_arcs(const struct topo *a, const struct topo *b, int32_t *map, struct err *err)
 {
 	int32_t *ia = sorted_arcs(a), *ib = sorted_arcs(b);
 	bool equal = topo_n(a) == topo_n(b) && topo_m(a) == topo_m(b);
@@ -202,8 +196,7 @@ static int match_arcs(const struct topo *a, const struct topo *b, int32_t *map,
 	free(ia);
 	free(ib);
 	if (!rc && !equal) {
-		rc = err_set(err, WEFT_EINVAL,
-			     "the two schedules are for different digraphs");
+		rc = err_set(err, WEFT_EINVAL, "the two schedules are for different digraphs");
 	}
 	return rc;
 }
@@ -234,8 +227,7 @@ static int append(const struct coll_sched *s, int base, const int32_t *map,
 	return rc;
 }
 
-static int check_pair(const struct coll_sched *a, const struct coll_sched *b,
-		      struct err *err)
+static int check_pair(const struct coll_sched *a, const struct coll_sched *b, struct err *err)
 {
 	if (a->kind != COLL_REDUCE_SCATTER || b->kind != COLL_ALLGATHER) {
 		return err_set(err, WEFT_EUNSUPPORTED,
@@ -250,15 +242,13 @@ static int check_pair(const struct coll_sched *a, const struct coll_sched *b,
 			       a->ports, b->ports);
 	}
 	if ((a->lights.n == 0) != (b->lights.n == 0)) {
-		return err_set(err, WEFT_EINVAL,
-			       "only one of the two schedules has light");
+		return err_set(err, WEFT_EINVAL, "only one of the two schedules has light");
 	}
 	return 0;
 }
 
-int coll_sequence(const struct coll_sched *first,
-		  const struct coll_sched *second, struct coll_sched **out,
-		  struct err *err)
+int coll_sequence(const struct coll_sched *first, const struct coll_sched *second,
+		  struct coll_sched **out, struct err *err)
 {
 	struct coll_sched *s = NULL;
 	int64_t chunks = first->chunks /
@@ -278,10 +268,9 @@ int coll_sequence(const struct coll_sched *first,
 			     "%d", first->chunks, second->chunks,
 			     COLL_MAX_CHUNKS);
 	}
-	if (rc || (rc = coll_new_like(first, COLL_ALLREDUCE, NULL, (int)chunks,
-				      &s, err)) ||
-	    (rc = append(first, 0, NULL, s, err)) ||
-	    (rc = append(second, first->steps, map, s, err))) {
+	if (rc || (rc = coll_new_like(first, COLL_ALLREDUCE, NULL, (int)chunks, &s, err)) ||
+	    (rc = append(first, 0, NULL, s, err)) || (rc = append(second, first->steps, map, s,
+								  err))) {
 		goto out;
 	}
 	rc = coll_finish(s, err);
@@ -346,9 +335,8 @@ out:
 	return rc;
 }
 
-static int rename_rows(const struct coll_sched *s, const int *to,
-		       const int32_t *forth, struct coll_sched *out,
-		       struct err *err)
+static int rename_rows(const struct coll_sched *s, const int *to, const int32_t *forth,
+		       struct coll_sched *out, struct err *err)
 {
 	int rc = 0;
 
@@ -369,8 +357,7 @@ static int rename_rows(const struct coll_sched *s, const int *to,
 	return rc;
 }
 
-int coll_rename(const struct coll_sched *s, const int *to,
-		struct coll_sched **out, struct err *err)
+int coll_rename(const struct coll_sched *s, const int *to, struct coll_sched **out, struct err *err)
 {
 	struct coll_sched *renamed = NULL;
 	struct topo *graph = NULL;
@@ -385,10 +372,8 @@ int coll_rename(const struct coll_sched *s, const int *to,
 	forth = calloc((size_t)topo_m(s->topo) + 1, sizeof(*forth));
 	rc = forth ? rename_graph(s->topo, to, forth, &graph, err)
 		   : err_nomem(err);
-	if (rc ||
-	    (rc = coll_new_like(s, s->kind, graph, s->chunks, &renamed, err)) ||
-	    (rc = rename_rows(s, to, forth, renamed, err)) ||
-	    (rc = coll_finish(renamed, err))) {
+	if (rc || (rc = coll_new_like(s, s->kind, graph, s->chunks, &renamed, err)) ||
+	    (rc = rename_rows(s, to, forth, renamed, err)) || (rc = coll_finish(renamed, err))) {
 		coll_free(renamed);
 		renamed = NULL;
 	}
@@ -406,8 +391,7 @@ static bool is_of(const struct coll_sched *s, int arc, int rank)
 	return a->src == rank || a->dst == rank;
 }
 
-static int copy_rows(const struct coll_sched *s, int rank,
-		     struct coll_sched *part, struct err *err)
+static int copy_rows(const struct coll_sched *s, int rank, struct coll_sched *part, struct err *err)
 {
 	int rc = 0;
 
@@ -424,16 +408,14 @@ static int copy_rows(const struct coll_sched *s, int rank,
 	return rc;
 }
 
-int coll_part_of(const struct coll_sched *s, int rank,
-		 struct coll_sched **out, struct err *err)
+int coll_part_of(const struct coll_sched *s, int rank, struct coll_sched **out, struct err *err)
 {
 	struct coll_sched *part = NULL;
 	int rc;
 
 	*out = NULL;
 	if (rank < 0 || rank >= s->ranks) {
-		return err_set(err, WEFT_EINVAL, "rank %d: there are 0 to %d",
-			       rank, s->ranks - 1);
+		return err_set(err, WEFT_EINVAL, "rank %d: there are 0 to %d", rank, s->ranks - 1);
 	}
 	if ((rc = coll_new_like(s, s->kind, NULL, s->chunks, &part, err)) ||
 	    (rc = copy_rows(s, rank, part, err)) ||

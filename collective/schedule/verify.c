@@ -80,8 +80,7 @@ static bool sums(enum coll_kind kind)
 
 /* One stable counting-sort pass over the transfers' origin or destination.
  * from NULL: the transfers in their own order. */
-static int sort_pass(const struct coll_sched *s, bool by_origin,
-		     const uint32_t *from, uint32_t *to)
+static int sort_pass(const struct coll_sched *s, bool by_origin, const uint32_t *from, uint32_t *to)
 {
 	const struct coll_xfer *x = s->xfers.v;
 	size_t *start = calloc((size_t)s->ranks + 1, sizeof(*start));
@@ -124,8 +123,7 @@ static int sort_by_shard(const struct coll_sched *s, uint32_t *order)
 	return rc;
 }
 
-static int replay_init(struct coll_replay *r, const struct coll_sched *s,
-		       const uint32_t *order)
+static int replay_init(struct coll_replay *r, const struct coll_sched *s, const uint32_t *order)
 {
 	size_t n = s->ranks, p = s->chunks;
 
@@ -206,13 +204,11 @@ static int load_shard(struct coll_replay *r, int origin, int dest)
 
 	r->origin = origin;
 	r->dest = dest;
-	while (end < total && x[r->order[end]].origin == origin &&
-	       x[r->order[end]].dest == dest) {
+	while (end < total && x[r->order[end]].origin == origin && x[r->order[end]].dest == dest) {
 		end++;
 	}
 	r->n_moves = (int)(end - r->next);
-	if (vec_grow((void **)&r->moves, &r->moves_cap, r->n_moves + 1,
-		     sizeof(*r->moves))) {
+	if (vec_grow((void **)&r->moves, &r->moves_cap, r->n_moves + 1, sizeof(*r->moves))) {
 		return WEFT_ENOMEM;
 	}
 	mark(r, 0);
@@ -266,8 +262,7 @@ static uint64_t block_mask(int from, int to, int base)
 
 /* Moves i..end are one step: all must hold what they send; in all-to-all
  * what is sent leaves its sender. Then all arrive. */
-static int copy_step(struct coll_replay *r, int i, int end, int base,
-		     struct err *err)
+static int copy_step(struct coll_replay *r, int i, int end, int base, struct err *err)
 {
 	bool moving = r->s->kind == COLL_ALLTOALL;
 	uint64_t bits, bad;
@@ -289,16 +284,14 @@ static int copy_step(struct coll_replay *r, int i, int end, int base,
 		bits = block_mask(m->from, m->to, base);
 		bad = bits & r->have[m->dst];
 		if (bad) {
-			return fault(r, m, base + __builtin_ctzll(bad), err,
-				     "delivered twice");
+			return fault(r, m, base + __builtin_ctzll(bad), err, "delivered twice");
 		}
 		r->have[m->dst] |= bits;
 	}
 	return 0;
 }
 
-static int missing(const struct coll_replay *r, int rank, int class,
-		   struct err *err)
+static int missing(const struct coll_replay *r, int rank, int class, struct err *err)
 {
 	return err_set(err, WEFT_EVERIFY, "%s does not arrive at rank %d",
 		       chunk_name(r, class).text, rank);
@@ -320,8 +313,7 @@ static int copy_block(struct coll_replay *r, int holder, int base, struct err *e
 	}
 	for (int v = lo; v < hi && !rc; v++) {
 		if (r->have[v] != full) {
-			rc = missing(r, v, base + __builtin_ctzll(
-				     full & ~r->have[v]), err);
+			rc = missing(r, v, base + __builtin_ctzll(full & ~r->have[v]), err);
 		}
 		r->have[v] = 0;
 	}
@@ -366,8 +358,7 @@ static void keep_old(struct coll_replay *r, int i, int end, int class)
 		int u = r->moves[k].src;
 
 		r->count_old[u] = r->count[u];
-		if (covers(&r->moves[k], class) &&
-		    r->arrives[u] == r->stamp && r->count[u] > 1 &&
+		if (covers(&r->moves[k], class) && r->arrives[u] == r->stamp && r->count[u] > 1 &&
 		    r->count[u] < r->n) {
 			memcpy(row(r, r->sum_old, u), row(r, r->sum, u),
 			       r->words * sizeof(*r->sum));
@@ -415,8 +406,7 @@ static bool add_sum(struct coll_replay *r, int src, int dst)
 
 /* Copies go first: a sum that arrives beside a copy counts twice whichever
  * is the faster. */
-static int sum_step(struct coll_replay *r, int i, int end, int class,
-		    struct err *err)
+static int sum_step(struct coll_replay *r, int i, int end, int class, struct err *err)
 {
 	keep_old(r, i, end, class);
 	for (int k = i; k < end; k++) {
@@ -426,8 +416,7 @@ static int sum_step(struct coll_replay *r, int i, int end, int class,
 			continue;
 		}
 		if (r->count_old[m->src] != r->n) {
-			return fault(r, m, class, err,
-				     "copy of an incomplete sum");
+			return fault(r, m, class, err, "copy of an incomplete sum");
 		}
 		if (r->count[m->dst] == r->n) {
 			return fault(r, m, class, err, "delivered twice");
@@ -437,10 +426,8 @@ static int sum_step(struct coll_replay *r, int i, int end, int class,
 	for (int k = i; k < end; k++) {
 		const struct coll_move *m = &r->moves[k];
 
-		if (m->op == COLL_REDUCE && covers(m, class) &&
-		    !add_sum(r, m->src, m->dst)) {
-			return fault(r, m, class, err,
-				     "a contribution is summed twice");
+		if (m->op == COLL_REDUCE && covers(m, class) && !add_sum(r, m->src, m->dst)) {
+			return fault(r, m, class, err, "a contribution is summed twice");
 		}
 	}
 	return 0;
@@ -505,8 +492,7 @@ static int sum_tree(struct coll_replay *r, int class)
 		if (m->op != COLL_REDUCE || !covers(m, class)) {
 			continue;
 		}
-		if (from->sent != NEVER || from->arrived == m->step ||
-		    to->sent != NEVER) {
+		if (from->sent != NEVER || from->arrived == m->step || to->sent != NEVER) {
 			return -1;
 		}
 		from->sent = m->step;
@@ -602,9 +588,8 @@ static int check_lights(const struct coll_sched *s, struct err *err)
 	for (size_t i = 1; i < s->lights.n; i++) {
 		const struct coll_light *l = &s->lights.v[i], *k = l - 1;
 
-		if (l->step == k->step && l->arc == k->arc &&
-		    l->dir == k->dir && l->fibre == k->fibre &&
-		    l->channel == k->channel) {
+		if (l->step == k->step && l->arc == k->arc && l->dir == k->dir &&
+		    l->fibre == k->fibre && l->channel == k->channel) {
 			return err_set(err, WEFT_EVERIFY,
 				       "step %d: arc %d: light on channel %d "
 				       "of fibre %d, direction %d, is counted "
@@ -617,8 +602,7 @@ static int check_lights(const struct coll_sched *s, struct err *err)
 
 /* Replays shard (origin, dest); rank to itself in all-to-all has nothing to
  * do. */
-static int replay_shard(struct coll_replay *r, int origin, int dest,
-			struct err *err)
+static int replay_shard(struct coll_replay *r, int origin, int dest, struct err *err)
 {
 	if (origin == dest) {
 		return 0;
@@ -715,18 +699,15 @@ static int replay_all(const struct coll_sched *s, struct err *err)
 void coll_report_init(struct coll_report *r)
 {
 	memset(r, 0, sizeof(*r));
-	mpq_inits(r->shard_times, r->bandwidth_factor, r->bandwidth_bound,
-		  NULL);
+	mpq_inits(r->shard_times, r->bandwidth_factor, r->bandwidth_bound, NULL);
 }
 
 void coll_report_fini(struct coll_report *r)
 {
-	mpq_clears(r->shard_times, r->bandwidth_factor, r->bandwidth_bound,
-		   NULL);
+	mpq_clears(r->shard_times, r->bandwidth_factor, r->bandwidth_bound, NULL);
 }
 
-int coll_verify(const struct coll_sched *s, struct coll_report *report,
-		struct err *err)
+int coll_verify(const struct coll_sched *s, struct coll_report *report, struct err *err)
 {
 	struct coll_report own;
 	struct coll_report *r = report ? report : &own;
@@ -753,8 +734,7 @@ int coll_verify(const struct coll_sched *s, struct coll_report *report,
 	return rc;
 }
 
-int coll_prove(struct coll_sched *s, struct coll_report *report,
-	       struct err *err)
+int coll_prove(struct coll_sched *s, struct coll_report *report, struct err *err)
 {
 	int rc = coll_verify(s, report, err);
 

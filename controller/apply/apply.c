@@ -57,8 +57,7 @@ const struct store_journal *apply_journal(const struct apply *a, int i)
 	return i < a->n_open ? &a->open[i] : NULL;
 }
 
-int apply_new(uv_loop_t *loop, struct store *store, struct apply **out,
-	      struct err *err)
+int apply_new(uv_loop_t *loop, struct store *store, struct apply **out, struct err *err)
 {
 	struct apply *a = calloc(1, sizeof(*a));
 	int rc;
@@ -141,16 +140,14 @@ static void on_timer(uv_timer_t *timer)
 	a->on_timer(a->timer_arg);
 }
 
-void apply_later(struct apply *a, int64_t after_us, void (*fn)(void *arg),
-		 void *arg)
+void apply_later(struct apply *a, int64_t after_us, void (*fn)(void *arg), void *arg)
 {
 	if (a->closing) {
 		return;
 	}
 	a->on_timer = fn;
 	a->timer_arg = arg;
-	uv_timer_start(&a->timer, on_timer, (uint64_t)(after_us + 999) / 1000,
-		       0);
+	uv_timer_start(&a->timer, on_timer, (uint64_t)(after_us + 999) / 1000, 0);
 }
 
 /* ---- fabric -------------------------------------------------------------- */
@@ -163,8 +160,7 @@ void apply_use(struct apply *a, struct device_set *set)
 	device_set_free(old);
 }
 
-int apply_set_fabric(struct apply *a, struct model_fabric *fabric,
-		     struct err *err)
+int apply_set_fabric(struct apply *a, struct model_fabric *fabric, struct err *err)
 {
 	struct device_set *set;
 	int rc;
@@ -195,23 +191,20 @@ const struct apply_device *apply_devices(const struct apply *a, int *n)
 
 		a->set->view[i] = d->now;
 		if (d->drv) {
-			memcpy(a->set->view[i].use, d->drv->use,
-			       sizeof(d->drv->use));
+			memcpy(a->set->view[i].use, d->drv->use, sizeof(d->drv->use));
 		}
 	}
 	return *n ? a->set->view : NULL;
 }
 
-void apply_loss(const struct apply *a, int device, const struct drv_xc *x,
-		struct apply_loss *out)
+void apply_loss(const struct apply *a, int device, const struct drv_xc *x, struct apply_loss *out)
 {
 	loss_judge(a->set->v[device], x, out);
 }
 
 /* ---- readings ------------------------------------------------------------ */
 
-static void observe(const struct device *d, struct store_observed *o,
-		    struct optics_xc *xcs)
+static void observe(const struct device *d, struct store_observed *o, struct optics_xc *xcs)
 {
 	const struct drv_snapshot *s = &d->now.snap;
 
@@ -276,8 +269,7 @@ void apply_save_readings(struct apply *a)
 	}
 	for (struct device *d = a->devices; d; d = d->next) {
 		if (loss_save(d, &err)) {
-			log_error("apply", "losses are not saved: %s",
-				  err.msg);
+			log_error("apply", "losses are not saved: %s", err.msg);
 		}
 	}
 	timings_save(a);
@@ -366,9 +358,7 @@ void apply_read_some(struct apply *a, const char *const *names, int n_names,
 	}
 }
 
-void apply_read(struct apply *a, void (*done)(int rc, const struct err *err,
-					      void *arg),
-		void *arg)
+void apply_read(struct apply *a, void (*done)(int rc, const struct err *err, void *arg), void *arg)
 {
 	apply_read_some(a, NULL, 0, done, arg);
 }

@@ -143,8 +143,7 @@ struct apply_loss {
 };
 
 /* An engine over an open store, which must outlive it. No device is touched. */
-int apply_new(uv_loop_t *loop, struct store *store, struct apply **out,
-	      struct err *err);
+int apply_new(uv_loop_t *loop, struct store *store, struct apply **out, struct err *err);
 /* fn is called right before each command to a device, in a reading too. Where
  * none may be sent any more it ends the process instead of returning (a leader
  * that lost its lease). NULL: none. */
@@ -156,8 +155,7 @@ struct apply_timing {
 };
 
 /* Keeps one time more; it reaches the store with the next readings. */
-void apply_learn(struct apply *a, enum store_timing_kind kind,
-		 const char *name, int64_t ns);
+void apply_learn(struct apply *a, enum store_timing_kind kind, const char *name, int64_t ns);
 /* False: nothing is known of it. O(log names). */
 bool apply_learned(const struct apply *a, enum store_timing_kind kind,
 		   const char *name, struct apply_timing *out);
@@ -220,17 +218,14 @@ void apply_free(struct apply *a, void (*done)(void *), void *arg);
  * opens what is new, closes what is gone, keeps sessions that are the same.
  * WEFT_EINVAL for an unknown driver or option with the place in the file;
  * WEFT_ESTALE while a change runs. On failure the old fabric stays. */
-int apply_set_fabric(struct apply *a, struct model_fabric *fabric,
-		     struct err *err);
+int apply_set_fabric(struct apply *a, struct model_fabric *fabric, struct err *err);
 const struct model_fabric *apply_fabric(const struct apply *a);
 
 /* Snapshots all devices (one after the other per device, devices in
  * parallel), stores what was observed, then done(rc): 0 when every device
  * answered, else the first error; apply_devices tells each. Without memory done
  * is called at once. Allowed at any time, also while a change runs. */
-void apply_read(struct apply *a, void (*done)(int rc, const struct err *err,
-					      void *arg),
-		void *arg);
+void apply_read(struct apply *a, void (*done)(int rc, const struct err *err, void *arg), void *arg);
 
 /* The same for some of the devices, by name; those that the fabric has not
  * (any more) are left out. */
@@ -240,14 +235,12 @@ void apply_read_some(struct apply *a, const char *const *names, int n,
 
 /* What devices report of their own accord, all but the progress of changes.
  * ev lives during the call. NULL: no more. */
-typedef void (*apply_device_event_cb)(const char *device, const struct drv_event *ev,
-			      void *arg);
+typedef void (*apply_device_event_cb)(const char *device, const struct drv_event *ev, void *arg);
 void apply_on_device_event(struct apply *a, apply_device_event_cb fn, void *arg);
 
 /* Changes that weft did not make, of one device: those just noticed (outcome
  * open) and those that are over. They are in the store already. */
-typedef void (*apply_external_cb)(const struct store_external_change *v, int n,
-				 void *arg);
+typedef void (*apply_external_cb)(const struct store_external_change *v, int n, void *arg);
 void apply_on_external(struct apply *a, apply_external_cb fn, void *arg);
 /* What the next readings are for: goes to the records of what they find. */
 void apply_reading_for(struct apply *a, enum store_external_how how);
@@ -257,24 +250,21 @@ void apply_reading_for(struct apply *a, enum store_external_how how);
 const struct apply_device *apply_devices(const struct apply *a, int *n);
 
 /* For a circuit of apply_devices(a)[device].snap. O(log circuits). */
-void apply_loss(const struct apply *a, int device, const struct drv_xc *x,
-		struct apply_loss *out);
+void apply_loss(const struct apply *a, int device, const struct drv_xc *x, struct apply_loss *out);
 
 /* Measured power is planned with while it is no older. */
 #define APPLY_POWER_AGE_NS ((int64_t)300 * 1000000000)
 
 /* A base for planning `fabric` (which may be another than the present) from
  * intent and last readings. Valid until the next call or change of state. */
-int apply_plan_base(struct apply *a, const struct model_fabric *fabric,
-		    enum plan_mode mode, struct plan_base *out,
-		    struct err *err);
+int apply_plan_base(struct apply *a, const struct model_fabric *fabric, enum plan_mode mode,
+		    struct plan_base *out, struct err *err);
 
 /* What carrying out a plan made from apply_plan_base would send; fn is called
  * inside this call, and may call nothing of this room. Devices that
  * are not open are opened for the time, without a connection. The errors of
  * dry_run_open and dry_run_explain. */
-int apply_explain(struct apply *a, const struct plan *p, dry_run_fn fn,
-		  void *arg, struct err *err);
+int apply_explain(struct apply *a, const struct plan *p, dry_run_fn fn, void *arg, struct err *err);
 
 /* An operator's request to a device beside its circuits. */
 struct apply_maintenance {
@@ -296,9 +286,8 @@ int apply_maintenance_check(const struct apply *a, const char *device,
  * the audit trail. WEFT_ESTALE while a change runs, and none starts meanwhile;
  * relocking also wants the programs to be as intended. On an error here cb is
  * not called. */
-int apply_maintain(struct apply *a, const char *device,
-	       const struct apply_maintenance *what, apply_maintenance_cb cb, void *arg,
-	       struct err *err);
+int apply_maintain(struct apply *a, const char *device, const struct apply_maintenance *what,
+		   apply_maintenance_cb cb, void *arg, struct err *err);
 
 /* The change of which the store could not be told how it ended, or whose
  * process ended first, or 0: apply_recover() must come before another. */
@@ -309,9 +298,7 @@ int64_t apply_unresolved(const struct apply *a);
  * mixed -> stays open as "interrupted", every circuit explained, nothing
  * sent. done(rc, text): one sentence for log and status; at once with
  * WEFT_ESTALE while a change runs, or without memory. */
-void apply_recover(struct apply *a,
-		   void (*done)(int rc, const char *text, void *arg),
-		   void *arg);
+void apply_recover(struct apply *a, void (*done)(int rc, const char *text, void *arg), void *arg);
 
 #define APPLY_PEER_MAX 280
 
@@ -332,10 +319,9 @@ struct apply_request {
 /* Runs a plan made from apply_plan_base. The plan and its fabric are taken
  * over (also on error); strings of req are copied. WEFT_ESTALE: another change
  * runs, or the plan's generation is not the present. */
-int apply_start(struct apply *a, struct plan *plan,
-		struct model_fabric *fabric, const struct apply_request *req,
-		apply_event_cb on_event, apply_done_cb on_done, void *arg,
-		struct err *err);
+int apply_start(struct apply *a, struct plan *plan, struct model_fabric *fabric,
+		const struct apply_request *req, apply_event_cb on_event, apply_done_cb on_done,
+		void *arg, struct err *err);
 
 /* True while a change or maintenance runs, or apply_recover() reads. */
 bool apply_busy(const struct apply *a);

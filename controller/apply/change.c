@@ -33,16 +33,14 @@ static void report(struct change *c, enum phase phase, const struct device *d,
 	};
 
 	if (c->journal.change.id) {
-		store_audit(c->a->store, c->journal.change.id, ev.device,
-			    STORE_EVENT, text);
+		store_audit(c->a->store, c->journal.change.id, ev.device, STORE_EVENT, text);
 	}
 	if (c->on_event) {
 		c->on_event(&ev, c->arg);
 	}
 }
 
-void change_event(struct change *c, const struct device *d, bool is_problem,
-		  const char *fmt, ...)
+void change_event(struct change *c, const struct device *d, bool is_problem, const char *fmt, ...)
 {
 	char text[ERR_MSG_MAX];
 	va_list ap;
@@ -53,8 +51,7 @@ void change_event(struct change *c, const struct device *d, bool is_problem,
 	report(c, c->phase, d, is_problem, text);
 }
 
-void change_progress(struct change *c, const struct device *d,
-		     const struct drv_event *ev)
+void change_progress(struct change *c, const struct device *d, const struct drv_event *ev)
 {
 	const struct apply_event e = {
 		.phase = change_phase_name(c->phase), .device = d->name,
@@ -183,8 +180,7 @@ void change_scope(struct change *c, int first)
 
 	c->whole = false;
 	c->first = c->end = first;
-	while (c->end < c->n_runs &&
-	       c->runs[c->end].stage == c->runs[first].stage) {
+	while (c->end < c->n_runs && c->runs[c->end].stage == c->runs[first].stage) {
 		c->end++;
 	}
 	c->settle_rounds = 0;
@@ -276,14 +272,12 @@ static void end_journal(struct change *c)
 	struct err err = { 0 };
 	bool unrecorded = c->phase == PHASE_COMMIT;
 
-	if (!c->journal.change.id || c->res.verdict < APPLY_REFUSED ||
-	    unrecorded) {
+	if (!c->journal.change.id || c->res.verdict < APPLY_REFUSED || unrecorded) {
 		return;
 	}
 	if (store_end(c->a->store, c->journal.change.id,
 		      verdicts[c->res.verdict], c->err.msg, &err)) {
-		log_error("apply", "change %lld: %s",
-			  (long long)c->journal.change.id, err.msg);
+		log_error("apply", "change %lld: %s", (long long)c->journal.change.id, err.msg);
 		change_event(c, NULL, true, "%s", err.msg);
 	}
 }
@@ -308,8 +302,7 @@ static enum apply_level min_level(const struct change *c)
 
 	for (int i = 0; i < s->n; i++) {
 		const struct device *d = s->v[i];
-		bool concerned = c->n_runs == 0 &&
-			(d->intent.n_xcs || d->intent.has_program);
+		bool concerned = c->n_runs == 0 && (d->intent.n_xcs || d->intent.has_program);
 
 		for (int k = 0; k < c->n_runs && !concerned; k++) {
 			concerned = c->runs[k].dev == d;
@@ -326,8 +319,7 @@ static void take_proof(struct apply_run *r)
 {
 	int proof;
 
-	if (r->w->is_ring ||
-	    store_device_proof(r->c->a->store, r->dev->name, &proof, NULL)) {
+	if (r->w->is_ring || store_device_proof(r->c->a->store, r->dev->name, &proof, NULL)) {
 		proof = (int)r->proof;
 	}
 	r->dev->proof = (enum apply_level)proof;
@@ -338,8 +330,7 @@ static void refresh_devices(struct change *c)
 {
 	struct err err = { 0 };
 
-	for (int i = 0; i < c->n_runs &&
-	     c->res.verdict == APPLY_COMMITTED; i++) {
+	for (int i = 0; i < c->n_runs && c->res.verdict == APPLY_COMMITTED; i++) {
 		take_proof(&c->runs[i]);
 	}
 	for (int i = 0; i < c->a->set->n; i++) {
@@ -347,8 +338,7 @@ static void refresh_devices(struct change *c)
 			log_error("apply", "%s", err.msg);
 		}
 		if (c->res.verdict == APPLY_COMMITTED) {
-			external_committed(c->a->set->v[i], c->res.change,
-					  c->restores);
+			external_committed(c->a->set->v[i], c->res.change, c->restores);
 		}
 	}
 	if (c->res.verdict == APPLY_COMMITTED) {
@@ -405,20 +395,16 @@ void change_abandon(struct change *c)
 /* ---- start --------------------------------------------------------------- */
 
 /* The steps of a stage stand together in the journal. */
-static bool find_steps(const struct store_work *w, int stage, int *begin,
-		       int *end)
+static bool find_steps(const struct store_work *w, int stage, int *begin, int *end)
 {
-	for (*begin = 0; *begin < w->n_steps &&
-	     w->steps[*begin].stage < stage; ++*begin) {
+	for (*begin = 0; *begin < w->n_steps && w->steps[*begin].stage < stage; ++*begin) {
 	}
-	for (*end = *begin; *end < w->n_steps &&
-	     w->steps[*end].stage == stage; ++*end) {
+	for (*end = *begin; *end < w->n_steps && w->steps[*end].stage == stage; ++*end) {
 	}
 	return *end > *begin;
 }
 
-static int init_run(struct change *c, int index, int stage, struct apply_run *r,
-		    struct err *err)
+static int init_run(struct change *c, int index, int stage, struct apply_run *r, struct err *err)
 {
 	struct store_work *w = &c->journal.works[index];
 
@@ -456,10 +442,8 @@ static int init_runs(struct change *c, struct err *err)
 	}
 	for (int k = 0; k < c->plan->n_stages && rc == 0; k++) {
 		for (int i = 0; i < n_works && rc == 0; i++) {
-			if (find_steps(&c->journal.works[i], k, &begin,
-				       &end)) {
-				rc = init_run(c, i, k, &c->runs[c->n_runs++],
-					      err);
+			if (find_steps(&c->journal.works[i], k, &begin, &end)) {
+				rc = init_run(c, i, k, &c->runs[c->n_runs++], err);
 			}
 		}
 	}
@@ -468,8 +452,7 @@ static int init_runs(struct change *c, struct err *err)
 	return rc;
 }
 
-static int check_start(const struct apply *a, const struct plan *p,
-		       struct err *err)
+static int check_start(const struct apply *a, const struct plan *p, struct err *err)
 {
 	if (apply_busy(a)) {
 		return err_set(err, WEFT_ESTALE, "another change is under way");
@@ -501,10 +484,9 @@ static void on_start(void *arg)
 	change_enter(arg, PHASE_PREPARE);
 }
 
-int apply_start(struct apply *a, struct plan *plan,
-		struct model_fabric *fabric, const struct apply_request *req,
-		apply_event_cb on_event, apply_done_cb on_done, void *arg,
-		struct err *err)
+int apply_start(struct apply *a, struct plan *plan, struct model_fabric *fabric,
+		const struct apply_request *req, apply_event_cb on_event, apply_done_cb on_done,
+		void *arg, struct err *err)
 {
 	struct change *c = calloc(1, sizeof(*c));
 	int rc = c ? check_start(a, plan, err) : err_nomem(err);
@@ -554,8 +536,7 @@ void apply_cancel(struct apply *a)
 		return;
 	}
 	a->change->cancel = true;
-	for (int i = 0; i < a->change->n_runs &&
-	     a->change->phase < PHASE_UNDO; i++) {
+	for (int i = 0; i < a->change->n_runs && a->change->phase < PHASE_UNDO; i++) {
 		device_cancel(a->change->runs[i].dev);
 	}
 }

@@ -29,18 +29,15 @@ const char *step_text(const struct store_step *st, char *buf, int size)
 	return xc_text(st->xc, buf, size);
 }
 
-const struct drv_xc *snap_find(const struct drv_snapshot *s,
-			       struct optics_xc xc)
+const struct drv_xc *snap_find(const struct drv_snapshot *s, struct optics_xc xc)
 {
 	/* drv_xc begins with its optics_xc, which is all the order needs. */
-	return s->n_xcs ? bsearch(&xc, s->xcs, s->n_xcs, sizeof(*s->xcs),
-				  optics_xc_cmp) : NULL;
+	return s->n_xcs ? bsearch(&xc, s->xcs, s->n_xcs, sizeof(*s->xcs), optics_xc_cmp) : NULL;
 }
 
 static bool share_port(bool any_to_any, struct optics_xc a, struct optics_xc b)
 {
-	return a.in == b.in || a.out == b.out ||
-	       (any_to_any && (a.in == b.out || a.out == b.in));
+	return a.in == b.in || a.out == b.out || (any_to_any && (a.in == b.out || a.out == b.in));
 }
 
 const struct drv_xc *snap_holder(const struct drv_snapshot *s,
@@ -81,8 +78,7 @@ const struct ring_programs *work_new(const struct store_work *w)
 
 /* ---- before -------------------------------------------------------------- */
 
-static int changed_elsewhere(struct err *err, const struct device *d,
-			     const char *what)
+static int changed_elsewhere(struct err *err, const struct device *d, const char *what)
 {
 	err_set(err, WEFT_ESTALE, "%s: %s: changed by another user since the "
 		"plan was made", d->name, what);
@@ -101,8 +97,7 @@ static int bad_port(const struct device *d, const struct store_step *st,
 		       p->failed ? "failed" : "disabled");
 }
 
-static int check_ports(const struct store_step *st, const struct device *d,
-		       struct err *err)
+static int check_ports(const struct store_step *st, const struct device *d, struct err *err)
 {
 	const struct drv_snapshot *s = &d->now.snap;
 
@@ -121,8 +116,7 @@ static int check_ports(const struct store_step *st, const struct device *d,
 static bool deletes(const struct store_work *w, struct optics_xc xc)
 {
 	for (int i = 0; i < w->n_steps; i++) {
-		if (w->steps[i].op == STORE_DEL &&
-		    optics_xc_cmp(&w->steps[i].xc, &xc) == 0) {
+		if (w->steps[i].op == STORE_DEL && optics_xc_cmp(&w->steps[i].xc, &xc) == 0) {
 			return true;
 		}
 	}
@@ -137,9 +131,8 @@ static bool is_half_made(const struct drv_xc *x, struct optics_xc xc)
 
 /* The ports of xc may be held only by circuits that the change deletes, and
  * by xc itself as long as it has no light. */
-static const struct drv_xc *find_obstacle(const struct store_work *w,
-				     const struct device *d,
-				     struct optics_xc xc)
+static const struct drv_xc *find_obstacle(const struct store_work *w, const struct device *d,
+					  struct optics_xc xc)
 {
 	const struct drv_xc *x;
 	int at = 0;
@@ -161,8 +154,7 @@ static int check_add(const struct store_work *w, const struct store_step *st,
 	}
 	xc_text(st->xc, want, sizeof(want));
 	if (optics_xc_cmp(&other->xc, &st->xc) == 0) {
-		snprintf(text, sizeof(text), "%s, to be made, is there already",
-			 want);
+		snprintf(text, sizeof(text), "%s, to be made, is there already", want);
 	} else {
 		snprintf(text, sizeof(text), "%s is there, in the way of %s",
 			 xc_text(other->xc, has, sizeof(has)), want);
@@ -170,8 +162,7 @@ static int check_add(const struct store_work *w, const struct store_step *st,
 	return changed_elsewhere(err, d, text);
 }
 
-static int check_there(const struct store_step *st, int op,
-		       const struct device *d, struct err *err)
+static int check_there(const struct store_step *st, int op, const struct device *d, struct err *err)
 {
 	char xc[48], text[96];
 
@@ -184,8 +175,7 @@ static int check_there(const struct store_step *st, int op,
 	return changed_elsewhere(err, d, text);
 }
 
-static int check_load(const struct store_work *w, const struct device *d,
-		      struct err *err)
+static int check_load(const struct store_work *w, const struct device *d, struct err *err)
 {
 	const struct drv_snapshot *s = &d->now.snap;
 	const struct ring_programs *p = work_new(w);
@@ -195,8 +185,7 @@ static int check_load(const struct store_work *w, const struct device *d,
 					 "another program is loaded" :
 					 "the program is gone");
 	}
-	if (p && ((s->caps.max_steps &&
-		   ring_programs_steps(p) > s->caps.max_steps) ||
+	if (p && ((s->caps.max_steps && ring_programs_steps(p) > s->caps.max_steps) ||
 		  (s->caps.memory && ring_programs_bytes(p) > s->caps.memory) ||
 		  (s->caps.max_programs && p->n > s->caps.max_programs))) {
 		return err_set(err, WEFT_ELIMIT, "%s: %d programs of at most "
@@ -209,8 +198,7 @@ static int check_load(const struct store_work *w, const struct device *d,
 	return 0;
 }
 
-int compare_before(const struct store_work *w, int stage,
-		   const struct device *d, struct err *err)
+int compare_before(const struct store_work *w, int stage, const struct device *d, struct err *err)
 {
 	int rc = 0;
 
@@ -235,8 +223,7 @@ static int not_as_planned(const struct store_step *st, int op,
 			  const struct device *d, struct err *err)
 {
 	int at = 0;
-	const struct drv_xc *other = snap_holder(&d->now.snap, d->any_to_any,
-						 st->xc, &at);
+	const struct drv_xc *other = snap_holder(&d->now.snap, d->any_to_any, st->xc, &at);
 	char want[48], has[48];
 
 	xc_text(st->xc, want, sizeof(want));
@@ -296,9 +283,8 @@ static int check_loaded(const struct store_work *w, const struct device *d,
 	return 0;
 }
 
-int compare_after(const struct store_work *w, int stage,
-		  const struct device *d, bool *settling, int *at,
-		  struct err *err)
+int compare_after(const struct store_work *w, int stage, const struct device *d, bool *settling,
+		  int *at, struct err *err)
 {
 	int rc = 0;
 
@@ -330,8 +316,7 @@ bool compare_gap(const struct store_step *st, const struct device *d)
 	return !snap_holder(&d->now.snap, d->any_to_any, st->xc, &at);
 }
 
-enum store_step_state compare_step(const struct store_work *w,
-				   const struct store_step *step,
+enum store_step_state compare_step(const struct store_work *w, const struct store_step *step,
 				   const struct drv_snapshot *snap)
 {
 	const struct drv_xc *x;
@@ -360,6 +345,5 @@ enum store_step_state compare_step(const struct store_work *w,
 	if (step->op == STORE_KEEP) {
 		return there ? STORE_AS_PLANNED : STORE_UNKNOWN;
 	}
-	return there == (step->op == STORE_ADD) ? STORE_AS_PLANNED :
-						  STORE_AS_BEFORE;
+	return there == (step->op == STORE_ADD) ? STORE_AS_PLANNED : STORE_AS_BEFORE;
 }

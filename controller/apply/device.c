@@ -24,13 +24,11 @@ char *device_signature(const struct model_device *m)
 {
 	struct buf b = { 0 };
 
-	buf_printf(&b, "%s|%s|%d|%d|%d|%d|%d|%lld", m->driver,
-		   m->address, m->kind, m->n_in, m->n_out,
-		   m->any_to_any, m->ring.fibres, (long long)m->timeout_ms);
+	buf_printf(&b, "%s|%s|%d|%d|%d|%d|%d|%lld", m->driver, m->address, m->kind, m->n_in,
+		   m->n_out, m->any_to_any, m->ring.fibres, (long long)m->timeout_ms);
 	buf_printf(&b, "|%d|%d", m->n_members, m->ring.channels);
 	for (int i = 0; i < m->n_options; i++) {
-		buf_printf(&b, "|%s=%s", m->options[i].key,
-			   m->options[i].value);
+		buf_printf(&b, "|%s=%s", m->options[i].key, m->options[i].value);
 	}
 	return buf_steal(&b);
 }
@@ -51,8 +49,7 @@ static int lines_kept(const struct device *d)
 	return batch || apply_running(d->a) ? AUDIT_LINES_PER_OP : 0;
 }
 
-static void on_trace(const char *name, const char *line, bool is_reply,
-		     void *arg)
+static void on_trace(const char *name, const char *line, bool is_reply, void *arg)
 {
 	struct device *d = arg;
 	int keep = lines_kept(d);
@@ -88,11 +85,9 @@ static void on_event(struct drv *drv, const struct drv_event *ev, void *arg)
 	}
 }
 
-static int open_driver(struct device *d, const struct model_fabric *f,
-		       int index, struct err *err)
+static int open_driver(struct device *d, const struct model_fabric *f, int index, struct err *err)
 {
-	int rc = dry_run_open(d->a->loop, f, index, store_fence(d->a->store),
-			       &d->drv, err);
+	int rc = dry_run_open(d->a->loop, f, index, store_fence(d->a->store), &d->drv, err);
 
 	if (rc == 0) {
 		drv_set_trace(d->drv, on_trace, d);
@@ -126,8 +121,7 @@ static int load_reading(struct device *d, struct err *err)
 						      .state = DRV_TUNED };
 	}
 	if (rc == 0 && o.has_program) {
-		rc = store_program(d->a->store, o.program_digest, &s->programs,
-				   err);
+		rc = store_program(d->a->store, o.program_digest, &s->programs, err);
 		if (rc == WEFT_ENOTFOUND) {
 			rc = 0;
 		}
@@ -204,9 +198,8 @@ int device_open(struct apply *a, const struct model_fabric *f, int index,
 	d->driver = strdup(m->driver);
 	d->signature = device_signature(m);
 	rc = d->name && d->driver && d->signature ? 0 : err_nomem(err);
-	if (rc || (rc = open_driver(d, f, index, err)) ||
-	    (rc = load_reading(d, err)) || (rc = loss_load(d, err)) ||
-	    (rc = device_load_intent(d, err))) {
+	if (rc || (rc = open_driver(d, f, index, err)) || (rc = load_reading(d, err)) ||
+	    (rc = loss_load(d, err)) || (rc = device_load_intent(d, err))) {
 		device_unref(d);
 		return rc;
 	}
@@ -252,8 +245,7 @@ static void answer(struct device *d, struct device_op *op, int rc, int n,
 }
 
 /* The answer may ask for the next operation, so the queue moves first. */
-static void finish_head(struct device *d, int rc, int n,
-			const struct drv_outcome *outcomes,
+static void finish_head(struct device *d, int rc, int n, const struct drv_outcome *outcomes,
 			const struct err *err)
 {
 	struct device_op *op = d->head;
@@ -261,10 +253,8 @@ static void finish_head(struct device *d, int rc, int n,
 	if (d->lines_dropped) {
 		char text[64];
 
-		snprintf(text, sizeof(text), "%d more lines not kept",
-			 d->lines_dropped);
-		store_audit(d->a->store, apply_running(d->a), d->name,
-			    STORE_EVENT, text);
+		snprintf(text, sizeof(text), "%d more lines not kept", d->lines_dropped);
+		store_audit(d->a->store, apply_running(d->a), d->name, STORE_EVENT, text);
 	}
 	d->head = op->next;
 	if (!d->head) {
@@ -297,8 +287,7 @@ static void warn_dead(struct device *d, const struct drv_snapshot *s)
 	if (s->n_dead > 1) {
 		snprintf(more, sizeof(more), " and %d more", s->n_dead - 1);
 	}
-	snprintf(d->now.problem, sizeof(d->now.problem), "failed: %s%s", part,
-		 more);
+	snprintf(d->now.problem, sizeof(d->now.problem), "failed: %s%s", part, more);
 }
 
 bool device_intends(const struct device *d, struct optics_xc xc)
@@ -374,8 +363,7 @@ static void on_snapshot(struct drv *drv, int rc, struct drv_snapshot *snap,
 		d->unsaved = true;
 		warn(d, &now->snap);
 		loss_learn(d);
-		now->n_lossy = loss_assess(d, now->problem,
-					   sizeof(now->problem));
+		now->n_lossy = loss_assess(d, now->problem, sizeof(now->problem));
 		external_compare(d, had ? &before : NULL, before_ns);
 		d->from_store = false;
 		drv_snapshot_fini(&before);
@@ -384,8 +372,7 @@ static void on_snapshot(struct drv *drv, int rc, struct drv_snapshot *snap,
 	finish_head(d, rc, 0, NULL, err);
 }
 
-static void on_submit(struct drv *drv, int rc, int n,
-		      const struct drv_outcome *outcomes,
+static void on_submit(struct drv *drv, int rc, int n, const struct drv_outcome *outcomes,
 		      const struct err *err, void *arg)
 {
 	(void)drv;
@@ -401,8 +388,7 @@ static void run_maintenance(struct device *d)
 	if (what->recovery) {
 		rc = drv_recover(d->drv, what->recovery, on_submit, d, &err);
 	} else {
-		rc = drv_port_set(d->drv, what->port, what->enable, on_submit,
-				  d, &err);
+		rc = drv_port_set(d->drv, what->port, what->enable, on_submit, d, &err);
 	}
 	if (rc) {
 		finish_head(d, rc, 0, NULL, &err);
@@ -436,16 +422,14 @@ static void enqueue(struct device *d, struct device_op *op)
 	run_head(d);
 }
 
-void device_read(struct device *d, struct device_op *op, device_read_cb cb,
-		 void *arg)
+void device_read(struct device *d, struct device_op *op, device_read_cb cb, void *arg)
 {
 	*op = (struct device_op){ .read_cb = cb, .arg = arg };
 	enqueue(d, op);
 }
 
-void device_submit(struct device *d, struct device_op *op,
-		   const struct drv_batch *batch, device_submit_cb cb,
-		   void *arg)
+void device_submit(struct device *d, struct device_op *op, const struct drv_batch *batch,
+		   device_submit_cb cb, void *arg)
 {
 	*op = (struct device_op){ .batch = batch, .submit_cb = cb,
 				  .arg = arg };
@@ -482,22 +466,18 @@ int device_load_intent(struct device *d, struct err *err)
 
 /* A circuit that was only to be kept may be lost during a change as well,
  * when the device restarted. */
-static bool step_explains(const struct store_step *st, enum store_op op,
-			  struct optics_xc xc)
+static bool step_explains(const struct store_step *st, enum store_op op, struct optics_xc xc)
 {
-	bool lost = op == STORE_DEL && st->op == STORE_KEEP &&
-		    st->state != STORE_PLANNED;
+	bool lost = op == STORE_DEL && st->op == STORE_KEEP && st->state != STORE_PLANNED;
 
 	return (st->op == op || lost) && optics_xc_cmp(&st->xc, &xc) == 0;
 }
 
-const struct store_work *device_next_work(const struct device *d,
-					  struct work_cursor *at)
+const struct store_work *device_next_work(const struct device *d, struct work_cursor *at)
 {
 	while ((at->journal = apply_journal(d->a, at->k))) {
 		while (at->w < at->journal->n_works) {
-			const struct store_work *w =
-				&at->journal->works[at->w++];
+			const struct store_work *w = &at->journal->works[at->w++];
 
 			if (strcmp(w->device, d->name) == 0) {
 				return w;
@@ -510,8 +490,7 @@ const struct store_work *device_next_work(const struct device *d,
 }
 
 /* True when an open change may have made (ADD) or deleted (DEL) xc. */
-static bool pending(const struct device *d, enum store_op op,
-		    struct optics_xc xc)
+static bool pending(const struct device *d, enum store_op op, struct optics_xc xc)
 {
 	struct work_cursor at = { 0 };
 	const struct store_work *w;
@@ -526,8 +505,7 @@ static bool pending(const struct device *d, enum store_op op,
 	return false;
 }
 
-static bool program_pending(const struct device *d,
-			    const struct ring_programs *has)
+static bool program_pending(const struct device *d, const struct ring_programs *has)
 {
 	struct work_cursor at = { 0 };
 	const struct store_work *w;

@@ -15,8 +15,7 @@ struct device *device_set_find(const struct device_set *s, const char *name)
 }
 
 static int add_device(struct apply *a, const struct model_fabric *f, int i,
-		      const struct device_set *from, struct device_set *s,
-		      struct err *err)
+		      const struct device_set *from, struct device_set *s, struct err *err)
 {
 	struct device *same = device_set_find(from, f->devices[i].name);
 	char *signature = device_signature(&f->devices[i]);
@@ -38,9 +37,8 @@ static int add_device(struct apply *a, const struct model_fabric *f, int i,
 	return rc;
 }
 
-int device_set_new(struct apply *a, struct model_fabric *fabric,
-	       const struct device_set *from, struct device_set **out,
-	       struct err *err)
+int device_set_new(struct apply *a, struct model_fabric *fabric, const struct device_set *from,
+		   struct device_set **out, struct err *err)
 {
 	struct device_set *s = calloc(1, sizeof(*s));
 	int rc = 0;

@@ -18,16 +18,14 @@ static bool progress(const struct apply_question *q, const char *text)
 }
 
 static int question_set(struct change *c, struct plan_arc *arcs, int n,
-			void (*done)(struct apply_question *q),
-			struct err *err)
+			void (*done)(struct apply_question *q), struct err *err)
 {
 	struct apply_question *q = &c->question;
 
 	free(q->paths);
 	*q = (struct apply_question){
 		.plan = c->plan, .stage = c->runs[c->first].stage, .n = n,
-		.want = (enum apply_level)(APPLY_SETTLED +
-					   c->set->fabric->changes.verify),
+		.want = (enum apply_level)(APPLY_SETTLED + c->set->fabric->changes.verify),
 		.paths = calloc((size_t)n + 1, sizeof(*q->paths)),
 		.began_ns = c->began_ns, .lit_ns = c->lit_ns,
 		.progress = progress,
@@ -41,9 +39,8 @@ static int question_set(struct change *c, struct plan_arc *arcs, int n,
 }
 
 void ask_hosts(struct change *c, int rc, struct plan_arc *arcs, int n,
-	       void (*done)(struct apply_question *q),
-	       void (*ask)(struct apply_question *q, void *arg),
-	       struct err *err)
+	       void (*done)(struct apply_question *q), void (*ask)(struct apply_question *q,
+								   void *arg), struct err *err)
 {
 	if (rc == 0) {
 		rc = question_set(c, arcs, n, done, err);
@@ -70,12 +67,10 @@ static void on_drained(struct apply_question *q)
 			continue;
 		}
 		if (!refuse) {
-			change_event(c, NULL, true, "goes all the same: %s",
-				     q->paths[i].why);
+			change_event(c, NULL, true, "goes all the same: %s", q->paths[i].why);
 			continue;
 		}
-		err_set(&err, WEFT_EVERIFY, "not drained: %s",
-			q->paths[i].why);
+		err_set(&err, WEFT_EVERIFY, "not drained: %s", q->paths[i].why);
 		err_hint(&err, "stop it, or go on all the same with "
 			 "\"changes: { drain: try }\"");
 		change_fail(c, err.code, &err);
@@ -91,8 +86,7 @@ void drain_begin(struct change *c)
 	int n = 0, rc;
 
 	c->waiting = 1;
-	if (!h->drain || c->set->fabric->changes.drain == MODEL_DRAIN_OFF ||
-	    c->first == c->end) {
+	if (!h->drain || c->set->fabric->changes.drain == MODEL_DRAIN_OFF || c->first == c->end) {
 		change_op_done(c);
 		return;
 	}

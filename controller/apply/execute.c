@@ -81,13 +81,11 @@ static int mark_batch(struct apply_run *r, struct err *err)
 	int first = r->replace ? r->begin : r->first;
 	int n = r->replace ? r->end - r->begin : r->n_sent;
 
-	return store_mark(r->c->a->store, &r->c->journal, r->index, first, n,
-			  err);
+	return store_mark(r->c->a->store, &r->c->journal, r->index, first, n, err);
 }
 
-static void on_sent(struct device *d, int rc, int n,
-		    const struct drv_outcome *outcomes, const struct err *err,
-		    void *arg);
+static void on_sent(struct device *d, int rc, int n, const struct drv_outcome *outcomes,
+		    const struct err *err, void *arg);
 
 /* The journal knows what is in flight before it is sent. */
 static void send_batch(struct apply_run *r)
@@ -132,8 +130,7 @@ void execute_begin(struct apply_run *r)
 	send_next(r);
 }
 
-static enum store_step_state state_of(const struct apply_run *r,
-				      const struct drv_outcome *o)
+static enum store_step_state state_of(const struct apply_run *r, const struct drv_outcome *o)
 {
 	switch (o->result) {
 	case DRV_DONE:
@@ -148,11 +145,9 @@ static enum store_step_state state_of(const struct apply_run *r,
 	}
 }
 
-static void take_outcomes(struct apply_run *r, int n,
-			  const struct drv_outcome *outcomes)
+static void take_outcomes(struct apply_run *r, int n, const struct drv_outcome *outcomes)
 {
-	set_states(r, r->replace && n == r->n_sent ? STORE_DONE :
-						     STORE_UNKNOWN);
+	set_states(r, r->replace && n == r->n_sent ? STORE_DONE : STORE_UNKNOWN);
 	for (int i = 0; i < n && n == r->n_sent; i++) {
 		struct store_step *st = &r->w->steps[r->item_step[i]];
 		const struct drv_outcome *o = &outcomes[i];
@@ -160,19 +155,16 @@ static void take_outcomes(struct apply_run *r, int n,
 		st->state = state_of(r, o);
 		snprintf(st->note, sizeof(st->note), "%s%s%s", o->code,
 			 o->code[0] && o->text[0] ? " " : "", o->text);
-		r->unmeasured |= o->evidence != DRV_MEASURED &&
-				 st->op != STORE_DEL;
+		r->unmeasured |= o->evidence != DRV_MEASURED && st->op != STORE_DEL;
 		r->c->done += st->state == STORE_DONE;
 	}
 	for (int i = r->begin; i < r->end && r->replace; i++) {
-		r->c->done += r->w->steps[i].op == STORE_DEL &&
-			      r->w->steps[i].state == STORE_DONE;
+		r->c->done += r->w->steps[i].op == STORE_DEL && r->w->steps[i].state == STORE_DONE;
 	}
 }
 
 /* Keeps the circuits that failed, for those who want more than the first. */
-static void keep_failed(const struct apply_run *r, int n,
-			const struct drv_outcome *outcomes)
+static void keep_failed(const struct apply_run *r, int n, const struct drv_outcome *outcomes)
 {
 	struct apply_result *res = &r->c->res;
 	char what[48];
@@ -186,8 +178,7 @@ static void keep_failed(const struct apply_run *r, int n,
 			continue;
 		}
 		step_text(&r->w->steps[r->item_step[i]], what, sizeof(what));
-		snprintf(f->name, sizeof(f->name), "%.*s: %s", CONF_MAX_NAME,
-			 r->dev->name, what);
+		snprintf(f->name, sizeof(f->name), "%.*s: %s", CONF_MAX_NAME, r->dev->name, what);
 		snprintf(f->why, sizeof(f->why), "%s: %.30s%s%.40s",
 			 drv_result_name(o->result), o->code,
 			 o->code[0] && o->text[0] ? " " : "", o->text);
@@ -196,9 +187,8 @@ static void keep_failed(const struct apply_run *r, int n,
 }
 
 /* Says which circuit it was; the driver knows items only. */
-static int name_failure(const struct apply_run *r, int n,
-			const struct drv_outcome *outcomes, int rc,
-			const struct err *err, struct err *own)
+static int name_failure(const struct apply_run *r, int n, const struct drv_outcome *outcomes,
+			int rc, const struct err *err, struct err *own)
 {
 	char what[48];
 
@@ -227,8 +217,7 @@ static void report_load(struct apply_run *r)
 
 	for (int i = 0; i < now->n; i++) {
 		const struct ring_program *p = &now->v[i];
-		const struct ring_program *had =
-			old ? ring_programs_find(old, p->name) : NULL;
+		const struct ring_program *had = old ? ring_programs_find(old, p->name) : NULL;
 
 		if (!had || !ring_program_equal(had, p)) {
 			change_event(r->c, r->dev, false, "%s: program of %u "
@@ -238,8 +227,7 @@ static void report_load(struct apply_run *r)
 	}
 	for (int i = 0; old && i < old->n; i++) {
 		if (!ring_programs_find(now, old->v[i].name)) {
-			change_event(r->c, r->dev, false, "%s: program ended",
-				     old->v[i].name);
+			change_event(r->c, r->dev, false, "%s: program ended", old->v[i].name);
 		}
 	}
 }
@@ -271,15 +259,13 @@ static bool has_more(struct apply_run *r)
 		r->w->steps[r->first].is_straggler)) {
 		r->first++;
 	}
-	return !r->replace && r->first < r->end &&
-	       r->w->steps[r->first].op == op;
+	return !r->replace && r->first < r->end && r->w->steps[r->first].op == op;
 }
 
 /* Circuits that the device refused may be some that the change goes on
  * without, unless what became of others is unknown; those that were skipped
  * follow. err names the first. */
-static void on_refused(struct apply_run *r, int n,
-		       const struct drv_outcome *outcomes, int rc,
+static void on_refused(struct apply_run *r, int n, const struct drv_outcome *outcomes, int rc,
 		       const struct err *err)
 {
 	bool left = false;
@@ -293,14 +279,11 @@ static void on_refused(struct apply_run *r, int n,
 			continue;
 		}
 		if (left) {
-			step_text(&r->w->steps[r->item_step[i]], what,
-				  sizeof(what));
-			err_set(&own, rc, "%s: %s: %s %s", r->dev->name, what,
-				o->code, o->text);
+			step_text(&r->w->steps[r->item_step[i]], what, sizeof(what));
+			err_set(&own, rc, "%s: %s: %s %s", r->dev->name, what, o->code, o->text);
 		}
-		left = o->result == DRV_REFUSED &&
-		       tolerance_allows(r, r->item_step[i], APPLY_UNVERIFIED,
-				 &own);
+		left = o->result == DRV_REFUSED && tolerance_allows(r, r->item_step[i],
+								    APPLY_UNVERIFIED, &own);
 		if (!left) {
 			break;
 		}
@@ -310,9 +293,8 @@ static void on_refused(struct apply_run *r, int n,
 	}
 }
 
-static void on_sent(struct device *d, int rc, int n,
-		    const struct drv_outcome *outcomes, const struct err *err,
-		    void *arg)
+static void on_sent(struct device *d, int rc, int n, const struct drv_outcome *outcomes,
+		    const struct err *err, void *arg)
 {
 	struct apply_run *r = arg;
 	struct err own = { 0 };

@@ -52,16 +52,14 @@ static int64_t loaded_by(const struct device *d)
 	const struct store_work *w;
 
 	while ((w = device_next_work(d, &at))) {
-		if (w->is_ring && work_moves(w) &&
-		    w->steps[0].state != STORE_PLANNED) {
+		if (w->is_ring && work_moves(w) && w->steps[0].state != STORE_PLANNED) {
 			return at.journal->change.id;
 		}
 	}
 	return 0;
 }
 
-static int64_t explained_by(const struct device *d,
-			    const struct store_external_change *f)
+static int64_t explained_by(const struct device *d, const struct store_external_change *f)
 {
 	switch (f->kind) {
 	case STORE_EXTERNAL_PROGRAM:
@@ -89,8 +87,7 @@ static const struct device_report *find_report(const struct external_scan *l, st
 	for (int i = 0; i < REPORTS_KEPT; i++) {
 		const struct device_report *s = &l->d->reports[i];
 
-		if (!s->text[0] || s->at_ns < l->before_ns ||
-		    (s->has_port && !same_port(s, xc))) {
+		if (!s->text[0] || s->at_ns < l->before_ns || (s->has_port && !same_port(s, xc))) {
 			continue;
 		}
 		if (!best || s->has_port > best->has_port ||
@@ -131,8 +128,7 @@ static void name_origin(const struct external_scan *l, struct store_external_cha
 	} else if (owner[0]) {
 		snprintf(text, sizeof(f->who), "%s", owner);
 	} else if (words) {
-		snprintf(text, sizeof(f->who), "the device says: %.130s",
-			 words->text);
+		snprintf(text, sizeof(f->who), "the device says: %.130s", words->text);
 	} else if (f->kind == STORE_EXTERNAL_GONE && !d->now.snap.n_xcs) {
 		snprintf(text, sizeof(f->who), "unknown; the map is empty, as "
 			 "after a loss of power");
@@ -156,24 +152,21 @@ static bool is_known(const struct external_scan *l, enum store_external_kind kin
 		     struct optics_xc xc)
 {
 	for (int i = 0; i < l->n_open; i++) {
-		if (l->open[i].kind == kind &&
-		    optics_xc_cmp(&l->open[i].xc, &xc) == 0) {
+		if (l->open[i].kind == kind && optics_xc_cmp(&l->open[i].xc, &xc) == 0) {
 			return true;
 		}
 	}
 	return false;
 }
 
-static int note(struct external_scan *l, enum store_external_kind kind,
-		struct optics_xc xc)
+static int note(struct external_scan *l, enum store_external_kind kind, struct optics_xc xc)
 {
 	struct store_external_change f = { .kind = kind, .xc = xc,
 				   .right_ns = l->before_ns,
 				   .noticed_ns = l->d->now.read_at_ns,
 				   .how = how(l, xc) };
 
-	if (is_known(l, kind, xc) || explained_by(l->d, &f) ||
-	    maintenance_explains(l->d, xc)) {
+	if (is_known(l, kind, xc) || explained_by(l->d, &f) || maintenance_explains(l->d, xc)) {
 		return 0;
 	}
 	snprintf(f.device, sizeof(f.device), "%s", l->d->name);
@@ -214,8 +207,7 @@ static int note_circuits(struct external_scan *l)
 	return r;
 }
 
-static const struct drv_port *find_disabled(const struct drv_snapshot *s,
-					    bool is_out, int index)
+static const struct drv_port *find_disabled(const struct drv_snapshot *s, bool is_out, int index)
 {
 	for (int i = 0; i < s->n_ports; i++) {
 		const struct drv_port *p = &s->ports[i];
@@ -235,8 +227,7 @@ static int note_ports(struct external_scan *l)
 	for (int i = 0; i < now->n_ports && r == 0; i++) {
 		const struct drv_port *p = &now->ports[i];
 
-		if (!p->enabled &&
-		    !find_disabled(l->before, p->is_out, p->index)) {
+		if (!p->enabled && !find_disabled(l->before, p->is_out, p->index)) {
 			r = note(l, STORE_EXTERNAL_DISABLED, (struct optics_xc){
 					p->is_out ? -1 : p->index,
 					p->is_out ? p->index : -1 });
@@ -277,8 +268,7 @@ static bool is_right(const struct device *d, const struct store_external_change 
 	case STORE_EXTERNAL_APPEARED:
 		return !x;
 	case STORE_EXTERNAL_DISABLED:
-		return !find_disabled(now, f->xc.in < 0,
-				      f->xc.in < 0 ? f->xc.out : f->xc.in);
+		return !find_disabled(now, f->xc.in < 0, f->xc.in < 0 ? f->xc.out : f->xc.in);
 	default:
 		return program_same(snap_program(now), wanted_program(d));
 	}
@@ -332,8 +322,7 @@ static void save(struct device *d)
 	if (!d->external.n) {
 		return;
 	}
-	if (store_external_changes_put(a->store, d->external.v, (int)d->external.n,
-			      &err)) {
+	if (store_external_changes_put(a->store, d->external.v, (int)d->external.n, &err)) {
 		log_error("apply", "%s: changes by others are not recorded: "
 			  "%s", d->name, err.msg);
 		return;
@@ -356,13 +345,11 @@ static int begin(struct external_scan *l, struct err *err)
 static void report(const struct device *d, int rc, const struct err *err)
 {
 	if (rc) {
-		log_error("apply", "%s: changes by others are not known: %s",
-			  d->name, err->msg);
+		log_error("apply", "%s: changes by others are not known: %s", d->name, err->msg);
 	}
 }
 
-void external_compare(struct device *d, const struct drv_snapshot *before,
-		  int64_t before_ns)
+void external_compare(struct device *d, const struct drv_snapshot *before, int64_t before_ns)
 {
 	struct external_scan l = { .d = d, .before = before, .before_ns = before_ns };
 	struct err err = { 0 };
@@ -371,8 +358,7 @@ void external_compare(struct device *d, const struct drv_snapshot *before,
 	save(d);
 	r = begin(&l, &err);
 	if (r == 0 && before) {
-		r = note_circuits(&l) || note_program(&l) ||
-				    (!d->from_store && note_ports(&l))
+		r = note_circuits(&l) || note_program(&l) || (!d->from_store && note_ports(&l))
 			    ? err_nomem(&err) : 0;
 	}
 	/* While a change runs it may yet be taken back. */

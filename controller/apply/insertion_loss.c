@@ -24,8 +24,7 @@ static struct store_insertion_loss *find(const struct device *d, struct optics_x
  * least. */
 static bool over_limit(const struct device *d, const struct drv_xc *x)
 {
-	return x->has_loss && d->limit_mdb > 0 &&
-	       x->loss_mdb - x->loss_error_mdb > d->limit_mdb;
+	return x->has_loss && d->limit_mdb > 0 && x->loss_mdb - x->loss_error_mdb > d->limit_mdb;
 }
 
 static int learn(struct device *d, const struct drv_xc *x)
@@ -65,8 +64,7 @@ void loss_learn(struct device *d)
 	}
 }
 
-void loss_judge(const struct device *d, const struct drv_xc *x,
-		struct apply_loss *out)
+void loss_judge(const struct device *d, const struct drv_xc *x, struct apply_loss *out)
 {
 	const struct store_insertion_loss *l = find(d, x->xc);
 
@@ -79,8 +77,7 @@ void loss_judge(const struct device *d, const struct drv_xc *x,
 	}
 }
 
-void loss_text(const struct drv_xc *x, const struct apply_loss *l, char *text,
-	       int size)
+void loss_text(const struct drv_xc *x, const struct apply_loss *l, char *text, int size)
 {
 	int32_t than = l->over ? l->limit_mdb : l->good_mdb;
 	char xc[48];
@@ -111,8 +108,7 @@ int loss_assess(const struct device *d, char *text, int size)
 
 int loss_load(struct device *d, struct err *err)
 {
-	return store_insertion_losses(d->a->store, d->name, &d->losses, &d->n_losses,
-			    err);
+	return store_insertion_losses(d->a->store, d->name, &d->losses, &d->n_losses, err);
 }
 
 int loss_save(struct device *d, struct err *err)

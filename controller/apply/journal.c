@@ -38,12 +38,10 @@ int step_op(const struct store_step *st, int stage)
 	if (st->op == STORE_LOAD) {
 		return STEP_NONE;
 	}
-	return (st->op == STORE_ADD) == (st->stage < stage) ? STORE_KEEP :
-							      STEP_NONE;
+	return (st->op == STORE_ADD) == (st->stage < stage) ? STORE_KEEP : STEP_NONE;
 }
 
-static void push(struct store_work *w, enum store_op op, struct optics_xc xc,
-		 int stage)
+static void push(struct store_work *w, enum store_op op, struct optics_xc xc, int stage)
 {
 	w->steps[w->n_steps++] = (struct store_step){ .op = op, .xc = xc,
 						      .stage = stage };
@@ -57,12 +55,10 @@ static int by_order(const void *a, const void *b)
 	if (s->stage != t->stage) {
 		return (s->stage > t->stage) - (s->stage < t->stage);
 	}
-	return s->op != t->op ? (s->op > t->op) - (s->op < t->op) :
-				optics_xc_cmp(&s->xc, &t->xc);
+	return s->op != t->op ? (s->op > t->op) - (s->op < t->op) : optics_xc_cmp(&s->xc, &t->xc);
 }
 
-int step_find(const struct store_work *w, int stage, enum store_op op,
-	      struct optics_xc xc)
+int step_find(const struct store_work *w, int stage, enum store_op op, struct optics_xc xc)
 {
 	const struct store_step key = { .op = op, .xc = xc, .stage = stage };
 	const struct store_step *found =
@@ -118,8 +114,7 @@ static int write_work(const struct plan *p, struct plan_device *d,
 
 	w->device = strdup(m->name);
 	w->is_ring = m->kind == MODEL_RING;
-	w->steps = calloc((size_t)d->n_del + d->n_add + d->n_want + 1,
-			  sizeof(*w->steps));
+	w->steps = calloc((size_t)d->n_del + d->n_add + d->n_want + 1, sizeof(*w->steps));
 	if (!w->device || !w->steps) {
 		return err_nomem(err);
 	}
@@ -145,11 +140,9 @@ int journal_from_plan(struct plan *p, const struct apply_request *req,
 	out->change.expected_down_ns = p->down_ns;
 	out->change.config_name = strdup(p->fabric->config.name);
 	out->change.summary = strdup("");
-	out->works = calloc(p->n_devices ? p->n_devices : 1,
-			    sizeof(*out->works));
-	if (!out->change.who || !out->change.comment || !out->works ||
-	    !out->change.config_name || !out->change.summary ||
-	    !out->change.request_id || !out->change.trace) {
+	out->works = calloc(p->n_devices ? p->n_devices : 1, sizeof(*out->works));
+	if (!out->change.who || !out->change.comment || !out->works || !out->change.config_name ||
+	    !out->change.summary || !out->change.request_id || !out->change.trace) {
 		rc = err_nomem(err);
 	}
 	for (int i = 0; i < p->n_devices && rc == 0; i++) {

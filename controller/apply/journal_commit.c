@@ -12,11 +12,9 @@
 
 /* ---- prepare ------------------------------------------------------------- */
 
-static bool same_intent(const struct store_work *w,
-			const struct store_light *l)
+static bool same_intent(const struct store_work *w, const struct store_light *l)
 {
-	const struct ring_programs *has = l->has_program &&
-		l->programs.n ? &l->programs : NULL;
+	const struct ring_programs *has = l->has_program && l->programs.n ? &l->programs : NULL;
 
 	if (w->n_steps != l->n_xcs || !program_same(has, work_new(w))) {
 		return false;
@@ -35,8 +33,7 @@ static bool nothing_to_do(struct change *c)
 	struct store_config cfg;
 	bool same;
 
-	if (c->n_runs || c->a->n_open ||
-	    store_config(c->a->store, &cfg, NULL)) {
+	if (c->n_runs || c->a->n_open || store_config(c->a->store, &cfg, NULL)) {
 		return false;
 	}
 	same = strcmp(cfg.hash, c->set->fabric->hash) == 0;
@@ -98,8 +95,7 @@ static void count_steps(const struct change *c, int counts[4])
 	memset(counts, 0, 4 * sizeof(*counts));
 	for (int i = 0; i < c->journal.n_works; i++) {
 		for (int op = 0; op < 4; op++) {
-			counts[op] += work_count(&c->journal.works[i],
-						 (enum store_op)op);
+			counts[op] += work_count(&c->journal.works[i], (enum store_op)op);
 		}
 	}
 }
@@ -139,8 +135,7 @@ void journal_commit(struct change *c)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
 			 "; %d of them to be repaired", n_left);
 	}
-	c->rc = store_commit_proven(c->a->store, &c->journal, text,
-				    (int)min_proof(c), &c->err);
+	c->rc = store_commit_proven(c->a->store, &c->journal, text, (int)min_proof(c), &c->err);
 	if (c->rc) {
 		/* Undoing now could contradict what the disk may yet hold;
 		 * recovery decides by reading the devices. */

@@ -43,8 +43,7 @@ static void finish(struct maintenance *c)
 }
 
 /* What became of it was read already; this is for whoever asks next. */
-static void on_read_after(struct device *d, int rc, const struct err *err,
-			  void *arg)
+static void on_read_after(struct device *d, int rc, const struct err *err, void *arg)
 {
 	(void)d;
 	(void)rc;
@@ -52,9 +51,8 @@ static void on_read_after(struct device *d, int rc, const struct err *err,
 	finish(arg);
 }
 
-static void on_done(struct device *d, int rc, int n,
-		    const struct drv_outcome *outcomes, const struct err *err,
-		    void *arg)
+static void on_done(struct device *d, int rc, int n, const struct drv_outcome *outcomes,
+		    const struct err *err, void *arg)
 {
 	struct maintenance *c = arg;
 
@@ -64,8 +62,7 @@ static void on_done(struct device *d, int rc, int n,
 		c->outcome = outcomes[0];
 	}
 	if (rc == 0 && c->outcome.error == DRV_ERR_TRAFFIC) {
-		c->rc = err_set(&c->err, WEFT_EVERIFY, "%s: %s", d->name,
-				c->outcome.text);
+		c->rc = err_set(&c->err, WEFT_EVERIFY, "%s: %s", d->name, c->outcome.text);
 	}
 	if (d->closing) {
 		finish(c);
@@ -90,8 +87,7 @@ static int check_light(const struct device *d, struct err *err)
 	return 0;
 }
 
-static void on_read_before(struct device *d, int rc, const struct err *err,
-			   void *arg)
+static void on_read_before(struct device *d, int rc, const struct err *err, void *arg)
 {
 	struct maintenance *c = arg;
 
@@ -122,8 +118,7 @@ int apply_maintenance_check(const struct apply *a, const char *device,
 		return err_set(err, WEFT_ENOTFOUND, "there is no device \"%s\" "
 			       "with a driver", device);
 	}
-	if (what->recovery ? !(cls->recoveries & what->recovery) :
-			     !cls->port_set) {
+	if (what->recovery ? !(cls->recoveries & what->recovery) : !cls->port_set) {
 		return err_set(err, WEFT_EUNSUPPORTED, "%s: driver %s knows no "
 			       "%s", device, cls->name, what->recovery ?
 			       drv_recovery_name(what->recovery) :
@@ -132,9 +127,8 @@ int apply_maintenance_check(const struct apply *a, const char *device,
 	return 0;
 }
 
-int apply_maintain(struct apply *a, const char *device,
-	       const struct apply_maintenance *what, apply_maintenance_cb cb, void *arg,
-	       struct err *err)
+int apply_maintain(struct apply *a, const char *device, const struct apply_maintenance *what,
+		   apply_maintenance_cb cb, void *arg, struct err *err)
 {
 	struct maintenance *c;
 	int rc = apply_maintenance_check(a, device, what, err);

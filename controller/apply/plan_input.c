@@ -57,8 +57,7 @@ void plan_input_free(struct plan_input *b)
 
 /* ---- observed ------------------------------------------------------------ */
 
-static int copy_map(const struct drv_snapshot *s, struct plan_light *out,
-		    struct err *err)
+static int copy_map(const struct drv_snapshot *s, struct plan_light *out, struct err *err)
 {
 	struct optics_xc *xcs = calloc(s->n_xcs + 1, sizeof(*xcs));
 	struct optics_xc *dark = calloc(s->n_xcs + 1, sizeof(*dark));
@@ -82,16 +81,14 @@ static int copy_map(const struct drv_snapshot *s, struct plan_light *out,
 static bool has_circuit(const struct drv_snapshot *s, const struct drv_port *p)
 {
 	for (int i = 0; i < s->n_xcs; i++) {
-		if ((p->is_out ? s->xcs[i].xc.out : s->xcs[i].xc.in) ==
-		    p->index) {
+		if ((p->is_out ? s->xcs[i].xc.out : s->xcs[i].xc.in) == p->index) {
 			return true;
 		}
 	}
 	return false;
 }
 
-static int copy_bad_ports(const struct drv_snapshot *s,
-			  struct plan_light *out, struct err *err)
+static int copy_bad_ports(const struct drv_snapshot *s, struct plan_light *out, struct err *err)
 {
 	int *in = calloc(s->n_ports + 1, sizeof(*in));
 	int *egress = calloc(s->n_ports + 1, sizeof(*egress));
@@ -104,8 +101,7 @@ static int copy_bad_ports(const struct drv_snapshot *s,
 	for (int i = 0; i < s->n_ports; i++) {
 		const struct drv_port *p = &s->ports[i];
 
-		if (p->enabled && !p->failed &&
-		    (!p->worn || has_circuit(s, p))) {
+		if (p->enabled && !p->failed && (!p->worn || has_circuit(s, p))) {
 			continue;
 		}
 		if (p->is_out) {
@@ -120,11 +116,9 @@ static int copy_bad_ports(const struct drv_snapshot *s,
 /* What failed, and resonators whose lock got lost: until they are locked again
  * there is no light by them either. That one finds no wave is no failure of its
  * own. */
-static int copy_dead(const struct drv_snapshot *s, struct plan_light *out,
-		     struct err *err)
+static int copy_dead(const struct drv_snapshot *s, struct plan_light *out, struct err *err)
 {
-	struct ring_fault *dead = calloc((size_t)s->n_dead + s->n_lost + 1,
-					 sizeof(*dead));
+	struct ring_fault *dead = calloc((size_t)s->n_dead + s->n_lost + 1, sizeof(*dead));
 	int n = s->n_dead;
 
 	if (!dead) {
@@ -157,12 +151,10 @@ static int by_xc(const void *a, const void *b)
 }
 
 /* What was learned goes before what the maker says. */
-static int copy_losses(const struct device *d, struct plan_light *out,
-		       struct err *err)
+static int copy_losses(const struct device *d, struct plan_light *out, struct err *err)
 {
 	const struct drv_snapshot *s = &d->now.snap;
-	struct plan_known_loss *v = calloc((size_t)d->n_losses + s->n_xcs + 1,
-					   sizeof(*v));
+	struct plan_known_loss *v = calloc((size_t)d->n_losses + s->n_xcs + 1, sizeof(*v));
 	int n = 0, kept = 0;
 
 	if (!v) {
@@ -199,8 +191,7 @@ static int by_input(const void *a, const void *b)
 
 /* Only while the reading is young: lasers are switched off and on, fibres are
  * pulled. */
-static int copy_powers(const struct device *d, struct plan_light *out,
-		       struct err *err)
+static int copy_powers(const struct device *d, struct plan_light *out, struct err *err)
 {
 	const struct drv_snapshot *s = &d->now.snap;
 	int64_t age_ns = clk_wall_ns() - d->now.read_at_ns;
@@ -223,8 +214,7 @@ static int copy_powers(const struct device *d, struct plan_light *out,
 	return 0;
 }
 
-static int fill_observed(const struct device *d, struct plan_light *out,
-			 struct err *err)
+static int fill_observed(const struct device *d, struct plan_light *out, struct err *err)
 {
 	const struct drv_snapshot *s = &d->now.snap;
 	int rc;
@@ -250,8 +240,7 @@ static int fill_observed(const struct device *d, struct plan_light *out,
 
 typedef VEC(struct optics_xc) xc_list;
 
-static const struct store_work *find_work(const struct store_journal *j,
-					  const char *device)
+static const struct store_work *find_work(const struct store_journal *j, const char *device)
 {
 	for (int i = 0; i < j->n_works; i++) {
 		if (strcmp(j->works[i].device, device) == 0) {
@@ -263,16 +252,14 @@ static const struct store_work *find_work(const struct store_journal *j,
 
 /* Light that an open change made is weft's own as well, though it is in no
  * committed intent. */
-static int add_pending(const struct apply *a, const struct device *d,
-		       xc_list *list, struct plan_light *out,
-		       struct err *err)
+static int add_pending(const struct apply *a, const struct device *d, xc_list *list,
+		       struct plan_light *out, struct err *err)
 {
 	for (int k = 0; k < a->n_open; k++) {
 		const struct store_work *w = find_work(&a->open[k], d->name);
 
 		for (int i = 0; w && i < w->n_steps; i++) {
-			if (w->steps[i].op == STORE_ADD &&
-			    vec_push(list, w->steps[i].xc)) {
+			if (w->steps[i].op == STORE_ADD && vec_push(list, w->steps[i].xc)) {
 				return err_nomem(err);
 			}
 		}
@@ -308,8 +295,7 @@ static int fill_intent(const struct apply *a, const struct device *d,
 	return rc;
 }
 
-const struct device *plan_input_device(const struct apply *a,
-				 const struct model_device *m)
+const struct device *plan_input_device(const struct apply *a, const struct model_device *m)
 {
 	struct device *d = device_set_find(a->set, m->name);
 	char *signature = d ? device_signature(m) : NULL;
@@ -319,8 +305,7 @@ const struct device *plan_input_device(const struct apply *a,
 	return same ? d : NULL;
 }
 
-static int64_t learned_ns(const struct apply *a, enum store_timing_kind kind,
-			  const char *name)
+static int64_t learned_ns(const struct apply *a, enum store_timing_kind kind, const char *name)
 {
 	struct apply_timing t;
 
@@ -331,27 +316,23 @@ static int fill_times(const struct apply *a, const struct model_fabric *f,
 		      struct plan_input *b, struct plan_times *out, struct err *err)
 {
 	b->port_ns = calloc((size_t)f->n_ports + 1, sizeof(*b->port_ns));
-	b->device_ns = calloc((size_t)f->n_devices + 1,
-			      sizeof(*b->device_ns));
+	b->device_ns = calloc((size_t)f->n_devices + 1, sizeof(*b->device_ns));
 	if (!b->port_ns || !b->device_ns) {
 		return err_nomem(err);
 	}
 	for (int i = 0; i < f->n_ports; i++) {
-		b->port_ns[i] = learned_ns(a, STORE_REACTIVATION,
-					   f->ports[i].name);
+		b->port_ns[i] = learned_ns(a, STORE_REACTIVATION, f->ports[i].name);
 	}
 	for (int i = 0; i < f->n_devices; i++) {
-		b->device_ns[i] = learned_ns(a, STORE_SWITCHING,
-					     f->devices[i].name);
+		b->device_ns[i] = learned_ns(a, STORE_SWITCHING, f->devices[i].name);
 	}
 	*out = (struct plan_times){ f->n_ports, f->n_devices, b->port_ns,
 				    b->device_ns };
 	return 0;
 }
 
-int apply_plan_base(struct apply *a, const struct model_fabric *fabric,
-		    enum plan_mode mode, struct plan_base *out,
-		    struct err *err)
+int apply_plan_base(struct apply *a, const struct model_fabric *fabric, enum plan_mode mode,
+		    struct plan_base *out, struct err *err)
 {
 	struct plan_input *b = calloc(1, sizeof(*b));
 	int rc = 0;
@@ -382,8 +363,7 @@ int apply_plan_base(struct apply *a, const struct model_fabric *fabric,
 	*out = (struct plan_base){ .generation = store_generation(a->store),
 				   .mode = mode, .intent = b->intent,
 				   .observed = b->observed };
-	memcpy(out->state_uuid, store_uuid(a->store),
-	       sizeof(out->state_uuid));
+	memcpy(out->state_uuid, store_uuid(a->store), sizeof(out->state_uuid));
 	if (rc) {
 		return rc;
 	}
@@ -400,9 +380,8 @@ static bool was_read(const struct device *d)
 
 /* Drivers by device: of the session, or, of a device that has none, opened for
  * the time into *opened. */
-static int find_drivers(struct apply *a, const struct model_fabric *f,
-			struct dry_run_device *v, struct drv **opened,
-			struct err *err)
+static int find_drivers(struct apply *a, const struct model_fabric *f, struct dry_run_device *v,
+			struct drv **opened, struct err *err)
 {
 	int rc = 0;
 
@@ -414,22 +393,19 @@ static int find_drivers(struct apply *a, const struct model_fabric *f,
 			v[i].snap = was_read(d) ? &d->now.snap : NULL;
 			continue;
 		}
-		rc = dry_run_open(a->loop, f, i, store_fence(a->store),
-				   &opened[i], err);
+		rc = dry_run_open(a->loop, f, i, store_fence(a->store), &opened[i], err);
 		v[i].drv = opened[i];
 	}
 	return rc;
 }
 
-int apply_explain(struct apply *a, const struct plan *p, dry_run_fn fn,
-		  void *arg, struct err *err)
+int apply_explain(struct apply *a, const struct plan *p, dry_run_fn fn, void *arg, struct err *err)
 {
 	const struct model_fabric *f = p->fabric;
 	size_t n = (size_t)f->n_devices + 1;
 	struct dry_run_device *v = calloc(n, sizeof(*v));
 	struct drv **opened = calloc(n, sizeof(struct drv *));
-	int rc = v && opened ? find_drivers(a, f, v, opened, err) :
-			       err_nomem(err);
+	int rc = v && opened ? find_drivers(a, f, v, opened, err) : err_nomem(err);
 
 	if (rc == 0) {
 		rc = dry_run_explain(p, v, fn, arg, err);

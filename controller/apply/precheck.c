@@ -38,16 +38,14 @@ static int remember_before(struct apply_run *r, struct err *err)
 	return 0;
 }
 
-static void on_checked(struct device *d, int rc, const struct err *err,
-		       void *arg)
+static void on_checked(struct device *d, int rc, const struct err *err, void *arg)
 {
 	struct apply_run *r = arg;
 	struct err own = { 0 };
 
 	if (rc == 0) {
 		err = &own;
-		rc = compare_before(r->w, r->c->whole ? STAGE_ALL : r->stage,
-				    d, &own);
+		rc = compare_before(r->w, r->c->whole ? STAGE_ALL : r->stage, d, &own);
 		if (rc == 0) {
 			rc = remember_before(r, &own);
 		}
@@ -79,8 +77,7 @@ static void report_doubts(struct change *c)
 		const struct plan_job *pj = &c->plan->jobs[i];
 
 		for (int k = 0; k < pj->n_paths; k++) {
-			if (plan_power_doubt(c->plan->fabric, &pj->paths[k],
-					     text, sizeof(text))) {
+			if (plan_power_doubt(c->plan->fabric, &pj->paths[k], text, sizeof(text))) {
 				change_event(c, NULL, true, "%s", text);
 			}
 		}
@@ -92,8 +89,7 @@ static void report_doubts(struct change *c)
 int precheck_power(struct change *c, struct err *err)
 {
 	struct plan_base base;
-	int rc = apply_plan_base(c->a, c->set->fabric, c->plan->mode, &base,
-				 err);
+	int rc = apply_plan_base(c->a, c->set->fabric, c->plan->mode, &base, err);
 
 	if (rc) {
 		return rc;

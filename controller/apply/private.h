@@ -37,8 +37,7 @@
 
 struct device;
 
-typedef void (*device_read_cb)(struct device *d, int rc,
-			       const struct err *err, void *arg);
+typedef void (*device_read_cb)(struct device *d, int rc, const struct err *err, void *arg);
 typedef void (*device_submit_cb)(struct device *d, int rc, int n,
 				 const struct drv_outcome *outcomes,
 				 const struct err *err, void *arg);
@@ -112,16 +111,13 @@ char *device_signature(const struct model_device *m);
 
 /* Operations of one device run one after the other, in the order asked for.
  * The reading is d->now.snap. Callbacks come from the loop only. */
-void device_read(struct device *d, struct device_op *op, device_read_cb cb,
-		 void *arg);
-void device_submit(struct device *d, struct device_op *op,
-		   const struct drv_batch *batch, device_submit_cb cb,
-		   void *arg);
+void device_read(struct device *d, struct device_op *op, device_read_cb cb, void *arg);
+void device_submit(struct device *d, struct device_op *op, const struct drv_batch *batch,
+		   device_submit_cb cb, void *arg);
 
 /* `what` lives until the callback, and the driver can do it. */
-void device_maintain(struct device *d, struct device_op *op,
-		 const struct apply_maintenance *what, device_submit_cb cb,
-		 void *arg);
+void device_maintain(struct device *d, struct device_op *op, const struct apply_maintenance *what,
+		     device_submit_cb cb, void *arg);
 /* The batch that runs is to end soon. */
 void device_cancel(struct device *d);
 /* True while an operator sets a port of the circuit. maintenance.c */
@@ -141,15 +137,13 @@ struct work_cursor {
 	const struct store_journal *journal;
 	int k, w;
 };
-const struct store_work *device_next_work(const struct device *d,
-					  struct work_cursor *at);
+const struct store_work *device_next_work(const struct device *d, struct work_cursor *at);
 
 /* ---- changes by others (external_changes.c) ------------------------------ */
 
 /* Compares a fresh reading with the one before (NULL: none), records what
  * weft did not change, and what of earlier records is right again. */
-void external_compare(struct device *d, const struct drv_snapshot *before,
-		  int64_t before_ns);
+void external_compare(struct device *d, const struct drv_snapshot *before, int64_t before_ns);
 /* The same of earlier records when a change was committed; restores: it was
  * made for that. */
 void external_committed(struct device *d, int64_t change, bool restores);
@@ -164,14 +158,12 @@ void external_note_report(struct device *d, const struct drv_event *ev);
  * each is kept. */
 void loss_learn(struct device *d);
 /* x: of the last reading. O(log circuits). */
-void loss_judge(const struct device *d, const struct drv_xc *x,
-		struct apply_loss *out);
+void loss_judge(const struct device *d, const struct drv_xc *x, struct apply_loss *out);
 /* How many circuits of the last reading lose too much; the first of them goes
  * to text, if that is empty. O(circuits log circuits). */
 int loss_assess(const struct device *d, char *text, int size);
 /* "in 3 -> out 7 loses 4.20 dB, was 1.10 dB": of one that loses too much. */
-void loss_text(const struct drv_xc *x, const struct apply_loss *l, char *text,
-	       int size);
+void loss_text(const struct drv_xc *x, const struct apply_loss *l, char *text, int size);
 /* What was learned from the store, and what it has not got yet to it. */
 int loss_load(struct device *d, struct err *err);
 int loss_save(struct device *d, struct err *err);
@@ -198,27 +190,23 @@ struct device_set {
 
 /* Sessions that are the same are shared with `from` (may be NULL). The
  * fabric is taken over only on success. */
-int device_set_new(struct apply *a, struct model_fabric *fabric,
-	       const struct device_set *from, struct device_set **out,
-	       struct err *err);
+int device_set_new(struct apply *a, struct model_fabric *fabric, const struct device_set *from,
+		   struct device_set **out, struct err *err);
 void device_set_free(struct device_set *s);
 struct device *device_set_find(const struct device_set *s, const char *name);
 
 /* ---- comparing ----------------------------------------------------------- */
 
 /* A circuit of a reading, NULL: not listed. O(log circuits). */
-const struct drv_xc *snap_find(const struct drv_snapshot *s,
-			       struct optics_xc xc);
+const struct drv_xc *snap_find(const struct drv_snapshot *s, struct optics_xc xc);
 /* The next circuit from *at (begin with 0) on one of xc's ports, which may
  * be xc itself; NULL after the last. */
-const struct drv_xc *snap_holder(const struct drv_snapshot *s,
-				 bool any_to_any, struct optics_xc xc,
+const struct drv_xc *snap_holder(const struct drv_snapshot *s, bool any_to_any, struct optics_xc xc,
 				 int *at);
 /* The loaded program, NULL when none or one without steps. */
 const struct ring_programs *snap_program(const struct drv_snapshot *s);
 /* Equality where NULL and "no steps" are the same. */
-bool program_same(const struct ring_programs *a,
-		  const struct ring_programs *b);
+bool program_same(const struct ring_programs *a, const struct ring_programs *b);
 /* What a ring held before the change, and is to hold; NULL: no program. */
 const struct ring_programs *work_old(const struct store_work *w);
 const struct ring_programs *work_new(const struct store_work *w);
@@ -226,20 +214,17 @@ const struct ring_programs *work_new(const struct store_work *w);
 /* True when the fresh reading is what the stage was planned from, on every
  * port it touches. WEFT_ESTALE names device, circuit and what changed;
  * WEFT_EDEVICE a failed port; WEFT_ELIMIT a program that does not fit. */
-int compare_before(const struct store_work *w, int stage,
-		   const struct device *d, struct err *err);
+int compare_before(const struct store_work *w, int stage, const struct device *d, struct err *err);
 /* WEFT_EVERIFY names the first circuit that is not as planned; *at is its
  * step, -1 for none. *settling: the map is right, but light is still moving,
  * of the step *at. */
-int compare_after(const struct store_work *w, int stage,
-		  const struct device *d, bool *settling, int *at,
-		  struct err *err);
+int compare_after(const struct store_work *w, int stage, const struct device *d, bool *settling,
+		  int *at, struct err *err);
 /* True when a step's circuit is missing, failed or not settled and nothing
  * else is on its ports. */
 bool compare_gap(const struct store_step *st, const struct device *d);
 /* Where one step stands by the last reading. */
-enum store_step_state compare_step(const struct store_work *w,
-				   const struct store_step *step,
+enum store_step_state compare_step(const struct store_work *w, const struct store_step *step,
 				   const struct drv_snapshot *snap);
 /* "in 3 -> out 7" (ports counted from 1, as in the fabric). */
 const char *xc_text(struct optics_xc xc, char *buf, int size);
@@ -258,8 +243,7 @@ int journal_from_plan(struct plan *p, const struct apply_request *req,
 int step_op(const struct store_step *st, int stage);
 
 /* The step of a circuit in a stage, or -1. O(log steps). */
-int step_find(const struct store_work *w, int stage, enum store_op op,
-	      struct optics_xc xc);
+int step_find(const struct store_work *w, int stage, enum store_op op, struct optics_xc xc);
 
 /* Steps of one kind, over all stages. */
 int work_count(const struct store_work *w, enum store_op op);
@@ -355,8 +339,7 @@ void change_fail(struct change *c, int rc, const struct err *err);
 void change_event(struct change *c, const struct device *d, bool is_problem,
 		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* A device's batch is under way. */
-void change_progress(struct change *c, const struct device *d,
-		     const struct drv_event *ev);
+void change_progress(struct change *c, const struct device *d, const struct drv_event *ev);
 /* Ends the change with what is in c->res.verdict, c->rc and c->err; c is freed,
  * so nothing may follow. The same goes for whatever may lead here:
  * change_enter(), change_op_done(), change_op_failed(). */
@@ -399,9 +382,8 @@ enum phase readback_next(struct change *c);
  * says that they could not be listed. done, or this where there is nothing to
  * ask, calls change_op_done(). */
 void ask_hosts(struct change *c, int rc, struct plan_arc *arcs, int n,
-	       void (*done)(struct apply_question *q),
-	       void (*ask)(struct apply_question *q, void *arg),
-	       struct err *err);
+	       void (*done)(struct apply_question *q), void (*ask)(struct apply_question *q,
+								   void *arg), struct err *err);
 void drain_begin(struct change *c);
 void verify_begin(struct change *c);
 /* The phase after all that could be asked. */
@@ -410,8 +392,7 @@ enum phase verify_next(struct change *c);
 /* Whether the change goes on without one more circuit of the stage in scope:
  * if so the circuit is left to be repaired, else err is what stops it. layer:
  * the one that it failed although it was made, or 0. */
-bool tolerance_allows(struct apply_run *r, int step, enum apply_level layer,
-	       const struct err *err);
+bool tolerance_allows(struct apply_run *r, int step, enum apply_level layer, const struct err *err);
 /* Puts the circuits that the change was carried out without on the list. */
 int tolerance_record(struct change *c, int *n, struct err *err);
 
@@ -432,8 +413,7 @@ struct plan_input;
 void plan_input_free(struct plan_input *b);
 /* The device in the present set that m means, NULL when none does: one of
  * another fabric is the same one only if its session is. */
-const struct device *plan_input_device(const struct apply *a,
-				 const struct model_device *m);
+const struct device *plan_input_device(const struct apply *a, const struct model_device *m);
 
 /* ---- the engine ---------------------------------------------------------- */
 
@@ -469,8 +449,7 @@ struct apply {
 /* Calls fn once, from a later iteration of the loop; not at all once the engine
  * is being closed. One caller at a time, change or recovery: a second call takes
  * the place of the first. */
-void apply_later(struct apply *a, int64_t after_us, void (*fn)(void *arg),
-		 void *arg);
+void apply_later(struct apply *a, int64_t after_us, void (*fn)(void *arg), void *arg);
 /* Takes the open changes from the store again and assesses all devices. On an
  * error those known stay. */
 int apply_refresh(struct apply *a, struct err *err);

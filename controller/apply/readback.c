@@ -22,13 +22,11 @@ static void note_restart(struct apply_run *r, struct err *err)
 	if (!r->epoch[0] || strcmp(r->epoch, epoch) == 0) {
 		return;
 	}
-	change_event(r->c, r->dev, true, "%s restarted during the change",
-		     r->dev->name);
+	change_event(r->c, r->dev, true, "%s restarted during the change", r->dev->name);
 	snprintf(r->epoch, sizeof(r->epoch), "%s", epoch);
 	r->restarted = true;
 	if (err->code) {
-		err_wrap(err, "%s restarted during the change",
-			 r->dev->name);
+		err_wrap(err, "%s restarted during the change", r->dev->name);
 	}
 }
 
@@ -42,8 +40,7 @@ static void check_neighbours(struct apply_run *r)
 		bool ours = false;
 
 		for (int k = 0; k < r->w->n_steps && !ours; k++) {
-			ours = optics_xc_cmp(&r->w->steps[k].xc,
-					     &r->before[i]) == 0;
+			ours = optics_xc_cmp(&r->w->steps[k].xc, &r->before[i]) == 0;
 		}
 		if (!ours && !snap_find(&r->dev->now.snap, r->before[i])) {
 			change_event(r->c, r->dev, true, "%s, not part of "
@@ -62,8 +59,7 @@ static int compare_run(struct apply_run *r, struct err *err)
 
 	do {
 		*err = (struct err){ 0 };
-		rc = compare_after(r->w, r->stage, r->dev, &r->settling, &at,
-				   err);
+		rc = compare_after(r->w, r->stage, r->dev, &r->settling, &at, err);
 	} while (rc == WEFT_EVERIFY && at >= 0 && !restarted &&
 		 compare_gap(&r->w->steps[at], r->dev) &&
 		 tolerance_allows(r, at, APPLY_UNVERIFIED, err));
@@ -76,19 +72,16 @@ static void learn_switching(struct apply_run *r)
 {
 	const struct model_fabric *f = r->c->set->fabric;
 	int device = model_find_device(f, r->dev->name);
-	int n = device >= 0 && f->devices[device].kind == MODEL_PANEL ?
-		r->n_moves : r->n_sends;
+	int n = device >= 0 && f->devices[device].kind == MODEL_PANEL ? r->n_moves : r->n_sends;
 
 	if (n > 0 && !r->w->is_ring && !r->settling) {
 		r->took_ns += clk_now_ns() - r->since_ns;
-		apply_learn(r->c->a, STORE_SWITCHING, r->dev->name,
-			    r->took_ns / n);
+		apply_learn(r->c->a, STORE_SWITCHING, r->dev->name, r->took_ns / n);
 		r->n_sends = r->n_moves = 0;
 	}
 }
 
-static void on_read(struct device *d, int rc, const struct err *err,
-		    void *arg)
+static void on_read(struct device *d, int rc, const struct err *err, void *arg)
 {
 	struct apply_run *r = arg;
 	struct err own = { 0 };
@@ -131,16 +124,14 @@ void readback_settle(struct change *c)
 	for (int i = c->first; i < c->end; i++) {
 		const struct drv_caps *caps = &c->runs[i].dev->now.snap.caps;
 
-		wait_us = caps->settle_us > wait_us ? caps->settle_us :
-						      wait_us;
+		wait_us = caps->settle_us > wait_us ? caps->settle_us : wait_us;
 	}
 	longest = wait_us > SETTLE_MOST_US ? wait_us : SETTLE_MOST_US;
 	if (c->settle_rounds > 0) {
 		wait_us = (wait_us > 10000 ? wait_us : 10000)
 			  << c->settle_rounds;
 	}
-	apply_later(c->a, wait_us < longest ? wait_us : longest, on_settled,
-		    c);
+	apply_later(c->a, wait_us < longest ? wait_us : longest, on_settled, c);
 }
 
 static bool still_settling(const struct change *c)
@@ -184,10 +175,8 @@ static void give_up_settling(struct change *c)
 
 		do {
 			err = (struct err){ 0 };
-			compare_after(r->w, r->stage, r->dev, &r->settling,
-				      &at, &err);
-			if (r->settling && !tolerance_allows(r, at, APPLY_UNVERIFIED,
-						       &err)) {
+			compare_after(r->w, r->stage, r->dev, &r->settling, &at, &err);
+			if (r->settling && !tolerance_allows(r, at, APPLY_UNVERIFIED, &err)) {
 				change_fail(c, WEFT_EVERIFY, &err);
 			}
 		} while (r->settling && !c->rc);

@@ -67,8 +67,7 @@ static void recovery_free(struct recovery *r)
 void recovery_abandon(struct recovery *r)
 {
 	r->a->recovery = NULL;
-	r->done(WEFT_ECANCELED, "stopped before the open changes were settled",
-		r->arg);
+	r->done(WEFT_ECANCELED, "stopped before the open changes were settled", r->arg);
 	recovery_free(r);
 }
 
@@ -83,8 +82,7 @@ static void finish(struct recovery *r)
 		log_error("apply", "%s", err.msg);
 	}
 	apply_save_readings(a);
-	r->done(r->rc, r->text.len ? buf_cstr(&r->text) :
-		"no change was open", r->arg);
+	r->done(r->rc, r->text.len ? buf_cstr(&r->text) : "no change was open", r->arg);
 	recovery_free(r);
 }
 
@@ -114,12 +112,10 @@ static void explain_step(struct recovery *r, const struct recovery_read *rd,
 	snprintf(text, sizeof(text), "%s %s: %s", store_op_name(st->op),
 		 step_text(st, what, sizeof(what)),
 		 store_step_state_name(st->state));
-	store_audit(r->a->store, r->v[r->at].change.id, rd->w->device,
-		    STORE_EVENT, text);
+	store_audit(r->a->store, r->v[r->at].change.id, rd->w->device, STORE_EVENT, text);
 }
 
-static void count_step(struct recovery *r, const struct recovery_read *rd,
-		       struct store_step *st)
+static void count_step(struct recovery *r, const struct recovery_read *rd, struct store_step *st)
 {
 	enum store_step_state now = rd->read ?
 		compare_step(rd->w, st, &rd->dev->now.snap) : STORE_UNKNOWN;
@@ -129,8 +125,7 @@ static void count_step(struct recovery *r, const struct recovery_read *rd,
 	}
 	if (st->op == STORE_KEEP) {
 		r->keeps = r->keeps && now == STORE_AS_PLANNED;
-		r->n_lost += now != STORE_AS_PLANNED &&
-			     st->state != STORE_PLANNED;
+		r->n_lost += now != STORE_AS_PLANNED && st->state != STORE_PLANNED;
 		return;
 	}
 	st->state = now;
@@ -152,8 +147,7 @@ static int count_steps(struct recovery *r, struct err *err)
 		for (int k = 0; k < rd->w->n_steps; k++) {
 			count_step(r, rd, &rd->w->steps[k]);
 		}
-		rc = store_mark(r->a->store, &r->v[r->at], rd->index, 0,
-				rd->w->n_steps, err);
+		rc = store_mark(r->a->store, &r->v[r->at], rd->index, 0, rd->w->n_steps, err);
 	}
 	return rc;
 }
@@ -187,8 +181,7 @@ static int settle_done(struct recovery *r, struct err *err)
 	}
 	for (int i = 0; r->a->set && i < r->a->set->n && rc == 0; i++) {
 		rc = device_load_intent(r->a->set->v[i], err);
-		external_committed(r->a->set->v[i], r->v[r->at].change.id,
-				  false);
+		external_committed(r->a->set->v[i], r->v[r->at].change.id, false);
 	}
 	r->at = r->n;		/* the older ones are superseded */
 	return rc;
@@ -293,8 +286,7 @@ static void open_set(struct recovery *r)
 	struct store_config cfg;
 	struct err_list errs = { 0 };
 	struct err err = { 0 };
-	int rc = store_change_config(r->a->store, r->v[r->at].change.id, &cfg,
-				     &err);
+	int rc = store_change_config(r->a->store, r->v[r->at].change.id, &cfg, &err);
 
 	if (rc == 0) {
 		rc = model_parse_config(&cfg.config, &fabric, &errs);
@@ -331,8 +323,7 @@ static int list_readings(struct recovery *r, struct err *err)
 		if (work_moves(w) > 0) {
 			r->readings[r->n_readings++] = (struct recovery_read){
 				.r = r, .w = w, .index = i,
-				.dev = d ? d : device_set_find(r->a->set,
-							   w->device),
+				.dev = d ? d : device_set_find(r->a->set, w->device),
 			};
 		}
 	}
@@ -383,9 +374,7 @@ int64_t apply_unresolved(const struct apply *a)
 	return 0;
 }
 
-void apply_recover(struct apply *a,
-		   void (*done)(int rc, const char *text, void *arg),
-		   void *arg)
+void apply_recover(struct apply *a, void (*done)(int rc, const char *text, void *arg), void *arg)
 {
 	struct recovery *r = NULL;
 

@@ -26,8 +26,7 @@ static struct store_timing *find(const struct timings *t, const char *name)
 {
 	const struct store_timing key = { .name = (char *)name };
 
-	return t->n ? bsearch(&key, t->v, (size_t)t->n, sizeof(key),
-			      by_name) : NULL;
+	return t->n ? bsearch(&key, t->v, (size_t)t->n, sizeof(key), by_name) : NULL;
 }
 
 int timings_load(struct apply *a, struct err *err)
@@ -41,8 +40,7 @@ int timings_load(struct apply *a, struct err *err)
 		rc = t ? store_timings(a->store, (enum store_timing_kind)kind,
 				       &t->v, &t->n, err) : err_nomem(err);
 		if (rc == 0) {
-			t->unsaved = calloc((size_t)t->n + 1,
-					    sizeof(*t->unsaved));
+			t->unsaved = calloc((size_t)t->n + 1, sizeof(*t->unsaved));
 			rc = t->unsaved ? 0 : err_nomem(err);
 		}
 	}
@@ -89,8 +87,7 @@ static struct store_timing *insert(struct timings *t, const char *name)
 	return &v[at];
 }
 
-void apply_learn(struct apply *a, enum store_timing_kind kind,
-		 const char *name, int64_t ns)
+void apply_learn(struct apply *a, enum store_timing_kind kind, const char *name, int64_t ns)
 {
 	struct timings *t = a->timings[kind];
 	struct store_timing *one = find(t, name);
@@ -100,8 +97,7 @@ void apply_learn(struct apply *a, enum store_timing_kind kind,
 		return;		/* it comes again */
 	}
 	if (one->n == STORE_TIMINGS_MAX) {
-		memmove(one->ns, one->ns + 1,
-			(STORE_TIMINGS_MAX - 1) * sizeof(one->ns[0]));
+		memmove(one->ns, one->ns + 1, (STORE_TIMINGS_MAX - 1) * sizeof(one->ns[0]));
 		one->n--;
 	}
 	one->ns[one->n++] = ns;
@@ -148,11 +144,9 @@ void timings_save(struct apply *a)
 			while (last < t->n && t->unsaved[last]) {
 				last++;
 			}
-			if (store_timings_put(a->store,
-					      (enum store_timing_kind)kind,
-					      &t->v[i], last - i, &err)) {
-				log_error("apply", "times are not saved: %s",
-					  err.msg);
+			if (store_timings_put(a->store, (enum store_timing_kind)kind, &t->v[i],
+					      last - i, &err)) {
+				log_error("apply", "times are not saved: %s", err.msg);
 				return;
 			}
 			memset(&t->unsaved[i], 0, (size_t)(last - i));

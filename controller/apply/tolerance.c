@@ -9,16 +9,14 @@
 
 #include "controller/apply/private.h"
 
-bool tolerance_allows(struct apply_run *r, int step, enum apply_level layer,
-	       const struct err *err)
+bool tolerance_allows(struct apply_run *r, int step, enum apply_level layer, const struct err *err)
 {
 	struct change *c = r->c;
 	const struct model_changes *ch = &c->set->fabric->changes;
 	struct store_step *st = &r->w->steps[step];
 	int64_t verified = c->n_stage_adds - c->n_stragglers - 1;
 
-	if (st->op != STORE_ADD || st->stage != r->stage ||
-	    (r->replace && !layer)) {
+	if (st->op != STORE_ADD || st->stage != r->stage || (r->replace && !layer)) {
 		return false;
 	}
 	if (verified * MODEL_PPM < c->n_stage_adds * ch->gate_ppm) {
@@ -28,8 +26,7 @@ bool tolerance_allows(struct apply_run *r, int step, enum apply_level layer,
 	c->n_stragglers++;
 	st->is_straggler = true;
 	st->layer = (int)layer;
-	snprintf(st->note, sizeof(st->note), "%.*s", STORE_NOTE_MAX - 1,
-		 err->msg);
+	snprintf(st->note, sizeof(st->note), "%.*s", STORE_NOTE_MAX - 1, err->msg);
 	change_event(c, r->dev, true, "left to be repaired: %s", err->msg);
 	return true;
 }

@@ -36,12 +36,10 @@ static bool differs(const struct apply_run *r, int i)
 	const struct store_step *st = &r->w->steps[i];
 	enum store_step_state now = compare_step(r->w, st, &r->dev->now.snap);
 
-	if (st->state == STORE_PLANNED || st->op == STORE_LEAVE ||
-	    !is_own(r, st)) {
+	if (st->state == STORE_PLANNED || st->op == STORE_LEAVE || !is_own(r, st)) {
 		return false;
 	}
-	return st->op == STORE_KEEP ? now != STORE_AS_PLANNED :
-				      now != STORE_AS_BEFORE;
+	return st->op == STORE_KEEP ? now != STORE_AS_PLANNED : now != STORE_AS_BEFORE;
 }
 
 static int count_differences(const struct apply_run *r)
@@ -67,8 +65,7 @@ static void put_item(struct apply_run *r, int step, enum drv_op op)
 static bool in_batch(const struct apply_run *r, struct optics_xc xc)
 {
 	for (int i = 0; i < r->n_sent; i++) {
-		if (r->items[i].op == DRV_DEL &&
-		    optics_xc_cmp(&r->items[i].xc, &xc) == 0) {
+		if (r->items[i].op == DRV_DEL && optics_xc_cmp(&r->items[i].xc, &xc) == 0) {
 			return true;
 		}
 	}
@@ -83,8 +80,7 @@ static bool is_free(struct apply_run *r, int step)
 	int at = 0;
 
 	do {
-		holder = snap_holder(&r->dev->now.snap, r->dev->any_to_any,
-				     st->xc, &at);
+		holder = snap_holder(&r->dev->now.snap, r->dev->any_to_any, st->xc, &at);
 	} while (holder && (in_batch(r, holder->xc) ||
 			    optics_xc_cmp(&holder->xc, &st->xc) == 0));
 	if (!holder) {
@@ -107,8 +103,7 @@ static void collect_circuits(struct apply_run *r)
 
 	r->n_sent = 0;
 	for (int i = r->w->n_steps - 1; i >= 0; i--) {
-		if (r->w->steps[i].op == STORE_ADD && differs(r, i) &&
-		    has_tries(r, i)) {
+		if (r->w->steps[i].op == STORE_ADD && differs(r, i) && has_tries(r, i)) {
 			put_item(r, i, DRV_DEL);
 		}
 	}
@@ -138,8 +133,7 @@ static bool all_ours(const struct store_work *w, const struct ring_programs *has
 
 	for (int i = 0; has && i < has->n; i++) {
 		const struct ring_program *p = &has->v[i];
-		const struct ring_program *planned =
-			new ? ring_programs_find(new, p->name) : NULL;
+		const struct ring_program *planned = new ? ring_programs_find(new, p->name) : NULL;
 		bool loading = planned && !holds_pack(old, planned);
 
 		if (!holds_pack(old, p) && !holds_pack(new, p) && !loading) {
@@ -218,8 +212,7 @@ static void record_states(struct apply_run *r, bool known)
 			st->state = STORE_AS_BEFORE;
 		}
 	}
-	if (store_mark(r->c->a->store, &r->c->journal, r->index, 0,
-		       r->w->n_steps, &err)) {
+	if (store_mark(r->c->a->store, &r->c->journal, r->index, 0, r->w->n_steps, &err)) {
 		log_error("apply", "%s", err.msg);
 	}
 }
@@ -263,8 +256,7 @@ static void device_done(struct apply_run *r, bool known)
 	undo_next(r->c);
 }
 
-static void on_undone(struct device *d, int rc, int n,
-		      const struct drv_outcome *outcomes,
+static void on_undone(struct device *d, int rc, int n, const struct drv_outcome *outcomes,
 		      const struct err *err, void *arg)
 {
 	struct apply_run *r = arg;
@@ -275,8 +267,7 @@ static void on_undone(struct device *d, int rc, int n,
 	}
 	for (int i = 0; i < r->n_sent; i++) {
 		int step = r->item_step[i];
-		const struct drv_outcome *o = n == r->n_sent ? &outcomes[i] :
-							       NULL;
+		const struct drv_outcome *o = n == r->n_sent ? &outcomes[i] : NULL;
 
 		if (o && o->result == DRV_SKIPPED) {
 			continue;
@@ -284,8 +275,7 @@ static void on_undone(struct device *d, int rc, int n,
 		r->tries[step]++;
 		if (o && o->result == DRV_REFUSED) {
 			r->tries[step] = UNDO_TRIES;
-			snprintf(r->w->steps[step].note,
-				 sizeof(r->w->steps[step].note),
+			snprintf(r->w->steps[step].note, sizeof(r->w->steps[step].note),
 				 "refused: %s %s", o->code, o->text);
 		}
 	}
@@ -308,8 +298,7 @@ static void unread(struct apply_run *r, const struct err *err)
 		device_done(r, false);
 		return;
 	}
-	apply_later(r->c->a, (int64_t)BACK_OFF_US << (2 * r->n_unread),
-		    read_later, r);
+	apply_later(r->c->a, (int64_t)BACK_OFF_US << (2 * r->n_unread), read_later, r);
 }
 
 static void send_differences(struct apply_run *r)
@@ -370,8 +359,7 @@ static void note_lost(struct apply_run *r)
 	}
 }
 
-static void on_undo_read(struct device *d, int rc, const struct err *err,
-			 void *arg)
+static void on_undo_read(struct device *d, int rc, const struct err *err, void *arg)
 {
 	struct apply_run *r = arg;
 

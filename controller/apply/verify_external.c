@@ -13,8 +13,7 @@
 
 static enum apply_level wanted(const struct change *c)
 {
-	return (enum apply_level)(APPLY_SETTLED +
-				  c->set->fabric->changes.verify);
+	return (enum apply_level)(APPLY_SETTLED + c->set->fabric->changes.verify);
 }
 
 /* ---- loss ---------------------------------------------------------------- */
@@ -24,8 +23,7 @@ static enum apply_level by_device(const struct apply_run *r, struct optics_xc xc
 {
 	const struct drv_xc *x = snap_find(&r->dev->now.snap, xc);
 
-	return !r->unmeasured || (x && x->has_loss) ? APPLY_MEASURED :
-						      APPLY_SETTLED;
+	return !r->unmeasured || (x && x->has_loss) ? APPLY_MEASURED : APPLY_SETTLED;
 }
 
 static void fail_circuit(struct apply_run *r, int step, enum apply_level layer,
@@ -70,8 +68,7 @@ static void judge_losses(struct change *c)
 		struct apply_run *r = &c->runs[i];
 
 		for (int k = r->begin; k < r->end && !c->rc; k++) {
-			if (r->w->steps[k].op == STORE_ADD &&
-			    !r->w->steps[k].is_straggler) {
+			if (r->w->steps[k].op == STORE_ADD && !r->w->steps[k].is_straggler) {
 				judge_loss(r, k);
 			}
 		}
@@ -87,8 +84,7 @@ struct path_hops {
 };
 
 /* The run that made a circuit on a path, and its step; NULL: it was there. */
-static struct apply_run *maker(struct change *c, const struct plan_hop *hop,
-			 int *step)
+static struct apply_run *maker(struct change *c, const struct plan_hop *hop, int *step)
 {
 	for (int i = 0; i < c->end; i++) {
 		struct apply_run *r = &c->runs[i];
@@ -195,8 +191,7 @@ static void report_paths(struct change *c)
 		     wanted(c) == APPLY_ERROR_FREE ? " and without errors" :
 						     "");
 	if (n_silent) {
-		change_event(c, NULL, false, "%d cannot be asked: %s",
-			     n_silent, why);
+		change_event(c, NULL, false, "%d cannot be asked: %s", n_silent, why);
 	}
 }
 
@@ -210,8 +205,7 @@ static bool any_answer(const struct apply_question *q)
 	return false;
 }
 
-static int find_path_hops(const struct apply_question *q, struct path_hops *w,
-		     struct err *err)
+static int find_path_hops(const struct apply_question *q, struct path_hops *w, struct err *err)
 {
 	struct plan_arc *arcs = calloc((size_t)q->n + 1, sizeof(*arcs));
 	int rc;
@@ -222,8 +216,7 @@ static int find_path_hops(const struct apply_question *q, struct path_hops *w,
 	for (int i = 0; i < q->n; i++) {
 		arcs[i] = q->paths[i].arc;
 	}
-	rc = plan_arc_hops(q->plan, q->stage, arcs, q->n, &w->hops, &w->first,
-			   err);
+	rc = plan_arc_hops(q->plan, q->stage, arcs, q->n, &w->hops, &w->first, err);
 	free(arcs);
 	return rc;
 }
@@ -263,8 +256,7 @@ static void verify_by_hosts(struct change *c)
 {
 	struct plan_arc *arcs = NULL;
 	struct err err = { 0 };
-	int n = 0, rc = plan_stage_adds(c->plan, c->runs[c->first].stage, &arcs, &n,
-			     &err);
+	int n = 0, rc = plan_stage_adds(c->plan, c->runs[c->first].stage, &arcs, &n, &err);
 
 	ask_hosts(c, rc, arcs, n, on_verified, c->a->hosts.verify, &err);
 }
@@ -297,8 +289,7 @@ static enum apply_level level_of(const struct apply_run *r)
 		}
 		if (st->op == STORE_ADD) {
 			n++;
-			least = st->proof < (int)least ?
-				(enum apply_level)st->proof : least;
+			least = st->proof < (int)least ? (enum apply_level)st->proof : least;
 		}
 	}
 	return n || r->w->is_ring ? least : APPLY_SETTLED;

@@ -98,44 +98,32 @@ static const struct route {
 	      grpc__reflection__v1__server_reflection_response, \
 	      BIDI_STREAMING, reflection, PART(reflection))
 	FABRIC("Plan", plan_request, plan_part, SERVER_STREAMING, plan, VIEWS),
-	FABRIC("Apply", apply_request, apply_event, SERVER_STREAMING, apply,
-	       PART(changes)),
+	FABRIC("Apply", apply_request, apply_event, SERVER_STREAMING, apply, PART(changes)),
 	FABRIC("Rollback", rollback_request, apply_event, SERVER_STREAMING,
 	       rollback, PART(changes)),
-	FABRIC("Confirm", confirm_request, confirm_response, UNARY, confirm,
-	       PART(changes)),
-	FABRIC("Cancel", cancel_request, apply_event, SERVER_STREAMING, cancel,
-	       PART(changes)),
+	FABRIC("Confirm", confirm_request, confirm_response, UNARY, confirm, PART(changes)),
+	FABRIC("Cancel", cancel_request, apply_event, SERVER_STREAMING, cancel, PART(changes)),
 	FABRIC("Status", status_request, status_response, UNARY, status, VIEWS),
 	FABRIC("Diff", diff_request, diff_response, UNARY, diff, VIEWS),
 	FABRIC("Verify", verify_request, diff_response, UNARY, verify, VIEWS),
-	FABRIC("History", history_request, history_response, UNARY, history,
-	       ENV),
+	FABRIC("History", history_request, history_response, UNARY, history, ENV),
 	FABRIC("Audit", audit_request, audit_response, UNARY, audit, ENV),
 	FABRIC("ExternalChanges", external_changes_request,
 	       external_changes_response, UNARY, external_changes, ENV),
 	FABRIC("Drain", hold_request, hold_response, UNARY, drain, PART(drain)),
-	FABRIC("Undrain", hold_request, hold_response, UNARY, undrain,
-	       PART(drain)),
-	FABRIC("Freeze", hold_request, hold_response, UNARY, freeze,
-	       PART(drain)),
-	FABRIC("Unfreeze", hold_request, hold_response, UNARY, unfreeze,
-	       PART(drain)),
-	FABRIC("SetPort", set_port_request, maintenance_response, UNARY,
-	       set_port, PART(changes)),
+	FABRIC("Undrain", hold_request, hold_response, UNARY, undrain, PART(drain)),
+	FABRIC("Freeze", hold_request, hold_response, UNARY, freeze, PART(drain)),
+	FABRIC("Unfreeze", hold_request, hold_response, UNARY, unfreeze, PART(drain)),
+	FABRIC("SetPort", set_port_request, maintenance_response, UNARY, set_port, PART(changes)),
 	FABRIC("Recover", recover_request, maintenance_response, UNARY,
 	       recover_device, PART(changes)),
-	FABRIC("Watch", watch_request, watch_event, SERVER_STREAMING, watch,
-	       PART(env.events)),
+	FABRIC("Watch", watch_request, watch_event, SERVER_STREAMING, watch, PART(env.events)),
 	FABRIC("Log", log_request, log_response, UNARY, log, ENV),
 	FABRIC("GetSchedule", get_schedule_request, schedule_piece,
 	       SERVER_STREAMING, schedule, VIEWS),
-	JOBS("RequestJob", request_job_request, job, SERVER_STREAMING,
-	     request_job),
-	JOBS("ReleaseJob", release_job_request, job, SERVER_STREAMING,
-	     release_job),
-	JOBS("ListJobs", list_jobs_request, list_jobs_response, UNARY,
-	     list_jobs),
+	JOBS("RequestJob", request_job_request, job, SERVER_STREAMING, request_job),
+	JOBS("ReleaseJob", release_job_request, job, SERVER_STREAMING, release_job),
+	JOBS("ListJobs", list_jobs_request, list_jobs_response, UNARY, list_jobs),
 	HEALTH("Check", UNARY, health_check),
 	HEALTH("Watch", SERVER_STREAMING, health_watch),
 	REFLECTION("v1"), REFLECTION("v1alpha"),
@@ -149,11 +137,9 @@ static const struct route {
 #undef PART
 };
 
-_Static_assert(sizeof(routes) / sizeof(*routes) == N_ROUTES,
-	       "room for every method");
+_Static_assert(sizeof(routes) / sizeof(*routes) == N_ROUTES, "room for every method");
 
-static void dispatch(struct rpc_call *call, const ProtobufCMessage *req,
-		     void *arg)
+static void dispatch(struct rpc_call *call, const ProtobufCMessage *req, void *arg)
 {
 	const char *path = rpc_call_path(call);
 	const struct route *r = routes;
@@ -194,8 +180,7 @@ static void on_get(struct rpc_call *call, void *arg)
 	struct daemon *d = arg;
 	struct err err = { 0 };
 
-	if (access_need(d->env.access, rpc_call_peer(call), ACCESS_VIEWER,
-			"the page", &err)) {
+	if (access_need(d->env.access, rpc_call_peer(call), ACCESS_VIEWER, "the page", &err)) {
 		webui_answer_text(call, 403, err.msg);
 	} else if (d->standby) {
 		standby_permit(d->standby, rpc_call_path(call), &err);
@@ -328,8 +313,7 @@ static void on_change_committed(void *arg)
 	jobs_settle(((struct daemon *)arg)->jobs);
 }
 
-static void on_change_ended(const struct apply_result *res,
-			    const struct err *err, void *arg)
+static void on_change_ended(const struct apply_result *res, const struct err *err, void *arg)
 {
 	struct daemon *d = arg;
 
@@ -416,8 +400,7 @@ static int open_store(struct daemon *d, struct err *err)
 	if (mkdir(dir, 0700) != 0 && errno != EEXIST) {
 		return err_errno(err, WEFT_EIO, errno, "%s", dir);
 	}
-	if (snprintf(path, sizeof(path), "%s/" STORE_FILE, dir) >=
-	    (int)sizeof(path)) {
+	if (snprintf(path, sizeof(path), "%s/" STORE_FILE, dir) >= (int)sizeof(path)) {
 		return err_set(err, WEFT_EINVAL, "--state-dir: too long");
 	}
 	return d->env.standby ? store_open_shared(path, &d->env.store, err)
@@ -439,8 +422,7 @@ static int make_planning(struct daemon *d, struct err *err)
 	int r;
 
 	if ((r = plan_queue_new(&d->env, &queue_hooks, &d->queue, err)) ||
-	    (r = job_status_new(&d->env, d->queue, &status_hooks,
-				&d->job_status, err))) {
+	    (r = job_status_new(&d->env, d->queue, &status_hooks, &d->job_status, err))) {
 		return r;
 	}
 	return 0;
@@ -470,17 +452,14 @@ static int make_parts(struct daemon *d, struct err *err)
 	struct daemon_env *env = &d->env;
 	int r;
 
-	if ((r = event_stream_new(env, &env->events, err)) ||
-	    (r = access_new(d->cfg.access, d->cfg.owner, &env->access, err)) ||
-	    (r = open_store(d, err)) ||
-	    (r = apply_new(env->loop, env->store, &env->apply, err)) ||
-	    (r = health_new(env, &d->health, err)) ||
-	    (r = reflection_new(&d->reflection, err)) ||
-	    (r = make_planning(d, err)) ||
-	    (r = hosts_new(env, &d->hosts, err)) ||
-	    (r = make_changes(d, err)) ||
-	    (r = jobs_new(env, d->queue, d->job_status, d->drain, d->changes,
-			  &d->jobs, err))) {
+	if ((r = event_stream_new(env, &env->events, err)) || (r = access_new(d->cfg.access,
+									      d->cfg.owner,
+									      &env->access, err)) ||
+	    (r = open_store(d, err)) || (r = apply_new(env->loop, env->store, &env->apply, err)) ||
+	    (r = health_new(env, &d->health, err)) || (r = reflection_new(&d->reflection, err)) ||
+	    (r = make_planning(d, err)) || (r = hosts_new(env, &d->hosts, err)) ||
+	    (r = make_changes(d, err)) || (r = jobs_new(env, d->queue, d->job_status, d->drain,
+							d->changes, &d->jobs, err))) {
 		return r;
 	}
 	d->views = (struct views){
@@ -492,8 +471,7 @@ static int make_parts(struct daemon *d, struct err *err)
 }
 
 /* NULL without memory. */
-static struct daemon *new_daemon(uv_loop_t *loop,
-				 const struct daemon_config *cfg)
+static struct daemon *new_daemon(uv_loop_t *loop, const struct daemon_config *cfg)
 {
 	struct daemon *d = calloc(1, sizeof(*d));
 
@@ -761,8 +739,7 @@ static int start_standby(struct daemon *d, struct err *err)
 		store_config_fini(&config);
 	}
 	if (cfg->listen_host) {
-		snprintf(self, sizeof(self), "%s:%d", cfg->listen_host,
-			 cfg->listen_port);
+		snprintf(self, sizeof(self), "%s:%d", cfg->listen_host, cfg->listen_port);
 	} else {
 		snprintf(self, sizeof(self), "%s", cfg->socket);
 	}

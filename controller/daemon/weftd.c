@@ -42,11 +42,9 @@ struct options {
 /* ---- values -------------------------------------------------------------- */
 
 /* Each stores the text of an option's value at `at`. WEFT_EUSAGE. */
-typedef int (*parse_fn)(const char *option, const char *text, void *at,
-			struct err *err);
+typedef int (*parse_fn)(const char *option, const char *text, void *at, struct err *err);
 
-static int parse_text(const char *option, const char *text, void *at,
-		      struct err *err)
+static int parse_text(const char *option, const char *text, void *at, struct err *err)
 {
 	(void)option;
 	(void)err;
@@ -54,8 +52,7 @@ static int parse_text(const char *option, const char *text, void *at,
 	return 0;
 }
 
-static int parse_flag(const char *option, const char *text, void *at,
-		      struct err *err)
+static int parse_flag(const char *option, const char *text, void *at, struct err *err)
 {
 	(void)option;
 	(void)text;
@@ -64,8 +61,7 @@ static int parse_flag(const char *option, const char *text, void *at,
 	return 0;
 }
 
-static int parse_levels(const char *option, const char *text, void *at,
-			struct err *err)
+static int parse_levels(const char *option, const char *text, void *at, struct err *err)
 {
 	struct err cause = { 0 };
 
@@ -95,20 +91,17 @@ static int parse_seconds(const char *option, const char *text, int min, int max,
 	return 0;
 }
 
-static int parse_poll(const char *option, const char *text, void *at,
-		      struct err *err)
+static int parse_poll(const char *option, const char *text, void *at, struct err *err)
 {
 	return parse_seconds(option, text, 0, POLL_MAX_S, at, err);
 }
 
-static int parse_lease(const char *option, const char *text, void *at,
-		       struct err *err)
+static int parse_lease(const char *option, const char *text, void *at, struct err *err)
 {
 	return parse_seconds(option, text, 1, LEASE_MAX_S, at, err);
 }
 
-static int parse_log_format(const char *option, const char *text, void *at,
-			    struct err *err)
+static int parse_log_format(const char *option, const char *text, void *at, struct err *err)
 {
 	bool *json = at;
 
@@ -120,24 +113,20 @@ static int parse_log_format(const char *option, const char *text, void *at,
 	return 0;
 }
 
-static int parse_mode(const char *option, const char *text, void *at,
-		      struct err *err)
+static int parse_mode(const char *option, const char *text, void *at, struct err *err)
 {
 	char *end;
 	long v = strtol(text, &end, 8);
 
 	if (end == text || *end || v < 0 || v > 0777) {
-		return err_set(err, WEFT_EUSAGE,
-			       "--%s: \"%s\" is not an octal mode", option,
-			       text);
+		return err_set(err, WEFT_EUSAGE, "--%s: \"%s\" is not an octal mode", option, text);
 	}
 	*(int *)at = (int)v;
 	return 0;
 }
 
 /* HOST:PORT, [V6]:PORT. */
-static int parse_host_port(const char *option, const char *text, void *at,
-			   struct err *err)
+static int parse_host_port(const char *option, const char *text, void *at, struct err *err)
 {
 	struct tcp_address *out = at;
 	const char *colon = strrchr(text, ':');
@@ -149,8 +138,7 @@ static int parse_host_port(const char *option, const char *text, void *at,
 
 	if (!colon || len == 0 || len >= sizeof(out->host) || !colon[1] ||
 	    *end || port < 0 || port > 65535) {
-		return err_set(err, WEFT_EUSAGE,
-			       "--%s: \"%s\" is not HOST:PORT", option, text);
+		return err_set(err, WEFT_EUSAGE, "--%s: \"%s\" is not HOST:PORT", option, text);
 	}
 	memcpy(out->host, host, len);
 	out->host[len] = '\0';
@@ -250,14 +238,12 @@ static int check_remote(const struct daemon_config *cfg, struct err *err)
 {
 	bool tls = cfg->tls.cert || cfg->tls.key || cfg->tls.ca || cfg->tls.crl;
 
-	if (cfg->listen_host && !(cfg->tls.cert && cfg->tls.key &&
-				  cfg->tls.ca && cfg->access)) {
+	if (cfg->listen_host && !(cfg->tls.cert && cfg->tls.key && cfg->tls.ca && cfg->access)) {
 		return err_set(err, WEFT_EUSAGE, "--listen needs --tls-cert, "
 			       "--tls-key, --tls-ca and --access");
 	}
 	if (tls && !cfg->listen_host) {
-		return err_set(err, WEFT_EUSAGE,
-			       "--tls-... without --listen has no effect");
+		return err_set(err, WEFT_EUSAGE, "--tls-... without --listen has no effect");
 	}
 	return 0;
 }
@@ -279,8 +265,7 @@ static int check_options(struct options *o, struct err *err)
 		return r;
 	}
 	if (cfg->lease_ms && !o->standby) {
-		return err_set(err, WEFT_EUSAGE,
-			       "--lease without --standby has no effect");
+		return err_set(err, WEFT_EUSAGE, "--lease without --standby has no effect");
 	}
 	if (o->standby && !cfg->lease_ms) {
 		cfg->lease_ms = LEASE_S * 1000;
@@ -289,8 +274,7 @@ static int check_options(struct options *o, struct err *err)
 }
 
 /* row: in option_rows; negative: word is none, or lacks its value. */
-static int take_option(struct options *o, int row, const char *word,
-		       struct err *err)
+static int take_option(struct options *o, int row, const char *word, struct err *err)
 {
 	const struct option_row *r = option_rows + (row > 0 ? row : 0);
 
@@ -304,8 +288,7 @@ static int take_option(struct options *o, int row, const char *word,
 }
 
 /* The strings of o are those of argv, or its own. */
-static int parse_options(int argc, char **argv, struct options *o,
-			 struct err *err)
+static int parse_options(int argc, char **argv, struct options *o, struct err *err)
 {
 	struct option table[N_OPTIONS + 1] = { { NULL, 0, NULL, 0 } };
 	const char *socket = getenv("WEFT_SOCKET");
@@ -334,8 +317,7 @@ static int parse_options(int argc, char **argv, struct options *o,
 	}
 	r = check_options(o, err);
 	if (r == 0 && optind < argc) {
-		r = err_set(err, WEFT_EUSAGE, "%s: no argument expected",
-			    argv[optind]);
+		r = err_set(err, WEFT_EUSAGE, "%s: no argument expected", argv[optind]);
 	}
 	return r;
 }
@@ -395,8 +377,7 @@ static void watch(uv_loop_t *loop, uv_signal_t *handle, struct weftd_process *p,
 	uv_signal_start(handle, cb, number);
 }
 
-static void log_addresses(const struct daemon_config *cfg,
-			  const struct daemon *d)
+static void log_addresses(const struct daemon_config *cfg, const struct daemon *d)
 {
 	log_info("weftd", "listening on %s", cfg->socket);
 	if (cfg->listen_host) {
@@ -420,11 +401,9 @@ static int run(const struct options *o, struct err *err)
 	int r = uv_loop_init(&loop);
 
 	if (r) {
-		return err_set(err, WEFT_EIO, "event loop: %s",
-			       uv_strerror(r));
+		return err_set(err, WEFT_EIO, "event loop: %s", uv_strerror(r));
 	}
-	if ((o->standby &&
-	     (r = daemon_standby(&loop, &cfg, &cfg.led, err))) ||
+	if ((o->standby && (r = daemon_standby(&loop, &cfg, &cfg.led, err))) ||
 	    (r = daemon_new(&loop, &cfg, &p.daemon, err))) {
 		uv_loop_close(&loop);
 		return r == WEFT_ECANCELED ? 0 : r;	/* standing by */
@@ -468,8 +447,7 @@ int daemon_main(int argc, char **argv)
 		return 0;
 	}
 	log_sinks_init(o.json);
-	if (o.user && privileges_drop(o.user, o.netlink, o.cfg.state_dir,
-				      o.cfg.socket, &err)) {
+	if (o.user && privileges_drop(o.user, o.netlink, o.cfg.state_dir, o.cfg.socket, &err)) {
 		return report(&err);
 	}
 	o.cfg.owner = geteuid();

@@ -1,8 +1,7 @@
 /* How many commands, and of which kind. */
 #include "controller/dry_run/dry_run.h"
 
-bool batch_replaces_map(const struct drv_caps *caps,
-		       const struct batch_stage *s)
+bool batch_replaces_map(const struct drv_caps *caps, const struct batch_stage *s)
 {
 	/* All deleted ones are there, so an equal count means that there are
 	 * no others. */
@@ -14,8 +13,7 @@ bool batch_replaces_map(const struct drv_caps *caps,
 
 int batch_size(const struct drv_caps *caps, int n)
 {
-	return caps->max_batch > 0 && caps->max_batch < n ? caps->max_batch :
-							    n;
+	return caps->max_batch > 0 && caps->max_batch < n ? caps->max_batch : n;
 }
 
 const char *batch_phase_name(enum batch_phase p)

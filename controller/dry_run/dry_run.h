@@ -21,9 +21,8 @@
 /* A handle for fabric->devices[device]; nothing is sent. WEFT_EINVAL with the
  * place in the file for an unknown driver or option, or a driver of another
  * kind of device. */
-int dry_run_open(uv_loop_t *loop, const struct model_fabric *fabric,
-		  int device, uint64_t fence, struct drv **out,
-		  struct err *err);
+int dry_run_open(uv_loop_t *loop, const struct model_fabric *fabric, int device, uint64_t fence,
+		 struct drv **out, struct err *err);
 
 /* A stage on one switch or panel, as it begins. */
 struct batch_stage {
@@ -35,8 +34,7 @@ struct batch_stage {
 /* Whether one command for the whole map is right: it must save commands and
  * put no circuit at risk that the stage does not move, as a device may cut the
  * command short and the controller may not live to repair it. */
-bool batch_replaces_map(const struct drv_caps *caps,
-		       const struct batch_stage *s);
+bool batch_replaces_map(const struct drv_caps *caps, const struct batch_stage *s);
 
 /* How many of `n` steps of a kind the next batch holds. */
 int batch_size(const struct drv_caps *caps, int n);
@@ -68,8 +66,7 @@ struct dry_run_batch {
 	bool guessed;		/* the device was never read */
 };
 
-typedef int (*dry_run_fn)(const struct dry_run_batch *o, void *arg,
-			   struct err *err);
+typedef int (*dry_run_fn)(const struct dry_run_batch *o, void *arg, struct err *err);
 
 /*
  * The batches that carrying the plan out sends, in order, with the commands
@@ -79,8 +76,7 @@ typedef int (*dry_run_fn)(const struct dry_run_batch *o, void *arg,
  * from an answer (a refusal, a half-made circuit).
  * O(stages * circuits log circuits).
  */
-int dry_run_explain(const struct plan *p,
-		     const struct dry_run_device *devices, dry_run_fn fn,
-		     void *arg, struct err *err);
+int dry_run_explain(const struct plan *p, const struct dry_run_device *devices, dry_run_fn fn,
+		    void *arg, struct err *err);
 
 #endif

@@ -18,8 +18,7 @@ struct dry_run {
 
 /* ---- what a driver says -------------------------------------------------- */
 
-static void take_line(const char *device, const char *line, bool is_reply,
-		      void *arg)
+static void take_line(const char *device, const char *line, bool is_reply, void *arg)
 {
 	struct dry_run *r = arg;
 	char *copy = strdup(line);
@@ -61,8 +60,7 @@ static int tell(struct dry_run *r, const struct plan_device *d, int stage,
 /* ---- stages -------------------------------------------------------------- */
 
 /* Nothing is known of the limits of a device that was never read. */
-static const struct drv_caps *caps_of(const struct dry_run *r,
-				      const struct plan_device *d)
+static const struct drv_caps *caps_of(const struct dry_run *r, const struct plan_device *d)
 {
 	static const struct drv_caps none;
 	const struct drv_snapshot *s = r->devices[d->device].snap;
@@ -140,15 +138,13 @@ static int explain_circuits(struct dry_run *r, const struct plan_device *d,
 }
 
 /* Programs of a ring are loaded whole; no program at all darkens it. */
-static int explain_load(struct dry_run *r, const struct plan_device *d,
-			int stage)
+static int explain_load(struct dry_run *r, const struct plan_device *d, int stage)
 {
 	static const struct ring_programs dark;
 	struct drv_batch b = { .programs = d->has_program ? &d->programs :
 							    &dark };
 
-	return d->load_program && d->load_stage == stage ?
-		tell(r, d, stage, BATCH_LOAD, &b) : 0;
+	return d->load_program && d->load_stage == stage ? tell(r, d, stage, BATCH_LOAD, &b) : 0;
 }
 
 /* One phase of a stage on one device. */
@@ -162,15 +158,13 @@ static int explain_device(struct dry_run *r, const struct plan_device *d,
 	}
 	s = look_ahead(r, d, stage);
 	if (batch_replaces_map(caps_of(r, d), &s)) {
-		return phase == BATCH_ADD ?
-			explain_circuits(r, d, stage, BATCH_MAP) : 0;
+		return phase == BATCH_ADD ? explain_circuits(r, d, stage, BATCH_MAP) : 0;
 	}
 	return explain_circuits(r, d, stage, phase);
 }
 
-int dry_run_explain(const struct plan *p,
-		     const struct dry_run_device *devices, dry_run_fn fn,
-		     void *arg, struct err *err)
+int dry_run_explain(const struct plan *p, const struct dry_run_device *devices, dry_run_fn fn,
+		    void *arg, struct err *err)
 {
 	static const enum batch_phase phases[] = {
 		BATCH_DELETE, BATCH_ADD, BATCH_LOAD,
@@ -181,8 +175,7 @@ int dry_run_explain(const struct plan *p,
 
 	for (int i = 0; i < p->n_stages * 3 && rc == 0; i++) {
 		for (int k = 0; k < p->n_devices && rc == 0; k++) {
-			rc = explain_device(&r, &p->devices[k], i / 3,
-					    phases[i % 3]);
+			rc = explain_device(&r, &p->devices[k], i / 3, phases[i % 3]);
 		}
 	}
 	drop_lines(&r);

@@ -7,8 +7,7 @@ static int open_model(uv_loop_t *loop, const struct model_device *m,
 		      uint64_t fence, struct drv **out, struct err *err)
 {
 	bool ring = m->kind == MODEL_RING;
-	struct drv_option *options = calloc((size_t)m->n_options + 1,
-					    sizeof(*options));
+	struct drv_option *options = calloc((size_t)m->n_options + 1, sizeof(*options));
 	struct drv_config cfg = {
 		.name = m->name,
 		.address = m->address,
@@ -35,9 +34,8 @@ static int open_model(uv_loop_t *loop, const struct model_device *m,
 	return rc;
 }
 
-int dry_run_open(uv_loop_t *loop, const struct model_fabric *fabric,
-		  int device, uint64_t fence, struct drv **out,
-		  struct err *err)
+int dry_run_open(uv_loop_t *loop, const struct model_fabric *fabric, int device, uint64_t fence,
+		 struct drv **out, struct err *err)
 {
 	const struct model_device *m = &fabric->devices[device];
 	const struct drv_class *cls = drv_find(m->driver);

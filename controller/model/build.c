@@ -124,8 +124,7 @@ int build_find(const struct strmap *map, const char *name)
 	return (int)(intptr_t)strmap_get(map, name) - 1;
 }
 
-void build_map(struct model_build *b, struct strmap *map, const char *name,
-	       int index)
+void build_map(struct model_build *b, struct strmap *map, const char *name, int index)
 {
 	if (strmap_set(map, name, (void *)((intptr_t)index + 1))) {
 		conf_nomem(b->r);
@@ -148,12 +147,10 @@ const char *tally_more(int n, char buf[MORE_MAX])
 
 bool build_is_taken(const struct model_build *b, const char *name)
 {
-	return build_find(&b->f->hosts, name) >= 0 ||
-	       build_find(&b->f->devices, name) >= 0;
+	return build_find(&b->f->hosts, name) >= 0 || build_find(&b->f->devices, name) >= 0;
 }
 
-void build_report_taken(struct model_build *b, const char *object,
-			const struct tally *taken)
+void build_report_taken(struct model_build *b, const char *object, const struct tally *taken)
 {
 	const struct conf_place *at;
 	const char *kind = "host";
@@ -179,8 +176,7 @@ void build_report_taken(struct model_build *b, const char *object,
 /* One error for all unknown names of a list, at the first of them, with the
  * nearest known name as a hint. The search is spared where the list of errors
  * had no room. */
-static void report_unknown(struct model_build *b, const char *object,
-			   const struct tally *unknown)
+static void report_unknown(struct model_build *b, const char *object, const struct tally *unknown)
 {
 	struct nearest near;
 	struct err *e;

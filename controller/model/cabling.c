@@ -118,8 +118,7 @@ static bool host_end(struct fibre_entry *e, enum fault_kind kind, struct fibre_e
 		return false;
 	}
 	if (h->n_ports == 0) {
-		fault(e, kind, end->name->at, NULL, "host %s has no ports",
-		      h->name);
+		fault(e, kind, end->name->at, NULL, "host %s has no ports", h->name);
 	} else {
 		fault(e, kind, end->name->at, NULL,
 		      "host %s has no port '%.64s', only %s%s%s", h->name,
@@ -155,16 +154,13 @@ static bool parse_device_port(const char *text, struct fibre_end *end)
 
 /* The port exists on the sides that the end asks for. */
 static bool check_device_port(struct fibre_entry *e, enum fault_kind kind,
-			      const struct fibre_end *end,
-			      const struct model_device *dev)
+			      const struct fibre_end *end, const struct model_device *dev)
 {
 	bool in = end->side != SIDE_OUT, out = end->side != SIDE_IN;
 
 	if (dev->any_to_any && end->side != SIDE_BOTH) {
-		fault(e, kind, end->name->at,
-		      "name the whole port, on both ends",
-		      "%s is any-to-any: its ports have no in and out",
-		      dev->name);
+		fault(e, kind, end->name->at, "name the whole port, on both ends",
+		      "%s is any-to-any: its ports have no in and out", dev->name);
 		return false;
 	}
 	if (end->index >= 0 && (!in || end->index < dev->n_in) &&
@@ -172,8 +168,7 @@ static bool check_device_port(struct fibre_entry *e, enum fault_kind kind,
 		return true;
 	}
 	if (dev->any_to_any) {
-		fault(e, kind, end->name->at, NULL,
-		      "port %d: %s has ports 1 to %d", end->index + 1,
+		fault(e, kind, end->name->at, NULL, "port %d: %s has ports 1 to %d", end->index + 1,
 		      dev->name, dev->n_in);
 	} else {
 		fault(e, kind, end->name->at, NULL,
@@ -192,19 +187,16 @@ static bool device_end(struct fibre_entry *e, enum fault_kind kind, struct fibre
 
 	end->device = device;
 	if (dev->kind == MODEL_RING) {
-		fault(e, kind, end->name->at,
-		      "a ring's nodes are listed under its key 'nodes'",
+		fault(e, kind, end->name->at, "a ring's nodes are listed under its key 'nodes'",
 		      "%s is a ring: no fibres are joined to it", dev->name);
 		return false;
 	}
 	if (!parse_device_port(rest, end)) {
-		fault(e, kind, end->name->at,
-		      "write a number from 1, in[n] or out[n]",
+		fault(e, kind, end->name->at, "write a number from 1, in[n] or out[n]",
 		      "'%.64s' is no port of %s", rest, dev->name);
 		return false;
 	}
-	return !e->b->device_unsure.v[device] &&
-	       check_device_port(e, kind, end, dev);
+	return !e->b->device_unsure.v[device] && check_device_port(e, kind, end, dev);
 }
 
 /* An end whose owner is neither host nor device, with the nearest name as a
@@ -231,8 +223,7 @@ static void unknown_owner(struct fibre_entry *e, enum fault_kind kind,
 	if (near.best) {
 		snprintf(hint, sizeof(hint), "did you mean '%s'?", near.best);
 	}
-	fault(e, kind, name->at, hint,
-	      "there is no host or device '%.64s'", owner);
+	fault(e, kind, name->at, hint, "there is no host or device '%.64s'", owner);
 }
 
 /* Resolves one name. The owner stands before the first dot: names of hosts and
@@ -355,8 +346,7 @@ static bool may_join(struct fibre_entry *e, const struct fibre_end *from,
 	const struct fibre_end *ends[2] = { from, to };
 
 	for (int k = 0; k < 2; k++) {
-		const struct model_device *d =
-			&e->b->devices.v[ends[k]->device];
+		const struct model_device *d = &e->b->devices.v[ends[k]->device];
 		const int *map = k ? d->in_port : d->out_port;
 
 		if (map[ends[k]->index] != -1) {
@@ -438,12 +428,10 @@ static bool are_switches(const struct model_build *b, const struct fibre_end *x,
 static void join_pair(struct fibre_entry *e, const struct fibre_end *from,
 		      const struct fibre_end *to)
 {
-	bool is_trunk = !from->is_host && !to->is_host &&
-			are_switches(e->b, from, to);
+	bool is_trunk = !from->is_host && !to->is_host && are_switches(e->b, from, to);
 	bool outward = from->is_host && !to->is_host;
 	bool inward = !from->is_host && to->is_host;
-	bool duplex = outward && from->side == SIDE_BOTH &&
-		      to->side == SIDE_BOTH;
+	bool duplex = outward && from->side == SIDE_BOTH && to->side == SIDE_BOTH;
 	bool simplex = (outward && from->side == SIDE_TX &&
 			to->side == SIDE_IN) ||
 		       (inward && from->side == SIDE_OUT &&
@@ -484,8 +472,7 @@ static void join_pair(struct fibre_entry *e, const struct fibre_end *from,
 
 /* Joins the i-th name of one side to the i-th of the other; there are as many.
  * */
-static void join_all(struct fibre_entry *e, const struct names *from,
-		     const struct names *to)
+static void join_all(struct fibre_entry *e, const struct names *from, const struct names *to)
 {
 	for (int i = 0; i < from->n; i++) {
 		struct fibre_end a, z;
@@ -508,8 +495,7 @@ static bool read_filters(struct fibre_entry *e, const struct conf_value *v, int 
 	if (!v->node) {
 		return true;
 	}
-	if (!v->ok || !build_channels(e->b, e->object, v, &e->channels,
-				      &e->n_channels)) {
+	if (!v->ok || !build_channels(e->b, e->object, v, &e->channels, &e->n_channels)) {
 		e->b->fibres_unsure = true;
 		return false;
 	}
@@ -539,10 +525,8 @@ static void add_fibre(struct model_build *b, const struct conf_node *node, int n
 	}
 	e.loss_mdb = (int32_t)(v[FIBRE_LOSS].num - v[FIBRE_GAIN].num);
 	e.amplified = v[FIBRE_GAIN].num > 0;
-	from = build_names(b, e.object, "from", v[FIBRE_FROM].node,
-			   &b->r->work, MODEL_MAX_PORTS);
-	to = build_names(b, e.object, "to", v[FIBRE_TO].node, &b->r->work,
-			 MODEL_MAX_PORTS);
+	from = build_names(b, e.object, "from", v[FIBRE_FROM].node, &b->r->work, MODEL_MAX_PORTS);
+	to = build_names(b, e.object, "to", v[FIBRE_TO].node, &b->r->work, MODEL_MAX_PORTS);
 	if (!from || !to) {
 		b->fibres_unsure = true;
 		return;

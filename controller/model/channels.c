@@ -4,8 +4,7 @@
 #include "controller/model/private.h"
 
 /* One number, or two with a dash between; *end: what comes after. */
-static bool parse_range(const char *text, const char **end, int *first,
-			int *last)
+static bool parse_range(const char *text, const char **end, int *first, int *last)
 {
 	int len = 0;
 

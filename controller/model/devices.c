@@ -59,16 +59,14 @@ static bool read_addresses(struct model_build *b, struct device_entry *e)
 	if (!v->node || !v->ok) {
 		return !v->node;
 	}
-	list = build_names(b, e->object, "address", v->node, &b->r->work,
-			   MODEL_MAX_DEVICES);
+	list = build_names(b, e->object, "address", v->node, &b->r->work, MODEL_MAX_DEVICES);
 	for (int i = 0; list && i < list->n; i++) {
 		const char *fault = address_fault(list->v[i].text);
 
 		if (fault) {
 			err_hint(conf_error(b->r, list->v[i].at, WEFT_EINVAL,
 					    "%s: address: '%.80s' %s", e->object, list->v[i].text,
-					    fault),
-				 "write HOST:PORT");
+					    fault), "write HOST:PORT");
 			return false;
 		}
 	}
@@ -167,8 +165,7 @@ static void add_device(struct model_build *b, struct device_entry *e, int i,
 	if (b->r->stop) {
 		return;
 	}
-	if (vec_push(&b->devices, dev) ||
-	    vec_push(&b->device_unsure, unsure)) {
+	if (vec_push(&b->devices, dev) || vec_push(&b->device_unsure, unsure)) {
 		conf_nomem(b->r);
 		return;
 	}
@@ -199,8 +196,7 @@ static bool open_entry(struct model_build *b, struct device_entry *e, const stru
 /* ---- switches and panels ---- */
 
 /* Ports from `size`, or from `ports` with any-to-any. */
-static bool read_size(struct model_build *b, const struct device_entry *e,
-		      struct model_device *dev)
+static bool read_size(struct model_build *b, const struct device_entry *e, struct model_device *dev)
 {
 	const struct conf_value *size = &e->v[SPACE_SIZE];
 	const struct conf_value *ports = &e->v[SPACE_PORTS];
@@ -208,8 +204,7 @@ static bool read_size(struct model_build *b, const struct device_entry *e,
 	const struct conf_value *used;
 	struct err *err;
 
-	if ((size->node && !size->ok) || (ports->node && !ports->ok) ||
-	    !any->ok) {
+	if ((size->node && !size->ok) || (ports->node && !ports->ok) || !any->ok) {
 		return false;
 	}
 	dev->any_to_any = any->num;
@@ -306,8 +301,7 @@ static void read_members(struct model_build *b, const struct device_entry *e,
 	struct names *names;
 	bool clean;
 
-	names = v->ok ? build_names(b, e->object, "nodes", v->node,
-				    &b->r->work, MODEL_MAX_HOSTS)
+	names = v->ok ? build_names(b, e->object, "nodes", v->node, &b->r->work, MODEL_MAX_HOSTS)
 		      : NULL;
 	if (!names) {
 		b->devices_unsure = true;
@@ -317,8 +311,7 @@ static void read_members(struct model_build *b, const struct device_entry *e,
 	if (!dev->members) {
 		return;
 	}
-	dev->n_members = build_find_hosts(b, e->object, names, dev->members,
-					  &clean);
+	dev->n_members = build_find_hosts(b, e->object, names, dev->members, &clean);
 	if (clean && dev->n_members < 2) {
 		conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: nodes: a ring needs at least two",
 			   e->object);
@@ -327,8 +320,7 @@ static void read_members(struct model_build *b, const struct device_entry *e,
 
 /* The loss budget, a section within that of the ring. Without it reach has no
  * limit. */
-static void read_loss(struct model_build *b, const struct device_entry *e,
-		      struct model_device *dev)
+static void read_loss(struct model_build *b, const struct device_entry *e, struct model_device *dev)
 {
 	struct conf_value v[CONF_MAX_KEYS];
 	char object[CONF_MAX_OBJECT + 8];

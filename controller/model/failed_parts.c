@@ -41,24 +41,20 @@ static void mark_port(struct model_build *b, int device, int index, bool is_out)
 /* A host's port is dead at the other ends of its fibres. */
 static void mark_end(struct model_build *b, const struct port_end *end)
 {
-	const struct model_port *p = end->port >= 0 ? &b->ports.v[end->port] :
-						      NULL;
+	const struct model_port *p = end->port >= 0 ? &b->ports.v[end->port] : NULL;
 
 	if (end->tx) {
-		mark_port(b, p ? p->tx_device : end->device,
-			  p ? p->tx_port : end->index, false);
+		mark_port(b, p ? p->tx_device : end->device, p ? p->tx_port : end->index, false);
 	}
 	if (end->rx) {
-		mark_port(b, p ? p->rx_device : end->device,
-			  p ? p->rx_port : end->index, true);
+		mark_port(b, p ? p->rx_device : end->device, p ? p->rx_port : end->index, true);
 	}
 }
 
 /* The key `port`: ports of hosts or devices, named as in fibres. */
 static void add_ports(struct model_build *b, const char *object, const struct conf_value *v)
 {
-	struct names *names = build_names(b, object, "port", v->node,
-					  &b->r->work, MODEL_MAX_DEAD);
+	struct names *names = build_names(b, object, "port", v->node, &b->r->work, MODEL_MAX_DEAD);
 
 	for (int i = 0; names && i < names->n && !b->r->stop; i++) {
 		struct port_end end;
@@ -101,8 +97,7 @@ static void mark_parts(struct model_build *b, int device, const struct conf_valu
 {
 	const struct model_device *ring = &b->devices.v[device];
 	bool is_span = v[DEAD_SPAN].node;
-	struct failed_span node = span_of(&v[is_span ? DEAD_SPAN : DEAD_NODE],
-				   ring->n_members);
+	struct failed_span node = span_of(&v[is_span ? DEAD_SPAN : DEAD_NODE], ring->n_members);
 	struct failed_span channel = is_span ? (struct failed_span){ 0, 1 } :
 		span_of(&v[DEAD_CHANNEL], ring->ring.channels);
 	struct failed_span dir = span_of(&v[DEAD_DIRECTION], 2);
@@ -113,8 +108,7 @@ static void mark_parts(struct model_build *b, int device, const struct conf_valu
 	for (int n = node.first; n < node.end; n++) {
 		for (int d = dir.first; d < dir.end; d++) {
 			for (int f = fibre.first; f < fibre.end; f++) {
-				for (int c = channel.first; c < channel.end;
-				     c++) {
+				for (int c = channel.first; c < channel.end; c++) {
 					m.part.node = (uint16_t)n;
 					m.part.dir = (uint8_t)d;
 					m.part.fibre = (uint8_t)f;
@@ -170,14 +164,10 @@ static void add_ring_part(struct model_build *b, const char *object, const struc
 		return;
 	}
 	ring = &b->devices.v[device];
-	ok = check_index(b, object, &v[DEAD_NODE], "node", ring,
-			 ring->n_members);
-	ok &= check_index(b, object, &v[DEAD_SPAN], "span", ring,
-			  ring->n_members);
-	ok &= check_index(b, object, &v[DEAD_CHANNEL], "channel", ring,
-			  ring->ring.channels);
-	ok &= check_index(b, object, &v[DEAD_FIBRE], "fibre", ring,
-			  ring->ring.fibres);
+	ok = check_index(b, object, &v[DEAD_NODE], "node", ring, ring->n_members);
+	ok &= check_index(b, object, &v[DEAD_SPAN], "span", ring, ring->n_members);
+	ok &= check_index(b, object, &v[DEAD_CHANNEL], "channel", ring, ring->ring.channels);
+	ok &= check_index(b, object, &v[DEAD_FIBRE], "fibre", ring, ring->ring.fibres);
 	if (!ok) {
 		return;
 	}
@@ -235,13 +225,11 @@ static int by_device(const void *a, const void *b)
 	if (x->is_out != y->is_out) {
 		return x->is_out - y->is_out;
 	}
-	return x->index != y->index ? x->index - y->index :
-				      ring_fault_cmp(&x->part, &y->part);
+	return x->index != y->index ? x->index - y->index : ring_fault_cmp(&x->part, &y->part);
 }
 
 /* The marks of one device, sorted, none twice. */
-static void give(struct model_build *b, struct model_device *dev,
-		 const struct mark *v, int n)
+static void give(struct model_build *b, struct model_device *dev, const struct mark *v, int n)
 {
 	struct conf_arena *keep = b->r->keep;
 
@@ -274,8 +262,7 @@ void build_dead(struct model_build *b, const struct conf_value *root)
 	for (int i = 0; i < n && !b->r->stop; i = end) {
 		const struct mark *v = b->marks.v;
 
-		for (end = i + 1; end < n && v[end].device == v[i].device;
-		     end++) {
+		for (end = i + 1; end < n && v[end].device == v[i].device; end++) {
 		}
 		give(b, &b->devices.v[v[i].device], v + i, end - i);
 	}

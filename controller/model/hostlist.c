@@ -133,8 +133,7 @@ static int digits_of(int64_t value)
 }
 
 /* "[...]", at the '['. */
-static int read_spans(struct scan *s, struct term *t, struct hostlist_part *part,
-		      size_t *longest)
+static int read_spans(struct scan *s, struct term *t, struct hostlist_part *part, size_t *longest)
 {
 	int rc = 0, digits = 0;
 
@@ -235,8 +234,7 @@ static int read_term(struct scan *s, struct term *t)
 	return 0;
 }
 
-int names_count(const char *text, int64_t max, int64_t *n, size_t *offset,
-		struct err *err)
+int names_count(const char *text, int64_t max, int64_t *n, size_t *offset, struct err *err)
 {
 	struct scan s = { .text = text, .p = text, .err = err };
 	struct term t = { 0 };
@@ -351,8 +349,7 @@ int names_expand(const char *text, struct conf_place at, struct conf_arena *aren
 
 /* ---- the public face ---- */
 
-int model_expand(const char *text, int max, char ***names, int *n,
-		 struct err *err)
+int model_expand(const char *text, int max, char ***names, int *n, struct err *err)
 {
 	struct conf_arena arena = { 0 };
 	struct names list = { 0 };
@@ -364,8 +361,7 @@ int model_expand(const char *text, int max, char ***names, int *n,
 	*n = 0;
 	rc = names_count(text, max, &count, &offset, err);
 	if (rc) {
-		return rc == WEFT_EINVAL ? err_wrap(err, "column %zu",
-						    offset + 1) : rc;
+		return rc == WEFT_EINVAL ? err_wrap(err, "column %zu", offset + 1) : rc;
 	}
 	list.v = conf_arena_alloc(&arena, (size_t)count, sizeof(*list.v));
 	*names = calloc((size_t)count + 1, sizeof(**names));

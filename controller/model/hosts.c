@@ -20,8 +20,7 @@ static void add_ports(struct model_build *b, int host, const struct host_class *
 		struct model_port p = { .host = host, .rate_bps = rate_bps,
 					.tx_device = -1, .tx_port = -1,
 					.rx_device = -1, .rx_port = -1 };
-		int len = snprintf(name, sizeof(name), "%s.%s",
-				   b->hosts.v[host].name,
+		int len = snprintf(name, sizeof(name), "%s.%s", b->hosts.v[host].name,
 				   class->names->v[i].text);
 
 		p.name = conf_copy(b->r, b->r->keep, name, (size_t)len);
@@ -59,8 +58,7 @@ static void set_netns(struct model_build *b, struct model_host *h, const struct 
 	if (!v->node || !v->ok) {
 		return;
 	}
-	h->netns = strchr(v->text, '/') ? NULL :
-		   netns_of(b, v->text, h->name);
+	h->netns = strchr(v->text, '/') ? NULL : netns_of(b, v->text, h->name);
 	if (!h->netns && !b->r->stop) {
 		conf_error(b->r, v->node->at, WEFT_EINVAL,
 			   "host %s: netns: no name of a network namespace", h->name);
@@ -183,8 +181,7 @@ static void add_entry(struct model_build *b, const struct conf_node *entry, int 
 		read_ports(b, object, v, &class);
 	}
 	if (v[HOST_CHANNELS].ok && v[HOST_CHANNELS].node) {
-		build_channels(b, object, &v[HOST_CHANNELS], &class.channels,
-			       &class.n_channels);
+		build_channels(b, object, &v[HOST_CHANNELS], &class.channels, &class.n_channels);
 	}
 	if (v[HOST_RATE].node && !v[HOST_PORTS].node) {
 		conf_error(b->r, v[HOST_RATE].node->at, WEFT_EINVAL, "%s: rate without key 'ports'",

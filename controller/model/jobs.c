@@ -96,8 +96,7 @@ static bool is_all(const struct conf_value *v)
 /* All nodes of the ring; on switches all hosts that have ports. */
 static void take_all(struct model_build *b, struct job_entry *e)
 {
-	const struct model_device *ring =
-		e->job.device >= 0 ? &b->devices.v[e->job.device] : NULL;
+	const struct model_device *ring = e->job.device >= 0 ? &b->devices.v[e->job.device] : NULL;
 	size_t n = ring ? (size_t)ring->n_members : b->hosts.n;
 
 	if (e->ring && !ring) {
@@ -113,8 +112,7 @@ static void take_all(struct model_build *b, struct job_entry *e)
 	e->job.hosts = conf_alloc(b->r, b->r->keep, n, sizeof(int));
 	for (size_t i = 0; e->job.hosts && i < n; i++) {
 		if (ring || b->hosts.v[i].n_ports > 0) {
-			e->job.hosts[e->job.n_hosts++] =
-				ring ? ring->members[i] : (int)i;
+			e->job.hosts[e->job.n_hosts++] = ring ? ring->members[i] : (int)i;
 		}
 	}
 	e->ok = e->job.hosts && !b->hosts_unsure && !b->devices_unsure;
@@ -132,8 +130,7 @@ static void take_named(struct model_build *b, struct job_entry *e)
 	}
 	e->job.hosts = conf_alloc(b->r, b->r->keep, (size_t)names->n, sizeof(int));
 	if (e->job.hosts) {
-		e->job.n_hosts = build_find_hosts(b, e->object, names,
-						  e->job.hosts, &e->ok);
+		e->job.n_hosts = build_find_hosts(b, e->object, names, e->job.hosts, &e->ok);
 	}
 }
 
@@ -156,8 +153,7 @@ static void find_hosts(struct model_build *b, struct job_entry *e)
 /* ---- jobs on a ring ---- */
 
 /* Reports a key that makes no sense for this job, if it was given. */
-static void refuse_key(struct model_build *b, const struct job_entry *e, int key,
-		       const char *why)
+static void refuse_key(struct model_build *b, const struct job_entry *e, int key, const char *why)
 {
 	if (e->v[key].node) {
 		conf_error(b->r, e->v[key].node->at, WEFT_EINVAL, "%s: %s: %s", e->object,
@@ -177,8 +173,7 @@ static void read_channels(struct model_build *b, struct job_entry *e)
 	if (!v->node || !v->ok) {
 		return;
 	}
-	if (sscanf(v->text, "%6d-%6d%n", &first, &last, &len) == 2 &&
-	    !v->text[len]) {
+	if (sscanf(v->text, "%6d-%6d%n", &first, &last, &len) == 2 && !v->text[len]) {
 		e->job.first_channel = first;
 		e->job.n_channels = last - first + 1;
 	} else if (sscanf(v->text, "%6d%n", &e->job.n_channels, &len) == 1 &&
@@ -194,8 +189,7 @@ static void read_channels(struct model_build *b, struct job_entry *e)
 		e->job.n_channels = ring->ring.channels;
 		return;
 	}
-	if (e->job.n_channels < 1 || first < -1 ||
-	    last >= ring->ring.channels) {
+	if (e->job.n_channels < 1 || first < -1 || last >= ring->ring.channels) {
 		conf_error(b->r, v->node->at, WEFT_EINVAL,
 			   "%s: channels: %.40s: %s has channels 0-%d", e->object, v->text,
 			   ring->name, ring->ring.channels - 1);
@@ -287,8 +281,7 @@ static void check_fibred(struct model_build *b, const struct job_entry *e)
 		}
 	}
 	if (n > 0) {
-		report_hosts(b, e, first, n,
-			     "has no fibres to and from a device");
+		report_hosts(b, e, first, n, "has no fibres to and from a device");
 	}
 }
 
@@ -381,8 +374,7 @@ static struct err *report_expression(struct model_build *b, const struct job_ent
 	for (const char *at = fact; (at = strstr(at, "column ")); at++) {
 		int number, len = 0;
 
-		if (sscanf(at, "column %4d: %n", &number, &len) == 1 &&
-		    len > 0 && number > 0 &&
+		if (sscanf(at, "column %4d: %n", &number, &len) == 1 && len > 0 && number > 0 &&
 		    (size_t)number <= strlen(node->text) + 1) {
 			fact = at + len;
 			column = number;
@@ -400,8 +392,7 @@ static void check_topology(struct model_build *b, const struct job_entry *e)
 	struct topo *topo = NULL;
 	struct err err = { 0 };
 
-	if (!v->node || !v->ok || strcmp(v->text, "auto") == 0 ||
-	    !check_numbers(b, e, v->node)) {
+	if (!v->node || !v->ok || strcmp(v->text, "auto") == 0 || !check_numbers(b, e, v->node)) {
 		return;
 	}
 	if (topo_parse(v->text, &topo, NULL, &err)) {
@@ -452,8 +443,7 @@ static void check_algorithm(struct model_build *b, const struct job_entry *e)
 		return;
 	}
 	bfb = strcmp(v->text, "bfb") == 0;
-	ring = strcmp(v->text, "composed") == 0 ||
-	       strcmp(v->text, "optree") == 0;
+	ring = strcmp(v->text, "composed") == 0 || strcmp(v->text, "optree") == 0;
 	if (ring != e->ring) {
 		conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: algorithm: %s is for jobs on %s",
 			   e->object, v->text, e->ring ? "switches" : "a ring");
@@ -467,8 +457,7 @@ static void check_where(struct model_build *b, struct job_entry *e)
 {
 	check_algorithm(b, e);
 	if (e->ring) {
-		refuse_key(b, e, JOB_TOPOLOGY,
-			   "only for jobs on switches, a ring has its own");
+		refuse_key(b, e, JOB_TOPOLOGY, "only for jobs on switches, a ring has its own");
 		if (e->job.device >= 0) {
 			check_ring_job(b, e);
 		}
@@ -604,9 +593,8 @@ static struct conf_node *node_list(struct model_build *b, const char *names)
 		size_t len = strcspn(names, " ");
 
 		if (len > 0) {
-			append(list, &last,
-			       new_node(b, CONF_NODE_TEXT,
-					conf_copy(b->r, &b->r->work, names, len)));
+			append(list, &last, new_node(b, CONF_NODE_TEXT, conf_copy(b->r, &b->r->work,
+										  names, len)));
 		}
 		names += len + (names[len] == ' ');
 	}

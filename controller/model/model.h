@@ -257,8 +257,7 @@ int model_parse_config(const struct model_config *config,
 		       struct model_fabric **out, struct err_list *errs);
 
 /* The same from a file ("-": standard input); also WEFT_ENOTFOUND, WEFT_EIO. */
-int model_load(const char *path, struct model_fabric **out,
-	       struct err_list *errs);
+int model_load(const char *path, struct model_fabric **out, struct err_list *errs);
 
 void model_free(struct model_fabric *f);
 
@@ -266,18 +265,15 @@ void model_free(struct model_fabric *f);
  * any bytes. WEFT_ENOMEM leaves it empty. */
 int model_config_init(struct model_config *out, const char *name,
 		      const void *text, size_t len, struct err *err);
-int model_config_copy(struct model_config *out, const struct model_config *from,
-		      struct err *err);
+int model_config_copy(struct model_config *out, const struct model_config *from, struct err *err);
 /* Frees what it owns; empty afterwards. */
 void model_config_fini(struct model_config *config);
 /* Appends a copy; texts of r that are NULL become "". WEFT_ENOMEM. O(n) beside
  * the texts. */
-int model_config_add(struct model_config *config, const struct model_request *r,
-		     struct err *err);
+int model_config_add(struct model_config *config, const struct model_request *r, struct err *err);
 
 /* model_fabric.hash of the fabric that the configuration makes. */
-int model_config_hash(const struct model_config *config, char hash[65],
-		      struct err *err);
+int model_config_hash(const struct model_config *config, char hash[65], struct err *err);
 
 /* Index by name, or -1. O(1). f comes from model_parse or model_load. */
 int model_find_host(const struct model_fabric *f, const char *name);
@@ -291,8 +287,7 @@ const char *model_device_kind_name(enum model_device_kind kind);
  * line too. names: a NULL-terminated array (free with model_names_free).
  * WEFT_EINVAL names the column; WEFT_ELIMIT over max names, before any is
  * made. O(bytes of the names). */
-int model_expand(const char *text, int max, char ***names, int *n,
-		 struct err *err);
+int model_expand(const char *text, int max, char ***names, int *n, struct err *err);
 void model_names_free(char **names);
 
 #endif

@@ -51,8 +51,7 @@ struct names {
 /* Counts the names of text, which must not exceed max. WEFT_EINVAL,
  * WEFT_ELIMIT (nothing was expanded yet), WEFT_ENOMEM; *offset is the byte
  * where it went wrong. O(length). */
-int names_count(const char *text, int64_t max, int64_t *n, size_t *offset,
-		struct err *err);
+int names_count(const char *text, int64_t max, int64_t *n, size_t *offset, struct err *err);
 
 /* Appends the names of a text that names_count accepted to out, which has
  * room for them, all with the same place. WEFT_ENOMEM. O(bytes written). */
@@ -170,20 +169,17 @@ void build_check_hosts(struct model_build *b);
 /* Calls add for each entry of a list of mappings, until the reader stops.
  * nth counts from 1. Frees the work memory after each. */
 void build_each(struct model_build *b, const struct conf_value *list,
-		void (*add)(struct model_build *b, const struct conf_node *entry,
-			    int nth));
+		void (*add)(struct model_build *b, const struct conf_node *entry, int nth));
 
 /* Expands a NAMES value into the arena and counts the names against the
  * budget; reports what is wrong. object and key are for messages. NULL on
  * failure. */
 struct names *build_names(struct model_build *b, const char *object, const char *key,
-			  const struct conf_node *node, struct conf_arena *arena,
-			  int max);
+			  const struct conf_node *node, struct conf_arena *arena, int max);
 
 /* The same, and every name must be fit for a host or device. */
-struct names *build_plain_names(struct model_build *b, const char *object,
-				const char *key, const struct conf_node *node,
-				struct conf_arena *arena, int max);
+struct names *build_plain_names(struct model_build *b, const char *object, const char *key,
+				const struct conf_node *node, struct conf_arena *arena, int max);
 
 /* Reads a list of channels such as "0-7,16", each once, which lives as long
  * as the fabric; reports what is wrong and returns false. */
@@ -207,15 +203,13 @@ const char *tally_more(int n, char buf[MORE_MAX]);
 
 /* True when a host or device has this name already. */
 bool build_is_taken(const struct model_build *b, const char *name);
-void build_report_taken(struct model_build *b, const char *object,
-			const struct tally *taken);
+void build_report_taken(struct model_build *b, const char *object, const struct tally *taken);
 
 /* Index in one of the fabric's maps, or -1. */
 int build_find(const struct strmap *map, const char *name);
 
 /* Maps name to index; sets reader.stop when out of memory. */
-void build_map(struct model_build *b, struct strmap *map, const char *name,
-	       int index);
+void build_map(struct model_build *b, struct strmap *map, const char *name, int index);
 
 /* Indices of the named hosts into hosts[names->n], in order and each once;
  * returns how many. Unknown names and doubles are reported (unknown ones not

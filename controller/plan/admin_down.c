@@ -25,9 +25,8 @@ static int join_ports(const int *a, int n_a, const int *b, int n_b,
 }
 
 /* Merged by their order; a part in both is told as the device tells it. */
-static int join_parts(const struct plan_light *seen,
-		      const struct model_device *dev, struct plan_light *out,
-		      struct err *err)
+static int join_parts(const struct plan_light *seen, const struct model_device *dev,
+		      struct plan_light *out, struct err *err)
 {
 	int n_a = seen->n_dead, n_b = dev->n_dead, a = 0, b = 0, n = 0;
 	struct ring_fault *v = malloc(((size_t)n_a + n_b + 1) * sizeof(*v));

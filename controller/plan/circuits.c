@@ -121,11 +121,9 @@ static void add_site(struct circuit_work *w, int device)
 static void find_ports_and_sites(struct circuit_work *w)
 {
 	for (int r = 0; r < w->n; r++) {
-		const struct model_host *h =
-			&w->fabric->hosts[w->job->hosts[r]];
+		const struct model_host *h = &w->fabric->hosts[w->job->hosts[r]];
 
-		for (int p = h->first_port; p < h->first_port + h->n_ports;
-		     p++) {
+		for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
 			w->tx_free[p] = plan_tx_usable(w->ctx, p);
 			w->rx_free[p] = plan_rx_usable(w->ctx, p);
 			add_site(w, w->fabric->ports[p].tx_device);
@@ -167,8 +165,7 @@ static void each_observed(struct circuit_work *w, circuit_fn fn)
 		for (int i = 0; i < seen->n_xcs; i++) {
 			struct optics_xc xc = seen->xcs[i];
 
-			if (xc.in < 0 || xc.in >= dev->n_in || xc.out < 0 ||
-			    xc.out >= dev->n_out) {
+			if (xc.in < 0 || xc.in >= dev->n_in || xc.out < 0 || xc.out >= dev->n_out) {
 				continue;
 			}
 			fn(w, s, xc, dev->in_port[xc.in],
@@ -349,8 +346,7 @@ static struct demand *open_demand_of(const struct circuit_work *w, int *tx, int 
 }
 
 /* Counts what could stay, by demand and site: the flow's costs come from it. */
-static void count_have(struct circuit_work *w, int site, struct optics_xc xc, int tx,
-		       int rx)
+static void count_have(struct circuit_work *w, int site, struct optics_xc xc, int tx, int rx)
 {
 	struct demand *demand = open_demand_of(w, &tx, &rx);
 
@@ -362,8 +358,7 @@ static void count_have(struct circuit_work *w, int site, struct optics_xc xc, in
 
 /* Once arcs are spread: a present circuit stays while its site has an arc of
  * its demand left. */
-static void keep_present(struct circuit_work *w, int site, struct optics_xc xc, int tx,
-			 int rx)
+static void keep_present(struct circuit_work *w, int site, struct optics_xc xc, int tx, int rx)
 {
 	struct demand *demand = open_demand_of(w, &tx, &rx);
 	int *give = demand ? cell(w, w->give, demand, site) : NULL;
@@ -401,8 +396,7 @@ static void each_missing(struct circuit_work *w, int site, circuit_fn fn)
 }
 
 /* The same count for circuits that are intended and not there. */
-static void count_lost(struct circuit_work *w, int site, struct optics_xc xc, int tx,
-		       int rx)
+static void count_lost(struct circuit_work *w, int site, struct optics_xc xc, int tx, int rx)
 {
 	struct demand *demand = open_demand_of(w, &tx, &rx);
 
@@ -414,8 +408,7 @@ static void count_lost(struct circuit_work *w, int site, struct optics_xc xc, in
 
 /* What is intended and missing is made again on the ports that it had: then
  * the light is as it was written down, and no other port is lit. */
-static void restore_missing(struct circuit_work *w, int site, struct optics_xc xc,
-			    int tx, int rx)
+static void restore_missing(struct circuit_work *w, int site, struct optics_xc xc, int tx, int rx)
 {
 	struct demand *demand = open_demand_of(w, &tx, &rx);
 	int *give = demand ? cell(w, w->give, demand, site) : NULL;
@@ -430,8 +423,7 @@ static void restore_missing(struct circuit_work *w, int site, struct optics_xc x
  * there is one; -1 when all are in use. */
 static int pick_port(const struct circuit_work *w, int rank, int device, bool tx)
 {
-	const struct model_host *h =
-		&w->fabric->hosts[w->job->hosts[rank]];
+	const struct model_host *h = &w->fabric->hosts[w->job->hosts[rank]];
 	const bool *is_free = tx ? w->tx_free : w->rx_free;
 	const bool *external = tx ? w->tx_external : w->rx_external;
 	int found = -1;
@@ -439,8 +431,7 @@ static int pick_port(const struct circuit_work *w, int rank, int device, bool tx
 	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
 		const struct model_port *port = &w->fabric->ports[p];
 
-		if (!is_free[p] || device != (tx ? port->tx_device
-						 : port->rx_device)) {
+		if (!is_free[p] || device != (tx ? port->tx_device : port->rx_device)) {
 			continue;
 		}
 		if (!external[p]) {
@@ -496,8 +487,7 @@ static int fill_site(struct circuit_work *w, int site, struct err *err)
 /* Free ports of a rank at a site, one way. */
 static int count_ports(const struct circuit_work *w, int rank, int site, bool tx)
 {
-	const struct model_host *h =
-		&w->fabric->hosts[w->job->hosts[rank]];
+	const struct model_host *h = &w->fabric->hosts[w->job->hosts[rank]];
 	const bool *is_free = tx ? w->tx_free : w->rx_free;
 	int n = 0;
 
@@ -547,8 +537,7 @@ static int too_few_at_site(const struct circuit_work *w, int rank, int site, int
 
 	err_set(err, WEFT_EINFEASIBLE,
 		"%s needs %d circuits each way at %s, its ports there allow %d",
-		w->fabric->hosts[w->job->hosts[rank]].name, need, device,
-		have);
+		w->fabric->hosts[w->job->hosts[rank]].name, need, device, have);
 	if (w->duplex) {
 		err_hint(err, "of an odd number of ports at one of several "
 			      "any-to-any switches one stays unused");
@@ -607,8 +596,7 @@ static int add_demand(struct circuit_work *w, struct graph_flow *f, int site, in
 	int later_gone = later + count_later(w, demand, site, w->lost);
 
 	for (int unit = 1; unit <= open && rc == 0; unit++) {
-		int64_t cost = weight * ((unit > open - later) -
-					 (unit <= here)) +
+		int64_t cost = weight * ((unit > open - later) - (unit <= here)) +
 			       (unit > open - later_gone) - (unit <= gone);
 		int e;
 
@@ -650,8 +638,7 @@ static void open_degrees(const struct circuit_work *w, int site, int *out, int *
 }
 
 /* After a site is given its arcs, every rank's rest must fit later ones. */
-static int check_rest(const struct circuit_work *w, int site, int *out, int *in,
-		      struct err *err)
+static int check_rest(const struct circuit_work *w, int site, int *out, int *in, struct err *err)
 {
 	open_degrees(w, site + 1, out, in);
 	for (int r = 0; r < w->n; r++) {
@@ -886,8 +873,7 @@ static int open_demands(struct circuit_work *w, struct err *err)
 static int too_few_ports(const struct circuit_work *w, int rank, bool tx, int need,
 			 int free_ports, struct err *err)
 {
-	const struct model_host *h =
-		&w->fabric->hosts[w->job->hosts[rank]];
+	const struct model_host *h = &w->fabric->hosts[w->job->hosts[rank]];
 	const bool *external = tx ? w->tx_external : w->rx_external;
 	int held = 0;
 
@@ -908,8 +894,7 @@ static int too_few_ports(const struct circuit_work *w, int rank, bool tx, int ne
 
 /* The degree of a rank against its usable ports. At duplex sites arcs of both
  * directions use the same ports. */
-static int check_ports(const struct circuit_work *w, int rank, int out, int in,
-		       struct err *err)
+static int check_ports(const struct circuit_work *w, int rank, int out, int in, struct err *err)
 {
 	int tx = 0, rx = 0;
 

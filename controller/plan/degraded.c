@@ -32,8 +32,7 @@ static bool has_port(int n, const int *ports, int port)
 	return false;
 }
 
-bool plan_has_died(const struct plan_light *seen, bool either,
-		   struct optics_xc xc)
+bool plan_has_died(const struct plan_light *seen, bool either, struct optics_xc xc)
 {
 	return !plan_is_lit(seen, xc) ||
 	       has_port(seen->n_bad_in, seen->bad_in, xc.in) ||
@@ -75,11 +74,9 @@ static bool is_new_fault(const struct model_device *ring,
 		int channel = d->part == RING_RESONATOR
 				      ? d->channel : p->window.first_channel;
 
-		if (ring_window_contains(&p->window, ring->ring.n, d->node,
-					 channel) &&
-		    (!p->n_without ||
-		     !bsearch(d, p->without, (size_t)p->n_without, sizeof(*d),
-			      ring_fault_cmp))) {
+		if (ring_window_contains(&p->window, ring->ring.n, d->node, channel) &&
+		    (!p->n_without || !bsearch(d, p->without, (size_t)p->n_without, sizeof(*d),
+					       ring_fault_cmp))) {
 			return true;
 		}
 	}
@@ -96,15 +93,12 @@ uint64_t plan_failed_circuits(const struct model_fabric *fabric, const struct pl
 		const struct plan_light *intent = &base->intent[d];
 
 		for (int i = 0; seen->known && i < seen->n_dead; i++) {
-			if (is_new_fault(&fabric->devices[d], intent,
-				    &seen->dead[i])) {
-				hash = mix_part(mix(hash + 1, d),
-						&seen->dead[i]);
+			if (is_new_fault(&fabric->devices[d], intent, &seen->dead[i])) {
+				hash = mix_part(mix(hash + 1, d), &seen->dead[i]);
 			}
 		}
 		for (int i = 0; seen->known && i < intent->n_xcs; i++) {
-			if (plan_has_died(seen, fabric->devices[d].any_to_any,
-					  intent->xcs[i])) {
+			if (plan_has_died(seen, fabric->devices[d].any_to_any, intent->xcs[i])) {
 				hash = mix(hash + 1, d);
 				hash = mix(hash, intent->xcs[i].in);
 				hash = mix(hash, intent->xcs[i].out);
@@ -135,21 +129,18 @@ static void mark_dead(const struct plan_ctx *ctx, const struct plan_job *pj, boo
 
 /* The digraph without the dead arcs: the same nodes, the others in their
  * order. */
-static int copy_alive(const struct topo *t, const bool *dead,
-		      struct topo **out, struct err *err)
+static int copy_alive(const struct topo *t, const bool *dead, struct topo **out, struct err *err)
 {
 	struct topo *copy = NULL;
 	int rc = topo_new(topo_n(t), &copy, err);
 
 	for (int u = 0; u < topo_n(t) && rc == 0; u++) {
-		topo_set_node(copy, u, topo_node_kind(t, u),
-			      topo_node_flags(t, u));
+		topo_set_node(copy, u, topo_node_kind(t, u), topo_node_flags(t, u));
 	}
 	for (int a = 0; a < topo_m(t) && rc == 0; a++) {
 		const struct topo_arc *x = topo_arc(t, a);
 
-		rc = dead[a] ? 0 : topo_add_arc(copy, x->src, x->dst, x->cap,
-						x->latency_ns, err);
+		rc = dead[a] ? 0 : topo_add_arc(copy, x->src, x->dst, x->cap, x->latency_ns, err);
 	}
 	if (rc == 0) {
 		rc = topo_freeze(copy, err);
@@ -162,8 +153,7 @@ static int copy_alive(const struct topo *t, const bool *dead,
 	return 0;
 }
 
-static double load_ratio(const struct coll_report *before,
-			 const struct coll_report *now)
+static double load_ratio(const struct coll_report *before, const struct coll_report *now)
 {
 	double after = mpq_get_d(now->shard_times);
 
@@ -200,8 +190,7 @@ static int schedule_rest(const struct plan_ctx *ctx, const struct plan_job *pj, 
 	return 0;
 }
 
-static int assess_job(const struct plan_ctx *ctx, struct plan_job *pj,
-		      struct err *err)
+static int assess_job(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	int m = topo_m(coll_topo(pj->sched)), rc;
 	struct plan_job_loss *loss = calloc(1, sizeof(*loss));
@@ -236,8 +225,7 @@ static int plan_again(const struct plan_ctx *ctx, const struct plan_job *pj,
 
 	again.share.first_channel = 0;
 	coll_report_init(&again.report);
-	rc = plan_ring_without(ctx, &again, seen->dead, seen->n_dead,
-			       &loss->why);
+	rc = plan_ring_without(ctx, &again, seen->dead, seen->n_dead, &loss->why);
 	if (rc == 0) {
 		loss->sched = again.ring.sched;
 		again.ring.sched = NULL;
@@ -256,15 +244,13 @@ static int plan_again(const struct plan_ctx *ctx, const struct plan_job *pj,
 	return rc;
 }
 
-static int assess_ring_job(const struct plan_ctx *ctx, struct plan_job *pj,
-			   struct err *err)
+static int assess_ring_job(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	int device = ctx->fabric->jobs[pj->job].device, which = 0, n;
 	const struct plan_light *seen = plan_observed(ctx, device);
 	struct plan_job_loss *loss;
 
-	if (!seen->known || seen->n_dead == 0 ||
-	    !plan_intent(ctx, device)->programs) {
+	if (!seen->known || seen->n_dead == 0 || !plan_intent(ctx, device)->programs) {
 		return 0;
 	}
 	n = plan_ring_needs(ctx, pj, seen->dead, seen->n_dead, &which, err);
@@ -279,8 +265,7 @@ static int assess_ring_job(const struct plan_ctx *ctx, struct plan_job *pj,
 	pj->loss = loss;
 	loss->dead = n;
 	loss->device = device;
-	ring_fault_text(&seen->dead[which], ctx->fabric->devices[device].ring.n,
-			loss->part);
+	ring_fault_text(&seen->dead[which], ctx->fabric->devices[device].ring.n, loss->part);
 	if (plan_again(ctx, pj, seen, loss) == WEFT_ENOMEM) {
 		return err_nomem(err);
 	}

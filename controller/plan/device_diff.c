@@ -29,12 +29,10 @@ static void order_devices(const struct model_fabric *f, struct plan *p)
 		bool seen = false;
 
 		for (int j = 0; j < i && !seen; j++) {
-			seen = strcmp(f->devices[j].domain,
-				      f->devices[i].domain) == 0;
+			seen = strcmp(f->devices[j].domain, f->devices[i].domain) == 0;
 		}
 		for (int j = i; j < f->n_devices && !seen; j++) {
-			if (strcmp(f->devices[j].domain,
-				   f->devices[i].domain) == 0) {
+			if (strcmp(f->devices[j].domain, f->devices[i].domain) == 0) {
 				p->devices[n++].device = j;
 			}
 		}
@@ -51,8 +49,7 @@ static void sort_once(xc_list *list)
 	}
 	qsort(list->v, list->n, sizeof(*list->v), optics_xc_cmp);
 	for (size_t i = 0; i < list->n; i++) {
-		if (kept == 0 ||
-		    optics_xc_cmp(&list->v[i], &list->v[kept - 1]) != 0) {
+		if (kept == 0 || optics_xc_cmp(&list->v[i], &list->v[kept - 1]) != 0) {
 			list->v[kept++] = list->v[i];
 		}
 	}
@@ -85,8 +82,7 @@ static int collect_planned(const struct plan_ctx *ctx, const struct plan *p,
 }
 
 /* Whether an end of the circuit is at a host whose job is kept. */
-static bool at_kept_port(const struct plan_ctx *ctx, int device,
-			 struct optics_xc xc)
+static bool at_kept_port(const struct plan_ctx *ctx, int device, struct optics_xc xc)
 {
 	const struct model_device *dev = &ctx->fabric->devices[device];
 	int tx = xc.in < dev->n_in ? dev->in_port[xc.in] : -1;
@@ -94,13 +90,11 @@ static bool at_kept_port(const struct plan_ctx *ctx, int device,
 		 : dev->any_to_any ? dev->in_port[xc.out]
 				   : dev->out_port[xc.out];
 
-	return (tx >= 0 && ctx->kept_port[tx]) ||
-	       (rx >= 0 && ctx->kept_port[rx]);
+	return (tx >= 0 && ctx->kept_port[tx]) || (rx >= 0 && ctx->kept_port[rx]);
 }
 
 /* All that was made for jobs that are kept. */
-static int collect_kept(const struct plan_ctx *ctx, const struct plan *p,
-			int device, xc_list *out)
+static int collect_kept(const struct plan_ctx *ctx, const struct plan *p, int device, xc_list *out)
 {
 	const struct plan_light *intent = plan_intent(ctx, device);
 	int r = collect_planned(ctx, p, device, true, out);
@@ -117,8 +111,7 @@ static int collect_kept(const struct plan_ctx *ctx, const struct plan *p,
 }
 
 /* Appends to a list which gets room for cap circuits the first time. */
-static int push_xc(struct optics_xc **list, int *n, int cap,
-		   struct optics_xc xc, struct err *err)
+static int push_xc(struct optics_xc **list, int *n, int cap, struct optics_xc xc, struct err *err)
 {
 	if (!*list && !(*list = malloc(cap * sizeof(**list)))) {
 		return err_nomem(err);
@@ -128,8 +121,7 @@ static int push_xc(struct optics_xc **list, int *n, int cap,
 }
 
 /* What is to be restored on the device, or NULL. */
-static const struct plan_restore *find_restore(const struct plan_ctx *ctx,
-					       int device)
+static const struct plan_restore *find_restore(const struct plan_ctx *ctx, int device)
 {
 	for (int i = 0; i < ctx->base->n_restore; i++) {
 		if (ctx->base->restore[i].device == device) {
@@ -140,8 +132,7 @@ static const struct plan_restore *find_restore(const struct plan_ctx *ctx,
 }
 
 /* All of the intent; what is dead is left but for what is to be restored. */
-static int want_intent(const struct plan_ctx *ctx, struct plan_device *d,
-		       struct err *err)
+static int want_intent(const struct plan_ctx *ctx, struct plan_device *d, struct err *err)
 {
 	const struct plan_light *intent = plan_intent(ctx, d->device);
 	const struct plan_light *seen = plan_observed(ctx, d->device);
@@ -155,10 +146,8 @@ static int want_intent(const struct plan_ctx *ctx, struct plan_device *d,
 		struct optics_xc xc = intent->xcs[i];
 
 		rc = push_xc(&d->want, &d->n_want, intent->n_xcs, xc, err);
-		if (rc == 0 && plan_has_died(seen, either, xc) &&
-		    !plan_light_has(&back, xc)) {
-			rc = push_xc(&d->leave, &d->n_leave, intent->n_xcs, xc,
-				     err);
+		if (rc == 0 && plan_has_died(seen, either, xc) && !plan_light_has(&back, xc)) {
+			rc = push_xc(&d->leave, &d->n_leave, intent->n_xcs, xc, err);
 		}
 	}
 	return rc;
@@ -187,8 +176,7 @@ static int collect_want(const struct plan_ctx *ctx, const struct plan *p,
 
 	for (size_t i = 0; i < kept.n && r == 0; i++) {
 		if (plan_has_died(seen, either, kept.v[i])) {
-			r = push_xc(&d->leave, &d->n_leave, (int)kept.n,
-				    kept.v[i], err);
+			r = push_xc(&d->leave, &d->n_leave, (int)kept.n, kept.v[i], err);
 		}
 		if (r == 0) {
 			r = vec_push(&want, kept.v[i]) ? err_nomem(err) : 0;
@@ -205,8 +193,7 @@ static int collect_want(const struct plan_ctx *ctx, const struct plan *p,
 }
 
 /* Two circuits that cannot be there together. */
-static bool share_port(const struct model_device *dev, struct optics_xc a,
-		       struct optics_xc b)
+static bool share_port(const struct model_device *dev, struct optics_xc a, struct optics_xc b)
 {
 	return a.in == b.in || a.out == b.out ||
 	       (dev->any_to_any && (a.in == b.out || a.out == b.in));
@@ -221,8 +208,7 @@ static const struct optics_xc *find_displacing(const struct model_device *dev,
 					  .xcs = d->leave };
 
 	for (int i = 0; i < d->n_want; i++) {
-		if (share_port(dev, d->want[i], xc) &&
-		    !plan_light_has(&leave, d->want[i])) {
+		if (share_port(dev, d->want[i], xc) && !plan_light_has(&leave, d->want[i])) {
 			return &d->want[i];
 		}
 	}
@@ -261,8 +247,7 @@ static int place_unwanted(struct plan_ctx *ctx, struct plan_device *d,
 
 /* Keeps, deletes and adds of a switch or panel. The lists are sorted, as what
  * they are made from is. */
-static int diff_space(struct plan_ctx *ctx, struct plan_device *d,
-		      struct err *err)
+static int diff_space(struct plan_ctx *ctx, struct plan_device *d, struct err *err)
 {
 	const struct plan_light *seen = plan_observed(ctx, d->device);
 	struct plan_light want = { .n_xcs = d->n_want, .xcs = d->want };
@@ -273,15 +258,12 @@ static int diff_space(struct plan_ctx *ctx, struct plan_device *d,
 		if (plan_light_has(&want, seen->xcs[i])) {
 			d->n_keep += plan_is_lit(seen, seen->xcs[i]);
 		} else {
-			rc = place_unwanted(ctx, d, seen->xcs[i], seen->n_xcs,
-					    err);
+			rc = place_unwanted(ctx, d, seen->xcs[i], seen->n_xcs, err);
 		}
 	}
 	for (int i = 0; i < d->n_want && rc == 0; i++) {
-		if (!plan_is_lit(seen, d->want[i]) &&
-		    !plan_light_has(&leave, d->want[i])) {
-			rc = push_xc(&d->add, &d->n_add, d->n_want,
-				     d->want[i], err);
+		if (!plan_is_lit(seen, d->want[i]) && !plan_light_has(&leave, d->want[i])) {
+			rc = push_xc(&d->add, &d->n_add, d->n_want, d->want[i], err);
 		}
 	}
 	return rc;
@@ -297,20 +279,16 @@ static bool is_external_program(const struct plan_ctx *ctx, const struct plan_de
 		 ring_programs_equal(intent->programs, &d->old_programs));
 }
 
-static int refuse_program(const struct plan_ctx *ctx,
-			  const struct plan_device *d, struct err *err)
+static int refuse_program(const struct plan_ctx *ctx, const struct plan_device *d, struct err *err)
 {
-	err_set(err, WEFT_EINVAL,
-		"%s: holds a program of %u steps that weft did not load",
-		ctx->fabric->devices[d->device].name,
-		ring_programs_steps(&d->old_programs));
+	err_set(err, WEFT_EINVAL, "%s: holds a program of %u steps that weft did not load",
+		ctx->fabric->devices[d->device].name, ring_programs_steps(&d->old_programs));
 	err_hint(err, "mode update replaces it");
 	return WEFT_EINVAL;
 }
 
 /* What the device is known to hold must be enough. */
-static int check_memory(const struct plan_ctx *ctx,
-			const struct plan_device *d, struct err *err)
+static int check_memory(const struct plan_ctx *ctx, const struct plan_device *d, struct err *err)
 {
 	const struct plan_light *seen = plan_observed(ctx, d->device);
 	const struct model_device *dev = &ctx->fabric->devices[d->device];
@@ -345,8 +323,7 @@ static int want_programs(const struct plan_ctx *ctx, const struct plan *p,
 	for (int j = 0; j < p->n_jobs && rc == 0; j++) {
 		struct ring_program pack;
 
-		if (p->jobs[j].is_ring &&
-		    ctx->fabric->jobs[p->jobs[j].job].device == d->device) {
+		if (p->jobs[j].is_ring && ctx->fabric->jobs[p->jobs[j].job].device == d->device) {
 			d->has_program = true;
 			rc = plan_ring_program(ctx, &p->jobs[j], &pack, err);
 			if (rc == 0) {
@@ -399,8 +376,7 @@ static int diff_ring(struct plan_ctx *ctx, const struct plan *p,
 }
 
 /* The slowest transceiver among the ports whose light moves; *port: it. */
-static int64_t reactivation_ns(const struct plan *p,
-			       const struct model_device *dev,
+static int64_t reactivation_ns(const struct plan *p, const struct model_device *dev,
 			       const struct optics_xc *list, int n, int *port)
 {
 	int64_t most = 0;
@@ -414,8 +390,7 @@ static int64_t reactivation_ns(const struct plan *p,
 		};
 
 		for (int k = 0; k < 2; k++) {
-			int64_t t = ends[k] < 0 ? 0 :
-				    plan_reactivation_ns(p, ends[k]);
+			int64_t t = ends[k] < 0 ? 0 : plan_reactivation_ns(p, ends[k]);
 
 			*port = t > most ? ends[k] : *port;
 			most = t > most ? t : most;
@@ -426,8 +401,7 @@ static int64_t reactivation_ns(const struct plan *p,
 
 /* Whether learned times were used: the device's, and the port's if there is
  * one. */
-static enum plan_times_of times_of(const struct plan_times *t, int device,
-				   int port)
+static enum plan_times_of times_of(const struct plan_times *t, int device, int port)
 {
 	bool of_device = t->n_devices && t->device_ns[device];
 	bool of_port = port >= 0 && t->n_ports && t->port_ns[port];
@@ -438,8 +412,7 @@ static enum plan_times_of times_of(const struct plan_times *t, int device,
 
 /* Until light has moved and the slowest transceiver is back. Where nothing is
  * added, nothing comes back that could be waited for. */
-static void expect_downtime(const struct plan_ctx *ctx, const struct plan *p,
-			    struct plan_device *d)
+static void expect_downtime(const struct plan_ctx *ctx, const struct plan *p, struct plan_device *d)
 {
 	const struct model_device *dev = &p->fabric->devices[d->device];
 	int port = -1;
@@ -507,8 +480,7 @@ static void digest_list(EVP_MD_CTX *md, const char *what,
 
 /* The name goes in with its terminator, so that no name runs into the first
  * step. */
-static void digest_device(EVP_MD_CTX *md, const struct plan *p,
-			  const struct plan_device *d)
+static void digest_device(EVP_MD_CTX *md, const struct plan *p, const struct plan_device *d)
 {
 	const char *name = p->fabric->devices[d->device].name;
 	uint8_t program[RING_DIGEST_LEN];

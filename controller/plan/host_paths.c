@@ -30,8 +30,7 @@ static int by_ports(const void *a, const void *b)
 	return (x->rx_port > y->rx_port) - (x->rx_port < y->rx_port);
 }
 
-int plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n,
-		 struct err *err)
+int plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n, struct err *err)
 {
 	size_t total = 1;
 
@@ -66,9 +65,8 @@ int plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n,
 
 /* Breadth first, arcs in order: the fewest arcs, then the lowest ports.
  * first[to]: the arc that leaves the host, -1: none. */
-static void find_paths(const struct model_fabric *f,
-		      const struct plan_arc *arcs, int n, int host, int *first,
-		      int *queue)
+static void find_paths(const struct model_fabric *f, const struct plan_arc *arcs, int n, int host,
+		       int *first, int *queue)
 {
 	int head = 0, tail = 0;
 
@@ -80,8 +78,7 @@ static void find_paths(const struct model_fabric *f,
 		for (int i = 0; i < n; i++) {
 			int to = f->ports[arcs[i].rx_port].host;
 
-			if (f->ports[arcs[i].tx_port].host == at &&
-			    to != host && first[to] < 0) {
+			if (f->ports[arcs[i].tx_port].host == at && to != host && first[to] < 0) {
 				first[to] = at == host ? i : first[at];
 				queue[tail++] = to;
 			}
@@ -140,8 +137,7 @@ static int lower_bound(const struct plan_light *l, int in)
 
 /* The circuit that light at this in-port goes through; on an any-to-any switch
  * it goes both ways. */
-static const struct optics_xc *circuit_at(const struct plan_light *l, int in,
-					  bool any_to_any)
+static const struct optics_xc *circuit_at(const struct plan_light *l, int in, bool any_to_any)
 {
 	int at = lower_bound(l, in);
 
@@ -186,9 +182,8 @@ void plan_trunks_free(const struct model_fabric *f, int **at)
 }
 
 /* The fibre between switches at an out-port that has one. */
-static const struct model_trunk *trunk_of(const struct model_fabric *f,
-					  int *const *trunk_at, int device,
-					  int port)
+static const struct model_trunk *trunk_of(const struct model_fabric *f, int *const *trunk_at,
+					  int device, int port)
 {
 	for (int i = 0; i < f->n_trunks && !trunk_at; i++) {
 		const struct model_trunk *t = &f->trunks[i];
@@ -201,8 +196,7 @@ static const struct model_trunk *trunk_of(const struct model_fabric *f,
 }
 
 /* Where a fibre from this out-port leads: a host port, or the next switch. */
-static int follow(const struct model_fabric *f, int *const *trunk_at,
-		  int *device, int *port)
+static int follow(const struct model_fabric *f, int *const *trunk_at, int *device, int *port)
 {
 	int host_port = f->devices[*device].out_port[*port];
 	const struct model_trunk *t;
@@ -223,20 +217,17 @@ static int follow(const struct model_fabric *f, int *const *trunk_at,
  * by an error. */
 typedef int (*hop_fn)(const struct plan_hop *hop, void *arg);
 
-static int walk(const struct model_fabric *f, int *const *trunk_at,
-		const struct plan_light *light, int tx_port, hop_fn fn,
-		void *arg)
+static int walk(const struct model_fabric *f, int *const *trunk_at, const struct plan_light *light,
+		int tx_port, hop_fn fn, void *arg)
 {
 	int device = f->ports[tx_port].tx_device;
 	int port = f->ports[tx_port].tx_port;
 	int found = device < 0 ? -1 : MODEL_AT_TRUNK;
 
 	/* Circuits may run in a circle; no path is longer than all trunks. */
-	for (int hops = 0; found == MODEL_AT_TRUNK && hops <= f->n_trunks;
-	     hops++) {
-		const struct optics_xc *xc =
-			circuit_at(&light[device], port,
-				   f->devices[device].any_to_any);
+	for (int hops = 0; found == MODEL_AT_TRUNK && hops <= f->n_trunks; hops++) {
+		const struct optics_xc *xc = circuit_at(&light[device], port,
+							f->devices[device].any_to_any);
 
 		if (!xc) {
 			return -1;
@@ -250,8 +241,7 @@ static int walk(const struct model_fabric *f, int *const *trunk_at,
 	return found < 0 ? -1 : found;
 }
 
-int plan_trace(const struct model_fabric *f, const struct plan_light *light,
-	       int tx_port)
+int plan_trace(const struct model_fabric *f, const struct plan_light *light, int tx_port)
 {
 	return walk(f, NULL, light, tx_port, NULL, NULL);
 }
@@ -271,8 +261,7 @@ struct hop_list {
 static int add_hop(const struct plan_hop *hop, void *arg)
 {
 	struct hop_list *l = arg;
-	struct plan_hop *more = realloc(*l->v, ((size_t)*l->n + 1) *
-					sizeof(*more));
+	struct plan_hop *more = realloc(*l->v, ((size_t)*l->n + 1) * sizeof(*more));
 
 	l->failed = !more;
 	if (!more) {
@@ -283,10 +272,8 @@ static int add_hop(const struct plan_hop *hop, void *arg)
 	return 0;
 }
 
-int plan_trace_hops(const struct model_fabric *f,
-		    const struct plan_light *light, int tx_port,
-		    struct plan_hop **hops, int *n, int *rx_port,
-		    struct err *err)
+int plan_trace_hops(const struct model_fabric *f, const struct plan_light *light, int tx_port,
+		    struct plan_hop **hops, int *n, int *rx_port, struct err *err)
 {
 	struct hop_list l = { hops, n, false };
 

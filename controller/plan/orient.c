@@ -69,8 +69,7 @@ static int take_edge(struct walk *w, int u)
 	return -1;
 }
 
-int plan_orient(int n, int m, const int (*ends)[2], bool *flip,
-		struct err *err)
+int plan_orient(int n, int m, const int (*ends)[2], bool *flip, struct err *err)
 {
 	struct walk w = { .n = n + 1, .m = m };
 	int rc = 0;

@@ -24,28 +24,24 @@ const char *plan_times_name(enum plan_times_of of)
 	return names[of];
 }
 
-int plan_take_times(struct plan *p, const struct plan_times *known,
-		    struct err *err)
+int plan_take_times(struct plan *p, const struct plan_times *known, struct err *err)
 {
 	const struct model_fabric *f = p->fabric;
 
 	p->port_ns = calloc((size_t)f->n_ports + 1, sizeof(*p->port_ns));
-	p->device_ns = calloc((size_t)f->n_devices + 1,
-			      sizeof(*p->device_ns));
+	p->device_ns = calloc((size_t)f->n_devices + 1, sizeof(*p->device_ns));
 	if (!p->port_ns || !p->device_ns) {
 		return err_nomem(err);
 	}
 	for (int i = 0; i < f->n_ports; i++) {
 		bool is = i < known->n_ports && known->port_ns[i];
 
-		p->port_ns[i] = is ? known->port_ns[i] :
-				f->hosts[f->ports[i].host].reactivation_ns;
+		p->port_ns[i] = is ? known->port_ns[i] : f->hosts[f->ports[i].host].reactivation_ns;
 	}
 	for (int i = 0; i < f->n_devices; i++) {
 		bool is = i < known->n_devices && known->device_ns[i];
 
-		p->device_ns[i] = is ? known->device_ns[i] :
-				       f->devices[i].switch_ns;
+		p->device_ns[i] = is ? known->device_ns[i] : f->devices[i].switch_ns;
 	}
 	return 0;
 }
@@ -56,16 +52,14 @@ int64_t plan_reactivation_ns(const struct plan *p, int port)
 	       p->fabric->hosts[p->fabric->ports[port].host].reactivation_ns;
 }
 
-int64_t plan_switching_ns(const struct plan *p, int device, int n_del,
-			  int n_add)
+int64_t plan_switching_ns(const struct plan *p, int device, int n_del, int n_add)
 {
 	const struct model_device *dev = &p->fabric->devices[device];
 	int64_t once = p->device_ns ? p->device_ns[device] : dev->switch_ns;
 	/* Switches move all mirrors of a batch at once, a robot has one arm. */
 	bool one_by_one = dev->kind == MODEL_PANEL;
 
-	return once * (one_by_one ? (int64_t)n_del + n_add :
-				 (n_del > 0) + (n_add > 0));
+	return once * (one_by_one ? (int64_t)n_del + n_add : (n_del > 0) + (n_add > 0));
 }
 
 static int count_in(const int *stages, int n, int stage)
@@ -189,8 +183,7 @@ static void count_ring(const struct plan *p, int job, struct plan_downtime *t)
 }
 
 /* The job to receive at each port once the plan is done, or -1. */
-static void count_jobs(const struct plan *p, int *job_of,
-		       struct plan_outages *out)
+static void count_jobs(const struct plan *p, int *job_of, struct plan_outages *out)
 {
 	memset(job_of, -1, (size_t)p->fabric->n_ports * sizeof(*job_of));
 	for (int i = 0; i < p->n_jobs; i++) {
@@ -214,8 +207,7 @@ static void count_jobs(const struct plan *p, int *job_of,
 
 /* ---- all ----------------------------------------------------------------- */
 
-int plan_outages(const struct plan *p, struct plan_outages *out,
-		 struct err *err)
+int plan_outages(const struct plan *p, struct plan_outages *out, struct err *err)
 {
 	const struct model_fabric *f = p->fabric;
 	size_t n_ports = (size_t)f->n_ports + 1;

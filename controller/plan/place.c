@@ -58,8 +58,7 @@ bool place_alike(const struct model_fabric *f, int a, int b)
 		const struct model_port *p = &f->ports[x->first_port + i];
 		const struct model_port *q = &f->ports[y->first_port + i];
 
-		if (p->tx_device != q->tx_device ||
-		    p->rx_device != q->rx_device) {
+		if (p->tx_device != q->tx_device || p->rx_device != q->rx_device) {
 			return false;
 		}
 	}
@@ -83,8 +82,7 @@ static int find_groups(struct place_search *s, struct err *err)
 	for (int i = 0; i < s->n; i++) {
 		int k = 0;
 
-		while (k < n_heads &&
-		       !place_alike(s->f, s->v[heads[k]].host, s->v[i].host)) {
+		while (k < n_heads && !place_alike(s->f, s->v[heads[k]].host, s->v[i].host)) {
 			k++;
 		}
 		if (k == n_heads) {
@@ -238,8 +236,7 @@ static int place_on_ring(const struct place_search *s, int *out, struct err *err
 		return too_few(s->demand, m, ring->n_members, "on the ring", err);
 	}
 	for (int i = 0; i < m; i++) {
-		int last = at[(i + n - 1) % m] + (i + n - 1 >= m ?
-						  ring->n_members : 0);
+		int last = at[(i + n - 1) % m] + (i + n - 1 >= m ? ring->n_members : 0);
 
 		if (best < 0 || last - at[i] < width) {
 			best = i;
@@ -259,8 +256,7 @@ int place_job(const struct model_fabric *f, const struct place_request *demand, 
 	struct place_search s = { .f = f, .demand = demand, .usable = usable, .busy = busy };
 
 	if (demand->n < 2) {
-		return err_set(err, WEFT_EINVAL,
-			       "a collective needs at least two hosts");
+		return err_set(err, WEFT_EINVAL, "a collective needs at least two hosts");
 	}
 	if (demand->hosts) {
 		return place_named(&s, out, err);
@@ -282,8 +278,7 @@ static int find_spare(const struct place_search *s, const bool *taken, int gone)
 		if (place_alike(s->f, h, gone)) {
 			return h;
 		}
-		if (best < 0 && ports_with_light(s->f, h) >=
-					ports_with_light(s->f, gone)) {
+		if (best < 0 && ports_with_light(s->f, h) >= ports_with_light(s->f, gone)) {
 			best = h;
 		}
 	}

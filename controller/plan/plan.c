@@ -52,8 +52,7 @@ bool plan_is_external(const struct plan_ctx *ctx, int device, struct optics_xc x
 
 /* A job whose light is to stay is planned as though all of it were there:
  * each arc then has the circuits that it got when it was applied. */
-static int plan_one_job(struct plan_ctx *ctx, struct plan_job *pj,
-			struct err *err)
+static int plan_one_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	const struct plan_base *base = ctx->base;
@@ -140,8 +139,7 @@ void plan_free(struct plan *p)
 
 int plan_warn(struct plan *p, struct err *err, const char *fmt, ...)
 {
-	char **more = realloc(p->warnings, ((size_t)p->n_warnings + 1) *
-					   sizeof(*more));
+	char **more = realloc(p->warnings, ((size_t)p->n_warnings + 1) * sizeof(*more));
 	struct buf b = { 0 };
 	char *text;
 	va_list ap;
@@ -168,9 +166,8 @@ bool plan_is_empty(const struct plan *p)
 
 /* An empty plan with a row for each job and each device, in the order of the
  * file. */
-static int plan_new(const struct model_fabric *fabric,
-		    const struct plan_base *base, struct plan **out,
-		    struct err *err)
+static int plan_new(const struct model_fabric *fabric, const struct plan_base *base,
+		    struct plan **out, struct err *err)
 {
 	struct plan *p = calloc(1, sizeof(*p));
 
@@ -210,12 +207,10 @@ static void mark_kept(struct plan_ctx *ctx, struct plan *p)
 		const struct model_job *job = &f->jobs[i];
 
 		p->jobs[i].kept = strcmp(job->name, ctx->base->only) != 0;
-		for (int k = 0; k < job->n_hosts && p->jobs[i].kept &&
-				!p->jobs[i].is_ring; k++) {
+		for (int k = 0; k < job->n_hosts && p->jobs[i].kept && !p->jobs[i].is_ring; k++) {
 			const struct model_host *h = &f->hosts[job->hosts[k]];
 
-			memset(ctx->kept_port + h->first_port, true,
-			       (size_t)h->n_ports);
+			memset(ctx->kept_port + h->first_port, true, (size_t)h->n_ports);
 		}
 	}
 }
@@ -252,8 +247,7 @@ int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 	ctx.rx_taken = calloc(fabric->n_ports + 1, sizeof(bool));
 	ctx.trunk_taken = calloc(fabric->n_trunks + 1, sizeof(bool));
 	ctx.kept_port = calloc(fabric->n_ports + 1, sizeof(bool));
-	if (!ctx.tx_taken || !ctx.rx_taken || !ctx.trunk_taken ||
-	    !ctx.kept_port) {
+	if (!ctx.tx_taken || !ctx.rx_taken || !ctx.trunk_taken || !ctx.kept_port) {
 		rc = err_nomem(err);
 		goto out;
 	}

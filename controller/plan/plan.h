@@ -321,14 +321,12 @@ void plan_free(struct plan *p);
  * that is cut off has a loss without a schedule, and is no error. The errors
  * of plan_make.
  */
-int plan_degraded(const struct model_fabric *fabric,
-		 const struct plan_base *base, struct plan **out,
-		 struct err *err);
+int plan_degraded(const struct model_fabric *fabric, const struct plan_base *base,
+		  struct plan **out, struct err *err);
 
 /* A number that tells one set of dead circuits of weft's from another, in
  * plan_degraded' sense; 0: all are alive. base has both arrays. */
-uint64_t plan_failed_circuits(const struct model_fabric *fabric,
-			 const struct plan_base *base);
+uint64_t plan_failed_circuits(const struct model_fabric *fabric, const struct plan_base *base);
 
 /* Light from port to port that a stage takes away. */
 struct plan_outage {
@@ -362,15 +360,13 @@ struct plan_outages {
  * times of devices and transceivers are known. WEFT_ENOMEM. *out is to be freed
  * by plan_outages_fini (zeroed is fine). O(stages * (circuits + ports * hops *
  * log circuits)). outage.c */
-int plan_outages(const struct plan *p, struct plan_outages *out,
-		 struct err *err);
+int plan_outages(const struct plan *p, struct plan_outages *out, struct err *err);
 void plan_outages_fini(struct plan_outages *o);
 
 /* Checks the power of the plan's new lightpaths once more, by what is known of
  * the devices now (base->observed); their figures become those of now.
  * WEFT_EINFEASIBLE as in plan_make. power.c */
-int plan_recheck_power(struct plan *p, const struct plan_base *base,
-		       struct err *err);
+int plan_recheck_power(struct plan *p, const struct plan_base *base, struct err *err);
 /* Whether what is measured of a lightpath is far from what its launch says, in
  * a sentence. power.c */
 #define PLAN_DOUBT_TEXT 320
@@ -395,8 +391,7 @@ struct plan_file {
 /* Appends. WEFT_ENOMEM. O(text of the configuration). */
 int plan_file_write(const struct plan *p, struct buf *out, struct err *err);
 /* WEFT_EINVAL names the field (or line and column of broken JSON). */
-int plan_file_read(const void *data, size_t len, struct plan_file *out,
-		   struct err *err);
+int plan_file_read(const void *data, size_t len, struct plan_file *out, struct err *err);
 void plan_file_fini(struct plan_file *f);
 /* Appends a requested job as a JSON object on one line; keys without a value
  * are left out. */
@@ -431,9 +426,8 @@ bool place_alike(const struct model_fabric *f, int a, int b);
  * WEFT_EINFEASIBLE: too few hosts are free now, and the text says how many;
  * WEFT_EINVAL: never enough, also if all were free. O(hosts log hosts).
  */
-int place_job(const struct model_fabric *f, const struct place_request *demand,
-	      const bool *usable, const bool *busy, int *out,
-	      struct err *err);
+int place_job(const struct model_fabric *f, const struct place_request *demand, const bool *usable,
+	      const bool *busy, int *out, struct err *err);
 
 /*
  * Hosts for a job whose hosts now[demand->n] are not all usable: each that is
@@ -442,9 +436,8 @@ int place_job(const struct model_fabric *f, const struct place_request *demand,
  * least as many ports; of equal ones the first.
  * WEFT_EINFEASIBLE names the host that has no spare. O(n hosts).
  */
-int place_spare(const struct model_fabric *f, const struct place_request *demand,
-		const int *now, const bool *usable, const bool *busy, int *out,
-		struct err *err);
+int place_spare(const struct model_fabric *f, const struct place_request *demand, const int *now,
+		const bool *usable, const bool *busy, int *out, struct err *err);
 
 /* ---- paths of hosts over the light of a plan (host_paths.c, stage_paths.c) ---- */
 
@@ -454,8 +447,7 @@ struct plan_arc {
 };
 
 /* The arcs of all jobs on switches, sorted, none twice. *arcs: free(). */
-int plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n,
-	      struct err *err);
+int plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n, struct err *err);
 
 /* The path to one host: out by tx_port, which rx_port receives. */
 struct plan_host_path {
@@ -466,15 +458,13 @@ struct plan_host_path {
 
 /* The paths of one host to all that it reaches: the fewest arcs, then the
  * lowest ports; by host. *paths: free(). O(hosts x arcs). */
-int plan_host_paths(const struct model_fabric *f, const struct plan_arc *arcs,
-	      int n_arcs, int host, struct plan_host_path **paths, int *n,
-	      struct err *err);
+int plan_host_paths(const struct model_fabric *f, const struct plan_arc *arcs, int n_arcs, int host,
+		    struct plan_host_path **paths, int *n, struct err *err);
 
 /* The port that a port's light reaches through these circuits (one
  * plan_light a device) and the fibres as written, or -1. O(log circuits +
  * trunks) a switch on the path, O(circuits) for any-to-any ones. */
-int plan_trace(const struct model_fabric *f, const struct plan_light *light,
-	       int tx_port);
+int plan_trace(const struct model_fabric *f, const struct plan_light *light, int tx_port);
 
 /* A circuit that light goes through. */
 struct plan_hop {
@@ -485,10 +475,8 @@ struct plan_hop {
 /* The same with the circuits on the path, in order, put behind the n of *hops,
  * which grows (realloc; the caller's, also on error). WEFT_ENOTFOUND: the
  * light reaches no port. */
-int plan_trace_hops(const struct model_fabric *f,
-		    const struct plan_light *light, int tx_port,
-		    struct plan_hop **hops, int *n, int *rx_port,
-		    struct err *err);
+int plan_trace_hops(const struct model_fabric *f, const struct plan_light *light, int tx_port,
+		    struct plan_hop **hops, int *n, int *rx_port, struct err *err);
 
 /*
  * Light from port to port that a stage of the plan takes away before it makes
@@ -508,8 +496,7 @@ int plan_stage_adds(const struct plan *p, int stage, struct plan_arc **arcs, int
 /* The circuits of each of these arcs, which are there once the stage is done:
  * those of arc i are (*hops)[(*first)[i]] to before (*first)[i + 1]. *hops,
  * *first: free(). */
-int plan_arc_hops(const struct plan *p, int stage,
-		  const struct plan_arc *arcs, int n_arcs,
+int plan_arc_hops(const struct plan *p, int stage, const struct plan_arc *arcs, int n_arcs,
 		  struct plan_hop **hops, int **first, struct err *err);
 /* All light from port to port that is there once stages up to and with this
  * one are done; -1: before the first. The same otherwise. */

@@ -11,13 +11,11 @@
 
 #define PLAN_FORMAT "weft-plan-1"
 
-static void write_list(struct buf *b, const char *key,
-		       const struct optics_xc *list, int n)
+static void write_list(struct buf *b, const char *key, const struct optics_xc *list, int n)
 {
 	buf_printf(b, ", \"%s\": [", key);
 	for (int i = 0; i < n; i++) {
-		buf_printf(b, "%s[%d, %d]", i ? ", " : "", list[i].in + 1,
-			   list[i].out + 1);
+		buf_printf(b, "%s[%d, %d]", i ? ", " : "", list[i].in + 1, list[i].out + 1);
 	}
 	buf_char(b, ']');
 }
@@ -41,8 +39,7 @@ static void write_devices(struct buf *b, const struct plan *p)
 		write_list(b, "delete", d->del, d->n_del);
 		write_list(b, "add", d->add, d->n_add);
 		if (d->load_program) {
-			buf_printf(b, ", \"program_steps\": %u",
-				   ring_programs_steps(&d->programs));
+			buf_printf(b, ", \"program_steps\": %u", ring_programs_steps(&d->programs));
 		}
 		buf_char(b, '}');
 	}
@@ -118,8 +115,7 @@ bool plan_file_is(const void *data, size_t len)
 	const char *s = data;
 	size_t i = 0;
 
-	while (i < len && (s[i] == ' ' || s[i] == '\n' || s[i] == '\t' ||
-			   s[i] == '\r')) {
+	while (i < len && (s[i] == ' ' || s[i] == '\n' || s[i] == '\t' || s[i] == '\r')) {
 		i++;
 	}
 	return i < len && s[i] == '{' &&
@@ -127,14 +123,12 @@ bool plan_file_is(const void *data, size_t len)
 		      strlen(PLAN_FORMAT));
 }
 
-static const char *text_field(const json_t *root, const char *key,
-			      struct err *err)
+static const char *text_field(const json_t *root, const char *key, struct err *err)
 {
 	const char *s = json_string_value(json_object_get(root, key));
 
 	if (!s) {
-		err_set(err, WEFT_EINVAL, "plan file: %s: no such text field",
-			key);
+		err_set(err, WEFT_EINVAL, "plan file: %s: no such text field", key);
 	}
 	return s;
 }
@@ -213,8 +207,7 @@ static int read_requests(const json_t *list, struct model_config *out, struct er
 }
 
 /* All keys but those for people; the first one that is wrong is named. */
-static int read_fields(const json_t *root, struct plan_file *out,
-		       struct err *err)
+static int read_fields(const json_t *root, struct plan_file *out, struct err *err)
 {
 	const char *format = text_field(root, "format", err), *state, *mode;
 	const char *digest, *name, *config;
@@ -235,14 +228,11 @@ static int read_fields(const json_t *root, struct plan_file *out,
 	if (strlen(state) >= sizeof(out->state_uuid)) {
 		return err_set(err, WEFT_EINVAL, "plan file: state: too long");
 	}
-	if (!json_is_integer(generation) ||
-	    json_integer_value(generation) < 0) {
-		return err_set(err, WEFT_EINVAL,
-			       "plan file: generation: not a count");
+	if (!json_is_integer(generation) || json_integer_value(generation) < 0) {
+		return err_set(err, WEFT_EINVAL, "plan file: generation: not a count");
 	}
 	if (!is_hex64(digest)) {
-		return err_set(err, WEFT_EINVAL,
-			       "plan file: digest: not a SHA-256");
+		return err_set(err, WEFT_EINVAL, "plan file: digest: not a SHA-256");
 	}
 	if (strcmp(mode, "safe") != 0 && strcmp(mode, "update") != 0) {
 		return err_set(err, WEFT_EINVAL, "plan file: mode: \"%.40s\" "
@@ -258,8 +248,7 @@ static int read_fields(const json_t *root, struct plan_file *out,
 	return read_requests(json_object_get(root, "jobs"), &out->config, err);
 }
 
-int plan_file_read(const void *data, size_t len, struct plan_file *out,
-		   struct err *err)
+int plan_file_read(const void *data, size_t len, struct plan_file *out, struct err *err)
 {
 	json_error_t why;
 	json_t *root;

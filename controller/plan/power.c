@@ -30,8 +30,7 @@ static int by_loss(const void *xc, const void *known)
 }
 
 /* What is known best: measured here, else by the maker, else as written. */
-static struct plan_element circuit(const struct plan_ctx *ctx, int device,
-				   struct optics_xc xc)
+static struct plan_element circuit(const struct plan_ctx *ctx, int device, struct optics_xc xc)
 {
 	const struct plan_light *seen = plan_observed(ctx, device);
 	const struct plan_known_loss *l = seen->n_losses ?
@@ -46,12 +45,10 @@ static struct plan_element circuit(const struct plan_ctx *ctx, int device,
 }
 
 /* The fibre from an output to another switch, or NULL. O(trunks). */
-static const struct model_trunk *trunk_from(const struct model_fabric *f,
-					    int device, int port)
+static const struct model_trunk *trunk_from(const struct model_fabric *f, int device, int port)
 {
 	for (int i = 0; i < f->n_trunks; i++) {
-		if (f->trunks[i].from_device == device &&
-		    f->trunks[i].from_port == port) {
+		if (f->trunks[i].from_device == device && f->trunks[i].from_port == port) {
 			return &f->trunks[i];
 		}
 	}
@@ -77,8 +74,7 @@ static const struct plan_circuit *enters(const struct plan_circuit *const *v,
 					 int n, int device, int port)
 {
 	for (int i = 0; i < n; i++) {
-		if (n == 1 || (v[i]->device == device &&
-			       v[i]->xc.in == port)) {
+		if (n == 1 || (v[i]->device == device && v[i]->xc.in == port)) {
 			return v[i];
 		}
 	}
@@ -87,8 +83,7 @@ static const struct plan_circuit *enters(const struct plan_circuit *const *v,
 
 /* All that a signal passes, in order: of n circuits there are n + 1 fibres
  * around them. */
-static int find_elements(const struct plan_ctx *ctx,
-			 const struct plan_circuit *const *v, int n,
+static int find_elements(const struct plan_ctx *ctx, const struct plan_circuit *const *v, int n,
 			 struct plan_path *p, struct err *err)
 {
 	const struct model_fabric *f = ctx->fabric;
@@ -165,8 +160,7 @@ static void find_power(const struct plan_ctx *ctx, struct plan_path *p)
 
 /* ---- the check ----------------------------------------------------------- */
 
-static int refuse_unknown(const struct model_fabric *f,
-			  const struct plan_path *p, struct err *err)
+static int refuse_unknown(const struct model_fabric *f, const struct plan_path *p, struct err *err)
 {
 	const struct model_port *tx = &f->ports[p->tx_port];
 	const struct model_port *rx = &f->ports[p->rx_port];
@@ -182,8 +176,7 @@ static int refuse_unknown(const struct model_fabric *f,
 }
 
 /* What is known of the light as it enters: first what `by_measure` says. */
-static void describe_power(const struct model_fabric *f,
-			   const struct plan_path *p, bool by_measure,
+static void describe_power(const struct model_fabric *f, const struct plan_path *p, bool by_measure,
 			   char *out, size_t size)
 {
 	const struct model_port *tx = &f->ports[p->tx_port];
@@ -200,14 +193,12 @@ static void describe_power(const struct model_fabric *f,
 		 both ? ")" : "");
 }
 
-static int refuse_power(const struct model_fabric *f,
-			const struct plan_path *p, int64_t power, int64_t limit,
-			const char *bound, struct err *err)
+static int refuse_power(const struct model_fabric *f, const struct plan_path *p, int64_t power,
+			int64_t limit, const char *bound, struct err *err)
 {
 	int64_t loss = p->loss_mdb;
 	int64_t rest = loss - f->ports[p->tx_port].tx_loss_mdb;
-	bool by_measure = p->has_measured && !p->is_dark &&
-			  power == p->measured_mdbm - rest;
+	bool by_measure = p->has_measured && !p->is_dark && power == p->measured_mdbm - rest;
 	char source[200], change[32], got[32], lim[32];
 
 	loss = by_measure ? rest : loss;
@@ -225,8 +216,7 @@ static int refuse_power(const struct model_fabric *f,
 
 /* Against what the receiver needs and stands. A rollback goes back to what once
  * was, even if that is too little by now. */
-static int check_path(const struct plan_ctx *ctx, const struct plan_path *p,
-		      struct err *err)
+static int check_path(const struct plan_ctx *ctx, const struct plan_path *p, struct err *err)
 {
 	const struct model_fabric *f = ctx->fabric;
 	const struct model_host *to = &f->hosts[f->ports[p->rx_port].host];
@@ -253,8 +243,7 @@ static int by_arc(const void *a, const void *b)
 	const struct plan_circuit *x = *(const struct plan_circuit *const *)a;
 	const struct plan_circuit *y = *(const struct plan_circuit *const *)b;
 
-	return x->arc != y->arc ? (x->arc > y->arc) - (x->arc < y->arc) :
-	       (x > y) - (x < y);
+	return x->arc != y->arc ? (x->arc > y->arc) - (x->arc < y->arc) : (x > y) - (x < y);
 }
 
 /* Paths all of whose circuits stay have light already and are not checked. */
@@ -270,8 +259,7 @@ static bool any_moved(const struct plan_circuit *const *v, int n)
 
 /* One lightpath, from the n circuits of its arc. */
 static int add_path(const struct plan_ctx *ctx, struct plan_job *pj,
-		    const struct plan_circuit *const *v, int n,
-		    struct err *err)
+		    const struct plan_circuit *const *v, int n, struct err *err)
 {
 	struct plan_path *p = &pj->paths[pj->n_paths++];
 	int rc;
@@ -286,8 +274,7 @@ static int add_path(const struct plan_ctx *ctx, struct plan_job *pj,
 	return rc;
 }
 
-int plan_check_power(const struct plan_ctx *ctx, struct plan_job *pj,
-		     struct err *err)
+int plan_check_power(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	size_t n = (size_t)pj->n_circuits;
 	const struct plan_circuit **v = calloc(n + 1, sizeof(*v));
@@ -322,8 +309,7 @@ bool plan_power_doubt(const struct model_fabric *f, const struct plan_path *p,
 	int64_t more = (int64_t)p->launched_mdbm - p->measured_mdbm;
 	char said[32], found[32];
 
-	if (!p->has_launch || !p->has_measured ||
-	    (llabs(more) <= PLAN_DOUBT_MDB && !p->is_dark)) {
+	if (!p->has_launch || !p->has_measured || (llabs(more) <= PLAN_DOUBT_MDB && !p->is_dark)) {
 		return false;
 	}
 	unit_str(UNIT_MDBM, p->launched_mdbm, said, sizeof(said));
@@ -344,8 +330,7 @@ int plan_warn_power(struct plan *p, struct err *err)
 		const struct plan_job *pj = &p->jobs[i];
 
 		for (int k = 0; k < pj->n_paths && rc == 0; k++) {
-			if (plan_power_doubt(p->fabric, &pj->paths[k], text,
-					     sizeof(text))) {
+			if (plan_power_doubt(p->fabric, &pj->paths[k], text, sizeof(text))) {
 				rc = plan_warn(p, err, "%s", text);
 			}
 		}
@@ -355,16 +340,14 @@ int plan_warn_power(struct plan *p, struct err *err)
 
 /* ---- again --------------------------------------------------------------- */
 
-static int recheck_path(const struct plan_ctx *ctx, struct plan_path *p,
-			struct err *err)
+static int recheck_path(const struct plan_ctx *ctx, struct plan_path *p, struct err *err)
 {
 	p->has_launch = p->has_measured = p->is_dark = false;
 	find_power(ctx, p);
 	return check_path(ctx, p, err);
 }
 
-int plan_recheck_power(struct plan *p, const struct plan_base *base,
-		       struct err *err)
+int plan_recheck_power(struct plan *p, const struct plan_base *base, struct err *err)
 {
 	const struct plan_ctx ctx = { .fabric = p->fabric, .base = base };
 	int rc = 0;
@@ -375,8 +358,7 @@ int plan_recheck_power(struct plan *p, const struct plan_base *base,
 		for (int k = 0; k < pj->n_paths && rc == 0; k++) {
 			rc = recheck_path(&ctx, &pj->paths[k], err);
 			if (rc) {
-				err_wrap(err, "job %s",
-					 p->fabric->jobs[pj->job].name);
+				err_wrap(err, "job %s", p->fabric->jobs[pj->job].name);
 			}
 		}
 	}

@@ -46,12 +46,10 @@ bool plan_is_lit(const struct plan_light *light, struct optics_xc xc);
 
 /* True when a circuit that was made is not there any more, or a port of it
  * has failed; either: an input is an output as well. degraded.c */
-bool plan_has_died(const struct plan_light *seen, bool either,
-		   struct optics_xc xc);
+bool plan_has_died(const struct plan_light *seen, bool either, struct optics_xc xc);
 
 /* A circuit that is observed but in no intent of weft's. */
-bool plan_is_external(const struct plan_ctx *ctx, int device,
-		     struct optics_xc xc);
+bool plan_is_external(const struct plan_ctx *ctx, int device, struct optics_xc xc);
 
 /* Gives each job on a ring its positions and channels: asked for by number,
  * or as many as it asks for where it has them already, else the first that
@@ -67,8 +65,7 @@ struct ring_geometry plan_ring_geometry(const struct model_device *dev);
 int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 /* The same, of what has failed as given, sorted. */
 int plan_ring_without(const struct plan_ctx *ctx, struct plan_job *pj,
-		      const struct ring_fault *dead, int n_dead,
-		      struct err *err);
+		      const struct ring_fault *dead, int n_dead, struct err *err);
 
 /*
  * A plan of the job, not yet expanded, that does without the parts given:
@@ -81,23 +78,20 @@ int plan_ring_without(const struct plan_ctx *ctx, struct plan_job *pj,
  * pj->share the plan numbers. WEFT_EINFEASIBLE, WEFT_EUNSUPPORTED name what has
  * failed. ring_faults.c
  */
-int plan_ring_rest(const struct plan_ctx *ctx, struct plan_job *pj,
-		   const struct ring_fault *dead, int n_dead,
-		   struct optree_params *inout, struct optree_fibre **fibres,
+int plan_ring_rest(const struct plan_ctx *ctx, struct plan_job *pj, const struct ring_fault *dead,
+		   int n_dead, struct optree_params *inout, struct optree_fibre **fibres,
 		   int32_t **at, int *first, struct err *err);
 
 /* How many of the parts (sorted) the light of the job's schedule needs; *which
  * the first of them. O(lights * (log parts + spans)). ring_faults.c */
 int plan_ring_needs(const struct plan_ctx *ctx, const struct plan_job *pj,
-		    const struct ring_fault *dead, int n_dead, int *which,
-		    struct err *err);
+		    const struct ring_fault *dead, int n_dead, int *which, struct err *err);
 /* The device program of a planned ring job (owned by the caller). */
 int plan_ring_program(const struct plan_ctx *ctx, const struct plan_job *pj,
 		      struct ring_program *out, struct err *err);
 
 /* Plans a job on switches: topology, schedule, times, circuits. switch_job.c */
-int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj,
-		      struct err *err);
+int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 
 /* Verifies sched, of this job, and says what it takes. switch_job.c */
 int plan_time(const struct plan_ctx *ctx, const struct model_job *job,
@@ -106,9 +100,8 @@ int plan_time(const struct plan_ctx *ctx, const struct model_job *job,
 /* A schedule of the job, by the algorithm in pj, on what is left of the
  * digraph of pj->sched without the arcs dropped. t is freed or taken over.
  * switch_job.c */
-int plan_reschedule(const struct model_job *job, const struct plan_job *pj,
-		    struct topo *t, const bool *dropped,
-		    struct coll_sched **out, struct err *err);
+int plan_reschedule(const struct model_job *job, const struct plan_job *pj, struct topo *t,
+		    const bool *dropped, struct coll_sched **out, struct err *err);
 
 /* Gives every arc of the job's digraph (self-loops aside) a device and two
  * ports, keeping as many present circuits as can be; takes the ports in ctx.
@@ -144,8 +137,7 @@ int plan_assignment_exact(const struct plan_assignment *s, bool given, int *give
  * first switch and by what is launched, whichever is worse. Light of an
  * amplifier only where both ends are known. WEFT_EINFEASIBLE: the ports and
  * the numbers. O(circuits * (log circuits + trunks)). power.c */
-int plan_check_power(const struct plan_ctx *ctx, struct plan_job *pj,
-		     struct err *err);
+int plan_check_power(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 /* A warning for each port of the plan's new lightpaths whose measured power is
  * not as its launch says. power.c */
 int plan_warn_power(struct plan *p, struct err *err);
@@ -160,8 +152,7 @@ bool plan_rx_usable(const struct plan_ctx *ctx, int port);
 /* True when fibres between switches reach a switch of the job's hosts; and
  * circuits for a job where they do: routes by rwa. trunks.c */
 bool plan_has_trunks(const struct plan_ctx *ctx, const struct model_job *job);
-int plan_trunk_circuits(struct plan_ctx *ctx, struct plan_job *pj,
-			struct err *err);
+int plan_trunk_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 
 /* Usable transmit and receive ports of a job's rank: attached, not failed,
  * not taken. In SAFE mode ports under an external circuit count as well, since
@@ -172,8 +163,7 @@ void plan_usable_ports(const struct plan_ctx *ctx, const struct model_job *job,
 /* Directs the m edges ends[e] of a multigraph on n nodes without self-loops
  * so that at every node out- and in-degree differ by at most one: flip[e]
  * says that e goes from ends[e][1] to ends[e][0]. O(n + m). orient.c */
-int plan_orient(int n, int m, const int (*ends)[2], bool *flip,
-		struct err *err);
+int plan_orient(int n, int m, const int (*ends)[2], bool *flip, struct err *err);
 
 /* NULL is fine. degraded.c */
 void plan_job_loss_free(struct plan_job_loss *loss);
@@ -200,13 +190,11 @@ int plan_stages(struct plan_ctx *ctx, struct plan *p, struct err *err);
 
 /* Expected time in which light moves: two batches of a switch, all moves of a
  * panel. outage.c */
-int64_t plan_switching_ns(const struct plan *p, int device, int n_del,
-			  int n_add);
+int64_t plan_switching_ns(const struct plan *p, int device, int n_del, int n_add);
 /* Light to link at a host port. outage.c */
 int64_t plan_reactivation_ns(const struct plan *p, int port);
 /* What is expected to take how long: as seen, else as configured. outage.c */
-int plan_take_times(struct plan *p, const struct plan_times *known,
-		    struct err *err);
+int plan_take_times(struct plan *p, const struct plan_times *known, struct err *err);
 
 /* The fibre between switches at each egress: (*at)[device] is NULL or by port,
  * numbers in fabric->trunks (of other ports: 0). Freed by plan_trunks_free,

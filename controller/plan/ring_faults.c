@@ -52,8 +52,7 @@ static void need_resonator(struct needs *s, int node, const struct ring_fault *l
 }
 
 /* Spans are counted by the end that clockwise light comes to first. */
-static void need_spans(struct needs *s, int from, int to,
-		       const struct ring_fault *l)
+static void need_spans(struct needs *s, int from, int to, const struct ring_fault *l)
 {
 	int begin = l->dir == OPTICS_CW ? from : to;
 	int end = l->dir == OPTICS_CW ? to : from, n = s->n_ring;
@@ -70,8 +69,7 @@ static void need_spans(struct needs *s, int from, int to,
 
 /* A lightpath needs the resonators at its ends and the spans between them, in
  * the numbers of the ring instead of the job's. */
-static void need_light(struct needs *s, const struct topo_arc *arc,
-		       const struct coll_light *l)
+static void need_light(struct needs *s, const struct topo_arc *arc, const struct coll_light *l)
 {
 	const struct plan_share *share = s->share;
 	const struct ring_fault at = {
@@ -88,8 +86,7 @@ static void need_light(struct needs *s, const struct topo_arc *arc,
 }
 
 int plan_ring_needs(const struct plan_ctx *ctx, const struct plan_job *pj,
-		    const struct ring_fault *dead, int n_dead, int *which,
-		    struct err *err)
+		    const struct ring_fault *dead, int n_dead, int *which, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	struct needs s = { &pj->share, ctx->fabric->devices[job->device].ring.n,
@@ -211,9 +208,8 @@ static void mark_channels(const struct rest *r, int dir, int fibre, bool *bad)
 		const struct ring_fault *d = &r->dead[i];
 		int channel = d->channel - w->first_channel;
 
-		if (d->part == RING_RESONATOR && d->dir == dir &&
-		    d->fibre == fibre && channel >= 0 &&
-		    channel < w->channels && has_rank_at(r, d->node)) {
+		if (d->part == RING_RESONATOR && d->dir == dir && d->fibre == fibre &&
+		    channel >= 0 && channel < w->channels && has_rank_at(r, d->node)) {
 			bad[channel] = true;
 		}
 	}
@@ -236,8 +232,7 @@ static int add_runs(struct ring_detour *w, int dir, int fibre, const bool *bad,
 }
 
 /* What works, as runs of channels on the fibres that are whole for this gap. */
-static int collect_light(const struct rest *r, struct ring_detour *w, int gap,
-			 struct err *err)
+static int collect_light(const struct rest *r, struct ring_detour *w, int gap, struct err *err)
 {
 	int channels = r->whole->channels, rc = 0;
 	bool *bad = calloc((size_t)channels, sizeof(*bad));
@@ -339,8 +334,7 @@ static bool is_first_of_gap(const struct rest *r, int i)
 	int gap = rank_behind(r, r->dead[i].node);
 
 	for (int k = 0; k < i; k++) {
-		if (r->dead[k].part == RING_SPAN &&
-		    rank_behind(r, r->dead[k].node) == gap) {
+		if (r->dead[k].part == RING_SPAN && rank_behind(r, r->dead[k].node) == gap) {
 			return false;
 		}
 	}
@@ -359,8 +353,7 @@ static int try_parts(struct rest *r, struct err *err)
 	rc = try_light(r, -1, err);
 	for (int i = 0; i < r->n_dead && rc == 0; i++) {
 		if (r->dead[i].part == RING_SPAN && is_first_of_gap(r, i)) {
-			rc = try_light(r, rank_behind(r, r->dead[i].node),
-				       err);
+			rc = try_light(r, rank_behind(r, r->dead[i].node), err);
 		}
 	}
 	return rc;
@@ -378,8 +371,7 @@ static int try_alike(struct rest *r, struct err *err)
 	}
 	w.p.fibres = w.p.channels = 0;
 	for (int f = 0; f < r->whole->fibres; f++) {
-		if (!is_broken(r, OPTICS_CW, f, -1) &&
-		    !is_broken(r, OPTICS_CCW, f, -1)) {
+		if (!is_broken(r, OPTICS_CW, f, -1) && !is_broken(r, OPTICS_CCW, f, -1)) {
 			w.fibre[w.p.fibres++] = (uint8_t)f;
 			mark_channels(r, OPTICS_CW, f, bad);
 			mark_channels(r, OPTICS_CCW, f, bad);
@@ -409,8 +401,7 @@ static bool takes_parts(const struct model_job *job)
 }
 
 /* The first part in the way, and why nothing was found without it. */
-static int refuse(const struct rest *r, const struct ring_fault *d,
-		  struct err *err)
+static int refuse(const struct rest *r, const struct ring_fault *d, struct err *err)
 {
 	char part[RING_FAULT_TEXT], more[32] = "";
 
@@ -435,9 +426,8 @@ static int refuse(const struct rest *r, const struct ring_fault *d,
 		       coll_kind_name(r->job->collective), r->job->algorithm);
 }
 
-int plan_ring_rest(const struct plan_ctx *ctx, struct plan_job *pj,
-		   const struct ring_fault *dead, int n_dead,
-		   struct optree_params *inout, struct optree_fibre **fibres,
+int plan_ring_rest(const struct plan_ctx *ctx, struct plan_job *pj, const struct ring_fault *dead,
+		   int n_dead, struct optree_params *inout, struct optree_fibre **fibres,
 		   int32_t **at, int *first, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];

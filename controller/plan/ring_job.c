@@ -15,13 +15,11 @@
 #include "lib/base/vec.h"
 
 /* What the file's checks leave to planning: algorithms of rings, and depth. */
-static int check_ring_job(const struct plan_ctx *ctx,
-			  const struct model_job *job, struct err *err)
+static int check_ring_job(const struct plan_ctx *ctx, const struct model_job *job, struct err *err)
 {
 	const struct model_device *dev = &ctx->fabric->devices[job->device];
 
-	if (strcmp(job->algorithm, "auto") != 0 &&
-	    strcmp(job->algorithm, "composed") != 0 &&
+	if (strcmp(job->algorithm, "auto") != 0 && strcmp(job->algorithm, "composed") != 0 &&
 	    strcmp(job->algorithm, "optree") != 0) {
 		return err_set(err, WEFT_EUNSUPPORTED,
 			       "algorithm %s on ring %s: not supported, "
@@ -36,9 +34,8 @@ static int check_ring_job(const struct plan_ctx *ctx,
 	return 0;
 }
 
-static int make_plan(const struct optree_params *p,
-		     const struct model_job *job, struct optree_plan *out,
-		     struct err *err)
+static int make_plan(const struct optree_params *p, const struct model_job *job,
+		     struct optree_plan *out, struct err *err)
 {
 	enum optree_algorithm how;
 	int rc = optree_algorithm_parse(job->algorithm, &how, err);
@@ -151,8 +148,7 @@ static int keep_without(struct plan_job *pj, const struct ring_fault *dead,
 
 /* The plan that does without; proven to need nothing of what is dead. */
 static int plan_around(const struct plan_ctx *ctx, struct plan_job *pj,
-		       const struct ring_fault *dead, int n_dead,
-		       struct err *err)
+		       const struct ring_fault *dead, int n_dead, struct err *err)
 {
 	struct optree_fibre *fibres = NULL;
 	struct optree_params params;
@@ -161,8 +157,7 @@ static int plan_around(const struct plan_ctx *ctx, struct plan_job *pj,
 	int first, which, rc;
 
 	fill_params(ctx, pj, &params, &loss);
-	rc = plan_ring_rest(ctx, pj, dead, n_dead, &params, &fibres, &at,
-			    &first, err);
+	rc = plan_ring_rest(ctx, pj, dead, n_dead, &params, &fibres, &at, &first, err);
 	if (rc == 0) {
 		rc = optree_plan_expand(&params, &pj->ring, err);
 	}
@@ -193,8 +188,7 @@ static void forget_plan(struct plan_job *pj)
 }
 
 int plan_ring_without(const struct plan_ctx *ctx, struct plan_job *pj,
-		      const struct ring_fault *dead, int n_dead,
-		      struct err *err)
+		      const struct ring_fault *dead, int n_dead, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	struct optree_params params;
@@ -228,21 +222,18 @@ int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 	const struct ring_program *now;
 
 	if (!pj->kept && !ctx->base->from_committed) {
-		return plan_ring_without(ctx, pj, seen->dead, seen->n_dead,
-					 err);
+		return plan_ring_without(ctx, pj, seen->dead, seen->n_dead, err);
 	}
 	now = made->programs ? ring_programs_find(made->programs, job->name)
 			     : NULL;
-	return plan_ring_without(ctx, pj, now ? now->without : NULL,
-				 now ? now->n_without : 0, err);
+	return plan_ring_without(ctx, pj, now ? now->without : NULL, now ? now->n_without : 0, err);
 }
 
 /* Light of a job on a segment that goes round its ends is another's. */
 static int check_stays(const struct plan_job *pj, int n_ring,
 		       const struct topo_arc *arc, int dir, struct err *err)
 {
-	if (pj->share.window.nodes < n_ring &&
-	    (dir == OPTICS_CW) != (arc->src < arc->dst)) {
+	if (pj->share.window.nodes < n_ring && (dir == OPTICS_CW) != (arc->src < arc->dst)) {
 		return err_set(err, WEFT_EVERIFY, "light from rank %d to %d "
 			       "leaves the job's segment", arc->src, arc->dst);
 	}
@@ -250,9 +241,8 @@ static int check_stays(const struct plan_job *pj, int n_ring,
 }
 
 /* What the resonators at both ends of a lightpath do. */
-static int set_ends(const struct plan_job *pj, int n_ring,
-		    const struct coll_light *l, struct ring_setting tune[2],
-		    struct err *err)
+static int set_ends(const struct plan_job *pj, int n_ring, const struct coll_light *l,
+		    struct ring_setting tune[2], struct err *err)
 {
 	const struct topo_arc *arc = topo_arc(coll_topo(pj->sched), l->arc);
 
@@ -301,14 +291,12 @@ int plan_ring_program(const struct plan_ctx *ctx, const struct plan_job *pj,
 		      struct ring_program *out, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
-	const struct ring_geometry ring =
-		plan_ring_geometry(&ctx->fabric->devices[job->device]);
+	const struct ring_geometry ring = plan_ring_geometry(&ctx->fabric->devices[job->device]);
 	struct ring_program_packer *packer = NULL;
 	int rc = 0;
 
 	if (coll_steps(pj->sched) > RING_MAX_STEPS) {
-		rc = err_set(err, WEFT_ELIMIT,
-			     "%d steps, a ring program holds at most %d",
+		rc = err_set(err, WEFT_ELIMIT, "%d steps, a ring program holds at most %d",
 			     coll_steps(pj->sched), RING_MAX_STEPS);
 	}
 	if (rc == 0 &&
@@ -317,8 +305,7 @@ int plan_ring_program(const struct plan_ctx *ctx, const struct plan_job *pj,
 		rc = ring_program_packer_end(packer, job->name, out, err);
 	}
 	ring_program_packer_free(packer);
-	if (rc == 0 && ring_program_set_without(out, pj->without, pj->n_without,
-						err)) {
+	if (rc == 0 && ring_program_set_without(out, pj->without, pj->n_without, err)) {
 		ring_program_fini(out);
 		rc = WEFT_ENOMEM;
 	}

@@ -20,16 +20,14 @@ struct ring_geometry plan_ring_geometry(const struct model_device *dev)
 		.fibres = (uint8_t)dev->ring.fibres };
 }
 
-static const struct model_job *job_of(const struct plan_ctx *ctx,
-				      const struct plan_job *pj)
+static const struct model_job *job_of(const struct plan_ctx *ctx, const struct plan_job *pj)
 {
 	return &ctx->fabric->jobs[pj->job];
 }
 
 /* Where on the ring the ranks are, and the nodes that its light may touch:
  * those between the first and the last, or all. O(nodes + ranks). */
-static int find_positions(const struct plan_ctx *ctx, struct plan_job *pj,
-			  struct err *err)
+static int find_positions(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	const struct model_job *job = job_of(ctx, pj);
 	const struct model_device *dev = &ctx->fabric->devices[job->device];
@@ -59,9 +57,8 @@ static int find_positions(const struct plan_ctx *ctx, struct plan_job *pj,
 }
 
 /* A job on the same ring, placed already, that has what the window wants. */
-static const struct plan_job *holder(const struct plan_ctx *ctx,
-				     const struct plan *p, const bool *placed,
-				     int job, const struct ring_window *w)
+static const struct plan_job *holder(const struct plan_ctx *ctx, const struct plan *p,
+				     const bool *placed, int job, const struct ring_window *w)
 {
 	int device = ctx->fabric->jobs[job].device;
 
@@ -90,9 +87,8 @@ static int refuse_fixed(const struct plan_ctx *ctx, const struct model_job *job,
 	return WEFT_EINVAL;
 }
 
-static int refuse_count(const struct plan_ctx *ctx, const struct plan *p,
-			const bool *placed, const struct model_job *job,
-			struct err *err)
+static int refuse_count(const struct plan_ctx *ctx, const struct plan *p, const bool *placed,
+			const struct model_job *job, struct err *err)
 {
 	struct buf others = { 0 };
 
@@ -125,8 +121,7 @@ static bool keep_place(const struct plan_ctx *ctx, const struct plan *p,
 	int first = now ? now->window.first_channel : 0;
 
 	if (!now || now->window.channels != w->channels ||
-	    first + w->channels >
-	    ctx->fabric->devices[mj->device].ring.channels) {
+	    first + w->channels > ctx->fabric->devices[mj->device].ring.channels) {
 		return false;
 	}
 	w->first_channel = (uint16_t)first;

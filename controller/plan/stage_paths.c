@@ -77,8 +77,7 @@ static void free_light(struct plan_light *v, int n)
 static int light_at(const struct plan *p, const struct moment *at,
 		    struct plan_light **out, struct err *err)
 {
-	struct plan_light *light = calloc((size_t)p->fabric->n_devices + 1,
-					  sizeof(*light));
+	struct plan_light *light = calloc((size_t)p->fabric->n_devices + 1, sizeof(*light));
 	int rc = light ? 0 : err_nomem(err);
 
 	for (int i = 0; i < p->n_devices && rc == 0; i++) {
@@ -92,8 +91,7 @@ static int light_at(const struct plan *p, const struct moment *at,
 
 /* Where each port's light arrives at that moment: *to is [n_ports], -1
  * nowhere. */
-static int trace_all(const struct plan *p, const struct moment *at, int **to,
-		     struct err *err)
+static int trace_all(const struct plan *p, const struct moment *at, int **to, struct err *err)
 {
 	const struct model_fabric *f = p->fabric;
 	struct plan_light *light;
@@ -120,9 +118,8 @@ static int trace_all(const struct plan *p, const struct moment *at, int **to,
 }
 
 /* The light of one moment that is not that of another (NULL: all). */
-static int list_arcs(const struct plan *p, const struct moment *has,
-		     const struct moment *lacks, struct plan_arc **arcs,
-		     int *n, struct err *err)
+static int list_arcs(const struct plan *p, const struct moment *has, const struct moment *lacks,
+		     struct plan_arc **arcs, int *n, struct err *err)
 {
 	VEC(struct plan_arc) v = { 0 };
 	int *to = NULL, *other = NULL;
@@ -134,8 +131,7 @@ static int list_arcs(const struct plan *p, const struct moment *has,
 	for (int i = 0; i < p->fabric->n_ports && rc == 0; i++) {
 		const struct plan_arc a = { i, to[i] };
 
-		if (to[i] >= 0 && !(other && other[i] == to[i]) &&
-		    vec_push(&v, a)) {
+		if (to[i] >= 0 && !(other && other[i] == to[i]) && vec_push(&v, a)) {
 			rc = err_nomem(err);
 		}
 	}
@@ -170,8 +166,7 @@ int plan_arcs_after(const struct plan *p, int stage, struct plan_arc **arcs, int
 			 err);
 }
 
-int plan_arc_hops(const struct plan *p, int stage,
-		  const struct plan_arc *arcs, int n_arcs,
+int plan_arc_hops(const struct plan *p, int stage, const struct plan_arc *arcs, int n_arcs,
 		  struct plan_hop **hops, int **first, struct err *err)
 {
 	struct plan_light *light;
@@ -185,8 +180,7 @@ int plan_arc_hops(const struct plan *p, int stage,
 	}
 	for (int i = 0; i < n_arcs && rc == 0; i++) {
 		(*first)[i] = n;
-		rc = plan_trace_hops(p->fabric, light, arcs[i].tx_port, hops,
-				     &n, &rx, err);
+		rc = plan_trace_hops(p->fabric, light, arcs[i].tx_port, hops, &n, &rx, err);
 		(*first)[i + 1] = n;
 	}
 	free_light(light, p->fabric->n_devices);

@@ -99,8 +99,7 @@ static struct optics_xc xc_of(const struct stage_work *w, const struct stage_mov
 }
 
 /* Where in a device's port tables the two ports of a circuit stand. */
-static void sides_of(const struct model_device *dev, struct optics_xc xc,
-		     int side[2])
+static void sides_of(const struct model_device *dev, struct optics_xc xc, int side[2])
 {
 	side[0] = xc.in;
 	side[1] = dev->any_to_any ? xc.out : dev->n_in + xc.out;
@@ -170,16 +169,14 @@ static int map_ports(struct stage_work *w, int row, struct err *err)
 			t->to[side[1]] = d->want[i].in;
 		}
 	}
-	return list_moves(w, row, false, err) ||
-	       list_moves(w, row, true, err) ? WEFT_ENOMEM : 0;
+	return list_moves(w, row, false, err) || list_moves(w, row, true, err) ? WEFT_ENOMEM : 0;
 }
 
 /* ---- paths ---------------------------------------------------------------- */
 
 /* The egress that light at an ingress leaves by, -1: none. *move: the circuit
  * is that one, else it stays. */
-static int egress(const struct stage_work *w, int row, int in, bool after,
-		  int *move)
+static int egress(const struct stage_work *w, int row, int in, bool after, int *move)
 {
 	const struct ports *t = &w->ports[row];
 	int m = after ? t->add[in] : t->del[in];
@@ -256,8 +253,7 @@ static int add_path(struct stage_work *w, int tx, int rx, bool after,
 
 		m->path[m->path[0] >= 0] = (int)w->paths.n;
 	}
-	return vec_push(&w->paths, path) || vec_push(&w->pairs, pair) ?
-	       err_nomem(err) : 0;
+	return vec_push(&w->paths, path) || vec_push(&w->pairs, pair) ? err_nomem(err) : 0;
 }
 
 /* Follows every transmitter twice: as things are, when what moves is to be
@@ -325,8 +321,7 @@ static void count_pairs(struct stage_work *w)
 	for (size_t i = 0; i < w->paths.n; i++) {
 		struct stage_path *path = &w->paths.v[i];
 		struct stage_pair key = { path->tx_host, path->rx_host, { 0 } };
-		struct stage_pair *p = bsearch(&key, w->pairs.v, w->pairs.n,
-					 sizeof(key), by_hosts);
+		struct stage_pair *p = bsearch(&key, w->pairs.v, w->pairs.n, sizeof(key), by_hosts);
 
 		path->pair = (int)(p - w->pairs.v);
 		count_in(&p->room, path);
@@ -464,14 +459,12 @@ static void join_moves(struct stage_work *w)
 
 		across(w, i, other);
 		for (int k = 0; k < 2; k++) {
-			struct stage_path *path = m->path[k] < 0 ? NULL :
-					  &w->paths.v[m->path[k]];
+			struct stage_path *path = m->path[k] < 0 ? NULL : &w->paths.v[m->path[k]];
 
 			if (other[k] >= 0) {
 				join(w->parent, i, other[k]);
 			}
-			if (path && path->last >= w->begin &&
-			    path->last < w->end) {
+			if (path && path->last >= w->begin && path->last < w->end) {
 				join(w->parent, i, path->last);
 			}
 			if (path) {
@@ -571,8 +564,7 @@ static bool make_room(struct stage_work *w, int add, int most)
 		return false;
 	}
 	for (int k = 0; k < 2; k++) {
-		if (other[k] >= 0 && !w->moves.v[other[k]].done &&
-		    !take(w, other[k])) {
+		if (other[k] >= 0 && !w->moves.v[other[k]].done && !take(w, other[k])) {
 			put_back(w, first);
 			return false;
 		}
@@ -595,8 +587,7 @@ static void walk(struct stage_work *w, int add, int_list *todo)
 			}
 			across(w, other[k], next);
 			for (int j = 0; j < 2; j++) {
-				if (next[j] >= 0 && next[j] != add &&
-				    make_room(w, next[j], 1) &&
+				if (next[j] >= 0 && next[j] != add && make_room(w, next[j], 1) &&
 				    vec_push(todo, next[j])) {
 					return;
 				}
@@ -638,8 +629,7 @@ static void take_part(struct stage_work *w, struct group *g)
 			}
 		}
 	}
-	for (int i = g->first; i < g->first + g->n &&
-	     w->taken.n == before; i++) {
+	for (int i = g->first; i < g->first + g->n && w->taken.n == before; i++) {
 		if (blocks_nothing(w, w->grouped[i])) {
 			take(w, w->grouped[i]);
 		}
@@ -665,9 +655,8 @@ static void note_min(struct plan_stage *st, int host, bool is_rx, const struct r
 	int64_t of = lesser(r->before, r->after);
 
 	/* now / of < bps / of_bps */
-	if (of > 0 && r->now < of &&
-	    (st->host < 0 ||
-	     (__int128)r->now * st->of_bps < (__int128)st->bps * of)) {
+	if (of > 0 && r->now < of && (st->host < 0 ||
+				      (__int128)r->now * st->of_bps < (__int128)st->bps * of)) {
 		st->host = host;
 		st->is_rx = is_rx;
 		st->bps = r->now;
@@ -828,8 +817,7 @@ static void uncut(struct stage_work *w, size_t first)
 /* ---- rings --------------------------------------------------------------- */
 
 /* A program is replaced as a whole: the job has no light meanwhile. */
-static int check_ring(const struct stage_work *w, const struct plan_device *d,
-		      struct err *err)
+static int check_ring(const struct stage_work *w, const struct plan_device *d, struct err *err)
 {
 	const struct model_device *dev = &w->f->devices[d->device];
 
@@ -838,8 +826,7 @@ static int check_ring(const struct stage_work *w, const struct plan_device *d,
 	}
 	for (int i = 0; i < d->programs.n; i++) {
 		const struct ring_program *p = &d->programs.v[i];
-		const struct ring_program *had =
-			ring_programs_find(&d->old_programs, p->name);
+		const struct ring_program *had = ring_programs_find(&d->old_programs, p->name);
 
 		if (had && !ring_program_equal(had, p)) {
 			err_set(err, WEFT_EINFEASIBLE, "changes: the floor "
@@ -854,8 +841,7 @@ static int check_ring(const struct stage_work *w, const struct plan_device *d,
 }
 
 /* Loads of a domain's rings go with its first stage. */
-static int place_loads(struct stage_work *w, const char *domain, size_t first,
-		       struct err *err)
+static int place_loads(struct stage_work *w, const char *domain, size_t first, struct err *err)
 {
 	struct plan_stage st = { .domain = domain, .host = -1 };
 	int rc = 0;
@@ -863,13 +849,11 @@ static int place_loads(struct stage_work *w, const char *domain, size_t first,
 	for (int r = 0; r < w->p->n_devices && rc == 0; r++) {
 		struct plan_device *d = &w->p->devices[r];
 
-		if (!d->load_program ||
-		    strcmp(device_of(w, r)->domain, domain) != 0) {
+		if (!d->load_program || strcmp(device_of(w, r)->domain, domain) != 0) {
 			continue;
 		}
 		rc = check_ring(w, d, err);
-		if (rc == 0 && w->stages.n == first &&
-		    vec_push(&w->stages, st)) {
+		if (rc == 0 && w->stages.n == first && vec_push(&w->stages, st)) {
 			rc = err_nomem(err);
 		}
 		if (rc == 0) {
@@ -887,8 +871,7 @@ static int end_of_domain(const struct stage_work *w, int row)
 {
 	const char *domain = device_of(w, row)->domain;
 
-	while (row < w->p->n_devices &&
-	       strcmp(device_of(w, row)->domain, domain) == 0) {
+	while (row < w->p->n_devices && strcmp(device_of(w, row)->domain, domain) == 0) {
 		row++;
 	}
 	return row;
@@ -967,8 +950,7 @@ static int work_init(struct stage_work *w, struct err *err)
 	w->row_of = calloc(w->f->n_devices + 1, sizeof(*w->row_of));
 	w->tx = calloc(w->f->n_hosts + 1, sizeof(*w->tx));
 	w->rx = calloc(w->f->n_hosts + 1, sizeof(*w->rx));
-	if (!w->ports || !w->first_move || !w->row_of ||
-	    !w->tx || !w->rx) {
+	if (!w->ports || !w->first_move || !w->row_of || !w->tx || !w->rx) {
 		return err_nomem(err);
 	}
 	for (int r = 0; r < w->p->n_devices && rc == 0; r++) {
@@ -986,8 +968,7 @@ static int work_init(struct stage_work *w, struct err *err)
 	w->first_move[w->p->n_devices] = (int)w->moves.n;
 	w->parent = malloc((w->moves.n + 1) * sizeof(*w->parent));
 	w->grouped = malloc((w->moves.n + 1) * sizeof(*w->grouped));
-	if (rc == 0 && (!w->parent || !w->grouped ||
-			vec_reserve(&w->taken, w->moves.n + 1))) {
+	if (rc == 0 && (!w->parent || !w->grouped || vec_reserve(&w->taken, w->moves.n + 1))) {
 		rc = err_nomem(err);
 	}
 	if (rc) {

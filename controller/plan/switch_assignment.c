@@ -36,8 +36,7 @@ struct assignment_program {
 static int max_of(const struct assignment_program *p, int cell, int demand, enum kind kind)
 {
 	int open = p->s->open[demand];
-	int most = kind == STAYS ? p->s->have[cell] :
-		   kind == RESTORED ? p->s->lost[cell] : open;
+	int most = kind == STAYS ? p->s->have[cell] : kind == RESTORED ? p->s->lost[cell] : open;
 
 	return most < open ? most : open;
 }
@@ -134,8 +133,7 @@ static void read_give(const struct assignment_program *p, int *give)
 		for (int k = 0; k < KINDS; k++) {
 			int col = p->col[c * KINDS + k];
 
-			give[c] += col < 0 ? 0 :
-				   (int)lround(lp_value(p->lp, col));
+			give[c] += col < 0 ? 0 : (int)lround(lp_value(p->lp, col));
 		}
 	}
 }
@@ -183,8 +181,7 @@ int plan_assignment_exact(const struct plan_assignment *s, bool given, int *give
 		return rc;
 	}
 	if (lp_run(p.lp, &opt, &res, NULL) == 0) {
-		bound = res.bound < LP_INF ? (int)(res.bound / p.weight +
-						   1e-9) : *most;
+		bound = res.bound < LP_INF ? (int)(res.bound / p.weight + 1e-9) : *most;
 		*most = bound < *most ? bound : *most;
 		if ((res.outcome == LP_OPTIMAL || res.outcome == LP_FEASIBLE) &&
 		    (!given || res.objective / p.weight >= plan_assignment_kept(s, give) + 1)) {

@@ -52,8 +52,7 @@ struct candidates {
 
 /* The sum of all distances, and the diameter: the measure by which candidates
  * are ordered before any is scheduled. O(n * m). */
-static int sum_distances(const struct topo *t, struct topology_candidate *c,
-			 struct err *err)
+static int sum_distances(const struct topo *t, struct topology_candidate *c, struct err *err)
 {
 	int n = topo_n(t);
 	int32_t *dist = malloc(n * sizeof(*dist));
@@ -78,8 +77,7 @@ static int sum_distances(const struct topo *t, struct topology_candidate *c,
 static int consider(struct candidates *all, struct err *err, const char *fmt,
 		    ...) __attribute__((format(printf, 3, 4)));
 
-static int consider(struct candidates *all, struct err *err, const char *fmt,
-		    ...)
+static int consider(struct candidates *all, struct err *err, const char *fmt, ...)
 {
 	struct topology_candidate c = { 0 };
 	struct buf text = { 0 };
@@ -140,8 +138,7 @@ static int consider_tori(struct candidates *all, struct err *err)
 		rc = consider(all, err, "Torus(%d,%d)", a, n / a);
 		for (int b = a; b * b <= n / a && rc == 0; b++) {
 			if (n / a % b == 0) {
-				rc = consider(all, err, "Torus(%d,%d,%d)", a,
-					      b, n / a / b);
+				rc = consider(all, err, "Torus(%d,%d,%d)", a, b, n / a / b);
 			}
 		}
 	}
@@ -157,12 +154,11 @@ static int gather_candidates(struct candidates *all, struct err *err)
 	while ((1 << k) < n) {
 		k++;
 	}
-	if ((rc = consider(all, err, "K(%d)", n)) ||
-	    (rc = consider(all, err, "K(%d,%d)", n / 2, n - n / 2)) ||
-	    (rc = consider(all, err, "Hypercube(%d)", k)) ||
-	    (rc = consider(all, err, "Ring(%d)", n)) ||
-	    (rc = consider_tori(all, err)) ||
-	    (rc = consider_circulants(all, err)) ||
+	if ((rc = consider(all, err, "K(%d)", n)) || (rc = consider(all, err, "K(%d,%d)", n / 2,
+								    n - n / 2)) ||
+	    (rc = consider(all, err, "Hypercube(%d)", k)) || (rc = consider(all, err, "Ring(%d)",
+									    n)) ||
+	    (rc = consider_tori(all, err)) || (rc = consider_circulants(all, err)) ||
 	    (rc = consider(all, err, "GenKautz(%d,%d)", all->degree, n))) {
 		return rc;
 	}
@@ -185,8 +181,7 @@ static int by_distance(const void *a, const void *b)
 }
 
 /* Of the ports that have a fibre. A step takes as long as its slowest link. */
-static int64_t slowest_port_bps(const struct plan_ctx *ctx,
-				const struct model_job *job)
+static int64_t slowest_port_bps(const struct plan_ctx *ctx, const struct model_job *job)
 {
 	const struct model_fabric *f = ctx->fabric;
 	int64_t least = INT64_MAX;
@@ -195,8 +190,7 @@ static int64_t slowest_port_bps(const struct plan_ctx *ctx,
 		const struct model_host *h = &f->hosts[job->hosts[r]];
 
 		for (int p = 0; p < h->n_ports; p++) {
-			const struct model_port *port =
-				&f->ports[h->first_port + p];
+			const struct model_port *port = &f->ports[h->first_port + p];
 
 			if (port->tx_device >= 0 && port->rate_bps < least) {
 				least = port->rate_bps;
@@ -206,8 +200,7 @@ static int64_t slowest_port_bps(const struct plan_ctx *ctx,
 	return least;
 }
 
-static struct coll_cost cost_of(const struct plan_ctx *ctx,
-				const struct model_job *job)
+static struct coll_cost cost_of(const struct plan_ctx *ctx, const struct model_job *job)
 {
 	return (struct coll_cost){
 		.alpha_ns = job->alpha_ns > 0 ? job->alpha_ns : 0,
@@ -230,8 +223,7 @@ int plan_time(const struct plan_ctx *ctx, const struct model_job *job,
 }
 
 /* Verifies the schedule and fills in its times and the gap between them. */
-static int time_schedule(const struct plan_ctx *ctx, struct plan_job *pj,
-			 struct err *err)
+static int time_schedule(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	int rc = plan_time(ctx, &ctx->fabric->jobs[pj->job], pj->sched,
 			   &pj->report, &pj->time_ns, &pj->bound_ns, err);
@@ -246,11 +238,9 @@ static int time_schedule(const struct plan_ctx *ctx, struct plan_job *pj,
 }
 
 /* A count of passes is the only limit: the same plan anywhere. */
-static int synthesise_all_to_all(const struct topo *topo,
-				 const struct plan_job *pj,
+static int synthesise_all_to_all(const struct topo *topo, const struct plan_job *pj,
 				 const struct topo *before, const bool *dropped,
-				 struct mcf **flow_out,
-				 struct coll_sched **out, struct err *err)
+				 struct mcf **flow_out, struct coll_sched **out, struct err *err)
 {
 	struct mcf_options flow = { .gap = FLOW_GAP,
 				    .max_passes = FLOW_PASSES };
@@ -268,8 +258,7 @@ static int synthesise_all_to_all(const struct topo *topo,
 	}
 	mcf_form_parse(pj->algorithm, &opt.form);
 	mcf_paths_parse(pj->algorithm, &opt.paths);
-	opt.max_chunks = opt.paths == MCF_PATHS_SINGLE ||
-			 opt.paths == MCF_PATHS_SHORTEST;
+	opt.max_chunks = opt.paths == MCF_PATHS_SINGLE || opt.paths == MCF_PATHS_SHORTEST;
 	return mcf_schedule(topo, &opt, out, NULL, err);
 }
 
@@ -288,8 +277,7 @@ static int synthesise(const struct model_job *job, struct plan_job *pj,
 	if (job->collective != COLL_ALLTOALL) {
 		return coll_bfb(job->collective, topo, &pj->sched, err);
 	}
-	rc = synthesise_all_to_all(topo, pj, NULL, NULL, &pj->flow,
-				   &pj->sched, err);
+	rc = synthesise_all_to_all(topo, pj, NULL, NULL, &pj->flow, &pj->sched, err);
 	topo_free(topo);
 	return rc;
 }
@@ -342,8 +330,7 @@ static int try_expansion(const struct plan_ctx *ctx, struct plan_job *pj,
 
 /* Batches that overlap, where links are idle and a step has its price: with
  * steps for nothing, more batches would always be better. */
-static int try_batches(const struct plan_ctx *ctx, struct plan_job *pj,
-		       struct err *err)
+static int try_batches(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	struct coll_cost cost = cost_of(ctx, job);
@@ -378,8 +365,7 @@ static int try_others(const struct plan_ctx *ctx, struct plan_job *pj,
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	int rc;
 
-	if (strcmp(job->algorithm, "auto") != 0 ||
-	    job->collective == COLL_ALLTOALL) {
+	if (strcmp(job->algorithm, "auto") != 0 || job->collective == COLL_ALLTOALL) {
 		return 0;
 	}
 	rc = try_expansion(ctx, pj, expr, err);
@@ -389,17 +375,15 @@ static int try_others(const struct plan_ctx *ctx, struct plan_job *pj,
 	return try_batches(ctx, pj, err);
 }
 
-int plan_reschedule(const struct model_job *job, const struct plan_job *pj,
-		    struct topo *t, const bool *dropped,
-		    struct coll_sched **out, struct err *err)
+int plan_reschedule(const struct model_job *job, const struct plan_job *pj, struct topo *t,
+		    const bool *dropped, struct coll_sched **out, struct err *err)
 {
 	int rc;
 
 	if (job->collective != COLL_ALLTOALL) {
 		return coll_bfb(job->collective, t, out, err);
 	}
-	rc = synthesise_all_to_all(t, pj, coll_topo(pj->sched), dropped, NULL,
-				   out, err);
+	rc = synthesise_all_to_all(t, pj, coll_topo(pj->sched), dropped, NULL, out, err);
 	topo_free(t);
 	return rc;
 }
@@ -447,8 +431,7 @@ static int schedule_on(const struct plan_ctx *ctx, struct plan_job *pj,
 }
 
 /* Ports of the job's poorest rank, and whether any circuit is duplex. */
-static void port_budget(const struct plan_ctx *ctx,
-			const struct model_job *job, int *degree,
+static void port_budget(const struct plan_ctx *ctx, const struct model_job *job, int *degree,
 			bool *duplex)
 {
 	const struct model_fabric *f = ctx->fabric;
@@ -482,8 +465,7 @@ static bool is_refused(const struct candidates *all, const char *name)
 
 /* Schedules one digraph and keeps it when it is the fastest so far. */
 static int try_expression(const struct plan_ctx *ctx, struct plan_job *pj,
-			  const struct candidates *all, const char *expr,
-			  struct err *err)
+			  const struct candidates *all, const char *expr, struct err *err)
 {
 	struct plan_job one = { .job = pj->job, .kept = pj->kept };
 	int rc;
@@ -494,8 +476,7 @@ static int try_expression(const struct plan_ctx *ctx, struct plan_job *pj,
 		coll_report_fini(&one.report);
 		return rc;
 	}
-	if (!is_refused(all, one.topology) &&
-	    (!pj->sched || one.time_ns < pj->time_ns)) {
+	if (!is_refused(all, one.topology) && (!pj->sched || one.time_ns < pj->time_ns)) {
 		move_result(pj, &one);
 	} else {
 		coll_free(one.sched);
@@ -512,16 +493,14 @@ static int try_candidates(const struct plan_ctx *ctx, struct plan_job *pj,
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < all->list.n && i < AUTO_SCHEDULED && rc == 0;
-	     i++) {
+	for (size_t i = 0; i < all->list.n && i < AUTO_SCHEDULED && rc == 0; i++) {
 		rc = try_expression(ctx, pj, all, all->list.v[i].expr, err);
 	}
 	return rc;
 }
 
 /* What the finder promises for a point, in ns. */
-static double promised_ns(const struct plan_ctx *ctx,
-			  const struct model_job *job, int degree,
+static double promised_ns(const struct plan_ctx *ctx, const struct model_job *job, int degree,
 			  const struct coll_point *p)
 {
 	double alpha = job->alpha_ns > 0 ? (double)job->alpha_ns : 0;
@@ -556,8 +535,7 @@ static int try_frontier(const struct plan_ctx *ctx, struct plan_job *pj,
 				best = &f.points.v[i];
 			}
 		}
-		if (pj->sched && promised_ns(ctx, job, q.degree, best) >=
-				 (double)pj->time_ns) {
+		if (pj->sched && promised_ns(ctx, job, q.degree, best) >= (double)pj->time_ns) {
 			break;
 		}
 		rc = try_expression(ctx, pj, all, best->expr, err);
@@ -586,8 +564,7 @@ static int try_rates(const struct plan_ctx *ctx, struct plan_job *pj,
 	for (size_t i = 0; i < l.points.n && left > 0 && rc == 0; i++) {
 		if (!is_refused(all, l.points.v[i].expr)) {
 			/* One that cannot be scheduled is passed over. */
-			rc = try_expression(ctx, pj, all, l.points.v[i].expr,
-					    NULL);
+			rc = try_expression(ctx, pj, all, l.points.v[i].expr, NULL);
 			rc = rc == WEFT_ENOMEM ? err_nomem(err) : 0;
 			left--;
 		}
@@ -619,8 +596,7 @@ static int choose_topology(const struct plan_ctx *ctx, struct plan_job *pj,
 
 /* By routes of a mesh where fibres join the job's switches, else switch by
  * switch. */
-static int find_circuits(struct plan_ctx *ctx, struct plan_job *pj,
-			 struct err *err)
+static int find_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 
@@ -643,8 +619,7 @@ static int refuse(struct candidates *all, struct plan_job *pj, struct err *err)
 }
 
 /* What a search for circuits may have taken before it failed is given back. */
-static int try_circuits(struct plan_ctx *ctx, struct plan_job *pj,
-			struct err *err)
+static int try_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	size_t ports = (size_t)ctx->fabric->n_ports + 1;
 	size_t trunks = (size_t)ctx->fabric->n_trunks + 1;
@@ -701,8 +676,7 @@ static int plan_auto(struct plan_ctx *ctx, struct plan_job *pj,
 
 /* `topology: auto`: gathers and orders the families, then plans the fastest
  * that the switches can wire. */
-static int plan_any_topology(struct plan_ctx *ctx, struct plan_job *pj,
-			     struct err *err)
+static int plan_any_topology(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	struct candidates all = { .n = job->n_hosts };
@@ -711,8 +685,7 @@ static int plan_any_topology(struct plan_ctx *ctx, struct plan_job *pj,
 	port_budget(ctx, job, &all.degree, &all.symmetric);
 	rc = gather_candidates(&all, err);
 	if (!rc && all.list.n > 0) {
-		qsort(all.list.v, all.list.n, sizeof(*all.list.v),
-		      by_distance);
+		qsort(all.list.v, all.list.n, sizeof(*all.list.v), by_distance);
 	}
 	if (rc == 0) {
 		rc = plan_auto(ctx, pj, &all, err);
@@ -728,8 +701,7 @@ static int plan_any_topology(struct plan_ctx *ctx, struct plan_job *pj,
 	return rc;
 }
 
-int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj,
-		      struct err *err)
+int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	int rc;

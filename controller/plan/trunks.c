@@ -59,8 +59,7 @@ bool plan_has_trunks(const struct plan_ctx *ctx, const struct model_job *job)
 	for (int r = 0; r < job->n_hosts; r++) {
 		const struct model_host *h = &f->hosts[job->hosts[r]];
 
-		for (int p = h->first_port; p < h->first_port + h->n_ports;
-		     p++) {
+		for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
 			int d = f->ports[p].tx_device;
 
 			for (int t = 0; d >= 0 && t < f->n_trunks; t++) {
@@ -85,8 +84,7 @@ static int switch_node(const struct trunk_work *w, int device)
  * stands for light that is not tuned. */
 static bool sends(const struct trunk_work *w, int port, int channel)
 {
-	const struct model_host *h =
-		&w->fabric->hosts[w->fabric->ports[port].host];
+	const struct model_host *h = &w->fabric->hosts[w->fabric->ports[port].host];
 
 	for (int i = 0; i < h->n_channels; i++) {
 		if (h->channels[i] == channel) {
@@ -108,8 +106,7 @@ static bool passes(const struct trunk_work *w, enum kind kind, int id, int chann
 }
 
 /* What the newest fibre does not carry. */
-static int shut_channels(struct trunk_work *w, enum kind kind, int id,
-			 struct err *err)
+static int shut_channels(struct trunk_work *w, enum kind kind, int id, struct err *err)
 {
 	const struct fibre *f = &w->fibres.v[w->fibres.n - 1];
 	int rc = 0;
@@ -137,8 +134,7 @@ static int count_channels(const struct trunk_work *w)
 		last = c > last ? c : last;
 	}
 	for (int r = 0; filtered && r < w->n; r++) {
-		const struct model_host *h =
-			&w->fabric->hosts[w->job->hosts[r]];
+		const struct model_host *h = &w->fabric->hosts[w->job->hosts[r]];
 
 		for (int i = 0; i < h->n_channels; i++) {
 			last = h->channels[i] > last ? h->channels[i] : last;
@@ -158,8 +154,7 @@ static int add_fibre(struct trunk_work *w, int from, int to, enum kind kind, int
 	if (!u64map_get(&w->arcs, key, &arc)) {
 		arc = w->mesh->arcs.n;
 		rc = rwa_mesh_add_arc(w->mesh, &new, err);
-		if (!rc && (u64map_set(&w->arcs, key, arc) ||
-			    vec_push(&w->kind, kind))) {
+		if (!rc && (u64map_set(&w->arcs, key, arc) || vec_push(&w->kind, kind))) {
 			rc = err_nomem(err);
 		}
 	} else {
@@ -217,16 +212,13 @@ static int add_ports(struct trunk_work *w, int rank, struct err *err)
 	const struct model_host *h = &w->fabric->hosts[w->job->hosts[rank]];
 	int rc = 0;
 
-	for (int p = h->first_port; !rc && p < h->first_port + h->n_ports;
-	     p++) {
+	for (int p = h->first_port; !rc && p < h->first_port + h->n_ports; p++) {
 		const struct model_port *port = &w->fabric->ports[p];
 
 		if (plan_tx_usable(w->ctx, p) &&
 		    on_switch(w, port->tx_device, w->in_shut, port->tx_port)) {
 			w->tx_fibre[p] = (int)w->fibres.n;
-			rc = add_fibre(w, rank,
-				       switch_node(w, port->tx_device), SENDS,
-				       p, err);
+			rc = add_fibre(w, rank, switch_node(w, port->tx_device), SENDS, p, err);
 		}
 		if (!rc && plan_rx_usable(w->ctx, p) &&
 		    on_switch(w, port->rx_device, w->out_shut, port->rx_port)) {
@@ -261,8 +253,7 @@ static int name_nodes(struct trunk_work *w, struct err *err)
 {
 	for (size_t v = 0; v < w->mesh->nodes.n; v++) {
 		int k = (int)v;
-		const char *name =
-			k >= 2 * w->n
+		const char *name = k >= 2 * w->n
 				? w->fabric->devices[k - 2 * w->n].name
 				: w->fabric->hosts[w->job->hosts[k % w->n]]
 					  .name;
@@ -330,17 +321,14 @@ static int add_demands(struct trunk_work *w, struct err *err)
 			w->demand_arcs.v[w->demand_arcs.n++] = a;
 		}
 	}
-	qsort_r(w->demand_arcs.v, w->demand_arcs.n, sizeof(int), by_ends,
-		(void *)w->topo);
+	qsort_r(w->demand_arcs.v, w->demand_arcs.n, sizeof(int), by_ends, (void *)w->topo);
 	for (int i = 0, end; !rc && i < (int)w->demand_arcs.n; i = end) {
-		const struct topo_arc *arc =
-			topo_arc(w->topo, w->demand_arcs.v[i]);
+		const struct topo_arc *arc = topo_arc(w->topo, w->demand_arcs.v[i]);
 		struct rwa_mesh_demand d = { .src = arc->src,
 					     .dst = w->n + arc->dst };
 
 		for (end = i; end < (int)w->demand_arcs.n; end++) {
-			const struct topo_arc *x =
-				topo_arc(w->topo, w->demand_arcs.v[end]);
+			const struct topo_arc *x = topo_arc(w->topo, w->demand_arcs.v[end]);
 
 			if (x->src != arc->src || x->dst != arc->dst) {
 				break;
@@ -417,8 +405,7 @@ static void work_fini(struct trunk_work *w)
 static int id_of(const struct trunk_work *w, const struct rwa_hop *h)
 {
 	for (size_t i = 0; i < w->fibres.n; i++) {
-		if (w->fibres.v[i].arc == h->arc &&
-		    w->fibres.v[i].index == h->fibre) {
+		if (w->fibres.v[i].arc == h->arc && w->fibres.v[i].index == h->fibre) {
 			return w->fibres.v[i].id;
 		}
 	}
@@ -427,12 +414,10 @@ static int id_of(const struct trunk_work *w, const struct rwa_hop *h)
 
 /* The wavelength of a path: that of its filters, else the first one that its
  * transmitter has, else untuned; -1: no light comes through. */
-static int channel_of(const struct trunk_work *w, const struct rwa_hop *hops,
-		      int32_t n)
+static int channel_of(const struct trunk_work *w, const struct rwa_hop *hops, int32_t n)
 {
 	int tx = id_of(w, &hops[0]), channel = -1;
-	const struct model_host *h =
-		&w->fabric->hosts[w->fabric->ports[tx].host];
+	const struct model_host *h = &w->fabric->hosts[w->fabric->ports[tx].host];
 
 	for (int32_t k = 1; k < n; k++) {
 		int c = w->kind.v[hops[k].arc] == TRUNK
@@ -533,8 +518,7 @@ static bool tune_path(struct trunk_work *w, size_t first)
 static int demand_of(const struct trunk_work *w, int src, int dst)
 {
 	for (size_t d = 0; d < w->mesh->demands.n; d++) {
-		if (w->mesh->demands.v[d].src == src &&
-		    w->mesh->demands.v[d].dst == w->n + dst) {
+		if (w->mesh->demands.v[d].src == src && w->mesh->demands.v[d].dst == w->n + dst) {
 			return (int)d;
 		}
 	}
@@ -584,8 +568,7 @@ static int find_before(struct trunk_work *w, struct err *err)
 				      (int64_t)first });
 	}
 	if (!rc && w->before.paths.n) {
-		qsort(w->before.paths.v, w->before.paths.n,
-		      sizeof(*w->before.paths.v), by_demand);
+		qsort(w->before.paths.v, w->before.paths.n, sizeof(*w->before.paths.v), by_demand);
 	}
 	free(left);
 	return rc ? err_nomem(err) : 0;
@@ -594,12 +577,10 @@ static int find_before(struct trunk_work *w, struct err *err)
 /* ---- the answer ---- */
 
 /* What the transmitter of a path is tuned to, -1: it is not. */
-static int tuned_to(const struct trunk_work *w, const struct rwa_hop *hops,
-		    int32_t n)
+static int tuned_to(const struct trunk_work *w, const struct rwa_hop *hops, int32_t n)
 {
 	int tx = id_of(w, &hops[0]);
-	const struct model_host *h =
-		&w->fabric->hosts[w->fabric->ports[tx].host];
+	const struct model_host *h = &w->fabric->hosts[w->fabric->ports[tx].host];
 
 	if (h->n_channels == 0) {
 		return -1;
@@ -651,8 +632,7 @@ static int by_device_and_port(const void *a, const void *b)
 
 /* Says whether it is proven that no more fit, or only that no more routes were
  * found. */
-static int too_few(const struct trunk_work *w, const struct rwa_mesh_result *res,
-		   struct err *err)
+static int too_few(const struct trunk_work *w, const struct rwa_mesh_result *res, struct err *err)
 {
 	bool proven = res->lightpaths_bound < w->mesh->lightpaths;
 
@@ -698,8 +678,7 @@ static int route(struct trunk_work *w, struct err *err)
 	return rc;
 }
 
-int plan_trunk_circuits(struct plan_ctx *ctx, struct plan_job *pj,
-			struct err *err)
+int plan_trunk_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	struct trunk_work w = {
 		.ctx = ctx, .fabric = ctx->fabric,

@@ -65,9 +65,8 @@ static void fill_power(const struct model_fabric *f, const struct plan_path *p,
 }
 
 /* One lightpath with its elements as a part. */
-static int send_path(const struct plan *p, const struct plan_job *pj,
-		     const struct plan_path *path, msg_part_fn fn, void *arg,
-		     struct err *err)
+static int send_path(const struct plan *p, const struct plan_job *pj, const struct plan_path *path,
+		     msg_part_fn fn, void *arg, struct err *err)
 {
 	const struct model_fabric *f = p->fabric;
 	Weft__V1__PlanLightpath m = WEFT__V1__PLAN_LIGHTPATH__INIT;
@@ -139,8 +138,7 @@ static void dark_fini(struct dark *d)
 
 /* Stages count from 1; restored_in_stage 0: the plan does not bring the link
  * back. */
-static void fill_outages(struct dark *d, const struct model_fabric *f,
-			 Weft__V1__PlanOutages *m)
+static void fill_outages(struct dark *d, const struct model_fabric *f, Weft__V1__PlanOutages *m)
 {
 	for (int i = 0; i < d->all.n; i++) {
 		const struct plan_outage *o = &d->all.v[i];
@@ -158,8 +156,7 @@ static void fill_outages(struct dark *d, const struct model_fabric *f,
 }
 
 /* Hosts and jobs without an interrupted link are left out. */
-static void put_down(struct dark *d, const char *name,
-		     const struct plan_downtime *t)
+static void put_down(struct dark *d, const char *name, const struct plan_downtime *t)
 {
 	Weft__V1__PlanDowntime *m = &d->downs[d->n_downs];
 
@@ -175,8 +172,7 @@ static void put_down(struct dark *d, const char *name,
 }
 
 /* Always sent, also when nothing is interrupted. */
-static int send_dark(const struct plan *p, msg_part_fn fn, void *arg,
-		     struct err *err)
+static int send_dark(const struct plan *p, msg_part_fn fn, void *arg, struct err *err)
 {
 	const struct model_fabric *f = p->fabric;
 	Weft__V1__PlanOutages m = WEFT__V1__PLAN_OUTAGES__INIT;
@@ -192,8 +188,7 @@ static int send_dark(const struct plan *p, msg_part_fn fn, void *arg,
 		m.n_hosts = d.n_downs;
 		m.hosts = d.down;
 		for (int i = 0; i < p->n_jobs; i++) {
-			put_down(&d, f->jobs[p->jobs[i].job].name,
-				 &d.all.jobs[i]);
+			put_down(&d, f->jobs[p->jobs[i].job].name, &d.all.jobs[i]);
 		}
 		m.n_jobs = d.n_downs - m.n_hosts;
 		m.jobs = d.down + m.n_hosts;
@@ -205,8 +200,7 @@ static int send_dark(const struct plan *p, msg_part_fn fn, void *arg,
 	return r;
 }
 
-int msg_send_lightpaths(const struct plan *p, msg_part_fn fn, void *arg,
-		    struct err *err)
+int msg_send_lightpaths(const struct plan *p, msg_part_fn fn, void *arg, struct err *err)
 {
 	int r = 0;
 

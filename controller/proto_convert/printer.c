@@ -19,8 +19,7 @@
 
 #define MAX_KEY 64	/* longer names of fields are cut */
 
-const char *msg_enum(const ProtobufCEnumDescriptor *type, int value, char *buf,
-		     int size)
+const char *msg_enum(const ProtobufCEnumDescriptor *type, int value, char *buf, int size)
 {
 	const ProtobufCEnumValue *v = protobuf_c_enum_descriptor_get_value(type, value);
 	size_t skip = 0;
@@ -60,8 +59,7 @@ static bool ends_with(const char *name, const char *end)
 /* weft.v1.Number is an integer that may be absent. */
 static bool is_number(const ProtobufCFieldDescriptor *f)
 {
-	return f->type == PROTOBUF_C_TYPE_MESSAGE &&
-	       f->descriptor == &weft__v1__number__descriptor;
+	return f->type == PROTOBUF_C_TYPE_MESSAGE && f->descriptor == &weft__v1__number__descriptor;
 }
 
 /* A whole number at `at`, of any of the kinds that .proto files use. */
@@ -214,8 +212,7 @@ static void out_cell(struct out *o, const char *title, const ProtobufCFieldDescr
 	const char *at = (const char *)m + f->offset;
 	const Weft__V1__Number *number = is_number(f) ? *(Weft__V1__Number *const *)
 		(const void *)at : NULL;
-	bool is_integer = f->type != PROTOBUF_C_TYPE_MESSAGE &&
-			  f->type != PROTOBUF_C_TYPE_STRING;
+	bool is_integer = f->type != PROTOBUF_C_TYPE_MESSAGE && f->type != PROTOBUF_C_TYPE_STRING;
 	char text[MAX_KEY];
 
 	if (f->label == PROTOBUF_C_LABEL_REPEATED) {

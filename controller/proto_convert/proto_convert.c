@@ -26,8 +26,7 @@ Weft__V1__Number *msg_number(Weft__V1__Number *at, bool is_known, int64_t value)
 
 /* The host port at `port` of one side of a device, NULL when none is
  * there. */
-static char *port_name(const struct model_fabric *f, const int *map, int n,
-		       int port)
+static char *port_name(const struct model_fabric *f, const int *map, int n, int port)
 {
 	if (!map || port < 0 || port >= n || map[port] < 0) {
 		return NULL;
@@ -55,9 +54,8 @@ static char *trunk_name(const struct model_fabric *f,
 
 /* The host ports at both ends. A port of an any-to-any switch may be known
  * by either of its two fibres. */
-static void name_ends(const struct model_fabric *f,
-		      const struct model_device *d, struct optics_xc xc,
-		      Weft__V1__Circuit *c)
+static void name_ends(const struct model_fabric *f, const struct model_device *d,
+		      struct optics_xc xc, Weft__V1__Circuit *c)
 {
 	char *from = port_name(f, d->in_port, d->n_in, xc.in);
 	char *to = port_name(f, d->out_port, d->n_out, xc.out);
@@ -78,9 +76,8 @@ static void name_ends(const struct model_fabric *f,
 	}
 }
 
-int msg_circuits_init(struct msg_circuits *c,
-		       const struct model_fabric *fabric, int device,
-		       const struct optics_xc *xcs, int n, struct err *err)
+int msg_circuits_init(struct msg_circuits *c, const struct model_fabric *fabric, int device,
+		      const struct optics_xc *xcs, int n, struct err *err)
 {
 	Weft__V1__Circuit *items;
 
@@ -98,8 +95,7 @@ int msg_circuits_init(struct msg_circuits *c,
 		weft__v1__circuit__init(&items[i]);
 		items[i].in = xcs[i].in + 1;
 		items[i].out = xcs[i].out + 1;
-		name_ends(fabric, &fabric->devices[device], xcs[i],
-			  &items[i]);
+		name_ends(fabric, &fabric->devices[device], xcs[i], &items[i]);
 		c->v[i] = &items[i];
 	}
 	c->n = (size_t)n;
@@ -125,8 +121,7 @@ struct stages {
 
 /* The caller frees both arrays. host is the one that loses most during the
  * stage, -1 without any. */
-static int list_stages(const struct plan *p, struct stages *to,
-		       struct err *err)
+static int list_stages(const struct plan *p, struct stages *to, struct err *err)
 {
 	size_t n = (size_t)p->n_stages + 1;
 
@@ -216,8 +211,7 @@ struct programs {
 	size_t n;
 };
 
-static void put_program(struct programs *to, const struct ring_program *p,
-			const char *change)
+static void put_program(struct programs *to, const struct ring_program *p, const char *change)
 {
 	Weft__V1__PlanProgram *m = &to->items[to->n];
 
@@ -237,8 +231,7 @@ static void put_program(struct programs *to, const struct ring_program *p,
 /* What becomes of each program of a ring: "load", "keep", "replace" or "end".
  * Both arrays are freed by the caller, also after an error. O(programs^2), of
  * which a ring has few. */
-static int list_programs(const struct plan_device *d, struct programs *to,
-			 struct err *err)
+static int list_programs(const struct plan_device *d, struct programs *to, struct err *err)
 {
 	const struct ring_programs *old = &d->old_programs, *now = &d->programs;
 	size_t n = (size_t)old->n + (size_t)now->n + 1;
@@ -249,8 +242,7 @@ static int list_programs(const struct plan_device *d, struct programs *to,
 		return err_nomem(err);
 	}
 	for (int i = 0; i < now->n; i++) {
-		const struct ring_program *had =
-			ring_programs_find(old, now->v[i].name);
+		const struct ring_program *had = ring_programs_find(old, now->v[i].name);
 
 		put_program(to, &now->v[i], !had ? "load" :
 			    ring_program_equal(had, &now->v[i]) ? "keep" :
@@ -267,8 +259,7 @@ static int list_programs(const struct plan_device *d, struct programs *to,
 /* Its four lists of circuits, its programs, and how long it switches and its
  * ports are down, in ns. */
 static int send_device(const struct plan *p, const struct plan_base *base,
-		       const struct plan_device *d, msg_part_fn fn, void *arg,
-		       struct err *err)
+		       const struct plan_device *d, msg_part_fn fn, void *arg, struct err *err)
 {
 	const struct model_device *md = &p->fabric->devices[d->device];
 	Weft__V1__PlanDevice m = WEFT__V1__PLAN_DEVICE__INIT;
@@ -282,8 +273,7 @@ static int send_device(const struct plan *p, const struct plan_base *base,
 
 	memset(list, 0, sizeof(list));
 	for (int i = 0; i < 4 && r == 0; i++) {
-		r = msg_circuits_init(&list[i], p->fabric, d->device,
-				       from[i], count[i], err);
+		r = msg_circuits_init(&list[i], p->fabric, d->device, from[i], count[i], err);
 	}
 	if (r) {
 		goto out;
@@ -373,12 +363,10 @@ int msg_parts_init(struct msg_parts *w, const struct ring_fault *dead, int n,
 
 /* Appends one side's ports, or the whole ones of a device without sides, up
  * to MSG_PARTS_SHOWN in all. */
-static void put_ports(struct msg_parts *w, const char *side, const int *ports,
-		      int n_ports, int *n)
+static void put_ports(struct msg_parts *w, const char *side, const int *ports, int n_ports, int *n)
 {
 	for (int i = 0; i < n_ports && *n < MSG_PARTS_SHOWN; i++) {
-		snprintf(w->text[*n], sizeof(w->text[0]), "%s %d", side,
-			 ports[i] + 1);
+		snprintf(w->text[*n], sizeof(w->text[0]), "%s %d", side, ports[i] + 1);
 		w->list[*n] = w->text[*n];
 		++*n;
 	}
@@ -389,13 +377,11 @@ int msg_parts_admin_down(struct msg_parts *w, const struct model_device *dev,
 {
 	bool sides = !dev->any_to_any;
 	int n = 0, outs = sides ? dev->n_dead_out : 0;
-	int parts = dev->n_dead < MSG_PARTS_SHOWN ? dev->n_dead :
-						     MSG_PARTS_SHOWN;
+	int parts = dev->n_dead < MSG_PARTS_SHOWN ? dev->n_dead : MSG_PARTS_SHOWN;
 
 	*count = dev->n_dead + dev->n_dead_in + outs;
 	if (dev->kind == MODEL_RING) {
-		return msg_parts_init(w, dev->dead, parts, dev->n_members,
-				      n_out, out, err);
+		return msg_parts_init(w, dev->dead, parts, dev->n_members, n_out, out, err);
 	}
 	w->text = calloc(MSG_PARTS_SHOWN, sizeof(*w->text));
 	w->list = calloc(MSG_PARTS_SHOWN, sizeof(*w->list));
@@ -449,8 +435,7 @@ static int list_tuning(struct msg_job *j, const struct plan *p,
 		const struct plan_circuit *c = &pj->circuits[i];
 		const struct model_port *port = &p->fabric->ports[c->tx_port];
 
-		if (c->channel >= 0 && c->device == port->tx_device &&
-		    c->xc.in == port->tx_port) {
+		if (c->channel >= 0 && c->device == port->tx_device && c->xc.in == port->tx_port) {
 			weft__v1__plan_tuning__init(&j->tunings[n]);
 			j->tunings[n].port = port->name;
 			j->tunings[n].channel = c->channel;
@@ -465,8 +450,7 @@ static int list_tuning(struct msg_job *j, const struct plan *p,
 
 /* What failed circuits or parts cost the job now: rate as a share, and the
  * replay of the schedule on what remains, or why there is none. */
-static void fill_loss(struct msg_job *j, const struct plan *p,
-		      const struct plan_job_loss *loss)
+static void fill_loss(struct msg_job *j, const struct plan *p, const struct plan_job_loss *loss)
 {
 	Weft__V1__JobDegradation *out = &j->loss;
 
@@ -486,16 +470,14 @@ static void fill_loss(struct msg_job *j, const struct plan *p,
 		out->steps = loss->report.steps;
 		out->time_ns = loss->time_ns;
 		out->bound_ns = loss->bound_ns;
-		rat_str(loss->report.bandwidth_factor, j->loss_factor,
-			sizeof(j->loss_factor));
+		rat_str(loss->report.bandwidth_factor, j->loss_factor, sizeof(j->loss_factor));
 	} else {
 		out->problem = (char *)loss->why.msg;
 	}
 	j->row.degradation = out;
 }
 
-int msg_job_init(struct msg_job *j, const struct plan *p, int job,
-		  struct err *err)
+int msg_job_init(struct msg_job *j, const struct plan *p, int job, struct err *err)
 {
 	const struct plan_job *pj = &p->jobs[job];
 	const struct model_job *mj = &p->fabric->jobs[pj->job];
@@ -550,8 +532,7 @@ void msg_job_fini(struct msg_job *j)
 	j->tuning = NULL;
 }
 
-static int send_job(const struct plan *p, int job, msg_part_fn fn, void *arg,
-		    struct err *err)
+static int send_job(const struct plan *p, int job, msg_part_fn fn, void *arg, struct err *err)
 {
 	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
 	struct msg_job j;
@@ -567,8 +548,7 @@ static int send_job(const struct plan *p, int job, msg_part_fn fn, void *arg,
 }
 
 /* The plan file in pieces of MSG_PIECE bytes. */
-static int send_file(const struct plan *p, msg_part_fn fn, void *arg,
-		     struct err *err)
+static int send_file(const struct plan *p, msg_part_fn fn, void *arg, struct err *err)
 {
 	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
 	struct buf b = { 0 };
@@ -599,9 +579,8 @@ int msg_send_plan(const struct plan *p, const struct plan_base *base,
 	return r || !want_file ? r : send_file(p, fn, arg, err);
 }
 
-int msg_send_batch(const struct model_fabric *fabric,
-	       const struct dry_run_batch *o, msg_part_fn fn, void *arg,
-	       struct err *err)
+int msg_send_batch(const struct model_fabric *fabric, const struct dry_run_batch *o, msg_part_fn fn,
+		   void *arg, struct err *err)
 {
 	Weft__V1__PlanBatch m = WEFT__V1__PLAN_BATCH__INIT;
 	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;

@@ -31,16 +31,14 @@ struct msg_circuits {
 /* The n cross-connects of fabric->devices[device], with the names of the
  * host ports on their fibres and ports counted from 1. O(n). WEFT_ENOMEM.
  * msg_circuits_fini frees what is inside (a zeroed one is fine). */
-int msg_circuits_init(struct msg_circuits *c,
-		       const struct model_fabric *fabric, int device,
-		       const struct optics_xc *xcs, int n, struct err *err);
+int msg_circuits_init(struct msg_circuits *c, const struct model_fabric *fabric, int device,
+		      const struct optics_xc *xcs, int n, struct err *err);
 void msg_circuits_fini(struct msg_circuits *c);
 
 /* Takes one part; the message lives during the call only. Called from within
  * msg_send_plan() and its like, in order. Non-zero stops them and is what
  * they return; err is filled then. */
-typedef int (*msg_part_fn)(const Weft__V1__PlanPart *part, void *arg,
-			    struct err *err);
+typedef int (*msg_part_fn)(const Weft__V1__PlanPart *part, void *arg, struct err *err);
 
 /* Tells a plan in parts: summary, every device in order of change, every job,
  * and the plan file in pieces if wanted. base: what the plan was made from
@@ -49,15 +47,13 @@ int msg_send_plan(const struct plan *p, const struct plan_base *base,
 	      bool want_file, msg_part_fn fn, void *arg, struct err *err);
 
 /* A batch of a dry run (dry_run_explain). Errors are fn's. */
-int msg_send_batch(const struct model_fabric *fabric,
-	       const struct dry_run_batch *o, msg_part_fn fn, void *arg,
-	       struct err *err);
+int msg_send_batch(const struct model_fabric *fabric, const struct dry_run_batch *o, msg_part_fn fn,
+		   void *arg, struct err *err);
 
 /* The lightpaths that a plan makes, one part each, then one part with all
  * links that it interrupts and the downtime of hosts and jobs. WEFT_ENOMEM,
  * and fn's errors. circuit_parts.c */
-int msg_send_lightpaths(const struct plan *p, msg_part_fn fn, void *arg,
-		    struct err *err);
+int msg_send_lightpaths(const struct plan *p, msg_part_fn fn, void *arg, struct err *err);
 
 /* Failed parts of a device as texts; list points into text, as a message
  * wants. */
@@ -92,8 +88,7 @@ struct msg_job {
 
 /* Fills j->row for job number `job` of p->jobs. WEFT_ENOMEM; nothing is left
  * to free then. msg_job_fini frees what is inside. */
-int msg_job_init(struct msg_job *j, const struct plan *p, int job,
-		  struct err *err);
+int msg_job_init(struct msg_job *j, const struct plan *p, int job, struct err *err);
 void msg_job_fini(struct msg_job *j);
 
 #endif

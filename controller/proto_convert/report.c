@@ -543,8 +543,7 @@ static void out_change_line(struct out *o, const char *key, const Weft__V1__Chan
 
 /* ---- jobs ---------------------------------------------------------------- */
 
-static const Weft__V1__DeviceState *find_device(const Weft__V1__StatusResponse *s,
-						const char *name)
+static const Weft__V1__DeviceState *find_device(const Weft__V1__StatusResponse *s, const char *name)
 {
 	for (size_t i = 0; i < s->n_devices; i++) {
 		if (strcmp(s->devices[i]->name, name) == 0) {
@@ -841,8 +840,7 @@ void msg_out_status(struct out *o, enum out_format format, bool full,
 	}
 }
 
-void msg_out_diff(struct out *o, enum out_format format, bool full,
-		  const Weft__V1__DiffResponse *d)
+void msg_out_diff(struct out *o, enum out_format format, bool full, const Weft__V1__DiffResponse *d)
 {
 	if (format != OUT_TABLE) {
 		msg_out_fields(o, d, NULL);

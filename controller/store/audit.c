@@ -177,8 +177,7 @@ void store_audit_free(struct store_audit *v, int n)
 	free(v);
 }
 
-static int read_line(struct store *s, sqlite3_stmt *st,
-		     struct store_audit *out, struct err *err)
+static int read_line(struct store *s, sqlite3_stmt *st, struct store_audit *out, struct err *err)
 {
 	int kind = store_name_index(kind_names, COUNT(kind_names), sqlite3_column_text(st, 4));
 

@@ -62,11 +62,9 @@ void store_config_fini(struct store_config *c)
 
 /* ---- reading ------------------------------------------------------------- */
 
-int store_change_read(struct store *s, sqlite3_stmt *st,
-		      struct store_change *out, struct err *err)
+int store_change_read(struct store *s, sqlite3_stmt *st, struct store_change *out, struct err *err)
 {
-	int verdict = store_name_index(verdict_names, N_VERDICTS,
-				       sqlite3_column_text(st, 8));
+	int verdict = store_name_index(verdict_names, N_VERDICTS, sqlite3_column_text(st, 8));
 
 	memset(out, 0, sizeof(*out));
 	if (verdict < 0) {
@@ -136,13 +134,11 @@ int store_history(struct store *s, int64_t before, int limit,
 
 static int no_change(struct err *err, int64_t id)
 {
-	return err_set(err, WEFT_ENOTFOUND, "there is no change %lld",
-		       (long long)id);
+	return err_set(err, WEFT_ENOTFOUND, "there is no change %lld", (long long)id);
 }
 
 /* Reads the statement's one row and ends it. WEFT_ENOTFOUND without text. */
-static int read_one(struct store *s, sqlite3_stmt *st,
-		    struct store_change *out, struct err *err)
+static int read_one(struct store *s, sqlite3_stmt *st, struct store_change *out, struct err *err)
 {
 	int rc = db_step(s, err, st);
 
@@ -155,8 +151,7 @@ static int read_one(struct store *s, sqlite3_stmt *st,
 	return rc;
 }
 
-int store_change_get(struct store *s, int64_t id, struct store_change *out,
-		     struct err *err)
+int store_change_get(struct store *s, int64_t id, struct store_change *out, struct err *err)
 {
 	sqlite3_stmt *st;
 	int rc = db_prepare(s, err, &st, "SELECT " CHANGE_COLUMNS
@@ -306,13 +301,11 @@ static int prune(struct store *s, struct err *err)
 		      (int64_t)STORE_HISTORY_MAX);
 }
 
-static int insert_step(struct store *s, sqlite3_stmt *st, int64_t change,
-		       int work, int seq, const struct store_step *step,
-		       struct err *err)
+static int insert_step(struct store *s, sqlite3_stmt *st, int64_t change, int work, int seq,
+		       const struct store_step *step, struct err *err)
 {
-	int rc = db_bind(s, err, st, "iiisiiss", change, (int64_t)work,
-			 (int64_t)seq, store_op_name(step->op),
-			 (int64_t)step->xc.in, (int64_t)step->xc.out,
+	int rc = db_bind(s, err, st, "iiisiiss", change, (int64_t)work, (int64_t)seq,
+			 store_op_name(step->op), (int64_t)step->xc.in, (int64_t)step->xc.out,
 			 store_step_state_name(step->state), step->note);
 
 	if (rc) {
@@ -442,10 +435,8 @@ int store_mark(struct store *s, const struct store_journal *j, int work,
 			"note = ? WHERE change = ? AND device_seq = ? "
 			"AND seq = ?", "");
 	for (int i = first; i < first + n && rc == 0; i++) {
-		rc = db_bind(s, err, st, "ssiii",
-			     store_step_state_name(w->steps[i].state),
-			     w->steps[i].note, j->change.id, (int64_t)work,
-			     (int64_t)i);
+		rc = db_bind(s, err, st, "ssiii", store_step_state_name(w->steps[i].state),
+			     w->steps[i].note, j->change.id, (int64_t)work, (int64_t)i);
 		if (rc == 0) {
 			rc = db_finish(s, err, st);
 		}
@@ -461,8 +452,7 @@ int store_undoing(struct store *s, int64_t change, struct err *err)
 	if (rc) {
 		return rc;
 	}
-	rc = db_run(s, err, "UPDATE change SET undoing = 1 WHERE id = ?", "i",
-		    change);
+	rc = db_run(s, err, "UPDATE change SET undoing = 1 WHERE id = ?", "i", change);
 	return db_end(s, rc, err);
 }
 
@@ -523,8 +513,7 @@ static int keep_proofs(struct store *s, int64_t id, struct err *err)
 }
 
 /* How far each circuit was proven, and how long light was away. */
-static int write_proofs(struct store *s, const struct store_journal *j,
-			struct err *err)
+static int write_proofs(struct store *s, const struct store_journal *j, struct err *err)
 {
 	sqlite3_stmt *st;
 	int rc = db_prepare(s, err, &st, "UPDATE journal_step SET proof = ? "
@@ -536,10 +525,8 @@ static int write_proofs(struct store *s, const struct store_journal *j,
 
 		for (int k = 0; k < w->n_steps && rc == 0; k++) {
 			if (w->steps[k].proof > 0) {
-				rc = db_bind(s, err, st, "iiii",
-					     (int64_t)w->steps[k].proof,
-					     j->change.id, (int64_t)i,
-					     (int64_t)k);
+				rc = db_bind(s, err, st, "iiii", (int64_t)w->steps[k].proof,
+					     j->change.id, (int64_t)i, (int64_t)k);
 				if (rc == 0) {
 					rc = db_finish(s, err, st);
 				}
@@ -619,8 +606,7 @@ static int move_confirm(struct store *s, int64_t id, struct err *err)
 		      "ii", clk_wall_ns(), id);
 }
 
-int store_confirming(struct store *s, struct store_confirm *out,
-		     struct err *err)
+int store_confirming(struct store *s, struct store_confirm *out, struct err *err)
 {
 	sqlite3_stmt *st;
 	int rc = db_prepare(s, err, &st, "SELECT f.change, f.by_ns, "
@@ -654,9 +640,8 @@ int store_confirm(struct store *s, struct err *err)
 }
 
 /* j NULL: found true by reading, after a restart. */
-static int commit(struct store *s, int64_t change,
-		  const struct store_journal *j, const char *summary,
-		  int proof, struct err *err)
+static int commit(struct store *s, int64_t change, const struct store_journal *j,
+		  const char *summary, int proof, struct err *err)
 {
 	int rc = db_begin(s, err);
 
@@ -681,8 +666,7 @@ static int commit(struct store *s, int64_t change,
 	return end_and_refresh(s, rc, err);
 }
 
-int store_commit(struct store *s, int64_t change, const char *summary,
-		 int proof, struct err *err)
+int store_commit(struct store *s, int64_t change, const char *summary, int proof, struct err *err)
 {
 	return commit(s, change, NULL, summary, proof, err);
 }

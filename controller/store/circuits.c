@@ -27,8 +27,7 @@ void store_observed_fini(struct store_observed *o)
 	memset(o, 0, sizeof(*o));
 }
 
-int db_circuits(struct store *s, sqlite3_stmt *st, struct optics_xc **v, int *n,
-		struct err *err)
+int db_circuits(struct store *s, sqlite3_stmt *st, struct optics_xc **v, int *n, struct err *err)
 {
 	VEC(struct optics_xc) list = { 0 };
 	int rc;
@@ -79,8 +78,7 @@ int store_program_put(struct store *s, const struct ring_programs *p,
 
 /* The digest is taken again: what does not match it is damage and not handed
  * out. */
-static int read_program(struct store *s, sqlite3_stmt *st,
-			const uint8_t digest[RING_DIGEST_LEN],
+static int read_program(struct store *s, sqlite3_stmt *st, const uint8_t digest[RING_DIGEST_LEN],
 			struct ring_programs *out, struct err *err)
 {
 	uint8_t found[RING_DIGEST_LEN];
@@ -122,8 +120,7 @@ int store_program(struct store *s, const uint8_t digest[RING_DIGEST_LEN],
 	if (rc == 1) {
 		rc = read_program(s, st, digest, out, err);
 	} else if (rc == 0) {
-		rc = err_set(err, WEFT_ENOTFOUND,
-			     "no intent or open change holds this program");
+		rc = err_set(err, WEFT_ENOTFOUND, "no intent or open change holds this program");
 	}
 	sqlite3_finalize(st);
 	return rc;
@@ -173,8 +170,7 @@ static int intent_program(struct store *s, const char *device,
 	return rc;
 }
 
-int store_intent(struct store *s, const char *device, struct store_light *out,
-		 struct err *err)
+int store_intent(struct store *s, const char *device, struct store_light *out, struct err *err)
 {
 	sqlite3_stmt *st;
 	int rc = db_prepare(s, err, &st, "SELECT in_port, out_port FROM "
@@ -227,8 +223,7 @@ int store_circuit_proof(struct store *s, const char *device,
 	return read_proof(s, st, device, proof, err);
 }
 
-int store_device_proof(struct store *s, const char *device, int *proof,
-		       struct err *err)
+int store_device_proof(struct store *s, const char *device, int *proof, struct err *err)
 {
 	sqlite3_stmt *st;
 	int rc = db_prepare(s, err, &st, "SELECT MIN(proof) FROM "
@@ -240,8 +235,7 @@ int store_device_proof(struct store *s, const char *device, int *proof,
 	return read_proof(s, st, device, proof, err);
 }
 
-int store_intent_devices(struct store *s, char ***names, int *n,
-			 struct err *err)
+int store_intent_devices(struct store *s, char ***names, int *n, struct err *err)
 {
 	VEC(char *) list = { 0 };
 	sqlite3_stmt *st;
@@ -275,8 +269,7 @@ int store_intent_devices(struct store *s, char ***names, int *n,
 
 /* ---- observed ------------------------------------------------------------ */
 
-static int put_circuits(struct store *s, const struct store_observed *o,
-			struct err *err)
+static int put_circuits(struct store *s, const struct store_observed *o, struct err *err)
 {
 	sqlite3_stmt *st;
 	int rc = db_prepare(s, err, &st, "INSERT INTO observed_circuit "
@@ -321,8 +314,7 @@ static int same_circuits(struct store *s, const struct store_observed *o,
 
 /* The time of the reading always changes; circuits are written only if they
  * did. */
-static int put_observed(struct store *s, const struct store_observed *o,
-			struct err *err)
+static int put_observed(struct store *s, const struct store_observed *o, struct err *err)
 {
 	bool same;
 	int rc = same_circuits(s, o, &same, err);
@@ -341,16 +333,14 @@ static int put_observed(struct store *s, const struct store_observed *o,
 	if (rc || same) {
 		return rc;
 	}
-	rc = db_run(s, err, "DELETE FROM observed_circuit WHERE device = ?",
-		    "s", o->device);
+	rc = db_run(s, err, "DELETE FROM observed_circuit WHERE device = ?", "s", o->device);
 	if (rc) {
 		return rc;
 	}
 	return put_circuits(s, o, err);
 }
 
-int store_observed_put(struct store *s, const struct store_observed *v, int n,
-		       struct err *err)
+int store_observed_put(struct store *s, const struct store_observed *v, int n, struct err *err)
 {
 	int rc = db_begin(s, err);
 
@@ -363,9 +353,8 @@ int store_observed_put(struct store *s, const struct store_observed *v, int n,
 	return db_end(s, rc, err);
 }
 
-static int read_observed(struct store *s, sqlite3_stmt *st,
-			 const char *device, struct store_observed *out,
-			 struct err *err)
+static int read_observed(struct store *s, sqlite3_stmt *st, const char *device,
+			 struct store_observed *out, struct err *err)
 {
 	int len = sqlite3_column_bytes(st, 3);
 

@@ -63,8 +63,7 @@ int db_fail(struct store *s, struct err *err, const char *what)
 		s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(raw));
 	err_hint(err, "%s", hint_of(code));
 	if (code == WEFT_EIO || code == WEFT_EDENIED) {
-		snprintf(s->trouble, sizeof(s->trouble), "%s: %s", what,
-			 sqlite3_errmsg(s->db));
+		snprintf(s->trouble, sizeof(s->trouble), "%s: %s", what, sqlite3_errmsg(s->db));
 	}
 	return code;
 }
@@ -86,15 +85,12 @@ static int bind_all(sqlite3_stmt *st, const char *types, va_list ap)
 		if (*types == 'i') {
 			rc = sqlite3_bind_int64(st, i, va_arg(ap, int64_t));
 		} else if (*types == 's') {
-			rc = sqlite3_bind_text(st, i,
-					       va_arg(ap, const char *), -1,
-					       SQLITE_STATIC);
+			rc = sqlite3_bind_text(st, i, va_arg(ap, const char *), -1, SQLITE_STATIC);
 		} else {
 			const void *data = va_arg(ap, const void *);
 			int len = va_arg(ap, int);
 
-			rc = sqlite3_bind_blob(st, i, data, len,
-					       SQLITE_STATIC);
+			rc = sqlite3_bind_blob(st, i, data, len, SQLITE_STATIC);
 		}
 	}
 	return rc;
@@ -106,8 +102,7 @@ static int prepare(struct store *s, struct err *err, sqlite3_stmt **st,
 	int rc = 0;
 
 	*st = NULL;
-	if (sqlite3_prepare_v2(s->db, sql, -1, st, NULL) ||
-	    bind_all(*st, types, ap)) {
+	if (sqlite3_prepare_v2(s->db, sql, -1, st, NULL) || bind_all(*st, types, ap)) {
 		rc = db_fail(s, err, "prepare");
 		sqlite3_finalize(*st);
 		*st = NULL;
@@ -127,8 +122,7 @@ int db_prepare(struct store *s, struct err *err, sqlite3_stmt **st,
 	return rc;
 }
 
-int db_bind(struct store *s, struct err *err, sqlite3_stmt *st,
-	    const char *types, ...)
+int db_bind(struct store *s, struct err *err, sqlite3_stmt *st, const char *types, ...)
 {
 	va_list ap;
 	int rc;
@@ -147,8 +141,7 @@ int db_step(struct store *s, struct err *err, sqlite3_stmt *st)
 		return 1;
 	}
 	if (rc != SQLITE_DONE) {
-		int code = db_fail(s, err, sqlite3_column_count(st) ?
-				   "read" : "write");
+		int code = db_fail(s, err, sqlite3_column_count(st) ? "read" : "write");
 
 		sqlite3_reset(st);
 		return code;
@@ -167,8 +160,7 @@ int db_finish(struct store *s, struct err *err, sqlite3_stmt *st)
 	return rc;
 }
 
-int db_run(struct store *s, struct err *err, const char *sql,
-	   const char *types, ...)
+int db_run(struct store *s, struct err *err, const char *sql, const char *types, ...)
 {
 	sqlite3_stmt *st;
 	va_list ap;

@@ -108,10 +108,8 @@ int store_external_changes_put(struct store *s, struct store_external_change *v,
 static int read_row(struct store *s, sqlite3_stmt *st, struct store_external_change *f,
 		    struct err *err)
 {
-	int kind = store_name_index(kind_names, COUNT(kind_names),
-				    sqlite3_column_text(st, 2));
-	int how = store_name_index(how_names, COUNT(how_names),
-				   sqlite3_column_text(st, 7));
+	int kind = store_name_index(kind_names, COUNT(kind_names), sqlite3_column_text(st, 2));
+	int how = store_name_index(how_names, COUNT(how_names), sqlite3_column_text(st, 7));
 	int outcome = store_name_index(outcome_names, COUNT(outcome_names),
 				       sqlite3_column_text(st, 10));
 

@@ -62,8 +62,7 @@ int store_insertion_losses_put(struct store *s, const char *device,
 	if (rc) {
 		return rc;
 	}
-	rc = db_run(s, err, "DELETE FROM circuit_loss WHERE device = ?", "s",
-		    device);
+	rc = db_run(s, err, "DELETE FROM circuit_loss WHERE device = ?", "s", device);
 	if (rc == 0) {
 		rc = put_all(s, device, v, n, err);
 	}

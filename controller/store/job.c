@@ -41,11 +41,9 @@ void store_jobs_free(struct store_job *v, int n)
 	free(v);
 }
 
-static int read_job(struct store *s, sqlite3_stmt *st, struct store_job *out,
-		    struct err *err)
+static int read_job(struct store *s, sqlite3_stmt *st, struct store_job *out, struct err *err)
 {
-	int state = store_name_index(state_names, N_STATES,
-				     sqlite3_column_text(st, 6));
+	int state = store_name_index(state_names, N_STATES, sqlite3_column_text(st, 6));
 
 	if (state < 0) {
 		return db_damaged(s, err, "the state of a job");

@@ -61,12 +61,10 @@ void store_journals_free(struct store_journal *v, int n)
 	free(v);
 }
 
-static int read_step(struct store *s, sqlite3_stmt *st, struct store_step *out,
-		     struct err *err)
+static int read_step(struct store *s, sqlite3_stmt *st, struct store_step *out, struct err *err)
 {
 	int op = store_name_index(op_names, COUNT(op_names), sqlite3_column_text(st, 0));
-	int state = store_name_index(state_names, COUNT(state_names),
-				     sqlite3_column_text(st, 3));
+	int state = store_name_index(state_names, COUNT(state_names), sqlite3_column_text(st, 3));
 
 	if (op < 0 || state < 0) {
 		return db_damaged(s, err, "a step of the journal");
@@ -126,8 +124,7 @@ static int read_program(struct store *s, sqlite3_stmt *st, int col, bool *has,
 	}
 	memcpy(digest, sqlite3_column_blob(st, col), sizeof(digest));
 	rc = store_program(s, digest, out, err);
-	return rc == WEFT_ENOTFOUND ?
-	       db_damaged(s, err, "a program of the journal is gone") : rc;
+	return rc == WEFT_ENOTFOUND ? db_damaged(s, err, "a program of the journal is gone") : rc;
 }
 
 /* One device of a journal with its steps. What was read stays in w on error,
@@ -150,8 +147,7 @@ static int read_work(struct store *s, sqlite3_stmt *st, int64_t change,
 	return read_steps(s, change, seq, w, err);
 }
 
-static int read_works(struct store *s, struct store_journal *j,
-		      struct err *err)
+static int read_works(struct store *s, struct store_journal *j, struct err *err)
 {
 	VEC(struct store_work) list = { 0 };
 	sqlite3_stmt *st;
@@ -177,8 +173,7 @@ static int read_works(struct store *s, struct store_journal *j,
 	return rc;
 }
 
-int store_open_changes(struct store *s, struct store_journal **v, int *n,
-		       struct err *err)
+int store_open_changes(struct store *s, struct store_journal **v, int *n, struct err *err)
 {
 	VEC(struct store_journal) list = { 0 };
 	sqlite3_stmt *st;

@@ -54,8 +54,7 @@ static int take(struct store *s, const struct store_lease *seen,
 	int rc = store_lease(s, &now, err);
 
 	if (rc == 0 && (now.term != seen->term || now.beat != seen->beat)) {
-		return err_set(err, WEFT_ESTALE, "store %s: %s was faster",
-			       s->path, now.holder);
+		return err_set(err, WEFT_ESTALE, "store %s: %s was faster", s->path, now.holder);
 	}
 	if (rc || (rc = db_run(s, err, "UPDATE state SET fence = fence + 1", ""))) {
 		return rc;
@@ -63,8 +62,7 @@ static int take(struct store *s, const struct store_lease *seen,
 	return db_run(s, err, "UPDATE lease SET holder = ?, beat = beat + 1", "s", holder);
 }
 
-int store_lead(struct store *s, const struct store_lease *seen,
-	       const char *holder, struct err *err)
+int store_lead(struct store *s, const struct store_lease *seen, const char *holder, struct err *err)
 {
 	int rc = db_run(s, err, "BEGIN IMMEDIATE", "");
 
@@ -96,8 +94,7 @@ int store_beat(struct store *s, struct err *err)
 
 int store_yield(struct store *s, struct err *err)
 {
-	int rc = end_with(s, "UPDATE lease SET holder = '', beat = beat + 1",
-			  err);
+	int rc = end_with(s, "UPDATE lease SET holder = '', beat = beat + 1", err);
 
 	s->leads = s->leads && rc != 0;
 	return rc;

@@ -37,15 +37,13 @@ int db_damaged(struct store *s, struct err *err, const char *what);
 int db_prepare(struct store *s, struct err *err, sqlite3_stmt **st,
 	       const char *sql, const char *types, ...);
 /* Binds again, for the next round of a loop. */
-int db_bind(struct store *s, struct err *err, sqlite3_stmt *st,
-	    const char *types, ...);
+int db_bind(struct store *s, struct err *err, sqlite3_stmt *st, const char *types, ...);
 /* 1: a row, 0: no more (the statement is reset), negative: failed. */
 int db_step(struct store *s, struct err *err, sqlite3_stmt *st);
 /* The same for statements that give no rows: 0 or negative. */
 int db_finish(struct store *s, struct err *err, sqlite3_stmt *st);
 /* Prepare, bind, finish. */
-int db_run(struct store *s, struct err *err, const char *sql,
-	   const char *types, ...);
+int db_run(struct store *s, struct err *err, const char *sql, const char *types, ...);
 
 int db_begin(struct store *s, struct err *err);
 /* WEFT_ESTALE unless this process leads. Within a transaction. lease.c */
@@ -60,8 +58,7 @@ char *db_text(sqlite3_stmt *st, int col);
 void db_text_into(sqlite3_stmt *st, int col, char *buf, int size);
 
 /* Reads circuits (in, out) from a statement into a growing array. */
-int db_circuits(struct store *s, sqlite3_stmt *st, struct optics_xc **v, int *n,
-		struct err *err);
+int db_circuits(struct store *s, sqlite3_stmt *st, struct optics_xc **v, int *n, struct err *err);
 
 /* The tables. */
 extern const char *const store_migrations[STORE_VERSION];
@@ -87,8 +84,7 @@ void store_audit_drop(struct store *s);
 	"id, generation, started_ns, ended_ns, who, comment, config_name, " \
 	"config, verdict, undoing, summary, superseded_by, request, " \
 	"confirm_within_ns, proof, trace, expected_down_ns, down_ns, downtime_source"
-int store_change_read(struct store *s, sqlite3_stmt *st,
-		      struct store_change *out, struct err *err);
+int store_change_read(struct store *s, sqlite3_stmt *st, struct store_change *out, struct err *err);
 
 /* Entries of an array. */
 #define COUNT(v) ((int)(sizeof(v) / sizeof((v)[0])))

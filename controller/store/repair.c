@@ -14,8 +14,7 @@ void store_repairs_free(struct store_repair *v, int n)
 	free(v);
 }
 
-int store_repairs_put(struct store *s, const struct store_repair *v, int n,
-		      struct err *err)
+int store_repairs_put(struct store *s, const struct store_repair *v, int n, struct err *err)
 {
 	int rc = db_begin(s, err);
 
@@ -44,8 +43,7 @@ int store_repairs_prune(struct store *s, int64_t change, struct err *err)
 		      "t.out_port = repair.out_port)", "ii", change, change);
 }
 
-static int read_repair(sqlite3_stmt *st, struct store_repair *r,
-		       struct err *err)
+static int read_repair(sqlite3_stmt *st, struct store_repair *r, struct err *err)
 {
 	r->device = db_text(st, 0);
 	r->xc.in = sqlite3_column_int(st, 1);
@@ -57,8 +55,7 @@ static int read_repair(sqlite3_stmt *st, struct store_repair *r,
 	return r->device && r->why ? 0 : err_nomem(err);
 }
 
-int store_repairs(struct store *s, struct store_repair **out, int *n,
-		  struct err *err)
+int store_repairs(struct store *s, struct store_repair **out, int *n, struct err *err)
 {
 	VEC(struct store_repair) v = { 0 };
 	sqlite3_stmt *st = NULL;

@@ -104,8 +104,7 @@ static const char v1[] =
 /* Programs are packed, several to a ring, under another digest. What version 1
  * kept is no longer known by any device, so rings count as dark: the next
  * apply loads what its jobs need. */
-static const char v2[] =
-	"UPDATE journal_device SET old_program = NULL, new_program = NULL;"
+static const char v2[] = "UPDATE journal_device SET old_program = NULL, new_program = NULL;"
 	"UPDATE intent_device SET program = NULL;"
 	"UPDATE observed_device SET program_digest = NULL;"
 	"DROP TABLE program;"
@@ -115,8 +114,7 @@ static const char v2[] =
 	") STRICT;";
 
 /* Changes to be confirmed, requests remembered. */
-static const char v3[] =
-	"ALTER TABLE change ADD COLUMN request TEXT NOT NULL DEFAULT '';"
+static const char v3[] = "ALTER TABLE change ADD COLUMN request TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE change ADD COLUMN confirm_within_ns INTEGER NOT NULL"
 	"  DEFAULT 0;"
 	"ALTER TABLE change ADD COLUMN proof INTEGER NOT NULL DEFAULT 0;"
@@ -129,8 +127,7 @@ static const char v3[] =
 	") STRICT;";
 
 /* Jobs of orchestrators. */
-static const char v4[] =
-	"CREATE TABLE job ("
+static const char v4[] = "CREATE TABLE job ("
 	"  id INTEGER PRIMARY KEY AUTOINCREMENT,"
 	"  name TEXT NOT NULL,"
 	"  who TEXT NOT NULL,"
@@ -149,8 +146,7 @@ static const char v4[] =
 	") STRICT;";
 
 /* Parts of the fabric that get no new light. */
-static const char v5[] =
-	"CREATE TABLE hold ("
+static const char v5[] = "CREATE TABLE hold ("
 	"  what TEXT PRIMARY KEY,"
 	"  who TEXT NOT NULL,"
 	"  reason TEXT NOT NULL,"
@@ -159,8 +155,7 @@ static const char v5[] =
 
 /* Circuits that a change leaves alone, dead as they are (SQLite changes a
  * CHECK only by copying); jobs that are repaired. */
-static const char v6[] =
-	"CREATE TABLE journal_step_6 ("
+static const char v6[] = "CREATE TABLE journal_step_6 ("
 	"  change INTEGER NOT NULL,"
 	"  device_seq INTEGER NOT NULL,"
 	"  seq INTEGER NOT NULL,"
@@ -183,12 +178,10 @@ static const char v6[] =
 	"ALTER TABLE job ADD COLUMN repair_ns INTEGER NOT NULL DEFAULT 0;";
 
 /* Changes belong to traces of their orchestrators. */
-static const char v7[] =
-	"ALTER TABLE change ADD COLUMN trace TEXT NOT NULL DEFAULT '';";
+static const char v7[] = "ALTER TABLE change ADD COLUMN trace TEXT NOT NULL DEFAULT '';";
 
 /* Circuits that a change was committed without. */
-static const char v8[] =
-	"CREATE TABLE repair ("
+static const char v8[] = "CREATE TABLE repair ("
 	"  device TEXT NOT NULL,"
 	"  in_port INTEGER NOT NULL,"
 	"  out_port INTEGER NOT NULL,"
@@ -199,8 +192,7 @@ static const char v8[] =
 	") STRICT, WITHOUT ROWID;";
 
 /* Who leads, where several weftd share the store. */
-static const char v9[] =
-	"CREATE TABLE lease ("
+static const char v9[] = "CREATE TABLE lease ("
 	"  one INTEGER PRIMARY KEY CHECK (one = 1),"
 	"  holder TEXT NOT NULL,"
 	"  beat INTEGER NOT NULL"
@@ -208,8 +200,7 @@ static const char v9[] =
 	"INSERT INTO lease VALUES (1, '', 0);";
 
 /* What circuits lose while they are well. */
-static const char v10[] =
-	"CREATE TABLE circuit_loss ("
+static const char v10[] = "CREATE TABLE circuit_loss ("
 	"  device TEXT NOT NULL,"
 	"  in_port INTEGER NOT NULL,"
 	"  out_port INTEGER NOT NULL,"
@@ -219,8 +210,7 @@ static const char v10[] =
 
 /* How far each circuit was proven; how long things take to come back, and how
  * long they were away. */
-static const char v11[] =
-	"ALTER TABLE journal_step ADD COLUMN proof INTEGER NOT NULL DEFAULT 0;"
+static const char v11[] = "ALTER TABLE journal_step ADD COLUMN proof INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE intent_circuit ADD COLUMN proof INTEGER NOT NULL"
 	"  DEFAULT 0;"
 	"ALTER TABLE repair ADD COLUMN layer INTEGER NOT NULL DEFAULT 0;"
@@ -237,8 +227,7 @@ static const char v11[] =
 	") STRICT, WITHOUT ROWID;";
 
 /* Changes of light by others. */
-static const char v12[] =
-	"CREATE TABLE foreign_change ("
+static const char v12[] = "CREATE TABLE foreign_change ("
 	"  id INTEGER PRIMARY KEY AUTOINCREMENT,"
 	"  device TEXT NOT NULL,"
 	"  kind TEXT NOT NULL CHECK (kind IN ('gone', 'appeared', 'dark',"
@@ -260,8 +249,7 @@ static const char v12[] =
 
 /* Requested jobs that have circuits, apart from the text of the fabric; what
  * was behind that text goes there by migrate.c. Tables by standard terms. */
-static const char v13[] =
-	"CREATE TABLE change_job ("
+static const char v13[] = "CREATE TABLE change_job ("
 	"  change INTEGER NOT NULL REFERENCES change (id),"
 	"  seq INTEGER NOT NULL,"
 	"  name TEXT NOT NULL,"

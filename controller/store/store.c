@@ -60,8 +60,7 @@ static int check_pages(struct store *s, struct err *err)
 int store_refresh(struct store *s, struct err *err)
 {
 	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st,
-			    "SELECT uuid, generation, fence FROM state", "");
+	int rc = db_prepare(s, err, &st, "SELECT uuid, generation, fence FROM state", "");
 
 	if (rc) {
 		return rc;
@@ -144,8 +143,7 @@ static int open_db(struct store *s, struct err *err)
 	return 0;
 }
 
-static int open_as(const char *path, bool shared, struct store **out,
-		   struct err *err)
+static int open_as(const char *path, bool shared, struct store **out, struct err *err)
 {
 	int (*const stages[])(struct store *, struct err *) = {
 		create_file, take_lock, open_db, store_migrate, set_modes,
@@ -161,8 +159,7 @@ static int open_as(const char *path, bool shared, struct store **out,
 	s->lock_fd = -1;
 	s->audit_bytes = -1;
 	s->shared = shared;
-	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]) && !rc;
-	     i++) {
+	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]) && !rc; i++) {
 		rc = stages[i](s, err);
 	}
 	if (rc) {

@@ -129,13 +129,11 @@ struct store_light {
 void store_light_fini(struct store_light *l);
 
 /* The committed intent of a device; empty when there is none. */
-int store_intent(struct store *s, const char *device, struct store_light *out,
-		 struct err *err);
+int store_intent(struct store *s, const char *device, struct store_light *out, struct err *err);
 
 /* Names of all devices that have an intent, sorted; also those that the
  * present configuration no longer has. Free with model_names_free. */
-int store_intent_devices(struct store *s, char ***names, int *n,
-			 struct err *err);
+int store_intent_devices(struct store *s, char ***names, int *n, struct err *err);
 
 /* The last reading of a device. */
 struct store_observed {
@@ -151,8 +149,7 @@ struct store_observed {
 void store_observed_fini(struct store_observed *o);
 
 /* Replaces the last readings of these devices, in one transaction. */
-int store_observed_put(struct store *s, const struct store_observed *v, int n,
-		       struct err *err);
+int store_observed_put(struct store *s, const struct store_observed *v, int n, struct err *err);
 /* WEFT_ENOTFOUND: never read. */
 int store_observed_get(struct store *s, const char *device,
 		       struct store_observed *out, struct err *err);
@@ -247,11 +244,9 @@ int store_change_by_request(struct store *s, const char *request_id,
 			    struct store_change *out, struct err *err);
 
 /* WEFT_ENOTFOUND. */
-int store_change_get(struct store *s, int64_t id, struct store_change *out,
-		     struct err *err);
+int store_change_get(struct store *s, int64_t id, struct store_change *out, struct err *err);
 /* The configuration a change brought or meant to bring. WEFT_ENOTFOUND. */
-int store_change_config(struct store *s, int64_t id, struct store_config *out,
-			struct err *err);
+int store_change_config(struct store *s, int64_t id, struct store_config *out, struct err *err);
 
 /* ---- the journal --------------------------------------------------------- */
 
@@ -330,8 +325,7 @@ int store_undoing(struct store *s, int64_t change, struct err *err);
  * its confirmation waits no more. If the change is to be confirmed, that is
  * noted with the change applied before it. All at once.
  */
-int store_commit(struct store *s, int64_t change, const char *summary,
-		 int proof, struct err *err);
+int store_commit(struct store *s, int64_t change, const char *summary, int proof, struct err *err);
 
 /* The same, and remembers of each circuit that was made or kept how far it was
  * proven (of one kept no less than before), and from change.down_ns and .downtime_source how long light was away. */
@@ -340,8 +334,7 @@ int store_commit_proven(struct store *s, const struct store_journal *j,
 
 /* The least that the intended circuits of a device were proven; WEFT_ENOTFOUND:
  * it is to have none. */
-int store_device_proof(struct store *s, const char *device, int *proof,
-		       struct err *err);
+int store_device_proof(struct store *s, const char *device, int *proof, struct err *err);
 /* How far a circuit of the intent was proven when it was made.
  * WEFT_ENOTFOUND: it is not intended. */
 int store_circuit_proof(struct store *s, const char *device,
@@ -363,14 +356,12 @@ struct store_confirm {
 };
 
 /* out->change 0 when nothing waits. WEFT_EIO. */
-int store_confirming(struct store *s, struct store_confirm *out,
-		     struct err *err);
+int store_confirming(struct store *s, struct store_confirm *out, struct err *err);
 /* Nothing waits any more. */
 int store_confirm(struct store *s, struct err *err);
 
 /* All open changes with their journals, newest first. */
-int store_open_changes(struct store *s, struct store_journal **v, int *n,
-		       struct err *err);
+int store_open_changes(struct store *s, struct store_journal **v, int *n, struct err *err);
 void store_journals_free(struct store_journal *v, int n);
 
 /* ---- jobs ---------------------------------------------------------------- */
@@ -403,8 +394,7 @@ void store_job_fini(struct store_job *j);
 
 /* All that live and the newest of those that are over, oldest first. Free
  * with store_jobs_free. */
-int store_jobs(struct store *s, struct store_job **v, int *n,
-	       struct err *err);
+int store_jobs(struct store *s, struct store_job **v, int *n, struct err *err);
 void store_jobs_free(struct store_job *v, int n);
 
 /* Makes a job durable; a new one (id 0) gets its id. Name, who, request_id
@@ -428,11 +418,9 @@ struct store_repair {
 /* Remembers circuits of a change before its commit, in one transaction;
  * since_ns is set by the store. A commit forgets those of earlier changes,
  * but what it leaves alone, and what was made, not proven and stays. */
-int store_repairs_put(struct store *s, const struct store_repair *v, int n,
-		      struct err *err);
+int store_repairs_put(struct store *s, const struct store_repair *v, int n, struct err *err);
 /* All, in order of device and circuit. Free with store_repairs_free. */
-int store_repairs(struct store *s, struct store_repair **v, int *n,
-		  struct err *err);
+int store_repairs(struct store *s, struct store_repair **v, int *n, struct err *err);
 void store_repairs_free(struct store_repair *v, int n);
 
 /* ---- changes by others --------------------------------------------------- */
@@ -483,8 +471,7 @@ struct store_external_change {
 };
 
 /* "gone: in 1 -> out 7", ports counted from 1, into buf; returns it. */
-const char *store_external_text(const struct store_external_change *f, char *buf,
-			       int size);
+const char *store_external_text(const struct store_external_change *f, char *buf, int size);
 /* Makes them durable, in one transaction. New ones (id 0) get their ids; of
  * others only outcome, resolved_ns, change and given_up. Of those that are over
  * the newest STORE_EXTERNAL_MAX are kept. */
@@ -517,8 +504,7 @@ int store_drain(struct store *s, const char *what, const char *who,
 /* WEFT_ENOTFOUND: not held. */
 int store_undrain(struct store *s, const char *what, struct err *err);
 /* All, in order of name. Free with store_drains_free. O(holds). */
-int store_drains(struct store *s, struct store_drain **v, int *n,
-		struct err *err);
+int store_drains(struct store *s, struct store_drain **v, int *n, struct err *err);
 void store_drains_free(struct store_drain *v, int n);
 
 /* ---- audit --------------------------------------------------------------- */

@@ -56,8 +56,7 @@ int store_timings(struct store *s, enum store_timing_kind kind,
 	if (rc) {
 		return rc;
 	}
-	while ((rc = db_step(s, err, st)) == 1 &&
-	       (rc = take_row(st, &list, err)) == 0) {
+	while ((rc = db_step(s, err, st)) == 1 && (rc = take_row(st, &list, err)) == 0) {
 	}
 	sqlite3_finalize(st);
 	if (rc) {
@@ -69,8 +68,7 @@ int store_timings(struct store *s, enum store_timing_kind kind,
 	return 0;
 }
 
-static int put_one(struct store *s, const char *kind,
-		   const struct store_timing *t, struct err *err)
+static int put_one(struct store *s, const char *kind, const struct store_timing *t, struct err *err)
 {
 	int rc = db_run(s, err, "DELETE FROM timing WHERE kind = ? AND "
 			"name = ?", "ss", kind, t->name);

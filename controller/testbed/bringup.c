@@ -53,8 +53,7 @@ static enum bringup_method choose_method(const struct model_fabric *f)
 }
 
 /* Nothing is known of the device yet. */
-static int device_init(struct bringup_device *dev,
-		       const struct model_device *m, struct err *err)
+static int device_init(struct bringup_device *dev, const struct model_device *m, struct err *err)
 {
 	dev->in = calloc((size_t)m->n_in + 1, sizeof(*dev->in));
 	dev->out = calloc((size_t)m->n_out + 1, sizeof(*dev->out));
@@ -105,13 +104,11 @@ static int record_init(struct bringup *b, struct err *err)
 	return rc;
 }
 
-int bringup_new(const struct model_fabric *f, struct bringup **out,
-		struct err *err)
+int bringup_new(const struct model_fabric *f, struct bringup **out, struct err *err)
 {
 	enum bringup_method method = choose_method(f);
 	struct bringup *b;
-	int rc = method == BY_POWER ? check_power_fabric(f, err) :
-				      testbed_check(f, err);
+	int rc = method == BY_POWER ? check_power_fabric(f, err) : testbed_check(f, err);
 
 	*out = NULL;
 	if (rc) {
@@ -154,16 +151,14 @@ int64_t bringup_moves(const struct bringup *b)
 	return b->moves;
 }
 
-struct bringup_port *bringup_port(const struct bringup *b, int device, bool out,
-				  int port)
+struct bringup_port *bringup_port(const struct bringup *b, int device, bool out, int port)
 {
 	struct bringup_device *dev = &b->devices[device];
 
 	return &(out ? dev->out : dev->in)[port];
 }
 
-const struct model_trunk *bringup_trunk_at(const struct bringup *b, int device,
-					   bool out, int port)
+const struct model_trunk *bringup_trunk_at(const struct bringup *b, int device, bool out, int port)
 {
 	int t = bringup_port(b, device, out, port)->trunk;
 
@@ -219,14 +214,12 @@ static void levels_free(struct bringup_levels *v, int n)
 /* All of a fabric: NULL when there is no memory. */
 static struct bringup_levels *levels_new(const struct model_fabric *f)
 {
-	struct bringup_levels *v = calloc((size_t)f->n_devices + 1,
-					  sizeof(*v));
+	struct bringup_levels *v = calloc((size_t)f->n_devices + 1, sizeof(*v));
 
 	for (int d = 0; v && d < f->n_devices; d++) {
 		size_t n_in = (size_t)f->devices[d].n_in;
 
-		v[d].in = calloc(n_in + (size_t)f->devices[d].n_out + 1,
-				 sizeof(*v[d].in));
+		v[d].in = calloc(n_in + (size_t)f->devices[d].n_out + 1, sizeof(*v[d].in));
 		if (!v[d].in) {
 			levels_free(v, d);
 			return NULL;
@@ -248,9 +241,8 @@ static int run_open(struct bringup_run *r, struct err *err)
 	if (!r->devices || !r->base || !r->now) {
 		return err_nomem(err);
 	}
-	if (r->b->method == BY_FRAMES &&
-	    ((rc = testbed_open(f, &r->testbed, err)) ||
-	     (rc = testbed_prober_new(r->testbed, &r->prober, err)))) {
+	if (r->b->method == BY_FRAMES && ((rc = testbed_open(f, &r->testbed, err)) ||
+					  (rc = testbed_prober_new(r->testbed, &r->prober, err)))) {
 		return rc;
 	}
 	for (int d = 0; rc == 0 && d < f->n_devices; d++) {
@@ -301,8 +293,7 @@ int bringup_run(struct bringup *b, const struct bringup_options *options,
 		rc = try_all(&r, err);
 		/* Another user's circuit stops the run; ours go all the same,
 		 * and the first error is the one that is reported. */
-		out = bringup_unlight(&r, count_to_leave(b, rc),
-				      rc ? &own : err);
+		out = bringup_unlight(&r, count_to_leave(b, rc), rc ? &own : err);
 		if (rc == 0) {
 			rc = out;
 		}

@@ -35,16 +35,14 @@ struct bringup;
 /* By frames if a device's driver is one of network namespaces, else by power.
  * WEFT_EUNSUPPORTED: power, and the fabric has rings, any-to-any switches or
  * multiplexers; otherwise as testbed_check(). f must outlive *out. */
-int bringup_new(const struct model_fabric *f, struct bringup **out,
-		struct err *err);
+int bringup_new(const struct model_fabric *f, struct bringup **out, struct err *err);
 void bringup_free(struct bringup *b);
 
 /* The state file: what is known so far, for this very fabric text. Reading
  * WEFT_ESTALE: it is of another text; WEFT_EINVAL: it is damaged, or of the
  * other method. */
 int bringup_save(const struct bringup *b, struct buf *out, struct err *err);
-int bringup_load(struct bringup *b, const char *data, size_t len,
-		 struct err *err);
+int bringup_load(struct bringup *b, const char *data, size_t len, struct err *err);
 
 struct bringup_options {
 	int64_t max_moves;	/* of robots, in this run */
@@ -65,8 +63,7 @@ struct bringup_progress {
  * the state is to be saved: the device is asked only after this returns. Then a
  * positive answer stops the run with WEFT_ECANCELED, a negative one with that
  * code and err; answers while a robot moves are ignored, and err is NULL. */
-typedef int (*bringup_step_fn)(const struct bringup_progress *now, void *arg,
-			       struct err *err);
+typedef int (*bringup_step_fn)(const struct bringup_progress *now, void *arg, struct err *err);
 
 /* Tries what is not known yet. WEFT_ESTALE: there is a circuit, or light, that
  * is not of this bring-up; WEFT_EUNSUPPORTED: no switch measures both sides;
@@ -98,14 +95,12 @@ struct bringup_finding {
 
 /* What differs from the file: hosts' fibres, those between switches, then
  * switches. *v: free(). O(ports^2 + trunks^2). */
-int bringup_findings(const struct bringup *b, struct bringup_finding **v,
-		     int *n, struct err *err);
+int bringup_findings(const struct bringup *b, struct bringup_finding **v, int *n, struct err *err);
 const char *bringup_kind_name(enum bringup_kind kind);
 
 /* Names of fibres that nothing can observe, and of rings, which are not tried:
  * neither known nor differences. *v: free(). O(ports + trunks). */
-int bringup_unseen(const struct bringup *b, char (**v)[BRINGUP_NAME_MAX],
-		   int *n, struct err *err);
+int bringup_unseen(const struct bringup *b, char (**v)[BRINGUP_NAME_MAX], int *n, struct err *err);
 
 /* The fabric's text with the fibres as found; broken and reversed ones are
  * left out, what could not be tried stays as written. It is parsed again before

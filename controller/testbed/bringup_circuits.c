@@ -35,8 +35,7 @@ static void count(const struct bringup *b, int *done, int *total)
 		const struct bringup_device *dev = &b->devices[d];
 
 		for (int i = 0; i < b->fabric->devices[d].n_out; i++) {
-			if (b->method == BY_FRAMES ? dev->out[i].trunk >= 0 :
-						     !dev->unmonitored) {
+			if (b->method == BY_FRAMES ? dev->out[i].trunk >= 0 : !dev->unmonitored) {
 				*done += dev->far[i].reach != REACH_UNKNOWN;
 				++*total;
 			}
@@ -61,8 +60,7 @@ static int64_t move_ns(const struct bringup *b)
 	return most;
 }
 
-static int report(struct bringup_run *r, const struct bringup_circuit *c,
-		  bool add, struct err *err)
+static int report(struct bringup_run *r, const struct bringup_circuit *c, bool add, struct err *err)
 {
 	struct bringup *b = r->b;
 	int rc;
@@ -76,8 +74,7 @@ static int report(struct bringup_run *r, const struct bringup_circuit *c,
 		 b->fabric->devices[c->device].name, c->xc.in + 1,
 		 c->xc.out + 1, add ? "" : " out");
 	rc = r->fn ? r->fn(&r->reported, r->arg, err) : 0;
-	return rc > 0 ? err_set(err, WEFT_ECANCELED, "stopped at %s", r->text) :
-			rc;
+	return rc > 0 ? err_set(err, WEFT_ECANCELED, "stopped at %s", r->text) : rc;
 }
 
 /* The same again, each second of a robot's move. */
@@ -93,16 +90,14 @@ static void report_waiting(void *arg)
 
 /* ---- circuits ---- */
 
-static int change(struct bringup_run *r, struct bringup_circuit *c, bool add,
-		  struct err *err)
+static int change(struct bringup_run *r, struct bringup_circuit *c, bool add, struct err *err)
 {
 	struct bringup *b = r->b;
 	bool robot = b->devices[c->device].robot;
 	int rc;
 
 	r->move_began_ns = clk_now_ns();
-	testbed_device_tick(r->devices[c->device], robot ? report_waiting :
-			    NULL, r);
+	testbed_device_tick(r->devices[c->device], robot ? report_waiting : NULL, r);
 	rc = testbed_device_change(r->devices[c->device], add, c->xc, err);
 	testbed_device_tick(r->devices[c->device], NULL, NULL);
 	if (rc == 0 && robot) {
@@ -179,12 +174,10 @@ static int check_moves(const struct bringup_run *r, const struct bringup_circuit
 	for (int i = 0; i < b->n_lit; i++) {
 		need += b->devices[b->lit[i].device].robot;
 	}
-	if (!b->devices[c->device].robot || r->options.max_moves >=
-	    (b->moves ? need : all)) {
+	if (!b->devices[c->device].robot || r->options.max_moves >= (b->moves ? need : all)) {
 		return 0;
 	}
-	unit_human(UNIT_NS, (double)(all - b->moves) * (double)move_ns(b),
-		   took, sizeof(took));
+	unit_human(UNIT_NS, (double)(all - b->moves) * (double)move_ns(b), took, sizeof(took));
 	err_set(err, WEFT_ELIMIT, "%s: robots have to make %lld moves, which "
 		"takes about %s, and two more for each fibre that is dark or "
 		"lossy; allowed are %lld",
@@ -194,8 +187,7 @@ static int check_moves(const struct bringup_run *r, const struct bringup_circuit
 	return WEFT_ELIMIT;
 }
 
-int bringup_light(struct bringup_run *r, int device, struct optics_xc xc,
-		struct err *err)
+int bringup_light(struct bringup_run *r, int device, struct optics_xc xc, struct err *err)
 {
 	struct bringup *b = r->b;
 	struct bringup_circuit *c = &b->lit[b->n_lit];
@@ -206,8 +198,7 @@ int bringup_light(struct bringup_run *r, int device, struct optics_xc xc,
 	}
 	*c = (struct bringup_circuit){ .device = device, .xc = xc };
 	b->n_lit++;
-	if ((rc = check_moves(r, c, err)) ||
-	    (rc = report(r, c, true, err))) {
+	if ((rc = check_moves(r, c, err)) || (rc = report(r, c, true, err))) {
 		b->n_lit--;	/* not made */
 		return rc;
 	}

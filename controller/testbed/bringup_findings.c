@@ -34,25 +34,21 @@ void bringup_put_place(const struct bringup *b, struct bringup_place at,
 	}
 }
 
-static void put_in(const struct bringup *b, int device, int port,
-		   char text[BRINGUP_NAME_MAX])
+static void put_in(const struct bringup *b, int device, int port, char text[BRINGUP_NAME_MAX])
 {
 	bringup_put_place(b, (struct bringup_place){ device, port }, false,
 			  text);
 }
 
-static void put_out(const struct bringup *b, int device, int port,
-		    char text[BRINGUP_NAME_MAX])
+static void put_out(const struct bringup *b, int device, int port, char text[BRINGUP_NAME_MAX])
 {
 	bringup_put_place(b, (struct bringup_place){ device, port }, true,
 			  text);
 }
 
-void bringup_put_host(const struct model_port *h, bool rx,
-		      char text[BRINGUP_NAME_MAX])
+void bringup_put_host(const struct model_port *h, bool rx, char text[BRINGUP_NAME_MAX])
 {
-	snprintf(text, BRINGUP_NAME_MAX, "%.250s.%s", h->name,
-		 rx ? "rx" : "tx");
+	snprintf(text, BRINGUP_NAME_MAX, "%.250s.%s", h->name, rx ? "rx" : "tx");
 }
 
 static void put_path(const struct bringup *b, int device, struct optics_xc xc,
@@ -69,17 +65,14 @@ static bool has_light(int32_t mdbm)
 	return mdbm > DARK_MDBM;
 }
 
-const struct bringup_far *bringup_far_of(const struct bringup *b,
-					 const struct model_trunk *t)
+const struct bringup_far *bringup_far_of(const struct bringup *b, const struct model_trunk *t)
 {
 	return &b->devices[t->from_device].far[t->from_port];
 }
 
-bool bringup_leads_to(const struct bringup_far *far,
-		      const struct model_trunk *t)
+bool bringup_leads_to(const struct bringup_far *far, const struct model_trunk *t)
 {
-	return far->reach == REACH_INPUT && far->device == t->to_device &&
-	       far->port == t->to_port;
+	return far->reach == REACH_INPUT && far->device == t->to_device && far->port == t->to_port;
 }
 
 int bringup_owner_of(const struct bringup *b, const struct bringup_far *far)
@@ -111,8 +104,7 @@ struct bringup_place bringup_find_host(const struct bringup *b, int port,
 	*end = NULL;
 	for (int d = 0; d < b->fabric->n_devices; d++) {
 		const struct model_device *m = &b->fabric->devices[d];
-		const struct bringup_port *v = rx ? b->devices[d].out :
-						    b->devices[d].in;
+		const struct bringup_port *v = rx ? b->devices[d].out : b->devices[d].in;
 
 		for (int i = 0; i < (rx ? m->n_out : m->n_in); i++) {
 			if (v[i].end.port == port && !v[i].end.reversed) {
@@ -142,8 +134,7 @@ static bool receives_at_tx(const struct bringup *b, int port)
 /* By power: its laser sends into an output. */
 bool bringup_is_reversed(const struct bringup *b, const struct model_port *h)
 {
-	return h->rx_device >= 0 &&
-	       has_light(b->devices[h->rx_device].out[h->rx_port].mdbm);
+	return h->rx_device >= 0 && has_light(b->devices[h->rx_device].out[h->rx_port].mdbm);
 }
 
 bool bringup_rx_is_gone(const struct bringup *b, const struct model_port *h)
@@ -154,8 +145,7 @@ bool bringup_rx_is_gone(const struct bringup *b, const struct model_port *h)
 
 bool bringup_tx_is_dark(const struct bringup *b, const struct model_port *h)
 {
-	const struct bringup_device *dev = h->tx_device < 0 ? NULL :
-					   &b->devices[h->tx_device];
+	const struct bringup_device *dev = h->tx_device < 0 ? NULL : &b->devices[h->tx_device];
 
 	if (!dev) {
 		return false;
@@ -171,8 +161,7 @@ static bool could_tell(const struct bringup *b, int device, bool out, int port)
 	const struct model_device *m = &b->fabric->devices[device];
 	int n = out ? m->n_in : m->n_out;
 
-	for (int i = 0; i < n && bringup_is_observable(b, device, out, port);
-	     i++) {
+	for (int i = 0; i < n && bringup_is_observable(b, device, out, port); i++) {
 		if (bringup_is_observable(b, device, !out, i)) {
 			return true;
 		}
@@ -193,16 +182,14 @@ bool bringup_is_untested(const struct bringup *b, const struct model_trunk *t)
 }
 
 /* Nothing that measures can tell of it, but what was seen all the same. */
-static bool trunk_is_unseen(const struct bringup *b,
-			    const struct model_trunk *t)
+static bool trunk_is_unseen(const struct bringup *b, const struct model_trunk *t)
 {
 	const struct bringup_far *far = bringup_far_of(b, t);
 
 	if (b->method == BY_FRAMES) {
 		return false;
 	}
-	if (b->devices[t->from_device].unmonitored &&
-	    far->reach == REACH_UNKNOWN) {
+	if (b->devices[t->from_device].unmonitored && far->reach == REACH_UNKNOWN) {
 		return !could_tell(b, t->from_device, true, t->from_port);
 	}
 	return far->reach <= REACH_NOTHING &&
@@ -218,8 +205,7 @@ struct finding_list {
 	int n;
 };
 
-static struct bringup_finding *add(struct finding_list *l,
-				   enum bringup_kind kind)
+static struct bringup_finding *add(struct finding_list *l, enum bringup_kind kind)
 {
 	struct bringup_finding *d = &l->v[l->n++];
 
@@ -228,8 +214,7 @@ static struct bringup_finding *add(struct finding_list *l,
 }
 
 /* One fibre of a host's port, by frames. other: another port, -1: none. */
-static void add_host(struct finding_list *l, enum bringup_kind kind, int port,
-		     bool rx, int other)
+static void add_host(struct finding_list *l, enum bringup_kind kind, int port, bool rx, int other)
 {
 	const struct model_port *h = &l->b->fabric->ports[port];
 	struct bringup_finding *d = add(l, kind);
@@ -244,8 +229,7 @@ static void add_host(struct finding_list *l, enum bringup_kind kind, int port,
 		bringup_put_host(&l->b->fabric->ports[other], rx, d->with);
 	}
 	bringup_put_place(l->b, bringup_written(h, rx), rx, d->written);
-	bringup_put_place(l->b, bringup_find_host(l->b, port, rx, &end), rx,
-			  d->found);
+	bringup_put_place(l->b, bringup_find_host(l->b, port, rx, &end), rx, d->found);
 	d->sent = end ? end->sent : 0;
 	d->received = end ? end->received : 0;
 }
@@ -256,8 +240,7 @@ static bool is_same(struct bringup_place a, struct bringup_place b)
 }
 
 /* The port that is written at a place, or -1. */
-static int find_written(const struct bringup *b, struct bringup_place at,
-			bool rx)
+static int find_written(const struct bringup *b, struct bringup_place at, bool rx)
 {
 	for (int i = 0; i < b->fabric->n_ports; i++) {
 		if (is_same(bringup_written(&b->fabric->ports[i], rx), at)) {
@@ -267,8 +250,7 @@ static int find_written(const struct bringup *b, struct bringup_place at,
 	return -1;
 }
 
-static void compare_end(struct finding_list *l, int port, bool rx,
-			bool reversed)
+static void compare_end(struct finding_list *l, int port, bool rx, bool reversed)
 {
 	const struct model_port *h = &l->b->fabric->ports[port];
 	const struct bringup_end *end, *ignored;
@@ -312,8 +294,7 @@ static void compare_host_frames(struct finding_list *l, int port)
 	compare_end(l, port, true, reversed);
 }
 
-static void compare_host_power(struct finding_list *l,
-			       const struct model_port *h)
+static void compare_host_power(struct finding_list *l, const struct model_port *h)
 {
 	const struct bringup *b = l->b;
 	bool dark = bringup_tx_is_dark(b, h);
@@ -343,8 +324,7 @@ static void compare_host_power(struct finding_list *l,
 	}
 }
 
-static enum bringup_kind kind_of(const struct bringup *b,
-				 const struct bringup_far *far,
+static enum bringup_kind kind_of(const struct bringup *b, const struct bringup_far *far,
 				 const struct model_trunk *t, int owner)
 {
 	switch (far->reach) {
@@ -358,8 +338,7 @@ static enum bringup_kind kind_of(const struct bringup *b,
 	       BRINGUP_SWAPPED : BRINGUP_MOVED;
 }
 
-static struct bringup_finding *add_trunk(struct finding_list *l,
-					 enum bringup_kind kind,
+static struct bringup_finding *add_trunk(struct finding_list *l, enum bringup_kind kind,
 					 const struct model_trunk *t)
 {
 	const struct bringup_far *far = bringup_far_of(l->b, t);
@@ -393,22 +372,19 @@ static void compare_trunk(struct finding_list *l, int index)
 		add_trunk(l, BRINGUP_UNTESTED, t);
 		return;
 	}
-	if (far->reach == REACH_INPUT &&
-	    (far->fibre_mdb > bringup_limit_of(t) ||
-	     far->received < far->sent)) {
+	if (far->reach == REACH_INPUT && (far->fibre_mdb > bringup_limit_of(t) ||
+					  far->received < far->sent)) {
 		d = add_trunk(l, BRINGUP_LOSSY, t);
 		d->loss_mdb = far->fibre_mdb;
 		d->limit_mdb = bringup_limit_of(t);
 	}
 	/* An exchange is reported once. */
-	if (bringup_leads_to(far, t) ||
-	    (kind == BRINGUP_SWAPPED && owner < index)) {
+	if (bringup_leads_to(far, t) || (kind == BRINGUP_SWAPPED && owner < index)) {
 		return;
 	}
 	d = add_trunk(l, kind, t);
 	if (owner >= 0) {
-		put_out(l->b, f->trunks[owner].from_device,
-			f->trunks[owner].from_port, d->with);
+		put_out(l->b, f->trunks[owner].from_device, f->trunks[owner].from_port, d->with);
 	}
 }
 
@@ -457,8 +433,7 @@ static void compare_device(struct finding_list *l, int device)
 	for (int i = 0; i < m->n_in; i++) {
 		if (m->in_port[i] < 0 && !dev->unmonitored &&
 		    !is_kept(l->b, device, i) && has_light(dev->in[i].mdbm)) {
-			put_in(l->b, device, i,
-			       add(l, BRINGUP_UNWRITTEN)->found);
+			put_in(l->b, device, i, add(l, BRINGUP_UNWRITTEN)->found);
 		}
 	}
 	for (int i = 0; i < m->n_out; i++) {
@@ -536,8 +511,7 @@ static size_t max_findings(const struct bringup *b)
 	return n;
 }
 
-int bringup_findings(const struct bringup *b, struct bringup_finding **v,
-		     int *n, struct err *err)
+int bringup_findings(const struct bringup *b, struct bringup_finding **v, int *n, struct err *err)
 {
 	const struct model_fabric *f = b->fabric;
 	struct finding_list l = { .b = b };
@@ -583,8 +557,7 @@ static void add_unseen_host(const struct bringup *b, const struct model_port *h,
 	}
 }
 
-int bringup_unseen(const struct bringup *b, char (**v)[BRINGUP_NAME_MAX],
-		   int *n, struct err *err)
+int bringup_unseen(const struct bringup *b, char (**v)[BRINGUP_NAME_MAX], int *n, struct err *err)
 {
 	const struct model_fabric *f = b->fabric;
 
@@ -599,14 +572,12 @@ int bringup_unseen(const struct bringup *b, char (**v)[BRINGUP_NAME_MAX],
 	}
 	for (int i = 0; i < f->n_trunks; i++) {
 		if (trunk_is_unseen(b, &f->trunks[i])) {
-			put_out(b, f->trunks[i].from_device,
-				f->trunks[i].from_port, (*v)[(*n)++]);
+			put_out(b, f->trunks[i].from_device, f->trunks[i].from_port, (*v)[(*n)++]);
 		}
 	}
 	for (int d = 0; d < f->n_devices; d++) {
 		if (f->devices[d].kind == MODEL_RING) {
-			snprintf((*v)[(*n)++], sizeof(**v), "%.250s",
-				 f->devices[d].name);
+			snprintf((*v)[(*n)++], sizeof(**v), "%.250s", f->devices[d].name);
 		}
 	}
 	return 0;

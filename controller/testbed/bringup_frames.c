@@ -22,15 +22,13 @@
 static int remove_own(struct bringup_run *r, int device, struct err *err)
 {
 	struct optics_xc *xcs;
-	int n, rc = testbed_device_read(r->devices[device], &xcs, &n, NULL,
-					err);
+	int n, rc = testbed_device_read(r->devices[device], &xcs, &n, NULL, err);
 
 	if (rc) {
 		return rc;
 	}
 	if (n == 1 && bringup_is_lit(r->b, device, xcs[0])) {
-		rc = testbed_device_change(r->devices[device], false, xcs[0],
-					   err);
+		rc = testbed_device_change(r->devices[device], false, xcs[0], err);
 	} else if (n) {
 		rc = err_set(err, WEFT_ESTALE, "%s holds %d circuits; bring-up "
 			     "needs it dark",
@@ -59,8 +57,7 @@ static int begin(struct bringup_run *r, struct err *err)
 
 /* The pair that most frames came between: there is one, unless other programs
  * send on the same machine. Ends of rings are not ports. */
-static void find_strongest(const struct testbed_probe *p, int n_ports,
-			   struct testbed_heard *best)
+static void find_strongest(const struct testbed_probe *p, int n_ports, struct testbed_heard *best)
 {
 	for (int i = 0; i < p->n_heard; i++) {
 		if (p->heard[i].from < n_ports && p->heard[i].to < n_ports &&
@@ -72,8 +69,7 @@ static void find_strongest(const struct testbed_probe *p, int n_ports,
 
 /* What is received over the circuits that are lit, as a try's observation. A
  * first loss may be the light just coming on, so it is counted again. */
-static int observe(struct bringup_run *r, int max_tries, struct bringup_try *t,
-		   struct err *err)
+static int observe(struct bringup_run *r, int max_tries, struct bringup_try *t, struct err *err)
 {
 	struct testbed_heard best = { 0 };
 
@@ -106,8 +102,7 @@ static int observe(struct bringup_run *r, int max_tries, struct bringup_try *t,
 	return 0;
 }
 
-static int try_pair(struct bringup_run *r, struct bringup_try *t,
-		    struct err *err)
+static int try_pair(struct bringup_run *r, struct bringup_try *t, struct err *err)
 {
 	int rc;
 
@@ -152,8 +147,7 @@ static int try_trunk(struct bringup_run *r, int from, int out, int to, int in,
 	struct bringup_try t = { .reach = REACH_NOTHING };
 	int rc;
 
-	if ((rc = bringup_light(r, from, first, err)) ||
-	    (rc = bringup_light(r, to, second, err)) ||
+	if ((rc = bringup_light(r, from, first, err)) || (rc = bringup_light(r, to, second, err)) ||
 	    (rc = observe(r, max_tries, &t, err))) {
 		return rc;
 	}
@@ -174,8 +168,7 @@ static bool is_found(const struct bringup *b, int device, int in)
 		for (int i = 0; i < b->fabric->devices[d].n_out; i++) {
 			const struct bringup_far *far = &b->devices[d].far[i];
 
-			if (far->reach == REACH_INPUT &&
-			    far->device == device && far->port == in) {
+			if (far->reach == REACH_INPUT && far->device == device && far->port == in) {
 				return true;
 			}
 		}
@@ -184,19 +177,16 @@ static bool is_found(const struct bringup *b, int device, int in)
 }
 
 /* Every input of other switches that a fibre of the file ends at. */
-static int search_inputs(struct bringup_run *r, int from, int out,
-			 struct err *err)
+static int search_inputs(struct bringup_run *r, int from, int out, struct err *err)
 {
 	const struct model_fabric *f = r->b->fabric;
 	const struct bringup_far *far = &r->b->devices[from].far[out];
 	int rc = 0;
 
-	for (int i = 0; rc == 0 && far->reach != REACH_INPUT &&
-	     i < f->n_trunks; i++) {
+	for (int i = 0; rc == 0 && far->reach != REACH_INPUT && i < f->n_trunks; i++) {
 		int d = f->trunks[i].to_device, in = f->trunks[i].to_port;
 
-		if (d != from && find_good(r->b, d, true) >= 0 &&
-		    !is_found(r->b, d, in)) {
+		if (d != from && find_good(r->b, d, true) >= 0 && !is_found(r->b, d, in)) {
 			rc = try_trunk(r, from, out, d, in, 1, err);
 		}
 	}
@@ -204,8 +194,7 @@ static int search_inputs(struct bringup_run *r, int from, int out,
 }
 
 /* What no circuit could lead out of stays unknown. */
-static int try_written_or_search(struct bringup_run *r,
-				 const struct model_trunk *t, bool search,
+static int try_written_or_search(struct bringup_run *r, const struct model_trunk *t, bool search,
 				 struct err *err)
 {
 	struct bringup_far *far = &r->b->devices[t->from_device].
@@ -213,8 +202,7 @@ static int try_written_or_search(struct bringup_run *r,
 	bool can_receive = find_good(r->b, t->to_device, true) >= 0;
 	int rc = 0;
 
-	if (far->reach != REACH_UNKNOWN ||
-	    find_good(r->b, t->from_device, false) < 0) {
+	if (far->reach != REACH_UNKNOWN || find_good(r->b, t->from_device, false) < 0) {
 		return 0;
 	}
 	if (search) {
@@ -237,8 +225,7 @@ static int try_trunks(struct bringup_run *r, bool *tried, struct err *err)
 
 	*tried = false;
 	for (int i = 0; rc == 0 && i < 2 * f->n_trunks; i++) {
-		rc = try_written_or_search(r, &f->trunks[i % f->n_trunks],
-					   i >= f->n_trunks, err);
+		rc = try_written_or_search(r, &f->trunks[i % f->n_trunks], i >= f->n_trunks, err);
 	}
 	return rc;
 }

@@ -21,8 +21,7 @@
 /* By frames: at a host's port, or one that the file leaves open. By power light
  * comes to an input from a host, or from a switch that measures; from an output
  * it can be seen at such a one. */
-bool bringup_is_observable(const struct bringup *b, int device, bool out,
-			   int port)
+bool bringup_is_observable(const struct bringup *b, int device, bool out, int port)
 {
 	const struct model_trunk *t = bringup_trunk_at(b, device, out, port);
 
@@ -78,8 +77,7 @@ static void mark_clean(struct pair_port *port, const struct bringup_try *t)
 
 /* Light that arrives at an output came out of a good input, and by a fibre
  * that ends where it should not. */
-static void apply_try(const struct bringup_try *t, struct pair_port *in,
-		      struct pair_port *out)
+static void apply_try(const struct bringup_try *t, struct pair_port *in, struct pair_port *out)
 {
 	in->tried = out->tried = true;
 	if (carries_enough(t)) {
@@ -97,12 +95,10 @@ static void apply_file(struct pair_ports *s)
 	const struct bringup *b = s->b;
 
 	for (int i = 0; i < s->n_in; i++) {
-		const struct model_trunk *t = bringup_trunk_at(b, s->device,
-							       false, i);
+		const struct model_trunk *t = bringup_trunk_at(b, s->device, false, i);
 
 		s->in[i].wanted = bringup_is_observable(b, s->device, false, i);
-		s->in[i].ready = s->in[i].wanted &&
-			(!t || b->devices[t->from_device].source >= 0);
+		s->in[i].ready = s->in[i].wanted && (!t || b->devices[t->from_device].source >= 0);
 	}
 	for (int i = 0; i < s->n_out; i++) {
 		s->out[i].wanted = bringup_is_observable(b, s->device, true, i);
@@ -120,8 +116,7 @@ static void apply_tries(struct pair_ports *s)
 			const struct bringup_try *t = &b->tries.v[k];
 
 			if (t->device == s->device) {
-				apply_try(t, &s->in[t->xc.in],
-					  &s->out[t->xc.out]);
+				apply_try(t, &s->in[t->xc.in], &s->out[t->xc.out]);
 			}
 		}
 	}
@@ -132,8 +127,7 @@ bool bringup_is_feed(const struct bringup *b, const struct bringup_circuit *c)
 	for (int d = 0; d < b->fabric->n_devices; d++) {
 		const struct bringup_device *dev = &b->devices[d];
 
-		if (b->devices[c->device].unmonitored &&
-		    dev->feed_device == c->device &&
+		if (b->devices[c->device].unmonitored && dev->feed_device == c->device &&
 		    dev->feed_in == c->xc.in && dev->feed_out == c->xc.out) {
 			return true;
 		}
@@ -160,8 +154,7 @@ static void ports_fini(struct pair_ports *s)
 }
 
 /* False: there is no memory, and nothing to be freed. */
-static bool ports_init(struct pair_ports *s, const struct bringup *b,
-		       int device)
+static bool ports_init(struct pair_ports *s, const struct bringup *b, int device)
 {
 	const struct model_device *m = &b->fabric->devices[device];
 
@@ -200,8 +193,7 @@ static bool fits(const struct pair_port *v, enum candidate which, bool held)
 	if (v->held && !held) {
 		return false;
 	}
-	return which == CLEAN ? v->clean :
-	       v->ready && !v->settled && (which == OPEN || !v->tried);
+	return which == CLEAN ? v->clean : v->ready && !v->settled && (which == OPEN || !v->tried);
 }
 
 /* The clean port that lost least: what a partner is judged by. */
@@ -210,8 +202,7 @@ static int find_best(const struct pair_port *v, int n, bool held)
 	int best = -1;
 
 	for (int i = 0; i < n; i++) {
-		if (fits(&v[i], CLEAN, held) &&
-		    (best < 0 || v[i].received > v[best].received)) {
+		if (fits(&v[i], CLEAN, held) && (best < 0 || v[i].received > v[best].received)) {
 			best = i;
 		}
 	}
@@ -219,9 +210,8 @@ static int find_best(const struct pair_port *v, int n, bool held)
 }
 
 /* The output of the first such pair with this input that was not tried. */
-static bool find_output(const struct pair_ports *s, int in,
-			enum candidate which, bool straight, bool held,
-			struct optics_xc *xc)
+static bool find_output(const struct pair_ports *s, int in, enum candidate which, bool straight,
+			bool held, struct optics_xc *xc)
 {
 	int best = which == CLEAN ? find_best(s->out, s->n_out, held) : -1;
 
@@ -245,11 +235,9 @@ static bool find_pair(const struct pair_ports *s, enum candidate in,
 
 	for (int pass = 0; pass < 2; pass++) {
 		for (int i = 0; i < s->n_in; i++) {
-			bool laser = !bringup_trunk_at(s->b, s->device, false,
-						       i);
+			bool laser = !bringup_trunk_at(s->b, s->device, false, i);
 
-			if (laser != pass && (best < 0 || i == best) &&
-			    fits(&s->in[i], in, held) &&
+			if (laser != pass && (best < 0 || i == best) && fits(&s->in[i], in, held) &&
 			    find_output(s, i, out, straight, held, xc)) {
 				return true;
 			}
@@ -293,8 +281,7 @@ static bool find_any(const struct pair_ports *s, struct optics_xc *xc)
 static bool find_next(const struct pair_ports *s, struct optics_xc *xc)
 {
 	for (int held = 0; held < 2; held++) {
-		if (find_pair(s, FRESH, FRESH, held, xc) ||
-		    find_pair(s, OPEN, CLEAN, held, xc) ||
+		if (find_pair(s, FRESH, FRESH, held, xc) || find_pair(s, OPEN, CLEAN, held, xc) ||
 		    find_pair(s, CLEAN, OPEN, held, xc)) {
 			return true;
 		}
@@ -303,15 +290,13 @@ static bool find_next(const struct pair_ports *s, struct optics_xc *xc)
 }
 
 /* A pair whose circuit was made already, before a bring-up was killed. */
-static bool find_begun(const struct bringup *b, int *device,
-		       struct optics_xc *xc)
+static bool find_begun(const struct bringup *b, int *device, struct optics_xc *xc)
 {
 	for (int i = 0; i < b->n_lit; i++) {
 		const struct bringup_circuit *c = &b->lit[i];
 
-		if (b->devices[c->device].unmonitored && c->made &&
-		    !c->removing && !bringup_is_feed(b, c) &&
-		    !bringup_was_tried(b, c->device, c->xc)) {
+		if (b->devices[c->device].unmonitored && c->made && !c->removing &&
+		    !bringup_is_feed(b, c) && !bringup_was_tried(b, c->device, c->xc)) {
 			*device = c->device;
 			*xc = c->xc;
 			return true;
@@ -320,8 +305,7 @@ static bool find_begun(const struct bringup *b, int *device,
 	return false;
 }
 
-bool bringup_next_pair(const struct bringup *b, int *device,
-		       struct optics_xc *xc)
+bool bringup_next_pair(const struct bringup *b, int *device, struct optics_xc *xc)
 {
 	bool found = find_begun(b, device, xc);
 
@@ -371,8 +355,7 @@ int64_t bringup_moves_left(const struct bringup *b)
 	for (int d = 0; d < b->fabric->n_devices; d++) {
 		struct pair_ports s;
 
-		if (b->devices[d].unmonitored && b->devices[d].robot &&
-		    ports_init(&s, b, d)) {
+		if (b->devices[d].unmonitored && b->devices[d].robot && ports_init(&s, b, d)) {
 			left += 2 * tries_left(&s);
 			ports_fini(&s);
 		}
@@ -381,8 +364,7 @@ int64_t bringup_moves_left(const struct bringup *b)
 		left += b->lit[i].made && b->devices[b->lit[i].device].robot;
 	}
 	/* Of the one that is made already one move is left, not three. */
-	return left - (find_begun(b, &device, &xc) && b->devices[device].robot ?
-		       2 : 0);
+	return left - (find_begun(b, &device, &xc) && b->devices[device].robot ? 2 : 0);
 }
 
 void bringup_count_pairs(const struct bringup *b, int *done, int *total)
@@ -394,8 +376,7 @@ void bringup_count_pairs(const struct bringup *b, int *done, int *total)
 			continue;
 		}
 		for (int i = 0; i < s.n_in + s.n_out; i++) {
-			const struct pair_port *v = i < s.n_in ? &s.in[i] :
-						&s.out[i - s.n_in];
+			const struct pair_port *v = i < s.n_in ? &s.in[i] : &s.out[i - s.n_in];
 
 			*total += v->wanted;
 			*done += v->wanted && v->settled;
@@ -412,8 +393,7 @@ static void settle_dark(struct bringup *b, const struct pair_ports *s)
 	struct bringup_device *dev = &b->devices[s->device];
 
 	for (int i = 0; i < s->n_in; i++) {
-		dev->in[i].seen = s->in[i].wanted && s->in[i].settled ?
-			       INPUT_DARK : INPUT_UNSEEN;
+		dev->in[i].seen = s->in[i].wanted && s->in[i].settled ? INPUT_DARK : INPUT_UNSEEN;
 	}
 	for (int i = 0; i < s->n_out; i++) {
 		bool dark = s->out[i].wanted && s->out[i].settled;
@@ -508,19 +488,16 @@ void bringup_settle(struct bringup *b)
 	}
 }
 
-static enum bringup_fault find_fault(const struct pair_port *in,
-				     const struct pair_port *out)
+static enum bringup_fault find_fault(const struct pair_port *in, const struct pair_port *out)
 {
 	if (in->clean != out->clean) {
 		return in->clean ? FAULT_OUTPUT : FAULT_INPUT;
 	}
 	/* The try with the good partner told it. */
-	return !in->clean && in->settled && out->settled ? FAULT_NONE :
-							   FAULT_PATH;
+	return !in->clean && in->settled && out->settled ? FAULT_NONE : FAULT_PATH;
 }
 
-enum bringup_fault bringup_judge(const struct bringup *b,
-				 const struct bringup_try *t)
+enum bringup_fault bringup_judge(const struct bringup *b, const struct bringup_try *t)
 {
 	enum bringup_fault fault = FAULT_PATH;
 	struct pair_ports s;

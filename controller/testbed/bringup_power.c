@@ -25,8 +25,7 @@ static const char *device_name(const struct bringup *b, int device)
 /* ---- reading ---- */
 
 /* The place of a port's value among those of its side, NULL: it has none. */
-static int32_t *level_of(const struct bringup_levels *l,
-			 const struct model_device *m,
+static int32_t *level_of(const struct bringup_levels *l, const struct model_device *m,
 			 const struct drv_port *port)
 {
 	int n = port->is_out ? m->n_out : m->n_in;
@@ -46,8 +45,7 @@ static void take_levels(const struct drv_snapshot *snap,
 	for (int i = 0; i < m->n_out; i++) {
 		l->out[i] = DARK_MDBM;
 	}
-	for (int i = 0; snap->caps.power == DRV_POWER_BOTH &&
-	     i < snap->n_ports; i++) {
+	for (int i = 0; snap->caps.power == DRV_POWER_BOTH && i < snap->n_ports; i++) {
 		int32_t *level = level_of(l, m, &snap->ports[i]);
 
 		if (level && snap->ports[i].has_power) {
@@ -58,8 +56,7 @@ static void take_levels(const struct drv_snapshot *snap,
 }
 
 /* A robot reports moves only of ports near the end of their life. */
-static void take_blocked(const struct drv_snapshot *snap, struct bringup *b,
-			 int device)
+static void take_blocked(const struct drv_snapshot *snap, struct bringup *b, int device)
 {
 	const struct model_device *m = &b->fabric->devices[device];
 
@@ -69,14 +66,12 @@ static void take_blocked(const struct drv_snapshot *snap, struct bringup *b,
 		if ((!p->enabled || p->failed || p->has_moves) &&
 		    p->index >= 0 &&
 		    p->index < (p->is_out ? m->n_out : m->n_in)) {
-			bringup_port(b, device, p->is_out, p->index)->blocked =
-				true;
+			bringup_port(b, device, p->is_out, p->index)->blocked = true;
 		}
 	}
 }
 
-static void take_caps(const struct drv_snapshot *snap,
-		      struct bringup_device *dev)
+static void take_caps(const struct drv_snapshot *snap, struct bringup_device *dev)
 {
 	dev->unmonitored = snap->caps.power != DRV_POWER_BOTH;
 	dev->move_ns = snap->caps.typ_switch_us * 1000;
@@ -134,8 +129,7 @@ int bringup_read_levels(struct bringup_run *r, int device,
 	return rc;
 }
 
-int bringup_read_all(struct bringup_run *r, struct bringup_levels *levels,
-		     struct err *err)
+int bringup_read_all(struct bringup_run *r, struct bringup_levels *levels, struct err *err)
 {
 	int rc = 0;
 
@@ -173,8 +167,7 @@ static bool feed_from(struct bringup *b, int device)
 	const struct bringup_device *dev = &b->devices[device];
 	bool any = false;
 
-	for (int i = 0; dev->source >= 0 &&
-	     i < b->fabric->devices[device].n_out; i++) {
+	for (int i = 0; dev->source >= 0 && i < b->fabric->devices[device].n_out; i++) {
 		const struct bringup_far *far = &dev->far[i];
 		struct bringup_device *to = far->reach != REACH_INPUT ? NULL :
 					    &b->devices[far->device];
@@ -207,8 +200,7 @@ static void find_feeds(struct bringup *b)
 static int find_open_switch(const struct bringup *b)
 {
 	for (int d = 0; d < b->fabric->n_devices; d++) {
-		for (int i = 0; b->devices[d].source >= 0 &&
-		     i < b->fabric->devices[d].n_out; i++) {
+		for (int i = 0; b->devices[d].source >= 0 && i < b->fabric->devices[d].n_out; i++) {
 			if (b->devices[d].far[i].reach == REACH_UNKNOWN) {
 				return d;
 			}
@@ -229,8 +221,7 @@ int bringup_count_feeds(const struct bringup *b)
 }
 
 /* The try that showed an unmonitored feed: it knows whose light it was. */
-static const struct bringup_try *find_feeding_try(const struct bringup *b,
-						  int device)
+static const struct bringup_try *find_feeding_try(const struct bringup *b, int device)
 {
 	const struct bringup_device *dev = &b->devices[device];
 
@@ -245,8 +236,7 @@ static const struct bringup_try *find_feeding_try(const struct bringup *b,
 	return NULL;
 }
 
-static int light_output(struct bringup_run *r, int device, int out,
-			struct err *err)
+static int light_output(struct bringup_run *r, int device, int out, struct err *err)
 {
 	return bringup_light(r, device, (struct optics_xc){
 			     r->b->devices[device].source, out }, err);
@@ -283,11 +273,9 @@ int bringup_light_source(struct bringup_run *r, int device, struct err *err)
 
 /* A robot completes a move on its own. Asked for the same again, its driver waits for it,
  * and sends nothing if the move is over. */
-static int finish_move(struct bringup_run *r, struct bringup_circuit *c,
-		       struct err *err)
+static int finish_move(struct bringup_run *r, struct bringup_circuit *c, struct err *err)
 {
-	int rc = testbed_device_change(r->devices[c->device], !c->removing,
-				       c->xc, err);
+	int rc = testbed_device_change(r->devices[c->device], !c->removing, c->xc, err);
 
 	c->made = rc == 0 && !c->removing;
 	return rc;
@@ -300,11 +288,9 @@ static const struct bringup_circuit *last_lit(const struct bringup *b)
 
 /* Nothing needs a robot's circuit that feeds no switch and was tried; without
  * levels none was ever looked at. */
-static bool is_superfluous(const struct bringup *b,
-			   const struct bringup_circuit *c)
+static bool is_superfluous(const struct bringup *b, const struct bringup_circuit *c)
 {
-	return !b->has_levels || (!bringup_is_feed(b, c) &&
-				  bringup_was_tried(b, c->device, c->xc));
+	return !b->has_levels || (!bringup_is_feed(b, c) && bringup_was_tried(b, c->device, c->xc));
 }
 
 /* After a start: of ours that an earlier run left, those of switches go, those
@@ -314,8 +300,7 @@ static int recover(struct bringup_run *r, struct err *err)
 	struct bringup *b = r->b;
 	int rc = 0, n = 0;
 
-	while (rc == 0 && b->n_lit &&
-	       !b->devices[last_lit(b)->device].unmonitored) {
+	while (rc == 0 && b->n_lit && !b->devices[last_lit(b)->device].unmonitored) {
 		rc = bringup_unlight(r, b->n_lit - 1, err);
 	}
 	for (int i = 0; rc == 0 && i < b->n_lit; i++) {
@@ -431,8 +416,7 @@ static bool came_on(int32_t before, int32_t now)
 	return before <= DARK_MDBM && now > DARK_MDBM;
 }
 
-void bringup_find_far(const struct bringup_run *r, int device, int out,
-		      struct bringup_far *far)
+void bringup_find_far(const struct bringup_run *r, int device, int out, struct bringup_far *far)
 {
 	const struct model_fabric *f = r->b->fabric;
 	int32_t from = device < 0 ? 0 : r->now[device].out[out];
@@ -450,8 +434,7 @@ void bringup_find_far(const struct bringup_run *r, int device, int out,
 			}
 		}
 		for (int i = 0; i < f->devices[d].n_out; i++) {
-			if (far->reach == REACH_NOTHING &&
-			    !(d == device && i == out) &&
+			if (far->reach == REACH_NOTHING && !(d == device && i == out) &&
 			    came_on(r->base[d].out[i], r->now[d].out[i])) {
 				far->reach = REACH_OUTPUT;
 				far->device = d;
@@ -496,9 +479,8 @@ static int observe(struct bringup_run *r, int device, struct optics_xc xc,
 					r->now[device].out[xc.out];
 		}
 		bringup_find_far(r, device, xc.out, far);
-		if (far->path_mdb != NO_LIGHT_MDB &&
-		    (far->reach != REACH_NOTHING ||
-		     !is_observed(r->b, device, xc.out))) {
+		if (far->path_mdb != NO_LIGHT_MDB && (far->reach != REACH_NOTHING ||
+						      !is_observed(r->b, device, xc.out))) {
 			break;
 		}
 	}
@@ -507,8 +489,7 @@ static int observe(struct bringup_run *r, int device, struct optics_xc xc,
 
 /* Light that stays when the circuit is out is of another laser that was
  * switched on meanwhile; then the output is tried again. */
-static int try_output(struct bringup_run *r, int device, int out,
-		      struct err *err)
+static int try_output(struct bringup_run *r, int device, int out, struct err *err)
 {
 	struct optics_xc xc = { r->b->devices[device].source, out };
 	int before = r->b->n_lit, rc;
@@ -525,9 +506,8 @@ static int try_output(struct bringup_run *r, int device, int out,
 					      &r->base[far.device], err))) {
 			return rc;
 		}
-		if (far.reach == REACH_NOTHING ||
-		    bringup_level(r->base, far.reach, far.device, far.port) <=
-		    DARK_MDBM) {
+		if (far.reach == REACH_NOTHING || bringup_level(r->base, far.reach, far.device,
+								far.port) <= DARK_MDBM) {
 			r->b->devices[device].far[out] = far;
 			return 0;
 		}

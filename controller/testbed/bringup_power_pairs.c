@@ -43,8 +43,7 @@ static int observe(struct bringup_run *r, struct bringup_try *t, int device,
 {
 	int rc = 0;
 
-	for (int k = 0; rc == 0 && k < max_tries &&
-	     t->reach == REACH_NOTHING; k++) {
+	for (int k = 0; rc == 0 && k < max_tries && t->reach == REACH_NOTHING; k++) {
 		struct bringup_far far = { .reach = REACH_NOTHING };
 
 		if (k) {
@@ -91,8 +90,7 @@ static void set_loss(const struct bringup_run *r, struct bringup_try *t)
 	} else {
 		return;
 	}
-	t->loss_mdb = sent - bringup_level(r->now, t->reach, t->to_device,
-					   t->to_port);
+	t->loss_mdb = sent - bringup_level(r->now, t->reach, t->to_device, t->to_port);
 	t->limit_mdb = limit;
 }
 
@@ -118,12 +116,10 @@ static int observe_from(struct bringup_run *r, struct bringup_try *t,
 
 /* Outputs whose light went nowhere that was seen, and what was seen to feed
  * this very input. */
-static bool may_feed(const struct bringup *b, const struct bringup_try *t,
-		     int device, int out)
+static bool may_feed(const struct bringup *b, const struct bringup_try *t, int device, int out)
 {
 	const struct bringup_far *far = &b->devices[device].far[out];
-	bool known = far->reach == REACH_INPUT && far->device == t->device &&
-		     far->port == t->xc.in;
+	bool known = far->reach == REACH_INPUT && far->device == t->device && far->port == t->xc.in;
 
 	return known || (far->reach == REACH_NOTHING && far->in >= 0 &&
 			 far->path_mdb != NO_LIGHT_MDB);
@@ -152,8 +148,7 @@ static int observe_switch(struct bringup_run *r, struct bringup_try *t,
 	}
 	for (int i = 0; rc == 0 && t->reach == REACH_NOTHING && i < n; i++) {
 		if ((output < 0 || i == output) && may_feed(r->b, t, device, i)) {
-			rc = observe_from(r, t, device, i, output < 0 ? 1 :
-					  MAX_TRIES, err);
+			rc = observe_from(r, t, device, i, output < 0 ? 1 : MAX_TRIES, err);
 		}
 	}
 	if (rc) {
@@ -163,20 +158,17 @@ static int observe_switch(struct bringup_run *r, struct bringup_try *t,
 }
 
 /* The output that fed it before, or that the file says; -1: a laser. */
-static void find_likely_feeder(const struct bringup *b,
-			       const struct bringup_try *t,
-			       int *device, int *out)
+static void find_likely_feeder(const struct bringup *b, const struct bringup_try *t, int *device,
+			       int *out)
 {
-	const struct model_trunk *trunk =
-		bringup_trunk_at(b, t->device, false, t->xc.in);
+	const struct model_trunk *trunk = bringup_trunk_at(b, t->device, false, t->xc.in);
 
 	*device = trunk ? trunk->from_device : -1;
 	*out = trunk ? trunk->from_port : -1;
 	for (size_t k = 0; k < b->tries.n; k++) {
 		const struct bringup_try *e = &b->tries.v[k];
 
-		if (e->device == t->device && e->xc.in == t->xc.in &&
-		    e->reach != REACH_NOTHING) {
+		if (e->device == t->device && e->xc.in == t->xc.in && e->reach != REACH_NOTHING) {
 			*device = e->from_device;
 			*out = e->from_out;
 		}
@@ -193,8 +185,7 @@ static int observe_switches(struct bringup_run *r, struct bringup_try *t, struct
 	if (device >= 0 && can_light(b, device)) {
 		rc = observe_switch(r, t, device, out, err);
 	}
-	for (int d = 0; rc == 0 && t->reach == REACH_NOTHING &&
-	     d < b->fabric->n_devices; d++) {
+	for (int d = 0; rc == 0 && t->reach == REACH_NOTHING && d < b->fabric->n_devices; d++) {
 		if (can_light(b, d)) {
 			rc = observe_switch(r, t, d, -1, err);
 		}
@@ -205,16 +196,14 @@ static int observe_switches(struct bringup_run *r, struct bringup_try *t, struct
 /* ---- one pair ---- */
 
 /* Circuits of ours that hold one of its ports feed switches. */
-static int clear_ports(struct bringup_run *r, int device, struct optics_xc xc,
-		     struct err *err)
+static int clear_ports(struct bringup_run *r, int device, struct optics_xc xc, struct err *err)
 {
 	const struct bringup *b = r->b;
 
 	for (int i = 0; i < b->n_lit; i++) {
 		const struct bringup_circuit *c = &b->lit[i];
 
-		if (c->device == device && (c->xc.in == xc.in) !=
-		    (c->xc.out == xc.out)) {
+		if (c->device == device && (c->xc.in == xc.in) != (c->xc.out == xc.out)) {
 			return bringup_unlight(r, i, err);
 		}
 	}
@@ -222,8 +211,7 @@ static int clear_ports(struct bringup_run *r, int device, struct optics_xc xc,
 }
 
 /* The switch that likely feeds the input is to have light. */
-static int light_feeder(struct bringup_run *r, const struct bringup_try *t,
-			struct err *err)
+static int light_feeder(struct bringup_run *r, const struct bringup_try *t, struct err *err)
 {
 	int device, out, rc;
 
@@ -235,8 +223,7 @@ static int light_feeder(struct bringup_run *r, const struct bringup_try *t,
 	return bringup_unlight(r, bringup_count_feeds(r->b), err);
 }
 
-static int observe_pair(struct bringup_run *r, struct bringup_try *t,
-			struct err *err)
+static int observe_pair(struct bringup_run *r, struct bringup_try *t, struct err *err)
 {
 	int rc = 0;
 
@@ -258,8 +245,7 @@ static int observe_pair(struct bringup_run *r, struct bringup_try *t,
 
 /* Light that stays when the circuit is out came from elsewhere: then the try
  * tells nothing. */
-static int take_out(struct bringup_run *r, const struct bringup_try *t,
-		    struct err *err)
+static int take_out(struct bringup_run *r, const struct bringup_try *t, struct err *err)
 {
 	struct bringup *b = r->b;
 	int rc = bringup_unlight(r, bringup_count_feeds(b), err);
@@ -268,14 +254,12 @@ static int take_out(struct bringup_run *r, const struct bringup_try *t,
 		return rc;
 	}
 	rc = bringup_read_levels(r, t->to_device, &r->now[t->to_device], err);
-	if (rc || bringup_level(r->now, t->reach, t->to_device, t->to_port) <=
-		  DARK_MDBM) {
+	if (rc || bringup_level(r->now, t->reach, t->to_device, t->to_port) <= DARK_MDBM) {
 		return rc;
 	}
 	b->tries.n--;
 	if (t->from_device >= 0) {
-		b->devices[t->from_device].far[t->from_out].reach =
-			REACH_NOTHING;
+		b->devices[t->from_device].far[t->from_out].reach = REACH_NOTHING;
 	}
 	return err_set(err, WEFT_ESTALE, "%s.%s%d has light of its own now, "
 		       "while %s.in%d -> out%d was tried",
@@ -285,8 +269,7 @@ static int take_out(struct bringup_run *r, const struct bringup_try *t,
 		       t->xc.out + 1);
 }
 
-int bringup_power_try_pair(struct bringup_run *r, struct bringup_try *t,
-			   struct err *err)
+int bringup_power_try_pair(struct bringup_run *r, struct bringup_try *t, struct err *err)
 {
 	bool stays;
 	int rc = clear_ports(r, t->device, t->xc, err);
@@ -298,8 +281,7 @@ int bringup_power_try_pair(struct bringup_run *r, struct bringup_try *t,
 		return rc;
 	}
 	/* A switch that it gives light to keeps it. */
-	stays = t->reach == REACH_INPUT &&
-		r->b->devices[t->to_device].source < 0;
+	stays = t->reach == REACH_INPUT && r->b->devices[t->to_device].source < 0;
 	if (vec_push(&r->b->tries, *t)) {
 		return err_nomem(err);
 	}

@@ -113,23 +113,19 @@ struct bringup {
 /* How many circuits may be on the record at a time: b->lit has room for them. */
 int bringup_max_lit(const struct model_fabric *f);
 
-struct bringup_port *bringup_port(const struct bringup *b, int device, bool out,
-				  int port);
+struct bringup_port *bringup_port(const struct bringup *b, int device, bool out, int port);
 /* Where a fibre as written begins or ends, NULL: at a host or nowhere. */
-const struct model_trunk *bringup_trunk_at(const struct bringup *b, int device,
-					   bool out, int port);
+const struct model_trunk *bringup_trunk_at(const struct bringup *b, int device, bool out, int port);
 
 /* ---- bringup_pairs.c: which circuits of unmonitored devices are tried ---- */
 
 /* The next pair to try, the same for the same tries; b->lit has circuits that
  * had better stay. False: there is none. Inputs that a switch without light
  * feeds wait until it has a source. O(devices * ports * (ports + tries)). */
-bool bringup_next_pair(const struct bringup *b, int *device,
-		       struct optics_xc *xc);
+bool bringup_next_pair(const struct bringup *b, int *device, struct optics_xc *xc);
 /* That a circuit on b->lit is what some switch's light comes by. */
 bool bringup_is_feed(const struct bringup *b, const struct bringup_circuit *c);
-bool bringup_was_tried(const struct bringup *b, int device,
-		       struct optics_xc xc);
+bool bringup_was_tried(const struct bringup *b, int device, struct optics_xc xc);
 /* Moves of robots that are still to be made, if all fibres are good. */
 int64_t bringup_moves_left(const struct bringup *b);
 /* Ports of unmonitored devices of which something can be known, and of which
@@ -138,14 +134,12 @@ void bringup_count_pairs(const struct bringup *b, int *done, int *total);
 /* Puts what the tries tell into ends, far, seen and source of the devices. */
 void bringup_settle(struct bringup *b);
 /* That the file has a fibre there that light can be observed through. */
-bool bringup_is_observable(const struct bringup *b, int device, bool out,
-			   int port);
+bool bringup_is_observable(const struct bringup *b, int device, bool out, int port);
 
 /* A try that loses too much, and what is at fault: nothing (good in another),
  * an input's fibre, an output's, or the path, no more is known. */
 enum bringup_fault { FAULT_NONE, FAULT_INPUT, FAULT_OUTPUT, FAULT_PATH };
-enum bringup_fault bringup_judge(const struct bringup *b,
-				 const struct bringup_try *t);
+enum bringup_fault bringup_judge(const struct bringup *b, const struct bringup_try *t);
 
 /* ---- bringup_findings.c: what the file of corrections shows too ---- */
 
@@ -156,8 +150,7 @@ struct bringup_place {
 
 void bringup_put_place(const struct bringup *b, struct bringup_place at,
 		       bool out, char text[BRINGUP_NAME_MAX]);
-void bringup_put_host(const struct model_port *h, bool rx,
-		      char text[BRINGUP_NAME_MAX]);
+void bringup_put_host(const struct model_port *h, bool rx, char text[BRINGUP_NAME_MAX]);
 /* Where a fibre of a host's port ends: by the file, and by frames. *end: the
  * observation, or NULL. */
 struct bringup_place bringup_written(const struct model_port *h, bool rx);
@@ -169,10 +162,8 @@ bool bringup_tx_is_dark(const struct bringup *b, const struct model_port *h);
 bool bringup_rx_is_gone(const struct bringup *b, const struct model_port *h);
 /* What was found at a written fibre's output; whether it ends where that does;
  * the written fibre that ends where it was found, or -1; what one may lose. */
-const struct bringup_far *bringup_far_of(const struct bringup *b,
-					 const struct model_trunk *t);
-bool bringup_leads_to(const struct bringup_far *far,
-		      const struct model_trunk *t);
+const struct bringup_far *bringup_far_of(const struct bringup *b, const struct model_trunk *t);
+bool bringup_leads_to(const struct bringup_far *far, const struct model_trunk *t);
 int bringup_owner_of(const struct bringup *b, const struct bringup_far *far);
 int32_t bringup_limit_of(const struct model_trunk *t);
 /* A fibre into an unmonitored device that no light was seen through. */
@@ -202,8 +193,7 @@ struct bringup_observer {
 	bool before_pairs;
 	/* Tries one circuit of an unmonitored device: *t has device and xc, and
 	 * is to have what was observed. Circuits that feed others may stay. */
-	int (*try_pair)(struct bringup_run *r, struct bringup_try *t,
-			struct err *err);
+	int (*try_pair)(struct bringup_run *r, struct bringup_try *t, struct err *err);
 	/* Once, when all is known and no circuit is left. May be NULL. */
 	int (*end)(struct bringup_run *r, struct err *err);
 };
@@ -235,8 +225,7 @@ struct bringup_run {
 /* Sets a circuit up, unless it is; it goes on the record, and is reported, first.
  * WEFT_ELIMIT, WEFT_ECANCELED: before anything was sent, and it is off the record
  * again. After another error it may be there, and stays on it. */
-int bringup_light(struct bringup_run *r, int device, struct optics_xc xc,
-		  struct err *err);
+int bringup_light(struct bringup_run *r, int device, struct optics_xc xc, struct err *err);
 /* Takes out what was set up last, down to so many; a circuit leaves the record
  * when its device has confirmed that. */
 int bringup_unlight(struct bringup_run *r, int down_to, struct err *err);
@@ -251,22 +240,19 @@ bool bringup_is_lit(const struct bringup *b, int device, struct optics_xc xc);
  * there is not ours. */
 int bringup_read_levels(struct bringup_run *r, int device,
 			struct bringup_levels *l, struct err *err);
-int bringup_read_all(struct bringup_run *r, struct bringup_levels *levels,
-		     struct err *err);
+int bringup_read_all(struct bringup_run *r, struct bringup_levels *levels, struct err *err);
 /* Of the input, or the output, where light arrived. */
 int32_t bringup_level(const struct bringup_levels *v, enum bringup_reach reach,
 		      int device, int port);
 /* What was dark in base and is lit now: where light from the output, or of a
  * laser (device -1), leads. */
-void bringup_find_far(const struct bringup_run *r, int device, int out,
-		      struct bringup_far *far);
+void bringup_find_far(const struct bringup_run *r, int device, int out, struct bringup_far *far);
 /* Lights a switch's source over the devices before it. */
 int bringup_light_source(struct bringup_run *r, int device, struct err *err);
 /* Circuits at the bottom of the record that feed switches over unmonitored
  * devices. */
 int bringup_count_feeds(const struct bringup *b);
 
-int bringup_power_try_pair(struct bringup_run *r, struct bringup_try *t,
-			   struct err *err);
+int bringup_power_try_pair(struct bringup_run *r, struct bringup_try *t, struct err *err);
 
 #endif

@@ -61,9 +61,8 @@ static json_t *pack_lit(const struct bringup *b)
 	json_t *v = json_array();
 
 	for (int i = 0; v && i < b->n_lit; i++) {
-		json_array_append_new(v, json_pack("[i,i,i,b]",
-			b->lit[i].device, b->lit[i].xc.in, b->lit[i].xc.out,
-			b->lit[i].removing));
+		json_array_append_new(v, json_pack("[i,i,i,b]", b->lit[i].device, b->lit[i].xc.in,
+						   b->lit[i].xc.out, b->lit[i].removing));
 	}
 	return v;
 }
@@ -98,8 +97,7 @@ int bringup_save(const struct bringup *b, struct buf *out, struct err *err)
 
 /* ---- reading ---- */
 
-static bool is_port(const struct model_fabric *f, int device, bool out,
-		    int port)
+static bool is_port(const struct model_fabric *f, int device, bool out, int port)
 {
 	return device >= 0 && device < f->n_devices && port >= 0 &&
 	       port < (out ? f->devices[device].n_out :
@@ -123,8 +121,7 @@ static bool load_far(const struct model_fabric *f, int device, json_t *item,
 	far->reach = (enum bringup_reach)reach;
 	far->sent = sent;
 	far->received = received;
-	return reach < REACH_INPUT ||
-	       is_port(f, far->device, reach == REACH_OUTPUT, far->port);
+	return reach < REACH_INPUT || is_port(f, far->device, reach == REACH_OUTPUT, far->port);
 }
 
 static bool load_devices(struct bringup *b, json_t *devices)
@@ -138,8 +135,7 @@ static bool load_devices(struct bringup *b, json_t *devices)
 
 		ok = json_array_size(v) == n;
 		for (size_t i = 0; ok && i < n; i++) {
-			ok = load_far(f, d, json_array_get(v, i),
-				      &b->devices[d].far[i]);
+			ok = load_far(f, d, json_array_get(v, i), &b->devices[d].far[i]);
 		}
 	}
 	return ok;
@@ -154,11 +150,10 @@ static bool load_lit(struct bringup *b, json_t *lit)
 		struct bringup_circuit *c = &b->lit[i];
 		int removing;
 
-		ok = json_unpack(json_array_get(lit, i), "[i,i,i,b!]",
-				 &c->device, &c->xc.in, &c->xc.out,
-				 &removing) == 0 &&
-		     is_port(b->fabric, c->device, false, c->xc.in) &&
-		     is_port(b->fabric, c->device, true, c->xc.out);
+		ok = json_unpack(json_array_get(lit, i), "[i,i,i,b!]", &c->device, &c->xc.in,
+				 &c->xc.out, &removing) == 0 && is_port(b->fabric, c->device, false,
+									c->xc.in) &&
+			is_port(b->fabric, c->device, true, c->xc.out);
 		c->removing = removing;
 	}
 	b->n_lit = ok ? (int)n : 0;
@@ -172,9 +167,8 @@ static bool load_side(json_t *v, struct bringup_port *ports, int n)
 	for (int i = 0; ok && i < n; i++) {
 		json_t *item = json_array_get(v, (size_t)i);
 
-		ok = json_is_integer(item) &&
-		     json_integer_value(item) >= INT32_MIN &&
-		     json_integer_value(item) <= INT32_MAX;
+		ok = json_is_integer(item) && json_integer_value(item) >= INT32_MIN &&
+			json_integer_value(item) <= INT32_MAX;
 		ports[i].mdbm = ok ? (int32_t)json_integer_value(item) : 0;
 	}
 	return ok;
@@ -183,8 +177,7 @@ static bool load_side(json_t *v, struct bringup_port *ports, int n)
 static bool load_levels(struct bringup *b, json_t *levels)
 {
 	const struct model_fabric *f = b->fabric;
-	bool ok = json_is_null(levels) ||
-		  json_array_size(levels) == 2 * (size_t)f->n_devices;
+	bool ok = json_is_null(levels) || json_array_size(levels) == 2 * (size_t)f->n_devices;
 
 	b->has_levels = json_is_array(levels);
 	for (int d = 0; ok && b->has_levels && d < f->n_devices; d++) {
@@ -201,8 +194,7 @@ static bool is_try(const struct bringup *b, const struct bringup_try *t)
 {
 	const struct model_fabric *f = b->fabric;
 
-	if (!is_port(f, t->device, false, t->xc.in) ||
-	    !is_port(f, t->device, true, t->xc.out) ||
+	if (!is_port(f, t->device, false, t->xc.in) || !is_port(f, t->device, true, t->xc.out) ||
 	    t->reach < REACH_NOTHING || t->reach > REACH_OUTPUT) {
 		return false;
 	}
@@ -224,9 +216,8 @@ static bool load_try(struct bringup *b, json_t *item)
 	json_int_t sent, received;
 	int reach;
 
-	if (json_unpack(item, "[i,i,i,i,i,i,i,i,i,i,I,I!]", &t.device,
-			&t.xc.in, &t.xc.out, &t.from_device, &t.from_out,
-			&reach, &t.to_device, &t.to_port, &t.loss_mdb,
+	if (json_unpack(item, "[i,i,i,i,i,i,i,i,i,i,I,I!]", &t.device, &t.xc.in, &t.xc.out,
+			&t.from_device, &t.from_out, &reach, &t.to_device, &t.to_port, &t.loss_mdb,
 			&t.limit_mdb, &sent, &received) != 0) {
 		return false;
 	}
@@ -252,9 +243,8 @@ static int load_root(struct bringup *b, json_t *root, struct err *err)
 	const char *what = NULL, *hash = NULL;
 	json_t *devices = NULL, *lit = NULL, *levels = NULL, *tries = NULL;
 
-	if (json_unpack(root, "{s:s,s:s,s:o,s:o,s:o,s:o}", "weft", &what,
-			"fabric", &hash, "lit", &lit, "devices", &devices,
-			"levels", &levels, "tries", &tries) != 0 ||
+	if (json_unpack(root, "{s:s,s:s,s:o,s:o,s:o,s:o}", "weft", &what, "fabric", &hash, "lit",
+			&lit, "devices", &devices, "levels", &levels, "tries", &tries) != 0 ||
 	    strcmp(what, method_name(b)) != 0) {
 		return err_set(err, WEFT_EINVAL, "it is not the state of such "
 			       "a bring-up");
@@ -271,16 +261,14 @@ static int load_root(struct bringup *b, json_t *root, struct err *err)
 	return 0;
 }
 
-int bringup_load(struct bringup *b, const char *data, size_t len,
-		 struct err *err)
+int bringup_load(struct bringup *b, const char *data, size_t len, struct err *err)
 {
 	json_error_t where;
 	json_t *root = json_loadb(data, len, JSON_REJECT_DUPLICATES, &where);
 	int rc;
 
 	if (!root) {
-		return err_set(err, WEFT_EINVAL, "line %d: %s", where.line,
-			       where.text);
+		return err_set(err, WEFT_EINVAL, "line %d: %s", where.line, where.text);
 	}
 	rc = load_root(b, root, err);
 	json_decref(root);

@@ -87,8 +87,7 @@ static void put_hosts_frames(struct buf *out, const struct bringup *b)
 	int n = b->fabric->n_ports;
 
 	for (int i = 0; i < 2 * n; i++) {
-		put_host(out, b, i % n, i >= n,
-			 bringup_find_host(b, i % n, i >= n, &end));
+		put_host(out, b, i % n, i >= n, bringup_find_host(b, i % n, i >= n, &end));
 	}
 }
 
@@ -125,8 +124,7 @@ static void put_trunks_frames(struct buf *out, const struct bringup *b)
 
 /* What was found, with the loss that is written where the fibre is, if that is
  * within the limit, else as measured. */
-static void put_found(struct buf *out, const struct bringup *b, int device,
-		      int port)
+static void put_found(struct buf *out, const struct bringup *b, int device, int port)
 {
 	const struct bringup_far *far = &b->devices[device].far[port];
 	int owner = bringup_owner_of(b, far);
@@ -233,8 +231,7 @@ static int rewrite(const struct model_fabric *f, const struct buf *fibres,
 	if (out->failed || fibres->failed) {
 		return err_nomem(err);
 	}
-	rc = model_parse("the fabric as found", out->data, out->len, &again,
-			 &errs);
+	rc = model_parse("the fabric as found", out->data, out->len, &again, &errs);
 	if (rc && errs.n && err) {
 		*err = errs.v[0];
 	}

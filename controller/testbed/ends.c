@@ -68,8 +68,7 @@ static char sign(const struct ring_setting *at)
 	return at->dir == OPTICS_CW ? '+' : '-';
 }
 
-const char *testbed_end_name(const struct model_fabric *f, int end,
-			     char buf[TESTBED_NAME_MAX])
+const char *testbed_end_name(const struct model_fabric *f, int end, char buf[TESTBED_NAME_MAX])
 {
 	struct testbed_end e = testbed_end(f, end);
 
@@ -77,13 +76,11 @@ const char *testbed_end_name(const struct model_fabric *f, int end,
 		return f->ports[end].name;
 	}
 	snprintf(buf, TESTBED_NAME_MAX, "%s.%s%c%u.%u", f->hosts[e.host].name,
-		 f->devices[e.ring].name, sign(&e.at), e.at.fibre,
-		 e.at.channel);
+		 f->devices[e.ring].name, sign(&e.at), e.at.fibre, e.at.channel);
 	return buf;
 }
 
-const char *testbed_end_netdev(const struct model_fabric *f, int end,
-			       char buf[TESTBED_NAME_MAX])
+const char *testbed_end_netdev(const struct model_fabric *f, int end, char buf[TESTBED_NAME_MAX])
 {
 	struct testbed_end e = testbed_end(f, end);
 

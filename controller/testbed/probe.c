@@ -68,8 +68,7 @@ static void polls_free(struct pollfd *v, int n)
 static int put_slot(struct netdev_table *t, int ifindex, int slot, struct err *err)
 {
 	if (ifindex >= t->n) {
-		int *more = realloc(t->slot, (size_t)(ifindex + 64) *
-				    sizeof(*more));
+		int *more = realloc(t->slot, (size_t)(ifindex + 64) * sizeof(*more));
 
 		if (!more) {
 			return err_nomem(err);
@@ -126,8 +125,7 @@ static int open_hosts(struct testbed_prober *p, struct err *err)
 	return rc;
 }
 
-int testbed_prober_new(struct testbed *t, struct testbed_prober **out,
-		       struct err *err)
+int testbed_prober_new(struct testbed *t, struct testbed_prober **out, struct err *err)
 {
 	struct testbed_prober *p = calloc(1, sizeof(*p));
 	int rc = p ? 0 : err_nomem(err);
@@ -167,14 +165,12 @@ static void send_from(struct testbed_prober *p, int end)
 	int host = testbed_end(p->t->fabric, end).host;
 
 	/* A link that takes no frame now has not sent one. */
-	p->out->sent[end] += host_frame_send(p->polls[host].fd, &p->t->tx[end],
-					     &frame);
+	p->out->sent[end] += host_frame_send(p->polls[host].fd, &p->t->tx[end], &frame);
 }
 
 /* Counts a frame for its pair of ends. O(pairs that were seen): few, as an end
  * is heard by one other unless fibres are wrong. */
-static int note(struct testbed_prober *p, int from, int to, bool at_tx,
-		struct err *err)
+static int note(struct testbed_prober *p, int from, int to, bool at_tx, struct err *err)
 {
 	struct testbed_probe *out = p->out;
 	struct testbed_heard *more;
@@ -189,8 +185,7 @@ static int note(struct testbed_prober *p, int from, int to, bool at_tx,
 	}
 	if (out->n_heard == p->cap_heard) {
 		p->cap_heard = p->cap_heard ? 2 * p->cap_heard : 64;
-		more = realloc(out->heard,
-			       (size_t)p->cap_heard * sizeof(*more));
+		more = realloc(out->heard, (size_t)p->cap_heard * sizeof(*more));
 		if (!more) {
 			return err_nomem(err);
 		}
@@ -202,19 +197,16 @@ static int note(struct testbed_prober *p, int from, int to, bool at_tx,
 }
 
 /* All frames that wait at one host; *any is set when one was ours. */
-static int receive(struct testbed_prober *p, int host, bool *any,
-		   struct err *err)
+static int receive(struct testbed_prober *p, int host, bool *any, struct err *err)
 {
 	const struct netdev_table *t = &p->tables[host];
 	struct host_frame frame;
 	int ifindex, rc = 0;
 
-	while (rc == 0 && host_frame_receive(p->polls[host].fd, &ifindex,
-					     &frame)) {
+	while (rc == 0 && host_frame_receive(p->polls[host].fd, &ifindex, &frame)) {
 		int slot = ifindex < t->n ? t->slot[ifindex] : -1;
 
-		if (slot >= 0 && frame.run == p->run &&
-		    frame.from < (uint32_t)p->t->n_ends) {
+		if (slot >= 0 && frame.run == p->run && frame.from < (uint32_t)p->t->n_ends) {
 			*any = true;
 			rc = note(p, (int)frame.from, slot / 2, slot & 1, err);
 		}
@@ -223,8 +215,7 @@ static int receive(struct testbed_prober *p, int host, bool *any,
 }
 
 /* Takes what arrives within the time; returns after the first arrivals. */
-static int listen_for(struct testbed_prober *p, int patience_ms, bool *any,
-		      struct err *err)
+static int listen_for(struct testbed_prober *p, int patience_ms, bool *any, struct err *err)
 {
 	int n = p->t->fabric->n_hosts, rc = 0;
 
@@ -240,9 +231,8 @@ static int listen_for(struct testbed_prober *p, int patience_ms, bool *any,
 	return rc;
 }
 
-static int send_and_listen(struct testbed_prober *p, int64_t duration_ms,
-			   int64_t interval_ms, const volatile bool *stop,
-			   struct err *err)
+static int send_and_listen(struct testbed_prober *p, int64_t duration_ms, int64_t interval_ms,
+			   const volatile bool *stop, struct err *err)
 {
 	int64_t next = clk_now_ns(), end = next + duration_ms * NS_PER_MS;
 	bool any;
@@ -257,10 +247,8 @@ static int send_and_listen(struct testbed_prober *p, int64_t duration_ms,
 			}
 		}
 		next += interval_ms * NS_PER_MS;
-		while (rc == 0 && (wait = next - clk_now_ns()) > 0 &&
-		       next < end) {
-			rc = listen_for(p, (int)(wait / NS_PER_MS + 1), &any,
-					err);
+		while (rc == 0 && (wait = next - clk_now_ns()) > 0 && next < end) {
+			rc = listen_for(p, (int)(wait / NS_PER_MS + 1), &any, err);
 		}
 		if (rc == 0) {
 			rc = listen_for(p, 0, &any, err);
@@ -282,9 +270,8 @@ static int by_ends(const void *a, const void *b)
 	return (int)x->at_tx - (int)y->at_tx;
 }
 
-int testbed_probe(struct testbed_prober *p, int64_t duration_ms,
-		  int64_t interval_ms, int patience_ms,
-		  const volatile bool *stop, struct testbed_probe *out,
+int testbed_probe(struct testbed_prober *p, int64_t duration_ms, int64_t interval_ms,
+		  int patience_ms, const volatile bool *stop, struct testbed_probe *out,
 		  struct err *err)
 {
 	bool any = true;
@@ -295,8 +282,7 @@ int testbed_probe(struct testbed_prober *p, int64_t duration_ms,
 	p->cap_heard = 0;
 	/* What was sent before and comes late is not counted. */
 	p->run = (uint32_t)clk_now_ns() ^ (uint32_t)getpid() << 16;
-	out->sent = calloc((size_t)p->t->n_ends + 1,
-			   sizeof(*out->sent));
+	out->sent = calloc((size_t)p->t->n_ends + 1, sizeof(*out->sent));
 	if (!out->sent) {
 		return err_nomem(err);
 	}
@@ -307,8 +293,7 @@ int testbed_probe(struct testbed_prober *p, int64_t duration_ms,
 	if (rc) {
 		testbed_probe_fini(out);
 	} else if (out->n_heard) {
-		qsort(out->heard, (size_t)out->n_heard, sizeof(*out->heard),
-		      by_ends);
+		qsort(out->heard, (size_t)out->n_heard, sizeof(*out->heard), by_ends);
 	}
 	return rc;
 }
@@ -352,8 +337,7 @@ static int pinger_init(struct pinger *p, struct err *err)
 		return WEFT_ENOMEM;
 	}
 	for (int i = 0; rc == 0 && i < n; i++) {
-		rc = host_socket(p->t->hosts[i], AF_INET,
-				 SOCK_RAW | SOCK_NONBLOCK, IPPROTO_ICMP,
+		rc = host_socket(p->t->hosts[i], AF_INET, SOCK_RAW | SOCK_NONBLOCK, IPPROTO_ICMP,
 				 &p->polls[i].fd, err);
 		if (rc == 0 && setsockopt(p->polls[i].fd, IPPROTO_IP, IP_TTL,
 					  &one_hop, sizeof(one_hop)) != 0) {
@@ -373,8 +357,7 @@ static void ask(struct pinger *p, int from, int to)
 	h.un.echo.sequence = htons((uint16_t)to);
 	h.checksum = checksum((const uint8_t *)&h, sizeof(h));
 	/* Without a route there is no answer, which is what is asked. */
-	(void)!sendto(p->polls[from].fd, &h, sizeof(h), 0,
-		      (struct sockaddr *)&at, sizeof(at));
+	(void)!sendto(p->polls[from].fd, &h, sizeof(h), 0, (struct sockaddr *)&at, sizeof(at));
 }
 
 static void take_answers(struct pinger *p, int host)
@@ -383,8 +366,7 @@ static void take_answers(struct pinger *p, int host)
 	struct icmphdr h;
 	ssize_t len;
 
-	while ((len = recv(p->polls[host].fd, packet, sizeof(packet), 0)) >=
-	       0) {
+	while ((len = recv(p->polls[host].fd, packet, sizeof(packet), 0)) >= 0) {
 		size_t head = (size_t)(packet[0] & 15) * 4;
 
 		if (len < (ssize_t)(head + sizeof(h))) {
@@ -399,8 +381,7 @@ static void take_answers(struct pinger *p, int host)
 	}
 }
 
-int testbed_ping(struct testbed *t, int patience_ms, bool *answered,
-		 struct err *err)
+int testbed_ping(struct testbed *t, int patience_ms, bool *answered, struct err *err)
 {
 	struct pinger p = { .t = t, .answered = answered };
 	int n = t->fabric->n_hosts, rc = pinger_init(&p, err);

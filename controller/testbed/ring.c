@@ -24,8 +24,7 @@ static int open_ring(const struct model_fabric *f, int ring,
 	int rc, tries = 0;
 
 	testbed_netns(f, f->devices[ring].name, netns);
-	while ((rc = netns_ring_open(netns, &g, out, err)) == WEFT_ESTALE &&
-	       tries++ < RETRIES) {
+	while ((rc = netns_ring_open(netns, &g, out, err)) == WEFT_ESTALE && tries++ < RETRIES) {
 		nanosleep(&pause, NULL);
 	}
 	return rc;
@@ -33,8 +32,7 @@ static int open_ring(const struct model_fabric *f, int ring,
 
 /* ---- where light goes ---- */
 
-static int lit_ring(const struct model_fabric *f, int ring, int *from,
-		    struct err *err)
+static int lit_ring(const struct model_fabric *f, int ring, int *from, struct err *err)
 {
 	struct ring_geometry g = testbed_ring(&f->devices[ring]);
 	struct netns_ring *r;
@@ -46,20 +44,17 @@ static int lit_ring(const struct model_fabric *f, int ring, int *from,
 	}
 	modes = netns_ring_modes(r);
 	for (size_t k = 0; k < netns_ring_count(&g); k++) {
-		int64_t to = modes[k] & RESONATOR_ADD ?
-			     netns_ring_follow(&g, modes, k) : -1;
+		int64_t to = modes[k] & RESONATOR_ADD ? netns_ring_follow(&g, modes, k) : -1;
 
 		if (to >= 0) {
-			from[testbed_end_of(f, ring, (size_t)to)] =
-				testbed_end_of(f, ring, k);
+			from[testbed_end_of(f, ring, (size_t)to)] = testbed_end_of(f, ring, k);
 		}
 	}
 	netns_ring_close(r);
 	return 0;
 }
 
-static void lit_ports(const struct model_fabric *f,
-		      const struct plan_light *light, int *from)
+static void lit_ports(const struct model_fabric *f, const struct plan_light *light, int *from)
 {
 	for (int i = 0; i < f->n_ports; i++) {
 		int to = plan_trace(f, light, i);
@@ -100,9 +95,8 @@ int testbed_lit(const struct model_fabric *f, int **from, struct err *err)
 /* ---- steps ---- */
 
 /* The ring that has a program of this name, open, and its place there. */
-static int find_program(const struct model_fabric *f, const char *job,
-			struct netns_ring **r, int *ring, int *program,
-			struct err *err)
+static int find_program(const struct model_fabric *f, const char *job, struct netns_ring **r,
+			int *ring, int *program, struct err *err)
 {
 	for (int i = 0; i < f->n_devices; i++) {
 		const struct ring_program *p;
@@ -142,8 +136,7 @@ int testbed_program(const struct model_fabric *f, const char *job,
 	return rc;
 }
 
-int testbed_step(const struct model_fabric *f, const char *job, uint32_t step,
-		 struct err *err)
+int testbed_step(const struct model_fabric *f, const char *job, uint32_t step, struct err *err)
 {
 	struct netns_ring *r;
 	int ring, program, rc = find_program(f, job, &r, &ring, &program, err);

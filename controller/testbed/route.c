@@ -9,8 +9,7 @@
 
 #include "controller/testbed/testbed.h"
 
-int testbed_plan(const struct model_fabric *f, struct plan **out,
-		 struct err *err)
+int testbed_plan(const struct model_fabric *f, struct plan **out, struct err *err)
 {
 	struct plan_light *light;
 	struct plan_base base = { .mode = PLAN_SAFE };
@@ -62,8 +61,7 @@ static int set_paths(struct testbed *t, int host, const struct plan_host_path *p
 		v[i].ifindex = t->tx[w->tx_port].ifindex;
 		memcpy(v[i].mac, t->rx[w->rx_port].mac, sizeof(v[i].mac));
 	}
-	rc = host_routes_set(t->hosts[host], plan_host_address(host), v, n, NULL,
-			     err);
+	rc = host_routes_set(t->hosts[host], plan_host_address(host), v, n, NULL, err);
 	free(v);
 	return rc;
 }

@@ -76,8 +76,7 @@ static void on_tick(uv_timer_t *tick)
 	dev->on_tick(dev->tick_arg);
 }
 
-void testbed_device_tick(struct testbed_device *dev, testbed_tick_fn fn,
-			 void *arg)
+void testbed_device_tick(struct testbed_device *dev, testbed_tick_fn fn, void *arg)
 {
 	dev->on_tick = fn;
 	dev->tick_arg = arg;
@@ -114,8 +113,7 @@ static void on_snapshot(struct drv *drv, int rc, struct drv_snapshot *snap,
 	}
 }
 
-int testbed_device_snapshot(struct testbed_device *dev,
-			    struct drv_snapshot *out, struct err *err)
+int testbed_device_snapshot(struct testbed_device *dev, struct drv_snapshot *out, struct err *err)
 {
 	int rc;
 
@@ -156,8 +154,7 @@ int testbed_device_read(struct testbed_device *dev, struct optics_xc **xcs,
 }
 
 /* One item was sent, so that rc says all there is to know. */
-static void on_submit(struct drv *drv, int rc, int n,
-		      const struct drv_outcome *outcomes,
+static void on_submit(struct drv *drv, int rc, int n, const struct drv_outcome *outcomes,
 		      const struct err *err, void *arg)
 {
 	struct testbed_device *dev = arg;
@@ -199,14 +196,12 @@ static int open_netns(const struct model_fabric *f, const char *name,
 
 /* Of all links of a host, the one of this end. A netdev that the fabric has
  * no fibre for may be there or not. */
-static int find_link(const struct model_fabric *f, int end, bool rx,
-		     const struct host_link *v, int n, struct host_link *out,
-		     struct err *err)
+static int find_link(const struct model_fabric *f, int end, bool rx, const struct host_link *v,
+		     int n, struct host_link *out, struct err *err)
 {
 	char name[TESTBED_NAME_MAX + 4], buf[TESTBED_NAME_MAX];
 
-	snprintf(name, sizeof(name), "%s.%s", testbed_end_netdev(f, end, buf),
-		 rx ? "rx" : "tx");
+	snprintf(name, sizeof(name), "%s.%s", testbed_end_netdev(f, end, buf), rx ? "rx" : "tx");
 	for (int i = 0; i < n; i++) {
 		if (strcmp(v[i].name, name) == 0) {
 			*out = v[i];
@@ -229,8 +224,7 @@ static int host_ends(struct testbed *t, int host, struct err *err)
 		}
 		rc = find_link(t->fabric, i, false, v, n, &t->tx[i], err);
 		if (rc == 0) {
-			rc = find_link(t->fabric, i, true, v, n, &t->rx[i],
-				       err);
+			rc = find_link(t->fabric, i, true, v, n, &t->rx[i], err);
 		}
 	}
 	if (rc) {
@@ -269,8 +263,7 @@ static int open_all(struct testbed *t, struct err *err)
 	return testbed_links(t, err);
 }
 
-int testbed_open(const struct model_fabric *f, struct testbed **out,
-		 struct err *err)
+int testbed_open(const struct model_fabric *f, struct testbed **out, struct err *err)
 {
 	struct testbed *t = calloc(1, sizeof(*t));
 	int rc;
@@ -285,8 +278,7 @@ int testbed_open(const struct model_fabric *f, struct testbed **out,
 	t->n_ends = testbed_n_ends(f);
 	t->tx = calloc((size_t)t->n_ends + 1, sizeof(*t->tx));
 	t->rx = calloc((size_t)t->n_ends + 1, sizeof(*t->rx));
-	rc = t->hosts && t->devices && t->tx && t->rx ? open_all(t, err) :
-	     err_nomem(err);
+	rc = t->hosts && t->devices && t->tx && t->rx ? open_all(t, err) : err_nomem(err);
 	if (rc) {
 		testbed_close(t);
 		return rc;
@@ -326,8 +318,7 @@ static int read_device(const struct model_fabric *f, int device,
 			  : err_nomem(err);
 
 	if (rc == 0) {
-		rc = testbed_device_read(dev, &xcs, &light->n_xcs, programs,
-					 err);
+		rc = testbed_device_read(dev, &xcs, &light->n_xcs, programs, err);
 		testbed_device_free(dev);
 	}
 	light->xcs = xcs;
@@ -336,8 +327,7 @@ static int read_device(const struct model_fabric *f, int device,
 	return rc;
 }
 
-int testbed_read(const struct model_fabric *f, struct plan_light **light,
-		 struct err *err)
+int testbed_read(const struct model_fabric *f, struct plan_light **light, struct err *err)
 {
 	int rc = 0;
 
@@ -355,8 +345,7 @@ int testbed_read(const struct model_fabric *f, struct plan_light **light,
 	return rc;
 }
 
-void testbed_light_free(const struct model_fabric *f,
-			struct plan_light *light)
+void testbed_light_free(const struct model_fabric *f, struct plan_light *light)
 {
 	for (int i = 0; light && i < f->n_devices; i++) {
 		free((void *)light[i].xcs);

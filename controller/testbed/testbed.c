@@ -21,8 +21,7 @@
 #define LOOPBACK 1	/* its ifindex in every namespace */
 #define SUFFIX 3	/* letters of ".tx" */
 
-const char *testbed_netns(const struct model_fabric *f, const char *name,
-			  char *buf)
+const char *testbed_netns(const struct model_fabric *f, const char *name, char *buf)
 {
 	snprintf(buf, HOST_NETNS_MAX, PREFIX "%s.%s", f->name, name);
 	return buf;
@@ -41,11 +40,9 @@ static const char *option_of(const struct model_device *d, const char *key)
 }
 
 /* Where in the file a device does not fit a testbed, and what would. */
-static int check_device(const struct model_fabric *f,
-			const struct model_device *d, struct err *err)
+static int check_device(const struct model_fabric *f, const struct model_device *d, struct err *err)
 {
-	const char *driver = d->kind == MODEL_RING ? RING_DRIVER :
-			     SWITCH_DRIVER;
+	const char *driver = d->kind == MODEL_RING ? RING_DRIVER : SWITCH_DRIVER;
 	int rc = 0;
 
 	if (strcmp(d->driver, driver) != 0) {
@@ -62,8 +59,7 @@ static int check_device(const struct model_fabric *f,
 	}
 	if (rc) {
 		err_at(err, f->config.name, d->place.line, d->place.col);
-		err_hint(err, "driver: %s, options: { fabric: %s }", driver,
-			 f->name);
+		err_hint(err, "driver: %s, options: { fabric: %s }", driver, f->name);
 	}
 	return rc;
 }
@@ -78,8 +74,7 @@ int testbed_check(const struct model_fabric *f, struct err *err)
 	for (int i = 0; rc == 0 && i < testbed_n_ends(f); i++) {
 		char name[TESTBED_NAME_MAX];
 
-		if (strlen(testbed_end_netdev(f, i, name)) + SUFFIX >=
-		    HOST_IFNAME_MAX) {
+		if (strlen(testbed_end_netdev(f, i, name)) + SUFFIX >= HOST_IFNAME_MAX) {
 			rc = err_set(err, WEFT_EINVAL, "port %s: a netdev's "
 				     "name has room for %d letters of it",
 				     testbed_end_name(f, i, name),
@@ -100,13 +95,11 @@ int testbed_find_fibre(const struct model_fabric *f, const char *text,
 		}
 		*out = (struct testbed_fibre){ i, strcmp(text + len, ".rx") ==
 						  0 };
-		if (whole ? text[len] == '\0' :
-		    out->rx || strcmp(text + len, ".tx") == 0) {
+		if (whole ? text[len] == '\0' : out->rx || strcmp(text + len, ".tx") == 0) {
 			return 0;
 		}
 	}
-	err_set(err, WEFT_EUSAGE, "there is no %s '%.80s'",
-		whole ? "port" : "fibre", text);
+	err_set(err, WEFT_EUSAGE, "there is no %s '%.80s'", whole ? "port" : "fibre", text);
 	err_hint(err, whole ? "HOST.PORT" : "HOST.PORT.tx or HOST.PORT.rx");
 	return WEFT_EUSAGE;
 }
@@ -222,8 +215,7 @@ static int make_router(struct host_net *net, int host, struct err *err)
 	};
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < sizeof(settings) /
-	     sizeof(settings[0]); i++) {
+	for (size_t i = 0; rc == 0 && i < sizeof(settings) / sizeof(settings[0]); i++) {
 		rc = host_sysctl(net, settings[i][0], settings[i][1], err);
 	}
 	if (rc) {
@@ -235,8 +227,7 @@ static int make_router(struct host_net *net, int host, struct err *err)
 static int make_netns(struct testbed_builder *b, int i, struct err *err)
 {
 	bool host = i < b->f->n_hosts;
-	const char *of = host ? b->f->hosts[i].name :
-			 b->f->devices[i - b->f->n_hosts].name;
+	const char *of = host ? b->f->hosts[i].name : b->f->devices[i - b->f->n_hosts].name;
 	char name[HOST_NETNS_MAX];
 	int rc;
 
@@ -270,8 +261,7 @@ static int lay_fibre(struct testbed_builder *b, int end, bool rx, int device,
 		 testbed_end_netdev(b->f, end, name), rx ? "rx" : "tx");
 	mac_of(mac, end, rx);
 	step(b);
-	return host_veth_add(b->nets[e.host], near, mac, device_net(b, device),
-			     far, NULL, err);
+	return host_veth_add(b->nets[e.host], near, mac, device_net(b, device), far, NULL, err);
 }
 
 /* One fibre of a host's port. A broken one ends in the switch's namespace as
@@ -316,8 +306,7 @@ static int lay_ring(struct testbed_builder *b, int device, struct err *err)
 	return rc;
 }
 
-static int lay_trunk(struct testbed_builder *b, const struct model_trunk *t,
-		     struct err *err)
+static int lay_trunk(struct testbed_builder *b, const struct model_trunk *t, struct err *err)
 {
 	char from[HOST_IFNAME_MAX], to[HOST_IFNAME_MAX];
 	const struct model_device *d = &b->f->devices[t->from_device];
@@ -341,11 +330,9 @@ static int lay_open(struct testbed_builder *b, int device, struct err *err)
 
 	for (int i = 0; rc == 0 && i < d->n_in + d->n_out; i++) {
 		if (!b->used[device][i]) {
-			port_name(near, i >= d->n_in,
-				  i < d->n_in ? i : i - d->n_in);
+			port_name(near, i >= d->n_in, i < d->n_in ? i : i - d->n_in);
 			snprintf(far, sizeof(far), "-%s", near);
-			rc = host_veth_add(net, near, NULL, net, far, NULL,
-					   err);
+			rc = host_veth_add(net, near, NULL, net, far, NULL, err);
 		}
 	}
 	return rc;
@@ -404,15 +391,13 @@ static int64_t rate_of(const struct testbed_builder *b, int host, const char *ne
 	if (b->o->rate_bps) {
 		return b->o->rate_bps;
 	}
-	if (sscanf(netdev, "r%d%*[+-]", &ring) == 1 && ring >= 0 &&
-	    ring < b->f->n_devices) {
+	if (sscanf(netdev, "r%d%*[+-]", &ring) == 1 && ring >= 0 && ring < b->f->n_devices) {
 		rate = b->f->devices[ring].channel_bps;
 	}
 	for (int i = h->first_port; i < h->first_port + h->n_ports; i++) {
 		const char *name = testbed_end_netdev(b->f, i, NULL);
 
-		if (strlen(name) == len - SUFFIX &&
-		    strncmp(name, netdev, len - SUFFIX) == 0) {
+		if (strlen(name) == len - SUFFIX && strncmp(name, netdev, len - SUFFIX) == 0) {
 			rate = b->f->ports[i].rate_bps;
 		}
 	}
@@ -464,8 +449,7 @@ static int builder_init(struct testbed_builder *b, struct err *err)
 {
 	const struct model_fabric *f = b->f;
 
-	b->nets = calloc((size_t)(f->n_hosts + f->n_devices),
-			 sizeof(*b->nets));
+	b->nets = calloc((size_t)(f->n_hosts + f->n_devices), sizeof(*b->nets));
 	b->tx = calloc((size_t)f->n_ports + 1, sizeof(*b->tx));
 	b->rx = calloc((size_t)f->n_ports + 1, sizeof(*b->rx));
 	b->used = calloc((size_t)f->n_devices + 1, sizeof(*b->used));
@@ -473,8 +457,7 @@ static int builder_init(struct testbed_builder *b, struct err *err)
 		return err_nomem(err);
 	}
 	for (int i = 0; i < f->n_devices; i++) {
-		b->used[i] = calloc((size_t)(f->devices[i].n_in +
-					     f->devices[i].n_out), 1);
+		b->used[i] = calloc((size_t)(f->devices[i].n_in + f->devices[i].n_out), 1);
 		if (!b->used[i]) {
 			return err_nomem(err);
 		}

@@ -39,12 +39,10 @@ int testbed_n_ends(const struct model_fabric *f);
 struct testbed_end testbed_end(const struct model_fabric *f, int end);
 /* "gpu0.p1"; of a resonator "mem3.ring0+0.5", host, ring, direction, fibre
  * and channel. */
-const char *testbed_end_name(const struct model_fabric *f, int end,
-			     char buf[TESTBED_NAME_MAX]);
+const char *testbed_end_name(const struct model_fabric *f, int end, char buf[TESTBED_NAME_MAX]);
 /* Its netdev without ".tx" or ".rx": "p1"; of a resonator "r2+0.5", where 2
  * is the ring's index among the devices. */
-const char *testbed_end_netdev(const struct model_fabric *f, int end,
-			       char buf[TESTBED_NAME_MAX]);
+const char *testbed_end_netdev(const struct model_fabric *f, int end, char buf[TESTBED_NAME_MAX]);
 /* That the fabric has a fibre for it. */
 bool testbed_end_has(const struct model_fabric *f, int end, bool rx);
 /* The end of a place of a ring. */
@@ -91,14 +89,12 @@ typedef void (*testbed_progress_fn)(int done, int total, void *arg);
  * down first. On failure nothing is left. WEFT_EDENIED: not root. fn (may be
  * NULL) is called inside this call after each namespace and each fibre. */
 int testbed_up(const struct model_fabric *f, const struct testbed_options *o,
-	       testbed_progress_fn fn, void *arg, bool *built,
-	       struct err *err);
+	       testbed_progress_fn fn, void *arg, bool *built, struct err *err);
 /* Takes away every namespace of this fabric name; *n: how many. */
 int testbed_down(const char *fabric, int *n, struct err *err);
 
 /* Namespace of a host or device. buf: HOST_NETNS_MAX. */
-const char *testbed_netns(const struct model_fabric *f, const char *name,
-			  char *buf);
+const char *testbed_netns(const struct model_fabric *f, const char *name, char *buf);
 
 /* A running testbed: sessions with all its namespaces. */
 struct testbed {
@@ -111,8 +107,7 @@ struct testbed {
 };
 
 /* WEFT_EUNAVAIL when a namespace or netdev is missing (is it up?). */
-int testbed_open(const struct model_fabric *f, struct testbed **out,
-		 struct err *err);
+int testbed_open(const struct model_fabric *f, struct testbed **out, struct err *err);
 void testbed_close(struct testbed *t);
 /* Reads tx and rx again. */
 int testbed_links(struct testbed *t, struct err *err);
@@ -126,24 +121,20 @@ int testbed_device_new(const struct model_fabric *f, int device,
 void testbed_device_free(struct testbed_device *dev);
 /* fn is called each second while the device is waited for; NULL: no more. */
 typedef void (*testbed_tick_fn)(void *arg);
-void testbed_device_tick(struct testbed_device *dev, testbed_tick_fn fn,
-			 void *arg);
+void testbed_device_tick(struct testbed_device *dev, testbed_tick_fn fn, void *arg);
 /* *xcs: the circuits that carry light, sorted; free(). programs of a ring,
  * the caller's; may be NULL. */
 int testbed_device_read(struct testbed_device *dev, struct optics_xc **xcs,
 			int *n, struct ring_programs *programs, struct err *err);
 /* All that the device says; *out: drv_snapshot_fini(), also on error. */
 struct drv_snapshot;
-int testbed_device_snapshot(struct testbed_device *dev,
-			    struct drv_snapshot *out, struct err *err);
+int testbed_device_snapshot(struct testbed_device *dev, struct drv_snapshot *out, struct err *err);
 /* One circuit more or less. One more fails if a port of it is in use. */
 int testbed_device_change(struct testbed_device *dev, bool add,
 			  struct optics_xc xc, struct err *err);
 /* What the devices hold, as their driver reads it. One a device. */
-int testbed_read(const struct model_fabric *f, struct plan_light **light,
-		 struct err *err);
-void testbed_light_free(const struct model_fabric *f,
-			struct plan_light *light);
+int testbed_read(const struct model_fabric *f, struct plan_light **light, struct err *err);
+void testbed_light_free(const struct model_fabric *f, struct plan_light *light);
 /* Whose light each end is to receive, by the circuits, the programs' present
  * steps and the fibres as written; -1: none. *from: [n_ends], free(). */
 int testbed_lit(const struct model_fabric *f, int **from, struct err *err);
@@ -161,13 +152,11 @@ int testbed_program(const struct model_fabric *f, const char *job,
 		    struct testbed_program *out, struct err *err);
 /* Takes it to another step, lit when this returns. WEFT_EINVAL: it has none
  * such. */
-int testbed_step(const struct model_fabric *f, const char *job, uint32_t step,
-		 struct err *err);
+int testbed_step(const struct model_fabric *f, const char *job, uint32_t step, struct err *err);
 
 /* The plan of the fabric's jobs that the devices hold. WEFT_ESTALE when
  * they hold another. *out: plan_free. */
-int testbed_plan(const struct model_fabric *f, struct plan **out,
-		 struct err *err);
+int testbed_plan(const struct model_fabric *f, struct plan **out, struct err *err);
 
 /* Gives each host its routes along these arcs: fixed neighbours where an arc
  * leads, and the shortest path (fewest arcs, lowest ports) to all others; what
@@ -193,24 +182,21 @@ struct testbed_probe {
 
 /* A socket in every host. t must outlive it. */
 struct testbed_prober;
-int testbed_prober_new(struct testbed *t, struct testbed_prober **out,
-		       struct err *err);
+int testbed_prober_new(struct testbed *t, struct testbed_prober **out, struct err *err);
 void testbed_prober_free(struct testbed_prober *p);
 
 /* Every end that has a transmit fibre sends a frame each interval, for as
  * long as given; then what is under way is waited for, until nothing came for
  * patience_ms. stop (may be NULL) ends it early. At least one frame is
  * sent. */
-int testbed_probe(struct testbed_prober *p, int64_t duration_ms,
-		  int64_t interval_ms, int patience_ms,
-		  const volatile bool *stop, struct testbed_probe *out,
+int testbed_probe(struct testbed_prober *p, int64_t duration_ms, int64_t interval_ms,
+		  int patience_ms, const volatile bool *stop, struct testbed_probe *out,
 		  struct err *err);
 void testbed_probe_fini(struct testbed_probe *p);
 
 /* Echo requests that may take one hop, from every host to every other, three
  * of them at most, each waited for until nothing came for patience_ms.
  * answered: [n_hosts * n_hosts], from * n_hosts + to; false on the diagonal. */
-int testbed_ping(struct testbed *t, int patience_ms, bool *answered,
-		 struct err *err);
+int testbed_ping(struct testbed *t, int patience_ms, bool *answered, struct err *err);
 
 #endif

@@ -22,8 +22,7 @@ static int bins(int n, int size)
 
 /* The smallest bins with which the grid fits PAGE_BINS each way; a row never
  * mixes fibres, so that many fibres may still need more rows. */
-int occupancy_init(struct occupancy *o, const struct ring_geometry *ring,
-		   struct err *err)
+int occupancy_init(struct occupancy *o, const struct ring_geometry *ring, struct err *err)
 {
 	int fibres = 2 * ring->fibres;
 
@@ -40,8 +39,7 @@ int occupancy_init(struct occupancy *o, const struct ring_geometry *ring,
 	o->rows = fibres * bins(ring->channels, o->row_size);
 	o->cols = bins(ring->nodes, o->col_size);
 	o->lit = calloc((size_t)o->rows * (size_t)o->cols, sizeof(*o->lit));
-	o->edges = calloc((size_t)o->rows * ((size_t)ring->nodes + 1),
-			  sizeof(*o->edges));
+	o->edges = calloc((size_t)o->rows * ((size_t)ring->nodes + 1), sizeof(*o->edges));
 	return o->lit && o->edges ? 0 : err_nomem(err);
 }
 
@@ -99,8 +97,7 @@ static void take_step(struct occupancy *o, const struct ring_cells *cells)
 		int row = (int)fibre * per_fibre +
 			  (int)(line % channels) / o->row_size;
 
-		for (end = i + 1; end < cells->n &&
-				  cells->v[end].at / nodes == line; end++) {
+		for (end = i + 1; end < cells->n && cells->v[end].at / nodes == line; end++) {
 		}
 		follow(o, row, fibre < o->ring.fibres, cells->v + i, end - i);
 	}
@@ -122,15 +119,13 @@ static void sum_up(struct occupancy *o)
 	}
 }
 
-int occupancy_of(struct occupancy *o, const struct ring_program *p,
-		 int64_t *cells, struct err *err)
+int occupancy_of(struct occupancy *o, const struct ring_program *p, int64_t *cells, struct err *err)
 {
 	struct ring_program_reader r;
 	int rc = ring_program_reader_init(&r, p->bytes, p->len, err);
 
 	memset(o->lit, 0, (size_t)o->rows * (size_t)o->cols * sizeof(*o->lit));
-	memset(o->edges, 0, (size_t)o->rows * ((size_t)o->ring.nodes + 1) *
-				    sizeof(*o->edges));
+	memset(o->edges, 0, (size_t)o->rows * ((size_t)o->ring.nodes + 1) * sizeof(*o->edges));
 	o->steps = p->steps;
 	o->seen = 0;
 	if (rc) {

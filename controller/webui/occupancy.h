@@ -24,8 +24,7 @@ struct occupancy {
 };
 
 /* Finish with occupancy_fini, also after an error. WEFT_ENOMEM. */
-int occupancy_init(struct occupancy *o, const struct ring_geometry *ring,
-		   struct err *err);
+int occupancy_init(struct occupancy *o, const struct ring_geometry *ring, struct err *err);
 void occupancy_fini(struct occupancy *o);
 /* Replaces lit by that of one program; looks at no more than *cells settings,
  * and takes those that it has looked at away. WEFT_EINVAL. */

@@ -96,8 +96,7 @@ static int find_job(const struct plan *p, const char *name)
 }
 
 /* Equal neighbours of a row as one run: [row, first, n, job, share]. */
-static void put_runs(struct buf *b, const struct occupancy *o, int job,
-		     bool *comma)
+static void put_runs(struct buf *b, const struct occupancy *o, int job, bool *comma)
 {
 	for (int row = 0; row < o->rows; row++) {
 		for (int col = 0, end; col < o->cols; col = end) {
@@ -120,8 +119,7 @@ static void put_runs(struct buf *b, const struct occupancy *o, int job,
 /* The grid of a ring, for each job by itself; "whole" is false when there
  * were more settings than PAGE_MAX_CELLS, and the shares are of those looked
  * at. */
-static int put_occupancy(struct buf *b, const struct plan *p,
-			 const struct ring_programs *programs,
+static int put_occupancy(struct buf *b, const struct plan *p, const struct ring_programs *programs,
 			 const struct ring_geometry *ring, struct err *err)
 {
 	int64_t cells = PAGE_MAX_CELLS;
@@ -135,8 +133,7 @@ static int put_occupancy(struct buf *b, const struct plan *p,
 	for (int i = 0; i < programs->n && r == 0; i++) {
 		r = occupancy_of(&o, &programs->v[i], &cells, err);
 		if (r == 0) {
-			put_runs(b, &o, find_job(p, programs->v[i].name),
-				 &comma);
+			put_runs(b, &o, find_job(p, programs->v[i].name), &comma);
 		}
 	}
 	buf_printf(b, "],\"whole\":%s", cells > 0 ? "true" : "false");
@@ -145,8 +142,7 @@ static int put_occupancy(struct buf *b, const struct plan *p,
 }
 
 /* "programs": the nodes and channels that each job's program may use. */
-static void put_programs(struct buf *b, const struct plan *p,
-			 const struct ring_programs *programs)
+static void put_programs(struct buf *b, const struct plan *p, const struct ring_programs *programs)
 {
 	buf_str(b, ",\"programs\":[");
 	for (int i = 0; i < programs->n; i++) {
@@ -162,9 +158,8 @@ static void put_programs(struct buf *b, const struct plan *p,
 	buf_char(b, ']');
 }
 
-static int put_ring(struct buf *b, const struct model_device *d,
-		    const struct plan *p, const struct plan_device *pd,
-		    struct err *err)
+static int put_ring(struct buf *b, const struct model_device *d, const struct plan *p,
+		    const struct plan_device *pd, struct err *err)
 {
 	const struct ring_geometry ring = {
 		.nodes = (uint16_t)d->n_members,
@@ -174,8 +169,7 @@ static int put_ring(struct buf *b, const struct model_device *d,
 	int r = 0;
 
 	put_ints(b, "members", d->members, d->n_members);
-	buf_printf(b, ",\"channels\":%d,\"fibres\":%d", ring.channels,
-		   ring.fibres);
+	buf_printf(b, ",\"channels\":%d,\"fibres\":%d", ring.channels, ring.fibres);
 	if (pd && pd->has_program) {
 		put_programs(b, p, &pd->programs);
 		r = put_occupancy(b, p, &pd->programs, &ring, err);
@@ -201,8 +195,7 @@ static int put_devices(struct buf *b, const struct model_fabric *f,
 		if (d->kind == MODEL_RING) {
 			r = put_ring(b, d, p, find_device(p, i), err);
 		} else {
-			buf_printf(b, ",\"any_to_any\":%s",
-				   d->any_to_any ? "true" : "false");
+			buf_printf(b, ",\"any_to_any\":%s", d->any_to_any ? "true" : "false");
 			put_ints(b, "in", d->in_port, d->n_in);
 			put_ints(b, "out", d->out_port, d->n_out);
 		}
@@ -226,9 +219,8 @@ static void put_circuits(struct buf *b, const struct plan *p)
 		for (int k = 0; k < j->n_circuits; k++) {
 			const struct plan_circuit *c = &j->circuits[k];
 
-			buf_printf(b, "%s[%d,%d,%d,%d,%d,%d,%d]", comma,
-				   c->device, c->xc.in + 1, c->xc.out + 1,
-				   c->tx_port, c->rx_port, i, c->channel);
+			buf_printf(b, "%s[%d,%d,%d,%d,%d,%d,%d]", comma, c->device, c->xc.in + 1,
+				   c->xc.out + 1, c->tx_port, c->rx_port, i, c->channel);
 			comma = ",";
 		}
 	}
@@ -240,8 +232,7 @@ static void put_jobs(struct buf *b, const struct plan *p)
 {
 	buf_str(b, ",\"jobs\":[");
 	for (int i = 0; i < p->n_jobs; i++) {
-		const struct model_job *j =
-			&p->fabric->jobs[p->jobs[i].job];
+		const struct model_job *j = &p->fabric->jobs[p->jobs[i].job];
 
 		buf_str(b, i ? ",{" : "{");
 		put_name(b, "name", j->name);
@@ -259,8 +250,7 @@ int page_picture(const struct model_fabric *f, const struct plan *plan,
 
 	buf_char(out, '{');
 	put_name(out, "fabric", f->name);
-	buf_printf(out, ",\"too_large\":%s,",
-		   f->n_ports > PAGE_MAX_PORTS ? "true" : "false");
+	buf_printf(out, ",\"too_large\":%s,", f->n_ports > PAGE_MAX_PORTS ? "true" : "false");
 	if (f->n_ports <= PAGE_MAX_PORTS) {
 		put_hosts(out, f);
 		put_trunks(out, f);

@@ -19,15 +19,13 @@
 
 static bool shares_port(struct optics_xc a, struct optics_xc b, bool any)
 {
-	return a.in == b.in || a.out == b.out ||
-	       (any && (a.in == b.out || a.out == b.in));
+	return a.in == b.in || a.out == b.out || (any && (a.in == b.out || a.out == b.in));
 }
 
 bool batch_overtaken(const struct drv_batch *items, int i, bool any_to_any)
 {
 	for (int k = i + 1; k < items->n_items; k++) {
-		if (shares_port(items->items[i].xc, items->items[k].xc,
-				any_to_any)) {
+		if (shares_port(items->items[i].xc, items->items[k].xc, any_to_any)) {
 			return true;
 		}
 	}
@@ -56,24 +54,20 @@ bool batch_shows(const struct batch *b)
 	return all;
 }
 
-bool batch_may_join(const struct batch *b, const struct drv_batch *items,
-		    int first, int end)
+bool batch_may_join(const struct batch *b, const struct drv_batch *items, int first, int end)
 {
-	if (end - first >= b->chunk || items->items[end].op !=
-	    items->items[first].op) {
+	if (end - first >= b->chunk || items->items[end].op != items->items[first].op) {
 		return false;
 	}
 	for (int i = first; i < end; i++) {
-		if (shares_port(items->items[i].xc, items->items[end].xc,
-				b->map->any_to_any)) {
+		if (shares_port(items->items[i].xc, items->items[end].xc, b->map->any_to_any)) {
 			return false;
 		}
 	}
 	return true;
 }
 
-static void refuse(struct batch *b, int i, enum drv_class_of_error c,
-		   const char *text)
+static void refuse(struct batch *b, int i, enum drv_class_of_error c, const char *text)
 {
 	base_mark(b->h, i, i + 1, DRV_REFUSED, DRV_READ_BACK, c, NULL, text);
 }
@@ -114,8 +108,7 @@ static enum admission admit(struct batch *b, int i)
 		return ALREADY;
 	}
 	if (!xc_map_conflict(b->map, item->xc, &displaced)) {
-		return item->op == DRV_ADD || xc_map_has(b->map, item->xc) ?
-		       SEND : ALREADY;
+		return item->op == DRV_ADD || xc_map_has(b->map, item->xc) ? SEND : ALREADY;
 	}
 	if (item->op == DRV_ADD && b->h->batch->mode == DRV_UPDATE) {
 		return SEND;
@@ -137,15 +130,13 @@ bool batch_next(struct batch *b)
 
 	b->first = b->end;
 	for (; b->end < items->n_items; b->end++) {
-		if (b->end > b->first &&
-		    !batch_may_join(b, items, b->first, b->end)) {
+		if (b->end > b->first && !batch_may_join(b, items, b->first, b->end)) {
 			break;
 		}
 		a = admit(b, b->end);
 		if (a == ALREADY && b->end == b->first) {
-			base_mark(b->h, b->end, b->end + 1, DRV_DONE,
-				  DRV_READ_BACK, DRV_ERR_NONE, NULL,
-				  "as asked already");
+			base_mark(b->h, b->end, b->end + 1, DRV_DONE, DRV_READ_BACK, DRV_ERR_NONE,
+				  NULL, "as asked already");
 			b->first++;
 		} else if (a != SEND) {
 			break;
@@ -173,8 +164,7 @@ bool batch_replace(struct batch *b)
 	for (int i = 0; i < items->n_items; i++) {
 		const struct optics_xc xc = items->items[i].xc;
 
-		if (xc_map_check(b->map, xc, &err) ||
-		    xc_map_conflict(b->map, xc, &other)) {
+		if (xc_map_check(b->map, xc, &err) || xc_map_conflict(b->map, xc, &other)) {
 			refuse(b, i, DRV_ERR_CONFIGURATION, err.code ? err.msg :
 			       "a port of it is in the list twice");
 			return false;
@@ -189,22 +179,19 @@ bool batch_replace(struct batch *b)
 
 void batch_done(struct batch *b)
 {
-	base_mark(b->h, b->first, b->end, DRV_DONE, DRV_ACKED, DRV_ERR_NONE,
-		  NULL, NULL);
+	base_mark(b->h, b->first, b->end, DRV_DONE, DRV_ACKED, DRV_ERR_NONE, NULL, NULL);
 	for (int i = b->first; i < b->end; i++) {
 		const struct drv_item *item = &b->h->batch->items[i];
 
 		if (item->op == DRV_ADD) {
 			xc_map_connect(b->map, item->xc);
 		} else {
-			xc_map_release(b->map, xc_map_flat_in(b->map,
-							      item->xc.in));
+			xc_map_release(b->map, xc_map_flat_in(b->map, item->xc.in));
 		}
 	}
 }
 
-bool batch_read_back(struct batch *b, enum drv_class_of_error c,
-		     const char *code, const char *text)
+bool batch_read_back(struct batch *b, enum drv_class_of_error c, const char *code, const char *text)
 {
 	bool all = true;
 
@@ -215,8 +202,7 @@ bool batch_read_back(struct batch *b, enum drv_class_of_error c,
 			base_mark(b->h, i, i + 1, DRV_DONE, DRV_READ_BACK,
 				  DRV_ERR_NONE, NULL, NULL);
 		} else {
-			base_mark(b->h, i, i + 1, DRV_REFUSED,
-				  DRV_READ_BACK, c, code, text);
+			base_mark(b->h, i, i + 1, DRV_REFUSED, DRV_READ_BACK, c, code, text);
 			all = false;
 		}
 	}

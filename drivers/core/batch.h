@@ -19,8 +19,7 @@ struct batch {
 
 /* Whether item `end` may join the command that began at `first`: the same
  * operation, no port in common. O(end - first). */
-bool batch_may_join(const struct batch *b, const struct drv_batch *items,
-		    int first, int end);
+bool batch_may_join(const struct batch *b, const struct drv_batch *items, int first, int end);
 
 /* A later item of the batch moves one of item i's ports, so the map need not
  * show item i in the end. O(items). */

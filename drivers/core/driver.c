@@ -20,8 +20,7 @@ void drv_snapshot(struct drv *dev, drv_snapshot_cb cb, void *arg)
 	dev->cls->snapshot(dev, cb, arg);
 }
 
-void drv_submit(struct drv *dev, const struct drv_batch *batch,
-		drv_submit_cb cb, void *arg)
+void drv_submit(struct drv *dev, const struct drv_batch *batch, drv_submit_cb cb, void *arg)
 {
 	dev->cls->submit(dev, batch, cb, arg);
 }
@@ -36,8 +35,7 @@ int drv_port_set(struct drv *dev, struct drv_port_id port, bool enable,
 			       "way to enable or disable ports", dev->name,
 			       dev->cls->name);
 	}
-	if (port.index < 0 ||
-	    port.index >= (port.is_out ? h->n_out : h->n_in)) {
+	if (port.index < 0 || port.index >= (port.is_out ? h->n_out : h->n_in)) {
 		return err_set(err, WEFT_EINVAL, "%s: there is no port %s %d",
 			       dev->name, port.is_out ? "out" : "in",
 			       port.index + 1);
@@ -65,8 +63,7 @@ void drv_cancel(struct drv *dev)
 	}
 }
 
-void drv_explain(struct drv *dev, const struct drv_batch *batch,
-		 drv_trace_fn fn, void *arg)
+void drv_explain(struct drv *dev, const struct drv_batch *batch, drv_trace_fn fn, void *arg)
 {
 	dev->cls->explain(dev, batch, fn, arg);
 }

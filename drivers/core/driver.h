@@ -216,14 +216,12 @@ struct drv_outcome {
 
 /* rc 0 or a negative enum weft_err with err filled. The snapshot is the
  * callback's to read; it is freed afterwards unless moved out (zero it). */
-typedef void (*drv_snapshot_cb)(struct drv *dev, int rc,
-				struct drv_snapshot *snap,
+typedef void (*drv_snapshot_cb)(struct drv *dev, int rc, struct drv_snapshot *snap,
 				const struct err *err, void *arg);
 
 /* outcomes[i] belongs to items[i] (one outcome for a program). rc is 0 only
  * if all are DRV_DONE. */
-typedef void (*drv_submit_cb)(struct drv *dev, int rc, int n,
-			      const struct drv_outcome *outcomes,
+typedef void (*drv_submit_cb)(struct drv *dev, int rc, int n, const struct drv_outcome *outcomes,
 			      const struct err *err, void *arg);
 
 typedef void (*drv_close_cb)(void *arg);
@@ -240,8 +238,7 @@ struct drv_port_id {
 };
 
 /* One exact command as it would go over the wire, for dry runs and audit. */
-typedef void (*drv_trace_fn)(const char *device, const char *line,
-			     bool is_reply, void *arg);
+typedef void (*drv_trace_fn)(const char *device, const char *line, bool is_reply, void *arg);
 
 /* What a device, or the kernel, says of its own accord. */
 enum drv_event_kind {
@@ -266,8 +263,7 @@ struct drv_event {
 /* From the loop, at any time between open and close, also while an operation
  * runs; never from inside a call. It must not call the driver. Drivers whose
  * devices say nothing never call it. */
-typedef void (*drv_event_fn)(struct drv *dev, const struct drv_event *ev,
-			     void *arg);
+typedef void (*drv_event_fn)(struct drv *dev, const struct drv_event *ev, void *arg);
 
 struct drv_class {
 	const char *name;	/* "polatis-scpi" */
@@ -285,9 +281,8 @@ struct drv_class {
 
 	/* Makes a handle; checks options and address text, connects nothing
 	 * yet (the first operation does). WEFT_EINVAL names the option. */
-	int (*open)(const struct drv_class *cls, uv_loop_t *loop,
-		    const struct drv_config *cfg, struct drv **out,
-		    struct err *err);
+	int (*open)(const struct drv_class *cls, uv_loop_t *loop, const struct drv_config *cfg,
+		    struct drv **out, struct err *err);
 
 	/* Ends the session, leaves all light as it is (fail static), frees
 	 * the handle, then calls cb. An operation under way is answered
@@ -302,13 +297,11 @@ struct drv_class {
 	/* Sends the items in order, at most caps.max_batch. Stops at the
 	 * first item that is refused or unknown: the rest are SKIPPED. The
 	 * batch must live until cb. */
-	void (*submit)(struct drv *dev, const struct drv_batch *batch,
-		       drv_submit_cb cb, void *arg);
+	void (*submit)(struct drv *dev, const struct drv_batch *batch, drv_submit_cb cb, void *arg);
 
 	/* The commands submit() would send, one trace call a line, without a
 	 * connection; caps default to the fabric's sizes. */
-	void (*explain)(struct drv *dev, const struct drv_batch *batch,
-			drv_trace_fn fn, void *arg);
+	void (*explain)(struct drv *dev, const struct drv_batch *batch, drv_trace_fn fn, void *arg);
 
 	/* The rest may be missing: the device, or what is known of its
 	 * dialect, cannot do it. */
@@ -321,8 +314,7 @@ struct drv_class {
 	unsigned recoveries;
 	/* One outcome; its text says what was found. DONE with class TRAFFIC:
 	 * tried, and not all is well. */
-	void (*recover)(struct drv *dev, enum drv_recovery what,
-			drv_submit_cb cb, void *arg);
+	void (*recover)(struct drv *dev, enum drv_recovery what, drv_submit_cb cb, void *arg);
 	/* Of the submit under way nothing more is sent, and what waits in the
 	 * device's queue is withdrawn where the dialect can. It ends as soon
 	 * as it can, WEFT_ECANCELED if anything was not sent. */
@@ -363,8 +355,7 @@ int drv_open(uv_loop_t *loop, const char *driver, const struct drv_config *cfg,
 /* The class's functions of the same names. */
 void drv_close(struct drv *dev, drv_close_cb cb, void *arg);
 void drv_snapshot(struct drv *dev, drv_snapshot_cb cb, void *arg);
-void drv_submit(struct drv *dev, const struct drv_batch *batch,
-		drv_submit_cb cb, void *arg);
+void drv_submit(struct drv *dev, const struct drv_batch *batch, drv_submit_cb cb, void *arg);
 /* WEFT_EUNSUPPORTED when the driver cannot, WEFT_EINVAL when there is no such
  * port; then cb is not called. */
 int drv_port_set(struct drv *dev, struct drv_port_id port, bool enable,
@@ -373,8 +364,7 @@ int drv_recover(struct drv *dev, enum drv_recovery what, drv_submit_cb cb,
 		void *arg, struct err *err);
 /* Does nothing when nothing runs, or what runs cannot be cancelled. */
 void drv_cancel(struct drv *dev);
-void drv_explain(struct drv *dev, const struct drv_batch *batch,
-		 drv_trace_fn fn, void *arg);
+void drv_explain(struct drv *dev, const struct drv_batch *batch, drv_trace_fn fn, void *arg);
 /* Every line sent and received from now on goes to fn as well. */
 void drv_set_trace(struct drv *dev, drv_trace_fn fn, void *arg);
 /* What the device says from now on goes to fn. */

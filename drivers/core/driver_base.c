@@ -26,8 +26,7 @@
 static void take_config(struct driver_base *h, const struct drv_config *cfg)
 {
 	snprintf(h->drv.name, sizeof(h->drv.name), "%s", cfg->name);
-	snprintf(h->address, sizeof(h->address), "%s",
-		 cfg->address ? cfg->address : "");
+	snprintf(h->address, sizeof(h->address), "%s", cfg->address ? cfg->address : "");
 	h->n_in = cfg->n_in;
 	h->n_out = cfg->any_to_any ? cfg->n_in : cfg->n_out;
 	h->any_to_any = cfg->any_to_any;
@@ -41,9 +40,8 @@ static void on_lost(int rc, const struct err *err, bool sent, void *arg)
 	base_lost(arg, rc, err, sent);
 }
 
-static int open_session(struct driver_base *h, uv_loop_t *loop,
-		     const struct drv_config *cfg, struct tcp_conf *conf,
-		     struct err *err)
+static int open_session(struct driver_base *h, uv_loop_t *loop, const struct drv_config *cfg,
+			struct tcp_conf *conf, struct err *err)
 {
 	conf->device = h->drv.name;
 	conf->address = h->address;
@@ -71,8 +69,7 @@ static int prepare(struct driver_base *h, uv_loop_t *loop,
 		conf = h->ops->session ? *h->ops->session : conf;
 		rc = h->ops->init(h, cfg, &conf, err);
 	}
-	return rc || !h->ops->session ? rc :
-	       open_session(h, loop, cfg, &conf, err);
+	return rc || !h->ops->session ? rc : open_session(h, loop, cfg, &conf, err);
 }
 
 static void free_handle(struct driver_base *h)
@@ -162,14 +159,12 @@ static int make_outcomes(struct driver_base *h, struct err *err)
 	bool one = h->op != BASE_SUBMIT || h->drv.cls->kind == DRV_RING;
 
 	h->n_outcomes = one ? 1 : h->batch->n_items;
-	h->outcomes = calloc(h->n_outcomes ? h->n_outcomes : 1,
-			     sizeof(*h->outcomes));
+	h->outcomes = calloc(h->n_outcomes ? h->n_outcomes : 1, sizeof(*h->outcomes));
 	if (!h->outcomes) {
 		h->n_outcomes = 0;
 		return err_nomem(err);
 	}
-	base_mark(h, 0, h->n_outcomes, DRV_SKIPPED, DRV_SENT, DRV_ERR_NONE,
-		  NULL, "not sent");
+	base_mark(h, 0, h->n_outcomes, DRV_SKIPPED, DRV_SENT, DRV_ERR_NONE, NULL, "not sent");
 	return 0;
 }
 
@@ -177,8 +172,7 @@ static void cancel_operation(struct driver_base *h)
 {
 	struct err err = { 0 };
 
-	err_set(&err, WEFT_ECANCELED, "%s: the device was closed",
-		h->drv.name);
+	err_set(&err, WEFT_ECANCELED, "%s: the device was closed", h->drv.name);
 	if (h->op == BASE_SNAPSHOT) {
 		base_snapshot_done(h, WEFT_ECANCELED, &err);
 	} else if (base_acts(h)) {
@@ -257,8 +251,7 @@ void base_snapshot(struct drv *dev, drv_snapshot_cb cb, void *arg)
 	h->arg = arg;
 }
 
-void base_submit(struct drv *dev, const struct drv_batch *batch,
-		 drv_submit_cb cb, void *arg)
+void base_submit(struct drv *dev, const struct drv_batch *batch, drv_submit_cb cb, void *arg)
 {
 	struct driver_base *h = (struct driver_base *)dev;
 
@@ -281,8 +274,7 @@ void base_port_set(struct drv *dev, struct drv_port_id port, bool enable,
 	h->arg = arg;
 }
 
-void base_recover(struct drv *dev, enum drv_recovery what,
-		  drv_submit_cb cb, void *arg)
+void base_recover(struct drv *dev, enum drv_recovery what, drv_submit_cb cb, void *arg)
 {
 	struct driver_base *h = (struct driver_base *)dev;
 
@@ -329,8 +321,7 @@ void base_snapshot_done(struct driver_base *h, int rc, const struct err *err)
 	if (rc == 0 && snap.n_xcs) {
 		qsort(snap.xcs, snap.n_xcs, sizeof(*snap.xcs), optics_xc_cmp);
 	}
-	h->snapshot_cb(&h->drv, rc, rc ? NULL : &snap, err ? err : &none,
-		       h->arg);
+	h->snapshot_cb(&h->drv, rc, rc ? NULL : &snap, err ? err : &none, h->arg);
 	drv_snapshot_fini(&snap);
 }
 
@@ -388,9 +379,8 @@ void base_end(struct driver_base *h, int rc, const struct err *err)
 	}
 }
 
-void base_mark(struct driver_base *h, int first, int last, enum drv_result r,
-	       enum drv_evidence e, enum drv_class_of_error c,
-	       const char *code, const char *text)
+void base_mark(struct driver_base *h, int first, int last, enum drv_result r, enum drv_evidence e,
+	       enum drv_class_of_error c, const char *code, const char *text)
 {
 	for (int i = first; i < last; i++) {
 		struct drv_outcome *o = &h->outcomes[i];
@@ -403,13 +393,11 @@ void base_mark(struct driver_base *h, int first, int last, enum drv_result r,
 	}
 }
 
-void base_settle_unknown(struct driver_base *h, enum drv_result r,
-			 const char *text)
+void base_settle_unknown(struct driver_base *h, enum drv_result r, const char *text)
 {
 	for (int i = 0; i < h->n_outcomes; i++) {
 		if (h->outcomes[i].result == DRV_UNKNOWN) {
-			base_mark(h, i, i + 1, r, DRV_SENT,
-				  DRV_ERR_TRANSPORT, NULL, text);
+			base_mark(h, i, i + 1, r, DRV_SENT, DRV_ERR_TRANSPORT, NULL, text);
 		}
 	}
 }
@@ -513,14 +501,12 @@ void base_ask(struct driver_base *h, struct buf *b, uint64_t tag)
 	buf_fini(b);
 }
 
-struct drv_port *base_port(struct driver_base *h, bool is_out, int index,
-			   struct err *err)
+struct drv_port *base_port(struct driver_base *h, bool is_out, int index, struct err *err)
 {
 	struct drv_snapshot *snap = &h->snap;
 
 	for (int i = 0; i < snap->n_ports; i++) {
-		if (snap->ports[i].is_out == is_out &&
-		    snap->ports[i].index == index) {
+		if (snap->ports[i].is_out == is_out && snap->ports[i].index == index) {
 			return &snap->ports[i];
 		}
 	}
@@ -531,8 +517,7 @@ struct drv_port *base_port(struct driver_base *h, bool is_out, int index,
 		return NULL;
 	}
 	if (!snap->ports) {
-		snap->ports = calloc((size_t)h->n_in + (size_t)h->n_out,
-				     sizeof(*snap->ports));
+		snap->ports = calloc((size_t)h->n_in + (size_t)h->n_out, sizeof(*snap->ports));
 		if (!snap->ports) {
 			err_nomem(err);
 			return NULL;

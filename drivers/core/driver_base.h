@@ -95,8 +95,7 @@ struct driver_base {
 
 /* Checks what every driver checks: sizes, lengths, option names. WEFT_EINVAL
  * names what is wrong. */
-int base_check(const struct drv_class *cls, const struct drv_config *cfg,
-	       struct err *err);
+int base_check(const struct drv_class *cls, const struct drv_config *cfg, struct err *err);
 /* What every class that rests on base_ops has alike, for its initialiser: `type`
  * is the driver's own struct (its first member a struct driver_base), operations
  * its base_ops. */
@@ -115,12 +114,10 @@ int base_open(const struct drv_class *cls, uv_loop_t *loop,
  * turn of the loop, by the function of base_ops. */
 void base_close(struct drv *dev, drv_close_cb cb, void *arg);
 void base_snapshot(struct drv *dev, drv_snapshot_cb cb, void *arg);
-void base_submit(struct drv *dev, const struct drv_batch *batch,
-		 drv_submit_cb cb, void *arg);
+void base_submit(struct drv *dev, const struct drv_batch *batch, drv_submit_cb cb, void *arg);
 void base_port_set(struct drv *dev, struct drv_port_id port, bool enable,
 		   drv_submit_cb cb, void *arg);
-void base_recover(struct drv *dev, enum drv_recovery what,
-		  drv_submit_cb cb, void *arg);
+void base_recover(struct drv *dev, enum drv_recovery what, drv_submit_cb cb, void *arg);
 /* Only says so: the driver looks at h->cancelled before it sends more. */
 void base_cancel_submit(struct drv *dev);
 
@@ -139,14 +136,12 @@ void base_end(struct driver_base *h, int rc, const struct err *err);
 void base_stopped(struct driver_base *h);
 
 /* Sets outcomes first..last-1 alike. code and text may be NULL. */
-void base_mark(struct driver_base *h, int first, int last, enum drv_result r,
-	       enum drv_evidence e, enum drv_class_of_error c,
-	       const char *code, const char *text);
+void base_mark(struct driver_base *h, int first, int last, enum drv_result r, enum drv_evidence e,
+	       enum drv_class_of_error c, const char *code, const char *text);
 
 /* Gives those that are UNKNOWN, since their command is out, this result and
  * text; they were SENT at most, and the trouble is the transport's. */
-void base_settle_unknown(struct driver_base *h, enum drv_result r,
-			 const char *text);
+void base_settle_unknown(struct driver_base *h, enum drv_result r, const char *text);
 
 /* A line sent or received, to the trace if one is set. */
 void base_trace(struct driver_base *h, const char *line, bool is_reply);
@@ -179,19 +174,16 @@ void base_judge_port(struct driver_base *h, const char *code, const char *text);
 /* The entry of a port in the snapshot under way, made (enabled) when there is
  * none. NULL, with WEFT_ENOMEM, or WEFT_EVERIFY for a port that the fabric's
  * size has no room for. O(ports entered). */
-struct drv_port *base_port(struct driver_base *h, bool is_out, int index,
-			   struct err *err);
+struct drv_port *base_port(struct driver_base *h, bool is_out, int index, struct err *err);
 
 /* Reports an event to the caller, unless the handle is being closed. */
 void base_event(struct driver_base *h, const struct drv_event *ev);
 
 /* Value of an option, or its default from the class's table; NULL when the
  * class has no such option. */
-const char *base_option(const struct drv_class *cls,
-			const struct drv_config *cfg, const char *key);
+const char *base_option(const struct drv_class *cls, const struct drv_config *cfg, const char *key);
 /* The same as a whole number from min to max. WEFT_EINVAL. */
-int base_option_int(const struct drv_class *cls,
-		    const struct drv_config *cfg, const char *key,
+int base_option_int(const struct drv_class *cls, const struct drv_config *cfg, const char *key,
 		    int64_t min, int64_t max, int64_t *out, struct err *err);
 
 /* A table of such options. */
@@ -202,16 +194,12 @@ struct base_number {
 
 /* Reads numbers[0..n-1] as base_option_int() does, and stops at the first that
  * is wrong. WEFT_EINVAL. */
-int base_option_ints(const struct drv_class *cls,
-		     const struct drv_config *cfg,
-		     const struct base_number *numbers, size_t n,
-		     struct err *err);
+int base_option_ints(const struct drv_class *cls, const struct drv_config *cfg,
+		     const struct base_number *numbers, size_t n, struct err *err);
 /* An option that is one of two words, the second of which may be empty:
  * whether it is the first. WEFT_EINVAL. */
-int base_option_choice(const struct drv_class *cls,
-		       const struct drv_config *cfg, const char *key,
-		       const char *first, const char *second, bool *is_first,
-		       struct err *err);
+int base_option_choice(const struct drv_class *cls, const struct drv_config *cfg, const char *key,
+		       const char *first, const char *second, bool *is_first, struct err *err);
 /* WEFT_EUNSUPPORTED when cfg is about an any-to-any device; `why` may be
  * empty. */
 int base_two_sides(const struct drv_class *cls, const struct drv_config *cfg,

@@ -12,8 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct drv_option *find_option(const struct drv_config *cfg,
-					    const char *key)
+static const struct drv_option *find_option(const struct drv_config *cfg, const char *key)
 {
 	for (int i = 0; i < cfg->n_options; i++) {
 		if (strcmp(cfg->options[i].key, key) == 0) {
@@ -23,8 +22,7 @@ static const struct drv_option *find_option(const struct drv_config *cfg,
 	return NULL;
 }
 
-static const struct drv_option_spec *find_spec(const struct drv_class *cls,
-					       const char *key)
+static const struct drv_option_spec *find_spec(const struct drv_class *cls, const char *key)
 {
 	const struct drv_option_spec *s = cls->options;
 
@@ -34,25 +32,21 @@ static const struct drv_option_spec *find_spec(const struct drv_class *cls,
 	return s && s->key ? s : NULL;
 }
 
-static int unknown_option(const struct drv_class *cls, const char *key,
-			  struct err *err)
+static int unknown_option(const struct drv_class *cls, const char *key, struct err *err)
 {
 	char known[ERR_FILE_MAX] = "";
 	size_t len = 0;
 
 	for (const struct drv_option_spec *s = cls->options;
 	     s && s->key && len < sizeof(known); s++) {
-		len += snprintf(known + len, sizeof(known) - len, "%s%s",
-				len ? ", " : "", s->key);
+		len += snprintf(known + len, sizeof(known) - len, "%s%s", len ? ", " : "", s->key);
 	}
-	err_set(err, WEFT_EINVAL, "driver %s has no option '%s'", cls->name,
-		key);
+	err_set(err, WEFT_EINVAL, "driver %s has no option '%s'", cls->name, key);
 	err_hint(err, "options: %s", known[0] ? known : "none");
 	return WEFT_EINVAL;
 }
 
-static int check_options(const struct drv_class *cls,
-			 const struct drv_config *cfg, struct err *err)
+static int check_options(const struct drv_class *cls, const struct drv_config *cfg, struct err *err)
 {
 	for (int i = 0; i < cfg->n_options; i++) {
 		const char *key = cfg->options[i].key;
@@ -61,15 +55,13 @@ static int check_options(const struct drv_class *cls,
 			return unknown_option(cls, key, err);
 		}
 		if (find_option(cfg, key) != &cfg->options[i]) {
-			return err_set(err, WEFT_EINVAL,
-				       "option '%s' is given twice", key);
+			return err_set(err, WEFT_EINVAL, "option '%s' is given twice", key);
 		}
 	}
 	return 0;
 }
 
-const char *base_option(const struct drv_class *cls,
-			const struct drv_config *cfg, const char *key)
+const char *base_option(const struct drv_class *cls, const struct drv_config *cfg, const char *key)
 {
 	const struct drv_option *o = find_option(cfg, key);
 	const struct drv_option_spec *spec = o ? NULL : find_spec(cls, key);
@@ -80,8 +72,7 @@ const char *base_option(const struct drv_class *cls,
 	return spec ? spec->def : NULL;
 }
 
-int base_option_int(const struct drv_class *cls,
-		    const struct drv_config *cfg, const char *key,
+int base_option_int(const struct drv_class *cls, const struct drv_config *cfg, const char *key,
 		    int64_t min, int64_t max, int64_t *out, struct err *err)
 {
 	const char *text = base_option(cls, cfg, key);
@@ -98,10 +89,8 @@ int base_option_int(const struct drv_class *cls,
 	return 0;
 }
 
-int base_option_ints(const struct drv_class *cls,
-		     const struct drv_config *cfg,
-		     const struct base_number *numbers, size_t n,
-		     struct err *err)
+int base_option_ints(const struct drv_class *cls, const struct drv_config *cfg,
+		     const struct base_number *numbers, size_t n, struct err *err)
 {
 	int rc = 0;
 
@@ -109,17 +98,14 @@ int base_option_ints(const struct drv_class *cls,
 		const struct base_number *x = &numbers[i];
 
 		if (find_spec(cls, x->key)) {
-			rc = base_option_int(cls, cfg, x->key, x->min,
-					     x->max, x->out, err);
+			rc = base_option_int(cls, cfg, x->key, x->min, x->max, x->out, err);
 		}
 	}
 	return rc;
 }
 
-int base_option_choice(const struct drv_class *cls,
-		       const struct drv_config *cfg, const char *key,
-		       const char *first, const char *second, bool *is_first,
-		       struct err *err)
+int base_option_choice(const struct drv_class *cls, const struct drv_config *cfg, const char *key,
+		       const char *first, const char *second, bool *is_first, struct err *err)
 {
 	const char *text = base_option(cls, cfg, key);
 
@@ -142,15 +128,13 @@ int base_two_sides(const struct drv_class *cls, const struct drv_config *cfg,
 		       "devices%s%s", cls->name, why[0] ? ": " : "", why);
 }
 
-static int check_sizes(const struct drv_class *cls,
-		       const struct drv_config *cfg, struct err *err)
+static int check_sizes(const struct drv_class *cls, const struct drv_config *cfg, struct err *err)
 {
 	bool ring = cls->kind == DRV_RING;
 	int max = ring ? UINT16_MAX : DRV_MAX_PORTS;
 	int min_out = cfg->any_to_any ? 0 : 1;
 
-	if (cfg->n_in < 1 || cfg->n_in > max || cfg->n_out < min_out ||
-	    cfg->n_out > max) {
+	if (cfg->n_in < 1 || cfg->n_in > max || cfg->n_out < min_out || cfg->n_out > max) {
 		return err_set(err, WEFT_EINVAL,
 			       "size %dx%d: %s must be from 1 to %d",
 			       cfg->n_in, cfg->n_out,
@@ -170,8 +154,7 @@ static int check_sizes(const struct drv_class *cls,
 	return 0;
 }
 
-int base_check(const struct drv_class *cls, const struct drv_config *cfg,
-	       struct err *err)
+int base_check(const struct drv_class *cls, const struct drv_config *cfg, struct err *err)
 {
 	int rc = check_options(cls, cfg, err);
 
@@ -192,8 +175,7 @@ int base_check(const struct drv_class *cls, const struct drv_config *cfg,
 			       DRV_ADDRESS_MAX - 1);
 	}
 	if (cfg->timeout_ms < 0 || cfg->timeout_ms > 3600 * 1000) {
-		return err_set(err, WEFT_EINVAL,
-			       "time-out must be from 0 to one hour");
+		return err_set(err, WEFT_EINVAL, "time-out must be from 0 to one hour");
 	}
 	return 0;
 }

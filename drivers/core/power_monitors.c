@@ -16,8 +16,7 @@ int power_monitors_init(struct power_monitors *m, const struct drv_class *cls,
 		{ "power_error_mdb", 0, 10000, &m->error_mdb },
 	};
 
-	return base_option_ints(cls, cfg, numbers,
-				sizeof(numbers) / sizeof(numbers[0]), err);
+	return base_option_ints(cls, cfg, numbers, sizeof(numbers) / sizeof(numbers[0]), err);
 }
 
 static bool has_signal(const struct power_monitors *m, const struct drv_port *p)
@@ -30,8 +29,7 @@ static void compute_loss(const struct power_monitors *m, struct drv_xc *x,
 {
 	int32_t error = (int32_t)(2 * m->error_mdb), loss;
 
-	if (x->has_loss || x->state != DRV_TUNED || !has_signal(m, in) ||
-	    !has_signal(m, out)) {
+	if (x->has_loss || x->state != DRV_TUNED || !has_signal(m, in) || !has_signal(m, out)) {
 		return;
 	}
 	loss = in->power_mdbm - out->power_mdbm;
@@ -42,8 +40,7 @@ static void compute_loss(const struct power_monitors *m, struct drv_xc *x,
 	}
 }
 
-int power_monitors_losses(const struct power_monitors *m, struct driver_base *h,
-			  struct err *err)
+int power_monitors_losses(const struct power_monitors *m, struct driver_base *h, struct err *err)
 {
 	struct drv_snapshot *snap = &h->snap;
 	const struct drv_port **at;

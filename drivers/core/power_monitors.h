@@ -30,7 +30,6 @@ int power_monitors_init(struct power_monitors *m, const struct drv_class *cls,
  * below zero by no more than the error is zero, a larger one is no loss. Not
  * for any-to-any switches, where it is not known which end light enters by.
  * O(circuits + ports). WEFT_ENOMEM. */
-int power_monitors_losses(const struct power_monitors *m, struct driver_base *h,
-			  struct err *err);
+int power_monitors_losses(const struct power_monitors *m, struct driver_base *h, struct err *err);
 
 #endif

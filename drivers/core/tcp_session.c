@@ -99,8 +99,7 @@ static void send_more(struct tcp_session *s);
 
 static int bad_address(const char *text, struct err *err)
 {
-	return err_set(err, WEFT_EINVAL,
-		       "address '%s': expected HOST:PORT or [IPV6]:PORT", text);
+	return err_set(err, WEFT_EINVAL, "address '%s': expected HOST:PORT or [IPV6]:PORT", text);
 }
 
 int tcp_parse_address(const char *text, bool port_0, char *host, int size,
@@ -123,9 +122,8 @@ int tcp_parse_address(const char *text, bool port_0, char *host, int size,
 		return bad_address(text, err);
 	}
 	n = strtol(colon + 1, &end, 10);
-	if (to <= from || to - from >= size || *end || end == colon + 1 ||
-	    colon[1] < '0' || colon[1] > '9' || n > 65535 ||
-	    (n == 0 && !port_0)) {
+	if (to <= from || to - from >= size || *end || end == colon + 1 || colon[1] < '0' ||
+	    colon[1] > '9' || n > 65535 || (n == 0 && !port_0)) {
 		return bad_address(text, err);
 	}
 	memcpy(host, from, (size_t)(to - from));
@@ -134,8 +132,7 @@ int tcp_parse_address(const char *text, bool port_0, char *host, int size,
 	return 0;
 }
 
-int64_t tcp_frame_text(const uint8_t *data, size_t len, size_t from,
-		       void *arg)
+int64_t tcp_frame_text(const uint8_t *data, size_t len, size_t from, void *arg)
 {
 	const uint8_t *lf = memchr(data + from, '\n', len - from);
 
@@ -237,8 +234,7 @@ static void note_refusal(struct tcp_session *s, const char *text)
 	char name[INET6_ADDRSTRLEN] = "";
 
 	uv_ip_name(s->connection->address->ai_addr, name, sizeof(name));
-	snprintf(s->refusals + n, sizeof(s->refusals) - n, "%s%s: %s",
-		 n ? ", " : "", name, text);
+	snprintf(s->refusals + n, sizeof(s->refusals) - n, "%s%s: %s", n ? ", " : "", name, text);
 }
 
 static bool try_next_address(struct tcp_session *s, const char *text);
@@ -270,8 +266,7 @@ static void on_deadline(uv_timer_t *t)
 		fail_connect(s, WEFT_EUNAVAIL, "connecting took too long");
 		return;
 	}
-	snprintf(text, sizeof(text), "no reply within %lld ms",
-		 (long long)s->conf.timeout_ms);
+	snprintf(text, sizeof(text), "no reply within %lld ms", (long long)s->conf.timeout_ms);
 	fail_text(s, WEFT_ETIMEOUT, text);
 }
 
@@ -282,8 +277,7 @@ static int64_t connect_ms(const struct tcp_session *s)
 	int64_t left_ms = (s->connect_by_ns - clk_now_ns()) / 1000000;
 	int n = 1;
 
-	for (const struct addrinfo *a = s->connection->address; a && a->ai_next;
-	     a = a->ai_next) {
+	for (const struct addrinfo *a = s->connection->address; a && a->ai_next; a = a->ai_next) {
 		n++;
 	}
 	return left_ms > n ? left_ms / n : 1;
@@ -326,20 +320,17 @@ static void unreadable(struct tcp_session *s, bool garbage)
 {
 	char text[64];
 
-	snprintf(text, sizeof(text), "the reply is longer than %zu KiB",
-		 s->conf.max_frame >> 10);
+	snprintf(text, sizeof(text), "the reply is longer than %zu KiB", s->conf.max_frame >> 10);
 	fail_text(s, WEFT_EDEVICE, garbage ? "the reply is garbage" : text);
 }
 
-static enum tcp_verdict judge(struct tcp_session *s, const uint8_t *frame,
-			      size_t len)
+static enum tcp_verdict judge(struct tcp_session *s, const uint8_t *frame, size_t len)
 {
 	bool waiting = s->n_out > 0;
 	enum tcp_verdict v = waiting ? TCP_REPLY : TCP_NONSENSE;
 
 	if (s->conf.judge) {
-		v = s->conf.judge(frame, len, waiting,
-				  waiting ? s->first->tag : 0, s->conf.arg);
+		v = s->conf.judge(frame, len, waiting, waiting ? s->first->tag : 0, s->conf.arg);
 	}
 	return v == TCP_REPLY && !waiting ? TCP_NONSENSE : v;
 }
@@ -354,8 +345,7 @@ static void take_frames(struct tcp_session *s)
 
 	while (at < s->in.len) {
 		const uint8_t *data = (const uint8_t *)s->in.data + at;
-		int64_t n = s->conf.frame(data, s->in.len - at, s->looked,
-					  s->conf.arg);
+		int64_t n = s->conf.frame(data, s->in.len - at, s->looked, s->conf.arg);
 
 		s->looked = n == 0 ? s->in.len - at : 0;
 		if (n < 0 || n > (int64_t)s->conf.max_frame ||
@@ -376,8 +366,7 @@ static void take_frames(struct tcp_session *s)
 		case TCP_IGNORE:
 			break;
 		case TCP_NONSENSE:
-			fail_text(s, WEFT_EDEVICE,
-				  "an unsolicited reply");
+			fail_text(s, WEFT_EDEVICE, "an unsolicited reply");
 			break;
 		}
 		if (s->connection != c) {
@@ -480,8 +469,7 @@ static void look_up(struct connection *c)
 	int rc;
 
 	c->lookup.data = c;
-	rc = uv_getaddrinfo(s->loop, &c->lookup, on_lookup, s->host, s->port,
-			    &hints);
+	rc = uv_getaddrinfo(s->loop, &c->lookup, on_lookup, s->host, s->port, &hints);
 	if (rc < 0) {
 		fail_connect(s, WEFT_EUNAVAIL, uv_strerror(rc));
 		return;
@@ -537,10 +525,8 @@ static void open_connection(struct tcp_session *s)
 	s->refusals[0] = '\0';
 	s->connect_by_ns = clk_now_ns() + s->conf.timeout_ms * 1000000;
 	arm_deadline(s);
-	if (uv_ip4_addr(s->host, s->port_number,
-			(struct sockaddr_in *)&addr) == 0 ||
-	    uv_ip6_addr(s->host, s->port_number,
-			(struct sockaddr_in6 *)&addr) == 0) {
+	if (uv_ip4_addr(s->host, s->port_number, (struct sockaddr_in *)&addr) == 0 ||
+	    uv_ip6_addr(s->host, s->port_number, (struct sockaddr_in6 *)&addr) == 0) {
 		connect_to(c, (struct sockaddr *)&addr);
 	} else {
 		look_up(c);
@@ -574,8 +560,7 @@ static uint8_t *bytes_to_send(struct request *q)
 
 static void note_doubt(struct tcp_session *s)
 {
-	s->in_doubt = s->n_out == 0 && s->used_ns &&
-		      clk_now_ns() - s->used_ns > DOUBT_NS;
+	s->in_doubt = s->n_out == 0 && s->used_ns && clk_now_ns() - s->used_ns > DOUBT_NS;
 }
 
 static void send_request(struct tcp_session *s, struct request *q)
@@ -597,8 +582,7 @@ static void send_request(struct tcp_session *s, struct request *q)
 	w->req.data = w;
 	w->connection = s->connection;
 	w->bytes = copy;
-	rc = uv_write(&w->req, (uv_stream_t *)&s->connection->tcp, &bytes, 1,
-		      on_written);
+	rc = uv_write(&w->req, (uv_stream_t *)&s->connection->tcp, &bytes, 1, on_written);
 	if (rc < 0) {
 		if (q->again) {
 			free(copy);
@@ -651,8 +635,7 @@ static void send_more(struct tcp_session *s)
 {
 	struct request *q;
 
-	while (!s->closing && s->n_out < s->conf.window &&
-	       (q = next_unsent(s))) {
+	while (!s->closing && s->n_out < s->conf.window && (q = next_unsent(s))) {
 		int64_t wait;
 
 		if (was_idle(s)) {
@@ -660,8 +643,7 @@ static void send_more(struct tcp_session *s)
 		}
 		wait = wait_ns(s);
 		if (wait > 0) {
-			uv_timer_start(&s->wake, on_wake,
-				       (uint64_t)(wait + 999999) / 1000000, 0);
+			uv_timer_start(&s->wake, on_wake, (uint64_t)(wait + 999999) / 1000000, 0);
 			return;
 		}
 		if (!s->connection) {
@@ -711,8 +693,7 @@ int tcp_ask(struct tcp_session *s, const void *bytes, size_t len, uint64_t tag)
 	return queue_request(s, bytes, len, tag, false);
 }
 
-int tcp_ask_repeatable(struct tcp_session *s, const void *bytes, size_t len,
-		       uint64_t tag)
+int tcp_ask_repeatable(struct tcp_session *s, const void *bytes, size_t len, uint64_t tag)
 {
 	return queue_request(s, bytes, len, tag, true);
 }
@@ -745,8 +726,7 @@ bool tcp_connected(const struct tcp_session *s)
 
 /* ---- life ---------------------------------------------------------------- */
 
-int tcp_new(uv_loop_t *loop, const struct tcp_conf *conf, struct tcp_session **out,
-	    struct err *err)
+int tcp_new(uv_loop_t *loop, const struct tcp_conf *conf, struct tcp_session **out, struct err *err)
 {
 	struct tcp_session *s = calloc(1, sizeof(*s));
 	int rc;
@@ -755,8 +735,7 @@ int tcp_new(uv_loop_t *loop, const struct tcp_conf *conf, struct tcp_session **o
 	if (!s) {
 		return err_nomem(err);
 	}
-	rc = tcp_parse_address(conf->address, false, s->host, HOST_MAX,
-			       &s->port_number, err);
+	rc = tcp_parse_address(conf->address, false, s->host, HOST_MAX, &s->port_number, err);
 	if (rc) {
 		free(s);
 		return rc;

@@ -47,21 +47,18 @@ struct tcp_conf {
 	 * needed, negative when this can never become one. It was asked
 	 * before about the first `from` bytes, and wanted more: a reply
 	 * that comes in many pieces is not read through for each of them. */
-	int64_t (*frame)(const uint8_t *data, size_t len, size_t from,
-			 void *arg);
+	int64_t (*frame)(const uint8_t *data, size_t len, size_t from, void *arg);
 	/* Whose frame is it? `waiting` is whether a request is out and
 	 * `tag` which. NULL: any frame replies the oldest request. */
 	enum tcp_verdict (*judge)(const uint8_t *frame, size_t len,
 				  bool waiting, uint64_t tag, void *arg);
 	/* A reply, from the loop. The frame lives until return. */
-	void (*reply)(const uint8_t *frame, size_t len, uint64_t tag,
-		       void *arg);
+	void (*reply)(const uint8_t *frame, size_t len, uint64_t tag, void *arg);
 	/* The session ended with requests open; all of them are forgotten.
 	 * `sent`: a byte of the oldest may have reached the device. */
 	void (*failed)(int rc, const struct err *err, bool sent, void *arg);
 	/* Bytes as they go out and whole frames as they come in; or NULL. */
-	void (*trace)(const uint8_t *bytes, size_t len, bool is_reply,
-		      void *arg);
+	void (*trace)(const uint8_t *bytes, size_t len, bool is_reply, void *arg);
 };
 
 /* Splits "HOST:PORT" or "[V6]:PORT". host holds size bytes. Port 0 only if
@@ -81,8 +78,7 @@ int tcp_ask(struct tcp_session *l, const void *bytes, size_t len, uint64_t tag);
  * for a while and turns out to be dead (no reply, or its end), the request is
  * asked again in a new one, once, and the caller need not know: devices and what
  * stands between end sessions that are not used, and not all say so. */
-int tcp_ask_repeatable(struct tcp_session *l, const void *bytes, size_t len,
-		       uint64_t tag);
+int tcp_ask_repeatable(struct tcp_session *l, const void *bytes, size_t len, uint64_t tag);
 
 /* A request is out: what comes now is, or comes before, its reply. */
 bool tcp_waiting(const struct tcp_session *l);
@@ -105,7 +101,6 @@ bool tcp_connected(const struct tcp_session *l);
 void tcp_close(struct tcp_session *l, void (*cb)(void *arg), void *arg);
 
 /* A frame that ends in LF. */
-int64_t tcp_frame_text(const uint8_t *data, size_t len, size_t from,
-		       void *arg);
+int64_t tcp_frame_text(const uint8_t *data, size_t len, size_t from, void *arg);
 
 #endif

@@ -80,8 +80,7 @@ int xc_map_check(const struct xc_map *m, struct optics_xc xc, struct err *err)
 
 bool xc_map_has(const struct xc_map *m, struct optics_xc xc)
 {
-	return m->peer[xc_map_flat_in(m, xc.in)] ==
-	       xc_map_flat_out(m, xc.out);
+	return m->peer[xc_map_flat_in(m, xc.in)] == xc_map_flat_out(m, xc.out);
 }
 
 static struct optics_xc xc_at(const struct xc_map *m, int flat)
@@ -101,8 +100,7 @@ bool xc_map_of(const struct xc_map *m, int32_t in, struct optics_xc *xc)
 	return true;
 }
 
-bool xc_map_conflict(const struct xc_map *m, struct optics_xc xc,
-		     struct optics_xc *displaced)
+bool xc_map_conflict(const struct xc_map *m, struct optics_xc xc, struct optics_xc *displaced)
 {
 	int in = xc_map_flat_in(m, xc.in), out = xc_map_flat_out(m, xc.out);
 
@@ -150,8 +148,7 @@ void xc_map_clear(struct xc_map *m)
 	ring_programs_fini(&m->programs);
 }
 
-int xc_map_xcs(const struct xc_map *m, struct optics_xc **v, int *n,
-	       struct err *err)
+int xc_map_xcs(const struct xc_map *m, struct optics_xc **v, int *n, struct err *err)
 {
 	*n = 0;
 	*v = malloc((m->n_in ? m->n_in : 1) * sizeof(**v));
@@ -166,8 +163,7 @@ int xc_map_xcs(const struct xc_map *m, struct optics_xc **v, int *n,
 	return 0;
 }
 
-int xc_map_snapshot(const struct xc_map *m, struct drv_snapshot *snap,
-		    struct err *err)
+int xc_map_snapshot(const struct xc_map *m, struct drv_snapshot *snap, struct err *err)
 {
 	struct optics_xc *v;
 	int rc = xc_map_xcs(m, &v, &snap->n_xcs, err);
@@ -184,8 +180,7 @@ int xc_map_snapshot(const struct xc_map *m, struct drv_snapshot *snap,
 	return snap->xcs ? 0 : err_nomem(err);
 }
 
-int xc_map_copy(struct xc_map *dst, const struct xc_map *src,
-		struct err *err)
+int xc_map_copy(struct xc_map *dst, const struct xc_map *src, struct err *err)
 {
 	struct ring_programs programs;
 	int rc = ring_programs_copy(&programs, &src->programs, err);
@@ -202,16 +197,14 @@ int xc_map_copy(struct xc_map *dst, const struct xc_map *src,
 }
 
 void xc_map_changes(const struct xc_map *known, const struct xc_map *now,
-		    void (*fn)(struct optics_xc xc, bool made, void *arg),
-		    void *arg)
+		    void (*fn)(struct optics_xc xc, bool made, void *arg), void *arg)
 {
 	for (int pass = 0; pass < 2; pass++) {
 		const struct xc_map *a = pass ? now : known;
 		const struct xc_map *b = pass ? known : now;
 
 		for (int i = 0; i < a->n_in; i++) {
-			int out = a->any_to_any ? a->peer[i] :
-						  a->peer[i] - a->n_in;
+			int out = a->any_to_any ? a->peer[i] : a->peer[i] - a->n_in;
 
 			if (a->peer[i] >= 0 && a->peer[i] != b->peer[i] &&
 			    !(a->any_to_any && out < i)) {
@@ -268,8 +261,7 @@ int xc_map_save(const struct xc_map *m, const char *path, struct err *err)
 		put_program(&m->programs.v[i], &b);
 	}
 	buf_str(&b, "end\n");
-	rc = b.failed ? err_nomem(err) :
-	     file_write_atomic(path, b.data, b.len, FILE_PRIVATE, err);
+	rc = b.failed ? err_nomem(err) : file_write_atomic(path, b.data, b.len, FILE_PRIVATE, err);
 	buf_fini(&b);
 	return rc;
 }
@@ -339,8 +331,7 @@ static bool read_head(struct xc_map *m, struct reader *r)
 		return false;
 	}
 	line = next_line(r);
-	if (!line || strncmp(line, "boots", 5) != 0 ||
-	    !numbers(line + 5, 1, v)) {
+	if (!line || strncmp(line, "boots", 5) != 0 || !numbers(line + 5, 1, v)) {
 		return false;
 	}
 	m->boots = v[0];
@@ -351,8 +342,7 @@ static bool read_xc(struct xc_map *m, const char *text)
 {
 	uint64_t v[2];
 
-	if (m->kind != DRV_SPACE || !numbers(text, 2, v) ||
-	    v[0] > INT32_MAX || v[1] > INT32_MAX) {
+	if (m->kind != DRV_SPACE || !numbers(text, 2, v) || v[0] > INT32_MAX || v[1] > INT32_MAX) {
 		return false;
 	}
 	return xc_map_take(m, (struct optics_xc){ (int32_t)v[0], (int32_t)v[1] });
@@ -449,9 +439,7 @@ int xc_map_load(struct xc_map *m, const char *path, struct err *err)
 	r.next = data;
 	xc_map_clear(m);
 	if (!read_head(m, &r) || !read_body(m, &r)) {
-		rc = err_set(err, WEFT_EINVAL,
-			     "%s:%d: not the state of this device", path,
-			     r.line);
+		rc = err_set(err, WEFT_EINVAL, "%s:%d: not the state of this device", path, r.line);
 	}
 	if (rc) {
 		xc_map_clear(m);

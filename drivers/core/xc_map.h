@@ -41,8 +41,7 @@ bool xc_map_has(const struct xc_map *m, struct optics_xc xc);
 bool xc_map_of(const struct xc_map *m, int32_t in, struct optics_xc *xc);
 
 /* A cross-connect that stands in the way of adding xc (not xc itself). */
-bool xc_map_conflict(const struct xc_map *m, struct optics_xc xc,
-		     struct optics_xc *displaced);
+bool xc_map_conflict(const struct xc_map *m, struct optics_xc xc, struct optics_xc *displaced);
 
 /* For a map that is read from a device: its ports exist and are free. The
  * circuit is connected; false when it cannot be. */
@@ -55,21 +54,17 @@ void xc_map_release(struct xc_map *m, int flat);
 void xc_map_clear(struct xc_map *m);
 
 /* All cross-connects sorted by in; *v is the caller's. WEFT_ENOMEM. */
-int xc_map_xcs(const struct xc_map *m, struct optics_xc **v, int *n,
-	       struct err *err);
+int xc_map_xcs(const struct xc_map *m, struct optics_xc **v, int *n, struct err *err);
 /* The same as a snapshot's array, all tuned. */
-int xc_map_snapshot(const struct xc_map *m, struct drv_snapshot *snap,
-		    struct err *err);
+int xc_map_snapshot(const struct xc_map *m, struct drv_snapshot *snap, struct err *err);
 
 /* Makes dst remember what src does (same kind and size). WEFT_ENOMEM. */
-int xc_map_copy(struct xc_map *dst, const struct xc_map *src,
-		struct err *err);
+int xc_map_copy(struct xc_map *dst, const struct xc_map *src, struct err *err);
 
 /* What `now` has that `known` has not, after what it has no longer: one call
  * for each circuit. Same kind and size. */
 void xc_map_changes(const struct xc_map *known, const struct xc_map *now,
-		    void (*fn)(struct optics_xc xc, bool made, void *arg),
-		    void *arg);
+		    void (*fn)(struct optics_xc xc, bool made, void *arg), void *arg);
 
 /* Writes everything to a text file, atomically. WEFT_EIO, WEFT_ENOMEM. */
 int xc_map_save(const struct xc_map *m, const char *path, struct err *err);

@@ -29,15 +29,13 @@ int host_frame_socket(struct host_net *net, int *fd, struct err *err)
 	struct sockaddr_ll at = { .sll_family = AF_PACKET,
 				  .sll_protocol = htons(TYPE) };
 	int bytes = SOCKET_BYTES;
-	int rc = host_socket(net, AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, 0, fd,
-			     err);
+	int rc = host_socket(net, AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, 0, fd, err);
 
 	if (rc) {
 		return rc;
 	}
 	/* Without the right to it the usual size must do. */
-	(void)setsockopt(*fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes,
-			 sizeof(bytes));
+	(void)setsockopt(*fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes));
 	if (bind(*fd, (struct sockaddr *)&at, sizeof(at)) != 0) {
 		rc = err_errno(err, WEFT_EIO, errno, "frames of %s", net->name);
 		close(*fd);
@@ -45,8 +43,7 @@ int host_frame_socket(struct host_net *net, int *fd, struct err *err)
 	return rc;
 }
 
-bool host_frame_send(int fd, const struct host_link *by,
-		     const struct host_frame *f)
+bool host_frame_send(int fd, const struct host_link *by, const struct host_frame *f)
 {
 	uint8_t frame[FRAME_LEN] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
 	struct payload p = { htonl(MAGIC), htonl(f->run), htonl(f->from) };
@@ -72,8 +69,7 @@ bool host_frame_receive(int fd, int *ifindex, struct host_frame *f)
 	do {
 		socklen_t size = sizeof(by);
 
-		len = recvfrom(fd, frame, sizeof(frame), 0,
-			       (struct sockaddr *)&by, &size);
+		len = recvfrom(fd, frame, sizeof(frame), 0, (struct sockaddr *)&by, &size);
 		if (len < 0) {
 			return false;
 		}

@@ -48,8 +48,7 @@ static const char *ext_state_name(int state)
 	if (state < 0) {
 		return NULL;
 	}
-	return state < (int)(sizeof(names) / sizeof(names[0])) ?
-	       names[state] : "other";
+	return state < (int)(sizeof(names) / sizeof(names[0])) ? names[state] : "other";
 }
 
 /* The first of the counters is the total of all lanes. */
@@ -59,9 +58,8 @@ static void take_fec(struct nl_msg *msg, struct answer *out)
 	struct nlattr *lost;
 
 	if (genlmsg_parse(nlmsg_hdr(msg), 0, a, ETHTOOL_A_FEC_MAX, NULL) < 0 ||
-	    !a[ETHTOOL_A_FEC_STATS] ||
-	    nla_parse_nested(s, ETHTOOL_A_FEC_STAT_MAX, a[ETHTOOL_A_FEC_STATS],
-			     NULL) < 0) {
+	    !a[ETHTOOL_A_FEC_STATS] || nla_parse_nested(s, ETHTOOL_A_FEC_STAT_MAX,
+							a[ETHTOOL_A_FEC_STATS], NULL) < 0) {
 		return;
 	}
 	lost = s[ETHTOOL_A_FEC_STAT_UNCORR];
@@ -78,17 +76,14 @@ static int on_reply(struct nl_msg *msg, void *arg)
 	struct answer *out = arg;
 	struct nlattr *data;
 
-	if (genlmsg_parse(nlmsg_hdr(msg), 0, a, ETHTOOL_A_MODULE_EEPROM_MAX,
-			  NULL) < 0) {
+	if (genlmsg_parse(nlmsg_hdr(msg), 0, a, ETHTOOL_A_MODULE_EEPROM_MAX, NULL) < 0) {
 		return NL_OK;
 	}
 	if (head->cmd == ETHTOOL_MSG_LINKSTATE_GET_REPLY) {
 		out->has_link = a[ETHTOOL_A_LINKSTATE_LINK] != NULL;
-		out->link = out->has_link &&
-			    nla_get_u8(a[ETHTOOL_A_LINKSTATE_LINK]);
+		out->link = out->has_link && nla_get_u8(a[ETHTOOL_A_LINKSTATE_LINK]);
 		if (a[ETHTOOL_A_LINKSTATE_EXT_STATE]) {
-			out->ext_state =
-				nla_get_u8(a[ETHTOOL_A_LINKSTATE_EXT_STATE]);
+			out->ext_state = nla_get_u8(a[ETHTOOL_A_LINKSTATE_EXT_STATE]);
 		}
 	}
 	if (head->cmd == ETHTOOL_MSG_FEC_GET_REPLY) {
@@ -143,15 +138,13 @@ static struct nl_msg *request(struct host_net *net, int ifindex, uint8_t cmd,
 	struct nl_msg *msg = nlmsg_alloc();
 	struct nlattr *nest;
 
-	if (!msg || !genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, net->ethtool,
-				 0, NLM_F_REQUEST | NLM_F_ACK, cmd,
-				 ETHTOOL_GENL_VERSION)) {
+	if (!msg || !genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, net->ethtool, 0,
+				 NLM_F_REQUEST | NLM_F_ACK, cmd, ETHTOOL_GENL_VERSION)) {
 		nlmsg_free(msg);
 		return NULL;
 	}
 	nest = nla_nest_start(msg, header | NLA_F_NESTED);
-	if (!nest || nla_put_u32(msg, ETHTOOL_A_HEADER_DEV_INDEX,
-				 (uint32_t)ifindex) != 0 ||
+	if (!nest || nla_put_u32(msg, ETHTOOL_A_HEADER_DEV_INDEX, (uint32_t)ifindex) != 0 ||
 	    (flags && nla_put_u32(msg, ETHTOOL_A_HEADER_FLAGS, flags) != 0)) {
 		nlmsg_free(msg);
 		return NULL;
@@ -170,12 +163,10 @@ static int ask_link(struct host_net *net, int ifindex, struct answer *out)
 	return rc;
 }
 
-static int ask_module(struct host_net *net, int ifindex, uint8_t i2c,
-		      uint8_t page, uint32_t offset, uint32_t length,
-		      struct answer *out)
+static int ask_module(struct host_net *net, int ifindex, uint8_t i2c, uint8_t page, uint32_t offset,
+		      uint32_t length, struct answer *out)
 {
-	struct nl_msg *msg = request(net, ifindex,
-				     ETHTOOL_MSG_MODULE_EEPROM_GET,
+	struct nl_msg *msg = request(net, ifindex, ETHTOOL_MSG_MODULE_EEPROM_GET,
 				     ETHTOOL_A_MODULE_EEPROM_HEADER, 0);
 	int rc = msg ? 0 : -NLE_NOMEM;
 
@@ -208,8 +199,7 @@ static int32_t milli_dbm(const uint8_t *at)
 }
 
 /* Where lane 1's powers are, by the module's kind (its first byte). */
-static int read_power(struct host_net *net, int ifindex,
-		      struct host_health *out)
+static int read_power(struct host_net *net, int ifindex, struct host_health *out)
 {
 	static const struct {
 		uint8_t first, last, i2c, page;
@@ -225,13 +215,11 @@ static int read_power(struct host_net *net, int ifindex,
 	int rc = ask_module(net, ifindex, 0x50, 0, 0, 1, &a);
 	uint8_t kind = a.data[0];
 
-	for (size_t i = 0; rc == 0 && i < sizeof(kinds) / sizeof(kinds[0]);
-	     i++) {
+	for (size_t i = 0; rc == 0 && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (kind < kinds[i].first || kind > kinds[i].last) {
 			continue;
 		}
-		rc = ask_module(net, ifindex, kinds[i].i2c, kinds[i].page,
-				kinds[i].rx, 2, &a);
+		rc = ask_module(net, ifindex, kinds[i].i2c, kinds[i].page, kinds[i].rx, 2, &a);
 		if (rc == 0) {
 			out->rx_mdbm = milli_dbm(a.data);
 			rc = ask_module(net, ifindex, kinds[i].i2c,
@@ -258,8 +246,7 @@ int host_health(struct host_net *net, const struct host_link *link,
 	memset(out, 0, sizeof(*out));
 	out->source = HOST_BY_CARRIER;
 	out->link = link->carrier;
-	rc = net->ethtool < 0 ? net->ethtool :
-	     ask_link(net, link->ifindex, &a);
+	rc = net->ethtool < 0 ? net->ethtool : ask_link(net, link->ifindex, &a);
 	if (rc || !a.has_link) {
 		snprintf(out->why, sizeof(out->why), "ethtool: %s",
 			 rc ? nl_geterror(rc) : "no link state");
@@ -270,16 +257,14 @@ int host_health(struct host_net *net, const struct host_link *link,
 	out->ext_state = ext_state_name(a.ext_state);
 	rc = read_power(net, link->ifindex, out);
 	if (rc) {
-		snprintf(out->why, sizeof(out->why), "module: %s",
-			 nl_geterror(rc));
+		snprintf(out->why, sizeof(out->why), "module: %s", nl_geterror(rc));
 	} else {
 		out->source = HOST_BY_MODULE;
 	}
 	return 0;
 }
 
-int host_fec_lost(struct host_net *net, const struct host_link *link,
-		  uint64_t *lost)
+int host_fec_lost(struct host_net *net, const struct host_link *link, uint64_t *lost)
 {
 	struct answer a = { .ext_state = -1 };
 	struct nl_msg *msg = NULL;

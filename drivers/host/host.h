@@ -32,13 +32,11 @@ int host_netns_add(const char *name, struct err *err);
 int host_netns_del(const char *name, struct err *err);
 /* Names that start with prefix, sorted. *names is the caller's: free each and
  * the array, or host_netns_list_free. */
-int host_netns_list(const char *prefix, char ***names, int *n,
-		    struct err *err);
+int host_netns_list(const char *prefix, char ***names, int *n, struct err *err);
 void host_netns_list_free(char **names, int n);
 /* A text that changes when the machine restarts or the namespace is made
  * again. WEFT_EUNAVAIL when there is none of that name. */
-int host_netns_epoch(const char *name, char *buf, size_t size,
-		     struct err *err);
+int host_netns_epoch(const char *name, char *buf, size_t size, struct err *err);
 
 /* ---- a session in a namespace ---- */
 
@@ -49,11 +47,9 @@ int host_open(const char *name, struct host_net **out, struct err *err);
 void host_close(struct host_net *net);	/* NULL is fine */
 
 /* A socket of this namespace. */
-int host_socket(struct host_net *net, int domain, int type, int protocol,
-		int *fd, struct err *err);
+int host_socket(struct host_net *net, int domain, int type, int protocol, int *fd, struct err *err);
 /* Writes a kernel setting of this namespace: "net/ipv4/ip_forward". */
-int host_sysctl(struct host_net *net, const char *name, const char *value,
-		struct err *err);
+int host_sysctl(struct host_net *net, const char *name, const char *value, struct err *err);
 
 /* ---- links ---- */
 
@@ -71,20 +67,16 @@ struct host_link {
 };
 
 /* All links but the loopback, by ifindex. *links: free(). */
-int host_links(struct host_net *net, struct host_link **links, int *n,
-	       struct err *err);
+int host_links(struct host_net *net, struct host_link **links, int *n, struct err *err);
 /* Makes a pair of veths, one end in each namespace; mac NULL: any. Both are
  * down. */
-int host_veth_add(struct host_net *a, const char *name_a,
-		  const uint8_t mac_a[6], struct host_net *b,
-		  const char *name_b, const uint8_t mac_b[6],
-		  struct err *err);
+int host_veth_add(struct host_net *a, const char *name_a, const uint8_t mac_a[6],
+		  struct host_net *b, const char *name_b, const uint8_t mac_b[6], struct err *err);
 int host_link_set(struct host_net *net, int ifindex, bool up, struct err *err);
 /* Limits what leaves a link (tbf). WEFT_EUNSUPPORTED above
  * HOST_MAX_RATE_BPS, which is as far as 32 bits of bytes a second go. */
 #define HOST_MAX_RATE_BPS 17000000000
-int host_rate_set(struct host_net *net, int ifindex, int64_t bps,
-		  struct err *err);
+int host_rate_set(struct host_net *net, int ifindex, int64_t bps, struct err *err);
 
 typedef void (*host_link_fn)(const struct host_link *link, void *arg);
 
@@ -92,8 +84,7 @@ typedef void (*host_link_fn)(const struct host_link *link, void *arg);
 int host_watch(struct host_net *net, int *fd, struct err *err);
 /* Reads the events that wait, one call each; 0 when no more wait. An overrun
  * (events lost) is WEFT_ELIMIT: look at host_links again. */
-int host_watch_read(struct host_net *net, host_link_fn fn, void *arg,
-		    struct err *err);
+int host_watch_read(struct host_net *net, host_link_fn fn, void *arg, struct err *err);
 
 /* Something was done to a link or to the rules on it, by whoever. */
 struct host_change {
@@ -107,8 +98,7 @@ typedef void (*host_change_fn)(const struct host_change *c, void *arg);
 
 /* As host_watch and host_watch_read, for rules and links together. */
 int host_changes(struct host_net *net, int *fd, struct err *err);
-int host_changes_read(struct host_net *net, host_change_fn fn, void *arg,
-		      struct err *err);
+int host_changes_read(struct host_net *net, host_change_fn fn, void *arg, struct err *err);
 
 /* How well a link's state is known: what answered. */
 enum host_source { HOST_BY_NONE, HOST_BY_CARRIER, HOST_BY_ETHTOOL,
@@ -129,8 +119,7 @@ int host_health(struct host_net *net, const struct host_link *link,
 		struct host_health *out, struct err *err);
 /* Blocks that forward error correction could not repair, since the link's
  * driver counts. WEFT_EUNSUPPORTED where ethtool does not know. */
-int host_fec_lost(struct host_net *net, const struct host_link *link,
-		  uint64_t *lost);
+int host_fec_lost(struct host_net *net, const struct host_link *link, uint64_t *lost);
 const char *host_source_name(enum host_source s);
 
 /* ---- probe frames: who is at the other end ---- */
@@ -144,8 +133,7 @@ struct host_frame {
 /* A socket for probe frames over all links of the namespace; never waits. */
 int host_frame_socket(struct host_net *net, int *fd, struct err *err);
 /* False when the link takes no frame now. */
-bool host_frame_send(int fd, const struct host_link *by,
-		     const struct host_frame *f);
+bool host_frame_send(int fd, const struct host_link *by, const struct host_frame *f);
 /* The next frame that waits, and the link that it came in by; false when none
  * waits. What else comes in with this type of frame is passed over. */
 bool host_frame_receive(int fd, int *ifindex, struct host_frame *f);
@@ -162,8 +150,7 @@ struct host_redirect {
 int host_ingress_add(struct host_net *net, int ifindex, struct err *err);
 /* Everything that arrives at `from` leaves by `to`. WEFT_ESTALE when there is
  * such a rule already (replace false); else it is re-targeted at once. */
-int host_redirect_set(struct host_net *net, int from, int to, bool replace,
-		      struct err *err);
+int host_redirect_set(struct host_net *net, int from, int to, bool replace, struct err *err);
 /* The rules of a link in the order in which the kernel tries them. *v:
  * free(). */
 int host_redirects(struct host_net *net, int from, struct host_redirect **v,
@@ -180,8 +167,7 @@ int host_redirect_del(struct host_net *net, int from,
 
 /* Gives a link the address, again too; prefix in bits. WEFT_EDENIED,
  * WEFT_ENOTFOUND (the link), WEFT_EDEVICE. */
-int host_addr_add(struct host_net *net, int ifindex, uint32_t addr,
-		  int prefix, struct err *err);
+int host_addr_add(struct host_net *net, int ifindex, uint32_t addr, int prefix, struct err *err);
 
 /* One route from a host: dst is reached by this link. via 0: dst itself is at
  * the other end of it, at this MAC; else via is, which must be the dst of
@@ -199,8 +185,7 @@ struct host_route {
  * stays, even where it says otherwise: then WEFT_ESTALE names it, and the
  * rest is done. *changed (may be NULL) counts. O(n log n).
  */
-int host_routes_set(struct host_net *net, uint32_t addr,
-		    const struct host_route *routes, int n, int *changed,
-		    struct err *err);
+int host_routes_set(struct host_net *net, uint32_t addr, const struct host_route *routes, int n,
+		    int *changed, struct err *err);
 
 #endif

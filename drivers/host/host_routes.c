@@ -75,8 +75,7 @@ static int on_neighbour(struct nl_msg *msg, void *arg)
 	e.dst = address_of(a[NDA_DST]);
 	e.ifindex = nd->ndm_ifindex;
 	e.fixed = nd->ndm_state & NUD_PERMANENT;
-	e.own = a[NDA_PROTOCOL] && nla_get_u8(a[NDA_PROTOCOL]) ==
-				   HOST_PROTOCOL;
+	e.own = a[NDA_PROTOCOL] && nla_get_u8(a[NDA_PROTOCOL]) == HOST_PROTOCOL;
 	if (a[NDA_LLADDR] && nla_len(a[NDA_LLADDR]) == sizeof(e.mac)) {
 		memcpy(e.mac, nla_data(a[NDA_LLADDR]), sizeof(e.mac));
 	}
@@ -142,19 +141,16 @@ static int by_key(const void *a, const void *b)
 	return (x->dst > y->dst) - (x->dst < y->dst);
 }
 
-static int read_table(struct host_net *net, int type, const void *head,
-		      size_t size, nl_recvmsg_msg_cb_t fn, struct table *t,
-		      struct err *err)
+static int read_table(struct host_net *net, int type, const void *head, size_t size,
+		      nl_recvmsg_msg_cb_t fn, struct table *t, struct err *err)
 {
-	int rc = nl_send_simple(net->sock, type, NLM_F_DUMP, (void *)head,
-				size);
+	int rc = nl_send_simple(net->sock, type, NLM_F_DUMP, (void *)head, size);
 
 	if (rc >= 0) {
 		rc = host_nl_receive(net->sock, fn, t);
 	}
 	if (rc < 0 || t->failed) {
-		return host_nl_err(err, t->failed ? -NLE_NOMEM : rc, net,
-				   "routes");
+		return host_nl_err(err, t->failed ? -NLE_NOMEM : rc, net, "routes");
 	}
 	return 0;
 }
@@ -179,8 +175,7 @@ static int send_request(struct setting *s, struct nl_msg *msg, const char *what)
 
 static struct nl_msg *start(int type, bool add, const void *head, size_t size)
 {
-	struct nl_msg *msg = nlmsg_alloc_simple(type, add ? NLM_F_CREATE |
-						NLM_F_REPLACE : 0);
+	struct nl_msg *msg = nlmsg_alloc_simple(type, add ? NLM_F_CREATE | NLM_F_REPLACE : 0);
 
 	if (msg && nlmsg_append(msg, (void *)head, size, NLMSG_ALIGNTO) < 0) {
 		nlmsg_free(msg);
@@ -202,8 +197,7 @@ static int set_neighbour(struct setting *s, const struct entry *e, bool add)
 	const struct ndmsg nd = { .ndm_family = AF_INET,
 				  .ndm_ifindex = e->ifindex,
 				  .ndm_state = NUD_PERMANENT };
-	struct nl_msg *msg = start(add ? RTM_NEWNEIGH : RTM_DELNEIGH, add, &nd,
-				   sizeof(nd));
+	struct nl_msg *msg = start(add ? RTM_NEWNEIGH : RTM_DELNEIGH, add, &nd, sizeof(nd));
 
 	put_address(msg, NDA_DST, e->dst);
 	if (msg && add) {
@@ -219,12 +213,10 @@ static int set_route(struct setting *s, const struct entry *e, bool add)
 		.rtm_family = AF_INET, .rtm_dst_len = WHOLE,
 		.rtm_table = RT_TABLE_MAIN, .rtm_protocol = HOST_PROTOCOL,
 		.rtm_type = add ? RTN_UNICAST : RTN_UNSPEC,
-		.rtm_scope = !add ? RT_SCOPE_NOWHERE : e->via ?
-			     RT_SCOPE_UNIVERSE : RT_SCOPE_LINK,
+		.rtm_scope = !add ? RT_SCOPE_NOWHERE : e->via ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK,
 		.rtm_flags = e->via ? RTNH_F_ONLINK : 0,
 	};
-	struct nl_msg *msg = start(add ? RTM_NEWROUTE : RTM_DELROUTE, add, &rt,
-				   sizeof(rt));
+	struct nl_msg *msg = start(add ? RTM_NEWROUTE : RTM_DELROUTE, add, &rt, sizeof(rt));
 
 	put_address(msg, RTA_DST, e->dst);
 	if (msg) {
@@ -241,8 +233,7 @@ static int set_address(struct setting *s, const struct entry *e, bool add)
 	const struct ifaddrmsg ifa = { .ifa_family = AF_INET,
 				       .ifa_prefixlen = WHOLE,
 				       .ifa_index = (uint32_t)e->ifindex };
-	struct nl_msg *msg = start(add ? RTM_NEWADDR : RTM_DELADDR, add, &ifa,
-				   sizeof(ifa));
+	struct nl_msg *msg = start(add ? RTM_NEWADDR : RTM_DELADDR, add, &ifa, sizeof(ifa));
 
 	put_address(msg, IFA_LOCAL, e->dst);
 	if (msg && add) {
@@ -274,8 +265,7 @@ static int by_dst(const void *a, const void *b)
 	return (x->dst > y->dst) - (x->dst < y->dst);
 }
 
-static struct entry *find(const struct route_kind *k, struct table *want,
-			  const struct entry *e)
+static struct entry *find(const struct route_kind *k, struct table *want, const struct entry *e)
 {
 	struct entry key = key_of(k, e);
 
@@ -347,8 +337,7 @@ static int remove_stale(struct setting *s, const struct route_kind *k,
 	return rc;
 }
 
-static int add_missing(struct setting *s, const struct route_kind *k,
-		       const struct table *want)
+static int add_missing(struct setting *s, const struct route_kind *k, const struct table *want)
 {
 	int rc = 0;
 
@@ -369,8 +358,7 @@ struct tables {
 	struct table addresses[2], neighbours[2], routes[2];
 };
 
-static void want_routes(struct tables *t, uint32_t addr,
-		      const struct host_route *routes, int n)
+static void want_routes(struct tables *t, uint32_t addr, const struct host_route *routes, int n)
 {
 	if (addr) {
 		take(&t->addresses[1], &(struct entry){ .dst = addr,
@@ -387,23 +375,19 @@ static void want_routes(struct tables *t, uint32_t addr,
 		}
 	}
 	if (t->routes[1].v.n) {
-		qsort(t->routes[1].v.v, t->routes[1].v.n,
-		      sizeof(struct entry), by_dst);
+		qsort(t->routes[1].v.v, t->routes[1].v.n, sizeof(struct entry), by_dst);
 	}
 	if (t->neighbours[1].v.n) {
-		qsort(t->neighbours[1].v.v, t->neighbours[1].v.n,
-		      sizeof(struct entry), by_key);
+		qsort(t->neighbours[1].v.v, t->neighbours[1].v.n, sizeof(struct entry), by_key);
 	}
 }
 
-static int read_tables(struct host_net *net, struct tables *t,
-		       struct err *err)
+static int read_tables(struct host_net *net, struct tables *t, struct err *err)
 {
 	const struct ifaddrmsg ifa = { .ifa_family = AF_INET };
 	const struct ndmsg nd = { .ndm_family = AF_INET };
 	const struct rtmsg rt = { .rtm_family = AF_INET };
-	int rc = read_table(net, RTM_GETADDR, &ifa, sizeof(ifa), on_address,
-			    &t->addresses[0], err);
+	int rc = read_table(net, RTM_GETADDR, &ifa, sizeof(ifa), on_address, &t->addresses[0], err);
 
 	if (rc == 0) {
 		rc = read_table(net, RTM_GETNEIGH, &nd, sizeof(nd),
@@ -412,8 +396,7 @@ static int read_tables(struct host_net *net, struct tables *t,
 	if (rc) {
 		return rc;
 	}
-	return read_table(net, RTM_GETROUTE, &rt, sizeof(rt), on_route,
-			  &t->routes[0], err);
+	return read_table(net, RTM_GETROUTE, &rt, sizeof(rt), on_route, &t->routes[0], err);
 }
 
 /* Traffic goes one way or the other at every moment: what a route needs comes
@@ -441,17 +424,15 @@ static int change_all(struct setting *s, struct tables *t)
 	return rc;
 }
 
-int host_routes_set(struct host_net *net, uint32_t addr,
-		    const struct host_route *routes, int n, int *changed,
-		    struct err *err)
+int host_routes_set(struct host_net *net, uint32_t addr, const struct host_route *routes, int n,
+		    int *changed, struct err *err)
 {
 	struct setting s = { .net = net, .err = err };
 	struct tables t = { 0 };
 	int rc = read_tables(net, &t, err);
 
 	want_routes(&t, addr, routes, n);
-	if (rc == 0 && (t.addresses[1].failed || t.neighbours[1].failed ||
-			t.routes[1].failed)) {
+	if (rc == 0 && (t.addresses[1].failed || t.neighbours[1].failed || t.routes[1].failed)) {
 		rc = err_nomem(err);
 	}
 	if (rc == 0) {
@@ -478,8 +459,7 @@ static struct nl_addr *ipv4(uint32_t addr, int prefix)
 	return a;
 }
 
-int host_addr_add(struct host_net *net, int ifindex, uint32_t addr,
-		  int prefix, struct err *err)
+int host_addr_add(struct host_net *net, int ifindex, uint32_t addr, int prefix, struct err *err)
 {
 	struct rtnl_addr *a = rtnl_addr_alloc();
 	struct nl_addr *local = ipv4(addr, prefix);

@@ -40,8 +40,7 @@ static const char *operstate_name(uint8_t state)
 		"dormant", "up",
 	};
 
-	return state < sizeof(names) / sizeof(names[0]) ? names[state] :
-	       "unknown";
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
 }
 
 static uint32_t number(struct nlattr *a)
@@ -72,23 +71,20 @@ static int on_link(struct nl_msg *msg, void *arg)
 	struct host_link l = { 0 };
 	struct ifinfomsg *ifi;
 
-	if ((head->nlmsg_type != RTM_NEWLINK &&
-	     head->nlmsg_type != RTM_DELLINK) ||
+	if ((head->nlmsg_type != RTM_NEWLINK && head->nlmsg_type != RTM_DELLINK) ||
 	    nlmsg_parse(head, sizeof(*ifi), a, IFLA_MAX, NULL) < 0) {
 		return NL_OK;
 	}
 	ifi = nlmsg_data(head);
 	/* Bridges send events of their own about their ports. */
-	if ((ifi->ifi_flags & IFF_LOOPBACK) || ifi->ifi_family != AF_UNSPEC ||
-	    !a[IFLA_IFNAME]) {
+	if ((ifi->ifi_flags & IFF_LOOPBACK) || ifi->ifi_family != AF_UNSPEC || !a[IFLA_IFNAME]) {
 		return NL_OK;
 	}
 	l.ifindex = ifi->ifi_index;
 	nla_strlcpy(l.name, a[IFLA_IFNAME], sizeof(l.name));
 	l.up = ifi->ifi_flags & IFF_UP;
 	l.carrier = a[IFLA_CARRIER] && nla_get_u8(a[IFLA_CARRIER]);
-	l.operstate = operstate_name(a[IFLA_OPERSTATE] ?
-				     nla_get_u8(a[IFLA_OPERSTATE]) : 0);
+	l.operstate = operstate_name(a[IFLA_OPERSTATE] ? nla_get_u8(a[IFLA_OPERSTATE]) : 0);
 	l.carrier_changes = number(a[IFLA_CARRIER_CHANGES]);
 	l.carrier_ups = number(a[IFLA_CARRIER_UP_COUNT]);
 	l.carrier_downs = number(a[IFLA_CARRIER_DOWN_COUNT]);
@@ -112,12 +108,10 @@ static int by_ifindex(const void *a, const void *b)
 	return (x->ifindex > y->ifindex) - (x->ifindex < y->ifindex);
 }
 
-int host_links(struct host_net *net, struct host_link **links, int *n,
-	       struct err *err)
+int host_links(struct host_net *net, struct host_link **links, int *n, struct err *err)
 {
 	struct reading r = { 0 };
-	int rc = nl_rtgen_request(net->sock, RTM_GETLINK, AF_UNSPEC,
-				  NLM_F_DUMP);
+	int rc = nl_rtgen_request(net->sock, RTM_GETLINK, AF_UNSPEC, NLM_F_DUMP);
 
 	*links = NULL;
 	*n = 0;
@@ -126,8 +120,7 @@ int host_links(struct host_net *net, struct host_link **links, int *n,
 	}
 	if (rc < 0 || r.failed) {
 		vec_fini(&r.links);
-		return host_nl_err(err, r.failed ? -NLE_NOMEM : rc, net,
-				   "links");
+		return host_nl_err(err, r.failed ? -NLE_NOMEM : rc, net, "links");
 	}
 	if (r.links.n) {
 		qsort(r.links.v, r.links.n, sizeof(*r.links.v), by_ifindex);
@@ -157,10 +150,8 @@ static int set_end(struct rtnl_link *l, const struct host_net *net,
 	return 0;
 }
 
-int host_veth_add(struct host_net *a, const char *name_a,
-		  const uint8_t mac_a[6], struct host_net *b,
-		  const char *name_b, const uint8_t mac_b[6],
-		  struct err *err)
+int host_veth_add(struct host_net *a, const char *name_a, const uint8_t mac_a[6],
+		  struct host_net *b, const char *name_b, const uint8_t mac_b[6], struct err *err)
 {
 	struct rtnl_link *link = rtnl_link_veth_alloc(), *peer;
 	int rc = link ? 0 : -NLE_NOMEM;
@@ -198,12 +189,10 @@ int host_link_set(struct host_net *net, int ifindex, bool up, struct err *err)
 	}
 	rtnl_link_put(old);
 	rtnl_link_put(new);
-	return rc ? host_nl_err(err, rc, net, up ? "link up" : "link down") :
-	       0;
+	return rc ? host_nl_err(err, rc, net, up ? "link up" : "link down") : 0;
 }
 
-int host_rate_set(struct host_net *net, int ifindex, int64_t bps,
-		  struct err *err)
+int host_rate_set(struct host_net *net, int ifindex, int64_t bps, struct err *err)
 {
 	struct rtnl_qdisc *q;
 	/* Two milliseconds of light, but never less than a large segment. */
@@ -226,11 +215,9 @@ int host_rate_set(struct host_net *net, int ifindex, int64_t bps,
 	rtnl_tc_set_handle(TC_CAST(q), TC_HANDLE(1, 0));
 	rc = rtnl_tc_set_kind(TC_CAST(q), "tbf");
 	if (rc == 0) {
-		rtnl_qdisc_tbf_set_rate(q, (int)(bytes ? bytes : 1),
-					(int)burst, 0);
+		rtnl_qdisc_tbf_set_rate(q, (int)(bytes ? bytes : 1), (int)burst, 0);
 		rtnl_qdisc_tbf_set_limit(q, (int)(4 * burst));
-		rc = rtnl_qdisc_add(net->sock, q,
-				    NLM_F_CREATE | NLM_F_REPLACE);
+		rc = rtnl_qdisc_add(net->sock, q, NLM_F_CREATE | NLM_F_REPLACE);
 	}
 	rtnl_qdisc_put(q);
 	return rc ? host_nl_err(err, rc, net, "rate") : 0;
@@ -281,8 +268,7 @@ int host_events_read(struct host_net *net, struct nl_sock *sock,
 		return 0;
 	}
 	if (rc == -NLE_NOMEM) {
-		return err_set(err, WEFT_ELIMIT, "%s: events were lost",
-			       net->name);
+		return err_set(err, WEFT_ELIMIT, "%s: events were lost", net->name);
 	}
 	return host_nl_err(err, rc, net, "events");
 }
@@ -301,8 +287,7 @@ int host_watch(struct host_net *net, int *fd, struct err *err)
 	return 0;
 }
 
-int host_watch_read(struct host_net *net, host_link_fn fn, void *arg,
-		    struct err *err)
+int host_watch_read(struct host_net *net, host_link_fn fn, void *arg, struct err *err)
 {
 	struct reading r = { .fn = fn, .arg = arg };
 

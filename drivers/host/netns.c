@@ -47,9 +47,7 @@ static int code_of(int errnum)
 static int path_of(const char *name, char path[PATH_SIZE], struct err *err)
 {
 	if (!name[0] || strlen(name) >= HOST_NETNS_MAX || strchr(name, '/')) {
-		return err_set(err, WEFT_EINVAL,
-			       "'%.80s' is no name of a network namespace",
-			       name);
+		return err_set(err, WEFT_EINVAL, "'%.80s' is no name of a network namespace", name);
 	}
 	snprintf(path, PATH_SIZE, HOST_NETNS_DIR "/%s", name);
 	return 0;
@@ -74,8 +72,7 @@ static int bind_new(const char *path, struct err *err)
 		return err_errno(err, WEFT_EIO, errno, SELF);
 	}
 	if (unshare(CLONE_NEWNET) != 0) {
-		rc = err_errno(err, code_of(errno), errno,
-			       "network namespace");
+		rc = err_errno(err, code_of(errno), errno, "network namespace");
 		close(back);
 		return rc;
 	}
@@ -119,8 +116,7 @@ int host_netns_del(const char *name, struct err *err)
 		return rc;
 	}
 	/* Whoever was killed while making it left a plain file. */
-	if (umount2(path, MNT_DETACH) != 0 && errno != EINVAL &&
-	    errno != ENOENT) {
+	if (umount2(path, MNT_DETACH) != 0 && errno != EINVAL && errno != ENOENT) {
 		return err_errno(err, code_of(errno), errno, "%s", path);
 	}
 	if (unlink(path) != 0 && errno != ENOENT) {
@@ -154,8 +150,7 @@ static int add_name(char ***names, int *n, const char *name)
 	return more[*n] ? (++*n, 0) : WEFT_ENOMEM;
 }
 
-int host_netns_list(const char *prefix, char ***names, int *n,
-		    struct err *err)
+int host_netns_list(const char *prefix, char ***names, int *n, struct err *err)
 {
 	DIR *dir = opendir(HOST_NETNS_DIR);
 	struct dirent *e;
@@ -164,8 +159,7 @@ int host_netns_list(const char *prefix, char ***names, int *n,
 	*names = NULL;
 	*n = 0;
 	if (!dir) {
-		return errno == ENOENT ? 0 :
-		       err_errno(err, code_of(errno), errno, HOST_NETNS_DIR);
+		return errno == ENOENT ? 0 : err_errno(err, code_of(errno), errno, HOST_NETNS_DIR);
 	}
 	while (rc == 0 && (e = readdir(dir))) {
 		if (strncmp(e->d_name, prefix, strlen(prefix)) == 0 &&
@@ -187,8 +181,7 @@ int host_netns_list(const char *prefix, char ***names, int *n,
 	return 0;
 }
 
-int host_netns_epoch(const char *name, char *buf, size_t size,
-		     struct err *err)
+int host_netns_epoch(const char *name, char *buf, size_t size, struct err *err)
 {
 	char path[PATH_SIZE], *boot = NULL;
 	struct stat st;
@@ -205,8 +198,7 @@ int host_netns_epoch(const char *name, char *buf, size_t size,
 	if (rc == 0) {
 		/* The inode alone may come again; the file under the mount
 		 * is made with it and its time does not. */
-		snprintf(buf, size, "%.8s-%llu-%lld.%09ld", boot,
-			 (unsigned long long)st.st_ino,
+		snprintf(buf, size, "%.8s-%llu-%lld.%09ld", boot, (unsigned long long)st.st_ino,
 			 (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
 	}
 	free(boot);
@@ -236,15 +228,13 @@ static int code_of_nl(int rc)
 	}
 }
 
-int host_nl_err(struct err *err, int rc, const struct host_net *net,
-		const char *what)
+int host_nl_err(struct err *err, int rc, const struct host_net *net, const char *what)
 {
 	return err_set(err, code_of_nl(rc), "%s%s%s: %s", net->name,
 		       net->name[0] ? ": " : "", what, nl_geterror(rc));
 }
 
-int host_nl_receive(struct nl_sock *sock, nl_recvmsg_msg_cb_t valid,
-		    void *arg)
+int host_nl_receive(struct nl_sock *sock, nl_recvmsg_msg_cb_t valid, void *arg)
 {
 	struct nl_cb *own = nl_socket_get_cb(sock);	/* a reference */
 	struct nl_cb *cb = nl_cb_clone(own);
@@ -266,8 +256,7 @@ int host_enter(const struct host_net *net, int *back, struct err *err)
 		return err_errno(err, WEFT_EIO, errno, SELF);
 	}
 	if (setns(net->ns, CLONE_NEWNET) != 0) {
-		int rc = err_errno(err, code_of(errno), errno,
-				   "namespace %s", net->name);
+		int rc = err_errno(err, code_of(errno), errno, "namespace %s", net->name);
 
 		close(*back);
 		return rc;
@@ -332,8 +321,7 @@ void host_close(struct host_net *net)
 	free(net);
 }
 
-int host_socket(struct host_net *net, int domain, int type, int protocol,
-		int *fd, struct err *err)
+int host_socket(struct host_net *net, int domain, int type, int protocol, int *fd, struct err *err)
 {
 	int back, rc = host_enter(net, &back, err), errnum;
 
@@ -343,12 +331,10 @@ int host_socket(struct host_net *net, int domain, int type, int protocol,
 	*fd = socket(domain, type | SOCK_CLOEXEC, protocol);
 	errnum = errno;
 	host_leave(back);
-	return *fd >= 0 ? 0 : err_errno(err, code_of(errnum), errnum,
-					"socket in %s", net->name);
+	return *fd >= 0 ? 0 : err_errno(err, code_of(errnum), errnum, "socket in %s", net->name);
 }
 
-int host_sysctl(struct host_net *net, const char *name, const char *value,
-		struct err *err)
+int host_sysctl(struct host_net *net, const char *name, const char *value, struct err *err)
 {
 	char path[256];
 	int back, fd, errnum, rc = host_enter(net, &back, err);

@@ -22,8 +22,7 @@ void host_leave(int back);
 
 /* Receives once on a socket with `valid` seeing what comes. What libnl
  * answers. */
-int host_nl_receive(struct nl_sock *sock, nl_recvmsg_msg_cb_t valid,
-		    void *arg);
+int host_nl_receive(struct nl_sock *sock, nl_recvmsg_msg_cb_t valid, void *arg);
 
 /* A socket in the session's namespace that receives the notifications of these
  * two groups (0: none), without waiting. */
@@ -34,7 +33,6 @@ int host_events_read(struct host_net *net, struct nl_sock *sock,
 		     nl_recvmsg_msg_cb_t valid, void *arg, struct err *err);
 
 /* Error of a libnl call: rc is what it returned. */
-int host_nl_err(struct err *err, int rc, const struct host_net *net,
-		const char *what);
+int host_nl_err(struct err *err, int rc, const struct host_net *net, const char *what);
 
 #endif

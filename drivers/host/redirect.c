@@ -44,8 +44,7 @@ int host_ingress_add(struct host_net *net, int ifindex, struct err *err)
 		rc = rtnl_qdisc_add(net->sock, q, NLM_F_CREATE | NLM_F_EXCL);
 	}
 	rtnl_qdisc_put(q);
-	return rc && rc != -NLE_EXIST ? host_nl_err(err, rc, net, "ingress") :
-	       0;
+	return rc && rc != -NLE_EXIST ? host_nl_err(err, rc, net, "ingress") : 0;
 }
 
 static struct rtnl_cls *new_rule(int from, uint16_t prio)
@@ -92,8 +91,7 @@ static int add_mirred(struct rtnl_cls *cls, int to)
 	return rc;
 }
 
-int host_redirect_set(struct host_net *net, int from, int to, bool replace,
-		      struct err *err)
+int host_redirect_set(struct host_net *net, int from, int to, bool replace, struct err *err)
 {
 	struct rtnl_cls *cls = new_rule(from, PRIO);
 	int rc;
@@ -110,8 +108,7 @@ int host_redirect_set(struct host_net *net, int from, int to, bool replace,
 		rc = add_mirred(cls, to);
 	}
 	if (rc == 0) {
-		rc = rtnl_cls_add(net->sock, cls, NLM_F_CREATE |
-				  (replace ? 0 : NLM_F_EXCL));
+		rc = rtnl_cls_add(net->sock, cls, NLM_F_CREATE | (replace ? 0 : NLM_F_EXCL));
 	}
 	rtnl_cls_put(cls);
 	return rc ? host_nl_err(err, rc, net, "redirect") : 0;
@@ -230,8 +227,7 @@ static int on_change(struct nl_msg *msg, void *arg)
 	case RTM_DELLINK: {
 		struct ifinfomsg *ifi = nlmsg_data(head);
 
-		if (nlmsg_datalen(head) < (int)sizeof(*ifi) ||
-		    ifi->ifi_family != AF_UNSPEC) {
+		if (nlmsg_datalen(head) < (int)sizeof(*ifi) || ifi->ifi_family != AF_UNSPEC) {
 			return NL_OK;
 		}
 		c.ifindex = ifi->ifi_index;
@@ -260,8 +256,7 @@ int host_changes(struct host_net *net, int *fd, struct err *err)
 	return 0;
 }
 
-int host_changes_read(struct host_net *net, host_change_fn fn, void *arg,
-		      struct err *err)
+int host_changes_read(struct host_net *net, host_change_fn fn, void *arg, struct err *err)
 {
 	struct watching w = { fn, arg };
 

@@ -62,8 +62,7 @@ static bool comes_again(struct ring *ring, int rc, uv_timer_cb fn)
 
 /* ---- snapshot -------------------------------------------------------------- */
 
-static int fill_snapshot(struct ring *ring, struct netns_ring *r,
-			 struct err *err)
+static int fill_snapshot(struct ring *ring, struct netns_ring *r, struct err *err)
 {
 	struct drv_snapshot *snap = &ring->h.snap;
 	struct utsname os = { 0 };
@@ -73,8 +72,7 @@ static int fill_snapshot(struct ring *ring, struct netns_ring *r,
 		 "Linux,ring,%.60s,%.50s", ring->netns, os.release);
 	snprintf(snap->epoch, sizeof(snap->epoch), "%s", netns_ring_epoch(r));
 	fill_caps(ring, &snap->caps);
-	snap->n_unlocked = netns_ring_wrong(r, snap->lock_detail,
-					    sizeof(snap->lock_detail));
+	snap->n_unlocked = netns_ring_wrong(r, snap->lock_detail, sizeof(snap->lock_detail));
 	return ring_programs_copy(&snap->programs, netns_ring_programs(r), err);
 }
 
@@ -115,14 +113,11 @@ static void finish(struct ring *ring, int rc, struct err *err)
 	char text[DRV_TEXT_MAX];
 
 	if (rc) {
-		base_mark(&ring->h, 0, 1, DRV_UNKNOWN, DRV_SENT,
-			  DRV_ERR_TRANSPORT, NULL, err->msg);
+		base_mark(&ring->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT, NULL, err->msg);
 	} else if (netns_ring_wrong(ring->r, text, sizeof(text))) {
-		base_mark(&ring->h, 0, 1, DRV_DONE, DRV_ACKED,
-			  DRV_ERR_TRAFFIC, NULL, text);
+		base_mark(&ring->h, 0, 1, DRV_DONE, DRV_ACKED, DRV_ERR_TRAFFIC, NULL, text);
 	} else {
-		base_mark(&ring->h, 0, 1, DRV_DONE, DRV_ACKED, DRV_ERR_NONE,
-			  NULL, NULL);
+		base_mark(&ring->h, 0, 1, DRV_DONE, DRV_ACKED, DRV_ERR_NONE, NULL, NULL);
 	}
 	netns_ring_close(ring->r);
 	ring->r = NULL;
@@ -156,8 +151,7 @@ static void on_submit(uv_timer_t *work)
 		return;
 	}
 	if (rc) {
-		base_mark(&ring->h, 0, 1, DRV_SKIPPED, DRV_SENT,
-			  DRV_ERR_TRANSPORT, NULL, err.msg);
+		base_mark(&ring->h, 0, 1, DRV_SKIPPED, DRV_SENT, DRV_ERR_TRANSPORT, NULL, err.msg);
 		base_submit_done(&ring->h, rc, &err);
 		return;
 	}
@@ -167,18 +161,15 @@ static void on_submit(uv_timer_t *work)
 	if (rc) {
 		finish(ring, rc, &err);
 	} else {
-		uv_timer_start(&ring->h.timer, on_dark, (uint64_t)ring->switch_ms,
-			       0);
+		uv_timer_start(&ring->h.timer, on_dark, (uint64_t)ring->switch_ms, 0);
 	}
 }
 
-static void ring_explain(struct drv *dev, const struct drv_batch *batch,
-			 drv_trace_fn fn, void *arg)
+static void ring_explain(struct drv *dev, const struct drv_batch *batch, drv_trace_fn fn, void *arg)
 {
 	char line[192];
 
-	fn(dev->name, "programs; rules of the first step of those that are new",
-	   false, arg);
+	fn(dev->name, "programs; rules of the first step of those that are new", false, arg);
 	for (int i = 0; i < batch->programs->n; i++) {
 		const struct ring_program *p = &batch->programs->v[i];
 
@@ -189,8 +180,7 @@ static void ring_explain(struct drv *dev, const struct drv_batch *batch,
 	}
 }
 
-static void trace_line(const char *device, const char *line, bool is_reply,
-		       void *arg)
+static void trace_line(const char *device, const char *line, bool is_reply, void *arg)
 {
 	(void)device;
 	base_trace(arg, line, is_reply);
@@ -220,8 +210,7 @@ static void on_relock(uv_timer_t *work)
 		return;
 	}
 	if (rc) {
-		base_mark(&ring->h, 0, 1, DRV_SKIPPED, DRV_SENT,
-			  DRV_ERR_TRANSPORT, NULL, err.msg);
+		base_mark(&ring->h, 0, 1, DRV_SKIPPED, DRV_SENT, DRV_ERR_TRANSPORT, NULL, err.msg);
 		base_submit_done(&ring->h, rc, &err);
 		return;
 	}
@@ -252,8 +241,7 @@ static int ring_init(struct driver_base *h, const struct drv_config *cfg,
 		     struct tcp_conf *conf, struct err *err)
 {
 	struct ring *ring = (struct ring *)h;
-	int rc = base_netns(h->drv.cls, cfg, ring->netns,
-			    sizeof(ring->netns), err);
+	int rc = base_netns(h->drv.cls, cfg, ring->netns, sizeof(ring->netns), err);
 
 	(void)conf;
 	ring->g = (struct ring_geometry){
@@ -262,8 +250,7 @@ static int ring_init(struct driver_base *h, const struct drv_config *cfg,
 	if (rc) {
 		return rc;
 	}
-	return base_option_int(h->drv.cls, cfg, "switch_ms", 0, 600000,
-			       &ring->switch_ms, err);
+	return base_option_int(h->drv.cls, cfg, "switch_ms", 0, 600000, &ring->switch_ms, err);
 }
 
 static const struct base_ops ops = {

@@ -108,8 +108,7 @@ static void report_change(struct tc *t, bool is_out, int index, const char *what
 				.is_out = is_out, .index = index,
 				.text = text };
 
-	snprintf(text, sizeof(text), "%s%d: %s", is_out ? "out" : "in",
-		 index + 1, what);
+	snprintf(text, sizeof(text), "%s%d: %s", is_out ? "out" : "in", index + 1, what);
 	if (!t->quiet) {
 		base_event(&t->h, &ev);
 	}
@@ -121,8 +120,7 @@ static void on_link_change(struct tc *t, struct port *p, bool is_out, int index,
 	bool down = is_out && p->up && !c->up && !c->gone;
 
 	if (down || c->gone) {
-		report_change(t, is_out, index, c->gone ? "the netdev is gone" :
-						 "taken down");
+		report_change(t, is_out, index, c->gone ? "the netdev is gone" : "taken down");
 	}
 	p->up = c->up;
 }
@@ -222,16 +220,14 @@ static int port_number(const char *name, const char *side)
 	char *end;
 	long n;
 
-	if (strncmp(name, side, len) != 0 || name[len] < '1' ||
-	    name[len] > '9') {
+	if (strncmp(name, side, len) != 0 || name[len] < '1' || name[len] > '9') {
 		return -1;
 	}
 	n = strtol(name + len, &end, 10);
 	return *end || n > DRV_MAX_PORTS ? -1 : (int)n - 1;
 }
 
-static int take_link(struct tc *t, const struct host_link *l, int *n_in,
-		     int *n_out)
+static int take_link(struct tc *t, const struct host_link *l, int *n_in, int *n_out)
 {
 	int i = port_number(l->name, "in"), o = port_number(l->name, "out");
 
@@ -330,8 +326,7 @@ static int read_map(struct tc *t, struct err *err)
 
 /* ---- snapshot -------------------------------------------------------------- */
 
-static int fill_xcs(const struct tc *t, struct drv_snapshot *snap,
-		    struct err *err)
+static int fill_xcs(const struct tc *t, struct drv_snapshot *snap, struct err *err)
 {
 	snap->xcs = calloc((size_t)t->n_rules + 1, sizeof(*snap->xcs));
 	if (!snap->xcs) {
@@ -362,8 +357,7 @@ static bool has_strange_rule(const struct tc *t, int in)
 	return false;
 }
 
-static void add_port(struct drv_snapshot *snap, bool is_out, int index,
-		     bool enabled, bool failed)
+static void add_port(struct drv_snapshot *snap, bool is_out, int index, bool enabled, bool failed)
 {
 	if (!enabled || failed) {
 		snap->ports[snap->n_ports++] = (struct drv_port){
@@ -372,19 +366,16 @@ static void add_port(struct drv_snapshot *snap, bool is_out, int index,
 	}
 }
 
-static int fill_ports(const struct tc *t, struct drv_snapshot *snap,
-		      struct err *err)
+static int fill_ports(const struct tc *t, struct drv_snapshot *snap, struct err *err)
 {
-	snap->ports = calloc((size_t)(t->h.n_in + t->h.n_out),
-			     sizeof(*snap->ports));
+	snap->ports = calloc((size_t)(t->h.n_in + t->h.n_out), sizeof(*snap->ports));
 	if (!snap->ports) {
 		return err_nomem(err);
 	}
 	for (int i = 0; i < t->h.n_in; i++) {
 		bool there = t->in[i].ifindex != 0;
 
-		add_port(snap, false, i, !there || t->in[i].up,
-			 !there || has_strange_rule(t, i));
+		add_port(snap, false, i, !there || t->in[i].up, !there || has_strange_rule(t, i));
 	}
 	for (int o = 0; o < t->h.n_out; o++) {
 		add_port(snap, true, o, true, t->out[o].ifindex == 0);
@@ -449,8 +440,7 @@ static bool ports_work(struct tc *t, int i, struct optics_xc xc)
 {
 	char text[DRV_TEXT_MAX];
 
-	if (t->in[xc.in].ifindex && t->out[xc.out].ifindex &&
-	    !has_strange_rule(t, xc.in)) {
+	if (t->in[xc.in].ifindex && t->out[xc.out].ifindex && !has_strange_rule(t, xc.in)) {
 		return true;
 	}
 	snprintf(text, sizeof(text), "cross-connect %d-%d: %s", xc.in, xc.out,
@@ -464,8 +454,7 @@ static bool ports_work(struct tc *t, int i, struct optics_xc xc)
 static bool is_hidden(const struct tc *t, struct optics_xc xc)
 {
 	for (int i = 0; i < t->n_rules; i++) {
-		if (t->rules[i].hidden &&
-		    optics_xc_cmp(&t->rules[i].xc, &xc) == 0) {
+		if (t->rules[i].hidden && optics_xc_cmp(&t->rules[i].xc, &xc) == 0) {
 			return !xc_map_has(&t->want, xc);
 		}
 	}
@@ -473,8 +462,7 @@ static bool is_hidden(const struct tc *t, struct optics_xc xc)
 }
 
 /* Puts an item into the map to be; false when it is refused. */
-static bool walk_item(struct tc *t, int i, const struct drv_item *item,
-		      enum drv_mode mode)
+static bool walk_item(struct tc *t, int i, const struct drv_item *item, enum drv_mode mode)
 {
 	struct optics_xc displaced;
 	struct err err = { 0 };
@@ -502,8 +490,7 @@ static bool walk_item(struct tc *t, int i, const struct drv_item *item,
 	if (item->op == DRV_ADD) {
 		xc_map_connect(&t->want, item->xc);
 	} else {
-		xc_map_release(&t->want,
-			       xc_map_flat_in(&t->want, item->xc.in));
+		xc_map_release(&t->want, xc_map_flat_in(&t->want, item->xc.in));
 	}
 	return true;
 }
@@ -561,14 +548,11 @@ static int darken(struct tc *t, bool *changes, struct err *err)
 		}
 		*changes = true;
 		if (!r->hidden) {
-			rc = host_link_set(t->net, t->out[r->xc.out].ifindex,
-					   false, err);
+			rc = host_link_set(t->net, t->out[r->xc.out].ifindex, false, err);
 			t->out[r->xc.out].up = false;
 		}
 		if (rc == 0) {
-			rc = host_redirect_del(t->net,
-					       t->in[r->xc.in].ifindex, &r->at,
-					       err);
+			rc = host_redirect_del(t->net, t->in[r->xc.in].ifindex, &r->at, err);
 			rc = rc == WEFT_ENOTFOUND ? 0 : rc;
 		}
 		r->xc.out = rc ? r->xc.out : -1;
@@ -579,8 +563,7 @@ static int darken(struct tc *t, bool *changes, struct err *err)
 static bool has_signal(const struct tc *t, struct optics_xc xc)
 {
 	for (int i = 0; i < t->n_rules; i++) {
-		if (!t->rules[i].hidden &&
-		    optics_xc_cmp(&t->rules[i].xc, &xc) == 0) {
+		if (!t->rules[i].hidden && optics_xc_cmp(&t->rules[i].xc, &xc) == 0) {
 			return t->out[xc.out].up;
 		}
 	}
@@ -599,8 +582,7 @@ static int light_up(struct tc *t, struct err *err)
 		rc = host_redirect_set(t->net, t->in[v[i].in].ifindex,
 				       t->out[v[i].out].ifindex, true, err);
 		if (rc == 0) {
-			rc = host_link_set(t->net, t->out[v[i].out].ifindex,
-					   true, err);
+			rc = host_link_set(t->net, t->out[v[i].out].ifindex, true, err);
 		}
 	}
 	if (rc == 0 || n) {
@@ -617,8 +599,7 @@ static void finish(struct tc *t, int rc, const struct err *err)
 		base_mark(&t->h, 0, t->n_walked, DRV_UNKNOWN, DRV_SENT,
 			  DRV_ERR_TRANSPORT, NULL, err->msg);
 	} else {
-		base_mark(&t->h, 0, t->n_walked, DRV_DONE, DRV_ACKED,
-			  DRV_ERR_NONE, NULL, NULL);
+		base_mark(&t->h, 0, t->n_walked, DRV_DONE, DRV_ACKED, DRV_ERR_NONE, NULL, NULL);
 	}
 	forget_changes(t);
 	base_submit_done(&t->h, rc, err);
@@ -671,14 +652,12 @@ static void on_submit(uv_timer_t *work)
 	}
 }
 
-static void tc_explain(struct drv *dev, const struct drv_batch *batch,
-		       drv_trace_fn fn, void *arg)
+static void tc_explain(struct drv *dev, const struct drv_batch *batch, drv_trace_fn fn, void *arg)
 {
 	char line[DRV_TEXT_MAX];
 
 	if (batch->mode == DRV_REPLACE) {
-		fn(dev->name, "filter del of every circuit not named", false,
-		   arg);
+		fn(dev->name, "filter del of every circuit not named", false, arg);
 	}
 	for (int i = 0; i < batch->n_items; i++) {
 		const struct drv_item *item = &batch->items[i];

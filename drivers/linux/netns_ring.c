@@ -72,8 +72,7 @@ struct ring_setting netns_ring_at(const struct ring_geometry *g, size_t place)
 	};
 }
 
-void netns_ring_name(char buf[HOST_IFNAME_MAX + 8], const char *what,
-		     const struct ring_setting *at)
+void netns_ring_name(char buf[HOST_IFNAME_MAX + 8], const char *what, const struct ring_setting *at)
 {
 	snprintf(buf, HOST_IFNAME_MAX + 8, "%s%u%c%u.%u", what, at->node,
 		 at->dir == OPTICS_CW ? '+' : '-', at->fibre, at->channel);
@@ -88,8 +87,7 @@ size_t netns_ring_next(const struct ring_geometry *g, size_t place)
 	       (node + (clockwise ? 1 : g->nodes - 1u)) % g->nodes;
 }
 
-int64_t netns_ring_follow(const struct ring_geometry *g, const uint8_t *modes,
-			  size_t place)
+int64_t netns_ring_follow(const struct ring_geometry *g, const uint8_t *modes, size_t place)
 {
 	size_t at = place;
 
@@ -101,8 +99,7 @@ int64_t netns_ring_follow(const struct ring_geometry *g, const uint8_t *modes,
 
 /* ---- building ---- */
 
-int netns_ring_wire(struct host_net *net, const struct ring_geometry *g,
-		    struct err *err)
+int netns_ring_wire(struct host_net *net, const struct ring_geometry *g, struct err *err)
 {
 	size_t n = netns_ring_count(g);
 	int rc = 0;
@@ -163,8 +160,7 @@ static int save(const struct netns_ring *r, struct err *err)
 	buf_char(&b, '\n');
 	buf_add(&b, bytes, len);
 	path_of(r->netns, NETNS_RING_STATE, path);
-	rc = b.failed ? err_nomem(err) :
-	     file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
+	rc = b.failed ? err_nomem(err) : file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
 	buf_fini(&b);
 	free(bytes);
 	return rc;
@@ -205,8 +201,7 @@ static int take_steps(struct netns_ring *r, char *text, struct err *err)
 	return 0;
 }
 
-static int take_state(struct netns_ring *r, char *data, size_t len,
-		      struct err *err)
+static int take_state(struct netns_ring *r, char *data, size_t len, struct err *err)
 {
 	size_t at = 0;
 	char *magic = line_of(data, len, &at);
@@ -219,8 +214,7 @@ static int take_state(struct netns_ring *r, char *data, size_t len,
 	}
 	/* Those of an earlier namespace went with its rules. */
 	if (strcmp(epoch, r->epoch) == 0) {
-		rc = ring_programs_load(&r->programs, (uint8_t *)data + at,
-					len - at, err);
+		rc = ring_programs_load(&r->programs, (uint8_t *)data + at, len - at, err);
 	}
 	if (rc == 0) {
 		rc = ring_programs_check(&r->programs, &r->g, err);
@@ -346,8 +340,7 @@ static int64_t place_of(const struct ring_geometry *g, const char *name)
 		channel) * g->nodes + node;
 }
 
-static int take_link(struct netns_ring *r, const struct host_link *l,
-		     struct err *err)
+static int take_link(struct netns_ring *r, const struct host_link *l, struct err *err)
 {
 	int64_t place;
 
@@ -511,8 +504,7 @@ int netns_ring_open(const char *netns, const struct ring_geometry *g,
 	r->cells = calloc(r->n, sizeof(*r->cells));
 	r->modes = calloc(r->n, sizeof(*r->modes));
 	r->used = calloc(r->n / g->nodes, sizeof(*r->used));
-	rc = r->cells && r->modes && r->used ? open_all(r, netns, err) :
-	     err_nomem(err);
+	rc = r->cells && r->modes && r->used ? open_all(r, netns, err) : err_nomem(err);
 	if (rc) {
 		netns_ring_close(r);
 		return rc;
@@ -560,8 +552,7 @@ const uint8_t *netns_ring_modes(const struct netns_ring *r)
 
 /* ---- changing ---- */
 
-static int remove_rules(struct netns_ring *r, int from, enum target *target,
-			struct err *err)
+static int remove_rules(struct netns_ring *r, int from, enum target *target, struct err *err)
 {
 	struct host_redirect *v;
 	int n, rc = host_redirects(r->net, from, &v, &n, err);
@@ -575,8 +566,7 @@ static int remove_rules(struct netns_ring *r, int from, enum target *target,
 	return rc;
 }
 
-static int set_receiver(struct netns_ring *r, struct cell *c, bool up,
-			struct err *err)
+static int set_receiver(struct netns_ring *r, struct cell *c, bool up, struct err *err)
 {
 	int rc = host_link_set(r->net, c->r, up, err);
 
@@ -605,8 +595,7 @@ static int darken(struct netns_ring *r, struct err *err)
 		if (c->receives && !wants_receiver(r, k)) {
 			rc = set_receiver(r, c, false, err);
 		}
-		if (rc == 0 && c->from_i != TO_NONE &&
-		    c->from_i != want_i(r, k)) {
+		if (rc == 0 && c->from_i != TO_NONE && c->from_i != want_i(r, k)) {
 			rc = remove_rules(r, c->i, &c->from_i, err);
 		}
 	}
@@ -621,8 +610,7 @@ static int set_redirect(struct netns_ring *r, int from, struct cell *c,
 	if (*target == want) {
 		return 0;
 	}
-	rc = host_redirect_set(r->net, from, want == TO_OUT ? c->o : c->r,
-			       true, err);
+	rc = host_redirect_set(r->net, from, want == TO_OUT ? c->o : c->r, true, err);
 	*target = rc ? *target : want;
 	return rc;
 }
@@ -634,8 +622,7 @@ int netns_ring_activate(struct netns_ring *r, struct err *err)
 	for (size_t k = 0; rc == 0 && k < r->n; k++) {
 		struct cell *c = &r->cells[k];
 
-		if ((wants_receiver(r, k) && !c->r) ||
-		    (want_t(r, k) != TO_NONE && !c->t)) {
+		if ((wants_receiver(r, k) && !c->r) || (want_t(r, k) != TO_NONE && !c->t)) {
 			struct ring_setting at = netns_ring_at(&r->g, k);
 
 			return err_set(err, WEFT_EDEVICE, "node %u has no "
@@ -668,8 +655,7 @@ static int change(struct netns_ring *r, struct err *err)
 	return darken(r, err);
 }
 
-int netns_ring_load(struct netns_ring *r, const struct ring_programs *programs,
-		    struct err *err)
+int netns_ring_load(struct netns_ring *r, const struct ring_programs *programs, struct err *err)
 {
 	struct ring_programs copy = { 0 };
 	uint32_t *steps;
@@ -687,8 +673,7 @@ int netns_ring_load(struct netns_ring *r, const struct ring_programs *programs,
 		return err_nomem(err);
 	}
 	for (int i = 0; i < r->programs.n; i++) {
-		const struct ring_program *now = ring_programs_find(&copy,
-						r->programs.v[i].name);
+		const struct ring_program *now = ring_programs_find(&copy, r->programs.v[i].name);
 
 		if (now && ring_program_equal(now, &r->programs.v[i])) {
 			steps[now - copy.v] = r->steps[i];
@@ -701,8 +686,7 @@ int netns_ring_load(struct netns_ring *r, const struct ring_programs *programs,
 	return change(r, err);
 }
 
-int netns_ring_go(struct netns_ring *r, int program, uint32_t step,
-		  struct err *err)
+int netns_ring_go(struct netns_ring *r, int program, uint32_t step, struct err *err)
 {
 	const struct ring_program *p = &r->programs.v[program];
 

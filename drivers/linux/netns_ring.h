@@ -44,8 +44,7 @@ size_t netns_ring_next(const struct ring_geometry *g, size_t place);
 /* Lays the fibres between the nodes, o to i, in a namespace that has none; t
  * and r are the caller's to lay. Then start makes rules possible and sets up
  * what is up in the dark. */
-int netns_ring_wire(struct host_net *net, const struct ring_geometry *g,
-		    struct err *err);
+int netns_ring_wire(struct host_net *net, const struct ring_geometry *g, struct err *err);
 int netns_ring_start(struct host_net *net, struct err *err);
 
 /* A session, with the lock held: no other process looks or changes meanwhile. */
@@ -73,18 +72,15 @@ int netns_ring_wrong(const struct netns_ring *r, char *text, size_t size);
  * are, others begin with their first step. Kept at once, then what is to end
  * is dark; netns_ring_activate is the second half. The programs are checked
  * before anything: WEFT_EINVAL. */
-int netns_ring_load(struct netns_ring *r, const struct ring_programs *programs,
-		    struct err *err);
+int netns_ring_load(struct netns_ring *r, const struct ring_programs *programs, struct err *err);
 /* Takes a program to a step. WEFT_EINVAL when it has no such. Likewise the
  * first half. */
-int netns_ring_go(struct netns_ring *r, int program, uint32_t step,
-		  struct err *err);
+int netns_ring_go(struct netns_ring *r, int program, uint32_t step, struct err *err);
 int netns_ring_activate(struct netns_ring *r, struct err *err);
 
 /* The resonator at which light ends that a resonator adds, by the programs'
  * present steps, or -1: no resonator drops it. O(nodes). */
-int64_t netns_ring_follow(const struct ring_geometry *g, const uint8_t *modes,
-			  size_t place);
+int64_t netns_ring_follow(const struct ring_geometry *g, const uint8_t *modes, size_t place);
 
 /* Takes away the files of all namespaces whose name starts so. */
 int netns_ring_forget(const char *prefix, struct err *err);

@@ -66,8 +66,7 @@ void mrr_give_up_text(struct mrr *m, enum weft_err code, const char *text)
 	mrr_give_up(m, &err);
 }
 
-void mrr_refuse(struct mrr *m, enum drv_evidence e,
-		enum drv_class_of_error c, const char *code,
+void mrr_refuse(struct mrr *m, enum drv_evidence e, enum drv_class_of_error c, const char *code,
 		const char *text)
 {
 	tcp_reset(m->h.session);
@@ -92,8 +91,7 @@ bool mrr_has_restarted(struct mrr *m)
 static void on_registers_after_no(struct mrr *m, const struct mrr_frame *f)
 {
 	if (mrr_take_registers(m, f) && !mrr_has_restarted(m)) {
-		mrr_refuse(m, m->why_evidence, m->why_class, m->why_code,
-			   m->why);
+		mrr_refuse(m, m->why_evidence, m->why_class, m->why_code, m->why);
 	}
 }
 
@@ -147,12 +145,10 @@ static void trace(struct mrr *m, const struct mrr_frame *f, bool is_reply)
 {
 	static const char *const ops[] = { "?", "read", "write", "event" };
 	char line[96];
-	uint32_t bytes = f->op == MRR_READ && f->len == 4 ?
-			 mrr_get32(f->data) : f->len;
+	uint32_t bytes = f->op == MRR_READ && f->len == 4 ? mrr_get32(f->data) : f->len;
 
 	if (f->op == MRR_NACK) {
-		snprintf(line, sizeof(line), "nack %u %s", f->code,
-			 mrr_code_text(f->code));
+		snprintf(line, sizeof(line), "nack %u %s", f->code, mrr_code_text(f->code));
 	} else {
 		snprintf(line, sizeof(line), "%s page %04x offset %04x bytes "
 			 "%" PRIu32 "%s", ops[f->op & 3], f->page,
@@ -191,8 +187,7 @@ void mrr_ask(struct mrr *m, enum mrr_op op, uint16_t page, uint16_t offset,
 	buf_fini(&b);
 }
 
-void mrr_ask_read(struct mrr *m, uint16_t page, uint16_t offset,
-		  uint32_t bytes)
+void mrr_ask_read(struct mrr *m, uint16_t page, uint16_t offset, uint32_t bytes)
 {
 	uint8_t len[4];
 
@@ -214,8 +209,7 @@ static bool hand_on(struct mrr *m, const struct mrr_frame *f)
 	struct drv_event ev = { .kind = DRV_EVENT_ALARM, .text = text };
 	struct mrr_event news;
 
-	if (!mrr_get_event(f, &news) ||
-	    (news.has_place && !mrr_is_part(m, &news.place))) {
+	if (!mrr_get_event(f, &news) || (news.has_place && !mrr_is_part(m, &news.place))) {
 		return false;
 	}
 	if (news.has_place) {
@@ -253,8 +247,7 @@ static enum tcp_verdict judge(const uint8_t *frame, size_t len, bool waiting,
 	       TCP_IGNORE : TCP_NONSENSE;
 }
 
-static void on_reply(const uint8_t *frame, size_t len, uint64_t tag,
-		      void *arg)
+static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 {
 	struct mrr *m = arg;
 	struct mrr_frame f;
@@ -273,8 +266,7 @@ static void on_reply(const uint8_t *frame, size_t len, uint64_t tag,
 static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 {
 	struct mrr *m = arg;
-	bool unknown = base_acts(&m->h) &&
-		       m->h.outcomes[0].result == DRV_UNKNOWN;
+	bool unknown = base_acts(&m->h) && m->h.outcomes[0].result == DRV_UNKNOWN;
 
 	if (base_acts(&m->h)) {
 		/* The commit may be the question that never left. */

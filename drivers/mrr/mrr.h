@@ -55,8 +55,7 @@ struct mrr {
 	int64_t polls;
 };
 
-static inline uint32_t mrr_slot_reg(const struct mrr_slot *s,
-				    enum mrr_slot_register r)
+static inline uint32_t mrr_slot_reg(const struct mrr_slot *s, enum mrr_slot_register r)
 {
 	return mrr_get32(s->regs + r);
 }
@@ -91,15 +90,13 @@ bool mrr_is_part(const struct mrr *m, const struct ring_fault *d);
 /* Questions; the answer goes to m->next. */
 void mrr_ask(struct mrr *m, enum mrr_op op, uint16_t page, uint16_t offset,
 	     const void *data, uint32_t len);
-void mrr_ask_read(struct mrr *m, uint16_t page, uint16_t offset,
-		  uint32_t bytes);
+void mrr_ask_read(struct mrr *m, uint16_t page, uint16_t offset, uint32_t bytes);
 
 /* ---- mrr_read.c ------------------------------------------------------------- */
 
 /* The device's registers, to next(). Keeps them; false when they were not fit
  * and the operation ended over it. */
-void mrr_read_registers(struct mrr *m,
-			void (*next)(struct mrr *, const struct mrr_frame *));
+void mrr_read_registers(struct mrr *m, void (*next)(struct mrr *, const struct mrr_frame *));
 bool mrr_take_registers(struct mrr *m, const struct mrr_frame *f);
 /* The device's registers and those of all slots in use or staged, then
  * done(). */
@@ -131,7 +128,6 @@ void mrr_recover(struct driver_base *h);
 /* ---- mrr_load.c ------------------------------------------------------------- */
 
 void mrr_submit(struct driver_base *h);
-void mrr_explain(struct drv *dev, const struct drv_batch *batch,
-		 drv_trace_fn fn, void *arg);
+void mrr_explain(struct drv *dev, const struct drv_batch *batch, drv_trace_fn fn, void *arg);
 
 #endif

@@ -59,17 +59,14 @@ static void on_read_back(struct mrr *m)
 	if (!runs_as_wanted(m, true)) {
 		err_set(&err, WEFT_EVERIFY, "%s: the program read back is not "
 			"the one that was loaded", m->h.drv.name);
-		base_mark(&m->h, 0, 1, DRV_UNKNOWN, DRV_READ_BACK,
-			  DRV_ERR_TRAFFIC, NULL, err.msg);
+		base_mark(&m->h, 0, 1, DRV_UNKNOWN, DRV_READ_BACK, DRV_ERR_TRAFFIC, NULL, err.msg);
 		mrr_end(m, err.code, &err);
 		return;
 	}
-	base_mark(&m->h, 0, 1, DRV_DONE, DRV_READ_BACK, DRV_ERR_NONE, NULL,
-		  NULL);
+	base_mark(&m->h, 0, 1, DRV_DONE, DRV_READ_BACK, DRV_ERR_NONE, NULL, NULL);
 	if (mrr_n_unlocked(m)) {
 		mrr_lock_words(m, text, sizeof(text));
-		base_mark(&m->h, 0, 1, DRV_DONE, DRV_READ_BACK,
-			  DRV_ERR_TRAFFIC, NULL, text);
+		base_mark(&m->h, 0, 1, DRV_DONE, DRV_READ_BACK, DRV_ERR_TRAFFIC, NULL, text);
 	}
 	mrr_end(m, 0, NULL);
 }
@@ -190,17 +187,13 @@ static void describe(struct mrr *m)
 
 	mrr_put32(head, p ? MRR_STAGE_LOAD : MRR_STAGE_CLEAR);
 	if (p) {
-		mrr_put32(head + MRR_STAGE_BYTES - MRR_STAGE,
-			  (uint32_t)p->len);
-		mrr_put32(head + MRR_STAGE_CRC - MRR_STAGE,
-			  mrr_crc32(0, p->bytes, p->len));
+		mrr_put32(head + MRR_STAGE_BYTES - MRR_STAGE, (uint32_t)p->len);
+		mrr_put32(head + MRR_STAGE_CRC - MRR_STAGE, mrr_crc32(0, p->bytes, p->len));
 		mrr_put_window(head + MRR_STAGE_WINDOW - MRR_STAGE, &p->window);
-		memcpy(head + MRR_STAGE_NAME - MRR_STAGE, p->name,
-		       strlen(p->name));
+		memcpy(head + MRR_STAGE_NAME - MRR_STAGE, p->name, strlen(p->name));
 	}
 	m->next = on_staged;
-	mrr_ask(m, MRR_WRITE, (uint16_t)(MRR_SLOT + m->at_slot), MRR_STAGE, head,
-		sizeof(head));
+	mrr_ask(m, MRR_WRITE, (uint16_t)(MRR_SLOT + m->at_slot), MRR_STAGE, head, sizeof(head));
 }
 
 static void on_written(struct mrr *m, const struct mrr_frame *f)
@@ -238,9 +231,8 @@ static void stage_after(struct mrr *m, int slot)
 static int slot_named(const struct mrr *m, const char *name)
 {
 	for (int i = 0; i < m->n_slots; i++) {
-		if (mrr_in_use(&m->slots[i]) &&
-		    strcmp((char *)m->slots[i].regs + MRR_SLOT_NAME,
-			   name) == 0) {
+		if (mrr_in_use(&m->slots[i]) && strcmp((char *)m->slots[i].regs + MRR_SLOT_NAME,
+						       name) == 0) {
 			return i;
 		}
 	}
@@ -262,8 +254,7 @@ static int free_slot(const struct mrr *m)
 		if (!mrr_in_use(s)) {
 			return i;
 		}
-		if (going < 0 && !ring_programs_find(wanted(m), (char *)s->regs +
-						     MRR_SLOT_NAME)) {
+		if (going < 0 && !ring_programs_find(wanted(m), (char *)s->regs + MRR_SLOT_NAME)) {
 			going = i;
 		}
 	}
@@ -338,8 +329,7 @@ static bool misfit(struct mrr *m, char *text, size_t size)
 		}
 	}
 	if (!allot_slots(m)) {
-		snprintf(text, size, "%d programs: the device has %d slots",
-			 want->n, m->n_slots);
+		snprintf(text, size, "%d programs: the device has %d slots", want->n, m->n_slots);
 		return true;
 	}
 	return false;
@@ -384,8 +374,7 @@ static void explain_program(struct drv *dev, const struct ring_program *p,
 	fn(dev->name, line, false, arg);
 }
 
-void mrr_explain(struct drv *dev, const struct drv_batch *batch,
-		 drv_trace_fn fn, void *arg)
+void mrr_explain(struct drv *dev, const struct drv_batch *batch, drv_trace_fn fn, void *arg)
 {
 	if (!batch->programs) {
 		return;
@@ -396,7 +385,6 @@ void mrr_explain(struct drv *dev, const struct drv_batch *batch,
 		explain_program(dev, &batch->programs->v[i], fn, arg);
 	}
 	fn(dev->name, "stage all other slots to go dark", false, arg);
-	fn(dev->name, "write page 0000 offset 0060: fence, slots; 0070: commit",
-	   false, arg);
+	fn(dev->name, "write page 0000 offset 0060: fence, slots; 0070: commit", false, arg);
 	fn(dev->name, "read back the active banks", false, arg);
 }

@@ -21,8 +21,7 @@ uint32_t mrr_n_unlocked(const struct mrr *m)
 	uint32_t n = 0;
 
 	for (int i = 0; i < m->n_slots; i++) {
-		n += mrr_in_use(&m->slots[i]) ?
-		     mrr_slot_reg(&m->slots[i], MRR_LOCK_FAILED) : 0;
+		n += mrr_in_use(&m->slots[i]) ? mrr_slot_reg(&m->slots[i], MRR_LOCK_FAILED) : 0;
 	}
 	return n;
 }
@@ -71,8 +70,7 @@ static void on_parts(struct mrr *m, const struct mrr_frame *f)
 	uint32_t n = f->len / MRR_FAILURE_BYTES;
 
 	if (f->op != MRR_READ_OK || f->len != m->total) {
-		mrr_give_up_text(m, WEFT_EDEVICE,
-				 "the table of failures is not whole");
+		mrr_give_up_text(m, WEFT_EDEVICE, "the table of failures is not whole");
 		return;
 	}
 	if (!make_parts(m, n)) {
@@ -96,13 +94,11 @@ static void on_parts(struct mrr *m, const struct mrr_frame *f)
 
 static void on_part_count(struct mrr *m, const struct mrr_frame *f)
 {
-	uint32_t n = f->op == MRR_READ_OK && f->len == 4 ?
-		     mrr_get32(f->data) : UINT32_MAX;
+	uint32_t n = f->op == MRR_READ_OK && f->len == 4 ? mrr_get32(f->data) : UINT32_MAX;
 	uint32_t most = (mrr_reg(m, MRR_MAX_WINDOW) - 4) / MRR_FAILURE_BYTES;
 
 	if (n == UINT32_MAX) {
-		mrr_give_up_text(m, WEFT_EDEVICE,
-				 "the table of failures is not whole");
+		mrr_give_up_text(m, WEFT_EDEVICE, "the table of failures is not whole");
 	} else if (n == 0) {
 		m->parts_read(m);
 	} else {
@@ -113,8 +109,7 @@ static void on_part_count(struct mrr *m, const struct mrr_frame *f)
 	}
 }
 
-static void read_parts(struct mrr *m, uint16_t page,
-		       void (*parts_read)(struct mrr *))
+static void read_parts(struct mrr *m, uint16_t page, void (*parts_read)(struct mrr *))
 {
 	m->parts_page = page;
 	m->parts_read = parts_read;
@@ -200,8 +195,7 @@ static void on_poll(uv_timer_t *t)
 
 bool mrr_wait_for_locks(struct mrr *m, void (*next)(struct mrr *))
 {
-	if (!(mrr_reg(m, MRR_STATUS) & MRR_LOCKING) ||
-	    ++m->polls * LOCK_POLL_MS > m->lock_ms) {
+	if (!(mrr_reg(m, MRR_STATUS) & MRR_LOCKING) || ++m->polls * LOCK_POLL_MS > m->lock_ms) {
 		return false;
 	}
 	m->table_read = next;
@@ -229,8 +223,7 @@ static void end_relock(struct mrr *m)
 
 static void on_table_relocked(struct mrr *m)
 {
-	if (!mrr_has_restarted(m) &&
-	    !mrr_wait_for_locks(m, on_table_relocked)) {
+	if (!mrr_has_restarted(m) && !mrr_wait_for_locks(m, on_table_relocked)) {
 		end_relock(m);
 	}
 }
@@ -265,8 +258,7 @@ static void on_table_before(struct mrr *m)
 	for (int i = 0; i < m->n_slots; i++) {
 		const struct mrr_slot *s = &m->slots[i];
 
-		mask |= (uint64_t)(mrr_in_use(s) &&
-				   mrr_slot_reg(s, MRR_LOCK_FAILED)) << i;
+		mask |= (uint64_t)(mrr_in_use(s) && mrr_slot_reg(s, MRR_LOCK_FAILED)) << i;
 	}
 	if (!mask) {
 		end_relock(m);

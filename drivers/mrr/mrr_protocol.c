@@ -94,8 +94,7 @@ int64_t mrr_frame_length(const uint8_t *data, size_t len, size_t from, void *arg
 
 	(void)from;	/* the head has the length */
 	(void)arg;
-	if ((len >= 1 && data[0] != MRR_MAGIC) ||
-	    (len >= 2 && data[1] != MRR_VERSION)) {
+	if ((len >= 1 && data[0] != MRR_MAGIC) || (len >= 2 && data[1] != MRR_VERSION)) {
 		return -1;
 	}
 	if (len < MRR_HEAD) {
@@ -179,8 +178,7 @@ void mrr_get_dead(const uint8_t *p, struct ring_fault *d)
 		.node = mrr_get16(p + 4), .channel = mrr_get16(p + 6) };
 }
 
-uint32_t mrr_put_event(uint8_t p[MRR_EVENT_BYTES + MRR_FAILURE_BYTES],
-		      const struct mrr_event *n)
+uint32_t mrr_put_event(uint8_t p[MRR_EVENT_BYTES + MRR_FAILURE_BYTES], const struct mrr_event *n)
 {
 	mrr_put32(p, n->flags);
 	mrr_put32(p + 4, n->code);

@@ -213,8 +213,7 @@ void mrr_get_tune(const uint8_t *p, struct ring_setting *t);
 void mrr_put_dead(uint8_t *p, const struct ring_fault *d);
 void mrr_get_dead(const uint8_t *p, struct ring_fault *d);
 /* Its length. */
-uint32_t mrr_put_event(uint8_t p[MRR_EVENT_BYTES + MRR_FAILURE_BYTES],
-		      const struct mrr_event *n);
+uint32_t mrr_put_event(uint8_t p[MRR_EVENT_BYTES + MRR_FAILURE_BYTES], const struct mrr_event *n);
 /* False when it is no event's data. */
 bool mrr_get_event(const struct mrr_frame *f, struct mrr_event *n);
 void mrr_put_window(uint8_t *p, const struct ring_window *w);

@@ -82,8 +82,7 @@ bool mrr_take_registers(struct mrr *m, const struct mrr_frame *f)
 	return true;
 }
 
-void mrr_read_registers(struct mrr *m,
-			void (*next)(struct mrr *, const struct mrr_frame *))
+void mrr_read_registers(struct mrr *m, void (*next)(struct mrr *, const struct mrr_frame *))
 {
 	m->next = next;
 	mrr_ask_read(m, 0, 0, MRR_REGISTERS);
@@ -102,8 +101,7 @@ static int next_slot(const struct mrr *m, int slot)
 {
 	uint64_t used = mrr_get64(m->regs + MRR_USED);
 
-	while (slot < m->n_slots && !(used >> slot & 1) &&
-	       !m->slots[slot].staged) {
+	while (slot < m->n_slots && !(used >> slot & 1) && !m->slots[slot].staged) {
 		slot++;
 	}
 	return slot;
@@ -116,8 +114,7 @@ static void read_more_slots(struct mrr *m)
 		int slot = m->slots_asked;
 
 		m->slots_asked = next_slot(m, slot + 1);
-		mrr_ask_read(m, (uint16_t)(MRR_SLOT + slot), 0,
-			     MRR_SLOT_REGISTERS);
+		mrr_ask_read(m, (uint16_t)(MRR_SLOT + slot), 0, MRR_SLOT_REGISTERS);
 	}
 }
 
@@ -133,8 +130,7 @@ static void on_slot(struct mrr *m, const struct mrr_frame *f)
 	}
 	memcpy(s->regs, f->data, sizeof(s->regs));
 	if (!slot_plausible(m, s)) {
-		mrr_give_up_text(m, WEFT_EDEVICE,
-				 "a slot's registers contradict each other");
+		mrr_give_up_text(m, WEFT_EDEVICE, "a slot's registers contradict each other");
 	} else if (m->slots_answered == m->n_slots) {
 		m->table_read(m);
 	} else {
@@ -209,8 +205,7 @@ uint32_t mrr_piece(const struct mrr *m, uint32_t at)
 
 uint16_t mrr_bank_page(const struct mrr *m, enum mrr_bank bank, uint32_t at)
 {
-	return (uint16_t)(bank + (uint32_t)m->at_slot * MRR_SLOT_PAGES +
-			  at / MRR_PAGE_BYTES);
+	return (uint16_t)(bank + (uint32_t)m->at_slot * MRR_SLOT_PAGES + at / MRR_PAGE_BYTES);
 }
 
 void mrr_begin_bank(struct mrr *m, uint32_t total)
@@ -229,8 +224,7 @@ static void read_more(struct mrr *m)
 		uint32_t n = mrr_piece(m, m->asked), at = m->asked;
 
 		m->asked += n;
-		mrr_ask_read(m, mrr_bank_page(m, MRR_ACTIVE, at), at % MRR_PAGE_BYTES,
-			     n);
+		mrr_ask_read(m, mrr_bank_page(m, MRR_ACTIVE, at), at % MRR_PAGE_BYTES, n);
 	}
 }
 
@@ -241,8 +235,7 @@ static void on_read(struct mrr *m, const struct mrr_frame *f)
 	uint32_t n = mrr_piece(m, m->answered);
 
 	if (f->op != MRR_READ_OK || f->len != n) {
-		mrr_give_up_text(m, WEFT_EDEVICE,
-				 "the answer to a read has another length");
+		mrr_give_up_text(m, WEFT_EDEVICE, "the answer to a read has another length");
 		return;
 	}
 	memcpy(m->slots[m->at_slot].bank + m->answered, f->data, n);
@@ -329,8 +322,7 @@ static void fill_snapshot(struct mrr *m)
 	};
 	s->n_unlocked = (int)mrr_n_unlocked(m);
 	if (mrr_reg(m, MRR_STATUS) & MRR_INTERLOCKED) {
-		snprintf(s->alarm, sizeof(s->alarm),
-			 "the laser interlock is open");
+		snprintf(s->alarm, sizeof(s->alarm), "the laser interlock is open");
 	}
 	if (s->n_unlocked) {
 		mrr_lock_words(m, s->lock_detail, sizeof(s->lock_detail));
@@ -384,11 +376,9 @@ static void on_registers_after(struct mrr *m, const struct mrr_frame *f)
 		return;
 	}
 	if (mrr_reg(m, MRR_GENERATION) != generation) {
-		mrr_give_up_text(m, WEFT_ESTALE,
-				 "the program changed while it was read");
+		mrr_give_up_text(m, WEFT_ESTALE, "the program changed while it was read");
 	} else if (!banks_are_sound(m)) {
-		mrr_give_up_text(m, WEFT_EVERIFY,
-				 "the CRC of the program read back differs");
+		mrr_give_up_text(m, WEFT_EVERIFY, "the CRC of the program read back differs");
 	} else if (take_programs(m, &err)) {
 		mrr_give_up(m, &err);
 	} else {

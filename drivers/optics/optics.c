@@ -81,8 +81,7 @@ static int sort_tunes(struct ring_settings *p, struct err *err)
 	return 0;
 }
 
-static int check_tune(const struct ring_settings *p,
-		      const struct ring_setting *t, struct err *err)
+static int check_tune(const struct ring_settings *p, const struct ring_setting *t, struct err *err)
 {
 	if (t->step >= p->steps) {
 		return err_set(err, WEFT_EINVAL,
@@ -90,8 +89,7 @@ static int check_tune(const struct ring_settings *p,
 			       "%u steps", t->step, t->node, t->channel,
 			       p->steps);
 	}
-	if (t->dir > OPTICS_CCW || t->mode < RESONATOR_ADD ||
-	    t->mode > RESONATOR_ADD_DROP) {
+	if (t->dir > OPTICS_CCW || t->mode < RESONATOR_ADD || t->mode > RESONATOR_ADD_DROP) {
 		return err_set(err, WEFT_EINVAL,
 			       "step %u node %u channel %u: direction %u and "
 			       "mode %u mean nothing", t->step, t->node,
@@ -179,8 +177,7 @@ const char *resonator_lock_text(unsigned lock)
 	return lock < RESONATOR_N_LOCKS ? texts[lock] : "unknown lock state";
 }
 
-void ring_fault_text(const struct ring_fault *d, int nodes,
-		     char text[RING_FAULT_TEXT])
+void ring_fault_text(const struct ring_fault *d, int nodes, char text[RING_FAULT_TEXT])
 {
 	const char *dir = d->dir == OPTICS_CW ? "cw" : "ccw";
 

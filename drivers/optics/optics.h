@@ -92,8 +92,7 @@ int ring_fault_cmp(const void *a, const void *b);
 #define RING_FAULT_TEXT 96	/* bytes of a part as text */
 /* "node 2 cw fibre 0 channel 3: no wave found", "cw fibre 0 between nodes 7 and
  * 0", "node 5"; of a ring of so many nodes. */
-void ring_fault_text(const struct ring_fault *d, int nodes,
-		     char text[RING_FAULT_TEXT]);
+void ring_fault_text(const struct ring_fault *d, int nodes, char text[RING_FAULT_TEXT]);
 
 /* "no wave found"; "unknown lock state" for what is none. */
 const char *resonator_lock_text(unsigned lock);
@@ -153,17 +152,14 @@ struct ring_programs {
 };
 
 /* True when a resonator belongs to both windows. O(1). */
-bool ring_windows_overlap(const struct ring_window *a,
-			  const struct ring_window *b, int ring_nodes);
-bool ring_window_contains(const struct ring_window *w, int ring_nodes, int node,
-			  int channel);
+bool ring_windows_overlap(const struct ring_window *a, const struct ring_window *b, int ring_nodes);
+bool ring_window_contains(const struct ring_window *w, int ring_nodes, int node, int channel);
 
 /* Packs a normalised program. WEFT_EINVAL names a setting outside the ring
  * or the window; WEFT_ELIMIT too many steps or settings. O(n log n). */
-int ring_program_pack(struct ring_program *out, const char *name,
-		      const struct ring_window *window,
-		      const struct ring_geometry *ring,
-		      const struct ring_settings *p, struct err *err);
+int ring_program_pack(struct ring_program *out, const char *name, const struct ring_window *window,
+		      const struct ring_geometry *ring, const struct ring_settings *p,
+		      struct err *err);
 
 /*
  * Packs a program that is too long to be held as settings, step by step.
@@ -171,8 +167,7 @@ int ring_program_pack(struct ring_program *out, const char *name,
  * fine). Errors as ring_program_pack(). O(settings of a step) memory.
  */
 struct ring_program_packer;
-int ring_program_packer_new(const struct ring_window *window,
-			    const struct ring_geometry *ring,
+int ring_program_packer_new(const struct ring_window *window, const struct ring_geometry *ring,
 			    struct ring_program_packer **out, struct err *err);
 /* v[0..n-1]: the settings of the next step in any order; ADD and DROP of one
  * resonator are one setting, twice the same is WEFT_EINVAL. */
@@ -186,18 +181,15 @@ void ring_program_packer_free(struct ring_program_packer *p);
  * geometry from them; name and window are the caller's to have set. All
  * steps are gone through. WEFT_EINVAL names the byte and what is wrong with
  * it, or the setting outside the window. */
-int ring_program_read(struct ring_program *inout, uint8_t *bytes, size_t len,
-		      struct err *err);
+int ring_program_read(struct ring_program *inout, uint8_t *bytes, size_t len, struct err *err);
 
 /* The settings again, normalised; *out is the caller's. */
-int ring_program_unpack(const struct ring_program *p, struct ring_settings *out,
-			struct err *err);
+int ring_program_unpack(const struct ring_program *p, struct ring_settings *out, struct err *err);
 
 /* Copies dead[0..n-1] into p->without, in place of what is there. WEFT_ENOMEM. */
 int ring_program_set_without(struct ring_program *p, const struct ring_fault *dead,
 			     int n, struct err *err);
-int ring_program_copy(struct ring_program *out, const struct ring_program *from,
-		      struct err *err);
+int ring_program_copy(struct ring_program *out, const struct ring_program *from, struct err *err);
 bool ring_program_equal(const struct ring_program *a, const struct ring_program *b);
 void ring_program_fini(struct ring_program *p);
 
@@ -245,10 +237,8 @@ struct ring_setting ring_cell_setting(const struct ring_program_reader *r,
 
 /* Puts a program in its place, taking it over (also on error). WEFT_EINVAL
  * when there is one of that name. O(n). */
-int ring_programs_add(struct ring_programs *inout, struct ring_program *p,
-		      struct err *err);
-const struct ring_program *ring_programs_find(const struct ring_programs *r,
-					      const char *name);
+int ring_programs_add(struct ring_programs *inout, struct ring_program *p, struct err *err);
+const struct ring_program *ring_programs_find(const struct ring_programs *r, const char *name);
 bool ring_programs_equal(const struct ring_programs *a, const struct ring_programs *b);
 int ring_programs_copy(struct ring_programs *out, const struct ring_programs *from,
 		       struct err *err);
@@ -265,8 +255,7 @@ uint64_t ring_programs_settings(const struct ring_programs *r);
 uint32_t ring_programs_steps(const struct ring_programs *r);	/* the longest */
 
 /* SHA-256 over names, windows and bytes. */
-void ring_programs_digest(const struct ring_programs *r,
-			  uint8_t digest[RING_DIGEST_LEN]);
+void ring_programs_digest(const struct ring_programs *r, uint8_t digest[RING_DIGEST_LEN]);
 
 /* All of it in one piece of memory and back, for files and databases.
  * *bytes is the caller's. WEFT_EINVAL names what is wrong. */

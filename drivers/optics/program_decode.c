@@ -33,9 +33,8 @@ int ring_program_reader_init(struct ring_program_reader *r, const uint8_t *bytes
 	r->steps = (uint32_t)optics_get_le(bytes + 6, 4);
 	r->settings = (uint32_t)optics_get_le(bytes + 10, 4);
 	if (!r->ring.fibres || !r->ring.nodes || !r->ring.channels ||
-	    2ull * r->ring.nodes * r->ring.channels * r->ring.fibres >
-	    UINT32_MAX || r->steps > RING_MAX_STEPS ||
-	    r->settings > RING_MAX_SETTINGS) {
+	    2ull * r->ring.nodes * r->ring.channels * r->ring.fibres > UINT32_MAX ||
+	    r->steps > RING_MAX_STEPS || r->settings > RING_MAX_SETTINGS) {
 		return bad(r, err, "a geometry or size that cannot be");
 	}
 	r->at = RING_PROGRAM_HEAD;
@@ -101,8 +100,7 @@ static int read_run(struct ring_program_reader *r, uint64_t end, struct packed_r
 	uint32_t gap, shape, more = 0;
 
 	*u = (struct packed_run){ .times = 1 };
-	if (!number(r, &gap) || !number(r, &shape) ||
-	    (shape > 1 && !number(r, &u->stride)) ||
+	if (!number(r, &gap) || !number(r, &shape) || (shape > 1 && !number(r, &u->stride)) ||
 	    (shape & 1 && (!number(r, &more) || !number(r, &u->every)))) {
 		return bad(r, err, "a number that is cut or too large");
 	}
@@ -210,8 +208,7 @@ static int merge(struct ring_program_reader *r, struct err *err)
 		return err_nomem(err);
 	}
 	while (i < a->n || k < b->n) {
-		bool there = i < a->n && (k == b->n ||
-					  a->v[i].at <= b->v[k].at);
+		bool there = i < a->n && (k == b->n || a->v[i].at <= b->v[k].at);
 
 		if (k == b->n || (there && a->v[i].at < b->v[k].at)) {
 			out->v[out->n++] = a->v[i++];
@@ -269,8 +266,7 @@ int ring_program_reader_next(struct ring_program_reader *r, struct err *err)
 
 /* ---- whole programs ---- */
 
-int ring_program_read(struct ring_program *p, uint8_t *bytes, size_t len,
-		      struct err *err)
+int ring_program_read(struct ring_program *p, uint8_t *bytes, size_t len, struct err *err)
 {
 	struct ring_program_reader r;
 	int rc = ring_program_reader_init(&r, bytes, len, err);
@@ -283,11 +279,9 @@ int ring_program_read(struct ring_program *p, uint8_t *bytes, size_t len,
 	while (rc == 0) {
 		rc = ring_program_reader_next(&r, err);
 		for (size_t i = 0; rc == 0 && i < r.changes.n; i++) {
-			struct ring_setting t = ring_cell_setting(&r,
-								  &r.changes.v[i]);
+			struct ring_setting t = ring_cell_setting(&r, &r.changes.v[i]);
 
-			if (!ring_window_contains(&p->window, r.ring.nodes,
-						  t.node, t.channel)) {
+			if (!ring_window_contains(&p->window, r.ring.nodes, t.node, t.channel)) {
 				rc = err_set(err, WEFT_EINVAL, "step %u node "
 					     "%u channel %u is outside the "
 					     "program's part of the ring",
@@ -302,8 +296,7 @@ int ring_program_read(struct ring_program *p, uint8_t *bytes, size_t len,
 	return rc < 0 ? rc : 0;
 }
 
-int ring_program_unpack(const struct ring_program *p, struct ring_settings *out,
-			struct err *err)
+int ring_program_unpack(const struct ring_program *p, struct ring_settings *out, struct err *err)
 {
 	struct ring_program_reader r;
 	int rc = ring_program_reader_init(&r, p->bytes, p->len, err);

@@ -16,8 +16,7 @@
 #include "drivers/optics/private.h"
 #include "lib/base/vec.h"
 
-bool ring_window_contains(const struct ring_window *w, int ring_nodes, int node,
-			  int channel)
+bool ring_window_contains(const struct ring_window *w, int ring_nodes, int node, int channel)
 {
 	int from = (node - w->first_node + ring_nodes) % ring_nodes;
 
@@ -25,8 +24,7 @@ bool ring_window_contains(const struct ring_window *w, int ring_nodes, int node,
 	       channel < w->first_channel + w->channels;
 }
 
-bool ring_windows_overlap(const struct ring_window *a,
-			  const struct ring_window *b, int ring_nodes)
+bool ring_windows_overlap(const struct ring_window *a, const struct ring_window *b, int ring_nodes)
 {
 	int ab = (b->first_node - a->first_node + ring_nodes) % ring_nodes;
 	int ba = (a->first_node - b->first_node + ring_nodes) % ring_nodes;
@@ -39,8 +37,7 @@ bool ring_windows_overlap(const struct ring_window *a,
 /* ---- cells ---- */
 
 /* By place, 11 bits at a time: programs reach millions of settings. */
-int ring_cells_sort(struct ring_cells *c, struct ring_cells *spare,
-		    struct err *err)
+int ring_cells_sort(struct ring_cells *c, struct ring_cells *spare, struct err *err)
 {
 	bool sorted = true;
 
@@ -77,8 +74,7 @@ int ring_cells_sort(struct ring_cells *c, struct ring_cells *spare,
 	return 0;
 }
 
-uint32_t ring_place_transpose(const struct ring_geometry *g, uint32_t at,
-			      bool to_nodes_first)
+uint32_t ring_place_transpose(const struct ring_geometry *g, uint32_t at, bool to_nodes_first)
 {
 	uint32_t inner = to_nodes_first ? g->nodes : g->channels;
 	uint32_t outer = to_nodes_first ? g->channels : g->nodes;
@@ -87,8 +83,7 @@ uint32_t ring_place_transpose(const struct ring_geometry *g, uint32_t at,
 	return at - in + in % inner * outer + in / inner;
 }
 
-static uint32_t place_of(const struct ring_geometry *g,
-			 const struct ring_setting *t)
+static uint32_t place_of(const struct ring_geometry *g, const struct ring_setting *t)
 {
 	return (((uint32_t)t->dir * g->fibres + t->fibre) * g->channels +
 		t->channel) * g->nodes + t->node;
@@ -135,8 +130,7 @@ static int find_runs(struct ring_program_packer *p)
 
 		if (end < p->places.n) {
 			stride = v[end] - v[i];
-			while (end < p->places.n &&
-			       v[end] - v[end - 1] == stride) {
+			while (end < p->places.n && v[end] - v[end - 1] == stride) {
 				end++;
 			}
 		}
@@ -155,8 +149,7 @@ static int find_runs(struct ring_program_packer *p)
 
 static bool alike(const struct program_run *a, const struct program_run *b)
 {
-	return a->count == b->count && (a->count == 1 ||
-					a->stride == b->stride);
+	return a->count == b->count && (a->count == 1 || a->stride == b->stride);
 }
 
 /* Joins runs of one shape at equal distances. */
@@ -223,8 +216,7 @@ static int put_cells(struct ring_program_packer *p, const struct ring_cells *c,
 		}
 		p->places.n = 0;
 		for (size_t i = 0; i < c->n; i++) {
-			if (c->v[i].mode == mode &&
-			    vec_push(&p->places, c->v[i].at)) {
+			if (c->v[i].mode == mode && vec_push(&p->places, c->v[i].at)) {
 				return WEFT_ENOMEM;
 			}
 		}
@@ -252,8 +244,7 @@ static int try_cells(struct ring_program_packer *p, const struct ring_cells *c,
 			}
 			for (size_t i = 0; i < c->n; i++) {
 				t->v[t->n++] = (struct ring_cell){
-					ring_place_transpose(&p->ring,
-							     c->v[i].at, true),
+					ring_place_transpose(&p->ring, c->v[i].at, true),
 					c->v[i].mode };
 			}
 			if (ring_cells_sort(t, &p->spare, err)) {
@@ -284,8 +275,7 @@ int ring_cells_diff(const struct ring_cells *from,
 		return WEFT_ENOMEM;
 	}
 	while (i < from->n || k < to->n) {
-		if (k == to->n || (i < from->n &&
-				   from->v[i].at < to->v[k].at)) {
+		if (k == to->n || (i < from->n && from->v[i].at < to->v[k].at)) {
 			out->v[out->n++] = (struct ring_cell){
 				from->v[i++].at, 0 };
 		} else if (i == from->n || to->v[k].at < from->v[i].at) {
@@ -321,8 +311,7 @@ void ring_program_packer_free(struct ring_program_packer *p)
 	free(p);
 }
 
-int ring_program_packer_new(const struct ring_window *window,
-			    const struct ring_geometry *ring,
+int ring_program_packer_new(const struct ring_window *window, const struct ring_geometry *ring,
 			    struct ring_program_packer **out, struct err *err)
 {
 	static const uint8_t head[RING_PROGRAM_HEAD];
@@ -482,10 +471,9 @@ int ring_program_packer_end(struct ring_program_packer *p, const char *name,
 	return 0;
 }
 
-int ring_program_pack(struct ring_program *out, const char *name,
-		      const struct ring_window *window,
-		      const struct ring_geometry *ring,
-		      const struct ring_settings *prog, struct err *err)
+int ring_program_pack(struct ring_program *out, const char *name, const struct ring_window *window,
+		      const struct ring_geometry *ring, const struct ring_settings *prog,
+		      struct err *err)
 {
 	struct ring_program_packer *p;
 	size_t i = 0;

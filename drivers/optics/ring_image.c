@@ -46,8 +46,7 @@ int ring_program_set_without(struct ring_program *p, const struct ring_fault *de
 	return 0;
 }
 
-int ring_program_copy(struct ring_program *out, const struct ring_program *from,
-		      struct err *err)
+int ring_program_copy(struct ring_program *out, const struct ring_program *from, struct err *err)
 {
 	uint8_t *bytes = malloc(from->len ? from->len : 1);
 
@@ -55,8 +54,7 @@ int ring_program_copy(struct ring_program *out, const struct ring_program *from,
 	out->bytes = bytes;
 	out->without = NULL;
 	out->n_without = 0;
-	if (!bytes || ring_program_set_without(out, from->without, from->n_without,
-					       err)) {
+	if (!bytes || ring_program_set_without(out, from->without, from->n_without, err)) {
 		ring_program_fini(out);
 		return err_nomem(err);
 	}
@@ -64,8 +62,7 @@ int ring_program_copy(struct ring_program *out, const struct ring_program *from,
 	return 0;
 }
 
-static bool same_window(const struct ring_window *a,
-			const struct ring_window *b)
+static bool same_window(const struct ring_window *a, const struct ring_window *b)
 {
 	return a->first_node == b->first_node && a->nodes == b->nodes &&
 	       a->first_channel == b->first_channel &&
@@ -88,8 +85,7 @@ int ring_programs_add(struct ring_programs *r, struct ring_program *p, struct er
 		at++;
 	}
 	if (at < r->n && strcmp(r->v[at].name, p->name) == 0) {
-		err_set(err, WEFT_EINVAL, "two programs '%s' on one ring",
-			p->name);
+		err_set(err, WEFT_EINVAL, "two programs '%s' on one ring", p->name);
 		ring_program_fini(p);
 		return WEFT_EINVAL;
 	}
@@ -106,8 +102,7 @@ int ring_programs_add(struct ring_programs *r, struct ring_program *p, struct er
 	return 0;
 }
 
-const struct ring_program *ring_programs_find(const struct ring_programs *r,
-					      const char *name)
+const struct ring_program *ring_programs_find(const struct ring_programs *r, const char *name)
 {
 	for (int i = 0; i < r->n; i++) {
 		if (strcmp(r->v[i].name, name) == 0) {
@@ -127,8 +122,7 @@ bool ring_programs_equal(const struct ring_programs *a, const struct ring_progra
 	return a->n == b->n;
 }
 
-int ring_programs_copy(struct ring_programs *out, const struct ring_programs *from,
-		       struct err *err)
+int ring_programs_copy(struct ring_programs *out, const struct ring_programs *from, struct err *err)
 {
 	memset(out, 0, sizeof(*out));
 	out->v = calloc((size_t)from->n + 1, sizeof(*out->v));
@@ -153,16 +147,14 @@ void ring_programs_fini(struct ring_programs *r)
 	memset(r, 0, sizeof(*r));
 }
 
-static bool window_fits(const struct ring_window *w,
-			const struct ring_geometry *g)
+static bool window_fits(const struct ring_window *w, const struct ring_geometry *g)
 {
 	return w->first_node < g->nodes && w->nodes >= 1 &&
 	       w->nodes <= g->nodes && w->channels >= 1 &&
 	       w->first_channel + w->channels <= g->channels;
 }
 
-static int check_one(const struct ring_program *p,
-		     const struct ring_geometry *g, struct err *err)
+static int check_one(const struct ring_program *p, const struct ring_geometry *g, struct err *err)
 {
 	if (p->ring.nodes != g->nodes || p->ring.channels != g->channels ||
 	    p->ring.fibres != g->fibres) {
@@ -233,8 +225,7 @@ uint32_t ring_programs_steps(const struct ring_programs *r)
 
 /* ---- in one piece ---- */
 
-static void put_saved_head(const struct ring_program *p, uint32_t flags,
-			   uint8_t *to)
+static void put_saved_head(const struct ring_program *p, uint32_t flags, uint8_t *to)
 {
 	memset(to, 0, SAVED_HEAD);
 	memcpy(to, p->name, strlen(p->name));
@@ -265,8 +256,7 @@ static uint8_t *put_without(const struct ring_program *p, uint8_t *to)
 	return to;
 }
 
-int ring_programs_save(const struct ring_programs *r, uint8_t **bytes, size_t *len,
-		       struct err *err)
+int ring_programs_save(const struct ring_programs *r, uint8_t **bytes, size_t *len, struct err *err)
 {
 	uint8_t *to;
 
@@ -327,8 +317,7 @@ static int load_without(struct ring_program *p, struct saved *s, struct err *err
 			.node = (uint16_t)optics_get_le(from + 4, 2),
 			.channel = (uint16_t)optics_get_le(from + 6, 2),
 		};
-		if (i && ring_fault_cmp(&p->without[i - 1],
-					&p->without[i]) >= 0) {
+		if (i && ring_fault_cmp(&p->without[i - 1], &p->without[i]) >= 0) {
 			return err_set(err, WEFT_EINVAL, "program %s: failed "
 				       "parts out of order", p->name);
 		}
@@ -338,8 +327,7 @@ static int load_without(struct ring_program *p, struct saved *s, struct err *err
 }
 
 /* Name, window and bytes. *more: what it did without follows. */
-static int load_program(struct ring_program *p, struct saved *s, bool *more,
-			struct err *err)
+static int load_program(struct ring_program *p, struct saved *s, bool *more, struct err *err)
 {
 	const uint8_t *head = take(s, SAVED_HEAD), *from = NULL, *w;
 	uint8_t *bytes;
@@ -389,8 +377,7 @@ static int load_one(struct ring_programs *out, struct saved *s, struct err *err)
 	return ring_programs_add(out, &p, err);
 }
 
-int ring_programs_load(struct ring_programs *out, const uint8_t *bytes, size_t len,
-		       struct err *err)
+int ring_programs_load(struct ring_programs *out, const uint8_t *bytes, size_t len, struct err *err)
 {
 	struct saved s = { bytes, len };
 	int rc = 0;
@@ -405,8 +392,7 @@ int ring_programs_load(struct ring_programs *out, const uint8_t *bytes, size_t l
 	return rc;
 }
 
-void ring_programs_digest(const struct ring_programs *r,
-			  uint8_t digest[RING_DIGEST_LEN])
+void ring_programs_digest(const struct ring_programs *r, uint8_t digest[RING_DIGEST_LEN])
 {
 	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
 	bool ok = ctx && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL);

@@ -33,8 +33,7 @@ static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 	base_lost(&r->h, rc, err, sent || r->at_move > 0);
 }
 
-static void ask(struct robot *r, const char *command,
-		void (*next)(struct robot *, char *))
+static void ask(struct robot *r, const char *command, void (*next)(struct robot *, char *))
 {
 	struct buf line = { 0 };
 
@@ -60,8 +59,7 @@ static int moves_over(const struct robot *r)
  * is what such a robot usually takes. */
 static void report_progress(struct robot *r, const char *obstacle)
 {
-	int64_t now = clk_now_ns(), each = r->move_ns ? r->move_ns :
-					   TYP_SWITCH_US * INT64_C(1000);
+	int64_t now = clk_now_ns(), each = r->move_ns ? r->move_ns : TYP_SWITCH_US * INT64_C(1000);
 	int over = moves_over(r), total = (int)r->queue.n;
 	char text[96];
 	struct drv_event ev = { .kind = DRV_EVENT_PROGRESS, .done = over,
@@ -70,8 +68,7 @@ static void report_progress(struct robot *r, const char *obstacle)
 	if (over > 0) {
 		each = r->move_ns = (now - r->began_ns) / over;
 	}
-	if (r->reported_ns && over == r->reported &&
-	    now - r->reported_ns < PROGRESS_NS) {
+	if (r->reported_ns && over == r->reported && now - r->reported_ns < PROGRESS_NS) {
 		return;
 	}
 	ev.eta_ms = (each * total - (now - r->began_ns)) / 1000000;
@@ -88,16 +85,14 @@ static bool note_move_report(struct robot *r, const char *line)
 {
 	bool ours = false;
 
-	r->homed = r->homed ||
-		   (r->dialect->homed && strstr(line, r->dialect->homed));
+	r->homed = r->homed || (r->dialect->homed && strstr(line, r->dialect->homed));
 	for (size_t i = 0; i < r->queue.n; i++) {
 		struct robot_move *m = &r->queue.v[i];
 		int result = r->dialect->move_result(line, m);
 
 		if (result) {
 			m->result = result;
-			snprintf(r->failed, sizeof(r->failed), "%s",
-				 result < 0 ? line : r->failed);
+			snprintf(r->failed, sizeof(r->failed), "%s", result < 0 ? line : r->failed);
 			log_info("drivers", "%s: %s", r->h.drv.name, line);
 			ours = true;
 		}
@@ -137,21 +132,18 @@ static void keep_banner(struct robot *r, const char *text)
 {
 	text += strspn(text, "\r\n ");
 	if (!r->banner[0] && !robot_answer(text, r->command)) {
-		snprintf(r->banner, sizeof(r->banner), "%.*s",
-			 (int)strcspn(text, "\r\n"), text);
+		snprintf(r->banner, sizeof(r->banner), "%.*s", (int)strcspn(text, "\r\n"), text);
 	}
 }
 
-static int64_t next_frame(const uint8_t *data, size_t len, size_t from,
-			  void *arg)
+static int64_t next_frame(const uint8_t *data, size_t len, size_t from, void *arg)
 {
 	const struct robot *r = arg;
 
 	int64_t n = robot_frame(data, len, from, r->dialect->prompt, r);
 
 	/* What comes while nothing was asked comes line by line. */
-	return n == 0 && !tcp_waiting(r->h.session) ?
-	       tcp_frame_text(data, len, from, NULL) : n;
+	return n == 0 && !tcp_waiting(r->h.session) ? tcp_frame_text(data, len, from, NULL) : n;
 }
 
 /* The echo shows whose answer it is: a banner, an empty line and an answer to
@@ -211,16 +203,13 @@ static bool is_worn(const struct robot *r, int flat)
 	return r->wear_limit > 0 && r->moves[flat] >= r->wear_limit;
 }
 
-static int take_state(struct robot *r, const struct robot_port *row, int flat,
-		      struct err *err)
+static int take_state(struct robot *r, const struct robot_port *row, int flat, struct err *err)
 {
 	struct drv_port *port;
 
 	r->moves[flat] = row->moves;
-	r->bars[flat] = row->disabled ? ROBOT_DISABLED :
-			row->locked ? ROBOT_LOCKED : ROBOT_FREE;
-	if (r->h.op != BASE_SNAPSHOT || (r->bars[flat] == ROBOT_FREE &&
-					 !is_worn(r, flat))) {
+	r->bars[flat] = row->disabled ? ROBOT_DISABLED : row->locked ? ROBOT_LOCKED : ROBOT_FREE;
+	if (r->h.op != BASE_SNAPSHOT || (r->bars[flat] == ROBOT_FREE && !is_worn(r, flat))) {
 		return 0;
 	}
 	port = base_port(&r->h, row->is_out, row->index, err);
@@ -235,8 +224,7 @@ static int take_state(struct robot *r, const struct robot_port *row, int flat,
 	return 0;
 }
 
-int robot_take_port(struct robot *r, const struct robot_port *row,
-		    struct err *err)
+int robot_take_port(struct robot *r, const struct robot_port *row, struct err *err)
 {
 	int flat = row->is_out ? r->h.n_in + row->index : row->index;
 	struct optics_xc xc = { row->is_out ? row->peer : row->index,
@@ -305,8 +293,7 @@ static void fill_snapshot(struct robot *r)
 
 static void on_identity(struct robot *r, char *text)
 {
-	r->dialect->identity(text, r->h.snap.identity,
-			     sizeof(r->h.snap.identity));
+	r->dialect->identity(text, r->h.snap.identity, sizeof(r->h.snap.identity));
 	read_table(r, fill_snapshot);
 }
 
@@ -347,8 +334,7 @@ static void forget_moves(struct robot *r)
 	r->began_ns = 0;
 }
 
-static bool plan_move(struct robot *r, struct optics_xc xc, bool connect,
-		      int item)
+static bool plan_move(struct robot *r, struct optics_xc xc, bool connect, int item)
 {
 	struct robot_move m = { .xc = xc, .connect = connect, .item = item };
 
@@ -381,8 +367,7 @@ static bool plan_run(struct robot *r, int first, int end)
 	for (int i = first; i < end && ok; i++) {
 		bool add = items[i].op == DRV_ADD;
 
-		ok = (!add || plan_clear(r, items[i].xc)) &&
-		     plan_move(r, items[i].xc, add, i);
+		ok = (!add || plan_clear(r, items[i].xc)) && plan_move(r, items[i].xc, add, i);
 	}
 	return ok;
 }
@@ -400,8 +385,7 @@ static bool plan_all(struct robot *r, const struct optics_xc *old, int n_old)
 		}
 	}
 	for (int i = 0; i < b->n_items && ok; i++) {
-		bool there = n_old && bsearch(&b->items[i].xc, old,
-					      (size_t)n_old, sizeof(*old),
+		bool there = n_old && bsearch(&b->items[i].xc, old, (size_t)n_old, sizeof(*old),
 					      optics_xc_cmp);
 
 		ok = there || plan_move(r, b->items[i].xc, true, i);
@@ -424,8 +408,7 @@ static bool judge_run(struct robot *r)
 		int result = 0;
 
 		for (size_t k = 0; k < r->queue.n; k++) {
-			result = r->queue.v[k].item == i ? r->queue.v[k].result :
-							 result;
+			result = r->queue.v[k].item == i ? r->queue.v[k].result : result;
 		}
 		if (r->h.outcomes[i].result != DRV_UNKNOWN) {
 			go_on = go_on && r->h.outcomes[i].result == DRV_DONE;
@@ -434,13 +417,11 @@ static bool judge_run(struct robot *r)
 			base_mark(&r->h, i, i + 1, DRV_DONE, DRV_READ_BACK,
 				  DRV_ERR_NONE, NULL, NULL);
 		} else if (result < 0) {
-			base_mark(&r->h, i, i + 1, DRV_REFUSED,
-				  DRV_READ_BACK, DRV_ERR_STATE, "FAILED",
-				  r->failed);
+			base_mark(&r->h, i, i + 1, DRV_REFUSED, DRV_READ_BACK, DRV_ERR_STATE,
+				  "FAILED", r->failed);
 			go_on = false;
 		} else {
-			base_mark(&r->h, i, i + 1, DRV_DONE, DRV_ACKED,
-				  DRV_ERR_NONE, NULL, NULL);
+			base_mark(&r->h, i, i + 1, DRV_DONE, DRV_ACKED, DRV_ERR_NONE, NULL, NULL);
 		}
 	}
 	return go_on;
@@ -451,8 +432,7 @@ static void after_run(struct robot *r)
 	bool replace = r->h.batch->mode == DRV_REPLACE;
 	struct err err = { 0 };
 
-	for (int i = 0; replace && r->h.batch->n_items == 0 &&
-	     i < r->h.n_in; i++) {
+	for (int i = 0; replace && r->h.batch->n_items == 0 && i < r->h.n_in; i++) {
 		if (r->map.peer[i] >= 0) {
 			/* No outcome has this yet. */
 			err_set(&err, WEFT_EDEVICE, "%s: %s%d is still "
@@ -478,8 +458,7 @@ static void too_long(struct robot *r, const char *why)
 {
 	struct err err = { 0 };
 
-	err_set(&err, WEFT_ETIMEOUT, "%s: the robot is not done: %s",
-		r->h.drv.name, why);
+	err_set(&err, WEFT_ETIMEOUT, "%s: the robot is not done: %s", r->h.drv.name, why);
 	base_settle_unknown(&r->h, DRV_UNKNOWN, err.msg);
 	base_end(&r->h, WEFT_ETIMEOUT, &err);
 }
@@ -528,8 +507,7 @@ static void on_pending(struct robot *r, char *text)
 		too_long(r, why ? why : "moves wait in its queue");
 	} else {
 		report_progress(r, why);
-		uv_timer_start(&r->h.timer, ask_pending, (uint64_t)r->poll_ms,
-			       0);
+		uv_timer_start(&r->h.timer, ask_pending, (uint64_t)r->poll_ms, 0);
 	}
 }
 
@@ -569,8 +547,7 @@ static void refused(struct robot *r, const char *text)
 
 	r->at_command = 0;
 	text += strspn(text, "\r\n ");
-	snprintf(words, sizeof(words), "%.*s", (int)strcspn(text, "\r\n"),
-		 text);
+	snprintf(words, sizeof(words), "%.*s", (int)strcspn(text, "\r\n"), text);
 	if (first < 0) {
 		first = item_of(r, r->at_move);
 	}
@@ -628,23 +605,19 @@ static void next_move(struct robot *r)
 		wait_for_queue(r);
 		return;
 	}
-	r->dialect->command(&r->queue.v[r->at_move], r->at_command, text,
-			    sizeof(text));
+	r->dialect->command(&r->queue.v[r->at_move], r->at_command, text, sizeof(text));
 	ask(r, text, on_taken);
 }
 
 /* A port that was moved often enough is left as it is, and nothing is
  * connected to one that is locked or out of order. */
-static bool is_spared(const struct robot *r, const struct robot_move *m,
-		      struct drv_outcome *why)
+static bool is_spared(const struct robot *r, const struct robot_move *m, struct drv_outcome *why)
 {
 	int flat[2] = { m->xc.in, r->h.n_in + m->xc.out };
 
 	for (int k = 0; k < 2; k++) {
-		enum robot_bar bar = m->connect ? r->bars[flat[k]] :
-						  ROBOT_FREE;
-		const char *letter = k ? r->dialect->out_letter :
-					 r->dialect->in_letter;
+		enum robot_bar bar = m->connect ? r->bars[flat[k]] : ROBOT_FREE;
+		const char *letter = k ? r->dialect->out_letter : r->dialect->in_letter;
 		int port = (k ? m->xc.out : m->xc.in) + r->dialect->first_port;
 
 		if (bar != ROBOT_FREE) {
@@ -682,8 +655,7 @@ static int first_spared(const struct robot *r, struct drv_outcome *why)
 /* Refuses the item with what is behind it; those before it are the run. */
 static bool spare(struct robot *r, int item, const struct drv_outcome *why)
 {
-	bool whole = item == r->batch.first ||
-		     r->h.batch->mode == DRV_REPLACE;
+	bool whole = item == r->batch.first || r->h.batch->mode == DRV_REPLACE;
 
 	base_mark(&r->h, whole ? r->batch.first : item, r->batch.end,
 		  DRV_SKIPPED, DRV_SENT, DRV_ERR_NONE, NULL, "not sent");
@@ -793,14 +765,12 @@ static void robot_submit(struct driver_base *h)
 
 static void ask_homed(uv_timer_t *t);
 
-static void end_homing(struct robot *r, enum drv_result result,
-		       const char *text)
+static void end_homing(struct robot *r, enum drv_result result, const char *text)
 {
 	char words[DRV_TEXT_MAX];
 
 	text += strspn(text, "\r\n ");
-	snprintf(words, sizeof(words), "%.*s", (int)strcspn(text, "\r\n"),
-		 text);
+	snprintf(words, sizeof(words), "%.*s", (int)strcspn(text, "\r\n"), text);
 	base_mark(&r->h, 0, 1, result, DRV_READ_BACK,
 		  result == DRV_DONE ? DRV_ERR_NONE : DRV_ERR_STATE, NULL,
 		  words);
@@ -834,8 +804,7 @@ static void look_homed(struct robot *r, char *text)
 	} else if (clk_now_ns() >= r->until_ns) {
 		too_long(r, "its homing run is not over");
 	} else {
-		uv_timer_start(&r->h.timer, ask_homed, (uint64_t)r->poll_ms,
-			       0);
+		uv_timer_start(&r->h.timer, ask_homed, (uint64_t)r->poll_ms, 0);
 	}
 }
 
@@ -879,8 +848,7 @@ static void robot_recover(struct driver_base *h)
 	ask(r, r->dialect->ask_pending, on_pending_before);
 }
 
-void robot_explain(struct drv *dev, const struct drv_batch *batch,
-		   drv_trace_fn fn, void *arg)
+void robot_explain(struct drv *dev, const struct drv_batch *batch, drv_trace_fn fn, void *arg)
 {
 	const struct robot *r = (const struct robot *)dev;
 	char text[ROBOT_COMMAND_MAX];
@@ -891,8 +859,7 @@ void robot_explain(struct drv *dev, const struct drv_batch *batch,
 					.connect = batch->items[i].op ==
 						   DRV_ADD };
 
-		for (int k = 0; r->dialect->command(&m, k, text, sizeof(text));
-		     k++) {
+		for (int k = 0; r->dialect->command(&m, k, text, sizeof(text)); k++) {
 			fn(dev->name, text, false, arg);
 		}
 	}
@@ -922,8 +889,7 @@ static int take_prompt(struct robot *r, const char *prompt, struct err *err)
 	return 0;
 }
 
-static int parse_options(struct robot *r, const struct drv_config *cfg,
-			 struct err *err)
+static int parse_options(struct robot *r, const struct drv_config *cfg, struct err *err)
 {
 	const struct base_number numbers[] = {
 		{ "gap_ms", 0, 60000, &r->gap_ms },
@@ -935,16 +901,14 @@ static int parse_options(struct robot *r, const struct drv_config *cfg,
 	};
 	const struct drv_class *cls = r->h.drv.cls;
 	const char *prompt = base_option(cls, cfg, "prompt");
-	int rc = base_option_ints(cls, cfg, numbers, sizeof(numbers) /
-				  sizeof(numbers[0]), err);
+	int rc = base_option_ints(cls, cfg, numbers, sizeof(numbers) / sizeof(numbers[0]), err);
 
 	return rc || !prompt ? rc : take_prompt(r, prompt, err);
 }
 
 static int take_tables(struct robot *r, struct err *err)
 {
-	int rc = xc_map_init(&r->map, DRV_SPACE, r->h.n_in, r->h.n_out, false,
-			     err);
+	int rc = xc_map_init(&r->map, DRV_SPACE, r->h.n_in, r->h.n_out, false, err);
 
 	if (rc) {
 		return rc;

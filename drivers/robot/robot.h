@@ -33,8 +33,7 @@ struct robot_port {
 };
 
 /* The length of the prompt at the head of a line, 0 when there is none. */
-typedef size_t (*robot_prompt_fn)(const uint8_t *line, size_t len,
-				  const void *arg);
+typedef size_t (*robot_prompt_fn)(const uint8_t *line, size_t len, const void *arg);
 
 /* Length of the first frame, up to and with its prompt: 0 when more bytes
  * are needed, negative at a byte that no command line prints. The first
@@ -97,8 +96,7 @@ bool rome_event(const char *line, struct drv_event *ev);
 
 /* A row of `switchstate`: its cells, as output ports. Returns how many there
  * are, 0 for any other line. O(line). */
-int telescent_parse_row(const char *line,
-			struct robot_port cells[TELESCENT_COLUMNS]);
+int telescent_parse_row(const char *line, struct robot_port cells[TELESCENT_COLUMNS]);
 
 /* The error text in an answer, NULL when there is none. */
 const char *telescent_error(const char *text);
@@ -148,8 +146,7 @@ struct robot_move {
 struct robot;
 
 /* Takes a row of the table. WEFT_EDEVICE, WEFT_ENOMEM. */
-int robot_take_port(struct robot *r, const struct robot_port *row,
-		    struct err *err);
+int robot_take_port(struct robot *r, const struct robot_port *row, struct err *err);
 
 struct robot_dialect {
 	const char *in_letter, *out_letter;	/* before a port's number */
@@ -168,8 +165,7 @@ struct robot_dialect {
 
 	/* The k-th command for a move; false behind the last. Only the last
 	 * moves something. */
-	bool (*command)(const struct robot_move *m, int k, char *text,
-			size_t size);
+	bool (*command)(const struct robot_move *m, int k, char *text, size_t size);
 	/* Why a command was refused; NULL: it was not. */
 	const char *(*refusal)(const struct robot_move *m, const char *text);
 
@@ -232,7 +228,6 @@ int robot_read_table(struct robot *r, char *text, struct err *err);
 /* A class of these has a robot_dialect; its options are some of gap_ms, queue,
  * poll_ms, move_ms, wear_limit, idle_s and prompt. */
 extern const struct base_ops robot_ops;
-void robot_explain(struct drv *dev, const struct drv_batch *batch,
-		   drv_trace_fn fn, void *arg);
+void robot_explain(struct drv *dev, const struct drv_batch *batch, drv_trace_fn fn, void *arg);
 
 #endif

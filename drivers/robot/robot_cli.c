@@ -12,8 +12,7 @@
 
 static bool is_printed(uint8_t c)
 {
-	return (c >= ' ' && c < 0x7f) || c == '\n' || c == '\r' ||
-	       c == '\t' || c == ESC;
+	return (c >= ' ' && c < 0x7f) || c == '\n' || c == '\r' || c == '\t' || c == ESC;
 }
 
 /* The length of `ESC [ 1 ; 31 m` at the head of s, or 0. */
@@ -30,8 +29,7 @@ static size_t colour_at(const uint8_t *s, size_t len)
 	return n < len && s[n] == 'm' ? n + 1 : 0;
 }
 
-static size_t prompt_at(const uint8_t *line, size_t len,
-			robot_prompt_fn prompt, const void *arg)
+static size_t prompt_at(const uint8_t *line, size_t len, robot_prompt_fn prompt, const void *arg)
 {
 	size_t at = 0, n;
 
@@ -51,8 +49,7 @@ int64_t robot_frame(const uint8_t *data, size_t len, size_t from,
 		line--;
 	}
 	for (size_t i = line; i <= len; i++) {
-		size_t n = i == line ? prompt_at(data + i, len - i, prompt,
-						 arg) : 0;
+		size_t n = i == line ? prompt_at(data + i, len - i, prompt, arg) : 0;
 
 		if (n) {
 			return (int64_t)(i + n);
@@ -74,8 +71,7 @@ const char *robot_answer(const char *frame, const char *command)
 	for (const char *line = frame; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		line += strspn(line, " ");	/* a prompt may end in some */
-		if (strncmp(line, command, n) == 0 &&
-		    (line[n] == '\r' || line[n] == '\n')) {
+		if (strncmp(line, command, n) == 0 && (line[n] == '\r' || line[n] == '\n')) {
 			return line + n;
 		}
 	}

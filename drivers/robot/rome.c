@@ -47,8 +47,7 @@ bool rome_parse_row(char *line, struct robot_port *port)
 	int n = parse_columns(line, columns, MAX_COLUMNS), peer;
 	bool out;
 
-	if (n < 5 || !rome_parse_port(columns[0], &port->is_out,
-				      &port->index) ||
+	if (n < 5 || !rome_parse_port(columns[0], &port->is_out, &port->index) ||
 	    !isdigit((unsigned char)columns[4][0])) {
 		return false;
 	}
@@ -81,10 +80,8 @@ int rome_move_report(const char *line, struct optics_xc xc)
 {
 	char ports[2][64];
 
-	snprintf(ports[0], sizeof(ports[0]), "E%d-W%d ", xc.in + 1,
-		 xc.out + 1);
-	snprintf(ports[1], sizeof(ports[1]), "E%d[1AE%d]<->W%d[", xc.in + 1,
-		 xc.in + 1, xc.out + 1);
+	snprintf(ports[0], sizeof(ports[0]), "E%d-W%d ", xc.in + 1, xc.out + 1);
+	snprintf(ports[1], sizeof(ports[1]), "E%d[1AE%d]<->W%d[", xc.in + 1, xc.in + 1, xc.out + 1);
 	if (!strstr(line, ports[0]) && !strstr(line, ports[1])) {
 		return 0;
 	}
@@ -107,10 +104,8 @@ bool rome_event(const char *line, struct drv_event *ev)
 	port = strchr(at, ':');
 	snprintf(word, sizeof(word), "%.*s", port ?
 		 (int)strcspn(port + 1, "[-<") : 0, port ? port + 1 : "");
-	ev->has_port = word[0] && rome_parse_port(word, &ev->is_out,
-						  &ev->index);
-	ev->kind = strncmp(at, "FAILED", 6) == 0 ? DRV_EVENT_ALARM :
-						   DRV_EVENT_CHANGED;
+	ev->has_port = word[0] && rome_parse_port(word, &ev->is_out, &ev->index);
+	ev->kind = strncmp(at, "FAILED", 6) == 0 ? DRV_EVENT_ALARM : DRV_EVENT_CHANGED;
 	return true;
 }
 
@@ -135,8 +130,7 @@ static void identity(char *text, char *identity, size_t size)
 			size_t n = strlen(identity);
 
 			line += strspn(line, " ");
-			snprintf(identity + n, size - n, "%s%s", n ? "," : "",
-				 line);
+			snprintf(identity + n, size - n, "%s%s", n ? "," : "", line);
 		}
 	}
 	if (!identity[0]) {

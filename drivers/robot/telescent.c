@@ -38,16 +38,13 @@ static bool parse_cell(const char **s, struct robot_port *cell)
 	return parse_number(s, 0, ROBOT_MAX_PORT - 1, '\0', &cell->peer);
 }
 
-int telescent_parse_row(const char *line,
-			struct robot_port cells[TELESCENT_COLUMNS])
+int telescent_parse_row(const char *line, struct robot_port cells[TELESCENT_COLUMNS])
 {
 	const char *s = line + strspn(line, " \t");
 	int row, n = 0;
 
-	if (*s++ != 'R' ||
-	    !parse_number(&s, 0, ROBOT_MAX_PORT / TELESCENT_COLUMNS - 1, '#',
-			  &row) ||
-	    !isalpha((unsigned char)*s)) {
+	if (*s++ != 'R' || !parse_number(&s, 0, ROBOT_MAX_PORT / TELESCENT_COLUMNS - 1, '#',
+					 &row) || !isalpha((unsigned char)*s)) {
 		return 0;
 	}
 	s++;
@@ -83,8 +80,7 @@ int telescent_move_report(const char *line, struct optics_xc xc, bool connect)
 	const char *at;
 
 	if (connect) {
-		snprintf(what, sizeof(what), "connect -in %d -out %d:", xc.in,
-			 xc.out);
+		snprintf(what, sizeof(what), "connect -in %d -out %d:", xc.in, xc.out);
 	} else {
 		snprintf(what, sizeof(what), "unallocate -in %d:", xc.in);
 	}
@@ -113,8 +109,7 @@ bool telescent_event(const char *line, struct drv_event *ev)
 		return false;
 	}
 	ev->is_out = false;
-	ev->has_port = parse_number(&at, 0, ROBOT_MAX_PORT - 1, '\0',
-				    &ev->index);
+	ev->has_port = parse_number(&at, 0, ROBOT_MAX_PORT - 1, '\0', &ev->index);
 	ev->kind = failed ? DRV_EVENT_ALARM : DRV_EVENT_CHANGED;
 	return true;
 }
@@ -143,8 +138,7 @@ static size_t prompt(const uint8_t *line, size_t len, const void *arg)
 
 /* A cell is an output and, since a panel is square, stands for the input of
  * its number as well. */
-static int take_cell(struct robot *r, const struct robot_port *cell,
-		     struct err *err)
+static int take_cell(struct robot *r, const struct robot_port *cell, struct err *err)
 {
 	struct robot_port in = { .index = cell->index, .moves = -1,
 				 .peer = -1 };
@@ -195,8 +189,7 @@ static bool command(const struct robot_move *m, int k, char *text, size_t size)
 		return false;
 	}
 	if (m->connect) {
-		snprintf(text, size, "connect --force -in %d -out %d",
-			 m->xc.in, m->xc.out);
+		snprintf(text, size, "connect --force -in %d -out %d", m->xc.in, m->xc.out);
 	} else {
 		snprintf(text, size, "unallocate --force -in %d", m->xc.in);
 	}

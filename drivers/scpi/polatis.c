@@ -60,8 +60,7 @@ struct polatis {
 
 /* ---- questions and answers ----------------------------------------------- */
 
-static void ask_buf(struct polatis *p,
-		    void (*next)(struct polatis *, const char *),
+static void ask_buf(struct polatis *p, void (*next)(struct polatis *, const char *),
 		    struct buf *line)
 {
 	p->next = next;
@@ -69,8 +68,7 @@ static void ask_buf(struct polatis *p,
 	base_ask(&p->h, line, 0);
 }
 
-static void ask(struct polatis *p,
-		void (*next)(struct polatis *, const char *), const char *line)
+static void ask(struct polatis *p, void (*next)(struct polatis *, const char *), const char *line)
 {
 	struct buf b = { 0 };
 
@@ -84,8 +82,7 @@ static char *frame_text(const uint8_t *frame, size_t len)
 	while (len && (frame[len - 1] == '\n' || frame[len - 1] == '\r')) {
 		len--;
 	}
-	return memchr(frame, 0, len) ? NULL :
-	       strndup((const char *)frame, len);
+	return memchr(frame, 0, len) ? NULL : strndup((const char *)frame, len);
 }
 
 static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
@@ -122,8 +119,7 @@ static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
 /* ---- the map ------------------------------------------------------------- */
 
 /* A pair of device numbers as a cross-connect. False when it is none here. */
-static bool to_xc(const struct xc_map *m, int32_t in, int32_t out,
-		  struct optics_xc *xc)
+static bool to_xc(const struct xc_map *m, int32_t in, int32_t out, struct optics_xc *xc)
 {
 	int32_t low = in < out ? in : out, high = in < out ? out : in;
 
@@ -144,8 +140,7 @@ static int read_map(struct polatis *p, const char *reply, struct err *err)
 		/* An any-to-any switch may list a pair from both ends. */
 		if (!to_xc(&p->map, pairs.in[i], pairs.out[i], &xc) ||
 		    xc_map_conflict(&p->map, xc, &other)) {
-			rc = err_set(err, WEFT_EDEVICE,
-				     "the map holds %d-%d, which cannot be",
+			rc = err_set(err, WEFT_EDEVICE, "the map holds %d-%d, which cannot be",
 				     pairs.in[i], pairs.out[i]);
 		} else {
 			xc_map_connect(&p->map, xc);
@@ -169,8 +164,7 @@ static int32_t wire_out(const struct xc_map *m, struct optics_xc xc)
 
 static void ask_ports(struct polatis *p);
 
-static int wrong_size(struct polatis *p, int n_in, int n_out, bool any,
-		      struct err *err)
+static int wrong_size(struct polatis *p, int n_in, int n_out, bool any, struct err *err)
 {
 	return err_set(err, WEFT_EVERIFY,
 		       "the device is %dx%d%s, the fabric says %dx%d%s", n_in,
@@ -220,13 +214,11 @@ static int next_ports(const struct polatis *p, int32_t *ports, bool monitored)
 	return n;
 }
 
-static struct drv_port *port_entry(struct polatis *p, int flat,
-				   struct err *err)
+static struct drv_port *port_entry(struct polatis *p, int flat, struct err *err)
 {
 	bool is_out = !p->map.any_to_any && flat >= p->map.n_in;
 
-	return base_port(&p->h, is_out, is_out ? flat - p->map.n_in : flat,
-			 err);
+	return base_port(&p->h, is_out, is_out ? flat - p->map.n_in : flat, err);
 }
 
 static void ask_powers(struct polatis *p);
@@ -282,8 +274,7 @@ static void on_ports(struct polatis *p, const char *reply)
 	int rc = scpi_parse_states(reply, n, states, &err);
 
 	for (int i = 0; rc == 0 && i < n; i++) {
-		struct drv_port *port = states[i] == 'E' ? NULL :
-					port_entry(p, ports[i] - 1, &err);
+		struct drv_port *port = states[i] == 'E' ? NULL : port_entry(p, ports[i] - 1, &err);
 
 		if (port) {
 			port->enabled = states[i] != 'D';
@@ -339,8 +330,7 @@ static void on_size(struct polatis *p, const char *reply)
 
 	/* What an any-to-any switch says about its second side is not
 	 * documented; the first is enough. */
-	if (rc == 0 && (n_in != p->h.n_in ||
-			(!p->h.any_to_any && n_out != p->h.n_out))) {
+	if (rc == 0 && (n_in != p->h.n_in || (!p->h.any_to_any && n_out != p->h.n_out))) {
 		rc = wrong_size(p, n_in, n_out, p->h.any_to_any, &err);
 	}
 	if (rc) {
@@ -359,8 +349,7 @@ static bool check_identity(struct polatis *p, const char *reply)
 	int n_in, n_out;
 	int rc = scpi_parse_identity(reply, &n_in, &n_out, &any, &err);
 
-	if (rc == 0 && (n_in != p->h.n_in || n_out != p->h.n_out ||
-			any != p->h.any_to_any)) {
+	if (rc == 0 && (n_in != p->h.n_in || n_out != p->h.n_out || any != p->h.any_to_any)) {
 		rc = wrong_size(p, n_in, n_out, any, &err);
 	}
 	if (rc) {
@@ -416,13 +405,11 @@ static void put_command(const struct polatis *p, const struct drv_batch *batch,
 	}
 	buf_printf(b, ":oxc:swit:conn:%s ", verb);
 	for (int i = first; i < end; i++, before = ",") {
-		buf_printf(b, "%s%d", before,
-			   wire_in(&p->map, batch->items[i].xc));
+		buf_printf(b, "%s%d", before, wire_in(&p->map, batch->items[i].xc));
 	}
 	before = "),(@";
 	for (int i = first; i < end; i++, before = ",") {
-		buf_printf(b, "%s%d", before,
-			   wire_out(&p->map, batch->items[i].xc));
+		buf_printf(b, "%s%d", before, wire_out(&p->map, batch->items[i].xc));
 	}
 	buf_str(b, ");:syst:err?");
 }
@@ -448,8 +435,7 @@ static void on_seen(struct polatis *p, const char *reply)
 	if (rc) {
 		base_misunderstood(&p->h, rc, &err);
 	} else if (!batch_shows(&p->batch) && clk_now_ns() < p->until_ns) {
-		uv_timer_start(&p->h.timer, on_look, (uint64_t)p->settle_ms,
-			       0);
+		uv_timer_start(&p->h.timer, on_look, (uint64_t)p->settle_ms, 0);
 	} else {
 		base_end(&p->h, 0, NULL);
 	}
@@ -525,8 +511,7 @@ static int take_error(struct polatis *p, const char *reply, int *code,
 	int rc = scpi_parse_error(reply, code, text, size, err);
 
 	if (rc == 0 && *code && ++p->stale > MAX_STALE_ERRORS) {
-		rc = err_set(err, WEFT_EDEVICE,
-			     "the error queue does not get empty");
+		rc = err_set(err, WEFT_EDEVICE, "the error queue does not get empty");
 	}
 	if (rc) {
 		base_misunderstood(&p->h, rc, err);
@@ -546,8 +531,7 @@ static void on_more_errors(struct polatis *p, const char *reply)
 	if (code) {
 		ask(p, on_more_errors, ":syst:err?");
 	} else {
-		uv_timer_start(&p->h.timer, on_settled, (uint64_t)p->settle_ms,
-			       0);
+		uv_timer_start(&p->h.timer, on_settled, (uint64_t)p->settle_ms, 0);
 	}
 }
 
@@ -664,8 +648,7 @@ static void on_cleared(struct polatis *p, const char *reply)
 	}
 	if (code) {
 		if (p->stale == 1) {
-			snprintf(p->text, sizeof(p->text), "%d %.100s", code,
-				 text);
+			snprintf(p->text, sizeof(p->text), "%d %.100s", code, text);
 		}
 		ask(p, on_cleared, ":syst:err?");
 		return;
@@ -673,8 +656,7 @@ static void on_cleared(struct polatis *p, const char *reply)
 	snprintf(text, sizeof(text), "%d errors%s%.90s", p->stale,
 		 p->stale ? ", the first: " : " waited",
 		 p->stale ? p->text : "");
-	base_mark(&p->h, 0, 1, DRV_DONE, DRV_READ_BACK, DRV_ERR_NONE, NULL,
-		  text);
+	base_mark(&p->h, 0, 1, DRV_DONE, DRV_READ_BACK, DRV_ERR_NONE, NULL, text);
 	base_end(&p->h, 0, NULL);
 }
 
@@ -792,9 +774,7 @@ static int parse_power(struct polatis *p, const char *text, struct err *err)
 			return 0;
 		}
 	}
-	return err_set(err, WEFT_EINVAL,
-		       "option power=%s: expected none, in, out or both",
-		       text);
+	return err_set(err, WEFT_EINVAL, "option power=%s: expected none, in, out or both", text);
 }
 
 static int polatis_init(struct driver_base *h, const struct drv_config *cfg,

@@ -58,8 +58,7 @@ static int take_list(const char **s, int_vec *v)
 	return take(s, ")");
 }
 
-int scpi_parse_pairs(const char *line, struct scpi_pairs *pairs,
-		     struct err *err)
+int scpi_parse_pairs(const char *line, struct scpi_pairs *pairs, struct err *err)
 {
 	int_vec in = { 0 }, out = { 0 };
 	const char *s = line;
@@ -85,8 +84,7 @@ void scpi_pairs_fini(struct scpi_pairs *pairs)
 	memset(pairs, 0, sizeof(*pairs));
 }
 
-int scpi_parse_error(const char *line, int *code, char *text, int size,
-		     struct err *err)
+int scpi_parse_error(const char *line, int *code, char *text, int size, struct err *err)
 {
 	const char *s = line;
 	bool negative = take(&s, "-");
@@ -134,23 +132,19 @@ static bool size_at(const char *s, int *n_in, int *n_out, bool *any_to_any)
 	return parse_number(&s, 0, SCPI_MAX_PORT, '\0', n_out);
 }
 
-int scpi_parse_identity(const char *line, int *n_in, int *n_out,
-			bool *any_to_any, struct err *err)
+int scpi_parse_identity(const char *line, int *n_in, int *n_out, bool *any_to_any, struct err *err)
 {
 	const char *s = strchr(line, ','), *end = s ? strchr(s + 1, ',') : NULL;
 
 	if (strncasecmp(line, "polatis,", 8) != 0 || !end) {
-		return parse_unexpected(line, "the identity of a Polatis switch",
-				  err);
+		return parse_unexpected(line, "the identity of a Polatis switch", err);
 	}
 	for (; s < end; s++) {
-		if (!isdigit((unsigned char)s[0]) &&
-		    size_at(s + 1, n_in, n_out, any_to_any)) {
+		if (!isdigit((unsigned char)s[0]) && size_at(s + 1, n_in, n_out, any_to_any)) {
 			return 0;
 		}
 	}
-	return parse_unexpected(line, "a model with its size, such as 32x32 or 32xCC",
-			  err);
+	return parse_unexpected(line, "a model with its size, such as 32x32 or 32xCC", err);
 }
 
 int scpi_parse_states(const char *line, int n, char *states, struct err *err)
@@ -159,8 +153,7 @@ int scpi_parse_states(const char *line, int n, char *states, struct err *err)
 	bool ok = take(&s, "(");
 
 	for (int i = 0; ok && i < n; i++) {
-		ok = (i == 0 || take(&s, ",")) && *s &&
-		     strchr("DEF", *s) != NULL;
+		ok = (i == 0 || take(&s, ",")) && *s && strchr("DEF", *s) != NULL;
 		if (ok) {
 			states[i] = *s++;
 		}

@@ -23,28 +23,24 @@ struct scpi_pairs {
 };
 
 /* `(@1,2),(@17,18)`: lists of equal length, numbers 1..SCPI_MAX_PORT. */
-int scpi_parse_pairs(const char *line, struct scpi_pairs *pairs,
-		     struct err *err);
+int scpi_parse_pairs(const char *line, struct scpi_pairs *pairs, struct err *err);
 void scpi_pairs_fini(struct scpi_pairs *pairs);
 
 /* `-222,"Data out of range"`, also without quotes. text holds size bytes. */
-int scpi_parse_error(const char *line, int *code, char *text, int size,
-		     struct err *err);
+int scpi_parse_error(const char *line, int *code, char *text, int size, struct err *err);
 
 /* `16,16`. */
 int scpi_parse_size(const char *line, int *n_in, int *n_out, struct err *err);
 
 /* `Polatis,I-OST-24x24-LU1-DMHNS,002414,6.5.2.18`: the size is part of the
  * model; `32xCC` is an any-to-any switch of 32 ports (n_out = n_in). */
-int scpi_parse_identity(const char *line, int *n_in, int *n_out,
-			bool *any_to_any, struct err *err);
+int scpi_parse_identity(const char *line, int *n_in, int *n_out, bool *any_to_any, struct err *err);
 
 /* `(D,E,F)`, exactly n letters, into states[0..n-1]. */
 int scpi_parse_states(const char *line, int n, char *states, struct err *err);
 
 /* `(-29.55,-30.05)`, exactly n powers in dBm, into milli-dBm. */
-int scpi_parse_powers(const char *line, int n, int32_t *mdbm,
-		      struct err *err);
+int scpi_parse_powers(const char *line, int n, int32_t *mdbm, struct err *err);
 
 /* Appends `(@1,2,3)`. */
 void scpi_put_list(struct buf *b, const int32_t *ports, int n);

@@ -58,8 +58,7 @@ struct sim {
 /* ---- options ------------------------------------------------------------- */
 
 static int parse_port(const struct drv_class *cls, const struct sim *s,
-		      const struct drv_config *cfg, const char *key, int *flat,
-		      struct err *err)
+		      const struct drv_config *cfg, const char *key, int *flat, struct err *err)
 {
 	const char *text = base_option(cls, cfg, key);
 	char *end = NULL;
@@ -111,8 +110,7 @@ static int parse_options(const struct drv_class *cls, struct sim *s,
 		{ "chaos", 0, 1000, &s->chaos },
 		{ "unlocked", 0, INT32_MAX, &s->unlocked },
 	};
-	int rc = base_option_ints(cls, cfg, numbers, sizeof(numbers) /
-				  sizeof(numbers[0]), err);
+	int rc = base_option_ints(cls, cfg, numbers, sizeof(numbers) / sizeof(numbers[0]), err);
 
 	rng_seed(&s->rng, (uint64_t)seed);
 	if (rc == 0) {
@@ -202,8 +200,7 @@ static bool answers(struct sim *s, struct err *err)
 	if (++s->n_operations > s->unavailable) {
 		return true;
 	}
-	err_set(err, WEFT_EUNAVAIL, "%s: the device does not answer",
-		s->h.drv.name);
+	err_set(err, WEFT_EUNAVAIL, "%s: the device does not answer", s->h.drv.name);
 	return false;
 }
 
@@ -216,8 +213,7 @@ static void fill_caps(const struct sim *s, struct drv_caps *caps)
 	caps->n_in = s->mem.n_in;
 	caps->n_out = s->mem.n_out;
 	caps->atomic_replace = true;
-	caps->persistence = s->state_path ? DRV_PERSIST_AUTOSAVE :
-					    DRV_PERSIST_DARK;
+	caps->persistence = s->state_path ? DRV_PERSIST_AUTOSAVE : DRV_PERSIST_DARK;
 	caps->power = DRV_POWER_NONE;
 	if (s->mem.kind == DRV_RING) {
 		caps->max_steps = UINT16_MAX;
@@ -225,8 +221,7 @@ static void fill_caps(const struct sim *s, struct drv_caps *caps)
 	}
 }
 
-static int fill_failed_port(struct sim *s, struct drv_snapshot *snap,
-			    struct err *err)
+static int fill_failed_port(struct sim *s, struct drv_snapshot *snap, struct err *err)
 {
 	bool is_out = !s->mem.any_to_any && s->fail_port >= s->mem.n_in;
 
@@ -245,8 +240,7 @@ static int fill_failed_port(struct sim *s, struct drv_snapshot *snap,
 	return 0;
 }
 
-static int fill_programs(struct sim *s, struct drv_snapshot *snap,
-			 struct err *err)
+static int fill_programs(struct sim *s, struct drv_snapshot *snap, struct err *err)
 {
 	struct ring_programs *mem = &s->mem.programs;
 	struct ring_program_reader r;
@@ -359,8 +353,7 @@ static enum fate fate_of(struct sim *s, const struct drv_item *item, int i)
 	if (add && touches(s, item->xc, s->refuse_port)) {
 		return REFUSE;
 	}
-	if ((add && touches(s, item->xc, s->lie_port)) ||
-	    (s->half >= 0 && i >= s->half)) {
+	if ((add && touches(s, item->xc, s->lie_port)) || (s->half >= 0 && i >= s->half)) {
 		return LIE;
 	}
 	return chaos(s);
@@ -374,8 +367,7 @@ static void refuse(struct sim *s, int i, enum drv_class_of_error c,
 
 /* Refuses what no option asks to refuse: bad ports, busy ports in SAFE mode,
  * deletes of what is not there. True when the item may go on. */
-static bool admissible(struct sim *s, int i, const struct drv_item *item,
-		       enum drv_mode mode)
+static bool admissible(struct sim *s, int i, const struct drv_item *item, enum drv_mode mode)
 {
 	struct optics_xc displaced;
 	struct err err = { 0 };
@@ -416,15 +408,13 @@ static int leave_unknown(struct sim *s, int i, enum fate fate, struct err *err)
 			 s->h.drv.name, drop ? "the session was lost" :
 			 "no answer in time");
 
-	base_mark(&s->h, i, i + 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
-		  NULL, err->msg);
+	base_mark(&s->h, i, i + 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT, NULL, err->msg);
 	return rc;
 }
 
 /* One item; false when the batch stops there. *rc is set when the session is
  * at fault. */
-static bool do_item(struct sim *s, int i, const struct drv_batch *batch,
-		    int *rc, struct err *err)
+static bool do_item(struct sim *s, int i, const struct drv_batch *batch, int *rc, struct err *err)
 {
 	const struct drv_item *item = &batch->items[i];
 	enum fate fate;
@@ -453,8 +443,7 @@ static bool do_item(struct sim *s, int i, const struct drv_batch *batch,
 	case LIE:
 		break;
 	}
-	base_mark(&s->h, i, i + 1, DRV_DONE, DRV_ACKED, DRV_ERR_NONE, NULL,
-		  NULL);
+	base_mark(&s->h, i, i + 1, DRV_DONE, DRV_ACKED, DRV_ERR_NONE, NULL, NULL);
 	return true;
 }
 
@@ -524,11 +513,9 @@ static void on_submit(uv_timer_t *work)
 	struct err err = { 0 };
 	int rc = WEFT_EUNAVAIL;
 
-	base_mark(&s->h, 0, s->h.n_outcomes, DRV_SKIPPED, DRV_SENT,
-		  DRV_ERR_NONE, NULL, "not sent");
+	base_mark(&s->h, 0, s->h.n_outcomes, DRV_SKIPPED, DRV_SENT, DRV_ERR_NONE, NULL, "not sent");
 	if (answers(s, &err)) {
-		rc = s->mem.kind == DRV_RING ? do_programs(s, &err) :
-					       do_items(s, &err);
+		rc = s->mem.kind == DRV_RING ? do_programs(s, &err) : do_items(s, &err);
 	}
 	after_operation(s);
 	base_submit_done(&s->h, rc, &err);
@@ -559,8 +546,7 @@ static void sim_explain_programs(struct drv *dev, const struct ring_programs *r,
 	}
 }
 
-static void sim_explain(struct drv *dev, const struct drv_batch *batch,
-			drv_trace_fn fn, void *arg)
+static void sim_explain(struct drv *dev, const struct drv_batch *batch, drv_trace_fn fn, void *arg)
 {
 	static const char *const modes[] = { "safe", "update", "replace" };
 	char line[96];
@@ -623,8 +609,7 @@ static int open_log(const struct drv_class *cls, struct sim *s,
 	}
 	s->log = fopen(path, "a");
 	if (!s->log) {
-		return err_set(err, WEFT_EINVAL, "option log=%s: %s", path,
-			       strerror(errno));
+		return err_set(err, WEFT_EINVAL, "option log=%s: %s", path, strerror(errno));
 	}
 	return xc_map_copy(&s->noted, &s->mem, err);
 }

@@ -20,8 +20,7 @@ static bool is_printed(uint8_t c)
 
 static bool is_end(const uint8_t *line, size_t len)
 {
-	return len >= strlen(SONIC_END) &&
-	       memcmp(line, SONIC_END, strlen(SONIC_END)) == 0;
+	return len >= strlen(SONIC_END) && memcmp(line, SONIC_END, strlen(SONIC_END)) == 0;
 }
 
 int64_t sonic_frame(const uint8_t *data, size_t len, size_t from, void *arg)
@@ -77,13 +76,11 @@ int sonic_parse_end(const uint8_t *frame, size_t len, size_t *text_len,
 		n--;
 	}
 	if (!is_end(frame + at, n) || n >= sizeof(line)) {
-		return err_set(err, WEFT_EDEVICE,
-			       "the answer does not end as asked");
+		return err_set(err, WEFT_EDEVICE, "the answer does not end as asked");
 	}
 	memcpy(line, frame + at, n);
 	line[n] = '\0';
-	if (!take_number(&p, ':', tag) || !take_number(&p, '\0', &code) ||
-	    code > 255) {
+	if (!take_number(&p, ':', tag) || !take_number(&p, '\0', &code) || code > 255) {
 		return err_set(err, WEFT_EDEVICE, "expected "
 			       SONIC_END "TAG:STATUS, the device said '%s'",
 			       line);
@@ -96,8 +93,7 @@ int sonic_parse_end(const uint8_t *frame, size_t len, size_t *text_len,
 
 static bool is_heading(int n, char **columns)
 {
-	return n == 0 || strcmp(columns[0], "id") == 0 ||
-	       strncmp(columns[0], "--", 2) == 0;
+	return n == 0 || strcmp(columns[0], "id") == 0 || strncmp(columns[0], "--", 2) == 0;
 }
 
 static int no_row(const char *word, const char *expected, struct err *err)
@@ -151,8 +147,7 @@ static bool parse_state(const char *word, enum drv_state *state)
 	return false;
 }
 
-int sonic_parse_status(char *line, struct optics_xc *xc, enum drv_state *state,
-		       struct err *err)
+int sonic_parse_status(char *line, struct optics_xc *xc, enum drv_state *state, struct err *err)
 {
 	char *columns[SONIC_MAX_COLUMNS];
 	int n = parse_columns(line, columns, SONIC_MAX_COLUMNS);
@@ -163,8 +158,7 @@ int sonic_parse_status(char *line, struct optics_xc *xc, enum drv_state *state,
 	}
 	if (n != 5 || !sonic_parse_pair(columns[0], xc) ||
 	    !parse_state(columns[3], &a) || !parse_state(columns[4], &b)) {
-		return no_row(columns[0], "cross-connects and their states",
-			      err);
+		return no_row(columns[0], "cross-connects and their states", err);
 	}
 	/* The worse side counts: failed, blocked, tuning, tuned. */
 	*state = a == DRV_FAILED || b == DRV_FAILED ? DRV_FAILED :
@@ -172,8 +166,7 @@ int sonic_parse_status(char *line, struct optics_xc *xc, enum drv_state *state,
 	return 1;
 }
 
-int sonic_parse_loss(char *line, struct optics_xc *xc, int32_t *loss_mdb,
-		     struct err *err)
+int sonic_parse_loss(char *line, struct optics_xc *xc, int32_t *loss_mdb, struct err *err)
 {
 	char *columns[SONIC_MAX_COLUMNS];
 	int n = parse_columns(line, columns, SONIC_MAX_COLUMNS);
@@ -186,8 +179,7 @@ int sonic_parse_loss(char *line, struct optics_xc *xc, int32_t *loss_mdb,
 	       no_row(columns[0], "factory insertion losses", err);
 }
 
-int sonic_parse_port(char *line, bool *is_out, int *index, const char **word,
-		     struct err *err)
+int sonic_parse_port(char *line, bool *is_out, int *index, const char **word, struct err *err)
 {
 	char *columns[SONIC_MAX_COLUMNS];
 	int n = parse_columns(line, columns, SONIC_MAX_COLUMNS);

@@ -42,13 +42,10 @@ int sonic_parse_end(const uint8_t *frame, size_t len, size_t *text_len,
  * WEFT_EDEVICE for anything else; the line is cut into its columns. Ports
  * `12A` and `32B` are input 11 and output 31. */
 int sonic_parse_config(char *line, struct optics_xc *xc, struct err *err);
-int sonic_parse_status(char *line, struct optics_xc *xc, enum drv_state *state,
-		       struct err *err);
-int sonic_parse_loss(char *line, struct optics_xc *xc, int32_t *loss_mdb,
-		     struct err *err);
+int sonic_parse_status(char *line, struct optics_xc *xc, enum drv_state *state, struct err *err);
+int sonic_parse_loss(char *line, struct optics_xc *xc, int32_t *loss_mdb, struct err *err);
 /* Of `show ocs port config` and `status`: the last column. */
-int sonic_parse_port(char *line, bool *is_out, int *index, const char **word,
-		     struct err *err);
+int sonic_parse_port(char *line, bool *is_out, int *index, const char **word, struct err *err);
 
 /* `12A-32B`. */
 bool sonic_parse_pair(const char *text, struct optics_xc *xc);
@@ -92,16 +89,14 @@ extern const struct tcp_conf sonic_session;
 
 /* Runs a command in the device's shell. next gets its output, which it may
  * change, and exit status. */
-void sonic_ask(struct sonic *s, const char *command,
-	       void (*next)(struct sonic *, char *, int));
+void sonic_ask(struct sonic *s, const char *command, void (*next)(struct sonic *, char *, int));
 
 /* Everything that is wanted now, or the two tables of circuits alone. */
 enum sonic_reads { SONIC_READ_ALL, SONIC_READ_MAP };
 
 /* Reads, then calls after. An answer that makes no sense ends the
  * operation. */
-void sonic_start_reads(struct sonic *s, enum sonic_reads what,
-		       void (*after)(struct sonic *));
+void sonic_start_reads(struct sonic *s, enum sonic_reads what, void (*after)(struct sonic *));
 /* The two questions about circuits, as they are asked. */
 const char *sonic_map_command(int i);
 /* The circuit as read last, or NULL. O(circuits). */
@@ -114,7 +109,6 @@ void sonic_port_set(struct driver_base *h);
 
 /* base_ops.submit, and the class's explain. */
 void sonic_submit(struct driver_base *h);
-void sonic_explain(struct drv *dev, const struct drv_batch *batch,
-		   drv_trace_fn fn, void *arg);
+void sonic_explain(struct drv *dev, const struct drv_batch *batch, drv_trace_fn fn, void *arg);
 
 #endif

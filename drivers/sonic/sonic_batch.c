@@ -36,8 +36,7 @@ static void put_config(const struct sonic *s, struct buf *b)
 
 /* A stale circuit that the items first..end-1 run into: by name when they
  * delete, by a port when they add, in any case when they are to be all. */
-static bool conflicting(const struct drv_batch *batch, int first, int end,
-			 struct optics_xc xc)
+static bool conflicting(const struct drv_batch *batch, int first, int end, struct optics_xc xc)
 {
 	bool way = batch->mode == DRV_REPLACE;
 
@@ -48,8 +47,7 @@ static bool conflicting(const struct drv_batch *batch, int first, int end,
 		if (same) {
 			return item->op == DRV_DEL;
 		}
-		way = way || (item->op == DRV_ADD &&
-			      shares_port(item->xc, xc));
+		way = way || (item->op == DRV_ADD && shares_port(item->xc, xc));
 	}
 	return way;
 }
@@ -59,14 +57,12 @@ static bool conflicting(const struct drv_batch *batch, int first, int end,
 static void put_stale(const struct sonic *s, const struct drv_batch *batch,
 		      int first, int end, struct buf *b)
 {
-	bool add = batch->mode == DRV_REPLACE ||
-		   (end > first && batch->items[first].op == DRV_ADD);
+	bool add = batch->mode == DRV_REPLACE || (end > first && batch->items[first].op == DRV_ADD);
 
 	for (size_t i = 0; i < s->xcs.n; i++) {
 		const struct sonic_xc *x = &s->xcs.v[i];
 
-		if (x->configured ||
-		    !conflicting(batch, first, end, x->xc)) {
+		if (x->configured || !conflicting(batch, first, end, x->xc)) {
 			continue;
 		}
 		put_config(s, b);
@@ -135,8 +131,7 @@ static void verify_later(struct sonic *s);
 static void verify_items(struct sonic *s)
 {
 	for (int i = 0; i < s->h.n_outcomes; i++) {
-		const struct sonic_xc *x =
-			sonic_find_xc(s, s->h.batch->items[i].xc);
+		const struct sonic_xc *x = sonic_find_xc(s, s->h.batch->items[i].xc);
 
 		if (s->h.outcomes[i].result == DRV_DONE && x &&
 		    x->state == DRV_TUNING && clk_now_ns() < s->until_ns) {
@@ -178,8 +173,7 @@ static void forget_wanted_stale(struct sonic *s)
 		const struct drv_item *item = &s->h.batch->items[i];
 		const struct sonic_xc *x = sonic_find_xc(s, item->xc);
 
-		if (x && !x->configured && item->op == DRV_ADD &&
-		    xc_map_has(&s->map, x->xc)) {
+		if (x && !x->configured && item->op == DRV_ADD && xc_map_has(&s->map, x->xc)) {
 			xc_map_release(&s->map, x->xc.in);
 		}
 	}
@@ -199,8 +193,7 @@ static void one_by_one(struct sonic *s)
 
 static void after_failure(struct sonic *s)
 {
-	if (s->batch.end - s->batch.first > 1 &&
-	    s->h.batch->mode != DRV_REPLACE) {
+	if (s->batch.end - s->batch.first > 1 && s->h.batch->mode != DRV_REPLACE) {
 		one_by_one(s);
 		return;
 	}
@@ -238,8 +231,7 @@ static void send_command(struct sonic *s)
 	const struct drv_batch *batch = s->h.batch;
 	struct buf b = { 0 };
 
-	s->any_add = s->any_add ||
-		     batch->items[s->batch.first].op == DRV_ADD;
+	s->any_add = s->any_add || batch->items[s->batch.first].op == DRV_ADD;
 	put_command(s, batch, s->batch.first, s->batch.end, &b);
 	for (size_t i = 0; i < s->xcs.n; i++) {
 		/* Cleared once; its ports may be in use afterwards. */
@@ -269,8 +261,7 @@ static void on_cleared(struct sonic *s, char *text, int status)
 
 	parse_first_line(text, words, sizeof(words));
 	if (status) {
-		err_set(&err, WEFT_EDEVICE, "%s: status %d: %s",
-			s->h.drv.name, status, words);
+		err_set(&err, WEFT_EDEVICE, "%s: status %d: %s", s->h.drv.name, status, words);
 	}
 	base_end(&s->h, err.code, &err);
 }
@@ -331,8 +322,7 @@ void sonic_submit(struct driver_base *h)
 	}
 }
 
-void sonic_explain(struct drv *dev, const struct drv_batch *batch,
-		   drv_trace_fn fn, void *arg)
+void sonic_explain(struct drv *dev, const struct drv_batch *batch, drv_trace_fn fn, void *arg)
 {
 	const struct sonic *s = (struct sonic *)dev;
 	bool replace = batch->mode == DRV_REPLACE;
@@ -347,8 +337,7 @@ void sonic_explain(struct drv *dev, const struct drv_batch *batch,
 		struct buf b = { 0 };
 
 		for (end = first + 1; end < batch->n_items; end++) {
-			if (!replace &&
-			    !batch_may_join(&s->batch, batch, first, end)) {
+			if (!replace && !batch_may_join(&s->batch, batch, first, end)) {
 				break;
 			}
 		}

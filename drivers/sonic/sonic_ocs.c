@@ -51,8 +51,7 @@ static void fill_snapshot(struct sonic *s)
 	for (size_t i = 0; i < s->xcs.n; i++) {
 		const struct sonic_xc *x = &s->xcs.v[i];
 		struct drv_xc *out = &snap->xcs[snap->n_xcs++];
-		int32_t loss = s->losses ?
-			s->losses[x->xc.in * s->h.n_out + x->xc.out] : -1;
+		int32_t loss = s->losses ? s->losses[x->xc.in * s->h.n_out + x->xc.out] : -1;
 
 		out->xc = x->xc;
 		out->state = x->state;
@@ -93,8 +92,7 @@ static void sonic_fini(struct driver_base *h)
 	free(s->losses);
 }
 
-static int parse_options(struct sonic *s, const struct drv_config *cfg,
-			 struct err *err)
+static int parse_options(struct sonic *s, const struct drv_config *cfg, struct err *err)
 {
 	const struct drv_class *cls = s->h.drv.cls;
 	const struct base_number numbers[] = {
@@ -104,21 +102,18 @@ static int parse_options(struct sonic *s, const struct drv_config *cfg,
 		{ "tune_ms", 0, 600000, &s->tune_ms },
 	};
 	bool sudo = false;
-	int rc = base_option_choice(cls, cfg, "sudo", "sudo", "", &sudo,
-				    err);
+	int rc = base_option_choice(cls, cfg, "sudo", "sudo", "", &sudo, err);
 
 	if (rc == 0) {
 		rc = base_option_choice(cls, cfg, "factory_loss", "yes",
 					"no", &s->want_losses, err);
 	}
 	snprintf(s->sudo, sizeof(s->sudo), "%s", sudo ? "sudo" : "");
-	s->want_losses = s->want_losses &&
-			 (int64_t)cfg->n_in * cfg->n_out <= MAX_LOSSES;
+	s->want_losses = s->want_losses && (int64_t)cfg->n_in * cfg->n_out <= MAX_LOSSES;
 	if (rc) {
 		return rc;
 	}
-	return base_option_ints(cls, cfg, numbers, sizeof(numbers) /
-				sizeof(numbers[0]), err);
+	return base_option_ints(cls, cfg, numbers, sizeof(numbers) / sizeof(numbers[0]), err);
 }
 
 static int sonic_init(struct driver_base *h, const struct drv_config *cfg,

@@ -21,8 +21,7 @@
 
 /* ---- questions and answers ----------------------------------------------- */
 
-void sonic_ask(struct sonic *s, const char *command,
-	       void (*next)(struct sonic *, char *, int))
+void sonic_ask(struct sonic *s, const char *command, void (*next)(struct sonic *, char *, int))
 {
 	struct buf b = { 0 };
 
@@ -78,14 +77,12 @@ static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
 	char *rest = text, *line, *end;
 
 	for (int n = 0; (line = parse_line(&rest)) && n < TRACED_LINES; n++) {
-		end = is_reply ? NULL : strstr(line, "; } 2>&1; echo "
-					       SONIC_END);
+		end = is_reply ? NULL : strstr(line, "; } 2>&1; echo " SONIC_END);
 		if (end) {
 			*end = '\0';
 			line += strlen("{ ");
 		}
-		if (!is_reply || strncmp(line, SONIC_END,
-					 strlen(SONIC_END)) != 0) {
+		if (!is_reply || strncmp(line, SONIC_END, strlen(SONIC_END)) != 0) {
 			base_trace(&s->h, line, is_reply);
 		}
 	}
@@ -272,8 +269,7 @@ static const struct {
 static bool wanted(const struct sonic *s, int i)
 {
 	bool snapshot = s->h.op == BASE_SNAPSHOT;
-	bool fresh = !tcp_connected(s->h.session) ||
-		     s->ready_session != tcp_sessions(s->h.session);
+	bool fresh = !tcp_connected(s->h.session) || s->ready_session != tcp_sessions(s->h.session);
 
 	switch (reads[i].when) {
 	case FIRST:
@@ -362,8 +358,7 @@ static void next_read(struct sonic *s)
 	sonic_ask(s, reads[s->at_read].command, on_read);
 }
 
-void sonic_start_reads(struct sonic *s, enum sonic_reads what,
-		       void (*after)(struct sonic *))
+void sonic_start_reads(struct sonic *s, enum sonic_reads what, void (*after)(struct sonic *))
 {
 	s->at_read = what == SONIC_READ_MAP ? READ_CONFIG : 0;
 	s->after_reads = after;

@@ -43,14 +43,12 @@ struct calient {
 
 /* ---- addresses ------------------------------------------------------------ */
 
-static void put_port(const struct calient *c, int index, char *text,
-		     size_t size)
+static void put_port(const struct calient *c, int index, char *text, size_t size)
 {
 	int slot = index / (int)c->slot_ports;
 
 	snprintf(text, size, "%d.%d.%d", slot / (int)c->shelf_slots + 1,
-		 slot % (int)c->shelf_slots + 1,
-		 index % (int)c->slot_ports + 1);
+		 slot % (int)c->shelf_slots + 1, index % (int)c->slot_ports + 1);
 }
 
 /* `2.3.6` as an index from 0, moving *p behind it. */
@@ -69,12 +67,10 @@ static bool take_port(const struct calient *c, const char **p, int *index)
 }
 
 /* An address is that of an input and an output; the report does not name which. */
-static bool reported_port(const struct tl1_switch *s, const char *text,
-			  bool *is_out, int *index)
+static bool reported_port(const struct tl1_switch *s, const char *text, bool *is_out, int *index)
 {
 	*is_out = false;
-	return take_port((const struct calient *)s, &text, index) &&
-	       *text == ':';
+	return take_port((const struct calient *)s, &text, index) && *text == ':';
 }
 
 /* ---- what is asked -------------------------------------------------------- */
@@ -180,8 +176,7 @@ static void read_state(const char *line, struct tl1_circuit *c)
 
 /* A two-way circuit is two light paths under one name; ending one would end
  * both, so they are not ours to end. */
-static int found_bidirectional(struct tl1_switch *s, struct tl1_circuit *c,
-			 struct err *err)
+static int found_bidirectional(struct tl1_switch *s, struct tl1_circuit *c, struct err *err)
 {
 	struct optics_xc back = { c->xc.out, c->xc.in };
 	int rc;
@@ -209,8 +204,7 @@ static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 	tl1_value(line, "CONNTYPE", type, sizeof(type));
 	if (!take_port(d, &p, &in) || *p || !take_port(d, &q, &out) || *q ||
 	    !tl1_value(line, "CONNNAME", c.name, sizeof(c.name))) {
-		return parse_unexpected(line, "SRCPORT, DSTPORT and CONNNAME",
-					err);
+		return parse_unexpected(line, "SRCPORT, DSTPORT and CONNNAME", err);
 	}
 	c.xc = (struct optics_xc){ in, out };
 	read_state(line, &c);
@@ -218,8 +212,7 @@ static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 		return found_bidirectional(s, &c, err);
 	}
 	tl1_value(line, "GRPNAME", c.owner, sizeof(c.owner));
-	if (strcmp(c.owner, s->extra) == 0 ||
-	    strcmp(c.owner, DEFAULT_GROUP) == 0) {
+	if (strcmp(c.owner, s->extra) == 0 || strcmp(c.owner, DEFAULT_GROUP) == 0) {
 		c.owner[0] = '\0';
 	}
 	return tl1_found_circuit(s, &c, err);
@@ -251,9 +244,8 @@ static const struct tl1_read reads[] = {
 
 /* ---- what is commanded ---------------------------------------------------- */
 
-static void add_command(const struct calient *d, int step, const char *src,
-			const char *dst, const char *name,
-			struct tl1_command *cmd)
+static void add_command(const struct calient *d, int step, const char *src, const char *dst,
+			const char *name, struct tl1_command *cmd)
 {
 	char aid[64], tail[TL1_PART_MAX];
 
@@ -296,8 +288,7 @@ static bool make_command(const struct tl1_switch *s, enum drv_op op, int step,
 		add_command(d, step, src, dst, name, cmd);
 	} else {
 		snprintf(tail, sizeof(tail), "::%s", name);
-		tl1_command(cmd, step == 0 ? "CANC-CRS" : "DLT-CRS", NULL,
-			    tail);
+		tl1_command(cmd, step == 0 ? "CANC-CRS" : "DLT-CRS", NULL, tail);
 	}
 	return step < 2;
 }
@@ -323,8 +314,7 @@ static const struct tl1_bulk bulk = {
 	.progress = progress,
 };
 
-static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
-			 struct err *err)
+static int parse_options(struct tl1_switch *s, const struct drv_config *cfg, struct err *err)
 {
 	struct calient *c = (struct calient *)s;
 	const struct drv_class *cls = s->h.drv.cls;

@@ -53,8 +53,7 @@ static void ask_powers(const struct tl1_switch *s, struct tl1_command *c)
 	tl1_command(c, "rtrv-port-power", "all", NULL);
 }
 
-static bool reported_port(const struct tl1_switch *s, const char *text,
-			  bool *is_out, int *index)
+static bool reported_port(const struct tl1_switch *s, const char *text, bool *is_out, int *index)
 {
 	int base = IN_BASE;
 
@@ -62,8 +61,7 @@ static bool reported_port(const struct tl1_switch *s, const char *text,
 	if (!parse_number(&text, IN_BASE + 1, IN_BASE + s->h.n_in, ':', index)) {
 		*is_out = true;
 		base = OUT_BASE;
-		if (!parse_number(&text, OUT_BASE + 1, OUT_BASE + s->h.n_out,
-				  ':', index)) {
+		if (!parse_number(&text, OUT_BASE + 1, OUT_BASE + s->h.n_out, ':', index)) {
 			return false;
 		}
 	}
@@ -74,8 +72,7 @@ static bool reported_port(const struct tl1_switch *s, const char *text,
 /* ---- what is answered ----------------------------------------------------- */
 
 /* NAME=10003 of a line as an index from 0. */
-static bool port_value(const char *line, const char *name, int base, int n,
-		       int *index)
+static bool port_value(const char *line, const char *name, int base, int n, int *index)
 {
 	char value[16];
 	const char *p = value;
@@ -119,8 +116,7 @@ static int read_system(struct tl1_switch *s, char *line, struct err *err)
 	return base_check_size(&s->h, n_in, n_out, err);
 }
 
-static void read_lock(const struct tl1_switch *s, const char *line,
-		      struct tl1_circuit *c)
+static void read_lock(const struct tl1_switch *s, const char *line, struct tl1_circuit *c)
 {
 	char value[8];
 
@@ -152,8 +148,7 @@ static bool is_single(const char *line)
 {
 	char value[16];
 
-	return tl1_value(line, "OPORTID", value, sizeof(value)) &&
-	       strcmp(value, "0") == 0;
+	return tl1_value(line, "OPORTID", value, sizeof(value)) && strcmp(value, "0") == 0;
 }
 
 static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
@@ -181,12 +176,10 @@ static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 	return tl1_found_circuit(s, &c, err);
 }
 
-static bool any_port(const struct tl1_switch *s, const char *line,
-		     bool *is_out, int *index)
+static bool any_port(const struct tl1_switch *s, const char *line, bool *is_out, int *index)
 {
 	*is_out = !port_value(line, "PORTID", IN_BASE, s->h.n_in, index);
-	return !*is_out ||
-	       port_value(line, "PORTID", OUT_BASE, s->h.n_out, index);
+	return !*is_out || port_value(line, "PORTID", OUT_BASE, s->h.n_out, index);
 }
 
 /* Of ports without a circuit too. */
@@ -211,8 +204,7 @@ static int read_port(struct tl1_switch *s, char *line, struct err *err)
 	if (!any_port(s, line, &is_out, &index)) {
 		return parse_unexpected(line, "PORTID", err);
 	}
-	if (!tl1_value(line, "PORTHEALTH", health, sizeof(health)) ||
-	    strcmp(health, "bad") != 0) {
+	if (!tl1_value(line, "PORTHEALTH", health, sizeof(health)) || strcmp(health, "bad") != 0) {
 		return 0;
 	}
 	port = base_port(&s->h, is_out, index, err);
@@ -250,19 +242,16 @@ static bool make_command(const struct tl1_switch *s, enum drv_op op, int step,
 	return step == 0;
 }
 
-static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
-			 struct err *err)
+static int parse_options(struct tl1_switch *s, const struct drv_config *cfg, struct err *err)
 {
 	bool sync;
-	int rc = base_option_choice(s->h.drv.cls, cfg, "opmode", "sync",
-				    "async", &sync, err);
+	int rc = base_option_choice(s->h.drv.cls, cfg, "opmode", "sync", "async", &sync, err);
 
 	snprintf(s->extra, sizeof(s->extra), "%s", sync ? "sync" : "async");
 	if (rc) {
 		return rc;
 	}
-	return base_option_choice(s->h.drv.cls, cfg, "power", "yes",
-			"no", &s->want_power, err);
+	return base_option_choice(s->h.drv.cls, cfg, "power", "yes", "no", &s->want_power, err);
 }
 
 static const struct tl1_dialect dialect = {

@@ -41,8 +41,7 @@ static int wire_out(const struct tl1_switch *s, struct optics_xc xc)
 }
 
 /* `p:` of a line about a port; moves *p behind it. */
-static bool take_port(const struct tl1_switch *s, const char **p, bool *is_out,
-		      int *index)
+static bool take_port(const struct tl1_switch *s, const char **p, bool *is_out, int *index)
 {
 	int n_in = s->h.n_in;
 
@@ -54,8 +53,7 @@ static bool take_port(const struct tl1_switch *s, const char **p, bool *is_out,
 	return true;
 }
 
-static bool reported_port(const struct tl1_switch *s, const char *text,
-			  bool *is_out, int *index)
+static bool reported_port(const struct tl1_switch *s, const char *text, bool *is_out, int *index)
 {
 	return take_port(s, &text, is_out, index);
 }
@@ -89,8 +87,7 @@ static void ask_map(const struct tl1_switch *s, struct tl1_command *c)
 	tl1_command(c, "RTRV-PATCH", NULL, ":");
 }
 
-static void ask_about_ports(const struct tl1_switch *s, const char *verb,
-			    struct tl1_command *c)
+static void ask_about_ports(const struct tl1_switch *s, const char *verb, struct tl1_command *c)
 {
 	char aid[32];
 
@@ -118,8 +115,7 @@ static int read_inventory(struct tl1_switch *s, char *line, struct err *err)
 }
 
 /* `Polatis,N-VST-32xCC-LU1-DMHNV,OCS,6.7.3.9`: what the model's name says. */
-static int check_model(const struct tl1_switch *s, const char *line,
-		       bool must_say, struct err *err)
+static int check_model(const struct tl1_switch *s, const char *line, bool must_say, struct err *err)
 {
 	int n_in, n_out;
 	bool any;
@@ -174,8 +170,7 @@ static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 	}
 	c.xc = any && out < in ? (struct optics_xc){ out - 1, in - 1 } :
 				 (struct optics_xc){ in - 1, out - 1 - n };
-	return any && xc_map_has(&s->map, c.xc) ? 0 :
-	       tl1_found_circuit(s, &c, err);
+	return any && xc_map_has(&s->map, c.xc) ? 0 : tl1_found_circuit(s, &c, err);
 }
 
 /* `3:OPEN`; the word for a port that failed is reconstructed. */
@@ -244,8 +239,7 @@ static bool make_command(const struct tl1_switch *s, enum drv_op op, int step,
 	char aid[32];
 
 	if (op == DRV_ADD) {
-		snprintf(aid, sizeof(aid), "%d,%d", wire_in(c->xc),
-			 wire_out(s, c->xc));
+		snprintf(aid, sizeof(aid), "%d,%d", wire_in(c->xc), wire_out(s, c->xc));
 		tl1_command(cmd, "ENT-PATCH", aid, ":");
 	} else {
 		snprintf(aid, sizeof(aid), "%d", wire_in(c->xc));
@@ -260,17 +254,13 @@ static void port_command(const struct tl1_switch *s, struct drv_port_id port,
 {
 	char aid[32];
 
-	snprintf(aid, sizeof(aid), "%d",
-		 port.index + 1 + (port.is_out ? out_base(s) : 0));
-	tl1_command(cmd, enable ? "RLS-PORT-SHUTTER" : "OPR-PORT-SHUTTER", aid,
-		    ":");
+	snprintf(aid, sizeof(aid), "%d", port.index + 1 + (port.is_out ? out_base(s) : 0));
+	tl1_command(cmd, enable ? "RLS-PORT-SHUTTER" : "OPR-PORT-SHUTTER", aid, ":");
 }
 
-static int parse_power(struct tl1_switch *s, const struct drv_config *cfg,
-		       struct err *err)
+static int parse_power(struct tl1_switch *s, const struct drv_config *cfg, struct err *err)
 {
-	return base_option_choice(s->h.drv.cls, cfg, "power", "yes", "no",
-				  &s->want_power, err);
+	return base_option_choice(s->h.drv.cls, cfg, "power", "yes", "no", &s->want_power, err);
 }
 
 static const struct tl1_dialect dialect = {

@@ -37,8 +37,7 @@ int64_t tl1_frame(const uint8_t *data, size_t len, size_t from, void *arg)
 		if (!is_text(data[i])) {
 			return WEFT_EDEVICE;
 		}
-		if ((data[i] == ';' || data[i] == '>' || data[i] == '<') &&
-		    begins_line(data, i)) {
+		if ((data[i] == ';' || data[i] == '>' || data[i] == '<') && begins_line(data, i)) {
 			return (int64_t)i + 1;
 		}
 	}
@@ -182,8 +181,7 @@ static void read_body_line(struct tl1_message *m, char *line)
 		if (m->kind == TL1_AUTONOMOUS && m->n_lines == 1) {
 			size_t have = strlen(m->report);
 
-			snprintf(m->report + have, sizeof(m->report) - have,
-				 " %s", line);
+			snprintf(m->report + have, sizeof(m->report) - have, " %s", line);
 		}
 	} else if (m->denied && !m->code[0] && is_code(line)) {
 		copy_word(m->code, sizeof(m->code), line);
@@ -226,8 +224,7 @@ static size_t count_lines(const uint8_t *frame, size_t len)
 	return n;
 }
 
-int tl1_parse(const uint8_t *frame, size_t len, struct tl1_message *m,
-	      struct err *err)
+int tl1_parse(const uint8_t *frame, size_t len, struct tl1_message *m, struct err *err)
 {
 	int rc;
 
@@ -309,8 +306,7 @@ const char *tl1_code_words(const char *code)
 enum drv_class_of_error tl1_code_class(const char *code)
 {
 	/* By the first letter: input, privilege, equipage, status. */
-	return code[0] && strchr("IPE", code[0]) ? DRV_ERR_CONFIGURATION :
-						   DRV_ERR_STATE;
+	return code[0] && strchr("IPE", code[0]) ? DRV_ERR_CONFIGURATION : DRV_ERR_STATE;
 }
 
 /* ---- values -------------------------------------------------------------- */

@@ -106,11 +106,9 @@ static void mark(struct tl1_switch *s, enum drv_result r, enum drv_evidence e,
 	base_mark(&s->h, first, end, r, e, c, code, text);
 }
 
-static void refuse(struct tl1_switch *s, enum drv_class_of_error c,
-		   const char *text)
+static void refuse(struct tl1_switch *s, enum drv_class_of_error c, const char *text)
 {
-	mark(s, s->partly_done ? DRV_UNKNOWN : DRV_REFUSED, DRV_READ_BACK, c,
-	     NULL, text);
+	mark(s, s->partly_done ? DRV_UNKNOWN : DRV_REFUSED, DRV_READ_BACK, c, NULL, text);
 	tl1_end_batch(s);
 }
 
@@ -126,8 +124,7 @@ static void on_step_denied(struct tl1_switch *s, const struct tl1_message *m)
 	     tl1_code_class(m->code), m->code, text);
 	if (s->h.n_outcomes == 0) {
 		/* No outcome says that the map could not be cleared. */
-		err_set(&err, WEFT_EDEVICE, "%s: %s %.100s", s->h.drv.name,
-			m->code, text);
+		err_set(&err, WEFT_EDEVICE, "%s: %s %.100s", s->h.drv.name, m->code, text);
 		base_end(&s->h, WEFT_EDEVICE, &err);
 		return;
 	}
@@ -158,8 +155,7 @@ static void forget_circuit(struct tl1_switch *s, struct optics_xc xc)
 /* All commands about s->now are confirmed. */
 static void finish_circuit(struct tl1_switch *s)
 {
-	const struct drv_item *item = s->item < 0 ? NULL :
-				      &s->h.batch->items[s->item];
+	const struct drv_item *item = s->item < 0 ? NULL : &s->h.batch->items[s->item];
 	struct err err = { 0 };
 
 	forget_circuit(s, s->now.xc);
@@ -191,8 +187,7 @@ static void next_step(struct tl1_switch *s)
 	tl1_ask(s, &c, on_step);
 }
 
-static void act_on(struct tl1_switch *s, enum drv_op op,
-		   const struct tl1_circuit *c)
+static void act_on(struct tl1_switch *s, enum drv_op op, const struct tl1_circuit *c)
 {
 	s->now = *c;
 	s->now_op = op;
@@ -220,8 +215,7 @@ static void refuse_busy(struct tl1_switch *s, struct optics_xc displaced)
 {
 	char text[DRV_TEXT_MAX];
 
-	batch_busy_text(&s->h.batch->items[s->item], displaced, text,
-			sizeof(text));
+	batch_busy_text(&s->h.batch->items[s->item], displaced, text, sizeof(text));
 	refuse(s, DRV_ERR_STATE, text);
 }
 
@@ -344,8 +338,7 @@ static bool check_replace(struct tl1_switch *s)
 		in = &used[xc_map_flat_in(&s->map, xc.in)];
 		out = &used[xc_map_flat_out(&s->map, xc.out)];
 		if (*in || *out) {
-			refuse(s, DRV_ERR_CONFIGURATION,
-			       "a port of it is in the list twice");
+			refuse(s, DRV_ERR_CONFIGURATION, "a port of it is in the list twice");
 			ok = false;
 			break;
 		}
@@ -398,14 +391,12 @@ static void explain_item(struct explained *x, const struct drv_item *item)
 	struct tl1_circuit now = { .xc = item->xc };
 	struct tl1_command c;
 
-	for (int step = 0; x->s->dialect->command(x->s, item->op, step, &now,
-						  &c); step++) {
+	for (int step = 0; x->s->dialect->command(x->s, item->op, step, &now, &c); step++) {
 		explain_command(x, &c);
 	}
 }
 
-void tl1_switch_explain(struct drv *dev, const struct drv_batch *batch,
-			drv_trace_fn fn, void *arg)
+void tl1_switch_explain(struct drv *dev, const struct drv_batch *batch, drv_trace_fn fn, void *arg)
 {
 	struct tl1_switch *s = (struct tl1_switch *)dev;
 	const struct tl1_read *r = s->dialect->reads;

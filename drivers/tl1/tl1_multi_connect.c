@@ -18,8 +18,7 @@
 
 enum look { SEND, ALREADY, STOP };
 
-static const struct tl1_circuit *circuit_at(const struct tl1_switch *s,
-					    struct optics_xc xc)
+static const struct tl1_circuit *circuit_at(const struct tl1_switch *s, struct optics_xc xc)
 {
 	int at = tl1_find_circuit(s, xc);
 
@@ -49,8 +48,7 @@ static int victims_of(const struct tl1_switch *s, struct optics_xc xc,
 	return n;
 }
 
-static enum look look_at(const struct tl1_switch *s,
-			 const struct drv_item *item, int *n_victims)
+static enum look look_at(const struct tl1_switch *s, const struct drv_item *item, int *n_victims)
 {
 	const struct tl1_circuit *c, *v[2];
 
@@ -67,8 +65,7 @@ static enum look look_at(const struct tl1_switch *s,
 	}
 	*n_victims = victims_of(s, item->xc, v);
 	for (int i = 0; i < *n_victims; i++) {
-		if (item->op == DRV_DEL || s->h.batch->mode == DRV_SAFE ||
-		    !may_end(v[i])) {
+		if (item->op == DRV_DEL || s->h.batch->mode == DRV_SAFE || !may_end(v[i])) {
 			return STOP;
 		}
 	}
@@ -103,8 +100,7 @@ static void put_name(struct tl1_switch *s, const struct tl1_circuit *c)
 static void put_item(struct tl1_switch *s, const struct drv_item *item)
 {
 	const struct tl1_circuit fresh = { .xc = item->xc };
-	const struct tl1_circuit *c = item->op == DRV_DEL ?
-				      circuit_at(s, item->xc) : NULL;
+	const struct tl1_circuit *c = item->op == DRV_DEL ? circuit_at(s, item->xc) : NULL;
 
 	put_name(s, c ? c : &fresh);
 }
@@ -122,8 +118,7 @@ static void settle_items(struct tl1_switch *s, enum drv_result r,
 {
 	for (int i = 0; i < s->h.n_outcomes; i++) {
 		if (s->h.outcomes[i].result == DRV_UNKNOWN) {
-			base_mark(&s->h, i, i + 1, r, DRV_SENT, c, NULL,
-				  text);
+			base_mark(&s->h, i, i + 1, r, DRV_SENT, c, NULL, text);
 		}
 	}
 }
@@ -140,8 +135,7 @@ static bool judge_item(struct tl1_switch *s, int i)
 		/* Entered and not active: a command of its own will see to
 		 * that. What is confirmed and does not show is read again at
 		 * the end of the batch. */
-		bool rest = item->op == DRV_ADD && c &&
-			    c->state == DRV_BLOCKED;
+		bool rest = item->op == DRV_ADD && c && c->state == DRV_BLOCKED;
 
 		base_mark(&s->h, i, i + 1, rest ? DRV_SKIPPED : DRV_DONE,
 			  rest ? DRV_SENT : DRV_ACKED, DRV_ERR_NONE, NULL,
@@ -180,10 +174,9 @@ static void after_cut(struct tl1_switch *s)
 	struct optics_xc other;
 
 	for (int i = s->item; i < s->bulk_end; i++) {
-		s->no_bulk = s->no_bulk ||
-			(s->h.outcomes[i].result == DRV_UNKNOWN &&
-			 xc_map_conflict(&s->map, s->h.batch->items[i].xc,
-					 &other));
+		s->no_bulk = s->no_bulk || (s->h.outcomes[i].result == DRV_UNKNOWN &&
+					    xc_map_conflict(&s->map, s->h.batch->items[i].xc,
+							    &other));
 	}
 	settle_items(s, DRV_SKIPPED, DRV_ERR_NONE, "not sent");
 	s->bulk_cut = true;
@@ -207,8 +200,7 @@ static void after_bulk(struct tl1_switch *s)
 
 /* ---- is it done ----------------------------------------------------------- */
 
-static enum tl1_progress progress_of(struct tl1_switch *s,
-				     const struct tl1_message *m)
+static enum tl1_progress progress_of(struct tl1_switch *s, const struct tl1_message *m)
 {
 	const struct tl1_bulk *bulk = s->dialect->bulk;
 	enum tl1_progress p = bulk->progress(m->remark);
@@ -216,8 +208,7 @@ static enum tl1_progress progress_of(struct tl1_switch *s,
 	snprintf(s->bulk_text, sizeof(s->bulk_text), "%s", m->remark);
 	for (size_t i = 0; i < m->n_lines && p == TL1_NO_WORD; i++) {
 		p = bulk->progress(m->lines[i]);
-		snprintf(s->bulk_text, sizeof(s->bulk_text), "%s",
-			 m->lines[i]);
+		snprintf(s->bulk_text, sizeof(s->bulk_text), "%s", m->lines[i]);
 	}
 	return p;
 }
@@ -336,8 +327,7 @@ static bool clear_conflicts(struct tl1_switch *s)
 
 /* How far a run of items from s->item goes that fit into one command; the
  * first of those to send, their number, and how many circuits they cut. */
-static int run_end(const struct tl1_switch *s, int *first, int *n_send,
-		   int *n_cut)
+static int run_end(const struct tl1_switch *s, int *first, int *n_send, int *n_cut)
 {
 	const struct drv_batch *b = s->h.batch;
 	int end = s->item;
@@ -392,8 +382,7 @@ static bool is_cut(const struct tl1_switch *s, const struct tl1_circuit *c)
 	for (int i = s->item; i < s->bulk_end; i++) {
 		const struct optics_xc xc = s->h.batch->items[i].xc;
 
-		if ((c->xc.in == xc.in || c->xc.out == xc.out) &&
-		    optics_xc_cmp(&c->xc, &xc) != 0) {
+		if ((c->xc.in == xc.in || c->xc.out == xc.out) && optics_xc_cmp(&c->xc, &xc) != 0) {
 			return true;
 		}
 	}
@@ -447,8 +436,7 @@ int tl1_bulk_explain(struct tl1_switch *s, const struct drv_batch *b,
 		return first;
 	}
 	while (end < b->n_items && end - first < s->bulk &&
-	       b->items[end].op == b->items[first].op &&
-	       !shares_port(b, first, end)) {
+	       b->items[end].op == b->items[first].op && !shares_port(b, first, end)) {
 		end++;
 	}
 	if (end - first < 2) {

@@ -105,13 +105,11 @@ struct tl1_dialect {
 			const struct tl1_circuit *c, struct tl1_command *cmd);
 	/* The command that enables or disables a port; NULL: none is known,
 	 * and the class has no port_set. */
-	void (*port_command)(const struct tl1_switch *s,
-			     struct drv_port_id port, bool enable,
+	void (*port_command)(const struct tl1_switch *s, struct drv_port_id port, bool enable,
 			     struct tl1_command *cmd);
 	/* The port that a report is about: its address at the head of text,
 	 * before a colon. False when that is none. */
-	bool (*port)(const struct tl1_switch *s, const char *text,
-		     bool *is_out, int *index);
+	bool (*port)(const struct tl1_switch *s, const char *text, bool *is_out, int *index);
 };
 
 /* What every TL1 class has among its options. */
@@ -188,15 +186,13 @@ struct tl1_switch {
 
 /* A class of these has a tl1_dialect. */
 extern const struct base_ops tl1_ops;
-void tl1_switch_explain(struct drv *dev, const struct drv_batch *batch,
-			drv_trace_fn fn, void *arg);
+void tl1_switch_explain(struct drv *dev, const struct drv_batch *batch, drv_trace_fn fn, void *arg);
 
 /* For the line functions of dialects. */
 
 /* Enters a circuit into the map. WEFT_EDEVICE when its ports do not exist or
  * are in use already. */
-int tl1_found_circuit(struct tl1_switch *s, const struct tl1_circuit *c,
-		      struct err *err);
+int tl1_found_circuit(struct tl1_switch *s, const struct tl1_circuit *c, struct err *err);
 /* Notes the power of a port, in a snapshot, if NAME=VALUE of the line is a
  * number (a monitor without light says another word). WEFT_ENOMEM,
  * WEFT_EVERIFY as base_port(). */
@@ -207,8 +203,7 @@ int tl1_note_power(struct tl1_switch *s, const char *line, const char *name,
 int tl1_text_option(const struct drv_class *cls, const struct drv_config *cfg,
 		    const char *key, char *out, size_t size, struct err *err);
 /* Fills a command; NULL parts are empty. */
-void tl1_command(struct tl1_command *c, const char *verb, const char *aid,
-		 const char *tail);
+void tl1_command(struct tl1_command *c, const char *verb, const char *aid, const char *tail);
 
 /*
  * What the files of the TL1 switches have of each other: tl1_session.c talks,
@@ -221,8 +216,7 @@ void tl1_command(struct tl1_command *c, const char *verb, const char *aid,
 extern const struct tcp_conf tl1_session;
 
 /* Appends VERB:TID:AID:CTAG TAIL; to b. */
-void tl1_put_command(struct buf *b, const struct tl1_command *c,
-		     const char *tid, uint64_t tag);
+void tl1_put_command(struct buf *b, const struct tl1_command *c, const char *tid, uint64_t tag);
 /* Asks, after a log-in if one is due; the whole answer goes to next, which
  * must not keep it. A denial that a log-in or the device's name cures never
  * gets there. */
@@ -231,8 +225,7 @@ void tl1_ask(struct tl1_switch *s, const struct tl1_command *c,
 /* What a denial means and the device's remark, cut to size. */
 void tl1_denied_text(const struct tl1_message *m, char *text, size_t size);
 /* Ends the operation: `what` was denied. */
-void tl1_fail_denied(struct tl1_switch *s, const char *what,
-		     const struct tl1_message *m);
+void tl1_fail_denied(struct tl1_switch *s, const char *what, const struct tl1_message *m);
 /* Frees the pages of an answer that is not whole. */
 void tl1_forget_pages(struct tl1_switch *s);
 void tl1_stop(struct driver_base *h);
@@ -241,8 +234,7 @@ void tl1_stop(struct driver_base *h);
 
 /* Asks what is wanted now (all for a snapshot; map, and size if this session
  * was not asked for it yet, for a batch), then calls after. */
-void tl1_start_reads(struct tl1_switch *s,
-		     void (*after)(struct tl1_switch *s));
+void tl1_start_reads(struct tl1_switch *s, void (*after)(struct tl1_switch *s));
 /* Place of a circuit in s->circuits, or -1. O(circuits). */
 int tl1_find_circuit(const struct tl1_switch *s, struct optics_xc xc);
 

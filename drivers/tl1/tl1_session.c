@@ -32,24 +32,20 @@ void tl1_denied_text(const struct tl1_message *m, char *text, size_t size)
 	}
 }
 
-void tl1_fail_denied(struct tl1_switch *s, const char *what,
-		     const struct tl1_message *m)
+void tl1_fail_denied(struct tl1_switch *s, const char *what, const struct tl1_message *m)
 {
 	char text[DRV_TEXT_MAX];
 	struct err err = { 0 };
 
 	tl1_denied_text(m, text, sizeof(text));
-	err_set(&err, WEFT_EDEVICE, "%s: %s denied: %s %s", s->h.drv.name,
-		what, m->code, text);
-	base_settle_unknown(&s->h, s->partly_done ? DRV_UNKNOWN : DRV_SKIPPED,
-		       err.msg);
+	err_set(&err, WEFT_EDEVICE, "%s: %s denied: %s %s", s->h.drv.name, what, m->code, text);
+	base_settle_unknown(&s->h, s->partly_done ? DRV_UNKNOWN : DRV_SKIPPED, err.msg);
 	base_end(&s->h, WEFT_EDEVICE, &err);
 }
 
 /* ---- questions ----------------------------------------------------------- */
 
-void tl1_command(struct tl1_command *c, const char *verb, const char *aid,
-		 const char *tail)
+void tl1_command(struct tl1_command *c, const char *verb, const char *aid, const char *tail)
 {
 	snprintf(c->verb, sizeof(c->verb), "%s", verb);
 	snprintf(c->aid, sizeof(c->aid), "%s", aid ? aid : "");
@@ -57,8 +53,7 @@ void tl1_command(struct tl1_command *c, const char *verb, const char *aid,
 	c->list = NULL;
 }
 
-void tl1_put_command(struct buf *b, const struct tl1_command *c,
-		     const char *tid, uint64_t tag)
+void tl1_put_command(struct buf *b, const struct tl1_command *c, const char *tid, uint64_t tag)
 {
 	buf_printf(b, "%s:", c->verb);
 	if (tid[0]) {
@@ -90,8 +85,7 @@ static void send_command(struct tl1_switch *s, const struct tl1_command *c)
 
 static bool logged_in(const struct tl1_switch *s)
 {
-	return tcp_connected(s->h.session) &&
-	       s->logged_session == tcp_sessions(s->h.session);
+	return tcp_connected(s->h.session) && s->logged_session == tcp_sessions(s->h.session);
 }
 
 static void log_in(struct tl1_switch *s)
@@ -146,9 +140,8 @@ static void on_log_in(struct tl1_switch *s, const struct tl1_message *m)
  * carried out, so it may go out again. */
 static bool try_again(struct tl1_switch *s, const struct tl1_message *m)
 {
-	bool logged_out = strcmp(m->code, "PIUI") == 0 ||
-			  strcmp(m->code, "PICC") == 0 ||
-			  strstr(m->remark, "Login Not Active");
+	bool logged_out = strcmp(m->code, "PIUI") == 0 || strcmp(m->code, "PICC") == 0 ||
+		strstr(m->remark, "Login Not Active");
 
 	if (!m->denied || s->retried) {
 		return false;
@@ -181,11 +174,9 @@ static void take_answer(struct tl1_switch *s, const struct tl1_message *m)
 }
 
 /* Keeps copies of a page's lines until the last page is here. */
-static bool keep_page(struct tl1_switch *s, const struct tl1_message *m,
-		      size_t len)
+static bool keep_page(struct tl1_switch *s, const struct tl1_message *m, size_t len)
 {
-	char **lines = realloc(s->lines, (s->n_lines + m->n_lines + 1) *
-			       sizeof(*lines));
+	char **lines = realloc(s->lines, (s->n_lines + m->n_lines + 1) * sizeof(*lines));
 
 	s->page_bytes += len;
 	if (!lines) {
@@ -203,8 +194,7 @@ static bool keep_page(struct tl1_switch *s, const struct tl1_message *m,
 	return s->page_bytes <= TL1_MAX_ANSWER;
 }
 
-static enum tcp_verdict judge_response(struct tl1_switch *s,
-				       const struct tl1_message *m,
+static enum tcp_verdict judge_response(struct tl1_switch *s, const struct tl1_message *m,
 				       size_t len, bool waiting, uint64_t tag)
 {
 	/* A tag that the device could not read comes back as 0. */
@@ -215,8 +205,7 @@ static enum tcp_verdict judge_response(struct tl1_switch *s,
 		return keep_page(s, m, len) ? TCP_IGNORE : TCP_NONSENSE;
 	}
 	/* One of ours from before came twice. */
-	return m->tag > 0 && m->tag <= s->tag && m->tag != tag ?
-	       TCP_IGNORE : TCP_NONSENSE;
+	return m->tag > 0 && m->tag <= s->tag && m->tag != tag ? TCP_IGNORE : TCP_NONSENSE;
 }
 
 /* A report that came without a request becomes an event. */
@@ -231,8 +220,7 @@ static void report_event(struct tl1_switch *s, const struct tl1_message *m)
 
 	snprintf(text, sizeof(text), "%s%s%s", m->report,
 		 m->remark[0] ? " " : "", m->remark);
-	ev.has_port = m->n_lines > 0 &&
-		      s->dialect->port(s, m->lines[0], &ev.is_out, &ev.index);
+	ev.has_port = m->n_lines > 0 && s->dialect->port(s, m->lines[0], &ev.is_out, &ev.index);
 	if (!s->h.drv.event) {
 		log_warn("drivers", "%s reports: %s", s->h.drv.name, text);
 	}
@@ -335,8 +323,7 @@ static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 /* Passwords are not traced. */
 static void hide_password(char *line)
 {
-	char *tail = strncmp(line, "ACT-USER", 8) == 0 ?
-		     strstr(line, "::") : NULL;
+	char *tail = strncmp(line, "ACT-USER", 8) == 0 ? strstr(line, "::") : NULL;
 	char *last = NULL;
 
 	for (; tail; tail = strstr(tail + 1, "::")) {

@@ -28,8 +28,7 @@ int tl1_find_circuit(const struct tl1_switch *s, struct optics_xc xc)
 	return -1;
 }
 
-int tl1_found_circuit(struct tl1_switch *s, const struct tl1_circuit *c,
-		      struct err *err)
+int tl1_found_circuit(struct tl1_switch *s, const struct tl1_circuit *c, struct err *err)
 {
 	if (!xc_map_take(&s->map, c->xc)) {
 		return err_set(err, WEFT_EDEVICE,
@@ -46,8 +45,7 @@ int tl1_note_power(struct tl1_switch *s, const char *line, const char *name,
 	char value[16];
 	int32_t mdbm;
 
-	if (s->h.op != BASE_SNAPSHOT ||
-	    !tl1_value(line, name, value, sizeof(value)) ||
+	if (s->h.op != BASE_SNAPSHOT || !tl1_value(line, name, value, sizeof(value)) ||
 	    !parse_milli(value, &mdbm)) {
 		return 0;
 	}
@@ -70,8 +68,7 @@ static bool wanted(const struct tl1_switch *s, const struct tl1_read *r)
 	case TL1_IDENTITY:
 		return snapshot;
 	case TL1_PORTS:
-		return snapshot ||
-		       (s->h.op == BASE_PORT && s->port_was_set);
+		return snapshot || (s->h.op == BASE_PORT && s->port_was_set);
 	case TL1_SIZE:
 		/* An operation begins with a question that changes nothing. */
 		return s->h.op != BASE_SUBMIT ||
@@ -144,8 +141,7 @@ static void next_read(struct tl1_switch *s)
 	tl1_ask(s, &c, on_read);
 }
 
-void tl1_start_reads(struct tl1_switch *s,
-		     void (*after)(struct tl1_switch *s))
+void tl1_start_reads(struct tl1_switch *s, void (*after)(struct tl1_switch *s))
 {
 	s->at_read = 0;
 	s->after_reads = after;
@@ -230,8 +226,7 @@ int tl1_text_option(const struct drv_class *cls, const struct drv_config *cfg,
 	return 0;
 }
 
-static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
-			 struct err *err)
+static int parse_options(struct tl1_switch *s, const struct drv_config *cfg, struct err *err)
 {
 	const struct drv_class *cls = s->h.drv.cls;
 	const struct base_number numbers[] = {

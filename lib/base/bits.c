@@ -37,8 +37,7 @@ int64_t bits_count_and(const uint64_t *a, const uint64_t *b, int words)
 }
 
 FOR_EACH_PROCESSOR
-int64_t bits_take(uint64_t *from, const uint64_t *in, const uint64_t *out,
-		  int64_t max, int words)
+int64_t bits_take(uint64_t *from, const uint64_t *in, const uint64_t *out, int64_t max, int words)
 {
 	int64_t left = max;
 
@@ -68,9 +67,8 @@ void bits_or(uint64_t *restrict to, const uint64_t *restrict from, int words)
 }
 
 FOR_EACH_PROCESSOR
-void bits_twice(uint64_t *restrict once_to, uint64_t *restrict twice_to,
-		const uint64_t *once, const uint64_t *twice, const uint64_t *a,
-		int words)
+void bits_twice(uint64_t *restrict once_to, uint64_t *restrict twice_to, const uint64_t *once,
+		const uint64_t *twice, const uint64_t *a, int words)
 {
 	for (int i = 0; i < words; i++) {
 		once_to[i] = once[i] | a[i];

@@ -25,8 +25,7 @@ int64_t bits_count_and(const uint64_t *a, const uint64_t *b, int words);
 
 /* Removes from `from` what is in `in` and not in `out` (NULL: the empty set),
  * the `max` smallest members of it; returns how many that were. */
-int64_t bits_take(uint64_t *from, const uint64_t *in, const uint64_t *out,
-		  int64_t max, int words);
+int64_t bits_take(uint64_t *from, const uint64_t *in, const uint64_t *out, int64_t max, int words);
 
 /* to |= from. */
 void bits_or(uint64_t *to, const uint64_t *from, int words);

@@ -81,8 +81,7 @@ int err_wrap(struct err *err, const char *fmt, ...)
 void err_at(struct err *err, const char *file, int line, int col)
 {
 	if (err) {
-		snprintf(err->file, sizeof(err->file), "%s",
-			 file ? file : "<input>");
+		snprintf(err->file, sizeof(err->file), "%s", file ? file : "<input>");
 		err->line = line;
 		err->col = col;
 	}
@@ -104,8 +103,7 @@ int err_nomem(struct err *err)
 	return err_set(err, WEFT_ENOMEM, "out of memory");
 }
 
-int err_errno(struct err *err, enum weft_err code, int errnum,
-	      const char *fmt, ...)
+int err_errno(struct err *err, enum weft_err code, int errnum, const char *fmt, ...)
 {
 	char what[ERR_MSG_MAX / 2];
 	va_list ap;
@@ -139,11 +137,9 @@ int err_from_name(const char *name)
 const char *err_str(const struct err *err, char *buf, int size)
 {
 	if (err->file[0] && err->line > 0 && err->col > 0) {
-		snprintf(buf, size, "%s:%d:%d: %s", err->file, err->line,
-			 err->col, err->msg);
+		snprintf(buf, size, "%s:%d:%d: %s", err->file, err->line, err->col, err->msg);
 	} else if (err->file[0] && err->line > 0) {
-		snprintf(buf, size, "%s:%d: %s", err->file, err->line,
-			 err->msg);
+		snprintf(buf, size, "%s:%d: %s", err->file, err->line, err->msg);
 	} else if (err->file[0]) {
 		snprintf(buf, size, "%s: %s", err->file, err->msg);
 	} else {
@@ -246,10 +242,8 @@ static int edit_distance(const char *a, const char *b)
 		for (int j = 1; j <= n; j++) {
 			row[j] = min3(last[j] + 1, row[j - 1] + 1,
 				      last[j - 1] + (a[i - 1] != b[j - 1]));
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
-			    a[i - 2] == b[j - 1]) {
-				row[j] = min3(row[j], before[j - 2] + 1,
-					      INT_MAX);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+				row[j] = min3(row[j], before[j - 2] + 1, INT_MAX);
 			}
 		}
 		before = last;
@@ -297,8 +291,7 @@ void nearest_try(struct nearest *n, const char *candidate)
 	int own = (int)strnlen(n->word, NEAREST_MAX + 1);
 	int d;
 
-	if (len > NEAREST_MAX || own > NEAREST_MAX ||
-	    differ_in_digits_only(n->word, candidate)) {
+	if (len > NEAREST_MAX || own > NEAREST_MAX || differ_in_digits_only(n->word, candidate)) {
 		return;
 	}
 	if (own >= 3 && strncmp(n->word, candidate, (size_t)own) == 0) {

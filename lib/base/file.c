@@ -28,16 +28,14 @@ int file_open_standard(void)
 
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		/* The lowest free number is the one that is closed. */
-		if (fcntl(fd, F_GETFD) < 0 &&
-		    open("/dev/null", modes[fd]) != fd) {
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) != fd) {
 			return WEFT_EIO;
 		}
 	}
 	return 0;
 }
 
-static int read_all(int fd, const char *path, size_t max, struct buf *out,
-		    struct err *err)
+static int read_all(int fd, const char *path, size_t max, struct buf *out, struct err *err)
 {
 	char chunk[65536];
 	ssize_t n;
@@ -62,8 +60,7 @@ static int read_all(int fd, const char *path, size_t max, struct buf *out,
 	}
 }
 
-int file_read(const char *path, size_t max, char **data, size_t *len,
-	      struct err *err)
+int file_read(const char *path, size_t max, char **data, size_t *len, struct err *err)
 {
 	struct buf b = { 0 };
 	bool is_stdin = strcmp(path, "-") == 0;
@@ -125,16 +122,14 @@ static int sync_dir_of(const char *path)
 }
 
 /* Device files, pipes and standard output cannot be replaced by a rename. */
-static int write_through(const char *path, const void *data, size_t len,
-			 struct err *err)
+static int write_through(const char *path, const void *data, size_t len, struct err *err)
 {
 	bool is_stdout = strcmp(path, "-") == 0;
 	int fd = is_stdout ? STDOUT_FILENO : open(path, O_WRONLY | O_CLOEXEC);
 	int rc = fd < 0 ? -1 : write_all(fd, data, len);
 
 	if (rc) {
-		rc = err_errno(err, WEFT_EIO, errno, "%s",
-			       is_stdout ? "standard output" : path);
+		rc = err_errno(err, WEFT_EIO, errno, "%s", is_stdout ? "standard output" : path);
 	}
 	if (fd >= 0 && !is_stdout) {
 		close(fd);
@@ -184,8 +179,7 @@ int file_ceiling(const char *source)
 	if (stat(source, &st) || !S_ISREG(st.st_mode)) {
 		return FILE_PRIVATE;
 	}
-	return (int)(st.st_gid == getegid() ? st.st_mode & 0777
-					    : without_group(st.st_mode & 0777));
+	return (int)(st.st_gid == getegid() ? st.st_mode & 0777 : without_group(st.st_mode & 0777));
 }
 
 /* Creates a file beside path, for its owner only where one stands there, and
@@ -244,8 +238,7 @@ static int replace(const char *path, const struct stat *old, const void *data,
 	if (fd < 0) {
 		return err_errno(err, WEFT_EIO, errno, "%s", path);
 	}
-	if (set_mode(fd, old, ceiling) || write_all(fd, data, len) ||
-	    fsync(fd)) {
+	if (set_mode(fd, old, ceiling) || write_all(fd, data, len) || fsync(fd)) {
 		saved = errno;
 		close(fd);
 		goto fail;
@@ -263,8 +256,7 @@ fail:
 	return err_errno(err, WEFT_EIO, saved, "%s", path);
 }
 
-int file_write_atomic(const char *path, const void *data, size_t len,
-		      int ceiling, struct err *err)
+int file_write_atomic(const char *path, const void *data, size_t len, int ceiling, struct err *err)
 {
 	char target[PATH_MAX];
 	struct stat st;
@@ -286,8 +278,7 @@ int file_write_atomic(const char *path, const void *data, size_t len,
 	if ((!exists && errno != ENOENT) || follow_links(target)) {
 		return err_errno(err, WEFT_EIO, errno, "%s", path);
 	}
-	return replace(target, exists ? &st : NULL, data, len,
-		       (mode_t)ceiling & 0777, err);
+	return replace(target, exists ? &st : NULL, data, len, (mode_t)ceiling & 0777, err);
 }
 
 static int lock(const char *path, int how, int *fd, struct err *err)

@@ -15,8 +15,7 @@ int file_open_standard(void);
 /* Reads a whole regular file (or pipe; "-" is standard input) of at most
  * `max` bytes. *data is terminated and freed by the caller.
  * WEFT_ENOTFOUND, WEFT_EIO, WEFT_ELIMIT. */
-int file_read(const char *path, size_t max, char **data, size_t *len,
-	      struct err *err);
+int file_read(const char *path, size_t max, char **data, size_t *len, struct err *err);
 
 /* Who may at most use a file that is written, besides what umask says. */
 #define FILE_PUBLIC 0777	/* all whom the umask leaves */
@@ -36,8 +35,7 @@ int file_ceiling(const char *source);
  * (if we may) its group; both only within `ceiling`, which no bit exceeds.
  * WEFT_EINVAL for a path that is empty or too long, WEFT_EIO.
  */
-int file_write_atomic(const char *path, const void *data, size_t len,
-		      int ceiling, struct err *err);
+int file_write_atomic(const char *path, const void *data, size_t len, int ceiling, struct err *err);
 
 /* Takes an exclusive lock on path (created when absent) and writes the
  * process id into it. *fd holds the lock until closed. WEFT_ESTALE when

@@ -60,13 +60,11 @@ static int find(const char *const *names, int n, const char *word, size_t len)
 }
 
 /* One word of a list, to the levels that it sets. */
-static int take_word(const char *word, size_t len, int fresh[N_ROOMS],
-		     struct err *err)
+static int take_word(const char *word, size_t len, int fresh[N_ROOMS], struct err *err)
 {
 	const char *is = memchr(word, '=', len);
 	const char *name = is ? is + 1 : word;
-	int level = find(level_names, LOG_DEBUG + 1, name,
-			 len - (size_t)(name - word));
+	int level = find(level_names, LOG_DEBUG + 1, name, len - (size_t)(name - word));
 	int room = is ? find(rooms, N_ROOMS, word, (size_t)(is - word)) : 0;
 
 	if (level < 0) {
@@ -75,8 +73,7 @@ static int take_word(const char *word, size_t len, int fresh[N_ROOMS],
 			       (int)len, word);
 	}
 	if (room < 0) {
-		err_set(err, WEFT_EINVAL, "\"%.*s\" is no room that logs",
-			(int)(is - word), word);
+		err_set(err, WEFT_EINVAL, "\"%.*s\" is no room that logs", (int)(is - word), word);
 		err_hint(err, "access, apply, drivers, emulators, jobs, light, "
 			 "rpc, weftd; other is the rest");
 		return err->code;
@@ -132,9 +129,8 @@ static void clean(char *line)
 	}
 }
 
-static void log_va(enum log_level level, const char *room,
-		   const struct log_field *fields, int n_fields,
-		   const char *fmt, va_list ap)
+static void log_va(enum log_level level, const char *room, const struct log_field *fields,
+		   int n_fields, const char *fmt, va_list ap)
 {
 	char line[1024], when[32];
 
@@ -144,9 +140,8 @@ static void log_va(enum log_level level, const char *room,
 		line_sink(level, room, line, fields, n_fields);
 		return;
 	}
-	fprintf(stderr, "%s %s %s: %s\n",
-		clk_iso(clk_wall_ns(), when, sizeof(when)), level_names[level],
-		room, line);
+	fprintf(stderr, "%s %s %s: %s\n", clk_iso(clk_wall_ns(), when, sizeof(when)),
+		level_names[level], room, line);
 }
 
 void log_line(enum log_level level, const char *room, const char *fmt, ...)
@@ -160,9 +155,8 @@ void log_line(enum log_level level, const char *room, const char *fmt, ...)
 	}
 }
 
-void log_with(enum log_level level, const char *room,
-	      const struct log_field *fields, int n_fields, const char *fmt,
-	      ...)
+void log_with(enum log_level level, const char *room, const struct log_field *fields, int n_fields,
+	      const char *fmt, ...)
 {
 	va_list ap;
 

@@ -33,17 +33,15 @@ struct log_field {
 
 /* Replaces the sink (default: stderr, without fields). NULL restores the
  * default. Threads may call it at the same time. */
-typedef void (*log_sink)(enum log_level level, const char *room,
-			 const char *line, const struct log_field *fields,
-			 int n_fields);
+typedef void (*log_sink)(enum log_level level, const char *room, const char *line,
+			 const struct log_field *fields, int n_fields);
 void log_set_sink(log_sink sink);
 
 /* Control characters become blanks; lines are cut at 1023 bytes. */
 void log_line(enum log_level level, const char *room, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-void log_with(enum log_level level, const char *room,
-	      const struct log_field *fields, int n_fields, const char *fmt,
-	      ...) __attribute__((format(printf, 5, 6)));
+void log_with(enum log_level level, const char *room, const struct log_field *fields, int n_fields,
+	      const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 #define log_error(room, ...) log_line(LOG_ERROR, room, __VA_ARGS__)
 #define log_warn(room, ...) log_line(LOG_WARN, room, __VA_ARGS__)

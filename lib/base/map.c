@@ -29,8 +29,7 @@ uint64_t hash_bytes(const void *data, size_t len)
 	return h;
 }
 
-static struct strmap_slot *str_find(struct strmap_slot *slots, size_t cap,
-				    const char *key)
+static struct strmap_slot *str_find(struct strmap_slot *slots, size_t cap, const char *key)
 {
 	size_t i = hash_bytes(key, strlen(key)) & (cap - 1);
 
@@ -95,8 +94,7 @@ void strmap_fini(struct strmap *m)
 	memset(m, 0, sizeof(*m));
 }
 
-static struct u64map_slot *u64_find(struct u64map_slot *slots, size_t cap,
-				    uint64_t key)
+static struct u64map_slot *u64_find(struct u64map_slot *slots, size_t cap, uint64_t key)
 {
 	size_t i = rng_mix(key) & (cap - 1);
 

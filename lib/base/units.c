@@ -105,8 +105,7 @@ static const struct unit *find_unit(const struct kind *k, const char *name)
 		return NULL;
 	}
 	for (const struct unit *u = k->units; u->name; u++) {
-		if (strlen(u->name) == len &&
-		    strncmp(u->name, name, len) == 0) {
+		if (strlen(u->name) == len && strncmp(u->name, name, len) == 0) {
 			return u;
 		}
 	}
@@ -132,8 +131,7 @@ static bool scale(const struct decimal *d, int64_t factor, int64_t *value)
 	return true;
 }
 
-int unit_parse(enum unit_kind kind, const char *text, int64_t *value,
-	       struct err *err)
+int unit_parse(enum unit_kind kind, const char *text, int64_t *value, struct err *err)
 {
 	const struct kind *k = &kinds[kind];
 	const char *p = text + strspn(text, " \t");
@@ -154,8 +152,7 @@ int unit_parse(enum unit_kind kind, const char *text, int64_t *value,
 			       k->choice);
 	}
 	if (d.negative && !k->may_be_negative) {
-		return err_set(err, WEFT_EINVAL, "%s '%.40s' is negative",
-			       k->what, text);
+		return err_set(err, WEFT_EINVAL, "%s '%.40s' is negative", k->what, text);
 	}
 	if (!scale(&d, u->factor, value)) {
 		return err_set(err, WEFT_EINVAL,
@@ -220,13 +217,11 @@ const char *unit_human(enum unit_kind kind, double value, char *buf, int size)
 	double x;
 
 	/* The next unit already when rounding would reach it. */
-	while (u[1].name && !u[1].binary &&
-	       fabs(value) >= 0.9995 * (double)u[1].factor) {
+	while (u[1].name && !u[1].binary && fabs(value) >= 0.9995 * (double)u[1].factor) {
 		u++;
 	}
 	x = value / (double)u->factor;
-	snprintf(number, sizeof(number), "%.*f",
-		 fabs(x) < 9.995 ? 2 : fabs(x) < 99.95 ? 1 : 0, x);
+	snprintf(number, sizeof(number), "%.*f", fabs(x) < 9.995 ? 2 : fabs(x) < 99.95 ? 1 : 0, x);
 	if (strchr(number, '.')) {
 		size_t n = strlen(number);
 

@@ -19,8 +19,7 @@ enum unit_kind { UNIT_BYTES, UNIT_BPS, UNIT_NS, UNIT_MDB, UNIT_MDBM,
 
 /* Parses text as a quantity of this kind, exactly (decimal arithmetic).
  * WEFT_EINVAL with the allowed units in the message. */
-int unit_parse(enum unit_kind kind, const char *text, int64_t *value,
-	       struct err *err);
+int unit_parse(enum unit_kind kind, const char *text, int64_t *value, struct err *err);
 
 /* Shortest exact text ("25us", "1MiB" only when value is not a decimal
  * multiple) into buf. Returns buf. */

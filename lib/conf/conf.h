@@ -73,9 +73,8 @@ struct conf_reader {
 };
 
 /* A reader of one file; the texts and `keep` must outlive it. */
-void conf_reader_init(struct conf_reader *r, const char *file,
-		      const char *content, struct conf_arena *keep,
-		      struct err_list *errs);
+void conf_reader_init(struct conf_reader *r, const char *file, const char *content,
+		      struct conf_arena *keep, struct err_list *errs);
 
 /* Frees the nodes; the list of errors and `keep` stay the caller's. */
 void conf_reader_fini(struct conf_reader *r);
@@ -91,10 +90,8 @@ bool conf_error_kept(const struct conf_reader *r, const struct err *e);
 
 /* conf_arena_alloc and conf_arena_strndup that report and set `stop` when
  * they return NULL. */
-void *conf_alloc(struct conf_reader *r, struct conf_arena *a, size_t n,
-		 size_t size);
-char *conf_copy(struct conf_reader *r, struct conf_arena *a, const char *s,
-		size_t len);
+void *conf_alloc(struct conf_reader *r, struct conf_arena *a, size_t n, size_t size);
+char *conf_copy(struct conf_reader *r, struct conf_arena *a, const char *s, size_t len);
 /* The same for anything else that failed to get memory. */
 void conf_nomem(struct conf_reader *r);
 
@@ -121,8 +118,7 @@ struct conf_node {
  * aliases, tags and control characters are refused, depth and number of nodes
  * are bounded. NULL when there is none or its syntax is wrong (reported). A
  * root with BAD nodes in it is returned all the same. O(len). */
-struct conf_node *conf_read_yaml(struct conf_reader *r, const char *text,
-				 size_t len);
+struct conf_node *conf_read_yaml(struct conf_reader *r, const char *text, size_t len);
 
 /* Place of the byte at offset in a node's text; that of the node when the
  * text does not stand verbatim in the file. */
@@ -180,20 +176,17 @@ struct conf_value {
 /* Reads a mapping into values[s->n_keys] and reports what is wrong with it:
  * not a mapping, unknown, double or missing keys, wrong types and limits.
  * object is for messages. Returns true when nothing was. */
-bool conf_read_section(struct conf_reader *r, const struct conf_section *s,
-		       const char *object, const struct conf_node *map,
-		       struct conf_value *values);
+bool conf_read_section(struct conf_reader *r, const struct conf_section *s, const char *object,
+		       const struct conf_node *map, struct conf_value *values);
 
 /* Reads one node as the value of a key, as conf_read_section does: for
  * entries of lists. *v may hold anything before. */
-bool conf_read_value(struct conf_reader *r, const char *object,
-		     const struct conf_key *key, const struct conf_node *node,
-		     struct conf_value *v);
+bool conf_read_value(struct conf_reader *r, const char *object, const struct conf_key *key,
+		     const struct conf_node *node, struct conf_value *v);
 
 /* "switch ocs0", or "switch 3" while it has no name: what messages call the
  * n-th (from 1) entry of a list. */
-void conf_object_name(const struct conf_section *s,
-		      const struct conf_node *entry, int nth,
+void conf_object_name(const struct conf_section *s, const struct conf_node *entry, int nth,
 		      char object[CONF_MAX_OBJECT]);
 
 /* Letters, digits, '-' and '_', the first a letter or digit, at most

@@ -31,8 +31,7 @@ bool conf_is_name(const char *text)
 	size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyz"
 				  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
 
-	return len > 0 && !text[len] && len <= CONF_MAX_NAME &&
-	       isalnum((unsigned char)text[0]);
+	return len > 0 && !text[len] && len <= CONF_MAX_NAME && isalnum((unsigned char)text[0]);
 }
 
 void conf_object_name(const struct conf_section *s, const struct conf_node *entry, int nth,
@@ -407,8 +406,7 @@ static void take_default(struct conf_reader *r, const char *object, struct conf_
 
 	if (key->required) {
 		err_hint(conf_error(r, at, WEFT_EINVAL, "%s: key '%s' is missing", object,
-				    key->name),
-			 "%s: %s", key->name, key->help);
+				    key->name), "%s: %s", key->name, key->help);
 	} else if (key->def) {
 		conf_read_value(r, "default", key, &plain, v);
 		v->node = NULL;

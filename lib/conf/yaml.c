@@ -313,13 +313,11 @@ static bool take_event(struct yaml_tree *t, const yaml_event_t *ev)
 		add_text(t, ev);
 		break;
 	case YAML_SEQUENCE_START_EVENT:
-		refuse_extras(t, ev, ev->data.sequence_start.anchor,
-			      ev->data.sequence_start.tag);
+		refuse_extras(t, ev, ev->data.sequence_start.anchor, ev->data.sequence_start.tag);
 		open_node(t, CONF_NODE_LIST, ev);
 		break;
 	case YAML_MAPPING_START_EVENT:
-		refuse_extras(t, ev, ev->data.mapping_start.anchor,
-			      ev->data.mapping_start.tag);
+		refuse_extras(t, ev, ev->data.mapping_start.anchor, ev->data.mapping_start.tag);
 		open_node(t, CONF_NODE_MAP, ev);
 		break;
 	case YAML_SEQUENCE_END_EVENT:
@@ -351,8 +349,7 @@ struct conf_node *conf_read_yaml(struct conf_reader *r, const char *text, size_t
 		return NULL;
 	}
 	yaml_parser_set_encoding(&t.parser, YAML_UTF8_ENCODING);
-	yaml_parser_set_input_string(&t.parser, (const unsigned char *)text,
-				     len);
+	yaml_parser_set_input_string(&t.parser, (const unsigned char *)text, len);
 	while (more) {
 		yaml_event_t ev;
 

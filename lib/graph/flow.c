@@ -47,8 +47,7 @@ void graph_flow_free(struct graph_flow *f)
 	}
 }
 
-static void link_edge(struct graph_flow *f, int from, int to, int64_t cap,
-		      int64_t cost)
+static void link_edge(struct graph_flow *f, int from, int to, int64_t cap, int64_t cost)
 {
 	f->edges.v[f->edges.n] = (struct flow_edge){
 		.to = to, .next = f->head[from], .left = cap, .cost = cost,
@@ -77,8 +76,7 @@ int graph_flow_add(struct graph_flow *f, int from, int to, int64_t cap,
 
 /* Shortest distances from source over edges with room; true if sink is
  * reached. */
-static bool find_path(const struct graph_flow *f, struct flow_search *s,
-		      int source, int sink)
+static bool find_path(const struct graph_flow *f, struct flow_search *s, int source, int sink)
 {
 	int u;
 
@@ -134,8 +132,7 @@ int graph_flow_run(struct graph_flow *f, int source, int sink, int64_t limit,
 		rc = err_nomem(err);
 		goto out;
 	}
-	while (source != sink && find_path(f, &s, source, sink) &&
-	       s.dist[sink] < limit) {
+	while (source != sink && find_path(f, &s, source, sink) && s.dist[sink] < limit) {
 		int64_t room = augment(f, s.via, sink);
 
 		sent += room;

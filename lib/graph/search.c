@@ -59,8 +59,7 @@ static inline void set_place(int32_t v, size_t at, const struct graph_heap *by)
 	by->place[v] = (int32_t)at;
 }
 
-HEAP_FUNCTIONS_BY(graph_nodes, int32_t, const struct graph_heap *, is_nearer,
-		  set_place)
+HEAP_FUNCTIONS_BY(graph_nodes, int32_t, const struct graph_heap *, is_nearer, set_place)
 
 void graph_heap_put(struct graph_heap *h, int v, double dist)
 {

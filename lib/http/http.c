@@ -84,8 +84,7 @@ bool http_host_is_local(const char *host)
 	if (host[0] == '[' && *rest++ != ']') {
 		return false;
 	}
-	if (*rest != '\0' &&
-	    (rest[0] != ':' || rest[1 + strspn(rest + 1, "0123456789")])) {
+	if (*rest != '\0' && (rest[0] != ':' || rest[1 + strspn(rest + 1, "0123456789")])) {
 		return false;
 	}
 	memcpy(name, host, len);
@@ -166,9 +165,8 @@ static struct MHD_Response *response(const struct http_header *headers,
 	return r;
 }
 
-void http_answer(struct http_request *q, int status,
-		 const struct http_header *headers, const void *body,
-		 size_t len)
+void http_answer(struct http_request *q, int status, const struct http_header *headers,
+		 const void *body, size_t len)
 {
 	struct http_server *s = q->server;
 
@@ -202,8 +200,7 @@ const char *http_path(const struct http_request *q)
 
 const char *http_query(const struct http_request *q, const char *key)
 {
-	return MHD_lookup_connection_value(q->conn, MHD_GET_ARGUMENT_KIND,
-					   key);
+	return MHD_lookup_connection_value(q->conn, MHD_GET_ARGUMENT_KIND, key);
 }
 
 void http_on_gone(struct http_request *q, http_gone_cb cb, void *arg)
@@ -232,14 +229,12 @@ static bool has_body(const struct http_request *q)
 {
 	const char *length = header(q, MHD_HTTP_HEADER_CONTENT_LENGTH);
 
-	return header(q, MHD_HTTP_HEADER_TRANSFER_ENCODING) ||
-	       (length && strcmp(length, "0") != 0);
+	return header(q, MHD_HTTP_HEADER_TRANSFER_ENCODING) || (length && strcmp(length, "0") != 0);
 }
 
 static enum MHD_Result send_response(struct http_request *q)
 {
-	return q->response ? MHD_queue_response(q->conn, q->status,
-						q->response)
+	return q->response ? MHD_queue_response(q->conn, q->status, q->response)
 			   : MHD_NO;
 }
 
@@ -260,9 +255,8 @@ static enum MHD_Result begin(struct http_request *q, const char *method)
 }
 
 /* Called with the head of a request, at its end, and when it is resumed. */
-static enum MHD_Result on_request(void *arg, struct MHD_Connection *conn,
-				  const char *url, const char *method,
-				  const char *version, const char *data,
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *conn, const char *url,
+				  const char *method, const char *version, const char *data,
 				  size_t *len, void **slot)
 {
 	struct http_request *q = *slot;
@@ -430,17 +424,14 @@ static int start_mhd(struct http_server *s, const struct http_config *cfg,
 			 (addr->ss_family == AF_INET6 ? MHD_USE_IPv6 : 0u);
 
 	errno = 0;
-	s->mhd = MHD_start_daemon(
-		flags, (uint16_t)cfg->port, NULL, NULL, on_request, s,
-		MHD_OPTION_SOCK_ADDR, (const struct sockaddr *)addr,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)cfg->max_conns,
-		MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, MAX_HEAD,
-		MHD_OPTION_STRICT_FOR_CLIENT, 1,
-		MHD_OPTION_UNESCAPE_CALLBACK, keep, NULL,
-		MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
-		MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-		MHD_OPTION_END);
+	s->mhd = MHD_start_daemon(flags, (uint16_t)cfg->port, NULL, NULL, on_request, s,
+				  MHD_OPTION_SOCK_ADDR, (const struct sockaddr *)addr,
+				  MHD_OPTION_CONNECTION_LIMIT, (unsigned)cfg->max_conns,
+				  MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
+				  MHD_OPTION_CONNECTION_MEMORY_LIMIT, MAX_HEAD,
+				  MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK,
+				  keep, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+				  MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
 	if (s->mhd) {
 		return 0;
 	}
@@ -451,8 +442,7 @@ static int start_mhd(struct http_server *s, const struct http_config *cfg,
 
 static int start_handles(struct http_server *s, struct err *err)
 {
-	const union MHD_DaemonInfo *info =
-		MHD_get_daemon_info(s->mhd, MHD_DAEMON_INFO_EPOLL_FD);
+	const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->mhd, MHD_DAEMON_INFO_EPOLL_FD);
 	int r = info ? uv_poll_init(s->loop, &s->poll, info->epoll_fd)
 		     : UV_EINVAL;
 
@@ -505,8 +495,7 @@ int http_server_new(uv_loop_t *loop, const struct http_config *cfg,
 
 int http_server_port(const struct http_server *s)
 {
-	const union MHD_DaemonInfo *info =
-		MHD_get_daemon_info(s->mhd, MHD_DAEMON_INFO_BIND_PORT);
+	const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->mhd, MHD_DAEMON_INFO_BIND_PORT);
 
 	return info ? info->port : 0;
 }

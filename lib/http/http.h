@@ -62,9 +62,8 @@ struct http_header {
 
 /* Ends the request. headers end with a name NULL; the body is copied. The
  * request must not be touched afterwards. */
-void http_answer(struct http_request *q, int status,
-		 const struct http_header *headers, const void *body,
-		 size_t len);
+void http_answer(struct http_request *q, int status, const struct http_header *headers,
+		 const void *body, size_t len);
 
 /* True for "localhost", 127.0.0.0/8 and [::1], with or without a port. */
 bool http_host_is_local(const char *host);

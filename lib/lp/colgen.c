@@ -68,8 +68,7 @@ static int solve_master(struct colgen_state *st, bool *over, struct err *err)
 		return 0;
 	}
 	if (st->deadline_ns) {
-		opt.time_limit_s = fmax((double)(st->deadline_ns -
-						 clk_now_ns()) / 1e9, 1e-6);
+		opt.time_limit_s = fmax((double)(st->deadline_ns - clk_now_ns()) / 1e9, 1e-6);
 	}
 	rc = lp_run(st->cg->master, &opt, &res, err);
 	if (rc) {
@@ -130,8 +129,7 @@ static bool improve_bound(struct colgen_state *st, const struct colgen_proof *pr
 static bool any_improves(const struct lp *lp, int first)
 {
 	for (int j = first; j < lp_cols(lp); j++) {
-		double size, d = lp_reduced_cost(lp, j, lp->y.v, lp->y.n,
-						 &size);
+		double size, d = lp_reduced_cost(lp, j, lp->y.v, lp->y.n, &size);
 
 		if (d < -IMPROVES * size) {
 			return true;
@@ -140,8 +138,7 @@ static bool any_improves(const struct lp *lp, int first)
 	return false;
 }
 
-static int check_columns(const struct lp *lp, int first, size_t rows,
-			 struct err *err)
+static int check_columns(const struct lp *lp, int first, size_t rows, struct err *err)
 {
 	for (int j = first; j < lp_cols(lp); j++) {
 		const struct lp_col *c = &lp->cols.v[j];
@@ -194,8 +191,7 @@ static int price(struct colgen_state *st, bool *found, struct err *err)
 
 /* Pricings until the master can get better (*found), or there is nothing
  * left to find, or it is over. */
-static int price_until(struct colgen_state *st, bool *found, bool *over,
-		       struct err *err)
+static int price_until(struct colgen_state *st, bool *found, bool *over, struct err *err)
 {
 	const struct colgen_options *opt = st->opt;
 	int most = opt->max_rounds ? opt->max_rounds : COLGEN_MAX_ROUNDS;
@@ -214,8 +210,7 @@ static int price_until(struct colgen_state *st, bool *found, bool *over,
 		if (rc) {
 			return rc;
 		}
-		if (gap_of(st->value, st->bound) <= opt->gap ||
-		    (last && !*found)) {
+		if (gap_of(st->value, st->bound) <= opt->gap || (last && !*found)) {
 			return 0;
 		}
 		*over = is_over(st);
@@ -235,8 +230,7 @@ static int rounds(struct colgen_state *st, struct err *err)
 		}
 		/* The solver's own accuracy is what optimal means. */
 		if (!found || gap_of(st->value, st->bound) <= st->opt->gap) {
-			bool met = st->value - st->bound <=
-				   LP_ACCURACY * (1 + fabs(st->value));
+			bool met = st->value - st->bound <= LP_ACCURACY * (1 + fabs(st->value));
 
 			st->res->stop = met || found ? COLGEN_REACHED
 						     : COLGEN_STALLED;

@@ -62,8 +62,7 @@ static uint64_t inverse(uint64_t a)
 }
 
 /* to -= factor * from */
-static void subtract(uint64_t *to, const uint64_t *from, uint64_t factor,
-		     int n)
+static void subtract(uint64_t *to, const uint64_t *from, uint64_t factor, int n)
 {
 	uint64_t minus = PRIME - factor;
 
@@ -100,13 +99,11 @@ int exact_basis(const struct exact_matrix *m, int most, int32_t *row,
 
 		memset(line, 0, (size_t)n * sizeof(*line));
 		for (int64_t e = m->first.v[i]; e < exact_row_end(m, i); e++) {
-			line[m->entries.v[e].col] =
-				residue(m->entries.v[e].value);
+			line[m->entries.v[e].col] = residue(m->entries.v[e].value);
 		}
 		for (int k = 0; k < *rank; k++) {
 			if (line[col[k]]) {
-				subtract(line, pivots + (size_t)k * n,
-					 line[col[k]], n);
+				subtract(line, pivots + (size_t)k * n, line[col[k]], n);
 			}
 		}
 		while (at < n && !line[at]) {
@@ -114,8 +111,7 @@ int exact_basis(const struct exact_matrix *m, int most, int32_t *row,
 		}
 		if (at < n) {
 			scale(line, inverse(line[at]), n);
-			memcpy(pivots + (size_t)*rank * n, line,
-			       (size_t)n * sizeof(*line));
+			memcpy(pivots + (size_t)*rank * n, line, (size_t)n * sizeof(*line));
 			row[*rank] = i;
 			col[(*rank)++] = at;
 		}
@@ -168,8 +164,7 @@ static int gather(struct exact_system *s, const struct exact_matrix *m,
 		at[col[j]] = j;
 	}
 	for (size_t i = 0; i < n; i++) {
-		for (int64_t e = m->first.v[row[i]]; e < exact_row_end(m, row[i]);
-		     e++) {
+		for (int64_t e = m->first.v[row[i]]; e < exact_row_end(m, row[i]); e++) {
 			int j = at[m->entries.v[e].col];
 
 			if (j >= 0) {
@@ -277,8 +272,7 @@ static void lift(struct exact_system *s)
 
 /* num / den = v modulo the modulus with both below its root; false when
  * there is none. */
-static bool reconstruct(const struct exact_system *s, const mpz_t v, mpz_t num,
-			mpz_t den)
+static bool reconstruct(const struct exact_system *s, const mpz_t v, mpz_t num, mpz_t den)
 {
 	mpz_t r, s0, s1, q, limit;
 	bool good;
@@ -399,9 +393,8 @@ static int solve(struct exact_system *s, mpz_t *num, mpz_t den, struct err *err)
 	}
 }
 
-int exact_solve(const struct exact_matrix *m, int n, const int32_t *row,
-		const int32_t *col, bool transposed, mpz_t *rhs, mpz_t *num,
-		mpz_t den, struct err *err)
+int exact_solve(const struct exact_matrix *m, int n, const int32_t *row, const int32_t *col,
+		bool transposed, mpz_t *rhs, mpz_t *num, mpz_t den, struct err *err)
 {
 	struct exact_system s = { .n = n, .rhs = rhs };
 	int rc;
@@ -411,8 +404,7 @@ int exact_solve(const struct exact_matrix *m, int n, const int32_t *row,
 	s.reduced = calloc((size_t)n + 1, sizeof(*s.reduced));
 	s.residual = numbers_new(n);
 	s.x = numbers_new(n);
-	if (!s.digit || !s.reduced || !s.residual || !s.x ||
-	    gather(&s, m, row, col, transposed)) {
+	if (!s.digit || !s.reduced || !s.residual || !s.x || gather(&s, m, row, col, transposed)) {
 		rc = err_nomem(err);
 		goto out;
 	}

@@ -52,8 +52,7 @@ int exact_basis(const struct exact_matrix *m, int most, int32_t *row,
  * it is returned. p-adic lifting (Dixon 1982): O(n^3 + n^2 digits), n
  * numbers of as many digits. WEFT_EINVAL when singular modulo the prime.
  */
-int exact_solve(const struct exact_matrix *m, int n, const int32_t *row,
-		const int32_t *col, bool transposed, mpz_t *rhs, mpz_t *num,
-		mpz_t den, struct err *err);
+int exact_solve(const struct exact_matrix *m, int n, const int32_t *row, const int32_t *col,
+		bool transposed, mpz_t *rhs, mpz_t *num, mpz_t den, struct err *err);
 
 #endif

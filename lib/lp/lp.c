@@ -41,8 +41,7 @@ void lp_maximise(struct lp *lp)
 	}
 }
 
-int lp_add_row(struct lp *lp, enum lp_sense sense, double rhs, int *row,
-	       struct err *err)
+int lp_add_row(struct lp *lp, enum lp_sense sense, double rhs, int *row, struct err *err)
 {
 	if (!isfinite(rhs) || fabs(rhs) >= LP_INF) {
 		return err_set(err, WEFT_EINVAL,
@@ -80,8 +79,7 @@ static int add_entries(struct lp *lp, int n, const int *rows,
 	e = lp->entries.v + first;
 	*kept = 0;
 	for (int i = 0; i < n; i++) {
-		if (rows[i] < 0 || (size_t)rows[i] >= lp->rows.n ||
-		    !isfinite(values[i])) {
+		if (rows[i] < 0 || (size_t)rows[i] >= lp->rows.n || !isfinite(values[i])) {
 			return err_set(err, WEFT_EINVAL,
 				       "linear program: column %zu has entry "
 				       "%g in row %d of %zu", lp->cols.n,
@@ -104,9 +102,8 @@ static int add_entries(struct lp *lp, int n, const int *rows,
 	return 0;
 }
 
-int lp_add_col(struct lp *lp, double cost, double lower, double upper,
-	       bool integer, int n, const int *rows, const double *values,
-	       int *col, struct err *err)
+int lp_add_col(struct lp *lp, double cost, double lower, double upper, bool integer, int n,
+	       const int *rows, const double *values, int *col, struct err *err)
 {
 	struct lp_col c = {
 		.cost = cost, .lower = fmax(lower, -LP_INF),
@@ -215,8 +212,7 @@ double lp_relative_violation(const struct lp *lp)
 			const struct lp_entry *e = &lp->entries.v[k];
 
 			activity[e->row] += e->value * x;
-			largest[e->row] = fmax(largest[e->row],
-					       fabs(e->value * x));
+			largest[e->row] = fmax(largest[e->row], fabs(e->value * x));
 		}
 	}
 	for (size_t i = 0; i < lp->rows.n; i++) {
@@ -250,8 +246,7 @@ double lp_legal_dual(enum lp_sense sense, double y)
 	return sense == LP_GE ? fmax(y, 0) : y;
 }
 
-double lp_reduced_cost(const struct lp *lp, int j, const double *y, size_t n_y,
-		       double *size)
+double lp_reduced_cost(const struct lp *lp, int j, const double *y, size_t n_y, double *size)
 {
 	const struct lp_col *c = &lp->cols.v[j];
 	double d = lp_sign(lp) * c->cost;
@@ -264,16 +259,14 @@ double lp_reduced_cost(const struct lp *lp, int j, const double *y, size_t n_y,
 		if ((size_t)e->row >= n_y) {
 			continue;
 		}
-		term = e->value * lp_legal_dual(lp->rows.v[e->row].sense,
-						y[e->row]);
+		term = e->value * lp_legal_dual(lp->rows.v[e->row].sense, y[e->row]);
 		d -= term;
 		*size = fmax(*size, fabs(term));
 	}
 	return d;
 }
 
-double lp_dual_bound(const struct lp *lp, const double *y, size_t n_y,
-		     int n_cols)
+double lp_dual_bound(const struct lp *lp, const double *y, size_t n_y, int n_cols)
 {
 	double bound = 0;
 

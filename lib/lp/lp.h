@@ -53,14 +53,12 @@ void lp_free(struct lp *lp);
 void lp_maximise(struct lp *lp);
 
 /* Adds a row without entries; its number (0-based) goes to *row. */
-int lp_add_row(struct lp *lp, enum lp_sense sense, double rhs, int *row,
-	       struct err *err);
+int lp_add_row(struct lp *lp, enum lp_sense sense, double rhs, int *row, struct err *err);
 /* Adds a column lower <= x <= upper with `n` entries in existing rows, in any
  * order but no row twice. WEFT_EINVAL for that, for numbers that are not
  * finite (bounds may be +-LP_INF) and for lower > upper. O(n log n). */
-int lp_add_col(struct lp *lp, double cost, double lower, double upper,
-	       bool integer, int n, const int *rows, const double *values,
-	       int *col, struct err *err);
+int lp_add_col(struct lp *lp, double cost, double lower, double upper, bool integer, int n,
+	       const int *rows, const double *values, int *col, struct err *err);
 void lp_set_rhs(struct lp *lp, int row, double rhs);
 
 /* Solves; may be called again after adding columns (warm start). WEFT_EINVAL
@@ -69,8 +67,7 @@ void lp_set_rhs(struct lp *lp, int row, double rhs);
  * to a relative 1e-6) whatever settings are tried: an infeasible problem is
  * an outcome and not an error. opt may be NULL. One struct belongs to one
  * thread at a time; different ones are independent. */
-int lp_run(struct lp *lp, const struct lp_options *opt, struct lp_result *res,
-	   struct err *err);
+int lp_run(struct lp *lp, const struct lp_options *opt, struct lp_result *res, struct err *err);
 
 /* Value of a column, dual of a row (sign: change of the objective per unit
  * of right-hand side); valid after OPTIMAL or FEASIBLE. Duals of a program

@@ -54,8 +54,7 @@ double lp_legal_dual(enum lp_sense sense, double y);
 /* Cost of column j less the worth of its entries by the legal part of row
  * multipliers y, in the sense of a minimisation; rows beyond n_y count zero.
  * *size: its largest term, at least one. */
-double lp_reduced_cost(const struct lp *lp, int j, const double *y, size_t n_y,
-		       double *size);
+double lp_reduced_cost(const struct lp *lp, int j, const double *y, size_t n_y, double *size);
 
 /*
  * Lower bound on the minimisation over the first n_cols columns from any row
@@ -63,8 +62,7 @@ double lp_reduced_cost(const struct lp *lp, int j, const double *y, size_t n_y,
  * (reduced cost) x_j within the bounds, after multipliers of the wrong sign
  * were set to zero. -LP_INF when a column makes it useless.
  */
-double lp_dual_bound(const struct lp *lp, const double *y, size_t n_y,
-		     int n_cols);
+double lp_dual_bound(const struct lp *lp, const double *y, size_t n_y, int n_cols);
 
 /* Largest violation of any row or bound by the present values, each divided
  * by one plus the largest term of its row or bound; infinite for values that

@@ -83,8 +83,7 @@ static bool send_rows(struct lp *lp)
 		double none = 0;
 		int nowhere = 0;
 
-		if (!add_constraintex(s->prog, 0, &none, &nowhere,
-				      types[r->sense], r->rhs)) {
+		if (!add_constraintex(s->prog, 0, &none, &nowhere, types[r->sense], r->rhs)) {
 			return false;
 		}
 	}
@@ -317,12 +316,10 @@ static int add_misses(struct lp *lp)
 
 	for (int i = 0; i < lp_rows(lp) && rc == 0; i++) {
 		if (lp->rows.v[i].sense != LP_GE) {
-			rc = lp_add_col(lp, 1, 0, LP_INF, false, 1, &i, &down,
-					NULL, NULL);
+			rc = lp_add_col(lp, 1, 0, LP_INF, false, 1, &i, &down, NULL, NULL);
 		}
 		if (lp->rows.v[i].sense != LP_LE && rc == 0) {
-			rc = lp_add_col(lp, 1, 0, LP_INF, false, 1, &i, &up,
-					NULL, NULL);
+			rc = lp_add_col(lp, 1, 0, LP_INF, false, 1, &i, &up, NULL, NULL);
 		}
 	}
 	return rc;
@@ -362,8 +359,7 @@ static int ask_derived(struct solve_run *run, enum question ask, double *cost)
 
 	sub.derived = true;
 	sub.lp = NULL;
-	if (derive(run->lp, ask, &sub.lp) == 0 && send_model(sub.lp) &&
-	    size_results(sub.lp)) {
+	if (derive(run->lp, ask, &sub.lp) == 0 && send_model(sub.lp) && size_results(sub.lp)) {
 		outcome = solve_linear(&sub);
 	}
 	if (outcome == LP_OPTIMAL) {
@@ -526,8 +522,7 @@ static int run_checked(struct solve_run *run, double *bound)
 	return outcome;
 }
 
-static void fill_result(const struct lp *lp, int outcome, double bound,
-			struct lp_result *res)
+static void fill_result(const struct lp *lp, int outcome, double bound, struct lp_result *res)
 {
 	bool has_values = outcome == LP_OPTIMAL || outcome == LP_FEASIBLE;
 
@@ -543,17 +538,14 @@ static void fill_result(const struct lp *lp, int outcome, double bound,
 	res->bound *= lp_sign(lp);
 }
 
-int lp_run(struct lp *lp, const struct lp_options *opt, struct lp_result *res,
-	   struct err *err)
+int lp_run(struct lp *lp, const struct lp_options *opt, struct lp_result *res, struct err *err)
 {
 	struct solve_run run = { .lp = lp, .opt = opt };
 	double bound;
 	int outcome;
 
-	if (opt && !(opt->time_limit_s >= 0 && opt->mip_gap >= 0 &&
-		     opt->max_iterations >= 0)) {
-		return err_set(err, WEFT_EINVAL,
-			       "linear program: negative limit or gap");
+	if (opt && !(opt->time_limit_s >= 0 && opt->mip_gap >= 0 && opt->max_iterations >= 0)) {
+		return err_set(err, WEFT_EINVAL, "linear program: negative limit or gap");
 	}
 	if (!send_model(lp) || !size_results(lp)) {
 		lp_solver_drop(lp);

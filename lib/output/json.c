@@ -57,8 +57,7 @@ static void new_line(struct buf *b, int depth)
 /* Whether an array holds no object or array; true when empty. */
 static bool fits_one_line(const struct out *o, int array)
 {
-	for (int i = out_first_value(o, array); i >= 0;
-	     i = out_next_value(o, i)) {
+	for (int i = out_first_value(o, array); i >= 0; i = out_next_value(o, i)) {
 		if (!out_is_scalar(out_at(o, i))) {
 			return false;
 		}

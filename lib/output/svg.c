@@ -45,8 +45,7 @@ void svg_text(struct buf *b, const char *s)
 	}
 }
 
-void svg_label(struct buf *b, double x, double y, char anchor,
-	       const char *text)
+void svg_label(struct buf *b, double x, double y, char anchor, const char *text)
 {
 	buf_printf(b, "<text x=\"%.1f\" y=\"%.1f\"%s>", x, y,
 		   anchor == 'e'   ? " text-anchor=\"end\""
@@ -185,8 +184,7 @@ static void put_names(struct frame *f)
 	svg_label(f->b, LEFT, f->top + 22, 'b', f->c->title);
 	buf_str(f->b, "</g>\n");
 	for (int g = 0; g < f->c->n_groups; g++) {
-		svg_label(f->b, middle_of(f, g), base + 17, 'm',
-			  f->c->group[g]);
+		svg_label(f->b, middle_of(f, g), base + 17, 'm', f->c->group[g]);
 	}
 	svg_label(f->b, LEFT + PLOT_WIDTH / 2, base + 36, 'm', f->c->x_label);
 	if (f->c->note) {
@@ -225,8 +223,7 @@ static void put_value(struct frame *f, double x, double y, double v)
 		buf_printf(f->b, "<text transform=\"translate(%.1f %.1f) "
 			   "rotate(-90)\">%s</text>", x + 3.5, y - 3, text);
 	} else {
-		svg_label(f->b, f->c->lines ? x + 6 : x, y - 4, 'm',
-			  text);
+		svg_label(f->b, f->c->lines ? x + 6 : x, y - 4, 'm', text);
 	}
 	buf_str(f->b, "</g>\n");
 }
@@ -271,8 +268,7 @@ static void put_line(struct frame *f, int s)
 			pen = false;
 			continue;
 		}
-		buf_printf(f->b, "%c%.1f %.1f", pen ? 'L' : 'M',
-			   middle_of(f, g), y_of(f, v));
+		buf_printf(f->b, "%c%.1f %.1f", pen ? 'L' : 'M', middle_of(f, g), y_of(f, v));
 		pen = true;
 	}
 	buf_str(f->b, "\"/>\n");

@@ -21,8 +21,7 @@ void svg_end(struct buf *b);
 void svg_text(struct buf *b, const char *s);
 
 /* A line of text that ends ('e'), is centred ('m') or begins at x. */
-void svg_label(struct buf *b, double x, double y, char anchor,
-	       const char *text);
+void svg_label(struct buf *b, double x, double y, char anchor, const char *text);
 
 /* A colour of its own for each number k >= 0, by golden angle: neighbours differ
  * most. As a CSS value. */

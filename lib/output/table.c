@@ -119,8 +119,7 @@ static void put_value(const struct out *o, int at, struct buf *b)
 	if (first < 0) {
 		buf_char(b, '-');
 	}
-	for (int i = first; i >= 0;
-	     i = skip_hidden(o, out_next_value(o, i))) {
+	for (int i = first; i >= 0; i = skip_hidden(o, out_next_value(o, i))) {
 		if (i != first) {
 			buf_str(b, n->kind == OUT_ARRAY ? ", " : " ");
 		}
@@ -176,8 +175,7 @@ static int find_column(const struct text_table *t, const char *key)
 /* The columns are the keys of all rows in order of first appearance. */
 static int collect_columns(const struct out *o, int at, struct text_table *t)
 {
-	for (int r = out_first_value(o, at); r >= 0;
-	     r = out_next_value(o, r)) {
+	for (int r = out_first_value(o, at); r >= 0; r = out_next_value(o, r)) {
 		t->rows++;
 		for (int i = first_shown(o, r); i >= 0; i = next_shown(o, i)) {
 			const struct out_node *n = out_at(o, i);
@@ -213,8 +211,7 @@ static int longest_word(const char *text)
 
 /* cells: of this row, one for each column, NULL so far. Widens the columns. A
  * key that is written twice shows its last value. */
-static int fill_row(const struct out *o, int row, char **cells,
-		    struct text_table *t)
+static int fill_row(const struct out *o, int row, char **cells, struct text_table *t)
 {
 	for (int i = first_shown(o, row); i >= 0; i = next_shown(o, i)) {
 		const struct out_node *n = out_at(o, i);
@@ -239,8 +236,7 @@ static int fill_row(const struct out *o, int row, char **cells,
 		if (width > t->cols.v[c].word) {
 			t->cols.v[c].word = width;
 		}
-		if (n->kind != OUT_INT && n->kind != OUT_REAL &&
-		    n->kind != OUT_NULL) {
+		if (n->kind != OUT_INT && n->kind != OUT_REAL && n->kind != OUT_NULL) {
 			t->cols.v[c].numeric = false;
 		}
 	}
@@ -251,12 +247,10 @@ static int fill_table(const struct out *o, int at, struct text_table *t)
 {
 	char **cells;
 
-	if (collect_columns(o, at, t) ||
-	    vec_reserve(&t->cells, (size_t)t->rows * t->cols.n)) {
+	if (collect_columns(o, at, t) || vec_reserve(&t->cells, (size_t)t->rows * t->cols.n)) {
 		return WEFT_ENOMEM;
 	}
-	for (int r = out_first_value(o, at); r >= 0;
-	     r = out_next_value(o, r)) {
+	for (int r = out_first_value(o, at); r >= 0; r = out_next_value(o, r)) {
 		cells = t->cells.v + t->cells.n;
 		for (size_t c = 0; c < t->cols.n; c++) {
 			t->cells.v[t->cells.n++] = NULL;
@@ -332,8 +326,7 @@ static void put_cell(const struct table_column *c, const char *text, struct buf 
 {
 	int pad = c->width - out_width(text);
 
-	buf_printf(b, "%*s%s%*s", c->numeric ? pad : 0, "", text,
-		   (c->numeric ? 0 : pad) + GAP, "");
+	buf_printf(b, "%*s%s%*s", c->numeric ? pad : 0, "", text, (c->numeric ? 0 : pad) + GAP, "");
 }
 
 static void put_header(const struct text_table *t, int indent, struct buf *b)
@@ -362,8 +355,7 @@ static void put_header(const struct text_table *t, int indent, struct buf *b)
 
 /* A line of a row: what each cell still has that fits. True when some have
  * more. */
-static bool put_line(const struct text_table *t, const char **rest, int indent,
-		     struct buf *b)
+static bool put_line(const struct text_table *t, const char **rest, int indent, struct buf *b)
 {
 	size_t start = b->len;
 	bool more = false;
@@ -380,8 +372,7 @@ static bool put_line(const struct text_table *t, const char **rest, int indent,
 		buf_add(&piece, rest[c], n);
 		rest[c] += n;
 		more = more || *rest[c];
-		while (piece.len > 0 && *rest[c] &&
-		       piece.data[piece.len - 1] == ' ') {
+		while (piece.len > 0 && *rest[c] && piece.data[piece.len - 1] == ' ') {
 			piece.data[--piece.len] = '\0';
 		}
 		put_cell(col, buf_cstr(&piece), b);
@@ -398,8 +389,7 @@ static void put_table(const struct out *o, int at, int indent, struct buf *b)
 	struct text_table t = { 0 };
 	const char **rest = NULL;
 
-	if (fill_table(o, at, &t) ||
-	    !(rest = calloc(t.cols.n + 1, sizeof(*rest)))) {
+	if (fill_table(o, at, &t) || !(rest = calloc(t.cols.n + 1, sizeof(*rest)))) {
 		b->failed = true;
 		free_table(&t);
 		return;
@@ -425,8 +415,7 @@ static bool all_are(const struct out *o, int array, bool scalar)
 	int first = out_first_value(o, array);
 
 	for (int i = first; i >= 0; i = out_next_value(o, i)) {
-		if (scalar ? !out_is_scalar(out_at(o, i))
-			   : out_at(o, i)->kind != OUT_OBJECT) {
+		if (scalar ? !out_is_scalar(out_at(o, i)) : out_at(o, i)->kind != OUT_OBJECT) {
 			return false;
 		}
 	}
@@ -448,8 +437,7 @@ static void put_array(const struct out *o, int at, int indent, struct buf *b)
 	if (all_are(o, at, false)) {
 		put_table(o, at, indent, b);
 	} else {
-		for (int i = out_first_value(o, at); i >= 0;
-		     i = out_next_value(o, i)) {
+		for (int i = out_first_value(o, at); i >= 0; i = out_next_value(o, i)) {
 			size_t start = b->len;
 
 			buf_printf(b, "%*s", indent, "");
@@ -497,8 +485,7 @@ static void put_long(const struct out *o, int at, int column, struct buf *b)
 	buf_fini(&text);
 }
 
-static void put_field(const struct out *o, int at, int indent, int width,
-		      struct buf *b)
+static void put_field(const struct out *o, int at, int indent, int width, struct buf *b)
 {
 	const struct out_node *n = out_at(o, at);
 	size_t start = b->len;
@@ -512,8 +499,7 @@ static void put_field(const struct out *o, int at, int indent, int width,
 
 /* Fields follow each other; a blank line stands before and behind each nested
  * block. */
-static void put_object(const struct out *o, int at, int indent,
-		       struct buf *b)
+static void put_object(const struct out *o, int at, int indent, struct buf *b)
 {
 	int width = widest_field(o, at);
 	size_t begin = b->len;

@@ -66,8 +66,7 @@ void out_free(struct out *o)
 	free(o);
 }
 
-int out_parse_format(const char *name, enum out_format *format,
-		     struct err *err)
+int out_parse_format(const char *name, enum out_format *format, struct err *err)
 {
 	for (int i = 0; i < N_BACKENDS; i++) {
 		if (strcmp(name, backends[i]->name) == 0) {
@@ -91,8 +90,7 @@ static int add(struct out *o, const char *key, struct out_node n)
 		free(n.text);
 		return -1;
 	}
-	assert(n.kind == OUT_NOTE ||
-	       (key != NULL) == (out_at(o, o->open)->kind == OUT_OBJECT));
+	assert(n.kind == OUT_NOTE || (key != NULL) == (out_at(o, o->open)->kind == OUT_OBJECT));
 	n.parent = o->open;
 	n.first = n.last = n.next = -1;
 	n.machine_only = o->machine_next;
@@ -143,8 +141,7 @@ void out_end(struct out *o)
 }
 
 /* Takes over what the buffer holds. */
-static void add_text(struct out *o, const char *key, enum out_kind kind,
-		     struct buf *b)
+static void add_text(struct out *o, const char *key, enum out_kind kind, struct buf *b)
 {
 	char *text = buf_steal(b);
 
@@ -305,8 +302,7 @@ int32_t out_utf8(const char **s)
 		}
 		c = c << 6 | (p[i] & 0x3f);
 	}
-	if (more < 0 || c < min_code[more] || c > 0x10ffff ||
-	    (c >= 0xd800 && c <= 0xdfff)) {
+	if (more < 0 || c < min_code[more] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff)) {
 		return -1;
 	}
 	*s += more;

@@ -34,8 +34,7 @@ void out_free(struct out *o);
 void out_set_width(struct out *o, int columns);
 
 /* "table", "json" or "yaml". WEFT_EUSAGE otherwise. */
-int out_parse_format(const char *name, enum out_format *format,
-		     struct err *err);
+int out_parse_format(const char *name, enum out_format *format, struct err *err);
 
 /* Opens an object or array; key is NULL inside an array. Close with
  * out_end(). Keys and strings are copied. */

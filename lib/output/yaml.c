@@ -60,8 +60,7 @@ static bool is_plain(const char *s)
 		return false;
 	}
 	for (const char *p = s; *p; p++) {
-		if (!is_letter(*p) && !is_digit(*p) &&
-		    !strchr(" _-./:+()@=%#", *p)) {
+		if (!is_letter(*p) && !is_digit(*p) && !strchr(" _-./:+()@=%#", *p)) {
 			return false;
 		}
 	}
@@ -100,13 +99,11 @@ static bool put_inline(const struct out *o, int at, struct buf *b)
 
 /* The children of an object or array, one a line. `inline_first`: the first
  * one continues the line of its "- ". */
-static void put_children(const struct out *o, int at, int depth,
-			 bool inline_first, struct buf *b)
+static void put_children(const struct out *o, int at, int depth, bool inline_first, struct buf *b)
 {
 	bool array = out_at(o, at)->kind == OUT_ARRAY;
 
-	for (int i = out_first_value(o, at); i >= 0;
-	     i = out_next_value(o, i)) {
+	for (int i = out_first_value(o, at); i >= 0; i = out_next_value(o, i)) {
 		const struct out_node *n = out_at(o, i);
 
 		if (!inline_first) {

@@ -54,8 +54,7 @@ static size_t unsent(const struct rpc_call *call)
 }
 
 /* The trailers; details holds what h points to. */
-static void add_status(struct rpc_call *call, struct rpc_headers *h,
-		       struct buf *details)
+static void add_status(struct rpc_call *call, struct rpc_headers *h, struct buf *details)
 {
 	rpc_headers_add_status(h, call->status, &call->err);
 	rpc_detail_encode(call->status, &call->err, &call->details, details);
@@ -72,24 +71,21 @@ static void submit_trailers(struct rpc_call *call)
 	add_status(call, &h, &details);
 	/* Fails only for lack of memory; the stream then ends without a
 	 * status, which clients report as an error. */
-	if (nghttp2_submit_trailer(call->conn->t.session, call->stream, h.nv,
-				   h.n)) {
+	if (nghttp2_submit_trailer(call->conn->t.session, call->stream, h.nv, h.n)) {
 		rpc_conn_close(call->conn);
 	}
 	buf_fini(&details);
 }
 
 /* nghttp2 asks for up to `length` bytes of response. */
-static ssize_t read_response(nghttp2_session *session, int32_t stream,
-			     uint8_t *data, size_t length, uint32_t *flags,
-			     nghttp2_data_source *source, void *user)
+static ssize_t read_response(nghttp2_session *session, int32_t stream, uint8_t *data, size_t length,
+			     uint32_t *flags, nghttp2_data_source *source, void *user)
 {
 	struct rpc_call *call = source->ptr;
 	size_t n;
 
 	(void)session, (void)stream, (void)user;
-	if (unsent(call) == 0 && call->held && !call->ended &&
-	    call->on_ready) {
+	if (unsent(call) == 0 && call->held && !call->ended && call->on_ready) {
 		call->on_ready(call, call->ready_arg);
 	}
 	n = unsent(call) < length ? unsent(call) : length;
@@ -117,8 +113,7 @@ static ssize_t read_response(nghttp2_session *session, int32_t stream,
 }
 
 /* Submits response headers: with data to follow, or the only ones. */
-static void submit_headers(struct rpc_call *call, struct rpc_headers *h,
-			   bool more)
+static void submit_headers(struct rpc_call *call, struct rpc_headers *h, bool more)
 {
 	nghttp2_data_provider provider = { .source.ptr = call,
 					   .read_callback = read_response };
@@ -161,8 +156,7 @@ static void drop_request(struct rpc_call *call)
 
 /* Decides the status. What is queued is still sent, then the trailers; a
  * call with nothing sent yet gets the short form, headers only. */
-static void end(struct rpc_call *call, enum rpc_status status,
-		const struct err *err)
+static void end(struct rpc_call *call, enum rpc_status status, const struct err *err)
 {
 	struct rpc_headers h = { .n = 0 };
 	struct buf details = { 0 };
@@ -206,8 +200,7 @@ static void cancel(struct rpc_call *call)
 
 /* Ends a call that a handler may have: the callback comes first, as it may
  * still look at the request; but it may not send any more. */
-static void break_off(struct rpc_call *call, enum rpc_status status,
-		      const struct err *err)
+static void break_off(struct rpc_call *call, enum rpc_status status, const struct err *err)
 {
 	call->ended = true;
 	cancel(call);
@@ -226,9 +219,8 @@ static void end_http(struct rpc_call *call, const char *http_status)
 
 /* ---- the request ---- */
 
-void rpc_call_add_header(struct rpc_call *call, const uint8_t *name,
-			 size_t name_len, const uint8_t *value,
-			 size_t value_len)
+void rpc_call_add_header(struct rpc_call *call, const uint8_t *name, size_t name_len,
+			 const uint8_t *value, size_t value_len)
 {
 	struct buf *b = &call->headers;
 
@@ -281,8 +273,7 @@ static bool is_grpc(const char *content_type)
 	return *rest == '\0' || *rest == ';';
 }
 
-static const struct rpc_method *find_method(const struct rpc_call *call,
-					    const char *path)
+static const struct rpc_method *find_method(const struct rpc_call *call, const char *path)
 {
 	const struct rpc_method *m = call->conn->server->cfg.methods;
 
@@ -303,8 +294,7 @@ static int read_timeout(struct rpc_call *call, struct err *err)
 	}
 	if (text) {
 		call->deadline_ns = clk_now_ns() + ns;
-		rpc_server_watch_deadline(call->conn->server,
-					  call->deadline_ns);
+		rpc_server_watch_deadline(call->conn->server, call->deadline_ns);
 	}
 	return 0;
 }
@@ -370,8 +360,7 @@ void rpc_call_headers_done(struct rpc_call *call)
 		end_http(call, "405");
 		return;
 	}
-	if (complete &&
-	    !is_grpc(rpc_call_metadata(call, "content-type"))) {
+	if (complete && !is_grpc(rpc_call_metadata(call, "content-type"))) {
 		end_http(call, "415");
 		return;
 	}
@@ -388,8 +377,7 @@ static bool many_requests(const struct rpc_call *call)
 static void call_handler(struct rpc_call *call)
 {
 	call->held = true;
-	call->method->handler(call, call->request,
-			      call->conn->server->cfg.arg);
+	call->method->handler(call, call->request, call->conn->server->cfg.arg);
 }
 
 /* One of several request messages. Between them only a handler that wants to
@@ -428,8 +416,7 @@ static int take_message(struct rpc_call *call, struct err *err)
 	return r;
 }
 
-static int input(struct rpc_call *call, const uint8_t *data, size_t len,
-		 struct err *err)
+static int input(struct rpc_call *call, const uint8_t *data, size_t len, struct err *err)
 {
 	struct rpc_conn *conn = call->conn;
 
@@ -510,9 +497,8 @@ void rpc_call_expire(struct rpc_call *call)
 	}
 	/* Trailers behind a queue that the reader does not empty would keep
 	 * its memory for as long as he likes. */
-	if (unsent(call) > 0 &&
-	    nghttp2_submit_rst_stream(call->conn->t.session, NGHTTP2_FLAG_NONE,
-				      call->stream, NGHTTP2_CANCEL)) {
+	if (unsent(call) > 0 && nghttp2_submit_rst_stream(call->conn->t.session, NGHTTP2_FLAG_NONE,
+							  call->stream, NGHTTP2_CANCEL)) {
 		rpc_conn_close(call->conn);
 	}
 	rpc_server_mark_dirty(call->conn);
@@ -568,8 +554,7 @@ static void compact(struct rpc_call *call)
 	}
 }
 
-int rpc_send(struct rpc_call *call, const ProtobufCMessage *response,
-	     struct err *err)
+int rpc_send(struct rpc_call *call, const ProtobufCMessage *response, struct err *err)
 {
 	struct rpc_headers h = { .n = 0 };
 	size_t before;
@@ -596,9 +581,8 @@ int rpc_send(struct rpc_call *call, const ProtobufCMessage *response,
 }
 
 /* Headers, and the body if there is room for it. */
-static void submit_answer(struct rpc_call *call, int status,
-			  const struct rpc_header *headers, const void *body,
-			  size_t len)
+static void submit_answer(struct rpc_call *call, int status, const struct rpc_header *headers,
+			  const void *body, size_t len)
 {
 	struct rpc_headers h = { .n = 0 };
 	bool fits = len <= room(call);
@@ -639,8 +623,7 @@ bool rpc_call_add_resource(struct rpc_call *call, const char *type,
 	return rpc_detail_add(&call->details, type, name, description);
 }
 
-static void finish(struct rpc_call *call, enum rpc_status status,
-		   const struct err *err)
+static void finish(struct rpc_call *call, enum rpc_status status, const struct err *err)
 {
 	if (call->cancelling) {
 		return;		/* detach or expire does the rest */
@@ -654,8 +637,7 @@ static void finish(struct rpc_call *call, enum rpc_status status,
 	}
 }
 
-void rpc_finish(struct rpc_call *call, enum rpc_status status,
-		const char *message)
+void rpc_finish(struct rpc_call *call, enum rpc_status status, const char *message)
 {
 	struct err err = { 0 };
 

@@ -24,9 +24,8 @@ static struct client_call *call_of(struct rpc_client *c, int32_t stream)
 	return c->call && c->call->stream == stream ? c->call : NULL;
 }
 
-static int on_header(nghttp2_session *session, const nghttp2_frame *frame,
-		     const uint8_t *name, size_t name_len,
-		     const uint8_t *value, size_t value_len, uint8_t flags,
+static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
+		     size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
 		     void *user)
 {
 	struct client_call *call = call_of(user, frame->hd.stream_id);
@@ -50,9 +49,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame,
 static int deliver(struct client_call *call)
 {
 	ProtobufCMessage *msg;
-	int r = rpc_decode(call->response, buf_cstr(&call->in.body),
-			   call->in.body.len, MAX_DECODED, &msg,
-			   &call->local);
+	int r = rpc_decode(call->response, buf_cstr(&call->in.body), call->in.body.len, MAX_DECODED,
+			   &msg, &call->local);
 
 	if (r) {
 		return err_wrap(&call->local, "response");
@@ -68,13 +66,11 @@ static int deliver(struct client_call *call)
 	}
 	r = call->on_message ? call->on_message(msg, call->arg) : 0;
 	rpc_free_message(msg);
-	return r ? err_set(&call->local, WEFT_ECANCELED,
-			   "stopped on request")
+	return r ? err_set(&call->local, WEFT_ECANCELED, "stopped on request")
 		 : 0;
 }
 
-static int take_data(struct client_call *call, const uint8_t *data,
-		     size_t len)
+static int take_data(struct client_call *call, const uint8_t *data, size_t len)
 {
 	while (len > 0) {
 		int r = rpc_deframe(&call->in, &data, &len, &call->local);
@@ -109,8 +105,7 @@ static void note_goaway(struct rpc_client *c, const nghttp2_goaway *goaway)
 
 	c->leaving = true;
 	c->leave_code = goaway->error_code;
-	for (size_t i = 0; i < goaway->opaque_data_len &&
-			   n + 1 < sizeof(c->leave_text); i++) {
+	for (size_t i = 0; i < goaway->opaque_data_len && n + 1 < sizeof(c->leave_text); i++) {
 		if (isprint(goaway->opaque_data[i])) {
 			c->leave_text[n++] = (char)goaway->opaque_data[i];
 		}
@@ -118,8 +113,7 @@ static void note_goaway(struct rpc_client *c, const nghttp2_goaway *goaway)
 	c->leave_text[n] = '\0';
 }
 
-static int on_frame(nghttp2_session *session, const nghttp2_frame *frame,
-		    void *user)
+static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
 	struct rpc_client *c = user;
 	struct client_call *call = call_of(c, frame->hd.stream_id);
@@ -166,14 +160,12 @@ int client_start_session(struct rpc_client *c, struct err *err)
 	nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
 	nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame);
-	nghttp2_session_callbacks_set_on_stream_close_callback(
-		cb, on_stream_close);
+	nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_stream_close);
 	r = nghttp2_session_client_new(&c->t.session, cb, c);
 	nghttp2_session_callbacks_del(cb);
-	if (r || nghttp2_submit_settings(c->t.session, NGHTTP2_FLAG_NONE,
-					 settings, 2) ||
-	    nghttp2_session_set_local_window_size(
-		    c->t.session, NGHTTP2_FLAG_NONE, 0, CONN_WINDOW)) {
+	if (r || nghttp2_submit_settings(c->t.session, NGHTTP2_FLAG_NONE, settings, 2) ||
+	    nghttp2_session_set_local_window_size(c->t.session, NGHTTP2_FLAG_NONE, 0,
+						  CONN_WINDOW)) {
 		return err_nomem(err);
 	}
 	return 0;
@@ -181,9 +173,8 @@ int client_start_session(struct rpc_client *c, struct err *err)
 
 /* ---- a call ---- */
 
-static ssize_t read_request(nghttp2_session *session, int32_t stream,
-			    uint8_t *data, size_t length, uint32_t *flags,
-			    nghttp2_data_source *source, void *user)
+static ssize_t read_request(nghttp2_session *session, int32_t stream, uint8_t *data, size_t length,
+			    uint32_t *flags, nghttp2_data_source *source, void *user)
 {
 	struct client_call *call = call_of(user, stream);
 	size_t n;
@@ -207,8 +198,7 @@ void rpc_client_trace(struct rpc_client *c, const char *traceparent)
 	c->trace = traceparent;
 }
 
-static int submit(struct rpc_client *c, const char *path, int timeout_ms,
-		  struct err *err)
+static int submit(struct rpc_client *c, const char *path, int timeout_ms, struct err *err)
 {
 	nghttp2_data_provider provider = { .read_callback = read_request };
 	struct rpc_headers h = { .n = 0 };
@@ -223,17 +213,14 @@ static int submit(struct rpc_client *c, const char *path, int timeout_ms,
 	rpc_headers_add(&h, "content-type", "application/grpc");
 	rpc_headers_add(&h, "grpc-accept-encoding", "identity");
 	if (timeout_ms > 0) {
-		rpc_headers_add(&h, "grpc-timeout",
-				rpc_timeout_format(timeout_ms, timeout));
+		rpc_headers_add(&h, "grpc-timeout", rpc_timeout_format(timeout_ms, timeout));
 	}
 	if (c->trace) {
 		rpc_headers_add(&h, "traceparent", c->trace);
 	}
-	stream = nghttp2_submit_request(c->t.session, NULL, h.nv, h.n, &provider,
-					NULL);
+	stream = nghttp2_submit_request(c->t.session, NULL, h.nv, h.n, &provider, NULL);
 	if (stream < 0) {
-		return err_set(err, WEFT_EIO, "%s: %s", c->path,
-			       nghttp2_strerror(stream));
+		return err_set(err, WEFT_EIO, "%s: %s", c->path, nghttp2_strerror(stream));
 	}
 	c->call->stream = stream;
 	return 0;
@@ -252,16 +239,14 @@ static int interrupted(struct rpc_client *c, int64_t end_ns,
 		return err->code;
 	}
 	if (client_slice_ms(end_ns) == 0) {
-		return err_set(err, WEFT_ETIMEOUT, "%s: no answer in time",
-			       c->path);
+		return err_set(err, WEFT_ETIMEOUT, "%s: no answer in time", c->path);
 	}
 	return 0;
 }
 
 /* Runs the connection until the stream is closed. A call that is given up
  * is reset, so that the server hears of it. */
-static int run(struct rpc_client *c, int64_t end_ns,
-	       const volatile bool *cancel, struct err *err)
+static int run(struct rpc_client *c, int64_t end_ns, const volatile bool *cancel, struct err *err)
 {
 	struct client_call *call = c->call;
 	int r = 0;
@@ -269,9 +254,7 @@ static int run(struct rpc_client *c, int64_t end_ns,
 	while (!call->closed) {
 		r = interrupted(c, end_ns, cancel, err);
 		if (r) {
-			nghttp2_submit_rst_stream(c->t.session,
-						  NGHTTP2_FLAG_NONE,
-						  call->stream,
+			nghttp2_submit_rst_stream(c->t.session, NGHTTP2_FLAG_NONE, call->stream,
 						  NGHTTP2_CANCEL);
 			client_send_frames(c);
 			return r;
@@ -298,8 +281,7 @@ static int outcome(const struct client_call *call, struct err *err)
 
 	if (call->grpc_status == RPC_OK) {
 		return rpc_deframer_partial(&call->in)
-			       ? err_set(err, WEFT_EINTERNAL,
-					 "the response ends inside a message")
+			       ? err_set(err, WEFT_EINTERNAL, "the response ends inside a message")
 			       : 0;
 	}
 	if (call->grpc_status > 0) {
@@ -326,9 +308,8 @@ static int outcome(const struct client_call *call, struct err *err)
 }
 
 /* Runs `call`, whose members for the response are set. */
-static int perform(struct rpc_client *c, struct client_call *call,
-		   const char *path, const ProtobufCMessage *request,
-		   int timeout_ms, const volatile bool *cancel,
+static int perform(struct rpc_client *c, struct client_call *call, const char *path,
+		   const ProtobufCMessage *request, int timeout_ms, const volatile bool *cancel,
 		   struct err *err)
 {
 	int64_t end_ns = client_end_of(timeout_ms);
@@ -368,11 +349,10 @@ out:
 	return mine.code;
 }
 
-int rpc_client_call(struct rpc_client *c, const char *path,
-		    const ProtobufCMessage *request,
+int rpc_client_call(struct rpc_client *c, const char *path, const ProtobufCMessage *request,
 		    const ProtobufCMessageDescriptor *response, int timeout_ms,
-		    rpc_on_message on_message, void *arg,
-		    const volatile bool *cancel, struct err *err)
+		    rpc_on_message on_message, void *arg, const volatile bool *cancel,
+		    struct err *err)
 {
 	struct client_call call = { .response = response,
 				    .on_message = on_message,
@@ -381,10 +361,9 @@ int rpc_client_call(struct rpc_client *c, const char *path,
 	return perform(c, &call, path, request, timeout_ms, cancel, err);
 }
 
-int rpc_client_unary(struct rpc_client *c, const char *path,
-		     const ProtobufCMessage *request,
-		     const ProtobufCMessageDescriptor *response,
-		     int timeout_ms, ProtobufCMessage **out, struct err *err)
+int rpc_client_unary(struct rpc_client *c, const char *path, const ProtobufCMessage *request,
+		     const ProtobufCMessageDescriptor *response, int timeout_ms,
+		     ProtobufCMessage **out, struct err *err)
 {
 	struct client_call call = { .response = response, .keep = out };
 	int r;
@@ -392,8 +371,7 @@ int rpc_client_unary(struct rpc_client *c, const char *path,
 	*out = NULL;
 	r = perform(c, &call, path, request, timeout_ms, NULL, err);
 	if (r == 0 && !*out) {
-		r = err_set(err, WEFT_EINTERNAL, "%s: no response message",
-			    path);
+		r = err_set(err, WEFT_EINTERNAL, "%s: no response message", path);
 	}
 	if (r) {
 		rpc_free_message(*out);

@@ -52,8 +52,7 @@ int client_lose(struct rpc_client *c, enum weft_err code, const char *why)
 int client_lose_to_server(struct rpc_client *c)
 {
 	if (!c->leaving) {
-		return client_lose(c, WEFT_EUNAVAIL,
-				   "the server closed the connection");
+		return client_lose(c, WEFT_EUNAVAIL, "the server closed the connection");
 	}
 	return client_lose(c,
 			   c->leave_code == NGHTTP2_INADEQUATE_SECURITY
@@ -113,8 +112,7 @@ static int take(struct rpc_client *c, const void *data, size_t len)
 	case WEFT_EIO:
 		/* A certificate that the server refuses is reported after the
 		 * handshake in TLS 1.3. */
-		return client_lose(c, c->greeted ? WEFT_EIO : WEFT_EDENIED,
-				   err.msg);
+		return client_lose(c, c->greeted ? WEFT_EIO : WEFT_EDENIED, err.msg);
 	default:
 		return client_lose(c, err.code, err.msg);
 	}
@@ -191,15 +189,13 @@ static struct rpc_client *client_new(const char *name, struct err *err)
 /* ---- TCP and TLS ---- */
 
 /* Connects to one address. 0, or an errno. */
-static int connect_address(struct rpc_client *c, const struct addrinfo *a,
-			   int64_t end_ns)
+static int connect_address(struct rpc_client *c, const struct addrinfo *a, int64_t end_ns)
 {
 	struct pollfd p = { .events = POLLOUT };
 	socklen_t len = sizeof(int);
 	int wait_ms, error = 0, on = 1;
 
-	c->fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-		       0);
+	c->fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (c->fd < 0) {
 		return errno;
 	}
@@ -231,8 +227,7 @@ static int connect_tcp(struct rpc_client *c, const char *host, int port,
 	snprintf(service, sizeof(service), "%d", port);
 	error = getaddrinfo(host, service, &hints, &list);
 	if (error) {
-		return err_set(err, WEFT_EUNAVAIL, "%s: %s", host,
-			       gai_strerror(error));
+		return err_set(err, WEFT_EUNAVAIL, "%s: %s", host, gai_strerror(error));
 	}
 	for (a = list; a; a = a->ai_next) {
 		error = connect_address(c, a, end_ns);
@@ -294,9 +289,8 @@ static int agree_on_tls(struct rpc_client *c, int64_t end_ns, struct err *err)
 	return 0;
 }
 
-int rpc_client_open_tls(const char *host, int port,
-			const struct rpc_tls_files *files, int timeout_ms,
-			struct rpc_client **out, struct err *err)
+int rpc_client_open_tls(const char *host, int port, const struct rpc_tls_files *files,
+			int timeout_ms, struct rpc_client **out, struct err *err)
 {
 	int64_t end_ns = client_end_of(timeout_ms);
 	struct rpc_tls *tls = NULL;
@@ -346,14 +340,12 @@ static int connect_error(const char *path, int errnum, struct err *err)
 	switch (errnum) {
 	case ENOENT:
 	case ECONNREFUSED:
-		return err_set(err, WEFT_EUNAVAIL, "connection refused: %s",
-			       path);
+		return err_set(err, WEFT_EUNAVAIL, "connection refused: %s", path);
 	case EACCES:
 	case EPERM:
 		return err_errno(err, WEFT_EDENIED, errnum, "%s", path);
 	case EAGAIN:
-		return err_set(err, WEFT_EUNAVAIL,
-			       "%s: the server takes no connection", path);
+		return err_set(err, WEFT_EUNAVAIL, "%s: the server takes no connection", path);
 	default:
 		return err_errno(err, WEFT_EIO, errnum, "%s", path);
 	}
@@ -382,8 +374,7 @@ static int connect_unix(struct rpc_client *c, int64_t end_ns, struct err *err)
 	return 0;
 }
 
-int rpc_client_open(const char *unix_path, int timeout_ms,
-		    struct rpc_client **out, struct err *err)
+int rpc_client_open(const char *unix_path, int timeout_ms, struct rpc_client **out, struct err *err)
 {
 	int64_t end_ns = client_end_of(timeout_ms);
 	struct rpc_client *c;

@@ -27,31 +27,26 @@
 
 /* ---- nghttp2's callbacks ---- */
 
-static int on_begin_headers(nghttp2_session *session,
-			    const nghttp2_frame *frame, void *user)
+static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
 	struct rpc_call *call;
 
-	if (frame->hd.type != NGHTTP2_HEADERS ||
-	    frame->headers.cat != NGHTTP2_HCAT_REQUEST) {
+	if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) {
 		return 0;
 	}
 	call = rpc_call_new(user, frame->hd.stream_id);
 	if (!call) {
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	}
-	nghttp2_session_set_stream_user_data(session, frame->hd.stream_id,
-					     call);
+	nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, call);
 	return 0;
 }
 
-static int on_header(nghttp2_session *session, const nghttp2_frame *frame,
-		     const uint8_t *name, size_t name_len,
-		     const uint8_t *value, size_t value_len, uint8_t flags,
+static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
+		     size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
 		     void *user)
 {
-	struct rpc_call *call = nghttp2_session_get_stream_user_data(
-		session, frame->hd.stream_id);
+	struct rpc_call *call = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
 
 	(void)flags, (void)user;
 	if (call) {
@@ -63,8 +58,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame,
 static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream,
 		   const uint8_t *data, size_t len, void *user)
 {
-	struct rpc_call *call =
-		nghttp2_session_get_stream_user_data(session, stream);
+	struct rpc_call *call = nghttp2_session_get_stream_user_data(session, stream);
 
 	(void)flags, (void)user;
 	if (call) {
@@ -73,11 +67,9 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream,
 	return 0;
 }
 
-static int on_frame(nghttp2_session *session, const nghttp2_frame *frame,
-		    void *user)
+static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
-	struct rpc_call *call = nghttp2_session_get_stream_user_data(
-		session, frame->hd.stream_id);
+	struct rpc_call *call = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
 	bool headers = frame->hd.type == NGHTTP2_HEADERS;
 
 	(void)user;
@@ -95,11 +87,9 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame,
 
 /* A call that was answered before its request was complete: the rest of
  * the request is not wanted. */
-static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame,
-			 void *user)
+static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
-	struct rpc_call *call = nghttp2_session_get_stream_user_data(
-		session, frame->hd.stream_id);
+	struct rpc_call *call = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
 
 	(void)user;
 	if (call && !call->half_closed && frame->hd.type == NGHTTP2_HEADERS &&
@@ -114,8 +104,7 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame,
 static int on_stream_close(nghttp2_session *session, int32_t stream,
 			   uint32_t error_code, void *user)
 {
-	struct rpc_call *call =
-		nghttp2_session_get_stream_user_data(session, stream);
+	struct rpc_call *call = nghttp2_session_get_stream_user_data(session, stream);
 
 	(void)error_code, (void)user;
 	if (call) {
@@ -144,15 +133,12 @@ int rpc_conn_callbacks_new(struct rpc_server *s, struct err *err)
 		return err_nomem(err);
 	}
 	cb = s->callbacks;
-	nghttp2_session_callbacks_set_on_begin_headers_callback(
-		cb, on_begin_headers);
+	nghttp2_session_callbacks_set_on_begin_headers_callback(cb, on_begin_headers);
 	nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
 	nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame);
-	nghttp2_session_callbacks_set_on_frame_send_callback(cb,
-							     on_frame_sent);
-	nghttp2_session_callbacks_set_on_stream_close_callback(
-		cb, on_stream_close);
+	nghttp2_session_callbacks_set_on_frame_send_callback(cb, on_frame_sent);
+	nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_stream_close);
 	/* On a unix socket gRPC clients send its path, or nothing, as
 	 * :authority, which nghttp2 would refuse; what matters is checked in
 	 * call.c. */
@@ -169,8 +155,7 @@ static void detach_calls(struct rpc_conn *conn)
 	struct rpc_call *call;
 
 	while ((call = TAILQ_FIRST(&conn->calls))) {
-		nghttp2_session_set_stream_user_data(conn->t.session,
-						     call->stream, NULL);
+		nghttp2_session_set_stream_user_data(conn->t.session, call->stream, NULL);
 		rpc_call_detach(call);
 	}
 }
@@ -373,12 +358,10 @@ static int admit(struct rpc_conn *conn)
 	const struct rpc_server_config *cfg = &conn->server->cfg;
 
 	if (cfg->authorise && !cfg->authorise(&conn->peer, cfg->arg)) {
-		return refuse(conn, NGHTTP2_INADEQUATE_SECURITY,
-			      "this user may not connect");
+		return refuse(conn, NGHTTP2_INADEQUATE_SECURITY, "this user may not connect");
 	}
 	if (!conn->t.tls && is_full(conn->server, false)) {
-		return refuse(conn, NGHTTP2_ENHANCE_YOUR_CALM,
-			      "too many connections");
+		return refuse(conn, NGHTTP2_ENHANCE_YOUR_CALM, "too many connections");
 	}
 	return 0;
 }
@@ -498,8 +481,7 @@ const char *rpc_peer_text(const struct rpc_peer *peer, char *buf, size_t size)
 	if (peer->remote) {
 		snprintf(buf, size, "%s", peer->name);
 	} else {
-		snprintf(buf, size, "user %u, process %d", (unsigned)peer->uid,
-			 (int)peer->pid);
+		snprintf(buf, size, "user %u, process %d", (unsigned)peer->uid, (int)peer->pid);
 	}
 	return buf;
 }

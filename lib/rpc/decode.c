@@ -147,9 +147,8 @@ static int check_message(const ProtobufCMessageDescriptor *type,
 
 /* One sub-message; `seen` has a bit for each field of type. */
 static int check_submessage(const ProtobufCMessageDescriptor *type,
-			    const ProtobufCFieldDescriptor *field,
-			    const struct cursor *body, uint64_t *seen,
-			    int depth, struct err *err)
+			    const ProtobufCFieldDescriptor *field, const struct cursor *body,
+			    uint64_t *seen, int depth, struct err *err)
 {
 	size_t i = field - type->fields;
 	uint64_t bit = UINT64_C(1) << (i % 64);
@@ -182,13 +181,11 @@ static int check_message(const ProtobufCMessageDescriptor *type,
 	while (r == 0 && c.p < c.end) {
 		const ProtobufCFieldDescriptor *field;
 
-		if (!read_varint(&c, 5, &tag) || tag >> 3 == 0 ||
-		    tag >> 3 > MAX_FIELD_NUMBER ||
+		if (!read_varint(&c, 5, &tag) || tag >> 3 == 0 || tag >> 3 > MAX_FIELD_NUMBER ||
 		    !read_value(&c, tag & 7, &body)) {
 			return malformed(type, err);
 		}
-		field = protobuf_c_message_descriptor_get_field(
-			type, (unsigned)(tag >> 3));
+		field = protobuf_c_message_descriptor_get_field(type, (unsigned)(tag >> 3));
 		/* protobuf-c refuses the wrong wire type itself. */
 		if (!field || (tag & 7) != WIRE_BYTES) {
 			continue;
@@ -196,8 +193,7 @@ static int check_message(const ProtobufCMessageDescriptor *type,
 		if (field->type == PROTOBUF_C_TYPE_STRING) {
 			r = check_string(type, field, &body, err);
 		} else if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
-			r = check_submessage(type, field, &body, seen, depth,
-					     err);
+			r = check_submessage(type, field, &body, seen, depth, err);
 		}
 	}
 	return r;
@@ -243,9 +239,8 @@ static void budget_free(void *data, void *p)
 	}
 }
 
-int rpc_decode_counted(const ProtobufCMessageDescriptor *type,
-		       const void *data, size_t len, size_t budget,
-		       ProtobufCMessage **out, size_t *used, struct err *err)
+int rpc_decode_counted(const ProtobufCMessageDescriptor *type, const void *data, size_t len,
+		       size_t budget, ProtobufCMessage **out, size_t *used, struct err *err)
 {
 	struct budget b = { .left = budget };
 	ProtobufCAllocator allocator = { budget_alloc, budget_free, &b };
@@ -275,9 +270,8 @@ int rpc_decode_counted(const ProtobufCMessageDescriptor *type,
 	return 0;
 }
 
-int rpc_decode(const ProtobufCMessageDescriptor *type, const void *data,
-	       size_t len, size_t budget, ProtobufCMessage **out,
-	       struct err *err)
+int rpc_decode(const ProtobufCMessageDescriptor *type, const void *data, size_t len, size_t budget,
+	       ProtobufCMessage **out, struct err *err)
 {
 	size_t used;
 

@@ -79,8 +79,7 @@ bool rpc_detail_add(struct buf *details, const char *type, const char *name,
 }
 
 /* The status, and err as ErrorInfo when it has a code. */
-static int pack_error(enum rpc_status code, const struct err *err,
-		      struct buf *out)
+static int pack_error(enum rpc_status code, const struct err *err, struct buf *out)
 {
 	char place[TEXT_MAX], hint[TEXT_MAX], msg[TEXT_MAX];
 	char where[ERR_FILE_MAX + 32] = "";
@@ -92,8 +91,7 @@ static int pack_error(enum rpc_status code, const struct err *err,
 		*metadata[2];
 
 	if (err->file[0]) {
-		snprintf(where, sizeof(where), "%s:%d:%d", err->file,
-			 err->line, err->col);
+		snprintf(where, sizeof(where), "%s:%d:%d", err->file, err->line, err->col);
 	}
 	of_place.key = "place";
 	of_place.value = clean(where, place);

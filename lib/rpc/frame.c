@@ -15,8 +15,7 @@ static void write_chunk(ProtobufCBuffer *base, size_t len, const uint8_t *data)
 	buf_add(w->out, data, len);
 }
 
-int rpc_frame_append(struct buf *out, const ProtobufCMessage *msg, size_t max,
-		     struct err *err)
+int rpc_frame_append(struct buf *out, const ProtobufCMessage *msg, size_t max, struct err *err)
 {
 	struct buf_writer writer = { { write_chunk }, out };
 	size_t start = out->len;
@@ -27,8 +26,7 @@ int rpc_frame_append(struct buf *out, const ProtobufCMessage *msg, size_t max,
 					     (uint8_t)len };
 
 	if (len > UINT32_MAX || len + sizeof(prefix) > max) {
-		return err_set(err, WEFT_ELIMIT,
-			       "no room for a message of %zu bytes", len);
+		return err_set(err, WEFT_ELIMIT, "no room for a message of %zu bytes", len);
 	}
 	buf_add(out, prefix, sizeof(prefix));
 	protobuf_c_message_pack_to_buffer(msg, &writer.base);
@@ -55,12 +53,10 @@ static int check_prefix(struct rpc_deframer *d, struct err *err)
 	const uint8_t *p = d->prefix;
 
 	if (p[0] == 1) {
-		return err_set(err, WEFT_EUNSUPPORTED,
-			       "compressed messages are not supported");
+		return err_set(err, WEFT_EUNSUPPORTED, "compressed messages are not supported");
 	}
 	if (p[0] != 0) {
-		return err_set(err, WEFT_EINVAL,
-			       "message flag byte is %u, must be 0", p[0]);
+		return err_set(err, WEFT_EINVAL, "message flag byte is %u, must be 0", p[0]);
 	}
 	d->need = (size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 |
 		  p[4];
@@ -72,8 +68,7 @@ static int check_prefix(struct rpc_deframer *d, struct err *err)
 	return 0;
 }
 
-int rpc_deframe(struct rpc_deframer *d, const uint8_t **data, size_t *len,
-		struct err *err)
+int rpc_deframe(struct rpc_deframer *d, const uint8_t **data, size_t *len, struct err *err)
 {
 	const uint8_t *from = *data;
 	size_t n;

@@ -38,8 +38,7 @@
 
 /* Appends prefix and packed message to out, which then holds at most `max`
  * bytes more than before. WEFT_ELIMIT or WEFT_ENOMEM leave out as it was. */
-int rpc_frame_append(struct buf *out, const ProtobufCMessage *msg, size_t max,
-		     struct err *err);
+int rpc_frame_append(struct buf *out, const ProtobufCMessage *msg, size_t max, struct err *err);
 
 /* Cuts a stream of bytes into messages. Zero it and set `max`. */
 struct rpc_deframer {
@@ -56,8 +55,7 @@ struct rpc_deframer {
  * its body arrives), WEFT_EUNSUPPORTED (compressed), WEFT_EINVAL,
  * WEFT_ENOMEM. Memory grows with the bytes that came, not with the length
  * announced. */
-int rpc_deframe(struct rpc_deframer *d, const uint8_t **data, size_t *len,
-		struct err *err);
+int rpc_deframe(struct rpc_deframer *d, const uint8_t **data, size_t *len, struct err *err);
 void rpc_deframer_next(struct rpc_deframer *d);
 /* True in the midst of a message: the stream must not end here. */
 bool rpc_deframer_partial(const struct rpc_deframer *d);
@@ -87,18 +85,15 @@ struct rpc_headers {
 	char text[3 * sizeof(struct err)];
 };
 
-void rpc_headers_add(struct rpc_headers *h, const char *name,
-		     const char *value);
+void rpc_headers_add(struct rpc_headers *h, const char *name, const char *value);
 
 /* Adds the value percent-encoded, as gRPC does with grpc-message. A value
  * that finds no room in `text` is cut between two characters. */
-void rpc_headers_add_encoded(struct rpc_headers *h, const char *name,
-			     const char *value);
+void rpc_headers_add_encoded(struct rpc_headers *h, const char *name, const char *value);
 
 /* Adds grpc-status, and of a failure also grpc-message and, when err has a
  * code, weft-error, weft-place and weft-hint. */
-void rpc_headers_add_status(struct rpc_headers *h, enum rpc_status status,
-			    const struct err *err);
+void rpc_headers_add_status(struct rpc_headers *h, enum rpc_status status, const struct err *err);
 
 /* Takes one header field of a response into *status (untouched unless it is
  * grpc-status) and err. */
@@ -139,9 +134,8 @@ void rpc_detail_encode(enum rpc_status status, const struct err *err,
 #define RPC_DEFAULT_BUDGET ((size_t)32 << 20)
 
 /* rpc_decode, telling in *used the heap bytes that *out occupies. */
-int rpc_decode_counted(const ProtobufCMessageDescriptor *type,
-		       const void *data, size_t len, size_t budget,
-		       ProtobufCMessage **out, size_t *used, struct err *err);
+int rpc_decode_counted(const ProtobufCMessageDescriptor *type, const void *data, size_t len,
+		       size_t budget, ProtobufCMessage **out, size_t *used, struct err *err);
 
 /* Length of the UTF-8 character at p (RFC 3629: shortest form, no
  * surrogates, up to U+10FFFF), 0 when there is none. */
@@ -174,8 +168,7 @@ int rpc_tls_session_new(const struct rpc_tls *tls, const char *host,
 void rpc_tls_session_free(struct rpc_tls_session *s);
 
 /* Takes bytes of the socket. WEFT_ENOMEM. */
-int rpc_tls_input(struct rpc_tls_session *s, const void *data, size_t len,
-		  struct err *err);
+int rpc_tls_input(struct rpc_tls_session *s, const void *data, size_t len, struct err *err);
 
 /* Goes on with the handshake. *done: it is complete, the peer's certificate
  * verified and "h2" agreed. WEFT_EDENIED with the reason otherwise; what is
@@ -184,12 +177,10 @@ int rpc_tls_handshake(struct rpc_tls_session *s, bool *done, struct err *err);
 
 /* Reads plain bytes: their number, 0 when more input is needed; *closed when
  * the peer has announced the end. WEFT_EIO when the peer breaks the rules. */
-int rpc_tls_read(struct rpc_tls_session *s, void *data, size_t len,
-		 bool *closed, struct err *err);
+int rpc_tls_read(struct rpc_tls_session *s, void *data, size_t len, bool *closed, struct err *err);
 
 /* Encrypts; what comes of it is for rpc_tls_output. WEFT_EIO, WEFT_ENOMEM. */
-int rpc_tls_write(struct rpc_tls_session *s, const void *data, size_t len,
-		  struct err *err);
+int rpc_tls_write(struct rpc_tls_session *s, const void *data, size_t len, struct err *err);
 
 /* Announces to the peer that nothing more will be written. */
 void rpc_tls_end(struct rpc_tls_session *s);
@@ -199,8 +190,7 @@ void rpc_tls_output(struct rpc_tls_session *s, struct buf *out);
 
 /* The peer's certificate, once the handshake is done: its subject as
  * "CN=weft,O=Site" (RFC 2253) into name, cut when too long. */
-void rpc_tls_peer_name(const struct rpc_tls_session *s, char *name,
-		       size_t size);
+void rpc_tls_peer_name(const struct rpc_tls_session *s, char *name, size_t size);
 
 /* ---- transport.c ---- */
 
@@ -343,9 +333,8 @@ void rpc_conn_close(struct rpc_conn *conn);
 
 /* A call for a new stream, NULL when out of memory. */
 struct rpc_call *rpc_call_new(struct rpc_conn *conn, int32_t stream);
-void rpc_call_add_header(struct rpc_call *call, const uint8_t *name,
-			 size_t name_len, const uint8_t *value,
-			 size_t value_len);
+void rpc_call_add_header(struct rpc_call *call, const uint8_t *name, size_t name_len,
+			 const uint8_t *value, size_t value_len);
 /* The request's headers are complete: refuses what cannot be served. */
 void rpc_call_headers_done(struct rpc_call *call);
 void rpc_call_input(struct rpc_call *call, const uint8_t *data, size_t len);

@@ -71,8 +71,7 @@ struct rpc_tls_files {
  * which is valid until it returns, and with NULL when the client has sent the
  * last one. It must call rpc_finish exactly once, then or earlier; what it
  * keeps between its calls it must give back in a cancel callback. */
-typedef void (*rpc_handler)(struct rpc_call *call,
-			    const ProtobufCMessage *request, void *arg);
+typedef void (*rpc_handler)(struct rpc_call *call, const ProtobufCMessage *request, void *arg);
 
 /* The call ended without the server finishing it: client gone, reset, or
  * deadline. Called at most once, only if set. The call must not be touched
@@ -159,8 +158,7 @@ int rpc_server_reload_tls(struct rpc_server *s, struct err *err);
 /* Stops accepting, removes the socket file, sends GOAWAY, lets calls end for
  * grace_ms, closes the rest (their cancel callbacks run), frees, then calls
  * done (may be NULL) from the loop. Call once; a handler may call it. */
-void rpc_server_stop(struct rpc_server *s, int grace_ms, void (*done)(void *),
-		     void *arg);
+void rpc_server_stop(struct rpc_server *s, int grace_ms, void (*done)(void *), void *arg);
 
 /* Who calls; lives as long as the call. */
 const struct rpc_peer *rpc_call_peer(const struct rpc_call *call);
@@ -173,8 +171,7 @@ void rpc_call_on_cancel(struct rpc_call *call, rpc_cancel_cb cb, void *arg);
 /* Queues one response message (copied). WEFT_ELIMIT when the queue bound is
  * reached: the message is dropped and the caller decides. WEFT_ECANCELED
  * when no client waits for it any more. */
-int rpc_send(struct rpc_call *call, const ProtobufCMessage *response,
-	     struct err *err);
+int rpc_send(struct rpc_call *call, const ProtobufCMessage *response, struct err *err);
 
 /* Bytes queued that the client has not taken yet. */
 size_t rpc_call_unsent(const struct rpc_call *call);
@@ -186,8 +183,7 @@ void rpc_call_on_ready(struct rpc_call *call, rpc_ready_cb cb, void *arg);
 
 /* Ends the call; the call must not be touched afterwards. message may be
  * NULL. */
-void rpc_finish(struct rpc_call *call, enum rpc_status status,
-		const char *message);
+void rpc_finish(struct rpc_call *call, enum rpc_status status, const char *message);
 
 /* Ends a plain GET. headers end with a name NULL and are at most
  * RPC_MAX_ANSWER_HEADERS; the body is copied. A body that the limits do not
@@ -221,9 +217,8 @@ int rpc_client_open(const char *unix_path, int timeout_ms,
 /* The same over TCP: host is a name or address, which the server's certificate
  * must carry. WEFT_EINVAL for files that cannot be used, WEFT_EDENIED when
  * either side refuses the other's certificate. */
-int rpc_client_open_tls(const char *host, int port,
-			const struct rpc_tls_files *files, int timeout_ms,
-			struct rpc_client **out, struct err *err);
+int rpc_client_open_tls(const char *host, int port, const struct rpc_tls_files *files,
+			int timeout_ms, struct rpc_client **out, struct err *err);
 /* NULL is fine. */
 void rpc_client_close(struct rpc_client *c);
 
@@ -241,18 +236,16 @@ typedef int (*rpc_on_message)(const ProtobufCMessage *msg, void *arg);
  * rpc_finish_err), WEFT_ETIMEOUT, WEFT_ECANCELED, or WEFT_EUNAVAIL when the
  * connection is lost (it then stays so: close the client). on_message must
  * not use c. */
-int rpc_client_call(struct rpc_client *c, const char *path,
-		    const ProtobufCMessage *request,
-		    const ProtobufCMessageDescriptor *response,
-		    int timeout_ms, rpc_on_message on_message, void *arg,
-		    const volatile bool *cancel, struct err *err);
+int rpc_client_call(struct rpc_client *c, const char *path, const ProtobufCMessage *request,
+		    const ProtobufCMessageDescriptor *response, int timeout_ms,
+		    rpc_on_message on_message, void *arg, const volatile bool *cancel,
+		    struct err *err);
 
 /* Unary shorthand: *response is freed by the caller with
  * protobuf_c_message_free_unpacked(m, NULL). */
-int rpc_client_unary(struct rpc_client *c, const char *path,
-		     const ProtobufCMessage *request,
-		     const ProtobufCMessageDescriptor *response,
-		     int timeout_ms, ProtobufCMessage **out, struct err *err);
+int rpc_client_unary(struct rpc_client *c, const char *path, const ProtobufCMessage *request,
+		     const ProtobufCMessageDescriptor *response, int timeout_ms,
+		     ProtobufCMessage **out, struct err *err);
 
 /* ---- the boundary, usable alone (files, fuzzing) ---- */
 
@@ -263,9 +256,8 @@ int rpc_client_unary(struct rpc_client *c, const char *path,
  * broken encoding; with WEFT_ELIMIT: a spent budget. Free with
  * rpc_free_message (NULL is fine). O(len log fields). */
 #define RPC_MAX_NESTING 32
-int rpc_decode(const ProtobufCMessageDescriptor *type, const void *data,
-	       size_t len, size_t budget, ProtobufCMessage **out,
-	       struct err *err);
+int rpc_decode(const ProtobufCMessageDescriptor *type, const void *data, size_t len, size_t budget,
+	       ProtobufCMessage **out, struct err *err);
 void rpc_free_message(ProtobufCMessage *msg);
 
 #endif

@@ -120,9 +120,7 @@ static void on_deadline(uv_timer_t *timer)
 			rpc_conn_close(conn);
 		}
 		TAILQ_FOREACH (call, &conn->calls, link) {
-			if (is_due(call->deadline_passed ? 0
-							 : call->deadline_ns,
-				   now, &next)) {
+			if (is_due(call->deadline_passed ? 0 : call->deadline_ns, now, &next)) {
 				rpc_call_expire(call);
 			}
 		}
@@ -152,12 +150,10 @@ static int remove_stale(const char *path, struct err *err)
 
 	if (lstat(path, &st) != 0) {
 		return errno == ENOENT ? 0
-				       : err_errno(err, WEFT_EIO, errno, "%s",
-						   path);
+				       : err_errno(err, WEFT_EIO, errno, "%s", path);
 	}
 	if (!S_ISSOCK(st.st_mode)) {
-		return err_set(err, WEFT_EINVAL,
-			       "%s: exists and is not a socket", path);
+		return err_set(err, WEFT_EINVAL, "%s: exists and is not a socket", path);
 	}
 	if (unlink(path) != 0) {
 		return err_errno(err, WEFT_EIO, errno, "%s", path);
@@ -276,8 +272,7 @@ static void on_grace_over(uv_timer_t *timer)
 	}
 }
 
-void rpc_server_stop(struct rpc_server *s, int grace_ms, void (*done)(void *),
-		     void *arg)
+void rpc_server_stop(struct rpc_server *s, int grace_ms, void (*done)(void *), void *arg)
 {
 	struct rpc_conn *conn;
 
@@ -304,21 +299,17 @@ static int listen_tcp(struct rpc_server *s, struct err *err)
 {
 	const struct rpc_server_config *cfg = &s->cfg;
 	struct sockaddr_storage addr = { 0 };
-	int r = uv_ip4_addr(cfg->tcp_host, cfg->tcp_port,
-			    (struct sockaddr_in *)&addr);
+	int r = uv_ip4_addr(cfg->tcp_host, cfg->tcp_port, (struct sockaddr_in *)&addr);
 
 	if (r < 0) {
-		r = uv_ip6_addr(cfg->tcp_host, cfg->tcp_port,
-				(struct sockaddr_in6 *)&addr);
+		r = uv_ip6_addr(cfg->tcp_host, cfg->tcp_port, (struct sockaddr_in6 *)&addr);
 	}
 	if (r < 0) {
-		return err_set(err, WEFT_EINVAL, "%s: is not an address",
-			       cfg->tcp_host);
+		return err_set(err, WEFT_EINVAL, "%s: is not an address", cfg->tcp_host);
 	}
 	r = uv_tcp_bind(&s->tcp_listener, (struct sockaddr *)&addr, 0);
 	if (r == 0) {
-		r = uv_listen((uv_stream_t *)&s->tcp_listener, BACKLOG,
-			      on_connection);
+		r = uv_listen((uv_stream_t *)&s->tcp_listener, BACKLOG, on_connection);
 	}
 	return r < 0 ? err_set(err, WEFT_EIO, "%s port %d: %s", cfg->tcp_host,
 			       cfg->tcp_port, uv_strerror(r))
@@ -375,8 +366,7 @@ int rpc_server_new(uv_loop_t *loop, const struct rpc_server_config *cfg,
 	init_handles(s);
 	r = uv_pipe_open(&s->listener, fd);
 	if (r == 0) {
-		r = uv_listen((uv_stream_t *)&s->listener, BACKLOG,
-			      on_connection);
+		r = uv_listen((uv_stream_t *)&s->listener, BACKLOG, on_connection);
 	} else {
 		close(fd);
 	}
@@ -398,8 +388,7 @@ int rpc_server_port(const struct rpc_server *s)
 	struct sockaddr_storage addr;
 	int len = sizeof(addr);
 
-	if (!s->tls || uv_tcp_getsockname(&s->tcp_listener,
-					  (struct sockaddr *)&addr, &len)) {
+	if (!s->tls || uv_tcp_getsockname(&s->tcp_listener, (struct sockaddr *)&addr, &len)) {
 		return 0;
 	}
 	return ntohs(addr.ss_family == AF_INET6

@@ -124,8 +124,7 @@ enum rpc_status rpc_status_of_reset(uint32_t http2_error)
 	}
 }
 
-void rpc_headers_add(struct rpc_headers *h, const char *name,
-		     const char *value)
+void rpc_headers_add(struct rpc_headers *h, const char *name, const char *value)
 {
 	nghttp2_nv *nv = &h->nv[h->n++];
 
@@ -152,8 +151,7 @@ static size_t percent_encode(unsigned char c, char *out)
 	return 3;
 }
 
-void rpc_headers_add_encoded(struct rpc_headers *h, const char *name,
-			     const char *value)
+void rpc_headers_add_encoded(struct rpc_headers *h, const char *name, const char *value)
 {
 	char *start = h->text + h->used;
 	size_t room = sizeof(h->text) - h->used;
@@ -177,8 +175,7 @@ void rpc_headers_add_encoded(struct rpc_headers *h, const char *name,
 	rpc_headers_add(h, name, start);
 }
 
-void rpc_headers_add_status(struct rpc_headers *h, enum rpc_status status,
-			    const struct err *err)
+void rpc_headers_add_status(struct rpc_headers *h, enum rpc_status status, const struct err *err)
 {
 	static const char number[][3] = {
 		"0", "1", "2", "3", "4", "5", "6", "7", "8", "9",
@@ -186,9 +183,7 @@ void rpc_headers_add_status(struct rpc_headers *h, enum rpc_status status,
 	};
 	char place[ERR_FILE_MAX + 32];
 
-	rpc_headers_add(h, "grpc-status",
-			number[(int)status < N_STATUSES ? status
-							: RPC_UNKNOWN]);
+	rpc_headers_add(h, "grpc-status", number[(int)status < N_STATUSES ? status : RPC_UNKNOWN]);
 	if (status == RPC_OK) {
 		return;
 	}
@@ -200,8 +195,7 @@ void rpc_headers_add_status(struct rpc_headers *h, enum rpc_status status,
 	}
 	rpc_headers_add(h, "weft-error", err_name(err->code));
 	if (err->file[0]) {
-		snprintf(place, sizeof(place), "%s:%d:%d", err->file, err->line,
-			 err->col);
+		snprintf(place, sizeof(place), "%s:%d:%d", err->file, err->line, err->col);
 		rpc_headers_add_encoded(h, "weft-place", place);
 	}
 	if (err->hint[0]) {
@@ -265,11 +259,9 @@ void rpc_status_read(const char *name, const char *value, size_t value_len,
 	char text[ERR_FILE_MAX + 32];
 
 	if (strcmp(name, "grpc-message") == 0) {
-		rpc_percent_decode(value, value_len, err->msg,
-				   sizeof(err->msg));
+		rpc_percent_decode(value, value_len, err->msg, sizeof(err->msg));
 	} else if (strcmp(name, "weft-hint") == 0) {
-		rpc_percent_decode(value, value_len, err->hint,
-				   sizeof(err->hint));
+		rpc_percent_decode(value, value_len, err->hint, sizeof(err->hint));
 	} else if (strcmp(name, "weft-place") == 0) {
 		rpc_percent_decode(value, value_len, text, sizeof(text));
 		read_place(text, err);

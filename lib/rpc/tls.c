@@ -38,9 +38,8 @@ static const char *reason(void)
 
 /* ---- files --------------------------------------------------------------- */
 
-static int choose_h2(SSL *ssl, const unsigned char **out,
-		     unsigned char *out_len, const unsigned char *in,
-		     unsigned in_len, void *arg)
+static int choose_h2(SSL *ssl, const unsigned char **out, unsigned char *out_len,
+		     const unsigned char *in, unsigned in_len, void *arg)
 {
 	(void)ssl, (void)arg;
 	return SSL_select_next_proto((unsigned char **)(uintptr_t)out, out_len,
@@ -56,29 +55,23 @@ static int load_crl(SSL_CTX *ctx, const char *file, struct err *err)
 	X509_STORE *store = SSL_CTX_get_cert_store(ctx);
 	X509_LOOKUP *lookup = X509_STORE_add_lookup(store, X509_LOOKUP_file());
 
-	if (!lookup ||
-	    X509_load_crl_file(lookup, file, X509_FILETYPE_PEM) <= 0) {
-		return err_set(err, WEFT_EINVAL, "%s: revocation list: %s",
-			       file, reason());
+	if (!lookup || X509_load_crl_file(lookup, file, X509_FILETYPE_PEM) <= 0) {
+		return err_set(err, WEFT_EINVAL, "%s: revocation list: %s", file, reason());
 	}
 	X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
 	return 0;
 }
 
-static int load_files(SSL_CTX *ctx, const struct rpc_tls_files *f,
-		      struct err *err)
+static int load_files(SSL_CTX *ctx, const struct rpc_tls_files *f, struct err *err)
 {
 	if (SSL_CTX_use_certificate_chain_file(ctx, f->cert) != 1) {
-		return err_set(err, WEFT_EINVAL, "%s: certificate: %s",
-			       f->cert, reason());
+		return err_set(err, WEFT_EINVAL, "%s: certificate: %s", f->cert, reason());
 	}
 	if (SSL_CTX_use_PrivateKey_file(ctx, f->key, SSL_FILETYPE_PEM) != 1) {
-		return err_set(err, WEFT_EINVAL, "%s: key: %s", f->key,
-			       reason());
+		return err_set(err, WEFT_EINVAL, "%s: key: %s", f->key, reason());
 	}
 	if (SSL_CTX_load_verify_file(ctx, f->ca) != 1) {
-		return err_set(err, WEFT_EINVAL, "%s: authorities: %s", f->ca,
-			       reason());
+		return err_set(err, WEFT_EINVAL, "%s: authorities: %s", f->ca, reason());
 	}
 	return f->crl ? load_crl(ctx, f->crl, err) : 0;
 }
@@ -90,10 +83,8 @@ static void set_rules(SSL_CTX *ctx, bool is_server)
 				 SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
 	SSL_CTX_set_num_tickets(ctx, 0);
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
-	SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER |
-				SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
-	SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE |
-			      SSL_MODE_RELEASE_BUFFERS);
+	SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+	SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_RELEASE_BUFFERS);
 	if (is_server) {
 		SSL_CTX_set_alpn_select_cb(ctx, choose_h2, NULL);
 	} else {
@@ -112,8 +103,7 @@ int rpc_tls_new(const struct rpc_tls_files *files, bool is_server,
 		return err_nomem(err);
 	}
 	tls->is_server = is_server;
-	tls->ctx = SSL_CTX_new(is_server ? TLS_server_method()
-					 : TLS_client_method());
+	tls->ctx = SSL_CTX_new(is_server ? TLS_server_method() : TLS_client_method());
 	if (!tls->ctx) {
 		free(tls);
 		return err_nomem(err);
@@ -143,10 +133,8 @@ static int expect_host(SSL *ssl, const char *host)
 {
 	unsigned char address[sizeof(struct in6_addr)];
 
-	if (inet_pton(AF_INET, host, address) == 1 ||
-	    inet_pton(AF_INET6, host, address) == 1) {
-		return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl),
-						     host);
+	if (inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1) {
+		return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host);
 	}
 	return SSL_set1_host(ssl, host) && SSL_set_tlsext_host_name(ssl, host);
 }
@@ -192,8 +180,7 @@ void rpc_tls_session_free(struct rpc_tls_session *s)
 	}
 }
 
-int rpc_tls_input(struct rpc_tls_session *s, const void *data, size_t len,
-		  struct err *err)
+int rpc_tls_input(struct rpc_tls_session *s, const void *data, size_t len, struct err *err)
 {
 	return len > INT_MAX || BIO_write(s->in, data, (int)len) != (int)len
 		       ? err_nomem(err)
@@ -230,15 +217,13 @@ int rpc_tls_handshake(struct rpc_tls_session *s, bool *done, struct err *err)
 	}
 	SSL_get0_alpn_selected(s->ssl, &proto, &len);
 	if (len != sizeof(alpn) - 1 || memcmp(proto, alpn + 1, len) != 0) {
-		return err_set(err, WEFT_EDENIED,
-			       "TLS: the peer does not offer HTTP/2");
+		return err_set(err, WEFT_EDENIED, "TLS: the peer does not offer HTTP/2");
 	}
 	*done = true;
 	return 0;
 }
 
-int rpc_tls_read(struct rpc_tls_session *s, void *data, size_t len,
-		 bool *closed, struct err *err)
+int rpc_tls_read(struct rpc_tls_session *s, void *data, size_t len, bool *closed, struct err *err)
 {
 	int n;
 
@@ -259,8 +244,7 @@ int rpc_tls_read(struct rpc_tls_session *s, void *data, size_t len,
 	}
 }
 
-int rpc_tls_write(struct rpc_tls_session *s, const void *data, size_t len,
-		  struct err *err)
+int rpc_tls_write(struct rpc_tls_session *s, const void *data, size_t len, struct err *err)
 {
 	const char *p = data;
 
@@ -297,8 +281,7 @@ void rpc_tls_output(struct rpc_tls_session *s, struct buf *out)
 	}
 }
 
-void rpc_tls_peer_name(const struct rpc_tls_session *s, char *name,
-		       size_t size)
+void rpc_tls_peer_name(const struct rpc_tls_session *s, char *name, size_t size)
 {
 	X509 *cert = SSL_get0_peer_certificate(s->ssl);
 	BIO *text = BIO_new(BIO_s_mem());
@@ -306,9 +289,8 @@ void rpc_tls_peer_name(const struct rpc_tls_session *s, char *name,
 	char *data;
 
 	name[0] = '\0';
-	if (cert && text &&
-	    X509_NAME_print_ex(text, X509_get_subject_name(cert), 0,
-			       XN_FLAG_RFC2253) >= 0) {
+	if (cert && text && X509_NAME_print_ex(text, X509_get_subject_name(cert), 0,
+					       XN_FLAG_RFC2253) >= 0) {
 		len = BIO_get_mem_data(text, &data);
 		len = len < (long)size ? len : (long)size - 1;
 		memcpy(name, data, (size_t)len);

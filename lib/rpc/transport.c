@@ -14,8 +14,7 @@ void rpc_transport_fini(struct rpc_transport *t)
 }
 
 /* Some frames into t->out, encrypted or not. */
-static int put(struct rpc_transport *t, const uint8_t *data, size_t len,
-	       struct err *err)
+static int put(struct rpc_transport *t, const uint8_t *data, size_t len, struct err *err)
 {
 	int r;
 
@@ -42,21 +41,18 @@ int rpc_transport_collect(struct rpc_transport *t, struct err *err)
 	while (t->session && r == 0 && n > 0 && t->out.len < OUT_BYTES) {
 		n = nghttp2_session_mem_send(t->session, &data);
 		if (n < 0) {
-			return err_set(err, WEFT_EINTERNAL, "%s",
-				       nghttp2_strerror((int)n));
+			return err_set(err, WEFT_EINTERNAL, "%s", nghttp2_strerror((int)n));
 		}
 		r = n > 0 ? put(t, data, (size_t)n, err) : 0;
 	}
 	return r == 0 && t->out.failed ? err_nomem(err) : r;
 }
 
-static int take_plain(struct rpc_transport *t, const void *data, size_t len,
-		      struct err *err)
+static int take_plain(struct rpc_transport *t, const void *data, size_t len, struct err *err)
 {
 	ssize_t n = nghttp2_session_mem_recv(t->session, data, len);
 
-	return n < 0 ? err_set(err, WEFT_EINVAL, "%s",
-			       nghttp2_strerror((int)n)) : 0;
+	return n < 0 ? err_set(err, WEFT_EINVAL, "%s", nghttp2_strerror((int)n)) : 0;
 }
 
 int rpc_transport_take(struct rpc_transport *t, const void *data, size_t len,
@@ -70,9 +66,8 @@ int rpc_transport_take(struct rpc_transport *t, const void *data, size_t len,
 		return take_plain(t, data, len, err);
 	}
 	r = rpc_tls_input(t->tls, data, len, err);
-	while (r == 0 && t->session && !t->doomed &&
-	       (n = rpc_tls_read(t->tls, plain, sizeof(plain), closed,
-				 err)) != 0) {
+	while (r == 0 && t->session && !t->doomed && (n = rpc_tls_read(t->tls, plain, sizeof(plain),
+								       closed, err)) != 0) {
 		r = n < 0 ? n : take_plain(t, plain, (size_t)n, err);
 	}
 	return r;

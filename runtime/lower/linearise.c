@@ -181,8 +181,7 @@ static int cmp_round(const void *a, const void *b)
 }
 
 /* All chunks of transfers [from, to) as pieces of one chunk. */
-static int single_pieces(struct lower_walk *w, const struct coll_xfer *x,
-			 int64_t from, int64_t to)
+static int single_pieces(struct lower_walk *w, const struct coll_xfer *x, int64_t from, int64_t to)
 {
 	int rc = 0;
 
@@ -217,8 +216,7 @@ static void merge_pieces(struct lower_walk *w)
 	size_t n = 0;
 
 	for (size_t i = 0; i < w->pieces.n && sums(w); i++) {
-		v[i].urgent = w->stamp[at(w, v[i].src, v[i].id)] ==
-			      2 * w->step + 1;
+		v[i].urgent = w->stamp[at(w, v[i].src, v[i].id)] == 2 * w->step + 1;
 	}
 	qsort(v, w->pieces.n, sizeof(*v), cmp_pair);
 	for (size_t i = 0; i < w->pieces.n; i++) {
@@ -226,8 +224,7 @@ static void merge_pieces(struct lower_walk *w)
 			v[n - 1].cnt++;
 			continue;
 		}
-		v[i].round = n > 0 && v[n - 1].src == v[i].src &&
-				    v[n - 1].dst == v[i].dst
+		v[i].round = n > 0 && v[n - 1].src == v[i].src && v[n - 1].dst == v[i].dst
 				? v[n - 1].round + 1 : 0;
 		v[n++] = v[i];
 	}
@@ -362,8 +359,7 @@ static int emit_send(struct lower_walk *w, const struct lower_piece *q, struct e
 		.phase = w->out->phases + q->round }, err);
 }
 
-static int emit_receive(struct lower_walk *w, const struct lower_piece *q,
-			struct err *err)
+static int emit_receive(struct lower_walk *w, const struct lower_piece *q, struct err *err)
 {
 	return emit(w, q->dst, (struct lower_op){
 		.type = q->reduce ? LOWER_SUM : LOWER_RECV,
@@ -495,16 +491,14 @@ static int check_size(const struct lower_walk *w, struct err *err)
 		err_set(err, WEFT_ELIMIT,
 			"%d ranks with %d chunks a shard are more chunks "
 			"than weft lowers", w->n, w->p);
-		err_hint(err, "fits: at most %d chunks on all ranks",
-			 LOWER_MAX_CELLS);
+		err_hint(err, "fits: at most %d chunks on all ranks", LOWER_MAX_CELLS);
 		return WEFT_ELIMIT;
 	}
 	return 0;
 }
 
 static int walk_init(struct lower_walk *w, const struct coll_sched *s,
-		     const struct lower_bounds *bounds, struct lower *out,
-		     struct err *err)
+		     const struct lower_bounds *bounds, struct lower *out, struct err *err)
 {
 	int unit = unit_of(s), n = coll_ranks(s), p = coll_chunks(s) / unit;
 	int64_t pairs = coll_kind_of(s) == COLL_ALLTOALL ? n : 1;
@@ -548,8 +542,7 @@ static int check_arrivals(const struct lower_walk *w, struct err *err)
 	for (int r = 0; r < w->n && !rc && w->bounds->elements; r++) {
 		elements = (in[r] + count - 1) / count + 1 + w->n;
 		if (elements > w->bounds->elements) {
-			rc = lower_elements_error(r, elements, w->n,
-						  w->bounds->elements, err);
+			rc = lower_elements_error(r, elements, w->n, w->bounds->elements, err);
 		}
 	}
 	free(in);
@@ -608,8 +601,7 @@ static int walk_all(struct lower_walk *w, struct err *err)
 	return check_elements(w, err);
 }
 
-int lower_schedule(const struct coll_sched *s,
-		   const struct lower_bounds *bounds, struct lower *out,
+int lower_schedule(const struct coll_sched *s, const struct lower_bounds *bounds, struct lower *out,
 		   struct err *err)
 {
 	struct lower_walk w;

@@ -60,8 +60,7 @@ uint64_t lower_token(int rank, int64_t k)
 	return rng_mix(((uint64_t)(rank + 1) << 40) + (uint64_t)k);
 }
 
-uint64_t lower_expected(enum coll_kind kind, int ranks, int loop, int root,
-			int rank, int64_t k)
+uint64_t lower_expected(enum coll_kind kind, int ranks, int loop, int root, int rank, int64_t k)
 {
 	int shard = loop / ranks;
 	uint64_t sum = 0;
@@ -72,8 +71,7 @@ uint64_t lower_expected(enum coll_kind kind, int ranks, int loop, int root,
 	case COLL_BROADCAST:
 		return lower_token(root, k);
 	case COLL_ALLTOALL:
-		return lower_token((int)(k / shard),
-				   (int64_t)rank * shard + k % shard);
+		return lower_token((int)(k / shard), (int64_t)rank * shard + k % shard);
 	case COLL_REDUCE_SCATTER:
 		k += (int64_t)rank * shard;
 		break;
@@ -86,14 +84,12 @@ uint64_t lower_expected(enum coll_kind kind, int ranks, int loop, int root,
 	return sum;
 }
 
-int lower_elements_error(int rank, int64_t elements, int ranks, int max,
-			 struct err *err)
+int lower_elements_error(int rank, int64_t elements, int ranks, int max, struct err *err)
 {
 	err_set(err, WEFT_ELIMIT,
 		"rank %d needs at least %lld elements (1 + %d ranks + "
 		"threadblocks + steps), and the runtimes hold %d", rank,
 		(long long)elements, ranks, max);
-	err_hint(err, "fits: at most %d steps and threadblocks a rank",
-		 max - 1 - ranks);
+	err_hint(err, "fits: at most %d steps and threadblocks a rank", max - 1 - ranks);
 	return WEFT_ELIMIT;
 }

@@ -72,8 +72,7 @@ struct lower_bounds {
  * WEFT_ELIMIT with a hint of what fits. lower_fini also after an error.
  * O(chunk hops log).
  */
-int lower_schedule(const struct coll_sched *s,
-		   const struct lower_bounds *bounds, struct lower *out,
+int lower_schedule(const struct coll_sched *s, const struct lower_bounds *bounds, struct lower *out,
 		   struct err *err);
 void lower_fini(struct lower *l);
 
@@ -94,11 +93,9 @@ int32_t lower_pack_scratch(int32_t *used, int64_t n);
  * run, and the one that chunk k of its output shall then hold, modulo 2^64:
  * sums add up. loop: chunks of the whole vector. */
 uint64_t lower_token(int rank, int64_t k);
-uint64_t lower_expected(enum coll_kind kind, int ranks, int loop, int root,
-			int rank, int64_t k);
+uint64_t lower_expected(enum coll_kind kind, int ranks, int loop, int root, int rank, int64_t k);
 
 /* WEFT_ELIMIT: what a rank stores of a file exceeds `max` elements. */
-int lower_elements_error(int rank, int64_t elements, int ranks, int max,
-			 struct err *err);
+int lower_elements_error(int rank, int64_t elements, int ranks, int max, struct err *err);
 
 #endif

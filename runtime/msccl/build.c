@@ -241,8 +241,7 @@ static void pair_group(struct msccl_build *b, int group)
 
 	for (int i = 0, j = 0; i < b->n_ops; i++) {
 		in = b->ops[i].recv;
-		if (in == NONE || b->mate[in] != NONE ||
-		    group_of(b, in, b->rank) != group) {
+		if (in == NONE || b->mate[in] != NONE || group_of(b, in, b->rank) != group) {
 			continue;
 		}
 		for (; j < b->n_ops; j++) {
@@ -352,8 +351,7 @@ static int place_ops(struct msccl_build *b)
 					     : group_of(b, b->rank, send);
 			send = recv != NONE ? b->mate[recv] : send;
 			recv = recv == NONE ? b->mated[send] : recv;
-			op->tb = find_tb(&b->p->gpus[b->rank], recv, send,
-					 chan);
+			op->tb = find_tb(&b->p->gpus[b->rank], recv, send, chan);
 		}
 		if (op->tb < 0) {
 			return WEFT_ENOMEM;
@@ -456,8 +454,7 @@ static void write_cells(struct msccl_build *b, int i)
 		if (b->writer[c] != NONE) {
 			need(b, op, b->writer[c]);
 		}
-		for (int32_t x = b->reader[c]; x != NONE;
-		     x = b->reads.v[x].before) {
+		for (int32_t x = b->reader[c]; x != NONE; x = b->reads.v[x].before) {
 			need(b, op, b->reads.v[x].op);
 		}
 		b->reader[c] = NONE;
@@ -642,8 +639,7 @@ static int pack_scratch(struct msccl_gpu *g, int64_t n)
 	for (int pass = 0; pass < 2 && to; pass++) {
 		for (size_t t = 0; t < g->tbs.n; t++) {
 			for (size_t k = 0; k < g->tbs.v[t].steps.n; k++) {
-				struct msccl_step *s =
-					&g->tbs.v[t].steps.v[k];
+				struct msccl_step *s = &g->tbs.v[t].steps.v[k];
 
 				if (s->dst_buf == LOWER_SCRATCH && pass) {
 					s->dst = to[s->dst];
@@ -695,9 +691,8 @@ static int build_ops(struct msccl_build *b, const struct lower_rank *from)
 
 	load_ops(b, from);
 	trace_values(b);
-	if ((rc = pair_peers(b)) || (rc = place_ops(b)) ||
-	    (rc = fuse_all(b)) || (rc = order_ops(b)) ||
-	    (rc = renumber_tbs(g))) {
+	if ((rc = pair_peers(b)) || (rc = place_ops(b)) || (rc = fuse_all(b)) ||
+	    (rc = order_ops(b)) || (rc = renumber_tbs(g))) {
 		return rc;
 	}
 	return pack_scratch(g, scratch);
@@ -776,8 +771,7 @@ static int too_long(const struct msccl_build *b, int steps, struct err *err)
 		"steps on up to %d", steps, channels, lim->runtime,
 		lim->steps, lim->channels);
 	err_hint(err, "fits: about %d sends of %d chunks a connection",
-		 lim->steps / 2 * (lim->channels / b->groups),
-		 MSCCL_MAX_COUNT);
+		 lim->steps / 2 * (lim->channels / b->groups), MSCCL_MAX_COUNT);
 	return WEFT_ELIMIT;
 }
 
@@ -796,8 +790,7 @@ static int too_many_waits(int waited, struct err *err)
 	err_set(err, WEFT_ELIMIT, "others wait for %d threadblocks of a rank, "
 		"the runtimes let them wait for %d", waited,
 		MSCCL_MAX_DEP_TB + 1);
-	err_hint(err, "fits: at most %d threadblocks that others wait for",
-		 MSCCL_MAX_DEP_TB + 1);
+	err_hint(err, "fits: at most %d threadblocks that others wait for", MSCCL_MAX_DEP_TB + 1);
 	return WEFT_ELIMIT;
 }
 
@@ -827,8 +820,7 @@ static int build_all(struct msccl_build *b, const struct lower *l, struct err *e
 			return rc;
 		}
 		e = measure(b->p);
-		if ((e.tbs > b->lim->tbs || e.waited > MSCCL_MAX_DEP_TB + 1) &&
-		    !b->pair_all) {
+		if ((e.tbs > b->lim->tbs || e.waited > MSCCL_MAX_DEP_TB + 1) && !b->pair_all) {
 			b->pair_all = true;
 			next = b->blocks;
 			continue;
@@ -849,15 +841,13 @@ static int build_all(struct msccl_build *b, const struct lower *l, struct err *e
 	}
 }
 
-static int start_program(const struct lower *l, struct msccl *out,
-			 struct err *err)
+static int start_program(const struct lower *l, struct msccl *out, struct err *err)
 {
 	*out = (struct msccl){
 		.kind = l->kind, .ranks = l->ranks, .root = l->root,
 		.loop = l->loop, .outofplace = true,
 		.inplace = l->kind != COLL_ALLTOALL };
-	snprintf(out->name, sizeof(out->name), "weft-%s",
-		 coll_kind_name(out->kind));
+	snprintf(out->name, sizeof(out->name), "weft-%s", coll_kind_name(out->kind));
 	out->gpus = calloc((size_t)l->ranks, sizeof(*out->gpus));
 	return out->gpus ? 0 : err_nomem(err);
 }

@@ -21,8 +21,7 @@ static struct msccl_at at(int rank, int tb, int step)
 {
 	struct msccl_at a;
 
-	snprintf(a.text, sizeof(a.text), "rank %d threadblock %d step %d",
-		 rank, tb, step);
+	snprintf(a.text, sizeof(a.text), "rank %d threadblock %d step %d", rank, tb, step);
 	return a;
 }
 
@@ -39,12 +38,10 @@ static int limit(struct err *err, const struct msccl_limits *lim, int rank,
 
 static bool inside(const struct msccl_gpu *g, int buf, int64_t off, int cnt)
 {
-	return buf <= LOWER_SCRATCH && off >= 0 &&
-	       off + cnt <= g->chunks[buf];
+	return buf <= LOWER_SCRATCH && off >= 0 && off + cnt <= g->chunks[buf];
 }
 
-static const char *step_fault(const struct msccl_gpu *g,
-			      const struct msccl_tb *tb,
+static const char *step_fault(const struct msccl_gpu *g, const struct msccl_tb *tb,
 			      const struct msccl_step *s)
 {
 	if (s->type >= MSCCL_TYPES) {
@@ -74,8 +71,7 @@ static const char *step_fault(const struct msccl_gpu *g,
 	return NULL;
 }
 
-static const char *dep_fault(const struct msccl_gpu *g, int tb,
-			     const struct msccl_step *s)
+static const char *dep_fault(const struct msccl_gpu *g, int tb, const struct msccl_step *s)
 {
 	const struct msccl_step *d;
 
@@ -105,9 +101,8 @@ static const char *chain_fault(const struct msccl_tb *tb, size_t k, int *chain)
 	const struct msccl_step *s = &tb->steps.v[k];
 	const struct msccl_step *p = k > 0 ? s - 1 : NULL;
 
-	if (s->type != MSCCL_REDUCE || !p || p->type != MSCCL_REDUCE ||
-	    p->dst != s->dst || p->dst_buf != s->dst_buf ||
-	    p->src_buf != s->src_buf || s->dep_tb >= 0 || p->has_dep) {
+	if (s->type != MSCCL_REDUCE || !p || p->type != MSCCL_REDUCE || p->dst != s->dst ||
+	    p->dst_buf != s->dst_buf || p->src_buf != s->src_buf || s->dep_tb >= 0 || p->has_dep) {
 		*chain = s->type == MSCCL_REDUCE;
 		return NULL;
 	}
@@ -118,8 +113,7 @@ static const char *chain_fault(const struct msccl_tb *tb, size_t k, int *chain)
 					    : NULL;
 }
 
-static int check_steps(const struct msccl_gpu *g, int rank, int t,
-		       struct err *err)
+static int check_steps(const struct msccl_gpu *g, int rank, int t, struct err *err)
 {
 	const struct msccl_tb *tb = &g->tbs.v[t];
 	int chain = 0;
@@ -130,8 +124,7 @@ static int check_steps(const struct msccl_gpu *g, int rank, int t,
 
 		fault = fault ? fault : dep_fault(g, t, s);
 		fault = fault ? fault : chain_fault(tb, k, &chain);
-		if (!fault && k > 0 && s[-1].type == MSCCL_NOP &&
-		    s->dep_tb < 0) {
+		if (!fault && k > 0 && s[-1].type == MSCCL_NOP && s->dep_tb < 0) {
 			fault = "follows a nop and waits for nothing";
 		}
 		if (fault) {
@@ -151,8 +144,7 @@ static int check_sizes(const struct msccl *p, int rank,
 	int64_t elements = 1 + (int64_t)p->ranks + (int64_t)g->tbs.n;
 
 	if (g->tbs.n > (size_t)lim->tbs) {
-		return limit(err, lim, rank, "threadblocks",
-			     (long long)g->tbs.n, lim->tbs);
+		return limit(err, lim, rank, "threadblocks", (long long)g->tbs.n, lim->tbs);
 	}
 	for (size_t t = 0; t < g->tbs.n; t++) {
 		size_t n = g->tbs.v[t].steps.n;
@@ -164,8 +156,7 @@ static int check_sizes(const struct msccl *p, int rank,
 		elements += (int64_t)n;
 	}
 	return elements > MSCCL_MAX_ELEMENTS
-		       ? lower_elements_error(rank, elements, p->ranks,
-					      MSCCL_MAX_ELEMENTS, err)
+		       ? lower_elements_error(rank, elements, p->ranks, MSCCL_MAX_ELEMENTS, err)
 		       : 0;
 }
 
@@ -174,16 +165,14 @@ static int check_tb(const struct msccl *p, int rank, int t, struct err *err)
 	const struct msccl_tb *tb = &p->gpus[rank].tbs.v[t];
 	const char *fault = NULL;
 
-	if (tb->send < -1 || tb->recv < -1 || tb->send >= p->ranks ||
-	    tb->recv >= p->ranks) {
+	if (tb->send < -1 || tb->recv < -1 || tb->send >= p->ranks || tb->recv >= p->ranks) {
 		fault = "a peer that does not exist";
 	} else if (tb->send == rank || tb->recv == rank) {
 		fault = "a rank is its own peer";
 	} else if (tb->chan < 0 || tb->chan >= p->channels) {
 		fault = "a channel that does not exist";
 	}
-	return fault ? err_set(err, WEFT_EVERIFY, "rank %d threadblock %d: %s",
-			       rank, t, fault)
+	return fault ? err_set(err, WEFT_EVERIFY, "rank %d threadblock %d: %s", rank, t, fault)
 		     : check_steps(&p->gpus[rank], rank, t, err);
 }
 
@@ -239,8 +228,7 @@ static int check_rank(const struct msccl *p, int rank,
 	return check_channels(p, rank, lim, err);
 }
 
-static int check_head(const struct msccl *p, const struct msccl_limits *lim,
-		      struct err *err)
+static int check_head(const struct msccl *p, const struct msccl_limits *lim, struct err *err)
 {
 	if (p->ranks < 2 || p->ranks > MSCCL_MAX_RANKS) {
 		err_set(err, WEFT_ELIMIT, "%d ranks, %s takes 2 to %d",
@@ -249,8 +237,7 @@ static int check_head(const struct msccl *p, const struct msccl_limits *lim,
 		return WEFT_ELIMIT;
 	}
 	if (p->channels < 1 || p->channels > lim->channels) {
-		return limit(err, lim, 0, "channels", p->channels,
-			     lim->channels);
+		return limit(err, lim, 0, "channels", p->channels, lim->channels);
 	}
 	if (p->loop < p->ranks || p->loop % p->ranks) {
 		return err_set(err, WEFT_EVERIFY,
@@ -258,8 +245,7 @@ static int check_head(const struct msccl *p, const struct msccl_limits *lim,
 			       p->loop, p->ranks);
 	}
 	if (p->kind == COLL_ALLTOALL && p->inplace) {
-		return err_set(err, WEFT_EVERIFY,
-			       "all-to-all cannot be done in place");
+		return err_set(err, WEFT_EVERIFY, "all-to-all cannot be done in place");
 	}
 	return p->inplace || p->outofplace
 		       ? 0 : err_set(err, WEFT_EVERIFY,
@@ -275,8 +261,7 @@ static int check_cells(const struct msccl *p, struct err *err)
 		cells += msccl_cells(p, r);
 	}
 	if (cells > LOWER_MAX_CELLS) {
-		err_set(err, WEFT_ELIMIT,
-			"%lld chunks in the buffers of all ranks",
+		err_set(err, WEFT_ELIMIT, "%lld chunks in the buffers of all ranks",
 			(long long)cells);
 		err_hint(err, "fits: %d chunks", LOWER_MAX_CELLS);
 		return WEFT_ELIMIT;
@@ -354,8 +339,7 @@ static int match_steps(struct msccl_proof *c, int from, int to, struct err *err)
 				       s->tb->steps.v[i].cnt, r->rank,
 				       r->tb->steps.v[j].cnt);
 		}
-		c->sent_by[r->first_op + (int64_t)j] =
-			s->first_op + (int64_t)i;
+		c->sent_by[r->first_op + (int64_t)j] = s->first_op + (int64_t)i;
 		i = next_of(s->tb, i + 1, true);
 		j = next_of(r->tb, j + 1, false);
 	}
@@ -436,8 +420,7 @@ static int check_open(struct msccl_proof *c, struct err *err)
 	return rc;
 }
 
-int msccl_check(const struct msccl *p, enum msccl_dialect dialect,
-		struct err *err)
+int msccl_check(const struct msccl *p, enum msccl_dialect dialect, struct err *err)
 {
 	const struct msccl_limits *lim = msccl_limits(dialect);
 	struct msccl_proof c = { .p = p };
@@ -456,8 +439,7 @@ int msccl_check(const struct msccl *p, enum msccl_dialect dialect,
 		if (place ? p->inplace : p->outofplace) {
 			if ((rc = msccl_check_run(&c, place, err)) ||
 			    (rc = msccl_check_races(&c, place, err))) {
-				err_wrap(err, "called %s", place
-						? "in place" : "out of place");
+				err_wrap(err, "called %s", place ? "in place" : "out of place");
 			}
 		}
 	}

@@ -29,8 +29,7 @@ struct msccl_run {
 
 static uint64_t *cell(const struct msccl_run *r, int rank, int buf, int64_t off)
 {
-	return &r->cells[r->start[rank] +
-			 msccl_cell(r->p, rank, buf, (int)off, r->inplace)];
+	return &r->cells[r->start[rank] + msccl_cell(r->p, rank, buf, (int)off, r->inplace)];
 }
 
 /* ---- before and after ---- */
@@ -55,8 +54,7 @@ static void fill(struct msccl_run *r)
 
 static uint64_t expected(const struct msccl_run *r, int rank, int64_t k)
 {
-	return lower_expected(r->p->kind, r->p->ranks, r->p->loop, r->p->root,
-			      rank, k);
+	return lower_expected(r->p->kind, r->p->ranks, r->p->loop, r->p->root, rank, k);
 }
 
 static int compare(const struct msccl_run *r, struct err *err)
@@ -90,8 +88,7 @@ static bool ready(const struct msccl_run *r, int n, const struct msccl_step *s)
 	const struct msccl_proof_tb *t = &r->c->tbs[n];
 	const struct msccl_queue *q;
 
-	if (s->dep_tb >= 0 &&
-	    r->pc[r->c->base[t->rank] + s->dep_tb] <= (uint32_t)s->dep_step) {
+	if (s->dep_tb >= 0 && r->pc[r->c->base[t->rank] + s->dep_tb] <= (uint32_t)s->dep_step) {
 		return false;
 	}
 	q = msccl_receives(s->type) ? &r->queues[t->from] : NULL;
@@ -154,8 +151,7 @@ static int run_all(struct msccl_run *r, struct err *err)
 		for (int n = 0; n < tbs; n++) {
 			const struct msccl_tb *tb = r->c->tbs[n].tb;
 
-			while (r->pc[n] < tb->steps.n &&
-			       ready(r, n, &tb->steps.v[r->pc[n]])) {
+			while (r->pc[n] < tb->steps.n && ready(r, n, &tb->steps.v[r->pc[n]])) {
 				execute(r, n, &tb->steps.v[r->pc[n]]);
 				r->c->order[r->done++] = (struct msccl_proof_op){
 					n, (int32_t)r->pc[n]++ };

@@ -106,8 +106,7 @@ bool msccl_writes(enum msccl_type type);
 void msccl_fini(struct msccl *p);
 
 /* lower_cell of a rank of p; how many cells a rank has. */
-int64_t msccl_cell(const struct msccl *p, int rank, int buf, int off,
-		   bool inplace);
+int64_t msccl_cell(const struct msccl *p, int rank, int buf, int off, bool inplace);
 int64_t msccl_cells(const struct msccl *p, int rank);
 
 /*
@@ -137,8 +136,7 @@ int msccl_lower(const struct coll_sched *s, enum msccl_dialect dialect,
  * 2^-64 a chunk. WEFT_EVERIFY or WEFT_ELIMIT with rank, threadblock, step.
  * O(steps * threadblocks of a rank + chunks moved).
  */
-int msccl_check(const struct msccl *p, enum msccl_dialect dialect,
-		struct err *err);
+int msccl_check(const struct msccl *p, enum msccl_dialect dialect, struct err *err);
 
 /* The XML of a program, as docs/lowering.md describes it: one file for all
  * sizes and for every kind of calls that the program serves. */

@@ -74,8 +74,7 @@ int64_t msccl_cells(const struct msccl *p, int rank)
 	return (int64_t)n[LOWER_IN] + n[LOWER_OUT] + n[LOWER_SCRATCH];
 }
 
-int64_t msccl_cell(const struct msccl *p, int rank, int buf, int off,
-		   bool inplace)
+int64_t msccl_cell(const struct msccl *p, int rank, int buf, int off, bool inplace)
 {
 	return lower_cell(p->kind, p->gpus[rank].chunks,
 			   (int64_t)rank * (p->loop / p->ranks), buf, off,

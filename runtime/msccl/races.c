@@ -70,8 +70,7 @@ static void tick(struct msccl_race_search *x, int tb, int step)
 	if (s->dep_tb >= 0) {
 		int dep = x->c->base[x->rank] + s->dep_tb;
 
-		raise_to(mine, clock_at(x, x->c->tbs[dep].first_op +
-						   s->dep_step), x->n);
+		raise_to(mine, clock_at(x, x->c->tbs[dep].first_op + s->dep_step), x->n);
 	}
 	mine[t->id] = step;
 }
@@ -141,8 +140,7 @@ static int ordered(struct msccl_race_search *x, const struct msccl_access *e, in
 				t->id, step);
 }
 
-static int read_cell(struct msccl_race_search *x, int64_t c, int tb, int step,
-		     struct err *err)
+static int read_cell(struct msccl_race_search *x, int64_t c, int tb, int step, struct err *err)
 {
 	int rc = x->wrote[c].tb < 0 ? 0
 				    : ordered(x, &x->wrote[c], tb, step, err);
@@ -156,8 +154,7 @@ static int read_cell(struct msccl_race_search *x, int64_t c, int tb, int step,
 	return rc;
 }
 
-static int write_cell(struct msccl_race_search *x, int64_t c, int tb, int step,
-		      struct err *err)
+static int write_cell(struct msccl_race_search *x, int64_t c, int tb, int step, struct err *err)
 {
 	int rc = x->wrote[c].tb < 0 ? 0
 				    : ordered(x, &x->wrote[c], tb, step, err);
@@ -177,8 +174,7 @@ static int touch_cells(struct msccl_race_search *x, int tb, int step, struct err
 	int rc = 0;
 
 	if (msccl_reads(s->type)) {
-		from = msccl_cell(x->p, x->rank, s->src_buf, s->src,
-				  x->inplace);
+		from = msccl_cell(x->p, x->rank, s->src_buf, s->src, x->inplace);
 	}
 	if (msccl_writes(s->type)) {
 		to = msccl_cell(x->p, x->rank, s->dst_buf, s->dst, x->inplace);
@@ -198,8 +194,7 @@ static int touch_cells(struct msccl_race_search *x, int tb, int step, struct err
 
 /* ---- a rank, and all of them ---- */
 
-static int race_rank(struct msccl_race_search *x,
-		     const struct msccl_proof_op *order, int64_t n,
+static int race_rank(struct msccl_race_search *x, const struct msccl_proof_op *order, int64_t n,
 		     struct err *err)
 {
 	int64_t cells = msccl_cells(x->p, x->rank);

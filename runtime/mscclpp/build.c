@@ -114,8 +114,7 @@ static int note_sends(struct mscclpp_build *b)
 			const struct lower_op *op = &b->low->rank[r].ops.v[i];
 
 			if (op->type == LOWER_SEND) {
-				rc = u64map_set(&b->sends,
-						send_key(b, r, op->send, op->phase), i);
+				rc = u64map_set(&b->sends, send_key(b, r, op->send, op->phase), i);
 			}
 		}
 	}
@@ -134,8 +133,7 @@ static void pair_ops(struct mscclpp_build *b, int rank)
 		if (op->recv == NONE) {
 			continue;
 		}
-		u64map_get(&b->sends, send_key(b, op->recv, rank, op->phase),
-			   &mate);
+		u64map_get(&b->sends, send_key(b, op->recv, rank, op->phase), &mate);
 		b->extra[rank][i].mate = (int32_t)mate;
 		b->extra[op->recv][mate].mate = (int32_t)i;
 		if (op->type == LOWER_SUM) {
@@ -312,8 +310,7 @@ static int add_send(struct mscclpp_build *b, struct mscclpp_flat_op *f, int32_t 
 	f->op.dst[n] = (struct mscclpp_ref){
 		.index = sum ? b->extra[s->send][mate].stage : r->dst,
 		.size = s->cnt, .remote = true };
-	return remote_id(b, s->send, sum ? LOWER_SCRATCH : r->dst_buf,
-			 &f->remotes[n]);
+	return remote_id(b, s->send, sum ? LOWER_SCRATCH : r->dst_buf, &f->remotes[n]);
 }
 
 /* The sends of the batch that are the last to their peer, which also signal,
@@ -381,8 +378,7 @@ static int end_batch(struct mscclpp_build *b, bool write)
 	for (size_t i = 0; i < b->batch.n; i++) {
 		int32_t at = b->batch.v[i];
 
-		b->peer_sent[ops[at].send] +=
-			b->peer_last[ops[at].send] == at;
+		b->peer_sent[ops[at].send] += b->peer_last[ops[at].send] == at;
 	}
 	if (write && b->batch.n > 0) {
 		rc = meet(b);
@@ -595,8 +591,7 @@ static bool fits(const struct mscclpp_tb *tb, const struct mscclpp_flat_op *f)
 	struct mscclpp_tb try = *tb;
 
 	for (int i = 0; i < f->op.n_ids; i++) {
-		if (try.n_chans == MSCCLPP_MAX_CHANNELS ||
-		    try.n_remotes == MSCCLPP_MAX_CHANNELS) {
+		if (try.n_chans == MSCCLPP_MAX_CHANNELS || try.n_remotes == MSCCLPP_MAX_CHANNELS) {
 			return false;
 		}
 		use(try.chans, &try.n_chans, f->op.ids[i]);
@@ -614,9 +609,7 @@ static int add_op(struct mscclpp_tb *tb, const struct mscclpp_flat_op *f)
 	for (int i = 0; i < op.n_ids; i++) {
 		op.ids[i] = (int16_t)use(tb->chans, &tb->n_chans, op.ids[i]);
 		if (op.dst[i].remote) {
-			op.dst[i].buf = (uint8_t)use(tb->remotes,
-						     &tb->n_remotes,
-						     f->remotes[i]);
+			op.dst[i].buf = (uint8_t)use(tb->remotes, &tb->n_remotes, f->remotes[i]);
 		}
 	}
 	return vec_push(&tb->ops, op);
@@ -632,8 +625,7 @@ static int hand_over(struct mscclpp_gpu *g)
 
 	if (g->tbs.n > 0) {
 		tb = &g->tbs.v[g->tbs.n - 1];
-		if (vec_push(&tb->ops, nop) || vec_push(&tb->ops, sem) ||
-		    vec_push(&g->sems, 0)) {
+		if (vec_push(&tb->ops, nop) || vec_push(&tb->ops, sem) || vec_push(&g->sems, 0)) {
 			return WEFT_ENOMEM;
 		}
 	}
@@ -766,8 +758,7 @@ static uint64_t max_bytes(const struct mscclpp *p)
 	return (MSCCLPP_MAX_BYTES - 1) / (uint64_t)most * (uint64_t)p->loop;
 }
 
-static int start_plan(const struct lower *from, bool inplace,
-		      struct mscclpp *out)
+static int start_plan(const struct lower *from, bool inplace, struct mscclpp *out)
 {
 	*out = (struct mscclpp){ .kind = from->kind, .ranks = from->ranks,
 				 .root = from->root, .loop = from->loop,
@@ -777,16 +768,13 @@ static int start_plan(const struct lower *from, bool inplace,
 		return WEFT_ENOMEM;
 	}
 	for (int r = 0; r < from->ranks; r++) {
-		memcpy(out->gpus[r].chunks, from->rank[r].chunks,
-		       sizeof(out->gpus[r].chunks));
+		memcpy(out->gpus[r].chunks, from->rank[r].chunks, sizeof(out->gpus[r].chunks));
 	}
-	snprintf(out->name, sizeof(out->name), "weft-%s",
-		 lower_kind_name(from->kind));
+	snprintf(out->name, sizeof(out->name), "weft-%s", lower_kind_name(from->kind));
 	return 0;
 }
 
-int mscclpp_lower(const struct coll_sched *s, bool inplace,
-		  struct mscclpp *out, struct err *err)
+int mscclpp_lower(const struct coll_sched *s, bool inplace, struct mscclpp *out, struct err *err)
 {
 	static const struct lower_bounds bounds = { MSCCLPP_MAX_RANKS,
 						    1 << 24, 0 };
@@ -796,8 +784,7 @@ int mscclpp_lower(const struct coll_sched *s, bool inplace,
 
 	*out = (struct mscclpp){ 0 };
 	if (inplace && coll_kind_of(s) == COLL_ALLTOALL) {
-		return err_set(err, WEFT_EUNSUPPORTED,
-			       "all-to-all in place: not supported");
+		return err_set(err, WEFT_EUNSUPPORTED, "all-to-all in place: not supported");
 	}
 	rc = lower_schedule(s, &bounds, &low, err);
 	if (rc) {

@@ -17,16 +17,13 @@ struct mscclpp_at mscclpp_at(int rank, int tb, int op)
 {
 	struct mscclpp_at a;
 
-	snprintf(a.text, sizeof(a.text), "rank %d threadblock %d op %d", rank,
-		 tb, op);
+	snprintf(a.text, sizeof(a.text), "rank %d threadblock %d op %d", rank, tb, op);
 	return a;
 }
 
-static int limit(struct err *err, int rank, const char *what, long long have,
-		 long long most)
+static int limit(struct err *err, int rank, const char *what, long long have, long long most)
 {
-	err_set(err, WEFT_ELIMIT, "rank %d: %s: %lld, MSCCL++ takes %lld",
-		rank, what, have, most);
+	err_set(err, WEFT_ELIMIT, "rank %d: %s: %lld, MSCCL++ takes %lld", rank, what, have, most);
 	err_hint(err, "fits: %s up to %lld", what, most);
 	return WEFT_ELIMIT;
 }
@@ -78,8 +75,7 @@ static const char *shape_fault(const struct mscclpp_op *op)
 		       ? "adds a single buffer" : NULL;
 }
 
-static const char *ids_fault(const struct mscclpp_gpu *g,
-			     const struct mscclpp_tb *tb,
+static const char *ids_fault(const struct mscclpp_gpu *g, const struct mscclpp_tb *tb,
 			     const struct mscclpp_op *op)
 {
 	bool sems = op->name == MSCCLPP_ACQUIRE || op->name == MSCCLPP_RELEASE;
@@ -101,17 +97,14 @@ static const char *ids_fault(const struct mscclpp_gpu *g,
 	return NULL;
 }
 
-static bool inside(const struct mscclpp_gpu *g, int buf,
-		   const struct mscclpp_ref *x)
+static bool inside(const struct mscclpp_gpu *g, int buf, const struct mscclpp_ref *x)
 {
 	return buf <= LOWER_SCRATCH && x->index >= 0 && x->size >= 1 &&
 	       x->index <= g->chunks[buf] - x->size;
 }
 
-static const char *remote_fault(const struct mscclpp *p,
-				const struct mscclpp_gpu *g,
-				const struct mscclpp_tb *tb,
-				const struct mscclpp_op *op, int i)
+static const char *remote_fault(const struct mscclpp *p, const struct mscclpp_gpu *g,
+				const struct mscclpp_tb *tb, const struct mscclpp_op *op, int i)
 {
 	const struct mscclpp_ref *x = &op->dst[i];
 	const struct mscclpp_remote *r;
@@ -127,10 +120,8 @@ static const char *remote_fault(const struct mscclpp *p,
 		       ? NULL : "writes outside the remote buffer";
 }
 
-static const char *refs_fault(const struct mscclpp *p,
-			      const struct mscclpp_gpu *g,
-			      const struct mscclpp_tb *tb,
-			      const struct mscclpp_op *op)
+static const char *refs_fault(const struct mscclpp *p, const struct mscclpp_gpu *g,
+			      const struct mscclpp_tb *tb, const struct mscclpp_op *op)
 {
 	for (int i = 0; i < op->n_src; i++) {
 		const struct mscclpp_ref *x = &op->src[i];
@@ -174,8 +165,7 @@ static int check_tb(const struct mscclpp *p, int rank, int t, struct err *err)
 				? "a channel that the rank has not" : NULL;
 	}
 	for (int i = 0; i < tb->n_remotes && !fault; i++) {
-		fault = tb->remotes[i] < 0 ||
-				(size_t)tb->remotes[i] >= g->remotes.n
+		fault = tb->remotes[i] < 0 || (size_t)tb->remotes[i] >= g->remotes.n
 				? "a remote buffer that the rank has not"
 				: NULL;
 	}
@@ -194,8 +184,7 @@ static int check_tb(const struct mscclpp *p, int rank, int t, struct err *err)
 					       : "?", fault);
 		}
 	}
-	return fault ? err_set(err, WEFT_EVERIFY, "rank %d threadblock %d: %s",
-			       rank, t, fault) : 0;
+	return fault ? err_set(err, WEFT_EVERIFY, "rank %d threadblock %d: %s", rank, t, fault) : 0;
 }
 
 static int check_sizes(const struct mscclpp *p, int rank, struct err *err)
@@ -220,8 +209,7 @@ static const char *rank_fault(const struct mscclpp *p, int rank)
 	const struct mscclpp_gpu *g = &p->gpus[rank];
 
 	for (size_t i = 0; i < g->chans.n; i++) {
-		if (g->chans.v[i] < 0 || g->chans.v[i] >= p->ranks ||
-		    g->chans.v[i] == rank) {
+		if (g->chans.v[i] < 0 || g->chans.v[i] >= p->ranks || g->chans.v[i] == rank) {
 			return "a channel to a rank that does not exist, or "
 			       "to itself";
 		}
@@ -278,8 +266,7 @@ static int check_head(const struct mscclpp *p, struct err *err)
 			       p->loop, p->ranks);
 	}
 	return p->kind == COLL_ALLTOALL && p->inplace
-		       ? err_set(err, WEFT_EVERIFY,
-				 "all-to-all cannot be done in place") : 0;
+		       ? err_set(err, WEFT_EVERIFY, "all-to-all cannot be done in place") : 0;
 }
 
 /* Offsets are 32 bits wide: the largest message must keep to that. */
@@ -334,8 +321,7 @@ static int check_ends(const struct mscclpp *p, struct err *err)
 				/* Counted one way, then taken off the
 				 * other. */
 				rc = pass && n == 0 ? 1
-				     : u64map_set(&ends, pass ? back : there,
-						  pass ? n - 1 : n + 1);
+				     : u64map_set(&ends, pass ? back : there, pass ? n - 1 : n + 1);
 				if (rc == 1) {
 					rc = err_set(err, WEFT_EVERIFY,
 						     "rank %d: channel %zu to "

@@ -166,8 +166,7 @@ static int check_read(const struct mscclpp_run *r, const struct mscclpp_thread *
 {
 	for (int64_t c = cell; c < cell + n; c++) {
 		if (!ordered(r, t, &r->writer[c], true)) {
-			return fault(t, "reads what may not be written yet",
-				     err);
+			return fault(t, "reads what may not be written yet", err);
 		}
 	}
 	return 0;
@@ -181,8 +180,7 @@ static int check_write(const struct mscclpp_run *r, const struct mscclpp_thread 
 			return fault(t, "writes while another write may not "
 				     "be over", err);
 		}
-		for (int32_t x = r->reader[c]; x != NONE;
-		     x = r->reads.v[x].before) {
+		for (int32_t x = r->reader[c]; x != NONE; x = r->reads.v[x].before) {
 			if (!ordered(r, t, &r->reads.v[x].by, false)) {
 				return fault(t, "writes what may not be read "
 					     "yet", err);
@@ -203,8 +201,7 @@ static int note_read(struct mscclpp_run *r, struct mscclpp_access by, int64_t ce
 	return rc;
 }
 
-static void note_write(struct mscclpp_run *r, struct mscclpp_access by, int64_t cell,
-		       int32_t n)
+static void note_write(struct mscclpp_run *r, struct mscclpp_access by, int64_t cell, int32_t n)
 {
 	for (int64_t c = cell; c < cell + n; c++) {
 		r->writer[c] = by;
@@ -214,8 +211,7 @@ static void note_write(struct mscclpp_run *r, struct mscclpp_access by, int64_t 
 
 /* ---- clocks that travel ---- */
 
-static int copy_clock(const struct mscclpp_run *r, const struct mscclpp_thread *t,
-		      uint8_t **out)
+static int copy_clock(const struct mscclpp_run *r, const struct mscclpp_thread *t, uint8_t **out)
 {
 	size_t n = (size_t)r->n_tbs;
 
@@ -254,8 +250,7 @@ static int put_piece(struct mscclpp_run *r, struct mscclpp_thread *t,
 		     const struct mscclpp_op *op, int i, struct err *err)
 {
 	const struct mscclpp_ref *s = &op->src[i], *d = &op->dst[i];
-	const struct mscclpp_remote *to =
-		&r->p->gpus[t->rank].remotes.v[t->tb->remotes[d->buf]];
+	const struct mscclpp_remote *to = &r->p->gpus[t->rank].remotes.v[t->tb->remotes[d->buf]];
 	int64_t from = cell_of(r, t->rank, s->buf, s->index);
 	int64_t at = cell_of(r, to->rank, to->buf, d->index);
 	struct mscclpp_access by = { ACCESS_PUT, 0, (int32_t)r->puts.n };
@@ -272,16 +267,14 @@ static int put_piece(struct mscclpp_run *r, struct mscclpp_thread *t,
 		return err_nomem(err);
 	}
 	note_write(r, by, at, d->size);
-	memmove(&r->cells[at], &r->cells[from],
-		(size_t)s->size * sizeof(*r->cells));
+	memmove(&r->cells[at], &r->cells[from], (size_t)s->size * sizeof(*r->cells));
 	return 0;
 }
 
 /* A signal must come after all puts of its channel, as well as after the
  * signal before. own: the put that carries it is of the same trigger. */
-static int signal_end(struct mscclpp_run *r, struct mscclpp_thread *t,
-		      const struct mscclpp_op *op, int i, bool own,
-		      struct err *err)
+static int signal_end(struct mscclpp_run *r, struct mscclpp_thread *t, const struct mscclpp_op *op,
+		      int i, bool own, struct err *err)
 {
 	struct mscclpp_end *e = end_of(r, t, op, i);
 	struct mscclpp_message m = { .puts = (int32_t)e->puts.n };
@@ -291,8 +284,7 @@ static int signal_end(struct mscclpp_run *r, struct mscclpp_thread *t,
 	}
 	for (size_t k = e->signalled; k + own < e->puts.n; k++) {
 		if (!over(t, r->puts.v[e->puts.v[k]].pushed)) {
-			return fault(t, "may overtake a put of the channel",
-				     err);
+			return fault(t, "may overtake a put of the channel", err);
 		}
 	}
 	e->signalled = e->puts.n;
@@ -335,8 +327,7 @@ static int claim_order(struct mscclpp_run *r, struct mscclpp_thread *t, struct m
 		     struct err *err)
 {
 	if (last->tb != (int32_t)(t - r->tbs) && !after(t, *last)) {
-		return fault(t, "another threadblock may wait for the same",
-			     err);
+		return fault(t, "another threadblock may wait for the same", err);
 	}
 	*last = now(r, t);
 	return 0;
@@ -370,8 +361,7 @@ static int do_wait(struct mscclpp_run *r, struct mscclpp_thread *t,
 	return 0;
 }
 
-static void do_flush(struct mscclpp_run *r, struct mscclpp_thread *t,
-		     const struct mscclpp_op *op)
+static void do_flush(struct mscclpp_run *r, struct mscclpp_thread *t, const struct mscclpp_op *op)
 {
 	for (int i = 0; i < op->n_ids; i++) {
 		struct mscclpp_end *e = end_of(r, t, op, i);
@@ -415,15 +405,13 @@ static int do_local(struct mscclpp_run *r, struct mscclpp_thread *t,
 	for (int i = 0; i < op->n_src && !rc; i++) {
 		const struct mscclpp_ref *s = &op->src[i];
 
-		rc = note_read(r, by, cell_of(r, t->rank, s->buf, s->index),
-			       s->size);
+		rc = note_read(r, by, cell_of(r, t->rank, s->buf, s->index), s->size);
 	}
 	if (rc) {
 		return rc == WEFT_ENOMEM ? err_nomem(err) : rc;
 	}
 	note_write(r, by, to, d->size);
-	memcpy(&r->cells[to], r->values.v,
-	       (size_t)d->size * sizeof(*r->cells));
+	memcpy(&r->cells[to], r->values.v, (size_t)d->size * sizeof(*r->cells));
 	return 0;
 }
 
@@ -440,15 +428,13 @@ static int do_sem(struct mscclpp_run *r, struct mscclpp_thread *t,
 		if (op->name == MSCCLPP_ACQUIRE) {
 			rc = claim_order(r, t, &s->last_acquire, err);
 			if (!rc && s->acquired >= first) {
-				rc = receive_clock(t, &s->released.v[s->acquired -
-							    first], err);
+				rc = receive_clock(t, &s->released.v[s->acquired - first], err);
 			}
 			s->acquired++;
 			continue;
 		}
 		rc = claim_order(r, t, &s->last_release, err);
-		if (!rc && (copy_clock(r, t, &m.clk) ||
-			    vec_push(&s->released, m))) {
+		if (!rc && (copy_clock(r, t, &m.clk) || vec_push(&s->released, m))) {
 			free(m.clk);
 			rc = err_nomem(err);
 		}
@@ -462,17 +448,14 @@ static bool ready(const struct mscclpp_run *r, const struct mscclpp_thread *t)
 
 	for (int i = 0; i < op->n_ids; i++) {
 		if (op->name == MSCCLPP_WAIT) {
-			const struct mscclpp_end *e =
-				&r->ends[end_of(r, t, op, i)->other];
+			const struct mscclpp_end *e = &r->ends[end_of(r, t, op, i)->other];
 
 			if (e->taken == e->sent.n) {
 				return false;
 			}
 		} else if (op->name == MSCCLPP_ACQUIRE) {
-			const struct mscclpp_sem *s =
-				&r->sems[r->sem_base[t->rank] + op->ids[i]];
-			int32_t first =
-				r->p->gpus[t->rank].sems.v[op->ids[i]];
+			const struct mscclpp_sem *s = &r->sems[r->sem_base[t->rank] + op->ids[i]];
+			int32_t first = r->p->gpus[t->rank].sems.v[op->ids[i]];
 
 			if (s->acquired >= s->released.n + (size_t)first) {
 				return false;
@@ -524,8 +507,7 @@ static void fill(struct mscclpp_run *r)
 		}
 		for (int32_t k = 0; k < n[LOWER_IN] &&
 		     (r->p->kind != COLL_BROADCAST || u == r->p->root); k++) {
-			r->cells[cell_of(r, u, LOWER_IN, k)] =
-				lower_token(u, k);
+			r->cells[cell_of(r, u, LOWER_IN, k)] = lower_token(u, k);
 		}
 	}
 }
@@ -548,8 +530,7 @@ static int compare(const struct mscclpp_run *r, struct err *err)
 		}
 		for (int32_t k = 0; k < n[LOWER_IN] && !p->inplace &&
 		     (p->kind != COLL_BROADCAST || u == p->root); k++) {
-			if (r->cells[cell_of(r, u, LOWER_IN, k)] !=
-			    lower_token(u, k)) {
+			if (r->cells[cell_of(r, u, LOWER_IN, k)] != lower_token(u, k)) {
 				return err_set(err, WEFT_EVERIFY,
 					       "rank %d ends with its input "
 					       "changed at chunk %d", u, k);
@@ -567,8 +548,7 @@ static int check_left(const struct mscclpp_run *r, struct err *err)
 	for (int u = 0; u < p->ranks; u++) {
 		for (size_t i = 0; i < p->gpus[u].chans.n; i++) {
 			const struct mscclpp_end *e = &r->ends[r->end_base[u] + (int)i];
-			const char *what =
-				e->taken < e->sent.n
+			const char *what = e->taken < e->sent.n
 					? "a signal without a wait"
 				: e->signalled_puts < e->puts.n
 					? "a put without a signal after it"
@@ -690,8 +670,7 @@ static int start_threads(struct mscclpp_run *r)
 				return WEFT_ENOMEM;
 			}
 			/* The threadblocks of a rank begin at once. */
-			memset(t->clk + r->base[u], BEGUN,
-			       (size_t)(r->base[u + 1] - r->base[u]));
+			memset(t->clk + r->base[u], BEGUN, (size_t)(r->base[u + 1] - r->base[u]));
 		}
 	}
 	return 0;
@@ -777,8 +756,7 @@ int mscclpp_run(const struct mscclpp *p, struct err *err)
 	struct mscclpp_run r = { .p = p };
 	int rc;
 
-	if ((rc = number(&r)) || (rc = start_threads(&r)) ||
-	    (rc = join_ends(&r))) {
+	if ((rc = number(&r)) || (rc = start_threads(&r)) || (rc = join_ends(&r))) {
 		err_nomem(err);
 	} else {
 		fill(&r);

@@ -33,8 +33,7 @@ void mscclpp_fini(struct mscclpp *p)
 	p->gpus = NULL;
 }
 
-int mscclpp_export(const struct coll_sched *s, bool inplace, struct buf *out,
-		   struct err *err)
+int mscclpp_export(const struct coll_sched *s, bool inplace, struct buf *out, struct err *err)
 {
 	struct mscclpp p;
 	int rc = mscclpp_lower(s, inplace, &p, err);

@@ -109,8 +109,7 @@ const char *mscclpp_op_name(enum mscclpp_name name);
  * sums exchanged within a step in more than one piece.
  * O(chunk hops + operations).
  */
-int mscclpp_lower(const struct coll_sched *s, bool inplace,
-		  struct mscclpp *out, struct err *err);
+int mscclpp_lower(const struct coll_sched *s, bool inplace, struct mscclpp *out, struct err *err);
 
 /*
  * Proves a plan: the limits of the executor, which it checks in part or not
@@ -130,7 +129,6 @@ int mscclpp_check(const struct mscclpp *p, struct err *err);
 int mscclpp_write(const struct mscclpp *p, struct buf *out, struct err *err);
 
 /* Lowers s, proves the plan, and writes it. Errors of these three. */
-int mscclpp_export(const struct coll_sched *s, bool inplace, struct buf *out,
-		   struct err *err);
+int mscclpp_export(const struct coll_sched *s, bool inplace, struct buf *out, struct err *err);
 
 #endif

@@ -5,8 +5,7 @@
 
 static const char buffers[] = { 'i', 'o', 's' };
 
-static void write_numbers(struct buf *b, const char *key, int n,
-			  const int16_t *v)
+static void write_numbers(struct buf *b, const char *key, int n, const int16_t *v)
 {
 	buf_printf(b, ", \"%s\": [", key);
 	for (int i = 0; i < n; i++) {
@@ -15,8 +14,7 @@ static void write_numbers(struct buf *b, const char *key, int n,
 	buf_char(b, ']');
 }
 
-static void write_refs(struct buf *b, const char *key, int n,
-		       const struct mscclpp_ref *v)
+static void write_refs(struct buf *b, const char *key, int n, const struct mscclpp_ref *v)
 {
 	if (n == 0) {
 		return;
@@ -29,27 +27,23 @@ static void write_refs(struct buf *b, const char *key, int n,
 		} else {
 			buf_printf(b, "\"type\": \"%c\"", buffers[v[i].buf]);
 		}
-		buf_printf(b, ", \"index\": %d, \"size\": %d}", v[i].index,
-			   v[i].size);
+		buf_printf(b, ", \"index\": %d, \"size\": %d}", v[i].index, v[i].size);
 	}
 	buf_char(b, ']');
 }
 
 static void write_op(struct buf *b, const struct mscclpp_op *op)
 {
-	bool sems = op->name == MSCCLPP_ACQUIRE ||
-		    op->name == MSCCLPP_RELEASE;
+	bool sems = op->name == MSCCLPP_ACQUIRE || op->name == MSCCLPP_RELEASE;
 
 	buf_printf(b, "{\"name\": \"%s\"", mscclpp_op_name(op->name));
 	write_refs(b, "src_buff", op->n_src, op->src);
 	write_refs(b, "dst_buff", op->n_dst, op->dst);
 	if (op->n_ids > 0) {
-		write_numbers(b, sems ? "semaphore_ids" : "channel_ids",
-			      op->n_ids, op->ids);
+		write_numbers(b, sems ? "semaphore_ids" : "channel_ids", op->n_ids, op->ids);
 		buf_str(b, sems ? "" : ", \"channel_type\": \"port\"");
 	}
-	buf_str(b, op->name == MSCCLPP_REDUCE ? ", \"reduce_op\": \"sum\"}"
-					      : "}");
+	buf_str(b, op->name == MSCCLPP_REDUCE ? ", \"reduce_op\": \"sum\"}" : "}");
 }
 
 /* What a threadblock uses, as numbers of the rank. */
@@ -59,8 +53,7 @@ static void write_uses(struct buf *b, const char *key, const char *type,
 	buf_printf(b, ", \"%s\": [", key);
 	for (int i = 0; i < n; i++) {
 		if (i == 0) {
-			buf_printf(b, "{\"%s\": \"port\", \"%s\": [", type,
-				   ids);
+			buf_printf(b, "{\"%s\": \"port\", \"%s\": [", type, ids);
 		}
 		buf_printf(b, "%s%d", i ? ", " : "", v[i]);
 	}
@@ -75,8 +68,7 @@ static void write_tb(struct buf *b, size_t id, const struct mscclpp_tb *tb)
 		write_op(b, &tb->ops.v[k]);
 	}
 	buf_char(b, ']');
-	write_uses(b, "channels", "channel_type", "channel_ids", tb->n_chans,
-		   tb->chans);
+	write_uses(b, "channels", "channel_type", "channel_ids", tb->n_chans, tb->chans);
 	write_uses(b, "remote_buffer_refs", "access_channel_type",
 		   "remote_buffer_ids", tb->n_remotes, tb->remotes);
 	buf_char(b, '}');
@@ -107,8 +99,7 @@ static void write_gpu(struct buf *b, int rank, const struct mscclpp_gpu *g)
 	}
 	buf_str(b, "],\n     \"semaphores\": [");
 	for (size_t i = 0; i < g->sems.n; i++) {
-		buf_printf(b, "%s{\"init_value\": %d}", i ? ", " : "",
-			   g->sems.v[i]);
+		buf_printf(b, "%s{\"init_value\": %d}", i ? ", " : "", g->sems.v[i]);
 	}
 	buf_str(b, "]}");
 }

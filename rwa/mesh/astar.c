@@ -81,8 +81,7 @@ static int32_t slot_cost(const struct mesh_search *s, int32_t arc, int32_t chann
 
 /* What a link costs a lightpath beside its slots: ejecting the partner, and
  * the memory of having met it there. */
-static int32_t risk_cost(const struct mesh_search *s, int32_t partner, int32_t demand,
-			 int32_t arc)
+static int32_t risk_cost(const struct mesh_search *s, int32_t partner, int32_t demand, int32_t arc)
 {
 	int32_t link = s->link[arc], cost = 0;
 
@@ -119,8 +118,7 @@ static uint32_t still_to_go(const struct want *w, int32_t v)
 /* Whether node v's transceivers reach the state's channel. */
 static bool tunes(const struct mesh_search *s, int32_t v, int32_t state)
 {
-	return s->tune[(int64_t)v * s->width +
-		       state / (int32_t)s->m->nodes.n];
+	return s->tune[(int64_t)v * s->width + state / (int32_t)s->m->nodes.n];
 }
 
 static inline bool is_less(uint64_t a, uint64_t b)
@@ -134,8 +132,7 @@ HEAP_FUNCTIONS(key_heap, uint64_t, is_less)
  * estimate, 6 of the distance to the end, 4 of chance, 26 of the state (see
  * MAX_STATES). So of equal costs the state nearer to the end comes first,
  * then chance. */
-static int push_state(struct mesh_search *s, uint32_t cost, uint32_t to_go,
-		     int32_t state)
+static int push_state(struct mesh_search *s, uint32_t cost, uint32_t to_go, int32_t state)
 {
 	uint64_t near = to_go / COST_BASE < 63 ? to_go / COST_BASE : 63;
 	uint64_t key = (uint64_t)(cost + to_go) << 36 | near << 30 |
@@ -177,8 +174,7 @@ static int expand_arcs(struct mesh_search *s, const struct want *w, int32_t stat
 
 	for (int32_t k = s->out.first[v]; !rc && k < s->out.first[v + 1]; k++) {
 		struct search_label l = { .from = state, .arc = s->out.arc[k] };
-		int32_t cost = slot_cost(s, l.arc, c, before,
-					 &l.fibre);
+		int32_t cost = slot_cost(s, l.arc, c, before, &l.fibre);
 
 		if (cost >= 0 && w->partner != NO_PAIR) {
 			cost += risk_cost(s, w->partner, w->demand, l.arc);
@@ -197,8 +193,7 @@ static int expand_arcs(struct mesh_search *s, const struct want *w, int32_t stat
 /* A node that converts passes its cost on to all its channels. Once is
  * enough: states come by cost, and the estimate is the same for all
  * channels of a node, so that the first is the cheapest. */
-static int expand_channels(struct mesh_search *s, const struct want *w,
-			   int32_t state)
+static int expand_channels(struct mesh_search *s, const struct want *w, int32_t state)
 {
 	int32_t n = (int32_t)s->m->nodes.n, v = state % n;
 	struct search_label l = s->labels[state];
@@ -225,8 +220,7 @@ static int32_t take_top(struct mesh_search *s, const struct want *w)
 		int32_t state = (int32_t)(key & 0x3ffffff);
 		int32_t v = state % (int32_t)s->m->nodes.n;
 
-		if ((uint32_t)(key >> 36) ==
-		    s->labels[state].cost + still_to_go(w, v)) {
+		if ((uint32_t)(key >> 36) == s->labels[state].cost + still_to_go(w, v)) {
 			return state;
 		}
 	}
@@ -235,8 +229,7 @@ static int32_t take_top(struct mesh_search *s, const struct want *w)
 
 /* The state at dst of the cheapest path, -1 when there is none, or an error.
  * few: of some channels taken at random. */
-static int cheapest(struct mesh_search *s, const struct want *w, bool few,
-		    int32_t *goal)
+static int cheapest(struct mesh_search *s, const struct want *w, bool few, int32_t *goal)
 {
 	int32_t n = (int32_t)s->m->nodes.n;
 	struct search_label start = { .from = -1, .arc = -1 };
@@ -246,12 +239,10 @@ static int cheapest(struct mesh_search *s, const struct want *w, bool few,
 	s->stamp++;
 	memset(s->changed, 0, (size_t)n);
 	for (int32_t k = 0; !rc && k < (few ? SAMPLE : s->channels); k++) {
-		int32_t c = few ? (int32_t)rng_below(&s->rng,
-						     (uint64_t)s->channels)
+		int32_t c = few ? (int32_t)rng_below(&s->rng, (uint64_t)s->channels)
 				: k;
 
-		if (s->active[c] &&
-		    (!s->tune || tunes(s, w->src, c * n + w->src))) {
+		if (s->active[c] && (!s->tune || tunes(s, w->src, c * n + w->src))) {
 			rc = reach(s, w, c * n + w->src, &start);
 		}
 	}
@@ -270,8 +261,7 @@ static int cheapest(struct mesh_search *s, const struct want *w, bool few,
 int search_reserve_hops(struct search_unit *u, int32_t hops)
 {
 	if (hops > u->cap) {
-		struct rwa_hop *hop = realloc(u->hop,
-					      (size_t)hops * sizeof(*hop));
+		struct rwa_hop *hop = realloc(u->hop, (size_t)hops * sizeof(*hop));
 
 		if (!hop) {
 			return WEFT_ENOMEM;
@@ -328,8 +318,7 @@ static int mark_partner(struct mesh_search *s, struct want *w, int32_t unit)
 	w->demand = u->demand;
 	s->risk_stamp++;
 	for (int32_t i = 0; i < s->units[u->partner].hops; i++) {
-		s->risk[s->link[s->units[u->partner].hop[i].arc]] =
-			s->risk_stamp;
+		s->risk[s->link[s->units[u->partner].hop[i].arc]] = s->risk_stamp;
 	}
 	return 0;
 }
@@ -339,8 +328,7 @@ static int mark_partner(struct mesh_search *s, struct want *w, int32_t unit)
  * free slots are filled, nothing free, and by loss last. */
 static int find_place(struct mesh_search *s, int32_t unit, int32_t *goal)
 {
-	const struct rwa_mesh_demand *d =
-		&s->m->demands.v[s->units[unit].demand];
+	const struct rwa_mesh_demand *d = &s->m->demands.v[s->units[unit].demand];
 	struct want w = { .src = d->src, .dst = d->dst,
 			  .dist = s->dist[d->dst], .min = s->min[d->dst],
 			  .budget = INT64_MAX };

@@ -34,8 +34,7 @@ struct mesh_replay {
  * code. */
 static int path_error(const struct mesh_replay *r, int64_t path, struct err *err)
 {
-	const struct rwa_mesh_demand *d =
-		&r->m->demands.v[r->a->paths.v[path].demand];
+	const struct rwa_mesh_demand *d = &r->m->demands.v[r->a->paths.v[path].demand];
 	char from[16], to[16];
 
 	return err_wrap(err, "lightpath %lld, %s -> %s", (long long)path,
@@ -62,8 +61,7 @@ int mesh_shut_init(const struct rwa_mesh *m, struct u64map *shut)
 }
 
 /* True when others use exactly this slot; fibre or channel may be all. */
-static bool is_in_use(const struct u64map *shut, int32_t arc, int32_t fibre,
-		   int32_t channel)
+static bool is_in_use(const struct u64map *shut, int32_t arc, int32_t fibre, int32_t channel)
 {
 	uint64_t active = 0;
 
@@ -71,8 +69,7 @@ static bool is_in_use(const struct u64map *shut, int32_t arc, int32_t fibre,
 	return active;
 }
 
-bool mesh_is_shut_near(const struct rwa_mesh *m, const struct u64map *shut,
-		       struct rwa_hop h)
+bool mesh_is_shut_near(const struct rwa_mesh *m, const struct u64map *shut, struct rwa_hop h)
 {
 	int32_t between = m->guard.between;
 	int32_t c = h.channel > between ? h.channel - between : 0;
@@ -81,8 +78,7 @@ bool mesh_is_shut_near(const struct rwa_mesh *m, const struct u64map *shut,
 		return shut->n;
 	}
 	for (; c <= h.channel + between; c++) {
-		if (is_in_use(shut, h.arc, h.fibre, c) ||
-		    is_in_use(shut, h.arc, RWA_MESH_ALL, c)) {
+		if (is_in_use(shut, h.arc, h.fibre, c) || is_in_use(shut, h.arc, RWA_MESH_ALL, c)) {
 			return true;
 		}
 	}
@@ -103,8 +99,7 @@ bool mesh_is_shut(const struct u64map *shut, const struct rwa_hop *h)
 }
 
 /* Who holds a slot within the guard channels of a hop, its own included. */
-static bool find_clash(const struct mesh_replay *r, const struct rwa_hop *h,
-		       uint64_t *who)
+static bool find_clash(const struct mesh_replay *r, const struct rwa_hop *h, uint64_t *who)
 {
 	for (int32_t k = -r->m->guard.between; k <= r->m->guard.between; k++) {
 		if (h->channel + k >= 0 &&
@@ -119,14 +114,12 @@ static bool find_clash(const struct mesh_replay *r, const struct rwa_hop *h,
 /* Takes a hop's slot for a lightpath. It must exist, be open to use, and be
  * further than the guard channels from every slot taken before, those of
  * the same lightpath included. */
-static int take_hop(struct mesh_replay *r, int64_t path, const struct rwa_hop *h,
-		    struct err *err)
+static int take_hop(struct mesh_replay *r, int64_t path, const struct rwa_hop *h, struct err *err)
 {
 	uint64_t key, other;
 
 	if (h->arc < 0 || (size_t)h->arc >= r->m->arcs.n) {
-		return err_set(err, WEFT_EVERIFY, "arc %d does not exist",
-			       h->arc);
+		return err_set(err, WEFT_EVERIFY, "arc %d does not exist", h->arc);
 	}
 	if (h->fibre < 0 || h->fibre >= r->m->arcs.v[h->arc].fibres ||
 	    h->channel < 0 || h->channel >= r->channels) {
@@ -134,8 +127,7 @@ static int take_hop(struct mesh_replay *r, int64_t path, const struct rwa_hop *h
 			       "arc %d: fibre %d channel %d does not exist",
 			       h->arc, h->fibre, h->channel);
 	}
-	if (mesh_is_shut_near(r->m, &r->shut, *h) ||
-	    h->channel < r->m->guard.below ||
+	if (mesh_is_shut_near(r->m, &r->shut, *h) || h->channel < r->m->guard.below ||
 	    h->channel >= r->top) {
 		return err_set(err, WEFT_EVERIFY,
 			       "arc %d: fibre %d channel %d must not be used",
@@ -172,8 +164,7 @@ static int check_path(struct mesh_replay *r, int64_t path, struct err *err)
 				       "hop %d does not begin where the one "
 				       "before ends", i);
 		}
-		if (i && hops[i].channel != hops[i - 1].channel &&
-		    !r->m->nodes.v[at].convert) {
+		if (i && hops[i].channel != hops[i - 1].channel && !r->m->nodes.v[at].convert) {
 			return err_set(err, WEFT_EVERIFY,
 				       "the channel changes at node %d, which "
 				       "does not convert", at);
@@ -185,13 +176,11 @@ static int check_path(struct mesh_replay *r, int64_t path, struct err *err)
 	}
 	if (!mesh_tunes(r->m, d->src, hops[0].channel) ||
 	    !mesh_tunes(r->m, d->dst, hops[p->hops - 1].channel)) {
-		return err_set(err, WEFT_EVERIFY,
-			       "a channel that the transceivers do not reach");
+		return err_set(err, WEFT_EVERIFY, "a channel that the transceivers do not reach");
 	}
 	if (r->m->budget_mdb != RWA_MESH_NO_LIMIT &&
 	    rwa_mesh_loss_mdb(r->m, hops, p->hops) > r->m->budget_mdb) {
-		return err_set(err, WEFT_EVERIFY,
-			       "loses more light than the budget allows");
+		return err_set(err, WEFT_EVERIFY, "loses more light than the budget allows");
 	}
 	return 0;
 }
@@ -203,8 +192,7 @@ static bool share_link(const struct mesh_replay *r, const struct rwa_path *p,
 		       const struct rwa_path *q)
 {
 	for (int32_t i = 0; i < p->hops; i++) {
-		const struct rwa_mesh_arc *a =
-			&r->m->arcs.v[r->a->hops.v[p->first + i].arc];
+		const struct rwa_mesh_arc *a = &r->m->arcs.v[r->a->hops.v[p->first + i].arc];
 
 		for (int32_t k = 0; k < q->hops; k++) {
 			const struct rwa_mesh_arc *b =
@@ -233,8 +221,7 @@ static int check_pairs(const struct mesh_replay *r, struct err *err)
 			return path_error(r, (int64_t)i, err);
 		}
 		if (share_link(r, &p[i], &p[i + 1])) {
-			err_set(err, WEFT_EVERIFY,
-				"shares a link with its backup");
+			err_set(err, WEFT_EVERIFY, "shares a link with its backup");
 			return path_error(r, (int64_t)i, err);
 		}
 		i++;
@@ -263,8 +250,7 @@ static int check_counts(const struct mesh_replay *r, bool all, struct err *err)
 			       (m->demands.v[d].protect ? 2 : 1);
 
 		if (n[d] > want || (all && n[d] < want)) {
-			rc = err_set(err, WEFT_EVERIFY,
-				     "demand %zu: %lld lightpaths for %lld", d,
+			rc = err_set(err, WEFT_EVERIFY, "demand %zu: %lld lightpaths for %lld", d,
 				     (long long)n[d], (long long)want);
 		}
 	}
@@ -287,11 +273,9 @@ static int check_shape(const struct mesh_replay *r, int64_t path, struct err *er
 {
 	const struct rwa_path *p = &r->a->paths.v[path];
 
-	if (p->demand < 0 || (size_t)p->demand >= r->m->demands.n ||
-	    p->hops < 1 || p->first < 0 ||
+	if (p->demand < 0 || (size_t)p->demand >= r->m->demands.n || p->hops < 1 || p->first < 0 ||
 	    (size_t)p->first + (size_t)p->hops > r->a->hops.n) {
-		return err_set(err, WEFT_EVERIFY,
-			       "lightpath %lld is malformed", (long long)path);
+		return err_set(err, WEFT_EVERIFY, "lightpath %lld is malformed", (long long)path);
 	}
 	return 0;
 }
@@ -381,8 +365,7 @@ static void distances(struct sums *s, int32_t source)
 }
 
 /* plain, within the budget, pair: which kind of path is missing. */
-static int unreachable(const struct rwa_mesh *m, size_t d, int kind,
-		       struct err *err)
+static int unreachable(const struct rwa_mesh *m, size_t d, int kind, struct err *err)
 {
 	static const char *const none[] = {
 		"no path leads", "no path leads",
@@ -412,8 +395,7 @@ static bool tree_path_fits(const struct sums *s, int32_t src, int32_t dst)
 
 /* Price of a lightpath, or of a pair: the plain distance, and more where the
  * budget or the disjointness of a pair is known to cost more. */
-static int price_demand(struct sums *s, size_t i, int64_t *price,
-			struct err *err)
+static int price_demand(struct sums *s, size_t i, int64_t *price, struct err *err)
 {
 	const struct rwa_mesh_demand *d = &s->m->demands.v[i];
 	double cost = 0;
@@ -424,8 +406,7 @@ static int price_demand(struct sums *s, size_t i, int64_t *price,
 		return unreachable(s->m, i, 0, err);
 	}
 	if (s->special && !tree_path_fits(s, d->src, d->dst)) {
-		rc = mesh_path_within(&s->router, s->real, d->src, d->dst,
-				     &cost);
+		rc = mesh_path_within(&s->router, s->real, d->src, d->dst, &cost);
 		if (rc && rc != WEFT_ELIMIT) {
 			return err_nomem(err);
 		}
@@ -447,8 +428,7 @@ static int price_demand(struct sums *s, size_t i, int64_t *price,
 
 /* Prices of the cheapest paths of all demands; demands come in any order, so
  * that sources are recomputed only when they change. */
-static int price_demands(struct sums *s, struct rwa_certificate *c,
-			 struct err *err)
+static int price_demands(struct sums *s, struct rwa_certificate *c, struct err *err)
 {
 	int32_t source = -1;
 	int64_t price;
@@ -541,8 +521,7 @@ static void sums_fini(struct sums *s)
 
 /* The denominator: what one channel on all open fibres pays, or 1 when that
  * is nothing, so that no prices prove no channels. */
-static int sum_capacity(const struct sums *s, struct rwa_certificate *c,
-			struct err *err)
+static int sum_capacity(const struct sums *s, struct rwa_certificate *c, struct err *err)
 {
 	c->denominator = 0;
 	for (size_t e = 0; e < s->m->arcs.n; e++) {
@@ -568,8 +547,7 @@ static int64_t capacity(const struct sums *s, int64_t denominator,
 	if (g->between) {
 		return denominator * mesh_band_slots(s->m, channels);
 	}
-	for (; *next < s->used.n &&
-	       s->used.v[*next].channel < channels - g->above; ++*next) {
+	for (; *next < s->used.n && s->used.v[*next].channel < channels - g->above; ++*next) {
 		*used += s->used.v[*next].channel < g->below
 				 ? 0 : s->prices[s->used.v[*next].arc];
 	}
@@ -579,15 +557,13 @@ static int64_t capacity(const struct sums *s, int64_t denominator,
 /* The fewest channels that can pay for the numerator. What others use pays
  * for nothing, so that more are added until it is enough; a channel pays
  * the denominator at most, so that no number that is enough is passed over. */
-static int64_t channels_for(const struct sums *s,
-			    const struct rwa_certificate *c)
+static int64_t channels_for(const struct sums *s, const struct rwa_certificate *c)
 {
 	int64_t slots = (c->numerator + c->denominator - 1) / c->denominator;
 	int64_t channels = mesh_band_min_channels(s->m, slots), used = 0, have;
 	size_t next = 0;
 
-	while ((have = capacity(s, c->denominator, channels, &next, &used)) <
-	       c->numerator) {
+	while ((have = capacity(s, c->denominator, channels, &next, &used)) < c->numerator) {
 		channels += (c->numerator - have + c->denominator - 1) /
 			    c->denominator;
 	}
@@ -596,15 +572,13 @@ static int64_t channels_for(const struct sums *s,
 		       ? channels : mesh_band_min_channels(s->m, slots);
 }
 
-int certificate_sum(const struct rwa_mesh *m, struct rwa_certificate *c,
-		    struct err *err)
+int certificate_sum(const struct rwa_mesh *m, struct rwa_certificate *c, struct err *err)
 {
 	struct sums s;
 	int64_t bound = 0;
 	int rc = sums_init(&s, m, c->prices, err);
 
-	if (!rc && !(rc = sum_capacity(&s, c, err)) &&
-	    !(rc = price_demands(&s, c, err))) {
+	if (!rc && !(rc = sum_capacity(&s, c, err)) && !(rc = price_demands(&s, c, err))) {
 		bound = channels_for(&s, c);
 	}
 	if (bound > RWA_MESH_MAX_CHANNELS) {
@@ -624,8 +598,7 @@ int rwa_certificate_check(const struct rwa_mesh *m,
 	int32_t node;
 	int rc = certificate_sum(m, &again, err);
 
-	if (!rc && (again.numerator != c->numerator ||
-		    again.denominator != c->denominator ||
+	if (!rc && (again.numerator != c->numerator || again.denominator != c->denominator ||
 		    again.bound != c->bound)) {
 		rc = err_set(err, WEFT_EVERIFY,
 			     "the prices prove %d channels (%lld / %lld), not "
@@ -636,8 +609,7 @@ int rwa_certificate_check(const struct rwa_mesh *m,
 		rc = mesh_ends_bound(m, &again.ends, &node, err);
 	}
 	if (!rc && again.ends != c->ends) {
-		rc = err_set(err, WEFT_EVERIFY,
-			     "the slots at the nodes prove %d channels, not %d",
+		rc = err_set(err, WEFT_EVERIFY, "the slots at the nodes prove %d channels, not %d",
 			     again.ends, c->ends);
 	}
 	return rc;
@@ -655,8 +627,7 @@ static int by_price(const void *a, const void *b)
 /* Served by the cheapest first, no set of lightpaths pays less for as many,
  * so that where the slots are used up the most that can fit has been
  * counted. */
-int rwa_certificate_fit(const struct rwa_mesh *m,
-			const struct rwa_certificate *c, int channels,
+int rwa_certificate_fit(const struct rwa_mesh *m, const struct rwa_certificate *c, int channels,
 			int64_t *fit, struct err *err)
 {
 	struct rwa_certificate copy = { .prices = c->prices };

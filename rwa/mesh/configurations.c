@@ -96,8 +96,7 @@ static int list_pairs(struct configs *s)
 }
 
 /* Everything but rows and columns; configs_fini() also after an error. */
-static int configs_init(struct configs *s, const struct rwa_mesh *m,
-			uint64_t seed, struct err *err)
+static int configs_init(struct configs *s, const struct rwa_mesh *m, uint64_t seed, struct err *err)
 {
 	int rc;
 
@@ -138,8 +137,7 @@ static bool find_path(struct configs *s, int32_t src, int32_t dst)
 	while (head < tail && s->via[dst] < 0) {
 		int32_t v = s->queue[head++];
 
-		for (int32_t k = s->router.out.first[v];
-		     k < s->router.out.first[v + 1]; k++) {
+		for (int32_t k = s->router.out.first[v]; k < s->router.out.first[v + 1]; k++) {
 			int32_t e = s->router.out.arc[k];
 			int32_t w = s->m->arcs.v[e].dst;
 
@@ -160,16 +158,14 @@ static int take_path(struct configs *s, int32_t pair, bool *taken)
 				 .first = (int64_t)s->arcs.n };
 	int32_t hops = 0, at;
 
-	for (int32_t v = p->dst; v != p->src;
-	     v = s->m->arcs.v[s->via[v]].src) {
+	for (int32_t v = p->dst; v != p->src; v = s->m->arcs.v[s->via[v]].src) {
 		hops++;
 	}
 	if (vec_reserve(&s->arcs, (size_t)hops)) {
 		return WEFT_ENOMEM;
 	}
 	at = hops;
-	for (int32_t v = p->dst; v != p->src;
-	     v = s->m->arcs.v[s->via[v]].src) {
+	for (int32_t v = p->dst; v != p->src; v = s->m->arcs.v[s->via[v]].src) {
 		s->arcs.v[path.first + --at] = s->via[v];
 	}
 	*taken = mesh_path_loss(&s->router, p->src, s->arcs.v + path.first,
@@ -206,8 +202,7 @@ static void shuffle(struct configs *s, const double *duals, int try)
 }
 
 /* A configuration at the end of the lists; *value by the duals. */
-static int greedy(struct configs *s, const double *duals, int try,
-		  double *value)
+static int greedy(struct configs *s, const double *duals, int try, double *value)
 {
 	memcpy(s->room, s->router.fibres, s->m->arcs.n * sizeof(*s->room));
 	shuffle(s, duals, try);
@@ -217,8 +212,7 @@ static int greedy(struct configs *s, const double *duals, int try,
 		bool taken = true;
 
 		for (int32_t k = 0; taken && k < s->pairs[pair].count; k++) {
-			if (!find_path(s, s->pairs[pair].src,
-				      s->pairs[pair].dst)) {
+			if (!find_path(s, s->pairs[pair].src, s->pairs[pair].dst)) {
 				break;
 			}
 			if (take_path(s, pair, &taken)) {
@@ -233,8 +227,7 @@ static int greedy(struct configs *s, const double *duals, int try,
 /* ---- exact ---- */
 
 /* Rows: arcs, then (source, node). Columns: pairs, then (source, arc). */
-static int build_pricing(struct configs *s, const double *duals,
-			 struct lp *lp, struct err *err)
+static int build_pricing(struct configs *s, const double *duals, struct lp *lp, struct err *err)
 {
 	int arcs = (int)s->m->arcs.n, nodes = (int)s->m->nodes.n, row, col;
 	int rc = 0, sources = 0;
@@ -257,8 +250,7 @@ static int build_pricing(struct configs *s, const double *duals,
 		rows[0] = arcs + (sources - 1) * nodes + p->src;
 		rows[1] = arcs + (sources - 1) * nodes + p->dst;
 		if (!rc) {
-			rc = lp_add_col(lp, duals[i], 0, p->count, true, 2,
-					rows, one, &col, err);
+			rc = lp_add_col(lp, duals[i], 0, p->count, true, 2, rows, one, &col, err);
 		}
 	}
 	for (int k = 0; k < sources; k++) {
@@ -283,15 +275,13 @@ static int read_source(struct configs *s, const struct lp *lp, int source,
 	int arcs = (int)s->m->arcs.n, rc = 0;
 
 	for (int e = 0; e < arcs; e++) {
-		s->room[e] = (int32_t)lp_value(lp, s->n_pairs +
-							   source * arcs + e);
+		s->room[e] = (int32_t)lp_value(lp, s->n_pairs + source * arcs + e);
 	}
 	for (int i = begin; !rc && i < end; i++) {
 		int n = (int)lp_value(lp, i);
 		bool taken = true;
 
-		while (!rc && taken && n-- > 0 &&
-		       find_path(s, s->pairs[i].src, s->pairs[i].dst)) {
+		while (!rc && taken && n-- > 0 && find_path(s, s->pairs[i].src, s->pairs[i].dst)) {
 			rc = take_path(s, i, &taken);
 			*value += taken ? duals[i] : 0;
 		}
@@ -299,8 +289,7 @@ static int read_source(struct configs *s, const struct lp *lp, int source,
 	return rc;
 }
 
-static int read_pricing(struct configs *s, const struct lp *lp,
-			const double *duals, double *value)
+static int read_pricing(struct configs *s, const struct lp *lp, const double *duals, double *value)
 {
 	int source = 0, rc = 0;
 
@@ -355,8 +344,7 @@ static int exact(struct configs *s, const double *duals, double *value,
 /* ---- the master ---- */
 
 /* The paths from `first` on as a column. */
-static int add_config(struct configs *s, int64_t first, struct lp *master,
-		      struct err *err)
+static int add_config(struct configs *s, int64_t first, struct lp *master, struct err *err)
 {
 	struct config c = { first, (int32_t)((int64_t)s->paths.n - first), 0 };
 	double *count = calloc((size_t)s->n_pairs + 1, sizeof(*count));
@@ -376,8 +364,7 @@ static int add_config(struct configs *s, int64_t first, struct lp *master,
 			count[n++] = count[i];
 		}
 	}
-	rc = lp_add_col(master, 1, 0, LP_INF, false, n, rows, count, &col,
-			err);
+	rc = lp_add_col(master, 1, 0, LP_INF, false, n, rows, count, &col, err);
 out:
 	free(count);
 	free(rows);
@@ -497,8 +484,7 @@ static int lay_config(struct configs *s, const struct config *c,
 }
 
 /* Whole parts first, then what is nearest to one more. */
-static int round_off(struct configs *s, int channels,
-		     struct rwa_assignment *out)
+static int round_off(struct configs *s, int channels, struct rwa_assignment *out)
 {
 	int32_t next = 0;
 	int rc = 0;
@@ -510,8 +496,7 @@ static int round_off(struct configs *s, int channels,
 	for (size_t i = 0; i < s->all.n; i++) {
 		struct config *c = &s->all.v[i];
 
-		for (; !rc && c->value >= 1 - IMPROVES && next < channels;
-		     c->value--) {
+		for (; !rc && c->value >= 1 - IMPROVES && next < channels; c->value--) {
 			rc = lay_config(s, c, next++, out);
 		}
 	}
@@ -543,9 +528,8 @@ static bool is_suitable(const struct rwa_mesh *m)
 	return good;
 }
 
-int mesh_configurations(const struct rwa_mesh *m, uint64_t seed,
-			double time_limit_s, const volatile bool *cancel,
-			int *bound, struct rwa_assignment *start,
+int mesh_configurations(const struct rwa_mesh *m, uint64_t seed, double time_limit_s,
+			const volatile bool *cancel, int *bound, struct rwa_assignment *start,
 			struct err *err)
 {
 	struct colgen_options opt = { .time_limit_s = time_limit_s,

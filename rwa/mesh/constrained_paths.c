@@ -62,8 +62,7 @@ int mesh_links(const struct rwa_mesh *m, int32_t *link)
 }
 
 /* O(nodes + arcs log arcs). */
-int mesh_paths_init(struct mesh_paths *w, const struct rwa_mesh *m,
-		   struct err *err)
+int mesh_paths_init(struct mesh_paths *w, const struct rwa_mesh *m, struct err *err)
 {
 	size_t n = m->nodes.n, e = m->arcs.n + 1;
 
@@ -134,24 +133,19 @@ static inline bool is_before(int32_t a, int32_t b, const struct path_label *by)
 {
 	const struct path_label *x = &by[a], *y = &by[b];
 
-	return x->price < y->price ||
-	       (x->price == y->price && x->loss < y->loss);
+	return x->price < y->price || (x->price == y->price && x->loss < y->loss);
 }
 
-HEAP_FUNCTIONS_BY(label_heap, int32_t, const struct path_label *, is_before,
-		  HEAP_NOT_REPORTED)
+HEAP_FUNCTIONS_BY(label_heap, int32_t, const struct path_label *, is_before, HEAP_NOT_REPORTED)
 
 /* Adds a label unless the budget or another label of the node forbids it. */
-static int add_label(struct mesh_paths *w, const struct path_label *l,
-		     const int64_t *min)
+static int add_label(struct mesh_paths *w, const struct path_label *l, const int64_t *min)
 {
-	if (min[l->node] == INT64_MAX ||
-	    l->loss + min[l->node] > w->budget) {
+	if (min[l->node] == INT64_MAX || l->loss + min[l->node] > w->budget) {
 		return 0;
 	}
 	for (int32_t k = w->top[l->node]; k >= 0; k = w->labels.v[k].next) {
-		if (w->labels.v[k].price <= l->price &&
-		    w->labels.v[k].loss <= l->loss) {
+		if (w->labels.v[k].price <= l->price && w->labels.v[k].loss <= l->loss) {
 			return 0;
 		}
 	}
@@ -171,8 +165,7 @@ static int expand(struct mesh_paths *w, const double *price, int32_t src,
 	int64_t pass = l.node == src ? 0 : w->m->nodes.v[l.node].pass_mdb;
 	int rc = 0;
 
-	for (int32_t k = w->out.first[l.node];
-	     !rc && k < w->out.first[l.node + 1]; k++) {
+	for (int32_t k = w->out.first[l.node]; !rc && k < w->out.first[l.node + 1]; k++) {
 		int32_t e = w->out.arc[k];
 		struct path_label next = {
 			.price = l.price + price[e],
@@ -218,16 +211,14 @@ int mesh_path_within(struct mesh_paths *w, const double *price, int32_t src,
 	}
 	if (!rc && goal >= 0) {
 		*cost = w->labels.v[goal].price;
-		for (; w->labels.v[goal].arc >= 0;
-		     goal = w->labels.v[goal].from) {
+		for (; w->labels.v[goal].arc >= 0; goal = w->labels.v[goal].from) {
 			w->arcs[w->n_arcs++] = w->labels.v[goal].arc;
 		}
 	}
 	return rc;
 }
 
-int64_t mesh_path_loss(const struct mesh_paths *w, int32_t src,
-		      const int32_t *arcs, int32_t n)
+int64_t mesh_path_loss(const struct mesh_paths *w, int32_t src, const int32_t *arcs, int32_t n)
 {
 	int64_t loss = 0;
 
@@ -246,8 +237,7 @@ int64_t mesh_path_loss(const struct mesh_paths *w, int32_t src,
 enum { UNUSED, USED, CLOSED };
 
 /* Reaches `to` from v by an arc that costs d. */
-static void relax(struct mesh_paths *w, int32_t v, int32_t to, int32_t arc,
-		  double d)
+static void relax(struct mesh_paths *w, int32_t v, int32_t to, int32_t arc, double d)
 {
 	/* Sums in another order differ in the last digits. */
 	if (w->dist[v] + d < w->dist[to] - 1e-12) {
@@ -259,8 +249,7 @@ static void relax(struct mesh_paths *w, int32_t v, int32_t to, int32_t arc,
 
 /* Shortest augmenting path; via: the arc taken, against its direction where
  * it is USED. */
-static bool augment(struct mesh_paths *w, const double *price, int32_t src,
-		    int32_t dst)
+static bool augment(struct mesh_paths *w, const double *price, int32_t src, int32_t dst)
 {
 	int32_t v;
 
@@ -321,8 +310,7 @@ static void close_links(struct mesh_paths *w)
 			for (int32_t k = a->first[u]; k < a->first[u + 1]; k++) {
 				int32_t f = a->arc[k];
 
-				if (w->link[f] == w->link[e] &&
-				    w->state[f] == UNUSED) {
+				if (w->link[f] == w->link[e] && w->state[f] == UNUSED) {
 					w->state[f] = CLOSED;
 				}
 			}

@@ -53,22 +53,19 @@ static int names_width(const struct rwa_mesh *m)
 	char buf[16];
 
 	for (size_t v = 0; v < m->nodes.n; v++) {
-		size_t n = strlen(rwa_mesh_node_name(m, (int)v, buf,
-						     sizeof(buf)));
+		size_t n = strlen(rwa_mesh_node_name(m, (int)v, buf, sizeof(buf)));
 
 		longest = n > longest ? n : longest;
 	}
 	return (int)(2 * longest + 7) * LETTER;
 }
 
-static void put_row_name(struct buf *b, const struct slot_grid *g, size_t arc,
-			 int32_t fibre)
+static void put_row_name(struct buf *b, const struct slot_grid *g, size_t arc, int32_t fibre)
 {
 	const struct rwa_mesh_arc *a = &g->m->arcs.v[arc];
 	char from[16], to[16];
 
-	buf_printf(b, "<text x=\"%d\" y=\"%lld\" text-anchor=\"end\">",
-		   g->left - 6,
+	buf_printf(b, "<text x=\"%d\" y=\"%lld\" text-anchor=\"end\">", g->left - 6,
 		   (long long)(TOP + (g->row[arc] + fibre) * CELL + CELL - 2));
 	svg_text(b, rwa_mesh_node_name(g->m, a->src, from, sizeof(from)));
 	buf_str(b, " &#8594; ");
@@ -87,8 +84,7 @@ static void put_ground(struct buf *b, const struct slot_grid *g)
 	svg_label(b, g->left - 6, TOP - 6, 'e', "channel");
 	for (int c = 0; c < g->channels; c += NUMBERED) {
 		snprintf(number, sizeof(number), "%d", c);
-		svg_label(b, g->left + c * CELL + CELL / 2, TOP - 6, 'm',
-			  number);
+		svg_label(b, g->left + c * CELL + CELL / 2, TOP - 6, 'm', number);
 	}
 	buf_printf(b, "<defs><pattern id=\"slot\" x=\"%d\" y=\"%d\" "
 		      "width=\"%d\" height=\"%d\" "
@@ -135,8 +131,7 @@ static void put_blocks(struct buf *b, const struct slot_grid *g)
 }
 
 /* Each lightpath's slots, coloured by its source. */
-static void put_rows(struct buf *b, const struct slot_grid *g,
-		     const struct rwa_assignment *a)
+static void put_rows(struct buf *b, const struct slot_grid *g, const struct rwa_assignment *a)
 {
 	for (size_t i = 0; i < a->paths.n; i++) {
 		const struct rwa_path *p = &a->paths.v[i];
@@ -174,8 +169,7 @@ static int draw_links(const struct rwa_mesh *m, const struct rwa_assignment *a,
 			       "%lld fibres by %d channels: too large to draw",
 			       (long long)g.rows, channels);
 	}
-	svg_begin(b, g.left + (int64_t)channels * CELL + CELL,
-		  TOP + g.rows * CELL + CELL, FONT);
+	svg_begin(b, g.left + (int64_t)channels * CELL + CELL, TOP + g.rows * CELL + CELL, FONT);
 	put_ground(b, &g);
 	for (size_t e = 0; e < m->arcs.n; e++) {
 		for (int32_t f = 0; f < m->arcs.v[e].fibres; f++) {
@@ -219,9 +213,8 @@ struct circles {
 
 /* Hops [from, to) of a lightpath, all on one channel, as an arc: clockwise
  * channels in the left drawing, counter-clockwise in the right. */
-static void put_arc(struct buf *b, const struct circles *c,
-		    const struct rwa_path *p, const struct rwa_hop *hop,
-		    int32_t hops)
+static void put_arc(struct buf *b, const struct circles *c, const struct rwa_path *p,
+		    const struct rwa_hop *hop, int32_t hops)
 {
 	const struct rwa_mesh_arc *arc = &c->m->arcs.v[hop->arc];
 	int32_t n = (int32_t)c->m->nodes.n;
@@ -243,8 +236,7 @@ static void put_arc(struct buf *b, const struct circles *c,
 	buf_str(b, "</path>\n");
 }
 
-static void put_circles(struct buf *b, const struct circles *c,
-			const struct rwa_assignment *a)
+static void put_circles(struct buf *b, const struct circles *c, const struct rwa_assignment *a)
 {
 	for (size_t i = 0; i < a->paths.n; i++) {
 		const struct rwa_path *p = &a->paths.v[i];
@@ -252,8 +244,7 @@ static void put_circles(struct buf *b, const struct circles *c,
 
 		/* Where a node converts, a new arc begins. */
 		for (int32_t h = 0, k; h < p->hops; h = k) {
-			for (k = h + 1; k < p->hops &&
-					hop[k].channel == hop[h].channel;) {
+			for (k = h + 1; k < p->hops && hop[k].channel == hop[h].channel;) {
 				k++;
 			}
 			put_arc(b, c, p, &hop[h], k - h);
@@ -262,8 +253,7 @@ static void put_circles(struct buf *b, const struct circles *c,
 }
 
 /* Names around one drawing, and where its circles may be active. */
-static void put_frame(struct buf *b, const struct circles *c, double x,
-		      const char *title)
+static void put_frame(struct buf *b, const struct circles *c, double x, const char *title)
 {
 	double y = c->radius + TOP, rim = c->radius - RIM + 8;
 	char buf[16];

@@ -141,8 +141,7 @@ static int make_pairs(struct flow_state *s)
 }
 
 /* No flow yet; state_fini() also after an error. */
-static int state_init(struct flow_state *s, const struct rwa_mesh *m,
-		      struct err *err)
+static int state_init(struct flow_state *s, const struct rwa_mesh *m, struct err *err)
 {
 	size_t n = m->nodes.n + 1, e = m->arcs.n + 1;
 	int rc;
@@ -237,9 +236,8 @@ static int by_number(const void *a, const void *b)
 }
 
 /* The path of a pair, or one within the budget, from the room's search. */
-static int trace_special(struct flow_state *s, int32_t src,
-			 const struct flow_pair *p, double floor_price,
-			 int32_t *hops)
+static int trace_special(struct flow_state *s, int32_t src, const struct flow_pair *p,
+			 double floor_price, int32_t *hops)
 {
 	double cost;
 	int rc = 0;
@@ -258,8 +256,7 @@ static int trace_special(struct flow_state *s, int32_t src,
 	}
 	if (rc == 0) {
 		*hops = s->paths.n_arcs;
-		memcpy(s->path, s->paths.arcs,
-		       (size_t)*hops * sizeof(*s->path));
+		memcpy(s->path, s->paths.arcs, (size_t)*hops * sizeof(*s->path));
 		qsort(s->path, (size_t)*hops, sizeof(*s->path), by_number);
 	}
 	return rc;
@@ -272,8 +269,7 @@ static int trace_path(struct flow_state *s, int32_t src, const struct flow_pair 
 	int rc = 0;
 
 	*hops = 0;
-	for (int32_t v = p->dst; s->via[v] >= 0;
-	     v = s->m->arcs.v[s->via[v]].src) {
+	for (int32_t v = p->dst; s->via[v] >= 0; v = s->m->arcs.v[s->via[v]].src) {
 		s->path[(*hops)++] = s->via[v];
 	}
 	if (p->protect ||
@@ -307,21 +303,18 @@ static double path_price(const struct flow_state *s, const struct flow_pair *p,
 }
 
 /* The pair's path that is s->path, or -1. */
-static int find_path(const struct flow_state *s, const struct flow_pair *p,
-		    int32_t hops)
+static int find_path(const struct flow_state *s, const struct flow_pair *p, int32_t hops)
 {
 	for (size_t w = 0; w < p->paths.n; w++) {
-		if (p->paths.v[w].hops == hops &&
-		    memcmp(p->paths.v[w].arcs, s->path,
-			   (size_t)hops * sizeof(*s->path)) == 0) {
+		if (p->paths.v[w].hops == hops && memcmp(p->paths.v[w].arcs, s->path,
+							 (size_t)hops * sizeof(*s->path)) == 0) {
 			return (int)w;
 		}
 	}
 	return -1;
 }
 
-static int add_flow_path(struct flow_state *s, struct flow_pair *p, int32_t hops,
-		   double flow)
+static int add_flow_path(struct flow_state *s, struct flow_pair *p, int32_t hops, double flow)
 {
 	struct flow_route path = { .flow = flow, .hops = hops };
 	size_t bytes = (size_t)hops * sizeof(*path.arcs);
@@ -342,8 +335,7 @@ static int add_flow_path(struct flow_state *s, struct flow_pair *p, int32_t hops
  * step makes both paths equally expensive: along it the price of each arc
  * that only one of them has changes by rho; no more than the path carries.
  * Arcs of both do not count. */
-static void move_flow(struct flow_state *s, struct flow_pair *p, size_t from,
-		      size_t to)
+static void move_flow(struct flow_state *s, struct flow_pair *p, size_t from, size_t to)
 {
 	struct flow_route *f = &p->paths.v[from], *t = &p->paths.v[to];
 	double gain = path_price(s, p, f) - path_price(s, p, t);
@@ -395,8 +387,7 @@ static int cheapest_path(struct flow_state *s, int32_t src, struct flow_pair *p,
 		rc = add_flow_path(s, p, hops, p->paths.n ? 0 : p->count);
 		*to = (int)p->paths.n - 1;
 	}
-	if (rc || !s->room ||
-	    path_price(s, p, &p->paths.v[*to]) <= worth(p)) {
+	if (rc || !s->room || path_price(s, p, &p->paths.v[*to]) <= worth(p)) {
 		return rc;
 	}
 	away = find_path(s, p, 0);
@@ -409,8 +400,7 @@ static int cheapest_path(struct flow_state *s, int32_t src, struct flow_pair *p,
 }
 
 /* Moves flow of a pair to its cheapest path from all others. WEFT_ENOMEM. */
-static int improve_pair(struct flow_state *s, int32_t src, struct flow_pair *p,
-			double floor_price)
+static int improve_pair(struct flow_state *s, int32_t src, struct flow_pair *p, double floor_price)
 {
 	int to;
 
@@ -516,8 +506,7 @@ static bool is_proven(const struct rwa_certificate *c)
 	double lower = (double)c->numerator / (double)c->denominator;
 	double slots = ceil(lower - 1e-9);
 
-	return c->flow - slots < NEAR * slots / (1 + slots) ||
-	       c->flow - lower < 1e-6 * c->flow;
+	return c->flow - slots < NEAR * slots / (1 + slots) || c->flow - lower < 1e-6 * c->flow;
 }
 
 /* Passes and updates until the bound is as good as any flow can prove, or
@@ -549,8 +538,7 @@ static int improve_bound(struct flow_state *s, const struct mesh_stop *stop,
 }
 
 /* The certificate of no prices, which every demand with a path has. */
-static int no_prices(const struct rwa_mesh *m, struct rwa_certificate *out,
-		     struct err *err)
+static int no_prices(const struct rwa_mesh *m, struct rwa_certificate *out, struct err *err)
 {
 	*out = (struct rwa_certificate){ .denominator = 1 };
 	out->prices = calloc(m->arcs.n + 1, sizeof(*out->prices));

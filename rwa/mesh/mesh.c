@@ -70,13 +70,11 @@ static int check_ends(const struct rwa_mesh *m, const char *what, int32_t src,
 			       "%s %d -> %d: nodes are 0 to %d", what, src, dst,
 			       n - 1);
 	}
-	return src == dst ? err_set(err, WEFT_EINVAL,
-				    "%s of node %d to itself", what, src)
+	return src == dst ? err_set(err, WEFT_EINVAL, "%s of node %d to itself", what, src)
 			  : 0;
 }
 
-int rwa_mesh_add_arc(struct rwa_mesh *m, const struct rwa_mesh_arc *arc,
-		     struct err *err)
+int rwa_mesh_add_arc(struct rwa_mesh *m, const struct rwa_mesh_arc *arc, struct err *err)
 {
 	int rc = check_ends(m, "arc", arc->src, arc->dst, err);
 
@@ -92,14 +90,12 @@ int rwa_mesh_add_arc(struct rwa_mesh *m, const struct rwa_mesh_arc *arc,
 		return err_set(err, WEFT_EINVAL, "a loss below 0 dB");
 	}
 	if (m->arcs.n >= RWA_MESH_MAX_ARCS) {
-		return err_set(err, WEFT_ELIMIT, "more than %d arcs",
-			       RWA_MESH_MAX_ARCS);
+		return err_set(err, WEFT_ELIMIT, "more than %d arcs", RWA_MESH_MAX_ARCS);
 	}
 	return vec_push(&m->arcs, *arc) ? err_nomem(err) : 0;
 }
 
-int rwa_mesh_add_demand(struct rwa_mesh *m, const struct rwa_mesh_demand *d,
-			struct err *err)
+int rwa_mesh_add_demand(struct rwa_mesh *m, const struct rwa_mesh_demand *d, struct err *err)
 {
 	int rc = check_ends(m, "demand", d->src, d->dst, err);
 	int64_t lightpaths = (int64_t)d->count * (d->protect ? 2 : 1);
@@ -108,8 +104,7 @@ int rwa_mesh_add_demand(struct rwa_mesh *m, const struct rwa_mesh_demand *d,
 		return rc;
 	}
 	if (d->count < 1) {
-		return err_set(err, WEFT_EINVAL, "demand of %d lightpaths",
-			       d->count);
+		return err_set(err, WEFT_EINVAL, "demand of %d lightpaths", d->count);
 	}
 	if (m->lightpaths + lightpaths > RWA_MESH_MAX_LIGHTPATHS) {
 		return err_set(err, WEFT_ELIMIT, "more than %d lightpaths",
@@ -122,15 +117,12 @@ int rwa_mesh_add_demand(struct rwa_mesh *m, const struct rwa_mesh_demand *d,
 	return 0;
 }
 
-int rwa_mesh_add_block(struct rwa_mesh *m, const struct rwa_mesh_block *b,
-		       struct err *err)
+int rwa_mesh_add_block(struct rwa_mesh *m, const struct rwa_mesh_block *b, struct err *err)
 {
 	if (b->arc < 0 || (size_t)b->arc >= m->arcs.n) {
-		return err_set(err, WEFT_EINVAL, "arc %d does not exist",
-			       b->arc);
+		return err_set(err, WEFT_EINVAL, "arc %d does not exist", b->arc);
 	}
-	if (b->fibre < RWA_MESH_ALL ||
-	    b->fibre >= m->arcs.v[b->arc].fibres) {
+	if (b->fibre < RWA_MESH_ALL || b->fibre >= m->arcs.v[b->arc].fibres) {
 		return err_set(err, WEFT_EINVAL, "fibre %d: the link has %d",
 			       b->fibre, m->arcs.v[b->arc].fibres);
 	}
@@ -160,15 +152,12 @@ static int32_t find_domain(struct rwa_mesh *m, const char *name)
 	return (int32_t)m->domains.n - 1;
 }
 
-int rwa_mesh_set_domain(struct rwa_mesh *m, int32_t arc, const char *name,
-			struct err *err)
+int rwa_mesh_set_domain(struct rwa_mesh *m, int32_t arc, const char *name, struct err *err)
 {
 	int32_t domain;
 
 	if (arc < 0 || (size_t)arc >= m->arcs.n || !*name) {
-		return err_set(err, WEFT_EINVAL,
-			       "arc %d cannot belong to domain '%s'", arc,
-			       name);
+		return err_set(err, WEFT_EINVAL, "arc %d cannot belong to domain '%s'", arc, name);
 	}
 	domain = find_domain(m, name);
 	while (domain >= 0 && m->arc_domain.n <= (size_t)arc) {
@@ -189,15 +178,12 @@ int32_t rwa_mesh_domain_of(const struct rwa_mesh *m, int32_t arc)
 					     : RWA_MESH_NO_DOMAIN;
 }
 
-int rwa_mesh_add_tuning(struct rwa_mesh *m, const struct rwa_mesh_tuning *t,
-			struct err *err)
+int rwa_mesh_add_tuning(struct rwa_mesh *m, const struct rwa_mesh_tuning *t, struct err *err)
 {
 	if (t->node < 0 || (size_t)t->node >= m->nodes.n) {
-		return err_set(err, WEFT_EINVAL, "node %d does not exist",
-			       t->node);
+		return err_set(err, WEFT_EINVAL, "node %d does not exist", t->node);
 	}
-	if (t->first < 0 || t->last < t->first ||
-	    t->last >= RWA_MESH_MAX_CHANNELS) {
+	if (t->first < 0 || t->last < t->first || t->last >= RWA_MESH_MAX_CHANNELS) {
 		return err_set(err, WEFT_EINVAL,
 			       "channels %d-%d: ascending within 0 to %d are "
 			       "supported", t->first, t->last,
@@ -229,8 +215,7 @@ void rwa_mesh_clear_demands(struct rwa_mesh *m)
 }
 
 /* Without a name of its own a node goes by its number. */
-const char *rwa_mesh_node_name(const struct rwa_mesh *m, int node, char *buf,
-			       int size)
+const char *rwa_mesh_node_name(const struct rwa_mesh *m, int node, char *buf, int size)
 {
 	if (m->nodes.v[node].name) {
 		return m->nodes.v[node].name;
@@ -259,8 +244,7 @@ void rwa_mesh_result_fini(struct rwa_mesh_result *res)
 }
 
 /* Adding and dropping, each arc, and each node passed between two arcs. */
-int64_t rwa_mesh_loss_mdb(const struct rwa_mesh *m, const struct rwa_hop *hops,
-			  int n)
+int64_t rwa_mesh_loss_mdb(const struct rwa_mesh *m, const struct rwa_hop *hops, int n)
 {
 	int64_t loss = (int64_t)m->add_mdb + m->drop_mdb;
 
@@ -310,8 +294,7 @@ void adjacency_fini(struct mesh_adjacency *a)
 }
 
 /* Shuts one fibre; a second block of the same fibre changes nothing. */
-static int shut_fibre(struct u64map *shut, int32_t *fibres, int32_t arc,
-		      int32_t fibre)
+static int shut_fibre(struct u64map *shut, int32_t *fibres, int32_t arc, int32_t fibre)
 {
 	uint64_t key = (uint64_t)arc << 32 | (uint32_t)fibre;
 
@@ -322,8 +305,7 @@ static int shut_fibre(struct u64map *shut, int32_t *fibres, int32_t arc,
 	return u64map_set(shut, key, 1);
 }
 
-int mesh_open_fibres(const struct rwa_mesh *m, int32_t *fibres,
-		     struct err *err)
+int mesh_open_fibres(const struct rwa_mesh *m, int32_t *fibres, struct err *err)
 {
 	struct u64map shut = { 0 };
 	int rc = 0;
@@ -338,8 +320,7 @@ int mesh_open_fibres(const struct rwa_mesh *m, int32_t *fibres,
 				     ? m->arcs.v[b->arc].fibres
 				     : b->fibre + 1;
 
-		for (int32_t f = from; b->channel == RWA_MESH_ALL && !rc &&
-				       f < to; f++) {
+		for (int32_t f = from; b->channel == RWA_MESH_ALL && !rc && f < to; f++) {
 			rc = shut_fibre(&shut, fibres, b->arc, f);
 		}
 	}
@@ -349,6 +330,5 @@ int mesh_open_fibres(const struct rwa_mesh *m, int32_t *fibres,
 
 bool stop_now(const struct mesh_stop *s)
 {
-	return (s->cancel && *s->cancel) ||
-	       (s->at_ns && clk_now_ns() >= s->at_ns);
+	return (s->cancel && *s->cancel) || (s->at_ns && clk_now_ns() >= s->at_ns);
 }

@@ -101,26 +101,20 @@ int rwa_mesh_new(int nodes, struct rwa_mesh **out, struct err *err);
 /* A duplex ring of at least three nodes: arc i leads from node i to the next,
  * arc nodes + i back. Guard channels, tuning ranges, what is in use and pairs
  * can be added as to any mesh, for which rwa/ring/ring.h has no place. */
-int rwa_mesh_new_ring(int nodes, int fibres, struct rwa_mesh **out,
-		      struct err *err);
+int rwa_mesh_new_ring(int nodes, int fibres, struct rwa_mesh **out, struct err *err);
 void rwa_mesh_free(struct rwa_mesh *m);
 
 /* Adds an arc, a demand, or what may not be used. WEFT_EINVAL for ends that
  * do not exist or are the same, and for numbers out of range; WEFT_ELIMIT. */
-int rwa_mesh_add_arc(struct rwa_mesh *m, const struct rwa_mesh_arc *arc,
-		     struct err *err);
-int rwa_mesh_add_demand(struct rwa_mesh *m, const struct rwa_mesh_demand *d,
-			struct err *err);
-int rwa_mesh_add_block(struct rwa_mesh *m, const struct rwa_mesh_block *b,
-		       struct err *err);
+int rwa_mesh_add_arc(struct rwa_mesh *m, const struct rwa_mesh_arc *arc, struct err *err);
+int rwa_mesh_add_demand(struct rwa_mesh *m, const struct rwa_mesh_demand *d, struct err *err);
+int rwa_mesh_add_block(struct rwa_mesh *m, const struct rwa_mesh_block *b, struct err *err);
 /* Puts an arc into the failure domain of this name, which is made when it is
  * new. The name is copied. */
-int rwa_mesh_set_domain(struct rwa_mesh *m, int32_t arc, const char *name,
-			struct err *err);
+int rwa_mesh_set_domain(struct rwa_mesh *m, int32_t arc, const char *name, struct err *err);
 /* Failure domain of an arc, or RWA_MESH_NO_DOMAIN. */
 int32_t rwa_mesh_domain_of(const struct rwa_mesh *m, int32_t arc);
-int rwa_mesh_add_tuning(struct rwa_mesh *m, const struct rwa_mesh_tuning *t,
-			struct err *err);
+int rwa_mesh_add_tuning(struct rwa_mesh *m, const struct rwa_mesh_tuning *t, struct err *err);
 /* One demand for every ordered pair of nodes. */
 int rwa_mesh_all_to_all(struct rwa_mesh *m, struct err *err);
 
@@ -128,20 +122,17 @@ int rwa_mesh_all_to_all(struct rwa_mesh *m, struct err *err);
 void rwa_mesh_clear_demands(struct rwa_mesh *m);
 
 /* Name of a node for people, into buf when it has none of its own. */
-const char *rwa_mesh_node_name(const struct rwa_mesh *m, int node, char *buf,
-			       int size);
+const char *rwa_mesh_node_name(const struct rwa_mesh *m, int node, char *buf, int size);
 
 /*
  * The network of a .net file: "nodes arcs", then "from to" for each arc,
  * 0-based. An arc given twice is an error. Every error has its line.
  * name: of the file, for messages. text: terminated.
  */
-int rwa_mesh_read_net(const char *name, const char *text,
-		      struct rwa_mesh **out, struct err *err);
+int rwa_mesh_read_net(const char *name, const char *text, struct rwa_mesh **out, struct err *err);
 /* Adds the demands of a .trf file: their number, then "from to" for each.
  * Demands of a node to itself are counted in self_demands and left out. */
-int rwa_mesh_read_trf(struct rwa_mesh *m, const char *name, const char *text,
-		      struct err *err);
+int rwa_mesh_read_trf(struct rwa_mesh *m, const char *name, const char *text, struct err *err);
 /* A whole instance in YAML; docs/rwa.md has the format. */
 int rwa_mesh_read_yaml(const char *name, const char *text, size_t len,
 		       struct rwa_mesh **out, struct err *err);
@@ -176,14 +167,12 @@ void rwa_assignment_fini(struct rwa_assignment *a);
  * no demand wants are counted in *left_out, or (add) the demand is added to
  * the mesh. Only that the hops are fibres which lead from one end to the other
  * is checked. Errors have their line. */
-int rwa_mesh_read_lightpaths(struct rwa_mesh *m, const char *name,
-			     const char *text, size_t len, bool add,
-			     struct rwa_assignment *out, int64_t *left_out,
+int rwa_mesh_read_lightpaths(struct rwa_mesh *m, const char *name, const char *text, size_t len,
+			     bool add, struct rwa_assignment *out, int64_t *left_out,
 			     struct err *err);
 
 /* Loss of hops that follow each other. O(hops). */
-int64_t rwa_mesh_loss_mdb(const struct rwa_mesh *m, const struct rwa_hop *hops,
-			  int n);
+int64_t rwa_mesh_loss_mdb(const struct rwa_mesh *m, const struct rwa_hop *hops, int n);
 
 /*
  * Checks an assignment against the mesh alone: every path leads from its
@@ -232,8 +221,7 @@ int rwa_certificate_check(const struct rwa_mesh *m,
 
 /* No more than this many lightpaths fit in `channels`, by the same prices:
  * the cheapest paths first. */
-int rwa_certificate_fit(const struct rwa_mesh *m,
-			const struct rwa_certificate *c, int channels,
+int rwa_certificate_fit(const struct rwa_mesh *m, const struct rwa_certificate *c, int channels,
 			int64_t *fit, struct err *err);
 
 /* ---- solver ---- */

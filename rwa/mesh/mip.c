@@ -68,15 +68,13 @@ static int add_special_rows(struct mip_program *p)
 	p->first_guard = lp_rows(p->lp);
 	for (int c = 0; m->guard.between && c < p->channels; c++) {
 		for (size_t e = 0; !rc && e < m->arcs.n; e++) {
-			rc = lp_add_row(p->lp, LP_LE, m->arcs.v[e].fibres, &row,
-					p->err);
+			rc = lp_add_row(p->lp, LP_LE, m->arcs.v[e].fibres, &row, p->err);
 		}
 	}
 	p->first_link = lp_rows(p->lp);
 	for (size_t d = 0; d < m->demands.n; d++) {
 		for (size_t e = 0; !rc && e < m->arcs.n; e++) {
-			rc = lp_add_row(p->lp, LP_LE, m->demands.v[d].count,
-					&row, p->err);
+			rc = lp_add_row(p->lp, LP_LE, m->demands.v[d].count, &row, p->err);
 		}
 	}
 	return rc;
@@ -90,15 +88,12 @@ static int add_rows(struct mip_program *p)
 	int rc = 0, row;
 
 	for (size_t d = 0; !rc && d < m->demands.n; d++) {
-		rc = lp_add_row(p->lp, LP_EQ, lightpaths(&m->demands.v[d]),
-				&row, p->err);
+		rc = lp_add_row(p->lp, LP_EQ, lightpaths(&m->demands.v[d]), &row, p->err);
 	}
 	p->first_slot = lp_rows(p->lp);
 	for (int c = 0; c < p->channels; c++) {
 		for (size_t e = 0; !rc && e < m->arcs.n; e++) {
-			rc = lp_add_row(p->lp, LP_LE,
-					open_on(p, (int32_t)e, c), &row,
-					p->err);
+			rc = lp_add_row(p->lp, LP_LE, open_on(p, (int32_t)e, c), &row, p->err);
 		}
 	}
 	if (!rc) {
@@ -147,8 +142,7 @@ static int add_arc_column(struct mip_program *p, int d, int c, int e, int base)
 			rows[n++] = p->first_guard + k * (int)m->arcs.n + e;
 		}
 	}
-	return lp_add_col(p->lp, 1, 0, lightpaths(dem), true, n, rows, values,
-			  &col, p->err);
+	return lp_add_col(p->lp, 1, 0, lightpaths(dem), true, n, rows, values, &col, p->err);
 }
 
 /* The columns of one demand on one channel. */
@@ -160,8 +154,7 @@ static int add_columns(struct mip_program *p, int d, int c)
 	int rows[3] = { d, base + dem->src, base + dem->dst }, col;
 	const double ends[3] = { 1, -1, 1 };
 	int max = may_carry(p, d, c) ? lightpaths(dem) : 0;
-	int rc = lp_add_col(p->lp, 0, 0, max, true, 3, rows, ends, &col,
-			    p->err);
+	int rc = lp_add_col(p->lp, 0, 0, max, true, 3, rows, ends, &col, p->err);
 
 	for (int e = 0; !rc && max && e < (int)p->m->arcs.n; e++) {
 		rc = add_arc_column(p, d, c, e, base);

@@ -41,8 +41,7 @@ static void skip_lines(struct text *t)
 }
 
 /* A whole number on this line, at most 10^9. */
-static int read_number(struct text *t, const char *what, int32_t *out,
-		       struct err *err)
+static int read_number(struct text *t, const char *what, int32_t *out, struct err *err)
 {
 	int64_t v = 0;
 
@@ -89,34 +88,29 @@ static int read_pair(struct text *t, const char *first, const char *second,
 }
 
 /* The k-th of `total` lines of pairs is next. */
-static int expect_more(struct text *t, const char *what, int32_t k,
-		       int32_t total, struct err *err)
+static int expect_more(struct text *t, const char *what, int32_t k, int32_t total, struct err *err)
 {
 	skip_lines(t);
 	if (*t->at) {
 		return 0;
 	}
-	err_set(err, WEFT_EINVAL, "the file ends after %d of %d %s", k, total,
-		what);
+	err_set(err, WEFT_EINVAL, "the file ends after %d of %d %s", k, total, what);
 	return fail(t, err);
 }
 
 /* No more lines may follow than were announced. */
-static int expect_end(struct text *t, const char *what, int32_t total,
-		      struct err *err)
+static int expect_end(struct text *t, const char *what, int32_t total, struct err *err)
 {
 	skip_lines(t);
 	if (!*t->at) {
 		return 0;
 	}
-	err_set(err, WEFT_EINVAL, "more than the %d %s announced", total,
-		what);
+	err_set(err, WEFT_EINVAL, "more than the %d %s announced", total, what);
 	return fail(t, err);
 }
 
 /* An arc with one fibre; seen: lines of those before, by their ends. */
-static int read_arc(struct text *t, struct rwa_mesh *m, struct u64map *seen,
-		    struct err *err)
+static int read_arc(struct text *t, struct rwa_mesh *m, struct u64map *seen, struct err *err)
 {
 	struct rwa_mesh_arc arc = { .fibres = 1 };
 	uint64_t key, line;
@@ -138,8 +132,7 @@ static int read_arc(struct text *t, struct rwa_mesh *m, struct u64map *seen,
 	return rwa_mesh_add_arc(m, &arc, err) ? fail(t, err) : 0;
 }
 
-int rwa_mesh_read_net(const char *name, const char *text,
-		      struct rwa_mesh **out, struct err *err)
+int rwa_mesh_read_net(const char *name, const char *text, struct rwa_mesh **out, struct err *err)
 {
 	struct text t = { name, text, 1 };
 	struct u64map seen = { 0 };
@@ -149,8 +142,7 @@ int rwa_mesh_read_net(const char *name, const char *text,
 
 	*out = NULL;
 	skip_lines(&t);
-	rc = read_pair(&t, "the number of nodes", "the number of arcs", &nodes,
-		       &arcs, err);
+	rc = read_pair(&t, "the number of nodes", "the number of arcs", &nodes, &arcs, err);
 	if (!rc && rwa_mesh_new(nodes, &m, err)) {
 		rc = fail(&t, err);
 	}
@@ -171,8 +163,7 @@ int rwa_mesh_read_net(const char *name, const char *text,
 	return rc;
 }
 
-int rwa_mesh_read_trf(struct rwa_mesh *m, const char *name, const char *text,
-		      struct err *err)
+int rwa_mesh_read_trf(struct rwa_mesh *m, const char *name, const char *text, struct err *err)
 {
 	struct text t = { name, text, 1 };
 	int32_t total;
@@ -186,11 +177,9 @@ int rwa_mesh_read_trf(struct rwa_mesh *m, const char *name, const char *text,
 		struct rwa_mesh_demand d = { .count = 1 };
 
 		if (!(rc = expect_more(&t, "demands", k, total, err))) {
-			rc = read_pair(&t, "the source", "the destination",
-				       &d.src, &d.dst, err);
+			rc = read_pair(&t, "the source", "the destination", &d.src, &d.dst, err);
 		}
-		if (!rc && d.src == d.dst &&
-		    d.src < (int32_t)m->nodes.n) {
+		if (!rc && d.src == d.dst && d.src < (int32_t)m->nodes.n) {
 			m->self_demands++;
 		} else if (!rc && rwa_mesh_add_demand(m, &d, err)) {
 			rc = fail(&t, err);

@@ -69,8 +69,7 @@ static int64_t find_staying(const struct rwa_assignment *before,
 		while (k < a->paths.n && a->paths.v[k].demand < d) {
 			k++;
 		}
-		for (size_t j = k; j < a->paths.n &&
-				   a->paths.v[j].demand == d; j++) {
+		for (size_t j = k; j < a->paths.n && a->paths.v[j].demand == d; j++) {
 			stays[i] |= same_path(before, i, a, j);
 		}
 		n += stays[i];
@@ -79,8 +78,7 @@ static int64_t find_staying(const struct rwa_assignment *before,
 }
 
 /* Appends a copy of path i and its hops. WEFT_ENOMEM. */
-static int add_path(struct rwa_assignment *out, const struct rwa_assignment *a,
-		    size_t i)
+static int add_path(struct rwa_assignment *out, const struct rwa_assignment *a, size_t i)
 {
 	struct rwa_path p = a->paths.v[i];
 	const struct rwa_hop *hop = a->hops.v + p.first;
@@ -129,17 +127,14 @@ static int find_fitting(struct target *t)
 {
 	struct rwa_mesh loose = without_pairs(t->m);
 	int channels = t->res->channels;
-	bool all = loose.demands.v && !rwa_mesh_check(&loose, t->before,
-						      channels, false, NULL);
+	bool all = loose.demands.v && !rwa_mesh_check(&loose, t->before, channels, false, NULL);
 	int rc = loose.demands.v ? 0 : WEFT_ENOMEM;
 
 	for (size_t i = 0; !rc && i < t->before->paths.n; i++) {
 		struct rwa_assignment one = { 0 };
 
 		rc = all ? 0 : add_path(&one, t->before, i);
-		t->fits[i] = all || (!rc && !rwa_mesh_check(&loose, &one,
-							    channels, false,
-							    NULL));
+		t->fits[i] = all || (!rc && !rwa_mesh_check(&loose, &one, channels, false, NULL));
 		rwa_assignment_fini(&one);
 	}
 	free(loose.demands.v);
@@ -182,8 +177,7 @@ static void search_from_node(struct min_paths *w, int32_t src)
 	w->dist[src] = 0;
 	graph_queue_put(&w->queue, src);
 	while ((v = graph_queue_take(&w->queue)) >= 0) {
-		for (int32_t k = w->out.first[v]; k < w->out.first[v + 1];
-		     k++) {
+		for (int32_t k = w->out.first[v]; k < w->out.first[v + 1]; k++) {
 			int32_t e = w->out.arc[k], to = w->m->arcs.v[e].dst;
 			int64_t d = w->dist[v] + step_cost(w, src, e);
 
@@ -196,8 +190,7 @@ static void search_from_node(struct min_paths *w, int32_t src)
 }
 
 /* Cost of the cheapest path of every demand, INT64_MAX where there is none. */
-static int cheapest_paths(const struct rwa_mesh *m, const int64_t *prices,
-			  int64_t *path)
+static int cheapest_paths(const struct rwa_mesh *m, const int64_t *prices, int64_t *path)
 {
 	struct min_paths w = { .m = m, .prices = prices };
 	int rc = 0;
@@ -237,20 +230,16 @@ static int ascending(const void *a, const void *b)
 
 /* What each that fits pays beyond the cheapest path, for every demand no more
  * of them than it wants, the least first. Returns how many. */
-static size_t excesses(const struct target *t, const int64_t *path,
-		       int64_t *excess)
+static size_t excesses(const struct target *t, const int64_t *path, int64_t *excess)
 {
 	const struct rwa_assignment *b = t->before;
 	size_t n = 0, max;
 
 	for (size_t i = 0, k; i < b->paths.n; i = k) {
-		const struct rwa_mesh_demand *d =
-			&t->m->demands.v[b->paths.v[i].demand];
+		const struct rwa_mesh_demand *d = &t->m->demands.v[b->paths.v[i].demand];
 		size_t first = n;
 
-		for (k = i; k < b->paths.n &&
-			    b->paths.v[k].demand == b->paths.v[i].demand;
-		     k++) {
+		for (k = i; k < b->paths.n && b->paths.v[k].demand == b->paths.v[i].demand; k++) {
 			const struct rwa_path *p = &b->paths.v[k];
 
 			excess[n] = -path[p->demand];
@@ -276,10 +265,8 @@ static int64_t common(const struct target *t)
 	int64_t n = 0;
 
 	for (size_t i = 0, k; i < b->paths.n; i = k) {
-		const struct rwa_mesh_demand *d =
-			&t->m->demands.v[b->paths.v[i].demand];
-		for (k = i; k < b->paths.n &&
-			    b->paths.v[k].demand == b->paths.v[i].demand;) {
+		const struct rwa_mesh_demand *d = &t->m->demands.v[b->paths.v[i].demand];
+		for (k = i; k < b->paths.n && b->paths.v[k].demand == b->paths.v[i].demand;) {
 			k++;
 		}
 		n += (int64_t)(k - i) < wanted(d) ? (int64_t)(k - i)
@@ -346,10 +333,8 @@ static int channel_weights(const struct target *t, struct u64map *weights)
 			bool same = p->hops == q->hops;
 
 			for (int32_t h = 0; same && h < p->hops; h++) {
-				same = x[h].arc == y[h].arc &&
-				       x[h].fibre == y[h].fibre &&
-				       x[h].channel == x->channel &&
-				       y[h].channel == y->channel;
+				same = x[h].arc == y[h].arc && x[h].fibre == y[h].fibre &&
+					x[h].channel == x->channel && y[h].channel == y->channel;
 			}
 			if (same) {
 				u64map_get(weights, key, &w);
@@ -369,8 +354,7 @@ struct channel_edge {
 /* A matching of the answer's channels and names with the largest weight, as
  * a minimum-cost flow: source 2n, channels 0..n-1, names n..2n-1, sink
  * 2n+1. name[c] stays -1 where the matching says nothing. */
-static int match_channels(struct u64map *weights, int n, int32_t *name,
-			  struct err *err)
+static int match_channels(struct u64map *weights, int n, int32_t *name, struct err *err)
 {
 	VEC(struct channel_edge) edges = { 0 };
 	struct graph_flow *f;
@@ -378,8 +362,7 @@ static int match_channels(struct u64map *weights, int n, int32_t *name,
 
 	for (int c = 0; !rc && c < n; c++) {
 		if (!(rc = graph_flow_add(f, 2 * n, c, 1, 0, NULL, err))) {
-			rc = graph_flow_add(f, n + c, 2 * n + 1, 1, 0, NULL,
-					    err);
+			rc = graph_flow_add(f, n + c, 2 * n + 1, 1, 0, NULL, err);
 		}
 	}
 	for (int c = 0; !rc && c < n; c++) {
@@ -387,12 +370,10 @@ static int match_channels(struct u64map *weights, int n, int32_t *name,
 			struct channel_edge e = { c, d, 0 };
 			uint64_t w;
 
-			if (!u64map_get(weights, (uint64_t)c << 32 |
-					(uint64_t)d, &w)) {
+			if (!u64map_get(weights, (uint64_t)c << 32 | (uint64_t)d, &w)) {
 				continue;
 			}
-			rc = graph_flow_add(f, c, n + d, 1, -(int64_t)w, &e.number,
-				      err);
+			rc = graph_flow_add(f, c, n + d, 1, -(int64_t)w, &e.number, err);
 			if (!rc && vec_push(&edges, e)) {
 				rc = err_nomem(err);
 			}
@@ -484,14 +465,12 @@ static int search_from(struct target *t, const struct rwa_assignment *begin,
 	struct rwa_assignment now = { 0 };
 	int64_t served = 0, staying;
 	bool *stays = calloc(t->before->paths.n + 1, sizeof(*stays));
-	int rc = stays ? search_begin(t->search, t->res->channels, begin,
-				      penalties, err)
+	int rc = stays ? search_begin(t->search, t->res->channels, begin, penalties, err)
 		       : err_nomem(err);
 
 	*better = false;
 	if (!rc) {
-		rc = search_run(t->search, t->size, effort, &t->stop, &served,
-				err);
+		rc = search_run(t->search, t->size, effort, &t->stop, &served, err);
 	}
 	*all = !rc && served >= t->size;
 	if (!*all) {
@@ -514,8 +493,7 @@ out:
 }
 
 /* Everything that may stay, as far as it fits together. */
-static int begin_staying(struct target *t, int32_t penalty, bool *served,
-			 struct err *err)
+static int begin_staying(struct target *t, int32_t penalty, bool *served, struct err *err)
 {
 	const struct rwa_assignment *b = t->before;
 	struct rwa_assignment begin = { 0 };
@@ -547,8 +525,7 @@ static int begin_staying(struct target *t, int32_t penalty, bool *served,
 
 /* The answer with path `back` of `before` first, so that whatever clashes with
  * it is left out. */
-static int put_back(struct target *t, size_t back, bool *better,
-		    struct err *err)
+static int put_back(struct target *t, size_t back, bool *better, struct err *err)
 {
 	const struct rwa_assignment *a = &t->res->assignment;
 	struct rwa_assignment begin = { 0 };
@@ -566,8 +543,7 @@ static int put_back(struct target *t, size_t back, bool *better,
 	for (int round = 1; round >= 0; round--) {
 		for (size_t i = 0; !rc && i < a->paths.n; i++) {
 			if (stays[i] == round) {
-				penalties[begin.paths.n] =
-					round ? PENALTY_STAYS : 1;
+				penalties[begin.paths.n] = round ? PENALTY_STAYS : 1;
 				rc = add_path(&begin, a, i);
 			}
 		}
@@ -601,8 +577,7 @@ static int put_all_back(struct target *t, struct err *err)
 		const struct rwa_path *p = &t->before->paths.v[at];
 
 		/* A pair would have to go back together. */
-		if (t->fits[at] && !t->stays[at] &&
-		    !t->m->demands.v[p->demand].protect) {
+		if (t->fits[at] && !t->stays[at] && !t->m->demands.v[p->demand].protect) {
 			rc = put_back(t, at, &better, err);
 			k++;
 		}
@@ -613,9 +588,8 @@ static int put_all_back(struct target *t, struct err *err)
 }
 
 int mesh_min_moved(const struct rwa_mesh *m, struct mesh_search *search,
-		      const struct rwa_assignment *before,
-		      const struct mesh_stop *stop, struct rwa_mesh_result *res,
-		      struct err *err)
+		   const struct rwa_assignment *before, const struct mesh_stop *stop,
+		   struct rwa_mesh_result *res, struct err *err)
 {
 	struct target t = { .m = m, .before = before, .search = search,
 			    .res = res, .stop = *stop };
@@ -651,15 +625,13 @@ out:
 /* ---- loss ---- */
 
 /* The largest loss of any lightpath, 0 when there is none. */
-static int64_t longest_loss(const struct rwa_mesh *m,
-			    const struct rwa_assignment *a)
+static int64_t longest_loss(const struct rwa_mesh *m, const struct rwa_assignment *a)
 {
 	int64_t longest = 0;
 
 	for (size_t i = 0; i < a->paths.n; i++) {
 		const struct rwa_path *p = &a->paths.v[i];
-		int64_t loss = rwa_mesh_loss_mdb(m, a->hops.v + p->first,
-						 p->hops);
+		int64_t loss = rwa_mesh_loss_mdb(m, a->hops.v + p->first, p->hops);
 
 		longest = loss > longest ? loss : longest;
 	}
@@ -681,8 +653,7 @@ static int by_loss(const void *a, const void *b)
 
 /* Of as many lightpaths one at least loses this much: the least losses of all
  * demands, the shortest first. */
-static int bound_loss(const struct rwa_mesh *m, int64_t lightpaths,
-		      int64_t *bound)
+static int bound_loss(const struct rwa_mesh *m, int64_t lightpaths, int64_t *bound)
 {
 	size_t n = m->demands.n;
 	struct demand_loss *v = calloc(n + 1, sizeof(*v));
@@ -724,14 +695,12 @@ static int within(const struct rwa_mesh *m, int64_t budget,
 	*done = false;
 	trial.budget_mdb = budget;
 	effort = effort < EFFORT_FIRST_LEAST ? EFFORT_FIRST_LEAST : effort;
-	rc = search_new(&trial, res->certificate.prices, opt->seed,
-			opt->channels > 0, &s, err);
+	rc = search_new(&trial, res->certificate.prices, opt->seed, opt->channels > 0, &s, err);
 	if (rc == WEFT_EINFEASIBLE) {
 		return 0;	/* some demand has no path that short */
 	}
 	if (!rc && !(rc = search_set_channels(s, res->channels, err))) {
-		rc = search_run(s, (int64_t)res->assignment.paths.n, effort,
-				stop, &served, err);
+		rc = search_run(s, (int64_t)res->assignment.paths.n, effort, stop, &served, err);
 	}
 	if (!rc && served == (int64_t)res->assignment.paths.n) {
 		rc = search_best(s, &now, err);
@@ -752,10 +721,8 @@ static int within(const struct rwa_mesh *m, int64_t budget,
  * the search can keep lowers the top to what was reached; any other raises
  * the bottom, although a search that fails proves nothing: loss_bound_mdb
  * stays what bound_loss() says. */
-int mesh_min_max_loss(const struct rwa_mesh *m,
-		    const struct rwa_mesh_options *opt,
-		    const struct mesh_stop *stop, struct rwa_mesh_result *res,
-		    struct err *err)
+int mesh_min_max_loss(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
+		      const struct mesh_stop *stop, struct rwa_mesh_result *res, struct err *err)
 {
 	int64_t low = 0;
 	int rc = bound_loss(m, (int64_t)res->assignment.paths.n, &low)

@@ -20,12 +20,10 @@ int adjacency_init(struct mesh_adjacency *a, const struct rwa_mesh *m, bool reve
 void adjacency_fini(struct mesh_adjacency *a);
 
 /* Fibres of an arc that are not blocked as a whole: fibres[arc]. */
-int mesh_open_fibres(const struct rwa_mesh *m, int32_t *fibres,
-		     struct err *err);
+int mesh_open_fibres(const struct rwa_mesh *m, int32_t *fibres, struct err *err);
 
 /* A key for each slot. Fibre and channel may be RWA_MESH_ALL. */
-static inline uint64_t mesh_slot_key(int32_t arc, int32_t fibre,
-				     int32_t channel)
+static inline uint64_t mesh_slot_key(int32_t arc, int32_t fibre, int32_t channel)
 {
 	return (uint64_t)arc << 32 | (uint64_t)(fibre + 1) << 21 |
 	       (uint64_t)(channel + 1);
@@ -36,8 +34,7 @@ static inline uint64_t mesh_slot_key(int32_t arc, int32_t fibre,
  * channels. */
 int mesh_shut_init(const struct rwa_mesh *m, struct u64map *shut);
 bool mesh_is_shut(const struct u64map *shut, const struct rwa_hop *h);
-bool mesh_is_shut_near(const struct rwa_mesh *m, const struct u64map *shut,
-		       struct rwa_hop h);
+bool mesh_is_shut_near(const struct rwa_mesh *m, const struct u64map *shut, struct rwa_hop h);
 
 /* spectrum.c */
 /* True when the node's transceivers reach the channel. O(tunings). */
@@ -53,13 +50,11 @@ struct mesh_slots {
 	size_t n, cap;
 };
 
-int mesh_used_slots(const struct rwa_mesh *m, struct mesh_slots *out,
-		    struct err *err);
+int mesh_used_slots(const struct rwa_mesh *m, struct mesh_slots *out, struct err *err);
 /* The certificate's `ends` and the node that needs them; more than
  * RWA_MESH_MAX_CHANNELS when its tuning range is too narrow for any number.
  * O((nodes + demands) * channels * tunings). */
-int mesh_ends_bound(const struct rwa_mesh *m, int *channels, int32_t *node,
-		    struct err *err);
+int mesh_ends_bound(const struct rwa_mesh *m, int *channels, int32_t *node, struct err *err);
 
 /* constrained_paths.c: cheapest paths under a loss budget or in pairs. */
 struct path_label;
@@ -89,8 +84,7 @@ int mesh_links(const struct rwa_mesh *m, int32_t *link);
 
 /* For meshes with and without a budget. mesh_paths_fini() also after an
  * error. */
-int mesh_paths_init(struct mesh_paths *w, const struct rwa_mesh *m,
-		   struct err *err);
+int mesh_paths_init(struct mesh_paths *w, const struct rwa_mesh *m, struct err *err);
 void mesh_paths_fini(struct mesh_paths *w);
 /* The cheapest path within the budget into w->arcs; *cost INFINITY without
  * one. WEFT_ELIMIT when there are too many paths to look at. */
@@ -100,8 +94,7 @@ int mesh_path_within(struct mesh_paths *w, const double *price, int32_t src,
 int mesh_path_pair(struct mesh_paths *w, const double *price, int32_t src,
 		  int32_t dst, double *cost);
 /* Loss of a path's arcs, to compare with the budget. */
-int64_t mesh_path_loss(const struct mesh_paths *w, int32_t src,
-		      const int32_t *arcs, int32_t n);
+int64_t mesh_path_loss(const struct mesh_paths *w, int32_t src, const int32_t *arcs, int32_t n);
 
 /* A moment after which work stops: at_ns 0 never, cancel may be NULL. */
 struct mesh_stop {
@@ -123,8 +116,7 @@ int mesh_bound(const struct rwa_mesh *m, const struct mesh_stop *stop,
 int mesh_fit(const struct rwa_mesh *m, int channels, const struct mesh_stop *stop,
 	     struct rwa_certificate *out, int64_t *fit, struct err *err);
 /* Recomputes the sums and the bound of the prices, in integers. */
-int certificate_sum(const struct rwa_mesh *m, struct rwa_certificate *c,
-		    struct err *err);
+int certificate_sum(const struct rwa_mesh *m, struct rwa_certificate *c, struct err *err);
 
 /* mip.c: *proven when lp_solve finds that all demands do not fit in so
  * many channels, within a fixed amount of work and the time (0: any). Not tried
@@ -136,9 +128,8 @@ int mesh_prove_too_few(const struct rwa_mesh *m, int channels,
  * when it does not apply or proves nothing; start: its rounded solution on so
  * many channels, a partial assignment, of the caller. A fixed amount of work within
  * the time (0: any). */
-int mesh_configurations(const struct rwa_mesh *m, uint64_t seed,
-			double time_limit_s, const volatile bool *cancel,
-			int *bound, struct rwa_assignment *start,
+int mesh_configurations(const struct rwa_mesh *m, uint64_t seed, double time_limit_s,
+			const volatile bool *cancel, int *bound, struct rwa_assignment *start,
 			struct err *err);
 
 /* ---- search.c, search_init.c, warm_start.c, astar.c: guided ejection search
@@ -281,9 +272,8 @@ int search_set_channels(struct mesh_search *s, int channels, struct err *err);
 /* Starts at this many channels with a partial assignment in place, each path
  * with its penalty; one that clashes with those before it is left out, as is
  * one of a demand that has enough of them. */
-int search_begin(struct mesh_search *s, int channels,
-		 const struct rwa_assignment *begin, const int32_t *penalties,
-		 struct err *err);
+int search_begin(struct mesh_search *s, int channels, const struct rwa_assignment *begin,
+		 const int32_t *penalties, struct err *err);
 /* Looks until `target` lightpaths are served, `effort` were placed or it is
  * told to stop. *served: the most that were ever served at once since
  * the number of channels was set. */
@@ -292,8 +282,7 @@ int search_run(struct mesh_search *s, int64_t target, int64_t effort,
 /* True when nothing that waits could be placed, whatever was ejected. */
 bool search_is_idle(const struct mesh_search *s);
 /* The assignment that served the most. */
-int search_best(const struct mesh_search *s, struct rwa_assignment *out,
-		struct err *err);
+int search_best(const struct mesh_search *s, struct rwa_assignment *out, struct err *err);
 
 /* portfolio.c: as search_run() with two searches, on one thread or two;
  * *winner serves the most, the first of equals. Each does the whole effort. */
@@ -313,14 +302,11 @@ int mesh_ring_start(const struct rwa_mesh *m, struct rwa_assignment *out,
  * the lightpaths served that `res` has. Paths of `before` belong to m's
  * demands, ascending. Sets moved and moved_bound. */
 int mesh_min_moved(const struct rwa_mesh *m, struct mesh_search *search,
-		      const struct rwa_assignment *before,
-		      const struct mesh_stop *stop, struct rwa_mesh_result *res,
-		      struct err *err);
+		   const struct rwa_assignment *before, const struct mesh_stop *stop,
+		   struct rwa_mesh_result *res, struct err *err);
 /* Shortens the longest loss, at the same channels. Sets loss_mdb and
  * loss_bound_mdb. */
-int mesh_min_max_loss(const struct rwa_mesh *m,
-		    const struct rwa_mesh_options *opt,
-		    const struct mesh_stop *stop, struct rwa_mesh_result *res,
-		    struct err *err);
+int mesh_min_max_loss(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
+		      const struct mesh_stop *stop, struct rwa_mesh_result *res, struct err *err);
 
 #endif

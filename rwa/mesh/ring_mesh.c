@@ -18,8 +18,7 @@ struct ring_layout {			/* of the ring */
 	int32_t *arc[2];	/* from position i to i+1, from i+1 to i */
 };
 
-int rwa_mesh_new_ring(int nodes, int fibres, struct rwa_mesh **out,
-		      struct err *err)
+int rwa_mesh_new_ring(int nodes, int fibres, struct rwa_mesh **out, struct err *err)
 {
 	int rc;
 
@@ -47,10 +46,9 @@ int rwa_mesh_new_ring(int nodes, int fibres, struct rwa_mesh **out,
 /* Nothing but arcs, demands and a loss budget. */
 static bool is_plain(const struct rwa_mesh *m)
 {
-	bool plain = m->blocks.n == 0 && m->tunings.n == 0 &&
-		     !m->guard.between && !m->guard.below && !m->guard.above &&
-		     m->nodes.n >= 3 && m->arcs.n == 2 * m->nodes.n &&
-		     m->lightpaths * (int64_t)m->nodes.n <= WORK_MAX;
+	bool plain = m->blocks.n == 0 && m->tunings.n == 0 && !m->guard.between &&
+		!m->guard.below && !m->guard.above && m->nodes.n >= 3 &&
+		m->arcs.n == 2 * m->nodes.n && m->lightpaths * (int64_t)m->nodes.n <= WORK_MAX;
 
 	for (size_t d = 0; plain && d < m->demands.n; d++) {
 		plain = !m->demands.v[d].protect;
@@ -139,8 +137,7 @@ static int layout_init(struct ring_layout *l, const struct rwa_mesh *m, bool *ri
 
 /* ---- demands as arcs, and back ---- */
 
-static void list_arcs(const struct rwa_mesh *m, const struct ring_layout *l,
-		      struct rwa_arc *arcs)
+static void list_arcs(const struct rwa_mesh *m, const struct ring_layout *l, struct rwa_arc *arcs)
 {
 	for (size_t d = 0; d < m->demands.n; d++) {
 		const struct rwa_mesh_demand *x = &m->demands.v[d];
@@ -155,8 +152,7 @@ static void list_arcs(const struct rwa_mesh *m, const struct ring_layout *l,
 }
 
 static int push_path(const struct rwa_mesh *m, const struct ring_layout *l,
-		     const struct rwa_arc *arc, int32_t demand,
-		     struct rwa_assignment *out)
+		     const struct rwa_arc *arc, int32_t demand, struct rwa_assignment *out)
 {
 	int32_t n = (int32_t)m->nodes.n, fibres = m->arcs.v[0].fibres;
 	struct rwa_path p = { demand, 0, (int64_t)out->hops.n };
@@ -191,9 +187,8 @@ static int list_paths(const struct rwa_mesh *m, const struct ring_layout *l,
 	return rc;
 }
 
-static int solve(const struct rwa_mesh *m, const struct ring_layout *l,
-		 struct rwa_assignment *out, int *channels, int32_t *pair,
-		 struct err *err)
+static int solve(const struct rwa_mesh *m, const struct ring_layout *l, struct rwa_assignment *out,
+		 int *channels, int32_t *pair, struct err *err)
 {
 	/* Colours are shared out among the fibres afterwards. */
 	struct rwa_ring ring = { (int)m->nodes.n, 1, UINT16_MAX + 1 };
@@ -233,8 +228,7 @@ int mesh_ring_start(const struct rwa_mesh *m, struct rwa_assignment *out,
 		rc = solve(m, &l, out, channels, pair, err);
 	}
 	/* The paths do not know the loss budget. */
-	if (!rc && *channels &&
-	    rwa_mesh_check(m, out, *channels, true, NULL)) {
+	if (!rc && *channels && rwa_mesh_check(m, out, *channels, true, NULL)) {
 		*channels = 0;
 	}
 	if (rc || !*channels) {

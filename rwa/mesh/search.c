@@ -28,8 +28,7 @@ static void eject(struct mesh_search *s, int32_t unit)
 }
 
 /* The first slots of a hop's guard channels and after them. */
-static int32_t *guarded(const struct mesh_search *s, const struct rwa_hop *h,
-			int32_t **end)
+static int32_t *guarded(const struct mesh_search *s, const struct rwa_hop *h, int32_t **end)
 {
 	int32_t *slot = slot_at(s, h->arc, h->fibre, 0);
 	int32_t reach = s->m->guard.between;
@@ -73,8 +72,7 @@ static void occupy(struct mesh_search *s, int32_t unit)
 	u->hops = 0;
 	ejected = eject_partner(s, unit, hops);
 	for (int32_t i = 0; i < hops; i++) {
-		for (int32_t *at = guarded(s, &u->hop[i], &end); at < end;
-		     at++) {
+		for (int32_t *at = guarded(s, &u->hop[i], &end); at < end; at++) {
 			if (*at >= 0) {
 				s->units[*at].tabu = s->round + TABU_LEAST +
 					(int64_t)rng_below(&s->rng, TABU_MORE);
@@ -131,8 +129,7 @@ static bool is_worth(struct mesh_search *s, int32_t unit)
 		return true;
 	}
 	for (int32_t i = 0; i < u->hops; i++) {
-		for (int32_t *at = guarded(s, &u->hop[i], &end); at < end;
-		     at++) {
+		for (int32_t *at = guarded(s, &u->hop[i], &end); at < end; at++) {
 			n += *at >= 0 && *at != last;
 			last = *at >= 0 ? *at : last;
 		}
@@ -184,12 +181,10 @@ static int remember(struct mesh_search *s)
 		if (!u->hops || (u->partner >= 0 && !is_placed(s, u->partner))) {
 			continue;
 		}
-		if (vec_push(&s->best.paths, p) ||
-		    vec_reserve(&s->best.hops, (size_t)u->hops)) {
+		if (vec_push(&s->best.paths, p) || vec_reserve(&s->best.hops, (size_t)u->hops)) {
 			return WEFT_ENOMEM;
 		}
-		memcpy(s->best.hops.v + s->best.hops.n, u->hop,
-		       (size_t)u->hops * sizeof(*u->hop));
+		memcpy(s->best.hops.v + s->best.hops.n, u->hop, (size_t)u->hops * sizeof(*u->hop));
 		s->best.hops.n += (size_t)u->hops;
 	}
 	return 0;
@@ -249,8 +244,7 @@ int search_run(struct mesh_search *s, int64_t target, int64_t effort,
 {
 	int rc = 0;
 
-	for (int64_t k = 0; !rc && !search_is_idle(s) && s->max < target &&
-			    k < effort; k++) {
+	for (int64_t k = 0; !rc && !search_is_idle(s) && s->max < target && k < effort; k++) {
 		int32_t unit, at = pick(s);
 		enum outcome outcome = PLACED;
 
@@ -272,8 +266,7 @@ int search_run(struct mesh_search *s, int64_t target, int64_t effort,
 			s->filled++;
 			s->stuck = 0;
 		}
-		if (!rc && s->whole > s->max &&
-		    (s->waiting == 0 || k % 64 == 0 || is_full(s))) {
+		if (!rc && s->whole > s->max && (s->waiting == 0 || k % 64 == 0 || is_full(s))) {
 			rc = remember(s);
 			s->calm = 0;
 		}
@@ -296,8 +289,7 @@ static int by_demand(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-int search_best(const struct mesh_search *s, struct rwa_assignment *out,
-		struct err *err)
+int search_best(const struct mesh_search *s, struct rwa_assignment *out, struct err *err)
 {
 	*out = (struct rwa_assignment){ 0 };
 	if (vec_reserve(&out->paths, s->best.paths.n + 1) ||
@@ -308,12 +300,9 @@ int search_best(const struct mesh_search *s, struct rwa_assignment *out,
 	out->paths.n = s->best.paths.n;
 	out->hops.n = s->best.hops.n;
 	if (out->paths.n) {
-		memcpy(out->paths.v, s->best.paths.v,
-		       out->paths.n * sizeof(*out->paths.v));
-		memcpy(out->hops.v, s->best.hops.v,
-		       out->hops.n * sizeof(*out->hops.v));
-		qsort(out->paths.v, out->paths.n, sizeof(*out->paths.v),
-		      by_demand);
+		memcpy(out->paths.v, s->best.paths.v, out->paths.n * sizeof(*out->paths.v));
+		memcpy(out->hops.v, s->best.hops.v, out->hops.n * sizeof(*out->hops.v));
+		qsort(out->paths.v, out->paths.n, sizeof(*out->paths.v), by_demand);
 	}
 	return 0;
 }

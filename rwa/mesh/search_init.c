@@ -43,8 +43,7 @@ static void relax_in(const struct mesh_search *s, int32_t v, const bool *open,
 			dist[u] = dist[v] + s->cost[e];
 			again[u] = true;
 		}
-		if (min[v] < INT64_MAX &&
-		    min[v] + pass + s->m->arcs.v[e].loss_mdb < min[u]) {
+		if (min[v] < INT64_MAX && min[v] + pass + s->m->arcs.v[e].loss_mdb < min[u]) {
 			min[u] = min[v] + pass + s->m->arcs.v[e].loss_mdb;
 			again[u] = true;
 		}
@@ -52,8 +51,7 @@ static void relax_in(const struct mesh_search *s, int32_t v, const bool *open,
 }
 
 /* Both distances to dst, by rounds of relaxation. */
-static int distances_to(struct mesh_search *s, int32_t dst, const bool *open,
-			bool *again)
+static int distances_to(struct mesh_search *s, int32_t dst, const bool *open, bool *again)
 {
 	int32_t n = (int32_t)s->m->nodes.n;
 	bool any = true;
@@ -77,8 +75,7 @@ static int distances_to(struct mesh_search *s, int32_t dst, const bool *open,
 			if (again[v]) {
 				again[v] = false;
 				any = true;
-				relax_in(s, v, open, s->dist[dst],
-					 s->min[dst], dst, again);
+				relax_in(s, v, open, s->dist[dst], s->min[dst], dst, again);
 			}
 		}
 	}
@@ -164,12 +161,10 @@ static int32_t room_at_ends(const struct mesh_search *s, int64_t *adds,
 	const struct rwa_mesh_node *dst = &s->m->nodes.v[d->dst];
 	int64_t n = d->count, each = d->protect ? 2 : 1;
 
-	if (src->add_limit >= 0 &&
-	    (src->add_limit - adds[d->src]) / each < n) {
+	if (src->add_limit >= 0 && (src->add_limit - adds[d->src]) / each < n) {
 		n = (src->add_limit - adds[d->src]) / each;
 	}
-	if (dst->drop_limit >= 0 &&
-	    (dst->drop_limit - drops[d->dst]) / each < n) {
+	if (dst->drop_limit >= 0 && (dst->drop_limit - drops[d->dst]) / each < n) {
 		n = (dst->drop_limit - drops[d->dst]) / each;
 	}
 	adds[d->src] += n * each;
@@ -190,8 +185,7 @@ static int make_units(struct mesh_search *s)
 		return WEFT_ENOMEM;
 	}
 	for (size_t i = 0; i < s->m->demands.n; i++) {
-		int32_t count = room_at_ends(s, ends, ends + nodes,
-					     &s->m->demands.v[i]);
+		int32_t count = room_at_ends(s, ends, ends + nodes, &s->m->demands.v[i]);
 
 		for (int32_t k = 0; k < count; k++) {
 			s->units[s->n_units++] = (struct search_unit){

@@ -51,8 +51,7 @@ static struct mesh_stop stop_at(const struct solve *s, double share, int64_t fro
 	struct mesh_stop stop = { .cancel = s->opt->cancel };
 
 	if (s->opt->time_limit_s > 0) {
-		stop.at_ns = from_ns + (int64_t)(s->opt->time_limit_s * share *
-						 NS_PER_S);
+		stop.at_ns = from_ns + (int64_t)(s->opt->time_limit_s * share * NS_PER_S);
 	}
 	return stop;
 }
@@ -94,8 +93,7 @@ static int run(struct solve *s, int64_t target, int64_t work,
 	if (!s->other) {
 		return search_run(s->search, target, work, stop, served, err);
 	}
-	rc = portfolio_run(both, s->opt->threads, target, work, stop, served,
-			   &winner, err);
+	rc = portfolio_run(both, s->opt->threads, target, work, stop, served, &winner, err);
 	s->best = both[winner];
 	return rc;
 }
@@ -196,16 +194,14 @@ static int go_down(struct solve *s, struct err *err)
 	int failed = s->res->bound - 1, rc = 0;
 	bool all = true, at_end = false;
 
-	while (!rc && !at_end && s->res->channels > s->res->bound &&
-	       !stop_now(&last)) {
+	while (!rc && !at_end && s->res->channels > s->res->bound && !stop_now(&last)) {
 		int wide = s->res->channels - failed > 2;
 		struct mesh_stop stop = wide ? stop_at(s, STEP_SHARE, clk_now_ns())
 					: last;
 		int channels = wide ? (s->res->channels + failed) / 2
 				    : s->res->channels - 1;
 
-		rc = attempt(s, channels, effort(s, wide ? 1 : LAST_FACTOR),
-			     &stop, &all, err);
+		rc = attempt(s, channels, effort(s, wide ? 1 : LAST_FACTOR), &stop, &all, err);
 		if (!all) {
 			at_end = !wide;
 			failed = channels;
@@ -258,8 +254,7 @@ static int find_bound(struct solve *s, struct err *err)
 	if (!rc) {
 		rc = mesh_ends_bound(s->m, &res->certificate.ends, &node, err);
 	}
-	if (!rc && res->certificate.ends > RWA_MESH_MAX_CHANNELS &&
-	    !s->opt->channels) {
+	if (!rc && res->certificate.ends > RWA_MESH_MAX_CHANNELS && !s->opt->channels) {
 		return err_set(err, WEFT_EINFEASIBLE,
 			       "node %s: its lightpaths do not fit in the "
 			       "channels that its transceivers reach",
@@ -316,8 +311,7 @@ static int prove_too_few(struct solve *s, struct err *err)
 }
 
 /* The search once more, from a rounded solution of the configurations. */
-static int search_from(struct solve *s, const struct rwa_assignment *start,
-		       struct err *err)
+static int search_from(struct solve *s, const struct rwa_assignment *start, struct err *err)
 {
 	struct mesh_stop stop = stop_at(s, FIRST_SHARE, clk_now_ns());
 	int32_t *penalties = calloc(start->paths.n + 1, sizeof(*penalties));
@@ -327,10 +321,8 @@ static int search_from(struct solve *s, const struct rwa_assignment *start,
 	for (size_t i = 0; penalties && i < start->paths.n; i++) {
 		penalties[i] = 1;
 	}
-	if (!rc && !(rc = search_begin(s->search, s->res->bound, start,
-				       penalties, err))) {
-		rc = search_run(s->search, s->wanted, effort(s, LAST_FACTOR),
-				&stop, &served, err);
+	if (!rc && !(rc = search_begin(s->search, s->res->bound, start, penalties, err))) {
+		rc = search_run(s->search, s->wanted, effort(s, LAST_FACTOR), &stop, &served, err);
 	}
 	s->best = s->search;
 	if (!rc && served == s->wanted) {
@@ -394,9 +386,7 @@ static int second(struct solve *s, struct err *err)
 	switch (s->opt->objective) {
 	case RWA_MIN_MOVED:
 		return s->opt->before
-			       ? mesh_min_moved(s->m, s->search,
-						   s->opt->before, &stop,
-						   s->res, err)
+			       ? mesh_min_moved(s->m, s->search, s->opt->before, &stop, s->res, err)
 			       : 0;
 	case RWA_MIN_MAX_LOSS:
 		return mesh_min_max_loss(s->m, s->opt, &stop, s->res, err);
@@ -415,14 +405,10 @@ static int check_fit(const struct solve *s, struct err *err)
 	if (!s->opt->channels) {
 		return 0;
 	}
-	rc = rwa_certificate_fit(s->m, &s->res->fit, s->opt->channels, &fit,
-				 err);
-	if (!rc && s->res->lightpaths_bound !=
-			   (fit < s->wanted ? fit : s->wanted)) {
-		rc = err_set(err, WEFT_EVERIFY,
-			     "the prices let %lld lightpaths fit, not %lld",
-			     (long long)fit,
-			     (long long)s->res->lightpaths_bound);
+	rc = rwa_certificate_fit(s->m, &s->res->fit, s->opt->channels, &fit, err);
+	if (!rc && s->res->lightpaths_bound != (fit < s->wanted ? fit : s->wanted)) {
+		rc = err_set(err, WEFT_EVERIFY, "the prices let %lld lightpaths fit, not %lld",
+			     (long long)fit, (long long)s->res->lightpaths_bound);
 	}
 	return rc;
 }
@@ -431,11 +417,9 @@ static int check_fit(const struct solve *s, struct err *err)
 static int check_answer(const struct solve *s, struct err *err)
 {
 	const struct rwa_mesh_result *res = s->res;
-	int rc = rwa_mesh_check(s->m, &res->assignment, res->channels,
-				!s->opt->channels, err);
+	int rc = rwa_mesh_check(s->m, &res->assignment, res->channels, !s->opt->channels, err);
 
-	if (!rc &&
-	    !(rc = rwa_certificate_check(s->m, &res->certificate, err))) {
+	if (!rc && !(rc = rwa_certificate_check(s->m, &res->certificate, err))) {
 		rc = check_fit(s, err);
 	}
 	return rc ? err_wrap(err, "the answer fails its check") : 0;
@@ -519,8 +503,7 @@ static int new_searches(struct solve *s, struct err *err)
 	int rc = search_new(s->m, prices, s->opt->seed, fit, &s->search, err);
 
 	if (!rc && s->opt->threads) {
-		rc = search_new(s->m, prices, s->opt->seed ^ OTHER_SEED, fit,
-				&s->other, err);
+		rc = search_new(s->m, prices, s->opt->seed ^ OTHER_SEED, fit, &s->other, err);
 	}
 	s->best = s->search;
 	return rc;
@@ -535,8 +518,7 @@ int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
 
 	*res = (struct rwa_mesh_result){ .method = "guided ejection" };
 	if (opt->channels < 0 || opt->channels > RWA_MESH_MAX_CHANNELS ||
-	    !(opt->time_limit_s >= 0) || opt->threads < 0 ||
-	    opt->threads > PORTFOLIO) {
+	    !(opt->time_limit_s >= 0) || opt->threads < 0 || opt->threads > PORTFOLIO) {
 		return err_set(err, WEFT_EINVAL,
 			       "channels: 1 to %d, time limit: not negative, "
 			       "threads: up to %d", RWA_MESH_MAX_CHANNELS,

@@ -49,10 +49,8 @@ int64_t mesh_band_min_channels(const struct rwa_mesh *m, int64_t slots)
 
 /* Appends the single slots of a block, on each of its fibres, unless the
  * whole fibre is closed or the slot was seen before. WEFT_ENOMEM. */
-static int add_block_slots(const struct rwa_mesh *m,
-			   const struct rwa_mesh_block *b,
-			   const struct u64map *shut, struct u64map *seen,
-			   struct mesh_slots *out)
+static int add_block_slots(const struct rwa_mesh *m, const struct rwa_mesh_block *b,
+			   const struct u64map *shut, struct u64map *seen, struct mesh_slots *out)
 {
 	bool all = b->fibre == RWA_MESH_ALL;
 	int32_t end = all ? m->arcs.v[b->arc].fibres : b->fibre + 1;
@@ -79,8 +77,7 @@ static int by_channel(const void *a, const void *b)
 	return x->channel < y->channel ? -1 : x->channel > y->channel;
 }
 
-int mesh_used_slots(const struct rwa_mesh *m, struct mesh_slots *out,
-		    struct err *err)
+int mesh_used_slots(const struct rwa_mesh *m, struct mesh_slots *out, struct err *err)
 {
 	struct u64map shut = { 0 }, seen = { 0 };
 	int rc = mesh_shut_init(m, &shut);
@@ -125,8 +122,7 @@ static int add_used(struct ends *s, const struct rwa_hop *h)
 	const struct rwa_mesh_arc *arc = &s->m->arcs.v[h->arc];
 
 	for (int side = 0; side < 2; side++) {
-		uint64_t at = end_key(side, side ? arc->dst : arc->src,
-				      h->channel), n = 0;
+		uint64_t at = end_key(side, side ? arc->dst : arc->src, h->channel), n = 0;
 
 		u64map_get(&s->used, at, &n);
 		if (u64map_set(&s->used, at, n + 1)) {
@@ -224,8 +220,7 @@ static bool any_converts(const struct rwa_mesh *m)
 	return false;
 }
 
-int mesh_ends_bound(const struct rwa_mesh *m, int *channels, int32_t *node,
-		    struct err *err)
+int mesh_ends_bound(const struct rwa_mesh *m, int *channels, int32_t *node, struct err *err)
 {
 	struct ends s;
 	int rc = ends_init(&s, m, err);
@@ -255,8 +250,7 @@ int mesh_ends_bound(const struct rwa_mesh *m, int *channels, int32_t *node,
 		if (!s.open[0][d->src]) {
 			continue;
 		}
-		c = channels_for(&s, 0, d->src, d->dst,
-				 (int64_t)d->count * (d->protect ? 2 : 1));
+		c = channels_for(&s, 0, d->src, d->dst, (int64_t)d->count * (d->protect ? 2 : 1));
 		if (c > *channels) {
 			*channels = c;
 			*node = d->src;

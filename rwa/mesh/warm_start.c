@@ -57,8 +57,7 @@ static void set_band(struct mesh_search *s)
 	}
 	for (int32_t v = 0; s->tune && v < (int32_t)s->m->nodes.n; v++) {
 		for (int32_t c = 0; c < s->width; c++) {
-			s->tune[(int64_t)v * s->width + c] =
-				mesh_tunes(s->m, v, c);
+			s->tune[(int64_t)v * s->width + c] = mesh_tunes(s->m, v, c);
 		}
 	}
 }
@@ -87,14 +86,11 @@ static int make_room(struct mesh_search *s, int width, struct err *err)
 	s->tune = NULL;
 	s->active = calloc((size_t)width + 1, sizeof(*s->active));
 	s->owner = malloc(((size_t)slots + 1) * sizeof(*s->owner));
-	s->labels = calloc((size_t)width * s->m->nodes.n + 1,
-			   sizeof(*s->labels));
+	s->labels = calloc((size_t)width * s->m->nodes.n + 1, sizeof(*s->labels));
 	if (s->m->tunings.n) {
-		s->tune = calloc((size_t)width * s->m->nodes.n + 1,
-				 sizeof(*s->tune));
+		s->tune = calloc((size_t)width * s->m->nodes.n + 1, sizeof(*s->tune));
 	}
-	if (!s->owner || !s->labels || !s->active ||
-	    (s->m->tunings.n && !s->tune)) {
+	if (!s->owner || !s->labels || !s->active || (s->m->tunings.n && !s->tune)) {
 		return err_nomem(err);
 	}
 	set_band(s);
@@ -134,8 +130,7 @@ static int renumber(const struct mesh_search *s, int channels, int32_t *number)
 		qsort(use, (size_t)active, sizeof(*use), by_use);
 		for (int32_t c = 0; c < s->channels; c++) {
 			if (s->active[c]) {
-				number[use[next++] & 0xffffff] =
-					c < channels ? c : -1;
+				number[use[next++] & 0xffffff] = c < channels ? c : -1;
 			}
 		}
 	}
@@ -204,8 +199,7 @@ int search_set_channels(struct mesh_search *s, int channels, struct err *err)
 	s->stuck = s->scale_index = 0;
 	s->calm = 0;
 	s->filled = s->fit ? 0 : s->n_units - s->waiting;
-	memset(s->owner, 0xff, ((size_t)s->slot[s->m->arcs.n]) *
-				       sizeof(*s->owner));
+	memset(s->owner, 0xff, ((size_t)s->slot[s->m->arcs.n]) * sizeof(*s->owner));
 	shut_slots(s);
 	for (int32_t i = 0; i < s->n_units; i++) {
 		put_unit(s, i, i);
@@ -246,8 +240,7 @@ static void list_units(const struct mesh_search *s, int32_t *first, int32_t *nex
 }
 
 /* The next unit of a list; of pairs the one whose partner has its place. */
-static int32_t next_unit(const struct mesh_search *s, int32_t *first,
-			 const int32_t *next)
+static int32_t next_unit(const struct mesh_search *s, int32_t *first, const int32_t *next)
 {
 	int32_t u = *first;
 
@@ -296,9 +289,8 @@ static int seat(struct mesh_search *s, const struct rwa_assignment *begin,
 /* Slots are numbered by the width, so that the channels are set first, then
  * paths are given their units as long as they do not clash, and setting the
  * channels again counts what is in place. */
-int search_begin(struct mesh_search *s, int channels,
-		 const struct rwa_assignment *begin, const int32_t *penalties,
-		 struct err *err)
+int search_begin(struct mesh_search *s, int channels, const struct rwa_assignment *begin,
+		 const int32_t *penalties, struct err *err)
 {
 	size_t n = (size_t)s->n_units + 1;
 	int32_t *first = calloc(s->m->demands.n + 1, sizeof(*first));

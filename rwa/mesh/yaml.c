@@ -175,8 +175,7 @@ static bool refused(const struct input *in, const struct input_entry *e,
 	if (err->code == WEFT_ENOMEM) {
 		conf_nomem(in->r);
 	} else {
-		conf_error(in->r, at->at, err->code, "%s: %s", e->object,
-			     err->msg);
+		conf_error(in->r, at->at, err->code, "%s: %s", e->object, err->msg);
 	}
 	return false;
 }
@@ -194,8 +193,7 @@ static uint64_t pair_key(int32_t src, int32_t dst)
 
 /* A node by name, or by number when nodes have no names; one as weft writes
  * it, in quotes. */
-static bool get_node(struct input *in, const struct input_entry *e, int key,
-		     int32_t *out)
+static bool get_node(struct input *in, const struct input_entry *e, int key, int32_t *out)
 {
 	const struct conf_value *v = &e->v[key];
 	int nodes = (int)in->m->nodes.n;
@@ -223,8 +221,7 @@ static bool get_node(struct input *in, const struct input_entry *e, int key,
 }
 
 /* Reads a list by the table of its entries, up to the first mistake. */
-static bool read_list(struct input *in, const struct conf_section *s,
-		      const struct conf_value *list,
+static bool read_list(struct input *in, const struct conf_section *s, const struct conf_value *list,
 		      bool (*read)(struct input *, const struct input_entry *))
 {
 	struct conf_value v[CONF_MAX_KEYS];
@@ -332,8 +329,7 @@ static bool read_node(struct input *in, const struct conf_node *n, int32_t node)
 	}
 	to->pass_mdb = (int32_t)v[NODE_PASS].num;
 	to->convert = v[NODE_CONVERT].num;
-	return read_tuning(in, &e, node) &&
-	       set_name(in, &e, node, v[NODE_NAME].node);
+	return read_tuning(in, &e, node) && set_name(in, &e, node, v[NODE_NAME].node);
 }
 
 /* nodes: a number, or a list of names and mappings. */
@@ -363,8 +359,7 @@ static bool read_nodes(struct input *in, const struct input_entry *e)
 
 /* ---- links, demands, blocks ---- */
 
-static bool add_arc(struct input *in, const struct input_entry *e,
-		    const struct rwa_mesh_arc *arc)
+static bool add_arc(struct input *in, const struct input_entry *e, const struct rwa_mesh_arc *arc)
 {
 	const struct conf_value *domain = &e->v[LINK_DOMAIN];
 	uint64_t key = pair_key(arc->src, arc->dst);
@@ -372,8 +367,7 @@ static bool add_arc(struct input *in, const struct input_entry *e,
 	struct err err;
 
 	if (u64map_get(&in->arcs, key, NULL)) {
-		return fail(in, e, e->node,
-			    "this link again: give it more fibres instead");
+		return fail(in, e, e->node, "this link again: give it more fibres instead");
 	}
 	if (u64map_set(&in->arcs, key, (uint64_t)number)) {
 		return no_memory(in);
@@ -395,8 +389,7 @@ static bool read_link(struct input *in, const struct input_entry *e)
 
 	back.src = arc.dst;
 	back.dst = arc.src;
-	return add_arc(in, e, &arc) &&
-	       (!e->v[LINK_DUPLEX].num || add_arc(in, e, &back));
+	return add_arc(in, e, &arc) && (!e->v[LINK_DUPLEX].num || add_arc(in, e, &back));
 }
 
 static bool read_demand(struct input *in, const struct input_entry *e)
@@ -406,8 +399,7 @@ static bool read_demand(struct input *in, const struct input_entry *e)
 				     .protect = e->v[DEMAND_PROTECT].num };
 	struct err err;
 
-	return !rwa_mesh_add_demand(in->m, &d, &err) ||
-	       refused(in, e, e->node, &err);
+	return !rwa_mesh_add_demand(in->m, &d, &err) || refused(in, e, e->node, &err);
 }
 
 static bool read_block(struct input *in, const struct input_entry *e)
@@ -425,8 +417,7 @@ static bool read_block(struct input *in, const struct input_entry *e)
 		return fail(in, e, e->node, "no link leads there");
 	}
 	b.arc = (int32_t)arc;
-	return !rwa_mesh_add_block(in->m, &b, &err) ||
-	       refused(in, e, e->node, &err);
+	return !rwa_mesh_add_block(in->m, &b, &err) || refused(in, e, e->node, &err);
 }
 
 static bool read_demands(struct input *in, const struct input_entry *e)
@@ -439,8 +430,7 @@ static bool read_demands(struct input *in, const struct input_entry *e)
 		return true;
 	}
 	if (n->kind == CONF_NODE_TEXT && strcmp(n->text, "all") == 0) {
-		return !rwa_mesh_all_to_all(in->m, &err) ||
-		       refused(in, e, n, &err);
+		return !rwa_mesh_all_to_all(in->m, &err) || refused(in, e, n, &err);
 	}
 	return conf_read_value(in->r, e->object, &demand_list, n, &list) &&
 	       read_list(in, &demand_section, &list, read_demand);
@@ -504,9 +494,8 @@ static bool read_instance(struct input *in, const struct conf_node *root)
 }
 
 /* Parses the text and reads it; the first mistake goes to err. */
-static int read_text(struct input *in, const char *name, const char *content,
-		     const char *text, size_t len,
-		     bool (*read)(struct input *, const struct conf_node *),
+static int read_text(struct input *in, const char *name, const char *content, const char *text,
+		     size_t len, bool (*read)(struct input *, const struct conf_node *),
 		     struct err *err)
 {
 	struct err_list errs = { .max = 1 };
@@ -581,14 +570,12 @@ static bool list_mesh(struct input *in)
 	}
 	in->same.n = in->room.n = n;
 	for (size_t v = 0; v < m->nodes.n && m->nodes.v[0].name; v++) {
-		if (strmap_set(&in->names, m->nodes.v[v].name,
-			       (void *)(intptr_t)(v + 1))) {
+		if (strmap_set(&in->names, m->nodes.v[v].name, (void *)(intptr_t)(v + 1))) {
 			return no_memory(in);
 		}
 	}
 	for (size_t e = m->arcs.n; e-- > 0;) {
-		if (u64map_set(&in->arcs, pair_key(m->arcs.v[e].src,
-						   m->arcs.v[e].dst), e)) {
+		if (u64map_set(&in->arcs, pair_key(m->arcs.v[e].src, m->arcs.v[e].dst), e)) {
 			return no_memory(in);
 		}
 	}
@@ -619,8 +606,7 @@ static bool make_room(struct input *in, const struct input_entry *e,
 	if (rwa_mesh_add_demand(in->m, one, &err)) {
 		return refused(in, e, e->node, &err);
 	}
-	if (vec_push(&in->same, -1) || vec_push(&in->room, 0) ||
-	    list_demand(in, (size_t)*d)) {
+	if (vec_push(&in->same, -1) || vec_push(&in->room, 0) || list_demand(in, (size_t)*d)) {
 		return no_memory(in);
 	}
 	in->room.v[*d] = one->protect;
@@ -628,8 +614,7 @@ static bool make_room(struct input *in, const struct input_entry *e,
 }
 
 /* The first demand like this that has room, -1: none. */
-static int32_t find_demand(const struct input *in,
-			   const struct rwa_mesh_demand *one)
+static int32_t find_demand(const struct input *in, const struct rwa_mesh_demand *one)
 {
 	uint64_t first;
 	int32_t d = u64map_get(&in->demands, demand_key(one), &first)
@@ -661,8 +646,7 @@ static bool take_demand(struct input *in, const struct input_entry *e,
 }
 
 /* Working and backup follow each other. */
-static bool read_role(struct input *in, const struct input_entry *e,
-		      struct rwa_mesh_demand *d)
+static bool read_role(struct input *in, const struct input_entry *e, struct rwa_mesh_demand *d)
 {
 	uint64_t opened = in->opened;
 	bool backup = e->v[PATH_ROLE].num == ROLE_BACKUP;
@@ -705,8 +689,7 @@ static bool read_lightpath(struct input *in, const struct input_entry *e)
 	struct rwa_mesh_demand d = { .src = e->src, .dst = e->dst, .count = 1 };
 
 	in->at = d.src;
-	if (!read_role(in, e, &d) ||
-	    !read_list(in, &hop_section, &e->v[PATH_HOPS], read_hop)) {
+	if (!read_role(in, e, &d) || !read_list(in, &hop_section, &e->v[PATH_HOPS], read_hop)) {
 		return false;
 	}
 	if (in->at != d.dst || d.src == d.dst) {
@@ -740,8 +723,7 @@ static bool read_assignment(struct input *in, const struct conf_node *root)
 	struct conf_value v[2];
 	struct input_entry e = { .object = "file", .node = root, .v = v };
 
-	if (!conf_read_section(in->r, &file_section, e.object, root, v) ||
-	    !list_mesh(in) ||
+	if (!conf_read_section(in->r, &file_section, e.object, root, v) || !list_mesh(in) ||
 	    !read_list(in, &lightpath_section, &v[0], read_lightpath)) {
 		return false;
 	}
@@ -749,9 +731,8 @@ static bool read_assignment(struct input *in, const struct conf_node *root)
 				   "has no backup");
 }
 
-int rwa_mesh_read_lightpaths(struct rwa_mesh *m, const char *name,
-			     const char *text, size_t len, bool add,
-			     struct rwa_assignment *out, int64_t *left_out,
+int rwa_mesh_read_lightpaths(struct rwa_mesh *m, const char *name, const char *text, size_t len,
+			     bool add, struct rwa_assignment *out, int64_t *left_out,
 			     struct err *err)
 {
 	struct input in = { .m = m, .light = out, .add = add };
@@ -763,8 +744,7 @@ int rwa_mesh_read_lightpaths(struct rwa_mesh *m, const char *name,
 	if (rc) {
 		rwa_assignment_fini(out);
 	} else if (out->paths.n) {
-		qsort(out->paths.v, out->paths.n, sizeof(*out->paths.v),
-		      by_demand);
+		qsort(out->paths.v, out->paths.n, sizeof(*out->paths.v), by_demand);
 	}
 	return rc;
 }

@@ -46,9 +46,8 @@ static bool is_active(const struct change_replay *r, const struct rwa_hop *h)
 
 	for (int32_t k = -between; !who && k <= between; k++) {
 		if (h->channel + k >= 0) {
-			u64map_get(&r->active,
-				   mesh_slot_key(h->arc, h->fibre,
-						 h->channel + k), &who);
+			u64map_get(&r->active, mesh_slot_key(h->arc, h->fibre, h->channel + k),
+				   &who);
 		}
 	}
 	return who != 0;
@@ -76,8 +75,7 @@ static bool is_partners(const struct change_replay *r, int32_t i, int32_t arc)
 }
 
 /* WEFT_EVERIFY with the step and its lightpath. */
-static int fault(const struct change_replay *r, int64_t step, const char *what,
-		 struct err *err)
+static int fault(const struct change_replay *r, int64_t step, const char *what, struct err *err)
 {
 	return err_set(err, WEFT_EVERIFY, "step %lld, lightpath %d: %s",
 		       (long long)step,
@@ -98,8 +96,7 @@ static const struct rwa_mesh_demand *ends(const struct change_replay *r, int32_t
 /* True when hops form a route that lightpath i may have: connected from its
  * source to its destination, open to use, on one channel between
  * converters, within the budget, and on no link of its partner. */
-static bool joins(const struct change_replay *r, int32_t i, const struct rwa_hop *hop,
-		  int32_t n)
+static bool joins(const struct change_replay *r, int32_t i, const struct rwa_hop *hop, int32_t n)
 {
 	int32_t at = ends(r, i)->src;
 
@@ -113,8 +110,7 @@ static bool joins(const struct change_replay *r, int32_t i, const struct rwa_hop
 		    is_partners(r, i, hop[k].arc)) {
 			return false;
 		}
-		if (k && hop[k].channel != hop[k - 1].channel &&
-		    !r->m->nodes.v[at].convert) {
+		if (k && hop[k].channel != hop[k - 1].channel && !r->m->nodes.v[at].convert) {
 			return false;
 		}
 		at = r->m->arcs.v[hop[k].arc].dst;
@@ -137,8 +133,7 @@ static int release_slot(struct change_replay *r, const struct rwa_hop *h)
 			r->released[c] = r->clock;
 		}
 	}
-	return u64map_set(&r->active,
-			  mesh_slot_key(h->arc, h->fibre, h->channel), 0);
+	return u64map_set(&r->active, mesh_slot_key(h->arc, h->fibre, h->channel), 0);
 }
 
 /* Gives back whatever is active of a lightpath. */
@@ -182,8 +177,7 @@ static bool fits_fibre(const struct change_replay *r, int32_t arc, int32_t chann
 	struct rwa_hop h = { arc, 0, channel };
 
 	for (; h.fibre < r->m->arcs.v[arc].fibres; h.fibre++) {
-		if (!is_active(r, &h) &&
-		    !mesh_is_shut_near(r->m, &r->shut, h)) {
+		if (!is_active(r, &h) && !mesh_is_shut_near(r->m, &r->shut, h)) {
 			return true;
 		}
 	}
@@ -215,10 +209,8 @@ static bool spare_on(struct change_replay *r, int32_t i, int32_t channel)
 					       : r->m->nodes.v[a->src].pass_mdb;
 
 			if (r->loss[a->src] < INT64_MAX &&
-			    r->loss[a->src] + pass + a->loss_mdb <
-				    r->loss[a->dst] &&
-			    !is_partners(r, i, e) &&
-			    fits_fibre(r, e, channel)) {
+			    r->loss[a->src] + pass + a->loss_mdb < r->loss[a->dst] &&
+			    !is_partners(r, i, e) && fits_fibre(r, e, channel)) {
 				r->loss[a->dst] = r->loss[a->src] + pass +
 						  a->loss_mdb;
 				changed = true;
@@ -276,10 +268,8 @@ static bool cut_was_needed(struct change_replay *r)
 		if (new_route_free(r, i)) {
 			return false;
 		}
-		for (int32_t c = 0; r->hops[i] && !r->rerouted[i] &&
-				    c < r->channels; c++) {
-			if (r->released[c] >= r->hopeless[i] &&
-			    spare_on(r, i, c)) {
+		for (int32_t c = 0; r->hops[i] && !r->rerouted[i] && c < r->channels; c++) {
+			if (r->released[c] >= r->hopeless[i] && spare_on(r, i, c)) {
 				return false;
 			}
 		}
@@ -303,9 +293,8 @@ static bool uses(const struct rwa_hop *hop, int32_t n, const struct rwa_hop *h)
 }
 
 /* Domain of the first hop of a that b does not have. */
-static int32_t first_change(const struct change_replay *r,
-			    const struct rwa_assignment *a, int32_t path,
-			    const struct rwa_assignment *b, int32_t other)
+static int32_t first_change(const struct change_replay *r, const struct rwa_assignment *a,
+			    int32_t path, const struct rwa_assignment *b, int32_t other)
 {
 	const struct rwa_path *p = path < 0 ? NULL : &a->paths.v[path];
 	const struct rwa_path *q = other < 0 ? NULL : &b->paths.v[other];
@@ -327,16 +316,14 @@ static int32_t domain_of(const struct change_replay *r, int32_t i)
 	const struct rwa_changed *c = &r->c->lightpaths.v[i];
 	int32_t d = first_change(r, r->to, c->new_path, r->from, c->old_path);
 
-	return d != INT32_MIN ? d : first_change(r, r->from, c->old_path,
-						 r->to, c->new_path);
+	return d != INT32_MIN ? d : first_change(r, r->from, c->old_path, r->to, c->new_path);
 }
 
 /* Nothing of the domain may be left that could be done. */
 static bool is_exhausted(const struct change_replay *r, int32_t domain)
 {
 	for (int32_t i = 0; i < (int32_t)r->c->lightpaths.n; i++) {
-		if (!arrived(r, i) && domain_of(r, i) == domain &&
-		    new_route_free(r, i)) {
+		if (!arrived(r, i) && domain_of(r, i) == domain && new_route_free(r, i)) {
 			return false;
 		}
 	}
@@ -390,21 +377,18 @@ static int take_route(struct change_replay *r, int64_t at, const struct rwa_step
 	int32_t i = s->lightpath;
 	bool taken;
 
-	if (s->first < 0 || s->hops < 1 ||
-	    (size_t)s->first + (size_t)s->hops > r->c->hops.n ||
+	if (s->first < 0 || s->hops < 1 || (size_t)s->first + (size_t)s->hops > r->c->hops.n ||
 	    !joins(r, i, hop, s->hops)) {
 		return fault(r, at, "its route is not connected", err);
 	}
 	if ((s->kind == RWA_STEP_ADD) != (r->hops[i] == 0)) {
-		return fault(r, at, "is lit or dark when it should not be",
-			     err);
+		return fault(r, at, "is lit or dark when it should not be", err);
 	}
 	if (r->dark_at[i] && !ends_cut(r, at, i)) {
 		return fault(r, at, "its interruption is not listed", err);
 	}
 	r->rerouted[i] |= s->kind == RWA_STEP_REROUTE;
-	if (activate_route(r, hop, s->hops, (uint64_t)i + 1, &taken) ||
-	    release_route(r, i)) {
+	if (activate_route(r, hop, s->hops, (uint64_t)i + 1, &taken) || release_route(r, i)) {
 		return err_nomem(err);
 	}
 	if (taken) {
@@ -430,13 +414,11 @@ static int replay_step(struct change_replay *r, int64_t at, struct err *err)
 	if (r->hops[i] == 0) {
 		return fault(r, at, "is dark already", err);
 	}
-	if (s->kind == RWA_STEP_DROP &&
-	    r->c->lightpaths.v[i].new_path >= 0) {
+	if (s->kind == RWA_STEP_DROP && r->c->lightpaths.v[i].new_path >= 0) {
 		return fault(r, at, "is dropped but wanted", err);
 	}
 	if (s->kind == RWA_STEP_CUT && !cut_was_needed(r)) {
-		return fault(r, at, "is cut though there is a route without",
-			     err);
+		return fault(r, at, "is cut though there is a route without", err);
 	}
 	if (s->kind == RWA_STEP_CUT) {
 		r->dark_at[i] = at + 1;
@@ -446,8 +428,7 @@ static int replay_step(struct change_replay *r, int64_t at, struct err *err)
 
 /* Lightpath of each path of an assignment; false unless every path belongs to
  * one. */
-static bool list_lightpaths(const struct rwa_change *c, bool old, size_t n,
-			    int32_t *of)
+static bool list_lightpaths(const struct rwa_change *c, bool old, size_t n, int32_t *of)
 {
 	size_t count = 0;
 
@@ -481,9 +462,8 @@ static bool are_partners(const struct change_replay *r, const struct rwa_assignm
 		if (!r->m->demands.v[a->paths.v[k].demand].protect) {
 			good = v[of[k]].partner == -1;
 		} else {
-			good = k + 1 < a->paths.n &&
-			       v[of[k]].partner == of[k + 1] &&
-			       v[of[k + 1]].partner == of[k];
+			good = k + 1 < a->paths.n && v[of[k]].partner == of[k + 1] &&
+				v[of[k + 1]].partner == of[k];
 			k++;
 		}
 	}
@@ -496,10 +476,9 @@ static int check_matching(const struct change_replay *r, struct err *err)
 {
 	size_t n = r->from->paths.n, k = r->to->paths.n;
 	int32_t *of = calloc(n + k + 1, sizeof(*of));
-	bool good = of && list_lightpaths(r->c, true, n, of) &&
-		    list_lightpaths(r->c, false, k, of + n) &&
-		    are_partners(r, r->from, of) &&
-		    are_partners(r, r->to, of + n);
+	bool good = of && list_lightpaths(r->c, true, n, of) && list_lightpaths(r->c, false, k,
+										of + n) &&
+		are_partners(r, r->from, of) && are_partners(r, r->to, of + n);
 
 	if (!of) {
 		return err_nomem(err);
@@ -533,8 +512,7 @@ static int take_old_routes(struct change_replay *r)
 		if (p) {
 			r->route[i] = r->from->hops.v + p->first;
 			r->hops[i] = p->hops;
-			rc = activate_route(r, r->route[i], p->hops,
-				       (uint64_t)i + 1, &taken);
+			rc = activate_route(r, r->route[i], p->hops, (uint64_t)i + 1, &taken);
 		}
 	}
 	return rc;
@@ -562,8 +540,7 @@ static int replay_init(struct change_replay *r, struct err *err)
 }
 
 int rwa_change_check(const struct rwa_mesh *m, const struct rwa_assignment *from,
-		     const struct rwa_assignment *to,
-		     const struct rwa_change_options *opt,
+		     const struct rwa_assignment *to, const struct rwa_change_options *opt,
 		     const struct rwa_change *c, struct err *err)
 {
 	struct change_replay r = { .m = m, .from = from, .to = to, .c = c,
@@ -576,16 +553,13 @@ int rwa_change_check(const struct rwa_mesh *m, const struct rwa_assignment *from
 			rc = replay_step(&r, s, err);
 		}
 	}
-	if (!rc && (r.cut != c->cuts.n ||
-		    (r.by_domain && c->phases.n &&
-		     r.phase != c->phases.n - 1))) {
-		rc = err_set(err, WEFT_EVERIFY,
-			     "cuts or phases are listed that are none");
+	if (!rc && (r.cut != c->cuts.n || (r.by_domain && c->phases.n &&
+					   r.phase != c->phases.n - 1))) {
+		rc = err_set(err, WEFT_EVERIFY, "cuts or phases are listed that are none");
 	}
 	for (int32_t i = 0; !rc && i < (int32_t)c->lightpaths.n; i++) {
 		if (!arrived(&r, i)) {
-			rc = err_set(err, WEFT_EVERIFY,
-				     "lightpath %d does not arrive", i);
+			rc = err_set(err, WEFT_EVERIFY, "lightpath %d does not arrive", i);
 		}
 	}
 	u64map_fini(&r.active);

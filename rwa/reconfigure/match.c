@@ -81,16 +81,14 @@ static int push(struct matching *g, int32_t old, int32_t new, int32_t partner)
 
 /* Matches old[0..a-1] with new[0..b-1] where they fit; paths that are matched
  * become -1. */
-static int match_where(struct matching *g, struct of_demand *old, size_t a,
-		       struct of_demand *new, size_t b,
-		       bool (*fits)(const struct matching *, int32_t, int32_t))
+static int match_where(struct matching *g, struct of_demand *old, size_t a, struct of_demand *new,
+		       size_t b, bool (*fits)(const struct matching *, int32_t, int32_t))
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < a; i++) {
 		for (size_t k = 0; !rc && old[i].path >= 0 && k < b; k++) {
-			if (new[k].path >= 0 &&
-			    fits(g, old[i].path, new[k].path)) {
+			if (new[k].path >= 0 && fits(g, old[i].path, new[k].path)) {
 				rc = push(g, old[i].path, new[k].path, -1);
 				old[i].path = new[k].path = -1;
 			}
@@ -120,14 +118,12 @@ static int match_singles(struct matching *g, struct of_demand *old, size_t a,
 
 /* ---- pairs ---- */
 
-static bool both_same(const struct matching *g, const int32_t *old,
-		      const int32_t *new)
+static bool both_same(const struct matching *g, const int32_t *old, const int32_t *new)
 {
 	return same_hops(g, old[0], new[0]) && same_hops(g, old[1], new[1]);
 }
 
-static bool one_same(const struct matching *g, const int32_t *old,
-		     const int32_t *new)
+static bool one_same(const struct matching *g, const int32_t *old, const int32_t *new)
 {
 	return same_hops(g, old[0], new[0]) || same_hops(g, old[1], new[1]);
 }
@@ -139,8 +135,7 @@ static bool share_link(const struct matching *g, int32_t old, int32_t new)
 
 	for (int32_t i = 0; i < a->hops; i++) {
 		for (int32_t k = 0; k < b->hops; k++) {
-			if (change_same_link(g->m,
-					     g->from->hops.v[a->first + i].arc,
+			if (change_same_link(g->m, g->from->hops.v[a->first + i].arc,
 					     g->to->hops.v[b->first + k].arc)) {
 				return true;
 			}
@@ -150,14 +145,12 @@ static bool share_link(const struct matching *g, int32_t old, int32_t new)
 }
 
 /* Either can move before the other. */
-static bool apart(const struct matching *g, const int32_t *old,
-		  const int32_t *new)
+static bool apart(const struct matching *g, const int32_t *old, const int32_t *new)
 {
 	return !share_link(g, old[0], new[1]) && !share_link(g, old[1], new[0]);
 }
 
-static bool any_pair(const struct matching *g, const int32_t *old,
-		     const int32_t *new)
+static bool any_pair(const struct matching *g, const int32_t *old, const int32_t *new)
 {
 	(void)g;
 	(void)old;
@@ -166,8 +159,7 @@ static bool any_pair(const struct matching *g, const int32_t *old,
 }
 
 /* Two lightpaths, partners of each other. NULL: not in that assignment. */
-static int push_pair(struct matching *g, const int32_t *old,
-		     const int32_t *new)
+static int push_pair(struct matching *g, const int32_t *old, const int32_t *new)
 {
 	int32_t at = (int32_t)g->out->lightpaths.n;
 
@@ -179,13 +171,11 @@ static int push_pair(struct matching *g, const int32_t *old,
 }
 
 struct pair_rule {
-	bool (*fits)(const struct matching *, const int32_t *old,
-		     const int32_t *new);
+	bool (*fits)(const struct matching *, const int32_t *old, const int32_t *new);
 };
 
-static int match_pairs_where(struct matching *g, struct of_demand *old,
-			     size_t a, struct of_demand *new, size_t b,
-			     const struct pair_rule *rule)
+static int match_pairs_where(struct matching *g, struct of_demand *old, size_t a,
+			     struct of_demand *new, size_t b, const struct pair_rule *rule)
 {
 	int rc = 0;
 
@@ -235,8 +225,7 @@ static int match_pairs(struct matching *g, struct of_demand *old, size_t a,
 /* ---- the whole ---- */
 
 /* How many paths from i on belong to the demand. */
-static size_t run_of(const struct of_demand *v, size_t i, size_t n,
-		     int32_t demand)
+static size_t run_of(const struct of_demand *v, size_t i, size_t n, int32_t demand)
 {
 	size_t k = i;
 

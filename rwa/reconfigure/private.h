@@ -6,13 +6,11 @@
 #include "rwa/reconfigure/reconfigure.h"
 
 /* Arcs between the same two nodes, either way, share a fate. */
-static inline bool change_same_link(const struct rwa_mesh *m, int32_t a,
-				    int32_t b)
+static inline bool change_same_link(const struct rwa_mesh *m, int32_t a, int32_t b)
 {
 	const struct rwa_mesh_arc *x = &m->arcs.v[a], *y = &m->arcs.v[b];
 
-	return (x->src == y->src && x->dst == y->dst) ||
-	       (x->src == y->dst && x->dst == y->src);
+	return (x->src == y->src && x->dst == y->dst) || (x->src == y->dst && x->dst == y->src);
 }
 
 /* match.c: the lightpaths of a change, of two assignments that passed

@@ -115,8 +115,7 @@ static int32_t guard_last(const struct planner *p, int32_t channel)
 }
 
 /* Who holds a slot. */
-static uint64_t owner_of(const struct planner *p, struct rwa_hop h,
-			 int32_t channel)
+static uint64_t owner_of(const struct planner *p, struct rwa_hop h, int32_t channel)
 {
 	uint64_t who = 0;
 
@@ -127,8 +126,7 @@ static uint64_t owner_of(const struct planner *p, struct rwa_hop h,
 /* Neither a slot nor its guard channels are active. */
 static bool is_slot_free(const struct planner *p, const struct rwa_hop *h)
 {
-	for (int32_t c = guard_first(p, h->channel);
-	     c <= guard_last(p, h->channel); c++) {
+	for (int32_t c = guard_first(p, h->channel); c <= guard_last(p, h->channel); c++) {
 		if (owner_of(p, *h, c)) {
 			return false;
 		}
@@ -150,9 +148,7 @@ static int give(struct planner *p, struct change_route route, uint64_t who)
 		     !who && c <= guard_last(p, h->channel); c++) {
 			p->freed[c] = p->clock;
 		}
-		rc = u64map_set(&p->owner,
-				mesh_slot_key(h->arc, h->fibre, h->channel),
-				who);
+		rc = u64map_set(&p->owner, mesh_slot_key(h->arc, h->fibre, h->channel), who);
 	}
 	return rc;
 }
@@ -187,8 +183,7 @@ static bool meets_partner(const struct planner *p, int32_t i)
 {
 	int32_t partner = p->out->lightpaths.v[i].partner;
 
-	return partner >= 0 &&
-	       share_link(p, new_route(p, i), active_route(p, partner));
+	return partner >= 0 && share_link(p, new_route(p, i), active_route(p, partner));
 }
 
 /* May the new route of a lightpath be active now? */
@@ -234,8 +229,7 @@ static int add_step(struct planner *p, enum rwa_step_kind kind, int32_t i,
 		return WEFT_ENOMEM;
 	}
 	if (route.n) {
-		memcpy(c->hops.v + c->hops.n, route.hop,
-		       (size_t)route.n * sizeof(*route.hop));
+		memcpy(c->hops.v + c->hops.n, route.hop, (size_t)route.n * sizeof(*route.hop));
 		c->hops.n += (size_t)route.n;
 	}
 	return vec_push(&c->steps, step);
@@ -296,8 +290,7 @@ static int settle_domain(struct planner *p, int32_t domain)
 	while (!rc && moved) {
 		moved = false;
 		for (int32_t i = 0; !rc && i < n; i++) {
-			if (p->at[i] != DONE && is_of(p, i, domain) &&
-			    is_free(p, i)) {
+			if (p->at[i] != DONE && is_of(p, i, domain) && is_free(p, i)) {
 				rc = arrive(p, i);
 				moved = true;
 			}
@@ -308,16 +301,14 @@ static int settle_domain(struct planner *p, int32_t domain)
 
 /* The domain in which most can be done, the present one before others; false
  * when nothing can. count: scratch, domains + 1. */
-static bool next_domain(const struct planner *p, int64_t *count,
-			int32_t *domain)
+static bool next_domain(const struct planner *p, int64_t *count, int32_t *domain)
 {
 	size_t n = p->m->domains.n + 1;
 	size_t best = 0;
 
 	memset(count, 0, n * sizeof(*count));
 	for (int32_t i = 0; i < (int32_t)p->out->lightpaths.n; i++) {
-		count[p->domain[i] + 1] += p->at[i] != DONE &&
-					   is_free(p, i);
+		count[p->domain[i] + 1] += p->at[i] != DONE && is_free(p, i);
 	}
 	if (p->out->phases.n) {
 		*domain = p->out->phases.v[p->out->phases.n - 1].domain;
@@ -395,8 +386,7 @@ static void spread(struct planner *p, int32_t src, int32_t channel)
 			struct rwa_hop h = { p->adj.arc[k], 0, channel };
 			int32_t w = p->m->arcs.v[h.arc].dst;
 			int64_t cost = p->cost[v] + 1 +
-				       ((pass + p->m->arcs.v[h.arc].loss_mdb)
-					<< 16);
+				       ((pass + p->m->arcs.v[h.arc].loss_mdb) << 16);
 
 			if (cost >= p->cost[w] || !free_fibre(p, &h)) {
 				continue;
@@ -413,8 +403,7 @@ static void spread(struct planner *p, int32_t src, int32_t channel)
 }
 
 /* Reads the route that spread() found, from its end, behind out->hops. */
-static int take_spare(struct planner *p, int32_t src, int32_t dst,
-		      struct change_route *route)
+static int take_spare(struct planner *p, int32_t src, int32_t dst, struct change_route *route)
 {
 	struct rwa_change *c = p->out;
 	int32_t n = 0, v;
@@ -427,8 +416,7 @@ static int take_spare(struct planner *p, int32_t src, int32_t dst,
 	}
 	*route = (struct change_route){ c->hops.v + c->hops.n + n, n };
 	for (v = dst; v != src; v = p->m->arcs.v[p->enter[v].arc].src) {
-		c->hops.v[c->hops.n + (size_t)n + (size_t)--route->n] =
-			p->enter[v];
+		c->hops.v[c->hops.n + (size_t)n + (size_t)--route->n] = p->enter[v];
 	}
 	route->n = n;
 	return 0;
@@ -451,8 +439,7 @@ static void mark_partner(struct planner *p, int32_t i)
  * has one, behind out->hops; empty without one, which is remembered. */
 static int find_spare(struct planner *p, int32_t i, struct change_route *route)
 {
-	const struct rwa_path *old =
-		&p->from->paths.v[p->out->lightpaths.v[i].old_path];
+	const struct rwa_path *old = &p->from->paths.v[p->out->lightpaths.v[i].old_path];
 	const struct rwa_mesh_demand *d = &p->m->demands.v[old->demand];
 	int64_t budget = p->m->budget_mdb == RWA_MESH_NO_LIMIT
 				 ? INT64_MAX >> 16
@@ -461,16 +448,14 @@ static int find_spare(struct planner *p, int32_t i, struct change_route *route)
 
 	route->n = 0;
 	mark_partner(p, i);
-	for (int32_t c = p->m->guard.below;
-	     c < p->opt->channels - p->m->guard.above; c++) {
+	for (int32_t c = p->m->guard.below; c < p->opt->channels - p->m->guard.above; c++) {
 		if (p->freed[c] < p->tried[i] ||
 		    !mesh_tunes(p->m, d->src, c) ||
 		    !mesh_tunes(p->m, d->dst, c)) {
 			continue;	/* or nothing new since it had none */
 		}
 		spread(p, d->src, c);
-		if (p->cost[d->dst] < INT64_MAX &&
-		    p->cost[d->dst] >> 16 <= budget) {
+		if (p->cost[d->dst] < INT64_MAX && p->cost[d->dst] >> 16 <= budget) {
 			return take_spare(p, d->src, d->dst, route);
 		}
 	}
@@ -533,8 +518,7 @@ static int32_t find_blockers(const struct planner *p, struct blocker *v)
 		}
 	}
 	for (int32_t i = 0; i < n; i++) {
-		if ((p->at[i] == OLD || p->at[i] == REROUTED) &&
-		    present_route(p, i).n) {
+		if ((p->at[i] == OLD || p->at[i] == REROUTED) && present_route(p, i).n) {
 			v[count++] = v[i];
 		}
 	}
@@ -644,8 +628,7 @@ static int begin(struct planner *p)
 		p->out->kept += c->kept;
 		p->out->added += c->old_path < 0;
 		p->out->dropped += c->new_path < 0;
-		p->out->moved += c->old_path >= 0 && c->new_path >= 0 &&
-				 !c->kept;
+		p->out->moved += c->old_path >= 0 && c->new_path >= 0 && !c->kept;
 	}
 	return rc;
 }
@@ -682,8 +665,7 @@ static int planner_init(struct planner *p)
 	arrays_add(&p->arrays, p->queued, v);
 	arrays_add(&p->arrays, p->link, p->m->arcs.n + 1);
 	arrays_add(&p->arrays, p->risk, p->m->arcs.n + 1);
-	if (p->arrays.failed || mesh_links(p->m, p->link) ||
-	    adjacency_init(&p->adj, p->m, false) ||
+	if (p->arrays.failed || mesh_links(p->m, p->link) || adjacency_init(&p->adj, p->m, false) ||
 	    mesh_shut_init(p->m, &p->shut)) {
 		return WEFT_ENOMEM;
 	}
@@ -699,8 +681,7 @@ static void planner_fini(struct planner *p)
 }
 
 int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
-		    const struct rwa_assignment *to,
-		    const struct rwa_change_options *opt,
+		    const struct rwa_assignment *to, const struct rwa_change_options *opt,
 		    struct rwa_change *out, struct err *err)
 {
 	struct planner p = { .m = m, .from = from, .to = to,

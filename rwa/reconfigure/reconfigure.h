@@ -96,8 +96,7 @@ void rwa_change_fini(struct rwa_change *c);
  * can move. A domain comes again only for what had to wait for another.
  */
 int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
-		    const struct rwa_assignment *to,
-		    const struct rwa_change_options *opt,
+		    const struct rwa_assignment *to, const struct rwa_change_options *opt,
 		    struct rwa_change *out, struct err *err);
 
 /*
@@ -113,8 +112,7 @@ int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
  * dropped or moved. WEFT_EVERIFY names the step.
  */
 int rwa_change_check(const struct rwa_mesh *m, const struct rwa_assignment *from,
-		     const struct rwa_assignment *to,
-		     const struct rwa_change_options *opt,
+		     const struct rwa_assignment *to, const struct rwa_change_options *opt,
 		     const struct rwa_change *c, struct err *err);
 
 #endif

@@ -92,8 +92,7 @@ static void put_single(struct pattern *p, int i)
 	put(p, h + i, i, RWA_CCW, base);
 }
 
-static int pattern_init(struct pattern *p, int m, enum odd_pair odd,
-			struct err *err)
+static int pattern_init(struct pattern *p, int m, enum odd_pair odd, struct err *err)
 {
 	int h = m / 2;
 
@@ -117,8 +116,7 @@ static int pattern_init(struct pattern *p, int m, enum odd_pair odd,
 }
 
 /* The arcs of one direction of the pattern as a job for lp_solve. */
-static int job_from_pattern(struct colouring *job, const struct pattern *p,
-			    int dir)
+static int job_from_pattern(struct colouring *job, const struct pattern *p, int dir)
 {
 	int m = p->m;
 
@@ -185,9 +183,8 @@ static int pattern_solve(struct pattern *p, struct err *err)
 
 /* Lifts the pattern to members of a ring from colour base[dir] on; mirrored:
  * member i plays m - 1 - i, and the directions change places. */
-static void lift(const struct rwa_ring *ring, const struct pattern *p,
-		 const int32_t *members, bool mirrored, int base[2],
-		 struct rwa_arc *arcs)
+static void lift(const struct rwa_ring *ring, const struct pattern *p, const int32_t *members,
+		 bool mirrored, int base[2], struct rwa_arc *arcs)
 {
 	int m = p->m;
 
@@ -204,8 +201,7 @@ static void lift(const struct rwa_ring *ring, const struct pattern *p,
 			*arcs = (struct rwa_arc){ .src = members[i],
 						  .dst = members[j],
 						  .dir = (uint8_t)dir };
-			rwa_set_colour(ring, arcs++,
-				       base[dir] + p->colour[at]);
+			rwa_set_colour(ring, arcs++, base[dir] + p->colour[at]);
 		}
 	}
 	base[RWA_CW] += p->colours[mirrored ? RWA_CCW : RWA_CW];
@@ -219,8 +215,7 @@ static int check_members(const struct rwa_ring *ring, const int32_t *members,
 			 ? err_set(err, WEFT_EINVAL,
 				   "all-to-all among %d sets of %d members",
 				   groups, m)
-			 : rwa_check_sizes(ring,
-					   (int64_t)groups * m * (m - 1), err);
+			 : rwa_check_sizes(ring, (int64_t)groups * m * (m - 1), err);
 
 	for (int64_t k = 0; !rc && k < (int64_t)groups * m; k++) {
 		if (members[k] < 0 || members[k] >= ring->n ||
@@ -264,9 +259,8 @@ static int max_load(const struct rwa_ring *ring, const struct rwa_arc *arcs,
 	return 0;
 }
 
-static int finish(const struct rwa_ring *ring, const struct rwa_arc *arcs,
-		  int64_t n_arcs, int colours, const char *method,
-		  struct rwa_result *res, struct err *err)
+static int finish(const struct rwa_ring *ring, const struct rwa_arc *arcs, int64_t n_arcs,
+		  int colours, const char *method, struct rwa_result *res, struct err *err)
 {
 	int width = ring->fibres * ring->channels;
 
@@ -278,9 +272,8 @@ static int finish(const struct rwa_ring *ring, const struct rwa_arc *arcs,
 
 /* Groups in pairs, one of each pair mirrored, so that what one direction has
  * too much of the other has too. */
-static int lift_groups(const struct rwa_ring *ring, const int32_t *members,
-		       int m, int groups, struct rwa_arc *arcs,
-		       struct rwa_result *res, struct err *err)
+static int lift_groups(const struct rwa_ring *ring, const int32_t *members, int m, int groups,
+		       struct rwa_arc *arcs, struct rwa_result *res, struct err *err)
 {
 	struct pattern paired = { 0 }, alone = { 0 };
 	int base[2] = { 0, 0 };
@@ -311,9 +304,8 @@ static int lift_groups(const struct rwa_ring *ring, const int32_t *members,
 	return rc;
 }
 
-int rwa_all_to_all_groups(const struct rwa_ring *ring, const int32_t *members,
-			  int m, int groups, struct rwa_arc *arcs,
-			  struct rwa_result *res, struct err *err)
+int rwa_all_to_all_groups(const struct rwa_ring *ring, const int32_t *members, int m, int groups,
+			  struct rwa_arc *arcs, struct rwa_result *res, struct err *err)
 {
 	int rc = check_members(ring, members, m, groups, err);
 
@@ -324,16 +316,14 @@ int rwa_all_to_all_groups(const struct rwa_ring *ring, const int32_t *members,
 	return lift_groups(ring, members, m, groups, arcs, res, err);
 }
 
-int rwa_all_to_all(const struct rwa_ring *ring, const int32_t *members, int m,
-		   bool line, struct rwa_arc *arcs, struct rwa_result *res,
-		   struct err *err)
+int rwa_all_to_all(const struct rwa_ring *ring, const int32_t *members, int m, bool line,
+		   struct rwa_arc *arcs, struct rwa_result *res, struct err *err)
 {
 	int64_t k = 0;
 	int rc;
 
 	if (!line) {
-		return rwa_all_to_all_groups(ring, members, m, 1, arcs, res,
-					     err);
+		return rwa_all_to_all_groups(ring, members, m, 1, arcs, res, err);
 	}
 	*res = (struct rwa_result){ .method = "none" };
 	rc = check_members(ring, members, m, 1, err);

@@ -12,8 +12,7 @@ struct ring_span rwa_span(int n, const struct rwa_arc *arc)
 	return (struct ring_span){ from, to > from ? to - from : to - from + n };
 }
 
-int rwa_check_sizes(const struct rwa_ring *ring, int64_t n_arcs,
-		    struct err *err)
+int rwa_check_sizes(const struct rwa_ring *ring, int64_t n_arcs, struct err *err)
 {
 	if (ring->n < 2 || ring->n > RWA_MAX_NODES) {
 		return err_set(err, WEFT_EINVAL,
@@ -52,8 +51,7 @@ int rwa_check_arc(const struct rwa_ring *ring, const struct rwa_arc *arc,
 	return 0;
 }
 
-void rwa_set_colour(const struct rwa_ring *ring, struct rwa_arc *arc,
-		    int32_t colour)
+void rwa_set_colour(const struct rwa_ring *ring, struct rwa_arc *arc, int32_t colour)
 {
 	int32_t width = ring->fibres * ring->channels;
 
@@ -84,8 +82,7 @@ void rwa_span_loads(const struct colouring *job, int32_t *load)
 
 /* ---- the optical budget of a path through micro-ring resonators ---- */
 
-int64_t rwa_path_loss_mdb(const struct rwa_ring *ring,
-			  const struct rwa_loss *loss, int hops)
+int64_t rwa_path_loss_mdb(const struct rwa_ring *ring, const struct rwa_loss *loss, int hops)
 {
 	int64_t rings = loss->rings_per_node ? loss->rings_per_node
 					     : ring->channels;

@@ -53,16 +53,14 @@ static int32_t take_arc(struct window *this, const struct rwa_arc *arc)
 }
 
 /* Who else holds the link in this channel: for the message only. */
-static const struct rwa_arc *holder(const struct rwa_ring *ring,
-				    const struct rwa_arc *arcs,
+static const struct rwa_arc *holder(const struct rwa_ring *ring, const struct rwa_arc *arcs,
 				    const struct rwa_arc *arc, int32_t link)
 {
 	for (const struct rwa_arc *a = arcs; a < arc; a++) {
 		struct ring_span s = rwa_span(ring->n, a);
 
-		if (a->slot == arc->slot && a->dir == arc->dir &&
-		    a->fibre == arc->fibre && a->channel == arc->channel &&
-		    (link - s.lo + ring->n) % ring->n < s.len) {
+		if (a->slot == arc->slot && a->dir == arc->dir && a->fibre == arc->fibre &&
+		    a->channel == arc->channel && (link - s.lo + ring->n) % ring->n < s.len) {
 			return a;
 		}
 	}
@@ -70,8 +68,7 @@ static const struct rwa_arc *holder(const struct rwa_ring *ring,
 }
 
 static int clash_error(const struct rwa_ring *ring, const struct rwa_arc *arcs,
-		       const struct rwa_arc *arc, int32_t link,
-		       struct err *err)
+		       const struct rwa_arc *arc, int32_t link, struct err *err)
 {
 	const struct rwa_arc *other = holder(ring, arcs, arc, link);
 
@@ -97,8 +94,7 @@ static int check_fields(const struct rwa_ring *ring, const struct rwa_arc *arcs,
 		if (rc) {
 			break;
 		}
-		if (a->fibre >= ring->fibres || a->channel >= ring->channels ||
-		    a->slot < 0) {
+		if (a->fibre >= ring->fibres || a->channel >= ring->channels || a->slot < 0) {
 			rc = err_set(err, WEFT_EVERIFY,
 				     "lightpath %d -> %d: slot %d, fibre %d, "
 				     "channel %d does not exist",
@@ -128,8 +124,7 @@ static int check_window(struct window *this, const struct rwa_arc *arcs,
 		}
 		link = take_arc(this, &arcs[i]);
 		if (link >= 0) {
-			return clash_error(this->ring, arcs, &arcs[i], link,
-					   err);
+			return clash_error(this->ring, arcs, &arcs[i], link, err);
 		}
 	}
 	return 0;
@@ -156,8 +151,7 @@ int rwa_ring_check(const struct rwa_ring *ring, const struct rwa_arc *arcs,
 	}
 	do {
 		win.first = next;
-		memset(win.bits, 0,
-		       win.slots * slot_words * sizeof(*win.bits));
+		memset(win.bits, 0, win.slots * slot_words * sizeof(*win.bits));
 		rc = check_window(&win, arcs, n_arcs, &next, err);
 	} while (!rc && next >= 0);
 	free(win.bits);

@@ -87,8 +87,7 @@ static int colour_all(struct colouring *job, struct err *err)
 	if (rwa_colour_cuts(job)) {
 		return err_nomem(err);
 	}
-	if (job->colours > job->bound && rwa_lp_is_small(job) &&
-	    (rc = rwa_colour_lp(job, err))) {
+	if (job->colours > job->bound && rwa_lp_is_small(job) && (rc = rwa_colour_lp(job, err))) {
 		return rc;
 	}
 	if (job->colours > job->bound && tighten(job)) {
@@ -97,9 +96,8 @@ static int colour_all(struct colouring *job, struct err *err)
 	return 0;
 }
 
-static int colour_direction(const struct rwa_ring *ring, struct rwa_arc *arcs,
-			    int64_t n_arcs, int dir, struct rwa_result *res,
-			    struct err *err)
+static int colour_direction(const struct rwa_ring *ring, struct rwa_arc *arcs, int64_t n_arcs,
+			    int dir, struct rwa_result *res, struct err *err)
 {
 	struct colouring job;
 	int rc = job_init(&job, ring, arcs, n_arcs, dir);

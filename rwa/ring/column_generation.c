@@ -79,9 +79,8 @@ static void find_classes(struct colour_program *p)
 	for (int32_t i = 0; i < job->count; i++) {
 		int c = 0;
 
-		while (c < p->n_classes &&
-		       (p->classes[c].span.lo != job->spans[i].lo ||
-			p->classes[c].span.len != job->spans[i].len)) {
+		while (c < p->n_classes && (p->classes[c].span.lo != job->spans[i].lo ||
+					    p->classes[c].span.len != job->spans[i].len)) {
 			c++;
 		}
 		if (c == p->n_classes) {
@@ -94,8 +93,7 @@ static void find_classes(struct colour_program *p)
 	}
 }
 
-static int add_column(struct colour_program *p, const int *classes, int n,
-		      struct err *err)
+static int add_column(struct colour_program *p, const int *classes, int n, struct err *err)
 {
 	double ones[SMALL_ARCS];
 	int first = (int)p->members.n;
@@ -109,13 +107,11 @@ static int add_column(struct colour_program *p, const int *classes, int n,
 	if (vec_push(&p->columns, (struct ring_column){ first, n })) {
 		return err_nomem(err);
 	}
-	return lp_add_col(p->lp, 1, 0, LP_INF, false, n, classes, ones, NULL,
-			  err);
+	return lp_add_col(p->lp, 1, 0, LP_INF, false, n, classes, ones, NULL, err);
 }
 
 /* Rows, and a column for each class alone: always feasible. */
-static int program_init(struct colour_program *p, struct colouring *job,
-			struct err *err)
+static int program_init(struct colour_program *p, struct colouring *job, struct err *err)
 {
 	size_t count = (size_t)job->count, n = (size_t)job->n + 1;
 	int rc;
@@ -205,8 +201,7 @@ static int thinnest_link(const struct colour_program *p)
 /* Adds the most expensive column without a class over the thinnest link, and the
  * most expensive with each class over it, as far as they are worth more than one
  * channel. *top: worth of the most expensive of all. */
-static int price_columns(struct colour_program *p, double *top, int *added,
-			 struct err *err)
+static int price_columns(struct colour_program *p, double *top, int *added, struct err *err)
 {
 	int n = p->job->n, e = thinnest_link(p), rc = 0;
 
@@ -288,8 +283,7 @@ static void fix(struct colour_program *p, struct column_choice ch, int sign)
 		int c = p->members.v[col.first + k];
 
 		p->classes[c].left -= sign * ch.copies;
-		lp_set_rhs(p->lp, c,
-			   p->classes[c].left > 0 ? p->classes[c].left : 0);
+		lp_set_rhs(p->lp, c, p->classes[c].left > 0 ? p->classes[c].left : 0);
 	}
 }
 
@@ -375,9 +369,8 @@ static void read_colours(struct colour_program *p)
 				int c = p->members.v[col.first + k];
 				int32_t i = 0;
 
-				while (i < job->count &&
-				       (p->class_of[i] != c ||
-					job->colour[i] >= 0)) {
+				while (i < job->count && (p->class_of[i] != c ||
+							  job->colour[i] >= 0)) {
 					i++;
 				}
 				if (i < job->count) {

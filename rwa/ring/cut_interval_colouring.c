@@ -63,8 +63,7 @@ static int sweep_init(struct cut_sweep *this, const struct colouring *job)
 
 /* A stable counting sort of from[] (NULL: all in order) into to[] by start,
  * or by the links that a span leaves out: longest first. */
-static void sort_spans(struct cut_sweep *this, const int32_t *from, int32_t *to,
-		       bool by_start)
+static void sort_spans(struct cut_sweep *this, const int32_t *from, int32_t *to, bool by_start)
 {
 	const struct colouring *job = this->job;
 	size_t bytes = ((size_t)job->n + 2) * sizeof(int32_t);
@@ -72,8 +71,7 @@ static void sort_spans(struct cut_sweep *this, const int32_t *from, int32_t *to,
 
 	memset(bucket, 0, bytes);
 	for (int32_t i = 0; i < job->count; i++) {
-		bucket[1 + (by_start ? start_of(this, i)
-				     : job->n - job->spans[i].len)]++;
+		bucket[1 + (by_start ? start_of(this, i) : job->n - job->spans[i].len)]++;
 	}
 	for (int v = 0; v <= job->n; v++) {
 		bucket[v + 1] += bucket[v];
@@ -81,8 +79,7 @@ static void sort_spans(struct cut_sweep *this, const int32_t *from, int32_t *to,
 	for (int32_t k = 0; k < job->count; k++) {
 		int32_t i = from ? from[k] : k;
 
-		to[bucket[by_start ? start_of(this, i)
-				   : job->n - job->spans[i].len]++] = i;
+		to[bucket[by_start ? start_of(this, i) : job->n - job->spans[i].len]++] = i;
 	}
 }
 
@@ -157,12 +154,10 @@ static void sweep_cut(struct cut_sweep *this, int cut)
 	memset(this->some, 0, ((size_t)n / 64 + 1) * sizeof(uint64_t));
 	colour_across(this);
 	for (int32_t x = 0; x < n; x++) {
-		for (int32_t i = this->ending[x]; i >= 0;
-		     i = this->next_ending[i]) {
+		for (int32_t i = this->ending[x]; i >= 0; i = this->next_ending[i]) {
 			put_free(this, this->colour[i]);
 		}
-		for (; k < this->job->count &&
-		       start_of(this, this->order[k]) == x; k++) {
+		for (; k < this->job->count && start_of(this, this->order[k]) == x; k++) {
 			int32_t i = this->order[k];
 			int32_t end = x + this->job->spans[i].len;
 
@@ -176,8 +171,7 @@ static void sweep_cut(struct cut_sweep *this, int cut)
 
 static void keep(const struct cut_sweep *this, struct colouring *job)
 {
-	memcpy(job->colour, this->colour,
-	       (size_t)job->count * sizeof(*job->colour));
+	memcpy(job->colour, this->colour, (size_t)job->count * sizeof(*job->colour));
 	job->colours = this->colours;
 }
 

@@ -55,8 +55,7 @@ static int32_t begin_of(const struct trails *s, int32_t a)
 
 /* Idle links of every link at this width; INT64_MAX when the load is above
  * it. idle: n. */
-static int64_t count_idle(const struct colouring *job, int width,
-			  int32_t *idle)
+static int64_t count_idle(const struct colouring *job, int width, int32_t *idle)
 {
 	int64_t sum = 0;
 
@@ -204,8 +203,7 @@ static void begin_tracks(struct tracks *t, const struct trails *s)
 	memset(t->ended, 0xff, (size_t)s->width * sizeof(int32_t));
 }
 
-static void join(struct trails *s, struct tracks *t, int32_t ended,
-		 int32_t begins)
+static void join(struct trails *s, struct tracks *t, int32_t ended, int32_t begins)
 {
 	s->next[ended] = begins;
 	t->ended[t->on[ended]] = -1;
@@ -280,8 +278,7 @@ static void set_winds(struct trails *s, int32_t trail, int32_t winds)
 
 /* Gives the closed trail through arc a a label, and forgets that it has been
  * walked; *links: its length. */
-static void label_trail(struct trails *s, int32_t a, int32_t trail,
-			int64_t *links)
+static void label_trail(struct trails *s, int32_t a, int32_t trail, int64_t *links)
 {
 	int32_t b = a;
 
@@ -363,8 +360,7 @@ static void label_all(struct trails *s)
 
 		if (s->trail[a] < 0) {
 			label_trail(s, a, s->n_trails, &links);
-			set_winds(s, s->n_trails++,
-				  (int32_t)(links / s->job->n));
+			set_winds(s, s->n_trails++, (int32_t)(links / s->job->n));
 			split(s, a);
 		}
 	}
@@ -388,8 +384,7 @@ static void drop_label(struct trails *s, int32_t trail)
  * splits the two differently. */
 static void merge_and_split(struct trails *s)
 {
-	int32_t long_trail =
-		s->long_ones[rng_below(&s->rng, (uint64_t)s->n_long)];
+	int32_t long_trail = s->long_ones[rng_below(&s->rng, (uint64_t)s->n_long)];
 	int32_t a = s->any_arc[long_trail], b, other, v, winds;
 	uint64_t skip = rng_below(&s->rng, 64);
 	int64_t links;
@@ -417,8 +412,7 @@ static void merge_and_split(struct trails *s)
 	split(s, s->next[rng_below(&s->rng, 2) ? a : b]);
 }
 
-static int trails_init(struct trails *s, const struct colouring *job,
-			int width)
+static int trails_init(struct trails *s, const struct colouring *job, int width)
 {
 	int32_t *idle = malloc((size_t)job->n * sizeof(*idle));
 	int64_t n_idle;
@@ -464,8 +458,7 @@ int rwa_colour_cycles(struct colouring *this, int width, bool *found)
 		merge_and_split(&s);
 	}
 	if (!s.n_long) {
-		memcpy(this->colour, s.trail,
-		       (size_t)this->count * sizeof(*this->colour));
+		memcpy(this->colour, s.trail, (size_t)this->count * sizeof(*this->colour));
 		this->colours = width;
 		this->method = "cycle cover";
 		*found = true;

@@ -31,14 +31,12 @@ struct colouring {
 struct ring_span rwa_span(int n, const struct rwa_arc *arc);
 
 /* WEFT_EINVAL when sizes or an arc's fields are out of range. */
-int rwa_check_sizes(const struct rwa_ring *ring, int64_t n_arcs,
-		    struct err *err);
+int rwa_check_sizes(const struct rwa_ring *ring, int64_t n_arcs, struct err *err);
 int rwa_check_arc(const struct rwa_ring *ring, const struct rwa_arc *arc,
 		  int64_t index, struct err *err);
 
 /* Slot, fibre and channel of a colour. */
-void rwa_set_colour(const struct rwa_ring *ring, struct rwa_arc *arc,
-		    int32_t colour);
+void rwa_set_colour(const struct rwa_ring *ring, struct rwa_arc *arc, int32_t colour);
 
 /* Load of every link: load[n]. O(count + n). */
 void rwa_span_loads(const struct colouring *job, int32_t *load);

@@ -34,8 +34,7 @@ struct rwa_loss {
 };
 
 /* Loss of a lightpath over `hops` links (hops-1 nodes passed). */
-int64_t rwa_path_loss_mdb(const struct rwa_ring *ring,
-			  const struct rwa_loss *loss, int hops);
+int64_t rwa_path_loss_mdb(const struct rwa_ring *ring, const struct rwa_loss *loss, int hops);
 
 /* Largest number of hops that closes the budget (0: not even one),
  * at most n - 1. */
@@ -84,9 +83,8 @@ int rwa_ring_colour(const struct rwa_ring *ring, struct rwa_arc *arcs,
  * arcs: room for m (m - 1), filled. line: members span a segment and may not go round
  * (floor(m^2/4) wavelengths).
  */
-int rwa_all_to_all(const struct rwa_ring *ring, const int32_t *members, int m,
-		   bool line, struct rwa_arc *arcs, struct rwa_result *res,
-		   struct err *err);
+int rwa_all_to_all(const struct rwa_ring *ring, const int32_t *members, int m, bool line,
+		   struct rwa_arc *arcs, struct rwa_result *res, struct err *err);
 
 /*
  * All-to-all inside each of `groups` sets of m positions that share the
@@ -95,9 +93,8 @@ int rwa_all_to_all(const struct rwa_ring *ring, const int32_t *members, int m,
  * destinations. Uses ceil(groups * floor(m^2/4) / 2) colours per direction:
  * groups whose opposite pairs divide unevenly are mirrored alternately.
  */
-int rwa_all_to_all_groups(const struct rwa_ring *ring, const int32_t *members,
-			  int m, int groups, struct rwa_arc *arcs,
-			  struct rwa_result *res, struct err *err);
+int rwa_all_to_all_groups(const struct rwa_ring *ring, const int32_t *members, int m, int groups,
+			  struct rwa_arc *arcs, struct rwa_result *res, struct err *err);
 
 /*
  * Chooses for every arc the way round (dir is out here too), balancing the

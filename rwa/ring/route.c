@@ -33,8 +33,7 @@ struct router {
 
 /* Lightpaths whose clockwise way covers link a and not b, the most over all
  * b, which goes to *other. cover: scratch of n + 1. */
-static int32_t max_forced(const struct router *r, int a, int32_t *cover,
-			   int32_t *other)
+static int32_t max_forced(const struct router *r, int a, int32_t *cover, int32_t *other)
 {
 	int32_t through = 0, both = 0, min = INT32_MAX;
 
@@ -193,9 +192,8 @@ static int check_demands(const struct rwa_ring *ring, struct rwa_arc *arcs,
 
 /* Routes and colours several times, beginning with another lightpath each
  * time, until the bound is met; keeps the best. `best`: room for all arcs. */
-static int attempts(struct router *r, const struct rwa_ring *ring, int bound,
-		    struct rwa_arc *best, struct rwa_result *res,
-		    struct err *err)
+static int attempts(struct router *r, const struct rwa_ring *ring, int bound, struct rwa_arc *best,
+		    struct rwa_result *res, struct err *err)
 {
 	size_t bytes = (size_t)r->count * sizeof(*best);
 	int rc = 0;
@@ -229,8 +227,7 @@ int rwa_ring_route(const struct rwa_ring *ring, struct rwa_arc *arcs,
 	int rc = check_demands(ring, arcs, n_arcs, err);
 	size_t n = rc ? 1 : (size_t)ring->n + 1;
 	int32_t *cover = calloc(n, sizeof(*cover));
-	struct rwa_arc *best = calloc(rc ? 1 : (size_t)n_arcs + 1,
-				      sizeof(*best));
+	struct rwa_arc *best = calloc(rc ? 1 : (size_t)n_arcs + 1, sizeof(*best));
 
 	*res = (struct rwa_result){ .method = "none" };
 	r.up = r.down = 1;

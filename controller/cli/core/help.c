@@ -46,8 +46,7 @@ static void add_row(struct buf *b, const char *left, const char *right)
 
 /* " -c, --collective NAME text" for each option, under a title; nothing for a
  * command without any. */
-static void help_options(struct buf *b, const char *title,
-			 const struct cli_option *table)
+static void help_options(struct buf *b, const char *title, const struct cli_option *table)
 {
 	char left[96];
 
@@ -71,8 +70,7 @@ static void help_options(struct buf *b, const char *title,
 }
 
 /* The commands of a group; "..." marks groups within it. */
-static void help_group(struct buf *b, const struct cli_command *table,
-		       const char *path)
+static void help_group(struct buf *b, const struct cli_command *table, const char *path)
 {
 	char left[96];
 
@@ -139,19 +137,16 @@ static void add_if_prefix(struct buf *b, const char *prefix, const char *dash,
 	}
 }
 
-static void complete_options(struct buf *b, const struct cli_option *table,
-			     const char *prefix)
+static void complete_options(struct buf *b, const struct cli_option *table, const char *prefix)
 {
 	for (; table && table->name; table++) {
-		add_if_prefix(b, prefix, "--", table->name,
-			      strlen(table->name));
+		add_if_prefix(b, prefix, "--", table->name, strlen(table->name));
 	}
 }
 
 /* Words of `values`, apart by blanks; "@file" is passed on for the shell,
  * which completes names of files itself. */
-static void complete_values(struct buf *b, const char *values,
-			    const char *prefix)
+static void complete_values(struct buf *b, const char *values, const char *prefix)
 {
 	while (values && *values) {
 		size_t len = strcspn(values, " ");
@@ -167,20 +162,17 @@ static void complete_values(struct buf *b, const char *values,
 }
 
 /* The option that `word` names in either table and that wants a value. */
-static const struct cli_option *awaits(const struct cli_command *cmd,
-				       const char *word)
+static const struct cli_option *awaits(const struct cli_command *cmd, const char *word)
 {
 	const struct cli_option *tables[] = { cmd ? cmd->options : NULL,
 					      cli_globals };
 
 	for (int t = 0; t < 2; t++) {
-		for (const struct cli_option *o = tables[t]; o && o->name;
-		     o++) {
+		for (const struct cli_option *o = tables[t]; o && o->name; o++) {
 			bool named = word[0] == '-' && word[1] == '-'
 					     ? strcmp(word + 2, o->name) == 0
-					     : word[0] == '-' && word[1] &&
-						       word[1] == o->letter &&
-						       !word[2];
+					     : word[0] == '-' && word[1] && word[1] == o->letter &&
+						     !word[2];
 
 			if (named && o->arg) {
 				return o;
@@ -190,8 +182,7 @@ static const struct cli_option *awaits(const struct cli_command *cmd,
 	return NULL;
 }
 
-void cli_complete(const struct cli_command *root, int n, char **words,
-		  struct buf *b)
+void cli_complete(const struct cli_command *root, int n, char **words, struct buf *b)
 {
 	const struct cli_command *table = root, *cmd = NULL;
 	const struct cli_option *open = NULL;
@@ -219,8 +210,7 @@ void cli_complete(const struct cli_command *root, int n, char **words,
 	} else if (table) {
 		for (; table->name; table++) {
 			if (!table->raw) {
-				add_if_prefix(b, last, "", table->name,
-					      strlen(table->name));
+				add_if_prefix(b, last, "", table->name, strlen(table->name));
 			}
 		}
 	} else if (cmd && cmd->max_args > 0) {
@@ -229,8 +219,7 @@ void cli_complete(const struct cli_command *root, int n, char **words,
 }
 
 /* Depth first, in the order of the tree. */
-static void list_verbs(const struct cli_command *table, const char *path,
-		       struct buf *b)
+static void list_verbs(const struct cli_command *table, const char *path, struct buf *b)
 {
 	for (; table && table->name; table++) {
 		char verb[64];

@@ -34,8 +34,7 @@ static int report_all(struct err_list *errs, int rc, struct err *err)
 	return rc;
 }
 
-int cli_load_fabric(const char *path, struct model_fabric **out,
-		    struct err *err)
+int cli_load_fabric(const char *path, struct model_fabric **out, struct err *err)
 {
 	struct err_list errs = { 0 };
 	int r = model_load(path, out, &errs);
@@ -54,8 +53,7 @@ int cli_parse_config(const struct model_config *config, struct model_fabric **ou
 /* ---- schedules ---- */
 
 /* JSON or protobuf: coll_from_bytes() tells them apart. */
-static int load_schedule_file(const char *path, struct coll_sched **out,
-			      struct err *err)
+static int load_schedule_file(const char *path, struct coll_sched **out, struct err *err)
 {
 	char *data = NULL;
 	size_t len;
@@ -75,8 +73,7 @@ static int load_schedule_file(const char *path, struct coll_sched **out,
 	return r;
 }
 
-int cli_load_job_schedule(struct cli *c, const char *job,
-			  struct coll_sched **out, struct err *err)
+int cli_load_job_schedule(struct cli *c, const char *job, struct coll_sched **out, struct err *err)
 {
 	struct buf bytes = { 0 };
 	int r = cli_fetch_schedule(c, job, &bytes, err);
@@ -109,8 +106,7 @@ int cli_load_schedule(struct cli *c, struct coll_sched **out, struct err *err)
 
 /* {"topology": NAME, "nodes": N, "arcs": [[source, destination, capacity,
  * latency in ns], ...]}: what topology_from_json() reads. */
-int cli_topology_json(const struct topo *t, const char *name, struct buf *b,
-		      struct err *err)
+int cli_topology_json(const struct topo *t, const char *name, struct buf *b, struct err *err)
 {
 	buf_str(b, "{\"topology\": ");
 	out_json_quote(b, name);
@@ -165,13 +161,11 @@ static int add_arc(struct topo *t, json_t *row, size_t i, struct err *err)
 
 /* *name is the expression that the file says it was built from, "" without
  * one. Arcs keep their order, which schedules refer to. O(arcs). */
-static int topology_from_json(json_t *root, struct topo **out, char **name,
-			      struct err *err)
+static int topology_from_json(json_t *root, struct topo **out, char **name, struct err *err)
 {
 	json_t *nodes = json_object_get(root, "nodes");
 	json_t *arcs = json_object_get(root, "arcs");
-	const char *said = json_string_value(json_object_get(root,
-							     "topology"));
+	const char *said = json_string_value(json_object_get(root, "topology"));
 	struct topo *t = NULL;
 	int r;
 
@@ -180,8 +174,7 @@ static int topology_from_json(json_t *root, struct topo **out, char **name,
 			       "not a topology: \"nodes\", a whole number, and "
 			       "\"arcs\", a list, expected");
 	}
-	if (json_integer_value(nodes) < 1 ||
-	    json_integer_value(nodes) > TOPO_MAX_NODES) {
+	if (json_integer_value(nodes) < 1 || json_integer_value(nodes) > TOPO_MAX_NODES) {
 		return err_set(err, WEFT_EINVAL, "nodes: %lld is not in 1 to "
 			       "%d", (long long)json_integer_value(nodes),
 			       TOPO_MAX_NODES);
@@ -224,8 +217,7 @@ static int load_edges(const char *path, const char *data, size_t len,
 }
 
 /* JSON when the first character that is not blank is '{'. */
-static int load_topology_file(const char *path, struct topo **out,
-			      char **name, struct err *err)
+static int load_topology_file(const char *path, struct topo **out, char **name, struct err *err)
 {
 	json_error_t je;
 	json_t *root = NULL;
@@ -257,8 +249,7 @@ static int load_topology_file(const char *path, struct topo **out,
 	return r;
 }
 
-int cli_load_topology(const char *text, struct topo **out, char **name,
-		      struct err *err)
+int cli_load_topology(const char *text, struct topo **out, char **name, struct err *err)
 {
 	int r;
 

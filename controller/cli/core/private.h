@@ -72,8 +72,7 @@ int cli_print(struct out *o, struct err *err);
 int cli_print_bytes(const char *data, size_t len, struct err *err);
 
 /* A gap to a bound: the fraction for programs, percent for tables. */
-void cli_out_gap(const struct cli *c, struct out *o, const char *key,
-		 double gap);
+void cli_out_gap(const struct cli *c, struct out *o, const char *key, double gap);
 /* A duration: key_ns in whole ns for programs, key in three digits for tables. */
 void cli_out_ns(const struct cli *c, struct out *o, const char *key, int64_t ns);
 
@@ -82,24 +81,20 @@ void cli_out_ns(const struct cli *c, struct out *o, const char *key, int64_t ns)
 /* Reads and checks a fabric file ("-": standard input); model_free() it. On
  * failure all errors but the last are printed, and the last is in err.
  * WEFT_EINVAL, WEFT_EIO, WEFT_ENOTFOUND. */
-int cli_load_fabric(const char *path, struct model_fabric **out,
-		    struct err *err);
+int cli_load_fabric(const char *path, struct model_fabric **out, struct err *err);
 /* The same for a text that was read already: a plan file quotes its
  * fabric. */
-int cli_parse_config(const struct model_config *config,
-		     struct model_fabric **out, struct err *err);
+int cli_parse_config(const struct model_config *config, struct model_fabric **out, struct err *err);
 /* The schedule of the command's only argument, or of the job of --job by way
  * of weftd; WEFT_EUSAGE unless there is exactly one of them. coll_free() it.
  * It was read, not verified. */
 int cli_load_schedule(struct cli *c, struct coll_sched **out, struct err *err);
 /* The schedule of a job that weftd has applied; on what remains, with a
  * message, where the job is degraded. WEFT_ENOTFOUND, WEFT_EUNAVAIL. */
-int cli_load_job_schedule(struct cli *c, const char *job,
-			  struct coll_sched **out, struct err *err);
+int cli_load_job_schedule(struct cli *c, const char *job, struct coll_sched **out, struct err *err);
 /* Writes a schedule to a file at once or not at all: as JSON when path ends
  * in .json or is "-" (standard output), else as protobuf. */
-int cli_write_schedule(const struct coll_sched *s, const char *path,
-		       struct err *err);
+int cli_write_schedule(const struct coll_sched *s, const char *path, struct err *err);
 /* True for the values of --to that are route tables. */
 bool cli_is_route_table(const char *to);
 #define CLI_MAX_LAYERS 65536
@@ -111,11 +106,9 @@ int cli_write_routes(const struct coll_sched *s, const char *to,
  * -o` or an edge list) or from an expression. topo_free() and free() the two.
  * *name is the expression in its normal form, or what the file says.
  * WEFT_EINVAL with a place, WEFT_ENOTFOUND. */
-int cli_load_topology(const char *text, struct topo **out, char **name,
-		      struct err *err);
+int cli_load_topology(const char *text, struct topo **out, char **name, struct err *err);
 /* The JSON of a topology file. */
-int cli_topology_json(const struct topo *t, const char *name, struct buf *b,
-		      struct err *err);
+int cli_topology_json(const struct topo *t, const char *name, struct buf *b, struct err *err);
 
 /* ---- schedule.c ---- */
 
@@ -138,9 +131,8 @@ int cli_read_cost(const struct cli *c, const struct coll_sched *s,
  * time, its two parts latency_time (T_L = steps x alpha) and bandwidth_time,
  * the lower bound, and the gap to it. rep is of coll_verify(). WEFT_ELIMIT
  * when a time does not fit. */
-int cli_out_cost(const struct cli *c, struct out *o,
-		 const struct coll_sched *s, const struct coll_report *rep,
-		 const struct coll_cost *cost, struct err *err);
+int cli_out_cost(const struct cli *c, struct out *o, const struct coll_sched *s,
+		 const struct coll_report *rep, const struct coll_cost *cost, struct err *err);
 
 /* ---- all_to_all.c ---- */
 
@@ -159,22 +151,19 @@ struct cli_flow {
 bool cli_is_all_to_all(const char *algorithm);
 
 /* "0.1%" or a plain number; *value stays when the option is absent. */
-int cli_opt_share(const struct cli *c, const char *name, double *value,
-		  struct err *err);
+int cli_opt_share(const struct cli *c, const char *name, double *value, struct err *err);
 
 /* Makes an all-to-all from a flow, as --gap, --exact, --loss, --steps and
  * --time-limit ask; with --rate only the flow is solved and *out stays NULL.
  * Takes t over, also on failure. Ctrl-C and the time limit end the search
  * with the best so far, which is said on stderr and in cli_out_flow().
  * flow->exact: free(). */
-int cli_make_all_to_all(const struct cli *c, const char *algorithm,
-			struct topo *t, struct coll_sched **out,
-			struct cli_flow *flow, struct err *err);
+int cli_make_all_to_all(const struct cli *c, const char *algorithm, struct topo *t,
+			struct coll_sched **out, struct cli_flow *flow, struct err *err);
 /* flow_rate and flow_rate_bound (F = 1/U of the papers), their gap,
  * stopped_by where the search ended early, then the rate that paths, chunks
  * and steps left of it. */
-void cli_out_flow(const struct cli *c, struct out *o,
-		  const struct cli_flow *flow);
+void cli_out_flow(const struct cli *c, struct out *o, const struct cli_flow *flow);
 
 /* ---- rwa.c ---- */
 
@@ -184,9 +173,8 @@ int cli_read_network(const char *path, struct rwa_mesh **out, struct err *err);
 /* Reads lightpaths of m as `weft rwa solve -o` writes them into *out, as
  * rwa_mesh_read_lightpaths() does: with add, their demands are added to m;
  * *left_out counts those that m has no demand for. */
-int cli_read_lightpaths(struct rwa_mesh *m, const char *path, bool add,
-			struct rwa_assignment *out, int64_t *left_out,
-			struct err *err);
+int cli_read_lightpaths(struct rwa_mesh *m, const char *path, bool add, struct rwa_assignment *out,
+			int64_t *left_out, struct err *err);
 
 /* ---- plan_view.c: a plan told in parts ---- */
 
@@ -203,8 +191,7 @@ struct plan_view {
 
 /* Takes a copy of one part. WEFT_EINVAL for a second summary, WEFT_ENOMEM;
  * kinds that are not known are kept and not shown. */
-int plan_view_add(struct plan_view *v, const Weft__V1__PlanPart *part,
-		  struct err *err);
+int plan_view_add(struct plan_view *v, const Weft__V1__PlanPart *part, struct err *err);
 /* Frees all parts; a zeroed view is fine. */
 void plan_view_fini(struct plan_view *v);
 /* Prints as --format and --full ask. Tables: what changes by device ('+' add,
@@ -217,8 +204,7 @@ int plan_view_print(struct cli *c, const struct plan_view *v, struct err *err);
 
 /* The batches of a plan made without weftd, with handles that connect to
  * nothing. The errors of dry_run_open and dry_run_explain, and fn's. */
-int plan_commands(const struct plan *p, msg_part_fn fn, void *arg,
-		  struct err *err);
+int plan_commands(const struct plan *p, msg_part_fn fn, void *arg, struct err *err);
 /* For people: a heading a batch, its commands indented, and what is not known
  * about them. */
 void plan_commands_draw(struct buf *b, const struct plan_view *v);
@@ -253,10 +239,9 @@ int cli_read_mode(const struct cli *c, Weft__V1__Mode *mode, struct err *err);
 int cli_connect(struct cli *c, struct rpc_client **out, struct err *err);
 /* One unary call on a connection of its own, of at most timeout_ms (0: no
  * limit). *out, set on success only: rpc_free_message(). */
-int cli_unary(struct cli *c, const char *method,
-	      const ProtobufCMessage *request,
-	      const ProtobufCMessageDescriptor *response, int timeout_ms,
-	      ProtobufCMessage **out, struct err *err);
+int cli_unary(struct cli *c, const char *method, const ProtobufCMessage *request,
+	      const ProtobufCMessageDescriptor *response, int timeout_ms, ProtobufCMessage **out,
+	      struct err *err);
 /* Writes an answer into o as c->format asks. Called once by cli_call()
  * with an empty o; the answer lives during the call only, and it must not
  * print. */
@@ -273,8 +258,7 @@ void cli_catch_signals(void);
 #define CLI_METHOD(name) "/weft.v1.Fabric/" name
 
 /* Fetches the serialized schedule of a job. */
-int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes,
-		       struct err *err);
+int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes, struct err *err);
 
 /* ---- progress.c: the events of a change ---- */
 

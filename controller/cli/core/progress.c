@@ -24,8 +24,7 @@ static int columns(void)
 {
 	struct winsize w;
 
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) != 0 ||
-	    w.ws_col < MIN_COLUMNS) {
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_col < MIN_COLUMNS) {
 		return MIN_COLUMNS * 2;
 	}
 	return w.ws_col;
@@ -43,8 +42,7 @@ static void erase(struct progress *p)
 
 /* "[######------] 3/12 text", cut to one line: a line that wraps could not be
  * redrawn. */
-static void draw_bar(struct progress *p, const Weft__V1__ApplyEvent *ev,
-		     const char *text)
+static void draw_bar(struct progress *p, const Weft__V1__ApplyEvent *ev, const char *text)
 {
 	char cells[BAR_CELLS + 1], line[512];
 	int total = ev->total > 0 ? ev->total : 1;
@@ -55,8 +53,7 @@ static void draw_bar(struct progress *p, const Weft__V1__ApplyEvent *ev,
 	memset(cells, '-', BAR_CELLS);
 	memset(cells, '#', (size_t)full);
 	cells[BAR_CELLS] = '\0';
-	snprintf(line, sizeof(line), "[%s] %d/%d %s", cells, ev->done,
-		 ev->total, text);
+	snprintf(line, sizeof(line), "[%s] %d/%d %s", cells, ev->done, ev->total, text);
 	erase(p);
 	fprintf(stderr, "%.*s", columns() - 1, line);
 	fflush(stderr);
@@ -111,8 +108,7 @@ void progress_event(struct progress *p, const Weft__V1__ApplyEvent *ev)
 	} else if (p->bar) {
 		draw_bar(p, ev, text);
 	} else if (ev->total > 0) {
-		cli_say(p->c, CLI_NORMAL, "%s (%d/%d)", text, ev->done,
-			ev->total);
+		cli_say(p->c, CLI_NORMAL, "%s (%d/%d)", text, ev->done, ev->total);
 	} else {
 		cli_say(p->c, CLI_NORMAL, "%s", text);
 	}

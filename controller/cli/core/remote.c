@@ -23,8 +23,7 @@ void cli_catch_signals(void)
 }
 
 /* Over TCP, to HOST:PORT or [V6]:PORT. */
-static int connect_server(struct cli *c, struct rpc_client **out,
-			  struct err *err)
+static int connect_server(struct cli *c, struct rpc_client **out, struct err *err)
 {
 	const struct rpc_tls_files files = { .cert = c->tls_cert,
 					     .key = c->tls_key,
@@ -37,10 +36,8 @@ static int connect_server(struct cli *c, struct rpc_client **out,
 
 	len -= host > c->server && len > 0;	/* the other bracket */
 	/* *end is read only when there is a colon, as len is 0 otherwise. */
-	if (len == 0 || len >= sizeof(name) || *end || port <= 0 ||
-	    port > 65535) {
-		return err_set(err, WEFT_EUSAGE,
-			       "--server: \"%s\" is not HOST:PORT", c->server);
+	if (len == 0 || len >= sizeof(name) || *end || port <= 0 || port > 65535) {
+		return err_set(err, WEFT_EUSAGE, "--server: \"%s\" is not HOST:PORT", c->server);
 	}
 	if (!files.cert || !files.key || !files.ca) {
 		return err_set(err, WEFT_EUSAGE, "--server needs --tls-cert, "
@@ -48,13 +45,11 @@ static int connect_server(struct cli *c, struct rpc_client **out,
 	}
 	memcpy(name, host, len);
 	name[len] = '\0';
-	return rpc_client_open_tls(name, (int)port, &files, CLI_CONNECT_MS,
-				   out, err);
+	return rpc_client_open_tls(name, (int)port, &files, CLI_CONNECT_MS, out, err);
 }
 
 /* Over the Unix socket, whose file's mode decides who may connect. */
-static int connect_socket(struct cli *c, struct rpc_client **out,
-			  struct err *err)
+static int connect_socket(struct cli *c, struct rpc_client **out, struct err *err)
 {
 	int r;
 
@@ -74,8 +69,7 @@ static const char *trace_parent(void)
 {
 	const char *text = getenv("TRACEPARENT");
 
-	return text && strlen(text) == 55 &&
-	       strspn(text, "0123456789abcdef-") == 55 ? text : NULL;
+	return text && strlen(text) == 55 && strspn(text, "0123456789abcdef-") == 55 ? text : NULL;
 }
 
 /* --server (or WEFT_SERVER) wins over the socket. */
@@ -90,17 +84,15 @@ int cli_connect(struct cli *c, struct rpc_client **out, struct err *err)
 	return r;
 }
 
-int cli_unary(struct cli *c, const char *method,
-	      const ProtobufCMessage *request,
-	      const ProtobufCMessageDescriptor *response, int timeout_ms,
-	      ProtobufCMessage **out, struct err *err)
+int cli_unary(struct cli *c, const char *method, const ProtobufCMessage *request,
+	      const ProtobufCMessageDescriptor *response, int timeout_ms, ProtobufCMessage **out,
+	      struct err *err)
 {
 	struct rpc_client *client = NULL;
 	int r = cli_connect(c, &client, err);
 
 	if (r == 0) {
-		r = rpc_client_unary(client, method, request, response,
-				     timeout_ms, out, err);
+		r = rpc_client_unary(client, method, request, response, timeout_ms, out, err);
 	}
 	rpc_client_close(client);
 	return r;
@@ -137,8 +129,7 @@ struct pieces {
 /* Non-zero, which cancels the call, when memory or the limit is exceeded. */
 static int on_piece(const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__SchedulePiece *p =
-		(const Weft__V1__SchedulePiece *)msg;
+	const Weft__V1__SchedulePiece *p = (const Weft__V1__SchedulePiece *)msg;
 	struct pieces *to = arg;
 
 	buf_add(to->bytes, p->data.data, p->data.len);
@@ -146,21 +137,18 @@ static int on_piece(const ProtobufCMessage *msg, void *arg)
 	return to->bytes->failed || to->bytes->len > CLI_MAX_SCHEDULE;
 }
 
-int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes,
-		       struct err *err)
+int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes, struct err *err)
 {
-	Weft__V1__GetScheduleRequest req =
-		WEFT__V1__GET_SCHEDULE_REQUEST__INIT;
+	Weft__V1__GetScheduleRequest req = WEFT__V1__GET_SCHEDULE_REQUEST__INIT;
 	struct pieces to = { .bytes = bytes };
 	struct rpc_client *client = NULL;
 	int r = cli_connect(c, &client, err);
 
 	req.job = (char *)job;
 	if (r == 0) {
-		r = rpc_client_call(client, CLI_METHOD("GetSchedule"),
-				    &req.base,
-				    &weft__v1__schedule_piece__descriptor, 0,
-				    on_piece, &to, NULL, err);
+		r = rpc_client_call(client, CLI_METHOD("GetSchedule"), &req.base,
+				    &weft__v1__schedule_piece__descriptor, 0, on_piece, &to, NULL,
+				    err);
 	}
 	if (r == 0 && to.degraded) {
 		cli_say(c, CLI_NORMAL, "job %s: some of its light is dead; "
@@ -168,8 +156,7 @@ int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes,
 			job);
 	}
 	if (r == WEFT_ECANCELED) {
-		r = err_set(err, WEFT_ELIMIT,
-			    "job %s: its schedule does not fit", job);
+		r = err_set(err, WEFT_ELIMIT, "job %s: its schedule does not fit", job);
 	}
 	rpc_client_close(client);
 	return r;

@@ -90,8 +90,7 @@ int cli_width(void)
 	if (any_width) {
 		return 0;
 	}
-	if (columns <= 0 && isatty(STDOUT_FILENO) &&
-	    ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0) {
+	if (columns <= 0 && isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0) {
 		columns = w.ws_col;
 	}
 	return columns > 0 && columns < LEAST_COLUMNS ? LEAST_COLUMNS : columns;
@@ -118,8 +117,7 @@ int cli_print(struct out *o, struct err *err)
 	return r;
 }
 
-void cli_out_gap(const struct cli *c, struct out *o, const char *key,
-		 double gap)
+void cli_out_gap(const struct cli *c, struct out *o, const char *key, double gap)
 {
 	if (c->format == OUT_TABLE) {
 		out_fmt(o, key, "%.1f %%", gap * 100);

@@ -28,8 +28,7 @@ struct parser {
 	char **argv;
 };
 
-const struct cli_command *cli_find(const struct cli_command *table,
-				   const char *name)
+const struct cli_command *cli_find(const struct cli_command *table, const char *name)
 {
 	for (; table && table->name; table++) {
 		if (strcmp(table->name, name) == 0 ||
@@ -49,8 +48,7 @@ static void try_options(struct nearest *near, const struct cli_option *table)
 }
 
 /* c->verb is the group in which the word was looked up. */
-static int unknown_command(const struct cli *c,
-			   const struct cli_command *table, const char *word,
+static int unknown_command(const struct cli *c, const struct cli_command *table, const char *word,
 			   struct err *err)
 {
 	const char *gap = c->verb[0] ? " " : "";
@@ -62,21 +60,17 @@ static int unknown_command(const struct cli *c,
 			nearest_try(&near, table->name);
 		}
 	}
-	err_set(err, WEFT_EUSAGE, "%s%s%s: no such command", c->verb, gap,
-		word);
+	err_set(err, WEFT_EUSAGE, "%s%s%s: no such command", c->verb, gap, word);
 	if (near.best) {
-		err_hint(err, "did you mean \"weft %s%s%s\"?", c->verb, gap,
-			 near.best);
+		err_hint(err, "did you mean \"weft %s%s%s\"?", c->verb, gap, near.best);
 	} else {
-		err_hint(err, "\"weft %s%s--help\" lists the commands",
-			 c->verb, gap);
+		err_hint(err, "\"weft %s%s--help\" lists the commands", c->verb, gap);
 	}
 	return err->code;
 }
 
 /* The option's place in a table, or -1. */
-static int find_option(const struct cli_option *table, const char *name,
-		       size_t len, char letter)
+static int find_option(const struct cli_option *table, const char *name, size_t len, char letter)
 {
 	for (int i = 0; table && table[i].name; i++) {
 		if (name ? strlen(table[i].name) == len &&
@@ -89,8 +83,7 @@ static int find_option(const struct cli_option *table, const char *name,
 }
 
 /* Letters have no near names, so only long options get a suggestion. */
-static int unknown_option(const struct cli *c, const char *word,
-			  struct err *err)
+static int unknown_option(const struct cli *c, const char *word, struct err *err)
 {
 	struct nearest near = { 0 };
 
@@ -112,8 +105,7 @@ static int unknown_option(const struct cli *c, const char *word,
 
 /* Keeps a global option; the last one wins, unlike those of commands. What is
  * none of the others is --color. */
-static int set_global(struct cli *c, const char *name, const char *value,
-		      struct err *err)
+static int set_global(struct cli *c, const char *name, const char *value, struct err *err)
 {
 	if (strcmp(name, "help") == 0) {
 		c->help = true;
@@ -158,20 +150,17 @@ static int take_option(struct parser *p, const struct cli_option *table,
 
 	if (o->arg && !value) {
 		if (p->at >= p->argc) {
-			return err_set(err, WEFT_EUSAGE, "--%s needs %s",
-				       o->name, o->arg);
+			return err_set(err, WEFT_EUSAGE, "--%s needs %s", o->name, o->arg);
 		}
 		value = p->argv[p->at++];
 	} else if (!o->arg && attached) {
-		return err_set(err, WEFT_EUSAGE, "--%s takes no value",
-			       o->name);
+		return err_set(err, WEFT_EUSAGE, "--%s takes no value", o->name);
 	}
 	if (table == cli_globals) {
 		return set_global(p->c, o->name, value, err);
 	}
 	if (p->c->set[i]) {
-		return err_set(err, WEFT_EUSAGE, "--%s is given twice",
-			       o->name);
+		return err_set(err, WEFT_EUSAGE, "--%s is given twice", o->name);
 	}
 	p->c->set[i] = true;
 	p->c->value[i] = value;
@@ -180,8 +169,7 @@ static int take_option(struct parser *p, const struct cli_option *table,
 
 /* The table that has an option, by name or (name NULL) by letter, with its
  * place in *i: the command's own table first. NULL: neither has it. */
-static const struct cli_option *option_table(const struct cli *c,
-					     const char *name, size_t len,
+static const struct cli_option *option_table(const struct cli *c, const char *name, size_t len,
 					     char letter, int *i)
 {
 	const struct cli_option *own = c->cmd ? c->cmd->options : NULL;
@@ -245,13 +233,11 @@ static int positional(struct parser *p, const struct cli_command **table,
 		if (c->cmd->max_args == 0) {
 			err_set(err, WEFT_EUSAGE, "%s: weft %s takes options "
 				"only", word, c->verb);
-			err_hint(err, "\"weft %s --help\" shows all options",
-				 c->verb);
+			err_hint(err, "\"weft %s --help\" shows all options", c->verb);
 			return err->code;
 		}
 		if (c->argc == c->cmd->max_args) {
-			err_set(err, WEFT_EUSAGE, "%s: one argument too many",
-				word);
+			err_set(err, WEFT_EUSAGE, "%s: one argument too many", word);
 			err_hint(err, "weft %s %s", c->verb, c->cmd->args);
 			return err->code;
 		}
@@ -283,8 +269,7 @@ static int check_complete(const struct cli *c, struct err *err)
 		return err->code;
 	}
 	if (c->argc < c->cmd->min_args) {
-		err_set(err, WEFT_EUSAGE, "weft %s: an argument is missing",
-			c->verb);
+		err_set(err, WEFT_EUSAGE, "weft %s: an argument is missing", c->verb);
 		err_hint(err, "weft %s %s", c->verb, c->cmd->args);
 		return err->code;
 	}
@@ -293,8 +278,7 @@ static int check_complete(const struct cli *c, struct err *err)
 
 /* "--" makes all that follow arguments; a lone "-" is one (standard
  * input). */
-static int parse_words(struct parser *p, const struct cli_command *table,
-		       struct err *err)
+static int parse_words(struct parser *p, const struct cli_command *table, struct err *err)
 {
 	bool only_args = false;
 	int r = 0;
@@ -325,8 +309,7 @@ static const char *from_environment(const char *name, const char *otherwise)
 	return value && *value ? value : otherwise;
 }
 
-int cli_parse(const struct cli_command *root, int argc, char **argv,
-	      struct cli *c, struct err *err)
+int cli_parse(const struct cli_command *root, int argc, char **argv, struct cli *c, struct err *err)
 {
 	struct parser p = { .c = c, .argc = argc, .at = 1, .argv = argv };
 	int r;
@@ -385,19 +368,16 @@ int cli_need(const struct cli *c, const char *name, struct err *err)
 	if (cli_has(c, name)) {
 		return 0;
 	}
-	err_set(err, WEFT_EUSAGE, "weft %s: --%s %s is missing", c->verb,
-		o->name, o->arg);
+	err_set(err, WEFT_EUSAGE, "weft %s: --%s %s is missing", c->verb, o->name, o->arg);
 	err_hint(err, "\"weft %s --help\" shows all options", c->verb);
 	return err->code;
 }
 
-int cli_refuse(const struct cli *c, const char *const *names,
-	       const char *why, struct err *err)
+int cli_refuse(const struct cli *c, const char *const *names, const char *why, struct err *err)
 {
 	for (; *names; names++) {
 		if (cli_has(c, *names)) {
-			return err_set(err, WEFT_EUSAGE, "weft %s: --%s %s",
-				       c->verb, *names, why);
+			return err_set(err, WEFT_EUSAGE, "weft %s: --%s %s", c->verb, *names, why);
 		}
 	}
 	return 0;

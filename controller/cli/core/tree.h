@@ -86,8 +86,7 @@ int cli_parse(const struct cli_command *root, int argc, char **argv,
 void cli_fini(struct cli *c);
 
 /* The command of this name (or alias) in a table, or NULL. */
-const struct cli_command *cli_find(const struct cli_command *table,
-				   const char *name);
+const struct cli_command *cli_find(const struct cli_command *table, const char *name);
 
 /* Value of an option of this command, NULL when absent. The name must be in
  * the command's table. */
@@ -104,8 +103,7 @@ int cli_opt_unit(const struct cli *c, const char *name, enum unit_kind kind,
 int cli_need(const struct cli *c, const char *name, struct err *err);
 /* WEFT_EUSAGE "--name why" when one of these options (NULL ends) was given,
  * which would otherwise do nothing. */
-int cli_refuse(const struct cli *c, const char *const *names,
-	       const char *why, struct err *err);
+int cli_refuse(const struct cli *c, const char *const *names, const char *why, struct err *err);
 
 /* Help of a group or command; path is the verb so far, "" at the top. */
 void cli_help(const struct cli_command *table, const struct cli_command *cmd,
@@ -113,8 +111,7 @@ void cli_help(const struct cli_command *table, const struct cli_command *cmd,
 
 /* Candidates for the last of n words, one a line; "@file" stands for the
  * names of files. */
-void cli_complete(const struct cli_command *root, int n, char **words,
-		  struct buf *b);
+void cli_complete(const struct cli_command *root, int n, char **words, struct buf *b);
 /* Every verb, one a line: "schedule make". */
 void cli_list_verbs(const struct cli_command *root, struct buf *b);
 

@@ -15,14 +15,12 @@ struct pages {
 };
 
 /* One answer of weftd, which pages own from then on; *out borrows it. */
-static int get_page(struct cli *c, Weft__V1__AuditRequest *req,
-		    struct pages *pages, const Weft__V1__AuditResponse **out,
-		    struct err *err)
+static int get_page(struct cli *c, Weft__V1__AuditRequest *req, struct pages *pages,
+		    const Weft__V1__AuditResponse **out, struct err *err)
 {
 	ProtobufCMessage *msg = NULL;
-	int r = cli_unary(c, CLI_METHOD("Audit"), &req->base,
-			  &weft__v1__audit_response__descriptor, CLI_CALL_MS,
-			  &msg, err);
+	int r = cli_unary(c, CLI_METHOD("Audit"), &req->base, &weft__v1__audit_response__descriptor,
+			  CLI_CALL_MS, &msg, err);
 
 	if (r == 0 && vec_push(&pages->v, msg)) {
 		rpc_free_message(msg);
@@ -53,14 +51,12 @@ static int get_all(struct cli *c, Weft__V1__AuditRequest *req, int64_t limit,
 }
 
 /* One answer with the lines and changes of all, which stay theirs. */
-static int join(const struct pages *pages, Weft__V1__AuditResponse *out,
-		struct err *err)
+static int join(const struct pages *pages, Weft__V1__AuditResponse *out, struct err *err)
 {
 	size_t lines = 0, changes = 0;
 
 	for (size_t i = 0; i < pages->v.n; i++) {
-		const Weft__V1__AuditResponse *a =
-			(const Weft__V1__AuditResponse *)pages->v.v[i];
+		const Weft__V1__AuditResponse *a = (const Weft__V1__AuditResponse *)pages->v.v[i];
 
 		lines += a->n_lines;
 		changes += a->n_changes;
@@ -72,8 +68,7 @@ static int join(const struct pages *pages, Weft__V1__AuditResponse *out,
 	}
 	/* The last page has the oldest lines. */
 	for (size_t i = pages->v.n; i-- > 0;) {
-		const Weft__V1__AuditResponse *a =
-			(const Weft__V1__AuditResponse *)pages->v.v[i];
+		const Weft__V1__AuditResponse *a = (const Weft__V1__AuditResponse *)pages->v.v[i];
 
 		for (size_t k = 0; k < a->n_lines; k++) {
 			out->lines[out->n_lines++] = a->lines[k];
@@ -87,8 +82,7 @@ static int join(const struct pages *pages, Weft__V1__AuditResponse *out,
 
 /* *limit: lines to fetch; a change is wanted whole unless --limit says
  * otherwise. */
-static int read_options(struct cli *c, Weft__V1__AuditRequest *req,
-			int64_t *limit, struct err *err)
+static int read_options(struct cli *c, Weft__V1__AuditRequest *req, int64_t *limit, struct err *err)
 {
 	const char *device = cli_opt(c, "device");
 	int64_t since_ns = 0;

@@ -40,8 +40,7 @@ struct bringup_view {
 };
 
 /* "dir/lab.yaml" with another end: "dir/lab.found.yaml". */
-static int beside(const char *path, const char *end, char out[PATH_MAX_LEN],
-		  struct err *err)
+static int beside(const char *path, const char *end, char out[PATH_MAX_LEN], struct err *err)
 {
 	size_t len = strlen(path);
 
@@ -63,10 +62,9 @@ static int beside(const char *path, const char *end, char out[PATH_MAX_LEN],
 
 /* Writes what fn makes of b to path at once or not at all, with at most the
  * permissions of the fabric file. */
-static int write_packed(const struct bringup *b, const char *path,
-			const char *fabric,
-			int (*fn)(const struct bringup *b, struct buf *out,
-				  struct err *err), struct err *err)
+static int write_packed(const struct bringup *b, const char *path, const char *fabric,
+			int (*fn)(const struct bringup *b, struct buf *out, struct err *err),
+			struct err *err)
 {
 	struct buf out = { 0 };
 	int rc = fn(b, &out, err);
@@ -82,8 +80,7 @@ static int write_packed(const struct bringup *b, const char *path,
 
 /* Takes up the state of an earlier run, unless there is none or it shall
  * start again. */
-static int load_state(const char *path, bool again, struct bringup *b,
-		      struct err *err)
+static int load_state(const char *path, bool again, struct bringup *b, struct err *err)
 {
 	char *data = NULL;
 	size_t len;
@@ -132,8 +129,7 @@ static void moves_made(const struct bringup_progress *now, char text[64])
 {
 	text[0] = '\0';
 	if (now->moves_left > 0) {
-		snprintf(text, 64, "%lld of %lld moves, ",
-			 (long long)now->moves,
+		snprintf(text, 64, "%lld of %lld moves, ", (long long)now->moves,
 			 (long long)(now->moves + now->moves_left));
 	}
 }
@@ -173,8 +169,7 @@ static void say_line(struct bringup_view *r, const struct bringup_progress *now)
 /* Before each question to a device, when the state is saved; also called
  * while a robot is waited for, when there is nothing new to save. Non-zero
  * stops bring-up, which then returns WEFT_ECANCELED. */
-static int on_step(const struct bringup_progress *now, void *arg,
-		   struct err *err)
+static int on_step(const struct bringup_progress *now, void *arg, struct err *err)
 {
 	struct bringup_view *r = arg;
 
@@ -247,10 +242,9 @@ static int out_unseen(struct out *o, const struct bringup *b, struct err *err)
 
 /* {fabric, differences, findings, unseen, moves, corrected}: corrected is the
  * file that was written, null without differences. */
-static int print_findings(struct cli *c, const struct bringup *b,
-			  const struct model_fabric *f,
-			  const struct bringup_finding *v, int n,
-			  const char *corrected, struct err *err)
+static int print_findings(struct cli *c, const struct bringup *b, const struct model_fabric *f,
+			  const struct bringup_finding *v, int n, const char *corrected,
+			  struct err *err)
 {
 	struct out *o = out_new(c->format);
 	int rc = 0;
@@ -298,8 +292,7 @@ static int finish(struct cli *c, const struct model_fabric *f,
 	return rc;
 }
 
-static int read_options(struct cli *c, struct bringup_options *options,
-			struct err *err)
+static int read_options(struct cli *c, struct bringup_options *options, struct err *err)
 {
 	*options = (struct bringup_options){
 		.keep_circuits = cli_has(c, "keep-circuits") };
@@ -309,8 +302,7 @@ static int read_options(struct cli *c, struct bringup_options *options,
 /* The state is saved also after a failure, once something was found: an
  * error of the run is worth more than one of saving, which counts only by
  * itself. */
-static int run_bringup(struct cli *c, struct bringup *b, const char *state,
-		       struct err *err)
+static int run_bringup(struct cli *c, struct bringup *b, const char *state, struct err *err)
 {
 	struct bringup_options options;
 	struct bringup_view r = { .c = c, .b = b, .fabric = c->argv[0],

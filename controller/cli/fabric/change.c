@@ -49,16 +49,14 @@ static int on_event(const ProtobufCMessage *msg, void *arg)
 /* Runs a call that sends ApplyEvents to its end; p gets them. WEFT_ECANCELED
  * when cli_interrupted became true meanwhile. No time limit: robots take
  * hours. */
-static int stream(struct cli *c, const char *method,
-		  const ProtobufCMessage *req, struct progress *p,
-		  struct err *err)
+static int stream(struct cli *c, const char *method, const ProtobufCMessage *req,
+		  struct progress *p, struct err *err)
 {
 	struct rpc_client *client = NULL;
 	int r = cli_connect(c, &client, err);
 
 	if (r == 0) {
-		r = rpc_client_call(client, method, req,
-				    &weft__v1__apply_event__descriptor, 0,
+		r = rpc_client_call(client, method, req, &weft__v1__apply_event__descriptor, 0,
 				    on_event, p, &cli_interrupted, err);
 	}
 	rpc_client_close(client);
@@ -67,8 +65,7 @@ static int stream(struct cli *c, const char *method,
 }
 
 /* After Ctrl-C: weftd takes back what was done; its events go on here. */
-static int cancel(struct cli *c, const char *id, struct progress *p,
-		  struct err *err)
+static int cancel(struct cli *c, const char *id, struct progress *p, struct err *err)
 {
 	Weft__V1__CancelRequest req = WEFT__V1__CANCEL_REQUEST__INIT;
 	int r;
@@ -87,22 +84,19 @@ static int cancel(struct cli *c, const char *id, struct progress *p,
 }
 
 /* The shape is told above; the generation is the one in force afterwards. */
-static int print_result(struct cli *c, const struct progress *p,
-			struct err *err)
+static int print_result(struct cli *c, const struct progress *p, struct err *err)
 {
 	struct out *o = out_new(c->format);
 	char text[32];
 
 	if (o) {
-		out_str(o, "verdict",
-			msg_enum(&weft__v1__verdict__descriptor,
-				 (int)p->verdict, text, sizeof(text)));
+		out_str(o, "verdict", msg_enum(&weft__v1__verdict__descriptor, (int)p->verdict,
+					       text, sizeof(text)));
 		out_int(o, "change", p->change);
 		out_int(o, "generation", p->generation);
 		if (p->verdict == WEFT__V1__VERDICT__VERDICT_COMMITTED) {
-			out_str(o, "proof",
-				msg_enum(&weft__v1__proof__descriptor,
-					 (int)p->level, text, sizeof(text)));
+			out_str(o, "proof", msg_enum(&weft__v1__proof__descriptor, (int)p->level,
+						     text, sizeof(text)));
 		}
 		cli_out_ns(c, o, "took", p->took_ns);
 	}
@@ -112,9 +106,8 @@ static int print_result(struct cli *c, const struct progress *p,
 /* Runs a change to its end, cancelling it on Ctrl-C. Returns an exit code of
  * its own once there is a verdict, whatever it says; errors are then printed
  * here, since what is returned is no error. Without a verdict, the error. */
-static int run_change(struct cli *c, const char *method,
-		      const ProtobufCMessage *req, const char *id,
-		      struct err *err)
+static int run_change(struct cli *c, const char *method, const ProtobufCMessage *req,
+		      const char *id, struct err *err)
 {
 	struct progress p;
 	struct err print = { 0 };
@@ -155,14 +148,12 @@ static int expected_generation(const struct cli *c, Weft__V1__Number *n,
 	}
 	weft__v1__number__init(n);
 	*field = n;
-	return cli_opt_int(c, "expect-generation", 0, INT64_MAX, &n->value,
-			   err);
+	return cli_opt_int(c, "expect-generation", 0, INT64_MAX, &n->value, err);
 }
 
 /* The options that all changes share. id: room for a new request id. */
-static int common(const struct cli *c, char **comment, char **request_id,
-		  char id[2 * ID_BYTES + 1], int64_t *confirm_within_ns,
-		  struct err *err)
+static int common(const struct cli *c, char **comment, char **request_id, char id[2 * ID_BYTES + 1],
+		  int64_t *confirm_within_ns, struct err *err)
 {
 	int r = new_request_id(id, err);
 
@@ -175,15 +166,13 @@ static int common(const struct cli *c, char **comment, char **request_id,
 	if (r) {
 		return r;
 	}
-	return cli_opt_unit(c, "confirm-within", UNIT_NS,
-			    confirm_within_ns, err);
+	return cli_opt_unit(c, "confirm-within", UNIT_NS, confirm_within_ns, err);
 }
 
 /* A plan file, or a fabric file from -f or in the place of the plan: what it
  * is follows from its content. *data holds it and is freed by the caller,
  * also after an error; req points into it. */
-static int read_source(struct cli *c, Weft__V1__ApplyRequest *req, char **data,
-		       struct err *err)
+static int read_source(struct cli *c, Weft__V1__ApplyRequest *req, char **data, struct err *err)
 {
 	const char *path = cli_opt(c, "file");
 	struct model_fabric *f = NULL;
@@ -262,14 +251,11 @@ int cmd_rollback(struct cli *c, struct err *err)
 		}
 		req.to = &to;
 	}
-	if ((r = expected_generation(c, &generation, &req.expected_generation,
-				     err)) ||
-	    (r = common(c, &req.comment, &req.request_id, id,
-			&req.confirm_within_ns, err))) {
+	if ((r = expected_generation(c, &generation, &req.expected_generation, err)) ||
+	    (r = common(c, &req.comment, &req.request_id, id, &req.confirm_within_ns, err))) {
 		return r;
 	}
-	r = run_change(c, CLI_METHOD("Rollback"), &req.base, req.request_id,
-		       err);
+	r = run_change(c, CLI_METHOD("Rollback"), &req.base, req.request_id, err);
 	if (r == WEFT_ENOTFOUND) {
 		cli_report(err);
 		return CLI_NOT_REVERTABLE;
@@ -297,16 +283,14 @@ int cmd_confirm(struct cli *c, struct err *err)
 				       c->argv[0]);
 		}
 	}
-	r = cli_unary(c, CLI_METHOD("Confirm"), &req.base,
-		      &weft__v1__confirm_response__descriptor, CLI_CALL_MS,
-		      &res, err);
+	r = cli_unary(c, CLI_METHOD("Confirm"), &req.base, &weft__v1__confirm_response__descriptor,
+		      CLI_CALL_MS, &res, err);
 	if (r) {
 		return r;
 	}
 	o = out_new(c->format);
 	if (o) {
-		out_int(o, "confirmed",
-			((Weft__V1__ConfirmResponse *)res)->change);
+		out_int(o, "confirmed", ((Weft__V1__ConfirmResponse *)res)->change);
 	}
 	rpc_free_message(res);
 	return cli_print(o, err);
@@ -336,8 +320,7 @@ int cmd_cancel(struct cli *c, struct err *err)
 	}
 	/* What was asked for is that the change stops: rolled back is fine,
 	 * but not that going back failed. */
-	if (r == WEFT_ECANCELED &&
-	    p.verdict != WEFT__V1__VERDICT__VERDICT_STUCK) {
+	if (r == WEFT_ECANCELED && p.verdict != WEFT__V1__VERDICT__VERDICT_STUCK) {
 		r = 0;
 	}
 	if (r) {

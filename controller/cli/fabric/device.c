@@ -10,20 +10,17 @@
 
 /* "device: what "name" does not exist", at the device's line of the fabric
  * file. */
-static int bad_device(const struct model_fabric *f,
-		      const struct model_device *d, struct err *e,
+static int bad_device(const struct model_fabric *f, const struct model_device *d, struct err *e,
 		      const char *what, const char *name)
 {
-	err_set(e, WEFT_EINVAL, "%s: %s \"%s\" does not exist", d->name, what,
-		name);
+	err_set(e, WEFT_EINVAL, "%s: %s \"%s\" does not exist", d->name, what, name);
 	err_at(e, f->config.name, d->place.line, d->place.col);
 	return e->code;
 }
 
 static bool has_option(const struct drv_class *cls, const char *key)
 {
-	for (const struct drv_option_spec *o = cls->options; o && o->key;
-	     o++) {
+	for (const struct drv_option_spec *o = cls->options; o && o->key; o++) {
 		if (strcmp(o->key, key) == 0) {
 			return true;
 		}
@@ -54,8 +51,7 @@ static void check_device(const struct model_fabric *f,
 	for (int i = 0; i < d->n_options; i++) {
 		if (!has_option(cls, d->options[i].key)) {
 			bad_device(f, d, &e, "option", d->options[i].key);
-			err_hint(&e, "\"weft device drivers %s\" lists them",
-				 cls->name);
+			err_hint(&e, "\"weft device drivers %s\" lists them", cls->name);
 			err_list_add(errs, &e);
 		}
 	}
@@ -134,8 +130,7 @@ static void out_driver(const struct cli *c, struct out *o,
 	}
 	out_end(o);
 	out_array(o, "options");
-	for (const struct drv_option_spec *s = cls->options; s && s->key;
-	     s++) {
+	for (const struct drv_option_spec *s = cls->options; s && s->key; s++) {
 		out_object(o, NULL);
 		out_str(o, "option", s->key);
 		out_str(o, "default", s->def);
@@ -151,8 +146,7 @@ static int print_driver(struct cli *c, const char *name, struct err *err)
 	struct out *o;
 
 	if (!cls) {
-		err_set(err, WEFT_ENOTFOUND, "driver \"%s\" does not exist",
-			name);
+		err_set(err, WEFT_ENOTFOUND, "driver \"%s\" does not exist", name);
 		err_hint(err, "\"weft device drivers\" lists them");
 		return err->code;
 	}

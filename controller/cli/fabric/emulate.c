@@ -59,8 +59,7 @@ struct emulators {
 static void find_program(struct emulators *f)
 {
 	const char *name = "weft-emulator";
-	ssize_t n = readlink("/proc/self/exe", f->program,
-			     sizeof(f->program) - 32);
+	ssize_t n = readlink("/proc/self/exe", f->program, sizeof(f->program) - 32);
 	char *slash;
 
 	if (n > 0) {
@@ -167,11 +166,9 @@ static int gather(struct emulators *f, const struct model_fabric *fabric,
 		}
 		e->device = d;
 		e->fd = -1;
-		if (control_dir &&
-		    snprintf(e->control, WORD, "%s/%s.ctl", control_dir,
-			     d->name) >= WORD) {
-			return err_set(err, WEFT_EINVAL,
-				       "--control-dir: too long");
+		if (control_dir && snprintf(e->control, WORD, "%s/%s.ctl", control_dir,
+					    d->name) >= WORD) {
+			return err_set(err, WEFT_EINVAL, "--control-dir: too long");
 		}
 		f->n++;
 	}
@@ -284,8 +281,7 @@ static int start(struct emulators *f, struct err *err)
 		int64_t left = (end_ns - clk_now_ns()) / NS_PER_MS;
 
 		if (left <= 0) {
-			return err_set(err, WEFT_ETIMEOUT,
-				       "an emulator does not start");
+			return err_set(err, WEFT_ETIMEOUT, "an emulator does not start");
 		}
 		r = watch(f, (int)left, err);
 	}

@@ -104,8 +104,7 @@ int cmd_explain(struct cli *c, struct err *err)
 		}
 	}
 	if (!e) {
-		err_set(err, WEFT_ENOTFOUND,
-			"\"%s\" is neither an exit code nor an error code",
+		err_set(err, WEFT_ENOTFOUND, "\"%s\" is neither an exit code nor an error code",
 			what);
 		err_hint(err, "\"weft explain\" lists both");
 		return err->code;

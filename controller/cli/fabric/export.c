@@ -126,8 +126,7 @@ static void name_leaf(const struct tree *t, struct leaf *l)
 
 	snprintf(l->name, sizeof(l->name), "%s", l->part < 0 ? "dark" :
 		 t->f->devices[device_of(t, l->first)].name);
-	for (int p = h->first_port; p < h->first_port + h->n_ports &&
-			at < sizeof(l->name); p++) {
+	for (int p = h->first_port; p < h->first_port + h->n_ports && at < sizeof(l->name); p++) {
 		int d = t->f->ports[p].tx_device;
 
 		if (d >= 0 && d != last) {
@@ -142,8 +141,7 @@ static void name_leaf(const struct tree *t, struct leaf *l)
 	for (size_t i = 0; i + 1 < t->leaves.n; i++) {
 		const char *other = t->leaves.v[i].name;
 
-		n += strncmp(other, l->name, at) == 0 &&
-		     (!other[at] || other[at] == '-');
+		n += strncmp(other, l->name, at) == 0 && (!other[at] || other[at] == '-');
 	}
 	if (n > 0 && at < sizeof(l->name) - 8) {
 		snprintf(l->name + at, sizeof(l->name) - at, "-%d", n + 1);
@@ -171,8 +169,7 @@ static int add_host(struct tree *t, int host)
 }
 
 /* tree_fini() it, also after an error. */
-static int tree_init(struct tree *t, const struct model_fabric *f,
-		     struct err *err)
+static int tree_init(struct tree *t, const struct model_fabric *f, struct err *err)
 {
 	int r = 0;
 
@@ -220,8 +217,7 @@ static bool opens_part(const struct tree *t, size_t leaf)
 /* ---- text ---------------------------------------------------------------- */
 
 /* Names of the leaves of a part, with `between` between them. */
-static void put_leaf_names(const struct tree *t, int part, const char *between,
-			   struct buf *b)
+static void put_leaf_names(const struct tree *t, int part, const char *between, struct buf *b)
 {
 	const char *comma = "";
 
@@ -237,15 +233,13 @@ static void put_hosts(const struct tree *t, const struct leaf *l,
 		      const char *between, struct buf *b)
 {
 	for (size_t i = 0; i < l->hosts.n; i++) {
-		buf_printf(b, "%s%s", i ? between : "",
-			   t->f->hosts[l->hosts.v[i]].name);
+		buf_printf(b, "%s%s", i ? between : "", t->f->hosts[l->hosts.v[i]].name);
 	}
 }
 
 static void put_head(const struct tree *t, struct buf *b)
 {
-	buf_printf(b, "# The fabric %s, written by weft export.\n",
-		   t->f->name ? t->f->name : "");
+	buf_printf(b, "# The fabric %s, written by weft export.\n", t->f->name ? t->f->name : "");
 }
 
 /* topology.yaml of Slurm's topology/tree plugin: leaves as switches with
@@ -263,8 +257,7 @@ static void put_slurm_tree(const struct tree *t, struct buf *b)
 			put_leaf_names(t, l->part, ",", b);
 			buf_str(b, "\"\n");
 		}
-		buf_printf(b, "      - switch: \"%s\"\n        nodes: \"",
-			   l->name);
+		buf_printf(b, "      - switch: \"%s\"\n        nodes: \"", l->name);
 		put_hosts(t, l, ",", b);
 		buf_str(b, "\"\n");
 	}
@@ -285,8 +278,7 @@ static void put_slurm_block(const struct tree *t, struct buf *b)
 		   "  block:\n    block_sizes:\n      - %zu\n    blocks:\n",
 		   least);
 	for (size_t i = 0; i < t->leaves.n; i++) {
-		buf_printf(b, "      - block: \"%s\"\n        nodes: \"",
-			   t->leaves.v[i].name);
+		buf_printf(b, "      - block: \"%s\"\n        nodes: \"", t->leaves.v[i].name);
 		put_hosts(t, &t->leaves.v[i], ",", b);
 		buf_str(b, "\"\n");
 	}
@@ -310,8 +302,7 @@ static void put_topograph(const struct tree *t, struct buf *b)
 	}
 	buf_str(b, any ? "blocks:\n" : "switches: {}\nblocks:\n");
 	for (size_t i = 0; i < t->leaves.n; i++) {
-		buf_printf(b, "  - switch: \"%s\"\n    nodes: [\"",
-			   t->leaves.v[i].name);
+		buf_printf(b, "  - switch: \"%s\"\n    nodes: [\"", t->leaves.v[i].name);
 		put_hosts(t, &t->leaves.v[i], "\", \"", b);
 		buf_str(b, "\"]\n");
 	}
@@ -332,8 +323,7 @@ static int on_part(const ProtobufCMessage *msg, void *arg)
 }
 
 /* The configuration in force: a plan of it quotes it. */
-static int fetch_fabric(struct cli *c, struct model_fabric **out,
-			struct err *err)
+static int fetch_fabric(struct cli *c, struct model_fabric **out, struct err *err)
 {
 	Weft__V1__PlanRequest req = WEFT__V1__PLAN_REQUEST__INIT;
 	struct rpc_client *client = NULL;
@@ -358,15 +348,13 @@ out:
 }
 
 /* For those who look after nodes: weftd gives these no new light. */
-static int put_drained(struct cli *c, const struct model_fabric *f,
-		       struct buf *b, struct err *err)
+static int put_drained(struct cli *c, const struct model_fabric *f, struct buf *b, struct err *err)
 {
 	Weft__V1__StatusRequest req = WEFT__V1__STATUS_REQUEST__INIT;
 	const Weft__V1__StatusResponse *s;
 	ProtobufCMessage *msg = NULL;
 	int r = cli_unary(c, CLI_METHOD("Status"), &req.base,
-			  &weft__v1__status_response__descriptor, CLI_CALL_MS,
-			  &msg, err);
+			  &weft__v1__status_response__descriptor, CLI_CALL_MS, &msg, err);
 
 	if (r) {
 		return r;
@@ -375,8 +363,7 @@ static int put_drained(struct cli *c, const struct model_fabric *f,
 	buf_printf(b, "# Generation %lld.\n", (long long)s->generation);
 	for (size_t i = 0; i < s->n_holds; i++) {
 		if (model_find_host(f, s->holds[i]->target) >= 0) {
-			buf_printf(b, "# %s is drained in weft.\n",
-				   s->holds[i]->target);
+			buf_printf(b, "# %s is drained in weft.\n", s->holds[i]->target);
 		}
 	}
 	rpc_free_message(msg);
@@ -385,8 +372,7 @@ static int put_drained(struct cli *c, const struct model_fabric *f,
 
 /* From a fabric file, or from weftd with its generation and drained hosts as
  * comments. To --output at once or not at all, else to stdout. */
-static int export_as(struct cli *c,
-		     void (*put)(const struct tree *t, struct buf *b),
+static int export_as(struct cli *c, void (*put)(const struct tree *t, struct buf *b),
 		     struct err *err)
 {
 	const char *output = cli_opt(c, "output");
@@ -407,8 +393,7 @@ static int export_as(struct cli *c,
 		put(&t, &b);
 		r = b.failed ? err_nomem(err)
 		    : output && strcmp(output, "-") != 0
-			    ? file_write_atomic(output, buf_cstr(&b), b.len,
-						FILE_PUBLIC, err)
+			    ? file_write_atomic(output, buf_cstr(&b), b.len, FILE_PUBLIC, err)
 			    : cli_print_bytes(buf_cstr(&b), b.len, err);
 	}
 	buf_fini(&b);

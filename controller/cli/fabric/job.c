@@ -68,8 +68,7 @@ static int follow_job(struct cli *c, const char *method,
 
 	cli_catch_signals();
 	if (r == 0) {
-		r = rpc_client_call(client, method, req,
-				    &weft__v1__job__descriptor, 0, on_job, &f,
+		r = rpc_client_call(client, method, req, &weft__v1__job__descriptor, 0, on_job, &f,
 				    &cli_interrupted, err);
 	}
 	rpc_client_close(client);
@@ -89,8 +88,7 @@ static int follow_job(struct cli *c, const char *method,
 /* ---- verbs --------------------------------------------------------------- */
 
 /* --repair; *out stays (degraded) without it. */
-static int read_repair(const char *word, Weft__V1__JobRepair *out,
-		       struct err *err)
+static int read_repair(const char *word, Weft__V1__JobRepair *out, struct err *err)
 {
 	static const char *const words[] = {
 		[WEFT__V1__JOB_REPAIR__JOB_REPAIR_DEGRADED] = "degraded",
@@ -110,8 +108,7 @@ static int read_repair(const char *word, Weft__V1__JobRepair *out,
 }
 
 /* Numbers of the request that options give. */
-static int read_numbers(const struct cli *c, Weft__V1__RequestJobRequest *q,
-			struct err *err)
+static int read_numbers(const struct cli *c, Weft__V1__RequestJobRequest *q, struct err *err)
 {
 	int64_t count = 0, ports = 0, channels = 0, priority = 0;
 	int r;
@@ -164,8 +161,7 @@ int cmd_job_request(struct cli *c, struct err *err)
 			       "--nodes or --count, and not both");
 	}
 	if (cli_has(c, "nodes")) {
-		r = model_expand(cli_opt(c, "nodes"), MODEL_MAX_HOSTS, &names,
-				 &n, err);
+		r = model_expand(cli_opt(c, "nodes"), MODEL_MAX_HOSTS, &names, &n, err);
 		if (r) {
 			err_wrap(err, "--nodes");
 			return r;

@@ -72,8 +72,7 @@ static int call(struct cli *c, const char *method, const ProtobufCMessage *req, 
 
 /* "in3" or "out12": side and number from 1, as everywhere in the command
  * line. Leading zeros and signs are refused. */
-static int parse_port(const char *word, Weft__V1__SetPortRequest *req,
-		      struct err *err)
+static int parse_port(const char *word, Weft__V1__SetPortRequest *req, struct err *err)
 {
 	const char *number = NULL;
 	char *end = NULL;
@@ -84,8 +83,7 @@ static int parse_port(const char *word, Weft__V1__SetPortRequest *req,
 		number = word + (req->is_out ? 3 : 2);
 		n = strtol(number, &end, 10);
 	}
-	if (!number || *number < '1' || *number > '9' || *end ||
-	    n > MODEL_MAX_SIDE) {
+	if (!number || *number < '1' || *number > '9' || *end || n > MODEL_MAX_SIDE) {
 		return err_set(err, WEFT_EUSAGE, "port \"%s\": expected in1, "
 			       "in2, ... or out1, out2, ...", word);
 	}

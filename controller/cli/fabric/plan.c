@@ -14,25 +14,22 @@ int cli_read_mode(const struct cli *c, Weft__V1__Mode *mode, struct err *err)
 	if (name && strcmp(name, "update") == 0) {
 		*mode = WEFT__V1__MODE__MODE_UPDATE;
 	} else if (name && strcmp(name, "safe") != 0) {
-		return err_set(err, WEFT_EUSAGE,
-			       "--mode: \"%s\" is not safe or update", name);
+		return err_set(err, WEFT_EUSAGE, "--mode: \"%s\" is not safe or update", name);
 	}
 	return 0;
 }
 
 /* A plan made here goes to its view in the same parts in which weftd sends
  * one. */
-static int take_part(const Weft__V1__PlanPart *part, void *arg,
-		     struct err *err)
+static int take_part(const Weft__V1__PlanPart *part, void *arg, struct err *err)
 {
 	return plan_view_add(arg, part, err);
 }
 
 /* Without weftd nothing is known of the devices: all are taken as empty, so
  * that everything is new. */
-static int plan_offline(const struct cli *c, const struct model_fabric *f,
-			Weft__V1__Mode mode, struct plan_view *v,
-			struct err *err)
+static int plan_offline(const struct cli *c, const struct model_fabric *f, Weft__V1__Mode mode,
+			struct plan_view *v, struct err *err)
 {
 	struct plan_base base = {
 		.mode = mode == WEFT__V1__MODE__MODE_UPDATE ? PLAN_UPDATE
@@ -65,15 +62,13 @@ static int on_part(const ProtobufCMessage *msg, void *arg)
 {
 	struct reception *rec = arg;
 
-	return plan_view_add(rec->view, (const Weft__V1__PlanPart *)msg,
-			     &rec->err);
+	return plan_view_add(rec->view, (const Weft__V1__PlanPart *)msg, &rec->err);
 }
 
 /* weftd plans against what it knows of the devices; f NULL: the configuration
  * in force. The parts arrive in v while the call runs. */
-static int plan_online(const struct cli *c, struct rpc_client *client,
-		       const struct model_fabric *f, Weft__V1__Mode mode,
-		       struct plan_view *v, struct err *err)
+static int plan_online(const struct cli *c, struct rpc_client *client, const struct model_fabric *f,
+		       Weft__V1__Mode mode, struct plan_view *v, struct err *err)
 {
 	Weft__V1__PlanRequest req = WEFT__V1__PLAN_REQUEST__INIT;
 	struct reception rec = { .view = v };
@@ -93,9 +88,8 @@ static int plan_online(const struct cli *c, struct rpc_client *client,
 	if (cli_has(c, "keep")) {
 		req.keep = (char *)cli_opt(c, "keep");
 	}
-	r = rpc_client_call(client, CLI_METHOD("Plan"), &req.base,
-			    &weft__v1__plan_part__descriptor, 0, on_part,
-			    &rec, NULL, err);
+	r = rpc_client_call(client, CLI_METHOD("Plan"), &req.base, &weft__v1__plan_part__descriptor,
+			    0, on_part, &rec, NULL, err);
 	/* The callback ended the call: its error is the cause. */
 	if (r == WEFT_ECANCELED && rec.err.code) {
 		*err = rec.err;
@@ -120,8 +114,7 @@ static int make_plan(struct cli *c, const struct model_fabric *f,
 	}
 	r = cli_connect(c, &client, err);
 	if (r == WEFT_EUNAVAIL && f && !cli_has(c, "keep")) {
-		cli_say(c, CLI_NORMAL, "%s: planning against dark devices",
-			err->msg);
+		cli_say(c, CLI_NORMAL, "%s: planning against dark devices", err->msg);
 		err_clear(err);
 		return plan_offline(c, f, mode, v, err);
 	}
@@ -146,14 +139,12 @@ static int load(struct cli *c, struct model_fabric **f, struct err *err)
 	if (!path && c->argc > 0) {
 		path = c->argv[0];
 	}
-	if (cli_has(c, "keep") && (cli_has(c, "output") ||
-				   cli_has(c, "offline"))) {
+	if (cli_has(c, "keep") && (cli_has(c, "output") || cli_has(c, "offline"))) {
 		return err_set(err, WEFT_EUSAGE, "weft plan: --keep asks weftd "
 			       "what if: no --output, no --offline");
 	}
 	if (!path && cli_has(c, "offline")) {
-		return err_set(err, WEFT_EUSAGE,
-			       "weft plan: --offline needs -f FABRIC.yaml");
+		return err_set(err, WEFT_EUSAGE, "weft plan: --offline needs -f FABRIC.yaml");
 	}
 	return path ? cli_load_fabric(path, f, err) : 0;
 }
@@ -171,8 +162,7 @@ int cmd_plan(struct cli *c, struct err *err)
 		goto out;
 	}
 	for (size_t i = 0; v.summary && i < v.summary->n_unreachable; i++) {
-		cli_say(c, CLI_NORMAL,
-			"%s does not answer: planned from its last reading",
+		cli_say(c, CLI_NORMAL, "%s does not answer: planned from its last reading",
 			v.summary->unreachable[i]);
 	}
 	for (size_t i = 0; v.summary && i < v.summary->n_warnings; i++) {

@@ -22,8 +22,7 @@ static int tell(const struct dry_run_batch *o, void *arg, struct err *err)
 	return msg_send_batch(t->fabric, o, t->fn, t->arg, err);
 }
 
-int plan_commands(const struct plan *p, msg_part_fn fn, void *arg,
-		  struct err *err)
+int plan_commands(const struct plan *p, msg_part_fn fn, void *arg, struct err *err)
 {
 	struct telling t = { .fabric = p->fabric, .fn = fn, .arg = arg };
 	int n = p->fabric->n_devices, opened = 0, r = 0;
@@ -35,8 +34,7 @@ int plan_commands(const struct plan *p, msg_part_fn fn, void *arg,
 		return err_nomem(err);
 	}
 	while (opened < n && r == 0) {
-		r = dry_run_open(&loop, p->fabric, opened, 0,
-				  &v[opened].drv, err);
+		r = dry_run_open(&loop, p->fabric, opened, 0, &v[opened].drv, err);
 		opened += r == 0;
 	}
 	if (r == 0) {
@@ -59,8 +57,7 @@ static const char *what_of(const Weft__V1__PlanBatch *m)
 {
 	bool load = strcmp(m->phase, "load") == 0;
 
-	return m->items == 1 ? load ? "program" : "circuit" :
-	       load ? "programs" : "circuits";
+	return m->items == 1 ? load ? "program" : "circuit" : load ? "programs" : "circuits";
 }
 
 void plan_commands_draw(struct buf *b, const struct plan_view *v)

@@ -133,8 +133,7 @@ static void draw_circuits(struct pen *p, char sign, const char *device,
 	}
 	if (shown < n) {
 		open_line(p, sign, device);
-		buf_printf(&p->b, "and %zu more (--full shows them)\n",
-			   n - shown);
+		buf_printf(&p->b, "and %zu more (--full shows them)\n", n - shown);
 	}
 }
 
@@ -156,9 +155,8 @@ static void draw_program(struct pen *p, const Weft__V1__PlanDevice *d,
 		buf_str(&p->b, " ends\n");
 		return;
 	}
-	buf_printf(&p->b, ", channels %d-%d: %llu settings in %llu bytes\n",
-		   q->first_channel, q->first_channel + q->channels - 1,
-		   (unsigned long long)q->settings,
+	buf_printf(&p->b, ", channels %d-%d: %llu settings in %llu bytes\n", q->first_channel,
+		   q->first_channel + q->channels - 1, (unsigned long long)q->settings,
 		   (unsigned long long)q->bytes);
 }
 
@@ -192,8 +190,7 @@ static void draw_device(struct pen *p, const Weft__V1__PlanDevice *d)
 }
 
 /* With the share of its rate that the worst host keeps during the stage. */
-static void draw_stage(struct pen *p, const Weft__V1__PlanSummary *s,
-		       size_t i)
+static void draw_stage(struct pen *p, const Weft__V1__PlanSummary *s, size_t i)
 {
 	const Weft__V1__PlanStage *st = s->stages[i];
 
@@ -221,8 +218,7 @@ static void draw_stages(struct pen *p, const Weft__V1__PlanSummary *s)
 		draw_stage(p, s, i);
 	}
 	if (shown < n) {
-		buf_printf(&p->b, "and %zu more stages (--full shows them)\n",
-			   n - shown);
+		buf_printf(&p->b, "and %zu more stages (--full shows them)\n", n - shown);
 	}
 }
 
@@ -230,8 +226,7 @@ static void draw_stages(struct pen *p, const Weft__V1__PlanSummary *s)
  * the counts. The source of the times is named when they were learned. */
 static void draw_summary(struct pen *p, const Weft__V1__PlanSummary *s)
 {
-	bool is_learned = s->downtime_source[0] &&
-			  strcmp(s->downtime_source, "configured") != 0;
+	bool is_learned = s->downtime_source[0] && strcmp(s->downtime_source, "configured") != 0;
 	char text[64];
 
 	draw_stages(p, s);
@@ -286,8 +281,7 @@ static int render_jobs(const struct plan_view *v, struct buf *b)
 }
 
 /* Errors of drawing are all WEFT_ENOMEM. */
-static int print_table(struct cli *c, const struct plan_view *v,
-		       struct err *err)
+static int print_table(struct cli *c, const struct plan_view *v, struct err *err)
 {
 	struct pen p = { .colour = cli_colour(c, STDOUT_FILENO),
 			 .full = cli_has(c, "full") };

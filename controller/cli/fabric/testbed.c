@@ -37,10 +37,8 @@ static void draw(int done, int total, void *arg)
 
 /* Faults of one option: fibres or ports apart by commas, two a fault for
  * swaps. */
-static int read_faults(const struct model_fabric *f, const char *text,
-		       enum testbed_fault_kind kind,
-		       struct testbed_fault *faults, int max, int *n,
-		       struct err *err)
+static int read_faults(const struct model_fabric *f, const char *text, enum testbed_fault_kind kind,
+		       struct testbed_fault *faults, int max, int *n, struct err *err)
 {
 	bool whole = kind == TESTBED_REVERSE, second = false;
 	char **names = NULL;
@@ -82,10 +80,8 @@ static int read_options(const struct cli *c, const struct model_fabric *f,
 			struct testbed_options *o, struct err *err)
 {
 	int max = 2 * f->n_ports;
-	struct testbed_fault *faults = calloc((size_t)max * 3 + 1,
-					      sizeof(*faults));
-	int rc = faults ? cli_opt_unit(c, "rate", UNIT_BPS, &o->rate_bps, err) :
-		 err_nomem(err);
+	struct testbed_fault *faults = calloc((size_t)max * 3 + 1, sizeof(*faults));
+	int rc = faults ? cli_opt_unit(c, "rate", UNIT_BPS, &o->rate_bps, err) : err_nomem(err);
 
 	o->faults = faults;
 	if (rc == 0 && o->rate_bps > HOST_MAX_RATE_BPS) {
@@ -109,8 +105,7 @@ static int read_options(const struct cli *c, const struct model_fabric *f,
 
 /* {fabric, built, hosts, switches, ports, resonators}; built is false when it
  * stood already. */
-static int print_up(struct cli *c, const struct model_fabric *f, bool built,
-		    struct err *err)
+static int print_up(struct cli *c, const struct model_fabric *f, bool built, struct err *err)
 {
 	struct out *o = out_new(c->format);
 
@@ -195,35 +190,30 @@ static void close_testbed(struct model_fabric *f, struct testbed *t)
 }
 
 /* An end by its name, null for -1. */
-static void out_end_name(struct out *o, const char *key,
-			 const struct model_fabric *f, int end)
+static void out_end_name(struct out *o, const char *key, const struct model_fabric *f, int end)
 {
 	char name[TESTBED_NAME_MAX];
 
 	out_str(o, key, end < 0 ? NULL : testbed_end_name(f, end, name));
 }
 
-static void out_pair(struct out *o, const struct model_fabric *f, int from,
-		     int to)
+static void out_pair(struct out *o, const struct model_fabric *f, int from, int to)
 {
 	char a[TESTBED_NAME_MAX], b[TESTBED_NAME_MAX];
 
-	out_fmt(o, NULL, "%s -> %s", testbed_end_name(f, from, a),
-		testbed_end_name(f, to, b));
+	out_fmt(o, NULL, "%s -> %s", testbed_end_name(f, from, a), testbed_end_name(f, to, b));
 }
 
 /* ---- status ---- */
 
 /* {port, link, known_by, rx_dbm, tx_dbm, carrier_changes, light_from}, and
  * for programs why a better source of the link's state is not there. */
-static int out_port(struct out *o, struct testbed *t, int end, int from,
-		    struct err *err)
+static int out_port(struct out *o, struct testbed *t, int end, int from, struct err *err)
 {
 	const struct model_fabric *f = t->fabric;
 	const struct host_link *l = &t->rx[end];
 	struct host_health health;
-	int rc = host_health(t->hosts[testbed_end(f, end).host], l, &health,
-			     err);
+	int rc = host_health(t->hosts[testbed_end(f, end).host], l, &health, err);
 
 	if (rc) {
 		return rc;
@@ -308,8 +298,7 @@ static int watch(struct testbed *t, struct err *err)
 		}
 		for (int i = 0; rc == 0 && i < f->n_hosts; i++) {
 			if (polls[i].revents) {
-				rc = host_watch_read(t->hosts[i], say_event,
-						     f->hosts[i].name, err);
+				rc = host_watch_read(t->hosts[i], say_event, f->hosts[i].name, err);
 			}
 		}
 	}
@@ -324,8 +313,7 @@ int cmd_testbed_status(struct cli *c, struct err *err)
 	int rc = open_testbed(c->argv[0], &f, &t, err);
 
 	if (rc == 0) {
-		rc = cli_has(c, "watch") ? watch(t, err) :
-		     print_status(c, t, err);
+		rc = cli_has(c, "watch") ? watch(t, err) : print_status(c, t, err);
 	}
 	close_testbed(f, t);
 	return rc;
@@ -335,8 +323,7 @@ int cmd_testbed_status(struct cli *c, struct err *err)
 
 /* The arcs of the applied jobs, as light on the testbed has them now. *arcs:
  * free(). */
-static int get_arcs(const struct model_fabric *f, struct plan_arc **arcs,
-		    int *n, struct err *err)
+static int get_arcs(const struct model_fabric *f, struct plan_arc **arcs, int *n, struct err *err)
 {
 	struct plan *p = NULL;
 	int rc = testbed_plan(f, &p, err);
@@ -391,9 +378,8 @@ static bool has_arc(const struct model_fabric *f,
 }
 
 /* Pairs of hosts that have an arc and did not answer, or the reverse. */
-static int out_wrong(struct out *o, const struct model_fabric *f,
-		     const struct plan_arc *arcs, int n,
-		     const bool *answered, bool want, const char *key)
+static int out_wrong(struct out *o, const struct model_fabric *f, const struct plan_arc *arcs,
+		     int n, const bool *answered, bool want, const char *key)
 {
 	int count = 0;
 
@@ -401,8 +387,7 @@ static int out_wrong(struct out *o, const struct model_fabric *f,
 	for (int i = 0; i < f->n_hosts * f->n_hosts; i++) {
 		int from = i / f->n_hosts, to = i % f->n_hosts;
 
-		if (from != to && has_arc(f, arcs, n, from, to) == want &&
-		    answered[i] != want) {
+		if (from != to && has_arc(f, arcs, n, from, to) == want && answered[i] != want) {
 			out_object(o, NULL);
 			out_str(o, "from", f->hosts[from].name);
 			out_str(o, "to", f->hosts[to].name);
@@ -416,9 +401,8 @@ static int out_wrong(struct out *o, const struct model_fabric *f,
 
 /* {neighbours, answered, silent: [{from, to}], unexpected: [...]}. The last
  * two are what differs from the arcs, and decide the exit code. */
-static int print_ping(struct cli *c, const struct model_fabric *f,
-		      const struct plan_arc *arcs, int n,
-		      const bool *answered, struct err *err)
+static int print_ping(struct cli *c, const struct model_fabric *f, const struct plan_arc *arcs,
+		      int n, const bool *answered, struct err *err)
 {
 	struct out *o = out_new(c->format);
 	int pairs = 0, answers = 0, wrong = 0, rc;
@@ -431,8 +415,7 @@ static int print_ping(struct cli *c, const struct model_fabric *f,
 		out_int(o, "neighbours", pairs);
 		out_int(o, "answered", answers);
 		wrong = out_wrong(o, f, arcs, n, answered, true, "silent");
-		wrong += out_wrong(o, f, arcs, n, answered, false,
-				   "unexpected");
+		wrong += out_wrong(o, f, arcs, n, answered, false, "unexpected");
 	}
 	rc = cli_print(o, err);
 	if (rc) {
@@ -455,8 +438,7 @@ int cmd_testbed_ping(struct cli *c, struct err *err)
 	}
 	if (rc == 0) {
 		answered = calloc((size_t)f->n_hosts * (size_t)f->n_hosts, 1);
-		rc = answered ? testbed_ping(t, PATIENCE_MS, answered, err) :
-		     err_nomem(err);
+		rc = answered ? testbed_ping(t, PATIENCE_MS, answered, err) : err_nomem(err);
 	}
 	if (rc == 0) {
 		rc = print_ping(c, f, arcs, n, answered, err);
@@ -470,8 +452,7 @@ int cmd_testbed_ping(struct cli *c, struct err *err)
 /* ---- probes ---- */
 
 /* "heard": which end's frames arrived where, and how many were lost. */
-static void out_heard(struct out *o, const struct model_fabric *f,
-		      const struct testbed_probe *p)
+static void out_heard(struct out *o, const struct model_fabric *f, const struct testbed_probe *p)
 {
 	out_array(o, "heard");
 	for (int i = 0; i < p->n_heard; i++) {
@@ -492,8 +473,7 @@ static void out_heard(struct out *o, const struct model_fabric *f,
 static bool was_heard(const struct testbed_probe *p, int from, int to)
 {
 	for (int i = 0; i < p->n_heard; i++) {
-		if (p->heard[i].from == from && p->heard[i].to == to &&
-		    !p->heard[i].at_tx) {
+		if (p->heard[i].from == from && p->heard[i].to == to && !p->heard[i].at_tx) {
 			return true;
 		}
 	}
@@ -530,9 +510,8 @@ static int out_differences(struct out *o, const struct model_fabric *f,
 }
 
 /* With a duration the light may change meanwhile: no verdict then. */
-static int print_probe(struct cli *c, const struct model_fabric *f,
-		       bool verdict, const struct testbed_probe *p,
-		       struct err *err)
+static int print_probe(struct cli *c, const struct model_fabric *f, bool verdict,
+		       const struct testbed_probe *p, struct err *err)
 {
 	struct out *o = out_new(c->format);
 	int *from = NULL, wrong = 0, rc = 0;
@@ -583,8 +562,7 @@ int cmd_testbed_probe(struct cli *c, struct err *err)
 	}
 	if (rc == 0) {
 		cli_catch_signals();
-		rc = testbed_probe(prober, duration / NS_PER_MS,
-				   interval / NS_PER_MS, PATIENCE_MS,
+		rc = testbed_probe(prober, duration / NS_PER_MS, interval / NS_PER_MS, PATIENCE_MS,
 				   &cli_interrupted, &p, err);
 	}
 	if (rc == 0) {
@@ -610,8 +588,7 @@ static int wanted_step(const struct cli *c, const struct testbed_program *p,
 }
 
 /* {job, ring, step, steps}, read back from the testbed. */
-static int print_step(struct cli *c, const struct model_fabric *f,
-		      const char *job, struct err *err)
+static int print_step(struct cli *c, const struct model_fabric *f, const char *job, struct err *err)
 {
 	struct testbed_program p;
 	struct out *o;
@@ -632,8 +609,7 @@ static int print_step(struct cli *c, const struct model_fabric *f,
 
 /* One step, lit and probed: what is heard, and what differs from the light
  * that the step is to have; *wrong counts those. */
-static int out_step(struct out *o, const struct model_fabric *f,
-		    const char *job, uint32_t step,
+static int out_step(struct out *o, const struct model_fabric *f, const char *job, uint32_t step,
 		    struct testbed_prober *prober, int *wrong, struct err *err)
 {
 	struct testbed_probe p = { 0 };
@@ -660,9 +636,8 @@ static int out_step(struct out *o, const struct model_fabric *f,
 }
 
 /* All steps from the first, and back to it. */
-static int walk_steps(struct cli *c, const struct model_fabric *f,
-		      const char *job, struct testbed_prober *prober,
-		      struct err *err)
+static int walk_steps(struct cli *c, const struct model_fabric *f, const char *job,
+		      struct testbed_prober *prober, struct err *err)
 {
 	struct out *o = out_new(c->format);
 	struct testbed_program p = { 0 };

@@ -140,18 +140,15 @@ static int parse_for(struct wait *w, struct err *err)
 		w->no_change = !w->ready;
 		return 0;
 	}
-	if (strncmp(what, "generation=", 11) == 0 && what[11] >= '0' &&
-	    what[11] <= '9') {
+	if (strncmp(what, "generation=", 11) == 0 && what[11] >= '0' && what[11] <= '9') {
 		w->generation = strtoll(what + 11, &end, 10);
 		if (!*end) {
 			return 0;
 		}
 	}
-	if (strncmp(what, "device=", 7) == 0 && colon &&
-	    strcmp(colon, reachable) == 0 && colon > what + 7 &&
-	    colon - what - 7 <= CONF_MAX_NAME) {
-		snprintf(w->device, sizeof(w->device), "%.*s",
-			 (int)(colon - what - 7), what + 7);
+	if (strncmp(what, "device=", 7) == 0 && colon && strcmp(colon, reachable) == 0 &&
+	    colon > what + 7 && colon - what - 7 <= CONF_MAX_NAME) {
+		snprintf(w->device, sizeof(w->device), "%.*s", (int)(colon - what - 7), what + 7);
 		return 0;
 	}
 	return err_set(err, WEFT_EUSAGE, "--for: \"%s\" is not ready, "
@@ -192,8 +189,7 @@ static int look(struct wait *w, struct err *err)
 	Weft__V1__StatusRequest req = WEFT__V1__STATUS_REQUEST__INIT;
 	ProtobufCMessage *res;
 	int r = cli_unary(w->c, CLI_METHOD("Status"), &req.base,
-			  &weft__v1__status_response__descriptor, CLI_CALL_MS,
-			  &res, err);
+			  &weft__v1__status_response__descriptor, CLI_CALL_MS, &res, err);
 
 	if (r == 0) {
 		w->met = is_met(w, (const Weft__V1__StatusResponse *)res);
@@ -232,9 +228,8 @@ static int watch_until(struct wait *w, struct err *err)
 	w->err.code = 0;
 	if (r == 0) {
 		r = rpc_client_call(client, CLI_METHOD("Watch"), &req.base,
-				    &weft__v1__watch_event__descriptor,
-				    left_ms(w), on_watch_event, w, &cli_interrupted,
-				    err);
+				    &weft__v1__watch_event__descriptor, left_ms(w), on_watch_event,
+				    w, &cli_interrupted, err);
 	}
 	rpc_client_close(client);
 	if (w->err.code) {
@@ -247,8 +242,7 @@ static int watch_until(struct wait *w, struct err *err)
 /* Worth another try: weftd was not there, and there is time. */
 static bool goes_on(const struct wait *w, int r)
 {
-	return r == WEFT_EUNAVAIL && !cli_interrupted &&
-	       (!w->by_ns || clk_now_ns() < w->by_ns);
+	return r == WEFT_EUNAVAIL && !cli_interrupted && (!w->by_ns || clk_now_ns() < w->by_ns);
 }
 
 /* Prints nothing on stdout: the exit code is the answer. */

@@ -21,8 +21,7 @@
 #define HOST_PARTS 1000
 
 /* "0.001" or "0.1%": at least 0 and below 1. */
-int cli_opt_share(const struct cli *c, const char *name, double *value,
-		  struct err *err)
+int cli_opt_share(const struct cli *c, const char *name, double *value, struct err *err)
 {
 	const char *text = cli_opt(c, name);
 	char *end;
@@ -59,9 +58,8 @@ static const char *stopped_by(enum mcf_stop stop)
  * by other code than made it, and *res of the solution. *rate stays NULL, and
  * the bounds are said on stderr, when none is found in time. Capacities of t
  * are `scale` times what they are called. */
-static int find_exact(const struct cli *c, const struct topo *t,
-		      const struct mcf_options *opt, int64_t scale,
-		      char **rate, struct mcf_result *res, struct err *err)
+static int find_exact(const struct cli *c, const struct topo *t, const struct mcf_options *opt,
+		      int64_t scale, char **rate, struct mcf_result *res, struct err *err)
 {
 	struct mcf_proof *proof = NULL;
 	struct mcf *p = NULL;
@@ -112,8 +110,7 @@ static int read_options(const struct cli *c, const char *algorithm,
 	};
 	mcf_paths_parse(algorithm, &opt->paths);
 	/* A single path a pair needs one chunk for all. */
-	opt->max_chunks = opt->paths == MCF_PATHS_SINGLE ||
-			  opt->paths == MCF_PATHS_SHORTEST;
+	opt->max_chunks = opt->paths == MCF_PATHS_SINGLE || opt->paths == MCF_PATHS_SHORTEST;
 	mcf_form_parse(algorithm, &opt->form);
 	if ((r = cli_opt_share(c, "gap", &opt->flow.gap, err)) ||
 	    (r = cli_opt_share(c, "loss", &opt->loss, err)) ||
@@ -125,8 +122,7 @@ static int read_options(const struct cli *c, const char *algorithm,
 }
 
 /* --host-bandwidth in whole parts of a link; *scale of them are a link. */
-static int read_hosts(const struct cli *c, int64_t *cap, int64_t *scale,
-		      struct err *err)
+static int read_hosts(const struct cli *c, int64_t *cap, int64_t *scale, struct err *err)
 {
 	const char *text = cli_opt(c, "host-bandwidth");
 	double v;
@@ -165,8 +161,7 @@ static int read_hosts(const struct cli *c, int64_t *cap, int64_t *scale,
  * digraph in which each host is split from its interface. Results are in
  * links, whatever the scale. */
 static int solve_rate(const struct cli *c, const struct topo *t,
-		      const struct mcf_sched_options *opt,
-		      struct cli_flow *flow, struct err *err)
+		      const struct mcf_sched_options *opt, struct cli_flow *flow, struct err *err)
 {
 	struct mcf_result *res = &flow->info.flow;
 	struct topo *split = NULL;
@@ -177,8 +172,7 @@ static int solve_rate(const struct cli *c, const struct topo *t,
 	int r = read_hosts(c, &cap, &scale, err);
 
 	if (r == 0 && cli_has(c, "host-bandwidth")) {
-		r = mcf_split_hosts(t, cap, scale, cli_has(c, "nic-forwards"),
-				    &split, err);
+		r = mcf_split_hosts(t, cap, scale, cli_has(c, "nic-forwards"), &split, err);
 		t = split;
 	}
 	if (r == 0 && cli_has(c, "exact")) {
@@ -200,9 +194,8 @@ static int solve_rate(const struct cli *c, const struct topo *t,
 /* tsmcf: the flow over --steps steps, or over as few as reach the flow's
  * rate. flow->info has only the flow then. */
 static int make_stepped(const struct cli *c, const struct topo *t,
-			const struct mcf_sched_options *opt,
-			struct coll_sched **out, struct cli_flow *flow,
-			struct err *err)
+			const struct mcf_sched_options *opt, struct coll_sched **out,
+			struct cli_flow *flow, struct err *err)
 {
 	struct mcf_steps_options steps = {
 		.flow = opt->flow, .loss = opt->loss,
@@ -221,9 +214,8 @@ static int make_stepped(const struct cli *c, const struct topo *t,
 
 /* Refuses options that do not go together, then makes it; t stays the
  * caller's. */
-static int make(const struct cli *c, const char *algorithm,
-		const struct topo *t, struct coll_sched **out,
-		struct cli_flow *flow, struct err *err)
+static int make(const struct cli *c, const char *algorithm, const struct topo *t,
+		struct coll_sched **out, struct cli_flow *flow, struct err *err)
 {
 	struct mcf_sched_options opt;
 	struct flow_limit started;
@@ -245,8 +237,7 @@ static int make(const struct cli *c, const char *algorithm,
 	/* The time limit is for all of it: what --exact used is taken off the
 	 * rest. */
 	started = flow_limit_of(&opt.flow, 1);
-	if (cli_has(c, "rate") || cli_has(c, "host-bandwidth") ||
-	    cli_has(c, "nic-forwards")) {
+	if (cli_has(c, "rate") || cli_has(c, "host-bandwidth") || cli_has(c, "nic-forwards")) {
 		return solve_rate(c, t, &opt, flow, err);
 	}
 	if (cli_has(c, "exact")) {
@@ -264,9 +255,8 @@ static int make(const struct cli *c, const char *algorithm,
 		       : mcf_schedule(t, &opt, out, &flow->info, err);
 }
 
-int cli_make_all_to_all(const struct cli *c, const char *algorithm,
-			struct topo *t, struct coll_sched **out,
-			struct cli_flow *flow, struct err *err)
+int cli_make_all_to_all(const struct cli *c, const char *algorithm, struct topo *t,
+			struct coll_sched **out, struct cli_flow *flow, struct err *err)
 {
 	int r = make(c, algorithm, t, out, flow, err);
 
@@ -283,8 +273,7 @@ int cli_make_all_to_all(const struct cli *c, const char *algorithm,
 	return r;
 }
 
-void cli_out_flow(const struct cli *c, struct out *o,
-		  const struct cli_flow *flow)
+void cli_out_flow(const struct cli *c, struct out *o, const struct cli_flow *flow)
 {
 	const struct mcf_sched_info *info = &flow->info;
 	double best = info->flow.congestion;
@@ -303,20 +292,16 @@ void cli_out_flow(const struct cli *c, struct out *o,
 	if (flow->stepped) {
 		out_real(o, "steps_rate", 1 / flow->steps.total);
 		out_real(o, "steps_rate_bound", 1 / flow->steps.bound);
-		cli_out_gap(c, o, "loss_to_chunks",
-			    1 - flow->steps.total / flow->steps.stepped);
+		cli_out_gap(c, o, "loss_to_chunks", 1 - flow->steps.total / flow->steps.stepped);
 	} else if (info->chunks > 0) {
 		out_int(o, "paths", info->paths);
 		if (info->routed > 0) {
 			out_real(o, "paths_rate", 1 / info->routed);
-			out_real(o, "paths_rate_bound",
-				 1 / info->routed_bound);
-			cli_out_gap(c, o, "paths_gap",
-				    info->routed / info->routed_bound - 1);
+			out_real(o, "paths_rate_bound", 1 / info->routed_bound);
+			cli_out_gap(c, o, "paths_gap", info->routed / info->routed_bound - 1);
 		}
 		cli_out_gap(c, o, "loss_to_chunks", 1 - best / info->chunked);
-		cli_out_gap(c, o, "loss_to_steps",
-			    1 - info->chunked / info->stepped);
+		cli_out_gap(c, o, "loss_to_steps", 1 - info->chunked / info->stepped);
 		out_int(o, "longest_path", info->longest);
 		out_int(o, "steps_to_stagger", info->steps - info->longest);
 	}

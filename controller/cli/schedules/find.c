@@ -72,8 +72,7 @@ static bool cache_path(const struct coll_query *q, char *path, size_t size)
 }
 
 /* "MAGIC hash" and then the text that the hash is of. */
-static void cache_write(const struct coll_query *q,
-			const struct coll_frontier *f)
+static void cache_write(const struct coll_query *q, const struct coll_frontier *f)
 {
 	struct buf body = { 0 }, all = { 0 };
 	char path[768];
@@ -98,19 +97,16 @@ static void cache_write(const struct coll_query *q,
 
 /* "steps num den expression"; the expression is built, so that nothing from a
  * file is believed unseen. */
-static bool read_point(const char *line, const struct coll_query *q,
-		       struct coll_frontier *f)
+static bool read_point(const char *line, const struct coll_query *q, struct coll_frontier *f)
 {
 	struct coll_point p = { .exact = true };
 	char expr[MAX_LINE];
 	struct topo *t = NULL;
 	bool good;
 
-	if (strlen(line) >= MAX_LINE ||
-	    sscanf(line, "%d %" SCNd64 " %" SCNd64 " %319[^\n]", &p.steps,
-		   &p.num, &p.den, expr) != 4 ||
-	    p.steps < 1 || p.num < 1 || p.den < 1 ||
-	    topo_parse(expr, &t, NULL, NULL)) {
+	if (strlen(line) >= MAX_LINE || sscanf(line, "%d %" SCNd64 " %" SCNd64 " %319[^\n]",
+					       &p.steps, &p.num, &p.den, expr) != 4 ||
+	    p.steps < 1 || p.num < 1 || p.den < 1 || topo_parse(expr, &t, NULL, NULL)) {
 		return false;
 	}
 	good = topo_n(t) == q->n && topo_max_degree(t) == q->degree;
@@ -124,14 +120,12 @@ static bool read_point(const char *line, const struct coll_query *q,
 }
 
 /* A frontier has at least one point. */
-static bool read_body(char *body, const struct coll_query *q,
-		      struct coll_frontier *f)
+static bool read_body(char *body, const struct coll_query *q, struct coll_frontier *f)
 {
 	char *save = NULL, *line = strtok_r(body, "\n", &save);
 
-	if (!line || sscanf(line, "%d %" SCNd64 " %" SCNd64, &f->steps_bound,
-			    &f->bound_num, &f->bound_den) != 3 ||
-	    f->bound_den < 1) {
+	if (!line || sscanf(line, "%d %" SCNd64 " %" SCNd64, &f->steps_bound, &f->bound_num,
+			    &f->bound_den) != 3 || f->bound_den < 1) {
 		return false;
 	}
 	while ((line = strtok_r(NULL, "\n", &save))) {
@@ -151,8 +145,7 @@ static bool cache_read(const struct coll_query *q, struct coll_frontier *f)
 	bool good;
 
 	memset(f, 0, sizeof(*f));
-	if (!cache_path(q, path, sizeof(path)) ||
-	    file_read(path, MAX_CACHE, &data, &len, NULL)) {
+	if (!cache_path(q, path, sizeof(path)) || file_read(path, MAX_CACHE, &data, &len, NULL)) {
 		return false;
 	}
 	body = memchr(data, '\n', len);
@@ -168,8 +161,7 @@ static bool cache_read(const struct coll_query *q, struct coll_frontier *f)
 
 /* ---- the verb ---- */
 
-static int read_query(const struct cli *c, struct coll_query *q,
-		      struct err *err)
+static int read_query(const struct cli *c, struct coll_query *q, struct err *err)
 {
 	int64_t n = 0, degree = 0;
 	int r;
@@ -188,9 +180,8 @@ static int read_query(const struct cli *c, struct coll_query *q,
 }
 
 /* A time, when a cost was given. */
-static void out_time(const struct cli *c, struct out *o,
-		     const struct find_price *p, const char *key, int steps,
-		     int64_t num, int64_t den)
+static void out_time(const struct cli *c, struct out *o, const struct find_price *p,
+		     const char *key, int steps, int64_t num, int64_t den)
 {
 	if (p->asked) {
 		cli_out_ns(c, o, key, find_time(p, 0, steps, num, den));
@@ -200,8 +191,7 @@ static void out_time(const struct cli *c, struct out *o,
 /* {nodes, degree, bidirectional, collective, steps_bound, bandwidth_bound,
  * bound_ns, best, points: [{steps, bandwidth_factor, bandwidth_optimal,
  * time_ns, topology}]}; times and best only with a cost. */
-static void out_frontier(const struct cli *c, struct out *o,
-			 const struct coll_query *q,
+static void out_frontier(const struct cli *c, struct out *o, const struct coll_query *q,
 			 const struct coll_frontier *f, const struct find_price *p)
 {
 	const struct coll_point *best = find_best(f, p, 0);
@@ -212,8 +202,7 @@ static void out_frontier(const struct cli *c, struct out *o,
 	out_str(o, "collective", coll_kind_name(q->kind));
 	out_int(o, "steps_bound", f->steps_bound);
 	find_out_ratio(o, "bandwidth_bound", f->bound_num, f->bound_den);
-	out_time(c, o, p, "bound", f->steps_bound, f->bound_num,
-		 f->bound_den);
+	out_time(c, o, p, "bound", f->steps_bound, f->bound_num, f->bound_den);
 	if (best) {
 		out_str(o, "best", best->expr);
 	}
@@ -225,8 +214,7 @@ static void out_frontier(const struct cli *c, struct out *o,
 		out_int(o, "steps", x->steps);
 		find_out_ratio(o, "bandwidth_factor", x->num, x->den);
 		out_bool(o, "bandwidth_optimal",
-			 (__int128)x->num * f->bound_den ==
-				 (__int128)f->bound_num * x->den);
+			 (__int128)x->num * f->bound_den == (__int128)f->bound_num * x->den);
 		out_time(c, o, p, "time", x->steps, x->num, x->den);
 		out_str(o, "topology", x->expr);
 		out_end(o);

@@ -15,11 +15,9 @@ struct find_price {
 
 /* vec_fini the sizes, also after an error. All three options or none (asked
  * is false then); WEFT_EUSAGE. */
-int find_price_read(const struct cli *c, struct find_price *p,
-		    struct err *err);
+int find_price_read(const struct cli *c, struct find_price *p, struct err *err);
 /* Time of so many steps and num / den in M/B with size number i, in ns. */
-int64_t find_time(const struct find_price *p, size_t i, int steps, int64_t num,
-		  int64_t den);
+int64_t find_time(const struct find_price *p, size_t i, int steps, int64_t num, int64_t den);
 /* The fastest of a frontier with size number i, NULL without a price. */
 const struct coll_point *find_best(const struct coll_frontier *f,
 				   const struct find_price *p, size_t i);
@@ -34,14 +32,12 @@ struct find_queries {
 /* Reads --nodes and --degree, of which each may be a list such as 8,16,32-64,
  * into a query for every pair of them. WEFT_EUSAGE, WEFT_ELIMIT. vec_fini the
  * list, also after an error. */
-int find_queries_read(const struct cli *c, struct find_queries *out,
-		      struct err *err);
+int find_queries_read(const struct cli *c, struct find_queries *out, struct err *err);
 
 /* True when --nodes or --degree names more than one number. */
 bool find_is_sweep(const struct cli *c);
 /* Prints the frontiers of all, or with a price the fastest of each. */
-int find_sweep(const struct cli *c, const struct find_price *p,
-	       struct err *err);
+int find_sweep(const struct cli *c, const struct find_price *p, struct err *err);
 
 /* All-to-all, by the rate of a flow instead of steps and bandwidth: all
  * digraphs that were solved of one size, or the best of each in a sweep. A

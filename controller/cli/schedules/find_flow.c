@@ -26,8 +26,7 @@ static int refuse_price(const struct cli *c, struct err *err)
 }
 
 /* --gap and --candidates; refuses a cost. */
-static int read_flow(const struct cli *c, struct coll_flow_query *q,
-		     struct err *err)
+static int read_flow(const struct cli *c, struct coll_flow_query *q, struct err *err)
 {
 	int64_t most = DEFAULT_MOST;
 	int r;
@@ -36,8 +35,7 @@ static int read_flow(const struct cli *c, struct coll_flow_query *q,
 		.flow = { .gap = DEFAULT_GAP, .max_passes = MAX_PASSES,
 			  .cancel = &cli_interrupted },
 	};
-	if ((r = refuse_price(c, err)) ||
-	    (r = cli_opt_share(c, "gap", &q->flow.gap, err)) ||
+	if ((r = refuse_price(c, err)) || (r = cli_opt_share(c, "gap", &q->flow.gap, err)) ||
 	    (r = cli_opt_int(c, "candidates", 1, 1000, &most, err))) {
 		return r;
 	}
@@ -48,8 +46,7 @@ static int read_flow(const struct cli *c, struct coll_flow_query *q,
 /* {flow_rate, flow_rate_bound, flow_gap, bandwidth_factor, gap, diameter,
  * topology}: gap is to the bound of any digraph of that size, flow_gap to
  * that of this one. */
-static void out_flow_point(const struct cli *c, struct out *o,
-			   const struct coll_flow_query *q,
+static void out_flow_point(const struct cli *c, struct out *o, const struct coll_flow_query *q,
 			   const struct coll_flow_list *l, size_t i)
 {
 	const struct coll_flow_point *p = &l->points.v[i];
@@ -65,8 +62,7 @@ static void out_flow_point(const struct cli *c, struct out *o,
 
 /* {nodes, degree, bidirectional, collective, rate_bound, considered, best,
  * points}: points best first. */
-static void out_one(const struct cli *c, struct out *o,
-		    const struct coll_flow_query *q,
+static void out_one(const struct cli *c, struct out *o, const struct coll_flow_query *q,
 		    const struct coll_flow_list *l)
 {
 	out_int(o, "nodes", q->n);
@@ -86,9 +82,8 @@ static void out_one(const struct cli *c, struct out *o,
 }
 
 /* The best of each; sizes for which nothing is known are left out. */
-static int out_sweep(const struct cli *c, struct out *o,
-		     const struct find_queries *qs, struct coll_flow_query *q,
-		     struct err *err)
+static int out_sweep(const struct cli *c, struct out *o, const struct find_queries *qs,
+		     struct coll_flow_query *q, struct err *err)
 {
 	int r = 0;
 
@@ -118,9 +113,8 @@ static int out_sweep(const struct cli *c, struct out *o,
 }
 
 /* A size for which nothing is known is an error here. */
-static int find_one(const struct cli *c, struct out *o,
-		    const struct find_queries *qs, struct coll_flow_query *q,
-		    struct err *err)
+static int find_one(const struct cli *c, struct out *o, const struct find_queries *qs,
+		    struct coll_flow_query *q, struct err *err)
 {
 	struct coll_flow_list l;
 	int r;
@@ -143,8 +137,7 @@ int find_flow(const struct cli *c, struct err *err)
 	struct out *o = NULL;
 	int r;
 
-	(void)((r = read_flow(c, &q, err)) ||
-	       (r = find_queries_read(c, &qs, err)));
+	(void)((r = read_flow(c, &q, err)) || (r = find_queries_read(c, &qs, err)));
 	if (r == 0) {
 		o = out_new(c->format);
 		r = o ? 0 : err_nomem(err);

@@ -22,8 +22,7 @@
 /* ---- prices ---- */
 
 /* "1MB,64MB"; at least one. */
-static int read_sizes(const struct cli *c, struct find_price *p,
-		      struct err *err)
+static int read_sizes(const struct cli *c, struct find_price *p, struct err *err)
 {
 	char *text = strdup(cli_opt(c, "size")), *save = NULL;
 	int r = text ? 0 : err_nomem(err);
@@ -37,8 +36,7 @@ static int read_sizes(const struct cli *c, struct find_price *p,
 			r = err_set(err, WEFT_EUSAGE, "--size: \"%s\" is "
 				    "not a size such as 64KiB or 1MB", word);
 		} else if (p->sizes.n == MAX_SIZES) {
-			r = err_set(err, WEFT_EUSAGE,
-				    "--size: more than %d sizes", MAX_SIZES);
+			r = err_set(err, WEFT_EUSAGE, "--size: more than %d sizes", MAX_SIZES);
 		} else if (vec_push(&p->sizes, bytes)) {
 			r = err_nomem(err);
 		}
@@ -50,14 +48,12 @@ static int read_sizes(const struct cli *c, struct find_price *p,
 	return r;
 }
 
-int find_price_read(const struct cli *c, struct find_price *p,
-		    struct err *err)
+int find_price_read(const struct cli *c, struct find_price *p, struct err *err)
 {
 	int r = 0;
 
 	memset(p, 0, sizeof(*p));
-	p->asked = cli_has(c, "alpha") || cli_has(c, "bandwidth") ||
-		   cli_has(c, "size");
+	p->asked = cli_has(c, "alpha") || cli_has(c, "bandwidth") || cli_has(c, "size");
 	if (!p->asked) {
 		return 0;
 	}
@@ -70,21 +66,18 @@ int find_price_read(const struct cli *c, struct find_price *p,
 		return r;
 	}
 	return p->node_bps > 0 ? 0
-		: err_set(err, WEFT_EUSAGE, "weft %s: --bandwidth is zero",
-			  c->verb);
+		: err_set(err, WEFT_EUSAGE, "weft %s: --bandwidth is zero", c->verb);
 }
 
 /* In ns; bytes to bits is the 8, seconds to ns the 1e9. */
-static double time_of(const struct find_price *p, size_t i, int steps,
-		      int64_t num, int64_t den)
+static double time_of(const struct find_price *p, size_t i, int steps, int64_t num, int64_t den)
 {
 	return (double)steps * (double)p->alpha_ns +
 	       (double)num / (double)den * (double)p->sizes.v[i] * 8e9 /
 		       (double)p->node_bps;
 }
 
-int64_t find_time(const struct find_price *p, size_t i, int steps, int64_t num,
-		  int64_t den)
+int64_t find_time(const struct find_price *p, size_t i, int steps, int64_t num, int64_t den)
 {
 	return (int64_t)(time_of(p, i, steps, num, den) + 0.5);
 }
@@ -123,8 +116,7 @@ struct numbers {
 	VEC(int) list;
 };
 
-static int bad_list(const char *name, const char *text, int min, int max,
-		    struct err *err)
+static int bad_list(const char *name, const char *text, int min, int max, struct err *err)
 {
 	return err_set(err, WEFT_EUSAGE, "--%s: \"%s\" is not a list of whole "
 		       "numbers from %d to %d, such as 8,16,32-64", name, text,
@@ -179,8 +171,7 @@ bool find_is_sweep(const struct cli *c)
 
 /* Sizes first, then degrees. */
 static int make_queries(const struct cli *c, const struct numbers *nodes,
-			const struct numbers *degrees,
-			struct find_queries *out, struct err *err)
+			const struct numbers *degrees, struct find_queries *out, struct err *err)
 {
 	struct coll_query q = { .kind = COLL_ALLREDUCE,
 				.bidirectional = cli_has(c, "bidirectional") };
@@ -201,8 +192,7 @@ static int make_queries(const struct cli *c, const struct numbers *nodes,
 	return r;
 }
 
-int find_queries_read(const struct cli *c, struct find_queries *out,
-		      struct err *err)
+int find_queries_read(const struct cli *c, struct find_queries *out, struct err *err)
 {
 	struct numbers nodes = { 0 }, degrees = { 0 };
 	int r;
@@ -220,11 +210,9 @@ int find_queries_read(const struct cli *c, struct find_queries *out,
 /* A row: {nodes, degree, steps, steps_bound, bandwidth_factor,
  * bandwidth_bound, topology} and, with a cost, size_bytes, time_ns and
  * bound_ns. */
-static void out_point(const struct cli *c, struct out *o,
-		      const struct coll_query *q,
-		      const struct coll_frontier *f,
-		      const struct coll_point *x, const struct find_price *p,
-		      size_t size)
+static void out_point(const struct cli *c, struct out *o, const struct coll_query *q,
+		      const struct coll_frontier *f, const struct coll_point *x,
+		      const struct find_price *p, size_t size)
 {
 	out_object(o, NULL);
 	out_int(o, "nodes", q->n);
@@ -235,20 +223,16 @@ static void out_point(const struct cli *c, struct out *o,
 	find_out_ratio(o, "bandwidth_bound", f->bound_num, f->bound_den);
 	if (p->asked) {
 		out_int(o, "size_bytes", p->sizes.v[size]);
-		cli_out_ns(c, o, "time", find_time(p, size, x->steps, x->num,
-						   x->den));
-		cli_out_ns(c, o, "bound", find_time(p, size, f->steps_bound,
-						    f->bound_num,
+		cli_out_ns(c, o, "time", find_time(p, size, x->steps, x->num, x->den));
+		cli_out_ns(c, o, "bound", find_time(p, size, f->steps_bound, f->bound_num,
 						    f->bound_den));
 	}
 	out_str(o, "topology", x->expr);
 	out_end(o);
 }
 
-static void out_sweep(const struct cli *c, struct out *o,
-		      const struct find_queries *qs,
-		      const struct coll_frontier *fs,
-		      const struct find_price *p)
+static void out_sweep(const struct cli *c, struct out *o, const struct find_queries *qs,
+		      const struct coll_frontier *fs, const struct find_price *p)
 {
 	out_bool(o, "bidirectional", qs->list.v[0].bidirectional);
 	out_str(o, "collective", coll_kind_name(qs->list.v[0].kind));
@@ -275,8 +259,7 @@ static int processors(void)
 	return n < 1 ? 1 : n > 64 ? 64 : (int)n;
 }
 
-int find_sweep(const struct cli *c, const struct find_price *p,
-	       struct err *err)
+int find_sweep(const struct cli *c, const struct find_price *p, struct err *err)
 {
 	struct find_queries qs = { 0 };
 	struct coll_frontier *fs = NULL;
@@ -285,8 +268,7 @@ int find_sweep(const struct cli *c, const struct find_price *p,
 
 	if (!r) {
 		fs = calloc(qs.list.n, sizeof(*fs));
-		r = fs ? coll_sweep(qs.list.v, qs.list.n, true, processors(),
-				    fs, err)
+		r = fs ? coll_sweep(qs.list.v, qs.list.n, true, processors(), fs, err)
 		       : err_nomem(err);
 	}
 	if (!r) {

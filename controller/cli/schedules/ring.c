@@ -47,13 +47,11 @@ static const struct loss_name {
 };
 
 /* "span=0.2dB" into its field. Losses are not negative, powers may be. */
-static int read_loss_term(const char *term, struct rwa_loss *loss,
-			  struct err *err)
+static int read_loss_term(const char *term, struct rwa_loss *loss, struct err *err)
 {
 	const char *value = strchr(term, '=');
 
-	for (size_t k = 0; value && k < sizeof(loss_names) /
-					sizeof(loss_names[0]); k++) {
+	for (size_t k = 0; value && k < sizeof(loss_names) / sizeof(loss_names[0]); k++) {
 		const struct loss_name *l = &loss_names[k];
 		int64_t v;
 		int r;
@@ -63,8 +61,7 @@ static int read_loss_term(const char *term, struct rwa_loss *loss,
 			continue;
 		}
 		r = unit_parse(l->unit, value + 1, &v, err);
-		if (r == 0 && (v > INT32_MAX ||
-			       v < (l->unit == UNIT_MDB ? 0 : INT32_MIN))) {
+		if (r == 0 && (v > INT32_MAX || v < (l->unit == UNIT_MDB ? 0 : INT32_MIN))) {
 			r = err_set(err, WEFT_ELIMIT, "out of range");
 		}
 		if (r) {
@@ -101,9 +98,8 @@ static int read_loss(const char *text, struct rwa_loss *loss, struct err *err)
 }
 
 /* Channels of the fibres of one direction: "64,32" up to `end`. */
-static int read_fibres(const char *text, const char *end, int dir,
-		       struct optree_params *p, struct optree_fibre *out,
-		       struct err *err)
+static int read_fibres(const char *text, const char *end, int dir, struct optree_params *p,
+		       struct optree_fibre *out, struct err *err)
 {
 	int fibres = 0;
 
@@ -112,8 +108,7 @@ static int read_fibres(const char *text, const char *end, int dir,
 		long channels = strtol(text, &after, 10);
 
 		if (after == text || channels < 0 || channels > UINT16_MAX ||
-		    fibres >= MAX_FIBRES || after > end ||
-		    (after < end && *after != ',')) {
+		    fibres >= MAX_FIBRES || after > end || (after < end && *after != ',')) {
 			return err_set(err, WEFT_EUSAGE,
 				       "--fibres: '%s' is no list of channels "
 				       "such as 64,32 or 64,32/48", text);
@@ -150,13 +145,11 @@ static int read_light(const struct cli *c, struct optree_params *p,
 				       "channels there are, -w does not go "
 				       "with it", c->verb, list);
 		}
-		r = read_fibres(list, slash ? slash : end, RWA_CW, p, light,
-				err);
+		r = read_fibres(list, slash ? slash : end, RWA_CW, p, light, err);
 		if (r) {
 			return r;
 		}
-		return read_fibres(slash ? slash + 1 : list, end,
-				   RWA_CCW, p, light, err);
+		return read_fibres(slash ? slash + 1 : list, end, RWA_CCW, p, light, err);
 	}
 	if ((r = cli_need(c, "channels", err)) ||
 	    (r = cli_opt_int(c, "channels", 1, UINT16_MAX, &channels, err)) ||
@@ -206,8 +199,7 @@ static int read_use(const struct cli *c, struct optree_params *p,
 
 /* Sizes and rates; p->overlap is set before, as --conversion depends on
  * it. */
-static int read_times(const struct cli *c, struct optree_params *p,
-		      struct err *err)
+static int read_times(const struct cli *c, struct optree_params *p, struct err *err)
 {
 	int r;
 
@@ -224,18 +216,15 @@ static int read_times(const struct cli *c, struct optree_params *p,
 			       "not negative", c->verb);
 	}
 	if (p->convert_ns && !p->overlap) {
-		return err_set(err, WEFT_EUSAGE,
-			       "weft %s: --conversion is of --overlap",
-			       c->verb);
+		return err_set(err, WEFT_EUSAGE, "weft %s: --conversion is of --overlap", c->verb);
 	}
 	return 0;
 }
 
 /* All options into *p, which borrows loss and light: those must outlive
  * it. */
-static int read_ring(const struct cli *c, struct optree_params *p,
-		     enum optree_algorithm *how, struct rwa_loss *loss,
-		     struct optree_fibre *light, struct err *err)
+static int read_ring(const struct cli *c, struct optree_params *p, enum optree_algorithm *how,
+		     struct rwa_loss *loss, struct optree_fibre *light, struct err *err)
 {
 	const char *name = cli_opt(c, "algorithm"), *text = cli_opt(c, "loss");
 	int64_t n = 0, depth = 0;
@@ -271,8 +260,7 @@ static int read_ring(const struct cli *c, struct optree_params *p,
 
 /* How data moves in a level: "tree" of OpTree, "direct" to every member,
  * "relay" from neighbour to neighbour, or in jumps between. */
-static const char *level_kind(const struct optree_plan *plan,
-			      const struct optree_level *l)
+static const char *level_kind(const struct optree_plan *plan, const struct optree_level *l)
 {
 	if (l->stride == 0) {
 		return plan->algorithm == OPTREE_TREE ? "tree" : "direct";
@@ -323,8 +311,7 @@ static void out_light(struct out *o, const struct optree_params *p)
  * closed_form_steps, lightpaths, time_ns, bound_ns, gap, ..., levels}. What
  * does not apply is left out; colours_over_bound counts the wavelengths that
  * the assignment takes above its bound. */
-static void out_ring(const struct cli *c, struct out *o,
-		     const struct optree_params *p,
+static void out_ring(const struct cli *c, struct out *o, const struct optree_params *p,
 		     const struct optree_plan *plan)
 {
 	out_str(o, "algorithm", optree_algorithm_name(plan->algorithm));
@@ -371,8 +358,7 @@ static int draw_ring(const char *path, const struct optree_params *p,
 	int r = optree_draw(p, plan, &svg, err);
 
 	if (r == 0) {
-		r = file_write_atomic(path, svg.data, svg.len, FILE_PUBLIC,
-				      err);
+		r = file_write_atomic(path, svg.data, svg.len, FILE_PUBLIC, err);
 	}
 	buf_fini(&svg);
 	return r;
@@ -427,8 +413,7 @@ static int enough_channels(int64_t n)
 
 /* All-to-all among n nodes; the colouring is checked by other code than made
  * it. O(n^2) memory. */
-static int solve_ring(int64_t n, int64_t channels, struct rwa_result *res,
-		      struct err *err)
+static int solve_ring(int64_t n, int64_t channels, struct rwa_result *res, struct err *err)
 {
 	struct rwa_ring ring = {
 		.n = (int)n, .fibres = 1,
@@ -484,8 +469,7 @@ int cmd_rwa_solve(struct cli *c, struct err *err)
 		out_int(o, "nodes", n);
 		out_int(o, "channels", res.colours);
 		out_int(o, "bound", res.bound);
-		cli_out_gap(c, o, "gap",
-			    (double)(res.colours - res.bound) / res.bound);
+		cli_out_gap(c, o, "gap", (double)(res.colours - res.bound) / res.bound);
 		out_str(o, "method", res.method);
 		if (channels) {
 			out_int(o, "slots", res.slots);

@@ -30,8 +30,7 @@ static int write_table(const struct coll_routes *r, const struct topo *t,
 
 bool cli_is_route_table(const char *to)
 {
-	return strcmp(to, "routes-json") == 0 ||
-	       strcmp(to, "routes-proto") == 0;
+	return strcmp(to, "routes-json") == 0 || strcmp(to, "routes-proto") == 0;
 }
 
 int cli_write_routes(const struct coll_sched *s, const char *to,
@@ -52,8 +51,7 @@ int cli_write_routes(const struct coll_sched *s, const char *to,
 
 /* Without a time limit the search has no integer program, so that it ends by
  * itself and gives the same table each time. */
-static int read_making(const struct cli *c, struct single_options *opt,
-		       struct err *err)
+static int read_making(const struct cli *c, struct single_options *opt, struct err *err)
 {
 	const char *name = cli_opt(c, "algorithm");
 	int64_t layers = 0, limit_ns = 0, seed = 0;
@@ -89,9 +87,8 @@ static const char *making_name(const struct single_options *opt)
 
 /* The summary on stdout, unless the table itself goes there. */
 static int print_making(struct cli *c, const struct coll_routes *routes,
-			const struct single_options *opt,
-			const struct single_result *res, const char *topology,
-			const char *path, struct err *err)
+			const struct single_options *opt, const struct single_result *res,
+			const char *topology, const char *path, struct err *err)
 {
 	struct out *o = out_new(c->format);
 
@@ -115,8 +112,7 @@ static int print_making(struct cli *c, const struct coll_routes *routes,
 }
 
 /* Chooses, verifies and writes to --output or stdout. */
-static int make_table(struct cli *c, const struct topo *t, const char *name,
-		      struct err *err)
+static int make_table(struct cli *c, const struct topo *t, const char *name, struct err *err)
 {
 	const char *path = cli_opt(c, "output");
 	const char *to = cli_opt(c, "to") ? cli_opt(c, "to") : "routes-json";
@@ -191,9 +187,8 @@ static int load_table(const char *path, const struct topo *t,
 
 /* {valid, topology, nodes, chunks, layers, routes, rate, fault}; fault only
  * of a table that is wrong. */
-static int print_verdict(struct cli *c, const struct coll_routes *routes,
-			 const char *topology, const struct err *fault,
-			 struct err *err)
+static int print_verdict(struct cli *c, const struct coll_routes *routes, const char *topology,
+			 const struct err *fault, struct err *err)
 {
 	struct out *o = out_new(c->format);
 
@@ -213,8 +208,7 @@ static int print_verdict(struct cli *c, const struct coll_routes *routes,
 }
 
 /* A table that is wrong is printed as such, and is WEFT_EVERIFY. */
-static int verify(struct cli *c, const struct topo *t, const char *name,
-		  struct err *err)
+static int verify(struct cli *c, const struct topo *t, const char *name, struct err *err)
 {
 	struct coll_routes routes;
 	struct err fault = { 0 };

@@ -31,8 +31,7 @@ static bool ends_with(const char *s, const char *end)
 }
 
 /* Demands from a .trf file, or "all"; a .net file has none of its own. */
-static int read_demands(const struct cli *c, struct rwa_mesh *m,
-			struct err *err)
+static int read_demands(const struct cli *c, struct rwa_mesh *m, struct err *err)
 {
 	const char *path = cli_opt(c, "demands");
 	char *text;
@@ -75,15 +74,13 @@ int cli_read_network(const char *path, struct rwa_mesh **out, struct err *err)
 		return r;
 	}
 	r = ends_with(path, ".net") ? rwa_mesh_read_net(path, text, out, err)
-				    : rwa_mesh_read_yaml(path, text, len, out,
-							 err);
+				    : rwa_mesh_read_yaml(path, text, len, out, err);
 	free(text);
 	return r;
 }
 
-int cli_read_lightpaths(struct rwa_mesh *m, const char *path, bool add,
-			struct rwa_assignment *out, int64_t *left_out,
-			struct err *err)
+int cli_read_lightpaths(struct rwa_mesh *m, const char *path, bool add, struct rwa_assignment *out,
+			int64_t *left_out, struct err *err)
 {
 	char *text;
 	size_t len;
@@ -92,19 +89,16 @@ int cli_read_lightpaths(struct rwa_mesh *m, const char *path, bool add,
 	if (r) {
 		return r;
 	}
-	r = rwa_mesh_read_lightpaths(m, path, text, len, add, out, left_out,
-				     err);
+	r = rwa_mesh_read_lightpaths(m, path, text, len, add, out, left_out, err);
 	free(text);
 	return r;
 }
 
-static int read_instance(const struct cli *c, struct rwa_mesh **out,
-			 struct err *err)
+static int read_instance(const struct cli *c, struct rwa_mesh **out, struct err *err)
 {
 	int r;
 
-	if ((r = cli_read_network(c->argv[0], out, err)) ||
-	    (r = read_demands(c, *out, err))) {
+	if ((r = cli_read_network(c->argv[0], out, err)) || (r = read_demands(c, *out, err))) {
 		rwa_mesh_free(*out);
 		*out = NULL;
 	}
@@ -135,8 +129,7 @@ static int read_options(const struct cli *c, const struct rwa_mesh *m,
 }
 
 /* --objective and --previous; the lightpaths of the latter go to *before. */
-static int read_objective(const struct cli *c, struct rwa_mesh *m,
-			  struct rwa_mesh_options *opt,
+static int read_objective(const struct cli *c, struct rwa_mesh *m, struct rwa_mesh_options *opt,
 			  struct rwa_assignment *before, struct err *err)
 {
 	const char *name = cli_opt(c, "objective");
@@ -161,15 +154,13 @@ static int read_objective(const struct cli *c, struct rwa_mesh *m,
 		return err->code;
 	}
 	opt->before = path ? before : NULL;
-	return path ? cli_read_lightpaths(m, path, false, before, &left_out,
-					  err)
+	return path ? cli_read_lightpaths(m, path, false, before, &left_out, err)
 		    : 0;
 }
 
 /* "lightpaths": [{from, to, role, hops: [{to, fibre, channel}]}]; role only
  * of protected demands, whose two paths follow each other. */
-static void out_paths(struct out *o, const struct rwa_mesh *m,
-		      const struct rwa_assignment *a)
+static void out_paths(struct out *o, const struct rwa_mesh *m, const struct rwa_assignment *a)
 {
 	bool pair = false;	/* the first of two */
 	char name[16];
@@ -180,10 +171,8 @@ static void out_paths(struct out *o, const struct rwa_mesh *m,
 		const struct rwa_mesh_demand *d = &m->demands.v[p->demand];
 
 		out_object(o, NULL);
-		out_str(o, "from", rwa_mesh_node_name(m, d->src, name,
-						      sizeof(name)));
-		out_str(o, "to", rwa_mesh_node_name(m, d->dst, name,
-						    sizeof(name)));
+		out_str(o, "from", rwa_mesh_node_name(m, d->src, name, sizeof(name)));
+		out_str(o, "to", rwa_mesh_node_name(m, d->dst, name, sizeof(name)));
 		if (d->protect) {
 			pair = !pair || a->paths.v[i - 1].demand != p->demand;
 			out_str(o, "role", pair ? "working" : "backup");
@@ -193,9 +182,8 @@ static void out_paths(struct out *o, const struct rwa_mesh *m,
 			const struct rwa_hop *hop = &a->hops.v[p->first + h];
 
 			out_object(o, NULL);
-			out_str(o, "to",
-				rwa_mesh_node_name(m, m->arcs.v[hop->arc].dst,
-						   name, sizeof(name)));
+			out_str(o, "to", rwa_mesh_node_name(m, m->arcs.v[hop->arc].dst, name,
+							    sizeof(name)));
 			out_int(o, "fibre", hop->fibre);
 			out_int(o, "channel", hop->channel);
 			out_end(o);
@@ -207,9 +195,8 @@ static void out_paths(struct out *o, const struct rwa_mesh *m,
 }
 
 /* {channels, bound, lightpaths}, in the format of the file's name. */
-static int write_assignment(const struct rwa_mesh *m,
-			    const struct rwa_mesh_result *res, const char *path,
-			    struct err *err)
+static int write_assignment(const struct rwa_mesh *m, const struct rwa_mesh_result *res,
+			    const char *path, struct err *err)
 {
 	struct out *o = out_new(ends_with(path, ".yaml") ? OUT_YAML : OUT_JSON);
 	struct buf b = { 0 };
@@ -232,9 +219,8 @@ static int write_assignment(const struct rwa_mesh *m,
 }
 
 /* --svg: links by channels. */
-static int write_drawing(const struct rwa_mesh *m,
-			 const struct rwa_mesh_result *res, const char *path,
-			 struct err *err)
+static int write_drawing(const struct rwa_mesh *m, const struct rwa_mesh_result *res,
+			 const char *path, struct err *err)
 {
 	struct buf b = { 0 };
 	int r = rwa_mesh_draw(m, &res->assignment, res->channels, &b, err);
@@ -256,8 +242,7 @@ static void out_objective(struct out *o, const struct rwa_mesh_options *opt,
 		out_int(o, "moved_gap", res->moved - res->moved_bound);
 	} else if (opt->objective == RWA_MIN_MAX_LOSS) {
 		out_real(o, "longest_loss_db", (double)res->loss_mdb / 1e3);
-		out_real(o, "longest_loss_bound_db",
-			 (double)res->loss_bound_mdb / 1e3);
+		out_real(o, "longest_loss_bound_db", (double)res->loss_bound_mdb / 1e3);
 		out_real(o, "longest_loss_gap_db",
 			 (double)(res->loss_mdb - res->loss_bound_mdb) / 1e3);
 	}
@@ -267,9 +252,8 @@ static void out_objective(struct out *o, const struct rwa_mesh_options *opt,
  * and, with --channels, served and served_bound. The gap is of what was
  * optimised. */
 static int print_result(const struct cli *c, const struct rwa_mesh *m,
-			const struct rwa_mesh_options *opt,
-			const struct rwa_mesh_result *res, int64_t took_ns,
-			struct err *err)
+			const struct rwa_mesh_options *opt, const struct rwa_mesh_result *res,
+			int64_t took_ns, struct err *err)
 {
 	struct out *o = out_new(c->format);
 	int64_t bound = opt->channels ? res->lightpaths_bound : res->bound;
@@ -286,8 +270,7 @@ static int print_result(const struct cli *c, const struct rwa_mesh *m,
 			out_int(o, "served", res->lightpaths);
 			out_int(o, "served_bound", res->lightpaths_bound);
 		}
-		cli_out_gap(c, o, "gap",
-			    bound ? (double)miss / (double)bound : 0);
+		cli_out_gap(c, o, "gap", bound ? (double)miss / (double)bound : 0);
 		out_objective(o, opt, res);
 		out_str(o, "method", res->method);
 		out_str(o, "proof", res->proof);
@@ -337,8 +320,7 @@ int cmd_rwa_instance(struct cli *c, struct err *err)
 		return cmd_rwa_solve(c, err);
 	}
 	if (cli_has(c, "ring")) {
-		return err_set(err, WEFT_EUSAGE,
-			       "weft rwa solve: --ring beside a file");
+		return err_set(err, WEFT_EUSAGE, "weft rwa solve: --ring beside a file");
 	}
 	cli_catch_signals();
 	r = read_instance(c, &m, err);

@@ -44,16 +44,13 @@ static int read_moves(const struct cli *c, struct moves *v, struct err *err)
 	}
 	/* The lightpaths alone say who wants what. */
 	rwa_mesh_clear_demands(v->m);
-	if ((r = cli_read_lightpaths(v->m, c->argv[1], true, &v->from,
-				     &left_out, err)) ||
-	    (r = cli_read_lightpaths(v->m, c->argv[2], true, &v->to,
-				     &left_out, err))) {
+	if ((r = cli_read_lightpaths(v->m, c->argv[1], true, &v->from, &left_out, err)) ||
+	    (r = cli_read_lightpaths(v->m, c->argv[2], true, &v->to, &left_out, err))) {
 		return r;
 	}
 	channels = channels_of(&v->to, channels_of(&v->from, channels)) +
 		   v->m->guard.above;
-	if ((r = cli_opt_int(c, "channels", channels, RWA_MESH_MAX_CHANNELS,
-			     &channels, err)) ||
+	if ((r = cli_opt_int(c, "channels", channels, RWA_MESH_MAX_CHANNELS, &channels, err)) ||
 	    (r = cli_opt_unit(c, "switch-time", UNIT_NS, &v->step_ns, err))) {
 		return r;
 	}
@@ -61,8 +58,7 @@ static int read_moves(const struct cli *c, struct moves *v, struct err *err)
 		.channels = (int)channels,
 		.by_domain = cli_has(c, "by-domain"),
 	};
-	return rwa_change_plan(v->m, &v->from, &v->to, &v->opt, &v->change,
-			       err);
+	return rwa_change_plan(v->m, &v->from, &v->to, &v->opt, &v->change, err);
 }
 
 /* The demand of lightpath i, which is in the old assignment or in the new
@@ -83,14 +79,12 @@ static void out_ends(struct out *o, const struct moves *v, int32_t i)
 	char name[16];
 
 	out_int(o, "lightpath", i);
-	out_str(o, "from", rwa_mesh_node_name(v->m, d->src, name,
-					      sizeof(name)));
+	out_str(o, "from", rwa_mesh_node_name(v->m, d->src, name, sizeof(name)));
 	out_str(o, "to", rwa_mesh_node_name(v->m, d->dst, name, sizeof(name)));
 }
 
 /* "b/0:3 c/0:3": each hop's end, fibre and channel. */
-static void out_path(struct out *o, const struct moves *v,
-		    const struct rwa_step *s)
+static void out_path(struct out *o, const struct moves *v, const struct rwa_step *s)
 {
 	struct buf b = { 0 };
 	char name[16];
@@ -142,8 +136,7 @@ static void out_steps(struct out *o, const struct moves *v)
 
 /* "interruptions": lightpaths that no order keeps up, after which step they
  * go dark and for how many. */
-static void out_interruptions(const struct cli *c, struct out *o,
-			      const struct moves *v)
+static void out_interruptions(const struct cli *c, struct out *o, const struct moves *v)
 {
 	out_array(o, "interruptions");
 	for (size_t k = 0; k < v->change.cuts.n; k++) {

@@ -99,9 +99,8 @@ int cli_read_cost(const struct cli *c, const struct coll_sched *s,
 	return 0;
 }
 
-int cli_out_cost(const struct cli *c, struct out *o,
-		 const struct coll_sched *s, const struct coll_report *rep,
-		 const struct coll_cost *cost, struct err *err)
+int cli_out_cost(const struct cli *c, struct out *o, const struct coll_sched *s,
+		 const struct coll_report *rep, const struct coll_cost *cost, struct err *err)
 {
 	int64_t time_ns, bound_ns;
 	int r = coll_time(s, rep, cost, &time_ns, &bound_ns, err);
@@ -115,11 +114,9 @@ int cli_out_cost(const struct cli *c, struct out *o,
 	cli_out_ns(c, o, "time", time_ns);
 	/* T_L of the papers, and T_B. */
 	cli_out_ns(c, o, "latency_time", rep->steps * cost->alpha_ns);
-	cli_out_ns(c, o, "bandwidth_time",
-		   time_ns - rep->steps * cost->alpha_ns);
+	cli_out_ns(c, o, "bandwidth_time", time_ns - rep->steps * cost->alpha_ns);
 	cli_out_ns(c, o, "bound", bound_ns);
-	cli_out_gap(c, o, "gap",
-		    bound_ns > 0 ? (double)time_ns / (double)bound_ns - 1 : 0);
+	cli_out_gap(c, o, "gap", bound_ns > 0 ? (double)time_ns / (double)bound_ns - 1 : 0);
 	return 0;
 }
 
@@ -133,8 +130,7 @@ int cmd_schedule_cost(struct cli *c, struct err *err)
 	int r = cli_load_schedule(c, &s, err);
 
 	coll_report_init(&rep);
-	if (r || (r = cli_read_cost(c, s, &cost, err)) ||
-	    (r = coll_verify(s, &rep, err))) {
+	if (r || (r = cli_read_cost(c, s, &cost, err)) || (r = coll_verify(s, &rep, err))) {
 		goto out;
 	}
 	o = out_new(c->format);
@@ -203,8 +199,7 @@ out:
 /* "transfers" of one step, counted from 1, or (0) of all: [{step, from, to,
  * arc, shard, destination, first_chunk, last_chunk, op}]; destination only of
  * all-to-all. */
-static void out_transfers(struct out *o, const struct coll_sched *s,
-			  int64_t step)
+static void out_transfers(struct out *o, const struct coll_sched *s, int64_t step)
 {
 	const struct topo *t = coll_topo(s);
 	const struct coll_xfer *x;

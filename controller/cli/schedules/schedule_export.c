@@ -62,15 +62,13 @@ static int lower_one(const struct coll_sched *s, void *arg, struct err *err)
 	buf_fini(l->out);
 	return l->r->dialect < 0
 		       ? mscclpp_export(s, inplace, l->out, err)
-		       : msccl_export(s, (enum msccl_dialect)l->r->dialect,
-				      l->out, err);
+		       : msccl_export(s, (enum msccl_dialect)l->r->dialect, l->out, err);
 }
 
 /* "2 chunks a shard, T_B 2 instead of 63/32": s is what fits, old what did
  * not. */
-static int describe_fit(const struct coll_sched *s,
-			const struct coll_sched *old, char *text, size_t size,
-			struct err *err)
+static int describe_fit(const struct coll_sched *s, const struct coll_sched *old, char *text,
+			size_t size, struct err *err)
 {
 	char mine[FRACTION], his[FRACTION];
 	struct coll_report a, b;
@@ -78,8 +76,7 @@ static int describe_fit(const struct coll_sched *s,
 
 	coll_report_init(&a);
 	coll_report_init(&b);
-	if ((rc = coll_verify(s, &a, err)) ||
-	    (rc = coll_verify(old, &b, err))) {
+	if ((rc = coll_verify(s, &a, err)) || (rc = coll_verify(old, &b, err))) {
 		goto out;
 	}
 	snprintf(text, size, "%d chunk%s a shard, in %d steps and %.16s M/B "
@@ -147,9 +144,8 @@ static int lower_or_advise(const struct cli *c, const struct coll_sched *s,
 
 /* c is NULL when a file is written for another command, which never asks for
  * a runtime. */
-static int serialize(const struct cli *c, const struct coll_sched *s,
-		     const char *to, int max_layers, struct buf *b,
-		     struct err *err)
+static int serialize(const struct cli *c, const struct coll_sched *s, const char *to,
+		     int max_layers, struct buf *b, struct err *err)
 {
 	struct lowering l = { .r = runtime_of(to), .out = b,
 				.out_of_place = c && cli_has(c, "out-of-place") };
@@ -178,16 +174,14 @@ static const char *format_of(const char *path)
 {
 	size_t n = strlen(path);
 
-	return strcmp(path, "-") == 0 ||
-			       (n > 5 && strcmp(path + n - 5, ".json") == 0)
+	return strcmp(path, "-") == 0 || (n > 5 && strcmp(path + n - 5, ".json") == 0)
 		       ? "json"
 		       : "proto";
 }
 
 /* max_layers is for route tables; 0: as many as it takes. */
-static int write_as(const struct cli *c, const struct coll_sched *s,
-		    const char *to, int max_layers, const char *path,
-		    struct err *err)
+static int write_as(const struct cli *c, const struct coll_sched *s, const char *to, int max_layers,
+		    const char *path, struct err *err)
 {
 	struct buf b = { 0 };
 	int r = serialize(c, s, to, max_layers, &b, err);
@@ -199,8 +193,7 @@ static int write_as(const struct cli *c, const struct coll_sched *s,
 	return r;
 }
 
-int cli_write_schedule(const struct coll_sched *s, const char *path,
-		       struct err *err)
+int cli_write_schedule(const struct coll_sched *s, const char *path, struct err *err)
 {
 	return write_as(NULL, s, format_of(path), 0, path, err);
 }
@@ -226,8 +219,7 @@ static int read_format(const struct cli *c, const char *path,
 	if (r == 0 && cli_has(c, "out-of-place") && strcmp(*to, "mscclpp-json") != 0) {
 		r = err_set(err, WEFT_EUSAGE, "--out-of-place is for --to mscclpp-json");
 	}
-	if (r == 0 && cli_has(c, "rank") && strcmp(*to, "json") != 0 &&
-	    strcmp(*to, "proto") != 0) {
+	if (r == 0 && cli_has(c, "rank") && strcmp(*to, "json") != 0 && strcmp(*to, "proto") != 0) {
 		r = err_set(err, WEFT_EUSAGE, "--rank is for --to json and "
 			    "proto");
 	}
@@ -235,8 +227,7 @@ static int read_format(const struct cli *c, const char *path,
 }
 
 /* Leaves of a whole schedule, which is proven, the part of --rank. */
-static int keep_rank(const struct cli *c, struct coll_sched **s,
-		     struct err *err)
+static int keep_rank(const struct cli *c, struct coll_sched **s, struct err *err)
 {
 	struct coll_sched *part;
 	int64_t rank = 0;

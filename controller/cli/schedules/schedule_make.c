@@ -41,15 +41,12 @@ static int choose_algorithm(const struct cli *c, enum coll_kind kind,
 	const char *name = cli_opt(c, "algorithm");
 
 	*algorithm = name ? name : "auto";
-	if (strcmp(*algorithm, "auto") == 0 ||
-	    (kind == COLL_ALLTOALL && cli_is_all_to_all(name)) ||
-	    (kind != COLL_ALLTOALL && (strcmp(name, "bfb") == 0 ||
-				       strcmp(name, "expand") == 0))) {
+	if (strcmp(*algorithm, "auto") == 0 || (kind == COLL_ALLTOALL && cli_is_all_to_all(name)) ||
+	    (kind != COLL_ALLTOALL && (strcmp(name, "bfb") == 0 || strcmp(name, "expand") == 0))) {
 		return 0;
 	}
-	err_set(err, WEFT_EUNSUPPORTED,
-		"--algorithm %s: not supported for %s in this version", name,
-		coll_kind_name(kind));
+	err_set(err, WEFT_EUNSUPPORTED, "--algorithm %s: not supported for %s in this version",
+		name, coll_kind_name(kind));
 	err_hint(err, "supported: auto, %s", kind == COLL_ALLTOALL
 						     ? CLI_ALL_TO_ALL
 						     : "bfb, expand");
@@ -57,15 +54,13 @@ static int choose_algorithm(const struct cli *c, enum coll_kind kind,
 }
 
 /* --chunks: breadth-first broadcast in one batch, and nothing else. */
-static int read_chunks(const struct cli *c, enum coll_kind kind,
-		       const char **algorithm, int64_t *chunks,
-		       struct err *err)
+static int read_chunks(const struct cli *c, enum coll_kind kind, const char **algorithm,
+		       int64_t *chunks, struct err *err)
 {
 	if (!cli_has(c, "chunks")) {
 		return 0;
 	}
-	if (kind == COLL_ALLTOALL || strcmp(*algorithm, "expand") == 0 ||
-	    cli_has(c, "batches")) {
+	if (kind == COLL_ALLTOALL || strcmp(*algorithm, "expand") == 0 || cli_has(c, "batches")) {
 		return err_set(err, WEFT_EUSAGE, "--chunks: only for "
 			       "--algorithm bfb, without --batches");
 	}
@@ -75,9 +70,8 @@ static int read_chunks(const struct cli *c, enum coll_kind kind,
 
 /* Compares s, whose replay is r, with what m holds: by time when the cost is
  * known, else by T_B and then steps. *better is false after an error. */
-static int is_better(const struct made *m, const struct coll_sched *s,
-		     const struct coll_report *r, bool *better,
-		     struct err *err)
+static int is_better(const struct made *m, const struct coll_sched *s, const struct coll_report *r,
+		     bool *better, struct err *err)
 {
 	int64_t mine, other;
 	int cmp = mpq_cmp(r->bandwidth_factor, m->report.bandwidth_factor);
@@ -85,8 +79,7 @@ static int is_better(const struct made *m, const struct coll_sched *s,
 
 	*better = cmp ? cmp < 0 : r->steps < m->report.steps;
 	if (m->wants_time) {
-		if ((rc = coll_time(m->sched, &m->report, &m->cost, &mine,
-				    NULL, err)) ||
+		if ((rc = coll_time(m->sched, &m->report, &m->cost, &mine, NULL, err)) ||
 		    (rc = coll_time(s, r, &m->cost, &other, NULL, err))) {
 			*better = false;
 			return rc;
@@ -176,12 +169,10 @@ static int try_batches(const struct cli *c, struct made *m, struct err *err)
 	int batches = 1, rc = 0;
 
 	if (cli_has(c, "batches")) {
-		rc = cli_opt_int(c, "batches", 1, COLL_MAX_BATCHES, &asked,
-				 err);
+		rc = cli_opt_int(c, "batches", 1, COLL_MAX_BATCHES, &asked, err);
 		batches = (int)asked;
 	} else if (m->wants_time) {
-		rc = coll_pipeline_best(m->sched, &m->cost, COLL_MAX_BATCHES,
-					&batches, err);
+		rc = coll_pipeline_best(m->sched, &m->cost, COLL_MAX_BATCHES, &batches, err);
 	}
 	if (rc || batches == 1) {
 		return rc;
@@ -214,16 +205,14 @@ static bool latencies_differ(const struct topo *t)
 
 /* Shares by latency and capacity, where latencies differ and the cost is
  * known. */
-static int try_timed(const struct cli *c, struct made *m, enum coll_kind kind,
-		     struct err *err)
+static int try_timed(const struct cli *c, struct made *m, enum coll_kind kind, struct err *err)
 {
 	struct coll_sched *s = NULL;
 	struct topo *t = NULL;
 	char *name = NULL;
 	int rc;
 
-	if (!m->wants_time || m->cost.size_bytes < 1 ||
-	    !latencies_differ(coll_topo(m->sched))) {
+	if (!m->wants_time || m->cost.size_bytes < 1 || !latencies_differ(coll_topo(m->sched))) {
 		return 0;
 	}
 	rc = cli_load_topology(cli_opt(c, "topology"), &t, &name, err);
@@ -238,9 +227,8 @@ static int try_timed(const struct cli *c, struct made *m, enum coll_kind kind,
 /* All-gather, reduce-scatter and all-reduce. The cost is read after the first
  * offer, since a node's bandwidth is divided by the ports of a schedule. t is
  * taken over. */
-static int make_gather(const struct cli *c, struct made *m,
-		       enum coll_kind kind, const char *algorithm,
-		       struct topo *t, struct err *err)
+static int make_gather(const struct cli *c, struct made *m, enum coll_kind kind,
+		       const char *algorithm, struct topo *t, struct err *err)
 {
 	const char *expr = cli_opt(c, "topology");
 	bool any = strcmp(algorithm, "auto") == 0;
@@ -290,8 +278,7 @@ static int make_pairs(const struct cli *c, struct made *m,
 /* ---- the command ---- */
 
 /* Options that would do nothing for this collective are refused. */
-static int check_options(const struct cli *c, enum coll_kind kind,
-			 struct err *err)
+static int check_options(const struct cli *c, enum coll_kind kind, struct err *err)
 {
 	static const char *const of_pairs[] = {
 		"gap", "exact", "rate", "host-bandwidth", "nic-forwards",
@@ -319,22 +306,20 @@ static int check_options(const struct cli *c, enum coll_kind kind,
 
 /* From options to m->sched (NULL with --rate), replayed. What made owns is
  * freed by the caller, also after an error. */
-static int synthesise(const struct cli *c, struct made *made,
-		      struct err *err)
+static int synthesise(const struct cli *c, struct made *made, struct err *err)
 {
 	const char *algorithm;
 	enum coll_kind kind = COLL_ALLGATHER;
 	struct topo *t = NULL;
 	int r;
 
-	if ((r = cli_need(c, "topology", err)) ||
-	    (r = cli_need(c, "collective", err)) ||
-	    (r = cli_opt_kind(c, &kind, err)) ||
-	    (r = check_options(c, kind, err)) ||
-	    (r = choose_algorithm(c, kind, &algorithm, err)) ||
-	    (r = read_chunks(c, kind, &algorithm, &made->chunks, err)) ||
-	    (r = cli_load_topology(cli_opt(c, "topology"), &t, &made->topology,
-			       err))) {
+	if ((r = cli_need(c, "topology", err)) || (r = cli_need(c, "collective", err)) ||
+	    (r = cli_opt_kind(c, &kind, err)) || (r = check_options(c, kind, err)) ||
+	    (r = choose_algorithm(c, kind, &algorithm, err)) || (r = read_chunks(c, kind,
+										 &algorithm,
+										 &made->chunks,
+										 err)) ||
+	    (r = cli_load_topology(cli_opt(c, "topology"), &t, &made->topology, err))) {
 		return r;
 	}
 	cli_say(c, CLI_VERBOSE, "%s on %s: %d nodes, %d arcs",

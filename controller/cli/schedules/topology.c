@@ -114,8 +114,7 @@ static void list_arcs(struct out *o, const struct topo *t, const char *name)
 }
 
 /* The file that --topology and cli_load_topology() read. */
-static int write_topology(const struct topo *t, const char *name,
-			  const char *path, struct err *err)
+static int write_topology(const struct topo *t, const char *name, const char *path, struct err *err)
 {
 	struct buf b = { 0 };
 	int r = cli_topology_json(t, name, &b, err);

@@ -68,15 +68,13 @@ void restore_request_free(struct restore_request *r)
 /* ---- policy -------------------------------------------------------------- */
 
 /* Robots wear and take minutes: each of them is configured by itself. */
-enum model_external external_policy(const struct model_fabric *f,
-					 const struct model_device *md,
-					 const struct apply_device *a)
+enum model_external external_policy(const struct model_fabric *f, const struct model_device *md,
+				    const struct apply_device *a)
 {
 	if (md->external != MODEL_EXTERNAL_UNSET) {
 		return md->external;
 	}
-	return md->kind == MODEL_PANEL ||
-			       a->snap.caps.typ_switch_us >= ROBOT_US
+	return md->kind == MODEL_PANEL || a->snap.caps.typ_switch_us >= ROBOT_US
 		       ? MODEL_EXTERNAL_REPORT : f->changes.external;
 }
 
@@ -90,8 +88,7 @@ static bool is_wanted(struct apply *apply)
 
 	a = apply_devices(apply, &n);
 	for (int i = 0; i < n && !wanted; i++) {
-		wanted = external_policy(f, &f->devices[i], &a[i]) ==
-			 MODEL_EXTERNAL_RESTORE;
+		wanted = external_policy(f, &f->devices[i], &a[i]) == MODEL_EXTERNAL_RESTORE;
 	}
 	return wanted;
 }
@@ -110,8 +107,7 @@ static bool may_restore(const struct restore *r)
 		   !apply_unresolved(env->apply);
 
 	if (may) {
-		may = store_open_changes(env->store, &open, &n, &err) == 0 &&
-		      n == 0;
+		may = store_open_changes(env->store, &open, &n, &err) == 0 && n == 0;
 		store_journals_free(open, n);
 	}
 	return may;
@@ -128,8 +124,7 @@ static struct restore_attempt *find_attempt(struct restore *r, const char *name)
 		}
 	}
 	snprintf(a.name, sizeof(a.name), "%s", name);
-	return vec_push(&r->attempts, a) ? NULL :
-	       &r->attempts.v[r->attempts.n - 1];
+	return vec_push(&r->attempts, a) ? NULL : &r->attempts.v[r->attempts.n - 1];
 }
 
 /* ---- when ---------------------------------------------------------------- */
@@ -158,8 +153,7 @@ static int64_t operator_ns(const struct store_external_change *v, int n)
 
 	for (int i = 0; i < n; i++) {
 		if ((v[i].outcome == STORE_EXTERNAL_REPAIRED ||
-		     v[i].outcome == STORE_EXTERNAL_ACCEPTED) &&
-		    v[i].resolved_ns > at) {
+		     v[i].outcome == STORE_EXTERNAL_ACCEPTED) && v[i].resolved_ns > at) {
 			at = v[i].resolved_ns;
 		}
 	}
@@ -174,8 +168,7 @@ static int count_restores(const struct store_external_change *v, int n,
 
 	*last_ns = 0;
 	for (int i = 0; i < n; i++) {
-		bool seen = v[i].outcome != STORE_EXTERNAL_RESTORED ||
-			    v[i].resolved_ns <= since_ns;
+		bool seen = v[i].outcome != STORE_EXTERNAL_RESTORED || v[i].resolved_ns <= since_ns;
 
 		for (int k = 0; k < i && !seen; k++) {
 			seen = v[k].outcome == STORE_EXTERNAL_RESTORED &&
@@ -190,10 +183,8 @@ static int count_restores(const struct store_external_change *v, int n,
 	return count;
 }
 
-enum restore_verdict restore_decide(const struct store_external_change *v, int n,
-				    int64_t after_ns, int tries,
-				    int64_t last_try_ns, int64_t now_ns,
-				    int64_t *at_ns)
+enum restore_verdict restore_decide(const struct store_external_change *v, int n, int64_t after_ns,
+				    int tries, int64_t last_try_ns, int64_t now_ns, int64_t *at_ns)
 {
 	int64_t first_ns = INT64_MAX, since_ns, last_ns;
 	int restores;
@@ -270,8 +261,7 @@ static int want(struct restore_request *r, const char *device,
 			continue;
 		}
 		w.program = w.program || v[i].kind == STORE_EXTERNAL_PROGRAM;
-		if (v[i].kind == STORE_EXTERNAL_GONE &&
-		    vec_push(&w.xcs, v[i].xc)) {
+		if (v[i].kind == STORE_EXTERNAL_GONE && vec_push(&w.xcs, v[i].xc)) {
 			vec_fini(&w.xcs);
 			return WEFT_ENOMEM;
 		}
@@ -440,8 +430,7 @@ static void on_time(void *arg)
 /* ---- what of it may be done now ------------------------------------------ */
 
 /* Whether one of the two circuits excludes the other. */
-static bool shares_port(const struct model_device *md, struct optics_xc a,
-			struct optics_xc b)
+static bool shares_port(const struct model_device *md, struct optics_xc a, struct optics_xc b)
 {
 	return a.in == b.in || a.out == b.out ||
 	       (md->any_to_any && (a.in == b.out || a.out == b.in));
@@ -459,8 +448,7 @@ static bool is_listed(const int *list, int n, int port)
 
 /* Whether a circuit may be made; why not goes to err. */
 static bool may_make(const struct model_device *md, const struct plan_light *has,
-		     const struct apply_device *a, struct optics_xc xc,
-		     struct err *err)
+		     const struct apply_device *a, struct optics_xc xc, struct err *err)
 {
 	if (is_listed(has->bad_in, has->n_bad_in, xc.in) ||
 	    is_listed(has->bad_out, has->n_bad_out, xc.out)) {
@@ -472,8 +460,7 @@ static bool may_make(const struct model_device *md, const struct plan_light *has
 	for (int i = 0; i < a->snap.n_xcs; i++) {
 		const struct drv_xc *x = &a->snap.xcs[i];
 
-		if (shares_port(md, x->xc, xc) && x->owner[0] &&
-		    strcmp(x->owner, "stale") != 0) {
+		if (shares_port(md, x->xc, xc) && x->owner[0] && strcmp(x->owner, "stale") != 0) {
 			err_set(err, WEFT_ESTALE, "%s: in %d -> out %d is in "
 				"the way of in %d -> out %d and belongs to %s",
 				md->name, x->xc.in + 1, x->xc.out + 1,
@@ -487,8 +474,7 @@ static bool may_make(const struct model_device *md, const struct plan_light *has
 /* By binary search: circuits of a plan base are sorted. */
 static bool is_in(const struct plan_light *l, struct optics_xc xc)
 {
-	return l->n_xcs && bsearch(&xc, l->xcs, (size_t)l->n_xcs, sizeof(xc),
-				   optics_xc_cmp);
+	return l->n_xcs && bsearch(&xc, l->xcs, (size_t)l->n_xcs, sizeof(xc), optics_xc_cmp);
 }
 
 /* Drops circuits that are intended no longer, are back, or may not be made. */
@@ -501,8 +487,7 @@ static void keep_possible(struct restore_wanted *w, const struct model_device *m
 	for (size_t i = 0; i < w->xcs.n; i++) {
 		struct optics_xc xc = w->xcs.v[i];
 
-		if (is_in(&s->intent[device], xc) &&
-		    !is_in(&s->observed[device], xc) &&
+		if (is_in(&s->intent[device], xc) && !is_in(&s->observed[device], xc) &&
 		    may_make(md, &s->observed[device], a, xc, why)) {
 			w->xcs.v[kept++] = xc;
 		}
@@ -510,10 +495,8 @@ static void keep_possible(struct restore_wanted *w, const struct model_device *m
 	w->xcs.n = kept;
 }
 
-int restore_request_prepare(struct restore_request *r,
-			    const struct daemon_env *env,
-			    const struct model_fabric *f, struct snapshot *s,
-			    struct err *err)
+int restore_request_prepare(struct restore_request *r, const struct daemon_env *env,
+			    const struct model_fabric *f, struct snapshot *s, struct err *err)
 {
 	const struct apply_device *a;
 	struct err why = { 0 };

@@ -21,8 +21,7 @@
 #define CONFIRM_MAX_NS (INT64_C(365) * 24 * 3600 * 1000000000)
 
 _Static_assert((int)APPLY_STUCK == (int)WEFT__V1__VERDICT__VERDICT_STUCK &&
-	       (int)APPLY_ERROR_FREE ==
-		       (int)WEFT__V1__PROOF__PROOF_ERROR_FREE,
+	       (int)APPLY_ERROR_FREE == (int)WEFT__V1__PROOF__PROOF_ERROR_FREE,
 	       "the API's enumerations are those of apply.h");
 
 /* From the request that begins it to its end; there is one at most. */
@@ -127,8 +126,7 @@ static void send_result(struct rpc_call *call, const struct apply_result *res,
 	m.took_ns = res->took_ns;
 	ev.result = &m;
 	for (int i = 0; i < res->n_failed && rc; i++) {
-		rpc_call_add_resource(call, "circuit", res->failed[i].name,
-				      res->failed[i].why);
+		rpc_call_add_resource(call, "circuit", res->failed[i].name, res->failed[i].why);
 	}
 	if (rpc_send(call, &ev.base, &send_err)) {
 		rpc_finish_err(call, &send_err);
@@ -151,9 +149,8 @@ static void announce_start(const struct running_change *c)
 		     c->comment[0] ? ": " : "", c->comment);
 }
 
-static void announce_end(const struct running_change *c,
-			   const struct apply_result *res, int rc,
-			   const struct err *err)
+static void announce_end(const struct running_change *c, const struct apply_result *res, int rc,
+			 const struct err *err)
 {
 	const struct daemon_event ev = {
 		.kind = EVENT_KIND(CHANGE_ENDED),
@@ -171,9 +168,8 @@ static void announce_end(const struct running_change *c,
 /* ---- the end of a change ------------------------------------------------- */
 
 /* Keeps the result in place of the oldest one that is kept. */
-static void remember(struct changes *all, const char *request_id,
-		     const struct apply_result *res, int rc,
-		     const struct err *err)
+static void remember(struct changes *all, const char *request_id, const struct apply_result *res,
+		     int rc, const struct err *err)
 {
 	struct finished_change *f = &all->finished[all->n_finished++ % MAX_FINISHED];
 
@@ -301,13 +297,11 @@ static void take_jobs(struct running_change *c)
 
 /* The engine is done. Also without any step the jobs are those of the
  * configuration now. */
-static void on_applied(int rc, const struct apply_result *res,
-		       const struct err *err, void *arg)
+static void on_applied(int rc, const struct apply_result *res, const struct err *err, void *arg)
 {
 	struct running_change *c = arg;
 
-	if (res->verdict == APPLY_COMMITTED ||
-	    res->verdict == APPLY_NOTHING_TO_DO) {
+	if (res->verdict == APPLY_COMMITTED || res->verdict == APPLY_NOTHING_TO_DO) {
 		take_jobs(c);
 	}
 	end_change(c, res, rc, err);
@@ -315,8 +309,7 @@ static void on_applied(int rc, const struct apply_result *res,
 
 /* A plan file was made for a state of the devices; the plan that is made from it
  * now must be the same, byte for byte. */
-static int check_digest(const struct running_change *c, const struct plan *p,
-			struct err *err)
+static int check_digest(const struct running_change *c, const struct plan *p, struct err *err)
 {
 	if (!c->digest[0] || strcmp(c->digest, p->digest) == 0) {
 		return 0;
@@ -383,8 +376,7 @@ static enum apply_verdict verdict_of(const struct store_change *ch)
 }
 
 /* A request that an earlier weftd has begun: the store knows how it ended. */
-static bool is_on_record(struct changes *all, struct rpc_call *call,
-			 const char *request_id)
+static bool is_on_record(struct changes *all, struct rpc_call *call, const char *request_id)
 {
 	struct store_change ch;
 	struct apply_result res;
@@ -402,12 +394,10 @@ static bool is_on_record(struct changes *all, struct rpc_call *call,
 		.verdict = verdict_of(&ch), .change = ch.id,
 		.generation = ch.generation,
 		.level = (enum apply_level)ch.proof,
-		.took_ns = ch.ended_ns > ch.started_ns ?
-				   ch.ended_ns - ch.started_ns : 0,
+		.took_ns = ch.ended_ns > ch.started_ns ? ch.ended_ns - ch.started_ns : 0,
 	};
 	if (res.verdict != APPLY_COMMITTED) {
-		r = err_set(&err, WEFT_EDEVICE, "change %lld: %s",
-			    (long long)ch.id, ch.summary);
+		r = err_set(&err, WEFT_EDEVICE, "change %lld: %s", (long long)ch.id, ch.summary);
 	}
 	send_result(call, &res, r, &err);
 	store_change_fini(&ch);
@@ -415,8 +405,7 @@ static bool is_on_record(struct changes *all, struct rpc_call *call,
 }
 
 /* True when this request was made before, and is answered with that. */
-static bool is_repeated(struct changes *all, struct rpc_call *call,
-			const char *request_id)
+static bool is_repeated(struct changes *all, struct rpc_call *call, const char *request_id)
 {
 	const struct finished_change *f;
 	struct err err = { 0 };
@@ -440,14 +429,12 @@ static bool is_repeated(struct changes *all, struct rpc_call *call,
 /* Whether a change may begin, before anything is planned. WEFT_ESTALE: not now, or
  * the generation is not the expected one; WEFT_ENOTFOUND, WEFT_EINVAL: what it asks
  * for with confirm_within_ns cannot be. */
-static int check_free(const struct changes *all, const struct change_request *q,
-		      struct err *err)
+static int check_free(const struct changes *all, const struct change_request *q, struct err *err)
 {
 	int64_t now = store_generation(all->env->store);
 
 	if (all->now) {
-		err_set(err, WEFT_ESTALE, "a change of %s is under way",
-			all->now->who);
+		err_set(err, WEFT_ESTALE, "a change of %s is under way", all->now->who);
 		err_hint(err, "wait for it, or \"weft cancel\"");
 		return err->code;
 	}
@@ -462,8 +449,7 @@ static int check_free(const struct changes *all, const struct change_request *q,
 		return err_set(err, WEFT_ENOTFOUND, "there is no earlier "
 			       "configuration to go back to");
 	}
-	if (q->confirm_within_ns < 0 ||
-	    q->confirm_within_ns > CONFIRM_MAX_NS) {
+	if (q->confirm_within_ns < 0 || q->confirm_within_ns > CONFIRM_MAX_NS) {
 		return err_set(err, WEFT_EINVAL, "confirm_within_ns is %" PRId64
 			       ", and may be 0 to %" PRId64 " (a year)",
 			       q->confirm_within_ns, CONFIRM_MAX_NS);
@@ -477,10 +463,8 @@ static int check_free(const struct changes *all, const struct change_request *q,
 }
 
 /* Takes q->restore over unless it returns NULL. */
-static struct running_change *new_change(struct changes *all,
-				 const struct rpc_call *call,
-				 const struct change_request *q,
-				 const char *digest)
+static struct running_change *new_change(struct changes *all, const struct rpc_call *call,
+					 const struct change_request *q, const char *digest)
 {
 	struct running_change *c = calloc(1, sizeof(*c));
 	char user[32];
@@ -509,9 +493,8 @@ static struct running_change *new_change(struct changes *all,
 }
 
 /* Takes pr and q->restore over, also on error. */
-static int start_change(struct changes *all, struct rpc_call *call,
-			const struct change_request *q, struct plan_request *pr,
-			const char *digest, struct err *err)
+static int start_change(struct changes *all, struct rpc_call *call, const struct change_request *q,
+			struct plan_request *pr, const char *digest, struct err *err)
 {
 	struct running_change *c = new_change(all, call, q, digest);
 	int r;
@@ -521,8 +504,7 @@ static int start_change(struct changes *all, struct rpc_call *call,
 		plan_request_free(pr);
 		return err_nomem(err);
 	}
-	if ((r = drain_check_frozen(all->drain, err)) ||
-	    (call && (r = watch(c, call, err)))) {
+	if ((r = drain_check_frozen(all->drain, err)) || (call && (r = watch(c, call, err)))) {
 		change_free(c);
 		plan_request_free(pr);
 		return r;
@@ -541,8 +523,7 @@ static int start_change(struct changes *all, struct rpc_call *call,
 /* ---- apply --------------------------------------------------------------- */
 
 /* A plan file says which state it was made from; another one has moved on. */
-static int check_plan_file(const struct changes *all, const struct plan_file *f,
-			   struct err *err)
+static int check_plan_file(const struct changes *all, const struct plan_file *f, struct err *err)
 {
 	int64_t now = store_generation(all->env->store);
 
@@ -571,8 +552,7 @@ static int apply_plan_file(struct changes *all, struct rpc_call *call,
 {
 	struct plan_file f;
 	struct plan_request *pr;
-	int r = plan_file_read(req->plan_file.data, req->plan_file.len, &f,
-			       err);
+	int r = plan_file_read(req->plan_file.data, req->plan_file.len, &f, err);
 
 	if (r) {
 		err_wrap(err, "%s", req->name);
@@ -592,16 +572,14 @@ static int apply_plan_file(struct changes *all, struct rpc_call *call,
 }
 
 /* The configuration in the request, in the mode that it names. */
-static int apply_config(struct changes *all, struct rpc_call *call,
-			const struct change_request *q,
+static int apply_config(struct changes *all, struct rpc_call *call, const struct change_request *q,
 			const Weft__V1__ApplyRequest *req, struct err *err)
 {
 	struct plan_request *pr;
 	int r;
 
 	if (req->source_case != WEFT__V1__APPLY_REQUEST__SOURCE_CONFIG) {
-		return err_set(err, WEFT_EINVAL,
-			       "neither a configuration nor a plan file");
+		return err_set(err, WEFT_EINVAL, "neither a configuration nor a plan file");
 	}
 	r = plan_request_new(all->queue, req->name,
 			    req->config.data ? (char *)req->config.data : "",
@@ -657,8 +635,7 @@ static void search_page(struct rollback_search *s, const struct store_change *v,
 		if (v[i].verdict != STORE_COMMITTED) {
 			continue;
 		}
-		if (s->exact ? v[i].generation == s->generation
-			     : s->skip-- == 0) {
+		if (s->exact ? v[i].generation == s->generation : s->skip-- == 0) {
 			s->found = v[i].id;
 		}
 	}
@@ -729,16 +706,14 @@ static int start_earlier(struct changes *all, struct rpc_call *call,
 	return start_change(all, call, q, pr, "", err);
 }
 
-int changes_begin_jobs(struct changes *all, const struct own_change *own,
-		       struct err *err)
+int changes_begin_jobs(struct changes *all, const struct own_change *own, struct err *err)
 {
 	const struct change_request q = { .request_id = "", .own = own,
 				   .comment = own->comment };
 	struct store_config cfg;
 	int r;
 
-	if ((r = check_free(all, &q, err)) ||
-	    (r = store_config(all->env->store, &cfg, err))) {
+	if ((r = check_free(all, &q, err)) || (r = store_config(all->env->store, &cfg, err))) {
 		return r;
 	}
 	r = start_earlier(all, NULL, &q, cfg.change, err);
@@ -751,8 +726,7 @@ static int prepare_restore(struct plan_request *pr, struct err *err)
 {
 	const struct running_change *c = pr->arg;
 
-	return restore_request_prepare(c->restore, c->of->env, pr->fabric,
-				       &pr->snap, err);
+	return restore_request_prepare(c->restore, c->of->env, pr->fabric, &pr->snap, err);
 }
 
 int changes_begin_restore(struct changes *all, const struct own_change *own,
@@ -787,8 +761,7 @@ int changes_begin_back(struct changes *all, struct rpc_call *call, int64_t to,
 }
 
 /* Without a comment of its own a rollback is named after its target. */
-static int rollback(struct changes *all, struct rpc_call *call,
-		    const struct change_request *q,
+static int rollback(struct changes *all, struct rpc_call *call, const struct change_request *q,
 		    const Weft__V1__RollbackRequest *req, struct err *err)
 {
 	struct change_request named = *q;
@@ -818,8 +791,7 @@ void handle_rollback(struct rpc_call *call, const ProtobufCMessage *msg, void *a
 	struct changes *all = arg;
 	struct err err = { 0 };
 
-	if (!env_may_change(all->env, call) ||
-	    is_repeated(all, call, q.request_id)) {
+	if (!env_may_change(all->env, call) || is_repeated(all, call, q.request_id)) {
 		return;
 	}
 	if (rollback(all, call, &q, req, &err)) {
@@ -830,11 +802,9 @@ void handle_rollback(struct rpc_call *call, const ProtobufCMessage *msg, void *a
 /* ---- cancel -------------------------------------------------------------- */
 
 /* True when it is this change that waits for its confirmation. */
-static bool waits(const struct changes *all, const struct finished_change *f,
-		  const char *id)
+static bool waits(const struct changes *all, const struct finished_change *f, const char *id)
 {
-	return all->confirm.change &&
-	       (!id[0] || (f && f->res.change == all->confirm.change));
+	return all->confirm.change && (!id[0] || (f && f->res.change == all->confirm.change));
 }
 
 void handle_cancel(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
@@ -853,8 +823,7 @@ void handle_cancel(struct rpc_call *call, const ProtobufCMessage *msg, void *arg
 			rpc_finish_err(call, &err);
 		}
 		c->cancelled = true;
-		env_audit_call(all->env, call, apply_running(all->env->apply),
-				  "asked to stop");
+		env_audit_call(all->env, call, apply_running(all->env->apply), "asked to stop");
 		if (c->started) {
 			apply_cancel(all->env->apply);
 		}
@@ -879,9 +848,8 @@ void handle_cancel(struct rpc_call *call, const ProtobufCMessage *msg, void *arg
 
 /* ---- life ---------------------------------------------------------------- */
 
-int changes_new(struct daemon_env *env, struct plan_queue *queue,
-		struct job_status *jobs, struct drain *drain,
-		struct hosts *hosts, const struct change_hooks *hooks,
+int changes_new(struct daemon_env *env, struct plan_queue *queue, struct job_status *jobs,
+		struct drain *drain, struct hosts *hosts, const struct change_hooks *hooks,
 		struct changes **out, struct err *err)
 {
 	struct changes *c = calloc(1, sizeof(*c));

@@ -32,12 +32,10 @@ int drain_check_frozen(const struct drain *d, struct err *err);
 /* WEFT_ESTALE when a plan makes circuits on what is drained, or loads a program of a
  * job there that its ring does not play yet; what stays may stay. O(circuits x
  * entries). */
-int drain_check_plan(const struct drain *d, const struct plan *p,
-		     struct err *err);
+int drain_check_plan(const struct drain *d, const struct plan *p, struct err *err);
 /* True when new jobs are to stay away from this host: it, one of its ports, or
  * what they reach is drained. O(ports of the host x entries). */
-bool drain_has_host(const struct drain *d, const struct model_fabric *f,
-		    int host);
+bool drain_has_host(const struct drain *d, const struct model_fabric *f, int host);
 /* Takes drained ports without a circuit from what planning f may use: adds them to
  * the unusable ports of s, which is of f. WEFT_ENOMEM. */
 int drain_restrict(const struct drain *d, const struct model_fabric *f,
@@ -64,17 +62,15 @@ struct change_hooks {
 	/* The jobs are those of the change now. */
 	void (*committed)(void *arg);
 	/* err: NULL when it went well. */
-	void (*ended)(const struct apply_result *res, const struct err *err,
-		      void *arg);
+	void (*ended)(const struct apply_result *res, const struct err *err, void *arg);
 	/* The next change may begin. */
 	void (*idle)(void *arg);
 	void *arg;
 };
 
 /* Everything is borrowed and outlives it; hooks are copied. */
-int changes_new(struct daemon_env *env, struct plan_queue *queue,
-		struct job_status *jobs, struct drain *drain,
-		struct hosts *hosts, const struct change_hooks *hooks,
+int changes_new(struct daemon_env *env, struct plan_queue *queue, struct job_status *jobs,
+		struct drain *drain, struct hosts *hosts, const struct change_hooks *hooks,
 		struct changes **out, struct err *err);
 void changes_free(struct changes *c);	/* NULL is fine */
 /* Reads from the store which change waits for its confirmation; without its
@@ -98,8 +94,7 @@ struct own_change {
 /* Begins a change of the present configuration with the jobs that are to have
  * circuits now. WEFT_ESTALE when another change runs or one waits for its
  * confirmation; WEFT_ENOTFOUND when nothing was ever applied. */
-int changes_begin_jobs(struct changes *c, const struct own_change *own,
-		       struct err *err);
+int changes_begin_jobs(struct changes *c, const struct own_change *own, struct err *err);
 
 /* Apply, Rollback, Cancel, Confirm; SetPort and Recover (maintenance.c); arg is
  * the struct changes. */
@@ -139,17 +134,15 @@ void external_view_fini(struct external_view *v);
 /* They become events from now on: when one is found, and when it is over. */
 void external_changes_watch(struct daemon_env *env);
 /* ExternalChanges; arg is the struct daemon_env. */
-void handle_external_changes(struct rpc_call *call,
-			     const ProtobufCMessage *req, void *arg);
+void handle_external_changes(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 
 /* ---- auto_restore.c: and they are undone, where the fabric says so ---- */
 
 struct restore;
 
 /* What weftd does about changes by others on a device. */
-enum model_external external_policy(const struct model_fabric *f,
-				   const struct model_device *md,
-				   const struct apply_device *a);
+enum model_external external_policy(const struct model_fabric *f, const struct model_device *md,
+				    const struct apply_device *a);
 /* Remembers which restores failed; does nothing until restore_check. */
 int restore_new(struct daemon_env *env, struct changes *changes,
 		struct restore **out, struct err *err);

@@ -16,8 +16,7 @@
 #define NS_PER_MS 1000000
 
 /* "change N WHAT", for those who watch. */
-static void emit(struct changes *c, Weft__V1__EventKind kind, int64_t change,
-		 const char *what)
+static void emit(struct changes *c, Weft__V1__EventKind kind, int64_t change, const char *what)
 {
 	const struct daemon_event ev = { .kind = kind, .change = change };
 
@@ -41,8 +40,7 @@ void changes_confirm_expired(void *arg)
 		     "was not confirmed in time");
 	}
 	c->clock.tried = c->confirm.change;
-	if (changes_begin_back(c, NULL, c->confirm.back_to,
-			   "not confirmed in time", &err)) {
+	if (changes_begin_back(c, NULL, c->confirm.back_to, "not confirmed in time", &err)) {
 		log_error("weftd", "cannot go back: %s", err.msg);
 		changes_watch_confirm(c);
 	}
@@ -100,8 +98,7 @@ static int confirm(struct changes *c, int64_t change, struct err *err)
 		return err_set(err, WEFT_ESTALE, "a change is under way");
 	}
 	if (!c->confirm.change) {
-		return err_set(err, WEFT_ENOTFOUND,
-			       "no change waits for its confirmation");
+		return err_set(err, WEFT_ENOTFOUND, "no change waits for its confirmation");
 	}
 	if (change && change != c->confirm.change) {
 		return err_set(err, WEFT_ENOTFOUND, "it is change %" PRId64

@@ -61,8 +61,7 @@ int drain_check_frozen(const struct drain *d, struct err *err)
 
 /* ---- what a circuit touches ---------------------------------------------- */
 
-static const struct store_drain *find_port(const struct drain *d,
-					  const char *device, int port)
+static const struct store_drain *find_port(const struct drain *d, const char *device, int port)
 {
 	char name[NAME_SIZE];
 
@@ -71,9 +70,8 @@ static const struct store_drain *find_port(const struct drain *d,
 }
 
 /* The host port at the other end of a fibre (may be none), or its host. */
-static const struct store_drain *find_far_end(const struct drain *d,
-					     const struct model_fabric *f,
-					     int port)
+static const struct store_drain *find_far_end(const struct drain *d, const struct model_fabric *f,
+					      int port)
 {
 	const struct store_drain *h;
 
@@ -86,10 +84,9 @@ static const struct store_drain *find_far_end(const struct drain *d,
 
 /* One side of a circuit: its device, the device's port, or what is at the other
  * end of the port's fibre. far_ends: by port of the device, or NULL. */
-static const struct store_drain *find_side(const struct drain *d,
-					  const struct model_fabric *f,
-					  const struct model_device *md,
-					  const int *far_ends, int port)
+static const struct store_drain *find_side(const struct drain *d, const struct model_fabric *f,
+					   const struct model_device *md, const int *far_ends,
+					   int port)
 {
 	const struct store_drain *h = find(d, md->name);
 
@@ -97,8 +94,7 @@ static const struct store_drain *find_side(const struct drain *d,
 	return h ? h : find_far_end(d, f, far_ends ? far_ends[port] : -1);
 }
 
-bool drain_has_host(const struct drain *d, const struct model_fabric *f,
-			 int host)
+bool drain_has_host(const struct drain *d, const struct model_fabric *f, int host)
 {
 	const struct model_host *h = &f->hosts[host];
 	bool held = find(d, h->name) != NULL;
@@ -160,10 +156,8 @@ static bool has_program(const struct ring_programs *ring, const char *name)
 }
 
 /* What is drained of a program: its ring, or a host of its job; NULL: nothing. */
-static const struct store_drain *find_job(const struct drain *d,
-					 const struct model_fabric *f,
-					 const struct model_device *md,
-					 const char *name)
+static const struct store_drain *find_job(const struct drain *d, const struct model_fabric *f,
+					  const struct model_device *md, const char *name)
 {
 	const struct store_drain *h = find(d, md->name);
 	int job = model_find_job(f, name);
@@ -197,8 +191,7 @@ static int check_programs(const struct drain *d, const struct model_fabric *f,
 	return 0;
 }
 
-int drain_check_plan(const struct drain *d, const struct plan *p,
-		       struct err *err)
+int drain_check_plan(const struct drain *d, const struct plan *p, struct err *err)
 {
 	int r = 0;
 
@@ -216,9 +209,8 @@ int drain_check_plan(const struct drain *d, const struct plan *p,
 /* The ports of one side that are drained and without a circuit, added to those
  * that cannot be used. used: those with a circuit, which they keep. */
 static int add_bad(const struct drain *d, const struct model_fabric *f,
-		   const struct model_device *md, const int *far_ends, int n,
-		   const bool *used, const int **bad, int *n_bad,
-		   struct err *err)
+		   const struct model_device *md, const int *far_ends, int n, const bool *used,
+		   const int **bad, int *n_bad, struct err *err)
 {
 	int *v = realloc((void *)*bad, ((size_t)*n_bad + n + 1) * sizeof(*v));
 
@@ -236,8 +228,7 @@ static int add_bad(const struct drain *d, const struct model_fabric *f,
 
 /* Both sides of one device. */
 static int restrict_device(const struct drain *d, const struct model_fabric *f,
-			const struct model_device *md, struct plan_light *l,
-			struct err *err)
+			   const struct model_device *md, struct plan_light *l, struct err *err)
 {
 	bool *in = calloc((size_t)md->n_in + 1, 1);
 	bool *out = calloc((size_t)md->n_out + 1, 1);
@@ -263,11 +254,9 @@ int drain_restrict(const struct drain *d, const struct model_fabric *f,
 {
 	int r = 0;
 
-	for (int i = 0; i < s->n && d->n_holds > 0 && s->observed && r == 0;
-	     i++) {
+	for (int i = 0; i < s->n && d->n_holds > 0 && s->observed && r == 0; i++) {
 		if (f->devices[i].kind != MODEL_RING) {
-			r = restrict_device(d, f, &f->devices[i], &s->observed[i],
-					 err);
+			r = restrict_device(d, f, &f->devices[i], &s->observed[i], err);
 		}
 	}
 	return r;
@@ -277,8 +266,7 @@ int drain_restrict(const struct drain *d, const struct model_fabric *f,
 
 Weft__V1__Hold **drain_messages(const struct drain *d, size_t *n)
 {
-	Weft__V1__Hold **list = message_list(&weft__v1__hold__descriptor,
-					     (size_t)d->n_holds);
+	Weft__V1__Hold **list = message_list(&weft__v1__hold__descriptor, (size_t)d->n_holds);
 
 	for (int i = 0; list && i < d->n_holds; i++) {
 		list[i]->target = d->holds[i].what;
@@ -307,8 +295,7 @@ static int check_name(const struct drain *d, const char *what, struct err *err)
 	int i;
 
 	if (!f) {
-		return err_set(err, WEFT_ENOTFOUND,
-			       "no configuration was ever applied");
+		return err_set(err, WEFT_ENOTFOUND, "no configuration was ever applied");
 	}
 	if (model_find_host(f, what) >= 0 || model_find_device(f, what) >= 0) {
 		return 0;
@@ -333,9 +320,8 @@ static int check_name(const struct drain *d, const char *what, struct err *err)
 }
 
 /* Records it, emits an event, and answers with all entries of now. */
-static void finish_request(struct drain *d, struct rpc_call *call, int r,
-			Weft__V1__EventKind kind, const char *text,
-			struct err *err)
+static void finish_request(struct drain *d, struct rpc_call *call, int r, Weft__V1__EventKind kind,
+			   const char *text, struct err *err)
 {
 	const struct daemon_event ev = { .kind = kind };
 	Weft__V1__HoldResponse res = WEFT__V1__HOLD_RESPONSE__INIT;
@@ -352,8 +338,7 @@ static void finish_request(struct drain *d, struct rpc_call *call, int r,
 }
 
 /* Drains `what`, or freezes the fabric (""). */
-static void hold(struct drain *d, struct rpc_call *call, const char *what,
-		 const char *reason)
+static void hold(struct drain *d, struct rpc_call *call, const char *what, const char *reason)
 {
 	char who[RPC_PEER_TEXT_MAX], text[RPC_PEER_TEXT_MAX + 256];
 	struct err err = { 0 };
@@ -364,8 +349,7 @@ static void hold(struct drain *d, struct rpc_call *call, const char *what,
 	snprintf(text, sizeof(text), "%.80s is %s by %s%s%.100s",
 		 *what ? what : "the fabric", *what ? "drained" : "frozen",
 		 who, reason[0] ? ": " : "", reason);
-	finish_request(d, call, r, *what ? EVENT_KIND(DRAINED) : EVENT_KIND(FROZEN), text,
-		    &err);
+	finish_request(d, call, r, *what ? EVENT_KIND(DRAINED) : EVENT_KIND(FROZEN), text, &err);
 }
 
 /* Undrains `what`, or unfreezes the fabric (""). */
@@ -420,8 +404,7 @@ void handle_undrain(struct rpc_call *call, const ProtobufCMessage *msg, void *ar
 void handle_freeze(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	if (env_may_change(((struct drain *)arg)->env, call)) {
-		hold(arg, call, "", ((const Weft__V1__HoldRequest *)msg)
-					    ->reason);
+		hold(arg, call, "", ((const Weft__V1__HoldRequest *)msg) ->reason);
 	}
 }
 

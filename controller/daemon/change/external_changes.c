@@ -32,8 +32,7 @@ static void emit(struct daemon_env *env, const struct store_external_change *fir
 		snprintf(more, sizeof(more), " and %d more", n - 1);
 	}
 	if (first->change) {
-		snprintf(by, sizeof(by), " by change %lld",
-			 (long long)first->change);
+		snprintf(by, sizeof(by), " by change %lld", (long long)first->change);
 	}
 	if (over) {
 		event_emit(env->events, &ev, "%s: %s%s: %s%s", first->device, what, more,
@@ -51,8 +50,7 @@ static void emit(struct daemon_env *env, const struct store_external_change *fir
 static void on_external(const struct store_external_change *v, int n, void *arg)
 {
 	for (int from = 0, i = 1; i <= n; i++) {
-		if (i == n || v[i].outcome != v[from].outcome ||
-		    v[i].kind != v[from].kind) {
+		if (i == n || v[i].outcome != v[from].outcome || v[i].kind != v[from].kind) {
 			emit(arg, &v[from], i - from);
 			from = i;
 		}
@@ -92,8 +90,7 @@ int external_view_init(struct external_view *v, const struct daemon_env *env,
 	if (r) {
 		return r;
 	}
-	v->list = message_list(&weft__v1__external_change__descriptor,
-			       (size_t)v->n_stored);
+	v->list = message_list(&weft__v1__external_change__descriptor, (size_t)v->n_stored);
 	if (!v->list) {
 		return err_nomem(err);
 	}

@@ -51,8 +51,7 @@ static void op_free(struct maintenance_op *c)
 /* The host at the far end of a port's fibre, or -1. */
 static int far_host(const struct model_fabric *f, const int *far_ends, int port)
 {
-	return far_ends && far_ends[port] >= 0 ?
-	       f->ports[far_ends[port]].host : -1;
+	return far_ends && far_ends[port] >= 0 ? f->ports[far_ends[port]].host : -1;
 }
 
 static bool runs_on(const struct model_job *job, int host)
@@ -66,8 +65,7 @@ static bool runs_on(const struct model_job *job, int host)
 }
 
 /* "in 3 -> out 4 (h0.1 to h1.1, job a)". */
-static char *circuit_text(const struct model_fabric *f, int device,
-			 struct optics_xc xc)
+static char *circuit_text(const struct model_fabric *f, int device, struct optics_xc xc)
 {
 	const struct model_device *md = &f->devices[device];
 	int from = far_host(f, md->in_port, xc.in);
@@ -94,8 +92,7 @@ static char *circuit_text(const struct model_fabric *f, int device,
 	return buf_steal(&b);
 }
 
-static bool is_on_port(const struct model_device *md, struct optics_xc xc,
-		       struct drv_port_id port)
+static bool is_on_port(const struct model_device *md, struct optics_xc xc, struct drv_port_id port)
 {
 	return md->any_to_any ? xc.in == port.index || xc.out == port.index :
 	       (port.is_out ? xc.out : xc.in) == port.index;
@@ -112,8 +109,7 @@ static int find_interrupted(struct maintenance_op *c, int device, struct err *er
 	for (int i = 0; r == 0 && i < intent.n_xcs; i++) {
 		char *text;
 
-		if (!is_on_port(&f->devices[device], intent.xcs[i],
-				c->what.port)) {
+		if (!is_on_port(&f->devices[device], intent.xcs[i], c->what.port)) {
 			continue;
 		}
 		text = circuit_text(f, device, intent.xcs[i]);
@@ -140,8 +136,7 @@ static int check_interrupted(struct maintenance_op *c, int device, struct err *e
 		return r;
 	}
 	if (c->interrupted.n > 1) {
-		snprintf(more, sizeof(more), ", and %zu more",
-			 c->interrupted.n - 1);
+		snprintf(more, sizeof(more), ", and %zu more", c->interrupted.n - 1);
 	}
 	err_set(err, WEFT_ESTALE, "%s: that interrupts circuit %.200s%s",
 		c->device, c->interrupted.v[0], more);
@@ -156,8 +151,7 @@ static int check_port(const struct maintenance_op *c, const struct model_device 
 {
 	int n = c->what.port.is_out && !md->any_to_any ? md->n_out : md->n_in;
 
-	if (c->what.recovery || (c->what.port.index >= 0 &&
-				 c->what.port.index < n)) {
+	if (c->what.recovery || (c->what.port.index >= 0 && c->what.port.index < n)) {
 		return 0;
 	}
 	return err_set(err, WEFT_ENOTFOUND, "%s: there is no port %s %d",
@@ -191,8 +185,7 @@ static int check(struct maintenance_op *c, struct err *err)
 		return err_set(err, WEFT_ENOTFOUND, "no device is called "
 			       "\"%s\"", c->device);
 	}
-	if ((r = apply_maintenance_check(c->changes->env->apply, c->device,
-					 &c->what, err)) ||
+	if ((r = apply_maintenance_check(c->changes->env->apply, c->device, &c->what, err)) ||
 	    (r = check_port(c, &f->devices[device], err))) {
 		return r;
 	}
@@ -240,8 +233,7 @@ static void note(const struct maintenance_op *c, const char *end)
 }
 
 /* The device has answered; its state was read again. */
-static void on_done(int rc, const struct drv_outcome *o, const struct err *err,
-		    void *arg)
+static void on_done(int rc, const struct drv_outcome *o, const struct err *err, void *arg)
 {
 	struct maintenance_op *c = arg;
 	struct plan_request *slot = c->slot;
@@ -266,8 +258,7 @@ static void do_now(struct plan_request *slot)
 	c->slot = slot;
 	if (r == 0) {
 		note_begin(c);
-		r = apply_maintain(c->changes->env->apply, c->device, &c->what,
-			       on_done, c, &err);
+		r = apply_maintain(c->changes->env->apply, c->device, &c->what, on_done, c, &err);
 	}
 	if (r == 0) {
 		return;
@@ -339,15 +330,12 @@ void handle_recover_device(struct rpc_call *call, const ProtobufCMessage *msg, v
 	if (!env_may_change(((struct changes *)arg)->env, call)) {
 		return;
 	}
-	if ((size_t)req->what >= sizeof(kinds) / sizeof(kinds[0]) ||
-	    !kinds[req->what]) {
-		err_set(&err, WEFT_EINVAL, "%s: no such recovery",
-			req->device);
+	if ((size_t)req->what >= sizeof(kinds) / sizeof(kinds[0]) || !kinds[req->what]) {
+		err_set(&err, WEFT_EINVAL, "%s: no such recovery", req->device);
 		rpc_finish_err(call, &err);
 		return;
 	}
 	c.what.recovery = kinds[req->what];
-	snprintf(c.words, sizeof(c.words), "%s",
-		 drv_recovery_name(c.what.recovery));
+	snprintf(c.words, sizeof(c.words), "%s", drv_recovery_name(c.what.recovery));
 	start(arg, call, req->device, req->reason, &c);
 }

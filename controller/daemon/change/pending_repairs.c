@@ -10,8 +10,7 @@
 #include "controller/daemon/change/change.h"
 
 /* As last read; NULL: it is not there. O(log circuits). */
-static const struct drv_xc *find_circuit(const struct apply_device *a,
-					 struct optics_xc xc)
+static const struct drv_xc *find_circuit(const struct apply_device *a, struct optics_xc xc)
 {
 	/* drv_xc begins with its optics_xc. */
 	return a->snap.n_xcs ? bsearch(&xc, a->snap.xcs,
@@ -47,8 +46,7 @@ static bool is_repaired(const struct daemon_env *env, const struct hosts *hosts,
 			find_circuit(&v[i], r->xc) : NULL;
 
 		if (x && x->state == DRV_TUNED) {
-			return r->layer == 0 || is_proven(env, hosts, i, x,
-							   r->layer);
+			return r->layer == 0 || is_proven(env, hosts, i, x, r->layer);
 		}
 	}
 	return false;
@@ -71,8 +69,7 @@ int repairs_view_init(struct repairs_view *r, const struct daemon_env *env,
 	if (rc) {
 		return rc;
 	}
-	r->list = message_list(&weft__v1__pending_repair__descriptor,
-			       (size_t)r->n_stored);
+	r->list = message_list(&weft__v1__pending_repair__descriptor, (size_t)r->n_stored);
 	if (!r->list) {
 		return err_nomem(err);
 	}

@@ -61,10 +61,8 @@ void changes_confirm_expired(void *arg);
 
 /* What of it may be done now goes to the base of s. WEFT_ESTALE: nothing,
  * and why. */
-int restore_request_prepare(struct restore_request *r,
-			    const struct daemon_env *env,
-			    const struct model_fabric *f, struct snapshot *s,
-			    struct err *err);
+int restore_request_prepare(struct restore_request *r, const struct daemon_env *env,
+			    const struct model_fabric *f, struct snapshot *s, struct err *err);
 void restore_request_free(struct restore_request *r);	/* NULL is fine */
 
 #define RESTORE_MAX 3		/* restores of a device ... */
@@ -86,9 +84,7 @@ enum restore_verdict {
  * each, and after RESTORE_MAX of them within RESTORE_WINDOW_NS, with no
  * change of an operator's between, it is given up. Pure. O(n^2).
  */
-enum restore_verdict restore_decide(const struct store_external_change *v, int n,
-				    int64_t after_ns, int tries,
-				    int64_t last_try_ns, int64_t now_ns,
-				    int64_t *at_ns);
+enum restore_verdict restore_decide(const struct store_external_change *v, int n, int64_t after_ns,
+				    int tries, int64_t last_try_ns, int64_t now_ns, int64_t *at_ns);
 
 #endif

@@ -89,8 +89,7 @@ static int find_word(const char *const *names, int n, const char *word)
 }
 
 /* A number, or a name that the system knows. */
-static int find_id(enum who who, const char *name, uint32_t *id,
-		   struct err *err)
+static int find_id(enum who who, const char *name, uint32_t *id, struct err *err)
 {
 	char *end;
 	unsigned long v;
@@ -111,8 +110,7 @@ static int find_id(enum who who, const char *name, uint32_t *id,
 		*id = group->gr_gid;
 		return 0;
 	}
-	return err_set(err, WEFT_EINVAL, "there is no %s \"%s\"",
-		       who_names[who], name);
+	return err_set(err, WEFT_EINVAL, "there is no %s \"%s\"", who_names[who], name);
 }
 
 /* Cuts the first word off; "" when there is none. */
@@ -176,8 +174,7 @@ static char *trim(char *line)
 }
 
 /* One grant a line; text is cut up. */
-static int parse(struct access *a, const char *file, char *text,
-		 struct err *err)
+static int parse(struct access *a, const char *file, char *text, struct err *err)
 {
 	int number = 0, r = 0;
 	char *line;
@@ -227,8 +224,7 @@ int access_parse(const char *file, const char *text, size_t len, uid_t owner,
 	return 0;
 }
 
-int access_new(const char *file, uid_t owner, struct access **out,
-	       struct err *err)
+int access_new(const char *file, uid_t owner, struct access **out, struct err *err)
 {
 	char *text = NULL;
 	size_t len;
@@ -281,8 +277,7 @@ static bool is_for(const struct grant *g, const struct rpc_peer *peer)
 }
 
 /* The highest role that is granted to the peer. */
-static enum access_role role_of(const struct access *a,
-				const struct rpc_peer *peer)
+static enum access_role role_of(const struct access *a, const struct rpc_peer *peer)
 {
 	enum access_role best = ACCESS_NONE;
 

@@ -39,9 +39,8 @@ void env_audit_call(const struct daemon_env *env, const struct rpc_call *call,
 	store_audit(env->store, change, "", STORE_EVENT, text);
 }
 
-Weft__V1__Timing *env_timing(const struct daemon_env *env,
-			     enum store_timing_kind kind, const char *name,
-			     Weft__V1__Timing *out)
+Weft__V1__Timing *env_timing(const struct daemon_env *env, enum store_timing_kind kind,
+			     const char *name, Weft__V1__Timing *out)
 {
 	struct apply_timing t;
 

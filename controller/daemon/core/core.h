@@ -90,9 +90,8 @@ void part_timer_stop(struct part_timer *t);
 
 /* What was learned of how long a port or device takes, in out; NULL when that
  * is nothing. */
-Weft__V1__Timing *env_timing(const struct daemon_env *env,
-			     enum store_timing_kind kind, const char *name,
-			     Weft__V1__Timing *out);
+Weft__V1__Timing *env_timing(const struct daemon_env *env, enum store_timing_kind kind,
+			     const char *name, Weft__V1__Timing *out);
 
 /* ---- event_stream.c: what happens, for those who watch ---- */
 
@@ -109,8 +108,7 @@ struct daemon_event {
 #define EVENT_KIND(k) WEFT__V1__EVENT_KIND__EVENT_KIND_##k
 
 /* With room for the newest 1024 events, and none yet. */
-int event_stream_new(struct daemon_env *env, struct event_stream **out,
-		     struct err *err);
+int event_stream_new(struct daemon_env *env, struct event_stream **out, struct err *err);
 void event_stream_free(struct event_stream *e);	/* NULL is fine */
 /* Sends an event with one sentence to all who watch, and keeps it for those
  * who come later. O(watchers). */
@@ -139,8 +137,7 @@ enum access_role {
 /* The roles that a file grants (format: weftd(8)); without one, root and the
  * owner are operators and other local users viewers. WEFT_EINVAL with the
  * line; the errors of file_read. */
-int access_new(const char *file, uid_t owner, struct access **out,
-	       struct err *err);
+int access_new(const char *file, uid_t owner, struct access **out, struct err *err);
 /* The same from a text; file is the name that errors give. */
 int access_parse(const char *file, const char *text, size_t len, uid_t owner,
 		 struct access **out, struct err *err);
@@ -158,8 +155,7 @@ int access_permit(const struct access *a, const struct rpc_peer *peer,
 struct health;
 
 /* Reads the flags of env, which outlives it. */
-int health_new(const struct daemon_env *env, struct health **out,
-	       struct err *err);
+int health_new(const struct daemon_env *env, struct health **out, struct err *err);
 void health_free(struct health *h);	/* NULL is fine */
 /* Check and Watch; arg is the struct health. */
 void handle_health_check(struct rpc_call *call, const ProtobufCMessage *req, void *arg);

@@ -58,8 +58,7 @@ struct event_stream {
 
 /* Sequences begin with the time, so that they grow over restarts, whose
  * events are fewer than microseconds have passed. */
-int event_stream_new(struct daemon_env *env, struct event_stream **out,
-		     struct err *err)
+int event_stream_new(struct daemon_env *env, struct event_stream **out, struct err *err)
 {
 	struct event_stream *e = calloc(1, sizeof(*e));
 
@@ -124,13 +123,11 @@ static void pump(struct watcher *w)
 	struct err err = { 0 };
 	int r = 0;
 
-	while (r == 0 && rpc_call_unsent(call) < AHEAD &&
-	       (w->resync || w->next < e->next)) {
+	while (r == 0 && rpc_call_unsent(call) < AHEAD && (w->resync || w->next < e->next)) {
 		if (w->resync || w->next < e->first) {
 			r = send_resync(w, &err);
 		} else {
-			r = rpc_send(call, &e->ring[w->next++ % RING].m.base,
-				     &err);
+			r = rpc_send(call, &e->ring[w->next++ % RING].m.base, &err);
 		}
 	}
 	if (r) {
@@ -147,8 +144,7 @@ static void on_ready(struct rpc_call *call, void *arg)
 
 void handle_watch(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__Number *after =
-		((const Weft__V1__WatchRequest *)msg)->after;
+	const Weft__V1__Number *after = ((const Weft__V1__WatchRequest *)msg)->after;
 	struct event_stream *e = arg;
 	struct watcher *w;
 	struct err err = { 0 };
@@ -163,8 +159,7 @@ void handle_watch(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 	}
 	w->stream = e;
 	w->call = call;
-	w->resync = !after || after->value < e->first - 1 ||
-		  after->value >= e->next;
+	w->resync = !after || after->value < e->first - 1 || after->value >= e->next;
 	w->next = w->resync ? e->next : after->value + 1;
 	TAILQ_INSERT_TAIL(&e->watchers, w, link);
 	rpc_call_on_cancel(call, on_gone, w);
@@ -196,16 +191,14 @@ static void drop_partial(char *text)
 		at--;
 	}
 	lead = at > 0 ? (unsigned char)text[at - 1] : 0;
-	if (lead >= 0xc0 &&
-	    len - at + 1 < (lead >= 0xf0 ? 4u : lead >= 0xe0 ? 3u : 2u)) {
+	if (lead >= 0xc0 && len - at + 1 < (lead >= 0xf0 ? 4u : lead >= 0xe0 ? 3u : 2u)) {
 		text[at - 1] = '\0';
 	}
 }
 
 /* ---- events -------------------------------------------------------------- */
 
-void event_emit(struct event_stream *e, const struct daemon_event *what,
-		const char *fmt, ...)
+void event_emit(struct event_stream *e, const struct daemon_event *what, const char *fmt, ...)
 {
 	struct stream_event *ev = &e->ring[e->next % RING];
 	struct watcher *w, *next;
@@ -282,10 +275,8 @@ static const struct device_seen *find_seen(const struct event_stream *e, int pla
 
 /* A device of which nothing was reported is one that answers and is as
  * intended. */
-static void report_changes(struct event_stream *e,
-			   const struct device_seen *before,
-			   const struct device_seen *now,
-			   const struct apply_device *a)
+static void report_changes(struct event_stream *e, const struct device_seen *before,
+			   const struct device_seen *now, const struct apply_device *a)
 {
 	static const struct device_seen usual = { .reachable = true };
 	char text[96];
@@ -296,8 +287,7 @@ static void report_changes(struct event_stream *e,
 				       : EVENT_KIND(DEVICE_UNREACHABLE),
 		     now->name, now->reachable ? "answers" : a->problem);
 	}
-	if (before->epoch[0] && now->epoch[0] &&
-	    strcmp(before->epoch, now->epoch) != 0) {
+	if (before->epoch[0] && now->epoch[0] && strcmp(before->epoch, now->epoch) != 0) {
 		emit_device(e, EVENT_KIND(DEVICE_RESTARTED), now->name, "restarted");
 	}
 	if (before->failed != now->failed) {
@@ -342,8 +332,7 @@ static void take_reading(struct device_seen *s, const struct device_seen *before
 	s->reachable = a->reachable;
 	s->drift = before && before->drift;
 	s->failed = before ? before->failed : 0;
-	snprintf(s->epoch, sizeof(s->epoch), "%s",
-		 before ? before->epoch : "");
+	snprintf(s->epoch, sizeof(s->epoch), "%s", before ? before->epoch : "");
 	if (a->reachable) {
 		s->drift = a->n_missing > 0 || a->n_unexpected > 0;
 		s->failed = mix_failed(&a->snap);

@@ -33,8 +33,7 @@ struct health {
 	TAILQ_HEAD(, health_watch) watches;	/* all that are open */
 };
 
-int health_new(const struct daemon_env *env, struct health **out,
-	       struct err *err)
+int health_new(const struct daemon_env *env, struct health **out, struct err *err)
 {
 	*out = calloc(1, sizeof(**out));
 	if (!*out) {
@@ -85,8 +84,7 @@ void handle_health_check(struct rpc_call *call, const ProtobufCMessage *req, voi
 	struct err err = { 0 };
 
 	if (s == UNKNOWN) {
-		err_set(&err, WEFT_ENOTFOUND, "no service \"%.100s\"",
-			service);
+		err_set(&err, WEFT_ENOTFOUND, "no service \"%.100s\"", service);
 	} else {
 		send_status(call, status_of(arg, s), &err);
 	}

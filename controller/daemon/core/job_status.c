@@ -32,8 +32,7 @@ static void *copy_message(const ProtobufCMessage *m)
 
 	if (bytes) {
 		protobuf_c_message_pack(m, bytes);
-		out = protobuf_c_message_unpack(m->descriptor, NULL, len,
-						bytes);
+		out = protobuf_c_message_unpack(m->descriptor, NULL, len, bytes);
 	}
 	free(bytes);
 	return out;
@@ -47,8 +46,7 @@ static void take_picture(struct job_rows *rows, struct plan_request *r)
 	rows->picture = r->picture.len ? buf_steal(&r->picture) : NULL;
 }
 
-static int add_row(struct job_rows *rows, const struct plan *p, int job,
-		   struct err *err)
+static int add_row(struct job_rows *rows, const struct plan *p, int job, struct err *err)
 {
 	struct msg_job j;
 	int rc = msg_job_init(&j, p, job, err);
@@ -62,8 +60,7 @@ static int add_row(struct job_rows *rows, const struct plan *p, int job,
 	return rc;
 }
 
-int job_rows_take(struct job_rows *rows, struct plan_request *r,
-		  struct err *err)
+int job_rows_take(struct job_rows *rows, struct plan_request *r, struct err *err)
 {
 	const struct plan *p = r->plan;
 	int rc = 0;
@@ -114,9 +111,8 @@ static void on_planned(struct plan_request *r)
 	struct job_status *s = r->arg;
 	const struct model_fabric *f = apply_fabric(s->env->apply);
 	struct err err = r->err;
-	bool outdated = --s->n_refreshing > 0 ||
-			(r->fabric && f &&
-			 strcmp(r->fabric->hash, f->hash) != 0);
+	bool outdated = --s->n_refreshing > 0 || (r->fabric && f && strcmp(r->fabric->hash,
+									   f->hash) != 0);
 
 	if (outdated) {
 		plan_request_free(r);
@@ -195,8 +191,7 @@ static void hint_row(const Weft__V1__PlanJob *row, struct err *err)
 	const Weft__V1__JobDegradation *l = row->degradation;
 
 	if (l->part[0]) {
-		err_hint(err, "job %s needs %s, which has failed", row->name,
-			 l->part);
+		err_hint(err, "job %s needs %s, which has failed", row->name, l->part);
 	} else if (l->rate > 0) {
 		err_hint(err, "%d of %d circuits of job %s are dead; "
 			 "until they are repaired its schedule is the "
@@ -221,8 +216,7 @@ void job_status_hint(const struct job_status *s, struct err *err)
 /* ---- life ---------------------------------------------------------------- */
 
 int job_status_new(struct daemon_env *env, struct plan_queue *q,
-		   const struct job_status_hooks *hooks,
-		   struct job_status **out, struct err *err)
+		   const struct job_status_hooks *hooks, struct job_status **out, struct err *err)
 {
 	*out = calloc(1, sizeof(**out));
 	if (!*out) {

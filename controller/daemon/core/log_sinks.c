@@ -40,8 +40,7 @@ static void log_json(enum log_level level, const char *room, const char *line,
 }
 
 /* WEFT_NAME=value, as the journal wants names. */
-static char *journal_field(char text[FIELD_SIZE], const char *name,
-			   const char *value)
+static char *journal_field(char text[FIELD_SIZE], const char *name, const char *value)
 {
 	int n = snprintf(text, FIELD_SIZE, "WEFT_%s=%s", name, value);
 
@@ -52,9 +51,8 @@ static char *journal_field(char text[FIELD_SIZE], const char *name,
 }
 
 /* Called by workers as well, like log_json. */
-static void log_journal(enum log_level level, const char *room,
-			const char *line, const struct log_field *fields,
-			int n)
+static void log_journal(enum log_level level, const char *room, const char *line,
+			const struct log_field *fields, int n)
 {
 	/* As syslog(3) counts; events are of note to people. */
 	static const int priority[] = {
@@ -68,8 +66,7 @@ static void log_journal(enum log_level level, const char *room,
 	snprintf(message, sizeof(message), "MESSAGE=%s", line);
 	v[k++] = journal_field(text[0], "room", room);
 	for (int i = 0; i < n && i < MAX_FIELDS; i++) {
-		v[k++] = journal_field(text[i + 1], fields[i].name,
-				       fields[i].value);
+		v[k++] = journal_field(text[i + 1], fields[i].name, fields[i].value);
 	}
 	journald_send(v, k);
 }

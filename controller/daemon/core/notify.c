@@ -25,13 +25,9 @@ void notify_send(const char *state)
 		addr.sun_path[0] = '\0';
 	}
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 ||
-	    sendto(fd, state, strlen(state), MSG_NOSIGNAL,
-		   (struct sockaddr *)&addr,
-		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) <
-		    0) {
-		log_warn("weftd", "the service manager did not get \"%s\"",
-			 state);
+	if (fd < 0 || sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&addr,
+			     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0) {
+		log_warn("weftd", "the service manager did not get \"%s\"", state);
 	}
 	if (fd >= 0) {
 		close(fd);

@@ -39,8 +39,7 @@ int plan_request_new(struct plan_queue *q, const char *name, const void *text,
 	int rc;
 
 	if (!text && !f) {
-		err_set(err, WEFT_ENOTFOUND,
-			"no configuration was ever applied");
+		err_set(err, WEFT_ENOTFOUND, "no configuration was ever applied");
 		err_hint(err, "give one: weft plan -f FABRIC.yaml");
 		return err->code;
 	}
@@ -133,8 +132,7 @@ static void return_to_present(struct plan_queue *q)
 	struct err err = { 0 };
 	int rc = plan_queue_settle(q, &err);
 
-	if (rc == 0 && apply_fabric(env->apply) != before &&
-	    !all_read(env->apply)) {
+	if (rc == 0 && apply_fabric(env->apply) != before && !all_read(env->apply)) {
 		env->reading = true;
 		rc = plan_queue_slot(q, read_again, NULL, &err);
 	}
@@ -216,8 +214,7 @@ static int parse(const struct model_config *config, struct model_fabric **out, s
 		err_set(err, rc, "%s: cannot be read", config->name);
 	}
 	if (rc && errs.dropped > 0) {
-		err_hint(err, "and %d more: \"weft check\" shows all",
-			 errs.dropped);
+		err_hint(err, "and %d more: \"weft check\" shows all", errs.dropped);
 	}
 	err_list_fini(&errs);
 	return rc;
@@ -236,8 +233,7 @@ static void draw(struct plan_request *r)
 {
 	struct err err = { 0 };
 
-	if (page_picture(r->fabric, r->bare_picture ? NULL : r->plan,
-			 &r->picture, &err)) {
+	if (page_picture(r->fabric, r->bare_picture ? NULL : r->plan, &r->picture, &err)) {
 		log_warn("weftd", "the page has no picture: %s", err.msg);
 		buf_fini(&r->picture);
 	}
@@ -254,8 +250,7 @@ static void run_plan(uv_work_t *req)
 	}
 	r->snap.base.is_rollback = r->ignore_floor;
 	if (r->offline) {
-		r->rc = plan_degraded(r->fabric, &r->snap.base, &r->plan,
-				     &r->err);
+		r->rc = plan_degraded(r->fabric, &r->snap.base, &r->plan, &r->err);
 	} else {
 		r->rc = plan_make(r->fabric, &r->snap.base, &r->plan, &r->err);
 	}
@@ -286,10 +281,8 @@ static int copy_base(struct plan_request *r)
 	struct plan_base base;
 	int rc;
 
-	if ((rc = apply_plan_base(q->env->apply, r->fabric, r->mode, &base,
-				  &r->err)) ||
-	    (rc = daemon_snapshot_init(&r->snap, &base, r->fabric->n_devices,
-				       &r->err))) {
+	if ((rc = apply_plan_base(q->env->apply, r->fabric, r->mode, &base, &r->err)) ||
+	    (rc = daemon_snapshot_init(&r->snap, &base, r->fabric->n_devices, &r->err))) {
 		return rc;
 	}
 	r->snap.base.only = r->job_filter;
@@ -303,8 +296,7 @@ static void start_plan(struct plan_request *r)
 	if (r->rc) {
 		r->done(r);
 	} else {
-		uv_queue_work(r->queue->env->loop, &r->req, run_plan,
-			      after_plan);
+		uv_queue_work(r->queue->env->loop, &r->req, run_plan, after_plan);
 	}
 }
 
@@ -337,8 +329,7 @@ void plan_request_start(struct plan_request *r)
 static void after_read(int rc, const struct err *err, void *arg)
 {
 	if (rc) {
-		log_info("weftd", "planning without a fresh reading: %s",
-			 err->msg);
+		log_info("weftd", "planning without a fresh reading: %s", err->msg);
 	}
 	start_plan(arg);
 }
@@ -409,8 +400,7 @@ static void begin_slot(struct plan_request *r)
 /* ---- the present fabric -------------------------------------------------- */
 
 /* The configuration whose devices are the present ones. */
-static int find_present(struct store *store, struct store_config *out,
-			struct err *err)
+static int find_present(struct store *store, struct store_config *out, struct err *err)
 {
 	struct store_journal *open = NULL;
 	int n = 0, rc = store_open_changes(store, &open, &n, err);
@@ -471,8 +461,7 @@ void plan_queue_recovered(struct plan_queue *q, int rc, const char *text)
 	}
 }
 
-int plan_queue_set_default(struct plan_queue *q, const char *path,
-			   struct err *err)
+int plan_queue_set_default(struct plan_queue *q, const char *path, struct err *err)
 {
 	q->initial.name = strdup(path);
 	if (!q->initial.name) {

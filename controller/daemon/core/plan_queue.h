@@ -25,8 +25,7 @@ struct snapshot {
 
 /* Copies base, which is of n devices. O(bytes of base). Nothing is left to be
  * freed on error, which is WEFT_ENOMEM. */
-int daemon_snapshot_init(struct snapshot *s, const struct plan_base *base,
-			 int n, struct err *err);
+int daemon_snapshot_init(struct snapshot *s, const struct plan_base *base, int n, struct err *err);
 /* Frees it and zeroes *s; a zeroed one is fine. */
 void daemon_snapshot_fini(struct snapshot *s);
 
@@ -78,8 +77,7 @@ struct plan_request {
  * loop, with arg. */
 struct plan_queue_hooks {
 	/* Appends the jobs that orchestrators ask for to a configuration. */
-	int (*add_jobs)(struct model_config *config, void *arg,
-			struct err *err);
+	int (*add_jobs)(struct model_config *config, void *arg, struct err *err);
 	/* Takes out of the snapshot what planning f may not use. */
 	int (*restrict_base)(const struct model_fabric *f, struct snapshot *s,
 			     void *arg, struct err *err);
@@ -103,8 +101,7 @@ int plan_queue_new(struct daemon_env *env, const struct plan_queue_hooks *hooks,
 void plan_queue_free(struct plan_queue *q);	/* NULL is fine */
 /* Reads the configuration that is the present one while none was ever applied.
  * The errors of file_read. */
-int plan_queue_set_default(struct plan_queue *q, const char *path,
-			   struct err *err);
+int plan_queue_set_default(struct plan_queue *q, const char *path, struct err *err);
 /* True while a request has the slot, a change is under way, or the devices are
  * not known: what reads them now and then waits. */
 bool plan_queue_busy(const struct plan_queue *q);
@@ -148,8 +145,7 @@ struct job_rows {
 };
 
 /* Copies the rows of the request's plan, and takes its picture over. */
-int job_rows_take(struct job_rows *rows, struct plan_request *r,
-		  struct err *err);
+int job_rows_take(struct job_rows *rows, struct plan_request *r, struct err *err);
 /* Frees them and zeroes *rows, which are then not known. */
 void job_rows_fini(struct job_rows *rows);
 
@@ -165,8 +161,7 @@ struct job_status_hooks {
 
 /* Knows nothing until job_status_refresh or job_status_set; hooks are copied. */
 int job_status_new(struct daemon_env *env, struct plan_queue *q,
-		   const struct job_status_hooks *hooks,
-		   struct job_status **out, struct err *err);
+		   const struct job_status_hooks *hooks, struct job_status **out, struct err *err);
 void job_status_free(struct job_status *s);	/* NULL is fine */
 /* Plans the jobs of the present configuration again. */
 void job_status_refresh(struct job_status *s);
@@ -191,8 +186,7 @@ struct poll;
 /* Begins to read every so often (0: never; *out is NULL). When a round has
  * read the devices, after_read is called and must end in poll_round_end. */
 int poll_new(struct daemon_env *env, struct plan_queue *q, int64_t every_ms,
-	     void (*after_read)(void *arg), void *arg, struct poll **out,
-	     struct err *err);
+	     void (*after_read)(void *arg), void *arg, struct poll **out, struct err *err);
 /* Gives the slot of the round back, and sets the time of the next. */
 void poll_round_end(struct poll *p);
 void poll_free(struct poll *p);	/* NULL is fine */

@@ -78,8 +78,7 @@ static void on_time(void *arg)
 }
 
 int poll_new(struct daemon_env *env, struct plan_queue *q, int64_t every_ms,
-	     void (*after_read)(void *arg), void *arg, struct poll **out,
-	     struct err *err)
+	     void (*after_read)(void *arg), void *arg, struct poll **out, struct err *err)
 {
 	struct poll *p;
 	int r;

@@ -17,13 +17,11 @@
 
 /* A folder that is missing is made and belongs to the user; one that is there
  * must do as it is. */
-static int make_folder(const char *path, mode_t mode, const struct passwd *pw,
-		       struct err *err)
+static int make_folder(const char *path, mode_t mode, const struct passwd *pw, struct err *err)
 {
 	if (mkdir(path, mode) != 0) {
 		return errno == EEXIST ? 0
-				       : err_errno(err, WEFT_EIO, errno, "%s",
-						   path);
+				       : err_errno(err, WEFT_EIO, errno, "%s", path);
 	}
 	if (chown(path, pw->pw_uid, pw->pw_gid) != 0) {
 		return err_errno(err, WEFT_EIO, errno, "%s", path);
@@ -41,9 +39,8 @@ static int make_folders(const char *state_dir, const char *socket,
 	if (r || !slash || slash == socket) {
 		return r;
 	}
-	if (snprintf(folder, sizeof(folder), "%.*s",
-		     (int)(slash - socket), socket) >=
-	    (int)sizeof(folder)) {
+	if (snprintf(folder, sizeof(folder), "%.*s", (int)(slash - socket),
+		     socket) >= (int)sizeof(folder)) {
 		return err_set(err, WEFT_EINVAL, "--socket: too long");
 	}
 	return make_folder(folder, 0755, pw, err);

@@ -65,9 +65,8 @@ void reflection_free(struct reflection *r)
 }
 
 /* Adds scope.name. The name lives as long as the index. */
-static int add_symbol(struct reflection *r, enum symbol_kind kind, size_t file,
-		      const char *scope, const char *name, const char **out,
-		      struct err *err)
+static int add_symbol(struct reflection *r, enum symbol_kind kind, size_t file, const char *scope,
+		      const char *name, const char **out, struct err *err)
 {
 	size_t len = strlen(scope) + strlen(name) + 2;
 	struct symbol s = { .name = malloc(len), .kind = kind, .file = file };
@@ -95,9 +94,8 @@ static int add_enums(struct reflection *r, size_t file, const char *scope,
 }
 
 /* A message type and those inside it. */
-static int add_messages(struct reflection *r, size_t file, const char *scope,
-			size_t n, const ProtobufCBinaryData *v,
-			struct err *err)
+static int add_messages(struct reflection *r, size_t file, const char *scope, size_t n,
+			const ProtobufCBinaryData *v, struct err *err)
 {
 	int rc = 0;
 
@@ -132,11 +130,9 @@ static int add_services(struct reflection *r, size_t file,
 	for (size_t i = 0; i < f->n_service && rc == 0; i++) {
 		const Weft__Meta__Service *s = f->service[i];
 
-		rc = add_symbol(r, SERVICE, file, f->package, s->name, &name,
-				err);
+		rc = add_symbol(r, SERVICE, file, f->package, s->name, &name, err);
 		for (size_t k = 0; k < s->n_method && rc == 0; k++) {
-			rc = add_symbol(r, METHOD, file, name,
-					s->method[k]->name, &method, err);
+			rc = add_symbol(r, METHOD, file, name, s->method[k]->name, &method, err);
 		}
 	}
 	return rc;
@@ -150,8 +146,7 @@ static int add_file(struct reflection *r, size_t file, struct err *err)
 	Weft__Meta__File *f;
 	int rc;
 
-	rc = rpc_decode(&weft__meta__file__descriptor, bytes->data, bytes->len,
-			0, &decoded, err);
+	rc = rpc_decode(&weft__meta__file__descriptor, bytes->data, bytes->len, 0, &decoded, err);
 	if (rc) {
 		return rc;
 	}
@@ -199,8 +194,7 @@ int reflection_new(struct reflection **out, struct err *err)
 /* ---- answers ------------------------------------------------------------- */
 
 /* By its full name, package.Type or package.Service.Method. O(symbols). */
-static const struct symbol *find_symbol(const struct reflection *r,
-					const char *name)
+static const struct symbol *find_symbol(const struct reflection *r, const char *name)
 {
 	for (size_t i = 0; i < r->symbols.n; i++) {
 		if (strcmp(r->symbols.v[i].name, name) == 0) {
@@ -298,8 +292,7 @@ static int send_services(struct rpc_call *call, const struct reflection *r,
 static int send_error(struct rpc_call *call, enum rpc_status code,
 		      const char *text, response *res, struct err *err)
 {
-	Grpc__Reflection__V1__ErrorResponse body =
-		GRPC__REFLECTION__V1__ERROR_RESPONSE__INIT;
+	Grpc__Reflection__V1__ErrorResponse body = GRPC__REFLECTION__V1__ERROR_RESPONSE__INIT;
 
 	body.error_code = (int32_t)code;
 	body.error_message = (char *)text;
@@ -309,8 +302,7 @@ static int send_error(struct rpc_call *call, enum rpc_status code,
 }
 
 /* proto3 has no extensions: a type that exists has none. */
-static int send_extensions(struct rpc_call *call, char *type, response *res,
-			   struct err *err)
+static int send_extensions(struct rpc_call *call, char *type, response *res, struct err *err)
 {
 	Grpc__Reflection__V1__ExtensionNumberResponse body =
 		GRPC__REFLECTION__V1__EXTENSION_NUMBER_RESPONSE__INIT;
@@ -322,8 +314,7 @@ static int send_extensions(struct rpc_call *call, char *type, response *res,
 }
 
 /* One response for one request; an error only if it cannot be sent. */
-static int answer(struct rpc_call *call, const struct reflection *r,
-		  request *req, struct err *err)
+static int answer(struct rpc_call *call, const struct reflection *r, request *req, struct err *err)
 {
 	response res = GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__INIT;
 	const struct symbol *s = NULL;

@@ -28,15 +28,11 @@ static int copy_light(struct plan_light *to, const struct plan_light *from,
 	to->programs = NULL;
 	to->xcs = copy_array(from->xcs, from->n_xcs, sizeof(*from->xcs));
 	to->dark = copy_array(from->dark, from->n_dark, sizeof(*from->dark));
-	to->bad_in = copy_array(from->bad_in, from->n_bad_in,
-				sizeof(*from->bad_in));
-	to->bad_out = copy_array(from->bad_out, from->n_bad_out,
-				 sizeof(*from->bad_out));
+	to->bad_in = copy_array(from->bad_in, from->n_bad_in, sizeof(*from->bad_in));
+	to->bad_out = copy_array(from->bad_out, from->n_bad_out, sizeof(*from->bad_out));
 	to->dead = copy_array(from->dead, from->n_dead, sizeof(*from->dead));
-	to->losses = copy_array(from->losses, from->n_losses,
-				sizeof(*from->losses));
-	to->powers = copy_array(from->powers, from->n_powers,
-				sizeof(*from->powers));
+	to->losses = copy_array(from->losses, from->n_losses, sizeof(*from->losses));
+	to->powers = copy_array(from->powers, from->n_powers, sizeof(*from->powers));
 	if (!to->xcs || !to->dark || !to->bad_in || !to->bad_out ||
 	    !to->dead || !to->losses || !to->powers) {
 		return err_nomem(err);
@@ -48,9 +44,8 @@ static int copy_light(struct plan_light *to, const struct plan_light *from,
 	return ring_programs_copy(program, from->programs, err);
 }
 
-static int copy_lights(const struct plan_light *from, int n,
-		       struct plan_light **to, struct ring_programs *programs,
-		       struct err *err)
+static int copy_lights(const struct plan_light *from, int n, struct plan_light **to,
+		       struct ring_programs *programs, struct err *err)
 {
 	int r = 0;
 
@@ -67,8 +62,7 @@ static int copy_lights(const struct plan_light *from, int n,
 	return r;
 }
 
-int daemon_snapshot_init(struct snapshot *s, const struct plan_base *base,
-			 int n, struct err *err)
+int daemon_snapshot_init(struct snapshot *s, const struct plan_base *base, int n, struct err *err)
 {
 	int r;
 
@@ -80,17 +74,14 @@ int daemon_snapshot_init(struct snapshot *s, const struct plan_base *base,
 	if (!s->programs) {
 		return err_nomem(err);
 	}
-	if ((r = copy_lights(base->intent, n, &s->intent, s->programs,
-			     err)) ||
-	    (r = copy_lights(base->observed, n, &s->observed,
-			     s->programs + n, err))) {
+	if ((r = copy_lights(base->intent, n, &s->intent, s->programs, err)) ||
+	    (r = copy_lights(base->observed, n, &s->observed, s->programs + n, err))) {
 		daemon_snapshot_fini(s);
 		return r;
 	}
 	s->base.intent = s->intent;
 	s->base.observed = s->observed;
-	s->port_ns = copy_array(base->times.port_ns, base->times.n_ports,
-				sizeof(*s->port_ns));
+	s->port_ns = copy_array(base->times.port_ns, base->times.n_ports, sizeof(*s->port_ns));
 	s->device_ns = copy_array(base->times.device_ns, base->times.n_devices,
 				  sizeof(*s->device_ns));
 	if (!s->port_ns || !s->device_ns) {

@@ -6,8 +6,7 @@
 /* Lower case, and not all zeros. */
 static bool is_id(const char *text, size_t len)
 {
-	return strspn(text, "0123456789abcdef") >= len &&
-	       strspn(text, "0") < len;
+	return strspn(text, "0123456789abcdef") >= len && strspn(text, "0") < len;
 }
 
 bool trace_parse(const char *header, char id[TRACE_SIZE])

@@ -11,8 +11,7 @@ struct lease;
 /* It proves from now on that it lives, and ends the process at once, with its
  * circuits as they are, when it cannot or when another leads: it checks before
  * every command to a device, and its store refuses what it writes. */
-int lease_new(struct daemon_env *env, int64_t lease_ms, struct lease **out,
-	      struct err *err);
+int lease_new(struct daemon_env *env, int64_t lease_ms, struct lease **out, struct err *err);
 /* Yields: the next one may lead at once. NULL is fine. */
 void lease_free(struct lease *l);
 

@@ -79,8 +79,7 @@ static void on_closed(uv_handle_t *handle)
 	free(handle->data);
 }
 
-int lease_new(struct daemon_env *env, int64_t lease_ms, struct lease **out,
-	      struct err *err)
+int lease_new(struct daemon_env *env, int64_t lease_ms, struct lease **out, struct err *err)
 {
 	struct lease *l = calloc(1, sizeof(*l));
 	int r;
@@ -97,8 +96,7 @@ int lease_new(struct daemon_env *env, int64_t lease_ms, struct lease **out,
 	}
 	uv_timer_init(env->loop, &l->timer);
 	l->timer.data = l;
-	uv_timer_start(&l->timer, on_beat, (uint64_t)lease_ms / 4,
-		       (uint64_t)lease_ms / 4);
+	uv_timer_start(&l->timer, on_beat, (uint64_t)lease_ms / 4, (uint64_t)lease_ms / 4);
 	apply_before_command(env->apply, before_command, l);
 	*out = l;
 	return 0;

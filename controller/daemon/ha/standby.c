@@ -61,8 +61,7 @@ int standby_permit(struct standby *s, const char *path, struct err *err)
 			return 0;
 		}
 	}
-	err_set(err, WEFT_EUNAVAIL, "this weftd stands by: %s leads",
-		standby_leader(s));
+	err_set(err, WEFT_EUNAVAIL, "this weftd stands by: %s leads", standby_leader(s));
 	err_hint(err, "ask the one that leads");
 	return err->code;
 }
@@ -105,11 +104,9 @@ static void on_time(uv_timer_t *timer)
 		s->seen_ns = 0;	/* a beat may have been missed */
 		return;
 	}
-	if (!s->seen_ns || lease.beat != s->seen.beat ||
-	    lease.term != s->seen.term) {
+	if (!s->seen_ns || lease.beat != s->seen.beat || lease.term != s->seen.term) {
 		if (strcmp(lease.holder, s->seen.holder) != 0) {
-			log_info("weftd", "%s leads",
-				 name_or_none(lease.holder));
+			log_info("weftd", "%s leads", name_or_none(lease.holder));
 		}
 		s->seen = lease;
 		s->seen_ns = now;

@@ -202,8 +202,7 @@ static struct host_set *make_hosts(struct hosts *hosts, const struct model_fabri
 static bool has_netns(const struct model_fabric *f, const char *netns)
 {
 	for (int i = 0; f && i < f->n_hosts; i++) {
-		if (f->hosts[i].netns &&
-		    strcmp(f->hosts[i].netns, netns) == 0) {
+		if (f->hosts[i].netns && strcmp(f->hosts[i].netns, netns) == 0) {
 			return true;
 		}
 	}

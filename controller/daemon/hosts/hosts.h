@@ -62,8 +62,7 @@ struct hosts_view {
 };
 
 /* Fills out, to be ended by hosts_view_fini also on error. O(ports). */
-int hosts_view_init(struct hosts_view *out, const struct hosts *hosts,
-		    struct err *err);
+int hosts_view_init(struct hosts_view *out, const struct hosts *hosts, struct err *err);
 void hosts_view_fini(struct hosts_view *v);
 
 #endif

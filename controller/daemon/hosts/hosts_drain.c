@@ -66,8 +66,7 @@ void hosts_drain_begin(struct host_verifier *p)
 		const struct host_port *v = sender(p, i);
 		struct path_watch *w = &p->paths[i];
 
-		w->state = v->local >= 0 && v->tx.ifindex ? PATH_WAITS :
-							    PATH_DONE;
+		w->state = v->local >= 0 && v->tx.ifindex ? PATH_WAITS : PATH_DONE;
 		w->counter = v->tx.tx_frames;
 		w->still_ns = now;
 		n += w->state == PATH_WAITS;
@@ -131,8 +130,7 @@ void hosts_drain_check(struct host_verifier *p)
 	for (int i = 0; i < p->q->n; i++) {
 		n += p->paths[i].state != PATH_DONE && !watch(p, i, now);
 	}
-	snprintf(text, sizeof(text), "%d port%s not silent yet", n,
-		 n == 1 ? " is" : "s are");
+	snprintf(text, sizeof(text), "%d port%s not silent yet", n, n == 1 ? " is" : "s are");
 	if (n == 0 || verifier_report(p, text)) {
 		verifier_answer(p);
 		return;

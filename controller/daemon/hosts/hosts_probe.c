@@ -52,8 +52,7 @@ void hosts_learn(struct host_set *h, int port, int64_t up_ns)
 	}
 	v->lit_ns = 0;
 	if (took <= LEARN_WITHIN_NS) {
-		apply_learn(h->hosts->env->apply, STORE_REACTIVATION, h->names[port],
-			    took);
+		apply_learn(h->hosts->env->apply, STORE_REACTIVATION, h->names[port], took);
 	}
 }
 
@@ -98,8 +97,7 @@ void hosts_on_events(uv_poll_t *poll, int status, int events)
 		struct link_reader r = { h, i };
 
 		/* Lost events are made up for by the next probe. */
-		if (&h->v[i].events == poll &&
-		    host_watch_read(h->v[i].net, on_link, &r, &err) &&
+		if (&h->v[i].events == poll && host_watch_read(h->v[i].net, on_link, &r, &err) &&
 		    err.code != WEFT_ELIMIT) {
 			log_warn("weftd", "%s", err.msg);
 			uv_poll_stop(poll);
@@ -123,8 +121,7 @@ void hosts_on_frames(uv_poll_t *poll, int status, int events)
 			for (int p = 0; p < h->n_ports; p++) {
 				struct host_port *v = &h->ports[p];
 
-				if (v->local == i && v->rx.ifindex == ifindex &&
-				    f.run == h->run &&
+				if (v->local == i && v->rx.ifindex == ifindex && f.run == h->run &&
 				    f.from < (uint32_t)h->n_ports) {
 					v->received = (int)f.from;
 				}
@@ -142,8 +139,7 @@ void hosts_send(struct host_set *h)
 		struct host_port *v = &h->ports[i];
 
 		v->received = -1;
-		if (v->local >= 0 && v->tx.ifindex &&
-		    h->v[v->local].frame_fd >= 0) {
+		if (v->local >= 0 && v->tx.ifindex && h->v[v->local].frame_fd >= 0) {
 			const struct host_frame f = { h->run, (uint32_t)i };
 
 			host_frame_send(h->v[v->local].frame_fd, &v->tx, &f);
@@ -154,8 +150,7 @@ void hosts_send(struct host_set *h)
 /* ---- probing ---- */
 
 /* PORT.tx and PORT.rx are simplex, PORT is both. */
-static void take_link(struct host_port *v, const char *port,
-		      const struct host_link *l)
+static void take_link(struct host_port *v, const char *port, const struct host_link *l)
 {
 	size_t len = strlen(port);
 
@@ -183,24 +178,20 @@ static void refresh(struct host_set *h, int local, const struct model_fabric *f)
 
 	if (l->frame_fd < 0 || host_links(l->net, &links, &n, &err)) {
 		if (err.code) {
-			snprintf(l->problem, sizeof(l->problem), "%s",
-				 err.msg);
+			snprintf(l->problem, sizeof(l->problem), "%s", err.msg);
 		}
 		return;
 	}
-	for (int p = host->first_port; p < host->first_port + host->n_ports;
-	     p++) {
+	for (int p = host->first_port; p < host->first_port + host->n_ports; p++) {
 		struct host_port *v = &h->ports[p];
 		struct host_link was = v->rx;
 
 		memset(&v->tx, 0, sizeof(v->tx));
 		memset(&v->rx, 0, sizeof(v->rx));
 		for (int i = 0; i < n; i++) {
-			take_link(v, h->names[p] + strlen(host->name) + 1,
-				  &links[i]);
+			take_link(v, h->names[p] + strlen(host->name) + 1, &links[i]);
 		}
-		if (was.ifindex && was.ifindex == v->rx.ifindex &&
-		    was.carrier != v->rx.carrier) {
+		if (was.ifindex && was.ifindex == v->rx.ifindex && was.carrier != v->rx.carrier) {
 			note_link(h, p, &v->rx);
 		}
 	}
@@ -227,12 +218,10 @@ static void probe_host(struct host_set *h, int local, const struct model_fabric 
 		struct host_port *v = &h->ports[p];
 
 		memset(&v->health, 0, sizeof(v->health));
-		if (v->rx.ifindex &&
-		    host_health(l->net, &v->rx, &v->health, &err)) {
+		if (v->rx.ifindex && host_health(l->net, &v->rx, &v->health, &err)) {
 			v->health.source = HOST_BY_CARRIER;
 			v->health.link = v->rx.carrier;
-			snprintf(v->health.why, sizeof(v->health.why), "%.95s",
-				 err.msg);
+			snprintf(v->health.why, sizeof(v->health.why), "%.95s", err.msg);
 		}
 	}
 }
@@ -253,8 +242,7 @@ static void find_senders(struct host_set *h, const struct model_fabric *f)
 
 		if (to >= 0) {
 			h->ports[to].from = i;
-			h->ports[to].asked = h->ports[i].local >= 0 &&
-					     h->ports[i].tx.ifindex;
+			h->ports[to].asked = h->ports[i].local >= 0 && h->ports[i].tx.ifindex;
 		}
 	}
 	if (rc) {

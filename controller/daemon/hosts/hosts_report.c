@@ -18,8 +18,7 @@ static const char *layer_name(const struct host_port *v)
 	if (v->asked && v->received == v->from) {
 		return "neighbour";
 	}
-	return host_source_name(v->rx.ifindex ? v->health.source :
-				HOST_BY_NONE);
+	return host_source_name(v->rx.ifindex ? v->health.source : HOST_BY_NONE);
 }
 
 static int layer_rank(const struct host_port *v)
@@ -44,11 +43,9 @@ static void find_problem(const struct host_set *h, const struct host_port *v,
 	if (v->from >= 0 && !v->rx.ifindex) {
 		snprintf(text, size, "it has no netdev");
 	} else if (v->from >= 0 && !v->health.link) {
-		snprintf(text, size, "no link, the signal of %s is expected",
-			 h->names[v->from]);
+		snprintf(text, size, "no link, the signal of %s is expected", h->names[v->from]);
 	} else if (v->asked && v->received < 0) {
-		snprintf(text, size, "no frame of %s arrives",
-			 h->names[v->from]);
+		snprintf(text, size, "no frame of %s arrives", h->names[v->from]);
 	} else if (v->received >= 0 && v->received != v->from) {
 		snprintf(text, size, "frames of %s arrive, %s%s",
 			 h->names[v->received], v->from < 0 ?
@@ -92,8 +89,7 @@ static void fill_host(const struct model_fabric *f, const struct local_host *l,
 	m->routes = l->n_routes;
 }
 
-static int allocate(const struct host_set *h, struct hosts_view *out,
-		    struct err *err)
+static int allocate(const struct host_set *h, struct hosts_view *out, struct err *err)
 {
 	out->ports = calloc((size_t)h->n_ports + 1, sizeof(*out->ports));
 	out->port_list = calloc((size_t)h->n_ports + 1, sizeof(*out->port_list));
@@ -104,8 +100,7 @@ static int allocate(const struct host_set *h, struct hosts_view *out,
 /* Whether what every sender puts on a route through the circuit has arrived at its
  * end; at least one must use it. A duplex circuit has two directions. */
 static bool all_received(const struct host_set *h, const struct model_fabric *f,
-		      const struct plan_light *intent, int device,
-		      struct optics_xc xc)
+			 const struct plan_light *intent, int device, struct optics_xc xc)
 {
 	struct plan_hop *hops = NULL;
 	int n, rx, n_routes = 0, n_received = 0;
@@ -116,8 +111,7 @@ static bool all_received(const struct host_set *h, const struct model_fabric *f,
 			continue;
 		}
 		for (int i = 0; i < n; i++) {
-			if (hops[i].device == device &&
-			    optics_xc_cmp(&hops[i].xc, &xc) == 0) {
+			if (hops[i].device == device && optics_xc_cmp(&hops[i].xc, &xc) == 0) {
 				n_routes++;
 				n_received += h->ports[rx].received == tx;
 			}
@@ -138,8 +132,7 @@ bool hosts_receive(const struct hosts *hosts, int device, struct optics_xc xc)
 	       all_received(h, f, base.intent, device, xc);
 }
 
-int hosts_view_init(struct hosts_view *out, const struct hosts *hosts,
-		    struct err *err)
+int hosts_view_init(struct hosts_view *out, const struct hosts *hosts, struct err *err)
 {
 	const struct model_fabric *f = apply_fabric(hosts->env->apply);
 	const struct host_set *h = hosts->set;
@@ -166,8 +159,7 @@ int hosts_view_init(struct hosts_view *out, const struct hosts *hosts,
 		fill_port(h, i, row);
 		out->port_list[out->m.n_ports++] = &row->m;
 		out->m.expected += v->from >= 0;
-		out->m.good += v->from >= 0 && v->health.link &&
-			       !row->problem[0];
+		out->m.good += v->from >= 0 && v->health.link && !row->problem[0];
 		out->wrong = out->wrong || row->problem[0];
 		if (v->from >= 0 && layer_rank(v) <= lowest) {
 			lowest = layer_rank(v);

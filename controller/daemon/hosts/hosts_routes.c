@@ -13,15 +13,13 @@
 #include "lib/base/log.h"
 
 /* Replaces all routes that weft has given this host. */
-static void set_routes(struct host_set *h, struct local_host *l,
-		     const struct model_fabric *f,
-		     const struct plan_arc *arcs, int n_arcs)
+static void set_routes(struct host_set *h, struct local_host *l, const struct model_fabric *f,
+		       const struct plan_arc *arcs, int n_arcs)
 {
 	struct plan_host_path *ways = NULL;
 	struct host_route *v = NULL;
 	struct err err = { 0 };
-	int n = 0, k = 0, rc = plan_host_paths(f, arcs, n_arcs, l->host, &ways, &n,
-					 &err);
+	int n = 0, k = 0, rc = plan_host_paths(f, arcs, n_arcs, l->host, &ways, &n, &err);
 
 	if (rc == 0) {
 		v = calloc((size_t)n + 1, sizeof(*v));
@@ -39,14 +37,12 @@ static void set_routes(struct host_set *h, struct local_host *l,
 		}
 		v[k] = (struct host_route){
 			.dst = plan_host_address(w->to),
-			.via = w->via == w->to ? 0 :
-			       plan_host_address(w->via),
+			.via = w->via == w->to ? 0 : plan_host_address(w->via),
 			.ifindex = tx->tx.ifindex };
 		memcpy(v[k++].mac, rx->rx.mac, sizeof(v->mac));
 	}
 	if (rc == 0) {
-		rc = host_routes_set(l->net, k ? plan_host_address(l->host) : 0,
-				   v, k, NULL, &err);
+		rc = host_routes_set(l->net, k ? plan_host_address(l->host) : 0, v, k, NULL, &err);
 		l->n_routes = k;
 	}
 	l->problem[0] = '\0';
@@ -118,8 +114,7 @@ void hosts_route(struct hosts *hosts, struct host_routes *r)
 
 	/* Another fabric is open for a question: the next planning of the
 	 * jobs is of the present one. */
-	if (!r || !f || strcmp(f->hash, r->hash) != 0 ||
-	    (!hosts->set && hosts_local(f) == 0)) {
+	if (!r || !f || strcmp(f->hash, r->hash) != 0 || (!hosts->set && hosts_local(f) == 0)) {
 		host_routes_free(r);
 	} else {
 		r->hosts = hosts;

@@ -62,8 +62,7 @@ static bool begin(struct host_verifier *p, struct apply_question *q, bool draini
 		return true;
 	}
 	for (int i = 0; i < q->n; i++) {
-		snprintf(q->paths[i].why, sizeof(q->paths[i].why),
-			 "no host is of this machine");
+		snprintf(q->paths[i].why, sizeof(q->paths[i].why), "no host is of this machine");
 	}
 	verifier_answer(p);
 	return false;
@@ -72,15 +71,13 @@ static bool begin(struct host_verifier *p, struct apply_question *q, bool draini
 /* ---- what can be asked --------------------------------------------------- */
 
 /* Notes in the path why a port cannot be asked. */
-static void cannot(struct apply_path *p, const struct host_set *h, int port,
-		   const char *why)
+static void cannot(struct apply_path *p, const struct host_set *h, int port, const char *why)
 {
 	snprintf(p->why, sizeof(p->why), "%s: %s", h->names[port], why);
 }
 
 /* If not, the path says why. */
-static bool can_ask(const struct host_set *h, struct apply_path *p, int port,
-		    bool sends)
+static bool can_ask(const struct host_set *h, struct apply_path *p, int port, bool sends)
 {
 	const struct host_port *v = &h->ports[port];
 	const struct host_link *l = sends ? &v->tx : &v->rx;
@@ -106,8 +103,7 @@ static int64_t max_wait_ns(const struct host_verifier *p, int port)
 	struct apply_timing t;
 	int64_t ns = f->hosts[f->ports[port].host].reactivation_ns;
 
-	if (apply_learned(p->hosts->env->apply, STORE_REACTIVATION,
-			  f->ports[port].name, &t)) {
+	if (apply_learned(p->hosts->env->apply, STORE_REACTIVATION, f->ports[port].name, &t)) {
 		ns = t.n >= LEARNED_ENOUGH || t.max_ns > ns ? t.max_ns : ns;
 	}
 	return ns + ns / 2 + MARGIN_NS;
@@ -155,8 +151,7 @@ static void give_up(struct host_verifier *p, int i)
 	struct err err = { 0 };
 	char waited[32];
 
-	unit_human(UNIT_NS, (double)(clk_now_ns() - p->q->lit_ns), waited,
-		   sizeof(waited));
+	unit_human(UNIT_NS, (double)(clk_now_ns() - p->q->lit_ns), waited, sizeof(waited));
 	if (v->rx.carrier) {
 		snprintf(path->why, sizeof(path->why), "%s has link, but no "
 			 "frame of %s arrives in %s",
@@ -194,8 +189,7 @@ static void on_neighbour(struct host_verifier *p, int i)
 
 	/* The frame is the first that was sent, so the link may have been up
 	 * for long. */
-	path->up_ns = path->up_ns ? path->up_ns :
-		      v->up_ns >= p->q->began_ns ? v->up_ns : now;
+	path->up_ns = path->up_ns ? path->up_ns : v->up_ns >= p->q->began_ns ? v->up_ns : now;
 	v->lit_ns = 0;
 	path->level = APPLY_NEIGHBOUR;
 	path->why[0] = '\0';
@@ -218,8 +212,7 @@ static void check_neighbour(struct host_verifier *p, int i)
 	if (v->received == path->arc.tx_port) {
 		on_neighbour(p, i);
 	} else if (v->received >= 0 && ++p->paths[i].wrong >= SURE) {
-		snprintf(path->why, sizeof(path->why),
-			 "%s receives %s instead of %s",
+		snprintf(path->why, sizeof(path->why), "%s receives %s instead of %s",
 			 h->names[path->arc.rx_port], h->names[v->received],
 			 h->names[path->arc.tx_port]);
 		fail(p, i, APPLY_NEIGHBOUR);
@@ -276,8 +269,7 @@ static int waiting(const struct host_verifier *p, char *text, size_t size)
 /* The fabric's hosts are others now, or gone: the answer is what is known. */
 static bool is_lost(const struct host_verifier *p)
 {
-	return !p->hosts->set || strcmp(p->hosts->set->hash,
-				      p->q->plan->fabric->hash) != 0;
+	return !p->hosts->set || strcmp(p->hosts->set->hash, p->q->plan->fabric->hash) != 0;
 }
 
 /* One round over all paths of the question; the last one answers it. Frames are sent
@@ -360,16 +352,14 @@ static void verified(const struct apply_question *q, void *arg)
 	struct err err = { 0 };
 	int n, kept = 0;
 
-	if (!p->moved || !p->hosts->set ||
-	    plan_arcs_after(q->plan, q->stage, &arcs, &n, &err)) {
+	if (!p->moved || !p->hosts->set || plan_arcs_after(q->plan, q->stage, &arcs, &n, &err)) {
 		return;
 	}
 	for (int i = 0; i < n; i++) {
 		bool failed = false;
 
 		for (int k = 0; k < q->n; k++) {
-			failed |= q->paths[k].failed &&
-				  q->paths[k].arc.tx_port == arcs[i].tx_port;
+			failed |= q->paths[k].failed && q->paths[k].arc.tx_port == arcs[i].tx_port;
 		}
 		if (!failed) {
 			arcs[kept++] = arcs[i];

@@ -18,8 +18,7 @@
 #define MAX_LIVING 4096		/* jobs that are not over */
 #define MAX_CALLS 64		/* that wait for one job */
 
-_Static_assert((int)STORE_JOB_FAILED ==
-		       (int)WEFT__V1__JOB_STATE__JOB_STATE_FAILED,
+_Static_assert((int)STORE_JOB_FAILED == (int)WEFT__V1__JOB_STATE__JOB_STATE_FAILED,
 	       "the API's states are those of the store");
 
 /* ---- life ---------------------------------------------------------------- */
@@ -53,8 +52,7 @@ void jobs_free(struct jobs *jobs)
 
 /* Adds a job at the end of the list, as one that has all its circuits until planning
  * says otherwise. Takes s over, also on error. */
-static int add_job(struct jobs *jobs, struct store_job *s, struct job **out,
-		   struct err *err)
+static int add_job(struct jobs *jobs, struct store_job *s, struct job **out, struct err *err)
 {
 	struct job *j = calloc(1, sizeof(*j));
 	int r;
@@ -97,9 +95,8 @@ static void on_time(void *arg)
 	jobs_advance(arg);
 }
 
-int jobs_new(struct daemon_env *env, struct plan_queue *queue,
-	     struct job_status *status, struct drain *drain,
-	     struct changes *changes, struct jobs **out, struct err *err)
+int jobs_new(struct daemon_env *env, struct plan_queue *queue, struct job_status *status,
+	     struct drain *drain, struct changes *changes, struct jobs **out, struct err *err)
 {
 	struct jobs *jobs = calloc(1, sizeof(*jobs));
 	int r;
@@ -109,8 +106,7 @@ int jobs_new(struct daemon_env *env, struct plan_queue *queue,
 	}
 	*jobs = (struct jobs){ .env = env, .queue = queue, .status = status, .drain = drain,
 			       .changes = changes };
-	if ((r = part_timer_new(env, on_time, jobs, &jobs->clock, err)) ||
-	    (r = load(jobs, err))) {
+	if ((r = part_timer_new(env, on_time, jobs, &jobs->clock, err)) || (r = load(jobs, err))) {
 		jobs_free(jobs);
 		return r;
 	}
@@ -159,10 +155,9 @@ int job_position(const struct job *j)
 	for (size_t i = 0; i < j->jobs->v.n; i++) {
 		const struct job *o = j->jobs->v.v[i];
 
-		ahead += o->s.state == STORE_JOB_QUEUED &&
-			 (o->s.priority > j->s.priority ||
-			  (o->s.priority == j->s.priority &&
-			   o->s.id < j->s.id));
+		ahead += o->s.state == STORE_JOB_QUEUED && (o->s.priority > j->s.priority ||
+							    (o->s.priority == j->s.priority &&
+							     o->s.id < j->s.id));
 	}
 	return ahead + 1;
 }
@@ -379,8 +374,7 @@ void job_move(struct job *j, enum store_job_state state, const char *problem)
 
 /* New in the fabric's own jobs and among those that live; short, and of letters that
  * a configuration takes without quotes. */
-static int check_name(const struct jobs *jobs, const char *name,
-		      struct err *err)
+static int check_name(const struct jobs *jobs, const char *name, struct err *err)
 {
 	const struct model_fabric *f = apply_fabric(jobs->env->apply);
 
@@ -392,33 +386,28 @@ static int check_name(const struct jobs *jobs, const char *name,
 			       CONF_MAX_NAME);
 	}
 	if (jobs_find(jobs, name) || (f && model_find_job(f, name) >= 0)) {
-		return err_set(err, WEFT_EINVAL,
-			       "name: there is a job \"%s\" already", name);
+		return err_set(err, WEFT_EINVAL, "name: there is a job \"%s\" already", name);
 	}
 	return 0;
 }
 
 /* What can be checked without a fabric. */
-static int check_numbers(const Weft__V1__RequestJobRequest *q,
-			 struct err *err)
+static int check_numbers(const Weft__V1__RequestJobRequest *q, struct err *err)
 {
 	if (q->n_nodes == 0 && (q->count < 2 || q->count > MODEL_MAX_HOSTS)) {
 		return err_set(err, WEFT_EINVAL, "count: %d is not 2 to %d",
 			       q->count, MODEL_MAX_HOSTS);
 	}
 	if (q->n_nodes > 0 && q->count && (size_t)q->count != q->n_nodes) {
-		return err_set(err, WEFT_EINVAL, "count: %d, but %zu nodes",
-			       q->count, q->n_nodes);
+		return err_set(err, WEFT_EINVAL, "count: %d, but %zu nodes", q->count, q->n_nodes);
 	}
-	if (q->size_bytes <= 0 || q->duration_ns < 0 || q->min_ports < 0 ||
-	    q->channels < 0) {
+	if (q->size_bytes <= 0 || q->duration_ns < 0 || q->min_ports < 0 || q->channels < 0) {
 		return err_set(err, WEFT_EINVAL, "size_bytes, duration_ns, "
 			       "min_ports or channels is out of range");
 	}
 	if (q->repair < WEFT__V1__JOB_REPAIR__JOB_REPAIR_DEGRADED ||
 	    q->repair > WEFT__V1__JOB_REPAIR__JOB_REPAIR_SPARE) {
-		return err_set(err, WEFT_EINVAL, "repair: %d is unknown",
-			       (int)q->repair);
+		return err_set(err, WEFT_EINVAL, "repair: %d is unknown", (int)q->repair);
 	}
 	if (q->repair == WEFT__V1__JOB_REPAIR__JOB_REPAIR_SPARE && q->ring[0]) {
 		return err_set(err, WEFT_EUNSUPPORTED, "repair: spares are for "
@@ -449,8 +438,7 @@ static int check_places(const struct jobs *jobs,
 	int ring;
 
 	if (!jobs->env->applied || !f) {
-		return err_set(err, WEFT_ENOTFOUND,
-			       "no configuration was ever applied");
+		return err_set(err, WEFT_ENOTFOUND, "no configuration was ever applied");
 	}
 	for (size_t i = 0; i < q->n_nodes; i++) {
 		if (model_find_host(f, q->nodes[i]) < 0) {
@@ -478,8 +466,7 @@ static int check_request(const struct jobs *jobs,
 		living += job_lives(jobs->v.v[i]);
 	}
 	if (living >= MAX_LIVING) {
-		return err_set(err, WEFT_ELIMIT, "there are %d jobs already",
-			       MAX_LIVING);
+		return err_set(err, WEFT_ELIMIT, "there are %d jobs already", MAX_LIVING);
 	}
 	if ((q->name[0] && (r = check_name(jobs, q->name, err))) ||
 	    (r = check_numbers(q, err)) || (r = check_text("topology", q->topology, err)) ||
@@ -505,9 +492,8 @@ static char *default_name(const struct jobs *jobs)
 
 /* Makes a job of a request that was checked; durable before it is in the answer, and
  * not in the list when it could not be. */
-static int new_job(struct jobs *jobs, struct rpc_call *call,
-		   const Weft__V1__RequestJobRequest *q, struct job **out,
-		   struct err *err)
+static int new_job(struct jobs *jobs, struct rpc_call *call, const Weft__V1__RequestJobRequest *q,
+		   struct job **out, struct err *err)
 {
 	char who[32];
 	struct store_job s = {
@@ -520,8 +506,7 @@ static int new_job(struct jobs *jobs, struct rpc_call *call,
 	};
 	int r = job_pack(q, &s.spec, err);
 
-	if (r == 0 && (!s.name || !s.who || !s.request_id || !s.nodes ||
-		       !s.problem)) {
+	if (r == 0 && (!s.name || !s.who || !s.request_id || !s.nodes || !s.problem)) {
 		r = err_nomem(err);
 	}
 	if (r) {
@@ -561,8 +546,7 @@ void handle_request_job(struct rpc_call *call, const ProtobufCMessage *msg, void
 	if (!env_may_change(jobs->env, call)) {
 		return;
 	}
-	if (!j && (check_request(jobs, q, &err) ||
-		   new_job(jobs, call, q, &j, &err))) {
+	if (!j && (check_request(jobs, q, &err) || new_job(jobs, call, q, &j, &err))) {
 		rpc_finish_err(call, &err);
 		return;
 	}
@@ -574,8 +558,7 @@ void handle_request_job(struct rpc_call *call, const ProtobufCMessage *msg, void
 /* ---- ReleaseJob, ListJobs ------------------------------------------------ */
 
 /* A job is its owner's; operators may end any. */
-static int check_owner(const struct job *j, struct rpc_call *call,
-		       struct err *err)
+static int check_owner(const struct job *j, struct rpc_call *call, struct err *err)
 {
 	const struct rpc_peer *peer = rpc_call_peer(call);
 	char who[32];
@@ -598,8 +581,7 @@ void handle_release_job(struct rpc_call *call, const ProtobufCMessage *msg, void
 		return;
 	}
 	if (!j) {
-		err_set(&err, WEFT_ENOTFOUND, "there is no job \"%.70s\"",
-			name);
+		err_set(&err, WEFT_ENOTFOUND, "there is no job \"%.70s\"", name);
 	} else {
 		check_owner(j, call, &err);
 	}

@@ -15,9 +15,8 @@ struct jobs;
 
 /* Reads the list from the store; everything else is borrowed, and outlives it.
  * The errors of store_jobs; WEFT_EINVAL: a job in the store cannot be read. */
-int jobs_new(struct daemon_env *env, struct plan_queue *queue,
-	     struct job_status *status, struct drain *drain,
-	     struct changes *changes, struct jobs **out, struct err *err);
+int jobs_new(struct daemon_env *env, struct plan_queue *queue, struct job_status *status,
+	     struct drain *drain, struct changes *changes, struct jobs **out, struct err *err);
 void jobs_free(struct jobs *jobs);	/* NULL is fine */
 /* Reads the list from the store again, while another weftd leads; what is there
  * stays on error. */
@@ -39,8 +38,7 @@ void jobs_update_loss(struct jobs *jobs);
 bool jobs_needs_all(const struct jobs *jobs, const char *name);
 /* Appends the jobs that are to have circuits now to a configuration: those that run
  * or start. The errors of model_config_add. */
-int jobs_add_requests(const struct jobs *jobs, struct model_config *config,
-		      struct err *err);
+int jobs_add_requests(const struct jobs *jobs, struct model_config *config, struct err *err);
 /* Writes living jobs as the array "requests" of o. WEFT_ENOMEM. */
 int jobs_out(const struct jobs *jobs, struct out *o, struct err *err);
 /* RequestJob, ReleaseJob, ListJobs; arg is the struct jobs. */

@@ -9,8 +9,7 @@
 
 #include "controller/daemon/jobs/private.h"
 
-int job_pack(const Weft__V1__RequestJobRequest *req, char **out,
-	     struct err *err)
+int job_pack(const Weft__V1__RequestJobRequest *req, char **out, struct err *err)
 {
 	size_t len = weft__v1__request_job_request__get_packed_size(req);
 	uint8_t *data = malloc(len + 1);
@@ -32,8 +31,7 @@ int job_pack(const Weft__V1__RequestJobRequest *req, char **out,
 	return 0;
 }
 
-int job_unpack(const char *text, Weft__V1__RequestJobRequest **out,
-	       struct err *err)
+int job_unpack(const char *text, Weft__V1__RequestJobRequest **out, struct err *err)
 {
 	size_t len = strlen(text) / 2;
 	uint8_t *data = malloc(len + 1);
@@ -45,15 +43,13 @@ int job_unpack(const char *text, Weft__V1__RequestJobRequest **out,
 		unsigned byte;
 
 		if (sscanf(text + 2 * i, "%2x", &byte) != 1) {
-			r = err_set(err, WEFT_EINVAL,
-				    "a job in the store cannot be read");
+			r = err_set(err, WEFT_EINVAL, "a job in the store cannot be read");
 		} else {
 			data[i] = (uint8_t)byte;
 		}
 	}
 	if (r == 0) {
-		r = rpc_decode(&weft__v1__request_job_request__descriptor,
-			       data, len, 0, &msg, err);
+		r = rpc_decode(&weft__v1__request_job_request__descriptor, data, len, 0, &msg, err);
 	}
 	free(data);
 	*out = (Weft__V1__RequestJobRequest *)msg;

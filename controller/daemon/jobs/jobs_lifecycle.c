@@ -101,8 +101,7 @@ static int place(struct jobs *jobs, struct job *j, struct err *err)
 /* ---- making room --------------------------------------------------------- */
 
 /* Whom j may push out: the least important, the youngest first. */
-static int collect_preemptible(struct jobs *jobs, const struct job *j,
-			   struct job **out)
+static int collect_preemptible(struct jobs *jobs, const struct job *j, struct job **out)
 {
 	int n = 0;
 
@@ -114,8 +113,7 @@ static int collect_preemptible(struct jobs *jobs, const struct job *j,
 		    o->s.priority >= j->s.priority || o->req->ring[0]) {
 			continue;
 		}
-		while (at > 0 &&
-		       out[at - 1]->s.priority > o->s.priority) {
+		while (at > 0 && out[at - 1]->s.priority > o->s.priority) {
 			out[at] = out[at - 1];
 			at--;
 		}
@@ -132,8 +130,7 @@ static bool has_host(const struct job *j, const char *host)
 	const char *p = j->s.nodes;
 
 	while ((p = strstr(p, host)) != NULL) {
-		if ((p == j->s.nodes || p[-1] == ' ') &&
-		    (p[len] == ' ' || p[len] == '\0')) {
+		if ((p == j->s.nodes || p[-1] == ' ') && (p[len] == ' ' || p[len] == '\0')) {
 			return true;
 		}
 		p += len;
@@ -142,9 +139,8 @@ static bool has_host(const struct job *j, const char *host)
 }
 
 /* Ends those of the others whose hosts j is going to have. */
-static void end_preempted(const struct model_fabric *f, struct job **others,
-			int n, const int *hosts, int n_hosts,
-			const struct job *j)
+static void end_preempted(const struct model_fabric *f, struct job **others, int n,
+			  const int *hosts, int n_hosts, const struct job *j)
 {
 	char why[CONF_MAX_NAME + 40];
 
@@ -212,8 +208,7 @@ static bool may_fit_later(const struct job *j, int rc)
 	for (size_t i = 0; i < j->jobs->v.n; i++) {
 		const struct job *o = j->jobs->v.v[i];
 
-		if (o != j && job_has_circuits(o) &&
-		    strcmp(o->req->ring, j->req->ring) == 0) {
+		if (o != j && job_has_circuits(o) && strcmp(o->req->ring, j->req->ring) == 0) {
 			return true;
 		}
 	}
@@ -346,8 +341,7 @@ static void end_expired(struct jobs *jobs)
 	for (size_t i = 0; i < jobs->v.n; i++) {
 		struct job *j = jobs->v.v[i];
 
-		if (j->s.state == STORE_JOB_RUNNING && ends_ns(j) &&
-		    ends_ns(j) <= now) {
+		if (j->s.state == STORE_JOB_RUNNING && ends_ns(j) && ends_ns(j) <= now) {
 			job_move(j, STORE_JOB_ENDING, "its time is over");
 		}
 	}
@@ -368,8 +362,7 @@ void jobs_advance(struct jobs *jobs)
 		return;
 	}
 	end_expired(jobs);
-	if (jobs_may_begin(jobs) &&
-	    (!jobs->retry_ns || jobs->retry_ns <= clk_now_ns())) {
+	if (jobs_may_begin(jobs) && (!jobs->retry_ns || jobs->retry_ns <= clk_now_ns())) {
 		jobs->retry_ns = 0;
 		if (!end_one(jobs) && !jobs_repair_one(jobs)) {
 			start_one(jobs);
@@ -417,12 +410,10 @@ void jobs_settle(struct jobs *jobs)
 			take_nodes(j, f, at);
 		}
 		if (active && (j->s.state == STORE_JOB_STARTING || j->moving)) {
-			job_move(j, j->moving ? j->s.state : STORE_JOB_RUNNING,
-				 "");
+			job_move(j, j->moving ? j->s.state : STORE_JOB_RUNNING, "");
 		} else if (!active && j->s.state == STORE_JOB_STARTING &&
 			   j != jobs->busy) {
-			job_move(j, was_released(j) ? STORE_JOB_ENDED
-						    : STORE_JOB_QUEUED, "");
+			job_move(j, was_released(j) ? STORE_JOB_ENDED : STORE_JOB_QUEUED, "");
 		} else if (!active && j->s.state != STORE_JOB_STARTING) {
 			job_move(j, STORE_JOB_ENDED, j->s.problem);
 		}
@@ -437,8 +428,7 @@ void jobs_devices_read(struct jobs *jobs)
 
 	for (int i = 0; i < n; i++) {
 		/* A panel that is moved by hand never answers. */
-		all = all && (v[i].reachable || !v[i].driver ||
-			      !v[i].driver[0]);
+		all = all && (v[i].reachable || !v[i].driver || !v[i].driver[0]);
 	}
 	if (all) {
 		jobs->retry_ns = 0;

@@ -20,8 +20,7 @@ static bool is_bad(const int *v, int n, int port)
 }
 
 /* One side of a switch's port, by the last reading; device -1: no switch. */
-static bool port_is_bad(const struct plan_light *l, int device, int port,
-			bool in)
+static bool port_is_bad(const struct plan_light *l, int device, int port, bool in)
 {
 	if (device < 0 || !l) {
 		return false;
@@ -33,8 +32,7 @@ static bool port_is_bad(const struct plan_light *l, int device, int port,
 
 /* A host with a port that has failed on its switch gets no new job, nor one
  * that is drained. */
-static bool host_is_good(const struct model_fabric *f,
-			 const struct plan_light *observed, int host)
+static bool host_is_good(const struct model_fabric *f, const struct plan_light *observed, int host)
 {
 	const struct model_host *h = &f->hosts[host];
 
@@ -89,8 +87,7 @@ int job_view_init(struct job_view *v, const struct jobs *jobs, struct err *err)
 	return r;
 }
 
-int job_find_place(const struct job_view *v, const struct job *j, int *out,
-		      struct err *err)
+int job_find_place(const struct job_view *v, const struct job *j, int *out, struct err *err)
 {
 	const Weft__V1__RequestJobRequest *q = j->req;
 	struct place_request w = {
@@ -109,8 +106,7 @@ int job_find_place(const struct job_view *v, const struct job *j, int *out,
 		}
 	}
 	if (r == 0 && q->ring[0] && w.ring < 0) {
-		r = err_set(err, WEFT_EINVAL, "there is no ring %s any more",
-			    q->ring);
+		r = err_set(err, WEFT_EINVAL, "there is no ring %s any more", q->ring);
 	}
 	w.hosts = q->n_nodes ? hosts : NULL;
 	if (r == 0) {

@@ -25,8 +25,7 @@
 /* A ring has no spare hosts to move to. */
 static bool wants_spare(const struct job *j)
 {
-	return j->req->repair == WEFT__V1__JOB_REPAIR__JOB_REPAIR_SPARE &&
-	       !j->req->ring[0];
+	return j->req->repair == WEFT__V1__JOB_REPAIR__JOB_REPAIR_SPARE && !j->req->ring[0];
 }
 
 bool jobs_needs_all(const struct jobs *jobs, const char *name)
@@ -73,8 +72,7 @@ static void report_loss(struct job *j, const Weft__V1__PlanJob *row)
 	char text[STORE_NOTE_MAX], rest[64];
 
 	if (l->rate > 0) {
-		snprintf(rest, sizeof(rest), "%.1f %% of the rate is left",
-			 100 * l->rate);
+		snprintf(rest, sizeof(rest), "%.1f %% of the rate is left", 100 * l->rate);
 	} else {
 		snprintf(rest, sizeof(rest), "what is left is cut off");
 	}
@@ -107,8 +105,7 @@ static void report_all_back(struct job *j)
 	}
 }
 
-static const Weft__V1__PlanJob *find_row(const struct job_rows *rows,
-					 const char *name)
+static const Weft__V1__PlanJob *find_row(const struct job_rows *rows, const char *name)
 {
 	for (size_t i = 0; i < rows->n; i++) {
 		if (strcmp(rows->v[i]->name, name) == 0) {
@@ -178,8 +175,7 @@ static bool all_usable(const struct job_view *v, const int *hosts, int n)
  * where that cannot leave it with less than it has: on the topology that it
  * asked for.
  */
-static int choose(const struct job_view *v, const struct job *j, int *hosts,
-		  int n, struct err *err)
+static int choose(const struct job_view *v, const struct job *j, int *hosts, int n, struct err *err)
 {
 	struct place_request w = { .n = n, .ring = -1,
 				.min_ports = j->req->min_ports };
@@ -214,8 +210,7 @@ static int find_spares(struct job *j, char **nodes, struct err *err)
 	int *hosts = NULL, n = 0;
 	int r;
 
-	if ((r = job_view_init(&v, j->jobs, err)) ||
-	    (r = hosts_of(v.f, j, &hosts, &n, err))) {
+	if ((r = job_view_init(&v, j->jobs, err)) || (r = hosts_of(v.f, j, &hosts, &n, err))) {
 		goto out;
 	}
 	job_view_mark(&v, NULL, 0);

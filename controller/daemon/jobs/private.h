@@ -64,8 +64,7 @@ static inline bool job_lives(const struct job *j)
 /* It has circuits, or is being given some. */
 static inline bool job_has_circuits(const struct job *j)
 {
-	return j->s.state == STORE_JOB_RUNNING ||
-	       j->s.state == STORE_JOB_STARTING;
+	return j->s.state == STORE_JOB_RUNNING || j->s.state == STORE_JOB_STARTING;
 }
 
 /* ---- jobs.c ---- */
@@ -98,8 +97,7 @@ void job_view_fini(struct job_view *v);
 void job_view_mark(struct job_view *v, const char *const *except, int n);
 /* Hosts for the job into out, which has room for all of them, as place_job finds
  * them. WEFT_EINFEASIBLE: not now; WEFT_EINVAL: the fabric lacks what it names. */
-int job_find_place(const struct job_view *v, const struct job *j, int *out,
-		   struct err *err);
+int job_find_place(const struct job_view *v, const struct job *j, int *out, struct err *err);
 /* "a b c", in this order; owned by the caller. */
 int job_node_names(const struct model_fabric *f, const int *hosts, int n,
 		   char **out, struct err *err);
@@ -127,10 +125,8 @@ bool job_begin(struct job *j, const char *verb);
 /* A request as text for the store, and back: its protobuf bytes in hexadecimal, as
  * the store keeps text. Both results are the caller's. WEFT_EINVAL for a text that is
  * none. */
-int job_pack(const Weft__V1__RequestJobRequest *req, char **out,
-	     struct err *err);
-int job_unpack(const char *text, Weft__V1__RequestJobRequest **out,
-	       struct err *err);
+int job_pack(const Weft__V1__RequestJobRequest *req, char **out, struct err *err);
+int job_unpack(const char *text, Weft__V1__RequestJobRequest **out, struct err *err);
 /* The job as a fabric takes it; borrows from j. While it is being repaired, on
  * the hosts that it moves to. */
 struct model_request job_value(const struct job *j);

@@ -20,8 +20,7 @@ static void fill(struct circuit_signal *l, const struct drv_xc *x,
 	weft__v1__signal__init(&l->m);
 	l->m.state = (char *)drv_state_name(x->state);
 	l->m.loss_mdb = msg_number(&l->loss, x->has_loss, x->loss_mdb);
-	l->m.factory_loss_mdb = msg_number(&l->factory, x->has_factory_loss,
-				       x->factory_loss_mdb);
+	l->m.factory_loss_mdb = msg_number(&l->factory, x->has_factory_loss, x->factory_loss_mdb);
 	l->m.baseline_loss_mdb = msg_number(&l->good, loss->has_good, loss->good_mdb);
 	l->m.limit_mdb = msg_number(&l->limit, loss->limit_mdb != 0, loss->limit_mdb);
 	l->m.over_limit = loss->over;
@@ -46,8 +45,7 @@ int circuit_view_init(struct circuit_view *v, const struct daemon_env *env,
 	for (int i = 0; i < n; i++) {
 		xcs[i] = a->snap.xcs[i].xc;
 	}
-	r = msg_circuits_init(&v->circuits, apply_fabric(env->apply), device,
-			       xcs, n, err);
+	r = msg_circuits_init(&v->circuits, apply_fabric(env->apply), device, xcs, n, err);
 	for (int i = 0; r == 0 && i < n; i++) {
 		const struct drv_xc *x = &a->snap.xcs[i];
 

@@ -57,8 +57,7 @@ static struct event_source *find(struct device_events *n, const char *name)
 	}
 	snprintf(s.name, sizeof(s.name), "%s", name);
 	s.window_ns = s.read_ns = clk_now_ns() - QUIET_NS;
-	return vec_push(&n->sources, s) ? NULL :
-	       &n->sources.v[n->sources.n - 1];
+	return vec_push(&n->sources, s) ? NULL : &n->sources.v[n->sources.n - 1];
 }
 
 /* ---- reports ------------------------------------------------------------- */
@@ -87,8 +86,7 @@ static bool may_report(struct event_source *s)
 }
 
 /* Passes a report on to those who watch. */
-static void report(struct daemon_env *env, const char *device,
-		   const struct drv_event *ev)
+static void report(struct daemon_env *env, const char *device, const struct drv_event *ev)
 {
 	char port[16] = "";
 	const struct daemon_event what = {
@@ -97,8 +95,7 @@ static void report(struct daemon_env *env, const char *device,
 	};
 
 	if (ev->has_port) {
-		snprintf(port, sizeof(port), "%s %d", ev->is_out ? "out" : "in",
-			 ev->index + 1);
+		snprintf(port, sizeof(port), "%s %d", ev->is_out ? "out" : "in", ev->index + 1);
 	}
 	event_emit(env->events, &what, "%s: %s%s%s: %s", device,
 		     drv_event_name(ev->kind), port[0] ? " " : "", port,

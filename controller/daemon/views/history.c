@@ -65,8 +65,7 @@ void handle_history(struct rpc_call *call, const ProtobufCMessage *msg, void *ar
 			      &n, &err);
 
 	if (r == 0) {
-		m.changes = message_list(&weft__v1__change__descriptor,
-					 (size_t)n);
+		m.changes = message_list(&weft__v1__change__descriptor, (size_t)n);
 		r = m.changes ? 0 : err_nomem(&err);
 	}
 	for (int i = 0; i < n && r == 0; i++) {
@@ -106,8 +105,7 @@ static int fill_lines(struct audit_view *v, struct err *err)
 		[STORE_EVENT] = "event",
 	};
 
-	v->m.lines = message_list(&weft__v1__audit_line__descriptor,
-				  (size_t)v->n);
+	v->m.lines = message_list(&weft__v1__audit_line__descriptor, (size_t)v->n);
 	if (!v->m.lines) {
 		return err_nomem(err);
 	}
@@ -137,8 +135,7 @@ static bool is_known(const struct audit_view *v, int64_t change)
 
 /* The changes of the lines, newest first; lines outlive the changes that they are
  * of, so one that is gone is no error. */
-static int find_changes(const struct daemon_env *env, struct audit_view *v,
-			struct err *err)
+static int find_changes(const struct daemon_env *env, struct audit_view *v, struct err *err)
 {
 	int64_t last = 0;
 	int r = 0;
@@ -165,8 +162,7 @@ static int find_changes(const struct daemon_env *env, struct audit_view *v,
 
 static int fill_changes(struct audit_view *v, struct err *err)
 {
-	v->m.changes = message_list(&weft__v1__change__descriptor,
-				    v->changes.n);
+	v->m.changes = message_list(&weft__v1__change__descriptor, v->changes.n);
 	if (!v->m.changes) {
 		return err_nomem(err);
 	}

@@ -70,8 +70,7 @@ void metrics_count_call(struct metrics *m, const char *path)
 	}
 }
 
-void metrics_count_answer(struct metrics *m, const char *path,
-			 enum rpc_status status)
+void metrics_count_answer(struct metrics *m, const char *path, enum rpc_status status)
 {
 	int i = path ? find_method(m, path) : -1;
 
@@ -278,8 +277,7 @@ static void write_devices(const struct daemon_env *env, struct buf *b)
 	write_power(a, n, b);
 	write_circuits(&circuit_gauges[0], a, n, b);
 	write_external(env, a, n, b);
-	head(b, "weft_device_up", "gauge",
-	     "Whether the device answered when it was last asked.");
+	head(b, "weft_device_up", "gauge", "Whether the device answered when it was last asked.");
 	for (int i = 0; i < n; i++) {
 		if (a[i].driver && a[i].driver[0]) {
 			buf_printf(b, "weft_device_up{device=\"%s\","
@@ -304,8 +302,7 @@ static void write_changes(const struct metrics *c, struct buf *b)
 {
 	int64_t n = 0;
 
-	head(b, "weft_apply_total", "counter",
-	     "Changes that have ended, by outcome.");
+	head(b, "weft_apply_total", "counter", "Changes that have ended, by outcome.");
 	for (int v = 0; v <= APPLY_STUCK; v++) {
 		buf_printf(b, "weft_apply_total{outcome=\"%s\"} %" PRId64 "\n",
 			   apply_verdict_name((enum apply_verdict)v),
@@ -419,8 +416,7 @@ static void answer(struct http_request *q, void *arg)
 	buf_fini(&b);
 }
 
-int metrics_start(struct metrics *m, const char *host, int port,
-		  struct err *err)
+int metrics_start(struct metrics *m, const char *host, int port, struct err *err)
 {
 	const struct http_config cfg = {
 		.option = "--metrics", .host = host, .port = port,

@@ -12,8 +12,7 @@ struct daemon_status;
 const char *power_loss_name(const struct apply_device *a);
 /* All that is known now, as a message that is valid until the state changes.
  * Touches no device. */
-int daemon_status_new(const struct views *views, struct daemon_status **out,
-		      struct err *err);
+int daemon_status_new(const struct views *views, struct daemon_status **out, struct err *err);
 void daemon_status_free(struct daemon_status *s);	/* NULL is fine */
 /* The message; it points into s, and to what the parts own. */
 const Weft__V1__StatusResponse *
@@ -31,9 +30,8 @@ struct circuit_view {
 
 /* Strings are those of `a`, which is apply_devices()[device]. A zeroed v is
  * fine for fini, also after an error. O(circuits log circuits). */
-int circuit_view_init(struct circuit_view *v, const struct daemon_env *env,
-		      int device, const struct apply_device *a,
-		      struct err *err);
+int circuit_view_init(struct circuit_view *v, const struct daemon_env *env, int device,
+		      const struct apply_device *a, struct err *err);
 void circuit_view_fini(struct circuit_view *v);
 
 /* ---- history.c ---- */

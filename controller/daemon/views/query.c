@@ -91,8 +91,7 @@ static int send_device(const struct plan_request *w, const Weft__V1__PlanPart *p
 
 /* Called for each part in the order of the stream; two of them lack what only
  * weftd knows. */
-static int send_part(const Weft__V1__PlanPart *part, void *arg,
-		     struct err *err)
+static int send_part(const Weft__V1__PlanPart *part, void *arg, struct err *err)
 {
 	const struct plan_request *w = arg;
 	const struct plan_call *p = w->arg;
@@ -108,8 +107,7 @@ static int send_part(const Weft__V1__PlanPart *part, void *arg,
 }
 
 /* Commands that would be sent to devices, as dry runs of their drivers give them. */
-static int send_batch(const struct dry_run_batch *o, void *arg,
-		      struct err *err)
+static int send_batch(const struct dry_run_batch *o, void *arg, struct err *err)
 {
 	const struct plan_request *w = arg;
 
@@ -139,8 +137,7 @@ static void on_planned(struct plan_request *w)
 /* A floor of capacity that is only asked about, in place of the configuration's.
  * WEFT_EINVAL, also with a plan file, which is made again from its configuration
  * when it is applied. */
-static int read_keep(const Weft__V1__PlanRequest *req, struct plan_request *w,
-		     struct err *err)
+static int read_keep(const Weft__V1__PlanRequest *req, struct plan_request *w, struct err *err)
 {
 	if (!req->keep[0]) {
 		return 0;

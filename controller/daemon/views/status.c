@@ -120,8 +120,7 @@ static int compare_maps(const struct device_views *s, const struct apply_device 
 		if (order < 0 || (order == 0 && a->snap.xcs[k].state == DRV_BLOCKED)) {
 			r = sort_out(s, a->name, STORE_DEL, intent->xcs[i], missing, pending);
 		} else if (order > 0) {
-			r = sort_out(s, a->name, STORE_ADD, a->snap.xcs[k].xc, unexpected,
-				     pending);
+			r = sort_out(s, a->name, STORE_ADD, a->snap.xcs[k].xc, unexpected, pending);
 		}
 		i += order <= 0;
 		k += order >= 0;
@@ -137,8 +136,7 @@ static void name_owners(struct msg_circuits *c, const struct apply_device *a)
 		for (int k = 0; k < a->snap.n_xcs; k++) {
 			const struct drv_xc *x = &a->snap.xcs[k];
 
-			if (x->xc.in + 1 == c->v[i]->in &&
-			    x->xc.out + 1 == c->v[i]->out) {
+			if (x->xc.in + 1 == c->v[i]->in && x->xc.out + 1 == c->v[i]->out) {
 				c->v[i]->owner = (char *)x->owner;
 			}
 		}
@@ -154,8 +152,7 @@ static int fill_circuits(const struct device_views *s, struct device_view *v,
 	xc_list missing = { 0 }, unexpected = { 0 }, pending = { 0 };
 	int r;
 
-	if (a->ever_read &&
-	    compare_maps(s, a, &v->intent, &missing, &unexpected, &pending)) {
+	if (a->ever_read && compare_maps(s, a, &v->intent, &missing, &unexpected, &pending)) {
 		r = err_nomem(err);
 		goto out;
 	}
@@ -201,8 +198,7 @@ static int fill_program(struct device_view *v, const struct apply_device *a,
 	p->loaded = has->n > 0;
 	p->wanted_steps = ring_programs_steps(want);
 	p->loaded_steps = ring_programs_steps(has);
-	p->equal = p->wanted == p->loaded &&
-		   (!p->wanted || ring_programs_equal(want, has));
+	p->equal = p->wanted == p->loaded && (!p->wanted || ring_programs_equal(want, has));
 	p->unlocked = a->snap.n_unlocked;
 	p->lock_detail = (char *)a->snap.lock_detail;
 	v->m.program = p;
@@ -264,9 +260,8 @@ static int fill_unusable(struct device_view *v, const struct model_device *md,
 
 /* One device: configuration, last reading, intent, and how they differ. v is
  * ended by views_fini also after an error. */
-static int fill_device(const struct views *d, const struct device_views *s,
-		       struct device_view *v, const struct model_fabric *f,
-		       int device, const struct apply_device *a,
+static int fill_device(const struct views *d, const struct device_views *s, struct device_view *v,
+		       const struct model_fabric *f, int device, const struct apply_device *a,
 		       struct err *err)
 {
 	const struct store_external_query open = { .device = a->name,
@@ -293,8 +288,7 @@ static int fill_device(const struct views *d, const struct device_views *s,
 	m->identity = (char *)a->snap.identity;
 	m->circuits = v->intent.n_xcs;
 	m->lossy = a->n_lossy;
-	m->switching = env_timing(d->env, STORE_SWITCHING, a->name,
-				  &v->switching);
+	m->switching = env_timing(d->env, STORE_SWITCHING, a->name, &v->switching);
 	m->power_loss = (char *)power_loss_name(a);
 	m->auto_restore = external_policy(f, md, a) == MODEL_EXTERNAL_RESTORE;
 	if ((r = msg_parts_admin_down(&v->marked, md, &m->n_marked_dead,
@@ -361,9 +355,7 @@ void answer_diff(const struct views *d, struct rpc_call *call)
 		if (v->ever_read) {
 			m.same = m.same && msg_is_as_intended(v);
 		}
-		m.complete = m.complete &&
-			     (moved_by_hand(v) ||
-			      (v->ever_read && v->reachable));
+		m.complete = m.complete && (moved_by_hand(v) || (v->ever_read && v->reachable));
 	}
 	m.n_devices = (size_t)s.n;
 	m.devices = s.list;
@@ -525,8 +517,7 @@ static void advise(struct advice *a)
 		advise_jobs,
 	};
 
-	for (size_t i = 0; i < sizeof(advisers) / sizeof(*advisers) &&
-	     !a->text[0]; i++) {
+	for (size_t i = 0; i < sizeof(advisers) / sizeof(*advisers) && !a->text[0]; i++) {
 		advisers[i](a);
 	}
 }
@@ -565,8 +556,7 @@ static void fill_fabric(const struct views *d, Weft__V1__StatusResponse *m)
 	}
 	m->fabric = f->name ? f->name : "";
 	m->config_sha256 = (char *)f->text_hash;
-	m->jobs_known = !d->env->applied ||
-			(rows->known && strcmp(rows->hash, f->hash) == 0);
+	m->jobs_known = !d->env->applied || (rows->known && strcmp(rows->hash, f->hash) == 0);
 	if (!d->env->applied) {
 		return;
 	}
@@ -625,8 +615,7 @@ void daemon_status_free(struct daemon_status *s)
 }
 
 /* The change that waits, the last one (if found), and the one that is open. */
-static void fill_changes(const struct views *d, struct daemon_status *s,
-			 bool found)
+static void fill_changes(const struct views *d, struct daemon_status *s, bool found)
 {
 	if (changes_confirm(d->changes)->change) {
 		weft__v1__confirm__init(&s->confirm);
@@ -644,8 +633,7 @@ static void fill_changes(const struct views *d, struct daemon_status *s,
 	}
 }
 
-int daemon_status_new(const struct views *d, struct daemon_status **out,
-		      struct err *err)
+int daemon_status_new(const struct views *d, struct daemon_status **out, struct err *err)
 {
 	struct daemon_status *s = calloc(1, sizeof(*s));
 	bool found = false;

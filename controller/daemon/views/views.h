@@ -78,8 +78,7 @@ void metrics_count_answer(struct metrics *m, const char *path, enum rpc_status s
 /* A plan was made or not (rc), in took_ns on a worker. */
 void metrics_count_plan(struct metrics *m, int rc, int64_t took_ns);
 /* Serves them. WEFT_EINVAL for an address that is not loopback. */
-int metrics_start(struct metrics *m, const char *host, int port,
-		  struct err *err);
+int metrics_start(struct metrics *m, const char *host, int port, struct err *err);
 /* Closes the listener; counting goes on. Fine when they are not served. */
 void metrics_stop(struct metrics *m);
 /* The port that they are served on, 0: none. */
@@ -107,8 +106,7 @@ void webui_changed(struct webui *w);
  * copied, and cut where they are long. O(1). */
 void webui_begin_change(struct webui *w, const char *who, const char *comment);
 void webui_progress(struct webui *w, const struct apply_event *ev);
-void webui_end_change(struct webui *w, const char *verdict,
-		      const struct err *err);
+void webui_end_change(struct webui *w, const char *verdict, const struct err *err);
 /* The port of plain HTTP, 0 without one. */
 int webui_port(const struct webui *w);
 

@@ -96,8 +96,7 @@ static void answer(const struct webui_client *a, int status, const char *type,
 	if (a->call) {
 		rpc_answer(a->call, status, headers, body, len);
 	} else {
-		http_answer(a->http, status,
-			    (const struct http_header *)headers, body, len);
+		http_answer(a->http, status, (const struct http_header *)headers, body, len);
 	}
 }
 
@@ -193,8 +192,7 @@ static int build(struct webui *page, struct err *err)
  * a line in the log. */
 static void send_state(struct webui *page, const struct webui_client *a, bool with_picture)
 {
-	const struct job_rows *rows =
-		job_status_rows(page->views->job_status);
+	const struct job_rows *rows = job_status_rows(page->views->job_status);
 	struct err err = { 0 };
 	struct buf b = { 0 };
 	int r = page->built_version == page->version ? 0 : build(page, &err);
@@ -292,9 +290,8 @@ static void send_live(struct webui *page, const struct webui_client *a)
 {
 	int64_t age = clk_now_ns() - page->built_ns;
 
-	if (a->after != page->version &&
-	    (page->built_version == page->version ||
-	     age > PACE_MS * NS_PER_MS)) {
+	if (a->after != page->version && (page->built_version == page->version ||
+					  age > PACE_MS * NS_PER_MS)) {
 		send_state(page, a, false);
 	} else {
 		wait_for_change(page, a);
@@ -305,8 +302,7 @@ static void send_live(struct webui *page, const struct webui_client *a)
 
 /* A file of the page, its state, or what is new; after: the text of the query's
  * number, NULL without one. page NULL: weftd is stopping. */
-static void serve(struct webui *page, struct webui_client *a, const char *path,
-		  const char *after)
+static void serve(struct webui *page, struct webui_client *a, const char *path, const char *after)
 {
 	const struct page_file *f = page_find(path);
 	char *end;
@@ -398,8 +394,7 @@ void webui_progress(struct webui *w, const struct apply_event *ev)
 	w->version++;
 }
 
-void webui_end_change(struct webui *w, const char *verdict,
-		      const struct err *err)
+void webui_end_change(struct webui *w, const char *verdict, const struct err *err)
 {
 	struct change_progress *p;
 
@@ -457,8 +452,7 @@ int webui_new(const struct views *views, const char *host, int port,
 	TAILQ_INIT(&w->clients);
 	uv_timer_init(views->env->loop, &w->timer);
 	w->timer.data = w;
-	if (host && (r = http_server_new(views->env->loop, &cfg, &w->http,
-					 err))) {
+	if (host && (r = http_server_new(views->env->loop, &cfg, &w->http, err))) {
 		webui_free(w);
 		return r;
 	}

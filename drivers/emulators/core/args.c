@@ -63,10 +63,8 @@ static int parse_size(struct emu_conf *c, const char *text, struct err *err)
 	} else if (n == 2) {
 		c->n_out = (int)strtol(tail, &end, 10);
 	}
-	if (n != 2 || c->n_in < 1 || c->n_out < 1 ||
-	    (!c->any_to_any && *end)) {
-		return err_set(err, WEFT_EUSAGE,
-			       "size '%s': expected NxM or NxCC", text);
+	if (n != 2 || c->n_in < 1 || c->n_out < 1 || (!c->any_to_any && *end)) {
+		return err_set(err, WEFT_EUSAGE, "size '%s': expected NxM or NxCC", text);
 	}
 	return 0;
 }
@@ -79,8 +77,7 @@ static int read_number(const char *option, const char *text, uint64_t max,
 
 	*out = strtoull(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end || *out > max) {
-		return err_set(err, WEFT_EUSAGE, "--%s %s: expected a number",
-			       option, text);
+		return err_set(err, WEFT_EUSAGE, "--%s %s: expected a number", option, text);
 	}
 	return 0;
 }
@@ -153,8 +150,7 @@ static int take_option(struct emu_args *args, int option, struct err *err)
 }
 
 /* optind 0 resets getopt_long(), whatever the process has parsed before. */
-int emu_args_parse(struct emu_args *args, int argc, char **argv,
-		   struct err *err)
+int emu_args_parse(struct emu_args *args, int argc, char **argv, struct err *err)
 {
 	int option, rc = 0;
 
@@ -166,20 +162,17 @@ int emu_args_parse(struct emu_args *args, int argc, char **argv,
 		return err_nomem(err);
 	}
 	optind = 0;
-	while (rc == 0 && (option = getopt_long(argc, argv, "", long_options,
-						NULL)) != -1) {
+	while (rc == 0 && (option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
 		rc = take_option(args, option, err);
 	}
 	if (rc || args->help) {
 		return rc;
 	}
 	if (optind < argc) {
-		return err_set(err, WEFT_EUSAGE, "unexpected '%s'",
-			       argv[optind]);
+		return err_set(err, WEFT_EUSAGE, "unexpected '%s'", argv[optind]);
 	}
 	if (!args->conf.driver || !args->conf.listen || !args->conf.n_in) {
-		return err_set(err, WEFT_EUSAGE,
-			       "--driver, --listen and --size are needed");
+		return err_set(err, WEFT_EUSAGE, "--driver, --listen and --size are needed");
 	}
 	return 0;
 }

@@ -34,8 +34,7 @@ static void add_move(struct emu *e, struct emu_move m)
 	if (l->list.n == MAX_MOVES) {
 		size_t half = MAX_MOVES / 2;
 
-		memmove(l->list.v, l->list.v + half,
-			half * sizeof(*l->list.v));
+		memmove(l->list.v, l->list.v + half, half * sizeof(*l->list.v));
 		l->list.n = half;
 		l->first += half;
 	}
@@ -105,8 +104,7 @@ void emu_log_changes(struct emu *e, enum emu_by by)
 
 /* A line is NUMBER MICROSECONDS WHO made|gone, then IN,OUT or program NAME
  * DIGEST. */
-const char *emu_report_changes(const struct emu *e, uint64_t from,
-			       struct buf *answer)
+const char *emu_report_changes(const struct emu *e, uint64_t from, struct buf *answer)
 {
 	const struct emu_change_log *l = &e->moves;
 
@@ -120,8 +118,7 @@ const char *emu_report_changes(const struct emu *e, uint64_t from,
 			   (size_t)l->first + i, m->at_ns / 1000,
 			   by_names[m->by], m->made ? "made" : "gone");
 		if (m->program[0]) {
-			buf_printf(answer, "program %s %s\n", m->program,
-				   m->digest);
+			buf_printf(answer, "program %s %s\n", m->program, m->digest);
 		} else {
 			buf_printf(answer, "%d,%d\n", m->xc.in, m->xc.out);
 		}

@@ -67,8 +67,7 @@ static void complete_first(struct emu *e)
 		if (c->connect) {
 			xc_map_connect(&e->mem, c->xc);
 		} else if (xc_map_has(&e->mem, c->xc)) {
-			xc_map_release(&e->mem, xc_map_flat_in(&e->mem,
-							       c->xc.in));
+			xc_map_release(&e->mem, xc_map_flat_in(&e->mem, c->xc.in));
 		}
 	}
 	free_later(l);
@@ -144,10 +143,9 @@ int64_t emu_input(struct emu_client *c, const uint8_t *data, size_t len)
 	struct xc_map before = { 0 };
 	int64_t ms, used;
 
-	if (e->dialect->completes || e->mem.kind == DRV_RING ||
-	    !faults_hold(&e->faults, FAULT_COMPLETE, &ms) ||
-	    xc_map_init(&before, DRV_SPACE, e->mem.n_in, e->mem.n_out,
-			e->mem.any_to_any, NULL)) {
+	if (e->dialect->completes || e->mem.kind == DRV_RING || !faults_hold(&e->faults,
+									     FAULT_COMPLETE, &ms) ||
+	    xc_map_init(&before, DRV_SPACE, e->mem.n_in, e->mem.n_out, e->mem.any_to_any, NULL)) {
 		return e->dialect->input(c, data, len);
 	}
 	used = xc_map_copy(&before, &e->mem, NULL);

@@ -19,8 +19,7 @@
 #include "drivers/emulators/core/fibre_plant.h"
 
 /* "IN,OUT" as a circuit that this switch can have; false on rings. */
-static bool parse_xc(const struct emu *e, const char *text,
-		     struct optics_xc *xc)
+static bool parse_xc(const struct emu *e, const char *text, struct optics_xc *xc)
 {
 	char rest;
 
@@ -183,8 +182,7 @@ static void run(struct emu *e, char *line, struct buf *answer)
 	} else if (strcmp(verb, "stats") == 0) {
 		wrong = do_stats(e, answer);
 	} else if (strcmp(verb, "log") == 0) {
-		wrong = emu_report_changes(e, arg ? strtoull(arg, NULL, 10) : 0,
-					   answer);
+		wrong = emu_report_changes(e, arg ? strtoull(arg, NULL, 10) : 0, answer);
 	} else if (strcmp(verb, "help") == 0) {
 		wrong = do_help(answer);
 	} else if (strcmp(verb, "quit") == 0) {
@@ -249,8 +247,7 @@ static void answer_control(struct control *c, char *line)
 	run(c->e, line, &w->text);
 	w->req.data = w;
 	b = uv_buf_init(w->text.data, (unsigned)w->text.len);
-	if (uv_write(&w->req, (uv_stream_t *)&c->pipe, &b, 1,
-		     on_control_written)) {
+	if (uv_write(&w->req, (uv_stream_t *)&c->pipe, &b, 1, on_control_written)) {
 		on_control_written(&w->req, 0);
 	}
 }
@@ -298,8 +295,7 @@ static void on_control_accept(uv_stream_t *server, int status)
 		uv_close((uv_handle_t *)&c->pipe, on_control_closed);
 		return;
 	}
-	uv_read_start((uv_stream_t *)&c->pipe, on_control_alloc,
-		      on_control_read);
+	uv_read_start((uv_stream_t *)&c->pipe, on_control_alloc, on_control_read);
 }
 
 /* The umask is changed around bind() alone: the socket must never be open to
@@ -317,8 +313,7 @@ int emu_control_start(struct emu *e, struct err *err)
 	rc = uv_pipe_bind(&e->control, e->conf.control);
 	umask(mask);
 	if (rc == 0) {
-		rc = uv_listen((uv_stream_t *)&e->control, 4,
-			       on_control_accept);
+		rc = uv_listen((uv_stream_t *)&e->control, 4, on_control_accept);
 	}
 	return rc == 0 ? 0 : err_set(err, WEFT_EUNAVAIL, "control %s: %s",
 				     e->conf.control, uv_strerror(rc));

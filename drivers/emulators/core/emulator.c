@@ -168,8 +168,7 @@ static void send_piece(struct emu_client *c, struct piece *p)
 	}
 	w->piece = p;
 	w->req.data = w;
-	if (uv_write(&w->req, (uv_stream_t *)&c->tcp, &b, 1,
-		     on_piece_written)) {
+	if (uv_write(&w->req, (uv_stream_t *)&c->tcp, &b, 1, on_piece_written)) {
 		free(w);
 		free(p);
 		end_client(c);
@@ -224,19 +223,16 @@ static void queue_bytewise(struct emu_client *c, const uint8_t *bytes,
 	size_t n = len < BYTEWISE_MAX ? len : BYTEWISE_MAX;
 
 	for (size_t i = 0; i < n; i++) {
-		queue_piece(c, bytes + i, 1, delay_ms + (int64_t)i * each,
-			    false);
+		queue_piece(c, bytes + i, 1, delay_ms + (int64_t)i * each, false);
 	}
 	if (n < len) {
-		queue_piece(c, bytes + n, len - n,
-			    delay_ms + (int64_t)n * each, false);
+		queue_piece(c, bytes + n, len - n, delay_ms + (int64_t)n * each, false);
 	}
 }
 
 /* Replies of a fault that replaces the reply as a whole; true when the fault
  * has taken care of it, and nothing else is to be sent. */
-static bool send_malformed(struct emu_client *c, const uint8_t *bytes,
-			    size_t len)
+static bool send_malformed(struct emu_client *c, const uint8_t *bytes, size_t len)
 {
 	struct faults *f = &c->e->faults;
 	int64_t each = 0;
@@ -261,8 +257,7 @@ void emu_reply(struct emu_client *c, const void *bytes, size_t len)
 	struct faults *f = &c->e->faults;
 	int64_t delay = 0, late = 0;
 
-	if (c->dying || faults_hold(f, FAULT_SILENCE, NULL) ||
-	    send_malformed(c, bytes, len)) {
+	if (c->dying || faults_hold(f, FAULT_SILENCE, NULL) || send_malformed(c, bytes, len)) {
 		return;
 	}
 	faults_hold(f, FAULT_SLOW, &delay);
@@ -292,8 +287,7 @@ void emu_send_event_to(struct emu_client *c, const void *bytes, size_t len)
 {
 	int64_t now = clk_now_ns(), last = now;
 
-	if (len == 0 || c->dying ||
-	    faults_hold(&c->e->faults, FAULT_SILENCE, NULL)) {
+	if (len == 0 || c->dying || faults_hold(&c->e->faults, FAULT_SILENCE, NULL)) {
 		return;
 	}
 	for (const struct piece *p = c->pieces; p; p = p->next) {
@@ -315,8 +309,7 @@ void emu_send_event(struct emu *e, const void *bytes, size_t len)
 	}
 }
 
-void emu_send_event_marked(struct emu *e, int64_t mark, const void *bytes,
-		    size_t len)
+void emu_send_event_marked(struct emu *e, int64_t mark, const void *bytes, size_t len)
 {
 	struct emu_client *next;
 
@@ -383,15 +376,13 @@ enum emu_fate emu_set_command(struct emu_client *c)
 	struct faults *f = &c->e->faults;
 
 	c->e->n_sets++;
-	if (faults_hold(f, FAULT_SILENCE, NULL) ||
-	    faults_strike(f, FAULT_EAT_SET, NULL)) {
+	if (faults_hold(f, FAULT_SILENCE, NULL) || faults_strike(f, FAULT_EAT_SET, NULL)) {
 		return EMU_EAT;
 	}
 	if (faults_strike(f, FAULT_DROP_SET, NULL)) {
 		return EMU_DO_AND_DROP;
 	}
-	return faults_strike(f, FAULT_SILENCE_SET, NULL) ? EMU_DO_SILENTLY :
-							   EMU_DO;
+	return faults_strike(f, FAULT_SILENCE_SET, NULL) ? EMU_DO_SILENTLY : EMU_DO;
 }
 
 /* Writes the state file and the plant's map. An emulator goes on when a disk
@@ -459,8 +450,7 @@ static bool is_gone(struct emu_client *c)
 		end_client(c);
 		return true;
 	}
-	c->deaf = c->deaf || (faults_hold(f, FAULT_IDLE_DEAD, &ms) &&
-			      idle > ms * 1000000);
+	c->deaf = c->deaf || (faults_hold(f, FAULT_IDLE_DEAD, &ms) && idle > ms * 1000000);
 	c->heard_ns = now;
 	return c->deaf;
 }
@@ -496,8 +486,7 @@ static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *bytes)
 		return;
 	}
 	buf_consume(&c->in, at);
-	if (used < 0 || c->in.failed ||
-	    c->in.len > c->e->dialect->max_input) {
+	if (used < 0 || c->in.failed || c->in.len > c->e->dialect->max_input) {
 		end_client(c);
 	}
 }
@@ -563,8 +552,7 @@ static int listen_start(struct emu *e, struct err *err)
 	}
 	if (rc == 0) {
 		/* Keeps the kernel's port over a stop and start. */
-		rc = uv_tcp_getsockname(e->server, (struct sockaddr *)&e->addr,
-					&len);
+		rc = uv_tcp_getsockname(e->server, (struct sockaddr *)&e->addr, &len);
 	}
 	return rc == 0 ? 0 : err_set(err, WEFT_EUNAVAIL, "listen %s: %s",
 				     e->conf.listen, uv_strerror(rc));
@@ -626,8 +614,7 @@ static int look_up(struct emu *e, const char *host, int port, struct err *err)
 	snprintf(service, sizeof(service), "%d", port);
 	rc = uv_getaddrinfo(&e->loop, &req, NULL, host, service, &hints);
 	if (rc) {
-		return err_set(err, WEFT_EINVAL, "listen %s: %s",
-			       e->conf.listen, uv_strerror(rc));
+		return err_set(err, WEFT_EINVAL, "listen %s: %s", e->conf.listen, uv_strerror(rc));
 	}
 	memcpy(&e->addr, req.addrinfo->ai_addr, req.addrinfo->ai_addrlen);
 	uv_freeaddrinfo(req.addrinfo);
@@ -638,8 +625,7 @@ static int look_up(struct emu *e, const char *host, int port, struct err *err)
 static int parse_listen(struct emu *e, struct err *err)
 {
 	char host[256];
-	int port, rc = tcp_parse_address(e->conf.listen, true, host,
-					 sizeof(host), &port, err);
+	int port, rc = tcp_parse_address(e->conf.listen, true, host, sizeof(host), &port, err);
 
 	if (rc) {
 		return rc;
@@ -682,8 +668,7 @@ static int announce(struct emu *e, struct err *err)
 	}
 	len = strlen(text);
 	text[len++] = '\n';
-	return file_write_atomic(e->conf.address_file, text, len, FILE_PUBLIC,
-				 err);
+	return file_write_atomic(e->conf.address_file, text, len, FILE_PUBLIC, err);
 }
 
 /* ---- life ---------------------------------------------------------------- */
@@ -834,8 +819,7 @@ static int find_dialect(struct emu *e, struct err *err)
 		}
 	}
 	if (!e->dialect) {
-		return err_set(err, WEFT_EUSAGE, "no emulator of '%s'",
-			       e->conf.driver);
+		return err_set(err, WEFT_EUSAGE, "no emulator of '%s'", e->conf.driver);
 	}
 	if (e->conf.n_in > (e->dialect->kind == DRV_RING ? UINT16_MAX : 4096) ||
 	    e->conf.n_out > (e->dialect->kind == DRV_RING ? UINT16_MAX : 4096) ||
@@ -879,8 +863,7 @@ int emulator_main(int argc, char **argv)
 	struct emu_args args = { 0 };
 	struct emu *e = calloc(1, sizeof(*e));
 	struct err err = { 0 };
-	int rc = e ? emu_args_parse(&args, argc, argv, &err) :
-		     err_nomem(&err);
+	int rc = e ? emu_args_parse(&args, argc, argv, &err) : err_nomem(&err);
 
 	if (rc == 0 && args.help) {
 		emu_usage(stdout);

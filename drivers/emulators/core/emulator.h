@@ -162,8 +162,7 @@ void emu_reply(struct emu_client *c, const void *bytes, size_t len);
 void emu_send_event_to(struct emu_client *c, const void *bytes, size_t len);
 void emu_send_event(struct emu *e, const void *bytes, size_t len);
 /* The same in the sessions with this mark. */
-void emu_send_event_marked(struct emu *e, int64_t mark, const void *bytes,
-		    size_t len);
+void emu_send_event_marked(struct emu *e, int64_t mark, const void *bytes, size_t len);
 
 /* What is to become of a set command; counts it. To be called once for each
  * command that changes the device, before it is carried out: event faults are
@@ -184,8 +183,7 @@ void emu_change_log_fini(struct emu *e);
 /* Adds what has moved since it was last called. */
 void emu_log_changes(struct emu *e, enum emu_by by);
 /* From this number on, a line each. Returns what is wrong, or NULL. */
-const char *emu_report_changes(const struct emu *e, uint64_t from,
-			       struct buf *answer);
+const char *emu_report_changes(const struct emu *e, uint64_t from, struct buf *answer);
 /* SHA-256 over a program's name, window and bytes. */
 void emu_pack_digest(const struct ring_program *p, char hex[65]);
 
@@ -228,8 +226,7 @@ struct emu_args {
 };
 
 /* args->faults is the caller's to free, also on error. WEFT_EUSAGE. */
-int emu_args_parse(struct emu_args *args, int argc, char **argv,
-		   struct err *err);
+int emu_args_parse(struct emu_args *args, int argc, char **argv, struct err *err);
 /* Prints the help of --help, with the list of faults. */
 void emu_usage(FILE *to);
 

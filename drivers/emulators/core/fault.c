@@ -179,11 +179,9 @@ void faults_clear(struct faults *f)
 void faults_help(struct buf *b)
 {
 	for (int k = 0; k < N_FAULTS; k++) {
-		buf_printf(b, "  %s%s%*s%s\n", kinds[k].name,
-			   value_text[kinds[k].value],
-			   (int)(30 - strlen(kinds[k].name) -
-				 strlen(value_text[kinds[k].value])), "",
-			   kinds[k].help);
+		buf_printf(b, "  %s%s%*s%s\n", kinds[k].name, value_text[kinds[k].value],
+			   (int)(30 - strlen(kinds[k].name) - strlen(value_text[kinds[k].value])),
+			   "", kinds[k].help);
 	}
 }
 
@@ -246,8 +244,7 @@ static bool parse_place(const struct xc_map *m, char *s, struct fault *f)
 		return false;
 	}
 	*colon = '\0';
-	return whole(s, m->n_in - 1, &f->value) &&
-	       whole(colon + 1, m->n_out - 1, &f->channel);
+	return whole(s, m->n_in - 1, &f->value) && whole(colon + 1, m->n_out - 1, &f->channel);
 }
 
 /* "NODE:FIBRE"; whether the ring has that fibre is not known here, and a fault
@@ -260,8 +257,7 @@ static bool parse_fibre(const struct xc_map *m, char *s, struct fault *f)
 		return false;
 	}
 	*colon = '\0';
-	return whole(s, m->n_in - 1, &f->value) &&
-	       whole(colon + 1, UINT8_MAX, &f->channel);
+	return whole(s, m->n_in - 1, &f->value) && whole(colon + 1, UINT8_MAX, &f->channel);
 }
 
 /* Reads VALUE (NULL: none was given) as the kind wants it, and as the device's
@@ -278,15 +274,13 @@ static bool parse_value(const struct xc_map *m, char *s, struct fault *f)
 	case NUMBER:
 		return s && whole(s, 3600000, &f->value);
 	case PORT:
-		return s && m->kind == DRV_SPACE &&
-		       parse_port(m, s, &f->value);
+		return s && m->kind == DRV_SPACE && parse_port(m, s, &f->value);
 	case PATH:
 		return s && m->kind == DRV_SPACE && parse_path(m, s, f);
 	case PLACE:
 		return s && m->kind == DRV_RING && parse_place(m, s, f);
 	case NODE:
-		return s && m->kind == DRV_RING &&
-		       whole(s, m->n_in - 1, &f->value);
+		return s && m->kind == DRV_RING && whole(s, m->n_in - 1, &f->value);
 	case FIBRE:
 		return s && m->kind == DRV_RING && parse_fibre(m, s, f);
 	}
@@ -326,8 +320,7 @@ int faults_add(struct faults *f, const char *spec, struct err *err)
 		return err_set(err, WEFT_EINVAL, "no fault '%s'", text);
 	}
 	fault.kind = (enum fault_kind)k;
-	if (!parse_value(f->mem, value, &fault) ||
-	    (permille && !whole(permille, 1000, &n))) {
+	if (!parse_value(f->mem, value, &fault) || (permille && !whole(permille, 1000, &n))) {
 		return err_set(err, WEFT_EINVAL,
 			       "fault '%s': expected %s%s[~PERMILLE]", spec,
 			       kinds[k].name, value_text[kinds[k].value]);
@@ -338,8 +331,7 @@ int faults_add(struct faults *f, const char *spec, struct err *err)
 
 static bool by_chance(struct faults *f, const struct fault *fault)
 {
-	return fault->permille < 0 ||
-	       (int)rng_below(&f->rng, 1000) < fault->permille;
+	return fault->permille < 0 || (int)rng_below(&f->rng, 1000) < fault->permille;
 }
 
 /* Each fault of the kind counts the event until one strikes. The K-th event
@@ -354,8 +346,7 @@ bool faults_strike(struct faults *f, enum fault_kind kind, int64_t *value)
 		if (fault->kind != kind) {
 			continue;
 		}
-		if (fault->permille >= 0 ? !by_chance(f, fault) :
-					   ++fault->seen < at) {
+		if (fault->permille >= 0 ? !by_chance(f, fault) : ++fault->seen < at) {
 			continue;
 		}
 		if (value) {
@@ -363,8 +354,7 @@ bool faults_strike(struct faults *f, enum fault_kind kind, int64_t *value)
 		}
 		f->struck++;
 		if (fault->permille < 0) {
-			memmove(fault, fault + 1,
-				(--f->n - i) * sizeof(*fault));
+			memmove(fault, fault + 1, (--f->n - i) * sizeof(*fault));
 		}
 		return true;
 	}
@@ -398,8 +388,7 @@ bool faults_hold(struct faults *f, enum fault_kind kind, int64_t *value)
 bool faults_hold_port(struct faults *f, enum fault_kind kind, int flat)
 {
 	for (size_t i = 0; i < f->n; i++) {
-		if (f->v[i].kind == kind && f->v[i].value == flat &&
-		    holds(f, &f->v[i])) {
+		if (f->v[i].kind == kind && f->v[i].value == flat && holds(f, &f->v[i])) {
 			return true;
 		}
 	}
@@ -409,16 +398,14 @@ bool faults_hold_port(struct faults *f, enum fault_kind kind, int flat)
 int faults_hold_path(struct faults *f, enum fault_kind kind, int in)
 {
 	for (size_t i = 0; i < f->n; i++) {
-		if (f->v[i].kind == kind && f->v[i].value == in &&
-		    holds(f, &f->v[i])) {
+		if (f->v[i].kind == kind && f->v[i].value == in && holds(f, &f->v[i])) {
 			return (int)f->v[i].channel;
 		}
 	}
 	return -1;
 }
 
-bool faults_hold_place(struct faults *f, enum fault_kind kind, int node,
-		       int channel)
+bool faults_hold_place(struct faults *f, enum fault_kind kind, int node, int channel)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		if (f->v[i].kind == kind && f->v[i].value == node &&

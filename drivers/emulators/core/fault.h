@@ -144,8 +144,7 @@ bool faults_hold(struct faults *f, enum fault_kind kind, int64_t *value);
 bool faults_hold_port(struct faults *f, enum fault_kind kind, int flat);
 /* The same for a fault of a ring: of a node's resonators of a channel, both
  * directions, all fibres. */
-bool faults_hold_place(struct faults *f, enum fault_kind kind, int node,
-		       int channel);
+bool faults_hold_place(struct faults *f, enum fault_kind kind, int node, int channel);
 /* Of a path: the output, from 0, that the input's light leaves by, or -1. */
 int faults_hold_path(struct faults *f, enum fault_kind kind, int in);
 /* One line a fault: name, value and what it does. */

@@ -41,8 +41,7 @@ static bool parse_fibre_line(const char *line, struct plant_fibre *s)
 	return ok && isfinite(s->db) && fabs(s->db) <= MAX_DB;
 }
 
-int plant_find_fibre(char *text, const char *place, struct plant_fibre *found,
-		     struct err *err)
+int plant_find_fibre(char *text, const char *place, struct plant_fibre *found, struct err *err)
 {
 	int n = 0;
 
@@ -109,8 +108,7 @@ static bool split_out(const char *place, char name[PLANT_PLACE_MAX], int *port)
 
 /* The input that feeds an output of a switch, and the loss between. False: it
  * is dark, or no switch has that name. */
-static bool find_circuit(const char *folder, const char *name, int out, int *in,
-			 int32_t *loss_mdb)
+static bool find_circuit(const char *folder, const char *name, int out, int *in, int32_t *loss_mdb)
 {
 	char path[4096], *text;
 	bool found = false;
@@ -123,8 +121,7 @@ static bool find_circuit(const char *folder, const char *name, int out, int *in,
 	}
 	for (const char *line = text; line && !found;
 	     line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
-		found = sscanf(line, "%d %d %d", in, &to, loss_mdb) == 3 &&
-			to == out;
+		found = sscanf(line, "%d %d %d", in, &to, loss_mdb) == 3 && to == out;
 	}
 	free(text);
 	return found;
@@ -133,8 +130,7 @@ static bool find_circuit(const char *folder, const char *name, int out, int *in,
 /* Hop by hop backwards: the fibre that ends here, the output it comes from,
  * the input that this output is connected to. No light arrives when the chain
  * breaks, or after MAX_HOPS. */
-int plant_arriving_mdbm(const char *folder, const char *place, int32_t *mdbm,
-			struct err *err)
+int plant_arriving_mdbm(const char *folder, const char *place, int32_t *mdbm, struct err *err)
 {
 	char at[PLANT_PLACE_MAX], name[PLANT_PLACE_MAX];
 	int32_t lost = 0, loss;
@@ -184,12 +180,10 @@ static int32_t loss_of(struct emu *e, int in, int out)
 static int leaves_by(struct emu *e, int in)
 {
 	struct optics_xc xc = { in, e->mem.peer[in] - e->mem.n_in };
-	bool active = e->mem.peer[in] >= 0 &&
-		   !(e->dialect->dark && e->dialect->dark(e, xc));
+	bool active = e->mem.peer[in] >= 0 && !(e->dialect->dark && e->dialect->dark(e, xc));
 	int misrouted;
 
-	for (size_t k = 0; !active && e->dialect->stale &&
-	     e->dialect->stale(e, k, &xc); k++) {
+	for (size_t k = 0; !active && e->dialect->stale && e->dialect->stale(e, k, &xc); k++) {
 		active = xc.in == in;
 	}
 	if (!active) {
@@ -214,8 +208,7 @@ int plant_publish(struct emu *e, struct err *err)
 		int out = leaves_by(e, i);
 
 		if (out >= 0) {
-			buf_printf(&text, "%d %d %d\n", i + 1,
-				   out - e->mem.n_in + 1,
+			buf_printf(&text, "%d %d %d\n", i + 1, out - e->mem.n_in + 1,
 				   (int)loss_of(e, i, out));
 		}
 	}

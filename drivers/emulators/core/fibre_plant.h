@@ -32,8 +32,7 @@ struct plant_fibre {
 /* What ends at a place by the wiring's text, which is cut into lines;
  * found->to "": nothing does. Every line is parsed, so that an error is
  * reported wherever it is. WEFT_EINVAL names the line. */
-int plant_find_fibre(char *text, const char *place, struct plant_fibre *found,
-		     struct err *err);
+int plant_find_fibre(char *text, const char *place, struct plant_fibre *found, struct err *err);
 
 /* Milli-dBm at a flat port of a switch with two sides, for any dialect that
  * measures; PLANT_DARK_MDBM: no light. Without a plant, light
@@ -46,7 +45,6 @@ int plant_publish(struct emu *e, struct err *err);
 /* Light that arrives at a place such as "ocs0.in1" by the wiring's text; maps
  * are read from the folder. WEFT_EINVAL names the line that is wrong.
  * O(hops x lines). */
-int plant_arriving_mdbm(const char *folder, const char *place, int32_t *mdbm,
-			struct err *err);
+int plant_arriving_mdbm(const char *folder, const char *place, int32_t *mdbm, struct err *err);
 
 #endif

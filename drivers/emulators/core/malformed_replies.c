@@ -80,8 +80,7 @@ static void fill(struct flood *f, const void *pattern, size_t len)
 /* A reply of so many bytes that begins and ends as it should: its middle line,
  * or a piece of a reply of one line, again and again. A driver that trusts the
  * frame of a reply reads all of it. False without memory, with nothing sent. */
-static bool stretch(struct flood *f, const uint8_t *reply, size_t len,
-		    int64_t bytes)
+static bool stretch(struct flood *f, const uint8_t *reply, size_t len, int64_t bytes)
 {
 	size_t half = len / 2, from = half;
 
@@ -104,8 +103,7 @@ static bool stretch(struct flood *f, const uint8_t *reply, size_t len,
 	return true;
 }
 
-bool malformed_reply(uv_stream_t *stream, struct faults *faults,
-		     const uint8_t *reply, size_t len)
+bool malformed_reply(uv_stream_t *stream, struct faults *faults, const uint8_t *reply, size_t len)
 {
 	bool endless = faults_hold(faults, FAULT_ENDLESS, NULL);
 	bool lines = faults_hold(faults, FAULT_LINES, NULL);

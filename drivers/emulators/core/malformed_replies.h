@@ -14,7 +14,6 @@
 
 /* Sends in place of `reply` what a fault of f says that holds; false when none
  * does, and nothing is sent. It ends with the stream. */
-bool malformed_reply(uv_stream_t *stream, struct faults *f, const uint8_t *reply,
-		     size_t len);
+bool malformed_reply(uv_stream_t *stream, struct faults *f, const uint8_t *reply, size_t len);
 
 #endif

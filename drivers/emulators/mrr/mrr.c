@@ -31,8 +31,7 @@
 /* Counts a setting that is not locked; the first one is kept for the slot's
  * registers. One that has not started is in no table: all are then, as the
  * interlock is open. */
-static void note_unlocked(struct slot *s, const struct ring_setting *t,
-			  enum resonator_lock lock)
+static void note_unlocked(struct slot *s, const struct ring_setting *t, enum resonator_lock lock)
 {
 	const struct ring_fault d = {
 		.part = RING_RESONATOR, .dir = t->dir, .fibre = t->fibre,
@@ -42,15 +41,13 @@ static void note_unlocked(struct slot *s, const struct ring_setting *t,
 		mrr_put_tune(s->first_unlocked, t);
 		s->lock_state = lock;
 	}
-	if (lock != RESONATOR_NOT_STARTED && s->lost.n < MAX_LOST &&
-	    vec_push(&s->lost, d)) {
+	if (lock != RESONATOR_NOT_STARTED && s->lost.n < MAX_LOST && vec_push(&s->lost, d)) {
 		log_error("emulators", "out of memory, a lost lock is left out");
 	}
 }
 
 /* All settings of the step that r has read last. */
-static void search_step(struct mrr_device *d, struct slot *s,
-		       const struct ring_program_reader *r)
+static void search_step(struct mrr_device *d, struct slot *s, const struct ring_program_reader *r)
 {
 	for (size_t i = 0; i < r->cells.n; i++) {
 		struct ring_setting t = ring_cell_setting(r, &r->cells.v[i]);
@@ -68,12 +65,10 @@ static void sort_lost(struct slot *s)
 	size_t n = 0;
 
 	if (s->lost.n) {
-		qsort(s->lost.v, s->lost.n, sizeof(*s->lost.v),
-		      ring_fault_cmp);
+		qsort(s->lost.v, s->lost.n, sizeof(*s->lost.v), ring_fault_cmp);
 	}
 	for (size_t i = 0; i < s->lost.n; i++) {
-		if (n == 0 || ring_fault_cmp(&s->lost.v[n - 1],
-					     &s->lost.v[i])) {
+		if (n == 0 || ring_fault_cmp(&s->lost.v[n - 1], &s->lost.v[i])) {
 			s->lost.v[n++] = s->lost.v[i];
 		}
 	}
@@ -136,9 +131,8 @@ static bool remember(struct mrr_device *d)
 	for (int i = 0; i < d->n_slots; i++) {
 		struct ring_program copy;
 
-		if (d->slots[i].p.bytes &&
-		    (ring_program_copy(&copy, &d->slots[i].p, NULL) ||
-		     ring_programs_add(&all, &copy, NULL))) {
+		if (d->slots[i].p.bytes && (ring_program_copy(&copy, &d->slots[i].p, NULL) ||
+					    ring_programs_add(&all, &copy, NULL))) {
 			ring_programs_fini(&all);
 			return false;
 		}
@@ -159,8 +153,7 @@ static void recall(struct mrr_device *d)
 		struct ring_program copy;
 
 		clear_slot(&d->slots[i]);
-		if (i < all->n && ring_program_copy(&copy, &all->v[i],
-						    NULL) == 0) {
+		if (i < all->n && ring_program_copy(&copy, &all->v[i], NULL) == 0) {
 			fill_slot(&d->slots[i], &copy);
 		}
 	}
@@ -180,8 +173,7 @@ bool mrr_corrupt(struct ring_program *p)
 		return false;
 	}
 	t = &prog.v[prog.n / 2];
-	t->mode = t->mode == RESONATOR_ADD_DROP ? RESONATOR_ADD :
-		  t->mode ^ RESONATOR_ADD_DROP;
+	t->mode = t->mode == RESONATOR_ADD_DROP ? RESONATOR_ADD : t->mode ^ RESONATOR_ADD_DROP;
 	rc = ring_program_pack(&bad, p->name, &p->window, &p->ring, &prog, NULL);
 	ring_settings_fini(&prog);
 	if (rc == 0) {
@@ -236,8 +228,7 @@ static struct slot *in_bank(struct mrr_device *d, enum mrr_bank bank,
 /* CRC of the announced bytes, as far as they were written. */
 static uint32_t found_crc(const struct slot *s)
 {
-	size_t n = s->stage_bytes < s->shadow_cap ? s->stage_bytes :
-						    s->shadow_cap;
+	size_t n = s->stage_bytes < s->shadow_cap ? s->stage_bytes : s->shadow_cap;
 
 	return mrr_crc32(0, s->shadow, n);
 }
@@ -251,8 +242,7 @@ static enum mrr_code take_staged(struct mrr_device *d, int i,
 	struct ring_program p = { .window = s->stage_window };
 	uint8_t *bytes;
 
-	if (s->stage_bytes > s->shadow_cap ||
-	    !mrr_is_text(s->stage_name, sizeof(s->stage_name))) {
+	if (s->stage_bytes > s->shadow_cap || !mrr_is_text(s->stage_name, sizeof(s->stage_name))) {
 		return MRR_BAD_LENGTH;
 	}
 	*detail = found_crc(s);
@@ -276,8 +266,7 @@ static enum mrr_code take_staged(struct mrr_device *d, int i,
 /* All that would run after the commit, without touching it: each program by
  * itself, no two of one name or in overlapping windows, and the memory.
  * O(slots^2 + bytes). */
-static enum mrr_code check_together(struct mrr_device *d,
-				    const struct ring_program *next,
+static enum mrr_code check_together(struct mrr_device *d, const struct ring_program *next,
 				    uint32_t *detail)
 {
 	const struct ring_geometry g = {
@@ -298,10 +287,9 @@ static enum mrr_code check_together(struct mrr_device *d,
 		}
 		for (int k = 0; k < i; k++) {
 			*detail = (uint32_t)k;
-			if (next[k].bytes &&
-			    (strcmp(next[k].name, next[i].name) == 0 ||
-			     ring_windows_overlap(&next[k].window,
-						  &next[i].window, g.nodes))) {
+			if (next[k].bytes && (strcmp(next[k].name, next[i].name) == 0 ||
+					      ring_windows_overlap(&next[k].window, &next[i].window,
+								   g.nodes))) {
 				return MRR_CONFLICT;
 			}
 		}
@@ -312,8 +300,7 @@ static enum mrr_code check_together(struct mrr_device *d,
 }
 
 /* next: [n_slots] in the slots that stay borrowed, in the others owned. */
-static enum mrr_code check_commit(struct mrr_device *d,
-				  struct ring_program *next, uint32_t *detail)
+static enum mrr_code check_commit(struct mrr_device *d, struct ring_program *next, uint32_t *detail)
 {
 	enum mrr_code code = MRR_OK;
 
@@ -346,9 +333,7 @@ static void put_in_effect(struct mrr_device *d, struct ring_program *next)
 		if (!(d->mask >> i & 1)) {
 			continue;
 		}
-		if (next[i].bytes && faults_strike(&d->e->faults,
-						   FAULT_CORRUPT_ACTIVE,
-						   NULL)) {
+		if (next[i].bytes && faults_strike(&d->e->faults, FAULT_CORRUPT_ACTIVE, NULL)) {
 			mrr_corrupt(&next[i]);
 		}
 		if (next[i].bytes) {
@@ -370,8 +355,7 @@ static enum mrr_code commit(struct mrr_device *d, uint32_t *detail)
 	struct ring_program next[MRR_MAX_SLOTS] = { 0 };
 	enum mrr_code code = check_commit(d, next, detail);
 
-	if (code == MRR_OK &&
-	    !faults_strike(&d->e->faults, FAULT_IGNORE_COMMIT, NULL)) {
+	if (code == MRR_OK && !faults_strike(&d->e->faults, FAULT_IGNORE_COMMIT, NULL)) {
 		put_in_effect(d, next);
 		remember(d);
 		d->writer = d->fence;
@@ -466,12 +450,10 @@ static void fill_registers(const struct mrr_device *d, uint8_t *r)
 		  MRR_LOCKS | MRR_SENDS_EVENTS | MRR_RELOCKS) |
 		  (d->e->conf.overlap ? MRR_OVERLAP : 0u));
 	mrr_put32(r + MRR_MEMORY, (uint32_t)d->e->conf.memory);
-	mrr_put32(r + MRR_MEMORY_USED,
-		  (uint32_t)ring_programs_bytes(&mem->programs));
+	mrr_put32(r + MRR_MEMORY_USED, (uint32_t)ring_programs_bytes(&mem->programs));
 	mrr_put32(r + MRR_MAX_WINDOW, MRR_MAX_DATA);
 	mrr_put32(r + MRR_SLOTS, (uint32_t)d->n_slots);
-	memcpy(r + MRR_SERIAL, d->e->conf.name,
-	       strnlen(d->e->conf.name, MRR_BOOTS - MRR_SERIAL));
+	memcpy(r + MRR_SERIAL, d->e->conf.name, strnlen(d->e->conf.name, MRR_BOOTS - MRR_SERIAL));
 	mrr_put32(r + MRR_BOOTS, (uint32_t)mem->boots);
 	mrr_put32(r + MRR_GENERATION, d->generation);
 	mrr_put64(r + MRR_WRITER, d->writer);
@@ -491,8 +473,7 @@ static void fill_registers(const struct mrr_device *d, uint8_t *r)
 
 /* Writes the registers from offset on; all must be writable. Flags are cleared
  * by writing ones. */
-static enum mrr_code write_registers(struct emu_client *c,
-				     struct mrr_device *d,
+static enum mrr_code write_registers(struct emu_client *c, struct mrr_device *d,
 				     const struct mrr_frame *f)
 {
 	uint8_t r[MRR_REGISTERS];
@@ -506,8 +487,7 @@ static enum mrr_code write_registers(struct emu_client *c,
 		return MRR_OK;
 	}
 	if (f->offset == MRR_RELOCK && f->len == 4) {
-		return mrr_get32(f->data) == MRR_RELOCK_WORD ? mrr_relock(d) :
-							       MRR_BAD_LENGTH;
+		return mrr_get32(f->data) == MRR_RELOCK_WORD ? mrr_relock(d) : MRR_BAD_LENGTH;
 	}
 	if (f->len % 4 || f->offset % 4 || end > MRR_REGISTERS) {
 		return MRR_BAD_LENGTH;
@@ -544,8 +524,7 @@ static enum mrr_code write_slot(struct slot *s, const struct mrr_frame *f)
 		s->stage_bytes = mrr_get32(r + MRR_STAGE_BYTES);
 		s->stage_crc = mrr_get32(r + MRR_STAGE_CRC);
 		mrr_get_window(r + MRR_STAGE_WINDOW, &s->stage_window);
-		memcpy(s->stage_name, r + MRR_STAGE_NAME,
-		       sizeof(s->stage_name));
+		memcpy(s->stage_name, r + MRR_STAGE_NAME, sizeof(s->stage_name));
 	} else {
 		return MRR_READ_ONLY;
 	}
@@ -582,8 +561,7 @@ static void nack(struct emu_client *c, const struct mrr_frame *f,
 }
 
 /* The registers of a page, as they are now. Their number of bytes. */
-static size_t page_registers(struct mrr_device *d, const struct mrr_frame *f,
-			     uint8_t *r)
+static size_t page_registers(struct mrr_device *d, const struct mrr_frame *f, uint8_t *r)
 {
 	struct slot *s;
 
@@ -616,16 +594,14 @@ static void answer_table(struct emu_client *c, const struct mrr_device *d,
 	if (table.failed || f->offset + (size_t)n > table.len) {
 		nack(c, f, MRR_BAD_ADDRESS, (uint32_t)table.len);
 	} else {
-		answer(c, f, MRR_READ_OK, 0,
-		       (uint8_t *)table.data + f->offset, n);
+		answer(c, f, MRR_READ_OK, 0, (uint8_t *)table.data + f->offset, n);
 	}
 	buf_fini(&table);
 }
 
 /* Registers, tables or a bank; a read beyond what was written is refused, with
  * the size. */
-static void answer_read(struct emu_client *c, struct mrr_device *d,
-			const struct mrr_frame *f)
+static void answer_read(struct emu_client *c, struct mrr_device *d, const struct mrr_frame *f)
 {
 	uint32_t n = f->len == 4 ? mrr_get32(f->data) : 0;
 	uint8_t r[MRR_SLOT_REGISTERS];
@@ -637,8 +613,7 @@ static void answer_read(struct emu_client *c, struct mrr_device *d,
 		nack(c, f, MRR_BAD_LENGTH, n);
 		return;
 	}
-	if ((f->page == MRR_FAILURE_TABLE || f->page == MRR_LOCK_TABLE) &&
-	    !is_plain(d)) {
+	if ((f->page == MRR_FAILURE_TABLE || f->page == MRR_LOCK_TABLE) && !is_plain(d)) {
 		answer_table(c, d, f, n);
 		return;
 	}
@@ -661,8 +636,7 @@ static void answer_read(struct emu_client *c, struct mrr_device *d,
 static enum mrr_code write_shadow(struct mrr_device *d, struct slot *s,
 				  const struct mrr_frame *f, size_t at)
 {
-	if (f->offset + f->len > MRR_PAGE_BYTES ||
-	    at + f->len > (size_t)d->e->conf.memory) {
+	if (f->offset + f->len > MRR_PAGE_BYTES || at + f->len > (size_t)d->e->conf.memory) {
 		return MRR_BAD_ADDRESS;
 	}
 	if (!grow_shadow(s, at + f->len)) {
@@ -670,8 +644,7 @@ static enum mrr_code write_shadow(struct mrr_device *d, struct slot *s,
 	}
 	memcpy(s->shadow + at, f->data, f->len);
 	s->writes++;
-	if (f->len && faults_strike(&d->e->faults, FAULT_CORRUPT_SHADOW,
-				    NULL)) {
+	if (f->len && faults_strike(&d->e->faults, FAULT_CORRUPT_SHADOW, NULL)) {
 		s->shadow[at] ^= 1;
 	}
 	return MRR_OK;
@@ -697,8 +670,7 @@ static enum mrr_code write_page(struct emu_client *c, struct mrr_device *d,
 }
 
 /* Of all writes a commit alone is a set command to the faults. */
-static void answer_write(struct emu_client *c, struct mrr_device *d,
-			 const struct mrr_frame *f)
+static void answer_write(struct emu_client *c, struct mrr_device *d, const struct mrr_frame *f)
 {
 	enum emu_fate fate = EMU_DO;
 	enum mrr_code code;
@@ -728,8 +700,7 @@ static void answer_write(struct emu_client *c, struct mrr_device *d,
 /* The controller's own registers are not behind the bus. */
 static bool bus_is_silent(struct mrr_device *d, const struct mrr_frame *f)
 {
-	if (f->page == 0 ||
-	    !faults_strike(&d->e->faults, FAULT_BUS_NACK, NULL)) {
+	if (f->page == 0 || !faults_strike(&d->e->faults, FAULT_BUS_NACK, NULL)) {
 		return false;
 	}
 	d->flags |= MRR_FLAG_BUS;
@@ -756,8 +727,7 @@ static void power_up(struct mrr_device *d)
 /* One frame. The fault `reset` strikes before a frame is looked at, and its
  * session stays: a client notices by the number of boots alone. A frame with a
  * bad checksum is refused under the number in its head. */
-static int64_t emu_mrr_input(struct emu_client *c, const uint8_t *data,
-			     size_t len)
+static int64_t emu_mrr_input(struct emu_client *c, const uint8_t *data, size_t len)
 {
 	struct mrr_device *d = emu_of(c)->device;
 	int64_t n = mrr_frame_length(data, len, 0, NULL);

@@ -107,11 +107,9 @@ void mrr_put_entry(struct buf *table, uint32_t *n, const struct ring_fault *d);
 void mrr_stop_light(struct slot *s);
 /* When each resonator is set in a program, one a line; with overlap as soon as
  * the last light on it has ended. Returns what is wrong, or NULL. */
-const char *mrr_put_tunings(const struct slot *s, bool overlap,
-			    struct buf *out);
+const char *mrr_put_tunings(const struct slot *s, bool overlap, struct buf *out);
 /* Commands of the control socket: slots, light, step, tunings, flip. Returns
  * what is wrong, or NULL. */
-const char *mrr_command(struct emu *e, const char *verb, const char *arg,
-			struct buf *answer);
+const char *mrr_command(struct emu *e, const char *verb, const char *arg, struct buf *answer);
 
 #endif

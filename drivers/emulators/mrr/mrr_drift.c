@@ -83,14 +83,12 @@ static void choose_of(struct mrr_device *d, const struct slot *s, uint64_t *n,
 {
 	struct ring_program_reader r;
 
-	if (!s->p.bytes ||
-	    ring_program_reader_init(&r, s->p.bytes, s->p.len, NULL)) {
+	if (!s->p.bytes || ring_program_reader_init(&r, s->p.bytes, s->p.len, NULL)) {
 		return;
 	}
 	while (ring_program_reader_next(&r, NULL) == 0) {
 		for (size_t i = 0; i < r.cells.n; i++) {
-			struct ring_setting t = ring_cell_setting(&r,
-								  &r.cells.v[i]);
+			struct ring_setting t = ring_cell_setting(&r, &r.cells.v[i]);
 
 			if (mrr_lock_of(d, &r, &t) == RESONATOR_LOCKED &&
 			    rng_below(&d->e->faults.rng, ++*n) == 0) {
@@ -159,8 +157,7 @@ void mrr_settle(struct mrr_device *d, const struct slot *s)
 		const struct ring_fault *x = &d->drifted.v[i];
 
 		if ((x->node - w->first_node + nodes) % nodes >= w->nodes ||
-		    x->channel < w->first_channel ||
-		    x->channel >= w->first_channel + w->channels) {
+		    x->channel < w->first_channel || x->channel >= w->first_channel + w->channels) {
 			d->drifted.v[n++] = *x;
 		}
 	}

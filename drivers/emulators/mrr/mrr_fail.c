@@ -69,15 +69,13 @@ static int mode_at(const struct ring_program_reader *r, uint32_t at)
 			high = mid;
 		}
 	}
-	return low < r->cells.n && r->cells.v[low].at == at ?
-	       r->cells.v[low].mode : 0;
+	return low < r->cells.n && r->cells.v[low].at == at ? r->cells.v[low].mode : 0;
 }
 
 /* Back along the fibre to the node that adds what is dropped here. A
  * counter-clockwise fibre between a node and the next one clockwise is entered
  * at the latter. O(nodes (log cells + faults)). */
-static bool comes_over_a_cut(const struct faults *f,
-			     const struct ring_program_reader *r,
+static bool comes_over_a_cut(const struct faults *f, const struct ring_program_reader *r,
 			     const struct ring_setting *t)
 {
 	int n = r->ring.nodes, node = t->node;
@@ -151,15 +149,13 @@ static void put_each(struct buf *b, uint32_t *n, const struct fault *f,
 	for (int i = 0; i < 2 * fibres; i++) {
 		d.dir = (uint8_t)(i / fibres);
 		d.fibre = (uint8_t)(i % fibres);
-		if (d.part == RING_RESONATOR ||
-		    cuts(f, d.node, d.dir, d.fibre)) {
+		if (d.part == RING_RESONATOR || cuts(f, d.node, d.dir, d.fibre)) {
 			mrr_put_entry(b, n, &d);
 		}
 	}
 }
 
-static void put_fault(struct buf *b, uint32_t *n, const struct fault *f,
-		      int fibres)
+static void put_fault(struct buf *b, uint32_t *n, const struct fault *f, int fibres)
 {
 	struct ring_fault d = { .node = (uint16_t)f->value };
 

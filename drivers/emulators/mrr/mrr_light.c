@@ -41,8 +41,7 @@ static const char *play(struct slot *s)
 		mrr_stop_light(s);
 	}
 	if (!s->playing) {
-		s->playing = ring_program_reader_init(&s->light, s->p.bytes, s->p.len,
-						      NULL) == 0;
+		s->playing = ring_program_reader_init(&s->light, s->p.bytes, s->p.len, NULL) == 0;
 		s->moved = moved;
 	}
 	while (s->playing && s->light.step < want + 1) {
@@ -83,8 +82,7 @@ static bool leaves_window(const struct row *row, const struct ring_setting *a,
 	       (a->dir == OPTICS_CW ? to <= from : to >= from);
 }
 
-static void put_place(struct buf *b, const char *what,
-		      const struct ring_setting *t)
+static void put_place(struct buf *b, const char *what, const struct ring_setting *t)
 {
 	buf_printf(b, "%s %u node %u %s fibre %u channel %u", what, t->step,
 		   t->node, t->dir ? "ccw" : "cw", t->fibre, t->channel);
@@ -137,8 +135,7 @@ static void put_light(const struct slot *s, struct buf *b)
 	for (size_t i = 0; i < c->n; i += row.n) {
 		row.v = c->v + i;
 		row.n = 0;
-		while (i + row.n < c->n && c->v[i + row.n].at / nodes ==
-		       c->v[i].at / nodes) {
+		while (i + row.n < c->n && c->v[i + row.n].at / nodes == c->v[i].at / nodes) {
 			row.n++;
 		}
 		for (size_t k = 0; k < row.n; k++) {
@@ -170,8 +167,7 @@ static void put_slots(const struct mrr_device *d, struct buf *b)
 static struct slot *find_slot(struct mrr_device *d, const char *name)
 {
 	for (int i = 0; i < d->n_slots; i++) {
-		if (d->slots[i].p.bytes && name &&
-		    strcmp(d->slots[i].p.name, name) == 0) {
+		if (d->slots[i].p.bytes && name && strcmp(d->slots[i].p.name, name) == 0) {
 			return &d->slots[i];
 		}
 	}
@@ -190,8 +186,7 @@ static const char *flip(struct slot *s)
 	return NULL;
 }
 
-const char *mrr_command(struct emu *e, const char *verb, const char *arg,
-			struct buf *answer)
+const char *mrr_command(struct emu *e, const char *verb, const char *arg, struct buf *answer)
 {
 	struct mrr_device *d = e->device;
 	struct slot *s = find_slot(d, arg);

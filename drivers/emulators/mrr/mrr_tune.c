@@ -47,8 +47,7 @@ static void need(struct player *p, uint32_t at, enum kind kind, bool on)
 }
 
 /* The light that is added at v[i] of a channel's n cells. */
-static void need_direction(struct player *p, const struct ring_cell *v, size_t n,
-		     size_t i)
+static void need_direction(struct player *p, const struct ring_cell *v, size_t n, size_t i)
 {
 	uint32_t nodes = p->light.ring.nodes, row = v[i].at / nodes * nodes;
 	bool cw = ring_cell_setting(&p->light, &v[i]).dir == OPTICS_CW;
@@ -73,8 +72,7 @@ static void need_step(struct player *p)
 	uint32_t nodes = p->light.ring.nodes;
 
 	for (size_t i = 0, n; i < c->n; i += n) {
-		for (n = 1; i + n < c->n && c->v[i + n].at / nodes ==
-					    c->v[i].at / nodes;) {
+		for (n = 1; i + n < c->n && c->v[i + n].at / nodes == c->v[i].at / nodes;) {
 			n++;
 		}
 		for (size_t k = 0; k < n; k++) {
@@ -85,8 +83,7 @@ static void need_step(struct player *p)
 	}
 }
 
-const char *mrr_put_tunings(const struct slot *s, bool overlap,
-			    struct buf *out)
+const char *mrr_put_tunings(const struct slot *s, bool overlap, struct buf *out)
 {
 	const struct ring_geometry *g = &s->p.ring;
 	size_t n = (size_t)4 * g->nodes * g->channels * g->fibres;

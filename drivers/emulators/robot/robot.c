@@ -14,8 +14,7 @@
 
 #include "lib/base/clock.h"
 
-const char *robot_device_obstacle(const struct robot_device *d,
-				  struct optics_xc xc)
+const char *robot_device_obstacle(const struct robot_device *d, struct optics_xc xc)
 {
 	if (emu_holds_xc(d->e, FAULT_PORT_FAILED, xc)) {
 		return "port is disabled";
@@ -58,8 +57,7 @@ static void move(struct robot_device *d, const struct robot_job *j)
 
 /* Robots check a move when its turn comes, not when it is queued: a queue may
  * free a port before it is needed again. */
-static enum robot_end run_job(struct robot_device *d,
-			      const struct robot_job *j)
+static enum robot_end run_job(struct robot_device *d, const struct robot_job *j)
 {
 	struct xc_map *m = &d->e->mem;
 	struct optics_xc other;
@@ -112,15 +110,13 @@ static void catch_up(struct robot_device *d)
 	while (may_move(d) && d->queue.v[0].due_ns <= now) {
 		struct robot_job j = d->queue.v[0];
 
-		memmove(d->queue.v, d->queue.v + 1,
-			--d->queue.n * sizeof(j));
+		memmove(d->queue.v, d->queue.v + 1, --d->queue.n * sizeof(j));
 		d->words->report_move(&j, run_job(d, &j), &d->unsent);
 	}
 	if (d->homed_ns || may_move(d)) {
 		int64_t at = d->homed_ns ? d->homed_ns : d->queue.v[0].due_ns;
 
-		uv_timer_start(&d->due, on_due, (uint64_t)(at - now + 999999) /
-						1000000, 0);
+		uv_timer_start(&d->due, on_due, (uint64_t)(at - now + 999999) / 1000000, 0);
 	}
 }
 
@@ -138,9 +134,8 @@ enum emu_fate robot_device_home(struct robot_device *d, struct emu_client *c)
 	return fate;
 }
 
-enum emu_fate robot_device_enqueue(struct robot_device *d,
-				   struct emu_client *c, struct optics_xc xc,
-				   bool connect)
+enum emu_fate robot_device_enqueue(struct robot_device *d, struct emu_client *c,
+				   struct optics_xc xc, bool connect)
 {
 	struct robot_job j = { .xc = xc, .connect = connect };
 	enum emu_fate fate = emu_set_command(c);
@@ -150,8 +145,7 @@ enum emu_fate robot_device_enqueue(struct robot_device *d,
 		return fate;
 	}
 	faults_hold(&d->e->faults, FAULT_MOVE, &ms);
-	j.due_ns = d->queue.n ? d->queue.v[d->queue.n - 1].due_ns :
-				clk_now_ns();
+	j.due_ns = d->queue.n ? d->queue.v[d->queue.n - 1].due_ns : clk_now_ns();
 	j.due_ns += ms * 1000000;
 	(void)vec_push(&d->queue, j);
 	return fate;
@@ -167,8 +161,7 @@ static void greet(struct robot_device *d, struct emu_client *c)
 	struct buf out = { 0 };
 
 	if (d->words->banner && !*emu_client_mark(c)) {
-		buf_printf(&out, "%s%s\r\n%s", d->words->banner,
-			   d->e->conf.name, d->words->prompt);
+		buf_printf(&out, "%s%s\r\n%s", d->words->banner, d->e->conf.name, d->words->prompt);
 		emu_send_event_to(c, out.data, out.len);
 	}
 	*emu_client_mark(c) = 1;
@@ -264,10 +257,9 @@ int robot_device_open(struct emu *e, struct err *err)
 	d->due.data = d;
 	d->moves = calloc(n, sizeof(*d->moves));
 	d->last = malloc(n * sizeof(*d->last));
-	if (!d->moves || !d->last ||
-	    xc_map_init(&d->known, DRV_SPACE, e->mem.n_in, e->mem.n_out,
-			false, err) ||
-	    xc_map_copy(&d->known, &e->mem, err)) {
+	if (!d->moves || !d->last || xc_map_init(&d->known, DRV_SPACE, e->mem.n_in, e->mem.n_out,
+						 false, err) || xc_map_copy(&d->known, &e->mem,
+									    err)) {
 		return err_nomem(err);
 	}
 	for (size_t i = 0; i < n; i++) {

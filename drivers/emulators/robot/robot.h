@@ -33,8 +33,7 @@ struct robot_words {
 	enum emu_fate (*run)(struct robot_device *d, struct emu_client *c,
 			     const char *line, struct buf *out);
 	/* Appends the autonomous lines that report the end of a move. */
-	void (*report_move)(const struct robot_job *j, enum robot_end end,
-		    struct buf *out);
+	void (*report_move)(const struct robot_job *j, enum robot_end end, struct buf *out);
 };
 
 /* An emulated robot. A port is idle, or a fibre leads from it to its peer;
@@ -71,8 +70,7 @@ void robot_device_refresh(struct emu *e, enum emu_map_event event);
 
 /* Why nothing can be connected there, as text for an answer; NULL when it
  * can. */
-const char *robot_device_obstacle(const struct robot_device *d,
-				  struct optics_xc xc);
+const char *robot_device_obstacle(const struct robot_device *d, struct optics_xc xc);
 
 /* A homing run begins; it is over as soon as a move would be, and nothing moves
  * until d->stopped is lifted. */
@@ -80,8 +78,7 @@ enum emu_fate robot_device_home(struct robot_device *d, struct emu_client *c);
 
 /* A move enters the queue, unless a fault has it otherwise. It takes what the
  * fault `move` says, and no time without it. */
-enum emu_fate robot_device_enqueue(struct robot_device *d,
-				   struct emu_client *c, struct optics_xc xc,
-				   bool connect);
+enum emu_fate robot_device_enqueue(struct robot_device *d, struct emu_client *c,
+				   struct optics_xc xc, bool connect);
 
 #endif

@@ -20,8 +20,7 @@
 /* Two lines when the robot moved, or had nothing to move; one when the request
  * was refused as its turn came. The time is fixed, so that outputs can be
  * compared. */
-static void report_move(const struct robot_job *j, enum robot_end end,
-		struct buf *out)
+static void report_move(const struct robot_job *j, enum robot_end end, struct buf *out)
 {
 	static const char *const words[] = {
 		[ROBOT_SUCCEEDED] = "SUCCEEDED", [ROBOT_FAILED] = "FAILED",
@@ -59,8 +58,7 @@ static void show_port(const struct robot_device *d, int flat, struct buf *out)
 	struct faults *f = &d->e->faults;
 	bool west = flat >= m->n_in, connected = m->peer[flat] >= 0;
 	int n = west ? flat - m->n_in + 1 : flat + 1;
-	int peer = connected ? m->peer[flat] - (west ? 0 : m->n_in) :
-			 d->last[flat];
+	int peer = connected ? m->peer[flat] - (west ? 0 : m->n_in) : d->last[flat];
 	char side = west ? 'W' : 'E', other = west ? 'E' : 'W';
 
 	buf_printf(out, "%c%d[1A%c%d]  %s  %s  %s  %lld  ", side, n, side, n,
@@ -71,8 +69,7 @@ static void show_port(const struct robot_device *d, int flat, struct buf *out)
 		   connected ? "Connected" : "Disconnected",
 		   (long long)d->moves[flat]);
 	if (peer >= 0) {
-		buf_printf(out, "%c%d[1A%c%d]  ", other, peer + 1, other,
-			   peer + 1);
+		buf_printf(out, "%c%d[1A%c%d]  ", other, peer + 1, other, peer + 1);
 	}
 	buf_printf(out, "A%d\r\n", n);
 }
@@ -128,9 +125,8 @@ static void set_enabled(struct robot_device *d, struct buf *out)
 
 /* A request is only checked for what cannot change while it waits; `connection
  * disconnect` is accepted for any two ports. */
-static enum emu_fate run_request(struct robot_device *d, struct emu_client *c,
-				 struct optics_xc xc, bool connect,
-				 struct buf *out)
+static enum emu_fate run_request(struct robot_device *d, struct emu_client *c, struct optics_xc xc,
+				 bool connect, struct buf *out)
 {
 	bool known = xc_map_check(&d->e->mem, xc, NULL) == 0;
 	const char *why = !known ? "Ports are not of the same matrix" :
@@ -142,8 +138,7 @@ static enum emu_fate run_request(struct robot_device *d, struct emu_client *c,
 		return EMU_DO;
 	}
 	fate = robot_device_enqueue(d, c, xc, connect);
-	buf_printf(out, "OK - request added to pending queue (E%d-W%d)\r\n",
-		   xc.in + 1, xc.out + 1);
+	buf_printf(out, "OK - request added to pending queue (E%d-W%d)\r\n", xc.in + 1, xc.out + 1);
 	return fate;
 }
 
@@ -172,13 +167,11 @@ static enum emu_fate run_line(struct robot_device *d, struct emu_client *c,
 	if (strcmp(line, "homing run") == 0) {
 		return robot_device_home(d, c);
 	}
-	if (sscanf(line, "connection create E%d to W%d%c", &xc.in, &xc.out,
-		   &rest) == 2) {
+	if (sscanf(line, "connection create E%d to W%d%c", &xc.in, &xc.out, &rest) == 2) {
 		return run_request(d, c, (struct optics_xc){ xc.in - 1,
 				   xc.out - 1 }, true, out);
 	}
-	if (sscanf(line, "connection disconnect E%d from W%d%c", &xc.in,
-		   &xc.out, &rest) == 2) {
+	if (sscanf(line, "connection disconnect E%d from W%d%c", &xc.in, &xc.out, &rest) == 2) {
 		return run_request(d, c, (struct optics_xc){ xc.in - 1,
 				   xc.out - 1 }, false, out);
 	}

@@ -17,14 +17,12 @@
 #define PLAIN "\x1b[0m"
 
 /* A skipped move is reported as completed: the panel is as it was asked for. */
-static void report_move(const struct robot_job *j, enum robot_end end,
-		struct buf *out)
+static void report_move(const struct robot_job *j, enum robot_end end, struct buf *out)
 {
 	char what[64];
 
 	if (j->connect) {
-		snprintf(what, sizeof(what), "connect -in %d -out %d",
-			 j->xc.in, j->xc.out);
+		snprintf(what, sizeof(what), "connect -in %d -out %d", j->xc.in, j->xc.out);
 	} else {
 		snprintf(what, sizeof(what), "unallocate -in %d", j->xc.in);
 	}
@@ -73,8 +71,7 @@ static void switch_state(const struct robot_device *d, struct buf *b)
 	buf_str(b, "     C1  C2  C3  C4  C5  C6  C7  C8  C9  C10 C11 C12\r\n");
 	for (int out = 0; out < d->e->mem.n_out; out++) {
 		if (out % TELESCENT_COLUMNS == 0) {
-			buf_printf(b, "%sR%d#O", out ? "\r\n" : "",
-				   out / TELESCENT_COLUMNS);
+			buf_printf(b, "%sR%d#O", out ? "\r\n" : "", out / TELESCENT_COLUMNS);
 		}
 		put_cell(d, out, b);
 	}
@@ -87,8 +84,7 @@ static void input_state(const struct robot_device *d, int in, struct buf *b)
 {
 	const struct xc_map *m = &d->e->mem;
 	bool used = m->peer[in] >= 0;
-	bool locked = used || faults_hold_port(&d->e->faults,
-					       FAULT_PORT_DISABLED, in);
+	bool locked = used || faults_hold_port(&d->e->faults, FAULT_PORT_DISABLED, in);
 
 	buf_printf(b, "STATE = %sALLOCATED_AND_%sLOCKED\r\nOUTPUT = %d \r\n",
 		   used ? "" : "UN", locked ? "" : "UN",
@@ -120,8 +116,7 @@ static enum emu_fate run_connect(struct robot_device *d, struct emu_client *c,
 
 /* Ends the circuit of an input. One that is not allocated is as it should be,
  * and no error. The fibre stays where it is. */
-static enum emu_fate run_unallocate(struct robot_device *d,
-				    struct emu_client *c, int in,
+static enum emu_fate run_unallocate(struct robot_device *d, struct emu_client *c, int in,
 				    struct buf *out)
 {
 	const struct xc_map *m = &d->e->mem;

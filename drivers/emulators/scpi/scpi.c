@@ -70,8 +70,7 @@ static char port_state(struct scpi_device *d, int flat)
 	if (faults_hold_port(f, FAULT_PORT_FAILED, flat)) {
 		return 'F';
 	}
-	return d->disabled[flat] ||
-	       faults_hold_port(f, FAULT_PORT_DISABLED, flat) ? 'D' : 'E';
+	return d->disabled[flat] || faults_hold_port(f, FAULT_PORT_DISABLED, flat) ? 'D' : 'E';
 }
 
 /* Ports by the device's numbers, in the order of the list. */
@@ -89,8 +88,7 @@ static bool take_ports(struct scpi_device *d, char **s, port_list *ports)
 	for (p += 2; *p && *p != ')';) {
 		long n = isdigit((unsigned char)*p) ? strtol(p, &p, 10) : -1;
 
-		if (n < 1 || n > d->e->mem.n_ports ||
-		    ports->n >= SCPI_MAX_PORT) {
+		if (n < 1 || n > d->e->mem.n_ports || ports->n >= SCPI_MAX_PORT) {
 			push_error(d, n < 0 ? bad_list : range);
 			return false;
 		}
@@ -145,8 +143,7 @@ static bool take_pairs(struct scpi_device *d, char *args, bool short_form,
 
 /* Two of the device's port numbers as a circuit, in that order; false when the
  * switch cannot have it. */
-static bool to_xc(const struct xc_map *m, int32_t a, int32_t b,
-		  struct optics_xc *xc)
+static bool to_xc(const struct xc_map *m, int32_t a, int32_t b, struct optics_xc *xc)
 {
 	*xc = (struct optics_xc){ a - 1, b - 1 - (m->any_to_any ? 0 : m->n_in) };
 	return xc_map_check(m, *xc, NULL) == 0;
@@ -240,8 +237,7 @@ static void connect_pair(struct scpi_device *d, struct optics_xc xc)
 }
 
 /* All pairs are checked before the first is connected. */
-static bool pairs_exist(struct scpi_device *d, const port_list *in,
-			const port_list *out)
+static bool pairs_exist(struct scpi_device *d, const port_list *in, const port_list *out)
 {
 	struct optics_xc xc;
 
@@ -259,8 +255,7 @@ static size_t how_many(struct scpi_device *d, size_t n)
 {
 	int64_t half;
 
-	if (faults_hold(&d->e->faults, FAULT_HALF, &half) &&
-	    (size_t)half < n) {
+	if (faults_hold(&d->e->faults, FAULT_HALF, &half) && (size_t)half < n) {
 		return (size_t)half;
 	}
 	return n;
@@ -272,8 +267,7 @@ static void connect_list(struct scpi_device *d, bool only)
 	port_list in = { 0 }, out = { 0 };
 	struct optics_xc xc;
 
-	if (take_pairs(d, d->args, false, &in, &out) &&
-	    pairs_exist(d, &in, &out)) {
+	if (take_pairs(d, d->args, false, &in, &out) && pairs_exist(d, &in, &out)) {
 		if (only) {
 			xc_map_clear(&d->e->mem);
 		}
@@ -402,8 +396,7 @@ static void next_error(struct scpi_device *d)
 
 	put_error(d->out, d->n_queue ? d->queue[0] : none);
 	if (d->n_queue) {
-		memmove(d->queue, d->queue + 1,
-			(size_t)--d->n_queue * sizeof(d->queue[0]));
+		memmove(d->queue, d->queue + 1, (size_t)--d->n_queue * sizeof(d->queue[0]));
 	}
 }
 
@@ -468,8 +461,7 @@ static bool word_matches(const char **form, const char **input)
 	while (small < all && !islower((unsigned char)f[small])) {
 		small++;
 	}
-	if ((typed != all && typed != small) ||
-	    strncasecmp(f, s, typed) != 0) {
+	if ((typed != all && typed != small) || strncasecmp(f, s, typed) != 0) {
 		return false;
 	}
 	*form = f + all;
@@ -488,8 +480,7 @@ static bool header_matches(const char *form, const char *input)
 		}
 		if (*form != ':') {
 			/* `?` or the end. */
-			return *form == '\0' || input[1] == '\0' ||
-			       input[1] == ' ';
+			return *form == '\0' || input[1] == '\0' || input[1] == ' ';
 		}
 		form++;
 		input++;
@@ -517,8 +508,7 @@ static void other_sessions(struct scpi_device *d)
 	}
 }
 
-static enum emu_fate run_command(struct scpi_device *d, char *command,
-				 struct buf *out,
+static enum emu_fate run_command(struct scpi_device *d, char *command, struct buf *out,
 				 enum emu_fate (*set)(void *arg), void *arg)
 {
 	char *args = command + strcspn(command, " ");
@@ -554,17 +544,14 @@ static bool too_quick(struct scpi_device *d)
 	int64_t now = clk_now_ns(), gap = now - d->last_ns, min_ms;
 
 	d->last_ns = now;
-	return faults_hold(&d->e->faults, FAULT_OVERRATE, &min_ms) &&
-	       gap < min_ms * 1000000;
+	return faults_hold(&d->e->faults, FAULT_OVERRATE, &min_ms) && gap < min_ms * 1000000;
 }
 
-enum emu_fate scpi_device_line(struct scpi_device *d, char *line,
-			       struct buf *out,
+enum emu_fate scpi_device_line(struct scpi_device *d, char *line, struct buf *out,
 			       enum emu_fate (*set)(void *arg), void *arg)
 {
 	bool chained = strchr(line, ';') != NULL;
-	bool stop = chained && faults_strike(&d->e->faults, FAULT_CHAIN_STOP,
-					     NULL);
+	bool stop = chained && faults_strike(&d->e->faults, FAULT_CHAIN_STOP, NULL);
 	enum emu_fate fate = EMU_DO;
 	char *next = line;
 

@@ -19,8 +19,7 @@ void scpi_device_free(struct scpi_device *d);
  * it as it is. set is called once for each set command before it is done, and
  * what it returns decides its fate; commands of a chain behind one that is not
  * EMU_DO are not carried out. */
-enum emu_fate scpi_device_line(struct scpi_device *d, char *line,
-			       struct buf *out,
+enum emu_fate scpi_device_line(struct scpi_device *d, char *line, struct buf *out,
 			       enum emu_fate (*set)(void *arg), void *arg);
 
 #endif

@@ -35,8 +35,7 @@ struct sonic_device {
  * fault. */
 static bool is_blocked(const struct sonic_device *d, int flat)
 {
-	return d->blocked[flat] ||
-	       faults_hold_port(&d->e->faults, FAULT_PORT_DISABLED, flat);
+	return d->blocked[flat] || faults_hold_port(&d->e->faults, FAULT_PORT_DISABLED, flat);
 }
 
 /* Whether a circuit was deleted from the configuration and is still in the
@@ -69,8 +68,7 @@ static int show_version(struct sonic_device *d, struct buf *out)
 /* Another boot id after each restart, as the kernel's. */
 static int show_boot(struct sonic_device *d, struct buf *out)
 {
-	buf_printf(out, "%08llx-0000-4000-8000-%012llx\n",
-		   (unsigned long long)d->e->mem.boots,
+	buf_printf(out, "%08llx-0000-4000-8000-%012llx\n", (unsigned long long)d->e->mem.boots,
 		   (unsigned long long)d->e->conf.seed);
 	return 0;
 }
@@ -85,8 +83,7 @@ static int show_config(struct sonic_device *d, struct buf *out)
 		int o = m->peer[i] - m->n_in + 1;
 
 		if (m->peer[i] >= 0) {
-			buf_printf(out, "%dA-%dB  %dA  %dB\n", i + 1, o, i + 1,
-				   o);
+			buf_printf(out, "%dA-%dB  %dA  %dB\n", i + 1, o, i + 1, o);
 		}
 	}
 	return 0;
@@ -103,15 +100,13 @@ static bool is_in_progress(const struct sonic_device *d, struct optics_xc xc)
 }
 
 /* The state of a circuit by its ports, the worst first. */
-static enum drv_state state_of(const struct sonic_device *d,
-			       struct optics_xc xc)
+static enum drv_state state_of(const struct sonic_device *d, struct optics_xc xc)
 {
 	if (emu_holds_xc(d->e, FAULT_CONN_FAILED, xc) ||
 	    emu_holds_xc(d->e, FAULT_PORT_FAILED, xc)) {
 		return DRV_FAILED;
 	}
-	if (is_blocked(d, xc.in) ||
-	    is_blocked(d, xc_map_flat_out(&d->e->mem, xc.out))) {
+	if (is_blocked(d, xc.in) || is_blocked(d, xc_map_flat_out(&d->e->mem, xc.out))) {
 		return DRV_BLOCKED;
 	}
 	if (emu_holds_xc(d->e, FAULT_TUNING, xc) || is_in_progress(d, xc)) {
@@ -120,8 +115,7 @@ static enum drv_state state_of(const struct sonic_device *d,
 	return DRV_TUNED;
 }
 
-static void put_status(const struct sonic_device *d, struct optics_xc xc,
-		       struct buf *out)
+static void put_status(const struct sonic_device *d, struct optics_xc xc, struct buf *out)
 {
 	const char *state = drv_state_name(state_of(d, xc));
 
@@ -173,8 +167,7 @@ static int show_port_status(struct sonic_device *d, struct buf *out)
 		"----\n");
 	for (int i = 0; i < m->n_ports; i++) {
 		bool b = i >= m->n_in, connected = m->peer[i] >= 0;
-		bool bad = faults_hold_port(&d->e->faults, FAULT_PORT_FAILED,
-					    i);
+		bool bad = faults_hold_port(&d->e->faults, FAULT_PORT_FAILED, i);
 
 		buf_printf(out, "%d%c  LC UPC  %d  ", b ? i - m->n_in + 1 :
 			   i + 1, b ? 'B' : 'A', b ? 1 : 2);
@@ -182,8 +175,7 @@ static int show_port_status(struct sonic_device *d, struct buf *out)
 			buf_printf(out, "%d%c  ", b ? m->peer[i] + 1 :
 				   m->peer[i] - m->n_in + 1, b ? 'A' : 'B');
 		}
-		buf_printf(out, "%s\n", bad ? "failed" :
-			   connected ? "tuned" : "blocked");
+		buf_printf(out, "%s\n", bad ? "failed" : connected ? "tuned" : "blocked");
 	}
 	return 0;
 }
@@ -213,18 +205,15 @@ static int show_losses(struct sonic_device *d, struct buf *out)
 enum mode { SAFE, UPDATE, OVERWRITE };
 
 /* Why a circuit cannot be; as text on out. */
-static bool is_refused(struct sonic_device *d, struct optics_xc xc,
-		       enum mode mode, struct buf *out)
+static bool is_refused(struct sonic_device *d, struct optics_xc xc, enum mode mode, struct buf *out)
 {
 	struct optics_xc other;
 
 	if (xc_map_check(&d->e->mem, xc, NULL)) {
-		buf_printf(out, "Error: invalid cross-connect %dA-%dB\n",
-			   xc.in + 1, xc.out + 1);
+		buf_printf(out, "Error: invalid cross-connect %dA-%dB\n", xc.in + 1, xc.out + 1);
 	} else if (emu_holds_xc(d->e, FAULT_PORT_FAILED, xc) ||
 		   emu_holds_xc(d->e, FAULT_REFUSE_PORT, xc)) {
-		buf_printf(out, "Error: %dA-%dB: the port has failed\n",
-			   xc.in + 1, xc.out + 1);
+		buf_printf(out, "Error: %dA-%dB: the port has failed\n", xc.in + 1, xc.out + 1);
 	} else if (emu_holds_xc(d->e, FAULT_BUSY, xc)) {
 		buf_printf(out, "Error: existing cross-connect at %dA-%dB\n",
 			   xc.in + 1, xc.out + 1);
@@ -263,14 +252,12 @@ static int add(struct sonic_device *d, const struct optics_xc *v, size_t n,
 
 /* With the fault `stale` the circuits leave the configuration, not the
  * hardware. A circuit that is not there fails the list before anything ends. */
-static int del(struct sonic_device *d, const struct optics_xc *v, size_t n,
-	       struct buf *out)
+static int del(struct sonic_device *d, const struct optics_xc *v, size_t n, struct buf *out)
 {
 	bool stays = faults_strike(&d->e->faults, FAULT_STALE, NULL);
 
 	for (size_t i = 0; i < n; i++) {
-		if (xc_map_check(&d->e->mem, v[i], NULL) ||
-		    !xc_map_has(&d->e->mem, v[i])) {
+		if (xc_map_check(&d->e->mem, v[i], NULL) || !xc_map_has(&d->e->mem, v[i])) {
 			buf_printf(out, "Error: no such cross-connect "
 				   "%dA-%dB\n", v[i].in + 1, v[i].out + 1);
 			return FAILED;
@@ -291,8 +278,7 @@ static bool parse_list(char *text, struct optics_xc *v, size_t *n)
 	char *rest = NULL;
 
 	*n = 0;
-	for (char *p = strtok_r(text, ",", &rest); p;
-	     p = strtok_r(NULL, ",", &rest)) {
+	for (char *p = strtok_r(text, ",", &rest); p; p = strtok_r(NULL, ",", &rest)) {
 		if (!sonic_parse_pair(p, &v[(*n)++])) {
 			return false;
 		}
@@ -316,8 +302,7 @@ static bool parse_mode(const char *word, enum mode *mode)
 
 /* words: add|delete LIST [MODE]. With the fault `half` a list is cut short and
  * the command fails, as when the switch's own software stops in the middle. */
-static int run_config(struct sonic_device *d, char **words, int n,
-		      struct buf *out)
+static int run_config(struct sonic_device *d, char **words, int n, struct buf *out)
 {
 	struct optics_xc *v = calloc(MAX_COMMAND, 1);
 	bool adds = n > 0 && strcmp(words[0], "add") == 0;
@@ -335,19 +320,16 @@ static int run_config(struct sonic_device *d, char **words, int n,
 	}
 	d->fate = emu_set_command(d->client);
 	if (d->fate != EMU_EAT) {
-		bool cut = faults_hold(&d->e->faults, FAULT_HALF, &half) &&
-			   (size_t)half < n_xcs;
+		bool cut = faults_hold(&d->e->faults, FAULT_HALF, &half) && (size_t)half < n_xcs;
 
 		n_xcs = cut ? (size_t)half : n_xcs;
-		status = adds ? add(d, v, n_xcs, mode, out) :
-				del(d, v, n_xcs, out);
+		status = adds ? add(d, v, n_xcs, mode, out) : del(d, v, n_xcs, out);
 		emu_changed(d->e);
 		if (status == 0 && cut) {
 			buf_str(out, "Error: stopped in the middle\n");
 			status = FAILED;
 		} else if (status == 0) {
-			buf_printf(out, "%s cross-connect succeeded\n",
-				   adds ? "Add" : "Delete");
+			buf_printf(out, "%s cross-connect succeeded\n", adds ? "Add" : "Delete");
 		}
 	}
 	free(v);
@@ -383,8 +365,7 @@ static int run_words(struct sonic_device *d, char *command, struct buf *out)
 }
 
 /* `1A force_blocked`. */
-static int set_port_state(struct sonic_device *d, const char *words,
-			  struct buf *out)
+static int set_port_state(struct sonic_device *d, const char *words, struct buf *out)
 {
 	const struct xc_map *m = &d->e->mem;
 	char side, state[16], rest;
@@ -400,8 +381,7 @@ static int set_port_state(struct sonic_device *d, const char *words,
 	}
 	flat = side == 'A' ? n - 1 : m->n_in + n - 1;
 	d->fate = emu_set_command(d->client);
-	if (d->fate != EMU_EAT && !faults_hold_port(&d->e->faults,
-						    FAULT_IGNORE_PORT, flat)) {
+	if (d->fate != EMU_EAT && !faults_hold_port(&d->e->faults, FAULT_IGNORE_PORT, flat)) {
 		d->blocked[flat] = state[0] == 'f';
 	}
 	buf_str(out, "Port state succeeded\n");
@@ -475,8 +455,7 @@ static void run_line(struct sonic_device *d, char *line, struct buf *out)
 			continue;
 		}
 		d->status = 0;
-		while (d->fate == EMU_DO && d->status == 0 &&
-		       (command = next_part(&all, "&&"))) {
+		while (d->fate == EMU_DO && d->status == 0 && (command = next_part(&all, "&&"))) {
 			d->status = run_command(d, command, out);
 		}
 	}

@@ -28,8 +28,7 @@ static const char *device(struct tl1_device *d)
 /* The address of a port, SHELF.SLOT.PORT, each from 1. */
 static void put_port(int index, char *text, size_t size)
 {
-	snprintf(text, size, "%d.%d.%d", index / 64 + 1, index / 8 % 8 + 1,
-		 index % 8 + 1);
+	snprintf(text, size, "%d.%d.%d", index / 64 + 1, index / 8 % 8 + 1, index % 8 + 1);
 }
 
 /* The same back, up to the mark `end`; any port of 64 shelves. */
@@ -37,8 +36,7 @@ static bool take_port(const char **p, char end, int *index)
 {
 	int shelf, slot, port;
 
-	if (!parse_number(p, 1, 64, '.', &shelf) ||
-	    !parse_number(p, 1, 8, '.', &slot) ||
+	if (!parse_number(p, 1, 64, '.', &shelf) || !parse_number(p, 1, 8, '.', &slot) ||
 	    !parse_number(p, 1, 8, end, &port)) {
 		return false;
 	}
@@ -48,8 +46,7 @@ static bool take_port(const char **p, char end, int *index)
 
 static const char *health(struct tl1_device *d, bool exists, int flat)
 {
-	return exists && faults_hold_port(&d->e->faults, FAULT_PORT_FAILED,
-					  flat) ? "FAIL" : "OK";
+	return exists && faults_hold_port(&d->e->faults, FAULT_PORT_FAILED, flat) ? "FAIL" : "OK";
 }
 
 static const char *admin(struct tl1_device *d, bool exists, int flat)
@@ -78,8 +75,7 @@ static const char *ports(struct tl1_device *d)
 }
 
 /* A power in dBm, or NONE where there is no light. */
-static const char *power(struct tl1_device *d, bool exists, int flat,
-			 char *text, size_t size)
+static const char *power(struct tl1_device *d, bool exists, int flat, char *text, size_t size)
 {
 	int32_t mdbm = exists ? plant_port_mdbm(d->e, flat) : PLANT_DARK_MDBM;
 
@@ -154,8 +150,7 @@ static void forget_entered(struct tl1_device *d, int at)
 	d->entered[at] = d->entered[--d->n_entered];
 }
 
-static bool take_pair(const struct tl1_device *d, const char *text, char mark,
-		      struct optics_xc *xc)
+static bool take_pair(const struct tl1_device *d, const char *text, char mark, struct optics_xc *xc)
 {
 	const char *p = text;
 	int in, out;
@@ -164,8 +159,7 @@ static bool take_pair(const struct tl1_device *d, const char *text, char mark,
 		return false;
 	}
 	*xc = (struct optics_xc){ in, out };
-	return (*p == '\0' || *p == ',') &&
-	       xc_map_check(&d->e->mem, *xc, NULL) == 0;
+	return (*p == '\0' || *p == ',') && xc_map_check(&d->e->mem, *xc, NULL) == 0;
 }
 
 /* `:GROUP,..` or `:NAME,..`: the name of a circuit is made of its ports. */
@@ -324,8 +318,7 @@ static const char *run_bulk(struct tl1_device *d, char *list,
 	}
 	faults_hold(&d->e->faults, FAULT_HALF, &most);
 	d->n_failed = 0;
-	for (char *name = strtok_r(list, "&", &rest); name;
-	     name = strtok_r(NULL, "&", &rest)) {
+	for (char *name = strtok_r(list, "&", &rest); name; name = strtok_r(NULL, "&", &rest)) {
 		take_pair(d, name, '>', &xc);
 		d->n_failed += most-- <= 0 || !run(d, xc);
 	}
@@ -360,8 +353,7 @@ static const char *save_recall(struct tl1_device *d)
 	if (emu_is_completing(d->e)) {
 		tl1_put_line(d, "SAVERECALL:STATUS=In progress");
 	} else if (d->n_failed) {
-		tl1_put_line(d, "SAVERECALL:STATUS=%d connections failed",
-			d->n_failed);
+		tl1_put_line(d, "SAVERECALL:STATUS=%d connections failed", d->n_failed);
 	} else {
 		tl1_put_line(d, "SAVERECALL:STATUS=Completed");
 	}

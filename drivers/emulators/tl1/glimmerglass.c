@@ -173,8 +173,7 @@ static void put_health(struct tl1_device *d, int flat, int id)
 {
 	bool bad = faults_hold_port(&d->e->faults, FAULT_PORT_FAILED, flat);
 
-	tl1_put_line(d, "GGN:PORTID=%d,PORTNAME=,PORTHEALTH=%s", id,
-		bad ? "bad" : "good");
+	tl1_put_line(d, "GGN:PORTID=%d,PORTNAME=,PORTHEALTH=%s", id, bad ? "bad" : "good");
 }
 
 static const char *ports(struct tl1_device *d)
@@ -217,8 +216,7 @@ static void put_port(const struct emu *e, int flat, char *text, size_t size)
 {
 	int n = e->mem.n_in;
 
-	snprintf(text, size, "%d", flat < n ? IN_BASE + 1 + flat :
-					      OUT_BASE + 1 + flat - n);
+	snprintf(text, size, "%d", flat < n ? IN_BASE + 1 + flat : OUT_BASE + 1 + flat - n);
 }
 
 static const struct tl1_vendor vendor = { .prompt = "", .verbs = verbs,

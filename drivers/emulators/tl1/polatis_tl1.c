@@ -15,11 +15,9 @@ static const char *net_type(struct tl1_device *d)
 	const struct xc_map *m = &d->e->mem;
 
 	if (m->any_to_any) {
-		tl1_put_line(d, "Polatis,N-VST-%dxCC-LU1-DMHNV,OCS,6.7.3.9",
-			m->n_in);
+		tl1_put_line(d, "Polatis,N-VST-%dxCC-LU1-DMHNV,OCS,6.7.3.9", m->n_in);
 	} else {
-		tl1_put_line(d, "Polatis,N-OST-%dx%d-LU1-DMHNV,OCS,6.7.3.9",
-			m->n_in, m->n_out);
+		tl1_put_line(d, "Polatis,N-OST-%dx%d-LU1-DMHNV,OCS,6.7.3.9", m->n_in, m->n_out);
 	}
 	return NULL;
 }
@@ -94,8 +92,7 @@ static const char *delete(struct tl1_device *d)
 }
 
 /* `3`, or `1&&16`; numbers from 1. */
-static bool take_range(const struct tl1_device *d, const char *aid, int *first,
-		       int *last)
+static bool take_range(const struct tl1_device *d, const char *aid, int *first, int *last)
 {
 	const char *p = aid;
 

@@ -32,8 +32,7 @@ void tl1_put_line(struct tl1_device *d, const char *fmt, ...)
 	va_end(ap);
 }
 
-const char *tl1_deny(struct tl1_device *d, const char *code,
-		     const char *remark)
+const char *tl1_deny(struct tl1_device *d, const char *code, const char *remark)
 {
 	snprintf(d->remark, sizeof(d->remark), "%s", remark);
 	return code;
@@ -87,8 +86,7 @@ static void put_page(struct tl1_device *d, const char *tag, size_t first,
 
 /* The lines in pages of the vendor's length, or a denial with its code and
  * remark. */
-static void put_answer(struct tl1_device *d, const char *tag, const char *code,
-		       struct buf *out)
+static void put_answer(struct tl1_device *d, const char *tag, const char *code, struct buf *out)
 {
 	int64_t page = d->vendor->page;
 	size_t at = 0, n = d->lines.n;
@@ -104,8 +102,7 @@ static void put_answer(struct tl1_device *d, const char *tag, const char *code,
 		buf_char(out, ';');
 	} else {
 		do {
-			size_t end = page > 0 && n - at > (size_t)page ?
-				     at + (size_t)page : n;
+			size_t end = page > 0 && n - at > (size_t)page ? at + (size_t)page : n;
 
 			put_page(d, tag, at, end, out);
 			at = end;
@@ -127,8 +124,7 @@ const char *tl1_obstacle(struct tl1_device *d, struct optics_xc xc)
 	if (emu_holds_xc(d->e, FAULT_PORT_FAILED, xc)) {
 		return tl1_deny(d, "SWFA", "port has failed");
 	}
-	if (emu_holds_xc(d->e, FAULT_PORT_DISABLED, xc) ||
-	    d->disabled[xc_map_flat_in(m, xc.in)] ||
+	if (emu_holds_xc(d->e, FAULT_PORT_DISABLED, xc) || d->disabled[xc_map_flat_in(m, xc.in)] ||
 	    d->disabled[xc_map_flat_out(m, xc.out)]) {
 		return tl1_deny(d, "SNVS", "port is disabled");
 	}
@@ -216,8 +212,7 @@ static const char *log_in(struct tl1_device *d, int64_t *session)
 	return NULL;
 }
 
-static const struct tl1_verb *find_verb(const struct tl1_device *d,
-					const char *name)
+static const struct tl1_verb *find_verb(const struct tl1_device *d, const char *name)
 {
 	const struct tl1_verb *v = d->vendor->verbs;
 
@@ -338,16 +333,14 @@ int tl1_emu_open(struct emu *e, struct err *err)
 }
 
 /* One report to all sessions: its head, and a line about a port. */
-static void report(struct tl1_device *d, const char *head, int flat,
-		   const char *what)
+static void report(struct tl1_device *d, const char *head, int flat, const char *what)
 {
 	struct buf out = { 0 };
 	char port[32];
 
 	d->vendor->port(d->e, flat, port, sizeof(port));
 	put_header(d, &out);
-	buf_printf(&out, "%s\r\n   \"%s:%s\"\r\n;\r\n%s", head, port, what,
-		   d->vendor->prompt);
+	buf_printf(&out, "%s\r\n   \"%s:%s\"\r\n;\r\n%s", head, port, what, d->vendor->prompt);
 	emu_send_event(d->e, out.data, out.len);
 	buf_fini(&out);
 }
@@ -360,8 +353,7 @@ static void report_change(struct optics_xc xc, bool connect, void *arg)
 	char head[48], what[64], out[32];
 
 	d->vendor->port(d->e, xc_map_flat_out(m, xc.out), out, sizeof(out));
-	snprintf(head, sizeof(head), "A  %llu REPT EVT CRS",
-		 (unsigned long long)++d->n_reports);
+	snprintf(head, sizeof(head), "A  %llu REPT EVT CRS", (unsigned long long)++d->n_reports);
 	snprintf(what, sizeof(what), "%s,NSA:\\\"%s %s by noc\\\"",
 		 connect ? "CONNECTED" : "DISCONNECTED",
 		 connect ? "to" : "from", out);
@@ -375,15 +367,13 @@ static void report_failures(struct tl1_device *d)
 	char head[48];
 
 	for (int i = 0; i < d->e->mem.n_ports; i++) {
-		bool bad = faults_hold_port(&d->e->faults, FAULT_PORT_FAILED,
-					    i);
+		bool bad = faults_hold_port(&d->e->faults, FAULT_PORT_FAILED, i);
 
 		if (bad != d->failed[i]) {
 			snprintf(head, sizeof(head), "%s %llu REPT ALM EQPT",
 				 bad ? "*C" : "A ",
 				 (unsigned long long)++d->n_reports);
-			report(d, head, i, bad ? "CR,PORTFAIL,SA" :
-						 "CL,PORTFAIL,NSA");
+			report(d, head, i, bad ? "CR,PORTFAIL,SA" : "CL,PORTFAIL,NSA");
 		}
 		d->failed[i] = bad;
 	}

@@ -58,8 +58,7 @@ struct tl1_device {
 void tl1_put_line(struct tl1_device *d, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Sets the remark of a denial and returns its code. */
-const char *tl1_deny(struct tl1_device *d, const char *code,
-		     const char *remark);
+const char *tl1_deny(struct tl1_device *d, const char *code, const char *remark);
 /* Why a circuit cannot be made: a port failed, disabled, refused, or busy.
  * NULL when it can. */
 const char *tl1_obstacle(struct tl1_device *d, struct optics_xc xc);
