@@ -159,9 +159,9 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 WARN += $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
 CPPFLAGS += -I. -I$(GEN)/proto -isystem /usr/include/libnl3 -D_GNU_SOURCE -MMD -MP
 CFLAGS_release := -O2 -g -fstack-protector-strong
-CFLAGS_asan := -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer \
+CFLAGS_asan := -O1 -g1 -fsanitize=address,undefined -fno-omit-frame-pointer \
 	-fno-sanitize-recover=all
-CFLAGS_tsan := -O1 -g -fsanitize=thread
+CFLAGS_tsan := -O1 -g1 -fsanitize=thread
 CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined
 ALL_CFLAGS = -std=c11 -fPIE $(WARN) $(CFLAGS_$(MODE)) $(CFLAGS)
 LIBS := -l:liblpsolve55_pic.a -lcolamd -lprotobuf-c -lnghttp2 -lmicrohttpd -lssl -lcrypto -lsystemd \
