@@ -1,4 +1,10 @@
-/* All-to-all by shortest paths in hops of levels. */
+/*
+ * All-to-all on a ring by shortest paths: every item goes the shorter way
+ * round, in one hop or in hops whose lengths are levels, so that few
+ * channels suffice where light cannot go the whole way at once. Candidates
+ * of several level lengths are built within a budget of hops, and the
+ * fastest is kept.
+ */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,8 @@
-/* Private to the room: arcs by node, shortest paths, bound and search. */
+/*
+ * Private to the room. First what all files build on: the arcs of a mesh by
+ * node, and shortest paths under prices; then the bound that the prices
+ * prove, and the state of the search for an assignment that meets it.
+ */
 #ifndef WEFT_RWA_MESH_PRIVATE_H
 #define WEFT_RWA_MESH_PRIVATE_H
 
