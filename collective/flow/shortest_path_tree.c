@@ -64,20 +64,24 @@ static void reorder(struct mcf *p, int s)
 }
 
 /* Looks at the arcs out of u; true when one of them improved its head by more
- * than `before` and `after` together, which are added in this order. */
-static bool relax_arcs(struct mcf *p, int32_t *parent, int u, double before, double after)
+ * than `before` and `after` together, which are added in this order. Heads
+ * wait in q, the caller's copy of p->queue: this is the solver's innermost
+ * loop, and what has no address outside stays in registers. */
+static inline bool relax_arcs(struct mcf *p, int32_t *parent, struct graph_queue *q, int u,
+			      double before, double after)
 {
 	const struct flow_net *net = &p->net;
 	double *dist = p->dist;
+	const double at_u = dist[u], from = at_u + before;	/* the net has no loops */
 	bool improved = false;
 
 	for (int a = net->out_first[u]; a < net->out_first[u + 1]; a++) {
 		int v = net->dst[a];
 
-		if (dist[u] + before + p->arc_price[a] + after < dist[v]) {
-			dist[v] = dist[u] + p->arc_price[a];
+		if (from + p->arc_price[a] + after < dist[v]) {
+			dist[v] = at_u + p->arc_price[a];
 			parent[v] = a;
-			graph_queue_put(&p->queue, v);
+			graph_queue_put(q, v);
 			improved = true;
 		}
 	}
@@ -90,6 +94,7 @@ void flow_tree_update(struct mcf *p, int s)
 	int32_t *parent = mcf_parent_of(p, s);
 	const int32_t *order = mcf_order_of(p, s);
 	double largest = 0, slack;
+	struct graph_queue queue = p->queue;
 	bool improved = false;
 	int u;
 
@@ -107,11 +112,12 @@ void flow_tree_update(struct mcf *p, int s)
 	 * arcs of price zero could close a cycle of parents. */
 	slack = largest * 1e-14;
 	for (u = 0; u < net->n; u++) {
-		improved |= relax_arcs(p, parent, u, slack, 0);
+		improved |= relax_arcs(p, parent, &queue, u, slack, 0);
 	}
-	while ((u = graph_queue_take(&p->queue)) >= 0) {
-		relax_arcs(p, parent, u, 0, slack);
+	while ((u = graph_queue_take(&queue)) >= 0) {
+		relax_arcs(p, parent, &queue, u, 0, slack);
 	}
+	p->queue = queue;
 	if (improved) {
 		reorder(p, s);
 	}
