@@ -382,7 +382,7 @@ static int take_route(struct change_replay *r, int64_t at, const struct rwa_step
 		return fault(r, at, "its route is not connected", err);
 	}
 	if ((s->kind == RWA_STEP_ADD) != (r->hops[i] == 0)) {
-		return fault(r, at, "is lit or dark when it should not be", err);
+		return fault(r, at, "is in use, or not in use, when it should not be", err);
 	}
 	if (r->dark_at[i] && !ends_cut(r, at, i)) {
 		return fault(r, at, "its interruption is not listed", err);

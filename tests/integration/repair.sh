@@ -43,7 +43,7 @@ wait_for 10 test -s "$T/watch"
 started=$(job a | jq -r .started_at)
 control ocs0 "fault port-failed=o7" >"$T/ctl"
 look
-wait_for 10 is a '.rate < 1 and (.problem | test("^1 of 6 circuits dead"))' ||
+wait_for 10 is a '.rate < 1 and (.problem | test("^1 of 6 circuits failed"))' ||
 	is a '.repairs == 1'
 tap "a link dies: it is told at once what is left"
 wait_for 20 is a '.nodes == ["h2","h9","h4"] and .rate == 1 and .state == "running" and .problem == ""'
@@ -51,7 +51,7 @@ tap "and the job moves to the host that is free, at the same rank"
 expect 0 "its schedule is whole" weft schedule verify --job a --format json
 [[ $(job a | jq -r .started_at) == "$started" ]]
 tap "it has been running all the time"
-wait_for 5 grep -q 'job a is running: 1 of 6 circuits dead' "$T/watch" &&
+wait_for 5 grep -q 'job a is running: 1 of 6 circuits failed' "$T/watch" &&
 	grep -q 'job a is running: moves to h2 h9 h4' "$T/watch"
 tap "those who watch were told both"
 stop watch

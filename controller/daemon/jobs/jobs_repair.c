@@ -80,7 +80,7 @@ static void report_loss(struct job *j, const Weft__V1__PlanJob *row)
 		snprintf(text, sizeof(text), "%s: %s%s failed: %s", l->device,
 			 l->part, l->failed > 1 ? ", ..." : "", rest);
 	} else {
-		snprintf(text, sizeof(text), "%d of %d circuits dead (%s, in "
+		snprintf(text, sizeof(text), "%d of %d circuits failed (%s, in "
 			 "%d -> out %d%s): %s", l->failed, row->circuits,
 			 l->device, l->in, l->out, l->failed > 1 ? ", ..." : "",
 			 rest);

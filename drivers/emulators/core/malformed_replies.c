@@ -84,12 +84,15 @@ static bool stretch(struct flood *f, const uint8_t *reply, size_t len, int64_t b
 {
 	size_t half = len / 2, from = half;
 
+	/* Both halves are copied, the first behind the second: a write may go
+	 * on after the caller's reply is gone. */
 	f->tail_len = len - half;
-	f->tail = malloc(f->tail_len + 1);
+	f->tail = malloc(len + 1);
 	if (!f->tail) {
 		return false;
 	}
 	memcpy(f->tail, reply + half, f->tail_len);
+	memcpy(f->tail + f->tail_len, reply, half);
 	while (from > 0 && from + 256 > half && reply[from - 1] != '\n') {
 		from--;
 	}
@@ -99,7 +102,7 @@ static bool stretch(struct flood *f, const uint8_t *reply, size_t len, int64_t b
 	fill(f, from < half ? reply + from : (const uint8_t *)" ",
 	     from < half ? half - from : 1);
 	f->left = bytes;
-	send_bytes(f, reply, half);
+	send_bytes(f, f->tail + f->tail_len, half);
 	return true;
 }
 
