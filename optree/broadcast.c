@@ -279,7 +279,7 @@ static int fill(const struct optree_params *p, const struct sends *s,
 			rc = coll_add(out, &(struct coll_xfer){
 				.step = x->step, .arc = x->arc, .origin = o,
 				.dest = COLL_NO_DEST, .first = x->first,
-				.last = x->last, .op = COLL_COPY }, err);
+				.last = x->last, .op = COLL_OP_COPY }, err);
 		}
 	}
 	if (rc || (rc = coll_finish(out, err))) {

@@ -149,7 +149,7 @@ static int fill(const struct tree_layout *l, const struct rwa_loss *loss,
 		int64_t lost = loss ? rwa_path_loss_mdb(&t->ring, loss, tree_hops(l->n, a)) : 0;
 		struct coll_xfer x = {
 			.step = a->slot, .origin = t->item[l->order[k]],
-			.dest = COLL_NO_DEST, .op = COLL_COPY };
+			.dest = COLL_NO_DEST, .op = COLL_OP_COPY };
 		struct coll_light light = {
 			.step = a->slot, .channel = a->channel, .dir = a->dir,
 			.fibre = a->fibre, .loss_mdb = (int32_t)lost };

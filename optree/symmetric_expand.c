@@ -174,7 +174,7 @@ static int add_hops(struct expansion *g, const struct sym_round *r, const struct
 			.arc = g->arc[(size_t)u * g->n_kinds + kind],
 			.origin = origin_of(g, m, hop, u), .dest = COLL_NO_DEST,
 			.first = hop->first, .last = hop->last,
-			.op = COLL_COPY };
+			.op = COLL_OP_COPY };
 
 		if (x.origin < 0) {
 			continue;

@@ -131,7 +131,7 @@ int bfb_begin(enum coll_kind kind, struct topo *topo, int chunks,
 		return err_set(err, WEFT_EINVAL, "%d chunks: expected 1 to %d",
 			       chunks, COLL_MAX_CHUNKS);
 	}
-	if (kind == COLL_ALLTOALL || kind == COLL_BROADCAST) {
+	if (kind == COLL_ALLTOALL || coll_has_root(kind)) {
 		topo_free(topo);
 		return err_set(err, WEFT_EUNSUPPORTED,
 			       "breadth-first broadcast makes no %s",
@@ -233,7 +233,7 @@ int coll_bfb_factor(enum coll_kind kind, const struct topo *topo, int *steps,
 	struct bfb b = { .n_sides = 0 };
 	int rc;
 
-	if (kind == COLL_ALLTOALL || kind == COLL_BROADCAST) {
+	if (kind == COLL_ALLTOALL || coll_has_root(kind)) {
 		return err_set(err, WEFT_EUNSUPPORTED,
 			       "breadth-first broadcast makes no %s",
 			       coll_kind_name(kind));

@@ -118,13 +118,13 @@ static int emit(const struct bfb_emission *c, const struct bfb_receipt *r, int o
 	struct coll_xfer x = {
 		.step = c->to->base + r->dist - 1, .arc = arc,
 		.origin = origin, .dest = COLL_NO_DEST, .first = r->first,
-		.last = r->last, .op = COLL_COPY,
+		.last = r->last, .op = COLL_OP_COPY,
 	};
 
 	if (c->to->back) {
 		x.step = c->to->base + c->s->diameter - r->dist;
 		x.arc = c->to->back[arc];
-		x.op = COLL_REDUCE;
+		x.op = COLL_OP_REDUCE;
 	}
 	return vec_push(&out->xfers, x) ? err_nomem(&out->err) : 0;
 }

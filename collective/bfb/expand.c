@@ -129,7 +129,7 @@ static int add(struct bfb_expansion *x, int step, int32_t arc, int origin,
 	       int64_t first, int64_t last, struct err *err)
 {
 	struct coll_xfer xfer = { step, arc, origin, COLL_NO_DEST,
-				  (int32_t)first, (int32_t)last, COLL_COPY };
+				  (int32_t)first, (int32_t)last, COLL_OP_COPY };
 
 	return coll_add(x->out, &xfer, err);
 }
@@ -532,7 +532,7 @@ int coll_expand(enum coll_kind kind, const char *expr, struct coll_sched **out, 
 	if (!rc) {
 		rc = parse(name, &p, err);
 	}
-	if (!rc && (p.form == FORM_NONE || kind == COLL_ALLTOALL || kind == COLL_BROADCAST)) {
+	if (!rc && (p.form == FORM_NONE || kind == COLL_ALLTOALL || coll_has_root(kind))) {
 		rc = err_set(err, WEFT_EUNSUPPORTED,
 			     "no construction of %s for %.64s: not supported",
 			     coll_kind_name(kind), name);

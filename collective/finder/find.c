@@ -686,7 +686,7 @@ static int check_query(const struct coll_query *q, struct err *err)
 		return err_set(err, WEFT_EINVAL, "degree %d: expected 1 to %d",
 			       q->degree, MAX_NODES - 1);
 	}
-	if (q->kind == COLL_ALLTOALL || q->kind == COLL_BROADCAST) {
+	if (q->kind == COLL_ALLTOALL || coll_has_root(q->kind)) {
 		return err_set(err, WEFT_EUNSUPPORTED, "topologies for %s are "
 			       "not searched: only for allgather, "
 			       "reduce-scatter and allreduce",

@@ -588,7 +588,7 @@ static int emit_path(const struct stepped *st, const struct time_path *w, int ch
 			rc = coll_add(s, &(struct coll_xfer){
 				hop->step, a, moved(st, w->source, by),
 				moved(st, w->sink, by), chunk + i, chunk + i,
-				COLL_COPY }, err);
+				COLL_OP_COPY }, err);
 		}
 	}
 	return rc;

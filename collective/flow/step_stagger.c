@@ -494,7 +494,7 @@ static int emit(const struct flow_steps *st, struct coll_sched *s, int step,
 		rc = coll_add(s, &(struct coll_xfer){
 			step, lane_arc(st, lane), pair / st->net->n,
 			pair % st->net->n, x.first, x.first + part - 1,
-			COLL_COPY }, err);
+			COLL_OP_COPY }, err);
 		x.first += part;
 		x.chunks -= part;
 		lane->room -= part;

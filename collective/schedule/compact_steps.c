@@ -199,7 +199,7 @@ static int emit(struct coll_compaction *o, struct coll_sched *out, struct err *e
 
 static int check_kind(const struct coll_sched *s, struct err *err)
 {
-	if (s->kind == COLL_ALLTOALL || s->kind == COLL_BROADCAST || s->lights.n > 0) {
+	if (s->kind == COLL_ALLTOALL || coll_has_root(s->kind) || s->lights.n > 0) {
 		return err_set(err, WEFT_EUNSUPPORTED,
 			       "overlap of %s: not supported",
 			       s->lights.n > 0 ? "a schedule with light"

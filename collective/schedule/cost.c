@@ -212,6 +212,7 @@ static int bandwidth_bound(const struct coll_sched *s, mpq_t bound, struct err *
 		rat_set(bound, 2 * ((int64_t)n - 1), n);
 		return 0;
 	case COLL_BROADCAST:
+	case COLL_REDUCE:
 		rat_set(bound, n > 1, 1);
 		return 0;
 	case COLL_ALLTOALL:
@@ -219,6 +220,8 @@ static int bandwidth_bound(const struct coll_sched *s, mpq_t bound, struct err *
 		return distance_bound(s, bound, err);
 	case COLL_ALLGATHER:
 	case COLL_REDUCE_SCATTER:
+	case COLL_GATHER:
+	case COLL_SCATTER:
 		break;
 	}
 	rat_set(bound, n - 1, n);
@@ -372,17 +375,25 @@ static int64_t min_latency(const struct topo *t)
  * cannot be reached. */
 static int farthest(const struct coll_sched *s, int *steps, struct err *err)
 {
+	bool towards = s->kind == COLL_REDUCE || s->kind == COLL_GATHER;
+	struct topo *back = NULL;
 	int32_t *dist;
+	int rc;
 
-	if (s->kind != COLL_BROADCAST) {
+	if (!coll_has_root(s->kind)) {
 		*steps = topo_diameter(s->topo);
 		return 0;
 	}
+	if (towards && (rc = topo_transpose(s->topo, &back, NULL, err))) {
+		return rc;
+	}
 	dist = malloc((size_t)s->ranks * sizeof(*dist));
 	if (!dist) {
+		topo_free(back);
 		return err_nomem(err);
 	}
-	topo_bfs(s->topo, s->root, dist);
+	topo_bfs(towards ? back : s->topo, s->root, dist);
+	topo_free(back);
 	*steps = 0;
 	for (int v = 0; v < s->ranks && *steps >= 0; v++) {
 		*steps = dist[v] < 0 ? -1

@@ -24,7 +24,7 @@ const struct format_table format_tables[FORMAT_TABLES] = {
 		{ "dest", false, 0, INT32_MAX, COLL_NO_DEST },
 		{ "first", true, 0, INT32_MAX, 0 },
 		{ "last", true, 0, INT32_MAX, 0 },
-		{ "op", false, COLL_COPY, COLL_REDUCE, COLL_COPY },
+		{ "op", false, COLL_OP_COPY, COLL_OP_REDUCE, COLL_OP_COPY },
 	} },
 	[FORMAT_LIGHTS] = { "lightpaths", 6, {
 		{ "step", true, 0, INT32_MAX, 0 },

@@ -86,7 +86,7 @@ int coll_to_json(const struct coll_sched *s, struct buf *out, struct err *err)
 	buf_printf(out, ",\n  \"nodes\": %d", s->ranks);
 	buf_printf(out, ",\n  \"chunks\": %d", s->chunks);
 	buf_printf(out, ",\n  \"ports\": %d", s->ports);
-	if (s->kind == COLL_BROADCAST) {
+	if (coll_has_root(s->kind)) {
 		buf_printf(out, ",\n  \"root\": %d", s->root);
 	}
 	if (s->part) {

@@ -208,7 +208,7 @@ static int read_table(struct format_load *l, enum format_which which,
 
 static int read_head(const pb_schedule *msg, struct format_head *head, struct err *err)
 {
-	if (msg->collective < 1 || msg->collective > COLL_BROADCAST + 1) {
+	if (msg->collective < 1 || msg->collective > COLL_KINDS) {
 		return err_set(err, WEFT_EINVAL,
 			       "collective: %d is none of the known ones",
 			       (int)msg->collective);

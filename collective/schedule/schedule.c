@@ -19,18 +19,29 @@ static const char *const kind_names[] = {
 	[COLL_ALLREDUCE] = "allreduce",
 	[COLL_ALLTOALL] = "all-to-all",
 	[COLL_BROADCAST] = "broadcast",
+	[COLL_REDUCE] = "reduce",
+	[COLL_GATHER] = "gather",
+	[COLL_SCATTER] = "scatter",
 };
-
-#define N_KINDS (int)(sizeof(kind_names) / sizeof(kind_names[0]))
 
 const char *coll_kind_name(enum coll_kind kind)
 {
 	return kind_names[kind];
 }
 
+bool coll_has_root(enum coll_kind kind)
+{
+	return kind >= COLL_BROADCAST;
+}
+
+bool coll_is_sum(enum coll_kind kind)
+{
+	return kind == COLL_REDUCE_SCATTER || kind == COLL_ALLREDUCE || kind == COLL_REDUCE;
+}
+
 int coll_kind_parse(const char *name, enum coll_kind *kind, struct err *err)
 {
-	for (int i = 0; i < N_KINDS; i++) {
+	for (int i = 0; i < COLL_KINDS; i++) {
 		if (strcmp(name, kind_names[i]) == 0) {
 			*kind = i;
 			return 0;
@@ -38,7 +49,8 @@ int coll_kind_parse(const char *name, enum coll_kind *kind, struct err *err)
 	}
 	return err_set(err, WEFT_EINVAL,
 		       "unknown collective \"%.64s\": expected allgather, "
-		       "reduce-scatter, allreduce, all-to-all or broadcast",
+		       "reduce-scatter, allreduce, all-to-all, broadcast, "
+		       "reduce, gather or scatter",
 		       name);
 }
 
@@ -124,7 +136,7 @@ int coll_new(enum coll_kind kind, struct topo *topo, int chunks, int ports,
 	s->ranks = topo_n(topo);
 	s->chunks = chunks;
 	s->ports = (int)degree;
-	s->root = kind == COLL_BROADCAST ? root : 0;
+	s->root = coll_has_root(kind) ? root : 0;
 	*out = s;
 	return 0;
 }
@@ -182,7 +194,7 @@ static int check_xfer(const struct coll_sched *s, const struct coll_xfer *x, str
 	} else if (x->first < 0 || x->first > x->last ||
 		   x->last >= s->chunks) {
 		what = "chunks are not a range of the shard";
-	} else if (x->op != COLL_COPY && x->op != COLL_REDUCE) {
+	} else if (x->op != COLL_OP_COPY && x->op != COLL_OP_REDUCE) {
 		what = "operation is neither copy nor reduce";
 	} else {
 		return 0;

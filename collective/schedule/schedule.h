@@ -6,10 +6,13 @@
  * synchronous: what a transfer sends must be held when the step begins.
  *
  *   allgather       shard `origin` spreads from rank origin to all (copy)
- *   broadcast       shard 0..: the root's vector is N shards, all held by it
  *   reduce-scatter  shard `origin` is summed towards rank origin (reduce)
  *   allreduce       a reduce-scatter then an allgather of the sums
  *   all-to-all      chunk of (origin -> destination), moved hop by hop
+ *   broadcast       the root's vector is N shards: all go to all ranks
+ *   reduce          the vectors of all ranks are summed in the root
+ *   gather          shard `origin` goes from rank origin to the root
+ *   scatter         shard `origin` goes from the root to rank origin
  *
  * Everything is exact: P, steps and loads are integers, T_B is a rational.
  */
@@ -26,10 +29,12 @@
 
 enum coll_kind {
 	COLL_ALLGATHER, COLL_REDUCE_SCATTER, COLL_ALLREDUCE, COLL_ALLTOALL,
-	COLL_BROADCAST,
+	COLL_BROADCAST, COLL_REDUCE, COLL_GATHER, COLL_SCATTER,
 };
 
-enum coll_op { COLL_COPY, COLL_REDUCE };
+#define COLL_KINDS (COLL_SCATTER + 1)
+
+enum coll_op { COLL_OP_COPY, COLL_OP_REDUCE };
 
 #define COLL_NO_DEST (-1)
 
@@ -66,8 +71,13 @@ struct coll_light {
 
 struct coll_sched;
 
-/* "allgather", "reduce-scatter", "allreduce", "all-to-all", "broadcast". */
+/* "allgather", "reduce-scatter", "allreduce", "all-to-all", "broadcast",
+ * "reduce", "gather", "scatter". */
 const char *coll_kind_name(enum coll_kind kind);
+/* Broadcast, reduce, gather and scatter have a root. */
+bool coll_has_root(enum coll_kind kind);
+/* Reduce-scatter, allreduce and reduce sum; the others copy. */
+bool coll_is_sum(enum coll_kind kind);
 int coll_kind_parse(const char *name, enum coll_kind *kind, struct err *err);
 
 /* An empty schedule over a frozen digraph, which it takes over (freed with
@@ -75,7 +85,7 @@ int coll_kind_parse(const char *name, enum coll_kind *kind, struct err *err);
  * drive (and receive) at a time, so that node bandwidth B = ports * link
  * bandwidth; 0 takes the largest total capacity of the arcs out of or into
  * a node, self-loops counted: the degree, when all capacities are 1. root:
- * of a broadcast, else 0. WEFT_EINVAL, WEFT_ELIMIT, WEFT_EUNSUPPORTED when
+ * where coll_has_root, else 0. WEFT_EINVAL, WEFT_ELIMIT, WEFT_EUNSUPPORTED when
  * a node is not a terminal. */
 int coll_new(enum coll_kind kind, struct topo *topo, int chunks, int ports,
 	     int root, struct coll_sched **out, struct err *err);
@@ -160,7 +170,9 @@ void coll_report_fini(struct coll_report *r);
  *                  shard for each other rank
  *   allreduce      2(N-1)/N: a chunk needs N-1 transfers before its sum is
  *                  complete anywhere and N-1 more to bring it to the others
- *   broadcast      1: every node but the root takes in the whole vector
+ *   broadcast, reduce  1: every node but the root takes in (sends out) the
+ *                  whole vector
+ *   gather, scatter    (N-1)/N: the root takes in (sends out) the others' shards
  *   all-to-all     the larger of (N-1)/N and the distance bound: the hops
  *                  that all shards need over the capacity of all arcs (or
  *                  of all ports, when these are fewer or light is switched)

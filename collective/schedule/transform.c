@@ -42,8 +42,19 @@ static int reversed_kind(enum coll_kind kind, enum coll_kind *out, struct err *e
 	case COLL_ALLTOALL:
 		*out = COLL_ALLTOALL;
 		return 0;
-	case COLL_ALLREDUCE:
+	case COLL_GATHER:
+		*out = COLL_SCATTER;
+		return 0;
+	case COLL_SCATTER:
+		*out = COLL_GATHER;
+		return 0;
 	case COLL_BROADCAST:
+		*out = COLL_REDUCE;
+		return 0;
+	case COLL_REDUCE:
+		*out = COLL_BROADCAST;
+		return 0;
+	case COLL_ALLREDUCE:
 		break;
 	}
 	return err_set(err, WEFT_EUNSUPPORTED,
@@ -65,8 +76,8 @@ static int reverse_xfers(const struct coll_sched *s, const int32_t *forth,
 		if (pairs) {
 			x.origin = s->xfers.v[i].dest;
 			x.dest = s->xfers.v[i].origin;
-		} else {
-			x.op = x.op == COLL_COPY ? COLL_REDUCE : COLL_COPY;
+		} else if (coll_is_sum(s->kind) || coll_is_sum(out->kind)) {
+			x.op = x.op == COLL_OP_COPY ? COLL_OP_REDUCE : COLL_OP_COPY;
 		}
 		rc = coll_add(out, &x, err);
 	}
@@ -365,9 +376,9 @@ int coll_rename(const struct coll_sched *s, const int *to, struct coll_sched **o
 	int rc;
 
 	*out = NULL;
-	if (s->kind == COLL_BROADCAST) {
+	if (coll_has_root(s->kind)) {
 		return err_set(err, WEFT_EUNSUPPORTED, "other numbers for the "
-			       "nodes of a broadcast: not supported");
+			       "nodes of a %s: not supported", coll_kind_name(s->kind));
 	}
 	forth = calloc((size_t)topo_m(s->topo) + 1, sizeof(*forth));
 	rc = forth ? rename_graph(s->topo, to, forth, &graph, err)

@@ -36,6 +36,7 @@ struct coll_replay {
 	const uint32_t *order;	/* transfers by origin, destination, step */
 	int64_t next;		/* first of the shards to come */
 	int origin, dest;	/* the shard at hand */
+	int lo, hi;		/* ranks lo..hi - 1 want it */
 	struct coll_move *moves;	/* its transfers */
 	int n_moves;
 	size_t moves_cap;
@@ -71,11 +72,6 @@ static void replay_fini(struct coll_replay *r)
 {
 	free(r->moves);
 	arrays_fini(&r->arrays);
-}
-
-static bool sums(enum coll_kind kind)
-{
-	return kind == COLL_REDUCE_SCATTER || kind == COLL_ALLREDUCE;
 }
 
 /* One stable counting-sort pass over the transfers' origin or destination.
@@ -131,7 +127,7 @@ static int replay_init(struct coll_replay *r, const struct coll_sched *s, const 
 	arrays_add(&r->arrays, r->marks, p / 64 + 1);
 	arrays_add(&r->arrays, r->class_at, p + 1);
 	arrays_add(&r->arrays, r->class_first, p + 1);
-	if (sums(s->kind)) {
+	if (coll_is_sum(s->kind)) {
 		r->words = (n + 63) / 64;
 		arrays_add(&r->arrays, r->sum, n * r->words);
 		arrays_add(&r->arrays, r->sum_old, n * r->words);
@@ -302,8 +298,6 @@ static int missing(const struct coll_replay *r, int rank, int class, struct err 
 static int copy_block(struct coll_replay *r, int holder, int base, struct err *err)
 {
 	uint64_t full = block_mask(0, r->n_classes - 1, base);
-	bool moving = r->s->kind == COLL_ALLTOALL;
-	int lo = moving ? r->dest : 0, hi = moving ? r->dest + 1 : r->n;
 	int rc = 0;
 
 	r->have[holder] = full;
@@ -311,18 +305,23 @@ static int copy_block(struct coll_replay *r, int holder, int base, struct err *e
 		end = step_end(r, i);
 		rc = copy_step(r, i, end, base, err);
 	}
-	for (int v = lo; v < hi && !rc; v++) {
+	for (int v = r->lo; v < r->hi && !rc; v++) {
 		if (r->have[v] != full) {
 			rc = missing(r, v, base + __builtin_ctzll(full & ~r->have[v]), err);
 		}
-		r->have[v] = 0;
+	}
+	if (r->s->kind == COLL_ALLTOALL) {
+		r->have[r->dest] = 0;
+	} else {
+		memset(r->have, 0, (size_t)r->n * sizeof(*r->have));
 	}
 	return rc;
 }
 
 static int copy_shard(struct coll_replay *r, struct err *err)
 {
-	int holder = r->s->kind == COLL_BROADCAST ? r->s->root : r->origin;
+	enum coll_kind kind = r->s->kind;
+	int holder = kind == COLL_BROADCAST || kind == COLL_SCATTER ? r->s->root : r->origin;
 	int rc = 0;
 
 	for (int base = 0; base < r->n_classes && !rc; base += 64) {
@@ -412,7 +411,7 @@ static int sum_step(struct coll_replay *r, int i, int end, int class, struct err
 	for (int k = i; k < end; k++) {
 		const struct coll_move *m = &r->moves[k];
 
-		if (m->op != COLL_COPY || !covers(m, class)) {
+		if (m->op != COLL_OP_COPY || !covers(m, class)) {
 			continue;
 		}
 		if (r->count_old[m->src] != r->n) {
@@ -426,7 +425,7 @@ static int sum_step(struct coll_replay *r, int i, int end, int class, struct err
 	for (int k = i; k < end; k++) {
 		const struct coll_move *m = &r->moves[k];
 
-		if (m->op == COLL_REDUCE && covers(m, class) && !add_sum(r, m->src, m->dst)) {
+		if (m->op == COLL_OP_REDUCE && covers(m, class) && !add_sum(r, m->src, m->dst)) {
 			return fault(r, m, class, err, "a contribution is summed twice");
 		}
 	}
@@ -455,8 +454,6 @@ static int incomplete(struct coll_replay *r, int node, int class, struct err *er
 
 static int replay_sums(struct coll_replay *r, int class, struct err *err)
 {
-	bool all = r->s->kind == COLL_ALLREDUCE;
-	int lo = all ? 0 : r->origin, hi = all ? r->n : r->origin + 1;
 	int rc = 0;
 
 	for (int v = 0; v < r->n; v++) {
@@ -466,7 +463,7 @@ static int replay_sums(struct coll_replay *r, int class, struct err *err)
 		end = step_end(r, i);
 		rc = sum_step(r, i, end, class, err);
 	}
-	for (int v = lo; v < hi && !rc; v++) {
+	for (int v = r->lo; v < r->hi && !rc; v++) {
 		if (r->count[v] != r->n) {
 			rc = incomplete(r, v, class, err);
 		}
@@ -489,7 +486,7 @@ static int sum_tree(struct coll_replay *r, int class)
 		struct coll_sum_node *from = &r->leaves[m->src];
 		struct coll_sum_node *to = &r->leaves[m->dst];
 
-		if (m->op != COLL_REDUCE || !covers(m, class)) {
+		if (m->op != COLL_OP_REDUCE || !covers(m, class)) {
 			continue;
 		}
 		if (from->sent != NEVER || from->arrived == m->step || to->sent != NEVER) {
@@ -509,15 +506,12 @@ static int sum_tree(struct coll_replay *r, int class)
  * rank that wants it. */
 static bool sum_spreads(struct coll_replay *r, int class, int root)
 {
-	bool all = r->s->kind == COLL_ALLREDUCE;
-	int lo = all ? 0 : r->origin, hi = all ? r->n : r->origin + 1;
-
 	r->leaves[root].whole = r->leaves[root].arrived;
 	for (int i = 0; i < r->n_moves; i++) {
 		const struct coll_move *m = &r->moves[i];
 		struct coll_sum_node *to = &r->leaves[m->dst];
 
-		if (m->op != COLL_COPY || !covers(m, class)) {
+		if (m->op != COLL_OP_COPY || !covers(m, class)) {
 			continue;
 		}
 		if (r->leaves[m->src].whole >= m->step || to->whole != NEVER) {
@@ -525,7 +519,7 @@ static bool sum_spreads(struct coll_replay *r, int class, int root)
 		}
 		to->whole = m->step;
 	}
-	for (int v = lo; v < hi; v++) {
+	for (int v = r->lo; v < r->hi; v++) {
 		if (r->leaves[v].whole == NEVER) {
 			return false;
 		}
@@ -568,7 +562,7 @@ static int check_xfers(const struct coll_sched *s, struct err *err)
 
 		if (a->src == a->dst) {
 			what = "a self-loop carries nothing";
-		} else if (x->op == COLL_REDUCE && !sums(s->kind)) {
+		} else if (x->op == COLL_OP_REDUCE && !coll_is_sum(s->kind)) {
 			what = "this collective does not reduce";
 		} else if (s->kind == COLL_ALLTOALL && x->origin == x->dest) {
 			what = "the shard is at its destination already";
@@ -600,6 +594,34 @@ static int check_lights(const struct coll_sched *s, struct err *err)
 	return 0;
 }
 
+/* Who wants the shard at hand. */
+static void set_wanted(struct coll_replay *r, int origin, int dest)
+{
+	const struct coll_sched *s = r->s;
+	int to = dest;
+
+	switch (s->kind) {
+	case COLL_ALLGATHER:
+	case COLL_ALLREDUCE:
+	case COLL_BROADCAST:
+		r->lo = 0;
+		r->hi = r->n;
+		return;
+	case COLL_REDUCE_SCATTER:
+	case COLL_SCATTER:
+		to = origin;
+		break;
+	case COLL_REDUCE:
+	case COLL_GATHER:
+		to = s->root;
+		break;
+	case COLL_ALLTOALL:
+		break;
+	}
+	r->lo = to;
+	r->hi = to + 1;
+}
+
 /* Replays shard (origin, dest); rank to itself in all-to-all has nothing to
  * do. */
 static int replay_shard(struct coll_replay *r, int origin, int dest, struct err *err)
@@ -607,10 +629,11 @@ static int replay_shard(struct coll_replay *r, int origin, int dest, struct err 
 	if (origin == dest) {
 		return 0;
 	}
+	set_wanted(r, origin, dest);
 	if (load_shard(r, origin, dest)) {
 		return err_nomem(err);
 	}
-	return sums(r->s->kind) ? sum_shard(r, err) : copy_shard(r, err);
+	return coll_is_sum(r->s->kind) ? sum_shard(r, err) : copy_shard(r, err);
 }
 
 /* Shards of consecutive origins, on one thread; its first error. */
@@ -670,7 +693,7 @@ static int count_parts(const struct coll_sched *s)
 {
 	bool large = s->xfers.n >= SHARED_XFERS && s->ranks >= PARALLEL_MAX;
 
-	return large && !(sums(s->kind) && s->ranks > MAX_SHARED_RANKS)
+	return large && !(coll_is_sum(s->kind) && s->ranks > MAX_SHARED_RANKS)
 		       ? parallel_width() : 1;
 }
 

@@ -46,7 +46,7 @@
 
 /* The words of coll_kind_parse(), of job repair and of the algorithms, for
  * completion. */
-#define COLLECTIVES "allgather reduce-scatter allreduce all-to-all broadcast"
+#define COLLECTIVES "allgather reduce-scatter allreduce all-to-all broadcast reduce gather scatter"
 #define REPAIRS "none degraded spare"
 #define ALGORITHMS \
 	"auto bfb expand mcf link-mcf grouped pmcf tsmcf single-path " \

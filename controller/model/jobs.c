@@ -426,7 +426,7 @@ static void read_collective(struct model_build *b, struct job_entry *e)
 	}
 	rep = conf_error(b->r, v->node->at, err.code, "%s: collective: %s", e->object, err.msg);
 	nearest_init(&near, v->text);
-	for (int k = COLL_ALLGATHER; k <= COLL_BROADCAST; k++) {
+	for (int k = 0; k < COLL_KINDS; k++) {
 		nearest_try(&near, coll_kind_name(k));
 	}
 	nearest_hint(&near, rep);

@@ -706,7 +706,7 @@ int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	int rc;
 
-	if (job->collective == COLL_BROADCAST) {
+	if (coll_has_root(job->collective)) {
 		return err_set(err, WEFT_EUNSUPPORTED,
 			       "%s on switches: not supported, only allgather, "
 			       "reduce-scatter, allreduce and all-to-all",

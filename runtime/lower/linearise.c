@@ -107,6 +107,9 @@ static struct lower_place value(const struct lower_walk *w, int rank, int64_t id
 			return (struct lower_place){ LOWER_IN, id };
 		}
 		break;
+	case COLL_GATHER:
+	case COLL_SCATTER:
+	case COLL_REDUCE:
 	case COLL_ALLREDUCE:
 	case COLL_REDUCE_SCATTER:
 		if (!w->got[at(w, rank, id)]) {
@@ -193,7 +196,7 @@ static int single_pieces(struct lower_walk *w, const struct coll_xfer *x, int64_
 		const struct topo_arc *a = topo_arc(coll_topo(w->s), x[i].arc);
 		int32_t id = id_of(w, &x[i]);
 		int32_t end = id + (x[i].last + 1 - x[i].first) / w->unit;
-		bool reduce = sums(w) && x[i].op == COLL_REDUCE;
+		bool reduce = sums(w) && x[i].op == COLL_OP_REDUCE;
 
 		for (; id < end && !rc; id++) {
 			rc = vec_push(&w->pieces,
@@ -453,6 +456,9 @@ static int own_copies(struct lower_walk *w, int rank, struct err *err)
 		break;
 	case COLL_ALLREDUCE:
 	case COLL_REDUCE_SCATTER:
+	case COLL_REDUCE:
+	case COLL_GATHER:
+	case COLL_SCATTER:
 		break;
 	}
 	return 0;
@@ -476,6 +482,10 @@ static int check_size(const struct lower_walk *w, struct err *err)
 {
 	int64_t table = sums(w) ? w->ids * w->n : 0;
 
+	if (coll_has_root(w->kind) && w->kind != COLL_BROADCAST) {
+		return err_set(err, WEFT_EUNSUPPORTED, "programs of a %s: not supported",
+			       coll_kind_name(w->kind));
+	}
 	if (w->n < 2) {
 		return err_set(err, WEFT_EUNSUPPORTED,
 			       "a single rank has nothing to send: not "

@@ -18,9 +18,13 @@ const char *lower_kind_name(enum coll_kind kind)
 	case COLL_ALLTOALL:
 		return "alltoall";
 	case COLL_BROADCAST:
+		return "broadcast";
+	case COLL_REDUCE:
+	case COLL_GATHER:
+	case COLL_SCATTER:
 		break;
 	}
-	return "broadcast";
+	return coll_kind_name(kind);
 }
 
 void lower_fini(struct lower *l)
@@ -75,6 +79,9 @@ uint64_t lower_expected(enum coll_kind kind, int ranks, int loop, int root, int 
 	case COLL_REDUCE_SCATTER:
 		k += (int64_t)rank * shard;
 		break;
+	case COLL_GATHER:
+	case COLL_SCATTER:
+	case COLL_REDUCE:
 	case COLL_ALLREDUCE:
 		break;
 	}

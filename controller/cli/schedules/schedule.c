@@ -55,7 +55,7 @@ int cli_opt_kind(const struct cli *c, enum coll_kind *kind, struct err *err)
 	}
 	err_wrap(err, "--collective");
 	nearest_init(&near, name);
-	for (int k = COLL_ALLGATHER; k <= COLL_BROADCAST; k++) {
+	for (int k = 0; k < COLL_KINDS; k++) {
 		nearest_try(&near, coll_kind_name(k));
 	}
 	nearest_hint(&near, err);
@@ -224,7 +224,7 @@ static void out_transfers(struct out *o, const struct coll_sched *s, int64_t ste
 		}
 		out_int(o, "first_chunk", x[i].first);
 		out_int(o, "last_chunk", x[i].last);
-		out_str(o, "op", x[i].op == COLL_REDUCE ? "reduce" : "copy");
+		out_str(o, "op", x[i].op == COLL_OP_REDUCE ? "reduce" : "copy");
 		out_end(o);
 	}
 	out_end(o);

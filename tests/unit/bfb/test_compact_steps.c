@@ -111,8 +111,8 @@ static void test_idle_steps(void **state)
 
 	(void)state;
 	for (int u = 0; u < 3; u++) {
-		send_part(s, 4 * u, u, (u + 1) % 3, u, 0, 0, COLL_COPY);
-		send_part(s, 4 * u + 1, u, (u + 2) % 3, u, 0, 0, COLL_COPY);
+		send_part(s, 4 * u, u, (u + 1) % 3, u, 0, 0, COLL_OP_COPY);
+		send_part(s, 4 * u + 1, u, (u + 2) % 3, u, 0, 0, COLL_OP_COPY);
 	}
 	finish(s);
 	o = overlapped(s);

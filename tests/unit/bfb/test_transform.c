@@ -82,7 +82,7 @@ static void test_reverse_light(void **state)
 	int64_t n;
 
 	(void)state;
-	send_part(s, 1, 0, 1, 0, 0, 0, COLL_COPY);
+	send_part(s, 1, 0, 1, 0, 0, 0, COLL_OP_COPY);
 	must(coll_add_light(s, &l, &err), &err);
 	l.step = 2;		/* after the last transfer: of no use */
 	must(coll_add_light(s, &l, &err), &err);
@@ -184,13 +184,13 @@ static void test_sequence_common_chunks(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	send_part(rs, 0, 0, 1, 1, 0, 3, COLL_REDUCE);
-	send_part(rs, 0, 1, 0, 0, 0, 1, COLL_REDUCE);
-	send_part(rs, 1, 1, 0, 0, 2, 3, COLL_REDUCE);
+	send_part(rs, 0, 0, 1, 1, 0, 3, COLL_OP_REDUCE);
+	send_part(rs, 0, 1, 0, 0, 0, 1, COLL_OP_REDUCE);
+	send_part(rs, 1, 1, 0, 0, 2, 3, COLL_OP_REDUCE);
 	finish(rs);
 	ag = empty(COLL_ALLGATHER, "K(2)", 6);
-	send_part(ag, 0, 0, 1, 0, 0, 5, COLL_COPY);
-	send_part(ag, 0, 1, 0, 1, 0, 5, COLL_COPY);
+	send_part(ag, 0, 0, 1, 0, 0, 5, COLL_OP_COPY);
+	send_part(ag, 0, 1, 0, 1, 0, 5, COLL_OP_COPY);
 	finish(ag);
 	must(coll_sequence(rs, ag, &both, &err), &err);
 	assert_int_equal(coll_chunks(both), 12);

@@ -82,7 +82,7 @@ static inline void send_to(struct coll_sched *s, int step, int u, int v,
 	struct err err = { 0 };
 	struct coll_xfer x = {
 		step, topo_find_arc(coll_topo(s), u, v), origin, dest, 0, 0,
-		COLL_COPY,
+		COLL_OP_COPY,
 	};
 
 	must(coll_add(s, &x, &err), &err);
@@ -229,7 +229,7 @@ static inline struct coll_sched *paths(enum coll_kind kind, const char *expr,
 					dist[v] - 1, hop[v], o,
 					kind == COLL_ALLTOALL ? d
 							      : COLL_NO_DEST,
-					0, chunks - 1, COLL_COPY };
+					0, chunks - 1, COLL_OP_COPY };
 
 				must(coll_add(s, &x, &err), &err);
 				if (kind == COLL_BROADCAST) {

@@ -77,8 +77,8 @@ static void test_latency(void **state)
 	must(topo_freeze(t, &err), &err);
 	must(coll_new(COLL_BROADCAST, t, 1, 0, 0, &s, &err), &err);
 	for (int shard = 0; shard < 3; shard++) {
-		send_part(s, 0, 0, 1, shard, 0, 0, COLL_COPY);
-		send_part(s, 1, 1, 2, shard, 0, 0, COLL_COPY);
+		send_part(s, 0, 0, 1, shard, 0, 0, COLL_OP_COPY);
+		send_part(s, 1, 1, 2, shard, 0, 0, COLL_OP_COPY);
 	}
 	finish(s);
 	times_of(s, &c, &time_ns, &bound_ns);
@@ -149,9 +149,9 @@ static void test_loads(void **state)
 	must(topo_add_arc(t, 1, 0, 1, 0, &err), &err);
 	must(topo_freeze(t, &err), &err);
 	must(coll_new(COLL_ALLGATHER, t, 4, 0, 0, &s, &err), &err);
-	send_part(s, 0, 0, 1, 0, 0, 3, COLL_COPY);
-	send_part(s, 0, 1, 0, 1, 0, 0, COLL_COPY);
-	send_part(s, 1, 1, 0, 1, 1, 3, COLL_COPY);
+	send_part(s, 0, 0, 1, 0, 0, 3, COLL_OP_COPY);
+	send_part(s, 0, 1, 0, 1, 0, 0, COLL_OP_COPY);
+	send_part(s, 1, 1, 0, 1, 1, 3, COLL_OP_COPY);
 	finish(s);
 	coll_report_init(&r);
 	must(coll_verify(s, &r, &err), &err);

@@ -169,7 +169,7 @@ static void test_json_refuses(void **state)
 		  "\"collective\":\"allgather\",\"nodes\":1,\"chunks\":1}",
 		  WEFT_EUNSUPPORTED, "format 2" },
 		{ "{\"format\":\"weft-schedule\",\"version\":1,"
-		  "\"collective\":\"gather\"}", WEFT_EINVAL, "gather" },
+		  "\"collective\":\"gossip\"}", WEFT_EINVAL, "gossip" },
 		{ HEAD "\"nodes\":3," ARCS XFERS, WEFT_EINVAL, "JSON" },
 		{ HEAD "\"colour\":3," ARCS XFERS, WEFT_EINVAL,
 		  "unknown key \"colour\"" },
@@ -254,7 +254,7 @@ static void test_proto_refuses(void **state)
 	static const struct bytes bad[] = {
 		BYTES("", "collective"),
 		BYTES("\x08", "malformed"),
-		BYTES("\x08\x01\x10\x06\x20\x02\x28\x01", "collective: 6"),
+		BYTES("\x08\x01\x10\x09\x20\x02\x28\x01", "collective: 9"),
 		BYTES("\x08\x02\x10\x01\x20\x02\x28\x01", "format 2"),
 		BYTES("\x08\x01\x10\x01\x28\x01", "nodes: 0"),
 		BYTES("\x08\x01\x10\x01\x20\x02", "chunks: 0"),

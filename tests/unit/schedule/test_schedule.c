@@ -29,11 +29,11 @@ static void test_finish_sorts_and_merges(void **state)
 	int64_t n;
 
 	(void)state;
-	send_part(s, 1, 0, 1, 2, 0, 1, COLL_COPY);
-	send_part(s, 0, 2, 1, 2, 4, 7, COLL_COPY);
-	send_part(s, 0, 0, 1, 0, 3, 3, COLL_COPY);
-	send_part(s, 0, 2, 1, 2, 0, 3, COLL_COPY);
-	send_part(s, 0, 0, 1, 0, 5, 5, COLL_COPY);
+	send_part(s, 1, 0, 1, 2, 0, 1, COLL_OP_COPY);
+	send_part(s, 0, 2, 1, 2, 4, 7, COLL_OP_COPY);
+	send_part(s, 0, 0, 1, 0, 3, 3, COLL_OP_COPY);
+	send_part(s, 0, 2, 1, 2, 0, 3, COLL_OP_COPY);
+	send_part(s, 0, 0, 1, 0, 5, 5, COLL_OP_COPY);
 	finish(s);
 	x = coll_xfers(s, &n);
 	assert_int_equal(n, 4);
@@ -53,8 +53,8 @@ static void test_finish_keeps_copy_and_reduce_apart(void **state)
 	int64_t n;
 
 	(void)state;
-	send_part(s, 0, 0, 1, 0, 0, 0, COLL_COPY);
-	send_part(s, 0, 0, 1, 0, 1, 1, COLL_REDUCE);
+	send_part(s, 0, 0, 1, 0, 0, 0, COLL_OP_COPY);
+	send_part(s, 0, 0, 1, 0, 1, 1, COLL_OP_REDUCE);
 	finish(s);
 	coll_xfers(s, &n);
 	assert_int_equal(n, 2);
@@ -180,7 +180,7 @@ static void test_million_transfers(void **state)
 
 		for (int a = first + n - 1; a >= first; a--) {
 			struct coll_xfer x = { 0, a, u, COLL_NO_DEST, 0, 0,
-					       COLL_COPY };
+					       COLL_OP_COPY };
 
 			must(coll_add(s, &x, &err), &err);
 		}

@@ -19,7 +19,7 @@ static struct coll_sched *ring_allgather(const char *expr, int chunks)
 	for (int step = 0; step < n - 1; step++) {
 		for (int u = 0; u < n; u++) {
 			send_part(s, step, u, (u + 1) % n, (u + n - step) % n,
-				  0, chunks - 1, COLL_COPY);
+				  0, chunks - 1, COLL_OP_COPY);
 		}
 	}
 	return s;
@@ -36,7 +36,7 @@ static struct coll_sched *ring_reduce_scatter(const char *expr)
 			int u = (r + 1 + step) % n;
 
 			send_part(s, step, u, (u + 1) % n, r, 0, 0,
-				  COLL_REDUCE);
+				  COLL_OP_REDUCE);
 		}
 	}
 	return s;
@@ -55,7 +55,7 @@ static struct coll_sched *doubling(int k)
 		for (int u = 0; u < n; u++) {
 			for (int shard = 0; shard < n; shard++) {
 				send_part(s, step, u, u ^ 1 << step, shard, 0,
-					  0, COLL_REDUCE);
+					  0, COLL_OP_REDUCE);
 			}
 		}
 	}
@@ -90,10 +90,10 @@ static struct coll_sched *ring_broadcast(void)
 	must(coll_new(COLL_BROADCAST, graph_of("Ring(4)"), 2, 0, 1, &s, &err),
 	     &err);
 	for (int shard = 0; shard < 4; shard++) {
-		send_part(s, 0, 1, 2, shard, 0, 1, COLL_COPY);
-		send_part(s, 0, 1, 0, shard, 0, 1, COLL_COPY);
-		send_part(s, 1, 2, 3, shard, 0, 0, COLL_COPY);
-		send_part(s, 1, 0, 3, shard, 1, 1, COLL_COPY);
+		send_part(s, 0, 1, 2, shard, 0, 1, COLL_OP_COPY);
+		send_part(s, 0, 1, 0, shard, 0, 1, COLL_OP_COPY);
+		send_part(s, 1, 2, 3, shard, 0, 0, COLL_OP_COPY);
+		send_part(s, 1, 0, 3, shard, 1, 1, COLL_OP_COPY);
 	}
 	return s;
 }
@@ -140,12 +140,12 @@ static void test_many_chunks(void **state)
 
 	(void)state;
 	for (int c = 0; c < 1000; c++) {
-		send_part(s, c / 100, 0, 1, 0, c, c, COLL_COPY);
-		send_part(s, c % 7, 1, 0, 1, 999 - c, 999 - c, COLL_COPY);
+		send_part(s, c / 100, 0, 1, 0, c, c, COLL_OP_COPY);
+		send_part(s, c % 7, 1, 0, 1, 999 - c, 999 - c, COLL_OP_COPY);
 	}
 	finish(s);
 	must(coll_verify(s, NULL, NULL), NULL);
-	send_part(s, 12, 0, 1, 0, 777, 777, COLL_COPY);
+	send_part(s, 12, 0, 1, 0, 777, 777, COLL_OP_COPY);
 	assert_refused(s, "step 12: arc 0 (0 -> 1): shard 0 chunk 777: "
 		       "delivered twice");
 	coll_free(s);
@@ -251,11 +251,11 @@ static bool apply(const struct counts *was, struct counts *is, int n,
 		  const struct topo_arc *a, enum coll_op op)
 {
 	if (is_whole(is, a->dst, n) ||
-	    (op == COLL_COPY && !is_whole(was, a->src, n))) {
+	    (op == COLL_OP_COPY && !is_whole(was, a->src, n))) {
 		return false;
 	}
 	for (int v = 0; v < n; v++) {
-		is->of[a->dst][v] = op == COLL_COPY
+		is->of[a->dst][v] = op == COLL_OP_COPY
 			? 1 : is->of[a->dst][v] + was->of[a->src][v];
 		if (is->of[a->dst][v] > 1) {
 			return false;
@@ -278,7 +278,7 @@ static bool counts_right(const struct coll_sched *s, int origin, int chunk)
 	for (int step = 0; step < coll_steps(s); step++) {
 		struct counts was = is;
 
-		for (int op = COLL_COPY; op <= COLL_REDUCE; op++) {
+		for (int op = COLL_OP_COPY; op <= COLL_OP_REDUCE; op++) {
 			for (int64_t i = 0; i < total; i++) {
 				if (x[i].step == step && x[i].op == op &&
 				    x[i].origin == origin &&
@@ -385,11 +385,11 @@ static void test_self_loop(void **state)
 	(void)state;
 	must(coll_new(COLL_ALLGATHER, graph_from(2, 3, arcs), 1, 0, 0, &s,
 		      &err), &err);
-	send_part(s, 0, 0, 1, 0, 0, 0, COLL_COPY);
-	send_part(s, 0, 1, 0, 1, 0, 0, COLL_COPY);
+	send_part(s, 0, 0, 1, 0, 0, 0, COLL_OP_COPY);
+	send_part(s, 0, 1, 0, 1, 0, 0, COLL_OP_COPY);
 	finish(s);
 	assert_factor(s, "1", "1/2");	/* the loop costs a port */
-	send_part(s, 1, 0, 0, 1, 0, 0, COLL_COPY);
+	send_part(s, 1, 0, 0, 1, 0, 0, COLL_OP_COPY);
 	assert_refused(s, "step 1: arc 0 (0 -> 0): shard 1 chunk 0: a "
 		       "self-loop carries nothing");
 	coll_free(s);
@@ -401,8 +401,8 @@ static void test_relay_within_a_step(void **state)
 	struct coll_sched *s = empty(COLL_ALLGATHER, "UniRing(1,3)", 1);
 
 	(void)state;
-	send_part(s, 0, 0, 1, 0, 0, 0, COLL_COPY);
-	send_part(s, 0, 1, 2, 0, 0, 0, COLL_COPY);
+	send_part(s, 0, 0, 1, 0, 0, 0, COLL_OP_COPY);
+	send_part(s, 0, 1, 2, 0, 0, 0, COLL_OP_COPY);
 	assert_refused(s, "step 0: arc 1 (1 -> 2): shard 0 chunk 0: sent "
 		       "before it is held");
 	coll_free(s);
@@ -416,9 +416,9 @@ static void test_sum_uses_the_step_before(void **state)
 	(void)state;
 	for (int r = 0; r < 3; r++) {
 		send_part(s, 0, (r + 1) % 3, (r + 2) % 3, r, 0, 0,
-			  COLL_REDUCE);
+			  COLL_OP_REDUCE);
 		send_part(s, r == 2 ? 0 : 1, (r + 2) % 3, r, r, 0, 0,
-			  COLL_REDUCE);
+			  COLL_OP_REDUCE);
 	}
 	assert_refused(s, "shard 2 chunk 0: the sum at rank 2 has 2 of 3 "
 		       "contributions: that of rank 0 does not arrive");
@@ -430,9 +430,9 @@ static void test_double_sum(void **state)
 	struct coll_sched *s = empty(COLL_ALLREDUCE, "K(3)", 1);
 
 	(void)state;
-	send_part(s, 0, 1, 0, 0, 0, 0, COLL_REDUCE);
-	send_part(s, 0, 1, 2, 0, 0, 0, COLL_REDUCE);
-	send_part(s, 1, 2, 0, 0, 0, 0, COLL_REDUCE);
+	send_part(s, 0, 1, 0, 0, 0, 0, COLL_OP_REDUCE);
+	send_part(s, 0, 1, 2, 0, 0, 0, COLL_OP_REDUCE);
+	send_part(s, 1, 2, 0, 0, 0, 0, COLL_OP_REDUCE);
 	assert_refused(s, "step 1: arc 4 (2 -> 0): shard 0 chunk 0: a "
 		       "contribution is summed twice");
 	coll_free(s);
@@ -443,10 +443,10 @@ static void test_copy_of_incomplete_sum(void **state)
 	struct coll_sched *s = empty(COLL_ALLREDUCE, "K(3)", 2);
 
 	(void)state;
-	send_part(s, 0, 1, 0, 0, 0, 1, COLL_REDUCE);
-	send_part(s, 0, 2, 0, 0, 0, 0, COLL_REDUCE);
-	send_part(s, 1, 0, 1, 0, 0, 1, COLL_COPY);
-	send_part(s, 1, 0, 2, 0, 0, 0, COLL_COPY);
+	send_part(s, 0, 1, 0, 0, 0, 1, COLL_OP_REDUCE);
+	send_part(s, 0, 2, 0, 0, 0, 0, COLL_OP_REDUCE);
+	send_part(s, 1, 0, 1, 0, 0, 1, COLL_OP_COPY);
+	send_part(s, 1, 0, 2, 0, 0, 0, COLL_OP_COPY);
 	assert_refused(s, "step 1: arc 0 (0 -> 1): shard 0 chunk 1: copy of "
 		       "an incomplete sum");
 	coll_free(s);
@@ -458,10 +458,10 @@ static void test_copy_and_sum_race(void **state)
 	struct coll_sched *s = empty(COLL_ALLREDUCE, "K(3)", 1);
 
 	(void)state;
-	send_part(s, 0, 1, 0, 0, 0, 0, COLL_REDUCE);
-	send_part(s, 0, 2, 0, 0, 0, 0, COLL_REDUCE);
-	send_part(s, 1, 1, 2, 0, 0, 0, COLL_REDUCE);
-	send_part(s, 1, 0, 2, 0, 0, 0, COLL_COPY);
+	send_part(s, 0, 1, 0, 0, 0, 0, COLL_OP_REDUCE);
+	send_part(s, 0, 2, 0, 0, 0, 0, COLL_OP_REDUCE);
+	send_part(s, 1, 1, 2, 0, 0, 0, COLL_OP_REDUCE);
+	send_part(s, 1, 0, 2, 0, 0, 0, COLL_OP_COPY);
 	assert_refused(s, "(1 -> 2): shard 0 chunk 0: a contribution "
 		       "is summed twice");
 	coll_free(s);
@@ -472,7 +472,7 @@ static void test_operations_of_the_wrong_kind(void **state)
 	struct coll_sched *s = empty(COLL_ALLGATHER, "K(2)", 1);
 
 	(void)state;
-	send_part(s, 0, 0, 1, 0, 0, 0, COLL_REDUCE);
+	send_part(s, 0, 0, 1, 0, 0, 0, COLL_OP_REDUCE);
 	assert_refused(s, "does not reduce");
 	coll_free(s);
 	s = empty(COLL_ALLTOALL, "K(2)", 1);
@@ -509,8 +509,8 @@ static void test_ports(void **state)
 	must(coll_new(COLL_ALLGATHER, graph_of("K(3)"), 1, 1, 0, &s, &err),
 	     &err);
 	for (int u = 0; u < 3; u++) {
-		send_part(s, 0, u, (u + 1) % 3, u, 0, 0, COLL_COPY);
-		send_part(s, 0, u, (u + 2) % 3, u, 0, 0, COLL_COPY);
+		send_part(s, 0, u, (u + 1) % 3, u, 0, 0, COLL_OP_COPY);
+		send_part(s, 0, u, (u + 2) % 3, u, 0, 0, COLL_OP_COPY);
 	}
 	assert_refused(s, "node 0 drives 2 units of capacity, more than its "
 		       "1 ports");
@@ -531,8 +531,8 @@ static struct coll_sched *lit_pair(void)
 {
 	struct coll_sched *s = empty(COLL_ALLGATHER, "K(2)", 1);
 
-	send_part(s, 0, 0, 1, 0, 0, 0, COLL_COPY);
-	send_part(s, 1, 1, 0, 1, 0, 0, COLL_COPY);
+	send_part(s, 0, 0, 1, 0, 0, 0, COLL_OP_COPY);
+	send_part(s, 1, 1, 0, 1, 0, 0, COLL_OP_COPY);
 	light(s, 0, 0, 4);
 	return s;
 }
@@ -562,8 +562,8 @@ static void test_lights_add_up(void **state)
 	(void)state;
 	must(coll_new(COLL_ALLGATHER, graph_of("K(2)"), 1, 2, 0, &s, &err),
 	     &err);
-	send_part(s, 0, 0, 1, 0, 0, 0, COLL_COPY);
-	send_part(s, 0, 1, 0, 1, 0, 0, COLL_COPY);
+	send_part(s, 0, 0, 1, 0, 0, 0, COLL_OP_COPY);
+	send_part(s, 0, 1, 0, 1, 0, 0, COLL_OP_COPY);
 	for (int a = 0; a < 2; a++) {
 		light(s, 0, a, 0);
 		light(s, 0, a, 1);
@@ -589,7 +589,7 @@ static struct coll_sched *all_at_once(int n, int a, int b)
 			bool lost = (u == a || u == b) && v == (u + 1) % n;
 
 			if (v != u && !lost) {
-				send_part(s, 0, u, v, u, 0, 0, COLL_COPY);
+				send_part(s, 0, u, v, u, 0, 0, COLL_OP_COPY);
 			}
 		}
 	}
@@ -620,7 +620,7 @@ static void test_change_after_proof(void **state)
 
 	(void)state;
 	assert_factor(s, "3/2", "3/2");
-	send_part(s, 2, 0, 1, 0, 0, 0, COLL_COPY);
+	send_part(s, 2, 0, 1, 0, 0, 0, COLL_OP_COPY);
 	assert_refused(s, "delivered twice");
 	coll_free(s);
 }
