@@ -11,6 +11,8 @@
 
 #include "topology/private.h"
 
+#define ALL_FLAGS (TOPO_CAN_COPY | TOPO_CAN_REDUCE | TOPO_CAN_STORE)
+
 int topo_new(int n, struct topo **out, struct err *err)
 {
 	struct topo *t;
@@ -27,8 +29,7 @@ int topo_new(int n, struct topo **out, struct err *err)
 	}
 	t->n = n;
 	for (int u = 0; u < n; u++) {
-		topo_set_node(t, u, TOPO_TERMINAL, TOPO_CAN_COPY |
-			      TOPO_CAN_REDUCE | TOPO_CAN_STORE);
+		topo_set_node(t, u, TOPO_TERMINAL, ALL_FLAGS);
 	}
 	*out = t;
 	return 0;
@@ -42,6 +43,10 @@ void topo_free(struct topo *t)
 		free(t->out_first);
 		free(t->in_first);
 		free(t->in_arcs);
+		vec_fini(&t->limits);
+		vec_fini(&t->limit_arcs);
+		free(t->arc_first_limit);
+		free(t->arc_limits);
 		free(t);
 	}
 }
@@ -127,13 +132,24 @@ static void index_targets(struct topo *t)
 	first[0] = 0;
 }
 
+static void count_kinds(struct topo *t)
+{
+	t->plain = t->limits.n == 0;
+	for (int u = 0; u < t->n; u++) {
+		t->ranks += t->nodes[u].kind == TOPO_TERMINAL;
+		t->holders += t->nodes[u].kind != TOPO_SWITCH;
+		t->plain &= t->nodes[u].kind == TOPO_TERMINAL && t->nodes[u].flags == ALL_FLAGS;
+	}
+}
+
 int topo_freeze(struct topo *t, struct err *err)
 {
 	assert(!t->frozen);
 	t->out_first = calloc((size_t)t->n + 1, sizeof(*t->out_first));
 	t->in_first = calloc((size_t)t->n + 1, sizeof(*t->in_first));
 	t->in_arcs = calloc(t->arcs.n + 1, sizeof(*t->in_arcs));
-	if (!t->out_first || !t->in_first || !t->in_arcs || sort_arcs(t)) {
+	if (!t->out_first || !t->in_first || !t->in_arcs ||
+	    topo_freeze_limits(t) || sort_arcs(t)) {
 		free(t->out_first);
 		free(t->in_first);
 		free(t->in_arcs);
@@ -141,6 +157,7 @@ int topo_freeze(struct topo *t, struct err *err)
 		return err_nomem(err);
 	}
 	index_targets(t);
+	count_kinds(t);
 	t->frozen = true;
 	return 0;
 }
@@ -204,6 +221,64 @@ int topo_find_arc(const struct topo *t, int u, int v)
 	return -1;
 }
 
+int topo_ranks(const struct topo *t)
+{
+	assert(t->frozen);
+	return t->ranks;
+}
+
+int topo_holders(const struct topo *t)
+{
+	assert(t->frozen);
+	return t->holders;
+}
+
+bool topo_is_plain(const struct topo *t)
+{
+	assert(t->frozen);
+	return t->plain;
+}
+
+int topo_check_order(const struct topo *t, struct err *err)
+{
+	static const char *const names[] = {
+		[TOPO_TERMINAL] = "terminal", [TOPO_SWITCH] = "switch", [TOPO_MEMORY] = "memory",
+	};
+
+	for (int u = 0; u < t->n; u++) {
+		enum topo_kind want = u < t->ranks ? TOPO_TERMINAL
+				      : u < t->holders ? TOPO_MEMORY : TOPO_SWITCH;
+
+		if (topo_node_kind(t, u) != want) {
+			return err_set(err, WEFT_EINVAL, "node %d is a %s where a %s is expected: "
+				       "terminals come first, then memories, then switches", u,
+				       names[topo_node_kind(t, u)], names[want]);
+		}
+	}
+	return 0;
+}
+
+/* Adds t's limits to r, the arcs of which are those of t in the order of in_arcs. */
+static int reverse_limits(const struct topo *t, struct topo *r, struct err *err)
+{
+	int32_t *place;
+	int rc;
+
+	if (t->limits.n == 0) {
+		return 0;
+	}
+	place = malloc(t->arcs.n * sizeof(*place));
+	if (!place) {
+		return err_nomem(err);
+	}
+	for (int a = 0; a < topo_m(t); a++) {
+		place[t->in_arcs[a]] = a;
+	}
+	rc = topo_copy_limits(t, place, r, err);
+	free(place);
+	return rc;
+}
+
 int topo_transpose(const struct topo *t, struct topo **out, int32_t *back, struct err *err)
 {
 	struct topo *r;
@@ -228,8 +303,7 @@ int topo_transpose(const struct topo *t, struct topo **out, int32_t *back, struc
 			back[a] = t->in_arcs[a];
 		}
 	}
-	rc = topo_freeze(r, err);
-	if (rc) {
+	if ((rc = reverse_limits(t, r, err)) || (rc = topo_freeze(r, err))) {
 		goto fail;
 	}
 	*out = r;
@@ -239,32 +313,56 @@ fail:
 	return rc;
 }
 
-int topo_copy(const struct topo *t, struct topo **out, struct err *err)
+/* n terminals and these arcs, not frozen. */
+static int with_arcs(int n, const struct topo_arc *arcs, size_t m, struct topo **out,
+		     struct err *err)
 {
-	int rc = topo_from_arcs(t->n, t->arcs.v, t->arcs.n, out, err);
+	int rc = topo_new(n, out, err);
 
-	if (!rc) {
-		memcpy((*out)->nodes, t->nodes, (size_t)t->n * sizeof(*t->nodes));
+	for (size_t a = 0; a < m && !rc; a++) {
+		rc = topo_add_arc(*out, arcs[a].src, arcs[a].dst, arcs[a].cap,
+				  arcs[a].latency_ns, err);
+		if (rc) {
+			topo_free(*out);
+		}
 	}
 	return rc;
 }
 
-int topo_from_arcs(int n, const struct topo_arc *arcs, size_t m, struct topo **out, struct err *err)
+/* *out is frozen, or freed. */
+static int frozen_or_freed(struct topo *t, struct topo **out, struct err *err)
 {
-	struct topo *t;
-	int rc = topo_new(n, &t, err);
+	int rc = topo_freeze(t, err);
 
 	if (rc) {
-		return rc;
-	}
-	for (size_t a = 0; a < m && !rc; a++) {
-		rc = topo_add_arc(t, arcs[a].src, arcs[a].dst, arcs[a].cap,
-				  arcs[a].latency_ns, err);
-	}
-	if (rc || (rc = topo_freeze(t, err))) {
 		topo_free(t);
 		return rc;
 	}
 	*out = t;
 	return 0;
+}
+
+int topo_copy(const struct topo *t, struct topo **out, struct err *err)
+{
+	struct topo *copy;
+	int rc = with_arcs(t->n, t->arcs.v, t->arcs.n, &copy, err);
+
+	if (rc) {
+		return rc;
+	}
+	memcpy(copy->nodes, t->nodes, (size_t)t->n * sizeof(*t->nodes));
+	rc = topo_copy_limits(t, NULL, copy, err);
+	if (rc) {
+		topo_free(copy);
+		return rc;
+	}
+	return frozen_or_freed(copy, out, err);
+}
+
+int topo_from_arcs(int n, const struct topo_arc *arcs, size_t m, struct topo **out, struct err *err)
+{
+	struct topo *t;
+	int rc = with_arcs(n, arcs, m, &t, err);
+
+	return rc ? rc : frozen_or_freed(t, out, err);
 }

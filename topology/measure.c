@@ -85,52 +85,67 @@ int topo_diameter(const struct topo *t)
 	return diameter;
 }
 
+/* An arc out of some node, or into it and reversed. */
+struct topo_reversible {
+	int32_t dst, arc;
+	int64_t cap;
+};
+
 static int compare_by_target(const void *a, const void *b)
 {
-	const struct topo_arc *x = a, *y = b;
+	const struct topo_reversible *x = a, *y = b;
 
 	if (x->dst != y->dst) {
 		return x->dst < y->dst ? -1 : 1;
 	}
-	return (x->cap > y->cap) - (x->cap < y->cap);
+	if (x->cap != y->cap) {
+		return x->cap < y->cap ? -1 : 1;
+	}
+	return (x->arc > y->arc) - (x->arc < y->arc);
 }
 
 /* Do the arcs out of u, sorted by target and capacity, match those into u,
- * reversed? `room` holds the in-degree plus the out-degree. */
-static bool is_node_symmetric(const struct topo *t, int u, struct topo_arc *room)
+ * reversed? `room` holds the in-degree plus the out-degree; reverse[arc] is
+ * filled for arcs out of u. */
+static bool is_node_symmetric(const struct topo *t, int u, struct topo_reversible *room,
+			      int32_t *reverse)
 {
 	const int32_t *in;
 	int first, n = topo_out(t, u, &first);
-	struct topo_arc *reversed = room + n;
+	struct topo_reversible *reversed = room + n;
 
 	if (topo_in(t, u, &in) != n) {
 		return false;
 	}
 	for (int i = 0; i < n; i++) {
-		const struct topo_arc *arc = topo_arc(t, in[i]);
+		const struct topo_arc *out_of = topo_arc(t, first + i), *into = topo_arc(t, in[i]);
 
-		room[i] = *topo_arc(t, first + i);
-		reversed[i] = (struct topo_arc){ .src = u, .dst = arc->src,
-						 .cap = arc->cap };
+		room[i] = (struct topo_reversible){ out_of->dst, first + i, out_of->cap };
+		reversed[i] = (struct topo_reversible){ into->src, in[i], into->cap };
 	}
 	qsort(room, (size_t)n, sizeof(*room), compare_by_target);
 	qsort(reversed, (size_t)n, sizeof(*room), compare_by_target);
 	for (int i = 0; i < n; i++) {
-		if (compare_by_target(&room[i], &reversed[i]) != 0) {
+		if (room[i].dst != reversed[i].dst || room[i].cap != reversed[i].cap) {
 			return false;
 		}
+		reverse[room[i].arc] = reversed[i].arc;
 	}
 	return true;
 }
 
 bool topo_is_symmetric(const struct topo *t)
 {
-	struct topo_arc *room = malloc((2 * (size_t)topo_max_degree(t) + 1) * sizeof(*room));
-	bool symmetric = room != NULL;
+	struct topo_reversible *room =
+		malloc((2 * (size_t)topo_max_degree(t) + 1) * sizeof(*room));
+	int32_t *reverse = malloc((t->arcs.n + 1) * sizeof(*reverse));
+	bool symmetric = room && reverse;
 
 	for (int u = 0; symmetric && u < t->n; u++) {
-		symmetric = is_node_symmetric(t, u, room);
+		symmetric = is_node_symmetric(t, u, room, reverse);
 	}
+	symmetric = symmetric && (t->limits.n == 0 || topo_maps_limits(t, reverse));
 	free(room);
+	free(reverse);
 	return symmetric;
 }

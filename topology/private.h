@@ -19,7 +19,20 @@ struct topo {
 	int32_t *out_first;		/* n + 1, once frozen */
 	int32_t *in_first;		/* n + 1, once frozen */
 	int32_t *in_arcs;		/* by target, ascending */
+	int ranks, holders;		/* terminals, those and memories; frozen */
+	bool plain;			/* see topo_is_plain(); frozen */
+	VEC(struct topo_limit) limits;	/* their arcs: frozen, in limit_arcs */
+	VEC(int32_t) limit_arcs;	/* limit after limit */
+	int32_t *arc_first_limit;	/* m + 1, frozen; NULL without limits */
+	int32_t *arc_limits;		/* limits by arc, ascending */
 };
+
+/* topo_freeze()'s part for limits, before the arcs are sorted. 0 or
+ * WEFT_ENOMEM; then t can only be freed. */
+int topo_freeze_limits(struct topo *t);
+/* Whether arcs a -> image[a], a permutation, bring limits to limits of the same
+ * capacity. False also when out of memory. O(arcs of limits, log). */
+bool topo_maps_limits(const struct topo *t, const int32_t *image);
 
 /* What the parser found between the parentheses of a family. */
 #define TOPO_MAX_ARGS 64

@@ -5,6 +5,11 @@
  * in the order they were added, so the arcs out of u are consecutive.
  * Parallel arcs and self-loops are allowed; a self-loop costs a port and
  * carries nothing. A frozen graph never changes.
+ *
+ * Nodes have a kind. Terminals are the ranks of a collective. Memories store
+ * data and copy it; switches only forward. What a node can do is said by its
+ * flags. Shared limits are sets of arcs that have a capacity together, such as a
+ * memory whose reads and writes share its bandwidth.
  */
 #ifndef WEFT_TOPOLOGY_TOPOLOGY_H
 #define WEFT_TOPOLOGY_TOPOLOGY_H
@@ -29,6 +34,13 @@ struct topo_arc {
 	int64_t latency_ns;	/* added to alpha, 0 by default */
 };
 
+/* What these arcs carry together, in the unit of their capacities. */
+struct topo_limit {
+	const int32_t *arcs;	/* ascending */
+	int n;
+	int64_t cap;		/* > 0 */
+};
+
 #define TOPO_MAX_NODES 65536
 #define TOPO_MAX_ARCS (1 << 24)
 
@@ -42,6 +54,16 @@ void topo_free(struct topo *t);
 int topo_add_arc(struct topo *t, int src, int dst, int64_t cap,
 		 int64_t latency_ns, struct err *err);
 void topo_set_node(struct topo *t, int node, enum topo_kind kind, unsigned flags);
+/* Before freezing: n arcs share a capacity. Arcs are numbered here in the order
+ * they were added; freezing renames them. Copies `arcs`. WEFT_EINVAL (no
+ * arc, one that is not there or stands there twice, cap < 1), WEFT_ELIMIT (the
+ * limits name more than TOPO_MAX_ARCS arcs), WEFT_ENOMEM. O(n log n). */
+int topo_add_limit(struct topo *t, const int32_t *arcs, int n, int64_t cap, struct err *err);
+/* Before freezing `to`: adds the limits of a frozen digraph, whose arc a is arc
+ * place[a] of `to`, counted as above, or none when that is negative; NULL: arc
+ * a. A limit that has no arc left is left out. Errors of topo_add_limit. */
+int topo_copy_limits(const struct topo *from, const int32_t *place, struct topo *to,
+		     struct err *err);
 
 /* Sorts arcs and builds the indexes. O(n + m). Once; required before any of
  * the queries below. */
@@ -61,6 +83,21 @@ int topo_in(const struct topo *t, int v, const int32_t **arcs);
 enum topo_kind topo_node_kind(const struct topo *t, int u);
 /* Set of enum topo_flag. */
 unsigned topo_node_flags(const struct topo *t, int u);
+/* Terminals; terminals and memories. O(1). */
+int topo_ranks(const struct topo *t);
+int topo_holders(const struct topo *t);
+/* All nodes are terminals that copy, reduce and store, and there are no shared
+ * limits: the arcs say it all. O(1). */
+bool topo_is_plain(const struct topo *t);
+/* Terminals come first, then memories, then switches: what reads digraphs for
+ * schedules expects it. WEFT_EINVAL names the node that is out of order. O(n). */
+int topo_check_order(const struct topo *t, struct err *err);
+/* Shared limits, in the order they were added. O(1). */
+int topo_n_limits(const struct topo *t);
+const struct topo_limit *topo_limit(const struct topo *t, int i);
+/* Limits that hold for an arc: their numbers at *limits, ascending; returns how
+ * many. O(1). */
+int topo_arc_limits(const struct topo *t, int arc, const int32_t **limits);
 /* First arc u->v, or -1. O(out-degree). */
 int topo_find_arc(const struct topo *t, int u, int v);
 
@@ -69,8 +106,9 @@ int topo_find_arc(const struct topo *t, int u, int v);
 int topo_max_degree(const struct topo *t);
 /* Every node has this many arcs out and in; 0 when not regular. */
 int topo_regular_degree(const struct topo *t);
-/* Every arc has its reverse (as a multiset, equal capacities). False also
- * when out of memory. O(m log degree). */
+/* Every arc has its reverse (as a multiset, equal capacities), and every
+ * limit the reverse of its arcs; parallel arcs of equal capacity are paired
+ * in their order. False also when out of memory. O(m log degree). */
 bool topo_is_symmetric(const struct topo *t);
 
 /* Hop distances from src by breadth-first search, -1 unreachable, into
@@ -81,11 +119,11 @@ void topo_bfs(const struct topo *t, int src, int32_t *dist);
 int topo_diameter(const struct topo *t);
 
 /* New frozen graph with every arc reversed; back[new arc] = arc of t, when
- * back is not NULL (room for topo_m). */
+ * back is not NULL (room for topo_m). Nodes and limits stay. */
 int topo_transpose(const struct topo *t, struct topo **out, int32_t *back, struct err *err);
 
 /* A new frozen graph of n terminals with these m arcs, sorted; a copy of t, its
- * arcs numbered alike. Errors of topo_new and topo_add_arc. */
+ * arcs and limits numbered alike. Errors of topo_new and topo_add_arc. */
 int topo_from_arcs(int n, const struct topo_arc *arcs, size_t m,
 		   struct topo **out, struct err *err);
 int topo_copy(const struct topo *t, struct topo **out, struct err *err);
@@ -94,7 +132,8 @@ int topo_copy(const struct topo *t, struct topo **out, struct err *err);
  * then one source's schedule serves all. Automorphisms keep capacities,
  * latencies and the number of parallel arcs; nodes of different kinds or
  * flags are never alike. Known at once for the families whose nodes are a
- * group. False also when out of memory. Any thread may call it. */
+ * group. False also with shared limits, where none is looked for, and when out
+ * of memory. Any thread may call it. */
 bool topo_vertex_transitive(const struct topo *t);
 
 /*
@@ -159,14 +198,14 @@ int topo_translate_node(const struct topo_translation *s, int u, int by);
 /* Looks for translations among the factorisations of n as a product, fewest
  * factors first, at most a few thousand of them; then with powers of the
  * degree, and what belongs to degree +- 1, as the digit that stays. *found may be false for a
- * graph that has some. Deterministic. O(m log d) a success, mostly O(d) a
+ * graph that has some, and is for one that is not plain. Deterministic. O(m log d) a success, mostly O(d) a
  * failure. */
 int topo_find_translations(const struct topo *t, struct topo_translation *out, bool *found,
 	       struct err *err);
 
 /* Whether u -> n - 1 - u is an automorphism, as of generalized Kautz and de
  * Bruijn graphs: then the first half of the nodes stands for all. False also
- * when out of memory. O(m log d), mostly O(d) when it is none. */
+ * for one that is not plain, and when out of memory. O(m log d), mostly O(d) when it is none. */
 bool topo_has_mirror(const struct topo *t);
 
 /* Where translation `by` brings the n arcs of `links`, all into `node` and no

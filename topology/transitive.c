@@ -211,7 +211,7 @@ bool topo_vertex_transitive(const struct topo *t)
 	struct topo_bundles b = { 0 };
 	bool transitive = false;
 
-	if (!are_nodes_alike(t)) {
+	if (!are_nodes_alike(t) || topo_n_limits(t) > 0) {
 		return false;
 	}
 	if (t->cayley || topo_m(t) == 0) {

@@ -193,6 +193,10 @@ int topo_find_translations(const struct topo *t, struct topo_translation *out, b
 	size_t most = (size_t)topo_max_degree(t) + 1;
 	struct topo_translation_search f = { .t = t, .s = out };
 
+	if (!topo_is_plain(t)) {
+		*found = false;
+		return 0;
+	}
 	f.room = malloc(2 * most * sizeof(*f.room));
 	if (!f.room) {
 		return err_nomem(err);
@@ -243,7 +247,7 @@ bool topo_has_mirror(const struct topo *t)
 {
 	size_t most = (size_t)topo_max_degree(t) + 1;
 	struct topo_arc_end *room = malloc(2 * most * sizeof(*room));
-	bool mirrors = room != NULL;
+	bool mirrors = room != NULL && topo_is_plain(t);
 
 	/* Its own inverse: a node's image need not be looked at. */
 	for (int u = 0; u < (topo_n(t) + 1) / 2 && mirrors; u++) {
