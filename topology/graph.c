@@ -11,8 +11,6 @@
 
 #include "topology/private.h"
 
-#define ALL_FLAGS (TOPO_CAN_COPY | TOPO_CAN_REDUCE | TOPO_CAN_STORE)
-
 int topo_new(int n, struct topo **out, struct err *err)
 {
 	struct topo *t;
@@ -29,7 +27,7 @@ int topo_new(int n, struct topo **out, struct err *err)
 	}
 	t->n = n;
 	for (int u = 0; u < n; u++) {
-		topo_set_node(t, u, TOPO_TERMINAL, ALL_FLAGS);
+		topo_set_node(t, u, TOPO_TERMINAL, topo_usual_flags(TOPO_TERMINAL));
 	}
 	*out = t;
 	return 0;
@@ -132,16 +130,6 @@ static void index_targets(struct topo *t)
 	first[0] = 0;
 }
 
-static void count_kinds(struct topo *t)
-{
-	t->plain = t->limits.n == 0;
-	for (int u = 0; u < t->n; u++) {
-		t->ranks += t->nodes[u].kind == TOPO_TERMINAL;
-		t->holders += t->nodes[u].kind != TOPO_SWITCH;
-		t->plain &= t->nodes[u].kind == TOPO_TERMINAL && t->nodes[u].flags == ALL_FLAGS;
-	}
-}
-
 int topo_freeze(struct topo *t, struct err *err)
 {
 	assert(!t->frozen);
@@ -157,7 +145,7 @@ int topo_freeze(struct topo *t, struct err *err)
 		return err_nomem(err);
 	}
 	index_targets(t);
-	count_kinds(t);
+	topo_count_kinds(t);
 	t->frozen = true;
 	return 0;
 }
@@ -219,43 +207,6 @@ int topo_find_arc(const struct topo *t, int u, int v)
 		}
 	}
 	return -1;
-}
-
-int topo_ranks(const struct topo *t)
-{
-	assert(t->frozen);
-	return t->ranks;
-}
-
-int topo_holders(const struct topo *t)
-{
-	assert(t->frozen);
-	return t->holders;
-}
-
-bool topo_is_plain(const struct topo *t)
-{
-	assert(t->frozen);
-	return t->plain;
-}
-
-int topo_check_order(const struct topo *t, struct err *err)
-{
-	static const char *const names[] = {
-		[TOPO_TERMINAL] = "terminal", [TOPO_SWITCH] = "switch", [TOPO_MEMORY] = "memory",
-	};
-
-	for (int u = 0; u < t->n; u++) {
-		enum topo_kind want = u < t->ranks ? TOPO_TERMINAL
-				      : u < t->holders ? TOPO_MEMORY : TOPO_SWITCH;
-
-		if (topo_node_kind(t, u) != want) {
-			return err_set(err, WEFT_EINVAL, "node %d is a %s where a %s is expected: "
-				       "terminals come first, then memories, then switches", u,
-				       names[topo_node_kind(t, u)], names[want]);
-		}
-	}
-	return 0;
 }
 
 /* Adds t's limits to r, the arcs of which are those of t in the order of in_arcs. */

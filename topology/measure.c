@@ -1,4 +1,4 @@
-/* Distances, degrees and symmetry of arcs; see topology.h. The searches keep
+/* Distances between terminals, degrees and symmetry of arcs; see topology.h. The searches keep
  * their queues on the stack (node numbers are bounded): they cannot fail. */
 #include <assert.h>
 #include <stdlib.h>
@@ -36,12 +36,12 @@ int topo_regular_degree(const struct topo *t)
 	return degree;
 }
 
-/* Breadth-first search that returns how many nodes it reached and the largest
+/* Breadth-first search that returns how many terminals it reached and the largest
  * distance among them. */
 static int search(const struct topo *t, int src, int32_t *dist, int *farthest)
 {
 	int32_t queue[TOPO_MAX_NODES];
-	int head = 0, tail = 0;
+	int head = 0, tail = 0, terminals = 0;
 
 	memset(dist, 0xff, (size_t)t->n * sizeof(*dist));
 	dist[src] = 0;
@@ -49,6 +49,10 @@ static int search(const struct topo *t, int src, int32_t *dist, int *farthest)
 	while (head < tail) {
 		int u = queue[head++];
 
+		if (t->nodes[u].kind == TOPO_TERMINAL) {
+			*farthest = dist[u];
+			terminals++;
+		}
 		for (int a = t->out_first[u]; a < t->out_first[u + 1]; a++) {
 			int v = t->arcs.v[a].dst;
 
@@ -58,8 +62,7 @@ static int search(const struct topo *t, int src, int32_t *dist, int *farthest)
 			}
 		}
 	}
-	*farthest = dist[queue[tail - 1]];
-	return tail;
+	return terminals;
 }
 
 void topo_bfs(const struct topo *t, int src, int32_t *dist)
@@ -73,11 +76,14 @@ void topo_bfs(const struct topo *t, int src, int32_t *dist)
 int topo_diameter(const struct topo *t)
 {
 	int32_t dist[TOPO_MAX_NODES];
-	int diameter = 0, farthest;
+	int diameter = 0, farthest = 0;
 
 	assert(t->frozen);
 	for (int u = 0; u < t->n; u++) {
-		if (search(t, u, dist, &farthest) < t->n) {
+		if (t->nodes[u].kind != TOPO_TERMINAL) {
+			continue;
+		}
+		if (search(t, u, dist, &farthest) < t->ranks) {
 			return -1;
 		}
 		diameter = farthest > diameter ? farthest : diameter;

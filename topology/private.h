@@ -27,6 +27,11 @@ struct topo {
 	int32_t *arc_limits;		/* limits by arc, ascending */
 };
 
+/* The kind of that name, or -1; the flag of an ability's name, or 0. */
+int topo_find_kind(const char *name);
+unsigned topo_find_ability(const char *name);
+/* topo_freeze()'s part for kinds. */
+void topo_count_kinds(struct topo *t);
 /* topo_freeze()'s part for limits, before the arcs are sorted. 0 or
  * WEFT_ENOMEM; then t can only be freed. */
 int topo_freeze_limits(struct topo *t);

@@ -18,15 +18,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/buf.h"
 #include "lib/base/err.h"
 
 struct topo;
 
 enum topo_kind { TOPO_TERMINAL, TOPO_SWITCH, TOPO_MEMORY };
+#define TOPO_KINDS 3
 
 enum topo_flag {
 	TOPO_CAN_COPY = 1, TOPO_CAN_REDUCE = 2, TOPO_CAN_STORE = 4,
 };
+#define TOPO_ABILITIES 3
 
 struct topo_arc {
 	int32_t src, dst;
@@ -54,6 +57,13 @@ void topo_free(struct topo *t);
 int topo_add_arc(struct topo *t, int src, int dst, int64_t cap,
 		 int64_t latency_ns, struct err *err);
 void topo_set_node(struct topo *t, int node, enum topo_kind kind, unsigned flags);
+/* What nodes of a kind can do unless something else is said of them: terminals
+ * all, memories copy and store, switches nothing but forward. */
+unsigned topo_usual_flags(enum topo_kind kind);
+/* "terminal", "switch", "memory"; of the flag 1 << i: "copy", "reduce", "store".
+ * As files and outputs have them. */
+const char *topo_kind_name(enum topo_kind kind);
+const char *topo_ability_name(int i);
 /* Before freezing: n arcs share a capacity. Arcs are numbered here in the order
  * they were added; freezing renames them. Copies `arcs`. WEFT_EINVAL (no
  * arc, one that is not there or stands there twice, cap < 1), WEFT_ELIMIT (the
@@ -89,8 +99,13 @@ int topo_holders(const struct topo *t);
 /* All nodes are terminals that copy, reduce and store, and there are no shared
  * limits: the arcs say it all. O(1). */
 bool topo_is_plain(const struct topo *t);
-/* Terminals come first, then memories, then switches: what reads digraphs for
- * schedules expects it. WEFT_EINVAL names the node that is out of order. O(n). */
+/* For what knows nothing else: WEFT_EUNSUPPORTED says what is not plain, with
+ * `what` before it. topo_check_unlimited: only limits are refused. O(n). */
+int topo_check_plain(const struct topo *t, const char *what, struct err *err);
+int topo_check_unlimited(const struct topo *t, const char *what, struct err *err);
+/* There are terminals; they come first, then memories, then switches: what reads
+ * digraphs for schedules expects it. WEFT_EINVAL names the node that is out of
+ * order. O(n). */
 int topo_check_order(const struct topo *t, struct err *err);
 /* Shared limits, in the order they were added. O(1). */
 int topo_n_limits(const struct topo *t);
@@ -114,8 +129,8 @@ bool topo_is_symmetric(const struct topo *t);
 /* Hop distances from src by breadth-first search, -1 unreachable, into
  * dist[topo_n]. O(n + m). */
 void topo_bfs(const struct topo *t, int src, int32_t *dist);
-/* Largest distance between any two nodes, -1 when not strongly connected.
- * O(n (n + m)). */
+/* Largest distance from a terminal to another, -1 when some cannot be reached.
+ * O(terminals (n + m)). */
 int topo_diameter(const struct topo *t);
 
 /* New frozen graph with every arc reversed; back[new arc] = arc of t, when
@@ -158,15 +173,39 @@ const char *topo_family_help(int i, const char **help);
 /*
  * Graphs from an edge list. One arc a line, nodes counted from 0:
  *
- *   nodes 8              optional, before the arcs; else the largest number
- *                        gives it
+ *   nodes 8              optional, first; else the largest number gives it
  *   undirected           optional, before the arcs: each line is both directions
+ *   memory 4             a node that is no terminal
+ *   switch 5-7 copy      nodes 5, 6, 7, and what they can do when that is not
+ *                        as topo_usual_flags(): copy, reduce, store, or none
+ *   limit dram 50        a capacity that arcs share
  *   0 1                  an arc 0 -> 1 of capacity 1 and latency 0
  *   0 1 4 500            parallel to it: capacity 4, latency 500 ns
+ *   0 4 32 dram          an arc under that limit, or several
  *
- * '#' starts a comment. WEFT_EINVAL has the line. O(len).
+ * '#' starts a comment. WEFT_EINVAL has the line, or, when terminals do not come
+ * first, then memories, then switches, names a node. O(len).
  */
 int topo_from_edges(const char *text, size_t len, struct topo **out, struct err *err);
+
+/*
+ * Graphs from and to JSON, each kept as it is:
+ *
+ *   {"topology": "...", "nodes": 8,
+ *    "kinds": [{"kind": "switch", "nodes": [6, 7], "can": ["copy"]}],
+ *    "arcs": [[0, 1], [0, 1, 4, 500]],
+ *    "limits": [{"capacity": 50, "arcs": [0, 1]}]}
+ *
+ * Arcs are [source, target, capacity, latency in ns], the last two optional.
+ * "kinds" has nodes that are not usual terminals, with "can" where it is not
+ * topo_usual_flags(). Limits name arcs by their place in the list. "topology"
+ * is any text, mostly the expression the graph was built from: *name, free(), ""
+ * without one. Written are only "kinds" and "limits" that there are, and arcs in
+ * the order of their numbers. WEFT_EINVAL for every other key, and for what
+ * topo_from_edges() refuses; with a line where the text is no JSON. O(len).
+ */
+int topo_from_json(const char *text, size_t len, struct topo **out, char **name, struct err *err);
+int topo_to_json(const struct topo *t, const char *name, struct buf *b, struct err *err);
 
 /* ---- translations ---- */
 

@@ -125,6 +125,8 @@ static int bfb_emit(const struct bfb *b, struct coll_sched *sched, struct err *e
 int bfb_begin(enum coll_kind kind, struct topo *topo, int chunks,
 	      struct coll_sched **out, struct err *err)
 {
+	int rc;
+
 	*out = NULL;
 	if (chunks < 0 || chunks > COLL_MAX_CHUNKS) {
 		topo_free(topo);
@@ -136,6 +138,11 @@ int bfb_begin(enum coll_kind kind, struct topo *topo, int chunks,
 		return err_set(err, WEFT_EUNSUPPORTED,
 			       "breadth-first broadcast makes no %s",
 			       coll_kind_name(kind));
+	}
+	rc = topo_check_plain(topo, "breadth-first broadcast", err);
+	if (rc) {
+		topo_free(topo);
+		return rc;
 	}
 	return coll_new(kind, topo, 1, 0, 0, out, err);
 }
@@ -238,7 +245,10 @@ int coll_bfb_factor(enum coll_kind kind, const struct topo *topo, int *steps,
 			       "breadth-first broadcast makes no %s",
 			       coll_kind_name(kind));
 	}
-	rc = bfb_solve(&b, kind, topo, NULL, err);
+	rc = topo_check_plain(topo, "breadth-first broadcast", err);
+	if (!rc) {
+		rc = bfb_solve(&b, kind, topo, NULL, err);
+	}
 	if (!rc) {
 		*steps = bfb_steps(&b);
 		sum_tops(&b, count_ports(topo), topo_n(topo), factor);

@@ -111,7 +111,7 @@ static int make_steps(const struct topo *t, const struct flow_steps *st,
 		      struct mcf_sched_info *info, struct coll_sched **out, struct err *err)
 {
 	struct topo *copy = NULL;
-	int rc = mcf_copy_topo(t, &copy, err);
+	int rc = topo_copy(t, &copy, err);
 
 	if (rc == 0 && (rc = coll_new(COLL_ALLTOALL, copy, info->chunks, 0, 0, out, err)) == 0) {
 		rc = flow_steps_emit(st, *out, &info->steps, &info->stepped, err);
@@ -288,7 +288,7 @@ int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt, stru
 	if (opt->kept) {
 		*opt->kept = NULL;
 	}
-	if ((rc = check_size(t, err)) ||
+	if ((rc = topo_check_plain(t, "schedules of flows", err)) || (rc = check_size(t, err)) ||
 	    (rc = opt->before ? start_warm(t, opt, &p, err)
 			      : mcf_new(t, false, &p, err)) ||
 	    (rc = find_paths(t, p, opt, &limit, &paths, &mine, err))) {

@@ -620,7 +620,7 @@ static int make_schedule(const struct stepped *st, int chunks, struct coll_sched
 {
 	struct coll_report rep;
 	struct topo *copy = NULL;
-	int rc = mcf_copy_topo(st->t, &copy, err);
+	int rc = topo_copy(st->t, &copy, err);
 
 	coll_report_init(&rep);
 	if (rc == 0 && (rc = coll_new(COLL_ALLTOALL, copy, chunks, 0, 0, out, err)) == 0 &&
@@ -702,11 +702,9 @@ int mcf_steps(const struct topo *t, const struct mcf_steps_options *opt, struct 
 	int chunks = 1, rc;
 
 	*out = NULL;
-	for (int u = 0; u < topo_n(t); u++) {
-		if (topo_node_kind(t, u) != TOPO_TERMINAL) {
-			return err_set(err, WEFT_EUNSUPPORTED, "tsmcf: node "
-				       "%d is not a terminal", u);
-		}
+	rc = topo_check_plain(t, "tsmcf", err);
+	if (rc) {
+		return rc;
 	}
 	flow.time_limit_s *= MCF_STEPS_FLOW_TIME;
 	rc = solve_flow(t, &flow, &mine.flow, err);

@@ -98,9 +98,14 @@ static void index_lanes(struct flow_net *net)
 
 int flow_net_from(const struct topo *t, const bool *dropped, struct flow_net *out, struct err *err)
 {
-	int n = topo_n(t), rc = alloc_net(out, n, topo_m(t));
-	int32_t *at = malloc((size_t)n * sizeof(*at));
+	int n = topo_n(t), rc = topo_check_unlimited(t, "all-to-all flows", err);
+	int32_t *at;
 
+	if (rc) {
+		return rc;
+	}
+	rc = alloc_net(out, n, topo_m(t));
+	at = malloc((size_t)n * sizeof(*at));
 	if (rc || !at) {
 		free(at);
 		flow_net_fini(out);
@@ -133,25 +138,6 @@ int flow_net_arc(const struct flow_net *net, int u, int v)
 		}
 	}
 	return -1;
-}
-
-int mcf_copy_topo(const struct topo *t, struct topo **out, struct err *err)
-{
-	int rc = topo_new(topo_n(t), out, err);
-
-	for (int a = 0; a < topo_m(t) && rc == 0; a++) {
-		const struct topo_arc *arc = topo_arc(t, a);
-
-		rc = topo_add_arc(*out, arc->src, arc->dst, arc->cap, arc->latency_ns, err);
-	}
-	if (rc == 0) {
-		rc = topo_freeze(*out, err);
-	}
-	if (rc) {
-		topo_free(*out);
-		*out = NULL;
-	}
-	return rc;
 }
 
 /* ---- hosts behind interfaces ---- */
@@ -198,7 +184,10 @@ int mcf_split_hosts(const struct topo *t, int64_t host_cap, int64_t scale,
 			       "beside links times %lld",
 			       (long long)host_cap, (long long)scale);
 	}
-	rc = topo_new(3 * n, out, err);
+	if ((rc = topo_check_unlimited(t, "hosts behind interfaces", err)) ||
+	    (rc = topo_new(3 * n, out, err))) {
+		return rc;
+	}
 	for (int u = 0; u < n && rc == 0; u++) {
 		if (topo_node_kind(t, u) == TOPO_TERMINAL) {
 			rc = add_host(t, u, host_cap, scale, nic_forwards, *out, err);

@@ -15,9 +15,6 @@
 
 int flow_net_arc(const struct flow_net *net, int u, int v);
 
-/* A copy of a digraph of terminals, for a schedule to keep. */
-int mcf_copy_topo(const struct topo *t, struct topo **out, struct err *err);
-
 /* Orbits under a group given by generators (permutations of the nodes). */
 struct flow_orbits {
 	VEC(int32_t *) gens;

@@ -235,8 +235,11 @@ int coll_routes_verify(const struct coll_routes *r, const struct topo *t, struct
 {
 	size_t m = (size_t)topo_m(t) + 2;
 	struct routes_check c = { .r = r, .t = t };
-	int rc;
+	int rc = topo_check_plain(t, "routes", err);
 
+	if (rc) {
+		return rc;
+	}
 	c.load = calloc(m, sizeof(*c.load));
 	c.used_by = calloc(m, sizeof(*c.used_by));
 	c.degree = calloc(m, sizeof(*c.degree));

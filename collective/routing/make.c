@@ -122,12 +122,9 @@ int coll_routes_choose(const struct topo *t, const struct single_options *opt,
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	for (int u = 0; u < topo_n(t); u++) {
-		if (topo_node_kind(t, u) != TOPO_TERMINAL) {
-			return err_set(err, WEFT_EUNSUPPORTED, "node %d: not "
-				       "supported, only digraphs of terminals",
-				       u);
-		}
+	rc = topo_check_plain(t, "routes", err);
+	if (rc) {
+		return rc;
 	}
 	rc = single_path(t, opt, &paths, res, err);
 	if (rc == 0) {

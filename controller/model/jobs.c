@@ -409,6 +409,9 @@ static void check_topology(struct model_build *b, const struct job_entry *e)
 		conf_error(b->r, v->node->at, WEFT_EINVAL,
 			   "%s: topology: %.80s has %d nodes, the job has %d hosts", e->object,
 			   v->text, topo_n(topo), e->job.n_hosts);
+	} else if (topo_check_plain(topo, "its nodes are the job's hosts", &err)) {
+		conf_error(b->r, v->node->at, err.code, "%s: topology: %.80s: %s", e->object,
+			   v->text, err.msg);
 	}
 	topo_free(topo);
 }

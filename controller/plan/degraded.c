@@ -132,7 +132,8 @@ static void mark_dead(const struct plan_ctx *ctx, const struct plan_job *pj, boo
 static int copy_alive(const struct topo *t, const bool *dead, struct topo **out, struct err *err)
 {
 	struct topo *copy = NULL;
-	int rc = topo_new(topo_n(t), &copy, err);
+	int32_t *place = malloc(((size_t)topo_m(t) + 1) * sizeof(*place));
+	int alive = 0, rc = place ? topo_new(topo_n(t), &copy, err) : err_nomem(err);
 
 	for (int u = 0; u < topo_n(t) && rc == 0; u++) {
 		topo_set_node(copy, u, topo_node_kind(t, u), topo_node_flags(t, u));
@@ -140,11 +141,16 @@ static int copy_alive(const struct topo *t, const bool *dead, struct topo **out,
 	for (int a = 0; a < topo_m(t) && rc == 0; a++) {
 		const struct topo_arc *x = topo_arc(t, a);
 
+		place[a] = dead[a] ? -1 : alive++;
 		rc = dead[a] ? 0 : topo_add_arc(copy, x->src, x->dst, x->cap, x->latency_ns, err);
+	}
+	if (rc == 0) {
+		rc = topo_copy_limits(t, place, copy, err);
 	}
 	if (rc == 0) {
 		rc = topo_freeze(copy, err);
 	}
+	free(place);
 	if (rc) {
 		topo_free(copy);
 		return rc;

@@ -30,6 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(arc->src < topo_n(t) && arc->dst < topo_n(t));
 		check(arc->cap > 0 && arc->latency_ns >= 0);
 	}
+	check(topo_check_order(t, NULL) == 0);
 	topo_free(t);
 	return 0;
 }

@@ -32,6 +32,12 @@ edit ring.json 's/"nodes": 4/"nodes": NaN/' nan.json
 edit ring.json 's/"nodes": 4/"nodes": 1e400/' inf.json
 edit ring.json 's/"nodes": 4/"nodes": 4.5/' real.json
 edit ring.json 's/"nodes": 4/"nodes": 5/' apart.json
+edit ring.json 's/"nodes": 4/"nodes": 4, "switches": [3]/' switches.json
+edit ring.json 's/"nodes": 4/"nodes": 4, "kinds": [{"kind": "switch", "nodes": [1]}]/' order.json
+printf '0 1\n1 2 32 dram\n' >limit.txt
+printf 'switch 1\n0 1\n1 2\n' >order.txt
+printf 'undirected\nswitch 2\n0 2\n1 2\n' >switch.txt
+printf 'undirected\nlimit nic 1\n0 1 nic\n1 2 nic\n0 2\n' >shared.txt
 edit gather.json 's/"chunks": 1/"chunks": 0/' chunks.json
 edit gather.json 's/"chunks": 1/"chunks": 1e400/' chunks-inf.json
 edit gather.json 's/"chunks": 1/"chunks": 1, "chunks": 1/' chunks-twice.json
@@ -134,6 +140,15 @@ bad 65 'range.txt:2: target 99999999' topology info range.txt
 bad 65 "negative.txt:2: .*found '-2'" topology info negative.txt
 bad 65 "nan.txt:2: .*found 'nan'" topology info nan.txt
 bad 65 "inf.txt:2: .*found '1e400'" topology info inf.txt
+bad 65 "switches.json: unknown key 'switches'" topology info switches.json
+bad 65 'order.json: node 1 is a switch where a terminal is' topology info order.json
+bad 65 "limit.txt:2: .*limit above, found 'dram'" topology info limit.txt
+bad 65 'order.txt: node 1 is a switch where a terminal is' topology info order.txt
+bad 65 'breadth-first broadcast: node 2 is a switch: not supported' schedule make -t switch.txt -c allgather -o written
+bad 65 'schedules of flows: node 2 is a switch: not supported' schedule make -t switch.txt -c all-to-all -o written
+bad 65 'broadcast: shared limits .the topology has 1.: not supported' schedule make -t shared.txt -c allreduce -o written
+bad 65 'all-to-all flows: shared limits' schedule make -t shared.txt -c all-to-all --rate
+bad 65 'routes: node 2 is a switch' routes make -t switch.txt -o written
 bad 65 'binary:1: ' topology info binary
 bad 1 'folder: Is a directory' topology info folder
 bad 65 'larger than the limit' topology info /dev/zero

@@ -9,7 +9,6 @@
  * never from an option, so all verbs that take one accept all forms. Errors
  * name the file and, where the format has lines, line and column.
  */
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -104,108 +103,18 @@ int cli_load_schedule(struct cli *c, struct coll_sched **out, struct err *err)
 
 /* ---- topologies ---- */
 
-/* {"topology": NAME, "nodes": N, "arcs": [[source, destination, capacity,
- * latency in ns], ...]}: what topology_from_json() reads. */
-int cli_topology_json(const struct topo *t, const char *name, struct buf *b, struct err *err)
-{
-	buf_str(b, "{\"topology\": ");
-	out_json_quote(b, name);
-	buf_printf(b, ", \"nodes\": %d, \"arcs\": [", topo_n(t));
-	for (int i = 0; i < topo_m(t); i++) {
-		const struct topo_arc *a = topo_arc(t, i);
-
-		buf_printf(b, "%s\n  [%d, %d, %lld, %lld]", i ? "," : "",
-			   a->src, a->dst, (long long)a->cap,
-			   (long long)a->latency_ns);
-	}
-	buf_str(b, "\n]}\n");
-	return b->failed ? err_nomem(err) : 0;
-}
-
-/* One arc: [source, destination, capacity, latency in ns], the last two
- * optional. */
-static int add_arc(struct topo *t, json_t *row, size_t i, struct err *err)
-{
-	static const char *const fields[] = { "source", "destination",
-					      "capacity", "latency" };
-	json_int_t v[4] = { 0, 0, 1, 0 };
-	size_t n = json_array_size(row);
-
-	if (!json_is_array(row) || n < 2 || n > 4) {
-		return err_set(err, WEFT_EINVAL,
-			       "arc %zu: [source, destination, capacity, "
-			       "latency_ns] expected", i);
-	}
-	for (size_t k = 0; k < n; k++) {
-		json_t *x = json_array_get(row, k);
-
-		v[k] = json_integer_value(x);
-		if (!json_is_integer(x)) {
-			return err_set(err, WEFT_EINVAL, "arc %zu: the %s is "
-				       "no whole number", i, fields[k]);
-		}
-		if (k < 2 && (v[k] < 0 || v[k] >= topo_n(t))) {
-			return err_set(err, WEFT_EINVAL, "arc %zu: the %s %lld "
-				       "is none of the nodes 0 to %d", i,
-				       fields[k], (long long)v[k],
-				       topo_n(t) - 1);
-		}
-		if (v[k] < 0) {
-			return err_set(err, WEFT_EINVAL, "arc %zu: the %s %lld "
-				       "is negative", i, fields[k],
-				       (long long)v[k]);
-		}
-	}
-	return topo_add_arc(t, (int)v[0], (int)v[1], v[2], v[3], err);
-}
-
-/* *name is the expression that the file says it was built from, "" without
- * one. Arcs keep their order, which schedules refer to. O(arcs). */
-static int topology_from_json(json_t *root, struct topo **out, char **name, struct err *err)
-{
-	json_t *nodes = json_object_get(root, "nodes");
-	json_t *arcs = json_object_get(root, "arcs");
-	const char *said = json_string_value(json_object_get(root, "topology"));
-	struct topo *t = NULL;
-	int r;
-
-	if (!json_is_integer(nodes) || !json_is_array(arcs)) {
-		return err_set(err, WEFT_EINVAL,
-			       "not a topology: \"nodes\", a whole number, and "
-			       "\"arcs\", a list, expected");
-	}
-	if (json_integer_value(nodes) < 1 || json_integer_value(nodes) > TOPO_MAX_NODES) {
-		return err_set(err, WEFT_EINVAL, "nodes: %lld is not in 1 to "
-			       "%d", (long long)json_integer_value(nodes),
-			       TOPO_MAX_NODES);
-	}
-	r = topo_new((int)json_integer_value(nodes), &t, err);
-	for (size_t i = 0; r == 0 && i < json_array_size(arcs); i++) {
-		r = add_arc(t, json_array_get(arcs, i), i, err);
-	}
-	if (r == 0) {
-		r = topo_freeze(t, err);
-	}
-	if (r == 0) {
-		*name = strdup(said ? said : "");
-		r = *name ? 0 : err_nomem(err);
-	}
-	if (r) {
-		topo_free(t);
-		return r;
-	}
-	*out = t;
-	return 0;
-}
-
 /* A file that is no JSON object is an edge list. */
 static int load_edges(const char *path, const char *data, size_t len,
 		      struct topo **out, char **name, struct err *err)
 {
 	int r = topo_from_edges(data, len, out, err);
 
-	if (r) {
+	if (r && err->line > 0) {
 		err_at(err, path, err->line, err->col);
+		return r;
+	}
+	if (r) {
+		err_wrap(err, "%s", path);
 		return r;
 	}
 	*name = strdup(path);
@@ -216,11 +125,23 @@ static int load_edges(const char *path, const char *data, size_t len,
 	return 0;
 }
 
+/* Both readers give the place in the text only; what has none names the key. */
+static int load_json(const char *path, const char *data, size_t len, struct topo **out,
+		     char **name, struct err *err)
+{
+	int r = topo_from_json(data, len, out, name, err);
+
+	if (r && err->line > 0) {
+		err_at(err, path, err->line, err->col);
+	} else if (r) {
+		err_wrap(err, "%s", path);
+	}
+	return r;
+}
+
 /* JSON when the first character that is not blank is '{'. */
 static int load_topology_file(const char *path, struct topo **out, char **name, struct err *err)
 {
-	json_error_t je;
-	json_t *root = NULL;
 	char *data = NULL;
 	size_t len;
 	int r = file_read(path, MAX_TOPOLOGY, &data, &len, err);
@@ -229,22 +150,11 @@ static int load_topology_file(const char *path, struct topo **out, char **name, 
 		return r;
 	}
 	/* file_read() ends its data with NUL. */
-	if (data[strspn(data, " \t\r\n")] != '{') {
-		r = load_edges(path, data, len, out, name, err);
-		free(data);
-		return r;
-	}
-	root = json_loadb(data, len, JSON_REJECT_DUPLICATES, &je);
-	if (!root) {
-		r = err_set(err, WEFT_EINVAL, "not a topology: %s", je.text);
-		err_at(err, path, je.line, je.column);
+	if (data[strspn(data, " \t\r\n")] == '{') {
+		r = load_json(path, data, len, out, name, err);
 	} else {
-		r = topology_from_json(root, out, name, err);
-		if (r) {
-			err_wrap(err, "%s", path);
-		}
+		r = load_edges(path, data, len, out, name, err);
 	}
-	json_decref(root);
 	free(data);
 	return r;
 }

@@ -107,8 +107,6 @@ int cli_write_routes(const struct coll_sched *s, const char *to,
  * *name is the expression in its normal form, or what the file says.
  * WEFT_EINVAL with a place, WEFT_ENOTFOUND. */
 int cli_load_topology(const char *text, struct topo **out, char **name, struct err *err);
-/* The JSON of a topology file. */
-int cli_topology_json(const struct topo *t, const char *name, struct buf *b, struct err *err);
 
 /* ---- schedule.c ---- */
 

@@ -1,4 +1,6 @@
-/* weft topology: what a graph is like, and the graph itself. */
+/* weft topology: what a graph is like, and the graph itself: its nodes' kinds, its
+ * arcs, and the limits they share, as the formats for output or as the file that
+ * --topology reads. */
 #include <stdlib.h>
 
 #include "controller/cli/core/private.h"
@@ -45,16 +47,42 @@ static int families(const struct cli *c, struct err *err)
 	return r;
 }
 
-/* {topology, nodes, arcs, degree, regular, symmetric, diameter,
- * vertex_transitive}; diameter is null when some node cannot be reached. */
+/* Most arcs out of or into one of the nodes from `first` to before `end`. */
+static int degree_of(const struct topo *t, int first, int end)
+{
+	int most = 0;
+
+	for (int u = first; u < end; u++) {
+		const int32_t *arcs;
+		int unused, out = topo_out(t, u, &unused), in = topo_in(t, u, &arcs);
+
+		most = out > most ? out : most;
+		most = in > most ? in : most;
+	}
+	return most;
+}
+
+/* {topology, nodes, terminals, memories, switches, arcs, limits, degree,
+ * switch_degree, regular, symmetric, diameter, vertex_transitive}. degree is that
+ * of terminals, switch_degree that of the others, null without them; diameter is
+ * between terminals, null when some cannot be reached. */
 static void describe(struct out *o, const struct topo *t, const char *name)
 {
-	int diameter = topo_diameter(t);
+	int diameter = topo_diameter(t), ranks = topo_ranks(t);
 
 	out_str(o, "topology", name);
 	out_int(o, "nodes", topo_n(t));
+	out_int(o, "terminals", ranks);
+	out_int(o, "memories", topo_holders(t) - ranks);
+	out_int(o, "switches", topo_n(t) - topo_holders(t));
 	out_int(o, "arcs", topo_m(t));
-	out_int(o, "degree", topo_max_degree(t));
+	out_int(o, "limits", topo_n_limits(t));
+	out_int(o, "degree", degree_of(t, 0, ranks));
+	if (ranks < topo_n(t)) {
+		out_int(o, "switch_degree", degree_of(t, ranks, topo_n(t)));
+	} else {
+		out_null(o, "switch_degree");
+	}
 	out_bool(o, "regular", topo_regular_degree(t) > 0);
 	out_bool(o, "symmetric", topo_is_symmetric(t));
 	if (diameter < 0) {
@@ -94,11 +122,55 @@ int cmd_topology_info(struct cli *c, struct err *err)
 	return r;
 }
 
-/* {topology, nodes, arcs: [{src, dst, capacity, latency_ns}]} */
-static void list_arcs(struct out *o, const struct topo *t, const char *name)
+/* {node, kind, copy, reduce, store} of nodes that are no usual terminals. */
+static void list_kinds(struct out *o, const struct topo *t)
+{
+	out_array(o, "kinds");
+	for (int u = 0; u < topo_n(t); u++) {
+		if (topo_node_kind(t, u) == TOPO_TERMINAL &&
+		    topo_node_flags(t, u) == topo_usual_flags(TOPO_TERMINAL)) {
+			continue;
+		}
+		out_object(o, NULL);
+		out_int(o, "node", u);
+		out_str(o, "kind", topo_kind_name(topo_node_kind(t, u)));
+		for (int i = 0; i < TOPO_ABILITIES; i++) {
+			out_bool(o, topo_ability_name(i), topo_node_flags(t, u) & 1U << i);
+		}
+		out_end(o);
+	}
+	out_end(o);
+}
+
+/* {capacity, arcs: [number]} */
+static void list_limits(struct out *o, const struct topo *t)
+{
+	out_array(o, "limits");
+	for (int i = 0; i < topo_n_limits(t); i++) {
+		const struct topo_limit *l = topo_limit(t, i);
+
+		out_object(o, NULL);
+		out_int(o, "capacity", l->cap);
+		out_array(o, "arcs");
+		for (int k = 0; k < l->n; k++) {
+			out_int(o, NULL, l->arcs[k]);
+		}
+		out_end(o);
+		out_end(o);
+	}
+	out_end(o);
+}
+
+/* {topology, nodes, arcs: [{src, dst, capacity, latency_ns}]}, and where nodes or
+ * limits are not as usual {kinds, limits}. */
+static void list_graph(struct out *o, const struct topo *t, const char *name)
 {
 	out_str(o, "topology", name);
 	out_int(o, "nodes", topo_n(t));
+	if (!topo_is_plain(t)) {
+		list_kinds(o, t);
+		list_limits(o, t);
+	}
 	out_array(o, "arcs");
 	for (int i = 0; i < topo_m(t); i++) {
 		const struct topo_arc *a = topo_arc(t, i);
@@ -117,7 +189,7 @@ static void list_arcs(struct out *o, const struct topo *t, const char *name)
 static int write_topology(const struct topo *t, const char *name, const char *path, struct err *err)
 {
 	struct buf b = { 0 };
-	int r = cli_topology_json(t, name, &b, err);
+	int r = topo_to_json(t, name, &b, err);
 
 	if (r == 0) {
 		r = file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
@@ -142,7 +214,7 @@ int cmd_topology_build(struct cli *c, struct err *err)
 	} else {
 		o = out_new(c->format);
 		if (o) {
-			list_arcs(o, t, name);
+			list_graph(o, t, name);
 		}
 		r = cli_print(o, err);
 	}

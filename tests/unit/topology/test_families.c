@@ -530,7 +530,7 @@ static void edge_lists(void **state)
 		{ "0 1 0\n", WEFT_EINVAL, 1, "capacity 0 is out of range" },
 		{ "0 1\nnodes 4\n", WEFT_EINVAL, 2, "found 'nodes'" },
 		{ "nodes 0\n0 0\n", WEFT_EINVAL, 1, "out of range" },
-		{ "1 2 3 4 5 6 7 8 9\n", WEFT_EINVAL, 1, "short words" },
+		{ "1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8\n", WEFT_EINVAL, 1, "short words" },
 		{ "0 99999999999999999999\n", WEFT_EINVAL, 1,
 		  "out of range" },
 	};

@@ -250,7 +250,7 @@ static int check_kinds(const char *kinds, struct err *err)
 
 static void order_of_kinds(void **state)
 {
-	static const char *const good[] = { "t", "tm", "ts", "ttmmss", "s", "m", "tt" };
+	static const char *const good[] = { "t", "tm", "ts", "ttmmss", "tt" };
 	struct err err;
 
 	(void)state;
@@ -259,6 +259,8 @@ static void order_of_kinds(void **state)
 	}
 	assert_int_equal(check_kinds("tsm", &err), WEFT_EINVAL);
 	assert_non_null(strstr(err.msg, "node 1 is a switch where a memory is expected"));
+	assert_int_equal(check_kinds("ms", &err), WEFT_EINVAL);
+	assert_non_null(strstr(err.msg, "no node is a terminal"));
 	assert_int_equal(check_kinds("mt", &err), WEFT_EINVAL);
 	assert_non_null(strstr(err.msg, "node 0 is a memory where a terminal"));
 	assert_int_equal(check_kinds("ttst", &err), WEFT_EINVAL);
