@@ -142,4 +142,37 @@ int topo_count_reached(const int32_t *next, int n, int d, int32_t *queue, bool *
  * arcs. */
 struct topo_size topo_group_size(int64_t n, int64_t degree);
 
+/*
+ * Translations of a digraph: node numbers read as digits of mixed radices,
+ * where adding a number digit by digit (each modulo its radix) is an
+ * automorphism. Circulants, rings, tori, hypercubes, complete and balanced
+ * complete bipartite graphs have them; they move any node to any other.
+ *
+ * The line graph of such a digraph keeps its translations: they move the
+ * digits above a lowest one that stays, which is the arc of a node it is.
+ * Generalized Kautz and de Bruijn graphs of degree d and n nodes have those by
+ * multiples of n / gcd(n, d + 1) or n / gcd(n, d - 1).
+ */
+#define TOPO_MAX_DIGITS 16	/* TOPO_MAX_NODES = 2^16 */
+
+struct topo_translation {
+	int fixed;			/* size of the lowest digit, which
+					 * stays; 1: none */
+	int moves;			/* translations: nodes / fixed */
+	int n_digits;
+	int radix[TOPO_MAX_DIGITS];	/* least significant first */
+};
+
+/* Node u moved by translation `by` (< moves), which takes node f to
+ * by * fixed + f for every f < fixed. */
+int topo_translate_node(const struct topo_translation *s, int u, int by);
+
+/* Looks for translations among the factorisations of n as a product, fewest
+ * factors first, at most a few thousand of them; then with powers of the
+ * degree, and what belongs to degree +- 1, as the digit that stays. *found may be false for a
+ * graph that has some, and is for one that is not plain. Deterministic. O(m log d) a success, mostly O(d) a
+ * failure. */
+int topo_find_translations(const struct topo *t, struct topo_translation *out, bool *found,
+	       struct err *err);
+
 #endif

@@ -207,49 +207,90 @@ int topo_from_edges(const char *text, size_t len, struct topo **out, struct err 
 int topo_from_json(const char *text, size_t len, struct topo **out, char **name, struct err *err);
 int topo_to_json(const struct topo *t, const char *name, struct buf *b, struct err *err);
 
-/* ---- translations ---- */
+/* ---- symmetry ---- */
 
 /*
- * Translations of a digraph: node numbers read as digits of mixed radices,
- * where adding a number digit by digit (each modulo its radix) is an
- * automorphism. Circulants, rings, tori, hypercubes, complete and balanced
- * complete bipartite graphs have them; they move any node to any other.
+ * An abelian group of permutations of a digraph's nodes that moves its terminals
+ * freely: only the identity leaves any of them where it is. It is given by
+ * generators; each element is a product of their powers in one way, and its
+ * number below the group's order has these powers as digits, the first
+ * generator's the least significant. So an orbit of terminals has as many as the
+ * group has elements, and a terminal is its orbit's first one moved by one
+ * element. NULL stands for the group of the identity alone.
  *
- * The line graph of such a digraph keeps its translations: they move the
- * digits above a lowest one that stays, which is the arc of a node it is.
- * Generalized Kautz and de Bruijn graphs of degree d and n nodes have those by
- * multiples of n / gcd(n, d + 1) or n / gcd(n, d - 1).
+ * Circulants, rings, tori, hypercubes, complete graphs have such groups with one
+ * orbit. Line graphs keep their base's. Generalized Kautz and de Bruijn graphs
+ * of degree d and n nodes have those of gcd(n, d + 1) or gcd(n, d - 1) elements.
  */
-#define TOPO_MAX_DIGITS 16	/* TOPO_MAX_NODES = 2^16 */
+struct topo_group;
 
-struct topo_translation {
-	int fixed;			/* size of the lowest digit, which
-					 * stays; 1: none */
-	int moves;			/* translations: nodes / fixed */
-	int n_digits;
-	int radix[TOPO_MAX_DIGITS];	/* least significant first */
-};
+/* The group of n_generators permutations of n nodes, of which the first n_free
+ * are the terminals: images has n numbers for each, where it takes the nodes.
+ * All is copied. WEFT_EINVAL names the generator: no permutation, an order
+ * that it has not, generators that do not commute, or a terminal that an element
+ * leaves where it is. O(n generators^2). */
+int topo_group_new(int n, int n_free, int n_generators, const int *orders, const int32_t *images,
+		   struct topo_group **out, struct err *err);
+int topo_group_copy(const struct topo_group *g, struct topo_group **out, struct err *err);
+void topo_group_free(struct topo_group *g);
+/* The same generators. Either may be NULL. */
+bool topo_group_equal(const struct topo_group *a, const struct topo_group *b);
 
-/* Node u moved by translation `by` (< moves), which takes node f to
- * by * fixed + f for every f < fixed. */
-int topo_translate_node(const struct topo_translation *s, int u, int by);
+/*
+ * Looks for a group of automorphisms: node numbers read as digits of mixed
+ * radices, where adding digit by digit is one; fewest digits first, then with a
+ * lowest digit that stays. The first terminals of the orbits are the first
+ * nodes. *out NULL: none found, as for every digraph with switches, memories or
+ * shared limits. Deterministic. O(m log d) a success, mostly O(d) for each of
+ * the factorisations that fail.
+ */
+int topo_group_find(const struct topo *t, struct topo_group **out, struct err *err);
 
-/* Looks for translations among the factorisations of n as a product, fewest
- * factors first, at most a few thousand of them; then with powers of the
- * degree, and what belongs to degree +- 1, as the digit that stays. *found may be false for a
- * graph that has some, and is for one that is not plain. Deterministic. O(m log d) a success, mostly O(d) a
- * failure. */
-int topo_find_translations(const struct topo *t, struct topo_translation *out, bool *found,
-	       struct err *err);
+/* Elements (1 of NULL), orbits of terminals, generators; images and order of
+ * generator i. O(1). */
+int topo_group_order(const struct topo_group *g);
+int topo_group_orbits(const struct topo_group *g);
+int topo_group_generators(const struct topo_group *g);
+const int32_t *topo_group_generator(const struct topo_group *g, int i, int *order);
+/* The first terminal of a terminal's orbit, and the element that takes it
+ * there; of NULL the terminal itself and 0. O(1). */
+int topo_group_first(const struct topo_group *g, int terminal);
+int topo_group_element(const struct topo_group *g, int terminal);
+/* One element after the other, and the one that undoes a. O(generators). */
+int topo_group_add(const struct topo_group *g, int a, int b);
+int topo_group_inverse(const struct topo_group *g, int a);
+/* The element that takes terminal `from` to terminal `to`, -1: none does. Also
+ * of nodes that are no terminals, which only the identity reaches here. O(generators). */
+int topo_group_between(const struct topo_group *g, int from, int to);
+/* Where element `by` takes a node. O(generators) for terminals, else O(sum of
+ * orders). */
+int topo_group_move(const struct topo_group *g, int by, int node);
+
+/* What a group does to the arcs of a digraph. Of arcs that are alike, parallel
+ * with the same capacity and latency, the k-th goes to the k-th. */
+struct topo_action;
+
+/* t and g must outlive it; g may be NULL. WEFT_EINVAL when a generator is no
+ * automorphism of t: it must keep kinds, flags, arcs with their capacities and
+ * latencies, and shared limits. O(m generators log degree). */
+int topo_action_new(const struct topo *t, const struct topo_group *g, struct topo_action **out,
+		    struct err *err);
+void topo_action_free(struct topo_action *x);
+/* Where an element takes an arc. O(log degree + topo_group_move). */
+int topo_action_move(const struct topo_action *x, int by, int arc);
+/* Orbits of arcs: their number, that of an arc, and the first arc and number of
+ * arcs of one. Arcs of terminals move freely, as many as the group has
+ * elements. O(1). */
+int topo_action_orbits(const struct topo_action *x);
+int topo_action_orbit(const struct topo_action *x, int arc);
+int topo_action_first(const struct topo_action *x, int orbit);
+int topo_action_size(const struct topo_action *x, int orbit);
+/* One shared limit of every orbit of them. O(1). */
+const int32_t *topo_action_limits(const struct topo_action *x, int *n);
 
 /* Whether u -> n - 1 - u is an automorphism, as of generalized Kautz and de
  * Bruijn graphs: then the first half of the nodes stands for all. False also
  * for one that is not plain, and when out of memory. O(m log d), mostly O(d) when it is none. */
 bool topo_has_mirror(const struct topo *t);
-
-/* Where translation `by` brings the n arcs of `links`, all into `node` and no
- * self-loops. WEFT_EINTERNAL when it is none. */
-int topo_translate_arcs(const struct topo *t, const struct topo_translation *s, int node, int by,
-		const int32_t *links, int n, int32_t *moved, struct err *err);
 
 #endif

@@ -8,7 +8,7 @@
  * node mostly refutes a wrong one. Arcs are compared by source, capacity and
  * latency, so parallel arcs are matched as multisets.
  */
-#include "topology/topology.h"
+#include "topology/private.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,11 +16,11 @@
 
 #include "lib/base/rat.h"
 
-#define MAX_TRIES 4096
+#define MAX_TRIES 65536
 
 /* An arc into some node, as far as translations care. */
 struct topo_arc_end {
-	int32_t src, tag;	/* tag: for the caller */
+	int32_t src;
 	int64_t cap, latency_ns;
 };
 
@@ -34,10 +34,7 @@ static int cmp_end(const void *pa, const void *pb)
 	if (a->cap != b->cap) {
 		return a->cap < b->cap ? -1 : 1;
 	}
-	if (a->latency_ns != b->latency_ns) {
-		return a->latency_ns < b->latency_ns ? -1 : 1;
-	}
-	return a->tag < b->tag ? -1 : a->tag > b->tag;
+	return a->latency_ns < b->latency_ns ? -1 : a->latency_ns > b->latency_ns;
 }
 
 static bool same_end(const struct topo_arc_end *a, const struct topo_arc_end *b)
@@ -87,14 +84,14 @@ static void sort_ends(struct topo_arc_end *v, int n)
 	}
 }
 
-/* Arcs into a node, sources moved, sorted. tag = position in `arcs`. */
+/* Arcs into a node, sources moved, sorted. */
 static void load_ends(const struct topo *t, const struct topo_translation *s, int by,
 		      const int32_t *arcs, int n, struct topo_arc_end *out)
 {
 	for (int i = 0; i < n; i++) {
 		const struct topo_arc *a = topo_arc(t, arcs[i]);
 
-		out[i] = (struct topo_arc_end){ topo_translate_node(s, a->src, by), i, a->cap,
+		out[i] = (struct topo_arc_end){ topo_translate_node(s, a->src, by), a->cap,
 				       a->latency_ns };
 	}
 	sort_ends(out, n);
@@ -197,6 +194,10 @@ int topo_find_translations(const struct topo *t, struct topo_translation *out, b
 		*found = false;
 		return 0;
 	}
+	*found = false;
+	if (!topo_is_plain(t)) {
+		return 0;
+	}
 	f.room = malloc(2 * most * sizeof(*f.room));
 	if (!f.room) {
 		return err_nomem(err);
@@ -255,40 +256,4 @@ bool topo_has_mirror(const struct topo *t)
 	}
 	free(room);
 	return mirrors;
-}
-
-int topo_translate_arcs(const struct topo *t, const struct topo_translation *s, int node, int by,
-		const int32_t *links, int n, int32_t *moved, struct err *err)
-{
-	struct topo_arc_end *want = malloc(2 * ((size_t)n + 1) * sizeof(*want));
-	struct topo_arc_end *have = want ? want + n : NULL;
-	const int32_t *arcs;
-	int32_t *real = calloc((size_t)n + 1, sizeof(*real));
-	int k = 0, n_in = topo_in(t, topo_translate_node(s, node, by), &arcs), rc = 0;
-
-	if (!want || !real) {
-		rc = err_nomem(err);
-		goto out;
-	}
-	for (int i = 0; i < n_in && k < n; i++) {
-		const struct topo_arc *a = topo_arc(t, arcs[i]);
-
-		if (a->src != a->dst) {
-			real[k++] = arcs[i];
-		}
-	}
-	load_ends(t, s, by, links, n, want);
-	load_ends(t, s, 0, real, k, have);
-	for (int i = 0; i < n && !rc; i++) {
-		if (k != n || !same_end(&want[i], &have[i])) {
-			rc = err_set(err, WEFT_EINTERNAL, "moving node %d by %d is no automorphism",
-				     node, by);
-		} else {
-			moved[want[i].tag] = real[have[i].tag];
-		}
-	}
-out:
-	free(want);
-	free(real);
-	return rc;
 }

@@ -17,6 +17,7 @@ void bfb_fini(struct bfb *b)
 	for (int i = 0; i < b->n_sides; i++) {
 		bfb_side_fini(&b->sides[i]);
 	}
+	topo_group_free(b->group);
 	topo_free(b->reversed);
 	free(b->back);
 }
@@ -24,19 +25,25 @@ void bfb_fini(struct bfb *b)
 int bfb_solve(struct bfb *b, enum coll_kind kind, const struct topo *t,
 	      const struct bfb_timing *timed, struct err *err)
 {
-	int rc = 0;
+	int sources, rc;
 
 	memset(b, 0, sizeof(*b));
+	rc = topo_group_find(t, &b->group, err);
+	sources = b->group ? topo_group_orbits(b->group) : topo_n(t);
+	if (rc) {
+		return rc;
+	}
 	if (kind != COLL_ALLGATHER) {
 		b->back = malloc(((size_t)topo_m(t) + 1) * sizeof(*b->back));
 		rc = b->back
 			 ? topo_transpose(t, &b->reversed, b->back, err) : err_nomem(err);
 		if (!rc) {
-			rc = bfb_side_solve(&b->sides[b->n_sides++], b->reversed, timed, err);
+			rc = bfb_side_solve(&b->sides[b->n_sides++], b->reversed, sources, timed,
+					    err);
 		}
 	}
 	if (kind != COLL_REDUCE_SCATTER && !rc) {
-		rc = bfb_side_solve(&b->sides[b->n_sides++], t, timed, err);
+		rc = bfb_side_solve(&b->sides[b->n_sides++], t, sources, timed, err);
 	}
 	return rc;
 }
@@ -147,12 +154,16 @@ int bfb_begin(enum coll_kind kind, struct topo *topo, int chunks,
 	return coll_new(kind, topo, 1, 0, 0, out, err);
 }
 
-int bfb_complete(const struct bfb *b, struct coll_sched *sched, int chunks, struct err *err)
+int bfb_complete(struct bfb *b, struct coll_sched *sched, int chunks, struct err *err)
 {
 	int rc;
 
 	coll_set_chunks(sched, chunks);
-	rc = bfb_emit(b, sched, err);
+	rc = coll_set_group(sched, b->group, err);
+	b->group = NULL;
+	if (!rc) {
+		rc = bfb_emit(b, sched, err);
+	}
 	if (!rc) {
 		rc = coll_finish(sched, err);
 	}

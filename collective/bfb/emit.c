@@ -1,11 +1,9 @@
 /*
- * Whole chunks of what the programs say, node by node or moved from those that
- * stand for the rest, as transfers of the schedule.
+ * Whole chunks of what the programs say, node by node, as transfers of the schedule.
  *
  * A receipt is what one node takes: chunks of a shard over a link at a distance.
- * The receipts of a node are made once; where the digraph has translations they
- * are emitted for every image of the node, with origin and link moved along. Each
- * thread fills a list of its own, and the lists are joined in order, so that the
+ * Where the digraph has a group, receipts are made for the first node of each orbit
+ * only: the schedule is compact. Each thread fills a list of its own, and the lists are joined in order, so that the
  * bytes do not depend on how many threads there are.
  */
 #include <stdlib.h>
@@ -98,7 +96,7 @@ static int split_level(const struct bfb_side *s, struct bfb_view *v, int t, int 
 	return rc;
 }
 
-/* The transfers of a part of the nodes, or of the translations. */
+/* The transfers into a part of the nodes. */
 struct bfb_emit_part {
 	VEC(struct coll_xfer) xfers;
 	int rc;
@@ -112,12 +110,12 @@ struct bfb_emission {
 	struct bfb_emit_part parts[PARALLEL_MAX];
 };
 
-static int emit(const struct bfb_emission *c, const struct bfb_receipt *r, int origin,
-		int arc, struct bfb_emit_part *out)
+static int emit(const struct bfb_emission *c, const struct bfb_receipt *r, int arc,
+		struct bfb_emit_part *out)
 {
 	struct coll_xfer x = {
 		.step = c->to->base + r->dist - 1, .arc = arc,
-		.origin = origin, .dest = COLL_NO_DEST, .first = r->first,
+		.origin = r->origin, .dest = COLL_NO_DEST, .first = r->first,
 		.last = r->last, .op = COLL_OP_COPY,
 	};
 
@@ -129,28 +127,6 @@ static int emit(const struct bfb_emission *c, const struct bfb_receipt *r, int o
 	return vec_push(&out->xfers, x) ? err_nomem(&out->err) : 0;
 }
 
-/* The view's node's receipts, moved by translations from .. to - 1. */
-static int emit_moved(const struct bfb_emission *c, const struct bfb_view *v,
-		      const struct bfb_receipts *rs, int from, int to, struct bfb_emit_part *out)
-{
-	const struct topo_translation *shift = &c->s->shift;
-	int32_t *moved = malloc(((size_t)v->n_links + 1) * sizeof(*moved));
-	int rc = moved ? 0 : err_nomem(&out->err);
-
-	for (int by = from; by < to && !rc; by++) {
-		rc = topo_translate_arcs(c->s->t, shift, v->node, by, v->links,
-				 v->n_links, moved, &out->err);
-		for (size_t i = 0; i < rs->n && !rc; i++) {
-			const struct bfb_receipt *r = &rs->v[i];
-
-			rc = emit(c, r, topo_translate_node(shift, r->origin, by),
-				  moved[r->link], out);
-		}
-	}
-	free(moved);
-	return rc;
-}
-
 static int emit_node(const struct bfb_emission *c, const struct bfb_view *v,
 		     const struct bfb_receipts *rs, struct bfb_emit_part *out)
 {
@@ -159,7 +135,7 @@ static int emit_node(const struct bfb_emission *c, const struct bfb_view *v,
 	for (size_t i = 0; i < rs->n && !rc; i++) {
 		const struct bfb_receipt *r = &rs->v[i];
 
-		rc = emit(c, r, r->origin, v->links[r->link], out);
+		rc = emit(c, r, v->links[r->link], out);
 	}
 	return rc;
 }
@@ -176,8 +152,6 @@ static int make_receipts(const struct bfb_emission *c, struct bfb_view *v, int n
 	return rc;
 }
 
-/* Some of the nodes; or, where they move, all that stand for the rest, moved
- * by some of the translations. */
 static void emit_part(void *arg, int i)
 {
 	struct bfb_emission *c = arg;
@@ -185,19 +159,13 @@ static void emit_part(void *arg, int i)
 	struct bfb_emit_part *out = &c->parts[i];
 	struct bfb_receipts rs = { 0 };
 	struct bfb_view v;
-	int from, to, lo = 0, hi = s->sources;
-	int rc = bfb_view_init(&v, s->t, &out->err);
+	int from, to, rc = bfb_view_init(&v, s->t, &out->err);
 
-	parallel_cut(s->moved ? s->shift.moves : s->sources, c->n_parts, i, &from, &to);
-	if (!s->moved) {
-		lo = from;
-		hi = to;
-	}
-	for (int u = lo; u < hi && !rc; u++) {
+	parallel_cut(s->sources, c->n_parts, i, &from, &to);
+	for (int u = from; u < to && !rc; u++) {
 		rc = make_receipts(c, &v, u, &rs, &out->err);
 		if (!rc) {
-			rc = s->moved ? emit_moved(c, &v, &rs, from, to, out)
-				      : emit_node(c, &v, &rs, out);
+			rc = emit_node(c, &v, &rs, out);
 		}
 	}
 	out->rc = rc;
@@ -212,7 +180,7 @@ int bfb_side_emit(const struct bfb_side *s, const struct bfb_target *to,
 	struct bfb_emission c = { .s = s, .to = to, .chunks = coll_chunks(sched) };
 	int rc = 0;
 
-	c.n_parts = topo_n(s->t) < SHARED_NODES ? 1 : parallel_width();
+	c.n_parts = s->sources < SHARED_NODES ? 1 : parallel_width();
 	parallel_run(c.n_parts, emit_part, &c);
 	for (int i = 0; i < c.n_parts; i++) {
 		struct bfb_emit_part *p = &c.parts[i];

@@ -451,6 +451,19 @@ static int construct(const struct bfb_parsed *p, const struct coll_sched *a,
 	return 0;
 }
 
+/* Every transfer of the breadth-first broadcast, which constructions copy. */
+static int innermost(struct topo *t, struct coll_sched **out, struct err *err)
+{
+	struct coll_sched *compact;
+	int rc = coll_bfb(COLL_ALLGATHER, t, &compact, err);
+
+	if (!rc) {
+		rc = coll_unfold(compact, out, err);
+		coll_free(compact);
+	}
+	return rc;
+}
+
 static int allgather(const char *expr, bool transposed, struct coll_sched **out, struct err *err)
 {
 	struct coll_sched *a = NULL, *b = NULL;
@@ -464,7 +477,7 @@ static int allgather(const char *expr, bool transposed, struct coll_sched **out,
 	}
 	if (!rc && p.form == FORM_NONE) {
 		free(back);
-		return coll_bfb(COLL_ALLGATHER, t, out, err);
+		return innermost(t, out, err);
 	}
 	if (!rc) {
 		rc = allgather(p.inner, transposed, &a, err);

@@ -121,10 +121,8 @@ void bfb_program_fini(struct bfb_program *b);
 /* One direction: the all-gather of a digraph. */
 struct bfb_side {
 	const struct topo *t;
-	bool moved;		/* the first nodes are solved and moved by: */
-	struct topo_translation shift;
-	int sources;		/* nodes that receipts are made for:
-				 * shift.fixed, or all */
+	int sources;		/* nodes, the first, that receipts are made for: a
+				 * group takes them to all others */
 	int diameter;
 	struct bfb_bounds tops;	/* the largest load of a level */
 	const struct bfb_timing *timed;	/* NULL: latencies do not matter */
@@ -132,9 +130,10 @@ struct bfb_side {
 	struct bfb_times bounds;	/* and no earlier than */
 };
 
-/* Solves all programs of t, which must outlive s. timed: as coll_bfb_timed,
+/* Solves all programs of t, which must outlive s, where a group with so many
+ * orbits is known (n of t without). timed: as coll_bfb_timed,
  * or NULL. bfb_side_fini also after an error (of bfb_view_load, WEFT_ENOMEM). */
-int bfb_side_solve(struct bfb_side *s, const struct topo *t,
+int bfb_side_solve(struct bfb_side *s, const struct topo *t, int sources,
 		   const struct bfb_timing *timed, struct err *err);
 void bfb_side_fini(struct bfb_side *s);
 
@@ -147,8 +146,8 @@ struct bfb_target {
 	const int32_t *back;	/* NULL: forwards */
 };
 
-/* Adds the side's transfers to sched, in its chunks: the same bytes on any
- * number of threads. WEFT_ENOMEM. */
+/* Adds the side's transfers to sched, in its chunks, those that its group moves
+ * to all others: the same bytes on any number of threads. WEFT_ENOMEM. */
 int bfb_side_emit(const struct bfb_side *s, const struct bfb_target *to,
 		  struct coll_sched *sched, struct err *err);
 
@@ -156,6 +155,7 @@ int bfb_side_emit(const struct bfb_side *s, const struct bfb_target *to,
 
 /* What is scheduled: the digraph forwards, its transpose, or both. */
 struct bfb {
+	struct topo_group *group;	/* of the digraph, NULL: none found */
 	struct bfb_side sides[2];
 	int n_sides;
 	struct topo *reversed;	/* NULL for all-gather */
@@ -171,7 +171,8 @@ int bfb_steps(const struct bfb *b);
  * chunks; 0 of these are for later. */
 int bfb_begin(enum coll_kind kind, struct topo *topo, int chunks,
 	      struct coll_sched **out, struct err *err);
-/* The transfers of what is solved, in so many chunks, replayed. */
-int bfb_complete(const struct bfb *b, struct coll_sched *sched, int chunks, struct err *err);
+/* The transfers of what is solved, in so many chunks, replayed. Hands the group
+ * over. */
+int bfb_complete(struct bfb *b, struct coll_sched *sched, int chunks, struct err *err);
 
 #endif

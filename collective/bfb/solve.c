@@ -133,17 +133,15 @@ static int count_solved(const struct bfb_side *s)
 	return topo_has_mirror(s->t) ? s->sources - s->sources / 2 : s->sources;
 }
 
-int bfb_side_solve(struct bfb_side *s, const struct topo *t,
+int bfb_side_solve(struct bfb_side *s, const struct topo *t, int sources,
 		   const struct bfb_timing *timed, struct err *err)
 {
 	int n = topo_n(t), rc;
 
-	*s = (struct bfb_side){ .t = t, .timed = timed };
-	rc = topo_find_translations(t, &s->shift, &s->moved, err);
-	s->sources = s->moved ? s->shift.fixed : n;
-	if (!rc && !timed && s->sources > n / FEW_SOURCES && bfb_bounds_can(t)) {
+	*s = (struct bfb_side){ .t = t, .timed = timed, .sources = sources };
+	if (!timed && s->sources > n / FEW_SOURCES && bfb_bounds_can(t)) {
 		rc = bfb_bounds_solve(t, count_solved(s), &s->tops, err);
-	} else if (!rc) {
+	} else {
 		rc = solve_nodes(s, err);
 	}
 	s->diameter = (int)(timed ? s->until.n : s->tops.n);

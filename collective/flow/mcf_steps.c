@@ -40,10 +40,11 @@ struct time_hop {
 struct stepped {
 	const struct topo *t;
 	struct flow_net net;
-	struct topo_translation shift;
-	int moves;		/* translations; 1: none but the identity */
+	struct topo_group *group;	/* NULL: none but the identity */
+	struct topo_action *action;	/* of it on t */
+	int moves;		/* elements of the group */
 	int n_sources;		/* sources 0 .. n_sources - 1 are solved */
-	int32_t *class_of;	/* an arc's orbit under the translations */
+	int32_t *class_of;	/* an arc's orbit */
 	int n_classes;
 	double *units;		/* capacity of one arc of a class */
 	int32_t *dist;		/* n_sources x n: hops */
@@ -58,6 +59,8 @@ struct stepped {
 
 static void stepped_fini(struct stepped *st)
 {
+	topo_action_free(st->action);
+	topo_group_free(st->group);
 	free(st->sent);
 	free(st->held);
 	vec_fini(&st->paths);
@@ -73,28 +76,24 @@ static void stepped_fini(struct stepped *st)
 /* The arc moved to begin at one of the solved nodes. */
 static int base_arc(const struct stepped *st, int a)
 {
-	int u = st->net.src[a], fixed = st->shift.fixed;
+	int u = st->net.src[a], first = topo_group_first(st->group, u), by;
 
-	if (st->moves == 1) {
+	if (!st->group || u == first) {
 		return a;
 	}
-	for (int w = 0; w < st->net.n; w++) {
-		if (topo_translate_node(&st->shift, w, u / fixed) == st->net.dst[a]) {
-			return flow_net_arc(&st->net, u % fixed, w);
-		}
-	}
-	return a;
+	by = topo_group_between(st->group, u, first);
+	return flow_net_arc(&st->net, first, topo_group_move(st->group, by, st->net.dst[a]));
 }
 
 static int find_symmetry(struct stepped *st, struct err *err)
 {
-	bool found = false;
-	int rc = topo_find_translations(st->t, &st->shift, &found, err);
+	int rc;
 
-	if (rc) {
+	if ((rc = topo_group_find(st->t, &st->group, err)) ||
+	    (rc = topo_action_new(st->t, st->group, &st->action, err))) {
 		return rc;
 	}
-	st->moves = found ? st->shift.moves : 1;
+	st->moves = topo_group_order(st->group);
 	st->n_sources = st->net.n / st->moves;
 	st->class_of = malloc(((size_t)st->net.m + 1) * sizeof(int32_t));
 	st->units = malloc(((size_t)st->net.m + 1) * sizeof(double));
@@ -548,28 +547,27 @@ static int choose_chunks(struct stepped *st, const struct mcf_steps_options *opt
 
 /* ---- the schedule ---- */
 
-/* The lane u -> v that this step has used least for its capacity. */
-static int pick_lane(const struct topo *t, const int32_t *used, int u, int v)
+/* The lane u -> v that this step has used least for its capacity; used: chunks
+ * on the arcs of an orbit. */
+static int pick_lane(const struct stepped *st, const int32_t *used, int u, int v)
 {
+	const struct topo *t = st->t;
+	double least = INFINITY;
 	int first, n = topo_out(t, u, &first), best = -1;
 
 	for (int a = first; a < first + n; a++) {
-		if (topo_arc(t, a)->dst == v &&
-		    (best < 0 || (double)used[a] / topo_arc(t, a)->cap <
-				 (double)used[best] / topo_arc(t, best)->cap)) {
+		double use = (double)used[topo_action_orbit(st->action, a)] / topo_arc(t, a)->cap;
+
+		if (topo_arc(t, a)->dst == v && use < least) {
 			best = a;
+			least = use;
 		}
 	}
 	return best;
 }
 
-static int moved(const struct stepped *st, int u, int by)
-{
-	return st->moves == 1 ? u : topo_translate_node(&st->shift, u, by);
-}
-
-/* All chunks of a path, moved by a translation. used: a step's arcs. */
-static int emit_path(const struct stepped *st, const struct time_path *w, int chunk, int by,
+/* All chunks of a path. used: a step's orbits of arcs. */
+static int emit_path(const struct stepped *st, const struct time_path *w, int chunk,
 		     int32_t *used, struct coll_sched *s, struct err *err)
 {
 	size_t m = (size_t)topo_m(st->t);
@@ -577,39 +575,31 @@ static int emit_path(const struct stepped *st, const struct time_path *w, int ch
 
 	for (int64_t h = w->first; h < w->first + w->n; h++) {
 		const struct time_hop *hop = &st->hops.v[h];
-		int u = moved(st, st->net.src[hop->arc], by);
-		int v = moved(st, st->net.dst[hop->arc], by);
+		int32_t *step = used + (size_t)hop->step * m;
 
 		for (int i = 0; i < w->chunks && rc == 0; i++) {
-			int32_t *step = used + (size_t)hop->step * m;
-			int a = pick_lane(st->t, step, u, v);
+			int a = pick_lane(st, step, st->net.src[hop->arc], st->net.dst[hop->arc]);
 
-			step[a]++;
-			rc = coll_add(s, &(struct coll_xfer){
-				hop->step, a, moved(st, w->source, by),
-				moved(st, w->sink, by), chunk + i, chunk + i,
-				COLL_OP_COPY }, err);
+			step[topo_action_orbit(st->action, a)]++;
+			rc = coll_add(s, &(struct coll_xfer){ hop->step, a, w->source, w->sink,
+				      chunk + i, chunk + i, COLL_OP_COPY }, err);
 		}
 	}
 	return rc;
 }
 
+/* The paths of the sources that were solved: the group moves them to all. */
 static int emit(const struct stepped *st, struct coll_sched *s, struct err *err)
 {
 	int32_t *used = calloc((size_t)topo_m(st->t) * st->steps + 1, sizeof(*used));
-	int rc = used ? 0 : err_nomem(err);
+	int chunk = 0, rc = used ? 0 : err_nomem(err);
 
-	for (int by = 0; by < st->moves; by++) {
-		int chunk = 0;
+	for (size_t i = 0; i < st->paths.n && rc == 0; i++) {
+		const struct time_path *w = &st->paths.v[i];
 
-		for (size_t i = 0; i < st->paths.n && rc == 0; i++) {
-			const struct time_path *w = &st->paths.v[i];
-
-			chunk = i > 0 && w->source == w[-1].source &&
-				w->sink == w[-1].sink ? chunk : 0;
-			rc = emit_path(st, w, chunk, by, used, s, err);
-			chunk += w->chunks;
-		}
+		chunk = i > 0 && w->source == w[-1].source && w->sink == w[-1].sink ? chunk : 0;
+		rc = emit_path(st, w, chunk, used, s, err);
+		chunk += w->chunks;
 	}
 	free(used);
 	return rc;
@@ -620,10 +610,14 @@ static int make_schedule(const struct stepped *st, int chunks, struct coll_sched
 {
 	struct coll_report rep;
 	struct topo *copy = NULL;
-	int rc = topo_copy(st->t, &copy, err);
+	struct topo_group *group = NULL;
+	int rc;
 
 	coll_report_init(&rep);
-	if (rc == 0 && (rc = coll_new(COLL_ALLTOALL, copy, chunks, 0, 0, out, err)) == 0 &&
+	if ((rc = topo_copy(st->t, &copy, err)) == 0 &&
+	    (rc = coll_new(COLL_ALLTOALL, copy, chunks, 0, 0, out, err)) == 0 &&
+	    (rc = topo_group_copy(st->group, &group, err)) == 0 &&
+	    (rc = coll_set_group(*out, group, err)) == 0 &&
 	    (rc = emit(st, *out, err)) == 0 && (rc = coll_finish(*out, err)) == 0 &&
 	    (rc = coll_prove(*out, &rep, err)) == 0) {
 		info->chunks = chunks;

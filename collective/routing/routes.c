@@ -261,7 +261,8 @@ int routes_assign_layers(struct coll_routes *r, int max_layers, struct err *err)
 int coll_routes_of(const struct coll_sched *s, int max_layers,
 		   struct coll_routes *out, struct err *err)
 {
-	struct gather g = { .s = s };
+	struct gather g = { 0 };
+	struct coll_sched *own;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
@@ -270,7 +271,12 @@ int coll_routes_of(const struct coll_sched *s, int max_layers,
 			       "supported, only of all-to-all",
 			       coll_kind_name(coll_kind_of(s)));
 	}
+	rc = coll_flat(s, &g.s, &own, err);
+	if (rc) {
+		return rc;
+	}
 	rc = gather_all(&g, err);
+	coll_free(own);
 	free(g.x);
 	vec_fini(&g.cuts);
 	out->nodes = coll_ranks(s);

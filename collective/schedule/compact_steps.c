@@ -5,7 +5,8 @@
  * their steps, transfers move as early as what they send is there, then, in
  * the next round, as late as what needs them allows; never into a step where
  * their arc would become the fullest. So T_B only falls, and the rounds end
- * when it does not.
+ * when it does not. Of a compact schedule the transfers that it keeps move, and all
+ * that they stand for with them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +14,14 @@
 #include "collective/schedule/private.h"
 
 struct coll_compaction {
+	const struct coll_sched *s;
 	const struct topo *t;
-	int n, m, steps, chunks;
+	int n, steps, chunks;
+	int m;			/* orbits of arcs */
 	struct coll_xfer *x;	/* by origin, then step */
 	size_t n_x;
 	int64_t scale;		/* a chunk takes scale / capacity of an arc */
-	int64_t *load;		/* step * m + arc */
+	int64_t *load;		/* step * m + orbit */
 	int64_t *top;		/* of a step: its fullest arc */
 	int32_t *bound;		/* of the shard at hand, node * chunks + chunk:
 				 * the first step it can leave in, or the last
@@ -34,7 +37,8 @@ static int64_t cost(const struct coll_compaction *o, const struct coll_xfer *x)
 
 static int64_t *load_of(const struct coll_compaction *o, int step, int arc)
 {
-	return &o->load[(size_t)step * (size_t)o->m + (size_t)arc];
+	return &o->load[(size_t)step * (size_t)o->m +
+			(size_t)coll_orbit(o->s->action, arc)];
 }
 
 static int by_shard(const void *pa, const void *pb)
@@ -61,7 +65,7 @@ static int64_t find_tops(struct coll_compaction *o)
 	for (int t = 0; t < o->steps; t++) {
 		o->top[t] = 0;
 		for (int a = 0; a < o->m; a++) {
-			int64_t l = *load_of(o, t, a);
+			int64_t l = o->load[(size_t)t * (size_t)o->m + (size_t)a];
 
 			o->top[t] = l > o->top[t] ? l : o->top[t];
 		}
@@ -72,9 +76,9 @@ static int64_t find_tops(struct coll_compaction *o)
 
 static int overlap_init(struct coll_compaction *o, const struct coll_sched *s, struct err *err)
 {
-	*o = (struct coll_compaction){ .t = s->topo, .n = s->ranks,
-			       .m = topo_m(s->topo), .steps = s->steps,
-			       .chunks = s->chunks, .n_x = s->xfers.n };
+	*o = (struct coll_compaction){ .s = s, .t = s->topo, .n = s->ranks, .steps = s->steps,
+			       .chunks = s->chunks, .n_x = s->xfers.n,
+			       .m = coll_orbits(s) };
 	arrays_add(&o->arrays, o->x, o->n_x);
 	arrays_add(&o->arrays, o->load, (size_t)o->steps * (size_t)o->m);
 	arrays_add(&o->arrays, o->top, o->steps);
@@ -205,7 +209,7 @@ static int check_kind(const struct coll_sched *s, struct err *err)
 			       s->lights.n > 0 ? "a schedule with light"
 					       : coll_kind_name(s->kind));
 	}
-	return 0;
+	return coll_refuse_embedded(s, "overlapping", err);
 }
 
 int coll_compact_steps(const struct coll_sched *s, struct coll_sched **out, struct err *err)
@@ -228,7 +232,7 @@ int coll_compact_steps(const struct coll_sched *s, struct coll_sched **out, stru
 		}
 		best = now;
 	}
-	if ((rc = coll_new_like(s, s->kind, NULL, s->chunks, &p, err)) || (rc = emit(&o, p, err)) ||
+	if ((rc = coll_new_with_group(s, s->kind, NULL, s->chunks, &p, err)) || (rc = emit(&o, p, err)) ||
 	    (rc = coll_finish(p, err)) || (rc = coll_prove(p, NULL, err))) {
 		goto out;
 	}

@@ -1,273 +1,16 @@
 /*
- * Loads, lower bounds and times of a schedule.
+ * Times of a schedule in the alpha-beta model, with costs of hops and messages.
  *
- * One pass over the sorted transfers meters every arc in every step: chunks over
- * capacity, capacity in use at both ends against the ports. All sums are
- * rationals, compared by cross-multiplying 128-bit products, so that a schedule
- * that meets its bound is found to do so exactly. Times differ from loads where
- * arcs have latencies: then a step waits for the slowest of those of its arcs
- * that no other arc exceeds in both latency and load.
+ * A step waits for the slowest of its routes. Latency and load are of different
+ * kinds, of which the size of the data decides, so of all routes those are kept that no
+ * other exceeds in both; few are, and only their times are rationals.
  */
 #include <stdlib.h>
 
 #include "collective/schedule/private.h"
 #include "lib/base/rat.h"
 
-/* The largest load of a step as a fraction, in chunks per unit capacity. */
-struct coll_load {
-	int64_t chunks, cap;
-};
-
-struct coll_meter {
-	const struct coll_sched *s;
-	int64_t *out, *in;	/* capacity in use this step, a node */
-	int *seen;		/* step of that number, -1: none yet */
-	int64_t xfer, light;	/* where the run at hand begins */
-	int64_t hops;		/* chunks times arcs so far */
-	struct coll_load top;	/* of the step at hand */
-};
-
-/* Capacity of the arc of x in its step: its own, times its lights. */
-static int arc_cap(struct coll_meter *mt, const struct coll_xfer *x, int64_t *cap, struct err *err)
-{
-	const struct topo_arc *a = topo_arc(mt->s->topo, x->arc);
-	struct coll_run lights;
-
-	*cap = a->cap;
-	if (mt->s->lights.n == 0) {
-		return 0;
-	}
-	lights = coll_light_run(mt->s, mt->light, x->step, x->arc);
-	mt->light = lights.first;
-	*cap = a->cap * lights.n;
-	if (lights.n == 0) {
-		return err_set(err, WEFT_EVERIFY,
-			       "step %d: arc %d (%d -> %d): shard %d chunk "
-			       "%d: the arc has no light in this step",
-			       x->step, x->arc, a->src, a->dst, x->origin,
-			       x->first);
-	}
-	return 0;
-}
-
-static void use(struct coll_meter *mt, int node, int step, int64_t *side, int64_t cap)
-{
-	if (mt->seen[node] != step) {
-		mt->seen[node] = step;
-		mt->out[node] = mt->in[node] = 0;
-	}
-	side[node] += cap;
-}
-
-/* Counts the ports of both ends; fewer ports than that would make node
- * bandwidth, and with it every bound, a fiction. */
-static int use_ports(struct coll_meter *mt, const struct coll_xfer *x, int64_t cap, struct err *err)
-{
-	const struct topo_arc *a = topo_arc(mt->s->topo, x->arc);
-	int64_t ports = mt->s->ports;
-	bool sends;
-
-	use(mt, a->src, x->step, mt->out, cap);
-	use(mt, a->dst, x->step, mt->in, cap);
-	sends = mt->out[a->src] > ports;
-	if (!sends && mt->in[a->dst] <= ports) {
-		return 0;
-	}
-	return err_set(err, WEFT_EVERIFY,
-		       "step %d: arc %d (%d -> %d): node %d %s %lld units of "
-		       "capacity, more than its %lld ports", x->step, x->arc,
-		       a->src, a->dst, sends ? a->src : a->dst,
-		       sends ? "drives" : "receives",
-		       (long long)(sends ? mt->out[a->src] : mt->in[a->dst]),
-		       (long long)ports);
-}
-
-/* One arc in one step. */
-static int measure_run(struct coll_meter *mt, struct err *err)
-{
-	struct coll_run run = coll_xfer_run(mt->s, mt->xfer);
-	const struct coll_xfer *x = mt->s->xfers.v + run.first;
-	int64_t chunks = 0, cap;
-	int rc;
-
-	if ((rc = arc_cap(mt, x, &cap, err)) || (rc = use_ports(mt, x, cap, err))) {
-		return rc;
-	}
-	for (int64_t i = 0; i < run.n; i++) {
-		chunks += x[i].last - x[i].first + 1;
-	}
-	if ((__int128)chunks * mt->top.cap > (__int128)mt->top.chunks * cap) {
-		mt->top = (struct coll_load){ chunks, cap };
-	}
-	mt->hops += chunks;
-	mt->xfer += run.n;
-	return 0;
-}
-
-/* All steps; *total = sum of their largest loads, in chunks. */
-static int measure_steps(struct coll_meter *mt, mpq_t total, struct err *err)
-{
-	const struct coll_xfer *x = mt->s->xfers.v;
-	int64_t n = (int64_t)mt->s->xfers.n;
-	mpq_t load;
-	int rc = 0;
-
-	mpq_init(load);
-	while (mt->xfer < n && !rc) {
-		int step = x[mt->xfer].step;
-
-		mt->top = (struct coll_load){ 0, 1 };
-		while (mt->xfer < n && x[mt->xfer].step == step && !rc) {
-			rc = measure_run(mt, err);
-		}
-		rat_set(load, mt->top.chunks, mt->top.cap);
-		mpq_add(total, total, load);
-	}
-	mpq_clear(load);
-	return rc;
-}
-
-/* ---- bounds ---- */
-
-static void mul_int(mpq_t q, int64_t num, int64_t den)
-{
-	mpq_t f;
-
-	mpq_init(f);
-	rat_set(f, num, den);
-	mpq_mul(q, q, f);
-	mpq_clear(f);
-}
-
-/* Sum of the distances between all pairs. */
-static int total_distance(const struct topo *t, int64_t *sum, struct err *err)
-{
-	int n = topo_n(t);
-	int32_t *dist = malloc((size_t)n * sizeof(*dist));
-
-	if (!dist) {
-		return err_nomem(err);
-	}
-	*sum = 0;
-	for (int u = 0; u < n; u++) {
-		topo_bfs(t, u, dist);
-		for (int v = 0; v < n; v++) {
-			if (dist[v] < 0) {
-				free(dist);
-				return err_set(err, WEFT_EINFEASIBLE,
-					       "rank %d cannot reach rank %d",
-					       u, v);
-			}
-			*sum += dist[v];
-		}
-	}
-	free(dist);
-	return 0;
-}
-
-/* What all arcs, or all ports, carry in a unit of time. Lit schedules may
- * light other arcs in every step, so only the ports bound them. */
-static int64_t total_capacity(const struct coll_sched *s)
-{
-	const struct topo_arc *arcs = topo_arcs(s->topo);
-	int64_t ports = (int64_t)s->ports * s->ranks, caps = 0;
-
-	for (int a = 0; a < topo_m(s->topo); a++) {
-		caps += arcs[a].src != arcs[a].dst ? arcs[a].cap : 0;
-	}
-	return s->lights.n == 0 && caps < ports ? caps : ports;
-}
-
-/* Every hop of every shard takes capacity: hops / capacity shard times. */
-static int distance_bound(const struct coll_sched *s, mpq_t bound, struct err *err)
-{
-	int64_t hops = 0, cap = total_capacity(s);
-	mpq_t by_hops;
-	int rc;
-
-	if (s->ranks < 2) {
-		return 0;
-	}
-	rc = total_distance(s->topo, &hops, err);
-	if (rc) {
-		return rc;
-	}
-	mpq_init(by_hops);
-	rat_set(by_hops, hops, cap);
-	mul_int(by_hops, s->ports, s->ranks);
-	if (mpq_cmp(by_hops, bound) > 0) {
-		mpq_set(bound, by_hops);
-	}
-	mpq_clear(by_hops);
-	return 0;
-}
-
-/* The lower bound of schedule.h for this collective, in M/B. */
-static int bandwidth_bound(const struct coll_sched *s, mpq_t bound, struct err *err)
-{
-	int n = s->ranks;
-
-	switch (s->kind) {
-	case COLL_ALLREDUCE:
-		rat_set(bound, 2 * ((int64_t)n - 1), n);
-		return 0;
-	case COLL_BROADCAST:
-	case COLL_REDUCE:
-		rat_set(bound, n > 1, 1);
-		return 0;
-	case COLL_ALLTOALL:
-		rat_set(bound, n - 1, n);
-		return distance_bound(s, bound, err);
-	case COLL_ALLGATHER:
-	case COLL_REDUCE_SCATTER:
-	case COLL_GATHER:
-	case COLL_SCATTER:
-		break;
-	}
-	rat_set(bound, n - 1, n);
-	return 0;
-}
-
-/* ---- the report ---- */
-
-int coll_measure(const struct coll_sched *s, struct coll_report *r, struct err *err)
-{
-	struct coll_meter mt = { .s = s };
-	struct arrays arrays = { 0 };
-	int rc;
-
-	arrays_add(&arrays, mt.out, s->ranks);
-	arrays_add(&arrays, mt.in, s->ranks);
-	arrays_add(&arrays, mt.seen, s->ranks);
-	if (arrays.failed) {
-		rc = err_nomem(err);
-		goto out;
-	}
-	for (int u = 0; u < s->ranks; u++) {
-		mt.seen[u] = -1;
-	}
-	mpq_set_ui(r->shard_times, 0, 1);
-	rc = measure_steps(&mt, r->shard_times, err);
-	if (rc) {
-		goto out;
-	}
-	mul_int(r->shard_times, 1, s->chunks);
-	r->nodes = s->ranks;
-	r->steps = s->steps;
-	r->transfers = (int64_t)s->xfers.n;
-	r->chunk_hops = mt.hops;
-	mpq_set(r->bandwidth_factor, r->shard_times);
-	mul_int(r->bandwidth_factor, s->ports, s->ranks);
-	rc = bandwidth_bound(s, r->bandwidth_bound, err);
-	r->bandwidth_optimal = !rc && mpq_equal(r->bandwidth_factor, r->bandwidth_bound);
-out:
-	arrays_fini(&arrays);
-	return rc;
-}
-
-/* ---- times ---- */
-
-/* An arc that a step may wait for: none has both more latency and more load. */
+/* A route that a step may wait for: none has both more latency and more load. */
 struct coll_tip {
 	int64_t latency_ns;
 	struct coll_load load;
@@ -277,11 +20,6 @@ struct coll_tips {
 	VEC(struct coll_tip) list;
 };
 
-static bool less_load(struct coll_load a, struct coll_load b)
-{
-	return (__int128)a.chunks * b.cap < (__int128)b.chunks * a.cap;
-}
-
 static int add_tip(struct coll_tips *t, struct coll_tip tip, struct err *err)
 {
 	size_t kept = 0;
@@ -289,14 +27,14 @@ static int add_tip(struct coll_tips *t, struct coll_tip tip, struct err *err)
 	for (size_t i = 0; i < t->list.n; i++) {
 		const struct coll_tip *o = &t->list.v[i];
 
-		if (o->latency_ns >= tip.latency_ns && !less_load(o->load, tip.load)) {
+		if (o->latency_ns >= tip.latency_ns && !coll_less_load(o->load, tip.load)) {
 			return 0;
 		}
 	}
 	for (size_t i = 0; i < t->list.n; i++) {
 		struct coll_tip o = t->list.v[i];
 
-		if (o.latency_ns > tip.latency_ns || less_load(tip.load, o.load)) {
+		if (o.latency_ns > tip.latency_ns || coll_less_load(tip.load, o.load)) {
 			t->list.v[kept++] = o;
 		}
 	}
@@ -327,34 +65,62 @@ static void add_step(struct coll_tips *t, const mpq_t chunk_ns, mpq_t sum)
 	t->list.n = 0;
 }
 
-/* What all steps wait for. */
-static int step_times(const struct coll_sched *s, const mpq_t chunk_ns, mpq_t sum, struct err *err)
+/* The latency of a route in the step at hand, and its fullest arc. */
+static struct coll_tip tip_of(const struct coll_loads *w, const struct coll_cost *c,
+			      const int32_t *hops, int n)
 {
-	struct coll_meter mt = { .s = s };
-	struct coll_tips tips = { 0 };
-	int64_t n = (int64_t)s->xfers.n;
+	int first = coll_orbit(w->action, hops[0]);
+	struct coll_tip tip = { c->hop_ns * n + c->message_ns * w->messages[first], { 0, 1 } };
+
+	for (int i = 0; i < n; i++) {
+		struct coll_load load = coll_loads_at(w, hops[i]);
+
+		tip.latency_ns += topo_arc(w->physical, hops[i])->latency_ns;
+		if (coll_less_load(tip.load, load)) {
+			tip.load = load;
+		}
+	}
+	return tip;
+}
+
+/* The routes of the arcs that carry in the step at hand. */
+static int add_tips(const struct coll_loads *w, const struct coll_cost *c, struct coll_tips *tips,
+		    struct err *err)
+{
+	const struct coll_sched *s = w->s;
 	int rc = 0;
 
-	while (mt.xfer < n && !rc) {
-		struct coll_run run = coll_xfer_run(s, mt.xfer);
-		const struct coll_xfer *x = s->xfers.v + run.first;
-		struct coll_tip tip = { topo_arc(s->topo, x->arc)->latency_ns,
-				   { 0, 1 } };
+	for (int i = 0; i < w->n_used && !rc; i++) {
+		int32_t arc = coll_orbit_first(s->action, w->used[i]);
+		int64_t k = s->embedding ? w->path_of[w->used[i]] : 0;
 
-		if (mt.xfer > 0 && x[-1].step != x->step) {
-			add_step(&tips, chunk_ns, sum);
+		if (!s->embedding) {
+			rc = add_tip(tips, tip_of(w, c, &arc, 1), err);
+			continue;
 		}
-		for (int64_t i = 0; i < run.n; i++) {
-			tip.load.chunks += x[i].last - x[i].first + 1;
+		for (; k < coll_n_arc_routes(s) && coll_arc_route(s, k).arc == arc && !rc; k++) {
+			struct coll_arc_route r = coll_arc_route(s, k);
+
+			rc = add_tip(tips, tip_of(w, c, r.hops, r.n), err);
 		}
-		rc = arc_cap(&mt, x, &tip.load.cap, err);
-		if (!rc) {
-			rc = add_tip(&tips, tip, err);
-		}
-		mt.xfer += run.n;
 	}
-	add_step(&tips, chunk_ns, sum);
+	return rc;
+}
+
+/* What all steps wait for. */
+static int step_times(const struct coll_sched *s, const struct coll_cost *c, const mpq_t chunk_ns,
+		      mpq_t sum, struct err *err)
+{
+	struct coll_loads w;
+	struct coll_tips tips = { 0 };
+	int rc = coll_loads_init(&w, s, err);
+
+	while (!rc && (rc = coll_loads_next(&w, err)) == 0 && w.n_used > 0) {
+		rc = add_tips(&w, c, &tips, err);
+		add_step(&tips, chunk_ns, sum);
+	}
 	vec_fini(&tips.list);
+	coll_loads_fini(&w);
 	return rc;
 }
 
@@ -371,36 +137,34 @@ static int64_t min_latency(const struct topo *t)
 	return least == INT64_MAX ? 0 : least;
 }
 
-/* The largest distance that the collective must cover, -1 when some rank
- * cannot be reached. */
-static int farthest(const struct coll_sched *s, int *steps, struct err *err)
+/* The largest distance from the nodes where data starts to the ranks that want it,
+ * -1 when one cannot be reached. */
+static int farthest(const struct coll_sched *s, int *hops, struct err *err)
 {
 	bool towards = s->kind == COLL_REDUCE || s->kind == COLL_GATHER;
+	const struct topo *t = coll_physical(s);
+	int32_t *dist = malloc((size_t)topo_n(t) * sizeof(*dist));
 	struct topo *back = NULL;
-	int32_t *dist;
-	int rc;
+	int rc = dist ? 0 : err_nomem(err);
 
-	if (!coll_has_root(s->kind)) {
-		*steps = topo_diameter(s->topo);
-		return 0;
+	*hops = 0;
+	if (!rc && towards) {
+		rc = topo_transpose(t, &back, NULL, err);
 	}
-	if (towards && (rc = topo_transpose(s->topo, &back, NULL, err))) {
-		return rc;
+	for (int u = 0; u < s->ranks && !rc && *hops >= 0; u++) {
+		if (coll_has_root(s->kind) ? u != s->root : topo_group_first(s->group, u) != u) {
+			continue;
+		}
+		topo_bfs(towards ? back : t, u, dist);
+		for (int v = 0; v < s->ranks && *hops >= 0; v++) {
+			if (dist[v] < 0 || dist[v] > *hops) {
+				*hops = dist[v];
+			}
+		}
 	}
-	dist = malloc((size_t)s->ranks * sizeof(*dist));
-	if (!dist) {
-		topo_free(back);
-		return err_nomem(err);
-	}
-	topo_bfs(towards ? back : s->topo, s->root, dist);
 	topo_free(back);
-	*steps = 0;
-	for (int v = 0; v < s->ranks && *steps >= 0; v++) {
-		*steps = dist[v] < 0 ? -1
-				     : dist[v] > *steps ? dist[v] : *steps;
-	}
 	free(dist);
-	return 0;
+	return rc;
 }
 
 static int round_up(const mpq_t t, int64_t *ns, struct err *err)
@@ -419,45 +183,76 @@ static int round_up(const mpq_t t, int64_t *ns, struct err *err)
 	return rc;
 }
 
-/* *ns = ceil(fixed + per_step * steps + volume * size * 8 * 10^9 / bps),
- * where volume is in units of the vector. */
-static int add_up(int64_t fixed, int64_t per_step, int steps, const mpq_t volume,
-		  const struct coll_cost *c, int64_t *ns, struct err *err)
+/* *ns = ceil(fixed + volume * size * 8 * 10^9 / bps), where volume is in units of
+ * the vector. */
+static int add_up(const mpq_t fixed, const mpq_t volume, const struct coll_cost *c, int64_t *ns,
+		  struct err *err)
 {
-	mpq_t t, part;
+	mpq_t t;
 	int rc;
 
-	mpq_inits(t, part, NULL);
+	mpq_init(t);
 	mpq_set(t, volume);
-	mul_int(t, c->size_bytes, 1);
-	mul_int(t, INT64_C(8000000000), c->link_bps);
-	rat_set(part, per_step, 1);
-	mul_int(part, steps, 1);
-	mpq_add(t, t, part);
-	rat_set(part, fixed, 1);
-	mpq_add(t, t, part);
+	coll_scale(t, c->size_bytes, 1);
+	coll_scale(t, INT64_C(8000000000), c->link_bps);
+	mpq_add(t, t, fixed);
 	rc = round_up(t, ns, err);
-	mpq_clears(t, part, NULL);
+	mpq_clear(t);
 	return rc;
 }
 
+/* fixed = steps * alpha + hops * (hop + the least latency) + messages. */
+static void latency_bound(const struct coll_sched *s, const struct coll_cost *c, int steps,
+			  int hops, mpq_t fixed)
+{
+	mpq_t part;
+
+	mpq_init(part);
+	rat_set(fixed, c->alpha_ns, 1);
+	rat_set(part, c->message_ns, 1);
+	mpq_add(fixed, fixed, part);
+	coll_scale(fixed, steps, 1);
+	rat_set(part, c->hop_ns, 1);
+	coll_scale(part, hops, 1);
+	mpq_add(fixed, fixed, part);
+	rat_set(part, min_latency(coll_physical(s)), 1);
+	coll_scale(part, hops, 1);
+	mpq_add(fixed, fixed, part);
+	mpq_clear(part);
+}
+
+/* Over neighbours every hop of the farthest takes a step, and every step at least
+ * one hop beside its load; over routes one step may do, which takes the hops of the farthest
+ * or the load, whichever is longer. */
 static int bound_time(const struct coll_sched *s, const struct coll_report *r,
 		      const struct coll_cost *c, int64_t *ns, struct err *err)
 {
-	mpq_t volume;
-	int steps = -1, rc = farthest(s, &steps, err);
+	mpq_t volume, none, fixed;
+	int64_t far_ns = 0;
+	int hops = -1, rc = farthest(s, &hops, err);
 
 	if (rc) {
 		return rc;
 	}
-	if (steps < 0) {
+	if (hops < 0) {
 		return err_set(err, WEFT_EINFEASIBLE, "the digraph does not connect all ranks");
 	}
-	mpq_init(volume);
+	mpq_inits(volume, none, fixed, NULL);
 	mpq_set(volume, r->bandwidth_bound);
-	mul_int(volume, 1, s->ports);
-	rc = add_up(steps * min_latency(s->topo), c->alpha_ns, steps, volume, c, ns, err);
-	mpq_clear(volume);
+	coll_scale(volume, 1, s->ports);
+	if (s->embedding) {
+		latency_bound(s, c, hops > 0, hops, fixed);
+		rc = add_up(fixed, none, c, &far_ns, err);
+		hops = hops > 0;
+	}
+	latency_bound(s, c, hops, hops, fixed);
+	if (!rc) {
+		rc = add_up(fixed, volume, c, ns, err);
+	}
+	if (!rc && far_ns > *ns) {
+		*ns = far_ns;
+	}
+	mpq_clears(volume, none, fixed, NULL);
 	return rc;
 }
 
@@ -467,18 +262,19 @@ int coll_time(const struct coll_sched *s, const struct coll_report *r, const str
 	mpq_t chunk_ns, sum;
 	int rc;
 
-	if (c->alpha_ns < 0 || c->size_bytes < 0 || c->link_bps < 1) {
+	if (c->alpha_ns < 0 || c->hop_ns < 0 || c->message_ns < 0 || c->size_bytes < 0 ||
+	    c->link_bps < 1) {
 		return err_set(err, WEFT_EINVAL,
-			       "cost needs alpha >= 0, size >= 0 and a link "
-			       "rate of at least 1 bps");
+			       "cost needs alpha, hop, message and size >= 0 and a link rate of "
+			       "at least 1 bps");
 	}
 	mpq_inits(chunk_ns, sum, NULL);
 	rat_set(chunk_ns, c->size_bytes, s->ranks);
-	mul_int(chunk_ns, INT64_C(8000000000), c->link_bps);
-	mul_int(chunk_ns, 1, s->chunks);
-	rc = step_times(s, chunk_ns, sum, err);
+	coll_scale(chunk_ns, INT64_C(8000000000), c->link_bps);
+	coll_scale(chunk_ns, 1, s->chunks);
+	rc = step_times(s, c, chunk_ns, sum, err);
 	rat_set(chunk_ns, c->alpha_ns, 1);
-	mul_int(chunk_ns, s->steps, 1);
+	coll_scale(chunk_ns, s->steps, 1);
 	mpq_add(sum, sum, chunk_ns);
 	if (!rc) {
 		rc = round_up(sum, time_ns, err);

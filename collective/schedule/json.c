@@ -74,8 +74,15 @@ static void put_table(struct buf *b, const struct coll_sched *s, enum format_whi
 	buf_str(b, n ? "\n  ]" : "]");
 }
 
-int coll_to_json(const struct coll_sched *s, struct buf *out, struct err *err)
+int coll_to_json(const struct coll_sched *c, struct buf *out, struct err *err)
 {
+	const struct coll_sched *s;
+	struct coll_sched *own;
+	int rc = coll_flat(c, &s, &own, err);
+
+	if (rc) {
+		return rc;
+	}
 	buf_str(out, "{\n  \"format\": \"" FORMAT_NAME "\"");
 	buf_printf(out, ",\n  \"version\": %d", FORMAT_VERSION);
 	buf_printf(out, ",\n  \"collective\": \"%s\"", coll_kind_name(s->kind));
@@ -99,6 +106,7 @@ int coll_to_json(const struct coll_sched *s, struct buf *out, struct err *err)
 		put_table(out, s, FORMAT_LIGHTS);
 	}
 	buf_str(out, "\n}\n");
+	coll_free(own);
 	return out->failed ? err_nomem(err) : 0;
 }
 

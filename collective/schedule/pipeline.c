@@ -17,11 +17,11 @@
 
 /* What each arc carries in each step, in time units of a chunk over a link of
  * capacity `scale`. */
-struct coll_loads {
-	int steps, arcs;
+struct coll_batch_loads {
+	int steps, arcs;	/* arcs: orbits of them */
 	int64_t scale;
-	int64_t *load;		/* step * arcs + arc */
-	int64_t *window;	/* by arc: the batches that are under way */
+	int64_t *load;		/* step * arcs + orbit */
+	int64_t *window;	/* by orbit: the batches that are under way */
 };
 
 int coll_common_scale(const struct topo *t, int64_t *scale, struct err *err)
@@ -39,28 +39,28 @@ int coll_common_scale(const struct topo *t, int64_t *scale, struct err *err)
 	return 0;
 }
 
-static int refuse_light(const struct coll_sched *s, struct err *err)
+static int refuse_batches(const struct coll_sched *s, struct err *err)
 {
 	if (s->lights.n > 0) {
 		return err_set(err, WEFT_EUNSUPPORTED, "a schedule with light "
 			       "in batches: not supported");
 	}
-	return 0;
+	return coll_refuse_embedded(s, "making batches of", err);
 }
 
-static void loads_fini(struct coll_loads *l)
+static void loads_fini(struct coll_batch_loads *l)
 {
 	free(l->load);
 	free(l->window);
 }
 
-static int loads_init(const struct coll_sched *s, struct coll_loads *l, struct err *err)
+static int loads_init(const struct coll_sched *s, struct coll_batch_loads *l, struct err *err)
 {
 	const struct topo *t = s->topo;
 	int rc;
 
-	*l = (struct coll_loads){ .steps = s->steps, .arcs = topo_m(t) };
-	if ((rc = refuse_light(s, err)) || (rc = coll_common_scale(t, &l->scale, err))) {
+	*l = (struct coll_batch_loads){ .steps = s->steps, .arcs = coll_orbits(s) };
+	if ((rc = refuse_batches(s, err)) || (rc = coll_common_scale(t, &l->scale, err))) {
 		return rc;
 	}
 	l->load = calloc((size_t)l->steps * (size_t)l->arcs + 1, sizeof(*l->load));
@@ -73,14 +73,15 @@ static int loads_init(const struct coll_sched *s, struct coll_loads *l, struct e
 		const struct coll_xfer *x = &s->xfers.v[i];
 		int64_t unit = l->scale / topo_arc(t, x->arc)->cap;
 
-		l->load[(int64_t)x->step * l->arcs + x->arc] += (x->last - x->first + 1) * unit;
+		l->load[(int64_t)x->step * l->arcs + coll_orbit(s->action, x->arc)] +=
+			(x->last - x->first + 1) * unit;
 	}
 	return 0;
 }
 
 /* Sum over the steps of the pipeline of the fullest arc, in units of loads a
  * batch. */
-static int64_t total(struct coll_loads *l, int batches)
+static int64_t total(struct coll_batch_loads *l, int batches)
 {
 	int64_t sum = 0;
 
@@ -104,7 +105,7 @@ static int64_t total(struct coll_loads *l, int batches)
 }
 
 /* total / (scale * P * batches) shards; times ports / N in M/B. */
-static void to_factor(const struct coll_sched *s, const struct coll_loads *l,
+static void to_factor(const struct coll_sched *s, const struct coll_batch_loads *l,
 		      int64_t sum, int batches, mpq_t factor)
 {
 	mpz_set_si(mpq_numref(factor), sum);
@@ -147,7 +148,7 @@ static void time_of(const struct coll_sched *s, const struct coll_cost *c,
 int coll_pipeline_best(const struct coll_sched *s, const struct coll_cost *c,
 		       int most, int *batches, struct err *err)
 {
-	struct coll_loads l = { 0 };
+	struct coll_batch_loads l = { 0 };
 	mpq_t factor, time, best;
 	int rc = loads_init(s, &l, err);
 
@@ -199,7 +200,7 @@ int coll_pipeline(const struct coll_sched *s, int batches, struct coll_sched **o
 	int rc;
 
 	*out = NULL;
-	if ((rc = check_batches(batches, err)) || (rc = refuse_light(s, err))) {
+	if ((rc = check_batches(batches, err)) || (rc = refuse_batches(s, err))) {
 		return rc;
 	}
 	if ((int64_t)batches * s->chunks > COLL_MAX_CHUNKS) {
@@ -207,7 +208,7 @@ int coll_pipeline(const struct coll_sched *s, int batches, struct coll_sched **o
 			       "%d batches of %d chunks: more than %d chunks a "
 			       "shard", batches, s->chunks, COLL_MAX_CHUNKS);
 	}
-	if ((rc = coll_new_like(s, s->kind, NULL, batches * s->chunks, &p, err)) ||
+	if ((rc = coll_new_with_group(s, s->kind, NULL, batches * s->chunks, &p, err)) ||
 	    (rc = add_batches(s, batches, p, err)) || (rc = coll_finish(p, err)) ||
 	    (rc = coll_prove(p, NULL, err))) {
 		coll_free(p);

@@ -1,14 +1,32 @@
-/* What the files of this room share. */
+/* What the files of this room share: the schedule as a struct, its loads step by
+ * step, which measuring and costing walk through, and the tables of its files. */
 #ifndef WEFT_COLLECTIVE_SCHEDULE_PRIVATE_H
 #define WEFT_COLLECTIVE_SCHEDULE_PRIVATE_H
 
 #include "collective/schedule/schedule.h"
 #include "lib/base/vec.h"
 
+/* A route as it is kept: hops first .. first + n - 1 of the embedding. */
+struct coll_path {
+	int32_t arc, weight, n;
+	int64_t first;
+};
+
+struct coll_embedding {
+	struct topo *physical;		/* owned, frozen */
+	struct topo_action *action;	/* of the schedule's group on it, or NULL */
+	enum coll_routing routing;
+	VEC(struct coll_path) paths;	/* finished: by arc, as they were added */
+	VEC(int32_t) hops;
+};
+
 struct coll_sched {
 	enum coll_kind kind;
 	struct topo *topo;	/* owned, frozen */
-	int ranks;		/* nodes of topo */
+	int ranks;		/* terminals of topo, its first nodes */
+	struct topo_group *group;	/* owned, NULL: no symmetry */
+	struct topo_action *action;	/* of the group on topo, NULL without */
+	struct coll_embedding *embedding;	/* owned, NULL: topo is physical */
 	int chunks;		/* of a shard, 1 to COLL_MAX_CHUNKS */
 	int ports;		/* units of capacity a node may drive at a time */
 	int root;		/* of a broadcast, else 0 */
@@ -26,26 +44,123 @@ struct coll_sched {
 int coll_new_like(const struct coll_sched *s, enum coll_kind kind, struct topo *graph, int chunks,
 		  struct coll_sched **out, struct err *err);
 
+/* The same with the group of s; not with its embedding. */
+int coll_new_with_group(const struct coll_sched *s, enum coll_kind kind, struct topo *graph,
+			int chunks, struct coll_sched **out, struct err *err);
+/* WEFT_EUNSUPPORTED for `what`, such as "reversing", when s is embedded. */
+int coll_refuse_embedded(const struct coll_sched *s, const char *what, struct err *err);
+
+/* The largest total capacity of the arcs out of or into a terminal. WEFT_ELIMIT
+ * for an arc's above COLL_MAX_CAP. */
+int coll_count_ports(const struct topo *t, int64_t *ports, struct err *err);
+
 /* The least common multiple of the capacities: a chunk on an arc takes scale /
  * capacity units of time, all whole. WEFT_ELIMIT above 2^31. */
 int coll_common_scale(const struct topo *t, int64_t *scale, struct err *err);
 
-/* Transfers, or lights, of one arc in one step: v[first .. first + n - 1]. */
+/* The orbit of an arc, and its first arc: of no group the arc itself. */
+static inline int coll_orbit(const struct topo_action *action, int arc)
+{
+	return action ? topo_action_orbit(action, arc) : arc;
+}
+
+static inline int coll_orbit_first(const struct topo_action *action, int orbit)
+{
+	return action ? topo_action_first(action, orbit) : orbit;
+}
+
+static inline int coll_orbits(const struct coll_sched *s)
+{
+	return s->action ? topo_action_orbits(s->action) : topo_m(s->topo);
+}
+
+/* The group's elements over the arcs of an orbit: so many elements take an arc
+ * to the same. */
+static inline int coll_orbit_share(const struct coll_sched *s, const struct topo_action *action,
+				   int orbit)
+{
+	return action ? topo_group_order(s->group) / topo_action_size(action, orbit) : 1;
+}
+
+/* x moved by an element. */
+struct coll_xfer coll_moved(const struct coll_sched *s, int by, const struct coll_xfer *x);
+
+/* Frees it with all that it owns; NULL is fine. */
+void coll_embedding_free(struct coll_embedding *e);
+/* Sorts the routes and refuses a schedule with arcs that carry and have none. */
+int coll_finish_routes(struct coll_sched *s, struct err *err);
+
+/* Lights of one arc in one step: v[first .. first + n - 1]. */
 struct coll_run {
 	int64_t first, n;
 };
-
-/* The run of transfers that starts at `from` (< number of transfers). */
-struct coll_run coll_xfer_run(const struct coll_sched *s, int64_t from);
 
 /* The lights of (step, arc), searched from light number `from` on, which
  * must not lie behind them; n is 0 when the arc has no light. */
 struct coll_run coll_light_run(const struct coll_sched *s, int64_t from, int step, int arc);
 
-/* Fills the loads of a report and refuses a node that drives or receives
- * more than its ports, or an arc that carries without light; light must be
- * free of repetitions. */
+/* ---- loads ---- */
+
+/* Chunks per unit of capacity. */
+struct coll_load {
+	int64_t chunks, cap;
+};
+
+static inline bool coll_less_load(struct coll_load a, struct coll_load b)
+{
+	return (__int128)a.chunks * b.cap < (__int128)b.chunks * a.cap;
+}
+
+/*
+ * Walks through the steps of a finished schedule, in which light must be free of
+ * repetitions:
+ *
+ *	rc = coll_loads_init(&w, s, err);
+ *	while (!rc && (rc = coll_loads_next(&w, err)) == 0 && w.n_used > 0) { ... }
+ *	coll_loads_fini(&w);
+ *
+ * All by orbits of arcs; loads are in units of 1 / scale of a chunk. coll_loads_next
+ * refuses a node that drives or receives more than its ports, and an arc that
+ * carries without light. O(transfers + routes of the arcs that carry + arcs of
+ * shared limits).
+ */
+struct coll_loads {
+	const struct coll_sched *s;
+	const struct topo *physical;
+	const struct topo_action *action;	/* on it */
+	int64_t scale;		/* common multiple of the weights of routes */
+
+	int step;		/* the one at hand */
+	int n_used;		/* logical orbits that carry in it, 0 after the last step */
+	int32_t *used;		/* in the order of their first transfers */
+	int64_t *chunks;	/* on an arc of a logical orbit */
+	int n_loaded;
+	int32_t *loaded;	/* physical orbits that carry in it */
+	int64_t *load;		/* on an arc of a physical orbit */
+	int64_t *cap;		/* of it in this step, with its lights */
+	int32_t *messages;	/* routes in use that begin with an arc of it */
+	struct coll_load top;	/* the largest, shared limits included */
+	int64_t hops;		/* chunks times logical arcs, of the steps so far */
+
+	int32_t *path_of;	/* the first route of a logical orbit; NULL without routes */
+	int64_t *out, *in;	/* capacity in use at a node */
+	size_t xfer;		/* where the next step begins */
+	int64_t light;
+	struct arrays arrays;
+};
+
+/* coll_loads_fini in any case. */
+int coll_loads_init(struct coll_loads *w, const struct coll_sched *s, struct err *err);
+int coll_loads_next(struct coll_loads *w, struct err *err);
+void coll_loads_fini(struct coll_loads *w);
+/* The load of a physical arc in the step at hand, or of the fullest shared limit that it
+ * is in when that is more. */
+struct coll_load coll_loads_at(const struct coll_loads *w, int arc);
+
+/* Fills the loads and the bound of a report. */
 int coll_measure(const struct coll_sched *s, struct coll_report *r, struct err *err);
+/* q *= num / den. */
+void coll_scale(mpq_t q, int64_t num, int64_t den);
 
 /* ---- formats ---- */
 

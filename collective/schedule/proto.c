@@ -126,8 +126,10 @@ static int pack(const pb_schedule *msg, struct buf *out)
 	return out->failed ? WEFT_ENOMEM : 0;
 }
 
-int coll_to_proto(const struct coll_sched *s, struct buf *out, struct err *err)
+int coll_to_proto(const struct coll_sched *c, struct buf *out, struct err *err)
 {
+	const struct coll_sched *s;
+	struct coll_sched *own;
 	pb_schedule msg = WEFT__V1__SCHEDULE__INIT;
 	Weft__V1__Schedule__Arcs arcs = WEFT__V1__SCHEDULE__ARCS__INIT;
 	Weft__V1__Schedule__Transfers transfers = WEFT__V1__SCHEDULE__TRANSFERS__INIT;
@@ -136,8 +138,11 @@ int coll_to_proto(const struct coll_sched *s, struct buf *out, struct err *err)
 	ProtobufCMessage *tables[FORMAT_TABLES] = {
 		&arcs.base, &transfers.base, &lights.base,
 	};
-	int rc = 0;
+	int rc = coll_flat(c, &s, &own, err);
 
+	if (rc) {
+		return rc;
+	}
 	msg.version = FORMAT_VERSION;
 	msg.collective = (Weft__V1__Schedule__Collective)(s->kind + 1);
 	msg.topology = (char *)coll_topo_name(s);
@@ -159,6 +164,7 @@ int coll_to_proto(const struct coll_sched *s, struct buf *out, struct err *err)
 	for (int which = 0; which < FORMAT_TABLES; which++) {
 		free_columns(tables[which], which);
 	}
+	coll_free(own);
 	return rc ? err_nomem(err) : 0;
 }
 

@@ -54,9 +54,9 @@ int coll_kind_parse(const char *name, enum coll_kind *kind, struct err *err)
 		       name);
 }
 
-/* Refuses graphs that a schedule cannot speak about and finds the largest
- * total capacity at a node, out or in. */
-static int check_graph(const struct topo *t, int64_t *degree, struct err *err)
+/* Refuses capacities that are too large and finds the largest total at a
+ * terminal, out or in. */
+int coll_count_ports(const struct topo *t, int64_t *ports, struct err *err)
 {
 	const struct topo_arc *arcs = topo_arcs(t);
 	int n = topo_n(t), m = topo_m(t);
@@ -65,7 +65,7 @@ static int check_graph(const struct topo *t, int64_t *degree, struct err *err)
 	if (!sum) {
 		return err_nomem(err);
 	}
-	*degree = 0;
+	*ports = 0;
 	for (int a = 0; a < m; a++) {
 		if (arcs[a].cap > COLL_MAX_CAP) {
 			free(sum);
@@ -78,17 +78,33 @@ static int check_graph(const struct topo *t, int64_t *degree, struct err *err)
 		sum[arcs[a].src] += arcs[a].cap;
 		sum[n + arcs[a].dst] += arcs[a].cap;
 	}
-	for (int u = 0; u < 2 * n; u++) {
-		*degree = sum[u] > *degree ? sum[u] : *degree;
+	for (int u = 0; u < topo_ranks(t); u++) {
+		*ports = sum[u] > *ports ? sum[u] : *ports;
+		*ports = sum[n + u] > *ports ? sum[n + u] : *ports;
 	}
 	free(sum);
-	for (int u = 0; u < n; u++) {
-		if (topo_node_kind(t, u) != TOPO_TERMINAL) {
-			return err_set(err, WEFT_EUNSUPPORTED,
-				       "node %d is not a terminal: schedules "
-				       "through switches are not supported",
-				       u);
-		}
+	return 0;
+}
+
+/* Data moves between nodes that hold it. */
+static int check_nodes(enum coll_kind kind, const struct topo *t, struct err *err)
+{
+	int rc = topo_check_order(t, err);
+
+	if (rc) {
+		return rc;
+	}
+	if (topo_ranks(t) < 1) {
+		return err_set(err, WEFT_EINVAL, "the digraph has no terminals");
+	}
+	if (topo_holders(t) < topo_n(t)) {
+		return err_set(err, WEFT_EUNSUPPORTED, "node %d is a switch, which holds no data: "
+			       "a schedule needs an embedding to go through it",
+			       topo_holders(t));
+	}
+	if (coll_is_sum(kind) && topo_ranks(t) < topo_n(t)) {
+		return err_set(err, WEFT_EUNSUPPORTED, "node %d is a memory: %s through memories "
+			       "is not supported", topo_ranks(t), coll_kind_name(kind));
 	}
 	return 0;
 }
@@ -105,10 +121,10 @@ static int check_shape(const struct topo *t, int chunks, int64_t ports, int root
 			       "%lld ports: expected 0 to %d",
 			       (long long)ports, COLL_MAX_PORTS);
 	}
-	if (root < 0 || root >= topo_n(t)) {
+	if (root < 0 || root >= topo_ranks(t)) {
 		return err_set(err, WEFT_EINVAL,
 			       "root %d is not one of the %d ranks", root,
-			       topo_n(t));
+			       topo_ranks(t));
 	}
 	return 0;
 }
@@ -117,12 +133,12 @@ int coll_new(enum coll_kind kind, struct topo *topo, int chunks, int ports,
 	     int root, struct coll_sched **out, struct err *err)
 {
 	struct coll_sched *s;
-	int64_t degree;
-	int rc = check_graph(topo, &degree, err);
+	int64_t degree = 0;
+	int rc;
 
 	*out = NULL;
-	degree = ports ? ports : degree;
-	if (rc || (rc = check_shape(topo, chunks, degree, root, err))) {
+	if ((rc = check_nodes(kind, topo, err)) || (rc = coll_count_ports(topo, &degree, err)) ||
+	    (rc = check_shape(topo, chunks, degree = ports ? ports : degree, root, err))) {
 		topo_free(topo);
 		return rc;
 	}
@@ -133,7 +149,7 @@ int coll_new(enum coll_kind kind, struct topo *topo, int chunks, int ports,
 	}
 	s->kind = kind;
 	s->topo = topo;
-	s->ranks = topo_n(topo);
+	s->ranks = topo_ranks(topo);
 	s->chunks = chunks;
 	s->ports = (int)degree;
 	s->root = coll_has_root(kind) ? root : 0;
@@ -146,11 +162,36 @@ void coll_free(struct coll_sched *s)
 	if (!s) {
 		return;
 	}
+	coll_embedding_free(s->embedding);
+	topo_action_free(s->action);
+	topo_group_free(s->group);
 	topo_free(s->topo);
 	vec_fini(&s->xfers);
 	vec_fini(&s->lights);
 	free(s->topo_name);
 	free(s);
+}
+
+int coll_set_group(struct coll_sched *s, struct topo_group *g, struct err *err)
+{
+	int rc;
+
+	assert(!s->group && !s->embedding && s->xfers.n == 0 && s->lights.n == 0);
+	if (!g) {
+		return 0;
+	}
+	if (coll_has_root(s->kind)) {
+		topo_group_free(g);
+		return err_set(err, WEFT_EUNSUPPORTED, "a compact %s: not supported, as the root "
+			       "would move", coll_kind_name(s->kind));
+	}
+	s->group = g;
+	rc = topo_action_new(s->topo, g, &s->action, err);
+	if (rc) {
+		s->group = NULL;
+		topo_group_free(g);
+	}
+	return rc;
 }
 
 void coll_set_chunks(struct coll_sched *s, int chunks)
@@ -224,6 +265,10 @@ int coll_add_light(struct coll_sched *s, const struct coll_light *l, struct err 
 
 	if (rc) {
 		return err_wrap(err, "light");
+	}
+	if (s->group) {
+		return err_set(err, WEFT_EUNSUPPORTED, "light of a compact schedule: not "
+			       "supported");
 	}
 	if (l->dir > 1) {
 		return err_set(err, WEFT_EINVAL,
@@ -375,9 +420,43 @@ static void merge(struct coll_sched *s)
 	s->xfers.n = kept;
 }
 
+struct coll_xfer coll_moved(const struct coll_sched *s, int by, const struct coll_xfer *x)
+{
+	struct coll_xfer to = *x;
+
+	if (!by) {
+		return to;
+	}
+	to.arc = topo_action_move(s->action, by, x->arc);
+	to.origin = topo_group_move(s->group, by, x->origin);
+	if (x->dest >= 0) {
+		to.dest = topo_group_move(s->group, by, x->dest);
+	}
+	return to;
+}
+
+/* Of the images of each transfer the one whose origin is the first of its
+ * orbit. */
+static void move_to_first(struct coll_sched *s)
+{
+	for (size_t i = 0; s->group && i < s->xfers.n; i++) {
+		int element = topo_group_element(s->group, s->xfers.v[i].origin);
+
+		if (element) {
+			s->xfers.v[i] = coll_moved(s, topo_group_inverse(s->group, element),
+						   &s->xfers.v[i]);
+		}
+	}
+}
+
 int coll_finish(struct coll_sched *s, struct err *err)
 {
-	(void)err;
+	int rc = coll_finish_routes(s, err);
+
+	if (rc) {
+		return rc;
+	}
+	move_to_first(s);
 	sort_xfers(s);
 	sort_unless_sorted(s->lights.v, s->lights.n, sizeof(*s->lights.v), cmp_light);
 	merge(s);
@@ -436,6 +515,11 @@ const struct coll_light *coll_lights(const struct coll_sched *s, int64_t *n)
 	return s->lights.v;
 }
 
+const struct topo_group *coll_group(const struct coll_sched *s)
+{
+	return s->group;
+}
+
 int coll_part(const struct coll_sched *s)
 {
 	return s->part - 1;
@@ -452,17 +536,6 @@ void coll_set_topo_name(struct coll_sched *s, const char *name)
 const char *coll_topo_name(const struct coll_sched *s)
 {
 	return s->topo_name ? s->topo_name : "";
-}
-
-struct coll_run coll_xfer_run(const struct coll_sched *s, int64_t from)
-{
-	const struct coll_xfer *x = s->xfers.v + from;
-	int64_t n = 1, left = (int64_t)s->xfers.n - from;
-
-	while (n < left && x[n].step == x->step && x[n].arc == x->arc) {
-		n++;
-	}
-	return (struct coll_run){ from, n };
 }
 
 struct coll_run coll_light_run(const struct coll_sched *s, int64_t from, int step, int arc)

@@ -46,6 +46,7 @@ enum coll_op { COLL_OP_COPY, COLL_OP_REDUCE };
 #define COLL_MAX_CAP (INT64_C(1) << 32)	/* of an arc */
 #define COLL_MAX_PORTS (1 << 30)
 #define COLL_MAX_NAME 4096		/* bytes of the digraph's name */
+#define COLL_MAX_WEIGHT (1 << 20)	/* of a route */
 
 /* Chunks first..last (inclusive) of a shard over one arc in one step. */
 struct coll_xfer {
@@ -70,6 +71,18 @@ struct coll_light {
 };
 
 struct coll_sched;
+
+/* A schedule may be *compact*: with a group of automorphisms of its digraph
+ * (topology.h), its transfers stand for their images under all elements, one
+ * of which each has the first terminal of an orbit as its origin. What follows
+ * works on compact schedules as they are, where nothing else is said: time and
+ * memory go with the transfers that are kept, not with those they stand for.
+ *
+ * It may be *embedded*: then its arcs are logical, and each has routes over the
+ * arcs of a physical digraph, which share its data by weight. The nodes of the
+ * logical digraph are the first of the physical one: all that hold data. Loads,
+ * ports, latencies and shared limits are those of the physical digraph. A node
+ * on a route forwards and keeps nothing. */
 
 /* "allgather", "reduce-scatter", "allreduce", "all-to-all", "broadcast",
  * "reduce", "gather", "scatter". */
@@ -104,6 +117,65 @@ int coll_add(struct coll_sched *s, const struct coll_xfer *x, struct err *err);
 int coll_add_light(struct coll_sched *s, const struct coll_light *l, struct err *err);
 int coll_finish(struct coll_sched *s, struct err *err);
 
+/* Makes an empty schedule compact: takes g over, also on error; NULL is fine.
+ * WEFT_EINVAL when g does not keep the digraph, WEFT_EUNSUPPORTED with a root. O(m
+ * log degree) a generator. */
+int coll_set_group(struct coll_sched *s, struct topo_group *g, struct err *err);
+/* NULL: every transfer stands for itself. */
+const struct topo_group *coll_group(const struct coll_sched *s);
+/* All transfers, and routes, written out. New schedule, not yet verified. WEFT_ELIMIT
+ * beyond COLL_MAX_XFERS. O(transfers that it has). */
+int coll_unfold(const struct coll_sched *s, struct coll_sched **out, struct err *err);
+
+/* For those who need every transfer: *flat is s itself when it is not compact, and
+ * *own NULL; else *flat is *own, unfolded, the caller's. Errors of coll_unfold. */
+int coll_flat(const struct coll_sched *s, const struct coll_sched **flat, struct coll_sched **own,
+	      struct err *err);
+
+/* ---- embedding ---- */
+
+/* How routes were chosen: over all shortest paths, the data divided equally at
+ * every node among the arcs that lead on; one shortest path, one dimension after the other;
+ * as the user said. */
+enum coll_routing {
+	COLL_ROUTING_MINIMAL_SPLIT, COLL_ROUTING_DIMENSION_ORDER, COLL_ROUTING_EXPLICIT,
+};
+
+#define COLL_ROUTINGS (COLL_ROUTING_EXPLICIT + 1)
+
+/* A path of physical arcs that carries this weight of what a logical arc
+ * carries, of the sum of the weights of all its routes. */
+struct coll_arc_route {
+	int32_t arc;		/* logical; of a compact schedule the first of its orbit */
+	int32_t weight;		/* > 0 */
+	const int32_t *hops;	/* physical arcs */
+	int n;
+};
+
+/* "minimal-split", "dimension-order", "explicit". */
+const char *coll_routing_name(enum coll_routing routing);
+int coll_routing_parse(const char *name, enum coll_routing *routing, struct err *err);
+
+/*
+ * Embeds a schedule without an embedding in a frozen physical digraph, which it
+ * takes over (freed with it, also on error). Every logical arc that carries needs
+ * routes before coll_finish: coll_add_route gives it one, or one of its orbit.
+ * ports: as coll_new; 0 counts the physical arcs at terminals. WEFT_EINVAL: the
+ * nodes differ, a group does not keep the physical digraph; a route is no path
+ * between the ends of its arc.
+ */
+int coll_set_physical(struct coll_sched *s, struct topo *physical, enum coll_routing routing,
+		      int ports, struct err *err);
+int coll_add_route(struct coll_sched *s, const struct coll_arc_route *r, struct err *err);
+
+/* The digraph that is there: that of coll_topo without an embedding. */
+const struct topo *coll_physical(const struct coll_sched *s);
+bool coll_is_embedded(const struct coll_sched *s);
+enum coll_routing coll_routing(const struct coll_sched *s);
+/* Routes by logical arc, after coll_finish: number, and the i-th. */
+int64_t coll_n_arc_routes(const struct coll_sched *s);
+struct coll_arc_route coll_arc_route(const struct coll_sched *s, int64_t i);
+
 /* What coll_new was given, the ports counted when they were 0; the digraph is
  * the schedule's. Steps after coll_finish. O(1). */
 enum coll_kind coll_kind_of(const struct coll_sched *s);
@@ -113,7 +185,7 @@ int coll_chunks(const struct coll_sched *s);
 int coll_ports(const struct coll_sched *s);
 int coll_root(const struct coll_sched *s);
 int coll_steps(const struct coll_sched *s);
-/* Transfers sorted as above; after coll_finish. */
+/* Transfers sorted as above, of a compact schedule those it keeps; after coll_finish. */
 const struct coll_xfer *coll_xfers(const struct coll_sched *s, int64_t *n);
 /* Light sorted by step, arc, dir, fibre, channel. */
 const struct coll_light *coll_lights(const struct coll_sched *s, int64_t *n);
@@ -133,10 +205,11 @@ int coll_part(const struct coll_sched *s);
 /* What replay found. Initialise with coll_report_init. */
 struct coll_report {
 	int nodes, steps;
-	int64_t transfers;
-	int64_t chunk_hops;	  /* chunks times arcs crossed */
+	int64_t transfers;	  /* of a compact schedule all it stands for */
+	int64_t chunk_hops;	  /* chunks times (logical) arcs crossed */
 	mpq_t shard_times;	  /* sum over steps of the largest load on an
-				   * arc, in shards per unit capacity */
+				   * arc or a shared limit, in shards per unit
+				   * capacity */
 	mpq_t bandwidth_factor;	  /* T_B in units of M/B:
 				   * shard_times * ports / N */
 	mpq_t bandwidth_bound;	  /* no schedule of this collective can be
@@ -186,19 +259,32 @@ int coll_prove(struct coll_sched *s, struct coll_report *report, struct err *err
 /* Time of a schedule in the alpha-beta model. */
 struct coll_cost {
 	int64_t alpha_ns;	/* of a step, retuning included */
+	int64_t hop_ns;		/* of each physical arc of a route */
+	int64_t message_ns;	/* of each message a node sends over one arc in a
+				 * step */
 	int64_t link_bps;	/* of an arc of capacity 1 */
 	int64_t size_bytes;	/* M, the whole vector */
 };
 
-/* steps * alpha + what each step waits for: the largest, over the arcs it
- * uses, of the latency and the load * (M/N) / link_bps; rounded up to whole
- * ns. Where all latencies are equal the loads add up to shard_times. r: what coll_verify
- * found for s. *bound_ns (may be NULL): lower bound for any schedule on this
+/*
+ * steps * alpha + what each step waits for, rounded up to whole ns: the largest,
+ * over the routes of the arcs that it uses, of
+ *
+ *	the latencies of the route's arcs + hop * their number
+ *	+ message * the routes in use that begin with the same arc
+ *	+ the largest load of an arc of the route, or of a shared limit on it,
+ *	  times (M/N) / link_bps.
+ *
+ * An arc that is not embedded is its own route. Where latencies, hops and
+ * messages are alike the loads add up to shard_times. r: what coll_verify found for s.
+ * *bound_ns (may be NULL): lower bound for any schedule on this
  * digraph with these parameters: as many steps as the largest distance that
- * must be covered, each with alpha and the smallest latency of an arc, and
- * the bandwidth bound. WEFT_EINVAL (negative alpha or size, link_bps < 1),
+ * must be covered, each with alpha, a hop, a message and the smallest latency of an arc, and
+ * the bandwidth bound; embedded, one step over that distance. WEFT_EINVAL (negative times or size, link_bps < 1),
  * WEFT_ELIMIT when a time does not fit 64 bits, WEFT_EINFEASIBLE when some
- * rank cannot be reached. O(transfers), with the bound O(N (N + m)). */
+ * rank cannot be reached. O(transfers + routes), with the bound O(N (N + m)) over
+ * the orbits.
+ */
 int coll_time(const struct coll_sched *s, const struct coll_report *r, const struct coll_cost *c,
 	      int64_t *time_ns, int64_t *bound_ns, struct err *err);
 

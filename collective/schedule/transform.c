@@ -1,6 +1,6 @@
 /*
- * Schedules made from schedules: reversed in time, one after the other, with
- * other numbers for the nodes, and the part of one rank.
+ * Schedules made from schedules: reversed in time, one after the other, and with
+ * other numbers for the nodes. Compact schedules stay so.
  *
  * A schedule names arcs by their numbers, and digraphs that are equal may
  * number parallel arcs and arcs out of a node differently (a digraph
@@ -26,6 +26,24 @@ int coll_new_like(const struct coll_sched *s, enum coll_kind kind, struct topo *
 		coll_set_topo_name(*out, s->topo_name);
 	}
 	return rc;
+}
+
+int coll_new_with_group(const struct coll_sched *s, enum coll_kind kind, struct topo *graph,
+			  int chunks, struct coll_sched **out, struct err *err)
+{
+	struct topo_group *g;
+	int rc = coll_new_like(s, kind, graph, chunks, out, err);
+
+	if (rc || (rc = topo_group_copy(s->group, &g, err))) {
+		return rc;
+	}
+	return coll_set_group(*out, g, err);
+}
+
+int coll_refuse_embedded(const struct coll_sched *s, const char *what, struct err *err)
+{
+	return s->embedding ? err_set(err, WEFT_EUNSUPPORTED, "%s an embedded schedule: not "
+				      "supported; embed what comes of it instead", what) : 0;
 }
 
 /* ---- reversal ---- */
@@ -131,9 +149,10 @@ int coll_reverse(const struct coll_sched *s, struct coll_sched **out, struct err
 	int rc;
 
 	*out = NULL;
-	if ((rc = reversed_kind(s->kind, &kind, err)) ||
+	if ((rc = coll_refuse_embedded(s, "reversing", err)) ||
+	    (rc = reversed_kind(s->kind, &kind, err)) ||
 	    (rc = transpose(s->topo, &graph, &forth, err)) ||
-	    (rc = coll_new_like(s, kind, graph, s->chunks, &r, err)) ||
+	    (rc = coll_new_with_group(s, kind, graph, s->chunks, &r, err)) ||
 	    (rc = reverse_xfers(s, forth, r, err)) ||
 	    (rc = reverse_lights(s, forth, r, err))) {
 		goto out;
@@ -255,7 +274,10 @@ static int check_pair(const struct coll_sched *a, const struct coll_sched *b, st
 	if ((a->lights.n == 0) != (b->lights.n == 0)) {
 		return err_set(err, WEFT_EINVAL, "only one of the two schedules has light");
 	}
-	return 0;
+	if (!topo_group_equal(a->group, b->group)) {
+		return err_set(err, WEFT_EINVAL, "the two schedules have different groups");
+	}
+	return coll_refuse_embedded(a->embedding ? a : b, "following", err);
 }
 
 int coll_sequence(const struct coll_sched *first, const struct coll_sched *second,
@@ -279,7 +301,7 @@ int coll_sequence(const struct coll_sched *first, const struct coll_sched *secon
 			     "%d", first->chunks, second->chunks,
 			     COLL_MAX_CHUNKS);
 	}
-	if (rc || (rc = coll_new_like(first, COLL_ALLREDUCE, NULL, (int)chunks, &s, err)) ||
+	if (rc || (rc = coll_new_with_group(first, COLL_ALLREDUCE, NULL, (int)chunks, &s, err)) ||
 	    (rc = append(first, 0, NULL, s, err)) || (rc = append(second, first->steps, map, s,
 								  err))) {
 		goto out;
@@ -368,14 +390,45 @@ static int rename_rows(const struct coll_sched *s, const int *to, const int32_t 
 	return rc;
 }
 
+/* The group with other numbers for the nodes; *out NULL where there is none. */
+static int rename_group(const struct coll_sched *s, const int *to, struct topo_group **out,
+			struct err *err)
+{
+	int n = topo_n(s->topo), k = s->group ? topo_group_generators(s->group) : 0, rc;
+	int *orders = calloc((size_t)k + 1, sizeof(*orders));
+	int32_t *images = calloc((size_t)k * n + 1, sizeof(*images));
+
+	*out = NULL;
+	if (!orders || !images || !s->group) {
+		rc = orders && images ? 0 : err_nomem(err);
+		goto out;
+	}
+	for (int i = 0; i < k; i++) {
+		const int32_t *from = topo_group_generator(s->group, i, &orders[i]);
+
+		for (int u = 0; u < n; u++) {
+			images[(size_t)i * n + to[u]] = to[from[u]];
+		}
+	}
+	rc = topo_group_new(n, s->ranks, k, orders, images, out, err);
+out:
+	free(orders);
+	free(images);
+	return rc;
+}
+
 int coll_rename(const struct coll_sched *s, const int *to, struct coll_sched **out, struct err *err)
 {
 	struct coll_sched *renamed = NULL;
+	struct topo_group *group = NULL;
 	struct topo *graph = NULL;
 	int32_t *forth;
 	int rc;
 
 	*out = NULL;
+	if ((rc = coll_refuse_embedded(s, "renaming", err))) {
+		return rc;
+	}
 	if (coll_has_root(s->kind)) {
 		return err_set(err, WEFT_EUNSUPPORTED, "other numbers for the "
 			       "nodes of a %s: not supported", coll_kind_name(s->kind));
@@ -384,57 +437,12 @@ int coll_rename(const struct coll_sched *s, const int *to, struct coll_sched **o
 	rc = forth ? rename_graph(s->topo, to, forth, &graph, err)
 		   : err_nomem(err);
 	if (rc || (rc = coll_new_like(s, s->kind, graph, s->chunks, &renamed, err)) ||
-	    (rc = rename_rows(s, to, forth, renamed, err)) || (rc = coll_finish(renamed, err))) {
+	    (rc = rename_group(s, to, &group, err)) ||
+	    (rc = coll_set_group(renamed, group, err)) || (rc = rename_rows(s, to, forth, renamed, err)) || (rc = coll_finish(renamed, err))) {
 		coll_free(renamed);
 		renamed = NULL;
 	}
 	free(forth);
 	*out = renamed;
 	return rc;
-}
-
-/* ---- the part of one rank ---- */
-
-static bool is_of(const struct coll_sched *s, int arc, int rank)
-{
-	const struct topo_arc *a = topo_arc(s->topo, arc);
-
-	return a->src == rank || a->dst == rank;
-}
-
-static int copy_rows(const struct coll_sched *s, int rank, struct coll_sched *part, struct err *err)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < s->xfers.n && rc == 0; i++) {
-		if (is_of(s, s->xfers.v[i].arc, rank)) {
-			rc = coll_add(part, &s->xfers.v[i], err);
-		}
-	}
-	for (size_t i = 0; i < s->lights.n && rc == 0; i++) {
-		if (is_of(s, s->lights.v[i].arc, rank)) {
-			rc = coll_add_light(part, &s->lights.v[i], err);
-		}
-	}
-	return rc;
-}
-
-int coll_part_of(const struct coll_sched *s, int rank, struct coll_sched **out, struct err *err)
-{
-	struct coll_sched *part = NULL;
-	int rc;
-
-	*out = NULL;
-	if (rank < 0 || rank >= s->ranks) {
-		return err_set(err, WEFT_EINVAL, "rank %d: there are 0 to %d", rank, s->ranks - 1);
-	}
-	if ((rc = coll_new_like(s, s->kind, NULL, s->chunks, &part, err)) ||
-	    (rc = copy_rows(s, rank, part, err)) ||
-	    (rc = coll_finish(part, err))) {
-		coll_free(part);
-		return rc;
-	}
-	part->part = rank + 1;
-	*out = part;
-	return 0;
 }

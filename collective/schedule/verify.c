@@ -2,7 +2,9 @@
  * Replay of a schedule.
  *
  * The transfers of one shard (in all-to-all: of one origin and destination)
- * touch no other shard, so shards are replayed one after the other. Chunks
+ * touch no other shard, so shards are replayed one after the other; of a compact
+ * schedule the shards of one origin an orbit, as the others' replays are images of
+ * theirs. Chunks
  * of a shard that appear in the same transfers form a class and are replayed
  * once. What is sent must be held when the step begins: all of a step is
  * checked before any of it is applied.
@@ -31,7 +33,7 @@ struct coll_move {
 
 struct coll_replay {
 	const struct coll_sched *s;
-	int n;			/* ranks */
+	int n;			/* nodes; of sums all are ranks */
 
 	const uint32_t *order;	/* transfers by origin, destination, step */
 	int64_t next;		/* first of the shards to come */
@@ -121,9 +123,9 @@ static int sort_by_shard(const struct coll_sched *s, uint32_t *order)
 
 static int replay_init(struct coll_replay *r, const struct coll_sched *s, const uint32_t *order)
 {
-	size_t n = s->ranks, p = s->chunks;
+	size_t n = (size_t)topo_n(s->topo), p = s->chunks;
 
-	*r = (struct coll_replay){ .s = s, .n = s->ranks, .order = order };
+	*r = (struct coll_replay){ .s = s, .n = topo_n(s->topo), .order = order };
 	arrays_add(&r->arrays, r->marks, p / 64 + 1);
 	arrays_add(&r->arrays, r->class_at, p + 1);
 	arrays_add(&r->arrays, r->class_first, p + 1);
@@ -605,7 +607,7 @@ static void set_wanted(struct coll_replay *r, int origin, int dest)
 	case COLL_ALLREDUCE:
 	case COLL_BROADCAST:
 		r->lo = 0;
-		r->hi = r->n;
+		r->hi = s->ranks;
 		return;
 	case COLL_REDUCE_SCATTER:
 	case COLL_SCATTER:
@@ -680,6 +682,9 @@ static void replay_part(void *arg, int i)
 	p->rc = replay_init(&r, w->s, w->order) ? err_nomem(&p->err) : 0;
 	r.next = first_of(w, from);
 	for (int origin = from; origin < to && !p->rc; origin++) {
+		if (topo_group_first(w->s->group, origin) != origin) {
+			continue;
+		}
 		for (int dest = lo; dest < hi && !p->rc; dest++) {
 			p->rc = replay_shard(&r, origin, dest, &p->err);
 		}

@@ -339,6 +339,7 @@ static int try_batches(const struct plan_ctx *ctx, struct plan_job *pj, struct e
 	int batches, rc;
 
 	coll_xfers(pj->sched, &n);
+	n *= topo_group_order(coll_group(pj->sched));
 	most = n > 0 ? BATCH_TRANSFERS / n : 0;
 	if (cost.alpha_ns == 0 || pj->report.bandwidth_optimal || most < 2) {
 		return 0;

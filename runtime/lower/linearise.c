@@ -614,16 +614,19 @@ static int walk_all(struct lower_walk *w, struct err *err)
 int lower_schedule(const struct coll_sched *s, const struct lower_bounds *bounds, struct lower *out,
 		   struct err *err)
 {
-	struct lower_walk w;
+	struct lower_walk w = { 0 };
+	const struct coll_sched *flat;
+	struct coll_sched *own = NULL;
 	int rc;
 
 	*out = (struct lower){ .kind = coll_kind_of(s) };
-	if ((rc = walk_init(&w, s, bounds, out, err)) ||
+	if ((rc = coll_flat(s, &flat, &own, err)) || (rc = walk_init(&w, flat, bounds, out, err)) ||
 	    (rc = check_arrivals(&w, err)) || (rc = start_program(&w, err))) {
 		goto out;
 	}
 	rc = walk_all(&w, err);
 out:
+	coll_free(own);
 	free(w.count);
 	free(w.got);
 	free(w.stamp);

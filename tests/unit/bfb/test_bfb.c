@@ -559,14 +559,14 @@ static void assert_shift(const char *expr, bool want, int digits)
 {
 	struct err err = { 0 };
 	struct topo *t = graph_of(expr);
-	struct topo_translation s;
-	bool found;
+	struct topo_group *g;
 
-	must(topo_find_translations(t, &s, &found, &err), &err);
-	assert_int_equal(found, want);
-	if (found) {
-		assert_int_equal(s.n_digits, digits);
+	must(topo_group_find(t, &g, &err), &err);
+	assert_int_equal(g != NULL, want);
+	if (g) {
+		assert_int_equal(topo_group_generators(g), digits);
 	}
+	topo_group_free(g);
 	topo_free(t);
 }
 
@@ -574,13 +574,13 @@ static void assert_fixed(const char *expr, int fixed)
 {
 	struct err err = { 0 };
 	struct topo *t = graph_of(expr);
-	struct topo_translation s;
-	bool found;
+	struct topo_group *g;
 
-	must(topo_find_translations(t, &s, &found, &err), &err);
-	assert_true(found);
-	assert_int_equal(s.fixed, fixed);
-	assert_int_equal(s.moves * fixed, topo_n(t));
+	must(topo_group_find(t, &g, &err), &err);
+	assert_non_null(g);
+	assert_int_equal(topo_group_orbits(g), fixed);
+	assert_int_equal(topo_group_order(g) * fixed, topo_n(t));
+	topo_group_free(g);
 	topo_free(t);
 }
 

@@ -20,15 +20,16 @@ static struct coll_sched *overlapped(const struct coll_sched *s)
 /* A copy that was not proven: the verifier replays it. */
 static struct coll_sched *again(const struct coll_sched *s)
 {
-	struct coll_sched *copy = blank_copy(s);
+	struct coll_sched *copy = blank_copy(s), *flat = unfolded(s);
 	struct err err = { 0 };
 	int64_t n;
-	const struct coll_xfer *x = coll_xfers(s, &n);
+	const struct coll_xfer *x = coll_xfers(flat, &n);
 
 	for (int64_t i = 0; i < n; i++) {
 		must(coll_add(copy, &x[i], &err), &err);
 	}
 	finish(copy);
+	coll_free(flat);
 	return copy;
 }
 

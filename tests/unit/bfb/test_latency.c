@@ -190,8 +190,8 @@ static void test_random_against_lp(void **state)
 	rng_seed(&rng, 13);
 	for (int i = 0; i < 24; i++) {
 		int n = 2 + (int)rng_below(&rng, 5);
-		struct coll_cost c = { 10, 1000000000, 1 + (int64_t)rng_below(
-						&rng, 1000) };
+		struct coll_cost c = { .alpha_ns = 10, .link_bps = 1000000000,
+				  .size_bytes = 1 + (int64_t)rng_below( &rng, 1000) };
 		struct topo *t = random_graph(&rng, n, (int)rng_below(
 						&rng, 2 * n)), *back, *same;
 		double ns = (double)c.size_bytes * 8 / n;
@@ -227,7 +227,8 @@ static void test_translations_against_lp(void **state)
 		"Prod(Lat(Ring(3),400),Cap(Ring(4),2))",
 		"Prod(Lat(UniRing(1,4),2000),Ring(3))",
 	};
-	struct coll_cost c = { 10, 1000000000, 600 };
+	struct coll_cost c = { .alpha_ns = 10, .link_bps = 1000000000,
+				  .size_bytes = 600 };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(exprs) / sizeof(exprs[0]); i++) {
@@ -275,7 +276,8 @@ static void test_two_links(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct coll_cost c = { 7, 1000000000, rows[i].bytes };
+		struct coll_cost c = { .alpha_ns = 7, .link_bps = 1000000000,
+				  .size_bytes = rows[i].bytes };
 		struct coll_sched *s;
 		int64_t bound;
 
@@ -298,7 +300,8 @@ static void test_equal_latencies(void **state)
 		"Lat(Torus(3,4),250)", "Lat(GenKautz(2,9),30)", "Ring(6)",
 		"Lat(Cap(Hypercube(3),4),9)",
 	};
-	struct coll_cost c = { 100, 1000000000, 12000 };
+	struct coll_cost c = { .alpha_ns = 100, .link_bps = 1000000000,
+				  .size_bytes = 12000 };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(exprs) / sizeof(exprs[0]); i++) {
@@ -318,7 +321,8 @@ static void test_equal_latencies(void **state)
 static void test_refusals(void **state)
 {
 	static const int arcs[][2] = { { 0, 1 }, { 1, 2 } };
-	struct coll_cost c = { 1, 1, 0 };
+	struct coll_cost c = { .alpha_ns = 1, .link_bps = 1,
+				  .size_bytes = 0 };
 	struct coll_sched *s;
 	struct err err = { 0 };
 	int64_t bound;

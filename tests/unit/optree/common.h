@@ -19,8 +19,8 @@ static inline struct optree_params params(int n, int channels, int64_t bytes)
 static inline int64_t replay(const struct optree_params *p,
 			     const struct optree_plan *plan)
 {
-	struct coll_cost cost = { p->alpha_ns, p->channel_bps,
-				  p->shard_bytes * p->n };
+	struct coll_cost cost = { .alpha_ns = p->alpha_ns, .link_bps = p->channel_bps,
+				  .size_bytes = p->shard_bytes * p->n };
 	struct coll_report report;
 	struct err err = { 0 };
 	int64_t ns;

@@ -169,8 +169,8 @@ static void check(const struct optree_params *p, enum coll_kind kind,
 	struct shared_job job = { .name = "job", .at = p->at,
 				     .line = p->line };
 	struct coll_report report;
-	struct coll_cost cost = { p->alpha_ns, p->channel_bps,
-				  p->shard_bytes * p->n };
+	struct coll_cost cost = { .alpha_ns = p->alpha_ns, .link_bps = p->channel_bps,
+				  .size_bytes = p->shard_bytes * p->n };
 	struct err err = { 0 };
 	int64_t ns;
 

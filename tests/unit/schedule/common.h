@@ -146,8 +146,18 @@ static inline void assert_factor(const struct coll_sched *s, const char *tb,
 	coll_report_fini(&r);
 }
 
-static inline void assert_same(const struct coll_sched *a,
-			       const struct coll_sched *b)
+/* Every transfer written out. */
+static inline struct coll_sched *unfolded(const struct coll_sched *s)
+{
+	struct coll_sched *out;
+	struct err err = { 0 };
+
+	must(coll_unfold(s, &out, &err), &err);
+	return out;
+}
+
+/* Both without a group. */
+static inline void assert_same_flat(const struct coll_sched *a, const struct coll_sched *b)
 {
 	const struct topo *ta = coll_topo(a), *tb = coll_topo(b);
 	const struct coll_light *la, *lb;
@@ -192,6 +202,15 @@ static inline void assert_same(const struct coll_sched *a,
 			    la[i].fibre == lb[i].fibre &&
 			    la[i].loss_mdb == lb[i].loss_mdb);
 	}
+}
+
+static inline void assert_same(const struct coll_sched *a, const struct coll_sched *b)
+{
+	struct coll_sched *flat_a = unfolded(a), *flat_b = unfolded(b);
+
+	assert_same_flat(flat_a, flat_b);
+	coll_free(flat_a);
+	coll_free(flat_b);
 }
 
 /* hop[v] = the arc into v on a shortest path from src. */

@@ -23,7 +23,8 @@ static void times_of(struct coll_sched *s, const struct coll_cost *c,
  * for each half of an all-reduce. */
 static void test_time_of_kautz(void **state)
 {
-	struct coll_cost c = { 10000, 25000000000, 1 << 20 };
+	struct coll_cost c = { .alpha_ns = 10000, .link_bps = 25000000000,
+				  .size_bytes = 1 << 20 };
 	struct coll_sched *s = bfb(COLL_ALLREDUCE, "GenKautz(4,1024)");
 	int64_t time_ns, bound_ns;
 
@@ -38,7 +39,8 @@ static void test_time_of_kautz(void **state)
 
 static void test_time_is_rounded_up(void **state)
 {
-	struct coll_cost c = { 0, 8000000000, 1 };
+	struct coll_cost c = { .alpha_ns = 0, .link_bps = 8000000000,
+				  .size_bytes = 1 };
 	struct coll_sched *s = bfb(COLL_ALLGATHER, "K(3)");
 	int64_t time_ns;
 
@@ -62,7 +64,8 @@ static void test_time_is_rounded_up(void **state)
 static void test_latency(void **state)
 {
 	static const int64_t latency[] = { 100, 300, 200 };
-	struct coll_cost c = { 1000, 1000000000, 0 };
+	struct coll_cost c = { .alpha_ns = 1000, .link_bps = 1000000000,
+				  .size_bytes = 0 };
 	struct err err = { 0 };
 	struct coll_sched *s;
 	struct topo *t;
@@ -89,7 +92,8 @@ static void test_latency(void **state)
 
 static void test_time_refuses(void **state)
 {
-	struct coll_cost c = { -1, 1, 1 };
+	struct coll_cost c = { .alpha_ns = -1, .link_bps = 1,
+				  .size_bytes = 1 };
 	struct coll_sched *s = bfb(COLL_ALLGATHER, "K(3)");
 	struct coll_report r;
 	struct err err = { 0 };
@@ -99,11 +103,14 @@ static void test_time_refuses(void **state)
 	coll_report_init(&r);
 	must(coll_verify(s, &r, &err), &err);
 	assert_int_equal(coll_time(s, &r, &c, &ns, NULL, &err), WEFT_EINVAL);
-	c = (struct coll_cost){ 0, 0, 1 };
+	c = (struct coll_cost){ .alpha_ns = 0, .link_bps = 0,
+				  .size_bytes = 1 };
 	assert_int_equal(coll_time(s, &r, &c, &ns, NULL, &err), WEFT_EINVAL);
-	c = (struct coll_cost){ 0, 1, -1 };
+	c = (struct coll_cost){ .alpha_ns = 0, .link_bps = 1,
+				  .size_bytes = -1 };
 	assert_int_equal(coll_time(s, &r, &c, &ns, NULL, &err), WEFT_EINVAL);
-	c = (struct coll_cost){ 0, 1, INT64_MAX };
+	c = (struct coll_cost){ .alpha_ns = 0, .link_bps = 1,
+				  .size_bytes = INT64_MAX };
 	assert_int_equal(coll_time(s, &r, &c, &ns, NULL, &err), WEFT_ELIMIT);
 	coll_report_fini(&r);
 	coll_free(s);

@@ -311,6 +311,7 @@ static void test_parts(void **state)
 	(void)state;
 	assert_int_equal(coll_part(s), -1);
 	coll_xfers(s, &whole);
+	whole *= topo_group_order(coll_group(s));
 	for (int rank = 0; rank < coll_ranks(s); rank++) {
 		must(coll_part_of(s, rank, &part, &err), &err);
 		assert_int_equal(coll_part(part), rank);

@@ -208,8 +208,7 @@ static void symmetry_sees_limits(void **state)
 {
 	struct topo *plain = parse("Ring(5)"), *out = ring_with_limits(5, false, 0);
 	struct topo *both = ring_with_limits(5, true, 1), *other = ring_with_limits(5, true, 2);
-	struct topo_translation s;
-	bool found = true;
+	struct topo_group *g;
 
 	(void)state;
 	assert_true(topo_is_symmetric(plain));
@@ -218,8 +217,8 @@ static void symmetry_sees_limits(void **state)
 	assert_false(topo_is_symmetric(other));
 	assert_true(topo_vertex_transitive(plain));
 	assert_false(topo_vertex_transitive(both));
-	assert_int_equal(topo_find_translations(both, &s, &found, NULL), 0);
-	assert_false(found);
+	assert_int_equal(topo_group_find(both, &g, NULL), 0);
+	assert_null(g);
 	assert_true(topo_has_mirror(plain));
 	assert_false(topo_has_mirror(both));
 	topo_free(plain);

@@ -1,0 +1,234 @@
+/*
+ * Embeddings: the routes of logical arcs over a physical digraph.
+ *
+ * Routes are kept as rows of (arc, weight, hops), of a compact schedule one set an
+ * orbit of logical arcs: the others' routes are their images. They are checked
+ * when they are added, so whoever counts loads or simulates only follows them.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/schedule/private.h"
+
+static const char *const routing_names[COLL_ROUTINGS] = {
+	[COLL_ROUTING_MINIMAL_SPLIT] = "minimal-split",
+	[COLL_ROUTING_DIMENSION_ORDER] = "dimension-order",
+	[COLL_ROUTING_EXPLICIT] = "explicit",
+};
+
+const char *coll_routing_name(enum coll_routing routing)
+{
+	return routing_names[routing];
+}
+
+int coll_routing_parse(const char *name, enum coll_routing *routing, struct err *err)
+{
+	for (int i = 0; i < COLL_ROUTINGS; i++) {
+		if (strcmp(name, routing_names[i]) == 0) {
+			*routing = i;
+			return 0;
+		}
+	}
+	return err_set(err, WEFT_EINVAL, "unknown routing \"%.64s\": expected minimal-split, "
+		       "dimension-order or explicit", name);
+}
+
+void coll_embedding_free(struct coll_embedding *e)
+{
+	if (!e) {
+		return;
+	}
+	topo_action_free(e->action);
+	topo_free(e->physical);
+	vec_fini(&e->paths);
+	vec_fini(&e->hops);
+	free(e);
+}
+
+/* The nodes of the logical digraph are those of the physical one that hold
+ * data. */
+static int check_holders(const struct topo *logical, const struct topo *physical, struct err *err)
+{
+	int n = topo_n(logical), rc = topo_check_order(physical, err);
+
+	if (rc) {
+		return err_wrap(err, "physical digraph");
+	}
+	if (topo_ranks(physical) != topo_ranks(logical) || topo_holders(physical) != n) {
+		return err_set(err, WEFT_EINVAL, "the physical digraph has %d terminals and %d "
+			       "memories, the logical one %d and %d", topo_ranks(physical),
+			       topo_holders(physical) - topo_ranks(physical), topo_ranks(logical),
+			       n - topo_ranks(logical));
+	}
+	for (int u = 0; u < n; u++) {
+		if (topo_node_flags(logical, u) != topo_node_flags(physical, u)) {
+			return err_set(err, WEFT_EINVAL, "node %d: the logical and the physical "
+				       "digraph disagree on what it can do", u);
+		}
+	}
+	return 0;
+}
+
+int coll_set_physical(struct coll_sched *s, struct topo *physical, enum coll_routing routing,
+		      int ports, struct err *err)
+{
+	struct coll_embedding *e = calloc(1, sizeof(*e));
+	int64_t counted = ports;
+	int rc;
+
+	assert(!s->embedding && s->lights.n == 0);
+	if (!e) {
+		topo_free(physical);
+		return err_nomem(err);
+	}
+	*e = (struct coll_embedding){ .physical = physical, .routing = routing };
+	if ((rc = check_holders(s->topo, physical, err)) ||
+	    (!ports && (rc = coll_count_ports(physical, &counted, err))) ||
+	    (s->group && (rc = topo_action_new(physical, s->group, &e->action, err)))) {
+		coll_embedding_free(e);
+		return rc;
+	}
+	if (counted > COLL_MAX_PORTS) {
+		coll_embedding_free(e);
+		return err_set(err, WEFT_ELIMIT, "%lld ports: at most %d", (long long)counted,
+			       COLL_MAX_PORTS);
+	}
+	s->ports = (int)counted;
+	s->embedding = e;
+	s->finished = s->proven = false;
+	return 0;
+}
+
+/* The hops lead from the tail of the logical arc to its head, through no node
+ * twice, and none of them is a self-loop. */
+static int check_path(const struct coll_sched *s, const struct coll_arc_route *r, struct err *err)
+{
+	const struct topo *t = s->embedding->physical;
+	const struct topo_arc *a;
+	int at;
+
+	if (r->arc < 0 || r->arc >= topo_m(s->topo)) {
+		return err_set(err, WEFT_EINVAL, "arc %d is missing: the logical digraph has %d "
+			       "arcs", r->arc, topo_m(s->topo));
+	}
+	a = topo_arc(s->topo, r->arc);
+	if (r->weight < 1 || r->weight > COLL_MAX_WEIGHT) {
+		return err_set(err, WEFT_EINVAL, "arc %d (%d -> %d): weight %d is not in 1 to %d",
+			       r->arc, a->src, a->dst, r->weight, COLL_MAX_WEIGHT);
+	}
+	at = a->src;
+	for (int i = 0; i < r->n; i++) {
+		int hop = r->hops[i];
+
+		if (hop < 0 || hop >= topo_m(t) || topo_arc(t, hop)->src != at ||
+		    topo_arc(t, hop)->dst == at) {
+			return err_set(err, WEFT_EINVAL, "arc %d (%d -> %d): hop %d, physical arc "
+				       "%d, does not leave node %d", r->arc, a->src, a->dst, i, hop,
+				       at);
+		}
+		at = topo_arc(t, hop)->dst;
+	}
+	if (at != a->dst || r->n < 1 || r->n >= topo_n(t)) {
+		return err_set(err, WEFT_EINVAL, "arc %d (%d -> %d): its route of %d hops ends at "
+			       "node %d", r->arc, a->src, a->dst, r->n, at);
+	}
+	return 0;
+}
+
+int coll_add_route(struct coll_sched *s, const struct coll_arc_route *r, struct err *err)
+{
+	struct coll_embedding *e = s->embedding;
+	struct coll_path p = { .arc = r->arc, .weight = r->weight, .n = r->n };
+	int by = 0, rc = check_path(s, r, err);
+
+	if (rc) {
+		return rc;
+	}
+	p.first = (int64_t)e->hops.n;
+	if (s->group) {
+		p.arc = topo_action_first(s->action, topo_action_orbit(s->action, r->arc));
+		by = topo_group_between(s->group, topo_arc(s->topo, r->arc)->src,
+					topo_arc(s->topo, p.arc)->src);
+	}
+	if (e->hops.n + (size_t)r->n > COLL_MAX_XFERS) {
+		return err_set(err, WEFT_ELIMIT, "routes of more than %d hops", COLL_MAX_XFERS);
+	}
+	for (int i = 0; i < r->n; i++) {
+		int hop = by ? topo_action_move(e->action, by, r->hops[i]) : r->hops[i];
+
+		if (vec_push(&e->hops, hop)) {
+			return err_nomem(err);
+		}
+	}
+	s->finished = s->proven = false;
+	return vec_push(&e->paths, p) ? err_nomem(err) : 0;
+}
+
+static int by_arc(const void *pa, const void *pb)
+{
+	const struct coll_path *a = pa, *b = pb;
+
+	if (a->arc != b->arc) {
+		return a->arc < b->arc ? -1 : 1;
+	}
+	return a->first < b->first ? -1 : a->first > b->first;
+}
+
+int coll_finish_routes(struct coll_sched *s, struct err *err)
+{
+	struct coll_embedding *e = s->embedding;
+	bool *routed;
+
+	if (!e) {
+		return 0;
+	}
+	qsort(e->paths.v, e->paths.n, sizeof(*e->paths.v), by_arc);
+	routed = calloc((size_t)topo_m(s->topo) + 1, sizeof(*routed));
+	if (!routed) {
+		return err_nomem(err);
+	}
+	for (size_t i = 0; i < e->paths.n; i++) {
+		routed[coll_orbit(s->action, e->paths.v[i].arc)] = true;
+	}
+	for (size_t i = 0; i < s->xfers.n; i++) {
+		int arc = s->xfers.v[i].arc;
+
+		if (!routed[coll_orbit(s->action, arc)]) {
+			const struct topo_arc *a = topo_arc(s->topo, arc);
+
+			free(routed);
+			return err_set(err, WEFT_EINVAL, "arc %d (%d -> %d) carries and has no "
+				       "route", arc, a->src, a->dst);
+		}
+	}
+	free(routed);
+	return 0;
+}
+
+const struct topo *coll_physical(const struct coll_sched *s)
+{
+	return s->embedding ? s->embedding->physical : s->topo;
+}
+
+bool coll_is_embedded(const struct coll_sched *s)
+{
+	return s->embedding != NULL;
+}
+
+enum coll_routing coll_routing(const struct coll_sched *s)
+{
+	return s->embedding->routing;
+}
+
+int64_t coll_n_arc_routes(const struct coll_sched *s)
+{
+	return s->embedding ? (int64_t)s->embedding->paths.n : 0;
+}
+
+struct coll_arc_route coll_arc_route(const struct coll_sched *s, int64_t i)
+{
+	const struct coll_path *p = &s->embedding->paths.v[i];
+
+	return (struct coll_arc_route){ p->arc, p->weight, s->embedding->hops.v + p->first, p->n };
+}

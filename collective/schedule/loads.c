@@ -1,0 +1,310 @@
+/*
+ * Loads: what each step puts on the arcs that are there.
+ *
+ * One pass over the sorted transfers adds up the chunks of every logical arc in a
+ * step, then follows its routes. All is counted by orbits: a transfer that is kept
+ * stands for one on every arc of its orbit, and the hops of its routes' images are
+ * dealt out equally over the orbits that they fall in. Loads are whole numbers over
+ * one scale, and are compared by products of 128 bits: a schedule that meets
+ * its bound is found to do so exactly.
+ */
+#include <stdlib.h>
+
+#include "collective/schedule/private.h"
+#include "lib/base/rat.h"
+
+/* Of the weights of routes: keeps all loads within 64 bits. */
+#define MAX_SCALE (INT64_C(1) << 31)
+
+void coll_loads_fini(struct coll_loads *w)
+{
+	arrays_fini(&w->arrays);
+}
+
+static const struct coll_path *paths_of(const struct coll_loads *w, int orbit, int *n,
+					int64_t *total)
+{
+	const struct coll_embedding *e = w->s->embedding;
+	const struct coll_path *p = e->paths.v + w->path_of[orbit];
+
+	*n = 0;
+	*total = 0;
+	while (p + *n < e->paths.v + e->paths.n && p[*n].arc == p->arc) {
+		*total += p[(*n)++].weight;
+	}
+	return p;
+}
+
+/* Where the routes of each orbit begin, and the least common multiple of their
+ * weights' sums. */
+static int index_routes(struct coll_loads *w, struct err *err)
+{
+	const struct coll_embedding *e = w->s->embedding;
+
+	for (size_t i = 0; i < e->paths.n;) {
+		int orbit = coll_orbit(w->s->action, e->paths.v[i].arc), n;
+		int64_t total;
+
+		w->path_of[orbit] = (int32_t)i;
+		paths_of(w, orbit, &n, &total);
+		w->scale *= total / rat_gcd(total, w->scale);
+		if (w->scale > MAX_SCALE) {
+			return err_set(err, WEFT_ELIMIT, "the weights of the routes have no "
+				       "common multiple up to %lld", (long long)MAX_SCALE);
+		}
+		i += (size_t)n;
+	}
+	return 0;
+}
+
+int coll_loads_init(struct coll_loads *w, const struct coll_sched *s, struct err *err)
+{
+	size_t logical = (size_t)topo_m(s->topo), physical;
+
+	*w = (struct coll_loads){ .s = s, .scale = 1, .physical = coll_physical(s),
+				  .action = s->embedding ? s->embedding->action : s->action };
+	physical = (size_t)topo_m(w->physical);
+	arrays_add(&w->arrays, w->used, logical);
+	arrays_add(&w->arrays, w->chunks, logical);
+	arrays_add(&w->arrays, w->loaded, physical);
+	arrays_add(&w->arrays, w->load, physical);
+	arrays_add(&w->arrays, w->cap, physical);
+	arrays_add(&w->arrays, w->messages, physical);
+	arrays_add(&w->arrays, w->out, s->ranks);
+	arrays_add(&w->arrays, w->in, s->ranks);
+	if (s->embedding) {
+		arrays_add(&w->arrays, w->path_of, logical);
+	}
+	if (w->arrays.failed) {
+		return err_nomem(err);
+	}
+	return s->embedding ? index_routes(w, err) : 0;
+}
+
+/* The first terminal of the orbit of a node, -1: it is none. */
+static int port_node(const struct coll_loads *w, int node)
+{
+	return node < w->s->ranks ? topo_group_first(w->s->group, node) : -1;
+}
+
+static void clear_step(struct coll_loads *w)
+{
+	for (int i = 0; i < w->n_used; i++) {
+		w->chunks[w->used[i]] = 0;
+	}
+	for (int i = 0; i < w->n_loaded; i++) {
+		int orbit = w->loaded[i];
+		const struct topo_arc *a = topo_arc(w->physical,
+						    coll_orbit_first(w->action, orbit));
+
+		w->load[orbit] = w->cap[orbit] = w->messages[orbit] = 0;
+		if (port_node(w, a->src) >= 0) {
+			w->out[port_node(w, a->src)] = 0;
+		}
+		if (port_node(w, a->dst) >= 0) {
+			w->in[port_node(w, a->dst)] = 0;
+		}
+	}
+	w->n_used = w->n_loaded = 0;
+	w->top = (struct coll_load){ 0, 1 };
+}
+
+/* Adds up the transfers of the next step. */
+static void add_transfers(struct coll_loads *w)
+{
+	const struct coll_sched *s = w->s;
+	const struct coll_xfer *x = s->xfers.v, *end = x + s->xfers.n;
+
+	for (x += w->xfer; x < end && x->step == w->step; x++) {
+		int orbit = coll_orbit(s->action, x->arc);
+		int chunks = x->last - x->first + 1;
+
+		if (w->chunks[orbit] == 0) {
+			w->used[w->n_used++] = orbit;
+		}
+		w->chunks[orbit] += chunks;
+		w->hops += (int64_t)chunks * topo_group_order(s->group);
+	}
+	w->xfer = (size_t)(x - s->xfers.v);
+}
+
+/* "step 3: arc 5 (0 -> 1)" and what is wrong there. */
+static int fault(const struct coll_loads *w, int arc, struct err *err, const char *what)
+{
+	const struct topo_arc *a = topo_arc(w->physical, arc);
+
+	return err_set(err, WEFT_EVERIFY, "step %d: arc %d (%d -> %d): %s", w->step, arc, a->src,
+		       a->dst, what);
+}
+
+/* Capacity of an arc in this step: its own, times its lights. */
+static int arc_cap(struct coll_loads *w, int arc, int64_t *cap, struct err *err)
+{
+	struct coll_run lights;
+
+	*cap = topo_arc(w->physical, arc)->cap;
+	if (w->s->lights.n == 0) {
+		return 0;
+	}
+	lights = coll_light_run(w->s, w->light, w->step, arc);
+	w->light = lights.first;
+	*cap *= lights.n;
+	return lights.n ? 0 : fault(w, arc, err, "the arc has no light in this step");
+}
+
+/* Fewer ports than a node uses would make its bandwidth, and with it every
+ * bound, a fiction. */
+static int use_port(const struct coll_loads *w, int arc, int node, int64_t *side, int64_t cap,
+		    struct err *err)
+{
+	const struct topo_arc *a = topo_arc(w->physical, arc);
+	int port = port_node(w, node);
+
+	if (port < 0) {
+		return 0;
+	}
+	side[port] += cap;
+	if (side[port] <= w->s->ports) {
+		return 0;
+	}
+	return err_set(err, WEFT_EVERIFY, "step %d: arc %d (%d -> %d): node %d %s %lld units of "
+		       "capacity, more than its %d ports", w->step, arc, a->src, a->dst, node,
+		       side == w->out ? "drives" : "receives", (long long)side[port],
+		       w->s->ports);
+}
+
+/* A physical orbit that carries for the first time in this step. */
+static int open_orbit(struct coll_loads *w, int orbit, struct err *err)
+{
+	int arc = coll_orbit_first(w->action, orbit), rc;
+	const struct topo_arc *a = topo_arc(w->physical, arc);
+	int64_t *cap = &w->cap[orbit];
+
+	w->loaded[w->n_loaded++] = orbit;
+	if ((rc = arc_cap(w, arc, cap, err)) ||
+	    (rc = use_port(w, arc, a->src, w->out, *cap, err))) {
+		return rc;
+	}
+	return use_port(w, arc, a->dst, w->in, *cap, err);
+}
+
+static int add_load(struct coll_loads *w, int orbit, int64_t load, struct err *err)
+{
+	int rc = w->cap[orbit] ? 0 : open_orbit(w, orbit, err);
+
+	if (!rc && __builtin_add_overflow(w->load[orbit], load, &w->load[orbit])) {
+		rc = err_set(err, WEFT_ELIMIT, "step %d: a load does not fit 64 bits", w->step);
+	}
+	return rc;
+}
+
+static int follow_route(struct coll_loads *w, const struct coll_path *p, int64_t load,
+			struct err *err)
+{
+	const int32_t *hops = w->s->embedding->hops.v + p->first;
+	int rc = 0;
+
+	for (int i = 0; i < p->n && !rc; i++) {
+		int orbit = coll_orbit(w->action, hops[i]);
+		int64_t share = coll_orbit_share(w->s, w->action, orbit), sum;
+
+		if (__builtin_mul_overflow(load, share, &sum)) {
+			return err_set(err, WEFT_ELIMIT, "step %d: a load does not fit 64 bits",
+				       w->step);
+		}
+		rc = add_load(w, orbit, sum, err);
+	}
+	return rc;
+}
+
+/* What the arcs of a logical orbit carry goes over their routes. */
+static int load_arcs(struct coll_loads *w, int orbit, struct err *err)
+{
+	const struct coll_path *p;
+	int64_t total;
+	int n, rc = 0;
+
+	if (!w->s->embedding) {
+		w->messages[orbit] = 1;
+		return add_load(w, orbit, w->chunks[orbit], err);
+	}
+	p = paths_of(w, orbit, &n, &total);
+	for (int i = 0; i < n && !rc; i++) {
+		int first = coll_orbit(w->action, w->s->embedding->hops.v[p[i].first]);
+		int64_t part = w->scale / total * p[i].weight, load;
+
+		if (__builtin_mul_overflow(w->chunks[orbit], part, &load)) {
+			return err_set(err, WEFT_ELIMIT, "step %d: a load does not fit 64 bits",
+				       w->step);
+		}
+		w->messages[first]++;
+		rc = follow_route(w, &p[i], load, err);
+	}
+	return rc;
+}
+
+static struct coll_load limit_load(const struct coll_loads *w, int limit)
+{
+	const struct topo_limit *l = topo_limit(w->physical, limit);
+	struct coll_load sum = { 0, l->cap * w->scale };
+
+	for (int i = 0; i < l->n; i++) {
+		sum.chunks += w->load[coll_orbit(w->action, l->arcs[i])];
+	}
+	return sum;
+}
+
+static void raise(struct coll_load *top, struct coll_load load)
+{
+	if (coll_less_load(*top, load)) {
+		*top = load;
+	}
+}
+
+static void find_top(struct coll_loads *w)
+{
+	int n = topo_n_limits(w->physical);
+	const int32_t *limits = NULL;
+
+	if (w->action) {
+		limits = topo_action_limits(w->action, &n);
+	}
+	for (int i = 0; i < w->n_loaded; i++) {
+		int orbit = w->loaded[i];
+
+		raise(&w->top, (struct coll_load){ w->load[orbit], w->cap[orbit] * w->scale });
+	}
+	for (int i = 0; i < n; i++) {
+		raise(&w->top, limit_load(w, limits ? limits[i] : i));
+	}
+}
+
+int coll_loads_next(struct coll_loads *w, struct err *err)
+{
+	int rc = 0;
+
+	clear_step(w);
+	if (w->xfer >= w->s->xfers.n) {
+		return 0;
+	}
+	w->step = w->s->xfers.v[w->xfer].step;
+	add_transfers(w);
+	for (int i = 0; i < w->n_used && !rc; i++) {
+		rc = load_arcs(w, w->used[i], err);
+	}
+	find_top(w);
+	return rc;
+}
+
+struct coll_load coll_loads_at(const struct coll_loads *w, int arc)
+{
+	int orbit = coll_orbit(w->action, arc), n;
+	struct coll_load top = { w->load[orbit], w->cap[orbit] * w->scale };
+	const int32_t *limits;
+
+	n = topo_arc_limits(w->physical, arc, &limits);
+	for (int i = 0; i < n; i++) {
+		raise(&top, limit_load(w, limits[i]));
+	}
+	return top;
+}

@@ -1,0 +1,154 @@
+/*
+ * What a schedule's replay reports: loads, and lower bounds of them.
+ *
+ * The loads of all steps are added up as rationals; the bounds are theorems about
+ * any schedule of the collective on the digraph, from what nodes must take in and from
+ * the hops that shards must make. By symmetry one terminal of an orbit stands
+ * for all of them.
+ */
+#include <stdlib.h>
+
+#include "collective/schedule/private.h"
+#include "lib/base/rat.h"
+
+void coll_scale(mpq_t q, int64_t num, int64_t den)
+{
+	mpq_t f;
+
+	mpq_init(f);
+	rat_set(f, num, den);
+	mpq_mul(q, q, f);
+	mpq_clear(f);
+}
+
+/* Sum of the distances between all pairs of ranks. */
+static int total_distance(const struct coll_sched *s, int64_t *sum, struct err *err)
+{
+	const struct topo *t = coll_physical(s);
+	int32_t *dist = malloc((size_t)topo_n(t) * sizeof(*dist));
+
+	if (!dist) {
+		return err_nomem(err);
+	}
+	*sum = 0;
+	for (int u = 0; u < s->ranks; u++) {
+		if (topo_group_first(s->group, u) != u) {
+			continue;
+		}
+		topo_bfs(t, u, dist);
+		for (int v = 0; v < s->ranks; v++) {
+			if (dist[v] < 0) {
+				free(dist);
+				return err_set(err, WEFT_EINFEASIBLE, "rank %d cannot reach rank %d",
+					       u, v);
+			}
+			*sum += (int64_t)dist[v] * topo_group_order(s->group);
+		}
+	}
+	free(dist);
+	return 0;
+}
+
+/* What all arcs, or where all nodes are ranks all ports, carry in a unit of time.
+ * Lit schedules may light other arcs in every step, so only the ports bound them. */
+static int64_t total_capacity(const struct coll_sched *s)
+{
+	const struct topo *t = coll_physical(s);
+	const struct topo_arc *arcs = topo_arcs(t);
+	int64_t ports = (int64_t)s->ports * s->ranks, caps = 0;
+
+	for (int a = 0; a < topo_m(t); a++) {
+		caps += arcs[a].src != arcs[a].dst ? arcs[a].cap : 0;
+	}
+	return s->lights.n == 0 && (caps < ports || s->ranks < topo_n(t)) ? caps : ports;
+}
+
+/* Every hop of every shard takes capacity: hops / capacity shard times. */
+static int distance_bound(const struct coll_sched *s, mpq_t bound, struct err *err)
+{
+	int64_t hops = 0, cap = total_capacity(s);
+	mpq_t by_hops;
+	int rc;
+
+	if (s->ranks < 2) {
+		return 0;
+	}
+	rc = total_distance(s, &hops, err);
+	if (rc) {
+		return rc;
+	}
+	mpq_init(by_hops);
+	rat_set(by_hops, hops, cap);
+	coll_scale(by_hops, s->ports, s->ranks);
+	if (mpq_cmp(by_hops, bound) > 0) {
+		mpq_set(bound, by_hops);
+	}
+	mpq_clear(by_hops);
+	return 0;
+}
+
+/* The lower bound of schedule.h for this collective, in M/B. */
+static int bandwidth_bound(const struct coll_sched *s, mpq_t bound, struct err *err)
+{
+	int n = s->ranks;
+
+	switch (s->kind) {
+	case COLL_ALLREDUCE:
+		rat_set(bound, 2 * ((int64_t)n - 1), n);
+		return 0;
+	case COLL_BROADCAST:
+	case COLL_REDUCE:
+		rat_set(bound, n > 1, 1);
+		return 0;
+	case COLL_ALLTOALL:
+		rat_set(bound, n - 1, n);
+		return distance_bound(s, bound, err);
+	case COLL_ALLGATHER:
+	case COLL_REDUCE_SCATTER:
+	case COLL_GATHER:
+	case COLL_SCATTER:
+		break;
+	}
+	rat_set(bound, n - 1, n);
+	return 0;
+}
+
+/* ---- the report ---- */
+
+/* Sums of the steps' largest loads, in chunks, and of the hops. */
+static int add_loads(const struct coll_sched *s, mpq_t total, int64_t *hops, struct err *err)
+{
+	struct coll_loads w;
+	mpq_t load;
+	int rc = coll_loads_init(&w, s, err);
+
+	mpq_init(load);
+	while (!rc && (rc = coll_loads_next(&w, err)) == 0 && w.n_used > 0) {
+		rat_set(load, w.top.chunks, w.top.cap);
+		mpq_add(total, total, load);
+	}
+	*hops = w.hops;
+	mpq_clear(load);
+	coll_loads_fini(&w);
+	return rc;
+}
+
+int coll_measure(const struct coll_sched *s, struct coll_report *r, struct err *err)
+{
+	int rc;
+
+	mpq_set_ui(r->shard_times, 0, 1);
+	rc = add_loads(s, r->shard_times, &r->chunk_hops, err);
+	if (rc) {
+		return rc;
+	}
+	coll_scale(r->shard_times, 1, s->chunks);
+	r->nodes = s->ranks;
+	r->steps = s->steps;
+	r->transfers = (int64_t)s->xfers.n * topo_group_order(s->group);
+	mpq_set(r->bandwidth_factor, r->shard_times);
+	coll_scale(r->bandwidth_factor, s->ports, s->ranks);
+	rc = bandwidth_bound(s, r->bandwidth_bound, err);
+	r->bandwidth_optimal = !rc && mpq_equal(r->bandwidth_factor, r->bandwidth_bound);
+	return rc;
+}

@@ -1,0 +1,202 @@
+/* A compact schedule written out: all of it, or the part of one rank. Either has
+ * no group; its digraph stays whole. */
+#include <stdlib.h>
+
+#include "collective/schedule/private.h"
+
+/* An empty schedule like s, embedded as s is, without routes and group. */
+static int begin(const struct coll_sched *s, struct coll_sched **out, struct err *err)
+{
+	struct topo *physical;
+	int rc = coll_new_like(s, s->kind, NULL, s->chunks, out, err);
+
+	if (rc || !s->embedding || (rc = topo_copy(s->embedding->physical, &physical, err))) {
+		return rc;
+	}
+	return coll_set_physical(*out, physical, s->embedding->routing, s->ports, err);
+}
+
+static int add_moved_route(const struct coll_sched *s, const struct coll_arc_route *r, int by,
+			   struct coll_sched *out, struct err *err)
+{
+	struct coll_arc_route moved = *r;
+	int32_t *hops;
+	int rc = 0;
+
+	if (!by) {
+		return coll_add_route(out, r, err);
+	}
+	hops = malloc((size_t)r->n * sizeof(*hops));
+	if (!hops) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < r->n && !rc; i++) {
+		hops[i] = topo_action_move(s->embedding->action, by, r->hops[i]);
+	}
+	moved.hops = hops;
+	moved.arc = topo_action_move(s->action, by, r->arc);
+	if (!rc) {
+		rc = coll_add_route(out, &moved, err);
+	}
+	free(hops);
+	return rc;
+}
+
+/* The images of all routes under one element. */
+static int add_routes(const struct coll_sched *s, int by, struct coll_sched *out, struct err *err)
+{
+	int rc = 0;
+
+	for (int64_t i = 0; i < coll_n_arc_routes(s) && !rc; i++) {
+		struct coll_arc_route r = coll_arc_route(s, i);
+
+		rc = add_moved_route(s, &r, by, out, err);
+	}
+	return rc;
+}
+
+static int add_images(const struct coll_sched *s, int by, struct coll_sched *out, struct err *err)
+{
+	int rc = add_routes(s, by, out, err);
+
+	for (size_t i = 0; i < s->xfers.n && !rc; i++) {
+		struct coll_xfer x = coll_moved(s, by, &s->xfers.v[i]);
+
+		rc = coll_add(out, &x, err);
+	}
+	return rc;
+}
+
+static int add_lights(const struct coll_sched *s, struct coll_sched *out, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < s->lights.n && !rc; i++) {
+		rc = coll_add_light(out, &s->lights.v[i], err);
+	}
+	return rc;
+}
+
+int coll_unfold(const struct coll_sched *s, struct coll_sched **out, struct err *err)
+{
+	int64_t transfers = (int64_t)s->xfers.n * topo_group_order(s->group);
+	struct coll_sched *all = NULL;
+	int rc;
+
+	*out = NULL;
+	if (transfers > COLL_MAX_XFERS) {
+		return err_set(err, WEFT_ELIMIT, "the compact schedule stands for %lld transfers: "
+			       "more than %d cannot be written out", (long long)transfers,
+			       COLL_MAX_XFERS);
+	}
+	rc = begin(s, &all, err);
+	for (int by = 0; by < topo_group_order(s->group) && !rc; by++) {
+		rc = add_images(s, by, all, err);
+	}
+	if (rc || (rc = add_lights(s, all, err)) || (rc = coll_finish(all, err))) {
+		coll_free(all);
+		return rc;
+	}
+	all->part = s->part;
+	*out = all;
+	return 0;
+}
+
+int coll_flat(const struct coll_sched *s, const struct coll_sched **flat, struct coll_sched **own,
+	      struct err *err)
+{
+	int rc = s->group ? coll_unfold(s, own, err) : 0;
+
+	if (rc || !s->group) {
+		*own = NULL;
+	}
+	*flat = *own ? *own : s;
+	return rc;
+}
+
+/* ---- the part of one rank ---- */
+
+/* The image of x that leaves the rank, and the one that enters it: at most one
+ * of each. */
+static int add_at(const struct coll_sched *s, const struct coll_xfer *x, int rank,
+		  struct coll_sched *part, struct err *err)
+{
+	const struct topo_arc *a = topo_arc(s->topo, x->arc);
+	int out = topo_group_between(s->group, a->src, rank);
+	int in = topo_group_between(s->group, a->dst, rank);
+	struct coll_xfer image;
+	int rc = 0;
+
+	if (out >= 0) {
+		image = coll_moved(s, out, x);
+		rc = coll_add(part, &image, err);
+	}
+	if (in >= 0 && in != out && !rc) {
+		image = coll_moved(s, in, x);
+		rc = coll_add(part, &image, err);
+	}
+	return rc;
+}
+
+static bool is_of(const struct coll_sched *s, int arc, int rank)
+{
+	const struct topo_arc *a = topo_arc(s->topo, arc);
+
+	return a->src == rank || a->dst == rank;
+}
+
+static int copy_rows(const struct coll_sched *s, int rank, struct coll_sched *part, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < s->xfers.n && !rc; i++) {
+		rc = add_at(s, &s->xfers.v[i], rank, part, err);
+	}
+	for (size_t i = 0; i < s->lights.n && !rc; i++) {
+		if (is_of(s, s->lights.v[i].arc, rank)) {
+			rc = coll_add_light(part, &s->lights.v[i], err);
+		}
+	}
+	return rc;
+}
+
+/* The routes of the rank's arcs: of their orbits' routes the images. */
+static int copy_routes(const struct coll_sched *s, int rank, struct coll_sched *part,
+		       struct err *err)
+{
+	int rc = 0;
+
+	for (int64_t i = 0; i < coll_n_arc_routes(s) && !rc; i++) {
+		struct coll_arc_route r = coll_arc_route(s, i);
+		const struct topo_arc *a = topo_arc(s->topo, r.arc);
+		int out = topo_group_between(s->group, a->src, rank);
+		int in = topo_group_between(s->group, a->dst, rank);
+
+		if (out >= 0) {
+			rc = add_moved_route(s, &r, out, part, err);
+		}
+		if (in >= 0 && in != out && !rc) {
+			rc = add_moved_route(s, &r, in, part, err);
+		}
+	}
+	return rc;
+}
+
+int coll_part_of(const struct coll_sched *s, int rank, struct coll_sched **out, struct err *err)
+{
+	struct coll_sched *part = NULL;
+	int rc;
+
+	*out = NULL;
+	if (rank < 0 || rank >= s->ranks) {
+		return err_set(err, WEFT_EINVAL, "rank %d: there are 0 to %d", rank, s->ranks - 1);
+	}
+	if ((rc = begin(s, &part, err)) || (rc = copy_routes(s, rank, part, err)) ||
+	    (rc = copy_rows(s, rank, part, err)) || (rc = coll_finish(part, err))) {
+		coll_free(part);
+		return rc;
+	}
+	part->part = rank + 1;
+	*out = part;
+	return 0;
+}
