@@ -481,5 +481,5 @@ const struct topo_family topo_basic[] = {
 
 const struct topo_family *const topo_family_lists[] = {
 	topo_basic, topo_words, topo_regular, topo_random, topo_formation,
-	topo_operators, NULL,
+	topo_switched, topo_operators, NULL,
 };

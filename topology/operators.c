@@ -27,6 +27,17 @@ static const struct topo_size *part_size(const struct topo_make *mk)
 	return &mk->call->part[0]->size;
 }
 
+/* The nodes of the first part stay, and are what they were. */
+static void keep_kinds(struct topo_make *mk)
+{
+	const struct topo *x = mk->parts[0];
+
+	mk->keeps_kinds = true;
+	for (int u = 0; u < topo_n(x); u++) {
+		topo_set_node(mk->t, u, topo_node_kind(x, u), topo_node_flags(x, u));
+	}
+}
+
 /* ---- line graphs ---- */
 
 /* n' = m, m' = sum of in-degree times out-degree, k times over. Of a graph
@@ -318,6 +329,7 @@ static void measure_both(struct topo_make *mk)
 /* Appendix F: the graph and its transpose side by side. */
 static void build_both(struct topo_make *mk)
 {
+	keep_kinds(mk);
 	for (int a = 0; a < topo_m(mk->parts[0]); a++) {
 		const struct topo_arc *arc = topo_arc(mk->parts[0], a);
 
@@ -336,6 +348,7 @@ static void measure_same(struct topo_make *mk)
 
 static void build_reverse(struct topo_make *mk)
 {
+	keep_kinds(mk);
 	for (int a = 0; a < topo_m(mk->parts[0]); a++) {
 		const struct topo_arc *arc = topo_arc(mk->parts[0], a);
 
@@ -353,6 +366,7 @@ static void measure_multiple(struct topo_make *mk)
 
 static void build_multiple(struct topo_make *mk)
 {
+	keep_kinds(mk);
 	for (int a = 0; a < topo_m(mk->parts[0]); a++) {
 		const struct topo_arc *arc = topo_arc(mk->parts[0], a);
 
@@ -367,6 +381,7 @@ static void build_changed(struct topo_make *mk)
 {
 	bool capacity = strcmp(mk->call->family->name, "Cap") == 0;
 
+	keep_kinds(mk);
 	for (int a = 0; a < topo_m(mk->parts[0]); a++) {
 		struct topo_arc arc = *topo_arc(mk->parts[0], a);
 

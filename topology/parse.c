@@ -22,6 +22,7 @@
 #define MAX_EXPRESSION 4096
 #define MAX_NAME 32
 #define MAX_DEPTH 32
+#define DIGITS "0123456789"
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 struct topo_parser {
@@ -111,18 +112,19 @@ static int parse_number(struct topo_parser *p, const char *what, struct topo_arg
 }
 
 /* Numbers separated by commas, up to `close`, which is taken. Stops before a
- * '{' when a set may follow. */
+ * character of `stop` that follows a comma: "{" of a set, a letter of a word. */
 static int parse_numbers(struct topo_parser *p, struct topo_arg *v, int *n,
-			 char close, bool set_may_follow)
+			 char close, const char *stop)
 {
-	const char *first = set_may_follow && *n > 0 ? "a number or '{'"
-						     : "a number";
+	const char *next = *stop == '{' ? "a number or '{'"
+			   : *stop ? "a number or a word" : "a number";
+	const char *what = *n > 0 ? next : "a number";
 
 	for (;;) {
 		int rc;
 
 		skip_blanks(p);
-		if (set_may_follow && *n > 0 && *p->at == '{') {
+		if (*n > 0 && *p->at && strchr(stop, *p->at)) {
 			return 0;
 		}
 		if (*n == TOPO_MAX_ARGS) {
@@ -130,7 +132,7 @@ static int parse_numbers(struct topo_parser *p, struct topo_arg *v, int *n,
 					   "more than %d numbers",
 					   TOPO_MAX_ARGS);
 		}
-		rc = parse_number(p, first, &v[*n]);
+		rc = parse_number(p, what, &v[*n]);
 		if (rc) {
 			return rc;
 		}
@@ -141,7 +143,7 @@ static int parse_numbers(struct topo_parser *p, struct topo_arg *v, int *n,
 		if (!accept(p, ',')) {
 			return expected(p, close == '}' ? "',' or '}'" : "',' or ')'");
 		}
-		first = set_may_follow ? "a number or '{'" : "a number";
+		what = next;
 	}
 }
 
@@ -155,15 +157,36 @@ static int compare_args(const void *a, const void *b)
 	return x->col - y->col;
 }
 
-static int parse_plain_args(struct topo_parser *p, struct topo_call *call)
+/* A word, and the ')' after it. */
+static int parse_word(struct topo_parser *p, struct topo_call *call)
 {
-	int rc = parse_numbers(p, call->number, &call->numbers, ')', true);
+	size_t len;
 
+	skip_blanks(p);
+	len = strspn(p->at, LETTERS);
+	if (len == 0) {
+		return expected(p, "a word");
+	}
+	call->word_col = column(p);
+	snprintf(call->word, sizeof(call->word), "%.*s", (int)len, p->at);
+	p->at += len;
+	return accept(p, ')') ? 0 : expected(p, "')'");
+}
+
+/* Numbers, and a set or, where a family takes one, a word after them. */
+static int parse_plain_args(struct topo_parser *p, const char *shape, struct topo_call *call)
+{
+	bool word = strchr(shape, 'w') != NULL;
+	int rc = parse_numbers(p, call->number, &call->numbers, ')', word ? LETTERS : "{");
+
+	if (rc == 0 && word && p->at[-1] != ')') {
+		return parse_word(p, call);
+	}
 	if (rc || !accept(p, '{')) {
 		return rc;
 	}
 	call->has_set = true;
-	rc = parse_numbers(p, call->set, &call->members, '}', false);
+	rc = parse_numbers(p, call->set, &call->members, '}', "");
 	if (rc) {
 		return rc;
 	}
@@ -187,8 +210,8 @@ static bool fits(const struct topo_family *f, const struct topo_call *call)
 	least = (int)strspn(rest, "n");
 	rest += least;
 	least += *rest == 'k';
-	if (call->has_set != (*rest == 's') || call->parts < parts ||
-	    (call->parts > parts && !more_parts)) {
+	if (call->has_set != (*rest == 's') || (call->word[0] != '\0') != (*rest == 'w') ||
+	    call->parts < parts || (call->parts > parts && !more_parts)) {
 		return false;
 	}
 	return call->numbers == least || (*rest == '+' && call->numbers > least);
@@ -287,22 +310,28 @@ static int choose_form(const struct topo_parser *p, const char *name, struct top
 	return other_arguments(p, name, col);
 }
 
+/* Digits belong to the name where a family is called so (DgxA100), else they
+ * are the number of L3(X). */
 static int parse_name(struct topo_parser *p, char *name)
 {
-	size_t len;
+	size_t len, letters;
 
 	skip_blanks(p);
-	len = strspn(p->at, LETTERS);
-	if (len == 0) {
+	letters = strspn(p->at, LETTERS);
+	if (letters == 0) {
 		return expected(p, "the name of a family");
 	}
-	if (len >= MAX_NAME) {
-		len = MAX_NAME - 1;
-	}
-	memcpy(name, p->at, len);
-	name[len] = '\0';
+	len = strspn(p->at, LETTERS DIGITS);
+	snprintf(name, MAX_NAME, "%.*s", (int)len, p->at);
 	if (!named(name)) {
-		return unknown_family(p, name);
+		char whole[MAX_NAME];
+
+		memcpy(whole, name, sizeof(whole));
+		len = letters < MAX_NAME ? letters : MAX_NAME - 1;
+		name[len] = '\0';
+		if (!named(name)) {
+			return unknown_family(p, whole);
+		}
 	}
 	p->at += len;
 	return 0;
@@ -328,7 +357,7 @@ static int parse_parts(struct topo_parser *p, struct topo_call *call)
 
 		skip_blanks(p);
 		if (call->parts > 0 && at_digit(p)) {
-			return parse_numbers(p, call->number, &call->numbers, ')', false);
+			return parse_numbers(p, call->number, &call->numbers, ')', "");
 		}
 		if (call->parts == TOPO_MAX_PARTS) {
 			return topo_err_at(p->err, column(p), "more than %d "
@@ -367,7 +396,7 @@ static int parse_args(struct topo_parser *p, const char *name, struct topo_call 
 	if (!accept(p, '(')) {
 		return expected(p, "'('");
 	}
-	rc = *shape == 'x' ? parse_parts(p, call) : parse_plain_args(p, call);
+	rc = *shape == 'x' ? parse_parts(p, call) : parse_plain_args(p, shape, call);
 	if (rc == 0 && repeats && call->numbers < TOPO_MAX_ARGS) {
 		call->number[call->numbers++] = repeat;
 	}
@@ -430,6 +459,19 @@ static int parse_all(struct topo_parser *p, struct topo_call **out)
 
 /* ---- sizes, graphs, names ---- */
 
+/* Operators make their nodes of arcs, pairs or copies of nodes: what a switch or
+ * memory becomes there is not said. */
+static void check_kinds(struct topo_make *mk)
+{
+	for (int i = 0; i < mk->call->parts && !mk->keeps_kinds && !mk->rc; i++) {
+		if (!topo_is_plain(mk->parts[i])) {
+			topo_refuse(mk, mk->call->part[i]->col, "%s takes digraphs of terminals "
+				    "only, %s has switches", mk->call->family->name,
+				    mk->call->part[i]->family->name);
+		}
+	}
+}
+
 static int build(const struct topo_call *call, struct topo **out, struct err *err)
 {
 	struct topo *parts[TOPO_MAX_PARTS] = { NULL };
@@ -445,6 +487,7 @@ static int build(const struct topo_call *call, struct topo **out, struct err *er
 	}
 	mk.t->cayley = call->size.transitive;
 	call->family->build(&mk);
+	check_kinds(&mk);
 	rc = mk.rc;
 	if (!rc) {
 		rc = topo_freeze(mk.t, err);
@@ -536,6 +579,9 @@ static void write_name(struct buf *b, const struct topo_call *call)
 		buf_str(b, ",{");
 		write_numbers(b, call->set, call->members, false);
 		buf_char(b, '}');
+	}
+	if (call->word[0]) {
+		buf_printf(b, ",%s", call->word);
 	}
 	buf_char(b, ')');
 }

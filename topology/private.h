@@ -68,6 +68,8 @@ struct topo_call {
 	struct topo_arg number[TOPO_MAX_ARGS], set[TOPO_MAX_ARGS];
 	int numbers, members;	/* of the set, ascending */
 	bool has_set;
+	char word[16];		/* "": none */
+	int word_col;
 	struct topo_call *part[TOPO_MAX_PARTS];
 	int parts;
 	struct topo_size size;	/* filled by measure */
@@ -80,6 +82,8 @@ struct topo_make {
 	struct topo_size size;
 	const struct topo *const *parts;	/* build: the built ones */
 	struct topo *t;				/* build */
+	bool keeps_kinds;			/* build: t has the nodes of the first part,
+						 * and their kinds */
 	int rc;
 	struct err *err;
 };
@@ -88,7 +92,8 @@ struct topo_family {
 	const char *name;
 	const char *shape;	/* of the arguments: "x" for an expression,
 				 * "n" for a number each, "s" for a set at the
-				 * end, "+" after an n or x: more of them, "k"
+				 * end, "w" for a word there,
+				 * "+" after an n or x: more of them, "k"
 				 * at the end: the last number may stand behind
 				 * the name instead, L3(X) */
 	const char *usage;	/* "Ring(n)", for errors */
@@ -102,7 +107,7 @@ struct topo_family {
 
 /* The families of one file; a NULL name ends the list. */
 extern const struct topo_family topo_basic[], topo_words[], topo_regular[],
-	topo_random[], topo_formation[], topo_operators[];
+	topo_random[], topo_formation[], topo_switched[], topo_operators[];
 extern const struct topo_family *const topo_family_lists[];
 
 /* WEFT_EINVAL "column C: fact". */

@@ -153,11 +153,12 @@ bool topo_vertex_transitive(const struct topo *t);
 
 /*
  * Graphs from expressions (case-sensitive, blanks ignored): a family with its
- * numbers, "C(16,{3,4})", or an operator with expressions inside,
+ * numbers, "C(16,{3,4})", and perhaps a word, "DgxA100(4,all)", or an operator with expressions inside,
  * "L3(C(16,{3,4}))", "Prod(UniRing(1,4),Ring(5))", "Deg(K(3),2)". The
  * families and operators are those of topo_family_help(); docs/topologies.md
  * has more. The last factor of a product varies fastest; copy i of node v
- * in Deg(X,k) is node i n + v; node a of L(X) is arc a of X.
+ * in Deg(X,k) is node i n + v; node a of L(X) is arc a of X. Operators that make
+ * other nodes refuse digraphs that are not plain.
  *
  * Sizes are checked against the limits above before arcs are made, and
  * expressions nest at most 32 deep. *name, when not NULL, receives the

@@ -87,6 +87,19 @@ graph 'Multi(Ring(9),3)' 9 6 4
 graph 'Cap(Torus(3,3),4)' 9 4 2
 graph 'Lat(Torus(3,3),500)' 9 4 2
 
+# Terminals, their ports, distances between them; nodes with switches and memories.
+graph 'Star(9)' 10 1 2
+graph 'HyperX(64,64)' 4224 4 4
+graph 'HyperX(3,4,5)' 107 6 6
+graph 'HammingMesh(1,3,4)' 19 4 4
+graph 'HammingMesh(2,8,8)' 288 4 4
+graph 'HammingMesh(4,4,4)' 288 4 8
+graph 'FatTree(8)' 208 1 6
+graph 'Rails(4,8)' 44 2 4
+graph 'DgxA100(4,nvlink)' 44 2 4
+graph 'DgxA100(4,pcie)' 60 1 6
+graph 'DgxA100(4,all)' 64 2 6
+
 # Random graphs: the same for the same seed, never below the Moore bound, and
 # all of their ports in use.
 # random FORM NODES DEGREE SYMMETRIC

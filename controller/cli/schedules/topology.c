@@ -39,7 +39,7 @@ static int families(const struct cli *c, struct err *err)
 	}
 
 	for (int i = 0; (form = topo_family_help(i, &help)); i++) {
-		buf_printf(&b, "%-24s %s\n", form, help);
+		buf_printf(&b, "%-27s %s\n", form, help);
 	}
 	r = b.failed ? err_nomem(err)
 		     : cli_print_bytes(buf_cstr(&b), b.len, err);

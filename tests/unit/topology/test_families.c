@@ -476,7 +476,7 @@ static void help_matches_parser(void **state)
 			fail_msg("%s: %s", expr, err.msg);
 		}
 	}
-	assert_int_equal(n, 42);
+	assert_int_equal(n, 48);
 }
 
 /* A seed gives one graph, another seed another. */
