@@ -254,7 +254,7 @@ int topo_group_new(int n, int n_free, int n_generators, const int *orders, const
 		   struct topo_group **out, struct err *err)
 {
 	struct topo_group *g;
-	int order, rc = check_orders(n_generators, orders, n_free, &order, err);
+	int order = 1, rc = check_orders(n_generators, orders, n_free, &order, err);
 
 	*out = NULL;
 	for (int i = 0; i < n_generators && !rc; i++) {
