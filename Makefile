@@ -251,7 +251,7 @@ $(foreach p,weft weftd weft-emulator,$(eval $(call program_rules,$(p))))
 # ---- tests -----------------------------------------------------------------
 # tests/unit/ROOM/test_*.c is one cmocka program each, linked with ROOM, what
 # ROOM may include, and TEST_ROOM: what gives its tests something to work on.
-TEST_schedule := bfb
+TEST_schedule := bfb flow
 TEST_bfb := lp msccl
 TEST_flow := bfb
 TEST_routing := bfb

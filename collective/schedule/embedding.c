@@ -41,6 +41,7 @@ void coll_embedding_free(struct coll_embedding *e)
 	}
 	topo_action_free(e->action);
 	topo_free(e->physical);
+	free(e->name);
 	vec_fini(&e->paths);
 	vec_fini(&e->hops);
 	free(e);
@@ -209,6 +210,19 @@ int coll_finish_routes(struct coll_sched *s, struct err *err)
 const struct topo *coll_physical(const struct coll_sched *s)
 {
 	return s->embedding ? s->embedding->physical : s->topo;
+}
+
+void coll_set_physical_name(struct coll_sched *s, const char *name)
+{
+	bool keep = name[0] && strlen(name) <= COLL_MAX_NAME;
+
+	free(s->embedding->name);
+	s->embedding->name = keep ? strdup(name) : NULL;
+}
+
+const char *coll_physical_name(const struct coll_sched *s)
+{
+	return s->embedding && s->embedding->name ? s->embedding->name : "";
 }
 
 bool coll_is_embedded(const struct coll_sched *s)

@@ -1,22 +1,56 @@
 /*
  * Tables of schedule files, shared by the JSON and the protobuf form.
  *
- * Both are a head and three tables of whole numbers. The columns, with what a
- * file may say and what a missing column stands for, are described here once;
- * writers ask for rows as numbers, readers hand rows in, and all checks of
- * values, with their errors, are made on the way in, whatever the form.
+ * Both are a head and tables of whole numbers. The columns, with what a file may
+ * say and what a missing column stands for, are described here once; writers ask
+ * for rows as numbers, readers hand rows in, and all checks of values, with their
+ * errors, are made on the way in, whatever the form. What a schedule is over,
+ * digraphs, group and routes, is gathered until the first transfer and then
+ * made at once.
  */
 #include "collective/schedule/private.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#define ARC_COLUMNS { \
+		{ "src", true, 0, INT32_MAX, 0 }, \
+		{ "dst", true, 0, INT32_MAX, 0 }, \
+		{ "cap", false, 1, COLL_MAX_CAP, 1 }, \
+		{ "latency_ns", false, 0, INT64_MAX >> 20, 0 }, \
+	}
+
+#define ALL_FLAGS (TOPO_CAN_COPY | TOPO_CAN_REDUCE | TOPO_CAN_STORE)
+
 const struct format_table format_tables[FORMAT_TABLES] = {
-	[FORMAT_ARCS] = { "arcs", 4, {
-		{ "src", true, 0, INT32_MAX, 0 },
-		{ "dst", true, 0, INT32_MAX, 0 },
-		{ "cap", false, 1, COLL_MAX_CAP, 1 },
-		{ "latency_ns", false, 0, INT64_MAX >> 20, 0 },
-	} },
+	[FORMAT_KINDS] = { "node_kinds", 3, {
+		{ "node", true, 0, INT32_MAX, 0 },
+		{ "kind", true, TOPO_TERMINAL, TOPO_MEMORY, 0 },
+		{ "abilities", false, 0, ALL_FLAGS, 0 },
+	}, false, 2 },
+	[FORMAT_ARCS] = { "arcs", 4, ARC_COLUMNS, true, 1 },
+	[FORMAT_PHYSICAL_ARCS] = { "physical_arcs", 4, ARC_COLUMNS, false, 2 },
+	[FORMAT_LIMITS] = { "limits", 1, {
+		{ "cap", true, 1, INT64_MAX, 0 },
+	}, false, 2 },
+	[FORMAT_LIMIT_ARCS] = { "limit_arcs", 2, {
+		{ "limit", true, 0, INT32_MAX, 0 },
+		{ "arc", true, 0, INT32_MAX, 0 },
+	}, false, 2 },
+	[FORMAT_GENERATORS] = { "generators", 1, {
+		{ "order", true, 2, TOPO_MAX_NODES, 0 },
+	}, false, 2 },
+	[FORMAT_IMAGES] = { "images", 1, {
+		{ "node", true, 0, INT32_MAX, 0 },
+	}, false, 2 },
+	[FORMAT_ROUTES] = { "routes", 3, {
+		{ "arc", true, 0, INT32_MAX, 0 },
+		{ "hops", true, 1, INT32_MAX, 0 },
+		{ "weight", false, 1, COLL_MAX_WEIGHT, 1 },
+	}, false, 2 },
+	[FORMAT_HOPS] = { "hops", 1, {
+		{ "arc", true, 0, INT32_MAX, 0 },
+	}, false, 2 },
 	[FORMAT_TRANSFERS] = { "transfers", 7, {
 		{ "step", true, 0, INT32_MAX, 0 },
 		{ "arc", true, 0, INT32_MAX, 0 },
@@ -25,7 +59,7 @@ const struct format_table format_tables[FORMAT_TABLES] = {
 		{ "first", true, 0, INT32_MAX, 0 },
 		{ "last", true, 0, INT32_MAX, 0 },
 		{ "op", false, COLL_OP_COPY, COLL_OP_REDUCE, COLL_OP_COPY },
-	} },
+	}, true, 1 },
 	[FORMAT_LIGHTS] = { "lightpaths", 6, {
 		{ "step", true, 0, INT32_MAX, 0 },
 		{ "arc", true, 0, INT32_MAX, 0 },
@@ -33,14 +67,52 @@ const struct format_table format_tables[FORMAT_TABLES] = {
 		{ "dir", true, 0, 1, 0 },
 		{ "fibre", false, 0, UINT8_MAX, 0 },
 		{ "loss_mdb", false, INT32_MIN, INT32_MAX, 0 },
-	} },
+	}, false, 1 },
 };
+
+/* ---- rows of a schedule ---- */
+
+static bool is_usual(const struct topo *t, int node)
+{
+	return topo_node_kind(t, node) == TOPO_TERMINAL && topo_node_flags(t, node) == ALL_FLAGS;
+}
+
+int format_version(const struct coll_sched *s)
+{
+	return s->group || s->embedding || !topo_is_plain(s->topo) ? 2 : 1;
+}
 
 int64_t format_n_rows(const struct coll_sched *s, enum format_which which)
 {
+	const struct topo *t = coll_physical(s);
+	int generators = s->group ? topo_group_generators(s->group) : 0;
+	int64_t n = 0;
+
 	switch (which) {
+	case FORMAT_KINDS:
+		for (int u = 0; u < topo_n(t); u++) {
+			n += !is_usual(t, u);
+		}
+		return n;
 	case FORMAT_ARCS:
 		return topo_m(s->topo);
+	case FORMAT_PHYSICAL_ARCS:
+		return s->embedding ? topo_m(t) : 0;
+	case FORMAT_LIMITS:
+		return topo_n_limits(t);
+	case FORMAT_LIMIT_ARCS:
+		for (int i = 0; i < topo_n_limits(t); i++) {
+			n += topo_limit(t, i)->n;
+		}
+		return n;
+	case FORMAT_GENERATORS:
+		return generators;
+	case FORMAT_IMAGES:
+		return (int64_t)generators * topo_n(t);
+	case FORMAT_ROUTES:
+		return coll_n_arc_routes(s);
+	case FORMAT_HOPS:
+		return s->embedding ? (int64_t)s->embedding->hops.n : 0;
 	case FORMAT_TRANSFERS:
 		return (int64_t)s->xfers.n;
 	case FORMAT_LIGHTS:
@@ -50,12 +122,67 @@ int64_t format_n_rows(const struct coll_sched *s, enum format_which which)
 	return (int64_t)s->lights.n;
 }
 
+struct format_rows format_rows(const struct coll_sched *s, enum format_which which)
+{
+	return (struct format_rows){ .s = s, .which = which };
+}
+
+static void next_kind(struct format_rows *r, int64_t *v)
+{
+	const struct topo *t = coll_physical(r->s);
+
+	while (is_usual(t, (int)r->inner)) {
+		r->inner++;
+	}
+	v[0] = r->inner;
+	v[1] = topo_node_kind(t, (int)r->inner);
+	v[2] = topo_node_flags(t, (int)r->inner);
+	r->inner++;
+}
+
 static void get_arc(const struct topo_arc *a, int64_t *v)
 {
 	v[0] = a->src;
 	v[1] = a->dst;
 	v[2] = a->cap;
 	v[3] = a->latency_ns;
+}
+
+static void next_limit_arc(struct format_rows *r, int64_t *v)
+{
+	const struct topo_limit *l = topo_limit(coll_physical(r->s), (int)r->outer);
+
+	v[0] = r->outer;
+	v[1] = l->arcs[r->inner++];
+	if (r->inner == l->n) {
+		r->outer++;
+		r->inner = 0;
+	}
+}
+
+static void next_hop(struct format_rows *r, int64_t *v)
+{
+	struct coll_arc_route route = coll_arc_route(r->s, r->outer);
+
+	v[0] = route.hops[r->inner++];
+	if (r->inner == route.n) {
+		r->outer++;
+		r->inner = 0;
+	}
+}
+
+static void get_route(const struct coll_arc_route *r, int64_t *v)
+{
+	v[0] = r->arc;
+	v[1] = r->n;
+	v[2] = r->weight;
+}
+
+static void get_image(const struct coll_sched *s, int64_t row, int64_t *v)
+{
+	int n = topo_n(coll_physical(s)), order;
+
+	v[0] = topo_group_generator(s->group, (int)(row / n), &order)[row % n];
 }
 
 static void get_xfer(const struct coll_xfer *x, int64_t *v)
@@ -79,11 +206,42 @@ static void get_light(const struct coll_light *l, int64_t *v)
 	v[5] = l->loss_mdb;
 }
 
-void format_get(const struct coll_sched *s, enum format_which which, int64_t row, int64_t *values)
+void format_next(struct format_rows *r, int64_t *values)
 {
-	switch (which) {
+	const struct coll_sched *s = r->s;
+	struct coll_arc_route route;
+	int64_t row = r->row++;
+	int order;
+
+	switch (r->which) {
+	case FORMAT_KINDS:
+		next_kind(r, values);
+		return;
 	case FORMAT_ARCS:
 		get_arc(topo_arc(s->topo, (int)row), values);
+		return;
+	case FORMAT_PHYSICAL_ARCS:
+		get_arc(topo_arc(coll_physical(s), (int)row), values);
+		return;
+	case FORMAT_LIMITS:
+		values[0] = topo_limit(coll_physical(s), (int)row)->cap;
+		return;
+	case FORMAT_LIMIT_ARCS:
+		next_limit_arc(r, values);
+		return;
+	case FORMAT_GENERATORS:
+		topo_group_generator(s->group, (int)row, &order);
+		values[0] = order;
+		return;
+	case FORMAT_IMAGES:
+		get_image(s, row, values);
+		return;
+	case FORMAT_ROUTES:
+		route = coll_arc_route(s, row);
+		get_route(&route, values);
+		return;
+	case FORMAT_HOPS:
+		next_hop(r, values);
 		return;
 	case FORMAT_TRANSFERS:
 		get_xfer(&s->xfers.v[row], values);
@@ -98,18 +256,21 @@ void format_get(const struct coll_sched *s, enum format_which which, int64_t row
 void format_present(const struct coll_sched *s, enum format_which which, bool *present)
 {
 	const struct format_table *t = &format_tables[which];
+	struct format_rows rows = format_rows(s, which);
 	int64_t n = format_n_rows(s, which), v[FORMAT_COLUMNS];
 
 	for (int c = 0; c < t->n_columns; c++) {
 		present[c] = t->columns[c].required;
 	}
 	for (int64_t i = 0; i < n; i++) {
-		format_get(s, which, i, v);
+		format_next(&rows, v);
 		for (int c = 0; c < t->n_columns; c++) {
 			present[c] |= v[c] != t->columns[c].absent;
 		}
 	}
 }
+
+/* ---- a schedule from rows ---- */
 
 /* "field: 7 is not in 0 to 3"; code is for values above. */
 static int check(const char *field, int64_t value, int64_t lo, int64_t hi,
@@ -137,7 +298,15 @@ static int check_head(const struct format_head *h, struct err *err)
 			err))) {
 		return rc;
 	}
-	return check("topology length", strlen(h->topology), 0, COLL_MAX_NAME, WEFT_ELIMIT, err);
+	if (h->physical_nodes && (rc = check("physical_nodes", h->physical_nodes, h->nodes,
+					     TOPO_MAX_NODES, WEFT_ELIMIT, err))) {
+		return rc;
+	}
+	if ((rc = check("topology length", strlen(h->topology), 0, COLL_MAX_NAME, WEFT_ELIMIT,
+			err))) {
+		return rc;
+	}
+	return check("physical length", strlen(h->physical), 0, COLL_MAX_NAME, WEFT_ELIMIT, err);
 }
 
 int format_start(struct format_load *l, const struct format_head *head, struct err *err)
@@ -145,22 +314,42 @@ int format_start(struct format_load *l, const struct format_head *head, struct e
 	int rc;
 
 	*l = (struct format_load){ .head = *head };
-	if (head->version != FORMAT_VERSION) {
+	if (head->version < 1 || head->version > FORMAT_VERSION) {
 		return err_set(err, WEFT_EUNSUPPORTED,
 			       "version: schedule format %lld is not "
-			       "supported, only %d", (long long)head->version,
+			       "supported, only 1 to %d", (long long)head->version,
 			       FORMAT_VERSION);
 	}
-	rc = check_head(head, err);
+	if ((rc = check_head(head, err)) || (rc = topo_new((int)head->nodes, &l->graph, err))) {
+		return rc;
+	}
+	return head->physical_nodes ? topo_new((int)head->physical_nodes, &l->physical, err) : 0;
+}
+
+static int64_t all_nodes(const struct format_load *l)
+{
+	return l->head.physical_nodes ? l->head.physical_nodes : l->head.nodes;
+}
+
+static int add_kind(struct format_load *l, const int64_t *v, struct err *err)
+{
+	int rc = check("node", v[0], 0, all_nodes(l) - 1, WEFT_EINVAL, err);
+
 	if (rc) {
 		return rc;
 	}
-	return topo_new((int)head->nodes, &l->graph, err);
+	if (v[0] < l->head.nodes) {
+		topo_set_node(l->graph, (int)v[0], (enum topo_kind)v[1], (unsigned)v[2]);
+	}
+	if (l->physical) {
+		topo_set_node(l->physical, (int)v[0], (enum topo_kind)v[1], (unsigned)v[2]);
+	}
+	return 0;
 }
 
 /* Row numbers are arc numbers, so the rows must stand as the digraph would
  * sort them. */
-static int add_arc(struct format_load *l, const int64_t *v, struct err *err)
+static int add_arc_to(struct format_load *l, struct topo *graph, const int64_t *v, struct err *err)
 {
 	if (v[0] < l->last_src) {
 		return err_set(err, WEFT_EINVAL,
@@ -169,7 +358,59 @@ static int add_arc(struct format_load *l, const int64_t *v, struct err *err)
 			       (long long)l->last_src);
 	}
 	l->last_src = v[0];
-	return topo_add_arc(l->graph, (int)v[0], (int)v[1], v[2], v[3], err);
+	return topo_add_arc(graph, (int)v[0], (int)v[1], v[2], v[3], err);
+}
+
+static int add_arc(struct format_load *l, const int64_t *v, struct err *err)
+{
+	return add_arc_to(l, l->graph, v, err);
+}
+
+static int add_physical_arc(struct format_load *l, const int64_t *v, struct err *err)
+{
+	if (!l->physical) {
+		return err_set(err, WEFT_EINVAL, "physical_nodes are missing");
+	}
+	return add_arc_to(l, l->physical, v, err);
+}
+
+static int add_limit(struct format_load *l, const int64_t *v, struct err *err)
+{
+	return vec_push(&l->limits, v[0]) ? err_nomem(err) : 0;
+}
+
+static int add_limit_arc(struct format_load *l, const int64_t *v, struct err *err)
+{
+	int64_t last = l->limit_arcs.n ? l->limit_arcs.v[l->limit_arcs.n - 2] : 0;
+	int rc = check("limit", v[0], last, (int64_t)l->limits.n - 1, WEFT_EINVAL, err);
+
+	if (rc) {
+		return rc;
+	}
+	return vec_push(&l->limit_arcs, (int32_t)v[0]) || vec_push(&l->limit_arcs, (int32_t)v[1])
+		       ? err_nomem(err) : 0;
+}
+
+static int add_generator(struct format_load *l, const int64_t *v, struct err *err)
+{
+	return vec_push(&l->orders, (int32_t)v[0]) ? err_nomem(err) : 0;
+}
+
+static int add_image(struct format_load *l, const int64_t *v, struct err *err)
+{
+	return vec_push(&l->images, (int32_t)v[0]) ? err_nomem(err) : 0;
+}
+
+static int add_route(struct format_load *l, const int64_t *v, struct err *err)
+{
+	struct coll_path p = { .arc = (int32_t)v[0], .n = (int32_t)v[1], .weight = (int32_t)v[2] };
+
+	return vec_push(&l->routes, p) ? err_nomem(err) : 0;
+}
+
+static int add_hop(struct format_load *l, const int64_t *v, struct err *err)
+{
+	return vec_push(&l->hops, (int32_t)v[0]) ? err_nomem(err) : 0;
 }
 
 static int add_xfer(struct format_load *l, const int64_t *v, struct err *err)
@@ -195,12 +436,134 @@ static int add_light(struct format_load *l, const int64_t *v, struct err *err)
 	return coll_add_light(l->sched, &light, err);
 }
 
+/* ---- what the transfers are over ---- */
+
+static int set_limits(const struct format_load *l, struct err *err)
+{
+	struct topo *graph = l->physical ? l->physical : l->graph;
+	VEC(int32_t) arcs = { 0 };
+	size_t k = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < l->limits.n && !rc; i++) {
+		arcs.n = 0;
+		for (; k < l->limit_arcs.n && l->limit_arcs.v[k] == (int32_t)i && !rc; k += 2) {
+			rc = vec_push(&arcs, l->limit_arcs.v[k + 1]) ? err_nomem(err) : 0;
+		}
+		if (!rc && topo_add_limit(graph, arcs.v, (int)arcs.n, l->limits.v[i], err)) {
+			rc = err_wrap(err, "limits[%zu]", i);
+		}
+	}
+	vec_fini(&arcs);
+	return rc;
+}
+
+static int set_group(struct format_load *l, int ranks, struct err *err)
+{
+	int64_t nodes = all_nodes(l);
+	struct topo_group *g;
+	int rc;
+
+	if (l->images.n != l->orders.n * (size_t)nodes) {
+		return err_set(err, WEFT_EINVAL, "images: %zu rows: expected one for each of %lld "
+			       "nodes under each of %zu generators", l->images.n,
+			       (long long)nodes, l->orders.n);
+	}
+	if (l->orders.n == 0) {
+		return 0;
+	}
+	if ((rc = topo_group_new((int)nodes, ranks, (int)l->orders.n, l->orders.v, l->images.v, &g,
+				 err)) || (rc = coll_set_group(l->sched, g, err))) {
+		return err_wrap(err, "generators");
+	}
+	return 0;
+}
+
+static int set_routes(const struct format_load *l, struct err *err)
+{
+	size_t hop = 0;
+
+	for (size_t i = 0; i < l->routes.n; i++) {
+		const struct coll_path *p = &l->routes.v[i];
+		struct coll_arc_route r = { p->arc, p->weight, l->hops.v + hop, p->n };
+
+		if ((size_t)p->n > l->hops.n - hop) {
+			return err_set(err, WEFT_EINVAL, "routes[%zu]: hops: %d are more than "
+				       "are left", i, p->n);
+		}
+		if (coll_add_route(l->sched, &r, err)) {
+			return err_wrap(err, "routes[%zu]", i);
+		}
+		hop += (size_t)p->n;
+	}
+	return hop == l->hops.n ? 0 : err_set(err, WEFT_EINVAL, "hops: %zu rows more than the "
+					      "routes have", l->hops.n - hop);
+}
+
+static int set_physical(struct format_load *l, struct err *err)
+{
+	struct topo *physical = l->physical;
+	int rc;
+
+	if (!physical) {
+		return l->routes.n == 0 ? 0 : err_set(err, WEFT_EINVAL, "routes: physical_nodes "
+						      "are missing");
+	}
+	rc = topo_freeze(physical, err);
+	if (rc) {
+		return rc;
+	}
+	l->physical = NULL;
+	rc = coll_set_physical(l->sched, physical, l->head.routing, (int)l->head.ports, err);
+	if (!rc) {
+		coll_set_physical_name(l->sched, l->head.physical);
+	}
+	return rc;
+}
+
+/* An empty schedule of all that was read. */
+static int make_schedule(struct format_load *l, struct err *err)
+{
+	struct topo *graph = l->graph;
+	int rc;
+
+	if ((rc = set_limits(l, err)) || (rc = topo_freeze(graph, err))) {
+		return rc;
+	}
+	l->graph = NULL;
+	rc = coll_new(l->head.kind, graph, (int)l->head.chunks,
+		      (int)l->head.ports, (int)l->head.root, &l->sched, err);
+	if (!rc && l->head.topology[0]) {
+		coll_set_topo_name(l->sched, l->head.topology);
+	}
+	if (rc || (rc = set_group(l, l->sched->ranks, err)) || (rc = set_physical(l, err))) {
+		return rc;
+	}
+	return set_routes(l, err);
+}
+
+int format_begin(struct format_load *l, enum format_which which, int64_t rows, struct err *err)
+{
+	const struct format_table *t = &format_tables[which];
+
+	if (rows > 0 && l->head.version < t->since) {
+		return err_set(err, WEFT_EINVAL, "%s: not in version %lld", t->name,
+			       (long long)l->head.version);
+	}
+	l->last_src = 0;
+	return which == FORMAT_TRANSFERS ? make_schedule(l, err) : 0;
+}
+
 int format_add(struct format_load *l, enum format_which which, int64_t row,
 	       const int64_t *values, struct err *err)
 {
 	static int (*const add[FORMAT_TABLES])(struct format_load *, const int64_t *,
 					       struct err *) = {
-		[FORMAT_ARCS] = add_arc, [FORMAT_TRANSFERS] = add_xfer,
+		[FORMAT_KINDS] = add_kind, [FORMAT_ARCS] = add_arc,
+		[FORMAT_PHYSICAL_ARCS] = add_physical_arc, [FORMAT_LIMITS] = add_limit,
+		[FORMAT_LIMIT_ARCS] = add_limit_arc, [FORMAT_GENERATORS] = add_generator,
+		[FORMAT_IMAGES] = add_image, [FORMAT_ROUTES] = add_route,
+		[FORMAT_HOPS] = add_hop, [FORMAT_TRANSFERS] = add_xfer,
 		[FORMAT_LIGHTS] = add_light,
 	};
 	const struct format_table *t = &format_tables[which];
@@ -219,23 +582,6 @@ int format_add(struct format_load *l, enum format_which which, int64_t row,
 	return 0;
 }
 
-int format_graph(struct format_load *l, struct err *err)
-{
-	struct topo *graph = l->graph;
-	int rc = topo_freeze(graph, err);
-
-	if (rc) {
-		return rc;
-	}
-	l->graph = NULL;
-	rc = coll_new(l->head.kind, graph, (int)l->head.chunks,
-		      (int)l->head.ports, (int)l->head.root, &l->sched, err);
-	if (!rc && l->head.topology[0]) {
-		coll_set_topo_name(l->sched, l->head.topology);
-	}
-	return rc;
-}
-
 int format_finish(struct format_load *l, struct coll_sched **out, struct err *err)
 {
 	int rc = coll_finish(l->sched, err);
@@ -251,7 +597,14 @@ int format_finish(struct format_load *l, struct coll_sched **out, struct err *er
 void format_abort(struct format_load *l)
 {
 	topo_free(l->graph);
+	topo_free(l->physical);
 	coll_free(l->sched);
-	l->graph = NULL;
+	vec_fini(&l->limits);
+	vec_fini(&l->limit_arcs);
+	vec_fini(&l->orders);
+	vec_fini(&l->images);
+	vec_fini(&l->routes);
+	vec_fini(&l->hops);
+	l->graph = l->physical = NULL;
 	l->sched = NULL;
 }

@@ -53,10 +53,14 @@ static void put_row(struct buf *b, const struct format_table *t,
 static void put_table(struct buf *b, const struct coll_sched *s, enum format_which which)
 {
 	const struct format_table *t = &format_tables[which];
+	struct format_rows rows = format_rows(s, which);
 	int64_t n = format_n_rows(s, which), v[FORMAT_COLUMNS];
 	bool present[FORMAT_COLUMNS];
 	const char *before = "";
 
+	if (n == 0 && !t->always) {
+		return;
+	}
 	format_present(s, which, present);
 	buf_printf(b, ",\n  \"%s_columns\": [", t->name);
 	for (int c = 0; c < t->n_columns; c++) {
@@ -68,29 +72,28 @@ static void put_table(struct buf *b, const struct coll_sched *s, enum format_whi
 	buf_printf(b, "],\n  \"%s\": [", t->name);
 	for (int64_t i = 0; i < n; i++) {
 		buf_str(b, i ? ",\n    " : "\n    ");
-		format_get(s, which, i, v);
+		format_next(&rows, v);
 		put_row(b, t, present, v);
 	}
 	buf_str(b, n ? "\n  ]" : "]");
 }
 
-int coll_to_json(const struct coll_sched *c, struct buf *out, struct err *err)
+int coll_to_json(const struct coll_sched *s, struct buf *out, struct err *err)
 {
-	const struct coll_sched *s;
-	struct coll_sched *own;
-	int rc = coll_flat(c, &s, &own, err);
-
-	if (rc) {
-		return rc;
-	}
 	buf_str(out, "{\n  \"format\": \"" FORMAT_NAME "\"");
-	buf_printf(out, ",\n  \"version\": %d", FORMAT_VERSION);
+	buf_printf(out, ",\n  \"version\": %d", format_version(s));
 	buf_printf(out, ",\n  \"collective\": \"%s\"", coll_kind_name(s->kind));
 	if (s->topo_name) {
 		buf_str(out, ",\n  \"topology\": ");
 		out_json_quote(out, s->topo_name);
 	}
-	buf_printf(out, ",\n  \"nodes\": %d", s->ranks);
+	buf_printf(out, ",\n  \"nodes\": %d", topo_n(s->topo));
+	if (s->embedding) {
+		buf_str(out, ",\n  \"physical\": ");
+		out_json_quote(out, coll_physical_name(s));
+		buf_printf(out, ",\n  \"physical_nodes\": %d", topo_n(coll_physical(s)));
+		buf_printf(out, ",\n  \"routing\": \"%s\"", coll_routing_name(coll_routing(s)));
+	}
 	buf_printf(out, ",\n  \"chunks\": %d", s->chunks);
 	buf_printf(out, ",\n  \"ports\": %d", s->ports);
 	if (coll_has_root(s->kind)) {
@@ -100,13 +103,10 @@ int coll_to_json(const struct coll_sched *c, struct buf *out, struct err *err)
 		buf_printf(out, ",\n  \"part\": %d", coll_part(s));
 	}
 	buf_printf(out, ",\n  \"steps\": %d", s->steps);
-	put_table(out, s, FORMAT_ARCS);
-	put_table(out, s, FORMAT_TRANSFERS);
-	if (s->lights.n) {
-		put_table(out, s, FORMAT_LIGHTS);
+	for (int which = 0; which < FORMAT_TABLES; which++) {
+		put_table(out, s, which);
 	}
 	buf_str(out, "\n}\n");
-	coll_free(own);
 	return out->failed ? err_nomem(err) : 0;
 }
 
@@ -130,7 +130,8 @@ static bool known_key(const char *key)
 {
 	static const char *const keys[] = {
 		"format", "version", "collective", "topology", "nodes",
-		"chunks", "ports", "root", "part", "steps",
+		"chunks", "ports", "root", "part", "steps", "physical", "physical_nodes",
+		"routing",
 	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -188,6 +189,19 @@ static int get_int(const json_t *root, const char *key, int64_t absent,
 	return 0;
 }
 
+static int read_embedding(const json_t *root, struct format_head *head, struct err *err)
+{
+	const char *routing;
+	int rc;
+
+	if ((rc = get_int(root, "physical_nodes", 0, &head->physical_nodes, err)) ||
+	    (rc = get_text(root, "physical", "", &head->physical, err)) ||
+	    (rc = get_text(root, "routing", "explicit", &routing, err))) {
+		return rc;
+	}
+	return coll_routing_parse(routing, &head->routing, err);
+}
+
 static int read_head(const json_t *root, struct format_head *head, struct err *err)
 {
 	const char *format, *kind;
@@ -222,6 +236,9 @@ static int read_head(const json_t *root, struct format_head *head, struct err *e
 	}
 	if (!rc) {
 		rc = get_int(root, "root", 0, &head->root, err);
+	}
+	if (!rc) {
+		rc = read_embedding(root, head, err);
 	}
 	if (rc == 0 && json_object_get(root, "part")) {
 		rc = get_int(root, "part", -1, &head->part, err);
@@ -325,18 +342,21 @@ static int read_table(struct format_load *l, enum format_which which,
 	const json_t *names;
 	struct coll_json_layout layout;
 	char key[32];
-	int rc = 0;
+	int rc;
 
 	strcpy(stpcpy(key, t->name), "_columns");
 	names = json_object_get(root, key);
 	if ((names && !json_is_array(names)) ||
 	    (rows && !json_is_array(rows)) ||
-	    (!rows && which != FORMAT_LIGHTS)) {
+	    (!rows && t->always)) {
 		return err_set(err, WEFT_EINVAL,
 			       "%s: expected an array of rows and an array "
 			       "of column names", t->name);
 	}
-	rc = read_layout(names, t, &layout, err);
+	if ((rc = format_begin(l, which, (int64_t)json_array_size(rows), err)) ||
+	    (rc = read_layout(names, t, &layout, err))) {
+		return rc;
+	}
 	for (size_t i = 0; i < json_array_size(rows) && !rc; i++) {
 		rc = read_row(l, which, &layout, json_array_get(rows, i), i, err);
 	}
@@ -350,12 +370,15 @@ static int read_root(const json_t *root, struct coll_sched **out, struct err *er
 	int rc;
 
 	if ((rc = check_keys(root, err)) || (rc = read_head(root, &head, err)) ||
-	    (rc = format_start(&l, &head, err)) || (rc = read_table(&l, FORMAT_ARCS, root, err)) ||
-	    (rc = format_graph(&l, err)) || (rc = read_table(&l, FORMAT_TRANSFERS, root, err)) ||
-	    (rc = read_table(&l, FORMAT_LIGHTS, root, err))) {
+	    (rc = format_start(&l, &head, err))) {
 		goto out;
 	}
-	rc = format_finish(&l, out, err);
+	for (int which = 0; which < FORMAT_TABLES && !rc; which++) {
+		rc = read_table(&l, which, root, err);
+	}
+	if (!rc) {
+		rc = format_finish(&l, out, err);
+	}
 out:
 	format_abort(&l);
 	return rc;

@@ -16,6 +16,7 @@ struct coll_embedding {
 	struct topo *physical;		/* owned, frozen */
 	struct topo_action *action;	/* of the schedule's group on it, or NULL */
 	enum coll_routing routing;
+	char *name;			/* of the physical digraph; owned, NULL: unknown */
 	VEC(struct coll_path) paths;	/* finished: by arc, as they were added */
 	VEC(int32_t) hops;
 };
@@ -166,14 +167,29 @@ void coll_scale(mpq_t q, int64_t num, int64_t den);
 
 /*
  * What the JSON and the protobuf form of a schedule have in common: a head
- * and three tables of whole numbers, whose columns are described here once.
- * A column with the same default in every row is left out of a file.
+ * and tables of whole numbers, whose columns are described here once.
+ * A column with the same default in every row is left out of a file, and so is a
+ * table without rows. Version 1 has arcs, transfers and lightpaths alone, and is
+ * what a schedule is written in that needs no more.
  */
-#define FORMAT_VERSION 1
+#define FORMAT_VERSION 2
 #define FORMAT_COLUMNS 7	/* of the widest table */
 
-enum format_which { FORMAT_ARCS, FORMAT_TRANSFERS, FORMAT_LIGHTS,
-		    FORMAT_TABLES };
+/* In the order in which files are read; the transfers come after all that they
+ * refer to. */
+enum format_which {
+	FORMAT_KINDS,		/* nodes that are no usual terminals */
+	FORMAT_ARCS,
+	FORMAT_PHYSICAL_ARCS,	/* of an embedded schedule */
+	FORMAT_LIMITS,		/* shared; of the physical digraph when embedded */
+	FORMAT_LIMIT_ARCS,
+	FORMAT_GENERATORS,	/* of the group of a compact schedule */
+	FORMAT_IMAGES,		/* of every node under the first generator, then the next */
+	FORMAT_ROUTES,
+	FORMAT_HOPS,		/* of the first route, then the next */
+	FORMAT_TRANSFERS, FORMAT_LIGHTS,
+	FORMAT_TABLES,
+};
 
 struct format_column {
 	const char *name;
@@ -186,38 +202,59 @@ struct format_table {
 	const char *name;
 	int n_columns;
 	struct format_column columns[FORMAT_COLUMNS];
+	bool always;		/* written also without rows */
+	int since;		/* version */
 };
 
 extern const struct format_table format_tables[FORMAT_TABLES];
 
+/* What it takes to write s. */
+int format_version(const struct coll_sched *s);
 int64_t format_n_rows(const struct coll_sched *s, enum format_which which);
-/* One row of a schedule as numbers, in the order of the columns. */
-void format_get(const struct coll_sched *s, enum format_which which, int64_t row, int64_t *values);
+/* Rows of a schedule as numbers, in the order of the columns: the first, or
+ * the one after what the last call gave. */
+struct format_rows {
+	const struct coll_sched *s;
+	enum format_which which;
+	int64_t row;		/* the next */
+	int64_t outer, inner;	/* of the tables that lie in others */
+};
+
+struct format_rows format_rows(const struct coll_sched *s, enum format_which which);
+void format_next(struct format_rows *r, int64_t *values);
 /* present[c]: the column is required or differs from its default. */
 void format_present(const struct coll_sched *s, enum format_which which, bool *present);
 
 struct format_head {
 	int64_t version, nodes, chunks, ports, root;
 	int64_t part;		/* rank + 1, 0: whole */
+	int64_t physical_nodes;	/* 0: not embedded */
+	enum coll_routing routing;
 	enum coll_kind kind;
 	const char *topology;	/* "" when unknown */
+	const char *physical;	/* name of the physical digraph, "" when unknown */
 };
 
-/* A schedule being read: start, all arcs, graph, the other rows, finish; or
+/* A schedule being read: start, rows table by table, and finish; or
  * abort at any point after start. */
 struct format_load {
 	struct format_head head;
-	struct topo *graph;
+	struct topo *graph, *physical;	/* NULL once the schedule has them */
 	int64_t last_src;
+	VEC(int64_t) limits;		/* capacities */
+	VEC(int32_t) limit_arcs;	/* pairs of limit and arc */
+	VEC(int32_t) orders, images;
+	VEC(struct coll_path) routes;
+	VEC(int32_t) hops;
 	struct coll_sched *sched;
 };
 
 int format_start(struct format_load *l, const struct format_head *head, struct err *err);
-/* Adds a row; values as format_get gives them. Errors name table and row. */
+/* The table whose rows come next. */
+int format_begin(struct format_load *l, enum format_which which, int64_t rows, struct err *err);
+/* Adds a row of it; values as format_next gives them. Errors name table and row. */
 int format_add(struct format_load *l, enum format_which which, int64_t row,
 	       const int64_t *values, struct err *err);
-/* After the last arc, before the first transfer. */
-int format_graph(struct format_load *l, struct err *err);
 int format_finish(struct format_load *l, struct coll_sched **out, struct err *err);
 /* Frees what is left; fine after format_finish. */
 void format_abort(struct format_load *l);

@@ -86,6 +86,7 @@ static int fill_columns(const struct coll_sched *s, enum format_which which, Pro
 	const struct format_table *t = &format_tables[which];
 	size_t n = (size_t)format_n_rows(s, which);
 	struct coll_pb_column columns[FORMAT_COLUMNS];
+	struct format_rows rows = format_rows(s, which);
 	bool present[FORMAT_COLUMNS];
 	int64_t v[FORMAT_COLUMNS];
 
@@ -102,7 +103,7 @@ static int fill_columns(const struct coll_sched *s, enum format_which which, Pro
 		*columns[c].n = n;
 	}
 	for (size_t i = 0; i < n; i++) {
-		format_get(s, which, (int64_t)i, v);
+		format_next(&rows, v);
 		for (int c = 0; c < t->n_columns; c++) {
 			if (present[c]) {
 				set_value(&columns[c], i, v[c]);
@@ -126,46 +127,80 @@ static int pack(const pb_schedule *msg, struct buf *out)
 	return out->failed ? WEFT_ENOMEM : 0;
 }
 
-int coll_to_proto(const struct coll_sched *c, struct buf *out, struct err *err)
+/* The tables of a message, in the order of format.c; NULL: absent. */
+#define TABLES(msg) { \
+		(ProtobufCMessage *)(msg)->node_kinds, (ProtobufCMessage *)(msg)->arcs, \
+		(ProtobufCMessage *)(msg)->physical_arcs, (ProtobufCMessage *)(msg)->limits, \
+		(ProtobufCMessage *)(msg)->limit_arcs, (ProtobufCMessage *)(msg)->generators, \
+		(ProtobufCMessage *)(msg)->images, (ProtobufCMessage *)(msg)->routes, \
+		(ProtobufCMessage *)(msg)->hops, (ProtobufCMessage *)(msg)->transfers, \
+		(ProtobufCMessage *)(msg)->lightpaths, \
+	}
+
+/* Packs msg with the tables that have rows. */
+static int write_tables(const struct coll_sched *s, pb_schedule *msg, struct buf *out)
 {
-	const struct coll_sched *s;
-	struct coll_sched *own;
-	pb_schedule msg = WEFT__V1__SCHEDULE__INIT;
+	Weft__V1__Schedule__NodeKinds kinds = WEFT__V1__SCHEDULE__NODE_KINDS__INIT;
 	Weft__V1__Schedule__Arcs arcs = WEFT__V1__SCHEDULE__ARCS__INIT;
+	Weft__V1__Schedule__Arcs physical = WEFT__V1__SCHEDULE__ARCS__INIT;
+	Weft__V1__Schedule__Limits limits = WEFT__V1__SCHEDULE__LIMITS__INIT;
+	Weft__V1__Schedule__LimitArcs limit_arcs = WEFT__V1__SCHEDULE__LIMIT_ARCS__INIT;
+	Weft__V1__Schedule__Generators generators = WEFT__V1__SCHEDULE__GENERATORS__INIT;
+	Weft__V1__Schedule__Images images = WEFT__V1__SCHEDULE__IMAGES__INIT;
+	Weft__V1__Schedule__Routes routes = WEFT__V1__SCHEDULE__ROUTES__INIT;
+	Weft__V1__Schedule__Hops hops = WEFT__V1__SCHEDULE__HOPS__INIT;
 	Weft__V1__Schedule__Transfers transfers = WEFT__V1__SCHEDULE__TRANSFERS__INIT;
 	Weft__V1__Schedule__Lightpaths lights = WEFT__V1__SCHEDULE__LIGHTPATHS__INIT;
-	Weft__V1__Schedule__Part part = WEFT__V1__SCHEDULE__PART__INIT;
-	ProtobufCMessage *tables[FORMAT_TABLES] = {
-		&arcs.base, &transfers.base, &lights.base,
-	};
-	int rc = coll_flat(c, &s, &own, err);
+	pb_schedule all = { .node_kinds = &kinds, .arcs = &arcs, .physical_arcs = &physical,
+			    .limits = &limits, .limit_arcs = &limit_arcs,
+			    .generators = &generators, .images = &images, .routes = &routes,
+			    .hops = &hops, .transfers = &transfers, .lightpaths = &lights };
+	ProtobufCMessage *tables[FORMAT_TABLES] = TABLES(&all);
+	int rc = 0;
 
-	if (rc) {
-		return rc;
-	}
-	msg.version = FORMAT_VERSION;
-	msg.collective = (Weft__V1__Schedule__Collective)(s->kind + 1);
-	msg.topology = (char *)coll_topo_name(s);
-	msg.nodes = (uint32_t)s->ranks;
-	msg.chunks = (uint32_t)s->chunks;
-	msg.ports = (uint32_t)s->ports;
-	msg.root = (uint32_t)s->root;
-	msg.arcs = &arcs;
-	msg.transfers = &transfers;
-	msg.lightpaths = s->lights.n ? &lights : NULL;
-	part.rank = (uint32_t)coll_part(s);
-	msg.part = s->part ? &part : NULL;
 	for (int which = 0; which < FORMAT_TABLES && !rc; which++) {
 		rc = fill_columns(s, which, tables[which]);
 	}
+	msg->node_kinds = format_n_rows(s, FORMAT_KINDS) ? &kinds : NULL;
+	msg->arcs = &arcs;
+	msg->physical_arcs = s->embedding ? &physical : NULL;
+	msg->limits = format_n_rows(s, FORMAT_LIMITS) ? &limits : NULL;
+	msg->limit_arcs = msg->limits ? &limit_arcs : NULL;
+	msg->generators = s->group ? &generators : NULL;
+	msg->images = s->group ? &images : NULL;
+	msg->routes = s->embedding ? &routes : NULL;
+	msg->hops = s->embedding ? &hops : NULL;
+	msg->transfers = &transfers;
+	msg->lightpaths = s->lights.n ? &lights : NULL;
 	if (!rc) {
-		rc = pack(&msg, out);
+		rc = pack(msg, out);
 	}
 	for (int which = 0; which < FORMAT_TABLES; which++) {
 		free_columns(tables[which], which);
 	}
-	coll_free(own);
-	return rc ? err_nomem(err) : 0;
+	return rc;
+}
+
+int coll_to_proto(const struct coll_sched *s, struct buf *out, struct err *err)
+{
+	pb_schedule msg = WEFT__V1__SCHEDULE__INIT;
+	Weft__V1__Schedule__Part part = WEFT__V1__SCHEDULE__PART__INIT;
+
+	msg.version = (uint32_t)format_version(s);
+	msg.collective = (Weft__V1__Schedule__Collective)(s->kind + 1);
+	msg.topology = (char *)coll_topo_name(s);
+	msg.nodes = (uint32_t)topo_n(s->topo);
+	msg.chunks = (uint32_t)s->chunks;
+	msg.ports = (uint32_t)s->ports;
+	msg.root = (uint32_t)s->root;
+	if (s->embedding) {
+		msg.physical = (char *)coll_physical_name(s);
+		msg.physical_nodes = (uint32_t)topo_n(coll_physical(s));
+		msg.routing = (Weft__V1__Schedule__Routing)(coll_routing(s) + 1);
+	}
+	part.rank = (uint32_t)coll_part(s);
+	msg.part = s->part ? &part : NULL;
+	return write_tables(s, &msg, out) ? err_nomem(err) : 0;
 }
 
 /* ---- reading ---- */
@@ -202,6 +237,9 @@ static int read_table(struct format_load *l, enum format_which which,
 	size_t n = 0;
 	int rc = msg ? read_columns(msg, t, columns, &n, err) : 0;
 
+	if (!rc) {
+		rc = format_begin(l, which, (int64_t)n, err);
+	}
 	for (size_t i = 0; i < n && !rc; i++) {
 		for (int c = 0; c < t->n_columns; c++) {
 			v[c] = *columns[c].n ? get_value(&columns[c], i)
@@ -219,7 +257,14 @@ static int read_head(const pb_schedule *msg, struct format_head *head, struct er
 			       "collective: %d is none of the known ones",
 			       (int)msg->collective);
 	}
+	if (msg->physical_nodes && (msg->routing < 1 || msg->routing > COLL_ROUTINGS)) {
+		return err_set(err, WEFT_EINVAL, "routing: %d is none of the known ones",
+			       (int)msg->routing);
+	}
 	*head = (struct format_head){
+		.physical_nodes = msg->physical_nodes, .physical = msg->physical,
+		.routing = msg->physical_nodes ? (enum coll_routing)(msg->routing - 1)
+					       : COLL_ROUTING_EXPLICIT,
 		.version = msg->version,
 		.kind = (enum coll_kind)(msg->collective - 1),
 		.nodes = msg->nodes, .chunks = msg->chunks,
@@ -233,21 +278,20 @@ static int read_head(const pb_schedule *msg, struct format_head *head, struct er
 /* What the message says, in the order in which it can be checked. */
 static int read_message(pb_schedule *msg, struct coll_sched **out, struct err *err)
 {
+	ProtobufCMessage *tables[FORMAT_TABLES] = TABLES(msg);
 	struct format_load l = { .sched = NULL };
 	struct format_head head;
 	int rc;
 
-	if ((rc = read_head(msg, &head, err)) ||
-	    (rc = format_start(&l, &head, err)) ||
-	    (rc = read_table(&l, FORMAT_ARCS, (ProtobufCMessage *)msg->arcs,
-			     err)) || (rc = format_graph(&l, err)) ||
-	    (rc = read_table(&l, FORMAT_TRANSFERS,
-			     (ProtobufCMessage *)msg->transfers, err)) ||
-	    (rc = read_table(&l, FORMAT_LIGHTS,
-			     (ProtobufCMessage *)msg->lightpaths, err))) {
+	if ((rc = read_head(msg, &head, err)) || (rc = format_start(&l, &head, err))) {
 		goto out;
 	}
-	rc = format_finish(&l, out, err);
+	for (int which = 0; which < FORMAT_TABLES && !rc; which++) {
+		rc = read_table(&l, which, tables[which], err);
+	}
+	if (!rc) {
+		rc = format_finish(&l, out, err);
+	}
 out:
 	format_abort(&l);
 	return rc;

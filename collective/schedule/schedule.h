@@ -171,6 +171,9 @@ int coll_add_route(struct coll_sched *s, const struct coll_arc_route *r, struct 
 /* The digraph that is there: that of coll_topo without an embedding. */
 const struct topo *coll_physical(const struct coll_sched *s);
 bool coll_is_embedded(const struct coll_sched *s);
+/* Its name for people, as coll_set_topo_name; of an embedded schedule. */
+void coll_set_physical_name(struct coll_sched *s, const char *name);
+const char *coll_physical_name(const struct coll_sched *s);
 enum coll_routing coll_routing(const struct coll_sched *s);
 /* Routes by logical arc, after coll_finish: number, and the i-th. */
 int64_t coll_n_arc_routes(const struct coll_sched *s);

@@ -13,7 +13,11 @@ static int begin(const struct coll_sched *s, struct coll_sched **out, struct err
 	if (rc || !s->embedding || (rc = topo_copy(s->embedding->physical, &physical, err))) {
 		return rc;
 	}
-	return coll_set_physical(*out, physical, s->embedding->routing, s->ports, err);
+	rc = coll_set_physical(*out, physical, s->embedding->routing, s->ports, err);
+	if (!rc) {
+		coll_set_physical_name(*out, coll_physical_name(s));
+	}
+	return rc;
 }
 
 static int add_moved_route(const struct coll_sched *s, const struct coll_arc_route *r, int by,

@@ -180,6 +180,7 @@ static const struct cli_option export_options[] = {
 	JOB, { 0, "to", "FORMAT", "json, proto, or a runtime's (see "
 		"docs/lowering.md)", EXPORTS },
 	{ 0, "rank", "R", "only the part of this rank", NULL },
+	{ 0, "flat", NULL, "write out every transfer of a compact schedule", NULL },
 	{ 0, "layers", "L", "route tables: at most L layers (default: "
 	  "as many as needed)", NULL },
 	{ 0, "out-of-place", NULL, "mscclpp-json: for calls out of place "

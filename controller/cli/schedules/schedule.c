@@ -34,6 +34,9 @@ void cli_out_schedule(struct out *o, const struct coll_sched *s)
 	out_int(o, "chunks", coll_chunks(s));
 	out_int(o, "ports", coll_ports(s));
 	out_int(o, "steps", coll_steps(s));
+	if (coll_group(s)) {
+		out_int(o, "group_order", topo_group_order(coll_group(s)));
+	}
 }
 
 void cli_out_replay(struct out *o, const struct coll_report *r)
@@ -260,27 +263,31 @@ static void out_steps(struct out *o, const struct coll_sched *s)
  * many. */
 int cmd_schedule_show(struct cli *c, struct err *err)
 {
-	struct coll_sched *s = NULL;
+	struct coll_sched *compact = NULL, *s = NULL;
 	struct out *o;
 	int64_t step = 0;
-	int r = cli_load_schedule(c, &s, err);
+	int r = cli_load_schedule(c, &compact, err);
 
 	if (r == 0) {
-		r = cli_opt_int(c, "step", 1, coll_steps(s), &step, err);
+		r = cli_opt_int(c, "step", 1, coll_steps(compact), &step, err);
+	}
+	if (r == 0) {
+		r = coll_unfold(compact, &s, err);
 	}
 	if (r) {
-		coll_free(s);
+		coll_free(compact);
 		return r;
 	}
 	o = out_new(c->format);
 	if (o) {
-		cli_out_schedule(o, s);
+		cli_out_schedule(o, compact);
 		out_steps(o, s);
 		if (step > 0 || cli_has(c, "full")) {
 			out_transfers(o, s, step);
 		}
 	}
 	r = cli_print(o, err);
+	coll_free(compact);
 	coll_free(s);
 	return r;
 }

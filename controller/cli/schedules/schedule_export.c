@@ -219,27 +219,30 @@ static int read_format(const struct cli *c, const char *path,
 	if (r == 0 && cli_has(c, "out-of-place") && strcmp(*to, "mscclpp-json") != 0) {
 		r = err_set(err, WEFT_EUSAGE, "--out-of-place is for --to mscclpp-json");
 	}
-	if (r == 0 && cli_has(c, "rank") && strcmp(*to, "json") != 0 && strcmp(*to, "proto") != 0) {
-		r = err_set(err, WEFT_EUSAGE, "--rank is for --to json and "
-			    "proto");
+	if (r == 0 && (cli_has(c, "rank") || cli_has(c, "flat")) && strcmp(*to, "json") != 0 &&
+	    strcmp(*to, "proto") != 0) {
+		r = err_set(err, WEFT_EUSAGE, "--%s is for --to json and proto",
+			    cli_has(c, "rank") ? "rank" : "flat");
 	}
 	return r;
 }
 
-/* Leaves of a whole schedule, which is proven, the part of --rank. */
+/* Leaves of a whole schedule, which is proven, the part of --rank; and of what
+ * is compact every transfer with --flat. */
 static int keep_rank(const struct cli *c, struct coll_sched **s, struct err *err)
 {
-	struct coll_sched *part;
+	struct coll_sched *other = NULL;
 	int64_t rank = 0;
 	int r = cli_opt_int(c, "rank", 0, coll_ranks(*s) - 1, &rank, err);
 
-	if (r || !cli_has(c, "rank")) {
-		return r;
+	if (r == 0 && cli_has(c, "rank")) {
+		r = coll_part_of(*s, (int)rank, &other, err);
+	} else if (r == 0 && cli_has(c, "flat")) {
+		r = coll_unfold(*s, &other, err);
 	}
-	r = coll_part_of(*s, (int)rank, &part, err);
-	if (r == 0) {
+	if (other) {
 		coll_free(*s);
-		*s = part;
+		*s = other;
 	}
 	return r;
 }
