@@ -291,6 +291,65 @@ struct coll_cost {
 int coll_time(const struct coll_sched *s, const struct coll_report *r, const struct coll_cost *c,
 	      int64_t *time_ns, int64_t *bound_ns, struct err *err);
 
+/* ---- simulation ---- */
+
+struct coll_sim_options {
+	struct coll_cost cost;
+	bool asynchronous;	/* else in lockstep */
+};
+
+struct coll_sim_step {
+	double begin_ns, end_ns;	/* asynchronous ones overlap */
+	int64_t messages;	/* of a compact schedule all it stands for */
+};
+
+/* A physical arc or a shared limit, for all that are its images by symmetry. */
+struct coll_sim_load {
+	int32_t number;		/* of the first such arc or limit */
+	bool is_limit;
+	int64_t images;		/* of an arc, itself counted; 1 for a limit */
+	double share;		/* of what it could carry in the whole time, 0..1 */
+};
+
+/* Times in ns; zero it before coll_simulate. */
+struct coll_sim {
+	double time_ns;
+	double utilisation;	/* share of all arcs together, self-loops left out */
+	int n_steps;
+	struct coll_sim_step *steps;	/* owned */
+	int n_loads;
+	struct coll_sim_load *loads;	/* owned: those that carry, the busiest first */
+};
+
+/*
+ * How long a finished schedule takes when all that travels at a time shares
+ * physical arcs and shared limits max-min fairly. All that a logical arc carries in a
+ * step is one message, in parts over its routes. A part leaves alpha_ns after its message
+ * may begin, and message_ns for every part that begins with the same arc in
+ * its step; after the latencies of its arcs and hop_ns for each, its data flows.
+ *
+ * In lockstep a step begins when the one before has ended everywhere.
+ * Asynchronous: a message begins when all that its transfers send has come (as
+ * far as the schedule has it come in earlier steps) and the message before it
+ * on its logical arc has ended; what comes before its step is kept aside until
+ * then.
+ *
+ * Where no two parts of a step share anything, lockstep is coll_time, up to
+ * rounding. Where parts of a step are of one size, it is never more than that: each has,
+ * where it is held back, no less than its equal part. Others may take longer, as
+ * an arc can idle early while what it waits for is held back elsewhere.
+ * Compact schedules are simulated as they are. Deterministic. svg, when not
+ * NULL: a Gantt picture, appended.
+ *
+ * WEFT_EINVAL (negative times or size, link_bps < 1), WEFT_ELIMIT, WEFT_ENOMEM,
+ * WEFT_EVERIFY (more ports in use than there are, an arc without light),
+ * WEFT_EUNSUPPORTED (asynchronous with light, which belongs to steps; a part of
+ * a schedule). O(transfers log transfers + routes), and of maxmin_run.
+ */
+int coll_simulate(const struct coll_sched *s, const struct coll_sim_options *o,
+		  struct coll_sim *out, struct buf *svg, struct err *err);
+void coll_sim_fini(struct coll_sim *r);
+
 /* ---- schedules from schedules ---- */
 
 /* Reversed in time on the transposed digraph: an all-gather

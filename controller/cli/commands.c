@@ -176,6 +176,17 @@ static const struct cli_option verify_options[] = { JOB, END };
 
 static const struct cli_option cost_options[] = { COST_OPTIONS, JOB, END };
 
+static const struct cli_option simulate_options[] = {
+	COST_OPTIONS,
+	{ 0, "hop", "TIME", "for each arc that a message crosses (default: 0)", NULL },
+	{ 0, "message", "TIME", "for each message that leaves by the same arc in a step "
+	  "(default: 0)", NULL },
+	{ 0, "asynchronous", NULL, "messages leave when what they send has come, not "
+	  "step by step", NULL },
+	{ 0, "svg", "FILE", "draw what is in use when", "@file" },
+	FULL, JOB, END,
+};
+
 static const struct cli_option export_options[] = {
 	JOB, { 0, "to", "FORMAT", "json, proto, or a runtime's (see "
 		"docs/lowering.md)", EXPORTS },
@@ -349,6 +360,8 @@ static const struct cli_command schedule_commands[] = {
 	  verify_options, 0, 1, false, cmd_schedule_verify },
 	{ "cost", NULL, "[FILE]", "Time of a schedule and its lower bound",
 	  NULL, cost_options, 0, 1, false, cmd_schedule_cost },
+	{ "simulate", NULL, "[FILE]", "Simulate a schedule whose messages share links fairly",
+	  NULL, simulate_options, 0, 1, false, cmd_schedule_simulate },
 	{ "export", NULL, "[FILE]", "Write a schedule in another format", NULL,
 	  export_options, 0, 1, false, cmd_schedule_export },
 	{ "show", NULL, "[FILE]", "Show the transfers of each step", NULL,

@@ -166,6 +166,7 @@ bad 65 'at least two terminals' routes make -t one.json -o written
 
 # Schedule files.
 for verb in verify show 'cost --alpha 1us --size 1MB --bandwidth 1Gbps' \
+		'simulate --alpha 1us --size 1MB --bandwidth 1Gbps' \
 		'export -o written'; do
 	# shellcheck disable=SC2086
 	{
@@ -194,6 +195,10 @@ bad 64 '--bandwidth of a node or --link-bandwidth is missing' \
 	schedule cost gather.json --alpha 1us --size 1MB
 bad 64 'only one of them' schedule cost gather.json --alpha 1us --size 1MB \
 	--bandwidth 1Gbps --link-bandwidth 1Gbps
+bad 64 "--hop: time '1' has no unit" schedule simulate gather.json \
+	--alpha 1us --size 1MB --bandwidth 1Gbps --hop 1
+bad 1 'folder: Is a directory' schedule simulate gather.json --alpha 1us --size 1MB --bandwidth 1Gbps \
+	--svg folder
 
 # Options of schedules.
 make_k4() { # CODE PATTERN COLLECTIVE OPTIONS...
@@ -294,7 +299,7 @@ done
 weft topology find -n 8 -d 2 >found
 for verb in 'topology info' 'topology build' 'topology find' 'schedule make' \
 		'schedule verify' 'schedule cost' 'schedule export' \
-		'schedule show' 'routes make' 'routes verify' 'ring plan' \
+		'schedule simulate' 'schedule show' 'routes make' 'routes verify' 'ring plan' \
 		'rwa solve' 'rwa change' 'testbed up' 'export slurm'; do
 	# shellcheck disable=SC2086
 	{
@@ -361,6 +366,7 @@ full schedule make -t 'K(4)' -c allgather
 full schedule verify gather.json
 full schedule show gather.json --full
 full schedule cost gather.json --alpha 1us --size 1MB --bandwidth 1Gbps
+full schedule simulate gather.json --alpha 1us --size 1MB --bandwidth 1Gbps
 full schedule export gather.json --to msccl-xml
 full routes make -t 'K(4)'
 full routes verify routes.json -t 'K(4)'

@@ -1,0 +1,136 @@
+/*
+ * weft schedule simulate: how long a schedule takes when what travels at a time
+ * shares links and limits, against what the cost model plans for it.
+ */
+#include <math.h>
+
+#include "controller/cli/core/private.h"
+#include "lib/base/file.h"
+
+#define BUSIEST 10		/* shown without --full */
+
+/* Whole ns, rounded up but for what adding up doubles leaves. */
+static int64_t whole_ns(double ns)
+{
+	return (int64_t)ceil(ns - 1e-12 * fabs(ns) - 1e-9);
+}
+
+/* "step_times": a row a step. */
+static void out_step_times(const struct cli *c, struct out *o, const struct coll_sim *sim)
+{
+	out_array(o, "step_times");
+	for (int i = 0; i < sim->n_steps; i++) {
+		const struct coll_sim_step *step = &sim->steps[i];
+
+		out_object(o, NULL);
+		out_int(o, "step", i + 1);
+		cli_out_ns(c, o, "begin", whole_ns(step->begin_ns));
+		cli_out_ns(c, o, "end", whole_ns(step->end_ns));
+		cli_out_ns(c, o, "time", whole_ns(step->end_ns - step->begin_ns));
+		out_int(o, "messages", step->messages);
+		out_end(o);
+	}
+	out_end(o);
+}
+
+/* "busiest": arcs and shared limits by the share of their capacity that was used. */
+static void out_busiest(const struct cli *c, struct out *o, const struct coll_sched *s,
+			const struct coll_sim *sim)
+{
+	int n = cli_has(c, "full") || sim->n_loads < BUSIEST ? sim->n_loads : BUSIEST;
+
+	out_array(o, "busiest");
+	for (int i = 0; i < n; i++) {
+		const struct coll_sim_load *l = &sim->loads[i];
+
+		out_object(o, NULL);
+		if (l->is_limit) {
+			out_int(o, "limit", l->number);
+		} else {
+			out_int(o, "arc", l->number);
+			out_int(o, "from", topo_arc(coll_physical(s), l->number)->src);
+			out_int(o, "to", topo_arc(coll_physical(s), l->number)->dst);
+		}
+		out_int(o, "images", l->images);
+		cli_out_gap(c, o, "utilisation", l->share);
+		out_end(o);
+	}
+	out_end(o);
+}
+
+static void out_simulation(const struct cli *c, struct out *o, const struct coll_sched *s,
+			   const struct coll_sim_options *opt, const struct coll_sim *sim,
+			   int64_t planned_ns, int64_t bound_ns)
+{
+	cli_out_schedule(o, s);
+	cli_out_ns(c, o, "alpha", opt->cost.alpha_ns);
+	cli_out_ns(c, o, "hop", opt->cost.hop_ns);
+	cli_out_ns(c, o, "message", opt->cost.message_ns);
+	out_int(o, "link_bps", opt->cost.link_bps);
+	out_int(o, "size_bytes", opt->cost.size_bytes);
+	out_str(o, "mode", opt->asynchronous ? "asynchronous" : "lockstep");
+	cli_out_ns(c, o, "time", whole_ns(sim->time_ns));
+	cli_out_ns(c, o, "planned", planned_ns);
+	cli_out_ns(c, o, "bound", bound_ns);
+	cli_out_gap(c, o, "utilisation", sim->utilisation);
+	out_busiest(c, o, s, sim);
+	out_step_times(c, o, sim);
+}
+
+static int read_options(const struct cli *c, const struct coll_sched *s,
+			struct coll_sim_options *opt, struct err *err)
+{
+	int r = cli_read_cost(c, s, &opt->cost, err);
+
+	opt->cost.hop_ns = opt->cost.message_ns = 0;
+	if (r || (r = cli_opt_unit(c, "hop", UNIT_NS, &opt->cost.hop_ns, err)) ||
+	    (r = cli_opt_unit(c, "message", UNIT_NS, &opt->cost.message_ns, err))) {
+		return r;
+	}
+	opt->asynchronous = cli_has(c, "asynchronous");
+	return 0;
+}
+
+/* The simulation, and its picture where that is asked for. */
+static int run(const struct cli *c, const struct coll_sched *s,
+	       const struct coll_sim_options *opt, struct coll_sim *sim, struct err *err)
+{
+	const char *path = cli_opt(c, "svg");
+	struct buf svg = { 0 };
+	int r = coll_simulate(s, opt, sim, path ? &svg : NULL, err);
+
+	if (r == 0 && path) {
+		r = file_write_atomic(path, svg.data, svg.len, FILE_PUBLIC, err);
+	}
+	buf_fini(&svg);
+	return r;
+}
+
+/* The schedule is replayed first: what is wrong is not simulated. */
+int cmd_schedule_simulate(struct cli *c, struct err *err)
+{
+	struct coll_sched *s = NULL;
+	struct coll_sim_options opt;
+	struct coll_sim sim = { 0 };
+	struct coll_report rep;
+	struct out *o = NULL;
+	int64_t planned_ns, bound_ns;
+	int r = cli_load_schedule(c, &s, err);
+
+	coll_report_init(&rep);
+	if (r || (r = read_options(c, s, &opt, err)) || (r = coll_verify(s, &rep, err)) ||
+	    (r = coll_time(s, &rep, &opt.cost, &planned_ns, &bound_ns, err)) ||
+	    (r = run(c, s, &opt, &sim, err))) {
+		goto out;
+	}
+	o = out_new(c->format);
+	if (o) {
+		out_simulation(c, o, s, &opt, &sim, planned_ns, bound_ns);
+	}
+	r = cli_print(o, err);
+out:
+	coll_sim_fini(&sim);
+	coll_report_fini(&rep);
+	coll_free(s);
+	return r;
+}
