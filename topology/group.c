@@ -32,6 +32,11 @@ void topo_group_free(struct topo_group *g)
 	}
 }
 
+int topo_group_nodes(const struct topo_group *g)
+{
+	return g ? g->n : 0;
+}
+
 int topo_group_order(const struct topo_group *g)
 {
 	return g ? g->order : 1;

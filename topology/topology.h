@@ -247,8 +247,19 @@ bool topo_group_equal(const struct topo_group *a, const struct topo_group *b);
  */
 int topo_group_find(const struct topo *t, struct topo_group **out, struct err *err);
 
-/* Elements (1 of NULL), orbits of terminals, generators; images and order of
- * generator i. O(1). */
+/*
+ * A group of the first nodes of t, its terminals among them, as one of all its nodes:
+ * the elements that are automorphisms of t with suitable images for the other nodes, as far as
+ * they are products of powers of generators of g. Smaller than g where not all are;
+ * *out NULL when none is, as of NULL. WEFT_EINVAL: the terminals are not as many.
+ * O(divisors of the orders (m log d + classes of other nodes x their arcs)).
+ */
+int topo_group_extend(const struct topo_group *g, const struct topo *t, struct topo_group **out,
+		      struct err *err);
+
+/* Nodes (0 of NULL), elements (1 of NULL), orbits of terminals, generators; images and
+ * order of generator i. O(1). */
+int topo_group_nodes(const struct topo_group *g);
 int topo_group_order(const struct topo_group *g);
 int topo_group_orbits(const struct topo_group *g);
 int topo_group_generators(const struct topo_group *g);
