@@ -33,7 +33,7 @@ BROWSER := chromium chromium-driver
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
 ROOMS := base output conf lp graph proto rpc http optics host topology \
-	schedule bfb flow routing finder lower msccl mscclpp ring mesh reconfigure optree \
+	schedule embedding bfb flow routing finder lower msccl mscclpp ring mesh reconfigure optree \
 	drv_core scpi tl1 sonic robot mrr linux sim drivers emulators \
 	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_jobs d_views daemon cli
 
@@ -49,6 +49,7 @@ DIR_optics := drivers/optics
 DIR_host := drivers/host
 DIR_topology := topology
 DIR_schedule := collective/schedule
+DIR_embedding := collective/embedding
 DIR_bfb := collective/bfb
 DIR_flow := collective/flow
 DIR_routing := collective/routing
@@ -103,6 +104,7 @@ DEPS_optics := base
 DEPS_host := base
 DEPS_topology := base output graph
 DEPS_schedule := base output rpc proto topology
+DEPS_embedding := base topology schedule
 DEPS_bfb := base graph topology schedule
 DEPS_flow := base graph lp topology schedule
 DEPS_routing := base rpc proto schedule flow
@@ -139,7 +141,7 @@ DEPS_d_change := base rpc proto optics model plan store apply d_core d_hosts
 DEPS_d_jobs := base output rpc proto schedule model plan proto_convert store apply d_core d_change
 DEPS_d_views := base output rpc http proto optics schedule model plan proto_convert webui store apply d_core d_hosts d_ha d_change d_jobs
 DEPS_daemon := base rpc proto model plan store apply d_core d_hosts d_ha d_change d_jobs d_views
-DEPS_cli := base output lp rpc proto topology schedule bfb flow routing finder lower msccl mscclpp ring mesh reconfigure optree drv_core host model plan proto_convert dry_run testbed
+DEPS_cli := base output lp rpc proto topology schedule embedding bfb flow routing finder lower msccl mscclpp ring mesh reconfigure optree drv_core host model plan proto_convert dry_run testbed
 
 # CLOSURE_x: x and all that it may reach, made once a room.
 $(foreach r,$(ROOMS),$(eval CLOSURE_$(r) := $(sort $(r) $(foreach d,$(DEPS_$(r)),$(CLOSURE_$(d))))))
@@ -252,6 +254,7 @@ $(foreach p,weft weftd weft-emulator,$(eval $(call program_rules,$(p))))
 # tests/unit/ROOM/test_*.c is one cmocka program each, linked with ROOM, what
 # ROOM may include, and TEST_ROOM: what gives its tests something to work on.
 TEST_schedule := bfb flow
+TEST_embedding := bfb
 TEST_bfb := lp msccl
 TEST_flow := bfb
 TEST_routing := bfb

@@ -48,7 +48,7 @@ void coll_embedding_free(struct coll_embedding *e)
 }
 
 /* The nodes of the logical digraph are those of the physical one that hold
- * data. */
+ * data, or the terminals among them: then memories only forward. */
 static int check_holders(const struct topo *logical, const struct topo *physical, struct err *err)
 {
 	int n = topo_n(logical), rc = topo_check_order(physical, err);
@@ -56,7 +56,8 @@ static int check_holders(const struct topo *logical, const struct topo *physical
 	if (rc) {
 		return err_wrap(err, "physical digraph");
 	}
-	if (topo_ranks(physical) != topo_ranks(logical) || topo_holders(physical) != n) {
+	if (topo_ranks(physical) != topo_ranks(logical) ||
+	    (topo_holders(physical) != n && topo_ranks(logical) != n)) {
 		return err_set(err, WEFT_EINVAL, "the physical digraph has %d terminals and %d "
 			       "memories, the logical one %d and %d", topo_ranks(physical),
 			       topo_holders(physical) - topo_ranks(physical), topo_ranks(logical),

@@ -80,7 +80,8 @@ struct coll_sched;
  *
  * It may be *embedded*: then its arcs are logical, and each has routes over the
  * arcs of a physical digraph, which share its data by weight. The nodes of the
- * logical digraph are the first of the physical one: all that hold data. Loads,
+ * logical digraph are the first of the physical one: all that hold data, or all terminals,
+ * and then memories only forward. Loads,
  * ports, latencies and shared limits are those of the physical digraph. A node
  * on a route forwards and keeps nothing. */
 
@@ -134,9 +135,9 @@ int coll_flat(const struct coll_sched *s, const struct coll_sched **flat, struct
 
 /* ---- embedding ---- */
 
-/* How routes were chosen: over all shortest paths, the data divided equally at
- * every node among the arcs that lead on; one shortest path, one dimension after the other;
- * as the user said. */
+/* How routes were chosen: over all shortest paths, the data divided at every node
+ * among the arcs that lead on, by capacity; one shortest path, one dimension after the other;
+ * as the user said. collective/embedding/embedding.h chooses them. */
 enum coll_routing {
 	COLL_ROUTING_MINIMAL_SPLIT, COLL_ROUTING_DIMENSION_ORDER, COLL_ROUTING_EXPLICIT,
 };
