@@ -452,6 +452,7 @@ static int parse_all(struct topo_parser *p, struct topo_call **out)
 	skip_blanks(p);
 	if (*p->at) {
 		call_free(*out);
+		*out = NULL;
 		return expected(p, "the end");
 	}
 	return 0;
@@ -611,6 +612,23 @@ static int parse(struct topo_parser *p, struct topo **out, char **name)
 	*out = t;
 out:
 	call_free(call);
+	return rc;
+}
+
+int topo_parse_size(const char *expr, int64_t *nodes, int64_t *arcs, struct err *err)
+{
+	struct topo_parser p = { .text = expr, .at = expr, .err = err };
+	struct topo_call *call = NULL;
+	int rc = parse_all(&p, &call);
+
+	if (!rc && (rc = measure(call, err)) == 0) {
+		*nodes = call->size.n;
+		*arcs = call->size.m;
+	}
+	call_free(call);
+	if (rc && err) {
+		err_wrap(err, "topology '%.60s'", expr);
+	}
 	return rc;
 }
 

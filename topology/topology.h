@@ -167,6 +167,11 @@ bool topo_vertex_transitive(const struct topo *t);
  */
 int topo_parse(const char *expr, struct topo **out, char **name, struct err *err);
 
+/* Nodes and arcs of what topo_parse() would give, mostly without building it
+ * (Dist, PathExpander and what is made of them are built and dropped). Errors of
+ * topo_parse. */
+int topo_parse_size(const char *expr, int64_t *nodes, int64_t *arcs, struct err *err);
+
 /* Help for people about family i = 0, 1, ...: its form, "C(n,{s,...})", and
  * one line in *help; NULL after the last. */
 const char *topo_family_help(int i, const char **help);

@@ -227,6 +227,8 @@ static const struct cli_option show_options[] = {
 };
 
 static const struct cli_option build_options[] = {
+	CONFIG, { 0, "job", "NAME", "the ranks of this job of the fabric, with what is "
+	  "inside its hosts", NULL },
 	OUTPUT("write a file that --topology reads"), END,
 };
 
@@ -381,8 +383,8 @@ static const struct cli_command topology_commands[] = {
 	{ "info", NULL, "[EXPR]", "Size, degree, diameter of a topology; "
 	  "without one, the families", NULL, NULL, 0, 1, false,
 	  cmd_topology_info },
-	{ "build", NULL, "EXPR", "List all arcs of a topology", NULL,
-	  build_options, 1, 1, false, cmd_topology_build },
+	{ "build", NULL, "[EXPR]", "List all arcs of a topology", NULL,
+	  build_options, 0, 1, false, cmd_topology_build },
 	{ "find", NULL, "", "The best topologies for N nodes of D ports: steps "
 	  "against bandwidth", NULL, find_options, 0, 0, false,
 	  cmd_topology_find },

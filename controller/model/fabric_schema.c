@@ -55,6 +55,9 @@ static const struct conf_key host_keys[] = {
 						  "receivers need"),
 	[HOST_RECEIVE_MAX] = POWER("receive-max", "most power that its "
 						  "receivers stand"),
+	[HOST_INSIDE] = { "inside", CONF_TEXT,
+			  .help = "a kind of server, such as dgx-a100, or the "
+				  "topology of its ranks, such as Cap(Star(8),300)" },
 };
 
 /* enum model_external less one. */

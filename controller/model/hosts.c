@@ -88,6 +88,10 @@ static void add_host(struct model_build *b, const struct name *name, int class,
 	};
 
 	h.name = conf_copy(b->r, b->r->keep, name->text, strlen(name->text));
+	if (v[HOST_INSIDE].node && v[HOST_INSIDE].ok) {
+		h.inside = conf_copy(b->r, b->r->keep, v[HOST_INSIDE].text,
+				     strlen(v[HOST_INSIDE].text));
+	}
 	set_netns(b, &h, &v[HOST_NETNS]);
 	if (vec_push(&b->hosts, h) || vec_push(&b->class_of, class)) {
 		conf_nomem(b->r);
@@ -187,6 +191,7 @@ static void add_entry(struct model_build *b, const struct conf_node *entry, int 
 		conf_error(b->r, v[HOST_RATE].node->at, WEFT_EINVAL, "%s: rate without key 'ports'",
 			   object);
 	}
+	build_check_inside(b, object, &v[HOST_INSIDE], &class);
 	/* The class is kept even if unused: it owns a map. */
 	if (vec_push(&b->classes, class)) {
 		strmap_fini(&class.ports);

@@ -235,12 +235,28 @@ static void check_order(struct model_build *b, const struct job_entry *e)
 	}
 }
 
+/* What is inside hosts is known to jobs on switches only. */
+static void check_one_rank_each(struct model_build *b, const struct job_entry *e)
+{
+	for (int i = 0; i < e->job.n_hosts; i++) {
+		const struct model_host *h = &b->hosts.v[e->job.hosts[i]];
+
+		if (h->inside) {
+			conf_error(b->r, place_of(e, JOB_NODES), WEFT_EUNSUPPORTED,
+				   "%s: nodes: host %s has ranks inside (%s): not supported on "
+				   "rings", e->object, h->name, h->inside);
+			return;
+		}
+	}
+}
+
 static void check_ring_job(struct model_build *b, struct job_entry *e)
 {
 	read_channels(b, e);
 	e->job.segment = e->v[JOB_SEGMENT].num;
 	if (e->ok) {
 		check_order(b, e);
+		check_one_rank_each(b, e);
 	}
 }
 
@@ -405,13 +421,13 @@ static void check_topology(struct model_build *b, const struct job_entry *e)
 			 "Torus(4,4) or auto", err.hint);
 		return;
 	}
-	if (topo_n(topo) != e->job.n_hosts) {
+	if (topo_check_plain(topo, "its nodes are the job's hosts", &err)) {
+		conf_error(b->r, v->node->at, err.code, "%s: topology: %.80s: %s", e->object,
+			   v->text, err.msg);
+	} else if (topo_n(topo) != e->job.n_hosts) {
 		conf_error(b->r, v->node->at, WEFT_EINVAL,
 			   "%s: topology: %.80s has %d nodes, the job has %d hosts", e->object,
 			   v->text, topo_n(topo), e->job.n_hosts);
-	} else if (topo_check_plain(topo, "its nodes are the job's hosts", &err)) {
-		conf_error(b->r, v->node->at, err.code, "%s: topology: %.80s: %s", e->object,
-			   v->text, err.msg);
 	}
 	topo_free(topo);
 }

@@ -35,7 +35,8 @@ struct model_port {
 	bool tx_amplified, rx_amplified;
 };
 
-/* A machine, or an accelerator with transceivers of its own. */
+/* A machine, or an accelerator with transceivers of its own; with `inside` a
+ * server of several ranks. */
 struct model_host {
 	char *name;		/* unique among hosts and devices */
 	int first_port, n_ports;	/* consecutive in ports[] */
@@ -45,6 +46,8 @@ struct model_host {
 	int *channels;		/* each once */
 	char *netns;		/* namespace of weftd's machine that it is, "":
 				 * weftd's own; NULL: a machine of its own */
+	char *inside;			/* what model_inside() takes; NULL: the
+					 * host is one rank */
 	/* Power of its transmitters, and what its receivers need and stand;
 	 * meaningless unless given. */
 	bool has_launch, has_receive_min, has_receive_max;
@@ -133,7 +136,8 @@ struct model_job {
 	bool requested;		/* by an orchestrator, not in the text */
 	enum coll_kind collective;
 	int n_hosts;
-	int *hosts;		/* rank r runs on hosts[r] */
+	int *hosts;		/* rank r runs on hosts[r]; where hosts have an
+				 * inside, node r of `topology` is hosts[r] */
 	int device;		/* the ring it runs on, or -1: on switches */
 	int64_t size_bytes;	/* M, the whole vector */
 	char *algorithm;	/* "auto", "composed", "optree", "bfb" */
@@ -274,6 +278,20 @@ int model_config_add(struct model_config *config, const struct model_request *r,
 
 /* model_fabric.hash of the fabric that the configuration makes. */
 int model_config_hash(const struct model_config *config, char hash[65], struct err *err);
+
+/*
+ * The digraph inside a host, and the node that each of its ports is at: of the
+ * key `inside`, a kind of server ("dgx-a100", "-nvlink", "-pcie": DgxA100 of one
+ * server, with a port at each of its network cards) or an expression, where
+ * port k is at terminal k modulo their number; NULL: one terminal with all
+ * ports. Capacities are GB/s a direction. topo_free() *out. WEFT_EINVAL: neither,
+ * or more ports than network cards; WEFT_ELIMIT: more than 1024
+ * nodes or 65536 arcs; with topo_parse()'s column. O(nodes + arcs).
+ */
+int model_inside(const char *inside, int n_ports, struct topo **out, int *port_node,
+		 struct err *err);
+/* GB/s in bits. */
+#define MODEL_INSIDE_BPS INT64_C(8000000000)
 
 /* Index by name, or -1. O(1). f comes from model_parse or model_load. */
 int model_find_host(const struct model_fabric *f, const char *name);

@@ -72,7 +72,7 @@ enum { CHANGES_KEEP, CHANGES_KEEP_PAIR, CHANGES_GATE, CHANGES_BELOW,
        CHANGES_KEYS };
 enum { HOST_NAME, HOST_PORTS, HOST_RATE, HOST_REACTIVATION,
        HOST_CHANNELS, HOST_NETNS, HOST_LAUNCH, HOST_RECEIVE_MIN, HOST_RECEIVE_MAX,
-       HOST_KEYS };
+       HOST_INSIDE, HOST_KEYS };
 /* What every device has stands first, in the same order. */
 enum { DEVICE_NAME, DEVICE_DRIVER, DEVICE_ADDRESS, DEVICE_OPTIONS,
        DEVICE_DOMAIN, DEVICE_TIMEOUT, DEVICE_EXTERNAL, DEVICE_KEYS };
@@ -185,6 +185,10 @@ struct names *build_plain_names(struct model_build *b, const char *object, const
  * as the fabric; reports what is wrong and returns false. */
 bool build_channels(struct model_build *b, const char *object, const struct conf_value *v,
 		    int **list, int *n);
+
+/* Reports what is wrong with the key `inside` of an entry of hosts. inside.c */
+void build_check_inside(struct model_build *b, const char *object, const struct conf_value *v,
+			const struct host_class *class);
 
 /* Finds the port of this name, or reports why there is none. fibres.c */
 bool build_find_port(struct model_build *b, const char *object,

@@ -80,7 +80,7 @@ static int plan_one_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *e
 }
 
 /* The schedule of a ring belongs to its optree plan. */
-static void job_fini(struct plan_job *pj)
+void plan_job_fini(struct plan_job *pj)
 {
 	if (pj->is_ring) {
 		optree_plan_fini(&pj->ring);
@@ -120,7 +120,7 @@ void plan_free(struct plan *p)
 		return;
 	}
 	for (int i = 0; i < p->n_jobs; i++) {
-		job_fini(&p->jobs[i]);
+		plan_job_fini(&p->jobs[i]);
 	}
 	for (int i = 0; i < p->n_devices; i++) {
 		device_fini(&p->devices[i]);
@@ -230,12 +230,32 @@ static int plan_jobs(struct plan_ctx *ctx, struct plan *p, struct err *err)
 	return rc;
 }
 
+int plan_ctx_init(struct plan_ctx *ctx, const struct model_fabric *fabric,
+		  const struct plan_base *base, struct err *err)
+{
+	*ctx = (struct plan_ctx){ .fabric = fabric, .base = base };
+	ctx->tx_taken = calloc(fabric->n_ports + 1, sizeof(bool));
+	ctx->rx_taken = calloc(fabric->n_ports + 1, sizeof(bool));
+	ctx->trunk_taken = calloc(fabric->n_trunks + 1, sizeof(bool));
+	ctx->kept_port = calloc(fabric->n_ports + 1, sizeof(bool));
+	return ctx->tx_taken && ctx->rx_taken && ctx->trunk_taken && ctx->kept_port
+		       ? 0 : err_nomem(err);
+}
+
+void plan_ctx_fini(struct plan_ctx *ctx)
+{
+	free(ctx->tx_taken);
+	free(ctx->rx_taken);
+	free(ctx->trunk_taken);
+	free(ctx->kept_port);
+}
+
 int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 	      struct plan **out, struct err *err)
 {
 	static const struct plan_base offline;
 	struct plan_admin_down marks;
-	struct plan_ctx ctx = { .fabric = fabric, .base = &marks.base };
+	struct plan_ctx ctx;
 	struct plan *p = NULL;
 	int rc = plan_admin_down_init(&marks, fabric, base ? base : &offline, err);
 
@@ -243,16 +263,8 @@ int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 		plan_admin_down_fini(&marks);
 		return rc;
 	}
-	ctx.tx_taken = calloc(fabric->n_ports + 1, sizeof(bool));
-	ctx.rx_taken = calloc(fabric->n_ports + 1, sizeof(bool));
-	ctx.trunk_taken = calloc(fabric->n_trunks + 1, sizeof(bool));
-	ctx.kept_port = calloc(fabric->n_ports + 1, sizeof(bool));
-	if (!ctx.tx_taken || !ctx.rx_taken || !ctx.trunk_taken || !ctx.kept_port) {
-		rc = err_nomem(err);
-		goto out;
-	}
-	rc = plan_new(fabric, ctx.base, &p, err);
-	if (rc) {
+	if ((rc = plan_ctx_init(&ctx, fabric, &marks.base, err)) ||
+	    (rc = plan_new(fabric, ctx.base, &p, err))) {
 		goto out;
 	}
 	if (!ctx.base->restore) {
@@ -270,10 +282,7 @@ int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 	}
 out:
 	plan_admin_down_fini(&marks);
-	free(ctx.tx_taken);
-	free(ctx.rx_taken);
-	free(ctx.trunk_taken);
-	free(ctx.kept_port);
+	plan_ctx_fini(&ctx);
 	if (rc) {
 		plan_free(p);
 	} else {

@@ -295,6 +295,18 @@ struct plan {
 };
 
 /*
+ * The digraph of a job's ranks: what is inside its hosts (model_inside()), and an
+ * arc from port to port for every circuit of its topology, as planned with all
+ * switches dark and no other job. Terminals are the ranks, host by host;
+ * memories and switches follow, host by host. Capacities are bits a second over
+ * *unit_bps, the largest unit that makes all of them whole. topo_free() *out.
+ * WEFT_EUNSUPPORTED for jobs on rings and `topology: auto` of hosts with ranks
+ * inside, else errors of plan_make.
+ */
+int plan_job_topo(const struct model_fabric *fabric, int job, struct topo **out,
+		  int64_t *unit_bps, struct err *err);
+
+/*
  * Plans all jobs of the fabric from `base` (NULL: offline, all dark).
  * WEFT_EINVAL / WEFT_EINFEASIBLE name the job (with its place in the file)
  * and the fact: too few ports, ports on the wrong switches, reach, a busy

@@ -21,6 +21,13 @@ struct plan_ctx {
 	bool *kept_port;		/* [n_ports] of hosts of kept jobs */
 };
 
+/* A context in which nothing is taken; fini also after an error. plan.c */
+int plan_ctx_init(struct plan_ctx *ctx, const struct model_fabric *fabric,
+		  const struct plan_base *base, struct err *err);
+void plan_ctx_fini(struct plan_ctx *ctx);
+/* Frees what a planned job owns. plan.c */
+void plan_job_fini(struct plan_job *pj);
+
 /* What a plan starts from, with the parts that the fabric marks as dead among
  * those that devices report. plan_admin_down_fini also after an error; base lives
  * as long as the one given. admin_down.c */
@@ -92,6 +99,13 @@ int plan_ring_program(const struct plan_ctx *ctx, const struct plan_job *pj,
 
 /* Plans a job on switches: topology, schedule, times, circuits. switch_job.c */
 int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
+
+/* Circuits for the arcs of pj->sched's digraph: by routes of a mesh where fibres
+ * join the job's switches, else switch by switch. switch_job.c */
+int plan_find_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
+/* The first host of the job that has ranks inside, or NULL. job_digraph.c */
+const struct model_host *plan_host_with_ranks(const struct model_fabric *f,
+					      const struct model_job *job);
 
 /* Verifies sched, of this job, and says what it takes. switch_job.c */
 int plan_time(const struct plan_ctx *ctx, const struct model_job *job,

@@ -595,9 +595,7 @@ static int choose_topology(const struct plan_ctx *ctx, struct plan_job *pj,
 	return rc;
 }
 
-/* By routes of a mesh where fibres join the job's switches, else switch by
- * switch. */
-static int find_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+int plan_find_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 
@@ -634,7 +632,7 @@ static int try_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *e
 		memcpy(old.tx_taken, ctx->tx_taken, ports);
 		memcpy(old.rx_taken, ctx->rx_taken, ports);
 		memcpy(old.trunk_taken, ctx->trunk_taken, trunks);
-		rc = find_circuits(ctx, pj, err);
+		rc = plan_find_circuits(ctx, pj, err);
 		if (rc) {
 			memcpy(ctx->tx_taken, old.tx_taken, ports);
 			memcpy(ctx->rx_taken, old.rx_taken, ports);
@@ -705,6 +703,7 @@ static int plan_any_topology(struct plan_ctx *ctx, struct plan_job *pj, struct e
 int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	const struct model_host *inside;
 	int rc;
 
 	if (coll_has_root(job->collective)) {
@@ -713,6 +712,15 @@ int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err
 			       "reduce-scatter, allreduce and all-to-all",
 			       coll_kind_name(job->collective));
 	}
+	inside = plan_host_with_ranks(ctx->fabric, job);
+	if (inside) {
+		err_set(err, WEFT_EUNSUPPORTED, "host %s has ranks inside (%s): schedules through "
+			"the inside of hosts are not supported", inside->name, inside->inside);
+		if (err) {
+			err_hint(err, "\"weft topology build --job\" gives the job's topology");
+		}
+		return WEFT_EUNSUPPORTED;
+	}
 	if (strcmp(job->topology, "auto") == 0) {
 		return plan_any_topology(ctx, pj, err);
 	}
@@ -720,5 +728,5 @@ int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err
 	if (rc) {
 		return rc;
 	}
-	return find_circuits(ctx, pj, err);
+	return plan_find_circuits(ctx, pj, err);
 }

@@ -100,6 +100,32 @@ graph 'DgxA100(4,nvlink)' 44 2 4
 graph 'DgxA100(4,pcie)' 60 1 6
 graph 'DgxA100(4,all)' 64 2 6
 
+# Four ranks of 400 Gbps each inside a host, behind two ports of 200 Gbps.
+cat >"$T/servers.yaml" <<'EOF'
+weft: 1
+fabric: pod
+hosts:
+  - { name: "n[0-2]", ports: "p[0-1]", rate: 200Gbps, inside: "Cap(Star(4),50)" }
+switches:
+  - { name: ocs0, size: 6x6, driver: sim }
+fibres:
+  - { from: "n[0-2].p[0-1]", to: "ocs0.[1-6]" }
+jobs:
+  - { name: train, nodes: "n[0-2]", collective: all-to-all, size: 1MB, topology: "Ring(3)" }
+EOF
+weft topology build -f "$T/servers.yaml" --job train -o "$T/train.json" 2>"$T/err" &&
+	weft topology info "$T/train.json" --format json |
+	jq -e '.topology == "train on pod, capacities in 200Gbps" and .terminals == 12 and
+		.memories == 0 and .switches == 3 and .arcs == 30' >/dev/null
+tap "a job of servers has their ranks" $?
+# A host sends 4 x 8 shards through two ports of 200 Gbps.
+weft schedule make -t "$T/train.json" -c all-to-all --rate --exact --format json 2>"$T/err" |
+	jq -e '.flow_rate_exact == "1/16" and .flow_gap == 0' >/dev/null
+tap "its all-to-all rate is exact" $?
+weft plan -f "$T/servers.yaml" >"$T/out" 2>"$T/err" </dev/null
+[[ $? == 65 ]] && grep -q 'host n0 has ranks inside (Cap(Star(4),50)): schedules' "$T/err"
+tap "and its plan is refused" $?
+
 # Random graphs: the same for the same seed, never below the Moore bound, and
 # all of their ports in use.
 # random FORM NODES DEGREE SYMMETRIC

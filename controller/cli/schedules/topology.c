@@ -1,10 +1,12 @@
 /* weft topology: what a graph is like, and the graph itself: its nodes' kinds, its
  * arcs, and the limits they share, as the formats for output or as the file that
- * --topology reads. */
+ * --topology reads; and the same of a fabric's job. */
 #include <stdlib.h>
 
 #include "controller/cli/core/private.h"
+#include "controller/plan/plan.h"
 #include "lib/base/file.h"
+#include "lib/base/units.h"
 
 /* Above this size vertex transitivity is not looked for, and is null. */
 #define TRANSITIVE_MAX_NODES 4096
@@ -198,13 +200,64 @@ static int write_topology(const struct topo *t, const char *name, const char *pa
 	return r;
 }
 
+/* "JOB on FABRIC, capacities in 4 Gbps" */
+static int name_of_job(const struct model_fabric *f, const char *job, int64_t unit_bps,
+		       char **name, struct err *err)
+{
+	char unit[32];
+	struct buf b = { 0 };
+
+	buf_printf(&b, "%s on %s, capacities in %s", job, f->name,
+		   unit_str(UNIT_BPS, unit_bps, unit, sizeof(unit)));
+	*name = buf_steal(&b);
+	return *name ? 0 : err_nomem(err);
+}
+
+/* The digraph of a job's ranks. */
+static int load_job(const char *path, const char *job, struct topo **t, char **name,
+		    struct err *err)
+{
+	struct model_fabric *f = NULL;
+	int64_t unit_bps;
+	int i, r = cli_load_fabric(path, &f, err);
+
+	if (r) {
+		return r;
+	}
+	i = model_find_job(f, job);
+	if (i < 0) {
+		r = err_set(err, WEFT_ENOTFOUND, "%s: there is no job '%s'", path, job);
+	} else {
+		r = plan_job_topo(f, i, t, &unit_bps, err);
+	}
+	if (!r && (r = name_of_job(f, job, unit_bps, name, err))) {
+		topo_free(*t);
+	}
+	model_free(f);
+	return r;
+}
+
+/* Of an expression or file, or of a job with -f. */
+static int load_graph(const struct cli *c, struct topo **t, char **name, struct err *err)
+{
+	const char *fabric = cli_opt(c, "file"), *job = cli_opt(c, "job");
+	bool of_job = fabric && job;
+
+	if ((fabric != NULL) != (job != NULL) || of_job == (c->argc == 1)) {
+		return err_set(err, WEFT_EUSAGE, "weft %s: give a topology, or -f FABRIC and "
+			       "--job NAME, and not both", c->verb);
+	}
+	return of_job ? load_job(fabric, job, t, name, err)
+		      : cli_load_topology(c->argv[0], t, name, err);
+}
+
 int cmd_topology_build(struct cli *c, struct err *err)
 {
 	const char *path = cli_opt(c, "output");
 	struct topo *t = NULL;
 	struct out *o;
 	char *name = NULL;
-	int r = cli_load_topology(c->argv[0], &t, &name, err);
+	int r = load_graph(c, &t, &name, err);
 
 	if (r) {
 		return r;

@@ -1,0 +1,183 @@
+/* plan: the digraph of a job's ranks, through ports to what is inside hosts. */
+#include "tests/unit/plan/fixture.h"
+
+/* Two servers with four cards, and a host that is a rank; a card has 200 Gbps, a
+ * port of the host 100 Gbps. */
+#define POD                                                              \
+	"weft: 1\n"                                                      \
+	"fabric: pod\n"                                                  \
+	"hosts:\n"                                                       \
+	"  - { name: 'd[0-1]', ports: 'n[0-3]', rate: 200Gbps, inside: dgx-a100 }\n" \
+	"  - { name: h, ports: 'p[0-3]', rate: 100Gbps }\n"              \
+	"  - { name: s, ports: 'p[0-3]', rate: 100Gbps, inside: 'Cap(Star(3),50)' }\n" \
+	"switches:\n"                                                    \
+	"  - { name: ocs0, size: 16x16, driver: sim }\n"                 \
+	"fibres:\n"                                                      \
+	"  - { from: 'd[0-1].n[0-3]', to: 'ocs0.[1-8]' }\n"              \
+	"  - { from: 'h.p[0-3]', to: 'ocs0.[9-12]' }\n"                  \
+	"  - { from: 's.p[0-3]', to: 'ocs0.[13-16]' }\n"                 \
+	"jobs:\n"
+
+#define JOB(nodes, topology)                                             \
+	POD "  - { name: j, nodes: [" nodes "], collective: allreduce, size: 1MiB, " \
+	"topology: '" topology "' }\n"
+
+static struct topo *digraph(const char *text, int64_t unit_bps)
+{
+	struct model_fabric *f = fabric_of(text);
+	struct topo *t;
+	int64_t unit;
+	struct err err;
+
+	if (plan_job_topo(f, 0, &t, &unit, &err)) {
+		fail_msg("%s", err.msg);
+	}
+	assert_int_equal(unit, unit_bps);
+	assert_int_equal(topo_check_order(t, NULL), 0);
+	model_free(f);
+	return t;
+}
+
+static int64_t cap_between(const struct topo *t, int u, int v)
+{
+	int a = topo_find_arc(t, u, v);
+
+	return a < 0 ? 0 : topo_arc(t, a)->cap;
+}
+
+/* Two servers: 16 GPUs, 2 memories, and the NVSwitch, 4 PCIe switches and 8 cards of
+ * each. Cards have number 18 + 13 * server + 5 + card. */
+static void two_servers(void **state)
+{
+	/* 25, 32 and 300 GB/s, and 200 Gbps: a unit of 8 Gbps. */
+	struct topo *t = digraph(JOB("d0, d1", "UniRing(4,2)"), 8000000000);
+	int crossing = 0, used[2][4] = { { 0 } };
+
+	(void)state;
+	assert_int_equal(topo_ranks(t), 16);
+	assert_int_equal(topo_holders(t), 18);
+	assert_int_equal(topo_n(t), 18 + 2 * 13);
+	assert_int_equal(topo_m(t), 2 * 56 + 8);
+	assert_int_equal(topo_node_kind(t, 17), TOPO_MEMORY);
+	/* GPU 9 is the second of server 1: its NVSwitch and PCIe switch. */
+	assert_int_equal(cap_between(t, 9, 18 + 13), 300);
+	assert_int_equal(cap_between(t, 9, 18 + 13 + 1), 32);
+	assert_int_equal(cap_between(t, 9, 18), 0);
+	assert_int_equal(cap_between(t, 17, 18 + 13 + 1), 32);
+	assert_int_equal(cap_between(t, 18 + 13 + 1, 18 + 13 + 5), 25);
+	for (int a = 0; a < topo_m(t); a++) {
+		const struct topo_arc *arc = topo_arc(t, a);
+
+		if (arc->src >= 18 && arc->dst >= 18 &&
+		    (arc->src - 18) / 13 != (arc->dst - 18) / 13) {
+			int card = (arc->src - 18) % 13 - 5;
+
+			assert_in_range(card, 0, 3);
+			assert_in_range((arc->dst - 18) % 13, 5, 8);
+			assert_int_equal(arc->cap, 25);
+			used[(arc->src - 18) / 13][card]++;
+			crossing++;
+		}
+	}
+	assert_int_equal(crossing, 8);
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(used[i / 4][i % 4], 1);
+	}
+	topo_free(t);
+}
+
+/* A host without inside is its one node, ports of an expression are at terminals
+ * in turn. */
+static void mixed_hosts(void **state)
+{
+	struct topo *t = digraph(JOB("h, s", "UniRing(4,2)"), 100000000000);
+	int64_t sent[4] = { 0 }, received[4] = { 0 };
+
+	(void)state;
+	/* 50 GB/s are 400 Gbps: capacity 4. */
+	assert_int_equal(topo_ranks(t), 4);
+	assert_int_equal(topo_n(t), 5);
+	assert_int_equal(cap_between(t, 1, 4), 4);
+	for (int a = 0; a < topo_m(t); a++) {
+		const struct topo_arc *arc = topo_arc(t, a);
+
+		if (arc->src < 4 && arc->dst < 4) {
+			assert_int_equal(arc->cap, 1);
+			assert_true((arc->src == 0) != (arc->dst == 0));
+			sent[arc->src]++;
+			received[arc->dst]++;
+		}
+	}
+	assert_int_equal(sent[0], 4);
+	assert_int_equal(received[0], 4);
+	/* Four ports at three terminals. */
+	assert_int_equal(sent[1], 2);
+	assert_int_equal(received[1], 2);
+	assert_int_equal(sent[2], 1);
+	assert_int_equal(sent[3], 1);
+	topo_free(t);
+}
+
+/* Of hosts that are ranks it is the job's topology, in bits a second. */
+static void ranks_only(void **state)
+{
+	struct topo *t = digraph(HOSTS_1 "jobs:\n"
+				 "  - { name: j, nodes: 'h[0-7]', collective: allreduce, "
+				 "size: 1MiB, topology: 'Torus(2,4)' }\n", 100000000000);
+
+	(void)state;
+	assert_true(topo_is_plain(t));
+	assert_int_equal(topo_n(t), 8);
+	assert_int_equal(topo_regular_degree(t), 3);
+	assert_int_equal(topo_diameter(t), 3);
+	topo_free(t);
+}
+
+static void assert_refused(const char *text, int code, const char *says)
+{
+	struct model_fabric *f = fabric_of(text);
+	struct topo *t;
+	int64_t unit;
+	struct err err;
+
+	assert_int_equal(plan_job_topo(f, 0, &t, &unit, &err), code);
+	if (!strstr(err.msg, says)) {
+		fail_msg("%s", err.msg);
+	}
+	model_free(f);
+}
+
+static void refused(void **state)
+{
+	(void)state;
+	assert_refused(JOB("d0, d1", "auto"), WEFT_EUNSUPPORTED, "job j: topology: auto");
+	assert_refused(RING RING_JOB, WEFT_EUNSUPPORTED, "job g: it is on a ring");
+	assert_refused(JOB("d0, d1", "Multi(Multi(Multi(K(2),2),2),2)"), WEFT_EINFEASIBLE, "job j: ");
+}
+
+/* Plans of such jobs are refused, and say why. */
+static void plans_are_refused(void **state)
+{
+	struct model_fabric *f = fabric_of(JOB("h, d1", "UniRing(1,2)"));
+	struct plan *p = NULL;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(plan_make(f, NULL, &p, &err), WEFT_EUNSUPPORTED);
+	assert_non_null(strstr(err.msg, "job j: host d1 has ranks inside (dgx-a100): schedules"));
+	assert_null(p);
+	model_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_servers),
+		cmocka_unit_test(mixed_hosts),
+		cmocka_unit_test(ranks_only),
+		cmocka_unit_test(refused),
+		cmocka_unit_test(plans_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
