@@ -27,6 +27,9 @@ DEB_PACKAGES := build-essential debhelper dpkg-dev
 # For tests/integration/webui.sh, which is skipped without them.
 BROWSER := chromium chromium-driver
 
+# For tests/integration/simgrid.sh, likewise.
+SIMGRID := libsimgrid-dev g++
+
 # ---- rooms -----------------------------------------------------------------
 # A room is a folder and an archive. ROOMS is ordered from the ground up: a
 # room may include only rooms before it, those of its DEPS line.
@@ -314,7 +317,7 @@ $(foreach t,$(BENCH),$(eval $(call bench_rules,$(t))))
 
 # ---- targets ---------------------------------------------------------------
 
-.PHONY: all shims deps browser demo check bench lint check-deps fuzz soak install deb clean help
+.PHONY: all shims deps browser simgrid demo check bench lint check-deps fuzz soak install deb clean help
 .DEFAULT_GOAL := all
 
 help:
@@ -336,7 +339,10 @@ demo: deps
 browser:
 	@tests/deps $(BROWSER) || echo "no browser: its tests are skipped" >&2
 
-check: deps browser
+simgrid:
+	@tests/deps $(SIMGRID) || echo "no SimGrid: its test is skipped" >&2
+
+check: deps browser simgrid
 	@tests/deps $(DEB_PACKAGES)
 	@$(MAKE) check-builds
 	@$(RUN_TESTS)
@@ -401,7 +407,7 @@ fuzz:
 
 fuzz-build: $(FUZZ_BIN)
 
-soak: deps browser
+soak: deps browser simgrid
 	@tests/deps $(DEB_PACKAGES)
 	@$(MAKE) check-builds
 	@$(RUN_TESTS) --soak

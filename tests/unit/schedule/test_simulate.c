@@ -295,6 +295,205 @@ static void test_limit(void **state)
 	coll_free(s);
 }
 
+/* ---- routes ---- */
+
+#define MAX_ROUTE 64
+
+/* The arcs of a random shortest path, from its end. */
+static int random_path(const struct topo *t, int from, int to, struct rng *rng, int32_t *hops)
+{
+	int32_t dist[128];
+	int n, at = to;
+
+	topo_bfs(t, from, dist);
+	n = dist[to];
+	for (int i = n - 1; i >= 0; i--) {
+		const int32_t *in;
+		int count = topo_in(t, at, &in), k;
+
+		do {
+			k = (int)rng_below(rng, (uint64_t)count);
+		} while (dist[topo_arc(t, in[k])->src] != i);
+		hops[i] = in[k];
+		at = topo_arc(t, in[k])->src;
+	}
+	return n;
+}
+
+static void add_routes(struct coll_sched *s, int arc, int n, struct rng *rng)
+{
+	const struct topo_arc *a = topo_arc(coll_topo(s), arc);
+	int32_t hops[MAX_ROUTE];
+	struct err err = { 0 };
+
+	for (int i = 0; i < n; i++) {
+		struct coll_arc_route r = { .arc = arc, .hops = hops,
+					    .weight = 1 + (int32_t)rng_below(rng, 3) };
+
+		r.n = random_path(coll_physical(s), a->src, a->dst, rng, hops);
+		must(coll_add_route(s, &r, &err), &err);
+	}
+}
+
+/* Every rank sends all others its shard, in random steps: one chunk each over
+ * one route (equal), or any part of it over some. */
+static struct coll_sched *scattered(const char *physical, bool equal, uint64_t seed)
+{
+	struct topo *t = graph_of(physical);
+	struct coll_sched *s;
+	struct err err = { 0 };
+	struct rng rng;
+	char k[32];
+
+	rng_seed(&rng, seed);
+	snprintf(k, sizeof(k), "K(%d)", topo_n(t));
+	must(coll_new(COLL_ALLGATHER, graph_of(k), equal ? 1 : 8, 0, 0, &s, &err), &err);
+	must(coll_set_physical(s, t, COLL_ROUTING_EXPLICIT, 0, &err), &err);
+	for (int a = 0; a < topo_m(coll_topo(s)); a++) {
+		int src = topo_arc(coll_topo(s), a)->src;
+		struct coll_xfer x = { (int)rng_below(&rng, 4), a, src, COLL_NO_DEST, 0,
+				       equal ? 0 : (int)rng_below(&rng, 8), COLL_OP_COPY };
+
+		add_routes(s, a, equal ? 1 : 1 + (int)rng_below(&rng, 3), &rng);
+		must(coll_add(s, &x, &err), &err);
+	}
+	finish(s);
+	return s;
+}
+
+static int64_t planned_of(const struct coll_sched *s, const struct coll_cost *c)
+{
+	struct coll_report r;
+	struct err err = { 0 };
+	int64_t ns;
+
+	coll_report_init(&r);
+	must(coll_time(s, &r, c, &ns, NULL, &err), &err);
+	coll_report_fini(&r);
+	return ns;
+}
+
+/* The fullest arc has to carry what it has, and where all have as much, never
+ * waits. Else it may: some schedule must show it. */
+static void test_routes(void **state)
+{
+	static const char *const physical[] = { "Ring(6)", "Mesh(3,3)", "GenKautz(2,8)",
+						"Torus(3,4)", "Cap(Hypercube(3),2)" };
+	struct coll_sim_options o = { .cost = { 1000, 0, 0, 1000000000, 90000 } };
+	int slower = 0;
+
+	(void)state;
+	for (int seed = 0; seed < 100; seed++) {
+		struct coll_sched *s = scattered(physical[seed % 5], true, (uint64_t)seed);
+		double time = time_of(s, o, false);
+		struct coll_cost late = o.cost;
+
+		assert_near(ceil(time - 1e-6), (double)planned_of(s, &o.cost));
+		late.hop_ns = 700;
+		late.message_ns = 90;
+		time = time_of(s, (struct coll_sim_options){ .cost = late }, false);
+		assert_true(time <= (double)planned_of(s, &late) + 1e-6);
+		coll_free(s);
+
+		s = scattered(physical[seed % 5], false, (uint64_t)seed);
+		time = time_of(s, o, false);
+		assert_true(time > (double)planned_of(s, &o.cost) - 1 - 1e-6);
+		slower += time > (double)planned_of(s, &o.cost) * 1.001;
+		coll_free(s);
+	}
+	assert_true(slower > 0);
+}
+
+/* ---- compact schedules with routes and limits ---- */
+
+/* A ring both ways whose nodes share a limit for what they send, and a switch
+ * that all are on, of which every node's two links share another one. */
+static struct topo *ring_with_switch(int n)
+{
+	struct err err = { 0 };
+	struct topo *t;
+
+	must(topo_new(n + 1, &t, &err), &err);
+	topo_set_node(t, n, TOPO_SWITCH, 0);
+	for (int u = 0; u < n; u++) {
+		const int32_t sent[] = { 4 * u, 4 * u + 1, 4 * u + 2 };
+		const int32_t on_switch[] = { 4 * u + 2, 4 * u + 3 };
+
+		must(topo_add_arc(t, u, (u + 1) % n, 2, 10, &err), &err);
+		must(topo_add_arc(t, u, (u + n - 1) % n, 2, 10, &err), &err);
+		must(topo_add_arc(t, u, n, 3, 500, &err), &err);
+		must(topo_add_arc(t, n, u, 3, 0, &err), &err);
+		must(topo_add_limit(t, sent, 3, 4, &err), &err);
+		must(topo_add_limit(t, on_switch, 2, 4, &err), &err);
+	}
+	must(topo_freeze(t, &err), &err);
+	return t;
+}
+
+static struct topo_group *rotation(int n)
+{
+	int32_t image[32];
+	struct topo_group *g;
+	struct err err = { 0 };
+
+	for (int u = 0; u < n; u++) {
+		image[u] = (u + 1) % n;
+	}
+	image[n] = n;
+	must(topo_group_new(n + 1, n, 1, &n, image, &g, &err), &err);
+	return g;
+}
+
+/* Anything that moves shards over a circulant, over two or three routes each. It
+ * is no collective. */
+static struct coll_sched *random_compact(int n, struct rng *rng)
+{
+	static const enum coll_op ops[] = { COLL_OP_COPY, COLL_OP_REDUCE };
+	struct coll_sched *s;
+	struct err err = { 0 };
+	char c[32];
+	int first;
+
+	snprintf(c, sizeof(c), "C(%d,{1,3})", n);
+	must(coll_new(COLL_ALLREDUCE, graph_of(c), 6, 0, 0, &s, &err), &err);
+	must(coll_set_group(s, rotation(n), &err), &err);
+	must(coll_set_physical(s, ring_with_switch(n), COLL_ROUTING_EXPLICIT, 0, &err), &err);
+	for (int a = 0, out = topo_out(coll_topo(s), 0, &first); a < out; a++) {
+		add_routes(s, first + a, 2 + (int)rng_below(rng, 2), rng);
+	}
+	for (int i = 0; i < 40; i++) {
+		struct coll_xfer x = { (int)rng_below(rng, 5),
+				       (int)rng_below(rng, (uint64_t)topo_m(coll_topo(s))),
+				       (int)rng_below(rng, (uint64_t)n), COLL_NO_DEST, 0, 0,
+				       ops[rng_below(rng, 2)] };
+
+		x.first = (int)rng_below(rng, 6);
+		x.last = x.first + (int)rng_below(rng, (uint64_t)(6 - x.first));
+		must(coll_add(s, &x, &err), &err);
+	}
+	finish(s);
+	return s;
+}
+
+static void test_compact(void **state)
+{
+	struct coll_sim_options o = { .cost = { 1000, 30, 500, 1000000000, 90000 } };
+	struct rng rng;
+
+	(void)state;
+	for (int seed = 0; seed < 100; seed++) {
+		struct coll_sched *s, *all;
+
+		rng_seed(&rng, (uint64_t)seed);
+		s = random_compact(7 + seed % 6, &rng);
+		all = unfold(s);
+		o.asynchronous = seed % 2;
+		assert_alike(s, all, o);
+		coll_free(all);
+		coll_free(s);
+	}
+}
+
 /* ---- light, and what is refused ---- */
 
 static void assert_error(const struct coll_sched *s, struct coll_sim_options o, int code)
@@ -421,6 +620,8 @@ int main(void)
 		cmocka_unit_test(test_against_cost),
 		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_routes),
+		cmocka_unit_test(test_compact),
 		cmocka_unit_test(test_light),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_picture),

@@ -1,0 +1,118 @@
+#!/bin/bash
+# weft schedule simulate against SimGrid, another simulator of max-min fair flows:
+# the same times for the same schedules, in lockstep and asynchronously, within
+# 0.1 % (whole bytes and nanoseconds are all that is rounded). The flows are taken from
+# the schedule's file by a program that shares nothing with weft.
+#
+# One rule differs, and is shown at the end: where flows of several latencies share
+# a link, SimGrid's model CM02 gives those with the longer ones less, as TCP
+# does; weft gives all the same. Everywhere else latencies are given to SimGrid as
+# delays of the messages, which is what they are in weft.
+#
+# Skipped where SimGrid or g++ is missing.
+. "$(dirname "$0")/../lib.sh"
+cd "$T" || exit 1
+flows=$TOP/tests/integration/simgrid_flows.py
+if ! g++ -std=c++17 "$TOP/tests/integration/simgrid_flows.cc" -lsimgrid -o simgrid 2>log; then
+	echo "ok 1 - weft and SimGrid agree # SKIP no SimGrid (libsimgrid-dev) or no g++"
+	echo "1..1"
+	exit 0
+fi
+
+# flows_of FILE [links]: its messages, for SimGrid.
+flows_of() {
+	python3 "$flows" flows "$1" 1000 150 400 8000000000 48000000 "${@:2}" >flows
+}
+
+# simgrid MODE: its time in ns for the last flows_of.
+simgrid() {
+	./simgrid "$1" --log=root.thres:error <flows
+}
+
+# simulated FILE MODE: weft's.
+simulated() {
+	local asynchronous=()
+	[[ $2 == asynchronous ]] && asynchronous=(--asynchronous)
+	weft schedule simulate "$1" --alpha 1us --hop 150ns --message 400ns \
+		--link-bandwidth 8Gbps --size 48MB "${asynchronous[@]}" --format json | jq .time_ns
+}
+
+# near WEFT SIMGRID: within 0.1 %.
+near() {
+	awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; exit !(a > 0 && d <= a / 1000 && -d <= a / 1000) }'
+}
+
+# agree WHAT FILE FLAT: in both modes; FLAT is FILE written out.
+agree() {
+	local mode ours theirs
+	flows_of "$3"
+	for mode in lockstep asynchronous; do
+		ours=$(simulated "$2" "$mode")
+		theirs=$(simgrid "$mode")
+		near "$ours" "$theirs" || echo "# weft $ours ns, SimGrid $theirs ns"
+		near "$ours" "$theirs"
+		tap "$1, $mode"
+	done
+	return 0
+}
+
+# Schedules that weft makes, compact where they are symmetric.
+while read -r topology collective options; do
+	mine || continue
+	# shellcheck disable=SC2086
+	weft schedule make -t "$topology" -c "$collective" $options -o made.json >/dev/null &&
+		weft schedule export made.json --to json --flat -o flat.json >/dev/null &&
+		agree "$collective on $topology" made.json flat.json ||
+		tap "$collective on $topology: no schedule" 1
+done <<-END
+	Torus(4,4) allreduce
+	Torus(3,5) allgather
+	Mesh(3,4) allreduce
+	Hypercube(4) allreduce
+	C(12,{1,5}) reduce-scatter
+	GenKautz(2,12) allreduce
+	GenKautz(3,20) allgather
+	Lat(Cap(Ring(7),3),900) allreduce
+	Prod(UniRing(1,3),Lat(Ring(4),2000)) allreduce
+	GenKautz(2,9) all-to-all
+END
+
+# All-gathers by recursive doubling, whose messages share the links of their
+# routes; at the end one with shared limits.
+while read -r topology; do
+	mine || continue
+	weft topology build "$topology" -o topology.json >/dev/null &&
+		python3 "$flows" double topology.json >doubling.json &&
+		weft schedule verify doubling.json >/dev/null &&
+		agree "recursive doubling on $topology" doubling.json doubling.json ||
+		tap "recursive doubling on $topology: no schedule" 1
+done <<-END
+	Torus(4,4)
+	Torus(8,4)
+	Mesh(4,4)
+	GenKautz(2,16)
+	Jellyfish(16,3,1)
+	HyperX(4,4)
+	HammingMesh(2,2,2)
+	FatTree(4)
+	Rails(2,4)
+	DgxA100(2,all)
+	DgxA100(2,pcie)
+END
+
+if mine; then
+	weft topology build 'Mesh(2,4)' -o mesh.json >/dev/null
+	jq '.limits = [{"cap": 1, "arcs": [0, 1, 2, 3]}, {"cap": 2, "arcs": [3, 7, 11, 12]}]' \
+		mesh.json >topology.json
+	python3 "$flows" double topology.json >doubling.json
+	agree "recursive doubling on a mesh with shared limits" doubling.json doubling.json
+fi
+
+if mine; then
+	weft topology build 'DgxA100(2,all)' -o topology.json >/dev/null
+	python3 "$flows" double topology.json >doubling.json
+	flows_of doubling.json links
+	! near "$(simulated doubling.json lockstep)" "$(simgrid lockstep)"
+	tap "with latencies of its own, SimGrid gives short routes more"
+fi
+finish

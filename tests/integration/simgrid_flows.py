@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Flows of a schedule for simgrid_flows.cc, and schedules with routes for it.
+
+  simgrid_flows.py flows FILE.json ALPHA HOP MESSAGE BPS SIZE [links]
+      reads a schedule that is written out and writes its messages; times in ns.
+      Latencies are delays of messages; with "links" they are those of links.
+  simgrid_flows.py double TOPOLOGY.json
+      reads a digraph and writes an all-gather by recursive doubling over its
+      terminals, a power of two of them, on shortest paths that share the data.
+
+It follows docs/schedule.md and shares nothing with weft."""
+import collections
+import json
+import sys
+
+
+def rows(doc, table, defaults):
+    """The rows of a table as dicts; defaults: of all its columns in order, None where
+    a table without column names has them."""
+    names = doc.get(table + "_columns") or [c for c in defaults if defaults[c] is None]
+    return [{**defaults, **dict(zip(names, row))} for row in doc.get(table, [])]
+
+
+def arcs_of(doc, table):
+    return rows(doc, table, {"src": None, "dst": None, "cap": 1, "latency_ns": 0})
+
+
+def routes_of(doc, physical):
+    """{logical arc: [(weight, [physical arc, ...])]}"""
+    if not physical:
+        return {a: [(1, [a])] for a in range(len(doc["arcs"]))}
+    hops = [row["arc"] for row in rows(doc, "hops", {"arc": None})]
+    routes = collections.defaultdict(list)
+    at = 0
+    for row in rows(doc, "routes", {"arc": None, "hops": None, "weight": 1}):
+        routes[row["arc"]].append((row["weight"], hops[at:at + row["hops"]]))
+        at += row["hops"]
+    return routes
+
+
+def messages_of(doc):
+    """{(step, arc): transfers}, in order."""
+    found = collections.defaultdict(list)
+    for x in rows(doc, "transfers", {"step": None, "arc": None, "origin": None, "dest": -1,
+                                     "first": None, "last": None, "op": 0}):
+        found[x["step"], x["arc"]].append(x)
+    return dict(sorted(found.items()))
+
+
+def needs_of(messages, arcs):
+    """{message: numbers of the messages it waits for}"""
+    number = {m: i for i, m in enumerate(messages)}
+    came, last, needs = collections.defaultdict(list), {}, {}
+    for (step, arc), transfers in messages.items():
+        mine = {number[last[arc]]} if arc in last else set()
+        last[arc] = step, arc
+        for x in transfers:
+            for y, m in came[arcs[arc]["src"], x["origin"], x["dest"]]:
+                if y["step"] < step and y["first"] <= x["last"] and x["first"] <= y["last"]:
+                    mine.add(number[m])
+            came[arcs[arc]["dst"], x["origin"], x["dest"]].append((x, (step, arc)))
+        needs[step, arc] = sorted(mine)
+    return needs
+
+
+def write_flows(path, alpha, hop, message, bps, size, in_links):
+    with open(path) as f:
+        doc = json.load(f)
+    assert not doc.get("generators") and not doc.get("lightpaths")
+    logical = arcs_of(doc, "arcs")
+    physical = arcs_of(doc, "physical_arcs")
+    routes, links = routes_of(doc, physical), physical or logical
+    ranks = sum(1 for k in range(doc["nodes"]) if k not in
+                {r["node"] for r in rows(doc, "node_kinds", {"node": None, "kind": None})
+                 if r["kind"]})
+    chunk = size / ranks / doc["chunks"]
+    of_arc = collections.defaultdict(list)
+    for a, link in enumerate(links):
+        latency = hop + link["latency_ns"] if in_links else 0
+        print("link", repr(link["cap"] * bps / 8), repr(latency / 1e9))
+        of_arc[a].append(a)
+    for i, limit in enumerate(rows(doc, "limits", {"cap": None})):
+        print("link", repr(limit["cap"] * bps / 8), 0)
+        for row in rows(doc, "limit_arcs", {"limit": None, "arc": None}):
+            if row["limit"] == i:
+                of_arc[row["arc"]].append(len(links) + i)
+    messages = messages_of(doc)
+    leaving = collections.Counter((step, route[0]) for step, arc in messages
+                                  for _, route in routes[arc])
+    for (step, arc), need in needs_of(messages, logical).items():
+        print("message", step, *need)
+        chunks = sum(x["last"] - x["first"] + 1 for x in messages[step, arc])
+        weights = sum(w for w, _ in routes[arc])
+        for weight, route in routes[arc]:
+            delay = alpha + message * leaving[step, route[0]]
+            if not in_links:
+                delay += sum(hop + links[a]["latency_ns"] for a in route)
+            print("part", repr(delay / 1e9), round(chunk * chunks * weight / weights),
+                  *[link for a in route for link in of_arc[a]])
+
+
+def shortest_paths(out, arcs, src, dst, most=4):
+    """Up to `most` shortest paths, as lists of arcs."""
+    dist, queue = {src: 0}, collections.deque([src])
+    while queue:
+        u = queue.popleft()
+        for a in out[u]:
+            v = arcs[a]["dst"]
+            if v not in dist:
+                dist[v] = dist[u] + 1
+                queue.append(v)
+    paths = []
+
+    def back(v, tail):
+        if v == src:
+            paths.append(tail)
+        for a, arc in enumerate(arcs):
+            if len(paths) < most and arc["dst"] == v and dist.get(arc["src"], -2) + 1 == dist[v]:
+                back(arc["src"], [a] + tail)
+
+    back(dst, [])
+    return paths[:most]
+
+
+def write_doubling(path):
+    with open(path) as f:
+        doc = json.load(f)
+    names = ["src", "dst", "cap", "latency_ns"]
+    arcs = [dict(zip(names, arc)) for arc in doc["arcs"]]
+    kinds = {u: part["kind"] for part in doc.get("kinds", []) for u in part["nodes"]}
+    nodes = doc["nodes"]
+    n = nodes - len(kinds)
+    holders = n + sum(1 for kind in kinds.values() if kind == "memory")
+    out = collections.defaultdict(list)
+    for a, arc in enumerate(arcs):
+        if arc["src"] != arc["dst"]:
+            out[arc["src"]].append(a)
+    bits = n.bit_length() - 1
+    assert n == 1 << bits
+    logical = [[u, u ^ 1 << b] for u in range(n) for b in range(bits)]
+    routes, hops, transfers = [], [], []
+    for a, (u, v) in enumerate(logical):
+        for i, route in enumerate(shortest_paths(out, arcs, u, v)):
+            routes.append([a, len(route), 1 + i % 2])
+            hops += [[hop] for hop in route]
+        b = a % bits
+        transfers += [[b, a, o, 0, 0] for o in range(n) if o >> b == u >> b]
+    capacity = collections.Counter()
+    for arc in arcs:
+        capacity[arc["src"], 0] += arc["cap"]
+        capacity[arc["dst"], 1] += arc["cap"]
+    print(json.dumps({
+        "format": "weft-schedule", "version": 2, "collective": "allgather", "nodes": holders,
+        "chunks": 1, "ports": max(c for (u, _), c in capacity.items() if u < n),
+        "arcs_columns": ["src", "dst"], "arcs": logical,
+        "physical": doc.get("topology", ""), "physical_nodes": nodes,
+        "physical_arcs_columns": names, "physical_arcs": doc["arcs"],
+        "node_kinds_columns": ["node", "kind", "abilities"],
+        "node_kinds": [[u, *({"switch": (1, 0), "memory": (2, 5)}[kind])]
+                       for u, kind in sorted(kinds.items())],
+        "routing": "explicit",
+        "routes_columns": ["arc", "hops", "weight"], "routes": routes,
+        "hops_columns": ["arc"], "hops": hops,
+        "transfers_columns": ["step", "arc", "origin", "first", "last"], "transfers": transfers,
+    }))
+
+
+if sys.argv[1] == "flows":
+    write_flows(sys.argv[2], *(int(v) for v in sys.argv[3:8]), sys.argv[8:] == ["links"])
+else:
+    write_doubling(sys.argv[2])
