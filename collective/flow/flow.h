@@ -441,6 +441,12 @@ struct mcf_sched_info {
  * is within `loss` of the chunks' congestion, or the best of those tried up
  * to max_steps. The schedule is verified; coll_verify has its exact T_B.
  *
+ * Where a group moves the digraph's terminals (topo_group_find) only the first of
+ * each orbit is solved, and the schedule is compact. With one orbit the hops of a
+ * path may come in any order, and steps are colours of a bipartite graph: as
+ * many as the longest path has hops, without loss, where chunks divide so. Memory and
+ * time then go with N times the mean distance, not with N^2.
+ *
  * With other paths (opt->paths) these take the place of the flow's; up to 256
  * terminals single paths are searched for, beyond they are the flow's widest.
  *

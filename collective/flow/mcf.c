@@ -121,13 +121,13 @@ static int plant_trees(struct mcf *p, struct err *err)
 	return 0;
 }
 
-static int init(struct mcf *p, const struct topo *t, const bool *dropped,
-		bool symmetry, struct err *err)
+static int init(struct mcf *p, const struct topo *t, const bool *dropped, bool symmetry,
+		const struct topo_group *g, struct err *err)
 {
 	int rc = flow_net_from(t, dropped, &p->net, err);
 
 	if (rc == 0) {
-		rc = flow_orbits_find(&p->net, symmetry, &p->orbits, err);
+		rc = flow_orbits_find(&p->net, symmetry, g, &p->orbits, err);
 	}
 	if (rc) {
 		return rc;
@@ -145,7 +145,8 @@ static int init(struct mcf *p, const struct topo *t, const bool *dropped,
 	return plant_trees(p, err);
 }
 
-int mcf_new(const struct topo *t, bool symmetry, struct mcf **out, struct err *err)
+static int new_problem(const struct topo *t, bool symmetry, const struct topo_group *g,
+		       struct mcf **out, struct err *err)
 {
 	struct mcf *p = calloc(1, sizeof(*p));
 	int rc;
@@ -154,13 +155,24 @@ int mcf_new(const struct topo *t, bool symmetry, struct mcf **out, struct err *e
 	if (!p) {
 		return err_nomem(err);
 	}
-	rc = init(p, t, NULL, symmetry, err);
+	rc = init(p, t, NULL, symmetry, g, err);
 	if (rc) {
 		mcf_free(p);
 		return rc;
 	}
 	*out = p;
 	return 0;
+}
+
+int mcf_new(const struct topo *t, bool symmetry, struct mcf **out, struct err *err)
+{
+	return new_problem(t, symmetry, NULL, out, err);
+}
+
+int mcf_new_under(const struct topo *t, const struct topo_group *g, struct mcf **out,
+		  struct err *err)
+{
+	return new_problem(t, false, g, out, err);
 }
 
 int mcf_sources(const struct mcf *p)
@@ -565,7 +577,7 @@ int mcf_without(const struct mcf *p, const struct topo *t, const bool *dropped,
 		return err_nomem(err);
 	}
 	rc = topo_n(t) == p->net.n && topo_m(t) == p->net.topo_arcs
-		     ? init(q, t, dropped, false, err)
+		     ? init(q, t, dropped, false, NULL, err)
 		     : err_set(err, WEFT_EINVAL, "the digraph is not the one "
 			       "that was solved");
 	if (rc == 0 && p->started) {

@@ -45,8 +45,8 @@ static int choose_chunks(const struct flow_net *net, struct flow_paths *paths, d
 }
 
 /* Rounds to P chunks and chooses their steps; *use of an arc, and *sum of
- * the steps, both a unit of demand. */
-static int try_steps(const struct topo *t, const struct mcf *p, struct flow_paths *paths,
+ * the steps, both a unit of demand. net: what the paths are over. */
+static int try_steps(const struct topo *t, const struct flow_net *net, struct flow_paths *paths,
 		     int chunks, const struct flow_steps_options *opt, struct flow_steps **out,
 		     double *use, double *sum, struct err *err)
 {
@@ -54,11 +54,11 @@ static int try_steps(const struct topo *t, const struct mcf *p, struct flow_path
 
 	*out = NULL;
 	*sum = HUGE_VAL;
-	*use = flow_paths_round(&p->net, paths, chunks);
+	*use = flow_paths_round(net, paths, chunks);
 	if (*use < 0) {
 		return err_nomem(err);
 	}
-	rc = flow_steps_new(t, &p->net, paths, out, err);
+	rc = flow_steps_new(t, net, paths, out, err);
 	if (rc == 0) {
 		rc = flow_steps_choose(*out, *use, opt, sum, err);
 	}
@@ -69,7 +69,8 @@ static int try_steps(const struct topo *t, const struct mcf *p, struct flow_path
 
 /* Multiples of P chunks, as long as steps lose more than they may: smaller
  * chunks fill the arcs sooner. *best: the steps chosen. */
-static int choose_multiple(const struct topo *t, const struct mcf *p, struct flow_paths *paths,
+static int choose_multiple(const struct topo *t, const struct flow_net *net,
+			   struct flow_paths *paths,
 			   const struct mcf_sched_options *opt, const struct flow_limit *limit,
 			   struct mcf_sched_info *info, struct flow_steps **best, struct err *err)
 {
@@ -85,7 +86,7 @@ static int choose_multiple(const struct topo *t, const struct mcf *p, struct flo
 		struct flow_steps *st;
 		double use, sum;
 
-		rc = try_steps(t, p, paths, k * first, &steps, &st, &use, &sum, err);
+		rc = try_steps(t, net, paths, k * first, &steps, &st, &use, &sum, err);
 		if (rc == 0 && sum < min * (1 - 1e-9)) {
 			struct flow_steps *old = *best;
 
@@ -107,14 +108,136 @@ static int choose_multiple(const struct topo *t, const struct mcf *p, struct flo
 	return rc;
 }
 
-static int make_steps(const struct topo *t, const struct flow_steps *st,
+/* An empty schedule with the group of q. */
+static int begin(const struct topo *t, const struct flow_quotient *q, int chunks,
+		 struct coll_sched **out, struct err *err)
+{
+	struct topo_group *group = NULL;
+	struct topo *copy = NULL;
+	int rc;
+
+	if ((rc = topo_copy(t, &copy, err)) ||
+	    (rc = coll_new(COLL_ALLTOALL, copy, chunks, 0, 0, out, err)) ||
+	    (rc = topo_group_copy(q->group, &group, err))) {
+		return rc;
+	}
+	return coll_set_group(*out, group, err);
+}
+
+/* ---- hops in any order ---- */
+
+/* Chunks up to which fewer steps are worth more of them. */
+#define SHOP_CHUNKS 16
+
+/* Steps of a quantum each. */
+struct shop_choice {
+	int chunks, steps;
+	int64_t quantum;
+	double sum;		/* steps x quantum, a unit of demand */
+};
+
+static int longest_path(const struct flow_paths *paths)
+{
+	int longest = 0;
+
+	for (size_t i = 0; i < paths->v.n; i++) {
+		const struct flow_path *q = &paths->v.v[i];
+
+		if (q->chunks > 0 && q->n_arcs > longest) {
+			longest = q->n_arcs;
+		}
+	}
+	return longest;
+}
+
+/* Steps from those of the longest path on to so many more whose sum is at most
+ * `enough`, else those with the least sum, when better than *best. */
+static int try_shop(const struct flow_quotient *q, struct flow_paths *paths, int chunks,
+		    double enough, int more, int max_steps, struct shop_choice *best)
+{
+	int longest;
+
+	if (flow_paths_round(&q->net, paths, chunks) < 0) {
+		return WEFT_ENOMEM;
+	}
+	longest = longest_path(paths);
+	for (int k = longest; k <= longest + more && k <= max_steps && best->sum > enough; k++) {
+		int64_t quantum = flow_shop_quantum(q, paths, k);
+		double sum = (double)quantum * k / chunks;
+
+		if (quantum < 0) {
+			return WEFT_ENOMEM;
+		}
+		if (sum < best->sum * (1 - 1e-9)) {
+			*best = (struct shop_choice){ chunks, k, quantum, sum };
+		}
+	}
+	return 0;
+}
+
+/* As many steps as the longest path has hops, with the fewest chunks within the loss; else
+ * more steps, up to twice as many; else the best. The paths have their chunks then. */
+static int choose_shop(const struct flow_quotient *q, struct flow_paths *paths,
+		       const struct mcf_sched_options *opt, const struct flow_limit *limit,
+		       struct mcf_sched_info *info, struct shop_choice *best, struct err *err)
+{
+	int max_chunks = opt->max_chunks ? opt->max_chunks : MCF_SCHED_CHUNKS;
+	int max_steps = opt->max_steps ? opt->max_steps : MCF_SCHED_STEPS;
+	double enough = target_of(info) * (1 + opt->loss);
+
+	*best = (struct shop_choice){ .sum = HUGE_VAL };
+	for (int more = 0; more <= 1; more++) {
+		int last = more || max_chunks < SHOP_CHUNKS ? max_chunks : SHOP_CHUNKS;
+
+		for (int p = 1; p <= last && best->sum > enough; p += 1 + p / 8) {
+			if (try_shop(q, paths, p, enough, more * longest_path(paths), max_steps,
+				     best)) {
+				return err_nomem(err);
+			}
+			if (flow_limit_over(limit) && best->chunks) {
+				more = 1;
+				break;
+			}
+		}
+	}
+	if (!best->chunks) {
+		return err_set(err, WEFT_ELIMIT, "all-to-all takes more than %d steps", max_steps);
+	}
+	info->chunked = flow_paths_round(&q->net, paths, best->chunks) / best->chunks;
+	info->chunks = best->chunks;
+	info->steps = best->steps;
+	info->stepped = best->sum;
+	return info->chunked < 0 ? err_nomem(err) : 0;
+}
+
+/* Proves the schedule that emit fills. */
+static int make_shop(const struct topo *t, const struct flow_quotient *q,
+		     struct flow_paths *paths, const struct mcf_sched_options *opt,
+		     const struct flow_limit *limit, struct mcf_sched_info *info,
+		     struct coll_sched **out, struct err *err)
+{
+	struct shop_choice best;
+	int rc;
+
+	if ((rc = choose_shop(q, paths, opt, limit, info, &best, err)) ||
+	    (rc = begin(t, q, info->chunks, out, err)) ||
+	    (rc = flow_shop_emit(q, paths, best.steps, best.quantum, *out, err)) ||
+	    (rc = coll_finish(*out, err))) {
+		return rc;
+	}
+	return coll_prove(*out, NULL, err);
+}
+
+/* ---- hops in their order ---- */
+
+static int make_steps(const struct topo *t, const struct flow_net *net,
+		      const struct flow_quotient *q, const struct flow_steps *st,
 		      struct mcf_sched_info *info, struct coll_sched **out, struct err *err)
 {
-	struct topo *copy = NULL;
-	int rc = topo_copy(t, &copy, err);
+	int rc = begin(t, q, info->chunks, out, err);
 
-	if (rc == 0 && (rc = coll_new(COLL_ALLTOALL, copy, info->chunks, 0, 0, out, err)) == 0) {
-		rc = flow_steps_emit(st, *out, &info->steps, &info->stepped, err);
+	if (rc == 0) {
+		rc = flow_steps_emit(st, q, net, *out, &info->steps, &info->stepped, err);
 	}
 	info->stepped /= info->chunks;
 	if (rc || (rc = coll_finish(*out, err))) {
@@ -124,8 +247,8 @@ static int make_steps(const struct topo *t, const struct flow_steps *st,
 }
 
 /* A chunk of every pair needs as many transfers as its hops, however it
- * goes. */
-static int check_size(const struct topo *t, struct err *err)
+ * goes; pairs of the first terminal of an orbit are kept. */
+static int check_size(const struct topo *t, const struct topo_group *g, struct err *err)
 {
 	int n = topo_n(t);
 	int32_t *dist = malloc((size_t)n * sizeof(*dist));
@@ -135,6 +258,9 @@ static int check_size(const struct topo *t, struct err *err)
 		return err_nomem(err);
 	}
 	for (int u = 0; u < n && hops <= COLL_MAX_XFERS; u++) {
+		if (topo_group_first(g, u) != u) {
+			continue;
+		}
 		topo_bfs(t, u, dist);
 		for (int v = 0; v < n; v++) {
 			hops += dist[v] > 0 ? dist[v] : 0;
@@ -168,11 +294,17 @@ bool mcf_paths_parse(const char *name, enum mcf_paths *paths)
 /* Where single paths are searched for; beyond, the flow's are rounded. */
 #define SINGLE_MOST 256
 
-static bool is_single(const struct mcf *p, const struct mcf_sched_options *opt)
+static bool is_single(const struct topo *t, const struct mcf_sched_options *opt)
 {
 	return opt->paths == MCF_PATHS_SHORTEST ||
-	       (opt->paths == MCF_PATHS_SINGLE &&
-		mcf_terminals(p) <= SINGLE_MOST);
+	       (opt->paths == MCF_PATHS_SINGLE && topo_ranks(t) <= SINGLE_MOST);
+}
+
+/* Only flows know symmetry; what is chosen pair by pair, and what goes on from
+ * an older flow, does not. */
+static bool is_symmetric(const struct topo *t, const struct mcf_sched_options *opt)
+{
+	return !is_single(t, opt) && opt->paths != MCF_PATHS_DISJOINT && !opt->before;
 }
 
 static int find_single(const struct topo *t, const struct mcf_sched_options *opt,
@@ -222,7 +354,7 @@ static int find_paths(const struct topo *t, struct mcf *p, const struct mcf_sche
 	int rc;
 
 	flow.time_limit_s = flow_limit_left_s(limit) * MCF_SCHED_FLOW_TIME;
-	if (is_single(p, opt)) {
+	if (is_single(t, opt)) {
 		return find_single(t, opt, &flow, paths, info, err);
 	}
 	rc = mcf_solve_form(p, opt->form, &flow, &info->flow, err);
@@ -260,27 +392,15 @@ static int start_warm(const struct topo *t, const struct mcf_sched_options *opt,
 	return rc;
 }
 
-static int longest_path(const struct flow_paths *paths)
-{
-	int longest = 0;
-
-	for (size_t i = 0; i < paths->v.n; i++) {
-		const struct flow_path *q = &paths->v.v[i];
-
-		if (q->chunks > 0 && q->n_arcs > longest) {
-			longest = q->n_arcs;
-		}
-	}
-	return longest;
-}
-
 int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt, struct coll_sched **out,
 		 struct mcf_sched_info *info, struct err *err)
 {
 	struct mcf_sched_info mine = { 0 };
 	struct flow_limit limit = flow_limit_of(&opt->flow, 1);
+	struct flow_quotient q = { 0 };
 	struct flow_paths paths = { 0 };
 	struct flow_steps *steps = NULL;
+	const struct flow_net *net;
 	struct mcf *p = NULL;
 	int rc;
 
@@ -288,23 +408,33 @@ int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt, stru
 	if (opt->kept) {
 		*opt->kept = NULL;
 	}
-	if ((rc = topo_check_plain(t, "schedules of flows", err)) || (rc = check_size(t, err)) ||
+	if ((rc = topo_check_plain(t, "schedules of flows", err)) ||
+	    (is_symmetric(t, opt) && (rc = flow_quotient_init(&q, t, err))) ||
+	    (rc = check_size(t, q.group, err)) ||
 	    (rc = opt->before ? start_warm(t, opt, &p, err)
-			      : mcf_new(t, false, &p, err)) ||
-	    (rc = find_paths(t, p, opt, &limit, &paths, &mine, err))) {
+			      : mcf_new_under(t, q.group, &p, err)) ||
+	    (rc = find_paths(t, p, opt, &limit, &paths, &mine, err)) ||
+	    (q.group && (rc = flow_quotient_paths(&q, &paths, err)))) {
 		goto out;
 	}
-	mine.paths = (int64_t)paths.v.n;
-	if (choose_chunks(&p->net, &paths, target_of(&mine), opt, &limit, &mine.chunks) < 0) {
+	net = q.group ? &q.net : &p->net;
+	mine.paths = (int64_t)paths.v.n * topo_group_order(q.group);
+	if (q.group && topo_group_orbits(q.group) == 1) {
+		rc = make_shop(t, &q, &paths, opt, &limit, &mine, out, err);
+		mine.longest = longest_path(&paths);
+		mine.stop = mine.flow.stop;
+		goto out;
+	}
+	if (choose_chunks(net, &paths, target_of(&mine), opt, &limit, &mine.chunks) < 0) {
 		rc = err_nomem(err);
 		goto out;
 	}
-	rc = choose_multiple(t, p, &paths, opt, &limit, &mine, &steps, err);
+	rc = choose_multiple(t, net, &paths, opt, &limit, &mine, &steps, err);
 	mine.longest = longest_path(&paths);
 	mine.stop = mine.flow.stop == MCF_REACHED ? flow_limit_stop(&limit)
 						  : mine.flow.stop;
 	if (rc == 0) {
-		rc = make_steps(t, steps, &mine, out, err);
+		rc = make_steps(t, &p->net, &q, steps, &mine, out, err);
 	}
 out:
 	if (rc) {
@@ -315,7 +445,8 @@ out:
 	}
 	flow_steps_free(steps);
 	flow_paths_fini(&paths);
-	if (rc == 0 && opt->kept && !is_single(p, opt)) {
+	flow_quotient_fini(&q);
+	if (rc == 0 && opt->kept && !is_single(t, opt)) {
 		*opt->kept = p;
 	} else {
 		mcf_free(p);

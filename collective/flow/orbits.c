@@ -250,10 +250,25 @@ static int build_orbits(const struct flow_net *net, struct flow_orbits *o)
 	return 0;
 }
 
-int flow_orbits_find(const struct flow_net *net, bool symmetry,
+static int take_generators(const struct topo_group *g, int n, struct flow_orbits *o)
+{
+	for (int i = 0; g && i < topo_group_generators(g); i++) {
+		int32_t *copy = malloc((size_t)n * sizeof(*copy));
+		int order;
+
+		if (!copy || vec_push(&o->gens, copy)) {
+			free(copy);
+			return WEFT_ENOMEM;
+		}
+		memcpy(copy, topo_group_generator(g, i, &order), (size_t)n * sizeof(*copy));
+	}
+	return 0;
+}
+
+int flow_orbits_find(const struct flow_net *net, bool symmetry, const struct topo_group *g,
 		     struct flow_orbits *out, struct err *err)
 {
-	int rc = symmetry ? find_generators(net, out) : 0;
+	int rc = symmetry ? find_generators(net, out) : take_generators(g, net->n, out);
 
 	if (rc == 0) {
 		rc = build_orbits(net, out);

@@ -23,8 +23,8 @@ struct flow_orbits {
 	int32_t *orbit_of;	/* n: smallest node of the orbit */
 };
 
-/* symmetry false: the trivial group. */
-int flow_orbits_find(const struct flow_net *net, bool symmetry,
+/* symmetry false: the group of g, of which NULL is the trivial one. */
+int flow_orbits_find(const struct flow_net *net, bool symmetry, const struct topo_group *g,
 		     struct flow_orbits *out, struct err *err);
 void flow_orbits_fini(struct flow_orbits *o);
 /* True when every generator is an automorphism and the classes and orbits
@@ -112,9 +112,37 @@ void mcf_set_gap(struct mcf *p, struct mcf_result *res);
 /* Level and prices from loads and multipliers. */
 void flow_price(struct mcf *p);
 
+/* The problem of mcf_new under the group g, NULL: without symmetry. */
+int mcf_new_under(const struct topo *t, const struct topo_group *g, struct mcf **out,
+		  struct err *err);
+
+/* ---- orbits of arcs as arcs ---- */
+
+struct flow_quotient {
+	const struct topo *t;
+	struct topo_group *group;	/* NULL: none, and nothing else is set */
+	struct topo_action *action;
+	struct flow_net net;	/* n, m, units and lanes only: arcs are orbits */
+	int32_t *orbit;		/* of an arc of the net */
+	int32_t *first;		/* arc of an orbit */
+	VEC(int32_t) arcs;	/* of the paths, before they became orbits */
+	struct arrays arrays;	/* orbit and first */
+};
+
+/* flow_quotient_fini also after an error. O(m degree). */
+int flow_quotient_init(struct flow_quotient *q, const struct topo *t, struct err *err);
+void flow_quotient_fini(struct flow_quotient *q);
+/* The arcs of the paths become orbits; q keeps what they were. */
+int flow_quotient_paths(struct flow_quotient *q, struct flow_paths *paths, struct err *err);
+/* The lane (arc of the topology) of the arc that stands at `at` among the paths' arcs
+ * which corresponds to this lane of its orbit. q NULL or without a group:
+ * the lane itself. net: that of the topology. */
+int flow_quotient_lane(const struct flow_quotient *q, const struct flow_net *net, int64_t at,
+		       int lane);
+
 /* ---- paths, and chunks on them ---- */
 
-/* Cuts the flows of p, solved without symmetry, into paths, widest first.
+/* Cuts the flows of p's sources, each to all sinks, into paths, widest first.
  * Over the limit, what is left takes one path a pair, along the sources'
  * trees of cheapest paths. limit may be NULL. */
 int flow_paths_cut(struct mcf *p, const struct flow_limit *limit,
@@ -159,10 +187,15 @@ int balance_paths(const struct flow_net *net, double gap, const struct flow_limi
 
 /* ---- steps, step_stagger.c and step_first_fit.c ---- */
 
-/* Chunks first.. of a path that go over an arc. */
+/* Chunks first.. of a path that go over one of its arcs. */
 struct flow_sent {
-	int32_t path, arc, first, chunks;
+	int32_t path, hop, first, chunks;
 };
+
+static inline int flow_sent_arc(const struct flow_paths *paths, const struct flow_sent *x)
+{
+	return paths->arcs.v[paths->v.v[x->path].first + x->hop];
+}
 
 /* By step, then arc: those of one step and arc are beside each other. */
 struct flow_timetable {
@@ -212,9 +245,24 @@ void flow_steps_free(struct flow_steps *st);
 int flow_steps_choose(struct flow_steps *st, double use, const struct flow_steps_options *opt,
 		      double *sum, struct err *err);
 
-/* Adds the transfers of the steps chosen to s. */
-int flow_steps_emit(const struct flow_steps *st, struct coll_sched *s,
+/* Adds the transfers of the steps chosen to s. q: the paths are over its orbits; NULL, or
+ * without a group: over the arcs of net, that of the topology. */
+int flow_steps_emit(const struct flow_steps *st, const struct flow_quotient *q,
+		    const struct flow_net *net, struct coll_sched *s,
 		    int *steps, double *sum, struct err *err);
+
+/* ---- steps where hops may come in any order, step_open_shop.c ---- */
+
+/* Where the group of q has one orbit of terminals. The chunks a unit of capacity that the
+ * fullest orbit of arcs carries a step, when its load is dealt out over so many steps;
+ * negative: WEFT_ENOMEM. paths: over the orbits, with their chunks. O(hops). */
+int64_t flow_shop_quantum(const struct flow_quotient *q, const struct flow_paths *paths,
+			  int steps);
+/* Adds the transfers to an empty schedule: every chunk of the paths in `steps` steps, at least
+ * the hops of the longest path, none of which carries more than the quantum of
+ * these. WEFT_ELIMIT, WEFT_ENOMEM. O(hops (steps + alternating paths)). */
+int flow_shop_emit(const struct flow_quotient *q, const struct flow_paths *paths, int steps,
+		   int64_t quantum, struct coll_sched *out, struct err *err);
 
 /* ---- layers, virtual_lanes.c ---- */
 

@@ -162,7 +162,7 @@ static int list_all(const struct first_fit *f, const int32_t *chunk0, struct flo
 					      (size_t)a;
 
 				tt->v.v[at[cell]++] = (struct flow_sent){
-					(int32_t)i, a, chunk0[i] + c, 1,
+					(int32_t)i, k, chunk0[i] + c, 1,
 				};
 			}
 		}

@@ -277,7 +277,8 @@ static int step_arc(struct flow_steps *st, int a, int64_t quantum, int64_t *used
 
 		if (vec_push(&st->moves, (struct chunk_move){ i, now }) ||
 		    vec_push(&st->trial.v, (struct flow_sent){
-			    h->path, a, st->chunk0[h->path] + h->sent, now })) {
+			    h->path, i - (int32_t)st->paths->v.v[h->path].first,
+			    st->chunk0[h->path] + h->sent, now })) {
 			return WEFT_ENOMEM;
 		}
 		h->sent += now;
@@ -393,10 +394,11 @@ static double sum_trial(const struct flow_steps *st)
 		double most = 0;
 
 		while (i < tt->end.v[k]) {
-			int a = tt->v.v[i].arc;
+			int a = flow_sent_arc(st->paths, &tt->v.v[i]);
 			int64_t used = 0;
 
-			for (; i < tt->end.v[k] && tt->v.v[i].arc == a; i++) {
+			for (; i < tt->end.v[k] && flow_sent_arc(st->paths, &tt->v.v[i]) == a;
+			     i++) {
 				used += tt->v.v[i].chunks;
 			}
 			most = fmax(most, use_of_lanes(st, a, used));
@@ -461,7 +463,9 @@ int flow_steps_choose(struct flow_steps *st, double use, const struct flow_steps
 
 /* The lane of an arc that is being filled, and what it still takes. */
 struct lane {
-	int32_t arc;		/* of the net */
+	const struct flow_quotient *q;
+	const struct flow_net *net;	/* of the topology */
+	int32_t arc;		/* of the paths' net */
 	int i;
 	int64_t room, quota;	/* quota: chunks a unit of capacity */
 };
@@ -481,6 +485,7 @@ static int emit(const struct flow_steps *st, struct coll_sched *s, int step,
 		struct flow_sent x, struct lane *lane, struct err *err)
 {
 	int32_t pair = st->paths->v.v[x.path].pair;
+	int64_t at = st->paths->v.v[x.path].first + x.hop;
 	int rc = 0;
 
 	while (x.chunks > 0 && rc == 0) {
@@ -492,8 +497,9 @@ static int emit(const struct flow_steps *st, struct coll_sched *s, int step,
 		}
 		part = lane->room < x.chunks ? (int)lane->room : x.chunks;
 		rc = coll_add(s, &(struct coll_xfer){
-			step, lane_arc(st, lane), pair / st->net->n,
-			pair % st->net->n, x.first, x.first + part - 1,
+			step, flow_quotient_lane(lane->q, lane->net, at,
+						 lane_arc(st, lane)),
+			pair / st->net->n, pair % st->net->n, x.first, x.first + part - 1,
 			COLL_OP_COPY }, err);
 		x.first += part;
 		x.chunks -= part;
@@ -504,11 +510,10 @@ static int emit(const struct flow_steps *st, struct coll_sched *s, int step,
 
 /* What goes over one arc in one step. Parallel arcs share evenly what their
  * bundle carries. */
-static int emit_arc(const struct flow_steps *st, struct coll_sched *s, int step,
-		    const struct flow_sent *v, size_t n, struct err *err)
+static int emit_arc(const struct flow_steps *st, struct lane lane, struct coll_sched *s,
+		    int step, const struct flow_sent *v, size_t n, struct err *err)
 {
-	struct lane lane = { .arc = v->arc };
-	int64_t units = st->net->units[v->arc], used = 0;
+	int64_t units = st->net->units[lane.arc], used = 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -522,7 +527,8 @@ static int emit_arc(const struct flow_steps *st, struct coll_sched *s, int step,
 	return rc;
 }
 
-int flow_steps_emit(const struct flow_steps *st, struct coll_sched *s,
+int flow_steps_emit(const struct flow_steps *st, const struct flow_quotient *q,
+		    const struct flow_net *net, struct coll_sched *s,
 		    int *steps, double *sum, struct err *err)
 {
 	const struct flow_timetable *tt = &st->best;
@@ -533,9 +539,13 @@ int flow_steps_emit(const struct flow_steps *st, struct coll_sched *s,
 		for (; from < tt->end.v[k] && rc == 0; from = to) {
 			const struct flow_sent *v = &tt->v.v[from];
 
-			for (to = from; to < tt->end.v[k] && tt->v.v[to].arc == v->arc; to++) {
+			int a = flow_sent_arc(st->paths, v);
+
+			for (to = from; to < tt->end.v[k] &&
+					flow_sent_arc(st->paths, &tt->v.v[to]) == a; to++) {
 			}
-			rc = emit_arc(st, s, (int)k, v, to - from, err);
+			rc = emit_arc(st, (struct lane){ .q = q, .net = net, .arc = a }, s, (int)k,
+				      v, to - from, err);
 		}
 	}
 	*steps = (int)tt->end.n;

@@ -232,7 +232,7 @@ static void test_deadline_anywhere(void **state)
 static void test_too_large(void **state)
 {
 	struct mcf_sched_options opt = { .flow.gap = 1e-3, .loss = 0.01 };
-	struct topo *t = graph_of("Torus(16,16,16)");
+	struct topo *t = graph_of("Xpander(7,512,1)");
 	struct err err = { 0 };
 	struct coll_sched *s;
 
@@ -241,6 +241,83 @@ static void test_too_large(void **state)
 	assert_non_null(strstr(err.msg, "4096 nodes"));
 	assert_null(s);
 	topo_free(t);
+}
+
+/* Where an abelian group moves any terminal to any other, paths of the flow take
+ * as many steps as the farthest is away and nothing is lost to them. */
+static void test_hops_in_any_order(void **state)
+{
+	static const struct {
+		const char *expr;
+		int steps;
+	} rows[] = {
+		{ "Torus(8,8)", 8 }, { "Torus(4,4,4)", 6 }, { "Hypercube(6)", 6 },
+		{ "Ring(24)", 12 }, { "Ring(25)", 12 }, { "C(32,{1,5,9})", 4 },
+		{ "Torus(8,8,8)", 12 }, { "K(16)", 1 }, { "Torus(16,16,16)", 24 },
+	};
+	struct mcf_sched_options opt = { .flow.gap = 1e-3, .loss = 0.002 };
+	struct mcf_sched_info info;
+	struct coll_report rep;
+	struct err err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct topo *t = graph_of(rows[i].expr);
+		struct coll_sched *s;
+
+		coll_report_init(&rep);
+		must(mcf_schedule(t, &opt, &s, &info, &err), &err);
+		must(coll_verify(s, &rep, &err), &err);
+		assert_int_equal(rep.steps, rows[i].steps);
+		assert_int_equal(info.steps, rows[i].steps);
+		assert_true(mpq_get_d(rep.bandwidth_factor) <
+			    mpq_get_d(rep.bandwidth_bound) * 1.004);
+		if (rep.transfers < 1 << 19) {
+			struct coll_sched *flat = unfolded(s);
+			struct coll_report all;
+
+			coll_report_init(&all);
+			must(coll_verify(flat, &all, &err), &err);
+			assert_true(mpq_equal(all.bandwidth_factor, rep.bandwidth_factor));
+			coll_report_fini(&all);
+			coll_free(flat);
+		}
+		coll_report_fini(&rep);
+		coll_free(s);
+		topo_free(t);
+	}
+}
+
+/* Parallel arcs, capacities and random offsets: what the steps carry is what the
+ * flow says, and the replay of all transfers agrees. */
+static void test_random_circulants(void **state)
+{
+	struct mcf_sched_options opt = { .flow.gap = 1e-3, .loss = 0.02 };
+	struct mcf_sched_info info;
+	struct rng rng;
+	struct err err = { 0 };
+
+	(void)state;
+	rng_seed(&rng, 5);
+	for (int i = 0; i < 60; i++) {
+		int n = 6 + (int)rng_below(&rng, 30), k = 2 + (int)rng_below(&rng, 2);
+		struct coll_sched *s, *flat;
+		struct topo *t;
+		char expr[96];
+
+		snprintf(expr, sizeof(expr), i % 3 ? "Multi(C(%d,{1,%d}),%d)"
+						   : "Prod(Cap(Ring(%d),3),UniRing(%d,%d))",
+			 i % 3 ? n : n / 3 + 2, k, i % 3 ? 1 + i % 2 : 3);
+		t = graph_of(expr);
+		must(mcf_schedule(t, &opt, &s, &info, &err), &err);
+		flat = unfolded(s);
+		must(coll_verify(flat, NULL, &err), &err);
+		assert_true(info.stepped >= info.chunked * (1 - 1e-9));
+		assert_true(info.steps >= info.longest);
+		coll_free(flat);
+		coll_free(s);
+		topo_free(t);
+	}
 }
 
 int main(void)
@@ -253,6 +330,8 @@ int main(void)
 		cmocka_unit_test(test_out_of_time),
 		cmocka_unit_test(test_deadline_anywhere),
 		cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_hops_in_any_order),
+		cmocka_unit_test(test_random_circulants),
 	};
 
 	return cmocka_run_group_tests_name("flow/mcf_schedule", tests, NULL,
