@@ -1,19 +1,7 @@
-/* Minimum-cost flow by successive shortest paths in the residual network. Edge
- * 2e is edge e of the caller, 2e + 1 its residual twin. */
+/* Minimum-cost flow by successive shortest paths in the residual network. */
 #include <stdlib.h>
 
-#include "lib/graph/graph.h"
-
-struct flow_edge {
-	int to, next;		/* next: edge out of the same node, -1 */
-	int64_t left, cost;	/* left: residual capacity */
-};
-
-struct graph_flow {
-	int n;
-	int *head;		/* n: first edge out of a node, -1 */
-	VEC(struct flow_edge) edges;
-};
+#include "lib/graph/private.h"
 
 /* One shortest-path search. */
 struct flow_search {

@@ -1,6 +1,6 @@
 /*
- * Graph algorithms: shortest paths, and flows of maximum value and minimum
- * cost. Nodes are numbers from 0; how arcs are stored is the caller's affair.
+ * Graph algorithms: shortest paths, flows of maximum value and minimum cost,
+ * cuts and arborescences. Nodes are numbers from 0.
  */
 #ifndef WEFT_LIB_GRAPH_GRAPH_H
 #define WEFT_LIB_GRAPH_GRAPH_H
@@ -132,7 +132,70 @@ int graph_flow_add(struct graph_flow *f, int from, int to, int64_t cap,
 int graph_flow_run(struct graph_flow *f, int source, int sink, int64_t limit,
 		   int64_t *value, int64_t *cost, struct err *err);
 
-/* Flow on an edge after graph_flow_run. */
+/* Flow on an edge after graph_flow_run or graph_flow_max. */
 int64_t graph_flow_on(const struct graph_flow *f, int edge);
+
+/*
+ * Sends flow from source to sink, whatever it costs, until no more can be sent
+ * or `most` (INT64_MAX: the maximum) was; *value receives how much (Dinic 1970).
+ * On top of the flow that is there. O(nodes^2 edges) at worst, in practice a few
+ * times the edges. WEFT_ENOMEM.
+ */
+int graph_flow_max(struct graph_flow *f, int source, int sink, int64_t most,
+		   int64_t *value, struct err *err);
+
+/* After a maximum flow: the smallest side of the sink, whose edges from outside
+ * are a minimum cut. side: n of the network. O(edges). WEFT_ENOMEM. */
+int graph_flow_cut(const struct graph_flow *f, int sink, bool *side, struct err *err);
+
+/* ---- cuts and arborescences ---- */
+
+struct graph_arc {
+	int32_t from, to;
+	int64_t cap;		/* >= 0 */
+};
+
+/* A network of n nodes whose edges are the m arcs, of the same numbers and
+ * without cost. The errors of graph_flow_add. */
+int graph_flow_of(int n, const struct graph_arc *arcs, int m, struct graph_flow **out,
+		  struct err *err);
+
+/*
+ * *value = the least capacity of a cut between root and another of the nodes
+ * 0 .. sinks - 1: the least, over these nodes, of the maximum flow from root;
+ * INT64_MAX when there is none. The sum of all capacities must fit 62 bits.
+ * One search from every node back to those before it, in practice near
+ * O(value * edges). WEFT_EINVAL for nodes that do not exist, WEFT_ENOMEM.
+ */
+int graph_root_cut(int n, const struct graph_arc *arcs, int m, int root, int sinks,
+		   int64_t *value, struct err *err);
+
+/* A spanning arborescence: every node but the root has one arc into it. */
+struct graph_tree {
+	int64_t weight;		/* capacity that it takes of each of its arcs, >= 1 */
+	int32_t *via;		/* n: the arc into the node; -1: the root */
+	int32_t *depth;		/* n: arcs from the root */
+	int deepest;
+};
+
+struct graph_trees {
+	VEC(struct graph_tree) list;
+};
+
+/*
+ * Spanning arborescences from root whose weights add up to `weight`, at most
+ * what graph_root_cut gives for all nodes (Edmonds 1973), and that together
+ * take no more of an arc than its capacity. Grown side by side, level by level,
+ * so that they stay shallow: an arc may be taken when, without it, what is left
+ * still suffices for the others, which one maximum flow to its head tells
+ * (Lovasz 1976; with weights as Schrijver 2003, section 53.3), and then arcs are
+ * exchanged between them while that makes them shallower. *out: to be zeroed
+ * before, graph_trees_fini also after an error. O(trees * m) flows, mostly short
+ * ones. WEFT_EINVAL (nodes that do not exist, weight < 1), WEFT_EINFEASIBLE when
+ * weight is above that cut, WEFT_ENOMEM.
+ */
+int graph_pack_trees(int n, const struct graph_arc *arcs, int m, int root, int64_t weight,
+		     struct graph_trees *out, struct err *err);
+void graph_trees_fini(struct graph_trees *t);
 
 #endif
