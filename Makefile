@@ -36,7 +36,7 @@ SIMGRID := libsimgrid-dev g++
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
 ROOMS := base output conf lp graph proto rpc http optics host topology \
-	schedule embedding bfb flow routing finder lower msccl mscclpp ring mesh reconfigure optree \
+	schedule embedding bfb flow tree routing finder lower msccl mscclpp ring mesh reconfigure optree \
 	drv_core scpi tl1 sonic robot mrr linux sim drivers emulators \
 	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_jobs d_views daemon cli
 
@@ -55,6 +55,7 @@ DIR_schedule := collective/schedule
 DIR_embedding := collective/embedding
 DIR_bfb := collective/bfb
 DIR_flow := collective/flow
+DIR_tree := collective/tree
 DIR_routing := collective/routing
 DIR_finder := collective/finder
 DIR_lower := runtime/lower
@@ -110,6 +111,7 @@ DEPS_schedule := base output rpc proto topology
 DEPS_embedding := base topology schedule
 DEPS_bfb := base graph topology schedule
 DEPS_flow := base graph lp topology schedule
+DEPS_tree := base graph topology schedule
 DEPS_routing := base rpc proto schedule flow
 DEPS_finder := base topology schedule bfb flow
 DEPS_lower := base topology schedule
@@ -144,7 +146,7 @@ DEPS_d_change := base rpc proto optics model plan store apply d_core d_hosts
 DEPS_d_jobs := base output rpc proto schedule model plan proto_convert store apply d_core d_change
 DEPS_d_views := base output rpc http proto optics schedule model plan proto_convert webui store apply d_core d_hosts d_ha d_change d_jobs
 DEPS_daemon := base rpc proto model plan store apply d_core d_hosts d_ha d_change d_jobs d_views
-DEPS_cli := base output lp rpc proto topology schedule embedding bfb flow routing finder lower msccl mscclpp ring mesh reconfigure optree drv_core host model plan proto_convert dry_run testbed
+DEPS_cli := base output lp rpc proto topology schedule embedding bfb flow tree routing finder lower msccl mscclpp ring mesh reconfigure optree drv_core host model plan proto_convert dry_run testbed
 
 # CLOSURE_x: x and all that it may reach, made once a room.
 $(foreach r,$(ROOMS),$(eval CLOSURE_$(r) := $(sort $(r) $(foreach d,$(DEPS_$(r)),$(CLOSURE_$(d))))))
@@ -260,6 +262,7 @@ TEST_schedule := bfb flow
 TEST_embedding := bfb
 TEST_bfb := lp msccl
 TEST_flow := bfb
+TEST_tree := lp
 TEST_routing := bfb
 TEST_msccl := bfb flow
 TEST_mscclpp := bfb flow

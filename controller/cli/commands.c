@@ -50,7 +50,7 @@
 #define REPAIRS "none degraded spare"
 #define ALGORITHMS \
 	"auto bfb expand mcf link-mcf grouped pmcf tsmcf single-path " \
-	"shortest-path disjoint"
+	"shortest-path disjoint trees paths"
 #define EXPORTS \
 	"json proto msccl-xml rccl-xml mscclpp-json " \
 	"routes-json routes-proto"
@@ -146,10 +146,13 @@ static const struct cli_option make_options[] = {
 	  "...", COLLECTIVES },
 	{ 'a', "algorithm", "NAME", "auto, bfb, expand, or (all-to-all) mcf, "
 	  "link-mcf, grouped, pmcf, tsmcf, single-path, shortest-path, "
-	  "disjoint",
+	  "disjoint, or (broadcast, reduce) trees, or (gather, scatter) paths",
 	  ALGORITHMS },
-	{ 0, "batches", "N", "split shards into N batches that overlap (default: "
-	  "1, or the fastest when the cost is given)", NULL },
+	{ 0, "root", "RANK", "of broadcast, reduce, gather and scatter (default: "
+	  "0)", NULL },
+	{ 0, "batches", "N", "split shards, or what goes down the deepest tree, "
+	  "into N batches that overlap (default: 1, for trees as many as fill "
+	  "them, or the fastest when the cost is given)", NULL },
 	{ 0, "chunks", "P", "cut every shard into P (default: as many as the "
 	  "exact loads need)", NULL },
 	{ 0, "gap", "SHARE", "all-to-all: how near the flow comes to its "

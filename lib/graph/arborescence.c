@@ -168,7 +168,7 @@ static int split_tree(struct pack *p, int i, int64_t part, struct err *err)
 }
 
 /* How much of its weight tree t may give to arc a; 0: none, ever. */
-static int most_weight(struct pack *p, const struct pack_tree *t, int a, int64_t *weight)
+static int max_weight(struct pack *p, const struct pack_tree *t, int a, int64_t *weight)
 {
 	const struct graph_arc *arc = &p->arcs[a];
 	int64_t cap = *room(p, a), most = cap < t->weight ? cap : t->weight;
@@ -226,7 +226,7 @@ static int take_turn(struct pack *p, int i, int depth, bool *joined, struct err 
 			if (t->depth[p->arcs[a].to] >= 0) {
 				continue;
 			}
-			if (most_weight(p, t, a, &weight)) {
+			if (max_weight(p, t, a, &weight)) {
 				return err_nomem(err);
 			}
 			if (weight > 0) {

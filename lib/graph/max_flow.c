@@ -140,7 +140,7 @@ static int64_t fill_path(struct flow_phases *s, int64_t most)
 	for (size_t i = 0; i < s->path.n; i++) {
 		edges[s->path.v[i]].left -= most;
 		edges[s->path.v[i] ^ 1].left += most;
-		s->sent.v[s->sent.n++] = (struct flow_sent){ s->path.v[i], most };
+		s->sent.v[s->sent.n++] = (struct graph_sent){ s->path.v[i], most };
 		list_edge(s, s->path.v[i]);
 	}
 	s->path.n = 0;
@@ -200,7 +200,7 @@ int flow_phases_run(struct flow_phases *s, int sink, int64_t most, int64_t *valu
 void flow_phases_undo(struct flow_phases *s)
 {
 	for (size_t i = 0; i < s->sent.n; i++) {
-		struct flow_sent sent = s->sent.v[i];
+		struct graph_sent sent = s->sent.v[i];
 		int from = s->f->edges.v[sent.edge ^ 1].to;
 
 		s->f->edges.v[sent.edge].left += sent.amount;
@@ -303,7 +303,7 @@ static int search_order(const struct graph_flow *f, int root, int *order)
 /* A node that receives as much as the least so far may serve as a source for
  * the others: a smaller cut leaves it on the root's side, for else it would cut
  * that node off (as in Hao and Orlin 1994). */
-static int least_cut(struct flow_phases *s, const int *order, int sinks, int64_t *value)
+static int min_cut(struct flow_phases *s, const int *order, int sinks, int64_t *value)
 {
 	int rc = 0;
 
@@ -336,7 +336,7 @@ int graph_root_cut(int n, const struct graph_arc *arcs, int m, int root, int sin
 	}
 	order = malloc((size_t)n * sizeof(*order));
 	if (!order || flow_phases_init(&s, f) || search_order(f, root, order) ||
-	    least_cut(&s, order, sinks, value)) {
+	    min_cut(&s, order, sinks, value)) {
 		rc = err_nomem(err);
 	}
 	flow_phases_fini(&s);

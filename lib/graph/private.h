@@ -20,7 +20,7 @@ struct graph_flow {
 };
 
 /* Flow sent over an edge, to be taken back. */
-struct flow_sent {
+struct graph_sent {
 	int edge;
 	int64_t amount;
 };
@@ -37,7 +37,7 @@ struct flow_phases {
 	int *queue;		/* n: the nodes with a level */
 	int queued;
 	VEC(int) path;		/* edges from the node at hand to the sink, last first */
-	VEC(struct flow_sent) sent;
+	VEC(struct graph_sent) sent;
 	struct arrays arrays;
 };
 

@@ -210,7 +210,18 @@ bad 64 'weft schedule make takes options only' schedule make 'K(4)'
 make_k4 64 'unknown collective "dance": expected' dance
 make_k4 64 'unknown collective "all-gather"' all-gather
 hint "did you mean 'allgather'"
-make_k4 65 'broadcast on a topology: not supported' broadcast
+make_k4 65 '--algorithm bfb: not supported for broadcast' broadcast -a bfb
+hint 'supported: auto, trees'
+make_k4 65 '--algorithm trees: not supported for scatter' scatter -a trees
+make_k4 65 '--algorithm trees: not supported for allgather' allgather -a trees
+make_k4 64 '--root is for broadcast, reduce, gather and scatter' allreduce --root 0
+make_k4 64 '--root: "4" is not a whole number from 0 to 3' gather --root 4
+make_k4 64 '--root: "-1" is not a whole number' broadcast --root -1
+make_k4 64 '--batches is not for gather and scatter' scatter --batches 2
+make_k4 64 '--batches: "0" is not a whole number' reduce --batches 0
+make_k4 64 '--chunks: only for' broadcast --chunks 2
+make_k4 64 '--rate is for all-to-all' broadcast --rate
+make_k4 64 'is missing' broadcast --alpha 1us
 make_k4 65 '--algorithm magic: not supported' allgather -a magic
 for n in 0 -1 nan 1e400 1.5 '' 99999999999999999999; do
 	make_k4 64 "--chunks: \"$n\" is not a whole number from 1 to" \

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/tree/tree.h"
 #include "controller/cli/core/private.h"
 #include "lib/base/rat.h"
 #include "lib/base/err.h"
@@ -33,6 +34,9 @@ void cli_out_schedule(struct out *o, const struct coll_sched *s)
 	out_int(o, "nodes", coll_ranks(s));
 	out_int(o, "chunks", coll_chunks(s));
 	out_int(o, "ports", coll_ports(s));
+	if (coll_has_root(coll_kind_of(s))) {
+		out_int(o, "root", coll_root(s));
+	}
 	out_int(o, "steps", coll_steps(s));
 	if (coll_group(s)) {
 		out_int(o, "group_order", topo_group_order(coll_group(s)));
@@ -46,6 +50,27 @@ void cli_out_replay(struct out *o, const struct coll_report *r)
 	out_fraction(o, "bandwidth_factor", r->bandwidth_factor);
 	out_fraction(o, "bandwidth_bound", r->bandwidth_bound);
 	out_bool(o, "bandwidth_optimal", r->bandwidth_optimal);
+}
+
+int cli_tighten_bound(const struct coll_sched *s, struct coll_report *r, struct err *err)
+{
+	int64_t lights;
+	mpq_t bound;
+	int rc;
+
+	(void)coll_lights(s, &lights);
+	if (!coll_has_root(coll_kind_of(s)) || lights > 0) {
+		return 0;
+	}
+	mpq_init(bound);
+	rc = coll_tree_bound(coll_physical(s), coll_kind_of(s), coll_root(s), coll_ports(s), bound,
+			     err);
+	if (rc == 0) {
+		mpq_set(r->bandwidth_bound, bound);
+		r->bandwidth_optimal = mpq_equal(bound, r->bandwidth_factor);
+	}
+	mpq_clear(bound);
+	return rc;
 }
 
 int cli_opt_kind(const struct cli *c, enum coll_kind *kind, struct err *err)
@@ -133,7 +158,8 @@ int cmd_schedule_cost(struct cli *c, struct err *err)
 	int r = cli_load_schedule(c, &s, err);
 
 	coll_report_init(&rep);
-	if (r || (r = cli_read_cost(c, s, &cost, err)) || (r = coll_verify(s, &rep, err))) {
+	if (r || (r = cli_read_cost(c, s, &cost, err)) || (r = coll_verify(s, &rep, err)) ||
+	    (r = cli_tighten_bound(s, &rep, err))) {
 		goto out;
 	}
 	o = out_new(c->format);
@@ -171,6 +197,9 @@ int cmd_schedule_verify(struct cli *c, struct err *err)
 	}
 	coll_report_init(&rep);
 	bad = coll_verify(s, &rep, &fault);
+	if (bad == 0 && (r = cli_tighten_bound(s, &rep, err))) {
+		goto out;
+	}
 	if (bad && bad != WEFT_EVERIFY) {
 		*err = fault;
 		r = bad;

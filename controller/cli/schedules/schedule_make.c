@@ -7,14 +7,15 @@
  * bandwidth factor T_B and then by steps. "auto" offers breadth-first
  * broadcast, the same weighted by latencies where they differ, the
  * construction of the topology where it has one, and the best of those in
- * batches that overlap. All-to-alls come from one flow (all_to_all.c), so
- * there is one offer only.
+ * batches that overlap. All-to-alls come from one flow (all_to_all.c), and
+ * collectives with a root choose for themselves, so there is one offer only.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "collective/bfb/bfb.h"
 #include "collective/schedule/schedule.h"
+#include "collective/tree/tree.h"
 #include "controller/cli/core/private.h"
 
 /* The best schedule so far, and what is printed of it. report is always
@@ -28,10 +29,31 @@ struct made {
 	struct coll_cost cost;		/* when it does */
 	int64_t bfb_bound;		/* ns, with unequal latencies; else 0 */
 	struct cli_flow flow;		/* of an all-to-all */
+	struct coll_tree_info tree;	/* of a collective with a root */
 	char *topology;			/* owned */
 };
 
 /* ---- one candidate ---- */
+
+/* What --algorithm takes for a collective beside auto. */
+static const char *algorithms_of(enum coll_kind kind)
+{
+	switch (kind) {
+	case COLL_ALLTOALL:
+		return CLI_ALL_TO_ALL;
+	case COLL_BROADCAST:
+	case COLL_REDUCE:
+		return "trees";
+	case COLL_GATHER:
+	case COLL_SCATTER:
+		return "paths";
+	case COLL_ALLGATHER:
+	case COLL_REDUCE_SCATTER:
+	case COLL_ALLREDUCE:
+		break;
+	}
+	return "bfb, expand";
+}
 
 /* --algorithm, "auto" without one. WEFT_EUNSUPPORTED when it is not for this
  * collective. */
@@ -39,17 +61,21 @@ static int choose_algorithm(const struct cli *c, enum coll_kind kind,
 			    const char **algorithm, struct err *err)
 {
 	const char *name = cli_opt(c, "algorithm");
+	bool fits;
 
 	*algorithm = name ? name : "auto";
-	if (strcmp(*algorithm, "auto") == 0 || (kind == COLL_ALLTOALL && cli_is_all_to_all(name)) ||
-	    (kind != COLL_ALLTOALL && (strcmp(name, "bfb") == 0 || strcmp(name, "expand") == 0))) {
+	if (strcmp(*algorithm, "auto") == 0) {
+		return 0;
+	}
+	fits = kind == COLL_ALLTOALL ? cli_is_all_to_all(name)
+	       : coll_has_root(kind) ? strcmp(name, algorithms_of(kind)) == 0
+				     : strcmp(name, "bfb") == 0 || strcmp(name, "expand") == 0;
+	if (fits) {
 		return 0;
 	}
 	err_set(err, WEFT_EUNSUPPORTED, "--algorithm %s: not supported for %s in this version",
 		name, coll_kind_name(kind));
-	err_hint(err, "supported: auto, %s", kind == COLL_ALLTOALL
-						     ? CLI_ALL_TO_ALL
-						     : "bfb, expand");
+	err_hint(err, "supported: auto, %s", algorithms_of(kind));
 	return err->code;
 }
 
@@ -60,7 +86,8 @@ static int read_chunks(const struct cli *c, enum coll_kind kind, const char **al
 	if (!cli_has(c, "chunks")) {
 		return 0;
 	}
-	if (kind == COLL_ALLTOALL || strcmp(*algorithm, "expand") == 0 || cli_has(c, "batches")) {
+	if (kind == COLL_ALLTOALL || coll_has_root(kind) || strcmp(*algorithm, "expand") == 0 ||
+	    cli_has(c, "batches")) {
 		return err_set(err, WEFT_EUSAGE, "--chunks: only for "
 			       "--algorithm bfb, without --batches");
 	}
@@ -275,6 +302,66 @@ static int make_pairs(const struct cli *c, struct made *m,
 	return read_cost(c, m, err);
 }
 
+/* ---- broadcast, reduce, gather, scatter ---- */
+
+/* The cost, whose node bandwidth needs the ports of some schedule on t. */
+static int read_rooted_cost(const struct cli *c, struct made *m, enum coll_kind kind,
+			    const struct topo *t, struct err *err)
+{
+	struct topo *copy = NULL;
+	int rc = topo_copy(t, &copy, err);
+
+	(void)(rc || (rc = coll_new(kind, copy, 1, 0, 0, &m->sched, err)) ||
+	       (rc = read_cost(c, m, err)));
+	coll_free(m->sched);
+	m->sched = NULL;
+	return rc;
+}
+
+/* One offer, the best of its kind. t is taken over. */
+static int make_rooted(const struct cli *c, struct made *m, enum coll_kind kind,
+		       struct topo *t, struct err *err)
+{
+	struct coll_tree_options opt = { .kind = kind };
+	struct coll_sched *s = NULL;
+	int64_t root = 0, batches = 0;
+	int rc;
+
+	(void)((rc = cli_opt_int(c, "root", 0, topo_n(t) - 1, &root, err)) ||
+	       (rc = cli_opt_int(c, "batches", 1, COLL_TREE_MAX_BATCHES, &batches, err)) ||
+	       (rc = read_rooted_cost(c, m, kind, t, err)));
+	if (rc == 0) {
+		opt.root = (int)root;
+		opt.batches = (int)batches;
+		opt.cost = m->wants_time ? &m->cost : NULL;
+		rc = coll_tree_make(t, &opt, &s, &m->tree, err);
+	}
+	topo_free(t);
+	(void)(rc || (rc = offer(m, s, algorithms_of(kind), m->tree.batches, err)) ||
+	       (rc = cli_tighten_bound(m->sched, &m->report, err)));
+	return rc;
+}
+
+/* What a collective with a root is made of. */
+static void out_rooted(const struct cli *c, struct out *o, const struct made *made)
+{
+	const struct coll_report *r = &made->report;
+	mpq_t gap;
+
+	mpq_init(gap);
+	if (mpq_sgn(r->bandwidth_bound) > 0) {
+		mpq_div(gap, r->bandwidth_factor, r->bandwidth_bound);
+	}
+	cli_out_gap(c, o, "bandwidth_gap", mpq_sgn(gap) > 0 ? mpq_get_d(gap) - 1 : 0);
+	mpq_clear(gap);
+	if (made->tree.trees > 0) {
+		out_int(o, "trees", made->tree.trees);
+		out_int(o, "tree_depth", made->tree.deepest);
+		out_int(o, "rate", made->tree.rate);
+		out_int(o, "rate_bound", made->tree.rate_bound);
+	}
+}
+
 /* ---- the command ---- */
 
 /* Options that would do nothing for this collective are refused. */
@@ -284,21 +371,23 @@ static int check_options(const struct cli *c, enum coll_kind kind, struct err *e
 		"gap", "exact", "rate", "host-bandwidth", "nic-forwards",
 		"steps", "loss", "time-limit", NULL
 	};
-	static const char *const of_sums[] = { "batches", NULL };
+	static const char *const of_batches[] = { "batches", NULL };
 	static const char *const of_schedules[] = { "output", NULL };
-	int r;
+	static const char *const of_roots[] = { "root", NULL };
+	int r = 0;
 
-	if (kind == COLL_BROADCAST) {
-		err_set(err, WEFT_EUNSUPPORTED, "schedules of broadcast on a "
-			"topology: not supported in this version");
-		err_hint(err, "supported: allgather, reduce-scatter, "
-			 "allreduce, all-to-all; broadcast on rings: weft ring "
-			 "plan");
-		return err->code;
+	if (kind != COLL_ALLTOALL) {
+		r = cli_refuse(c, of_pairs, "is for all-to-all", err);
 	}
-	r = kind != COLL_ALLTOALL
-		    ? cli_refuse(c, of_pairs, "is for all-to-all", err)
-		    : cli_refuse(c, of_sums, "is not for all-to-all", err);
+	if (r == 0 && !coll_has_root(kind)) {
+		r = cli_refuse(c, of_roots, "is for broadcast, reduce, gather and scatter", err);
+	}
+	if (r == 0 && kind == COLL_ALLTOALL) {
+		r = cli_refuse(c, of_batches, "is not for all-to-all", err);
+	}
+	if (r == 0 && (kind == COLL_GATHER || kind == COLL_SCATTER)) {
+		r = cli_refuse(c, of_batches, "is not for gather and scatter", err);
+	}
 	return r || !cli_has(c, "rate")
 		       ? r : cli_refuse(c, of_schedules, "does not go with "
 					"--rate, which makes no schedule", err);
@@ -324,9 +413,9 @@ static int synthesise(const struct cli *c, struct made *made, struct err *err)
 	}
 	cli_say(c, CLI_VERBOSE, "%s on %s: %d nodes, %d arcs",
 		coll_kind_name(kind), made->topology, topo_n(t), topo_m(t));
-	r = kind == COLL_ALLTOALL
-		    ? make_pairs(c, made, algorithm, t, err)
-		    : make_gather(c, made, kind, algorithm, t, err);
+	r = kind == COLL_ALLTOALL ? make_pairs(c, made, algorithm, t, err)
+	    : coll_has_root(kind) ? make_rooted(c, made, kind, t, err)
+				  : make_gather(c, made, kind, algorithm, t, err);
 	if (r == WEFT_EINFEASIBLE) {
 		err_wrap(err, "%s", made->topology);
 	}
@@ -354,7 +443,8 @@ static int print_rate(struct cli *c, const struct made *made, struct err *err)
 
 /* The summary on stdout, unless the schedule itself goes there: {collective,
  * topology, nodes, chunks, ports, steps, algorithm, batches, the replay's
- * figures, the flow's, the cost's, file}, each only where it applies. */
+ * figures, the flow's, the trees', the cost's, file}, each only where it
+ * applies. */
 static int print_made(struct cli *c, const struct made *made, struct err *err)
 {
 	const struct coll_sched *s = made->sched;
@@ -377,6 +467,9 @@ static int print_made(struct cli *c, const struct made *made, struct err *err)
 	cli_out_replay(o, &made->report);
 	if (coll_kind_of(s) == COLL_ALLTOALL) {
 		cli_out_flow(c, o, &made->flow);
+	}
+	if (coll_has_root(coll_kind_of(s))) {
+		out_rooted(c, o, made);
 	}
 	if (made->wants_time) {
 		r = cli_out_cost(c, o, s, &made->report, &made->cost, err);

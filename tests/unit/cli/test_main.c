@@ -322,6 +322,38 @@ static void test_schedule_algorithms(void **state)
 				 "-a expand"), 65);
 }
 
+/* With a root: what is printed, and again from the file. */
+static void test_schedule_root(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(weft(f, "weft schedule make -t Mesh(4,4) -c broadcast --batches 5 "
+				 "-o @/b.pb --format json"), 0);
+	expect_text(f, "algorithm", "trees");
+	assert_int_equal(number(f, "root"), 0);
+	assert_int_equal(number(f, "batches"), 5);
+	assert_int_equal(number(f, "trees"), 2);
+	assert_int_equal(number(f, "tree_depth"), 6);
+	assert_int_equal(number(f, "steps"), 10);
+	assert_int_equal(number(f, "rate"), 2);
+	assert_int_equal(number(f, "rate_bound"), 2);
+	expect_text(f, "bandwidth_factor", "4");
+	expect_text(f, "bandwidth_bound", "2");
+	assert_int_equal(weft(f, "weft schedule verify @/b.pb --format json"), 0);
+	expect_text(f, "bandwidth_bound", "2");
+	assert_false(truth(f, "bandwidth_optimal"));
+	assert_int_equal(weft(f, "weft schedule make -t Torus(4,4) -c gather --root 5 -o @/g.json "
+				 "--format json --alpha 1us --bandwidth 100Gbps --size 1MB"), 0);
+	expect_text(f, "algorithm", "paths");
+	assert_int_equal(number(f, "root"), 5);
+	expect_text(f, "bandwidth_factor", "15/16");
+	assert_true(truth(f, "bandwidth_optimal"));
+	assert_int_equal(number(f, "time_ns"), number(f, "bound_ns"));
+	assert_int_equal(weft(f, "weft schedule cost @/g.json --format json --alpha 1us "
+				 "--bandwidth 100Gbps --size 1MB"), 0);
+	assert_int_equal(number(f, "time_ns"), number(f, "bound_ns"));
+}
+
 /* (6 steps) * 10 us + 15/8 * 1 MB / 100 Gbps, and with links of a quarter */
 static void test_schedule_cost(void **state)
 {
@@ -372,7 +404,7 @@ static void test_not_supported(void **state)
 {
 	static const char *const lines[] = {
 		"weft schedule make -t K(4) -c allgather -a mcf",
-		"weft schedule make -t K(4) -c broadcast",
+		"weft schedule make -t K(4) -c broadcast -a bfb",
 		"weft ring plan -n 7 -w 2 --size 1MB -a ne",
 	};
 	struct fixture *f = *state;
@@ -619,6 +651,7 @@ int main(void)
 		T(test_plan_offline),
 		T(test_schedule_round_trip),
 		T(test_schedule_algorithms),
+		T(test_schedule_root),
 		T(test_schedule_cost),
 		T(test_broken_schedule),
 		T(test_not_supported),

@@ -19,7 +19,7 @@ struct digraph {
 	struct graph_arc arcs[MAX_ARCS];
 };
 
-static void make_digraph(struct rng *r, int most_cap, struct digraph *g)
+static void make_digraph(struct rng *r, int max_cap, struct digraph *g)
 {
 	g->n = 2 + (int)rng_below(r, MAX_NODES - 1);
 	g->m = (int)rng_below(r, MAX_ARCS + 1);
@@ -27,7 +27,7 @@ static void make_digraph(struct rng *r, int most_cap, struct digraph *g)
 		g->arcs[a] = (struct graph_arc){
 			(int32_t)rng_below(r, (uint64_t)g->n),
 			(int32_t)rng_below(r, (uint64_t)g->n),
-			(int64_t)rng_below(r, (uint64_t)most_cap + 1),
+			(int64_t)rng_below(r, (uint64_t)max_cap + 1),
 		};
 	}
 }
@@ -46,7 +46,7 @@ static int64_t into(const struct digraph *g, unsigned set)
 }
 
 /* The least cut that leaves out `root` and meets `wanted`. */
-static int64_t least_cut(const struct digraph *g, int root, unsigned wanted)
+static int64_t min_cut(const struct digraph *g, int root, unsigned wanted)
 {
 	int64_t least = INT64_MAX;
 
@@ -79,7 +79,7 @@ static void test_max_flow(void **state)
 		assert_int_equal(graph_flow_max(f, 0, g.n - 1, most, &part, NULL), 0);
 		assert_int_equal(graph_flow_max(f, 0, g.n - 1, INT64_MAX, &value, NULL), 0);
 		value += part;
-		assert_int_equal(value, least_cut(&g, 0, 1u << (g.n - 1)));
+		assert_int_equal(value, min_cut(&g, 0, 1u << (g.n - 1)));
 		assert_int_equal(part, most < value ? most : value);
 		assert_int_equal(graph_flow_cut(f, g.n - 1, side, NULL), 0);
 		for (int v = 0; v < g.n; v++) {
@@ -109,7 +109,7 @@ static void test_root_cut(void **state)
 		root = (int)rng_below(&r, (uint64_t)g.n);
 		sinks = 1 + (int)rng_below(&r, (uint64_t)g.n);
 		assert_int_equal(graph_root_cut(g.n, g.arcs, g.m, root, sinks, &value, NULL), 0);
-		assert_int_equal(value, least_cut(&g, root, (1u << sinks) - 1));
+		assert_int_equal(value, min_cut(&g, root, (1u << sinks) - 1));
 	}
 }
 
@@ -160,7 +160,7 @@ static void test_trees(void **state)
 
 		make_digraph(&r, i % 3 ? 20 : 1, &g);
 		root = (int)rng_below(&r, (uint64_t)g.n);
-		cut = least_cut(&g, root, (1u << g.n) - 1);
+		cut = min_cut(&g, root, (1u << g.n) - 1);
 		assert_int_equal(graph_pack_trees(g.n, g.arcs, g.m, root, cut + 1, &trees, NULL),
 				 WEFT_EINFEASIBLE);
 		graph_trees_fini(&trees);
