@@ -299,12 +299,13 @@ static double put_key(struct gantt *g, double x, int first, const char *text)
 static void put_title(struct gantt *g)
 {
 	const struct coll_sched *s = g->r->s;
+	const char *name = coll_is_embedded(s) ? coll_physical_name(s) : coll_topo_name(s);
 	char text[320], time[32];
 	double x = LEFT;
 
-	snprintf(text, sizeof(text), "%s of %d ranks%s%.200s, %s: %s, %.1f %% of all arcs in use",
-		 coll_kind_name(s->kind), s->ranks, *coll_topo_name(s) ? " on " : "",
-		 coll_topo_name(s), g->r->o->asynchronous ? "asynchronous" : "in lockstep",
+	snprintf(text, sizeof(text), "%s of %d ranks%s%.200s, %s: %s, %.1f %% of the capacity used",
+		 coll_kind_name(s->kind), s->ranks, *name ? " on " : "", name,
+		 g->r->o->asynchronous ? "asynchronous" : "in lockstep",
 		 unit_human(UNIT_NS, g->r->out->time_ns, time, sizeof(time)),
 		 100 * g->r->out->utilisation);
 	buf_str(g->b, "<g font-size=\"15\">");

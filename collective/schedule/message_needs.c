@@ -15,6 +15,8 @@
 struct needs_index {
 	struct sim_run *r;
 	int32_t *by_place;	/* transfers by (origin, node they come to, dest, first) */
+	int32_t *room;		/* as many */
+	int32_t *of_origin;	/* where those of an origin begin in by_place; of the end too */
 	int32_t *by_message;	/* transfers by message */
 	int32_t *first;		/* in by_message, of a message */
 	int32_t *seen;		/* of a message: the one that was found to need it, + 1 */
@@ -22,51 +24,127 @@ struct needs_index {
 	struct arrays arrays;
 };
 
+/* ---- the index: places, and messages, by counting sort ---- */
+
+typedef int32_t (*needs_key_fn)(const struct needs_index *ix, int32_t transfer);
+
+static int32_t key_first(const struct needs_index *ix, int32_t transfer)
+{
+	return ix->r->s->xfers.v[transfer].first;
+}
+
+static int32_t key_dest(const struct needs_index *ix, int32_t transfer)
+{
+	return ix->r->s->xfers.v[transfer].dest + 1;
+}
+
+static int32_t key_node(const struct needs_index *ix, int32_t transfer)
+{
+	return topo_arc(ix->r->s->topo, ix->r->s->xfers.v[transfer].arc)->dst;
+}
+
+static int32_t key_origin(const struct needs_index *ix, int32_t transfer)
+{
+	return ix->r->s->xfers.v[transfer].origin;
+}
+
+static int32_t key_message(const struct needs_index *ix, int32_t transfer)
+{
+	return ix->r->message_of[transfer];
+}
+
+/* Stable, from `from` to `to`; first, of keys + 1 zeros, becomes where each key
+ * begins. */
+static void sort_by(const struct needs_index *ix, needs_key_fn key, int32_t keys,
+		    const int32_t *from, int32_t *to, int32_t *first)
+{
+	int32_t n = (int32_t)ix->r->s->xfers.n;
+
+	for (int32_t i = 0; i < n; i++) {
+		first[key(ix, from[i])]++;
+	}
+	for (int32_t k = 0; k < keys; k++) {
+		first[k + 1] += first[k];
+	}
+	for (int32_t i = n - 1; i >= 0; i--) {
+		to[--first[key(ix, from[i])]] = from[i];
+	}
+}
+
+/* By the last key first. */
+static int sort_places(struct needs_index *ix, struct err *err)
+{
+	const struct coll_sched *s = ix->r->s;
+	struct arrays a = { 0 };
+	int32_t *chunks, *dests, *nodes;
+	int rc = 0;
+
+	arrays_add(&a, chunks, s->chunks + 1);
+	arrays_add(&a, dests, s->ranks + 2);
+	arrays_add(&a, nodes, topo_n(s->topo) + 1);
+	if (a.failed) {
+		rc = err_nomem(err);
+	} else {
+		for (int32_t i = 0; i < (int32_t)s->xfers.n; i++) {
+			ix->by_place[i] = i;
+		}
+		sort_by(ix, key_first, s->chunks, ix->by_place, ix->room, chunks);
+		sort_by(ix, key_dest, s->ranks + 1, ix->room, ix->by_place, dests);
+		sort_by(ix, key_node, topo_n(s->topo), ix->by_place, ix->room, nodes);
+		sort_by(ix, key_origin, s->ranks, ix->room, ix->by_place, ix->of_origin);
+	}
+	arrays_fini(&a);
+	return rc;
+}
+
+static int make_index(struct needs_index *ix, struct err *err)
+{
+	const struct coll_sched *s = ix->r->s;
+	size_t n = s->xfers.n, messages = ix->r->net.messages.n;
+	int rc;
+
+	arrays_add(&ix->arrays, ix->by_place, n);
+	arrays_add(&ix->arrays, ix->room, n);
+	arrays_add(&ix->arrays, ix->by_message, n);
+	arrays_add(&ix->arrays, ix->of_origin, s->ranks + 1);
+	arrays_add(&ix->arrays, ix->first, messages + 1);
+	arrays_add(&ix->arrays, ix->seen, messages);
+	arrays_add(&ix->arrays, ix->last, coll_orbits(s));
+	if (ix->arrays.failed) {
+		return err_nomem(err);
+	}
+	rc = sort_places(ix, err);
+	for (int32_t i = 0; i < (int32_t)n; i++) {
+		ix->room[i] = i;
+	}
+	sort_by(ix, key_message, (int32_t)messages, ix->room, ix->by_message, ix->first);
+	return rc;
+}
+
+/* ---- needs ---- */
+
 static int compare(int64_t a, int64_t b)
 {
 	return (a > b) - (a < b);
 }
 
-/* Place of a transfer: where which chunk comes to. */
-static int compare_places(const void *pa, const void *pb, void *arg)
-{
-	const struct coll_sched *s = arg;
-	const struct coll_xfer *a = &s->xfers.v[*(const int32_t *)pa];
-	const struct coll_xfer *b = &s->xfers.v[*(const int32_t *)pb];
-	int c = compare(a->origin, b->origin);
-
-	if (!c) {
-		c = compare(topo_arc(s->topo, a->arc)->dst, topo_arc(s->topo, b->arc)->dst);
-	}
-	if (!c) {
-		c = compare(a->dest, b->dest);
-	}
-	if (!c) {
-		c = compare(a->first, b->first);
-	}
-	return c ? c : compare(a->step, b->step);
-}
-
-/* Transfer y comes to another place than the sender of x, or with another
- * shard: before (-1), there (0) or behind (1) in the index. */
+/* Transfer y, of the same origin, comes to another place than the sender of x, or
+ * for another rank: before (-1), there (0) or behind (1) in the index. */
 static int beside(const struct coll_sched *s, const struct coll_xfer *y, const struct coll_xfer *x)
 {
-	int c = compare(y->origin, x->origin);
+	int c = compare(topo_arc(s->topo, y->arc)->dst, topo_arc(s->topo, x->arc)->src);
 
-	if (!c) {
-		c = compare(topo_arc(s->topo, y->arc)->dst, topo_arc(s->topo, x->arc)->src);
-	}
 	return c ? c : compare(y->dest, x->dest);
 }
 
 /* The first in the index that comes to the sender of x, or behind. */
-static int64_t find_place(const struct needs_index *ix, const struct coll_xfer *x)
+static int32_t find_place(const struct needs_index *ix, const struct coll_xfer *x)
 {
 	const struct coll_sched *s = ix->r->s;
-	int64_t lo = 0, hi = (int64_t)s->xfers.n;
+	int32_t lo = ix->of_origin[x->origin], hi = ix->of_origin[x->origin + 1];
 
 	while (lo < hi) {
-		int64_t mid = lo + (hi - lo) / 2;
+		int32_t mid = lo + (hi - lo) / 2;
 
 		if (beside(s, &s->xfers.v[ix->by_place[mid]], x) < 0) {
 			lo = mid + 1;
@@ -96,7 +174,7 @@ static int add_needs_of(struct needs_index *ix, int32_t message, const struct co
 	const struct coll_sched *s = ix->r->s;
 	int rc = 0;
 
-	for (int64_t i = find_place(ix, x); i < (int64_t)s->xfers.n && !rc; i++) {
+	for (int32_t i = find_place(ix, x); i < ix->of_origin[x->origin + 1] && !rc; i++) {
 		const struct coll_xfer *y = &s->xfers.v[ix->by_place[i]];
 
 		if (beside(s, y, x) || y->first > x->last) {
@@ -107,42 +185,6 @@ static int add_needs_of(struct needs_index *ix, int32_t message, const struct co
 		}
 	}
 	return rc;
-}
-
-/* Counting sort by message. */
-static void sort_by_message(struct needs_index *ix)
-{
-	int32_t n = (int32_t)ix->r->s->xfers.n, messages = (int32_t)ix->r->net.messages.n;
-
-	for (int32_t i = 0; i < n; i++) {
-		ix->first[ix->r->message_of[i]]++;
-	}
-	for (int32_t m = 0; m < messages; m++) {
-		ix->first[m + 1] += ix->first[m];
-	}
-	for (int32_t i = n - 1; i >= 0; i--) {
-		ix->by_message[--ix->first[ix->r->message_of[i]]] = i;
-	}
-}
-
-static int make_index(struct needs_index *ix, struct err *err)
-{
-	size_t n = ix->r->s->xfers.n, messages = ix->r->net.messages.n;
-
-	arrays_add(&ix->arrays, ix->by_place, n);
-	arrays_add(&ix->arrays, ix->by_message, n);
-	arrays_add(&ix->arrays, ix->first, messages + 1);
-	arrays_add(&ix->arrays, ix->seen, messages);
-	arrays_add(&ix->arrays, ix->last, coll_orbits(ix->r->s));
-	if (ix->arrays.failed) {
-		return err_nomem(err);
-	}
-	for (size_t i = 0; i < n; i++) {
-		ix->by_place[i] = (int32_t)i;
-	}
-	qsort_r(ix->by_place, n, sizeof(*ix->by_place), compare_places, (void *)ix->r->s);
-	sort_by_message(ix);
-	return 0;
 }
 
 static int find_needs(struct needs_index *ix, struct err *err)

@@ -250,16 +250,16 @@ static int run_lockstep(struct sim_run *r, struct err *err)
 	return rc;
 }
 
+/* The net stays for a second run. */
 static int run_asynchronous(struct sim_run *r, struct err *err)
 {
-	bool any;
-	int rc;
+	bool any = r->net.messages.n == 0;
+	int rc = 0;
 
-	reset(r);
-	do {
+	while (!rc && any) {
 		rc = add_step(r, &any, err);
-	} while (!rc && any);
-	if (!rc) {
+	}
+	if (!rc && r->net.needs.n == 0) {
 		rc = sim_find_needs(r, err);
 	}
 	if (!rc) {

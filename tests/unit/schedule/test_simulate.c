@@ -406,15 +406,18 @@ static void test_routes(void **state)
 
 /* ---- compact schedules with routes and limits ---- */
 
-/* A ring both ways whose nodes share a limit for what they send, and a switch
- * that all are on, of which every node's two links share another one. */
-static struct topo *ring_with_switch(int n)
+/* A ring both ways whose nodes share a limit for what they send, and a pair of
+ * switches in series that all are on, which share another one for what they get;
+ * every node's two links to them a third. */
+static struct topo *ring_with_switches(int n)
 {
 	struct err err = { 0 };
 	struct topo *t;
+	int32_t up[32];
 
-	must(topo_new(n + 1, &t, &err), &err);
+	must(topo_new(n + 2, &t, &err), &err);
 	topo_set_node(t, n, TOPO_SWITCH, 0);
+	topo_set_node(t, n + 1, TOPO_SWITCH, 0);
 	for (int u = 0; u < n; u++) {
 		const int32_t sent[] = { 4 * u, 4 * u + 1, 4 * u + 2 };
 		const int32_t on_switch[] = { 4 * u + 2, 4 * u + 3 };
@@ -422,10 +425,13 @@ static struct topo *ring_with_switch(int n)
 		must(topo_add_arc(t, u, (u + 1) % n, 2, 10, &err), &err);
 		must(topo_add_arc(t, u, (u + n - 1) % n, 2, 10, &err), &err);
 		must(topo_add_arc(t, u, n, 3, 500, &err), &err);
-		must(topo_add_arc(t, n, u, 3, 0, &err), &err);
+		must(topo_add_arc(t, n + 1, u, 3, 0, &err), &err);
 		must(topo_add_limit(t, sent, 3, 4, &err), &err);
 		must(topo_add_limit(t, on_switch, 2, 4, &err), &err);
+		up[u] = 4 * u + 2;
 	}
+	must(topo_add_arc(t, n, n + 1, 2 * n, 0, &err), &err);
+	must(topo_add_limit(t, up, n, n, &err), &err);
 	must(topo_freeze(t, &err), &err);
 	return t;
 }
@@ -440,7 +446,8 @@ static struct topo_group *rotation(int n)
 		image[u] = (u + 1) % n;
 	}
 	image[n] = n;
-	must(topo_group_new(n + 1, n, 1, &n, image, &g, &err), &err);
+	image[n + 1] = n + 1;
+	must(topo_group_new(n + 2, n, 1, &n, image, &g, &err), &err);
 	return g;
 }
 
@@ -454,10 +461,10 @@ static struct coll_sched *random_compact(int n, struct rng *rng)
 	char c[32];
 	int first;
 
-	snprintf(c, sizeof(c), "C(%d,{1,3})", n);
+	snprintf(c, sizeof(c), "C(%d,{2,3})", n);
 	must(coll_new(COLL_ALLREDUCE, graph_of(c), 6, 0, 0, &s, &err), &err);
 	must(coll_set_group(s, rotation(n), &err), &err);
-	must(coll_set_physical(s, ring_with_switch(n), COLL_ROUTING_EXPLICIT, 0, &err), &err);
+	must(coll_set_physical(s, ring_with_switches(n), COLL_ROUTING_EXPLICIT, 0, &err), &err);
 	for (int a = 0, out = topo_out(coll_topo(s), 0, &first); a < out; a++) {
 		add_routes(s, first + a, 2 + (int)rng_below(rng, 2), rng);
 	}
