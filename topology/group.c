@@ -447,6 +447,10 @@ static int image_under(const struct topo_action *x, int generator, int arc)
 
 static int check_nodes(const struct topo *t, const struct topo_group *g, struct err *err)
 {
+	if (g->n < topo_n(t)) {
+		return err_set(err, WEFT_EINVAL, "the group moves %d nodes, the digraph has %d",
+			       g->n, topo_n(t));
+	}
 	for (int i = 0; i < g->n_generators; i++) {
 		for (int u = 0; u < topo_n(t); u++) {
 			int v = g->images[(size_t)i * g->n + u];

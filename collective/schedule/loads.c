@@ -47,8 +47,8 @@ static int index_routes(struct coll_loads *w, struct err *err)
 
 		w->path_of[orbit] = (int32_t)i;
 		paths_of(w, orbit, &n, &total);
-		w->scale *= total / rat_gcd(total, w->scale);
-		if (w->scale > MAX_SCALE) {
+		if (__builtin_mul_overflow(w->scale, total / rat_gcd(total, w->scale),
+					   &w->scale) || w->scale > MAX_SCALE) {
 			return err_set(err, WEFT_ELIMIT, "the weights of the routes have no "
 				       "common multiple up to %lld", (long long)MAX_SCALE);
 		}
@@ -57,9 +57,38 @@ static int index_routes(struct coll_loads *w, struct err *err)
 	return 0;
 }
 
+/* Capacities times the scale, and the loads of a shared limit together, must fit 64
+ * bits. */
+static int check_range(struct coll_loads *w, struct err *err)
+{
+	int64_t most = INT64_MAX / w->scale;
+	int widest = 1;
+
+	for (int a = 0; a < topo_m(w->physical); a++) {
+		if (topo_arc(w->physical, a)->cap > most) {
+			return err_set(err, WEFT_ELIMIT, "physical arc %d: its capacity times %lld, "
+				       "the common multiple of the weights of the routes, does not "
+				       "fit 64 bits", a, (long long)w->scale);
+		}
+	}
+	for (int l = 0; l < topo_n_limits(w->physical); l++) {
+		const struct topo_limit *limit = topo_limit(w->physical, l);
+
+		widest = limit->n > widest ? limit->n : widest;
+		if (limit->cap > most) {
+			return err_set(err, WEFT_ELIMIT, "shared limit %d: its capacity times %lld, "
+				       "the common multiple of the weights of the routes, does not "
+				       "fit 64 bits", l, (long long)w->scale);
+		}
+	}
+	w->most = INT64_MAX / widest;
+	return 0;
+}
+
 int coll_loads_init(struct coll_loads *w, const struct coll_sched *s, struct err *err)
 {
 	size_t logical = (size_t)topo_m(s->topo), physical;
+	int rc;
 
 	*w = (struct coll_loads){ .s = s, .scale = 1, .physical = coll_physical(s),
 				  .action = s->embedding ? s->embedding->action : s->action };
@@ -78,7 +107,8 @@ int coll_loads_init(struct coll_loads *w, const struct coll_sched *s, struct err
 	if (w->arrays.failed) {
 		return err_nomem(err);
 	}
-	return s->embedding ? index_routes(w, err) : 0;
+	rc = s->embedding ? index_routes(w, err) : 0;
+	return rc ? rc : check_range(w, err);
 }
 
 /* The first terminal of the orbit of a node, -1: it is none. */
@@ -192,7 +222,8 @@ static int add_load(struct coll_loads *w, int orbit, int64_t load, struct err *e
 {
 	int rc = w->cap[orbit] ? 0 : open_orbit(w, orbit, err);
 
-	if (!rc && __builtin_add_overflow(w->load[orbit], load, &w->load[orbit])) {
+	if (!rc && (__builtin_add_overflow(w->load[orbit], load, &w->load[orbit]) ||
+		    w->load[orbit] > w->most)) {
 		rc = err_set(err, WEFT_ELIMIT, "step %d: a load does not fit 64 bits", w->step);
 	}
 	return rc;
@@ -226,7 +257,8 @@ static int load_arcs(struct coll_loads *w, int orbit, struct err *err)
 
 	if (!w->s->embedding) {
 		w->messages[orbit] = 1;
-		return add_load(w, orbit, w->chunks[orbit], err);
+		return add_load(w, orbit, w->chunks[orbit] *
+				coll_orbit_share(w->s, w->action, orbit), err);
 	}
 	p = paths_of(w, orbit, &n, &total);
 	for (int i = 0; i < n && !rc; i++) {
@@ -237,7 +269,7 @@ static int load_arcs(struct coll_loads *w, int orbit, struct err *err)
 			return err_set(err, WEFT_ELIMIT, "step %d: a load does not fit 64 bits",
 				       w->step);
 		}
-		w->messages[first]++;
+		w->messages[first] += coll_orbit_share(w->s, w->action, first);
 		rc = follow_route(w, &p[i], load, err);
 	}
 	return rc;

@@ -130,16 +130,17 @@ struct coll_loads {
 	const struct topo *physical;
 	const struct topo_action *action;	/* on it */
 	int64_t scale;		/* common multiple of the weights of routes */
+	int64_t most;		/* load of an arc that counts */
 
 	int step;		/* the one at hand */
 	int n_used;		/* logical orbits that carry in it, 0 after the last step */
 	int32_t *used;		/* in the order of their first transfers */
-	int64_t *chunks;	/* on an arc of a logical orbit */
+	int64_t *chunks;	/* of the transfers of a logical orbit that are kept */
 	int n_loaded;
 	int32_t *loaded;	/* physical orbits that carry in it */
 	int64_t *load;		/* on an arc of a physical orbit */
 	int64_t *cap;		/* of it in this step, with its lights */
-	int32_t *messages;	/* routes in use that begin with an arc of it */
+	int64_t *messages;	/* routes in use that begin with an arc of it */
 	struct coll_load top;	/* the largest, shared limits included */
 	int64_t hops;		/* chunks times logical arcs, of the steps so far */
 
