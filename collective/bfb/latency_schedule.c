@@ -93,7 +93,7 @@ static void shard_time(const struct coll_cost *c, int ranks, mpq_t ns)
 	mpq_clear(f);
 }
 
-/* bound + steps alpha, rounded up. */
+/* bound + steps (alpha + hop + message), rounded up: over one arc in each. */
 static int whole_bound(const struct bfb *b, const struct coll_cost *c,
 		       mpq_t bound, int64_t *ns, struct err *err)
 {
@@ -104,6 +104,8 @@ static int whole_bound(const struct bfb *b, const struct coll_cost *c,
 	mpq_inits(alpha, steps, NULL);
 	mpz_init(whole);
 	rat_set(alpha, c->alpha_ns, 1);
+	mpz_add_ui(mpq_numref(alpha), mpq_numref(alpha), (unsigned long)c->hop_ns);
+	mpz_add_ui(mpq_numref(alpha), mpq_numref(alpha), (unsigned long)c->message_ns);
 	rat_set(steps, bfb_steps(b), 1);
 	mpq_mul(alpha, alpha, steps);
 	mpq_add(alpha, alpha, bound);
@@ -128,8 +130,9 @@ int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks, const str
 
 	*out = NULL;
 	mpq_inits(p.shard_ns, bound, NULL);
-	if (!rc && (cost->alpha_ns < 0 || cost->size_bytes < 1 || cost->link_bps < 1)) {
-		rc = err_set(err, WEFT_EINVAL, "cost needs alpha >= 0, a size "
+	if (!rc && (cost->alpha_ns < 0 || cost->hop_ns < 0 || cost->message_ns < 0 ||
+		    cost->size_bytes < 1 || cost->link_bps < 1)) {
+		rc = err_set(err, WEFT_EINVAL, "cost needs alpha, hop and message >= 0, a size "
 			     "of at least a byte and a link rate of at least "
 			     "1 bps");
 	}

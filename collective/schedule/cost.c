@@ -65,22 +65,32 @@ static void add_step(struct coll_tips *t, const mpq_t chunk_ns, mpq_t sum)
 	t->list.n = 0;
 }
 
+static int too_long(struct err *err)
+{
+	return err_set(err, WEFT_ELIMIT, "the time does not fit 64 bits of nanoseconds");
+}
+
 /* The latency of a route in the step at hand, and its fullest arc. */
-static struct coll_tip tip_of(const struct coll_loads *w, const struct coll_cost *c,
-			      const int32_t *hops, int n)
+static int add_route(const struct coll_loads *w, const struct coll_cost *c, const int32_t *hops,
+		     int n, struct coll_tips *tips, struct err *err)
 {
 	int first = coll_orbit(w->action, hops[0]);
-	struct coll_tip tip = { c->hop_ns * n + c->message_ns * w->messages[first], { 0, 1 } };
+	__int128 latency = (__int128)c->hop_ns * n + (__int128)c->message_ns * w->messages[first];
+	struct coll_tip tip = { 0, { 0, 1 } };
 
 	for (int i = 0; i < n; i++) {
 		struct coll_load load = coll_loads_at(w, hops[i]);
 
-		tip.latency_ns += topo_arc(w->physical, hops[i])->latency_ns;
+		latency += topo_arc(w->physical, hops[i])->latency_ns;
 		if (coll_less_load(tip.load, load)) {
 			tip.load = load;
 		}
 	}
-	return tip;
+	if (latency > INT64_MAX) {
+		return too_long(err);
+	}
+	tip.latency_ns = (int64_t)latency;
+	return add_tip(tips, tip, err);
 }
 
 /* The routes of the arcs that carry in the step at hand. */
@@ -95,13 +105,13 @@ static int add_tips(const struct coll_loads *w, const struct coll_cost *c, struc
 		int64_t k = s->embedding ? w->path_of[w->used[i]] : 0;
 
 		if (!s->embedding) {
-			rc = add_tip(tips, tip_of(w, c, &arc, 1), err);
+			rc = add_route(w, c, &arc, 1, tips, err);
 			continue;
 		}
 		for (; k < coll_n_arc_routes(s) && coll_arc_route(s, k).arc == arc && !rc; k++) {
 			struct coll_arc_route r = coll_arc_route(s, k);
 
-			rc = add_tip(tips, tip_of(w, c, r.hops, r.n), err);
+			rc = add_route(w, c, r.hops, r.n, tips, err);
 		}
 	}
 	return rc;
@@ -177,7 +187,7 @@ static int round_up(const mpq_t t, int64_t *ns, struct err *err)
 	if (mpz_fits_slong_p(whole)) {
 		*ns = mpz_get_si(whole);
 	} else {
-		rc = err_set(err, WEFT_ELIMIT, "the time does not fit 64 bits of nanoseconds");
+		rc = too_long(err);
 	}
 	mpz_clear(whole);
 	return rc;
@@ -256,26 +266,45 @@ static int bound_time(const struct coll_sched *s, const struct coll_report *r,
 	return rc;
 }
 
+/* sum += steps * alpha + changes of light * retune. */
+static int add_fixed(const struct coll_sched *s, const struct coll_cost *c, mpq_t sum,
+		     struct err *err)
+{
+	struct coll_light_change light = { 0 };
+	mpq_t part;
+	int rc = c->retune_ns ? coll_light_changes(s, &light, err) : 0;
+
+	mpq_init(part);
+	rat_set(part, c->alpha_ns, 1);
+	coll_scale(part, s->steps, 1);
+	mpq_add(sum, sum, part);
+	rat_set(part, c->retune_ns, 1);
+	coll_scale(part, light.steps, 1);
+	mpq_add(sum, sum, part);
+	mpq_clear(part);
+	return rc;
+}
+
 int coll_time(const struct coll_sched *s, const struct coll_report *r, const struct coll_cost *c,
 	      int64_t *time_ns, int64_t *bound_ns, struct err *err)
 {
 	mpq_t chunk_ns, sum;
 	int rc;
 
-	if (c->alpha_ns < 0 || c->hop_ns < 0 || c->message_ns < 0 || c->size_bytes < 0 ||
-	    c->link_bps < 1) {
+	if (c->alpha_ns < 0 || c->hop_ns < 0 || c->message_ns < 0 || c->retune_ns < 0 ||
+	    c->size_bytes < 0 || c->link_bps < 1) {
 		return err_set(err, WEFT_EINVAL,
-			       "cost needs alpha, hop, message and size >= 0 and a link rate of "
-			       "at least 1 bps");
+			       "cost needs alpha, hop, message, retune and size >= 0 and a link "
+			       "rate of at least 1 bps");
 	}
 	mpq_inits(chunk_ns, sum, NULL);
 	rat_set(chunk_ns, c->size_bytes, s->ranks);
 	coll_scale(chunk_ns, INT64_C(8000000000), c->link_bps);
 	coll_scale(chunk_ns, 1, s->chunks);
 	rc = step_times(s, c, chunk_ns, sum, err);
-	rat_set(chunk_ns, c->alpha_ns, 1);
-	coll_scale(chunk_ns, s->steps, 1);
-	mpq_add(sum, sum, chunk_ns);
+	if (!rc) {
+		rc = add_fixed(s, c, sum, err);
+	}
 	if (!rc) {
 		rc = round_up(sum, time_ns, err);
 	}

@@ -125,7 +125,7 @@ static int check_batches(int batches, struct err *err)
 				     COLL_MAX_BATCHES);
 }
 
-/* Time in ns, exactly: (steps + batches - 1) alpha + T_B M ports / rate. */
+/* Time in ns, exactly: (steps + batches - 1) (alpha + hop + message) + T_B M ports / rate. */
 static void time_of(const struct coll_sched *s, const struct coll_cost *c,
 		    int steps, const mpq_t factor, mpq_t time)
 {
@@ -139,6 +139,8 @@ static void time_of(const struct coll_sched *s, const struct coll_cost *c,
 	mpq_canonicalize(x);
 	mpq_mul(time, factor, x);
 	mpz_set_si(mpq_numref(x), c->alpha_ns);
+	mpz_add_ui(mpq_numref(x), mpq_numref(x), (unsigned long)c->hop_ns);
+	mpz_add_ui(mpq_numref(x), mpq_numref(x), (unsigned long)c->message_ns);
 	mpz_mul_si(mpq_numref(x), mpq_numref(x), steps);
 	mpz_set_ui(mpq_denref(x), 1);
 	mpq_add(time, time, x);

@@ -266,9 +266,9 @@ int coll_add_light(struct coll_sched *s, const struct coll_light *l, struct err 
 	if (rc) {
 		return err_wrap(err, "light");
 	}
-	if (s->group) {
-		return err_set(err, WEFT_EUNSUPPORTED, "light of a compact schedule: not "
-			       "supported");
+	if (s->group || s->embedding) {
+		return err_set(err, WEFT_EUNSUPPORTED, "light of %s schedule: not supported",
+			       s->group ? "a compact" : "an embedded");
 	}
 	if (l->dir > 1) {
 		return err_set(err, WEFT_EINVAL,

@@ -198,6 +198,21 @@ const struct coll_light *coll_lights(const struct coll_sched *s, int64_t *n);
 void coll_set_topo_name(struct coll_sched *s, const char *name);
 const char *coll_topo_name(const struct coll_sched *s);
 
+/* Steps that need other light than the step before them: other lightpaths, by their
+ * ends, channel, direction and fibre, whichever parallel arcs they carry. Steps without light
+ * move nothing and are passed over; the first finds its light there. */
+struct coll_light_change {
+	int steps;		/* so many, 0: light stays, or there is none */
+	int first, before;	/* the first of them, and the step before it; 0-based */
+};
+
+/* Of a finished schedule. WEFT_ENOMEM. O(lights log lights of a step). */
+int coll_light_changes(const struct coll_sched *s, struct coll_light_change *out, struct err *err);
+/* For those whose output, such as "programs", runs in its own time: WEFT_EUNSUPPORTED
+ * with the first step that needs other light. 0 where light stays, or there is none: all of it
+ * is there when the collective begins. Errors of coll_light_changes. */
+int coll_refuse_light_changes(const struct coll_sched *s, const char *output, struct err *err);
+
 /* The transfers, and the light, of the arcs into and out of one rank, on the
  * whole digraph: what that rank has to know to do its part. It can be written
  * and read, but not proven: coll_verify refuses it. WEFT_EINVAL for a rank that
@@ -262,17 +277,20 @@ int coll_prove(struct coll_sched *s, struct coll_report *report, struct err *err
 
 /* Time of a schedule in the alpha-beta model. */
 struct coll_cost {
-	int64_t alpha_ns;	/* of a step, retuning included */
+	int64_t alpha_ns;	/* of a step */
 	int64_t hop_ns;		/* of each physical arc of a route */
 	int64_t message_ns;	/* of each message a node sends over one arc in a
 				 * step */
+	int64_t retune_ns;	/* of each change of light (coll_light_changes): the
+				 * slowest device that makes it; 0 where alpha
+				 * includes it, as on rings */
 	int64_t link_bps;	/* of an arc of capacity 1 */
 	int64_t size_bytes;	/* M, the whole vector */
 };
 
 /*
- * steps * alpha + what each step waits for, rounded up to whole ns: the largest,
- * over the routes of the arcs that it uses, of
+ * steps * alpha + changes of light * retune + what each step waits for, rounded up to
+ * whole ns: the largest, over the routes of the arcs that it uses, of
  *
  *	the latencies of the route's arcs + hop * their number
  *	+ message * the routes in use that begin with the same arc

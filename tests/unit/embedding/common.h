@@ -6,7 +6,10 @@
 #include "collective/embedding/embedding.h"
 #include "tests/unit/schedule/common.h"
 
-static const struct coll_cost test_cost = { 700, 110, 13, 400000000000, 1 << 20 };
+static const struct coll_cost test_cost = {
+	.alpha_ns = 700, .hop_ns = 110, .message_ns = 13,
+	.link_bps = 400000000000, .size_bytes = 1 << 20,
+};
 
 static inline struct coll_sched *embedded(const struct coll_sched *s, const char *physical,
 					  enum coll_routing routing)

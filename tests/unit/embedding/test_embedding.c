@@ -531,7 +531,7 @@ static struct topo *swing_graph(const struct swing *shape, int ranks)
 static void check_swing(const struct swing *shape, const char *physical, const char *load,
 			int steps, int hops)
 {
-	struct coll_cost hops_only = { 0, 1000, 0, INT64_C(1000000000000), 0 };
+	struct coll_cost hops_only = { .hop_ns = 1000, .link_bps = INT64_C(1000000000000) };
 	int ranks = 1;
 	struct err err = { 0 };
 	struct coll_sched *s, *e;

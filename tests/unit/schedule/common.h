@@ -262,4 +262,26 @@ static inline struct coll_sched *paths(enum coll_kind kind, const char *expr,
 	return s;
 }
 
+/* An all-gather round four nodes in three steps, each over all four arcs; the
+ * light of step k is on channel[k]. */
+static inline struct coll_sched *round_of_four(const int channel[3])
+{
+	static const int arcs[][2] = { { 0, 1 }, { 1, 2 }, { 2, 3 }, { 3, 0 } };
+	struct err err = { 0 };
+	struct coll_sched *s;
+
+	must(coll_new(COLL_ALLGATHER, graph_from(4, 4, arcs), 1, 0, 0, &s, &err), &err);
+	for (int step = 0; step < 3; step++) {
+		for (int u = 0; u < 4; u++) {
+			struct coll_light l = { .step = step, .arc = u,
+						.channel = (uint16_t)channel[step] };
+
+			send_part(s, step, u, (u + 1) % 4, (u - step + 4) % 4, 0, 0, COLL_OP_COPY);
+			must(coll_add_light(s, &l, &err), &err);
+		}
+	}
+	finish(s);
+	return s;
+}
+
 #endif
