@@ -271,8 +271,8 @@ int coll_routes_of(const struct coll_sched *s, int max_layers,
 			       "supported, only of all-to-all",
 			       coll_kind_name(coll_kind_of(s)));
 	}
-	rc = coll_flat(s, &g.s, &own, err);
-	if (rc) {
+	if ((rc = coll_refuse_light_changes(s, "routes", err)) ||
+	    (rc = coll_flat(s, &g.s, &own, err))) {
 		return rc;
 	}
 	rc = gather_all(&g, err);

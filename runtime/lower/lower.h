@@ -67,7 +67,9 @@ struct lower_bounds {
 /*
  * Where a value is follows from the collective: a rank's own contribution
  * stays in its input until it is first added to, so no copy is made of it, and
- * the same ops serve calls in place and out of place. WEFT_EUNSUPPORTED: one
+ * the same ops serve calls in place and out of place. A rank goes on to what
+ * is next as soon as its own data has come, so nothing would hold it back while
+ * devices move light. WEFT_EUNSUPPORTED: light that changes between steps, one
  * rank, or a sum that is sent and added to in one step in several pieces;
  * WEFT_ELIMIT with a hint of what fits. lower_fini also after an error.
  * O(chunk hops log).

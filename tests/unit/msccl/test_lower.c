@@ -158,6 +158,25 @@ static void test_many_peers(void **state)
 	runs(bfb(COLL_ALLREDUCE, "K(42)"), MSCCL_RCCL, 1);
 }
 
+/* Light that changes between steps would need the ranks to wait; light that stays
+ * does not. */
+static void test_light(void **state)
+{
+	struct coll_sched *s = round_of_four((int[]){ 0, 0, 1 });
+	struct err err = { 0 };
+	struct buf b = { 0 };
+
+	(void)state;
+	for (int d = 0; d < 2; d++) {
+		assert_int_equal(msccl_export(s, dialects[d], &b, &err), WEFT_EUNSUPPORTED);
+		assert_non_null(strstr(err.msg, "step 2 needs other light than step 1"));
+		assert_int_equal(b.len, 0);
+		runs(round_of_four((int[]){ 7, 7, 7 }), dialects[d], 3);
+	}
+	buf_fini(&b);
+	coll_free(s);
+}
+
 /* A ring passes everything on: all but the first and last steps fuse. */
 static void test_fusing(void **state)
 {
@@ -192,6 +211,7 @@ int main(void)
 		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_many_peers),
 		cmocka_unit_test(test_several_channels),
+		cmocka_unit_test(test_light),
 		cmocka_unit_test(test_fusing),
 	};
 

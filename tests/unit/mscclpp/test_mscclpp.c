@@ -376,6 +376,23 @@ static void test_unsupported(void **state)
 	coll_free(s);
 }
 
+/* Nothing in a plan waits for light. */
+static void test_light(void **state)
+{
+	struct coll_sched *s = round_of_four((int[]){ 0, 1, 2 });
+	struct err err = { 0 };
+	struct buf b = { 0 };
+
+	(void)state;
+	assert_int_equal(mscclpp_export(s, true, &b, &err), WEFT_EUNSUPPORTED);
+	assert_non_null(strstr(err.msg, "step 1 needs other light than step 0"));
+	coll_free(s);
+	s = round_of_four((int[]){ 7, 7, 7 });
+	must(mscclpp_export(s, true, &b, &err), &err);
+	buf_fini(&b);
+	coll_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -393,6 +410,7 @@ int main(void)
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_unsupported),
+		cmocka_unit_test(test_light),
 	};
 
 	return cmocka_run_group_tests_name("mscclpp/mscclpp", tests, NULL,

@@ -351,11 +351,42 @@ static void test_refused(void **state)
 	coll_free(s);
 }
 
+/* A table of routes has no steps between which light could change. */
+static void test_light(void **state)
+{
+	struct coll_sched *s = empty(COLL_ALLTOALL, "UniRing(1,3)", 1);
+	struct coll_routes routes;
+	struct err err = { 0 };
+
+	(void)state;
+	for (int u = 0; u < 3; u++) {
+		send_to(s, 0, u, (u + 1) % 3, u, (u + 1) % 3);
+		send_to(s, 0, u, (u + 1) % 3, u, (u + 2) % 3);
+		send_to(s, 1, (u + 1) % 3, (u + 2) % 3, u, (u + 2) % 3);
+	}
+	for (int i = 0; i < 6; i++) {
+		struct coll_light l = { .step = i / 3, .arc = i % 3, .channel = 4 };
+
+		must(coll_add_light(s, &l, &err), &err);
+	}
+	finish(s);
+	must(coll_routes_of(s, 0, &routes, &err), &err);
+	assert_int_equal(routes.table.n, 6);
+	coll_routes_fini(&routes);
+	must(coll_add_light(s, &(struct coll_light){ .step = 1, .arc = 2 }, &err), &err);
+	finish(s);
+	assert_int_equal(coll_routes_of(s, 0, &routes, &err), WEFT_EUNSUPPORTED);
+	assert_non_null(strstr(err.msg, "step 1 needs other light than step 0"));
+	coll_routes_fini(&routes);
+	coll_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_replay),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_light),
 		cmocka_unit_test(test_wrong),
 		cmocka_unit_test(test_json_types),
 	};
