@@ -24,6 +24,40 @@ const char *plan_times_name(enum plan_times_of of)
 	return names[of];
 }
 
+static int64_t port_ns(const struct model_fabric *f, const struct plan_times *known, int port)
+{
+	return port < known->n_ports && known->port_ns[port]
+		       ? known->port_ns[port] : f->hosts[f->ports[port].host].reactivation_ns;
+}
+
+static int64_t device_ns(const struct model_fabric *f, const struct plan_times *known, int device)
+{
+	return device < known->n_devices && known->device_ns[device]
+		       ? known->device_ns[device] : f->devices[device].switch_ns;
+}
+
+int64_t plan_light_change_ns(const struct plan_ctx *ctx, const struct model_job *job)
+{
+	const struct plan_times *known = &ctx->base->times;
+	const struct model_fabric *f = ctx->fabric;
+	int64_t moving = 0, back = 0;
+
+	for (int r = 0; r < job->n_hosts; r++) {
+		const struct model_host *h = &f->hosts[job->hosts[r]];
+
+		for (int i = h->first_port; i < h->first_port + h->n_ports; i++) {
+			int device = f->ports[i].tx_device;
+			int64_t ns = device < 0 ? 0 : device_ns(f, known, device);
+
+			moving = ns > moving ? ns : moving;
+			ns = device < 0 ? 0 : port_ns(f, known, i);
+			back = ns > back ? ns : back;
+		}
+	}
+	/* One batch that deletes, one that adds. */
+	return 2 * moving + back;
+}
+
 int plan_take_times(struct plan *p, const struct plan_times *known, struct err *err)
 {
 	const struct model_fabric *f = p->fabric;
@@ -34,14 +68,10 @@ int plan_take_times(struct plan *p, const struct plan_times *known, struct err *
 		return err_nomem(err);
 	}
 	for (int i = 0; i < f->n_ports; i++) {
-		bool is = i < known->n_ports && known->port_ns[i];
-
-		p->port_ns[i] = is ? known->port_ns[i] : f->hosts[f->ports[i].host].reactivation_ns;
+		p->port_ns[i] = port_ns(f, known, i);
 	}
 	for (int i = 0; i < f->n_devices; i++) {
-		bool is = i < known->n_devices && known->device_ns[i];
-
-		p->device_ns[i] = is ? known->device_ns[i] : f->devices[i].switch_ns;
+		p->device_ns[i] = device_ns(f, known, i);
 	}
 	return 0;
 }

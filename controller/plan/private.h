@@ -107,7 +107,8 @@ int plan_find_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *er
 const struct model_host *plan_host_with_ranks(const struct model_fabric *f,
 					      const struct model_job *job);
 
-/* Verifies sched, of this job, and says what it takes. switch_job.c */
+/* Verifies sched, of this job on switches, and says what it takes: where its light
+ * changes between steps, with plan_light_change_ns for each change. switch_job.c */
 int plan_time(const struct plan_ctx *ctx, const struct model_job *job,
 	      const struct coll_sched *sched, struct coll_report *report,
 	      int64_t *time_ns, int64_t *bound_ns, struct err *err);
@@ -207,6 +208,10 @@ int plan_stages(struct plan_ctx *ctx, struct plan *p, struct err *err);
 int64_t plan_switching_ns(const struct plan *p, int device, int n_del, int n_add);
 /* Light to link at a host port. outage.c */
 int64_t plan_reactivation_ns(const struct plan *p, int port);
+/* What a job on switches waits for when its light moves between two steps: the
+ * slowest switch that its hosts are on, which deletes and then adds, and the slowest of their
+ * transceivers. O(ports of the job). outage.c */
+int64_t plan_light_change_ns(const struct plan_ctx *ctx, const struct model_job *job);
 /* What is expected to take how long: as seen, else as configured. outage.c */
 int plan_take_times(struct plan *p, const struct plan_times *known, struct err *err);
 

@@ -204,6 +204,7 @@ static struct coll_cost cost_of(const struct plan_ctx *ctx, const struct model_j
 {
 	return (struct coll_cost){
 		.alpha_ns = job->alpha_ns > 0 ? job->alpha_ns : 0,
+		.retune_ns = plan_light_change_ns(ctx, job),
 		.link_bps = slowest_port_bps(ctx, job),
 		.size_bytes = job->size_bytes,
 	};
