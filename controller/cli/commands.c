@@ -42,7 +42,10 @@
 	{ 0, "bandwidth", "RATE", "of a node, all its ports together", \
 	  NULL }, \
 	{ 0, "link-bandwidth", "RATE", "of a link instead", NULL }, \
-	{ 0, "size", "SIZE", "the whole vector M, e.g. 1MB", NULL }
+	{ 0, "size", "SIZE", "the whole vector M, e.g. 1MB", NULL }, \
+	{ 0, "hop", "TIME", "of each link that a message crosses (default: 0)", NULL }, \
+	{ 0, "message", "TIME", "of each message that leaves by the same link in a step " \
+	  "(default: 0)", NULL }
 
 /* The words of coll_kind_parse(), of job repair and of the algorithms, for
  * completion. */
@@ -177,13 +180,15 @@ static const struct cli_option make_options[] = {
 
 static const struct cli_option verify_options[] = { JOB, END };
 
-static const struct cli_option cost_options[] = { COST_OPTIONS, JOB, END };
+static const struct cli_option cost_options[] = {
+	COST_OPTIONS,
+	{ 0, "retune", "TIME", "of each change of light between steps, where alpha does not "
+	  "include it (default: 0)", NULL },
+	JOB, END,
+};
 
 static const struct cli_option simulate_options[] = {
 	COST_OPTIONS,
-	{ 0, "hop", "TIME", "for each arc that a message crosses (default: 0)", NULL },
-	{ 0, "message", "TIME", "for each message that leaves by the same arc in a step "
-	  "(default: 0)", NULL },
 	{ 0, "asynchronous", NULL, "messages leave when what they send has come, not "
 	  "step by step", NULL },
 	{ 0, "svg", "FILE", "draw what is in use when", "@file" },

@@ -124,14 +124,14 @@ int cli_tighten_bound(const struct coll_sched *s, struct coll_report *r, struct 
 /* --collective; *kind stays without it. */
 int cli_opt_kind(const struct cli *c, enum coll_kind *kind, struct err *err);
 /* The cost model of --alpha, --size and one of --bandwidth (of a node, B in
- * the papers: divided by the ports of s) and --link-bandwidth. All fields of
- * *cost are set. WEFT_EUSAGE when one is missing or the rate of a port is
+ * the papers: divided by the ports of s) and --link-bandwidth; --hop and
+ * --message are 0 without. All fields of *cost are set. WEFT_EUSAGE when one is missing or the rate of a port is
  * below 1 bit/s. */
 int cli_read_cost(const struct cli *c, const struct coll_sched *s,
 		  struct coll_cost *cost, struct err *err);
-/* Time of a schedule in the alpha-beta model: alpha, link_bps, size_bytes,
- * time, its two parts latency_time (T_L = steps x alpha) and bandwidth_time,
- * the lower bound, and the gap to it. rep is of coll_verify(). WEFT_ELIMIT
+/* Time of a schedule in the alpha-beta model: alpha, hop, message, of changing light
+ * light_changes and retune, link_bps, size_bytes, time, its two parts latency_time
+ * (T_L = steps x alpha, and retuning) and bandwidth_time, the lower bound, and the gap to it. rep is of coll_verify(). WEFT_ELIMIT
  * when a time does not fit. */
 int cli_out_cost(const struct cli *c, struct out *o, const struct coll_sched *s,
 		 const struct coll_report *rep, const struct coll_cost *cost, struct err *err);

@@ -112,8 +112,9 @@ int cli_read_cost(const struct cli *c, const struct coll_sched *s,
 	    (r = cli_opt_unit(c, "size", UNIT_BYTES, &cost->size_bytes,
 			      err)) ||
 	    (r = cli_opt_unit(c, "bandwidth", UNIT_BPS, &node_bps, err)) ||
-	    (r = cli_opt_unit(c, "link-bandwidth", UNIT_BPS, &cost->link_bps,
-			      err))) {
+	    (r = cli_opt_unit(c, "link-bandwidth", UNIT_BPS, &cost->link_bps, err)) ||
+	    (r = cli_opt_unit(c, "hop", UNIT_NS, &cost->hop_ns, err)) ||
+	    (r = cli_opt_unit(c, "message", UNIT_NS, &cost->message_ns, err))) {
 		return r;
 	}
 	if (node_bps > 0) {
@@ -130,19 +131,28 @@ int cli_read_cost(const struct cli *c, const struct coll_sched *s,
 int cli_out_cost(const struct cli *c, struct out *o, const struct coll_sched *s,
 		 const struct coll_report *rep, const struct coll_cost *cost, struct err *err)
 {
-	int64_t time_ns, bound_ns;
-	int r = coll_time(s, rep, cost, &time_ns, &bound_ns, err);
+	struct coll_light_change light;
+	int64_t time_ns, bound_ns, fixed;
+	int r;
 
-	if (r) {
+	if ((r = coll_time(s, rep, cost, &time_ns, &bound_ns, err)) ||
+	    (r = coll_light_changes(s, &light, err))) {
 		return r;
 	}
+	fixed = rep->steps * cost->alpha_ns + light.steps * cost->retune_ns;
 	cli_out_ns(c, o, "alpha", cost->alpha_ns);
+	cli_out_ns(c, o, "hop", cost->hop_ns);
+	cli_out_ns(c, o, "message", cost->message_ns);
+	if (light.steps > 0) {
+		out_int(o, "light_changes", light.steps);
+		cli_out_ns(c, o, "retune", cost->retune_ns);
+	}
 	out_int(o, "link_bps", cost->link_bps);
 	out_int(o, "size_bytes", cost->size_bytes);
 	cli_out_ns(c, o, "time", time_ns);
 	/* T_L of the papers, and T_B. */
-	cli_out_ns(c, o, "latency_time", rep->steps * cost->alpha_ns);
-	cli_out_ns(c, o, "bandwidth_time", time_ns - rep->steps * cost->alpha_ns);
+	cli_out_ns(c, o, "latency_time", fixed);
+	cli_out_ns(c, o, "bandwidth_time", time_ns - fixed);
 	cli_out_ns(c, o, "bound", bound_ns);
 	cli_out_gap(c, o, "gap", bound_ns > 0 ? (double)time_ns / (double)bound_ns - 1 : 0);
 	return 0;
@@ -158,8 +168,9 @@ int cmd_schedule_cost(struct cli *c, struct err *err)
 	int r = cli_load_schedule(c, &s, err);
 
 	coll_report_init(&rep);
-	if (r || (r = cli_read_cost(c, s, &cost, err)) || (r = coll_verify(s, &rep, err)) ||
-	    (r = cli_tighten_bound(s, &rep, err))) {
+	if (r || (r = cli_read_cost(c, s, &cost, err)) ||
+	    (r = cli_opt_unit(c, "retune", UNIT_NS, &cost.retune_ns, err)) ||
+	    (r = coll_verify(s, &rep, err)) || (r = cli_tighten_bound(s, &rep, err))) {
 		goto out;
 	}
 	o = out_new(c->format);

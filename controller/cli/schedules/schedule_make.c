@@ -152,7 +152,8 @@ static int offer(struct made *m, struct coll_sched *s, const char *algorithm,
 static int read_cost(const struct cli *c, struct made *m, struct err *err)
 {
 	m->wants_time = cli_has(c, "alpha") || cli_has(c, "bandwidth") ||
-			cli_has(c, "link-bandwidth") || cli_has(c, "size");
+			cli_has(c, "link-bandwidth") || cli_has(c, "size") ||
+			cli_has(c, "hop") || cli_has(c, "message");
 	return m->wants_time ? cli_read_cost(c, m->sched, &m->cost, err) : 0;
 }
 

@@ -82,13 +82,8 @@ static int read_options(const struct cli *c, const struct coll_sched *s,
 {
 	int r = cli_read_cost(c, s, &opt->cost, err);
 
-	opt->cost.hop_ns = opt->cost.message_ns = 0;
-	if (r || (r = cli_opt_unit(c, "hop", UNIT_NS, &opt->cost.hop_ns, err)) ||
-	    (r = cli_opt_unit(c, "message", UNIT_NS, &opt->cost.message_ns, err))) {
-		return r;
-	}
 	opt->asynchronous = cli_has(c, "asynchronous");
-	return 0;
+	return r;
 }
 
 /* The simulation, and its picture where that is asked for. */

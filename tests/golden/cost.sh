@@ -1,0 +1,76 @@
+#!/bin/bash
+# Times with costs of hops, messages and changes of light.
+source "$(dirname "$0")/../lib.sh"
+BIN=$BUILD/asan
+PATH=$BIN:$PATH
+
+cost() { # FILE OPTIONS...
+	weft schedule cost "$@" --format json >"$T/out" 2>"$T/err" || sed 's/^/# /' "$T/err"
+}
+
+# Breadth-first broadcast on 64 x 64 nodes with links of 400 Gbit/s, 400 ns a hop.
+expect 0 "64 x 64" weft schedule make -t 'Torus(64,64)' -c allreduce -a bfb -o "$T/t.pb"
+while read -r alpha size time; do
+	cost "$T/t.pb" --alpha "$alpha" --hop 400ns --link-bandwidth 400Gbps --size "$size"
+	[[ $(jq .time_ns "$T/out") == "$time" ]]
+	tap "$size at $alpha a step"
+done <<'END'
+0ns 32B 51201
+0ns 128KiB 52511
+0ns 2MiB 72167
+0ns 32MiB 386663
+0ns 512MiB 5418599
+500ns 32B 115201
+500ns 128KiB 116511
+500ns 2MiB 136167
+500ns 32MiB 450663
+500ns 512MiB 5482599
+END
+cost "$T/t.pb" --alpha 500ns --hop 400ns --message 70ns --link-bandwidth 400Gbps --size 32B
+[[ $(jq -c '[.time_ns, .hop_ns, .message_ns, .latency_time_ns, .light_changes]' "$T/out") == \
+	'[124161,400,70,64000,null]' ]]
+tap "each step takes a hop and a message"
+expect 64 "costs without a size" weft schedule make -t 'Ring(4)' -c allreduce --hop 400ns
+has err "what is missing" "bandwidth of a node or --link-bandwidth is missing"
+expect 64 "a negative cost" weft schedule cost "$T/t.pb" --alpha 0ns --link-bandwidth 1Gbps \
+	--size 1KiB --message -1ns
+has err "named" "--message: time '-1ns' is negative"
+
+# Batches are chosen by all that a step takes.
+batches() { # OPTIONS...
+	weft schedule make -t 'Mesh(4,4)' -c allreduce --link-bandwidth 100Gbps --size 16MiB \
+		"$@" --format json | jq -c '[.batches, .chunks, .steps]'
+}
+[[ $(batches --alpha 2us) == "$(batches --alpha 1us --hop 700ns --message 300ns)" &&
+	$(batches --alpha 2us) != "$(batches --alpha 1us)" ]]
+tap "batches by alpha, hop and message"
+
+# A ring's light changes: alpha includes its retuning, or --retune is what it takes.
+weft ring plan -n 8 -w 2 --size 1MB -a ne --alpha 25us --rate 40Gbps -o "$T/r.json" \
+	--format json >"$T/plan"
+cost "$T/r.json" --alpha 25us --link-bandwidth 40Gbps --size 8MB
+[[ $(jq .time_ns "$T/out") == "$(jq .time_ns "$T/plan")" ]]
+tap "the ring's own time"
+changes=$(jq .light_changes "$T/out") steps=$(jq .steps "$T/out")
+cost "$T/r.json" --alpha 1us --retune 24us --link-bandwidth 40Gbps --size 8MB
+((changes > 0 && changes < steps)) && [[ $(jq .time_ns "$T/out") == \
+	$(($(jq .time_ns "$T/plan") - 24000 * (steps - changes))) &&
+	$(jq .latency_time_ns "$T/out") == $((1000 * steps + 24000 * changes)) ]]
+tap "only changes of light are retuned"
+for to in msccl-xml rccl-xml mscclpp-json; do
+	expect 65 "$to of changing light" weft schedule export "$T/r.json" --to $to -o "$T/x"
+	has err "names the step" 'light changes: not supported: step [0-9]+ needs other light than step'
+	[[ ! -e $T/x ]]
+	tap "and nothing is written"
+done
+expect 0 "as JSON" weft schedule export "$T/r.json" --to json -o "$T/same.json"
+
+# Light that stays is there before the program begins: a relay's.
+weft ring plan -n 8 -w 2 --size 1MB -a ring -o "$T/relay.pb" >/dev/null
+cost "$T/relay.pb" --alpha 1us --retune 24us --link-bandwidth 40Gbps --size 8MB
+[[ $(jq -c '[.light_changes, .latency_time_ns]' "$T/out") == '[null,7000]' ]]
+tap "a relay is not retuned"
+for to in msccl-xml rccl-xml mscclpp-json; do
+	expect 0 "$to of light that stays" weft schedule export "$T/relay.pb" --to $to
+done
+finish
