@@ -76,10 +76,12 @@ void topo_bfs(const struct topo *t, int src, int32_t *dist)
 int topo_diameter(const struct topo *t)
 {
 	int32_t dist[TOPO_MAX_NODES];
+	/* Where all nodes are alike, one is as far from the others as any. */
+	int sources = t->cayley && t->plain ? 1 : t->n;
 	int diameter = 0, farthest = 0;
 
 	assert(t->frozen);
-	for (int u = 0; u < t->n; u++) {
+	for (int u = 0; u < sources; u++) {
 		if (t->nodes[u].kind != TOPO_TERMINAL) {
 			continue;
 		}

@@ -130,7 +130,7 @@ bool topo_is_symmetric(const struct topo *t);
  * dist[topo_n]. O(n + m). */
 void topo_bfs(const struct topo *t, int src, int32_t *dist);
 /* Largest distance from a terminal to another, -1 when some cannot be reached.
- * O(terminals (n + m)). */
+ * O(terminals (n + m)), of families whose nodes are a group O(n + m). */
 int topo_diameter(const struct topo *t);
 
 /* New frozen graph with every arc reversed; back[new arc] = arc of t, when

@@ -1,5 +1,5 @@
 /* topology: families with switches and memories: their structure, the flows
- * through them, and the shifts that keep them. */
+ * through them, and the groups of their digits. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -84,86 +84,52 @@ static void one_node_boards(void **state)
 	assert_same("HammingMesh(1,8,2)", "HyperX(8,2)");
 }
 
-/* ---- shifts ---- */
+/* ---- groups ---- */
 
-static int compare_arcs(const void *a, const void *b)
+/* Adding to the digits of terminals' numbers, least significant first, as far as it
+ * is an automorphism: how many elements. */
+static int order_of_digits(const char *expr, int digits, const int *radix)
 {
-	return memcmp(a, b, sizeof(struct topo_arc));
+	struct topo *t = parse(expr);
+	int n = topo_ranks(t), unit = 1, order;
+	int32_t *images = malloc((size_t)digits * (size_t)n * sizeof(*images));
+	struct topo_group *g, *extended;
+
+	assert_non_null(images);
+	for (int i = 0; i < digits; i++) {
+		for (int u = 0; u < n; u++) {
+			int digit = u / unit % radix[i];
+
+			images[i * n + u] = u + ((digit + 1) % radix[i] - digit) * unit;
+		}
+		unit *= radix[i];
+	}
+	assert_int_equal(unit, n);
+	assert_int_equal(topo_group_new(n, n, digits, radix, images, &g, NULL), 0);
+	assert_int_equal(topo_group_extend(g, t, &extended, NULL), 0);
+	order = topo_group_order(extended);
+	topo_group_free(g);
+	topo_group_free(extended);
+	free(images);
+	topo_free(t);
+	return order;
 }
 
-static bool is_automorphism(const struct topo *t, const int *image)
+/* All shifts of digits keep these, but within boards of three nodes a side and
+ * more: those of two are turned over. */
+static void digits_are_groups(void **state)
 {
-	size_t m = (size_t)topo_m(t);
-	struct topo_arc *have = malloc(m * sizeof(*have)), *want = malloc(m * sizeof(*want));
-	bool same;
-
-	assert_true(have && want);
-	memcpy(have, topo_arcs(t), m * sizeof(*have));
-	memcpy(want, have, m * sizeof(*want));
-	for (size_t a = 0; a < m; a++) {
-		want[a].src = image[want[a].src];
-		want[a].dst = image[want[a].dst];
-	}
-	qsort(have, m, sizeof(*have), compare_arcs);
-	qsort(want, m, sizeof(*want), compare_arcs);
-	same = memcmp(have, want, m * sizeof(*have)) == 0;
-	for (int u = 0; u < topo_n(t) && same; u++) {
-		same = topo_node_kind(t, u) == topo_node_kind(t, image[u]);
-	}
-	free(have);
-	free(want);
-	return same;
-}
-
-/* Fills image[first ..] for `count` nodes that are shifted by `by` in a circle. */
-static int shift(int *image, int first, int count, int by)
-{
-	for (int i = 0; i < count; i++) {
-		image[first + i] = first + (i + by) % count;
-	}
-	return first + count;
-}
-
-/* The next board down; column switches stay. A single node down moves edges of
- * boards into them. */
-static void boards_shift(void **state)
-{
-	struct topo *t = parse("HammingMesh(2,3,4)");
-	int image[100], rows = 6, columns = 8;
-
 	(void)state;
-	for (int by = 1; by <= 2; by++) {
-		int at = shift(image, 0, rows * columns, by * columns);
-
-		at = shift(image, at, columns, 0);
-		assert_int_equal(shift(image, at, rows, by), topo_n(t));
-		assert_int_equal(is_automorphism(t, image), by == 2);
-	}
-	topo_free(t);
-}
-
-static void pods_and_servers_shift(void **state)
-{
-	struct topo *t = parse("FatTree(4)");
-	int image[100], at = shift(image, 0, 16, 4);
-
-	(void)state;
-	at = shift(image, at, 8, 2);
-	at = shift(image, at, 8, 2);
-	assert_int_equal(shift(image, at, 4, 0), topo_n(t));
-	assert_true(is_automorphism(t, image));
-	topo_free(t);
-	t = parse("DgxA100(3,all)");
-	at = shift(image, 0, 24, 8);
-	at = shift(image, at, 3, 1);
-	at = shift(image, at, 3, 1);
-	at = shift(image, at, 12, 4);
-	assert_int_equal(shift(image, at, 8, 0), topo_n(t));
-	assert_true(is_automorphism(t, image));
-	image[0] = 1;
-	image[1] = 0;
-	assert_false(is_automorphism(t, image));
-	topo_free(t);
+	assert_int_equal(order_of_digits("Star(6)", 1, (int[]){ 6 }), 6);
+	assert_int_equal(order_of_digits("HyperX(3,4)", 2, (int[]){ 4, 3 }), 12);
+	assert_int_equal(order_of_digits("HyperX(2,3,4)", 3, (int[]){ 4, 3, 2 }), 24);
+	assert_int_equal(order_of_digits("HammingMesh(2,3,4)", 4, (int[]){ 2, 4, 2, 3 }), 48);
+	assert_int_equal(order_of_digits("HammingMesh(3,2,4)", 4, (int[]){ 3, 4, 3, 2 }), 8);
+	assert_int_equal(order_of_digits("FatTree(4)", 3, (int[]){ 2, 2, 4 }), 16);
+	assert_int_equal(order_of_digits("Rails(4,8)", 2, (int[]){ 8, 4 }), 32);
+	assert_int_equal(order_of_digits("DgxA100(3,nvlink)", 2, (int[]){ 8, 3 }), 24);
+	assert_int_equal(order_of_digits("DgxA100(3,pcie)", 3, (int[]){ 2, 4, 3 }), 24);
+	assert_int_equal(order_of_digits("DgxA100(3,all)", 3, (int[]){ 2, 4, 3 }), 24);
 }
 
 /* ---- flows ---- */
@@ -369,8 +335,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(one_node_boards),
-		cmocka_unit_test(boards_shift),
-		cmocka_unit_test(pods_and_servers_shift),
+		cmocka_unit_test(digits_are_groups),
 		cmocka_unit_test(fat_tree_has_full_bisection),
 		cmocka_unit_test(flows_between_terminals),
 		cmocka_unit_test(dgx_all_gather),
