@@ -145,6 +145,10 @@ static const struct cli_option wait_options[] = {
 static const struct cli_option make_options[] = {
 	{ 't', "topology", "EXPR|FILE", "an expression such as Torus(4,4), "
 	  "or a file of topology build", "@file" },
+	{ 0, "on", "EXPR|FILE", "embed the schedule in this physical topology, whose "
+	  "first nodes are the nodes of --topology", "@file" },
+	{ 0, "routing", "RULE|FILE", "of an embedded schedule: minimal-split (default), "
+	  "dimension-order, or a file of routes", "minimal-split dimension-order @file" },
 	{ 'c', "collective", "NAME", "allgather, reduce-scatter, allreduce, "
 	  "...", COLLECTIVES },
 	{ 'a', "algorithm", "NAME", "auto, bfb, expand, or (all-to-all) mcf, "

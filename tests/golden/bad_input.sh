@@ -36,6 +36,7 @@ edit ring.json 's/"nodes": 4/"nodes": 4, "switches": [3]/' switches.json
 edit ring.json 's/"nodes": 4/"nodes": 4, "kinds": [{"kind": "switch", "nodes": [1]}]/' order.json
 printf '0 1\n1 2 32 dram\n' >limit.txt
 printf 'switch 1\n0 1\n1 2\n' >order.txt
+printf '{"routes": [[0, 1, 1, [0, 2, 1]], [2, 0, 1, [2, 0]]]}' >paths.json
 printf 'undirected\nswitch 2\n0 2\n1 2\n' >switch.txt
 printf 'undirected\nlimit nic 1\n0 1 nic\n1 2 nic\n0 2\n' >shared.txt
 edit gather.json 's/"chunks": 1/"chunks": 0/' chunks.json
@@ -144,9 +145,14 @@ bad 65 "switches.json: unknown key 'switches'" topology info switches.json
 bad 65 'order.json: node 1 is a switch where a terminal is' topology info order.json
 bad 65 "limit.txt:2: .*limit above, found 'dram'" topology info limit.txt
 bad 65 'order.txt: node 1 is a switch where a terminal is' topology info order.txt
-bad 65 'breadth-first broadcast: node 2 is a switch: not supported' schedule make -t switch.txt -c allgather -o written
-bad 65 'schedules of flows: node 2 is a switch: not supported' schedule make -t switch.txt -c all-to-all -o written
-bad 65 'broadcast: shared limits .the topology has 1.: not supported' schedule make -t shared.txt -c allreduce -o written
+bad 65 'on Ring\(9\): the physical digraph has 9 terminals' schedule make -t 'Ring(8)' --on 'Ring(9)' -c allgather -o written
+bad 65 'node 1 is a switch where a terminal is' schedule make -t 'Ring(8)' --on order.txt -c allgather -o written
+bad 65 'dimension-order: the numbers of' schedule make -t 'K(16)' --on 'FatTree(4)' --routing dimension-order -c allgather -o written
+bad 65 'arc [0-9]+ .*more than 1024 routes' schedule make -t 'K(64)' --on 'Multi(Torus(8,8),2)' -c allgather -o written
+bad 64 'needs --on' schedule make -t 'Ring(8)' --routing minimal-split -c allgather -o written
+bad 66 'neither minimal-split nor dimension-order' schedule make -t 'Ring(8)' --on 'Ring(8)' --routing absent -c allgather -o written
+bad 65 "unknown key '" schedule make -t 'UniRing(1,3)' --on 'Ring(3)' --routing ring.json -c allgather -o written
+bad 65 'arc 1 .*has no route' schedule make -t 'UniRing(1,3)' --on 'Ring(3)' --routing paths.json -c allgather -o written
 bad 65 'all-to-all flows: shared limits' schedule make -t shared.txt -c all-to-all --rate
 bad 65 'routes: node 2 is a switch' routes make -t switch.txt -o written
 bad 65 'binary:1: ' topology info binary

@@ -136,6 +136,27 @@ int cli_read_cost(const struct cli *c, const struct coll_sched *s,
 int cli_out_cost(const struct cli *c, struct out *o, const struct coll_sched *s,
 		 const struct coll_report *rep, const struct coll_cost *cost, struct err *err);
 
+/* ---- physical.c ---- */
+
+/* What a schedule is embedded in, and how. */
+struct cli_physical {
+	struct topo *topo;	/* owned, NULL: schedules are on arcs that are there */
+	char *name;		/* owned */
+	enum coll_routing routing;
+	char *routes;		/* of COLL_ROUTING_EXPLICIT: a file's text, owned */
+	size_t routes_len;
+};
+
+/* From --on and --routing; without --on the topology *t itself, when it has switches,
+ * memories or shared limits: then *t and *name become what its terminals
+ * see. cli_free_physical() in any case. WEFT_EUSAGE, and what the files say. */
+int cli_read_physical(const struct cli *c, struct topo **t, char **name, struct cli_physical *p,
+		      struct err *err);
+void cli_free_physical(struct cli_physical *p);
+/* s embedded in p->topo; s stays as it is. Errors of coll_embed(). */
+int cli_embed(const struct cli_physical *p, const struct coll_sched *s, struct coll_sched **out,
+	      struct err *err);
+
 /* ---- all_to_all.c ---- */
 
 /* The flow behind an all-to-all: rate, bound and what was lost from flow to

@@ -31,6 +31,11 @@ void cli_out_schedule(struct out *o, const struct coll_sched *s)
 {
 	out_str(o, "collective", coll_kind_name(coll_kind_of(s)));
 	out_str(o, "topology", coll_topo_name(s));
+	if (coll_is_embedded(s)) {
+		out_str(o, "physical", coll_physical_name(s));
+		out_str(o, "routing", coll_routing_name(coll_routing(s)));
+		out_int(o, "routes", coll_n_arc_routes(s));
+	}
 	out_int(o, "nodes", coll_ranks(s));
 	out_int(o, "chunks", coll_chunks(s));
 	out_int(o, "ports", coll_ports(s));

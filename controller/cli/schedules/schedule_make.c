@@ -23,6 +23,8 @@
 struct made {
 	struct coll_sched *sched;
 	struct coll_report report;	/* of sched */
+	struct cli_physical physical;	/* what sched is embedded in, if it is */
+	struct coll_sched *logical;	/* sched before; NULL: is not embedded */
 	const char *algorithm;
 	int64_t batches, chunks;	/* chunks: a shard, 0 as needed */
 	bool wants_time;
@@ -116,16 +118,33 @@ static int is_better(const struct made *m, const struct coll_sched *s, const str
 	return 0;
 }
 
+/* Embeds *s where there is a physical digraph; *logical is what it was, else
+ * NULL. */
+static int embed(const struct made *m, struct coll_sched **s, struct coll_sched **logical,
+		 struct err *err)
+{
+	*logical = NULL;
+	if (!m->physical.topo) {
+		return 0;
+	}
+	*logical = *s;
+	return cli_embed(&m->physical, *logical, s, err);
+}
+
 /* Takes s over; it becomes the schedule made when it is the better one. */
 static int offer(struct made *m, struct coll_sched *s, const char *algorithm,
 		 int64_t batches, struct err *err)
 {
+	struct coll_sched *logical;
 	struct coll_report r;
 	bool better = true;
 	int rc;
 
 	coll_report_init(&r);
-	rc = coll_verify(s, &r, err);
+	rc = embed(m, &s, &logical, err);
+	if (!rc) {
+		rc = coll_verify(s, &r, err);
+	}
 	if (!rc && m->sched) {
 		rc = is_better(m, s, &r, &better, err);
 	}
@@ -135,15 +154,18 @@ static int offer(struct made *m, struct coll_sched *s, const char *algorithm,
 		struct coll_report old = m->report;
 
 		coll_free(m->sched);
+		coll_free(m->logical);
 		m->sched = s;
+		m->logical = logical;
 		m->report = r;
 		m->algorithm = algorithm;
 		m->batches = batches;
 		r = old;
-		s = NULL;
+		s = logical = NULL;
 	}
 	coll_report_fini(&r);
 	coll_free(s);
+	coll_free(logical);
 	return rc;
 }
 
@@ -192,6 +214,7 @@ static int overlap_batches(const struct coll_sched *s, int batches,
 /* In the batches asked for, or in those that take the least time. */
 static int try_batches(const struct cli *c, struct made *m, struct err *err)
 {
+	const struct coll_sched *whole = m->logical ? m->logical : m->sched;
 	struct coll_sched *s = NULL;
 	int64_t asked = 1;
 	int batches = 1, rc = 0;
@@ -200,20 +223,21 @@ static int try_batches(const struct cli *c, struct made *m, struct err *err)
 		rc = cli_opt_int(c, "batches", 1, COLL_MAX_BATCHES, &asked, err);
 		batches = (int)asked;
 	} else if (m->wants_time) {
-		rc = coll_pipeline_best(m->sched, &m->cost, COLL_MAX_BATCHES, &batches, err);
+		rc = coll_pipeline_best(whole, &m->cost, COLL_MAX_BATCHES, &batches, err);
 	}
 	if (rc || batches == 1) {
 		return rc;
 	}
 	rc = cli_has(c, "batches")
-		     ? coll_pipeline(m->sched, batches, &s, err)
-		     : overlap_batches(m->sched, batches, &s, err);
+		     ? coll_pipeline(whole, batches, &s, err)
+		     : overlap_batches(whole, batches, &s, err);
 	if (rc) {
 		return rc;
 	}
 	if (cli_has(c, "batches")) {
 		coll_free(m->sched);
-		m->sched = NULL;
+		coll_free(m->logical);
+		m->sched = m->logical = NULL;
 	}
 	return offer(m, s, m->algorithm, batches, err);
 }
@@ -240,7 +264,8 @@ static int try_timed(const struct cli *c, struct made *m, enum coll_kind kind, s
 	char *name = NULL;
 	int rc;
 
-	if (!m->wants_time || m->cost.size_bytes < 1 || !latencies_differ(coll_topo(m->sched))) {
+	if (!m->wants_time || m->cost.size_bytes < 1 || m->logical ||
+	    !latencies_differ(coll_topo(m->sched))) {
 		return 0;
 	}
 	rc = cli_load_topology(cli_opt(c, "topology"), &t, &name, err);
@@ -412,6 +437,10 @@ static int synthesise(const struct cli *c, struct made *made, struct err *err)
 	    (r = cli_load_topology(cli_opt(c, "topology"), &t, &made->topology, err))) {
 		return r;
 	}
+	if ((r = cli_read_physical(c, &t, &made->topology, &made->physical, err))) {
+		topo_free(t);
+		return r;
+	}
 	cli_say(c, CLI_VERBOSE, "%s on %s: %d nodes, %d arcs",
 		coll_kind_name(kind), made->topology, topo_n(t), topo_m(t));
 	r = kind == COLL_ALLTOALL ? make_pairs(c, made, algorithm, t, err)
@@ -466,7 +495,8 @@ static int print_made(struct cli *c, const struct made *made, struct err *err)
 		out_int(o, "batches", made->batches);
 	}
 	cli_out_replay(o, &made->report);
-	if (coll_kind_of(s) == COLL_ALLTOALL) {
+	/* Rates on the logical digraph say nothing about the physical one. */
+	if (coll_kind_of(s) == COLL_ALLTOALL && !made->logical) {
 		cli_out_flow(c, o, &made->flow);
 	}
 	if (coll_has_root(coll_kind_of(s))) {
@@ -509,6 +539,8 @@ int cmd_schedule_make(struct cli *c, struct err *err)
 out:
 	coll_report_fini(&made.report);
 	coll_free(made.sched);
+	coll_free(made.logical);
+	cli_free_physical(&made.physical);
 	free(made.flow.exact);
 	free(made.topology);
 	return r;
