@@ -330,15 +330,23 @@ static int make_pairs(const struct cli *c, struct made *m,
 
 /* ---- broadcast, reduce, gather, scatter ---- */
 
-/* The cost, whose node bandwidth needs the ports of some schedule on t. */
+/* The cost, whose node bandwidth needs the ports of some schedule on t, or on
+ * what that is embedded in. */
 static int read_rooted_cost(const struct cli *c, struct made *m, enum coll_kind kind,
 			    const struct topo *t, struct err *err)
 {
-	struct topo *copy = NULL;
+	struct topo *copy = NULL, *physical = NULL;
 	int rc = topo_copy(t, &copy, err);
 
-	(void)(rc || (rc = coll_new(kind, copy, 1, 0, 0, &m->sched, err)) ||
-	       (rc = read_cost(c, m, err)));
+	if (rc || (rc = coll_new(kind, copy, 1, 0, 0, &m->sched, err))) {
+		return rc;
+	}
+	if (m->physical.topo && (rc = topo_copy(m->physical.topo, &physical, err)) == 0) {
+		rc = coll_set_physical(m->sched, physical, m->physical.routing, 0, err);
+	}
+	if (!rc) {
+		rc = read_cost(c, m, err);
+	}
 	coll_free(m->sched);
 	m->sched = NULL;
 	return rc;
@@ -383,6 +391,9 @@ static void out_rooted(const struct cli *c, struct out *o, const struct made *ma
 	if (made->tree.trees > 0) {
 		out_int(o, "trees", made->tree.trees);
 		out_int(o, "tree_depth", made->tree.deepest);
+	}
+	/* Rates on the logical digraph say nothing about the physical one. */
+	if (made->tree.trees > 0 && !made->logical) {
 		out_int(o, "rate", made->tree.rate);
 		out_int(o, "rate_bound", made->tree.rate_bound);
 	}
