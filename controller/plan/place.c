@@ -40,11 +40,12 @@ static int ports_with_light(const struct model_fabric *f, int host)
 	return n;
 }
 
+/* What is not planned yet, ranks inside hosts, is not placed either. */
 static bool may_run(const struct model_fabric *f, const struct place_request *w, int host)
 {
 	int ports = ports_with_light(f, host);
 
-	return ports > 0 && ports >= w->min_ports;
+	return ports > 0 && ports >= w->min_ports && !f->hosts[host].inside;
 }
 
 bool place_alike(const struct model_fabric *f, int a, int b)

@@ -12,7 +12,8 @@
 #include "controller/plan/plan.h"
 
 /* a0-a3 on s0 only, b0-b5 on s1 only, c0-c1 with two ports on both, d0
- * without fibres; r0-r5 on a ring. */
+ * without fibres, e0-e1 on s0 with ranks inside, which nothing is placed on; r0-r5 on
+ * a ring. */
 static const char text[] =
 	"weft: 1\n"
 	"fabric: small\n"
@@ -21,6 +22,7 @@ static const char text[] =
 	"  - { name: 'b[0-5]', ports: p0, rate: 100Gbps, reactivation: 1s }\n"
 	"  - { name: 'c[0-1]', ports: 'p[0-1]', rate: 100Gbps, reactivation: 1s }\n"
 	"  - { name: d0, ports: p0, rate: 100Gbps, reactivation: 1s }\n"
+	"  - { name: 'e[0-1]', ports: p0, rate: 100Gbps, inside: 'Star(2)' }\n"
 	"  - { name: 'r[0-5]' }\n"
 	"switches:\n"
 	"  - { name: s0, size: 8x8, driver: sim }\n"
@@ -32,7 +34,8 @@ static const char text[] =
 	"  - { from: 'a[0-3].p0', to: 's0.[1-4]' }\n"
 	"  - { from: 'b[0-5].p0', to: 's1.[1-6]' }\n"
 	"  - { from: 'c[0-1].p0', to: 's0.[5-6]' }\n"
-	"  - { from: 'c[0-1].p1', to: 's1.[7-8]' }\n";
+	"  - { from: 'c[0-1].p1', to: 's1.[7-8]' }\n"
+	"  - { from: 'e[0-1].p0', to: 's0.[7-8]' }\n";
 
 static int setup(void **state)
 {
