@@ -167,12 +167,29 @@ static int split_tree(struct pack *p, int i, int64_t part, struct err *err)
 	return enter_tree(p, &rest, err);
 }
 
+/* What the trees other than t feed to v at once, being there; their own feeding
+ * stops, or (on true) is as it was. */
+static int64_t feed_at_once(struct pack *p, const struct pack_tree *t, int v, bool on)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < p->trees.n; i++) {
+		const struct pack_tree *o = &p->trees.v[i];
+
+		if (o != t && o->depth[v] >= 0) {
+			*room(p, o->feed) = on ? o->weight : 0;
+			sum += o->weight;
+		}
+	}
+	return sum;
+}
+
 /* How much of its weight tree t may give to arc a; 0: none, ever. */
 static int max_weight(struct pack *p, const struct pack_tree *t, int a, int64_t *weight)
 {
 	const struct graph_arc *arc = &p->arcs[a];
-	int64_t cap = *room(p, a), most = cap < t->weight ? cap : t->weight;
-	int64_t need = p->weight - t->weight - cap, flow = 0;
+	int64_t cap = *room(p, a), most = cap < t->weight ? cap : t->weight, flow = 0;
+	int64_t need = p->weight - t->weight - cap - feed_at_once(p, t, arc->to, false);
 	int rc = 0;
 
 	if (most > 0 && need + most > 0) {
@@ -186,6 +203,7 @@ static int max_weight(struct pack *p, const struct pack_tree *t, int a, int64_t 
 		*room(p, a) = cap;
 		most = flow - need < most ? flow - need : most;
 	}
+	(void)feed_at_once(p, t, arc->to, true);
 	*weight = most > 0 ? most : 0;
 	return rc;
 }

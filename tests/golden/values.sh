@@ -46,6 +46,19 @@ bfb 'C(16,{3,4})' allgather 3 15/16
 bfb 'GenKautz(4,25)' allgather 3 92/75
 bfb 'GenKautz(4,25)' reduce-scatter 3 32/25
 
+# Collectives with a root: T_B in M/B, and the bound of the digraph's cuts.
+rooted() { # TOPOLOGY COLLECTIVE ROOT STEPS FACTOR BOUND
+	weft schedule make --topology "$1" --collective "$2" --root "$3" \
+		-o "$T/s.json" >"$T/out" 2>"$T/err" || cat "$T/err"
+	field "$2 on $1 from $3" '"\(.root) \(.steps) \(.bandwidth_factor) \(.bandwidth_bound)"' \
+		"$3 $4 $5 $6" weft schedule verify "$T/s.json"
+}
+rooted 'Hypercube(4)' broadcast 3 68 17/16 1
+rooted 'UniRing(1,5)' reduce 4 51 17/16 1
+rooted 'Torus(4,4)' scatter 5 4 15/16 15/16
+rooted 'Hypercube(6)' gather 63 6 63/64 63/64
+rooted 'Mesh(4,4)' gather 0 6 15/8 15/8
+
 # Schedules with one thing wrong.
 expect 0 "a schedule to break" weft schedule make --topology 'C(8,{1,2})' \
 	--collective allgather -o "$T/good.json"
