@@ -12,9 +12,12 @@
 
 #include "collective/tree/private.h"
 #include "lib/base/rat.h"
+#include "lib/base/rng.h"
 
 #define MAX_ROWS (INT64_C(1) << 24)	/* where a cost asks for many batches */
 #define DEFAULT_ROWS (INT64_C(1) << 22)
+#define MAX_ORDERS 4			/* of the arcs, */
+#define ORDERS_WORK (1 << 15)		/* while trees times arcs are fewer */
 #define FILL_SHARE 16			/* default: T_B within 1/16 of its limit */
 
 /* Some trees and a number of steps. */
@@ -240,31 +243,98 @@ static void choose_steps(const struct tree_choices *c, struct tree_plan *p, int6
 	mpq_clear(time);
 }
 
+/* Arcs in another order: which is to be taken first decides which trees grow.
+ * Order 0 is their own. */
+static void order_arcs(const struct tree_net *net, int order, int *arcs)
+{
+	struct rng r;
+
+	rng_seed(&r, (uint64_t)order);
+	for (int a = 0; a < net->m; a++) {
+		int b = order > 0 ? (int)rng_below(&r, (uint64_t)a + 1) : a;
+
+		arcs[a] = arcs[b];
+		arcs[b] = a;
+	}
+}
+
+/* Trees of this rate from the arcs in that order. */
+static int pack(const struct tree_net *net, int64_t rate, int order, struct graph_trees *trees,
+		struct err *err)
+{
+	size_t m = (size_t)net->m + 1;
+	struct graph_arc *arcs = calloc(m, sizeof(*arcs));
+	int *from = calloc(m, sizeof(*from)), rc;
+
+	if (!arcs || !from) {
+		rc = err_nomem(err);
+		goto out;
+	}
+	order_arcs(net, order, from);
+	for (int a = 0; a < net->m; a++) {
+		arcs[a] = net->arcs[from[a]];
+	}
+	rc = graph_pack_trees(net->n, arcs, net->m, net->root, rate, trees, err);
+	for (size_t i = 0; i < trees->list.n; i++) {
+		int32_t *via = trees->list.v[i].via;
+
+		for (int v = 0; v < net->n; v++) {
+			via[v] = via[v] >= 0 ? from[via[v]] : -1;
+		}
+	}
+out:
+	free(from);
+	free(arcs);
+	return rc;
+}
+
+/* By time; without a cost the shallower trees, by weight. */
+static bool is_better(const struct tree_choices *c, const struct tree_plan *p,
+		      const struct tree_plan *best)
+{
+	int64_t slots, best_slots;
+
+	if (best->steps == 0 || c->opt->cost) {
+		return best->steps == 0 || mpq_cmp(p->time, best->time) < 0;
+	}
+	(void)count_batches(p, COLL_MAX_STEPS, &slots);
+	(void)count_batches(best, COLL_MAX_STEPS, &best_slots);
+	return slots > best_slots;
+}
+
+static int try_plan(const struct tree_choices *c, int64_t rate, int order, struct tree_plan *best,
+		    struct err *err)
+{
+	struct tree_plan p;
+	int rc;
+
+	plan_init(&p);
+	(void)((rc = pack(c->net, rate, order, &p.trees, err)) ||
+	       (rc = measure_trees(c->net, &p, err)));
+	if (rc == 0) {
+		choose_steps(c, &p, rate);
+	}
+	if (rc == 0 && is_better(c, &p, best)) {
+		struct tree_plan worse = *best;
+
+		*best = p;
+		p = worse;
+	}
+	plan_fini(&p);
+	return rc;
+}
+
 /* All trees of the cut's rate, half of it, and so on; without a cost the first
- * of these only. */
+ * of these only. Several orders of the arcs where that is quick. */
 static int choose_plan(const struct tree_choices *c, int64_t cut, struct tree_plan *best,
 		       struct err *err)
 {
-	const struct tree_net *net = c->net;
-	int rc = 0;
+	int orders = cut < ORDERS_WORK / (c->net->m + 1) ? MAX_ORDERS : 1, rc = 0;
 
 	for (int64_t rate = cut; rate > 0 && rc == 0; rate = c->opt->cost ? rate / 2 : 0) {
-		struct tree_plan p;
-
-		plan_init(&p);
-		(void)((rc = graph_pack_trees(net->n, net->arcs, net->m, net->root, rate,
-					      &p.trees, err)) ||
-		       (rc = measure_trees(net, &p, err)));
-		if (rc == 0) {
-			choose_steps(c, &p, rate);
+		for (int order = 0; order < orders && rc == 0; order++) {
+			rc = try_plan(c, rate, order, best, err);
 		}
-		if (rc == 0 && (best->steps == 0 || mpq_cmp(p.time, best->time) < 0)) {
-			struct tree_plan worse = *best;
-
-			*best = p;
-			p = worse;
-		}
-		plan_fini(&p);
 	}
 	return rc;
 }
