@@ -7,8 +7,7 @@
 //   part DELAY_S BYTES LINK...         of the last message: leaves so long after it may
 //
 // With the argument "lockstep" a message waits for all of the steps before its own
-// instead. Every part has two hosts and a route of its own, so that any route can
-// be had; the one actor starts what may leave and waits for what ends.
+// instead. Every route has two hosts of its own, so that any can be had; the one actor starts what may leave and waits for what ends.
 #include <cstdio>
 #include <iostream>
 #include <map>
@@ -77,6 +76,7 @@ static void build_platform()
 {
 	auto *zone = sg4::create_full_zone("all");
 	std::vector<sg4::Link *> made;
+	std::map<std::vector<size_t>, size_t> of_route;
 
 	for (size_t i = 0; i < links.size(); i++) {
 		made.push_back(zone->create_link("l" + std::to_string(i), links[i].first)
@@ -85,7 +85,13 @@ static void build_platform()
 	}
 	for (size_t i = 0; i < parts.size(); i++) {
 		std::vector<sg4::LinkInRoute> route;
+		auto same = of_route.emplace(parts[i].links, i);
 
+		if (!same.second) {
+			parts[i].from = parts[same.first->second].from;
+			parts[i].to = parts[same.first->second].to;
+			continue;
+		}
 		parts[i].from = zone->create_host("s" + std::to_string(i), 1e9)->seal();
 		parts[i].to = zone->create_host("d" + std::to_string(i), 1e9)->seal();
 		for (size_t l : parts[i].links) {

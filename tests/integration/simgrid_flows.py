@@ -7,6 +7,9 @@
   simgrid_flows.py double TOPOLOGY.json
       reads a digraph and writes an all-gather by recursive doubling over its
       terminals, a power of two of them, on shortest paths that share the data.
+  simgrid_flows.py swing SIDE
+      writes the Swing all-reduce (De Sensi et al., NSDI 2024, bandwidth-optimal) on a
+      square torus of a power of two nodes a side, compact, with its routes.
 
 It follows docs/schedule.md and shares nothing with weft."""
 import collections
@@ -165,7 +168,71 @@ def write_doubling(path):
     }))
 
 
+# ---- Swing ----
+
+def swing_peer(side, v, i, c):
+    """Whom node v exchanges with in step i of collective c: 0 and 1 begin with
+    either dimension, 2 and 3 are their mirrors."""
+    at = list(divmod(v, side))
+    e, rho = (c + i) % 2, (1 - (-2) ** (i // 2 + 1)) // 3
+    at[e] = (at[e] + (rho if (at[e] % 2 == 0) == (c < 2) else -rho)) % side
+    return at[0] * side + at[1]
+
+
+def swing_route(side, u, v):
+    """The arcs from u to v, which differ in one coordinate; node w has those to the
+    next and the previous of its column, then of its row."""
+    route, (uy, ux), (vy, vx) = [], divmod(u, side), divmod(v, side)
+    stride, port, d = (side, 0, vy - uy) if uy != vy else (1, 2, vx - ux)
+    forward = d % side <= side // 2
+    for _ in range(d % side if forward else -d % side):
+        route.append(4 * u + port + (not forward))
+        y, x = divmod(u, side)
+        step = 1 if forward else -1
+        u = (y + step) % side * side + x if stride > 1 else y * side + (x + step) % side
+    assert u == v
+    return route
+
+
+def write_swing(side):
+    n, steps, firsts = side * side, 2 * (side.bit_length() - 1), (0, 1, side, side + 1)
+    logical = sorted({(v, swing_peer(side, v, i, c)) for v in range(n)
+                      for i in range(steps) for c in range(4)})
+    number = {arc: a for a, arc in enumerate(logical)}
+    routes = [(number[u, v], swing_route(side, u, v)) for u, v in logical if u in firsts]
+    transfers = []
+    for o in firsts:
+        for c in range(4):
+            holders = [o]
+            for i in reversed(range(steps)):
+                pairs = [(v, swing_peer(side, v, i, c)) for v in holders]
+                transfers += [[2 * steps - 1 - i, number[v, w], o, c, c, 0] for v, w in pairs]
+                transfers += [[i, number[w, v], o, c, c, 1] for v, w in pairs]
+                holders += [w for _, w in pairs]
+    nodes = [divmod(v, side) for v in range(n)]
+    print(json.dumps({
+        "format": "weft-schedule", "version": 2, "collective": "allreduce", "nodes": n,
+        "chunks": 4, "ports": 4, "arcs_columns": ["src", "dst"], "arcs": logical,
+        "physical": f"Torus({side},{side})", "physical_nodes": n,
+        "physical_arcs_columns": ["src", "dst"],
+        "physical_arcs": [(y * side + x, to) for y, x in nodes for to in
+                          ((y + 1) % side * side + x, (y - 1) % side * side + x,
+                           y * side + (x + 1) % side, y * side + (x - 1) % side)],
+        "generators_columns": ["order"], "generators": [[side // 2]] * 2,
+        "images_columns": ["node"],
+        "images": [[(y + 2) % side * side + x] for y, x in nodes] +
+                  [[y * side + (x + 2) % side] for y, x in nodes],
+        "routing": "explicit", "routes_columns": ["arc", "hops"],
+        "routes": [[arc, len(route)] for arc, route in routes],
+        "hops_columns": ["arc"], "hops": [[hop] for _, route in routes for hop in route],
+        "transfers_columns": ["step", "arc", "origin", "first", "last", "op"],
+        "transfers": transfers,
+    }))
+
+
 if sys.argv[1] == "flows":
     write_flows(sys.argv[2], *(int(v) for v in sys.argv[3:8]), sys.argv[8:] == ["links"])
+elif sys.argv[1] == "swing":
+    write_swing(int(sys.argv[2]))
 else:
     write_doubling(sys.argv[2])
