@@ -45,7 +45,8 @@ static size_t lights_of_fullest_step(const struct coll_sched *s)
 	return most;
 }
 
-int coll_light_changes(const struct coll_sched *s, struct coll_light_change *out, struct err *err)
+int coll_light_changes_at(const struct coll_sched *s, bool *changes,
+			  struct coll_light_change *out, struct err *err)
 {
 	size_t most = lights_of_fullest_step(s), n_old = 0, n_new, next;
 	uint64_t *keys = malloc((2 * most + 1) * sizeof(*keys)), *old = keys, *new = keys + most;
@@ -58,10 +59,14 @@ int coll_light_changes(const struct coll_sched *s, struct coll_light_change *out
 		uint64_t *swap = old;
 
 		next = step_keys(s, i, new, &n_new);
-		if (i > 0 && (n_new != n_old || memcmp(old, new, n_new * sizeof(*new)) != 0) &&
-		    out->steps++ == 0) {
-			out->first = s->lights.v[i].step;
-			out->before = s->lights.v[i - 1].step;
+		if (i > 0 && (n_new != n_old || memcmp(old, new, n_new * sizeof(*new)) != 0)) {
+			if (out->steps++ == 0) {
+				out->first = s->lights.v[i].step;
+				out->before = s->lights.v[i - 1].step;
+			}
+			if (changes) {
+				changes[s->lights.v[i].step] = true;
+			}
 		}
 		n_old = n_new;
 		old = new;
@@ -69,6 +74,11 @@ int coll_light_changes(const struct coll_sched *s, struct coll_light_change *out
 	}
 	free(keys);
 	return 0;
+}
+
+int coll_light_changes(const struct coll_sched *s, struct coll_light_change *out, struct err *err)
+{
+	return coll_light_changes_at(s, NULL, out, err);
 }
 
 int coll_refuse_light_changes(const struct coll_sched *s, const char *output, struct err *err)

@@ -100,6 +100,11 @@ struct coll_run {
  * must not lie behind them; n is 0 when the arc has no light. */
 struct coll_run coll_light_run(const struct coll_sched *s, int64_t from, int step, int arc);
 
+/* coll_light_changes, and which steps need other light than the one before: those
+ * of changes, of coll_steps (NULL: not wanted), become true. */
+int coll_light_changes_at(const struct coll_sched *s, bool *changes,
+			  struct coll_light_change *out, struct err *err);
+
 /* ---- loads ---- */
 
 /* Chunks per unit of capacity. */

@@ -342,10 +342,11 @@ struct coll_sim {
 
 /*
  * How long a finished schedule takes when all that travels at a time shares
- * physical arcs and shared limits max-min fairly. All that a logical arc carries in a
- * step is one message, in parts over its routes. A part leaves alpha_ns after its message
- * may begin, and message_ns for every part that begins with the same arc in
- * its step; after the latencies of its arcs and hop_ns for each, its data flows.
+ * physical arcs and shared limits max-min fairly. All that a logical arc carries
+ * in a step is one message, in parts over its routes. A part leaves alpha_ns after
+ * its message may begin, retune_ns later in a step that needs other light, and message_ns
+ * for every part that begins with the same arc in its step; after the latencies of
+ * its arcs and hop_ns for each, its data flows.
  *
  * In lockstep a step begins when the one before has ended everywhere.
  * Asynchronous: a message begins when all that its transfers send has come (as
@@ -353,12 +354,11 @@ struct coll_sim {
  * on its logical arc has ended; what comes before its step is kept aside until
  * then.
  *
- * Where no two parts of a step share anything, lockstep is coll_time, up to
- * rounding. Where parts of a step are of one size, it is never more than that: each has,
- * where it is held back, no less than its equal part. Others may take longer, as
- * an arc can idle early while what it waits for is held back elsewhere.
- * Compact schedules are simulated as they are. Deterministic. svg, when not
- * NULL: a Gantt picture, appended.
+ * Lockstep is coll_time, up to rounding, where all parts of a step are of one size
+ * and latency, or share nothing. Of one size and several latencies, it is at most that;
+ * of several sizes and one latency at least, as an arc can idle early while what
+ * it waits for is held back elsewhere. Compact schedules are simulated as they
+ * are. Deterministic. svg, when not NULL: a Gantt picture, appended.
  *
  * WEFT_EINVAL (negative times or size, link_bps < 1), WEFT_ELIMIT, WEFT_ENOMEM,
  * WEFT_EVERIFY (more ports in use than there are, an arc without light),

@@ -138,9 +138,11 @@ static int add_paths(struct sim_run *r, int orbit, struct err *err)
 
 static int add_message(struct sim_run *r, int orbit, struct err *err)
 {
+	const struct coll_cost *c = &r->o->cost;
 	struct maxmin_message m = {
 		.first_path = (int32_t)r->net.paths.n,
-		.delay_ns = (double)r->o->cost.alpha_ns,
+		.delay_ns = (double)c->alpha_ns +
+			    (r->retunes[r->loads.step] ? (double)c->retune_ns : 0),
 	};
 
 	r->message_at[orbit] = (int32_t)r->net.messages.n;
@@ -331,7 +333,7 @@ static int check(const struct coll_sched *s, const struct coll_sim_options *o, s
 	const struct coll_cost *c = &o->cost;
 
 	if (c->alpha_ns < 0 || c->size_bytes < 0 || c->link_bps < 1 || c->hop_ns < 0 ||
-	    c->message_ns < 0) {
+	    c->message_ns < 0 || c->retune_ns < 0) {
 		return err_set(err, WEFT_EINVAL, "a simulation needs times and a size of at least 0 "
 			       "and a link rate of at least 1 bps");
 	}
@@ -396,7 +398,8 @@ static int index_limits(struct sim_run *r, struct err *err)
 static int set_up(struct sim_run *r, struct err *err)
 {
 	const struct coll_sched *s = r->s;
-	int n_limits = topo_n_limits(coll_physical(s));
+	int n_limits = topo_n_limits(coll_physical(s)), rc;
+	struct coll_light_change light;
 
 	r->loads.physical = coll_physical(s);
 	r->loads.action = s->embedding ? s->embedding->action : s->action;
@@ -409,6 +412,7 @@ static int set_up(struct sim_run *r, struct err *err)
 	arrays_add(&r->arrays, r->first_limit, r->n_orbits + 1);
 	arrays_add(&r->arrays, r->resource, r->n_carriers);
 	arrays_add(&r->arrays, r->busy_ns, r->n_carriers);
+	arrays_add(&r->arrays, r->retunes, s->steps);
 	arrays_add(&r->arrays, r->message_at, coll_orbits(s));
 	if (r->o->asynchronous) {
 		arrays_add(&r->arrays, r->message_of, s->xfers.n);
@@ -418,7 +422,8 @@ static int set_up(struct sim_run *r, struct err *err)
 		return err_nomem(err);
 	}
 	memset(r->resource, -1, (size_t)r->n_carriers * sizeof(*r->resource));
-	return index_limits(r, err);
+	rc = coll_light_changes_at(s, r->retunes, &light, err);
+	return rc ? rc : index_limits(r, err);
 }
 
 int coll_simulate(const struct coll_sched *s, const struct coll_sim_options *o,

@@ -38,6 +38,7 @@ struct sim_run {
 	int32_t *resource;	/* of a carrier, -1: not in the net */
 	int32_t *message_at;	/* of a logical orbit, in the step at hand */
 	int32_t *message_of;	/* of a transfer; asynchronous only */
+	bool *retunes;		/* a step needs other light than the one before */
 	double *busy_ns;	/* of a carrier: time at its full capacity */
 	struct coll_sim *out;
 	maxmin_ran_fn ran;	/* NULL: nothing is watched */

@@ -47,6 +47,10 @@
 	{ 0, "message", "TIME", "of each message that leaves by the same link in a step " \
 	  "(default: 0)", NULL }
 
+#define RETUNE \
+	{ 0, "retune", "TIME", "of each change of light between steps, where alpha does not " \
+	  "include it (default: 0)", NULL }
+
 /* The words of coll_kind_parse(), of job repair and of the algorithms, for
  * completion. */
 #define COLLECTIVES "allgather reduce-scatter allreduce all-to-all broadcast reduce gather scatter"
@@ -186,13 +190,11 @@ static const struct cli_option verify_options[] = { JOB, END };
 
 static const struct cli_option cost_options[] = {
 	COST_OPTIONS,
-	{ 0, "retune", "TIME", "of each change of light between steps, where alpha does not "
-	  "include it (default: 0)", NULL },
-	JOB, END,
+	RETUNE, JOB, END,
 };
 
 static const struct cli_option simulate_options[] = {
-	COST_OPTIONS,
+	COST_OPTIONS, RETUNE,
 	{ 0, "asynchronous", NULL, "messages leave when what they send has come, not "
 	  "step by step", NULL },
 	{ 0, "svg", "FILE", "draw what is in use when", "@file" },

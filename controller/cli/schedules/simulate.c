@@ -66,6 +66,9 @@ static void out_simulation(const struct cli *c, struct out *o, const struct coll
 	cli_out_ns(c, o, "alpha", opt->cost.alpha_ns);
 	cli_out_ns(c, o, "hop", opt->cost.hop_ns);
 	cli_out_ns(c, o, "message", opt->cost.message_ns);
+	if (opt->cost.retune_ns) {
+		cli_out_ns(c, o, "retune", opt->cost.retune_ns);
+	}
 	out_int(o, "link_bps", opt->cost.link_bps);
 	out_int(o, "size_bytes", opt->cost.size_bytes);
 	out_str(o, "mode", opt->asynchronous ? "asynchronous" : "lockstep");
@@ -83,7 +86,7 @@ static int read_options(const struct cli *c, const struct coll_sched *s,
 	int r = cli_read_cost(c, s, &opt->cost, err);
 
 	opt->asynchronous = cli_has(c, "asynchronous");
-	return r;
+	return r ? r : cli_opt_unit(c, "retune", UNIT_NS, &opt->cost.retune_ns, err);
 }
 
 /* The simulation, and its picture where that is asked for. */
@@ -114,6 +117,7 @@ int cmd_schedule_simulate(struct cli *c, struct err *err)
 
 	coll_report_init(&rep);
 	if (r || (r = read_options(c, s, &opt, err)) || (r = coll_verify(s, &rep, err)) ||
+	    (r = cli_tighten_bound(s, &rep, err)) ||
 	    (r = coll_time(s, &rep, &opt.cost, &planned_ns, &bound_ns, err)) ||
 	    (r = run(c, s, &opt, &sim, err))) {
 		goto out;

@@ -180,7 +180,7 @@ static void assert_alike(const struct coll_sched *s, const struct coll_sched *al
  * between the bound and lockstep. Compact and written out are alike. */
 static void check(const struct coll_sched *s)
 {
-	struct coll_sim_options o = { .cost = { 1000, 30, 500, 3000000000, 100000 } };
+	struct coll_sim_options o = { .cost = { 1000, 30, 500, 0, 3000000000, 100000 } };
 	struct coll_sched *all = unfold(s);
 	double lockstep, asynchronous;
 	int64_t time, bound;
@@ -218,7 +218,7 @@ static void test_against_cost(void **state)
  * wait for. */
 static void test_steps(void **state)
 {
-	struct coll_sim_options o = { .cost = { 1000, 0, 0, 8000000000, 3000 } };
+	struct coll_sim_options o = { .cost = { 1000, 0, 0, 0, 8000000000, 3000 } };
 	struct coll_sched *s = empty(COLL_BROADCAST, "K(3)", 1);
 	struct coll_sim sim;
 
@@ -275,7 +275,7 @@ static struct coll_sched *limited(int chunks)
 
 static void test_limit(void **state)
 {
-	struct coll_sim_options o = { .cost = { 0, 0, 0, 8000000000, 3000 } };
+	struct coll_sim_options o = { .cost = { 0, 0, 0, 0, 8000000000, 3000 } };
 	struct coll_sched *s = limited(1);
 	struct coll_sim sim;
 
@@ -379,7 +379,7 @@ static void test_routes(void **state)
 {
 	static const char *const physical[] = { "Ring(6)", "Mesh(3,3)", "GenKautz(2,8)",
 						"Torus(3,4)", "Cap(Hypercube(3),2)" };
-	struct coll_sim_options o = { .cost = { 1000, 0, 0, 1000000000, 90000 } };
+	struct coll_sim_options o = { .cost = { 1000, 0, 0, 0, 1000000000, 90000 } };
 	int slower = 0;
 
 	(void)state;
@@ -484,7 +484,7 @@ static struct coll_sched *random_compact(int n, struct rng *rng)
 
 static void test_compact(void **state)
 {
-	struct coll_sim_options o = { .cost = { 1000, 30, 500, 1000000000, 90000 } };
+	struct coll_sim_options o = { .cost = { 1000, 30, 500, 0, 1000000000, 90000 } };
 	struct rng rng;
 
 	(void)state;
@@ -515,7 +515,7 @@ static void assert_error(const struct coll_sched *s, struct coll_sim_options o, 
 /* Two lightpaths carry twice as much as the arc. */
 static void test_light(void **state)
 {
-	struct coll_sim_options o = { .cost = { 1000, 0, 0, 8000000000, 2000 } };
+	struct coll_sim_options o = { .cost = { 1000, 0, 0, 0, 8000000000, 2000 } };
 	struct err err = { 0 };
 	struct coll_sched *s;
 
@@ -535,9 +535,28 @@ static void test_light(void **state)
 	coll_free(s);
 }
 
+/* Steps that need other light are longer, as the cost model has it. */
+static void test_retune(void **state)
+{
+	static const int channels[][3] = { { 0, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } };
+	struct coll_sim_options o = { .cost = { 10, 0, 0, 700, 8000000000, 4000 } };
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct coll_sched *s = round_of_four(channels[i]);
+		struct coll_sim sim = simulate(s, &o);
+
+		assert_near(sim.time_ns, (double)planned_of(s, &o.cost));
+		assert_near(sim.steps[0].end_ns, 1010);
+		assert_near(sim.steps[1].end_ns, i == 1 ? 2720 : 2020);
+		coll_sim_fini(&sim);
+		coll_free(s);
+	}
+}
+
 static void test_refused(void **state)
 {
-	struct coll_sim_options good = { .cost = { 1, 0, 0, 1, 1 } }, o = good;
+	struct coll_sim_options good = { .cost = { 1, 0, 0, 0, 1, 1 } }, o = good;
 	struct coll_sched *s = bfb(COLL_ALLGATHER, "K(3)"), *part;
 	struct err err = { 0 };
 
@@ -555,6 +574,9 @@ static void test_refused(void **state)
 	assert_error(s, o, WEFT_EINVAL);
 	o = good;
 	o.cost.message_ns = -1;
+	assert_error(s, o, WEFT_EINVAL);
+	o = good;
+	o.cost.retune_ns = -1;
 	assert_error(s, o, WEFT_EINVAL);
 	must(coll_part_of(s, 1, &part, &err), &err);
 	assert_error(part, good, WEFT_EUNSUPPORTED);
@@ -576,7 +598,7 @@ static int count(const char *text, const char *what)
 
 static struct buf draw(const struct coll_sched *s, int64_t size, bool asynchronous)
 {
-	struct coll_sim_options o = { .cost = { size ? 1000 : 0, 0, 0, 8000000000, size },
+	struct coll_sim_options o = { .cost = { size ? 1000 : 0, 0, 0, 0, 8000000000, size },
 				      .asynchronous = asynchronous };
 	struct coll_sim sim = { 0 };
 	struct err err = { 0 };
@@ -630,6 +652,7 @@ int main(void)
 		cmocka_unit_test(test_routes),
 		cmocka_unit_test(test_compact),
 		cmocka_unit_test(test_light),
+		cmocka_unit_test(test_retune),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_picture),
 	};
