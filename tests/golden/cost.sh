@@ -57,6 +57,10 @@ cost "$T/r.json" --alpha 1us --retune 24us --link-bandwidth 40Gbps --size 8MB
 	$(($(jq .time_ns "$T/plan") - 24000 * (steps - changes))) &&
 	$(jq .latency_time_ns "$T/out") == $((1000 * steps + 24000 * changes)) ]]
 tap "only changes of light are retuned"
+weft schedule simulate "$T/r.json" --alpha 1us --retune 24us --link-bandwidth 40Gbps \
+	--size 8MB --format json >"$T/sim"
+[[ $(jq -c '[.time_ns, .planned_ns]' "$T/sim") == "$(jq -c '[.time_ns, .time_ns]' "$T/out")" ]]
+tap "and so it is simulated"
 for to in msccl-xml rccl-xml mscclpp-json; do
 	expect 65 "$to of changing light" weft schedule export "$T/r.json" --to $to -o "$T/x"
 	has err "names the step" 'light changes: not supported: step [0-9]+ needs other light than step'
