@@ -352,12 +352,54 @@ static int read_rooted_cost(const struct cli *c, struct made *m, enum coll_kind 
 	return rc;
 }
 
-/* One offer, the best of its kind. t is taken over. */
+/* Makes one schedule and offers it. */
+static int offer_rooted(struct made *m, const struct topo *t, const struct coll_tree_options *opt,
+			struct err *err)
+{
+	const struct coll_sched *before = m->sched;
+	struct coll_tree_info info;
+	struct coll_sched *s = NULL;
+	int rc = coll_tree_make(t, opt, &s, &info, err);
+
+	if (rc || (rc = offer(m, s, algorithms_of(opt->kind), info.batches, err))) {
+		return rc;
+	}
+	if (m->sched != before) {
+		m->tree = info;
+	}
+	return 0;
+}
+
+/* The schedule was chosen for links of the logical digraph, and embedded they
+ * have other rates: once more with the rate that they came to. */
+static int offer_embedded(struct made *m, const struct topo *t, struct coll_tree_options opt,
+			  struct err *err)
+{
+	struct coll_cost cost = m->cost;
+	struct coll_report r;
+	mpq_t rate;
+	int rc;
+
+	coll_report_init(&r);
+	mpq_init(rate);
+	rc = coll_verify(m->logical, &r, err);
+	if (rc == 0 && mpq_sgn(m->report.shard_times) > 0) {
+		mpq_div(rate, r.shard_times, m->report.shard_times);
+		cost.link_bps = (int64_t)(mpq_get_d(rate) * (double)cost.link_bps);
+		cost.link_bps = cost.link_bps > 0 ? cost.link_bps : 1;
+		opt.cost = &cost;
+		rc = offer_rooted(m, t, &opt, err);
+	}
+	mpq_clear(rate);
+	coll_report_fini(&r);
+	return rc;
+}
+
+/* The best of its kind. t is taken over. */
 static int make_rooted(const struct cli *c, struct made *m, enum coll_kind kind,
 		       struct topo *t, struct err *err)
 {
 	struct coll_tree_options opt = { .kind = kind };
-	struct coll_sched *s = NULL;
 	int64_t root = 0, batches = 0;
 	int rc;
 
@@ -368,12 +410,13 @@ static int make_rooted(const struct cli *c, struct made *m, enum coll_kind kind,
 		opt.root = (int)root;
 		opt.batches = (int)batches;
 		opt.cost = m->wants_time ? &m->cost : NULL;
-		rc = coll_tree_make(t, &opt, &s, &m->tree, err);
+		rc = offer_rooted(m, t, &opt, err);
+	}
+	if (rc == 0 && m->logical && m->wants_time) {
+		rc = offer_embedded(m, t, opt, err);
 	}
 	topo_free(t);
-	(void)(rc || (rc = offer(m, s, algorithms_of(kind), m->tree.batches, err)) ||
-	       (rc = cli_tighten_bound(m->sched, &m->report, err)));
-	return rc;
+	return rc ? rc : cli_tighten_bound(m->sched, &m->report, err);
 }
 
 /* What a collective with a root is made of. */

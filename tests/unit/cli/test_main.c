@@ -354,6 +354,26 @@ static void test_schedule_root(void **state)
 	assert_int_equal(number(f, "time_ns"), number(f, "bound_ns"));
 }
 
+/* Through a switch, whose links are what the choice goes by: no number of
+ * batches is faster. */
+static void test_schedule_root_switch(void **state)
+{
+	struct fixture *f = *state;
+	char line[256];
+	int64_t best;
+
+	assert_int_equal(weft(f, "weft schedule make -t Star(8) -c broadcast --format json "
+				 "--alpha 10us --bandwidth 100Gbps --size 1MB"), 0);
+	best = number(f, "time_ns");
+	assert_true(best >= number(f, "bound_ns"));
+	for (int batches = 1; batches <= 8; batches++) {
+		snprintf(line, sizeof(line), "weft schedule make -t Star(8) -c broadcast --format "
+			 "json --alpha 10us --bandwidth 100Gbps --size 1MB --batches %d", batches);
+		assert_int_equal(weft(f, line), 0);
+		assert_true(best <= number(f, "time_ns"));
+	}
+}
+
 /* (6 steps) * 10 us + 15/8 * 1 MB / 100 Gbps, and with links of a quarter */
 static void test_schedule_cost(void **state)
 {
@@ -652,6 +672,7 @@ int main(void)
 		T(test_schedule_round_trip),
 		T(test_schedule_algorithms),
 		T(test_schedule_root),
+		T(test_schedule_root_switch),
 		T(test_schedule_cost),
 		T(test_broken_schedule),
 		T(test_not_supported),
