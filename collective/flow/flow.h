@@ -80,9 +80,8 @@ int mcf_run(struct mcf *p, const struct mcf_options *opt, struct mcf_result *res
 int mcf_without(const struct mcf *p, const struct topo *t, const bool *dropped,
 		struct mcf **out, struct err *err);
 
-/* Sources that are solved, of mcf_terminals() that send. O(1). */
+/* Sources that are solved, of all terminals, which send. O(1). */
 int mcf_sources(const struct mcf *p);
-int mcf_terminals(const struct mcf *p);
 
 /* Theorem 2 of the paper: no digraph of n nodes and degree d has a
  * congestion below sum of depths of the full d-ary tree over d. Where every

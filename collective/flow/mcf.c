@@ -180,11 +180,6 @@ int mcf_sources(const struct mcf *p)
 	return p->n_sources;
 }
 
-int mcf_terminals(const struct mcf *p)
-{
-	return p->net.terminals;
-}
-
 /* Depths of a tree of n nodes whose root has d children and the others `on`,
  * over d. */
 static double depths_over(int n, int d, int on)
