@@ -49,7 +49,7 @@ int topo_group_orbits(const struct topo_group *g)
 
 int topo_group_generators(const struct topo_group *g)
 {
-	return g->n_generators;
+	return g ? g->n_generators : 0;
 }
 
 const int32_t *topo_group_generator(const struct topo_group *g, int i, int *order)
@@ -324,6 +324,7 @@ struct topo_action {
 	int n_orbits, n_limits;
 	int32_t *sorted;	/* arcs of a node by head, capacity, latency, number */
 	int32_t *place;		/* of an arc in it */
+	bool *twin;		/* an arc with another that is like it */
 	int32_t *orbit;		/* of an arc */
 	int32_t *first, *size;	/* of an orbit */
 	int32_t *begin;		/* of an orbit of terminals' arcs in `at`, else -1 */
@@ -377,6 +378,9 @@ static void sort_arcs(struct topo_action *x)
 	}
 	for (int p = 0; p < m; p++) {
 		x->place[x->sorted[p]] = p;
+		if (p > 0 && cmp_ends(&arcs[x->sorted[p - 1]], &arcs[x->sorted[p]]) == 0) {
+			x->twin[x->sorted[p - 1]] = x->twin[x->sorted[p]] = true;
+		}
 	}
 }
 
@@ -415,9 +419,17 @@ static int find_arc(const struct topo_action *x, const struct topo_arc *want, in
 static int move_ends(const struct topo_action *x, int arc, int src, int dst)
 {
 	struct topo_arc want = *topo_arc(x->t, arc);
+	int from, to, n = topo_out(x->t, src, &to), at;
 
+	topo_out(x->t, want.src, &from);
 	want.src = src;
 	want.dst = dst;
+	/* Most digraphs list the arcs out of all nodes in the same order. */
+	at = to + arc - from;
+	if (arc - from < n && !x->twin[arc] && !x->twin[at] &&
+	    cmp_ends(topo_arc(x->t, at), &want) == 0) {
+		return at;
+	}
 	return find_arc(x, &want, rank_among_equals(x, arc));
 }
 
@@ -465,32 +477,44 @@ static int check_nodes(const struct topo *t, const struct topo_group *g, struct 
 	return 0;
 }
 
-/* The orbit that begins with `arc`: `queue` has room for all arcs. */
-static int number_arcs(struct topo_action *x, int arc, int32_t *queue, struct err *err)
+static int32_t root_of(int32_t *up, int32_t a)
 {
-	int n = 0;
+	while (up[a] != a) {
+		up[a] = up[up[a]];
+		a = up[a];
+	}
+	return a;
+}
 
-	queue[n++] = arc;
-	x->orbit[arc] = x->n_orbits;
-	x->first[x->n_orbits] = arc;
-	for (int k = 0; k < n && x->g; k++) {
-		for (int i = 0; i < x->g->n_generators; i++) {
-			int to = image_under(x, i, queue[k]);
+/* Joins the orbits of the generators before i that generator i takes to each other. It
+ * commutes with these, and they are automorphisms: so looking at one arc of an
+ * orbit is enough to know that all its arcs have images. n of them in `first`, and *n
+ * remain. */
+static int join_orbits(struct topo_action *x, int i, int *n, struct err *err)
+{
+	int32_t *up = x->orbit;
+	int kept = 0;
 
-			if (to < 0) {
-				const struct topo_arc *a = topo_arc(x->t, queue[k]);
+	for (int k = 0; k < *n; k++) {
+		int from = x->first[k], to = image_under(x, i, from);
 
-				return err_set(err, WEFT_EINVAL, "generator %d is no automorphism: "
-					       "arc %d (%d -> %d) has no image", i, queue[k],
-					       a->src, a->dst);
-			}
-			if (x->orbit[to] < 0) {
-				x->orbit[to] = x->n_orbits;
-				queue[n++] = to;
-			}
+		if (to < 0) {
+			const struct topo_arc *a = topo_arc(x->t, from);
+
+			return err_set(err, WEFT_EINVAL, "generator %d is no automorphism: arc %d "
+				       "(%d -> %d) has no image", i, from, a->src, a->dst);
+		}
+		to = root_of(up, to);
+		from = root_of(up, from);
+		/* The smaller number becomes the root. */
+		up[from > to ? from : to] = from > to ? to : from;
+	}
+	for (int k = 0; k < *n; k++) {
+		if (up[x->first[k]] == x->first[k]) {
+			x->first[kept++] = x->first[k];
 		}
 	}
-	x->size[x->n_orbits++] = n;
+	*n = kept;
 	return 0;
 }
 
@@ -516,21 +540,24 @@ static void list_by_tail(struct topo_action *x)
 
 static int number_orbits(struct topo_action *x, struct err *err)
 {
-	int m = topo_m(x->t), rc = 0;
-	int32_t *queue = malloc(((size_t)m + 1) * sizeof(*queue));
+	int m = topo_m(x->t), n = m, generators = topo_group_generators(x->g), rc = 0;
 
-	if (!queue) {
-		return err_nomem(err);
-	}
 	for (int a = 0; a < m; a++) {
-		x->orbit[a] = -1;
+		x->orbit[a] = x->first[a] = a;
+	}
+	for (int i = 0; i < generators && !rc; i++) {
+		rc = join_orbits(x, i, &n, err);
+	}
+	/* Roots are the first of their orbits, and are numbered before the others. */
+	for (int a = 0; a < m && !rc; a++) {
+		int root = x->orbit[a] == a ? a : root_of(x->orbit, a);
+
+		x->at[a] = root == a ? x->n_orbits++ : x->at[root];
 	}
 	for (int a = 0; a < m && !rc; a++) {
-		if (x->orbit[a] < 0) {
-			rc = number_arcs(x, a, queue, err);
-		}
+		x->orbit[a] = x->at[a];
+		x->size[x->orbit[a]]++;
 	}
-	free(queue);
 	if (!rc) {
 		list_by_tail(x);
 	}
@@ -627,6 +654,7 @@ int topo_action_new(const struct topo *t, const struct topo_group *g, struct top
 	x->g = g;
 	arrays_add(&x->arrays, x->sorted, m);
 	arrays_add(&x->arrays, x->place, m);
+	arrays_add(&x->arrays, x->twin, m);
 	arrays_add(&x->arrays, x->orbit, m);
 	arrays_add(&x->arrays, x->first, m);
 	arrays_add(&x->arrays, x->size, m);
