@@ -15,6 +15,8 @@
 
 #include "collective/schedule/simulate.h"
 
+#define MAX_TIME_NS 9.2e18	/* below 2^63, after rounding too */
+
 /* ---- what carries ---- */
 
 int sim_number(const struct sim_run *r, int carrier)
@@ -285,6 +287,9 @@ int sim_run_all(struct sim_run *r, struct err *err)
 		rc = r->o->asynchronous ? run_asynchronous(r, err) : run_lockstep(r, err);
 	}
 	coll_loads_fini(&r->loads);
+	if (!rc && r->out->time_ns > MAX_TIME_NS) {
+		rc = err_set(err, WEFT_ELIMIT, "the time does not fit 64 bits of nanoseconds");
+	}
 	return rc;
 }
 

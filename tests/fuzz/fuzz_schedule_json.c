@@ -1,4 +1,4 @@
-/* Any bytes as a JSON schedule: what reads can be verified and written, and
+/* Any bytes as a JSON schedule: what reads can be verified, simulated and written, and
  * reads the same again. */
 #include <stdint.h>
 #include <stdlib.h>
@@ -7,6 +7,21 @@
 #include "collective/schedule/schedule.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void simulate(const struct coll_sched *s, bool asynchronous)
+{
+	const struct coll_sim_options o = {
+		.cost = { .alpha_ns = 10, .link_bps = 1000000000, .size_bytes = 1000 },
+		.asynchronous = asynchronous,
+	};
+	struct coll_sim sim = { 0 };
+	struct buf svg = { 0 };
+	struct err err;
+
+	coll_simulate(s, &o, &sim, &svg, &err);
+	coll_sim_fini(&sim);
+	buf_fini(&svg);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -18,6 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	coll_verify(s, NULL, &err);
+	simulate(s, false);
+	simulate(s, true);
 	if (coll_to_json(s, &first, &err) ||
 	    coll_from_json(first.data, first.len, &again, &err) ||
 	    coll_to_json(again, &second, &err) ||

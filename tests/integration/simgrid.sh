@@ -126,7 +126,10 @@ if mine; then
 	jq '.limits = [{"cap": 1, "arcs": [0, 1, 2, 3]}, {"cap": 2, "arcs": [3, 7, 11, 12]}]' \
 		mesh.json >topology.json
 	python3 "$flows" double topology.json >doubling.json
+	jq 'del(.limits, .limits_columns, .limit_arcs, .limit_arcs_columns)' doubling.json >free.json
 	agree "recursive doubling on a mesh with shared limits" doubling.json doubling.json
+	(($(simulated doubling.json lockstep) > $(simulated free.json lockstep)))
+	tap "which take their time"
 fi
 
 if mine; then

@@ -134,6 +134,7 @@ def write_doubling(path):
     nodes = doc["nodes"]
     n = nodes - len(kinds)
     holders = n + sum(1 for kind in kinds.values() if kind == "memory")
+    limits = doc.get("limits", [])
     out = collections.defaultdict(list)
     for a, arc in enumerate(arcs):
         if arc["src"] != arc["dst"]:
@@ -161,6 +162,9 @@ def write_doubling(path):
         "node_kinds_columns": ["node", "kind", "abilities"],
         "node_kinds": [[u, *({"switch": (1, 0), "memory": (2, 5)}[kind])]
                        for u, kind in sorted(kinds.items())],
+        "limits_columns": ["cap"], "limits": [[limit["cap"]] for limit in limits],
+        "limit_arcs_columns": ["limit", "arc"],
+        "limit_arcs": [[i, arc] for i, limit in enumerate(limits) for arc in limit["arcs"]],
         "routing": "explicit",
         "routes_columns": ["arc", "hops", "weight"], "routes": routes,
         "hops_columns": ["arc"], "hops": hops,

@@ -578,6 +578,10 @@ static void test_refused(void **state)
 	o = good;
 	o.cost.retune_ns = -1;
 	assert_error(s, o, WEFT_EINVAL);
+	o = good;
+	o.cost.alpha_ns = INT64_MAX;
+	o.cost.hop_ns = INT64_MAX;
+	assert_error(s, o, WEFT_ELIMIT);
 	must(coll_part_of(s, 1, &part, &err), &err);
 	assert_error(part, good, WEFT_EUNSUPPORTED);
 	coll_free(part);
