@@ -56,7 +56,8 @@ agree() {
 	return 0
 }
 
-# Schedules that weft makes, compact where they are symmetric.
+# Schedules that weft makes, compact where they are symmetric, with routes where
+# there are switches.
 while read -r topology collective options; do
 	mine || continue
 	# shellcheck disable=SC2086
@@ -75,6 +76,15 @@ done <<-END
 	Lat(Cap(Ring(7),3),900) allreduce
 	Prod(UniRing(1,3),Lat(Ring(4),2000)) allreduce
 	GenKautz(2,9) all-to-all
+	Mesh(4,4) broadcast --batches 5
+	Torus(3,4) gather --root 5
+	HyperX(4,4) allreduce
+	HyperX(2,3) all-to-all
+	HammingMesh(2,2,2) allreduce
+	HammingMesh(2,2,1) all-to-all
+	DgxA100(2,all) allreduce
+	DgxA100(1,all) all-to-all
+	Rails(2,4) allgather
 END
 
 # All-gathers by recursive doubling, whose messages share the links of their

@@ -397,6 +397,26 @@ static void test_schedule_cost(void **state)
 				 "--size 1MB --bandwidth 100GB"), 64);
 }
 
+/* The simulation of what shares nothing takes the planned time; its picture. */
+static void test_simulate(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(weft(f, "weft schedule make -t C(16,{1,4}) -c allreduce -o @/s.pb -q"), 0);
+	assert_int_equal(weft(f, "weft schedule simulate @/s.pb --alpha 10us --bandwidth 100Gbps "
+				 "--size 1MB --hop 1us --svg @/s.svg --format json"), 0);
+	expect_text(f, "mode", "lockstep");
+	assert_int_equal(number(f, "time_ns"), number(f, "steps") * 11000 + 150000);
+	assert_int_equal(number(f, "planned_ns"), number(f, "time_ns"));
+	assert_int_equal(weft(f, "weft schedule simulate @/s.pb --alpha 10us --bandwidth 100Gbps "
+				 "--size 1MB --asynchronous --full --format json"), 0);
+	expect_text(f, "mode", "asynchronous");
+	assert_true(number(f, "time_ns") <= number(f, "planned_ns"));
+	assert_int_equal(weft(f, "weft schedule simulate @/s.pb --alpha 10us --size 1MB"), 64);
+	assert_int_equal(weft(f, "weft schedule simulate @/s.pb --alpha 10us --bandwidth 100Gbps "
+				 "--size 1MB --svg @/none/s.svg"), 1);
+}
+
 static void test_broken_schedule(void **state)
 {
 	struct fixture *f = *state;
@@ -674,6 +694,7 @@ int main(void)
 		T(test_schedule_root),
 		T(test_schedule_root_switch),
 		T(test_schedule_cost),
+		T(test_simulate),
 		T(test_broken_schedule),
 		T(test_not_supported),
 		T(test_topology),
