@@ -16,6 +16,9 @@
 #include "lib/base/rng.h"
 #include "topology/private.h"
 
+/* As many shifts of digits are tried at most. */
+#define MAX_SHIFTS 100
+
 /* Colours of nodes as such, and as images. */
 enum { SOURCES, IMAGES, SIDES };
 
@@ -25,8 +28,20 @@ struct topo_extension {
 	uint64_t *colour[SIDES];	/* of every node */
 	int32_t *order[SIDES];		/* the other nodes, by colour and number */
 	uint64_t *next;
+	int shifts;			/* of digits that were tried */
 	struct arrays arrays;
 };
+
+/* Room to work in; the caller adds what it needs to x->arrays before. */
+static int begin(struct topo_extension *x, struct err *err)
+{
+	arrays_add(&x->arrays, x->next, topo_n(x->t));
+	for (int side = 0; side < SIDES; side++) {
+		arrays_add(&x->arrays, x->colour[side], topo_n(x->t));
+		arrays_add(&x->arrays, x->order[side], topo_n(x->t));
+	}
+	return x->arrays.failed ? err_nomem(err) : 0;
+}
 
 /* What distinguishes an arc beside its ends. */
 static uint64_t arc_hash(const struct topo *t, int arc, bool out)
@@ -243,18 +258,13 @@ static int group_of(const struct topo *t, int n, const int *orders, const int32_
 static int extend_all(struct topo_extension *x, const struct topo_group *g,
 		      struct topo_group **out, struct err *err)
 {
-	int n = topo_group_generators(g), kept = 0, rc = 0, *orders;
+	int n = topo_group_generators(g), kept = 0, rc, *orders;
 	int32_t *images;
 
 	arrays_add(&x->arrays, orders, n);
 	arrays_add(&x->arrays, images, (size_t)n * topo_n(x->t));
-	arrays_add(&x->arrays, x->next, topo_n(x->t));
-	for (int side = 0; side < SIDES; side++) {
-		arrays_add(&x->arrays, x->colour[side], topo_n(x->t));
-		arrays_add(&x->arrays, x->order[side], topo_n(x->t));
-	}
-	if (x->arrays.failed) {
-		return err_nomem(err);
+	if ((rc = begin(x, err))) {
+		return rc;
 	}
 	for (int i = 0; i < n && !rc; i++) {
 		int order, power;
@@ -285,6 +295,77 @@ int topo_group_extend(const struct topo_group *g, const struct topo *t, struct t
 			       "has %d and %d", terminals, x.known, topo_ranks(t), topo_n(t));
 	}
 	rc = extend_all(&x, g, out, err);
+	arrays_fini(&x.arrays);
+	return rc;
+}
+
+/* ---- digits ---- */
+
+/* Adds one to the digit of this radix above the unit. */
+static int shift_digit(struct topo_extension *x, int unit, int radix, int32_t *image, bool *yes,
+		       struct err *err)
+{
+	*yes = false;
+	for (int u = 0; u < x->known; u++) {
+		int digit = u / unit % radix;
+
+		image[u] = u + ((digit + 1) % radix - digit) * unit;
+	}
+	return complete(x, image) ? generates(x->t, radix, image, yes, err) : 0;
+}
+
+/* The largest radix of the digit above the unit that can be shifted, 1: none. */
+static int find_radix(struct topo_extension *x, int unit, int *radix, int32_t *image,
+		      struct err *err)
+{
+	int rest = x->known / unit, rc;
+
+	for (*radix = rest; *radix > 1; --*radix) {
+		bool yes = false;
+
+		if (rest % *radix == 0 && x->shifts++ < MAX_SHIFTS &&
+		    ((rc = shift_digit(x, unit, *radix, image, &yes, err)) || yes)) {
+			return rc;
+		}
+	}
+	return 0;
+}
+
+/* Where no digit above the unit can be shifted it grows by the least divisor of what is
+ * left that makes one possible. */
+static int find_digits(struct topo_extension *x, struct topo_group **out, struct err *err)
+{
+	int kept = 0, rc, *orders;
+	int32_t *images;
+
+	arrays_add(&x->arrays, orders, TOPO_MAX_DIGITS);
+	arrays_add(&x->arrays, images, (size_t)TOPO_MAX_DIGITS * topo_n(x->t));
+	if ((rc = begin(x, err))) {
+		return rc;
+	}
+	for (int unit = 1, skip = 1; unit * skip < x->known && !rc; skip++) {
+		int radix = 1;
+
+		if (x->known / unit % skip == 0) {
+			rc = find_radix(x, unit * skip, &radix,
+					images + (size_t)kept * topo_n(x->t), err);
+		}
+		if (!rc && radix > 1) {
+			orders[kept++] = radix;
+			unit *= skip * radix;
+			skip = 0;
+		}
+	}
+	return rc ? rc : group_of(x->t, kept, orders, images, out, err);
+}
+
+int topo_group_digits(const struct topo *t, struct topo_group **out, struct err *err)
+{
+	struct topo_extension x = { .t = t, .known = topo_ranks(t) };
+	int rc;
+
+	*out = NULL;
+	rc = find_digits(&x, out, err);
 	arrays_fini(&x.arrays);
 	return rc;
 }

@@ -262,6 +262,15 @@ int topo_group_find(const struct topo *t, struct topo_group **out, struct err *e
 int topo_group_extend(const struct topo_group *g, const struct topo *t, struct topo_group **out,
 		      struct err *err);
 
+/*
+ * A group of any digraph in which terminals come first: their numbers read as digits,
+ * the lowest first and each of the largest radix where adding one to it is an automorphism
+ * with suitable images of memories and switches. Between digits parts of the numbers may
+ * stay. *out NULL: none found; at most 100 shifts are tried, each O(m log d + classes of
+ * other nodes x their arcs).
+ */
+int topo_group_digits(const struct topo *t, struct topo_group **out, struct err *err);
+
 /* Nodes (0 of NULL), elements (1 of NULL), orbits of terminals, generators; images and
  * order of generator i. O(1). */
 int topo_group_nodes(const struct topo_group *g);

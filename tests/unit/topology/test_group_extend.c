@@ -163,12 +163,53 @@ static void other_terminals_are_refused(void **state)
 	topo_free(other);
 }
 
+static int order_by_digits(const struct topo *t)
+{
+	struct topo_group *g = NULL;
+	struct topo_action *x = NULL;
+	int order;
+
+	assert_int_equal(topo_group_digits(t, &g, NULL), 0);
+	order = topo_group_order(g);
+	if (g) {
+		assert_int_equal(topo_action_new(t, g, &x, NULL), 0);
+	}
+	topo_action_free(x);
+	topo_group_free(g);
+	return order;
+}
+
+static void digits_are_found(void **state)
+{
+	static const struct {
+		const char *expr;
+		int order;
+	} cases[] = {
+		{ "Star(8)", 8 }, { "Torus(4,6)", 24 }, { "Hypercube(4)", 16 }, { "K(12)", 12 },
+		{ "HyperX(3,4)", 12 }, { "HammingMesh(2,2,2)", 16 }, { "HammingMesh(3,2,2)", 4 },
+		{ "FatTree(4)", 16 }, { "FatTree(6)", 54 }, { "Rails(3,4)", 12 },
+		{ "DgxA100(2,nvlink)", 16 }, { "DgxA100(2,pcie)", 16 }, { "DgxA100(4,all)", 32 },
+		{ "Mesh(3,4)", 1 }, { "GenKautz(2,11)", 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct topo *t = parse(cases[i].expr);
+
+		if (order_by_digits(t) != cases[i].order) {
+			fail_msg("%s: %d elements", cases[i].expr, order_by_digits(t));
+		}
+		topo_free(t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(switches_follow),
 		cmocka_unit_test(interchangeable_switches),
 		cmocka_unit_test(limits_count),
+		cmocka_unit_test(digits_are_found),
 		cmocka_unit_test(other_terminals_are_refused),
 	};
 
