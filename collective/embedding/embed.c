@@ -2,9 +2,9 @@
  * Embedding a schedule: its group, its transfers, then routes for the arcs that carry.
  *
  * Of a compact schedule's group those elements stay that are automorphisms of the physical
- * digraph too; the transfers are written out over the others, one of each coset. Routes
- * are made for the first arc of every orbit that carries, as their images serve the
- * rest.
+ * digraph too, or another group takes its place that keeps both. Of all transfers those
+ * are then kept whose origin is the first of its orbit. Routes are made for the first
+ * arc of every orbit that carries, as their images serve the rest.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -56,7 +56,29 @@ static int check_schedule(const struct coll_sched *s, const struct topo *physica
 
 /* ---- the group ---- */
 
-/* What stays of the group of s; NULL: nothing. */
+/* What extends of the group of s to the physical digraph, or a larger group that keeps
+ * both. */
+static int choose_group(struct embed_work *w, const struct topo *physical,
+			struct topo_group **group, struct err *err)
+{
+	const struct topo_group *old = coll_group(w->s);
+	struct topo_group *other = NULL;
+	int rc = topo_group_extend(old, physical, group, err);
+
+	if (rc || topo_group_order(*group) == topo_group_order(old)) {
+		return rc;
+	}
+	rc = embed_other_group(w->s, w->old, physical, &other, err);
+	if (!rc && topo_group_order(other) > topo_group_order(*group)) {
+		topo_group_free(*group);
+		*group = other;
+		return 0;
+	}
+	topo_group_free(other);
+	return rc;
+}
+
+/* The group of what is made; NULL: none. */
 static int keep_group(struct embed_work *w, const struct topo *physical,
 		      enum coll_routing routing, struct topo_group **group, struct err *err)
 {
@@ -71,7 +93,7 @@ static int keep_group(struct embed_work *w, const struct topo *physical,
 		return rc;
 	}
 	if (routing != COLL_ROUTING_EXPLICIT) {
-		rc = topo_group_extend(coll_group(w->s), physical, group, err);
+		rc = choose_group(w, physical, group, err);
 	}
 	if (!rc && routing == COLL_ROUTING_DIMENSION_ORDER &&
 	    !embed_keeps_digits(&w->grid, *group)) {
@@ -104,49 +126,75 @@ static int begin(struct embed_work *w, struct topo *physical, struct topo_group 
 
 /* ---- the transfers ---- */
 
-/* All transfers moved by an element of the old group. */
-static int add_moved(struct embed_work *w, int by, struct err *err)
+/* The first terminals of the orbits of the group that is kept, sorted by the orbits
+ * of the old one: those of terminal u's begin at begin[u] and end before
+ * begin[u + 1] when u is the first of its old orbit. */
+struct embed_firsts {
+	int32_t *begin, *list;
+	struct arrays arrays;
+};
+
+static int find_firsts(struct embed_work *w, struct embed_firsts *f, struct err *err)
 {
-	const struct topo_group *g = coll_group(w->s);
-	int64_t n;
-	const struct coll_xfer *x = coll_xfers(w->s, &n);
+	const struct topo_group *old = coll_group(w->s), *kept = coll_group(w->out);
+	int ranks = coll_ranks(w->s), *end;
+
+	*f = (struct embed_firsts){ .begin = NULL };
+	arrays_add(&f->arrays, f->begin, ranks + 1);
+	arrays_add(&f->arrays, f->list, ranks);
+	arrays_add(&f->arrays, end, ranks);
+	if (f->arrays.failed) {
+		return err_nomem(err);
+	}
+	for (int u = 0; u < ranks; u++) {
+		f->begin[topo_group_first(old, u) + 1] += topo_group_first(kept, u) == u;
+	}
+	for (int u = 0; u < ranks; u++) {
+		f->begin[u + 1] += f->begin[u];
+		end[u] = f->begin[u];
+	}
+	for (int u = 0; u < ranks; u++) {
+		if (topo_group_first(kept, u) == u) {
+			f->list[end[topo_group_first(old, u)]++] = u;
+		}
+	}
+	return 0;
+}
+
+/* The images of a transfer that begin at first terminals. */
+static int add_images(struct embed_work *w, const struct embed_firsts *f,
+		      const struct coll_xfer *x, struct err *err)
+{
+	const struct topo_group *old = coll_group(w->s);
 	int rc = 0;
 
-	for (int64_t i = 0; i < n && !rc; i++) {
-		struct coll_xfer to = x[i];
+	for (int i = f->begin[x->origin]; i < f->begin[x->origin + 1] && !rc; i++) {
+		int by = topo_group_between(old, x->origin, f->list[i]);
+		struct coll_xfer to = embed_moved(old, w->old, by, x);
 
-		if (by) {
-			to.arc = topo_action_move(w->old, by, x[i].arc);
-			to.origin = topo_group_move(g, by, x[i].origin);
-			to.dest = x[i].dest < 0 ? x[i].dest : topo_group_move(g, by, x[i].dest);
-		}
 		w->carries[topo_action_orbit(w->kept, to.arc)] = true;
 		rc = coll_add(w->out, &to, err);
 	}
 	return rc;
 }
 
-/* By one element of each coset of the group that stays: those that take the first
- * terminal to the first ones of their orbits. */
 static int add_transfers(struct embed_work *w, struct err *err)
 {
-	const struct topo_group *old = coll_group(w->s), *kept = coll_group(w->out);
-	int64_t n, cosets = topo_group_order(old) / topo_group_order(kept);
-	int rc = 0;
+	int64_t n, cosets = topo_group_order(coll_group(w->s));
+	const struct coll_xfer *x = coll_xfers(w->s, &n);
+	struct embed_firsts f;
+	int rc;
 
-	(void)coll_xfers(w->s, &n);
-	if (n * cosets > COLL_MAX_XFERS) {
+	if (n * cosets / topo_group_order(coll_group(w->out)) > COLL_MAX_XFERS) {
 		return err_set(err, WEFT_ELIMIT, "with what the physical digraph leaves of its "
-			       "symmetry, the schedule has %lld transfers: more than %d",
-			       (long long)(n * cosets), COLL_MAX_XFERS);
+			       "symmetry, the schedule has more than %d transfers",
+			       COLL_MAX_XFERS);
 	}
-	for (int u = 0; u < coll_ranks(w->s) && !rc; u++) {
-		int by = topo_group_between(old, 0, u);
-
-		if (by >= 0 && topo_group_first(kept, u) == u) {
-			rc = add_moved(w, by, err);
-		}
+	rc = find_firsts(w, &f, err);
+	for (int64_t i = 0; i < n && !rc; i++) {
+		rc = add_images(w, &f, &x[i], err);
 	}
+	arrays_fini(&f.arrays);
 	return rc;
 }
 
@@ -192,8 +240,7 @@ static int fill(struct embed_work *w, enum coll_routing routing, struct err *err
 {
 	int rc;
 
-	if ((rc = topo_action_new(coll_topo(w->s), coll_group(w->s), &w->old, err)) ||
-	    (rc = topo_action_new(coll_topo(w->out), coll_group(w->out), &w->kept, err))) {
+	if ((rc = topo_action_new(coll_topo(w->out), coll_group(w->out), &w->kept, err))) {
 		return rc;
 	}
 	arrays_add(&w->arrays, w->carries, topo_action_orbits(w->kept));
@@ -213,7 +260,8 @@ static int embed(struct embed_work *w, struct topo *physical, enum coll_routing 
 	int rc = check_schedule(w->s, physical, err);
 
 	*out = NULL;
-	if (rc || (rc = keep_group(w, physical, routing, &group, err))) {
+	if (rc || (rc = topo_action_new(coll_topo(w->s), coll_group(w->s), &w->old, err)) ||
+	    (rc = keep_group(w, physical, routing, &group, err))) {
 		topo_free(physical);
 	} else if ((rc = begin(w, physical, group, routing, ports, err)) == 0 &&
 		   (rc = fill(w, routing, err)) == 0) {

@@ -34,8 +34,10 @@
  * COLL_ROUTING_EXPLICIT. ports: as coll_set_physical.
  *
  * A compact schedule keeps its group, or what extends of it to the
- * physical digraph by topo_group_extend(); by dimension-order only if it adds numbers to
- * digits. Its routes are the same as those of the schedule unfolded.
+ * physical digraph by topo_group_extend(), or gets a larger one that keeps both: of the
+ * shifts of topo_group_digits() those under which its transfers stay the same. By
+ * dimension-order a group must add numbers to digits. Its routes are the same as those
+ * of the schedule unfolded.
  *
  * WEFT_EINVAL as coll_set_physical; WEFT_EUNSUPPORTED: s is embedded, has light or is
  * the part of a rank, or dimension-order and the physical digraph has no such

@@ -80,6 +80,17 @@ int embed_dimensions(struct embed_grid *g, struct embed_paths *p, int src, int d
 /* Each generator adds a number to every digit. */
 bool embed_keeps_digits(const struct embed_grid *grid, const struct topo_group *g);
 
+/* A transfer moved by an element of a group, whose action on its digraph is given. */
+struct coll_xfer embed_moved(const struct topo_group *g, const struct topo_action *action, int by,
+			     const struct coll_xfer *x);
+/* Groups that are tried move at most so many transfers, all written out. */
+#define EMBED_MAX_MOVED (1 << 22)
+/* A group of the physical digraph that keeps a compact schedule too: of the shifts of
+ * topo_group_digits() those that do. action: of the schedule's group. *out NULL:
+ * none does. O(generators x transfers written out x log). */
+int embed_other_group(const struct coll_sched *s, const struct topo_action *action,
+		      const struct topo *physical, struct topo_group **out, struct err *err);
+
 /* Collects routes from a file: embed_explicit for every logical arc. */
 struct json_t;
 int embed_read_routes(const char *text, size_t len, struct json_t **root, struct err *err);

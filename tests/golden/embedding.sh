@@ -38,8 +38,12 @@ made '1 3/2 3/2 *' -t 'K(16)' --on 'HyperX(4,4)' -c all-to-all
 made '2 15/16 15/16 16 24' -t 'HyperX(4,4)' -c allgather
 # To the 8 GPUs of the other server half of the paths, by capacity 1/13 of the data,
 # begin with the rail; it carries 8 shards at 25 of the GPU's 325.
-made '1 13/2 15/16 2 176' -t 'K(16)' --on 'DgxA100(2,nvlink)' -c allgather
+made '1 13/2 15/16 16 22' -t 'K(16)' --on 'DgxA100(2,nvlink)' -c allgather
 made '4 195/64 15/16 16 4' -t 'Hypercube(4)' --on 'DgxA100(2,nvlink)' -c allgather
+
+# Pods, switches in a pod, hosts at a switch; a ring keeps the pods alone.
+made '1 15/16 15/16 16 53' -t 'FatTree(4)' -c allgather
+made '15 15/16 15/16 4 *' -t 'UniRing(1,16)' --on 'FatTree(4)' -c allgather
 
 # Routes from a file.
 cat >"$T/routes.json" <<'E'

@@ -647,14 +647,15 @@ static void compact_as_unfolded(void **state)
 		int order;	/* of the group that stays, by minimal-split */
 	} pairs[] = {
 		{ "K(8)", "Star(8)", 8 }, { "K(16)", "Ring(16)", 16 }, { "C(16,{1,3,5})", "Ring(16)", 16 },
-		{ "K(9)", "Torus(3,3)", 3 }, { "Torus(4,4)", "HyperX(4,4)", 16 },
+		{ "K(9)", "Torus(3,3)", 9 }, { "Torus(4,4)", "HyperX(4,4)", 16 },
 		{ "Torus(4,4)", "Torus(4,4)", 16 }, { "Hypercube(4)", "Hypercube(4)", 16 },
 		{ "Torus(4,4)", "HammingMesh(2,2,2)", 4 }, { "Torus(4,4)", "HammingMesh(1,4,4)", 16 },
 		{ "Ring(16)", "FatTree(4)", 4 }, { "Hypercube(4)", "FatTree(4)", 16 },
 		{ "Hypercube(4)", "DgxA100(2,nvlink)", 16 }, { "Ring(16)", "DgxA100(2,nvlink)", 2 },
-		{ "K(16)", "DgxA100(2,nvlink)", 2 }, { "K(16)", "DgxA100(2,all)", 2 },
-		{ "Hypercube(4)", "DgxA100(2,pcie)", 16 }, { "K(12)", "Rails(3,4)", 3 },
+		{ "K(16)", "DgxA100(2,nvlink)", 16 }, { "K(16)", "DgxA100(2,all)", 16 },
+		{ "Hypercube(4)", "DgxA100(2,pcie)", 16 }, { "K(12)", "Rails(3,4)", 12 },
 		{ "Torus(3,4)", "Rails(3,4)", 12 }, { "Ring(6)", "Mesh(6)", 1 },
+		{ "K(16)", "FatTree(4)", 16 }, { "K(4,4)", "DgxA100(1,all)", 4 },
 		{ "GenKautz(2,10)", "Star(10)", 1 }, { "GenKautz(2,12)", "K(12)", 3 },
 	};
 	static const enum coll_kind kinds[] = {
@@ -668,13 +669,38 @@ static void compact_as_unfolded(void **state)
 	}
 }
 
+/* Circulants of random offsets on others, through whose groups they may move. */
+static void random_circulants(void **state)
+{
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 3);
+	for (int k = 0; k < 200; k++) {
+		int n = 4 + (int)rng_below(&rng, 21), half = n / 2;
+		int a = 1 + (int)rng_below(&rng, (uint64_t)half);
+		char logical[40], physical[40];
+
+		snprintf(logical, sizeof(logical), a > 1 ? "C(%d,{1,%d})" : "C(%d,{1})", n, a);
+		if (k % 4 == 0) {
+			snprintf(physical, sizeof(physical), "Star(%d)", n);
+		} else {
+			int b = 2 + (int)rng_below(&rng, (uint64_t)half - 1);
+
+			snprintf(physical, sizeof(physical), "C(%d,{1,%d})", n, b);
+		}
+		check_pair(logical, physical, COLL_ROUTING_MINIMAL_SPLIT,
+			   k % 3 ? COLL_ALLREDUCE : COLL_ALLGATHER, n);
+	}
+}
+
 static void compact_by_dimensions(void **state)
 {
 	const enum coll_routing routing = COLL_ROUTING_DIMENSION_ORDER;
 
 	(void)state;
 	check_pair("K(16)", "Ring(16)", routing, COLL_ALLGATHER, 16);
-	check_pair("K(16)", "Torus(4,4)", routing, COLL_ALLREDUCE, 4);
+	check_pair("K(16)", "Torus(4,4)", routing, COLL_ALLREDUCE, 16);
 	check_pair("Torus(4,4)", "Torus(4,4)", routing, COLL_ALLGATHER, 16);
 	check_pair("Torus(4,4)", "HyperX(4,4)", routing, COLL_ALLREDUCE, 16);
 	check_pair("Torus(4,4)", "HammingMesh(2,2,2)", routing, COLL_REDUCE_SCATTER, 4);
@@ -716,6 +742,7 @@ static int with_routes(const struct coll_sched *s, const struct copy *routes, in
 {
 	struct coll_sched *e;
 	struct topo *t, *physical;
+	struct topo_group *group;
 	int64_t n_xfers;
 	const struct coll_xfer *x = coll_xfers(s, &n_xfers);
 	int rc = 0;
@@ -723,7 +750,9 @@ static int with_routes(const struct coll_sched *s, const struct copy *routes, in
 	*out = NULL;
 	must(topo_copy(coll_topo(s), &t, err), err);
 	must(topo_copy(coll_physical(s), &physical, err), err);
+	must(topo_group_copy(coll_group(s), &group, err), err);
 	must(coll_new(coll_kind_of(s), t, coll_chunks(s), 0, 0, &e, err), err);
+	must(coll_set_group(e, group, err), err);
 	must(coll_set_physical(e, physical, COLL_ROUTING_EXPLICIT, 0, err), err);
 	for (int64_t i = 0; i < n_xfers; i++) {
 		must(coll_add(e, &x[i], err), err);
@@ -785,7 +814,7 @@ static void changed_routes(void **state)
 		"Ring(8)", "HyperX(2,4)", "Multi(Ring(8),2)", "DgxA100(1,all)", "Star(8)",
 	};
 	static struct copy routes[4096];
-	struct coll_sched *s = direct(8);
+	struct coll_sched *flat = direct(8), *compact = bfb(COLL_ALLGATHER, "K(8)");
 	int refused = 0, equal = 0;
 	struct rng rng;
 
@@ -796,7 +825,7 @@ static void changed_routes(void **state)
 		struct err err = { 0 };
 		int n, rc;
 
-		e = embedded(s, physical[k % 5], COLL_ROUTING_MINIMAL_SPLIT);
+		e = embedded(k % 2 ? flat : compact, physical[k % 5], COLL_ROUTING_MINIMAL_SPLIT);
 		n = copy_routes(e, routes);
 		change(&rng, e, &routes[rng_below(&rng, (uint64_t)n)]);
 		rc = with_routes(e, routes, n, &changed, &err);
@@ -812,7 +841,8 @@ static void changed_routes(void **state)
 		coll_free(e);
 	}
 	assert_true(refused > 2000 && equal > 500);
-	coll_free(s);
+	coll_free(flat);
+	coll_free(compact);
 }
 
 /* ---- what terminals see ---- */
@@ -857,6 +887,7 @@ int main(void)
 		cmocka_unit_test(swing_loads),
 		cmocka_unit_test(swing_on_hyperx),
 		cmocka_unit_test(compact_as_unfolded),
+		cmocka_unit_test(random_circulants),
 		cmocka_unit_test(compact_by_dimensions),
 		cmocka_unit_test(forwarding_holds_nothing),
 		cmocka_unit_test(changed_routes),
