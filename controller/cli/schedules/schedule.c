@@ -278,61 +278,99 @@ static void out_transfers(struct out *o, const struct coll_sched *s, int64_t ste
 	out_end(o);
 }
 
-/* "step_summary": a row a step, with its transfers, the chunks that it moves
- * and the arcs in use. Transfers are sorted by step and arc. */
-static void out_steps(struct out *o, const struct coll_sched *s)
+/* The transfers x[0..n) of one step, all that they stand for; seen: by orbit of arcs,
+ * the last step that used it. */
+static void out_step(struct out *o, const struct coll_sched *s, const struct coll_xfer *x,
+		     int64_t n, const struct topo_action *orbits, int32_t *seen)
 {
-	const struct coll_xfer *x;
-	int64_t n, i = 0;
+	int64_t images = topo_group_order(coll_group(s)), chunks = 0, arcs = 0;
 
-	x = coll_xfers(s, &n);
+	for (int64_t i = 0; i < n; i++) {
+		int orbit = topo_action_orbit(orbits, x[i].arc);
+
+		chunks += x[i].last - x[i].first + 1;
+		arcs += seen[orbit] != x[i].step + 1;
+		seen[orbit] = x[i].step + 1;
+	}
+	out_object(o, NULL);
+	out_int(o, "step", x[0].step + 1);
+	out_int(o, "transfers", n * images);
+	out_int(o, "chunks", chunks * images);
+	out_int(o, "arcs", arcs * images);
+	out_end(o);
+}
+
+/* "step_summary": a row a step, with its transfers, the chunks that it moves
+ * and the arcs in use. */
+static int out_steps(struct out *o, const struct coll_sched *s, struct err *err)
+{
+	struct topo_action *orbits;
+	int32_t *seen = calloc((size_t)topo_m(coll_topo(s)) + 1, sizeof(*seen));
+	int64_t n, end;
+	const struct coll_xfer *x = coll_xfers(s, &n);
+	int r = seen ? topo_action_new(coll_topo(s), coll_group(s), &orbits, err)
+		     : err_nomem(err);
+
+	if (r) {
+		free(seen);
+		return r;
+	}
 	out_array(o, "step_summary");
-	while (i < n) {
-		int64_t first = i, chunks = 0, arcs = 0;
-
-		for (; i < n && x[i].step == x[first].step; i++) {
-			chunks += x[i].last - x[i].first + 1;
-			arcs += i == first || x[i].arc != x[i - 1].arc;
+	for (int64_t i = 0; i < n; i = end) {
+		for (end = i; end < n && x[end].step == x[i].step; end++) {
 		}
-		out_object(o, NULL);
-		out_int(o, "step", x[first].step + 1);
-		out_int(o, "transfers", i - first);
-		out_int(o, "chunks", chunks);
-		out_int(o, "arcs", arcs);
-		out_end(o);
+		out_step(o, s, x + i, end - i, orbits, seen);
 	}
 	out_end(o);
+	topo_action_free(orbits);
+	free(seen);
+	return 0;
+}
+
+/* Transfers of --step or, with --full, all, written out. */
+static int out_wanted_transfers(const struct cli *c, struct out *o, const struct coll_sched *s,
+				int64_t step, struct err *err)
+{
+	const struct coll_sched *flat;
+	struct coll_sched *own = NULL;
+	int r = 0;
+
+	if (step == 0 && !cli_has(c, "full")) {
+		return 0;
+	}
+	r = coll_flat(s, &flat, &own, err);
+	if (r == 0) {
+		out_transfers(o, flat, step);
+	}
+	coll_free(own);
+	return r;
 }
 
 /* The summary of steps; transfers only of --step or with --full, as there are
  * many. */
 int cmd_schedule_show(struct cli *c, struct err *err)
 {
-	struct coll_sched *compact = NULL, *s = NULL;
-	struct out *o;
+	struct coll_sched *s = NULL;
+	struct out *o = NULL;
 	int64_t step = 0;
-	int r = cli_load_schedule(c, &compact, err);
+	int r = cli_load_schedule(c, &s, err);
 
-	if (r == 0) {
-		r = cli_opt_int(c, "step", 1, coll_steps(compact), &step, err);
-	}
-	if (r == 0) {
-		r = coll_unfold(compact, &s, err);
-	}
-	if (r) {
-		coll_free(compact);
-		return r;
+	if (r || (r = cli_opt_int(c, "step", 1, coll_steps(s), &step, err))) {
+		goto out;
 	}
 	o = out_new(c->format);
-	if (o) {
-		cli_out_schedule(o, compact);
-		out_steps(o, s);
-		if (step > 0 || cli_has(c, "full")) {
-			out_transfers(o, s, step);
-		}
+	if (!o) {
+		r = err_nomem(err);
+		goto out;
+	}
+	cli_out_schedule(o, s);
+	if ((r = out_steps(o, s, err)) || (r = out_wanted_transfers(c, o, s, step, err))) {
+		goto out;
 	}
 	r = cli_print(o, err);
-	coll_free(compact);
+	o = NULL;
+out:
+	out_free(o);
 	coll_free(s);
 	return r;
 }
