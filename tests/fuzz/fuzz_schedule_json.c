@@ -23,6 +23,24 @@ static void simulate(const struct coll_sched *s, bool asynchronous)
 	buf_fini(&svg);
 }
 
+/* Small compact schedules are as right as what they stand for. */
+static void check_unfolded(const struct coll_sched *s)
+{
+	struct coll_sched *flat;
+	struct err err;
+	int64_t n;
+
+	coll_xfers(s, &n);
+	if (!coll_group(s) || coll_part(s) >= 0 || n * topo_group_order(coll_group(s)) > 4096 ||
+	    coll_unfold(s, &flat, &err)) {
+		return;
+	}
+	if ((coll_verify(s, NULL, &err) == 0) != (coll_verify(flat, NULL, &err) == 0)) {
+		abort();
+	}
+	coll_free(flat);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct coll_sched *s, *again;
@@ -33,6 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	coll_verify(s, NULL, &err);
+	check_unfolded(s);
 	simulate(s, false);
 	simulate(s, true);
 	if (coll_to_json(s, &first, &err) ||
