@@ -55,7 +55,8 @@ int coll_light_changes_at(const struct coll_sched *s, bool *changes,
 	if (!keys) {
 		return err_nomem(err);
 	}
-	for (size_t i = 0; i < s->lights.n; i = next) {
+	/* Light after the last transfer carries nothing. */
+	for (size_t i = 0; i < s->lights.n && s->lights.v[i].step < s->steps; i = next) {
 		uint64_t *swap = old;
 
 		next = step_keys(s, i, new, &n_new);
