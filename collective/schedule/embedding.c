@@ -185,7 +185,9 @@ int coll_finish_routes(struct coll_sched *s, struct err *err)
 	if (!e) {
 		return 0;
 	}
-	qsort(e->paths.v, e->paths.n, sizeof(*e->paths.v), by_arc);
+	if (e->paths.n > 0) {
+		qsort(e->paths.v, e->paths.n, sizeof(*e->paths.v), by_arc);
+	}
 	routed = calloc((size_t)topo_m(s->topo) + 1, sizeof(*routed));
 	if (!routed) {
 		return err_nomem(err);

@@ -485,12 +485,13 @@ static int set_routes(const struct format_load *l, struct err *err)
 
 	for (size_t i = 0; i < l->routes.n; i++) {
 		const struct coll_path *p = &l->routes.v[i];
-		struct coll_arc_route r = { p->arc, p->weight, l->hops.v + hop, p->n };
+		struct coll_arc_route r = { .arc = p->arc, .weight = p->weight, .n = p->n };
 
 		if ((size_t)p->n > l->hops.n - hop) {
 			return err_set(err, WEFT_EINVAL, "routes[%zu]: hops: %d are more than "
 				       "are left", i, p->n);
 		}
+		r.hops = l->hops.v + hop;
 		if (coll_add_route(l->sched, &r, err)) {
 			return err_wrap(err, "routes[%zu]", i);
 		}
