@@ -4,7 +4,8 @@
  *
  * Rates change only where something begins or ends, and there only for flows
  * that are connected with it over shared resources: those are found by a
- * search from the resources concerned, and solved by progressive filling. Events less
+ * search from the resources concerned, and solved by progressive filling. Where
+ * flows only end, those that were slower are left as they are. Events less
  * than a relative 1e-12 apart are one: flows that are equal by symmetry end together, and
  * rounding makes no events of its own. Ties are broken by number, so the same
  * net gives the same times.
@@ -17,6 +18,7 @@
 #include "lib/base/heap.h"
 
 #define SAME 1e-12		/* relative: times and levels this near are equal */
+#define SLOWER 1e-9		/* relative: by so much at least */
 #define NONE (-1)
 
 /* A flow begins to share (stamp 0) or ends, unless its rate changed since. */
@@ -82,6 +84,7 @@ struct maxmin_runner {
 	struct maxmin_events events;
 	struct fill_levels levels;
 	uint32_t solve;
+	double floor;			/* rates below it stay in the next solve */
 	double now, end;
 	maxmin_ran_fn ran;
 	void *arg;
@@ -182,7 +185,25 @@ static void reach_flow(struct maxmin_runner *r, int32_t path)
 	}
 }
 
-/* Everything that is connected with the dirty resources. */
+/* What flows over a resource is to be solved, but for flows that are slower than all
+ * that ended: each has a resource that is full at its rate, where all others are as
+ * slow, so none of them ended, and nothing changes there. */
+static void reach_flows(struct maxmin_runner *r, int32_t resource)
+{
+	for (int32_t u = r->res[resource].head; u != NONE; u = r->link[u].next) {
+		const struct maxmin_use *use = &r->net->uses.v[u];
+		double rate = r->flow[use->flow].rate;
+
+		if (rate < r->floor * (1 - SLOWER)) {
+			r->res[resource].free -= use->weight * rate;
+		} else {
+			reach_flow(r, use->flow);
+		}
+	}
+}
+
+/* Everything that is connected with the dirty resources over flows that may
+ * change. */
 static void reach(struct maxmin_runner *r)
 {
 	r->solve++;
@@ -192,10 +213,9 @@ static void reach(struct maxmin_runner *r)
 	}
 	r->n_dirty = 0;
 	for (int32_t i = 0; i < r->n_touched; i++) {
-		for (int32_t u = r->res[r->touched[i]].head; u != NONE; u = r->link[u].next) {
-			reach_flow(r, r->net->uses.v[u].flow);
-		}
+		reach_flows(r, r->touched[i]);
 	}
+	r->floor = INFINITY;
 }
 
 /* A rate for a flow; what it takes is gone for the others. */
@@ -328,6 +348,7 @@ static int take(struct maxmin_runner *r, struct maxmin_event e, struct err *err)
 	if (e.stamp == 0 && f->left > 0) {
 		f->stamp = 1;
 		f->since = r->now;
+		r->floor = 0;
 		join(r, e.path);
 		return 0;
 	}
@@ -335,6 +356,7 @@ static int take(struct maxmin_runner *r, struct maxmin_event e, struct err *err)
 		if (r->ran && r->now > f->since) {
 			r->ran(r->arg, e.path, f->since, r->now, f->rate);
 		}
+		r->floor = fmin(r->floor, f->rate);
 		leave(r, e.path);
 	}
 	f->stamp = UINT32_MAX;
@@ -422,8 +444,8 @@ static int set_up(struct maxmin_runner *r, struct err *err)
 int maxmin_run(struct maxmin_net *net, double from_ns, maxmin_ran_fn ran, void *arg, double *end_ns,
 	     struct err *err)
 {
-	struct maxmin_runner r = { .net = net, .now = from_ns, .end = from_ns, .ran = ran,
-				 .arg = arg };
+	struct maxmin_runner r = { .net = net, .now = from_ns, .end = from_ns, .floor = INFINITY,
+				   .ran = ran, .arg = arg };
 	int rc = set_up(&r, err);
 
 	if (!rc) {

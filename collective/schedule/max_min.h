@@ -56,7 +56,8 @@ typedef void (*maxmin_ran_fn)(void *arg, int32_t path, double from_ns, double to
 /* Runs all messages from `from_ns` on; *end_ns: when the last has ended (from_ns
  * without any). Deterministic. ran may be NULL. WEFT_ENOMEM. O(paths log paths)
  * where no two share a resource; otherwise each begin and end of a flow solves
- * those again that it shares resources with, directly or over others. */
+ * those again that it shares resources with, directly or over others; an end only
+ * those that are no slower. */
 int maxmin_run(struct maxmin_net *net, double from_ns, maxmin_ran_fn ran, void *arg, double *end_ns,
 	     struct err *err);
 

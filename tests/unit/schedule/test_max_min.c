@@ -147,7 +147,7 @@ static void test_two_paths(void **state)
 
 /* ---- random nets against plain progressive filling ---- */
 
-#define FLOWS 12
+#define FLOWS 40
 #define RESOURCES 7
 
 struct plain {
