@@ -127,9 +127,7 @@ static void mark_dead(const struct plan_ctx *ctx, const struct plan_job *pj, boo
 	}
 }
 
-/* The digraph without the dead arcs: the same nodes, the others in their
- * order. */
-static int copy_alive(const struct topo *t, const bool *dead, struct topo **out, struct err *err)
+int plan_copy_alive(const struct topo *t, const bool *dead, struct topo **out, struct err *err)
 {
 	struct topo *copy = NULL;
 	int32_t *place = malloc(((size_t)topo_m(t) + 1) * sizeof(*place));
@@ -141,8 +139,10 @@ static int copy_alive(const struct topo *t, const bool *dead, struct topo **out,
 	for (int a = 0; a < topo_m(t) && rc == 0; a++) {
 		const struct topo_arc *x = topo_arc(t, a);
 
-		place[a] = dead[a] ? -1 : alive++;
-		rc = dead[a] ? 0 : topo_add_arc(copy, x->src, x->dst, x->cap, x->latency_ns, err);
+		bool gone = dead && dead[a];
+
+		place[a] = gone ? -1 : alive++;
+		rc = gone ? 0 : topo_add_arc(copy, x->src, x->dst, x->cap, x->latency_ns, err);
 	}
 	if (rc == 0) {
 		rc = topo_copy_limits(t, place, copy, err);
@@ -170,17 +170,13 @@ static double load_ratio(const struct coll_report *before, const struct coll_rep
 static int schedule_rest(const struct plan_ctx *ctx, const struct plan_job *pj, const bool *dead,
 			 struct plan_job_loss *loss, struct err *err)
 {
-	const struct model_job *job = &ctx->fabric->jobs[pj->job];
-	struct topo *rest;
-	int rc = copy_alive(coll_topo(pj->sched), dead, &rest, err);
+	int rc = plan_reschedule(ctx->fabric, pj, dead, &loss->sched, &loss->why);
 
-	if (rc) {
-		return rc;
-	}
-	rc = plan_reschedule(job, pj, rest, dead, &loss->sched, &loss->why);
-	if (rc == 0) {
+	if (rc == 0 && !coll_is_embedded(loss->sched)) {
 		coll_set_topo_name(loss->sched, pj->topology);
-		rc = plan_time(ctx, job, loss->sched, &loss->report,
+	}
+	if (rc == 0) {
+		rc = plan_time(ctx, pj, loss->sched, &loss->report,
 			       &loss->time_ns, &loss->bound_ns, &loss->why);
 	}
 	if (rc == 0) {
@@ -196,9 +192,25 @@ static int schedule_rest(const struct plan_ctx *ctx, const struct plan_job *pj, 
 	return 0;
 }
 
+/* Arcs of the job's topology; only those with light where hosts have ranks inside. */
+static int count_arcs(const struct plan_job *pj, bool *seen)
+{
+	int n = 0, m = topo_m(coll_physical(pj->sched));
+
+	if (!coll_is_embedded(pj->sched)) {
+		return m;
+	}
+	for (int i = 0; i < pj->n_circuits; i++) {
+		n += !seen[pj->circuits[i].arc];
+		seen[pj->circuits[i].arc] = true;
+	}
+	memset(seen, 0, (size_t)m * sizeof(*seen));
+	return n;
+}
+
 static int assess_job(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
-	int m = topo_m(coll_topo(pj->sched)), rc;
+	int m = topo_m(coll_physical(pj->sched)), rc;
 	struct plan_job_loss *loss = calloc(1, sizeof(*loss));
 	bool *dead = calloc((size_t)m + 1, sizeof(*dead));
 
@@ -208,7 +220,7 @@ static int assess_job(const struct plan_ctx *ctx, struct plan_job *pj, struct er
 		return err_nomem(err);
 	}
 	coll_report_init(&loss->report);
-	loss->arcs = m;
+	loss->arcs = count_arcs(pj, dead);
 	mark_dead(ctx, pj, dead, loss);
 	if (loss->dead == 0) {
 		plan_job_loss_free(loss);

@@ -4,10 +4,13 @@
  * A job's topology has a node for each host, and its arcs are given circuits as
  * in any plan; which ports they have says which nodes inside the hosts they
  * join. The nodes of all hosts are numbered kind by kind, as schedules expect.
+ * A schedule is made on what the ranks see of each other, and embedded in it.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/embedding/embedding.h"
+#include "collective/flow/flow.h"
 #include "controller/plan/private.h"
 #include "lib/base/rat.h"
 #include "lib/base/vec.h"
@@ -16,7 +19,8 @@
 struct digraph_host {
 	const struct model_host *model;
 	struct topo *inside;
-	int *port_node;
+	int *port_node, *port_rank;	/* of each port: its node, and the terminal
+					 * that sends and receives there */
 	int first[TOPO_KINDS];	/* by enum topo_kind */
 };
 
@@ -24,6 +28,7 @@ struct job_digraph {
 	const struct model_fabric *f;
 	const struct model_job *job;
 	struct digraph_host *hosts;	/* [job->n_hosts] */
+	int *rank_of;			/* [f->n_hosts] place in it */
 	int nodes;
 	int64_t unit_bps;
 	struct topo *t;
@@ -45,7 +50,7 @@ static int place_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err 
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	struct topo *topo;
-	int rc = topo_parse(job->topology, &topo, NULL, err);
+	int rc = topo_parse(job->topology, &topo, &pj->topology, err);
 
 	if (rc || (rc = coll_new(COLL_ALLGATHER, topo, 1, 0, 0, &pj->sched, err))) {
 		return rc;
@@ -71,22 +76,58 @@ static int plan_alone(struct plan_ctx *ctx, struct plan_job *pj, struct err *err
 	return plan_switched_job(ctx, pj, err);
 }
 
+/* Of the terminals that are nearest to a port, port k takes the k-th, from the
+ * first again after the last: so the two GPUs on a PCIe switch have a card each. */
+static int find_port_ranks(struct digraph_host *h, struct err *err)
+{
+	int32_t *dist = malloc((size_t)topo_n(h->inside) * sizeof(*dist));
+	int ranks = topo_ranks(h->inside);
+
+	for (int p = 0; dist && p < h->model->n_ports; p++) {
+		int nearest = -1, alike = 0, u = 0;
+
+		topo_bfs(h->inside, h->port_node[p], dist);
+		for (int v = 0; v < ranks; v++) {
+			bool nearer = dist[v] >= 0 && (nearest < 0 || dist[v] < dist[nearest]);
+
+			nearest = nearer ? v : nearest;
+			alike = nearer ? 1 : alike + (nearest >= 0 && dist[v] == dist[nearest]);
+		}
+		for (int k = alike > 0 ? p % alike : -1; nearest >= 0 && k >= 0; u++) {
+			k -= dist[u] == dist[nearest];
+		}
+		h->port_rank[p] = nearest < 0 ? 0 : u - 1;
+	}
+	free(dist);
+	return dist ? 0 : err_nomem(err);
+}
+
+static int load_host(struct digraph_host *h, const struct model_host *model, struct err *err)
+{
+	int rc;
+
+	h->model = model;
+	h->port_node = calloc((size_t)model->n_ports + 1, sizeof(*h->port_node));
+	h->port_rank = calloc((size_t)model->n_ports + 1, sizeof(*h->port_rank));
+	if (!h->port_node || !h->port_rank) {
+		return err_nomem(err);
+	}
+	rc = model_inside(model->inside, model->n_ports, &h->inside, h->port_node, err);
+	return rc ? rc : find_port_ranks(h, err);
+}
+
 /* The insides of the hosts, and the first numbers of their nodes. */
 static int load_hosts(struct job_digraph *d, struct err *err)
 {
 	static const enum topo_kind order[] = { TOPO_TERMINAL, TOPO_MEMORY, TOPO_SWITCH };
 
 	for (int i = 0; i < d->job->n_hosts; i++) {
-		struct digraph_host *h = &d->hosts[i];
-		int rc;
+		int rc = load_host(&d->hosts[i], &d->f->hosts[d->job->hosts[i]], err);
 
-		h->model = &d->f->hosts[d->job->hosts[i]];
-		h->port_node = calloc((size_t)h->model->n_ports + 1, sizeof(*h->port_node));
-		rc = h->port_node ? model_inside(h->model->inside, h->model->n_ports, &h->inside,
-						 h->port_node, err) : err_nomem(err);
 		if (rc) {
 			return rc;
 		}
+		d->rank_of[d->job->hosts[i]] = i;
 	}
 	for (int k = 0; k < TOPO_KINDS; k++) {
 		for (int i = 0; i < d->job->n_hosts; i++) {
@@ -116,18 +157,19 @@ static int node_of(const struct digraph_host *h, int node)
 	return h->first[kind] + node - before;
 }
 
-static int add_inside(struct job_digraph *d, const struct digraph_host *h, struct err *err)
+static int add_inside(const struct job_digraph *d, const struct digraph_host *h, struct topo *t,
+		      struct err *err)
 {
 	int rc = 0;
 
 	for (int u = 0; u < topo_n(h->inside); u++) {
-		topo_set_node(d->t, node_of(h, u), topo_node_kind(h->inside, u),
+		topo_set_node(t, node_of(h, u), topo_node_kind(h->inside, u),
 			      topo_node_flags(h->inside, u));
 	}
 	for (int a = 0; a < topo_m(h->inside) && !rc; a++) {
 		const struct topo_arc *arc = topo_arc(h->inside, a);
 
-		rc = topo_add_arc(d->t, node_of(h, arc->src), node_of(h, arc->dst),
+		rc = topo_add_arc(t, node_of(h, arc->src), node_of(h, arc->dst),
 				  arc->cap * MODEL_INSIDE_BPS / d->unit_bps, arc->latency_ns, err);
 	}
 	return rc;
@@ -154,73 +196,229 @@ static void find_unit(struct job_digraph *d, const struct plan_job *pj)
 	}
 }
 
-/* The node that has a port: `rank` is its host's among the job's. */
-static int node_at(const struct job_digraph *d, int rank, int port)
+static const struct digraph_host *host_of(const struct job_digraph *d, int port)
 {
-	const struct digraph_host *h = &d->hosts[rank];
+	return &d->hosts[d->rank_of[d->f->ports[port].host]];
+}
+
+/* The node that has a port, and the terminal. */
+static int node_at(const struct job_digraph *d, int port)
+{
+	const struct digraph_host *h = host_of(d, port);
 
 	return node_of(h, h->port_node[port - h->model->first_port]);
 }
 
-/* One arc for each lightpath, which may have circuits on several switches. */
-static int add_circuits(struct job_digraph *d, const struct plan_job *pj, struct err *err)
+static int rank_at(const struct job_digraph *d, int port)
+{
+	const struct digraph_host *h = host_of(d, port);
+
+	return node_of(h, h->port_rank[port - h->model->first_port]);
+}
+
+/* One arc for each lightpath, which may have circuits on several switches.
+ * place[arc of the job's topology]: its place among those out of its node, which
+ * come after the arcs inside the host. degree: of every node, so far. */
+static int add_circuits(struct job_digraph *d, const struct plan_job *pj, int *degree, int *place,
+			struct err *err)
 {
 	const struct topo *outer = coll_topo(pj->sched);
-	bool *done = calloc((size_t)topo_m(outer) + 1, sizeof(*done));
+	int rc = 0;
+
+	for (int a = 0; a < topo_m(outer); a++) {
+		place[a] = -1;
+	}
+	for (int i = 0; i < pj->n_circuits && !rc; i++) {
+		const struct plan_circuit *c = &pj->circuits[i];
+		const struct topo_arc *arc = topo_arc(outer, c->arc);
+		int from = node_at(d, c->tx_port), to = node_at(d, c->rx_port);
+
+		if (place[c->arc] < 0) {
+			place[c->arc] = degree[from]++;
+			rc = topo_add_arc(d->t, from, to, rate_of(d, c) / d->unit_bps,
+					  arc->latency_ns, err);
+		}
+	}
+	return rc;
+}
+
+/* The circuits serve arcs of the new digraph from now on. */
+static void rename_arcs(const struct job_digraph *d, struct plan_job *pj, const int *place)
+{
+	for (int i = 0; i < pj->n_circuits; i++) {
+		struct plan_circuit *c = &pj->circuits[i];
+		int first;
+
+		topo_out(d->t, node_at(d, c->tx_port), &first);
+		c->arc = first + place[c->arc];
+	}
+}
+
+static int fill_digraph(struct job_digraph *d, struct plan_job *pj, struct err *err)
+{
+	int *degree = calloc((size_t)d->nodes + 1, sizeof(*degree));
+	int *place = calloc((size_t)topo_m(coll_topo(pj->sched)) + 1, sizeof(*place));
+	int rc = degree && place ? 0 : err_nomem(err);
+
+	for (int i = 0; i < d->job->n_hosts && !rc; i++) {
+		const struct digraph_host *h = &d->hosts[i];
+		int first;
+
+		for (int u = 0; u < topo_n(h->inside); u++) {
+			degree[node_of(h, u)] = topo_out(h->inside, u, &first);
+		}
+		rc = add_inside(d, h, d->t, err);
+	}
+	if (!rc && (rc = add_circuits(d, pj, degree, place, err)) == 0 &&
+	    (rc = topo_freeze(d->t, err)) == 0) {
+		rename_arcs(d, pj, place);
+	}
+	free(degree);
+	free(place);
+	return rc;
+}
+
+static int digraph_init(struct job_digraph *d, const struct model_fabric *f, int job,
+			struct err *err)
+{
+	*d = (struct job_digraph){ .f = f, .job = &f->jobs[job] };
+	d->hosts = calloc((size_t)d->job->n_hosts + 1, sizeof(*d->hosts));
+	d->rank_of = calloc((size_t)f->n_hosts + 1, sizeof(*d->rank_of));
+	return d->hosts && d->rank_of ? load_hosts(d, err) : err_nomem(err);
+}
+
+static void digraph_fini(struct job_digraph *d)
+{
+	for (int i = 0; d->hosts && i < d->job->n_hosts; i++) {
+		topo_free(d->hosts[i].inside);
+		free(d->hosts[i].port_node);
+		free(d->hosts[i].port_rank);
+	}
+	free(d->hosts);
+	free(d->rank_of);
+	topo_free(d->t);
+}
+
+/* The digraph of the ranks; the circuits of pj are of its arcs then. */
+static int joined(const struct model_fabric *f, struct plan_job *pj, struct topo **out,
+		  int64_t *unit_bps, struct err *err)
+{
+	struct job_digraph d;
+	int rc = digraph_init(&d, f, pj->job, err);
+
+	if (!rc && (rc = topo_new(d.nodes, &d.t, err)) == 0) {
+		find_unit(&d, pj);
+		rc = fill_digraph(&d, pj, err);
+	}
+	if (!rc) {
+		*out = d.t;
+		*unit_bps = d.unit_bps;
+		d.t = NULL;
+	}
+	digraph_fini(&d);
+	return rc;
+}
+
+/* ---- schedules ---- */
+
+/* Each lightpath of pj whose arc is not dropped, between the ranks at its ports. */
+static int add_lightpaths(const struct job_digraph *d, const struct plan_job *pj,
+			  const struct topo *whole, const bool *dropped, struct topo *t,
+			  struct err *err)
+{
+	bool *done = calloc((size_t)topo_m(whole) + 1, sizeof(*done));
 	int rc = done ? 0 : err_nomem(err);
 
 	for (int i = 0; i < pj->n_circuits && !rc; i++) {
 		const struct plan_circuit *c = &pj->circuits[i];
-		const struct topo_arc *arc = topo_arc(outer, c->arc);
+		const struct topo_arc *arc = topo_arc(whole, c->arc);
 
-		if (!done[c->arc]) {
-			done[c->arc] = true;
-			rc = topo_add_arc(d->t, node_at(d, arc->src, c->tx_port),
-					  node_at(d, arc->dst, c->rx_port),
-					  rate_of(d, c) / d->unit_bps, arc->latency_ns, err);
+		if (!done[c->arc] && !(dropped && dropped[c->arc])) {
+			rc = topo_add_arc(t, rank_at(d, c->tx_port), rank_at(d, c->rx_port),
+					  arc->cap, arc->latency_ns, err);
 		}
+		done[c->arc] = true;
 	}
 	free(done);
 	return rc;
 }
 
-static int join(struct job_digraph *d, const struct plan_job *pj, struct err *err)
+/* The digraph on which ranks plan: what they see of each other within their host,
+ * and lightpaths between the ranks at their ports, so that hosts are left by
+ * what is to leave them once, and not by each rank for each. */
+static int see_ranks(const struct model_fabric *f, const struct plan_job *pj,
+		     const struct topo *whole, const bool *dropped, struct topo **out,
+		     struct err *err)
 {
-	int rc = load_hosts(d, err);
+	struct job_digraph d;
+	int rc = digraph_init(&d, f, pj->job, err);
 
-	if (rc || (rc = topo_new(d->nodes, &d->t, err))) {
-		return rc;
+	d.unit_bps = pj->unit_bps;
+	if (!rc) {
+		rc = topo_new(d.nodes, &d.t, err);
 	}
-	find_unit(d, pj);
-	for (int i = 0; i < d->job->n_hosts && !rc; i++) {
-		rc = add_inside(d, &d->hosts[i], err);
+	for (int i = 0; i < d.job->n_hosts && !rc; i++) {
+		rc = add_inside(&d, &d.hosts[i], d.t, err);
 	}
-	if (rc || (rc = add_circuits(d, pj, err))) {
-		return rc;
+	if (!rc && (rc = add_lightpaths(&d, pj, whole, dropped, d.t, err)) == 0 &&
+	    (rc = topo_freeze(d.t, err)) == 0) {
+		rc = coll_terminals_see(d.t, out, err);
 	}
-	return topo_freeze(d->t, err);
+	digraph_fini(&d);
+	return rc;
 }
 
-static int joined(const struct model_fabric *f, const struct plan_job *pj, struct topo **out,
-		  int64_t *unit_bps, struct err *err)
+static void name_schedule(struct coll_sched *s, const char *job, const char *fabric)
 {
-	struct job_digraph d = { .f = f, .job = &f->jobs[pj->job] };
-	int rc;
+	struct buf name = { 0 };
 
-	d.hosts = calloc((size_t)d.job->n_hosts + 1, sizeof(*d.hosts));
-	rc = d.hosts ? join(&d, pj, err) : err_nomem(err);
-	for (int i = 0; d.hosts && i < d.job->n_hosts; i++) {
-		topo_free(d.hosts[i].inside);
-		free(d.hosts[i].port_node);
+	buf_printf(&name, "ranks of %s", job);
+	coll_set_topo_name(s, buf_cstr(&name));
+	buf_fini(&name);
+	buf_printf(&name, "%s on %s", job, fabric);
+	coll_set_physical_name(s, buf_cstr(&name));
+	buf_fini(&name);
+}
+
+int plan_embed(const struct model_fabric *f, const struct plan_job *pj, const struct topo *whole,
+	       const bool *dropped, struct coll_sched **out, const char **algorithm,
+	       struct err *err)
+{
+	const struct model_job *job = &f->jobs[pj->job];
+	struct plan_job logical = { .job = pj->job };
+	struct topo *seen, *there = NULL;
+	int rc = see_ranks(f, pj, whole, dropped, &seen, err);
+
+	*out = NULL;
+	if (rc || (rc = plan_synthesise(job, &logical, seen, err)) ||
+	    (rc = plan_copy_alive(whole, dropped, &there, err))) {
+		goto out;
 	}
-	free(d.hosts);
-	if (rc) {
-		topo_free(d.t);
-		return rc;
+	rc = coll_embed(logical.sched, there, COLL_ROUTING_MINIMAL_SPLIT, 0, out, err);
+	if (!rc) {
+		name_schedule(*out, job->name, f->name);
+		*algorithm = logical.algorithm;
 	}
-	*out = d.t;
-	*unit_bps = d.unit_bps;
-	return 0;
+out:
+	coll_free(logical.sched);
+	mcf_free(logical.flow);
+	return rc;
+}
+
+int plan_server_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+{
+	struct coll_sched *s = NULL;
+	struct topo *t = NULL;
+	int rc = plan_alone(ctx, pj, err);
+
+	if (!rc && (rc = joined(ctx->fabric, pj, &t, &pj->unit_bps, err)) == 0 &&
+	    (rc = plan_embed(ctx->fabric, pj, t, NULL, &s, &pj->algorithm, err)) == 0) {
+		coll_free(pj->sched);
+		pj->sched = s;
+		rc = plan_time_job(ctx, pj, err);
+	}
+	topo_free(t);
+	return rc;
 }
 
 int plan_job_topo(const struct model_fabric *fabric, int job, struct topo **out,

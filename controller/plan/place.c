@@ -40,7 +40,8 @@ static int ports_with_light(const struct model_fabric *f, int host)
 	return n;
 }
 
-/* What is not planned yet, ranks inside hosts, is not placed either. */
+/* A request counts hosts as ranks, and its topology is mostly auto: neither goes
+ * with ranks inside hosts. */
 static bool may_run(const struct model_fabric *f, const struct place_request *w, int host)
 {
 	int ports = ports_with_light(f, host);

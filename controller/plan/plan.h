@@ -118,7 +118,8 @@ struct plan_base {
 /* One lit arc of a job's topology on a switch; an arc over several switches
  * has a circuit on each. */
 struct plan_circuit {
-	int arc;		/* of the job's digraph */
+	int arc;		/* of the job's digraph, coll_physical() of its
+				 * schedule */
 	int device;
 	struct optics_xc xc;
 	int tx_port, rx_port;	/* host ports (fabric->ports) */
@@ -202,6 +203,9 @@ struct plan_job {
 	char *topology;			/* expression used, "" on rings */
 	struct coll_sched *sched;	/* verified */
 	struct coll_report report;
+	int64_t unit_bps;		/* of its digraph's capacities, with
+					 * ranks inside hosts: sched is embedded
+					 * then; 0: the slowest port's rate */
 	int64_t time_ns, bound_ns;
 	double gap;			/* time / bound - 1 */
 	bool is_ring;
@@ -300,6 +304,7 @@ struct plan {
  * switches dark and no other job. Terminals are the ranks, host by host;
  * memories and switches follow, host by host. Capacities are bits a second over
  * *unit_bps, the largest unit that makes all of them whole. topo_free() *out.
+ * plan_make() embeds the job's schedule in it, where hosts have ranks inside.
  * WEFT_EUNSUPPORTED for jobs on rings and `topology: auto` of hosts with ranks
  * inside, else errors of plan_make.
  */

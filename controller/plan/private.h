@@ -103,20 +103,36 @@ int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err
 /* Circuits for the arcs of pj->sched's digraph: by routes of a mesh where fibres
  * join the job's switches, else switch by switch. switch_job.c */
 int plan_find_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
+/* A schedule of the job by its algorithm, into pj->sched; topo is freed or handed
+ * over. switch_job.c */
+int plan_synthesise(const struct model_job *job, struct plan_job *pj, struct topo *topo,
+		    struct err *err);
+/* Verifies pj->sched and fills in its times and the gap between them. switch_job.c */
+int plan_time_job(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
+/* Plans a job with ranks inside its hosts: circuits, their digraph, and a schedule
+ * embedded in it. job_digraph.c */
+int plan_server_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
+/* A schedule of such a job, without the arcs dropped (NULL: none) of its ranks'
+ * digraph, which the circuits of pj are of. Not verified. job_digraph.c */
+int plan_embed(const struct model_fabric *f, const struct plan_job *pj, const struct topo *whole,
+	       const bool *dropped, struct coll_sched **out, const char **algorithm,
+	       struct err *err);
+/* The digraph without the dead arcs (NULL: a copy): the same nodes, the others in
+ * their order, and limits as far as they have arcs. degraded.c */
+int plan_copy_alive(const struct topo *t, const bool *dead, struct topo **out, struct err *err);
 /* The first host of the job that has ranks inside, or NULL. job_digraph.c */
 const struct model_host *plan_host_with_ranks(const struct model_fabric *f,
 					      const struct model_job *job);
 
-/* Verifies sched, of this job on switches, and says what it takes: where its light
+/* Verifies sched, of the job of pj, and says what it takes: where its light
  * changes between steps, with plan_light_change_ns for each change. switch_job.c */
-int plan_time(const struct plan_ctx *ctx, const struct model_job *job,
+int plan_time(const struct plan_ctx *ctx, const struct plan_job *pj,
 	      const struct coll_sched *sched, struct coll_report *report,
 	      int64_t *time_ns, int64_t *bound_ns, struct err *err);
 /* A schedule of the job, by the algorithm in pj, on what is left of the
- * digraph of pj->sched without the arcs dropped. t is freed or taken over.
- * switch_job.c */
-int plan_reschedule(const struct model_job *job, const struct plan_job *pj, struct topo *t,
-		    const bool *dropped, struct coll_sched **out, struct err *err);
+ * digraph of pj->sched without the arcs dropped. switch_job.c */
+int plan_reschedule(const struct model_fabric *f, const struct plan_job *pj, const bool *dropped,
+		    struct coll_sched **out, struct err *err);
 
 /* Gives every arc of the job's digraph (self-loops aside) a device and two
  * ports, keeping as many present circuits as can be; takes the ports in ctx.

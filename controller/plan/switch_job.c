@@ -200,21 +200,23 @@ static int64_t slowest_port_bps(const struct plan_ctx *ctx, const struct model_j
 	return least;
 }
 
-static struct coll_cost cost_of(const struct plan_ctx *ctx, const struct model_job *job)
+static struct coll_cost cost_of(const struct plan_ctx *ctx, const struct plan_job *pj)
 {
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+
 	return (struct coll_cost){
 		.alpha_ns = job->alpha_ns > 0 ? job->alpha_ns : 0,
 		.retune_ns = plan_light_change_ns(ctx, job),
-		.link_bps = slowest_port_bps(ctx, job),
+		.link_bps = pj->unit_bps > 0 ? pj->unit_bps : slowest_port_bps(ctx, job),
 		.size_bytes = job->size_bytes,
 	};
 }
 
-int plan_time(const struct plan_ctx *ctx, const struct model_job *job,
+int plan_time(const struct plan_ctx *ctx, const struct plan_job *pj,
 	      const struct coll_sched *sched, struct coll_report *report,
 	      int64_t *time_ns, int64_t *bound_ns, struct err *err)
 {
-	struct coll_cost cost = cost_of(ctx, job);
+	struct coll_cost cost = cost_of(ctx, pj);
 	int rc = coll_verify(sched, report, err);
 
 	if (rc) {
@@ -223,11 +225,9 @@ int plan_time(const struct plan_ctx *ctx, const struct model_job *job,
 	return coll_time(sched, report, &cost, time_ns, bound_ns, err);
 }
 
-/* Verifies the schedule and fills in its times and the gap between them. */
-static int time_schedule(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+int plan_time_job(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
-	int rc = plan_time(ctx, &ctx->fabric->jobs[pj->job], pj->sched,
-			   &pj->report, &pj->time_ns, &pj->bound_ns, err);
+	int rc = plan_time(ctx, pj, pj->sched, &pj->report, &pj->time_ns, &pj->bound_ns, err);
 
 	if (rc) {
 		return rc;
@@ -263,10 +263,9 @@ static int synthesise_all_to_all(const struct topo *topo, const struct plan_job 
 	return mcf_schedule(topo, &opt, out, NULL, err);
 }
 
-/* All-to-all from a flow, the others breadth first. Frees topo or hands it
- * over. */
-static int synthesise(const struct model_job *job, struct plan_job *pj,
-		      struct topo *topo, struct err *err)
+/* All-to-all from a flow, the others breadth first. */
+int plan_synthesise(const struct model_job *job, struct plan_job *pj, struct topo *topo,
+		    struct err *err)
 {
 	int rc;
 
@@ -302,7 +301,7 @@ static int offer(const struct plan_ctx *ctx, struct plan_job *pj,
 	int rc;
 
 	coll_report_init(&one.report);
-	rc = time_schedule(ctx, &one, err);
+	rc = plan_time_job(ctx, &one, err);
 	if (!rc && one.time_ns < pj->time_ns) {
 		coll_set_topo_name(s, pj->topology);
 		one.topology = pj->topology;
@@ -333,8 +332,7 @@ static int try_expansion(const struct plan_ctx *ctx, struct plan_job *pj,
  * steps for nothing, more batches would always be better. */
 static int try_batches(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
-	const struct model_job *job = &ctx->fabric->jobs[pj->job];
-	struct coll_cost cost = cost_of(ctx, job);
+	struct coll_cost cost = cost_of(ctx, pj);
 	struct coll_sched *s = NULL, *moved = NULL;
 	int64_t n = 0, most;
 	int batches, rc;
@@ -377,11 +375,21 @@ static int try_others(const struct plan_ctx *ctx, struct plan_job *pj,
 	return try_batches(ctx, pj, err);
 }
 
-int plan_reschedule(const struct model_job *job, const struct plan_job *pj, struct topo *t,
-		    const bool *dropped, struct coll_sched **out, struct err *err)
+int plan_reschedule(const struct model_fabric *f, const struct plan_job *pj, const bool *dropped,
+		    struct coll_sched **out, struct err *err)
 {
+	const struct model_job *job = &f->jobs[pj->job];
+	const char *algorithm;
+	struct topo *t;
 	int rc;
 
+	if (coll_is_embedded(pj->sched)) {
+		return plan_embed(f, pj, coll_physical(pj->sched), dropped, out, &algorithm, err);
+	}
+	rc = plan_copy_alive(coll_topo(pj->sched), dropped, &t, err);
+	if (rc) {
+		return rc;
+	}
 	if (job->collective != COLL_ALLTOALL) {
 		return coll_bfb(job->collective, t, out, err);
 	}
@@ -410,14 +418,14 @@ static int schedule_on(const struct plan_ctx *ctx, struct plan_job *pj,
 		free(name);
 		return rc;
 	}
-	rc = synthesise(job, pj, topo, err);
+	rc = plan_synthesise(job, pj, topo, err);
 	if (rc) {
 		free(name);
 		return err_wrap(err, "topology %s", expr);
 	}
 	coll_set_topo_name(pj->sched, name);
 	pj->topology = name;
-	rc = time_schedule(ctx, pj, err);
+	rc = plan_time_job(ctx, pj, err);
 	if (rc == 0) {
 		rc = try_others(ctx, pj, expr, err);
 	}
@@ -704,7 +712,6 @@ static int plan_any_topology(struct plan_ctx *ctx, struct plan_job *pj, struct e
 int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
-	const struct model_host *inside;
 	int rc;
 
 	if (coll_has_root(job->collective)) {
@@ -713,14 +720,8 @@ int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err
 			       "reduce-scatter, allreduce and all-to-all",
 			       coll_kind_name(job->collective));
 	}
-	inside = plan_host_with_ranks(ctx->fabric, job);
-	if (inside) {
-		err_set(err, WEFT_EUNSUPPORTED, "host %s has ranks inside (%s): schedules through "
-			"the inside of hosts are not supported", inside->name, inside->inside);
-		if (err) {
-			err_hint(err, "\"weft topology build --job\" gives the job's topology");
-		}
-		return WEFT_EUNSUPPORTED;
+	if (plan_host_with_ranks(ctx->fabric, job)) {
+		return plan_server_job(ctx, pj, err);
 	}
 	if (strcmp(job->topology, "auto") == 0) {
 		return plan_any_topology(ctx, pj, err);

@@ -1,4 +1,5 @@
-/* plan: the digraph of a job's ranks, through ports to what is inside hosts. */
+/* plan: the digraph of a job's ranks, through ports to what is inside hosts, and
+ * plans of such jobs. */
 #include "tests/unit/plan/fixture.h"
 
 /* Two servers with four cards, and a host that is a rank; a card has 200 Gbps, a
@@ -155,16 +156,119 @@ static void refused(void **state)
 	assert_refused(JOB("d0, d1", "Multi(Multi(Multi(K(2),2),2),2)"), WEFT_EINFEASIBLE, "job j: ");
 }
 
-/* Plans of such jobs are refused, and say why. */
-static void plans_are_refused(void **state)
+/* ---- plans ---- */
+
+#define RANKS_JOB(collective)                                            \
+	POD "  - { name: j, nodes: ['d[0-1]', h, s], collective: " collective ", " \
+	"size: 1MiB, topology: 'K(4)', alpha: 10us }\n"
+
+/* 16 GPUs, the host, and three ranks of the other server: 20 ranks, whose schedule
+ * stands its replay through cards and switches, on arcs that circuits serve. */
+static void check_schedule(const struct plan_job *j, const struct coll_sched *s, int lightpaths)
 {
-	struct model_fabric *f = fabric_of(JOB("h, d1", "UniRing(1,2)"));
+	const struct topo *t = coll_physical(s);
+	struct coll_report rep;
+	int served = 0;
+
+	assert_true(coll_is_embedded(s));
+	assert_int_equal(coll_ranks(s), 20);
+	assert_int_equal(topo_ranks(t), 20);
+	coll_report_init(&rep);
+	assert_int_equal(coll_verify(s, &rep, NULL), 0);
+	coll_report_fini(&rep);
+	for (int a = 0; a < topo_m(t); a++) {
+		const struct topo_arc *arc = topo_arc(t, a);
+		bool from_h = arc->src == 16, to_h = arc->dst == 16;
+
+		/* Host h has nothing but circuits. */
+		served += from_h + to_h;
+	}
+	assert_int_equal(served, lightpaths);
+	assert_int_equal(j->n_circuits, 12);
+}
+
+static void plans_have_the_ranks(void **state)
+{
+	static const char *const texts[] = {
+		RANKS_JOB("allgather"), RANKS_JOB("reduce-scatter"), RANKS_JOB("allreduce"),
+		RANKS_JOB("all-to-all"),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct model_fabric *f = fabric_of(texts[i]);
+		struct plan *p = plan_of(f, NULL);
+		const struct plan_job *j = &p->jobs[0];
+
+		check_schedule(j, j->sched, 6);
+		assert_true(j->time_ns >= j->bound_ns && j->bound_ns > 0);
+		assert_string_equal(j->topology, "K(4)");
+		for (int c = 0; c < j->n_circuits; c++) {
+			const struct plan_circuit *x = &j->circuits[c];
+			const struct topo_arc *arc = topo_arc(coll_physical(j->sched), x->arc);
+
+			/* Ports of h are at rank 16; others' arcs do not touch it. */
+			assert_int_equal(f->ports[x->tx_port].host == 2, arc->src == 16);
+			assert_int_equal(f->ports[x->rx_port].host == 2, arc->dst == 16);
+			assert_int_equal(arc->cap * j->unit_bps,
+					 f->ports[x->tx_port].host < 2 &&
+					 f->ports[x->rx_port].host < 2 ? 200000000000
+								       : 100000000000);
+		}
+		plan_free(p);
+		model_free(f);
+	}
+}
+
+/* Without a circuit of host h, the schedule is made again and stays away from it. */
+static void a_dead_circuit(void **state)
+{
+	struct model_fabric *f = fabric_of(RANKS_JOB("allgather"));
+	struct plan *p = plan_of(f, NULL), *rest = NULL;
+	struct plan_light *intent = light_after(p), *seen = light_after(p);
+	struct plan_base base = { .intent = intent, .observed = seen };
+	struct optics_xc *xcs = calloc((size_t)seen[0].n_xcs, sizeof(*xcs));
+	const struct plan_job_loss *loss;
+	int lost = 0, kept = 0;
+
+	(void)state;
+	assert_non_null(xcs);
+	while (f->ports[p->jobs[0].circuits[lost].tx_port].host != 2) {
+		lost++;
+	}
+	for (int i = 0; i < seen[0].n_xcs; i++) {
+		if (memcmp(&seen[0].xcs[i], &p->jobs[0].circuits[lost].xc, sizeof(*xcs))) {
+			xcs[kept++] = seen[0].xcs[i];
+		}
+	}
+	assert_int_equal(kept, seen[0].n_xcs - 1);
+	seen[0].n_xcs = kept;
+	seen[0].xcs = xcs;
+	assert_int_equal(plan_degraded(f, &base, &rest, NULL), 0);
+	loss = rest->jobs[0].loss;
+	assert_non_null(loss);
+	assert_int_equal(loss->arcs, 12);
+	assert_int_equal(loss->dead_arcs, 1);
+	assert_non_null(loss->sched);
+	check_schedule(&rest->jobs[0], loss->sched, 5);
+	assert_true(loss->rate > 0 && loss->rate <= 1);
+	plan_free(p);
+	plan_free(rest);
+	free(intent);
+	free(seen);
+	free(xcs);
+	model_free(f);
+}
+
+static void auto_is_refused(void **state)
+{
+	struct model_fabric *f = fabric_of(JOB("h, d1", "auto"));
 	struct plan *p = NULL;
 	struct err err;
 
 	(void)state;
 	assert_int_equal(plan_make(f, NULL, &p, &err), WEFT_EUNSUPPORTED);
-	assert_non_null(strstr(err.msg, "job j: host d1 has ranks inside (dgx-a100): schedules"));
+	assert_non_null(strstr(err.msg, "job j: topology: auto: not supported with ranks inside"));
 	assert_null(p);
 	model_free(f);
 }
@@ -176,7 +280,9 @@ int main(void)
 		cmocka_unit_test(mixed_hosts),
 		cmocka_unit_test(ranks_only),
 		cmocka_unit_test(refused),
-		cmocka_unit_test(plans_are_refused),
+		cmocka_unit_test(plans_have_the_ranks),
+		cmocka_unit_test(a_dead_circuit),
+		cmocka_unit_test(auto_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

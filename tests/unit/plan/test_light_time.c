@@ -26,13 +26,14 @@ static int64_t time_of(const struct plan_base *base, const int channel[3])
 {
 	struct model_fabric *f = fabric_of(FABRIC);
 	struct plan_ctx ctx = { .fabric = f, .base = base };
+	const struct plan_job job = { .job = 0 };
 	struct coll_sched *s = round_of_four(channel);
 	struct coll_report r;
 	struct err err = { 0 };
 	int64_t ns, bound;
 
 	coll_report_init(&r);
-	must(plan_time(&ctx, &f->jobs[0], s, &r, &ns, &bound, &err), &err);
+	must(plan_time(&ctx, &job, s, &r, &ns, &bound, &err), &err);
 	assert_true(bound <= ns);
 	coll_report_fini(&r);
 	coll_free(s);
