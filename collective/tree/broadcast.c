@@ -18,6 +18,7 @@
 #define DEFAULT_ROWS (INT64_C(1) << 22)
 #define MAX_ORDERS 4			/* of the arcs, */
 #define ORDERS_WORK (1 << 15)		/* while trees times arcs are fewer */
+#define MAX_WORK (1 << 22)		/* more trees times arcs would take long */
 #define FILL_SHARE 16			/* default: T_B within 1/16 of its limit */
 
 /* Some trees and a number of steps. */
@@ -302,6 +303,25 @@ static bool is_better(const struct tree_choices *c, const struct tree_plan *p,
 	return slots > best_slots;
 }
 
+/* Plans with these trees, takes them over, and keeps the better plan. */
+static int offer(const struct tree_choices *c, int64_t rate, struct tree_plan *p,
+		 struct tree_plan *best, struct err *err)
+{
+	int rc = measure_trees(c->net, p, err);
+
+	if (rc == 0) {
+		choose_steps(c, p, rate);
+	}
+	if (rc == 0 && is_better(c, p, best)) {
+		struct tree_plan worse = *best;
+
+		*best = *p;
+		*p = worse;
+	}
+	plan_fini(p);
+	return rc;
+}
+
 static int try_plan(const struct tree_choices *c, int64_t rate, int order, struct tree_plan *best,
 		    struct err *err)
 {
@@ -309,31 +329,65 @@ static int try_plan(const struct tree_choices *c, int64_t rate, int order, struc
 	int rc;
 
 	plan_init(&p);
-	(void)((rc = pack(c->net, rate, order, &p.trees, err)) ||
-	       (rc = measure_trees(c->net, &p, err)));
-	if (rc == 0) {
-		choose_steps(c, &p, rate);
+	rc = pack(c->net, rate, order, &p.trees, err);
+	if (rc) {
+		plan_fini(&p);
+		return rc;
 	}
-	if (rc == 0 && is_better(c, &p, best)) {
-		struct tree_plan worse = *best;
+	return offer(c, rate, &p, best, err);
+}
 
-		*best = p;
-		p = worse;
+/* Capacity of the arcs out of the root, and their number. */
+static int64_t out_of_root(const struct tree_net *net, int64_t *arcs)
+{
+	int64_t cap = 0;
+
+	*arcs = 0;
+	for (int a = 0; a < net->m; a++) {
+		if (net->arcs[a].from == net->root && net->arcs[a].cap > 0) {
+			cap += net->arcs[a].cap;
+			++*arcs;
+		}
 	}
-	plan_fini(&p);
-	return rc;
+	return cap;
+}
+
+/* As where all nodes are neighbours. */
+static int try_two_levels(const struct tree_choices *c, int64_t cut, struct tree_plan *best,
+			  struct err *err)
+{
+	const struct tree_net *net = c->net;
+	struct tree_plan p;
+	bool found;
+	int rc;
+
+	plan_init(&p);
+	rc = graph_two_level_trees(net->n, net->arcs, net->m, net->root, &p.trees, &found, err);
+	if (rc || !found) {
+		plan_fini(&p);
+		return rc;
+	}
+	return offer(c, cut, &p, best, err);
 }
 
 /* All trees of the cut's rate, half of it, and so on; without a cost the first
- * of these only. Several orders of the arcs where that is quick. */
+ * of these only, and none that would take long. Several orders of the arcs where
+ * that is quick. */
 static int choose_plan(const struct tree_choices *c, int64_t cut, struct tree_plan *best,
 		       struct err *err)
 {
-	int orders = cut < ORDERS_WORK / (c->net->m + 1) ? MAX_ORDERS : 1, rc = 0;
+	int64_t arcs, cap = out_of_root(c->net, &arcs), m = c->net->m;
+	int rc = cap == cut ? try_two_levels(c, cut, best, err) : 0;
 
-	for (int64_t rate = cut; rate > 0 && rc == 0; rate = c->opt->cost ? rate / 2 : 0) {
-		for (int order = 0; order < orders && rc == 0; order++) {
-			rc = try_plan(c, rate, order, best, err);
+	for (int64_t rate = best->steps > 0 ? cut / 2 : cut; rate > 0 && rc == 0; rate /= 2) {
+		/* About so many trees, each of which may try all arcs. */
+		int64_t work = ((__int128)rate * arcs + cap - 1) / cap * m;
+
+		if (best->steps > 0 && !c->opt->cost) {
+			break;
+		}
+		for (int k = 0; k < (work < ORDERS_WORK ? MAX_ORDERS : 1) && rc == 0; k++) {
+			rc = work < MAX_WORK || rate == 1 ? try_plan(c, rate, k, best, err) : 0;
 		}
 	}
 	return rc;

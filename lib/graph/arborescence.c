@@ -104,17 +104,26 @@ static int grow_network(struct pack *p, int more, struct err *err)
 	return 0;
 }
 
-/* Enters a tree with its members into the network. Takes its arrays over, also
- * on error. */
-static int enter_tree(struct pack *p, struct pack_tree *t, struct err *err)
+/* Takes the tree's arrays over, also on error. */
+static int keep_tree(struct pack *p, const struct pack_tree *t, struct err *err)
 {
-	int rc = 0;
-
 	if (vec_push(&p->trees, *t)) {
 		free(t->via);
 		free(t->depth);
 		free(t->members);
 		return err_nomem(err);
+	}
+	return 0;
+}
+
+/* Enters a tree with its members into the network. Takes its arrays over, also
+ * on error. */
+static int enter_tree(struct pack *p, struct pack_tree *t, struct err *err)
+{
+	int rc = keep_tree(p, t, err);
+
+	if (rc) {
+		return rc;
 	}
 	if (p->nodes == p->net->n && (rc = grow_network(p, p->nodes - p->n, err))) {
 		return rc;
@@ -359,5 +368,70 @@ int graph_pack_trees(int n, const struct graph_arc *arcs, int m, int root, int64
 	if (rc == 0 && flatten_trees(n, arcs, m, root, out)) {
 		rc = err_nomem(err);
 	}
+	return rc;
+}
+
+/* ---- trees of two levels ---- */
+
+/* The tree that begins with `arc`, of the arc's weight: from its head one arc
+ * to each other node. Takes them off left; false: one is missing. */
+static bool fan_out(const struct pack *p, int arc, int64_t *left, struct pack_tree *t)
+{
+	int top = p->arcs[arc].to, found = 2;
+
+	for (int v = 0; v < p->n; v++) {
+		t->via[v] = -1;
+		t->depth[v] = v == p->root ? 0 : v == top ? 1 : 2;
+	}
+	t->via[top] = arc;
+	for (int k = p->first[top]; k < p->first[top + 1]; k++) {
+		int a = p->out[k], v = p->arcs[a].to;
+
+		if (t->depth[v] == 2 && t->via[v] < 0 && left[a] >= t->weight) {
+			t->via[v] = a;
+			left[a] -= t->weight;
+			found++;
+		}
+	}
+	return found == p->n;
+}
+
+static int fan_out_all(struct pack *p, int64_t *left, bool *found, struct err *err)
+{
+	int rc = 0;
+
+	*found = true;
+	for (int k = p->first[p->root]; k < p->first[p->root + 1] && *found && rc == 0; k++) {
+		int a = p->out[k];
+		struct pack_tree t;
+
+		if (p->arcs[a].to == p->root || left[a] == 0) {
+			continue;
+		}
+		if ((rc = new_tree(p, left[a], &t, err)) == 0) {
+			left[a] = 0;
+			*found = fan_out(p, a, left, &t);
+			rc = keep_tree(p, &t, err);
+		}
+	}
+	return rc;
+}
+
+int graph_two_level_trees(int n, const struct graph_arc *arcs, int m, int root,
+			  struct graph_trees *out, bool *found, struct err *err)
+{
+	struct pack p = { .n = n, .m = m, .root = root, .arcs = arcs };
+	int64_t *left = calloc((size_t)m + 1, sizeof(*left));
+	int rc = left ? sort_arcs(&p, err) : err_nomem(err);
+
+	for (int a = 0; a < m && rc == 0; a++) {
+		left[a] = arcs[a].cap;
+	}
+	(void)(rc || (rc = fan_out_all(&p, left, found, err)));
+	if (rc == 0 && *found) {
+		rc = hand_over(&p, out, err);
+	}
+	free(left);
+	pack_fini(&p);
 	return rc;
 }

@@ -198,4 +198,13 @@ int graph_pack_trees(int n, const struct graph_arc *arcs, int m, int root, int64
 		     struct graph_trees *out, struct err *err);
 void graph_trees_fini(struct graph_trees *t);
 
+/*
+ * The same where it is easy, with all that the arcs out of root carry: one tree an
+ * arc, from whose head an arc leads to every other node, as in complete digraphs.
+ * *found: there are such trees, and they are in *out. Nodes must exist. O(m +
+ * trees * n). WEFT_ENOMEM.
+ */
+int graph_two_level_trees(int n, const struct graph_arc *arcs, int m, int root,
+			  struct graph_trees *out, bool *found, struct err *err);
+
 #endif

@@ -198,6 +198,33 @@ static void test_hypercube(void **state)
 	}
 }
 
+/* Complete digraphs have trees of two levels, and all of them keep to the
+ * capacities; where an arc is missing or too thin there are none. */
+static void test_two_levels(void **state)
+{
+	(void)state;
+	for (int n = 2; n <= 6; n++) {
+		struct digraph g = { .n = n };
+		struct graph_trees trees = { 0 };
+		bool found;
+
+		for (int a = 0; a < n * n; a++) {
+			if (a / n != a % n) {
+				g.arcs[g.m++] = (struct graph_arc){ a / n, a % n, 3 };
+			}
+		}
+		assert_int_equal(graph_two_level_trees(n, g.arcs, g.m, 1, &trees, &found, NULL), 0);
+		assert_true(found);
+		check_trees(&g, 1, 3 * (n - 1), &trees);
+		graph_trees_fini(&trees);
+		g.arcs[0].cap = 2;	/* 0 -> 1 is into the root, or between others */
+		assert_int_equal(graph_two_level_trees(n, g.arcs, g.m, n - 1, &trees, &found, NULL),
+				 0);
+		assert_true(found == (n == 2));
+		graph_trees_fini(&trees);
+	}
+}
+
 static void test_bad_input(void **state)
 {
 	struct graph_arc arcs[] = { { 0, 1, 3 }, { 1, 2, 1 } }, wrong[] = { { 0, 3, 1 } };
@@ -224,6 +251,7 @@ int main(void)
 		cmocka_unit_test(test_root_cut),
 		cmocka_unit_test(test_trees),
 		cmocka_unit_test(test_hypercube),
+		cmocka_unit_test(test_two_levels),
 		cmocka_unit_test(test_bad_input),
 	};
 
