@@ -18,7 +18,7 @@
 #define DEFAULT_ROWS (INT64_C(1) << 22)
 #define MAX_ORDERS 4			/* of the arcs, */
 #define ORDERS_WORK (1 << 15)		/* while trees times arcs are fewer */
-#define MAX_WORK (1 << 22)		/* more trees times arcs would take long */
+#define MAX_WORK (1 << 21)		/* trees times arcs: more would take long */
 #define FILL_SHARE 16			/* default: T_B within 1/16 of its limit */
 
 /* Some trees and a number of steps. */
@@ -259,9 +259,10 @@ static void order_arcs(const struct tree_net *net, int order, int *arcs)
 	}
 }
 
-/* Trees of this rate from the arcs in that order. */
-static int pack(const struct tree_net *net, int64_t rate, int order, struct graph_trees *trees,
-		struct err *err)
+/* Trees of this rate from the arcs in that order. Weights are multiples of
+ * `grain`, and so is the rate. */
+static int pack(const struct tree_net *net, int64_t rate, int64_t grain, int order,
+		struct graph_trees *trees, struct err *err)
 {
 	size_t m = (size_t)net->m + 1;
 	struct graph_arc *arcs = calloc(m, sizeof(*arcs));
@@ -274,11 +275,13 @@ static int pack(const struct tree_net *net, int64_t rate, int order, struct grap
 	order_arcs(net, order, from);
 	for (int a = 0; a < net->m; a++) {
 		arcs[a] = net->arcs[from[a]];
+		arcs[a].cap /= grain;
 	}
-	rc = graph_pack_trees(net->n, arcs, net->m, net->root, rate, trees, err);
+	rc = graph_pack_trees(net->n, arcs, net->m, net->root, rate / grain, trees, err);
 	for (size_t i = 0; i < trees->list.n; i++) {
 		int32_t *via = trees->list.v[i].via;
 
+		trees->list.v[i].weight *= grain;
 		for (int v = 0; v < net->n; v++) {
 			via[v] = via[v] >= 0 ? from[via[v]] : -1;
 		}
@@ -322,14 +325,14 @@ static int offer(const struct tree_choices *c, int64_t rate, struct tree_plan *p
 	return rc;
 }
 
-static int try_plan(const struct tree_choices *c, int64_t rate, int order, struct tree_plan *best,
-		    struct err *err)
+static int try_plan(const struct tree_choices *c, int64_t rate, int64_t grain, int order,
+		    struct tree_plan *best, struct err *err)
 {
 	struct tree_plan p;
 	int rc;
 
 	plan_init(&p);
-	rc = pack(c->net, rate, order, &p.trees, err);
+	rc = pack(c->net, rate, grain, order, &p.trees, err);
 	if (rc) {
 		plan_fini(&p);
 		return rc;
@@ -337,17 +340,12 @@ static int try_plan(const struct tree_choices *c, int64_t rate, int order, struc
 	return offer(c, rate, &p, best, err);
 }
 
-/* Capacity of the arcs out of the root, and their number. */
-static int64_t out_of_root(const struct tree_net *net, int64_t *arcs)
+static int64_t out_of_root(const struct tree_net *net)
 {
 	int64_t cap = 0;
 
-	*arcs = 0;
 	for (int a = 0; a < net->m; a++) {
-		if (net->arcs[a].from == net->root && net->arcs[a].cap > 0) {
-			cap += net->arcs[a].cap;
-			++*arcs;
-		}
+		cap += net->arcs[a].from == net->root ? net->arcs[a].cap : 0;
 	}
 	return cap;
 }
@@ -370,25 +368,56 @@ static int try_two_levels(const struct tree_choices *c, int64_t cut, struct tree
 	return offer(c, cut, &p, best, err);
 }
 
+/* So many trees are at most made, as more would take long. There are no more
+ * than the rate has grains: with a larger grain arcs lose what is left of their
+ * capacity, but no more than half of the rate. */
+static int choose_grain(const struct tree_net *net, int64_t cut, int64_t *rate, int64_t *grain,
+			struct err *err)
+{
+	int64_t most = MAX_WORK / (net->m + 1) + 1, value = cut;
+	struct graph_arc *arcs;
+	int rc = 0;
+
+	*grain = (cut + most - 1) / most;
+	arcs = calloc((size_t)net->m + 1, sizeof(*arcs));
+	if (!arcs) {
+		return err_nomem(err);
+	}
+	for (bool found = *grain == 1; !found && rc == 0;) {
+		for (int a = 0; a < net->m; a++) {
+			arcs[a] = net->arcs[a];
+			arcs[a].cap /= *grain;
+		}
+		rc = graph_root_cut(net->n, arcs, net->m, net->root, net->ranks, &value, err);
+		found = *grain == 1 || value >= cut / *grain / 2;
+		*grain = found ? *grain : *grain / 2;
+	}
+	free(arcs);
+	*rate = (value < most ? value : most) * *grain;
+	return rc;
+}
+
 /* All trees of the cut's rate, half of it, and so on; without a cost the first
- * of these only, and none that would take long. Several orders of the arcs where
- * that is quick. */
+ * of these only. Several orders of the arcs where that is quick. */
 static int choose_plan(const struct tree_choices *c, int64_t cut, struct tree_plan *best,
 		       struct err *err)
 {
-	int64_t arcs, cap = out_of_root(c->net, &arcs), m = c->net->m;
-	int rc = cap == cut ? try_two_levels(c, cut, best, err) : 0;
+	int64_t rate = 0, grain = 1;
+	int rc = choose_grain(c->net, cut, &rate, &grain, err);
 
-	for (int64_t rate = best->steps > 0 ? cut / 2 : cut; rate > 0 && rc == 0; rate /= 2) {
-		/* About so many trees, each of which may try all arcs. */
-		int64_t work = ((__int128)rate * arcs + cap - 1) / cap * m;
+	if (rc == 0 && out_of_root(c->net) == cut) {
+		rc = try_two_levels(c, cut, best, err);
+	}
+	if (rc == 0 && best->steps > 0) {
+		rate = c->opt->cost ? rate / grain / 2 * grain : 0;
+	}
+	while (rate > 0 && rc == 0) {
+		bool quick = rate / grain * c->net->m < ORDERS_WORK;
 
-		if (best->steps > 0 && !c->opt->cost) {
-			break;
+		for (int order = 0; order < (quick ? MAX_ORDERS : 1) && rc == 0; order++) {
+			rc = try_plan(c, rate, grain, order, best, err);
 		}
-		for (int k = 0; k < (work < ORDERS_WORK ? MAX_ORDERS : 1) && rc == 0; k++) {
-			rc = work < MAX_WORK || rate == 1 ? try_plan(c, rate, k, best, err) : 0;
-		}
+		rate = c->opt->cost ? rate / grain / 2 * grain : 0;
 	}
 	return rc;
 }

@@ -53,7 +53,7 @@ struct coll_tree_info {
  * Broadcast: lambda = the least cut from the root. Arborescences of weights w
  * that add up to lambda, lambda/2, lambda/4, .. are packed (graph_pack_trees):
  * many trees have more rate, few are shallower, and one is as deep as the
- * farthest rank. More trees than some 2^22 / m are only made where all ranks are
+ * farthest rank. More than 2^21 / m trees are only made where all ranks are
  * neighbours; elsewhere the rate stays below the cut's. Where trees and arcs are few, the best of several orders of the
  * arcs is taken. A tree of depth d forwards a batch a step, w/D of the vector,
  * through all its levels at once: S steps take S - d + 1 batches through it,
