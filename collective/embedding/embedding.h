@@ -60,9 +60,9 @@ int coll_embed_routes(const struct coll_sched *s, struct topo *physical, const c
 
 /*
  * The digraph that terminals see: u -> v where u has an arc to v, or a path through
- * switches and memories only. A direct arc keeps its capacity; another has a part of
- * that of its ends' arcs to switches, divided by the terminals that are reached there, all scaled to
- * whole numbers. New, frozen, of terminals only. WEFT_EINVAL: nodes are out of
+ * switches and memories only. A direct arc keeps its capacity; another has its part of
+ * that of its tail's arcs to those switches, divided by the terminals that are reached
+ * there, all scaled to whole numbers. New, frozen, of terminals only. WEFT_EINVAL: nodes are out of
  * order. O(terminals x (arcs of switches + arcs that come out)).
  */
 int coll_terminals_see(const struct topo *t, struct topo **out, struct err *err);

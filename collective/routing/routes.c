@@ -271,6 +271,10 @@ int coll_routes_of(const struct coll_sched *s, int max_layers,
 			       "supported, only of all-to-all",
 			       coll_kind_name(coll_kind_of(s)));
 	}
+	if (coll_is_embedded(s)) {
+		return err_set(err, WEFT_EUNSUPPORTED, "route tables of an embedded schedule: not "
+			       "supported, as its arcs have routes of their own");
+	}
 	if ((rc = coll_refuse_light_changes(s, "routes", err)) ||
 	    (rc = coll_flat(s, &g.s, &own, err))) {
 		return rc;

@@ -152,6 +152,8 @@ bad 65 'arc [0-9]+ .*more than 1024 routes' schedule make -t 'K(64)' --on 'Multi
 bad 64 'needs --on' schedule make -t 'Ring(8)' --routing minimal-split -c allgather -o written
 bad 66 'neither minimal-split nor dimension-order' schedule make -t 'Ring(8)' --on 'Ring(8)' --routing absent -c allgather -o written
 bad 65 "unknown key '" schedule make -t 'UniRing(1,3)' --on 'Ring(3)' --routing ring.json -c allgather -o written
+weft schedule make -t 'Star(4)' -c all-to-all -o embedded.json >made
+bad 65 'route tables of an embedded schedule' schedule export embedded.json --to routes-json -o written
 bad 65 'arc 1 .*has no route' schedule make -t 'UniRing(1,3)' --on 'Ring(3)' --routing paths.json -c allgather -o written
 bad 65 'all-to-all flows: shared limits' schedule make -t shared.txt -c all-to-all --rate
 bad 65 'routes: node 2 is a switch' routes make -t switch.txt -o written
