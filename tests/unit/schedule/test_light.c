@@ -67,7 +67,8 @@ static void test_priced(void **state)
 	}
 }
 
-/* Without light, with a step that has none, with a light less, on a parallel arc. */
+/* Without light, with a step that has none, with a light less, on a parallel arc,
+ * behind the last transfer. */
 static void test_what_changes(void **state)
 {
 	static const int arcs[][2] = { { 0, 1 }, { 0, 1 }, { 1, 0 } };
@@ -78,6 +79,7 @@ static void test_what_changes(void **state)
 	assert_changes(s, 0, 0, 0);
 	coll_free(s);
 	must(coll_new(COLL_ALLGATHER, graph_from(2, 3, arcs), 3, 0, 0, &s, &err), &err);
+	send_part(s, 6, 0, 1, 0, 0, 0, COLL_OP_COPY);
 	light(s, 0, 0, 4);
 	light(s, 0, 1, 2);
 	light(s, 3, 0, 2);
@@ -89,6 +91,10 @@ static void test_what_changes(void **state)
 	assert_changes(s, 1, 5, 3);
 	light(s, 4, 2, 2);
 	light(s, 6, 1, 2);
+	finish(s);
+	assert_changes(s, 2, 4, 3);
+	/* What follows the last transfer carries nothing. */
+	light(s, 7, 0, 9);
 	finish(s);
 	assert_changes(s, 2, 4, 3);
 	coll_free(s);
