@@ -573,6 +573,10 @@ static void swing_loads(void **state)
 	check_swing(&(struct swing){ .dims = 1, .size = { 64 } }, "Ring(64)", "135/128", 6, 42);
 	check_swing(&(struct swing){ .dims = 2, .size = { 8, 8 } }, "Torus(8,8)", "69/256", 6, 10);
 	check_swing(&(struct swing){ .dims = 2, .size = { 16, 4 } }, "Torus(16,4)", "41/128", 6, 12);
+	check_swing(&(struct swing){ .dims = 2, .size = { 16, 16 } }, "Torus(16,16)", "291/1024",
+		    8, 20);
+	check_swing(&(struct swing){ .dims = 3, .size = { 8, 8, 8 } }, "Torus(8,8,8)", "175/1024",
+		    9, 15);
 }
 
 /* On HyperX every step goes through one switch: as good as can be. */
