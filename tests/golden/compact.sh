@@ -1,0 +1,60 @@
+#!/bin/bash
+# Schedules of many ranks, from the command line: made, proven, written, cut and
+# simulated without being written out, in the memory of a small board.
+source "$(dirname "$0")/../lib.sh"
+ulimit -v 1048576	# KiB; an expanded all-reduce of 4096 ranks takes twice that
+
+compact() { # TOPOLOGY COLLECTIVE STEPS FACTOR MOST_BYTES
+	local f=$T/s.pb got
+	weft schedule make -t "$1" -c "$2" -o "$f" --format json >"$T/made" 2>"$T/err"
+	got=$(jq -r '"\(.steps) \(.bandwidth_factor)"' "$T/made")
+	[[ $got == "$3 $4" ]]
+	tap "$1 $2: $3 steps, T_B $4; found $got"
+	got=$(stat -c %s "$f")
+	((got <= $5))
+	tap "$1 $2: $got bytes, at most $5"
+	weft schedule verify "$f" --format json >"$T/out" 2>"$T/err"
+	[[ $(jq -r '"\(.valid) \(.steps) \(.bandwidth_factor)"' "$T/out") == "true $3 $4" ]]
+	tap "$1 $2: verified as written"
+	weft schedule export "$f" --rank 7 -o "$T/part.json" 2>"$T/err" &&
+		[[ $(jq .part "$T/part.json") == 7 ]]
+	tap "$1 $2: the part of rank 7"
+}
+
+compact 'Torus(64,64)' allreduce 128 4095/2048 200000
+compact 'Torus(128,128)' allreduce 256 16383/8192 1000000
+compact 'Torus(16,16,16)' all-to-all 24 24585/2048 3000000
+compact 'Hypercube(12)' allgather 12 4095/4096 500000
+
+weft schedule make -t 'Torus(128,128)' -c allreduce -o "$T/s.json" >/dev/null
+(($(stat -c %s "$T/s.json") < 5000000))
+tap "Torus(128,128): less than 5 MB of JSON"
+expect 65 "every transfer of it is refused" weft schedule export "$T/s.json" --flat -o "$T/f.pb"
+has err "the error says how many there are" '537001984 transfers'
+weft schedule simulate "$T/s.json" --alpha 500ns --hop 400ns --size 2MiB --link-bandwidth 400Gbps \
+	--format json >"$T/out" 2>"$T/err"
+jq -e '.time_ns == .planned_ns' "$T/out" >/dev/null
+tap "simulated as planned"
+
+# What is written out is the same schedule, in version 1.
+weft schedule make -t 'Torus(4,4)' -c allreduce -o "$T/c.json" >/dev/null
+weft schedule export "$T/c.json" --flat -o "$T/f.json"
+[[ $(jq .version "$T/c.json") == 2 && $(jq .version "$T/f.json") == 1 ]]
+tap "version 2 compact, version 1 written out"
+for f in c f; do
+	weft schedule verify "$T/$f.json" --format json | jq 'del(.group_order)' >"$T/$f.out"
+done
+cmp -s "$T/c.out" "$T/f.out"
+tap "both verify alike"
+all=$(jq .transfers "$T/c.out")
+[[ $(jq '.transfers | length' "$T/f.json") == "$all" &&
+	$(jq '.transfers | length' "$T/c.json") == $((all / 16)) ]]
+tap "$all transfers, a sixteenth of them when compact"
+for to in msccl-xml mscclpp-json; do
+	for f in c f; do
+		weft schedule export "$T/$f.json" --to "$to" -o "$T/$f.x"
+	done
+	cmp -s "$T/c.x" "$T/f.x"
+	tap "both are the same $to"
+done
+finish
