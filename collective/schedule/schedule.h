@@ -405,10 +405,10 @@ int coll_sequence(const struct coll_sched *first, const struct coll_sched *secon
  *
  * New schedule, verified. WEFT_EUNSUPPORTED for all-to-all, broadcast and
  * schedules with light, WEFT_ELIMIT when capacities have no common multiple
- * below 2^31. O(transfers steps) a round, at most COLL_COMPACT_ROUNDS of them.
+ * below 2^31. O(transfers steps) a round, at most COLL_TIGHTEN_ROUNDS of them.
  */
-#define COLL_COMPACT_ROUNDS 8
-int coll_compact_steps(const struct coll_sched *s, struct coll_sched **out, struct err *err);
+#define COLL_TIGHTEN_ROUNDS 8
+int coll_tighten_steps(const struct coll_sched *s, struct coll_sched **out, struct err *err);
 
 #define COLL_MAX_BATCHES 256
 

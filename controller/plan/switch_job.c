@@ -349,7 +349,7 @@ static int try_batches(const struct plan_ctx *ctx, struct plan_job *pj, struct e
 				&batches, err);
 	if (!rc && batches > 1) {
 		rc = coll_pipeline(pj->sched, batches, &s, err);
-		if (rc == 0 && (rc = coll_compact_steps(s, &moved, err)) == 0) {
+		if (rc == 0 && (rc = coll_tighten_steps(s, &moved, err)) == 0) {
 			rc = offer(ctx, pj, moved, pj->algorithm, err);
 		}
 		coll_free(s);

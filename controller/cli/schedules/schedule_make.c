@@ -205,7 +205,7 @@ static int overlap_batches(const struct coll_sched *s, int batches,
 	int rc = coll_pipeline(s, batches, &p, err);
 
 	if (rc == 0) {
-		rc = coll_compact_steps(p, out, err);
+		rc = coll_tighten_steps(p, out, err);
 	}
 	coll_free(p);
 	return rc;

@@ -13,7 +13,7 @@
 
 #include "collective/schedule/private.h"
 
-struct coll_compaction {
+struct coll_tightening {
 	const struct coll_sched *s;
 	const struct topo *t;
 	int n, steps, chunks;
@@ -29,13 +29,13 @@ struct coll_compaction {
 	struct arrays arrays;	/* all of these */
 };
 
-static int64_t cost(const struct coll_compaction *o, const struct coll_xfer *x)
+static int64_t cost(const struct coll_tightening *o, const struct coll_xfer *x)
 {
 	return (x->last - x->first + 1) *
 	       (o->scale / topo_arc(o->t, x->arc)->cap);
 }
 
-static int64_t *load_of(const struct coll_compaction *o, int step, int arc)
+static int64_t *load_of(const struct coll_tightening *o, int step, int arc)
 {
 	return &o->load[(size_t)step * (size_t)o->m +
 			(size_t)coll_orbit(o->s->action, arc)];
@@ -58,7 +58,7 @@ static int by_shard(const void *pa, const void *pb)
 }
 
 /* The sum of the fullest arcs; sets them too. */
-static int64_t find_tops(struct coll_compaction *o)
+static int64_t find_tops(struct coll_tightening *o)
 {
 	int64_t sum = 0;
 
@@ -74,9 +74,9 @@ static int64_t find_tops(struct coll_compaction *o)
 	return sum;
 }
 
-static int overlap_init(struct coll_compaction *o, const struct coll_sched *s, struct err *err)
+static int overlap_init(struct coll_tightening *o, const struct coll_sched *s, struct err *err)
 {
-	*o = (struct coll_compaction){ .s = s, .t = s->topo, .n = s->ranks, .steps = s->steps,
+	*o = (struct coll_tightening){ .s = s, .t = s->topo, .n = s->ranks, .steps = s->steps,
 			       .chunks = s->chunks, .n_x = s->xfers.n,
 			       .m = coll_orbits(s) };
 	arrays_add(&o->arrays, o->x, o->n_x);
@@ -92,27 +92,27 @@ static int overlap_init(struct coll_compaction *o, const struct coll_sched *s, s
 	return coll_common_scale(o->t, &o->scale, err);
 }
 
-static void fill_loads(struct coll_compaction *o)
+static void fill_loads(struct coll_tightening *o)
 {
 	for (size_t i = 0; i < o->n_x; i++) {
 		*load_of(o, o->x[i].step, o->x[i].arc) += cost(o, &o->x[i]);
 	}
 }
 
-static void set_bounds(struct coll_compaction *o, int32_t value)
+static void set_bounds(struct coll_tightening *o, int32_t value)
 {
 	for (size_t i = 0; i < (size_t)o->n * (size_t)o->chunks; i++) {
 		o->bound[i] = value;
 	}
 }
 
-static int32_t *bounds_at(const struct coll_compaction *o, int node)
+static int32_t *bounds_at(const struct coll_tightening *o, int node)
 {
 	return o->bound + (size_t)node * (size_t)o->chunks;
 }
 
 /* Moves x to the first step of from, from + by, ... with room; its own has. */
-static void move(struct coll_compaction *o, struct coll_xfer *x, int from, int by)
+static void move(struct coll_tightening *o, struct coll_xfer *x, int from, int by)
 {
 	int64_t need = cost(o, x);
 
@@ -126,7 +126,7 @@ static void move(struct coll_compaction *o, struct coll_xfer *x, int from, int b
 
 /* Where a shard's transfers, from..to - 1, were sorted by the steps they had:
  * all that a transfer needs has moved before. */
-static void move_earlier(struct coll_compaction *o, size_t from, size_t to)
+static void move_earlier(struct coll_tightening *o, size_t from, size_t to)
 {
 	set_bounds(o, 0);
 	for (size_t i = from; i < to; i++) {
@@ -145,7 +145,7 @@ static void move_earlier(struct coll_compaction *o, size_t from, size_t to)
 	}
 }
 
-static void move_later(struct coll_compaction *o, size_t from, size_t to)
+static void move_later(struct coll_tightening *o, size_t from, size_t to)
 {
 	set_bounds(o, o->steps - 1);
 	for (size_t i = to; i-- > from;) {
@@ -165,7 +165,7 @@ static void move_later(struct coll_compaction *o, size_t from, size_t to)
 }
 
 /* All shards, earlier or later; returns T_B in units of loads. */
-static int64_t move_all(struct coll_compaction *o, bool later)
+static int64_t move_all(struct coll_tightening *o, bool later)
 {
 	qsort(o->x, o->n_x, sizeof(*o->x), by_shard);
 	for (size_t from = 0, to; from < o->n_x; from = to) {
@@ -181,7 +181,7 @@ static int64_t move_all(struct coll_compaction *o, bool later)
 }
 
 /* Leaves empty steps out: o->top becomes what a step is called now. */
-static int emit(struct coll_compaction *o, struct coll_sched *out, struct err *err)
+static int emit(struct coll_tightening *o, struct coll_sched *out, struct err *err)
 {
 	int64_t kept = 0;
 	int rc = 0;
@@ -212,10 +212,10 @@ static int check_kind(const struct coll_sched *s, struct err *err)
 	return coll_refuse_embedded(s, "overlapping", err);
 }
 
-int coll_compact_steps(const struct coll_sched *s, struct coll_sched **out, struct err *err)
+int coll_tighten_steps(const struct coll_sched *s, struct coll_sched **out, struct err *err)
 {
 	struct coll_sched *p = NULL;
-	struct coll_compaction o = { 0 };
+	struct coll_tightening o = { 0 };
 	int64_t best, now;
 	int rc;
 
@@ -225,7 +225,7 @@ int coll_compact_steps(const struct coll_sched *s, struct coll_sched **out, stru
 	}
 	fill_loads(&o);
 	best = find_tops(&o);
-	for (int k = 0; k < COLL_COMPACT_ROUNDS; k++) {
+	for (int k = 0; k < COLL_TIGHTEN_ROUNDS; k++) {
 		now = move_all(&o, k % 2);
 		if (k > 1 && now == best) {
 			break;

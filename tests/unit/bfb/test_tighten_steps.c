@@ -13,7 +13,7 @@ static struct coll_sched *overlapped(const struct coll_sched *s)
 	struct err err = { 0 };
 	struct coll_sched *o;
 
-	must(coll_compact_steps(s, &o, &err), &err);
+	must(coll_tighten_steps(s, &o, &err), &err);
 	return o;
 }
 
@@ -129,11 +129,11 @@ static void test_refusals(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(coll_compact_steps(s, &o, &err), WEFT_EUNSUPPORTED);
+	assert_int_equal(coll_tighten_steps(s, &o, &err), WEFT_EUNSUPPORTED);
 	assert_null(o);
 	coll_free(s);
 	s = paths(COLL_BROADCAST, "Ring(4)", 1, 0);
-	assert_int_equal(coll_compact_steps(s, &o, &err), WEFT_EUNSUPPORTED);
+	assert_int_equal(coll_tighten_steps(s, &o, &err), WEFT_EUNSUPPORTED);
 	coll_free(s);
 }
 
@@ -146,6 +146,6 @@ int main(void)
 		cmocka_unit_test(test_refusals),
 	};
 
-	return cmocka_run_group_tests_name("bfb/compact_steps", tests, NULL,
+	return cmocka_run_group_tests_name("bfb/tighten_steps", tests, NULL,
 					   NULL);
 }
