@@ -65,7 +65,7 @@ static int check_range(struct coll_loads *w, struct err *err)
 	int widest = 1;
 
 	for (int a = 0; a < topo_m(w->physical); a++) {
-		if (topo_arc(w->physical, a)->cap > most) {
+		if (w->arcs[a].cap > most) {
 			return err_set(err, WEFT_ELIMIT, "physical arc %d: its capacity times %lld, "
 				       "the common multiple of the weights of the routes, does not "
 				       "fit 64 bits", a, (long long)w->scale);
@@ -93,6 +93,7 @@ int coll_loads_init(struct coll_loads *w, const struct coll_sched *s, struct err
 	*w = (struct coll_loads){ .s = s, .scale = 1, .physical = coll_physical(s),
 				  .action = s->embedding ? s->embedding->action : s->action };
 	physical = (size_t)topo_m(w->physical);
+	w->arcs = topo_arcs(w->physical);
 	arrays_add(&w->arrays, w->used, logical);
 	arrays_add(&w->arrays, w->chunks, logical);
 	arrays_add(&w->arrays, w->loaded, physical);
@@ -114,7 +115,10 @@ int coll_loads_init(struct coll_loads *w, const struct coll_sched *s, struct err
 /* The first terminal of the orbit of a node, -1: it is none. */
 static int port_node(const struct coll_loads *w, int node)
 {
-	return node < w->s->ranks ? topo_group_first(w->s->group, node) : -1;
+	if (node >= w->s->ranks) {
+		return -1;
+	}
+	return w->s->group ? topo_group_first(w->s->group, node) : node;
 }
 
 static void clear_step(struct coll_loads *w)
@@ -124,37 +128,42 @@ static void clear_step(struct coll_loads *w)
 	}
 	for (int i = 0; i < w->n_loaded; i++) {
 		int orbit = w->loaded[i];
-		const struct topo_arc *a = topo_arc(w->physical,
-						    coll_orbit_first(w->action, orbit));
+		const struct topo_arc *a = &w->arcs[coll_orbit_first(w->action, orbit)];
+		int out = port_node(w, a->src), in = port_node(w, a->dst);
 
 		w->load[orbit] = w->cap[orbit] = w->messages[orbit] = 0;
-		if (port_node(w, a->src) >= 0) {
-			w->out[port_node(w, a->src)] = 0;
+		if (out >= 0) {
+			w->out[out] = 0;
 		}
-		if (port_node(w, a->dst) >= 0) {
-			w->in[port_node(w, a->dst)] = 0;
+		if (in >= 0) {
+			w->in[in] = 0;
 		}
 	}
 	w->n_used = w->n_loaded = 0;
 	w->top = (struct coll_load){ 0, 1 };
 }
 
-/* Adds up the transfers of the next step. */
+/* Adds up the transfers of the next step, those of an arc beside each other. */
 static void add_transfers(struct coll_loads *w)
 {
 	const struct coll_sched *s = w->s;
 	const struct coll_xfer *x = s->xfers.v, *end = x + s->xfers.n;
+	int64_t sum = 0;
 
-	for (x += w->xfer; x < end && x->step == w->step; x++) {
-		int orbit = coll_orbit(s->action, x->arc);
-		int chunks = x->last - x->first + 1;
+	for (x += w->xfer; x < end && x->step == w->step;) {
+		int arc = x->arc, orbit = coll_orbit(s->action, arc);
+		int64_t chunks = 0;
 
+		for (; x < end && x->arc == arc && x->step == w->step; x++) {
+			chunks += x->last - x->first + 1;
+		}
 		if (w->chunks[orbit] == 0) {
 			w->used[w->n_used++] = orbit;
 		}
 		w->chunks[orbit] += chunks;
-		w->hops += (int64_t)chunks * topo_group_order(s->group);
+		sum += chunks;
 	}
+	w->hops += sum * topo_group_order(s->group);
 	w->xfer = (size_t)(x - s->xfers.v);
 }
 
@@ -172,7 +181,7 @@ static int arc_cap(struct coll_loads *w, int arc, int64_t *cap, struct err *err)
 {
 	struct coll_run lights;
 
-	*cap = topo_arc(w->physical, arc)->cap;
+	*cap = w->arcs[arc].cap;
 	if (w->s->lights.n == 0) {
 		return 0;
 	}
@@ -187,7 +196,7 @@ static int arc_cap(struct coll_loads *w, int arc, int64_t *cap, struct err *err)
 static int use_port(const struct coll_loads *w, int arc, int node, int64_t *side, int64_t cap,
 		    struct err *err)
 {
-	const struct topo_arc *a = topo_arc(w->physical, arc);
+	const struct topo_arc *a = &w->arcs[arc];
 	int port = port_node(w, node);
 
 	if (port < 0) {
@@ -207,7 +216,7 @@ static int use_port(const struct coll_loads *w, int arc, int node, int64_t *side
 static int open_orbit(struct coll_loads *w, int orbit, struct err *err)
 {
 	int arc = coll_orbit_first(w->action, orbit), rc;
-	const struct topo_arc *a = topo_arc(w->physical, arc);
+	const struct topo_arc *a = &w->arcs[arc];
 	int64_t *cap = &w->cap[orbit];
 
 	w->loaded[w->n_loaded++] = orbit;

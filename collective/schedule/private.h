@@ -133,6 +133,7 @@ static inline bool coll_less_load(struct coll_load a, struct coll_load b)
 struct coll_loads {
 	const struct coll_sched *s;
 	const struct topo *physical;
+	const struct topo_arc *arcs;		/* of it */
 	const struct topo_action *action;	/* on it */
 	int64_t scale;		/* common multiple of the weights of routes */
 	int64_t most;		/* load of an arc that counts */
