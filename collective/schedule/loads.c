@@ -85,6 +85,12 @@ static int check_range(struct coll_loads *w, struct err *err)
 	return 0;
 }
 
+/* What an arc carries is its load: nothing is counted twice then. */
+static bool is_plain(const struct coll_loads *w)
+{
+	return !w->s->embedding && !w->action;
+}
+
 int coll_loads_init(struct coll_loads *w, const struct coll_sched *s, struct err *err)
 {
 	size_t logical = (size_t)topo_m(s->topo), physical;
@@ -96,17 +102,27 @@ int coll_loads_init(struct coll_loads *w, const struct coll_sched *s, struct err
 	w->arcs = topo_arcs(w->physical);
 	arrays_add(&w->arrays, w->used, logical);
 	arrays_add(&w->arrays, w->chunks, logical);
-	arrays_add(&w->arrays, w->loaded, physical);
-	arrays_add(&w->arrays, w->load, physical);
 	arrays_add(&w->arrays, w->cap, physical);
 	arrays_add(&w->arrays, w->messages, physical);
+	if (is_plain(w)) {
+		w->loaded = w->used;
+		w->load = w->chunks;
+	} else {
+		arrays_add(&w->arrays, w->loaded, physical);
+		arrays_add(&w->arrays, w->load, physical);
+	}
 	arrays_add(&w->arrays, w->out, s->ranks);
 	arrays_add(&w->arrays, w->in, s->ranks);
+	arrays_add(&w->arrays, w->out_step, s->ranks);
+	arrays_add(&w->arrays, w->in_step, s->ranks);
 	if (s->embedding) {
 		arrays_add(&w->arrays, w->path_of, logical);
 	}
 	if (w->arrays.failed) {
 		return err_nomem(err);
+	}
+	for (size_t a = 0; is_plain(w) && a < physical; a++) {
+		w->messages[a] = 1;
 	}
 	rc = s->embedding ? index_routes(w, err) : 0;
 	return rc ? rc : check_range(w, err);
@@ -128,16 +144,9 @@ static void clear_step(struct coll_loads *w)
 	}
 	for (int i = 0; i < w->n_loaded; i++) {
 		int orbit = w->loaded[i];
-		const struct topo_arc *a = &w->arcs[coll_orbit_first(w->action, orbit)];
-		int out = port_node(w, a->src), in = port_node(w, a->dst);
 
-		w->load[orbit] = w->cap[orbit] = w->messages[orbit] = 0;
-		if (out >= 0) {
-			w->out[out] = 0;
-		}
-		if (in >= 0) {
-			w->in[in] = 0;
-		}
+		w->load[orbit] = w->cap[orbit] = 0;
+		w->messages[orbit] = is_plain(w);
 	}
 	w->n_used = w->n_loaded = 0;
 	w->top = (struct coll_load){ 0, 1 };
@@ -193,8 +202,8 @@ static int arc_cap(struct coll_loads *w, int arc, int64_t *cap, struct err *err)
 
 /* Fewer ports than a node uses would make its bandwidth, and with it every
  * bound, a fiction. */
-static int use_port(const struct coll_loads *w, int arc, int node, int64_t *side, int64_t cap,
-		    struct err *err)
+static int use_port(const struct coll_loads *w, int arc, int node, int64_t *side, int32_t *step,
+		    int64_t cap, struct err *err)
 {
 	const struct topo_arc *a = &w->arcs[arc];
 	int port = port_node(w, node);
@@ -202,7 +211,8 @@ static int use_port(const struct coll_loads *w, int arc, int node, int64_t *side
 	if (port < 0) {
 		return 0;
 	}
-	side[port] += cap;
+	side[port] = step[port] == w->step + 1 ? side[port] + cap : cap;
+	step[port] = w->step + 1;
 	if (side[port] <= w->s->ports) {
 		return 0;
 	}
@@ -221,10 +231,10 @@ static int open_orbit(struct coll_loads *w, int orbit, struct err *err)
 
 	w->loaded[w->n_loaded++] = orbit;
 	if ((rc = arc_cap(w, arc, cap, err)) ||
-	    (rc = use_port(w, arc, a->src, w->out, *cap, err))) {
+	    (rc = use_port(w, arc, a->src, w->out, w->out_step, *cap, err))) {
 		return rc;
 	}
-	return use_port(w, arc, a->dst, w->in, *cap, err);
+	return use_port(w, arc, a->dst, w->in, w->in_step, *cap, err);
 }
 
 static int add_load(struct coll_loads *w, int orbit, int64_t load, struct err *err)
@@ -264,6 +274,9 @@ static int load_arcs(struct coll_loads *w, int orbit, struct err *err)
 	int64_t total;
 	int n, rc = 0;
 
+	if (is_plain(w)) {
+		return open_orbit(w, orbit, err);
+	}
 	if (!w->s->embedding) {
 		w->messages[orbit] = 1;
 		return add_load(w, orbit, w->chunks[orbit] *

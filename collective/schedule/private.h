@@ -151,7 +151,8 @@ struct coll_loads {
 	int64_t hops;		/* chunks times logical arcs, of the steps so far */
 
 	int32_t *path_of;	/* the first route of a logical orbit; NULL without routes */
-	int64_t *out, *in;	/* capacity in use at a node */
+	int64_t *out, *in;	/* capacity in use at a node in this step, */
+	int32_t *out_step, *in_step;	/* when it is this, counted from 1 */
 	size_t xfer;		/* where the next step begins */
 	int64_t light;
 	struct arrays arrays;
