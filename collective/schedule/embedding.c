@@ -138,6 +138,25 @@ static int check_path(const struct coll_sched *s, const struct coll_arc_route *r
 	return 0;
 }
 
+/* The element that takes an arc to the first of its orbit. Memories at both ends may stay
+ * where they are, and do not tell: then the elements are tried. */
+static int element_to(const struct coll_sched *s, int arc, int first)
+{
+	const struct topo_arc *from = topo_arc(s->topo, arc), *to = topo_arc(s->topo, first);
+	int by = 0;
+
+	if (from->src < s->ranks) {
+		return topo_group_between(s->group, from->src, to->src);
+	}
+	if (from->dst < s->ranks) {
+		return topo_group_between(s->group, from->dst, to->dst);
+	}
+	while (topo_action_move(s->action, by, arc) != first) {
+		by++;
+	}
+	return by;
+}
+
 int coll_add_route(struct coll_sched *s, const struct coll_arc_route *r, struct err *err)
 {
 	struct coll_embedding *e = s->embedding;
@@ -150,8 +169,7 @@ int coll_add_route(struct coll_sched *s, const struct coll_arc_route *r, struct 
 	p.first = (int64_t)e->hops.n;
 	if (s->group) {
 		p.arc = topo_action_first(s->action, topo_action_orbit(s->action, r->arc));
-		by = topo_group_between(s->group, topo_arc(s->topo, r->arc)->src,
-					topo_arc(s->topo, p.arc)->src);
+		by = element_to(s, r->arc, p.arc);
 	}
 	if (e->hops.n + (size_t)r->n > COLL_MAX_XFERS) {
 		return err_set(err, WEFT_ELIMIT, "routes of more than %d hops", COLL_MAX_XFERS);

@@ -252,6 +252,47 @@ static void test_no_automorphism(void **state)
 	coll_free(s);
 }
 
+/* ---- memories ---- */
+
+/* Two ranks that exchange shards through memories; the group exchanges the ranks. rest:
+ * generators, routes and transfers. */
+static void check_memories(const char *kinds, int nodes, const char *arcs, const char *rest)
+{
+	struct coll_sched *s;
+	struct err err = { 0 };
+	struct buf b = { 0 };
+	struct rng rng;
+
+	rng_seed(&rng, 5);
+	buf_printf(&b, "{\"format\": \"weft-schedule\", \"version\": 2, \"chunks\": 1, "
+		   "\"collective\": \"allgather\", \"nodes\": %d, \"physical_nodes\": %d, "
+		   "\"node_kinds_columns\": [\"node\", \"kind\", \"abilities\"], "
+		   "\"node_kinds\": %s, \"arcs\": %s, \"physical_arcs\": %s, "
+		   "\"generators\": [[2]], %s}", nodes, nodes, kinds, arcs, arcs, rest);
+	must(coll_from_json(b.data, b.len, &s, &err), &err);
+	check_compact(s, &rng);
+	buf_fini(&b);
+}
+
+/* Routes are given for arcs that are not the first of their orbits, which the ends of
+ * an arc between memories do not tell. */
+static void test_routes_from_memories(void **state)
+{
+	(void)state;
+	check_memories("[[2, 2, 5], [3, 2, 5]]", 4, "[[0,2], [1,3], [2,1], [3,0]]",
+		       "\"images\": [[1], [0], [3], [2]], "
+		       "\"routes\": [[1, 1], [3, 1]], \"hops\": [[1], [3]], "
+		       "\"transfers\": [[0, 0, 0, 0, 0], [1, 2, 0, 0, 0]]");
+	check_memories("[[2, 2, 5], [3, 2, 5]]", 4, "[[0,2], [1,3], [2,0], [2,3], [3,1], [3,2]]",
+		       "\"images\": [[1], [0], [3], [2]], "
+		       "\"routes\": [[0, 1], [5, 1], [4, 1]], \"hops\": [[0], [5], [4]], "
+		       "\"transfers\": [[0, 0, 0, 0, 0], [1, 3, 0, 0, 0], [2, 4, 0, 0, 0]]");
+	check_memories("[[2, 2, 5]]", 3, "[[0,2], [1,2], [2,0], [2,1]]",
+		       "\"images\": [[1], [0], [2]], "
+		       "\"routes\": [[0, 1], [3, 1]], \"hops\": [[0], [3]], "
+		       "\"transfers\": [[0, 0, 0, 0, 0], [1, 3, 0, 0, 0]]");
+}
+
 /* A number of a JSON text becomes another. */
 static void mutate(struct rng *rng, char *text, size_t len)
 {
@@ -310,6 +351,7 @@ int main(void)
 		cmocka_unit_test(test_transforms),
 		cmocka_unit_test(test_groups_refused),
 		cmocka_unit_test(test_no_automorphism),
+		cmocka_unit_test(test_routes_from_memories),
 		cmocka_unit_test(test_mutations),
 	};
 
