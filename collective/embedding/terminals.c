@@ -178,7 +178,13 @@ static int see_all(struct embed_view *v, struct topo **out, struct err *err)
 	for (int u = 0; u < topo_ranks(v->t) && !rc; u++) {
 		rc = see_from(v, u, err);
 	}
-	if (rc || (rc = topo_new(topo_ranks(v->t), &t, err)) || (rc = add_arcs(v, t, err))) {
+	if (!rc) {
+		rc = topo_new(topo_ranks(v->t), &t, err);
+	}
+	for (int u = 0; u < topo_ranks(v->t) && !rc; u++) {
+		topo_set_node(t, u, TOPO_TERMINAL, topo_node_flags(v->t, u));
+	}
+	if (rc || (rc = add_arcs(v, t, err))) {
 		topo_free(t);
 		return rc;
 	}

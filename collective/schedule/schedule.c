@@ -86,6 +86,31 @@ int coll_count_ports(const struct topo *t, int64_t *ports, struct err *err)
 	return 0;
 }
 
+/* What every node does that a collective passes through. */
+static unsigned abilities_for(enum coll_kind kind)
+{
+	bool copies = kind == COLL_ALLGATHER || kind == COLL_ALLREDUCE || kind == COLL_BROADCAST;
+
+	return TOPO_CAN_STORE | (copies ? TOPO_CAN_COPY : 0U) |
+	       (coll_is_sum(kind) ? TOPO_CAN_REDUCE : 0U);
+}
+
+static int check_abilities(enum coll_kind kind, const struct topo *t, struct err *err)
+{
+	for (int u = 0; u < topo_n(t); u++) {
+		unsigned missing = abilities_for(kind) & ~topo_node_flags(t, u);
+
+		for (int i = 0; i < TOPO_ABILITIES; i++) {
+			if (missing & 1U << i) {
+				return err_set(err, WEFT_EUNSUPPORTED, "node %d cannot %s: %s "
+					       "without that is not supported", u,
+					       topo_ability_name(i), coll_kind_name(kind));
+			}
+		}
+	}
+	return 0;
+}
+
 /* Data moves between nodes that hold it. */
 static int check_nodes(enum coll_kind kind, const struct topo *t, struct err *err)
 {
@@ -106,7 +131,7 @@ static int check_nodes(enum coll_kind kind, const struct topo *t, struct err *er
 		return err_set(err, WEFT_EUNSUPPORTED, "node %d is a memory: %s through memories "
 			       "is not supported", topo_ranks(t), coll_kind_name(kind));
 	}
-	return 0;
+	return check_abilities(kind, t, err);
 }
 
 static int check_shape(const struct topo *t, int chunks, int64_t ports, int root, struct err *err)

@@ -99,8 +99,9 @@ int coll_kind_parse(const char *name, enum coll_kind *kind, struct err *err);
  * drive (and receive) at a time, so that node bandwidth B = ports * link
  * bandwidth; 0 takes the largest total capacity of the arcs out of or into
  * a node, self-loops counted: the degree, when all capacities are 1. root:
- * where coll_has_root, else 0. WEFT_EINVAL, WEFT_ELIMIT, WEFT_EUNSUPPORTED when
- * a node is not a terminal. */
+ * where coll_has_root, else 0. WEFT_EINVAL, WEFT_ELIMIT, WEFT_EUNSUPPORTED for a
+ * switch, for sums through memories, and for a node that cannot store, copy (all-gather,
+ * all-reduce, broadcast) or reduce (sums). */
 int coll_new(enum coll_kind kind, struct topo *topo, int chunks, int ports,
 	     int root, struct coll_sched **out, struct err *err);
 void coll_free(struct coll_sched *s);

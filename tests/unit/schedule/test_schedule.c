@@ -86,6 +86,38 @@ static void test_new_refuses(void **state)
 	assert_non_null(strstr(err.msg, "node 1"));
 }
 
+/* A ring of three of which node 1 can do less than terminals usually can. */
+static int new_without(enum coll_kind kind, unsigned flag, struct err *err)
+{
+	struct coll_sched *s;
+	struct topo *t;
+	int rc;
+
+	must(topo_new(3, &t, err), err);
+	for (int u = 0; u < 3; u++) {
+		must(topo_add_arc(t, u, (u + 1) % 3, 1, 0, err), err);
+	}
+	topo_set_node(t, 1, TOPO_TERMINAL, topo_usual_flags(TOPO_TERMINAL) & ~flag);
+	must(topo_freeze(t, err), err);
+	rc = coll_new(kind, t, 1, 0, 0, &s, err);
+	coll_free(s);
+	return rc;
+}
+
+static void test_abilities_are_needed(void **state)
+{
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(new_without(COLL_ALLREDUCE, TOPO_CAN_REDUCE, &err), WEFT_EUNSUPPORTED);
+	assert_non_null(strstr(err.msg, "node 1 cannot reduce"));
+	assert_int_equal(new_without(COLL_ALLGATHER, TOPO_CAN_COPY, &err), WEFT_EUNSUPPORTED);
+	assert_int_equal(new_without(COLL_ALLTOALL, TOPO_CAN_STORE, &err), WEFT_EUNSUPPORTED);
+	assert_int_equal(new_without(COLL_ALLGATHER, TOPO_CAN_REDUCE, &err), 0);
+	assert_int_equal(new_without(COLL_ALLTOALL, TOPO_CAN_COPY, &err), 0);
+	assert_int_equal(new_without(COLL_REDUCE_SCATTER, TOPO_CAN_COPY, &err), 0);
+}
+
 static void test_ports_default_to_capacity(void **state)
 {
 	struct err err = { 0 };
@@ -202,6 +234,7 @@ int main(void)
 		cmocka_unit_test(test_finish_sorts_and_merges),
 		cmocka_unit_test(test_finish_keeps_copy_and_reduce_apart),
 		cmocka_unit_test(test_new_refuses),
+		cmocka_unit_test(test_abilities_are_needed),
 		cmocka_unit_test(test_ports_default_to_capacity),
 		cmocka_unit_test(test_add_refuses),
 		cmocka_unit_test(test_light_order),
