@@ -232,8 +232,9 @@ static void latency_bound(const struct coll_sched *s, const struct coll_cost *c,
 }
 
 /* Over neighbours every hop of the farthest takes a step, and every step at least
- * one hop beside its load; over routes one step may do, which takes the hops of the farthest
- * or the load, whichever is longer. */
+ * one hop beside its load. Over routes one step may do, and where steps overlap the load of
+ * one arc may pass while other arcs take the hops: then it is the hops of the
+ * farthest or the load, whichever takes longer. */
 static int bound_time(const struct coll_sched *s, const struct coll_report *r,
 		      const struct coll_cost *c, int64_t *ns, struct err *err)
 {
@@ -250,8 +251,8 @@ static int bound_time(const struct coll_sched *s, const struct coll_report *r,
 	mpq_inits(volume, none, fixed, NULL);
 	mpq_set(volume, r->bandwidth_bound);
 	coll_scale(volume, 1, s->ports);
-	if (s->embedding) {
-		latency_bound(s, c, hops > 0, hops, fixed);
+	if (s->embedding || c->steps_overlap) {
+		latency_bound(s, c, s->embedding ? hops > 0 : hops, hops, fixed);
 		rc = add_up(fixed, none, c, &far_ns, err);
 		hops = hops > 0;
 	}

@@ -287,6 +287,8 @@ struct coll_cost {
 				 * includes it, as on rings */
 	int64_t link_bps;	/* of an arc of capacity 1 */
 	int64_t size_bytes;	/* M, the whole vector */
+	bool steps_overlap;	/* the bound is for messages that wait for their data
+				 * only, not for the steps of others */
 };
 
 /*
@@ -303,7 +305,9 @@ struct coll_cost {
  * *bound_ns (may be NULL): lower bound for any schedule on this
  * digraph with these parameters: as many steps as the largest distance that
  * must be covered, each with alpha, a hop, a message and the smallest latency of an arc, and
- * the bandwidth bound; embedded, one step over that distance. WEFT_EINVAL (negative times or size, link_bps < 1),
+ * the bandwidth bound; embedded, one step over that distance or with the bandwidth bound,
+ * whichever takes longer; where steps overlap, as many over that distance or one with
+ * the bandwidth bound. WEFT_EINVAL (negative times or size, link_bps < 1),
  * WEFT_ELIMIT when a time does not fit 64 bits, WEFT_EINFEASIBLE when some
  * rank cannot be reached. O(transfers + routes), with the bound O(N (N + m)) over
  * the orbits.

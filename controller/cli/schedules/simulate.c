@@ -85,7 +85,7 @@ static int read_options(const struct cli *c, const struct coll_sched *s,
 {
 	int r = cli_read_cost(c, s, &opt->cost, err);
 
-	opt->asynchronous = cli_has(c, "asynchronous");
+	opt->asynchronous = opt->cost.steps_overlap = cli_has(c, "asynchronous");
 	return r ? r : cli_opt_unit(c, "retune", UNIT_NS, &opt->cost.retune_ns, err);
 }
 
