@@ -41,7 +41,7 @@ static int parse(const char *text, struct topo **out, struct err *err)
 	struct nearest near;
 	int rc;
 
-	if (!strchr(text, '(')) {
+	if (!strchr(text, '(') && topo_parse_size(text, &nodes, &arcs, NULL)) {
 		err_set(err, WEFT_EINVAL, "'%.60s' is no kind of server and no topology", text);
 		nearest_init(&near, text);
 		for (int i = 0; i < SERVERS; i++) {

@@ -330,13 +330,21 @@ static bool claim_hosts(struct model_build *b, const struct job_entry *e)
 /* The n-th number (from 0) of an expression may be as large as this. */
 static long number_limit(const char *family, int nth, long hosts, long ports)
 {
+	static const char *const degree_first[] = {
+		"BiRing", "DBJMod", "DeBruijn", "GenKautz", "Kautz", "UniRing",
+	};
 	size_t len = strcspn(family, " (");
 
 	if (len == 1 && family[0] == 'K') {
 		return ports + 1 < hosts ? ports + 1 : hosts;
 	}
-	if (nth == 0 && (strncmp(family, "UniRing", len) == 0 ||
-			 strncmp(family, "GenKautz", len) == 0)) {
+	for (size_t i = 0; nth == 0 && i < sizeof(degree_first) / sizeof(degree_first[0]); i++) {
+		if (strlen(degree_first[i]) == len && strncmp(family, degree_first[i], len) == 0) {
+			return ports;
+		}
+	}
+	/* Its last number is that of parallel arcs. */
+	if (len == 5 && strncmp(family, "Multi", len) == 0 && ports > hosts) {
 		return ports;
 	}
 	return hosts;

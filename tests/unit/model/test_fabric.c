@@ -470,6 +470,24 @@ static void a_graph_is_not_built_when_it_cannot_fit(void **state)
 	model_free(accept(WIRED "' C ( 4 , { 1 } ) ' }\n"));
 }
 
+/* Three servers of Diamond's eight ranks have more ports than hosts. */
+#define SERVERS                                                                            \
+	"weft: 1\nfabric: f\nhosts:\n"                                                     \
+	"  - { name: 'h[0-2]', ports: 'p[0-7]', rate: 200Gbps, inside: Diamond }\n"          \
+	"switches:\n  - { name: s, size: 24x24, driver: sim }\nfibres:\n"                   \
+	"  - { from: 'h[0-2].p[0-7]', to: 's.[1-24]' }\njobs:\n"                             \
+	"  - { name: j, collective: allreduce, size: 1B, nodes: 'h[0-2]', topology: "
+
+static void a_degree_may_exceed_the_hosts(void **state)
+{
+	(void)state;
+	model_free(accept(SERVERS "'UniRing(8,3)' }\n"));
+	model_free(accept(SERVERS "'BiRing(8,3)' }\n"));
+	model_free(accept(SERVERS "'Multi(K(3),4)' }\n"));
+	refuse_at(SERVERS "'BiRing(10,3)' }\n", WEFT_EINVAL, 10, 84,
+		  "job j: topology: 10 is too large for 3 hosts with 8 ports");
+}
+
 /* ---- size ---- */
 
 static void a_large_fabric_is_read_exactly(void **state)
@@ -551,6 +569,7 @@ int main(void)
 		cmocka_unit_test(ranges_share_a_budget),
 		cmocka_unit_test(many_devices_may_not_eat_memory),
 		cmocka_unit_test(a_graph_is_not_built_when_it_cannot_fit),
+		cmocka_unit_test(a_degree_may_exceed_the_hosts),
 		cmocka_unit_test(a_large_fabric_is_read_exactly),
 		cmocka_unit_test(order_and_ranges_do_not_matter),
 	};
