@@ -113,8 +113,6 @@ int coll_loads_init(struct coll_loads *w, const struct coll_sched *s, struct err
 	}
 	arrays_add(&w->arrays, w->out, s->ranks);
 	arrays_add(&w->arrays, w->in, s->ranks);
-	arrays_add(&w->arrays, w->out_step, s->ranks);
-	arrays_add(&w->arrays, w->in_step, s->ranks);
 	if (s->embedding) {
 		arrays_add(&w->arrays, w->path_of, logical);
 	}
@@ -142,11 +140,10 @@ static void clear_step(struct coll_loads *w)
 	for (int i = 0; i < w->n_used; i++) {
 		w->chunks[w->used[i]] = 0;
 	}
-	for (int i = 0; i < w->n_loaded; i++) {
+	for (int i = 0; i < w->n_loaded && !is_plain(w); i++) {
 		int orbit = w->loaded[i];
 
-		w->load[orbit] = w->cap[orbit] = 0;
-		w->messages[orbit] = is_plain(w);
+		w->load[orbit] = w->cap[orbit] = w->messages[orbit] = 0;
 	}
 	w->n_used = w->n_loaded = 0;
 	w->top = (struct coll_load){ 0, 1 };
@@ -202,7 +199,7 @@ static int arc_cap(struct coll_loads *w, int arc, int64_t *cap, struct err *err)
 
 /* Fewer ports than a node uses would make its bandwidth, and with it every
  * bound, a fiction. */
-static int use_port(const struct coll_loads *w, int arc, int node, int64_t *side, int32_t *step,
+static int use_port(const struct coll_loads *w, int arc, int node, struct coll_port *side,
 		    int64_t cap, struct err *err)
 {
 	const struct topo_arc *a = &w->arcs[arc];
@@ -211,14 +208,15 @@ static int use_port(const struct coll_loads *w, int arc, int node, int64_t *side
 	if (port < 0) {
 		return 0;
 	}
-	side[port] = step[port] == w->step + 1 ? side[port] + cap : cap;
-	step[port] = w->step + 1;
-	if (side[port] <= w->s->ports) {
+	side += port;
+	side->used = side->step == w->step + 1 ? side->used + cap : cap;
+	side->step = w->step + 1;
+	if (side->used <= w->s->ports) {
 		return 0;
 	}
 	return err_set(err, WEFT_EVERIFY, "step %d: arc %d (%d -> %d): node %d %s %lld units of "
 		       "capacity, more than its %d ports", w->step, arc, a->src, a->dst, node,
-		       side == w->out ? "drives" : "receives", (long long)side[port],
+		       side == w->out + port ? "drives" : "receives", (long long)side->used,
 		       w->s->ports);
 }
 
@@ -231,10 +229,10 @@ static int open_orbit(struct coll_loads *w, int orbit, struct err *err)
 
 	w->loaded[w->n_loaded++] = orbit;
 	if ((rc = arc_cap(w, arc, cap, err)) ||
-	    (rc = use_port(w, arc, a->src, w->out, w->out_step, *cap, err))) {
+	    (rc = use_port(w, arc, a->src, w->out, *cap, err))) {
 		return rc;
 	}
-	return use_port(w, arc, a->dst, w->in, w->in_step, *cap, err);
+	return use_port(w, arc, a->dst, w->in, *cap, err);
 }
 
 static int add_load(struct coll_loads *w, int orbit, int64_t load, struct err *err)
@@ -267,6 +265,13 @@ static int follow_route(struct coll_loads *w, const struct coll_path *p, int64_t
 	return rc;
 }
 
+static void raise(struct coll_load *top, struct coll_load load)
+{
+	if (coll_less_load(*top, load)) {
+		*top = load;
+	}
+}
+
 /* What the arcs of a logical orbit carry goes over their routes. */
 static int load_arcs(struct coll_loads *w, int orbit, struct err *err)
 {
@@ -275,7 +280,9 @@ static int load_arcs(struct coll_loads *w, int orbit, struct err *err)
 	int n, rc = 0;
 
 	if (is_plain(w)) {
-		return open_orbit(w, orbit, err);
+		rc = open_orbit(w, orbit, err);
+		raise(&w->top, (struct coll_load){ w->load[orbit], w->cap[orbit] });
+		return rc;
 	}
 	if (!w->s->embedding) {
 		w->messages[orbit] = 1;
@@ -308,13 +315,6 @@ static struct coll_load limit_load(const struct coll_loads *w, int limit)
 	return sum;
 }
 
-static void raise(struct coll_load *top, struct coll_load load)
-{
-	if (coll_less_load(*top, load)) {
-		*top = load;
-	}
-}
-
 static void find_top(struct coll_loads *w)
 {
 	int n = topo_n_limits(w->physical);
@@ -323,7 +323,7 @@ static void find_top(struct coll_loads *w)
 	if (w->action) {
 		limits = topo_action_limits(w->action, &n);
 	}
-	for (int i = 0; i < w->n_loaded; i++) {
+	for (int i = 0; i < w->n_loaded && !is_plain(w); i++) {
 		int orbit = w->loaded[i];
 
 		raise(&w->top, (struct coll_load){ w->load[orbit], w->cap[orbit] * w->scale });

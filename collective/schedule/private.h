@@ -117,6 +117,12 @@ static inline bool coll_less_load(struct coll_load a, struct coll_load b)
 	return (__int128)a.chunks * b.cap < (__int128)b.chunks * a.cap;
 }
 
+/* Capacity in use at a node in a step, counted from 1; 0: none yet. */
+struct coll_port {
+	int64_t used;
+	int32_t step;
+};
+
 /*
  * Walks through the steps of a finished schedule, in which light must be free of
  * repetitions:
@@ -151,8 +157,7 @@ struct coll_loads {
 	int64_t hops;		/* chunks times logical arcs, of the steps so far */
 
 	int32_t *path_of;	/* the first route of a logical orbit; NULL without routes */
-	int64_t *out, *in;	/* capacity in use at a node in this step, */
-	int32_t *out_step, *in_step;	/* when it is this, counted from 1 */
+	struct coll_port *out, *in;	/* of a node */
 	size_t xfer;		/* where the next step begins */
 	int64_t light;
 	struct arrays arrays;

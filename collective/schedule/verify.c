@@ -300,21 +300,21 @@ static int missing(const struct coll_replay *r, int rank, int class, struct err 
 static int copy_block(struct coll_replay *r, int holder, int base, struct err *err)
 {
 	uint64_t full = block_mask(0, r->n_classes - 1, base);
-	int rc = 0;
+	int lo = r->lo, hi = r->hi, rc = 0;
 
 	r->have[holder] = full;
 	for (int i = 0, end; i < r->n_moves && !rc; i = end) {
 		end = step_end(r, i);
 		rc = copy_step(r, i, end, base, err);
 	}
-	for (int v = r->lo; v < r->hi && !rc; v++) {
+	for (int v = lo; v < hi && !rc; v++) {
 		if (r->have[v] != full) {
 			rc = missing(r, v, base + __builtin_ctzll(full & ~r->have[v]), err);
 		}
+		r->have[v] = 0;
 	}
-	if (r->s->kind == COLL_ALLTOALL) {
-		r->have[r->dest] = 0;
-	} else {
+	/* Others may hold copies of what only some want. */
+	if (hi - lo < r->n && r->s->kind != COLL_ALLTOALL) {
 		memset(r->have, 0, (size_t)r->n * sizeof(*r->have));
 	}
 	return rc;
