@@ -341,7 +341,7 @@ void topo_action_free(struct topo_action *a)
 	}
 }
 
-static int cmp_ends(const struct topo_arc *a, const struct topo_arc *b)
+int topo_arc_compare(const struct topo_arc *a, const struct topo_arc *b)
 {
 	if (a->src != b->src) {
 		return a->src < b->src ? -1 : 1;
@@ -358,7 +358,8 @@ static int cmp_ends(const struct topo_arc *a, const struct topo_arc *b)
 static int by_ends(const void *pa, const void *pb, void *arcs)
 {
 	int32_t a = *(const int32_t *)pa, b = *(const int32_t *)pb;
-	int c = cmp_ends((const struct topo_arc *)arcs + a, (const struct topo_arc *)arcs + b);
+	int c = topo_arc_compare((const struct topo_arc *)arcs + a,
+				 (const struct topo_arc *)arcs + b);
 
 	return c ? c : a < b ? -1 : a > b;
 }
@@ -371,14 +372,14 @@ static void sort_arcs(struct topo_action *x)
 
 	for (int a = 0; a < m; a++) {
 		x->sorted[a] = a;
-		sorted = sorted && (a == 0 || cmp_ends(&arcs[a - 1], &arcs[a]) <= 0);
+		sorted = sorted && (a == 0 || topo_arc_compare(&arcs[a - 1], &arcs[a]) <= 0);
 	}
 	if (!sorted) {
 		qsort_r(x->sorted, (size_t)m, sizeof(*x->sorted), by_ends, (void *)arcs);
 	}
 	for (int p = 0; p < m; p++) {
 		x->place[x->sorted[p]] = p;
-		if (p > 0 && cmp_ends(&arcs[x->sorted[p - 1]], &arcs[x->sorted[p]]) == 0) {
+		if (p > 0 && topo_arc_compare(&arcs[x->sorted[p - 1]], &arcs[x->sorted[p]]) == 0) {
 			x->twin[x->sorted[p - 1]] = x->twin[x->sorted[p]] = true;
 		}
 	}
@@ -390,7 +391,8 @@ static int rank_among_equals(const struct topo_action *x, int a)
 	const struct topo_arc *arcs = topo_arcs(x->t);
 	int k = 0;
 
-	while (x->place[a] > k && cmp_ends(&arcs[x->sorted[x->place[a] - k - 1]], &arcs[a]) == 0) {
+	while (x->place[a] > k &&
+	       topo_arc_compare(&arcs[x->sorted[x->place[a] - k - 1]], &arcs[a]) == 0) {
 		k++;
 	}
 	return k;
@@ -406,13 +408,13 @@ static int find_arc(const struct topo_action *x, const struct topo_arc *want, in
 	while (lo < hi) {
 		int mid = lo + (hi - lo) / 2;
 
-		if (cmp_ends(&arcs[x->sorted[mid]], want) < 0) {
+		if (topo_arc_compare(&arcs[x->sorted[mid]], want) < 0) {
 			lo = mid + 1;
 		} else {
 			hi = mid;
 		}
 	}
-	return lo + k < end && cmp_ends(&arcs[x->sorted[lo + k]], want) == 0
+	return lo + k < end && topo_arc_compare(&arcs[x->sorted[lo + k]], want) == 0
 		       ? x->sorted[lo + k] : -1;
 }
 
@@ -427,7 +429,7 @@ static int move_ends(const struct topo_action *x, int arc, int src, int dst)
 	/* Most digraphs list the arcs out of all nodes in the same order. */
 	at = to + arc - from;
 	if (arc - from < n && !x->twin[arc] && !x->twin[at] &&
-	    cmp_ends(topo_arc(x->t, at), &want) == 0) {
+	    topo_arc_compare(topo_arc(x->t, at), &want) == 0) {
 		return at;
 	}
 	return find_arc(x, &want, rank_among_equals(x, arc));

@@ -84,6 +84,8 @@ int topo_freeze(struct topo *t, struct err *err);
 int topo_n(const struct topo *t);
 int topo_m(const struct topo *t);
 const struct topo_arc *topo_arc(const struct topo *t, int arc);
+/* By source, target, capacity and latency: below 0, 0 when alike, or above. O(1). */
+int topo_arc_compare(const struct topo_arc *a, const struct topo_arc *b);
 /* All arcs, topo_m() of them. */
 const struct topo_arc *topo_arcs(const struct topo *t);
 /* Arcs out of u: *first .. *first + returned - 1. */

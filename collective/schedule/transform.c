@@ -173,28 +173,10 @@ out:
 static int cmp_arc(const void *pa, const void *pb, void *arcs)
 {
 	int32_t ia = *(const int32_t *)pa, ib = *(const int32_t *)pb;
-	const struct topo_arc *a = (const struct topo_arc *)arcs + ia;
-	const struct topo_arc *b = (const struct topo_arc *)arcs + ib;
+	int c = topo_arc_compare((const struct topo_arc *)arcs + ia,
+				 (const struct topo_arc *)arcs + ib);
 
-	if (a->src != b->src) {
-		return a->src < b->src ? -1 : 1;
-	}
-	if (a->dst != b->dst) {
-		return a->dst < b->dst ? -1 : 1;
-	}
-	if (a->cap != b->cap) {
-		return a->cap < b->cap ? -1 : 1;
-	}
-	if (a->latency_ns != b->latency_ns) {
-		return a->latency_ns < b->latency_ns ? -1 : 1;
-	}
-	return ia < ib ? -1 : ia > ib;
-}
-
-static bool same_arc(const struct topo_arc *a, const struct topo_arc *b)
-{
-	return a->src == b->src && a->dst == b->dst && a->cap == b->cap &&
-	       a->latency_ns == b->latency_ns;
+	return c ? c : ia < ib ? -1 : ia > ib;
 }
 
 static int32_t *sorted_arcs(const struct topo *t)
@@ -220,7 +202,7 @@ static int match_arcs(const struct topo *a, const struct topo *b, int32_t *map, 
 	int rc = ia && ib ? 0 : err_nomem(err);
 
 	for (int i = 0; i < topo_m(b) && equal && !rc; i++) {
-		equal = same_arc(topo_arc(a, ia[i]), topo_arc(b, ib[i]));
+		equal = topo_arc_compare(topo_arc(a, ia[i]), topo_arc(b, ib[i])) == 0;
 		map[ib[i]] = ia[i];
 	}
 	free(ia);
@@ -438,7 +420,8 @@ int coll_rename(const struct coll_sched *s, const int *to, struct coll_sched **o
 		   : err_nomem(err);
 	if (rc || (rc = coll_new_like(s, s->kind, graph, s->chunks, &renamed, err)) ||
 	    (rc = rename_group(s, to, &group, err)) ||
-	    (rc = coll_set_group(renamed, group, err)) || (rc = rename_rows(s, to, forth, renamed, err)) || (rc = coll_finish(renamed, err))) {
+	    (rc = coll_set_group(renamed, group, err)) ||
+	    (rc = rename_rows(s, to, forth, renamed, err)) || (rc = coll_finish(renamed, err))) {
 		coll_free(renamed);
 		renamed = NULL;
 	}
