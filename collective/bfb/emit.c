@@ -3,8 +3,8 @@
  *
  * A receipt is what one node takes: chunks of a shard over a link at a distance.
  * Where the digraph has a group, receipts are made for the first node of each orbit
- * only: the schedule is compact. Each thread fills a list of its own, and the lists are joined in order, so that the
- * bytes do not depend on how many threads there are.
+ * only: the schedule is compact. Each thread fills a list of its own, and the lists are
+ * joined in order, so that the bytes do not depend on how many threads there are.
  */
 #include <stdlib.h>
 

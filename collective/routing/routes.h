@@ -36,7 +36,8 @@ struct coll_routes {
  * arcs in the same order are one route. Layers are assigned in order, at
  * most max_layers (0: as many as it takes), and their proof is checked.
  * WEFT_EUNSUPPORTED for other collectives, embedded schedules, light that changes between
- * steps (a table has no steps), and when chunks do not travel along one path, WEFT_EINFEASIBLE when the layers do not suffice, WEFT_ENOMEM.
+ * steps (a table has no steps), and when chunks do not travel along one path,
+ * WEFT_EINFEASIBLE when the layers do not suffice, WEFT_ENOMEM.
  * O(transfers log transfers + chunks of the pairs whose chunks travel apart) beside
  * layers_assign. Free with coll_routes_fini, also on error.
  */

@@ -377,10 +377,9 @@ void coll_sim_fini(struct coll_sim *r);
 /* ---- schedules from schedules ---- */
 
 /* Reversed in time on the transposed digraph: an all-gather
- * becomes a reduce-scatter and back, an all-to-all the one that returns
- * every shard. New schedule. WEFT_EUNSUPPORTED for the others: the reverse
- * of a broadcast is no collective here, that of an all-reduce no all-reduce
- * in general. */
+ * becomes a reduce-scatter and back, a broadcast a reduce, a scatter a gather, an
+ * all-to-all the one that returns every shard. New schedule. WEFT_EUNSUPPORTED for
+ * an all-reduce, whose reverse is none in general, and for embedded schedules. */
 int coll_reverse(const struct coll_sched *s, struct coll_sched **out, struct err *err);
 
 /*

@@ -232,8 +232,8 @@ int coll_tighten_steps(const struct coll_sched *s, struct coll_sched **out, stru
 		}
 		best = now;
 	}
-	if ((rc = coll_new_with_group(s, s->kind, NULL, s->chunks, &p, err)) || (rc = emit(&o, p, err)) ||
-	    (rc = coll_finish(p, err)) || (rc = coll_prove(p, NULL, err))) {
+	if ((rc = coll_new_with_group(s, s->kind, NULL, s->chunks, &p, err)) ||
+	    (rc = emit(&o, p, err)) || (rc = coll_finish(p, err)) || (rc = coll_prove(p, NULL, err))) {
 		goto out;
 	}
 	*out = p;

@@ -21,7 +21,8 @@
  *
  * Nodes that are not terminals, which stand behind these, count as nodes on the
  * way only; N counts terminals. Shared limits are left out. Of an embedded
- * schedule t is the physical digraph. Not for schedules with light, whose arcs are others in every step.
+ * schedule t is the physical digraph. Not for schedules with light, whose arcs are
+ * others in every step.
  * WEFT_EINVAL for other collectives and a root that is none, WEFT_EINFEASIBLE
  * when a rank is cut off, WEFT_ELIMIT when capacities, in lowest terms, add up
  * to more than 2^40; WEFT_ENOMEM. A few maximum flows.
@@ -54,8 +55,8 @@ struct coll_tree_info {
  * that add up to lambda, lambda/2, lambda/4, .. are packed (graph_pack_trees):
  * many trees have more rate, few are shallower, and one is as deep as the
  * farthest rank. More than 2^21 / m trees are only made where all ranks are
- * neighbours; elsewhere the rate stays below the cut's. Where trees and arcs are few, the best of several orders of the
- * arcs is taken. A tree of depth d forwards a batch a step, w/D of the vector,
+ * neighbours; elsewhere the rate stays below the cut's. Where trees and arcs are few,
+ * the best of several orders of the arcs is taken. A tree of depth d forwards a batch a step, w/D of the vector,
  * through all its levels at once: S steps take S - d + 1 batches through it,
  * D = sum of w (S - d + 1), and T_B = S/D M/b, b of a unit of capacity. Of all
  * packings and S that with the least S (alpha + M/(b D)) is made, where a
@@ -74,8 +75,8 @@ struct coll_tree_info {
  * Reduce and gather are the reverse of the other two on the transposed digraph.
  *
  * t stays the caller's. WEFT_EINVAL, WEFT_EINFEASIBLE (a rank cannot be
- * reached), WEFT_EUNSUPPORTED (topo_check_plain), WEFT_ELIMIT, WEFT_ENOMEM. O(trees * m) short flows, and the transfers: of a broadcast at
- * least N(N-1), as it has N shards.
+ * reached), WEFT_EUNSUPPORTED (topo_check_plain), WEFT_ELIMIT, WEFT_ENOMEM. O(trees * m)
+ * short flows, and the transfers: of a broadcast at least N(N-1), as it has N shards.
  */
 int coll_tree_make(const struct topo *t, const struct coll_tree_options *opt,
 		   struct coll_sched **out, struct coll_tree_info *info, struct err *err);

@@ -125,8 +125,8 @@ int cli_tighten_bound(const struct coll_sched *s, struct coll_report *r, struct 
 int cli_opt_kind(const struct cli *c, enum coll_kind *kind, struct err *err);
 /* The cost model of --alpha, --size and one of --bandwidth (of a node, B in
  * the papers: divided by the ports of s) and --link-bandwidth; --hop and
- * --message are 0 without. All fields of *cost are set. WEFT_EUSAGE when one is missing or the rate of a port is
- * below 1 bit/s. */
+ * --message are 0 without. All fields of *cost are set. WEFT_EUSAGE when one is missing or
+ * the rate of a port is below 1 bit/s. */
 int cli_read_cost(const struct cli *c, const struct coll_sched *s,
 		  struct coll_cost *cost, struct err *err);
 /* Time of a schedule in the alpha-beta model: alpha, hop, message, of changing light
