@@ -196,7 +196,7 @@ static void add_busy(struct sim_run *r)
 /* Steps begin with their first message and end with their last. */
 static void note_messages(struct sim_run *r)
 {
-	int images = topo_group_order(r->s->group);
+	const struct topo_action *action = r->s->action;
 
 	for (size_t m = 0; m < r->net.messages.n; m++) {
 		struct coll_sim_step *step = &r->out->steps[r->messages.v[m].step];
@@ -206,7 +206,7 @@ static void note_messages(struct sim_run *r)
 			step->begin_ns = msg->begin_ns;
 		}
 		step->end_ns = fmax(step->end_ns, msg->end_ns);
-		step->messages += images;
+		step->messages += action ? topo_action_size(action, r->messages.v[m].orbit) : 1;
 	}
 }
 

@@ -57,4 +57,20 @@ for to in msccl-xml mscclpp-json; do
 	cmp -s "$T/c.x" "$T/f.x"
 	tap "both are the same $to"
 done
+
+# The group exchanges the two ranks and leaves the arc between the memories where it is.
+cat >"$T/m.json" <<'END'
+{"format": "weft-schedule", "version": 2, "collective": "allgather", "nodes": 4, "chunks": 1,
+ "node_kinds_columns": ["node", "kind", "abilities"], "node_kinds": [[2,2,5], [3,2,5]],
+ "arcs": [[0,2], [1,2], [2,3], [3,0], [3,1]], "generators": [[2]], "images": [[1], [0], [2], [3]],
+ "transfers": [[0,0,0,0,0], [1,2,0,0,0], [2,4,0,0,0]]}
+END
+weft schedule export "$T/m.json" --flat -o "$T/mf.json"
+for f in m mf; do
+	weft schedule show "$T/$f.json" --format json | jq -c '[.step_summary[].arcs]'
+	weft schedule simulate "$T/$f.json" --alpha 1us --link-bandwidth 8Gbps --size 10kB \
+		--format json | jq -c '[.time_ns, .step_times[].messages]'
+done >"$T/out"
+printf '%s\n' '[2,1,2]' '[23000,2,1,2]' '[2,1,2]' '[23000,2,1,2]' | cmp -s - "$T/out"
+tap "an arc that stays counts once"
 finish

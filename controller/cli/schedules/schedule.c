@@ -289,14 +289,14 @@ static void out_step(struct out *o, const struct coll_sched *s, const struct col
 		int orbit = topo_action_orbit(orbits, x[i].arc);
 
 		chunks += x[i].last - x[i].first + 1;
-		arcs += seen[orbit] != x[i].step + 1;
+		arcs += seen[orbit] != x[i].step + 1 ? topo_action_size(orbits, orbit) : 0;
 		seen[orbit] = x[i].step + 1;
 	}
 	out_object(o, NULL);
 	out_int(o, "step", x[0].step + 1);
 	out_int(o, "transfers", n * images);
 	out_int(o, "chunks", chunks * images);
-	out_int(o, "arcs", arcs * images);
+	out_int(o, "arcs", arcs);
 	out_end(o);
 }
 
