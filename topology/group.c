@@ -191,6 +191,12 @@ static int number_terminals(struct topo_group *g, struct err *err)
 	return rc;
 }
 
+static int no_such_group(int generator, int node, struct err *err)
+{
+	return err_set(err, WEFT_EINVAL, "generator %d at node %d: the generators do not commute, "
+		       "or have other orders", generator, node);
+}
+
 /* Generator i adds one to digit i everywhere: so the generators commute on
  * terminals, have their orders there, and nothing else is generated. */
 static int check_terminals(const struct topo_group *g, struct err *err)
@@ -201,41 +207,60 @@ static int check_terminals(const struct topo_group *g, struct err *err)
 			int v = g->images[(size_t)i * g->n + u];
 
 			if (g->orbit[v] != g->orbit[u] || g->element[v] != want) {
-				return err_set(err, WEFT_EINVAL, "generator %d at node %d: the "
-					       "generators do not commute, or have other orders",
-					       i, u);
+				return no_such_group(i, u, err);
 			}
 		}
 	}
 	return 0;
 }
 
-/* The same of what is no terminal. */
-static int check_others(const struct topo_group *g, struct err *err)
+/* The order of generator i brings what is no terminal back: it is a multiple of the
+ * length of each of its cycles. seen: of the nodes, false. O(n). */
+static int check_cycles(const struct topo_group *g, int i, bool *seen, struct err *err)
 {
-	for (int i = 0; i < g->n_generators; i++) {
-		const int32_t *a = g->images + (size_t)i * g->n;
+	const int32_t *image = g->images + (size_t)i * g->n;
 
-		for (int u = g->n_free; u < g->n; u++) {
-			int v = u;
-			bool ok = true;
+	for (int u = g->n_free; u < g->n; u++) {
+		int length = 0;
 
-			for (int k = 0; k < g->orders[i]; k++) {
-				v = a[v];
-			}
-			for (int j = 0; j < i && ok; j++) {
-				const int32_t *b = g->images + (size_t)j * g->n;
-
-				ok = a[b[u]] == b[a[u]];
-			}
-			if (v != u || !ok) {
-				return err_set(err, WEFT_EINVAL, "generator %d at node %d: the "
-					       "generators do not commute, or have other orders",
-					       i, u);
-			}
+		for (int v = u; !seen[v]; v = image[v]) {
+			seen[v] = true;
+			length++;
+		}
+		if (length && g->orders[i] % length) {
+			return no_such_group(i, u, err);
 		}
 	}
 	return 0;
+}
+
+static int check_commute(const struct topo_group *g, int i, int j, struct err *err)
+{
+	const int32_t *a = g->images + (size_t)i * g->n, *b = g->images + (size_t)j * g->n;
+
+	for (int u = g->n_free; u < g->n; u++) {
+		if (a[b[u]] != b[a[u]]) {
+			return no_such_group(i, u, err);
+		}
+	}
+	return 0;
+}
+
+/* What check_terminals shows, of the other nodes. */
+static int check_others(const struct topo_group *g, struct err *err)
+{
+	bool *seen = malloc(((size_t)g->n + 1) * sizeof(*seen));
+	int rc = seen ? 0 : err_nomem(err);
+
+	for (int i = 0; i < g->n_generators && !rc; i++) {
+		memset(seen, 0, (size_t)g->n * sizeof(*seen));
+		rc = check_cycles(g, i, seen, err);
+		for (int j = 0; j < i && !rc; j++) {
+			rc = check_commute(g, i, j, err);
+		}
+	}
+	free(seen);
+	return rc;
 }
 
 static int check_orders(int n_generators, const int *orders, int n_free, int *order,

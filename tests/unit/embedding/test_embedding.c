@@ -588,30 +588,6 @@ static void swing_on_hyperx(void **state)
 
 /* ---- compact and written out ---- */
 
-static void assert_same_reports(const struct coll_sched *a, const struct coll_sched *b)
-{
-	struct coll_report ra, rb;
-	struct err err = { 0 };
-	int64_t ta, tb, ba, bb;
-
-	coll_report_init(&ra);
-	coll_report_init(&rb);
-	must(coll_verify(a, &ra, &err), &err);
-	must(coll_verify(b, &rb, &err), &err);
-	assert_int_equal(ra.transfers, rb.transfers);
-	assert_int_equal(ra.chunk_hops, rb.chunk_hops);
-	assert_int_equal(ra.steps, rb.steps);
-	assert_true(mpq_equal(ra.shard_times, rb.shard_times));
-	assert_true(mpq_equal(ra.bandwidth_factor, rb.bandwidth_factor));
-	assert_true(mpq_equal(ra.bandwidth_bound, rb.bandwidth_bound));
-	must(coll_time(a, &ra, &test_cost, &ta, &ba, &err), &err);
-	must(coll_time(b, &rb, &test_cost, &tb, &bb, &err), &err);
-	assert_int_equal(ta, tb);
-	assert_int_equal(ba, bb);
-	coll_report_fini(&ra);
-	coll_report_fini(&rb);
-}
-
 /* Embedded and unfolded, unfolded and embedded, written and read: all the same. */
 static void check_pair(const char *logical, const char *physical, enum coll_routing routing,
 		       enum coll_kind kind, int order)

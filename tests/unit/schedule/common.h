@@ -213,6 +213,34 @@ static inline void assert_same(const struct coll_sched *a, const struct coll_sch
 	coll_free(flat_b);
 }
 
+/* Both verify, with the same figures and times. */
+static inline void assert_same_reports(const struct coll_sched *a, const struct coll_sched *b)
+{
+	const struct coll_cost cost = { .alpha_ns = 1000, .hop_ns = 70, .message_ns = 11,
+					.link_bps = 12500000000, .size_bytes = 1234567 };
+	struct coll_report ra, rb;
+	struct err err = { 0 };
+	int64_t ta, tb, ba, bb;
+
+	coll_report_init(&ra);
+	coll_report_init(&rb);
+	must(coll_verify(a, &ra, &err), &err);
+	must(coll_verify(b, &rb, &err), &err);
+	assert_int_equal(ra.transfers, rb.transfers);
+	assert_int_equal(ra.chunk_hops, rb.chunk_hops);
+	assert_int_equal(ra.steps, rb.steps);
+	assert_true(mpq_equal(ra.shard_times, rb.shard_times));
+	assert_true(mpq_equal(ra.bandwidth_factor, rb.bandwidth_factor));
+	assert_true(mpq_equal(ra.bandwidth_bound, rb.bandwidth_bound));
+	must(coll_time(a, &ra, &cost, &ta, &ba, &err), &err);
+	must(coll_time(b, &rb, &cost, &tb, &bb, &err), &err);
+	assert_int_equal(ta, tb);
+	assert_int_equal(ba, bb);
+	assert_true(ba <= ta);
+	coll_report_fini(&ra);
+	coll_report_fini(&rb);
+}
+
 /* hop[v] = the arc into v on a shortest path from src. */
 static inline void tree_of(const struct topo *t, int src, int32_t *hop, int32_t *dist)
 {
