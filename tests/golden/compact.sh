@@ -31,6 +31,9 @@ weft schedule make -t 'Torus(128,128)' -c allreduce -o "$T/s.json" >/dev/null
 tap "Torus(128,128): less than 5 MB of JSON"
 expect 65 "every transfer of it is refused" weft schedule export "$T/s.json" --flat -o "$T/f.pb"
 has err "the error says how many there are" '537001984 transfers'
+expect 64 "a part of it is no compact schedule" weft schedule export "$T/s.json" --flat \
+	--rank 1 -o "$T/f.pb"
+has err "the error says why" 'a part is written out anyway'
 weft schedule simulate "$T/s.json" --alpha 500ns --hop 400ns --size 2MiB --link-bandwidth 400Gbps \
 	--format json >"$T/out" 2>"$T/err"
 jq -e '.time_ns == .planned_ns' "$T/out" >/dev/null

@@ -224,6 +224,10 @@ static int read_format(const struct cli *c, const char *path,
 		r = err_set(err, WEFT_EUSAGE, "--%s is for --to json and proto",
 			    cli_has(c, "rank") ? "rank" : "flat");
 	}
+	if (r == 0 && cli_has(c, "rank") && cli_has(c, "flat")) {
+		r = err_set(err, WEFT_EUSAGE, "--rank and --flat: only one of them, as a part is "
+			    "written out anyway");
+	}
 	return r;
 }
 
