@@ -21,7 +21,7 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 	liblpsolve55-dev libcolamd2 libsuitesparse-dev libyaml-dev \
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libuv1-dev \
 	libnghttp2-dev libmicrohttpd-dev libssl-dev libsystemd-dev libsqlite3-dev libnauty2-dev libgmp-dev \
-	libjansson-dev libcmocka-dev mandoc sqlite3 jq procps \
+	libjansson-dev libopenmpi-dev openmpi-bin libcmocka-dev mandoc sqlite3 jq procps \
 	netcat-openbsd openssl curl iproute2 python3-grpcio python3-protobuf python3-yaml
 DEB_PACKAGES := build-essential debhelper dpkg-dev
 # For tests/integration/webui.sh, which is skipped without them.
@@ -36,7 +36,7 @@ SIMGRID := libsimgrid-dev g++
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
 ROOMS := base output conf lp graph proto rpc http optics host topology \
-	schedule embedding bfb flow tree routing finder lower msccl mscclpp ring mesh reconfigure optree \
+	schedule embedding bfb flow tree routing finder rank lower msccl mscclpp ring mesh reconfigure optree \
 	drv_core scpi tl1 sonic robot mrr linux sim drivers emulators \
 	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_jobs d_views daemon cli
 
@@ -58,6 +58,7 @@ DIR_flow := collective/flow
 DIR_tree := collective/tree
 DIR_routing := collective/routing
 DIR_finder := collective/finder
+DIR_rank := runtime/rank
 DIR_lower := runtime/lower
 DIR_msccl := runtime/msccl
 DIR_mscclpp := runtime/mscclpp
@@ -114,6 +115,7 @@ DEPS_flow := base graph lp topology schedule
 DEPS_tree := base graph topology schedule
 DEPS_routing := base rpc proto schedule flow
 DEPS_finder := base topology schedule bfb flow
+DEPS_rank := base topology schedule
 DEPS_lower := base topology schedule
 DEPS_msccl := base schedule lower
 DEPS_mscclpp := base schedule lower
@@ -170,7 +172,9 @@ CFLAGS_asan := -O1 -g1 -fsanitize=address,undefined -fno-omit-frame-pointer \
 	-fno-sanitize-recover=all
 CFLAGS_tsan := -O1 -g1 -fsanitize=thread
 CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined
-ALL_CFLAGS = -std=c11 -fPIE $(WARN) $(CFLAGS_$(MODE)) $(CFLAGS)
+# -fPIC: the archives of rooms go into libweft_mpi.so as well.
+PIC := -fPIC -fvisibility=hidden
+ALL_CFLAGS = -std=c11 $(PIC) $(WARN) $(CFLAGS_$(MODE)) $(CFLAGS)
 LIBS := -l:liblpsolve55_pic.a -lcolamd -lprotobuf-c -lnghttp2 -lmicrohttpd -lssl -lcrypto -lsystemd \
 	-lnl-route-3 -lnl-genl-3 -lnl-3 -luv -lsqlite3 -lyaml -ljansson -lnauty -lgmp -lpthread -ldl -lm
 LDFLAGS_all = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(CFLAGS_$(MODE)) \
@@ -231,7 +235,7 @@ $(foreach r,$(ROOMS),$(eval $(call room_rules,$(r))))
 $(B)/obj/gen/%.o: $(GEN)/%.c
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(CPPFLAGS) -std=c11 -fPIE $(CFLAGS_$(MODE)) $(CFLAGS) -c $< -o $@
+	$(Q)$(CC) $(CPPFLAGS) -std=c11 $(PIC) $(CFLAGS_$(MODE)) $(CFLAGS) -c $< -o $@
 
 $(B)/obj/%.o: %.c | $(PB_H)
 	@mkdir -p $(@D)

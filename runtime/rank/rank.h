@@ -1,0 +1,96 @@
+/*
+ * What one rank does in a schedule: the messages that it receives and sends, in
+ * order, with their places in its buffers. Whoever runs a schedule by messages
+ * (Open MPI: runtime/mpi) starts from this; it needs the rank's part of the
+ * schedule only, so compact schedules are never written out.
+ *
+ * All that an arc carries in a step is one message. Both ends list its chunks in the
+ * same order, but cut into pieces as their own buffers lie.
+ *
+ * Receives are taken in the order of the program, whenever they come: sums are formed in
+ * that order, the same in every run. A send may leave as soon as the receives are
+ * done that wrote what it sends (`after`), whatever step others are in. A rank that
+ * takes its messages in order, and does not wait for its sends before it
+ * takes more receives, cannot lock up: every message waits for messages of earlier steps
+ * only.
+ */
+#ifndef WEFT_RUNTIME_RANK_RANK_H
+#define WEFT_RUNTIME_RANK_RANK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collective/schedule/schedule.h"
+#include "lib/base/vec.h"
+
+/*
+ * The buffers of a rank, in shards of P chunks, N ranks:
+ *
+ *	                in   out  work
+ *	allgather       1    N    0
+ *	reduce-scatter  N    1    N     work begins as a copy of in
+ *	allreduce       N    N    0     out begins as a copy of in
+ *	all-to-all      N    N    what passes through
+ *	broadcast       0    N    0     out of the root is what it sends
+ *	reduce          N    N    N     work begins as a copy of in; out: of the root
+ *	gather          1    N    what passes through; out: of the root
+ *	scatter         N    1    what passes through; in: of the root
+ */
+enum rank_buf { RANK_IN, RANK_OUT, RANK_WORK };
+
+/* Chunks first .. first + count - 1 of a buffer. */
+struct rank_piece {
+	uint8_t buf;		/* enum rank_buf */
+	bool reduce;		/* received: added to what is there, else stored */
+	int32_t first, count;
+};
+
+struct rank_message {
+	int32_t step;
+	int32_t arc;		/* of the schedule's digraph */
+	int32_t link;		/* 0, 1, ... among parallel arcs between its ends */
+	int32_t peer;		/* rank at the other end */
+	int32_t first_piece, pieces;	/* in rank_program.pieces */
+	int64_t chunks;		/* of all pieces */
+	int64_t after;		/* a send: the receives that must be done, a number from
+				 * the first; a receive: its own number */
+};
+
+/* Before the first message and after the last: chunks of one buffer to another. */
+struct rank_copy {
+	struct rank_piece from, to;	/* alike long */
+};
+
+struct rank_program {
+	enum coll_kind kind;
+	int ranks, rank, root, chunks;	/* chunks: of a shard */
+	int steps;
+	int32_t shards[3];		/* of each enum rank_buf */
+	VEC(struct rank_message) receives, sends;	/* by step, then arc */
+	VEC(struct rank_piece) pieces;
+	struct rank_copy begin, end;	/* count 0: none */
+};
+
+/*
+ * The program of a rank in a finished schedule, compact or not, or in its own part
+ * (coll_part_of). Light is not looked at: who moves it moves it. rank_program_fini
+ * after an error too. WEFT_EINVAL: no such rank, or a part of another one;
+ * WEFT_EUNSUPPORTED: memories; light that changes between steps; WEFT_ELIMIT: more than INT32_MAX
+ * chunks in a buffer; WEFT_ENOMEM. O(transfers of the rank log), of a compact schedule those
+ * it stands for.
+ */
+int rank_program_make(const struct coll_sched *s, int rank, struct rank_program *out,
+		      struct err *err);
+void rank_program_fini(struct rank_program *p);
+
+/*
+ * Where chunk k of a buffer begins, in elements, when N shards together (the vector
+ * of the collective) have `total`: floor(k total / (N P)). Shards need not divide evenly:
+ * chunks differ by one element then, at both ends alike. O(1).
+ */
+int64_t rank_offset(const struct rank_program *p, int64_t total, int64_t k);
+
+/* Elements of a message. O(pieces). */
+int64_t rank_elements(const struct rank_program *p, const struct rank_message *m, int64_t total);
+
+#endif
