@@ -268,6 +268,7 @@ TEST_bfb := lp msccl
 TEST_flow := bfb
 TEST_tree := lp
 TEST_routing := bfb
+TEST_rank := bfb flow tree
 TEST_msccl := bfb flow
 TEST_mscclpp := bfb flow
 TEST_drivers := emulators

@@ -7,12 +7,12 @@
  * All that an arc carries in a step is one message. Both ends list its chunks in the
  * same order, but cut into pieces as their own buffers lie.
  *
- * Receives are taken in the order of the program, whenever they come: sums are formed in
- * that order, the same in every run. A send may leave as soon as the receives are
- * done that wrote what it sends (`after`), whatever step others are in. A rank that
- * takes its messages in order, and does not wait for its sends before it
- * takes more receives, cannot lock up: every message waits for messages of earlier steps
- * only.
+ * Receives are stored in the order of the program, whenever they come: sums are formed
+ * in that order, the same in every run. A send may leave as soon as the receives are
+ * stored that wrote what it sends, and a receive be stored as soon as the sends have left
+ * that read what it writes over (`after`), whatever step others are in. Nothing locks
+ * up if a rank lets all messages of a step come before it waits for its sends of that
+ * step: then each message waits for messages of earlier steps only.
  */
 #ifndef WEFT_RUNTIME_RANK_RANK_H
 #define WEFT_RUNTIME_RANK_RANK_H
@@ -52,8 +52,8 @@ struct rank_message {
 	int32_t peer;		/* rank at the other end */
 	int32_t first_piece, pieces;	/* in rank_program.pieces */
 	int64_t chunks;		/* of all pieces */
-	int64_t after;		/* a send: the receives that must be done, a number from
-				 * the first; a receive: its own number */
+	int64_t after;		/* a send: so many receives must be stored before it; a
+				 * receive: so many sends must have left before it is stored */
 };
 
 /* Before the first message and after the last: chunks of one buffer to another. */

@@ -1,0 +1,411 @@
+/*
+ * The messages of one rank, step by step; see rank.h.
+ *
+ * Within a step what is sent is read before what comes is stored. Every chunk that a rank
+ * holds remembers the receive that wrote it last and the send that read it last:
+ * so each message knows what it has to wait for. Shards that only pass through have
+ * slots in the work buffer, used again once all that came has gone on.
+ */
+#include "runtime/rank/rank.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/map.h"
+#include "lib/base/rat.h"
+
+/* How many receives there were when a chunk was written, and sends when it was read. */
+struct rank_cell {
+	int64_t written, read;
+};
+
+/* A shard that passes through: chunks that came, and that went on. */
+struct rank_slot {
+	uint64_t key;
+	int64_t came, went;
+};
+
+struct rank_walk {
+	const struct coll_sched *s;	/* the part */
+	struct rank_program *out;
+	int unit;		/* chunks of the schedule that make one of the program */
+	VEC(struct rank_cell) cells[3];	/* of each buffer, as far as it is used */
+	struct u64map slot_of;	/* by key: its slot + 1, or 0 */
+	VEC(struct rank_slot) slots;
+	VEC(int32_t) free, emptied;	/* slots; emptied: in this step */
+};
+
+/* ---- places ---- */
+
+/* The slot of a shard that passes through; a new one when it is not there. Negative:
+ * no memory. */
+static int32_t slot_for(struct rank_walk *w, uint64_t key)
+{
+	uint64_t slot = 0;
+
+	if (u64map_get(&w->slot_of, key, &slot) && slot > 0) {
+		return (int32_t)slot - 1;
+	}
+	if (w->free.n > 0) {
+		slot = (uint64_t)w->free.v[--w->free.n];
+	} else if (vec_push(&w->slots, (struct rank_slot){ 0 })) {
+		return WEFT_ENOMEM;
+	} else {
+		slot = w->slots.n - 1;
+	}
+	w->slots.v[slot] = (struct rank_slot){ .key = key };
+	return u64map_set(&w->slot_of, key, slot + 1) ? WEFT_ENOMEM : (int32_t)slot;
+}
+
+/* Some chunks of a slot go on; it is free once this empties it. */
+static int leave_slot(struct rank_walk *w, int32_t slot, int32_t count)
+{
+	struct rank_slot *x = &w->slots.v[slot];
+
+	x->went += count;
+	if (x->went < x->came) {
+		return 0;
+	}
+	return u64map_set(&w->slot_of, x->key, 0) || vec_push(&w->emptied, slot) ? WEFT_ENOMEM : 0;
+}
+
+/* Which shard of which buffer a transfer reads or writes; shard -1: it passes through. */
+static struct rank_piece shard_of(const struct rank_program *p, const struct coll_xfer *x)
+{
+	switch (p->kind) {
+	case COLL_ALLGATHER:
+	case COLL_ALLREDUCE:
+	case COLL_BROADCAST:
+		return (struct rank_piece){ .buf = RANK_OUT, .first = x->origin };
+	case COLL_REDUCE_SCATTER:
+	case COLL_REDUCE:
+		return (struct rank_piece){ .buf = RANK_WORK, .first = x->origin };
+	case COLL_ALLTOALL:
+		if (x->origin == p->rank) {
+			return (struct rank_piece){ .buf = RANK_IN, .first = x->dest };
+		}
+		if (x->dest == p->rank) {
+			return (struct rank_piece){ .buf = RANK_OUT, .first = x->origin };
+		}
+		break;
+	case COLL_GATHER:
+		if (p->root == p->rank) {
+			return (struct rank_piece){ .buf = RANK_OUT, .first = x->origin };
+		}
+		if (x->origin == p->rank) {
+			return (struct rank_piece){ .buf = RANK_IN, .first = 0 };
+		}
+		break;
+	case COLL_SCATTER:
+		if (p->root == p->rank) {
+			return (struct rank_piece){ .buf = RANK_IN, .first = x->origin };
+		}
+		if (x->origin == p->rank) {
+			return (struct rank_piece){ .buf = RANK_OUT, .first = 0 };
+		}
+		break;
+	}
+	return (struct rank_piece){ .buf = RANK_WORK, .first = -1 };
+}
+
+/* The chunks of a transfer in the rank's buffers. */
+static int place(struct rank_walk *w, const struct coll_xfer *x, bool sends, struct rank_piece *out)
+{
+	const struct rank_program *p = w->out;
+	uint64_t key = (uint64_t)x->origin * (uint64_t)p->ranks + (uint64_t)(x->dest + 1);
+	int64_t first;
+	int rc = 0;
+
+	*out = shard_of(p, x);
+	out->count = (x->last + 1 - x->first) / w->unit;
+	if (out->first < 0) {
+		out->first = slot_for(w, key);
+		if (out->first < 0) {
+			return WEFT_ENOMEM;
+		}
+		if (sends) {
+			rc = leave_slot(w, out->first, out->count);
+		} else {
+			w->slots.v[out->first].came += out->count;
+		}
+	}
+	first = (int64_t)out->first * p->chunks + x->first / w->unit;
+	if (first + out->count > INT32_MAX) {
+		return WEFT_ELIMIT;
+	}
+	out->first = (int32_t)first;
+	out->reduce = !sends && x->op == COLL_OP_REDUCE && coll_is_sum(p->kind);
+	return rc;
+}
+
+/* ---- messages ---- */
+
+/* What a send has to wait for, or a receive; and notes that it was there. */
+static int touch(struct rank_walk *w, const struct rank_piece *q, bool sends,
+		 struct rank_message *m)
+{
+	int64_t end = (int64_t)q->first + q->count;
+	int64_t n = (int64_t)(sends ? w->out->sends.n : w->out->receives.n);
+	struct rank_cell *c;
+
+	while ((int64_t)w->cells[q->buf].n < end) {
+		if (vec_push(&w->cells[q->buf], (struct rank_cell){ 0 })) {
+			return WEFT_ENOMEM;
+		}
+	}
+	for (int64_t k = q->first; k < end; k++) {
+		c = &w->cells[q->buf].v[k];
+		if (sends) {
+			m->after = c->written > m->after ? c->written : m->after;
+			c->read = n;
+		} else {
+			m->after = c->read > m->after ? c->read : m->after;
+			c->written = n;
+		}
+	}
+	return 0;
+}
+
+/* Adds chunks to a message; joined to its last piece where they follow it. */
+static int add_piece(struct rank_program *p, struct rank_message *m, const struct rank_piece *q)
+{
+	struct rank_piece *last = m->pieces > 0 ? &p->pieces.v[p->pieces.n - 1] : NULL;
+
+	m->chunks += q->count;
+	if (last && last->buf == q->buf && last->reduce == q->reduce &&
+	    last->first + last->count == q->first) {
+		last->count += q->count;
+		return 0;
+	}
+	m->pieces++;
+	return vec_push(&p->pieces, *q);
+}
+
+/* Arcs between the same ends that come before this one. */
+static int32_t link_of(const struct topo *t, int arc)
+{
+	const struct topo_arc *a = topo_arc(t, arc);
+	int32_t link = 0;
+
+	while (link < arc && a[-link - 1].src == a->src && a[-link - 1].dst == a->dst) {
+		link++;
+	}
+	return link;
+}
+
+static int add_transfer(struct rank_walk *w, const struct coll_xfer *x, bool sends)
+{
+	struct rank_program *p = w->out;
+	const struct topo_arc *a = topo_arc(coll_topo(w->s), x->arc);
+	struct rank_piece q;
+	struct rank_message *m;
+	size_t n = sends ? p->sends.n : p->receives.n;
+	int rc = place(w, x, sends, &q);
+
+	if (rc) {
+		return rc;
+	}
+	m = n == 0 ? NULL : sends ? &p->sends.v[n - 1] : &p->receives.v[n - 1];
+	if (!m || m->step != x->step || m->arc != x->arc) {
+		struct rank_message next = {
+			.step = x->step, .arc = x->arc, .link = link_of(coll_topo(w->s), x->arc),
+			.peer = sends ? a->dst : a->src, .first_piece = (int32_t)p->pieces.n };
+
+		rc = sends ? vec_push(&p->sends, next) : vec_push(&p->receives, next);
+		if (rc) {
+			return rc;
+		}
+		m = sends ? &p->sends.v[n] : &p->receives.v[n];
+	}
+	rc = touch(w, &q, sends, m);
+	if (rc) {
+		return rc;
+	}
+	return add_piece(p, m, &q);
+}
+
+/* What the rank sends, or receives, of transfers [from, to), all of one step. */
+static int walk_half(struct rank_walk *w, const struct coll_xfer *x, int64_t from, int64_t to,
+		     bool sends)
+{
+	int rc = 0;
+
+	for (int64_t i = from; i < to && !rc; i++) {
+		const struct topo_arc *a = topo_arc(coll_topo(w->s), x[i].arc);
+
+		if ((sends ? a->src : a->dst) == w->out->rank) {
+			rc = add_transfer(w, &x[i], sends);
+		}
+	}
+	return rc;
+}
+
+static int walk_steps(struct rank_walk *w)
+{
+	int64_t n;
+	const struct coll_xfer *x = coll_xfers(w->s, &n);
+	int rc = 0;
+
+	for (int64_t i = 0, j; i < n && !rc; i = j) {
+		for (j = i; j < n && x[j].step == x[i].step;) {
+			j++;
+		}
+		if ((rc = walk_half(w, x, i, j, true)) || (rc = walk_half(w, x, i, j, false))) {
+			break;
+		}
+		while (w->emptied.n > 0 && !rc) {
+			rc = vec_push(&w->free, w->emptied.v[--w->emptied.n]);
+		}
+	}
+	return rc;
+}
+
+/* ---- the whole ---- */
+
+static struct rank_copy copy_of(enum rank_buf from, int64_t at, enum rank_buf to, int64_t there,
+				int64_t count)
+{
+	return (struct rank_copy){ { from, false, (int32_t)at, (int32_t)count },
+				   { to, false, (int32_t)there, (int32_t)count } };
+}
+
+/* Shards of each buffer, and what is copied before and after. */
+static void lay_out(struct rank_program *p, int64_t through)
+{
+	int64_t n = p->ranks, c = p->chunks, own = p->rank * c;
+	bool root = p->rank == p->root;
+
+	memcpy(p->shards, (int32_t[3]){ (int32_t)n, (int32_t)n, (int32_t)through },
+	       sizeof(p->shards));
+	switch (p->kind) {
+	case COLL_ALLGATHER:
+		p->shards[RANK_IN] = 1;
+		p->begin = copy_of(RANK_IN, 0, RANK_OUT, own, c);
+		break;
+	case COLL_REDUCE_SCATTER:
+		p->shards[RANK_OUT] = 1;
+		p->shards[RANK_WORK] = (int32_t)n;
+		p->begin = copy_of(RANK_IN, 0, RANK_WORK, 0, n * c);
+		p->end = copy_of(RANK_WORK, own, RANK_OUT, 0, c);
+		break;
+	case COLL_ALLREDUCE:
+		p->begin = copy_of(RANK_IN, 0, RANK_OUT, 0, n * c);
+		break;
+	case COLL_ALLTOALL:
+		p->begin = copy_of(RANK_IN, own, RANK_OUT, own, c);
+		break;
+	case COLL_BROADCAST:
+		p->shards[RANK_IN] = 0;
+		break;
+	case COLL_REDUCE:
+		p->shards[RANK_OUT] = root ? (int32_t)n : 0;
+		p->shards[RANK_WORK] = (int32_t)n;
+		p->begin = copy_of(RANK_IN, 0, RANK_WORK, 0, n * c);
+		p->end = copy_of(RANK_WORK, 0, RANK_OUT, 0, root ? n * c : 0);
+		break;
+	case COLL_GATHER:
+		p->shards[RANK_IN] = 1;
+		p->shards[RANK_OUT] = root ? (int32_t)n : 0;
+		p->begin = copy_of(RANK_IN, 0, RANK_OUT, own, root ? c : 0);
+		break;
+	case COLL_SCATTER:
+		p->shards[RANK_IN] = root ? (int32_t)n : 0;
+		p->shards[RANK_OUT] = 1;
+		p->begin = copy_of(RANK_IN, own, RANK_OUT, 0, root ? c : 0);
+		break;
+	}
+}
+
+/* The largest number that divides every cut of a shard in the part. */
+static int unit_of(const struct coll_sched *s)
+{
+	int64_t n, g = coll_chunks(s);
+	const struct coll_xfer *x = coll_xfers(s, &n);
+
+	for (int64_t i = 0; i < n && g > 1; i++) {
+		g = rat_gcd(rat_gcd(g, x[i].first), x[i].last + 1);
+	}
+	return (int)g;
+}
+
+static int make(struct rank_walk *w, int rank, struct err *err)
+{
+	const struct coll_sched *s = w->s;
+	struct rank_program *p = w->out;
+	int rc;
+
+	w->unit = unit_of(s);
+	p->kind = coll_kind_of(s);
+	p->ranks = coll_ranks(s);
+	p->rank = rank;
+	p->root = coll_root(s);
+	p->steps = coll_steps(s);
+	p->chunks = coll_chunks(s) / w->unit;
+	rc = (int64_t)p->ranks * p->chunks > INT32_MAX ? WEFT_ELIMIT : walk_steps(w);
+	if (rc == WEFT_ELIMIT || p->pieces.n > INT32_MAX) {
+		return err_set(err, WEFT_ELIMIT, "rank %d: a buffer of more than %d chunks, or as "
+			       "many pieces of them", rank, INT32_MAX);
+	}
+	if (rc) {
+		return err_nomem(err);
+	}
+	lay_out(p, (int64_t)w->slots.n);
+	return 0;
+}
+
+int rank_program_make(const struct coll_sched *s, int rank, struct rank_program *out,
+		      struct err *err)
+{
+	struct coll_sched *part = NULL;
+	struct rank_walk w = { .s = s, .out = out };
+	int rc = 0;
+
+	*out = (struct rank_program){ 0 };
+	if (coll_part(s) >= 0 && coll_part(s) != rank) {
+		return err_set(err, WEFT_EINVAL, "the part of rank %d is not that of rank %d",
+			       coll_part(s), rank);
+	}
+	if (topo_holders(coll_topo(s)) > coll_ranks(s)) {
+		return err_set(err, WEFT_EUNSUPPORTED, "messages through memories: not supported");
+	}
+	if ((rc = coll_refuse_light_changes(s, "messages", err)) ||
+	    (coll_part(s) < 0 && (rc = coll_part_of(s, rank, &part, err)))) {
+		return rc;
+	}
+	w.s = part ? part : s;
+	rc = make(&w, rank, err);
+	coll_free(part);
+	for (int b = 0; b < 3; b++) {
+		vec_fini(&w.cells[b]);
+	}
+	u64map_fini(&w.slot_of);
+	vec_fini(&w.slots);
+	vec_fini(&w.free);
+	vec_fini(&w.emptied);
+	return rc;
+}
+
+void rank_program_fini(struct rank_program *p)
+{
+	vec_fini(&p->receives);
+	vec_fini(&p->sends);
+	vec_fini(&p->pieces);
+}
+
+int64_t rank_offset(const struct rank_program *p, int64_t total, int64_t k)
+{
+	return (int64_t)((__int128)k * total / ((int64_t)p->ranks * p->chunks));
+}
+
+int64_t rank_elements(const struct rank_program *p, const struct rank_message *m, int64_t total)
+{
+	int64_t n = 0;
+
+	for (int32_t i = m->first_piece; i < m->first_piece + m->pieces; i++) {
+		const struct rank_piece *q = &p->pieces.v[i];
+
+		n += rank_offset(p, total, (int64_t)q->first + q->count) -
+		     rank_offset(p, total, q->first);
+	}
+	return n;
+}

@@ -1,0 +1,411 @@
+/* Programs of single ranks: those of all ranks together, run here in a random
+ * order on numbers, do what the collective promises; the same from compact schedules,
+ * from parts and from all transfers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "collective/flow/flow.h"
+#include "collective/tree/tree.h"
+#include "lib/base/rng.h"
+#include "runtime/rank/rank.h"
+#include "tests/unit/schedule/common.h"
+
+/* ---- running all ranks ---- */
+
+/* What is on its way over a link, in order. */
+struct rank_queue {
+	int src, dst, link;
+	VEC(uint64_t) values;
+	size_t taken;
+};
+
+struct rank_world {
+	int n;
+	int64_t total;
+	struct rank_program *p;
+	uint64_t **buf[3];
+	int64_t *sent, *stored;
+	VEC(struct rank_queue) queues;
+};
+
+static uint64_t token(int rank, int64_t k)
+{
+	return rng_mix(((uint64_t)(rank + 1) << 40) + (uint64_t)k);
+}
+
+/* Elements of a buffer: whole shards, or the vector where shards do not divide it. */
+static int64_t size_of(const struct rank_world *w, int rank, int b)
+{
+	const struct rank_program *p = &w->p[rank];
+
+	return rank_offset(p, w->total, (int64_t)p->shards[b] * p->chunks);
+}
+
+static void move(struct rank_world *w, int rank, const struct rank_copy *c)
+{
+	const struct rank_program *p = &w->p[rank];
+	int64_t from = rank_offset(p, w->total, c->from.first);
+	int64_t to = rank_offset(p, w->total, c->to.first);
+	int64_t n = rank_offset(p, w->total, (int64_t)c->from.first + c->from.count) - from;
+
+	for (int64_t k = 0; k < n; k++) {
+		w->buf[c->to.buf][rank][to + k] = w->buf[c->from.buf][rank][from + k];
+	}
+}
+
+static struct rank_queue *queue_of(struct rank_world *w, int src, int dst, int link)
+{
+	for (size_t i = 0; i < w->queues.n; i++) {
+		struct rank_queue *q = &w->queues.v[i];
+
+		if (q->src == src && q->dst == dst && q->link == link) {
+			return q;
+		}
+	}
+	assert_int_equal(vec_push(&w->queues, (struct rank_queue){ src, dst, link,
+								  { 0 }, 0 }), 0);
+	return &w->queues.v[w->queues.n - 1];
+}
+
+static bool try_send(struct rank_world *w, int r)
+{
+	const struct rank_program *p = &w->p[r];
+	const struct rank_message *m;
+	struct rank_queue *q;
+
+	if (w->sent[r] == (int64_t)p->sends.n || p->sends.v[w->sent[r]].after > w->stored[r]) {
+		return false;
+	}
+	m = &p->sends.v[w->sent[r]++];
+	q = queue_of(w, r, m->peer, m->link);
+	for (int i = m->first_piece; i < m->first_piece + m->pieces; i++) {
+		const struct rank_piece *x = &p->pieces.v[i];
+		int64_t end = rank_offset(p, w->total, (int64_t)x->first + x->count);
+
+		for (int64_t k = rank_offset(p, w->total, x->first); k < end; k++) {
+			assert_int_equal(vec_push(&q->values, w->buf[x->buf][r][k]), 0);
+		}
+	}
+	return true;
+}
+
+static bool try_store(struct rank_world *w, int r)
+{
+	const struct rank_program *p = &w->p[r];
+	const struct rank_message *m;
+	struct rank_queue *q;
+	uint64_t *value;
+
+	if (w->stored[r] == (int64_t)p->receives.n ||
+	    p->receives.v[w->stored[r]].after > w->sent[r]) {
+		return false;
+	}
+	m = &p->receives.v[w->stored[r]];
+	q = queue_of(w, m->peer, r, m->link);
+	if (q->taken + (size_t)rank_elements(p, m, w->total) > q->values.n) {
+		return false;
+	}
+	w->stored[r]++;
+	for (int i = m->first_piece; i < m->first_piece + m->pieces; i++) {
+		const struct rank_piece *x = &p->pieces.v[i];
+		int64_t end = rank_offset(p, w->total, (int64_t)x->first + x->count);
+
+		for (int64_t k = rank_offset(p, w->total, x->first); k < end; k++) {
+			value = &w->buf[x->buf][r][k];
+			*value = (x->reduce ? *value : 0) + q->values.v[q->taken++];
+		}
+	}
+	return true;
+}
+
+static uint64_t expected(const struct rank_world *w, int rank, int64_t k)
+{
+	const struct rank_program *p = &w->p[rank];
+	int64_t shard = w->total / w->n;
+	uint64_t sum = 0;
+
+	switch (p->kind) {
+	case COLL_ALLGATHER:
+	case COLL_GATHER:
+		return token((int)(k / shard), k % shard);
+	case COLL_ALLTOALL:
+		return token((int)(k / shard), rank * shard + k % shard);
+	case COLL_BROADCAST:
+		return token(p->root, k);
+	case COLL_SCATTER:
+		return token(p->root, rank * shard + k);
+	case COLL_REDUCE_SCATTER:
+		k += rank * shard;
+		break;
+	case COLL_ALLREDUCE:
+	case COLL_REDUCE:
+		break;
+	}
+	for (int r = 0; r < w->n; r++) {
+		sum += token(r, k);
+	}
+	return sum;
+}
+
+/* Every rank as far as it likes, in a random order; then the results. */
+static void run_world(struct rank_world *w, struct rng *rng)
+{
+	bool moved = true;
+
+	for (int r = 0; r < w->n; r++) {
+		for (int b = 0; b < 3; b++) {
+			int64_t n = size_of(w, r, b);
+
+			w->buf[b][r] = malloc((size_t)(n + 1) * sizeof(uint64_t));
+			for (int64_t k = 0; k < n; k++) {
+				w->buf[b][r][k] = b == RANK_IN ? token(r, k) : 77 + (uint64_t)k;
+			}
+		}
+		for (int64_t k = 0; k < w->total && w->p[r].kind == COLL_BROADCAST &&
+		     r == w->p[r].root; k++) {
+			w->buf[RANK_OUT][r][k] = token(r, k);
+		}
+		move(w, r, &w->p[r].begin);
+	}
+	while (moved) {
+		moved = false;
+		for (int i = 0; i < 4 * w->n; i++) {
+			int r = (int)rng_below(rng, (uint64_t)w->n);
+
+			while (rng_below(rng, 8) > 0 && try_send(w, r)) {
+				moved = true;
+			}
+			while (rng_below(rng, 8) > 0 && try_store(w, r)) {
+				moved = true;
+			}
+		}
+		for (int r = 0; r < w->n && !moved; r++) {
+			moved = try_send(w, r) || try_store(w, r);
+		}
+	}
+}
+
+static void check_world(struct rank_world *w)
+{
+	for (int r = 0; r < w->n; r++) {
+		assert_int_equal(w->sent[r], w->p[r].sends.n);
+		assert_int_equal(w->stored[r], w->p[r].receives.n);
+		move(w, r, &w->p[r].end);
+		for (int64_t k = size_of(w, r, RANK_OUT); k-- > 0;) {
+			assert_int_equal(w->buf[RANK_OUT][r][k], expected(w, r, k));
+		}
+	}
+	for (size_t i = 0; i < w->queues.n; i++) {
+		assert_int_equal(w->queues.v[i].taken, w->queues.v[i].values.n);
+	}
+}
+
+static void assert_runs(const struct coll_sched *s, int64_t total, struct rng *rng)
+{
+	struct rank_world w = { .n = coll_ranks(s), .total = total };
+	struct err err = { 0 };
+
+	w.p = calloc((size_t)w.n, sizeof(*w.p));
+	w.sent = calloc((size_t)w.n, sizeof(*w.sent));
+	w.stored = calloc((size_t)w.n, sizeof(*w.stored));
+	for (int b = 0; b < 3; b++) {
+		w.buf[b] = calloc((size_t)w.n, sizeof(*w.buf[b]));
+	}
+	for (int r = 0; r < w.n; r++) {
+		must(rank_program_make(s, r, &w.p[r], &err), &err);
+	}
+	run_world(&w, rng);
+	check_world(&w);
+	for (int r = 0; r < w.n; r++) {
+		rank_program_fini(&w.p[r]);
+		for (int b = 0; b < 3; b++) {
+			free(w.buf[b][r]);
+		}
+	}
+	for (size_t i = 0; i < w.queues.n; i++) {
+		vec_fini(&w.queues.v[i].values);
+	}
+	vec_fini(&w.queues);
+	free(w.p);
+	free(w.sent);
+	free(w.stored);
+	for (int b = 0; b < 3; b++) {
+		free(w.buf[b]);
+	}
+}
+
+/* ---- schedules ---- */
+
+static struct coll_sched *schedule_of(enum coll_kind kind, const char *expr, int root)
+{
+	struct mcf_steps_options steps = { .flow = { .gap = 0.01 }, .loss = 0.1, .max_chunks = 4 };
+	struct coll_tree_options tree = { .kind = kind, .root = root };
+	struct coll_tree_info info;
+	struct coll_sched *s;
+	struct err err = { 0 };
+	struct topo *t;
+
+	if (!coll_has_root(kind) && kind != COLL_ALLTOALL) {
+		return bfb(kind, expr);
+	}
+	t = graph_of(expr);
+	if (kind == COLL_ALLTOALL) {
+		must(mcf_steps(t, &steps, &s, NULL, &err), &err);
+	} else {
+		must(coll_tree_make(t, &tree, &s, &info, &err), &err);
+	}
+	topo_free(t);
+	return s;
+}
+
+static const char *const graphs[] = {
+	"Ring(5)", "UniRing(2,4)", "Hypercube(3)", "Torus(3,4)", "C(8,{1,3})", "K(4)", "GenKautz(2,9)",
+	"Prod(Cap(Ring(3),2),Ring(4))", "Mesh(3,3)",
+};
+
+#define GRAPHS ((int)(sizeof(graphs) / sizeof(*graphs)))
+
+static void test_all_kinds(void **state)
+{
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 16);
+	for (int g = 0; g < GRAPHS; g++) {
+		for (int kind = 0; kind < COLL_KINDS; kind++) {
+			struct coll_sched *s = schedule_of(kind, graphs[g], g % 3);
+			int n = coll_ranks(s);
+
+			for (int64_t shard = 0; shard < 9; shard += 1 + shard) {
+				assert_runs(s, n * shard, &rng);
+			}
+			assert_runs(s, (int64_t)n * coll_chunks(s), &rng);
+			coll_free(s);
+		}
+	}
+}
+
+/* The vector of an all-reduce or broadcast need not have equal shards. */
+static void test_vectors_that_do_not_divide(void **state)
+{
+	struct coll_sched *s;
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 17);
+	for (int g = 0; g < GRAPHS; g++) {
+		for (int64_t total = 1; total < 60; total += 7) {
+			s = schedule_of(COLL_ALLREDUCE, graphs[g], 0);
+			assert_runs(s, total, &rng);
+			coll_free(s);
+		}
+		s = schedule_of(COLL_BROADCAST, graphs[g], 1);
+		assert_runs(s, 13, &rng);
+		coll_free(s);
+		s = schedule_of(COLL_REDUCE, graphs[g], 1);
+		assert_runs(s, 13, &rng);
+		coll_free(s);
+	}
+}
+
+/* Sends of the same rank and step that others add to: recursive doubling. */
+static void test_exchanged_sums(void **state)
+{
+	struct coll_sched *s = empty(COLL_ALLREDUCE, "Hypercube(3)", 1);
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 18);
+	for (int step = 0; step < 3; step++) {
+		for (int u = 0; u < 8; u++) {
+			for (int origin = 0; origin < 8; origin++) {
+				send_part(s, step, u, u ^ 1 << step, origin, 0, 0, COLL_OP_REDUCE);
+			}
+		}
+	}
+	finish(s);
+	for (int i = 0; i < 20; i++) {
+		assert_runs(s, 11 + i, &rng);
+	}
+	coll_free(s);
+}
+
+static void assert_same_program(const struct rank_program *a, const struct rank_program *b)
+{
+	assert_int_equal(a->sends.n, b->sends.n);
+	assert_int_equal(a->receives.n, b->receives.n);
+	assert_int_equal(a->pieces.n, b->pieces.n);
+	assert_memory_equal(a->shards, b->shards, sizeof(a->shards));
+	assert_memory_equal(a->sends.v, b->sends.v, a->sends.n * sizeof(*a->sends.v));
+	assert_memory_equal(a->receives.v, b->receives.v, a->receives.n * sizeof(*a->sends.v));
+	for (size_t i = 0; i < a->pieces.n; i++) {
+		assert_int_equal(a->pieces.v[i].buf, b->pieces.v[i].buf);
+		assert_int_equal(a->pieces.v[i].reduce, b->pieces.v[i].reduce);
+		assert_int_equal(a->pieces.v[i].first, b->pieces.v[i].first);
+		assert_int_equal(a->pieces.v[i].count, b->pieces.v[i].count);
+	}
+}
+
+/* A schedule, all its transfers and a rank's part of it give the same program. */
+static void test_compact(void **state)
+{
+	(void)state;
+	for (int g = 0; g < GRAPHS; g++) {
+		for (int kind = 0; kind <= COLL_ALLTOALL; kind++) {
+			struct coll_sched *s = schedule_of(kind, graphs[g], 0), *flat, *part;
+			int rank = g % coll_ranks(s);
+			struct rank_program a, b, c;
+			struct err err = { 0 };
+
+			must(coll_unfold(s, &flat, &err), &err);
+			must(coll_part_of(s, rank, &part, &err), &err);
+			must(rank_program_make(s, rank, &a, &err), &err);
+			must(rank_program_make(flat, rank, &b, &err), &err);
+			must(rank_program_make(part, rank, &c, &err), &err);
+			assert_same_program(&a, &b);
+			assert_same_program(&a, &c);
+			rank_program_fini(&a);
+			rank_program_fini(&b);
+			rank_program_fini(&c);
+			coll_free(s);
+			coll_free(flat);
+			coll_free(part);
+		}
+	}
+}
+
+static void test_refused(void **state)
+{
+	struct coll_sched *s = bfb(COLL_ALLGATHER, "Ring(4)"), *part;
+	struct rank_program p;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(rank_program_make(s, 4, &p, &err), WEFT_EINVAL);
+	rank_program_fini(&p);
+	must(coll_part_of(s, 1, &part, &err), &err);
+	assert_int_equal(rank_program_make(part, 2, &p, &err), WEFT_EINVAL);
+	assert_non_null(strstr(err.msg, "rank 1"));
+	rank_program_fini(&p);
+	coll_free(s);
+	coll_free(part);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_kinds),
+		cmocka_unit_test(test_vectors_that_do_not_divide),
+		cmocka_unit_test(test_exchanged_sums),
+		cmocka_unit_test(test_compact),
+		cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
