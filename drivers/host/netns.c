@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -83,16 +84,45 @@ static int bind_new(const char *path, struct err *err)
 	return rc;
 }
 
+/*
+ * The folder as iproute2 has it: a mount of its own, and shared. It would make it so at
+ * its first namespace, mounting the folder over all mounts in it, and those of
+ * before could not be removed any more.
+ */
+static int share_folder(struct err *err)
+{
+	int lock, rc = 0;
+
+	if (mkdir(HOST_NETNS_DIR, 0755) != 0 && errno != EEXIST) {
+		return err_errno(err, code_of(errno), errno, HOST_NETNS_DIR);
+	}
+	lock = open(HOST_NETNS_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (lock < 0) {
+		return err_errno(err, code_of(errno), errno, HOST_NETNS_DIR);
+	}
+	/* ip-netns(8) takes it too, so that only one of us mounts. */
+	flock(lock, LOCK_EX);
+	/* EINVAL: it is no mount yet. */
+	if (mount("", HOST_NETNS_DIR, "none", MS_SHARED | MS_REC, NULL) != 0 &&
+	    (errno != EINVAL ||
+	     mount(HOST_NETNS_DIR, HOST_NETNS_DIR, "none", MS_BIND | MS_REC, NULL) != 0 ||
+	     mount("", HOST_NETNS_DIR, "none", MS_SHARED | MS_REC, NULL) != 0)) {
+		rc = err_errno(err, code_of(errno), errno, HOST_NETNS_DIR);
+	}
+	close(lock);
+	return rc;
+}
+
 int host_netns_add(const char *name, struct err *err)
 {
 	char path[PATH_SIZE];
 	int rc = path_of(name, path, err), fd;
 
+	if (rc == 0) {
+		rc = share_folder(err);
+	}
 	if (rc) {
 		return rc;
-	}
-	if (mkdir(HOST_NETNS_DIR, 0755) != 0 && errno != EEXIST) {
-		return err_errno(err, code_of(errno), errno, HOST_NETNS_DIR);
 	}
 	fd = open(path, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
 	if (fd < 0) {
