@@ -36,7 +36,7 @@ SIMGRID := libsimgrid-dev g++
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
 ROOMS := base output conf lp graph proto rpc http optics host topology \
-	schedule embedding bfb flow tree routing finder rank lower msccl mscclpp ring mesh reconfigure optree \
+	schedule embedding bfb flow tree routing finder rank mpi lower msccl mscclpp ring mesh reconfigure optree \
 	drv_core scpi tl1 sonic robot mrr linux sim drivers emulators \
 	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_jobs d_views daemon cli
 
@@ -59,6 +59,7 @@ DIR_tree := collective/tree
 DIR_routing := collective/routing
 DIR_finder := collective/finder
 DIR_rank := runtime/rank
+DIR_mpi := runtime/mpi
 DIR_lower := runtime/lower
 DIR_msccl := runtime/msccl
 DIR_mscclpp := runtime/mscclpp
@@ -116,6 +117,7 @@ DEPS_tree := base graph topology schedule
 DEPS_routing := base rpc proto schedule flow
 DEPS_finder := base topology schedule bfb flow
 DEPS_rank := base topology schedule
+DEPS_mpi := base topology schedule rank
 DEPS_lower := base topology schedule
 DEPS_msccl := base schedule lower
 DEPS_mscclpp := base schedule lower
@@ -179,6 +181,12 @@ LIBS := -l:liblpsolve55_pic.a -lcolamd -lprotobuf-c -lnghttp2 -lmicrohttpd -lssl
 	-lnl-route-3 -lnl-genl-3 -lnl-3 -luv -lsqlite3 -lyaml -ljansson -lnauty -lgmp -lpthread -ldl -lm
 LDFLAGS_all = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(CFLAGS_$(MODE)) \
 	$(LDFLAGS)
+
+# The room mpi, its tests and programs only.
+MPI_CPPFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags ompi-c 2>/dev/null))
+MPI_LIBS := $(shell pkg-config --libs ompi-c 2>/dev/null)
+$(B)/obj/runtime/mpi/%.o $(B)/obj/tests/unit/mpi/%.o: CPPFLAGS += $(MPI_CPPFLAGS)
+$(B)/tests/unit/mpi/%: LIBS += $(MPI_LIBS)
 
 # ---- generated code --------------------------------------------------------
 
@@ -263,6 +271,7 @@ $(foreach p,weft weftd weft-emulator,$(eval $(call program_rules,$(p))))
 # tests/unit/ROOM/test_*.c is one cmocka program each, linked with ROOM, what
 # ROOM may include, and TEST_ROOM: what gives its tests something to work on.
 TEST_schedule := bfb flow
+TEST_mpi := bfb flow tree
 TEST_embedding := bfb
 TEST_bfb := lp msccl
 TEST_flow := bfb

@@ -1,0 +1,84 @@
+/* When each send of a rank may leave. */
+#include <stdlib.h>
+
+#include "lib/base/map.h"
+#include "runtime/mpi/private.h"
+
+struct mpi_leaving {
+	int64_t leave;
+	int32_t send;
+};
+
+static int by_leave(const void *a, const void *b)
+{
+	const struct mpi_leaving *x = a, *y = b;
+
+	return x->leave != y->leave ? (x->leave > y->leave) - (x->leave < y->leave)
+				    : (x->send > y->send) - (x->send < y->send);
+}
+
+static void count_receives(const struct rank_program *p, int64_t *step_end)
+{
+	size_t i = 0;
+
+	for (int step = 0; step < p->steps; step++) {
+		while (i < p->receives.n && p->receives.v[i].step == step) {
+			i++;
+		}
+		step_end[step] = (int64_t)i;
+	}
+}
+
+/* Messages of a link keep their order: each leaves no earlier than the one before. */
+static int set_leave(const struct rank_program *p, const int64_t *step_end,
+		     struct mpi_leaving *leaving)
+{
+	struct u64map last = { 0 };	/* by arc */
+	int rc = 0;
+
+	for (size_t i = 0; i < p->sends.n && !rc; i++) {
+		const struct rank_message *m = &p->sends.v[i];
+		uint64_t leave = (uint64_t)m->after, before = 0;
+
+		if (m->pieces > 1 && m->step >= 2 &&
+		    leave < (uint64_t)step_end[m->step - 2]) {
+			leave = (uint64_t)step_end[m->step - 2];
+		}
+		if (u64map_get(&last, (uint64_t)m->arc, &before) && leave < before) {
+			leave = before;
+		}
+		leaving[i] = (struct mpi_leaving){ (int64_t)leave, (int32_t)i };
+		rc = u64map_set(&last, (uint64_t)m->arc, leave);
+	}
+	u64map_fini(&last);
+	return rc;
+}
+
+int mpi_order_make(const struct rank_program *p, struct mpi_order *o)
+{
+	struct mpi_leaving *leaving;
+
+	*o = (struct mpi_order){ 0 };
+	arrays_add(&o->all, o->step_end, p->steps);
+	arrays_add(&o->all, o->send, p->sends.n);
+	arrays_add(&o->all, o->leave, p->sends.n);
+	arrays_add(&o->all, leaving, p->sends.n);
+	if (o->all.failed) {
+		return WEFT_ENOMEM;
+	}
+	count_receives(p, o->step_end);
+	if (set_leave(p, o->step_end, leaving)) {
+		return WEFT_ENOMEM;
+	}
+	qsort(leaving, p->sends.n, sizeof(*leaving), by_leave);
+	for (size_t i = 0; i < p->sends.n; i++) {
+		o->send[i] = leaving[i].send;
+		o->leave[i] = leaving[i].leave;
+	}
+	return 0;
+}
+
+void mpi_order_fini(struct mpi_order *o)
+{
+	arrays_fini(&o->all);
+}
