@@ -117,7 +117,7 @@ DEPS_tree := base graph topology schedule
 DEPS_routing := base rpc proto schedule flow
 DEPS_finder := base topology schedule bfb flow
 DEPS_rank := base topology schedule
-DEPS_mpi := base topology schedule rank
+DEPS_mpi := base output topology schedule rank
 DEPS_lower := base topology schedule
 DEPS_msccl := base schedule lower
 DEPS_mscclpp := base schedule lower
@@ -186,7 +186,7 @@ LDFLAGS_all = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(CFLAGS_$(MODE)) \
 MPI_CPPFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags ompi-c 2>/dev/null))
 MPI_LIBS := $(shell pkg-config --libs ompi-c 2>/dev/null)
 $(B)/obj/runtime/mpi/%.o $(B)/obj/tests/unit/mpi/%.o: CPPFLAGS += $(MPI_CPPFLAGS)
-$(B)/tests/unit/mpi/%: LIBS += $(MPI_LIBS)
+$(B)/tests/unit/mpi/% $(B)/weft-mpi-run: LIBS += $(MPI_LIBS)
 
 # ---- generated code --------------------------------------------------------
 
@@ -252,20 +252,22 @@ $(B)/obj/%.o: %.c | $(PB_H)
 
 # ---- programs --------------------------------------------------------------
 
-PROGRAMS := $(B)/weft $(B)/weftd $(B)/weft-emulator
+PROGRAMS := $(B)/weft $(B)/weftd $(B)/weft-emulator $(B)/weft-mpi-run
 MAIN_weft := controller/cli/core/main.c
 MAIN_weftd := controller/daemon/main.c
 MAIN_weft-emulator := drivers/emulators/main.c
+MAIN_weft-mpi-run := runtime/mpi/main.c
 ROOM_weft := cli
 ROOM_weftd := daemon
 ROOM_weft-emulator := emulators
+ROOM_weft-mpi-run := mpi
 
 define program_rules
 $(B)/$(1): $(call objects,$(MAIN_$(1))) $(call archives,$(ROOM_$(1)))
 	$$(call say,LD)
 	$$(Q)$$(CC) $$(LDFLAGS_all) $$^ $$(LIBS) -o $$@
 endef
-$(foreach p,weft weftd weft-emulator,$(eval $(call program_rules,$(p))))
+$(foreach p,$(notdir $(PROGRAMS)),$(eval $(call program_rules,$(p))))
 
 # ---- tests -----------------------------------------------------------------
 # tests/unit/ROOM/test_*.c is one cmocka program each, linked with ROOM, what
@@ -340,7 +342,7 @@ $(foreach t,$(BENCH),$(eval $(call bench_rules,$(t))))
 help:
 	@echo "make demo        plan, apply and verify two jobs on emulated devices"
 	@echo "make check       all tests (installs what is missing)"
-	@echo "make all         build/release/{weft,weftd,weft-emulator}"
+	@echo "make all         build/release/{weft,weftd,weft-emulator,weft-mpi-run}"
 	@echo "make bench lint check-deps fuzz soak install deb clean deps"
 	@echo "make test-ROOM   unit tests of one room: $(ROOMS)"
 
@@ -450,7 +452,7 @@ install: all
 		>$(DESTDIR)$(UNITDIR)/weftd.service
 	install -D -m 644 configs/systemd/weftd.default \
 		$(DESTDIR)$(SYSCONFDIR)/default/weftd
-	install -m 755 $(B)/weft $(B)/weft-emulator $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(B)/weft $(B)/weft-emulator $(B)/weft-mpi-run $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(B)/weftd $(DESTDIR)$(PREFIX)/sbin
 	install -m 644 $(MAN1) $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 $(MAN5) $(DESTDIR)$(PREFIX)/share/man/man5

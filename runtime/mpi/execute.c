@@ -53,7 +53,7 @@ struct mpi_run {
 	int64_t n_packs;
 	int64_t aside_bytes, packed_bytes;
 	int64_t messages, elements;	/* sent */
-	double began_s;
+	double step_began_s;
 };
 
 /* ---- making one ---- */
@@ -366,16 +366,14 @@ static int end_step(struct mpi_run *r, int step)
 		return MPI_SUCCESS;
 	}
 	if (m->step_s) {
-		m->step_s[step] = MPI_Wtime() - r->began_s;
+		m->step_s[step] = MPI_Wtime() - r->step_began_s;
 	}
-	if (!m->barriers) {
-		return MPI_SUCCESS;
-	}
-	rc = complete_sends(r, r->next, true, &complete);
-	if (rc) {
+	if (m->barriers && ((rc = complete_sends(r, r->next, true, &complete)) ||
+			    (rc = MPI_Barrier(r->x->comm)))) {
 		return rc;
 	}
-	return MPI_Barrier(r->x->comm);
+	r->step_began_s = MPI_Wtime();
+	return MPI_SUCCESS;
 }
 
 static int run_step(struct mpi_run *r, int step)
@@ -463,7 +461,7 @@ int mpi_executor_run(struct mpi_executor *x, const void *in, void *out, int64_t 
 	if (x->failed) {
 		return MPI_ERR_OTHER;
 	}
-	r.began_s = MPI_Wtime();
+	r.step_began_s = MPI_Wtime();
 	memset(x->started, 0, x->p->sends.n);
 	for (size_t i = 0; i < x->p->sends.n; i++) {
 		x->send[i] = MPI_REQUEST_NULL;

@@ -48,8 +48,8 @@ int mpi_executor_run(struct mpi_executor *x, const void *in, void *out, int64_t 
 
 struct mpi_measure {
 	bool barriers;		/* all ranks end a step before any begins the next */
-	double *step_s;		/* for each step, or NULL: seconds from the beginning of the run
-				 * until this rank had what it receives in it */
+	double *step_s;		/* for each step, or NULL: seconds from the end of the step
+				 * before (with its barrier) until this rank had all it receives */
 	int64_t messages, elements;	/* sent in the last run */
 };
 

@@ -362,7 +362,7 @@ static void test_large(void **state)
 
 /* ---- measuring ---- */
 
-/* Messages and elements as the program has them; the steps' ends grow. */
+/* Messages and elements as the program has them, with barriers and without. */
 static void test_measure(void **state)
 {
 	struct coll_sched *s = schedule_of(COLL_ALLREDUCE, "C(8,{1,3})", 0);
@@ -383,11 +383,14 @@ static void test_measure(void **state)
 	}
 	for (int i = 0; i < 6; i++) {
 		m.barriers = i % 2;
+		for (int step = 0; step < r.p.steps; step++) {
+			step_s[step] = -1;
+		}
 		run_once(&r);
 		assert_int_equal(m.messages, r.p.sends.n);
 		assert_int_equal(m.elements, elements);
-		for (int step = 1; step < r.p.steps; step++) {
-			assert_true(step_s[step] >= step_s[step - 1] && step_s[0] > 0);
+		for (int step = 0; step < r.p.steps; step++) {
+			assert_true(step_s[step] >= 0);
 		}
 	}
 	mpi_executor_free(r.x);

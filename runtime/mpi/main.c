@@ -1,0 +1,588 @@
+/*
+ * weft-mpi-run: one rank of a schedule that is tried out; `weft schedule run` and `weft
+ * testbed run` start it by mpirun.
+ *
+ *	weft-mpi-run --size BYTES [--repeat K] [--barriers] [--seed S] FILE
+ *
+ * The first rank reads the schedule, proves it and sends every rank its own part. Buffers are
+ * filled with numbers from the seed, the schedule runs once to warm up and K times
+ * more, and after every run each element is compared with what MPI's own
+ * collective makes of the same numbers: unsigned, so sums are exact in any order.
+ *
+ * The first rank writes one JSON object on standard output: the result, or the error of the
+ * first rank that has one, as {"error": code, "message": text}; then all end with 0.
+ * When MPI fails, a rank says so on standard error and all are ended.
+ */
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/file.h"
+#include "lib/base/rng.h"
+#include "lib/output/writer.h"
+#include "runtime/mpi/execute.h"
+
+#define MAX_SCHEDULE ((size_t)1 << 30)	/* bytes of the file */
+#define MAX_REPEATS 10000
+#define NS 1e9			/* a second */
+#define GARBAGE 0x5b		/* in results before a run */
+
+struct mpi_options {
+	const char *file;
+	int64_t size_bytes, seed, repeat;
+	bool barriers;
+};
+
+struct mpi_worker {
+	struct mpi_options options;
+	int rank, ranks;
+	MPI_Comm comm;		/* the executor's */
+	struct rank_program p;
+	struct mpi_executor *x;
+	/* The vector, and the own buffers: elements of `width` bytes. */
+	int width;
+	MPI_Datatype type;
+	int64_t total, n_in, n_out;
+	char *in, *out, *expected;
+	/* Times in seconds: of each repeat, the slowest rank's; of repeat i and step k of
+	 * this rank at i * steps + k. */
+	double *time_s, *mpi_time_s, *step_s;
+	struct mpi_measure measure;
+	int64_t wrong;		/* elements of all ranks, in the worst run */
+	int64_t planned_bytes;	/* all messages, by the schedule; of the first rank; -1: unknown */
+};
+
+/* ---- errors ---- */
+
+/* MPI failed: nothing can be agreed on any more. */
+static void must(struct mpi_worker *w, int rc, const char *what)
+{
+	char text[MPI_MAX_ERROR_STRING];
+	int len;
+
+	if (rc) {
+		MPI_Error_string(rc, text, &len);
+		fprintf(stderr, "weft-mpi-run: rank %d: %s: %.*s\n", w->rank, what, len, text);
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	}
+}
+
+/* Whether all ranks have rc 0; else every rank gets the error of the first that has not. */
+static int agree(struct mpi_worker *w, int rc, struct err *err)
+{
+	int first = rc ? w->rank : INT_MAX;
+
+	if (rc && w->rank > 0) {
+		err_wrap(err, "rank %d", w->rank);
+	}
+	must(w, MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD), "agree");
+	if (first == INT_MAX) {
+		return 0;
+	}
+	must(w, MPI_Bcast(err, (int)sizeof(*err), MPI_BYTE, first, MPI_COMM_WORLD), "agree");
+	return err->code;
+}
+
+static int print(struct out *o)
+{
+	struct buf b = { 0 };
+	int rc = !o || out_render(o, &b);
+
+	if (!rc) {
+		rc = fwrite(b.data, 1, b.len, stdout) != b.len || fflush(stdout) != 0;
+	}
+	buf_fini(&b);
+	out_free(o);
+	return rc;
+}
+
+static int print_error(const struct err *err)
+{
+	struct out *o = out_new(OUT_JSON_LINE);
+	char text[ERR_MSG_MAX + ERR_FILE_MAX];
+
+	if (o) {
+		out_str(o, "error", err_name(err->code));
+		out_str(o, "message", err_str(err, text, sizeof(text)));
+	}
+	return print(o);
+}
+
+/* ---- options ---- */
+
+static int read_number(const char *text, int64_t least, int64_t most, int64_t *out)
+{
+	char *end;
+	long long v = strtoll(text, &end, 10);
+
+	*out = v;
+	return *text == '\0' || *end != '\0' || v < least || v > most ? WEFT_EUSAGE : 0;
+}
+
+static int read_options(int argc, char **argv, struct mpi_options *o, struct err *err)
+{
+	static const struct option known[] = {
+		{ "size", required_argument, NULL, 's' }, { "repeat", required_argument, NULL, 'k' },
+		{ "seed", required_argument, NULL, 'r' }, { "barriers", no_argument, NULL, 'b' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c, rc = 0;
+
+	*o = (struct mpi_options){ .size_bytes = -1, .repeat = 1 };
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1 && !rc) {
+		switch (c) {
+		case 's':
+			rc = read_number(optarg, 0, INT64_MAX / 2, &o->size_bytes);
+			break;
+		case 'k':
+			rc = read_number(optarg, 1, MAX_REPEATS, &o->repeat);
+			break;
+		case 'r':
+			rc = read_number(optarg, 0, INT64_MAX, &o->seed);
+			break;
+		case 'b':
+			o->barriers = true;
+			break;
+		default:
+			rc = WEFT_EUSAGE;
+		}
+	}
+	if (rc || o->size_bytes < 0 || optind != argc - 1) {
+		return err_set(err, WEFT_EUSAGE, "weft-mpi-run --size BYTES [--repeat K] "
+			       "[--barriers] [--seed S] FILE: K at most %d", MAX_REPEATS);
+	}
+	o->file = argv[optind];
+	return 0;
+}
+
+/* ---- the schedule and its parts ---- */
+
+/* Reads and proves it. */
+static int load(struct mpi_worker *w, struct coll_sched **out, struct coll_report *rep,
+		struct err *err)
+{
+	char *data = NULL;
+	size_t len;
+	int rc = file_read(w->options.file, MAX_SCHEDULE, &data, &len, err);
+
+	if (rc) {
+		return rc;
+	}
+	rc = coll_from_bytes(data, len, out, err);
+	free(data);
+	if (rc || (rc = coll_verify(*out, rep, err))) {
+		return err_wrap(err, "%s", w->options.file);
+	}
+	if (coll_ranks(*out) != w->ranks) {
+		return err_set(err, WEFT_EINVAL, "%s is for %d ranks, not for %d",
+			       w->options.file, coll_ranks(*out), w->ranks);
+	}
+	return coll_refuse_light_changes(*out, "messages", err);
+}
+
+/* A part in bytes, of another rank or (NULL) of nobody, as one message. */
+static void send_part(struct mpi_worker *w, int rank, const struct buf *part)
+{
+	int64_t len = part && part->len <= INT_MAX ? (int64_t)part->len : -1;
+
+	must(w, MPI_Send(&len, 1, MPI_INT64_T, rank, 0, MPI_COMM_WORLD), "parts");
+	if (len >= 0) {
+		must(w, MPI_Send(part->data, (int)len, MPI_BYTE, rank, 0, MPI_COMM_WORLD), "parts");
+	}
+}
+
+/* The parts of all other ranks; after an error (rc) they get none. */
+static int send_parts(struct mpi_worker *w, const struct coll_sched *s, int rc, struct err *err)
+{
+	for (int rank = 1; rank < w->ranks; rank++) {
+		struct coll_sched *part = NULL;
+		struct buf bytes = { 0 };
+
+		if (!rc && !(rc = coll_part_of(s, rank, &part, err))) {
+			rc = coll_to_proto(part, &bytes, err);
+		}
+		if (!rc && bytes.len > INT_MAX) {
+			rc = err_set(err, WEFT_ELIMIT, "the part of rank %d has more than %d bytes",
+				     rank, INT_MAX);
+		}
+		send_part(w, rank, rc ? NULL : &bytes);
+		buf_fini(&bytes);
+		coll_free(part);
+	}
+	return rc;
+}
+
+/* The own part; *out stays NULL when the first rank has none to send. */
+static int receive_part(struct mpi_worker *w, struct coll_sched **out, struct err *err)
+{
+	int64_t len;
+	char *data;
+	int rc;
+
+	must(w, MPI_Recv(&len, 1, MPI_INT64_T, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE), "parts");
+	if (len < 0) {
+		return 0;
+	}
+	data = malloc((size_t)len + 1);
+	if (!data) {
+		must(w, MPI_ERR_NO_MEM, "parts");
+	}
+	must(w, MPI_Recv(data, (int)len, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+	     "parts");
+	rc = coll_from_proto(data, (size_t)len, out, err);
+	free(data);
+	return rc;
+}
+
+/* The bytes of all messages by the schedule, where its chunks are alike. */
+static int64_t planned_bytes(const struct mpi_worker *w, const struct coll_sched *s,
+			     const struct coll_report *rep)
+{
+	int64_t chunks = (int64_t)coll_ranks(s) * coll_chunks(s);
+
+	return w->total % chunks == 0 ? rep->chunk_hops * (w->total / chunks) * w->width : -1;
+}
+
+static void size_vector(struct mpi_worker *w, enum coll_kind kind);
+
+/* The own program, on all ranks or on none. */
+static int get_program(struct mpi_worker *w, struct err *err)
+{
+	struct coll_sched *s = NULL;
+	struct coll_report rep;
+	int rc;
+
+	coll_report_init(&rep);
+	if (w->rank == 0) {
+		rc = load(w, &s, &rep, err);
+		rc = send_parts(w, s, rc, err);
+	} else {
+		rc = receive_part(w, &s, err);
+	}
+	if (!rc && s) {
+		rc = rank_program_make(s, w->rank, &w->p, err);
+		size_vector(w, coll_kind_of(s));
+		w->planned_bytes = w->rank == 0 ? planned_bytes(w, s, &rep) : -1;
+	}
+	coll_report_fini(&rep);
+	coll_free(s);
+	return agree(w, rc, err);
+}
+
+/* ---- the vector ---- */
+
+/* Elements of four bytes where they divide the size, else bytes. Where every rank gives or
+ * gets a shard of its own, MPI has them equal: the vector is then whole shards. */
+static void size_vector(struct mpi_worker *w, enum coll_kind kind)
+{
+	bool whole = kind == COLL_ALLREDUCE || kind == COLL_BROADCAST || kind == COLL_REDUCE;
+
+	w->width = w->options.size_bytes % 4 == 0 ? 4 : 1;
+	w->type = w->width == 4 ? MPI_UINT32_T : MPI_UINT8_T;
+	w->total = w->options.size_bytes / w->width;
+	if (!whole && w->total % w->ranks != 0) {
+		w->total += w->ranks - w->total % w->ranks;
+	}
+}
+
+static int make_buffers(struct mpi_worker *w, struct err *err)
+{
+	const struct rank_program *p = &w->p;
+
+	if (w->total > INT_MAX) {
+		return err_set(err, WEFT_ELIMIT, "%ld bytes are more than %d elements, what MPI's "
+			       "own collectives take", (long)w->options.size_bytes, INT_MAX);
+	}
+	w->n_in = rank_offset(p, w->total, (int64_t)p->shards[RANK_IN] * p->chunks);
+	w->n_out = rank_offset(p, w->total, (int64_t)p->shards[RANK_OUT] * p->chunks);
+	w->in = malloc((size_t)(w->n_in * w->width) + 1);
+	w->out = malloc((size_t)(w->n_out * w->width) + 1);
+	w->expected = malloc((size_t)(w->n_out * w->width) + 1);
+	w->time_s = calloc((size_t)w->options.repeat, sizeof(double));
+	w->mpi_time_s = calloc((size_t)w->options.repeat, sizeof(double));
+	w->step_s = calloc((size_t)w->options.repeat * (size_t)p->steps + 1, sizeof(double));
+	return w->in && w->out && w->expected && w->time_s && w->mpi_time_s && w->step_s
+	       ? 0 : err_nomem(err);
+}
+
+static void fill(const struct mpi_worker *w, char *buffer, int64_t n)
+{
+	uint64_t seed = rng_mix((uint64_t)w->options.seed + 1) + (uint64_t)w->rank;
+
+	for (int64_t k = 0; k < n; k++) {
+		uint32_t value = (uint32_t)(rng_mix((seed << 32) ^ (uint64_t)k) >> 32);
+
+		memcpy(buffer + k * w->width, &value, (size_t)w->width);
+	}
+}
+
+/* What a collective begins with: the root's vector of a broadcast, else nothing of use. */
+static void clear(const struct mpi_worker *w, char *buffer)
+{
+	if (w->p.kind == COLL_BROADCAST && w->rank == w->p.root) {
+		fill(w, buffer, w->n_out);
+	} else {
+		memset(buffer, GARBAGE, (size_t)(w->n_out * w->width));
+	}
+}
+
+static int64_t count_wrong(const struct mpi_worker *w)
+{
+	int64_t wrong = 0;
+
+	for (int64_t k = 0; k < w->n_out; k++) {
+		wrong += memcmp(w->out + k * w->width, w->expected + k * w->width,
+				(size_t)w->width) != 0;
+	}
+	return wrong;
+}
+
+/* MPI's own collective of the same kind. */
+static int run_mpi(struct mpi_worker *w)
+{
+	int n = (int)w->total, shard = n / w->ranks, root = w->p.root;
+	MPI_Datatype t = w->type;
+	MPI_Comm c = w->comm;
+
+	switch (w->p.kind) {
+	case COLL_ALLGATHER:
+		return MPI_Allgather(w->in, shard, t, w->expected, shard, t, c);
+	case COLL_REDUCE_SCATTER:
+		return MPI_Reduce_scatter_block(w->in, w->expected, shard, t, MPI_SUM, c);
+	case COLL_ALLREDUCE:
+		return MPI_Allreduce(w->in, w->expected, n, t, MPI_SUM, c);
+	case COLL_ALLTOALL:
+		return MPI_Alltoall(w->in, shard, t, w->expected, shard, t, c);
+	case COLL_BROADCAST:
+		return MPI_Bcast(w->expected, n, t, root, c);
+	case COLL_REDUCE:
+		return MPI_Reduce(w->in, w->expected, n, t, MPI_SUM, root, c);
+	case COLL_GATHER:
+		return MPI_Gather(w->in, shard, t, w->expected, shard, t, root, c);
+	case COLL_SCATTER:
+		return MPI_Scatter(w->in, shard, t, w->expected, shard, t, root, c);
+	}
+	return MPI_ERR_ARG;
+}
+
+/* ---- measuring ---- */
+
+/* Seconds that the slowest rank took since `begin`. */
+static double slowest(struct mpi_worker *w, double begin)
+{
+	double took = MPI_Wtime() - begin;
+
+	must(w, MPI_Allreduce(MPI_IN_PLACE, &took, 1, MPI_DOUBLE, MPI_MAX, w->comm), "times");
+	return took;
+}
+
+/* One run of the schedule, its result compared; seconds of the slowest rank. */
+static double run_schedule(struct mpi_worker *w, double *step_s)
+{
+	MPI_Op op = coll_is_sum(w->p.kind) ? MPI_SUM : MPI_OP_NULL;
+	int64_t wrong;
+	double begin, took;
+
+	clear(w, w->out);
+	w->measure.step_s = step_s;
+	must(w, MPI_Barrier(w->comm), "barrier");
+	begin = MPI_Wtime();
+	must(w, mpi_executor_run(w->x, w->in, w->out, w->total, w->type, op), "the schedule");
+	took = slowest(w, begin);
+	wrong = count_wrong(w);
+	must(w, MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT64_T, MPI_SUM, w->comm), "results");
+	w->wrong = wrong > w->wrong ? wrong : w->wrong;
+	return took;
+}
+
+static double run_own(struct mpi_worker *w)
+{
+	double begin;
+
+	clear(w, w->expected);
+	must(w, MPI_Barrier(w->comm), "barrier");
+	begin = MPI_Wtime();
+	must(w, run_mpi(w), "MPI's own collective");
+	return slowest(w, begin);
+}
+
+static void run_all(struct mpi_worker *w)
+{
+	fill(w, w->in, w->n_in);
+	w->measure.barriers = w->options.barriers;
+	mpi_executor_measure(w->x, &w->measure);
+	run_own(w);
+	run_schedule(w, w->step_s);
+	for (int64_t i = 0; i < w->options.repeat; i++) {
+		w->mpi_time_s[i] = run_own(w);
+		w->time_s[i] = run_schedule(w, w->step_s + i * w->p.steps);
+	}
+}
+
+/* ---- the result ---- */
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The middle one, of an even number the lower. Sorts them. */
+static double median(double *v, int64_t n)
+{
+	qsort(v, (size_t)n, sizeof(*v), by_size);
+	return v[(n - 1) / 2];
+}
+
+static void out_seconds(struct out *o, const char *key, double s)
+{
+	out_int(o, key, (int64_t)(s * NS + 0.5));
+}
+
+/* A step: each rank's median over the repeats; of these the median and the largest. Writes
+ * where o is not NULL. */
+static void out_step(struct mpi_worker *w, int step, double *repeats, double *ranks, struct out *o)
+{
+	double own, most = -1;
+	int worst = 0;
+
+	for (int64_t i = 0; i < w->options.repeat; i++) {
+		repeats[i] = w->step_s[i * w->p.steps + step];
+	}
+	own = median(repeats, w->options.repeat);
+	must(w, MPI_Gather(&own, 1, MPI_DOUBLE, ranks, 1, MPI_DOUBLE, 0, w->comm), "times");
+	if (!o) {
+		return;
+	}
+	for (int r = 0; r < w->ranks; r++) {
+		if (ranks[r] > most) {
+			most = ranks[r];
+			worst = r;
+		}
+	}
+	out_object(o, NULL);
+	out_seconds(o, "median_ns", median(ranks, w->ranks));
+	out_seconds(o, "worst_ns", most);
+	out_int(o, "worst_rank", worst);
+	out_end(o);
+}
+
+/* Messages and bytes of all ranks, and the bytes of the rank that sent most. */
+static void out_counts(struct mpi_worker *w, struct out *o)
+{
+	int64_t sum[2] = { w->measure.messages, w->measure.elements * w->width };
+	int64_t most = sum[1];
+
+	must(w, MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPI_INT64_T, MPI_SUM, w->comm), "counts");
+	must(w, MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT64_T, MPI_MAX, w->comm), "counts");
+	if (!o) {
+		return;
+	}
+	out_int(o, "messages", sum[0]);
+	out_int(o, "bytes", sum[1]);
+	out_int(o, "rank_bytes", most);
+	if (w->planned_bytes >= 0) {
+		out_int(o, "planned_bytes", w->planned_bytes);
+	}
+}
+
+/* All ranks take part; the first has o. */
+static void out_result(struct mpi_worker *w, double *repeats, double *ranks, struct out *o)
+{
+	int64_t n = w->options.repeat;
+
+	if (o) {
+		out_int(o, "ranks", w->ranks);
+		out_int(o, "size_bytes", w->total * w->width);
+		out_int(o, "element_bytes", w->width);
+		out_int(o, "repeats", n);
+		out_bool(o, "barriers", w->options.barriers);
+		out_int(o, "wrong_elements", w->wrong);
+		out_seconds(o, "time_ns", median(w->time_s, n));
+		out_seconds(o, "least_time_ns", w->time_s[0]);
+		out_seconds(o, "mpi_time_ns", median(w->mpi_time_s, n));
+	}
+	out_counts(w, o);
+	if (o) {
+		out_array(o, "steps");
+	}
+	for (int step = 0; step < w->p.steps; step++) {
+		out_step(w, step, repeats, ranks, o);
+	}
+	if (o) {
+		out_end(o);
+	}
+}
+
+static int report(struct mpi_worker *w, struct err *err)
+{
+	struct out *o = w->rank == 0 ? out_new(OUT_JSON_LINE) : NULL;
+	double *repeats = calloc((size_t)w->options.repeat, sizeof(double));
+	double *ranks = calloc((size_t)w->ranks, sizeof(double));
+	int rc = !repeats || !ranks || (w->rank == 0 && !o) ? err_nomem(err) : 0;
+
+	rc = agree(w, rc, err);
+	if (!rc) {
+		out_result(w, repeats, ranks, o);
+	}
+	free(repeats);
+	free(ranks);
+	if (rc || w->rank > 0) {
+		out_free(o);
+		return rc;
+	}
+	return print(o) ? err_set(err, WEFT_EIO, "the result could not be written") : 0;
+}
+
+static int work(struct mpi_worker *w, struct err *err)
+{
+	int rc = get_program(w, err);
+
+	if (rc) {
+		return rc;
+	}
+	rc = make_buffers(w, err);
+	if (!rc) {
+		rc = mpi_executor_new(&w->p, w->comm, &w->x, err);
+	}
+	rc = agree(w, rc, err);
+	if (rc) {
+		return rc;
+	}
+	run_all(w);
+	return report(w, err);
+}
+
+int main(int argc, char **argv)
+{
+	struct mpi_worker w = { 0 };
+	struct err err = { 0 };
+	int rc;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &w.rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &w.ranks);
+	MPI_Comm_dup(MPI_COMM_WORLD, &w.comm);
+	rc = read_options(argc, argv, &w.options, &err);
+	if (!rc) {
+		rc = work(&w, &err);
+	}
+	if (rc && w.rank == 0) {
+		print_error(&err);
+	}
+	mpi_executor_free(w.x);
+	rank_program_fini(&w.p);
+	free(w.in);
+	free(w.out);
+	free(w.expected);
+	free(w.time_s);
+	free(w.mpi_time_s);
+	free(w.step_s);
+	MPI_Comm_free(&w.comm);
+	MPI_Finalize();
+	return 0;
+}
