@@ -14,6 +14,29 @@ static const char *const graphs[] = {
 	"Diamond", "Mesh(3,3)", "Deg(K(3),2)", NULL,
 };
 
+/* Twelve families of 8 to 64 ranks. */
+static const char *const families[12][4] = {
+	{ "Ring(8)", "Ring(16)", "Ring(32)", "Ring(64)" },
+	{ "UniRing(2,8)", "UniRing(1,16)", "UniRing(3,32)", "UniRing(1,64)" },
+	{ "K(8)", "K(16)", "K(32)", "K(64)" },
+	{ "K(4,4)", "K(8,8)", "K(12,12)", "K(16,16)" },
+	{ "Hypercube(3)", "Hypercube(4)", "Hypercube(5)", "Hypercube(6)" },
+	{ "Torus(3,3)", "Torus(4,4)", "Torus(4,8)", "Torus(8,8)" },
+	{ "Torus(2,2,2)", "Torus(3,3,2)", "Torus(3,3,4)", "Torus(4,4,4)" },
+	{ "C(9,{1,2})", "C(16,{1,4})", "C(32,{1,7})", "C(64,{7,8})" },
+	{ "DiC(9,{1,3})", "DiC(16,{1,5})", "DiC(32,{3,4,7})", "DiC(64,{1,8})" },
+	{ "GenKautz(2,9)", "GenKautz(3,16)", "GenKautz(4,32)", "GenKautz(4,64)" },
+	{ "TwistedHypercube(3)", "TwistedTorus(4,4,2)", "TwistedTorus(4,8,4)",
+	  "TwistedTorus(8,8,4)" },
+	{ "Mesh(3,3)", "L(K(4,4))", "Deg(K(4,4),4)", "Pow(K(4),3)" },
+};
+
+static inline struct coll_sched *of_family(enum coll_kind kind, const char *expr)
+{
+	return kind == COLL_ALLTOALL || kind == COLL_BROADCAST
+		       ? paths(kind, expr, kind == COLL_ALLTOALL ? 1 : 48, 0) : bfb(kind, expr);
+}
+
 /* Constructions, and the same in batches that overlap; `runs` frees its
  * schedule. */
 static inline void for_each_construction(void (*runs)(struct coll_sched *s))
