@@ -480,6 +480,6 @@ const struct topo_family topo_basic[] = {
 };
 
 const struct topo_family *const topo_family_lists[] = {
-	topo_basic, topo_words, topo_regular, topo_random, topo_formation,
+	topo_basic, topo_words, topo_regular, topo_cayley, topo_random, topo_formation,
 	topo_switched, topo_operators, NULL,
 };

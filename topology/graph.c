@@ -45,6 +45,7 @@ void topo_free(struct topo *t)
 		vec_fini(&t->limit_arcs);
 		free(t->arc_first_limit);
 		free(t->arc_limits);
+		topo_group_free(t->group);
 		free(t);
 	}
 }
@@ -254,7 +255,8 @@ int topo_transpose(const struct topo *t, struct topo **out, int32_t *back, struc
 			back[a] = t->in_arcs[a];
 		}
 	}
-	if ((rc = reverse_limits(t, r, err)) || (rc = topo_freeze(r, err))) {
+	if ((rc = reverse_limits(t, r, err)) || (rc = topo_group_copy(t->group, &r->group, err)) ||
+	    (rc = topo_freeze(r, err))) {
 		goto fail;
 	}
 	*out = r;
@@ -303,6 +305,9 @@ int topo_copy(const struct topo *t, struct topo **out, struct err *err)
 	}
 	memcpy(copy->nodes, t->nodes, (size_t)t->n * sizeof(*t->nodes));
 	rc = topo_copy_limits(t, NULL, copy, err);
+	if (!rc) {
+		rc = topo_group_copy(t->group, &copy->group, err);
+	}
 	if (rc) {
 		topo_free(copy);
 		return rc;

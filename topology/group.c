@@ -1,12 +1,14 @@
 /*
  * Groups of automorphisms, and what they do to the arcs of a digraph.
  *
- * Only abelian groups that move terminals freely are handled: then an element is
- * a vector of exponents, one of a generator, and a terminal is an orbit and the
- * element that brings the orbit's first terminal there. Moving a terminal is an
- * addition of exponents; switches, which may stay where they are, follow the
- * generators' tables. Everything that a file could get wrong is checked when a
- * group is made, and that it keeps a digraph when its action on that is.
+ * Only groups that move terminals freely are handled, of elements that are products of
+ * powers of the generators: then an element is a vector of exponents, one of a
+ * generator, and a terminal is an orbit and the element that brings the orbit's
+ * first terminal there. Where the generators commute, moving a terminal is an addition of
+ * exponents; else powers of the generators are looked up in tables of elements.
+ * Switches, which may stay where they are, follow the generators' tables. Everything that a
+ * file could get wrong is checked when a group is made, and that it keeps a digraph when
+ * its action on that is.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +18,14 @@
 struct topo_group {
 	int n, n_free;		/* nodes, terminals: the first of them */
 	int order, n_generators, n_orbits;
-	int *orders;		/* of the generators */
+	bool abelian;
+	int *orders;		/* of the generators: exponents are below */
 	int32_t *images;	/* n of each generator */
 	int32_t *orbit;		/* of a terminal */
 	int32_t *element;	/* that brings its orbit's first terminal to it */
 	int32_t *at;		/* orbit * order + element: the terminal */
+	int32_t *powers;	/* not abelian: generator i to the 2^j after an element */
+	int32_t *inverse;	/* not abelian: of an element */
 	struct arrays arrays;	/* all of these */
 };
 
@@ -68,7 +73,35 @@ int topo_group_first(const struct topo_group *g, int terminal)
 	return g ? g->at[(size_t)g->orbit[terminal] * g->order] : terminal;
 }
 
-int topo_group_add(const struct topo_group *g, int a, int b)
+/* Powers that are kept of a generator: 1, 2, 4, .. below its order. */
+static int n_powers(int order)
+{
+	int n = 1;
+
+	while (order > 1 << n) {
+		n++;
+	}
+	return n;
+}
+
+/* Element b, then element a, by tables. */
+static int product(const struct topo_group *g, int a, int b)
+{
+	const int32_t *power = g->powers;
+
+	for (int i = 0; i < g->n_generators; i++) {
+		int n = n_powers(g->orders[i]);
+
+		for (int j = 0; j < n; j++, power += g->order) {
+			b = a % g->orders[i] >> j & 1 ? power[b] : b;
+		}
+		a /= g->orders[i];
+	}
+	return b;
+}
+
+/* The same by exponents, of a group that commutes. */
+static int sum_of(const struct topo_group *g, int a, int b)
 {
 	int sum = 0, unit = 1;
 
@@ -83,9 +116,18 @@ int topo_group_add(const struct topo_group *g, int a, int b)
 	return sum;
 }
 
+int topo_group_product(const struct topo_group *g, int a, int b)
+{
+	return g->abelian ? sum_of(g, a, b) : product(g, a, b);
+}
+
 int topo_group_inverse(const struct topo_group *g, int a)
 {
 	int inverse = 0, unit = 1;
+
+	if (!g->abelian) {
+		return g->inverse[a];
+	}
 
 	for (int i = 0; i < g->n_generators; i++) {
 		int r = g->orders[i];
@@ -105,7 +147,7 @@ int topo_group_between(const struct topo_group *g, int from, int to)
 	if (!g || from >= g->n_free || to >= g->n_free || g->orbit[from] != g->orbit[to]) {
 		return -1;
 	}
-	return topo_group_add(g, g->element[to], topo_group_inverse(g, g->element[from]));
+	return topo_group_product(g, g->element[to], topo_group_inverse(g, g->element[from]));
 }
 
 int topo_group_move(const struct topo_group *g, int by, int node)
@@ -114,7 +156,7 @@ int topo_group_move(const struct topo_group *g, int by, int node)
 		return node;
 	}
 	if (node < g->n_free) {
-		int element = topo_group_add(g, g->element[node], by);
+		int element = topo_group_product(g, by, g->element[node]);
 
 		return g->at[(size_t)g->orbit[node] * g->order + element];
 	}
@@ -193,25 +235,131 @@ static int number_terminals(struct topo_group *g, struct err *err)
 
 static int no_such_group(int generator, int node, struct err *err)
 {
-	return err_set(err, WEFT_EINVAL, "generator %d at node %d: the generators do not commute, "
-		       "or have other orders", generator, node);
+	return err_set(err, WEFT_EINVAL, "generator %d at node %d: the generators have other "
+		       "orders, or generate more elements than the product of these",
+		       generator, node);
 }
 
 /* Generator i adds one to digit i everywhere: so the generators commute on
  * terminals, have their orders there, and nothing else is generated. */
-static int check_terminals(const struct topo_group *g, struct err *err)
+static bool commutes_on_terminals(const struct topo_group *g)
 {
 	for (int i = 0, unit = 1; i < g->n_generators; unit *= g->orders[i++]) {
 		for (int u = 0; u < g->n_free; u++) {
-			int want = topo_group_add(g, g->element[u], unit);
+			int want = sum_of(g, g->element[u], unit);
 			int v = g->images[(size_t)i * g->n + u];
 
 			if (g->orbit[v] != g->orbit[u] || g->element[v] != want) {
-				return no_such_group(i, u, err);
+				return false;
 			}
 		}
 	}
+	return true;
+}
+
+/* The generator does the same to the elements of every orbit: to those of the first
+ * one what `power` says. */
+static int check_alike(const struct topo_group *g, int i, int32_t *power, struct err *err)
+{
+	const int32_t *image = g->images + (size_t)i * g->n;
+
+	for (int e = 0; e < g->order; e++) {
+		power[e] = g->element[image[g->at[e]]];
+	}
+	for (int u = 0; u < g->n_free; u++) {
+		if (g->orbit[image[u]] != g->orbit[u] ||
+		    g->element[image[u]] != power[g->element[u]]) {
+			return no_such_group(i, u, err);
+		}
+	}
 	return 0;
+}
+
+/* The powers of each generator as permutations of the elements. */
+static int fill_powers(struct topo_group *g, struct err *err)
+{
+	int32_t *power = g->powers;
+
+	for (int i = 0; i < g->n_generators; i++) {
+		int n = n_powers(g->orders[i]), rc = check_alike(g, i, power, err);
+
+		if (rc) {
+			return rc;
+		}
+		for (int j = 1; j < n; j++, power += g->order) {
+			for (int e = 0; e < g->order; e++) {
+				power[g->order + e] = power[power[e]];
+			}
+		}
+		power += g->order;
+	}
+	return 0;
+}
+
+/*
+ * The generators, as they move the elements, generate a group that moves these
+ * freely, and so has no other elements: what comes before an element, generator j, commutes
+ * with whatever comes after it, and takes the first element to all others. after: room
+ * for the elements, filled with x, then generator j first; back: the reverse. Also gives the
+ * inverses of the elements whose highest generator is j, as those of lower ones are there.
+ */
+static int check_free(struct topo_group *g, int j, int unit, int32_t *after, int32_t *back,
+		      struct err *err)
+{
+	const int32_t *power = g->powers;
+
+	for (int e = 0; e < g->order; e++) {
+		after[e] = product(g, e, unit);
+		back[after[e]] = e;
+	}
+	for (int i = 0; i < g->n_generators; power += n_powers(g->orders[i++]) * g->order) {
+		for (int e = 0; e < g->order; e++) {
+			if (after[power[e]] != power[after[e]]) {
+				return no_such_group(i, g->at[e], err);
+			}
+		}
+	}
+	for (int e = unit; e < unit * g->orders[j]; e++) {
+		g->inverse[e] = back[g->inverse[e - unit]];
+	}
+	return 0;
+}
+
+/* Generators that do not commute. */
+static int check_products(struct topo_group *g, struct err *err)
+{
+	int32_t *after, *back;
+	size_t tables = 0;
+	int rc = 0;
+
+	g->abelian = false;
+	if (g->n > g->n_free) {
+		return err_set(err, WEFT_EUNSUPPORTED, "generators that do not commute on a digraph "
+			       "with other nodes than terminals: not supported");
+	}
+	for (int i = 0; i < g->n_generators; i++) {
+		tables += (size_t)n_powers(g->orders[i]);
+	}
+	after = calloc((size_t)g->order, 2 * sizeof(*after));
+	arrays_add(&g->arrays, g->powers, tables * (size_t)g->order);
+	arrays_add(&g->arrays, g->inverse, g->order);
+	if (!after || g->arrays.failed) {
+		free(after);
+		return err_nomem(err);
+	}
+	back = after + g->order;
+	rc = fill_powers(g, err);
+	for (int j = 0, unit = 1; j < g->n_generators && !rc; unit *= g->orders[j++]) {
+		rc = check_free(g, j, unit, after, back, err);
+	}
+	free(after);
+	return rc;
+}
+
+static int check_terminals(struct topo_group *g, struct err *err)
+{
+	g->abelian = commutes_on_terminals(g);
+	return g->abelian ? 0 : check_products(g, err);
 }
 
 /* The order of generator i brings what is no terminal back: it is a multiple of the
@@ -470,7 +618,7 @@ int topo_action_move(const struct topo_action *x, int by, int arc)
 		return arc;
 	}
 	if (begin >= 0) {
-		return x->at[begin + topo_group_add(x->g, x->g->element[a->src], by)];
+		return x->at[begin + topo_group_product(x->g, by, x->g->element[a->src])];
 	}
 	return move_ends(x, arc, topo_group_move(x->g, by, a->src),
 			 topo_group_move(x->g, by, a->dst));
@@ -513,8 +661,8 @@ static int32_t root_of(int32_t *up, int32_t a)
 	return a;
 }
 
-/* Joins the orbits of the generators before i that generator i takes to each other. It
- * commutes with these, and they are automorphisms: so looking at one arc of an
+/* Joins the orbits of the generators before i that generator i takes to each other. Where
+ * it commutes with these, as they are automorphisms, looking at one arc of an
  * orbit is enough to know that all its arcs have images. n of them in `first`, and *n
  * remain. */
 static int join_orbits(struct topo_action *x, int i, int *n, struct err *err)
@@ -573,6 +721,10 @@ static int number_orbits(struct topo_action *x, struct err *err)
 		x->orbit[a] = x->first[a] = a;
 	}
 	for (int i = 0; i < generators && !rc; i++) {
+		for (int a = 0; a < m && !x->g->abelian; a++) {
+			n = m;
+			x->first[a] = a;
+		}
 		rc = join_orbits(x, i, &n, err);
 	}
 	/* Roots are the first of their orbits, and are numbered before the others. */
@@ -749,8 +901,11 @@ int topo_group_find(const struct topo *t, struct topo_group **out, struct err *e
 	int n = topo_n(t), unit = 1, rc = topo_find_translations(t, &s, &found, err);
 
 	*out = NULL;
-	if (rc || !found) {
+	if (rc) {
 		return rc;
+	}
+	if (!found || (t->group && topo_group_order(t->group) > s.moves)) {
+		return topo_group_copy(t->group, out, err);
 	}
 	images = malloc((size_t)s.n_digits * n * sizeof(*images));
 	if (!images) {

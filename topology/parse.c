@@ -25,11 +25,6 @@
 #define DIGITS "0123456789"
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-struct topo_parser {
-	const char *text, *at;
-	struct err *err;
-};
-
 int topo_err_at(struct err *err, int col, const char *fmt, ...)
 {
 	char what[ERR_MSG_MAX / 2];
@@ -55,7 +50,7 @@ void topo_refuse(struct topo_make *mk, int col, const char *fmt, ...)
 	mk->rc = topo_err_at(mk->err, col, "%s", what);
 }
 
-static int column(const struct topo_parser *p)
+int topo_column(const struct topo_parser *p)
 {
 	return (int)(p->at - p->text) + 1;
 }
@@ -65,21 +60,20 @@ static void skip_blanks(struct topo_parser *p)
 	p->at += strspn(p->at, " \t\r\n");
 }
 
-/* "column 7: expected X, found 'y'". */
-static int expected(struct topo_parser *p, const char *what)
+int topo_expected(struct topo_parser *p, const char *what)
 {
 	unsigned char c = (unsigned char)*p->at;
 
 	if (c == '\0') {
-		return topo_err_at(p->err, column(p), "expected %s, found the end", what);
+		return topo_err_at(p->err, topo_column(p), "expected %s, found the end", what);
 	}
 	if (c < 0x20 || c > 0x7e) {
-		return topo_err_at(p->err, column(p), "expected %s, found byte 0x%02x", what, c);
+		return topo_err_at(p->err, topo_column(p), "expected %s, found byte 0x%02x", what, c);
 	}
-	return topo_err_at(p->err, column(p), "expected %s, found '%c'", what, c);
+	return topo_err_at(p->err, topo_column(p), "expected %s, found '%c'", what, c);
 }
 
-static bool accept(struct topo_parser *p, char c)
+bool topo_accept(struct topo_parser *p, char c)
 {
 	skip_blanks(p);
 	if (*p->at != c) {
@@ -95,13 +89,13 @@ static bool at_digit(const struct topo_parser *p)
 	return *p->at >= '0' && *p->at <= '9';
 }
 
-static int parse_number(struct topo_parser *p, const char *what, struct topo_arg *arg)
+int topo_read_number(struct topo_parser *p, const char *what, struct topo_arg *arg)
 {
 	skip_blanks(p);
 	if (!at_digit(p)) {
-		return expected(p, what);
+		return topo_expected(p, what);
 	}
-	*arg = (struct topo_arg){ .col = column(p) };
+	*arg = (struct topo_arg){ .col = topo_column(p) };
 	for (; at_digit(p); p->at++) {
 		arg->value = arg->value * 10 + (*p->at - '0');
 		if (arg->value > MAX_NUMBER) {
@@ -128,20 +122,20 @@ static int parse_numbers(struct topo_parser *p, struct topo_arg *v, int *n,
 			return 0;
 		}
 		if (*n == TOPO_MAX_ARGS) {
-			return topo_err_at(p->err, column(p),
+			return topo_err_at(p->err, topo_column(p),
 					   "more than %d numbers",
 					   TOPO_MAX_ARGS);
 		}
-		rc = parse_number(p, what, &v[*n]);
+		rc = topo_read_number(p, what, &v[*n]);
 		if (rc) {
 			return rc;
 		}
 		(*n)++;
-		if (accept(p, close)) {
+		if (topo_accept(p, close)) {
 			return 0;
 		}
-		if (!accept(p, ',')) {
-			return expected(p, close == '}' ? "',' or '}'" : "',' or ')'");
+		if (!topo_accept(p, ',')) {
+			return topo_expected(p, close == '}' ? "',' or '}'" : "',' or ')'");
 		}
 		what = next;
 	}
@@ -165,12 +159,12 @@ static int parse_word(struct topo_parser *p, struct topo_call *call)
 	skip_blanks(p);
 	len = strspn(p->at, LETTERS);
 	if (len == 0) {
-		return expected(p, "a word");
+		return topo_expected(p, "a word");
 	}
-	call->word_col = column(p);
+	call->word_col = topo_column(p);
 	snprintf(call->word, sizeof(call->word), "%.*s", (int)len, p->at);
 	p->at += len;
-	return accept(p, ')') ? 0 : expected(p, "')'");
+	return topo_accept(p, ')') ? 0 : topo_expected(p, "')'");
 }
 
 /* Numbers, and a set or, where a family takes one, a word after them. */
@@ -182,7 +176,7 @@ static int parse_plain_args(struct topo_parser *p, const char *shape, struct top
 	if (rc == 0 && word && p->at[-1] != ')') {
 		return parse_word(p, call);
 	}
-	if (rc || !accept(p, '{')) {
+	if (rc || !topo_accept(p, '{')) {
 		return rc;
 	}
 	call->has_set = true;
@@ -190,8 +184,8 @@ static int parse_plain_args(struct topo_parser *p, const char *shape, struct top
 	if (rc) {
 		return rc;
 	}
-	if (!accept(p, ')')) {
-		return expected(p, "')'");
+	if (!topo_accept(p, ')')) {
+		return topo_expected(p, "')'");
 	}
 	qsort(call->set, (size_t)call->members, sizeof(call->set[0]), compare_args);
 	return 0;
@@ -264,7 +258,7 @@ static int unknown_family(const struct topo_parser *p, const char *name)
 	struct nearest near;
 	int list = 0;
 
-	topo_err_at(p->err, column(p), "no family '%s'", name);
+	topo_err_at(p->err, topo_column(p), "no family '%s'", name);
 	nearest_init(&near, name);
 	while ((f = next_family(f, &list))) {
 		nearest_try(&near, f->name);
@@ -319,7 +313,7 @@ static int parse_name(struct topo_parser *p, char *name)
 	skip_blanks(p);
 	letters = strspn(p->at, LETTERS);
 	if (letters == 0) {
-		return expected(p, "the name of a family");
+		return topo_expected(p, "the name of a family");
 	}
 	len = strspn(p->at, LETTERS DIGITS);
 	snprintf(name, MAX_NAME, "%.*s", (int)len, p->at);
@@ -344,6 +338,9 @@ static void call_free(struct topo_call *call)
 	for (int i = 0; call && i < call->parts; i++) {
 		call_free(call->part[i]);
 	}
+	if (call) {
+		free(call->cayley);
+	}
 	free(call);
 }
 
@@ -360,7 +357,7 @@ static int parse_parts(struct topo_parser *p, struct topo_call *call)
 			return parse_numbers(p, call->number, &call->numbers, ')', "");
 		}
 		if (call->parts == TOPO_MAX_PARTS) {
-			return topo_err_at(p->err, column(p), "more than %d "
+			return topo_err_at(p->err, topo_column(p), "more than %d "
 					   "parts", TOPO_MAX_PARTS);
 		}
 		rc = parse_call(p, &call->part[call->parts]);
@@ -368,15 +365,15 @@ static int parse_parts(struct topo_parser *p, struct topo_call *call)
 			return rc;
 		}
 		call->parts++;
-	} while (accept(p, ','));
-	return accept(p, ')') ? 0 : expected(p, "',' or ')'");
+	} while (topo_accept(p, ','));
+	return topo_accept(p, ')') ? 0 : topo_expected(p, "',' or ')'");
 }
 
 /* The 3 of L3(X), or the 1 that L(X) stands for. */
 static int parse_repeat(struct topo_parser *p, struct topo_arg *repeat)
 {
-	*repeat = (struct topo_arg){ .value = 1, .col = column(p) };
-	return at_digit(p) ? parse_number(p, "a number", repeat) : 0;
+	*repeat = (struct topo_arg){ .value = 1, .col = topo_column(p) };
+	return at_digit(p) ? topo_read_number(p, "a number", repeat) : 0;
 }
 
 static int parse_args(struct topo_parser *p, const char *name, struct topo_call *call)
@@ -393,8 +390,12 @@ static int parse_args(struct topo_parser *p, const char *name, struct topo_call 
 		call->family = named(name);
 		return 0;
 	}
-	if (!accept(p, '(')) {
-		return expected(p, "'('");
+	if (!topo_accept(p, '(')) {
+		return topo_expected(p, "'('");
+	}
+	if (*shape == 'c') {
+		call->family = named(name);
+		return topo_read_cayley(p, call);
 	}
 	rc = *shape == 'x' ? parse_parts(p, call) : parse_plain_args(p, shape, call);
 	if (rc == 0 && repeats && call->numbers < TOPO_MAX_ARGS) {
@@ -416,7 +417,7 @@ static int parse_call(struct topo_parser *p, struct topo_call **out)
 		return err_nomem(p->err);
 	}
 	skip_blanks(p);
-	call->col = column(p);
+	call->col = topo_column(p);
 	if ((rc = parse_name(p, name)) || (rc = parse_args(p, name, call))) {
 		call_free(call);
 		return rc;
@@ -453,7 +454,7 @@ static int parse_all(struct topo_parser *p, struct topo_call **out)
 	if (*p->at) {
 		call_free(*out);
 		*out = NULL;
-		return expected(p, "the end");
+		return topo_expected(p, "the end");
 	}
 	return 0;
 }
@@ -571,6 +572,9 @@ static void write_name(struct buf *b, const struct topo_call *call)
 		return;
 	}
 	buf_char(b, '(');
+	if (call->cayley) {
+		topo_write_cayley(call, b);
+	}
 	for (int i = 0; i < call->parts; i++) {
 		buf_str(b, i ? "," : "");
 		write_name(b, call->part[i]);

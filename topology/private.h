@@ -2,6 +2,7 @@
 #ifndef WEFT_TOPOLOGY_PRIVATE_H
 #define WEFT_TOPOLOGY_PRIVATE_H
 
+#include "lib/base/buf.h"
 #include "lib/base/vec.h"
 #include "topology/topology.h"
 
@@ -14,6 +15,7 @@ struct topo {
 	int n;
 	bool frozen;
 	bool cayley;			/* transitive by construction */
+	struct topo_group *group;	/* of automorphisms, known from construction; or NULL */
 	VEC(struct topo_arc) arcs;	/* frozen: by source, then as added */
 	struct topo_node *nodes;	/* n */
 	int32_t *out_first;		/* n + 1, once frozen */
@@ -72,6 +74,7 @@ struct topo_call {
 	int word_col;
 	struct topo_call *part[TOPO_MAX_PARTS];
 	int parts;
+	struct topo_cayley *cayley;	/* of Cayley graphs, owned */
 	struct topo_size size;	/* filled by measure */
 };
 
@@ -95,7 +98,8 @@ struct topo_family {
 				 * end, "w" for a word there,
 				 * "+" after an n or x: more of them, "k"
 				 * at the end: the last number may stand behind
-				 * the name instead, L3(X) */
+				 * the name instead, L3(X); "c" for what
+				 * topo_read_cayley reads */
 	const char *usage;	/* "Ring(n)", for errors */
 	const char *help;	/* one line */
 	/* Checks the arguments and sets the size; the parts' sizes are
@@ -105,8 +109,28 @@ struct topo_family {
 	void (*build)(struct topo_make *mk);
 };
 
+/* An expression being read, for those who read arguments of their own. */
+struct topo_parser {
+	const char *text, *at;
+	struct err *err;
+};
+
+/* Where the parser is, 1-based. */
+int topo_column(const struct topo_parser *p);
+/* Takes c, with the blanks around it, if it comes next. */
+bool topo_accept(struct topo_parser *p, char c);
+/* WEFT_EINVAL "column 7: expected X, found 'y'". */
+int topo_expected(struct topo_parser *p, const char *what);
+/* A number of digits, as `what` in errors. */
+int topo_read_number(struct topo_parser *p, const char *what, struct topo_arg *arg);
+
+/* The arguments of a Cayley graph, after its '(' and with its ')', into call->cayley, which
+ * free() frees; and written, without either. cayley.c. */
+int topo_read_cayley(struct topo_parser *p, struct topo_call *call);
+void topo_write_cayley(const struct topo_call *call, struct buf *b);
+
 /* The families of one file; a NULL name ends the list. */
-extern const struct topo_family topo_basic[], topo_words[], topo_regular[],
+extern const struct topo_family topo_basic[], topo_words[], topo_regular[], topo_cayley[],
 	topo_random[], topo_formation[], topo_switched[], topo_operators[];
 extern const struct topo_family *const topo_family_lists[];
 

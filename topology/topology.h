@@ -218,16 +218,18 @@ int topo_to_json(const struct topo *t, const char *name, struct buf *b, struct e
 /* ---- symmetry ---- */
 
 /*
- * An abelian group of permutations of a digraph's nodes that moves its terminals
- * freely: only the identity leaves any of them where it is. It is given by
- * generators; each element is a product of their powers in one way, and its
- * number below the group's order has these powers as digits, the first
- * generator's the least significant. So an orbit of terminals has as many as the
- * group has elements, and a terminal is its orbit's first one moved by one
- * element. NULL stands for the group of the identity alone.
+ * A group of permutations of a digraph's nodes that moves its terminals freely: only
+ * the identity leaves any of them where it is. It is given by generators g0, g1, ..
+ * and their orders r0, r1, ..; each element is in one way g0^e0, then g1^e1, ..,
+ * each exponent below its order, and its number below the group's order has these
+ * exponents as digits, that of g0 the least significant. So an orbit of terminals has as
+ * many as the group has elements, and a terminal is its orbit's first one moved by
+ * one element. Where the generators do not commute the order of one may be that
+ * modulo those before it (a polycyclic group). NULL stands for the group of the
+ * identity alone.
  *
- * Circulants, rings, tori, hypercubes, complete graphs have such groups with one
- * orbit. Line graphs keep their base's. Generalized Kautz and de Bruijn graphs
+ * Circulants, rings, tori, hypercubes, complete and Cayley graphs have such groups with
+ * one orbit. Line graphs keep their base's. Generalized Kautz and de Bruijn graphs
  * of degree d and n nodes have those of gcd(n, d + 1) or gcd(n, d - 1) elements.
  */
 struct topo_group;
@@ -235,8 +237,9 @@ struct topo_group;
 /* The group of n_generators permutations of n nodes, of which the first n_free
  * are the terminals: images has n numbers for each, where it takes the nodes.
  * All is copied. WEFT_EINVAL names the generator: no permutation, an order
- * that it has not, generators that do not commute, or a terminal that an element
- * leaves where it is. O(n generators^2). */
+ * that it has not, a group of more elements, or a terminal that an element
+ * leaves where it is; WEFT_EUNSUPPORTED: generators that do not commute, beside other nodes
+ * than terminals. O(n generators^2), where they do not commute times log n. */
 int topo_group_new(int n, int n_free, int n_generators, const int *orders, const int32_t *images,
 		   struct topo_group **out, struct err *err);
 int topo_group_copy(const struct topo_group *g, struct topo_group **out, struct err *err);
@@ -248,7 +251,7 @@ bool topo_group_equal(const struct topo_group *a, const struct topo_group *b);
  * Looks for a group of automorphisms: node numbers read as digits of mixed
  * radices, where adding digit by digit is one; fewest digits first, then with a
  * lowest digit that stays. The first terminals of the orbits are the first
- * nodes. *out NULL: none found, as for every digraph with switches, memories or
+ * nodes. Else the group by which a Cayley graph was made, or what was made of one. *out NULL: none found, as for every digraph with switches, memories or
  * shared limits. Deterministic. O(m log d) a success, mostly O(d) for each of
  * the factorisations that fail.
  */
@@ -284,8 +287,9 @@ const int32_t *topo_group_generator(const struct topo_group *g, int i, int *orde
  * there; of NULL the terminal itself and 0. O(1). */
 int topo_group_first(const struct topo_group *g, int terminal);
 int topo_group_element(const struct topo_group *g, int terminal);
-/* One element after the other, and the one that undoes a. O(generators). */
-int topo_group_add(const struct topo_group *g, int a, int b);
+/* Element b and then element a, and the one that undoes a. O(generators), where they do not
+ * commute O(log order). */
+int topo_group_product(const struct topo_group *g, int a, int b);
 int topo_group_inverse(const struct topo_group *g, int a);
 /* The element that takes terminal `from` to terminal `to`, -1: none does. Also
  * of nodes that are no terminals, which only the identity reaches here. O(generators). */

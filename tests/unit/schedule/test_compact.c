@@ -23,8 +23,16 @@ static void random_expr(struct rng *rng, char *text, size_t size)
 	int n = 5 + (int)rng_below(rng, 28), a = 1 + (int)rng_below(rng, 3);
 	int b = a + 1 + (int)rng_below(rng, 3), k = 2 + (int)rng_below(rng, 4);
 
+	static const char *const cayley[] = {
+		"Cay(7:3,r=2,{(1,0),(0,1)})", "DiCay(5:4,r=2,{(1,1),(0,1)})",
+		"Cay(6:2,r=5,s=3,{(1,0),(0,1)})", "DiCay(3:(2x4),r=2,q=1,{(1,1,0),(0,0,1),(2,1,3)})",
+		"DiCay(2^3:7,[0,0,1;1,0,1;0,1,0],{(1,0,0;1),(0,0,0;3)})",
+		"Cay(3^2:4,[0,2;1,0],{(1,0;0),(0,0;1)})",
+		"DiCay(4^2:2,[0,1;1,0]+(1,1),{(1,0;0),(2,1;1)})",
+	};
+
 	n = n < 2 * b + 2 ? 2 * b + 2 : n;
-	switch (rng_below(rng, 8)) {
+	switch (rng_below(rng, 10)) {
 	case 0:
 		snprintf(text, size, "C(%d,{1,%d})", n, b);
 		return;
@@ -47,8 +55,11 @@ static void random_expr(struct rng *rng, char *text, size_t size)
 	case 6:
 		snprintf(text, size, "GenKautz(%d,%d)", k, 6 * k);
 		return;
-	default:
+	case 7:
 		snprintf(text, size, "Hypercube(%d)", k);
+		return;
+	default:
+		snprintf(text, size, "%s", cayley[rng_below(rng, 7)]);
 	}
 }
 

@@ -1,0 +1,214 @@
+/* Cayley graphs: their arcs against products worked out one by one, the group that they
+ * bring along against permutations composed, and what is no group refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/base/rng.h"
+#include "topology/topology.h"
+
+static struct topo *parse(const char *expr)
+{
+	struct err err = { 0 };
+	struct topo *t;
+
+	if (topo_parse(expr, &t, NULL, &err)) {
+		fail_msg("%s: %s", expr, err.msg);
+	}
+	return t;
+}
+
+static const char *const exprs[] = {
+	"Cay(7:3,r=2,{(1,0),(0,1)})",			/* 7 : 3, the least that is not abelian */
+	"DiCay(125:8,r=57,{(1,0),(3,1),(9,5),(20,3)})",
+	"Cay(5:2,r=4,{(0,1),(1,1),(2,1)})",		/* dihedral, reflections */
+	"Cay(6:2,r=5,s=3,{(1,0),(0,1)})",		/* dicyclic of 12 elements */
+	"DiCay(3:(2x4),r=2,q=1,{(1,1,0),(0,0,1),(2,1,3)})",
+	"Cay(13:(3x4),r=3,q=5,{(1,1,0),(4,2,1)})",
+	"DiCay(2^3:7,[0,0,1;1,0,1;0,1,0],{(1,0,0;1),(0,0,0;3)})",	/* AGL(1,8) */
+	"Cay(3^2:4,[0,2;1,0],{(1,0;0),(0,0;1),(1,2;3)})",
+	"DiCay(4^2:2,[0,1;1,0]+(1,1),{(1,0;0),(2,1;1)})",
+	"DiCay(1:6,r=0,{(0,1)})",			/* a cycle */
+};
+
+#define EXPRS ((int)(sizeof(exprs) / sizeof(*exprs)))
+
+/* The group moves every node to every other, by permutations that keep the arcs; its
+ * products and inverses are those of the permutations. */
+static void group_acts(void **state)
+{
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 17);
+	for (int i = 0; i < EXPRS; i++) {
+		struct topo *t = parse(exprs[i]);
+		struct topo_action *action;
+		struct topo_group *g;
+		int n = topo_n(t);
+
+		assert_true(topo_vertex_transitive(t));
+		assert_int_equal(topo_group_find(t, &g, NULL), 0);
+		assert_non_null(g);
+		assert_int_equal(topo_group_order(g), n);
+		assert_int_equal(topo_group_orbits(g), 1);
+		assert_int_equal(topo_action_new(t, g, &action, NULL), 0);
+		assert_int_equal(topo_action_orbits(action), topo_regular_degree(t));
+		for (int k = 0; k < 300; k++) {
+			int a = (int)rng_below(&rng, (uint64_t)n);
+			int b = (int)rng_below(&rng, (uint64_t)n);
+			int u = (int)rng_below(&rng, (uint64_t)n);
+			int arc = (int)rng_below(&rng, (uint64_t)topo_m(t));
+			const struct topo_arc *to = topo_arc(t, topo_action_move(action, a, arc));
+
+			assert_int_equal(topo_group_move(g, topo_group_product(g, a, b), u),
+					 topo_group_move(g, a, topo_group_move(g, b, u)));
+			assert_int_equal(topo_group_product(g, a, topo_group_inverse(g, a)), 0);
+			assert_int_equal(topo_group_product(g, topo_group_inverse(g, a), a), 0);
+			assert_int_equal(topo_group_move(g, topo_group_between(g, u, b), u), b);
+			assert_int_equal(topo_group_move(g, a, topo_arc(t, arc)->src), to->src);
+			assert_int_equal(topo_group_move(g, a, topo_arc(t, arc)->dst), to->dst);
+		}
+		topo_action_free(action);
+		topo_group_free(g);
+		topo_free(t);
+	}
+}
+
+/* (v; b) as it is written, for 7 : 3 by r = 2: 1 is (1, 0), 7 is (0, 1). */
+static void arcs_are_products(void **state)
+{
+	struct topo *t = parse("DiCay(7:3,r=2,{(3,1),(1,0)})"), *closed = parse("Cay(7:3,r=2,{(3,1),(1,0)})");
+
+	(void)state;
+	for (int u = 0; u < 21; u++) {
+		int a = u % 7, b = u / 7, first;
+		const int power[] = { 1, 2, 4 };
+
+		assert_int_equal(topo_out(t, u, &first), 2);
+		assert_int_equal(topo_arc(t, first)->dst, (a + power[b]) % 7 + 7 * b);
+		assert_int_equal(topo_arc(t, first + 1)->dst, (a + power[b] * 3) % 7 + (b + 1) % 3 * 7);
+	}
+	assert_int_equal(topo_regular_degree(closed), 4);
+	assert_true(topo_is_symmetric(closed));
+	topo_free(t);
+	topo_free(closed);
+}
+
+/* Well-known graphs under other names. */
+static void known_graphs(void **state)
+{
+	static const struct {
+		const char *expr;
+		int n, degree, diameter;
+	} known[] = {
+		{ "DiCay(1:6,r=0,{(0,1)})", 6, 1, 5 },
+		{ "Cay(4:2,r=3,{(0,1),(1,1)})", 8, 2, 4 },	/* a ring */
+		{ "Cay(7:3,r=2,{(1,0),(0,1)})", 21, 4, 3 },
+		{ "DiCay(5:4,r=2,{(0,1),(1,1)})", 20, 2, 6 },
+		{ "Cay(5:4,r=2,{(0,1),(1,1)})", 20, 4, 4 },
+		{ "Cay(2^3:7,[0,0,1;1,0,1;0,1,0],{(1,0,0;0),(0,0,0;1)})", 56, 3, 6 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		struct topo *t = parse(known[i].expr);
+
+		assert_int_equal(topo_n(t), known[i].n);
+		assert_int_equal(topo_regular_degree(t), known[i].degree);
+		print_message("# %s %d\n", known[i].expr, topo_diameter(t));
+		assert_int_equal(topo_diameter(t), known[i].diameter);
+		topo_free(t);
+	}
+}
+
+/* Written back as it was read, but for the order of the generators. */
+static void names(void **state)
+{
+	(void)state;
+	for (int i = 0; i < EXPRS; i++) {
+		struct topo *t, *again;
+		char *name, *second;
+
+		assert_int_equal(topo_parse(exprs[i], &t, &name, NULL), 0);
+		assert_int_equal(topo_parse(name, &again, &second, NULL), 0);
+		assert_string_equal(name, second);
+		assert_int_equal(strlen(name), strlen(exprs[i]));
+		free(name);
+		free(second);
+		topo_free(t);
+		topo_free(again);
+	}
+}
+
+static void refused(void **state)
+{
+	static const char *const wrong[][2] = {
+		{ "Cay(7:3,r=3,{(1,0)})", "column 5: r to the power 3 is not 1 modulo 7" },
+		{ "Cay(7:(3x2),r=2,q=2,{(1,0,0)})", "column 5: q to the power 2 is not 1" },
+		{ "Cay(8:2,r=3,s=1,{(1,0)})", "column 5: s is not r s modulo 8" },
+		{ "Cay(2^2:2,[1,1;1,0],{(1,0;1)})", "the matrix to the power 2 is not 1" },
+		{ "Cay(2^2:2,[0,1;1,0]+(1,0),{(1,0;1)})", "the matrix moves the vector" },
+		{ "Cay(7:3,r=2,{(0,0)})", "column 14: the identity is no generator" },
+		{ "Cay(7:3,r=2,{(1,0),(1,0)})", "a generator stands there twice" },
+		{ "Cay(7:3,r=2,{(1,0),(6,0)})", "a generator and its inverse" },
+		{ "Cay(7:3,r=2,{(1,0)})", "the generators reach 7 of 21 nodes" },
+		{ "Cay(7:3,r=7,{(1,0)})", "7: expected a number below 7" },
+		{ "Cay(7:3,{(1,0)})", "expected 'r='" },
+		{ "Cay(7:3,r=2,{(1,0,0)})", "expected ')', found ','" },
+		{ "Cay(1000:1000,r=1,{(1,0)})", "a group of more than 65536 elements" },
+		{ "Cay(2^17:1,[1],{(1;0)})", "a group of more than 65536 elements" },
+		{ "Cay(7:3,r=2,{})", "expected '('" },
+		{ "Cay(7)", "expected ':', found ')'" },
+		{ "Cay(1:1,r=0,{(0,0)})", "identity" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		struct err err = { 0 };
+		struct topo *t;
+
+		assert_int_equal(topo_parse(wrong[i][0], &t, NULL, &err), WEFT_EINVAL);
+		if (!strstr(err.msg, wrong[i][1])) {
+			fail_msg("%s: %s", wrong[i][0], err.msg);
+		}
+	}
+}
+
+/* Permutations that are no group of the elements they say. */
+static void no_groups(void **state)
+{
+	/* All of S3 on three points: moves none of them freely. */
+	static const int32_t s3[] = { 1, 2, 0, 1, 0, 2, 4, 5, 3, 4, 3, 5 };
+	/* Two reflections of six points that generate more than they number. */
+	static const int32_t other[] = { 1, 0, 3, 2, 5, 4, 1, 2, 3, 4, 5, 0 };
+	static const int orders[] = { 3, 2 }, swapped[] = { 2, 3 };
+	struct topo_group *g;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(topo_group_new(3, 3, 1, orders, s3, &g, &err), 0);
+	topo_group_free(g);
+	assert_int_equal(topo_group_new(6, 6, 2, orders, s3, &g, &err), WEFT_EINVAL);
+	assert_int_equal(topo_group_new(6, 6, 2, swapped, other, &g, &err), WEFT_EINVAL);
+	assert_non_null(strstr(err.msg, "two elements of the group"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(group_acts),
+		cmocka_unit_test(arcs_are_products),
+		cmocka_unit_test(known_graphs),
+		cmocka_unit_test(names),
+		cmocka_unit_test(refused),
+		cmocka_unit_test(no_groups),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
