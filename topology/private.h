@@ -1,4 +1,7 @@
-/* What the files of topology/ share. */
+/*
+ * What the files of topology/ share: the digraph itself, the tree that an expression
+ * is read into, what a family has to say to be measured and built, and translations.
+ */
 #ifndef WEFT_TOPOLOGY_PRIVATE_H
 #define WEFT_TOPOLOGY_PRIVATE_H
 
