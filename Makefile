@@ -36,7 +36,7 @@ SIMGRID := libsimgrid-dev g++
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
 ROOMS := base output conf lp graph proto rpc http optics host topology \
-	schedule embedding bfb flow tree routing finder rank mpi lower msccl mscclpp ring mesh reconfigure optree \
+	schedule embedding bfb flow tree routing finder rank mpi preload lower msccl mscclpp ring mesh reconfigure optree \
 	drv_core scpi tl1 sonic robot mrr linux sim drivers emulators \
 	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_jobs d_views daemon cli
 
@@ -60,6 +60,7 @@ DIR_routing := collective/routing
 DIR_finder := collective/finder
 DIR_rank := runtime/rank
 DIR_mpi := runtime/mpi
+DIR_preload := runtime/preload
 DIR_lower := runtime/lower
 DIR_msccl := runtime/msccl
 DIR_mscclpp := runtime/mscclpp
@@ -118,6 +119,7 @@ DEPS_routing := base rpc proto schedule flow
 DEPS_finder := base topology schedule bfb flow
 DEPS_rank := base topology schedule
 DEPS_mpi := base output topology schedule rank
+DEPS_preload := base conf topology schedule rank mpi
 DEPS_lower := base topology schedule
 DEPS_msccl := base schedule lower
 DEPS_mscclpp := base schedule lower
@@ -182,10 +184,11 @@ LIBS := -l:liblpsolve55_pic.a -lcolamd -lprotobuf-c -lnghttp2 -lmicrohttpd -lssl
 LDFLAGS_all = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(CFLAGS_$(MODE)) \
 	$(LDFLAGS)
 
-# The room mpi, its tests and programs only.
+# The rooms mpi and preload, their tests and programs only.
 MPI_CPPFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags ompi-c 2>/dev/null))
 MPI_LIBS := $(shell pkg-config --libs ompi-c 2>/dev/null)
-$(B)/obj/runtime/mpi/%.o $(B)/obj/tests/unit/mpi/%.o: CPPFLAGS += $(MPI_CPPFLAGS)
+$(B)/obj/runtime/mpi/%.o $(B)/obj/runtime/preload/%.o $(B)/obj/tests/unit/mpi/%.o: \
+	CPPFLAGS += $(MPI_CPPFLAGS)
 $(B)/tests/unit/mpi/% $(B)/weft-mpi-run: LIBS += $(MPI_LIBS)
 
 # ---- generated code --------------------------------------------------------
@@ -269,11 +272,21 @@ $(B)/$(1): $(call objects,$(MAIN_$(1))) $(call archives,$(ROOM_$(1)))
 endef
 $(foreach p,$(notdir $(PROGRAMS)),$(eval $(call program_rules,$(p))))
 
+# Preloaded into programs of MPI: it has in it what it needs of the rooms.
+PRELOAD := $(B)/libweft_mpi.so
+$(PRELOAD): $(OBJ_preload) runtime/preload/exports.map \
+		$(filter-out %/libpreload.a,$(call archives,preload))
+	$(call say,LD)
+	$(Q)$(CC) -shared -Wl,-z,defs,-z,relro,-z,now -Wl,--as-needed \
+		-Wl,--version-script=runtime/preload/exports.map $(CFLAGS_$(MODE)) $(LDFLAGS) \
+		$(filter-out %.map,$^) $(LIBS) $(MPI_LIBS) -o $@
+
 # ---- tests -----------------------------------------------------------------
 # tests/unit/ROOM/test_*.c is one cmocka program each, linked with ROOM, what
 # ROOM may include, and TEST_ROOM: what gives its tests something to work on.
 TEST_schedule := bfb flow
 TEST_mpi := bfb flow tree
+TEST_preload := bfb flow
 TEST_embedding := bfb
 TEST_bfb := lp msccl
 TEST_flow := bfb
@@ -346,7 +359,7 @@ help:
 	@echo "make bench lint check-deps fuzz soak install deb clean deps"
 	@echo "make test-ROOM   unit tests of one room: $(ROOMS)"
 
-all: $(PROGRAMS)
+all: $(PROGRAMS) $(PRELOAD)
 
 deps:
 	@tests/deps $(PACKAGES)
@@ -385,7 +398,7 @@ check-builds:
 
 shims: $(SHIMS)
 
-programs-and-tests: $(PROGRAMS) $(UNIT_BIN) $(FUZZ_BIN)
+programs-and-tests: $(PROGRAMS) $(PRELOAD) $(UNIT_BIN) $(FUZZ_BIN)
 
 plain-tests: $(PLAIN_TESTS:%=$(B)/tests/unit/%)
 
