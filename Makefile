@@ -36,7 +36,7 @@ SIMGRID := libsimgrid-dev g++
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
 ROOMS := base output conf lp graph proto rpc http optics host topology \
-	schedule embedding bfb flow tree routing finder rank mpi preload lower msccl mscclpp ring mesh reconfigure optree \
+	schedule embedding bfb flow tree routing finder rank mpi preload launch lower msccl mscclpp ring mesh reconfigure optree \
 	drv_core scpi tl1 sonic robot mrr linux sim drivers emulators \
 	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_jobs d_views daemon cli
 
@@ -61,6 +61,7 @@ DIR_finder := collective/finder
 DIR_rank := runtime/rank
 DIR_mpi := runtime/mpi
 DIR_preload := runtime/preload
+DIR_launch := runtime/launch
 DIR_lower := runtime/lower
 DIR_msccl := runtime/msccl
 DIR_mscclpp := runtime/mscclpp
@@ -120,6 +121,7 @@ DEPS_finder := base topology schedule bfb flow
 DEPS_rank := base topology schedule
 DEPS_mpi := base output topology schedule rank
 DEPS_preload := base conf topology schedule rank mpi
+DEPS_launch := base
 DEPS_lower := base topology schedule
 DEPS_msccl := base schedule lower
 DEPS_mscclpp := base schedule lower
@@ -152,7 +154,7 @@ DEPS_d_change := base rpc proto optics model plan store apply d_core d_hosts
 DEPS_d_jobs := base output rpc proto schedule model plan proto_convert store apply d_core d_change
 DEPS_d_views := base output rpc http proto optics schedule model plan proto_convert webui store apply d_core d_hosts d_ha d_change d_jobs
 DEPS_daemon := base rpc proto model plan store apply d_core d_hosts d_ha d_change d_jobs d_views
-DEPS_cli := base output lp rpc proto topology schedule embedding bfb flow tree routing finder lower msccl mscclpp ring mesh reconfigure optree drv_core host model plan proto_convert dry_run testbed
+DEPS_cli := base output lp rpc proto topology schedule embedding bfb flow tree routing finder launch lower msccl mscclpp ring mesh reconfigure optree drv_core host model plan proto_convert dry_run testbed
 
 # CLOSURE_x: x and all that it may reach, made once a room.
 $(foreach r,$(ROOMS),$(eval CLOSURE_$(r) := $(sort $(r) $(foreach d,$(DEPS_$(r)),$(CLOSURE_$(d))))))

@@ -117,18 +117,29 @@ static int add_tips(const struct coll_loads *w, const struct coll_cost *c, struc
 	return rc;
 }
 
-/* What all steps wait for. */
-static int step_times(const struct coll_sched *s, const struct coll_cost *c, const mpq_t chunk_ns,
-		      mpq_t sum, struct err *err)
+/* What all steps wait for; and each (step_ns not NULL). */
+static int step_times(const struct coll_sched *s, const struct coll_cost *c, mpq_t sum,
+		      double *step_ns, struct err *err)
 {
 	struct coll_loads w;
 	struct coll_tips tips = { 0 };
+	mpq_t chunk_ns, step;
 	int rc = coll_loads_init(&w, s, err);
 
+	mpq_inits(chunk_ns, step, NULL);
+	rat_set(chunk_ns, c->size_bytes, s->ranks);
+	coll_scale(chunk_ns, INT64_C(8000000000), c->link_bps);
+	coll_scale(chunk_ns, 1, s->chunks);
 	while (!rc && (rc = coll_loads_next(&w, err)) == 0 && w.n_used > 0) {
 		rc = add_tips(&w, c, &tips, err);
-		add_step(&tips, chunk_ns, sum);
+		mpq_set_si(step, 0, 1);
+		add_step(&tips, chunk_ns, step);
+		mpq_add(sum, sum, step);
+		if (step_ns) {
+			step_ns[w.step] += mpq_get_d(step);
+		}
 	}
+	mpq_clears(chunk_ns, step, NULL);
 	vec_fini(&tips.list);
 	coll_loads_fini(&w);
 	return rc;
@@ -286,30 +297,53 @@ static int add_fixed(const struct coll_sched *s, const struct coll_cost *c, mpq_
 	return rc;
 }
 
-int coll_time(const struct coll_sched *s, const struct coll_report *r, const struct coll_cost *c,
-	      int64_t *time_ns, int64_t *bound_ns, struct err *err)
+static int check_cost(const struct coll_cost *c, struct err *err)
 {
-	mpq_t chunk_ns, sum;
-	int rc;
-
 	if (c->alpha_ns < 0 || c->hop_ns < 0 || c->message_ns < 0 || c->retune_ns < 0 ||
 	    c->size_bytes < 0 || c->link_bps < 1) {
 		return err_set(err, WEFT_EINVAL,
 			       "cost needs alpha, hop, message, retune and size >= 0 and a link "
 			       "rate of at least 1 bps");
 	}
-	mpq_inits(chunk_ns, sum, NULL);
-	rat_set(chunk_ns, c->size_bytes, s->ranks);
-	coll_scale(chunk_ns, INT64_C(8000000000), c->link_bps);
-	coll_scale(chunk_ns, 1, s->chunks);
-	rc = step_times(s, c, chunk_ns, sum, err);
+	return 0;
+}
+
+int coll_step_times(const struct coll_sched *s, const struct coll_cost *c, double *step_ns,
+		    struct err *err)
+{
+	mpq_t sum;
+	int rc = check_cost(c, err);
+
+	if (rc) {
+		return rc;
+	}
+	for (int i = 0; i < s->steps; i++) {
+		step_ns[i] = (double)c->alpha_ns;
+	}
+	mpq_init(sum);
+	rc = step_times(s, c, sum, step_ns, err);
+	mpq_clear(sum);
+	return rc;
+}
+
+int coll_time(const struct coll_sched *s, const struct coll_report *r, const struct coll_cost *c,
+	      int64_t *time_ns, int64_t *bound_ns, struct err *err)
+{
+	mpq_t sum;
+	int rc = check_cost(c, err);
+
+	if (rc) {
+		return rc;
+	}
+	mpq_init(sum);
+	rc = step_times(s, c, sum, NULL, err);
 	if (!rc) {
 		rc = add_fixed(s, c, sum, err);
 	}
 	if (!rc) {
 		rc = round_up(sum, time_ns, err);
 	}
-	mpq_clears(chunk_ns, sum, NULL);
+	mpq_clear(sum);
 	if (!rc && bound_ns) {
 		rc = bound_time(s, r, c, bound_ns, err);
 	}

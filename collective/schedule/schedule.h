@@ -315,6 +315,11 @@ struct coll_cost {
 int coll_time(const struct coll_sched *s, const struct coll_report *r, const struct coll_cost *c,
 	      int64_t *time_ns, int64_t *bound_ns, struct err *err);
 
+/* The same step by step, in ns: alpha and what the step waits for, changes of light left
+ * out. step_ns: coll_steps(s) of them. Errors and effort of coll_time without a bound. */
+int coll_step_times(const struct coll_sched *s, const struct coll_cost *c, double *step_ns,
+		    struct err *err);
+
 /* ---- simulation ---- */
 
 struct coll_sim_options {

@@ -201,6 +201,17 @@ static const struct cli_option simulate_options[] = {
 	FULL, JOB, END,
 };
 
+static const struct cli_option run_options[] = {
+	COST_OPTIONS,
+	{ 0, "ranks", "N", "refuse a schedule of more ranks (default: any number)", NULL },
+	{ 0, "hosts", "FILE", "where they run, as mpirun's hostfile (default: here)", "@file" },
+	{ 0, "repeat", "K", "measure so many runs (default: 5)", NULL },
+	{ 0, "barriers", NULL, "all ranks end a step before any begins the next", NULL },
+	{ 0, "seed", "N", "of the numbers that are moved (default: 0)", NULL },
+	{ 0, "time-limit", "TIME", "then all ranks are ended (default: 10min)", NULL },
+	JOB, END,
+};
+
 static const struct cli_option export_options[] = {
 	JOB, { 0, "to", "FORMAT", "json, proto, or a runtime's (see "
 		"docs/lowering.md)", EXPORTS },
@@ -378,6 +389,8 @@ static const struct cli_command schedule_commands[] = {
 	  NULL, cost_options, 0, 1, false, cmd_schedule_cost },
 	{ "simulate", NULL, "[FILE]", "Simulate a schedule whose messages share links fairly",
 	  NULL, simulate_options, 0, 1, false, cmd_schedule_simulate },
+	{ "run", NULL, "[FILE]", "Run a schedule by Open MPI, check its result and time it", NULL,
+	  run_options, 0, 1, false, cmd_schedule_run },
 	{ "export", NULL, "[FILE]", "Write a schedule in another format", NULL,
 	  export_options, 0, 1, false, cmd_schedule_export },
 	{ "show", NULL, "[FILE]", "Show the transfers of each step", NULL,

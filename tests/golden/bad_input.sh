@@ -175,7 +175,7 @@ bad 65 'at least two terminals' routes make -t one.json -o written
 # Schedule files.
 for verb in verify show 'cost --alpha 1us --size 1MB --bandwidth 1Gbps' \
 		'simulate --alpha 1us --size 1MB --bandwidth 1Gbps' \
-		'export -o written'; do
+		'run --size 1MB' 'export -o written'; do
 	# shellcheck disable=SC2086
 	{
 		bad 65 'empty: the file is empty' schedule $verb empty
@@ -207,6 +207,13 @@ bad 64 "--hop: time '1' has no unit" schedule simulate gather.json \
 	--alpha 1us --size 1MB --bandwidth 1Gbps --hop 1
 bad 1 'folder: Is a directory' schedule simulate gather.json --alpha 1us --size 1MB --bandwidth 1Gbps \
 	--svg folder
+
+bad 64 '--size SIZE is missing' schedule run gather.json
+bad 64 '--repeat: "0" is not a whole number' schedule run gather.json --size 1MB --repeat 0
+bad 65 'the schedule has 4 ranks, and --ranks allows 2' schedule run gather.json --size 1MB --ranks 2
+bad 65 '--hosts: absent cannot be read' schedule run gather.json --size 1MB --hosts absent
+bad 64 '--bandwidth of a node or --link-bandwidth is missing' \
+	schedule run gather.json --size 1MB --alpha 1us
 
 # Options of schedules.
 make_k4() { # CODE PATTERN COLLECTIVE OPTIONS...
@@ -318,7 +325,7 @@ done
 weft topology find -n 8 -d 2 >found
 for verb in 'topology info' 'topology build' 'topology find' 'schedule make' \
 		'schedule verify' 'schedule cost' 'schedule export' \
-		'schedule simulate' 'schedule show' 'routes make' 'routes verify' 'ring plan' \
+		'schedule simulate' 'schedule run' 'schedule show' 'routes make' 'routes verify' 'ring plan' \
 		'rwa solve' 'rwa change' 'testbed up' 'export slurm'; do
 	# shellcheck disable=SC2086
 	{

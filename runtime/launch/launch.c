@@ -1,0 +1,102 @@
+/* One run of weft-mpi-run by mpirun, and what came of it. */
+#include <ctype.h>
+#include <jansson.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "runtime/launch/private.h"
+
+#define TOLD 400		/* bytes of what mpirun wrote, in a message */
+
+/* The line of a rank that says what failed; NULL: none does. */
+static const char *line_of_rank(const char *text)
+{
+	return strstr(text, "weft-mpi-run: ");
+}
+
+/* What mpirun wrote as one line: frames and empty lines left out. */
+static void fold(const char *text, struct buf *b)
+{
+	for (const char *end; *text; text = *end ? end + 1 : end) {
+		size_t dashes = strspn(text, "-");
+
+		end = text + strcspn(text, "\n");
+		if (end == text || (dashes > 20 && text + dashes == end)) {
+			continue;
+		}
+		if (b->len > 0) {
+			buf_char(b, ' ');
+		}
+		for (; text < end; text++) {
+			buf_char(b, isprint((unsigned char)*text) ? *text : ' ');
+		}
+	}
+}
+
+/* mpirun failed: by what a rank said, or else by the last that was written. */
+static int failed(const struct launch_output *out, struct err *err)
+{
+	const char *line = line_of_rank(buf_cstr(&out->errors));
+	struct buf b = { 0 };
+	size_t skip;
+	int rc;
+
+	if (line) {
+		line += strlen("weft-mpi-run: ");
+		return err_set(err, WEFT_EIO, "%.*s", (int)strcspn(line, "\n"), line);
+	}
+	fold(buf_cstr(&out->errors), &b);
+	skip = b.len > TOLD ? b.len - TOLD : 0;
+	if (WIFSIGNALED(out->status)) {
+		rc = err_set(err, WEFT_EIO, "mpirun: killed by signal %d", WTERMSIG(out->status));
+	} else {
+		rc = err_set(err, WEFT_EIO, "mpirun ended with %d: %s%s",
+			     WEXITSTATUS(out->status), skip ? "..." : "", buf_cstr(&b) + skip);
+	}
+	buf_fini(&b);
+	return rc;
+}
+
+/* The result, or the error that the ranks agreed on. */
+static int read_result(const struct buf *text, json_t **result, struct err *err)
+{
+	json_error_t at;
+	json_t *root = json_loadb(buf_cstr(text), text->len, 0, &at);
+	const char *code = json_string_value(json_object_get(root, "error"));
+	const char *message = json_string_value(json_object_get(root, "message"));
+	int rc = 0;
+
+	if (!json_is_object(root)) {
+		rc = err_set(err, WEFT_EIO, "the ranks ended without a result");
+	} else if (code) {
+		rc = err_set(err, err_from_name(code), "%s", message ? message : code);
+	}
+	if (rc) {
+		json_decref(root);
+	} else {
+		*result = root;
+	}
+	return rc;
+}
+
+int launch_run(const struct launch_options *o, json_t **result, struct err *err)
+{
+	struct launch_command c;
+	struct launch_output out = { 0 };
+	int rc = launch_command_make(o, &c, err);
+
+	*result = NULL;
+	if (!rc) {
+		rc = launch_process(c.words.v, o, &out, err);
+	}
+	if (!rc && out.status != 0) {
+		rc = failed(&out, err);
+	}
+	if (!rc) {
+		rc = read_result(&out.out, result, err);
+	}
+	buf_fini(&out.out);
+	buf_fini(&out.errors);
+	launch_command_fini(&c);
+	return rc;
+}

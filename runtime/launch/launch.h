@@ -1,0 +1,50 @@
+/*
+ * Starts weft-mpi-run (runtime/mpi) on every rank by Open MPI's mpirun and reads what it
+ * measured. Needs no MPI itself.
+ */
+#ifndef WEFT_RUNTIME_LAUNCH_LAUNCH_H
+#define WEFT_RUNTIME_LAUNCH_LAUNCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+
+struct json_t;
+
+/* Texts are borrowed during the call. */
+struct launch_options {
+	int ranks;
+	/* The schedule in one of its formats: the first rank reads it, wherever it is. */
+	const void *schedule;
+	size_t schedule_len;
+	int64_t size_bytes, repeat, seed;	/* as weft-mpi-run takes them; repeat >= 1 */
+	bool barriers;		/* between steps */
+
+	const char *hosts;	/* mpirun's hostfile; NULL: all on this machine */
+	const char *agent;	/* command that starts a process on a host, instead of ssh; or
+				 * NULL */
+	const char *const *mca;	/* parameters of Open MPI: name, value, ..., NULL; or NULL */
+	bool share_cores;	/* more ranks than cores: not bound, and those that wait yield */
+	int64_t limit_ns;	/* then all is ended; 0: no limit */
+	const volatile bool *stop;	/* all is ended when it becomes true; or NULL */
+};
+
+/*
+ * Runs it and waits. *result is the JSON object of weft-mpi-run, for json_decref: ranks,
+ * size_bytes (the whole vector, in whole shards where MPI needs them), element_bytes, repeats,
+ * barriers, wrong_elements, time_ns (of the slowest rank, median of the repeats),
+ * min_time_ns, mpi_time_ns (the same by MPI's own collective), messages, bytes,
+ * rank_bytes (the rank that sent most), planned_bytes (where all chunks are alike),
+ * steps: [{median_ns, worst_ns, worst_rank}].
+ *
+ * mpirun runs in a session of its own; whatever happens, no process of that is left here. Without
+ * hosts messages go through shared memory; mca, and OMPI_MCA_ variables, win over that.
+ * As root Open MPI is told to run as root. WEFT_EUNAVAIL: mpirun or weft-mpi-run is not
+ * installed; WEFT_ETIMEOUT, WEFT_ECANCELED; WEFT_EIO with what mpirun said last; and the
+ * errors of the ranks.
+ */
+int launch_run(const struct launch_options *o, struct json_t **result, struct err *err);
+
+#endif

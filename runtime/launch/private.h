@@ -1,0 +1,40 @@
+/* What the files of the room share. */
+#ifndef WEFT_RUNTIME_LAUNCH_PRIVATE_H
+#define WEFT_RUNTIME_LAUNCH_PRIVATE_H
+
+#include <sys/types.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/vec.h"
+#include "runtime/launch/launch.h"
+
+/* A command line; words are owned. */
+struct launch_command {
+	VEC(char *) words;	/* NULL ends */
+};
+
+/* mpirun with what o asks for, both programs by their paths. WEFT_EUNAVAIL, WEFT_ENOMEM;
+ * launch_command_fini after an error too. O(words). */
+int launch_command_make(const struct launch_options *o, struct launch_command *out,
+			struct err *err);
+void launch_command_fini(struct launch_command *c);
+
+/* A file of PATH that can be run, "/dir/name", or NULL; for free(). */
+char *launch_find(const char *name);
+
+/* What a command wrote. */
+struct launch_output {
+	struct buf out;
+	struct buf errors;	/* the last of it */
+	int status;		/* of waitpid() */
+};
+
+/*
+ * Runs a command in a session of its own with input on its standard input, until it
+ * ends, or limit and stop of o end it. WEFT_EIO, WEFT_ETIMEOUT, WEFT_ECANCELED,
+ * WEFT_ELIMIT (it writes too much), WEFT_ENOMEM; both buffers are for buf_fini in any case.
+ */
+int launch_process(char *const *argv, const struct launch_options *o, struct launch_output *out,
+		   struct err *err);
+
+#endif
