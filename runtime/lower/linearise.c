@@ -359,7 +359,7 @@ static int emit_send(struct lower_walk *w, const struct lower_piece *q, struct e
 		.type = LOWER_SEND, .send = q->dst, .recv = -1,
 		.src_buf = (uint8_t)q->from.buf, .src = (int32_t)q->from.off,
 		.dst_buf = LOWER_OUT, .dst = -1, .cnt = q->cnt,
-		.phase = w->out->phases + q->round }, err);
+		.phase = w->out->phases + q->round, .id = q->id }, err);
 }
 
 static int emit_receive(struct lower_walk *w, const struct lower_piece *q, struct err *err)
@@ -370,7 +370,8 @@ static int emit_receive(struct lower_walk *w, const struct lower_piece *q, struc
 		.src_buf = q->reduce ? (uint8_t)q->with.buf : LOWER_IN,
 		.src = q->reduce ? (int32_t)q->with.off : -1,
 		.dst_buf = (uint8_t)q->to.buf, .dst = (int32_t)q->to.off,
-		.cnt = q->cnt, .phase = w->out->phases + q->round }, err);
+		.cnt = q->cnt, .phase = w->out->phases + q->round,
+		.id = q->id }, err);
 }
 
 static int emit_step(struct lower_walk *w, struct err *err)

@@ -39,6 +39,8 @@ struct lower_op {
 	int32_t send, recv;		/* peers, or -1 */
 	int32_t src, dst, cnt;		/* chunks into the buffers, or -1 */
 	int32_t phase;
+	int32_t id;	/* of its first chunk, alike on all ranks: origin * P +
+			 * chunk; all-to-all: (origin * N + destination) * P + chunk */
 };
 
 /* What one rank does, in an order that cannot lock up. */
@@ -77,6 +79,22 @@ struct lower_bounds {
 int lower_schedule(const struct coll_sched *s, const struct lower_bounds *bounds, struct lower *out,
 		   struct err *err);
 void lower_fini(struct lower *l);
+
+/*
+ * The same in lanes that know nothing of one another, one after the other:
+ * each chunk is divided over `copies`, and in each copy every run of `per`
+ * chunks that begins at a multiple of it belongs to lane (id / per) modulo
+ * lanes. So phases become phases * lanes * copies, a lane's together. `lanes`
+ * is at least lower_span(in, per), so that of an op a lane has one run; with
+ * copies > 1, per divides P unless the collective is an all-reduce or a
+ * broadcast. Copies of a rank's own stay with the first lane of each copy.
+ * WEFT_ENOMEM; lower_fini also then. O(parts of ops + ranks * lanes * copies).
+ */
+int lower_lanes(const struct lower *in, int per, int lanes, int copies, struct lower *out,
+		struct err *err);
+
+/* How many runs of `per` chunks an op that sends touches at most. O(ops). */
+int lower_span(const struct lower *l, int per);
 
 /* "allgather", "reducescatter", ...: as NCCL's heirs spell them. */
 const char *lower_kind_name(enum coll_kind kind);

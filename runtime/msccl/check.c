@@ -211,6 +211,11 @@ static int check_rank(const struct msccl *p, int rank,
 	bool scatter = p->kind == COLL_REDUCE_SCATTER;
 	int rc = check_sizes(p, rank, lim, err);
 
+	for (int b = 0; b < 3 && !rc; b++) {
+		if (n[b] > MSCCL_MAX_CHUNKS) {
+			rc = limit(err, lim, rank, "chunks of a buffer", n[b], MSCCL_MAX_CHUNKS);
+		}
+	}
 	if (!rc && (n[LOWER_IN] != (gather ? shard : p->loop) ||
 		    n[LOWER_OUT] != (scatter ? shard : p->loop) ||
 		    n[LOWER_SCRATCH] < 0)) {
@@ -420,29 +425,85 @@ static int check_open(struct msccl_proof *c, struct err *err)
 	return rc;
 }
 
-int msccl_check(const struct msccl *p, enum msccl_dialect dialect, struct err *err)
+static int open_proof(const struct msccl *p, struct msccl_proof *c, enum msccl_dialect dialect,
+		      struct err *err)
 {
 	const struct msccl_limits *lim = msccl_limits(dialect);
-	struct msccl_proof c = { .p = p };
 	int rc = check_head(p, lim, err);
 
+	*c = (struct msccl_proof){ .p = p };
 	for (int r = 0; r < p->ranks && !rc; r++) {
 		rc = check_rank(p, r, lim, err);
 	}
 	if (!rc) {
 		rc = check_cells(p, err);
 	}
-	if (!rc) {
-		rc = check_open(&c, err);
+	return rc ? rc : check_open(c, err);
+}
+
+/* The most chunks of a step. */
+static int largest_count(const struct msccl_proof *c)
+{
+	int most = 1;
+
+	for (int n = 0; n < c->base[c->p->ranks]; n++) {
+		for (size_t k = 0; k < c->tbs[n].tb->steps.n; k++) {
+			int cnt = c->tbs[n].tb->steps.v[k].cnt;
+
+			most = cnt > most ? cnt : most;
+		}
 	}
+	return most;
+}
+
+/* Runs at all splits that calls of the program's sizes have: one chunk a
+ * piece stands for all, see interpret.c. Those from the largest step on are
+ * alike. */
+static int run_splits(struct msccl_proof *c, enum msccl_dialect dialect, bool inplace,
+		      struct err *err)
+{
+	int least = c->p->max_bytes ? msccl_split(c->p, dialect, c->p->max_bytes) : 1;
+	int most = least == 1 ? 1 : largest_count(c), rc = 0;
+
+	for (int m = least < most ? least : most; m <= most && !rc; m++) {
+		rc = msccl_check_run(c, m, inplace, err);
+	}
+	return rc;
+}
+
+int msccl_check(const struct msccl *p, enum msccl_dialect dialect, struct err *err)
+{
+	struct msccl_proof c;
+	int rc = open_proof(p, &c, dialect, err);
+
 	for (int place = 0; place < 2 && !rc; place++) {
 		if (place ? p->inplace : p->outofplace) {
-			if ((rc = msccl_check_run(&c, place, err)) ||
+			if ((rc = run_splits(&c, dialect, place, err)) ||
 			    (rc = msccl_check_races(&c, place, err))) {
 				err_wrap(err, "called %s", place ? "in place" : "out of place");
 			}
 		}
 	}
+	arrays_fini(&c.arrays);
+	return rc;
+}
+
+int msccl_least_split(const struct msccl *p, enum msccl_dialect dialect, int *out,
+		      struct err *err)
+{
+	struct msccl_proof c;
+	struct err why = { 0 };
+	int rc = open_proof(p, &c, dialect, err), m = 0;
+
+	if (!rc) {
+		m = largest_count(&c);
+		rc = msccl_check_run(&c, m, !p->outofplace, err);
+	}
+	/* What connections let happen does not depend on the buffers. */
+	while (!rc && m > 1 && msccl_check_run(&c, m - 1, !p->outofplace, &why) == 0) {
+		m--;
+	}
+	*out = m;
 	arrays_fini(&c.arrays);
 	return rc;
 }

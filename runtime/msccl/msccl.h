@@ -55,6 +55,11 @@ struct msccl_gpu {
 	VEC(struct msccl_tb) tbs;
 };
 
+/* How a kernel passes data: Simple by large pieces behind counters, LL and
+ * LL128 with a flag in every 8 and 128 bytes (RCCL: 64). */
+enum msccl_proto { MSCCL_SIMPLE, MSCCL_LL, MSCCL_LL128 };
+#define MSCCL_PROTOS 3
+
 #define MSCCL_NAME 64
 
 /* A program for all ranks. */
@@ -63,7 +68,9 @@ struct msccl {
 	int ranks, root;
 	int loop;	/* chunks of the whole vector: ranks * chunks a shard */
 	int channels;
-	bool inplace, outofplace; /* which calls the program serves */
+	bool inplace, outofplace; /* which calls the program serves, */
+	int64_t min_bytes, max_bytes;	/* of vectors so large; max 0: any */
+	enum msccl_proto proto;
 	char name[MSCCL_NAME];
 	struct msccl_gpu *gpus;	/* ranks of them */
 };
@@ -79,8 +86,8 @@ enum msccl_dialect {
 #define MSCCL_MAX_DEP_TB 127	/* kept in a signed byte */
 #define MSCCL_MAX_ELEMENTS 4095 /* that a rank stores of a file */
 #define MSCCL_MAX_PEERS 32	/* sending, or receiving, tbs a channel */
+#define MSCCL_MAX_CHUNKS 32768	/* of a buffer: offsets are 16 bits with a sign */
 #define MSCCL_MAX_REDUCES 16	/* of one fused chain of `re` */
-#define MSCCL_IN_FLIGHT 2	/* sends a connection holds, protocol Simple */
 
 /* Numbers that a runtime's fixed tables can hold. */
 struct msccl_limits {
@@ -102,6 +109,17 @@ bool msccl_sends(enum msccl_type type);
 bool msccl_reads(enum msccl_type type);
 bool msccl_writes(enum msccl_type type);
 
+/* "Simple", "LL", "LL128". */
+const char *msccl_proto_name(enum msccl_proto proto);
+/* Pieces that a connection of a protocol holds: 2 of Simple, else 8. */
+int msccl_slots(enum msccl_proto proto);
+/* Bytes that a piece holds at most, with the runtime's default buffers
+ * (msccl_setup.cc: chunkEffectiveSize). */
+int64_t msccl_piece_bytes(enum msccl_dialect dialect, enum msccl_proto proto, enum coll_kind kind);
+/* Chunks a piece in calls of so many bytes of the whole vector (msccl_setup.cc:
+ * maxAllowedCount); 1 to MSCCL_MAX_COUNT, falling with bytes. */
+int msccl_split(const struct msccl *p, enum msccl_dialect dialect, int64_t bytes);
+
 /* Frees what p holds, not p. */
 void msccl_fini(struct msccl *p);
 
@@ -109,23 +127,37 @@ void msccl_fini(struct msccl *p);
 int64_t msccl_cell(const struct msccl *p, int rank, int buf, int off, bool inplace);
 int64_t msccl_cells(const struct msccl *p, int rank);
 
+/* What a program shall be like. */
+struct msccl_options {
+	enum msccl_dialect dialect;
+	enum msccl_proto proto;
+	int instances;	/* copies side by side, each of a part of every chunk; from 1 */
+	int tbs;	/* at most so many threadblocks a rank; 0: what the runtime
+			 * takes, and 64 where more only make it faster */
+};
+
 /*
  * A verified schedule as a program within the limits of a dialect; checked
  * (msccl_check) before it is returned. Transfers of adjoining chunks are
  * merged, a receive and the send that passes the same chunks on are fused,
  * and the program is cut in time over as many channels as the limit of steps
- * needs. Sends and receives alternate so that never more than
- * MSCCL_IN_FLIGHT sends wait in a connection. WEFT_ELIMIT says which limit
- * does not fit, and what would. WEFT_EUNSUPPORTED: N = 1, or chunks whose
- * sums are exchanged within a step beyond what one transfer carries.
- * O(chunk hops + steps * threadblocks of a rank).
+ * needs. Where that could lock up, another layout is taken (layout.c); where none
+ * holds for calls of all sizes, out->max_bytes says up to which it does.
+ * WEFT_ELIMIT says which limit does not fit, and what would. WEFT_EUNSUPPORTED:
+ * N = 1, or chunks whose sums are exchanged within a step beyond what one
+ * transfer carries. O(chunk hops + steps * threadblocks of a rank) a layout.
  */
+int msccl_lower_as(const struct coll_sched *s, const struct msccl_options *o, struct msccl *out,
+		   struct err *err);
+
+/* The same by Simple, without copies. */
 int msccl_lower(const struct coll_sched *s, enum msccl_dialect dialect,
 		   struct msccl *out, struct err *err);
 
 /*
  * Proves a program: the limits and static rules of the dialect; that k-th
- * sends and receives match; that it ends with MSCCL_IN_FLIGHT sends a
+ * sends and receives match; that it ends in its sizes of calls, however the
+ * kernels divide steps into pieces there, with msccl_slots() pieces a
  * connection; that no two unordered steps touch one chunk, one of them
  * writing (happens-before: order in a threadblock, dependencies, send before
  * its receive); that every rank ends with what the collective promises, and
@@ -137,6 +169,11 @@ int msccl_lower(const struct coll_sched *s, enum msccl_dialect dialect,
  * O(steps * threadblocks of a rank + chunks moved).
  */
 int msccl_check(const struct msccl *p, enum msccl_dialect dialect, struct err *err);
+
+/* The fewest chunks a piece from which on p does not lock up, of all up to its
+ * largest step; 1: it never does. WEFT_EVERIFY: it does however it is divided. */
+int msccl_least_split(const struct msccl *p, enum msccl_dialect dialect, int *out,
+		      struct err *err);
 
 /* The XML of a program, as docs/lowering.md describes it: one file for all
  * sizes and for every kind of calls that the program serves. */

@@ -25,10 +25,10 @@ struct msccl_proof {
 	struct arrays arrays;	/* all of these */
 };
 
-/* Runs the program with bounded connections and compares what every rank
- * ends with; fills c->order. WEFT_EVERIFY: it locks up, or a result is
- * wrong. */
-int msccl_check_run(struct msccl_proof *c, bool inplace, struct err *err);
+/* Runs the program with bounded connections, `split` chunks a piece, and
+ * compares what every rank ends with; fills c->order with the steps as they
+ * began. WEFT_EVERIFY: it locks up, or a result is wrong. O(chunks moved). */
+int msccl_check_run(struct msccl_proof *c, int split, bool inplace, struct err *err);
 
 /* WEFT_EVERIFY: two steps touch a chunk in no certain order, one writing.
  * Needs c->order. */

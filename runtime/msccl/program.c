@@ -53,6 +53,47 @@ const struct msccl_limits *msccl_limits(enum msccl_dialect dialect)
 	return &limits[dialect];
 }
 
+const char *msccl_proto_name(enum msccl_proto proto)
+{
+	static const char *const names[] = {
+		[MSCCL_SIMPLE] = "Simple", [MSCCL_LL] = "LL", [MSCCL_LL128] = "LL128",
+	};
+
+	return names[proto];
+}
+
+/* Of 8 steps of a connection's buffer, a send of Simple takes 4. */
+int msccl_slots(enum msccl_proto proto)
+{
+	return proto == MSCCL_SIMPLE ? 2 : 8;
+}
+
+/* Steps of the buffer times what of a step is data: of LL a half, of LL128 all
+ * but one word of a line, which has 16 words, of RCCL 8. The host counts a
+ * broadcast's sends as one step of Simple, not 4. */
+int64_t msccl_piece_bytes(enum msccl_dialect dialect, enum msccl_proto proto, enum coll_kind kind)
+{
+	bool rccl = dialect == MSCCL_RCCL;
+
+	switch (proto) {
+	case MSCCL_LL:
+		return rccl ? 16 << 10 : 32 << 10;
+	case MSCCL_LL128:
+		return rccl ? 57344 / 8 * 7 : 614400 / 16 * 15;
+	case MSCCL_SIMPLE:
+		break;
+	}
+	return kind == COLL_BROADCAST ? 512 << 10 : 2 << 20;
+}
+
+int msccl_split(const struct msccl *p, enum msccl_dialect dialect, int64_t bytes)
+{
+	int64_t chunk = bytes / p->loop + (bytes % p->loop != 0);
+	int64_t m = msccl_piece_bytes(dialect, p->proto, p->kind) / (chunk > 0 ? chunk : 1);
+
+	return m < 1 ? 1 : m > MSCCL_MAX_COUNT ? MSCCL_MAX_COUNT : (int)m;
+}
+
 void msccl_fini(struct msccl *p)
 {
 	for (int r = 0; p->gpus && r < p->ranks; r++) {

@@ -5,6 +5,13 @@
  * order and dependencies. Two steps that they leave unordered may still be
  * ordered through other ranks (a send before its receive): only then is
  * the whole program searched backwards.
+ *
+ * A kernel divides a step, and what it receives it passes on before all has
+ * come. So where a step is reached through the steps before it in a
+ * threadblock, through a wait, or through one of these, all of it is over.
+ * But along messages alone, from the send through steps that pass on to the
+ * receive, chunk k is only known to follow chunk k. That holds however steps
+ * are divided, as both ends of a message divide it alike.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +21,7 @@
 /* An access to a cell by a step of the rank at hand. */
 struct msccl_access {
 	int32_t tb, step;	/* threadblock of the rank */
+	int32_t at;		/* which chunk of the step */
 	int32_t before;		/* older reads of the cell, or -1 */
 };
 
@@ -30,6 +38,8 @@ struct msccl_race_search {
 	VEC(struct msccl_access) reads;
 	uint32_t *seen;		/* by op: the search that met it last */
 	uint32_t search;
+	int32_t *when;		/* by op: its place in the execution */
+	int32_t since;		/* what began before that is of no interest */
 	VEC(int64_t) open;	/* ops that a search has yet to expand */
 	VEC(int32_t) owner;	/* threadblock of an op */
 };
@@ -79,38 +89,52 @@ static void tick(struct msccl_race_search *x, int tb, int step)
 
 static int visit(struct msccl_race_search *x, int64_t op)
 {
-	if (op < 0 || x->seen[op] == x->search) {
+	if (op < 0 || x->when[op] < x->since || x->seen[op] == x->search) {
 		return 0;
 	}
 	x->seen[op] = x->search;
 	return vec_push(&x->open, op);
 }
 
-/* 1 when `early` happens before `late`, 0 when not. */
-static int reaches(struct msccl_race_search *x, int64_t early, int64_t late)
+/* What is over when this op begins: the op before it, what it waits for. */
+static int visit_before(struct msccl_race_search *x, int64_t op)
+{
+	const struct msccl_proof_tb *t = &x->c->tbs[x->owner.v[op]];
+	const struct msccl_step *s = &t->tb->steps.v[op - t->first_op];
+	int rc = op > t->first_op ? visit(x, op - 1) : 0;
+
+	if (!rc && s->dep_tb >= 0) {
+		int dep = x->c->base[t->rank] + s->dep_tb;
+
+		rc = visit(x, x->c->tbs[dep].first_op + s->dep_step);
+	}
+	return rc;
+}
+
+/* 1 when all of op `early`, or with `same` the chunk of it that has the same
+ * number, is over before `late` touches its chunk; 0 when not. */
+static int reaches(struct msccl_race_search *x, int64_t early, int64_t late, bool same)
 {
 	int rc = 0;
 
 	x->search++;
+	x->since = x->when[early];
 	x->open.n = 0;
-	rc = visit(x, late);
+	for (int64_t op = late; op >= 0 && !rc; op = x->c->sent_by[op]) {
+		if (op == early && same) {
+			return 1;
+		}
+		rc = visit_before(x, op);
+	}
 	while (x->open.n > 0 && !rc) {
 		int64_t op = x->open.v[--x->open.n];
-		const struct msccl_proof_tb *t = &x->c->tbs[x->owner.v[op]];
-		int64_t k = op - t->first_op;
-		const struct msccl_step *s = &t->tb->steps.v[k];
 
 		if (op == early) {
 			return 1;
 		}
-		rc = k > 0 ? visit(x, op - 1) : 0;
+		rc = visit_before(x, op);
 		if (!rc) {
 			rc = visit(x, x->c->sent_by[op]);
-		}
-		if (!rc && s->dep_tb >= 0) {
-			int dep = x->c->base[t->rank] + s->dep_tb;
-
-			rc = visit(x, x->c->tbs[dep].first_op + s->dep_step);
 		}
 	}
 	return rc;
@@ -120,7 +144,7 @@ static int reaches(struct msccl_race_search *x, int64_t early, int64_t late)
 
 /* The earlier touch must be over when this op begins. */
 static int ordered(struct msccl_race_search *x, const struct msccl_access *e, int tb, int step,
-		   struct err *err)
+		   int at, struct err *err)
 {
 	const struct msccl_proof_tb *t = &x->c->tbs[tb];
 	const struct msccl_proof_tb *o = &x->c->tbs[x->c->base[x->rank] + e->tb];
@@ -129,7 +153,7 @@ static int ordered(struct msccl_race_search *x, const struct msccl_access *e, in
 	if (e->step <= clock_at(x, t->first_op + step)[e->tb]) {
 		return 0;
 	}
-	rc = reaches(x, o->first_op + e->step, t->first_op + step);
+	rc = reaches(x, o->first_op + e->step, t->first_op + step, e->at == at);
 	if (rc < 0) {
 		return err_nomem(err);
 	}
@@ -140,54 +164,66 @@ static int ordered(struct msccl_race_search *x, const struct msccl_access *e, in
 				t->id, step);
 }
 
-static int read_cell(struct msccl_race_search *x, int64_t c, int tb, int step, struct err *err)
+/* Chunk `at` of a step reads cell c. */
+static int read_cell(struct msccl_race_search *x, int64_t c, int tb, int step, int at,
+		     struct err *err)
 {
-	int rc = x->wrote[c].tb < 0 ? 0
-				    : ordered(x, &x->wrote[c], tb, step, err);
+	int rc = x->wrote[c].tb < 0 ? 0 : ordered(x, &x->wrote[c], tb, step, at, err);
 
-	if (!rc && vec_push(&x->reads,
-			    (struct msccl_access){ x->c->tbs[tb].id, step,
-					    x->read[c] })) {
+	if (!rc && vec_push(&x->reads, (struct msccl_access){ x->c->tbs[tb].id, step, at,
+							      x->read[c] })) {
 		rc = err_nomem(err);
 	}
 	x->read[c] = rc ? -1 : (int32_t)x->reads.n - 1;
 	return rc;
 }
 
-static int write_cell(struct msccl_race_search *x, int64_t c, int tb, int step, struct err *err)
+static int write_cell(struct msccl_race_search *x, int64_t c, int tb, int step, int at,
+		      struct err *err)
 {
-	int rc = x->wrote[c].tb < 0 ? 0
-				    : ordered(x, &x->wrote[c], tb, step, err);
+	int rc = x->wrote[c].tb < 0 ? 0 : ordered(x, &x->wrote[c], tb, step, at, err);
 
 	for (int32_t k = x->read[c]; k >= 0 && !rc; k = x->reads.v[k].before) {
-		rc = ordered(x, &x->reads.v[k], tb, step, err);
+		rc = ordered(x, &x->reads.v[k], tb, step, at, err);
 	}
 	x->read[c] = -1;
-	x->wrote[c] = (struct msccl_access){ x->c->tbs[tb].id, step, -1 };
+	x->wrote[c] = (struct msccl_access){ x->c->tbs[tb].id, step, at, -1 };
 	return rc;
+}
+
+/* A step moves several chunks at a time, in no certain order. */
+static int overlap(const struct msccl_race_search *x, int tb, int step, struct err *err)
+{
+	return err_set(err, WEFT_EVERIFY,
+		       "rank %d threadblock %d step %d writes chunks that it "
+		       "reads elsewhere", x->rank, x->c->tbs[tb].id, step);
 }
 
 static int touch_cells(struct msccl_race_search *x, int tb, int step, struct err *err)
 {
 	const struct msccl_step *s = step_of(x, tb, step);
+	bool reads = msccl_reads(s->type), writes = msccl_writes(s->type);
 	int64_t from = 0, to = 0;
 	int rc = 0;
 
-	if (msccl_reads(s->type)) {
+	if (reads) {
 		from = msccl_cell(x->p, x->rank, s->src_buf, s->src, x->inplace);
 	}
-	if (msccl_writes(s->type)) {
+	if (writes) {
 		to = msccl_cell(x->p, x->rank, s->dst_buf, s->dst, x->inplace);
 	}
 	/* A chunk copied onto itself does not change. */
 	if (s->type == MSCCL_COPY && from == to) {
 		return 0;
 	}
-	for (int32_t k = 0; k < s->cnt && !rc && msccl_reads(s->type); k++) {
-		rc = read_cell(x, from + k, tb, step, err);
+	if (reads && writes && from != to && llabs(from - to) < s->cnt) {
+		return overlap(x, tb, step, err);
 	}
-	for (int32_t k = 0; k < s->cnt && !rc && msccl_writes(s->type); k++) {
-		rc = write_cell(x, to + k, tb, step, err);
+	for (int32_t k = 0; k < s->cnt && !rc && reads; k++) {
+		rc = read_cell(x, from + k, tb, step, k, err);
+	}
+	for (int32_t k = 0; k < s->cnt && !rc && writes; k++) {
+		rc = write_cell(x, to + k, tb, step, k, err);
 	}
 	return rc;
 }
@@ -254,7 +290,13 @@ static int race_init(struct msccl_race_search *x)
 	}
 	x->row = calloc((size_t)x->c->n_ops + 1, sizeof(*x->row));
 	x->seen = calloc((size_t)x->c->n_ops + 1, sizeof(*x->seen));
-	return rc || !x->row || !x->seen ? WEFT_ENOMEM : 0;
+	x->when = calloc((size_t)x->c->n_ops + 1, sizeof(*x->when));
+	for (int64_t i = 0; i < x->c->n_ops && x->when; i++) {
+		const struct msccl_proof_op *o = &x->c->order[i];
+
+		x->when[x->c->tbs[o->tb].first_op + o->step] = (int32_t)i;
+	}
+	return rc || !x->row || !x->seen || !x->when ? WEFT_ENOMEM : 0;
 }
 
 int msccl_check_races(struct msccl_proof *c, bool inplace, struct err *err)
@@ -277,6 +319,7 @@ int msccl_check_races(struct msccl_proof *c, bool inplace, struct err *err)
 	free(start);
 	free(x.row);
 	free(x.seen);
+	free(x.when);
 	vec_fini(&x.reads);
 	vec_fini(&x.open);
 	vec_fini(&x.owner);

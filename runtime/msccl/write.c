@@ -33,12 +33,13 @@ static void write_gpu(struct buf *b, int rank, const struct msccl_gpu *g)
 
 int msccl_write(const struct msccl *p, struct buf *out, struct err *err)
 {
-	buf_printf(out, "<algo name=\"%s\" proto=\"Simple\" nchannels=\"%d\" "
+	buf_printf(out, "<algo name=\"%s\" proto=\"%s\" nchannels=\"%d\" "
 		   "nchunksperloop=\"%d\" ngpus=\"%d\" coll=\"%s\" "
-		   "inplace=\"%d\" outofplace=\"%d\" minBytes=\"0\" "
-		   "maxBytes=\"0\">\n", p->name, p->channels, p->loop,
-		   p->ranks, lower_kind_name(p->kind), p->inplace,
-		   p->outofplace);
+		   "inplace=\"%d\" outofplace=\"%d\" minBytes=\"%lld\" "
+		   "maxBytes=\"%lld\">\n", p->name, msccl_proto_name(p->proto),
+		   p->channels, p->loop, p->ranks, lower_kind_name(p->kind),
+		   p->inplace, p->outofplace, (long long)p->min_bytes,
+		   (long long)p->max_bytes);
 	for (int r = 0; r < p->ranks; r++) {
 		write_gpu(out, r, &p->gpus[r]);
 	}

@@ -448,15 +448,18 @@ static int read_kind(struct lex *l, const struct element *e,
 				 "weft knows in this dialect", text);
 }
 
-static int read_proto(struct lex *l, const struct element *e)
+static int read_proto(struct lex *l, const struct element *e, enum msccl_proto *proto)
 {
 	char text[MAX_VALUE + 1];
 	int rc = get_text(l, e, "proto", text);
 
-	return rc || strcmp(text, "Simple") == 0 || strcmp(text, "LL") == 0 ||
-			       strcmp(text, "LL128") == 0
-		       ? rc : lex_fail_at(l, e->line, e->col,
-				      "proto: expected Simple, LL or LL128");
+	for (int k = 0; k < MSCCL_PROTOS && !rc; k++) {
+		if (strcmp(text, msccl_proto_name((enum msccl_proto)k)) == 0) {
+			*proto = (enum msccl_proto)k;
+			return 0;
+		}
+	}
+	return rc ? rc : lex_fail_at(l, e->line, e->col, "proto: expected Simple, LL or LL128");
 }
 
 /* Which calls the file serves, and of which size. */
@@ -474,6 +477,8 @@ static int read_calls(struct lex *l, const struct element *e, struct msccl *p)
 	if (max < min && max != 0) {
 		return lex_fail_at(l, e->line, e->col, "maxBytes is below minBytes");
 	}
+	p->min_bytes = min;
+	p->max_bytes = max;
 	return 0;
 }
 
@@ -488,7 +493,7 @@ static int read_algo(struct lex *l, const struct element *e, struct msccl *p)
 	    (rc = get_int(l, e, "ngpus", 2, MSCCL_MAX_RANKS, &ranks)) ||
 	    (rc = get_int(l, e, "nchunksperloop", 1, LOWER_MAX_CELLS, &p->loop)) ||
 	    (rc = get_int(l, e, "nchannels", 1, lim->channels, &p->channels)) ||
-	    (rc = read_proto(l, e)) ||
+	    (rc = read_proto(l, e, &p->proto)) ||
 	    (rc = read_kind(l, e, &p->kind)) ||
 	    (rc = read_calls(l, e, p))) {
 		return rc;

@@ -412,13 +412,13 @@ static struct msccl crossing(int sends)
 static void test_full_queue(void **state)
 {
 	struct err err = { 0 };
-	struct msccl p = crossing(MSCCL_IN_FLIGHT);
+	struct msccl p = crossing(msccl_slots(MSCCL_SIMPLE));
 	char *text;
 
 	(void)state;
 	must(msccl_check(&p, MSCCL_AZURE, &err), &err);
 	msccl_fini(&p);
-	p = crossing(MSCCL_IN_FLIGHT + 1);
+	p = crossing(msccl_slots(MSCCL_SIMPLE) + 1);
 	caught(&p, "deadlock");
 	text = text_of(&p);
 	assert_false(sim_text(text, 1, 0));

@@ -1,0 +1,136 @@
+/* A lowered schedule in lanes, one after the other; see lower.h. */
+#include <stdlib.h>
+
+#include "runtime/lower/lower.h"
+
+/* What divides one schedule into many. */
+struct lower_split {
+	const struct lower *in;
+	int per, lanes, copies;
+	int copy;		/* at hand */
+	VEC(struct lower_op) parts;	/* of the rank at hand, in no order of lanes */
+};
+
+int lower_span(const struct lower *l, int per)
+{
+	int most = 1;
+
+	for (int r = 0; r < l->ranks; r++) {
+		for (size_t i = 0; i < l->rank[r].ops.n; i++) {
+			const struct lower_op *op = &l->rank[r].ops.v[i];
+			int span = (op->id + op->cnt - 1) / per - op->id / per + 1;
+
+			most = op->type == LOWER_SEND && span > most ? span : most;
+		}
+	}
+	return most;
+}
+
+/* Where a chunk of a buffer is in the copy at hand. The parts of a copy are
+ * together in the whole vector where ranks have all of it, else in each shard. */
+static int32_t moved(const struct lower_split *d, int32_t off)
+{
+	bool whole = d->in->kind == COLL_ALLREDUCE || d->in->kind == COLL_BROADCAST;
+	int32_t part = whole ? d->in->loop : d->in->loop / d->in->ranks;
+
+	return off < 0 ? off : (off / part * d->copies + d->copy) * part + off % part;
+}
+
+/* The part of an op from its chunk `from` on. */
+static struct lower_op part_of(const struct lower_split *d, struct lower_op op, int32_t from,
+			       int32_t cnt)
+{
+	int lane = op.type == LOWER_COPY ? 0 : (op.id + from) / d->per % d->lanes;
+
+	op.cnt = cnt;
+	op.src = op.src < 0 ? op.src : moved(d, op.src + from);
+	op.dst = op.dst < 0 ? op.dst : moved(d, op.dst + from);
+	op.id += from;
+	op.phase += (d->copy * d->lanes + lane) * d->in->phases;
+	return op;
+}
+
+/* How many chunks from `from` on stay together. What a rank copies for itself
+ * does so until places part. */
+static int32_t run_of(const struct lower_split *d, const struct lower_op *op, int32_t from)
+{
+	int32_t n = d->per - (op->id + from) % d->per, left = op->cnt - from;
+
+	if (op->type != LOWER_COPY) {
+		return n < left ? n : left;
+	}
+	for (n = 1; n < left && moved(d, op->src + from + n) == moved(d, op->src + from) + n &&
+	     moved(d, op->dst + from + n) == moved(d, op->dst + from) + n;) {
+		n++;
+	}
+	return n;
+}
+
+static int add_parts(struct lower_split *d, const struct lower_rank *from)
+{
+	for (size_t i = 0; i < from->ops.n; i++) {
+		const struct lower_op *op = &from->ops.v[i];
+
+		for (int32_t k = 0, n; k < op->cnt; k += n) {
+			n = run_of(d, op, k);
+			if (vec_push(&d->parts, part_of(d, *op, k, n))) {
+				return WEFT_ENOMEM;
+			}
+		}
+	}
+	return 0;
+}
+
+/* The parts lane by lane; in a lane they stay in order. */
+static int sort_parts(const struct lower_split *d, struct lower_rank *to)
+{
+	int lanes = d->lanes * d->copies;
+	int64_t *end = calloc((size_t)lanes + 1, sizeof(*end));
+	int phases = d->in->phases > 0 ? d->in->phases : 1;
+
+	to->ops.v = malloc((d->parts.n + 1) * sizeof(*to->ops.v));
+	for (size_t i = 0; i < d->parts.n && end; i++) {
+		end[d->parts.v[i].phase / phases + 1]++;
+	}
+	for (int k = 0; k < lanes && end; k++) {
+		end[k + 1] += end[k];
+	}
+	for (size_t i = 0; i < d->parts.n && end && to->ops.v; i++) {
+		to->ops.v[end[d->parts.v[i].phase / phases]++] = d->parts.v[i];
+	}
+	free(end);
+	to->ops.n = to->ops.cap = to->ops.v && end ? d->parts.n : 0;
+	return to->ops.v && end ? 0 : WEFT_ENOMEM;
+}
+
+static int split_rank(struct lower_split *d, const struct lower_rank *from, struct lower_rank *to)
+{
+	int rc = 0;
+
+	d->parts.n = 0;
+	for (int b = 0; b < 3; b++) {
+		to->chunks[b] = from->chunks[b] * d->copies;
+	}
+	for (d->copy = 0; d->copy < d->copies && !rc; d->copy++) {
+		rc = add_parts(d, from);
+	}
+	return rc ? rc : sort_parts(d, to);
+}
+
+int lower_lanes(const struct lower *in, int per, int lanes, int copies, struct lower *out,
+		struct err *err)
+{
+	struct lower_split d = { .in = in, .per = per, .lanes = lanes, .copies = copies };
+	int rc;
+
+	*out = *in;
+	out->phases = in->phases * lanes * copies;
+	out->loop = in->loop * copies;
+	out->rank = calloc((size_t)in->ranks, sizeof(*out->rank));
+	rc = out->rank ? 0 : WEFT_ENOMEM;
+	for (int r = 0; r < in->ranks && !rc; r++) {
+		rc = split_rank(&d, &in->rank[r], &out->rank[r]);
+	}
+	vec_fini(&d.parts);
+	return rc ? err_nomem(err) : 0;
+}

@@ -1,0 +1,252 @@
+/*
+ * Which layout a program has: the first of these that is proven. A step of
+ * several chunks may take as many places of a connection as it has chunks
+ * (interpret.c), and a threadblock that passes on what it receives may then
+ * hold up the one that it waits for.
+ *
+ * 1. Receives fused with the sends that pass the same on, whole runs of chunks
+ *    in a step.
+ * 2. The same with one chunk in every step. Chunk k of a run belongs to lane k
+ *    modulo the longest run; a lane is a schedule of its own. All sends of a
+ *    round come before its receives, so lane after lane is an execution with at
+ *    most one chunk on its way between two ranks, and fusing adds one more.
+ *    Lanes run beside one another on channels of their own while threadblocks
+ *    last, and one after the other on those.
+ * 3. Sends and receives in threadblocks of their own, whole runs in a step. Give
+ *    chunk k of a receive the time (round, place among the receives of its rank
+ *    in this round, k), and its send the same, just before. What a
+ *    send waits for is of an earlier round; what a receive waits for is its own
+ *    send, or an earlier receive; and chunk k of a send waits for chunk k - 2 of
+ *    its own receive. So nothing waits for what is later, unless a rank
+ *    sends a sum and adds to it in one round.
+ * 4. The first once more, for calls so small that it holds.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "runtime/msccl/build.h"
+
+/* Threadblocks a rank that lanes and copies may take by themselves. */
+#define WIDE 64
+
+struct msccl_layout {
+	const struct msccl_options *o;
+	struct msccl_limits lim;
+	int wide;		/* threadblocks that lanes may take */
+	const struct lower *whole;	/* in o->instances copies */
+};
+
+/* One try. */
+struct msccl_try {
+	const struct lower *l;
+	bool apart;
+	int blocks;		/* parts of time to begin with */
+	int tbs;		/* at most so many threadblocks a rank */
+};
+
+static int start_program(const struct lower *l, const struct msccl_options *o, struct msccl *out,
+			 struct err *err)
+{
+	*out = (struct msccl){
+		.kind = l->kind, .ranks = l->ranks, .root = l->root,
+		.loop = l->loop, .outofplace = true, .proto = o->proto,
+		.inplace = l->kind != COLL_ALLTOALL };
+	snprintf(out->name, sizeof(out->name), "weft-%s", coll_kind_name(out->kind));
+	out->gpus = calloc((size_t)l->ranks, sizeof(*out->gpus));
+	return out->gpus ? 0 : err_nomem(err);
+}
+
+/* Most threadblocks of a rank. */
+static int most_tbs(const struct msccl *p)
+{
+	int most = 1;
+
+	for (int r = 0; r < p->ranks; r++) {
+		most = (int)p->gpus[r].tbs.n > most ? (int)p->gpus[r].tbs.n : most;
+	}
+	return most;
+}
+
+/* Builds and proves; what did not hold is in out all the same. */
+static int try_layout(const struct msccl_layout *y, const struct msccl_try *t, struct msccl *out,
+		      struct err *err)
+{
+	struct msccl_build b = { .p = out, .lim = &y->lim, .blocks = t->blocks,
+				 .block_step = y->o->instances, .apart = t->apart };
+	int rc;
+
+	msccl_fini(out);
+	rc = start_program(t->l, y->o, out, err);
+	if (!rc) {
+		rc = msccl_build(&b, t->l, err);
+	}
+	if (!rc && t->tbs < msccl_limits(y->o->dialect)->tbs && most_tbs(out) > t->tbs) {
+		err_set(err, WEFT_ELIMIT, "threadblocks: %d, of at most %d", most_tbs(out), t->tbs);
+		err_hint(err, "fits: threadblocks up to %d", t->tbs);
+		return WEFT_ELIMIT;
+	}
+	return rc ? rc : msccl_check(out, y->o->dialect, err);
+}
+
+/* The most chunks that a rank receives in all, and from one peer. */
+struct msccl_traffic {
+	int64_t rank, peer;
+};
+
+static int traffic_of(const struct lower *l, struct msccl_traffic *out)
+{
+	int64_t *from = calloc((size_t)l->ranks, sizeof(*from));
+
+	*out = (struct msccl_traffic){ 0, 0 };
+	for (int r = 0; r < l->ranks && from; r++) {
+		int64_t all = 0;
+
+		for (size_t i = 0; i < l->rank[r].ops.n; i++) {
+			const struct lower_op *op = &l->rank[r].ops.v[i];
+
+			if (op->recv >= 0) {
+				all += op->cnt;
+				from[op->recv] += op->cnt;
+			}
+		}
+		for (int u = 0; u < l->ranks; u++) {
+			out->peer = from[u] > out->peer ? from[u] : out->peer;
+			from[u] = 0;
+		}
+		out->rank = all > out->rank ? all : out->rank;
+	}
+	free(from);
+	return from ? 0 : WEFT_ENOMEM;
+}
+
+/* How many blocks steps of one chunk need and may have; `whole` is what the first
+ * layout made, and `each` its threadblocks a block. 0: they do not fit. */
+static int blocks_of(const struct msccl_layout *y, const struct msccl *whole,
+		     const struct msccl_traffic *traffic, int each, int lanes)
+{
+	int copies = y->o->instances, tbs = most_tbs(whole);
+	int64_t need = (traffic->peer + y->lim.steps - 1) / y->lim.steps;
+	int room = (tbs > y->wide ? tbs : y->wide) / (each * copies);
+
+	if (need * copies > y->lim.channels || need > room ||
+	    traffic->rank + 1 + whole->ranks > MSCCL_MAX_ELEMENTS) {
+		return 0;
+	}
+	room = room < lanes ? room : lanes;
+	return copies * (room > need ? room : (int)need);
+}
+
+static int try_singles(const struct msccl_layout *y, const struct msccl *whole, struct msccl *out,
+		       struct err *err)
+{
+	int lanes = lower_span(y->whole, 1), tbs = most_tbs(whole);
+	struct msccl_try t = { .tbs = tbs > y->wide ? tbs : y->wide };
+	struct msccl_traffic traffic;
+	struct lower l;
+	int rc = traffic_of(y->whole, &traffic);
+
+	if (rc) {
+		return rc;
+	}
+	t.blocks = blocks_of(y, whole, &traffic, (tbs + whole->channels - 1) / whole->channels,
+			     lanes);
+	if (lanes == 1 || t.blocks == 0) {
+		return WEFT_ELIMIT;
+	}
+	rc = lower_lanes(y->whole, 1, lanes, 1, &l, err);
+	t.l = &l;
+	if (!rc) {
+		rc = try_layout(y, &t, out, err);
+	}
+	lower_fini(&l);
+	return rc;
+}
+
+/* The first layout, for calls of which the kernels divide steps so little that
+ * it holds. */
+static int keep_small(const struct msccl_layout *y, struct msccl *p, struct err *err)
+{
+	int split, rc = msccl_least_split(p, y->o->dialect, &split, err);
+
+	if (rc) {
+		return rc;
+	}
+	p->max_bytes = p->loop * (msccl_piece_bytes(y->o->dialect, p->proto, p->kind) / split);
+	return msccl_check(p, y->o->dialect, err);
+}
+
+/* Errors other than no memory are of this try alone. */
+static bool settled(int rc)
+{
+	return rc == 0 || rc == WEFT_ENOMEM;
+}
+
+static int lay_out(const struct msccl_layout *y, struct msccl *out, struct err *err)
+{
+	struct msccl_try t = { .l = y->whole, .blocks = y->o->instances, .tbs = y->lim.tbs };
+	struct err why = { 0 };
+	struct msccl other = { .ranks = 0 };
+	int rc = try_layout(y, &t, out, err);
+
+	if (rc != WEFT_EVERIFY) {
+		return rc;
+	}
+	rc = try_singles(y, out, &other, &why);
+	if (!settled(rc)) {
+		t.apart = true;
+		rc = try_layout(y, &t, &other, &why);
+	}
+	if (settled(rc)) {
+		msccl_fini(out);
+		*out = other;
+		return rc ? err_nomem(err) : 0;
+	}
+	msccl_fini(&other);
+	return keep_small(y, out, err);
+}
+
+/* The schedule in as many copies as asked for. A run of a copy stays within a
+ * shard where ranks have only shards. */
+static int copy_lower(const struct lower *l, int copies, struct lower *out, struct err *err)
+{
+	bool whole = l->kind == COLL_ALLREDUCE || l->kind == COLL_BROADCAST;
+	int per = whole ? 1 << 30 : l->loop / l->ranks;
+
+	return lower_lanes(l, per, lower_span(l, per), copies, out, err);
+}
+
+int msccl_lower_as(const struct coll_sched *s, const struct msccl_options *o, struct msccl *out,
+		   struct err *err)
+{
+	static const struct lower_bounds bounds = {
+		MSCCL_MAX_RANKS, MSCCL_MAX_COUNT, MSCCL_MAX_ELEMENTS };
+	struct msccl_layout y = { .o = o, .lim = *msccl_limits(o->dialect) };
+	struct lower l, copies = { .ranks = 0 };
+	int rc = lower_schedule(s, &bounds, &l, err);
+
+	*out = (struct msccl){ .ranks = 0 };
+	y.lim.tbs = o->tbs && o->tbs < y.lim.tbs ? o->tbs : y.lim.tbs;
+	y.wide = o->tbs ? y.lim.tbs : WIDE;
+	y.whole = &l;
+	if (!rc && o->instances > 1) {
+		rc = copy_lower(&l, o->instances, &copies, err);
+		y.whole = &copies;
+	}
+	if (!rc) {
+		rc = lay_out(&y, out, err);
+	}
+	lower_fini(&copies);
+	lower_fini(&l);
+	if (rc) {
+		msccl_fini(out);
+	}
+	return rc;
+}
+
+int msccl_lower(const struct coll_sched *s, enum msccl_dialect dialect, struct msccl *out,
+		struct err *err)
+{
+	struct msccl_options o = { .dialect = dialect, .proto = MSCCL_SIMPLE, .instances = 1 };
+
+	return msccl_lower_as(s, &o, out, err);
+}
