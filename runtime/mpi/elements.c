@@ -11,9 +11,9 @@ int mpi_elements_of(MPI_Comm comm, MPI_Datatype type, MPI_Op op, struct mpi_elem
 	int rc;
 
 	*out = (struct mpi_elements){ .comm = comm, .type = type, .op = op };
-	if ((rc = MPI_Comm_rank(comm, &out->self)) || (rc = MPI_Type_size_x(type, &size)) ||
-	    (rc = MPI_Type_get_extent(type, &lb, &out->extent)) ||
-	    (rc = MPI_Type_get_true_extent(type, &out->true_lb, &out->true_extent))) {
+	if ((rc = PMPI_Comm_rank(comm, &out->self)) || (rc = PMPI_Type_size_x(type, &size)) ||
+	    (rc = PMPI_Type_get_extent(type, &lb, &out->extent)) ||
+	    (rc = PMPI_Type_get_true_extent(type, &out->true_lb, &out->true_extent))) {
 		return rc;
 	}
 	out->dense = out->true_lb == 0 && size == out->extent && size == out->true_extent;
@@ -46,7 +46,7 @@ int mpi_elements_copy(const struct mpi_elements *e, const char *from, char *to, 
 	for (int64_t k = 0; k < n && !rc; k += INT_MAX) {
 		int part = n - k < INT_MAX ? (int)(n - k) : INT_MAX;
 
-		rc = MPI_Sendrecv(from + k * e->extent, part, e->type, e->self, 0,
+		rc = PMPI_Sendrecv(from + k * e->extent, part, e->type, e->self, 0,
 				  to + k * e->extent, part, e->type, e->self, 0, e->comm,
 				  MPI_STATUS_IGNORE);
 	}
@@ -60,7 +60,7 @@ int mpi_elements_sum(const struct mpi_elements *e, const char *from, char *to, i
 	for (int64_t k = 0; k < n && !rc; k += INT_MAX) {
 		int part = n - k < INT_MAX ? (int)(n - k) : INT_MAX;
 
-		rc = MPI_Reduce_local(from + k * e->extent, to + k * e->extent, part, e->type,
+		rc = PMPI_Reduce_local(from + k * e->extent, to + k * e->extent, part, e->type,
 				      e->op);
 	}
 	return rc;
@@ -79,13 +79,13 @@ static int long_run(const struct mpi_elements *e, int64_t n, int most, MPI_Datat
 	if (n / most > INT_MAX) {
 		return MPI_ERR_COUNT;
 	}
-	rc = MPI_Type_create_hvector((int)(n / most), most, most * e->extent, e->type, &types[0]);
+	rc = PMPI_Type_create_hvector((int)(n / most), most, most * e->extent, e->type, &types[0]);
 	if (rc) {
 		return rc;
 	}
-	rc = MPI_Type_create_struct(2, counts, at, types, out);
-	MPI_Type_free(&types[0]);
-	return rc ? rc : MPI_Type_commit(out);
+	rc = PMPI_Type_create_struct(2, counts, at, types, out);
+	PMPI_Type_free(&types[0]);
+	return rc ? rc : PMPI_Type_commit(out);
 }
 
 int mpi_elements_run(const struct mpi_elements *e, int64_t n, int most, MPI_Datatype *type,
@@ -100,7 +100,7 @@ int mpi_elements_run(const struct mpi_elements *e, int64_t n, int most, MPI_Data
 static void free_run(const struct mpi_elements *e, MPI_Datatype *type)
 {
 	if (*type != e->type) {
-		MPI_Type_free(type);
+		PMPI_Type_free(type);
 	}
 }
 
@@ -113,7 +113,7 @@ int mpi_elements_send(const struct mpi_elements *e, const char *from, int64_t n,
 	if (rc) {
 		return rc;
 	}
-	rc = MPI_Isend(from, count, type, peer, tag, e->comm, request);
+	rc = PMPI_Isend(from, count, type, peer, tag, e->comm, request);
 	free_run(e, &type);
 	return rc;
 }
@@ -127,7 +127,7 @@ int mpi_elements_receive(const struct mpi_elements *e, char *to, int64_t n, int 
 	if (rc) {
 		return rc;
 	}
-	rc = MPI_Irecv(to, count, type, peer, tag, e->comm, request);
+	rc = PMPI_Irecv(to, count, type, peer, tag, e->comm, request);
 	free_run(e, &type);
 	return rc;
 }

@@ -7,6 +7,9 @@
  * a packed copy. All receives of a step are posted before any send of that step is waited
  * for; and what is waited for to have memory for packed copies are sends of earlier steps.
  * So by induction over steps every message finds its receive posted: nothing locks up.
+ *
+ * MPI is called by its PMPI names: what stands before the others for the program, as
+ * libweft_mpi.so does, is none of this one's business.
  */
 #include "runtime/mpi/execute.h"
 
@@ -37,6 +40,7 @@ struct mpi_executor {
 	char **aside;
 	int32_t *packs;		/* sends with a packed copy */
 	struct arrays all;
+	struct mpi_memory memory;	/* of packed copies, and of what is kept aside */
 	char *work;
 	int64_t work_bytes;
 };
@@ -62,8 +66,8 @@ static int check(const struct rank_program *p, MPI_Comm comm, struct err *err)
 {
 	int rank, size;
 
-	if (MPI_Comm_rank(comm, &rank) || MPI_Comm_size(comm, &size) ||
-	    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN)) {
+	if (PMPI_Comm_rank(comm, &rank) || PMPI_Comm_size(comm, &size) ||
+	    PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN)) {
 		return err_set(err, WEFT_EINVAL, "no communicator to run a schedule on");
 	}
 	if (rank != p->rank || size != p->ranks) {
@@ -114,6 +118,7 @@ void mpi_executor_free(struct mpi_executor *x)
 	}
 	mpi_order_fini(&x->order);
 	arrays_fini(&x->all);
+	mpi_memory_fini(&x->memory);
 	free(x->work);
 	free(x);
 }
@@ -152,7 +157,7 @@ static void drop_packed(struct mpi_run *r, int32_t i)
 	if (r->x->packed[i]) {
 		r->packed_bytes -= mpi_elements_bytes(&r->el, rank_elements(r->p, &r->p->sends.v[i],
 									    r->total));
-		free(r->x->packed[i]);
+		mpi_memory_give(&r->x->memory, r->x->packed[i]);
 		r->x->packed[i] = NULL;
 	}
 }
@@ -167,9 +172,9 @@ static int make_room(struct mpi_run *r, int step)
 		int32_t i = r->x->packs[k];
 
 		if (!rc && r->p->sends.v[i].step < step) {
-			rc = MPI_Wait(&r->x->send[i], MPI_STATUS_IGNORE);
+			rc = PMPI_Wait(&r->x->send[i], MPI_STATUS_IGNORE);
 			complete = !rc;
-		} else if (rc || (rc = MPI_Test(&r->x->send[i], &complete, MPI_STATUS_IGNORE))) {
+		} else if (rc || (rc = PMPI_Test(&r->x->send[i], &complete, MPI_STATUS_IGNORE))) {
 			complete = 0;
 		}
 		if (complete) {
@@ -199,7 +204,7 @@ static int pack(struct mpi_run *r, int32_t i, int64_t n, const char **out)
 	if (r->packed_bytes + bytes > PACKED_BYTES) {
 		rc = make_room(r, turn < m->step ? turn : m->step);
 	}
-	if (rc || !(r->x->packed[i] = malloc((size_t)bytes))) {
+	if (rc || !(r->x->packed[i] = mpi_memory_take(&r->x->memory, bytes))) {
 		return rc ? rc : MPI_ERR_NO_MEM;
 	}
 	r->packed_bytes += bytes;
@@ -258,7 +263,8 @@ static int complete_sends(struct mpi_run *r, int64_t count, bool wait, bool *com
 	for (; r->complete < count && r->x->started[r->complete]; r->complete++) {
 		MPI_Request *q = &r->x->send[r->complete];
 
-		rc = wait ? MPI_Wait(q, MPI_STATUS_IGNORE) : MPI_Test(q, &flag, MPI_STATUS_IGNORE);
+		rc = wait ? PMPI_Wait(q, MPI_STATUS_IGNORE)
+			  : PMPI_Test(q, &flag, MPI_STATUS_IGNORE);
 		if (rc) {
 			return rc;
 		}
@@ -288,7 +294,7 @@ static int receive_to(struct mpi_run *r, int64_t i, int64_t n, char **to)
 		*to = address(r, q);
 		return rc;
 	}
-	r->x->aside[i] = malloc((size_t)bytes);
+	r->x->aside[i] = mpi_memory_take(&r->x->memory, bytes);
 	if (!r->x->aside[i]) {
 		return MPI_ERR_NO_MEM;
 	}
@@ -338,14 +344,14 @@ static int store(struct mpi_run *r, int64_t i)
 		from += count * r->el.extent;
 	}
 	r->aside_bytes -= mpi_elements_bytes(&r->el, n);
-	free(r->x->aside[i]);
+	mpi_memory_give(&r->x->memory, r->x->aside[i]);
 	r->x->aside[i] = NULL;
 	return rc;
 }
 
 static int take_receive(struct mpi_run *r)
 {
-	int rc = MPI_Wait(&r->x->receive[r->done], MPI_STATUS_IGNORE);
+	int rc = PMPI_Wait(&r->x->receive[r->done], MPI_STATUS_IGNORE);
 
 	if (!rc && r->x->aside[r->done]) {
 		rc = store(r, r->done);
@@ -366,13 +372,13 @@ static int end_step(struct mpi_run *r, int step)
 		return MPI_SUCCESS;
 	}
 	if (m->step_s) {
-		m->step_s[step] = MPI_Wtime() - r->step_began_s;
+		m->step_s[step] = PMPI_Wtime() - r->step_began_s;
 	}
 	if (m->barriers && ((rc = complete_sends(r, r->next, true, &complete)) ||
-			    (rc = MPI_Barrier(r->x->comm)))) {
+			    (rc = PMPI_Barrier(r->x->comm)))) {
 		return rc;
 	}
-	r->step_began_s = MPI_Wtime();
+	r->step_began_s = PMPI_Wtime();
 	return MPI_SUCCESS;
 }
 
@@ -461,7 +467,7 @@ int mpi_executor_run(struct mpi_executor *x, const void *in, void *out, int64_t 
 	if (x->failed) {
 		return MPI_ERR_OTHER;
 	}
-	r.step_began_s = MPI_Wtime();
+	r.step_began_s = PMPI_Wtime();
 	memset(x->started, 0, x->p->sends.n);
 	for (size_t i = 0; i < x->p->sends.n; i++) {
 		x->send[i] = MPI_REQUEST_NULL;

@@ -1,5 +1,5 @@
-/* What the files of the executor share: the order of sends, and elements of any MPI
- * datatype. */
+/* What the files of the executor share: the order of sends, elements of any MPI
+ * datatype, and memory for them. */
 #ifndef WEFT_RUNTIME_MPI_PRIVATE_H
 #define WEFT_RUNTIME_MPI_PRIVATE_H
 
@@ -58,5 +58,20 @@ int mpi_elements_send(const struct mpi_elements *e, const char *from, int64_t n,
 		      MPI_Request *request);
 int mpi_elements_receive(const struct mpi_elements *e, char *to, int64_t n, int peer, int tag,
 			 MPI_Request *request);
+
+#define MPI_MEMORY_BLOCKS 32
+
+/* Blocks to use again; zero it before the first. */
+struct mpi_memory {
+	char *kept[MPI_MEMORY_BLOCKS];
+	int n;
+	int64_t bytes;
+};
+
+/* So many bytes, with whatever was in them; NULL: no memory. O(blocks kept). */
+char *mpi_memory_take(struct mpi_memory *m, int64_t bytes);
+/* For use again, or back to the C library. NULL is fine. */
+void mpi_memory_give(struct mpi_memory *m, char *block);
+void mpi_memory_fini(struct mpi_memory *m);
 
 #endif
