@@ -448,12 +448,14 @@ soak: deps browser simgrid
 
 MAN1 := $(wildcard docs/man/*.1)
 MAN5 := $(wildcard docs/man/*.5)
+MAN7 := $(wildcard docs/man/*.7)
 MAN8 := $(wildcard docs/man/*.8)
 
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin \
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/lib \
 		$(DESTDIR)$(PREFIX)/share/man/man1 \
 		$(DESTDIR)$(PREFIX)/share/man/man5 \
+		$(DESTDIR)$(PREFIX)/share/man/man7 \
 		$(DESTDIR)$(PREFIX)/share/man/man8 \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions \
 		$(DESTDIR)$(UNITDIR)
@@ -469,11 +471,13 @@ install: all
 		$(DESTDIR)$(SYSCONFDIR)/default/weftd
 	install -m 755 $(B)/weft $(B)/weft-emulator $(B)/weft-mpi-run $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(B)/weftd $(DESTDIR)$(PREFIX)/sbin
+	install -m 644 $(PRELOAD) $(DESTDIR)$(PREFIX)/lib
 	install -m 644 $(MAN1) $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 $(MAN5) $(DESTDIR)$(PREFIX)/share/man/man5
+	install -m 644 $(MAN7) $(DESTDIR)$(PREFIX)/share/man/man7
 	install -m 644 $(MAN8) $(DESTDIR)$(PREFIX)/share/man/man8
 
-# A Debian package from the release build, build/weft_*.deb. debhelper wants
+# Debian packages from the release build, build/weft_*.deb and weft-mpi_*.deb. debhelper wants
 # its files in debian/: it gets a folder that shows the tree beside them.
 DEB := $(BUILD)/deb/weft
 
@@ -485,7 +489,8 @@ deb:
 	$(Q)cd $(DEB) && BUILD=$(abspath $(BUILD)) dpkg-buildpackage -b -us -uc \
 		>$(abspath $(BUILD))/deb/log 2>&1 || \
 		{ tail -n 30 $(abspath $(BUILD))/deb/log >&2; exit 1; }
-	@mv $(BUILD)/deb/weft_*.deb $(BUILD) && ls $(BUILD)/weft_*.deb
+	@mv $(BUILD)/deb/weft_*.deb $(BUILD)/deb/weft-mpi_*.deb $(BUILD)
+	@ls $(BUILD)/weft-mpi_*.deb && ls $(BUILD)/weft_*.deb
 
 clean:
 	rm -rf $(BUILD)

@@ -16,8 +16,9 @@ if ! dpkg-query -W debhelper >/dev/null 2>&1 && [[ $(id -u) != 0 ]]; then
 fi
 expect 0 "make deb" make -s -C "$TOP" deb BUILD="$BUILD"
 DEB=$(tail -n 1 "$T/out")
-[[ -f $DEB ]]
-tap "it names the package"
+MPI_DEB=$(head -n 1 "$T/out")
+[[ -f $DEB && -f $MPI_DEB && $DEB == */weft_* && $MPI_DEB == */weft-mpi_* ]]
+tap "it names the packages"
 
 version=$(weftd --version | awk '{ print $2 }')
 [[ $(dpkg-deb -f "$DEB" Version) == "$version" ]]
@@ -39,8 +40,19 @@ for f in ./usr/bin/weft ./usr/bin/weft-emulator ./usr/sbin/weftd \
 	grep -qxF "$f" "$T/files" || { echo "# missing: $f" && missing=1; }
 done
 tap "it has programs, unit, user, man pages, completion" $missing
-! grep -E '/(usr/local|tests|build)/' "$T/files"
+! grep -E '/(usr/local|tests|build)/|mpi' "$T/files"
 tap "and nothing else"
+! dpkg-deb -f "$DEB" Depends | grep -i mpi
+tap "it needs no MPI"
+dpkg-deb -c "$MPI_DEB" | awk '{ print $6 }' | grep -v '/$' | sort >"$T/mpi-files"
+for f in ./usr/bin/weft-mpi-run ./usr/lib/libweft_mpi.so ./usr/share/man/man7/weft_mpi.7.gz; do
+	grep -xF "$f" "$T/mpi-files"
+done >"$T/expected"
+[[ $(wc -l <"$T/expected") == 3 ]] && ! grep -vxFf "$T/expected" "$T/mpi-files" |
+	grep -vE '^./usr/share/(doc|lintian|man)/'
+tap "what runs on MPI is in a package of its own"
+dpkg-deb -f "$MPI_DEB" Depends | grep -q 'openmpi-bin.*libopenmpi'
+tap "which needs Open MPI"
 
 # ---- a copy of this machine ------------------------------------------------
 
@@ -56,11 +68,12 @@ mount -t overlay overlay -o "lowerdir=/,upperdir=$1/over/up,workdir=$1/over/work
 	"$1/root" && mount -t tmpfs tmpfs "$1/root/tmp" &&
 mkdir -p "$1/root/run" && mount -t tmpfs tmpfs "$1/root/run" || exit 77
 mount --rbind /proc "$1/root/proc" && mount --rbind /dev "$1/root/dev" || exit 77
-cp "$2" "$1/root/tmp/weft.deb" && cp "$3" "$1/root/tmp/inside"
+cp "$2" "$1/root/tmp/weft.deb" && cp "$3" "$1/root/tmp/inside" || exit 1
+cp "$4" "$1/root/tmp/weft-mpi.deb" || exit 1
 exec chroot "$1/root" bash /tmp/inside
 '
 unshare -m --propagation private bash -c "$inside" inside "$T" "$DEB" \
-	"$TOP/tests/integration/package_inside" >"$T/out" 2>"$T/err" </dev/null
+	"$TOP/tests/integration/package_inside" "$MPI_DEB" >"$T/out" 2>"$T/err" </dev/null
 status=$?
 [[ $status == 77 ]] && skip_rest "no overlay file system here"
 if [[ $status != 0 ]]; then
@@ -71,6 +84,6 @@ while read -r result what; do
 	[[ $result == yes ]]
 	tap "$what"
 done < <(grep -E '^(yes|no) ' "$T/out")
-[[ $status == 0 ]]
+[[ $status == 0 ]] && grep -q "purged, it leaves nothing" "$T/out"
 tap "to the end"
 finish
