@@ -116,6 +116,17 @@ static bool check_entry(struct conf_reader *r, const char *object, const struct 
 	return true;
 }
 
+/* Values that YAML refused are reported, and not there. */
+static bool all_ok(const struct conf_value *v, int n)
+{
+	for (int i = 0; i < n; i++) {
+		if (v[i].node && !v[i].ok) {
+			return false;
+		}
+	}
+	return true;
+}
+
 static void add_entry(struct conf_reader *r, const struct conf_node *node, int nth,
 		      struct preload_table *t)
 {
@@ -124,7 +135,7 @@ static void add_entry(struct conf_reader *r, const struct conf_node *node, int n
 	struct preload_entry e = { .line = node->at.line, .col = node->at.col };
 
 	conf_object_name(&entry_section, node, nth, object);
-	if (!conf_read_section(r, &entry_section, object, node, v)) {
+	if (!conf_read_section(r, &entry_section, object, node, v) || !all_ok(v, KEYS)) {
 		return;
 	}
 	e.min_bytes = v[KEY_MIN].num;
@@ -144,7 +155,7 @@ static void read_table(struct conf_reader *r, const struct conf_node *root,
 	const struct conf_node *list;
 	int nth = 0;
 
-	if (!conf_read_section(r, &table_section, "table", root, v)) {
+	if (!conf_read_section(r, &table_section, "table", root, v) || !all_ok(v, 1)) {
 		return;
 	}
 	list = v[0].node;

@@ -192,6 +192,9 @@ jq '.transfers |= .[1:]' s2-allreduce.json >wrong.json
 broken "a schedule that is wrong" "^weft: WEFT_MPI_SCHEDULES:1:1: wrong.json: " \
 	WEFT_MPI_SCHEDULES=wrong.json
 broken "no table" "^weft: absent.yaml: No such file" WEFT_MPI_TABLE=absent.yaml
+python3 "$TOP/tests/golden/docs.py" example "$TOP/docs/mpi.md" schedules: >tables/docs.yaml
+broken "the example in docs/mpi.md, whose files are not there" \
+	"^weft: tables/docs.yaml:2:5: tables/small.json: .*and 1 more" WEFT_MPI_TABLE=tables/docs.yaml
 expect 0 "both settings: the program runs" \
 	weft_mpi 2 WEFT_MPI_TABLE=tables/other.yaml WEFT_MPI_SCHEDULES=s2-allreduce.json \
 	./program one allreduce
