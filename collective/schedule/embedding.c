@@ -79,7 +79,7 @@ int coll_set_physical(struct coll_sched *s, struct topo *physical, enum coll_rou
 	int64_t counted = ports;
 	int rc;
 
-	assert(!s->embedding && s->lights.n == 0);
+	assert(!s->embedding && !s->placement && s->lights.n == 0);
 	if (!e) {
 		topo_free(physical);
 		return err_nomem(err);

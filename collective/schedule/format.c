@@ -79,6 +79,9 @@ static bool is_usual(const struct topo *t, int node)
 
 int format_version(const struct coll_sched *s)
 {
+	if (s->placement) {
+		return FORMAT_PLACED;
+	}
 	return s->group || s->embedding || !topo_is_plain(s->topo) ? 2 : 1;
 }
 

@@ -78,6 +78,38 @@ static void put_table(struct buf *b, const struct coll_sched *s, enum format_whi
 	buf_str(b, n ? "\n  ]" : "]");
 }
 
+/* Nothing for a column that is left out. */
+static void put_names(struct buf *b, const char *name, char *const *v, int n)
+{
+	for (int i = 0; v && i < n; i++) {
+		buf_printf(b, i ? ", " : ",\n    \"%s\": [", name);
+		out_json_quote(b, v[i]);
+	}
+	buf_str(b, v && n ? "]" : "");
+}
+
+static void put_placement(struct buf *b, const struct coll_sched *s)
+{
+	const struct coll_placement *p = s->placement;
+	int n = topo_n(coll_physical(s)), m = topo_m(coll_physical(s));
+
+	buf_str(b, ",\n  \"placement\": {\n    \"hosts\": [");
+	for (int u = 0; u < n; u++) {
+		buf_str(b, u ? ", " : "");
+		out_json_quote(b, p->hosts[u]);
+	}
+	buf_str(b, "]");
+	put_names(b, "netns", p->netns, n);
+	for (int u = 0; u < n && p->ring_nodes; u++) {
+		buf_str(b, u ? ", " : ",\n    \"ring_nodes\": [");
+		put_int(b, p->ring_nodes[u]);
+	}
+	buf_str(b, p->ring_nodes ? "]" : "");
+	put_names(b, "tx_ports", p->tx_ports, m);
+	put_names(b, "rx_ports", p->rx_ports, m);
+	buf_str(b, "\n  }");
+}
+
 int coll_to_json(const struct coll_sched *s, struct buf *out, struct err *err)
 {
 	buf_str(out, "{\n  \"format\": \"" FORMAT_NAME "\"");
@@ -103,6 +135,9 @@ int coll_to_json(const struct coll_sched *s, struct buf *out, struct err *err)
 		buf_printf(out, ",\n  \"part\": %d", coll_part(s));
 	}
 	buf_printf(out, ",\n  \"steps\": %d", s->steps);
+	if (s->placement) {
+		put_placement(out, s);
+	}
 	for (int which = 0; which < FORMAT_TABLES; which++) {
 		put_table(out, s, which);
 	}
@@ -131,7 +166,7 @@ static bool known_key(const char *key)
 	static const char *const keys[] = {
 		"format", "version", "collective", "topology", "nodes",
 		"chunks", "ports", "root", "part", "steps", "physical", "physical_nodes",
-		"routing",
+		"routing", "placement",
 	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -363,6 +398,107 @@ static int read_table(struct format_load *l, enum format_which which,
 	return rc;
 }
 
+/* ---- placement ---- */
+
+/* An array of the placement, NULL when there is none. */
+static int get_column(const json_t *place, const char *name, const json_t **out, struct err *err)
+{
+	*out = json_object_get(place, name);
+	return !*out || json_is_array(*out)
+		       ? 0 : err_set(err, WEFT_EINVAL, "placement: %s: expected an array", name);
+}
+
+/* The names stay those of the tree; the array is of `arrays`. */
+static int get_names(const json_t *place, const char *name, struct arrays *arrays,
+		     struct format_names *out, struct err *err)
+{
+	const json_t *column;
+	int rc = get_column(place, name, &column, err);
+
+	if (rc || !column) {
+		return rc;
+	}
+	out->n = json_array_size(column);
+	if (!arrays_add(arrays, out->v, out->n)) {
+		return err_nomem(err);
+	}
+	for (size_t i = 0; i < out->n; i++) {
+		out->v[i] = (char *)json_string_value(json_array_get(column, i));
+		if (!out->v[i]) {
+			return err_set(err, WEFT_EINVAL, "placement: %s[%zu]: expected a string",
+				       name, i);
+		}
+	}
+	return 0;
+}
+
+static int get_ring_nodes(const json_t *place, struct arrays *arrays, struct format_placement *out,
+			  struct err *err)
+{
+	const json_t *column;
+	int rc = get_column(place, "ring_nodes", &column, err);
+
+	if (rc || !column) {
+		return rc;
+	}
+	out->n_ring_nodes = json_array_size(column);
+	if (!arrays_add(arrays, out->ring_nodes, out->n_ring_nodes)) {
+		return err_nomem(err);
+	}
+	for (size_t i = 0; i < out->n_ring_nodes; i++) {
+		const json_t *v = json_array_get(column, i);
+		json_int_t node = json_integer_value(v);
+
+		if (!json_is_integer(v) || node < 0 || node > INT32_MAX) {
+			return err_set(err, WEFT_EINVAL, "placement: ring_nodes[%zu]: expected a "
+				       "node's number", i);
+		}
+		out->ring_nodes[i] = (int32_t)node;
+	}
+	return 0;
+}
+
+static int check_placement(const json_t *place, struct err *err)
+{
+	static const char *const known[] = { "hosts", "netns", "ring_nodes", "tx_ports", "rx_ports" };
+	const char *key;
+	json_t *value;
+
+	if (!json_is_object(place)) {
+		return err_set(err, WEFT_EINVAL, "placement: expected an object");
+	}
+	json_object_foreach ((json_t *)place, key, value) {
+		bool found = false;
+
+		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+			found |= strcmp(key, known[i]) == 0;
+		}
+		if (!found) {
+			return err_set(err, WEFT_EINVAL, "placement: unknown key \"%.64s\"", key);
+		}
+	}
+	return 0;
+}
+
+static int read_placement(struct format_load *l, const json_t *place, struct err *err)
+{
+	struct format_placement f = { .n_ring_nodes = 0 };
+	struct arrays arrays = { .failed = false };
+	int rc = check_placement(place, err);
+
+	if (rc || (rc = get_names(place, "hosts", &arrays, &f.hosts, err)) ||
+	    (rc = get_names(place, "netns", &arrays, &f.netns, err)) ||
+	    (rc = get_ring_nodes(place, &arrays, &f, err)) ||
+	    (rc = get_names(place, "tx_ports", &arrays, &f.tx_ports, err)) ||
+	    (rc = get_names(place, "rx_ports", &arrays, &f.rx_ports, err))) {
+		goto out;
+	}
+	rc = format_place(l, &f, err);
+out:
+	arrays_fini(&arrays);
+	return rc;
+}
+
 static int read_root(const json_t *root, struct coll_sched **out, struct err *err)
 {
 	struct format_load l = { .sched = NULL };
@@ -375,6 +511,9 @@ static int read_root(const json_t *root, struct coll_sched **out, struct err *er
 	}
 	for (int which = 0; which < FORMAT_TABLES && !rc; which++) {
 		rc = read_table(&l, which, root, err);
+	}
+	if (!rc && json_object_get(root, "placement")) {
+		rc = read_placement(&l, json_object_get(root, "placement"), err);
 	}
 	if (!rc) {
 		rc = format_finish(&l, out, err);

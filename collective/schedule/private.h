@@ -36,6 +36,7 @@ struct coll_sched {
 	bool finished;
 	bool proven;		/* replayed as it is now */
 	char *topo_name;	/* owned, NULL: unknown */
+	struct coll_placement *placement;	/* owned, NULL: nowhere */
 	VEC(struct coll_xfer) xfers;	/* finished: sorted, ranges merged */
 	VEC(struct coll_light) lights;
 };
@@ -82,6 +83,9 @@ static inline int coll_orbit_share(const struct coll_sched *s, const struct topo
 {
 	return action ? topo_group_order(s->group) / topo_action_size(action, orbit) : 1;
 }
+
+/* Frees the placement, while the digraphs are there. */
+void coll_forget_placement(struct coll_sched *s);
 
 /* x moved by an element. */
 struct coll_xfer coll_moved(const struct coll_sched *s, int by, const struct coll_xfer *x);
@@ -183,9 +187,11 @@ void coll_scale(mpq_t q, int64_t num, int64_t den);
  * and tables of whole numbers, whose columns are described here once.
  * A column with the same default in every row is left out of a file, and so is a
  * table without rows. Version 1 has arcs, transfers and lightpaths alone, and is
- * what a schedule is written in that needs no more.
+ * what a schedule is written in that needs no more; version 2 all tables, version 3 also
+ * the placement, which is columns of names.
  */
-#define FORMAT_VERSION 2
+#define FORMAT_VERSION 3
+#define FORMAT_PLACED 3		/* what a placement needs */
 #define FORMAT_COLUMNS 7	/* of the widest table */
 
 /* In the order in which files are read; the transfers come after all that they
@@ -268,6 +274,21 @@ int format_begin(struct format_load *l, enum format_which which, int64_t rows, s
 /* Adds a row of it; values as format_next gives them. Errors name table and row. */
 int format_add(struct format_load *l, enum format_which which, int64_t row,
 	       const int64_t *values, struct err *err);
+
+/* The columns of a placement in a file; borrowed. */
+struct format_names {
+	char **v;
+	size_t n;	/* 0: left out */
+};
+
+struct format_placement {
+	struct format_names hosts, netns, tx_ports, rx_ports;
+	int32_t *ring_nodes;
+	size_t n_ring_nodes;
+};
+
+/* After the tables, where a file has a placement. Errors name the column. */
+int format_place(struct format_load *l, const struct format_placement *f, struct err *err);
 int format_finish(struct format_load *l, struct coll_sched **out, struct err *err);
 /* Frees what is left; fine after format_finish. */
 void format_abort(struct format_load *l);

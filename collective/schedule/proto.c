@@ -181,8 +181,27 @@ static int write_tables(const struct coll_sched *s, pb_schedule *msg, struct buf
 	return rc;
 }
 
+/* The columns stay those of s. */
+static void fill_placement(const struct coll_sched *s, Weft__V1__Schedule__Placement *out)
+{
+	const struct coll_placement *p = s->placement;
+	size_t n = (size_t)topo_n(coll_physical(s)), m = (size_t)topo_m(coll_physical(s));
+
+	out->n_hosts = n;
+	out->hosts = p->hosts;
+	out->n_netns = p->netns ? n : 0;
+	out->netns = p->netns;
+	out->n_ring_nodes = p->ring_nodes ? n : 0;
+	out->ring_nodes = (uint32_t *)p->ring_nodes;
+	out->n_tx_ports = p->tx_ports ? m : 0;
+	out->tx_ports = p->tx_ports;
+	out->n_rx_ports = p->rx_ports ? m : 0;
+	out->rx_ports = p->rx_ports;
+}
+
 int coll_to_proto(const struct coll_sched *s, struct buf *out, struct err *err)
 {
+	Weft__V1__Schedule__Placement placement = WEFT__V1__SCHEDULE__PLACEMENT__INIT;
 	pb_schedule msg = WEFT__V1__SCHEDULE__INIT;
 	Weft__V1__Schedule__Part part = WEFT__V1__SCHEDULE__PART__INIT;
 
@@ -200,6 +219,10 @@ int coll_to_proto(const struct coll_sched *s, struct buf *out, struct err *err)
 	}
 	part.rank = (uint32_t)coll_part(s);
 	msg.part = s->part ? &part : NULL;
+	if (s->placement) {
+		fill_placement(s, &placement);
+		msg.placement = &placement;
+	}
 	return write_tables(s, &msg, out) ? err_nomem(err) : 0;
 }
 
@@ -275,6 +298,20 @@ static int read_head(const pb_schedule *msg, struct format_head *head, struct er
 	return 0;
 }
 
+/* A node above 2^31 reads as a negative one, which is refused. */
+static int read_placement(struct format_load *l, const Weft__V1__Schedule__Placement *p,
+			  struct err *err)
+{
+	const struct format_placement f = {
+		.hosts = { p->hosts, p->n_hosts }, .netns = { p->netns, p->n_netns },
+		.tx_ports = { p->tx_ports, p->n_tx_ports },
+		.rx_ports = { p->rx_ports, p->n_rx_ports },
+		.ring_nodes = (int32_t *)p->ring_nodes, .n_ring_nodes = p->n_ring_nodes,
+	};
+
+	return format_place(l, &f, err);
+}
+
 /* What the message says, in the order in which it can be checked. */
 static int read_message(pb_schedule *msg, struct coll_sched **out, struct err *err)
 {
@@ -288,6 +325,9 @@ static int read_message(pb_schedule *msg, struct coll_sched **out, struct err *e
 	}
 	for (int which = 0; which < FORMAT_TABLES && !rc; which++) {
 		rc = read_table(&l, which, tables[which], err);
+	}
+	if (!rc && msg->placement) {
+		rc = read_placement(&l, msg->placement, err);
 	}
 	if (!rc) {
 		rc = format_finish(&l, out, err);

@@ -187,6 +187,7 @@ void coll_free(struct coll_sched *s)
 	if (!s) {
 		return;
 	}
+	coll_forget_placement(s);
 	coll_embedding_free(s->embedding);
 	topo_action_free(s->action);
 	topo_group_free(s->group);

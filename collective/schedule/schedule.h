@@ -181,6 +181,31 @@ enum coll_routing coll_routing(const struct coll_sched *s);
 int64_t coll_n_arc_routes(const struct coll_sched *s);
 struct coll_arc_route coll_arc_route(const struct coll_sched *s, int64_t i);
 
+/* ---- placement ---- */
+
+#define COLL_MAX_PLACE 255	/* bytes of a name */
+
+/* Where a schedule is in a fabric, for engines that place ranks by it. Nodes and
+ * arcs are those of coll_physical(); rank r is node r. Names are printable ASCII without
+ * blanks. */
+struct coll_placement {
+	char **hosts;		/* by node */
+	char **netns;		/* by node: the namespace that is the host, or ""; NULL: none
+				 * is */
+	int32_t *ring_nodes;	/* by node, on a ring: its place there; NULL: on no ring */
+	/* By arc, the ports of its light: of the host that sends, and of the one that
+	 * receives; both "" within a host. NULL: no arc has ports, as on rings, where light
+	 * has its channels. */
+	char **tx_ports, **rx_ports;
+};
+
+/* Copies p, in the place of what s had; after coll_set_physical. Parts and what is
+ * unfolded keep it; other schedules made from s have none. WEFT_EINVAL for what is no name, and
+ * for an arc with a port at one end; WEFT_ENOMEM. O(nodes + arcs). */
+int coll_set_placement(struct coll_sched *s, const struct coll_placement *p, struct err *err);
+/* NULL: nowhere. */
+const struct coll_placement *coll_placement(const struct coll_sched *s);
+
 /* What coll_new was given, the ports counted when they were 0; the digraph is
  * the schedule's. Steps after coll_finish. O(1). */
 enum coll_kind coll_kind_of(const struct coll_sched *s);

@@ -4,20 +4,19 @@
 
 #include "collective/schedule/private.h"
 
-/* An empty schedule like s, embedded as s is, without routes and group. */
+/* An empty schedule like s, embedded and placed as s is, without routes and group. */
 static int begin(const struct coll_sched *s, struct coll_sched **out, struct err *err)
 {
 	struct topo *physical;
 	int rc = coll_new_like(s, s->kind, NULL, s->chunks, out, err);
 
-	if (rc || !s->embedding || (rc = topo_copy(s->embedding->physical, &physical, err))) {
-		return rc;
+	if (!rc && s->embedding && (rc = topo_copy(s->embedding->physical, &physical, err)) == 0) {
+		rc = coll_set_physical(*out, physical, s->embedding->routing, s->ports, err);
 	}
-	rc = coll_set_physical(*out, physical, s->embedding->routing, s->ports, err);
-	if (!rc) {
+	if (!rc && s->embedding) {
 		coll_set_physical_name(*out, coll_physical_name(s));
 	}
-	return rc;
+	return rc || !s->placement ? rc : coll_set_placement(*out, s->placement, err);
 }
 
 static int add_moved_route(const struct coll_sched *s, const struct coll_arc_route *r, int by,

@@ -180,6 +180,9 @@ static int schedule_rest(const struct plan_ctx *ctx, const struct plan_job *pj, 
 			       &loss->time_ns, &loss->bound_ns, &loss->why);
 	}
 	if (rc == 0) {
+		rc = plan_place_job(ctx->fabric, pj, dead, loss->sched, &loss->why);
+	}
+	if (rc == 0) {
 		loss->rate = load_ratio(&pj->report, &loss->report);
 		return 0;
 	}
@@ -254,6 +257,9 @@ static int plan_again(const struct plan_ctx *ctx, const struct plan_job *pj,
 					       (double)again.time_ns
 				     : 1;
 		rc = coll_verify(loss->sched, &loss->report, &loss->why);
+	}
+	if (rc == 0) {
+		rc = plan_place_job(ctx->fabric, pj, NULL, loss->sched, &loss->why);
 	}
 	optree_plan_fini(&again.ring);
 	coll_report_fini(&again.report);

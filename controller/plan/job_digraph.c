@@ -319,6 +319,20 @@ static int joined(const struct model_fabric *f, struct plan_job *pj, struct topo
 	return rc;
 }
 
+int plan_node_hosts(const struct model_fabric *f, int job, int *host, struct err *err)
+{
+	struct job_digraph d;
+	int rc = digraph_init(&d, f, job, err);
+
+	for (int i = 0; i < d.job->n_hosts && !rc; i++) {
+		for (int u = 0; u < topo_n(d.hosts[i].inside); u++) {
+			host[node_of(&d.hosts[i], u)] = d.job->hosts[i];
+		}
+	}
+	digraph_fini(&d);
+	return rc;
+}
+
 /* ---- schedules ---- */
 
 /* Each lightpath of pj whose arc is not dropped, between the ranks at its ports. */

@@ -71,6 +71,9 @@ static int plan_one_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *e
 	if (rc == 0 && !pj->is_ring) {
 		rc = plan_check_power(ctx, pj, err);
 	}
+	if (rc == 0) {
+		rc = plan_place_job(ctx->fabric, pj, NULL, pj->sched, err);
+	}
 	ctx->base = base;
 	if (rc) {
 		rc = err_wrap(err, "job %s", job->name);

@@ -117,6 +117,14 @@ int plan_server_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 int plan_embed(const struct model_fabric *f, const struct plan_job *pj, const struct topo *whole,
 	       const bool *dropped, struct coll_sched **out, const char **algorithm,
 	       struct err *err);
+/* The host, of the fabric's, of each node of a job with ranks inside its hosts; host has
+ * room for all of them. Errors of plan_job_topo. job_digraph.c */
+int plan_node_hosts(const struct model_fabric *f, int job, int *host, struct err *err);
+/* Gives s, a schedule of pj on its digraph without the dead arcs (NULL: all of it),
+ * its placement: hosts by node, and ports by arc or, on a ring, nodes of it by rank.
+ * WEFT_ENOMEM. O(nodes + arcs + circuits). job_placement.c */
+int plan_place_job(const struct model_fabric *f, const struct plan_job *pj, const bool *dead,
+		   struct coll_sched *s, struct err *err);
 /* The digraph without the dead arcs (NULL: a copy): the same nodes, the others in
  * their order, and limits as far as they have arcs. degraded.c */
 int plan_copy_alive(const struct topo *t, const bool *dead, struct topo **out, struct err *err);

@@ -448,6 +448,59 @@ static int list_tuning(struct msg_job *j, const struct plan *p,
 	return 0;
 }
 
+static int list_ranks(struct msg_job *j, const struct plan_job *pj, struct err *err)
+{
+	const struct coll_placement *p = coll_placement(pj->sched);
+	int n = coll_ranks(pj->sched);
+
+	j->ranks = calloc((size_t)n, sizeof(*j->ranks));
+	j->rank = calloc((size_t)n, sizeof(*j->rank));
+	j->ring_nodes = calloc((size_t)n, sizeof(*j->ring_nodes));
+	if (!j->ranks || !j->rank || !j->ring_nodes) {
+		return err_nomem(err);
+	}
+	for (int r = 0; r < n; r++) {
+		weft__v1__plan_rank__init(&j->ranks[r]);
+		j->ranks[r].host = p->hosts[r];
+		j->ranks[r].netns = p->netns ? p->netns[r] : (char *)"";
+		j->ranks[r].ring_node = msg_number(&j->ring_nodes[r], p->ring_nodes != NULL,
+						   p->ring_nodes ? p->ring_nodes[r] : 0);
+		j->rank[r] = &j->ranks[r];
+	}
+	j->row.n_ranks = (size_t)n;
+	j->row.ranks = j->rank;
+	return 0;
+}
+
+/* Arcs with ports: those within a host, and those of rings, have none. */
+static int list_arcs(struct msg_job *j, const struct plan_job *pj, struct err *err)
+{
+	const struct coll_placement *p = coll_placement(pj->sched);
+	const struct topo *t = coll_physical(pj->sched);
+	size_t n = 0;
+
+	j->arcs = calloc((size_t)topo_m(t) + 1, sizeof(*j->arcs));
+	j->arc = calloc((size_t)topo_m(t) + 1, sizeof(*j->arc));
+	if (!j->arcs || !j->arc) {
+		return err_nomem(err);
+	}
+	for (int a = 0; a < topo_m(t) && p->tx_ports; a++) {
+		if (p->tx_ports[a][0]) {
+			weft__v1__plan_arc__init(&j->arcs[n]);
+			j->arcs[n].arc = a;
+			j->arcs[n].from = topo_arc(t, a)->src;
+			j->arcs[n].to = topo_arc(t, a)->dst;
+			j->arcs[n].tx_port = p->tx_ports[a];
+			j->arcs[n].rx_port = p->rx_ports[a];
+			j->arc[n] = &j->arcs[n];
+			n++;
+		}
+	}
+	j->row.n_arcs = n;
+	j->row.arcs = j->arc;
+	return 0;
+}
+
 /* What failed circuits or parts cost the job now: rate as a share, and the
  * replay of the schedule on what remains, or why there is none. */
 static void fill_loss(struct msg_job *j, const struct plan *p, const struct plan_job_loss *loss)
@@ -514,7 +567,7 @@ int msg_job_init(struct msg_job *j, const struct plan *p, int job, struct err *e
 				    pj->n_moves - pj->moves_bound);
 	out->size_bytes = mj->size_bytes;
 	if (list_devices(j, p, pj, err) || list_tuning(j, p, pj, err) ||
-	    list_without(j, p, pj, err)) {
+	    list_without(j, p, pj, err) || list_ranks(j, pj, err) || list_arcs(j, pj, err)) {
 		msg_job_fini(j);
 		return err->code;
 	}
@@ -526,6 +579,11 @@ void msg_job_fini(struct msg_job *j)
 	free(j->devices);
 	free(j->tunings);
 	free(j->tuning);
+	free(j->ranks);
+	free(j->rank);
+	free(j->ring_nodes);
+	free(j->arcs);
+	free(j->arc);
 	msg_parts_fini(&j->without);
 	j->devices = NULL;
 	j->tunings = NULL;

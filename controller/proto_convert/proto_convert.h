@@ -83,6 +83,9 @@ struct msg_job {
 	char factor[64], loss_factor[64];
 	char **devices;
 	Weft__V1__PlanTuning *tunings, **tuning;
+	Weft__V1__PlanRank *ranks, **rank;
+	Weft__V1__Number *ring_nodes;
+	Weft__V1__PlanArc *arcs, **arc;
 	struct msg_parts without;
 };
 

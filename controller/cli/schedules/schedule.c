@@ -346,6 +346,44 @@ static int out_wanted_transfers(const struct cli *c, struct out *o, const struct
 	return r;
 }
 
+/* "ranks": where each is, and "arcs": the ports of their light. */
+static void out_placement(struct out *o, const struct coll_sched *s)
+{
+	const struct coll_placement *p = coll_placement(s);
+	const struct topo *t = coll_physical(s);
+
+	out_array(o, "ranks");
+	for (int r = 0; r < coll_ranks(s); r++) {
+		out_object(o, NULL);
+		out_int(o, "rank", r);
+		out_str(o, "host", p->hosts[r]);
+		if (p->netns) {
+			out_str(o, "netns", p->netns[r]);
+		}
+		if (p->ring_nodes) {
+			out_int(o, "ring_node", p->ring_nodes[r]);
+		}
+		out_end(o);
+	}
+	out_end(o);
+	if (!p->tx_ports) {
+		return;
+	}
+	out_array(o, "arcs");
+	for (int a = 0; a < topo_m(t); a++) {
+		if (p->tx_ports[a][0]) {
+			out_object(o, NULL);
+			out_int(o, "arc", a);
+			out_int(o, "from", topo_arc(t, a)->src);
+			out_int(o, "to", topo_arc(t, a)->dst);
+			out_str(o, "tx_port", p->tx_ports[a]);
+			out_str(o, "rx_port", p->rx_ports[a]);
+			out_end(o);
+		}
+	}
+	out_end(o);
+}
+
 /* The summary of steps; transfers only of --step or with --full, as there are
  * many. */
 int cmd_schedule_show(struct cli *c, struct err *err)
@@ -364,6 +402,9 @@ int cmd_schedule_show(struct cli *c, struct err *err)
 		goto out;
 	}
 	cli_out_schedule(o, s);
+	if (coll_placement(s)) {
+		out_placement(o, s);
+	}
 	if ((r = out_steps(o, s, err)) || (r = out_wanted_transfers(c, o, s, step, err))) {
 		goto out;
 	}

@@ -71,7 +71,7 @@ struct kern_read_by {
 /* A chunk in a lane. */
 struct kern_cell {
 	uint64_t value;
-	struct kern_access wrote;	/* op -1: nobody */
+	struct kern_access wrote;	/* op -1: none */
 	int reads;			/* since then, or -1 */
 };
 
@@ -786,7 +786,7 @@ static inline void kern_make_lanes(struct kern_run *r)
 	}
 }
 
-/* Runs what waits in the queue until nobody can go on. */
+/* Runs what waits in the queue until none can go on. */
 static inline bool kern_go(struct kern_run *r, int64_t bytes)
 {
 	int n = (int)r->file->tbs.n;

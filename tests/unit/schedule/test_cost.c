@@ -7,6 +7,22 @@
 
 #include "tests/unit/schedule/common.h"
 
+/* The steps' times are those of the whole, which is rounded up. */
+static void assert_steps_add_up(const struct coll_sched *s, const struct coll_cost *c,
+				int64_t time_ns)
+{
+	double *step_ns = calloc((size_t)coll_steps(s) + 1, sizeof(*step_ns)), sum = 0;
+	struct err err = { 0 };
+
+	must(coll_step_times(s, c, step_ns, &err), &err);
+	for (int i = 0; i < coll_steps(s); i++) {
+		assert_true(step_ns[i] >= (double)c->alpha_ns);
+		sum += step_ns[i];
+	}
+	assert_true(sum > (double)time_ns - 1.01 && sum < (double)time_ns + 0.01);
+	free(step_ns);
+}
+
 static void times_of(struct coll_sched *s, const struct coll_cost *c,
 		     int64_t *time_ns, int64_t *bound_ns)
 {
@@ -17,6 +33,7 @@ static void times_of(struct coll_sched *s, const struct coll_cost *c,
 	must(coll_verify(s, &r, &err), &err);
 	must(coll_time(s, &r, c, time_ns, bound_ns, &err), &err);
 	coll_report_fini(&r);
+	assert_steps_add_up(s, c, *time_ns);
 }
 
 /* Five steps of 10 us and 341/256 of 1 MiB over four links of 25 Gbit/s,

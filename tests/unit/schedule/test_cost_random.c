@@ -376,6 +376,25 @@ static int64_t time_by_hand(const struct coll_sched *s, const struct coll_cost *
 
 /* ---- tests ---- */
 
+/* Steps add up to the whole, compact and written out. */
+static void assert_steps(const struct coll_sched *s, const struct coll_sched *flat,
+			 const struct coll_cost *c, int64_t time_ns)
+{
+	int n = coll_steps(s);
+	double *step_ns = calloc(2 * (size_t)n + 1, sizeof(*step_ns)), sum = 0;
+	struct err err = { 0 };
+
+	must(coll_step_times(s, c, step_ns, &err), &err);
+	must(coll_step_times(flat, c, step_ns + n, &err), &err);
+	for (int i = 0; i < n; i++) {
+		assert_true(step_ns[i] == step_ns[n + i]);
+		sum += step_ns[i];
+	}
+	assert_true(sum > (double)time_ns * (1 - 1e-12) - 1.01);
+	assert_true(sum < (double)time_ns * (1 + 1e-12) + 0.01);
+	free(step_ns);
+}
+
 static void check(struct rng *r, struct coll_sched *s)
 {
 	struct coll_cost c = {
@@ -393,6 +412,7 @@ static void check(struct rng *r, struct coll_sched *s)
 	must(coll_time(s, &report, &c, &time_ns, &bound_ns, &err), &err);
 	assert_int_equal(time_ns, time_by_hand(flat, &c));
 	assert_true(bound_ns <= time_ns);
+	assert_steps(s, flat, &c, time_ns);
 	must(coll_verify(flat, &report, &err), &err);
 	must(coll_time(flat, &report, &c, &flat_ns, &flat_bound, &err), &err);
 	assert_int_equal(flat_ns, time_ns);
