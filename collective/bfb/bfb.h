@@ -85,7 +85,7 @@ int coll_bfb_factor(enum coll_kind kind, const struct topo *topo, int *steps,
  */
 int coll_expand(enum coll_kind kind, const char *expr, struct coll_sched **out, struct err *err);
 
-/* Lowers s: 0, or the error of msccl_lower or mscclpp_lower. */
+/* Lowers s: 0, or the error of msccl_lower_as or mscclpp_lower. */
 typedef int coll_bfb_try(const struct coll_sched *s, void *arg, struct err *err);
 
 /*

@@ -223,7 +223,15 @@ static const struct cli_option export_options[] = {
 	  "(all-to-all always is)", NULL },
 	{ 0, "fit", NULL, "fewer chunks a shard when the runtime's limits "
 	  "allow no more", NULL },
-	OUTPUT("default: standard output"), END,
+	{ 0, "protocol", "NAMES", "MSCCL: of a file (default: simple), or what a folder's may "
+	  "have (default: ll,simple)", "simple ll ll128 ll,simple ll,ll128,simple" },
+	{ 0, "instances", "K|auto", "MSCCL: copies side by side (default: 1; of a folder: auto)",
+	  "auto" },
+	{ 0, "threadblocks", "N", "MSCCL: at most N a rank (default: the runtime's limit, and 64 "
+	  "for what only makes it faster)", NULL },
+	{ 0, "link-bandwidth", "RATE", "MSCCL: of a link, to choose by (default: 400Gbps)", NULL },
+	OUTPUT("file, or for MSCCL a folder of several by size (default: standard output)"),
+	END,
 };
 
 static const struct cli_option routes_make_options[] = {

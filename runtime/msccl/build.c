@@ -328,36 +328,6 @@ static void clear_tbs(struct msccl *p)
 	}
 }
 
-/* The most of all ranks. */
-struct msccl_extent {
-	int steps;	/* of a threadblock */
-	int tbs;	/* of a rank */
-	int waited;	/* threadblocks of a rank that others wait for */
-};
-
-static struct msccl_extent measure(const struct msccl *p)
-{
-	struct msccl_extent e = { 0 };
-
-	for (int r = 0; r < p->ranks; r++) {
-		const struct msccl_gpu *g = &p->gpus[r];
-
-		e.tbs = (int)g->tbs.n > e.tbs ? (int)g->tbs.n : e.tbs;
-		for (size_t t = 0; t < g->tbs.n; t++) {
-			int n = (int)g->tbs.v[t].steps.n;
-
-			e.steps = n > e.steps ? n : e.steps;
-			/* Those that are waited for have the low numbers. */
-			for (int k = 0; k < n; k++) {
-				int w = g->tbs.v[t].steps.v[k].dep_tb + 1;
-
-				e.waited = w > e.waited ? w : e.waited;
-			}
-		}
-	}
-	return e;
-}
-
 static int too_long(const struct msccl_build *b, int steps, struct err *err)
 {
 	const struct msccl_limits *lim = b->lim;
@@ -427,7 +397,7 @@ static int cut_time(struct msccl_build *b, const struct lower *l, struct err *er
 		if (rc) {
 			return rc;
 		}
-		e = measure(b->p);
+		e = msccl_extent(b->p);
 		if ((e.tbs > b->lim->tbs || e.waited > MSCCL_MAX_DEP_TB + 1) && !b->pair_all) {
 			b->pair_all = true;
 			continue;

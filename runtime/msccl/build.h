@@ -35,6 +35,7 @@ struct msccl_build {
 	/* Every send peer shares a threadblock with some receive peer, also
 	 * where no data passes on: tried when threadblocks are too many. */
 	bool pair_all;
+	bool early_flags;	/* msccl_early_flags() */
 	bool apart;		/* no send peer beside a receive peer */
 	struct msccl_op *ops;
 	int n_ops;

@@ -71,7 +71,8 @@ static const char *step_fault(const struct msccl_gpu *g, const struct msccl_tb *
 	return NULL;
 }
 
-static const char *dep_fault(const struct msccl_gpu *g, int tb, const struct msccl_step *s)
+static const char *dep_fault(const struct msccl_gpu *g, int tb, const struct msccl_step *s,
+			     bool early_flags)
 {
 	const struct msccl_step *d;
 
@@ -91,6 +92,10 @@ static const char *dep_fault(const struct msccl_gpu *g, int tb, const struct msc
 	}
 	if (d->type == MSCCL_NOP) {
 		return "waits for a nop, which raises no flag";
+	}
+	if (early_flags && d->type == MSCCL_SEND) {
+		return "waits for a send of LL, whose flag RCCL raises before all threads have "
+		       "read";
 	}
 	return d->has_dep ? NULL : "waits for a step without hasdep";
 }
@@ -113,7 +118,8 @@ static const char *chain_fault(const struct msccl_tb *tb, size_t k, int *chain)
 					    : NULL;
 }
 
-static int check_steps(const struct msccl_gpu *g, int rank, int t, struct err *err)
+static int check_steps(const struct msccl_gpu *g, int rank, int t, bool early_flags,
+		       struct err *err)
 {
 	const struct msccl_tb *tb = &g->tbs.v[t];
 	int chain = 0;
@@ -122,7 +128,7 @@ static int check_steps(const struct msccl_gpu *g, int rank, int t, struct err *e
 		const struct msccl_step *s = &tb->steps.v[k];
 		const char *fault = step_fault(g, tb, s);
 
-		fault = fault ? fault : dep_fault(g, t, s);
+		fault = fault ? fault : dep_fault(g, t, s, early_flags);
 		fault = fault ? fault : chain_fault(tb, k, &chain);
 		if (!fault && k > 0 && s[-1].type == MSCCL_NOP && s->dep_tb < 0) {
 			fault = "follows a nop and waits for nothing";
@@ -160,7 +166,7 @@ static int check_sizes(const struct msccl *p, int rank,
 		       : 0;
 }
 
-static int check_tb(const struct msccl *p, int rank, int t, struct err *err)
+static int check_tb(const struct msccl *p, int rank, int t, bool early_flags, struct err *err)
 {
 	const struct msccl_tb *tb = &p->gpus[rank].tbs.v[t];
 	const char *fault = NULL;
@@ -173,7 +179,7 @@ static int check_tb(const struct msccl *p, int rank, int t, struct err *err)
 		fault = "a channel that does not exist";
 	}
 	return fault ? err_set(err, WEFT_EVERIFY, "rank %d threadblock %d: %s", rank, t, fault)
-		     : check_steps(&p->gpus[rank], rank, t, err);
+		     : check_steps(&p->gpus[rank], rank, t, early_flags, err);
 }
 
 /* Sending and receiving threadblocks of each channel. */
@@ -202,8 +208,8 @@ static int check_channels(const struct msccl *p, int rank,
 	return rc;
 }
 
-static int check_rank(const struct msccl *p, int rank,
-		      const struct msccl_limits *lim, struct err *err)
+static int check_rank(const struct msccl *p, int rank, const struct msccl_limits *lim,
+		      bool early_flags, struct err *err)
 {
 	const struct msccl_gpu *g = &p->gpus[rank];
 	int32_t shard = p->loop / p->ranks, *n = p->gpus[rank].chunks;
@@ -225,7 +231,7 @@ static int check_rank(const struct msccl *p, int rank,
 			     p->loop);
 	}
 	for (size_t t = 0; t < g->tbs.n && !rc; t++) {
-		rc = check_tb(p, rank, (int)t, err);
+		rc = check_tb(p, rank, (int)t, early_flags, err);
 	}
 	if (rc) {
 		return rc;
@@ -431,9 +437,9 @@ static int open_proof(const struct msccl *p, struct msccl_proof *c, enum msccl_d
 	const struct msccl_limits *lim = msccl_limits(dialect);
 	int rc = check_head(p, lim, err);
 
-	*c = (struct msccl_proof){ .p = p };
+	*c = (struct msccl_proof){ .p = p, .early_flags = msccl_early_flags(dialect, p->proto) };
 	for (int r = 0; r < p->ranks && !rc; r++) {
-		rc = check_rank(p, r, lim, err);
+		rc = check_rank(p, r, lim, c->early_flags, err);
 	}
 	if (!rc) {
 		rc = check_cells(p, err);

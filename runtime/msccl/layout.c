@@ -26,9 +26,6 @@
 
 #include "runtime/msccl/build.h"
 
-/* Threadblocks a rank that lanes and copies may take by themselves. */
-#define WIDE 64
-
 struct msccl_layout {
 	const struct msccl_options *o;
 	struct msccl_limits lim;
@@ -42,6 +39,7 @@ struct msccl_try {
 	bool apart;
 	int blocks;		/* parts of time to begin with */
 	int tbs;		/* at most so many threadblocks a rank */
+	int beside;		/* channels between two ranks at the same time */
 };
 
 static int start_program(const struct lower *l, const struct msccl_options *o, struct msccl *out,
@@ -56,32 +54,24 @@ static int start_program(const struct lower *l, const struct msccl_options *o, s
 	return out->gpus ? 0 : err_nomem(err);
 }
 
-/* Most threadblocks of a rank. */
-static int most_tbs(const struct msccl *p)
-{
-	int most = 1;
-
-	for (int r = 0; r < p->ranks; r++) {
-		most = (int)p->gpus[r].tbs.n > most ? (int)p->gpus[r].tbs.n : most;
-	}
-	return most;
-}
-
 /* Builds and proves; what did not hold is in out all the same. */
 static int try_layout(const struct msccl_layout *y, const struct msccl_try *t, struct msccl *out,
 		      struct err *err)
 {
 	struct msccl_build b = { .p = out, .lim = &y->lim, .blocks = t->blocks,
-				 .block_step = y->o->instances, .apart = t->apart };
+				 .block_step = y->o->instances, .apart = t->apart,
+				 .early_flags = msccl_early_flags(y->o->dialect,
+								  y->o->proto) };
 	int rc;
 
 	msccl_fini(out);
 	rc = start_program(t->l, y->o, out, err);
+	out->beside = t->beside;
 	if (!rc) {
 		rc = msccl_build(&b, t->l, err);
 	}
-	if (!rc && t->tbs < msccl_limits(y->o->dialect)->tbs && most_tbs(out) > t->tbs) {
-		err_set(err, WEFT_ELIMIT, "threadblocks: %d, of at most %d", most_tbs(out), t->tbs);
+	if (!rc && t->tbs < msccl_limits(y->o->dialect)->tbs && msccl_extent(out).tbs > t->tbs) {
+		err_set(err, WEFT_ELIMIT, "threadblocks: %d, of at most %d", msccl_extent(out).tbs, t->tbs);
 		err_hint(err, "fits: threadblocks up to %d", t->tbs);
 		return WEFT_ELIMIT;
 	}
@@ -124,7 +114,7 @@ static int traffic_of(const struct lower *l, struct msccl_traffic *out)
 static int blocks_of(const struct msccl_layout *y, const struct msccl *whole,
 		     const struct msccl_traffic *traffic, int each, int lanes)
 {
-	int copies = y->o->instances, tbs = most_tbs(whole);
+	int copies = y->o->instances, tbs = msccl_extent(whole).tbs;
 	int64_t need = (traffic->peer + y->lim.steps - 1) / y->lim.steps;
 	int room = (tbs > y->wide ? tbs : y->wide) / (each * copies);
 
@@ -139,7 +129,7 @@ static int blocks_of(const struct msccl_layout *y, const struct msccl *whole,
 static int try_singles(const struct msccl_layout *y, const struct msccl *whole, struct msccl *out,
 		       struct err *err)
 {
-	int lanes = lower_span(y->whole, 1), tbs = most_tbs(whole);
+	int lanes = lower_span(y->whole, 1), tbs = msccl_extent(whole).tbs;
 	struct msccl_try t = { .tbs = tbs > y->wide ? tbs : y->wide };
 	struct msccl_traffic traffic;
 	struct lower l;
@@ -155,6 +145,7 @@ static int try_singles(const struct msccl_layout *y, const struct msccl *whole, 
 	}
 	rc = lower_lanes(y->whole, 1, lanes, 1, &l, err);
 	t.l = &l;
+	t.beside = y->o->instances * lanes < t.blocks ? y->o->instances * lanes : t.blocks;
 	if (!rc) {
 		rc = try_layout(y, &t, out, err);
 	}
@@ -183,7 +174,8 @@ static bool settled(int rc)
 
 static int lay_out(const struct msccl_layout *y, struct msccl *out, struct err *err)
 {
-	struct msccl_try t = { .l = y->whole, .blocks = y->o->instances, .tbs = y->lim.tbs };
+	struct msccl_try t = { .l = y->whole, .blocks = y->o->instances,
+			       .beside = y->o->instances, .tbs = y->lim.tbs };
 	struct err why = { 0 };
 	struct msccl other = { .ranks = 0 };
 	int rc = try_layout(y, &t, out, err);
@@ -226,7 +218,7 @@ int msccl_lower_as(const struct coll_sched *s, const struct msccl_options *o, st
 
 	*out = (struct msccl){ .ranks = 0 };
 	y.lim.tbs = o->tbs && o->tbs < y.lim.tbs ? o->tbs : y.lim.tbs;
-	y.wide = o->tbs ? y.lim.tbs : WIDE;
+	y.wide = o->tbs ? y.lim.tbs : MSCCL_WIDE;
 	y.whole = &l;
 	if (!rc && o->instances > 1) {
 		rc = copy_lower(&l, o->instances, &copies, err);
@@ -241,12 +233,4 @@ int msccl_lower_as(const struct coll_sched *s, const struct msccl_options *o, st
 		msccl_fini(out);
 	}
 	return rc;
-}
-
-int msccl_lower(const struct coll_sched *s, enum msccl_dialect dialect, struct msccl *out,
-		struct err *err)
-{
-	struct msccl_options o = { .dialect = dialect, .proto = MSCCL_SIMPLE, .instances = 1 };
-
-	return msccl_lower_as(s, &o, out, err);
 }

@@ -71,6 +71,8 @@ struct msccl {
 	bool inplace, outofplace; /* which calls the program serves, */
 	int64_t min_bytes, max_bytes;	/* of vectors so large; max 0: any */
 	enum msccl_proto proto;
+	int beside;	/* channels between two ranks that work at the same time;
+			 * not in files */
 	char name[MSCCL_NAME];
 	struct msccl_gpu *gpus;	/* ranks of them */
 };
@@ -87,6 +89,7 @@ enum msccl_dialect {
 #define MSCCL_MAX_ELEMENTS 4095 /* that a rank stores of a file */
 #define MSCCL_MAX_PEERS 32	/* sending, or receiving, tbs a channel */
 #define MSCCL_MAX_CHUNKS 32768	/* of a buffer: offsets are 16 bits with a sign */
+#define MSCCL_WIDE 64	/* tbs that a rank takes only to be faster */
 #define MSCCL_MAX_REDUCES 16	/* of one fused chain of `re` */
 
 /* Numbers that a runtime's fixed tables can hold. */
@@ -113,12 +116,26 @@ bool msccl_writes(enum msccl_type type);
 const char *msccl_proto_name(enum msccl_proto proto);
 /* Pieces that a connection of a protocol holds: 2 of Simple, else 8. */
 int msccl_slots(enum msccl_proto proto);
+/* RCCL ends a send of LL without a barrier (msccl_kernel_impl.h): some threads
+ * may still read when the flag is raised or the next step begins, unless that
+ * has a barrier of its own. */
+bool msccl_early_flags(enum msccl_dialect dialect, enum msccl_proto proto);
 /* Bytes that a piece holds at most, with the runtime's default buffers
  * (msccl_setup.cc: chunkEffectiveSize). */
 int64_t msccl_piece_bytes(enum msccl_dialect dialect, enum msccl_proto proto, enum coll_kind kind);
 /* Chunks a piece in calls of so many bytes of the whole vector (msccl_setup.cc:
  * maxAllowedCount); 1 to MSCCL_MAX_COUNT, falling with bytes. */
 int msccl_split(const struct msccl *p, enum msccl_dialect dialect, int64_t bytes);
+
+/* The most of all ranks. */
+struct msccl_extent {
+	int steps;	/* of a threadblock */
+	int tbs;	/* of a rank */
+	int waited;	/* threadblocks of a rank that others wait for */
+};
+
+/* O(steps). */
+struct msccl_extent msccl_extent(const struct msccl *p);
 
 /* Frees what p holds, not p. */
 void msccl_fini(struct msccl *p);
@@ -150,10 +167,6 @@ struct msccl_options {
 int msccl_lower_as(const struct coll_sched *s, const struct msccl_options *o, struct msccl *out,
 		   struct err *err);
 
-/* The same by Simple, without copies. */
-int msccl_lower(const struct coll_sched *s, enum msccl_dialect dialect,
-		   struct msccl *out, struct err *err);
-
 /*
  * Proves a program: the limits and static rules of the dialect; that k-th
  * sends and receives match; that it ends in its sizes of calls, however the
@@ -175,12 +188,50 @@ int msccl_check(const struct msccl *p, enum msccl_dialect dialect, struct err *e
 int msccl_least_split(const struct msccl *p, enum msccl_dialect dialect, int *out,
 		      struct err *err);
 
+/* From what programs are chosen. */
+struct msccl_request {
+	enum msccl_dialect dialect;
+	bool protos[MSCCL_PROTOS];	/* that may be chosen */
+	int instances;		/* of each program; 0: as many as link_bps needs */
+	int tbs;		/* as in struct msccl_options */
+	int64_t link_bps;	/* of an arc of capacity 1 */
+};
+
+/* A program, and why it has that form. */
+struct msccl_choice {
+	struct msccl p;
+	int instances;
+	char why[200];
+};
+
+/* By rising size of calls, each of another protocol. */
+struct msccl_choices {
+	struct msccl_choice v[MSCCL_PROTOS];
+	int n;
+	char left_out[240];	/* the last protocol that could not be, or "" */
+};
+
+/*
+ * The programs of a verified schedule for calls of all sizes; their sizes join without a
+ * gap. The time of a call of M bytes is taken as base + steps * hop
+ * + M * slope / share, slope being coll_time's with alpha = 0 and no more than 20
+ * GB/s a channel, and base, hop and share of the protocol those of NCCL's tuning.cc
+ * for rings over a network. One protocol alone is for all sizes. Copies are as many
+ * as bring a link's channels together to link_bps, while limits last; LL has one.
+ *
+ * The last one's max_bytes is not 0 where its layout does not hold for larger
+ * calls. A protocol that fits no limit or layout is left out while another
+ * remains. Errors of msccl_lower_as, with nothing in out. Effort of that, for
+ * each protocol and number of copies.
+ */
+int msccl_choose(const struct coll_sched *s, const struct msccl_request *w, struct msccl_choices *out,
+		 struct err *err);
+
+/* Frees the programs. */
+void msccl_choices_fini(struct msccl_choices *c);
+
 /* The XML of a program, as docs/lowering.md describes it: one file for all
  * sizes and for every kind of calls that the program serves. */
 int msccl_write(const struct msccl *p, struct buf *out, struct err *err);
-
-/* Lowers s, proves the program, and writes it. Errors of these three. */
-int msccl_export(const struct coll_sched *s, enum msccl_dialect dialect,
-		 struct buf *out, struct err *err);
 
 #endif

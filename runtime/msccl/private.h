@@ -15,6 +15,7 @@ struct msccl_proof_tb {
 
 struct msccl_proof {
 	const struct msccl *p;
+	bool early_flags;	/* msccl_early_flags() */
 	int32_t *base;		/* by rank: its first threadblock; + end */
 	struct msccl_proof_tb *tbs;
 	int64_t n_ops;

@@ -62,6 +62,11 @@ const char *msccl_proto_name(enum msccl_proto proto)
 	return names[proto];
 }
 
+bool msccl_early_flags(enum msccl_dialect dialect, enum msccl_proto proto)
+{
+	return dialect == MSCCL_RCCL && proto == MSCCL_LL;
+}
+
 /* Of 8 steps of a connection's buffer, a send of Simple takes 4. */
 int msccl_slots(enum msccl_proto proto)
 {
@@ -92,6 +97,29 @@ int msccl_split(const struct msccl *p, enum msccl_dialect dialect, int64_t bytes
 	int64_t m = msccl_piece_bytes(dialect, p->proto, p->kind) / (chunk > 0 ? chunk : 1);
 
 	return m < 1 ? 1 : m > MSCCL_MAX_COUNT ? MSCCL_MAX_COUNT : (int)m;
+}
+
+struct msccl_extent msccl_extent(const struct msccl *p)
+{
+	struct msccl_extent e = { 0 };
+
+	for (int r = 0; r < p->ranks; r++) {
+		const struct msccl_gpu *g = &p->gpus[r];
+
+		e.tbs = (int)g->tbs.n > e.tbs ? (int)g->tbs.n : e.tbs;
+		for (size_t t = 0; t < g->tbs.n; t++) {
+			int n = (int)g->tbs.v[t].steps.n;
+
+			e.steps = n > e.steps ? n : e.steps;
+			/* Those that are waited for have the low numbers. */
+			for (int k = 0; k < n; k++) {
+				int w = g->tbs.v[t].steps.v[k].dep_tb + 1;
+
+				e.waited = w > e.waited ? w : e.waited;
+			}
+		}
+	}
+	return e;
 }
 
 void msccl_fini(struct msccl *p)

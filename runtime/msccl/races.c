@@ -142,6 +142,19 @@ static int reaches(struct msccl_race_search *x, int64_t early, int64_t late, boo
 
 /* ---- cells ---- */
 
+/* Of an earlier step of the same threadblock: a send without a barrier may still
+ * read when the next step begins, but for the chunk of the same number, which the
+ * same threads move. */
+static bool still_reads(const struct msccl_race_search *x, const struct msccl_access *e, int tb,
+			int step, int at)
+{
+	const struct msccl_step *s = step_of(x, tb, step);
+
+	return x->c->early_flags && e->step + 1 == step && e->at != at &&
+	       step_of(x, tb, e->step)->type == MSCCL_SEND && !msccl_sends(s->type) &&
+	       s->dep_tb < 0;
+}
+
 /* The earlier touch must be over when this op begins. */
 static int ordered(struct msccl_race_search *x, const struct msccl_access *e, int tb, int step,
 		   int at, struct err *err)
@@ -150,10 +163,13 @@ static int ordered(struct msccl_race_search *x, const struct msccl_access *e, in
 	const struct msccl_proof_tb *o = &x->c->tbs[x->c->base[x->rank] + e->tb];
 	int rc;
 
-	if (e->step <= clock_at(x, t->first_op + step)[e->tb]) {
+	if (e->tb == t->id) {
+		rc = !still_reads(x, e, tb, step, at);
+	} else if (e->step <= clock_at(x, t->first_op + step)[e->tb]) {
 		return 0;
+	} else {
+		rc = reaches(x, o->first_op + e->step, t->first_op + step, e->at == at);
 	}
-	rc = reaches(x, o->first_op + e->step, t->first_op + step, e->at == at);
 	if (rc < 0) {
 		return err_nomem(err);
 	}

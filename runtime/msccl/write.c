@@ -46,17 +46,3 @@ int msccl_write(const struct msccl *p, struct buf *out, struct err *err)
 	buf_str(out, "</algo>\n");
 	return out->failed ? err_nomem(err) : 0;
 }
-
-int msccl_export(const struct coll_sched *s, enum msccl_dialect dialect,
-		 struct buf *out, struct err *err)
-{
-	struct msccl p;
-	int rc = msccl_lower(s, dialect, &p, err);
-
-	if (rc) {
-		return rc;
-	}
-	rc = msccl_write(&p, out, err);
-	msccl_fini(&p);
-	return rc;
-}

@@ -13,9 +13,9 @@
 
 #include "collective/bfb/bfb.h"
 #include "controller/cli/core/private.h"
+#include "controller/cli/schedules/programs.h"
 #include "lib/base/file.h"
 #include "lib/base/rat.h"
-#include "runtime/msccl/msccl.h"
 #include "runtime/mscclpp/mscclpp.h"
 
 #define FRACTION 256
@@ -48,10 +48,11 @@ static const struct runtime *runtime_of(const char *to)
 struct lowering {
 	const struct runtime *r;
 	bool out_of_place;	/* of MSCCL++: for calls out of place */
-	struct buf *out;	/* what the last try wrote */
+	struct buf *out;	/* of MSCCL++: what the last try wrote */
+	struct cli_programs *programs;	/* of MSCCL */
 };
 
-/* A coll_bfb_try: lowers s into l->out, replacing what was there. WEFT_ELIMIT
+/* A coll_bfb_try: lowers s, replacing what the last try made. WEFT_ELIMIT
  * means that fewer chunks may fit. */
 static int lower_one(const struct coll_sched *s, void *arg, struct err *err)
 {
@@ -59,10 +60,11 @@ static int lower_one(const struct coll_sched *s, void *arg, struct err *err)
 	/* A plan of MSCCL++ serves calls in place, or out of place. */
 	bool inplace = !l->out_of_place && coll_kind_of(s) != COLL_ALLTOALL;
 
+	if (l->r->dialect >= 0) {
+		return cli_programs_make(l->programs, s, err);
+	}
 	buf_fini(l->out);
-	return l->r->dialect < 0
-		       ? mscclpp_export(s, inplace, l->out, err)
-		       : msccl_export(s, (enum msccl_dialect)l->r->dialect, l->out, err);
+	return mscclpp_export(s, inplace, l->out, err);
 }
 
 /* "2 chunks a shard, T_B 2 instead of 63/32": s is what fits, old what did
@@ -142,8 +144,8 @@ static int lower_or_advise(const struct cli *c, const struct coll_sched *s,
 
 /* ---- formats ---- */
 
-/* c is NULL when a file is written for another command, which never asks for
- * a runtime. */
+/* What is no program of MSCCL. c is NULL when a file is written for another command,
+ * which never asks for a runtime. */
 static int serialize(const struct cli *c, const struct coll_sched *s, const char *to,
 		     int max_layers, struct buf *b, struct err *err)
 {
@@ -179,13 +181,35 @@ static const char *format_of(const char *path)
 		       : "proto";
 }
 
+static int write_programs(const struct cli *c, const struct coll_sched *s,
+			  const struct runtime *to, const char *path, struct err *err)
+{
+	struct cli_programs programs;
+	struct lowering l = { .r = to, .programs = &programs };
+	int r = cli_programs_read(c, path, (enum msccl_dialect)to->dialect, &programs, err);
+
+	if (r == 0) {
+		r = lower_or_advise(c, s, &l, err);
+	}
+	if (r == 0) {
+		r = cli_programs_write(c, &programs, path, err);
+	}
+	msccl_choices_fini(&programs.made);
+	return r;
+}
+
 /* max_layers is for route tables; 0: as many as it takes. */
 static int write_as(const struct cli *c, const struct coll_sched *s, const char *to, int max_layers,
 		    const char *path, struct err *err)
 {
+	const struct runtime *runtime = runtime_of(to);
 	struct buf b = { 0 };
-	int r = serialize(c, s, to, max_layers, &b, err);
+	int r;
 
+	if (runtime && runtime->dialect >= 0) {
+		return write_programs(c, s, runtime, path, err);
+	}
+	r = serialize(c, s, to, max_layers, &b, err);
 	if (r == 0) {
 		r = file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
 	}
@@ -196,6 +220,17 @@ static int write_as(const struct cli *c, const struct coll_sched *s, const char 
 int cli_write_schedule(const struct coll_sched *s, const char *path, struct err *err)
 {
 	return write_as(NULL, s, format_of(path), 0, path, err);
+}
+
+/* WEFT_EUSAGE: an option that only programs of MSCCL can follow. */
+static int refuse_programs(const struct cli *c, const char *to, struct err *err)
+{
+	static const char *const names[] = { "protocol", "instances", "threadblocks",
+					     "link-bandwidth", NULL };
+	const struct runtime *runtime = runtime_of(to);
+
+	return runtime && runtime->dialect >= 0
+		       ? 0 : cli_refuse(c, names, "is for --to msccl-xml and rccl-xml", err);
 }
 
 /* What --to, --layers, --fit, --out-of-place and --rank ask for; an option
@@ -223,6 +258,9 @@ static int read_format(const struct cli *c, const char *path,
 	    strcmp(*to, "proto") != 0) {
 		r = err_set(err, WEFT_EUSAGE, "--%s is for --to json and proto",
 			    cli_has(c, "rank") ? "rank" : "flat");
+	}
+	if (r == 0) {
+		r = refuse_programs(c, *to, err);
 	}
 	if (r == 0 && cli_has(c, "rank") && cli_has(c, "flat")) {
 		r = err_set(err, WEFT_EUSAGE, "--rank and --flat: only one of them, as a part is "

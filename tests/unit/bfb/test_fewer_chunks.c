@@ -8,7 +8,7 @@
 #include "collective/bfb/bfb.h"
 #include "collective/schedule/schedule.h"
 #include "runtime/msccl/msccl.h"
-#include "tests/unit/schedule/common.h"
+#include "tests/unit/msccl/lowered.h"
 
 /* A runtime that takes so many chunks a shard, and counts its tries. */
 struct picky {

@@ -4,6 +4,7 @@
 
 #include "collective/bfb/bfb.h"
 #include "collective/schedule/schedule.h"
+#include "runtime/msccl/msccl.h"
 #include "tests/unit/schedule/common.h"
 
 static const char *const graphs[] = {
@@ -35,6 +36,30 @@ static inline struct coll_sched *of_family(enum coll_kind kind, const char *expr
 {
 	return kind == COLL_ALLTOALL || kind == COLL_BROADCAST
 		       ? paths(kind, expr, kind == COLL_ALLTOALL ? 1 : 48, 0) : bfb(kind, expr);
+}
+
+/* By Simple, in one copy. */
+static inline int msccl_lower(const struct coll_sched *s, enum msccl_dialect dialect,
+			      struct msccl *out, struct err *err)
+{
+	struct msccl_options o = { .dialect = dialect, .instances = 1 };
+
+	return msccl_lower_as(s, &o, out, err);
+}
+
+/* The file of a schedule: lowered, proven, written. */
+static inline int msccl_export(const struct coll_sched *s, enum msccl_dialect dialect,
+			       struct buf *out, struct err *err)
+{
+	struct msccl p;
+	int rc = msccl_lower(s, dialect, &p, err);
+
+	if (rc) {
+		return rc;
+	}
+	rc = msccl_write(&p, out, err);
+	msccl_fini(&p);
+	return rc;
 }
 
 /* Constructions, and the same in batches that overlap; `runs` frees its

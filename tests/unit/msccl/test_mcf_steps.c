@@ -11,8 +11,8 @@
 #include "collective/flow/flow.h"
 #include "lib/base/rng.h"
 #include "runtime/msccl/msccl.h"
+#include "tests/unit/msccl/lowered.h"
 #include "tests/unit/msccl/msccl_sim.h"
-#include "tests/unit/schedule/common.h"
 
 static struct coll_sched *make(const struct topo *t, int steps,
 			       struct mcf_steps_info *info)

@@ -8,7 +8,7 @@
 #include "runtime/msccl/msccl.h"
 #include "tests/unit/msccl/msccl_read.h"
 #include "tests/unit/msccl/msccl_sim.h"
-#include "tests/unit/schedule/common.h"
+#include "tests/unit/msccl/lowered.h"
 
 static struct msccl lowered(enum coll_kind kind, const char *expr)
 {
