@@ -355,7 +355,7 @@ $(foreach t,$(BENCH),$(eval $(call bench_rules,$(t))))
 .DEFAULT_GOAL := all
 
 help:
-	@echo "make demo        plan, apply and verify two jobs on emulated devices"
+	@echo "make demo        plan, apply and verify two jobs on emulated devices, run a schedule"
 	@echo "make check       all tests (installs what is missing)"
 	@echo "make all         build/release/{weft,weftd,weft-emulator,weft-mpi-run}"
 	@echo "make bench lint check-deps fuzz soak install deb clean deps"
