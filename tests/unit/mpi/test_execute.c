@@ -32,6 +32,17 @@ int __lsan_is_turned_off(void)
 
 static int world_rank;
 
+/* A rank that fails alone would leave the others waiting. */
+#define INSIST(condition, ...)                             \
+	do {                                               \
+		if (!(condition)) {                        \
+			fprintf(stderr, "%s:%d: rank %d: ", __FILE__, __LINE__, world_rank); \
+			fprintf(stderr, __VA_ARGS__);      \
+			fprintf(stderr, "\n");             \
+			MPI_Abort(MPI_COMM_WORLD, 1);      \
+		}                                          \
+	} while (0)
+
 /* The first n ranks; MPI_COMM_NULL on others. */
 static MPI_Comm some_ranks(int n)
 {
@@ -132,10 +143,8 @@ static void assert_element(const struct array *a, int64_t k, uint32_t value)
 		uint32_t got;
 
 		memcpy(&got, a->first + k * a->s->extent + a->s->at[w], 4);
-		if (got != value) {
-			fail_msg("rank %d, %s: element %ld is %u, not %u", world_rank, a->s->name,
-				 (long)k, got, value);
-		}
+		INSIST(got == value, "%s: element %ld is %u, not %u", a->s->name, (long)k, got,
+		       value);
 	}
 }
 
@@ -148,7 +157,7 @@ static void assert_holes(struct array *a)
 		}
 	}
 	for (size_t i = 0; i < a->bytes; i++) {
-		assert_int_equal(a->memory[i], UNTOUCHED);
+		INSIST(a->memory[i] == UNTOUCHED, "%s: byte %zu was written", a->s->name, i);
 	}
 }
 
@@ -194,6 +203,7 @@ struct run {
 	const struct shape *shape;
 	MPI_Op op;
 	bool in_place;
+	int late;		/* this rank begins after the others; -1: none does */
 };
 
 /* Where the own input lies in the output buffer when it is in place. */
@@ -216,6 +226,7 @@ static void run_once(struct run *r)
 	struct array *from = in_place ? &out : &in;
 	int64_t at = in_place ? place_in_out(r) : 0;
 	MPI_Datatype type = type_of(r->shape);
+	int rc;
 
 	for (int64_t k = 0; k < n_in; k++) {
 		set(from, at + k, token(r->p.rank, k));
@@ -224,10 +235,10 @@ static void run_once(struct run *r)
 	     k++) {
 		set(&out, k, token(r->p.rank, k));
 	}
-	assert_int_equal(mpi_executor_run(r->x, from->first + at * r->shape->extent, out.first,
-					  r->total, type, coll_is_sum(r->p.kind) ? r->op
-									    : MPI_OP_NULL),
-			 MPI_SUCCESS);
+	usleep(r->late == world_rank ? 10000 : 0);
+	rc = mpi_executor_run(r->x, from->first + at * r->shape->extent, out.first, r->total, type,
+			      coll_is_sum(r->p.kind) ? r->op : MPI_OP_NULL);
+	INSIST(rc == MPI_SUCCESS, "error %d", rc);
 	for (int64_t k = 0; k < n_out; k++) {
 		assert_element(&out, k, expected(&r->p, r->total, k));
 	}
@@ -241,12 +252,13 @@ static void run_once(struct run *r)
 	MPI_Type_free(&type);
 }
 
-/* With the first so many shapes, in turn in place and not, for these numbers of elements. */
+/* With the first so many shapes, in turn in place and not, for these numbers of elements;
+ * with one shape each rank is late in turn. */
 static void run_shapes(const struct coll_sched *s, int n_shapes, const int64_t *totals,
 		       int n_totals)
 {
 	MPI_Comm comm = some_ranks(coll_ranks(s));
-	struct run r = { .op = MPI_OP_NULL };
+	struct run r = { .op = MPI_OP_NULL, .late = -1 };
 	struct err err = { 0 };
 
 	if (comm == MPI_COMM_NULL) {
@@ -259,6 +271,7 @@ static void run_shapes(const struct coll_sched *s, int n_shapes, const int64_t *
 		r.total = totals[i / n_shapes];
 		r.shape = &shapes[i % n_shapes];
 		r.in_place = i % 2;
+		r.late = n_shapes == 1 ? i % coll_ranks(s) : -1;
 		run_once(&r);
 	}
 	mpi_executor_free(r.x);
@@ -347,6 +360,24 @@ static void test_exchanged_sums(void **state)
 	coll_free(s);
 }
 
+/* While one rank has not begun, others send and store what they can: nothing is written
+ * over that MPI has yet to read. */
+static void test_late_ranks(void **state)
+{
+	static const char *const rings[] = { "UniRing(1,6)", "Ring(5)" };
+	static const enum coll_kind kinds[] = { COLL_ALLTOALL, COLL_GATHER, COLL_SCATTER,
+						COLL_ALLREDUCE };
+
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		struct coll_sched *s = schedule_of(kinds[i % 4], rings[i / 4], 0);
+		int64_t n = coll_ranks(s), total = 5000 * n;
+
+		run_shapes(s, 1, (int64_t[]){ total, total, total, total, total, total }, (int)n);
+		coll_free(s);
+	}
+}
+
 /* More than is kept for later steps, and for packed copies of earlier ones. */
 static void test_large(void **state)
 {
@@ -369,7 +400,7 @@ static void test_measure(void **state)
 	MPI_Comm comm = some_ranks(8);
 	double step_s[64];
 	struct mpi_measure m = { .step_s = step_s };
-	struct run r = { .shape = &shapes[0], .op = MPI_SUM, .total = 8 * 1000 };
+	struct run r = { .shape = &shapes[0], .total = 8 * 1000, .late = -1 };
 	int64_t elements = 0;
 	struct err err = { 0 };
 
@@ -492,6 +523,7 @@ static int all_tests(void)
 		cmocka_unit_test(test_all_kinds),
 		cmocka_unit_test(test_vectors_that_do_not_divide),
 		cmocka_unit_test(test_exchanged_sums),
+		cmocka_unit_test(test_late_ranks),
 		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_measure),
 		cmocka_unit_test(test_long_runs),
