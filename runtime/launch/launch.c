@@ -57,11 +57,10 @@ static int failed(const struct launch_output *out, struct err *err)
 	return rc;
 }
 
-/* The result, or the error that the ranks agreed on. */
-static int read_result(const struct buf *text, json_t **result, struct err *err)
+int launch_read_result(const char *text, size_t len, json_t **result, struct err *err)
 {
 	json_error_t at;
-	json_t *root = json_loadb(buf_cstr(text), text->len, 0, &at);
+	json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &at);
 	const char *code = json_string_value(json_object_get(root, "error"));
 	const char *message = json_string_value(json_object_get(root, "message"));
 	int rc = 0;
@@ -69,8 +68,11 @@ static int read_result(const struct buf *text, json_t **result, struct err *err)
 	if (!json_is_object(root)) {
 		rc = err_set(err, WEFT_EIO, "the ranks ended without a result");
 	} else if (code) {
-		rc = err_set(err, err_from_name(code), "%s", message ? message : code);
+		rc = err_from_name(code);
+		rc = err_set(err, rc ? rc : WEFT_EINTERNAL, "%s",
+			     message && *message ? message : code);
 	}
+	*result = NULL;
 	if (rc) {
 		json_decref(root);
 	} else {
@@ -93,7 +95,7 @@ int launch_run(const struct launch_options *o, json_t **result, struct err *err)
 		rc = failed(&out, err);
 	}
 	if (!rc) {
-		rc = read_result(&out.out, result, err);
+		rc = launch_read_result(buf_cstr(&out.out), out.out.len, result, err);
 	}
 	buf_fini(&out.out);
 	buf_fini(&out.errors);

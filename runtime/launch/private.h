@@ -37,4 +37,10 @@ struct launch_output {
 int launch_process(char *const *argv, const struct launch_options *o, struct launch_output *out,
 		   struct err *err);
 
+struct json_t;
+
+/* What the ranks wrote: *result is their result, for json_decref, or NULL and the error that
+ * they agreed on; WEFT_EIO for what is neither. O(bytes). */
+int launch_read_result(const char *text, size_t len, struct json_t **result, struct err *err);
+
 #endif

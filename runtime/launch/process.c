@@ -4,7 +4,7 @@
  * mpirun puts each rank in a process group of its own, so ending its group would
  * leave them: all of them stay in its session. It is asked first, as it also ends what it has
  * started elsewhere; then whoever is left of the session is killed. For that time orphans become
- * children of this process: no dead ones stay where nobody else takes them in.
+ * children of this process: no dead ones stay where no other process takes them in.
  */
 #include <ctype.h>
 #include <dirent.h>

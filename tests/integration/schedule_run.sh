@@ -33,7 +33,8 @@ for topology in "${topologies[@]}"; do
 		options=()
 		[[ $collective =~ ^(broadcast|reduce|gather|scatter)$ ]] && options=(--root 1)
 		weft schedule make -t "$topology" -c "$collective" "${options[@]}" -o s.pb >/dev/null &&
-			run s.pb "${sizes[k++ % 8]}" && run s.pb "${sizes[k % 8]}" --barriers
+			run s.pb "${sizes[k++ % 8]}" &&
+			{ ((k % 2)) || run s.pb "${sizes[k++ % 8]}" --barriers; }
 		tap "$collective on $topology"
 	done
 done

@@ -1,4 +1,4 @@
-/* Command lines of mpirun; processes with limits, that leave nobody behind. */
+/* Command lines of mpirun; processes with limits, that leave no others behind. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
