@@ -109,13 +109,15 @@ static int traffic_of(const struct lower *l, struct msccl_traffic *out)
 	return from ? 0 : WEFT_ENOMEM;
 }
 
-/* How many blocks steps of one chunk need and may have; `whole` is what the first
- * layout made, and `each` its threadblocks a block. 0: they do not fit. */
+/* How many blocks a copy needs, and may have, for steps of one chunk; `whole` is
+ * what the first layout made, and `each` its threadblocks a block. 0: they do not
+ * fit. */
 static int blocks_of(const struct msccl_layout *y, const struct msccl *whole,
 		     const struct msccl_traffic *traffic, int each, int lanes)
 {
 	int copies = y->o->instances, tbs = msccl_extent(whole).tbs;
-	int64_t need = (traffic->peer + y->lim.steps - 1) / y->lim.steps;
+	int64_t most = (int64_t)y->lim.steps * copies;
+	int64_t need = (traffic->peer + most - 1) / most;
 	int room = (tbs > y->wide ? tbs : y->wide) / (each * copies);
 
 	if (need * copies > y->lim.channels || need > room ||
@@ -123,6 +125,7 @@ static int blocks_of(const struct msccl_layout *y, const struct msccl *whole,
 		return 0;
 	}
 	room = room < lanes ? room : lanes;
+	room = room < y->lim.channels / copies ? room : y->lim.channels / copies;
 	return copies * (room > need ? room : (int)need);
 }
 

@@ -24,6 +24,10 @@ expect 0 "another protocol" weft schedule export "$T/s.pb" --to msccl-xml \
 is "protocol" LL128 "$(attribute "$T/one.xml" proto)"
 is "a chunk is in three" 48 "$(attribute "$T/one.xml" nchunksperloop)"
 is "on three channels" 3 "$(attribute "$T/one.xml" nchannels)"
+expect 0 "as many as AMD's own ring file" weft schedule export "$T/s.pb" --to rccl-xml \
+	--instances 24 -o "$T/one.xml"
+is "on as many channels" 24 "$(attribute "$T/one.xml" nchannels)"
+is "for all sizes" 0 "$(attribute "$T/one.xml" maxBytes)"
 expect 0 "at most so many threadblocks" weft schedule export "$T/s.pb" --to rccl-xml \
 	--threadblocks 2 -o "$T/one.xml"
 is "two" 16 "$(grep -c '<tb ' "$T/one.xml")"
