@@ -68,7 +68,7 @@ taken() {
 
 expect 0 "the program runs without the library" mpi 2 ./program check 4096
 has out "and finds nothing wrong" '^wrong 0$'
-nm -D --defined-only "$LIB" | awk '$3 !~ /^MPI_/' >others
+nm -D --defined-only "$LIB" | awk '$3 !~ /^(MPI_[A-Z][a-z_]*|mpi_[a-z_]*_|ompi_[a-z_]*_f)$/' >others
 [[ ! -s others ]]
 tap "the library shows names of MPI only"
 ldd "$LIB" | grep -E 'lpsolve|nghttp2|sqlite|systemd|libuv|microhttpd|nauty|libssl' && false
@@ -105,6 +105,20 @@ if [[ -e $BUILD/asan/libweft_mpi.so ]]; then
 		weft_mpi 4 ASAN_OPTIONS=detect_leaks=0 WEFT_MPI_SCHEDULES="$(list s4)" ./program check 4096
 	right "nothing is wrong"
 fi
+
+# Fortran calls other functions.
+cp "$TOP/tests/integration/mpi_fortran.f90" mpi.f90
+sed 's/use mpi$/use mpi_f08/' mpi.f90 >mpi_f08.f90
+for module in mpi mpi_f08; do
+	expect 0 "Fortran, with the module $module" mpif90 -o "f_$module" "$module.f90"
+	expect 0 "runs" weft_mpi 4 WEFT_MPI_SCHEDULES="$(list s4)" "./f_$module"
+	has out "nothing is wrong" '^wrong 0$'
+	for kind in allreduce reduce-scatter allgather all-to-all broadcast; do
+		n=8
+		[[ $kind == broadcast ]] && n=4
+		taken "$kind" $n "0 handed" "$kind was taken"
+	done
+done
 
 # The same sums in the same order, in every run, on every rank.
 for i in 1 2 3; do

@@ -223,6 +223,31 @@ static void broadcast_alike(MPI_Comm comm)
 	MPI_Type_free(&all);
 }
 
+/* Types of absolute addresses, from MPI_BOTTOM on. */
+static void broadcast_bottom(MPI_Comm comm)
+{
+	uint32_t a[3], b[5];
+	int lengths[2] = { 3, 5 }, rank;
+	MPI_Datatype type;
+	MPI_Aint at[2];
+
+	MPI_Comm_rank(comm, &rank);
+	for (int i = 0; i < 5; i++) {
+		a[i % 3] = rank ? 0 : 10 + i % 3;
+		b[i] = rank ? 0 : 20 + i;
+	}
+	MPI_Get_address(a, &at[0]);
+	MPI_Get_address(b, &at[1]);
+	MPI_Type_create_hindexed(2, lengths, at, MPI_UINT32_T, &type);
+	MPI_Type_commit(&type);
+	count_call(BROADCAST, comm, true);
+	MPI_Bcast(MPI_BOTTOM, 1, type, 0, comm);
+	for (uint32_t i = 0; i < 5; i++) {
+		expect(a[i % 3] == 10 + i % 3 && b[i] == 20 + i);
+	}
+	MPI_Type_free(&type);
+}
+
 static void copies(MPI_Comm comm)
 {
 	static const size_t sizes[] = { 0, 2, 14, 2002 };
@@ -243,6 +268,7 @@ static void copies(MPI_Comm comm)
 		broadcast(&c, variant % c.size);
 	}
 	broadcast_alike(comm);
+	broadcast_bottom(comm);
 }
 
 /* ---- sums ---- */
