@@ -21,7 +21,7 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 	liblpsolve55-dev libcolamd2 libsuitesparse-dev libyaml-dev \
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libuv1-dev \
 	libnghttp2-dev libmicrohttpd-dev libssl-dev libsystemd-dev libsqlite3-dev libnauty2-dev libgmp-dev \
-	libjansson-dev libopenmpi-dev openmpi-bin libcmocka-dev mandoc sqlite3 jq procps \
+	libjansson-dev libopenmpi-dev openmpi-bin gfortran libcmocka-dev mandoc sqlite3 jq procps \
 	netcat-openbsd openssl curl iproute2 python3-grpcio python3-protobuf python3-yaml
 DEB_PACKAGES := build-essential debhelper dpkg-dev
 # For tests/integration/webui.sh, which is skipped without them.
