@@ -33,12 +33,11 @@ static void fold(const char *text, struct buf *b)
 	}
 }
 
-/* mpirun failed: by what a rank said, or else by the last that was written. */
+/* mpirun failed: by what a rank said, or else by what came first, of which the rest follows. */
 static int failed(const struct launch_output *out, struct err *err)
 {
 	const char *line = line_of_rank(buf_cstr(&out->errors));
 	struct buf b = { 0 };
-	size_t skip;
 	int rc;
 
 	if (line) {
@@ -46,12 +45,12 @@ static int failed(const struct launch_output *out, struct err *err)
 		return err_set(err, WEFT_EIO, "%.*s", (int)strcspn(line, "\n"), line);
 	}
 	fold(buf_cstr(&out->errors), &b);
-	skip = b.len > TOLD ? b.len - TOLD : 0;
 	if (WIFSIGNALED(out->status)) {
 		rc = err_set(err, WEFT_EIO, "mpirun: killed by signal %d", WTERMSIG(out->status));
 	} else {
-		rc = err_set(err, WEFT_EIO, "mpirun ended with %d: %s%s",
-			     WEXITSTATUS(out->status), skip ? "..." : "", buf_cstr(&b) + skip);
+		rc = err_set(err, WEFT_EIO, "mpirun ended with %d: %.*s%s",
+			     WEXITSTATUS(out->status), TOLD, buf_cstr(&b),
+			     b.len > TOLD ? "..." : "");
 	}
 	buf_fini(&b);
 	return rc;

@@ -42,7 +42,7 @@ struct launch_options {
  * mpirun runs in a session of its own; whatever happens, no process of that is left here. Without
  * hosts messages go through shared memory; mca, and OMPI_MCA_ variables, win over that.
  * As root Open MPI is told to run as root. WEFT_EUNAVAIL: mpirun or weft-mpi-run is not
- * installed; WEFT_ETIMEOUT, WEFT_ECANCELED; WEFT_EIO with what mpirun said last; and the
+ * installed; WEFT_ETIMEOUT, WEFT_ECANCELED; WEFT_EIO with what mpirun said; and the
  * errors of the ranks.
  */
 int launch_run(const struct launch_options *o, struct json_t **result, struct err *err);

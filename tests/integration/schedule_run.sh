@@ -56,7 +56,8 @@ fi
 if mine; then
 	# What cannot be held back is held back: all messages wait for their receivers.
 	OMPI_MCA_btl_vader_eager_limit=64 run compact.pb 1MiB &&
-		OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_eager_limit=128 run compact.pb 1MiB
+		OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=lo \
+			OMPI_MCA_btl_tcp_eager_limit=128 run compact.pb 1MiB
 	tap "without eager messages, and by TCP"
 	echo 'localhost slots=8' >hosts
 	run compact.pb 4096B --hosts hosts
