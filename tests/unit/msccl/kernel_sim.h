@@ -16,7 +16,9 @@
  * sender does within it only the same line, or the slices so far, are before
  * the receiver's. Vector clocks hold this exactly; two accesses to a chunk, one
  * of them a write, that are not ordered are a race. Returned room in a
- * connection orders nothing: how much there is may be set.
+ * connection orders nothing: how much there is may be set. A send of LL on RCCL
+ * ends without a barrier, so its flag tells nothing of what it reads, and a
+ * receive or copy right behind it only follows thread by thread.
  *
  * All offsets are whole chunks, so a byte only meets bytes at the same place
  * of other chunks. Places that the slices' borders do not divide behave alike:
@@ -87,7 +89,9 @@ struct kern_sent {
 struct kern_state {
 	int iter, i, c, slice;	/* iteration, transmission, chunk, slice */
 	bool entered;		/* its dependencies are met */
+	bool barrier;		/* ... and there were some */
 	int op;			/* operations of the iteration before it */
+	int open;		/* the send before it that may still read, or -1 */
 	int64_t flag;		/* 0: none yet */
 	int64_t sent, taken;	/* slices that it sent; of those, how many were taken */
 	int16_t *clock;
@@ -107,7 +111,7 @@ struct kern_lane {
 struct kern_run {
 	const struct kern_file *file;
 	const struct kern_proto *proto;
-	const char *why_not;
+	bool open_sends;	/* they end without a barrier */
 	int64_t chunk, window;	/* elements of a chunk; and of one iteration */
 	int iters, max_count, root;
 	struct kern_state *tb;
@@ -322,6 +326,9 @@ static inline bool kern_before(const struct kern_run *r, struct kern_access a, i
 		return true;
 	}
 	tb = r->op_tb[a.op];
+	if (r->tb[r->op_tb[op]].open == a.op) {
+		return a.k == k;
+	}
 	if (clock[tb] >= 2 * (a.op - r->first_op[tb]) + 2) {
 		return true;
 	}
@@ -436,6 +443,8 @@ static inline bool kern_chunk(struct kern_run *r, int tb, const struct kern_tran
 	return true;
 }
 
+/* Most of the time goes here, so the sanitizers stay outside. */
+__attribute__((no_sanitize("address", "undefined")))
 static inline void kern_join(int16_t *a, const int16_t *b, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -443,7 +452,7 @@ static inline void kern_join(int16_t *a, const int16_t *b, size_t n)
 	}
 }
 
-/* The start of an operation of n chunks. */
+/* The start of an operation of n chunks. Who sends, or has waited, meets a barrier. */
 static inline void kern_begin(struct kern_run *r, int tb, int op, int n,
 			      const struct kern_sent *got, struct kern_sent *out)
 {
@@ -451,6 +460,8 @@ static inline void kern_begin(struct kern_run *r, int tb, int op, int n,
 	size_t tbs = r->file->tbs.n;
 
 	r->parent[op] = got ? got->op : -1;
+	s->open = out || s->barrier ? -1 : s->open;
+	s->barrier = false;
 	if (got) {
 		kern_join(s->clock, got->clock, tbs);
 	}
@@ -496,7 +507,10 @@ static inline bool kern_effect(struct kern_run *r, int tb, const struct kern_tra
 			}
 		}
 	}
-	if (s->slice == slices - 1) {
+	if (r->open_sends && out && !got) {
+		s->open = op;
+	} else if (s->slice == slices - 1) {
+		s->open = -1;
 		kern_end(r, tb, op);
 	}
 	return true;
@@ -546,6 +560,7 @@ static inline bool kern_enter(struct kern_run *r, int tb, const struct kern_tran
 				  r->file->tbs.n);
 		}
 	}
+	s->barrier |= x->n_deps > 0 && !s->entered;
 	s->entered = true;
 	return true;
 }
@@ -743,6 +758,7 @@ static inline void kern_make_tbs(struct kern_run *r)
 	for (size_t i = 0; i < n; i++) {
 		const struct kern_tb *t = &f->tbs.v[i];
 
+		r->tb[i].open = -1;
 		r->first_op[i] = ops;
 		r->first_trans[i] = trans;
 		ops += kern_ops(r, t);
@@ -826,6 +842,7 @@ static inline bool kern_run(const struct kern_file *f, const struct kern_call *c
 
 	why[0] = '\0';
 	r.proto = kern_proto_of(c->proto ? c->proto : f->proto);
+	r.open_sends = c->rccl && strcmp(r.proto->name, "LL") == 0;
 	r.root = kern_is(f, "broadcast") ? kern_root(f) : 0;
 	r.max_count = kern_max_count(f, c);
 	r.chunk = c->bytes / KERN_ELEMENT / f->loop;
@@ -841,6 +858,50 @@ static inline bool kern_run(const struct kern_file *f, const struct kern_call *c
 	vec_fini(&r.reads);
 	vec_fini(&r.queue);
 	arrays_fini(&r.arrays);
+	return ok;
+}
+
+/* Bytes at which operations have `count` chunks, these of whole lines where that
+ * can be; 0: chunks of two iterations. */
+static inline int64_t kern_bytes(const struct kern_file *f, const struct kern_call *c, int count)
+{
+	const struct kern_proto *p = kern_proto_of(c->proto ? c->proto : f->proto);
+	int64_t size = p->bytes[c->rccl], lines;
+
+	if (count == 0) {
+		return size / 128 * 128 * 3 / 2 * f->loop;
+	}
+	if (p->slices > 1 && kern_is(f, "broadcast")) {
+		size /= 4;
+	}
+	lines = size / count / 128 * 128;
+	return (lines > 0 && size / lines == count ? lines : size / count / 4 * 4) * f->loop;
+}
+
+/* The runtimes take the file for a call of so many bytes. */
+static inline bool kern_serves(const struct kern_file *f, int64_t bytes)
+{
+	return bytes >= f->min_bytes && (f->max_bytes == 0 || bytes <= f->max_bytes);
+}
+
+/* A text runs at its smallest call, with operations of one chunk, and in two
+ * iterations, as far as it serves these; else it is told why not. */
+static inline bool kern_text(const char *text, bool rccl)
+{
+	struct kern_call c = { .rccl = rccl };
+	struct kern_file f;
+	char why[512];
+	bool ok = kern_read(text, &f);
+
+	snprintf(why, sizeof(why), "%s", f.why);
+	for (int i = 0; i < 3 && ok; i++) {
+		c.bytes = i == 0 ? (int64_t)KERN_ELEMENT * f.loop : kern_bytes(&f, &c, 2 - i);
+		ok = !kern_serves(&f, c.bytes) || kern_run(&f, &c, why);
+	}
+	if (!ok) {
+		print_message("# kernel: %s\n", why);
+	}
+	kern_free(&f);
 	return ok;
 }
 

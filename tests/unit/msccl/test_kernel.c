@@ -1,6 +1,7 @@
 /*
- * Small files by hand, which lock up, race or go wrong only from some size on,
- * or only in some protocol: the simulator of the kernels tells them apart.
+ * Files as the kernels run them at a size: what weft writes, and small files
+ * by hand that lock up, race or go wrong only from some size on, which show
+ * that the simulator tells them apart.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +9,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "runtime/msccl/msccl.h"
 #include "tests/unit/msccl/kernel_sim.h"
+#include "tests/unit/msccl/lowered.h"
 
 #define KIB 1024
 #define MIB (1024 * 1024)
@@ -208,6 +211,35 @@ static void test_lines(void **state)
 	size_ends(AROUND(0, 1), "Simple", 4 * MIB, "race on rank 0");
 }
 
+/* Rank 0 sends two chunks of scratch; then another threadblock, which waits for
+ * that, or the same one by a receive, writes from chunk `to` on. */
+#define SENT_THEN_COPIED ALGO("broadcast", "LL", 2, 2) \
+	GPU(0, 2, 2, 2) TB(0, 1, -1) STEP(0, s, s, 0, o, 0, 2, -1, -1, 1) END_TB \
+	TB(1, -1, -1) STEP(0, cpy, i, 0, s, 0, 2, 0, 0, 0) END_TB END_GPU \
+	GPU(1, 2, 2, 0) TB(0, -1, 0) STEP(0, r, i, 0, o, 0, 2, -1, -1, 0) END_TB END_GPU END
+#define SENT_THEN_RECEIVED(to) ALGO("alltoall", "LL", 2, 4) \
+	GPU(0, 4, 4, 4) TB(0, 1, 1) STEP(0, s, s, 0, o, 0, 2, -1, -1, 0) \
+	STEP(1, r, i, 0, s, to, 2, -1, -1, 0) END_TB END_GPU \
+	GPU(1, 4, 4, 4) TB(0, 0, 0) STEP(0, s, i, 0, o, 0, 2, -1, -1, 0) \
+	STEP(1, r, i, 0, o, 0, 2, -1, -1, 0) END_TB END_GPU END
+
+/* On RCCL a send of LL may still read when its flag is there, and while what is
+ * received next is written by other threads. */
+static void test_open_sends(void **state)
+{
+	const struct kern_call azure = { .bytes = 64 }, rccl = { .bytes = 64, .rccl = true };
+	const struct kern_call simple = { .bytes = 64, .rccl = true, .proto = "Simple" };
+
+	(void)state;
+	call_ends(SENT_THEN_COPIED, azure, "is wrong");
+	call_ends(SENT_THEN_COPIED, simple, "is wrong");
+	call_ends(SENT_THEN_COPIED, rccl, "race on rank 0");
+	call_ends(SENT_THEN_RECEIVED(1), azure, "is wrong");
+	call_ends(SENT_THEN_RECEIVED(1), simple, "is wrong");
+	call_ends(SENT_THEN_RECEIVED(1), rccl, "race on rank 0");
+	call_ends(SENT_THEN_RECEIVED(0), rccl, "is wrong");
+}
+
 /* Ends of a connection that disagree, and steps that do not exist. */
 static void test_mismatch(void **state)
 {
@@ -227,6 +259,51 @@ static void test_mismatch(void **state)
 	size_ends(left, NULL, 64, "data is left in its connection");
 }
 
+/* ---- what weft writes ---- */
+
+/* An all-reduce of so many bytes, in both dialects. */
+static void allreduce_ends(const char *expr, int64_t bytes)
+{
+	for (int d = 0; d < 2; d++) {
+		struct coll_sched *s = bfb(COLL_ALLREDUCE, expr);
+		struct err err = { 0 };
+		struct buf b = { 0 };
+		struct kern_file f;
+
+		must(msccl_export(s, d ? MSCCL_RCCL : MSCCL_AZURE, &b, &err), &err);
+		assert_true(kern_read(buf_cstr(&b), &f));
+		assert_true(kern_serves(&f, bytes));
+		call_ends(buf_cstr(&b), (struct kern_call){ .bytes = bytes, .rccl = d }, NULL);
+		kern_free(&f);
+		buf_fini(&b);
+		coll_free(s);
+	}
+}
+
+static void test_ring_32_mib(void **state)
+{
+	(void)state;
+	allreduce_ends("Ring(8)", 32 * MIB);
+}
+
+static void test_hypercube_32_mib(void **state)
+{
+	(void)state;
+	allreduce_ends("Hypercube(3)", 24 * 1398100);
+}
+
+static void test_torus_128_mib(void **state)
+{
+	(void)state;
+	allreduce_ends("Torus(4,4)", 128 * MIB);
+}
+
+static void test_circulant_128_mib(void **state)
+{
+	(void)state;
+	allreduce_ends("C(16,{1,4})", 128 * MIB);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,7 +313,12 @@ int main(void)
 		cmocka_unit_test(test_nops),
 		cmocka_unit_test(test_fused_sums),
 		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_open_sends),
 		cmocka_unit_test(test_mismatch),
+		cmocka_unit_test(test_ring_32_mib),
+		cmocka_unit_test(test_hypercube_32_mib),
+		cmocka_unit_test(test_torus_128_mib),
+		cmocka_unit_test(test_circulant_128_mib),
 	};
 
 	return cmocka_run_group_tests_name("msccl/kernel", tests, NULL, NULL);

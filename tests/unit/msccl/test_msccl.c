@@ -7,7 +7,7 @@
 
 #include "runtime/msccl/msccl.h"
 #include "tests/unit/msccl/msccl_read.h"
-#include "tests/unit/msccl/msccl_sim.h"
+#include "tests/unit/msccl/kernel_sim.h"
 #include "tests/unit/msccl/lowered.h"
 
 static struct msccl lowered(enum coll_kind kind, const char *expr)
@@ -312,7 +312,7 @@ static bool runs_or_caught(struct msccl *p)
 
 	if (msccl_check(p, MSCCL_AZURE, &err) == 0) {
 		text = text_of(p);
-		ok = sim_text(text, 4, 0);
+		ok = kern_text(text, false);
 		passed_wrong += !ok;
 		free(text);
 	}
@@ -421,7 +421,7 @@ static void test_full_queue(void **state)
 	p = crossing(msccl_slots(MSCCL_SIMPLE) + 1);
 	caught(&p, "deadlock");
 	text = text_of(&p);
-	assert_false(sim_text(text, 1, 0));
+	assert_false(kern_text(text, false));
 	free(text);
 	msccl_fini(&p);
 }
