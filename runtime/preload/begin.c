@@ -46,11 +46,19 @@ static int read_table(const char *path, struct preload_table *out, struct err_li
 	return rc;
 }
 
+/* NULL where it is not set, or empty. */
+static const char *setting(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
 /* The table that the environment names; empty without one. */
 static int find_table(const char **name, struct preload_table *out, struct err_list *errs)
 {
-	const char *path = getenv("WEFT_MPI_TABLE");
-	const char *list = getenv("WEFT_MPI_SCHEDULES");
+	const char *path = setting("WEFT_MPI_TABLE");
+	const char *list = setting("WEFT_MPI_SCHEDULES");
 	struct err err;
 
 	memset(out, 0, sizeof(*out));
@@ -94,7 +102,7 @@ static void report_errors(const struct err_list *errs)
 
 static void read_environment(struct preload_table *t)
 {
-	const char *strict = getenv("WEFT_MPI_STRICT"), *report = getenv("WEFT_MPI_REPORT");
+	const char *strict = setting("WEFT_MPI_STRICT"), *report = setting("WEFT_MPI_REPORT");
 	struct err_list errs = { 0 };
 	const char *name;
 
@@ -120,6 +128,7 @@ struct begin_message {
 	int32_t n, strict, report, unused;
 };
 
+/* Takes the entries of t over, and gives them to all ranks; to none when one cannot take them. */
 static void share(struct preload_table *t, int rank)
 {
 	struct begin_message m = { (int32_t)t->entries.n, preload.strict, preload.report[0] != 0,
@@ -132,8 +141,10 @@ static void share(struct preload_table *t, int rank)
 	if (rank != 0) {
 		snprintf(preload.report, sizeof(preload.report), "%s", m.report ? "1" : "");
 		entries = m.n ? calloc((size_t)m.n, sizeof(*entries)) : NULL;
-		without = m.n && !entries;
 	}
+	without = m.n && (!entries || PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN,
+							      preload_comm_delete,
+							      &preload.keyval, NULL));
 	PMPI_Allreduce(MPI_IN_PLACE, &without, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
 	if (!m.n || without) {
 		free(entries);
@@ -154,10 +165,6 @@ void preload_begin(void)
 		read_environment(&t);
 	}
 	share(&t, rank);
-	if (preload.n && PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, preload_comm_delete,
-						 &preload.keyval, NULL)) {
-		preload.n = 0;
-	}
 }
 
 void preload_end(void)
