@@ -564,6 +564,10 @@ static void write_name(struct buf *b, const struct topo_call *call)
 	bool repeats = strchr(call->family->shape, 'k') != NULL;
 	int numbers = call->numbers - repeats;
 
+	if (call->cayley) {
+		topo_write_cayley(call, b);
+		return;
+	}
 	buf_str(b, call->family->name);
 	if (repeats && call->number[numbers].value != 1) {
 		write_numbers(b, &call->number[numbers], 1, false);
@@ -572,9 +576,6 @@ static void write_name(struct buf *b, const struct topo_call *call)
 		return;
 	}
 	buf_char(b, '(');
-	if (call->cayley) {
-		topo_write_cayley(call, b);
-	}
 	for (int i = 0; i < call->parts; i++) {
 		buf_str(b, i ? "," : "");
 		write_name(b, call->part[i]);

@@ -128,7 +128,7 @@ int topo_expected(struct topo_parser *p, const char *what);
 int topo_read_number(struct topo_parser *p, const char *what, struct topo_arg *arg);
 
 /* The arguments of a Cayley graph, after its '(' and with its ')', into call->cayley, which
- * free() frees; and written, without either. cayley.c. */
+ * free() frees; and the whole expression. cayley.c. */
 int topo_read_cayley(struct topo_parser *p, struct topo_call *call);
 void topo_write_cayley(const struct topo_call *call, struct buf *b);
 

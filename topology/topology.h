@@ -320,6 +320,53 @@ int topo_action_size(const struct topo_action *x, int orbit);
 /* One shared limit of every orbit of them. O(1). */
 const int32_t *topo_action_limits(const struct topo_action *x, int *n);
 
+/* ---- groups of Cayley graphs ---- */
+
+#define TOPO_CAYLEY_MAX_J 16		/* 2^16 = TOPO_MAX_NODES */
+
+/*
+ * The group Z_n^j : (Z_k x Z_l). An element is (v; b, c): v in Z_n^j, b below k, c below
+ * l. The lower part moves the upper one by matrices A and Q over Z_n, by rows, and b
+ * carries a fixed vector w into v when it passes k:
+ *
+ *	(v; b, c) (v'; b', c') = (v + A^b Q^c v' + [b + b' >= k] w; b + b', c + c')
+ *
+ * With j = 1 the matrices are numbers. Elements are numbered by the digits of v, the first
+ * the lowest, then b, then c; 0 is the identity. w is only for l = 1.
+ */
+struct topo_cayley_group {
+	int64_t n, k, l, vectors;	/* vectors: n^j */
+	int j;
+	int64_t a[TOPO_CAYLEY_MAX_J * TOPO_CAYLEY_MAX_J], q[TOPO_CAYLEY_MAX_J * TOPO_CAYLEY_MAX_J];
+	int64_t w[TOPO_CAYLEY_MAX_J];
+};
+
+struct topo_cayley_element {
+	int64_t v[TOPO_CAYLEY_MAX_J], b, c;
+};
+
+/* NULL where it is a group: A^k = Q^l = 1 and A w = w modulo n; else what is not so. Matrices
+ * with j > 1 have l = 1. O(j^3 log k). */
+const char *topo_cayley_fault(const struct topo_cayley_group *x);
+/* Its elements. O(1). */
+int64_t topo_cayley_order(const struct topo_cayley_group *x);
+/* The element of a number, and back; the number of the inverse. O(j), O(j^3 log k). */
+struct topo_cayley_element topo_cayley_element(const struct topo_cayley_group *x, int64_t number);
+int64_t topo_cayley_number(const struct topo_cayley_group *x, const struct topo_cayley_element *e);
+int64_t topo_cayley_inverse(const struct topo_cayley_group *x, int64_t number);
+/* The product of two elements. O(j^2 (k + l)). */
+int64_t topo_cayley_product(const struct topo_cayley_group *x, int64_t a, int64_t b);
+/* next[u * stride] for every element u: u times this one. O(elements j + k l j^2). */
+void topo_cayley_times(const struct topo_cayley_group *x, int64_t number, int stride, int32_t *next);
+/* m becomes by m; out = m^times. O(j^3), O(j^3 log times). */
+void topo_cayley_multiply(const struct topo_cayley_group *x, const int64_t *by, int64_t *m);
+void topo_cayley_power(const struct topo_cayley_group *x, const int64_t *m, int64_t times,
+		       int64_t *out);
+/* The expression of the Cayley graph of these generators: with inverses (Cay) or
+ * without. Appended. O(n_letters j). */
+void topo_cayley_write(const struct topo_cayley_group *x, bool inverses, const int64_t *letters,
+		       int n_letters, struct buf *b);
+
 /* Whether u -> n - 1 - u is an automorphism, as of generalized Kautz and de
  * Bruijn graphs: then the first half of the nodes stands for all. False also
  * for one that is not plain, and when out of memory. O(m log d), mostly O(d) when it is none. */

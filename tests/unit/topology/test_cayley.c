@@ -149,10 +149,10 @@ static void names(void **state)
 static void refused(void **state)
 {
 	static const char *const wrong[][2] = {
-		{ "Cay(7:3,r=3,{(1,0)})", "column 5: r to the power 3 is not 1 modulo 7" },
-		{ "Cay(7:(3x2),r=2,q=2,{(1,0,0)})", "column 5: q to the power 2 is not 1" },
-		{ "Cay(8:2,r=3,s=1,{(1,0)})", "column 5: s is not r s modulo 8" },
-		{ "Cay(2^2:2,[1,1;1,0],{(1,0;1)})", "the matrix to the power 2 is not 1" },
+		{ "Cay(7:3,r=3,{(1,0)})", "column 5: r to the power k is not 1 modulo n" },
+		{ "Cay(7:(3x2),r=2,q=2,{(1,0,0)})", "column 5: q to the power l is not 1" },
+		{ "Cay(8:2,r=3,s=1,{(1,0)})", "column 5: s is not r s modulo n" },
+		{ "Cay(2^2:2,[1,1;1,0],{(1,0;1)})", "the matrix to the power k is not 1" },
 		{ "Cay(2^2:2,[0,1;1,0]+(1,0),{(1,0;1)})", "the matrix moves the vector" },
 		{ "Cay(7:3,r=2,{(0,0)})", "column 14: the identity is no generator" },
 		{ "Cay(7:3,r=2,{(1,0),(1,0)})", "a generator stands there twice" },
