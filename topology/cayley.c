@@ -276,11 +276,20 @@ static void check_letters(struct topo_make *mk)
 /* next[u d + i]: u times generator i; the caller's. */
 static int32_t *neighbours(const struct topo_cayley *x, const int64_t *letters, int d)
 {
-	int32_t *next = malloc((size_t)topo_cayley_order(&x->g) * (size_t)d * sizeof(*next));
+	size_t n = (size_t)topo_cayley_order(&x->g);
+	int32_t *next = malloc(n * (size_t)d * sizeof(*next)), *one = malloc(n * sizeof(*one));
 
-	for (int i = 0; i < d && next; i++) {
-		topo_cayley_times(&x->g, letters[i], d, next + i);
+	for (int i = 0; i < d && next && one; i++) {
+		topo_cayley_times(&x->g, letters[i], one);
+		for (size_t u = 0; u < n; u++) {
+			next[u * (size_t)d + (size_t)i] = one[u];
+		}
 	}
+	if (!one) {
+		free(next);
+		next = NULL;
+	}
+	free(one);
 	return next;
 }
 
@@ -311,9 +320,8 @@ out:
 static void measure_cayley(struct topo_make *mk)
 {
 	const struct topo_cayley *x = mk->call->cayley;
-	int64_t letters[2 * TOPO_MAX_ARGS];
-
 	const char *fault = topo_cayley_fault(&x->g);
+	int64_t letters[2 * TOPO_MAX_ARGS];
 
 	if (fault) {
 		topo_refuse(mk, x->col, "%s", fault);

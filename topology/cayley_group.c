@@ -49,8 +49,9 @@ static void apply(const struct topo_cayley_group *x, const int64_t *m, int64_t *
 	for (int i = 0; i < x->j; i++) {
 		v[i] = 0;
 		for (int k = 0; k < x->j; k++) {
-			v[i] = (v[i] + m[i * x->j + k] * old[k]) % x->n;
+			v[i] += m[i * x->j + k] * old[k];
 		}
+		v[i] %= x->n;
 	}
 }
 
@@ -121,30 +122,40 @@ int64_t topo_cayley_product(const struct topo_cayley_group *x, int64_t a, int64_
 	return join(x, &u, &e, e.v);
 }
 
-/* The next vector: one more in the first digit, which carries. */
-static void count_up(const struct topo_cayley_group *x, int64_t *v)
+/* to[v] = base + the number of v + by, for all vectors v: for those of the first digit, then
+ * of the first two, ... */
+static void add_vector(const struct topo_cayley_group *x, const int64_t *by, int64_t base,
+		       int32_t *to)
 {
-	for (int i = 0; i < x->j; i++) {
-		if (++v[i] < x->n) {
-			return;
+	int32_t n = (int32_t)x->n, size = 1;
+
+	to[0] = (int32_t)base;
+	for (int i = 0; i < x->j; i++, size *= n) {
+		for (int32_t digit = n; digit-- > 0;) {
+			int32_t high = (int32_t)((digit + by[i]) % n) * size;
+
+			for (int32_t low = 0; low < size; low++) {
+				to[digit * size + low] = to[low] + high;
+			}
 		}
-		v[i] = 0;
 	}
 }
 
-void topo_cayley_times(const struct topo_cayley_group *x, int64_t number, int stride, int32_t *next)
+void topo_cayley_times(const struct topo_cayley_group *x, int64_t number, int32_t *next)
 {
-	struct topo_cayley_element e = topo_cayley_element(x, number), u = { .b = 0 };
+	struct topo_cayley_element e = topo_cayley_element(x, number);
 
-	for (u.c = 0; u.c < x->l; u.c++) {
-		int64_t by[MAX_J];
+	for (int64_t c = 0; c < x->l; c++) {
+		int64_t by[MAX_J], sum[MAX_J];
 
 		memcpy(by, e.v, sizeof(by));
-		for (u.b = 0; u.b < x->k; u.b++) {
-			for (int64_t i = 0; i < x->vectors; i++, next += stride) {
-				*next = (int32_t)join(x, &u, &e, by);
-				count_up(x, u.v);
+		for (int64_t b = 0; b < x->k; b++, next += x->vectors) {
+			int64_t lower = (c + e.c) % x->l * x->k + (b + e.b) % x->k;
+
+			for (int i = 0; i < x->j; i++) {
+				sum[i] = by[i] + (b + e.b >= x->k ? x->w[i] : 0);
 			}
+			add_vector(x, sum, lower * x->vectors, next);
 			apply(x, x->a, by);
 		}
 		apply(x, x->q, e.v);

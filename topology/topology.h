@@ -356,8 +356,8 @@ int64_t topo_cayley_number(const struct topo_cayley_group *x, const struct topo_
 int64_t topo_cayley_inverse(const struct topo_cayley_group *x, int64_t number);
 /* The product of two elements. O(j^2 (k + l)). */
 int64_t topo_cayley_product(const struct topo_cayley_group *x, int64_t a, int64_t b);
-/* next[u * stride] for every element u: u times this one. O(elements j + k l j^2). */
-void topo_cayley_times(const struct topo_cayley_group *x, int64_t number, int stride, int32_t *next);
+/* next[u] for every element u: u times this one. O(elements + k l j^2). */
+void topo_cayley_times(const struct topo_cayley_group *x, int64_t number, int32_t *next);
 /* m becomes by m; out = m^times. O(j^3), O(j^3 log times). */
 void topo_cayley_multiply(const struct topo_cayley_group *x, const int64_t *by, int64_t *m);
 void topo_cayley_power(const struct topo_cayley_group *x, const int64_t *m, int64_t times,

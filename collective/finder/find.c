@@ -10,6 +10,7 @@
 #include "collective/bfb/bfb.h"
 #include "collective/finder/finder.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +19,17 @@
 #include "collective/bfb/balance.h"
 #include "collective/finder/private.h"
 #include "collective/schedule/schedule.h"
+#include "lib/base/buf.h"
 #include "lib/base/map.h"
 #include "lib/base/rat.h"
 
-#define MAX_EXPR 192
+#define MAX_EXPR 512
 #define MAX_TIES 3	/* equals kept: building them may tell them apart */
 #define MAX_NODES 8192
+/* What a search for a Cayley graph may take: so many sets of generators, and neighbours
+ * looked up. */
+#define CAYLEY_SETS 60000
+#define CAYLEY_VISITS 150000000
 
 /* A digraph that may serve. Loads are those of one all-gather and one
  * reduce-scatter, in M/B. */
@@ -474,6 +480,55 @@ static int add_found(struct coll_finder *f, struct finder_candidates *set, int n
 	return rc;
 }
 
+/* The least k with so many nodes within k hops; definition 11. */
+static int moore_steps(int64_t n, int64_t d, bool both)
+{
+	int64_t reached = 1, level = d;
+	int k = 0;
+
+	while (reached < n) {
+		reached += level;
+		level *= both ? d - 1 : d;
+		k++;
+		if (level == 0 && reached < n) {
+			return 1;	/* nothing reaches them all */
+		}
+		if (level > n) {
+			level = n;
+		}
+	}
+	return k;
+}
+
+/* The best Cayley graph of a search. Its figures are proven like those of bounds. */
+static int add_cayley(struct coll_finder *f, struct finder_candidates *set, int n, int d,
+		      enum finder_cayley_aim aim)
+{
+	bool both = aim == FINDER_CAYLEY_BOTH;
+	int64_t visits = (int64_t)CAYLEY_SETS * n * d;
+	struct finder_cayley found;
+	struct finder_candidate c;
+	struct buf text = { 0 };
+	int rc;
+
+	visits = (visits < CAYLEY_VISITS ? visits : CAYLEY_VISITS) /
+		 (aim == FINDER_CAYLEY_LINES ? 3 : 1);
+	rc = finder_cayley_search(n, d, aim, moore_steps(n, d, both), visits, &found, f->err);
+	if (rc || found.steps == INT_MAX) {
+		return rc;
+	}
+	c = optimal(n, found.steps);
+	c.exact = false;
+	topo_cayley_write(&found.g, both, found.letter, found.n_letters, &text);
+	if (text.failed) {
+		rc = err_nomem(f->err);
+	} else if (name(&c, "%s", buf_cstr(&text))) {
+		rc = keep(f, set, &c);
+	}
+	buf_fini(&text);
+	return rc;
+}
+
 static int add_optimal(struct coll_finder *f, struct finder_candidates *set, int n, int d,
 		       bool both)
 {
@@ -489,6 +544,9 @@ static int add_optimal(struct coll_finder *f, struct finder_candidates *set, int
 	}
 	if (!rc && d > 1 && !both && n > d + 1) {
 		rc = add_found(f, set, n, d, false);
+	}
+	if (!rc) {
+		rc = add_cayley(f, set, n, d, both ? FINDER_CAYLEY_BOTH : FINDER_CAYLEY_ONE_WAY);
 	}
 	return rc;
 }
@@ -519,6 +577,9 @@ static int add_lines(struct coll_finder *f, struct finder_candidates *set, int b
 	int64_t n = base;
 	int rc = add_optimal(f, &from, base, d, false);
 
+	if (!rc) {
+		rc = add_cayley(f, &from, base, d, FINDER_CAYLEY_LINES);
+	}
 	/* The line graph of a generalized Kautz graph is the next larger. */
 	for (int i = 0; i < times; i++, n *= d) {
 		more = plus(more, (struct bfb_ratio){ 1, n });
@@ -599,26 +660,6 @@ static int prove_all(struct coll_finder *f, struct finder_candidates *set)
 }
 
 /* ---- results ---- */
-
-/* The least k with so many nodes within k hops; definition 11. */
-static int moore_steps(int64_t n, int64_t d, bool both)
-{
-	int64_t reached = 1, level = d;
-	int k = 0;
-
-	while (reached < n) {
-		reached += level;
-		level *= both ? d - 1 : d;
-		k++;
-		if (level == 0 && reached < n) {
-			return 1;	/* nothing reaches them all */
-		}
-		if (level > n) {
-			level = n;
-		}
-	}
-	return k;
-}
 
 static int compare_points(const void *a, const void *b)
 {

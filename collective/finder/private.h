@@ -1,4 +1,6 @@
 /*
+ * Bases that the finder searches for.
+ *
  * Circulants of small diameter: digraphs on the numbers modulo n, with an arc
  * from every u to u + s for each offset s. They exist for every n; all nodes
  * are alike, so that one shows what breadth-first broadcast takes.
@@ -10,6 +12,9 @@
 
 #include "collective/bfb/balance.h"
 #include "lib/base/err.h"
+#include "lib/base/rng.h"
+#include "lib/base/vec.h"
+#include "topology/topology.h"
 
 #define FINDER_CIRCULANT_MAX_PORTS 64	/* of a node */
 #define FINDER_CIRCULANT_KEPT 4	/* found by one search */
@@ -44,5 +49,49 @@ int finder_circulant_search(int n, int ports, bool both, struct finder_circulant
  */
 int finder_circulant_factor(const struct finder_circulant *c, struct bfb_ratio *factor,
 		     struct err *err);
+
+/* ---- Cayley graphs ---- */
+
+#define FINDER_CAYLEY_MAX_PORTS 10	/* sets of arcs are gone through: 2^ports */
+
+struct finder_group {
+	struct topo_cayley_group g;
+	int64_t score;
+	int number;
+};
+
+struct finder_groups {
+	struct finder_group *v;
+	size_t n, cap;
+};
+
+/* Groups of n elements, of several forms; some hundreds at most. The cyclic one alone for many
+ * n: primes, and products of primes p q where p does not divide q - 1. WEFT_ENOMEM.
+ * Deterministic. */
+int finder_list_groups(int n, struct rng *rng, struct finder_groups *out);
+
+struct finder_cayley {
+	struct topo_cayley_group g;
+	bool both;		/* generators and their inverses */
+	int64_t letter[FINDER_CAYLEY_MAX_PORTS];	/* ascending */
+	int n_letters;
+	int steps;		/* of a phase; INT_MAX: nothing found */
+};
+
+enum finder_cayley_aim {
+	FINDER_CAYLEY_ONE_WAY,
+	FINDER_CAYLEY_BOTH,	/* with inverses */
+	FINDER_CAYLEY_LINES,	/* one way, and so that its line graph meets the bound too */
+};
+
+/*
+ * Looks for a Cayley graph of n nodes and so many ports, of which breadth-first broadcast
+ * meets the bandwidth bound in all-gathers and reduce-scatters, in as few steps as possible; none
+ * takes fewer than `bound`. out->steps INT_MAX: none found, or ports not in
+ * 2..FINDER_CAYLEY_MAX_PORTS. Ends after most_visits lookups of a neighbour (some ns each).
+ * Deterministic. WEFT_ENOMEM.
+ */
+int finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int bound,
+			 int64_t most_visits, struct finder_cayley *out, struct err *err);
 
 #endif

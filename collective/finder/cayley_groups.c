@@ -1,0 +1,217 @@
+/*
+ * Groups of a given order that Cayley graphs are searched on: Z_m : Z_k with and without a
+ * carry, Z_m : (Z_k x Z_l), and Z_p^j : Z_k by random matrices, for p a prime power. Of the
+ * abelian ones, whose graphs grow slowly, only the cyclic one: for numbers that have no other.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/finder/private.h"
+#include "lib/base/rat.h"
+
+#define MAX_OF_ORDERS 12	/* groups of one form with the same n, k, l */
+#define MAX_GROUPS 400
+#define MATRICES 24		/* random ones for an n^j and k */
+
+static int add(struct finder_groups *out, const struct topo_cayley_group *g)
+{
+	if (out->n >= MAX_GROUPS || topo_cayley_fault(g)) {
+		return 0;
+	}
+	return vec_push(out, (struct finder_group){ .g = *g });
+}
+
+static int64_t power(int64_t r, int64_t times, int64_t m)
+{
+	int64_t p = 1 % m;
+
+	for (; times > 0; times /= 2, r = r * r % m) {
+		p = times % 2 ? p * r % m : p;
+	}
+	return p;
+}
+
+/* The least number of which r is a power by something prime to k: one for each subgroup. */
+static bool is_least(int64_t r, int64_t k, int64_t m)
+{
+	for (int64_t j = 2, p = r * r % m; j < k; j++, p = p * r % m) {
+		if (p < r && rat_gcd(j, k) == 1) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Z_m : Z_k by every r, split and not. */
+static int add_metacyclic(int64_t m, int64_t k, struct finder_groups *out)
+{
+	struct topo_cayley_group g = { .n = m, .k = k, .l = 1, .vectors = m, .j = 1, .q = { 1 } };
+	int rc = 0, found = 0;
+
+	for (int64_t r = 2; r < m && !rc && found < MAX_OF_ORDERS; r++) {
+		if (power(r, k, m) != 1 || !is_least(r, k, m)) {
+			continue;
+		}
+		found++;
+		g.a[0] = r;
+		g.w[0] = 0;
+		rc = add(out, &g);
+		g.w[0] = m / rat_gcd(m, r - 1);
+		if (!rc && g.w[0] < m) {
+			rc = add(out, &g);
+		}
+	}
+	return rc;
+}
+
+/* Z_m : (Z_k x Z_l) by two numbers that both move. */
+static int add_two(int64_t m, int64_t k, int64_t l, struct finder_groups *out)
+{
+	struct topo_cayley_group g = { .n = m, .k = k, .l = l, .vectors = m, .j = 1 };
+	int rc = 0, found = 0;
+
+	for (int64_t r = 1; r < m && !rc; r++) {
+		if (power(r, k, m) != 1 || !is_least(r, k, m)) {
+			continue;
+		}
+		for (int64_t q = 2; q < m && !rc && found < MAX_OF_ORDERS; q++) {
+			if (power(q, l, m) == 1 && is_least(q, l, m)) {
+				found++;
+				g.a[0] = r;
+				g.q[0] = q;
+				rc = add(out, &g);
+			}
+		}
+	}
+	return rc;
+}
+
+/* A random matrix, or one with ones on the diagonal and nothing below: then its order is a
+ * power of the prime of n. */
+static void random_matrix(struct topo_cayley_group *g, bool upper, struct rng *rng)
+{
+	for (int x = 0; x < g->j; x++) {
+		for (int y = 0; y < g->j; y++) {
+			int64_t value = (int64_t)rng_below(rng, (uint64_t)g->n);
+
+			g->a[x * g->j + y] = !upper || y > x ? value : x == y;
+		}
+	}
+}
+
+/* Makes a matrix one whose k-th power is 1, if it can: its power by its order less
+ * what the order shares with k. */
+static bool tame(struct topo_cayley_group *g)
+{
+	int64_t m[TOPO_CAYLEY_MAX_J * TOPO_CAYLEY_MAX_J], order = 1;
+	int cells = g->j * g->j;
+
+	memcpy(m, g->a, sizeof(m));
+	/* The order, as long as it is small; a singular matrix has none. */
+	for (; order < 4096; order++) {
+		bool one = true;
+
+		for (int i = 0; i < cells && one; i++) {
+			one = m[i] == (i % (g->j + 1) == 0);
+		}
+		if (one) {
+			break;
+		}
+		topo_cayley_multiply(g, g->a, m);
+	}
+	if (order == 4096 || rat_gcd(order, g->k) == 1) {
+		return false;
+	}
+	memcpy(m, g->a, sizeof(m));
+	topo_cayley_power(g, m, order / rat_gcd(order, g->k), g->a);
+	return true;
+}
+
+/* A vector that A leaves where it is: the sum of a random one's images. */
+static void carry(struct topo_cayley_group *g, struct rng *rng)
+{
+	struct topo_cayley_element e = { .b = 0 };
+
+	for (int i = 0; i < g->j; i++) {
+		e.v[i] = (int64_t)rng_below(rng, (uint64_t)g->n);
+	}
+	/* With b = 1 in front, a product moves v by A. */
+	for (int64_t b = 0; b < g->k; b++) {
+		struct topo_cayley_element moved;
+
+		for (int i = 0; i < g->j; i++) {
+			g->w[i] = (g->w[i] + e.v[i]) % g->n;
+		}
+		moved = topo_cayley_element(g, topo_cayley_product(g, g->vectors,
+							topo_cayley_number(g, &e)));
+		memcpy(e.v, moved.v, sizeof(e.v));
+	}
+}
+
+static int add_matrices(int64_t n, int j, int64_t vectors, int64_t k, struct rng *rng,
+			struct finder_groups *out)
+{
+	int rc = 0;
+
+	for (int i = 0; i < MATRICES && !rc; i++) {
+		struct topo_cayley_group g = { .n = n, .k = k, .l = 1, .vectors = vectors, .j = j };
+
+		for (int x = 0; x < j; x++) {
+			g.q[x * j + x] = 1;
+		}
+		random_matrix(&g, i % 2, rng);
+		if (!tame(&g)) {
+			continue;
+		}
+		if (i % 3 == 0) {
+			struct topo_cayley_group with = g;
+
+			carry(&with, rng);
+			g = with;
+		}
+		rc = add(out, &g);
+	}
+	return rc;
+}
+
+static bool is_prime_power(int64_t n)
+{
+	int64_t p = 2;
+
+	while (n % p) {
+		p++;
+	}
+	while (n % p == 0) {
+		n /= p;
+	}
+	return n == 1;
+}
+
+int finder_list_groups(int n, struct rng *rng, struct finder_groups *out)
+{
+	struct topo_cayley_group cyclic = { .n = n, .k = 1, .l = 1, .vectors = n, .j = 1,
+					    .a = { 1 }, .q = { 1 } };
+	int rc = add(out, &cyclic);
+
+	for (int64_t base = 2; base * base * 2 <= n && !rc; base++) {
+		int64_t vectors = base * base;
+
+		for (int j = 2; vectors * 2 <= n && !rc && j <= TOPO_CAYLEY_MAX_J &&
+		     is_prime_power(base); j++, vectors *= base) {
+			if (n % vectors == 0) {
+				rc = add_matrices(base, j, vectors, n / vectors, rng, out);
+			}
+		}
+	}
+	for (int64_t m = n / 2; m >= 3 && !rc; m--) {
+		if (n % m == 0) {
+			rc = add_metacyclic(m, n / m, out);
+		}
+		for (int64_t k = 2; n % m == 0 && k * k <= n / m && !rc; k++) {
+			if (n / m % k == 0) {
+				rc = add_two(m, k, n / m / k, out);
+			}
+		}
+	}
+	return rc;
+}
