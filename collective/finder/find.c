@@ -28,7 +28,7 @@
 #define MAX_NODES 8192
 /* What a search for a Cayley graph may take: so many sets of generators, and neighbours
  * looked up. */
-#define CAYLEY_SETS 60000
+#define CAYLEY_SETS 20000
 #define CAYLEY_VISITS 150000000
 
 /* A digraph that may serve. Loads are those of one all-gather and one
@@ -104,7 +104,8 @@ static bool beats(const struct coll_finder *f, const struct finder_candidate *a,
 	return a->steps <= b->steps && c <= 0 && (a->steps < b->steps || c);
 }
 
-/* Adds c unless beaten or one of too many equals; drops what it beats. */
+/* Adds c unless beaten or one of too many equals; drops what it beats, but nothing exact for
+ * what is only promised. */
 static int keep(struct coll_finder *f, struct finder_candidates *set, const struct finder_candidate *c)
 {
 	size_t kept = 0, ties = 0;
@@ -121,8 +122,10 @@ static int keep(struct coll_finder *f, struct finder_candidates *set, const stru
 		return 0;
 	}
 	for (size_t i = 0; i < set->list.n; i++) {
-		if (!beats(f, c, &set->list.v[i])) {
-			set->list.v[kept++] = set->list.v[i];
+		const struct finder_candidate *o = &set->list.v[i];
+
+		if (!beats(f, c, o) || (o->exact && !c->exact)) {
+			set->list.v[kept++] = *o;
 		}
 	}
 	set->list.n = kept;
@@ -511,8 +514,9 @@ static int add_cayley(struct coll_finder *f, struct finder_candidates *set, int 
 	struct buf text = { 0 };
 	int rc;
 
-	visits = (visits < CAYLEY_VISITS ? visits : CAYLEY_VISITS) /
-		 (aim == FINDER_CAYLEY_LINES ? 3 : 1);
+	visits = visits < CAYLEY_VISITS ? visits : CAYLEY_VISITS;
+	/* Lookups take longer where tables do not fit the caches. */
+	visits /= aim == FINDER_CAYLEY_LINES || n > 2000 ? 3 : 1;
 	rc = finder_cayley_search(n, d, aim, moore_steps(n, d, both), visits, &found, f->err);
 	if (rc || found.steps == INT_MAX) {
 		return rc;

@@ -88,7 +88,7 @@ find >"$T/first" && file=$(ls "$XDG_CACHE_HOME"/weft/frontier-64-4-*)
 tap "found, and kept"
 find >"$T/second" && cmp -s "$T/first" "$T/second"
 tap "the same from the cache"
-for damage in 's/^weft-frontier-2/weft-frontier-0/' '3s/^[0-9]*/1/' '$d'; do
+for damage in 's/^weft-frontier-3/weft-frontier-0/' '3s/^[0-9]*/1/' '$d'; do
 	sed -i "$damage" "$file"
 	find >"$T/second" && cmp -s "$T/first" "$T/second"
 	tap "searched again after $damage"
