@@ -46,7 +46,7 @@ struct finder_cayley_search {
 	int32_t *queue;
 	int64_t *count;		/* of a level: nodes by set of letters */
 	int deepest;		/* level of the evaluation before */
-	int64_t visits, most_visits;
+	int64_t visits, max_visits;
 	struct arrays arrays;
 };
 
@@ -304,7 +304,7 @@ static bool episode(struct finder_cayley_search *s, int depth)
 		return false;
 	}
 	cost = cost_of(s, depth);
-	while (cost > 0 && stale < STALE && s->visits < s->most_visits) {
+	while (cost > 0 && stale < STALE && s->visits < s->max_visits) {
 		if (!change_unit(s, &i)) {
 			return false;
 		}
@@ -380,7 +380,7 @@ static void search(struct finder_cayley_search *s, const struct finder_groups *g
 {
 	int kept = groups->n < KEPT_GROUPS ? (int)groups->n : KEPT_GROUPS;
 
-	while (s->visits < s->most_visits && out->steps > bound && kept > 0) {
+	while (s->visits < s->max_visits && out->steps > bound && kept > 0) {
 		int most = out->steps == INT_MAX ? bound + 6 : out->steps - 1;
 		int depth = bound + (int)rng_below(&s->rng, (uint64_t)(most - bound) + 1);
 		int rank = (int)rng_below(&s->rng, 1 + rng_below(&s->rng, (uint64_t)kept));
@@ -408,11 +408,11 @@ static int make_room(struct finder_cayley_search *s)
 }
 
 int finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int bound,
-			 int64_t most_visits, struct finder_cayley *out, struct err *err)
+			 int64_t max_visits, struct finder_cayley *out, struct err *err)
 {
 	struct finder_cayley_search s = { .n = n, .d = ports, .both = aim == FINDER_CAYLEY_BOTH,
 					  .lines = aim == FINDER_CAYLEY_LINES,
-					  .most_visits = most_visits };
+					  .max_visits = max_visits };
 	struct finder_groups groups = { 0 };
 	int rc = 0;
 

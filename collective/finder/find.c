@@ -26,9 +26,8 @@
 #define MAX_EXPR 512
 #define MAX_TIES 3	/* equals kept: building them may tell them apart */
 #define MAX_NODES 8192
-/* What a search for a Cayley graph may take: so many sets of generators, and neighbours
- * looked up. */
-#define CAYLEY_SETS 20000
+/* What a search for a Cayley graph may take, whatever sets are asked for: neighbours looked
+ * up. */
 #define CAYLEY_VISITS 150000000
 
 /* A digraph that may serve. Loads are those of one all-gather and one
@@ -508,7 +507,7 @@ static int add_cayley(struct coll_finder *f, struct finder_candidates *set, int 
 		      enum finder_cayley_aim aim)
 {
 	bool both = aim == FINDER_CAYLEY_BOTH;
-	int64_t visits = (int64_t)CAYLEY_SETS * n * d;
+	int64_t visits = (int64_t)(f->q->sets ? f->q->sets : COLL_FINDER_SETS) * n * d;
 	struct finder_cayley found;
 	struct finder_candidate c;
 	struct buf text = { 0 };
@@ -516,7 +515,7 @@ static int add_cayley(struct coll_finder *f, struct finder_candidates *set, int 
 
 	visits = visits < CAYLEY_VISITS ? visits : CAYLEY_VISITS;
 	/* Lookups take longer where tables do not fit the caches. */
-	visits /= aim == FINDER_CAYLEY_LINES || n > 2000 ? 3 : 1;
+	visits /= n > 2000 ? 3 : 1;
 	rc = finder_cayley_search(n, d, aim, moore_steps(n, d, both), visits, &found, f->err);
 	if (rc || found.steps == INT_MAX) {
 		return rc;

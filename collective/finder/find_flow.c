@@ -183,7 +183,7 @@ static int consider_random(struct finder_flow_search *s)
 static int consider_frontier(struct finder_flow_search *s)
 {
 	struct coll_query q = { s->q->n, s->q->degree, s->q->bidirectional,
-				COLL_ALLGATHER };
+				COLL_ALLGATHER, 0 };
 	struct coll_frontier f;
 	int rc = coll_find(&q, false, &f, s->err);
 

@@ -19,7 +19,13 @@ struct coll_query {
 	int n, degree;
 	bool bidirectional;		/* every arc needs its reverse */
 	enum coll_kind kind;	/* allgather, reduce-scatter, allreduce */
+	int sets;		/* of generators that searches for Cayley graphs try; 0:
+				 * COLL_FINDER_SETS */
 };
+
+/* For one query, half a second to two of processor time; for each of a sweep. */
+#define COLL_FINDER_SETS 20000
+#define COLL_FINDER_SWEEP_SETS 500
 
 /* A digraph and what its schedule takes; T_B = num / den in M/B. */
 struct coll_point {

@@ -88,10 +88,10 @@ enum finder_cayley_aim {
  * Looks for a Cayley graph of n nodes and so many ports, of which breadth-first broadcast
  * meets the bandwidth bound in all-gathers and reduce-scatters, in as few steps as possible; none
  * takes fewer than `bound`. out->steps INT_MAX: none found, or ports not in
- * 2..FINDER_CAYLEY_MAX_PORTS. Ends after most_visits lookups of a neighbour (some ns each).
+ * 2..FINDER_CAYLEY_MAX_PORTS. Ends after max_visits lookups of a neighbour (some ns each).
  * Deterministic. WEFT_ENOMEM.
  */
 int finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int bound,
-			 int64_t most_visits, struct finder_cayley *out, struct err *err);
+			 int64_t max_visits, struct finder_cayley *out, struct err *err);
 
 #endif

@@ -528,7 +528,7 @@ static int try_frontier(const struct plan_ctx *ctx, struct plan_job *pj,
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	struct coll_query q = { all->n, all->degree, all->symmetric,
-				job->collective };
+				job->collective, 0 };
 	struct coll_frontier f;
 	int rc = coll_find(&q, true, &f, NULL);
 

@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,7 +164,7 @@ static bool cache_read(const struct coll_query *q, struct coll_frontier *f)
 
 static int read_query(const struct cli *c, struct coll_query *q, struct err *err)
 {
-	int64_t n = 0, degree = 0;
+	int64_t n = 0, degree = 0, sets = 0;
 	int r;
 
 	*q = (struct coll_query){ .kind = COLL_ALLREDUCE,
@@ -171,11 +172,13 @@ static int read_query(const struct cli *c, struct coll_query *q, struct err *err
 	if ((r = cli_need(c, "nodes", err)) ||
 	    (r = cli_need(c, "degree", err)) ||
 	    (r = cli_opt_int(c, "nodes", 2, 8192, &n, err)) ||
-	    (r = cli_opt_int(c, "degree", 1, 8191, &degree, err))) {
+	    (r = cli_opt_int(c, "degree", 1, 8191, &degree, err)) ||
+	    (r = cli_opt_int(c, "sets", 1, INT_MAX, &sets, err))) {
 		return r;
 	}
 	q->n = (int)n;
 	q->degree = (int)degree;
+	q->sets = (int)sets;
 	return cli_opt_kind(c, &q->kind, err);
 }
 
@@ -237,6 +240,7 @@ int cmd_topology_find(struct cli *c, struct err *err)
 	struct coll_query q;
 	struct find_price price;
 	struct out *o;
+	bool cached;
 	int r;
 
 	if (is_all_to_all(c)) {
@@ -255,9 +259,11 @@ int cmd_topology_find(struct cli *c, struct err *err)
 		vec_fini(&price.sizes);
 		return r;
 	}
-	if (cli_has(c, "no-cache") || !cache_read(&q, &f)) {
+	/* The cache has what a search of the usual length found. */
+	cached = !cli_has(c, "no-cache") && q.sets == 0;
+	if (!cached || !cache_read(&q, &f)) {
 		r = coll_find(&q, true, &f, err);
-		if (r == 0 && !cli_has(c, "no-cache")) {
+		if (r == 0 && cached) {
 			cache_write(&q, &f);
 		}
 	}

@@ -8,6 +8,7 @@
  * and the bandwidth factor times M/B.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -175,8 +176,13 @@ static int make_queries(const struct cli *c, const struct numbers *nodes,
 {
 	struct coll_query q = { .kind = COLL_ALLREDUCE,
 				.bidirectional = cli_has(c, "bidirectional") };
+	int64_t sets = COLL_FINDER_SWEEP_SETS;
 	int r = cli_opt_kind(c, &q.kind, err);
 
+	if (!r) {
+		r = cli_opt_int(c, "sets", 1, INT_MAX, &sets, err);
+		q.sets = (int)sets;
+	}
 	if (!r && nodes->list.n * degrees->list.n > MAX_QUERIES) {
 		r = err_set(err, WEFT_ELIMIT, "%zu sizes times %zu degrees "
 			    "are more than %d", nodes->list.n,

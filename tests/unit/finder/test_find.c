@@ -13,7 +13,7 @@
 static struct coll_frontier find(int n, int d, bool both, enum coll_kind kind,
 				 bool prove)
 {
-	struct coll_query q = { n, d, both, kind };
+	struct coll_query q = { n, d, both, kind, 0 };
 	struct coll_frontier f;
 	struct err err = { 0 };
 
@@ -242,7 +242,7 @@ static void test_sweep(void **state)
 	for (int nodes = 50; nodes < ALL_OR_SOME(60, 52); nodes++) {
 		for (int i = 0; i < 6; i++) {
 			q[n++] = (struct coll_query){ nodes, 2 << i % 3,
-						      i >= 3, COLL_ALLREDUCE };
+						      i >= 3, COLL_ALLREDUCE, 0 };
 		}
 	}
 	for (int threads = 1; threads <= 3; threads++) {
@@ -275,12 +275,12 @@ static void test_refusals(void **state)
 		struct coll_query q;
 		int code;
 	} bad[] = {
-		{ { 1, 2, false, COLL_ALLREDUCE }, WEFT_EINVAL },
-		{ { 0, 2, false, COLL_ALLREDUCE }, WEFT_EINVAL },
-		{ { 1000000, 2, false, COLL_ALLREDUCE }, WEFT_EINVAL },
-		{ { 8, 0, false, COLL_ALLREDUCE }, WEFT_EINVAL },
-		{ { 8, 2, false, COLL_ALLTOALL }, WEFT_EUNSUPPORTED },
-		{ { 7, 3, true, COLL_ALLREDUCE }, WEFT_EINFEASIBLE },
+		{ { 1, 2, false, COLL_ALLREDUCE, 0 }, WEFT_EINVAL },
+		{ { 0, 2, false, COLL_ALLREDUCE, 0 }, WEFT_EINVAL },
+		{ { 1000000, 2, false, COLL_ALLREDUCE, 0 }, WEFT_EINVAL },
+		{ { 8, 0, false, COLL_ALLREDUCE, 0 }, WEFT_EINVAL },
+		{ { 8, 2, false, COLL_ALLTOALL, 0 }, WEFT_EUNSUPPORTED },
+		{ { 7, 3, true, COLL_ALLREDUCE, 0 }, WEFT_EINFEASIBLE },
 	};
 
 	(void)state;
