@@ -32,7 +32,7 @@ static int64_t power(int64_t r, int64_t times, int64_t m)
 }
 
 /* The least number of which r is a power by something prime to k: one for each subgroup. */
-static bool is_least(int64_t r, int64_t k, int64_t m)
+static bool is_canonical(int64_t r, int64_t k, int64_t m)
 {
 	for (int64_t j = 2, p = r * r % m; j < k; j++, p = p * r % m) {
 		if (p < r && rat_gcd(j, k) == 1) {
@@ -49,7 +49,7 @@ static int add_metacyclic(int64_t m, int64_t k, struct finder_groups *out)
 	int rc = 0, found = 0;
 
 	for (int64_t r = 2; r < m && !rc && found < MAX_OF_ORDERS; r++) {
-		if (power(r, k, m) != 1 || !is_least(r, k, m)) {
+		if (power(r, k, m) != 1 || !is_canonical(r, k, m)) {
 			continue;
 		}
 		found++;
@@ -71,11 +71,11 @@ static int add_two(int64_t m, int64_t k, int64_t l, struct finder_groups *out)
 	int rc = 0, found = 0;
 
 	for (int64_t r = 1; r < m && !rc; r++) {
-		if (power(r, k, m) != 1 || !is_least(r, k, m)) {
+		if (power(r, k, m) != 1 || !is_canonical(r, k, m)) {
 			continue;
 		}
 		for (int64_t q = 2; q < m && !rc && found < MAX_OF_ORDERS; q++) {
-			if (power(q, l, m) == 1 && is_least(q, l, m)) {
+			if (power(q, l, m) == 1 && is_canonical(q, l, m)) {
 				found++;
 				g.a[0] = r;
 				g.q[0] = q;
