@@ -339,7 +339,6 @@ static int make(struct rank_walk *w, int rank, struct err *err)
 	p->ranks = coll_ranks(s);
 	p->rank = rank;
 	p->root = coll_root(s);
-	p->steps = coll_steps(s);
 	p->chunks = coll_chunks(s) / w->unit;
 	rc = (int64_t)p->ranks * p->chunks > INT32_MAX ? WEFT_ELIMIT : walk_steps(w);
 	if (rc == WEFT_ELIMIT || p->pieces.n > INT32_MAX) {
@@ -374,6 +373,7 @@ int rank_program_make(const struct coll_sched *s, int rank, struct rank_program 
 	}
 	w.s = part ? part : s;
 	rc = make(&w, rank, err);
+	out->steps = coll_steps(s);	/* a part ends with its own last */
 	coll_free(part);
 	for (int b = 0; b < 3; b++) {
 		vec_fini(&w.cells[b]);

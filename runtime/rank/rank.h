@@ -64,7 +64,7 @@ struct rank_copy {
 struct rank_program {
 	enum coll_kind kind;
 	int ranks, rank, root, chunks;	/* chunks: of a shard */
-	int steps;
+	int steps;		/* of the schedule; made from a part, up to its last message */
 	int32_t shards[3];		/* of each enum rank_buf */
 	VEC(struct rank_message) receives, sends;	/* by step, then arc */
 	VEC(struct rank_piece) pieces;

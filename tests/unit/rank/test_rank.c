@@ -219,6 +219,7 @@ static void assert_runs(const struct coll_sched *s, int64_t total, struct rng *r
 	}
 	for (int r = 0; r < w.n; r++) {
 		must(rank_program_make(s, r, &w.p[r], &err), &err);
+		assert_int_equal(w.p[r].steps, coll_steps(s));
 	}
 	run_world(&w, rng);
 	check_world(&w);
