@@ -96,6 +96,12 @@ static void add_worker(struct launch_command *c, const struct launch_options *o)
 	if (o->barriers) {
 		add_word(c, "--barriers");
 	}
+	if (o->own) {
+		add_word(c, "--own");
+	}
+	if (o->pause_ns > 0) {
+		add_number(c, "--pause", o->pause_ns);
+	}
 	add_word(c, "-");
 }
 

@@ -21,6 +21,9 @@ struct launch_options {
 	size_t schedule_len;
 	int64_t size_bytes, repeat, seed;	/* as weft-mpi-run takes them; repeat >= 1 */
 	bool barriers;		/* between steps */
+	bool own;		/* compared with MPI's own collective, which is measured too; else
+				 * each rank works the result out for itself */
+	int64_t pause_ns;	/* between the barrier before a run and the run; under a second */
 
 	const char *hosts;	/* mpirun's hostfile; NULL: all on this machine */
 	const char *agent;	/* command that starts a process on a host, instead of ssh; or
@@ -35,7 +38,7 @@ struct launch_options {
  * Runs it and waits. *result is the JSON object of weft-mpi-run, for json_decref: ranks,
  * size_bytes (the whole vector, in whole shards where MPI needs them), element_bytes, repeats,
  * barriers, wrong_elements, time_ns (of the slowest rank, median of the repeats),
- * min_time_ns, mpi_time_ns (the same by MPI's own collective), messages, bytes,
+ * min_time_ns, mpi_time_ns (with own: the same by MPI's own collective), messages, bytes,
  * rank_bytes (the rank that sent most), planned_bytes (where all chunks are alike),
  * steps: [{median_ns, worst_ns, worst_rank}].
  *

@@ -2,12 +2,13 @@
  * weft-mpi-run: one rank of a schedule that is tried out; `weft schedule run` and `weft
  * testbed run` start it by mpirun.
  *
- *	weft-mpi-run --size BYTES [--repeat K] [--barriers] [--seed S] FILE|-
+ *	weft-mpi-run --size BYTES [--repeat K] [--barriers] [--seed S] [--own] [--pause NS] FILE|-
  *
  * The first rank reads the schedule, proves it and sends every rank its own part. Buffers are
  * filled with numbers from the seed, the schedule runs once to warm up and K times
  * more, and after every run each element is compared with what MPI's own
- * collective makes of the same numbers: whole ones, so sums are exact in any order.
+ * collective makes of the same numbers; without --own that does not run, and
+ * every rank works out for itself what it has to get: whole ones, so sums are exact in any order.
  *
  * The first rank writes one JSON object on standard output: the result, or the error of the
  * first rank that has one, as {"error": code, "message": text}; then all end with 0.
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "lib/base/file.h"
 #include "lib/base/rng.h"
@@ -26,6 +28,7 @@
 
 #define MAX_SCHEDULE ((size_t)1 << 30)	/* bytes of the file */
 #define MAX_REPEATS 10000
+#define MAX_PAUSE_NS INT64_C(999999999)
 #define NS 1e9			/* a second */
 #define GARBAGE 0x5b		/* in results before a run */
 
@@ -41,7 +44,8 @@ int __lsan_is_turned_off(void)
 struct mpi_options {
 	const char *file;
 	int64_t size_bytes, seed, repeat;
-	bool barriers;
+	bool barriers, own;
+	int64_t pause_ns;	/* between a barrier and what is measured */
 };
 
 struct mpi_worker {
@@ -136,6 +140,7 @@ static int read_options(int argc, char **argv, struct mpi_options *o, struct err
 	static const struct option known[] = {
 		{ "size", required_argument, NULL, 's' }, { "repeat", required_argument, NULL, 'k' },
 		{ "seed", required_argument, NULL, 'r' }, { "barriers", no_argument, NULL, 'b' },
+		{ "own", no_argument, NULL, 'o' }, { "pause", required_argument, NULL, 'p' },
 		{ NULL, 0, NULL, 0 },
 	};
 	int c, rc = 0;
@@ -156,13 +161,20 @@ static int read_options(int argc, char **argv, struct mpi_options *o, struct err
 		case 'b':
 			o->barriers = true;
 			break;
+		case 'o':
+			o->own = true;
+			break;
+		case 'p':
+			rc = read_number(optarg, 0, MAX_PAUSE_NS, &o->pause_ns);
+			break;
 		default:
 			rc = WEFT_EUSAGE;
 		}
 	}
 	if (rc || o->size_bytes < 0 || optind != argc - 1) {
 		return err_set(err, WEFT_EUSAGE, "weft-mpi-run --size BYTES [--repeat K] "
-			       "[--barriers] [--seed S] FILE: K at most %d", MAX_REPEATS);
+			       "[--barriers] [--seed S] [--own] [--pause NS] FILE: K at most %d",
+			       MAX_REPEATS);
 	}
 	o->file = argv[optind];
 	return 0;
@@ -324,12 +336,18 @@ static int make_buffers(struct mpi_worker *w, struct err *err)
 	       ? 0 : err_nomem(err);
 }
 
+/* Element k of what a rank begins with. */
+static uint32_t value_of(const struct mpi_worker *w, int rank, int64_t k)
+{
+	uint64_t seed = rng_mix((uint64_t)w->options.seed + 1) + (uint64_t)rank;
+
+	return (uint32_t)(rng_mix((seed << 32) ^ (uint64_t)k) >> 32);
+}
+
 static void fill(const struct mpi_worker *w, char *buffer, int64_t n)
 {
-	uint64_t seed = rng_mix((uint64_t)w->options.seed + 1) + (uint64_t)w->rank;
-
 	for (int64_t k = 0; k < n; k++) {
-		uint32_t value = (uint32_t)(rng_mix((seed << 32) ^ (uint64_t)k) >> 32);
+		uint32_t value = value_of(w, w->rank, k);
 
 		memcpy(buffer + k * w->width, &value, (size_t)w->width);
 	}
@@ -354,6 +372,43 @@ static int64_t count_wrong(const struct mpi_worker *w)
 				(size_t)w->width) != 0;
 	}
 	return wrong;
+}
+
+/* Element k of all ranks by the operation. */
+static uint32_t combined(const struct mpi_worker *w, int64_t k)
+{
+	uint32_t value = 0;
+
+	for (int r = 0; r < w->ranks; r++) {
+		uint32_t one = value_of(w, r, k);
+
+		value = w->op == MPI_SUM ? value + one : value ^ one;
+	}
+	return value;
+}
+
+/* Element k of the result of this rank, where it has one. */
+static uint32_t expected_at(const struct mpi_worker *w, int64_t k)
+{
+	int64_t shard = w->total / w->ranks, own = shard * w->rank;
+
+	switch (w->p.kind) {
+	case COLL_ALLGATHER:
+	case COLL_GATHER:
+		return value_of(w, (int)(k / shard), k % shard);
+	case COLL_REDUCE_SCATTER:
+		return combined(w, own + k);
+	case COLL_ALLREDUCE:
+	case COLL_REDUCE:
+		return combined(w, k);
+	case COLL_ALLTOALL:
+		return value_of(w, (int)(k / shard), own + k % shard);
+	case COLL_BROADCAST:
+		return value_of(w, w->p.root, k);
+	case COLL_SCATTER:
+		return value_of(w, w->p.root, own + k);
+	}
+	return 0;
 }
 
 /* MPI's own collective of the same kind. */
@@ -395,6 +450,32 @@ static double slowest(struct mpi_worker *w, double begin)
 	return took;
 }
 
+/* What is to come out, made by this rank alone. O(elements x ranks). */
+static void make_expected(struct mpi_worker *w)
+{
+	bool at_root = w->p.kind == COLL_REDUCE || w->p.kind == COLL_GATHER;
+
+	clear(w, w->expected);
+	for (int64_t k = 0; k < w->n_out && (!at_root || w->rank == w->p.root); k++) {
+		uint32_t value = expected_at(w, k);
+
+		memcpy(w->expected + k * w->width, &value, (size_t)w->width);
+	}
+}
+
+/* All begin together. What a barrier leaves on its way through hosts between would wait behind
+ * the data of those that have begun. */
+static double begin_all(struct mpi_worker *w)
+{
+	const struct timespec pause = { .tv_nsec = w->options.pause_ns };
+
+	must(w, MPI_Barrier(w->comm), "barrier");
+	if (pause.tv_nsec > 0) {
+		nanosleep(&pause, NULL);
+	}
+	return MPI_Wtime();
+}
+
 /* One run of the schedule, its result compared; seconds of the slowest rank. */
 static double run_schedule(struct mpi_worker *w, double *step_s)
 {
@@ -404,8 +485,7 @@ static double run_schedule(struct mpi_worker *w, double *step_s)
 
 	clear(w, w->out);
 	w->measure.step_s = step_s;
-	must(w, MPI_Barrier(w->comm), "barrier");
-	begin = MPI_Wtime();
+	begin = begin_all(w);
 	must(w, mpi_executor_run(w->x, w->in, w->out, w->total, w->type, op), "the schedule");
 	took = slowest(w, begin);
 	wrong = count_wrong(w);
@@ -419,8 +499,7 @@ static double run_own(struct mpi_worker *w)
 	double begin;
 
 	clear(w, w->expected);
-	must(w, MPI_Barrier(w->comm), "barrier");
-	begin = MPI_Wtime();
+	begin = begin_all(w);
 	must(w, run_mpi(w), "MPI's own collective");
 	return slowest(w, begin);
 }
@@ -430,10 +509,16 @@ static void run_all(struct mpi_worker *w)
 	fill(w, w->in, w->n_in);
 	w->measure.barriers = w->options.barriers;
 	mpi_executor_measure(w->x, &w->measure);
-	run_own(w);
+	if (w->options.own) {
+		run_own(w);
+	} else {
+		make_expected(w);
+	}
 	run_schedule(w, w->step_s);
 	for (int64_t i = 0; i < w->options.repeat; i++) {
-		w->mpi_time_s[i] = run_own(w);
+		if (w->options.own) {
+			w->mpi_time_s[i] = run_own(w);
+		}
 		w->time_s[i] = run_schedule(w, w->step_s + i * w->p.steps);
 	}
 }
@@ -520,7 +605,9 @@ static void out_result(struct mpi_worker *w, double *repeats, double *ranks, str
 		out_int(o, "wrong_elements", w->wrong);
 		out_seconds(o, "time_ns", median(w->time_s, n));
 		out_seconds(o, "min_time_ns", w->time_s[0]);
-		out_seconds(o, "mpi_time_ns", median(w->mpi_time_s, n));
+		if (w->options.own) {
+			out_seconds(o, "mpi_time_ns", median(w->mpi_time_s, n));
+		}
 	}
 	out_counts(w, o);
 	if (o) {

@@ -38,7 +38,7 @@ static int read_options(const struct cli *c, struct cli_run *r, struct err *err)
 
 	*o = (struct launch_options){ .ranks = coll_ranks(r->s), .repeat = RUN_REPEATS,
 				      .hosts = cli_opt(c, "hosts"),
-				      .barriers = cli_has(c, "barriers"),
+				      .barriers = cli_has(c, "barriers"), .own = true,
 				      .limit_ns = RUN_LIMIT_NS, .stop = &cli_interrupted };
 	o->share_cores = !o->hosts && o->ranks > sysconf(_SC_NPROCESSORS_ONLN);
 	if ((rc = cli_need(c, "size", err)) ||
