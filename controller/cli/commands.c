@@ -379,6 +379,16 @@ static const struct cli_option testbed_probe_options[] = {
 	END,
 };
 
+static const struct cli_option testbed_run_options[] = {
+	{ 0, "job", "NAME", "the job (default: the only one)", NULL },
+	{ 0, "size", "BYTES", "of the vector (default: the job's)", NULL },
+	{ 0, "repeat", "K", "measure so many runs (default: 5)", NULL },
+	{ 0, "barriers", NULL, "all ranks end a step before any begins the next", NULL },
+	{ 0, "compare", NULL, "also run MPI's own collective over the same light", NULL },
+	{ 0, "time-limit", "TIME", "then all ranks are ended (default: 10min)", NULL },
+	END,
+};
+
 static const struct cli_option testbed_step_options[] = {
 	{ 0, "to", "STEP", "step number from 0 (default: the next, cyclic)",
 	  NULL },
@@ -525,6 +535,8 @@ static const struct cli_command testbed_commands[] = {
 	  cmd_testbed_status },
 	{ "route", NULL, "FABRIC", "Install the routes of the applied jobs in hosts",
 	  NULL, NULL, 1, 1, false, cmd_testbed_route },
+	{ "run", NULL, "FABRIC", "Run the schedule of an applied job by Open MPI",
+	  NULL, testbed_run_options, 1, 1, false, cmd_testbed_run },
 	{ "ping", NULL, "FABRIC", "Ping between all hosts over one hop",
 	  NULL, NULL, 1, 1, false, cmd_testbed_ping },
 	{ "probe", NULL, "FABRIC", "Send frames from every port and report "

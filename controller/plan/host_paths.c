@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t plan_host_address(int host)
+uint32_t plan_host_address(int host, int which)
 {
-	return htonl((10u << 24 | 119u << 16) + (uint32_t)host + 1);
+	return htonl((10u << 24 | (119u + (uint32_t)which) << 16) + (uint32_t)host + 1);
 }
 
 /* ---- arcs ---- */
@@ -86,15 +86,71 @@ static void find_paths(const struct model_fabric *f, const struct plan_arc *arcs
 	}
 }
 
+/* Arcs are sorted by the port that sends, so those of a host lie together. */
+static bool is_parallel(const struct model_fabric *f, const struct plan_arc *a,
+			const struct plan_arc *b)
+{
+	return f->ports[a->tx_port].host == f->ports[b->tx_port].host &&
+	       f->ports[a->rx_port].host == f->ports[b->rx_port].host;
+}
+
+/* Arcs that are parallel to this one, in order; *found: the k-th, if there are so many. */
+static int count_parallel(const struct model_fabric *f, const struct plan_arc *arcs, int n_arcs,
+			  int arc, int k, int *found)
+{
+	int n = 0, first = arc;
+
+	while (first > 0 && f->ports[arcs[first - 1].tx_port].host ==
+			    f->ports[arcs[arc].tx_port].host) {
+		first--;
+	}
+	for (int i = first; i < n_arcs && f->ports[arcs[i].tx_port].host ==
+					  f->ports[arcs[arc].tx_port].host; i++) {
+		if (is_parallel(f, &arcs[i], &arcs[arc])) {
+			*found = n == k ? i : *found;
+			n++;
+		}
+	}
+	return n;
+}
+
+int plan_host_addresses(const struct model_fabric *f, const struct plan_arc *arcs, int n_arcs)
+{
+	int most = 1, at;
+
+	for (int i = 0; i < n_arcs; i++) {
+		int n = count_parallel(f, arcs, n_arcs, i, 0, &at);
+		bool loop = f->ports[arcs[i].tx_port].host == f->ports[arcs[i].rx_port].host;
+
+		most = n > most && !loop ? n : most;
+	}
+	if (most == 1) {
+		return 1;
+	}
+	return 2 * most < PLAN_MAX_ADDRESSES ? 2 * most : PLAN_MAX_ADDRESSES;
+}
+
+/* The path to one address, of which `first` is the path to the host. */
+static struct plan_host_path path_to(const struct model_fabric *f, const struct plan_arc *arcs,
+				     int n_arcs, int to, int address, int first)
+{
+	int arc = first, m = count_parallel(f, arcs, n_arcs, first, 0, &arc), k = address / 2 % m;
+
+	count_parallel(f, arcs, n_arcs, first, k, &arc);
+	return (struct plan_host_path){ to, address, f->ports[arcs[arc].rx_port].host, 2 * k,
+					arcs[arc].tx_port, arcs[arc].rx_port };
+}
+
 int plan_host_paths(const struct model_fabric *f, const struct plan_arc *arcs, int n_arcs, int host,
 		    struct plan_host_path **paths, int *n, struct err *err)
 {
+	int addresses = plan_host_addresses(f, arcs, n_arcs);
 	size_t hosts = (size_t)f->n_hosts + 1;
 	int *first = calloc(hosts, sizeof(*first));
 	int *queue = calloc(hosts, sizeof(*queue));
 
 	*n = 0;
-	*paths = calloc(hosts, sizeof(**paths));
+	*paths = calloc(hosts * (size_t)addresses, sizeof(**paths));
 	if (!first || !queue || !*paths) {
 		free(first);
 		free(queue);
@@ -103,12 +159,11 @@ int plan_host_paths(const struct model_fabric *f, const struct plan_arc *arcs, i
 		return err_nomem(err);
 	}
 	find_paths(f, arcs, n_arcs, host, first, queue);
-	for (int to = 0; to < f->n_hosts; to++) {
-		if (first[to] >= 0) {
-			const struct plan_arc *a = &arcs[first[to]];
+	for (int i = 0; i < addresses * f->n_hosts; i++) {
+		int to = i % f->n_hosts, address = i / f->n_hosts;
 
-			(*paths)[(*n)++] = (struct plan_host_path){ to, f->ports[a->rx_port].host,
-								   a->tx_port, a->rx_port };
+		if (first[to] >= 0 && (address == 0 || address < 2 * f->hosts[to].n_ports)) {
+			(*paths)[(*n)++] = path_to(f, arcs, n_arcs, to, address, first[to]);
 		}
 	}
 	free(first);

@@ -458,6 +458,9 @@ int place_spare(const struct model_fabric *f, const struct place_request *demand
 
 /* ---- paths of hosts over the light of a plan (host_paths.c, stage_paths.c) ---- */
 
+/* Bit/s of an arc of capacity 1 of a job's digraph on switches, as its times go by. O(ports). */
+int64_t plan_job_link_bps(const struct model_fabric *f, const struct plan_job *pj);
+
 /* A job arc from one host port to another. */
 struct plan_arc {
 	int tx_port, rx_port;
@@ -466,15 +469,27 @@ struct plan_arc {
 /* The arcs of all jobs on switches, sorted, none twice. *arcs: free(). */
 int plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n, struct err *err);
 
-/* The path to one host: out by tx_port, which rx_port receives. */
+/* The path to an address of a host: out by tx_port, which rx_port receives. */
 struct plan_host_path {
-	int to;
-	int via;		/* the host of rx_port */
+	int to, to_address;
+	int via, via_address;	/* the host of rx_port, by an address of its that leaves by
+				 * tx_port as well */
 	int tx_port, rx_port;
 };
 
-/* The paths of one host to all that it reaches: the fewest arcs, then the
- * lowest ports; by host. *paths: free(). O(hosts x arcs). */
+/*
+ * Addresses of hosts that traffic should go to: 1, or with up to m > 1 parallel arcs from
+ * one host to another 2 m of them, at most PLAN_MAX_ADDRESSES. A host has two for each of
+ * its first ports, 2 k and 2 k + 1, and to these leads the k-th of parallel arcs. Two, for
+ * Open MPI takes its connections to a host in turn and passes over every second one (of 4.1,
+ * pml_ob1_isend.c: mca_pml_ob1_send_inline). O(arcs x degree).
+ */
+#define PLAN_MAX_ADDRESSES 16
+int plan_host_addresses(const struct model_fabric *f, const struct plan_arc *arcs, int n_arcs);
+
+/* The paths of one host to all addresses that it reaches: the fewest arcs, then the
+ * lowest ports, of parallel arcs each in turn; by address, then host. *paths: free().
+ * O(hosts x arcs). */
 int plan_host_paths(const struct model_fabric *f, const struct plan_arc *arcs, int n_arcs, int host,
 		    struct plan_host_path **paths, int *n, struct err *err);
 
@@ -520,7 +535,8 @@ int plan_arc_hops(const struct plan *p, int stage, const struct plan_arc *arcs, 
 int plan_arcs_after(const struct plan *p, int stage, struct plan_arc **arcs,
 		     int *n, struct err *err);
 
-/* Address of a host, network byte order: 10.119.0.1 is the first's. */
-uint32_t plan_host_address(int host);
+/* An address of a host, network byte order: of the first host 10.119.0.1, its next
+ * 10.120.0.1. */
+uint32_t plan_host_address(int host, int which);
 
 #endif

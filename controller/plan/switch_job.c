@@ -181,9 +181,8 @@ static int by_distance(const void *a, const void *b)
 }
 
 /* Of the ports that have a fibre. A step takes as long as its slowest link. */
-static int64_t slowest_port_bps(const struct plan_ctx *ctx, const struct model_job *job)
+static int64_t slowest_port_bps(const struct model_fabric *f, const struct model_job *job)
 {
-	const struct model_fabric *f = ctx->fabric;
 	int64_t least = INT64_MAX;
 
 	for (int r = 0; r < job->n_hosts; r++) {
@@ -200,6 +199,11 @@ static int64_t slowest_port_bps(const struct plan_ctx *ctx, const struct model_j
 	return least;
 }
 
+int64_t plan_job_link_bps(const struct model_fabric *f, const struct plan_job *pj)
+{
+	return pj->unit_bps > 0 ? pj->unit_bps : slowest_port_bps(f, &f->jobs[pj->job]);
+}
+
 static struct coll_cost cost_of(const struct plan_ctx *ctx, const struct plan_job *pj)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
@@ -207,7 +211,7 @@ static struct coll_cost cost_of(const struct plan_ctx *ctx, const struct plan_jo
 	return (struct coll_cost){
 		.alpha_ns = job->alpha_ns > 0 ? job->alpha_ns : 0,
 		.retune_ns = plan_light_change_ns(ctx, job),
-		.link_bps = pj->unit_bps > 0 ? pj->unit_bps : slowest_port_bps(ctx, job),
+		.link_bps = plan_job_link_bps(ctx->fabric, pj),
 		.size_bytes = job->size_bytes,
 	};
 }
@@ -514,7 +518,7 @@ static double promised_ns(const struct plan_ctx *ctx, const struct model_job *jo
 			  const struct coll_point *p)
 {
 	double alpha = job->alpha_ns > 0 ? (double)job->alpha_ns : 0;
-	double bps = (double)slowest_port_bps(ctx, job) * degree;
+	double bps = (double)slowest_port_bps(ctx->fabric, job) * degree;
 
 	return p->steps * alpha + (double)p->num / (double)p->den *
 				  (double)job->size_bytes * 8e9 / bps;

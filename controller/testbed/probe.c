@@ -350,7 +350,7 @@ static int pinger_init(struct pinger *p, struct err *err)
 static void ask(struct pinger *p, int from, int to)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET,
-				  .sin_addr = { plan_host_address(to) } };
+				  .sin_addr = { plan_host_address(to, 0) } };
 	struct icmphdr h = { .type = ICMP_ECHO };
 
 	h.un.echo.id = htons(p->id);

@@ -44,11 +44,13 @@ int testbed_plan(const struct model_fabric *f, struct plan **out, struct err *er
 
 /* Next hops by address of their host. The neighbour's MAC is known from the
  * testbed, so that no ARP has to find its way. */
-static int set_paths(struct testbed *t, int host, const struct plan_host_path *paths,
-		    int n, struct err *err)
+static int set_paths(struct testbed *t, int host, const struct plan_host_path *paths, int n,
+		     struct err *err)
 {
+	const struct model_host *h = &t->fabric->hosts[host];
 	struct host_route *v = calloc((size_t)n + 1, sizeof(*v));
-	int rc;
+	struct host_address own[PLAN_MAX_ADDRESSES];
+	int n_own = 0, rc;
 
 	if (!v) {
 		return err_nomem(err);
@@ -56,12 +58,20 @@ static int set_paths(struct testbed *t, int host, const struct plan_host_path *p
 	for (int i = 0; i < n; i++) {
 		const struct plan_host_path *w = &paths[i];
 
-		v[i].dst = plan_host_address(w->to);
-		v[i].via = w->via == w->to ? 0 : plan_host_address(w->via);
+		v[i].dst = plan_host_address(w->to, w->to_address);
+		v[i].via = w->via == w->to ? 0 : plan_host_address(w->via, w->via_address);
 		v[i].ifindex = t->tx[w->tx_port].ifindex;
 		memcpy(v[i].mac, t->rx[w->rx_port].mac, sizeof(v[i].mac));
 	}
-	rc = host_routes_set(t->hosts[host], plan_host_address(host), v, n, NULL, err);
+	/* All at once: a netdev that loses its last address loses its routes. */
+	for (int i = 0; i < PLAN_MAX_ADDRESSES && (i < 2 * h->n_ports || i == 0); i++) {
+		const struct host_link *links = i % 2 ? t->rx : t->tx;
+		int ifindex = h->n_ports ? links[h->first_port + i / 2].ifindex : 0;
+
+		own[n_own++] = (struct host_address){ plan_host_address(host, i),
+						      ifindex ? ifindex : HOST_LOOPBACK };
+	}
+	rc = host_routes_set(t->hosts[host], own, n_own, v, n, NULL, err);
 	free(v);
 	return rc;
 }

@@ -18,7 +18,6 @@
 #define PREFIX "weft."
 #define SWITCH_DRIVER "linux-tc"
 #define RING_DRIVER "linux-ring"
-#define LOOPBACK 1	/* its ifindex in every namespace */
 #define SUFFIX 3	/* letters of ".tx" */
 
 const char *testbed_netns(const struct model_fabric *f, const char *name, char *buf)
@@ -120,6 +119,7 @@ struct testbed_builder {
 	struct host_net **nets;		/* [n_hosts + n_devices], in this
 					 * order; NULL: not made yet */
 	struct testbed_fibre_end *tx, *rx;	/* [n_ports] with the faults in them */
+	struct host_net *management;	/* NULL: not made yet, or none */
 	bool **used;			/* [n_devices][n_in + n_out]: a fibre
 					 * leads there */
 	testbed_progress_fn fn;
@@ -199,12 +199,12 @@ static int quiet(struct host_net *net, struct err *err)
 	for (int i = 0; i < 2; i++) {
 		host_sysctl(net, all[i], "1", NULL);
 	}
-	return host_link_set(net, LOOPBACK, true, err);
+	return host_link_set(net, HOST_LOOPBACK, true, err);
 }
 
 /* Hosts pass on what is not for them, and take packets from anywhere: the
  * way back differs from the way there. */
-static int make_router(struct host_net *net, int host, struct err *err)
+static int make_router(struct host_net *net, struct err *err)
 {
 	static const char *const settings[][2] = {
 		{ "net/ipv4/ip_forward", "1" },
@@ -212,16 +212,17 @@ static int make_router(struct host_net *net, int host, struct err *err)
 		{ "net/ipv4/conf/default/rp_filter", "0" },
 		{ "net/ipv4/conf/all/send_redirects", "0" },
 		{ "net/ipv4/conf/default/send_redirects", "0" },
+		/* Light loses nothing, and a window that has grown stays: the
+		 * machine's own choice may send at a pace of its own. */
+		{ "net/ipv4/tcp_congestion_control", "reno" },
+		{ "net/ipv4/tcp_slow_start_after_idle", "0" },
 	};
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < sizeof(settings) / sizeof(settings[0]); i++) {
 		rc = host_sysctl(net, settings[i][0], settings[i][1], err);
 	}
-	if (rc) {
-		return rc;
-	}
-	return host_addr_add(net, LOOPBACK, plan_host_address(host), 32, err);
+	return rc;
 }
 
 static int make_netns(struct testbed_builder *b, int i, struct err *err)
@@ -237,7 +238,7 @@ static int make_netns(struct testbed_builder *b, int i, struct err *err)
 		return rc;
 	}
 	step(b);
-	return host ? make_router(b->nets[i], i, err) : 0;
+	return host ? make_router(b->nets[i], err) : 0;
 }
 
 /* MAC of a host's netdev, the same each time. */
@@ -377,6 +378,70 @@ static int start_switch(struct host_net *net, struct err *err)
 	return rc;
 }
 
+/* ---- the management network ---- */
+
+#define MANAGEMENT_DEV "mgmt"	/* of a host; ports have ".tx" in their names */
+#define MANAGEMENT_BRIDGE "hosts"
+#define MANAGEMENT_PREFIX 16
+
+bool testbed_has_management(const struct model_fabric *f)
+{
+	return f->n_hosts > 0 && f->n_hosts <= 1000;
+}
+
+/* A namespace with a bridge, and a pair of veths from it to each host: beside the light, so that
+ * what starts and ends programs does not wait behind what they send. */
+static int lay_management(struct testbed_builder *b, struct err *err)
+{
+	char name[HOST_NETNS_MAX], port[HOST_IFNAME_MAX];
+	int rc;
+
+	if (!testbed_has_management(b->f)) {
+		return 0;
+	}
+	if ((rc = host_netns_add(testbed_netns(b->f, TESTBED_MANAGEMENT, name), err)) ||
+	    (rc = host_open(name, &b->management, err)) || (rc = quiet(b->management, err)) ||
+	    (rc = host_bridge_add(b->management, MANAGEMENT_BRIDGE, err))) {
+		return rc;
+	}
+	for (int i = 0; i < b->f->n_hosts && rc == 0; i++) {
+		snprintf(port, sizeof(port), "%d", i);
+		rc = host_veth_add(b->nets[i], MANAGEMENT_DEV, NULL, b->management, port, NULL,
+				   err);
+	}
+	return rc;
+}
+
+static int start_management(struct host_net *net, struct err *err)
+{
+	struct host_link *v;
+	int n, bridge = 0, rc = host_links(net, &v, &n, err);
+
+	for (int i = 0; rc == 0 && i < n; i++) {
+		if (strcmp(v[i].name, MANAGEMENT_BRIDGE) == 0) {
+			bridge = v[i].ifindex;
+		}
+	}
+	for (int i = 0; rc == 0 && i < n; i++) {
+		rc = v[i].ifindex == bridge ? 0 : host_bridge_join(net, bridge, v[i].ifindex, err);
+		if (rc == 0) {
+			rc = host_link_set(net, v[i].ifindex, true, err);
+		}
+	}
+	free(v);
+	if (rc) {
+		return rc;
+	}
+	return host_addr_add(net, bridge, testbed_management_address(-1), MANAGEMENT_PREFIX, err);
+}
+
+uint32_t testbed_management_address(int host)
+{
+	return plan_host_address(host < 0 ? 0xfffd : host, -1);
+}
+
+/* ---- starting ---- */
+
 /* The rate of the end that a netdev is of, or 0 for no limit. */
 static int64_t rate_of(const struct testbed_builder *b, int host, const char *netdev)
 {
@@ -404,22 +469,43 @@ static int64_t rate_of(const struct testbed_builder *b, int host, const char *ne
 	return rate <= HOST_MAX_RATE_BPS ? rate : 0;
 }
 
+/* Whether a netdev is the one of the host's first port that sends. */
+static bool is_first(const struct testbed_builder *b, int host, const char *netdev)
+{
+	const struct model_host *h = &b->f->hosts[host];
+	char want[TESTBED_NAME_MAX + 4];
+
+	if (h->n_ports == 0) {
+		return false;
+	}
+	snprintf(want, sizeof(want), "%s.tx", testbed_end_netdev(b->f, h->first_port, NULL));
+	return strcmp(netdev, want) == 0;
+}
+
 static int start_host(struct testbed_builder *b, int host, struct err *err)
 {
 	struct host_net *net = b->nets[host];
 	struct host_link *v;
-	int n, rc = host_links(net, &v, &n, err);
+	int n, own = HOST_LOOPBACK, rc = host_links(net, &v, &n, err);
 
 	for (int i = 0; rc == 0 && i < n; i++) {
 		int64_t rate = rate_of(b, host, v[i].name);
 
+		own = is_first(b, host, v[i].name) ? v[i].ifindex : own;
 		rc = host_link_set(net, v[i].ifindex, true, err);
+		if (rc == 0 && strcmp(v[i].name, MANAGEMENT_DEV) == 0) {
+			rc = host_addr_add(net, v[i].ifindex, testbed_management_address(host),
+					   MANAGEMENT_PREFIX, err);
+		}
 		if (rc == 0 && rate) {
 			rc = host_rate_set(net, v[i].ifindex, rate, err);
 		}
 	}
 	free(v);
-	return rc;
+	if (rc) {
+		return rc;
+	}
+	return host_addr_add(net, own, plan_host_address(host, 0), 32, err);
 }
 
 static int build(struct testbed_builder *b, struct err *err)
@@ -432,6 +518,9 @@ static int build(struct testbed_builder *b, struct err *err)
 		rc = make_netns(b, i, err);
 	}
 	if (rc == 0) {
+		rc = lay_management(b, err);
+	}
+	if (rc == 0) {
 		rc = lay_all(b, err);
 	}
 	for (int i = 0; rc == 0 && i < b->f->n_devices; i++) {
@@ -441,6 +530,9 @@ static int build(struct testbed_builder *b, struct err *err)
 	}
 	for (int i = 0; rc == 0 && i < b->f->n_hosts; i++) {
 		rc = start_host(b, i, err);
+	}
+	if (rc == 0 && b->management) {
+		rc = start_management(b->management, err);
 	}
 	return rc;
 }
@@ -473,6 +565,7 @@ static void builder_fini(struct testbed_builder *b)
 	for (int i = 0; b->used && i < b->f->n_devices; i++) {
 		free(b->used[i]);
 	}
+	host_close(b->management);
 	free(b->nets);
 	free(b->tx);
 	free(b->rx);

@@ -96,6 +96,14 @@ int testbed_down(const char *fabric, int *n, struct err *err);
 /* Namespace of a host or device. buf: HOST_NETNS_MAX. */
 const char *testbed_netns(const struct model_fabric *f, const char *name, char *buf);
 
+/* Beside the light every host has a netdev on a management network, with a namespace of its
+ * own in which programs on hosts are started; a name that no host has. Fabrics of more than
+ * 1000 hosts have none, as it is one bridge. */
+#define TESTBED_MANAGEMENT "+mgmt"
+bool testbed_has_management(const struct model_fabric *f);
+/* Address there, network byte order; host -1: of that namespace. 10.118.0.0/16. */
+uint32_t testbed_management_address(int host);
+
 /* A running testbed: sessions with all its namespaces. */
 struct testbed {
 	const struct model_fabric *fabric;
@@ -158,12 +166,52 @@ int testbed_step(const struct model_fabric *f, const char *job, uint32_t step, s
  * they hold another. *out: plan_free. */
 int testbed_plan(const struct model_fabric *f, struct plan **out, struct err *err);
 
-/* Gives each host its routes along these arcs: fixed neighbours where an arc
- * leads, and the shortest path (fewest arcs, lowest ports) to all others; what
- * was routed before and is not wanted any more is taken away. *routes counts
- * those wanted. WEFT_ESTALE: another user's is in the way. */
+/* Gives each host its addresses, on its first ports, and its routes along these arcs: fixed
+ * neighbours where an arc leads, and the shortest path (fewest arcs, lowest ports) to
+ * all others, each of parallel arcs to another address; what was routed before and is
+ * not wanted any more is taken away. *routes counts those wanted. WEFT_ESTALE: another
+ * user's is in the way. */
 int testbed_route(struct testbed *t, const struct plan_arc *arcs, int n,
 		  int *routes, struct err *err);
+
+/* ---- runs ---- */
+
+struct json_t;
+
+struct testbed_run_options {
+	int64_t size_bytes;	/* of the whole vector */
+	int64_t repeat;		/* >= 1 */
+	bool barriers;		/* between steps */
+	bool compare;		/* with MPI's own collective */
+	int64_t limit_ns;	/* of each of the two; 0: none */
+	const volatile bool *stop;	/* ends it; or NULL */
+};
+
+/* What left by the port of an arc of the job while its schedule ran, the first time too: frames'
+ * bytes, with acknowledgements of what came by other arcs. */
+struct testbed_run_arc {
+	int tx_port, rx_port;
+	uint64_t bytes;
+};
+
+struct testbed_run {
+	struct json_t *result;		/* of launch_run() */
+	struct json_t *compared;	/* the same with mpi_time_ns; NULL: not asked */
+	struct testbed_run_arc *arcs;	/* sorted by tx_port */
+	int n_arcs;
+	uint64_t drops;			/* frames, of the queues of all hosts */
+};
+
+/*
+ * Runs the schedule of a job of the plan that the devices hold (testbed_plan) by Open MPI, a
+ * rank on the host that it is placed on, after testbed_route(). Waits for its end; the
+ * calling thread is in another namespace meanwhile, and TMPDIR another. WEFT_EUNSUPPORTED:
+ * a job on a ring, ranks of a host that are not in a row, too many hosts; errors of
+ * launch_run(). out: testbed_run_fini(), also after an error.
+ */
+int testbed_run(struct testbed *t, const struct plan *p, const struct plan_job *job,
+		const struct testbed_run_options *o, struct testbed_run *out, struct err *err);
+void testbed_run_fini(struct testbed_run *r);
 
 /* ---- probes ---- */
 

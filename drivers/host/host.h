@@ -46,6 +46,11 @@ struct host_net;
 int host_open(const char *name, struct host_net **out, struct err *err);
 void host_close(struct host_net *net);	/* NULL is fine */
 
+/* The calling thread enters the session's namespace, and what it starts is in it; *back is
+ * for host_leave, which ends the program when there is no way back. WEFT_EDENIED, WEFT_EIO. */
+int host_enter(const struct host_net *net, int *back, struct err *err);
+void host_leave(int back);
+
 /* A socket of this namespace. */
 int host_socket(struct host_net *net, int domain, int type, int protocol, int *fd, struct err *err);
 /* Writes a kernel setting of this namespace: "net/ipv4/ip_forward". */
@@ -61,22 +66,34 @@ struct host_link {
 	const char *operstate;	/* "up", "lowerlayerdown", ... */
 	uint32_t carrier_changes, carrier_ups, carrier_downs;
 	uint64_t rx_errors, tx_errors;
-	uint64_t tx_frames;
+	uint64_t tx_frames, tx_bytes;
 	uint8_t mac[6];
 	bool gone;		/* in an event: it was removed */
 };
 
 /* All links but the loopback, by ifindex. *links: free(). */
 int host_links(struct host_net *net, struct host_link **links, int *n, struct err *err);
-/* Makes a pair of veths, one end in each namespace; mac NULL: any. Both are
- * down. */
+/* Makes a pair of veths for frames of HOST_MTU bytes, one end in each namespace; mac NULL:
+ * any. Both are down. */
+#define HOST_MTU 9000
 int host_veth_add(struct host_net *a, const char *name_a, const uint8_t mac_a[6],
 		  struct host_net *b, const char *name_b, const uint8_t mac_b[6], struct err *err);
 int host_link_set(struct host_net *net, int ifindex, bool up, struct err *err);
-/* Limits what leaves a link (tbf). WEFT_EUNSUPPORTED above
- * HOST_MAX_RATE_BPS, which is as far as 32 bits of bytes a second go. */
+/* A bridge, down. WEFT_ESTALE: there is a link of that name. And a link becomes one of its
+ * ports; a bridge has room for 1023. */
+int host_bridge_add(struct host_net *net, const char *name, struct err *err);
+int host_bridge_join(struct host_net *net, int bridge, int ifindex, struct err *err);
+/*
+ * Limits what leaves a link (tbf): bps of TCP's payload in frames of HOST_MTU. One
+ * frame, or at high rates what the light takes in 100 us, may leave at once; what waits is
+ * limited to HOST_QUEUE bytes, more than the windows of the connections over a link.
+ * WEFT_EUNSUPPORTED above HOST_MAX_RATE_BPS, which is as far as 32 bits of bytes a second go.
+ */
 #define HOST_MAX_RATE_BPS 17000000000
+#define HOST_QUEUE (256 << 20)
 int host_rate_set(struct host_net *net, int ifindex, int64_t bps, struct err *err);
+/* Frames that queues of the namespace have dropped since they were made. O(links). */
+int host_queue_drops(struct host_net *net, uint64_t *drops, struct err *err);
 
 typedef void (*host_link_fn)(const struct host_link *link, void *arg);
 
@@ -165,6 +182,14 @@ int host_redirect_del(struct host_net *net, int from,
  * taken away. */
 #define HOST_PROTOCOL 119
 
+#define HOST_LOOPBACK 1	/* its ifindex in every namespace */
+
+/* An address of a namespace and the link that it is on. */
+struct host_address {
+	uint32_t addr;
+	int ifindex;
+};
+
 /* Gives a link the address, again too; prefix in bits. WEFT_EDENIED,
  * WEFT_ENOTFOUND (the link), WEFT_EDEVICE. */
 int host_addr_add(struct host_net *net, int ifindex, uint32_t addr, int prefix, struct err *err);
@@ -179,13 +204,13 @@ struct host_route {
 };
 
 /*
- * Makes these the routes of the namespace, and addr (0: none) its address on
- * the loopback: what is there stays, what is missing is added, what weft
- * added before and is in the way or not wanted any more goes. What others made
- * stays, even where it says otherwise: then WEFT_ESTALE names it, and the
- * rest is done. *changed (may be NULL) counts. O(n log n).
+ * Makes these the routes of the namespace, and `own` its addresses (/32), of which
+ * packets get the first where their sender does not choose: what is there stays, what
+ * is missing is added, what weft added before and is in the way or not wanted any more
+ * goes. What others made stays, even where it says otherwise: then WEFT_ESTALE names it,
+ * and the rest is done. *changed (may be NULL) counts. O(n log n).
  */
-int host_routes_set(struct host_net *net, uint32_t addr, const struct host_route *routes, int n,
-		    int *changed, struct err *err);
+int host_routes_set(struct host_net *net, const struct host_address *own, int n_own,
+		    const struct host_route *routes, int n, int *changed, struct err *err);
 
 #endif

@@ -17,12 +17,12 @@
 #include "drivers/host/private.h"
 #include "lib/base/vec.h"
 
-#define LOOPBACK 1	/* its ifindex in every namespace */
 #define WHOLE 32	/* bits of an address */
 
 /* A neighbour, a route or an address; what does not apply is 0. */
 struct entry {
 	uint32_t dst, via;
+	uint32_t src;		/* of a route: the address that packets get */
 	int ifindex;
 	uint8_t mac[6];
 	bool own;		/* weft made it */
@@ -101,6 +101,7 @@ static int on_route(struct nl_msg *msg, void *arg)
 	}
 	e.dst = address_of(a[RTA_DST]);
 	e.via = address_of(a[RTA_GATEWAY]);
+	e.src = address_of(a[RTA_PREFSRC]);
 	e.ifindex = a[RTA_OIF] ? (int)nla_get_u32(a[RTA_OIF]) : 0;
 	e.own = rt->rtm_protocol == HOST_PROTOCOL;
 	take(arg, &e);
@@ -225,6 +226,9 @@ static int set_route(struct setting *s, const struct entry *e, bool add)
 	if (e->via) {
 		put_address(msg, RTA_GATEWAY, e->via);
 	}
+	if (e->src && add) {
+		put_address(msg, RTA_PREFSRC, e->src);
+	}
 	return send_request(s, msg, "route");
 }
 
@@ -276,7 +280,7 @@ static struct entry *find(const struct route_kind *k, struct table *want, const 
 
 static bool equal(const struct entry *a, const struct entry *b)
 {
-	return a->dst == b->dst && a->via == b->via &&
+	return a->dst == b->dst && a->via == b->via && a->src == b->src &&
 	       a->ifindex == b->ifindex &&
 	       memcmp(a->mac, b->mac, sizeof(a->mac)) == 0;
 }
@@ -349,7 +353,7 @@ static int add_missing(struct setting *s, const struct route_kind *k, const stru
 	return rc;
 }
 
-static const struct route_kind address = { "address", set_address, false };
+static const struct route_kind address = { "address", set_address, true };
 static const struct route_kind neighbour = { "neighbour", set_neighbour, true };
 static const struct route_kind route = { "route", set_route, false };
 
@@ -358,28 +362,35 @@ struct tables {
 	struct table addresses[2], neighbours[2], routes[2];
 };
 
-static void want_routes(struct tables *t, uint32_t addr, const struct host_route *routes, int n)
+static void sort(struct table *t, int (*order)(const void *, const void *))
 {
-	if (addr) {
-		take(&t->addresses[1], &(struct entry){ .dst = addr,
-							.ifindex = LOOPBACK });
+	if (t->v.n) {
+		qsort(t->v.v, t->v.n, sizeof(struct entry), order);
+	}
+}
+
+static void want_routes(struct tables *t, const struct host_address *own, int n_own,
+			const struct host_route *routes, int n)
+{
+	for (int i = 0; i < n_own; i++) {
+		take(&t->addresses[1], &(struct entry){ .dst = own[i].addr,
+							.ifindex = own[i].ifindex });
 	}
 	for (int i = 0; i < n; i++) {
 		struct entry e = { .dst = routes[i].dst, .via = routes[i].via,
+				   .src = n_own ? own[0].addr : 0,
 				   .ifindex = routes[i].ifindex };
 
 		take(&t->routes[1], &e);
 		if (!e.via) {
+			e.src = 0;
 			memcpy(e.mac, routes[i].mac, sizeof(e.mac));
 			take(&t->neighbours[1], &e);
 		}
 	}
-	if (t->routes[1].v.n) {
-		qsort(t->routes[1].v.v, t->routes[1].v.n, sizeof(struct entry), by_dst);
-	}
-	if (t->neighbours[1].v.n) {
-		qsort(t->neighbours[1].v.v, t->neighbours[1].v.n, sizeof(struct entry), by_key);
-	}
+	sort(&t->addresses[1], by_key);
+	sort(&t->routes[1], by_dst);
+	sort(&t->neighbours[1], by_key);
 }
 
 static int read_tables(struct host_net *net, struct tables *t, struct err *err)
@@ -424,14 +435,14 @@ static int change_all(struct setting *s, struct tables *t)
 	return rc;
 }
 
-int host_routes_set(struct host_net *net, uint32_t addr, const struct host_route *routes, int n,
-		    int *changed, struct err *err)
+int host_routes_set(struct host_net *net, const struct host_address *own, int n_own,
+		    const struct host_route *routes, int n, int *changed, struct err *err)
 {
 	struct setting s = { .net = net, .err = err };
 	struct tables t = { 0 };
 	int rc = read_tables(net, &t, err);
 
-	want_routes(&t, addr, routes, n);
+	want_routes(&t, own, n_own, routes, n);
 	if (rc == 0 && (t.addresses[1].failed || t.neighbours[1].failed || t.routes[1].failed)) {
 		rc = err_nomem(err);
 	}

@@ -8,12 +8,14 @@
  */
 #include <errno.h>
 #include <linux/if.h>
+#include <linux/if_ether.h>
 #include <linux/if_link.h>
 #include <linux/pkt_sched.h>
 #include <netlink/addr.h>
 #include <netlink/errno.h>
 #include <netlink/msg.h>
 #include <netlink/route/link.h>
+#include <netlink/route/link/bridge.h>
 #include <netlink/route/link/veth.h>
 #include <netlink/route/qdisc.h>
 #include <netlink/route/qdisc/tbf.h>
@@ -60,6 +62,7 @@ static void read_errors(struct nlattr *a, struct host_link *l)
 		l->rx_errors = stats.rx_errors;
 		l->tx_errors = stats.tx_errors;
 		l->tx_frames = stats.tx_packets;
+		l->tx_bytes = stats.tx_bytes;
 	}
 }
 
@@ -138,6 +141,7 @@ static int set_end(struct rtnl_link *l, const struct host_net *net,
 	struct nl_addr *addr;
 
 	rtnl_link_set_name(l, name);
+	rtnl_link_set_mtu(l, HOST_MTU);
 	rtnl_link_set_ns_fd(l, net->ns);
 	if (mac) {
 		addr = nl_addr_build(AF_LLC, mac, 6);
@@ -173,6 +177,26 @@ int host_veth_add(struct host_net *a, const char *name_a, const uint8_t mac_a[6]
 	return rc ? host_nl_err(err, rc, a, name_a) : 0;
 }
 
+int host_bridge_add(struct host_net *net, const char *name, struct err *err)
+{
+	struct rtnl_link *link = rtnl_link_bridge_alloc();
+	int rc = -NLE_NOMEM;
+
+	if (link) {
+		rtnl_link_set_name(link, name);
+		rc = rtnl_link_add(net->sock, link, NLM_F_CREATE | NLM_F_EXCL);
+		rtnl_link_put(link);
+	}
+	return rc ? host_nl_err(err, rc, net, name) : 0;
+}
+
+int host_bridge_join(struct host_net *net, int bridge, int ifindex, struct err *err)
+{
+	int rc = rtnl_link_enslave_ifindex(net->sock, bridge, ifindex);
+
+	return rc ? host_nl_err(err, rc, net, "bridge") : 0;
+}
+
 int host_link_set(struct host_net *net, int ifindex, bool up, struct err *err)
 {
 	struct rtnl_link *old = rtnl_link_alloc(), *new = rtnl_link_alloc();
@@ -192,11 +216,16 @@ int host_link_set(struct host_net *net, int ifindex, bool up, struct err *err)
 	return rc ? host_nl_err(err, rc, net, up ? "link up" : "link down") : 0;
 }
 
+/* Of a full frame: Ethernet's header counts for tbf, and those of IP and TCP, with its time
+ * stamps, carry nothing. */
+#define FRAME (HOST_MTU + ETH_HLEN)
+#define FRAME_AND_SOME (FRAME + FRAME / 16)
+#define PAYLOAD (HOST_MTU - 20 - 32)
+
 int host_rate_set(struct host_net *net, int ifindex, int64_t bps, struct err *err)
 {
 	struct rtnl_qdisc *q;
-	/* Two milliseconds of light, but never less than a large segment. */
-	int64_t bytes = bps / 8, burst = bytes / 500;
+	int64_t bytes, burst;
 	int rc;
 
 	if (bps <= 0 || bps > HOST_MAX_RATE_BPS) {
@@ -209,18 +238,49 @@ int host_rate_set(struct host_net *net, int ifindex, int64_t bps, struct err *er
 	if (!q) {
 		return err_nomem(err);
 	}
-	burst = burst < 65536 ? 65536 : burst > (1 << 24) ? 1 << 24 : burst;
+	bytes = bps / 8 * FRAME / PAYLOAD;
+	/* The kernel keeps it as a time, rounded: a full frame has to fit in any case. */
+	burst = bytes / 10000 > FRAME_AND_SOME ? bytes / 10000 : FRAME_AND_SOME;
 	rtnl_tc_set_ifindex(TC_CAST(q), ifindex);
 	rtnl_tc_set_parent(TC_CAST(q), TC_H_ROOT);
 	rtnl_tc_set_handle(TC_CAST(q), TC_HANDLE(1, 0));
 	rc = rtnl_tc_set_kind(TC_CAST(q), "tbf");
 	if (rc == 0) {
 		rtnl_qdisc_tbf_set_rate(q, (int)(bytes ? bytes : 1), (int)burst, 0);
-		rtnl_qdisc_tbf_set_limit(q, (int)(4 * burst));
+		rtnl_qdisc_tbf_set_limit(q, HOST_QUEUE);
 		rc = rtnl_qdisc_add(net->sock, q, NLM_F_CREATE | NLM_F_REPLACE);
 	}
 	rtnl_qdisc_put(q);
 	return rc ? host_nl_err(err, rc, net, "rate") : 0;
+}
+
+static int on_queue(struct nl_msg *msg, void *arg)
+{
+	struct nlmsghdr *head = nlmsg_hdr(msg);
+	struct nlattr *a[TCA_MAX + 1];
+	struct tc_stats stats = { 0 };
+	uint64_t *drops = arg;
+
+	if (head->nlmsg_type == RTM_NEWQDISC &&
+	    nlmsg_parse(head, sizeof(struct tcmsg), a, TCA_MAX, NULL) >= 0 && a[TCA_STATS]) {
+		memcpy(&stats, nla_data(a[TCA_STATS]),
+		       (size_t)nla_len(a[TCA_STATS]) < sizeof(stats) ?
+		       (size_t)nla_len(a[TCA_STATS]) : sizeof(stats));
+		*drops += stats.drops;
+	}
+	return NL_OK;
+}
+
+int host_queue_drops(struct host_net *net, uint64_t *drops, struct err *err)
+{
+	struct tcmsg tc = { .tcm_family = AF_UNSPEC };
+	int rc = nl_send_simple(net->sock, RTM_GETQDISC, NLM_F_DUMP, &tc, sizeof(tc));
+
+	*drops = 0;
+	if (rc >= 0) {
+		rc = host_nl_receive(net->sock, on_queue, drops);
+	}
+	return rc < 0 ? host_nl_err(err, rc, net, "queues") : 0;
 }
 
 /* ---- events ---- */

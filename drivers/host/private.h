@@ -16,10 +16,6 @@ struct host_net {
 	int ethtool;			/* its family, negative: none */
 };
 
-/* Enters the session's namespace; *back goes to host_leave. */
-int host_enter(const struct host_net *net, int *back, struct err *err);
-void host_leave(int back);
-
 /* Receives once on a socket with `valid` seeing what comes. What libnl
  * answers. */
 int host_nl_receive(struct nl_sock *sock, nl_recvmsg_msg_cb_t valid, void *arg);

@@ -55,8 +55,8 @@ elif [[ $status != 0 ]]; then
 	tap "testbed up" 1
 	finish
 fi
-[[ $(left) == 13 ]]
-tap "a namespace for each of twelve hosts and one switch"
+[[ $(left) == 14 ]]
+tap "a namespace for each of twelve hosts and one switch, and for managing"
 expect 0 "up again: nothing to do" weft testbed up "$T/k44.yaml" --format json
 [[ $(jq .built "$T/out") == false ]]
 tap "it says so"

@@ -78,6 +78,11 @@ void cli_out_ns(const struct cli *c, struct out *o, const char *key, int64_t ns)
 
 /* ---- load.c ---- */
 
+/* Reads a fabric and opens its testbed. cli_close_testbed() both, also after an error. */
+struct testbed;
+int cli_open_testbed(const char *path, struct model_fabric **f, struct testbed **t,
+		     struct err *err);
+void cli_close_testbed(struct model_fabric *f, struct testbed *t);
 /* Reads and checks a fabric file ("-": standard input); model_free() it. On
  * failure all errors but the last are printed, and the last is in err.
  * WEFT_EINVAL, WEFT_EIO, WEFT_ENOTFOUND. */
@@ -362,6 +367,7 @@ int cmd_testbed_up(struct cli *c, struct err *err);
 int cmd_testbed_down(struct cli *c, struct err *err);
 int cmd_testbed_status(struct cli *c, struct err *err);
 int cmd_testbed_route(struct cli *c, struct err *err);
+int cmd_testbed_run(struct cli *c, struct err *err);
 int cmd_testbed_ping(struct cli *c, struct err *err);
 int cmd_testbed_probe(struct cli *c, struct err *err);
 int cmd_testbed_step(struct cli *c, struct err *err);

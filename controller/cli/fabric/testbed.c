@@ -3,7 +3,7 @@
  *
  * "up" builds one namespace a host and links for the fibres, as
  * controller/testbed and the drivers of Linux do it; all other verbs open a
- * testbed that stands (open_testbed) and look at it or change it. They
+ * testbed that stands (cli_open_testbed) and look at it or change it. They
  * compare what arrives with what the circuits, the programs and the fibres as
  * written promise, and exit with 2 where it differs. Sending and receiving
  * happen in the hosts' namespaces, so most verbs need root. Ends are counted
@@ -167,10 +167,7 @@ int cmd_testbed_down(struct cli *c, struct err *err)
 
 /* ---- what all others begin with ---- */
 
-/* Reads the fabric and opens its testbed. close_testbed() both, also after an
- * error. */
-static int open_testbed(const char *path, struct model_fabric **f,
-			struct testbed **t, struct err *err)
+int cli_open_testbed(const char *path, struct model_fabric **f, struct testbed **t, struct err *err)
 {
 	int rc = cli_load_fabric(path, f, err);
 
@@ -183,7 +180,7 @@ static int open_testbed(const char *path, struct model_fabric **f,
 	return testbed_open(*f, t, err);
 }
 
-static void close_testbed(struct model_fabric *f, struct testbed *t)
+void cli_close_testbed(struct model_fabric *f, struct testbed *t)
 {
 	testbed_close(t);
 	model_free(f);
@@ -310,12 +307,12 @@ int cmd_testbed_status(struct cli *c, struct err *err)
 {
 	struct model_fabric *f = NULL;
 	struct testbed *t = NULL;
-	int rc = open_testbed(c->argv[0], &f, &t, err);
+	int rc = cli_open_testbed(c->argv[0], &f, &t, err);
 
 	if (rc == 0) {
 		rc = cli_has(c, "watch") ? watch(t, err) : print_status(c, t, err);
 	}
-	close_testbed(f, t);
+	cli_close_testbed(f, t);
 	return rc;
 }
 
@@ -343,7 +340,7 @@ int cmd_testbed_route(struct cli *c, struct err *err)
 	struct testbed *t = NULL;
 	struct plan_arc *arcs = NULL;
 	struct out *o;
-	int n = 0, routes = 0, rc = open_testbed(c->argv[0], &f, &t, err);
+	int n = 0, routes = 0, rc = cli_open_testbed(c->argv[0], &f, &t, err);
 
 	if (rc == 0) {
 		rc = get_arcs(f, &arcs, &n, err);
@@ -360,7 +357,7 @@ int cmd_testbed_route(struct cli *c, struct err *err)
 		rc = cli_print(o, err);
 	}
 	free(arcs);
-	close_testbed(f, t);
+	cli_close_testbed(f, t);
 	return rc;
 }
 
@@ -431,7 +428,7 @@ int cmd_testbed_ping(struct cli *c, struct err *err)
 	struct testbed *t = NULL;
 	struct plan_arc *arcs = NULL;
 	bool *answered = NULL;
-	int n = 0, rc = open_testbed(c->argv[0], &f, &t, err);
+	int n = 0, rc = cli_open_testbed(c->argv[0], &f, &t, err);
 
 	if (rc == 0) {
 		rc = get_arcs(f, &arcs, &n, err);
@@ -445,7 +442,7 @@ int cmd_testbed_ping(struct cli *c, struct err *err)
 	}
 	free(answered);
 	free(arcs);
-	close_testbed(f, t);
+	cli_close_testbed(f, t);
 	return rc;
 }
 
@@ -555,7 +552,7 @@ int cmd_testbed_probe(struct cli *c, struct err *err)
 		rc = err_set(err, WEFT_EUSAGE, "--interval: at least 1ms");
 	}
 	if (rc == 0) {
-		rc = open_testbed(c->argv[0], &f, &t, err);
+		rc = cli_open_testbed(c->argv[0], &f, &t, err);
 	}
 	if (rc == 0) {
 		rc = testbed_prober_new(t, &prober, err);
@@ -570,7 +567,7 @@ int cmd_testbed_probe(struct cli *c, struct err *err)
 	}
 	testbed_probe_fini(&p);
 	testbed_prober_free(prober);
-	close_testbed(f, t);
+	cli_close_testbed(f, t);
 	return rc;
 }
 
@@ -680,7 +677,7 @@ int cmd_testbed_step(struct cli *c, struct err *err)
 	const char *job = c->argv[1];
 	struct testbed *t = NULL;
 	uint32_t step = 0;
-	int rc = open_testbed(c->argv[0], &f, &t, err);
+	int rc = cli_open_testbed(c->argv[0], &f, &t, err);
 
 	if (rc == 0) {
 		rc = testbed_program(f, job, &p, err);
@@ -701,6 +698,6 @@ int cmd_testbed_step(struct cli *c, struct err *err)
 		}
 	}
 	testbed_prober_free(prober);
-	close_testbed(f, t);
+	cli_close_testbed(f, t);
 	return rc;
 }

@@ -214,7 +214,7 @@ static void release(struct host_set *h, const struct model_fabric *f)
 {
 	for (int i = 0; i < h->n; i++) {
 		if (h->v[i].net && !has_netns(f, h->v[i].netns)) {
-			host_routes_set(h->v[i].net, 0, NULL, 0, NULL, NULL);
+			host_routes_set(h->v[i].net, NULL, 0, NULL, 0, NULL, NULL);
 		}
 	}
 }

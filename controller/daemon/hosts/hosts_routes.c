@@ -12,11 +12,31 @@
 #include "controller/daemon/hosts/private.h"
 #include "lib/base/log.h"
 
+/* On the first ports of a host: MPI libraries pass over addresses of the loopback. All of
+ * them at once, as a netdev that loses its last address loses its routes. */
+static int own_addresses(const struct host_set *h, const struct model_fabric *f, int host,
+			 struct host_address v[PLAN_MAX_ADDRESSES])
+{
+	int n = 0;
+
+	for (int i = 0; i < PLAN_MAX_ADDRESSES && i < 2 * f->hosts[host].n_ports; i++) {
+		const struct host_port *port = &h->ports[f->hosts[host].first_port + i / 2];
+		int ifindex = i % 2 ? port->rx.ifindex : port->tx.ifindex;
+
+		if (i == 0 || (ifindex && !(i % 2 && ifindex == port->tx.ifindex))) {
+			v[n++] = (struct host_address){ plan_host_address(host, i),
+							ifindex ? ifindex : HOST_LOOPBACK };
+		}
+	}
+	return n;
+}
+
 /* Replaces all routes that weft has given this host. */
 static void set_routes(struct host_set *h, struct local_host *l, const struct model_fabric *f,
 		       const struct plan_arc *arcs, int n_arcs)
 {
 	struct plan_host_path *ways = NULL;
+	struct host_address own[PLAN_MAX_ADDRESSES];
 	struct host_route *v = NULL;
 	struct err err = { 0 };
 	int n = 0, k = 0, rc = plan_host_paths(f, arcs, n_arcs, l->host, &ways, &n, &err);
@@ -36,13 +56,15 @@ static void set_routes(struct host_set *h, struct local_host *l, const struct mo
 			continue;
 		}
 		v[k] = (struct host_route){
-			.dst = plan_host_address(w->to),
-			.via = w->via == w->to ? 0 : plan_host_address(w->via),
+			.dst = plan_host_address(w->to, w->to_address),
+			.via = w->via == w->to ? 0 : plan_host_address(w->via, w->via_address),
 			.ifindex = tx->tx.ifindex };
 		memcpy(v[k++].mac, rx->rx.mac, sizeof(v->mac));
 	}
 	if (rc == 0) {
-		rc = host_routes_set(l->net, k ? plan_host_address(l->host) : 0, v, k, NULL, &err);
+		int n_own = own_addresses(h, f, l->host, own);
+
+		rc = host_routes_set(l->net, own, k ? n_own : 0, v, k, NULL, &err);
 		l->n_routes = k;
 	}
 	l->problem[0] = '\0';

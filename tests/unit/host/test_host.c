@@ -152,9 +152,29 @@ static void redirects_are_read_back(void **state)
 	bench_end(name);
 }
 
+static void bridges_take_ports(void **state)
+{
+	struct host_net *net;
+	char name[64];
+
+	(void)state;
+	if (!bench_netns("b", name)) {
+		skip();
+	}
+	net = bench_open(name);
+	bench_ports(net, 1, 0);
+	assert_int_equal(host_bridge_add(net, "br", NULL), 0);
+	assert_int_equal(host_bridge_add(net, "br", NULL), WEFT_ESTALE);
+	assert_int_equal(host_bridge_join(net, bench_link(net, "br").ifindex,
+					  bench_link(net, "in1").ifindex, NULL), 0);
+	host_close(net);
+	bench_end(name);
+}
+
 static void rates_and_addresses_are_taken(void **state)
 {
 	struct host_net *net;
+	uint64_t drops;
 	char name[64];
 	int ifindex;
 
@@ -168,6 +188,8 @@ static void rates_and_addresses_are_taken(void **state)
 	assert_int_equal(host_rate_set(net, ifindex, 1000000000, NULL), 0);
 	assert_int_equal(host_rate_set(net, ifindex, 100000000000, NULL),
 			 WEFT_EUNSUPPORTED);
+	assert_int_equal(host_queue_drops(net, &drops, NULL), 0);
+	assert_int_equal(drops, 0);
 	assert_int_equal(host_sysctl(net, "net/ipv4/ip_forward", "1", NULL), 0);
 	for (int again = 0; again < 2; again++) {
 		assert_int_equal(host_addr_add(net, ifindex, htonl(0x0a4d0001),
@@ -216,8 +238,8 @@ static void add_external_route(struct host_net *net, int ifindex, uint32_t dst)
 
 static void only_own_ways_are_touched(void **state)
 {
-	const uint32_t self = htonl(0x0a770001), b = htonl(0x0a770002),
-		       c = htonl(0x0a770003), d = htonl(0x0a770004);
+	const struct host_address self = { htonl(0x0a770001), HOST_LOOPBACK };
+	const uint32_t b = htonl(0x0a770002), c = htonl(0x0a770003), d = htonl(0x0a770004);
 	struct host_route routes[] = {
 		{ b, 0, 0, { 2, 0, 0, 0, 0, 7 } },
 		{ c, b, 0, { 0 } },
@@ -237,32 +259,32 @@ static void only_own_ways_are_touched(void **state)
 	assert_int_equal(host_link_set(net, 1, true, NULL), 0);
 	routes[0].ifindex = routes[1].ifindex = ifindex;
 	add_external_route(net, ifindex, d);
-	assert_int_equal(host_routes_set(net, self, routes, 2, &changed, NULL), 0);
+	assert_int_equal(host_routes_set(net, &self, 1, routes, 2, &changed, NULL), 0);
 	assert_int_equal(changed, 4);
 	assert_int_equal(lines_with(net, "arp", "02:00:00:00:00:07"), 1);
 	assert_int_equal(lines_with(net, "route", "in1"), 3);
-	assert_int_equal(host_routes_set(net, self, routes, 2, &changed, NULL), 0);
+	assert_int_equal(host_routes_set(net, &self, 1, routes, 2, &changed, NULL), 0);
 	assert_int_equal(changed, 0);
 	/* One changes, one goes. */
 	routes[0].mac[5] = 8;
-	assert_int_equal(host_routes_set(net, self, routes, 1, &changed, NULL), 0);
+	assert_int_equal(host_routes_set(net, &self, 1, routes, 1, &changed, NULL), 0);
 	assert_int_equal(changed, 2);
 	assert_int_equal(lines_with(net, "arp", "02:00:00:00:00:08"), 1);
 	assert_int_equal(lines_with(net, "route", "in1"), 2);
 	/* What is in the way of a third is another user's. */
 	routes[1] = (struct host_route){ d, b, ifindex, { 0 } };
-	assert_int_equal(host_routes_set(net, self, routes, 2, &changed, &err),
+	assert_int_equal(host_routes_set(net, &self, 1, routes, 2, &changed, &err),
 			 WEFT_ESTALE);
 	assert_non_null(strstr(err.msg, "route for 10.119.0.4"));
 	assert_int_equal(changed, 0);
-	assert_int_equal(host_routes_set(net, 0, NULL, 0, &changed, NULL), 0);
+	assert_int_equal(host_routes_set(net, NULL, 0, NULL, 0, &changed, NULL), 0);
 	assert_int_equal(changed, 3);
 	assert_int_equal(lines_with(net, "route", "in1"), 1);
 	assert_int_equal(lines_with(net, "arp", "in1"), 0);
 	/* An address of others is as good, and is left. */
-	assert_int_equal(host_addr_add(net, 1, self, 32, NULL), 0);
-	assert_int_equal(host_routes_set(net, self, NULL, 0, &changed, NULL), 0);
-	assert_int_equal(host_routes_set(net, 0, NULL, 0, &changed, NULL), 0);
+	assert_int_equal(host_addr_add(net, 1, self.addr, 32, NULL), 0);
+	assert_int_equal(host_routes_set(net, &self, 1, NULL, 0, &changed, NULL), 0);
+	assert_int_equal(host_routes_set(net, NULL, 0, NULL, 0, &changed, NULL), 0);
 	assert_int_equal(changed, 0);
 	host_close(net);
 	bench_end(name);
@@ -326,6 +348,7 @@ int main(void)
 		cmocka_unit_test(events_are_followed_live),
 		cmocka_unit_test(redirects_are_read_back),
 		cmocka_unit_test(rates_and_addresses_are_taken),
+		cmocka_unit_test(bridges_take_ports),
 		cmocka_unit_test(only_own_ways_are_touched),
 		cmocka_unit_test(frames_say_who_sent_them),
 	};
