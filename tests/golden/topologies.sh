@@ -26,6 +26,10 @@ graph 'K(6,6)' 12 6 2
 graph 'Ring(101)' 101 2 50
 graph 'BiRing(6,11)' 11 6 5
 graph 'UniRing(3,12)' 12 3 11
+# Rings, circulants and cycles under other names.
+graph 'Cay(20:2,r=19,{(0,1),(1,1)})' 40 2 20
+graph 'Cay(41:1,r=1,{(4,0),(5,0)})' 41 4 4
+graph 'DiCay(1:6,r=0,{(0,1)})' 6 1 5
 # Half of each side.
 graph 'Torus(3,4,5)' 60 6 5
 graph 'Torus(4,8,16)' 512 6 14
