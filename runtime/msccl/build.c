@@ -361,13 +361,29 @@ static int too_many_waits(int waited, struct err *err)
 	return WEFT_ELIMIT;
 }
 
-static int build_ranks(struct msccl_build *b, const struct lower *l, struct err *err)
+/* Whether a threadblock of this rank has more steps than the runtime takes. */
+static bool exceeds(const struct msccl_build *b, const struct msccl_gpu *g)
 {
+	for (size_t t = 0; t < g->tbs.n; t++) {
+		if (g->tbs.v[t].steps.n > (size_t)b->lim->steps) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* All ranks, or where there may be more blocks up to the first with too many
+ * steps. */
+static int build_ranks(struct msccl_build *b, const struct lower *l, bool more, struct err *err)
+{
+	bool enough = false;
+
 	clear_tbs(b->p);
-	for (b->rank = 0; b->rank < b->p->ranks; b->rank++) {
+	for (b->rank = 0; b->rank < b->p->ranks && !enough; b->rank++) {
 		if (build_rank(b, &l->rank[b->rank])) {
 			return err_nomem(err);
 		}
+		enough = more && exceeds(b, &b->p->gpus[b->rank]);
 	}
 	return 0;
 }
@@ -393,7 +409,9 @@ static int cut_time(struct msccl_build *b, const struct lower *l, struct err *er
 		return too_many_peers(b, err);
 	}
 	for (;;) {
-		rc = build_ranks(b, l, err);
+		bool more = b->blocks < max_blocks && b->blocks < b->phases;
+
+		rc = build_ranks(b, l, more, err);
 		if (rc) {
 			return rc;
 		}
@@ -405,7 +423,7 @@ static int cut_time(struct msccl_build *b, const struct lower *l, struct err *er
 		if (e.steps <= b->lim->steps) {
 			break;
 		}
-		if (b->blocks >= max_blocks || b->blocks >= b->phases) {
+		if (!more) {
 			return too_long(b, e.steps, err);
 		}
 		b->blocks = more_blocks(b, e.steps, max_blocks);

@@ -44,8 +44,9 @@ struct msccl_run {
 	uint8_t *moved;		/* and how many of its chunks have moved */
 	struct msccl_queue *queues;	/* by sending threadblock */
 	uint64_t *values;	/* of its pieces: slots * split */
-	int32_t *ready;		/* a ring of threadblocks that may go on */
-	int first, n_ready;
+	int32_t *ready;		/* a stack of threadblocks that may go on: the two
+				 * ends of a connection stay near one another */
+	int n_ready;
 	bool *listed;		/* by threadblock: is in it */
 	int32_t *waiter;	/* by threadblock: one that waits for it, */
 	int32_t *next;		/* and the one after that; or -1 */
@@ -131,8 +132,9 @@ static bool can_move(const struct msccl_run *r, int n, const struct msccl_step *
 static void move(struct msccl_run *r, int n, const struct msccl_step *s, int at, int cnt)
 {
 	const struct msccl_proof_tb *t = &r->c->tbs[n];
-	uint64_t v[MSCCL_MAX_COUNT] = { 0 };
+	uint64_t v[MSCCL_MAX_COUNT];
 
+	memset(v, 0, (size_t)cnt * sizeof(*v));
 	if (msccl_receives(s->type)) {
 		memcpy(v, slot(r, t->from, r->queues[t->from].taken++),
 		       (size_t)cnt * sizeof(*v));
@@ -155,11 +157,9 @@ static void move(struct msccl_run *r, int n, const struct msccl_step *s, int at,
 
 static void wake(struct msccl_run *r, int n)
 {
-	int tbs = r->c->base[r->p->ranks];
-
 	if (!r->listed[n]) {
 		r->listed[n] = true;
-		r->ready[(r->first + r->n_ready++) % tbs] = n;
+		r->ready[r->n_ready++] = n;
 	}
 }
 
@@ -257,10 +257,8 @@ static int run_all(struct msccl_run *r, struct err *err)
 		wake(r, n);
 	}
 	while (r->n_ready > 0) {
-		int n = r->ready[r->first];
+		int n = r->ready[--r->n_ready];
 
-		r->first = (r->first + 1) % tbs;
-		r->n_ready--;
 		r->listed[n] = false;
 		advance(r, n);
 	}
