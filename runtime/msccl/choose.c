@@ -97,8 +97,8 @@ static int choose_one(const struct coll_sched *s, const struct msccl_request *w,
 	int rc = msccl_lower_as(s, &o, &c->p, err);
 
 	c->instances = o.instances;
-	snprintf(c->why, sizeof(c->why), "%s", w->instances ? "instances as asked for"
-							     : "one instance, as it is for small calls");
+	snprintf(c->why, sizeof(c->why), "%s", w->instances > 1 ? "instances as asked for"
+		 : w->instances ? "one instance" : "one instance, as it is for small calls");
 	if (rc || w->instances || proto == MSCCL_LL) {
 		return rc;
 	}
