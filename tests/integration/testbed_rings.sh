@@ -102,6 +102,10 @@ expect 1 "a lightpath less is found out" python3 "$HERE/ring_replay.py" \
 	"$T/b.json" <(sed 1d "$T/b.trace")
 expect 0 "routes of the job on the switch" weft testbed route "$T/two.yaml"
 expect 0 "it is pinged beside them" weft testbed ping "$T/two.yaml"
+expect 64 "one of several jobs is not run" weft testbed run "$T/two.yaml"
+has err "nor guessed" '--job NAME'
+expect 65 "a job whose light changes is not run" weft testbed run "$T/two.yaml" --job a
+has err "which is said" 'ring changes from step to step'
 
 # Steps stay where they are when others come and go, and without weftd.
 expect 0 "a goes to its step 2" weft testbed step "$T/two.yaml" a --to 2
