@@ -92,12 +92,18 @@ expect 124 "a run that takes too long is ended" \
 	weft testbed run "$T/ring.yaml" --size 64MiB --time-limit 3s
 ! grep -s "weft.$F" /tmp/weft-run.*/agent
 tap "its files are gone"
-for pid in $(pgrep -x 'orted|weft-mpi-run|mpirun'); do
-	[[ $(readlink "/proc/$pid/ns/net") == $(stat -Lc 'net:[%i]' "/run/netns/weft.$F.h0") ]] &&
-		left=yes
-done
-[[ -z ${left:-} ]]
+within() { # how many processes are in the namespace of a host
+	readlink /proc/[0-9]*/ns/net | grep -cxF "$(stat -Lc 'net:[%i]' "/run/netns/weft.$F.$1")"
+}
+[[ $(within h0) == 0 && $(within h3) == 0 ]]
 tap "no process is left in a host"
+weft testbed run "$T/ring.yaml" --size 64MiB >/dev/null 2>&1 &
+PID[run]=$!
+wait_for 20 eval '(( $(within h0) >= 2 ))'
+tap "a run that is under way is in the hosts"
+stop run INT
+wait_for 20 eval '[[ $(within h0) == 0 ]]'
+tap "and ends when it is stopped"
 expect 0 "down" weft testbed down "$T/k22.yaml"
 [[ -z $(compgen -G "/run/netns/weft.$F.*") ]]
 tap "nothing is left"
