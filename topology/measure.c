@@ -1,6 +1,7 @@
 /* Distances between terminals, degrees and symmetry of arcs; see topology.h. The searches keep
  * their queues on the stack (node numbers are bounded): they cannot fail. */
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +92,57 @@ int topo_diameter(const struct topo *t)
 		diameter = farthest > diameter ? farthest : diameter;
 	}
 	return diameter;
+}
+
+/* The shortest cycle through src: found where two nodes that src reaches have an arc between
+ * them. Of symmetric digraphs an arc is not followed back: `up` is the arc by which a
+ * node was reached. The least over all nodes is the girth. */
+static int shortest_cycle(const struct topo *t, int src, bool symmetric, int32_t *dist,
+			  int32_t *up, int32_t *queue)
+{
+	int least = INT_MAX, end = 1;
+
+	memset(dist, -1, (size_t)t->n * sizeof(*dist));
+	dist[src] = 0;
+	up[src] = -1;
+	queue[0] = src;
+	for (int k = 0; k < end; k++) {
+		int u = queue[k], first, n = topo_out(t, u, &first);
+
+		for (int a = first; a < first + n; a++) {
+			int v = topo_arc(t, a)->dst, length = 0;
+			bool back = symmetric && up[u] >= 0 && topo_arc(t, up[u])->src == v;
+
+			if (dist[v] < 0) {
+				dist[v] = dist[u] + 1;
+				up[v] = a;
+				queue[end++] = v;
+			} else if (symmetric && !back) {
+				length = dist[u] + dist[v] + 1;
+			} else if (!symmetric && v == src) {
+				length = dist[u] + 1;
+			}
+			least = length > 0 && length < least ? length : least;
+		}
+	}
+	return least;
+}
+
+int topo_girth(const struct topo *t)
+{
+	size_t n = (size_t)t->n;
+	int32_t *room = malloc(3 * n * sizeof(*room));
+	bool symmetric = topo_is_symmetric(t);
+	int sources = t->cayley && t->plain ? 1 : t->n, girth = INT_MAX;
+
+	assert(t->frozen);
+	for (int u = 0; u < sources && room; u++) {
+		int length = shortest_cycle(t, u, symmetric, room, room + n, room + 2 * n);
+
+		girth = length < girth ? length : girth;
+	}
+	free(room);
+	return girth == INT_MAX ? 0 : girth;
 }
 
 /* An arc out of some node, or into it and reversed. */

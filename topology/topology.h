@@ -135,6 +135,11 @@ void topo_bfs(const struct topo *t, int src, int32_t *dist);
  * O(terminals (n + m)), of families whose nodes are a group O(n + m). */
 int topo_diameter(const struct topo *t);
 
+/* Arcs of the shortest cycle, 0 when there is none or no memory; of a symmetric digraph as of
+ * an undirected graph: an arc and its reverse are none, parallel arcs are one. O(n (n + m)), of
+ * graphs that are transitive by construction O(n + m). */
+int topo_girth(const struct topo *t);
+
 /* New frozen graph with every arc reversed; back[new arc] = arc of t, when
  * back is not NULL (room for topo_m). Nodes and limits stay. */
 int topo_transpose(const struct topo *t, struct topo **out, int32_t *back, struct err *err);

@@ -3,13 +3,19 @@
  * --topology reads; and the same of a fabric's job. */
 #include <stdlib.h>
 
+#include <gmp.h>
+
+#include "collective/bfb/bfb.h"
 #include "controller/cli/core/private.h"
 #include "controller/plan/plan.h"
 #include "lib/base/file.h"
+#include "lib/base/rat.h"
 #include "lib/base/units.h"
 
-/* Above this size vertex transitivity is not looked for, and is null. */
+/* Above these sizes vertex transitivity and girth are not looked for, nor, unless all nodes are
+ * alike, what breadth-first broadcast takes: they are null. */
 #define TRANSITIVE_MAX_NODES 4096
+#define SOLVED_MAX_NODES 256
 
 /* {families: [{form, help}]} */
 static int out_families(struct out *o, struct err *err)
@@ -64,11 +70,75 @@ static int degree_of(const struct topo *t, int first, int end)
 	return most;
 }
 
+/* The symmetries that weft knows: by them schedules are compact. */
+static int out_group(struct out *o, const struct topo *t, int *order, struct err *err)
+{
+	struct topo_action *action = NULL;
+	struct topo_group *g = NULL;
+	int rc;
+
+	if ((rc = topo_group_find(t, &g, err)) || (rc = topo_action_new(t, g, &action, err))) {
+		goto out;
+	}
+	*order = topo_group_order(g);
+	out_int(o, "group_order", *order);
+	out_int(o, "arc_orbits", topo_action_orbits(action));
+out:
+	topo_action_free(action);
+	topo_group_free(g);
+	return rc;
+}
+
+/* T_B of an all-reduce by breadth-first broadcast, in M/B, beside its bound. */
+static int out_breadth_first(struct out *o, const struct topo *t, bool solve, struct err *err)
+{
+	mpq_t factor, bound;
+	int steps, rc = 0;
+
+	mpq_inits(factor, bound, NULL);
+	if (solve) {
+		rc = coll_bfb_factor(COLL_ALLREDUCE, t, &steps, factor, err);
+		rat_set(bound, 2 * (topo_n(t) - 1), topo_n(t));
+	}
+	if (solve && !rc) {
+		out_bool(o, "bandwidth_optimal", mpq_cmp(factor, bound) <= 0);
+	} else {
+		out_null(o, "bandwidth_optimal");
+	}
+	mpq_clears(factor, bound, NULL);
+	return rc == WEFT_ENOMEM ? rc : 0;
+}
+
+static int out_symmetry(struct out *o, const struct topo *t, int diameter, struct err *err)
+{
+	bool small = topo_n(t) <= TRANSITIVE_MAX_NODES;
+	int order = 1, rc;
+
+	/* The symmetry search of a huge graph may take very long. */
+	if (small) {
+		out_bool(o, "vertex_transitive", topo_vertex_transitive(t));
+	} else {
+		out_null(o, "vertex_transitive");
+	}
+	rc = out_group(o, t, &order, err);
+	if (rc) {
+		return rc;
+	}
+	if (small) {
+		out_int(o, "girth", topo_girth(t));
+	} else {
+		out_null(o, "girth");
+	}
+	return out_breadth_first(o, t, topo_is_plain(t) && diameter > 0 &&
+				 (order == topo_n(t) || topo_n(t) <= SOLVED_MAX_NODES), err);
+}
+
 /* {topology, nodes, terminals, memories, switches, arcs, limits, degree,
- * switch_degree, regular, symmetric, diameter, vertex_transitive}. degree is that
+ * switch_degree, regular, symmetric, diameter, vertex_transitive, group_order,
+ * arc_orbits, girth, bandwidth_optimal}. degree is that
  * of terminals, switch_degree that of the others, null without them; diameter is
  * between terminals, null when some cannot be reached. */
-static void describe(struct out *o, const struct topo *t, const char *name)
+static int describe(struct out *o, const struct topo *t, const char *name, struct err *err)
 {
 	int diameter = topo_diameter(t), ranks = topo_ranks(t);
 
@@ -92,12 +162,7 @@ static void describe(struct out *o, const struct topo *t, const char *name)
 	} else {
 		out_int(o, "diameter", diameter);
 	}
-	/* The symmetry search of a huge graph may take very long. */
-	if (topo_n(t) <= TRANSITIVE_MAX_NODES) {
-		out_bool(o, "vertex_transitive", topo_vertex_transitive(t));
-	} else {
-		out_null(o, "vertex_transitive");
-	}
+	return out_symmetry(o, t, diameter, err);
 }
 
 int cmd_topology_info(struct cli *c, struct err *err)
@@ -116,9 +181,13 @@ int cmd_topology_info(struct cli *c, struct err *err)
 	}
 	o = out_new(c->format);
 	if (o) {
-		describe(o, t, name);
+		r = describe(o, t, name, err);
 	}
-	r = cli_print(o, err);
+	if (r) {
+		out_free(o);
+	} else {
+		r = cli_print(o, err);
+	}
 	topo_free(t);
 	free(name);
 	return r;

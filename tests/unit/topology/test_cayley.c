@@ -127,6 +127,30 @@ static void known_graphs(void **state)
 	}
 }
 
+/* As of undirected graphs where every arc has its reverse: there that is no cycle. */
+static void girths(void **state)
+{
+	static const struct {
+		const char *expr;
+		int girth;
+	} known[] = {
+		{ "Ring(9)", 9 }, { "K(4)", 3 }, { "UniRing(2,5)", 5 }, { "Hypercube(4)", 4 },
+		{ "Odd(3)", 5 }, { "GQ(3)", 8 }, { "GH(2)", 12 }, { "BiRing(4,7)", 2 },
+		{ "Kautz(2,2)", 2 }, { "DiC(7,{1,2})", 4 }, { "GenKautz(2,5)", 1 },
+		{ "Cay(5^3:8,[0,4,3;3,2,4;3,4,0],{(0,2,3;3),(3,4,0;3)})", 8 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		struct topo *t = parse(known[i].expr);
+
+		if (topo_girth(t) != known[i].girth) {
+			fail_msg("%s: girth %d", known[i].expr, topo_girth(t));
+		}
+		topo_free(t);
+	}
+}
+
 /* Written back as it was read, but for the order of the generators. */
 static void names(void **state)
 {
@@ -205,6 +229,7 @@ int main(void)
 		cmocka_unit_test(group_acts),
 		cmocka_unit_test(arcs_are_products),
 		cmocka_unit_test(known_graphs),
+		cmocka_unit_test(girths),
 		cmocka_unit_test(names),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(no_groups),
