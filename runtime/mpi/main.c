@@ -13,6 +13,9 @@
  * The first rank writes one JSON object on standard output: the result, or the error of the
  * first rank that has one, as {"error": code, "message": text}; then all end with 0.
  * When MPI fails, a rank says so on standard error and all are ended.
+ *
+ * MPI is called by its PMPI names: with libweft_mpi.so in LD_PRELOAD its "own" collectives would
+ * be schedules too.
  */
 #include <getopt.h>
 #include <limits.h>
@@ -77,9 +80,9 @@ static void must(struct mpi_worker *w, int rc, const char *what)
 	int len;
 
 	if (rc) {
-		MPI_Error_string(rc, text, &len);
+		PMPI_Error_string(rc, text, &len);
 		fprintf(stderr, "weft-mpi-run: rank %d: %s: %.*s\n", w->rank, what, len, text);
-		MPI_Abort(MPI_COMM_WORLD, 1);
+		PMPI_Abort(MPI_COMM_WORLD, 1);
 	}
 }
 
@@ -91,11 +94,11 @@ static int agree(struct mpi_worker *w, int rc, struct err *err)
 	if (rc && w->rank > 0) {
 		err_wrap(err, "rank %d", w->rank);
 	}
-	must(w, MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD), "agree");
+	must(w, PMPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD), "agree");
 	if (first == INT_MAX) {
 		return 0;
 	}
-	must(w, MPI_Bcast(err, (int)sizeof(*err), MPI_BYTE, first, MPI_COMM_WORLD), "agree");
+	must(w, PMPI_Bcast(err, (int)sizeof(*err), MPI_BYTE, first, MPI_COMM_WORLD), "agree");
 	return err->code;
 }
 
@@ -210,9 +213,9 @@ static void send_part(struct mpi_worker *w, int rank, const struct buf *part)
 {
 	int64_t len = part && part->len <= INT_MAX ? (int64_t)part->len : -1;
 
-	must(w, MPI_Send(&len, 1, MPI_INT64_T, rank, 0, MPI_COMM_WORLD), "parts");
+	must(w, PMPI_Send(&len, 1, MPI_INT64_T, rank, 0, MPI_COMM_WORLD), "parts");
 	if (len >= 0) {
-		must(w, MPI_Send(part->data, (int)len, MPI_BYTE, rank, 0, MPI_COMM_WORLD), "parts");
+		must(w, PMPI_Send(part->data, (int)len, MPI_BYTE, rank, 0, MPI_COMM_WORLD), "parts");
 	}
 }
 
@@ -244,7 +247,7 @@ static int receive_part(struct mpi_worker *w, struct coll_sched **out, struct er
 	char *data;
 	int rc;
 
-	must(w, MPI_Recv(&len, 1, MPI_INT64_T, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE), "parts");
+	must(w, PMPI_Recv(&len, 1, MPI_INT64_T, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE), "parts");
 	if (len < 0) {
 		return 0;
 	}
@@ -252,7 +255,7 @@ static int receive_part(struct mpi_worker *w, struct coll_sched **out, struct er
 	if (!data) {
 		must(w, MPI_ERR_NO_MEM, "parts");
 	}
-	must(w, MPI_Recv(data, (int)len, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+	must(w, PMPI_Recv(data, (int)len, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
 	     "parts");
 	rc = coll_from_proto(data, (size_t)len, out, err);
 	free(data);
@@ -286,7 +289,7 @@ static int get_program(struct mpi_worker *w, struct err *err)
 		rc = receive_part(w, &s, err);
 	}
 	steps = rep.steps;
-	must(w, MPI_Bcast(&steps, 1, MPI_INT, 0, MPI_COMM_WORLD), "parts");
+	must(w, PMPI_Bcast(&steps, 1, MPI_INT, 0, MPI_COMM_WORLD), "parts");
 	if (!rc && s) {
 		rc = rank_program_make(s, w->rank, &w->p, err);
 		w->p.steps = steps;
@@ -420,21 +423,21 @@ static int run_mpi(struct mpi_worker *w)
 
 	switch (w->p.kind) {
 	case COLL_ALLGATHER:
-		return MPI_Allgather(w->in, shard, t, w->expected, shard, t, c);
+		return PMPI_Allgather(w->in, shard, t, w->expected, shard, t, c);
 	case COLL_REDUCE_SCATTER:
-		return MPI_Reduce_scatter_block(w->in, w->expected, shard, t, w->op, c);
+		return PMPI_Reduce_scatter_block(w->in, w->expected, shard, t, w->op, c);
 	case COLL_ALLREDUCE:
-		return MPI_Allreduce(w->in, w->expected, n, t, w->op, c);
+		return PMPI_Allreduce(w->in, w->expected, n, t, w->op, c);
 	case COLL_ALLTOALL:
-		return MPI_Alltoall(w->in, shard, t, w->expected, shard, t, c);
+		return PMPI_Alltoall(w->in, shard, t, w->expected, shard, t, c);
 	case COLL_BROADCAST:
-		return MPI_Bcast(w->expected, n, t, root, c);
+		return PMPI_Bcast(w->expected, n, t, root, c);
 	case COLL_REDUCE:
-		return MPI_Reduce(w->in, w->expected, n, t, w->op, root, c);
+		return PMPI_Reduce(w->in, w->expected, n, t, w->op, root, c);
 	case COLL_GATHER:
-		return MPI_Gather(w->in, shard, t, w->expected, shard, t, root, c);
+		return PMPI_Gather(w->in, shard, t, w->expected, shard, t, root, c);
 	case COLL_SCATTER:
-		return MPI_Scatter(w->in, shard, t, w->expected, shard, t, root, c);
+		return PMPI_Scatter(w->in, shard, t, w->expected, shard, t, root, c);
 	}
 	return MPI_ERR_ARG;
 }
@@ -444,9 +447,9 @@ static int run_mpi(struct mpi_worker *w)
 /* Seconds that the slowest rank took since `begin`. */
 static double slowest(struct mpi_worker *w, double begin)
 {
-	double took = MPI_Wtime() - begin;
+	double took = PMPI_Wtime() - begin;
 
-	must(w, MPI_Allreduce(MPI_IN_PLACE, &took, 1, MPI_DOUBLE, MPI_MAX, w->comm), "times");
+	must(w, PMPI_Allreduce(MPI_IN_PLACE, &took, 1, MPI_DOUBLE, MPI_MAX, w->comm), "times");
 	return took;
 }
 
@@ -469,11 +472,11 @@ static double begin_all(struct mpi_worker *w)
 {
 	const struct timespec pause = { .tv_nsec = w->options.pause_ns };
 
-	must(w, MPI_Barrier(w->comm), "barrier");
+	must(w, PMPI_Barrier(w->comm), "barrier");
 	if (pause.tv_nsec > 0) {
 		nanosleep(&pause, NULL);
 	}
-	return MPI_Wtime();
+	return PMPI_Wtime();
 }
 
 /* One run of the schedule, its result compared; seconds of the slowest rank. */
@@ -489,7 +492,7 @@ static double run_schedule(struct mpi_worker *w, double *step_s)
 	must(w, mpi_executor_run(w->x, w->in, w->out, w->total, w->type, op), "the schedule");
 	took = slowest(w, begin);
 	wrong = count_wrong(w);
-	must(w, MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT64_T, MPI_SUM, w->comm), "results");
+	must(w, PMPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT64_T, MPI_SUM, w->comm), "results");
 	w->wrong = wrong > w->wrong ? wrong : w->wrong;
 	return took;
 }
@@ -555,7 +558,7 @@ static void out_step(struct mpi_worker *w, int step, double *repeats, double *ra
 		repeats[i] = w->step_s[i * w->p.steps + step];
 	}
 	own = median(repeats, w->options.repeat);
-	must(w, MPI_Gather(&own, 1, MPI_DOUBLE, ranks, 1, MPI_DOUBLE, 0, w->comm), "times");
+	must(w, PMPI_Gather(&own, 1, MPI_DOUBLE, ranks, 1, MPI_DOUBLE, 0, w->comm), "times");
 	if (!o) {
 		return;
 	}
@@ -578,8 +581,8 @@ static void out_counts(struct mpi_worker *w, struct out *o)
 	int64_t sum[2] = { w->measure.messages, w->measure.elements * w->width };
 	int64_t most = sum[1];
 
-	must(w, MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPI_INT64_T, MPI_SUM, w->comm), "counts");
-	must(w, MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT64_T, MPI_MAX, w->comm), "counts");
+	must(w, PMPI_Allreduce(MPI_IN_PLACE, sum, 2, MPI_INT64_T, MPI_SUM, w->comm), "counts");
+	must(w, PMPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT64_T, MPI_MAX, w->comm), "counts");
 	if (!o) {
 		return;
 	}
@@ -666,10 +669,10 @@ int main(int argc, char **argv)
 	struct err err = { 0 };
 	int rc;
 
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &w.rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &w.ranks);
-	MPI_Comm_dup(MPI_COMM_WORLD, &w.comm);
+	PMPI_Init(&argc, &argv);
+	PMPI_Comm_rank(MPI_COMM_WORLD, &w.rank);
+	PMPI_Comm_size(MPI_COMM_WORLD, &w.ranks);
+	PMPI_Comm_dup(MPI_COMM_WORLD, &w.comm);
 	rc = read_options(argc, argv, &w.options, &err);
 	if (!rc) {
 		rc = work(&w, &err);
@@ -685,7 +688,7 @@ int main(int argc, char **argv)
 	free(w.time_s);
 	free(w.mpi_time_s);
 	free(w.step_s);
-	MPI_Comm_free(&w.comm);
-	MPI_Finalize();
+	PMPI_Comm_free(&w.comm);
+	PMPI_Finalize();
 	return 0;
 }

@@ -63,6 +63,12 @@ if mine; then
 	run compact.pb 4096B --hosts hosts
 	tap "on the hosts of a file"
 fi
+if mine; then
+	# A report would count its calls.
+	LD_PRELOAD=$BUILD/release/libweft_mpi.so WEFT_MPI_SCHEDULES=$T/compact.pb \
+		WEFT_MPI_REPORT=$T/calls run compact.pb 4096B && [[ ! -e calls ]]
+	tap "MPI's own collective is compared with, also where libweft_mpi.so is preloaded"
+fi
 
 # ---- what is printed ----
 
