@@ -16,12 +16,9 @@
 
 #include <cmocka.h>
 
-#include "collective/flow/flow.h"
-#include "collective/tree/tree.h"
-#include "lib/base/rng.h"
 #include "runtime/mpi/execute.h"
 #include "runtime/mpi/private.h"
-#include "tests/unit/schedule/common.h"
+#include "tests/unit/rank/kinds.h"
 
 /* MPI keeps memory until the end. */
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
@@ -130,21 +127,26 @@ static struct array array_of(const struct shape *s, int64_t n)
 	return a;
 }
 
-static void set(struct array *a, int64_t k, uint32_t value)
+/* The low 32 bits of value. */
+static void set(struct array *a, int64_t k, uint64_t value)
 {
+	uint32_t word = (uint32_t)value;
+
 	for (int w = 0; w < a->s->words; w++) {
-		memcpy(a->first + k * a->s->extent + a->s->at[w], &value, 4);
+		memcpy(a->first + k * a->s->extent + a->s->at[w], &word, 4);
 	}
 }
 
-static void assert_element(const struct array *a, int64_t k, uint32_t value)
+static void assert_element(const struct array *a, int64_t k, uint64_t value)
 {
+	uint32_t wanted = (uint32_t)value;
+
 	for (int w = 0; w < a->s->words; w++) {
 		uint32_t got;
 
 		memcpy(&got, a->first + k * a->s->extent + a->s->at[w], 4);
-		INSIST(got == value, "%s: element %ld is %u, not %u", a->s->name, (long)k, got,
-		       value);
+		INSIST(got == wanted, "%s: element %ld is %u, not %u", a->s->name, (long)k, got,
+		       wanted);
 	}
 }
 
@@ -162,39 +164,6 @@ static void assert_holes(struct array *a)
 }
 
 /* ---- one run ---- */
-
-static uint32_t token(int rank, int64_t k)
-{
-	return (uint32_t)rng_mix(((uint64_t)(rank + 1) << 40) + (uint64_t)k);
-}
-
-static uint32_t expected(const struct rank_program *p, int64_t total, int64_t k)
-{
-	int64_t shard = total / p->ranks;
-	uint32_t sum = 0;
-
-	switch (p->kind) {
-	case COLL_ALLGATHER:
-	case COLL_GATHER:
-		return token((int)(k / shard), k % shard);
-	case COLL_ALLTOALL:
-		return token((int)(k / shard), p->rank * shard + k % shard);
-	case COLL_BROADCAST:
-		return token(p->root, k);
-	case COLL_SCATTER:
-		return token(p->root, p->rank * shard + k);
-	case COLL_REDUCE_SCATTER:
-		k += p->rank * shard;
-		break;
-	case COLL_ALLREDUCE:
-	case COLL_REDUCE:
-		break;
-	}
-	for (int r = 0; r < p->ranks; r++) {
-		sum += token(r, k);
-	}
-	return sum;
-}
 
 struct run {
 	struct rank_program p;
@@ -286,28 +255,6 @@ static void run_all(const struct coll_sched *s, const int64_t *totals, int n_tot
 }
 
 /* ---- schedules ---- */
-
-static struct coll_sched *schedule_of(enum coll_kind kind, const char *expr, int root)
-{
-	struct mcf_steps_options steps = { .flow = { .gap = 0.01 }, .loss = 0.1, .max_chunks = 4 };
-	struct coll_tree_options tree = { .kind = kind, .root = root };
-	struct coll_tree_info info;
-	struct coll_sched *s;
-	struct err err = { 0 };
-	struct topo *t;
-
-	if (!coll_has_root(kind) && kind != COLL_ALLTOALL) {
-		return bfb(kind, expr);
-	}
-	t = graph_of(expr);
-	if (kind == COLL_ALLTOALL) {
-		must(mcf_steps(t, &steps, &s, NULL, &err), &err);
-	} else {
-		must(coll_tree_make(t, &tree, &s, &info, &err), &err);
-	}
-	topo_free(t);
-	return s;
-}
 
 static const char *const graphs[] = {
 	"Ring(5)", "UniRing(2,4)", "Hypercube(3)", "Torus(2,3)", "C(8,{1,3})", "K(3)", "GenKautz(2,6)",

@@ -10,11 +10,7 @@
 
 #include <cmocka.h>
 
-#include "collective/flow/flow.h"
-#include "collective/tree/tree.h"
-#include "lib/base/rng.h"
-#include "runtime/rank/rank.h"
-#include "tests/unit/schedule/common.h"
+#include "tests/unit/rank/kinds.h"
 
 /* ---- running all ranks ---- */
 
@@ -33,11 +29,6 @@ struct rank_world {
 	int64_t *sent, *stored;
 	VEC(struct rank_queue) queues;
 };
-
-static uint64_t token(int rank, int64_t k)
-{
-	return rng_mix(((uint64_t)(rank + 1) << 40) + (uint64_t)k);
-}
 
 /* Elements of a buffer: whole shards, or the vector where shards do not divide it. */
 static int64_t size_of(const struct rank_world *w, int rank, int b)
@@ -124,35 +115,6 @@ static bool try_store(struct rank_world *w, int r)
 	return true;
 }
 
-static uint64_t expected(const struct rank_world *w, int rank, int64_t k)
-{
-	const struct rank_program *p = &w->p[rank];
-	int64_t shard = w->total / w->n;
-	uint64_t sum = 0;
-
-	switch (p->kind) {
-	case COLL_ALLGATHER:
-	case COLL_GATHER:
-		return token((int)(k / shard), k % shard);
-	case COLL_ALLTOALL:
-		return token((int)(k / shard), rank * shard + k % shard);
-	case COLL_BROADCAST:
-		return token(p->root, k);
-	case COLL_SCATTER:
-		return token(p->root, rank * shard + k);
-	case COLL_REDUCE_SCATTER:
-		k += rank * shard;
-		break;
-	case COLL_ALLREDUCE:
-	case COLL_REDUCE:
-		break;
-	}
-	for (int r = 0; r < w->n; r++) {
-		sum += token(r, k);
-	}
-	return sum;
-}
-
 /* Every rank as far as it likes, in a random order; then the results. */
 static void run_world(struct rank_world *w, struct rng *rng)
 {
@@ -198,7 +160,7 @@ static void check_world(struct rank_world *w)
 		assert_int_equal(w->stored[r], w->p[r].receives.n);
 		move(w, r, &w->p[r].end);
 		for (int64_t k = size_of(w, r, RANK_OUT); k-- > 0;) {
-			assert_int_equal(w->buf[RANK_OUT][r][k], expected(w, r, k));
+			assert_int_equal(w->buf[RANK_OUT][r][k], expected(&w->p[r], w->total, k));
 		}
 	}
 	for (size_t i = 0; i < w->queues.n; i++) {
@@ -242,28 +204,6 @@ static void assert_runs(const struct coll_sched *s, int64_t total, struct rng *r
 }
 
 /* ---- schedules ---- */
-
-static struct coll_sched *schedule_of(enum coll_kind kind, const char *expr, int root)
-{
-	struct mcf_steps_options steps = { .flow = { .gap = 0.01 }, .loss = 0.1, .max_chunks = 4 };
-	struct coll_tree_options tree = { .kind = kind, .root = root };
-	struct coll_tree_info info;
-	struct coll_sched *s;
-	struct err err = { 0 };
-	struct topo *t;
-
-	if (!coll_has_root(kind) && kind != COLL_ALLTOALL) {
-		return bfb(kind, expr);
-	}
-	t = graph_of(expr);
-	if (kind == COLL_ALLTOALL) {
-		must(mcf_steps(t, &steps, &s, NULL, &err), &err);
-	} else {
-		must(coll_tree_make(t, &tree, &s, &info, &err), &err);
-	}
-	topo_free(t);
-	return s;
-}
 
 static const char *const graphs[] = {
 	"Ring(5)", "UniRing(2,4)", "Hypercube(3)", "Torus(3,4)", "C(8,{1,3})", "K(4)", "GenKautz(2,9)",
