@@ -57,7 +57,8 @@ static void frames_end_in_a_line_feed(void **state)
 /* The resolver of this program: "A,B" is a name with the addresses A and B in
  * this order, as localhost has ::1 (here "v6", a name holds no colons) and
  * 127.0.0.1 on many machines. libuv calls it; the list is the real resolver's,
- * so the real one frees it. */
+ * so the real one frees it. Objects hide their symbols: this one must be seen by libuv. */
+__attribute__((visibility("default")))
 int getaddrinfo(const char *node, const char *service,
 		const struct addrinfo *hints, struct addrinfo **res)
 {
