@@ -282,7 +282,7 @@ bool preload_comm_ready(struct preload_comm *c, struct preload_use *use, MPI_Com
 	}
 	use->state = PRELOAD_BROKEN;
 	rc = prepare(c, use, user, &err);
-	if (rc && rc != WEFT_ECANCELED) {
+	if (rc && !atomic_exchange(&preload.said[use->entry], true) && rc != WEFT_ECANCELED) {
 		preload_say("%s; %s on %d ranks is left to MPI", err.msg,
 			    coll_kind_name((enum coll_kind)e->kind), c->size);
 		if (preload.strict) {

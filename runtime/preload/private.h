@@ -51,6 +51,8 @@ struct preload_library {
 	char report[PRELOAD_MAX_FILE];	/* "": none, "1": stderr, else a file */
 	pthread_mutex_t lock;	/* of programs; never held during a call of MPI */
 	VEC(struct preload_program *) programs;	/* owned; stay until the end */
+	/* Entries that could not be used: said once, not on every communicator. */
+	_Atomic bool said[PRELOAD_MAX_ENTRIES];
 	_Atomic int64_t calls[COLL_KINDS][PRELOAD_FATES];
 };
 

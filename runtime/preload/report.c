@@ -8,7 +8,7 @@
 #include "lib/base/file.h"
 
 static const char *const reasons[PRELOAD_FATES] = {
-	[PRELOAD_NO_SCHEDULE] = "no schedule for so many ranks",
+	[PRELOAD_NO_SCHEDULE] = "no schedule of it for so many ranks",
 	[PRELOAD_NO_SIZE] = "no schedule for so many bytes",
 	[PRELOAD_ROOT] = "no schedule for this root",
 	[PRELOAD_EMPTY] = "nothing to move",

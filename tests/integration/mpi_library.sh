@@ -154,7 +154,7 @@ for kind in $KINDS; do
 	case $kind in
 	allreduce) taken "$kind" 2 "0 handed" "4 KiB are taken" ;;
 	broadcast) taken "$kind" 0 ".*2 no schedule for so many bytes" "4 KiB are too few" ;;
-	*) taken "$kind" 0 ".*2 no schedule for so many ranks" "it has none" ;;
+	*) taken "$kind" 0 ".*2 no schedule of it for so many ranks" "it has none" ;;
 	esac
 done
 
@@ -253,6 +253,9 @@ refused() {
 }
 mv sum-2.json kept
 refused "a part that is missing" "^weft: .*sum-2.json: No such file.*; allreduce on 4 ranks is left to MPI"
+expect 0 "on many communicators" weft_mpi 4 WEFT_MPI_TABLE=parts.yaml ./program check 64
+[[ $(grep -c '; allreduce on 4 ranks is left to MPI' "$T/err") == 1 ]]
+tap "it is said once as well"
 cp sum-3.json sum-2.json
 refused "the part of another rank" "^weft: .*: for rank 2, the part of rank 3; "
 weft schedule make -t 'Ring(4)' -c allreduce --batches 2 -o other.json >/dev/null &&
