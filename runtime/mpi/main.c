@@ -262,13 +262,17 @@ static int receive_part(struct mpi_worker *w, struct coll_sched **out, struct er
 	return rc;
 }
 
-/* The bytes of all messages by the schedule, where its chunks are alike. */
+/* The bytes of all messages by the schedule, where its chunks are alike; else -1, and for
+ * a vector that make_buffers() will refuse. */
 static int64_t planned_bytes(const struct mpi_worker *w, const struct coll_sched *s,
 			     const struct coll_report *rep)
 {
 	int64_t chunks = (int64_t)coll_ranks(s) * coll_chunks(s);
 
-	return w->total % chunks == 0 ? rep->chunk_hops * (w->total / chunks) * w->width : -1;
+	if (w->total > INT_MAX || w->total % chunks != 0) {
+		return -1;
+	}
+	return rep->chunk_hops * (w->total / chunks) * w->width;
 }
 
 static void size_vector(struct mpi_worker *w, enum coll_kind kind);

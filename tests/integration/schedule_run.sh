@@ -102,6 +102,11 @@ if mine; then
 	has err "... with the step" 'needs other light|light.*step'
 	expect 65 "too many ranks" weft schedule run compact.pb --size 1kB --ranks 4
 	has err "... names both" 'has 8 ranks, and --ranks allows 4'
+	for weft in "$BIN/weft" "$BUILD/asan/weft"; do
+		[[ -e $weft ]] || continue
+		expect 65 "too many bytes" "$weft" schedule run compact.pb --size 4000000TB
+		has err "... names how many can be" 'more than 2147483647 elements'
+	done
 	weft schedule export compact.pb --rank 1 --to json -o part.json
 	expect 1 "a part" weft schedule run part.json --size 1kB
 	mkdir -p none
