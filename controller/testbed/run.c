@@ -289,7 +289,8 @@ static int run_job(struct testbed_run_state *s, const struct plan_arc *arcs, int
 		   struct testbed_run *out, struct err *err)
 {
 	struct launch_options o = {
-		.ranks = coll_ranks(s->job->sched), .size_bytes = s->o->size_bytes,
+		.ranks = coll_ranks(s->job->sched), .steps = coll_steps(s->job->sched),
+		.size_bytes = s->o->size_bytes,
 		.repeat = s->o->repeat, .barriers = s->o->barriers, .pause_ns = PAUSE_NS,
 		.share_cores = true, .limit_ns = s->o->limit_ns, .stop = s->o->stop,
 	};

@@ -80,6 +80,30 @@ int launch_read_result(const char *text, size_t len, json_t **result, struct err
 	return rc;
 }
 
+static bool is_count(const json_t *object, const char *key)
+{
+	const json_t *v = json_object_get(object, key);
+
+	return json_is_integer(v) && json_integer_value(v) >= 0;
+}
+
+int launch_check_result(const json_t *result, int ranks, int n_steps, struct err *err)
+{
+	const json_t *steps = json_object_get(result, "steps"), *step;
+	bool whole = json_array_size(steps) == (size_t)n_steps && json_is_array(steps) &&
+		     is_count(result, "wrong_elements") &&
+		     is_count(result, "bytes") && is_count(result, "time_ns");
+	size_t i;
+
+	json_array_foreach(steps, i, step) {
+		whole = whole && is_count(step, "median_ns") && is_count(step, "worst_ns") &&
+			is_count(step, "worst_rank") &&
+			json_integer_value(json_object_get(step, "worst_rank")) < ranks;
+	}
+	return whole ? 0 : err_set(err, WEFT_EIO, "what the ranks measured is not complete: is "
+				   "weft-mpi-run of another version?");
+}
+
 int launch_run(const struct launch_options *o, json_t **result, struct err *err)
 {
 	struct launch_command c;
@@ -95,6 +119,10 @@ int launch_run(const struct launch_options *o, json_t **result, struct err *err)
 	}
 	if (!rc) {
 		rc = launch_read_result(buf_cstr(&out.out), out.out.len, result, err);
+	}
+	if (!rc && (rc = launch_check_result(*result, o->ranks, o->steps, err))) {
+		json_decref(*result);
+		*result = NULL;
 	}
 	buf_fini(&out.out);
 	buf_fini(&out.errors);

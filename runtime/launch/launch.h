@@ -15,7 +15,7 @@ struct json_t;
 
 /* Texts are borrowed during the call. */
 struct launch_options {
-	int ranks;
+	int ranks, steps;	/* of the schedule */
 	/* The schedule in one of its formats: the first rank reads it, wherever it is. */
 	const void *schedule;
 	size_t schedule_len;
@@ -45,8 +45,9 @@ struct launch_options {
  * mpirun runs in a session of its own; whatever happens, no process of that is left here. Without
  * hosts messages go through shared memory; mca, and OMPI_MCA_ variables, win over that.
  * As root Open MPI is told to run as root. WEFT_EUNAVAIL: mpirun or weft-mpi-run is not
- * installed; WEFT_ETIMEOUT, WEFT_ECANCELED; WEFT_EIO with what mpirun said; and the
- * errors of the ranks.
+ * installed; WEFT_ETIMEOUT, WEFT_ECANCELED; WEFT_EIO with what mpirun said, and for a
+ * result that lacks wrong_elements, bytes, time_ns or values of a step; and the errors of the
+ * ranks.
  */
 int launch_run(const struct launch_options *o, struct json_t **result, struct err *err);
 

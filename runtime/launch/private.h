@@ -42,5 +42,8 @@ struct json_t;
 /* What the ranks wrote: *result is their result, for json_decref, or NULL and the error that
  * they agreed on; WEFT_EIO for what is neither. O(bytes). */
 int launch_read_result(const char *text, size_t len, struct json_t **result, struct err *err);
+/* That it has what callers of launch_run go by: wrong_elements, bytes, time_ns and, of each of
+ * n_steps, median_ns, worst_ns and a worst_rank below ranks. WEFT_EIO. O(steps). */
+int launch_check_result(const struct json_t *result, int ranks, int n_steps, struct err *err);
 
 #endif

@@ -124,7 +124,8 @@ fake() {
 	chmod +x fake/mpirun
 }
 if mine; then
-	steps='[{"median_ns":1},{"median_ns":1},{"median_ns":1},{"median_ns":1}]'
+	step='{"median_ns":1,"worst_ns":2,"worst_rank":0}'
+	steps="[$step,$step,$step,$step],\"time_ns\":4"
 	fake "echo '{\"wrong_elements\":3,\"bytes\":5,\"steps\":$steps}'" 0
 	PATH=$T/fake:$PATH expect 1 "wrong elements" weft schedule run compact.pb --size 1kB --format json
 	has err "... are counted" '3 elements differ'

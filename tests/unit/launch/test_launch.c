@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 #include "runtime/launch/private.h"
 
@@ -234,6 +235,34 @@ static void test_no_such_program(void **state)
 	fini(&out);
 }
 
+/* Results that lack what callers go by, as of another version of weft-mpi-run, are none. */
+static void test_result_is_whole(void **state)
+{
+	static const char whole[] = "{\"wrong_elements\":0,\"bytes\":8,\"time_ns\":5,\"steps\":"
+		"[{\"median_ns\":1,\"worst_ns\":2,\"worst_rank\":3}]}";
+	static const char *const keys[] = { "wrong_elements", "bytes", "time_ns", "steps",
+					    "median_ns", "worst_ns", "worst_rank" };
+	struct err err = { 0 };
+	json_t *result;
+
+	(void)state;
+	assert_int_equal(launch_read_result(whole, strlen(whole), &result, &err), 0);
+	assert_int_equal(launch_check_result(result, 4, 1, &err), 0);
+	assert_int_equal(launch_check_result(result, 3, 1, &err), WEFT_EIO);
+	assert_int_equal(launch_check_result(result, 4, 2, &err), WEFT_EIO);
+	json_decref(result);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		char text[sizeof(whole)];
+
+		memcpy(text, whole, sizeof(whole));
+		*strstr(text, keys[i]) = 'X';
+		assert_int_equal(launch_read_result(text, strlen(text), &result, &err), 0);
+		assert_int_equal(launch_check_result(result, 4, 1, &err), WEFT_EIO);
+		assert_non_null(strstr(err.msg, "another version"));
+		json_decref(result);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +273,7 @@ int main(void)
 		cmocka_unit_test(test_left_behind),
 		cmocka_unit_test(test_stop),
 		cmocka_unit_test(test_no_such_program),
+		cmocka_unit_test(test_result_is_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
