@@ -11,6 +11,7 @@
  * reach far with random generators. How long is counted in nodes visited, not in time: the
  * answer is the same on any machine.
  */
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -407,7 +408,7 @@ static int make_room(struct finder_cayley_search *s)
 	return s->arrays.failed ? WEFT_ENOMEM : 0;
 }
 
-int finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int bound,
+int finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int bound, uint64_t seed,
 			 int64_t max_visits, struct finder_cayley *out, struct err *err)
 {
 	struct finder_cayley_search s = { .n = n, .d = ports, .both = aim == FINDER_CAYLEY_BOTH,
@@ -416,11 +417,10 @@ int finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int bound
 	struct finder_groups groups = { 0 };
 	int rc = 0;
 
-	out->steps = INT_MAX;
 	if (ports < 2 || ports > MAX_D || n < 6) {
 		return 0;
 	}
-	rng_seed(&s.rng, (uint64_t)n * 64 + (uint64_t)ports * 4 + aim);
+	rng_seed(&s.rng, ((uint64_t)n * 64 + (uint64_t)ports * 4 + aim) ^ rng_mix(seed));
 	if (make_room(&s) || finder_list_groups(n, &s.rng, &groups)) {
 		rc = err_nomem(err);
 		goto out;
@@ -430,5 +430,63 @@ int finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int bound
 out:
 	arrays_fini(&s.arrays);
 	vec_fini(&groups);
+	return rc;
+}
+
+/* ---- one set ---- */
+
+/* Fills s->unit, and s->d with the arcs out of a node. */
+static int take_letters(struct finder_cayley_search *s, const int64_t *letters, int n_letters,
+			struct err *err)
+{
+	for (int i = 0; i < n_letters; i++) {
+		int64_t x = letters[i];
+		bool pair;
+
+		if (x <= 0 || x >= s->n) {
+			return err_set(err, WEFT_EINVAL, "generator %" PRId64 ": expected an "
+				       "element from 1 to %d", x, s->n - 1);
+		}
+		pair = s->both && topo_cayley_inverse(s->g, x) != x;
+		if (s->d + 1 + pair > MAX_D) {
+			return err_set(err, WEFT_EINVAL, "more than %d arcs of a node", MAX_D);
+		}
+		s->unit[i] = (struct finder_unit){ x, pair };
+		s->d += 1 + pair;
+	}
+	return 0;
+}
+
+int finder_cayley_check(const struct topo_cayley_group *g, bool both, const int64_t *letters,
+			int n_letters, bool lines, int *steps, bool *balanced, struct err *err)
+{
+	struct finder_cayley_search s = { .n = (int)topo_cayley_order(g), .both = both,
+					  .lines = lines, .g = g };
+	int rc = take_letters(&s, letters, n_letters, err);
+
+	if (rc) {
+		return rc;
+	}
+	if (make_room(&s)) {
+		rc = err_nomem(err);
+		goto out;
+	}
+	for (int i = 0; i < n_letters; i++) {
+		if (taken(&s, letters[i], i)) {
+			rc = err_set(err, WEFT_EINVAL, "generator %" PRId64 " is there twice",
+				     letters[i]);
+			goto out;
+		}
+		s.units++;
+		fill_column(&s, i);
+	}
+	if (reach(&s, s.next, INT16_MAX - 1) < s.n) {
+		rc = err_set(err, WEFT_EINVAL, "these generators do not reach all nodes");
+		goto out;
+	}
+	*steps = s.deepest;
+	*balanced = cost_of(&s, s.deepest) == 0;
+out:
+	arrays_fini(&s.arrays);
 	return rc;
 }

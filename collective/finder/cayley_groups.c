@@ -174,13 +174,44 @@ static int add_matrices(int64_t n, int j, int64_t vectors, int64_t k, struct rng
 	return rc;
 }
 
-static bool is_prime_power(int64_t n)
+static int64_t first_prime(int64_t n)
 {
 	int64_t p = 2;
 
-	while (n % p) {
+	while (n % p && p * p <= n) {
 		p++;
 	}
+	return n % p ? n : p;
+}
+
+/* Every group of n elements is cyclic when n and phi(n) have nothing in common; every one is
+ * abelian when n has no cube, and no prime of it divides p - 1, or p^2 - 1 where p^2 divides n. */
+enum coll_groups finder_groups_of(int n)
+{
+	int64_t units = 1, images = 1;	/* phi(n); the product of all those p^i - 1 */
+	bool cube = false;
+	int64_t left = n;
+
+	while (left > 1) {
+		int64_t p = first_prime(left), power = 1;
+
+		for (; left % p == 0; left /= p) {
+			cube = cube || power == p * p;
+			units = units * (power > 1 ? p : p - 1) % n;
+			power *= p;
+			images = images * (power - 1) % n;
+		}
+	}
+	if (rat_gcd(units, n) == 1) {
+		return COLL_GROUPS_CYCLIC;
+	}
+	return cube || rat_gcd(images, n) > 1 ? COLL_GROUPS_ALL : COLL_GROUPS_ABELIAN;
+}
+
+static bool is_prime_power(int64_t n)
+{
+	int64_t p = first_prime(n);
+
 	while (n % p == 0) {
 		n /= p;
 	}

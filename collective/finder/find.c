@@ -508,7 +508,7 @@ static int add_cayley(struct coll_finder *f, struct finder_candidates *set, int 
 {
 	bool both = aim == FINDER_CAYLEY_BOTH;
 	int64_t visits = (int64_t)(f->q->sets ? f->q->sets : COLL_FINDER_SETS) * n * d;
-	struct finder_cayley found;
+	struct finder_cayley found = { .steps = INT_MAX };
 	struct finder_candidate c;
 	struct buf text = { 0 };
 	int rc;
@@ -516,7 +516,8 @@ static int add_cayley(struct coll_finder *f, struct finder_candidates *set, int 
 	visits = visits < CAYLEY_VISITS ? visits : CAYLEY_VISITS;
 	/* Lookups take longer where tables do not fit the caches. */
 	visits /= n > 2000 ? 3 : 1;
-	rc = finder_cayley_search(n, d, aim, moore_steps(n, d, both), visits, &found, f->err);
+	rc = finder_cayley_search(n, d, aim, moore_steps(n, d, both), 0, visits, &found,
+				  f->err);
 	if (rc || found.steps == INT_MAX) {
 		return rc;
 	}
@@ -703,6 +704,7 @@ static int publish(const struct coll_finder *f, const struct finder_candidates *
 	out->steps_bound = phases * moore_steps(f->q->n, f->q->degree, f->q->bidirectional);
 	out->bound_num = bound.num;
 	out->bound_den = bound.den;
+	out->groups = finder_groups_of(f->q->n);
 	for (size_t i = 0; i < set->list.n; i++) {
 		const struct finder_candidate *c = &set->list.v[i];
 		struct bfb_ratio load = worth(f, c);

@@ -36,10 +36,19 @@ struct coll_point {
 				 * value, which is never too small */
 };
 
+/* What groups there are of so many elements. Cayley graphs of abelian ones need about
+ * n^(1/ports) steps, those of others can come near log n. */
+enum coll_groups {
+	COLL_GROUPS_ALL,	/* some that are not abelian */
+	COLL_GROUPS_ABELIAN,	/* only abelian ones */
+	COLL_GROUPS_CYCLIC,	/* the cyclic one alone: circulants */
+};
+
 struct coll_frontier {
 	VEC(struct coll_point) points;	/* by steps, then T_B falls */
 	int steps_bound;		/* Moore bound of n, d */
 	int64_t bound_num, bound_den;	/* of T_B */
+	enum coll_groups groups;	/* of n elements: why there may be no fewer steps */
 };
 
 /*

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "collective/bfb/balance.h"
+#include "collective/finder/finder.h"
 #include "lib/base/err.h"
 #include "lib/base/rng.h"
 #include "lib/base/vec.h"
@@ -70,6 +71,11 @@ struct finder_groups {
  * Deterministic. */
 int finder_list_groups(int n, struct rng *rng, struct finder_groups *out);
 
+/* Whether a group of n elements need not be cyclic, or not even abelian; the lists above have
+ * one that is not abelian whenever there is one. T. Szele, Comment. Math. Helv. 20 (1947);
+ * L. E. Dickson, Trans. AMS 6 (1905). O(sqrt n). */
+enum coll_groups finder_groups_of(int n);
+
 struct finder_cayley {
 	struct topo_cayley_group g;
 	bool both;		/* generators and their inverses */
@@ -87,11 +93,25 @@ enum finder_cayley_aim {
 /*
  * Looks for a Cayley graph of n nodes and so many ports, of which breadth-first broadcast
  * meets the bandwidth bound in all-gathers and reduce-scatters, in as few steps as possible; none
- * takes fewer than `bound`. out->steps INT_MAX: none found, or ports not in
+ * takes fewer than `bound`. out->steps tells what is to be beaten, INT_MAX: nothing; *out is left
+ * as it is when nothing of fewer steps is found, or ports are not in
  * 2..FINDER_CAYLEY_MAX_PORTS. Ends after max_visits lookups of a neighbour (some ns each).
- * Deterministic. WEFT_ENOMEM.
+ * Deterministic; every seed gives another sequence of sets. WEFT_ENOMEM.
  */
-int finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int bound,
+int finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int bound, uint64_t seed,
 			 int64_t max_visits, struct finder_cayley *out, struct err *err);
+
+/*
+ * What breadth-first broadcast takes on the Cayley graph of these generators (`both`: and of
+ * their inverses): *steps of a phase, and whether all-gathers and reduce-scatters meet the
+ * bandwidth bound exactly (eq. (3) of direct-connect-topologies), with `lines` on the line graph
+ * too. Letters may come from anywhere: WEFT_EINVAL for the identity, elements that are not of the
+ * group, two that are equal or inverse to one another with `both`, more than
+ * FINDER_CAYLEY_MAX_PORTS arcs of a node, or when they do not reach all nodes (in 32,766
+ * steps). WEFT_ENOMEM.
+ * O(n arcs + steps 2^arcs arcs).
+ */
+int finder_cayley_check(const struct topo_cayley_group *g, bool both, const int64_t *letters,
+			int n_letters, bool lines, int *steps, bool *balanced, struct err *err);
 
 #endif

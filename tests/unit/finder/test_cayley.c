@@ -1,0 +1,269 @@
+/* Cayley graphs that are searched: their figures against those of the digraphs built from
+ * their expressions, and lists of groups against their orders. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/bfb/bfb.h"
+#include "collective/finder/private.h"
+#include "tests/unit/schedule/common.h"
+
+static struct topo *build(const struct topo_cayley_group *g, bool both, const int64_t *letters,
+			  int n, bool line)
+{
+	struct buf text = { 0 };
+	struct topo *t;
+
+	buf_str(&text, line ? "L(" : "");
+	topo_cayley_write(g, both, letters, n, &text);
+	buf_str(&text, line ? ")" : "");
+	t = graph_of(buf_cstr(&text));
+	buf_fini(&text);
+	return t;
+}
+
+/* Whether both phases meet the bound, by schedules on the digraph. */
+static bool meets(const struct topo *t, int n, int *steps)
+{
+	struct err err = { 0 };
+	mpq_t factor, bound;
+	bool equal;
+
+	mpq_inits(factor, bound, NULL);
+	must(coll_bfb_factor(COLL_ALLREDUCE, t, steps, factor, &err), &err);
+	rat_set(bound, 2 * (n - 1), n);
+	equal = mpq_equal(factor, bound);
+	mpq_clears(factor, bound, NULL);
+	return equal;
+}
+
+static struct finder_cayley look(int n, int d, enum finder_cayley_aim aim, uint64_t seed,
+				 int64_t visits, int beat)
+{
+	struct finder_cayley out;
+	struct err err = { 0 };
+	int bound = 0;
+
+	memset(&out, 0, sizeof(out));
+	out.steps = beat;
+	for (int64_t within = 1, level = 1; within < n; within += level) {
+		level *= d;
+		bound++;
+	}
+	must(finder_cayley_search(n, d, aim, bound, seed, visits, &out, &err), &err);
+	return out;
+}
+
+/* Everything that is found is exactly at the bound; line graphs too where they are aimed at. */
+static void test_found(void **state)
+{
+	static const int sizes[] = { 8, 12, 21, 27, 32, 42, 55, 64 };
+	int found = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		for (int k = 0; k < 9; k++) {
+			int n = sizes[i], d = 2 + k / 3, steps;
+			enum finder_cayley_aim aim = k % 3;
+			bool both = aim == FINDER_CAYLEY_BOTH;
+			struct finder_cayley c = look(n, d, aim, 0, 2000 * n, INT_MAX);
+			struct topo *t;
+
+			if (c.steps == INT_MAX) {
+				continue;
+			}
+			found++;
+			t = build(&c.g, both, c.letter, c.n_letters, false);
+			assert_true(meets(t, n, &steps));
+			assert_int_equal(steps, 2 * c.steps);
+			assert_int_equal(topo_regular_degree(t), d);
+			topo_free(t);
+			if (aim == FINDER_CAYLEY_LINES) {
+				t = build(&c.g, false, c.letter, c.n_letters, true);
+				assert_true(meets(t, n * d, &steps));
+				assert_int_equal(steps, 2 * c.steps + 2);
+				topo_free(t);
+			}
+		}
+	}
+	assert_in_range(found, 45, 72);
+}
+
+/* Sets at random, good or not: their figures are those of the digraph and its line graph. */
+static void check_set(const struct topo_cayley_group *g, int d, bool both, struct rng *rng,
+		      int *balanced_sets)
+{
+	int64_t letters[4];
+	int n = (int)topo_cayley_order(g), steps, want;
+	bool balanced, lines;
+	struct err err = { 0 };
+	struct topo *t;
+
+	for (int i = 0; i < d; i++) {
+		letters[i] = 1 + (int64_t)rng_below(rng, (uint64_t)n - 1);
+	}
+	if (finder_cayley_check(g, both, letters, d, false, &steps, &balanced, &err)) {
+		return;
+	}
+	t = build(g, both, letters, d, false);
+	assert_int_equal(meets(t, n, &want), balanced);
+	assert_int_equal(want, 2 * steps);
+	*balanced_sets += balanced;
+	if (!both) {
+		struct topo *line = build(g, false, letters, d, true);
+
+		must(finder_cayley_check(g, false, letters, d, true, &steps, &lines, &err), &err);
+		/* What is not balanced itself has no line graph at the bound that is looked for. */
+		assert_true(!lines || (balanced && meets(line, n * d, &want)));
+		topo_free(line);
+	}
+	topo_free(t);
+}
+
+static void test_check(void **state)
+{
+	int balanced = 0, sets = 0;
+
+	(void)state;
+	for (int n = 10; n <= 48; n += 2) {
+		struct finder_groups groups = { 0 };
+		struct rng rng = { (uint64_t)n };
+
+		assert_int_equal(finder_list_groups(n, &rng, &groups), 0);
+		for (size_t i = 0; i < groups.n && i < 6; i++, sets += 2) {
+			check_set(&groups.v[i].g, 2, true, &rng, &balanced);
+			check_set(&groups.v[i].g, 3, false, &rng, &balanced);
+		}
+		vec_fini(&groups);
+	}
+	assert_in_range(balanced, sets / 20, sets - sets / 20);
+}
+
+static void refused(const struct topo_cayley_group *g, bool both, const int64_t *letters, int n,
+		    const char *why)
+{
+	struct err err = { 0 };
+	bool balanced;
+	int steps;
+
+	assert_int_equal(finder_cayley_check(g, both, letters, n, false, &steps, &balanced, &err),
+			 WEFT_EINVAL);
+	assert_non_null(strstr(err.msg, why));
+}
+
+static void test_refused(void **state)
+{
+	/* Z_7 : Z_3. */
+	struct topo_cayley_group g = { .n = 7, .k = 3, .l = 1, .vectors = 7, .j = 1, .a = { 2 },
+				       .q = { 1 } };
+	int64_t many[FINDER_CAYLEY_MAX_PORTS + 1], inverse[2] = { 7, 0 };
+
+	(void)state;
+	for (int i = 0; i <= FINDER_CAYLEY_MAX_PORTS; i++) {
+		many[i] = i + 1;
+	}
+	inverse[1] = topo_cayley_inverse(&g, 7);
+	refused(&g, false, (int64_t[]){ 0, 1 }, 2, "generator 0");
+	refused(&g, false, (int64_t[]){ 1, 21 }, 2, "generator 21");
+	refused(&g, false, (int64_t[]){ -1 }, 1, "generator -1");
+	refused(&g, false, (int64_t[]){ 8, 1, 8 }, 3, "generator 8 is there twice");
+	refused(&g, true, inverse, 2, "is there twice");
+	refused(&g, false, many, FINDER_CAYLEY_MAX_PORTS + 1, "more than 10");
+	refused(&g, true, (int64_t[]){ 1, 2 }, 2, "reach all nodes");
+}
+
+static bool equal(const struct finder_cayley *a, const struct finder_cayley *b)
+{
+	return a->steps == b->steps && a->n_letters == b->n_letters &&
+	       memcmp(a->letter, b->letter, sizeof(a->letter)) == 0 &&
+	       memcmp(&a->g, &b->g, sizeof(a->g)) == 0;
+}
+
+/* The same seed gives the same, others something else; only what is better than what is there
+ * replaces it; without visits nothing is found. */
+static void test_runs(void **state)
+{
+	struct finder_cayley first = look(96, 4, FINDER_CAYLEY_BOTH, 0, 1000000, INT_MAX), next;
+	int other = 0;
+
+	(void)state;
+	assert_true(first.steps < 8);
+	next = look(96, 4, FINDER_CAYLEY_BOTH, 0, 1000000, INT_MAX);
+	assert_true(equal(&first, &next));
+	for (uint64_t seed = 1; seed < 5; seed++) {
+		next = look(96, 4, FINDER_CAYLEY_BOTH, seed, 1000000, INT_MAX);
+		other += !equal(&first, &next);
+	}
+	assert_true(other > 2);
+	next = look(96, 4, FINDER_CAYLEY_BOTH, 0, 1000000, 7);
+	assert_true(next.steps < 7 && next.n_letters > 0);
+	next = look(96, 4, FINDER_CAYLEY_BOTH, 7, 1000000, 3);
+	assert_int_equal(next.steps, 3);
+	assert_int_equal(next.n_letters, 0);
+	next = look(96, 4, FINDER_CAYLEY_BOTH, 0, 0, INT_MAX);
+	assert_int_equal(next.steps, INT_MAX);
+}
+
+static void test_groups_of(void **state)
+{
+	static const int cyclic[] = { 1, 2, 3, 15, 255, 511, 997, 1001 };
+	static const int abelian[] = { 4, 9, 45, 99, 961 };
+	static const int all[] = { 6, 8, 12, 21, 27, 75, 998, 999, 1000, 1024, 65536 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cyclic) / sizeof(*cyclic); i++) {
+		assert_int_equal(finder_groups_of(cyclic[i]), COLL_GROUPS_CYCLIC);
+	}
+	for (size_t i = 0; i < sizeof(abelian) / sizeof(*abelian); i++) {
+		assert_int_equal(finder_groups_of(abelian[i]), COLL_GROUPS_ABELIAN);
+	}
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		assert_int_equal(finder_groups_of(all[i]), COLL_GROUPS_ALL);
+	}
+}
+
+/* Some two elements of the list's groups do not commute just where a group can be like that. */
+static void test_lists(void **state)
+{
+	(void)state;
+	for (int n = 6; n <= 120; n++) {
+		struct finder_groups groups = { 0 };
+		struct rng rng = { (uint64_t)n };
+		bool some = false;
+
+		assert_int_equal(finder_list_groups(n, &rng, &groups), 0);
+		for (size_t i = 0; i < groups.n; i++) {
+			const struct topo_cayley_group *g = &groups.v[i].g;
+
+			assert_int_equal(topo_cayley_order(g), n);
+			assert_null(topo_cayley_fault(g));
+			for (int64_t a = 1; a < n && !some; a++) {
+				for (int64_t b = 1; b < a && !some; b++) {
+					some = topo_cayley_product(g, a, b) !=
+					       topo_cayley_product(g, b, a);
+				}
+			}
+		}
+		assert_int_equal(some, finder_groups_of(n) == COLL_GROUPS_ALL);
+		vec_fini(&groups);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_found),
+		cmocka_unit_test(test_check),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_runs),
+		cmocka_unit_test(test_groups_of),
+		cmocka_unit_test(test_lists),
+	};
+
+	return cmocka_run_group_tests_name("finder/cayley", tests, NULL, NULL);
+}
