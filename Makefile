@@ -272,7 +272,10 @@ $(B)/$(1): $(call objects,$(MAIN_$(1))) $(call archives,$(ROOM_$(1)))
 	$$(call say,LD)
 	$$(Q)$$(CC) $$(LDFLAGS_all) $$^ $$(LIBS) -o $$@
 endef
-$(foreach p,$(notdir $(PROGRAMS)),$(eval $(call program_rules,$(p))))
+MAIN_weft-frontiers := collective/finder/main.c
+ROOM_weft-frontiers := finder
+$(foreach p,$(notdir $(PROGRAMS)) weft-frontiers,$(eval $(call program_rules,$(p))))
+$(B)/obj/collective/finder/table.o: collective/finder/frontiers.txt
 
 # Preloaded into programs of MPI: it has in it what it needs of the rooms.
 PRELOAD := $(B)/libweft_mpi.so
@@ -351,20 +354,27 @@ $(foreach t,$(BENCH),$(eval $(call bench_rules,$(t))))
 
 # ---- targets ---------------------------------------------------------------
 
-.PHONY: all shims deps browser simgrid demo check bench lint check-deps fuzz soak install deb clean help
+.PHONY: all shims deps browser simgrid demo check bench lint check-deps fuzz soak install deb clean help frontiers
 .DEFAULT_GOAL := all
 
 help:
 	@echo "make demo        plan, apply and verify two jobs on emulated devices, run a schedule"
 	@echo "make check       all tests (installs what is missing)"
 	@echo "make all         build/release/{weft,weftd,weft-emulator,weft-mpi-run}"
-	@echo "make bench lint check-deps fuzz soak install deb clean deps"
+	@echo "make bench lint check-deps fuzz soak install deb clean deps frontiers"
 	@echo "make test-ROOM   unit tests of one room: $(ROOMS)"
 
 all: $(PROGRAMS) $(PRELOAD)
 
 deps:
 	@tests/deps $(PACKAGES)
+
+# Goes on looking for better topologies than those in the table that weft has in it, for hours: SETS
+# sets of generators a search, in another sequence for another SEED.
+SETS := 60000
+SEED := 1
+frontiers: $(B)/weft-frontiers
+	$< collective/finder/frontiers.txt $(SETS) $(SEED)
 
 demo: deps
 	@$(MAKE) -j2 all
@@ -388,7 +398,7 @@ TSAN_TESTS := base/test_parallel finder/test_find mesh/test_portfolio
 
 # Tests that go through all of a small world do so without sanitizers; with
 # them they do a small part of it (tests/unit/world.h).
-PLAIN_TESTS := finder/test_find mesh/test_ring_mesh msccl/test_every_size mscclpp/test_every_plan \
+PLAIN_TESTS := finder/test_find finder/test_table mesh/test_ring_mesh msccl/test_every_size mscclpp/test_every_plan \
 	ring/test_ring store/test_faults
 
 RUN_TESTS = BUILD=$(BUILD) TSAN_ROOMS="$(TSAN_ROOMS)" TSAN_TESTS="$(TSAN_TESTS)" \

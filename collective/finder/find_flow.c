@@ -182,8 +182,8 @@ static int consider_random(struct finder_flow_search *s)
 /* What serves the other collectives is near in hops, too. */
 static int consider_frontier(struct finder_flow_search *s)
 {
-	struct coll_query q = { s->q->n, s->q->degree, s->q->bidirectional,
-				COLL_ALLGATHER, 0 };
+	struct coll_query q = { .n = s->q->n, .degree = s->q->degree,
+				.bidirectional = s->q->bidirectional, .kind = COLL_ALLGATHER };
 	struct coll_frontier f;
 	int rc = coll_find(&q, false, &f, s->err);
 

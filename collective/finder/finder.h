@@ -13,16 +13,19 @@
 
 #include "collective/flow/flow.h"
 #include "collective/schedule/schedule.h"
+#include "lib/base/buf.h"
 #include "lib/base/vec.h"
 
 struct coll_query {
 	int n, degree;
 	bool bidirectional;		/* every arc needs its reverse */
 	enum coll_kind kind;	/* allgather, reduce-scatter, allreduce */
-	int sets;		/* of generators that searches for Cayley graphs try; 0:
-				 * COLL_FINDER_SETS */
+	int sets;		/* of generators that searches for Cayley graphs try; 0: what
+				 * the table of weft has, COLL_FINDER_SETS for other sizes */
+	uint64_t seed;		/* of the search: another one tries other sets */
 };
 
+#define COLL_FINDER_MAX_NODES 8192
 /* For one query, half a second to two of processor time; for each of a sweep. */
 #define COLL_FINDER_SETS 20000
 #define COLL_FINDER_SWEEP_SETS 500
@@ -70,8 +73,23 @@ void coll_frontier_fini(struct coll_frontier *f);
 struct coll_finder;
 int coll_finder_new(struct coll_finder **out, struct err *err);
 void coll_finder_free(struct coll_finder *f);
+/* Sets for queries that say 0; at first COLL_FINDER_SETS. */
+void coll_finder_set_default(struct coll_finder *f, int sets);
 int coll_finder_run(struct coll_finder *f, const struct coll_query *q,
 		    bool prove, struct coll_frontier *out, struct err *err);
+
+/*
+ * Tables of frontiers. weft has one in it (frontiers.txt), whose sizes are answered
+ * without a search; lines are checked as they are read, and one that is not
+ * true is passed over. coll_table_has: whether it has a query's size and degree. coll_finder_set_table takes another text, which must stay.
+ * coll_finder_improve searches for one size and degree (kind is not looked at), beginning
+ * from what the table has, and appends the line that is as good or better. Errors as
+ * coll_finder_run.
+ */
+bool coll_table_has(const struct coll_query *q);
+void coll_finder_set_table(struct coll_finder *f, const char *text, size_t len);
+int coll_finder_improve(struct coll_finder *f, const struct coll_query *query, struct buf *line,
+			struct err *err);
 
 /*
  * coll_finder_run for n queries into out[n], on `threads` threads with a

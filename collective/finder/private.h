@@ -1,5 +1,6 @@
 /*
- * Bases that the finder searches for.
+ * Candidates, the bases that the finder knows or searches for, and the table
+ * of frontiers that weft has in it.
  *
  * Circulants of small diameter: digraphs on the numbers modulo n, with an arc
  * from every u to u + s for each offset s. They exist for every n; all nodes
@@ -12,10 +13,89 @@
 
 #include "collective/bfb/balance.h"
 #include "collective/finder/finder.h"
+#include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/base/rng.h"
+#include "lib/base/map.h"
 #include "lib/base/vec.h"
 #include "topology/topology.h"
+
+#define FINDER_MAX_EXPR 512
+
+/* A digraph that may serve. Loads are those of one all-gather and one
+ * reduce-scatter, in M/B. */
+struct finder_candidate {
+	char expr[FINDER_MAX_EXPR];
+	int steps;		/* of one phase */
+	struct bfb_ratio gather, scatter;
+	bool exact;
+};
+
+struct finder_candidates {
+	VEC(struct finder_candidate) list;
+};
+
+struct coll_finder {
+	const struct coll_query *q;
+	bool all_kinds;		/* what is best for any collective is kept, not for q's alone */
+	int sets;		/* for queries that do not say how many */
+	const char *table;	/* frontiers, see finder_table_read */
+	size_t table_len;
+	struct u64map known;	/* n, d, bidirectional -> index into optimal */
+	VEC(struct finder_candidates) optimal;
+	VEC(struct finder_candidate) computed;	/* those of the nodes asked for last */
+	int computed_n;
+	struct err *err;
+};
+
+/* ---- candidates ---- */
+
+/* In lowest terms; the sum. */
+struct bfb_ratio finder_ratio(__int128 num, __int128 den);
+struct bfb_ratio finder_plus(struct bfb_ratio a, struct bfb_ratio b);
+/* T_B of the collective that is asked for. */
+struct bfb_ratio finder_worth(const struct coll_finder *f, const struct finder_candidate *c);
+/* a makes b superfluous; equals do not. */
+bool finder_beats(const struct coll_finder *f, const struct finder_candidate *a,
+		  const struct finder_candidate *b);
+/* Adds c unless beaten or one of too many equals; drops what it beats, but nothing exact for
+ * what is only promised. WEFT_ENOMEM. O(candidates). */
+int finder_keep(struct coll_finder *f, struct finder_candidates *set,
+		const struct finder_candidate *c);
+/* Writes an expression; one that is too long is no candidate (false). */
+bool finder_name(struct finder_candidate *c, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* One without a name, of n nodes, that meets the bandwidth bound in so many steps. */
+struct finder_candidate finder_at_bound(int64_t n, int steps);
+/* Fills the figures of c->expr by building it. A digraph that equals its own
+ * reverse, as far as is known without search, is computed once. Errors as topo_parse and
+ * coll_bfb_factor. */
+int finder_compute(struct coll_finder *f, struct finder_candidate *c);
+
+/* The fastest digraphs of n nodes and d ports that are known to be bandwidth-optimal, made once
+ * each. *index may be looked up in f->optimal until the next call. WEFT_ENOMEM. */
+int finder_optimal_set(struct coll_finder *f, int n, int d, bool both, size_t *index);
+
+/* ---- the table ---- */
+
+/*
+ * What a table has of n nodes and d ports: kept in `set`. A table is a text, a line a size,
+ * in ascending order of n, then d, then one way before both:
+ *
+ *   1000 4 one 5 337/250 = GenKautz(4,1000) 6 . = DiCay(...)
+ *
+ * that is steps of a phase, T_B of the all-gather (. for the bandwidth bound), of the
+ * reduce-scatter (= for the same) and the digraph, as often as there are points. False when the line is
+ * not there, or not true as far as a moment's computation shows: then the set is as before. O(log lines) and the
+ * check.
+ */
+bool finder_table_read(struct coll_finder *f, int n, int d, bool both,
+		       struct finder_candidates *set);
+/* The text of table.c. */
+const char *finder_table_shipped(size_t *len);
+/* A line of a table, appended. */
+void finder_table_write(int n, int d, bool both, const struct finder_candidates *set,
+			struct buf *out);
 
 #define FINDER_CIRCULANT_MAX_PORTS 64	/* of a node */
 #define FINDER_CIRCULANT_KEPT 4	/* found by one search */

@@ -60,6 +60,9 @@ static void *work(void *arg)
 		fail(s, 0, rc, &err);
 		return NULL;
 	}
+	if (!rc) {
+		coll_finder_set_default(f, COLL_FINDER_SWEEP_SETS);
+	}
 	while (take(s, &i, &to)) {
 		for (; i < to; i++) {
 			err_clear(&err);

@@ -531,8 +531,8 @@ static int try_frontier(const struct plan_ctx *ctx, struct plan_job *pj,
 			const struct candidates *all, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
-	struct coll_query q = { all->n, all->degree, all->symmetric,
-				job->collective, 0 };
+	struct coll_query q = { .n = all->n, .degree = all->degree,
+				.bidirectional = all->symmetric, .kind = job->collective };
 	struct coll_frontier f;
 	int rc = coll_find(&q, true, &f, NULL);
 

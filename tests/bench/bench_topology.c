@@ -237,7 +237,7 @@ static int show_finder(void)
 	printf("\nFinder, one query, every point computed on its digraph\n");
 	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]); i++) {
 		struct coll_query q = { queries[i][0], queries[i][1], false,
-					COLL_ALLREDUCE, 0 };
+					COLL_ALLREDUCE, 0, 0 };
 		struct coll_frontier f;
 		struct err err = { 0 };
 		int64_t start = clk_now_ns();
@@ -418,7 +418,7 @@ static int show_sweep(bool both)
 	for (int nodes = 2; nodes <= SWEEP_NODES; nodes++) {
 		for (int d = 2; d <= 16; d *= 2) {
 			q[n++] = (struct coll_query){ nodes, d, both,
-						      COLL_ALLREDUCE, COLL_FINDER_SWEEP_SETS };
+						      COLL_ALLREDUCE, 0, 0 };
 		}
 	}
 	rc = coll_sweep(q, n, true, 2, f, &err);

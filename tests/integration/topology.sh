@@ -81,14 +81,14 @@ says "chunks of an all-to-all" 'only for --algorithm bfb' weft schedule make \
 	--topology 'K(4)' --collective all-to-all --chunks 3
 
 find() {
-	weft topology find -n 64 -d 4 --alpha 10us --bandwidth 100Gbps \
+	weft topology find -n 64 -d 5 --alpha 10us --bandwidth 100Gbps \
 		--size 1MiB --format json "$@"
 }
-find >"$T/first" && file=$(ls "$XDG_CACHE_HOME"/weft/frontier-64-4-*)
+find >"$T/first" && file=$(ls "$XDG_CACHE_HOME"/weft/frontier-64-5-*)
 tap "found, and kept"
 find >"$T/second" && cmp -s "$T/first" "$T/second"
 tap "the same from the cache"
-for damage in 's/^weft-frontier-3/weft-frontier-0/' '3s/^[0-9]*/1/' '$d'; do
+for damage in 's/^weft-frontier-4/weft-frontier-0/' '3s/^[0-9]*/1/' '$d'; do
 	sed -i "$damage" "$file"
 	find >"$T/second" && cmp -s "$T/first" "$T/second"
 	tap "searched again after $damage"

@@ -26,7 +26,7 @@
 #include "lib/base/rat.h"
 
 /* The first word of a cache file: another version is another word. */
-#define CACHE_MAGIC "weft-frontier-3"
+#define CACHE_MAGIC "weft-frontier-4"
 /* Bytes of a cache file and of one of its lines, at most. */
 #define MAX_CACHE (1 << 20)
 #define MAX_LINE 640
@@ -260,7 +260,7 @@ int cmd_topology_find(struct cli *c, struct err *err)
 		return r;
 	}
 	/* The cache has what a search of the usual length found. */
-	cached = !cli_has(c, "no-cache") && q.sets == 0;
+	cached = !cli_has(c, "no-cache") && q.sets == 0 && !coll_table_has(&q);
 	if (!cached || !cache_read(&q, &f)) {
 		r = coll_find(&q, true, &f, err);
 		if (r == 0 && cached) {

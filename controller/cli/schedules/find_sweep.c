@@ -176,7 +176,7 @@ static int make_queries(const struct cli *c, const struct numbers *nodes,
 {
 	struct coll_query q = { .kind = COLL_ALLREDUCE,
 				.bidirectional = cli_has(c, "bidirectional") };
-	int64_t sets = COLL_FINDER_SWEEP_SETS;
+	int64_t sets = 0;
 	int r = cli_opt_kind(c, &q.kind, err);
 
 	if (!r) {

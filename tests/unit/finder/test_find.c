@@ -13,7 +13,7 @@
 static struct coll_frontier find(int n, int d, bool both, enum coll_kind kind,
 				 bool prove)
 {
-	struct coll_query q = { n, d, both, kind, ALL_OR_SOME(0, 200) };
+	struct coll_query q = { n, d, both, kind, ALL_OR_SOME(COLL_FINDER_SETS, 200), 0 };
 	struct coll_frontier f;
 	struct err err = { 0 };
 
@@ -202,7 +202,7 @@ static void test_points_are_real(void **state)
 		struct coll_query q = {
 			.n = sizes[i % 14], .degree = degrees[i / 14 % 5],
 			.bidirectional = i / 70 % 2, .kind = kinds[i / 140],
-			.sets = ALL_OR_SOME(0, 200),
+			.sets = ALL_OR_SOME(COLL_FINDER_SETS, 200),
 		};
 		struct coll_frontier f;
 		struct err err = { 0 };
@@ -245,7 +245,7 @@ static void test_sweep(void **state)
 		for (int i = 0; i < 6; i++) {
 			q[n++] = (struct coll_query){ nodes, 2 << i % 3,
 						      i >= 3, COLL_ALLREDUCE,
-						      ALL_OR_SOME(0, 200) };
+						      ALL_OR_SOME(COLL_FINDER_SETS, 200), 0 };
 		}
 	}
 	for (int threads = 1; threads <= 3; threads++) {
@@ -278,12 +278,12 @@ static void test_refusals(void **state)
 		struct coll_query q;
 		int code;
 	} bad[] = {
-		{ { 1, 2, false, COLL_ALLREDUCE, 0 }, WEFT_EINVAL },
-		{ { 0, 2, false, COLL_ALLREDUCE, 0 }, WEFT_EINVAL },
-		{ { 1000000, 2, false, COLL_ALLREDUCE, 0 }, WEFT_EINVAL },
-		{ { 8, 0, false, COLL_ALLREDUCE, 0 }, WEFT_EINVAL },
-		{ { 8, 2, false, COLL_ALLTOALL, 0 }, WEFT_EUNSUPPORTED },
-		{ { 7, 3, true, COLL_ALLREDUCE, 0 }, WEFT_EINFEASIBLE },
+		{ { 1, 2, false, COLL_ALLREDUCE, 0, 0 }, WEFT_EINVAL },
+		{ { 0, 2, false, COLL_ALLREDUCE, 0, 0 }, WEFT_EINVAL },
+		{ { 1000000, 2, false, COLL_ALLREDUCE, 0, 0 }, WEFT_EINVAL },
+		{ { 8, 0, false, COLL_ALLREDUCE, 0, 0 }, WEFT_EINVAL },
+		{ { 8, 2, false, COLL_ALLTOALL, 0, 0 }, WEFT_EUNSUPPORTED },
+		{ { 7, 3, true, COLL_ALLREDUCE, 0, 0 }, WEFT_EINFEASIBLE },
 	};
 
 	(void)state;

@@ -752,7 +752,7 @@ static void auto_keeps_to_the_ports(void **state)
  * step and 1 MiB. */
 static double best_of_frontier(int n, int ports, bool both)
 {
-	struct coll_query q = { n, ports, both, COLL_ALLREDUCE, 0 };
+	struct coll_query q = { n, ports, both, COLL_ALLREDUCE, 0, 0 };
 	struct coll_frontier f;
 	double best = -1;
 

@@ -1,0 +1,204 @@
+/* Tables of frontiers: what they have is found, what is not true in them is passed over. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "collective/finder/private.h"
+#include "tests/unit/world.h"
+#include "tests/unit/schedule/common.h"
+
+/* The frontier of a query by a text in place of weft's table. */
+static struct coll_frontier find_in(const char *text, const struct coll_query *q)
+{
+	struct coll_finder *f;
+	struct coll_frontier out;
+	struct err err = { 0 };
+
+	must(coll_finder_new(&f, &err), &err);
+	coll_finder_set_table(f, text, strlen(text));
+	coll_finder_set_default(f, 50);
+	must(coll_finder_run(f, q, true, &out, &err), &err);
+	coll_finder_free(f);
+	return out;
+}
+
+static bool has(const struct coll_frontier *f, const char *expr)
+{
+	for (size_t i = 0; i < f->points.n; i++) {
+		if (strcmp(f->points.v[i].expr, expr) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Worse than what a search finds, so that it tells where an answer is from. */
+#define RING "12 2 both 6 . = Ring(12)\n"
+#define TABLE \
+	"9 2 one 3 8/9 = DiC(9,{1,4}) 4 . = Pow(UniRing(1,3),2)\n" \
+	"12 2 one 11 . = DiC(12,{1,5})\n" RING "16 4 both 4 . = Torus(4,4)\n"
+
+static void test_lines(void **state)
+{
+	static const struct coll_query there = { 16, 4, true, COLL_ALLREDUCE, 0, 0 };
+	static const struct coll_query first = { 9, 2, false, COLL_ALLGATHER, 0, 0 };
+	static const struct coll_query absent = { 16, 4, false, COLL_ALLREDUCE, 0, 0 };
+	struct coll_frontier f = find_in(TABLE, &there);
+
+	(void)state;
+	assert_int_equal(f.points.n, 1);
+	assert_string_equal(f.points.v[0].expr, "Torus(4,4)");
+	assert_int_equal(f.points.v[0].steps, 8);
+	coll_frontier_fini(&f);
+	f = find_in(TABLE, &absent);
+	assert_false(has(&f, "Torus(4,4)"));
+	coll_frontier_fini(&f);
+	f = find_in(TABLE, &first);
+	assert_true(f.points.n >= 1);
+	coll_frontier_fini(&f);
+}
+
+/* A line that promises too much, or is damaged, is not there; nor are its neighbours lost. */
+static void test_damage(void **state)
+{
+	static const char *const lines[] = {
+		"12 2 both 5 . = Ring(12)\n", "12 2 both 6 1/2 = Ring(12)\n",
+		"12 2 both 6 . 1/2 Ring(12)\n", "12 2 both 6 . = Ring(13)\n",
+		"12 2 both 6 . = DiC(12,{1,5})\n", "12 2 both 6 . = Ring(\n",
+		"12 2 both 6 . =\n", "12 2 both 6\n", "12 2 both\n", "12 2 both x . = Ring(12)\n",
+		"12 2 both 6 . = Ring(12) 3\n", "12 2 both 6 1/0 = Ring(12)\n",
+		"12 2 both 6 1/2x = Ring(12)\n", "12 2 both 6 = = Ring(12)\n", "12 2 bot", "",
+	};
+	static const struct coll_query q = { 12, 2, true, COLL_ALLREDUCE, 0, 0 };
+	static const struct coll_query next = { 16, 4, true, COLL_ALLREDUCE, 0, 0 };
+	static const char rest[] = "16 4 both 4 . = Torus(4,4)\n";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		char text[200];
+		struct coll_frontier f;
+
+		snprintf(text, sizeof(text), "%s%s", lines[i], rest);
+		f = find_in(text, &q);
+		assert_int_equal(f.points.n, 1);
+		assert_string_equal(f.points.v[0].expr, "Ring(12)");
+		assert_int_equal(f.points.v[0].steps, 12);
+		assert_true(f.points.v[0].num == 11 && f.points.v[0].den == 6);
+		coll_frontier_fini(&f);
+		f = find_in(text, &next);
+		assert_true(i == 14 || has(&f, "Torus(4,4)"));
+		coll_frontier_fini(&f);
+	}
+}
+
+/* What is written of a search is what is read, for each collective, and nothing is lost by looking
+ * on. */
+static void test_improve(void **state)
+{
+	static const enum coll_kind kinds[] = { COLL_ALLREDUCE, COLL_ALLGATHER,
+						COLL_REDUCE_SCATTER };
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		struct coll_query q = { 18 + 2 * i, 2 + i % 3, i % 2, COLL_ALLREDUCE, 100, 1 };
+		struct buf line = { 0 }, again = { 0 };
+		struct err err = { 0 };
+		struct coll_finder *f;
+
+		must(coll_finder_new(&f, &err), &err);
+		coll_finder_set_table(f, "", 0);
+		must(coll_finder_improve(f, &q, &line, &err), &err);
+		for (int k = 0; k < 3; k++) {
+			struct coll_query one = q, looked_up;
+			struct coll_frontier found, read;
+
+			one.kind = kinds[k];
+			looked_up = one;
+			looked_up.sets = 0;
+			must(coll_finder_run(f, &one, true, &found, &err), &err);
+			read = find_in(buf_cstr(&line), &looked_up);
+			assert_int_equal(read.points.n, found.points.n);
+			for (size_t p = 0; p < read.points.n; p++) {
+				assert_int_equal(read.points.v[p].steps, found.points.v[p].steps);
+				assert_true(read.points.v[p].num == found.points.v[p].num);
+			}
+			coll_frontier_fini(&found);
+			coll_frontier_fini(&read);
+		}
+		/* A shorter search than that of the text has nothing to add. */
+		q.sets = 1;
+		coll_finder_set_table(f, buf_cstr(&line), line.len);
+		must(coll_finder_improve(f, &q, &again, &err), &err);
+		assert_string_equal(buf_cstr(&again), buf_cstr(&line));
+		coll_finder_free(f);
+		buf_fini(&line);
+		buf_fini(&again);
+	}
+}
+
+/* Every line of weft's own: in order, so that it is found, and true also where reading
+ * it leaves the proof out. */
+static void test_shipped(void **state)
+{
+	size_t len, checked = 0;
+	const char *text = finder_table_shipped(&len), *line = text;
+	struct coll_finder *f;
+	struct err err = { 0 };
+	int64_t before = 0;
+
+	(void)state;
+	must(coll_finder_new(&f, &err), &err);
+	for (int i = 0; line < text + len; i++) {
+		struct finder_candidates set = { 0 };
+		struct coll_query q = { .kind = COLL_ALLREDUCE };
+		char way[5], key[40] = { 0 };
+		int64_t at;
+
+		memcpy(key, line, sizeof(key) - 1 < (size_t)(text + len - line)
+					  ? sizeof(key) - 1 : (size_t)(text + len - line));
+		assert_int_equal(sscanf(key, "%d %d %4s", &q.n, &q.degree, way), 3);
+		q.bidirectional = strcmp(way, "both") == 0;
+		assert_true(q.bidirectional || strcmp(way, "one") == 0);
+		at = (int64_t)q.n << 20 | q.degree << 1 | q.bidirectional;
+		assert_true(at > before);
+		before = at;
+		if (i % ALL_OR_SOME(23, 401) == 0) {
+			f->all_kinds = true;
+			f->q = &q;
+			assert_true(coll_table_has(&q));
+			assert_true(finder_table_read(f, q.n, q.degree, q.bidirectional, &set));
+			for (size_t k = 0; k < set.list.n && q.n <= ALL_OR_SOME(1024, 300); k++) {
+				struct finder_candidate c = set.list.v[k];
+
+				must(finder_compute(f, &c), &err);
+				assert_int_equal(c.steps, set.list.v[k].steps);
+				assert_int_equal(bfb_ratio_cmp(c.gather, set.list.v[k].gather), 0);
+				assert_int_equal(bfb_ratio_cmp(c.scatter, set.list.v[k].scatter), 0);
+				checked++;
+			}
+			f->computed.n = 0;
+			vec_fini(&set.list);
+		}
+		line = memchr(line, '\n', (size_t)(text + len - line));
+		assert_non_null(line);
+		line++;
+	}
+	assert_true(checked >= ALL_OR_SOME(200, 5));
+	coll_finder_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_improve),
+		cmocka_unit_test(test_shipped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
