@@ -18,6 +18,7 @@ struct topo_cayley {
 	int letters;			/* generators as written, ascending by number */
 	int64_t letter[TOPO_MAX_ARGS];
 	int letter_col[TOPO_MAX_ARGS];
+	struct topo_permutation permutation[TOPO_MAX_ARGS];	/* the letters, where they are */
 };
 
 /* ---- reading ---- */
@@ -150,18 +151,24 @@ static int read_action(struct topo_parser *p, struct topo_cayley *x)
 	return rc || found ? rc : topo_expected(p, "'q='");
 }
 
+/* Another letter begins here. */
+static int begin_letter(struct topo_parser *p, struct topo_cayley *x)
+{
+	if (x->letters == TOPO_MAX_ARGS) {
+		return topo_err_at(p->err, topo_column(p), "more than %d generators",
+				   TOPO_MAX_ARGS);
+	}
+	x->letter_col[x->letters] = topo_column(p);
+	return 0;
+}
+
 /* (a,b), (a,b,c) or (u,v,..;b). */
 static int read_letter(struct topo_parser *p, struct topo_cayley *x)
 {
 	struct topo_cayley_element e = { .c = 0 };
 	int rc;
 
-	if (x->letters == TOPO_MAX_ARGS) {
-		return topo_err_at(p->err, topo_column(p), "more than %d generators",
-				   TOPO_MAX_ARGS);
-	}
-	x->letter_col[x->letters] = topo_column(p);
-	if ((rc = want(p, '(')) ||
+	if ((rc = begin_letter(p, x)) || (rc = want(p, '(')) ||
 	    (rc = read_row(p, x->g.j, x->g.n, x->by_matrix ? ';' : ',', e.v)) ||
 	    (rc = read_row(p, 1, x->g.k, x->g.l > 1 ? ',' : ')', &e.b)) ||
 	    (x->g.l > 1 && (rc = read_row(p, 1, x->g.l, ')', &e.c)))) {
@@ -187,20 +194,110 @@ static int read_letters(struct topo_parser *p, struct topo_cayley *x)
 	return rc;
 }
 
+/* Permutations, whose numbers depend on their order, by their images. */
+static bool in_order(const struct topo_cayley *x, int k)
+{
+	int order = memcmp(&x->permutation[k - 1], &x->permutation[k], sizeof(*x->permutation));
+
+	return order ? order < 0 : x->letter[k - 1] <= x->letter[k];
+}
+
 /* Ascending: one graph has one name. */
 static void sort_letters(struct topo_cayley *x)
 {
 	for (int i = 1; i < x->letters; i++) {
-		for (int k = i; k > 0 && x->letter[k - 1] > x->letter[k]; k--) {
+		for (int k = i; k > 0 && !in_order(x, k); k--) {
+			struct topo_permutation permutation = x->permutation[k];
 			int64_t letter = x->letter[k];
 			int col = x->letter_col[k];
 
+			x->permutation[k] = x->permutation[k - 1];
 			x->letter[k] = x->letter[k - 1];
 			x->letter_col[k] = x->letter_col[k - 1];
+			x->permutation[k - 1] = permutation;
 			x->letter[k - 1] = letter;
 			x->letter_col[k - 1] = col;
 		}
 	}
+}
+
+/* (1,2,3) or (1 2 3), after its '(': points from one, that this permutation did not have before. */
+static int read_cycle(struct topo_parser *p, uint64_t *had, uint8_t *image, int *points)
+{
+	int first = -1, last = -1;
+
+	do {
+		struct topo_arg arg;
+		int rc = topo_read_number(p, "a point", &arg), at = (int)arg.value - 1;
+
+		if (rc) {
+			return rc;
+		}
+		if (at < 0 || at >= TOPO_CAYLEY_MAX_POINTS) {
+			return topo_err_at(p->err, arg.col, "point %lld: expected 1 to %d",
+					   (long long)arg.value, TOPO_CAYLEY_MAX_POINTS);
+		}
+		if (*had >> at & 1) {
+			return topo_err_at(p->err, arg.col, "point %d stands twice in a "
+					   "permutation", at + 1);
+		}
+		*had |= UINT64_C(1) << at;
+		*points = at < *points ? *points : at + 1;
+		if (last >= 0) {
+			image[last] = (uint8_t)at;
+		}
+		first = last < 0 ? at : first;
+		last = at;
+		image[at] = (uint8_t)first;
+	} while (topo_accept(p, ',') || !topo_accept(p, ')'));
+	return 0;
+}
+
+/* (1,2,3)(4,5): a letter in cycles. */
+static int read_permutation(struct topo_parser *p, struct topo_cayley *x, int *points)
+{
+	uint8_t *image = x->permutation[x->letters].image;
+	uint64_t had = 0;
+	int rc = begin_letter(p, x);
+
+	if (rc) {
+		return rc;
+	}
+	for (int i = 0; i < TOPO_CAYLEY_MAX_POINTS; i++) {
+		image[i] = (uint8_t)i;
+	}
+	rc = want(p, '(');
+	do {
+		rc = rc ? rc : read_cycle(p, &had, image, points);
+	} while (!rc && topo_accept(p, '('));
+	x->letters++;
+	return rc;
+}
+
+/* Permutations separated by commas, up to ')', and the group that they generate. */
+static int read_permutations(struct topo_parser *p, struct topo_cayley *x)
+{
+	int points = 1, rc;
+
+	do {
+		rc = read_permutation(p, x, &points);
+		if (rc) {
+			return rc;
+		}
+	} while (topo_accept(p, ','));
+	if (!topo_accept(p, ')')) {
+		return topo_expected(p, "',', '(' or ')'");
+	}
+	sort_letters(x);
+	rc = topo_cayley_generate(&x->g, points, x->permutation, x->letters);
+	for (int i = 0; i < x->letters && !rc; i++) {
+		struct topo_cayley_element e = { .permutation = x->permutation[i] };
+
+		x->letter[i] = topo_cayley_number(&x->g, &e);
+	}
+	return rc == WEFT_ELIMIT ? topo_err_at(p->err, x->col, "a group of more than %d elements",
+					       TOPO_MAX_NODES)
+	     : rc ? err_nomem(p->err) : 0;
 }
 
 int topo_read_cayley(struct topo_parser *p, struct topo_call *call)
@@ -213,6 +310,9 @@ int topo_read_cayley(struct topo_parser *p, struct topo_call *call)
 	}
 	call->cayley = x;
 	x->col = topo_column(p);
+	if (*p->at == '(') {
+		return read_permutations(p, x);
+	}
 	if ((rc = read_orders(p, x)) || (rc = read_action(p, x)) || (rc = read_letters(p, x))) {
 		return rc;
 	}
@@ -341,40 +441,65 @@ static void measure_cayley(struct topo_make *mk)
 
 /* ---- the group by which it is transitive ---- */
 
-/* What multiplying from the left with one in digit i of v does, or in b, or c. */
-static int64_t move_left(const struct topo_cayley *x, int i, int64_t number)
+/* One in a digit of v, or in b, or c. */
+static void unit_factors(const struct topo_cayley *x, struct topo_cayley_factors *f)
 {
-	struct topo_cayley_element one = { .b = i == x->g.j, .c = i > x->g.j };
+	for (int i = 0; i < x->g.j + 2; i++) {
+		struct topo_cayley_element one = { .b = i == x->g.j, .c = i > x->g.j };
+		int64_t order = i < x->g.j ? x->g.n : i == x->g.j ? x->g.k : x->g.l;
 
-	if (i < x->g.j) {
-		one.v[i] = 1 % x->g.n;
+		if (order == 1) {
+			continue;
+		}
+		if (i < x->g.j) {
+			one.v[i] = 1;
+		}
+		f->number[f->n] = topo_cayley_number(&x->g, &one);
+		f->order[f->n++] = (int)order;
 	}
-	return topo_cayley_product(&x->g, topo_cayley_number(&x->g, &one), number);
 }
 
+/* image[u]: g u, which is the inverse of u^-1 g^-1. room: n. */
+static void multiply_left(const struct topo_cayley *x, int64_t g, const int32_t *inverse,
+			  int32_t *room, int32_t *image)
+{
+	int64_t n = topo_cayley_order(&x->g);
+
+	topo_cayley_times(&x->g, inverse[g], room);
+	for (int64_t u = 0; u < n; u++) {
+		image[u] = inverse[room[inverse[u]]];
+	}
+}
+
+/* Multiplying from the left. Where no factors are found the digraph has no group, which makes
+ * what is asked of it slower. */
 static void attach_group(struct topo_make *mk)
 {
 	const struct topo_cayley *x = mk->call->cayley;
-	int64_t n = topo_cayley_order(&x->g);
-	int32_t *images = malloc((size_t)(x->g.j + 2) * (size_t)n * sizeof(*images)), *image = images;
-	int orders[MAX_J + 2], count = 0;
+	struct topo_cayley_factors f = { .n = 0 };
+	size_t n = (size_t)topo_cayley_order(&x->g);
+	int32_t *inverse, *room, *images;
 
-	if (!images) {
+	if (!x->g.chain.points) {
+		unit_factors(x, &f);
+	} else if (!topo_chain_factors(&x->g.chain, &f)) {
+		return;
+	}
+	inverse = malloc((2 + (size_t)f.n) * n * sizeof(*inverse));
+	if (!inverse) {
 		mk->rc = err_nomem(mk->err);
 		return;
 	}
-	for (int i = 0; i < x->g.j + 2; i++) {
-		int64_t order = i < x->g.j ? x->g.n : i == x->g.j ? x->g.k : x->g.l;
-
-		for (int64_t u = 0; u < n && order > 1; u++) {
-			*image++ = (int32_t)move_left(x, i, u);
-		}
-		if (order > 1) {
-			orders[count++] = (int)order;
-		}
+	room = inverse + n;
+	images = room + n;
+	for (size_t u = 0; u < n; u++) {
+		inverse[u] = (int32_t)topo_cayley_inverse(&x->g, (int64_t)u);
 	}
-	mk->rc = topo_group_new((int)n, (int)n, count, orders, images, &mk->t->group, mk->err);
-	free(images);
+	for (int i = 0; i < f.n; i++) {
+		multiply_left(x, f.number[i], inverse, room, images + (size_t)i * n);
+	}
+	mk->rc = topo_group_new((int)n, (int)n, f.n, f.order, images, &mk->t->group, mk->err);
+	free(inverse);
 }
 
 static void build_cayley(struct topo_make *mk)
@@ -397,12 +522,12 @@ static void build_cayley(struct topo_make *mk)
 	}
 }
 
-#define FORMS "(n:k,r=R[,s=S],{(a,b),...}), (n:(kxl),r=R,q=Q,{(a,b,c),...}) or " \
-	"(n^j:k,[A][+(w)],{(v,...;b),...})"
+#define FORMS "((1,2,3)(4,5),...), (n:k,r=R[,s=S],{(a,b),...}), (n:(kxl),r=R,q=Q,{(a,b,c),...}) " \
+	"or (n^j:k,[A][+(w)],{(v,...;b),...})"
 
 const struct topo_family topo_cayley[] = {
-	{ "Cay", "c", "Cay" FORMS, "Cayley graph of Z_n^j : (Z_k x Z_l), a port for each generator "
-	  "and its inverse", measure_cayley, build_cayley },
+	{ "Cay", "c", "Cay" FORMS, "Cayley graph of what permutations generate or of Z_n^j : "
+	  "(Z_k x Z_l), a port for each generator and its inverse", measure_cayley, build_cayley },
 	{ "DiCay", "c", "DiCay" FORMS, "the same without inverses, 1 port a generator",
 	  measure_cayley, build_cayley },
 	{ NULL, NULL, NULL, NULL, NULL, NULL },

@@ -1,26 +1,31 @@
 /*
- * Arithmetic in the groups Z_n^j : (Z_k x Z_l) of Cayley graphs, see topology.h: cyclic,
- * dihedral, dicyclic, metacyclic, affine and lamplighter groups are among them. Elements
- * are numbers; products with one element are made for all others at once.
+ * Arithmetic in the groups of Cayley graphs, see topology.h: here Z_n^j : (Z_k x Z_l), among them
+ * cyclic, dihedral, dicyclic, metacyclic, affine and lamplighter groups; those of
+ * permutations are in permutations.c. Elements are numbers; products with one element are
+ * made for all others at once.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/buf.h"
-#include "topology/topology.h"
+#include "topology/private.h"
 
 #define MAX_J TOPO_CAYLEY_MAX_J
 
 int64_t topo_cayley_order(const struct topo_cayley_group *x)
 {
-	return x->vectors * x->k * x->l;
+	return x->chain.points ? x->chain.size[0] : x->vectors * x->k * x->l;
 }
 
 struct topo_cayley_element topo_cayley_element(const struct topo_cayley_group *x, int64_t number)
 {
-	struct topo_cayley_element e;
+	struct topo_cayley_element e = { .b = 0 };
 
+	if (x->chain.points) {
+		topo_chain_element(&x->chain, number, e.permutation.image);
+		return e;
+	}
 	for (int i = 0; i < x->j; i++) {
 		e.v[i] = number % x->n;
 		number /= x->n;
@@ -34,6 +39,9 @@ int64_t topo_cayley_number(const struct topo_cayley_group *x, const struct topo_
 {
 	int64_t number = e->c * x->k + e->b;
 
+	if (x->chain.points) {
+		return topo_chain_number(&x->chain, e->permutation.image);
+	}
 	for (int i = x->j; i-- > 0;) {
 		number = number * x->n + e->v[i];
 	}
@@ -111,8 +119,13 @@ static int64_t join(const struct topo_cayley_group *x, const struct topo_cayley_
 
 int64_t topo_cayley_product(const struct topo_cayley_group *x, int64_t a, int64_t b)
 {
-	struct topo_cayley_element u = topo_cayley_element(x, a), e = topo_cayley_element(x, b);
+	struct topo_cayley_element u, e;
 
+	if (x->chain.points) {
+		return topo_chain_product(&x->chain, a, b);
+	}
+	u = topo_cayley_element(x, a);
+	e = topo_cayley_element(x, b);
 	for (int64_t i = 0; i < u.b; i++) {
 		apply(x, x->a, e.v);
 	}
@@ -143,8 +156,13 @@ static void add_vector(const struct topo_cayley_group *x, const int64_t *by, int
 
 void topo_cayley_times(const struct topo_cayley_group *x, int64_t number, int32_t *next)
 {
-	struct topo_cayley_element e = topo_cayley_element(x, number);
+	struct topo_cayley_element e;
 
+	if (x->chain.points) {
+		topo_chain_times(&x->chain, number, next);
+		return;
+	}
+	e = topo_cayley_element(x, number);
 	for (int64_t c = 0; c < x->l; c++) {
 		int64_t by[MAX_J], sum[MAX_J];
 
@@ -165,9 +183,13 @@ void topo_cayley_times(const struct topo_cayley_group *x, int64_t number, int32_
 /* x^-1 = (-A^-b Q^-c (v + [b > 0] w); -b, -c): what x is taken to 1 by. */
 int64_t topo_cayley_inverse(const struct topo_cayley_group *x, int64_t number)
 {
-	struct topo_cayley_element e = topo_cayley_element(x, number);
+	struct topo_cayley_element e;
 	int64_t m[MAX_J * MAX_J];
 
+	if (x->chain.points) {
+		return topo_chain_inverse(&x->chain, number);
+	}
+	e = topo_cayley_element(x, number);
 	for (int i = 0; i < x->j; i++) {
 		e.v[i] = (2 * x->n - e.v[i] - (e.b > 0 ? x->w[i] : 0)) % x->n;
 	}
@@ -198,6 +220,9 @@ const char *topo_cayley_fault(const struct topo_cayley_group *x)
 	int64_t m[MAX_J * MAX_J], w[MAX_J];
 	bool matrix = x->j > 1;
 
+	if (x->chain.points) {
+		return NULL;
+	}
 	topo_cayley_power(x, x->a, x->k, m);
 	if (!is_one(x, m)) {
 		return matrix ? "the matrix to the power k is not 1 modulo n"
@@ -263,10 +288,53 @@ static void write_numbers(const struct topo_cayley_group *x, struct buf *b)
 	}
 }
 
+static int by_image(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct topo_permutation));
+}
+
+/* (1,2,3)(4,5): points count from one. */
+static void write_cycles(const struct topo_permutation *p, struct buf *b)
+{
+	bool seen[TOPO_CAYLEY_MAX_POINTS] = { false };
+
+	for (int from = 0; from < TOPO_CAYLEY_MAX_POINTS; from++) {
+		if (seen[from] || p->image[from] == from) {
+			continue;
+		}
+		for (int at = from; !seen[at]; at = p->image[at]) {
+			buf_printf(b, "%c%d", at == from ? '(' : ',', at + 1);
+			seen[at] = true;
+		}
+		buf_char(b, ')');
+	}
+}
+
+/* In the order of their images, so that they do not depend on how elements are numbered. */
+static void write_permutations(const struct topo_cayley_group *x, const int64_t *letters, int n,
+			       struct buf *b)
+{
+	struct topo_permutation sorted[TOPO_MAX_ARGS];
+
+	for (int i = 0; i < n; i++) {
+		sorted[i] = topo_cayley_element(x, letters[i]).permutation;
+	}
+	qsort(sorted, (size_t)n, sizeof(*sorted), by_image);
+	for (int i = 0; i < n; i++) {
+		buf_str(b, i ? "," : "");
+		write_cycles(&sorted[i], b);
+	}
+}
+
 void topo_cayley_write(const struct topo_cayley_group *x, bool inverses, const int64_t *letters,
 		       int n_letters, struct buf *b)
 {
 	buf_str(b, inverses ? "Cay(" : "DiCay(");
+	if (x->chain.points) {
+		write_permutations(x, letters, n_letters, b);
+		buf_char(b, ')');
+		return;
+	}
 	if (x->j > 1) {
 		write_matrix(x, b);
 	} else {

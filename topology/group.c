@@ -898,9 +898,13 @@ int topo_group_find(const struct topo *t, struct topo_group **out, struct err *e
 	struct topo_translation s;
 	int32_t *images;
 	bool found;
-	int n = topo_n(t), unit = 1, rc = topo_find_translations(t, &s, &found, err);
+	int n = topo_n(t), unit = 1, rc;
 
 	*out = NULL;
+	if (topo_group_order(t->group) == n) {
+		return topo_group_copy(t->group, out, err);
+	}
+	rc = topo_find_translations(t, &s, &found, err);
 	if (rc) {
 		return rc;
 	}

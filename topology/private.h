@@ -46,6 +46,7 @@ bool topo_maps_limits(const struct topo *t, const int32_t *image);
 
 /* What the parser found between the parentheses of a family. */
 #define TOPO_MAX_ARGS 64
+#define TOPO_MAX_DIGITS 16	/* TOPO_MAX_NODES = 2^16 */
 #define TOPO_MAX_PARTS 16
 
 struct topo_arg {
@@ -132,6 +133,23 @@ int topo_read_number(struct topo_parser *p, const char *what, struct topo_arg *a
 int topo_read_cayley(struct topo_parser *p, struct topo_call *call);
 void topo_write_cayley(const struct topo_call *call, struct buf *b);
 
+/* Elements such that every element is the product of a power of the last one, .., of the
+ * second, and of the first, each below its order, in one way: what topo_group_new takes. */
+struct topo_cayley_factors {
+	int n;
+	int64_t number[TOPO_MAX_DIGITS + 2];
+	int order[TOPO_MAX_DIGITS + 2];
+};
+
+/* Of a group of permutations; permutations.c. False: none found within a second. */
+bool topo_chain_factors(const struct topo_cayley_chain *x, struct topo_cayley_factors *out);
+/* What topology.h says of topo_cayley_element() and so on, of permutations. */
+void topo_chain_element(const struct topo_cayley_chain *x, int64_t number, uint8_t *image);
+int64_t topo_chain_number(const struct topo_cayley_chain *x, const uint8_t *image);
+int64_t topo_chain_inverse(const struct topo_cayley_chain *x, int64_t number);
+int64_t topo_chain_product(const struct topo_cayley_chain *x, int64_t a, int64_t b);
+void topo_chain_times(const struct topo_cayley_chain *x, int64_t number, int32_t *next);
+
 /* The families of one file; a NULL name ends the list. */
 extern const struct topo_family topo_basic[], topo_words[], topo_regular[], topo_cayley[],
 	topo_random[], topo_formation[], topo_switched[], topo_operators[];
@@ -185,8 +203,6 @@ struct topo_size topo_group_size(int64_t n, int64_t degree);
  * Generalized Kautz and de Bruijn graphs of degree d and n nodes have those by
  * multiples of n / gcd(n, d + 1) or n / gcd(n, d - 1).
  */
-#define TOPO_MAX_DIGITS 16	/* TOPO_MAX_NODES = 2^16 */
-
 struct topo_translation {
 	int fixed;			/* size of the lowest digit, which
 					 * stays; 1: none */

@@ -328,9 +328,36 @@ const int32_t *topo_action_limits(const struct topo_action *x, int *n);
 /* ---- groups of Cayley graphs ---- */
 
 #define TOPO_CAYLEY_MAX_J 16		/* 2^16 = TOPO_MAX_NODES */
+#define TOPO_CAYLEY_MAX_POINTS 64
+#define TOPO_CAYLEY_MAX_LEVELS 16	/* each at least doubles the group */
+#define TOPO_CAYLEY_MAX_MOVES 144	/* 64 + 64 + 16: levels' lengths with product 65,536 */
+
+/* Where it takes the points 0, 1, ..; those beyond the last one stay. */
+struct topo_permutation {
+	uint8_t image[TOPO_CAYLEY_MAX_POINTS];
+};
 
 /*
- * The group Z_n^j : (Z_k x Z_l). An element is (v; b, c): v in Z_n^j, b below k, c below
+ * A group of permutations. Level i has the elements that leave the base points of the
+ * levels before it where they are, size[i] of them, and a move for every image of its own
+ * base point under these; the last has one. An element is one of level i + 1 and then a move of
+ * level i, in one way: so its number below size[0] has digits, that of level 0 the highest.
+ */
+struct topo_cayley_chain {
+	int points;			/* 0: no group of permutations */
+	int levels;
+	int32_t size[TOPO_CAYLEY_MAX_LEVELS + 1];
+	uint8_t base[TOPO_CAYLEY_MAX_LEVELS];
+	uint8_t first[TOPO_CAYLEY_MAX_LEVELS + 1];	/* move of a level: the identity */
+	/* By level and image of the base point: the move; 0xff: none. */
+	uint8_t at[TOPO_CAYLEY_MAX_LEVELS][TOPO_CAYLEY_MAX_POINTS];
+	uint8_t move[TOPO_CAYLEY_MAX_MOVES][TOPO_CAYLEY_MAX_POINTS];
+	uint8_t back[TOPO_CAYLEY_MAX_MOVES][TOPO_CAYLEY_MAX_POINTS];	/* its inverse */
+};
+
+/*
+ * A group: of permutations where chain.points > 0, else Z_n^j : (Z_k x Z_l). There an
+ * element is (v; b, c): v in Z_n^j, b below k, c below
  * l. The lower part moves the upper one by matrices A and Q over Z_n, by rows, and b
  * carries a fixed vector w into v when it passes k:
  *
@@ -338,37 +365,49 @@ const int32_t *topo_action_limits(const struct topo_action *x, int *n);
  *
  * With j = 1 the matrices are numbers. Elements are numbered by the digits of v, the first
  * the lowest, then b, then c; 0 is the identity. w is only for l = 1.
+ *
+ * The product of two permutations is the first and then the second; topo_cayley_generate
+ * makes their groups. All are values, to be copied as they like.
  */
 struct topo_cayley_group {
 	int64_t n, k, l, vectors;	/* vectors: n^j */
 	int j;
 	int64_t a[TOPO_CAYLEY_MAX_J * TOPO_CAYLEY_MAX_J], q[TOPO_CAYLEY_MAX_J * TOPO_CAYLEY_MAX_J];
 	int64_t w[TOPO_CAYLEY_MAX_J];
+	struct topo_cayley_chain chain;
 };
 
 struct topo_cayley_element {
 	int64_t v[TOPO_CAYLEY_MAX_J], b, c;
+	struct topo_permutation permutation;	/* of a group of permutations, instead */
 };
 
+/* x becomes the group that n permutations of so many points, 1 to TOPO_CAYLEY_MAX_POINTS,
+ * generate. WEFT_ELIMIT: it has more than TOPO_MAX_NODES elements; WEFT_ENOMEM. O(sum of
+ * orbits' lengths x n x points x levels) of the chain above, for few points some us. */
+int topo_cayley_generate(struct topo_cayley_group *x, int points,
+			 const struct topo_permutation *generators, int n);
 /* NULL where it is a group: A^k = Q^l = 1 and A w = w modulo n; else what is not so. Matrices
- * with j > 1 have l = 1. O(j^3 log k). */
+ * with j > 1 have l = 1. Permutations always are one. O(j^3 log k). */
 const char *topo_cayley_fault(const struct topo_cayley_group *x);
 /* Its elements. O(1). */
 int64_t topo_cayley_order(const struct topo_cayley_group *x);
-/* The element of a number, and back; the number of the inverse. O(j), O(j^3 log k). */
+/* The element of a number, and back; the number of the inverse. O(j), O(j^3 log k); of
+ * permutations O(levels points). */
 struct topo_cayley_element topo_cayley_element(const struct topo_cayley_group *x, int64_t number);
 int64_t topo_cayley_number(const struct topo_cayley_group *x, const struct topo_cayley_element *e);
 int64_t topo_cayley_inverse(const struct topo_cayley_group *x, int64_t number);
-/* The product of two elements. O(j^2 (k + l)). */
+/* The product of two elements. O(j^2 (k + l)), O(levels points). */
 int64_t topo_cayley_product(const struct topo_cayley_group *x, int64_t a, int64_t b);
-/* next[u] for every element u: u times this one. O(elements + k l j^2). */
+/* next[u] for every element u: u times this one. O(elements + k l j^2); of permutations
+ * O(elements (1 + points / length of the last level's orbit)). */
 void topo_cayley_times(const struct topo_cayley_group *x, int64_t number, int32_t *next);
 /* m becomes by m; out = m^times. O(j^3), O(j^3 log times). */
 void topo_cayley_multiply(const struct topo_cayley_group *x, const int64_t *by, int64_t *m);
 void topo_cayley_power(const struct topo_cayley_group *x, const int64_t *m, int64_t times,
 		       int64_t *out);
-/* The expression of the Cayley graph of these generators: with inverses (Cay) or
- * without. Appended. O(n_letters j). */
+/* The expression of the Cayley graph of these generators, at most 64: with inverses (Cay) or
+ * without. Appended. O(n_letters j); permutations are sorted. */
 void topo_cayley_write(const struct topo_cayley_group *x, bool inverses, const int64_t *letters,
 		       int n_letters, struct buf *b);
 

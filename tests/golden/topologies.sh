@@ -30,6 +30,10 @@ graph 'UniRing(3,12)' 12 3 11
 graph 'Cay(20:2,r=19,{(0,1),(1,1)})' 40 2 20
 graph 'Cay(41:1,r=1,{(4,0),(5,0)})' 41 4 4
 graph 'DiCay(1:6,r=0,{(0,1)})' 6 1 5
+# Bubble-sort graphs n (n - 1) / 2, star graphs half of 3 (n - 1), cubes.
+graph 'Cay((1,2),(2,3),(3,4),(4,5))' 120 4 10
+graph 'Cay((1 2), (1 3), (1 4), (1 5), (1 6))' 720 5 7
+graph 'Cay((1,2),(3,4),(5,6),(7,8))' 16 4 4
 # Half of each side.
 graph 'Torus(3,4,5)' 60 6 5
 graph 'Torus(4,8,16)' 512 6 14

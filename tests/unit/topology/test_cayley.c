@@ -34,6 +34,14 @@ static const char *const exprs[] = {
 	"Cay(3^2:4,[0,2;1,0],{(1,0;0),(0,0;1),(1,2;3)})",
 	"DiCay(4^2:2,[0,1;1,0]+(1,1),{(1,0;0),(2,1;1)})",
 	"DiCay(1:6,r=0,{(0,1)})",			/* a cycle */
+	"Cay((1,2),(1,2,3,4,5))",			/* all of S5 */
+	"DiCay((1,2,3),(1,2,3,4,5))",			/* A5 */
+	"Cay((1,2,3,4),(2,5,3,6))",			/* S4 on the faces of a cube */
+	"Cay((1,2,3,4)(5,6,7,8),(1,5,3,7)(2,8,4,6))",	/* quaternions */
+	"DiCay((1,3)(2,4),(1,2,3,4)(5,6))",		/* fixes more than it needs */
+	"Cay((1,2,3,4,5,6,7),(1,7)(2,3)(4,5)(6,8))",
+	"DiCay((1,14)(2,13)(3,7)(4,5)(8,12)(10,11),(1,2,3,4,5,6,7,8,9,10,11,12,13))",	/* PSL(2,13) */
+	"Cay((1,9),(10,64),(1,2,3,5,4))",
 };
 
 #define EXPRS ((int)(sizeof(exprs) / sizeof(*exprs)))
@@ -113,6 +121,9 @@ static void known_graphs(void **state)
 		{ "DiCay(5:4,r=2,{(0,1),(1,1)})", 20, 2, 6 },
 		{ "Cay(5:4,r=2,{(0,1),(1,1)})", 20, 4, 4 },
 		{ "Cay(2^3:7,[0,0,1;1,0,1;0,1,0],{(1,0,0;0),(0,0,0;1)})", 56, 3, 6 },
+		{ "Cay((1,2),(2,3),(3,4))", 24, 3, 6 },		/* swaps of neighbours */
+		{ "Cay((1 2), (1 3), (1 4), (1 5))", 120, 4, 6 },	/* a star graph */
+		{ "Cay((1,2)(3,4)(5,6)(7,8))", 2, 1, 1 },
 	};
 
 	(void)state;
@@ -149,6 +160,115 @@ static void girths(void **state)
 		}
 		topo_free(t);
 	}
+}
+
+#define POINTS TOPO_CAYLEY_MAX_POINTS
+
+static void random_permutation(struct rng *rng, int points, struct topo_permutation *p)
+{
+	for (int i = 0; i < POINTS; i++) {
+		p->image[i] = (uint8_t)i;
+	}
+	for (int i = points - 1; i > 0; i--) {
+		int k = (int)rng_below(rng, (uint64_t)i + 1);
+		uint8_t image = p->image[i];
+
+		p->image[i] = p->image[k];
+		p->image[k] = image;
+	}
+}
+
+/* a, then b. */
+static struct topo_permutation composed(const struct topo_permutation *a,
+					const struct topo_permutation *b)
+{
+	struct topo_permutation c;
+
+	for (int i = 0; i < POINTS; i++) {
+		c.image[i] = b->image[a->image[i]];
+	}
+	return c;
+}
+
+/* All products of generators, one after the other; returns how many. */
+static int list_elements(const struct topo_permutation *generators, int n,
+			 struct topo_permutation *all)
+{
+	int end = 1;
+
+	for (int i = 0; i < POINTS; i++) {
+		all[0].image[i] = (uint8_t)i;
+	}
+	for (int k = 0; k < end; k++) {
+		for (int g = 0; g < n; g++) {
+			struct topo_permutation p = composed(&all[k], &generators[g]);
+			int at = 0;
+
+			while (at < end && memcmp(&all[at], &p, sizeof(p))) {
+				at++;
+			}
+			all[at] = p;
+			end += at == end;
+		}
+	}
+	return end;
+}
+
+/* Numbers stand for all permutations that are products of generators, one each; what is done
+ * with numbers is done with these. */
+static void check_against_list(const struct topo_cayley_group *g,
+			       const struct topo_permutation *all, int n, struct rng *rng)
+{
+	int32_t *next = calloc((size_t)n, sizeof(*next));
+	bool *had = calloc((size_t)n, sizeof(*had));
+	int64_t by = (int64_t)rng_below(rng, (uint64_t)n);
+
+	topo_cayley_times(g, by, next);
+	for (int i = 0; i < n; i++) {
+		struct topo_cayley_element e = { .permutation = all[i] }, of, times;
+		int64_t u = topo_cayley_number(g, &e), v = (int64_t)rng_below(rng, (uint64_t)n);
+		int64_t w = (int64_t)rng_below(rng, (uint64_t)n);
+
+		assert_in_range(u, 0, n - 1);
+		assert_false(had[u]);
+		had[u] = true;
+		of = topo_cayley_element(g, u);
+		assert_memory_equal(&of.permutation, &all[i], sizeof(all[i]));
+		of = topo_cayley_element(g, v);
+		times.permutation = composed(&all[i], &of.permutation);
+		assert_int_equal(topo_cayley_number(g, &times), topo_cayley_product(g, u, v));
+		assert_int_equal(next[u], topo_cayley_product(g, u, by));
+		assert_int_equal(topo_cayley_product(g, u, topo_cayley_inverse(g, u)), 0);
+		assert_int_equal(topo_cayley_product(g, topo_cayley_product(g, u, v), w),
+				 topo_cayley_product(g, u, topo_cayley_product(g, v, w)));
+	}
+	free(next);
+	free(had);
+}
+
+static void permutations_by_brute_force(void **state)
+{
+	struct topo_cayley_group *g = malloc(sizeof(*g));
+	struct topo_permutation *all = malloc(721 * sizeof(*all));
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 5);
+	for (int i = 0; i < 40; i++) {
+		int points = 1 + (int)rng_below(&rng, 6), n = 1 + (int)rng_below(&rng, 3), order;
+		struct topo_permutation generators[3];
+
+		for (int k = 0; k < n; k++) {
+			random_permutation(&rng, points, &generators[k]);
+		}
+		order = list_elements(generators, n, all);
+		assert_int_equal(topo_cayley_generate(g, points, generators, n), 0);
+		assert_null(topo_cayley_fault(g));
+		assert_int_equal(topo_cayley_order(g), order);
+		check_against_list(g, all, order, &rng);
+	}
+	free(g);
+	free(all);
 }
 
 /* Written back as it was read, but for the order of the generators. */
@@ -190,6 +310,16 @@ static void refused(void **state)
 		{ "Cay(7:3,r=2,{})", "expected '('" },
 		{ "Cay(7)", "expected ':', found ')'" },
 		{ "Cay(1:1,r=0,{(0,0)})", "identity" },
+		{ "Cay((1,2)(2,3))", "column 11: point 2 stands twice in a permutation" },
+		{ "Cay((1,65))", "column 8: point 65: expected 1 to 64" },
+		{ "Cay((0,1))", "column 6: point 0: expected 1 to 64" },
+		{ "Cay((1,2),(3))", "column 11: the identity is no generator" },
+		{ "DiCay((1,2),(2,3),(1,2))", "a generator stands there twice" },
+		{ "Cay((1,2,3),(1,3,2))", "column 13: a generator and its inverse" },
+		{ "Cay((1,2),(1,2,3,4,5,6,7,8,9))", "column 5: a group of more than 65536" },
+		{ "Cay((1,2)", "expected ',', '(' or ')', found the end" },
+		{ "Cay((1,2),)", "expected '(', found ')'" },
+		{ "Cay(())", "expected a point, found ')'" },
 	};
 
 	(void)state;
@@ -230,6 +360,7 @@ int main(void)
 		cmocka_unit_test(arcs_are_products),
 		cmocka_unit_test(known_graphs),
 		cmocka_unit_test(girths),
+		cmocka_unit_test(permutations_by_brute_force),
 		cmocka_unit_test(names),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(no_groups),
