@@ -9,6 +9,7 @@
 #include "collective/bfb/bfb.h"
 #include "collective/finder/private.h"
 
+#define MAX_EFFORT (1 << 29)	/* some ten seconds */
 #define MAX_TIES 3	/* equals kept: building them may tell them apart */
 
 /* ---- fractions ---- */
@@ -148,6 +149,18 @@ static bool recall(const struct coll_finder *f, struct finder_candidate *c)
 	return false;
 }
 
+int64_t finder_effort(const struct topo *t)
+{
+	struct topo_group *g = NULL;
+	int64_t orbits = topo_n(t);
+
+	if (topo_group_find(t, &g, NULL) == 0 && g) {
+		orbits = topo_group_orbits(g);
+	}
+	topo_group_free(g);
+	return orbits * topo_m(t);
+}
+
 int finder_compute(struct coll_finder *f, struct finder_candidate *c)
 {
 	struct topo *t = NULL;
@@ -157,6 +170,9 @@ int finder_compute(struct coll_finder *f, struct finder_candidate *c)
 		return 0;
 	}
 	rc = topo_parse(c->expr, &t, NULL, f->err);
+	if (!rc && finder_effort(t) > MAX_EFFORT) {
+		rc = err_set(f->err, WEFT_ELIMIT, "%s is too large to be computed", c->expr);
+	}
 	if (!rc) {
 		rc = phase(COLL_ALLGATHER, t, &c->steps, &c->gather, f->err);
 	}

@@ -156,7 +156,7 @@ static int add_optimal(struct coll_finder *f, struct finder_candidates *set, int
 
 static int add_kautz(struct coll_finder *f, struct finder_candidates *set, int n, int d)
 {
-	struct finder_candidate c = { .exact = true };
+	struct finder_candidate c = { .steps = 0 };
 	int rc;
 
 	/* Of degree one they are not connected. */
@@ -165,7 +165,7 @@ static int add_kautz(struct coll_finder *f, struct finder_candidates *set, int n
 	}
 	rc = finder_compute(f, &c);
 	if (rc) {
-		return rc;
+		return rc == WEFT_ELIMIT ? 0 : rc;
 	}
 	return finder_keep(f, set, &c);
 }
@@ -246,7 +246,7 @@ static int bidirectional(struct coll_finder *f, struct finder_candidates *set, i
 }
 
 /* Replaces upper bounds by what the digraphs have. Those that lose their place
- * are dropped. */
+ * are dropped, and those that are too large. */
 static int prove_all(struct coll_finder *f, struct finder_candidates *set)
 {
 	struct finder_candidates proven = { 0 };
@@ -256,7 +256,8 @@ static int prove_all(struct coll_finder *f, struct finder_candidates *set)
 		struct finder_candidate c = set->list.v[i];
 
 		rc = c.exact ? 0 : finder_compute(f, &c);
-		if (!rc) {
+		rc = rc == WEFT_ELIMIT ? 0 : rc;
+		if (!rc && c.exact) {
 			rc = finder_keep(f, &proven, &c);
 		}
 	}

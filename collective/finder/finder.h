@@ -25,7 +25,7 @@ struct coll_query {
 	uint64_t seed;		/* of the search: another one tries other sets */
 };
 
-#define COLL_FINDER_MAX_NODES 8192
+#define COLL_FINDER_MAX_NODES TOPO_MAX_NODES
 /* For one query, half a second to two of processor time; for each of a sweep. */
 #define COLL_FINDER_SETS 20000
 #define COLL_FINDER_SWEEP_SETS 500

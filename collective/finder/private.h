@@ -67,9 +67,11 @@ bool finder_name(struct finder_candidate *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* One without a name, of n nodes, that meets the bandwidth bound in so many steps. */
 struct finder_candidate finder_at_bound(int64_t n, int steps);
+/* Orbits of nodes times arcs, each of which some ns are spent on to compute figures. O(m). */
+int64_t finder_effort(const struct topo *t);
 /* Fills the figures of c->expr by building it. A digraph that equals its own
  * reverse, as far as is known without search, is computed once. Errors as topo_parse and
- * coll_bfb_factor. */
+ * coll_bfb_factor; WEFT_ELIMIT for one that would take too long. */
 int finder_compute(struct coll_finder *f, struct finder_candidate *c);
 
 /* The fastest digraphs of n nodes and d ports that are known to be bandwidth-optimal, made once

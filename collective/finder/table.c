@@ -14,7 +14,7 @@
 
 #include "collective/finder/private.h"
 
-/* Orbits of nodes times arcs up to which figures are computed again. */
+/* Effort up to which figures are computed again: a millisecond. */
 #define QUICK 300000
 
 extern const char finder_table_text[], finder_table_end[];
@@ -103,19 +103,6 @@ static bool read_ratio(const char *word, int n, struct bfb_ratio before, struct 
 	       word[end] == '\0' && out->num > 0 && out->den > 0;
 }
 
-/* Whether computing its figures takes a moment only. */
-static bool is_quick(const struct topo *t)
-{
-	struct topo_group *g = NULL;
-	int64_t orbits = topo_n(t);
-
-	if (topo_group_find(t, &g, NULL) == 0 && g) {
-		orbits = topo_group_orbits(g);
-	}
-	topo_group_free(g);
-	return orbits * topo_m(t) <= QUICK;
-}
-
 /* Whether a digraph has the size and the figures that a line says. */
 static bool holds(struct coll_finder *f, const struct finder_candidate *c, int n, int d, bool both)
 {
@@ -127,7 +114,7 @@ static bool holds(struct coll_finder *f, const struct finder_candidate *c, int n
 		return false;
 	}
 	good = topo_n(t) == n && topo_max_degree(t) == d && (!both || topo_is_symmetric(t));
-	quick = good && is_quick(t);
+	quick = good && finder_effort(t) <= QUICK;
 	topo_free(t);
 	return good && (!quick || (finder_compute(f, &real) == 0 && real.steps == c->steps &&
 				   bfb_ratio_cmp(real.gather, c->gather) == 0 &&

@@ -171,8 +171,8 @@ static int read_query(const struct cli *c, struct coll_query *q, struct err *err
 				  .bidirectional = cli_has(c, "bidirectional") };
 	if ((r = cli_need(c, "nodes", err)) ||
 	    (r = cli_need(c, "degree", err)) ||
-	    (r = cli_opt_int(c, "nodes", 2, 8192, &n, err)) ||
-	    (r = cli_opt_int(c, "degree", 1, 8191, &degree, err)) ||
+	    (r = cli_opt_int(c, "nodes", 2, COLL_FINDER_MAX_NODES, &n, err)) ||
+	    (r = cli_opt_int(c, "degree", 1, COLL_FINDER_MAX_NODES - 1, &degree, err)) ||
 	    (r = cli_opt_int(c, "sets", 1, INT_MAX, &sets, err))) {
 		return r;
 	}

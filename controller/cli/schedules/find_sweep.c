@@ -205,8 +205,8 @@ int find_queries_read(const struct cli *c, struct find_queries *out, struct err 
 
 	(void)((r = cli_need(c, "nodes", err)) ||
 	       (r = cli_need(c, "degree", err)) ||
-	       (r = read_numbers(c, "nodes", 2, 8192, &nodes, err)) ||
-	       (r = read_numbers(c, "degree", 1, 8191, &degrees, err)) ||
+	       (r = read_numbers(c, "nodes", 2, COLL_FINDER_MAX_NODES, &nodes, err)) ||
+	       (r = read_numbers(c, "degree", 1, COLL_FINDER_MAX_NODES - 1, &degrees, err)) ||
 	       (r = make_queries(c, &nodes, &degrees, out, err)));
 	vec_fini(&nodes.list);
 	vec_fini(&degrees.list);
