@@ -54,7 +54,7 @@ struct topo_chain_work {
 	int points;
 	int64_t order;			/* product of the lengths so far */
 	int rc;
-	struct topo_chain_level level[POINTS];
+	struct topo_chain_level level[];	/* one a point */
 };
 
 static bool is_member(const struct topo_chain_work *w, int k, const uint8_t *g)
@@ -162,7 +162,7 @@ static void store_chain(const struct topo_chain_work *w, struct topo_cayley_chai
 int topo_cayley_generate(struct topo_cayley_group *x, int points,
 			 const struct topo_permutation *generators, int n)
 {
-	struct topo_chain_work *w = calloc(1, sizeof(*w));
+	struct topo_chain_work *w = calloc(1, sizeof(*w) + (size_t)points * sizeof(*w->level));
 	int rc;
 
 	if (!w) {

@@ -244,5 +244,5 @@ int finder_list_groups(int n, struct rng *rng, struct finder_groups *out)
 			}
 		}
 	}
-	return rc;
+	return rc ? rc : finder_add_permutations(n, rng, out);
 }

@@ -153,6 +153,11 @@ struct finder_groups {
  * Deterministic. */
 int finder_list_groups(int n, struct rng *rng, struct finder_groups *out);
 
+/* Adds groups of permutations with n elements, some tens at most: those of finder_list_groups
+ * that are neither products of cyclic groups nor of vectors by a cyclic one. WEFT_ENOMEM.
+ * Deterministic. */
+int finder_add_permutations(int n, struct rng *rng, struct finder_groups *out);
+
 /* Whether a group of n elements need not be cyclic, or not even abelian; the lists above have
  * one that is not abelian whenever there is one. T. Szele, Comment. Math. Helv. 20 (1947);
  * L. E. Dickson, Trans. AMS 6 (1905). O(sqrt n). */

@@ -254,6 +254,30 @@ static void test_lists(void **state)
 	}
 }
 
+/* Groups that no product of cyclic ones is, and the same in every list. */
+static void test_permutations(void **state)
+{
+	static const int sizes[] = { 60, 64, 168, 640, 720, 4096 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		struct finder_groups groups = { 0 }, again = { 0 };
+		struct rng rng = { 1 }, same = { 1 };
+
+		assert_int_equal(finder_add_permutations(sizes[i], &rng, &groups), 0);
+		assert_int_equal(finder_add_permutations(sizes[i], &same, &again), 0);
+		assert_true(groups.n > 0);
+		assert_int_equal(groups.n, again.n);
+		for (size_t k = 0; k < groups.n; k++) {
+			assert_int_equal(topo_cayley_order(&groups.v[k].g), sizes[i]);
+			assert_true(groups.v[k].g.chain.points > 0);
+			assert_memory_equal(&groups.v[k].g, &again.v[k].g, sizeof(groups.v[k].g));
+		}
+		vec_fini(&groups);
+		vec_fini(&again);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +287,7 @@ int main(void)
 		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_groups_of),
 		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_permutations),
 	};
 
 	return cmocka_run_group_tests_name("finder/cayley", tests, NULL, NULL);
