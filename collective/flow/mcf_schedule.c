@@ -392,6 +392,25 @@ static int start_warm(const struct topo *t, const struct mcf_sched_options *opt,
 	return rc;
 }
 
+/* Hops may come in any order where a group that moves any terminal to any other is abelian. */
+static bool any_order(const struct topo_group *g)
+{
+	int n = topo_group_generators(g), order;
+
+	for (int i = 0; i < n; i++) {
+		int a = topo_group_between(g, 0, topo_group_generator(g, i, &order)[0]);
+
+		for (int k = 0; k < i; k++) {
+			int b = topo_group_between(g, 0, topo_group_generator(g, k, &order)[0]);
+
+			if (topo_group_product(g, a, b) != topo_group_product(g, b, a)) {
+				return false;
+			}
+		}
+	}
+	return topo_group_orbits(g) == 1;
+}
+
 int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt, struct coll_sched **out,
 		 struct mcf_sched_info *info, struct err *err)
 {
@@ -419,7 +438,7 @@ int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt, stru
 	}
 	net = q.group ? &q.net : &p->net;
 	mine.paths = (int64_t)paths.v.n * topo_group_order(q.group);
-	if (q.group && topo_group_orbits(q.group) == 1) {
+	if (q.group && any_order(q.group)) {
 		rc = make_shop(t, &q, &paths, opt, &limit, &mine, out, err);
 		mine.longest = longest_path(&paths);
 		mine.stop = mine.flow.stop;

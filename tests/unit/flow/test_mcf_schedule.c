@@ -55,6 +55,9 @@ static void test_near_flow(void **state)
 		"Torus(3,3)", "Torus(4,4)", "Torus(3,3,3)", "GenKautz(4,16)",
 		"GenKautz(4,25)", "GenKautz(4,36)", "GenKautz(4,64)",
 		"UniRing(3,4)", "Ring(5)",
+		/* Groups that do not commute, where hops keep their order. */
+		"Cay(7:3,r=2,{(1,0),(0,1)})", "DiCay(7:3,r=2,{(1,0),(0,1)})",
+		"Cay(16:4,r=5,s=4,{(6,1),(13,3)})",
 	};
 
 	(void)state;
