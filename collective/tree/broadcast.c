@@ -591,6 +591,27 @@ static void choice_init(struct tree_choices *c, const struct topo *t)
 	}
 }
 
+/* A slot on the fullest arc, once a step. */
+static void fill_load(const struct tree_net *net, const struct tree_plan *p,
+		      struct coll_tree_info *info)
+{
+	struct tree_cut cut = cut_vector(net, p->slots);
+	mpq_t load, q;
+
+	mpq_inits(load, q, NULL);
+	rat_set(load, cut.num, cut.den);
+	rat_set(q, p->steps, cut.units);
+	mpq_mul(load, load, q);
+	rat_set(q, 1, net->unit);
+	mpq_mul(load, load, q);
+	mpq_mul(load, load, p->full);
+	if (mpz_fits_slong_p(mpq_numref(load)) && mpz_fits_slong_p(mpq_denref(load))) {
+		info->load_num = mpz_get_si(mpq_numref(load));
+		info->load_den = mpz_get_si(mpq_denref(load));
+	}
+	mpq_clears(load, q, NULL);
+}
+
 /* Of the trees that have a batch to pass. */
 static void fill_info(const struct tree_net *net, const struct tree_plan *p, int64_t cut,
 		      struct coll_tree_info *info)
@@ -606,6 +627,8 @@ static void fill_info(const struct tree_net *net, const struct tree_plan *p, int
 	}
 	info->rate_bound = cut * net->unit;
 	info->batches = p->steps - info->deepest + 1;
+	info->steps = p->steps;
+	fill_load(net, p, info);
 }
 
 int tree_broadcast(const struct topo *t, const struct tree_net *net,
@@ -622,7 +645,10 @@ int tree_broadcast(const struct topo *t, const struct tree_net *net,
 	}
 	plan_init(&best);
 	choice_init(&c, t);
-	(void)((rc = choose_plan(&c, cut, &best, err)) || (rc = make(t, net, &best, out, err)));
+	rc = choose_plan(&c, cut, &best, err);
+	if (rc == 0 && out) {
+		rc = make(t, net, &best, out, err);
+	}
 	if (rc == 0) {
 		fill_info(net, &best, cut, info);
 	}

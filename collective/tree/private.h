@@ -31,7 +31,8 @@ void tree_net_fini(struct tree_net *net);
 int tree_fullest_cut(const struct tree_net *net, const bool *only, int64_t *num,
 		     int64_t *den, struct err *err);
 
-/* Broadcast and scatter, finished and replayed. net: of t and opt->root. */
+/* Broadcast and scatter, finished and replayed; of a broadcast with out NULL only the figures.
+ * net: of t and opt->root. */
 int tree_broadcast(const struct topo *t, const struct tree_net *net,
 		   const struct coll_tree_options *opt, struct coll_sched **out,
 		   struct coll_tree_info *info, struct err *err);

@@ -70,3 +70,26 @@ int coll_tree_make(const struct topo *t, const struct coll_tree_options *opt,
 	}
 	return rc;
 }
+
+int coll_tree_figures(const struct topo *t, const struct coll_tree_options *opt,
+		      struct coll_tree_info *info, struct err *err)
+{
+	struct tree_net net = { 0 };
+	struct topo *back = NULL;
+	int rc = check(t, opt, err);
+
+	*info = (struct coll_tree_info){ 0 };
+	if (rc == 0 && opt->kind != COLL_BROADCAST && opt->kind != COLL_REDUCE) {
+		rc = err_set(err, WEFT_EINVAL, "%s has no trees", coll_kind_name(opt->kind));
+	}
+	if (rc || (opt->kind == COLL_REDUCE && (rc = topo_transpose(t, &back, NULL, err)))) {
+		return rc;
+	}
+	rc = tree_net_init(&net, back ? back : t, opt->root, err);
+	if (rc == 0 && net.ranks > 1) {
+		rc = tree_broadcast(back ? back : t, &net, opt, NULL, info, err);
+	}
+	tree_net_fini(&net);
+	topo_free(back);
+	return rc;
+}

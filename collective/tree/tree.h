@@ -46,6 +46,10 @@ struct coll_tree_info {
 	int64_t rate;		/* capacity that the trees take together */
 	int64_t rate_bound;	/* of the least cut */
 	int batches;		/* that go down the deepest tree */
+	int steps;
+	int64_t load_num, load_den;	/* T_B in M over a unit of capacity: exactly, or where
+					 * arcs differ or are parallel at most; 0 where
+					 * one does not fit */
 };
 
 /*
@@ -80,5 +84,10 @@ struct coll_tree_info {
  */
 int coll_tree_make(const struct topo *t, const struct coll_tree_options *opt,
 		   struct coll_sched **out, struct coll_tree_info *info, struct err *err);
+
+/* The figures of a broadcast or reduce that coll_tree_make would make, and nothing made:
+ * WEFT_EINVAL for other collectives, else its errors. A few packings of trees. */
+int coll_tree_figures(const struct topo *t, const struct coll_tree_options *opt,
+		      struct coll_tree_info *info, struct err *err);
 
 #endif

@@ -33,6 +33,41 @@ static void replay(struct made *m)
 	buf_fini(&text);
 }
 
+/* Arcs of capacity one, none parallel. */
+static bool is_simple(const struct topo *t)
+{
+	for (int a = 0; a < topo_m(t); a++) {
+		if (topo_arc(t, a)->cap > 1 ||
+		    topo_find_arc(t, topo_arc(t, a)->src, topo_arc(t, a)->dst) != a) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* What is made has the figures that are told without making it; where arcs differ the fullest
+ * may be idle in a step, and T_B is less. */
+static void same_figures(const struct topo *t, const struct coll_tree_options *opt,
+			 const struct made *m)
+{
+	struct coll_tree_info info;
+	struct err err = { 0 };
+	mpq_t load;
+
+	if (!is_whole(opt->kind)) {
+		assert_int_equal(coll_tree_figures(t, opt, &info, &err), WEFT_EINVAL);
+		return;
+	}
+	must(coll_tree_figures(t, opt, &info, &err), &err);
+	assert_int_equal(info.steps, m->report.steps);
+	assert_memory_equal(&info, &m->info, sizeof(info));
+	mpq_init(load);
+	rat_set(load, info.load_num * coll_ports(m->s), info.load_den);
+	assert_true(mpq_cmp(load, m->report.bandwidth_factor) >= 0);
+	assert_true(!is_simple(t) || mpq_equal(load, m->report.bandwidth_factor));
+	mpq_clear(load);
+}
+
 static void make(const struct topo *t, const struct coll_tree_options *opt, struct made *m)
 {
 	struct err err = { 0 };
@@ -43,6 +78,7 @@ static void make(const struct topo *t, const struct coll_tree_options *opt, stru
 	assert_int_equal(coll_kind_of(m->s), opt->kind);
 	assert_int_equal(coll_root(m->s), opt->root);
 	replay(m);
+	same_figures(t, opt, m);
 	must(coll_tree_bound(t, opt->kind, opt->root, coll_ports(m->s), m->bound, &err), &err);
 	assert_true(mpq_cmp(m->report.bandwidth_factor, m->bound) >= 0);
 	if (opt->cost) {
