@@ -4,19 +4,23 @@
  *
  * No flow has less congestion than its hops take of all ports, so as soon as the
  * distances of the next digraph alone exceed the best congestion found, no later
- * one can win, and the rest is dropped without being solved. Expressions that do
- * not parse for the size (Hypercube of 12 nodes) are skipped.
+ * one can win, and the rest is not solved. Expressions that do not parse for the size
+ * (TwistedHypercube of 12 nodes) are skipped.
  */
-#include "collective/finder/finder.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/finder/finder.h"
+#include "collective/finder/private.h"
 
 /* Draws of each random family. */
 #define SEEDS 3
+/* Circulants kept, and offsets tried. */
+#define CIRCULANTS 2
+#define CIRCULANT_FIRST 8
+#define CIRCULANT_SECOND 64
 #define MAX_EXPR 192
 
 struct finder_flow_search {
@@ -30,13 +34,18 @@ void coll_flow_list_fini(struct coll_flow_list *l)
 	for (size_t i = 0; i < l->points.n; i++) {
 		free(l->points.v[i].expr);
 	}
+	for (size_t i = 0; i < l->rest.n; i++) {
+		free(l->rest.v[i].expr);
+	}
 	vec_fini(&l->points);
+	vec_fini(&l->rest);
 }
 
 /* ---- what there is ---- */
 
-/* False when some node does not reach another. */
-static int measure(const struct topo *t, struct coll_flow_point *p, bool *whole, struct err *err)
+/* From the first so many nodes, as if from all. *whole: false when one does not reach another. */
+static int measure(const struct topo *t, int sources, struct coll_flow_point *p, bool *whole,
+		   struct err *err)
 {
 	int n = topo_n(t);
 	int32_t *dist = malloc((size_t)n * sizeof(*dist));
@@ -45,7 +54,7 @@ static int measure(const struct topo *t, struct coll_flow_point *p, bool *whole,
 	if (!dist) {
 		return err_nomem(err);
 	}
-	for (int s = 0; s < n && *whole; s++) {
+	for (int s = 0; s < sources && *whole; s++) {
 		topo_bfs(t, s, dist);
 		for (int v = 0; v < n; v++) {
 			*whole &= dist[v] >= 0;
@@ -54,6 +63,7 @@ static int measure(const struct topo *t, struct coll_flow_point *p, bool *whole,
 							    : p->diameter;
 		}
 	}
+	p->distance_sum = p->distance_sum / sources * n;
 	free(dist);
 	return 0;
 }
@@ -90,7 +100,7 @@ static int consider(struct finder_flow_search *s, const char *expr)
 		return rc == WEFT_ENOMEM ? err_nomem(s->err) : 0;
 	}
 	if (fits(s, t)) {
-		rc = measure(t, &p, &whole, s->err);
+		rc = measure(t, topo_n(t), &p, &whole, s->err);
 	}
 	if (rc == 0 && whole) {
 		p.expr = strdup(expr);
@@ -118,49 +128,86 @@ static int consider_form(struct finder_flow_search *s, const char *fmt, ...)
 	return consider(s, expr);
 }
 
-/* All tori whose sides, ascending from `least`, multiply to `left` and take
- * `ports`; text holds the sides so far. */
-static int consider_tori(struct finder_flow_search *s, const char *text, int least,
-			 int left, int ports)
+static int consider_families(struct finder_flow_search *s)
 {
-	char more[MAX_EXPR];
-	int rc = 0;
+	int n = s->q->n, d = s->q->degree, k = 0, rc;
+	struct finder_families all = { 0 };
 
-	if (left == 1) {
-		return consider_form(s, "Torus(%s)", text);
+	rc = finder_list_families(n, d, s->q->bidirectional, &all, s->err);
+	for (size_t i = 0; i < all.list.n && rc == 0; i++) {
+		rc = consider(s, all.list.v[i].expr);
 	}
-	for (int side = least; side <= left && rc == 0; side++) {
-		int take = side == 2 ? 1 : 2;
-		int len;
+	vec_fini(&all.list);
+	while ((1 << k) < n) {
+		k++;
+	}
+	if (rc || (rc = consider_form(s, "GenKautz(%d,%d)", d, n)) ||
+	    (rc = consider_form(s, "Bi(GenKautz(%d,%d))", d / 2, n))) {
+		return rc;
+	}
+	return consider_form(s, "TwistedHypercube(%d)", k);
+}
 
-		if (left % side || take > ports) {
-			continue;
-		}
-		len = snprintf(more, sizeof(more), "%s%s%d", text, *text ? "," : "", side);
-		if (len < (int)sizeof(more)) {
-			rc = consider_tori(s, more, side, left / side, ports - take);
-		}
+/* Circulants of two offsets, by their distances. */
+struct finder_pair {
+	int a, b;
+	int64_t sum;	/* of distances; INT64_MAX: none */
+};
+
+/* All nodes are alike: one is measured. */
+static int measure_pair(int n, struct finder_pair *pair, struct err *err)
+{
+	struct coll_flow_point p = { 0 };
+	char expr[MAX_EXPR];
+	struct topo *t;
+	bool whole;
+	int rc;
+
+	snprintf(expr, sizeof(expr), "C(%d,{%d,%d})", n, pair->a, pair->b);
+	rc = topo_parse(expr, &t, NULL, err);
+	if (rc == 0) {
+		rc = measure(t, 1, &p, &whole, err);
+		pair->sum = whole ? p.distance_sum : INT64_MAX;
+		topo_free(t);
 	}
 	return rc;
 }
 
-static int consider_families(struct finder_flow_search *s)
+/* best[CIRCULANTS] stays in order; one of equal distances, mostly the same graph, is left out. */
+static void keep_pair(struct finder_pair *best, struct finder_pair pair)
 {
-	int n = s->q->n, d = s->q->degree, k = 0;
-	int rc = consider_form(s, "K(%d)", n);
+	for (int i = 0; i < CIRCULANTS && pair.sum != best[i].sum; i++) {
+		if (pair.sum < best[i].sum) {
+			struct finder_pair worse = best[i];
 
-	while ((1 << k) < n) {
-		k++;
+			best[i] = pair;
+			pair = worse;
+		}
 	}
-	if (rc || (rc = consider_form(s, "K(%d,%d)", n / 2, n - n / 2)) ||
-	    (rc = consider_form(s, "GenKautz(%d,%d)", d, n)) ||
-	    (rc = consider_form(s, "Bi(GenKautz(%d,%d))", d / 2, n)) ||
-	    (rc = consider_form(s, "Hypercube(%d)", k)) ||
-	    (rc = consider_form(s, "TwistedHypercube(%d)", k)) ||
-	    (rc = consider_form(s, "Ring(%d)", n))) {
-		return rc;
+}
+
+/* Those of the least distances. */
+static int consider_circulants(struct finder_flow_search *s)
+{
+	struct finder_pair best[CIRCULANTS], pair;
+	int n = s->q->n, half = (n + 1) / 2, rc = 0;
+
+	for (int i = 0; i < CIRCULANTS; i++) {
+		best[i] = (struct finder_pair){ .sum = INT64_MAX };
 	}
-	return consider_tori(s, "", 2, n, d);
+	for (pair.a = 1; pair.a <= CIRCULANT_FIRST && pair.a < half && rc == 0; pair.a++) {
+		for (pair.b = pair.a + 1; pair.b <= CIRCULANT_SECOND && pair.b < half && rc == 0;
+		     pair.b++) {
+			rc = measure_pair(n, &pair, s->err);
+			if (rc == 0) {
+				keep_pair(best, pair);
+			}
+		}
+	}
+	for (int i = 0; i < CIRCULANTS && best[i].sum < INT64_MAX && rc == 0; i++) {
+		rc = consider_form(s, "C(%d,{%d,%d})", n, best[i].a, best[i].b);
+	}
+	return rc;
 }
 
 static int consider_random(struct finder_flow_search *s)
@@ -242,7 +289,7 @@ static double min_congestion(const struct coll_flow_query *q, const struct coll_
 }
 
 /* Solves from the front; what cannot be best, or is more than asked for, is
- * dropped. */
+ * left as it is. */
 static int solve_all(struct finder_flow_search *s)
 {
 	double best = 0;
@@ -263,7 +310,14 @@ static int solve_all(struct finder_flow_search *s)
 		}
 	}
 	for (size_t i = done; i < n; i++) {
-		free(s->found.points.v[i].expr);
+		struct coll_flow_point *p = &s->found.points.v[i];
+
+		if (rc == 0 && vec_push(&s->found.rest, *p)) {
+			rc = err_nomem(s->err);
+		}
+		if (rc) {
+			free(p->expr);
+		}
 	}
 	s->found.points.n = done;
 	return rc;
@@ -291,6 +345,9 @@ int coll_find_flow(const struct coll_flow_query *q, struct coll_flow_list *out, 
 	memset(out, 0, sizeof(*out));
 	if (!rc) {
 		rc = consider_families(&s);
+	}
+	if (!rc && q->degree >= 4 && q->degree < 6) {
+		rc = consider_circulants(&s);
 	}
 	if (!rc) {
 		rc = consider_random(&s);

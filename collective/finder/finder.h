@@ -125,6 +125,7 @@ struct coll_flow_point {
 
 struct coll_flow_list {
 	VEC(struct coll_flow_point) points;	/* the least congestion first */
+	VEC(struct coll_flow_point) rest;	/* not solved, the least distances first */
 	int considered;		/* digraphs of the size */
 	double bound;		/* of the congestion of any digraph */
 };
@@ -141,5 +142,117 @@ struct coll_flow_list {
 #define COLL_FLOW_MOST (1 << 28)
 int coll_find_flow(const struct coll_flow_query *q, struct coll_flow_list *out, struct err *err);
 void coll_flow_list_fini(struct coll_flow_list *l);
+
+/* ---- the schedule that a job gets ---- */
+
+/* A schedule and what it takes. Zeroed is empty; coll_made_fini. */
+struct coll_made {
+	struct coll_sched *sched;	/* verified */
+	struct mcf *flow;		/* of an all-to-all, to go on from; NULL: none */
+	const char *algorithm;		/* "bfb", "expand", "trees", "paths", "mcf", ... */
+	struct coll_report report;
+	int64_t time_ns, bound_ns;	/* of coll_time */
+};
+
+struct coll_make_query {
+	enum coll_kind kind;
+	const char *algorithm;	/* "auto", or "bfb", or one of all-to-all: "mcf", "tsmcf",
+				 * names of mcf_form_parse, mcf_paths_parse */
+	struct coll_cost cost;	/* roots are rank 0 */
+};
+
+/*
+ * The schedule that weft makes for a job on this digraph, which it takes over, also on error.
+ * All-to-all from a flow, collectives with a root along trees and paths, the others breadth
+ * first; of these "auto" also tries the construction of an expansion (expr, may be NULL) and batches
+ * that overlap, up to COLL_MAKE_TRANSFERS transfers in all, and takes the fastest. Errors of
+ * coll_bfb, coll_tree_make, mcf_schedule and mcf_steps.
+ */
+#define COLL_MAKE_TRANSFERS (1 << 18)
+int coll_make(const struct coll_make_query *q, struct topo *topo, const char *expr,
+	      struct coll_made *out, struct err *err);
+void coll_made_fini(struct coll_made *m);
+
+/* An earlier flow to go on from, and the digraph that it was for with the arcs marked that are
+ * gone. */
+struct coll_flow_before {
+	const struct mcf *flow;		/* NULL: from nothing */
+	const struct topo *topo;
+	const bool *dropped;
+};
+
+/* The all-to-all of coll_make by an algorithm other than "auto"; before and flow, as mcf_schedule's
+ * kept, may be NULL. topo stays the caller's. Errors of mcf_schedule and mcf_steps. */
+int coll_make_flow(const char *algorithm, const struct topo *topo,
+		   const struct coll_flow_before *before, struct mcf **flow,
+		   struct coll_sched **out, struct err *err);
+
+/* ---- topologies by time ---- */
+
+/* What topologies are wanted for. */
+struct coll_want {
+	struct coll_query q;	/* any collective but scatter and gather */
+	const char *algorithm;	/* as in struct coll_make_query */
+	struct coll_cost cost;	/* link_bps: of one of the q.degree ports */
+	/* All-to-all: as in struct coll_flow_query; 0: what follows. */
+	struct mcf_options flow;
+	int most;
+};
+
+/* Flows that are compared need a coarse gap only; one that hardly comes nearer is left. */
+#define COLL_WANT_FLOWS 8
+#define COLL_WANT_GAP 1e-3
+#define COLL_WANT_PASSES 2000
+
+/* A topology with the schedule that coll_make gives it. */
+struct coll_choice {
+	const char *expr;
+	const char *algorithm;
+	int steps;
+	int64_t num, den;	/* T_B in M/B of as many ports as the topology has */
+	int64_t time_ns;
+};
+
+/*
+ * The topologies for a want, the fastest first: what the finder's frontier holds (known, which
+ * stays the caller's and lives as long; NULL: coll_find is asked), and complete, complete bipartite
+ * graphs, hypercubes, rings and tori. Each is entered with a time that it cannot be below: a frontier's
+ * exact figures, or distances and the bandwidth bound; only what may be next is looked into
+ * further, by COLL_CHOICE_TRIES schedules for an answer at most. Where the frontier has nothing
+ * for so many ports, that of fewer serves. All-to-all: the digraphs of coll_find_flow, solved
+ * ones first. Broadcast, reduce: the frontier of all-gathers, each timed by its packed trees from
+ * rank 0. Of equal times the one of fewer steps comes first, then by length and text.
+ * Deterministic.
+ *
+ * Errors of coll_find and coll_find_flow, but for a size of which the finder knows nothing;
+ * WEFT_EUNSUPPORTED for scatter and gather.
+ */
+#define COLL_CHOICE_TRIES 8
+struct coll_choices;
+int coll_choices_new(const struct coll_want *w, const struct coll_frontier *known,
+		     struct coll_choices **out, struct err *err);
+/* The next; expr lives as long as c. WEFT_ENOTFOUND after the last. */
+int coll_choices_next(struct coll_choices *c, struct coll_choice *out, struct err *err);
+/* The fastest of those that have their time already, which coll_choices_next may give later;
+ * makes nothing. False: there is none. */
+bool coll_choices_timed(const struct coll_choices *c, struct coll_choice *out);
+/* The schedule of what coll_choices_next gave last, made now if not before. */
+int coll_choices_make(struct coll_choices *c, struct coll_made *out, struct err *err);
+/* That of the want, where it is one of steps and T_B; NULL: all-to-all, roots, or the finder
+ * knows nothing. */
+const struct coll_frontier *coll_choices_frontier(const struct coll_choices *c);
+void coll_choices_free(struct coll_choices *c);
+
+/* A point of a frontier that is the fastest from so many bytes on. */
+struct coll_range {
+	size_t point;
+	int64_t from_bytes;
+};
+
+/* By steps times (alpha + hop + message) and T_B times M/B on nodes of so many ports, exactly:
+ * which point is the fastest for which size, ascending, the first from 0 bytes. out has
+ * room for all points; left out are those of skip (NULL: none). Returns how many. O(points^2). */
+size_t coll_ranges(const struct coll_frontier *f, const bool *skip, const struct coll_cost *cost,
+		   int ports, struct coll_range *out);
 
 #endif

@@ -201,4 +201,23 @@ int finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int bound
 int finder_cayley_check(const struct topo_cayley_group *g, bool both, const int64_t *letters,
 			int n_letters, bool lines, int *steps, bool *balanced, struct err *err);
 
+/* ---- families ---- */
+
+#define FINDER_FAMILY_EXPR 192
+
+struct finder_family {
+	char expr[FINDER_FAMILY_EXPR];
+	int ports;	/* of its nodes, the most */
+	int diameter;	/* of K(1,n) what it is from the first node */
+};
+
+struct finder_families {
+	VEC(struct finder_family) list;
+};
+
+/* Complete and complete bipartite graphs, hypercubes, rings (one way unless `both`) and all tori
+ * of n nodes and at most so many ports; nothing is built. WEFT_ENOMEM. Deterministic. */
+int finder_list_families(int n, int degree, bool both, struct finder_families *out,
+			 struct err *err);
+
 #endif

@@ -1,0 +1,677 @@
+/*
+ * Topologies by the time of the schedule that each would get, the fastest first.
+ *
+ * Every topology that could serve is an entry with a time: the exact one, or one that it
+ * cannot be below, from the steps that its distances need and the bandwidth that each node
+ * has. The entry of the least time is the answer if its time is exact; else it is looked into and put
+ * back. So a schedule is only made where it may win, and a thousand tori cost nothing. `find`,
+ * its sweeps and `topology: auto` all ask here, which is why they agree.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/bfb/bfb.h"
+#include "collective/finder/finder.h"
+#include "collective/finder/private.h"
+#include "collective/tree/tree.h"
+#include "lib/base/rat.h"
+
+/* What is known of a topology. */
+enum entry_state {
+	ENTRY_LOW,	/* its time is at least this */
+	ENTRY_PLAIN,	/* steps and T_B of breadth-first broadcast; batches or a construction
+			 * may be faster, and the time is what these cannot be below */
+	ENTRY_TIMED,	/* it has this time */
+	ENTRY_GIVEN,	/* was an answer already, or cannot be scheduled */
+};
+
+struct finder_entry {
+	char *expr;		/* owned */
+	enum entry_state state;
+	int ports, diameter;
+	int tier;		/* those of a lower one go first */
+	int steps;
+	int64_t num, den;	/* T_B in M/B of its ports */
+	int64_t time_ns;
+	const char *algorithm;
+	struct coll_made made;	/* sched NULL: not made */
+};
+
+struct coll_choices {
+	struct coll_want w;
+	VEC(struct finder_entry) list;
+	struct coll_frontier own;
+	const struct coll_frontier *frontier;	/* NULL: none of steps and T_B */
+	int last;		/* given last, -1: none */
+};
+
+/* ---- times ---- */
+
+static int64_t step_ns(const struct coll_cost *c)
+{
+	return c->alpha_ns + c->hop_ns + c->message_ns;
+}
+
+/* ns of the vector over this many ports of a node. */
+static void vector_ns(const struct coll_cost *c, int ports, mpq_t ns)
+{
+	mpq_t q;
+
+	mpq_init(q);
+	rat_set(ns, c->size_bytes, c->link_bps);
+	rat_set(q, INT64_C(8000000000), ports);
+	mpq_mul(ns, ns, q);
+	mpq_clear(q);
+}
+
+static void exact_time(const struct coll_cost *c, int ports, int steps, int64_t num, int64_t den,
+		       mpq_t ns)
+{
+	mpq_t q;
+
+	mpq_init(q);
+	vector_ns(c, ports, ns);
+	rat_set(q, num, den);
+	mpq_mul(ns, ns, q);
+	rat_set(q, step_ns(c), 1);
+	mpz_mul_si(mpq_numref(q), mpq_numref(q), steps);
+	mpq_add(ns, ns, q);
+	mpq_clear(q);
+}
+
+/* Rounded up as coll_time does. Beyond 64 bits: the largest. */
+static int64_t time_of(const struct coll_cost *c, int ports, int steps, int64_t num, int64_t den)
+{
+	int64_t ns = INT64_MAX;
+	mpq_t t;
+	mpz_t up;
+
+	mpq_init(t);
+	mpz_init(up);
+	exact_time(c, ports, steps, num, den, t);
+	mpz_cdiv_q(up, mpq_numref(t), mpq_denref(t));
+	if (mpz_fits_slong_p(up)) {
+		ns = mpz_get_si(up);
+	}
+	mpz_clear(up);
+	mpq_clear(t);
+	return ns;
+}
+
+static int phases_of(enum coll_kind kind)
+{
+	return kind == COLL_ALLREDUCE ? 2 : 1;
+}
+
+/* No broadcast takes fewer steps than the farthest rank is away, and batches that follow one
+ * another down trees at least as deep fill them one a step: b batches take diameter - 1 + b steps of 1/b of
+ * the vector each, which is least at b = sqrt((diameter - 1) vector / step). */
+static int64_t broadcast_low(const struct coll_cost *c, int ports, int diameter)
+{
+	double step = (double)step_ns(c), more = diameter - 1;
+	double whole = (double)time_of(c, ports, 0, 1, 1) - 1;
+
+	/* A millionth below, for what doubles round. */
+	return (int64_t)((step * more + whole + 2 * sqrt(step * more * whole)) * (1 - 1e-6));
+}
+
+/* What no schedule is below, by distance and bandwidth. */
+static int64_t low_of(const struct coll_want *w, int ports, int diameter)
+{
+	int64_t n = w->q.n, phases = phases_of(w->q.kind);
+
+	if (coll_has_root(w->q.kind)) {
+		return broadcast_low(&w->cost, ports, diameter);
+	}
+	return time_of(&w->cost, ports, (int)phases * diameter, phases * (n - 1), n);
+}
+
+/* The time of p's steps and T_B, or of one step more at the bandwidth bound where batches or
+ * a construction could come near that. */
+static void set_plain(const struct coll_choices *c, struct finder_entry *e, int steps, int64_t num,
+		      int64_t den)
+{
+	const struct coll_want *w = &c->w;
+	int64_t n = w->q.n, phases = phases_of(w->q.kind), better;
+	bool is_bound = (__int128)num * n == (__int128)phases * (n - 1) * den;
+
+	e->steps = steps;
+	e->num = num;
+	e->den = den;
+	e->algorithm = "bfb";
+	e->time_ns = time_of(&w->cost, e->ports, steps, num, den);
+	e->state = ENTRY_TIMED;
+	if (is_bound || strcmp(w->algorithm, "auto") != 0 ||
+	    n * (n - 1) * phases * 2 > COLL_MAKE_TRANSFERS) {
+		return;
+	}
+	better = time_of(&w->cost, e->ports, steps + 1, phases * (n - 1), n);
+	if (better < e->time_ns) {
+		e->time_ns = better;
+		e->state = ENTRY_PLAIN;
+	}
+}
+
+/* ---- what there is ---- */
+
+static bool is_known(const struct coll_choices *c, const char *expr)
+{
+	for (size_t i = 0; i < c->list.n; i++) {
+		if (strcmp(c->list.v[i].expr, expr) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Copies expr; e's other fields are set. */
+static int push(struct coll_choices *c, struct finder_entry e, const char *expr, struct err *err)
+{
+	e.expr = strdup(expr);
+	if (!e.expr || vec_push(&c->list, e)) {
+		free(e.expr);
+		return err_nomem(err);
+	}
+	return 0;
+}
+
+/* One that is not known yet, with what it cannot be below. */
+static int add_low(struct coll_choices *c, const char *expr, int ports, int diameter,
+		   struct err *err)
+{
+	struct finder_entry e = { .ports = ports, .diameter = diameter };
+
+	if (is_known(c, expr)) {
+		return 0;
+	}
+	e.time_ns = low_of(&c->w, ports, diameter);
+	return push(c, e, expr, err);
+}
+
+static int add_families(struct coll_choices *c, struct err *err)
+{
+	const struct coll_query *q = &c->w.q;
+	struct finder_families all = { 0 };
+	int rc = finder_list_families(q->n, q->degree, q->bidirectional, &all, err);
+
+	for (size_t i = 0; i < all.list.n && rc == 0; i++) {
+		const struct finder_family *f = &all.list.v[i];
+
+		rc = add_low(c, f->expr, f->ports, f->diameter, err);
+	}
+	vec_fini(&all.list);
+	return rc;
+}
+
+/* From rank 0, or towards it; -1: not all. */
+static int root_depth(const struct coll_want *w, const struct topo *t, int *depth, struct err *err)
+{
+	int32_t *dist = malloc((size_t)w->q.n * sizeof(*dist));
+	struct topo *back = NULL;
+	int rc = dist ? 0 : err_nomem(err);
+
+	if (!rc && w->q.kind == COLL_REDUCE) {
+		rc = topo_transpose(t, &back, NULL, err);
+	}
+	if (!rc) {
+		topo_bfs(back ? back : t, 0, dist);
+	}
+	*depth = 0;
+	for (int v = 0; v < w->q.n && !rc && *depth >= 0; v++) {
+		*depth = dist[v] < 0 || dist[v] > *depth ? dist[v] : *depth;
+	}
+	topo_free(back);
+	free(dist);
+	return rc;
+}
+
+/* Unless it is no digraph for the want. */
+static int add_rooted(struct coll_choices *c, const char *expr, struct err *err)
+{
+	const struct coll_query *q = &c->w.q;
+	struct topo *t = NULL;
+	int depth, rc = topo_parse(expr, &t, NULL, NULL);
+
+	if (rc) {
+		return rc == WEFT_ENOMEM ? err_nomem(err) : 0;
+	}
+	if (topo_n(t) == q->n && topo_max_degree(t) <= q->degree &&
+	    !(q->bidirectional && !topo_is_symmetric(t)) &&
+	    (rc = root_depth(&c->w, t, &depth, err)) == 0 && depth >= 0) {
+		rc = add_low(c, expr, topo_max_degree(t), depth, err);
+	}
+	topo_free(t);
+	return rc;
+}
+
+/* Which digraph packs the shallowest trees no distance tells: what is near in hops and not among
+ * the frontier of all-gathers is tried as well. */
+static int add_shallow(struct coll_choices *c, struct err *err)
+{
+	const struct coll_query *q = &c->w.q;
+	char expr[4][FINDER_FAMILY_EXPR];
+	int m = 1, rc = 0;
+
+	while (2 * m * m + 2 * m + 1 < q->n) {
+		m++;
+	}
+	snprintf(expr[0], sizeof(expr[0]), "C(%d,{%d,%d})", q->n, m, m + 1);
+	snprintf(expr[1], sizeof(expr[1]), "C(%d,{1,2})", q->n);
+	snprintf(expr[2], sizeof(expr[2]), "GenKautz(%d,%d)", q->degree, q->n);
+	snprintf(expr[3], sizeof(expr[3]), "Bi(GenKautz(%d,%d))", q->degree / 2, q->n);
+	for (int i = 0; i < 4 && rc == 0; i++) {
+		rc = add_rooted(c, expr[i], err);
+	}
+	return rc;
+}
+
+static int add_points(struct coll_choices *c, const struct coll_frontier *f, int ports,
+		      struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < f->points.n && rc == 0; i++) {
+		const struct coll_point *p = &f->points.v[i];
+		struct finder_entry e = { .ports = ports };
+
+		if (coll_has_root(c->w.q.kind)) {
+			rc = add_rooted(c, p->expr, err);
+		} else {
+			set_plain(c, &e, p->steps, p->num, p->den);
+			rc = push(c, e, p->expr, err);
+		}
+	}
+	return rc;
+}
+
+/* Where so many ports have no digraph, those of fewer. */
+static int add_frontier(struct coll_choices *c, const struct coll_frontier *known, struct err *err)
+{
+	bool rooted = coll_has_root(c->w.q.kind);
+	struct coll_query q = c->w.q;
+	struct err why = { 0 };
+	int rc = 0;
+
+	q.kind = rooted ? COLL_ALLGATHER : q.kind;
+	if (known && known->points.n > 0) {
+		c->frontier = rooted ? NULL : known;
+		return add_points(c, known, q.degree, err);
+	}
+	for (; q.degree > 0; q.degree--) {
+		if (known && q.degree == c->w.q.degree) {
+			continue;
+		}
+		rc = coll_find(&q, true, &c->own, &why);
+		if (rc != WEFT_EINFEASIBLE) {
+			break;
+		}
+		coll_frontier_fini(&c->own);
+	}
+	if (rc && rc != WEFT_EINFEASIBLE) {
+		if (err) {
+			*err = why;
+		}
+		return rc;
+	}
+	if (q.degree == c->w.q.degree && !rooted) {
+		c->frontier = &c->own;
+	}
+	return add_points(c, &c->own, q.degree, err);
+}
+
+/* A congestion is in shards over a port. */
+static int64_t congestion_ns(const struct coll_want *w, int diameter, double congestion)
+{
+	double shard = (double)w->cost.size_bytes * 8e9 / (double)w->cost.link_bps / w->q.n;
+
+	return (int64_t)((diameter * (double)step_ns(&w->cost) + congestion * shard) * (1 - 1e-6));
+}
+
+static int add_flows(struct coll_choices *c, struct err *err)
+{
+	const struct coll_want *w = &c->w;
+	struct coll_flow_query q = { .n = w->q.n, .degree = w->q.degree,
+				     .bidirectional = w->q.bidirectional,
+				     .flow = w->flow, .most = w->most };
+	struct coll_flow_list l;
+	struct err why = { 0 };
+	int rc;
+
+	q.most = q.most ? q.most : COLL_WANT_FLOWS;
+	q.flow.gap = q.flow.gap > 0 ? q.flow.gap : COLL_WANT_GAP;
+	q.flow.max_passes = q.flow.max_passes ? q.flow.max_passes : COLL_WANT_PASSES;
+	rc = coll_find_flow(&q, &l, &why);
+	for (size_t i = 0; i < l.points.n + l.rest.n && rc == 0; i++) {
+		bool solved = i < l.points.n;
+		const struct coll_flow_point *p = solved ? &l.points.v[i]
+							 : &l.rest.v[i - l.points.n];
+		struct finder_entry e = { .diameter = p->diameter, .tier = !solved };
+
+		e.time_ns = congestion_ns(w, p->diameter, solved ? p->flow.bound :
+					  (double)p->distance_sum / w->q.n / w->q.degree);
+		rc = push(c, e, p->expr, &why);
+	}
+	coll_flow_list_fini(&l);
+	if (rc && rc != WEFT_EINFEASIBLE && err) {
+		*err = why;
+	}
+	return rc == WEFT_EINFEASIBLE ? 0 : rc;
+}
+
+int coll_choices_new(const struct coll_want *w, const struct coll_frontier *known,
+		     struct coll_choices **out, struct err *err)
+{
+	struct coll_choices *c = calloc(1, sizeof(*c));
+	int rc;
+
+	*out = c;
+	if (!c) {
+		return err_nomem(err);
+	}
+	c->w = *w;
+	c->last = -1;
+	if (w->q.kind == COLL_SCATTER || w->q.kind == COLL_GATHER) {
+		rc = err_set(err, WEFT_EUNSUPPORTED, "topologies for %s are not searched",
+			     coll_kind_name(w->q.kind));
+	} else if (w->q.kind == COLL_ALLTOALL) {
+		rc = add_flows(c, err);
+	} else {
+		rc = add_frontier(c, known, err);
+		if (!rc && coll_has_root(w->q.kind)) {
+			rc = add_shallow(c, err);
+		}
+		if (!rc) {
+			rc = add_families(c, err);
+		}
+	}
+	if (rc) {
+		coll_choices_free(c);
+		*out = NULL;
+	}
+	return rc;
+}
+
+void coll_choices_free(struct coll_choices *c)
+{
+	if (!c) {
+		return;
+	}
+	for (size_t i = 0; i < c->list.n; i++) {
+		free(c->list.v[i].expr);
+		coll_made_fini(&c->list.v[i].made);
+	}
+	vec_fini(&c->list);
+	coll_frontier_fini(&c->own);
+	free(c);
+}
+
+const struct coll_frontier *coll_choices_frontier(const struct coll_choices *c)
+{
+	return c->frontier;
+}
+
+/* ---- which is next ---- */
+
+/* Of two timed entries, within a ns. */
+static int compare_exactly(const struct coll_cost *c, const struct finder_entry *a,
+			   const struct finder_entry *b)
+{
+	mpq_t x, y;
+	int order;
+
+	mpq_inits(x, y, NULL);
+	exact_time(c, a->ports, a->steps, a->num, a->den, x);
+	exact_time(c, b->ports, b->steps, b->num, b->den, y);
+	order = mpq_cmp(x, y);
+	mpq_clears(x, y, NULL);
+	return order;
+}
+
+/* Of equal times one that is known to have it goes first, then the one of fewer steps. */
+static bool is_before(const struct coll_cost *c, const struct finder_entry *a,
+		      const struct finder_entry *b)
+{
+	bool timed = a->state == ENTRY_TIMED, b_timed = b->state == ENTRY_TIMED;
+	int order;
+
+	if (a->tier != b->tier) {
+		return a->tier < b->tier;
+	}
+	if (a->time_ns != b->time_ns) {
+		return a->time_ns < b->time_ns;
+	}
+	if (timed != b_timed || !timed) {
+		return timed;
+	}
+	order = compare_exactly(c, a, b);
+	if (order) {
+		return order < 0;
+	}
+	if (a->steps != b->steps) {
+		return a->steps < b->steps;
+	}
+	if (strlen(a->expr) != strlen(b->expr)) {
+		return strlen(a->expr) < strlen(b->expr);
+	}
+	return strcmp(a->expr, b->expr) < 0;
+}
+
+/* -1: none. */
+static int first_of(const struct coll_choices *c, bool timed_only)
+{
+	int best = -1;
+
+	for (size_t i = 0; i < c->list.n; i++) {
+		const struct finder_entry *e = &c->list.v[i];
+
+		if (e->state != ENTRY_GIVEN && (!timed_only || e->state == ENTRY_TIMED) &&
+		    (best < 0 || is_before(&c->w.cost, e, &c->list.v[best]))) {
+			best = (int)i;
+		}
+	}
+	return best;
+}
+
+static struct coll_make_query make_query(const struct coll_choices *c)
+{
+	return (struct coll_make_query){ c->w.q.kind, c->w.algorithm, c->w.cost };
+}
+
+/* Its schedule; the entry has its time then. */
+static int make_entry(struct coll_choices *c, struct finder_entry *e, struct topo *t,
+		      struct err *err)
+{
+	struct coll_make_query q = make_query(c);
+	int rc = coll_make(&q, t, e->expr, &e->made, err);
+
+	if (rc) {
+		return rc;
+	}
+	e->ports = coll_ports(e->made.sched);
+	e->steps = e->made.report.steps;
+	e->num = mpz_get_si(mpq_numref(e->made.report.bandwidth_factor));
+	e->den = mpz_get_si(mpq_denref(e->made.report.bandwidth_factor));
+	e->algorithm = e->made.algorithm;
+	e->time_ns = e->made.time_ns;
+	e->state = ENTRY_TIMED;
+	return 0;
+}
+
+static int time_trees(struct coll_choices *c, struct finder_entry *e, const struct topo *t,
+		      struct err *err)
+{
+	struct coll_tree_options opt = { .kind = c->w.q.kind, .cost = &c->w.cost };
+	struct coll_tree_info info;
+	int64_t gcd;
+	int rc = coll_tree_figures(t, &opt, &info, err);
+
+	if (rc || info.load_den == 0) {
+		return rc ? rc : WEFT_ELIMIT;
+	}
+	gcd = rat_gcd(e->ports, info.load_den);
+	e->steps = info.steps;
+	e->num = info.load_num * (e->ports / gcd);
+	e->den = info.load_den / gcd;
+	e->algorithm = "trees";
+	e->time_ns = time_of(&c->w.cost, e->ports, e->steps, e->num, e->den);
+	e->state = ENTRY_TIMED;
+	return 0;
+}
+
+/* Breadth-first broadcast's own figures, and then whether these are the best. */
+static int time_plain(struct coll_choices *c, struct finder_entry *e, const struct topo *t,
+		      struct err *err)
+{
+	mpq_t factor;
+	int steps, rc;
+
+	mpq_init(factor);
+	rc = coll_bfb_factor(c->w.q.kind, t, &steps, factor, err);
+	if (!rc) {
+		set_plain(c, e, steps, mpz_get_si(mpq_numref(factor)),
+			  mpz_get_si(mpq_denref(factor)));
+	}
+	mpq_clear(factor);
+	return rc;
+}
+
+/* Looks further into an entry that is not timed. One that cannot be scheduled is passed over. */
+static int look_into(struct coll_choices *c, struct finder_entry *e, struct err *err)
+{
+	struct topo *t = NULL;
+	int rc = topo_parse(e->expr, &t, NULL, NULL);
+
+	if (!rc && c->w.q.kind != COLL_ALLTOALL && e->state != ENTRY_PLAIN) {
+		e->ports = topo_max_degree(t);
+		rc = coll_has_root(c->w.q.kind) ? time_trees(c, e, t, NULL)
+						: time_plain(c, e, t, NULL);
+		topo_free(t);
+	} else if (!rc) {
+		rc = make_entry(c, e, t, NULL);
+	}
+	if (rc) {
+		e->state = ENTRY_GIVEN;
+	}
+	return rc == WEFT_ENOMEM ? err_nomem(err) : 0;
+}
+
+static void show(const struct finder_entry *e, struct coll_choice *out)
+{
+	*out = (struct coll_choice){ e->expr, e->algorithm, e->steps, e->num, e->den, e->time_ns };
+}
+
+int coll_choices_next(struct coll_choices *c, struct coll_choice *out, struct err *err)
+{
+	int tries = 0, at, rc;
+
+	while ((at = first_of(c, false)) >= 0 && c->list.v[at].state != ENTRY_TIMED) {
+		if (tries++ >= COLL_CHOICE_TRIES && first_of(c, true) >= 0) {
+			at = first_of(c, true);
+			break;
+		}
+		rc = look_into(c, &c->list.v[at], err);
+		if (rc) {
+			return rc;
+		}
+	}
+	if (at < 0) {
+		return err_set(err, WEFT_ENOTFOUND, "no %stopology for %d nodes with %d ports each",
+			       c->last >= 0 ? "other " : "", c->w.q.n, c->w.q.degree);
+	}
+	c->last = at;
+	c->list.v[at].state = ENTRY_GIVEN;
+	show(&c->list.v[at], out);
+	return 0;
+}
+
+bool coll_choices_timed(const struct coll_choices *c, struct coll_choice *out)
+{
+	int at = first_of(c, true);
+
+	if (at >= 0) {
+		show(&c->list.v[at], out);
+	}
+	return at >= 0;
+}
+
+int coll_choices_make(struct coll_choices *c, struct coll_made *out, struct err *err)
+{
+	struct finder_entry *e = &c->list.v[c->last];
+	struct topo *t = NULL;
+	int rc = 0;
+
+	if (!e->made.sched && (rc = topo_parse(e->expr, &t, NULL, err)) == 0) {
+		rc = make_entry(c, e, t, err);
+		e->state = ENTRY_GIVEN;
+	}
+	*out = e->made;
+	e->made = (struct coll_made){ 0 };
+	return rc;
+}
+
+/* ---- ranges of sizes ---- */
+
+/* From how many bytes on b, of more steps and less T_B, is faster than a; INT64_MAX: never that
+ * a size could be. */
+static int64_t from_bytes(const struct coll_point *a, const struct coll_point *b,
+			  const struct coll_cost *c, int ports)
+{
+	int64_t from = INT64_MAX;
+	mpq_t less, x, q;
+	mpz_t down;
+
+	mpq_inits(less, x, q, NULL);
+	mpz_init(down);
+	rat_set(less, a->num, a->den);
+	rat_set(q, b->num, b->den);
+	mpq_sub(less, less, q);
+	/* Steps that cost more, over what a byte gains. */
+	rat_set(x, step_ns(c), 1);
+	mpz_mul_si(mpq_numref(x), mpq_numref(x), b->steps - a->steps);
+	rat_set(q, c->link_bps, INT64_C(8000000000));
+	mpq_mul(x, x, q);
+	rat_set(q, ports, 1);
+	mpq_mul(x, x, q);
+	mpq_div(x, x, less);
+	mpz_fdiv_q(down, mpq_numref(x), mpq_denref(x));
+	if (mpz_fits_slong_p(down) && mpz_get_si(down) < INT64_MAX) {
+		from = mpz_get_si(down) + 1;
+	}
+	mpz_clear(down);
+	mpq_clears(less, x, q, NULL);
+	return from;
+}
+
+size_t coll_ranges(const struct coll_frontier *f, const bool *skip, const struct coll_cost *cost,
+		   int ports, struct coll_range *out)
+{
+	size_t n = 0, at = 0, points = f->points.n;
+
+	while (at < points && skip && skip[at]) {
+		at++;
+	}
+	for (int64_t from = 0; at < points && from < INT64_MAX;) {
+		size_t next = at;
+		int64_t least = INT64_MAX;
+
+		/* Within a byte several may take over: only the last has room. */
+		n -= n > 0 && out[n - 1].from_bytes == from;
+		out[n++] = (struct coll_range){ at, from };
+		for (size_t i = at + 1; i < points; i++) {
+			int64_t size = skip && skip[i] ? INT64_MAX
+				: from_bytes(&f->points.v[at], &f->points.v[i], cost, ports);
+
+			if (size < least) {
+				least = size;
+				next = i;
+			}
+		}
+		/* Without a price of steps all sizes are the last one's. */
+		least = least < from ? from : least;
+		from = next == at ? INT64_MAX : step_ns(cost) == 0 ? 0 : least;
+		at = next;
+	}
+	return n;
+}
