@@ -279,6 +279,7 @@ static const struct cli_option find_options[] = {
 	{ 0, "bandwidth", "RATE", "of a node, all its ports together", NULL },
 	{ 0, "size", "SIZE", "the whole vector M, e.g. 1MB; or several, "
 	  "1MB,64MB", NULL },
+	{ 0, "hop", "TIME", "of each link that a message crosses (default: 0)", NULL },
 	{ 0, "sets", "N", "search, with N sets of generators tried for Cayley graphs, also sizes "
 	  "that the table has (default for others: 20000; 500 in a sweep)", NULL },
 	{ 0, "no-cache", NULL, "neither read nor keep results of searches", NULL },

@@ -174,7 +174,7 @@ static const struct conf_key job_keys[] = {
 	[JOB_RING] = { "ring", CONF_NAME, .help = "the ring it runs on; without it: switches" },
 	[JOB_COLLECTIVE] = { "collective", CONF_TEXT, .required = true,
 			     .help = "allgather, reduce-scatter, allreduce, "
-				     "all-to-all or broadcast" },
+				     "all-to-all, broadcast or reduce" },
 	[JOB_SIZE] = { "size", CONF_QUANTITY, .required = true, .unit = UNIT_BYTES, .min = 1,
 		       .max = INT64_MAX, .help = "the whole vector, such as 4MB" },
 	[JOB_ALGORITHM] = { "algorithm", CONF_CHOICE, .choices = algorithms, .def = "auto",

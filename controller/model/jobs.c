@@ -460,11 +460,12 @@ static void read_collective(struct model_build *b, struct job_entry *e)
 }
 
 /* Which algorithm fits: composed and optree on rings; on switches bfb for all
- * but all-to-all, and flows for all-to-all alone. */
+ * but all-to-all and what has a root, and flows for all-to-all alone. */
 static void check_algorithm(struct model_build *b, const struct job_entry *e)
 {
 	const struct conf_value *v = &e->v[JOB_ALGORITHM];
-	bool all_to_all = e->job.collective == COLL_ALLTOALL, ring, bfb;
+	enum coll_kind kind = e->job.collective;
+	bool ring, bfb, fits;
 
 	if (!v->ok || strcmp(v->text, "auto") == 0) {
 		return;
@@ -474,9 +475,13 @@ static void check_algorithm(struct model_build *b, const struct job_entry *e)
 	if (ring != e->ring) {
 		conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: algorithm: %s is for jobs on %s",
 			   e->object, v->text, e->ring ? "switches" : "a ring");
-	} else if (!ring && e->v[JOB_COLLECTIVE].ok && bfb == all_to_all) {
-		conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: algorithm: %s is %s all-to-all",
-			   e->object, v->text, bfb ? "not for" : "only for");
+		return;
+	}
+	fits = bfb ? kind != COLL_ALLTOALL && !coll_has_root(kind) : kind == COLL_ALLTOALL;
+	if (!ring && e->v[JOB_COLLECTIVE].ok && !fits) {
+		conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: algorithm: %s is %s %s", e->object,
+			   v->text, bfb ? "not for" : "only for",
+			   bfb ? coll_kind_name(kind) : "all-to-all");
 	}
 }
 

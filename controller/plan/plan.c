@@ -94,6 +94,7 @@ void plan_job_fini(struct plan_job *pj)
 	coll_report_fini(&pj->report);
 	mcf_free(pj->flow);
 	plan_job_loss_free(pj->loss);
+	plan_choice_free(pj->choice);
 	free(pj->topology);
 	free(pj->circuits);
 	for (int i = 0; i < pj->n_paths; i++) {

@@ -14,6 +14,7 @@
 #include "drivers/optics/optics.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
+#include "lib/base/vec.h"
 #include "optree/optree.h"
 
 /* Where a figure comes from. */
@@ -192,6 +193,36 @@ struct plan_job_loss {
 	struct err why;			/* there is none */
 };
 
+/* A topology that `topology: auto` looked at. */
+struct plan_topology {
+	char *expr;		/* owned */
+	int steps;
+	int64_t num, den;	/* T_B in M/B of as many ports as it has */
+	int64_t time_ns;
+	struct err refused;	/* why the switches cannot be wired so; no code: not
+				 * known */
+};
+
+/* A topology that is the fastest for sizes from this one on. */
+struct plan_range {
+	char *expr;		/* owned */
+	int64_t from_bytes;
+};
+
+/* Why a topology was taken. */
+struct plan_choice {
+	int ports;		/* of a rank, the fewest */
+	bool bidirectional;	/* every arc needs its reverse */
+	/* By time: those refused, the one taken, and the next best where
+	 * there is one. */
+	VEC(struct plan_topology) considered;
+	int steps_bound;	/* of any topology of so many ports; 0: not known */
+	VEC(struct plan_range) ranges;	/* ascending; empty: not known */
+};
+
+/* NULL is fine. */
+void plan_choice_free(struct plan_choice *c);
+
 struct mcf;
 
 struct plan_job {
@@ -199,8 +230,9 @@ struct plan_job {
 	const char *algorithm;		/* "composed", "optree", "bfb",
 					 * "expand", "mcf", "pmcf", "tsmcf",
 					 * "single-path", "shortest-path",
-					 * "disjoint" */
+					 * "disjoint", "trees", "paths" */
 	char *topology;			/* expression used, "" on rings */
+	struct plan_choice *choice;	/* NULL: it was given */
 	struct coll_sched *sched;	/* verified */
 	struct coll_report report;
 	int64_t unit_bps;		/* of its digraph's capacities, with

@@ -501,6 +501,61 @@ static int list_arcs(struct msg_job *j, const struct plan_job *pj, struct err *e
 	return 0;
 }
 
+static char *ratio_text(int64_t num, int64_t den, char *text, int size)
+{
+	mpq_t q;
+
+	mpq_init(q);
+	rat_set(q, num, den);
+	rat_str(q, text, size);
+	mpq_clear(q);
+	return text;
+}
+
+/* What `topology: auto` considered. */
+static int list_choice(struct msg_job *j, const struct plan_job *pj, struct err *err)
+{
+	const struct plan_choice *c = pj->choice;
+	size_t n = c->considered.n, m = c->ranges.n;
+
+	j->considered = calloc(n + 1, sizeof(*j->considered));
+	j->ranges = calloc(m + 1, sizeof(*j->ranges));
+	j->topologies = calloc(n + 1, sizeof(*j->topologies));
+	j->fastest = calloc(m + 1, sizeof(*j->fastest));
+	if (!j->considered || !j->ranges || !j->topologies || !j->fastest) {
+		return err_nomem(err);
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct plan_topology *t = &c->considered.v[i];
+		struct msg_topology *to = &j->topologies[i];
+
+		weft__v1__plan_topology__init(&to->m);
+		to->m.topology = t->expr;
+		to->m.steps = t->steps;
+		to->m.bandwidth_factor = ratio_text(t->num, t->den, to->factor,
+						    sizeof(to->factor));
+		to->m.time_ns = t->time_ns;
+		to->m.refused = t->refused.code ? (char *)t->refused.msg : to->m.refused;
+		j->considered[i] = &to->m;
+	}
+	for (size_t i = 0; i < m; i++) {
+		weft__v1__plan_range__init(&j->ranges[i]);
+		j->ranges[i].from_bytes = c->ranges.v[i].from_bytes;
+		j->ranges[i].topology = c->ranges.v[i].expr;
+		j->fastest[i] = &j->ranges[i];
+	}
+	j->row.ports = c->ports;
+	j->row.bidirectional = c->bidirectional;
+	j->row.steps_bound = c->steps_bound;
+	j->row.bandwidth_bound = j->bound;
+	rat_str(pj->report.bandwidth_bound, j->bound, sizeof(j->bound));
+	j->row.n_considered = n;
+	j->row.considered = j->considered;
+	j->row.n_fastest = m;
+	j->row.fastest = j->fastest;
+	return 0;
+}
+
 /* What failed circuits or parts cost the job now: rate as a share, and the
  * replay of the schedule on what remains, or why there is none. */
 static void fill_loss(struct msg_job *j, const struct plan *p, const struct plan_job_loss *loss)
@@ -567,7 +622,8 @@ int msg_job_init(struct msg_job *j, const struct plan *p, int job, struct err *e
 				    pj->n_moves - pj->moves_bound);
 	out->size_bytes = mj->size_bytes;
 	if (list_devices(j, p, pj, err) || list_tuning(j, p, pj, err) ||
-	    list_without(j, p, pj, err) || list_ranks(j, pj, err) || list_arcs(j, pj, err)) {
+	    list_without(j, p, pj, err) || list_ranks(j, pj, err) || list_arcs(j, pj, err) ||
+	    (pj->choice && list_choice(j, pj, err))) {
 		msg_job_fini(j);
 		return err->code;
 	}
@@ -584,6 +640,10 @@ void msg_job_fini(struct msg_job *j)
 	free(j->ring_nodes);
 	free(j->arcs);
 	free(j->arc);
+	free(j->considered);
+	free(j->ranges);
+	free(j->topologies);
+	free(j->fastest);
 	msg_parts_fini(&j->without);
 	j->devices = NULL;
 	j->tunings = NULL;

@@ -76,16 +76,24 @@ int msg_parts_admin_down(struct msg_parts *w, const struct model_device *dev,
 
 /* The row of one job. Strings are borrowed from the plan and its fabric. row
  * points into the rest, so it must not be copied. */
+struct msg_topology {
+	Weft__V1__PlanTopology m;
+	char factor[64];
+};
+
 struct msg_job {
 	Weft__V1__PlanJob row;
 	Weft__V1__JobDegradation loss;
 	Weft__V1__Number moves_bound, moves_gap;
-	char factor[64], loss_factor[64];
+	char factor[64], loss_factor[64], bound[64];
 	char **devices;
 	Weft__V1__PlanTuning *tunings, **tuning;
 	Weft__V1__PlanRank *ranks, **rank;
 	Weft__V1__Number *ring_nodes;
 	Weft__V1__PlanArc *arcs, **arc;
+	struct msg_topology *topologies;
+	Weft__V1__PlanTopology **considered;
+	Weft__V1__PlanRange *ranges, **fastest;
 	struct msg_parts without;
 };
 

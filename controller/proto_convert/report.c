@@ -10,7 +10,9 @@
  */
 #include "controller/proto_convert/report.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
@@ -641,7 +643,81 @@ static const struct msg_column planned_job_columns[] = {
 	{ "bound", "bound_ns", NULL }, { "gap", NULL, job_gap }, { NULL, NULL, NULL },
 };
 
-/* What tables do not show of jobs on rings. */
+/* "2 steps fewer, 18.0 % slower" than the job's. */
+static void compare_text(const Weft__V1__PlanJob *j, const Weft__V1__PlanTopology *t, struct buf *b)
+{
+	int more = t->steps - j->steps;
+	double share = 100 * ((double)t->time_ns / (double)j->time_ns - 1);
+
+	if (more) {
+		buf_printf(b, "%d step%s %s", abs(more), abs(more) == 1 ? "" : "s",
+			   more < 0 ? "fewer" : "more");
+	} else {
+		buf_str(b, "as many steps");
+	}
+	buf_printf(b, ", %.1f %% %s", fabs(share), share < 0 ? "faster" : "slower");
+}
+
+/* Those that the switches stand against, and the next best. */
+static void note_considered(struct out *o, const Weft__V1__PlanJob *j)
+{
+	bool taken = false;
+
+	for (size_t i = 0; i < j->n_considered; i++) {
+		const Weft__V1__PlanTopology *t = j->considered[i];
+		struct buf b = { 0 };
+
+		compare_text(j, t, &b);
+		if (t->refused[0]) {
+			out_note(o, "job %s: not %s (%s), which the switches cannot be wired for: "
+				 "%s", j->name, t->topology, buf_cstr(&b), t->refused);
+		} else if (taken) {
+			out_note(o, "job %s: next best is %s: %s", j->name, t->topology,
+				 buf_cstr(&b));
+		}
+		taken |= !t->refused[0];
+		buf_fini(&b);
+	}
+}
+
+/* Sizes at which it would be another. */
+static void note_fastest(struct out *o, const Weft__V1__PlanJob *j)
+{
+	Weft__V1__PlanRange *const *r = j->fastest;
+	size_t next = 0;
+	char text[32];
+
+	while (next < j->n_fastest && r[next]->from_bytes <= j->size_bytes) {
+		next++;
+	}
+	if (next > 1) {
+		out_note(o, "job %s: for less than %s %s would be faster", j->name,
+			 unit_human(UNIT_BYTES, (double)r[next - 1]->from_bytes, text,
+				    sizeof(text)), r[next - 2]->topology);
+	}
+	if (next < j->n_fastest) {
+		out_note(o, "job %s: from %s on %s would be faster", j->name,
+			 unit_human(UNIT_BYTES, (double)r[next]->from_bytes, text, sizeof(text)),
+			 r[next]->topology);
+	}
+}
+
+/* Why a topology was taken that was not given. */
+static void note_choice(struct out *o, const Weft__V1__PlanJob *j)
+{
+	if (j->n_considered == 0) {
+		return;
+	}
+	if (j->steps_bound > 0) {
+		out_note(o, "job %s: chosen for %d %s ports a host: %d steps (at least %d), %s M/B "
+			 "(at least %s)", j->name, j->ports, j->bidirectional ? "duplex" : "one-way",
+			 j->steps, j->steps_bound, j->bandwidth_factor, j->bandwidth_bound);
+	}
+	note_considered(o, j);
+	note_fastest(o, j);
+}
+
+/* What tables do not show: how topologies were chosen, and of jobs on rings. */
 static void note_jobs(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
 {
 	char text[64], more[32];
@@ -649,6 +725,7 @@ static void note_jobs(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		const Weft__V1__PlanJob *j = jobs[i];
 
+		note_choice(o, j);
 		if (j->retune_hidden_ns > 0) {
 			out_note(o, "job %s: %s of retuning behind others' data", j->name,
 				 unit_human(UNIT_NS, (double)j->retune_hidden_ns, text,

@@ -55,9 +55,9 @@ got=$(weft topology find -n 8 -d 4 -c all-to-all --format json |
 tap "the best topology for all-to-all"
 got=$(weft topology find -n 9,10 -d 4 -c all-to-all --format json |
 	jq -c '[.best[]|[.nodes,.topology]]')
-[[ $got == '[[9,"Paley(9)"],[10,"C(10,{2,3})"]]' ]]
+[[ $got == '[[9,"Paley(9)"],[10,"C(10,{1,4})"]]' ]]
 tap "a sweep for all-to-all"
-says "all-to-all at a price" 'best for all sizes' \
+says "half a price" '--bandwidth' \
 	weft topology find -n 8 -d 4 -c all-to-all --alpha 1us
 says "all-to-all too large" 'more than 268435456' \
 	weft topology find -n 8000 -d 80 -c all-to-all
@@ -69,9 +69,73 @@ got=$(weft topology find -n 5-12 -d 4 --format json |
 [[ $got == '[[5,2],[6,4],[7,4],[8,4],[9,4],[10,4],[11,4],[12,4]]' ]]
 tap "a sweep over sizes"
 got=$(weft topology find -n 1024 -d 4 --alpha 10us --bandwidth 100Gbps \
-	--size 1MiB,100MB --format json | jq -c '[.best[].topology]')
-[[ $got == '["L3(C(16,{3,4}))","L2(DiC(64,{35,50,59,62}))"]' ]]
-tap "the fastest for each message size"
+	--size 1KiB,100MB --format json | jq -r '.best[].topology')
+for size in 1KiB 100MB; do
+	weft topology find -n 1024 -d 4 --alpha 10us --bandwidth 100Gbps --size $size \
+		--format json | jq -r .best
+done >"$T/best"
+[[ $got == "$(cat "$T/best")" && $got == 'GenKautz(4,1024)'*'
+L('* ]]
+tap "the fastest for each message size, as for that size alone"
+
+# By the time of the schedule that a job would get.
+price=(--alpha 10us --bandwidth 100Gbps --size)
+got=$(weft topology find -n 1000 -d 4 "${price[@]}" 1MiB --format json |
+	jq -c '[.best == .fastest[-1].topology,
+		[.fastest[].topology] == [.points[].topology], .fastest[1].from_bytes]')
+from=${got##*,}
+from=${from%]}
+[[ $got == '[true,true,'* && $from -gt 0 ]]
+tap "from which size on another is the fastest"
+for bytes in $((from - 1)) "$from"; do
+	weft topology find -n 1000 -d 4 "${price[@]}" "${bytes}B" --format json |
+		jq '.best == .fastest[1].topology'
+done >"$T/second"
+[[ $(paste -sd ' ' "$T/second") == 'false true' ]]
+tap "at that size it is, and one byte before it is not"
+short=$(weft topology find -n 12 -d 2 "${price[@]}" 1MiB --format json | jq .best_time_ns)
+hops=$(weft topology find -n 12 -d 2 "${price[@]}" 1MiB --hop 1us --format json |
+	jq .best_time_ns)
+((hops == short + 1000 * $(weft topology find -n 12 -d 2 "${price[@]}" 1MiB --format json |
+	jq .best_steps)))
+tap "a hop is as good as alpha"
+says "a broadcast without a price" 'depends on the cost' \
+	weft topology find -n 8 -d 4 -c broadcast
+for kind in all-to-all broadcast reduce; do
+	got=$(weft topology find -n 8 -d 4 --bidirectional -c "$kind" "${price[@]}" 1MiB \
+		--format json | jq -c '[.best, ([.points[].time_ns] | . == sort)]')
+	[[ $got == '["K(4,4)",true]' ]]
+	tap "by time: $kind"
+	got=$(weft topology find -n 8,9 -d 4 --bidirectional -c "$kind" "${price[@]}" 1KiB,1MiB \
+		--format json | jq '.best | length')
+	[[ $got == 4 ]]
+	tap "a sweep by time: $kind"
+done
+
+# A plan takes what is found for the same question.
+for kind in allreduce all-to-all broadcast; do
+	cat >"$T/fabric.yaml" <<-END
+	weft: 1
+	fabric: t
+	hosts:
+	  - { name: "h[0-7]", ports: "p[0-3]", rate: 25Gbps }
+	switches:
+	  - { name: ocs, ports: 32, any-to-any: true, driver: sim }
+	fibres:
+	  - { from: "h[0-7].p[0-3]", to: "ocs.[1-32]" }
+	jobs:
+	  - { name: j, nodes: all, collective: $kind, size: 1MiB, topology: auto, alpha: 10us }
+	END
+	want=$(weft topology find -n 8 -d 4 --bidirectional -c "$kind" "${price[@]}" 1MiB \
+		--format json | jq -r '[.best, .best_time_ns // .points[0].time_ns] | @tsv')
+	got=$(weft plan -f "$T/fabric.yaml" --offline --format json |
+		jq -r '.jobs[0] | [.topology, .time_ns] | @tsv')
+	[[ $got == "$want" && $got == K\(4,4\)* ]]
+	tap "planned as found: $kind"
+done
+weft plan -f "$T/fabric.yaml" --offline >"$T/out"
+grep -q 'job j: next best is ' "$T/out"
+tap "the plan says what would be next"
 
 got=$(weft schedule make --topology 'GenKautz(4,30)' --collective allreduce \
 	--chunks 3 --format json | jq -c '[.chunks,.bandwidth_factor]')

@@ -9,7 +9,7 @@
  * the size asked for is ignored, and written again after the search; a cache
  * that cannot be written does not matter. --no-cache goes around it both
  * ways. Sweeps over several sizes are in find_sweep.c, all-to-all is in
- * find_flow.c.
+ * find_flow.c, what has to be scheduled to be compared in find_ranked.c.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -191,24 +191,49 @@ static void out_time(const struct cli *c, struct out *o, const struct find_price
 	}
 }
 
-/* {nodes, degree, bidirectional, collective, steps_bound, bandwidth_bound,
- * bound_ns, best, points: [{steps, bandwidth_factor, bandwidth_optimal,
- * time_ns, topology}]}; times and best only with a cost. */
-static void out_frontier(const struct cli *c, struct out *o, const struct coll_query *q,
-			 const struct coll_frontier *f, const struct find_price *p)
+/* {best, best_algorithm, best_steps, best_time_ns}: the schedule that a job would get, with
+ * batches where they gain. */
+static void out_best(const struct cli *c, struct out *o, const struct coll_choice *best)
 {
-	const struct coll_point *best = find_best(f, p, 0);
+	out_str(o, "best", best->expr);
+	out_str(o, "best_algorithm", best->algorithm);
+	out_int(o, "best_steps", best->steps);
+	cli_out_ns(c, o, "best_time", best->time_ns);
+}
 
-	out_int(o, "nodes", q->n);
-	out_int(o, "degree", q->degree);
-	out_bool(o, "bidirectional", q->bidirectional);
-	out_str(o, "collective", coll_kind_name(q->kind));
-	out_int(o, "steps_bound", f->steps_bound);
-	find_out_ratio(o, "bandwidth_bound", f->bound_num, f->bound_den);
-	out_time(c, o, p, "bound", f->steps_bound, f->bound_num, f->bound_den);
-	if (best) {
-		out_str(o, "best", best->expr);
+/* fastest: [{from_bytes, topology}]: for people with units. */
+static int out_ranges(const struct cli *c, struct out *o, const struct coll_query *q,
+		      const struct coll_frontier *f, const struct find_price *p, struct err *err)
+{
+	struct coll_range *ranges = calloc(f->points.n + 1, sizeof(*ranges));
+	struct coll_cost cost = find_cost(p, 0, q);
+	char text[32];
+	size_t n;
+
+	if (!ranges) {
+		return err_nomem(err);
 	}
+	n = coll_ranges(f, NULL, &cost, q->degree, ranges);
+	out_array(o, "fastest");
+	for (size_t i = 0; i < n; i++) {
+		out_object(o, NULL);
+		if (c->format == OUT_TABLE) {
+			out_str(o, "from", unit_human(UNIT_BYTES, (double)ranges[i].from_bytes,
+						      text, sizeof(text)));
+		} else {
+			out_int(o, "from_bytes", ranges[i].from_bytes);
+		}
+		out_str(o, "topology", f->points.v[ranges[i].point].expr);
+		out_end(o);
+	}
+	out_end(o);
+	free(ranges);
+	return 0;
+}
+
+static void out_points(const struct cli *c, struct out *o, const struct coll_frontier *f,
+		       const struct find_price *p)
+{
 	out_array(o, "points");
 	for (size_t i = 0; i < f->points.n; i++) {
 		const struct coll_point *x = &f->points.v[i];
@@ -225,38 +250,62 @@ static void out_frontier(const struct cli *c, struct out *o, const struct coll_q
 	out_end(o);
 }
 
-/* A wrong --collective is reported by whoever reads it next. */
-static bool is_all_to_all(const struct cli *c)
+/* {nodes, degree, bidirectional, collective, steps_bound, bandwidth_bound,
+ * bound_ns, best, points: [{steps, bandwidth_factor, bandwidth_optimal,
+ * time_ns, topology}], fastest}; times, best and fastest only with a cost. */
+static int out_frontier(const struct cli *c, struct out *o, const struct coll_query *q,
+			const struct coll_frontier *f, const struct find_price *p,
+			const struct coll_choice *best, struct err *err)
 {
-	enum coll_kind kind = COLL_ALLREDUCE;
-	struct err ignored = { 0 };
-
-	return cli_opt_kind(c, &kind, &ignored) == 0 && kind == COLL_ALLTOALL;
+	out_int(o, "nodes", q->n);
+	out_int(o, "degree", q->degree);
+	out_bool(o, "bidirectional", q->bidirectional);
+	out_str(o, "collective", coll_kind_name(q->kind));
+	out_int(o, "steps_bound", f->steps_bound);
+	find_out_ratio(o, "bandwidth_bound", f->bound_num, f->bound_den);
+	out_time(c, o, p, "bound", f->steps_bound, f->bound_num, f->bound_den);
+	if (p->asked) {
+		out_best(c, o, best);
+	}
+	out_points(c, o, f, p);
+	return p->asked ? out_ranges(c, o, q, f, p, err) : 0;
 }
 
-int cmd_topology_find(struct cli *c, struct err *err)
+static int print_frontier(const struct cli *c, const struct coll_query *q,
+			  const struct coll_frontier *f, const struct find_price *p,
+			  struct err *err)
+{
+	struct coll_choices *all = NULL;
+	struct coll_choice best = { 0 };
+	struct out *o = NULL;
+	int r = 0;
+
+	if (p->asked) {
+		(void)((r = find_choices(p, 0, q, f, &all, err)) ||
+		       (r = coll_choices_next(all, &best, err)));
+	}
+	if (r == 0) {
+		o = out_new(c->format);
+		r = o ? out_frontier(c, o, q, f, p, &best, err) : err_nomem(err);
+	}
+	if (r == 0) {
+		r = cli_print(o, err);
+	} else {
+		out_free(o);
+	}
+	coll_choices_free(all);
+	return r;
+}
+
+/* The frontier of one query, from the cache where it is there. */
+static int find_one(const struct cli *c, const struct find_price *p, struct err *err)
 {
 	struct coll_frontier f = { 0 };
 	struct coll_query q;
-	struct find_price price;
-	struct out *o;
 	bool cached;
-	int r;
+	int r = read_query(c, &q, err);
 
-	if (is_all_to_all(c)) {
-		return find_flow(c, err);
-	}
-	r = find_price_read(c, &price, err);
-	if (r == 0 && (price.sizes.n > 1 || find_is_sweep(c))) {
-		r = find_sweep(c, &price, err);
-		vec_fini(&price.sizes);
-		return r;
-	}
-	if (r == 0) {
-		r = read_query(c, &q, err);
-	}
 	if (r) {
-		vec_fini(&price.sizes);
 		return r;
 	}
 	/* The cache has what a search of the usual length found. */
@@ -268,13 +317,28 @@ int cmd_topology_find(struct cli *c, struct err *err)
 		}
 	}
 	if (r == 0) {
-		o = out_new(c->format);
-		if (o) {
-			out_frontier(c, o, &q, &f, &price);
-		}
-		r = cli_print(o, err);
+		r = print_frontier(c, &q, &f, p, err);
 	}
 	coll_frontier_fini(&f);
+	return r;
+}
+
+int cmd_topology_find(struct cli *c, struct err *err)
+{
+	enum coll_kind kind = COLL_ALLREDUCE;
+	struct find_price price;
+	int r;
+
+	(void)((r = cli_opt_kind(c, &kind, err)) || (r = find_price_read(c, &price, err)));
+	if (r) {
+		return r;
+	}
+	if (kind == COLL_ALLTOALL && !price.asked) {
+		return find_flow(c, &price, err);
+	}
+	r = kind == COLL_ALLTOALL || coll_has_root(kind) ? find_ranked(c, &price, err)
+	    : price.sizes.n > 1 || find_is_sweep(c)	 ? find_sweep(c, &price, err)
+							 : find_one(c, &price, err);
 	vec_fini(&price.sizes);
 	return r;
 }

@@ -4,45 +4,6 @@
 #include "collective/finder/finder.h"
 #include "controller/cli/schedules/find.h"
 
-/* A hundred flows are compared: a coarse gap ranks them well enough. */
-#define DEFAULT_GAP 1e-3
-#define DEFAULT_MOST 8
-/* Where a flow that hardly comes nearer is left. */
-#define MAX_PASSES 2000
-
-static int refuse_price(const struct cli *c, struct err *err)
-{
-	static const char *const names[] = { "alpha", "bandwidth", "size" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (cli_has(c, names[i])) {
-			return err_set(err, WEFT_EUSAGE, "weft %s: --%s: not "
-				       "supported for all-to-all, where the "
-				       "best rate is best for all sizes",
-				       c->verb, names[i]);
-		}
-	}
-	return 0;
-}
-
-/* --gap and --candidates; refuses a cost. */
-static int read_flow(const struct cli *c, struct coll_flow_query *q, struct err *err)
-{
-	int64_t most = DEFAULT_MOST;
-	int r;
-
-	*q = (struct coll_flow_query){
-		.flow = { .gap = DEFAULT_GAP, .max_passes = MAX_PASSES,
-			  .cancel = &cli_interrupted },
-	};
-	if ((r = refuse_price(c, err)) || (r = cli_opt_share(c, "gap", &q->flow.gap, err)) ||
-	    (r = cli_opt_int(c, "candidates", 1, 1000, &most, err))) {
-		return r;
-	}
-	q->most = (int)most;
-	return 0;
-}
-
 /* {flow_rate, flow_rate_bound, flow_gap, bandwidth_factor, gap, diameter,
  * topology}: gap is to the bound of any digraph of that size, flow_gap to
  * that of this one. */
@@ -130,14 +91,13 @@ static int find_one(const struct cli *c, struct out *o, const struct find_querie
 	return r;
 }
 
-int find_flow(const struct cli *c, struct err *err)
+int find_flow(const struct cli *c, const struct find_price *p, struct err *err)
 {
+	struct coll_flow_query q = { .flow = p->flow, .most = p->most };
 	struct find_queries qs = { 0 };
-	struct coll_flow_query q;
 	struct out *o = NULL;
-	int r;
+	int r = find_queries_read(c, &qs, err);
 
-	(void)((r = read_flow(c, &q, err)) || (r = find_queries_read(c, &qs, err)));
 	if (r == 0) {
 		o = out_new(c->format);
 		r = o ? 0 : err_nomem(err);

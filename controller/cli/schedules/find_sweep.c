@@ -5,7 +5,7 @@
  * shares the work among them and among the processors. Without a cost every
  * point of every frontier is printed; with one, the fastest topology a size,
  * degree and message size. The cost is that of the papers: steps times alpha
- * and the bandwidth factor times M/B.
+ * and hop, and the bandwidth factor times M/B.
  */
 #include <errno.h>
 #include <limits.h>
@@ -49,12 +49,31 @@ static int read_sizes(const struct cli *c, struct find_price *p, struct err *err
 	return r;
 }
 
+/* --gap and --candidates. */
+static int read_flow(const struct cli *c, struct find_price *p, struct err *err)
+{
+	int64_t most = COLL_WANT_FLOWS;
+	int r;
+
+	p->flow = (struct mcf_options){ .gap = COLL_WANT_GAP, .max_passes = COLL_WANT_PASSES,
+					.cancel = &cli_interrupted };
+	(void)((r = cli_opt_share(c, "gap", &p->flow.gap, err)) ||
+	       (r = cli_opt_int(c, "candidates", 1, 1000, &most, err)));
+	p->most = (int)most;
+	return r;
+}
+
 int find_price_read(const struct cli *c, struct find_price *p, struct err *err)
 {
-	int r = 0;
+	int r;
 
 	memset(p, 0, sizeof(*p));
-	p->asked = cli_has(c, "alpha") || cli_has(c, "bandwidth") || cli_has(c, "size");
+	r = read_flow(c, p, err);
+	if (r) {
+		return r;
+	}
+	p->asked = cli_has(c, "alpha") || cli_has(c, "bandwidth") || cli_has(c, "size") ||
+		   cli_has(c, "hop");
 	if (!p->asked) {
 		return 0;
 	}
@@ -62,6 +81,7 @@ int find_price_read(const struct cli *c, struct find_price *p, struct err *err)
 	    (r = cli_need(c, "bandwidth", err)) ||
 	    (r = cli_need(c, "size", err)) ||
 	    (r = cli_opt_unit(c, "alpha", UNIT_NS, &p->alpha_ns, err)) ||
+	    (r = cli_opt_unit(c, "hop", UNIT_NS, &p->hop_ns, err)) ||
 	    (r = cli_opt_unit(c, "bandwidth", UNIT_BPS, &p->node_bps, err)) ||
 	    (r = read_sizes(c, p, err))) {
 		return r;
@@ -73,7 +93,7 @@ int find_price_read(const struct cli *c, struct find_price *p, struct err *err)
 /* In ns; bytes to bits is the 8, seconds to ns the 1e9. */
 static double time_of(const struct find_price *p, size_t i, int steps, int64_t num, int64_t den)
 {
-	return (double)steps * (double)p->alpha_ns +
+	return (double)steps * (double)(p->alpha_ns + p->hop_ns) +
 	       (double)num / (double)den * (double)p->sizes.v[i] * 8e9 /
 		       (double)p->node_bps;
 }
@@ -83,21 +103,22 @@ int64_t find_time(const struct find_price *p, size_t i, int steps, int64_t num, 
 	return (int64_t)(time_of(p, i, steps, num, den) + 0.5);
 }
 
-const struct coll_point *find_best(const struct coll_frontier *f,
-				   const struct find_price *p, size_t i)
+struct coll_cost find_cost(const struct find_price *p, size_t i, const struct coll_query *q)
 {
-	const struct coll_point *best = NULL;
+	int64_t link = p->node_bps / q->degree;
 
-	for (size_t k = 0; k < f->points.n && p->asked; k++) {
-		const struct coll_point *x = &f->points.v[k];
+	return (struct coll_cost){ .alpha_ns = p->alpha_ns, .hop_ns = p->hop_ns,
+				   .link_bps = link > 0 ? link : 1,
+				   .size_bytes = p->sizes.v[i] };
+}
 
-		if (!best ||
-		    time_of(p, i, x->steps, x->num, x->den) <
-			    time_of(p, i, best->steps, best->num, best->den)) {
-			best = x;
-		}
-	}
-	return best;
+int find_choices(const struct find_price *p, size_t i, const struct coll_query *q,
+		 const struct coll_frontier *known, struct coll_choices **out, struct err *err)
+{
+	struct coll_want w = { .q = *q, .algorithm = "auto", .cost = find_cost(p, i, q),
+			       .flow = p->flow, .most = p->most };
+
+	return coll_choices_new(&w, known, out, err);
 }
 
 void find_out_ratio(struct out *o, const char *key, int64_t num, int64_t den)
@@ -217,7 +238,7 @@ int find_queries_read(const struct cli *c, struct find_queries *out, struct err 
  * bandwidth_bound, topology} and, with a cost, size_bytes, time_ns and
  * bound_ns. */
 static void out_point(const struct cli *c, struct out *o, const struct coll_query *q,
-		      const struct coll_frontier *f, const struct coll_point *x,
+		      const struct coll_frontier *f, const struct coll_choice *x,
 		      const struct find_price *p, size_t size)
 {
 	out_object(o, NULL);
@@ -229,7 +250,7 @@ static void out_point(const struct cli *c, struct out *o, const struct coll_quer
 	find_out_ratio(o, "bandwidth_bound", f->bound_num, f->bound_den);
 	if (p->asked) {
 		out_int(o, "size_bytes", p->sizes.v[size]);
-		cli_out_ns(c, o, "time", find_time(p, size, x->steps, x->num, x->den));
+		cli_out_ns(c, o, "time", x->time_ns);
 		cli_out_ns(c, o, "bound", find_time(p, size, f->steps_bound, f->bound_num,
 						    f->bound_den));
 	}
@@ -237,24 +258,47 @@ static void out_point(const struct cli *c, struct out *o, const struct coll_quer
 	out_end(o);
 }
 
-static void out_sweep(const struct cli *c, struct out *o, const struct find_queries *qs,
-		      const struct coll_frontier *fs, const struct find_price *p)
+/* The fastest for every message size. */
+static int out_best(const struct cli *c, struct out *o, const struct coll_query *q,
+		    const struct coll_frontier *f, const struct find_price *p, struct err *err)
 {
+	int r = 0;
+
+	for (size_t k = 0; k < p->sizes.n && f->points.n > 0 && r == 0; k++) {
+		struct coll_choices *all;
+		struct coll_choice best;
+
+		r = find_choices(p, k, q, f, &all, err);
+		if (r == 0 && (r = coll_choices_next(all, &best, err)) == 0) {
+			out_point(c, o, q, f, &best, p, k);
+		}
+		coll_choices_free(all);
+	}
+	return r;
+}
+
+static int out_sweep(const struct cli *c, struct out *o, const struct find_queries *qs,
+		     const struct coll_frontier *fs, const struct find_price *p, struct err *err)
+{
+	int r = 0;
+
 	out_bool(o, "bidirectional", qs->list.v[0].bidirectional);
 	out_str(o, "collective", coll_kind_name(qs->list.v[0].kind));
 	out_array(o, p->asked ? "best" : "points");
-	for (size_t i = 0; i < qs->list.n; i++) {
-		const struct coll_query *q = &qs->list.v[i];
+	for (size_t i = 0; i < qs->list.n && r == 0; i++) {
 		const struct coll_frontier *f = &fs[i];
 
 		for (size_t k = 0; !p->asked && k < f->points.n; k++) {
-			out_point(c, o, q, f, &f->points.v[k], p, 0);
+			const struct coll_point *x = &f->points.v[k];
+
+			out_point(c, o, &qs->list.v[i], f, &(struct coll_choice){
+				.expr = x->expr, .steps = x->steps, .num = x->num,
+				.den = x->den }, p, 0);
 		}
-		for (size_t k = 0; k < p->sizes.n && f->points.n > 0; k++) {
-			out_point(c, o, q, f, find_best(f, p, k), p, k);
-		}
+		r = out_best(c, o, &qs->list.v[i], f, p, err);
 	}
 	out_end(o);
+	return r;
 }
 
 /* Threads that a sweep is worth. */
@@ -265,24 +309,37 @@ static int processors(void)
 	return n < 1 ? 1 : n > 64 ? 64 : (int)n;
 }
 
+/* One query, with several sizes, is searched as long as usual. */
+static int search_all(const struct find_queries *qs, struct coll_frontier *fs, struct err *err)
+{
+	int r;
+
+	if (qs->list.n > 1) {
+		return coll_sweep(qs->list.v, qs->list.n, true, processors(), fs, err);
+	}
+	r = coll_find(qs->list.v, true, fs, err);
+	return r == WEFT_EINFEASIBLE ? 0 : r;
+}
+
 int find_sweep(const struct cli *c, const struct find_price *p, struct err *err)
 {
 	struct find_queries qs = { 0 };
 	struct coll_frontier *fs = NULL;
-	struct out *o;
+	struct out *o = NULL;
 	int r = find_queries_read(c, &qs, err);
 
 	if (!r) {
 		fs = calloc(qs.list.n, sizeof(*fs));
-		r = fs ? coll_sweep(qs.list.v, qs.list.n, true, processors(), fs, err)
-		       : err_nomem(err);
+		r = fs ? search_all(&qs, fs, err) : err_nomem(err);
 	}
 	if (!r) {
 		o = out_new(c->format);
-		if (o) {
-			out_sweep(c, o, &qs, fs, p);
-		}
+		r = o ? out_sweep(c, o, &qs, fs, p, err) : err_nomem(err);
+	}
+	if (!r) {
 		r = cli_print(o, err);
+	} else {
+		out_free(o);
 	}
 	for (size_t i = 0; fs && i < qs.list.n; i++) {
 		coll_frontier_fini(&fs[i]);

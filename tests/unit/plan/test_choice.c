@@ -1,0 +1,245 @@
+/* `topology: auto`: that a plan takes what the finder gives for the same question, says what
+ * stands against it, and plans collectives with a root. */
+#include <stdio.h>
+
+#include "collective/finder/finder.h"
+#include "tests/unit/plan/fixture.h"
+
+/* n hosts of so many ports on one switch, duplex when `both`. */
+static struct model_fabric *hosts(int n, int ports, bool both, const char *job)
+{
+	int all = n * ports;
+	char text[2048], size[64];
+
+	snprintf(size, sizeof(size), both ? "ports: %d, any-to-any: true" : "size: %dx%d", all,
+		 all);
+	snprintf(text, sizeof(text), "weft: 1\nfabric: t\nhosts:\n"
+		 "  - { name: 'h[1-%d]', ports: 'p[1-%d]', rate: 100Gbps }\n"
+		 "switches:\n  - { name: ocs0, %s, driver: sim }\n"
+		 "fibres:\n  - { from: 'h[1-%d].p[1-%d]', to: 'ocs0.[1-%d]' }\n"
+		 "jobs:\n  - { name: j, nodes: 'h[1-%d]', alpha: 10us, %s }\n",
+		 n, ports, size, n, ports, all, n, job);
+	return fabric_of(text);
+}
+
+static void same_as_found(void **state)
+{
+	static const struct {
+		int n, ports;
+		bool both;
+		enum coll_kind kind;
+		const char *expr;	/* NULL: whichever */
+	} rows[] = {
+		{ 8, 4, true, COLL_ALLREDUCE, "K(4,4)" }, { 8, 4, false, COLL_ALLTOALL, "K(4,4)" },
+		{ 13, 3, true, COLL_ALLGATHER, "Ring(13)" }, { 16, 2, false, COLL_ALLREDUCE, NULL },
+		{ 12, 3, true, COLL_BROADCAST, NULL }, { 9, 4, false, COLL_REDUCE, NULL },
+		{ 10, 4, true, COLL_REDUCE_SCATTER, NULL }, { 4, 6, false, COLL_ALLREDUCE, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct coll_want w = {
+			.q = { .n = rows[i].n, .degree = rows[i].ports,
+			       .bidirectional = rows[i].both, .kind = rows[i].kind },
+			.algorithm = "auto",
+			.cost = { .alpha_ns = 10000, .link_bps = INT64_C(100000000000),
+				  .size_bytes = 1 << 20 },
+		};
+		struct coll_choices *all;
+		struct coll_choice best;
+		struct model_fabric *f;
+		struct plan *p;
+		char job[128];
+
+		snprintf(job, sizeof(job), "collective: %s, size: 1MiB, topology: auto",
+			 coll_kind_name(rows[i].kind));
+		f = hosts(rows[i].n, rows[i].ports, rows[i].both, job);
+		p = plan_of(f, NULL);
+		assert_int_equal(coll_choices_new(&w, NULL, &all, NULL), 0);
+		assert_int_equal(coll_choices_next(all, &best, NULL), 0);
+		assert_string_equal(p->jobs[0].topology, best.expr);
+		assert_int_equal(p->jobs[0].time_ns, best.time_ns);
+		if (rows[i].expr) {
+			assert_string_equal(best.expr, rows[i].expr);
+		}
+		coll_choices_free(all);
+		plan_free(p);
+		model_free(f);
+	}
+}
+
+/* What was taken, with the figures of the job, the next best, and sizes. */
+static void reasons(void **state)
+{
+	struct model_fabric *f = hosts(12, 2, false, "collective: allreduce, size: 1MiB, "
+						     "topology: auto");
+	struct plan *p = plan_of(f, NULL);
+	const struct plan_job *j = &p->jobs[0];
+	const struct plan_choice *c = j->choice;
+	size_t at = 0;
+
+	(void)state;
+	assert_non_null(c);
+	assert_int_equal(c->ports, 2);
+	assert_false(c->bidirectional);
+	assert_true(c->steps_bound > 0 && c->steps_bound <= j->report.steps);
+	assert_int_equal(c->considered.n, 2);
+	assert_string_equal(c->considered.v[0].expr, j->topology);
+	assert_int_equal(c->considered.v[0].refused.code, 0);
+	assert_int_equal(c->considered.v[0].time_ns, j->time_ns);
+	assert_true(c->considered.v[1].time_ns >= j->time_ns);
+	/* At the job's own size the taken one is the fastest. */
+	for (size_t i = 0; i < c->ranges.n; i++) {
+		at = c->ranges.v[i].from_bytes <= 1 << 20 ? i : at;
+	}
+	assert_true(c->ranges.n > 1);
+	assert_string_equal(c->ranges.v[at].expr, j->topology);
+	plan_free(p);
+	model_free(f);
+}
+
+/* A topology that is given needs no reasons. */
+static void given(void **state)
+{
+	struct model_fabric *f = hosts(8, 4, true, "collective: allreduce, size: 1MiB, "
+						   "topology: 'C(8,{1,2})'");
+	struct plan *p = plan_of(f, NULL);
+
+	(void)state;
+	assert_null(p->jobs[0].choice);
+	plan_free(p);
+	model_free(f);
+}
+
+/* Half of the hosts have a port on a switch of their own. */
+static void refused_say_why(void **state)
+{
+	struct model_fabric *f = fabric_of(
+		"weft: 1\nfabric: t\nhosts:\n"
+		"  - { name: 'h[0-7]', ports: 'p[0-1]', rate: 100Gbps }\n"
+		"switches:\n"
+		"  - { name: ocs0, size: 12x12, driver: sim }\n"
+		"  - { name: ocs1, size: 4x4, driver: sim }\n"
+		"fibres:\n"
+		"  - { from: 'h[0-3].p[0-1]', to: 'ocs0.[1-8]' }\n"
+		"  - { from: 'h[4-7].p0', to: 'ocs0.[9-12]' }\n"
+		"  - { from: 'h[4-7].p1', to: 'ocs1.[1-4]' }\n"
+		"jobs:\n"
+		"  - { name: j, nodes: 'h[0-7]', collective: allreduce, size: 4KiB, "
+		"topology: auto, alpha: 10us }\n");
+	struct plan *p = plan_of(f, NULL);
+	const struct plan_choice *c = p->jobs[0].choice;
+	size_t refused = 0;
+
+	(void)state;
+	while (refused < c->considered.n && c->considered.v[refused].refused.code) {
+		assert_true(c->considered.v[refused].time_ns <= p->jobs[0].time_ns);
+		assert_int_equal(c->considered.v[refused].refused.code, WEFT_EINFEASIBLE);
+		assert_true(c->considered.v[refused].refused.msg[0]);
+		refused++;
+	}
+	assert_true(refused > 0 && refused < c->considered.n);
+	assert_string_equal(c->considered.v[refused].expr, p->jobs[0].topology);
+	for (size_t i = 0; i < c->ranges.n; i++) {
+		assert_string_not_equal(c->ranges.v[i].expr, c->considered.v[0].expr);
+	}
+	plan_free(p);
+	model_free(f);
+}
+
+/* ---- with a root ---- */
+
+static void rooted(void **state)
+{
+	static const struct {
+		enum coll_kind kind;
+		const char *topology, *algorithm;
+	} rows[] = {
+		{ COLL_BROADCAST, "auto", "trees" }, { COLL_REDUCE, "auto", "trees" },
+		{ COLL_BROADCAST, "'C(8,{1,2})'", "trees" }, { COLL_SCATTER, "'K(4,4)'", "paths" },
+		{ COLL_GATHER, "Hypercube(3)", "paths" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct coll_report report;
+		struct model_fabric *f;
+		struct plan *p;
+		char job[128];
+
+		snprintf(job, sizeof(job), "collective: %s, size: 1MiB, topology: %s",
+			 coll_kind_name(rows[i].kind), rows[i].topology);
+		f = hosts(8, 4, true, job);
+		p = plan_of(f, NULL);
+		coll_report_init(&report);
+		assert_int_equal(coll_verify(p->jobs[0].sched, &report, NULL), 0);
+		assert_int_equal(coll_kind_of(p->jobs[0].sched), rows[i].kind);
+		assert_int_equal(coll_root(p->jobs[0].sched), 0);
+		assert_string_equal(p->jobs[0].algorithm, rows[i].algorithm);
+		assert_true(p->jobs[0].time_ns >= p->jobs[0].bound_ns);
+		assert_true(p->n_add > 0);
+		coll_report_fini(&report);
+		plan_free(p);
+		model_free(f);
+	}
+}
+
+static void assert_refused(struct model_fabric *f, const char *text)
+{
+	struct plan *p = NULL;
+	struct err err = { 0 };
+
+	assert_int_equal(plan_make(f, NULL, &p, &err), WEFT_EUNSUPPORTED);
+	if (!strstr(err.msg, text)) {
+		fail_msg("%s", err.msg);
+	}
+	plan_free(p);
+	model_free(f);
+}
+
+static void rooted_unsupported(void **state)
+{
+	(void)state;
+	assert_refused(hosts(8, 4, true, "collective: scatter, size: 1MiB, topology: auto"),
+		       "job j: topology: auto: not supported for scatter");
+}
+
+/* A broadcast goes on, on what remains of its circuits. */
+static void rooted_remains(void **state)
+{
+	struct model_fabric *f = hosts(8, 4, false, "collective: broadcast, size: 1MiB, "
+						    "topology: auto");
+	struct plan *whole = plan_of(f, NULL), *left = NULL;
+	struct plan_light *intent = light_after(whole), *seen = light_after(whole);
+	struct plan_base base = { .intent = intent, .observed = seen };
+	const struct plan_job_loss *loss;
+
+	(void)state;
+	seen[0].n_xcs--;
+	assert_int_equal(plan_degraded(f, &base, &left, NULL), 0);
+	loss = left->jobs[0].loss;
+	assert_non_null(loss);
+	assert_non_null(loss->sched);
+	assert_int_equal(loss->arcs, 32);
+	assert_int_equal(loss->dead_arcs, 1);
+	assert_int_equal(topo_m(coll_topo(loss->sched)), 31);
+	assert_int_equal(coll_kind_of(loss->sched), COLL_BROADCAST);
+	assert_int_equal(coll_verify(loss->sched, NULL, NULL), 0);
+	plan_free(left);
+	plan_free(whole);
+	free(intent);
+	free(seen);
+	model_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(same_as_found),  cmocka_unit_test(reasons),
+		cmocka_unit_test(given),	  cmocka_unit_test(refused_say_why),
+		cmocka_unit_test(rooted),	  cmocka_unit_test(rooted_unsupported),
+		cmocka_unit_test(rooted_remains),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
