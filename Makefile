@@ -398,8 +398,8 @@ TSAN_TESTS := base/test_parallel finder/test_find mesh/test_portfolio
 
 # Tests that go through all of a small world do so without sanitizers; with
 # them they do a small part of it (tests/unit/world.h).
-PLAIN_TESTS := finder/test_find finder/test_table mesh/test_ring_mesh msccl/test_every_size mscclpp/test_every_plan \
-	ring/test_ring store/test_faults
+PLAIN_TESTS := apply/test_recover finder/test_find finder/test_table mesh/test_ring_mesh \
+	msccl/test_every_size msccl/test_lower mscclpp/test_every_plan ring/test_ring store/test_faults
 
 RUN_TESTS = BUILD=$(BUILD) TSAN_ROOMS="$(TSAN_ROOMS)" TSAN_TESTS="$(TSAN_TESTS)" \
 	PLAIN_TESTS="$(PLAIN_TESTS)" tests/run
@@ -497,7 +497,8 @@ deb:
 	@$(MAKE) -j2 MODE=release all
 	@rm -rf $(BUILD)/deb && mkdir -p $(DEB)
 	@ln -s $(CURDIR)/* $(DEB) && cp -r configs/debian $(DEB)
-	$(Q)cd $(DEB) && BUILD=$(abspath $(BUILD)) dpkg-buildpackage -b -us -uc \
+	$(Q)cd $(DEB) && BUILD=$(abspath $(BUILD)) DEB_BUILD_OPTIONS="noautodbgsym $$DEB_BUILD_OPTIONS" \
+		dpkg-buildpackage -b -us -uc \
 		>$(abspath $(BUILD))/deb/log 2>&1 || \
 		{ tail -n 30 $(abspath $(BUILD))/deb/log >&2; exit 1; }
 	@mv $(BUILD)/deb/weft_*.deb $(BUILD)/deb/weft-mpi_*.deb $(BUILD)

@@ -83,16 +83,16 @@ while read -r ranks topology max; do
 		weft_mpi "$ranks" WEFT_MPI_SCHEDULES="$(list "s$ranks")" ./program check "$max"
 	right "nothing is wrong, all that fits is taken"
 done <<-END
-	2 K(2) 67108864
+	2 K(2) 16777216
 	3 UniRing(1,3) 65536
-	4 Ring(4) 1048576
+	4 Ring(4) 262144
 	5 C(5,{1,2}) 65536
 	6 GenKautz(2,6) 65536
 	7 GenKautz(3,7) 4096
 	8 Hypercube(3) 65536
 END
 BTL=self,tcp expect 0 "over sockets" \
-	weft_mpi 4 WEFT_MPI_SCHEDULES="$(list s4)" ./program check 262144
+	weft_mpi 4 WEFT_MPI_SCHEDULES="$(list s4)" ./program check 65536
 right "nothing is wrong"
 
 expect 0 "two communicators in two threads" \

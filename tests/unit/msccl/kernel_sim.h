@@ -82,7 +82,7 @@ struct kern_sent {
 	int32_t op;
 	int n;			/* chunks */
 	int16_t *clock;		/* at its start */
-	uint64_t value[KERN_LANES][KERN_MAX_COUNT];
+	uint64_t *value;	/* lane * the run's `widest` + chunk */
 };
 
 /* Where a threadblock is. */
@@ -113,7 +113,7 @@ struct kern_run {
 	const struct kern_proto *proto;
 	bool open_sends;	/* they end without a barrier */
 	int64_t chunk, window;	/* elements of a chunk; and of one iteration */
-	int iters, max_count, root;
+	int iters, max_count, widest, root;	/* widest: chunks of an operation, at most */
 	struct kern_state *tb;
 	int *first_op;		/* of each threadblock */
 	int32_t *parent;	/* of operations: whose data they pass on, or -1 */
@@ -187,10 +187,10 @@ static inline int kern_slice_of(const struct kern_run *r, int n, int k, int64_t 
  * lies in some chunk. */
 static inline int kern_places(const struct kern_run *r, int64_t *place)
 {
-	int n = 0, cnt = r->file->max_count < r->max_count ? r->file->max_count : r->max_count;
+	int n = 0;
 
 	place[n++] = 0;
-	for (int k = 1; k <= cnt && r->window > 0; k++) {
+	for (int k = 1; k <= r->widest && r->window > 0; k++) {
 		int64_t at = kern_first_slice(r, k * r->window) % r->window;
 		bool seen = false;
 
@@ -417,7 +417,7 @@ static inline bool kern_chunk(struct kern_run *r, int tb, const struct kern_tran
 	const struct kern_tb *t = &r->file->tbs.v[tb];
 	const struct kern_lane *l = &r->lane[lane];
 	int at = r->tb[tb].c + a.k;
-	uint64_t v = got ? got->value[lane][a.k] : 0;
+	uint64_t v = got ? got->value[lane * r->widest + a.k] : 0;
 	struct kern_cell *cell;
 
 	for (int i = 0; i < (x->n_srcs ? x->n_srcs : x->kind->reads); i++) {
@@ -438,13 +438,13 @@ static inline bool kern_chunk(struct kern_run *r, int tb, const struct kern_tran
 		cell->value = v;
 	}
 	if (out) {
-		out->value[lane][a.k] = v;
+		out->value[lane * r->widest + a.k] = v;
 	}
 	return true;
 }
 
-/* Most of the time goes here, so the sanitizers stay outside. */
-__attribute__((no_sanitize("address", "undefined")))
+/* Most of the time goes here, so the sanitizers stay outside, and it takes eight at a time. */
+__attribute__((no_sanitize("address", "undefined"), optimize("O3")))
 static inline void kern_join(int16_t *a, const int16_t *b, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -769,6 +769,7 @@ static inline void kern_make_tbs(struct kern_run *r)
 		}
 		for (int k = 0; k < KERN_RING && t->send >= 0; k++) {
 			arrays_add(&r->arrays, r->tb[i].ring[k].clock, n);
+			arrays_add(&r->arrays, r->tb[i].ring[k].value, r->n_lanes * r->widest);
 		}
 	}
 	r->first_op[n] = ops;
@@ -849,8 +850,9 @@ static inline bool kern_run(const struct kern_file *f, const struct kern_call *c
 	r.window = r.proto->bytes[c->rccl] / KERN_ELEMENT;
 	r.iters = (int)((r.chunk + r.window - 1) / r.window);
 	r.window = r.chunk < r.window ? r.chunk : r.window;
-	kern_make_tbs(&r);
+	r.widest = f->max_count < r.max_count ? f->max_count : r.max_count;
 	kern_make_lanes(&r);
+	kern_make_tbs(&r);
 	ok = !r.arrays.failed && kern_go(&r, c->bytes);
 	for (int i = 0; i < r.n_lanes && ok; i++) {
 		ok = kern_right(&r, &r.lane[i]);
