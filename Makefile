@@ -183,8 +183,9 @@ PIC := -fPIC -fvisibility=hidden
 ALL_CFLAGS = -std=c11 $(PIC) $(WARN) $(CFLAGS_$(MODE)) $(CFLAGS)
 LIBS := -l:liblpsolve55_pic.a -lcolamd -lprotobuf-c -lnghttp2 -lmicrohttpd -lssl -lcrypto -lsystemd \
 	-lnl-route-3 -lnl-genl-3 -lnl-3 -luv -lsqlite3 -lyaml -ljansson -lnauty -lgmp -lpthread -ldl -lm
-LDFLAGS_all = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(CFLAGS_$(MODE)) \
-	$(LDFLAGS)
+# Programs with sanitizers are started by the thousand: at a fixed address they start faster.
+LDFLAGS_all = $(if $(filter asan,$(MODE)),-no-pie,-pie) -Wl,-z,relro,-z,now -Wl,--as-needed \
+	$(CFLAGS_$(MODE)) $(LDFLAGS)
 
 # The rooms mpi and preload, their tests and programs only.
 MPI_CPPFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags ompi-c 2>/dev/null))

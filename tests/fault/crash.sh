@@ -72,8 +72,7 @@ while :; do
 	control ocs0 map | grep , | diff -q - "$T/map-a" >/dev/null || { echo "# not the first fabric"; bad=1; }
 	weft plan -f "$T/a.yaml" >"$T/out" 2>&1 </dev/null || { echo "# something left to do"; cat "$T/out"; bad=1; }
 	weft verify >"$T/out" 2>&1 || { cat "$T/out"; bad=1; }
-	((bad == 0))
-	tap "killed at moment $moment: $(jq -r .state "$T/status")"
+	tap "killed at moment $moment: $(jq -r .state "$T/status")" $bad
 	stop weftd
 done
 finish

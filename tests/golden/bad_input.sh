@@ -66,26 +66,33 @@ deep=$(printf 'L(%.0s' {1..10000})K'(3)'$(printf ')%.0s' {1..10000})
 # bad CODE PATTERN COMMAND...: fails with this code and one error that matches,
 # says nothing else, and writes nothing.
 bad() {
-	local code=$1 pattern=$2 got why=
+	local code=$1 pattern=$2 got why='' line lines matching=0 errors=0 others=0
 	shift 2
 	RAN=no
 	mine || return 0
 	RAN=yes
-	rm -f written
+	[[ ! -e written ]] || rm written
 	timeout 20 weft "$@" >"$T/out" 2>"$T/err" </dev/null
 	got=$?
+	mapfile -t lines <"$T/err"
 	[[ $got == "$code" ]] || why="exit $got, expected $code"
 	[[ ! -s $T/out ]] || why+="; standard output is not empty"
 	[[ ! -e written ]] || why+="; a file was written"
-	grep -qE -- "^weft: .*$pattern" "$T/err" || why+="; no '$pattern'"
-	[[ $(grep -c '^weft: ' "$T/err") == 1 ]] || why+="; not one error"
-	[[ $(grep -cv '^hint: ' "$T/err") == 1 ]] || why+="; more than it"
+	for line in "${lines[@]}"; do
+		[[ $line =~ ^weft:\ .*$pattern ]] && ((matching++))
+		[[ $line == "weft: "* ]] && ((errors++))
+		[[ $line == "hint: "* ]] || ((others++))
+	done
+	((matching)) || why+="; no '$pattern'"
+	((errors == 1)) || why+="; not one error"
+	((others == 1)) || why+="; more than it"
 	if [[ -n $why ]]; then
 		echo "# $why"
 		cut -c1-300 "$T/err" | sed 's/^/#   /'
 	fi
+	line="weft $*"
 	[[ -z $why ]]
-	tap "$(echo "weft $*" | cut -c1-70)"
+	tap "${line:0:70}"
 }
 
 # hint PATTERN: of the last one.
@@ -150,7 +157,7 @@ bad 65 'node 1 is a switch where a terminal is' schedule make -t 'Ring(8)' --on 
 bad 65 'dimension-order: the numbers of' schedule make -t 'K(16)' --on 'FatTree(4)' --routing dimension-order -c allgather -o written
 bad 65 'arc [0-9]+ .*more than 1024 routes' schedule make -t 'K(64)' --on 'Multi(Torus(8,8),2)' -c allgather -o written
 bad 64 'needs --on' schedule make -t 'Ring(8)' --routing minimal-split -c allgather -o written
-bad 66 'neither minimal-split nor dimension-order' schedule make -t 'Ring(8)' --on 'Ring(8)' --routing absent -c allgather -o written
+bad 65 'neither minimal-split nor dimension-order' schedule make -t 'Ring(8)' --on 'Ring(8)' --routing absent -c allgather -o written
 bad 65 "unknown key '" schedule make -t 'UniRing(1,3)' --on 'Ring(3)' --routing ring.json -c allgather -o written
 weft schedule make -t 'Star(4)' -c all-to-all -o embedded.json >made
 bad 65 'route tables of an embedded schedule' schedule export embedded.json --to routes-json -o written
@@ -346,7 +353,8 @@ bad 64 'a command is missing' schedule
 # nothing can be written.
 writes() { # COMMAND...: the name of the file comes last
 	bad 1 '/dev/full: No space left on device' "$@" /dev/full
-	bad 1 'folder: Is a directory' "$@" folder
+	# The programs of an engine go into a folder that is there.
+	[[ $* == *-xml* ]] || bad 1 'folder: Is a directory' "$@" folder
 	bad 1 'nowhere/x: No such file or directory' "$@" nowhere/x
 	bad 65 'the name of the file is empty' "$@" ''
 }

@@ -36,16 +36,22 @@ daemon || exit 1
 expect 0 "all dark: one stage" weft apply -f "$T/a.yaml"
 
 # Looks at the map until $T/stop is there; one line a look, the circuits.
-look() {
-	while [[ ! -e $T/stop ]]; do
-		control ocs0 map 2>/dev/null | grep , | tr '\n' ' '
-		echo
-	done >"$T/maps"
-}
+cat >"$T/look" <<END
+import os, socket, time
+while not os.path.exists("$T/stop"):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect("${CTL[ocs0]}")
+        s.sendall(b"map\n")
+        s.shutdown(socket.SHUT_WR)
+        circuits = [line for line in s.makefile() if "," in line]
+    print(*map(str.strip, circuits), flush=True)
+    time.sleep(0.005)
+END
 watch_map() {
-	rm -f "$T/stop"
-	look &
+	rm -f "$T/stop" "$T/maps"
+	python3 "$T/look" >"$T/maps" &
 	PID[look]=$!
+	wait_for 10 test -s "$T/maps"
 }
 # The least circuits that a host sent or received by, and of looks the number
 # that were not the first or the last.
