@@ -267,11 +267,17 @@ static int read_permutation(struct topo_parser *p, struct topo_cayley *x, int *p
 		image[i] = (uint8_t)i;
 	}
 	rc = want(p, '(');
+	if (rc) {
+		return rc;
+	}
 	do {
-		rc = rc ? rc : read_cycle(p, &had, image, points);
-	} while (!rc && topo_accept(p, '('));
+		rc = read_cycle(p, &had, image, points);
+		if (rc) {
+			return rc;
+		}
+	} while (topo_accept(p, '('));
 	x->letters++;
-	return rc;
+	return 0;
 }
 
 /* Permutations separated by commas, up to ')', and the group that they generate. */

@@ -901,15 +901,15 @@ int topo_group_find(const struct topo *t, struct topo_group **out, struct err *e
 	int n = topo_n(t), unit = 1, rc;
 
 	*out = NULL;
-	if (topo_group_order(t->group) == n) {
+	if (t->group) {
 		return topo_group_copy(t->group, out, err);
 	}
 	rc = topo_find_translations(t, &s, &found, err);
 	if (rc) {
 		return rc;
 	}
-	if (!found || (t->group && topo_group_order(t->group) > s.moves)) {
-		return topo_group_copy(t->group, out, err);
+	if (!found) {
+		return 0;
 	}
 	images = malloc((size_t)s.n_digits * n * sizeof(*images));
 	if (!images) {

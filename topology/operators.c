@@ -4,7 +4,8 @@
  * An operator knows the sizes of its parts when it measures, and has them built
  * and frozen when it builds. Capacity and latency of the parts' arcs go on to the
  * arcs made from them. Sizes grow fast (a line graph of a line graph), so they
- * are computed with limits before anything is built.
+ * are computed with limits before anything is built. Groups by which parts were made, as
+ * Cayley graphs are, go on to what is made of them, where no search would find them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +28,113 @@ static const struct topo_size *part_size(const struct topo_make *mk)
 	return &mk->call->part[0]->size;
 }
 
-/* The nodes of the first part stay, and are what they were. */
-static void keep_kinds(struct topo_make *mk)
+/* ---- groups ---- */
+
+/* Generators of the group that the new digraph has. */
+struct topo_carried {
+	int n;			/* nodes */
+	VEC(int) orders;
+	VEC(int32_t) images;	/* n of each */
+	bool one_orbit;		/* of the dimensions so far */
+};
+
+/* Gives t the group. */
+static int attach(const struct topo_carried *c, struct topo *t, struct err *err)
+{
+	if (c->orders.n == 0) {
+		return 0;
+	}
+	return topo_group_new(c->n, c->n, (int)c->orders.n, c->orders.v, c->images.v, &t->group,
+			      err);
+}
+
+static void carried_fini(struct topo_carried *c)
+{
+	vec_fini(&c->orders);
+	vec_fini(&c->images);
+}
+
+/* Room for the images of one more generator. */
+static int32_t *add_generator(struct topo_carried *c, int order)
+{
+	if (vec_push(&c->orders, order) || vec_reserve(&c->images, (size_t)c->n)) {
+		return NULL;
+	}
+	c->images.n += (size_t)c->n;
+	return c->images.v + c->images.n - c->n;
+}
+
+/* The generators of x, as they move its arcs. */
+static int add_arc_images(struct topo_carried *c, const struct topo *x, struct err *err)
+{
+	struct topo_action *action;
+	int rc = topo_action_new(x, x->group, &action, err);
+
+	if (rc) {
+		return rc;
+	}
+	for (int i = 0, unit = 1, order; i < topo_group_generators(x->group); i++, unit *= order) {
+		int32_t *images;
+
+		topo_group_generator(x->group, i, &order);
+		images = add_generator(c, order);
+		if (!images) {
+			rc = err_nomem(err);
+			break;
+		}
+		for (int a = 0; a < c->n; a++) {
+			images[a] = topo_action_move(action, unit, a);
+		}
+	}
+	topo_action_free(action);
+	return rc;
+}
+
+/* The group of the line graph t is that of x, on its arcs. */
+static int carry_to_arcs(const struct topo *x, struct topo *t, struct err *err)
+{
+	struct topo_carried c = { .n = topo_m(x) };
+	int rc = x->group ? add_arc_images(&c, x, err) : 0;
+
+	if (!rc) {
+		rc = attach(&c, t, err);
+	}
+	carried_fini(&c);
+	return rc;
+}
+
+/* Lets g act on the digit of this stride and so many values. Only while the digits above have
+ * one orbit: the first nodes of all orbits must be the first nodes. */
+static int carry_digit(struct topo_carried *c, const struct topo_group *g, int stride, int size,
+		       struct err *err)
+{
+	for (int i = 0; i < topo_group_generators(g) && c->one_orbit; i++) {
+		int order;
+		const int32_t *image = topo_group_generator(g, i, &order);
+		int32_t *images = add_generator(c, order);
+
+		if (!images) {
+			return err_nomem(err);
+		}
+		for (int u = 0; u < c->n; u++) {
+			int digit = u / stride % size;
+
+			images[u] = u + (image[digit] - digit) * stride;
+		}
+	}
+	c->one_orbit = c->one_orbit && topo_group_order(g) == size;
+	return 0;
+}
+
+static void keep_group(struct topo_make *mk)
+{
+	if (!mk->rc) {
+		mk->rc = topo_group_copy(mk->parts[0]->group, &mk->t->group, mk->err);
+	}
+}
+
+/* The nodes of the first part stay, and are what they were; so does its group. */
+static void keep_nodes(struct topo_make *mk)
 {
 	const struct topo *x = mk->parts[0];
 
@@ -36,6 +142,7 @@ static void keep_kinds(struct topo_make *mk)
 	for (int u = 0; u < topo_n(x); u++) {
 		topo_set_node(mk->t, u, topo_node_kind(x, u), topo_node_flags(x, u));
 	}
+	keep_group(mk);
 }
 
 /* ---- line graphs ---- */
@@ -92,7 +199,7 @@ static int add_line(const struct topo *x, struct topo *t, struct err *err)
 			}
 		}
 	}
-	return 0;
+	return carry_to_arcs(x, t, err);
 }
 
 /* All but the last line graph need a graph of their own. */
@@ -192,6 +299,7 @@ static void build_distance(struct topo_make *mk)
 		mk->rc = err_nomem(mk->err);
 		return;
 	}
+	keep_group(mk);
 	for (int u = 0; u < n; u++) {
 		topo_bfs(mk->parts[0], u, dist);
 		for (int v = 0; v < n; v++) {
@@ -263,6 +371,34 @@ static void add_dimension(struct topo_make *mk, const struct topo *x, int64_t st
 	}
 }
 
+/* The groups of the parts, each on its dimension, so many times; where all of them are found by
+ * search, so is this one. */
+static void carry_product(struct topo_make *mk, int64_t times)
+{
+	struct topo_carried c = { .n = (int)mk->size.n, .one_orbit = true };
+	int stride = (int)mk->size.n;
+	bool known = false;
+
+	for (int i = 0; i < mk->call->parts; i++) {
+		known = known || mk->parts[i]->group;
+	}
+	for (int64_t i = 0; i < times * mk->call->parts && known && !mk->rc; i++) {
+		const struct topo *x = mk->parts[i % mk->call->parts];
+		struct topo_group *g = NULL;
+
+		stride /= topo_n(x);
+		mk->rc = topo_group_find(x, &g, mk->err);
+		if (!mk->rc) {
+			mk->rc = carry_digit(&c, g, stride, topo_n(x), mk->err);
+		}
+		topo_group_free(g);
+	}
+	if (!mk->rc) {
+		mk->rc = attach(&c, mk->t, mk->err);
+	}
+	carried_fini(&c);
+}
+
 static void build_product(struct topo_make *mk)
 {
 	int64_t stride = mk->size.n;
@@ -271,6 +407,7 @@ static void build_product(struct topo_make *mk)
 		stride /= topo_n(mk->parts[i]);
 		add_dimension(mk, mk->parts[i], stride);
 	}
+	carry_product(mk, 1);
 }
 
 static void build_cartesian_power(struct topo_make *mk)
@@ -281,6 +418,7 @@ static void build_cartesian_power(struct topo_make *mk)
 		stride /= topo_n(mk->parts[0]);
 		add_dimension(mk, mk->parts[0], stride);
 	}
+	carry_product(mk, last(mk));
 }
 
 /* ---- more ports ---- */
@@ -302,6 +440,30 @@ static void measure_copies(struct topo_make *mk)
 	mk->size.m = mk->size.n > TOPO_MAX_NODES ? 0 : x->m * k * k;
 }
 
+/* Copies go round, and the group of x moves each. */
+static int carry_copies(const struct topo *x, int k, struct topo *t, struct err *err)
+{
+	struct topo_carried c = { .n = k * topo_n(x), .one_orbit = true };
+	int32_t *images;
+	int rc = 0;
+
+	if (x->group && k > 1) {
+		images = add_generator(&c, k);
+		for (int u = 0; u < c.n && images; u++) {
+			images[u] = (u + topo_n(x)) % c.n;
+		}
+		rc = images ? 0 : err_nomem(err);
+	}
+	if (!rc) {
+		rc = carry_digit(&c, x->group, 1, topo_n(x), err);
+	}
+	if (!rc) {
+		rc = attach(&c, t, err);
+	}
+	carried_fini(&c);
+	return rc;
+}
+
 /* Copy i of node v is node i n + v. */
 static void build_copies(struct topo_make *mk)
 {
@@ -317,6 +479,9 @@ static void build_copies(struct topo_make *mk)
 				      (i / k + i) % k * n + arc->dst);
 		}
 	}
+	if (!mk->rc) {
+		mk->rc = carry_copies(x, (int)k, mk->t, mk->err);
+	}
 }
 
 static void measure_both(struct topo_make *mk)
@@ -329,7 +494,7 @@ static void measure_both(struct topo_make *mk)
 /* Appendix F: the graph and its transpose side by side. */
 static void build_both(struct topo_make *mk)
 {
-	keep_kinds(mk);
+	keep_nodes(mk);
 	for (int a = 0; a < topo_m(mk->parts[0]); a++) {
 		const struct topo_arc *arc = topo_arc(mk->parts[0], a);
 
@@ -348,7 +513,7 @@ static void measure_same(struct topo_make *mk)
 
 static void build_reverse(struct topo_make *mk)
 {
-	keep_kinds(mk);
+	keep_nodes(mk);
 	for (int a = 0; a < topo_m(mk->parts[0]); a++) {
 		const struct topo_arc *arc = topo_arc(mk->parts[0], a);
 
@@ -366,7 +531,7 @@ static void measure_multiple(struct topo_make *mk)
 
 static void build_multiple(struct topo_make *mk)
 {
-	keep_kinds(mk);
+	keep_nodes(mk);
 	for (int a = 0; a < topo_m(mk->parts[0]); a++) {
 		const struct topo_arc *arc = topo_arc(mk->parts[0], a);
 
@@ -381,7 +546,7 @@ static void build_changed(struct topo_make *mk)
 {
 	bool capacity = strcmp(mk->call->family->name, "Cap") == 0;
 
-	keep_kinds(mk);
+	keep_nodes(mk);
 	for (int a = 0; a < topo_m(mk->parts[0]); a++) {
 		struct topo_arc arc = *topo_arc(mk->parts[0], a);
 

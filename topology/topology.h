@@ -253,10 +253,11 @@ void topo_group_free(struct topo_group *g);
 bool topo_group_equal(const struct topo_group *a, const struct topo_group *b);
 
 /*
- * Looks for a group of automorphisms: node numbers read as digits of mixed
- * radices, where adding digit by digit is one; fewest digits first, then with a
- * lowest digit that stays. The first terminals of the orbits are the first
- * nodes. Else the group by which a Cayley graph was made, or what was made of one. *out NULL: none found, as for every digraph with switches, memories or
+ * A group of automorphisms: that by which a Cayley graph was made, also on what operators
+ * made of it: arcs of line graphs, products, copies, transposes. Else one that is looked for: node
+ * numbers read as digits of mixed radices, where adding digit by digit is one; fewest digits
+ * first, then with a lowest digit that stays. The first terminals of the orbits are the first
+ * nodes. *out NULL: none found, as for every digraph with switches, memories or
  * shared limits. Deterministic. O(m log d) a success, mostly O(d) for each of
  * the factorisations that fail.
  */

@@ -18,6 +18,9 @@
 #include "collective/tree/tree.h"
 #include "controller/cli/core/private.h"
 
+/* Beyond these a construction is not tried where a compact schedule is there. */
+#define EXPAND_MAX_TRANSFERS (4 << 20)
+
 /* The best schedule so far, and what is printed of it. report is always
  * initialised. */
 struct made {
@@ -277,6 +280,14 @@ static int try_timed(const struct cli *c, struct made *m, enum coll_kind kind, s
 	return offer(m, s, "bfb", 1, err);
 }
 
+/* No construction is of use beside breadth-first broadcast, whose steps are the fewest: it meets
+ * the bandwidth bound, or is compact where the transfers of another would be millions. */
+static bool is_good_enough(const struct made *m)
+{
+	return (m->report.bandwidth_optimal && !m->logical) ||
+	       (coll_group(m->sched) && m->report.transfers > EXPAND_MAX_TRANSFERS);
+}
+
 /* All-gather, reduce-scatter and all-reduce. The cost is read after the first
  * offer, since a node's bandwidth is divided by the ports of a schedule. t is
  * taken over. */
@@ -296,7 +307,7 @@ static int make_gather(const struct cli *c, struct made *m, enum coll_kind kind,
 	} else {
 		topo_free(t);
 	}
-	if (!rc && strcmp(algorithm, "bfb") != 0) {
+	if (!rc && strcmp(algorithm, "bfb") != 0 && !(any && is_good_enough(m))) {
 		rc = try_expand(m, kind, expr, !any, err);
 	}
 	if (!rc && !any) {

@@ -30,6 +30,9 @@ static void random_expr(struct rng *rng, char *text, size_t size)
 		"Cay(3^2:4,[0,2;1,0],{(1,0;0),(0,0;1)})",
 		"Cay((1,2),(1,2,3,4))", "DiCay((1,2,3),(1,2,3,4,5))",
 		"DiCay(4^2:2,[0,1;1,0]+(1,1),{(1,0;0),(2,1;1)})",
+		"L(DiCay((1,2,3),(2,3,4)))", "Bi(DiCay(5:4,r=2,{(1,1),(0,1)}))",
+		"Prod(Cay((1,2),(1,2,3)),K(3))", "Deg(Cay((1,2),(1,2,3,4)),2)",
+		"L2(Cay((1,2),(2,3)))", "Multi(L(DiCay(7:3,r=2,{(1,0),(0,1)})),2)",
 	};
 
 	n = n < 2 * b + 2 ? 2 * b + 2 : n;
@@ -60,7 +63,7 @@ static void random_expr(struct rng *rng, char *text, size_t size)
 		snprintf(text, size, "Hypercube(%d)", k);
 		return;
 	default:
-		snprintf(text, size, "%s", cayley[rng_below(rng, 7)]);
+		snprintf(text, size, "%s", cayley[rng_below(rng, sizeof(cayley) / sizeof(*cayley))]);
 	}
 }
 

@@ -353,6 +353,48 @@ static void no_groups(void **state)
 	assert_non_null(strstr(err.msg, "two elements of the group"));
 }
 
+/* What is made of Cayley graphs has their groups: as many elements as it should have, the first
+ * nodes the first of their orbits, and all of them automorphisms. */
+static void operators_carry(void **state)
+{
+	static const struct {
+		const char *expr;
+		int order;
+	} made[] = {
+		{ "L(DiCay((1,2,3),(1,2,3,4,5)))", 60 }, { "L3(DiCay(7:3,r=2,{(1,0),(0,1)}))", 21 },
+		{ "Bi(L(DiCay(7:3,r=2,{(1,0),(0,1)})))", 21 },
+		{ "Reverse(DiCay((1,2,3),(2,3,4)))", 12 }, { "Lat(Cay((1,2),(1,2,3)),7)", 6 },
+		{ "Cap(Multi(Cay((1,2),(1,2,3)),2),3)", 6 },
+		{ "L(Multi(Cay((1,2),(1,2,3)),2))", 6 }, { "Dist(Cay((1,2),(1,2,3,4)),2)", 24 },
+		{ "Prod(Cay((1,2),(1,2,3)),K(2))", 12 }, { "Prod(K(2),Cay((1,2),(1,2,3)))", 12 },
+		{ "Prod(C(7,{1,2}),Cay((1,2),(1,2,3)),Ring(3))", 126 },
+		{ "Pow(Cay((1,2),(1,2,3)),3)", 216 }, { "Deg(Cay((1,2),(1,2,3)),4)", 24 },
+		/* Digits below one of several orbits do not move. */
+		{ "Prod(Cay((1,2),(1,2,3)),L(DiCay((1,2,3),(2,3,4))))", 72 },
+		{ "Prod(L(DiCay((1,2,3),(2,3,4))),Cay((1,2),(1,2,3)))", 12 },
+		{ "Prod(DBJMod(2,3),Cay((1,2),(1,2,3)))", 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++) {
+		struct topo *t = parse(made[i].expr);
+		struct topo_action *action;
+		struct topo_group *g;
+
+		assert_int_equal(topo_group_find(t, &g, NULL), 0);
+		if (topo_group_order(g) != made[i].order) {
+			fail_msg("%s: %d", made[i].expr, topo_group_order(g));
+		}
+		assert_int_equal(topo_action_new(t, g, &action, NULL), 0);
+		for (int u = 0; g && u < topo_n(t); u++) {
+			assert_in_range(topo_group_first(g, u), 0, topo_group_orbits(g) - 1);
+		}
+		topo_action_free(action);
+		topo_group_free(g);
+		topo_free(t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,6 +403,7 @@ int main(void)
 		cmocka_unit_test(known_graphs),
 		cmocka_unit_test(girths),
 		cmocka_unit_test(permutations_by_brute_force),
+		cmocka_unit_test(operators_carry),
 		cmocka_unit_test(names),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(no_groups),
