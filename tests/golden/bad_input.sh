@@ -205,7 +205,13 @@ done
 bad 64 '--step: "nan" is not a whole number from 1 to 1' \
 	schedule show gather.json --step nan
 bad 64 '--to msccl: no such format' schedule export gather.json --to msccl
-hint 'msccl-xml'
+hint 'did you mean msccl-xml \(MSCCL\), .*mscclpp-json \(MSCCL\+\+\)'
+bad 64 '--to xml: no such format' schedule export absent --to xml
+hint 'did you mean msccl-xml .*, rccl-xml '
+bad 64 '--to jsno: no such format' schedule export absent --to jsno
+hint "did you mean 'json'"
+bad 64 '--to yaml: no such format' schedule export absent --to yaml
+hint 'expected json, proto, msccl-xml'
 bad 64 '--bandwidth of a node or --link-bandwidth is missing' \
 	schedule cost gather.json --alpha 1us --size 1MB
 bad 64 'only one of them' schedule cost gather.json --alpha 1us --size 1MB \
@@ -316,7 +322,10 @@ bad 65 'the table has 4, the topology 5' routes verify routes.json -t 'K(5)'
 bad 65 'empty: route table: empty' routes verify empty -t 'K(4)'
 bad 65 'binary: route table: malformed' routes verify binary -t 'K(4)'
 bad 1 'folder: Is a directory' routes verify folder -t 'K(4)'
-bad 64 '--to foo: expected routes-json' routes make -t 'K(4)' --to foo
+bad 64 '--to foo: no such format' routes make -t 'K(4)' --to foo
+hint 'expected routes-json or routes-proto'
+bad 64 '--to mscclpp-json: no such format' routes make -t 'K(4)' --to mscclpp-json
+hint 'that is one of "weft schedule export"'
 
 # Testbeds.
 for verb in up down status route ping probe; do

@@ -53,6 +53,10 @@ example() { # PAGE START FILE
 	docs example "$TOP/docs/$1" "$2" >"$T/$3"
 	tap "docs/$1 has an example that begins with '$2'"
 }
+example ../README.md 'weft: 1' lab.yaml
+expect 0 "the least fabric" weft check lab.yaml
+expect 2 "has a plan" weft plan --offline -f lab.yaml
+has out "... with light for its job" '^\+ '
 example rwa.md 'nodes:' instance.yaml
 expect 0 "an instance" weft rwa solve instance.yaml
 example topologies.md 'nodes 8' edges.txt

@@ -100,4 +100,35 @@ gives "parts that no light joins" weft export slurm "$T/mixed.yaml" <<'END'
 END
 expect 64 "a plugin that is none" weft export slurm --plugin ring trunks.yaml
 expect 65 "a fabric with mistakes" weft export slurm ../broken/names.yaml
+
+# ---- on a terminal ----
+
+# terminal CODE WHAT COMMAND: its standard output and error are a pseudo terminal; what it shows
+# is in $T/shown.
+terminal() {
+	local got
+	script -qec "$3" "$T/typescript" >"$T/shown" 2>&1 </dev/null
+	got=$?
+	[[ $got == "$1" ]] || { echo "# $3: exit $got" && sed 's/^/#   /' "$T/shown" | head; }
+	[[ $got == "$1" ]]
+	tap "$2"
+}
+cd "$T" || exit 1
+weft schedule make -t 'Torus(3,3)' -c allreduce -o made.pb >/dev/null
+terminal 64 "hundreds of lines are not printed" "weft schedule export made.pb --to msccl-xml"
+has shown "... which says so" 'weft: [0-9]+ lines, and standard output is a terminal'
+has shown "... and what to do" 'hint: give -o FILE, or -o - to print them'
+(($(wc -l <shown) == 2))
+tap "... and nothing else"
+terminal 64 "nor protobuf" "weft schedule export made.pb --to proto"
+has shown "... which is no text" 'bytes that are no text'
+terminal 64 "nor a route table" "weft routes make -t 'K(24)' -a shortest-path"
+terminal 0 "with -o - they are" "weft schedule export made.pb --to msccl-xml -o -"
+(($(wc -l <shown) > 100))
+tap "... all of them"
+terminal 0 "a few lines are printed" "weft export slurm $TOP/configs/fabrics/trunks.yaml"
+has shown "... as they are" 'cluster_default: true'
+weft schedule export made.pb --to msccl-xml >piped 2>err && weft schedule export made.pb \
+	--to msccl-xml -o written 2>err && cmp piped written
+tap "pipes and files get the same"
 finish

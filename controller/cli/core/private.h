@@ -70,6 +70,10 @@ bool cli_colour(const struct cli *c, int fd);
  * WEFT_EIO when stdout does not take it. */
 int cli_print(struct out *o, struct err *err);
 int cli_print_bytes(const char *data, size_t len, struct err *err);
+/* Writes what is for programs: to the file of -o at once or not at all ("-": standard output), or
+ * with path NULL to standard output, unless that is a terminal and b more than a person would read
+ * (100 lines, 16 KiB of text): WEFT_EUSAGE with a hint. Else the errors of file_write_atomic. */
+int cli_write_data(const char *path, const struct buf *b, struct err *err);
 
 /* A gap to a bound: the fraction for programs, percent for tables. */
 void cli_out_gap(const struct cli *c, struct out *o, const char *key, double gap);
@@ -100,6 +104,9 @@ int cli_load_job_schedule(struct cli *c, const char *job, struct coll_sched **ou
 /* Writes a schedule to a file at once or not at all: as JSON when path ends
  * in .json or is "-" (standard output), else as protobuf. */
 int cli_write_schedule(const struct coll_sched *s, const char *path, struct err *err);
+/* A value of --to that `weft schedule export` takes, or with routes one of `weft routes make`;
+ * else WEFT_EUSAGE, with a hint at what was meant. */
+int cli_check_format(const char *to, bool routes, struct err *err);
 /* True for the values of --to that are route tables. */
 bool cli_is_route_table(const char *to);
 #define CLI_MAX_LAYERS 65536

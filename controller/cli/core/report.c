@@ -8,9 +8,13 @@
 #include <unistd.h>
 
 #include "controller/cli/core/private.h"
+#include "lib/base/file.h"
 #include "lib/base/units.h"
 
 #define LEAST_COLUMNS 60	/* narrower tables are not worth reading */
+/* What a person may read of a format for programs. */
+#define TERMINAL_LINES 100
+#define TERMINAL_BYTES 16384
 
 void cli_report(const struct err *err)
 {
@@ -68,6 +72,35 @@ int cli_print_bytes(const char *data, size_t len, struct err *err)
 		return err_errno(err, WEFT_EIO, errno, "standard output");
 	}
 	return 0;
+}
+
+static int refuse_terminal(const char *data, size_t len, struct err *err)
+{
+	size_t lines = 0;
+	bool text = true;
+
+	for (size_t i = 0; i < len; i++) {
+		lines += data[i] == '\n';
+		text = text && ((unsigned char)data[i] >= ' ' || data[i] == '\n' || data[i] == '\t');
+	}
+	if (text && lines <= TERMINAL_LINES && len <= TERMINAL_BYTES) {
+		return 0;
+	}
+	if (text && lines > TERMINAL_LINES) {
+		err_set(err, WEFT_EUSAGE, "%zu lines, and standard output is a terminal", lines);
+	} else {
+		err_set(err, WEFT_EUSAGE, "%zu bytes%s, and standard output is a terminal", len,
+			text ? "" : " that are no text");
+	}
+	err_hint(err, "give -o FILE, or -o - to print them");
+	return err->code;
+}
+
+int cli_write_data(const char *path, const struct buf *b, struct err *err)
+{
+	int r = path || !isatty(STDOUT_FILENO) ? 0 : refuse_terminal(buf_cstr(b), b->len, err);
+
+	return r ? r : file_write_atomic(path ? path : "-", b->data, b->len, FILE_PUBLIC, err);
 }
 
 /* Set once by --full; the only state of the command line that is not in

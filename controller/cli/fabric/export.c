@@ -12,7 +12,6 @@
 
 #include "controller/cli/core/private.h"
 #include "controller/plan/plan.h"
-#include "lib/base/file.h"
 #include "lib/base/vec.h"
 
 /* Hosts that are wired alike. */
@@ -391,10 +390,7 @@ static int export_as(struct cli *c, void (*put)(const struct tree *t, struct buf
 	}
 	if (r == 0) {
 		put(&t, &b);
-		r = b.failed ? err_nomem(err)
-		    : output && strcmp(output, "-") != 0
-			    ? file_write_atomic(output, buf_cstr(&b), b.len, FILE_PUBLIC, err)
-			    : cli_print_bytes(buf_cstr(&b), b.len, err);
+		r = b.failed ? err_nomem(err) : cli_write_data(output, &b, err);
 	}
 	buf_fini(&b);
 	tree_fini(&t);

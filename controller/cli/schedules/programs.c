@@ -43,10 +43,10 @@ static int read_protocols(const char *text, bool *on, struct err *err)
 
 static bool is_folder(const char *path)
 {
-	size_t n = strlen(path);
+	size_t n = path ? strlen(path) : 0;
 	struct stat st;
 
-	return (n > 0 && path[n - 1] == '/') || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+	return path && ((n > 0 && path[n - 1] == '/') || (stat(path, &st) == 0 && S_ISDIR(st.st_mode)));
 }
 
 static int count_on(const bool *on)
@@ -174,7 +174,7 @@ static int write_one(const struct msccl *p, const char *path, struct err *err)
 	int rc = msccl_write(p, &b, err);
 
 	if (!rc) {
-		rc = file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
+		rc = cli_write_data(path, &b, err);
 	}
 	buf_fini(&b);
 	return rc;

@@ -123,19 +123,14 @@ static int make_table(struct cli *c, const struct topo *t, const char *name, str
 	struct buf b = { 0 };
 	int r = read_making(c, &opt, err);
 
-	if (r == 0 && !cli_is_route_table(to)) {
-		r = err_set(err, WEFT_EUSAGE, "--to %s: expected routes-json "
-			    "or routes-proto", to);
-	}
-	if (r) {
+	if (r || (r = cli_check_format(to, true, err))) {
 		return r;
 	}
 	cli_catch_signals();
 	if ((r = coll_routes_choose(t, &opt, &routes, &res, err)) ||
 	    (r = coll_routes_verify(&routes, t, err)) ||
 	    (r = write_table(&routes, t, to, &b, err)) ||
-	    (r = file_write_atomic(whole ? "-" : path, b.data, b.len,
-				   FILE_PUBLIC, err))) {
+	    (r = cli_write_data(path, &b, err))) {
 		goto out;
 	}
 	if (!whole) {

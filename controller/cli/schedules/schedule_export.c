@@ -14,7 +14,6 @@
 #include "collective/bfb/bfb.h"
 #include "controller/cli/core/private.h"
 #include "controller/cli/schedules/programs.h"
-#include "lib/base/file.h"
 #include "lib/base/rat.h"
 #include "runtime/mscclpp/mscclpp.h"
 
@@ -144,6 +143,67 @@ static int lower_or_advise(const struct cli *c, const struct coll_sched *s,
 
 /* ---- formats ---- */
 
+/* Formats and what each is for. */
+static const struct {
+	const char *name, *what;
+} formats[] = {
+	{ "json", "any schedule" }, { "proto", "any schedule" },
+	{ "msccl-xml", "MSCCL" }, { "rccl-xml", "MSCCL within RCCL" },
+	{ "mscclpp-json", "MSCCL++" },
+	{ "routes-json", "routes of an all-to-all" }, { "routes-proto", "routes of an all-to-all" },
+};
+
+#define N_FORMATS (sizeof(formats) / sizeof(formats[0]))
+
+/* Formats that have the word in their name or what they are for, or begin it: "a (what), b (what)". */
+static void list_formats(const char *word, bool routes, char *text, size_t size)
+{
+	size_t n = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < N_FORMATS; i++) {
+		bool near = strcasestr(formats[i].name, word) || strcasestr(formats[i].what, word) ||
+			    strncasecmp(word, formats[i].name, strlen(formats[i].name)) == 0;
+
+		if (near && (!routes || cli_is_route_table(formats[i].name)) && n < size) {
+			n += (size_t)snprintf(text + n, size - n, "%s%s (%s)", n ? ", " : "",
+					      formats[i].name, formats[i].what);
+		}
+	}
+}
+
+int cli_check_format(const char *to, bool routes, struct err *err)
+{
+	char meant[ERR_FILE_MAX];
+	struct nearest near;
+	bool other_verb = false;
+
+	nearest_init(&near, to);
+	for (size_t i = 0; i < N_FORMATS; i++) {
+		bool taken = !routes || cli_is_route_table(formats[i].name);
+
+		if (taken && strcmp(formats[i].name, to) == 0) {
+			return 0;
+		}
+		other_verb |= strcmp(formats[i].name, to) == 0;
+		if (taken) {
+			nearest_try(&near, formats[i].name);
+		}
+	}
+	err_set(err, WEFT_EUSAGE, "--to %s: no such format", to);
+	list_formats(to, routes, meant, sizeof(meant));
+	if (other_verb) {
+		err_hint(err, "that is one of \"weft schedule export\"; routes-json and "
+			 "routes-proto are of this");
+	} else if (to[0] && meant[0]) {
+		err_hint(err, "did you mean %s?", meant);
+	} else if (!nearest_hint(&near, err)) {
+		err_hint(err, "expected %sroutes-json or routes-proto", routes ? "" :
+			 "json, proto, msccl-xml, rccl-xml, mscclpp-json, ");
+	}
+	return err->code;
+}
+
 /* What is no program of MSCCL. c is NULL when a file is written for another command,
  * which never asks for a runtime. */
 static int serialize(const struct cli *c, const struct coll_sched *s, const char *to,
@@ -161,22 +221,15 @@ static int serialize(const struct cli *c, const struct coll_sched *s, const char
 	if (strcmp(to, "proto") == 0) {
 		return coll_to_proto(s, b, err);
 	}
-	if (cli_is_route_table(to)) {
-		return cli_write_routes(s, to, max_layers, b, err);
-	}
-	err_set(err, WEFT_EUSAGE, "--to %s: no such format", to);
-	err_hint(err, "supported: json, proto, msccl-xml, rccl-xml, "
-		 "mscclpp-json, "
-		 "routes-json, routes-proto");
-	return err->code;
+	return cli_write_routes(s, to, max_layers, b, err);
 }
 
-/* The format that a file name asks for: JSON when it ends so, or is "-". */
+/* The format that a file name asks for: JSON when it ends so, or is "-" or NULL. */
 static const char *format_of(const char *path)
 {
-	size_t n = strlen(path);
+	size_t n = path ? strlen(path) : 0;
 
-	return strcmp(path, "-") == 0 || (n > 5 && strcmp(path + n - 5, ".json") == 0)
+	return !path || strcmp(path, "-") == 0 || (n > 5 && strcmp(path + n - 5, ".json") == 0)
 		       ? "json"
 		       : "proto";
 }
@@ -198,7 +251,7 @@ static int write_programs(const struct cli *c, const struct coll_sched *s,
 	return r;
 }
 
-/* max_layers is for route tables; 0: as many as it takes. */
+/* path: -o, or NULL. max_layers is for route tables; 0: as many as it takes. */
 static int write_as(const struct cli *c, const struct coll_sched *s, const char *to, int max_layers,
 		    const char *path, struct err *err)
 {
@@ -211,7 +264,7 @@ static int write_as(const struct cli *c, const struct coll_sched *s, const char 
 	}
 	r = serialize(c, s, to, max_layers, &b, err);
 	if (r == 0) {
-		r = file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
+		r = cli_write_data(path, &b, err);
 	}
 	buf_fini(&b);
 	return r;
@@ -243,6 +296,9 @@ static int read_format(const struct cli *c, const char *path,
 
 	*to = cli_opt(c, "to") ? cli_opt(c, "to") : format_of(path);
 	*max_layers = (int)layers;
+	if (r == 0) {
+		r = cli_check_format(*to, false, err);
+	}
 	if (r == 0 && layers && !cli_is_route_table(*to)) {
 		r = err_set(err, WEFT_EUSAGE, "--layers is for --to "
 			    "routes-json and routes-proto");
@@ -297,7 +353,6 @@ int cmd_schedule_export(struct cli *c, struct err *err)
 	int max_layers;
 	int r;
 
-	path = path ? path : "-";
 	/* What leaves weft was replayed, wherever it came from. */
 	(void)((r = read_format(c, path, &to, &max_layers, err)) ||
 	       (r = cli_load_schedule(c, &s, err)) ||
