@@ -178,6 +178,29 @@ int coll_pipeline_best(const struct coll_sched *s, const struct coll_cost *c,
 	return 0;
 }
 
+int coll_pipeline_fewest(const struct coll_sched *s, int most, int *batches, struct err *err)
+{
+	struct coll_batch_loads l = { 0 };
+	mpq_t asked, factor;
+	int rc;
+
+	*batches = 1;
+	if ((rc = check_batches(most, err)) || (rc = loads_init(s, &l, err))) {
+		return rc;
+	}
+	mpq_inits(asked, factor, NULL);
+	to_factor(s, &l, total(&l, most), most, asked);
+	for (; *batches < most; (*batches)++) {
+		to_factor(s, &l, total(&l, *batches), *batches, factor);
+		if (mpq_cmp(factor, asked) <= 0) {
+			break;
+		}
+	}
+	mpq_clears(asked, factor, NULL);
+	loads_fini(&l);
+	return 0;
+}
+
 static int add_batches(const struct coll_sched *s, int batches,
 		       struct coll_sched *p, struct err *err)
 {

@@ -471,6 +471,11 @@ int coll_pipeline(const struct coll_sched *s, int batches,
 int coll_pipeline_best(const struct coll_sched *s, const struct coll_cost *c,
 		       int most, int *batches, struct err *err);
 
+/* The fewest batches, up to `most`, whose T_B is no larger than that of `most`
+ * batches: 1 when none gains. Errors and work of coll_pipeline_best; WEFT_EINVAL as
+ * coll_pipeline. */
+int coll_pipeline_fewest(const struct coll_sched *s, int most, int *batches, struct err *err);
+
 /* ---- formats ---- */
 
 /* JSON as documented in docs/schedule.md; O(transfers). */

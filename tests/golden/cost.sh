@@ -45,6 +45,16 @@ batches() { # OPTIONS...
 	$(batches --alpha 2us) != "$(batches --alpha 1us)" ]]
 tap "batches by alpha, hop and message"
 
+# Those asked for are the fewest that gain as much.
+asked() { # TOPOLOGY BATCHES
+	weft schedule make -t "$1" -c allreduce --batches "$2" --format json |
+		jq -c '[.batches, .batches_note, .steps, .bandwidth_factor]'
+}
+[[ $(asked 'GenKautz(4,64)' 8) == '[1,"8 batches gain nothing: made in one",6,"21/8"]' ]]
+tap "batches that gain nothing are not made"
+[[ $(asked 'GenKautz(2,24)' 8 | jq -c '.[:3]') == '[8,null,15]' ]]
+tap "those that gain are"
+
 # A ring's light changes: alpha includes its retuning, or --retune is what it takes.
 weft ring plan -n 8 -w 2 --size 1MB -a ne --alpha 25us --rate 40Gbps -o "$T/r.json" \
 	--format json >"$T/plan"

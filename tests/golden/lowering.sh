@@ -10,19 +10,19 @@ make_it() { # TOPOLOGY COLLECTIVE [OPTIONS...]
 		>"$T/out" 2>"$T/err" || sed 's/^/# /' "$T/err"
 }
 
-make_it 'Ring(64)' allreduce --batches 32
+make_it 'Mesh(8,8)' allreduce --batches 32
 expect 65 "too many elements" weft schedule export "$T/s.pb" --to msccl-xml \
 	-o "$T/s.xml"
 has err "the figure and the limit" \
-	'needs at least 4225 elements .*, and the runtimes hold 4095'
+	'needs at least 5264 elements .*, and the runtimes hold 4095'
 has err "what fits instead" \
-	'^hint: fits: 2 chunks a shard, in 64 steps and 63/32 M/B instead of 95'
+	'^hint: fits: 2 chunks a shard, in 28 steps and 17/4 M/B instead of 59'
 [[ ! -e $T/s.xml ]]
 tap "nothing is written"
 for to in msccl-xml rccl-xml; do
 	expect 0 "--fit for $to" weft schedule export "$T/s.pb" --to $to \
 		--fit -o "$T/s.xml"
-	has err "says what it did" 'exported in 2 chunks a shard, in 64 steps'
+	has err "says what it did" 'exported in 2 chunks a shard, in 28 steps'
 	grep -q ' nchunksperloop="128" ' "$T/s.xml"
 	tap "in two chunks a shard"
 done
@@ -47,12 +47,12 @@ expect 0 "that many fit, with peers on two channels" weft schedule export \
 	"$T/s.pb" --to rccl-xml
 has out "two channels" '<algo .* nchannels="2" '
 
-make_it 'C(40,{1,9})' allreduce --batches 64
+make_it 'GenKautz(2,64)' allreduce --batches 32
 expect 65 "many batches" weft schedule export "$T/s.pb" --to rccl-xml
 # What the hint promises is true.
 chunks=$(sed -n 's/^hint: fits: \([0-9]*\) chunk.*/\1/p' "$T/err")
 if [[ -n $chunks ]]; then
-	make_it 'C(40,{1,9})' allreduce --chunks "$chunks"
+	make_it 'GenKautz(2,64)' allreduce --chunks "$chunks"
 	expect 0 "the hint is true" weft schedule export "$T/s.pb" \
 		--to rccl-xml
 else

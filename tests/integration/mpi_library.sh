@@ -258,7 +258,7 @@ expect 0 "on many communicators" weft_mpi 4 WEFT_MPI_TABLE=parts.yaml ./program 
 tap "it is said once as well"
 cp sum-3.json sum-2.json
 refused "the part of another rank" "^weft: .*: for rank 2, the part of rank 3; "
-weft schedule make -t 'Ring(4)' -c allreduce --batches 2 -o other.json >/dev/null &&
+weft schedule make -t 'Ring(4)' -c allreduce --chunks 4 -o other.json >/dev/null &&
 	weft schedule export other.json --to json --rank 2 -o sum-2.json >/dev/null
 refused "a part of another schedule" "^weft: .*the parts are not of one schedule"
 finish

@@ -10,6 +10,7 @@
  * batches that overlap. All-to-alls come from one flow (all_to_all.c), and
  * collectives with a root choose for themselves, so there is one offer only.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,7 @@ struct made {
 	struct coll_sched *logical;	/* sched before; NULL: is not embedded */
 	const char *algorithm;
 	int64_t batches, chunks;	/* chunks: a shard, 0 as needed */
+	int64_t batches_asked;		/* by --batches, 0 without */
 	bool wants_time;
 	struct coll_cost cost;		/* when it does */
 	int64_t bfb_bound;		/* ns, with unequal latencies; else 0 */
@@ -214,17 +216,20 @@ static int overlap_batches(const struct coll_sched *s, int batches,
 	return rc;
 }
 
-/* In the batches asked for, or in those that take the least time. */
+/* In the batches asked for, or the fewest that gain as much where arcs are links; or in
+ * those that take the least time. */
 static int try_batches(const struct cli *c, struct made *m, struct err *err)
 {
 	const struct coll_sched *whole = m->logical ? m->logical : m->sched;
 	struct coll_sched *s = NULL;
-	int64_t asked = 1;
 	int batches = 1, rc = 0;
 
 	if (cli_has(c, "batches")) {
-		rc = cli_opt_int(c, "batches", 1, COLL_MAX_BATCHES, &asked, err);
-		batches = (int)asked;
+		rc = cli_opt_int(c, "batches", 1, COLL_MAX_BATCHES, &m->batches_asked, err);
+		batches = (int)m->batches_asked;
+		if (!rc && batches > 1 && !m->logical) {
+			rc = coll_pipeline_fewest(whole, batches, &batches, err);
+		}
 	} else if (m->wants_time) {
 		rc = coll_pipeline_best(whole, &m->cost, COLL_MAX_BATCHES, &batches, err);
 	}
@@ -536,8 +541,26 @@ static int print_rate(struct cli *c, const struct made *made, struct err *err)
 	return cli_print(o, err);
 }
 
+/* How many batches there are, and why not as many as were asked for. */
+static void out_batches(struct out *o, const struct made *made)
+{
+	long long asked = made->batches_asked, made_in = made->batches;
+	char note[128];
+
+	if (made_in > 1 || asked > 1) {
+		out_int(o, "batches", made_in);
+	}
+	if (made_in == 1 && asked > 1) {
+		snprintf(note, sizeof(note), "%lld batches gain nothing: made in one", asked);
+		out_str(o, "batches_note", note);
+	} else if (made_in < asked) {
+		snprintf(note, sizeof(note), "%lld batches gain as much as %lld", made_in, asked);
+		out_str(o, "batches_note", note);
+	}
+}
+
 /* The summary on stdout, unless the schedule itself goes there: {collective,
- * topology, nodes, chunks, ports, steps, algorithm, batches, the replay's
+ * topology, nodes, chunks, ports, steps, algorithm, batches and a note on them, the replay's
  * figures, the flow's, the trees', the cost's, file}, each only where it
  * applies. */
 static int print_made(struct cli *c, const struct made *made, struct err *err)
@@ -556,9 +579,7 @@ static int print_made(struct cli *c, const struct made *made, struct err *err)
 	}
 	cli_out_schedule(o, s);
 	out_str(o, "algorithm", made->algorithm);
-	if (made->batches > 1) {
-		out_int(o, "batches", made->batches);
-	}
+	out_batches(o, made);
 	cli_out_replay(o, &made->report);
 	/* Rates on the logical digraph say nothing about the physical one. */
 	if (coll_kind_of(s) == COLL_ALLTOALL && !made->logical) {

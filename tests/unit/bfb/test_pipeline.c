@@ -122,6 +122,38 @@ static void test_replayed(void **state)
 	assert_true(chosen[1] + chosen[MOST] < cases - 5);
 }
 
+/* The fewest batches that do what more would do, by making them all. */
+static void test_fewest(void **state)
+{
+	enum { MOST = 12 };
+	int less = 0, as_asked = 0;
+
+	(void)state;
+	for (const char *const *e = graphs; *e; e++) {
+		struct coll_sched *s = bfb(COLL_ALLREDUCE, *e);
+		struct coll_report r[MOST + 1];
+		struct err err = { 0 };
+
+		replay_all(s, r, MOST);
+		for (int asked = 1; asked <= MOST; asked++) {
+			int want = 1, got;
+
+			while (mpq_cmp(r[want].bandwidth_factor, r[asked].bandwidth_factor) > 0) {
+				want++;
+			}
+			must(coll_pipeline_fewest(s, asked, &got, &err), &err);
+			assert_int_equal(got, want);
+			less += got < asked;
+			as_asked += got == asked && asked > 1;
+		}
+		for (int k = 1; k <= MOST; k++) {
+			coll_report_fini(&r[k]);
+		}
+		coll_free(s);
+	}
+	assert_true(less > MOST && as_asked > MOST);
+}
+
 /* Nothing to gain where all links are full; much where they are not. */
 static void test_best(void **state)
 {
@@ -153,9 +185,11 @@ static void test_refused(void **state)
 	struct coll_sched *s = bfb(COLL_ALLGATHER, "GenKautz(2,7)"), *p;
 	struct coll_light l = { .arc = 0 };
 	struct err err = { 0 };
+	int batches;
 
 	(void)state;
 	assert_int_equal(coll_pipeline(s, 0, &p, &err), WEFT_EINVAL);
+	assert_int_equal(coll_pipeline_fewest(s, 0, &batches, &err), WEFT_EINVAL);
 	assert_int_equal(coll_pipeline(s, COLL_MAX_BATCHES + 1, &p, &err),
 			 WEFT_EINVAL);
 	must(coll_add_light(s, &l, &err), &err);
@@ -169,6 +203,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_replayed),
+		cmocka_unit_test(test_fewest),
 		cmocka_unit_test(test_best),
 		cmocka_unit_test(test_refused),
 	};
