@@ -94,7 +94,7 @@ static int net_fill(const struct bfb_program *b, int64_t per_item,
 	    (rc = net_add(b, n, per_item, room, err))) {
 		return rc;
 	}
-	return graph_flow_run(n->flow, 0, sink, INT64_MAX, &n->reached, NULL, err);
+	return graph_flow_max(n->flow, 0, sink, INT64_MAX, &n->reached, err);
 }
 
 /* The same with per_cap for each unit of the links' capacity. */

@@ -222,8 +222,7 @@ static void sum_tops(const struct bfb *b, int64_t ports, int64_t n, mpq_t factor
 	mpq_clear(part);
 }
 
-/* The largest capacity out of or into a node, as coll_new takes it. */
-static int64_t count_ports(const struct topo *t)
+int64_t bfb_count_ports(const struct topo *t)
 {
 	int64_t most = 0;
 
@@ -262,7 +261,7 @@ int coll_bfb_factor(enum coll_kind kind, const struct topo *topo, int *steps,
 	}
 	if (!rc) {
 		*steps = bfb_steps(&b);
-		sum_tops(&b, count_ports(topo), topo_n(topo), factor);
+		sum_tops(&b, bfb_count_ports(topo), topo_n(topo), factor);
 	}
 	bfb_fini(&b);
 	return rc;

@@ -57,6 +57,34 @@ int coll_bfb_cut(enum coll_kind kind, struct topo *topo, int chunks,
 int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks, const struct coll_cost *cost,
 		   struct coll_sched **out, int64_t *bound_ns, struct err *err);
 
+/*
+ * The same collectives where breadth-first broadcast leaves links idle. What is forwarded is
+ * whole, as there, but a node that need not forward a shard may take it in any step after one
+ * of its neighbours has it, and a shard is cut into pieces of unequal sizes that follow one
+ * another, in `extra` more steps a phase than breadth-first broadcast takes. Loads of steps and
+ * sizes of pieces are the optimum of one linear program over the pieces that are considered:
+ * never more than breadth-first broadcast has, and often (N-1)/N exactly where that is not
+ * balanced. Who need not forward is chosen greedily: other schedules may be better still.
+ *
+ * P is the least common denominator of loads and sizes, or of those of another optimum when
+ * fewer chunks are found so, or COLL_BFB_MAX_CHUNKS with loads rounded up when that is larger.
+ * Where the digraph has a group, its first nodes are solved and moved.
+ *
+ * Takes over topo. Errors of coll_bfb; WEFT_EINVAL for extra outside 0..COLL_LATE_MAX_EXTRA;
+ * WEFT_ELIMIT beyond 200 steps, or 2^24 arcs times orbits of nodes, or where the program grows
+ * too large, which is counted, not timed. The schedule is verified.
+ * For each set of links and steps that turns out to be too full a linear program of steps +
+ * pieces columns and a maximum flow a node.
+ */
+#define COLL_LATE_MAX_EXTRA 8
+int coll_late(enum coll_kind kind, struct topo *topo, int extra, struct coll_sched **out,
+	      struct err *err);
+
+/* T_B in M/B that no schedule of coll_bfb and coll_late is below on these links: some node has to
+ * take in, or to send out, a shard for each other rank, and for an all-reduce first one and
+ * then the other. O(m). */
+void coll_late_bound(enum coll_kind kind, const struct topo *topo, mpq_t bound);
+
 /* Steps and T_B (in M/B) of the schedule that coll_bfb would make with as many
  * chunks as it likes, without making it. Errors as coll_bfb. O(D N m / 64)
  * beside the programs of the nodes that counting does not settle. */

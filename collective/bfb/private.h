@@ -167,6 +167,8 @@ int bfb_solve(struct bfb *b, enum coll_kind kind, const struct topo *t,
 	      const struct bfb_timing *timed, struct err *err);
 void bfb_fini(struct bfb *b);
 int bfb_steps(const struct bfb *b);
+/* The largest capacity out of or into a node, as coll_new takes it. */
+int64_t bfb_count_ports(const struct topo *t);
 /* An empty schedule: checks the digraph, which it takes over, the kind and the
  * chunks; 0 of these are for later. */
 int bfb_begin(enum coll_kind kind, struct topo *topo, int chunks,

@@ -56,7 +56,7 @@
 #define COLLECTIVES "allgather reduce-scatter allreduce all-to-all broadcast reduce gather scatter"
 #define REPAIRS "none degraded spare"
 #define ALGORITHMS \
-	"auto bfb expand mcf link-mcf grouped pmcf tsmcf single-path " \
+	"auto bfb late expand mcf link-mcf grouped pmcf tsmcf single-path " \
 	"shortest-path disjoint trees paths"
 #define EXPORTS \
 	"json proto msccl-xml rccl-xml mscclpp-json " \
@@ -155,7 +155,7 @@ static const struct cli_option make_options[] = {
 	  "dimension-order, or a file of routes", "minimal-split dimension-order @file" },
 	{ 'c', "collective", "NAME", "allgather, reduce-scatter, allreduce, "
 	  "...", COLLECTIVES },
-	{ 'a', "algorithm", "NAME", "auto, bfb, expand, or (all-to-all) mcf, "
+	{ 'a', "algorithm", "NAME", "auto, bfb, late, expand, or (all-to-all) mcf, "
 	  "link-mcf, grouped, pmcf, tsmcf, single-path, shortest-path, "
 	  "disjoint, or (broadcast, reduce) trees, or (gather, scatter) paths",
 	  ALGORITHMS },
@@ -164,6 +164,8 @@ static const struct cli_option make_options[] = {
 	{ 0, "batches", "N", "split shards, or what goes down the deepest tree, "
 	  "into N batches that overlap (default: 1, for trees as many as fill "
 	  "them, or the fastest when the cost is given)", NULL },
+	{ 0, "extra-steps", "N", "late: a phase may take N more steps than bfb (default: 0, or up "
+	  "to 2 when the cost is given and that is faster)", NULL },
 	{ 0, "chunks", "P", "cut every shard into P (default: as many as the "
 	  "exact loads need)", NULL },
 	{ 0, "gap", "SHARE", "all-to-all: how near the flow comes to its "

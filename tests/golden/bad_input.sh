@@ -248,6 +248,11 @@ make_k4 64 '--root: "-1" is not a whole number' broadcast --root -1
 make_k4 64 '--batches is not for gather and scatter' scatter --batches 2
 make_k4 64 '--batches: "0" is not a whole number' reduce --batches 0
 make_k4 64 '--chunks: only for' broadcast --chunks 2
+make_k4 64 '--chunks: only for' allgather -a late --chunks 2
+make_k4 64 '--extra-steps is for allgather, reduce-scatter and allreduce' all-to-all --extra-steps 1
+make_k4 64 '--extra-steps is for --algorithm late and auto' allgather -a bfb --extra-steps 1
+make_k4 64 '--extra-steps: "9" is not a whole number from 0 to 8' allgather -a late --extra-steps 9
+bad 65 '299 steps: late pieces take at most 200' schedule make -t 'UniRing(1,300)' -c allgather -a late
 make_k4 64 '--rate is for all-to-all' broadcast --rate
 make_k4 64 'is missing' broadcast --alpha 1us
 make_k4 65 '--algorithm magic: not supported' allgather -a magic

@@ -46,6 +46,30 @@ bfb 'C(16,{3,4})' allgather 3 15/16
 bfb 'GenKautz(4,25)' allgather 3 92/75
 bfb 'GenKautz(4,25)' reduce-scatter 3 32/25
 
+# Late takers: the bound where breadth-first broadcast is not balanced.
+late() { # TOPOLOGY COLLECTIVE EXTRA_STEPS STEPS FACTOR
+	weft schedule make --topology "$1" --collective "$2" --algorithm late --extra-steps "$3" \
+		-o "$T/s.json" >"$T/out" 2>"$T/err" || cat "$T/err"
+	field "$2 on $1, $3 extra steps" '"\(.steps) \(.bandwidth_factor) \(.bandwidth_optimal)"' \
+		"$4 $5 true" weft schedule verify "$T/s.json"
+}
+late 'DiCay(16:4,r=3,{(9,3),(4,3),(9,0)})' allgather 0 5 63/64
+late 'DiCay(5:20,r=2,{(1,11),(1,17),(4,16),(2,7)})' reduce-scatter 1 6 99/100
+late 'Jellyfish(32,4,1)' allreduce 1 10 31/16
+chosen() { # TOPOLOGY OPTIONS...
+	weft schedule make -t "$1" -c allgather "${@:2}" --format json | jq -c '[.algorithm, .steps]'
+}
+[[ $(chosen 'Jellyfish(32,4,1)') == '["late",4]' ]]
+tap "taken when it is better, in as many steps"
+cost=(--alpha 1us --bandwidth 100Gbps --size)
+[[ $(chosen 'Jellyfish(32,4,1)' "${cost[@]}" 1MB) == '["late",5]' &&
+	$(chosen 'Jellyfish(32,4,1)' "${cost[@]}" 1KB) == '["late",4]' ]]
+tap "in more when that is faster"
+[[ $(chosen 'GenKautz(4,256)' --extra-steps 2) == '["bfb",4]' ]]
+tap "not where links are full"
+[[ $(chosen 'Mesh(2,250)' --extra-steps 2) == '["bfb",250]' ]]
+tap "nor beyond its limits"
+
 # Collectives with a root: T_B in M/B, and the bound of the digraph's cuts.
 rooted() { # TOPOLOGY COLLECTIVE ROOT STEPS FACTOR BOUND
 	weft schedule make --topology "$1" --collective "$2" --root "$3" \

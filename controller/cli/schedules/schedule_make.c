@@ -5,8 +5,8 @@
  * replayed, and the better one stays: by time in the alpha-beta model when
  * the command line gives the cost (--alpha, --size and a bandwidth), else by
  * bandwidth factor T_B and then by steps. "auto" offers breadth-first
- * broadcast, the same weighted by latencies where they differ, the
- * construction of the topology where it has one, and the best of those in
+ * broadcast, the same weighted by latencies where they differ, late takers where
+ * links are not full, the construction of the topology where it has one, and the best of those in
  * batches that overlap. All-to-alls come from one flow (all_to_all.c), and
  * collectives with a root choose for themselves, so there is one offer only.
  */
@@ -21,6 +21,9 @@
 
 /* Beyond these a construction is not tried where a compact schedule is there. */
 #define EXPAND_MAX_TRANSFERS (4 << 20)
+
+/* Extra steps for late takers that are tried when the cost is given. */
+#define TIMED_EXTRA_STEPS 2
 
 /* The best schedule so far, and what is printed of it. report is always
  * initialised. */
@@ -59,7 +62,7 @@ static const char *algorithms_of(enum coll_kind kind)
 	case COLL_ALLREDUCE:
 		break;
 	}
-	return "bfb, expand";
+	return "bfb, late, expand";
 }
 
 /* --algorithm, "auto" without one. WEFT_EUNSUPPORTED when it is not for this
@@ -76,7 +79,8 @@ static int choose_algorithm(const struct cli *c, enum coll_kind kind,
 	}
 	fits = kind == COLL_ALLTOALL ? cli_is_all_to_all(name)
 	       : coll_has_root(kind) ? strcmp(name, algorithms_of(kind)) == 0
-				     : strcmp(name, "bfb") == 0 || strcmp(name, "expand") == 0;
+				     : strcmp(name, "bfb") == 0 || strcmp(name, "late") == 0 ||
+					       strcmp(name, "expand") == 0;
 	if (fits) {
 		return 0;
 	}
@@ -94,9 +98,10 @@ static int read_chunks(const struct cli *c, enum coll_kind kind, const char **al
 		return 0;
 	}
 	if (kind == COLL_ALLTOALL || coll_has_root(kind) || strcmp(*algorithm, "expand") == 0 ||
-	    cli_has(c, "batches")) {
+	    strcmp(*algorithm, "late") == 0 || cli_has(c, "batches") ||
+	    cli_has(c, "extra-steps")) {
 		return err_set(err, WEFT_EUSAGE, "--chunks: only for "
-			       "--algorithm bfb, without --batches");
+			       "--algorithm bfb, without --batches and --extra-steps");
 	}
 	*algorithm = "bfb";
 	return cli_opt_int(c, "chunks", 1, COLL_MAX_CHUNKS, chunks, err);
@@ -293,6 +298,54 @@ static bool is_good_enough(const struct made *m)
 	       (coll_group(m->sched) && m->report.transfers > EXPAND_MAX_TRANSFERS);
 }
 
+/* One with late takers; with `must`, too large a digraph is an error. */
+static int offer_late(const struct cli *c, struct made *m, enum coll_kind kind,
+		      const struct topo *t, int extra, bool must, struct err *err)
+{
+	struct coll_sched *s = NULL;
+	struct topo *copy = NULL;
+	struct err why = { 0 };
+	int rc = topo_copy(t, &copy, err);
+
+	if (rc) {
+		return rc;
+	}
+	rc = coll_late(kind, copy, extra, &s, &why);
+	if (rc == WEFT_ELIMIT && !must) {
+		cli_say(c, CLI_VERBOSE, "late: %s", why.msg);
+		return 0;
+	}
+	if (rc) {
+		*err = why;
+		return rc;
+	}
+	return offer(m, s, "late", 1, err);
+}
+
+/* Late takers, with more and more extra steps while links into nodes are not full. */
+static int try_late(const struct cli *c, struct made *m, enum coll_kind kind,
+		    const struct topo *t, bool must, struct err *err)
+{
+	int64_t most = m->wants_time ? TIMED_EXTRA_STEPS : 0;
+	mpq_t bound;
+	int rc = 0;
+
+	if ((m->logical && !must) || (rc = cli_opt_int(c, "extra-steps", 0, COLL_LATE_MAX_EXTRA,
+						       &most, err))) {
+		return rc;
+	}
+	mpq_init(bound);
+	coll_late_bound(kind, t, bound);
+	for (int extra = must; extra <= most && !rc; extra++) {
+		if (!m->logical && mpq_cmp(m->report.bandwidth_factor, bound) <= 0) {
+			break;
+		}
+		rc = offer_late(c, m, kind, t, extra, must, err);
+	}
+	mpq_clear(bound);
+	return rc;
+}
+
 /* All-gather, reduce-scatter and all-reduce. The cost is read after the first
  * offer, since a node's bandwidth is divided by the ports of a schedule. t is
  * taken over. */
@@ -300,22 +353,30 @@ static int make_gather(const struct cli *c, struct made *m, enum coll_kind kind,
 		       const char *algorithm, struct topo *t, struct err *err)
 {
 	const char *expr = cli_opt(c, "topology");
-	bool any = strcmp(algorithm, "auto") == 0;
+	bool any = strcmp(algorithm, "auto") == 0, late = strcmp(algorithm, "late") == 0;
+	bool expand = strcmp(algorithm, "expand") == 0;
 	struct coll_sched *s = NULL;
+	struct topo *copy = NULL;
 	int rc = 0;
 
 	if (any || strcmp(algorithm, "bfb") == 0) {
-		(void)((rc = coll_bfb_cut(kind, t, (int)m->chunks, &s, err)) ||
+		(void)((rc = topo_copy(t, &copy, err)) ||
+		       (rc = coll_bfb_cut(kind, copy, (int)m->chunks, &s, err)) ||
 		       (rc = offer(m, s, "bfb", 1, err)) ||
 		       (rc = read_cost(c, m, err)) ||
 		       (rc = try_timed(c, m, kind, err)));
-	} else {
-		topo_free(t);
+	} else if (late) {
+		(void)((rc = offer_late(c, m, kind, t, 0, true, err)) ||
+		       (rc = read_cost(c, m, err)));
 	}
-	if (!rc && strcmp(algorithm, "bfb") != 0 && !(any && is_good_enough(m))) {
+	if (!rc && (any || late)) {
+		rc = try_late(c, m, kind, t, late, err);
+	}
+	topo_free(t);
+	if (!rc && (expand || (any && !is_good_enough(m)))) {
 		rc = try_expand(m, kind, expr, !any, err);
 	}
-	if (!rc && !any) {
+	if (!rc && expand) {
 		rc = read_cost(c, m, err);
 	}
 	return rc || m->chunks ? rc : try_batches(c, m, err);
@@ -435,10 +496,9 @@ static int make_rooted(const struct cli *c, struct made *m, enum coll_kind kind,
 	return rc ? rc : cli_tighten_bound(m->sched, &m->report, err);
 }
 
-/* What a collective with a root is made of. */
-static void out_rooted(const struct cli *c, struct out *o, const struct made *made)
+/* How far T_B is above its bound. */
+static void out_bandwidth_gap(const struct cli *c, struct out *o, const struct coll_report *r)
 {
-	const struct coll_report *r = &made->report;
 	mpq_t gap;
 
 	mpq_init(gap);
@@ -447,6 +507,12 @@ static void out_rooted(const struct cli *c, struct out *o, const struct made *ma
 	}
 	cli_out_gap(c, o, "bandwidth_gap", mpq_sgn(gap) > 0 ? mpq_get_d(gap) - 1 : 0);
 	mpq_clear(gap);
+}
+
+/* What a collective with a root is made of. */
+static void out_rooted(const struct cli *c, struct out *o, const struct made *made)
+{
+	out_bandwidth_gap(c, o, &made->report);
 	if (made->tree.trees > 0) {
 		out_int(o, "trees", made->tree.trees);
 		out_int(o, "tree_depth", made->tree.deepest);
@@ -470,6 +536,8 @@ static int check_options(const struct cli *c, enum coll_kind kind, struct err *e
 	static const char *const of_batches[] = { "batches", NULL };
 	static const char *const of_schedules[] = { "output", NULL };
 	static const char *const of_roots[] = { "root", NULL };
+	static const char *const of_late[] = { "extra-steps", NULL };
+	const char *algorithm = cli_opt(c, "algorithm");
 	int r = 0;
 
 	if (kind != COLL_ALLTOALL) {
@@ -483,6 +551,13 @@ static int check_options(const struct cli *c, enum coll_kind kind, struct err *e
 	}
 	if (r == 0 && (kind == COLL_GATHER || kind == COLL_SCATTER)) {
 		r = cli_refuse(c, of_batches, "is not for gather and scatter", err);
+	}
+	if (r == 0 && (kind == COLL_ALLTOALL || coll_has_root(kind))) {
+		r = cli_refuse(c, of_late, "is for allgather, reduce-scatter and allreduce", err);
+	}
+	if (r == 0 && algorithm && strcmp(algorithm, "late") != 0 &&
+	    strcmp(algorithm, "auto") != 0) {
+		r = cli_refuse(c, of_late, "is for --algorithm late and auto", err);
 	}
 	return r || !cli_has(c, "rate")
 		       ? r : cli_refuse(c, of_schedules, "does not go with "
@@ -587,6 +662,8 @@ static int print_made(struct cli *c, const struct made *made, struct err *err)
 	}
 	if (coll_has_root(coll_kind_of(s))) {
 		out_rooted(c, o, made);
+	} else if (strcmp(made->algorithm, "late") == 0) {
+		out_bandwidth_gap(c, o, &made->report);
 	}
 	if (made->wants_time) {
 		r = cli_out_cost(c, o, s, &made->report, &made->cost, err);

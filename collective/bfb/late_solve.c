@@ -1,0 +1,426 @@
+/*
+ * The least loads of the steps, and the sizes of the pieces.
+ *
+ * With the sizes and the largest load of each step given, every node has a program of
+ * its own, a flow. Where a flow does not carry all, its minimum cut is a linear inequality in
+ * loads and sizes that every schedule keeps. So the loads and sizes are the variables of a
+ * linear program of a few columns, whose rows are found one after the other (Benders
+ * 1962): it is solved, every node is asked, what is violated is added, until all fit.
+ * Flows are in whole numbers: first in parts of 2^30 of a shard, then in chunks.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/bfb/late.h"
+#include "lib/lp/lp.h"
+
+#define PARTS (INT64_C(1) << 30)	/* of a shard, while solving */
+#define SLACK 2e-7			/* of a load: what a solver's numbers may lack */
+#define PARTS_OF_SLACK (1 << 22)	/* and of a shard */
+#define ROUNDS_A_CHUNK 20
+#define MAX_WORK 60000000	/* of all levels: choices of slots asked about, some 40 ns each, */
+#define WORK_OF_ENTRY 10	/* and numbers in rows solved */
+#define WHOLE_ROUNDS 20
+#define WHOLE_ENTRIES 20000	/* of rows: more are too many for whole numbers */
+#define WHOLE_ITERATIONS 5000
+#define FIRST_MIX 0.5
+#define LAST_MIX 0.1
+
+static int width(const struct bfb_late *l)
+{
+	return l->p.steps + l->p.count;
+}
+
+void bfb_late_fini(struct bfb_late *l)
+{
+	for (int i = 0; l->takers && i < l->p.sources; i++) {
+		bfb_taker_fini(&l->takers[i]);
+	}
+	free(l->takers);
+	vec_fini(&l->rows);
+	bfb_pieces_fini(&l->p);
+	arrays_fini(&l->arrays);
+}
+
+double bfb_late_loads(const struct bfb_late *l)
+{
+	double sum = 0;
+
+	for (int t = 0; t < l->p.steps; t++) {
+		sum += l->x[t];
+	}
+	return sum;
+}
+
+/* ---- rows ---- */
+
+static bool has_row(const struct bfb_late *l, size_t from, const int64_t *row)
+{
+	size_t w = (size_t)width(l);
+
+	for (size_t i = from; i < l->rows.n; i += w) {
+		if (memcmp(l->rows.v + i, row, w * sizeof(*row)) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static int add_row(struct bfb_late *l, size_t from, const int64_t *row, struct err *err)
+{
+	if (has_row(l, from, row)) {
+		return 0;
+	}
+	for (int i = 0; i < width(l); i++) {
+		if (vec_push(&l->rows, row[i])) {
+			return err_nomem(err);
+		}
+	}
+	return 0;
+}
+
+/* Asks every node whether load and sizes fit; *fits, or there are new rows. */
+static int ask_all(struct bfb_late *l, bool *fits, struct err *err)
+{
+	int64_t *row = malloc((size_t)width(l) * sizeof(*row));
+	size_t from = l->rows.n;
+	int rc = row ? 0 : err_nomem(err);
+
+	*fits = true;
+	for (int i = 0; i < l->p.sources && !rc; i++) {
+		bool one;
+
+		l->work += l->takers[i].b.n_use;
+		rc = bfb_taker_fit(&l->takers[i], l->p.steps, l->p.count, l->sizes, l->load,
+				   l->share, row, &one, err);
+		if (!rc && !one) {
+			*fits = false;
+			rc = add_row(l, from, row, err);
+		}
+	}
+	free(row);
+	return rc;
+}
+
+/* ---- the program of all ---- */
+
+/* What the sizes may be. */
+enum bfb_late_sizes {
+	SIZES_FREE,	/* shares of one shard */
+	SIZES_KEPT,	/* l->sizes, in chunks */
+	SIZES_WHOLE,	/* whole chunks of pieces that x has, and so are the loads */
+};
+
+/* Column i of the rows, loads with a plus and sizes with a minus; the last row is the sum of
+ * the sizes. */
+static int add_column(const struct bfb_late *l, struct lp *lp, int i, enum bfb_late_sizes sizes,
+		      int *rows, double *values, struct err *err)
+{
+	size_t w = (size_t)width(l);
+	bool size = i >= l->p.steps;
+	double from = 0, to = LP_INF;
+	int n = 0, last = (int)(l->rows.n / w);
+
+	for (int r = 0; r < last; r++) {
+		int64_t v = l->rows.v[(size_t)r * w + (size_t)i];
+
+		if (v != 0) {
+			rows[n] = r;
+			values[n++] = size ? -(double)v : (double)v;
+		}
+	}
+	if (size) {
+		rows[n] = last;
+		values[n++] = 1;
+	}
+	if (size && sizes == SIZES_KEPT) {
+		from = to = (double)l->sizes[i - l->p.steps];
+	} else if (size && sizes == SIZES_WHOLE && l->x[i] < SLACK) {
+		to = 0;
+	}
+	return lp_add_col(lp, size ? 0 : 1, from, to, sizes == SIZES_WHOLE, n, rows, values, NULL,
+			  err);
+}
+
+static int build(const struct bfb_late *l, enum bfb_late_sizes sizes, int sum, struct lp *lp,
+		 struct err *err)
+{
+	size_t n = l->rows.n / (size_t)width(l) + 1;
+	int *rows = malloc(n * sizeof(*rows)), rc = 0;
+	double *values = malloc(n * sizeof(*values));
+
+	if (!rows || !values) {
+		rc = err_nomem(err);
+	}
+	for (size_t r = 0; r < n && !rc; r++) {
+		rc = lp_add_row(lp, r + 1 < n ? LP_GE : LP_EQ, r + 1 < n ? 0 : sum, NULL, err);
+	}
+	for (int i = 0; i < width(l) && !rc; i++) {
+		rc = add_column(l, lp, i, sizes, rows, values, err);
+	}
+	free(rows);
+	free(values);
+	return rc;
+}
+
+/* The vertex by the rows so far, of sizes that add up to `sum`. *found is false when none was
+ * in time, as only whole ones may not be. */
+static int solve_rows(struct bfb_late *l, enum bfb_late_sizes sizes, int sum, bool *found,
+		      struct err *err)
+{
+	const struct lp_options opt = { .max_iterations = WHOLE_ITERATIONS };
+	struct lp_result res;
+	struct lp *lp;
+	int rc = lp_new(&lp, err);
+
+	l->work += WORK_OF_ENTRY * (int64_t)l->rows.n;
+	if (rc) {
+		return rc;
+	}
+	if ((rc = build(l, sizes, sum, lp, err)) ||
+	    (rc = lp_run(lp, sizes == SIZES_WHOLE ? &opt : NULL, &res, err))) {
+		lp_free(lp);
+		return rc;
+	}
+	*found = res.outcome == LP_OPTIMAL || res.outcome == LP_FEASIBLE;
+	if (!*found && sizes != SIZES_WHOLE) {
+		rc = err_set(err, WEFT_EINTERNAL, "no least loads were found");
+	}
+	for (int i = 0; i < width(l) && *found; i++) {
+		l->vertex[i] = fmax(0, lp_value(lp, i));
+	}
+	lp_free(lp);
+	return rc;
+}
+
+/* ---- from numbers to parts ---- */
+
+/* The sizes of x in so many parts, which they add up to: rounded down, and what is left goes
+ * where most was lost. */
+static void cut_sizes(struct bfb_late *l, int64_t parts)
+{
+	const double *f = l->x + l->p.steps;
+	int64_t left = parts;
+
+	for (int k = 0; k < l->p.count; k++) {
+		int64_t most = (int64_t)floor(f[k] * (double)parts + 1e-6);
+
+		l->sizes[k] = most < left ? most : left;
+		left -= l->sizes[k];
+	}
+	for (; left > 0; left--) {
+		int best = 0;
+
+		for (int k = 1; k < l->p.count; k++) {
+			if (f[k] * (double)parts - (double)l->sizes[k] >
+			    f[best] * (double)parts - (double)l->sizes[best]) {
+				best = k;
+			}
+		}
+		l->sizes[best]++;
+	}
+}
+
+static int init(struct bfb_late *l, const struct topo_group *g, struct err *err)
+{
+	int most = 0, rc = 0;
+
+	l->takers = calloc((size_t)l->p.sources, sizeof(*l->takers));
+	if (!l->takers) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < l->p.sources && !rc; i++) {
+		rc = bfb_taker_init(&l->takers[i], l->t, g, &l->p, i, err);
+		most = l->takers[i].b.n_use > most ? l->takers[i].b.n_use : most;
+	}
+	arrays_add(&l->arrays, l->x, width(l));
+	arrays_add(&l->arrays, l->vertex, width(l));
+	arrays_add(&l->arrays, l->inside, width(l));
+	arrays_add(&l->arrays, l->load, l->p.steps);
+	arrays_add(&l->arrays, l->sizes, l->p.count);
+	arrays_add(&l->arrays, l->share, most);
+	return rc ? rc : l->arrays.failed ? err_nomem(err) : 0;
+}
+
+/* Loads of x in parts, rounded up, and a little added, so that rows that a solver's numbers
+ * keep only nearly do not come back. */
+static void cut_loads(struct bfb_late *l)
+{
+	for (int t = 0; t < l->p.steps; t++) {
+		l->load[t] = (int64_t)ceil(l->x[t] * (double)PARTS * (1 + SLACK)) +
+			     PARTS / PARTS_OF_SLACK;
+	}
+}
+
+/* The point asked about: so far from the vertex of the rows towards what is known to fit. */
+static void mix(struct bfb_late *l, double towards)
+{
+	for (int i = 0; i < width(l); i++) {
+		l->x[i] = l->vertex[i] + towards * (l->inside[i] - l->vertex[i]);
+	}
+}
+
+/* Asks between the vertex and what is known to fit, nearer and nearer to the vertex until there
+ * is a new row; *fits when the vertex itself does. */
+static int ask_towards(struct bfb_late *l, bool *fits, struct err *err)
+{
+	int rc = 0;
+
+	*fits = true;
+	for (double by = FIRST_MIX; *fits && !rc; by = by > LAST_MIX ? by / 2 : 0) {
+		mix(l, by);
+		cut_sizes(l, PARTS);
+		cut_loads(l);
+		rc = ask_all(l, fits, err);
+		if (!rc && *fits) {
+			memcpy(l->inside, l->x, (size_t)width(l) * sizeof(*l->x));
+		}
+		if (by == 0) {
+			break;
+		}
+	}
+	return rc;
+}
+
+/* Rows and their vertex in turn, until it fits. Vertices alone would wander about a face of
+ * optima for hundreds of rounds, so that it is asked on the way from a point that fits (in-out
+ * separation, Ben-Ameur and Neto 2007). */
+static int settle(struct bfb_late *l, struct err *err)
+{
+	bool fits = false, found;
+	int rc = 0;
+
+	for (int i = 0; i < width(l); i++) {
+		l->inside[i] = i < l->p.steps ? l->p.n : i == l->p.steps;
+	}
+	while (!rc && !fits) {
+		if (l->work > MAX_WORK) {
+			return err_set(err, WEFT_ELIMIT, "late pieces: the linear program of %d "
+				       "nodes, %d steps and %d pieces is too large", l->p.n,
+				       l->p.steps, l->p.count);
+		}
+		rc = solve_rows(l, SIZES_FREE, 1, &found, err);
+		if (!rc) {
+			rc = ask_towards(l, &fits, err);
+		}
+	}
+	return rc;
+}
+
+/* Pieces of one level. */
+static int solve_level(struct bfb_late *l, const struct topo *t, const struct topo_group *g,
+		       int sources, int extra, int level, int64_t work, struct err *err)
+{
+	int rc;
+
+	*l = (struct bfb_late){ .t = t, .work = work };
+	if ((rc = bfb_pieces_init(&l->p, t, sources, extra, level, err)) || (rc = init(l, g, err))) {
+		return rc;
+	}
+	return settle(l, err);
+}
+
+/* The loads are as small as the links into some node allow. */
+static bool meets_bound(const struct bfb_late *l)
+{
+	double bound = 0;
+
+	for (int i = 0; i < l->p.sources; i++) {
+		const struct bfb_taker *k = &l->takers[i];
+		double cap = 0;
+
+		for (int w = 0; w < k->n_links; w++) {
+			cap += (double)k->b.cap[w];
+		}
+		bound = fmax(bound, (l->p.n - 1) / cap);
+	}
+	return bfb_late_loads(l) <= bound * (1 + SLACK);
+}
+
+int bfb_late_solve(struct bfb_late *l, const struct topo *t, const struct topo_group *g,
+		   int sources, int extra, struct err *err)
+{
+	int levels = bfb_pieces_levels(extra);
+	int rc = solve_level(l, t, g, sources, extra, 0, 0, err);
+	int64_t work = l->work;
+
+	for (int level = 1; level < levels && !rc && !meets_bound(l); level++) {
+		struct bfb_late next, worse;
+		struct err why = { 0 };
+
+		rc = solve_level(&next, t, g, sources, extra, level, work, &why);
+		work = next.work;
+		if (rc && rc != WEFT_ELIMIT && err) {
+			*err = why;
+		}
+		worse = next;
+		if (!rc && bfb_late_loads(&next) < bfb_late_loads(l) * (1 - SLACK)) {
+			worse = *l;
+			*l = next;
+		}
+		bfb_late_fini(&worse);
+		if (rc == WEFT_ELIMIT) {
+			return 0;
+		}
+	}
+	return rc;
+}
+
+/* ---- whole chunks ---- */
+
+int bfb_late_round(struct bfb_late *l, int chunks, bool *fits, struct err *err)
+{
+	cut_sizes(l, chunks);
+	for (int t = 0; t < l->p.steps; t++) {
+		l->load[t] = llround(l->x[t] * chunks);
+	}
+	return ask_all(l, fits, err);
+}
+
+int bfb_late_whole(struct bfb_late *l, int chunks, bool *fits, struct err *err)
+{
+	double most = bfb_late_loads(l) * chunks + 1e-3;
+	int rc = 0;
+
+	*fits = false;
+	if (l->rows.n > WHOLE_ENTRIES) {
+		return 0;
+	}
+	for (int round = 0; round < WHOLE_ROUNDS && !*fits && !rc; round++) {
+		double sum = 0;
+		bool found = false;
+
+		rc = solve_rows(l, SIZES_WHOLE, chunks, &found, err);
+		for (int i = 0; i < width(l) && found; i++) {
+			int64_t v = llround(l->vertex[i]);
+
+			*(i < l->p.steps ? &l->load[i] : &l->sizes[i - l->p.steps]) = v;
+			sum += i < l->p.steps ? (double)v : 0;
+		}
+		if (rc || !found || sum > most) {
+			break;
+		}
+		rc = ask_all(l, fits, err);
+	}
+	return rc;
+}
+
+int bfb_late_round_up(struct bfb_late *l, int chunks, struct err *err)
+{
+	bool fits = false, found;
+	int rc = 0;
+
+	cut_sizes(l, chunks);
+	for (int round = 0; !rc && !fits; round++) {
+		rc = solve_rows(l, SIZES_KEPT, chunks, &found, err);
+		/* Rounding may miss a row for ever: then loads rise. */
+		for (int t = 0; t < l->p.steps; t++) {
+			l->load[t] = (int64_t)ceil(l->vertex[t] - 1e-6) + round / ROUNDS_A_CHUNK;
+		}
+		if (!rc) {
+			rc = ask_all(l, &fits, err);
+		}
+	}
+	return rc;
+}
