@@ -73,7 +73,7 @@ void coll_frontier_fini(struct coll_frontier *f);
 struct coll_finder;
 int coll_finder_new(struct coll_finder **out, struct err *err);
 void coll_finder_free(struct coll_finder *f);
-/* Sets for queries that say 0; at first COLL_FINDER_SETS. */
+/* Sets for queries that say 0; at first COLL_FINDER_SETS. Below 0: Cayley graphs are not searched. */
 void coll_finder_set_default(struct coll_finder *f, int sets);
 int coll_finder_run(struct coll_finder *f, const struct coll_query *q,
 		    bool prove, struct coll_frontier *out, struct err *err);

@@ -18,7 +18,10 @@ static const struct {
 	enum coll_kind kind;
 } rows[] = {
 	{ "Torus(64,64)", COLL_ALLREDUCE }, { "Torus(128,128)", COLL_ALLREDUCE },
-	{ "Hypercube(14)", COLL_ALLGATHER }, { "Torus(8,8,8)", COLL_ALLTOALL },
+	{ "Hypercube(14)", COLL_ALLGATHER },
+	{ "Cay(128:32,r=5,{(7,11),(84,17)})", COLL_ALLREDUCE },
+	{ "Cay(128:128,r=5,{(17,31),(40,9)})", COLL_ALLREDUCE },
+	{ "Torus(8,8,8)", COLL_ALLTOALL },
 	{ "Torus(16,16,16)", COLL_ALLTOALL }, { "Torus(32,32,32)", COLL_ALLTOALL },
 };
 
@@ -86,7 +89,7 @@ static void print(FILE *table, FILE *json, const char *expr, enum coll_kind kind
 	const struct coll_report *r = &f->report;
 
 	if (table) {
-		fprintf(table, "%-16s %-10s %12lld %9lld %6d %9.4f %8.3f %8.3f %8.3f %8.3f %9zu\n",
+		fprintf(table, "%-34s %-10s %12lld %9lld %6d %9.4f %8.3f %8.3f %8.3f %8.3f %9zu\n",
 			expr, coll_kind_name(kind), (long long)r->transfers, (long long)f->kept,
 			r->steps, mpq_get_d(r->bandwidth_factor), f->make, f->write, f->verify,
 			f->part, f->bytes);
@@ -107,7 +110,7 @@ static int run(FILE *table, FILE *json)
 	int failed = 0;
 
 	if (table) {
-		fprintf(table, "%-16s %-10s %12s %9s %6s %9s %8s %8s %8s %8s %9s\n", "topology",
+		fprintf(table, "%-34s %-10s %12s %9s %6s %9s %8s %8s %8s %8s %9s\n", "topology",
 			"collective", "transfers", "kept", "steps", "T_B M/B", "make s",
 			"write s", "verify s", "part s", "bytes");
 	}
