@@ -31,7 +31,6 @@ struct finder_entry {
 	char *expr;		/* owned */
 	enum entry_state state;
 	int ports, diameter;
-	int tier;		/* those of a lower one go first */
 	int steps;
 	int64_t num, den;	/* T_B in M/B of its ports */
 	int64_t time_ns;
@@ -347,7 +346,7 @@ static int add_flows(struct coll_choices *c, struct err *err)
 		bool solved = i < l.points.n;
 		const struct coll_flow_point *p = solved ? &l.points.v[i]
 							 : &l.rest.v[i - l.points.n];
-		struct finder_entry e = { .diameter = p->diameter, .tier = !solved };
+		struct finder_entry e = { .diameter = p->diameter };
 
 		e.time_ns = congestion_ns(w, p->diameter, solved ? p->flow.bound :
 					  (double)p->distance_sum / w->q.n / w->q.degree);
@@ -436,9 +435,6 @@ static bool is_before(const struct coll_cost *c, const struct finder_entry *a,
 	bool timed = a->state == ENTRY_TIMED, b_timed = b->state == ENTRY_TIMED;
 	int order;
 
-	if (a->tier != b->tier) {
-		return a->tier < b->tier;
-	}
 	if (a->time_ns != b->time_ns) {
 		return a->time_ns < b->time_ns;
 	}

@@ -18,9 +18,8 @@
 /* Draws of each random family. */
 #define SEEDS 3
 /* Circulants kept, and offsets tried. */
-#define CIRCULANTS 2
-#define CIRCULANT_FIRST 8
-#define CIRCULANT_SECOND 64
+#define CIRCULANTS 4
+#define CIRCULANT_OFFSETS 512
 #define MAX_EXPR 192
 
 struct finder_flow_search {
@@ -148,14 +147,14 @@ static int consider_families(struct finder_flow_search *s)
 	return consider_form(s, "TwistedHypercube(%d)", k);
 }
 
-/* Circulants of two offsets, by their distances. */
-struct finder_pair {
-	int a, b;
+/* A circulant of offsets 1 and b, by its distances. */
+struct finder_offset {
+	int b;
 	int64_t sum;	/* of distances; INT64_MAX: none */
 };
 
 /* All nodes are alike: one is measured. */
-static int measure_pair(int n, struct finder_pair *pair, struct err *err)
+static int measure_offset(int n, struct finder_offset *at, struct err *err)
 {
 	struct coll_flow_point p = { 0 };
 	char expr[MAX_EXPR];
@@ -163,49 +162,45 @@ static int measure_pair(int n, struct finder_pair *pair, struct err *err)
 	bool whole;
 	int rc;
 
-	snprintf(expr, sizeof(expr), "C(%d,{%d,%d})", n, pair->a, pair->b);
+	snprintf(expr, sizeof(expr), "C(%d,{1,%d})", n, at->b);
 	rc = topo_parse(expr, &t, NULL, err);
 	if (rc == 0) {
 		rc = measure(t, 1, &p, &whole, err);
-		pair->sum = whole ? p.distance_sum : INT64_MAX;
+		at->sum = p.distance_sum;
 		topo_free(t);
 	}
 	return rc;
 }
 
-/* best[CIRCULANTS] stays in order; one of equal distances, mostly the same graph, is left out. */
-static void keep_pair(struct finder_pair *best, struct finder_pair pair)
+/* best[CIRCULANTS] stays in order. */
+static void keep_offset(struct finder_offset *best, struct finder_offset at)
 {
-	for (int i = 0; i < CIRCULANTS && pair.sum != best[i].sum; i++) {
-		if (pair.sum < best[i].sum) {
-			struct finder_pair worse = best[i];
+	for (int i = 0; i < CIRCULANTS; i++) {
+		if (at.sum < best[i].sum) {
+			struct finder_offset worse = best[i];
 
-			best[i] = pair;
-			pair = worse;
+			best[i] = at;
+			at = worse;
 		}
 	}
 }
 
-/* Those of the least distances. */
+/* Those of the least distances. Some are the same graph with other numbers, whose flow falls into
+ * chunks in another way. */
 static int consider_circulants(struct finder_flow_search *s)
 {
-	struct finder_pair best[CIRCULANTS], pair;
-	int n = s->q->n, half = (n + 1) / 2, rc = 0;
+	struct finder_offset best[CIRCULANTS], at = { .b = 2 };
+	int n = s->q->n, rc = 0;
 
 	for (int i = 0; i < CIRCULANTS; i++) {
-		best[i] = (struct finder_pair){ .sum = INT64_MAX };
+		best[i] = (struct finder_offset){ .sum = INT64_MAX };
 	}
-	for (pair.a = 1; pair.a <= CIRCULANT_FIRST && pair.a < half && rc == 0; pair.a++) {
-		for (pair.b = pair.a + 1; pair.b <= CIRCULANT_SECOND && pair.b < half && rc == 0;
-		     pair.b++) {
-			rc = measure_pair(n, &pair, s->err);
-			if (rc == 0) {
-				keep_pair(best, pair);
-			}
-		}
+	for (; at.b < (n + 1) / 2 && at.b <= CIRCULANT_OFFSETS && rc == 0; at.b++) {
+		rc = measure_offset(n, &at, s->err);
+		keep_offset(best, at);
 	}
 	for (int i = 0; i < CIRCULANTS && best[i].sum < INT64_MAX && rc == 0; i++) {
-		rc = consider_form(s, "C(%d,{%d,%d})", n, best[i].a, best[i].b);
+		rc = consider_form(s, "C(%d,{1,%d})", n, best[i].b);
 	}
 	return rc;
 }

@@ -219,8 +219,8 @@ struct coll_choice {
  * graphs, hypercubes, rings and tori. Each is entered with a time that it cannot be below: a frontier's
  * exact figures, or distances and the bandwidth bound; only what may be next is looked into
  * further, by COLL_CHOICE_TRIES schedules for an answer at most. Where the frontier has nothing
- * for so many ports, that of fewer serves. All-to-all: the digraphs of coll_find_flow, solved
- * ones first. Broadcast, reduce: the frontier of all-gathers, each timed by its packed trees from
+ * for so many ports, that of fewer serves. All-to-all: the digraphs of coll_find_flow, solved or
+ * not. Broadcast, reduce: the frontier of all-gathers, each timed by its packed trees from
  * rank 0. Of equal times the one of fewer steps comes first, then by length and text.
  * Deterministic.
  *

@@ -4,7 +4,7 @@
  *
  * A search may take minutes, and its result depends on the query alone, so
  * frontiers are kept in $XDG_CACHE_HOME/weft. A cache file is text: a line of
- * format version and hash, then the bounds, then a point a line. A file of
+ * format version and hash, then the bounds and kind of groups, then a point a line. A file of
  * another version, with a wrong hash or with an expression that does not have
  * the size asked for is ignored, and written again after the search; a cache
  * that cannot be written does not matter. --no-cache goes around it both
@@ -26,7 +26,7 @@
 #include "lib/base/rat.h"
 
 /* The first word of a cache file: another version is another word. */
-#define CACHE_MAGIC "weft-frontier-4"
+#define CACHE_MAGIC "weft-frontier-5"
 /* Bytes of a cache file and of one of its lines, at most. */
 #define MAX_CACHE (1 << 20)
 #define MAX_LINE 640
@@ -78,8 +78,8 @@ static void cache_write(const struct coll_query *q, const struct coll_frontier *
 	struct buf body = { 0 }, all = { 0 };
 	char path[768];
 
-	buf_printf(&body, "%d %" PRId64 " %" PRId64 "\n", f->steps_bound,
-		   f->bound_num, f->bound_den);
+	buf_printf(&body, "%d %" PRId64 " %" PRId64 " %d\n", f->steps_bound,
+		   f->bound_num, f->bound_den, f->groups);
 	for (size_t i = 0; i < f->points.n; i++) {
 		const struct coll_point *p = &f->points.v[i];
 
@@ -124,11 +124,14 @@ static bool read_point(const char *line, const struct coll_query *q, struct coll
 static bool read_body(char *body, const struct coll_query *q, struct coll_frontier *f)
 {
 	char *save = NULL, *line = strtok_r(body, "\n", &save);
+	int groups;
 
-	if (!line || sscanf(line, "%d %" SCNd64 " %" SCNd64, &f->steps_bound, &f->bound_num,
-			    &f->bound_den) != 3 || f->bound_den < 1) {
+	if (!line || sscanf(line, "%d %" SCNd64 " %" SCNd64 " %d", &f->steps_bound, &f->bound_num,
+			    &f->bound_den, &groups) != 4 || f->bound_den < 1 ||
+	    groups < COLL_GROUPS_ALL || groups > COLL_GROUPS_CYCLIC) {
 		return false;
 	}
+	f->groups = (enum coll_groups)groups;
 	while ((line = strtok_r(NULL, "\n", &save))) {
 		if (!read_point(line, q, f)) {
 			return false;
@@ -250,7 +253,24 @@ static void out_points(const struct cli *c, struct out *o, const struct coll_fro
 	out_end(o);
 }
 
-/* {nodes, degree, bidirectional, collective, steps_bound, bandwidth_bound,
+/* Why there may be no fewer steps: for people only where there is a reason. */
+static void out_groups(const struct cli *c, struct out *o, const struct coll_query *q,
+		       const struct coll_frontier *f)
+{
+	static const char *const names[] = { "all", "abelian", "cyclic" };
+
+	if (c->format != OUT_TABLE) {
+		out_str(o, "groups", names[f->groups]);
+	} else if (f->groups == COLL_GROUPS_CYCLIC) {
+		out_note(o, "%d nodes: no group but the cyclic one is known; circulants are "
+			 "searched", q->n);
+	} else if (f->groups == COLL_GROUPS_ABELIAN) {
+		out_note(o, "%d nodes: all groups that are known commute, and such graphs have "
+			 "long distances", q->n);
+	}
+}
+
+/* {nodes, degree, bidirectional, collective, steps_bound, bandwidth_bound, groups,
  * bound_ns, best, points: [{steps, bandwidth_factor, bandwidth_optimal,
  * time_ns, topology}], fastest}; times, best and fastest only with a cost. */
 static int out_frontier(const struct cli *c, struct out *o, const struct coll_query *q,
@@ -263,6 +283,7 @@ static int out_frontier(const struct cli *c, struct out *o, const struct coll_qu
 	out_str(o, "collective", coll_kind_name(q->kind));
 	out_int(o, "steps_bound", f->steps_bound);
 	find_out_ratio(o, "bandwidth_bound", f->bound_num, f->bound_den);
+	out_groups(c, o, q, f);
 	out_time(c, o, p, "bound", f->steps_bound, f->bound_num, f->bound_den);
 	if (p->asked) {
 		out_best(c, o, best);
