@@ -71,8 +71,9 @@ int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks, const str
  * Where the digraph has a group, its first nodes are solved and moved.
  *
  * Takes over topo. Errors of coll_bfb; WEFT_EINVAL for extra outside 0..COLL_LATE_MAX_EXTRA;
- * WEFT_ELIMIT beyond 200 steps, or 2^24 arcs times orbits of nodes, or where the program grows
- * too large, which is counted, not timed. The schedule is verified.
+ * WEFT_ELIMIT beyond 200 steps, 2^24 arcs times orbits of nodes, or a capacity of 1024 times the
+ * common divisor of all, or where the program grows too large, which is counted, not timed. The
+ * schedule is verified.
  * For each set of links and steps that turns out to be too full a linear program of steps +
  * pieces columns and a maximum flow a node.
  */

@@ -63,8 +63,10 @@ struct bfb_taker {
 	struct arrays arrays;	/* all of these but the program's */
 };
 
-/* g: a group with p->sources orbits, or NULL. bfb_taker_fini also after an error. WEFT_ENOMEM.
- * O(n pieces d log). */
+#define BFB_LATE_MAX_CAP 1024	/* times the common divisor of all capacities */
+
+/* g: a group with p->sources orbits, or NULL. bfb_taker_fini also after an error. WEFT_ENOMEM,
+ * WEFT_ELIMIT for a larger capacity. O(m + n pieces d log). */
 int bfb_taker_init(struct bfb_taker *k, const struct topo *t, const struct topo_group *g,
 		   const struct bfb_pieces *p, int node, struct err *err);
 void bfb_taker_fini(struct bfb_taker *k);

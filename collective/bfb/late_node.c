@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "collective/bfb/late.h"
+#include "lib/base/rat.h"
 
 /* An origin and piece while they are sorted: key_size bytes, then the origin. */
 struct bfb_taker_item {
@@ -114,11 +115,23 @@ static int group_items(struct bfb_taker *k, const struct bfb_taker_items *s, str
 	return rc;
 }
 
+/* The common divisor of all capacities: only their ratios matter, and chunks are fewer. */
+static int64_t common_capacity(const struct topo *t)
+{
+	int64_t unit = 0;
+
+	for (int a = 0; a < topo_m(t); a++) {
+		unit = rat_gcd(topo_arc(t, a)->cap, unit);
+	}
+	return unit;
+}
+
 /* Links and slots. */
 static int load_links(struct bfb_taker *k, const struct topo *t, int steps, struct err *err)
 {
 	const int32_t *arcs;
 	int32_t *links;
+	int64_t unit = common_capacity(t);
 	int n = topo_in(t, k->node, &arcs);
 
 	arrays_add(&k->arrays, links, n);
@@ -134,7 +147,12 @@ static int load_links(struct bfb_taker *k, const struct topo *t, int steps, stru
 	k->links = links;
 	k->b.n_links = k->n_links * steps;
 	for (int slot = 0; slot < k->b.n_links; slot++) {
-		k->b.cap[slot] = topo_arc(t, links[slot % k->n_links])->cap;
+		k->b.cap[slot] = topo_arc(t, links[slot % k->n_links])->cap / unit;
+		if (k->b.cap[slot] > BFB_LATE_MAX_CAP) {
+			return err_set(err, WEFT_ELIMIT, "late pieces: a capacity is %lld times the "
+				       "common divisor of all, at most %d times is supported",
+				       (long long)k->b.cap[slot], BFB_LATE_MAX_CAP);
+		}
 	}
 	return 0;
 }
@@ -216,7 +234,9 @@ int bfb_taker_fit(struct bfb_taker *k, int steps, int pieces, const int64_t *siz
 		b->groups[g].items = k->count[g] * sizes[k->piece[g]];
 	}
 	for (int slot = 0; slot < b->n_links; slot++) {
-		room[slot] = load[slot / k->n_links] * b->cap[slot];
+		int64_t most = INT64_MAX / 2 / b->n_links / b->cap[slot], l = load[slot / k->n_links];
+
+		room[slot] = (l < most ? l : most) * b->cap[slot];
 	}
 	rc = bfb_program_fit(b, 1, room, share, cut, fits, err);
 	if (!rc && !*fits) {

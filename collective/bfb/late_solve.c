@@ -6,7 +6,7 @@
  * loads and sizes that every schedule keeps. So the loads and sizes are the variables of a
  * linear program of a few columns, whose rows are found one after the other (Benders
  * 1962): it is solved, every node is asked, what is violated is added, until all fit.
- * Flows are in whole numbers: first in parts of 2^30 of a shard, then in chunks.
+ * Flows are in whole numbers: first in parts of 2^36 of a shard, then in chunks.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 #include "collective/bfb/late.h"
 #include "lib/lp/lp.h"
 
-#define PARTS (INT64_C(1) << 30)	/* of a shard, while solving */
+#define PARTS (INT64_C(1) << 36)	/* of a shard, while solving */
 #define SLACK 2e-7			/* of a load: what a solver's numbers may lack */
-#define PARTS_OF_SLACK (1 << 22)	/* and of a shard */
+#define PARTS_OF_SLACK (1 << 24)	/* and of a shard */
 #define ROUNDS_A_CHUNK 20
 #define MAX_WORK 60000000	/* of all levels: choices of slots asked about, some 40 ns each, */
 #define WORK_OF_ENTRY 10	/* and numbers in rows solved */

@@ -431,6 +431,7 @@ static void test_bound_met(void **state)
 		{ "DiCay(16:4,r=3,{(9,3),(4,3),(9,0)})", 0 },
 		{ "DiCay(5:20,r=2,{(1,11),(1,17),(4,16),(2,7)})", 1 },
 		{ "Jellyfish(32,4,1)", 1 },
+		{ "Cap(Jellyfish(32,4,1),400)", 1 },
 	};
 
 	(void)state;
@@ -443,6 +444,36 @@ static void test_bound_met(void **state)
 		assert_true(fabs(factor - (n - 1) / n) < 1e-12);
 		topo_free(t);
 	}
+}
+
+/* Links whose capacities have a common divisor, and one far larger. */
+static struct topo *unequal(int64_t unit, int64_t large)
+{
+	struct err err = { 0 };
+	struct topo *t;
+
+	must(topo_new(4, &t, &err), &err);
+	for (int u = 0; u < 4; u++) {
+		must(topo_add_arc(t, u, (u + 1) % 4, unit, 0, &err), &err);
+		must(topo_add_arc(t, u, (u + 3) % 4, u ? 2 * unit : large, 0, &err), &err);
+	}
+	must(topo_freeze(t, &err), &err);
+	return t;
+}
+
+static void test_capacities(void **state)
+{
+	struct topo *t = unequal(1000000, 3000000), *small = unequal(1, 3);
+	struct coll_sched *s;
+	struct err err = { 0 };
+	double before, factor = assert_late(COLL_ALLGATHER, t, 0, &before);
+
+	(void)state;
+	assert_true(fabs(factor - assert_late(COLL_ALLGATHER, small, 0, &before)) < 1e-12);
+	topo_free(t);
+	topo_free(small);
+	assert_int_equal(coll_late(COLL_ALLGATHER, unequal(1, 1 << 20), 0, &s, &err), WEFT_ELIMIT);
+	assert_non_null(strstr(err.msg, "1048576 times the common divisor"));
 }
 
 static void test_refused(void **state)
@@ -475,6 +506,7 @@ int main(void)
 		cmocka_unit_test(test_bound_of_any),
 		cmocka_unit_test(test_never_worse),
 		cmocka_unit_test(test_bound_met),
+		cmocka_unit_test(test_capacities),
 		cmocka_unit_test(test_refused),
 	};
 
