@@ -371,7 +371,7 @@ static void test_bound_of_any(void **state)
 
 /* ---- schedules ---- */
 
-/* T_B of late takers and the steps, replayed and against breadth-first broadcast. */
+/* What late takers reach, replayed and against breadth-first broadcast. */
 static double assert_late(enum coll_kind kind, const struct topo *t, int extra, double *bfb_factor)
 {
 	int phases = kind == COLL_ALLREDUCE ? 2 : 1, steps, least;
@@ -478,12 +478,12 @@ static void test_capacities(void **state)
 
 static void test_refused(void **state)
 {
-	static const int one_way[][2] = { { 0, 1 } };
+	static const int single[][2] = { { 0, 1 } };
 	struct coll_sched *s;
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(coll_late(COLL_ALLGATHER, graph_from(2, 1, one_way), 0, &s, &err),
+	assert_int_equal(coll_late(COLL_ALLGATHER, graph_from(2, 1, single), 0, &s, &err),
 			 WEFT_EINFEASIBLE);
 	assert_non_null(strstr(err.msg, "rank 1 cannot reach rank 0"));
 	assert_int_equal(coll_late(COLL_ALLGATHER, graph_of("K(3)"), -1, &s, &err), WEFT_EINVAL);
