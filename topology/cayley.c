@@ -528,13 +528,17 @@ static void build_cayley(struct topo_make *mk)
 	}
 }
 
-#define FORMS "((1,2,3)(4,5),...), (n:k,r=R[,s=S],{(a,b),...}), (n:(kxl),r=R,q=Q,{(a,b,c),...}) " \
-	"or (n^j:k,[A][+(w)],{(v,...;b),...})"
-
+/* One row a form, for help; the first one reads them all. */
 const struct topo_family topo_cayley[] = {
-	{ "Cay", "c", "Cay" FORMS, "Cayley graph of what permutations generate or of Z_n^j : "
-	  "(Z_k x Z_l), a port for each generator and its inverse", measure_cayley, build_cayley },
-	{ "DiCay", "c", "DiCay" FORMS, "the same without inverses, 1 port a generator",
+	{ "Cay", "c", "Cay((1,2,3)(4,5),...)", "Cayley graph of what permutations generate, a port "
+	  "for each of them and its inverse", measure_cayley, build_cayley },
+	{ "Cay", "c", "Cay(n:k,r=R[,s=S],{(a,b),...})", "of Z_n : Z_k", measure_cayley,
+	  build_cayley },
+	{ "Cay", "c", "Cay(n:(kxl),r=R,q=Q,{(a,b,c),...})", "of Z_n : (Z_k x Z_l)",
+	  measure_cayley, build_cayley },
+	{ "Cay", "c", "Cay(n^j:k,[A][+(w)],{(v,...;b),...})", "of Z_n^j : Z_k, A by rows",
+	  measure_cayley, build_cayley },
+	{ "DiCay", "c", "DiCay(...)", "as Cay(...) without inverses, 1 port a generator",
 	  measure_cayley, build_cayley },
 	{ NULL, NULL, NULL, NULL, NULL, NULL },
 };

@@ -46,6 +46,10 @@ void topo_free(struct topo *t)
 		free(t->arc_first_limit);
 		free(t->arc_limits);
 		topo_group_free(t->group);
+		for (size_t i = 0; i < t->factors.n; i++) {
+			topo_free(t->factors.v[i]);
+		}
+		vec_fini(&t->factors);
 		free(t);
 	}
 }

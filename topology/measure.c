@@ -74,14 +74,37 @@ void topo_bfs(const struct topo *t, int src, int32_t *dist)
 	search(t, src, dist, &farthest);
 }
 
-int topo_diameter(const struct topo *t)
+/* Where nodes are alike, one is as far from the others as any: the first nodes stand for all. */
+static int count_sources(const struct topo *t)
+{
+	if (t->cayley && t->plain) {
+		return 1;
+	}
+	return t->group && t->plain ? topo_group_orbits(t->group) : t->n;
+}
+
+/* Distances in a product are sums of those in its factors. */
+static int product_diameter(const struct topo *t, topo_on_source *on_source, void *arg)
+{
+	int diameter = 0;
+
+	for (size_t i = 0; i < t->factors.n; i++) {
+		int factor = topo_diameter_told(t->factors.v[i], on_source, arg);
+
+		if (factor < 0) {
+			return -1;
+		}
+		diameter += factor * t->factor_times;
+	}
+	return diameter;
+}
+
+/* By a search from each source. */
+static int searched_diameter(const struct topo *t, topo_on_source *on_source, void *arg)
 {
 	int32_t dist[TOPO_MAX_NODES];
-	/* Where all nodes are alike, one is as far from the others as any. */
-	int sources = t->cayley && t->plain ? 1 : t->n;
-	int diameter = 0, farthest = 0;
+	int diameter = 0, farthest = 0, sources = count_sources(t);
 
-	assert(t->frozen);
 	for (int u = 0; u < sources; u++) {
 		if (t->nodes[u].kind != TOPO_TERMINAL) {
 			continue;
@@ -90,8 +113,23 @@ int topo_diameter(const struct topo *t)
 			return -1;
 		}
 		diameter = farthest > diameter ? farthest : diameter;
+		if (on_source) {
+			on_source(arg, u + 1, sources);
+		}
 	}
 	return diameter;
+}
+
+int topo_diameter_told(const struct topo *t, topo_on_source *on_source, void *arg)
+{
+	assert(t->frozen);
+	return t->factors.n > 0 ? product_diameter(t, on_source, arg)
+				: searched_diameter(t, on_source, arg);
+}
+
+int topo_diameter(const struct topo *t)
+{
+	return topo_diameter_told(t, NULL, NULL);
 }
 
 /* The shortest cycle through src: found where two nodes that src reaches have an arc between
@@ -133,7 +171,7 @@ int topo_girth(const struct topo *t)
 	size_t n = (size_t)t->n;
 	int32_t *room = malloc(3 * n * sizeof(*room));
 	bool symmetric = topo_is_symmetric(t);
-	int sources = t->cayley && t->plain ? 1 : t->n, girth = INT_MAX;
+	int sources = count_sources(t), girth = INT_MAX;
 
 	assert(t->frozen);
 	for (int u = 0; u < sources && room; u++) {

@@ -379,6 +379,7 @@ static void carry_product(struct topo_make *mk, int64_t times)
 	int stride = (int)mk->size.n;
 	bool known = false;
 
+	mk->factor_times = (int)times;
 	for (int i = 0; i < mk->call->parts; i++) {
 		known = known || mk->parts[i]->group;
 	}

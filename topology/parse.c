@@ -494,7 +494,13 @@ static int build(const struct topo_call *call, struct topo **out, struct err *er
 	if (!rc) {
 		rc = topo_freeze(mk.t, err);
 	}
+	/* A product takes its parts over. */
+	for (int i = 0; i < call->parts && mk.factor_times && !rc; i++) {
+		rc = vec_push(&mk.t->factors, parts[i]) ? err_nomem(err) : 0;
+		parts[i] = rc ? parts[i] : NULL;
+	}
 	if (!rc) {
+		mk.t->factor_times = mk.factor_times;
 		*out = mk.t;
 		mk.t = NULL;
 	}

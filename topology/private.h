@@ -19,6 +19,8 @@ struct topo {
 	bool frozen;
 	bool cayley;			/* transitive by construction */
 	struct topo_group *group;	/* of automorphisms, known from construction; or NULL */
+	VEC(struct topo *) factors;	/* of a Cartesian product, owned; none: no product */
+	int factor_times;		/* as often stands each of them there */
 	VEC(struct topo_arc) arcs;	/* frozen: by source, then as added */
 	struct topo_node *nodes;	/* n */
 	int32_t *out_first;		/* n + 1, once frozen */
@@ -91,6 +93,8 @@ struct topo_make {
 	struct topo *t;				/* build */
 	bool keeps_kinds;			/* build: t has the nodes of the first part,
 						 * and their kinds */
+	int factor_times;			/* build: t is the Cartesian product of the
+						 * parts, so many times; 0: it is not */
 	int rc;
 	struct err *err;
 };

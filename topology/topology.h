@@ -132,12 +132,16 @@ bool topo_is_symmetric(const struct topo *t);
  * dist[topo_n]. O(n + m). */
 void topo_bfs(const struct topo *t, int src, int32_t *dist);
 /* Largest distance from a terminal to another, -1 when some cannot be reached.
- * O(terminals (n + m)), of families whose nodes are a group O(n + m). */
+ * O(orbits (n + m)), one orbit of families whose nodes are a group, n without a group by
+ * construction; of products the sum of their factors' diameters. topo_diameter_told calls
+ * on_source after each search, of each factor on its own. */
+typedef void topo_on_source(void *arg, int done, int sources);
 int topo_diameter(const struct topo *t);
+int topo_diameter_told(const struct topo *t, topo_on_source *on_source, void *arg);
 
 /* Arcs of the shortest cycle, 0 when there is none or no memory; of a symmetric digraph as of
- * an undirected graph: an arc and its reverse are none, parallel arcs are one. O(n (n + m)), of
- * graphs that are transitive by construction O(n + m). */
+ * an undirected graph: an arc and its reverse are none, parallel arcs are one. O(orbits (n + m)), as of the
+ * diameter. */
 int topo_girth(const struct topo *t);
 
 /* New frozen graph with every arc reversed; back[new arc] = arc of t, when
@@ -157,6 +161,9 @@ int topo_copy(const struct topo *t, struct topo **out, struct err *err);
  * group. False also with shared limits, where none is looked for, and when out
  * of memory. Any thread may call it. */
 bool topo_vertex_transitive(const struct topo *t);
+/* The same of arcs: an automorphism takes any to any other. Nothing is known at once; nauty looks
+ * at n + m vertices. False without arcs. */
+bool topo_arc_transitive(const struct topo *t);
 
 /*
  * Graphs from expressions (case-sensitive, blanks ignored): a family with its

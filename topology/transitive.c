@@ -1,5 +1,5 @@
 /*
- * Vertex transitivity by nauty.
+ * Vertex and arc transitivity by nauty.
  *
  * nauty knows neither parallel arcs nor weights. All arcs from u to v are one
  * bundle; bundles of equal content (the sorted capacities and latencies) form
@@ -23,7 +23,7 @@ struct topo_bundles {
 	struct topo_arc *arcs;		/* all, sorted within each source */
 	struct topo_bundle *v;
 	int n;
-	int classes, plain;		/* plain: the largest class */
+	int classes, plain;		/* plain: the largest class; -1: none */
 	int middles;			/* bundles that are not plain */
 };
 
@@ -185,14 +185,41 @@ static void fill_colours(const struct topo *t, const struct topo_bundles *b, str
 	}
 }
 
-static bool is_one_orbit(const struct nauty_graph *p, int n)
+static bool is_one_orbit(const struct nauty_graph *p, int from, int to)
 {
-	for (int u = 1; u < n; u++) {
-		if (p->orbits[u] != p->orbits[0]) {
+	for (int u = from; u < to; u++) {
+		if (p->orbits[u] != p->orbits[from]) {
 			return false;
 		}
 	}
 	return true;
+}
+
+/* By nauty: the nodes are one orbit, or all arcs are, each bundle of them a middle vertex. */
+static bool search_orbits(const struct topo *t, bool arcs)
+{
+	struct nauty_graph p = { 0 };
+	struct topo_bundles b = { 0 };
+	bool transitive = false;
+
+	if (!make_bundles(t, &b) || (arcs && b.classes > 1)) {
+		goto out;
+	}
+	if (arcs) {
+		b.plain = -1;
+		b.middles = b.n;
+	}
+	if (!nauty_graph_init(&p, t->n + b.middles, (size_t)b.n + (size_t)b.middles)) {
+		fill_graph(t, &b, &p);
+		fill_colours(t, &b, &p);
+		nauty_graph_run(&p, b.middles == 0 && topo_is_symmetric(t), NULL);
+		transitive = arcs ? is_one_orbit(&p, t->n, t->n + b.middles)
+				  : is_one_orbit(&p, 0, t->n);
+	}
+out:
+	nauty_graph_fini(&p);
+	free_bundles(&b);
+	return transitive;
 }
 
 static bool are_nodes_alike(const struct topo *t)
@@ -207,10 +234,6 @@ static bool are_nodes_alike(const struct topo *t)
 
 bool topo_vertex_transitive(const struct topo *t)
 {
-	struct nauty_graph p = { 0 };
-	struct topo_bundles b = { 0 };
-	bool transitive = false;
-
 	if (!are_nodes_alike(t) || topo_n_limits(t) > 0) {
 		return false;
 	}
@@ -218,17 +241,26 @@ bool topo_vertex_transitive(const struct topo *t)
 		return true;
 	}
 	/* Degrees differ: cheap, and the common reason. */
-	if (topo_regular_degree(t) == 0) {
+	return topo_regular_degree(t) > 0 && search_orbits(t, false);
+}
+
+/* Of one capacity and latency; then parallel ones change places freely. */
+static bool are_arcs_alike(const struct topo *t)
+{
+	const struct topo_arc *first = topo_arc(t, 0);
+
+	for (int a = 1; a < topo_m(t); a++) {
+		if (compare_content(first, topo_arc(t, a))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool topo_arc_transitive(const struct topo *t)
+{
+	if (!are_nodes_alike(t) || topo_n_limits(t) > 0 || topo_m(t) == 0) {
 		return false;
 	}
-	if (make_bundles(t, &b) && !nauty_graph_init(&p, t->n + b.middles,
-						     (size_t)b.n + (size_t)b.middles)) {
-		fill_graph(t, &b, &p);
-		fill_colours(t, &b, &p);
-		nauty_graph_run(&p, b.middles == 0 && topo_is_symmetric(t), NULL);
-		transitive = is_one_orbit(&p, t->n);
-	}
-	nauty_graph_fini(&p);
-	free_bundles(&b);
-	return transitive;
+	return are_arcs_alike(t) && search_orbits(t, true);
 }

@@ -261,6 +261,11 @@ static const struct cli_option show_options[] = {
 	JOB, { 0, "step", "N", "show the transfers of this step", NULL }, FULL, END,
 };
 
+static const struct cli_option info_options[] = {
+	{ 0, "quick", NULL, "leave out what takes long on large topologies: diameter, girth, "
+	  "transitivity by search", NULL }, END,
+};
+
 static const struct cli_option build_options[] = {
 	CONFIG, { 0, "job", "NAME", "the ranks of this job of the fabric, with what is "
 	  "inside its hosts", NULL },
@@ -431,7 +436,7 @@ static const struct cli_command routes_commands[] = {
 
 static const struct cli_command topology_commands[] = {
 	{ "info", NULL, "[EXPR]", "Size, degree, diameter of a topology; "
-	  "without one, the families", NULL, NULL, 0, 1, false,
+	  "without one, the families", NULL, info_options, 0, 1, false,
 	  cmd_topology_info },
 	{ "build", NULL, "[EXPR]", "List all arcs of a topology", NULL,
 	  build_options, 0, 1, false, cmd_topology_build },

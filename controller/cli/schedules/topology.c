@@ -2,6 +2,7 @@
  * arcs, and the limits they share, as the formats for output or as the file that
  * --topology reads; and the same of a fabric's job. */
 #include <stdlib.h>
+#include <string.h>
 
 #include <gmp.h>
 
@@ -12,10 +13,16 @@
 #include "lib/base/rat.h"
 #include "lib/base/units.h"
 
-/* Above these sizes vertex transitivity and girth are not looked for, nor, unless all nodes are
- * alike, what breadth-first broadcast takes: they are null. */
+/* Above these sizes transitivity (nodes, for arcs with these) and girth are not looked for, nor,
+ * unless all nodes are alike, what breadth-first broadcast takes (nodes; where they are alike nodes
+ * times ports squared): they are null. */
 #define TRANSITIVE_MAX_NODES 4096
+#define TRANSITIVE_MAX_ARCS 16384
 #define SOLVED_MAX_NODES 256
+#define SOLVED_MAX_EFFORT (1 << 22)
+/* Searches times arcs from which on the diameter shows its progress. */
+#define TOLD_EFFORT ((int64_t)1 << 30)
+#define HELP_COLUMN 28
 
 /* {families: [{form, help}]} */
 static int out_families(struct out *o, struct err *err)
@@ -47,7 +54,11 @@ static int families(const struct cli *c, struct err *err)
 	}
 
 	for (int i = 0; (form = topo_family_help(i, &help)); i++) {
-		buf_printf(&b, "%-27s %s\n", form, help);
+		bool fits = strlen(form) <= HELP_COLUMN - 1;
+
+		/* A long form has a line of its own. */
+		buf_printf(&b, "%s%s%*s%s\n", form, fits ? "" : "\n",
+			   HELP_COLUMN - (fits ? (int)strlen(form) : 0), "", help);
 	}
 	r = b.failed ? err_nomem(err)
 		     : cli_print_bytes(buf_cstr(&b), b.len, err);
@@ -70,78 +81,159 @@ static int degree_of(const struct topo *t, int first, int end)
 	return most;
 }
 
+/* What info knows of a digraph, to know the rest. */
+struct info {
+	struct cli *c;
+	const struct topo *t;
+	bool quick;		/* nothing that takes long */
+	int diameter;		/* -1: none, or not known */
+	int order, arc_orbits;	/* of the group that weft knows */
+	struct progress progress;
+	int told;		/* tenths of the diameter's searches */
+};
+
+enum answer { NO, YES, NOT_KNOWN };
+
+static void out_answer(struct out *o, const char *key, enum answer answer)
+{
+	if (answer == NOT_KNOWN) {
+		out_null(o, key);
+	} else {
+		out_bool(o, key, answer == YES);
+	}
+}
+
 /* The symmetries that weft knows: by them schedules are compact. */
-static int out_group(struct out *o, const struct topo *t, int *order, struct err *err)
+static int find_group(struct info *x, struct err *err)
 {
 	struct topo_action *action = NULL;
 	struct topo_group *g = NULL;
 	int rc;
 
-	if ((rc = topo_group_find(t, &g, err)) || (rc = topo_action_new(t, g, &action, err))) {
+	if ((rc = topo_group_find(x->t, &g, err)) ||
+	    (rc = topo_action_new(x->t, g, &action, err))) {
 		goto out;
 	}
-	*order = topo_group_order(g);
-	out_int(o, "group_order", *order);
-	out_int(o, "arc_orbits", topo_action_orbits(action));
+	x->order = topo_group_order(g);
+	x->arc_orbits = topo_action_orbits(action);
 out:
 	topo_action_free(action);
 	topo_group_free(g);
 	return rc;
 }
 
-/* T_B of an all-reduce by breadth-first broadcast, in M/B, beside its bound. */
-static int out_breadth_first(struct out *o, const struct topo *t, bool solve, struct err *err)
+/* The known group proves it, or the search for all automorphisms, which of a huge graph
+ * may take very long. */
+static enum answer vertex_transitive(const struct info *x)
 {
-	mpq_t factor, bound;
-	int steps, rc = 0;
-
-	mpq_inits(factor, bound, NULL);
-	if (solve) {
-		rc = coll_bfb_factor(COLL_ALLREDUCE, t, &steps, factor, err);
-		rat_set(bound, 2 * (topo_n(t) - 1), topo_n(t));
+	if (x->order == topo_n(x->t)) {
+		return YES;
 	}
-	if (solve && !rc) {
-		out_bool(o, "bandwidth_optimal", mpq_cmp(factor, bound) <= 0);
-	} else {
-		out_null(o, "bandwidth_optimal");
+	if (topo_is_plain(x->t) && topo_regular_degree(x->t) == 0) {
+		return NO;
 	}
-	mpq_clears(factor, bound, NULL);
-	return rc == WEFT_ENOMEM ? rc : 0;
+	if (x->quick || topo_n(x->t) > TRANSITIVE_MAX_NODES) {
+		return NOT_KNOWN;
+	}
+	return topo_vertex_transitive(x->t) ? YES : NO;
 }
 
-static int out_symmetry(struct out *o, const struct topo *t, int diameter, struct err *err)
+static enum answer arc_transitive(const struct info *x)
 {
-	bool small = topo_n(t) <= TRANSITIVE_MAX_NODES;
-	int order = 1, rc;
-
-	/* The symmetry search of a huge graph may take very long. */
-	if (small) {
-		out_bool(o, "vertex_transitive", topo_vertex_transitive(t));
-	} else {
-		out_null(o, "vertex_transitive");
+	if (x->arc_orbits == 1) {
+		return YES;
 	}
-	rc = out_group(o, t, &order, err);
+	if (!topo_is_plain(x->t) || x->quick || topo_n(x->t) > TRANSITIVE_MAX_NODES ||
+	    topo_m(x->t) > TRANSITIVE_MAX_ARCS) {
+		return NOT_KNOWN;
+	}
+	return topo_arc_transitive(x->t) ? YES : NO;
+}
+
+/* T_B by breadth-first broadcast meets the bound in both phases. Of a symmetric digraph both are
+ * the same. */
+static enum answer bandwidth_optimal(const struct info *x)
+{
+	int64_t n = topo_n(x->t), ports = topo_max_degree(x->t);
+	bool both = !topo_is_symmetric(x->t), met = false;
+	mpq_t factor, bound;
+	int steps, rc;
+
+	if (x->quick || !topo_is_plain(x->t) || x->diameter <= 0 ||
+	    (x->order == n ? n * ports * ports > SOLVED_MAX_EFFORT : n > SOLVED_MAX_NODES)) {
+		return NOT_KNOWN;
+	}
+	mpq_inits(factor, bound, NULL);
+	rc = coll_bfb_factor(both ? COLL_ALLREDUCE : COLL_ALLGATHER, x->t, &steps, factor, NULL);
+	if (!rc) {
+		rat_set(bound, (1 + both) * (n - 1), n);
+		met = mpq_cmp(factor, bound) <= 0;
+	}
+	mpq_clears(factor, bound, NULL);
+	return rc ? NOT_KNOWN : met ? YES : NO;
+}
+
+static int out_symmetry(struct out *o, struct info *x, struct err *err)
+{
+	int rc = find_group(x, err);
+
 	if (rc) {
 		return rc;
 	}
-	if (small) {
-		out_int(o, "girth", topo_girth(t));
+	out_answer(o, "vertex_transitive", vertex_transitive(x));
+	out_answer(o, "arc_transitive", arc_transitive(x));
+	out_int(o, "group_order", x->order);
+	out_int(o, "arc_orbits", x->arc_orbits);
+	if (!x->quick && (topo_n(x->t) <= TRANSITIVE_MAX_NODES || x->order == topo_n(x->t))) {
+		out_int(o, "girth", topo_girth(x->t));
 	} else {
 		out_null(o, "girth");
 	}
-	return out_breadth_first(o, t, topo_is_plain(t) && diameter > 0 &&
-				 (order == topo_n(t) || topo_n(t) <= SOLVED_MAX_NODES), err);
+	out_answer(o, "bandwidth_optimal", bandwidth_optimal(x));
+	return 0;
+}
+
+/* Ten times, where there are many searches. */
+static void tell_diameter(void *arg, int done, int sources)
+{
+	struct info *x = arg;
+	int tenth = (int)((int64_t)done * 10 / sources);
+	Weft__V1__ApplyEvent event = WEFT__V1__APPLY_EVENT__INIT;
+
+	if ((int64_t)sources * topo_m(x->t) < TOLD_EFFORT || tenth == x->told) {
+		return;
+	}
+	x->told = tenth;
+	event.text = "diameter";
+	event.done = done;
+	event.total = sources;
+	progress_event(&x->progress, &event);
+}
+
+/* -1 also where it is left out. */
+static int find_diameter(struct info *x)
+{
+	int diameter = -1;
+
+	if (!x->quick) {
+		progress_init(&x->progress, x->c);
+		diameter = topo_diameter_told(x->t, tell_diameter, x);
+		progress_end(&x->progress);
+	}
+	return diameter;
 }
 
 /* {topology, nodes, terminals, memories, switches, arcs, limits, degree,
- * switch_degree, regular, symmetric, diameter, vertex_transitive, group_order,
+ * switch_degree, regular, symmetric, diameter, vertex_transitive, arc_transitive, group_order,
  * arc_orbits, girth, bandwidth_optimal}. degree is that
  * of terminals, switch_degree that of the others, null without them; diameter is
  * between terminals, null when some cannot be reached. */
-static int describe(struct out *o, const struct topo *t, const char *name, struct err *err)
+static int describe(struct out *o, struct info *x, const char *name, struct err *err)
 {
-	int diameter = topo_diameter(t), ranks = topo_ranks(t);
+	const struct topo *t = x->t;
+	int ranks = topo_ranks(t);
 
+	x->diameter = find_diameter(x);
 	out_str(o, "topology", name);
 	out_int(o, "nodes", topo_n(t));
 	out_int(o, "terminals", ranks);
@@ -157,12 +249,12 @@ static int describe(struct out *o, const struct topo *t, const char *name, struc
 	}
 	out_bool(o, "regular", topo_regular_degree(t) > 0);
 	out_bool(o, "symmetric", topo_is_symmetric(t));
-	if (diameter < 0) {
+	if (x->diameter < 0) {
 		out_null(o, "diameter");
 	} else {
-		out_int(o, "diameter", diameter);
+		out_int(o, "diameter", x->diameter);
 	}
-	return out_symmetry(o, t, diameter, err);
+	return out_symmetry(o, x, err);
 }
 
 int cmd_topology_info(struct cli *c, struct err *err)
@@ -181,7 +273,9 @@ int cmd_topology_info(struct cli *c, struct err *err)
 	}
 	o = out_new(c->format);
 	if (o) {
-		r = describe(o, t, name, err);
+		struct info x = { .c = c, .t = t, .quick = cli_has(c, "quick") };
+
+		r = describe(o, &x, name, err);
 	}
 	if (r) {
 		out_free(o);

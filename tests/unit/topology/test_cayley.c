@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -395,6 +396,73 @@ static void operators_carry(void **state)
 	}
 }
 
+/* Arcs are in one orbit just when the nodes of the line graph are, of digraphs without parallel arcs. */
+static void arc_transitive(void **state)
+{
+	static const char *const yes[] = {
+		"K(5)", "K(3,3)", "Ring(6)", "UniRing(1,5)", "Hypercube(3)", "Paley(13)",
+		"DiC(7,{1,2,4})", "Odd(3)", "Cap(K(4),3)", "UniRing(3,4)",
+	};
+	static const char *const no[] = {
+		"C(8,{1,2})", "K(2,3)", "Kautz(2,2)", "Mesh(3,3)", "Torus(3,4)", "Multi(DBJMod(2,3),2)",
+		"Prod(Cap(Ring(3),2),Ring(3))", "Cay((1,2,3),(1,2)(3,4))", "DiC(7,{1,2})",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(yes) / sizeof(*yes); i++) {
+		struct topo *t = parse(yes[i]);
+
+		if (!topo_arc_transitive(t)) {
+			fail_msg("%s is arc-transitive", yes[i]);
+		}
+		topo_free(t);
+	}
+	for (size_t i = 0; i < sizeof(no) / sizeof(*no); i++) {
+		struct topo *t = parse(no[i]);
+
+		if (topo_arc_transitive(t)) {
+			fail_msg("%s is not arc-transitive", no[i]);
+		}
+		topo_free(t);
+	}
+	for (int i = 0; i < EXPRS; i++) {
+		struct topo *t = parse(exprs[i]), *line;
+		char text[256];
+
+		snprintf(text, sizeof(text), "L(%s)", exprs[i]);
+		line = parse(text);
+		if (topo_m(t) < 1000) {
+			assert_int_equal(topo_arc_transitive(t), topo_vertex_transitive(line));
+		}
+		topo_free(t);
+		topo_free(line);
+	}
+}
+
+/* From factors and orbits as from every node of the arcs alone. */
+static void distances(void **state)
+{
+	static const char *const made[] = {
+		"Prod(Kautz(2,2),Ring(5))", "Pow(Diamond,2)", "Prod(Mesh(2,3),K(2),UniRing(1,4))",
+		"Prod(Pow(Ring(3),2),DBJMod(2,3))", "L(DiCay((1,2,3),(1,2,3,4,5)))",
+		"Bi(L(DiCay(7:3,r=2,{(1,0),(0,1)})))", "Deg(Cay((1,2),(1,2,3,4)),2)",
+		"Prod(Cay((1,2),(1,2,3)),Mesh(3,2))", "Prod(L(DiCay((1,2,3),(2,3,4))),Cay((1,2),(1,2,3)))",
+		"Reverse(Prod(Kautz(2,2),Ring(5)))",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++) {
+		struct topo *t = parse(made[i]), *plain;
+
+		assert_int_equal(topo_from_arcs(topo_n(t), topo_arcs(t), (size_t)topo_m(t), &plain,
+						NULL), 0);
+		assert_int_equal(topo_diameter(t), topo_diameter(plain));
+		assert_int_equal(topo_girth(t), topo_girth(plain));
+		topo_free(t);
+		topo_free(plain);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -404,6 +472,8 @@ int main(void)
 		cmocka_unit_test(girths),
 		cmocka_unit_test(permutations_by_brute_force),
 		cmocka_unit_test(operators_carry),
+		cmocka_unit_test(arc_transitive),
+		cmocka_unit_test(distances),
 		cmocka_unit_test(names),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(no_groups),

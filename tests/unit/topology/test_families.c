@@ -476,7 +476,7 @@ static void help_matches_parser(void **state)
 			fail_msg("%s: %s", expr, err.msg);
 		}
 	}
-	assert_int_equal(n, 50);
+	assert_int_equal(n, 53);
 }
 
 /* A seed gives one graph, another seed another. */
