@@ -1,4 +1,6 @@
-/* Graphs of words: Kautz, de Bruijn and their relatives; see topology.h. */
+/* Graphs of words, whose next symbol is chosen and whose first one goes: Kautz, de Bruijn and their
+ * relatives, of few steps for their ports, and cycle prefixes, where no symbol stands twice; see
+ * topology.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,6 +176,88 @@ static void build_diamond(struct topo_make *mk)
 	}
 }
 
+/* ---- cycle prefixes ---- */
+
+#define MAX_PREFIX 9	/* 9! > TOPO_MAX_NODES */
+
+/* Faber, Moore and Chen, Networks 23 (1993): words of k symbols out of d + 1, none twice. */
+static void measure_prefixes(struct topo_make *mk)
+{
+	int64_t d = topo_number(mk, 0), k = topo_number(mk, 1), n = 1;
+
+	check_degree(mk, 1);
+	topo_check_number(mk, 1, "length of words", 1, d < MAX_PREFIX ? d : MAX_PREFIX);
+	for (int64_t i = 0; i < k && n <= TOPO_MAX_NODES; i++) {
+		n *= d + 1 - i;
+	}
+	mk->size = (struct topo_size){ n, n * d, d, true, true };
+}
+
+/* The digits of a word: how many symbols below each are left at its place. */
+static int64_t number_of_word(const int *word, int k, int64_t d)
+{
+	int64_t number = 0;
+
+	for (int i = 0; i < k; i++) {
+		int digit = word[i];
+
+		for (int j = 0; j < i; j++) {
+			digit -= word[j] < word[i];
+		}
+		number = number * (d + 1 - i) + digit;
+	}
+	return number;
+}
+
+static void word_of_number(int64_t number, int k, int64_t d, int *word)
+{
+	for (int i = k - 1; i >= 0; i--) {
+		word[i] = (int)(number % (d + 1 - i));
+		number /= d + 1 - i;
+	}
+	/* From the back, a symbol left at its place becomes one left before those earlier. */
+	for (int i = k - 1; i > 0; i--) {
+		for (int j = i; j < k; j++) {
+			word[j] += word[j] >= word[i - 1];
+		}
+	}
+}
+
+/* The word without symbol i, and `last` at its end. */
+static void link_prefix(struct topo_make *mk, int64_t u, const int *word, int i, int last)
+{
+	int k = (int)topo_number(mk, 1), next[MAX_PREFIX];
+
+	for (int j = 0; j < k; j++) {
+		next[j] = j + 1 == k ? last : word[j + (j >= i)];
+	}
+	topo_link(mk, u, number_of_word(next, k, topo_number(mk, 0)));
+}
+
+/* A new symbol follows and the first goes, or one of the others but the last goes to the end. */
+static void build_prefixes(struct topo_make *mk)
+{
+	int64_t d = topo_number(mk, 0);
+	int k = (int)topo_number(mk, 1), word[MAX_PREFIX];
+
+	for (int64_t u = 0; u < mk->size.n; u++) {
+		word_of_number(u, k, d, word);
+		for (int symbol = 0; symbol <= d; symbol++) {
+			bool there = false;
+
+			for (int i = 0; i < k; i++) {
+				there = there || word[i] == symbol;
+			}
+			if (!there) {
+				link_prefix(mk, u, word, 0, symbol);
+			}
+		}
+		for (int i = 0; i + 1 < k; i++) {
+			link_prefix(mk, u, word, i, word[i]);
+		}
+	}
+}
+
 const struct topo_family topo_words[] = {
 	{ "GenKautz", "nn", "GenKautz(d,n)", "generalized Kautz, least "
 	  "diameter, d ports", measure_general, build_general },
@@ -183,6 +267,8 @@ const struct topo_family topo_words[] = {
 	  "in self-loops", measure_words, build_de_bruijn },
 	{ "DBJMod", "nn", "DBJMod(d,n)", "de Bruijn, its loops and 2-cycles "
 	  "rewired into one cycle", measure_modified, build_modified },
+	{ "CyclePrefix", "nn", "CyclePrefix(d,k)", "words of k of d+1 symbols: (d+1)!/(d+1-k)! "
+	  "nodes, d ports, diameter k", measure_prefixes, build_prefixes },
 	{ "Diamond", "", "Diamond", "8 nodes, 2 ports, diameter 3, "
 	  "bandwidth-optimal", measure_diamond, build_diamond },
 	{ NULL, NULL, NULL, NULL, NULL, NULL },

@@ -154,20 +154,43 @@ static int add_optimal(struct coll_finder *f, struct finder_candidates *set, int
 	return rc;
 }
 
+/* With the figures that it has. */
+static int add_computed(struct coll_finder *f, struct finder_candidates *set,
+			struct finder_candidate *c)
+{
+	int rc = finder_compute(f, c);
+
+	if (rc) {
+		return rc == WEFT_ELIMIT ? 0 : rc;
+	}
+	return finder_keep(f, set, c);
+}
+
 static int add_kautz(struct coll_finder *f, struct finder_candidates *set, int n, int d)
 {
 	struct finder_candidate c = { .steps = 0 };
-	int rc;
 
 	/* Of degree one they are not connected. */
 	if (d < 2 || n < d + 1 || !finder_name(&c, "GenKautz(%d,%d)", d, n)) {
 		return 0;
 	}
-	rc = finder_compute(f, &c);
-	if (rc) {
-		return rc == WEFT_ELIMIT ? 0 : rc;
+	return add_computed(f, set, &c);
+}
+
+/* Of diameter 3 or more they are less loaded than generalized Kautz graphs of the same steps. */
+static int add_cycle_prefix(struct coll_finder *f, struct finder_candidates *set, int n, int d)
+{
+	struct finder_candidate c = { .steps = 0 };
+	int64_t words = d + 1;
+	int k = 1;
+
+	while (words < n && k < d) {
+		words *= d + 1 - k++;
 	}
-	return finder_keep(f, set, &c);
+	if (words != n || k < 3 || !finder_name(&c, "CyclePrefix(%d,%d)", d, k)) {
+		return 0;
+	}
+	return add_computed(f, set, &c);
 }
 
 /* Corollary 10.1 (corollary 1.2 as a bound): `times` line graphs of what has
@@ -213,6 +236,9 @@ static int unidirectional(struct coll_finder *f, struct finder_candidates *set, 
 
 	if (!rc) {
 		rc = add_kautz(f, set, n, d);
+	}
+	if (!rc) {
+		rc = add_cycle_prefix(f, set, n, d);
 	}
 	for (int k = 1; d > 1 && base % d == 0 && base / d >= 2 && !rc; k++) {
 		base /= d;

@@ -60,6 +60,11 @@ graph 'Kautz(2,4)' 48 2 5
 graph 'Kautz(4,2)' 80 4 3
 graph 'DeBruijn(2,10)' 1024 2 10
 graph 'DeBruijn(4,3)' 64 4 3
+# (d + 1)! / (d + 1 - k)! nodes of diameter k.
+graph 'CyclePrefix(4,3)' 60 4 3
+graph 'CyclePrefix(5,4)' 360 5 4
+graph 'CyclePrefix(8,2)' 72 8 2
+graph 'CyclePrefix(4,4)' 120 4 4
 graph 'DBJMod(2,4)' 16 2 4
 graph 'DBJMod(3,2)' 9 3 2
 graph 'Diamond' 8 2 3

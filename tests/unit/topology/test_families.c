@@ -476,7 +476,32 @@ static void help_matches_parser(void **state)
 			fail_msg("%s: %s", expr, err.msg);
 		}
 	}
-	assert_int_equal(n, 53);
+	assert_int_equal(n, 54);
+}
+
+/* Renaming symbols moves any word to any other; k steps make any of another. */
+static void cycle_prefixes(void **state)
+{
+	struct topo *t, *words;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(topo_parse("CyclePrefix(5,3)", &t, NULL, &err), 0);
+	assert_int_equal(topo_regular_degree(t), 5);
+	assert_true(topo_vertex_transitive(t));
+	/* The same by a search, without what its family says. */
+	assert_int_equal(topo_from_arcs(topo_n(t), topo_arcs(t), (size_t)topo_m(t), &words, &err), 0);
+	assert_true(topo_vertex_transitive(words));
+	assert_int_equal(topo_diameter(words), 3);
+	topo_free(t);
+	topo_free(words);
+	/* Of words of one symbol the complete graph. */
+	assert_int_equal(topo_parse("CyclePrefix(6,1)", &t, NULL, &err), 0);
+	assert_int_equal(topo_n(t), 7);
+	assert_int_equal(topo_diameter(t), 1);
+	topo_free(t);
+	assert_int_equal(topo_parse("CyclePrefix(3,4)", &t, NULL, &err), WEFT_EINVAL);
+	assert_int_equal(topo_parse("CyclePrefix(99,9)", &t, NULL, &err), WEFT_EINVAL);
 }
 
 /* A seed gives one graph, another seed another. */
@@ -578,6 +603,7 @@ int main(void)
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(long_expressions),
 		cmocka_unit_test(help_matches_parser),
+		cmocka_unit_test(cycle_prefixes),
 		cmocka_unit_test(seeds),
 		cmocka_unit_test(edge_lists),
 	};
