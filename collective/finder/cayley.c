@@ -1,288 +1,279 @@
 /*
  * Cayley graphs whose breadth-first broadcast meets the bandwidth bound in few steps.
  *
- * Every node of a Cayley graph sees the same, so one search from the identity gives the levels of
- * all, and a level is balanced when Hall's condition holds for every set of arcs: not more of its
- * nodes may be reachable only over these than their share (eq. (3) of
- * direct-connect-topologies). For all-gathers the arcs are the last letters of the words
- * that lead to a node, for reduce-scatters the first ones, which are the last letters of the
- * digraph with inverse generators. Sets of generators are changed one at a time, towards fewer nodes
- * beyond the diameter that is aimed at and then towards less excess load, on groups that
- * reach far with random generators. How long is counted in nodes visited, not in time: the
- * answer is the same on any machine.
+ * Sets of generators are changed one at a time, towards fewer nodes beyond the diameter
+ * that is aimed at and then towards less excess load (cayley_levels.c), on groups that reach far
+ * with random generators; half of the sets are such that an automorphism keeps them
+ * (cayley_orbits.c). Diameters begin at what random sets have and end one below the best that
+ * was found, or lower where some set came near. How long is counted in nodes visited, not in
+ * time: the answer is the same on any machine.
  */
-#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collective/finder/private.h"
-#include "lib/base/rng.h"
-#include "lib/base/vec.h"
 
 #define MAX_D FINDER_CAYLEY_MAX_PORTS
-#define KEPT_GROUPS 16		/* that are searched, of those that are listed */
-#define TRIES 4			/* random sets that a group is judged by */
+#define KEPT_GROUPS 32		/* that are searched, of those that are listed, at most */
+#define VISITS_OF_GROUP 800	/* that must be there for each of them, times its elements */
+#define TRIES 6			/* random sets that a group is judged by */
+#define VISITS_OF_CHOICE 20	/* that choosing a generator is like */
+#define GENERATING 20		/* random sets of which one may generate the group */
 #define STALE 80		/* changes without gain after which an episode ends */
+#define MAX_DEPTH 64		/* diameters that `farthest` knows */
+#define TABLE_BYTES (48 << 20)	/* of products with an element that are kept */
 
-/* A generator, or with inverses a pair of them, or an involution. */
+/* Generators that the automorphism, and with inverses inversion, makes of one. */
 struct finder_unit {
-	int64_t letter;
-	bool pair;
+	int64_t letter[MAX_D];
+	int size;
+	int column;		/* of the first */
 };
 
 struct finder_cayley_search {
 	int n, d;
 	bool both, lines;	/* lines: a base for line graphs is looked for */
-	int strict;		/* level on which no set of arcs may have all its share; -1 */
 	struct rng rng;
 	const struct topo_cayley_group *g;
-	int64_t *involutions;
-	int n_involutions;
+	int rank;		/* of the group */
+	struct finder_levels levels;
+	struct finder_orbits orbits;
 	struct finder_unit unit[MAX_D], kept;	/* kept: the one that a change replaced */
 	int units;
-	int32_t *next[MAX_D], *back[MAX_D];	/* by generator: u times it; times its inverse */
-	int16_t *level;
-	uint16_t *letters;	/* of each node: the last letters of shortest words */
-	int32_t *queue;
-	int64_t *count;		/* of a level: nodes by set of letters */
-	int deepest;		/* level of the evaluation before */
-	int64_t visits, max_visits;
+	uint16_t *column[MAX_D], *back[MAX_D];	/* by generator: u times it; times its inverse */
+	int32_t *wide;
+	uint16_t *inverse, *inverses;	/* of the group's elements; of those of all ranks */
+	bool inverted[KEPT_GROUPS];	/* by rank: inverses are there */
+	int failed[KEPT_GROUPS];	/* by rank: times that no set was found to generate it */
+	uint16_t *tables;	/* u times an element, for some groups and elements */
+	int64_t *owner;		/* of each table; 0: none */
+	int slots;
+	int farthest[MAX_DEPTH];	/* most nodes that a set reached within so many steps */
+	int64_t other_visits, max_visits;
 	struct arrays arrays;
 };
 
-/* ---- generators ---- */
-
-static int64_t random_letter(struct finder_cayley_search *s)
+static int64_t visits(const struct finder_cayley_search *s)
 {
-	return 1 + (int64_t)rng_below(&s->rng, (uint64_t)s->n - 1);
+	return s->levels.visits + s->other_visits;
 }
 
-/* The column of unit i in `next`: pairs take two. */
-static int column_of(const struct finder_cayley_search *s, int i)
+/* ---- products ---- */
+
+static void fill(struct finder_cayley_search *s, int64_t letter, uint16_t *column)
 {
-	int column = 0;
-
-	for (int k = 0; k < i; k++) {
-		column += 1 + s->unit[k].pair;
-	}
-	return column;
-}
-
-static void fill_column(struct finder_cayley_search *s, int i)
-{
-	int column = column_of(s, i);
-
-	topo_cayley_times(s->g, s->unit[i].letter, s->next[column]);
+	topo_cayley_times(s->g, letter, s->wide);
 	for (int u = 0; u < s->n; u++) {
-		s->back[column][s->next[column][u]] = u;
+		column[u] = (uint16_t)s->wide[u];
 	}
-	if (s->unit[i].pair) {
-		memcpy(s->next[column + 1], s->back[column], (size_t)s->n * sizeof(int32_t));
-		memcpy(s->back[column + 1], s->next[column], (size_t)s->n * sizeof(int32_t));
-	}
-	s->visits += s->n;
+	s->other_visits += (s->g->chain.points > 0 ? 20 : 5) * s->n;
 }
 
-static bool is_involution(const struct finder_cayley_search *s, int64_t letter)
+/* The same, from memory where it is there. Until the next call. */
+static const uint16_t *table_of(struct finder_cayley_search *s, int64_t letter)
 {
-	for (int i = 0; i < s->n_involutions; i++) {
-		if (s->involutions[i] == letter) {
-			return true;
+	int64_t key = (int64_t)s->rank << 32 | letter;
+	size_t slot = (size_t)(rng_mix((uint64_t)key) % (uint64_t)s->slots);
+	uint16_t *table = s->tables + slot * (size_t)s->n;
+
+	if (s->owner[slot] != key) {
+		s->owner[slot] = key;
+		fill(s, letter, table);
+	}
+	return table;
+}
+
+/* The columns of unit i. */
+static void fill_unit(struct finder_cayley_search *s, int i)
+{
+	const struct finder_unit *u = &s->unit[i];
+
+	for (int k = 0; k < u->size; k++) {
+		memcpy(s->column[u->column + k], table_of(s, u->letter[k]),
+		       (size_t)s->n * sizeof(uint16_t));
+		for (int m = 0; m < u->size && s->both; m++) {
+			if (u->letter[m] == s->inverse[u->letter[k]]) {
+				s->levels.back[u->column + k] = s->column[u->column + m];
+			}
 		}
 	}
-	return false;
+	s->other_visits += s->n / 8 * u->size;
 }
 
-/* Whether a letter, or its inverse, is among the units but i. */
+/* The inverse columns of one-way sets, which only those that reach all nodes need. */
+static void fill_back(struct finder_cayley_search *s)
+{
+	for (int i = 0; i < s->units && !s->both; i++) {
+		const struct finder_unit *u = &s->unit[i];
+
+		for (int k = 0; k < u->size; k++) {
+			memcpy(s->back[u->column + k], table_of(s, s->inverse[u->letter[k]]),
+			       (size_t)s->n * sizeof(uint16_t));
+		}
+	}
+}
+
+/* ---- generators ---- */
+
+/* Whether a letter is among the units but i. */
 static bool taken(const struct finder_cayley_search *s, int64_t letter, int i)
 {
 	for (int k = 0; k < s->units; k++) {
-		if (k != i && (s->unit[k].letter == letter ||
-			       (s->unit[k].pair && s->back[column_of(s, k)][0] == letter))) {
-			return true;
+		for (int m = 0; m < s->unit[k].size && k != i; m++) {
+			if (s->unit[k].letter[m] == letter) {
+				return true;
+			}
 		}
 	}
 	return false;
 }
 
-/* Another letter for unit i: random, or that of another unit times it. False: none found. */
+/* Another letter for unit i: random, or its own times one of the set. False: none found. */
 static bool choose_letter(struct finder_cayley_search *s, int i)
 {
-	for (int try = 0; try < 20; try++) {
-		int64_t letter = random_letter(s);
+	struct finder_unit *u = &s->unit[i];
+	const struct finder_orbits *o = &s->orbits;
+	int first = o->start[u->size], many = o->start[u->size + 1] - first;
 
-		if (s->both && !s->unit[i].pair) {
-			letter = s->involutions[rng_below(&s->rng, (uint64_t)s->n_involutions)];
-		} else if (rng_below(&s->rng, 3) == 0) {
-			int k = (int)rng_below(&s->rng, (uint64_t)s->units);
+	for (int try = 0; try < 20 && many > 0; try++) {
+		int64_t letter = o->sorted[first + (int)rng_below(&s->rng, (uint64_t)many)];
 
-			letter = s->next[column_of(s, k)][letter];
+		s->other_visits += VISITS_OF_CHOICE;
+		if (u->letter[0] && rng_below(&s->rng, 3) == 0) {
+			letter = s->column[rng_below(&s->rng, (uint64_t)s->d)][u->letter[0]];
 		}
-		if (letter != 0 && !taken(s, letter, i) &&
-		    !(s->both && s->unit[i].pair && is_involution(s, letter))) {
-			s->unit[i].letter = letter;
+		if (letter && o->size[letter] == u->size && !taken(s, letter, i)) {
+			finder_orbits_list(o, (int)letter, s->inverse, s->both, MAX_D, u->letter);
 			return true;
 		}
 	}
 	return false;
 }
 
-/* So many units are involutions that the rest are pairs. False: the group has too few. */
+/* Units of sizes that orbits have and that are d together; half of the time as large as can be.
+ * False: not found. */
 static bool deal_units(struct finder_cayley_search *s)
 {
-	int odd = s->d % 2, spare = (s->n_involutions < s->d ? s->n_involutions : s->d) - odd;
-	int single = odd;
+	bool largest = rng_below(&s->rng, 2);
+	int used[MAX_D + 1] = { 0 };	/* elements of orbits by size */
 
-	if (!s->both) {
-		s->units = s->d;
-		return true;
-	}
-	if (spare < 0) {
-		return false;
-	}
-	if (rng_below(&s->rng, 2)) {
-		single += 2 * (int)rng_below(&s->rng, (uint64_t)(spare / 2) + 1);
-	}
-	s->units = single + (s->d - single) / 2;
-	for (int i = 0; i < s->units; i++) {
-		s->unit[i].pair = i >= single;
+	s->units = 0;
+	s->other_visits += 4 * VISITS_OF_CHOICE;
+	for (int left = s->d; left > 0;) {
+		int sizes = 0, chosen = 0;
+
+		for (int k = left; k > 0; k--) {
+			if (s->orbits.start[k + 1] - s->orbits.start[k] > used[k] &&
+			    (!chosen || !largest) && rng_below(&s->rng, (uint64_t)++sizes) == 0) {
+				chosen = k;
+			}
+		}
+		if (!chosen) {
+			return false;
+		}
+		s->unit[s->units++] = (struct finder_unit){ .size = chosen,
+							    .column = s->d - left };
+		left -= chosen;
+		used[chosen] += chosen;
 	}
 	return true;
 }
 
-static bool random_units(struct finder_cayley_search *s)
+static bool choose_units(struct finder_cayley_search *s)
 {
 	int units;
 
-	memset(s->unit, 0, sizeof(s->unit));
 	if (!deal_units(s)) {
 		return false;
 	}
 	units = s->units;
 	for (int i = 0; i < units; i++) {
-		s->units = i + 1;
-		memset(s->next[column_of(s, i)], 0, (size_t)s->n * sizeof(int32_t));
+		s->units = i;
 		if (!choose_letter(s, i)) {
 			return false;
 		}
-		fill_column(s, i);
+		fill_unit(s, i);
 	}
+	s->units = units;
 	return true;
+}
+
+/* A random set that generates the group, levels and all. False: none found. */
+static bool random_units(struct finder_cayley_search *s)
+{
+	struct finder_levels *l = &s->levels;
+
+	for (int try = 0; try < GENERATING; try++) {
+		if (!choose_units(s) || finder_levels_reach(l, false, s->n, 0) < s->n) {
+			continue;
+		}
+		for (int t = 0; t <= l->deepest && t < MAX_DEPTH; t++) {
+			s->farthest[t] = l->start[t + 1] > s->farthest[t] ? l->start[t + 1] :
+									    s->farthest[t];
+		}
+		return true;
+	}
+	s->failed[s->rank - 1]++;
+	return false;
+}
+
+static void take_group(struct finder_cayley_search *s, const struct finder_groups *groups, int rank)
+{
+	s->g = &groups->v[groups->order[rank]].g;
+	s->rank = rank + 1;
+	s->inverse = s->inverses + (size_t)rank * (size_t)s->n;
+	if (!s->inverted[rank]) {
+		s->inverted[rank] = true;
+		for (int u = 0; u < s->n; u++) {
+			s->inverse[u] = (uint16_t)topo_cayley_inverse(s->g, u);
+		}
+		s->other_visits += 100 * s->n;
+	}
+}
+
+/* An automorphism, of an order up to d where it shall be one; else the identity. */
+static void take_orbits(struct finder_cayley_search *s, bool symmetric)
+{
+	struct finder_orbits *o = &s->orbits;
+	bool found = false;
+
+	for (int try = 0; try < 4 && symmetric && !found; try++) {
+		int64_t h = 1 + (int64_t)rng_below(&s->rng, (uint64_t)s->n - 1);
+
+		finder_orbits_identity(o);
+		if (rng_below(&s->rng, 2)) {
+			finder_orbits_scale(o, s->g, &s->rng);
+		}
+		finder_orbits_conjugate(o, table_of(s, h), s->inverse);
+		found = finder_orbits_reduce(o, s->d, &s->rng);
+		s->other_visits += 10 * s->n;
+	}
+	if (!found) {
+		finder_orbits_identity(o);
+	}
+	finder_orbits_sort(o, s->inverse, s->both, s->d);
+	s->other_visits += 5 * s->n;
 }
 
 /* ---- what a set is worth ---- */
 
-/* Breadth first from the identity, to a depth; returns the nodes reached. */
-static int reach(struct finder_cayley_search *s, int32_t *const *next, int depth)
+/* 0: balanced in both phases within the depth. Nodes that it does not reach weigh most; where
+ * those are more than of a set of cost `accepted`, it may be any cost above that. */
+static int64_t cost_of(struct finder_cayley_search *s, int depth, int64_t accepted)
 {
-	int end = 1;
+	int least = s->n - (int)(accepted >> 32);
+	int reached = finder_levels_reach(&s->levels, false, depth, least);
 
-	memset(s->level, -1, (size_t)s->n * sizeof(*s->level));
-	s->level[0] = 0;
-	s->queue[0] = 0;
-	s->deepest = 0;
-	for (int k = 0; k < end; k++) {
-		int u = s->queue[k], t = s->level[u] + 1;
-
-		if (t > depth) {
-			break;
-		}
-		for (int i = 0; i < s->d; i++) {
-			int v = next[i][u];
-
-			if (s->level[v] < 0) {
-				s->level[v] = (int16_t)t;
-				s->letters[v] = 0;
-				s->queue[end++] = v;
-				s->deepest = t;
-			}
-			if (s->level[v] == t) {
-				s->letters[v] |= (uint16_t)(1 << i);
-			}
-		}
+	if (depth < MAX_DEPTH && reached > s->farthest[depth]) {
+		s->farthest[depth] = reached;
 	}
-	s->visits += (int64_t)end * s->d;
-	return end;
-}
-
-/* What the fullest set of arcs carries above its share on a level of queue[from] to queue[to],
- * in nodes times d: 0 when the level is balanced. */
-static int64_t excess_of_level(struct finder_cayley_search *s, int from, int to)
-{
-	bool strict = s->level[s->queue[from]] == s->strict;
-	int sets = 1 << s->d;
-	int64_t most = 0;
-
-	memset(s->count, 0, (size_t)sets * sizeof(*s->count));
-	for (int k = from; k < to; k++) {
-		s->count[s->letters[s->queue[k]]]++;
-	}
-	for (int i = 0; i < s->d; i++) {
-		for (int x = 0; x < sets; x++) {
-			s->count[x] += x >> i & 1 ? s->count[x ^ 1 << i] : 0;
-		}
-	}
-	for (int x = 1; x < sets; x++) {
-		int64_t size = __builtin_popcount((unsigned)x);
-		int64_t excess = s->count[x] * s->d - (to - from) * size +
-				 (strict && x != sets - 1);
-
-		excess = (excess + size - 1) / size;
-		most = excess > most ? excess : most;
-	}
-	s->visits += sets;
-	return most;
-}
-
-/* Of all levels, the last ones first: only those are ever unbalanced in good sets. */
-static int64_t excess(struct finder_cayley_search *s, int end)
-{
-	int64_t sum = 0;
-
-	for (int to = end, from; to > 1; to = from) {
-		for (from = to; from > 0 &&
-		     s->level[s->queue[from - 1]] == s->level[s->queue[to - 1]];) {
-			from--;
-		}
-		sum += excess_of_level(s, from, to);
-	}
-	return sum;
-}
-
-/* The line graph is balanced as well when the inverses of all generators are on one level, and
- * that is balanced with something to spare: there the receiving arc itself is left out. Returns
- * how far the inverses are apart. */
-static int64_t aim_at_lines(struct finder_cayley_search *s)
-{
-	int64_t apart = 0;
-
-	s->strict = s->lines ? s->level[s->back[0][0]] : -1;
-	for (int i = 1; i < s->d && s->lines; i++) {
-		apart += abs(s->level[s->back[i][0]] - s->strict);
-	}
-	return apart * s->n;
-}
-
-/* 0: balanced in both phases within the depth. Nodes that it does not reach weigh most. */
-static int64_t cost_of(struct finder_cayley_search *s, int depth)
-{
-	int reached = reach(s, s->next, depth), steps = s->deepest;
-	int64_t sum;
-
 	if (reached < s->n) {
 		return (int64_t)(s->n - reached) << 32;
 	}
-	sum = aim_at_lines(s) + excess(s, reached);
-	if (sum == 0 && !s->both) {
-		reached = reach(s, s->back, depth);
-		sum = excess(s, reached);
-	}
-	s->deepest = steps;
-	return sum;
+	fill_back(s);
+	return finder_levels_imbalance(&s->levels, s->lines);
 }
-
-/* ---- the search ---- */
 
 static bool change_unit(struct finder_cayley_search *s, int *i)
 {
@@ -291,7 +282,7 @@ static bool change_unit(struct finder_cayley_search *s, int *i)
 	if (!choose_letter(s, *i)) {
 		return false;
 	}
-	fill_column(s, *i);
+	fill_unit(s, *i);
 	return true;
 }
 
@@ -304,16 +295,16 @@ static bool episode(struct finder_cayley_search *s, int depth)
 	if (!random_units(s)) {
 		return false;
 	}
-	cost = cost_of(s, depth);
-	while (cost > 0 && stale < STALE && s->visits < s->max_visits) {
+	cost = cost_of(s, depth, (int64_t)s->n << 32);
+	while (cost > 0 && stale < STALE && visits(s) < s->max_visits) {
 		if (!change_unit(s, &i)) {
 			return false;
 		}
-		changed = cost_of(s, depth);
+		changed = cost_of(s, depth, cost);
 		stale = changed < cost ? 0 : stale + 1;
 		if (changed > cost) {
 			s->unit[i] = s->kept;
-			fill_column(s, i);
+			fill_unit(s, i);
 		} else {
 			cost = changed;
 		}
@@ -321,91 +312,210 @@ static bool episode(struct finder_cayley_search *s, int depth)
 	return cost == 0;
 }
 
-static void take_group(struct finder_cayley_search *s, const struct topo_cayley_group *g)
+/* ---- groups ---- */
+
+/* A random element, where asked one that is its own inverse; 0: none found. */
+static int64_t random_element(struct finder_cayley_search *s, bool involution)
 {
-	s->g = g;
-	s->n_involutions = 0;
-	for (int u = 1; u < s->n && s->both; u++) {
-		if (topo_cayley_inverse(g, u) == u) {
-			s->involutions[s->n_involutions++] = u;
+	for (int try = 0; try < 200; try++) {
+		int64_t x = 1 + (int64_t)rng_below(&s->rng, (uint64_t)s->n - 1);
+
+		s->other_visits += 50;
+		if (!involution || topo_cayley_inverse(s->g, x) == x) {
+			return x;
 		}
 	}
-	s->visits += s->both ? 8 * s->n : 0;
+	return 0;
 }
 
-static int cmp_score(const void *a, const void *b)
+/* Random generators, without the orbits that searches use: with inverses an involution if ports
+ * are odd, and pairs. False: there is none. */
+static bool random_columns(struct finder_cayley_search *s)
 {
-	const struct finder_group *x = a, *y = b;
+	for (int i = 0; i < s->d; i++) {
+		bool odd = s->both && s->d % 2 && i == 0;
+		int64_t letter = random_element(s, odd);
 
-	if (x->score != y->score) {
-		return x->score > y->score ? -1 : 1;
+		if (letter == 0) {
+			return false;
+		}
+		fill(s, letter, s->column[i]);
+		if (s->both && !odd) {
+			fill(s, topo_cayley_inverse(s->g, letter), s->column[++i]);
+		}
 	}
-	return x->number - y->number;
+	return true;
 }
 
-/* Best first: by the nodes that random sets reach within a little more than the bound. */
+static void sort_groups(struct finder_groups *groups)
+{
+	for (size_t i = 1; i < groups->n; i++) {
+		int32_t moved = groups->order[i];
+		size_t k = i;
+
+		for (; k > 0 && groups->v[groups->order[k - 1]].score < groups->v[moved].score; k--) {
+			groups->order[k] = groups->order[k - 1];
+		}
+		groups->order[k] = moved;
+	}
+}
+
+/* Best first: by the most nodes that one of some random sets reaches within a depth. At most
+ * an eighth of all visits goes into that. */
 static void judge_groups(struct finder_cayley_search *s, struct finder_groups *groups, int depth)
 {
-	for (size_t i = 0; i < groups->n; i++) {
-		struct finder_group *g = &groups->v[i];
+	for (size_t i = groups->n; i-- > 1;) {
+		size_t k = (size_t)rng_below(&s->rng, i + 1);
+		int32_t moved = groups->order[i];
 
-		g->number = (int)i;
-		take_group(s, &g->g);
-		for (int k = 0; k < TRIES && random_units(s); k++) {
-			g->score += reach(s, s->next, depth);
+		groups->order[i] = groups->order[k];
+		groups->order[k] = moved;
+	}
+	for (int try = 0; try < TRIES; try++) {
+		for (size_t i = 0; i < groups->n && visits(s) < s->max_visits / 8; i++) {
+			struct finder_group *g = &groups->v[groups->order[i]];
+			int reached;
+
+			s->g = &g->g;
+			reached = random_columns(s) ?
+				  finder_levels_reach(&s->levels, false, depth, 0) : 0;
+			g->score = reached > g->score ? reached : g->score;
 		}
 	}
-	qsort(groups->v, groups->n, sizeof(*groups->v), cmp_score);
+	sort_groups(groups);
 }
+
+/* The fewest steps that random sets take; INT_MAX when none of them reaches all nodes. */
+static int easy_steps(struct finder_cayley_search *s, const struct finder_groups *groups,
+		      int kept)
+{
+	int least = INT_MAX;
+
+	for (int i = 0; i < (kept + 1) / 2; i++) {
+		take_group(s, groups, i);
+		for (int k = 0; k < 4 && visits(s) < s->max_visits; k++) {
+			take_orbits(s, k % 2);
+			if (random_units(s) && s->levels.deepest < least) {
+				least = s->levels.deepest;
+			}
+		}
+	}
+	return least;
+}
+
+/* ---- the search ---- */
 
 static void save(const struct finder_cayley_search *s, struct finder_cayley *out)
 {
 	out->g = *s->g;
 	out->both = s->both;
-	out->steps = s->deepest;
-	out->n_letters = s->units;
+	out->steps = s->levels.deepest;
+	out->n_letters = 0;
 	for (int i = 0; i < s->units; i++) {
-		int k = i;
+		for (int m = 0; m < s->unit[i].size; m++) {
+			int64_t x = s->unit[i].letter[m];
+			int k = out->n_letters;
 
-		for (; k > 0 && out->letter[k - 1] > s->unit[i].letter; k--) {
-			out->letter[k] = out->letter[k - 1];
+			if (s->both && s->inverse[x] < x) {
+				continue;
+			}
+			for (; k > 0 && out->letter[k - 1] > x; k--) {
+				out->letter[k] = out->letter[k - 1];
+			}
+			out->letter[k] = x;
+			out->n_letters++;
 		}
-		out->letter[k] = s->unit[i].letter;
 	}
 }
 
-/* Depths between the bound and one less than what is there; groups by rank, the first ones
- * more often. */
+/* A diameter to aim at, from one at which some set reached most nodes to `most`: the last half of
+ * the time where these are few, else rather the first. */
+static int choose_depth(struct finder_cayley_search *s, int bound, int most)
+{
+	int least = bound;
+
+	while (least < most &&
+	       s->farthest[least < MAX_DEPTH ? least : MAX_DEPTH - 1] < s->n / 10 * 8) {
+		least++;
+	}
+	if (most - least <= 2 && rng_below(&s->rng, 2)) {
+		return most;
+	}
+	if (most - least > 2) {
+		most = least + (int)rng_below(&s->rng, (uint64_t)(most - least) + 1);
+	}
+	return least + (int)rng_below(&s->rng, (uint64_t)(most - least) + 1);
+}
+
+/* A group by rank, the first ones more often, but hardly one in which random sets were seen to
+ * generate nothing. */
+static int choose_rank(struct finder_cayley_search *s, int kept)
+{
+	int rank = 0;
+
+	for (int try = 0; try < 8; try++) {
+		rank = (int)rng_below(&s->rng, 1 + rng_below(&s->rng, (uint64_t)kept));
+		if (s->failed[rank] < 3) {
+			break;
+		}
+	}
+	return rank;
+}
+
+/* Groups that there is time for. */
+static int how_many(const struct finder_cayley_search *s, const struct finder_groups *groups)
+{
+	int64_t kept = 1 + s->max_visits / VISITS_OF_GROUP / s->n;
+
+	kept = kept < KEPT_GROUPS ? kept : KEPT_GROUPS;
+	return (size_t)kept < groups->n ? (int)kept : (int)groups->n;
+}
+
+/* Episodes until all visits are used, on any of the groups and again on the one that had the
+ * best. */
 static void search(struct finder_cayley_search *s, const struct finder_groups *groups, int bound,
 		   struct finder_cayley *out)
 {
-	int kept = groups->n < KEPT_GROUPS ? (int)groups->n : KEPT_GROUPS;
+	int kept = how_many(s, groups), best = -1, easy = easy_steps(s, groups, kept);
 
-	while (s->visits < s->max_visits && out->steps > bound && kept > 0) {
-		int most = out->steps == INT_MAX ? bound + 6 : out->steps - 1;
-		int depth = bound + (int)rng_below(&s->rng, (uint64_t)(most - bound) + 1);
-		int rank = (int)rng_below(&s->rng, 1 + rng_below(&s->rng, (uint64_t)kept));
+	easy = easy == INT_MAX ? bound + 6 : easy;
+	while (visits(s) < s->max_visits && out->steps > bound) {
+		int depth = choose_depth(s, bound, out->steps == INT_MAX ? easy : out->steps - 1);
+		int rank = best >= 0 && rng_below(&s->rng, 4) == 0 ? best : choose_rank(s, kept);
 
-		s->visits++;
-		take_group(s, &groups->v[rank].g);
+		take_group(s, groups, rank);
+		take_orbits(s, rng_below(&s->rng, 2));
 		if (episode(s, depth)) {
+			best = rank;
 			save(s, out);
+		} else if (out->steps == INT_MAX) {
+			/* Where even what random sets have is not balanced. */
+			easy += rng_below(&s->rng, 4) == 0;
 		}
 	}
 }
 
+/* ---- room, and the call ---- */
+
 static int make_room(struct finder_cayley_search *s)
 {
+	s->slots = TABLE_BYTES / (int)sizeof(uint16_t) / s->n;
+	s->slots = s->slots / 2 / KEPT_GROUPS > s->n ? 2 * KEPT_GROUPS * s->n : s->slots;
 	for (int i = 0; i < s->d; i++) {
-		arrays_add(&s->arrays, s->next[i], s->n);
-		arrays_add(&s->arrays, s->back[i], s->n);
+		arrays_add(&s->arrays, s->column[i], s->n);
+		arrays_add(&s->arrays, s->back[i], s->both ? 0 : s->n);
+		s->levels.next[i] = s->column[i];
+		s->levels.back[i] = s->back[i];
 	}
-	arrays_add(&s->arrays, s->level, s->n);
-	arrays_add(&s->arrays, s->letters, s->n);
-	arrays_add(&s->arrays, s->queue, s->n);
-	arrays_add(&s->arrays, s->involutions, s->n);
-	arrays_add(&s->arrays, s->count, 1 << s->d);
-	return s->arrays.failed ? WEFT_ENOMEM : 0;
+	arrays_add(&s->arrays, s->wide, s->n);
+	arrays_add(&s->arrays, s->inverses, s->n * KEPT_GROUPS);
+	arrays_add(&s->arrays, s->tables, (size_t)s->slots * (size_t)s->n);
+	arrays_add(&s->arrays, s->owner, s->slots);
+	if (finder_levels_room(&s->levels, s->n, s->d, s->both, &s->arrays) ||
+	    finder_orbits_room(&s->orbits, s->n, &s->arrays)) {
+		return WEFT_ENOMEM;
+	}
+	return 0;
 }
 
 int finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int bound, uint64_t seed,
@@ -417,7 +527,7 @@ int finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int bound
 	struct finder_groups groups = { 0 };
 	int rc = 0;
 
-	if (ports < 2 || ports > MAX_D || n < 6) {
+	if (ports < 2 || ports > MAX_D || n < 6 || n > TOPO_MAX_NODES || out->steps <= bound) {
 		return 0;
 	}
 	rng_seed(&s.rng, ((uint64_t)n * 64 + (uint64_t)ports * 4 + aim) ^ rng_mix(seed));
@@ -429,64 +539,6 @@ int finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int bound
 	search(&s, &groups, bound, out);
 out:
 	arrays_fini(&s.arrays);
-	vec_fini(&groups);
-	return rc;
-}
-
-/* ---- one set ---- */
-
-/* Fills s->unit, and s->d with the arcs out of a node. */
-static int take_letters(struct finder_cayley_search *s, const int64_t *letters, int n_letters,
-			struct err *err)
-{
-	for (int i = 0; i < n_letters; i++) {
-		int64_t x = letters[i];
-		bool pair;
-
-		if (x <= 0 || x >= s->n) {
-			return err_set(err, WEFT_EINVAL, "generator %" PRId64 ": expected an "
-				       "element from 1 to %d", x, s->n - 1);
-		}
-		pair = s->both && topo_cayley_inverse(s->g, x) != x;
-		if (s->d + 1 + pair > MAX_D) {
-			return err_set(err, WEFT_EINVAL, "more than %d arcs of a node", MAX_D);
-		}
-		s->unit[i] = (struct finder_unit){ x, pair };
-		s->d += 1 + pair;
-	}
-	return 0;
-}
-
-int finder_cayley_check(const struct topo_cayley_group *g, bool both, const int64_t *letters,
-			int n_letters, bool lines, int *steps, bool *balanced, struct err *err)
-{
-	struct finder_cayley_search s = { .n = (int)topo_cayley_order(g), .both = both,
-					  .lines = lines, .g = g };
-	int rc = take_letters(&s, letters, n_letters, err);
-
-	if (rc) {
-		return rc;
-	}
-	if (make_room(&s)) {
-		rc = err_nomem(err);
-		goto out;
-	}
-	for (int i = 0; i < n_letters; i++) {
-		if (taken(&s, letters[i], i)) {
-			rc = err_set(err, WEFT_EINVAL, "generator %" PRId64 " is there twice",
-				     letters[i]);
-			goto out;
-		}
-		s.units++;
-		fill_column(&s, i);
-	}
-	if (reach(&s, s.next, INT16_MAX - 1) < s.n) {
-		rc = err_set(err, WEFT_EINVAL, "these generators do not reach all nodes");
-		goto out;
-	}
-	*steps = s.deepest;
-	*balanced = cost_of(&s, s.deepest) == 0;
-out:
-	arrays_fini(&s.arrays);
+	finder_groups_fini(&groups);
 	return rc;
 }

@@ -11,6 +11,7 @@
 
 #define MAX_OF_ORDERS 12	/* groups of one form with the same n, k, l */
 #define MAX_GROUPS 400
+#define MAX_ORDER 1024		/* of matrices, as far as it has the primes of k */
 #define MATRICES 24		/* random ones for an n^j and k */
 
 static int add(struct finder_groups *out, const struct topo_cayley_group *g)
@@ -86,6 +87,16 @@ static int add_two(int64_t m, int64_t k, int64_t l, struct finder_groups *out)
 	return rc;
 }
 
+static int64_t first_prime(int64_t n)
+{
+	int64_t p = 2;
+
+	while (n % p && p * p <= n) {
+		p++;
+	}
+	return n % p ? n : p;
+}
+
 /* A random matrix, or one with ones on the diagonal and nothing below: then its order is a
  * power of the prime of n. */
 static void random_matrix(struct topo_cayley_group *g, bool upper, struct rng *rng)
@@ -99,16 +110,77 @@ static void random_matrix(struct topo_cayley_group *g, bool upper, struct rng *r
 	}
 }
 
+/* Whether its determinant modulo the prime p is not 0: by elimination. */
+static bool is_regular(const struct topo_cayley_group *g, int64_t p)
+{
+	int64_t m[TOPO_CAYLEY_MAX_J * TOPO_CAYLEY_MAX_J];
+	int j = g->j;
+
+	for (int i = 0; i < j * j; i++) {
+		m[i] = g->a[i] % p;
+	}
+	for (int c = 0; c < j; c++) {
+		int r = c;
+
+		while (r < j && m[r * j + c] == 0) {
+			r++;
+		}
+		if (r == j) {
+			return false;
+		}
+		for (int x = 0; x < j; x++) {
+			int64_t swapped = m[r * j + x];
+
+			m[r * j + x] = m[c * j + x];
+			m[c * j + x] = swapped;
+		}
+		for (r = c + 1; r < j; r++) {
+			int64_t by = m[r * j + c] * power(m[c * j + c], p - 2, p) % p;
+
+			for (int x = c; x < j; x++) {
+				m[r * j + x] = (m[r * j + x] + (p - by) * m[c * j + x]) % p;
+			}
+		}
+	}
+	return true;
+}
+
+/* What is left of x without the primes of k. */
+static int64_t prime_to(int64_t x, int64_t k)
+{
+	for (int64_t both = rat_gcd(x, k); both > 1; both = rat_gcd(x, k)) {
+		x /= both;
+	}
+	return x;
+}
+
+/* Matrix A becomes a power of it that has an order of the primes of k: orders divide
+ * a power of p, n being one of p, times the p^i - 1, i from 1 to j. */
+static void keep_primes(struct topo_cayley_group *g, int64_t p)
+{
+	int64_t m[TOPO_CAYLEY_MAX_J * TOPO_CAYLEY_MAX_J], times = 1;
+
+	for (int64_t most = g->n * g->j; times < most && g->k % p; times *= p) {
+	}
+	for (int64_t i = 0, q = 1; i <= g->j; i++, q *= p) {
+		memcpy(m, g->a, sizeof(m));
+		topo_cayley_power(g, m, i == 0 ? times : prime_to(q - 1, g->k), g->a);
+	}
+}
+
 /* Makes a matrix one whose k-th power is 1, if it can: its power by its order less
  * what the order shares with k. */
 static bool tame(struct topo_cayley_group *g)
 {
-	int64_t m[TOPO_CAYLEY_MAX_J * TOPO_CAYLEY_MAX_J], order = 1;
+	int64_t m[TOPO_CAYLEY_MAX_J * TOPO_CAYLEY_MAX_J], order = 1, p = first_prime(g->n);
 	int cells = g->j * g->j;
 
+	if (!is_regular(g, p)) {
+		return false;
+	}
+	keep_primes(g, p);
 	memcpy(m, g->a, sizeof(m));
-	/* The order, as long as it is small; a singular matrix has none. */
-	for (; order < 4096; order++) {
+	for (; order < MAX_ORDER; order++) {
 		bool one = true;
 
 		for (int i = 0; i < cells && one; i++) {
@@ -119,7 +191,7 @@ static bool tame(struct topo_cayley_group *g)
 		}
 		topo_cayley_multiply(g, g->a, m);
 	}
-	if (order == 4096 || rat_gcd(order, g->k) == 1) {
+	if (order == MAX_ORDER || rat_gcd(order, g->k) == 1) {
 		return false;
 	}
 	memcpy(m, g->a, sizeof(m));
@@ -172,16 +244,6 @@ static int add_matrices(int64_t n, int j, int64_t vectors, int64_t k, struct rng
 		rc = add(out, &g);
 	}
 	return rc;
-}
-
-static int64_t first_prime(int64_t n)
-{
-	int64_t p = 2;
-
-	while (n % p && p * p <= n) {
-		p++;
-	}
-	return n % p ? n : p;
 }
 
 /* Every group of n elements is cyclic when n and phi(n) have nothing in common; every one is
@@ -244,5 +306,18 @@ int finder_list_groups(int n, struct rng *rng, struct finder_groups *out)
 			}
 		}
 	}
-	return rc ? rc : finder_add_permutations(n, rng, out);
+	if (!rc) {
+		rc = finder_add_permutations(n, rng, out);
+	}
+	out->order = malloc(out->n * sizeof(*out->order));
+	for (size_t i = 0; i < out->n && out->order; i++) {
+		out->order[i] = (int32_t)i;
+	}
+	return out->order ? rc : WEFT_ENOMEM;
+}
+
+void finder_groups_fini(struct finder_groups *groups)
+{
+	free(groups->order);
+	vec_fini(groups);
 }

@@ -16,7 +16,8 @@
 
 /* What a search for a Cayley graph may take, whatever sets are asked for: neighbours looked
  * up. */
-#define CAYLEY_VISITS 150000000
+#define CAYLEY_VISITS 300000000
+#define LEAST_WORK 500		/* nodes times ports that sets are counted as, at least */
 
 /* DiC(n,{1,2}) or C(n,{1,2}). */
 static bool name_circulant(struct finder_candidate *k, const struct finder_circulant *c)
@@ -105,15 +106,16 @@ static int add_cayley(struct coll_finder *f, struct finder_candidates *set, int 
 		      enum finder_cayley_aim aim, int below)
 {
 	bool both = aim == FINDER_CAYLEY_BOTH;
-	int64_t visits = (int64_t)(f->q->sets ? f->q->sets : f->sets) * n * d;
+	int64_t work = (int64_t)n * d > LEAST_WORK ? (int64_t)n * d : LEAST_WORK;
+	int64_t most = (int64_t)CAYLEY_VISITS / f->q->n * n;
+	int64_t visits = (f->q->sets ? f->q->sets : f->sets) * work * 8;
 	struct finder_cayley found = { .steps = below };
 	struct finder_candidate c;
 	struct buf text = { 0 };
 	int rc;
 
-	visits = visits < CAYLEY_VISITS ? visits : CAYLEY_VISITS;
-	/* Lookups take longer where tables do not fit the caches. */
-	visits /= n > 2000 ? 3 : 1;
+	/* Bases of expansions, of which there may be many, get their share. */
+	visits = visits < most ? visits : most;
 	rc = finder_cayley_search(n, d, aim, moore_steps(n, d, both), f->q->seed, visits,
 				  &found, f->err);
 	if (rc || found.steps == below) {

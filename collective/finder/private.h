@@ -140,18 +140,20 @@ int finder_circulant_factor(const struct finder_circulant *c, struct bfb_ratio *
 struct finder_group {
 	struct topo_cayley_group g;
 	int64_t score;
-	int number;
 };
 
 struct finder_groups {
 	struct finder_group *v;
 	size_t n, cap;
+	int32_t *order;		/* of all: as the list has them, for the caller to change */
 };
 
 /* Groups of n elements, of several forms; some hundreds at most. The cyclic one alone for many
  * n: primes, and products of primes p q where p does not divide q - 1. WEFT_ENOMEM.
  * Deterministic. */
 int finder_list_groups(int n, struct rng *rng, struct finder_groups *out);
+/* Also after an error. */
+void finder_groups_fini(struct finder_groups *groups);
 
 /* Adds groups of permutations with n elements, some tens at most: those of finder_list_groups
  * that are neither products of cyclic groups nor of vectors by a cyclic one. WEFT_ENOMEM.
@@ -162,6 +164,60 @@ int finder_add_permutations(int n, struct rng *rng, struct finder_groups *out);
  * one that is not abelian whenever there is one. T. Szele, Comment. Math. Helv. 20 (1947);
  * L. E. Dickson, Trans. AMS 6 (1905). O(sqrt n). */
 enum coll_groups finder_groups_of(int n);
+
+/* Levels of a Cayley graph of n nodes, at most TOPO_MAX_NODES, and d generators, from the
+ * identity. */
+struct finder_levels {
+	int n, d;
+	bool both;		/* inverses are among the generators */
+	const uint16_t *next[FINDER_CAYLEY_MAX_PORTS];	/* by generator: u times it */
+	const uint16_t *back[FINDER_CAYLEY_MAX_PORTS];	/* u times its inverse */
+	uint16_t *level, *queue;
+	int32_t *start;		/* of each level in the queue; and the end of the last */
+	int32_t *count;		/* of a level: nodes by set of letters */
+	int deepest;		/* level that was reached */
+	int64_t visits;		/* lookups so far */
+};
+
+/* Makes room; next and back are the caller's to set. WEFT_ENOMEM. O(n + 2^d). */
+int finder_levels_room(struct finder_levels *l, int n, int d, bool both, struct arrays *arrays);
+/* Breadth first to a depth, of the inverse generators where asked; returns the nodes reached,
+ * early where they cannot become `least`. O(n d). */
+int finder_levels_reach(struct finder_levels *l, bool inverse, int depth, int least);
+/* How far the levels of all nodes, which were reached before, are from balance for all-gathers
+ * and then for reduce-scatters (with `lines` in the line graph too), in nodes times d: 0 is the
+ * bandwidth bound, exactly (eq. (3) of direct-connect-topologies). O(n d + levels 2^d d). */
+int64_t finder_levels_imbalance(struct finder_levels *l, bool lines);
+
+/* An automorphism of a group of n elements, and the orbits of generators. */
+struct finder_orbits {
+	int n;
+	uint16_t *image, *other;	/* other: of the automorphism while it is made */
+	uint8_t *size, *seen;	/* size: of the orbit of an element, 0 where that is too large */
+	uint16_t *sorted;	/* elements by size */
+	int start[FINDER_CAYLEY_MAX_PORTS + 2];	/* of those of each size in `sorted` */
+};
+
+/* Makes room; the automorphism is not set. WEFT_ENOMEM. O(n). */
+int finder_orbits_room(struct finder_orbits *o, int n, struct arrays *arrays);
+/* The automorphism that moves nothing. O(n). */
+void finder_orbits_identity(struct finder_orbits *o);
+/* The automorphism, and then x becomes h x h^-1: times_inverse[x] is x h^-1, inverse[x] is
+ * x^-1. O(n). */
+void finder_orbits_conjugate(struct finder_orbits *o, const uint16_t *times_inverse,
+			     const uint16_t *inverse);
+/* The automorphism, and then vectors times a random matrix that commutes with A and leaves w. False: the
+ * group has no vectors, or the matrix is none; nothing is changed. O(n j + vectors j^2). */
+bool finder_orbits_scale(struct finder_orbits *o, const struct topo_cayley_group *g,
+			 struct rng *rng);
+/* A power of the automorphism, of an order from 2 to `most`. False: it has none. O(n most). */
+bool finder_orbits_reduce(struct finder_orbits *o, int most, struct rng *rng);
+/* The orbit of x, with `both` closed under inverses, into letters[most]; returns its size, 0 for
+ * more than `most`. O(most^2). */
+int finder_orbits_list(const struct finder_orbits *o, int x, const uint16_t *inverse, bool both,
+		       int most, int64_t *letters);
+/* Fills size, sorted and start. O(n most). */
+void finder_orbits_sort(struct finder_orbits *o, const uint16_t *inverse, bool both, int most);
 
 struct finder_cayley {
 	struct topo_cayley_group g;
@@ -187,19 +243,6 @@ enum finder_cayley_aim {
  */
 int finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int bound, uint64_t seed,
 			 int64_t max_visits, struct finder_cayley *out, struct err *err);
-
-/*
- * What breadth-first broadcast takes on the Cayley graph of these generators (`both`: and of
- * their inverses): *steps of a phase, and whether all-gathers and reduce-scatters meet the
- * bandwidth bound exactly (eq. (3) of direct-connect-topologies), with `lines` on the line graph
- * too. Letters may come from anywhere: WEFT_EINVAL for the identity, elements that are not of the
- * group, two that are equal or inverse to one another with `both`, more than
- * FINDER_CAYLEY_MAX_PORTS arcs of a node, or when they do not reach all nodes (in 32,766
- * steps). WEFT_ENOMEM.
- * O(n arcs + steps 2^arcs arcs).
- */
-int finder_cayley_check(const struct topo_cayley_group *g, bool both, const int64_t *letters,
-			int n_letters, bool lines, int *steps, bool *balanced, struct err *err);
 
 /* ---- families ---- */
 
