@@ -18,6 +18,9 @@
 #include "collective/tree/tree.h"
 #include "lib/base/rat.h"
 
+/* Flows of a source on an arc from which on a schedule of an all-to-all takes seconds. */
+#define LARGE_FLOW (1 << 20)
+
 /* What is known of a topology. */
 enum entry_state {
 	ENTRY_LOW,	/* its time is at least this */
@@ -31,6 +34,8 @@ struct finder_entry {
 	char *expr;		/* owned */
 	enum entry_state state;
 	int ports, diameter;
+	bool alike;		/* all-to-all: one node's part, moved, is the whole, made in a
+				 * fraction of the time */
 	int steps;
 	int64_t num, den;	/* T_B in M/B of its ports */
 	int64_t time_ns;
@@ -328,6 +333,22 @@ static int64_t congestion_ns(const struct coll_want *w, int diameter, double con
 	return (int64_t)((diameter * (double)step_ns(&w->cost) + congestion * shard) * (1 - 1e-6));
 }
 
+/* Whether a group that is known takes every node to every other. */
+static int are_alike(const char *expr, bool *alike, struct err *err)
+{
+	struct topo_group *g = NULL;
+	struct topo *t = NULL;
+	int rc = topo_parse(expr, &t, NULL, err);
+
+	if (rc == 0) {
+		rc = topo_group_find(t, &g, err);
+	}
+	*alike = g && topo_group_orbits(g) == 1;
+	topo_group_free(g);
+	topo_free(t);
+	return rc;
+}
+
 static int add_flows(struct coll_choices *c, struct err *err)
 {
 	const struct coll_want *w = &c->w;
@@ -350,7 +371,8 @@ static int add_flows(struct coll_choices *c, struct err *err)
 
 		e.time_ns = congestion_ns(w, p->diameter, solved ? p->flow.bound :
 					  (double)p->distance_sum / w->q.n / w->q.degree);
-		rc = push(c, e, p->expr, &why);
+		(void)((rc = are_alike(p->expr, &e.alike, &why)) ||
+		       (rc = push(c, e, p->expr, &why)));
 	}
 	coll_flow_list_fini(&l);
 	if (rc && rc != WEFT_EINFEASIBLE && err) {
@@ -553,17 +575,52 @@ static int look_into(struct coll_choices *c, struct finder_entry *e, struct err 
 	return rc == WEFT_ENOMEM ? err_nomem(err) : 0;
 }
 
-static void show(const struct finder_entry *e, struct coll_choice *out)
+/* What could win and is quickly made, -1: nothing. */
+static int next_alike(const struct coll_choices *c)
 {
+	int timed = first_of(c, true), at = -1;
+
+	for (size_t i = 0; i < c->list.n; i++) {
+		const struct finder_entry *e = &c->list.v[i];
+
+		if (e->alike && e->state == ENTRY_LOW &&
+		    (timed < 0 || e->time_ns < c->list.v[timed].time_ns) &&
+		    (at < 0 || e->time_ns < c->list.v[at].time_ns)) {
+			at = (int)i;
+		}
+	}
+	return at;
+}
+
+/* Schedules that may be made for one answer beside these. */
+static int most_tries(const struct coll_query *q)
+{
+	bool is_large = (int64_t)q->n * q->n * q->degree > LARGE_FLOW;
+
+	return q->kind == COLL_ALLTOALL && is_large ? COLL_CHOICE_TRIES / 4 : COLL_CHOICE_TRIES;
+}
+
+static void give(struct coll_choices *c, int at, struct coll_choice *out)
+{
+	struct finder_entry *e = &c->list.v[at];
+
+	c->last = at;
+	e->state = ENTRY_GIVEN;
 	*out = (struct coll_choice){ e->expr, e->algorithm, e->steps, e->num, e->den, e->time_ns };
 }
 
 int coll_choices_next(struct coll_choices *c, struct coll_choice *out, struct err *err)
 {
-	int tries = 0, at, rc;
+	int at, rc;
 
-	while ((at = first_of(c, false)) >= 0 && c->list.v[at].state != ENTRY_TIMED) {
-		if (tries++ >= COLL_CHOICE_TRIES && first_of(c, true) >= 0) {
+	for (int i = 0; i < COLL_CHOICE_TRIES && (at = next_alike(c)) >= 0; i++) {
+		rc = look_into(c, &c->list.v[at], err);
+		if (rc) {
+			return rc;
+		}
+	}
+	for (int tries = 0; (at = first_of(c, false)) >= 0 && c->list.v[at].state != ENTRY_TIMED;) {
+		if (tries++ >= most_tries(&c->w.q) && first_of(c, true) >= 0) {
 			at = first_of(c, true);
 			break;
 		}
@@ -576,18 +633,16 @@ int coll_choices_next(struct coll_choices *c, struct coll_choice *out, struct er
 		return err_set(err, WEFT_ENOTFOUND, "no %stopology for %d nodes with %d ports each",
 			       c->last >= 0 ? "other " : "", c->w.q.n, c->w.q.degree);
 	}
-	c->last = at;
-	c->list.v[at].state = ENTRY_GIVEN;
-	show(&c->list.v[at], out);
+	give(c, at, out);
 	return 0;
 }
 
-bool coll_choices_timed(const struct coll_choices *c, struct coll_choice *out)
+bool coll_choices_timed(struct coll_choices *c, struct coll_choice *out)
 {
 	int at = first_of(c, true);
 
 	if (at >= 0) {
-		show(&c->list.v[at], out);
+		give(c, at, out);
 	}
 	return at >= 0;
 }

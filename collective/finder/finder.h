@@ -220,7 +220,7 @@ struct coll_choice {
  * exact figures, or distances and the bandwidth bound; only what may be next is looked into
  * further, by COLL_CHOICE_TRIES schedules for an answer at most. Where the frontier has nothing
  * for so many ports, that of fewer serves. All-to-all: the digraphs of coll_find_flow, solved or
- * not. Broadcast, reduce: the frontier of all-gathers, each timed by its packed trees from
+ * not, first those whose nodes a group makes alike; of large ones a quarter as many. Broadcast, reduce: the frontier of all-gathers, each timed by its packed trees from
  * rank 0. Of equal times the one of fewer steps comes first, then by length and text.
  * Deterministic.
  *
@@ -233,10 +233,10 @@ int coll_choices_new(const struct coll_want *w, const struct coll_frontier *know
 		     struct coll_choices **out, struct err *err);
 /* The next; expr lives as long as c. WEFT_ENOTFOUND after the last. */
 int coll_choices_next(struct coll_choices *c, struct coll_choice *out, struct err *err);
-/* The fastest of those that have their time already, which coll_choices_next may give later;
- * makes nothing. False: there is none. */
-bool coll_choices_timed(const struct coll_choices *c, struct coll_choice *out);
-/* The schedule of what coll_choices_next gave last, made now if not before. */
+/* The fastest of those that have their time already, instead of the next; makes nothing. False:
+ * there is none. */
+bool coll_choices_timed(struct coll_choices *c, struct coll_choice *out);
+/* The schedule of what was given last, made now if not before. */
 int coll_choices_make(struct coll_choices *c, struct coll_made *out, struct err *err);
 /* That of the want, where it is one of steps and T_B; NULL: all-to-all, roots, or the finder
  * knows nothing. */
