@@ -593,7 +593,7 @@ static int next_alike(const struct coll_choices *c)
 }
 
 /* Schedules that may be made for one answer beside these. */
-static int most_tries(const struct coll_query *q)
+static int max_tries(const struct coll_query *q)
 {
 	bool is_large = (int64_t)q->n * q->n * q->degree > LARGE_FLOW;
 
@@ -620,7 +620,7 @@ int coll_choices_next(struct coll_choices *c, struct coll_choice *out, struct er
 		}
 	}
 	for (int tries = 0; (at = first_of(c, false)) >= 0 && c->list.v[at].state != ENTRY_TIMED;) {
-		if (tries++ >= most_tries(&c->w.q) && first_of(c, true) >= 0) {
+		if (tries++ >= max_tries(&c->w.q) && first_of(c, true) >= 0) {
 			at = first_of(c, true);
 			break;
 		}
