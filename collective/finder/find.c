@@ -17,6 +17,7 @@
 /* What a search for a Cayley graph may take, whatever sets are asked for: neighbours looked
  * up. */
 #define CAYLEY_VISITS 300000000
+#define LARGE 4096		/* nodes above which groups are only known after three times as many */
 #define LEAST_WORK 500		/* nodes times ports that sets are counted as, at least */
 
 /* DiC(n,{1,2}) or C(n,{1,2}). */
@@ -107,7 +108,7 @@ static int add_cayley(struct coll_finder *f, struct finder_candidates *set, int 
 {
 	bool both = aim == FINDER_CAYLEY_BOTH;
 	int64_t work = (int64_t)n * d > LEAST_WORK ? (int64_t)n * d : LEAST_WORK;
-	int64_t most = (int64_t)CAYLEY_VISITS / f->q->n * n;
+	int64_t most = (int64_t)CAYLEY_VISITS * (f->q->n > LARGE ? 3 : 1) / f->q->n * n;
 	int64_t visits = (f->q->sets ? f->q->sets : f->sets) * work * 8;
 	struct finder_cayley found = { .steps = below };
 	struct finder_candidate c;
