@@ -400,7 +400,8 @@ TSAN_TESTS := base/test_parallel finder/test_find mesh/test_portfolio
 # Tests that go through all of a small world do so without sanitizers; with
 # them they do a small part of it (tests/unit/world.h).
 PLAIN_TESTS := apply/test_recover finder/test_find finder/test_table mesh/test_ring_mesh \
-	msccl/test_every_size msccl/test_lower mscclpp/test_every_plan ring/test_ring store/test_faults
+	msccl/test_every_size msccl/test_lower mscclpp/test_every_plan optree/test_compose \
+	ring/test_ring store/test_faults
 
 RUN_TESTS = BUILD=$(BUILD) TSAN_ROOMS="$(TSAN_ROOMS)" TSAN_TESTS="$(TSAN_TESTS)" \
 	PLAIN_TESTS="$(PLAIN_TESTS)" tests/run

@@ -43,7 +43,7 @@ static const struct {
 	{ 8, false, "8 one-way ports" }, { 8, true, "8 duplex ports" },
 };
 
-static const char *const known_names[KNOWN] = { "without Cayley graphs", "now" };
+static const char *const known_names[KNOWN] = { "no Cayley graphs", "now" };
 enum { WITHOUT, NOW };
 
 static struct coll_frontier found[KNOWN][PANELS][SIZES];
@@ -175,7 +175,7 @@ static void show_panel(FILE *table, FILE *json, int panel, int k, double value[B
 			ratio / (i / BUCKET < BUCKETS - 1 ? BUCKET : SIZES - (BUCKETS - 1) * BUCKET);
 	}
 	if (table) {
-		fprintf(table, "%-17s %-22s %8.3f %8.3f %6d of %d\n", panels[panel].name,
+		fprintf(table, "%-17s %-18s %8.3f %8.3f %6d of %d\n", panels[panel].name,
 			known_names[k], sum / SIZES, most, met, SIZES);
 	}
 	if (json) {
@@ -224,7 +224,7 @@ static int show_sweep(FILE *table, FILE *json, const char *path)
 
 	if (table) {
 		fprintf(table, "All-reduce, steps at the bandwidth bound over Moore's bound, every "
-			"%dth size from %d to %d\n%-17s %-22s %8s %8s %12s\n", STEP, FIRST, LAST,
+			"%dth size from %d to %d\n%-17s %-18s %8s %8s %12s\n", STEP, FIRST, LAST,
 			"", "", "mean", "largest", "bound met");
 	}
 	for (int p = 0; p < PANELS; p++) {
@@ -263,7 +263,7 @@ static double us_of(int steps, double factor)
 	return steps * ALPHA_US + factor * US_PER_FACTOR;
 }
 
-static double least_us(const struct coll_frontier *f)
+static double fastest_us(const struct coll_frontier *f)
 {
 	double least = INFINITY;
 
@@ -282,7 +282,7 @@ static void show_table_4(FILE *table, FILE *json)
 
 	if (table) {
 		fprintf(table, "\nTable 4, all-reduce, 1024 nodes, 4 one-way ports: steps that reach "
-			"a T_B\n%-40s %6s %7s %23s %5s\n", "the paper's topology", "T_B",
+			"a T_B\n%-40s %6s %7s %17s %5s\n", "the paper's topology", "T_B",
 			"paper", known_names[WITHOUT], known_names[NOW]);
 	}
 	for (size_t i = 0; i < sizeof(table_4) / sizeof(*table_4); i++) {
@@ -292,7 +292,7 @@ static void show_table_4(FILE *table, FILE *json)
 
 		paper = fmin(paper, us_of(table_4[i].steps, table_4[i].factor));
 		if (table) {
-			fprintf(table, "%-40s %6.3f %7d %23d %5d\n", table_4[i].expr,
+			fprintf(table, "%-40s %6.3f %7d %17d %5d\n", table_4[i].expr,
 				table_4[i].factor, table_4[i].steps, a, b);
 		}
 		if (json) {
@@ -302,8 +302,8 @@ static void show_table_4(FILE *table, FILE *json)
 		}
 	}
 	if (table) {
-		fprintf(table, "%-47s %7.1f %23.1f %5.1f\n", "the least time, 1 MiB at 10 us and 100 "
-			"Gbit/s, us", paper, least_us(without), least_us(now));
+		fprintf(table, "%-47s %7.1f %17.1f %5.1f\n", "the least time, 1 MiB at 10 us and 100 "
+			"Gbit/s, us", paper, fastest_us(without), fastest_us(now));
 	}
 }
 
@@ -313,7 +313,7 @@ static void show_table_4(FILE *table, FILE *json)
  * Moore's bound in either phase. */
 enum { PAPER, FIGURES = KNOWN + 1 };
 
-static double least_factor(const struct coll_frontier *f)
+static double factor_near_moore(const struct coll_frontier *f)
 {
 	double least = INFINITY, bound = (double)f->bound_num / (double)f->bound_den;
 
@@ -361,7 +361,7 @@ static int show_degree(FILE *table, FILE *json, int panel, double value[FIGURES]
 
 		bad |= kautz_factor(nodes_of(i), panels[panel].degree, &ratio[PAPER]);
 		for (int k = 0; k < KNOWN; k++) {
-			ratio[k + 1] = least_factor(&found[k][panel][i]);
+			ratio[k + 1] = factor_near_moore(&found[k][panel][i]);
 		}
 		for (int k = 0; k < FIGURES; k++) {
 			sum[k] += ratio[k];
@@ -371,7 +371,7 @@ static int show_degree(FILE *table, FILE *json, int panel, double value[FIGURES]
 	}
 	for (int k = 0; k < FIGURES; k++) {
 		if (table) {
-			fprintf(table, "%-17s %-22s %8.4f %8.4f\n", panels[panel].name,
+			fprintf(table, "%-17s %-18s %8.4f %8.4f\n", panels[panel].name,
 				k == PAPER ? "generalized Kautz" : known_names[k - 1],
 				sum[k] / SIZES, most[k]);
 		}
@@ -386,7 +386,7 @@ static int show_degree(FILE *table, FILE *json, int panel, double value[FIGURES]
 
 static int show_figure_12(FILE *table, FILE *json, const char *path)
 {
-	static const int one_way[] = { 0, 2 };
+	static const int simplex[] = { 0, 2 };
 	static double value[2][FIGURES][BUCKETS];
 	struct svg_series series[2][FIGURES];
 	struct svg_chart charts[2];
@@ -394,17 +394,17 @@ static int show_figure_12(FILE *table, FILE *json, const char *path)
 
 	if (table) {
 		fprintf(table, "\nFigure 12, T_B over its bound, at most a step above Moore's bound in "
-			"either phase (the paper: at most 2)\n%-17s %-22s %8s %8s\n", "", "",
+			"either phase (the paper: at most 2)\n%-17s %-18s %8s %8s\n", "", "",
 			"mean", "largest");
 	}
 	for (int i = 0; i < 2; i++) {
-		bad |= show_degree(table, json, one_way[i], value[i]);
+		bad |= show_degree(table, json, simplex[i], value[i]);
 		for (int k = 0; k < FIGURES; k++) {
 			series[i][k] = (struct svg_series){
 				k == PAPER ? "generalized Kautz" : known_names[k - 1], value[i][k] };
 		}
 		charts[i] = (struct svg_chart){
-			.title = panels[one_way[i]].name, .note = "the largest of eight sizes",
+			.title = panels[simplex[i]].name, .note = "the largest of eight sizes",
 			.x_label = "nodes up to", .y_label = "T_B / bound",
 			.group = bucket_names(), .n_groups = BUCKETS, .series = series[i],
 			.n_series = FIGURES, .lines = true,
@@ -425,7 +425,7 @@ static int run(FILE *table, FILE *json)
 		show_table_4(table, json);
 		bad |= show_figure_12(table, json, json_path);
 		if (table) {
-			fprintf(table, "%d queries each: CPU %.1f s %s, %.1f s %s\n", SIZES * PANELS,
+			fprintf(table, "%d queries each: CPU %.1f s (%s), %.1f s (%s)\n", SIZES * PANELS,
 				cpu[WITHOUT], known_names[WITHOUT], cpu[NOW], known_names[NOW]);
 		}
 	}

@@ -72,7 +72,7 @@ bad() {
 	mine || return 0
 	RAN=yes
 	[[ ! -e written ]] || rm written
-	timeout 20 weft "$@" >"$T/out" 2>"$T/err" </dev/null
+	timeout 60 weft "$@" >"$T/out" 2>"$T/err" </dev/null
 	got=$?
 	mapfile -t lines <"$T/err"
 	[[ $got == "$code" ]] || why="exit $got, expected $code"

@@ -6,16 +6,11 @@
  * slower than it is, so they are counted. With --compare MPI's own collective runs
  * over the same light afterwards, by the same routes and queues.
  */
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/cli/core/private.h"
+#include "controller/cli/schedules/run.h"
 #include "controller/testbed/testbed.h"
-
-#define RUN_LIMIT_NS INT64_C(600000000000)	/* unless --time-limit says otherwise */
-#define RUN_REPEATS 5
-#define MAX_REPEATS 10000
 
 struct cli_testbed_run {
 	const struct model_fabric *f;
@@ -53,12 +48,12 @@ static int read_run_options(const struct cli *c, struct cli_testbed_run *r, stru
 	int rc;
 
 	*o = (struct testbed_run_options){ .size_bytes = r->f->jobs[r->job->job].size_bytes,
-					   .repeat = RUN_REPEATS,
+					   .repeat = CLI_RUN_REPEATS,
 					   .barriers = cli_has(c, "barriers"),
 					   .compare = cli_has(c, "compare"),
-					   .limit_ns = RUN_LIMIT_NS, .stop = &cli_interrupted };
+					   .limit_ns = CLI_RUN_LIMIT_NS, .stop = &cli_interrupted };
 	if ((rc = cli_opt_unit(c, "size", UNIT_BYTES, &o->size_bytes, err)) ||
-	    (rc = cli_opt_int(c, "repeat", 1, MAX_REPEATS, &o->repeat, err))) {
+	    (rc = cli_opt_int(c, "repeat", 1, CLI_RUN_MAX_REPEATS, &o->repeat, err))) {
 		return rc;
 	}
 	return cli_opt_unit(c, "time-limit", UNIT_NS, &o->limit_ns, err);
@@ -85,31 +80,6 @@ static int plan_times(struct cli_testbed_run *r, struct err *err)
 }
 
 /* ---- what is told ---- */
-
-static int64_t number(const json_t *object, const char *key)
-{
-	return json_integer_value(json_object_get(object, key));
-}
-
-static void out_steps(const struct cli *c, struct out *o, const struct cli_testbed_run *r)
-{
-	const struct coll_placement *at = coll_placement(r->job->sched);
-	const json_t *steps = json_object_get(r->run.result, "steps");
-
-	out_array(o, "steps");
-	for (int i = 0; i < coll_steps(r->job->sched); i++) {
-		const json_t *step = json_array_get(steps, (size_t)i);
-
-		out_object(o, NULL);
-		out_int(o, "step", i + 1);
-		cli_out_ns(c, o, "planned", (int64_t)(r->step_ns[i] + 0.5));
-		cli_out_ns(c, o, "median", number(step, "median_ns"));
-		cli_out_ns(c, o, "worst", number(step, "worst_ns"));
-		out_str(o, "worst_host", at->hosts[number(step, "worst_rank")]);
-		out_end(o);
-	}
-	out_end(o);
-}
 
 /* What each arc carried a run, and the least and most of all. */
 static void out_arcs(struct out *o, const struct cli_testbed_run *r)
@@ -139,33 +109,33 @@ static void out_run(const struct cli *c, struct out *o, const struct cli_testbed
 {
 	const struct coll_sched *s = r->job->sched;
 	const json_t *result = r->run.result;
-	int64_t time = number(result, "time_ns");
+	int64_t time = cli_run_number(result, "time_ns", 0);
 
 	out_str(o, "job", r->f->jobs[r->job->job].name);
 	out_str(o, "collective", coll_kind_name(coll_kind_of(s)));
 	out_str(o, "topology", coll_topo_name(s));
-	out_bool(o, "correct", number(result, "wrong_elements") == 0);
-	out_int(o, "wrong_elements", number(result, "wrong_elements"));
+	out_bool(o, "correct", cli_run_number(result, "wrong_elements", 0) == 0);
+	out_int(o, "wrong_elements", cli_run_number(result, "wrong_elements", 0));
 	out_int(o, "ranks", coll_ranks(s));
-	out_int(o, "size_bytes", number(result, "size_bytes"));
+	out_int(o, "size_bytes", cli_run_number(result, "size_bytes", 0));
 	out_int(o, "repeats", r->options.repeat);
 	cli_out_ns(c, o, "planned", r->planned_ns);
 	cli_out_ns(c, o, "time", time);
-	cli_out_ns(c, o, "min_time", number(result, "min_time_ns"));
+	cli_out_ns(c, o, "min_time", cli_run_number(result, "min_time_ns", 0));
 	out_real(o, "time_over_planned", r->planned_ns ? (double)time / (double)r->planned_ns : 0);
 	if (r->run.compared) {
-		cli_out_ns(c, o, "mpi_time", number(r->run.compared, "mpi_time_ns"));
+		cli_out_ns(c, o, "mpi_time", cli_run_number(r->run.compared, "mpi_time_ns", 0));
 	}
 	out_int(o, "dropped_frames", (int64_t)r->run.drops);
-	out_int(o, "bytes", number(result, "bytes"));
+	out_int(o, "bytes", cli_run_number(result, "bytes", 0));
 	out_arcs(o, r);
-	out_steps(c, o, r);
+	cli_out_run_steps(c, o, result, coll_steps(s), r->step_ns, coll_placement(s)->hosts);
 }
 
 static int tell(const struct cli *c, const struct cli_testbed_run *r, struct err *err)
 {
-	int64_t wrong = number(r->run.result, "wrong_elements") +
-			number(r->run.compared, "wrong_elements");
+	int64_t wrong = cli_run_number(r->run.result, "wrong_elements", 0) +
+			cli_run_number(r->run.compared, "wrong_elements", 0);
 	struct out *o = out_new(c->format);
 	int rc;
 

@@ -5,16 +5,11 @@
  * rank; those compare the result with MPI's own collective and measure. What is planned comes
  * from the cost model, where its parameters are given.
  */
-#include <jansson.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "controller/cli/core/private.h"
+#include "controller/cli/schedules/run.h"
 #include "runtime/launch/launch.h"
-
-#define RUN_LIMIT_NS INT64_C(600000000000)	/* unless --time-limit says otherwise */
-#define RUN_REPEATS 5
-#define MAX_REPEATS 10000
 
 struct cli_run {
 	const struct coll_sched *s;
@@ -37,15 +32,15 @@ static int read_options(const struct cli *c, struct cli_run *r, struct err *err)
 	int rc;
 
 	*o = (struct launch_options){ .ranks = coll_ranks(r->s),
-				      .steps = coll_steps(r->s), .repeat = RUN_REPEATS,
+				      .steps = coll_steps(r->s), .repeat = CLI_RUN_REPEATS,
 				      .hosts = cli_opt(c, "hosts"),
 				      .barriers = cli_has(c, "barriers"), .own = true,
-				      .limit_ns = RUN_LIMIT_NS, .stop = &cli_interrupted };
+				      .limit_ns = CLI_RUN_LIMIT_NS, .stop = &cli_interrupted };
 	o->share_cores = !o->hosts && o->ranks > sysconf(_SC_NPROCESSORS_ONLN);
 	if ((rc = cli_need(c, "size", err)) ||
 	    (rc = cli_opt_unit(c, "size", UNIT_BYTES, &o->size_bytes, err)) ||
 	    (rc = cli_opt_int(c, "ranks", 1, INT32_MAX, &most, err)) ||
-	    (rc = cli_opt_int(c, "repeat", 1, MAX_REPEATS, &o->repeat, err)) ||
+	    (rc = cli_opt_int(c, "repeat", 1, CLI_RUN_MAX_REPEATS, &o->repeat, err)) ||
 	    (rc = cli_opt_int(c, "seed", 0, INT64_MAX, &o->seed, err)) ||
 	    (rc = cli_opt_unit(c, "time-limit", UNIT_NS, &o->limit_ns, err))) {
 		return rc;
@@ -88,7 +83,7 @@ static int plan(const struct cli *c, struct cli_run *r, const struct coll_report
 
 /* ---- the run ---- */
 
-static int64_t number(const json_t *object, const char *key, int64_t missing)
+int64_t cli_run_number(const json_t *object, const char *key, int64_t missing)
 {
 	const json_t *v = json_object_get(object, key);
 
@@ -109,9 +104,9 @@ static int launch(struct cli_run *r, struct err *err)
 	if (rc) {
 		return rc;
 	}
-	r->wrong = number(r->result, "wrong_elements", -1);
-	r->bytes = number(r->result, "bytes", -1);
-	r->should_bytes = number(r->result, "planned_bytes", -1);
+	r->wrong = cli_run_number(r->result, "wrong_elements", -1);
+	r->bytes = cli_run_number(r->result, "bytes", -1);
+	r->should_bytes = cli_run_number(r->result, "planned_bytes", -1);
 	return 0;
 }
 
@@ -131,22 +126,28 @@ static int judge(const struct cli_run *r, struct err *err)
 
 /* ---- what is told ---- */
 
-static void out_steps(const struct cli *c, struct out *o, const struct cli_run *r)
+void cli_out_run_steps(const struct cli *c, struct out *o, const json_t *result, int n,
+		       const double *step_ns, char *const *hosts)
 {
-	const json_t *steps = json_object_get(r->result, "steps");
+	const json_t *steps = json_object_get(result, "steps");
 
 	out_array(o, "steps");
-	for (int i = 0; i < coll_steps(r->s); i++) {
+	for (int i = 0; i < n; i++) {
 		const json_t *step = json_array_get(steps, (size_t)i);
+		int64_t last = cli_run_number(step, "worst_rank", 0);
 
 		out_object(o, NULL);
 		out_int(o, "step", i + 1);
-		if (r->planned) {
-			cli_out_ns(c, o, "planned", (int64_t)(r->step_ns[i] + 0.5));
+		if (step_ns) {
+			cli_out_ns(c, o, "planned", (int64_t)(step_ns[i] + 0.5));
 		}
-		cli_out_ns(c, o, "median", number(step, "median_ns", 0));
-		cli_out_ns(c, o, "worst", number(step, "worst_ns", 0));
-		out_int(o, "worst_rank", number(step, "worst_rank", 0));
+		cli_out_ns(c, o, "median", cli_run_number(step, "median_ns", 0));
+		cli_out_ns(c, o, "worst", cli_run_number(step, "worst_ns", 0));
+		if (hosts) {
+			out_str(o, "worst_host", hosts[last]);
+		} else {
+			out_int(o, "worst_rank", last);
+		}
 		out_end(o);
 	}
 	out_end(o);
@@ -157,7 +158,7 @@ static void out_verdict(struct out *o, const struct cli_run *r, bool correct)
 {
 	char time[64], planned[64];
 
-	unit_human(UNIT_NS, (double)number(r->result, "time_ns", 0), time, sizeof(time));
+	unit_human(UNIT_NS, (double)cli_run_number(r->result, "time_ns", 0), time, sizeof(time));
 	if (r->planned) {
 		unit_human(UNIT_NS, (double)r->planned_ns, planned, sizeof(planned));
 	}
@@ -176,19 +177,19 @@ static void out_run(const struct cli *c, struct out *o, const struct cli_run *r,
 	out_str(o, "collective", coll_kind_name(coll_kind_of(s)));
 	out_str(o, "topology", coll_topo_name(s));
 	out_int(o, "ranks", coll_ranks(s));
-	out_int(o, "size_bytes", number(r->result, "size_bytes", 0));
-	out_int(o, "repeats", number(r->result, "repeats", 0));
+	out_int(o, "size_bytes", cli_run_number(r->result, "size_bytes", 0));
+	out_int(o, "repeats", cli_run_number(r->result, "repeats", 0));
 	out_bool(o, "barriers", r->options.barriers);
-	cli_out_ns(c, o, "time", number(r->result, "time_ns", 0));
-	cli_out_ns(c, o, "min_time", number(r->result, "min_time_ns", 0));
+	cli_out_ns(c, o, "time", cli_run_number(r->result, "time_ns", 0));
+	cli_out_ns(c, o, "min_time", cli_run_number(r->result, "min_time_ns", 0));
 	if (r->planned) {
 		cli_out_ns(c, o, "planned", r->planned_ns);
 	}
-	cli_out_ns(c, o, "mpi_time", number(r->result, "mpi_time_ns", 0));
-	out_int(o, "messages", number(r->result, "messages", 0));
+	cli_out_ns(c, o, "mpi_time", cli_run_number(r->result, "mpi_time_ns", 0));
+	out_int(o, "messages", cli_run_number(r->result, "messages", 0));
 	out_int(o, "bytes", r->bytes);
-	out_int(o, "rank_bytes", number(r->result, "rank_bytes", 0));
-	out_steps(c, o, r);
+	out_int(o, "rank_bytes", cli_run_number(r->result, "rank_bytes", 0));
+	cli_out_run_steps(c, o, r->result, coll_steps(s), r->step_ns, NULL);
 	out_verdict(o, r, correct);
 }
 

@@ -12,6 +12,7 @@
 #include "lib/base/rng.h"
 #include "optree/private.h"
 #include "tests/unit/optree/common.h"
+#include "tests/unit/world.h"
 
 static void make(const struct optree_params *p, enum optree_algorithm how,
 		 struct optree_plan *out)
@@ -128,7 +129,7 @@ static void never_slower_than_optree(void **state)
 
 	(void)state;
 	rng_seed(&rng, 7);
-	for (int k = 0; k < 40; k++) {
+	for (int k = 0; k < ALL_OR_SOME(40, 8); k++) {
 		int n = 16 + (int)rng_below(&rng, k % 2 ? 4081 : 100);
 		double e = (double)rng_below(&rng, 1000000) / 1e6;
 		struct optree_params p = params(
@@ -149,7 +150,7 @@ static void never_slower_than_a_built_tree(void **state)
 
 	(void)state;
 	rng_seed(&rng, 8);
-	for (int k = 0; k < 20; k++) {
+	for (int k = 0; k < ALL_OR_SOME(20, 5); k++) {
 		struct optree_params p = params(
 			2 + (int)rng_below(&rng, 120),
 			1 + (int)rng_below(&rng, 128),
@@ -309,7 +310,7 @@ static void overlap_is_no_slower(void **state)
 
 	(void)state;
 	rng_seed(&rng, 10);
-	for (int k = 0; k < 40; k++) {
+	for (int k = 0; k < ALL_OR_SOME(40, 10); k++) {
 		struct optree_params p = params(
 			2 + (int)rng_below(&rng, 150),
 			1 + (int)rng_below(&rng, 128),
