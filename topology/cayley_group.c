@@ -326,9 +326,33 @@ static void write_permutations(const struct topo_cayley_group *x, const int64_t 
 	}
 }
 
+/* A cyclic group's graph by the name that everybody knows: C(n,{1,2}) or DiC. */
+static void write_circulant(const struct topo_cayley_group *x, bool inverses,
+			    const int64_t *letters, int n_letters, struct buf *b)
+{
+	int64_t n = x->vectors, before = 0, next;
+
+	buf_printf(b, "%s(%" PRId64 ",{", inverses ? "C" : "DiC", n);
+	for (int i = 0; i < n_letters; i++, before = next) {
+		next = n;
+		for (int k = 0; k < n_letters; k++) {
+			bool back = inverses && 2 * letters[k] > n;
+			int64_t offset = back ? n - letters[k] : letters[k];
+
+			next = offset > before && offset < next ? offset : next;
+		}
+		buf_printf(b, i ? ",%" PRId64 : "%" PRId64, next);
+	}
+	buf_str(b, "})");
+}
+
 void topo_cayley_write(const struct topo_cayley_group *x, bool inverses, const int64_t *letters,
 		       int n_letters, struct buf *b)
 {
+	if (!x->chain.points && x->j == 1 && x->k == 1 && x->l == 1) {
+		write_circulant(x, inverses, letters, n_letters, b);
+		return;
+	}
 	buf_str(b, inverses ? "Cay(" : "DiCay(");
 	if (x->chain.points) {
 		write_permutations(x, letters, n_letters, b);
