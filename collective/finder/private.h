@@ -38,6 +38,7 @@ struct finder_candidates {
 struct coll_finder {
 	const struct coll_query *q;
 	bool all_kinds;		/* what is best for any collective is kept, not for q's alone */
+	int below;		/* steps at the bandwidth bound that are known for q already */
 	int sets;		/* for queries that do not say how many */
 	const char *table;	/* frontiers, see finder_table_read */
 	size_t table_len;
