@@ -14,8 +14,8 @@
 
 #include "collective/finder/private.h"
 
-/* What a search for a Cayley graph may take, whatever sets are asked for: neighbours looked
- * up. */
+/* What a search for a Cayley graph may take: neighbours looked up. So many times more where
+ * more than the usual sets are asked for. */
 #define CAYLEY_VISITS 300000000
 #define LARGE 4096		/* nodes above which groups are only known after three times as many */
 #define LEAST_WORK 500		/* nodes times ports that sets are counted as, at least */
@@ -119,8 +119,11 @@ static int add_cayley(struct coll_finder *f, struct finder_candidates *set, int 
 {
 	bool both = aim == FINDER_CAYLEY_BOTH;
 	int64_t work = (int64_t)n * d > LEAST_WORK ? (int64_t)n * d : LEAST_WORK;
-	int64_t most = (int64_t)CAYLEY_VISITS * (f->q->n > LARGE ? 3 : 1) / f->q->n * n;
-	int64_t visits = (f->q->sets ? f->q->sets : f->sets) * work * 8;
+	int sets = f->q->sets ? f->q->sets : f->sets;
+	int times = (sets > COLL_FINDER_SETS ? sets / COLL_FINDER_SETS : 1) *
+		    (f->q->n > LARGE ? 3 : 1);
+	int64_t most = (int64_t)CAYLEY_VISITS * times / f->q->n * n;
+	int64_t visits = sets * work * 8;
 	struct finder_cayley found = { .steps = below };
 	struct finder_candidate c;
 	struct buf text = { 0 };
