@@ -40,10 +40,10 @@ struct finder_making {
 	struct err err;
 };
 
-/* All to 1024, then powers of two and multiples of a hundred. */
+/* All to 1024, then multiples of 100 and of 256. */
 static bool has_size(int n)
 {
-	return n >= 2 && (n <= 1024 || (n <= MAX_N && (n % 100 == 0 || (n & (n - 1)) == 0)));
+	return n >= 2 && (n <= 1024 || (n <= MAX_N && (n % 100 == 0 || n % 256 == 0)));
 }
 
 /* The lines of a text into their places; a line without one is dropped. */

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Real sessions with weftd, mutated: HTTP/2 frames, gRPC and protobuf messages.
-# WEFT_SEED; WEFT_SECONDS (15).
+# WEFT_SEED; WEFT_SECONDS (6).
 cd "$(dirname "$0")" || exit 1
 . ../lib.sh
 asan_daemon
@@ -8,7 +8,7 @@ asan_daemon
 emulators && fabric "$T/fabric.yaml" 'UniRing(2,4)'
 tap "a fabric of emulators"
 daemon
-/usr/bin/python3 frames.py "$SOCK" "${PID[weftd]}" "${WEFT_SECONDS:=15}" \
+/usr/bin/python3 frames.py "$SOCK" "${PID[weftd]}" "${WEFT_SECONDS:=6}" \
 	"${WEFT_SEED:=$RANDOM}" "$(command -v weft)" "$T/fabric.yaml" \
 	>"$T/py" 2>&1 </dev/null
 status=$?
