@@ -23,11 +23,10 @@
 
 #define FIRST 32
 #define LAST 1024
-#define STEP 8			/* sizes that are gone through: every so many */
-#define SIZES ((LAST - FIRST) / STEP + 1)
+#define SIZES (LAST - FIRST + 1)
 #define PANELS 4
 #define KNOWN 2
-#define BUCKET 8		/* sizes to a point of a chart */
+#define BUCKET 16		/* sizes to a point of a chart */
 #define BUCKETS (SIZES / BUCKET)
 
 /* The paper's cost model: 10 us a step, 1 MB = 2^20 bytes, 100 Gbit/s. */
@@ -55,7 +54,7 @@ struct part {
 
 static int nodes_of(int size)
 {
-	return FIRST + size * STEP;
+	return FIRST + size;
 }
 
 static double factor_of(const struct coll_point *p)
@@ -223,8 +222,8 @@ static int show_sweep(FILE *table, FILE *json, const char *path)
 	struct svg_chart charts[PANELS];
 
 	if (table) {
-		fprintf(table, "All-reduce, steps at the bandwidth bound over Moore's bound, every "
-			"%dth size from %d to %d\n%-17s %-18s %8s %8s %12s\n", STEP, FIRST, LAST,
+		fprintf(table, "All-reduce, steps at the bandwidth bound over Moore's bound, sizes "
+			"from %d to %d\n%-17s %-18s %8s %8s %12s\n", FIRST, LAST,
 			"", "", "mean", "largest", "bound met");
 	}
 	for (int p = 0; p < PANELS; p++) {
@@ -337,9 +336,9 @@ static int kautz_factor(int n, int d, double *ratio)
 	snprintf(expr, sizeof(expr), "GenKautz(%d,%d)", d, n);
 	rc = topo_parse(expr, &t, NULL, &err);
 	if (!rc) {
-		rc = coll_bfb_factor(COLL_ALLGATHER, t, &steps, factor, &err);
+		rc = coll_bfb_factor(COLL_ALLREDUCE, t, &steps, factor, &err);
 	}
-	*ratio = mpq_get_d(factor) * n / (n - 1);
+	*ratio = mpq_get_d(factor) * n / (2 * (n - 1));
 	if (rc) {
 		fprintf(stderr, "%s: %s\n", expr, err.msg);
 	}
