@@ -235,7 +235,7 @@ static int show_sweep(FILE *table, FILE *json, const char *path)
 			record_sizes(json, p);
 		}
 		charts[p] = (struct svg_chart){
-			.title = panels[p].name, .note = "the mean of eight sizes",
+			.title = panels[p].name, .note = "the mean of sixteen sizes",
 			.x_label = "nodes up to", .y_label = "steps at the bound / Moore's bound",
 			.group = bucket_names(), .n_groups = BUCKETS,
 			.series = series[p], .n_series = KNOWN, .lines = true,
@@ -403,7 +403,7 @@ static int show_figure_12(FILE *table, FILE *json, const char *path)
 				k == PAPER ? "generalized Kautz" : known_names[k - 1], value[i][k] };
 		}
 		charts[i] = (struct svg_chart){
-			.title = panels[simplex[i]].name, .note = "the largest of eight sizes",
+			.title = panels[simplex[i]].name, .note = "the largest of sixteen sizes",
 			.x_label = "nodes up to", .y_label = "T_B / bound",
 			.group = bucket_names(), .n_groups = BUCKETS, .series = series[i],
 			.n_series = FIGURES, .lines = true,
