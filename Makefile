@@ -36,7 +36,7 @@ SIMGRID := libsimgrid-dev g++
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
 ROOMS := base output conf lp graph proto rpc http optics host topology \
-	schedule embedding bfb flow tree routing finder rank mpi preload launch lower msccl mscclpp ring mesh reconfigure optree \
+	schedule embedding bfb flow tree make routing finder rank mpi preload launch lower msccl mscclpp ring mesh reconfigure optree \
 	drv_core scpi tl1 sonic robot mrr linux sim drivers emulators \
 	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_jobs d_views daemon cli
 
@@ -56,6 +56,7 @@ DIR_embedding := collective/embedding
 DIR_bfb := collective/bfb
 DIR_flow := collective/flow
 DIR_tree := collective/tree
+DIR_make := collective/make
 DIR_routing := collective/routing
 DIR_finder := collective/finder
 DIR_rank := runtime/rank
@@ -116,8 +117,9 @@ DEPS_embedding := base topology schedule
 DEPS_bfb := base graph lp topology schedule
 DEPS_flow := base graph lp topology schedule
 DEPS_tree := base graph topology schedule
+DEPS_make := base topology schedule embedding bfb flow tree
 DEPS_routing := base rpc proto schedule flow
-DEPS_finder := base topology schedule bfb flow tree
+DEPS_finder := base topology schedule bfb flow tree make
 DEPS_rank := base topology schedule
 DEPS_mpi := base output topology schedule rank
 DEPS_preload := base conf topology schedule rank mpi
@@ -140,7 +142,7 @@ DEPS_sim := base drv_core
 DEPS_drivers := base drv_core scpi tl1 sonic robot mrr linux sim
 DEPS_emulators := base optics drv_core scpi tl1 sonic robot mrr
 DEPS_model := base conf optics topology schedule ring
-DEPS_plan := base output graph lp optics topology schedule embedding bfb flow finder ring mesh optree model
+DEPS_plan := base output graph lp optics topology schedule embedding bfb flow make finder ring mesh optree model
 DEPS_dry_run := base drv_core drivers model plan
 DEPS_proto_convert := base output optics proto schedule model plan dry_run
 DEPS_webui := base output optics model plan
@@ -154,7 +156,7 @@ DEPS_d_change := base rpc proto optics model plan store apply d_core d_hosts
 DEPS_d_jobs := base output rpc proto schedule model plan proto_convert store apply d_core d_change
 DEPS_d_views := base output rpc http proto optics schedule model plan proto_convert webui store apply d_core d_hosts d_ha d_change d_jobs
 DEPS_daemon := base rpc proto model plan store apply d_core d_hosts d_ha d_change d_jobs d_views
-DEPS_cli := base output lp rpc proto topology schedule embedding bfb flow tree routing finder launch lower msccl mscclpp ring mesh reconfigure optree drv_core host model plan proto_convert dry_run testbed
+DEPS_cli := base output lp rpc proto topology schedule embedding bfb flow tree make routing finder launch lower msccl mscclpp ring mesh reconfigure optree drv_core host model plan proto_convert dry_run testbed
 
 # CLOSURE_x: x and all that it may reach, made once a room.
 $(foreach r,$(ROOMS),$(eval CLOSURE_$(r) := $(sort $(r) $(foreach d,$(DEPS_$(r)),$(CLOSURE_$(d))))))

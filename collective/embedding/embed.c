@@ -294,3 +294,23 @@ int coll_embed_routes(const struct coll_sched *s, struct topo *physical, const c
 	}
 	return embed(&w, physical, COLL_ROUTING_EXPLICIT, ports, out, err);
 }
+
+int coll_embed_in(const struct coll_fabric *f, const struct coll_sched *s, struct coll_sched **out,
+		  struct err *err)
+{
+	struct topo *copy = NULL;
+	int rc = topo_copy(f->topo, &copy, err);
+
+	*out = NULL;
+	if (rc) {
+		return rc;
+	}
+	rc = f->routing == COLL_ROUTING_EXPLICIT
+		     ? coll_embed_routes(s, copy, f->routes, f->routes_len, 0, out, err)
+		     : coll_embed(s, copy, f->routing, 0, out, err);
+	if (rc) {
+		return err_wrap(err, "on %s", f->name);
+	}
+	coll_set_physical_name(*out, f->name);
+	return 0;
+}

@@ -58,6 +58,20 @@ int coll_embed(const struct coll_sched *s, struct topo *physical, enum coll_rout
 int coll_embed_routes(const struct coll_sched *s, struct topo *physical, const char *json,
 		      size_t len, int ports, struct coll_sched **out, struct err *err);
 
+/* What schedules are embedded in, and how. */
+struct coll_fabric {
+	struct topo *topo;	/* frozen, owned */
+	char *name;		/* for people, owned */
+	enum coll_routing routing;
+	char *routes;		/* of COLL_ROUTING_EXPLICIT: the text of coll_embed_routes, owned */
+	size_t routes_len;
+};
+
+/* A new schedule, finished and not verified: s, which stays as it is, in the fabric, which is
+ * copied. Errors of coll_embed and coll_embed_routes. */
+int coll_embed_in(const struct coll_fabric *f, const struct coll_sched *s, struct coll_sched **out,
+		  struct err *err);
+
 /*
  * The digraph that terminals see: u -> v where u has an arc to v, or a path through
  * switches and memories only. A direct arc keeps its capacity; another has its part of

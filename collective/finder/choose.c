@@ -24,8 +24,8 @@
 /* What is known of a topology. */
 enum entry_state {
 	ENTRY_LOW,	/* its time is at least this */
-	ENTRY_PLAIN,	/* steps and T_B of breadth-first broadcast; batches or a construction
-			 * may be faster, and the time is what these cannot be below */
+	ENTRY_PLAIN,	/* steps and T_B of breadth-first broadcast; something else that is made
+			 * may be faster, and the time is what that cannot be below */
 	ENTRY_TIMED,	/* it has this time */
 	ENTRY_GIVEN,	/* was an answer already, or cannot be scheduled */
 };
@@ -151,7 +151,7 @@ static void set_plain(const struct coll_choices *c, struct finder_entry *e, int 
 	    n * (n - 1) * phases * 2 > COLL_MAKE_TRANSFERS) {
 		return;
 	}
-	better = time_of(&w->cost, e->ports, steps + 1, phases * (n - 1), n);
+	better = time_of(&w->cost, e->ports, steps, phases * (n - 1), n);
 	if (better < e->time_ns) {
 		e->time_ns = better;
 		e->state = ENTRY_PLAIN;
@@ -492,18 +492,15 @@ static int first_of(const struct coll_choices *c, bool timed_only)
 	return best;
 }
 
-static struct coll_make_query make_query(const struct coll_choices *c)
-{
-	return (struct coll_make_query){ c->w.q.kind, c->w.algorithm, c->w.cost };
-}
-
 /* Its schedule; the entry has its time then. */
-static int make_entry(struct coll_choices *c, struct finder_entry *e, struct topo *t,
+static int make_entry(struct coll_choices *c, struct finder_entry *e, const struct topo *t,
 		      struct err *err)
 {
-	struct coll_make_query q = make_query(c);
-	int rc = coll_make(&q, t, e->expr, &e->made, err);
+	struct coll_make_query q = coll_make_job(c->w.q.kind, c->w.algorithm, t, &c->w.cost);
+	int rc;
 
+	q.expr = e->expr;
+	rc = coll_make(&q, &e->made, err);
 	if (rc) {
 		return rc;
 	}
@@ -565,10 +562,10 @@ static int look_into(struct coll_choices *c, struct finder_entry *e, struct err 
 		e->ports = topo_max_degree(t);
 		rc = coll_has_root(c->w.q.kind) ? time_trees(c, e, t, NULL)
 						: time_plain(c, e, t, NULL);
-		topo_free(t);
 	} else if (!rc) {
 		rc = make_entry(c, e, t, NULL);
 	}
+	topo_free(t);
 	if (rc) {
 		e->state = ENTRY_GIVEN;
 	}
@@ -657,6 +654,7 @@ int coll_choices_make(struct coll_choices *c, struct coll_made *out, struct err 
 		rc = make_entry(c, e, t, err);
 		e->state = ENTRY_GIVEN;
 	}
+	topo_free(t);
 	*out = e->made;
 	e->made = (struct coll_made){ 0 };
 	return rc;

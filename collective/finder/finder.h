@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "collective/flow/flow.h"
+#include "collective/make/make.h"
 #include "collective/schedule/schedule.h"
 #include "lib/base/buf.h"
 #include "lib/base/vec.h"
@@ -143,50 +144,6 @@ struct coll_flow_list {
 int coll_find_flow(const struct coll_flow_query *q, struct coll_flow_list *out, struct err *err);
 void coll_flow_list_fini(struct coll_flow_list *l);
 
-/* ---- the schedule that a job gets ---- */
-
-/* A schedule and what it takes. Zeroed is empty; coll_made_fini. */
-struct coll_made {
-	struct coll_sched *sched;	/* verified */
-	struct mcf *flow;		/* of an all-to-all, to go on from; NULL: none */
-	const char *algorithm;		/* "bfb", "expand", "trees", "paths", "mcf", ... */
-	struct coll_report report;
-	int64_t time_ns, bound_ns;	/* of coll_time */
-};
-
-struct coll_make_query {
-	enum coll_kind kind;
-	const char *algorithm;	/* "auto", or "bfb", or one of all-to-all: "mcf", "tsmcf",
-				 * names of mcf_form_parse, mcf_paths_parse */
-	struct coll_cost cost;	/* roots are rank 0 */
-};
-
-/*
- * The schedule that weft makes for a job on this digraph, which it takes over, also on error.
- * All-to-all from a flow, collectives with a root along trees and paths, the others breadth
- * first; of these "auto" also tries the construction of an expansion (expr, may be NULL) and batches
- * that overlap, up to COLL_MAKE_TRANSFERS transfers in all, and takes the fastest. Errors of
- * coll_bfb, coll_tree_make, mcf_schedule and mcf_steps.
- */
-#define COLL_MAKE_TRANSFERS (1 << 18)
-int coll_make(const struct coll_make_query *q, struct topo *topo, const char *expr,
-	      struct coll_made *out, struct err *err);
-void coll_made_fini(struct coll_made *m);
-
-/* An earlier flow to go on from, and the digraph that it was for with the arcs marked that are
- * gone. */
-struct coll_flow_before {
-	const struct mcf *flow;		/* NULL: from nothing */
-	const struct topo *topo;
-	const bool *dropped;
-};
-
-/* The all-to-all of coll_make by an algorithm other than "auto"; before and flow, as mcf_schedule's
- * kept, may be NULL. topo stays the caller's. Errors of mcf_schedule and mcf_steps. */
-int coll_make_flow(const char *algorithm, const struct topo *topo,
-		   const struct coll_flow_before *before, struct mcf **flow,
-		   struct coll_sched **out, struct err *err);
-
 /* ---- topologies by time ---- */
 
 /* What topologies are wanted for. */
@@ -204,7 +161,7 @@ struct coll_want {
 #define COLL_WANT_GAP 1e-3
 #define COLL_WANT_PASSES 2000
 
-/* A topology with the schedule that coll_make gives it. */
+/* A topology with the schedule that coll_make gives a job on it. */
 struct coll_choice {
 	const char *expr;
 	const char *algorithm;

@@ -11,9 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/bfb/bfb.h"
 #include "collective/finder/finder.h"
-#include "collective/flow/flow.h"
+#include "collective/make/make.h"
 #include "controller/plan/private.h"
 
 /* How many digraphs that the switches cannot wire are given up before the job
@@ -82,22 +81,32 @@ int plan_time_job(const struct plan_ctx *ctx, struct plan_job *pj, struct err *e
 	return 0;
 }
 
+/* The schedule, and the flow where it is wanted, out of what was made; the rest is freed. */
+static void take_made(struct coll_made *made, struct coll_sched **sched, struct mcf **flow)
+{
+	*sched = made->sched;
+	made->sched = NULL;
+	if (flow) {
+		*flow = made->flow;
+		made->flow = NULL;
+	}
+	coll_made_fini(made);
+}
+
 /* All-to-all from a flow, the others breadth first. */
 int plan_synthesise(const struct model_job *job, struct plan_job *pj, struct topo *topo,
 		    struct err *err)
 {
 	bool all_to_all = job->collective == COLL_ALLTOALL;
-	int rc;
+	bool any = strcmp(job->algorithm, "auto") == 0;
+	struct coll_make_query q = coll_make_job(job->collective, any && !all_to_all
+						 ? "bfb" : job->algorithm, topo, NULL);
+	struct coll_made made;
+	int rc = coll_make(&q, &made, err);
 
-	pj->algorithm = job->algorithm;
-	if (strcmp(pj->algorithm, "auto") == 0) {
-		pj->algorithm = all_to_all ? "mcf" : "bfb";
-	}
-	if (!all_to_all) {
-		return coll_bfb(job->collective, topo, &pj->sched, err);
-	}
-	rc = coll_make_flow(pj->algorithm, topo, NULL, &pj->flow, &pj->sched, err);
 	topo_free(topo);
+	pj->algorithm = made.algorithm;
+	take_made(&made, &pj->sched, &pj->flow);
 	return rc;
 }
 
@@ -105,12 +114,12 @@ int plan_reschedule(const struct model_fabric *f, const struct plan_job *pj, con
 		    struct coll_sched **out, struct err *err)
 {
 	const struct model_job *job = &f->jobs[pj->job];
-	struct coll_make_query q = { job->collective, "auto", {
+	struct coll_cost cost = {
 		.alpha_ns = job->alpha_ns > 0 ? job->alpha_ns : 0,
 		.link_bps = plan_job_link_bps(f, pj), .size_bytes = job->size_bytes,
-	} };
-	struct coll_made made = { 0 };
-	struct coll_flow_before before;
+	};
+	struct coll_make_query q = coll_make_job(job->collective, "bfb", NULL, NULL);
+	struct coll_made made;
 	const char *algorithm;
 	struct topo *t;
 	int rc;
@@ -123,18 +132,17 @@ int plan_reschedule(const struct model_fabric *f, const struct plan_job *pj, con
 		return rc;
 	}
 	if (coll_has_root(job->collective)) {
-		rc = coll_make(&q, t, NULL, &made, err);
-		*out = made.sched;
-		made.sched = NULL;
-		coll_made_fini(&made);
-		return rc;
+		q.algorithm = "auto";
+		q.cost = &cost;
+	} else if (job->collective == COLL_ALLTOALL) {
+		q.algorithm = pj->algorithm;
+		q.pairs.before = (struct coll_flow_before){ pj->flow, coll_topo(pj->sched),
+							    dropped };
 	}
-	if (job->collective != COLL_ALLTOALL) {
-		return coll_bfb(job->collective, t, out, err);
-	}
-	before = (struct coll_flow_before){ pj->flow, coll_topo(pj->sched), dropped };
-	rc = coll_make_flow(pj->algorithm, t, &before, NULL, out, err);
+	q.topo = t;
+	rc = coll_make(&q, &made, err);
 	topo_free(t);
+	take_made(&made, out, NULL);
 	return rc;
 }
 
@@ -167,7 +175,8 @@ static int schedule_on(const struct plan_ctx *ctx, struct plan_job *pj, const ch
 		       struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
-	struct coll_make_query q = { job->collective, job->algorithm, cost_of(ctx, pj) };
+	struct coll_cost cost = cost_of(ctx, pj);
+	struct coll_make_query q;
 	struct coll_made m = { 0 };
 	struct topo *topo = NULL;
 	char *name = NULL;
@@ -176,17 +185,19 @@ static int schedule_on(const struct plan_ctx *ctx, struct plan_job *pj, const ch
 	if (rc) {
 		return rc;
 	}
+	q = coll_make_job(job->collective, job->algorithm, topo, &cost);
+	q.expr = expr;
 	if (topo_n(topo) != job->n_hosts) {
 		rc = err_set(err, WEFT_EINVAL, "topology %s has %d nodes, "
 			     "the job has %d", name, topo_n(topo),
 			     job->n_hosts);
-		topo_free(topo);
-	} else if ((rc = coll_make(&q, topo, expr, &m, err))) {
+	} else if ((rc = coll_make(&q, &m, err))) {
 		rc = err_wrap(err, "topology %s", expr);
 	} else {
 		rc = take_schedule(pj, name, &m, err);
 	}
 	coll_made_fini(&m);
+	topo_free(topo);
 	free(name);
 	return rc;
 }

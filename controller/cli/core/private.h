@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "collective/flow/flow.h"
+#include "collective/make/make.h"
 #include "collective/schedule/schedule.h"
 #include "controller/cli/core/tree.h"
 #include "controller/model/model.h"
@@ -150,51 +151,36 @@ int cli_out_cost(const struct cli *c, struct out *o, const struct coll_sched *s,
 
 /* ---- physical.c ---- */
 
-/* What a schedule is embedded in, and how. */
-struct cli_physical {
-	struct topo *topo;	/* owned, NULL: schedules are on arcs that are there */
-	char *name;		/* owned */
-	enum coll_routing routing;
-	char *routes;		/* of COLL_ROUTING_EXPLICIT: a file's text, owned */
-	size_t routes_len;
-};
-
 /* From --on and --routing; without --on the topology *t itself, when it has switches,
  * memories or shared limits: then *t and *name become what its terminals
- * see. cli_free_physical() in any case. WEFT_EUSAGE, and what the files say. */
-int cli_read_physical(const struct cli *c, struct topo **t, char **name, struct cli_physical *p,
-		      struct err *err);
-void cli_free_physical(struct cli_physical *p);
-/* s embedded in p->topo; s stays as it is. Errors of coll_embed(). */
-int cli_embed(const struct cli_physical *p, const struct coll_sched *s, struct coll_sched **out,
-	      struct err *err);
+ * see. Else topo stays NULL. cli_free_fabric() in any case. WEFT_EUSAGE, and what the files say. */
+int cli_read_fabric(const struct cli *c, struct topo **t, char **name, struct coll_fabric *p,
+		    struct err *err);
+void cli_free_fabric(struct coll_fabric *p);
 
 /* ---- all_to_all.c ---- */
 
 /* The flow behind an all-to-all: rate, bound and what was lost from flow to
  * paths, chunks and steps. */
 struct cli_flow {
-	struct mcf_sched_info info;
-	struct mcf_steps_info steps;	/* of "tsmcf" */
-	bool stepped;	/* steps is filled, of info only the flow */
+	struct coll_made_pairs made;
 	char *exact;	/* --exact: the rate as "p/q", owned; else NULL */
 };
-
-/* The algorithms that --algorithm takes for all-to-all, separated by ", ". */
-#define CLI_ALL_TO_ALL "mcf, link-mcf, grouped, pmcf, tsmcf, single-path, " \
-	"shortest-path, disjoint"
-bool cli_is_all_to_all(const char *algorithm);
 
 /* "0.1%" or a plain number; *value stays when the option is absent. */
 int cli_opt_share(const struct cli *c, const char *name, double *value, struct err *err);
 
-/* Makes an all-to-all from a flow, as --gap, --exact, --loss, --steps and
- * --time-limit ask; with --rate only the flow is solved and *out stays NULL.
- * Takes t over, also on failure. Ctrl-C and the time limit end the search
- * with the best so far, which is said on stderr and in cli_out_flow().
- * flow->exact: free(). */
-int cli_make_all_to_all(const struct cli *c, const char *algorithm, struct topo *t,
-			struct coll_sched **out, struct cli_flow *flow, struct err *err);
+/* How an all-to-all is to be made, as --gap, --loss, --steps and --time-limit ask. Ctrl-C and the
+ * time limit end its search from here on with the best so far. WEFT_EUSAGE for options that do
+ * not go together. */
+int cli_read_pairs(const struct cli *c, const char *algorithm, struct coll_make_pairs *p,
+		   struct err *err);
+/* What --rate and --exact ask for beside a schedule: the flow alone, and the exact rate, whose
+ * time is taken off p's. flow->exact: free(). */
+int cli_solve_pairs(const struct cli *c, const char *algorithm, const struct topo *t,
+		    struct coll_make_pairs *p, struct cli_flow *flow, struct err *err);
+/* Says on stderr when the search ended early. */
+void cli_say_flow(const struct cli *c, const struct cli_flow *flow);
 /* flow_rate and flow_rate_bound (F = 1/U of the papers), their gap,
  * stopped_by where the search ended early, then the rate that paths, chunks
  * and steps left of it. */

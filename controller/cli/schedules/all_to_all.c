@@ -87,37 +87,35 @@ static int find_exact(const struct cli *c, const struct topo *t, const struct mc
 	return r;
 }
 
-bool cli_is_all_to_all(const char *algorithm)
+int cli_read_pairs(const struct cli *c, const char *algorithm, struct coll_make_pairs *p,
+		   struct err *err)
 {
 	enum mcf_form form;
-	enum mcf_paths paths;
-
-	return mcf_form_parse(algorithm, &form) ||
-	       mcf_paths_parse(algorithm, &paths) ||
-	       strcmp(algorithm, "tsmcf") == 0;
-}
-
-/* Options of the flow and of what is made from it. */
-static int read_options(const struct cli *c, const char *algorithm,
-			struct mcf_sched_options *opt, struct err *err)
-{
-	int64_t limit_ns = 0;
+	int64_t limit_ns = 0, steps = 0;
 	int r;
 
-	*opt = (struct mcf_sched_options){
+	*p = (struct coll_make_pairs){
 		.flow = { .gap = MCF_DEFAULT_GAP, .cancel = &cli_interrupted },
 		.loss = MCF_SCHED_LOSS,
 	};
-	mcf_paths_parse(algorithm, &opt->paths);
-	/* A single path a pair needs one chunk for all. */
-	opt->max_chunks = opt->paths == MCF_PATHS_SINGLE || opt->paths == MCF_PATHS_SHORTEST;
-	mcf_form_parse(algorithm, &opt->form);
-	if ((r = cli_opt_share(c, "gap", &opt->flow.gap, err)) ||
-	    (r = cli_opt_share(c, "loss", &opt->loss, err)) ||
-	    (r = cli_opt_unit(c, "time-limit", UNIT_NS, &limit_ns, err))) {
+	if ((r = cli_opt_share(c, "gap", &p->flow.gap, err)) ||
+	    (r = cli_opt_share(c, "loss", &p->loss, err)) ||
+	    (r = cli_opt_unit(c, "time-limit", UNIT_NS, &limit_ns, err)) ||
+	    (r = cli_opt_int(c, "steps", 1, COLL_MAX_STEPS, &steps, err))) {
 		return r;
 	}
-	opt->flow.time_limit_s = (double)limit_ns / 1e9;
+	p->flow.time_limit_s = (double)limit_ns / 1e9;
+	p->steps = (int)steps;
+	if (steps > 0 && strcmp(algorithm, "tsmcf") != 0) {
+		return err_set(err, WEFT_EUSAGE, "--steps is for --algorithm "
+			       "tsmcf");
+	}
+	if (cli_has(c, "rate") && strcmp(algorithm, "auto") != 0 &&
+	    !mcf_form_parse(algorithm, &form)) {
+		return err_set(err, WEFT_EUSAGE, "--rate is not for "
+			       "--algorithm %s", algorithm);
+	}
+	cli_catch_signals();
 	return 0;
 }
 
@@ -160,17 +158,19 @@ static int read_hosts(const struct cli *c, int64_t *cap, int64_t *scale, struct 
 /* The flow alone, solved with symmetry (--rate); with --host-bandwidth on a
  * digraph in which each host is split from its interface. Results are in
  * links, whatever the scale. */
-static int solve_rate(const struct cli *c, const struct topo *t,
-		      const struct mcf_sched_options *opt, struct cli_flow *flow, struct err *err)
+static int solve_rate(const struct cli *c, const struct topo *t, const char *algorithm,
+		      const struct mcf_options *opt, struct cli_flow *flow, struct err *err)
 {
-	struct mcf_result *res = &flow->info.flow;
+	struct mcf_result *res = &flow->made.info.flow;
 	struct topo *split = NULL;
 	struct mcf *p = NULL;
-	struct flow_limit started = flow_limit_of(&opt->flow, 1);
-	struct mcf_options left = opt->flow;
+	struct flow_limit started = flow_limit_of(opt, 1);
+	struct mcf_options left = *opt;
+	enum mcf_form form = MCF_FORM_FLOW;
 	int64_t cap, scale;
 	int r = read_hosts(c, &cap, &scale, err);
 
+	mcf_form_parse(algorithm, &form);
 	if (r == 0 && cli_has(c, "host-bandwidth")) {
 		r = mcf_split_hosts(t, cap, scale, cli_has(c, "nic-forwards"), &split, err);
 		t = split;
@@ -182,7 +182,7 @@ static int solve_rate(const struct cli *c, const struct topo *t,
 	if (!flow->exact) {
 		left.time_limit_s = flow_limit_left_s(&started);
 		(void)(r || (r = mcf_new(t, true, &p, err)) ||
-		       (r = mcf_solve_form(p, opt->form, &left, res, err)));
+		       (r = mcf_solve_form(p, form, &left, res, err)));
 	}
 	res->congestion *= (double)scale;
 	res->bound *= (double)scale;
@@ -191,91 +191,45 @@ static int solve_rate(const struct cli *c, const struct topo *t,
 	return r;
 }
 
-/* tsmcf: the flow over --steps steps, or over as few as reach the flow's
- * rate. flow->info has only the flow then. */
-static int make_stepped(const struct cli *c, const struct topo *t,
-			const struct mcf_sched_options *opt, struct coll_sched **out,
-			struct cli_flow *flow, struct err *err)
+int cli_solve_pairs(const struct cli *c, const char *algorithm, const struct topo *t,
+		    struct coll_make_pairs *p, struct cli_flow *flow, struct err *err)
 {
-	struct mcf_steps_options steps = {
-		.flow = opt->flow, .loss = opt->loss,
-	};
-	int64_t n = 0;
-	int r = cli_opt_int(c, "steps", 1, COLL_MAX_STEPS, &n, err);
-
-	steps.steps = (int)n;
-	if (r == 0) {
-		r = mcf_steps(t, &steps, out, &flow->steps, err);
-	}
-	flow->stepped = r == 0;
-	flow->info.flow = flow->steps.flow;
-	return r;
-}
-
-/* Refuses options that do not go together, then makes it; t stays the
- * caller's. */
-static int make(const struct cli *c, const char *algorithm, const struct topo *t,
-		struct coll_sched **out, struct cli_flow *flow, struct err *err)
-{
-	struct mcf_sched_options opt;
-	struct flow_limit started;
-	bool stepped = strcmp(algorithm, "tsmcf") == 0;
-	int r = read_options(c, algorithm, &opt, err);
-
-	if (r) {
-		return r;
-	}
-	if (!stepped && cli_has(c, "steps")) {
-		return err_set(err, WEFT_EUSAGE, "--steps is for --algorithm "
-			       "tsmcf");
-	}
-	if (cli_has(c, "rate") && !mcf_form_parse(algorithm, &opt.form)) {
-		return err_set(err, WEFT_EUSAGE, "--rate is not for "
-			       "--algorithm %s", algorithm);
-	}
-	cli_catch_signals();
 	/* The time limit is for all of it: what --exact used is taken off the
 	 * rest. */
-	started = flow_limit_of(&opt.flow, 1);
+	struct flow_limit started = flow_limit_of(&p->flow, 1);
+	struct mcf_options exact = p->flow;
+	struct mcf_result of_exact;
+	int r = 0;
+
 	if (cli_has(c, "rate") || cli_has(c, "host-bandwidth") || cli_has(c, "nic-forwards")) {
-		return solve_rate(c, t, &opt, flow, err);
+		return solve_rate(c, t, algorithm, &p->flow, flow, err);
 	}
 	if (cli_has(c, "exact")) {
-		struct mcf_options exact = opt.flow;
-		struct mcf_result of_exact;
-
 		exact.time_limit_s *= EXACT_TIME;
 		r = find_exact(c, t, &exact, 1, &flow->exact, &of_exact, err);
-		opt.flow.time_limit_s = flow_limit_left_s(&started);
-	}
-	if (r) {
-		return r;
-	}
-	return stepped ? make_stepped(c, t, &opt, out, flow, err)
-		       : mcf_schedule(t, &opt, out, &flow->info, err);
-}
-
-int cli_make_all_to_all(const struct cli *c, const char *algorithm, struct topo *t,
-			struct coll_sched **out, struct cli_flow *flow, struct err *err)
-{
-	int r = make(c, algorithm, t, out, flow, err);
-
-	topo_free(t);
-	if (r == 0 && flow->info.flow.stop != MCF_REACHED) {
-		cli_say(c, CLI_NORMAL, "%s: the best flow so far is within "
-			"%.3g %% of the best possible",
-			stopped_by(flow->info.flow.stop),
-			flow->info.flow.gap * 100);
-	} else if (r == 0 && flow->info.stop != MCF_REACHED) {
-		cli_say(c, CLI_NORMAL, "%s: paths, chunks or steps are the "
-			"best so far", stopped_by(flow->info.stop));
+		p->flow.time_limit_s = flow_limit_left_s(&started);
 	}
 	return r;
+}
+
+void cli_say_flow(const struct cli *c, const struct cli_flow *flow)
+{
+	const struct mcf_sched_info *info = &flow->made.info;
+
+	if (info->flow.stop != MCF_REACHED) {
+		cli_say(c, CLI_NORMAL, "%s: the best flow so far is within "
+			"%.3g %% of the best possible",
+			stopped_by(info->flow.stop), info->flow.gap * 100);
+	} else if (info->stop != MCF_REACHED) {
+		cli_say(c, CLI_NORMAL, "%s: paths, chunks or steps are the "
+			"best so far", stopped_by(info->stop));
+	}
 }
 
 void cli_out_flow(const struct cli *c, struct out *o, const struct cli_flow *flow)
 {
-	const struct mcf_sched_info *info = &flow->info;
+	const struct mcf_sched_info *info = &flow->made.info;
+	const struct mcf_steps_info *steps = &flow->made.steps;
 	double best = info->flow.congestion;
 
 	if (flow->exact) {
@@ -289,10 +243,10 @@ void cli_out_flow(const struct cli *c, struct out *o, const struct cli_flow *flo
 			info->flow.stop != MCF_REACHED ? info->flow.stop
 						       : info->stop));
 	}
-	if (flow->stepped) {
-		out_real(o, "steps_rate", 1 / flow->steps.total);
-		out_real(o, "steps_rate_bound", 1 / flow->steps.bound);
-		cli_out_gap(c, o, "loss_to_chunks", 1 - flow->steps.total / flow->steps.stepped);
+	if (flow->made.stepped) {
+		out_real(o, "steps_rate", 1 / steps->total);
+		out_real(o, "steps_rate_bound", 1 / steps->bound);
+		cli_out_gap(c, o, "loss_to_chunks", 1 - steps->total / steps->stepped);
 	} else if (info->chunks > 0) {
 		out_int(o, "paths", info->paths);
 		if (info->routed > 0) {

@@ -15,16 +15,16 @@
 /* As much as a topology file may have. */
 #define MAX_ROUTES ((size_t)1 << 30)
 
-void cli_free_physical(struct cli_physical *p)
+void cli_free_fabric(struct coll_fabric *p)
 {
 	topo_free(p->topo);
 	free(p->name);
 	free(p->routes);
-	*p = (struct cli_physical){ .topo = NULL };
+	*p = (struct coll_fabric){ .topo = NULL };
 }
 
 /* --routing: a rule, else a file. */
-static int read_routing(const struct cli *c, struct cli_physical *p, struct err *err)
+static int read_routing(const struct cli *c, struct coll_fabric *p, struct err *err)
 {
 	const char *text = cli_opt(c, "routing");
 	int r;
@@ -43,7 +43,7 @@ static int read_routing(const struct cli *c, struct cli_physical *p, struct err 
 }
 
 /* The topology, *t, becomes what its terminals see, and the physical one it. */
-static int look_at(struct topo **t, char **name, struct cli_physical *p, struct err *err)
+static int look_at(struct topo **t, char **name, struct coll_fabric *p, struct err *err)
 {
 	char *seen = NULL;
 	int r;
@@ -62,7 +62,7 @@ static int look_at(struct topo **t, char **name, struct cli_physical *p, struct 
 	return 0;
 }
 
-int cli_read_physical(const struct cli *c, struct topo **t, char **name, struct cli_physical *p,
+int cli_read_fabric(const struct cli *c, struct topo **t, char **name, struct coll_fabric *p,
 		      struct err *err)
 {
 	static const char *const of_routes[] = { "on", "routing", NULL };
@@ -80,24 +80,4 @@ int cli_read_physical(const struct cli *c, struct topo **t, char **name, struct 
 		return cli_refuse(c, of_routes, "needs --on, or a topology with switches", err);
 	}
 	return r ? r : read_routing(c, p, err);
-}
-
-int cli_embed(const struct cli_physical *p, const struct coll_sched *s, struct coll_sched **out,
-	      struct err *err)
-{
-	struct topo *copy = NULL;
-	int r = topo_copy(p->topo, &copy, err);
-
-	*out = NULL;
-	if (r) {
-		return r;
-	}
-	r = p->routing == COLL_ROUTING_EXPLICIT
-		    ? coll_embed_routes(s, copy, p->routes, p->routes_len, 0, out, err)
-		    : coll_embed(s, copy, p->routing, 0, out, err);
-	if (r) {
-		return err_wrap(err, "on %s", p->name);
-	}
-	coll_set_physical_name(*out, p->name);
-	return 0;
 }

@@ -32,7 +32,7 @@ static struct coll_choices *choices(const struct coll_want *w)
 /* What coll_make gives on it; INT64_MAX: no topology for the want. */
 static int64_t made_ns(const struct coll_want *w, const char *expr)
 {
-	struct coll_make_query q = { w->q.kind, w->algorithm, w->cost };
+	struct coll_make_query q;
 	struct coll_made m;
 	struct topo *t;
 	int64_t ns;
@@ -43,7 +43,10 @@ static int64_t made_ns(const struct coll_want *w, const char *expr)
 		topo_free(t);
 		return INT64_MAX;
 	}
-	assert_int_equal(coll_make(&q, t, expr, &m, NULL), 0);
+	q = coll_make_job(w->q.kind, w->algorithm, t, &w->cost);
+	q.expr = expr;
+	assert_int_equal(coll_make(&q, &m, NULL), 0);
+	topo_free(t);
 	assert_int_equal(coll_verify(m.sched, NULL, NULL), 0);
 	ns = m.time_ns;
 	coll_made_fini(&m);

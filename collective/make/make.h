@@ -1,0 +1,97 @@
+/*
+ * The best schedule for a collective on a digraph, of all that weft can make: one list for the
+ * command line and for jobs.
+ *
+ * Synthesisers offer what they make one after the other. Each offer is embedded in a fabric where
+ * there is one, replayed and timed, and the better one stays: by time in the alpha-beta model where
+ * a cost is given, else by T_B and then by steps. Work is limited by counts of transfers and
+ * passes and not by time, so that the result is the same anywhere.
+ */
+#ifndef WEFT_COLLECTIVE_MAKE_MAKE_H
+#define WEFT_COLLECTIVE_MAKE_MAKE_H
+
+#include "collective/embedding/embedding.h"
+#include "collective/flow/flow.h"
+#include "collective/schedule/schedule.h"
+#include "collective/tree/tree.h"
+
+/* An earlier flow to go on from, and the digraph that it was for with the arcs marked that are
+ * gone. */
+struct coll_flow_before {
+	const struct mcf *flow;		/* NULL: from nothing */
+	const struct topo *topo;
+	const bool *dropped;
+};
+
+/* How an all-to-all is made. */
+struct coll_make_pairs {
+	struct mcf_options flow;
+	double loss;		/* of rate, to chunks and again to steps */
+	int steps;		/* of "tsmcf"; 0: chosen */
+	struct coll_flow_before before;
+};
+
+struct coll_make_query {
+	enum coll_kind kind;
+	const char *algorithm;	/* "auto", or one of coll_make_algorithm() */
+	const struct topo *topo;	/* the caller's */
+	const char *expr;	/* of topo, for the constructions of expansions; NULL: none */
+	int root;		/* of collectives that have one */
+	const struct coll_cost *cost;	/* for the least time; NULL: least T_B, then steps */
+	const struct coll_fabric *fabric;	/* to be embedded in; NULL: arcs are links */
+	int chunks;		/* a shard, of "bfb"; 0: as many as needed */
+	int batches;		/* 1: whole; 0: whole without a cost, else in those that take the
+				 * least time */
+	int extra_steps;	/* of "late", at most; below 0: none without a cost, else few */
+	int64_t max_transfers;	/* of late takers and batches that "auto" chooses, all counted that
+				 * a compact schedule stands for; 0: only those that are kept are
+				 * limited */
+	struct coll_make_pairs pairs;
+};
+
+/* What an all-to-all was made from. */
+struct coll_made_pairs {
+	struct mcf_sched_info info;	/* but for "tsmcf", of which it has the flow */
+	struct mcf_steps_info steps;	/* of "tsmcf" */
+	bool stepped;		/* steps is filled */
+};
+
+/* A schedule and what it takes. Zeroed is empty; coll_made_fini. */
+struct coll_made {
+	struct coll_sched *sched;	/* verified */
+	struct coll_sched *logical;	/* sched before it was embedded; NULL: it is not */
+	const char *algorithm;		/* "bfb", "expand", "trees", "paths", "mcf", ... */
+	int batches;
+	struct coll_report report;	/* of sched */
+	int64_t time_ns, bound_ns;	/* of coll_time, with a cost */
+	int64_t bfb_bound_ns;	/* of coll_bfb_timed, where latencies differ; else 0 */
+	struct coll_tree_info tree;	/* of a collective with a root */
+	struct coll_made_pairs pairs;	/* of an all-to-all */
+	struct mcf *flow;	/* of an all-to-all, to go on from; NULL: none */
+};
+
+/*
+ * The best schedule for the query: "auto" goes through all of the list that are for the
+ * collective, a name is that one alone. Breadth-first broadcast and its relatives are offered whole
+ * and in batches that overlap; where batches are asked for, in these only, or fewer that gain as
+ * much.
+ *
+ * WEFT_EUNSUPPORTED for a name that is not for the collective. Of a name, the errors of what
+ * makes it: coll_bfb_cut, coll_late, coll_expand, coll_tree_make, mcf_schedule, mcf_steps; "auto"
+ * passes over constructions that a digraph does not have, and what is too large for late takers.
+ * Errors of coll_embed_in. *out is empty after an error.
+ */
+int coll_make(const struct coll_make_query *q, struct coll_made *out, struct err *err);
+void coll_made_fini(struct coll_made *m);
+
+/* The i-th name for a collective beside "auto"; NULL: there are no more. */
+const char *coll_make_algorithm(enum coll_kind kind, int i);
+
+/* The query of a job on a digraph: by time, from rank 0, late takers in no extra steps, up to
+ * COLL_MAKE_TRANSFERS transfers, and batches with "auto" only, but for steps that cost nothing, where
+ * more would always be better. cost stays the caller's. */
+#define COLL_MAKE_TRANSFERS (1 << 18)
+struct coll_make_query coll_make_job(enum coll_kind kind, const char *algorithm,
+				     const struct topo *topo, const struct coll_cost *cost);
+
+#endif

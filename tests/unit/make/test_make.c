@@ -1,0 +1,179 @@
+/* The list of what "auto" tries: never slower than a name on it, and what each option means. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "collective/make/make.h"
+#include "tests/unit/schedule/common.h"
+
+static const struct coll_cost cost = {
+	.alpha_ns = 2000, .link_bps = INT64_C(25000000000), .size_bytes = 1 << 18,
+};
+
+/* Of what was made: it is what was asked for, and its figures are those of a replay. */
+static void check(const struct coll_make_query *q, const struct coll_made *m)
+{
+	int64_t ns;
+
+	assert_int_equal(coll_kind_of(m->sched), q->kind);
+	assert_int_equal(coll_verify(m->sched, NULL, NULL), 0);
+	if (q->cost) {
+		assert_int_equal(coll_time(m->sched, &m->report, q->cost, &ns, NULL, NULL), 0);
+		assert_int_equal(ns, m->time_ns);
+	}
+}
+
+/* True when a is the better one, as the query counts. */
+static bool is_better(const struct coll_make_query *q, const struct coll_made *a,
+		      const struct coll_made *b)
+{
+	int cmp = mpq_cmp(a->report.bandwidth_factor, b->report.bandwidth_factor);
+
+	return q->cost ? a->time_ns < b->time_ns
+		       : cmp < 0 || (cmp == 0 && a->report.steps < b->report.steps);
+}
+
+static void compare(const char *expr, enum coll_kind kind, const struct coll_cost *c)
+{
+	struct topo *t = NULL;
+	struct coll_make_query q;
+	struct coll_made best, one;
+	const char *name;
+	int made = 0;
+
+	assert_int_equal(topo_parse(expr, &t, NULL, NULL), 0);
+	q = coll_make_job(kind, "auto", t, c);
+	q.expr = expr;
+	assert_int_equal(coll_make(&q, &best, NULL), 0);
+	check(&q, &best);
+	for (int i = 0; (name = coll_make_algorithm(kind, i)); i++) {
+		q.algorithm = name;
+		if (coll_make(&q, &one, NULL)) {
+			assert_null(one.sched);
+			continue;
+		}
+		made++;
+		check(&q, &one);
+		assert_string_equal(one.algorithm, name);
+		if (kind != COLL_ALLTOALL && is_better(&q, &one, &best)) {
+			fail_msg("%s on %s: %s is better than auto", coll_kind_name(kind), expr, name);
+		}
+		coll_made_fini(&one);
+	}
+	assert_true(made > 0);
+	coll_made_fini(&best);
+	topo_free(t);
+}
+
+static void auto_is_best(void **state)
+{
+	static const char *const exprs[] = {
+		"Ring(5)", "Mesh(3,3)", "Jellyfish(12,3,1)", "GenKautz(2,9)", "L(K(3,3))",
+		"Pow(Ring(3),2)", "Hypercube(3)",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(exprs) / sizeof(exprs[0]); i++) {
+		for (int kind = 0; kind < COLL_KINDS; kind++) {
+			compare(exprs[i], (enum coll_kind)kind, &cost);
+			compare(exprs[i], (enum coll_kind)kind, NULL);
+		}
+	}
+}
+
+static struct coll_made make(const char *expr, const char *algorithm, int batches, int chunks,
+			     const struct coll_cost *c)
+{
+	struct coll_make_query q = { .kind = COLL_ALLREDUCE, .algorithm = algorithm, .cost = c,
+				     .batches = batches, .chunks = chunks, .extra_steps = -1 };
+	struct coll_made m;
+	struct topo *t = NULL;
+
+	assert_int_equal(topo_parse(expr, &t, NULL, NULL), 0);
+	q.topo = t;
+	assert_int_equal(coll_make(&q, &m, NULL), 0);
+	check(&q, &m);
+	topo_free(t);
+	return m;
+}
+
+/* Batches that are asked for are made, also where they are worse, but for those that gain
+ * nothing; without a cost none is chosen; chunks are as asked for. */
+static void options(void **state)
+{
+	struct coll_made m = make("Mesh(4,4)", "bfb", 0, 0, NULL);
+
+	(void)state;
+	assert_int_equal(m.batches, 1);
+	coll_made_fini(&m);
+	m = make("GenKautz(2,24)", "bfb", 16, 0, &cost);
+	assert_int_equal(m.batches, 16);
+	coll_made_fini(&m);
+	m = make("Torus(3,3)", "bfb", 6, 0, NULL);
+	assert_int_equal(m.batches, 1);
+	coll_made_fini(&m);
+	m = make("Mesh(4,4)", "bfb", 1, 12, NULL);
+	assert_int_equal(coll_chunks(m.sched), 12);
+	coll_made_fini(&m);
+}
+
+/* In a fabric with switches, what is compared is there. */
+static void embedded(void **state)
+{
+	struct coll_fabric f = { .name = "fabric" };
+	struct coll_make_query q = { .algorithm = "auto", .cost = &cost, .fabric = &f,
+				     .extra_steps = -1 };
+	struct coll_made m;
+	struct topo *t = NULL;
+
+	(void)state;
+	assert_int_equal(topo_parse("DgxA100(2,nvlink)", &f.topo, NULL, NULL), 0);
+	assert_int_equal(coll_terminals_see(f.topo, &t, NULL), 0);
+	q.topo = t;
+	for (int kind = 0; kind < COLL_KINDS; kind++) {
+		q.kind = (enum coll_kind)kind;
+		if (kind == COLL_ALLTOALL) {
+			continue;
+		}
+		assert_int_equal(coll_make(&q, &m, NULL), 0);
+		check(&q, &m);
+		assert_true(coll_is_embedded(m.sched));
+		assert_false(coll_is_embedded(m.logical));
+		coll_made_fini(&m);
+	}
+	topo_free(t);
+	topo_free(f.topo);
+}
+
+static void refused(void **state)
+{
+	struct coll_make_query q;
+	struct coll_made m;
+	struct topo *t = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(topo_parse("Ring(4)", &t, NULL, NULL), 0);
+	q = coll_make_job(COLL_BROADCAST, "bfb", t, NULL);
+	assert_int_equal(coll_make(&q, &m, &err), WEFT_EUNSUPPORTED);
+	assert_string_equal(err.msg, "algorithm bfb: not supported for broadcast");
+	assert_null(m.sched);
+	q = coll_make_job(COLL_ALLGATHER, "expand", t, NULL);
+	assert_int_equal(coll_make(&q, &m, NULL), WEFT_EINVAL);
+	q.expr = "Ring(4)";
+	assert_int_equal(coll_make(&q, &m, NULL), WEFT_EUNSUPPORTED);
+	topo_free(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(auto_is_best), cmocka_unit_test(options),
+		cmocka_unit_test(embedded), cmocka_unit_test(refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
