@@ -372,7 +372,7 @@ static int publish(struct coll_finder *f, const struct finder_candidates *all,
 	struct finder_candidates set = { 0 };
 	int rc = make_frontier(f, all, &set);
 
-	out->steps_bound = phases * moore_steps(f->q->n, f->q->degree, f->q->bidirectional);
+	out->steps_bound = moore_steps(f->q->n, f->q->degree, f->q->bidirectional);
 	out->bound_num = bound.num;
 	out->bound_den = bound.den;
 	out->groups = finder_groups_of(f->q->n);

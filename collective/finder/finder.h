@@ -50,7 +50,9 @@ enum coll_groups {
 
 struct coll_frontier {
 	VEC(struct coll_point) points;	/* by steps, then T_B falls */
-	int steps_bound;		/* Moore bound of n, d */
+	int steps_bound;		/* Moore bound of n, d: for an all-reduce
+					 * too, which need not be two
+					 * phases */
 	int64_t bound_num, bound_den;	/* of T_B */
 	enum coll_groups groups;	/* of n elements: why there may be no fewer steps */
 };

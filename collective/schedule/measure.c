@@ -6,8 +6,10 @@
  * the hops that shards must make. By symmetry one terminal of an orbit stands
  * for all of them.
  */
+#include <assert.h>
 #include <stdlib.h>
 
+#include "collective/schedule/bound.h"
 #include "collective/schedule/private.h"
 #include "lib/base/rat.h"
 
@@ -87,30 +89,24 @@ static int distance_bound(const struct coll_sched *s, mpq_t bound, struct err *e
 	return 0;
 }
 
-/* The lower bound of schedule.h for this collective, in M/B. */
+/* The lower bound of schedule.h for this collective, in M/B. Where cuts ask for too large
+ * numbers only what a node takes in counts. */
 static int bandwidth_bound(const struct coll_sched *s, mpq_t bound, struct err *err)
 {
-	int n = s->ranks;
+	int rc = 0;
 
-	switch (s->kind) {
-	case COLL_ALLREDUCE:
-		rat_set(bound, 2 * ((int64_t)n - 1), n);
-		return 0;
-	case COLL_BROADCAST:
-	case COLL_REDUCE:
-		rat_set(bound, n > 1, 1);
-		return 0;
-	case COLL_ALLTOALL:
-		rat_set(bound, n - 1, n);
+	coll_node_bound(s->kind, s->ranks, bound);
+	if (s->kind == COLL_ALLTOALL) {
 		return distance_bound(s, bound, err);
-	case COLL_ALLGATHER:
-	case COLL_REDUCE_SCATTER:
-	case COLL_GATHER:
-	case COLL_SCATTER:
-		break;
 	}
-	rat_set(bound, n - 1, n);
-	return 0;
+	if (s->lights.n == 0) {
+		rc = coll_bound(coll_physical(s), s->group, s->kind, s->root, s->ports, bound, err);
+	}
+	if (rc == WEFT_ELIMIT) {
+		err_clear(err);
+		rc = 0;
+	}
+	return rc;
 }
 
 /* ---- the report ---- */
@@ -149,6 +145,7 @@ int coll_measure(const struct coll_sched *s, struct coll_report *r, struct err *
 	mpq_set(r->bandwidth_factor, r->shard_times);
 	coll_scale(r->bandwidth_factor, s->ports, s->ranks);
 	rc = bandwidth_bound(s, r->bandwidth_bound, err);
+	assert(rc || mpq_cmp(r->bandwidth_factor, r->bandwidth_bound) >= 0);
 	r->bandwidth_optimal = !rc && mpq_equal(r->bandwidth_factor, r->bandwidth_bound);
 	return rc;
 }

@@ -52,6 +52,9 @@ int coll_new_with_group(const struct coll_sched *s, enum coll_kind kind, struct 
 /* WEFT_EUNSUPPORTED for `what`, such as "reversing", when s is embedded. */
 int coll_refuse_embedded(const struct coll_sched *s, const char *what, struct err *err);
 
+/* The least T_B by what a node must take in or send out, whatever the digraph, in M/B. */
+void coll_node_bound(enum coll_kind kind, int ranks, mpq_t bound);
+
 /* The largest total capacity of the arcs out of or into a terminal. WEFT_ELIMIT
  * for an arc's above COLL_MAX_CAP. */
 int coll_count_ports(const struct topo *t, int64_t *ports, struct err *err);

@@ -283,14 +283,15 @@ void coll_report_fini(struct coll_report *r);
  * chunk for other sums; memory O(N^2) bits for sums, O(N) words for copies, beside an index
  * of the transfers.
  *
- * The bounds reported, in M/B, from what any schedule must do:
- *   allgather, reduce-scatter  (N-1)/N: every node takes in (sends out) a
- *                  shard for each other rank
+ * The bounds reported, in M/B, are those of coll_bound() (collective/schedule/bound.h), by
+ * what has to cross the cuts of the digraph. With light, whose arcs are others in
+ * every step, and where capacities are too large for it, only what a node takes in counts:
+ *   allgather, reduce-scatter, gather, scatter  (N-1)/N: a shard from or for each
+ *                  other rank
  *   allreduce      2(N-1)/N: a chunk needs N-1 transfers before its sum is
  *                  complete anywhere and N-1 more to bring it to the others
  *   broadcast, reduce  1: every node but the root takes in (sends out) the
  *                  whole vector
- *   gather, scatter    (N-1)/N: the root takes in (sends out) the others' shards
  *   all-to-all     the larger of (N-1)/N and the distance bound: the hops
  *                  that all shards need over the capacity of all arcs (or
  *                  of all ports, when these are fewer or light is switched)

@@ -2,11 +2,10 @@
 #ifndef WEFT_COLLECTIVE_TREE_PRIVATE_H
 #define WEFT_COLLECTIVE_TREE_PRIVATE_H
 
+#include "collective/schedule/bound.h"
 #include "collective/tree/tree.h"
 #include "lib/base/vec.h"
 #include "lib/graph/graph.h"
-
-#define TREE_MAX_CAP (INT64_C(1) << 40)	/* of all arcs together */
 
 /* The arcs of a digraph with capacities in lowest terms: their own are `unit`
  * times as much. Self-loops have 0. */
@@ -24,12 +23,6 @@ struct tree_net {
  * be reached, WEFT_ELIMIT, WEFT_ENOMEM. tree_net_fini in any case. O(n + m). */
 int tree_net_init(struct tree_net *net, const struct topo *t, int root, struct err *err);
 void tree_net_fini(struct tree_net *net);
-
-/* Shard times of the fullest cut, *num / *den in lowest terms, over arcs of
- * capacity in lowest terms: those of `net` that `only` (NULL: all) allows. All
- * ranks must be reachable over these. A few maximum flows. WEFT_ENOMEM. */
-int tree_fullest_cut(const struct tree_net *net, const bool *only, int64_t *num,
-		     int64_t *den, struct err *err);
 
 /* Broadcast and scatter, finished and replayed; of a broadcast with out NULL only the figures.
  * net: of t and opt->root. */

@@ -359,30 +359,50 @@ static int try_steps(struct tree_best *b, const struct tree_paths *p, enum tree_
 	return offer(b, s, err);
 }
 
+/* What a shard to each rank needs at least, over all arcs or only some. */
+static int min_time(const struct tree_net *net, const bool *only, struct graph_time *time,
+		      struct err *err)
+{
+	struct graph_arc *arcs = malloc(((size_t)net->m + 1) * sizeof(*arcs));
+	int rc;
+
+	if (!arcs) {
+		return err_nomem(err);
+	}
+	for (int a = 0; a < net->m; a++) {
+		arcs[a] = net->arcs[a];
+		arcs[a].cap = only && !only[a] ? 0 : arcs[a].cap;
+	}
+	rc = graph_scatter_time(net->n, arcs, net->m, net->root, net->ranks, time, err);
+	free(arcs);
+	return rc;
+}
+
 /* All arcs, or only some, with so many times the chunks that whole numbers need.
  * *direct: what was found uses shortest paths only. */
 static int try_paths(struct tree_best *b, const bool *only, int finer, bool *direct,
 		     struct err *err)
 {
 	struct tree_paths p = { 0 };
-	int64_t num, den, chunks, most;
-	int rc = tree_fullest_cut(b->net, only, &num, &den, err);
+	struct graph_time time;
+	int64_t chunks, most;
+	int rc = min_time(b->net, only, &time, err);
 
 	if (rc) {
 		return rc;
 	}
 	if (!only) {
-		rat_set(b->least, num, den);
+		rat_set(b->least, time.num, time.den);
 		mpz_mul_si(mpq_denref(b->least), mpq_denref(b->least), b->net->unit);
 		mpq_canonicalize(b->least);
 		rat_set(b->near, NEAR_SHARE + 1, NEAR_SHARE);
 		mpq_mul(b->near, b->near, b->least);
 	}
-	chunks = den < MAX_CHUNKS / finer ? den * finer : MAX_CHUNKS;
+	chunks = time.den < MAX_CHUNKS / finer ? time.den * finer : MAX_CHUNKS;
 	if (finer > 1 && chunks * b->net->ranks > MAX_ROWS) {
 		return 0;
 	}
-	rc = make_paths(b->t, b->net, only, (int)chunks, num, den, &p, err);
+	rc = make_paths(b->t, b->net, only, (int)chunks, time.num, time.den, &p, err);
 	*direct = p.direct;
 	if (rc || (finer > 1 && p.hops > MAX_ROWS)) {
 		goto out;

@@ -8,28 +8,6 @@
 
 #include "collective/schedule/schedule.h"
 
-/*
- * The least T_B of any schedule for this collective, one with a root, in units
- * of M/B on nodes of so many ports (>= 1), exactly. What is wanted inside a set of ranks
- * without the root must get into it: broadcast the whole vector, scatter a
- * shard for each rank inside; for reduce and gather out of it.
- *
- *   broadcast, reduce  ports / min over ranks v of maxflow(root, v), at least 1
- *   scatter, gather    ports / N * max over sets X of |X| / capacity into X, at
- *                      least (N-1)/N; the set by Newton's method on maximum
- *                      flows that take one unit to every rank
- *
- * Nodes that are not terminals, which stand behind these, count as nodes on the
- * way only; N counts terminals. Shared limits are left out. Of an embedded
- * schedule t is the physical digraph. Not for schedules with light, whose arcs are
- * others in every step.
- * WEFT_EINVAL for other collectives and a root that is none, WEFT_EINFEASIBLE
- * when a rank is cut off, WEFT_ELIMIT when capacities, in lowest terms, add up
- * to more than 2^40; WEFT_ENOMEM. A few maximum flows.
- */
-int coll_tree_bound(const struct topo *t, enum coll_kind kind, int root, int ports,
-		    mpq_t bound, struct err *err);
-
 struct coll_tree_options {
 	enum coll_kind kind;	/* with a root */
 	int root;

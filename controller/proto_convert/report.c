@@ -709,7 +709,7 @@ static void note_choice(struct out *o, const Weft__V1__PlanJob *j)
 		return;
 	}
 	if (j->steps_bound > 0) {
-		out_note(o, "job %s: chosen for %d %s ports a host: %d steps (Moore's bound %d), "
+		out_note(o, "job %s: chosen for %d %s ports a host: %d steps (at least %d), "
 			 "%s M/B (bound %s)", j->name, j->ports, j->bidirectional ? "duplex" : "one-way",
 			 j->steps, j->steps_bound, j->bandwidth_factor, j->bandwidth_bound);
 	}

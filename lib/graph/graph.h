@@ -170,6 +170,45 @@ int graph_flow_of(int n, const struct graph_arc *arcs, int m, struct graph_flow 
 int graph_root_cut(int n, const struct graph_arc *arcs, int m, int root, int sinks,
 		   int64_t *value, struct err *err);
 
+/* A fraction in lowest terms: units of flow per unit of capacity. */
+struct graph_time {
+	int64_t num, den;
+};
+
+/*
+ * How long it takes at least, and with flows that divide at will exactly, to bring an
+ * item from root to each of the other nodes 0 .. ranks - 1: the largest, over sets of nodes
+ * without root, of the ranks in it / the capacity into it (Ford and Fulkerson 1956).
+ * Capacities add up to at most 2^45. A few maximum flows. WEFT_EINFEASIBLE: a rank
+ * cannot be reached; WEFT_ENOMEM.
+ */
+int graph_scatter_time(int n, const struct graph_arc *arcs, int m, int root, int ranks,
+		       struct graph_time *time, struct err *err);
+
+/*
+ * The same to bring an item of every rank to all ranks, where nodes copy what passes: the
+ * largest, over sets that hold a sink, of the ranks outside / the capacity into it. sinks: all
+ * ranks, or one of each class of ranks that are alike by symmetry. That less does not suffice
+ * is plain; that it suffices where all nodes copy is Edmonds' theorem on arborescences
+ * (1973). At most 2^16 ranks. A few times one search from each sink
+ * back to those before it.
+ */
+int graph_allgather_time(int n, const struct graph_arc *arcs, int m, int ranks, const int *sinks,
+			 int n_sinks, struct graph_time *time, struct err *err);
+
+/*
+ * How long it takes at least until each of the ranks 0 .. ranks - 1 has an item that is the sum of
+ * one from each of them: the largest, over partitions of the ranks into p >= 2 parts, of 2 (p - 1) / the
+ * capacity into the parts, for each that of the least cut between it and the
+ * other ranks. For p - 1 parts have to pass theirs on, one message each, to where the sum is
+ * first complete, and p - 1 have to get it. Nodes that are no ranks only forward or copy. Of
+ * a symmetric network of ranks alone it is what spanning trees attain that are used in both
+ * directions (Tutte, Nash-Williams 1961). Capacities add up to at most 2^40. Newton's method, at each
+ * time one maximum flow a rank. WEFT_EINFEASIBLE: there are no arcs into ranks; WEFT_ENOMEM.
+ */
+int graph_partition_time(int n, const struct graph_arc *arcs, int m, int ranks,
+			 struct graph_time *time, struct err *err);
+
 /* A spanning arborescence: every node but the root has one arc into it. */
 struct graph_tree {
 	int64_t weight;		/* capacity that it takes of each of its arcs, >= 1 */

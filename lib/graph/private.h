@@ -2,6 +2,7 @@
 #ifndef WEFT_LIB_GRAPH_PRIVATE_H
 #define WEFT_LIB_GRAPH_PRIVATE_H
 
+#include "lib/base/rat.h"
 #include "lib/graph/graph.h"
 
 #define FLOW_UNLISTED (-2)
@@ -18,6 +19,14 @@ struct graph_flow {
 	int *head;		/* n: first edge out of a node, -1 */
 	VEC(struct flow_edge) edges;
 };
+
+/* Of numbers >= 0, not both 0. */
+static inline struct graph_time graph_time_of(int64_t num, int64_t den)
+{
+	int64_t gcd = rat_gcd(num, den);
+
+	return (struct graph_time){ num / gcd, den / gcd };
+}
 
 /* Flow sent over an edge, to be taken back. */
 struct graph_sent {

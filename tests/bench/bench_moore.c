@@ -155,7 +155,7 @@ static double moore_ratio(const struct coll_frontier *f)
 {
 	double bound = (double)f->bound_num / (double)f->bound_den;
 
-	return (double)steps_within(f, bound) / f->steps_bound;
+	return (double)steps_within(f, bound) / (2 * f->steps_bound);
 }
 
 static void show_panel(FILE *table, FILE *json, int panel, int k, double value[BUCKETS])
@@ -317,7 +317,7 @@ static double factor_near_moore(const struct coll_frontier *f)
 	double least = INFINITY, bound = (double)f->bound_num / (double)f->bound_den;
 
 	for (size_t i = 0; i < f->points.n; i++) {
-		if (f->points.v[i].steps <= f->steps_bound + 2) {
+		if (f->points.v[i].steps <= 2 * f->steps_bound + 2) {
 			least = fmin(least, factor_of(&f->points.v[i]) / bound);
 		}
 	}

@@ -130,10 +130,6 @@ void cli_out_schedule(struct out *o, const struct coll_sched *s);
  * bandwidth_bound (T_B in units of M/B, as fractions "p/q"),
  * bandwidth_optimal. */
 void cli_out_replay(struct out *o, const struct coll_report *r);
-/* Puts the cuts of its digraph into the bound of a schedule's report, for
- * collectives with a root on links that carry throughout; the errors of
- * coll_tree_bound. */
-int cli_tighten_bound(const struct coll_sched *s, struct coll_report *r, struct err *err);
 /* --collective; *kind stays without it. */
 int cli_opt_kind(const struct cli *c, enum coll_kind *kind, struct err *err);
 /* The cost model of --alpha, --size and one of --bandwidth (of a node, B in

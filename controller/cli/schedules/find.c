@@ -26,7 +26,7 @@
 #include "lib/base/rat.h"
 
 /* The first word of a cache file: another version is another word. */
-#define CACHE_MAGIC "weft-frontier-5"
+#define CACHE_MAGIC "weft-frontier-6"
 /* Bytes of a cache file and of one of its lines, at most. */
 #define MAX_CACHE (1 << 20)
 #define MAX_LINE 640

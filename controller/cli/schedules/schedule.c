@@ -57,27 +57,6 @@ void cli_out_replay(struct out *o, const struct coll_report *r)
 	out_bool(o, "bandwidth_optimal", r->bandwidth_optimal);
 }
 
-int cli_tighten_bound(const struct coll_sched *s, struct coll_report *r, struct err *err)
-{
-	int64_t lights;
-	mpq_t bound;
-	int rc;
-
-	(void)coll_lights(s, &lights);
-	if (!coll_has_root(coll_kind_of(s)) || lights > 0) {
-		return 0;
-	}
-	mpq_init(bound);
-	rc = coll_tree_bound(coll_physical(s), coll_kind_of(s), coll_root(s), coll_ports(s), bound,
-			     err);
-	if (rc == 0) {
-		mpq_set(r->bandwidth_bound, bound);
-		r->bandwidth_optimal = mpq_equal(bound, r->bandwidth_factor);
-	}
-	mpq_clear(bound);
-	return rc;
-}
-
 int cli_opt_kind(const struct cli *c, enum coll_kind *kind, struct err *err)
 {
 	const char *name = cli_opt(c, "collective");
@@ -175,7 +154,7 @@ int cmd_schedule_cost(struct cli *c, struct err *err)
 	coll_report_init(&rep);
 	if (r || (r = cli_read_cost(c, s, &cost, err)) ||
 	    (r = cli_opt_unit(c, "retune", UNIT_NS, &cost.retune_ns, err)) ||
-	    (r = coll_verify(s, &rep, err)) || (r = cli_tighten_bound(s, &rep, err))) {
+	    (r = coll_verify(s, &rep, err))) {
 		goto out;
 	}
 	o = out_new(c->format);
@@ -213,9 +192,6 @@ int cmd_schedule_verify(struct cli *c, struct err *err)
 	}
 	coll_report_init(&rep);
 	bad = coll_verify(s, &rep, &fault);
-	if (bad == 0 && (r = cli_tighten_bound(s, &rep, err))) {
-		goto out;
-	}
 	if (bad && bad != WEFT_EVERIFY) {
 		*err = fault;
 		r = bad;

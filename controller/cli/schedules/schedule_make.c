@@ -221,9 +221,6 @@ static int synthesise(const struct cli *c, struct make_command *m, struct err *e
 	} else if ((r = read_cost(c, m, err)) == 0) {
 		r = coll_make(&m->q, &m->made, err);
 	}
-	if (r == 0 && coll_has_root(m->q.kind)) {
-		r = cli_tighten_bound(m->made.sched, &m->made.report, err);
-	}
 	if (r == WEFT_EINFEASIBLE) {
 		err_wrap(err, "%s", m->topology);
 	}

@@ -96,8 +96,8 @@ static void test_gains(void **state)
 	struct coll_sched *o = overlapped(s);
 
 	(void)state;
-	assert_factor(s, "117/32", "15/8");
-	assert_factor(o, "229/64", "15/8");
+	assert_factor(s, "117/32", "2");
+	assert_factor(o, "229/64", "2");
 	assert_int_equal(coll_steps(o), 15);
 	coll_free(o);
 	coll_free(s);

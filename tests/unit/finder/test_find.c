@@ -59,7 +59,7 @@ static void test_table_4(void **state)
 	struct coll_frontier f = find(1024, 4, false, COLL_ALLREDUCE, true);
 
 	(void)state;
-	assert_int_equal(f.steps_bound, 10);
+	assert_int_equal(f.steps_bound, 5);
 	assert_int_equal(f.bound_num, 1023);
 	assert_int_equal(f.bound_den, 512);
 	assert_point(&f, 10, 341, 128);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/schedule/bound.h"
 #include "collective/tree/tree.h"
 #include "lib/base/rat.h"
 #include "lib/base/rng.h"

@@ -12,29 +12,61 @@
 
 #define MAX_ROWS 256
 
-static const enum coll_kind kinds[] = { COLL_BROADCAST, COLL_REDUCE, COLL_GATHER, COLL_SCATTER };
+static const enum coll_kind kinds[] = {
+	COLL_BROADCAST, COLL_REDUCE, COLL_GATHER, COLL_SCATTER, COLL_ALLGATHER, COLL_REDUCE_SCATTER,
+};
 
-/* What has to cross the boundary of a set of nodes without the root, in vectors
- * times ranks over capacity; towards: outwards. */
-static void fullness(const struct topo *t, int ranks, unsigned set, enum coll_kind kind, mpq_t q)
+static bool is_reversed(enum coll_kind kind)
 {
-	int64_t inside = 0, cap = 0;
+	return is_towards(kind) || kind == COLL_REDUCE_SCATTER;
+}
 
-	for (int v = 0; v < ranks; v++) {
-		inside += set >> v & 1;
-	}
+/* Capacity into a set of nodes, or out of it. */
+static int64_t boundary(const struct topo *t, unsigned set, bool outwards)
+{
+	int64_t cap = 0;
+
 	for (int a = 0; a < topo_m(t); a++) {
 		const struct topo_arc *arc = topo_arc(t, a);
-		int from = is_towards(kind) ? arc->dst : arc->src;
-		int to = is_towards(kind) ? arc->src : arc->dst;
+		int from = outwards ? arc->dst : arc->src;
+		int to = outwards ? arc->src : arc->dst;
 
 		cap += !(set >> from & 1) && (set >> to & 1) ? arc->cap : 0;
 	}
-	inside = is_whole(kind) && inside > 0 ? ranks : inside;
-	rat_set(q, inside, cap);
+	return cap;
 }
 
-/* The bound by the definition in tree.h. */
+/* What has to cross the boundary of a set of nodes, in vectors times ranks over
+ * capacity; with a root the set is without it. */
+static void fullness(const struct topo *t, int ranks, unsigned set, enum coll_kind kind, mpq_t q)
+{
+	int64_t inside = __builtin_popcount(set & ((1u << ranks) - 1)), need = inside;
+
+	if (!coll_has_root(kind)) {
+		need = inside > 0 ? ranks - inside : 0;
+	} else if (is_whole(kind)) {
+		need = inside > 0 ? ranks : 0;
+	}
+	rat_set(q, need, need ? boundary(t, set, is_reversed(kind)) : 1);
+}
+
+/* At least what one node does, and no less than q. */
+static void use_ports(mpq_t q, enum coll_kind kind, int ranks, int ports)
+{
+	mpq_t by;
+
+	mpq_init(by);
+	rat_set(by, ports, ranks);
+	mpq_mul(q, q, by);
+	rat_set(by, is_whole(kind) ? ranks : kind == COLL_ALLREDUCE ? 2 * (ranks - 1) : ranks - 1,
+		ranks);
+	if (mpq_cmp(by, q) > 0) {
+		mpq_set(q, by);
+	}
+	mpq_clear(by);
+}
+
+/* The bound by the definition in bound.h. */
 static void all_cuts(const struct topo *t, int ranks, enum coll_kind kind, int root, int ports,
 		     mpq_t best)
 {
@@ -43,19 +75,14 @@ static void all_cuts(const struct topo *t, int ranks, enum coll_kind kind, int r
 	mpq_init(q);
 	rat_set(best, 0, 1);
 	for (unsigned set = 1; set < 1u << topo_n(t); set++) {
-		if (!(set >> root & 1)) {
+		if (!coll_has_root(kind) || !(set >> root & 1)) {
 			fullness(t, ranks, set, kind, q);
 			if (mpq_cmp(q, best) > 0) {
 				mpq_set(best, q);
 			}
 		}
 	}
-	rat_set(q, ports, ranks);
-	mpq_mul(best, best, q);
-	rat_set(q, is_whole(kind) ? ranks : ranks - 1, ranks);
-	if (mpq_cmp(q, best) > 0) {
-		mpq_set(best, q);
-	}
+	use_ports(best, kind, ranks, ports);
 	mpq_clear(q);
 }
 
@@ -67,20 +94,96 @@ static void test_all_cuts(void **state)
 	(void)state;
 	rng_seed(&r, 21);
 	mpq_inits(bound, cuts, NULL);
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < 1500; i++) {
 		struct err err = { 0 };
 		int ranks = 2 + (int)rng_below(&r, 5), switches = (int)rng_below(&r, 3);
 		int more = (int)rng_below(&r, 12), unit = 1 + (int)rng_below(&r, 3);
 		struct topo *t = random_digraph(&r, ranks + switches, more, 9, unit, switches);
-		enum coll_kind kind = kinds[i % 4];
+		enum coll_kind kind = kinds[i % 6];
 		int root = (int)rng_below(&r, (uint64_t)ranks), ports = 1 + (int)rng_below(&r, 40);
 
-		must(coll_tree_bound(t, kind, root, ports, bound, &err), &err);
+		must(coll_bound(t, NULL, kind, root, ports, bound, &err), &err);
 		all_cuts(t, ranks, kind, root, ports, cuts);
 		assert_true(mpq_equal(bound, cuts));
 		topo_free(t);
 	}
 	mpq_clears(bound, cuts, NULL);
+}
+
+/* Capacity of the least cut between some ranks and the others. */
+static int64_t min_into(const struct topo *t, int ranks, unsigned part)
+{
+	int64_t least = INT64_MAX;
+
+	for (unsigned others = 0; others < 1u << (topo_n(t) - ranks); others++) {
+		int64_t cap = boundary(t, part | others << ranks, false);
+
+		least = cap < least ? cap : least;
+	}
+	return least;
+}
+
+/* Partitions one by one: ranks from `at` on join a part or begin one. */
+static void all_partitions(const struct topo *t, int ranks, int at, unsigned *parts, int n,
+			   mpq_t best)
+{
+	int64_t cap = 0;
+	mpq_t q;
+
+	if (at < ranks) {
+		for (int i = 0; i <= n; i++) {
+			parts[i] = i < n ? parts[i] : 0;
+			parts[i] |= 1u << at;
+			all_partitions(t, ranks, at + 1, parts, i < n ? n : n + 1, best);
+			parts[i] &= ~(1u << at);
+		}
+		return;
+	}
+	for (int i = 0; i < n; i++) {
+		cap += min_into(t, ranks, parts[i]);
+	}
+	mpq_init(q);
+	if (n > 1) {
+		rat_set(q, 2 * (n - 1), cap);
+	}
+	if (mpq_cmp(q, best) > 0) {
+		mpq_set(best, q);
+	}
+	mpq_clear(q);
+}
+
+static void test_all_partitions(void **state)
+{
+	mpq_t bound, best, q;
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 22);
+	mpq_inits(bound, best, q, NULL);
+	for (int i = 0; i < 400; i++) {
+		struct err err = { 0 };
+		int ranks = 2 + (int)rng_below(&r, 4), switches = (int)rng_below(&r, 3);
+		int more = (int)rng_below(&r, 14);
+		struct topo *t = random_digraph(&r, ranks + switches, more, 9, 1, switches);
+		int ports = 1 + (int)rng_below(&r, 40);
+		unsigned parts[8];
+
+		must(coll_bound(t, NULL, COLL_ALLREDUCE, 0, ports, bound, &err), &err);
+		rat_set(best, 0, 1);
+		all_partitions(t, ranks, 0, parts, 0, best);
+		for (unsigned set = 1; set < (1u << ranks) - 1; set++) {
+			rat_set(q, 1, min_into(t, ranks, set));
+			if (mpq_cmp(q, best) > 0) {
+				mpq_set(best, q);
+			}
+		}
+		rat_set(q, ranks, 1);
+		mpq_mul(best, best, q);
+		use_ports(best, COLL_ALLREDUCE, ranks, ports);
+		assert_true(mpq_equal(bound, best));
+		topo_free(t);
+	}
+	mpq_clears(bound, best, q, NULL);
 }
 
 /* A linear program whose column T is the time, with rows cap[a]: what arc a
@@ -198,7 +301,7 @@ static void test_programs(void **state)
 		must(lp_run(p.lp, NULL, &res, &err), &err);
 		assert_int_equal(res.outcome, LP_OPTIMAL);
 		/* So many ports that only cuts count. */
-		must(coll_tree_bound(t, whole ? COLL_BROADCAST : COLL_SCATTER, root, 1000, bound,
+		must(coll_bound(t, NULL, whole ? COLL_BROADCAST : COLL_SCATTER, root, 1000, bound,
 				     &err), &err);
 		assert_true(fabs(mpq_get_d(bound) - res.objective * 1000 / n) <
 			    1e-5 * mpq_get_d(bound));
@@ -235,7 +338,7 @@ static void test_families(void **state)
 		struct topo *t;
 
 		must(topo_parse(known[i].expr, &t, NULL, &err), &err);
-		must(coll_tree_bound(t, known[i].kind, 0, topo_max_degree(t), bound, &err), &err);
+		must(coll_bound(t, NULL, known[i].kind, 0, topo_max_degree(t), bound, &err), &err);
 		rat_set(want, known[i].num, known[i].den);
 		assert_true(mpq_equal(bound, want));
 		topo_free(t);
@@ -252,15 +355,14 @@ static void test_bad_input(void **state)
 	(void)state;
 	mpq_init(bound);
 	must(topo_parse("K(4)", &t, NULL, &err), &err);
-	assert_int_equal(coll_tree_bound(t, COLL_ALLGATHER, 0, 3, bound, NULL), WEFT_EINVAL);
-	assert_int_equal(coll_tree_bound(t, COLL_SCATTER, 4, 3, bound, NULL), WEFT_EINVAL);
-	assert_int_equal(coll_tree_bound(t, COLL_SCATTER, -1, 3, bound, NULL), WEFT_EINVAL);
+	assert_int_equal(coll_bound(t, NULL, COLL_SCATTER, 4, 3, bound, NULL), WEFT_EINVAL);
+	assert_int_equal(coll_bound(t, NULL, COLL_SCATTER, -1, 3, bound, NULL), WEFT_EINVAL);
 	topo_free(t);
 	must(topo_from_edges("0 1\n1 2\n", 8, &t, &err), &err);
-	must(coll_tree_bound(t, COLL_BROADCAST, 0, 1, bound, &err), &err);
-	assert_int_equal(coll_tree_bound(t, COLL_BROADCAST, 1, 1, bound, NULL), WEFT_EINFEASIBLE);
-	must(coll_tree_bound(t, COLL_GATHER, 2, 1, bound, &err), &err);
-	assert_int_equal(coll_tree_bound(t, COLL_GATHER, 0, 1, bound, NULL), WEFT_EINFEASIBLE);
+	must(coll_bound(t, NULL, COLL_BROADCAST, 0, 1, bound, &err), &err);
+	assert_int_equal(coll_bound(t, NULL, COLL_BROADCAST, 1, 1, bound, NULL), WEFT_EINFEASIBLE);
+	must(coll_bound(t, NULL, COLL_GATHER, 2, 1, bound, &err), &err);
+	assert_int_equal(coll_bound(t, NULL, COLL_GATHER, 0, 1, bound, NULL), WEFT_EINFEASIBLE);
 	topo_free(t);
 	mpq_clear(bound);
 }
@@ -269,6 +371,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_cuts),
+		cmocka_unit_test(test_all_partitions),
 		cmocka_unit_test(test_programs),
 		cmocka_unit_test(test_families),
 		cmocka_unit_test(test_bad_input),

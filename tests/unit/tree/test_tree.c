@@ -79,7 +79,7 @@ static void make(const struct topo *t, const struct coll_tree_options *opt, stru
 	assert_int_equal(coll_root(m->s), opt->root);
 	replay(m);
 	same_figures(t, opt, m);
-	must(coll_tree_bound(t, opt->kind, opt->root, coll_ports(m->s), m->bound, &err), &err);
+	must(coll_bound(t, NULL, opt->kind, opt->root, coll_ports(m->s), m->bound, &err), &err);
 	assert_true(mpq_cmp(m->report.bandwidth_factor, m->bound) >= 0);
 	if (opt->cost) {
 		mpq_set(m->report.bandwidth_bound, m->bound);
