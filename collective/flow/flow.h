@@ -9,7 +9,8 @@
  * from expensive detours to the tree of cheapest paths by exact Newton steps.
  * Every pass gives both sides of a certificate: the flow at hand is feasible
  * at its congestion, and the prices y as arc lengths prove that no flow is
- * below (sum of distances over all pairs) / (sum of capacity times y).
+ * below (sum of distances over all pairs) / (sum of capacity times y). Where pairs
+ * send unlike amounts, each distance counts by its pair's demand.
  *
  * Symmetry: one source per orbit of the automorphism group is solved, its
  * loads averaged over the orbits of arcs. Parallel arcs act as one of their
@@ -27,6 +28,43 @@
 #include "lib/base/err.h"
 #include "lib/base/vec.h"
 #include "topology/topology.h"
+
+/* ---- demands ---- */
+
+/* Where not all pairs send alike (all-to-all-v): what rank u sends to rank v, in whole units
+ * without a common divisor. Ranks are terminals, the first nodes (topo_check_order). All
+ * results are in units of the largest demand, as if that were the one unit of a
+ * uniform all-to-all. */
+struct flow_demands {
+	int n;			/* ranks */
+	int64_t *size;		/* n x n, owned; 0..FLOW_MAX_DEMAND, the diagonal 0 */
+	int64_t largest;	/* of them, > 0 */
+	int64_t bytes;		/* of a unit, 0: the numbers were without one */
+};
+
+#define FLOW_MAX_DEMAND (INT64_C(1) << 40)
+#define FLOW_MAX_DEMAND_RANKS 16384
+
+static inline int64_t flow_demand(const struct flow_demands *d, int u, int v)
+{
+	return d->size[(size_t)u * d->n + v];
+}
+
+/*
+ * Reads a matrix of n rows and n columns: lines of numbers with blanks, commas
+ * or semicolons between them (empty lines and what follows a # are skipped), or a JSON
+ * array of arrays. A number is decimal, not negative, of at most 18 digits; or all are
+ * sizes such as 1.5MB (in JSON as strings). WEFT_EINVAL names row and column, from 0, of
+ * what is no number or no size, negative, empty, not 0 on the diagonal, too large beside
+ * the unit that all are multiples of; and rows that are too short, too long, or too few or
+ * too many; and a matrix of zeros. O(n^2 + len).
+ */
+int flow_demands_parse(const char *text, size_t len, int n, struct flow_demands *out,
+		       struct err *err);
+int flow_demands_copy(const struct flow_demands *from, struct flow_demands *out, struct err *err);
+void flow_demands_fini(struct flow_demands *d);
+/* Whether moving rank u to image[u] changes nothing; d NULL: all alike, true. O(n^2). */
+bool flow_demands_kept(const struct flow_demands *d, const int32_t *image);
 
 /* ---- the flow ---- */
 
@@ -65,6 +103,11 @@ struct mcf_result {
  * (fewer than two terminals), WEFT_EINFEASIBLE names a pair without a path,
  * WEFT_ENOMEM. Memory: 8 m + 8 n bytes a source that is solved. */
 int mcf_new(const struct topo *t, bool symmetry, struct mcf **out, struct err *err);
+/* With these demands, which are copied, and only the symmetry that keeps them; NULL: all
+ * alike. WEFT_EINVAL when they are for another number of ranks. Pairs without demand need no
+ * path. Memory: 8 n bytes a source more. */
+int mcf_new_demands(const struct topo *t, bool symmetry, const struct flow_demands *demands,
+		    struct mcf **out, struct err *err);
 void mcf_free(struct mcf *p);
 
 /* Runs passes until an option says stop; may be called again and goes on
@@ -170,7 +213,7 @@ struct mcf_proof {
 	int32_t *tail, *head;
 	mpz_t *price;		/* m, equal on an orbit of arcs */
 	int n_sources;		/* one an orbit of terminals */
-	int32_t *source;
+	int32_t *source;	/* those without demand may be missing */
 	int64_t *first;		/* n_sources + 1, in flow */
 	struct mcf_proof_flow *flow;
 	mpz_t flow_den;
@@ -191,14 +234,15 @@ int mcf_exact(struct mcf *p, const struct topo *t, const struct mcf_options *opt
 
 /*
  * Checks a proof against the digraph, in integers: that the generators are
- * automorphisms, that every source of an orbit's representative sends one
- * unit to each other terminal without loss, that the loads, averaged over
+ * automorphisms, also of the demands, that every source of an orbit's representative sends
+ * to each other terminal what it demands (NULL: one unit) without loss, that the loads, averaged over
  * the group, keep to U times capacity, and that distances in the prices prove
- * U from below (linear programming duality: sum of distances over all pairs
- * over sum of capacity times price). WEFT_EVERIFY names what is wrong.
+ * U from below (linear programming duality: sum of demands times distances over all
+ * pairs over sum of capacity times price). WEFT_EVERIFY names what is wrong.
  * O(sources n m) at worst.
  */
-int mcf_proof_check(const struct topo *t, const struct mcf_proof *proof, struct err *err);
+int mcf_proof_check(const struct topo *t, const struct flow_demands *demands,
+		    const struct mcf_proof *proof, struct err *err);
 
 /* ---- hosts behind interfaces ---- */
 

@@ -45,12 +45,23 @@ void mcf_free(struct mcf *p)
 	}
 	flow_net_fini(&p->net);
 	flow_orbits_fini(&p->orbits);
+	flow_demands_fini(&p->demands);
 	graph_queue_fini(&p->queue);
 	arrays_fini(&p->arrays);
 	free(p);
 }
 
-/* One representative of each orbit of terminals. */
+static bool sends(const struct mcf *p, int u)
+{
+	bool any = !p->demands.n;
+
+	for (int v = 0; v < p->demands.n && !any; v++) {
+		any = flow_demand(&p->demands, u, v) > 0;
+	}
+	return any;
+}
+
+/* One representative of each orbit of terminals that send. */
 static int choose_sources(struct mcf *p)
 {
 	const struct flow_net *net = &p->net;
@@ -65,7 +76,7 @@ static int choose_sources(struct mcf *p)
 	for (int u = 0; u < net->n; u++) {
 		int r = p->orbits.orbit_of[u];
 
-		if (!net->terminal[u]) {
+		if (!net->terminal[u] || !sends(p, u)) {
 			continue;
 		}
 		if (r == u) {
@@ -84,6 +95,7 @@ static int alloc_state(struct mcf *p)
 	size_t k = (size_t)p->orbits.n_classes + 1, s = (size_t)p->n_sources;
 
 	arrays_add(&p->arrays, p->class_cap, k);
+	arrays_add(&p->arrays, p->demand, p->demands.n ? s * n : n);
 	arrays_add(&p->arrays, p->flow, s * m);
 	arrays_add(&p->arrays, p->parent, s * n);
 	arrays_add(&p->arrays, p->order, s * n);
@@ -103,7 +115,22 @@ static int alloc_state(struct mcf *p)
 		       ? WEFT_ENOMEM : 0;
 }
 
-/* Hop trees of all sources; every terminal must be in each. */
+static void fill_demands(struct mcf *p)
+{
+	const struct flow_demands *d = &p->demands;
+
+	for (int v = 0; v < p->net.n && !d->n; v++) {
+		p->demand[v] = p->net.terminal[v];
+	}
+	for (int s = 0; s < p->n_sources && d->n; s++) {
+		for (int v = 0; v < d->n; v++) {
+			p->demand[(size_t)s * p->net.n + v] =
+				(double)flow_demand(d, p->source[s], v) / (double)d->largest;
+		}
+	}
+}
+
+/* Hop trees of all sources; every terminal that gets something must be in each. */
 static int plant_trees(struct mcf *p, struct err *err)
 {
 	for (int s = 0; s < p->n_sources; s++) {
@@ -111,7 +138,7 @@ static int plant_trees(struct mcf *p, struct err *err)
 
 		flow_tree_init(p, s);
 		for (int v = 0; v < p->net.n; v++) {
-			if (p->net.terminal[v] && parent[v] == -2) {
+			if (mcf_demand_of(p, s)[v] > 0 && parent[v] == -2) {
 				return err_set(err, WEFT_EINFEASIBLE,
 					       "no path from node %d to node "
 					       "%d", p->source[s], v);
@@ -121,18 +148,46 @@ static int plant_trees(struct mcf *p, struct err *err)
 	return 0;
 }
 
-static int init(struct mcf *p, const struct topo *t, const bool *dropped, bool symmetry,
-		const struct topo_group *g, struct err *err)
+static bool all_alike(const struct flow_demands *d)
 {
-	int rc = flow_net_from(t, dropped, &p->net, err);
-
-	if (rc == 0) {
-		rc = flow_orbits_find(&p->net, symmetry, g, &p->orbits, err);
+	for (int u = 0; u < d->n; u++) {
+		for (int v = 0; v < d->n; v++) {
+			if (u != v && flow_demand(d, u, v) != d->largest) {
+				return false;
+			}
+		}
 	}
-	if (rc) {
+	return true;
+}
+
+/* Ranks must be the first nodes, as the rows of the matrix are. */
+static int take_demands(struct mcf *p, const struct topo *t, const struct flow_demands *d,
+			struct err *err)
+{
+	int rc;
+
+	if (!d) {
+		return 0;
+	}
+	if (d->n != p->net.terminals) {
+		return err_set(err, WEFT_EINVAL, "demands of %d ranks on a digraph of %d",
+			       d->n, p->net.terminals);
+	}
+	rc = topo_check_order(t, err);
+	return rc || all_alike(d) ? rc : flow_demands_copy(d, &p->demands, err);
+}
+
+static int init(struct mcf *p, const struct topo *t, const struct flow_demands *demands,
+		const bool *dropped, bool symmetry, const struct topo_group *g, struct err *err)
+{
+	int rc;
+
+	if ((rc = flow_net_from(t, dropped, &p->net, err)) ||
+	    (rc = take_demands(p, t, demands, err)) ||
+	    (rc = flow_orbits_find(&p->net, mcf_demands(p), symmetry, g, &p->orbits, err))) {
 		return rc;
 	}
-	if (!flow_orbits_check(&p->net, &p->orbits)) {
+	if (!flow_orbits_check(&p->net, mcf_demands(p), &p->orbits)) {
 		return err_set(err, WEFT_EVERIFY, "the symmetry that was found "
 			       "is not one of this digraph");
 	}
@@ -142,11 +197,12 @@ static int init(struct mcf *p, const struct topo *t, const bool *dropped, bool s
 	for (int a = 0; a < p->net.m; a++) {
 		p->class_cap[p->orbits.arc_class[a]] += (double)p->net.units[a];
 	}
+	fill_demands(p);
 	return plant_trees(p, err);
 }
 
-static int new_problem(const struct topo *t, bool symmetry, const struct topo_group *g,
-		       struct mcf **out, struct err *err)
+static int new_problem(const struct topo *t, const struct flow_demands *demands, bool symmetry,
+		       const struct topo_group *g, struct mcf **out, struct err *err)
 {
 	struct mcf *p = calloc(1, sizeof(*p));
 	int rc;
@@ -155,7 +211,7 @@ static int new_problem(const struct topo *t, bool symmetry, const struct topo_gr
 	if (!p) {
 		return err_nomem(err);
 	}
-	rc = init(p, t, NULL, symmetry, g, err);
+	rc = init(p, t, demands, NULL, symmetry, g, err);
 	if (rc) {
 		mcf_free(p);
 		return rc;
@@ -166,13 +222,19 @@ static int new_problem(const struct topo *t, bool symmetry, const struct topo_gr
 
 int mcf_new(const struct topo *t, bool symmetry, struct mcf **out, struct err *err)
 {
-	return new_problem(t, symmetry, NULL, out, err);
+	return new_problem(t, NULL, symmetry, NULL, out, err);
 }
 
-int mcf_new_under(const struct topo *t, const struct topo_group *g, struct mcf **out,
-		  struct err *err)
+int mcf_new_demands(const struct topo *t, bool symmetry, const struct flow_demands *demands,
+		    struct mcf **out, struct err *err)
 {
-	return new_problem(t, false, g, out, err);
+	return new_problem(t, demands, symmetry, NULL, out, err);
+}
+
+int mcf_new_under(const struct topo *t, const struct topo_group *g,
+		  const struct flow_demands *demands, struct mcf **out, struct err *err)
+{
+	return new_problem(t, demands, false, g, out, err);
 }
 
 int mcf_sources(const struct mcf *p)
@@ -247,11 +309,12 @@ void mcf_prove(struct mcf *p, const double *price)
 		p->arc_price[a] = price[class[a]];
 	}
 	for (int s = 0; s < p->n_sources; s++) {
+		const double *demand = mcf_demand_of(p, s);
 		double one = 0;
 
 		flow_tree_update(p, s);
 		for (int v = 0; v < p->net.n; v++) {
-			one += p->net.terminal[v] ? p->dist[v] : 0;
+			one += demand[v] > 0 ? demand[v] * p->dist[v] : 0;
 		}
 		sum += p->weight[s] * one;
 	}
@@ -572,7 +635,7 @@ int mcf_without(const struct mcf *p, const struct topo *t, const bool *dropped,
 		return err_nomem(err);
 	}
 	rc = topo_n(t) == p->net.n && topo_m(t) == p->net.topo_arcs
-		     ? init(q, t, dropped, false, NULL, err)
+		     ? init(q, t, mcf_demands(p), dropped, false, NULL, err)
 		     : err_set(err, WEFT_EINVAL, "the digraph is not the one "
 			       "that was solved");
 	if (rc == 0 && p->started) {

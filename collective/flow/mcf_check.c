@@ -16,6 +16,7 @@
 
 struct proof_check {
 	const struct topo *t;
+	const struct flow_demands *demands;	/* NULL: one unit a pair */
 	const struct mcf_proof *proof;
 	int64_t *cap;		/* m */
 	int32_t *out_first;	/* n + 1: arcs by tail */
@@ -35,6 +36,20 @@ static int wrong(struct err *err, const char *what, int u, int v)
 static bool is_terminal(const struct proof_check *c, int u)
 {
 	return topo_node_kind(c->t, u) == TOPO_TERMINAL;
+}
+
+/* What s sends to v, in parts of which the unit has largest(). */
+static int64_t demand(const struct proof_check *c, int s, int v)
+{
+	if (s == v || !is_terminal(c, v)) {
+		return 0;
+	}
+	return c->demands ? flow_demand(c->demands, s, v) : 1;
+}
+
+static int64_t largest(const struct proof_check *c)
+{
+	return c->demands ? c->demands->largest : 1;
 }
 
 /* Arcs are sorted by tail, then head; the arc (u, v) or -1. */
@@ -116,6 +131,9 @@ static int check_generator(struct proof_check *c, const int32_t *g, bool *seen, 
 		seen[g[u]] = true;
 		join(c->node_root, u, g[u]);
 	}
+	if (!flow_demands_kept(c->demands, g)) {
+		return wrong(err, "demands are not kept", q->n, q->n);
+	}
 	for (int a = 0; a < q->m; a++) {
 		int b = find_arc(c, g[q->tail[a]], g[q->head[a]]);
 
@@ -149,7 +167,17 @@ static int check_symmetry(struct proof_check *c, struct err *err)
 	return rc;
 }
 
-/* One source an orbit of terminals, no orbit without. */
+static bool sends(const struct proof_check *c, int u)
+{
+	bool any = false;
+
+	for (int v = 0; v < c->proof->n && !any; v++) {
+		any = is_terminal(c, u) && demand(c, u, v) > 0;
+	}
+	return any;
+}
+
+/* One source an orbit of terminals, no orbit that sends without. */
 static int check_sources(struct proof_check *c, struct err *err)
 {
 	const struct mcf_proof *q = c->proof;
@@ -160,7 +188,7 @@ static int check_sources(struct proof_check *c, struct err *err)
 	for (int i = 0; i < q->n_sources && rc == 0; i++) {
 		int s = q->source[i], root;
 
-		if (s < 0 || s >= q->n || !is_terminal(c, s)) {
+		if (s < 0 || s >= q->n || !sends(c, s)) {
 			rc = wrong(err, "bad source", i, s);
 			break;
 		}
@@ -173,7 +201,7 @@ static int check_sources(struct proof_check *c, struct err *err)
 	}
 	free(done);
 	for (int u = 0; u < q->n; u++) {
-		terminals += is_terminal(c, u);
+		terminals += sends(c, u);
 	}
 	if (rc == 0 && met != terminals) {
 		rc = wrong(err, "orbit without a source", (int)met, (int)terminals);
@@ -186,6 +214,22 @@ static int check_sources(struct proof_check *c, struct err *err)
 static int64_t weight_of(const struct proof_check *c, int i)
 {
 	return c->orbit_size[root_of(c->node_root, c->proof->source[i])];
+}
+
+/* Every node has what s sends to it, and nothing else. */
+static int check_sinks(const struct proof_check *c, int s, struct err *err)
+{
+	mpz_t has, due;
+	int bad = -1;
+
+	mpz_inits(has, due, NULL);
+	for (int u = 0; u < c->proof->n && bad < 0; u++) {
+		mpz_mul_si(has, c->number[u], largest(c));
+		mpz_mul_si(due, c->proof->flow_den, demand(c, s, u));
+		bad = u != s && mpz_cmp(has, due) != 0 ? u : bad;
+	}
+	mpz_clears(has, due, NULL);
+	return bad < 0 ? 0 : wrong(err, "source does not reach sink with its demand", s, bad);
 }
 
 static int check_source(struct proof_check *c, int i, struct err *err)
@@ -207,16 +251,7 @@ static int check_source(struct proof_check *c, int i, struct err *err)
 		mpz_addmul_ui(c->load[root_of(c->arc_root, f->arc)], f->amount,
 			      (unsigned long)weight_of(c, i));
 	}
-	for (int u = 0; u < q->n; u++) {
-		bool sink = u != s && is_terminal(c, u);
-
-		if (u != s && (sink ? mpz_cmp(c->number[u], q->flow_den)
-				    : mpz_sgn(c->number[u])) != 0) {
-			return wrong(err, "source does not reach sink with one "
-				     "unit", s, u);
-		}
-	}
-	return 0;
+	return check_sinks(c, s, err);
 }
 
 /* Loads of whole orbits against U times their capacity. */
@@ -262,8 +297,9 @@ static int check_flow(struct proof_check *c, struct err *err)
 
 /* ---- the prices ---- */
 
-/* Distances from s by label correction in rounds; every terminal is reached,
- * as its flow shows. */
+/* Distances from s by label correction in rounds; every terminal that gets something is
+ * reached, as its flow shows. Those of others may be what the source before had, which
+ * counts by a demand of 0. */
 static void measure(struct proof_check *c, int s, bool *known)
 {
 	const struct mcf_proof *q = c->proof;
@@ -296,10 +332,10 @@ static int check_prices(struct proof_check *c, struct err *err)
 {
 	const struct mcf_proof *q = c->proof;
 	bool *known = malloc((size_t)q->n * sizeof(*known));
-	mpz_t sum, scale, t;
+	mpz_t sum, scale, t, one;
 	int rc = known ? 0 : err_nomem(err);
 
-	mpz_inits(sum, scale, t, NULL);
+	mpz_inits(sum, scale, t, one, NULL);
 	for (int a = 0; a < q->m && rc == 0; a++) {
 		if (mpz_sgn(q->price[a]) < 0) {
 			rc = wrong(err, "negative price on arc", q->tail[a], q->head[a]);
@@ -311,12 +347,12 @@ static int check_prices(struct proof_check *c, struct err *err)
 		measure(c, q->source[i], known);
 		mpz_set_ui(t, 0);
 		for (int u = 0; u < q->n; u++) {
-			if (is_terminal(c, u)) {
-				mpz_add(t, t, c->number[u]);
-			}
+			mpz_mul_si(one, c->number[u], demand(c, q->source[i], u));
+			mpz_add(t, t, one);
 		}
 		mpz_addmul_ui(sum, t, (unsigned long)weight_of(c, i));
 	}
+	mpz_mul_si(scale, scale, largest(c));
 	if (rc == 0) {
 		/* sum / scale >= U, so no flow is below U. */
 		mpz_mul(sum, sum, mpq_denref(q->congestion));
@@ -325,16 +361,17 @@ static int check_prices(struct proof_check *c, struct err *err)
 			rc = wrong(err, "prices do not prove the congestion", 0, 0);
 		}
 	}
-	mpz_clears(sum, scale, t, NULL);
+	mpz_clears(sum, scale, t, one, NULL);
 	free(known);
 	return rc;
 }
 
-int mcf_proof_check(const struct topo *t, const struct mcf_proof *proof, struct err *err)
+int mcf_proof_check(const struct topo *t, const struct flow_demands *demands,
+		    const struct mcf_proof *proof, struct err *err)
 {
 	size_t n = (size_t)proof->n + 2, m = (size_t)proof->m + 1;
 	struct proof_check c = {
-		.t = t, .proof = proof,
+		.t = t, .demands = demands, .proof = proof,
 		.number = numbers_new(proof->n),
 		.load = numbers_new(proof->m),
 	};
@@ -349,7 +386,9 @@ int mcf_proof_check(const struct topo *t, const struct mcf_proof *proof, struct 
 		rc = err_nomem(err);
 		goto out;
 	}
-	rc = check_arcs(&c, err);
+	rc = demands && demands->n != topo_ranks(t)
+		     ? wrong(err, "ranks of demands and digraph", demands->n, topo_ranks(t))
+		     : check_arcs(&c, err);
 	if (rc == 0 && (rc = check_symmetry(&c, err)) == 0 && (rc = check_sources(&c, err)) == 0 &&
 	    (rc = check_flow(&c, err)) == 0) {
 		rc = check_prices(&c, err);

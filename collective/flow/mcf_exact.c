@@ -49,6 +49,7 @@ struct flow_system {
 struct exact_attempt {
 	struct mcf *p;
 	double tiny;		/* relative; below this is nothing */
+	double least;		/* flow that is any: tiny parts of the least demand */
 	bool ties;		/* unused arcs of cheapest paths count too */
 	double mean;		/* price of a unit of capacity */
 	int n_priced;		/* columns of classes with a price */
@@ -144,6 +145,21 @@ static void find_full(struct exact_attempt *at)
 	}
 }
 
+/* In units of the largest. */
+static double min_demand(const struct mcf *p)
+{
+	double least = 1;
+
+	for (int s = 0; s < p->n_sources; s++) {
+		for (int v = 0; v < p->net.n; v++) {
+			double d = mcf_demand_of(p, s)[v];
+
+			least = d > 0 ? fmin(least, d) : least;
+		}
+	}
+	return least;
+}
+
 /* Is the arc on a cheapest path, by p->dist and p->arc_price? */
 static bool is_tight(const struct exact_attempt *at, int a)
 {
@@ -155,7 +171,7 @@ static bool is_tight(const struct exact_attempt *at, int a)
 }
 
 /* The widest used tree from the source, by Prim's rule; false when a
- * terminal is not in it. */
+ * terminal that gets something is not in it. */
 static bool grow_tree(struct exact_attempt *at, int s, double *width)
 {
 	const struct mcf *p = at->p;
@@ -163,22 +179,23 @@ static bool grow_tree(struct exact_attempt *at, int s, double *width)
 	const double *flow = mcf_flow_of(p, s);
 	int32_t *tree = at->tree + (size_t)s * net->n;
 	int32_t *order = at->order + (size_t)s * net->n;
-	int n = 0, terminals = 0, u = p->source[s];
+	int n = 0, missing = 0, u = p->source[s];
 
 	for (int v = 0; v < net->n; v++) {
 		tree[v] = -1;
 		width[v] = 0;
+		missing += mcf_whole_demand(p, s, v) > 0;
 	}
 	while (u >= 0) {
 		double best = 0;
 
 		order[n++] = u;
-		terminals += net->terminal[u];
+		missing -= mcf_whole_demand(p, s, u) > 0;
 		width[u] = -1;	/* taken */
 		for (int a = net->out_first[u]; a < net->out_first[u + 1]; a++) {
 			int v = net->dst[a];
 
-			if (flow[a] > at->tiny && flow[a] > width[v] &&
+			if (flow[a] > at->least && flow[a] > width[v] &&
 			    width[v] >= 0 && is_tight(at, a)) {
 				width[v] = flow[a];
 				tree[v] = a;
@@ -193,7 +210,7 @@ static bool grow_tree(struct exact_attempt *at, int s, double *width)
 		}
 	}
 	at->reached[s] = n;
-	return terminals == net->terminals;
+	return missing == 0;
 }
 
 static int list_unknowns(struct exact_attempt *at, int s)
@@ -208,7 +225,7 @@ static int list_unknowns(struct exact_attempt *at, int s)
 		bool has_ends = (net->src[a] == p->source[s] || tree[net->src[a]] >= 0) &&
 			tree[net->dst[a]] >= 0;
 
-		x.flow = flow[a] > at->tiny ? flow[a] : 0;
+		x.flow = flow[a] > at->least ? flow[a] : 0;
 		if (!has_ends || tree[net->dst[a]] == a ||
 		    (x.flow <= 0 && !at->ties) || !is_tight(at, a)) {
 			continue;
@@ -241,6 +258,7 @@ static int read_structure(struct exact_attempt *at, bool *usable)
 	int rc = width ? 0 : WEFT_ENOMEM;
 
 	*usable = true;
+	at->least = at->tiny * min_demand(p);
 	find_full(at);
 	for (int a = 0; a < p->net.m; a++) {
 		p->arc_price[a] = p->best_price[p->orbits.arc_class[a]];
@@ -391,7 +409,7 @@ out:
 	return rc;
 }
 
-/* U = sum of distances along the trees over sum of capacity times price.
+/* U = sum of demands times distances along the trees over sum of capacity times price.
  * False when it is not where the solver knows the optimum to be. */
 static bool compute_u(struct exact_attempt *at, const struct mcf_result *res)
 {
@@ -412,10 +430,8 @@ static bool compute_u(struct exact_attempt *at, const struct mcf_result *res)
 			int v = order[i], a = tree[v];
 
 			mpz_add(dist[v], dist[net->src[a]], at->price[p->orbits.arc_class[a]]);
-			if (net->terminal[v]) {
-				mpz_addmul_ui(mpq_numref(at->u), dist[v],
-					      (unsigned long)p->weight[s]);
-			}
+			mpz_mul_si(t, dist[v], mcf_whole_demand(p, s, v));
+			mpz_addmul_ui(mpq_numref(at->u), t, (unsigned long)p->weight[s]);
 		}
 	}
 	mpz_set_ui(mpq_denref(at->u), 0);
@@ -423,6 +439,7 @@ static bool compute_u(struct exact_attempt *at, const struct mcf_result *res)
 		mpz_mul_si(t, at->price[p->orbits.arc_class[a]], net->units[a]);
 		mpz_add(mpq_denref(at->u), mpq_denref(at->u), t);
 	}
+	mpz_mul_si(mpq_denref(at->u), mpq_denref(at->u), mcf_largest_demand(p));
 	good = good && mpz_sgn(mpq_denref(at->u)) > 0;
 	if (good) {
 		mpq_canonicalize(at->u);
@@ -438,24 +455,24 @@ static bool compute_u(struct exact_attempt *at, const struct mcf_result *res)
 
 /* ---- flows ---- */
 
-/* Flows of a source from its unknowns, in units of 1 / den. */
+/* Flows of a source from its unknowns, in units of 1 / den, of which there are whole ones in
+ * every demand. */
 static void fill_flow(struct exact_attempt *at, int s)
 {
 	const struct mcf *p = at->p;
 	const struct flow_net *net = &p->net;
 	const int32_t *tree = at->tree + (size_t)s * net->n;
 	const int32_t *order = at->order + (size_t)s * net->n;
-	mpz_t *flow = at->flow + (size_t)s * net->m;
+	mpz_t *flow = at->flow + (size_t)s * net->m, unit;
 
+	mpz_init(unit);
+	mpz_divexact_ui(unit, at->den, (unsigned long)mcf_largest_demand(p));
 	/* A tree arc brings what leaves its head, less what else comes in. */
 	for (int i = at->reached[s] - 1; i > 0; i--) {
 		int v = order[i];
 		mpz_t *need = &flow[tree[v]];
 
-		mpz_set_ui(*need, 0);
-		if (net->terminal[v]) {
-			mpz_set(*need, at->den);
-		}
+		mpz_mul_si(*need, unit, mcf_whole_demand(p, s, v));
 		for (int a = net->out_first[v]; a < net->out_first[v + 1]; a++) {
 			mpz_add(*need, *need, flow[a]);
 		}
@@ -465,6 +482,7 @@ static void fill_flow(struct exact_attempt *at, int s)
 			}
 		}
 	}
+	mpz_clear(unit);
 }
 
 /* All flows and the loads of the classes from the unknowns. */
@@ -499,8 +517,10 @@ static void flow_rhs(struct exact_attempt *at, mpz_t *rhs)
 	mpz_init(t);
 	mpz_set_ui(at->den, 1);
 	mpz_mul_2exp(at->den, at->den, FLOW_BITS);
+	mpz_mul_si(at->den, at->den, mcf_largest_demand(at->p));
 	for (int i = 0; i < at->n_used; i++) {
 		mpz_set_d(at->v.v[i].value, round(ldexp(at->v.v[i].flow, FLOW_BITS)));
+		mpz_mul_si(at->v.v[i].value, at->v.v[i].value, mcf_largest_demand(at->p));
 	}
 	for (int i = 0; i < at->flows.rank; i++) {
 		mpz_set_ui(at->v.v[at->flows.row[i]].value, 0);
@@ -703,7 +723,7 @@ static int try_reading(struct mcf *p, const struct topo *t, double tiny, bool ti
 	if (rc == 0 && (rc = solve_flows(&at, err)) == 0) {
 		rc = make_proof(&at, out, err);
 	}
-	if (rc == 0 && mcf_proof_check(t, *out, err)) {
+	if (rc == 0 && mcf_proof_check(t, mcf_demands(p), *out, err)) {
 		mcf_proof_free(*out);
 		*out = NULL;
 	}

@@ -84,10 +84,10 @@ static void adopt(struct mcf *p, const struct lp *lp, struct mcf_result *res)
 /* A commodity goes from source number s to `sink`, or to all when -1. */
 static double demand(const struct mcf *p, int s, int sink, int v)
 {
-	if (v == p->source[s] || !p->net.terminal[v]) {
+	if (v == p->source[s]) {
 		return 0;
 	}
-	return sink < 0 || v == sink;
+	return sink < 0 || v == sink ? mcf_demand_of(p, s)[v] : 0;
 }
 
 /* Rows and columns of a commodity: an arc's flow in its class, into its head
@@ -123,7 +123,7 @@ static int next_sink(const struct mcf *p, enum mcf_form form, int s, int sink)
 		return p->net.n;
 	}
 	for (sink++; sink < p->net.n; sink++) {
-		if (p->net.terminal[sink] && sink != p->source[s]) {
+		if (demand(p, s, sink, sink) > 0) {
 			break;
 		}
 	}
@@ -275,8 +275,8 @@ static int add_pairs(struct pricing *pr, struct lp *lp, struct err *err)
 		for (int v = 0; v < p->net.n && rc == 0; v++) {
 			int row = -1;
 
-			if (p->net.terminal[v] && v != p->source[s]) {
-				rc = lp_add_row(lp, LP_GE, 1, &row, err);
+			if (demand(p, s, v, v) > 0) {
+				rc = lp_add_row(lp, LP_GE, demand(p, s, v, v), &row, err);
 			}
 			pr->pair_row[(size_t)s * p->net.n + v] = row;
 			if (rc == 0 && row >= 0) {
@@ -307,7 +307,7 @@ static int price_paths(void *ctx, const double *duals, struct lp *master,
 					p->weight[s] * p->dist[v];
 
 			if (gain > 0) {
-				proof->missing += gain;
+				proof->missing += gain * mcf_demand_of(p, s)[v];
 			}
 			if (gain > 1e-9 * (1 + fabs(row < 0 ? 0 : duals[row]))) {
 				rc = add_path(pr, master, s, v, err);
@@ -317,7 +317,7 @@ static int price_paths(void *ctx, const double *duals, struct lp *master,
 	return rc;
 }
 
-/* Flows from the columns' values, each pair's scaled to one unit. */
+/* Flows from the columns' values, each pair's scaled to its demand. */
 static int read_paths(struct pricing *pr, const struct lp *lp)
 {
 	struct mcf *p = pr->p;
@@ -335,7 +335,8 @@ static int read_paths(struct pricing *pr, const struct lp *lp)
 	memset(p->flow, 0, (size_t)p->n_sources * p->net.m * sizeof(*p->flow));
 	for (size_t i = 0; i < pr->columns.n; i++) {
 		const struct path_column *c = &pr->columns.v[i];
-		double x = fmax(0, lp_value(lp, (int)i + 1)) /
+		double x = fmax(0, lp_value(lp, (int)i + 1)) *
+			   mcf_demand_of(p, c->source)[c->sink] /
 			   sum[(size_t)c->source * p->net.n + c->sink];
 
 		for (int64_t k = c->first; k < c->first + c->n; k++) {

@@ -431,7 +431,7 @@ int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt, stru
 	    (is_symmetric(t, opt) && (rc = flow_quotient_init(&q, t, err))) ||
 	    (rc = check_size(t, q.group, err)) ||
 	    (rc = opt->before ? start_warm(t, opt, &p, err)
-			      : mcf_new_under(t, q.group, &p, err)) ||
+			      : mcf_new_under(t, q.group, NULL, &p, err)) ||
 	    (rc = find_paths(t, p, opt, &limit, &paths, &mine, err)) ||
 	    (q.group && (rc = flow_quotient_paths(&q, &paths, err)))) {
 		goto out;

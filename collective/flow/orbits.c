@@ -3,7 +3,8 @@
  *
  * nauty knows no weights: arcs of the most frequent capacity are plain, every
  * other arc becomes a path over a middle vertex with the colour of its
- * capacity. Only the generators are taken from nauty; the orbits follow from
+ * capacity. Demands are the same: pairs of the most frequent demand are not there, every other
+ * pair is such a path with the colour of its demand. Only the generators are taken from nauty; the orbits follow from
  * them here, so that a proof needs no trust in it (flow_orbits_check).
  */
 #include <stdlib.h>
@@ -46,83 +47,171 @@ static void on_generator(int count, int *perm, int *orbits, int numorbits, int s
 	}
 }
 
+/* With more ranks, or more pairs of uncommon demands, no symmetry is looked for. */
+#define MAX_PAIR_RANKS 2048
+#define MAX_PAIRS (1 << 19)
+
+/* A middle vertex of the path from one node to another. */
+struct orbit_middle {
+	int64_t value;		/* its colour: arcs of one capacity, pairs of one demand */
+	int32_t number;		/* of the arc, or of the pair (from x n + to) */
+	int32_t from, to;
+	bool is_pair;
+};
+
 struct problem {
 	struct nauty_graph graph;
 	int64_t plain;		/* capacity of the plain arcs */
-	int32_t *middles;	/* arcs that are not, by capacity */
-	int n_middles;
+	VEC(struct orbit_middle) middles;	/* by colour: arcs, then pairs */
+	int32_t *by_tail;	/* the middles by `from` */
 	const struct flow_net *net;
 };
 
-static int by_units(const void *a, const void *b)
+static int by_value(const void *a, const void *b)
 {
-	const int64_t *x = a, *y = b;
+	const struct orbit_middle *x = a, *y = b;
 
-	return x[0] != y[0] ? (x[0] < y[0] ? -1 : 1)
-			    : (x[1] > y[1]) - (x[1] < y[1]);
+	return x->value != y->value ? (x->value < y->value ? -1 : 1)
+				    : (x->number > y->number) - (x->number < y->number);
+}
+
+/* Sorts the middles from `first` on by value and drops the most frequent value, which is
+ * returned; 0 when there are none. */
+static int64_t drop_most_frequent(struct problem *p, size_t first)
+{
+	struct orbit_middle *v = p->middles.v + first;
+	size_t n = p->middles.n - first, best = 0, kept = 0;
+	int64_t plain = 0;
+
+	if (n == 0) {
+		return 0;
+	}
+	qsort(v, n, sizeof(*v), by_value);
+	for (size_t i = 0, run = 0; i < n; i++) {
+		run = i > 0 && v[i].value == v[i - 1].value ? run + 1 : 1;
+		if (run > best) {
+			best = run;
+			plain = v[i].value;
+		}
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].value != plain) {
+			v[kept++] = v[i];
+		}
+	}
+	p->middles.n = first + kept;
+	return plain;
 }
 
 /* Finds the most frequent capacity and lists the other arcs by capacity. */
 static int split_arcs(const struct flow_net *net, struct problem *p)
 {
-	int64_t (*v)[2] = malloc(((size_t)net->m + 1) * sizeof(*v));
-	int best = 0;
+	for (int a = 0; a < net->m; a++) {
+		if (vec_push(&p->middles, (struct orbit_middle){
+				net->units[a], a, net->src[a], net->dst[a], false })) {
+			return WEFT_ENOMEM;
+		}
+	}
+	p->plain = drop_most_frequent(p, 0);
+	return 0;
+}
 
-	p->middles = malloc(((size_t)net->m + 1) * sizeof(*p->middles));
-	if (!v || !p->middles) {
-		free(v);
+/* The same with the demands of pairs. */
+static int split_pairs(const struct flow_demands *d, struct problem *p)
+{
+	size_t first = p->middles.n;
+
+	for (int u = 0; d && u < d->n; u++) {
+		for (int v = 0; v < d->n; v++) {
+			if (u != v && vec_push(&p->middles, (struct orbit_middle){
+					flow_demand(d, u, v), u * d->n + v, u, v, true })) {
+				return WEFT_ENOMEM;
+			}
+		}
+	}
+	drop_most_frequent(p, first);
+	return 0;
+}
+
+static int compare_sums(const void *a, const void *b)
+{
+	return memcmp(a, b, 2 * sizeof(int64_t));
+}
+
+/* Whether no two terminals send as much and get as much: then nothing can be moved. */
+static int all_differ(const struct flow_demands *d, bool *differ)
+{
+	int64_t (*sum)[2] = calloc((size_t)d->n, sizeof(*sum));
+
+	if (!sum) {
 		return WEFT_ENOMEM;
 	}
-	for (int a = 0; a < net->m; a++) {
-		v[a][0] = net->units[a];
-		v[a][1] = a;
-	}
-	qsort(v, (size_t)net->m, sizeof(*v), by_units);
-	for (int a = 0, run = 0; a < net->m; a++) {
-		run = a > 0 && v[a][0] == v[a - 1][0] ? run + 1 : 1;
-		if (run > best) {
-			best = run;
-			p->plain = v[a][0];
+	for (int u = 0; u < d->n; u++) {
+		for (int v = 0; v < d->n; v++) {
+			sum[u][0] += flow_demand(d, u, v);
+			sum[v][1] += flow_demand(d, u, v);
 		}
 	}
-	for (int a = 0; a < net->m; a++) {
-		if (v[a][0] != p->plain) {
-			p->middles[p->n_middles++] = (int32_t)v[a][1];
-		}
+	qsort(sum, (size_t)d->n, sizeof(*sum), compare_sums);
+	*differ = true;
+	for (int u = 1; u < d->n && *differ; u++) {
+		*differ = compare_sums(sum[u - 1], sum[u]) != 0;
 	}
-	free(v);
+	free(sum);
+	return 0;
+}
+
+/* The middles by their tails: first[u] .. first[u + 1] - 1 of by_tail. */
+static int sort_by_tail(struct problem *p, int32_t *first)
+{
+	p->by_tail = malloc((p->middles.n + 1) * sizeof(*p->by_tail));
+	if (!p->by_tail) {
+		return WEFT_ENOMEM;
+	}
+	for (size_t i = 0; i < p->middles.n; i++) {
+		first[p->middles.v[i].from + 2]++;
+	}
+	for (int u = 0; u < p->net->n; u++) {
+		first[u + 2] += first[u + 1];
+	}
+	for (size_t i = 0; i < p->middles.n; i++) {
+		p->by_tail[first[p->middles.v[i].from + 1]++] = (int32_t)i;
+	}
 	return 0;
 }
 
 static int fill_graph(struct problem *p)
 {
 	const struct flow_net *net = p->net;
-	int32_t *middle = calloc((size_t)net->m + 1, sizeof(*middle));
+	int32_t *first = calloc((size_t)net->n + 3, sizeof(*first));
 	size_t e = 0;
 
-	if (!middle) {
+	if (!first || sort_by_tail(p, first)) {
+		free(first);
 		return WEFT_ENOMEM;
-	}
-	for (int i = 0; i < p->n_middles; i++) {
-		middle[p->middles[i]] = net->n + i;
 	}
 	for (int u = 0; u < net->n; u++) {
 		p->graph.sg.v[u] = e;
 		for (int a = net->out_first[u]; a < net->out_first[u + 1]; a++) {
-			p->graph.sg.e[e++] = middle[a] ? middle[a] : net->dst[a];
+			if (net->units[a] == p->plain) {
+				p->graph.sg.e[e++] = net->dst[a];
+			}
+		}
+		for (int i = first[u]; i < first[u + 1]; i++) {
+			p->graph.sg.e[e++] = net->n + p->by_tail[i];
 		}
 		p->graph.sg.d[u] = (int)(e - p->graph.sg.v[u]);
 	}
-	for (int i = 0; i < p->n_middles; i++) {
-		p->graph.sg.v[net->n + i] = e;
-		p->graph.sg.d[net->n + i] = 1;
-		p->graph.sg.e[e++] = net->dst[p->middles[i]];
+	for (size_t i = 0; i < p->middles.n; i++) {
+		p->graph.sg.v[net->n + (int)i] = e;
+		p->graph.sg.d[net->n + (int)i] = 1;
+		p->graph.sg.e[e++] = p->middles.v[i].to;
 	}
-	free(middle);
+	free(first);
 	return 0;
 }
 
-/* Cells: terminals, other nodes, then the middles of each capacity. */
+/* Cells: terminals, other nodes, then the middles of each capacity, and of each demand. */
 static void fill_colours(struct problem *p)
 {
 	const struct flow_net *net = p->net;
@@ -139,11 +228,12 @@ static void fill_colours(struct problem *p)
 			p->graph.ptn[at - 1] = 0;
 		}
 	}
-	for (int i = 0; i < p->n_middles; i++) {
-		bool last = i + 1 == p->n_middles ||
-			net->units[p->middles[i]] != net->units[p->middles[i + 1]];
+	for (size_t i = 0; i < p->middles.n; i++) {
+		const struct orbit_middle *m = &p->middles.v[i];
+		bool last = i + 1 == p->middles.n || m[0].value != m[1].value ||
+			m[0].is_pair != m[1].is_pair;
 
-		p->graph.lab[at] = net->n + i;
+		p->graph.lab[at] = net->n + (int)i;
 		p->graph.ptn[at++] = !last;
 	}
 }
@@ -160,25 +250,33 @@ static bool is_undirected(const struct flow_net *net)
 	return true;
 }
 
-static int find_generators(const struct flow_net *net, struct flow_orbits *o)
+static int find_generators(const struct flow_net *net, const struct flow_demands *demands,
+			   struct flow_orbits *o)
 {
 	struct problem p = { .net = net };
+	size_t arcs = 0;
 	int rc = split_arcs(net, &p);
 
-	if (rc == 0 && (rc = nauty_graph_init(&p.graph, net->n + p.n_middles,
-					      (size_t)net->m + (size_t)p.n_middles)) == 0) {
-		rc = fill_graph(&p);
-	}
 	if (rc == 0) {
-		fill_colours(&p);
-		gather.to = o;
-		gather.n = net->n;
-		gather.failed = false;
-		nauty_graph_run(&p.graph, p.n_middles == 0 && is_undirected(net), on_generator);
-		rc = gather.failed ? WEFT_ENOMEM : 0;
+		arcs = p.middles.n;
+		rc = split_pairs(demands, &p);
 	}
+	if (rc || p.middles.n - arcs > MAX_PAIRS ||
+	    (rc = nauty_graph_init(&p.graph, net->n + (int)p.middles.n,
+				   (size_t)net->m + 2 * p.middles.n - arcs)) ||
+	    (rc = fill_graph(&p))) {
+		goto out;
+	}
+	fill_colours(&p);
+	gather.to = o;
+	gather.n = net->n;
+	gather.failed = false;
+	nauty_graph_run(&p.graph, p.middles.n == 0 && is_undirected(net), on_generator);
+	rc = gather.failed ? WEFT_ENOMEM : 0;
+out:
 	nauty_graph_fini(&p.graph);
-	free(p.middles);
+	vec_fini(&p.middles);
+	free(p.by_tail);
 	return rc;
 }
 
@@ -265,11 +363,18 @@ static int take_generators(const struct topo_group *g, int n, struct flow_orbits
 	return 0;
 }
 
-int flow_orbits_find(const struct flow_net *net, bool symmetry, const struct topo_group *g,
-		     struct flow_orbits *out, struct err *err)
+int flow_orbits_find(const struct flow_net *net, const struct flow_demands *demands,
+		     bool symmetry, const struct topo_group *g, struct flow_orbits *out,
+		     struct err *err)
 {
-	int rc = symmetry ? find_generators(net, out) : take_generators(g, net->n, out);
+	bool differ = demands && demands->n > MAX_PAIR_RANKS;
+	int rc = symmetry && demands && !differ ? all_differ(demands, &differ) : 0;
 
+	if (rc == 0 && symmetry && !differ) {
+		rc = find_generators(net, demands, out);
+	} else if (rc == 0) {
+		rc = take_generators(g, net->n, out);
+	}
 	if (rc == 0) {
 		rc = build_orbits(net, out);
 	}
@@ -304,14 +409,16 @@ static bool is_automorphism(const struct flow_net *net, const int32_t *g,
 
 /* Closed classes might still be unions of orbits; they are orbits when the
  * generators connect them, which building them again shows. */
-bool flow_orbits_check(const struct flow_net *net, const struct flow_orbits *o)
+bool flow_orbits_check(const struct flow_net *net, const struct flow_demands *demands,
+		       const struct flow_orbits *o)
 {
 	struct flow_orbits again = { 0 };
 	bool *seen = malloc((size_t)net->n * sizeof(*seen));
 	bool good = seen != NULL;
 
 	for (size_t i = 0; i < o->gens.n && good; i++) {
-		good = is_automorphism(net, o->gens.v[i], o, seen);
+		good = is_automorphism(net, o->gens.v[i], o, seen) &&
+		       flow_demands_kept(demands, o->gens.v[i]);
 	}
 	if (good) {
 		again.gens.v = o->gens.v;

@@ -24,20 +24,26 @@ struct flow_orbits {
 };
 
 /* symmetry false: the group of g, of which NULL is the trivial one. */
-int flow_orbits_find(const struct flow_net *net, bool symmetry, const struct topo_group *g,
-		     struct flow_orbits *out, struct err *err);
+int flow_orbits_find(const struct flow_net *net, const struct flow_demands *demands,
+		     bool symmetry, const struct topo_group *g, struct flow_orbits *out,
+		     struct err *err);
 void flow_orbits_fini(struct flow_orbits *o);
-/* True when every generator is an automorphism and the classes and orbits
- * are closed under it; also false without memory. O(generators m log d). */
-bool flow_orbits_check(const struct flow_net *net, const struct flow_orbits *o);
+/* True when every generator is an automorphism that keeps the demands (NULL: alike) and the
+ * classes and orbits are closed under it; also false without memory. O(generators
+ * (m log d + demands)). */
+bool flow_orbits_check(const struct flow_net *net, const struct flow_demands *demands,
+		       const struct flow_orbits *o);
 
 struct mcf {
 	struct flow_net net;
+	struct flow_demands demands;	/* owned; n 0: all alike */
 	struct flow_orbits orbits;
 	int n_sources;
 	int32_t *source;	/* representatives */
 	double *weight;		/* size of the orbit */
 	double *class_cap;	/* capacity of all arcs of a class */
+	double *demand;		/* n_sources x n, in units of the largest; or one row for all,
+				 * 1 at terminals */
 
 	double *flow;		/* n_sources x m, owned */
 	int32_t *parent;	/* n_sources x n: tree arc into a node */
@@ -86,6 +92,32 @@ static inline int32_t *mcf_order_of(const struct mcf *p, int s)
 	return p->order + (size_t)s * p->net.n;
 }
 
+/* What source number s sends to each node; nothing is to be read into its own. */
+static inline const double *mcf_demand_of(const struct mcf *p, int s)
+{
+	return p->demand + (p->demands.n ? (size_t)s * p->net.n : 0);
+}
+
+static inline const struct flow_demands *mcf_demands(const struct mcf *p)
+{
+	return p->demands.n ? &p->demands : NULL;
+}
+
+/* In parts of the largest; the source itself and what is no terminal get 0. */
+static inline int64_t mcf_whole_demand(const struct mcf *p, int s, int v)
+{
+	if (v == p->source[s] || !p->net.terminal[v]) {
+		return 0;
+	}
+	return p->demands.n ? flow_demand(&p->demands, p->source[s], v) : 1;
+}
+
+/* So many of these parts are the largest demand, which is one unit of flow. */
+static inline int64_t mcf_largest_demand(const struct mcf *p)
+{
+	return p->demands.n ? p->demands.largest : 1;
+}
+
 /* Hop tree of source number s. Nodes that it does not reach have parent -2
  * (the source itself -1) and are last in the order. Returns the number of
  * nodes reached. */
@@ -112,9 +144,10 @@ void mcf_set_gap(struct mcf *p, struct mcf_result *res);
 /* Level and prices from loads and multipliers. */
 void flow_price(struct mcf *p);
 
-/* The problem of mcf_new under the group g, NULL: without symmetry. */
-int mcf_new_under(const struct topo *t, const struct topo_group *g, struct mcf **out,
-		  struct err *err);
+/* The problem of mcf_new_demands under the group g, which keeps them, NULL: without
+ * symmetry. */
+int mcf_new_under(const struct topo *t, const struct topo_group *g,
+		  const struct flow_demands *demands, struct mcf **out, struct err *err);
 
 /* ---- orbits of arcs as arcs ---- */
 

@@ -131,9 +131,7 @@ void flow_tree_route(struct mcf *p, int s)
 	double *flow = mcf_flow_of(p, s), *below = p->dist;
 
 	memset(flow, 0, (size_t)net->m * sizeof(*flow));
-	for (int v = 0; v < net->n; v++) {
-		below[v] = net->terminal[v] ? 1 : 0;
-	}
+	memcpy(below, mcf_demand_of(p, s), (size_t)net->n * sizeof(*below));
 	for (int i = net->n - 1; i > 0; i--) {
 		int v = order[i], a = parent[v];
 

@@ -28,6 +28,7 @@ struct coll_make_pairs {
 	struct mcf_options flow;
 	double loss;		/* of rate, to chunks and again to steps */
 	int steps;		/* of "tsmcf"; 0: chosen */
+	const struct flow_demands *demands;	/* NULL: all pairs send alike */
 	struct coll_flow_before before;
 };
 

@@ -168,6 +168,8 @@ static const struct cli_option make_options[] = {
 	  "to 2 when the cost is given and that is faster)", NULL },
 	{ 0, "chunks", "P", "cut every shard into P (default: as many as the "
 	  "exact loads need)", NULL },
+	{ 0, "demands", "FILE", "all-to-all: a matrix of what each rank (row) sends to each "
+	  "(column), numbers or sizes such as 1MB (default: all alike)", "@file" },
 	{ 0, "gap", "SHARE", "all-to-all: how near the flow comes to its "
 	  "bound (default: 0.01%)", NULL },
 	{ 0, "exact", NULL, "all-to-all: find the best rate as a fraction, "

@@ -53,6 +53,30 @@ has err "are named" 'fewer than the diameter, 3'
 expect 64 "steps are for tsmcf" weft schedule make -t 'K(4)' \
 	-c all-to-all -a mcf --steps 4
 
+# Unlike demands: 4 from 0 to 2 half of them either way, beside 1 from 0 to 1 on a ring of 4.
+printf '0 1 4 0\n0 0 0 0\n0 0 0 0\n0 0 0 0\n' >"$T/d"
+demanded() { # RATE OPTION...
+	local rate=$1
+	shift
+	weft schedule make -t 'Torus(4)' -c all-to-all --rate --exact \
+		--demands "$T/d" "$@" --format json >"$T/out" 2>"$T/err"
+	[[ $(jq -r .flow_rate_exact "$T/out") == "$rate" ]]
+	tap "demands $*: F = $rate"
+}
+demanded 8/5
+demanded 4/5 --host-bandwidth 1
+sed 's/4/4GiB/; s/1/1GiB/' "$T/d" >"$T/sizes"
+cp "$T/sizes" "$T/d"
+demanded 8/5
+printf '[[0,1,4],[1,0,2],[1,1,-1]]' >"$T/d"
+expect 65 "a demand that is none" weft schedule make -t 'Torus(3)' -c all-to-all --rate \
+	--demands "$T/d"
+has err "has its place" 'd: row 2, column 2: negative: -1'
+expect 64 "demands are for all-to-all" weft schedule make -t 'Torus(3)' -c allgather \
+	--demands "$T/d"
+expect 65 "disjoint paths know none" weft schedule make -t 'Torus(3)' -c all-to-all \
+	-a disjoint --demands "$T/d"
+
 # Hosts slower than their links.
 hosts() { # B RATE OPTION...
 	local b=$1 rate=$2

@@ -171,6 +171,10 @@ int cli_opt_share(const struct cli *c, const char *name, double *value, struct e
  * not go together. */
 int cli_read_pairs(const struct cli *c, const char *algorithm, struct coll_make_pairs *p,
 		   struct err *err);
+/* --demands, for the ranks of t; out->n stays 0 without. flow_demands_fini. WEFT_EUNSUPPORTED
+ * for an algorithm that knows none; a mistake has its file, row and column. */
+int cli_read_demands(const struct cli *c, const char *algorithm, const struct topo *t,
+		     struct flow_demands *out, struct err *err);
 /* What --rate and --exact ask for beside a schedule: the flow alone, and the exact rate, whose
  * time is taken off p's. flow->exact: free(). */
 int cli_solve_pairs(const struct cli *c, const char *algorithm, const struct topo *t,

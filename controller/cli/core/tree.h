@@ -13,7 +13,7 @@
 #include "lib/base/units.h"
 #include "lib/output/writer.h"
 
-#define CLI_MAX_OPTIONS 24
+#define CLI_MAX_OPTIONS 40
 #define CLI_SOCKET "/run/weft/weftd.sock"
 
 /* How much is said on stderr: errors only, warnings and progress, more. */

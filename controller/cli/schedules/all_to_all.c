@@ -8,7 +8,8 @@
  * they do: mcf, link-mcf and grouped are forms of the same linear program,
  * pmcf, disjoint, single-path and shortest-path choose paths, and tsmcf
  * solves a flow over a number of steps. --rate stops after the flow, --exact
- * asks for the rate as a fraction with a proof. Time limit and Ctrl-C are not
+ * asks for the rate as a fraction with a proof, --demands reads a matrix of what
+ * is sent. Time limit and Ctrl-C are not
  * errors: the best so far is used, and its gap is told.
  */
 #include <stdlib.h>
@@ -16,6 +17,10 @@
 
 #include "collective/flow/flow.h"
 #include "controller/cli/core/private.h"
+#include "lib/base/file.h"
+
+/* Bytes of a file of demands. */
+#define MAX_DEMANDS (1 << 30)
 
 /* Parts of a link that --host-bandwidth is rounded to. */
 #define HOST_PARTS 1000
@@ -58,13 +63,14 @@ static const char *stopped_by(enum mcf_stop stop)
  * by other code than made it, and *res of the solution. *rate stays NULL, and
  * the bounds are said on stderr, when none is found in time. Capacities of t
  * are `scale` times what they are called. */
-static int find_exact(const struct cli *c, const struct topo *t, const struct mcf_options *opt,
+static int find_exact(const struct cli *c, const struct topo *t,
+		      const struct coll_make_pairs *pairs, const struct mcf_options *opt,
 		      int64_t scale, char **rate, struct mcf_result *res, struct err *err)
 {
 	struct mcf_proof *proof = NULL;
 	struct mcf *p = NULL;
 	mpq_t f;
-	int r = mcf_new(t, true, &p, err);
+	int r = mcf_new_demands(t, true, pairs->demands, &p, err);
 
 	if (r == 0) {
 		r = mcf_exact(p, t, opt, res, &proof, err);
@@ -119,6 +125,32 @@ int cli_read_pairs(const struct cli *c, const char *algorithm, struct coll_make_
 	return 0;
 }
 
+int cli_read_demands(const struct cli *c, const char *algorithm, const struct topo *t,
+		     struct flow_demands *out, struct err *err)
+{
+	const char *path = cli_opt(c, "demands");
+	enum mcf_form form;
+	size_t len;
+	char *text;
+	int r;
+
+	if (!path) {
+		return 0;
+	}
+	if (strcmp(algorithm, "auto") != 0 && !mcf_form_parse(algorithm, &form)) {
+		return err_set(err, WEFT_EUNSUPPORTED, "--demands: not supported with "
+			       "--algorithm %s, only with flows: mcf, link-mcf, grouped, pmcf",
+			       algorithm);
+	}
+	r = file_read(path, MAX_DEMANDS, &text, &len, err);
+	if (r) {
+		return r;
+	}
+	r = flow_demands_parse(text, len, topo_ranks(t), out, err);
+	free(text);
+	return r ? err_wrap(err, "%s", path) : 0;
+}
+
 /* --host-bandwidth in whole parts of a link; *scale of them are a link. */
 static int read_hosts(const struct cli *c, int64_t *cap, int64_t *scale, struct err *err)
 {
@@ -159,13 +191,13 @@ static int read_hosts(const struct cli *c, int64_t *cap, int64_t *scale, struct 
  * digraph in which each host is split from its interface. Results are in
  * links, whatever the scale. */
 static int solve_rate(const struct cli *c, const struct topo *t, const char *algorithm,
-		      const struct mcf_options *opt, struct cli_flow *flow, struct err *err)
+		      const struct coll_make_pairs *pairs, struct cli_flow *flow, struct err *err)
 {
 	struct mcf_result *res = &flow->made.info.flow;
 	struct topo *split = NULL;
 	struct mcf *p = NULL;
-	struct flow_limit started = flow_limit_of(opt, 1);
-	struct mcf_options left = *opt;
+	struct flow_limit started = flow_limit_of(&pairs->flow, 1);
+	struct mcf_options left = pairs->flow;
 	enum mcf_form form = MCF_FORM_FLOW;
 	int64_t cap, scale;
 	int r = read_hosts(c, &cap, &scale, err);
@@ -177,11 +209,11 @@ static int solve_rate(const struct cli *c, const struct topo *t, const char *alg
 	}
 	if (r == 0 && cli_has(c, "exact")) {
 		left.time_limit_s *= EXACT_TIME;
-		r = find_exact(c, t, &left, scale, &flow->exact, res, err);
+		r = find_exact(c, t, pairs, &left, scale, &flow->exact, res, err);
 	}
 	if (!flow->exact) {
 		left.time_limit_s = flow_limit_left_s(&started);
-		(void)(r || (r = mcf_new(t, true, &p, err)) ||
+		(void)(r || (r = mcf_new_demands(t, true, pairs->demands, &p, err)) ||
 		       (r = mcf_solve_form(p, form, &left, res, err)));
 	}
 	res->congestion *= (double)scale;
@@ -202,11 +234,15 @@ int cli_solve_pairs(const struct cli *c, const char *algorithm, const struct top
 	int r = 0;
 
 	if (cli_has(c, "rate") || cli_has(c, "host-bandwidth") || cli_has(c, "nic-forwards")) {
-		return solve_rate(c, t, algorithm, &p->flow, flow, err);
+		return solve_rate(c, t, algorithm, p, flow, err);
+	}
+	if (p->demands) {
+		return err_set(err, WEFT_EUNSUPPORTED, "--demands: schedules are not supported, "
+			       "only --rate");
 	}
 	if (cli_has(c, "exact")) {
 		exact.time_limit_s *= EXACT_TIME;
-		r = find_exact(c, t, &exact, 1, &flow->exact, &of_exact, err);
+		r = find_exact(c, t, p, &exact, 1, &flow->exact, &of_exact, err);
 		p->flow.time_limit_s = flow_limit_left_s(&started);
 	}
 	return r;

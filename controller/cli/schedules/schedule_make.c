@@ -23,6 +23,7 @@ struct make_command {
 	char *topology;			/* its name */
 	struct coll_fabric fabric;
 	struct coll_cost cost;
+	struct flow_demands demands;
 	struct coll_made made;		/* without a schedule with --rate */
 	char *exact;			/* of struct cli_flow */
 };
@@ -129,7 +130,7 @@ static int check_options(const struct cli *c, enum coll_kind kind, struct err *e
 {
 	static const char *const of_pairs[] = {
 		"gap", "exact", "rate", "host-bandwidth", "nic-forwards",
-		"steps", "loss", "time-limit", NULL
+		"steps", "loss", "time-limit", "demands", NULL
 	};
 	static const char *const of_batches[] = { "batches", NULL };
 	static const char *const of_schedules[] = { "output", NULL };
@@ -189,7 +190,11 @@ static int make_pairs(const struct cli *c, struct make_command *m, struct err *e
 	int r;
 
 	if ((r = cli_read_pairs(c, m->q.algorithm, &m->q.pairs, err)) ||
-	    (r = cli_solve_pairs(c, m->q.algorithm, m->topo, &m->q.pairs, &flow, err))) {
+	    (r = cli_read_demands(c, m->q.algorithm, m->topo, &m->demands, err))) {
+		goto out;
+	}
+	m->q.pairs.demands = m->demands.n ? &m->demands : NULL;
+	if ((r = cli_solve_pairs(c, m->q.algorithm, m->topo, &m->q.pairs, &flow, err))) {
 		goto out;
 	}
 	if (cli_has(c, "rate")) {
@@ -367,6 +372,7 @@ int cmd_schedule_make(struct cli *c, struct err *err)
 	}
 out:
 	coll_made_fini(&m.made);
+	flow_demands_fini(&m.demands);
 	cli_free_fabric(&m.fabric);
 	topo_free(m.topo);
 	free(m.exact);

@@ -25,7 +25,7 @@ static struct mcf_proof *prove(const struct topo *t, bool symmetry,
 	must(mcf_exact(p, t, &opt, res, &proof, &err), &err);
 	mcf_free(p);
 	if (proof) {
-		must(mcf_proof_check(t, proof, &err), &err);
+		must(mcf_proof_check(t, NULL, proof, &err), &err);
 		assert_true(res->gap == 0 && res->stop == MCF_REACHED);
 		assert_true(res->congestion == mpq_get_d(proof->congestion));
 	}
@@ -225,7 +225,7 @@ static void test_lies(void **state)
 		assert_non_null(proof);
 		assert_true(proof->n_gens > 0 && proof->n_sources == 2);
 		tell(proof, (enum lie)lie);
-		if (mcf_proof_check(t, proof, &err) != WEFT_EVERIFY) {
+		if (mcf_proof_check(t, NULL, proof, &err) != WEFT_EVERIFY) {
 			fail_msg("lie %d was believed", lie);
 		}
 		untell(proof, (enum lie)lie);
@@ -244,7 +244,7 @@ static void test_other_digraph(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(mcf_proof_check(other, proof, &err), WEFT_EVERIFY);
+	assert_int_equal(mcf_proof_check(other, NULL, proof, &err), WEFT_EVERIFY);
 	mcf_proof_free(proof);
 	topo_free(other);
 	topo_free(t);
