@@ -169,6 +169,10 @@ int graph_flow_of(int n, const struct graph_arc *arcs, int m, struct graph_flow 
  */
 int graph_root_cut(int n, const struct graph_arc *arcs, int m, int root, int sinks,
 		   int64_t *value, struct err *err);
+/* The same, and the side of that cut without the root. side: n; nothing is in it when there is
+ * no such cut. */
+int graph_root_cut_side(int n, const struct graph_arc *arcs, int m, int root, int sinks,
+			int64_t *value, bool *side, struct err *err);
 
 /* A fraction in lowest terms: units of flow per unit of capacity. */
 struct graph_time {
@@ -236,6 +240,24 @@ struct graph_trees {
 int graph_pack_trees(int n, const struct graph_arc *arcs, int m, int root, int64_t weight,
 		     struct graph_trees *out, struct err *err);
 void graph_trees_fini(struct graph_trees *t);
+
+/* Where arborescences begin, and what those from here weigh together. */
+struct graph_root {
+	int32_t node;
+	int64_t weight;		/* >= 1 */
+};
+
+/*
+ * The same from many roots, each named once: possible when into every set X of nodes go at least
+ * as much capacity as the roots outside X weigh (Edmonds 1973). Trees of one root may be
+ * several. Grown side by side, level by level: one maximum flow to a node, in which every tree
+ * that has it not sends it the tree's weight, tells of all trees at once which arcs into the
+ * node they may take. O(nodes x deepest tree) flows, each O(nodes (nodes + trees / 64))
+ * a phase. Errors as above; WEFT_ELIMIT: trees x nodes above 2^27.
+ */
+int graph_pack_from_roots(int n, const struct graph_arc *arcs, int m,
+			  const struct graph_root *roots, int n_roots, struct graph_trees *out,
+			  struct err *err);
 
 /*
  * The same where it is easy, with all that the arcs out of root carry: one tree an

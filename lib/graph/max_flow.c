@@ -8,6 +8,7 @@
  * visiting the whole network.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/graph/private.h"
 
@@ -227,30 +228,35 @@ int graph_flow_max(struct graph_flow *f, int source, int sink, int64_t most,
 	return rc ? err_nomem(err) : 0;
 }
 
-int graph_flow_cut(const struct graph_flow *f, int sink, bool *side, struct err *err)
+/* Nodes from which the sink can get more. queue: n. */
+static void find_side(const struct graph_flow *f, int sink, int *queue, bool *side)
 {
-	struct graph_queue queue;
-	int v, rc = graph_queue_init(&queue, f->n);
+	int queued = 1;
 
-	if (rc) {
-		graph_queue_fini(&queue);
-		return err_nomem(err);
-	}
-	for (v = 0; v < f->n; v++) {
-		side[v] = v == sink;
-	}
-	graph_queue_put(&queue, sink);
-	while ((v = graph_queue_take(&queue)) >= 0) {
-		for (int e = f->head[v]; e >= 0; e = f->edges.v[e].next) {
+	memset(side, 0, (size_t)f->n * sizeof(*side));
+	queue[0] = sink;
+	side[sink] = true;
+	for (int i = 0; i < queued; i++) {
+		for (int e = f->head[queue[i]]; e >= 0; e = f->edges.v[e].next) {
 			int u = f->edges.v[e].to;
 
 			if (f->edges.v[e ^ 1].left > 0 && !side[u]) {
 				side[u] = true;
-				graph_queue_put(&queue, u);
+				queue[queued++] = u;
 			}
 		}
 	}
-	graph_queue_fini(&queue);
+}
+
+int graph_flow_cut(const struct graph_flow *f, int sink, bool *side, struct err *err)
+{
+	int *queue = malloc((size_t)f->n * sizeof(*queue));
+
+	if (!queue) {
+		return err_nomem(err);
+	}
+	find_side(f, sink, queue, side);
+	free(queue);
 	return 0;
 }
 
@@ -303,7 +309,8 @@ static int search_order(const struct graph_flow *f, int root, int *order)
 /* A node that receives as much as the least so far may serve as a source for
  * the others: a smaller cut leaves it on the root's side, for else it would cut
  * that node off (as in Hao and Orlin 1994). */
-static int min_cut(struct flow_phases *s, const int *order, int sinks, int64_t *value)
+static int min_cut(struct flow_phases *s, const int *order, int sinks, int64_t *value,
+		   bool *side)
 {
 	int rc = 0;
 
@@ -316,6 +323,9 @@ static int min_cut(struct flow_phases *s, const int *order, int sinks, int64_t *
 			continue;
 		}
 		rc = flow_phases_run(s, order[i], *value, &flow);
+		if (side && flow < *value) {
+			find_side(s->f, order[i], s->queue, side);
+		}
 		flow_phases_undo(s);
 		*value = flow;
 		s->source[order[i]] = true;
@@ -323,8 +333,8 @@ static int min_cut(struct flow_phases *s, const int *order, int sinks, int64_t *
 	return rc;
 }
 
-int graph_root_cut(int n, const struct graph_arc *arcs, int m, int root, int sinks,
-		   int64_t *value, struct err *err)
+int graph_root_cut_side(int n, const struct graph_arc *arcs, int m, int root, int sinks,
+			int64_t *value, bool *side, struct err *err)
 {
 	struct graph_flow *f = NULL;
 	struct flow_phases s = { 0 };
@@ -334,13 +344,22 @@ int graph_root_cut(int n, const struct graph_arc *arcs, int m, int root, int sin
 	if (rc) {
 		return rc;
 	}
+	if (side) {
+		memset(side, 0, (size_t)n * sizeof(*side));
+	}
 	order = malloc((size_t)n * sizeof(*order));
 	if (!order || flow_phases_init(&s, f) || search_order(f, root, order) ||
-	    min_cut(&s, order, sinks, value)) {
+	    min_cut(&s, order, sinks, value, side)) {
 		rc = err_nomem(err);
 	}
 	flow_phases_fini(&s);
 	free(order);
 	graph_flow_free(f);
 	return rc;
+}
+
+int graph_root_cut(int n, const struct graph_arc *arcs, int m, int root, int sinks,
+		   int64_t *value, struct err *err)
+{
+	return graph_root_cut_side(n, arcs, m, root, sinks, value, NULL, err);
 }

@@ -70,4 +70,73 @@ void flow_phases_undo(struct flow_phases *s);
  * above those that change. WEFT_ENOMEM. */
 int flatten_trees(int n, const struct graph_arc *arcs, int m, int root, struct graph_trees *trees);
 
+/* ---- arborescences that grow from many roots ---- */
+
+/* A tree that grows. */
+struct branching {
+	int64_t weight;
+	int32_t *via, *depth;	/* n; depth -1: not in the tree */
+	int32_t missing;	/* nodes that are not in it */
+};
+
+/* What a tree sends from one of its nodes. */
+struct branching_feed {
+	int32_t node, next;	/* next: of the same tree, -1 */
+	int64_t amount;
+};
+
+/* An edge of a path, walked backwards from the sink; two of the kinds take flow back. */
+enum branching_step_kind { STEP_ARC, STEP_ARC_BACK, STEP_FEED, STEP_FEED_BACK };
+
+struct branching_step {
+	enum branching_step_kind kind;
+	int32_t edge;		/* arc or feed; of STEP_FEED none */
+	int32_t from;		/* vertex, farther from the sink: a node, or n + a tree */
+};
+
+/*
+ * All trees, and the flow by which one node, the sink, gets into those that have it not: each
+ * such tree sends its weight from any of its nodes over what is left of the arcs.
+ */
+struct branchings {
+	int n, m;
+	const struct graph_arc *arcs;
+	int *first_in, *in;	/* arcs into v: in[first_in[v] .. first_in[v + 1] - 1] */
+	int *first_out, *out;	/* arcs out of v likewise */
+	int64_t *left;		/* m: of an arc's capacity */
+	VEC(struct branching) trees;
+	int max_trees;		/* for which arrays have room: 64 words */
+	int words;
+	uint64_t *has;		/* n rows of words, a bit a tree: it has the node */
+
+	/* The flow; arrays are zero, and feeds_of -1, before and after it. */
+	int sink;
+	int64_t *flow;		/* m */
+	VEC(int32_t) carry;	/* arcs that have flow, or had */
+	uint64_t *lacks;	/* words: trees that have not the sink */
+	int64_t *supply;	/* by tree: weight that it has not sent */
+	int64_t unsent;		/* of all trees */
+	int32_t *feeds_of;	/* by tree: its first feed, -1 */
+	VEC(struct branching_feed) feeds;
+
+	/* A search, backwards from the sink. */
+	int32_t *level;		/* n + trees: edges to the sink, -1: not seen or a dead end */
+	int32_t *queue;		/* n + trees: those with a level */
+	int queued;
+	int32_t *at;		/* n + trees: to be tried next: of a node a word of trees, then an
+				 * arc into it, then one out of it; of a tree a feed */
+	uint64_t *fresh;	/* words: trees that are not seen yet */
+	VEC(uint64_t) at_level;	/* rows of words: trees of a level that are no dead ends */
+	VEC(struct branching_step) path;
+	struct arrays arrays;	/* those whose size does not grow with the trees */
+};
+
+/* Begins a flow to the sink, of no flow yet. O(words). */
+void branching_flow_begin(struct branchings *b, int sink);
+/* As much as can be sent on top of it: unsent 0 says that the trees can still grow to
+ * the sink. Searches in phases (Dinic 1970). WEFT_ENOMEM. */
+int branching_flow_run(struct branchings *b);
+/* Forgets the flow. */
+void branching_flow_end(struct branchings *b);
+
 #endif

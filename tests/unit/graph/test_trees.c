@@ -176,6 +176,88 @@ static void test_trees(void **state)
 	assert_true(packed > 2000);
 }
 
+/* Roots outside a set weigh more than what goes into it. */
+static bool is_too_much(const struct digraph *g, const struct graph_root *roots, int n_roots)
+{
+	for (unsigned set = 1; set < 1u << g->n; set++) {
+		int64_t weight = 0;
+
+		for (int i = 0; i < n_roots; i++) {
+			weight += set >> roots[i].node & 1 ? 0 : roots[i].weight;
+		}
+		if (weight > into(g, set)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Trees of one root are as check_trees wants them. */
+static void check_root(const struct digraph *g, const struct graph_root *root,
+		       const struct graph_trees *trees)
+{
+	struct graph_trees own = { 0 };
+
+	for (size_t i = 0; i < trees->list.n; i++) {
+		if (trees->list.v[i].via[root->node] < 0) {
+			assert_int_equal(vec_push(&own.list, trees->list.v[i]), 0);
+		}
+	}
+	check_trees(g, root->node, root->weight, &own);
+	vec_fini(&own.list);
+}
+
+static void check_loads(const struct digraph *g, const struct graph_trees *trees)
+{
+	int64_t used[MAX_ARCS] = { 0 };
+
+	for (size_t i = 0; i < trees->list.n; i++) {
+		for (int v = 0; v < g->n; v++) {
+			int a = trees->list.v[i].via[v];
+
+			if (a >= 0) {
+				used[a] += trees->list.v[i].weight;
+			}
+		}
+	}
+	for (int a = 0; a < g->m; a++) {
+		assert_true(used[a] <= g->arcs[a].cap);
+	}
+}
+
+/* From many roots of any weights: packed just where all cuts have enough. */
+static void test_roots(void **state)
+{
+	int packed = 0;
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 14);
+	for (int i = 0; i < 6000; i++) {
+		struct graph_trees trees = { 0 };
+		struct graph_root roots[MAX_NODES];
+		struct digraph g;
+		int n_roots = 0, rc;
+
+		make_digraph(&r, i % 3 ? 30 : 3, &g);
+		for (int v = 0; v < g.n; v++) {
+			if (rng_below(&r, 2)) {
+				roots[n_roots++] = (struct graph_root){
+					v, 1 + (int64_t)rng_below(&r, i % 3 ? 9 : 1) };
+			}
+		}
+		rc = graph_pack_from_roots(g.n, g.arcs, g.m, roots, n_roots, &trees, NULL);
+		assert_int_equal(rc, is_too_much(&g, roots, n_roots) ? WEFT_EINFEASIBLE : 0);
+		for (int j = 0; j < n_roots && rc == 0; j++) {
+			check_root(&g, &roots[j], &trees);
+		}
+		check_loads(&g, &trees);
+		graph_trees_fini(&trees);
+		packed += rc == 0 && n_roots > 0;
+	}
+	assert_true(packed > 1000);
+}
+
 /* The hypercube of dimension d has d trees of depth d + 1, and none less deep:
  * a neighbour of the root is reached by one arc once. */
 static void test_hypercube(void **state)
@@ -228,6 +310,7 @@ static void test_two_levels(void **state)
 static void test_bad_input(void **state)
 {
 	struct graph_arc arcs[] = { { 0, 1, 3 }, { 1, 2, 1 } }, wrong[] = { { 0, 3, 1 } };
+	struct graph_root root[] = { { 0, 1 }, { 3, 1 }, { 0, 0 } };
 	struct graph_trees trees = { 0 };
 	struct graph_flow *f = NULL;
 	int64_t value;
@@ -239,6 +322,9 @@ static void test_bad_input(void **state)
 	assert_int_equal(graph_pack_trees(3, wrong, 1, 0, 1, &trees, NULL), WEFT_EINVAL);
 	assert_int_equal(graph_pack_trees(3, arcs, 2, 3, 1, &trees, NULL), WEFT_EINVAL);
 	assert_int_equal(graph_pack_trees(3, arcs, 2, 0, 0, &trees, NULL), WEFT_EINVAL);
+	assert_int_equal(graph_pack_from_roots(3, wrong, 1, root, 1, &trees, NULL), WEFT_EINVAL);
+	assert_int_equal(graph_pack_from_roots(3, arcs, 2, root + 1, 1, &trees, NULL), WEFT_EINVAL);
+	assert_int_equal(graph_pack_from_roots(3, arcs, 2, root + 2, 1, &trees, NULL), WEFT_EINVAL);
 	assert_int_equal(graph_root_cut(3, arcs, 2, 0, 1, &value, NULL), 0);
 	assert_true(value == INT64_MAX);
 	graph_trees_fini(&trees);
@@ -250,6 +336,7 @@ int main(void)
 		cmocka_unit_test(test_max_flow),
 		cmocka_unit_test(test_root_cut),
 		cmocka_unit_test(test_trees),
+		cmocka_unit_test(test_roots),
 		cmocka_unit_test(test_hypercube),
 		cmocka_unit_test(test_two_levels),
 		cmocka_unit_test(test_bad_input),

@@ -1,0 +1,274 @@
+/*
+ * The best rate of an all-gather or broadcast, and how much each arc may pass at it.
+ *
+ * T* by Newton's method: while a node gets less than all shards within the time, the least cut
+ * around it is a fuller set. Within T* a share of k units a root gives arc e the capacity
+ * floor(b_e T* k). Trees need whole numbers, and k = the denominator of T* gives them everywhere,
+ * but it is enough that arcs into full sets have them, which smaller k may do as well. With a
+ * k that is given, the time grows until sets that lack something have it, again by Newton.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/tree/pack_private.h"
+#include "lib/base/rat.h"
+
+#define MAX_CAP (INT64_C(1) << 40)	/* of all arcs together */
+#define SHARE_TRIES 16
+
+/* ---- the digraph ---- */
+
+static int take_arcs(struct pack_net *net, const struct topo *t, struct err *err)
+{
+	int64_t unit = 0, sum = 0;
+
+	for (int a = 0; a < net->m; a++) {
+		const struct topo_arc *arc = topo_arc(t, a);
+
+		unit = arc->src != arc->dst ? rat_gcd(unit, arc->cap) : unit;
+	}
+	net->unit = unit > 0 ? unit : 1;
+	for (int a = 0; a < net->m; a++) {
+		const struct topo_arc *arc = topo_arc(t, a);
+		int64_t cap = arc->src != arc->dst ? arc->cap / net->unit : 0;
+
+		net->arcs[a] = (struct graph_arc){ arc->src, arc->dst, cap };
+		if (cap > MAX_CAP - sum) {
+			return err_set(err, WEFT_ELIMIT, "the capacities, in lowest terms, add up "
+				       "to more than 2^40");
+		}
+		sum += cap;
+	}
+	return 0;
+}
+
+int pack_net_init(struct pack_net *net, const struct topo *t, enum coll_kind kind, int root,
+		  struct err *err)
+{
+	bool one = coll_has_root(kind);
+
+	*net = (struct pack_net){
+		.n = topo_n(t), .m = topo_m(t), .ranks = topo_ranks(t),
+		.n_roots = one ? 1 : topo_ranks(t),
+	};
+	arrays_add(&net->arrays, net->arcs, net->m);
+	arrays_add(&net->arrays, net->roots, net->n_roots);
+	if (net->arrays.failed) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < net->n_roots; i++) {
+		net->roots[i] = one ? root : i;
+	}
+	return take_arcs(net, t, err);
+}
+
+void pack_net_fini(struct pack_net *net)
+{
+	arrays_fini(&net->arrays);
+}
+
+/* ---- cuts ---- */
+
+/* floor(cap num / den). */
+static int64_t scale(int64_t cap, int64_t num, int64_t den)
+{
+	__int128 wide = (__int128)cap * num / den;
+
+	return wide > INT64_MAX / 2 ? INT64_MAX / 2 : (int64_t)wide;
+}
+
+/* Whether all terminals get a share from every root while arcs pass num / den times their
+ * capacity; else *ok false, and rate->side becomes a set that lacks most. */
+static int is_enough(const struct pack_net *net, struct pack_rate *rate, int64_t num,
+		     int64_t den, int64_t share, bool *ok, struct err *err)
+{
+	int64_t value, sum = 0, all = share * net->n_roots;
+	int rc;
+
+	for (int a = 0; a < net->m + net->n_roots; a++) {
+		struct graph_arc *arc = &rate->arcs[a];
+		int64_t cap = a < net->m ? scale(net->arcs[a].cap, num, den) : share;
+
+		*arc = a < net->m ? net->arcs[a]
+				  : (struct graph_arc){ .from = net->n,
+							.to = net->roots[a - net->m] };
+		arc->cap = cap < all ? cap : all;
+		if (arc->cap > (INT64_MAX / 4) - sum) {
+			return err_set(err, WEFT_ELIMIT, "the capacities within the best time "
+				       "add up to more than 2^61");
+		}
+		sum += arc->cap;
+	}
+	rc = graph_root_cut_side(net->n + 1, rate->arcs, net->m + net->n_roots, net->n,
+				 net->ranks, &value, rate->least, err);
+	*ok = rc == 0 && value >= all;
+	if (!*ok) {
+		memcpy(rate->side, rate->least, (size_t)net->n * sizeof(*rate->side));
+	}
+	return rc;
+}
+
+static bool enters(const struct pack_net *net, const struct pack_rate *rate, int a)
+{
+	return !rate->side[net->arcs[a].from] && rate->side[net->arcs[a].to];
+}
+
+static int64_t roots_outside(const struct pack_net *net, const struct pack_rate *rate)
+{
+	int64_t n = 0;
+
+	for (int i = 0; i < net->n_roots; i++) {
+		n += !rate->side[net->roots[i]];
+	}
+	return n;
+}
+
+/* The time that the set takes: roots outside over capacity into it. */
+static int time_of_side(const struct pack_net *net, const struct pack_rate *rate, int64_t *num,
+			int64_t *den, struct err *err)
+{
+	int64_t into = 0, outside = roots_outside(net, rate), gcd;
+	int node = 0;
+
+	for (int a = 0; a < net->m; a++) {
+		into += enters(net, rate, a) ? net->arcs[a].cap : 0;
+	}
+	while (!rate->side[node]) {
+		node++;
+	}
+	if (into == 0) {
+		return err_set(err, WEFT_EINFEASIBLE, "rank %d cannot be reached from all others",
+			       node);
+	}
+	gcd = rat_gcd(outside, into);
+	*num = outside / gcd;
+	*den = into / gcd;
+	return 0;
+}
+
+/* T*, from the fullest terminal on. */
+static int find_time(const struct pack_net *net, struct pack_rate *rate, struct err *err)
+{
+	bool ok = false;
+	int rc;
+
+	rate->num = 0;
+	rate->den = 1;
+	while (!ok) {
+		rc = is_enough(net, rate, rate->num, 1, rate->den, &ok, err);
+		if (rc || (!ok && (rc = time_of_side(net, rate, &rate->num, &rate->den, err)))) {
+			return rc;
+		}
+	}
+	return 0;
+}
+
+/* ---- shares ---- */
+
+/* Less than this share gives an arc into the fullest set no whole number. */
+static int64_t share_grain(const struct pack_net *net, const struct pack_rate *rate)
+{
+	int64_t grain = 1;
+
+	for (int a = 0; a < net->m; a++) {
+		if (enters(net, rate, a)) {
+			int64_t need = rate->den / rat_gcd(rate->den, net->arcs[a].cap);
+
+			grain *= need / rat_gcd(grain, need);
+		}
+	}
+	return grain;
+}
+
+/* The time num / den in units grows until enough gets into the set. */
+static void give_side_more(const struct pack_net *net, const struct pack_rate *rate,
+			   int64_t share, int64_t *num, int64_t *den)
+{
+	int64_t lack = 1;
+
+	while (lack > 0) {
+		int64_t best_num = 0, best_den = 1;
+
+		lack = share * roots_outside(net, rate);
+		for (int a = 0; a < net->m; a++) {
+			int64_t cap = net->arcs[a].cap, units = scale(cap, *num, *den) + 1;
+
+			if (cap == 0 || !enters(net, rate, a)) {
+				continue;
+			}
+			lack -= units - 1;
+			if (best_num == 0 ||
+			    (__int128)units * best_den < (__int128)best_num * cap) {
+				best_num = units;
+				best_den = cap;
+			}
+		}
+		if (lack > 0) {
+			*num = best_num;
+			*den = best_den;
+		}
+	}
+}
+
+/* The least time, and capacities, for a share that is given. */
+static int fit_share(const struct pack_net *net, struct pack_rate *rate, int64_t share,
+		     struct err *err)
+{
+	int64_t gcd = rat_gcd(share, rate->den);
+	int64_t num = rate->num * (share / gcd), den = rate->den / gcd;
+	bool ok = false;
+
+	rate->share = share;
+	while (!ok) {
+		int rc = is_enough(net, rate, num, den, share, &ok, err);
+
+		if (rc) {
+			return rc;
+		}
+		if (!ok) {
+			give_side_more(net, rate, share, &num, &den);
+		}
+	}
+	return 0;
+}
+
+/* The least share at which rounding down takes nothing that is needed. */
+static int find_share(const struct pack_net *net, struct pack_rate *rate, struct err *err)
+{
+	int64_t grain = share_grain(net, rate);
+	bool ok = false;
+
+	for (int i = 1; i <= SHARE_TRIES && grain * i < rate->den && !ok; i++) {
+		int rc;
+
+		rate->share = grain * i;
+		rc = is_enough(net, rate, rate->num * rate->share, rate->den, rate->share, &ok, err);
+		if (rc) {
+			return rc;
+		}
+	}
+	return ok ? 0 : fit_share(net, rate, rate->den, err);
+}
+
+int pack_rate_find(const struct pack_net *net, int64_t share, struct pack_rate *rate,
+		   struct err *err)
+{
+	int rc;
+
+	*rate = (struct pack_rate){ 0 };
+	arrays_add(&rate->arrays, rate->arcs, net->m + net->n_roots);
+	arrays_add(&rate->arrays, rate->side, net->n);
+	arrays_add(&rate->arrays, rate->least, net->n + 1);
+	if (rate->arrays.failed) {
+		return err_nomem(err);
+	}
+	if ((rc = find_time(net, rate, err))) {
+		return rc;
+	}
+	return share > 0 ? fit_share(net, rate, share, err) : find_share(net, rate, err);
+}
+
+void pack_rate_fini(struct pack_rate *rate)
+{
+	arrays_fini(&rate->arrays);
+}
