@@ -279,22 +279,22 @@ static int count_numbers(const struct topo_edge_lines *l)
 	return n;
 }
 
-/* 0 1 4 500 memory0 */
+/* 0 1 4 500 2 memory0 */
 static int read_arc(struct topo_edge_lines *l, struct err *err)
 {
 	static const char *const what[] = {
-		"source", "target", "capacity", "latency in ns",
+		"source", "target", "capacity", "latency in ns", "cost",
 	};
 	int numbers = count_numbers(l), rc = 0;
-	int64_t v[4] = { 0, 0, 1, 0 };
+	int64_t v[5] = { 0, 0, 1, 0, 1 };
 
-	if (numbers < 2 || numbers > 4) {
+	if (numbers < 2 || numbers > 5) {
 		return fact(l, err, "expected SOURCE TARGET [CAPACITY "
-			    "[LATENCY_NS]] [LIMIT ...], found '%s ...'", l->word[0]);
+			    "[LATENCY_NS [COST]]] [LIMIT ...], found '%s ...'", l->word[0]);
 	}
 	for (int i = 0; i < numbers && rc == 0; i++) {
-		rc = number(l, what[i], l->word[i], i == 2, i < 2 ? last_node(l) : MOST, &v[i],
-			    err);
+		rc = number(l, what[i], l->word[i], i == 2,
+			    i < 2 ? last_node(l) : i < 4 ? MOST : TOPO_MAX_COST, &v[i], err);
 	}
 	if (rc) {
 		return rc;
@@ -307,7 +307,7 @@ static int read_arc(struct topo_edge_lines *l, struct err *err)
 				    "have%s", "");
 		}
 		if (vec_push(&l->arcs, (struct topo_arc){ (int32_t)v[i],
-			     (int32_t)v[1 - i], v[2], v[3] })) {
+			     (int32_t)v[1 - i], v[2], v[3], v[4] })) {
 			return err_nomem(err);
 		}
 	}
@@ -365,7 +365,7 @@ static int fill_graph(struct topo_edge_lines *l, struct topo *t, struct err *err
 	for (size_t a = 0; a < l->arcs.n && !rc; a++) {
 		const struct topo_arc *arc = &l->arcs.v[a];
 
-		rc = topo_add_arc(t, arc->src, arc->dst, arc->cap, arc->latency_ns, err);
+		rc = topo_add_arc_like(t, arc->src, arc->dst, arc, err);
 	}
 	if (rc || (rc = add_limits(l, t, err)) || (rc = topo_freeze(t, err))) {
 		return rc;

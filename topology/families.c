@@ -49,16 +49,11 @@ int64_t topo_power(int64_t base, int64_t exponent, int64_t limit)
 	return base == 0 && exponent > 0 ? 0 : p;
 }
 
-static void add_arc(struct topo_make *mk, int64_t u, int64_t v, int64_t cap, int64_t latency_ns)
-{
-	if (!mk->rc) {
-		mk->rc = topo_add_arc(mk->t, (int)u, (int)v, cap, latency_ns, mk->err);
-	}
-}
-
 void topo_link(struct topo_make *mk, int64_t u, int64_t v)
 {
-	add_arc(mk, u, v, 1, 0);
+	if (!mk->rc) {
+		mk->rc = topo_add_arc(mk->t, (int)u, (int)v, 1, 0, mk->err);
+	}
 }
 
 void topo_edge(struct topo_make *mk, int64_t u, int64_t v)
@@ -69,7 +64,9 @@ void topo_edge(struct topo_make *mk, int64_t u, int64_t v)
 
 void topo_copy_arc(struct topo_make *mk, const struct topo_arc *a, int64_t u, int64_t v)
 {
-	add_arc(mk, u, v, a->cap, a->latency_ns);
+	if (!mk->rc) {
+		mk->rc = topo_add_arc_like(mk->t, (int)u, (int)v, a, mk->err);
+	}
 }
 
 struct topo_size topo_group_size(int64_t n, int64_t degree)

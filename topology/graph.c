@@ -56,23 +56,35 @@ void topo_free(struct topo *t)
 
 int topo_add_arc(struct topo *t, int src, int dst, int64_t cap, int64_t latency_ns, struct err *err)
 {
+	const struct topo_arc like = { src, dst, cap, latency_ns, 1 };
+
+	return topo_add_arc_like(t, src, dst, &like, err);
+}
+
+int topo_add_arc_like(struct topo *t, int src, int dst, const struct topo_arc *like,
+		      struct err *err)
+{
 	assert(!t->frozen);
 	if (src < 0 || src >= t->n || dst < 0 || dst >= t->n) {
 		return err_set(err, WEFT_EINVAL,
 			       "arc %d -> %d leaves the nodes 0 to %d", src,
 			       dst, t->n - 1);
 	}
-	if (cap < 1 || latency_ns < 0) {
+	if (like->cap < 1 || like->latency_ns < 0) {
 		return err_set(err, WEFT_EINVAL,
 			       "arc %d -> %d has capacity %lld and latency "
 			       "%lld ns: expected at least 1 and 0", src, dst,
-			       (long long)cap, (long long)latency_ns);
+			       (long long)like->cap, (long long)like->latency_ns);
+	}
+	if (like->cost < 0 || like->cost > TOPO_MAX_COST) {
+		return err_set(err, WEFT_EINVAL, "arc %d -> %d has cost %lld: expected 0 to %d",
+			       src, dst, (long long)like->cost, TOPO_MAX_COST);
 	}
 	if (t->arcs.n >= TOPO_MAX_ARCS) {
 		return err_set(err, WEFT_ELIMIT, "a topology of more than %d arcs", TOPO_MAX_ARCS);
 	}
-	if (vec_push(&t->arcs, (struct topo_arc){ src, dst, cap,
-						  latency_ns })) {
+	if (vec_push(&t->arcs, (struct topo_arc){ src, dst, like->cap, like->latency_ns,
+						  like->cost })) {
 		return err_nomem(err);
 	}
 	return 0;
@@ -251,7 +263,7 @@ int topo_transpose(const struct topo *t, struct topo **out, int32_t *back, struc
 	for (int a = 0; a < topo_m(t); a++) {
 		const struct topo_arc *arc = topo_arc(t, t->in_arcs[a]);
 
-		rc = topo_add_arc(r, arc->dst, arc->src, arc->cap, arc->latency_ns, err);
+		rc = topo_add_arc_like(r, arc->dst, arc->src, arc, err);
 		if (rc) {
 			goto fail;
 		}
@@ -277,8 +289,7 @@ static int with_arcs(int n, const struct topo_arc *arcs, size_t m, struct topo *
 	int rc = topo_new(n, out, err);
 
 	for (size_t a = 0; a < m && !rc; a++) {
-		rc = topo_add_arc(*out, arcs[a].src, arcs[a].dst, arcs[a].cap,
-				  arcs[a].latency_ns, err);
+		rc = topo_add_arc_like(*out, arcs[a].src, arcs[a].dst, &arcs[a], err);
 		if (rc) {
 			topo_free(*out);
 		}

@@ -495,7 +495,7 @@ struct topo_action {
 	const struct topo *t;
 	const struct topo_group *g;	/* NULL: nothing moves */
 	int n_orbits, n_limits;
-	int32_t *sorted;	/* arcs of a node by head, capacity, latency, number */
+	int32_t *sorted;	/* arcs of a node by head, capacity, latency, cost, number */
 	int32_t *place;		/* of an arc in it */
 	bool *twin;		/* an arc with another that is like it */
 	int32_t *orbit;		/* of an arc */
@@ -525,7 +525,10 @@ int topo_arc_compare(const struct topo_arc *a, const struct topo_arc *b)
 	if (a->cap != b->cap) {
 		return a->cap < b->cap ? -1 : 1;
 	}
-	return a->latency_ns < b->latency_ns ? -1 : a->latency_ns > b->latency_ns;
+	if (a->latency_ns != b->latency_ns) {
+		return a->latency_ns < b->latency_ns ? -1 : 1;
+	}
+	return a->cost < b->cost ? -1 : a->cost > b->cost;
 }
 
 static int by_ends(const void *pa, const void *pb, void *arcs)

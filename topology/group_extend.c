@@ -49,7 +49,8 @@ static uint64_t arc_hash(const struct topo *t, int arc, bool out)
 	const struct topo_arc *a = topo_arc(t, arc);
 	const int32_t *limits;
 	int n = topo_arc_limits(t, arc, &limits);
-	uint64_t hash = rng_mix(((uint64_t)a->cap << 1 | out) ^ rng_mix((uint64_t)a->latency_ns));
+	uint64_t hash = rng_mix(((uint64_t)a->cap << 1 | out) ^
+				rng_mix((uint64_t)a->latency_ns ^ rng_mix((uint64_t)a->cost)));
 
 	for (int i = 0; i < n; i++) {
 		hash += rng_mix((uint64_t)topo_limit(t, limits[i])->cap ^ hash);

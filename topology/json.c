@@ -86,9 +86,12 @@ int topo_to_json(const struct topo *t, const char *name, struct buf *b, struct e
 	for (int i = 0; i < topo_m(t); i++) {
 		const struct topo_arc *a = topo_arc(t, i);
 
-		buf_printf(b, "%s\n  [%d, %d, %lld, %lld]", i ? "," : "",
-			   a->src, a->dst, (long long)a->cap,
-			   (long long)a->latency_ns);
+		buf_printf(b, "%s\n  [%d, %d, %lld, %lld", i ? "," : "", a->src, a->dst,
+			   (long long)a->cap, (long long)a->latency_ns);
+		if (a->cost != 1) {
+			buf_printf(b, ", %lld", (long long)a->cost);
+		}
+		buf_char(b, ']');
 	}
 	buf_str(b, "\n]");
 	write_limits(b, t);
@@ -128,17 +131,18 @@ static int check_keys(json_t *object, const char *const *known, struct err *err)
 	return 0;
 }
 
-/* One arc: [source, destination, capacity, latency in ns], the last two
+/* One arc: [source, destination, capacity, latency in ns, cost], the last three
  * optional. */
 static int add_arc(struct topo *t, json_t *row, size_t i, struct err *err)
 {
 	static const char *const fields[] = { "source", "destination",
-					      "capacity", "latency" };
-	json_int_t v[4] = { 0, 0, 1, 0 };
+					      "capacity", "latency", "cost" };
+	json_int_t v[5] = { 0, 0, 1, 0, 1 };
+	struct topo_arc like;
 	size_t n = json_array_size(row);
 
-	if (!json_is_array(row) || n < 2 || n > 4) {
-		return wrong(err, "arc", i, "[source, destination, capacity, latency_ns]");
+	if (!json_is_array(row) || n < 2 || n > 5) {
+		return wrong(err, "arc", i, "[source, destination, capacity, latency_ns, cost]");
 	}
 	for (size_t k = 0; k < n; k++) {
 		json_t *x = json_array_get(row, k);
@@ -160,7 +164,8 @@ static int add_arc(struct topo *t, json_t *row, size_t i, struct err *err)
 				       (long long)v[k]);
 		}
 	}
-	return topo_add_arc(t, (int)v[0], (int)v[1], v[2], v[3], err);
+	like = (struct topo_arc){ .cap = v[2], .latency_ns = v[3], .cost = v[4] };
+	return topo_add_arc_like(t, (int)v[0], (int)v[1], &like, err);
 }
 
 /* The flags of "can", or the usual ones without it. */

@@ -193,7 +193,7 @@ static int add_line(const struct topo *x, struct topo *t, struct err *err)
 		for (int b = first; b < first + n; b++) {
 			const struct topo_arc *arc = topo_arc(x, b);
 
-			rc = topo_add_arc(t, a, b, arc->cap, arc->latency_ns, err);
+			rc = topo_add_arc_like(t, a, b, arc, err);
 			if (rc) {
 				return rc;
 			}

@@ -180,8 +180,8 @@ void topo_check_number(struct topo_make *mk, int i, const char *what, int64_t mi
 void topo_check_nodes(struct topo_make *mk, int i, int64_t min);
 /* base^exponent, or limit + 1 when that is more. */
 int64_t topo_power(int64_t base, int64_t exponent, int64_t limit);
-/* Adds an arc of capacity one, one each way, or u -> v with the capacity and
- * latency of a. */
+/* Adds an arc of capacity one, one each way, or u -> v with the capacity,
+ * latency and cost of a. */
 void topo_link(struct topo_make *mk, int64_t u, int64_t v);
 void topo_edge(struct topo_make *mk, int64_t u, int64_t v);
 void topo_copy_arc(struct topo_make *mk, const struct topo_arc *a, int64_t u, int64_t v);

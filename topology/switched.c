@@ -24,9 +24,9 @@ static void set_kind(struct topo_make *mk, int64_t first, int64_t end, enum topo
 	}
 }
 
-static void link_both(struct topo_make *mk, int64_t u, int64_t v, int64_t cap)
+static void link_both(struct topo_make *mk, int64_t u, int64_t v, int64_t cap, int64_t cost)
 {
-	const struct topo_arc arc = { .cap = cap };
+	const struct topo_arc arc = { .cap = cap, .cost = cost };
 
 	topo_copy_arc(mk, &arc, u, v);
 	topo_copy_arc(mk, &arc, v, u);
@@ -223,7 +223,8 @@ static void build_rails(struct topo_make *mk)
 
 /* DGX A100 servers, as "Optimal collectives" (thesis) has them in chapter 6: eight GPUs,
  * two on each of four PCIe switches, of which each has a memory port and two
- * network cards; card i of switch p leads to rail switch (p,i). In GB/s a direction. */
+ * network cards; card i of switch p leads to rail switch (p,i). In GB/s a direction. What is
+ * moved between a GPU, a switch and a card costs one each; PCIe to memory nothing. */
 enum { GPUS = 8, PCIES = 4, PER_PCIE = 2, NVLINK = 300, PCIE = 32, NIC = 25 };
 
 struct dgx {
@@ -267,16 +268,17 @@ static void build_dgx(struct topo_make *mk)
 	set_kind(mk, nvswitch, mk->size.n, TOPO_SWITCH);
 	for (int64_t u = 0; u < n; u++) {
 		if (d.nvlink) {
-			link_both(mk, u, nvswitch + u / GPUS, NVLINK);
+			link_both(mk, u, nvswitch + u / GPUS, NVLINK, 1);
 		}
 		if (d.pcie) {
-			link_both(mk, u, pcie + u / PER_PCIE, PCIE);
+			link_both(mk, u, pcie + u / PER_PCIE, PCIE, 1);
 		}
-		/* The card is behind the PCIe switch, or the GPU's own. */
-		link_both(mk, d.pcie ? pcie + u / PER_PCIE : u, rail + u % GPUS, NIC);
+		/* The card is behind the PCIe switch, or the GPU's own: then to it is another. */
+		link_both(mk, d.pcie ? pcie + u / PER_PCIE : u, rail + u % GPUS, NIC,
+			  d.pcie ? 1 : 2);
 	}
 	for (int64_t p = 0; d.pcie && p < PCIES * k; p++) {
-		link_both(mk, pcie + p, memory + p / PCIES, PCIE);
+		link_both(mk, pcie + p, memory + p / PCIES, PCIE, 0);
 	}
 }
 

@@ -35,6 +35,7 @@ struct topo_arc {
 	int32_t src, dst;
 	int64_t cap;		/* relative bandwidth, 1 by default, > 0 */
 	int64_t latency_ns;	/* added to alpha, 0 by default */
+	int64_t cost;		/* of a unit of data that crosses it, 1 by default, >= 0 */
 };
 
 /* What these arcs carry together, in the unit of their capacities. */
@@ -46,6 +47,7 @@ struct topo_limit {
 
 #define TOPO_MAX_NODES 65536
 #define TOPO_MAX_ARCS (1 << 24)
+#define TOPO_MAX_COST 1000000
 
 /* A graph with n terminals (all flags set) and no arcs. WEFT_ELIMIT when n
  * is not in 1..TOPO_MAX_NODES. */
@@ -56,6 +58,10 @@ void topo_free(struct topo *t);
  * latency < 0), WEFT_ELIMIT, WEFT_ENOMEM. */
 int topo_add_arc(struct topo *t, int src, int dst, int64_t cap,
 		 int64_t latency_ns, struct err *err);
+/* The same with capacity, latency and cost of an arc. WEFT_EINVAL also for a cost that is not in
+ * 0 .. TOPO_MAX_COST. */
+int topo_add_arc_like(struct topo *t, int src, int dst, const struct topo_arc *like,
+		      struct err *err);
 void topo_set_node(struct topo *t, int node, enum topo_kind kind, unsigned flags);
 /* What nodes of a kind can do unless something else is said of them: terminals
  * all, memories copy and store, switches nothing but forward. */
@@ -84,7 +90,7 @@ int topo_freeze(struct topo *t, struct err *err);
 int topo_n(const struct topo *t);
 int topo_m(const struct topo *t);
 const struct topo_arc *topo_arc(const struct topo *t, int arc);
-/* By source, target, capacity and latency: below 0, 0 when alike, or above. O(1). */
+/* By source, target, capacity, latency and cost: below 0, 0 when alike, or above. O(1). */
 int topo_arc_compare(const struct topo_arc *a, const struct topo_arc *b);
 /* All arcs, topo_m() of them. */
 const struct topo_arc *topo_arcs(const struct topo *t);
@@ -164,6 +170,13 @@ bool topo_vertex_transitive(const struct topo *t);
 /* The same of arcs: an automorphism takes any to any other. Nothing is known at once; nauty looks
  * at n + m vertices. False without arcs. */
 bool topo_arc_transitive(const struct topo *t);
+/* Orbits under all automorphisms (nauty), as those above but shared limits go to limits of the same
+ * capacity: of each node, arc and limit the least number in its orbit; room for topo_n, topo_m
+ * and topo_n_limits. Nodes of different `colour` are never alike (NULL: it does not matter). Where parallel
+ * arcs are under limits, all stay where they are. WEFT_ENOMEM. As slow as nauty on n + m +
+ * limits vertices; any thread may call it. */
+int topo_orbits(const struct topo *t, const int32_t *colour, int32_t *node, int32_t *arc,
+		int32_t *limit, struct err *err);
 
 /*
  * Graphs from expressions (case-sensitive, blanks ignored): a family with its
@@ -201,6 +214,7 @@ const char *topo_family_help(int i, const char **help);
  *   limit dram 50        a capacity that arcs share
  *   0 1                  an arc 0 -> 1 of capacity 1 and latency 0
  *   0 1 4 500            parallel to it: capacity 4, latency 500 ns
+ *   0 2 4 500 2          and another: a unit of data costs 2
  *   0 4 32 dram          an arc under that limit, or several
  *
  * '#' starts a comment. WEFT_EINVAL has the line, or, when terminals do not come
@@ -216,7 +230,8 @@ int topo_from_edges(const char *text, size_t len, struct topo **out, struct err 
  *    "arcs": [[0, 1], [0, 1, 4, 500]],
  *    "limits": [{"capacity": 50, "arcs": [0, 1]}]}
  *
- * Arcs are [source, target, capacity, latency in ns], the last two optional.
+ * Arcs are [source, target, capacity, latency in ns, cost], the last three optional; costs are
+ * written where one is not 1.
  * "kinds" has nodes that are not usual terminals, with "can" where it is not
  * topo_usual_flags(). Limits name arcs by their place in the list. "topology"
  * is any text, mostly the expression the graph was built from: *name, free(), ""
@@ -312,12 +327,12 @@ int topo_group_between(const struct topo_group *g, int from, int to);
 int topo_group_move(const struct topo_group *g, int by, int node);
 
 /* What a group does to the arcs of a digraph. Of arcs that are alike, parallel
- * with the same capacity and latency, the k-th goes to the k-th. */
+ * with the same capacity, latency and cost, the k-th goes to the k-th. */
 struct topo_action;
 
 /* t and g must outlive it; g may be NULL. WEFT_EINVAL when a generator is no
- * automorphism of t: it must keep kinds, flags, arcs with their capacities and
- * latencies, and shared limits. O(m generators log degree). */
+ * automorphism of t: it must keep kinds, flags, arcs with their capacities,
+ * latencies and costs, and shared limits. O(m generators log degree). */
 int topo_action_new(const struct topo *t, const struct topo_group *g, struct topo_action **out,
 		    struct err *err);
 void topo_action_free(struct topo_action *x);

@@ -1,8 +1,8 @@
 /*
- * Vertex and arc transitivity by nauty.
+ * Vertex and arc transitivity, and orbits of nodes, arcs and limits, by nauty.
  *
  * nauty knows neither parallel arcs nor weights. All arcs from u to v are one
- * bundle; bundles of equal content (the sorted capacities and latencies) form
+ * bundle; bundles of equal content (the sorted capacities, latencies and costs) form
  * a class. The largest class becomes plain arcs, and every other bundle a
  * path over a middle vertex that carries the colour of its class: the
  * automorphisms of that graph, seen on the nodes, are exactly ours.
@@ -32,8 +32,10 @@ static int compare_content(const struct topo_arc *x, const struct topo_arc *y)
 	if (x->cap != y->cap) {
 		return x->cap < y->cap ? -1 : 1;
 	}
-	return (x->latency_ns > y->latency_ns) -
-	       (x->latency_ns < y->latency_ns);
+	if (x->latency_ns != y->latency_ns) {
+		return x->latency_ns < y->latency_ns ? -1 : 1;
+	}
+	return (x->cost > y->cost) - (x->cost < y->cost);
 }
 
 static int compare_arcs(const void *a, const void *b)
@@ -158,16 +160,10 @@ static void fill_graph(const struct topo *t, const struct topo_bundles *b, struc
 	}
 }
 
-/* One cell for the nodes and one for each class of middle vertices. */
-static void fill_colours(const struct topo *t, const struct topo_bundles *b, struct nauty_graph *p)
+/* One cell for each class of middle vertices, from place `at` on. */
+static void fill_middle_colours(const struct topo *t, const struct topo_bundles *b,
+				struct nauty_graph *p, int at)
 {
-	int at = 0;
-
-	for (; at < t->n; at++) {
-		p->lab[at] = at;
-		p->ptn[at] = 1;
-	}
-	p->ptn[at - 1] = 0;
 	for (int c = 0; c < b->classes; c++) {
 		int middle = t->n;
 
@@ -183,6 +179,16 @@ static void fill_colours(const struct topo *t, const struct topo_bundles *b, str
 		}
 		p->ptn[at - 1] = 0;
 	}
+}
+
+/* One cell for the nodes and one for each class of middle vertices. */
+static void fill_colours(const struct topo *t, const struct topo_bundles *b, struct nauty_graph *p)
+{
+	for (int u = 0; u < t->n; u++) {
+		p->lab[u] = u;
+		p->ptn[u] = u + 1 < t->n;
+	}
+	fill_middle_colours(t, b, p, t->n);
 }
 
 static bool is_one_orbit(const struct nauty_graph *p, int from, int to)
@@ -263,4 +269,203 @@ bool topo_arc_transitive(const struct topo *t)
 		return false;
 	}
 	return are_arcs_alike(t) && search_orbits(t, true);
+}
+
+/* ---- orbits ---- */
+
+/* The middle vertices are in the order of their cells' bundles, and limits come last: one vertex
+ * each, with an arc to the middle of each of its arcs. */
+struct topo_orbit_search {
+	const struct topo *t;
+	const int32_t *colour;	/* of nodes; NULL: all alike */
+	struct topo_bundles b;
+	struct nauty_graph p;
+	int32_t *bundle_of;	/* of an arc */
+	int32_t *like;		/* of an arc: the first arc of its bundle with its content */
+};
+
+/* By kind, flags and colour, then number. */
+static int by_node_colour(const void *pa, const void *pb, void *search)
+{
+	const struct topo_orbit_search *s = search;
+	int a = *(const int *)pa, b = *(const int *)pb;
+	int c = memcmp(&s->t->nodes[a], &s->t->nodes[b], sizeof(s->t->nodes[a]));
+
+	if (c == 0 && s->colour && s->colour[a] != s->colour[b]) {
+		c = s->colour[a] < s->colour[b] ? -1 : 1;
+	}
+	return c ? c : a < b ? -1 : a > b;
+}
+
+static bool is_node_like(const struct topo_orbit_search *s, int a, int b)
+{
+	return !memcmp(&s->t->nodes[a], &s->t->nodes[b], sizeof(s->t->nodes[a])) &&
+	       (!s->colour || s->colour[a] == s->colour[b]);
+}
+
+static int by_limit_size(const void *pa, const void *pb, void *search)
+{
+	const struct topo_orbit_search *s = search;
+	int first = s->t->n + s->b.n;
+	const struct topo_limit *a = topo_limit(s->t, *(const int *)pa - first);
+	const struct topo_limit *b = topo_limit(s->t, *(const int *)pb - first);
+
+	return a->n != b->n ? (a->n < b->n ? -1 : 1) : a->cap < b->cap ? -1 : a->cap > b->cap;
+}
+
+static void colour_orbit_graph(struct topo_orbit_search *s)
+{
+	int n = s->t->n, limits = topo_n_limits(s->t), end = n + s->b.n;
+	struct nauty_graph *p = &s->p;
+
+	for (int u = 0; u < n; u++) {
+		p->lab[u] = u;
+	}
+	qsort_r(p->lab, (size_t)n, sizeof(*p->lab), by_node_colour, s);
+	for (int i = 0; i < n; i++) {
+		p->ptn[i] = i + 1 < n && is_node_like(s, p->lab[i], p->lab[i + 1]);
+	}
+	fill_middle_colours(s->t, &s->b, p, n);
+	for (int i = 0; i < limits; i++) {
+		p->lab[end + i] = end + i;
+	}
+	qsort_r(p->lab + end, (size_t)limits, sizeof(*p->lab), by_limit_size, s);
+	for (int i = end; i < end + limits; i++) {
+		p->ptn[i] = i + 1 < end + limits &&
+			    by_limit_size(&p->lab[i], &p->lab[i + 1], s) == 0;
+	}
+}
+
+/* After fill_graph: the arcs of limits. */
+static void fill_limits(struct topo_orbit_search *s)
+{
+	sparsegraph *sg = &s->p.sg;
+	int at = s->t->n + s->b.n;
+	size_t e = 2 * (size_t)s->b.n;
+
+	for (int i = 0; i < topo_n_limits(s->t); i++, at++) {
+		const struct topo_limit *l = topo_limit(s->t, i);
+
+		sg->v[at] = e;
+		sg->d[at] = l->n;
+		for (int k = 0; k < l->n; k++) {
+			sg->e[e++] = s->t->n + s->bundle_of[l->arcs[k]];
+		}
+	}
+}
+
+/* Which bundle each arc is in, and the arcs of it that are alike. False where arcs of
+ * one bundle are under limits, which nauty would have to tell apart. */
+static bool index_bundles(struct topo_orbit_search *s)
+{
+	const struct topo *t = s->t;
+	bool told_apart = true;
+
+	for (int i = 0; i < s->b.n; i++) {
+		const struct topo_arc *head = s->b.v[i].arcs;
+		int first, n = topo_out(t, head->src, &first);
+
+		for (int a = first; a < first + n; a++) {
+			const int32_t *limits;
+
+			if (topo_arc(t, a)->dst == head->dst) {
+				s->bundle_of[a] = i;
+				s->like[a] = a;
+				for (int o = a - 1; o >= first; o--) {
+					if (topo_arc_compare(topo_arc(t, o), topo_arc(t, a)) == 0) {
+						s->like[a] = o;
+					}
+				}
+				told_apart = told_apart && (s->b.v[i].n == 1 ||
+					topo_arc_limits(t, a, &limits) == 0);
+			}
+		}
+	}
+	return told_apart;
+}
+
+/* Names each orbit of arcs by its first one: arcs of like content in bundles of one orbit. */
+static void read_arc_orbits(const struct topo_orbit_search *s, int32_t *arc)
+{
+	const struct topo *t = s->t;
+
+	for (int a = 0; a < topo_m(t); a++) {
+		/* The least bundle of the orbit, which was met before or is a's. */
+		int of = s->p.orbits[t->n + s->bundle_of[a]] - t->n;
+		const struct topo_arc *head = s->b.v[of].arcs;
+		int first, n = topo_out(t, head->src, &first);
+
+		arc[a] = s->like[a];
+		for (int o = first; o < first + n; o++) {
+			if (s->bundle_of[o] == of &&
+			    compare_content(topo_arc(t, o), topo_arc(t, a)) == 0) {
+				arc[a] = s->like[o];
+				break;
+			}
+		}
+	}
+}
+
+/* Bundles are sorted by target, so their first arc need not be the least. room: m. */
+static void name_by_first(int32_t *arc, int32_t *room, int m)
+{
+	for (int a = 0; a < m; a++) {
+		room[a] = -1;
+	}
+	for (int a = 0; a < m; a++) {
+		if (room[arc[a]] < 0) {
+			room[arc[a]] = a;
+		}
+		arc[a] = room[arc[a]];
+	}
+}
+
+static void each_alone(const struct topo *t, int32_t *node, int32_t *arc, int32_t *limit)
+{
+	for (int u = 0; u < t->n; u++) {
+		node[u] = u;
+	}
+	for (int a = 0; a < topo_m(t); a++) {
+		arc[a] = a;
+	}
+	for (int i = 0; i < topo_n_limits(t); i++) {
+		limit[i] = i;
+	}
+}
+
+int topo_orbits(const struct topo *t, const int32_t *colour, int32_t *node, int32_t *arc,
+		int32_t *limit, struct err *err)
+{
+	struct topo_orbit_search s = { .t = t, .colour = colour };
+	int rc = 0, limits = topo_n_limits(t);
+
+	each_alone(t, node, arc, limit);
+	s.bundle_of = calloc((size_t)topo_m(t) + 1, sizeof(*s.bundle_of));
+	s.like = calloc((size_t)topo_m(t) + 1, sizeof(*s.like));
+	if (!s.bundle_of || !s.like || !make_bundles(t, &s.b) ||
+	    nauty_graph_init(&s.p, t->n + s.b.n + limits,
+			     2 * (size_t)s.b.n + t->limit_arcs.n)) {
+		rc = err_nomem(err);
+		goto out;
+	}
+	s.b.plain = -1;
+	if (!index_bundles(&s)) {
+		goto out;
+	}
+	fill_graph(t, &s.b, &s.p);
+	fill_limits(&s);
+	colour_orbit_graph(&s);
+	nauty_graph_run(&s.p, false, NULL);
+	memcpy(node, s.p.orbits, (size_t)t->n * sizeof(*node));
+	for (int i = 0; i < limits; i++) {
+		limit[i] = s.p.orbits[t->n + s.b.n + i] - t->n - s.b.n;
+	}
+	read_arc_orbits(&s, arc);
+	name_by_first(arc, s.bundle_of, topo_m(t));
+out:
+	nauty_graph_fini(&s.p);
+	free_bundles(&s.b);
+	free(s.bundle_of);
+	free(s.like);
+	return rc;
 }

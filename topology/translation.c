@@ -21,7 +21,7 @@
 /* An arc into some node, as far as translations care. */
 struct topo_arc_end {
 	int32_t src;
-	int64_t cap, latency_ns;
+	int64_t cap, latency_ns, cost;
 };
 
 static int cmp_end(const void *pa, const void *pb)
@@ -34,12 +34,15 @@ static int cmp_end(const void *pa, const void *pb)
 	if (a->cap != b->cap) {
 		return a->cap < b->cap ? -1 : 1;
 	}
-	return a->latency_ns < b->latency_ns ? -1 : a->latency_ns > b->latency_ns;
+	if (a->latency_ns != b->latency_ns) {
+		return a->latency_ns < b->latency_ns ? -1 : 1;
+	}
+	return a->cost < b->cost ? -1 : a->cost > b->cost;
 }
 
 static bool same_end(const struct topo_arc_end *a, const struct topo_arc_end *b)
 {
-	return a->src == b->src && a->cap == b->cap && a->latency_ns == b->latency_ns;
+	return cmp_end(a, b) == 0;
 }
 
 int topo_translate_node(const struct topo_translation *s, int u, int by)
@@ -92,7 +95,7 @@ static void load_ends(const struct topo *t, const struct topo_translation *s, in
 		const struct topo_arc *a = topo_arc(t, arcs[i]);
 
 		out[i] = (struct topo_arc_end){ topo_translate_node(s, a->src, by), a->cap,
-				       a->latency_ns };
+				       a->latency_ns, a->cost };
 	}
 	sort_ends(out, n);
 }

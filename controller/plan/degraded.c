@@ -142,7 +142,7 @@ int plan_copy_alive(const struct topo *t, const bool *dead, struct topo **out, s
 		bool gone = dead && dead[a];
 
 		place[a] = gone ? -1 : alive++;
-		rc = gone ? 0 : topo_add_arc(copy, x->src, x->dst, x->cap, x->latency_ns, err);
+		rc = gone ? 0 : topo_add_arc_like(copy, x->src, x->dst, x, err);
 	}
 	if (rc == 0) {
 		rc = topo_copy_limits(t, place, copy, err);

@@ -326,8 +326,8 @@ static void list_limits(struct out *o, const struct topo *t)
 	out_end(o);
 }
 
-/* {topology, nodes, arcs: [{src, dst, capacity, latency_ns}]}, and where nodes or
- * limits are not as usual {kinds, limits}. */
+/* {topology, nodes, arcs: [{src, dst, capacity, latency_ns}]}, where it is not 1 with
+ * the cost, and where nodes or limits are not as usual {kinds, limits}. */
 static void list_graph(struct out *o, const struct topo *t, const char *name)
 {
 	out_str(o, "topology", name);
@@ -345,6 +345,9 @@ static void list_graph(struct out *o, const struct topo *t, const char *name)
 		out_int(o, "dst", a->dst);
 		out_int(o, "capacity", a->cap);
 		out_int(o, "latency_ns", a->latency_ns);
+		if (a->cost != 1) {
+			out_int(o, "cost", a->cost);
+		}
 		out_end(o);
 	}
 	out_end(o);

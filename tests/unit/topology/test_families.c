@@ -551,7 +551,7 @@ static void edge_lists(void **state)
 		{ "0 x\n", WEFT_EINVAL, 1, "found 'x'" },
 		{ "0 -1\n", WEFT_EINVAL, 1, "found '-1'" },
 		{ "0\n", WEFT_EINVAL, 1, "expected SOURCE TARGET" },
-		{ "0 1 2 3 4\n", WEFT_EINVAL, 1, "expected SOURCE TARGET" },
+		{ "0 1 2 3 4 5\n", WEFT_EINVAL, 1, "expected SOURCE TARGET" },
 		{ "0 1 0\n", WEFT_EINVAL, 1, "capacity 0 is out of range" },
 		{ "0 1\nnodes 4\n", WEFT_EINVAL, 2, "found 'nodes'" },
 		{ "nodes 0\n0 0\n", WEFT_EINVAL, 1, "out of range" },
