@@ -5,6 +5,7 @@
 #ifndef WEFT_LIB_GRAPH_GRAPH_H
 #define WEFT_LIB_GRAPH_GRAPH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/err.h"
@@ -267,5 +268,22 @@ int graph_pack_from_roots(int n, const struct graph_arc *arcs, int m,
  */
 int graph_two_level_trees(int n, const struct graph_arc *arcs, int m, int root,
 			  struct graph_trees *out, bool *found, struct err *err);
+
+/* ---- arborescences of least cost ---- */
+
+struct graph_cost_arc {
+	int32_t from, to;
+	int64_t cost;		/* of any sign */
+};
+
+/*
+ * The spanning arborescence from root of least cost: via[v] = the arc into node v, -1 into root,
+ * and *cost the sum of theirs (Chu and Liu 1965, Edmonds 1967, Tarjan 1977). n times the largest
+ * cost must fit 62 bits. Arcs into root and self-loops do not count. Which of several is found depends
+ * on the arguments and on nothing else. O(m log n). Nodes must exist. WEFT_EINFEASIBLE: a node
+ * cannot be reached; WEFT_ENOMEM.
+ */
+int graph_min_tree(int n, const struct graph_cost_arc *arcs, int m, int root, int32_t *via,
+		     int64_t *cost, struct err *err);
 
 #endif
