@@ -36,7 +36,7 @@ SIMGRID := libsimgrid-dev g++
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
 ROOMS := base output conf lp graph proto rpc http optics host topology \
-	schedule embedding bfb flow tree make routing finder rank mpi preload launch lower msccl mscclpp ring mesh reconfigure optree \
+	schedule embedding bfb flow tree cost make routing finder rank mpi preload launch lower msccl mscclpp ring mesh reconfigure optree \
 	drv_core scpi tl1 sonic robot mrr linux sim drivers emulators \
 	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_jobs d_views daemon cli
 
@@ -56,6 +56,7 @@ DIR_embedding := collective/embedding
 DIR_bfb := collective/bfb
 DIR_flow := collective/flow
 DIR_tree := collective/tree
+DIR_cost := collective/cost
 DIR_make := collective/make
 DIR_routing := collective/routing
 DIR_finder := collective/finder
@@ -117,6 +118,7 @@ DEPS_embedding := base topology schedule
 DEPS_bfb := base graph lp topology schedule
 DEPS_flow := base graph lp topology schedule
 DEPS_tree := base graph topology schedule
+DEPS_cost := base graph lp topology schedule
 DEPS_make := base topology schedule embedding bfb flow tree
 DEPS_routing := base rpc proto schedule flow
 DEPS_finder := base topology schedule bfb flow tree make
@@ -156,7 +158,7 @@ DEPS_d_change := base rpc proto optics model plan store apply d_core d_hosts
 DEPS_d_jobs := base output rpc proto schedule model plan proto_convert store apply d_core d_change
 DEPS_d_views := base output rpc http proto optics schedule model plan proto_convert webui store apply d_core d_hosts d_ha d_change d_jobs
 DEPS_daemon := base rpc proto model plan store apply d_core d_hosts d_ha d_change d_jobs d_views
-DEPS_cli := base output lp rpc proto topology schedule embedding bfb flow tree make routing finder launch lower msccl mscclpp ring mesh reconfigure optree drv_core host model plan proto_convert dry_run testbed
+DEPS_cli := base output lp rpc proto topology schedule embedding bfb flow tree cost make routing finder launch lower msccl mscclpp ring mesh reconfigure optree drv_core host model plan proto_convert dry_run testbed
 
 # CLOSURE_x: x and all that it may reach, made once a room.
 $(foreach r,$(ROOMS),$(eval CLOSURE_$(r) := $(sort $(r) $(foreach d,$(DEPS_$(r)),$(CLOSURE_$(d))))))

@@ -174,7 +174,13 @@ static const struct cli_option make_options[] = {
 	  "bound (default: 0.01%)", NULL },
 	{ 0, "exact", NULL, "all-to-all: find the best rate as a fraction, "
 	  "with a checked proof", NULL },
-	{ 0, "rate", NULL, "all-to-all: only the best rate, no schedule",
+	{ 0, "rate", NULL, "only the best rate, of any schedule, and none is made",
+	  NULL },
+	{ 0, "least-cost", NULL, "with --rate: the least sum over arcs of cost times data at that "
+	  "rate", NULL },
+	{ 0, "also", "KIND[:SIZE],...", "with --rate: what runs at the same time, on so many times "
+	  "as much (default: 1)", NULL },
+	{ 0, "sensitivity", NULL, "with --rate: which links and limits it hangs on, and how much",
 	  NULL },
 	{ 0, "host-bandwidth", "B", "with --rate: between host and NIC, in "
 	  "links; what is forwarded passes the host", NULL },
@@ -183,8 +189,8 @@ static const struct cli_option make_options[] = {
 	  "fewest that reach the flow's rate)", NULL },
 	{ 0, "loss", "SHARE", "all-to-all: rate that rounding to chunks and "
 	  "steps may cost (default: 1%)", NULL },
-	{ 0, "time-limit", "TIME", "all-to-all: use the best flow found by then",
-	  NULL },
+	{ 0, "time-limit", "TIME", "all-to-all, --rate: use the best flow, or trees, found by "
+	  "then", NULL },
 	OUTPUT("write the schedule: JSON when it ends in .json, else "
 	       "protobuf"),
 	COST_OPTIONS, END,

@@ -83,6 +83,24 @@ rooted 'Torus(4,4)' scatter 5 4 15/16 15/16
 rooted 'Hypercube(6)' gather 63 6 63/64 63/64
 rooted 'Mesh(4,4)' gather 0 6 15/8 15/8
 
+# The best rate and the least cost (thesis, tables 6.3 to 6.8), and what they hang on.
+rate() { # TOPOLOGY COLLECTIVE QUERY WANT OPTIONS...
+	local topology=$1 collective=$2 query=$3 want=$4
+	shift 4
+	field "rate of $collective on $topology $*" "$query" "$want" \
+		weft schedule make --topology "$topology" --collective "$collective" --rate "$@"
+}
+rate 'DgxA100(4,nvlink)' allgather '.rate + " " + .shard_time + " " + .bound' '25/3 3/25 3/25'
+rate 'DgxA100(4,nvlink)' allgather '.cost + " " + .cost_bound' '2176 2176' --least-cost
+rate 'DgxA100(2,all)' allgather '.cost' 41904/83 --least-cost
+rate 'DgxA100(1,pcie)' all-to-all '.shard_time + " " + .cost' '3/8 112' --least-cost
+rate 'DgxA100(2,nvlink)' broadcast .shard_time 1/200 --root 3
+rate 'Ring(4)' allgather '.sensitivity | map(.alike * .share) | add | . >= 1' true --sensitivity
+rate 'UniRing(1,4)' allgather .shard_time 9 --also reduce-scatter:2
+expect 64 "least cost without --rate" weft schedule make -t 'Ring(4)' -c allgather --least-cost
+expect 64 "--rate with a schedule's option" weft schedule make -t 'Ring(4)' -c allgather --rate \
+	--chunks 2
+
 # Schedules with one thing wrong.
 expect 0 "a schedule to break" weft schedule make --topology 'C(8,{1,2})' \
 	--collective allgather -o "$T/good.json"

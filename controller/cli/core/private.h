@@ -121,6 +121,13 @@ int cli_write_routes(const struct coll_sched *s, const char *to,
  * WEFT_EINVAL with a place, WEFT_ENOTFOUND. */
 int cli_load_topology(const char *text, struct topo **out, char **name, struct err *err);
 
+/* ---- best_rate.c ---- */
+
+/* weft schedule make with --rate, but for all-to-alls whose flow is all that is asked for; the
+ * command. */
+bool cli_wants_best_rate(const struct cli *c);
+int cli_best_rate(struct cli *c, struct err *err);
+
 /* ---- schedule.c ---- */
 
 /* What every command prints of a schedule: collective, topology, nodes,

@@ -129,7 +129,7 @@ static int read_cost(const struct cli *c, struct make_command *m, struct err *er
 static int check_options(const struct cli *c, enum coll_kind kind, struct err *err)
 {
 	static const char *const of_pairs[] = {
-		"gap", "exact", "rate", "host-bandwidth", "nic-forwards",
+		"gap", "exact", "host-bandwidth", "nic-forwards",
 		"steps", "loss", "time-limit", "demands", NULL
 	};
 	static const char *const of_batches[] = { "batches", NULL };
@@ -358,8 +358,12 @@ int cmd_schedule_make(struct cli *c, struct err *err)
 {
 	const char *path = cli_opt(c, "output");
 	struct make_command m = { .q.extra_steps = -1 };
-	int r = synthesise(c, &m, err);
+	int r;
 
+	if (cli_wants_best_rate(c)) {
+		return cli_best_rate(c, err);
+	}
+	r = synthesise(c, &m, err);
 	if (r == 0 && !m.made.sched) {
 		r = print_rate(c, &m, err);
 		goto out;

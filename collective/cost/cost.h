@@ -1,0 +1,72 @@
+/*
+ * Least cost at the best rate: linear programs over all ways in which data can spread.
+ *
+ * The rate of a collective is what fluid data could attain: shards in parts as small as one likes, and
+ * time for as many steps. Its program has a variable for every tree along which a shard can go
+ * (Dantzig and Wolfe 1960), found when it is needed as the cheapest for the prices of links; where the
+ * digraph has symmetries one root stands for its orbit and loads are averaged over it (thesis
+ * "Optimal collectives", chapter 5: mirrored). Of all solutions of the best rate, one with the
+ * least sum over arcs of cost times data is wanted second. Results are exact fractions, with bounds
+ * that the prices prove.
+ */
+#ifndef WEFT_COLLECTIVE_COST_COST_H
+#define WEFT_COLLECTIVE_COST_COST_H
+
+#include <gmp.h>
+#include <stdbool.h>
+
+#include "collective/schedule/schedule.h"
+#include "lib/base/vec.h"
+
+/* One collective of those that run together. What is one unit: the shard of each terminal
+ * (all-gather, reduce-scatter), of each pair (all-to-all), of each terminal but the root (gather, scatter), all
+ * that the root has or gets (broadcast, reduce), the whole vector (all-reduce). */
+struct coll_rate_demand {
+	enum coll_kind kind;
+	int root;
+	int64_t size;		/* units, >= 1 */
+};
+
+struct coll_rate_options {
+	bool min_cost;	/* also the second stage */
+	bool alone;		/* no symmetry: each root for itself, as plain Dantzig-Wolfe */
+	const volatile bool *cancel;
+	double time_limit_s;	/* 0: none */
+};
+
+/* By how much the rate hangs on a link or shared limit, or on those that symmetry makes alike. */
+struct coll_rate_part {
+	int32_t arc, limit;	/* the first of them; the other is -1 */
+	int64_t alike;		/* how many there are */
+	double share;		/* where they grow by 1 %, the rate does by this many % at the most;
+				 * the shares of all parts add up to 1 */
+};
+
+/* Times are units of demand over units of capacity, costs sums over arcs of cost x units. */
+struct coll_rate {
+	mpq_t time, time_bound;		/* attained; none is below */
+	mpq_t cost, cost_bound;		/* of the second stage, at that time */
+	bool has_cost;
+	bool stopped;			/* by time or cancel: bounds are apart */
+	VEC(struct coll_rate_part) parts;	/* largest share first, none of 0 */
+	int rounds, columns;		/* of both stages */
+	int n, m;			/* nodes and arcs of the digraph that was searched */
+};
+
+/* Zeros, to be freed with fini, also after errors. */
+void coll_rate_init(struct coll_rate *r);
+void coll_rate_fini(struct coll_rate *r);
+
+/*
+ * The best rate of n collectives that run at once on t, and the least cost at it. Terminals store,
+ * copy and reduce; other nodes copy where their flags say so, and what is reduced goes through them. All-reduce is
+ * one tree to a root and one from it for each piece, which is optimal where nothing but terminals
+ * copies. Servers that are alike and meet in switches only are not all searched: twice as many as one
+ * has terminals and memories, and two, show what any number can do. WEFT_EUNSUPPORTED: a terminal that cannot
+ * do all; WEFT_EINFEASIBLE: one that cannot be reached; WEFT_ELIMIT: numbers beyond 64 bits. r: initialised, freed by
+ * the caller also after an error.
+ */
+int coll_rate_find(const struct topo *t, const struct coll_rate_demand *demands, int n,
+		   const struct coll_rate_options *opt, struct coll_rate *r, struct err *err);
+
+#endif

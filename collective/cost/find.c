@@ -1,0 +1,203 @@
+/*
+ * The best rate and the least cost: from collectives to blocks of a program, and its result.
+ *
+ * Each terminal, or one of each orbit, is the root of a block; collectives that run at once put
+ * their blocks into one program. Automorphisms keep the root of a collective that has one; collectives with
+ * different roots leave none that helps.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "collective/cost/private.h"
+#include "lib/base/clock.h"
+
+void coll_rate_init(struct coll_rate *r)
+{
+	*r = (struct coll_rate){ 0 };
+	mpq_inits(r->time, r->time_bound, r->cost, r->cost_bound, NULL);
+}
+
+void coll_rate_fini(struct coll_rate *r)
+{
+	mpq_clears(r->time, r->time_bound, r->cost, r->cost_bound, NULL);
+	vec_fini(&r->parts);
+}
+
+/* ---- blocks ---- */
+
+static enum cost_shape shape_of(enum coll_kind kind)
+{
+	switch (kind) {
+	case COLL_REDUCE_SCATTER:
+	case COLL_REDUCE:
+		return COST_IN;
+	case COLL_ALLREDUCE:
+		return COST_BOTH;
+	case COLL_ALLTOALL:
+	case COLL_SCATTER:
+		return COST_PATHS_OUT;
+	case COLL_GATHER:
+		return COST_PATHS_IN;
+	case COLL_ALLGATHER:
+	case COLL_BROADCAST:
+		break;
+	}
+	return COST_OUT;
+}
+
+static int add_blocks(struct cost_master *m, const struct coll_rate_demand *d, struct err *err)
+{
+	const struct cost_net *net = m->net;
+	struct cost_block b = { shape_of(d->kind), 0, 1, d->size };
+
+	if (d->kind == COLL_ALLREDUCE) {
+		b.n_roots = net->n_roots;
+		return vec_push(&m->blocks, b) ? err_nomem(err) : 0;
+	}
+	for (int r = 0; r < net->n_roots; r++) {
+		if (coll_has_root(d->kind) && net->node[net->roots[r]] != d->root) {
+			continue;
+		}
+		b.first_root = r;
+		b.times = d->size * (coll_has_root(d->kind) ? 1 : net->orbit[r]);
+		if (vec_push(&m->blocks, b)) {
+			return err_nomem(err);
+		}
+	}
+	return 0;
+}
+
+/* The root that all have, -1: none has one, -2: not the same. */
+static int common_root(const struct coll_rate_demand *d, int n)
+{
+	int root = coll_has_root(d[0].kind) ? d[0].root : -1;
+
+	for (int i = 1; i < n; i++) {
+		int other = coll_has_root(d[i].kind) ? d[i].root : -1;
+
+		root = other == root ? root : -2;
+	}
+	return root;
+}
+
+static int check(const struct topo *t, const struct coll_rate_demand *d, int n, struct err *err)
+{
+	const unsigned all = TOPO_CAN_COPY | TOPO_CAN_REDUCE | TOPO_CAN_STORE;
+	int rc = topo_check_order(t, err);
+
+	for (int u = 0; u < topo_ranks(t) && rc == 0; u++) {
+		if ((topo_node_flags(t, u) & all) != all) {
+			rc = err_set(err, WEFT_EUNSUPPORTED, "the best rate with terminals that "
+				     "cannot copy, reduce and store, as node %d", u);
+		}
+	}
+	for (int i = 0; i < n && rc == 0; i++) {
+		if (coll_has_root(d[i].kind) && (d[i].root < 0 || d[i].root >= topo_ranks(t))) {
+			rc = err_set(err, WEFT_EINVAL, "root %d is none of the %d ranks",
+				     d[i].root, topo_ranks(t));
+		}
+	}
+	/* A sum of capacities times nodes must not overflow. */
+	for (int a = 0; a < topo_m(t) && rc == 0; a++) {
+		if (topo_arc(t, a)->cap > INT64_MAX / 4 / topo_m(t)) {
+			rc = err_set(err, WEFT_ELIMIT, "arc %d has capacity %lld: too large to "
+				     "find the best rate", a, (long long)topo_arc(t, a)->cap);
+		}
+	}
+	return rc;
+}
+
+/* ---- result ---- */
+
+static int by_share(const void *a, const void *b)
+{
+	const struct coll_rate_part *x = a, *y = b;
+
+	if (x->share != y->share) {
+		return x->share > y->share ? -1 : 1;
+	}
+	return x->arc != y->arc ? x->arc - y->arc : x->limit - y->limit;
+}
+
+/* How the bound on the time divides among the rows. */
+static int fill_parts(const struct cost_master *m, struct coll_rate *r, struct err *err)
+{
+	const struct cost_net *net = m->net;
+	double sum = 0;
+
+	for (int i = 0; i < net->n_rows; i++) {
+		sum += mpz_get_d(m->row_exact[i]) * (double)cost_row_cap(net, i);
+	}
+	for (int i = 0; i < net->n_rows && sum > 0; i++) {
+		const struct cost_row *row = &net->rows[i];
+		struct coll_rate_part part = {
+			row->arc, row->limit, row->alike,
+			mpz_get_d(m->row_exact[i]) * (double)cost_row_cap(net, i) / sum,
+		};
+
+		if (part.share > 0 && vec_push(&r->parts, part)) {
+			return err_nomem(err);
+		}
+	}
+	if (r->parts.n > 1) {
+		qsort(r->parts.v, r->parts.n, sizeof(*r->parts.v), by_share);
+	}
+	return 0;
+}
+
+/* Both stages. */
+static int solve(struct cost_master *m, const struct coll_rate_options *opt, struct coll_rate *r,
+		 struct err *err)
+{
+	struct coll_rate_options left = *opt;
+	int64_t began_ns = clk_now_ns();
+	int rc = cost_run_stage(m, false, opt, err);
+
+	if (rc || (rc = fill_parts(m, r, err))) {
+		return rc;
+	}
+	mpq_set(r->time, m->time);
+	mpq_set(r->time_bound, m->time_bound);
+	if (opt->min_cost) {
+		if (opt->time_limit_s > 0) {
+			left.time_limit_s = fmax(1e-3, opt->time_limit_s -
+						 (double)(clk_now_ns() - began_ns) / 1e9);
+		}
+		rc = cost_run_stage(m, true, &left, err);
+		mpq_set(r->time, m->time);
+		mpq_set(r->cost, m->cost);
+		mpq_set(r->cost_bound, m->cost_bound);
+		r->has_cost = rc == 0;
+	}
+	r->stopped = m->stopped;
+	r->rounds = m->rounds;
+	r->columns = (int)m->columns.n;
+	r->n = m->net->n;
+	r->m = m->net->m;
+	return rc;
+}
+
+int coll_rate_find(const struct topo *t, const struct coll_rate_demand *demands, int n,
+		   const struct coll_rate_options *opt, struct coll_rate *r, struct err *err)
+{
+	int root = common_root(demands, n);
+	bool none = opt->alone || root == -2;
+	struct cost_net *net = NULL;
+	struct cost_master m = { 0 };
+	int rc = check(t, demands, n, err);
+
+	if (rc || topo_ranks(t) == 1 ||
+	    (rc = cost_net_new(t, none ? COST_NONE : COST_ALL, none ? -1 : root, &net, err))) {
+		return rc;
+	}
+	rc = cost_master_init(&m, net, err);
+	for (int i = 0; i < n && rc == 0; i++) {
+		rc = add_blocks(&m, &demands[i], err);
+	}
+	if (rc == 0) {
+		rc = solve(&m, opt, r, err);
+	}
+	cost_master_fini(&m);
+	cost_net_free(net);
+	return rc;
+}
