@@ -117,7 +117,8 @@ static int begin(struct embed_work *w, struct topo *physical, struct topo_group 
 		return rc;
 	}
 	coll_set_topo_name(w->out, coll_topo_name(w->s));
-	if ((rc = coll_set_group(w->out, group, err))) {
+	if ((rc = coll_set_group(w->out, group, err)) ||
+	    (rc = coll_set_demands(w->out, coll_demands(w->s), err))) {
 		topo_free(physical);
 		return rc;
 	}

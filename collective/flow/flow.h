@@ -43,7 +43,7 @@ struct flow_demands {
 };
 
 #define FLOW_MAX_DEMAND (INT64_C(1) << 40)
-#define FLOW_MAX_DEMAND_RANKS 16384
+#define FLOW_MAX_DEMAND_RANKS COLL_MAX_DEMAND_RANKS
 
 static inline int64_t flow_demand(const struct flow_demands *d, int u, int v)
 {
@@ -297,8 +297,9 @@ struct flow_path {
 	double weight;		/* those of a pair sum to one */
 };
 
-/* Sorted by pair. */
+/* Sorted by pair; those without demand have none. */
 struct flow_paths {
+	const struct flow_demands *demands;	/* borrowed, NULL: all alike */
 	VEC(struct flow_path) v;
 	VEC(int32_t) arcs;	/* of the net, from source to sink */
 };
@@ -431,6 +432,7 @@ bool mcf_paths_parse(const char *name, enum mcf_paths *paths);
 
 struct mcf_sched_options {
 	struct mcf_options flow;
+	const struct flow_demands *demands;	/* NULL: all alike */
 	enum mcf_form form;	/* how it is solved */
 	enum mcf_paths paths;	/* the form only matters to MCF_PATHS_FLOW */
 	double loss;		/* of rate, allowed to chunks and again to
@@ -489,6 +491,11 @@ struct mcf_sched_info {
  * path may come in any order, and steps are colours of a bipartite graph: as
  * many as the longest path has hops, without loss, where chunks divide so. Memory and
  * time then go with N times the mean distance, not with N^2.
+ *
+ * With demands a shard is the largest of them, and a pair sends the chunks that its demand
+ * takes, the last one perhaps not full: P is chosen by what that costs, too, and goes as far as all
+ * chunks are as many as those of a uniform all-to-all. Groups that do not keep the demands are not
+ * used. Paths that are no flow's, and flows of an earlier call, take none: WEFT_EUNSUPPORTED.
  *
  * With other paths (opt->paths) these take the place of the flow's; up to 256
  * terminals single paths are searched for, beyond they are the flow's widest.

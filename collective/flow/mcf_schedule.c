@@ -19,13 +19,30 @@ static double target_of(const struct mcf_sched_info *info)
 	return fmax(info->flow.congestion, info->routed);
 }
 
+/* The most chunks: with demands as many in all as the pairs of a uniform all-to-all have with
+ * MCF_SCHED_CHUNKS each. */
+static int max_chunks_for(const struct mcf_sched_options *opt)
+{
+	const struct flow_demands *d = opt->demands;
+	double sum = 0, limit;
+
+	if (opt->max_chunks || !d) {
+		return opt->max_chunks ? opt->max_chunks : MCF_SCHED_CHUNKS;
+	}
+	for (int64_t i = 0; i < (int64_t)d->n * d->n; i++) {
+		sum += (double)d->size[i];
+	}
+	limit = MCF_SCHED_CHUNKS * (double)d->largest * d->n * (d->n - 1) / sum;
+	return limit < COLL_MAX_CHUNKS ? (int)limit : COLL_MAX_CHUNKS;
+}
+
 /* Smallest P within the loss, else the best so far when time is over, else
  * the best. */
 static int choose_chunks(const struct flow_net *net, struct flow_paths *paths, double congestion,
 			 const struct mcf_sched_options *opt, const struct flow_limit *limit,
 			 int *chunks)
 {
-	int max_chunks = opt->max_chunks ? opt->max_chunks : MCF_SCHED_CHUNKS;
+	int max_chunks = max_chunks_for(opt);
 	double min = HUGE_VAL, use;
 
 	for (int p = 1; p <= max_chunks; p += 1 + p / 8) {
@@ -78,7 +95,7 @@ static int choose_multiple(const struct topo *t, const struct flow_net *net,
 		opt->loss, opt->max_steps ? opt->max_steps : MCF_SCHED_STEPS,
 		*limit,
 	};
-	int max_chunks = opt->max_chunks ? opt->max_chunks : MCF_SCHED_CHUNKS;
+	int max_chunks = max_chunks_for(opt);
 	int first = info->chunks, rc = 0;
 	double min = HUGE_VAL;
 
@@ -108,9 +125,34 @@ static int choose_multiple(const struct topo *t, const struct flow_net *net,
 	return rc;
 }
 
-/* An empty schedule with the group of q. */
-static int begin(const struct topo *t, const struct flow_quotient *q, int chunks,
-		 struct coll_sched **out, struct err *err)
+/* The chunks of every pair. */
+static int set_demands(const struct flow_paths *paths, int chunks, struct coll_sched *s,
+		       struct err *err)
+{
+	const struct flow_demands *d = paths->demands;
+	size_t all = d ? (size_t)d->n * d->n : 0;
+	int32_t *v;
+	int rc;
+
+	if (!d) {
+		return 0;
+	}
+	v = malloc(all * sizeof(*v));
+	if (!v) {
+		return err_nomem(err);
+	}
+	for (size_t i = 0; i < all; i++) {
+		v[i] = flow_pair_chunks(paths, (int32_t)i, chunks);
+	}
+	rc = coll_set_demands(s, v, err);
+	free(v);
+	return rc;
+}
+
+/* An empty schedule with the group of q and the demands of the paths. */
+static int begin(const struct topo *t, const struct flow_quotient *q,
+		 const struct flow_paths *paths, int chunks, struct coll_sched **out,
+		 struct err *err)
 {
 	struct topo_group *group = NULL;
 	struct topo *copy = NULL;
@@ -118,10 +160,11 @@ static int begin(const struct topo *t, const struct flow_quotient *q, int chunks
 
 	if ((rc = topo_copy(t, &copy, err)) ||
 	    (rc = coll_new(COLL_ALLTOALL, copy, chunks, 0, 0, out, err)) ||
-	    (rc = topo_group_copy(q->group, &group, err))) {
+	    (rc = topo_group_copy(q->group, &group, err)) ||
+	    (rc = coll_set_group(*out, group, err))) {
 		return rc;
 	}
-	return coll_set_group(*out, group, err);
+	return set_demands(paths, chunks, *out, err);
 }
 
 /* ---- hops in any order ---- */
@@ -181,7 +224,7 @@ static int choose_shop(const struct flow_quotient *q, struct flow_paths *paths,
 		       const struct mcf_sched_options *opt, const struct flow_limit *limit,
 		       struct mcf_sched_info *info, struct shop_choice *best, struct err *err)
 {
-	int max_chunks = opt->max_chunks ? opt->max_chunks : MCF_SCHED_CHUNKS;
+	int max_chunks = max_chunks_for(opt);
 	int max_steps = opt->max_steps ? opt->max_steps : MCF_SCHED_STEPS;
 	double enough = target_of(info) * (1 + opt->loss);
 
@@ -220,7 +263,7 @@ static int make_shop(const struct topo *t, const struct flow_quotient *q,
 	int rc;
 
 	if ((rc = choose_shop(q, paths, opt, limit, info, &best, err)) ||
-	    (rc = begin(t, q, info->chunks, out, err)) ||
+	    (rc = begin(t, q, paths, info->chunks, out, err)) ||
 	    (rc = flow_shop_emit(q, paths, best.steps, best.quantum, *out, err)) ||
 	    (rc = coll_finish(*out, err))) {
 		return rc;
@@ -231,10 +274,11 @@ static int make_shop(const struct topo *t, const struct flow_quotient *q,
 /* ---- hops in their order ---- */
 
 static int make_steps(const struct topo *t, const struct flow_net *net,
-		      const struct flow_quotient *q, const struct flow_steps *st,
-		      struct mcf_sched_info *info, struct coll_sched **out, struct err *err)
+		      const struct flow_quotient *q, const struct flow_paths *paths,
+		      const struct flow_steps *st, struct mcf_sched_info *info,
+		      struct coll_sched **out, struct err *err)
 {
-	int rc = begin(t, q, info->chunks, out, err);
+	int rc = begin(t, q, paths, info->chunks, out, err);
 
 	if (rc == 0) {
 		rc = flow_steps_emit(st, q, net, *out, &info->steps, &info->stepped, err);
@@ -248,7 +292,8 @@ static int make_steps(const struct topo *t, const struct flow_net *net,
 
 /* A chunk of every pair needs as many transfers as its hops, however it
  * goes; pairs of the first terminal of an orbit are kept. */
-static int check_size(const struct topo *t, const struct topo_group *g, struct err *err)
+static int check_size(const struct topo *t, const struct topo_group *g,
+		      const struct flow_demands *d, struct err *err)
 {
 	int n = topo_n(t);
 	int32_t *dist = malloc((size_t)n * sizeof(*dist));
@@ -263,7 +308,7 @@ static int check_size(const struct topo *t, const struct topo_group *g, struct e
 		}
 		topo_bfs(t, u, dist);
 		for (int v = 0; v < n; v++) {
-			hops += dist[v] > 0 ? dist[v] : 0;
+			hops += dist[v] > 0 && (!d || flow_demand(d, u, v) > 0) ? dist[v] : 0;
 		}
 	}
 	free(dist);
@@ -411,6 +456,18 @@ static bool any_order(const struct topo_group *g)
 	return topo_group_orbits(g) == 1;
 }
 
+static int check_demands(const struct topo *t, const struct mcf_sched_options *opt,
+			 struct err *err)
+{
+	if (opt->demands->n != topo_ranks(t)) {
+		return err_set(err, WEFT_EINVAL, "demands of %d ranks on a digraph of %d",
+			       opt->demands->n, topo_ranks(t));
+	}
+	return opt->paths == MCF_PATHS_FLOW && !opt->before
+		       ? 0 : err_set(err, WEFT_EUNSUPPORTED, "unlike demands on chosen paths, or "
+				     "after a failure: not supported");
+}
+
 int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt, struct coll_sched **out,
 		 struct mcf_sched_info *info, struct err *err)
 {
@@ -428,10 +485,11 @@ int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt, stru
 		*opt->kept = NULL;
 	}
 	if ((rc = topo_check_plain(t, "schedules of flows", err)) ||
-	    (is_symmetric(t, opt) && (rc = flow_quotient_init(&q, t, err))) ||
-	    (rc = check_size(t, q.group, err)) ||
+	    (opt->demands && (rc = check_demands(t, opt, err))) ||
+	    (is_symmetric(t, opt) && (rc = flow_quotient_init(&q, t, opt->demands, err))) ||
+	    (rc = check_size(t, q.group, opt->demands, err)) ||
 	    (rc = opt->before ? start_warm(t, opt, &p, err)
-			      : mcf_new_under(t, q.group, NULL, &p, err)) ||
+			      : mcf_new_under(t, q.group, opt->demands, &p, err)) ||
 	    (rc = find_paths(t, p, opt, &limit, &paths, &mine, err)) ||
 	    (q.group && (rc = flow_quotient_paths(&q, &paths, err)))) {
 		goto out;
@@ -453,7 +511,7 @@ int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt, stru
 	mine.stop = mine.flow.stop == MCF_REACHED ? flow_limit_stop(&limit)
 						  : mine.flow.stop;
 	if (rc == 0) {
-		rc = make_steps(t, &p->net, &q, steps, &mine, out, err);
+		rc = make_steps(t, &p->net, &q, &paths, steps, &mine, out, err);
 	}
 out:
 	if (rc) {

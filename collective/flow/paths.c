@@ -19,7 +19,7 @@
 #include "lib/base/heap.h"
 #include "lib/base/parallel.h"
 
-/* What is left of a unit demand below this is rounding. */
+/* What is left of a demand below this part of it is rounding. */
 #define ROUNDING 1e-7
 /* Rounds of exchanging single chunks. */
 #define EXCHANGES 24
@@ -132,15 +132,16 @@ static int keep_path(struct widest *w, double *flow, int s, int t,
 		(int32_t)((int64_t)out->arcs.n - first), 0, weight });
 }
 
-/* Paths of one pair: all of its unit, but for crumbs. Each path but the last
+/* Paths of one pair: all of its demand, but for crumbs. Each path but the last
  * empties an arc, so a source has at most sinks plus arcs of them. */
-static int cut_pair(struct widest *w, double *flow, int s, int t, struct flow_paths *out)
+static int cut_pair(struct widest *w, double *flow, int s, int t, double demand,
+		    struct flow_paths *out)
 {
 	size_t first = out->v.n;
-	double left = 1;
+	double left = demand, crumb = demand * ROUNDING;
 
-	while (left > ROUNDING) {
-		double width = find_widest(w, flow, s, t, left, ROUNDING);
+	while (left > crumb) {
+		double width = find_widest(w, flow, s, t, left, crumb);
 
 		if (width < 0 && out->v.n > first) {
 			break;
@@ -156,18 +157,19 @@ static int cut_pair(struct widest *w, double *flow, int s, int t, struct flow_pa
 		left -= width;
 	}
 	for (size_t i = first; i < out->v.n; i++) {
-		out->v.v[i].weight /= 1 - left;
+		out->v.v[i].weight /= demand - left;
 	}
 	return 0;
 }
 
-static int cut_source(struct widest *w, double *flow, int s, struct flow_paths *out)
+static int cut_source(struct widest *w, double *flow, int s, const double *demand,
+		      struct flow_paths *out)
 {
 	int rc = 0;
 
 	for (int t = 0; t < w->net->n && rc == 0; t++) {
-		if (t != s && w->net->terminal[t]) {
-			rc = cut_pair(w, flow, s, t, out);
+		if (t != s && demand[t] > 0) {
+			rc = cut_pair(w, flow, s, t, demand[t], out);
 		}
 	}
 	return rc;
@@ -184,7 +186,7 @@ static int take_tree(const struct mcf *p, int i, struct flow_paths *out)
 		int64_t first = (int64_t)out->arcs.n;
 		int n = 0;
 
-		if (t == s || !net->terminal[t]) {
+		if (t == s || !(mcf_demand_of(p, i)[t] > 0)) {
 			continue;
 		}
 		for (int v = t; v != s; v = net->src[parent[v]]) {
@@ -253,7 +255,7 @@ static void cut_part(void *arg, int i)
 			continue;
 		}
 		memcpy(flow, mcf_flow_of(p, s), m * sizeof(*flow));
-		mine->rc = cut_source(&w, flow, p->source[s], &mine->out);
+		mine->rc = cut_source(&w, flow, p->source[s], mcf_demand_of(p, s), &mine->out);
 	}
 	widest_fini(&w);
 	free(flow);
@@ -288,6 +290,7 @@ int flow_paths_cut(struct mcf *p, const struct flow_limit *limit,
 		/* The caller's deadline may be asked from this thread only. */
 		all.v[i].limit.is_over = i ? NULL : all.v[i].limit.is_over;
 	}
+	out->demands = mcf_demands(p);
 	parallel_run(all.n, cut_part, &all);
 	for (int i = 0; i < all.n; i++) {
 		if (rc == 0 && (rc = all.v[i].rc) == 0) {
@@ -343,14 +346,14 @@ static void place_floors(struct rounding *r, int chunks)
 		struct flow_path *q = &r->paths->v.v[i];
 
 		q->chunks = 0;
-		place(r, q, (int)(q->weight * chunks + 1e-6));
+		place(r, q, (int)(q->weight * flow_pair_chunks(r->paths, q->pair, chunks) + 1e-6));
 	}
 }
 
 /* What is missing of a pair goes where it hurts least, one by one. */
 static void place_rest(struct rounding *r, size_t from, size_t to, int chunks)
 {
-	int missing = chunks;
+	int missing = flow_pair_chunks(r->paths, r->paths->v.v[from].pair, chunks);
 
 	for (size_t i = from; i < to; i++) {
 		missing -= r->paths->v.v[i].chunks;

@@ -162,8 +162,10 @@ struct flow_quotient {
 	struct arrays arrays;	/* orbit and first */
 };
 
-/* flow_quotient_fini also after an error. O(m degree). */
-int flow_quotient_init(struct flow_quotient *q, const struct topo *t, struct err *err);
+/* Without a group where that of t does not keep the demands (NULL: alike). flow_quotient_fini also
+ * after an error. O(m degree + demands). */
+int flow_quotient_init(struct flow_quotient *q, const struct topo *t,
+		       const struct flow_demands *demands, struct err *err);
 void flow_quotient_fini(struct flow_quotient *q);
 /* The arcs of the paths become orbits; q keeps what they were. */
 int flow_quotient_paths(struct flow_quotient *q, struct flow_paths *paths, struct err *err);
@@ -181,7 +183,15 @@ int flow_quotient_lane(const struct flow_quotient *q, const struct flow_net *net
 int flow_paths_cut(struct mcf *p, const struct flow_limit *limit,
 		   struct flow_paths *out, struct err *err);
 
-/* Gives every pair `chunks` chunks; returns the congestion, in chunks a unit
+/* The chunks of a pair, where the largest demand has `chunks`. */
+static inline int flow_pair_chunks(const struct flow_paths *paths, int32_t pair, int chunks)
+{
+	const struct flow_demands *d = paths->demands;
+
+	return d ? (int)((d->size[pair] * chunks + d->largest - 1) / d->largest) : chunks;
+}
+
+/* Gives every pair its share of `chunks` chunks; returns the congestion, in chunks a unit
  * of capacity (negative: WEFT_ENOMEM). */
 double flow_paths_round(const struct flow_net *net, struct flow_paths *paths, int chunks);
 

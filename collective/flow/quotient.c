@@ -63,7 +63,20 @@ static int fill_net(struct flow_quotient *q, const struct flow_net *net)
 	return 0;
 }
 
-int flow_quotient_init(struct flow_quotient *q, const struct topo *t, struct err *err)
+static bool keeps_demands(const struct topo_group *g, const struct flow_demands *d)
+{
+	int order;
+
+	for (int i = 0; i < topo_group_generators(g); i++) {
+		if (!flow_demands_kept(d, topo_group_generator(g, i, &order))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+int flow_quotient_init(struct flow_quotient *q, const struct topo *t,
+		       const struct flow_demands *demands, struct err *err)
 {
 	struct flow_net net = { 0 };
 	int rc;
@@ -71,6 +84,11 @@ int flow_quotient_init(struct flow_quotient *q, const struct topo *t, struct err
 	*q = (struct flow_quotient){ .t = t };
 	if ((rc = topo_group_find(t, &q->group, err)) || !q->group) {
 		return rc;
+	}
+	if (!keeps_demands(q->group, demands)) {
+		topo_group_free(q->group);
+		q->group = NULL;
+		return 0;
 	}
 	if ((rc = topo_action_new(t, q->group, &q->action, err)) ||
 	    (rc = flow_net_from(t, NULL, &net, err))) {

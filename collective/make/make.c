@@ -349,7 +349,9 @@ static int try_steps(const struct coll_make_query *q, const char *name, struct c
 	struct mcf_steps_options opt = { .steps = q->pairs.steps, .flow = q->pairs.flow,
 					 .loss = q->pairs.loss };
 	struct coll_made one = { .algorithm = name, .pairs.stepped = true };
-	int rc = mcf_steps(q->topo, &opt, &one.sched, &one.pairs.steps, err);
+	int rc = q->pairs.demands
+			 ? err_set(err, WEFT_EUNSUPPORTED, "unlike demands by steps: not supported")
+			 : mcf_steps(q->topo, &opt, &one.sched, &one.pairs.steps, err);
 
 	one.pairs.info.flow = one.pairs.steps.flow;
 	return rc ? rc : offer(q, &one, best, err);
@@ -362,7 +364,8 @@ static int try_flow(const struct coll_make_query *q, const char *name, struct co
 	const struct coll_flow_before *before = &q->pairs.before;
 	struct coll_made one = { .algorithm = name };
 	struct mcf_sched_options opt = {
-		.flow = q->pairs.flow, .loss = q->pairs.loss, .before = before->flow,
+		.flow = q->pairs.flow, .demands = q->pairs.demands, .loss = q->pairs.loss,
+		.before = before->flow,
 		.before_topo = before->topo, .dropped = before->dropped, .kept = &one.flow,
 	};
 	int rc;

@@ -276,6 +276,7 @@ int coll_routes_of(const struct coll_sched *s, int max_layers,
 			       "supported, as its arcs have routes of their own");
 	}
 	if ((rc = coll_refuse_light_changes(s, "routes", err)) ||
+	    (rc = coll_refuse_demands(s, "routes", err)) ||
 	    (rc = coll_flat(s, &g.s, &own, err))) {
 		return rc;
 	}

@@ -178,6 +178,9 @@ static int farthest(const struct coll_sched *s, int *hops, struct err *err)
 		}
 		topo_bfs(towards ? back : t, u, dist);
 		for (int v = 0; v < s->ranks && *hops >= 0; v++) {
+			if (s->demands && coll_chunks_of(s, u, v) == 0) {
+				continue;
+			}
 			if (dist[v] < 0 || dist[v] > *hops) {
 				*hops = dist[v];
 			}

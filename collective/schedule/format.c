@@ -51,6 +51,11 @@ const struct format_table format_tables[FORMAT_TABLES] = {
 	[FORMAT_HOPS] = { "hops", 1, {
 		{ "arc", true, 0, INT32_MAX, 0 },
 	}, false, 2 },
+	[FORMAT_DEMANDS] = { "demands", 3, {
+		{ "origin", true, 0, INT32_MAX, 0 },
+		{ "dest", true, 0, INT32_MAX, 0 },
+		{ "chunks", true, 1, COLL_MAX_CHUNKS, 0 },
+	}, false, FORMAT_DEMANDED },
 	[FORMAT_TRANSFERS] = { "transfers", 7, {
 		{ "step", true, 0, INT32_MAX, 0 },
 		{ "arc", true, 0, INT32_MAX, 0 },
@@ -79,10 +84,31 @@ static bool is_usual(const struct topo *t, int node)
 
 int format_version(const struct coll_sched *s)
 {
+	if (s->demands) {
+		return FORMAT_DEMANDED;
+	}
 	if (s->placement) {
 		return FORMAT_PLACED;
 	}
 	return s->group || s->embedding || !topo_is_plain(s->topo) ? 2 : 1;
+}
+
+/* Whether a row of the demands is written: the pair with number i, origin first. */
+static bool is_demanded(const struct coll_sched *s, int64_t i)
+{
+	int u = (int)(i / s->ranks);
+
+	return s->demands[i] > 0 && topo_group_first(s->group, u) == u;
+}
+
+static int64_t count_demands(const struct coll_sched *s)
+{
+	int64_t all = s->demands ? (int64_t)s->ranks * s->ranks : 0, n = 0;
+
+	for (int64_t i = 0; i < all; i++) {
+		n += is_demanded(s, i);
+	}
+	return n;
 }
 
 int64_t format_n_rows(const struct coll_sched *s, enum format_which which)
@@ -116,6 +142,8 @@ int64_t format_n_rows(const struct coll_sched *s, enum format_which which)
 		return coll_n_arc_routes(s);
 	case FORMAT_HOPS:
 		return s->embedding ? (int64_t)s->embedding->hops.n : 0;
+	case FORMAT_DEMANDS:
+		return count_demands(s);
 	case FORMAT_TRANSFERS:
 		return (int64_t)s->xfers.n;
 	case FORMAT_LIGHTS:
@@ -172,6 +200,18 @@ static void next_hop(struct format_rows *r, int64_t *v)
 		r->outer++;
 		r->inner = 0;
 	}
+}
+
+static void next_demand(struct format_rows *r, int64_t *v)
+{
+	const struct coll_sched *s = r->s;
+
+	while (!is_demanded(s, r->inner)) {
+		r->inner++;
+	}
+	v[0] = r->inner / s->ranks;
+	v[1] = r->inner % s->ranks;
+	v[2] = s->demands[r->inner++];
 }
 
 static void get_route(const struct coll_arc_route *r, int64_t *v)
@@ -245,6 +285,9 @@ void format_next(struct format_rows *r, int64_t *values)
 		return;
 	case FORMAT_HOPS:
 		next_hop(r, values);
+		return;
+	case FORMAT_DEMANDS:
+		next_demand(r, values);
 		return;
 	case FORMAT_TRANSFERS:
 		get_xfer(&s->xfers.v[row], values);
@@ -416,6 +459,13 @@ static int add_hop(struct format_load *l, const int64_t *v, struct err *err)
 	return vec_push(&l->hops, (int32_t)v[0]) ? err_nomem(err) : 0;
 }
 
+static int add_demand(struct format_load *l, const int64_t *v, struct err *err)
+{
+	struct format_demand d = { (int32_t)v[0], (int32_t)v[1], (int32_t)v[2] };
+
+	return vec_push(&l->demands, d) ? err_nomem(err) : 0;
+}
+
 static int add_xfer(struct format_load *l, const int64_t *v, struct err *err)
 {
 	struct coll_xfer x = {
@@ -525,6 +575,57 @@ static int set_physical(struct format_load *l, struct err *err)
 	return rc;
 }
 
+/* A row and its images: the demand, which must not be there yet. */
+static int spread_demand(const struct coll_sched *s, const struct format_demand *d,
+			 int32_t *chunks, struct err *err)
+{
+	if (d->origin >= s->ranks || d->dest >= s->ranks) {
+		return err_set(err, WEFT_EINVAL, "%d to %d: there are %d ranks", d->origin,
+			       d->dest, s->ranks);
+	}
+	for (int by = 0; by < topo_group_order(s->group); by++) {
+		int u = topo_group_move(s->group, by, d->origin);
+		int32_t *c = &chunks[(size_t)u * s->ranks + topo_group_move(s->group, by, d->dest)];
+
+		if (*c) {
+			return err_set(err, WEFT_EINVAL, "%d to %d: given twice", d->origin,
+				       d->dest);
+		}
+		*c = d->chunks;
+	}
+	return 0;
+}
+
+static int set_demands(const struct format_load *l, struct err *err)
+{
+	size_t n = (size_t)l->sched->ranks;
+	int32_t *chunks;
+	int rc = 0;
+
+	if (l->demands.n == 0) {
+		return 0;
+	}
+	if (n > COLL_MAX_DEMAND_RANKS) {
+		return err_set(err, WEFT_ELIMIT, "demands: for at most %d ranks",
+			       COLL_MAX_DEMAND_RANKS);
+	}
+	chunks = calloc(n * n, sizeof(*chunks));
+	if (!chunks) {
+		return err_nomem(err);
+	}
+	for (size_t i = 0; i < l->demands.n && rc == 0; i++) {
+		rc = spread_demand(l->sched, &l->demands.v[i], chunks, err);
+		if (rc) {
+			err_wrap(err, "demands[%zu]", i);
+		}
+	}
+	if (rc == 0) {
+		rc = coll_set_demands(l->sched, chunks, err);
+	}
+	free(chunks);
+	return rc;
+}
+
 /* An empty schedule of all that was read. */
 static int make_schedule(struct format_load *l, struct err *err)
 {
@@ -540,7 +641,8 @@ static int make_schedule(struct format_load *l, struct err *err)
 	if (!rc && l->head.topology[0]) {
 		coll_set_topo_name(l->sched, l->head.topology);
 	}
-	if (rc || (rc = set_group(l, l->sched->ranks, err)) || (rc = set_physical(l, err))) {
+	if (rc || (rc = set_group(l, l->sched->ranks, err)) || (rc = set_demands(l, err)) ||
+	    (rc = set_physical(l, err))) {
 		return rc;
 	}
 	return set_routes(l, err);
@@ -567,8 +669,8 @@ int format_add(struct format_load *l, enum format_which which, int64_t row,
 		[FORMAT_PHYSICAL_ARCS] = add_physical_arc, [FORMAT_LIMITS] = add_limit,
 		[FORMAT_LIMIT_ARCS] = add_limit_arc, [FORMAT_GENERATORS] = add_generator,
 		[FORMAT_IMAGES] = add_image, [FORMAT_ROUTES] = add_route,
-		[FORMAT_HOPS] = add_hop, [FORMAT_TRANSFERS] = add_xfer,
-		[FORMAT_LIGHTS] = add_light,
+		[FORMAT_HOPS] = add_hop, [FORMAT_DEMANDS] = add_demand,
+		[FORMAT_TRANSFERS] = add_xfer, [FORMAT_LIGHTS] = add_light,
 	};
 	const struct format_table *t = &format_tables[which];
 	int rc = 0;
@@ -609,6 +711,7 @@ void format_abort(struct format_load *l)
 	vec_fini(&l->images);
 	vec_fini(&l->routes);
 	vec_fini(&l->hops);
+	vec_fini(&l->demands);
 	l->graph = l->physical = NULL;
 	l->sched = NULL;
 }

@@ -23,7 +23,7 @@ void coll_scale(mpq_t q, int64_t num, int64_t den)
 	mpq_clear(f);
 }
 
-/* Sum of the distances between all pairs of ranks. */
+/* Sum of the distances between all pairs of ranks; with demands, times the chunks. */
 static int total_distance(const struct coll_sched *s, int64_t *sum, struct err *err)
 {
 	const struct topo *t = coll_physical(s);
@@ -39,12 +39,14 @@ static int total_distance(const struct coll_sched *s, int64_t *sum, struct err *
 		}
 		topo_bfs(t, u, dist);
 		for (int v = 0; v < s->ranks; v++) {
-			if (dist[v] < 0) {
+			int64_t times = s->demands ? coll_chunks_of(s, u, v) : 1;
+
+			if (dist[v] < 0 && times > 0) {
 				free(dist);
 				return err_set(err, WEFT_EINFEASIBLE, "rank %d cannot reach rank %d",
 					       u, v);
 			}
-			*sum += (int64_t)dist[v] * topo_group_order(s->group);
+			*sum += times * (int64_t)dist[v] * topo_group_order(s->group);
 		}
 	}
 	free(dist);
@@ -82,11 +84,30 @@ static int distance_bound(const struct coll_sched *s, mpq_t bound, struct err *e
 	mpq_init(by_hops);
 	rat_set(by_hops, hops, cap);
 	coll_scale(by_hops, s->ports, s->ranks);
+	coll_scale(by_hops, 1, s->demands ? s->chunks : 1);
 	if (mpq_cmp(by_hops, bound) > 0) {
 		mpq_set(bound, by_hops);
 	}
 	mpq_clear(by_hops);
 	return 0;
+}
+
+/* The most that a node sends or takes in, in chunks. */
+static int64_t max_node_chunks(const struct coll_sched *s)
+{
+	int64_t most = 0;
+
+	for (int u = 0; u < s->ranks; u++) {
+		int64_t out = 0, in = 0;
+
+		for (int v = 0; v < s->ranks; v++) {
+			out += coll_chunks_of(s, u, v);
+			in += coll_chunks_of(s, v, u);
+		}
+		most = out > most ? out : most;
+		most = in > most ? in : most;
+	}
+	return most;
 }
 
 /* The lower bound of schedule.h for this collective, in M/B. Where cuts ask for too large
@@ -96,6 +117,9 @@ static int bandwidth_bound(const struct coll_sched *s, mpq_t bound, struct err *
 	int rc = 0;
 
 	coll_node_bound(s->kind, s->ranks, bound);
+	if (s->demands) {
+		rat_set(bound, max_node_chunks(s), (int64_t)s->ranks * s->chunks);
+	}
 	if (s->kind == COLL_ALLTOALL) {
 		return distance_bound(s, bound, err);
 	}

@@ -225,7 +225,8 @@ int coll_pipeline(const struct coll_sched *s, int batches, struct coll_sched **o
 	int rc;
 
 	*out = NULL;
-	if ((rc = check_batches(batches, err)) || (rc = refuse_batches(s, err))) {
+	if ((rc = check_batches(batches, err)) || (rc = refuse_batches(s, err)) ||
+	    (rc = coll_refuse_demands(s, "batches", err))) {
 		return rc;
 	}
 	if ((int64_t)batches * s->chunks > COLL_MAX_CHUNKS) {

@@ -29,6 +29,7 @@ struct coll_sched {
 	struct topo_action *action;	/* of the group on topo, NULL without */
 	struct coll_embedding *embedding;	/* owned, NULL: topo is physical */
 	int chunks;		/* of a shard, 1 to COLL_MAX_CHUNKS */
+	int32_t *demands;	/* of an all-to-all: chunks by pair, owned; NULL: all */
 	int ports;		/* units of capacity a node may drive at a time */
 	int root;		/* of a broadcast, else 0 */
 	int part;		/* of this rank + 1 only; 0: all of it */
@@ -86,6 +87,17 @@ static inline int coll_orbit_share(const struct coll_sched *s, const struct topo
 {
 	return action ? topo_group_order(s->group) / topo_action_size(action, orbit) : 1;
 }
+
+/* Chunks of the shard of a pair, or of an origin. */
+static inline int coll_chunks_of(const struct coll_sched *s, int origin, int dest)
+{
+	return s->demands ? s->demands[(size_t)origin * s->ranks + dest] : s->chunks;
+}
+
+/* The demands of `from`, rank u as to[u] (NULL: as u), origins and destinations exchanged
+ * with `reverse`. Errors of coll_set_demands. */
+int coll_set_demands_moved(struct coll_sched *s, const struct coll_sched *from, const int *to,
+			   bool reverse, struct err *err);
 
 /* Frees the placement, while the digraphs are there. */
 void coll_forget_placement(struct coll_sched *s);
@@ -191,10 +203,11 @@ void coll_scale(mpq_t q, int64_t num, int64_t den);
  * A column with the same default in every row is left out of a file, and so is a
  * table without rows. Version 1 has arcs, transfers and lightpaths alone, and is
  * what a schedule is written in that needs no more; version 2 all tables, version 3 also
- * the placement, which is columns of names.
+ * the placement, which is columns of names, version 4 also demands.
  */
-#define FORMAT_VERSION 3
+#define FORMAT_VERSION 4
 #define FORMAT_PLACED 3		/* what a placement needs */
+#define FORMAT_DEMANDED 4
 #define FORMAT_COLUMNS 7	/* of the widest table */
 
 /* In the order in which files are read; the transfers come after all that they
@@ -209,6 +222,7 @@ enum format_which {
 	FORMAT_IMAGES,		/* of every node under the first generator, then the next */
 	FORMAT_ROUTES,
 	FORMAT_HOPS,		/* of the first route, then the next */
+	FORMAT_DEMANDS,		/* above 0; of a compact schedule those of the first origins */
 	FORMAT_TRANSFERS, FORMAT_LIGHTS,
 	FORMAT_TABLES,
 };
@@ -257,6 +271,10 @@ struct format_head {
 	const char *physical;	/* name of the physical digraph, "" when unknown */
 };
 
+struct format_demand {
+	int32_t origin, dest, chunks;
+};
+
 /* A schedule being read: start, rows table by table, and finish; or
  * abort at any point after start. */
 struct format_load {
@@ -268,6 +286,7 @@ struct format_load {
 	VEC(int32_t) orders, images;
 	VEC(struct coll_path) routes;
 	VEC(int32_t) hops;
+	VEC(struct format_demand) demands;
 	struct coll_sched *sched;
 };
 

@@ -133,8 +133,8 @@ static int pack(const pb_schedule *msg, struct buf *out)
 		(ProtobufCMessage *)(msg)->physical_arcs, (ProtobufCMessage *)(msg)->limits, \
 		(ProtobufCMessage *)(msg)->limit_arcs, (ProtobufCMessage *)(msg)->generators, \
 		(ProtobufCMessage *)(msg)->images, (ProtobufCMessage *)(msg)->routes, \
-		(ProtobufCMessage *)(msg)->hops, (ProtobufCMessage *)(msg)->transfers, \
-		(ProtobufCMessage *)(msg)->lightpaths, \
+		(ProtobufCMessage *)(msg)->hops, (ProtobufCMessage *)(msg)->demands, \
+		(ProtobufCMessage *)(msg)->transfers, (ProtobufCMessage *)(msg)->lightpaths, \
 	}
 
 /* Packs msg with the tables that have rows. */
@@ -149,12 +149,13 @@ static int write_tables(const struct coll_sched *s, pb_schedule *msg, struct buf
 	Weft__V1__Schedule__Images images = WEFT__V1__SCHEDULE__IMAGES__INIT;
 	Weft__V1__Schedule__Routes routes = WEFT__V1__SCHEDULE__ROUTES__INIT;
 	Weft__V1__Schedule__Hops hops = WEFT__V1__SCHEDULE__HOPS__INIT;
+	Weft__V1__Schedule__Demands demands = WEFT__V1__SCHEDULE__DEMANDS__INIT;
 	Weft__V1__Schedule__Transfers transfers = WEFT__V1__SCHEDULE__TRANSFERS__INIT;
 	Weft__V1__Schedule__Lightpaths lights = WEFT__V1__SCHEDULE__LIGHTPATHS__INIT;
 	pb_schedule all = { .node_kinds = &kinds, .arcs = &arcs, .physical_arcs = &physical,
 			    .limits = &limits, .limit_arcs = &limit_arcs,
 			    .generators = &generators, .images = &images, .routes = &routes,
-			    .hops = &hops, .transfers = &transfers, .lightpaths = &lights };
+			    .hops = &hops, .demands = &demands, .transfers = &transfers, .lightpaths = &lights };
 	ProtobufCMessage *tables[FORMAT_TABLES] = TABLES(&all);
 	int rc = 0;
 
@@ -170,6 +171,7 @@ static int write_tables(const struct coll_sched *s, pb_schedule *msg, struct buf
 	msg->images = s->group ? &images : NULL;
 	msg->routes = s->embedding ? &routes : NULL;
 	msg->hops = s->embedding ? &hops : NULL;
+	msg->demands = s->demands ? &demands : NULL;
 	msg->transfers = &transfers;
 	msg->lightpaths = s->lights.n ? &lights : NULL;
 	if (!rc) {

@@ -194,6 +194,7 @@ void coll_free(struct coll_sched *s)
 	topo_free(s->topo);
 	vec_fini(&s->xfers);
 	vec_fini(&s->lights);
+	free(s->demands);
 	free(s->topo_name);
 	free(s);
 }
@@ -220,9 +221,114 @@ int coll_set_group(struct coll_sched *s, struct topo_group *g, struct err *err)
 	return rc;
 }
 
+/* ---- demands ---- */
+
+static int check_matrix(const struct coll_sched *s, const int32_t *chunks, struct err *err)
+{
+	int64_t all = 0;
+
+	for (int u = 0; u < s->ranks; u++) {
+		for (int v = 0; v < s->ranks; v++) {
+			int32_t c = chunks[(size_t)u * s->ranks + v];
+
+			if (c < 0 || c > s->chunks || (u == v && c > 0)) {
+				return err_set(err, WEFT_EINVAL, "demand of rank %d to rank %d: %d "
+					       "is not in 0 to %d", u, v, c, u == v ? 0 : s->chunks);
+			}
+			all += c;
+		}
+	}
+	return all > 0 ? 0 : err_set(err, WEFT_EINVAL, "all demands are 0");
+}
+
+/* The group moves pairs to pairs of the same demand. */
+static int check_group(const struct coll_sched *s, const int32_t *chunks, struct err *err)
+{
+	for (int i = 0; s->group && i < topo_group_generators(s->group); i++) {
+		int order;
+		const int32_t *to = topo_group_generator(s->group, i, &order);
+
+		for (int u = 0; u < s->ranks; u++) {
+			for (int v = 0; v < s->ranks; v++) {
+				if (chunks[(size_t)u * s->ranks + v] !=
+				    chunks[(size_t)to[u] * s->ranks + to[v]]) {
+					return err_set(err, WEFT_EINVAL, "demand of rank %d to rank "
+						       "%d: generator %d moves it to another", u,
+						       v, i);
+				}
+			}
+		}
+	}
+	return 0;
+}
+
+int coll_set_demands(struct coll_sched *s, const int32_t *chunks, struct err *err)
+{
+	size_t bytes = (size_t)s->ranks * s->ranks * sizeof(*chunks);
+	int rc;
+
+	assert(s->xfers.n == 0 && !s->demands);
+	if (!chunks) {
+		return 0;
+	}
+	if (s->kind != COLL_ALLTOALL || s->ranks > COLL_MAX_DEMAND_RANKS) {
+		return err_set(err, s->kind != COLL_ALLTOALL ? WEFT_EINVAL : WEFT_ELIMIT,
+			       "demands are for an all-to-all of at most %d ranks",
+			       COLL_MAX_DEMAND_RANKS);
+	}
+	if ((rc = check_matrix(s, chunks, err)) || (rc = check_group(s, chunks, err))) {
+		return rc;
+	}
+	s->demands = malloc(bytes);
+	if (!s->demands) {
+		return err_nomem(err);
+	}
+	memcpy(s->demands, chunks, bytes);
+	return 0;
+}
+
+const int32_t *coll_demands(const struct coll_sched *s)
+{
+	return s->demands;
+}
+
+int coll_set_demands_moved(struct coll_sched *s, const struct coll_sched *from, const int *to,
+			   bool reverse, struct err *err)
+{
+	size_t n = (size_t)from->ranks;
+	int32_t *moved;
+	int rc;
+
+	if (!from->demands) {
+		return 0;
+	}
+	moved = malloc(n * n * sizeof(*moved));
+	if (!moved) {
+		return err_nomem(err);
+	}
+	for (size_t u = 0; u < n; u++) {
+		for (size_t v = 0; v < n; v++) {
+			size_t a = to ? (size_t)to[u] : u, b = to ? (size_t)to[v] : v;
+
+			moved[reverse ? b * n + a : a * n + b] = from->demands[u * n + v];
+		}
+	}
+	rc = coll_set_demands(s, moved, err);
+	free(moved);
+	return rc;
+}
+
+int coll_refuse_demands(const struct coll_sched *s, const char *output, struct err *err)
+{
+	return s->demands ? err_set(err, WEFT_EUNSUPPORTED, "%s of an all-to-all in which pairs "
+				    "send unlike amounts: not supported", output) : 0;
+}
+
+/* ---- transfers ---- */
+
 void coll_set_chunks(struct coll_sched *s, int chunks)
 {
-	assert(s->xfers.n == 0 && chunks >= 1 && chunks <= COLL_MAX_CHUNKS);
+	assert(s->xfers.n == 0 && chunks >= 1 && chunks <= COLL_MAX_CHUNKS && !s->demands);
 	s->chunks = chunks;
 }
 
@@ -259,7 +365,7 @@ static int check_xfer(const struct coll_sched *s, const struct coll_xfer *x, str
 	} else if (s->kind != COLL_ALLTOALL && x->dest != COLL_NO_DEST) {
 		what = "a destination belongs to all-to-all only";
 	} else if (x->first < 0 || x->first > x->last ||
-		   x->last >= s->chunks) {
+		   x->last >= coll_chunks_of(s, x->origin, x->dest)) {
 		what = "chunks are not a range of the shard";
 	} else if (x->op != COLL_OP_COPY && x->op != COLL_OP_REDUCE) {
 		what = "operation is neither copy nor reduce";

@@ -8,7 +8,8 @@
  *   allgather       shard `origin` spreads from rank origin to all (copy)
  *   reduce-scatter  shard `origin` is summed towards rank origin (reduce)
  *   allreduce       a reduce-scatter then an allgather of the sums
- *   all-to-all      chunk of (origin -> destination), moved hop by hop
+ *   all-to-all      chunk of (origin -> destination), moved hop by hop; with demands
+ *                   only the first chunks of each pair's shard
  *   broadcast       the root's vector is N shards: all go to all ranks
  *   reduce          the vectors of all ranks are summed in the root
  *   gather          shard `origin` goes from rank origin to the root
@@ -123,6 +124,20 @@ int coll_finish(struct coll_sched *s, struct err *err);
  * WEFT_EINVAL when g does not keep the digraph, WEFT_EUNSUPPORTED with a root. O(m
  * log degree) a generator. */
 int coll_set_group(struct coll_sched *s, struct topo_group *g, struct err *err);
+/*
+ * Demands of an empty all-to-all, after its group: of the shard that rank u has for rank v
+ * the chunks 0 .. chunks[u * ranks + v] - 1 are sent, the others do not exist. 0 to P, on the
+ * diagonal 0; copied; NULL: P for all pairs. WEFT_EINVAL for others, when all are 0, or when the
+ * group does not keep them; WEFT_ELIMIT above COLL_MAX_DEMAND_RANKS. O(ranks^2) a generator.
+ */
+#define COLL_MAX_DEMAND_RANKS 8192
+int coll_set_demands(struct coll_sched *s, const int32_t *chunks, struct err *err);
+/* NULL: all pairs send all chunks. */
+const int32_t *coll_demands(const struct coll_sched *s);
+/* For engines that know blocks of one size only: WEFT_EUNSUPPORTED when s has demands, with
+ * `output`, such as "programs". */
+int coll_refuse_demands(const struct coll_sched *s, const char *output, struct err *err);
+
 /* NULL: every transfer stands for itself. */
 const struct topo_group *coll_group(const struct coll_sched *s);
 /* All transfers, and routes, written out. New schedule, not yet verified. WEFT_ELIMIT
@@ -292,7 +307,8 @@ void coll_report_fini(struct coll_report *r);
  *                  complete anywhere and N-1 more to bring it to the others
  *   broadcast, reduce  1: every node but the root takes in (sends out) the
  *                  whole vector
- *   all-to-all     the larger of (N-1)/N and the distance bound: the hops
+ *   all-to-all     the larger of (N-1)/N (with demands, of the most that a node sends or takes
+ *                  in) and the distance bound: the hops
  *                  that all shards need over the capacity of all arcs (or
  *                  of all ports, when these are fewer or light is switched)
  */

@@ -153,6 +153,7 @@ int coll_reverse(const struct coll_sched *s, struct coll_sched **out, struct err
 	    (rc = reversed_kind(s->kind, &kind, err)) ||
 	    (rc = transpose(s->topo, &graph, &forth, err)) ||
 	    (rc = coll_new_with_group(s, kind, graph, s->chunks, &r, err)) ||
+	    (rc = coll_set_demands_moved(r, s, NULL, true, err)) ||
 	    (rc = reverse_xfers(s, forth, r, err)) ||
 	    (rc = reverse_lights(s, forth, r, err))) {
 		goto out;
@@ -421,6 +422,7 @@ int coll_rename(const struct coll_sched *s, const int *to, struct coll_sched **o
 	if (rc || (rc = coll_new_like(s, s->kind, graph, s->chunks, &renamed, err)) ||
 	    (rc = rename_group(s, to, &group, err)) ||
 	    (rc = coll_set_group(renamed, group, err)) ||
+	    (rc = coll_set_demands_moved(renamed, s, to, false, err)) ||
 	    (rc = rename_rows(s, to, forth, renamed, err)) || (rc = coll_finish(renamed, err))) {
 		coll_free(renamed);
 		renamed = NULL;

@@ -10,6 +10,9 @@ static int begin(const struct coll_sched *s, struct coll_sched **out, struct err
 	struct topo *physical;
 	int rc = coll_new_like(s, s->kind, NULL, s->chunks, out, err);
 
+	if (!rc) {
+		rc = coll_set_demands(*out, s->demands, err);
+	}
 	if (!rc && s->embedding && (rc = topo_copy(s->embedding->physical, &physical, err)) == 0) {
 		rc = coll_set_physical(*out, physical, s->embedding->routing, s->ports, err);
 	}

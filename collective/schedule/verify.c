@@ -210,7 +210,7 @@ static int load_shard(struct coll_replay *r, int origin, int dest)
 		return WEFT_ENOMEM;
 	}
 	mark(r, 0);
-	mark(r, r->s->chunks);
+	mark(r, coll_chunks_of(r->s, origin, dest));
 	for (int i = 0; i < r->n_moves; i++) {
 		const struct coll_xfer *t = &x[r->order[r->next + i]];
 
@@ -628,7 +628,7 @@ static void set_wanted(struct coll_replay *r, int origin, int dest)
  * do. */
 static int replay_shard(struct coll_replay *r, int origin, int dest, struct err *err)
 {
-	if (origin == dest) {
+	if (origin == dest || coll_chunks_of(r->s, origin, dest) == 0) {
 		return 0;
 	}
 	set_wanted(r, origin, dest);

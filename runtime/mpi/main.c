@@ -205,7 +205,8 @@ static int load(struct mpi_worker *w, struct coll_sched **out, struct coll_repor
 		return err_set(err, WEFT_EINVAL, "%s is for %d ranks, not for %d",
 			       w->options.file, coll_ranks(*out), w->ranks);
 	}
-	return coll_refuse_light_changes(*out, "messages", err);
+	rc = coll_refuse_light_changes(*out, "messages", err);
+	return rc ? rc : coll_refuse_demands(*out, "messages", err);
 }
 
 /* A part in bytes, of another rank or (NULL) of none, as one message. */

@@ -368,6 +368,7 @@ int rank_program_make(const struct coll_sched *s, int rank, struct rank_program 
 		return err_set(err, WEFT_EUNSUPPORTED, "messages through memories: not supported");
 	}
 	if ((rc = coll_refuse_light_changes(s, "messages", err)) ||
+	    (rc = coll_refuse_demands(s, "messages", err)) ||
 	    (coll_part(s) < 0 && (rc = coll_part_of(s, rank, &part, err)))) {
 		return rc;
 	}

@@ -68,6 +68,18 @@ demanded 4/5 --host-bandwidth 1
 sed 's/4/4GiB/; s/1/1GiB/' "$T/d" >"$T/sizes"
 cp "$T/sizes" "$T/d"
 demanded 8/5
+expect 0 "a schedule of demands" weft schedule make -t 'Torus(4)' -c all-to-all \
+	--demands "$T/d" -o "$T/d.json" --alpha 1us --link-bandwidth 100Gbps --format json
+[[ $(jq '.size_bytes / (1024 * 1024 * 1024)' "$T/out") == 16 &&
+	$(jq '.flow_rate / 1.6 - 1 | fabs < 1e-3' "$T/out") == true &&
+	$(jq '[.demands[][2]] | .[1] / .[0]' "$T/d.json") == 4 ]]
+tap "moves as many chunks as asked for"
+expect 0 "is proven" weft schedule verify "$T/d.json"
+for to in msccl-xml mscclpp-json routes-json; do
+	expect 65 "$to knows no demands" weft schedule export "$T/d.json" --to $to -o "$T/x"
+done
+expect 64 "sizes are known" weft schedule make -t 'Torus(4)' -c all-to-all \
+	--demands "$T/d" --alpha 1us --link-bandwidth 100Gbps --size 1MB
 printf '[[0,1,4],[1,0,2],[1,1,-1]]' >"$T/d"
 expect 65 "a demand that is none" weft schedule make -t 'Torus(3)' -c all-to-all --rate \
 	--demands "$T/d"

@@ -141,9 +141,10 @@ void cli_out_replay(struct out *o, const struct coll_report *r);
 int cli_opt_kind(const struct cli *c, enum coll_kind *kind, struct err *err);
 /* The cost model of --alpha, --size and one of --bandwidth (of a node, B in
  * the papers: divided by the ports of s) and --link-bandwidth; --hop and
- * --message are 0 without. All fields of *cost are set. WEFT_EUSAGE when one is missing or
+ * --message are 0 without. size: M where it is known otherwise, and then --size is refused; else
+ * 0. All fields of *cost are set. WEFT_EUSAGE when one is missing or
  * the rate of a port is below 1 bit/s. */
-int cli_read_cost(const struct cli *c, const struct coll_sched *s,
+int cli_read_cost(const struct cli *c, const struct coll_sched *s, int64_t size,
 		  struct coll_cost *cost, struct err *err);
 /* Time of a schedule in the alpha-beta model: alpha, hop, message, of changing light
  * light_changes and retune, link_bps, size_bytes, time, its two parts latency_time

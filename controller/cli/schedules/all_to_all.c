@@ -236,10 +236,6 @@ int cli_solve_pairs(const struct cli *c, const char *algorithm, const struct top
 	if (cli_has(c, "rate") || cli_has(c, "host-bandwidth") || cli_has(c, "nic-forwards")) {
 		return solve_rate(c, t, algorithm, p, flow, err);
 	}
-	if (p->demands) {
-		return err_set(err, WEFT_EUNSUPPORTED, "--demands: schedules are not supported, "
-			       "only --rate");
-	}
 	if (cli_has(c, "exact")) {
 		exact.time_limit_s *= EXACT_TIME;
 		r = find_exact(c, t, p, &exact, 1, &flow->exact, &of_exact, err);

@@ -74,7 +74,7 @@ static int plan(const struct cli *c, struct cli_run *r, const struct coll_report
 	if (!r->step_ns) {
 		return err_nomem(err);
 	}
-	if ((rc = cli_read_cost(c, r->s, &cost, err)) ||
+	if ((rc = cli_read_cost(c, r->s, 0, &cost, err)) ||
 	    (rc = coll_time(r->s, rep, &cost, &r->planned_ns, NULL, err))) {
 		return rc;
 	}
@@ -221,7 +221,8 @@ int cmd_schedule_run(struct cli *c, struct err *err)
 	coll_report_init(&rep);
 	r.s = s;
 	if (rc || (rc = read_options(c, &r, err)) || (rc = coll_verify(s, &rep, err)) ||
-	    (rc = coll_refuse_light_changes(s, "a run", err)) || (rc = plan(c, &r, &rep, err))) {
+	    (rc = coll_refuse_light_changes(s, "a run", err)) ||
+	    (rc = coll_refuse_demands(s, "a run", err)) || (rc = plan(c, &r, &rep, err))) {
 		goto out;
 	}
 	cli_catch_signals();

@@ -76,13 +76,17 @@ int cli_opt_kind(const struct cli *c, enum coll_kind *kind, struct err *err)
 
 /* ---- cost ---- */
 
-int cli_read_cost(const struct cli *c, const struct coll_sched *s,
+int cli_read_cost(const struct cli *c, const struct coll_sched *s, int64_t size,
 		  struct coll_cost *cost, struct err *err)
 {
 	int64_t node_bps = 0;
 	int r = 0;
 
 	memset(cost, 0, sizeof(*cost));
+	cost->size_bytes = size;
+	if (size > 0 && cli_has(c, "size")) {
+		return err_set(err, WEFT_EUSAGE, "--size: the demands are sizes already");
+	}
 	if (cli_has(c, "bandwidth") == cli_has(c, "link-bandwidth")) {
 		return err_set(err, WEFT_EUSAGE, cli_has(c, "bandwidth")
 			       ? "weft %s: --bandwidth of a node and "
@@ -91,7 +95,7 @@ int cli_read_cost(const struct cli *c, const struct coll_sched *s,
 				 "or --link-bandwidth is missing", c->verb);
 	}
 	if ((r = cli_need(c, "alpha", err)) ||
-	    (r = cli_need(c, "size", err)) ||
+	    (size == 0 && (r = cli_need(c, "size", err))) ||
 	    (r = cli_opt_unit(c, "alpha", UNIT_NS, &cost->alpha_ns, err)) ||
 	    (r = cli_opt_unit(c, "size", UNIT_BYTES, &cost->size_bytes,
 			      err)) ||
@@ -152,7 +156,7 @@ int cmd_schedule_cost(struct cli *c, struct err *err)
 	int r = cli_load_schedule(c, &s, err);
 
 	coll_report_init(&rep);
-	if (r || (r = cli_read_cost(c, s, &cost, err)) ||
+	if (r || (r = cli_read_cost(c, s, 0, &cost, err)) ||
 	    (r = cli_opt_unit(c, "retune", UNIT_NS, &cost.retune_ns, err)) ||
 	    (r = coll_verify(s, &rep, err))) {
 		goto out;

@@ -98,6 +98,12 @@ static int read_counts(const struct cli *c, struct coll_make_query *q, const str
 	return 0;
 }
 
+/* M, where the demands are sizes, else 0: as many shards of the largest as there are ranks. */
+static int64_t demanded_size(const struct make_command *m)
+{
+	return m->demands.bytes * m->demands.largest * m->demands.n;
+}
+
 /* The cost, whose node bandwidth needs the ports of some schedule on the topology, or on what
  * that is embedded in. */
 static int read_cost(const struct cli *c, struct make_command *m, struct err *err)
@@ -118,7 +124,7 @@ static int read_cost(const struct cli *c, struct make_command *m, struct err *er
 		r = coll_set_physical(s, physical, m->fabric.routing, 0, err);
 	}
 	if (r == 0) {
-		r = cli_read_cost(c, s, &m->cost, err);
+		r = cli_read_cost(c, s, demanded_size(m), &m->cost, err);
 		m->q.cost = &m->cost;
 	}
 	coll_free(s);

@@ -83,7 +83,7 @@ static void out_simulation(const struct cli *c, struct out *o, const struct coll
 static int read_options(const struct cli *c, const struct coll_sched *s,
 			struct coll_sim_options *opt, struct err *err)
 {
-	int r = cli_read_cost(c, s, &opt->cost, err);
+	int r = cli_read_cost(c, s, 0, &opt->cost, err);
 
 	opt->asynchronous = opt->cost.steps_overlap = cli_has(c, "asynchronous");
 	return r ? r : cli_opt_unit(c, "retune", UNIT_NS, &opt->cost.retune_ns, err);
