@@ -456,7 +456,8 @@ static int prove(struct cost_master *m, const mpz_t unit, mpq_t bound, struct er
 		mpq_sub(bound, bound, worth);
 		mpq_set_z(worth, unit);
 	}
-	if (mpq_sgn(worth) > 0) {
+	/* Costs are not negative. */
+	if (mpq_sgn(worth) > 0 && mpq_sgn(bound) > 0) {
 		mpq_div(bound, bound, worth);
 	} else {
 		mpq_set_ui(bound, 0, 1);

@@ -163,6 +163,22 @@ static int first_columns(struct cost_master *m, struct err *err)
 
 /* ---- the program ---- */
 
+/* Keeps duals whose bound is the best so far: the master's last ones may prove less. */
+static void keep_duals(struct cost_master *m, const double *duals, double missing)
+{
+	int rows = m->net->n_rows;
+	double bound = -missing;
+
+	for (int i = 0; i < rows + (int)m->blocks.n; i++) {
+		bound += i >= rows ? duals[i]
+			 : m->second ? duals[i] * mpq_get_d(m->time) / m->time_unit : 0;
+	}
+	if (bound > m->bound) {
+		m->bound = bound;
+		memcpy(m->dual, duals, ((size_t)rows + m->blocks.n) * sizeof(*duals));
+	}
+}
+
 /* Prices of the duals; the worth of blocks and what no column betters. */
 static int price(void *ctx, const double *duals, struct lp *lp, struct colgen_proof *proof,
 		 struct err *err)
@@ -195,6 +211,7 @@ static int price(void *ctx, const double *duals, struct lp *lp, struct colgen_pr
 			return rc;
 		}
 	}
+	keep_duals(m, duals, proof->missing);
 	return 0;
 }
 
@@ -228,18 +245,16 @@ static int make_program(struct cost_master *m, struct lp **out, struct err *err)
 	return rc;
 }
 
-/* Values and duals, for exact.c. */
+/* Values, for exact.c. */
 static int keep_solution(struct cost_master *m, const struct lp *lp, struct err *err)
 {
-	int fixed = m->second ? 0 : 1, rows = m->net->n_rows + (int)m->blocks.n;
+	int fixed = m->second ? 0 : 1;
 
 	free(m->value);
-	free(m->dual);
 	m->value = calloc(m->columns.n + 1, sizeof(*m->value));
-	m->dual = calloc((size_t)rows + 1, sizeof(*m->dual));
 	free_weights(m);
 	m->weight = calloc(m->columns.n + 1, sizeof(*m->weight));
-	if (!m->value || !m->dual || !m->weight) {
+	if (!m->value || !m->weight) {
 		return err_nomem(err);
 	}
 	for (; m->n_weights < m->columns.n; m->n_weights++) {
@@ -247,9 +262,6 @@ static int keep_solution(struct cost_master *m, const struct lp *lp, struct err 
 	}
 	for (size_t j = 0; j < m->columns.n; j++) {
 		m->value[j] = lp_value(lp, (int)j + fixed);
-	}
-	for (int r = 0; r < rows; r++) {
-		m->dual[r] = lp_dual(lp, r);
 	}
 	return 0;
 }
@@ -317,6 +329,12 @@ int cost_run_stage(struct cost_master *m, bool second, const struct coll_rate_op
 	int rc = 0;
 
 	m->second = second;
+	m->bound = -HUGE_VAL;
+	free(m->dual);
+	m->dual = calloc((size_t)m->net->n_rows + m->blocks.n + 1, sizeof(*m->dual));
+	if (!m->dual) {
+		return err_nomem(err);
+	}
 	how.smoothing = (size_t)m->net->n_rows + m->blocks.n < SMALL ? 0 : COLGEN_SMOOTHING;
 	if (!second) {
 		rc = first_columns(m, err);

@@ -111,7 +111,8 @@ struct cost_master {
 	VEC(struct cost_column *) columns;
 	mpq_t *weight;		/* by column; NULL before a stage */
 	size_t n_weights;
-	double *value, *dual;	/* by column, by row and then block: of the last run */
+	double *value;		/* by column: of the last run */
+	double *dual, bound;	/* by row and then block: those of the best bound in it */
 	double time_unit, cost_unit;	/* what the program counts in */
 	bool second;		/* stage: least cost at `time` */
 	mpq_t time, time_bound, cost, cost_bound;

@@ -253,7 +253,7 @@ make_k4 64 '--extra-steps is for allgather, reduce-scatter and allreduce' all-to
 make_k4 64 '--extra-steps is for --algorithm late and auto' allgather -a bfb --extra-steps 1
 make_k4 64 '--extra-steps: "9" is not a whole number from 0 to 8' allgather -a late --extra-steps 9
 bad 65 '299 steps: late pieces take at most 200' schedule make -t 'UniRing(1,300)' -c allgather -a late
-make_k4 64 '--rate is for all-to-all' broadcast --rate
+make_k4 64 '--output does not go with --rate' broadcast --rate
 make_k4 64 'is missing' broadcast --alpha 1us
 make_k4 65 '--algorithm magic: not supported' allgather -a magic
 for n in 0 -1 nan 1e400 1.5 '' 99999999999999999999; do
@@ -283,7 +283,7 @@ done
 make_k4 64 "--alpha: time '-1us' is negative" allgather --alpha -1us \
 	--size 1MB --bandwidth 1Gbps
 make_k4 64 '--gap is for all-to-all' allgather --gap 1%
-make_k4 64 '--rate is for all-to-all' allreduce --rate
+make_k4 64 '--output does not go with --rate' allreduce --rate
 make_k4 64 '--batches is not for all-to-all' all-to-all --batches 2
 make_k4 64 '--output does not go with --rate' all-to-all --rate
 make_k4 64 '--host-bandwidth nan: expected' all-to-all --host-bandwidth nan
