@@ -99,7 +99,7 @@ static int offer(const struct coll_make_query *q, struct coll_made *one, struct 
 /* ---- all-gather, reduce-scatter, all-reduce ---- */
 
 /* Batches that s may be made in. */
-static int most_batches(const struct coll_make_query *q, const struct coll_sched *s)
+static int max_batches(const struct coll_make_query *q, const struct coll_sched *s)
 {
 	int64_t kept, all, most = COLL_MAX_BATCHES;
 
@@ -125,7 +125,7 @@ static int count_batches(const struct coll_make_query *q, const struct coll_sche
 	if (q->batches == 1 || !q->cost) {
 		return 0;
 	}
-	return coll_pipeline_best(whole, q->cost, most_batches(q, whole), batches, err);
+	return coll_pipeline_best(whole, q->cost, max_batches(q, whole), batches, err);
 }
 
 /* In batches; chosen ones move to idle links what can move there. *out is NULL where one batch

@@ -31,7 +31,7 @@ struct spanning {
 	int32_t *from;		/* place: the edge via[] has to make room for it */
 	bool *touched;		/* k: top is set up in this search */
 	int32_t *queue;		/* places */
-	int32_t *first, *link;	/* n + 1, 2 n: of one forest, for growing it anew */
+	int32_t *first, *link;	/* n + 1, 2 n: of one forest, for growing it again */
 	struct arrays arrays;
 };
 
