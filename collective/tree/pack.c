@@ -1,4 +1,9 @@
-/* Forests of packed arborescences: see pack.h. */
+/*
+ * Forests of packed arborescences: see pack.h. The best rate gives every arc a whole number
+ * of units that it may pass (pack_rate.c); arcs through switches become arcs between
+ * terminals (pack_split.c, pack_logical.c); trees are packed into these, and what they then send
+ * over physical arcs is counted once more, which is the time.
+ */
 #include <stdlib.h>
 
 #include "collective/tree/pack_private.h"
@@ -28,17 +33,16 @@ static int check(const struct topo *t, const struct coll_pack_options *opt, stru
 			       (long long)opt->share);
 	}
 	if ((rc = topo_check_order(t, err)) == 0) {
-		rc = topo_check_plain(t, "packing trees", err);
+		rc = topo_check_unlimited(t, "packing trees", err);
 	}
 	return rc;
 }
 
 /* ---- the forest ---- */
 
-/* Trees of the digraph; back: those of its transpose, whose arc a is arc back[a] here. They
- * go over to out. */
-static int take_trees(struct graph_trees *trees, const int32_t *back, struct coll_forest *out,
-		      struct err *err)
+/* The trees go over to out; number: of the forest's arc by that in the trees, NULL: the same. */
+static int take_trees(struct graph_trees *trees, const int32_t *number, bool inwards,
+		      struct coll_forest *out, struct err *err)
 {
 	int n = topo_n(out->logical);
 
@@ -49,17 +53,38 @@ static int take_trees(struct graph_trees *trees, const int32_t *back, struct col
 		struct graph_tree *t = &trees->list.v[i];
 		struct coll_forest_tree *tree = &out->trees.v[out->trees.n++];
 
-		*tree = (struct coll_forest_tree){ .inwards = back, .weight = t->weight,
+		*tree = (struct coll_forest_tree){ .inwards = inwards, .weight = t->weight,
 						   .via = t->via, .depth = t->deepest };
 		t->via = NULL;
 		for (int v = 0; v < n; v++) {
 			tree->root = tree->via[v] < 0 ? v : tree->root;
-			if (back && tree->via[v] >= 0) {
-				tree->via[v] = back[tree->via[v]];
+			if (number && tree->via[v] >= 0) {
+				tree->via[v] = number[tree->via[v]];
 			}
 		}
 	}
 	return 0;
+}
+
+/* What the trees send over the physical arcs. Routes are one an arc. */
+static void add_loads(const struct coll_forest *f, int64_t *load)
+{
+	for (size_t i = 0; i < f->trees.n; i++) {
+		const struct coll_forest_tree *tree = &f->trees.v[i];
+
+		for (int v = 0; v < topo_n(f->logical); v++) {
+			int a = tree->via[v];
+			const struct coll_forest_route *r = a >= 0 && f->routes.n > 0
+								    ? &f->routes.v[a] : NULL;
+
+			if (a >= 0 && !r) {
+				load[a] += tree->weight;
+			}
+			for (int h = 0; r && h < r->n; h++) {
+				load[f->hops.v[r->first + h]] += tree->weight;
+			}
+		}
+	}
 }
 
 /* The fullest arc's load over its capacity and the share. */
@@ -71,15 +96,7 @@ static int measure(const struct topo *t, struct coll_forest *f, struct err *err)
 	if (!load) {
 		return err_nomem(err);
 	}
-	for (size_t i = 0; i < f->trees.n; i++) {
-		for (int v = 0; v < topo_n(f->logical); v++) {
-			int a = f->trees.v[i].via[v];
-
-			if (a >= 0) {
-				load[a] += f->trees.v[i].weight;
-			}
-		}
-	}
+	add_loads(f, load);
 	mpq_init(time);
 	for (int a = 0; a < topo_m(t); a++) {
 		rat_set(time, load[a], topo_arc(t, a)->cap);
@@ -94,8 +111,10 @@ static int measure(const struct topo *t, struct coll_forest *f, struct err *err)
 	return 0;
 }
 
+/* Trees of arcs that are as many, by number, as those of net->n or fewer nodes. */
 static int pack_trees(const struct pack_net *net, const struct pack_rate *rate,
-		      struct graph_trees *trees, struct err *err)
+		      const struct graph_arc *arcs, int m, struct graph_trees *trees,
+		      struct err *err)
 {
 	struct graph_root *roots = calloc((size_t)net->n_roots, sizeof(*roots));
 	int rc;
@@ -106,52 +125,106 @@ static int pack_trees(const struct pack_net *net, const struct pack_rate *rate,
 	for (int i = 0; i < net->n_roots; i++) {
 		roots[i] = (struct graph_root){ net->roots[i], rate->share };
 	}
-	rc = graph_pack_from_roots(net->n, rate->arcs, net->m, roots, net->n_roots, trees, err);
+	rc = graph_pack_from_roots(net->ranks, arcs, m, roots, net->n_roots, trees, err);
 	free(roots);
 	return rc;
 }
 
-/* Trees away from the roots on t, which is the transpose of out->logical where back is given. */
-static int pack(const struct topo *t, const struct coll_pack_options *opt, const int32_t *back,
-		struct coll_forest *out, struct err *err)
+/* The best rate, and arcs between terminals that allow it. Where a switch has more out than in,
+ * and needs it, the rate is that of a digraph in which it has not. */
+static int find_arcs(struct pack_net *net, const struct coll_pack_options *opt,
+		     struct pack_rate *rate, struct pack_arcs *arcs, struct err *err)
 {
-	struct pack_net net = { 0 };
+	bool attained = false;
+
+	for (int tries = 0; tries < 2 && !attained; tries++) {
+		int rc;
+
+		arcs->list.n = 0;
+		pack_rate_fini(rate);
+		if ((tries > 0 && (rc = pack_balance(net, err))) ||
+		    (rc = pack_rate_find(net, opt->share, rate, err)) ||
+		    (rc = pack_split(net, rate, arcs, &attained, err))) {
+			return rc;
+		}
+	}
+	return attained ? 0
+			: err_set(err, WEFT_EUNSUPPORTED, "a share of %lld units does not go "
+				  "through switches that have as much capacity out as in",
+				  (long long)opt->share);
+}
+
+/* Through switches; back: net is of the transpose of t. */
+static int pack_switched(struct pack_net *net, const struct topo *t,
+			 const struct coll_pack_options *opt, const int32_t *back,
+			 struct coll_forest *out, struct err *err)
+{
+	struct pack_rate rate = { 0 };
+	struct pack_arcs arcs = { 0 };
+	struct graph_arc *packed = NULL;
+	struct graph_trees trees = { 0 };
+	int rc;
+
+	if ((rc = find_arcs(net, opt, &rate, &arcs, err)) ||
+	    (rc = pack_logical(t, &arcs, back, out, &packed, err)) ||
+	    (rc = pack_trees(net, &rate, packed, topo_m(out->logical), &trees, err)) ||
+	    (rc = take_trees(&trees, NULL, back, out, err))) {
+		goto out;
+	}
+	out->share = rate.share;
+out:
+	graph_trees_fini(&trees);
+	free(packed);
+	vec_fini(&arcs.list);
+	pack_rate_fini(&rate);
+	return rc;
+}
+
+static int pack_plain(const struct pack_net *net, const struct topo *t,
+		      const struct coll_pack_options *opt, const int32_t *back,
+		      struct coll_forest *out, struct err *err)
+{
 	struct pack_rate rate = { 0 };
 	struct graph_trees trees = { 0 };
 	int rc;
 
-	if ((rc = pack_net_init(&net, t, opt->kind, opt->root, err)) ||
-	    (rc = pack_rate_find(&net, opt->share, &rate, err)) ||
-	    (rc = pack_trees(&net, &rate, &trees, err)) ||
-	    (rc = take_trees(&trees, back, out, err))) {
+	if ((rc = topo_copy(t, &out->logical, err)) ||
+	    (rc = pack_rate_find(net, opt->share, &rate, err)) ||
+	    (rc = pack_trees(net, &rate, rate.arcs, net->m, &trees, err)) ||
+	    (rc = take_trees(&trees, back, back, out, err))) {
 		goto out;
 	}
 	out->share = rate.share;
-	rc = measure(out->logical, out, err);
 out:
 	graph_trees_fini(&trees);
 	pack_rate_fini(&rate);
-	pack_net_fini(&net);
 	return rc;
 }
 
 int coll_forest_pack(const struct topo *t, const struct coll_pack_options *opt,
 		     struct coll_forest *out, struct err *err)
 {
+	struct pack_net net = { 0 };
 	struct topo *transposed = NULL;
 	int32_t *back = NULL;
 	int rc = check(t, opt, err);
 
-	if (rc || (rc = topo_copy(t, &out->logical, err))) {
+	if (rc) {
 		return rc;
 	}
 	if (is_inwards(opt->kind)) {
 		back = malloc(((size_t)topo_m(t) + 1) * sizeof(*back));
 		rc = back ? topo_transpose(t, &transposed, back, err) : err_nomem(err);
 	}
-	if (rc == 0) {
-		rc = pack(transposed ? transposed : t, opt, back, out, err);
+	if (rc || (rc = pack_net_init(&net, transposed ? transposed : t, opt->kind, opt->root,
+				      err))) {
+		goto out;
 	}
+	(void)((rc = net.n > net.ranks ? pack_switched(&net, t, opt, back, out, err)
+				       : pack_plain(&net, t, opt, back, out, err)) ||
+	       (rc = measure(t, out, err)));
+out:
+	pack_net_fini(&net);
 	topo_free(transposed);
 	free(back);
 	return rc;

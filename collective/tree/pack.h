@@ -23,16 +23,22 @@ struct coll_pack_options {
 #define COLL_MAX_PACK_SHARE (INT64_C(1) << 40)
 
 /*
- * A forest for the digraph, whose trees weigh opt->share a root. Its time is that of the fullest
- * arc: T* where share is 0 and the digraph is plain; else T* = coll_cut_bound() is to be
- * compared. Of a broadcast or reduce, only the root has trees, which carry its
- * vector as the one shard. Sums: trees on the transposed digraph, reversed.
+ * A forest for the digraph. Its time is that of the fullest arc by what the trees send: T* where
+ * opt->share is 0 and no switch has more capacity out than in (for sums: in than out); of a
+ * digraph with such switches mostly. Of a broadcast or reduce, only the root has trees, which carry its vector
+ * as the one shard. Sums: trees of the transposed digraph, reversed.
  *
- * Time: N + a few short flows for T* (Newton's method), then graph_pack_from_roots().
- * *out: after coll_forest_init; coll_forest_fini also after an error. t stays the caller's. WEFT_EINVAL (other kinds,
- * roots that are none, shares), WEFT_EUNSUPPORTED (shared limits), WEFT_EINFEASIBLE (a
- * terminal is cut off), WEFT_ELIMIT (capacities in lowest terms add up to more than 2^40; too many
- * trees), WEFT_ENOMEM.
+ * Switches and memories, whatever they can do, only forward: the forest's digraph has the
+ * terminals, and arcs which are each one path, of weight 1; their capacities are the units that may
+ * pass within the time, their latencies the sums. (ForestColl, section on switches: splitting off.)
+ * Of a digraph of terminals only, the forest's one is a copy.
+ *
+ * Time: N short flows a few times for T* (Newton's method) and switches, then
+ * graph_pack_from_roots(). *out: after coll_forest_init; coll_forest_fini also after an error.
+ * t stays the caller's. WEFT_EINVAL (other kinds, roots that are none, shares),
+ * WEFT_EUNSUPPORTED (shared limits; a share that does not go through switches),
+ * WEFT_EINFEASIBLE (a terminal is cut off), WEFT_ELIMIT (capacities in lowest terms add up to more
+ * than 2^40; too many trees, or pairs of arcs at switches), WEFT_ENOMEM.
  */
 int coll_forest_pack(const struct topo *t, const struct coll_pack_options *opt,
 		     struct coll_forest *out, struct err *err);

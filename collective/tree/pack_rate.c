@@ -13,7 +13,6 @@
 #include "collective/tree/pack_private.h"
 #include "lib/base/rat.h"
 
-#define MAX_CAP (INT64_C(1) << 40)	/* of all arcs together */
 #define SHARE_TRIES 16
 
 /* ---- the digraph ---- */
@@ -27,13 +26,13 @@ static int take_arcs(struct pack_net *net, const struct topo *t, struct err *err
 
 		unit = arc->src != arc->dst ? rat_gcd(unit, arc->cap) : unit;
 	}
-	net->unit = unit > 0 ? unit : 1;
+	unit = unit > 0 ? unit : 1;
 	for (int a = 0; a < net->m; a++) {
 		const struct topo_arc *arc = topo_arc(t, a);
-		int64_t cap = arc->src != arc->dst ? arc->cap / net->unit : 0;
+		int64_t cap = arc->src != arc->dst ? arc->cap / unit : 0;
 
 		net->arcs[a] = (struct graph_arc){ arc->src, arc->dst, cap };
-		if (cap > MAX_CAP - sum) {
+		if (cap > PACK_MAX_CAP - sum) {
 			return err_set(err, WEFT_ELIMIT, "the capacities, in lowest terms, add up "
 				       "to more than 2^40");
 		}
@@ -49,6 +48,7 @@ int pack_net_init(struct pack_net *net, const struct topo *t, enum coll_kind kin
 
 	*net = (struct pack_net){
 		.n = topo_n(t), .m = topo_m(t), .ranks = topo_ranks(t),
+		.holders = topo_holders(t),
 		.n_roots = one ? 1 : topo_ranks(t),
 	};
 	arrays_add(&net->arrays, net->arcs, net->m);
@@ -77,32 +77,43 @@ static int64_t scale(int64_t cap, int64_t num, int64_t den)
 	return wide > INT64_MAX / 2 ? INT64_MAX / 2 : (int64_t)wide;
 }
 
-/* Whether all terminals get a share from every root while arcs pass num / den times their
- * capacity; else *ok false, and rate->side becomes a set that lacks most. */
-static int is_enough(const struct pack_net *net, struct pack_rate *rate, int64_t num,
-		     int64_t den, int64_t share, bool *ok, struct err *err)
+/* What arcs may pass within num / den times their capacity, and rate->share from each root. */
+static int fill_arcs(const struct pack_net *net, struct pack_rate *rate, int64_t num, int64_t den,
+		     struct err *err)
 {
-	int64_t value, sum = 0, all = share * net->n_roots;
-	int rc;
+	int64_t sum = 0, all = rate->share * net->n_roots;
 
 	for (int a = 0; a < net->m + net->n_roots; a++) {
 		struct graph_arc *arc = &rate->arcs[a];
-		int64_t cap = a < net->m ? scale(net->arcs[a].cap, num, den) : share;
+		int64_t cap = a < net->m ? scale(net->arcs[a].cap, num, den) : rate->share;
 
 		*arc = a < net->m ? net->arcs[a]
 				  : (struct graph_arc){ .from = net->n,
 							.to = net->roots[a - net->m] };
 		arc->cap = cap < all ? cap : all;
-		if (arc->cap > (INT64_MAX / 4) - sum) {
-			return err_set(err, WEFT_ELIMIT, "the capacities within the best time "
-				       "add up to more than 2^61");
+		if (arc->cap > INT64_MAX / 4 - sum) {
+			return err_set(err, WEFT_ELIMIT, "a share of %lld units: arcs would pass "
+				       "more than 2^61", (long long)rate->share);
 		}
 		sum += arc->cap;
 	}
-	rc = graph_root_cut_side(net->n + 1, rate->arcs, net->m + net->n_roots, net->n,
-				 net->ranks, &value, rate->least, err);
+	return 0;
+}
+
+/* Whether all terminals get rate->share from every root while arcs pass num / den times their
+ * capacity; else *ok false, and rate->side becomes a set that lacks something. */
+static int is_enough(const struct pack_net *net, struct pack_rate *rate, int64_t num,
+		     int64_t den, bool *ok, struct err *err)
+{
+	int64_t value, all = rate->share * net->n_roots;
+	int rc = fill_arcs(net, rate, num, den, err);
+
+	if (rc == 0) {
+		rc = graph_root_cut_side(net->n + 1, rate->arcs, net->m + net->n_roots, net->n,
+					 net->ranks, all, &value, rate->least, err);
+	}
 	*ok = rc == 0 && value >= all;
-	if (!*ok) {
+	if (rc == 0 && !*ok) {
 		memcpy(rate->side, rate->least, (size_t)net->n * sizeof(*rate->side));
 	}
 	return rc;
@@ -146,6 +157,28 @@ static int time_of_side(const struct pack_net *net, const struct pack_rate *rate
 	return 0;
 }
 
+/* The fullest terminal. */
+static int find_first_side(const struct pack_net *net, struct pack_rate *rate, struct err *err)
+{
+	int fullest = 0;
+
+	for (int a = 0; a < net->m; a++) {
+		rate->surplus[net->arcs[a].to] += net->arcs[a].cap;
+	}
+	for (int v = 1; v < net->ranks; v++) {
+		if (net->n_roots == 1 && net->roots[0] == v) {
+			continue;
+		}
+		if (rate->surplus[v] < rate->surplus[fullest] ||
+		    (net->n_roots == 1 && net->roots[0] == fullest)) {
+			fullest = v;
+		}
+	}
+	memset(rate->surplus, 0, (size_t)net->n * sizeof(*rate->surplus));
+	rate->side[fullest] = true;
+	return time_of_side(net, rate, &rate->num, &rate->den, err);
+}
+
 /* T*, from the fullest terminal on. */
 static int find_time(const struct pack_net *net, struct pack_rate *rate, struct err *err)
 {
@@ -154,8 +187,12 @@ static int find_time(const struct pack_net *net, struct pack_rate *rate, struct 
 
 	rate->num = 0;
 	rate->den = 1;
+	if (net->ranks > 1 && (rc = find_first_side(net, rate, err))) {
+		return rc;
+	}
 	while (!ok) {
-		rc = is_enough(net, rate, rate->num, 1, rate->den, &ok, err);
+		rate->share = rate->den;
+		rc = is_enough(net, rate, rate->num, 1, &ok, err);
 		if (rc || (!ok && (rc = time_of_side(net, rate, &rate->num, &rate->den, err)))) {
 			return rc;
 		}
@@ -220,7 +257,7 @@ static int fit_share(const struct pack_net *net, struct pack_rate *rate, int64_t
 
 	rate->share = share;
 	while (!ok) {
-		int rc = is_enough(net, rate, num, den, share, &ok, err);
+		int rc = is_enough(net, rate, num, den, &ok, err);
 
 		if (rc) {
 			return rc;
@@ -230,6 +267,22 @@ static int fit_share(const struct pack_net *net, struct pack_rate *rate, int64_t
 		}
 	}
 	return 0;
+}
+
+/* No switch got more out than in by rounding down. */
+static bool keeps_balance(const struct pack_net *net, const struct pack_rate *rate)
+{
+	bool balanced = true;
+
+	for (int a = 0; a < net->m; a++) {
+		rate->surplus[net->arcs[a].from] += rate->arcs[a].cap;
+		rate->surplus[net->arcs[a].to] -= rate->arcs[a].cap;
+	}
+	for (int v = 0; v < net->n; v++) {
+		balanced &= v < net->ranks || rate->surplus[v] <= 0;
+		rate->surplus[v] = 0;
+	}
+	return balanced;
 }
 
 /* The least share at which rounding down takes nothing that is needed. */
@@ -242,12 +295,17 @@ static int find_share(const struct pack_net *net, struct pack_rate *rate, struct
 		int rc;
 
 		rate->share = grain * i;
-		rc = is_enough(net, rate, rate->num * rate->share, rate->den, rate->share, &ok, err);
+		rc = is_enough(net, rate, rate->num * rate->share, rate->den, &ok, err);
 		if (rc) {
 			return rc;
 		}
+		ok = ok && keeps_balance(net, rate);
 	}
-	return ok ? 0 : fit_share(net, rate, rate->den, err);
+	if (ok) {
+		return 0;
+	}
+	rate->share = rate->den;
+	return fill_arcs(net, rate, rate->num, 1, err);
 }
 
 int pack_rate_find(const struct pack_net *net, int64_t share, struct pack_rate *rate,
@@ -259,6 +317,7 @@ int pack_rate_find(const struct pack_net *net, int64_t share, struct pack_rate *
 	arrays_add(&rate->arrays, rate->arcs, net->m + net->n_roots);
 	arrays_add(&rate->arrays, rate->side, net->n);
 	arrays_add(&rate->arrays, rate->least, net->n + 1);
+	arrays_add(&rate->arrays, rate->surplus, net->n);
 	if (rate->arrays.failed) {
 		return err_nomem(err);
 	}

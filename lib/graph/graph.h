@@ -170,10 +170,10 @@ int graph_flow_of(int n, const struct graph_arc *arcs, int m, struct graph_flow 
  */
 int graph_root_cut(int n, const struct graph_arc *arcs, int m, int root, int sinks,
 		   int64_t *value, struct err *err);
-/* The same, and the side of that cut without the root. side: n; nothing is in it when there is
- * no such cut. */
+/* The same, and the side of that cut without the root; or of the first that is found with less
+ * than `enough`. side: n; nothing is in it when there is no such cut. */
 int graph_root_cut_side(int n, const struct graph_arc *arcs, int m, int root, int sinks,
-			int64_t *value, bool *side, struct err *err);
+			int64_t enough, int64_t *value, bool *side, struct err *err);
 
 /* A fraction in lowest terms: units of flow per unit of capacity. */
 struct graph_time {

@@ -309,14 +309,14 @@ static int search_order(const struct graph_flow *f, int root, int *order)
 /* A node that receives as much as the least so far may serve as a source for
  * the others: a smaller cut leaves it on the root's side, for else it would cut
  * that node off (as in Hao and Orlin 1994). */
-static int min_cut(struct flow_phases *s, const int *order, int sinks, int64_t *value,
-		   bool *side)
+static int min_cut(struct flow_phases *s, const int *order, int sinks, int64_t enough,
+		   int64_t *value, bool *side)
 {
 	int rc = 0;
 
 	*value = INT64_MAX;
 	s->source[order[0]] = true;
-	for (int i = 1; i < s->f->n && rc == 0; i++) {
+	for (int i = 1; i < s->f->n && rc == 0 && *value >= enough; i++) {
 		int64_t flow;
 
 		if (order[i] >= sinks) {
@@ -334,7 +334,7 @@ static int min_cut(struct flow_phases *s, const int *order, int sinks, int64_t *
 }
 
 int graph_root_cut_side(int n, const struct graph_arc *arcs, int m, int root, int sinks,
-			int64_t *value, bool *side, struct err *err)
+			int64_t enough, int64_t *value, bool *side, struct err *err)
 {
 	struct graph_flow *f = NULL;
 	struct flow_phases s = { 0 };
@@ -349,7 +349,7 @@ int graph_root_cut_side(int n, const struct graph_arc *arcs, int m, int root, in
 	}
 	order = malloc((size_t)n * sizeof(*order));
 	if (!order || flow_phases_init(&s, f) || search_order(f, root, order) ||
-	    min_cut(&s, order, sinks, value, side)) {
+	    min_cut(&s, order, sinks, enough, value, side)) {
 		rc = err_nomem(err);
 	}
 	flow_phases_fini(&s);
@@ -361,5 +361,5 @@ int graph_root_cut_side(int n, const struct graph_arc *arcs, int m, int root, in
 int graph_root_cut(int n, const struct graph_arc *arcs, int m, int root, int sinks,
 		   int64_t *value, struct err *err)
 {
-	return graph_root_cut_side(n, arcs, m, root, sinks, value, NULL, err);
+	return graph_root_cut_side(n, arcs, m, root, sinks, INT64_MIN, value, NULL, err);
 }

@@ -72,9 +72,34 @@ static int walk(const struct topo *t, const struct coll_forest_tree *tree, int v
 	return arcs;
 }
 
-static void check_tree(const struct topo *t, const struct coll_forest_tree *tree, bool inwards,
-		       int64_t *load)
+/* Physical arcs of a logical one, which are a path between its ends, through switches only. */
+static void add_load(const struct topo *t, const struct coll_forest *f, int arc, int64_t weight,
+		     int64_t *load)
 {
+	const struct coll_forest_route *r;
+	int at = topo_arc(f->logical, arc)->src;
+
+	if (f->routes.n == 0) {
+		load[arc] += weight;
+		return;
+	}
+	r = &f->routes.v[arc];
+	assert_int_equal(r->arc, arc);
+	for (int h = 0; h < r->n; h++) {
+		const struct topo_arc *hop = topo_arc(t, f->hops.v[r->first + h]);
+
+		assert_int_equal(hop->src, at);
+		assert_true(h == 0 || topo_node_kind(t, at) != TOPO_TERMINAL);
+		at = hop->dst;
+		load[f->hops.v[r->first + h]] += weight;
+	}
+	assert_int_equal(at, topo_arc(f->logical, arc)->dst);
+}
+
+static void check_tree(const struct topo *physical, const struct coll_forest *f,
+		       const struct coll_forest_tree *tree, bool inwards, int64_t *load)
+{
+	const struct topo *t = f->logical;
 	int deepest = 0;
 
 	assert_true(tree->weight >= 1);
@@ -85,13 +110,12 @@ static void check_tree(const struct topo *t, const struct coll_forest_tree *tree
 
 		deepest = depth > deepest ? depth : deepest;
 		if (v != tree->root) {
-			load[tree->via[v]] += tree->weight;
+			add_load(physical, f, tree->via[v], tree->weight, load);
 		}
 	}
 	assert_int_equal(tree->depth, deepest);
 }
 
-/* Loads on the physical arcs: shares of routes by weight, scaled by what divides all weights. */
 static void check_time(const struct topo *t, const struct coll_forest *f, const int64_t *load)
 {
 	mpq_t time, most;
@@ -120,7 +144,7 @@ static void check_forest(const struct topo *t, const struct coll_pack_options *o
 
 		assert_in_range(tree->root, 0, topo_ranks(t) - 1);
 		sum[tree->root] += tree->weight;
-		check_tree(f->logical, tree, is_inwards(opt->kind), load);
+		check_tree(t, f, tree, is_inwards(opt->kind), load);
 	}
 	for (int v = 0; v < topo_ranks(t); v++) {
 		bool root = !coll_has_root(opt->kind) || v == opt->root;
@@ -170,6 +194,112 @@ static void test_plain(void **state)
 		topo_free(t);
 	}
 	assert_true(brute > 350);
+}
+
+/* Closed walks at random, so that every node has as much capacity in as out, the first one through
+ * all nodes; and so many arcs into switches or, `out`, out of them. The last are switches. */
+static struct topo *random_switched(struct rng *r, int n, int switches, int max_cap, int walks,
+				    int surplus, bool out)
+{
+	struct err err = { 0 };
+	struct topo *t;
+
+	must(topo_new(n, &t, &err), &err);
+	for (int w = 0; w <= walks; w++) {
+		int64_t cap = 1 + (int64_t)rng_below(r, (uint64_t)max_cap);
+		int length = w == 0 ? n : 2 + (int)rng_below(r, (uint64_t)n);
+		int first = (int)rng_below(r, (uint64_t)n), at = first;
+
+		for (int i = 1; i <= length; i++) {
+			int to = w == 0 ? (first + i) % n : i == length
+				 ? first : (int)rng_below(r, (uint64_t)n);
+
+			must(topo_add_arc(t, at, to, cap, i, &err), &err);
+			at = to;
+		}
+	}
+	for (int i = 0; i < surplus; i++) {
+		int from = (int)rng_below(r, (uint64_t)(n - switches));
+		int to = n - 1 - (int)rng_below(r, (uint64_t)switches);
+
+		must(topo_add_arc(t, out ? to : from, out ? from : to,
+				  1 + (int64_t)rng_below(r, (uint64_t)max_cap), 0, &err), &err);
+	}
+	for (int v = n - switches; v < n; v++) {
+		topo_set_node(t, v, TOPO_SWITCH, 0);
+	}
+	must(topo_freeze(t, &err), &err);
+	return t;
+}
+
+/* Where no switch has more out than in, seen from the roots, trees attain the fullest cut
+ * (Bang-Jensen, Frank, Jackson 1995); elsewhere they are never below it. */
+static void test_switches(void **state)
+{
+	int attained = 0;
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 43);
+	for (int i = 0; i < 400; i++) {
+		int ranks = 1 + (int)rng_below(&r, 6), switches = 1 + (int)rng_below(&r, 5);
+		struct coll_pack_options opt = {
+			.kind = kinds[i % 4], .root = (int)rng_below(&r, (uint64_t)ranks),
+		};
+		int surplus = i % 3 ? 0 : (int)rng_below(&r, 5);
+		bool out = i % 2, exact = surplus == 0 || out == is_inwards(opt.kind);
+		struct topo *t = random_switched(&r, ranks + switches, switches,
+						 i % 5 ? 4 : 1000, (int)rng_below(&r, 5), surplus,
+						 out);
+		struct coll_forest f;
+		struct err err = { 0 };
+		mpq_t fullest;
+
+		mpq_init(fullest);
+		coll_forest_init(&f);
+		must(coll_forest_pack(t, &opt, &f, &err), &err);
+		check_forest(t, &opt, &f);
+		fullest_set(t, &opt, fullest);
+		assert_true(mpq_cmp(f.time, fullest) >= 0);
+		assert_true(!exact || mpq_equal(f.time, fullest));
+		attained += exact;
+		coll_forest_fini(&f);
+		mpq_clear(fullest);
+		topo_free(t);
+	}
+	assert_true(attained > 250);
+}
+
+/* Switches with any capacities: 0 -> 3 -> 1 and 2 at once needs a copy, which takes 2 instead of
+ * the cut's 1. */
+static void test_unbalanced(void **state)
+{
+	int above = 0;
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 44);
+	for (int i = 0; i < 200; i++) {
+		int n = 3 + (int)rng_below(&r, 8);
+		struct coll_pack_options opt = { .kind = kinds[i % 4] };
+		struct topo *t = random_digraph(&r, n, (int)rng_below(&r, 2 * (uint64_t)n),
+						i % 3 ? 3 : 1000, 1, 1 + (int)rng_below(&r, 3) % (n - 1));
+		struct coll_forest f;
+		struct err err = { 0 };
+		mpq_t fullest;
+
+		mpq_init(fullest);
+		coll_forest_init(&f);
+		must(coll_forest_pack(t, &opt, &f, &err), &err);
+		check_forest(t, &opt, &f);
+		fullest_set(t, &opt, fullest);
+		assert_true(mpq_cmp(f.time, fullest) >= 0);
+		above += !mpq_equal(f.time, fullest);
+		coll_forest_fini(&f);
+		mpq_clear(fullest);
+		topo_free(t);
+	}
+	assert_true(above > 0);
 }
 
 /* The best time with trees of so many units a root, by all cuts. */
@@ -241,6 +371,12 @@ static void test_known(void **state)
 		{ "Hypercube(5)", "31/5" },
 		{ "Mesh(8,8)", "63/2" },
 		{ "Jellyfish(64,4,1)", "63/4" },
+		{ "DgxA100(1,nvlink)", "7/300" },
+		{ "DgxA100(2,nvlink)", "3/65" },
+		{ "DgxA100(4,nvlink)", "3/25" },
+		{ "DgxA100(4,pcie)", "31/32" },
+		{ "DgxA100(4,all)", "3/25" },
+		{ "FatTree(4)", "15" },
 	};
 
 	(void)state;
@@ -307,6 +443,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_switches),
+		cmocka_unit_test(test_unbalanced),
 		cmocka_unit_test(test_share),
 		cmocka_unit_test(test_known),
 		cmocka_unit_test(test_errors),
