@@ -16,6 +16,7 @@
 #include <stdbool.h>
 
 #include "collective/schedule/schedule.h"
+#include "collective/tree/forest.h"
 #include "lib/base/vec.h"
 
 /* One collective of those that run together. What is one unit: the shard of each terminal
@@ -68,5 +69,17 @@ void coll_rate_fini(struct coll_rate *r);
  */
 int coll_rate_find(const struct topo *t, const struct coll_rate_demand *demands, int n,
 		   const struct coll_rate_options *opt, struct coll_rate *r, struct err *err);
+
+/*
+ * The same of one collective along trees, as a forest with the weights of the program: trees of every
+ * terminal, or of the first of each orbit of a group that moves terminals freely. f->share is a
+ * shard; of a broadcast or reduce all that the root has; of an all-reduce one of N shards, and roots
+ * have what the program gives them. Weights of a large common denominator are rounded, and f->time
+ * is theirs. f: after coll_forest_init, coll_forest_fini also after an error. WEFT_EUNSUPPORTED: data that is not
+ * copied (all-to-all, gather, scatter), trees that copy in switches.
+ */
+int coll_rate_forest(const struct topo *t, const struct coll_rate_demand *demand,
+		     const struct coll_rate_options *opt, struct coll_rate *r,
+		     struct coll_forest *f, struct err *err);
 
 #endif

@@ -177,17 +177,16 @@ static int solve(struct cost_master *m, const struct coll_rate_options *opt, str
 	return rc;
 }
 
-int coll_rate_find(const struct topo *t, const struct coll_rate_demand *demands, int n,
-		   const struct coll_rate_options *opt, struct coll_rate *r, struct err *err)
+/* Finds and, where f is not NULL, makes the forest of it. */
+static int run(const struct topo *t, const struct coll_rate_demand *demands, int n,
+	       enum cost_symmetry symmetry, int root, const struct coll_rate_options *opt,
+	       struct coll_rate *r, struct coll_forest *f, struct err *err)
 {
-	int root = common_root(demands, n);
-	bool none = opt->alone || root == -2;
 	struct cost_net *net = NULL;
 	struct cost_master m = { 0 };
-	int rc = check(t, demands, n, err);
+	int rc = cost_net_new(t, symmetry, root, &net, err);
 
-	if (rc || topo_ranks(t) == 1 ||
-	    (rc = cost_net_new(t, none ? COST_NONE : COST_ALL, none ? -1 : root, &net, err))) {
+	if (rc) {
 		return rc;
 	}
 	rc = cost_master_init(&m, net, err);
@@ -197,7 +196,42 @@ int coll_rate_find(const struct topo *t, const struct coll_rate_demand *demands,
 	if (rc == 0) {
 		rc = solve(&m, opt, r, err);
 	}
+	if (rc == 0 && f) {
+		rc = cost_make_forest(t, &m, demands[0].kind, f, err);
+	}
 	cost_master_fini(&m);
 	cost_net_free(net);
 	return rc;
+}
+
+int coll_rate_find(const struct topo *t, const struct coll_rate_demand *demands, int n,
+		   const struct coll_rate_options *opt, struct coll_rate *r, struct err *err)
+{
+	int root = common_root(demands, n);
+	bool none = opt->alone || root == -2;
+	int rc = check(t, demands, n, err);
+
+	if (rc || topo_ranks(t) == 1) {
+		return rc;
+	}
+	return run(t, demands, n, none ? COST_NONE : COST_ALL, none ? -1 : root, opt, r, NULL,
+		   err);
+}
+
+int coll_rate_forest(const struct topo *t, const struct coll_rate_demand *demand,
+		     const struct coll_rate_options *opt, struct coll_rate *r,
+		     struct coll_forest *f, struct err *err)
+{
+	enum cost_shape shape = shape_of(demand->kind);
+	int rc = check(t, demand, 1, err);
+
+	if (rc) {
+		return rc;
+	}
+	if (shape == COST_PATHS_OUT || shape == COST_PATHS_IN || topo_ranks(t) == 1) {
+		return err_set(err, WEFT_EUNSUPPORTED, "trees of least cost for %s on %d ranks",
+			       coll_kind_name(demand->kind), topo_ranks(t));
+	}
+	return run(t, demand, 1, opt->alone ? COST_NONE : COST_FREE,
+		   coll_has_root(demand->kind) && !opt->alone ? demand->root : -1, opt, r, f, err);
 }

@@ -142,4 +142,9 @@ int cost_exact_bound(struct cost_master *m, struct err *err);
 /* Time and cost of the weights. */
 void cost_measure(const struct cost_master *m, mpq_t time, mpq_t cost);
 
+/* The trees of the weights, in forest.c. m: of one collective, along trees, and a net of a group or
+ * none. WEFT_EUNSUPPORTED, WEFT_ENOMEM. */
+int cost_make_forest(const struct topo *t, const struct cost_master *m, enum coll_kind kind,
+		     struct coll_forest *out, struct err *err);
+
 #endif

@@ -1,0 +1,449 @@
+/*
+ * Forests out of programs: the columns that are used are trees, with their weights as shares.
+ *
+ * The program is that of a group which moves terminals freely, so that trees and their images load arcs
+ * as it says. Paths through switches become routes of logical arcs; where trees take several for the
+ * same arc, all of them divide what they carry by what these take together, which loads the
+ * switches just as much. One arc of each orbit has routes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/cost/private.h"
+#include "collective/tree/forest.h"
+#include "lib/base/map.h"
+#include "lib/base/rat.h"
+
+/* Weights whose common denominator is larger are rounded to parts of this. */
+#define MAX_SHARE (INT64_C(1) << 30)
+#define ROUNDED_SHARE (INT64_C(1) << 20)
+#define MAX_ROUTE_WEIGHT (1 << 20)
+
+/* A link of a tree on the arc that has the routes of its orbit. */
+struct cost_use {
+	int32_t arc;		/* logical */
+	int32_t n;		/* hops */
+	int32_t *hops;		/* of t; owned */
+	int64_t weight;
+};
+
+struct cost_forest {
+	const struct topo *t;
+	const struct cost_master *m;
+	struct coll_forest *out;
+	struct topo_action *action;	/* on t */
+	int64_t *weight;	/* by column */
+	int holders;
+	bool plain;		/* arcs of t are the logical ones */
+	struct u64map arc_of;	/* logical, by ends */
+	VEC(struct cost_use) uses;
+};
+
+static void forest_fini(struct cost_forest *f)
+{
+	for (size_t i = 0; i < f->uses.n; i++) {
+		free(f->uses.v[i].hops);
+	}
+	vec_fini(&f->uses);
+	u64map_fini(&f->arc_of);
+	topo_action_free(f->action);
+	free(f->weight);
+}
+
+/* ---- weights ---- */
+
+/* Whole weights of a block that add up to share, by largest remainders. */
+static void round_block(struct cost_forest *f, int block, int64_t share)
+{
+	const struct cost_master *m = f->m;
+	int64_t left = share;
+
+	for (size_t j = 0; j < m->columns.n; j++) {
+		if (m->columns.v[j]->block == block) {
+			f->weight[j] = (int64_t)(mpq_get_d(m->weight[j]) * (double)share);
+			left -= f->weight[j];
+		}
+	}
+	while (left > 0) {
+		double most = -1;
+		size_t best = 0;
+
+		for (size_t j = 0; j < m->columns.n; j++) {
+			double rest = mpq_get_d(m->weight[j]) * (double)share -
+				      (double)f->weight[j];
+
+			if (m->columns.v[j]->block == block && rest > most) {
+				most = rest;
+				best = j;
+			}
+		}
+		f->weight[best]++;
+		left--;
+	}
+}
+
+/* Whole weights, and what those of a block add up to. */
+static int64_t find_weights(struct cost_forest *f)
+{
+	const struct cost_master *m = f->m;
+	int64_t share;
+	bool exact;
+	mpz_t common;
+
+	mpz_init_set_ui(common, 1);
+	for (size_t j = 0; j < m->columns.n; j++) {
+		mpz_lcm(common, common, mpq_denref(m->weight[j]));
+	}
+	exact = mpz_cmp_si(common, MAX_SHARE) <= 0;
+	share = exact ? mpz_get_si(common) : ROUNDED_SHARE;
+	mpz_clear(common);
+	for (size_t j = 0; j < m->columns.n && exact; j++) {
+		f->weight[j] = share / mpz_get_si(mpq_denref(m->weight[j])) *
+			       mpz_get_si(mpq_numref(m->weight[j]));
+	}
+	for (size_t b = 0; b < m->blocks.n && !exact; b++) {
+		round_block(f, (int)b, share);
+	}
+	return share;
+}
+
+/* Time of the weights as they are now. */
+static void find_time(struct cost_forest *f, int64_t share, int64_t shards)
+{
+	const struct cost_net *net = f->m->net;
+	mpq_t time;
+
+	mpq_init(time);
+	mpq_set_ui(f->out->time, 0, 1);
+	for (int r = 0; r < net->n_rows; r++) {
+		mpz_set_ui(mpq_numref(time), 0);
+		for (size_t j = 0; j < f->m->columns.n; j++) {
+			const struct cost_column *c = f->m->columns.v[j];
+			mpz_t load;
+
+			mpz_init_set_si(load, f->weight[j]);
+			mpz_mul_si(load, load, c->uses[r] * f->m->blocks.v[c->block].times);
+			mpz_add(mpq_numref(time), mpq_numref(time), load);
+			mpz_clear(load);
+		}
+		mpz_set_si(mpq_denref(time), share);
+		mpz_mul_si(mpq_denref(time), mpq_denref(time), cost_row_cap(net, r));
+		mpz_mul_si(mpq_numref(time), mpq_numref(time), shards);
+		mpq_canonicalize(time);
+		if (mpq_cmp(time, f->out->time) > 0) {
+			mpq_set(f->out->time, time);
+		}
+	}
+	mpq_clear(time);
+}
+
+/* ---- logical arcs ---- */
+
+static int move(const struct cost_forest *f, int by, int node)
+{
+	return by ? topo_group_move(f->m->net->group, by, node) : node;
+}
+
+static uint64_t ends(const struct cost_forest *f, int by, const struct cost_link *l)
+{
+	return (uint64_t)move(f, by, l->from) * (uint64_t)topo_n(f->t) +
+	       (uint64_t)move(f, by, l->to) + 1;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Calls with all links of trees that weigh something. */
+static int each_link(struct cost_forest *f,
+		     int (*call)(struct cost_forest *, const struct cost_column *,
+				 const struct cost_link *, int64_t weight, struct err *),
+		     struct err *err)
+{
+	int rc = 0;
+
+	for (size_t j = 0; j < f->m->columns.n && rc == 0; j++) {
+		const struct cost_column *c = f->m->columns.v[j];
+
+		for (size_t i = 0; i < c->out.n + c->in.n && f->weight[j] > 0 && rc == 0; i++) {
+			rc = call(f, c, i < c->out.n ? &c->out.v[i] : &c->in.v[i - c->out.n],
+				  f->weight[j], err);
+		}
+	}
+	return rc;
+}
+
+static int add_images(struct cost_forest *f, const struct cost_column *c,
+		      const struct cost_link *l, int64_t weight, struct err *err)
+{
+	int order = topo_group_order(f->m->net->group);
+
+	(void)c, (void)weight;
+	if (l->from >= f->holders || l->to >= f->holders) {
+		return err_set(err, WEFT_EUNSUPPORTED, "trees that copy in switches are not "
+			       "supported in schedules");
+	}
+	if (u64map_get(&f->arc_of, ends(f, 0, l), NULL)) {
+		return 0;
+	}
+	for (int by = 0; by < order; by++) {
+		if (u64map_set(&f->arc_of, ends(f, by, l), 1)) {
+			return err_nomem(err);
+		}
+	}
+	return 0;
+}
+
+/* The digraph of all ends in the map, which then has the numbers of arcs. */
+static int make_logical(struct cost_forest *f, struct err *err)
+{
+	size_t n = 0, total = f->arc_of.n, size = (size_t)topo_n(f->t);
+	uint64_t *all = malloc((total + 1) * sizeof(*all));
+	struct topo *t = NULL;
+	int rc = all ? topo_new(f->holders, &t, err) : err_nomem(err);
+
+	for (size_t u = 0; u < (size_t)f->holders && rc == 0; u++) {
+		topo_set_node(t, (int)u, topo_node_kind(f->t, (int)u),
+			      topo_node_flags(f->t, (int)u));
+		for (size_t v = 0; v < (size_t)f->holders; v++) {
+			if (u64map_get(&f->arc_of, u * size + v + 1, NULL)) {
+				all[n++] = u * size + v + 1;
+			}
+		}
+	}
+	if (rc == 0 && n > 1) {
+		qsort(all, n, sizeof(*all), by_number);
+	}
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		rc = topo_add_arc(t, (int)((all[i] - 1) / size), (int)((all[i] - 1) % size), 1, 0,
+				  err);
+		if (rc == 0 && u64map_set(&f->arc_of, all[i], i)) {
+			rc = err_nomem(err);
+		}
+	}
+	free(all);
+	if (rc || (rc = topo_freeze(t, err))) {
+		topo_free(t);
+		return rc;
+	}
+	f->out->logical = t;
+	return 0;
+}
+
+/* ---- routes ---- */
+
+static int add_use(struct cost_forest *f, const struct cost_column *c, const struct cost_link *l,
+		   int by, int64_t weight, struct err *err)
+{
+	struct cost_use use = { .n = l->n, .weight = weight };
+	uint64_t arc = 0;
+
+	u64map_get(&f->arc_of, ends(f, by, l), &arc);
+	use.arc = (int32_t)arc;
+	use.hops = malloc((size_t)l->n * sizeof(*use.hops));
+	if (!use.hops) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < l->n; i++) {
+		int a = f->m->net->origin[c->hops.v[l->first + i]];
+
+		use.hops[i] = by ? topo_action_move(f->action, by, a) : a;
+	}
+	if (vec_push(&f->uses, use)) {
+		free(use.hops);
+		return err_nomem(err);
+	}
+	return 0;
+}
+
+/* Moves a link to the arc of its orbit with the least ends, by all elements that do. */
+static int add_uses(struct cost_forest *f, const struct cost_column *c, const struct cost_link *l,
+		    int64_t weight, struct err *err)
+{
+	const struct topo_group *g = f->m->net->group;
+	int order = topo_group_order(g), ranks = topo_ranks(f->t), rc = 0;
+	uint64_t least = UINT64_MAX;
+
+	if (l->from < ranks || l->to < ranks) {
+		int end = l->from < ranks ? l->from : l->to;
+
+		return add_use(f, c, l, g ? topo_group_inverse(g, topo_group_element(g, end)) : 0,
+			       weight, err);
+	}
+	for (int by = 0; by < order; by++) {
+		least = ends(f, by, l) < least ? ends(f, by, l) : least;
+	}
+	for (int by = 0; by < order && rc == 0; by++) {
+		rc = ends(f, by, l) == least ? add_use(f, c, l, by, weight, err) : 0;
+	}
+	return rc;
+}
+
+static int by_arc(const void *a, const void *b)
+{
+	const struct cost_use *x = a, *y = b;
+
+	if (x->arc != y->arc || x->n != y->n) {
+		return x->arc != y->arc ? x->arc - y->arc : x->n - y->n;
+	}
+	return memcmp(x->hops, y->hops, (size_t)x->n * sizeof(*x->hops));
+}
+
+/* Uses of the same route become one; returns how many there are of the arc of the first. */
+static size_t join_uses(struct cost_use *u, size_t n, size_t *end)
+{
+	size_t routes = 1;
+	int64_t most = 0, common = 0;
+
+	for (*end = 1; *end < n && u[*end].arc == u[0].arc; ++*end) {
+		if (by_arc(&u[routes - 1], &u[*end]) == 0) {
+			u[routes - 1].weight += u[*end].weight;
+		} else {
+			struct cost_use other = u[routes];
+
+			u[routes++] = u[*end];
+			u[*end] = routes - 1 == *end ? u[*end] : other;
+		}
+	}
+	for (size_t i = 0; i < routes; i++) {
+		common = rat_gcd(common, u[i].weight);
+		most = u[i].weight > most ? u[i].weight : most;
+	}
+	/* Shares of a route beyond 1 / MAX_ROUTE_WEIGHT are rounded. */
+	most = most / common > MAX_ROUTE_WEIGHT ? most / MAX_ROUTE_WEIGHT + 1 : common;
+	for (size_t i = 0; i < routes; i++) {
+		u[i].weight = u[i].weight / most > 0 ? u[i].weight / most : 1;
+	}
+	return routes;
+}
+
+static int make_routes(struct cost_forest *f, struct err *err)
+{
+	struct coll_forest *out = f->out;
+	size_t end;
+
+	qsort(f->uses.v, f->uses.n, sizeof(*f->uses.v), by_arc);
+	for (size_t at = 0; at < f->uses.n; at += end) {
+		size_t routes = join_uses(f->uses.v + at, f->uses.n - at, &end);
+
+		for (size_t i = at; i < at + routes; i++) {
+			const struct cost_use *u = &f->uses.v[i];
+			struct coll_forest_route r = { u->arc, (int32_t)u->weight,
+						       (int32_t)out->hops.n, u->n };
+
+			if (vec_push(&out->routes, r)) {
+				return err_nomem(err);
+			}
+			for (int k = 0; k < u->n; k++) {
+				if (vec_push(&out->hops, u->hops[k])) {
+					return err_nomem(err);
+				}
+			}
+		}
+	}
+	return 0;
+}
+
+/* ---- trees ---- */
+
+static int32_t arc_of_link(const struct cost_forest *f, const struct cost_column *c,
+			   const struct cost_link *l)
+{
+	uint64_t arc = 0;
+
+	if (f->plain) {
+		return f->m->net->origin[c->hops.v[l->first]];
+	}
+	u64map_get(&f->arc_of, ends(f, 0, l), &arc);
+	return (int32_t)arc;
+}
+
+static int32_t depth_of(const struct coll_forest *f, const struct coll_forest_tree *tree, int n)
+{
+	int32_t deepest = 0;
+
+	for (int v = 0; v < n; v++) {
+		int32_t depth = 0;
+
+		for (int u = v; tree->via[u] >= 0; depth++) {
+			const struct topo_arc *a = topo_arc(f->logical, tree->via[u]);
+
+			u = tree->inwards ? a->dst : a->src;
+		}
+		deepest = depth > deepest ? depth : deepest;
+	}
+	return deepest;
+}
+
+static int add_tree(struct cost_forest *f, const struct cost_column *c, bool inwards,
+		    int64_t weight, struct err *err)
+{
+	const struct cost_link *l = inwards ? c->in.v : c->out.v;
+	size_t n = inwards ? c->in.n : c->out.n;
+	struct coll_forest_tree tree = { f->m->net->roots[c->root], inwards, weight, NULL, 0 };
+
+	if (n == 0 || weight == 0) {
+		return 0;
+	}
+	tree.via = malloc((size_t)f->holders * sizeof(*tree.via));
+	if (!tree.via) {
+		return err_nomem(err);
+	}
+	memset(tree.via, 0xff, (size_t)f->holders * sizeof(*tree.via));
+	for (size_t i = 0; i < n; i++) {
+		tree.via[inwards ? l[i].from : l[i].to] = arc_of_link(f, c, &l[i]);
+	}
+	tree.depth = depth_of(f->out, &tree, f->holders);
+	if (vec_push(&f->out->trees, tree)) {
+		free(tree.via);
+		return err_nomem(err);
+	}
+	return 0;
+}
+
+static int fill(struct cost_forest *f, enum coll_kind kind, struct err *err)
+{
+	const struct topo_group *g = f->m->net->group;
+	int64_t share = find_weights(f), times = 1, shards = 1;
+	int rc;
+
+	if (kind == COLL_ALLREDUCE) {
+		/* All roots together carry N shards; images share a column's weight. */
+		times = g ? topo_group_orbits(g) : topo_ranks(f->t);
+		shards = topo_ranks(f->t);
+	}
+	find_time(f, share, shards);
+	f->out->share = share;
+	f->plain = topo_is_plain(f->t);
+	if (f->plain) {
+		rc = topo_copy(f->t, &f->out->logical, err);
+	} else {
+		(void)((rc = each_link(f, add_images, err)) || (rc = make_logical(f, err)) ||
+		       (rc = each_link(f, add_uses, err)) || (rc = make_routes(f, err)));
+	}
+	for (size_t j = 0; j < f->m->columns.n && rc == 0; j++) {
+		const struct cost_column *c = f->m->columns.v[j];
+
+		(void)((rc = add_tree(f, c, false, f->weight[j] * times, err)) ||
+		       (rc = add_tree(f, c, true, f->weight[j] * times, err)));
+	}
+	return rc || !g ? rc : topo_group_copy(g, &f->out->group, err);
+}
+
+int cost_make_forest(const struct topo *t, const struct cost_master *m, enum coll_kind kind,
+		     struct coll_forest *out, struct err *err)
+{
+	struct cost_forest f = { .t = t, .m = m, .out = out, .holders = topo_holders(t) };
+	int rc;
+
+	f.weight = calloc(m->columns.n + 1, sizeof(*f.weight));
+	rc = f.weight ? topo_action_new(t, m->net->group, &f.action, err) : err_nomem(err);
+	if (rc == 0) {
+		rc = fill(&f, kind, err);
+	}
+	forest_fini(&f);
+	return rc;
+}
