@@ -29,7 +29,8 @@ struct coll_rate_demand {
 };
 
 struct coll_rate_options {
-	bool min_cost;	/* also the second stage */
+	bool min_cost;		/* also the second stage */
+	bool sensitivity;	/* the parts as well */
 	bool alone;		/* no symmetry: each root for itself, as plain Dantzig-Wolfe */
 	const volatile bool *cancel;
 	double time_limit_s;	/* 0: none */
@@ -49,7 +50,8 @@ struct coll_rate {
 	mpq_t cost, cost_bound;		/* of the second stage, at that time */
 	bool has_cost;
 	bool stopped;			/* by time or cancel: bounds are apart */
-	VEC(struct coll_rate_part) parts;	/* largest share first, none of 0 */
+	VEC(struct coll_rate_part) parts;	/* largest share first, none of 0; empty where a
+						 * cut gave the time, which it does unless asked */
 	int rounds, columns;		/* of both stages */
 	int n, m;			/* nodes and arcs of the digraph that was searched */
 };
@@ -63,7 +65,9 @@ void coll_rate_fini(struct coll_rate *r);
  * copy and reduce; other nodes copy where their flags say so, and what is reduced goes through them. All-reduce is
  * one tree to a root and one from it for each piece, which is optimal where nothing but terminals
  * copies. Servers that are alike and meet in switches only are not all searched: twice as many as one
- * has terminals and memories, and two, show what any number can do. WEFT_EUNSUPPORTED: a terminal that cannot
+ * has terminals and memories, and two, show what any number can do. On digraphs of terminals without limits
+ * the time is that of a cut (coll_bound), which is attained, and trees that attain it begin the
+ * search for the cost. WEFT_EUNSUPPORTED: a terminal that cannot
  * do all; WEFT_EINFEASIBLE: one that cannot be reached; WEFT_ELIMIT: numbers beyond 64 bits. r: initialised, freed by
  * the caller also after an error.
  */

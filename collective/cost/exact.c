@@ -251,10 +251,11 @@ static bool take_weights(struct cost_master *m, const struct cost_system *s)
 	return good;
 }
 
+/* Where the program was stopped before it was solved, the first column of a block is all. */
 static void round_weights(struct cost_master *m)
 {
 	for (size_t b = 0; b < m->blocks.n; b++) {
-		int64_t sum = 0;
+		int64_t sum = 0, left;
 
 		for (int pass = 0; pass < 2; pass++) {
 			for (size_t j = 0; j < m->columns.n; j++) {
@@ -264,10 +265,12 @@ static void round_weights(struct cost_master *m)
 					continue;
 				}
 				if (pass == 1) {
-					rat_set(m->weight[j], v, sum);
+					rat_set(m->weight[j], sum > 0 ? v : left, sum > 0 ? sum : 1);
+					left = 0;
 				}
 				sum += pass == 0 ? v : 0;
 			}
+			left = 1;
 		}
 	}
 }
@@ -396,6 +399,11 @@ static void round_prices(struct cost_master *m, mpz_t unit)
 				  (m->second ? m->cost_unit : 1);
 		largest = fmax(largest, m->row_price[r]);
 	}
+	/* No prices yet, where it was stopped early: any will do. */
+	for (int r = 0; r < net->n_rows && largest == 0; r++) {
+		m->row_price[r] = 1 / (double)net->rows[r].cap;
+	}
+	largest = largest > 0 ? largest : 1;
 	scale = fmin(ldexp(1, PRICE_BITS), (double)cost_max_price(m->search) / 64);
 	/* Few limits are above an arc, and costs are small. */
 	scale = m->second ? floor(scale / largest / TOPO_MAX_COST) : scale / largest;

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 
 #include "collective/cost/private.h"
+#include "collective/schedule/bound.h"
+#include "collective/tree/pack.h"
+#include "lib/base/rat.h"
 #include "lib/base/clock.h"
 
 void coll_rate_init(struct coll_rate *r)
@@ -145,20 +148,104 @@ static int fill_parts(const struct cost_master *m, struct coll_rate *r, struct e
 	return 0;
 }
 
+/* ---- cuts ---- */
+
+/* On digraphs of terminals without limits a cut says how fast what is copied or summed can be, and
+ * trees attain it; of all-reduces where each arc has its reverse. */
+static bool is_cut_attained(const struct topo *t, enum coll_kind kind)
+{
+	return topo_is_plain(t) && kind != COLL_ALLTOALL &&
+	       (kind != COLL_ALLREDUCE || topo_is_symmetric(t));
+}
+
+/* The time of the cut: with as many ports as this, it is above what a node takes in. */
+static int time_of_cut(const struct topo *t, const struct coll_rate_demand *d, mpq_t time,
+		       struct err *err)
+{
+	bool shards = d->kind != COLL_ALLREDUCE && d->kind != COLL_BROADCAST &&
+		      d->kind != COLL_REDUCE;
+	mpq_t scale;
+	int rc = coll_bound(t, NULL, d->kind, d->root, 1 << 30, time, err);
+
+	mpq_init(scale);
+	rat_set(scale, d->size * (shards ? topo_ranks(t) : 1), 1 << 30);
+	mpq_mul(time, time, scale);
+	mpq_clear(scale);
+	return rc;
+}
+
+/* No node takes in more than the ports above. */
+static bool are_ports_enough(const struct topo *t)
+{
+	int64_t sum = 0;
+
+	for (int a = 0; a < topo_m(t) && sum <= 1 << 30; a++) {
+		sum += topo_arc(t, a)->cap;
+	}
+	return sum <= 1 << 30;
+}
+
+/* Begins with packed trees where each root has a block of its own; *done: m->time is attained and
+ * the columns are there. */
+static int begin_packed(const struct topo *t, const struct coll_rate_demand *d,
+			struct cost_master *m, bool *done, struct err *err)
+{
+	struct coll_pack_options pack = { .kind = d->kind, .root = d->root };
+	struct err why = { 0 };
+	struct coll_forest f;
+	int rc = 0;
+
+	coll_forest_init(&f);
+	*done = d->kind != COLL_ALLREDUCE && !coll_has_root(d->kind) &&
+		m->net->n_roots == topo_ranks(t) &&
+		coll_forest_pack(t, &pack, &f, &why) == 0 && !f.group;
+	if (*done) {
+		rc = time_of_cut(t, d, m->time, err);
+		mpq_set_si(m->time_bound, d->size, 1);
+		mpq_mul(m->time_bound, m->time_bound, f.time);
+		*done = rc == 0 && mpq_equal(m->time_bound, m->time);
+	}
+	if (*done) {
+		rc = cost_take_forest(m, &f, err);
+	}
+	coll_forest_fini(&f);
+	return rc;
+}
+
+/* The first stage, or what a cut and packed trees tell of it. */
+static int first_stage(const struct topo *t, const struct coll_rate_demand *d, int n,
+		       struct cost_master *m, const struct coll_rate_options *opt,
+		       struct coll_rate *r, struct err *err)
+{
+	bool done = false;
+	int rc = 0;
+
+	if (n == 1 && opt->min_cost && !opt->sensitivity && !opt->alone &&
+	    is_cut_attained(t, d->kind) && are_ports_enough(t)) {
+		rc = begin_packed(t, d, m, &done, err);
+	}
+	if (rc || done) {
+		return rc;
+	}
+	rc = cost_run_stage(m, false, opt, err);
+	return rc || !opt->sensitivity ? rc : fill_parts(m, r, err);
+}
+
 /* Both stages. */
-static int solve(struct cost_master *m, const struct coll_rate_options *opt, struct coll_rate *r,
+static int solve(const struct topo *t, const struct coll_rate_demand *d, int n,
+		 struct cost_master *m, const struct coll_rate_options *opt, struct coll_rate *r,
 		 struct err *err)
 {
 	struct coll_rate_options left = *opt;
 	int64_t began_ns = clk_now_ns();
-	int rc = cost_run_stage(m, false, opt, err);
+	int rc = first_stage(t, d, n, m, opt, r, err);
 
-	if (rc || (rc = fill_parts(m, r, err))) {
+	if (rc) {
 		return rc;
 	}
 	mpq_set(r->time, m->time);
 	mpq_set(r->time_bound, m->time_bound);
-	if (opt->min_cost) {
+	if (opt->min_cost && !m->stopped) {
 		if (opt->time_limit_s > 0) {
 			left.time_limit_s = fmax(1e-3, opt->time_limit_s -
 						 (double)(clk_now_ns() - began_ns) / 1e9);
@@ -194,7 +281,7 @@ static int run(const struct topo *t, const struct coll_rate_demand *demands, int
 		rc = add_blocks(&m, &demands[i], err);
 	}
 	if (rc == 0) {
-		rc = solve(&m, opt, r, err);
+		rc = solve(t, demands, n, &m, opt, r, err);
 	}
 	if (rc == 0 && f) {
 		rc = cost_make_forest(t, &m, demands[0].kind, f, err);
@@ -212,6 +299,12 @@ int coll_rate_find(const struct topo *t, const struct coll_rate_demand *demands,
 	int rc = check(t, demands, n, err);
 
 	if (rc || topo_ranks(t) == 1) {
+		return rc;
+	}
+	if (n == 1 && !opt->min_cost && !opt->sensitivity && !opt->alone &&
+	    is_cut_attained(t, demands->kind) && are_ports_enough(t)) {
+		rc = time_of_cut(t, demands, r->time, err);
+		mpq_set(r->time_bound, r->time);
 		return rc;
 	}
 	return run(t, demands, n, none ? COST_NONE : COST_ALL, none ? -1 : root, opt, r, NULL,

@@ -161,6 +161,38 @@ static int first_columns(struct cost_master *m, struct err *err)
 	return 0;
 }
 
+static int root_of_tree(const struct cost_net *net, const struct coll_forest_tree *tree)
+{
+	int r = 0;
+
+	while (r < net->n_roots && net->roots[r] != tree->root) {
+		r++;
+	}
+	return r;
+}
+
+int cost_take_forest(struct cost_master *m, const struct coll_forest *f, struct err *err)
+{
+	m->time_unit = mpq_get_d(m->time);
+	for (size_t i = 0; i < f->trees.n; i++) {
+		const struct coll_forest_tree *tree = &f->trees.v[i];
+		int root = root_of_tree(m->net, tree), block = 0, rc;
+		struct cost_column *c;
+
+		while (block < (int)m->blocks.n && m->blocks.v[block].first_root != root) {
+			block++;
+		}
+		if (block == (int)m->blocks.n) {
+			continue;
+		}
+		if ((rc = cost_column_of_tree(m->net, root, tree, &c, err)) ||
+		    (rc = keep_column(m, c, block, err))) {
+			return rc;
+		}
+	}
+	return 0;
+}
+
 /* ---- the program ---- */
 
 /* Keeps duals whose bound is the best so far: the master's last ones may prove less. */
@@ -339,7 +371,9 @@ int cost_run_stage(struct cost_master *m, bool second, const struct coll_rate_op
 	if (!second) {
 		rc = first_columns(m, err);
 	} else {
-		m->cost_unit = mpq_get_d(m->cost) > 0 ? mpq_get_d(m->cost) : 1;
+		/* Before there are weights: about what all trees cost. */
+		m->cost_unit = mpq_get_d(m->cost) > 0 ? mpq_get_d(m->cost)
+			       : (double)m->net->n * m->net->n;
 	}
 	if (rc == 0 && (rc = make_program(m, &lp, err)) == 0) {
 		cg.master = lp;

@@ -397,8 +397,7 @@ static int cheapest_tree(struct cost_search *s, struct cost_routes *w, int root,
 
 /* ---- columns ---- */
 
-static struct cost_column *new_column(const struct cost_net *net, const struct cost_block *b,
-				      int root)
+static struct cost_column *new_column(const struct cost_net *net, int root)
 {
 	struct cost_column *c = calloc(1, sizeof(*c));
 
@@ -407,7 +406,6 @@ static struct cost_column *new_column(const struct cost_net *net, const struct c
 		c->root = root;
 		c->uses = calloc((size_t)net->n_rows + 1, sizeof(*c->uses));
 	}
-	(void)b;
 	if (c && !c->uses) {
 		free(c);
 		return NULL;
@@ -449,6 +447,32 @@ static int take_tree(const struct cost_search *s, const struct cost_routes *w, s
 			return WEFT_ENOMEM;
 		}
 	}
+	return 0;
+}
+
+int cost_column_of_tree(const struct cost_net *net, int root, const struct coll_forest_tree *tree,
+			struct cost_column **column, struct err *err)
+{
+	struct cost_column *c = new_column(net, root);
+
+	if (!c) {
+		return err_nomem(err);
+	}
+	for (int a = 0; a < net->m; a++) {
+		int v = tree->inwards ? net->src[a] : net->dst[a];
+		struct cost_link link = { net->src[a], net->dst[a], (int32_t)c->hops.n, 1 };
+
+		if (tree->via[v] != net->origin[a]) {
+			continue;
+		}
+		use_arc(net, c, a, 1);
+		if (vec_push(&c->hops, a) ||
+		    (tree->inwards ? vec_push(&c->in, link) : vec_push(&c->out, link))) {
+			cost_column_free(c);
+			return err_nomem(err);
+		}
+	}
+	*column = c;
 	return 0;
 }
 
@@ -534,7 +558,7 @@ int cost_price(struct cost_search *s, const struct cost_block *b, struct cost_co
 		*column = NULL;
 	}
 	for (int r = b->first_root; r < b->first_root + b->n_roots && rc == 0; r++) {
-		struct cost_column *c = column ? new_column(s->net, b, r) : NULL;
+		struct cost_column *c = column ? new_column(s->net, r) : NULL;
 		int64_t price = 0, l = 0;
 
 		rc = column && !c ? err_nomem(err) : price_root(s, b, r, c, &price, &l, err);

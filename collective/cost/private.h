@@ -101,6 +101,11 @@ void cost_set_prices(struct cost_search *s, const int64_t *price);
 int cost_price(struct cost_search *s, const struct cost_block *b, struct cost_column **column,
 	       int64_t *least, struct err *err);
 
+/* A tree of a digraph of terminals whose arcs are those of the net but for self-loops, as a column
+ * without a block. WEFT_ENOMEM. O(arcs). */
+int cost_column_of_tree(const struct cost_net *net, int root, const struct coll_forest_tree *tree,
+			struct cost_column **column, struct err *err);
+
 /* ---- the program ---- */
 
 /* A program with the columns found so far, and their weights, exact, of the last stage. */
@@ -134,6 +139,9 @@ void cost_master_fini(struct cost_master *m);
 /* The best rate, and then the least cost at it: fills times or costs, weights and prices. */
 int cost_run_stage(struct cost_master *m, bool second, const struct coll_rate_options *opt,
 		   struct err *err);
+
+/* Takes a forest's trees as columns, one root each, which attain m->time; not for COST_BOTH. */
+int cost_take_forest(struct cost_master *m, const struct coll_forest *f, struct err *err);
 
 /* From the values and duals of the last run to exact weights and a proof, in exact.c; *found: as
  * fractions that solve the program, else rounded ones that are near it. */

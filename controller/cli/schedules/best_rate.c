@@ -238,6 +238,7 @@ int cli_best_rate(struct cli *c, struct err *err)
 	struct rate_command m = { .n = 0 };
 	struct coll_rate_options opt = {
 		.min_cost = cli_has(c, "least-cost"), .cancel = &cli_interrupted,
+		.sensitivity = cli_has(c, "sensitivity"),
 	};
 	int64_t limit_ns = 0;
 	int r;

@@ -388,6 +388,58 @@ static void all_reduces(void **state)
 	topo_free(t);
 }
 
+/* One program on a digraph of terminals, and what cuts and packed trees say. */
+static void compare(const struct topo *t, enum coll_kind kind, bool min_cost)
+{
+	struct coll_rate_demand demand = { kind, 1, 2 };
+	struct coll_rate_options opt = { .min_cost = min_cost };
+	struct coll_rate r[2];
+
+	for (int i = 0; i < 2; i++) {
+		struct err err = { 0 };
+
+		coll_rate_init(&r[i]);
+		opt.sensitivity = i;
+		if (coll_rate_find(t, &demand, 1, &opt, &r[i], &err)) {
+			fail_msg("%s", err.msg);
+		}
+		assert_true(mpq_equal(r[i].time, r[i].time_bound));
+		assert_true(mpq_equal(r[i].cost, r[i].cost_bound));
+	}
+	assert_true(mpq_equal(r[0].time, r[1].time));
+	assert_true(mpq_equal(r[0].cost, r[1].cost));
+	coll_rate_fini(&r[0]);
+	coll_rate_fini(&r[1]);
+}
+
+static void cuts(void **state)
+{
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 23);
+	for (int i = 0; i < 40; i++) {
+		int n = 2 + below(&rng, 6);
+		char text[2000];
+		size_t at = 0;
+		struct topo *t;
+
+		for (int a = 0; a < n + below(&rng, 10); a++) {
+			int u = a < n ? a : below(&rng, n), v = a < n ? (a + 1) % n : below(&rng, n);
+
+			at += (size_t)snprintf(text + at, sizeof(text) - at, "%d %d %d 0 %d\n", u, v,
+					       1 + below(&rng, 1000), below(&rng, 4));
+		}
+		assert_int_equal(topo_from_edges(text, at, &t, NULL), 0);
+		for (int kind = 0; kind < COLL_KINDS; kind++) {
+			if (kind != COLL_ALLREDUCE && kind != COLL_ALLTOALL) {
+				compare(t, (enum coll_kind)kind, i % 2);
+			}
+		}
+		topo_free(t);
+	}
+}
+
 /* What is reduced goes through memories, what is copied from them. */
 static void transposed(void **state)
 {
@@ -430,6 +482,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(against_programs),
 		cmocka_unit_test(all_reduces),
+		cmocka_unit_test(cuts),
 		cmocka_unit_test(transposed),
 	};
 
