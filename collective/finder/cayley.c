@@ -3,10 +3,9 @@
  *
  * Sets of generators are changed one at a time, towards fewer nodes beyond the diameter
  * that is aimed at and then towards less excess load (cayley_levels.c), on groups that reach far
- * with random generators; half of the sets are such that an automorphism keeps them
- * (cayley_orbits.c). Diameters begin at what random sets have and end one below the best that
- * was found, or lower where some set came near. How long is counted in nodes visited, not in
- * time: the answer is the same on any machine.
+ * with random generators. Diameters begin at what random sets have and end one below the best
+ * that was found, or lower where some set came near. How long is counted in nodes visited, not
+ * in time: the answer is the same on any machine.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -24,9 +23,9 @@
 #define MAX_DEPTH 64		/* diameters that `farthest` knows */
 #define TABLE_BYTES (48 << 20)	/* of products with an element that are kept */
 
-/* Generators that the automorphism, and with inverses inversion, makes of one. */
+/* A generator, and with inverses its inverse where that is another. */
 struct finder_unit {
-	int64_t letter[MAX_D];
+	int64_t letter[2];
 	int size;
 	int column;		/* of the first */
 };
@@ -38,7 +37,8 @@ struct finder_cayley_search {
 	const struct topo_cayley_group *g;
 	int rank;		/* of the group */
 	struct finder_levels levels;
-	struct finder_orbits orbits;
+	uint16_t *sorted;	/* the group's elements by size_of() */
+	int start[4];		/* of those of each size in `sorted` */
 	struct finder_unit unit[MAX_D], kept;	/* kept: the one that a change replaced */
 	int units;
 	uint16_t *column[MAX_D], *back[MAX_D];	/* by generator: u times it; times its inverse */
@@ -116,6 +116,12 @@ static void fill_back(struct finder_cayley_search *s)
 
 /* ---- generators ---- */
 
+/* Letters of a unit that x is in; 0: the identity, which is in none. */
+static int size_of(const struct finder_cayley_search *s, int64_t x)
+{
+	return x == 0 ? 0 : s->both && s->inverse[x] != x ? 2 : 1;
+}
+
 /* Whether a letter is among the units but i. */
 static bool taken(const struct finder_cayley_search *s, int64_t letter, int i)
 {
@@ -133,38 +139,38 @@ static bool taken(const struct finder_cayley_search *s, int64_t letter, int i)
 static bool choose_letter(struct finder_cayley_search *s, int i)
 {
 	struct finder_unit *u = &s->unit[i];
-	const struct finder_orbits *o = &s->orbits;
-	int first = o->start[u->size], many = o->start[u->size + 1] - first;
+	int first = s->start[u->size], many = s->start[u->size + 1] - first;
 
 	for (int try = 0; try < 20 && many > 0; try++) {
-		int64_t letter = o->sorted[first + (int)rng_below(&s->rng, (uint64_t)many)];
+		int64_t letter = s->sorted[first + (int)rng_below(&s->rng, (uint64_t)many)];
 
 		s->other_visits += VISITS_OF_CHOICE;
 		if (u->letter[0] && rng_below(&s->rng, 3) == 0) {
 			letter = s->column[rng_below(&s->rng, (uint64_t)s->d)][u->letter[0]];
 		}
-		if (letter && o->size[letter] == u->size && !taken(s, letter, i)) {
-			finder_orbits_list(o, (int)letter, s->inverse, s->both, MAX_D, u->letter);
+		if (size_of(s, letter) == u->size && !taken(s, letter, i)) {
+			u->letter[0] = letter;
+			u->letter[1] = s->inverse[letter];
 			return true;
 		}
 	}
 	return false;
 }
 
-/* Units of sizes that orbits have and that are d together; half of the time as large as can be.
- * False: not found. */
+/* Units of sizes that are d together and that the group has; half of the time as large as can
+ * be. False: not found. */
 static bool deal_units(struct finder_cayley_search *s)
 {
 	bool largest = rng_below(&s->rng, 2);
-	int used[MAX_D + 1] = { 0 };	/* elements of orbits by size */
+	int used[3] = { 0 };	/* elements by size */
 
 	s->units = 0;
 	s->other_visits += 4 * VISITS_OF_CHOICE;
 	for (int left = s->d; left > 0;) {
 		int sizes = 0, chosen = 0;
 
-		for (int k = left; k > 0; k--) {
-			if (s->orbits.start[k + 1] - s->orbits.start[k] > used[k] &&
+		for (int k = left < 2 ? left : 2; k > 0; k--) {
+			if (s->start[k + 1] - s->start[k] > used[k] &&
 			    (!chosen || !largest) && rng_below(&s->rng, (uint64_t)++sizes) == 0) {
 				chosen = k;
 			}
@@ -218,6 +224,24 @@ static bool random_units(struct finder_cayley_search *s)
 	return false;
 }
 
+static void sort_elements(struct finder_cayley_search *s)
+{
+	int at[4] = { 0 };
+
+	memset(s->start, 0, sizeof(s->start));
+	for (int x = 0; x < s->n; x++) {
+		s->start[size_of(s, x) + 1]++;
+	}
+	for (int k = 1; k < 4; k++) {
+		s->start[k] += s->start[k - 1];
+	}
+	memcpy(at, s->start, sizeof(at));
+	for (int x = 0; x < s->n; x++) {
+		s->sorted[at[size_of(s, x)]++] = (uint16_t)x;
+	}
+	s->other_visits += 2 * s->n;
+}
+
 static void take_group(struct finder_cayley_search *s, const struct finder_groups *groups, int rank)
 {
 	s->g = &groups->v[groups->order[rank]].g;
@@ -230,30 +254,7 @@ static void take_group(struct finder_cayley_search *s, const struct finder_group
 		}
 		s->other_visits += 100 * s->n;
 	}
-}
-
-/* An automorphism, of an order up to d where it shall be one; else the identity. */
-static void take_orbits(struct finder_cayley_search *s, bool symmetric)
-{
-	struct finder_orbits *o = &s->orbits;
-	bool found = false;
-
-	for (int try = 0; try < 4 && symmetric && !found; try++) {
-		int64_t h = 1 + (int64_t)rng_below(&s->rng, (uint64_t)s->n - 1);
-
-		finder_orbits_identity(o);
-		if (rng_below(&s->rng, 2)) {
-			finder_orbits_scale(o, s->g, &s->rng);
-		}
-		finder_orbits_conjugate(o, table_of(s, h), s->inverse);
-		found = finder_orbits_reduce(o, s->d, &s->rng);
-		s->other_visits += 10 * s->n;
-	}
-	if (!found) {
-		finder_orbits_identity(o);
-	}
-	finder_orbits_sort(o, s->inverse, s->both, s->d);
-	s->other_visits += 5 * s->n;
+	sort_elements(s);
 }
 
 /* ---- what a set is worth ---- */
@@ -328,7 +329,7 @@ static int64_t random_element(struct finder_cayley_search *s, bool involution)
 	return 0;
 }
 
-/* Random generators, without the orbits that searches use: with inverses an involution if ports
+/* Random generators, not in units as searches have them: with inverses an involution if ports
  * are odd, and pairs. False: there is none. */
 static bool random_columns(struct finder_cayley_search *s)
 {
@@ -394,7 +395,6 @@ static int easy_steps(struct finder_cayley_search *s, const struct finder_groups
 	for (int i = 0; i < (kept + 1) / 2; i++) {
 		take_group(s, groups, i);
 		for (int k = 0; k < 4 && visits(s) < s->max_visits; k++) {
-			take_orbits(s, k % 2);
 			if (random_units(s) && s->levels.deepest < least) {
 				least = s->levels.deepest;
 			}
@@ -484,7 +484,6 @@ static void search(struct finder_cayley_search *s, const struct finder_groups *g
 		int rank = best >= 0 && rng_below(&s->rng, 4) == 0 ? best : choose_rank(s, kept);
 
 		take_group(s, groups, rank);
-		take_orbits(s, rng_below(&s->rng, 2));
 		if (episode(s, depth)) {
 			best = rank;
 			save(s, out);
@@ -511,11 +510,8 @@ static int make_room(struct finder_cayley_search *s)
 	arrays_add(&s->arrays, s->inverses, s->n * KEPT_GROUPS);
 	arrays_add(&s->arrays, s->tables, (size_t)s->slots * (size_t)s->n);
 	arrays_add(&s->arrays, s->owner, s->slots);
-	if (finder_levels_room(&s->levels, s->n, s->d, s->both, &s->arrays) ||
-	    finder_orbits_room(&s->orbits, s->n, &s->arrays)) {
-		return WEFT_ENOMEM;
-	}
-	return 0;
+	arrays_add(&s->arrays, s->sorted, s->n);
+	return finder_levels_room(&s->levels, s->n, s->d, s->both, &s->arrays);
 }
 
 int finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int bound, uint64_t seed,

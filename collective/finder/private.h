@@ -190,36 +190,6 @@ int finder_levels_reach(struct finder_levels *l, bool inverse, int depth, int le
  * bandwidth bound, exactly (eq. (3) of direct-connect-topologies). O(n d + levels 2^d d). */
 int64_t finder_levels_imbalance(struct finder_levels *l, bool lines);
 
-/* An automorphism of a group of n elements, and the orbits of generators. */
-struct finder_orbits {
-	int n;
-	uint16_t *image, *other;	/* other: of the automorphism while it is made */
-	uint8_t *size, *seen;	/* size: of the orbit of an element, 0 where that is too large */
-	uint16_t *sorted;	/* elements by size */
-	int start[FINDER_CAYLEY_MAX_PORTS + 2];	/* of those of each size in `sorted` */
-};
-
-/* Makes room; the automorphism is not set. WEFT_ENOMEM. O(n). */
-int finder_orbits_room(struct finder_orbits *o, int n, struct arrays *arrays);
-/* The automorphism that moves nothing. O(n). */
-void finder_orbits_identity(struct finder_orbits *o);
-/* The automorphism, and then x becomes h x h^-1: times_inverse[x] is x h^-1, inverse[x] is
- * x^-1. O(n). */
-void finder_orbits_conjugate(struct finder_orbits *o, const uint16_t *times_inverse,
-			     const uint16_t *inverse);
-/* The automorphism, and then vectors times a random matrix that commutes with A and leaves w. False: the
- * group has no vectors, or the matrix is none; nothing is changed. O(n j + vectors j^2). */
-bool finder_orbits_scale(struct finder_orbits *o, const struct topo_cayley_group *g,
-			 struct rng *rng);
-/* A power of the automorphism, of an order from 2 to `most`. False: it has none. O(n most). */
-bool finder_orbits_reduce(struct finder_orbits *o, int most, struct rng *rng);
-/* The orbit of x, with `both` closed under inverses, into letters[most]; returns its size, 0 for
- * more than `most`. O(most^2). */
-int finder_orbits_list(const struct finder_orbits *o, int x, const uint16_t *inverse, bool both,
-		       int most, int64_t *letters);
-/* Fills size, sorted and start. O(n most). */
-void finder_orbits_sort(struct finder_orbits *o, const uint16_t *inverse, bool both, int most);
-
 struct finder_cayley {
 	struct topo_cayley_group g;
 	bool both;		/* generators and their inverses */

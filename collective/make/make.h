@@ -89,8 +89,8 @@ void coll_made_fini(struct coll_made *m);
 const char *coll_make_algorithm(enum coll_kind kind, int i);
 
 /* The query of a job on a digraph: by time, from rank 0, late takers in no extra steps, up to
- * COLL_MAKE_TRANSFERS transfers, and batches with "auto" only, but for steps that cost nothing, where
- * more would always be better. cost stays the caller's. */
+ * COLL_MAKE_TRANSFERS transfers. Batches with "auto" only, and none where steps cost nothing, as more
+ * would always be better. cost stays the caller's. */
 #define COLL_MAKE_TRANSFERS (1 << 18)
 struct coll_make_query coll_make_job(enum coll_kind kind, const char *algorithm,
 				     const struct topo *topo, const struct coll_cost *cost);

@@ -206,83 +206,6 @@ static void test_early_end(void **state)
 	arrays_fini(&c.arrays);
 }
 
-/* The image of every product is the product of images, and orbits are as large as is said. */
-static void check_orbits(const struct topo_cayley_group *g, const struct finder_orbits *o,
-			 const uint16_t *inverse, bool both, int most)
-{
-	int64_t letters[FINDER_CAYLEY_MAX_PORTS];
-	int n = o->n, other = 0;
-
-	for (int a = 0; a < n; a += 1 + n / 16) {
-		for (int b = 0; b < n; b++) {
-			assert_int_equal(o->image[topo_cayley_product(g, a, b)],
-					 topo_cayley_product(g, o->image[a], o->image[b]));
-		}
-	}
-	for (int x = 1; x < n; x++) {
-		int k = finder_orbits_list(o, x, inverse, both, most, letters);
-
-		other += o->image[x] != x;
-		assert_int_equal(o->size[x], k);
-		for (int i = 0; i < k; i++) {
-			int64_t y = letters[i];
-
-			assert_int_equal(o->size[y], k);
-			assert_true(!both || o->size[inverse[y]] == k);
-		}
-		assert_true(k == 0 || o->size[o->sorted[o->start[k]]] == k);
-	}
-	assert_true(other > 0);
-}
-
-static void try_automorphism(const struct topo_cayley_group *g, struct finder_orbits *o,
-			     struct rng *rng, int *found)
-{
-	uint16_t inverse[64], times_inverse[64];
-	int32_t wide[64];
-
-	for (int x = 0; x < o->n; x++) {
-		inverse[x] = (uint16_t)topo_cayley_inverse(g, x);
-	}
-	topo_cayley_times(g, (int64_t)rng_below(rng, (uint64_t)o->n), wide);
-	for (int x = 0; x < o->n; x++) {
-		times_inverse[x] = (uint16_t)wide[x];
-	}
-	finder_orbits_identity(o);
-	finder_orbits_scale(o, g, rng);
-	finder_orbits_conjugate(o, times_inverse, inverse);
-	if (finder_orbits_reduce(o, 6, rng)) {
-		bool both = rng_below(rng, 2);
-
-		finder_orbits_sort(o, inverse, both, 6);
-		check_orbits(g, o, inverse, both, 6);
-		(*found)++;
-	}
-}
-
-static void test_automorphisms(void **state)
-{
-	static const int sizes[] = { 12, 21, 27, 32, 55, 60, 64 };
-	int found = 0;
-
-	(void)state;
-	for (size_t k = 0; k < sizeof(sizes) / sizeof(*sizes); k++) {
-		struct finder_orbits o = { 0 };
-		struct arrays arrays = { 0 };
-		struct finder_groups groups = { 0 };
-		struct rng rng = { k };
-
-		assert_int_equal(finder_list_groups(sizes[k], &rng, &groups), 0);
-		assert_int_equal(finder_orbits_room(&o, sizes[k], &arrays), 0);
-		for (size_t i = 0; i < groups.n; i += 1 + groups.n / 16) {
-			try_automorphism(&groups.v[i].g, &o, &rng, &found);
-		}
-		finder_groups_fini(&groups);
-		arrays_fini(&arrays);
-	}
-	assert_true(found > 30);
-}
-
 static bool equal(const struct finder_cayley *a, const struct finder_cayley *b)
 {
 	return a->steps == b->steps && a->n_letters == b->n_letters &&
@@ -390,7 +313,6 @@ int main(void)
 		cmocka_unit_test(test_found),
 		cmocka_unit_test(test_balance),
 		cmocka_unit_test(test_early_end),
-		cmocka_unit_test(test_automorphisms),
 		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_groups_of),
 		cmocka_unit_test(test_lists),

@@ -59,7 +59,8 @@ static void compare(const char *expr, enum coll_kind kind, const struct coll_cos
 		check(&q, &one);
 		assert_string_equal(one.algorithm, name);
 		if (kind != COLL_ALLTOALL && is_better(&q, &one, &best)) {
-			fail_msg("%s on %s: %s is better than auto", coll_kind_name(kind), expr, name);
+			fail_msg("%s on %s: %s is better than auto", coll_kind_name(kind), expr,
+				 name);
 		}
 		coll_made_fini(&one);
 	}
@@ -120,6 +121,30 @@ static void options(void **state)
 	coll_made_fini(&m);
 }
 
+/* Batches that are chosen keep to the limit of transfers. */
+static void budget(void **state)
+{
+	struct coll_make_query q = { .kind = COLL_ALLREDUCE, .algorithm = "bfb", .cost = &cost,
+				     .extra_steps = -1 };
+	struct coll_made m = make("GenKautz(2,24)", "bfb", 1, 0, &cost);
+	struct topo *t = NULL;
+	int64_t whole = m.report.transfers;
+
+	(void)state;
+	coll_made_fini(&m);
+	m = make("GenKautz(2,24)", "bfb", 0, 0, &cost);
+	assert_true(m.batches > 4);
+	coll_made_fini(&m);
+	assert_int_equal(topo_parse("GenKautz(2,24)", &t, NULL, NULL), 0);
+	q.topo = t;
+	q.max_transfers = 4 * whole;
+	assert_int_equal(coll_make(&q, &m, NULL), 0);
+	check(&q, &m);
+	assert_true(m.batches > 1 && m.batches <= 4);
+	coll_made_fini(&m);
+	topo_free(t);
+}
+
 /* In a fabric with switches, what is compared is there. */
 static void embedded(void **state)
 {
@@ -172,7 +197,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(auto_is_best), cmocka_unit_test(options),
-		cmocka_unit_test(embedded), cmocka_unit_test(refused),
+		cmocka_unit_test(budget), cmocka_unit_test(embedded), cmocka_unit_test(refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
