@@ -24,11 +24,15 @@ typedef void nauty_on_generator(int count, int *perm, int *orbits,
 int nauty_graph_init(struct nauty_graph *g, int nv, size_t arcs);
 void nauty_graph_fini(struct nauty_graph *g);
 
+/* What a run may cost, in arcs looked at by the search: some seconds at worst. */
+#define NAUTY_GRAPH_WORK (INT64_C(1) << 26)
+
 /* Finds the automorphisms that keep the cells. `undirected` only when every
  * arc has its reverse: it is far cheaper, as nauty recognises cells that are
- * alike without looking at each permutation, and needs no vertex invariant.
- * on_generator may be NULL. Exponential at worst, in practice about
- * O(nv + arcs) for each of a few generators. */
-void nauty_graph_run(struct nauty_graph *g, bool undirected, nauty_on_generator *on_generator);
+ * alike without looking at each permutation. on_generator may be NULL. False: the work was
+ * used up, and what was found is some of the automorphisms. The same result on any machine. One
+ * thread runs at a time. Exponential at worst, in practice about O(nv + arcs) for each of a few
+ * generators, beside a search from every vertex that reaches about 4 sqrt(nv) others. */
+bool nauty_graph_run(struct nauty_graph *g, bool undirected, nauty_on_generator *on_generator);
 
 #endif

@@ -160,20 +160,23 @@ int topo_from_arcs(int n, const struct topo_arc *arcs, size_t m,
 		   struct topo **out, struct err *err);
 int topo_copy(const struct topo *t, struct topo **out, struct err *err);
 
-/* True when a group of automorphisms acts transitively on nodes (nauty):
+enum topo_answer { TOPO_NO, TOPO_YES, TOPO_NOT_KNOWN };
+
+/* Whether a group of automorphisms acts transitively on nodes (nauty):
  * then one source's schedule serves all. Automorphisms keep capacities,
  * latencies and the number of parallel arcs; nodes of different kinds or
  * flags are never alike. Known at once for the families whose nodes are a
- * group. False also with shared limits, where none is looked for, and when out
- * of memory. Any thread may call it. */
-bool topo_vertex_transitive(const struct topo *t);
+ * group. No also with shared limits, where none is looked for; not known where the search would be
+ * too long, and when out of memory. Any thread may call it. */
+enum topo_answer topo_vertex_transitive(const struct topo *t);
 /* The same of arcs: an automorphism takes any to any other. Nothing is known at once; nauty looks
- * at n + m vertices. False without arcs. */
-bool topo_arc_transitive(const struct topo *t);
+ * at n + m vertices. No without arcs. */
+enum topo_answer topo_arc_transitive(const struct topo *t);
 /* Orbits under all automorphisms (nauty), as those above but shared limits go to limits of the same
  * capacity: of each node, arc and limit the least number in its orbit; room for topo_n, topo_m
  * and topo_n_limits. Nodes of different `colour` are never alike (NULL: it does not matter). Where parallel
- * arcs are under limits, all stay where they are. WEFT_ENOMEM. As slow as nauty on n + m +
+ * arcs are under limits, all stay where they are. Where the search would be too long, orbits under some
+ * of the automorphisms. WEFT_ENOMEM. As slow as nauty on n + m +
  * limits vertices; any thread may call it. */
 int topo_orbits(const struct topo *t, const int32_t *colour, int32_t *node, int32_t *arc,
 		int32_t *limit, struct err *err);

@@ -202,13 +202,17 @@ static bool is_one_orbit(const struct nauty_graph *p, int from, int to)
 }
 
 /* By nauty: the nodes are one orbit, or all arcs are, each bundle of them a middle vertex. */
-static bool search_orbits(const struct topo *t, bool arcs)
+static enum topo_answer search_orbits(const struct topo *t, bool arcs)
 {
 	struct nauty_graph p = { 0 };
 	struct topo_bundles b = { 0 };
-	bool transitive = false;
+	enum topo_answer answer = TOPO_NOT_KNOWN;
 
-	if (!make_bundles(t, &b) || (arcs && b.classes > 1)) {
+	if (!make_bundles(t, &b)) {
+		goto out;
+	}
+	if (arcs && b.classes > 1) {
+		answer = TOPO_NO;
 		goto out;
 	}
 	if (arcs) {
@@ -218,14 +222,16 @@ static bool search_orbits(const struct topo *t, bool arcs)
 	if (!nauty_graph_init(&p, t->n + b.middles, (size_t)b.n + (size_t)b.middles)) {
 		fill_graph(t, &b, &p);
 		fill_colours(t, &b, &p);
-		nauty_graph_run(&p, b.middles == 0 && topo_is_symmetric(t), NULL);
-		transitive = arcs ? is_one_orbit(&p, t->n, t->n + b.middles)
-				  : is_one_orbit(&p, 0, t->n);
+		answer = nauty_graph_run(&p, b.middles == 0 && topo_is_symmetric(t), NULL)
+				 ? TOPO_NO : TOPO_NOT_KNOWN;
+		if (arcs ? is_one_orbit(&p, t->n, t->n + b.middles) : is_one_orbit(&p, 0, t->n)) {
+			answer = TOPO_YES;
+		}
 	}
 out:
 	nauty_graph_fini(&p);
 	free_bundles(&b);
-	return transitive;
+	return answer;
 }
 
 static bool are_nodes_alike(const struct topo *t)
@@ -238,16 +244,16 @@ static bool are_nodes_alike(const struct topo *t)
 	return true;
 }
 
-bool topo_vertex_transitive(const struct topo *t)
+enum topo_answer topo_vertex_transitive(const struct topo *t)
 {
 	if (!are_nodes_alike(t) || topo_n_limits(t) > 0) {
-		return false;
+		return TOPO_NO;
 	}
 	if (t->cayley || topo_m(t) == 0) {
-		return true;
+		return TOPO_YES;
 	}
 	/* Degrees differ: cheap, and the common reason. */
-	return topo_regular_degree(t) > 0 && search_orbits(t, false);
+	return topo_regular_degree(t) > 0 ? search_orbits(t, false) : TOPO_NO;
 }
 
 /* Of one capacity and latency; then parallel ones change places freely. */
@@ -263,12 +269,12 @@ static bool are_arcs_alike(const struct topo *t)
 	return true;
 }
 
-bool topo_arc_transitive(const struct topo *t)
+enum topo_answer topo_arc_transitive(const struct topo *t)
 {
 	if (!are_nodes_alike(t) || topo_n_limits(t) > 0 || topo_m(t) == 0) {
-		return false;
+		return TOPO_NO;
 	}
-	return are_arcs_alike(t) && search_orbits(t, true);
+	return are_arcs_alike(t) ? search_orbits(t, true) : TOPO_NO;
 }
 
 /* ---- orbits ---- */

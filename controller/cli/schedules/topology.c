@@ -92,14 +92,12 @@ struct info {
 	int told;		/* tenths of the diameter's searches */
 };
 
-enum answer { NO, YES, NOT_KNOWN };
-
-static void out_answer(struct out *o, const char *key, enum answer answer)
+static void out_answer(struct out *o, const char *key, enum topo_answer answer)
 {
-	if (answer == NOT_KNOWN) {
+	if (answer == TOPO_NOT_KNOWN) {
 		out_null(o, key);
 	} else {
-		out_bool(o, key, answer == YES);
+		out_bool(o, key, answer == TOPO_YES);
 	}
 }
 
@@ -124,35 +122,35 @@ out:
 
 /* The known group proves it, or the search for all automorphisms, which of a huge graph
  * may take very long. */
-static enum answer vertex_transitive(const struct info *x)
+static enum topo_answer vertex_transitive(const struct info *x)
 {
 	if (x->order == topo_n(x->t)) {
-		return YES;
+		return TOPO_YES;
 	}
 	if (topo_is_plain(x->t) && topo_regular_degree(x->t) == 0) {
-		return NO;
+		return TOPO_NO;
 	}
 	if (x->quick || topo_n(x->t) > TRANSITIVE_MAX_NODES) {
-		return NOT_KNOWN;
+		return TOPO_NOT_KNOWN;
 	}
-	return topo_vertex_transitive(x->t) ? YES : NO;
+	return topo_vertex_transitive(x->t);
 }
 
-static enum answer arc_transitive(const struct info *x)
+static enum topo_answer arc_transitive(const struct info *x)
 {
 	if (x->arc_orbits == 1) {
-		return YES;
+		return TOPO_YES;
 	}
 	if (!topo_is_plain(x->t) || x->quick || topo_n(x->t) > TRANSITIVE_MAX_NODES ||
 	    topo_m(x->t) > TRANSITIVE_MAX_ARCS) {
-		return NOT_KNOWN;
+		return TOPO_NOT_KNOWN;
 	}
-	return topo_arc_transitive(x->t) ? YES : NO;
+	return topo_arc_transitive(x->t);
 }
 
 /* T_B by breadth-first broadcast meets the bound in both phases. Of a symmetric digraph both are
  * the same. */
-static enum answer bandwidth_optimal(const struct info *x)
+static enum topo_answer bandwidth_optimal(const struct info *x)
 {
 	int64_t n = topo_n(x->t), ports = topo_max_degree(x->t);
 	bool both = !topo_is_symmetric(x->t), met = false;
@@ -161,7 +159,7 @@ static enum answer bandwidth_optimal(const struct info *x)
 
 	if (x->quick || !topo_is_plain(x->t) || x->diameter <= 0 ||
 	    (x->order == n ? n * ports * ports > SOLVED_MAX_EFFORT : n > SOLVED_MAX_NODES)) {
-		return NOT_KNOWN;
+		return TOPO_NOT_KNOWN;
 	}
 	mpq_inits(factor, bound, NULL);
 	rc = coll_bfb_factor(both ? COLL_ALLREDUCE : COLL_ALLGATHER, x->t, &steps, factor, NULL);
@@ -170,7 +168,7 @@ static enum answer bandwidth_optimal(const struct info *x)
 		met = mpq_cmp(factor, bound) <= 0;
 	}
 	mpq_clears(factor, bound, NULL);
-	return rc ? NOT_KNOWN : met ? YES : NO;
+	return rc ? TOPO_NOT_KNOWN : met ? TOPO_YES : TOPO_NO;
 }
 
 static int out_symmetry(struct out *o, struct info *x, struct err *err)
