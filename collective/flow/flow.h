@@ -101,7 +101,9 @@ struct mcf_result {
 /* The problem on a frozen digraph, of which a copy is taken. symmetry: look
  * for automorphisms (nauty) and solve one source per orbit. WEFT_EINVAL
  * (fewer than two terminals), WEFT_EINFEASIBLE names a pair without a path,
- * WEFT_ENOMEM. Memory: 8 m + 8 n bytes a source that is solved. */
+ * WEFT_ENOMEM, WEFT_ELIMIT beyond MCF_MAX_FLOWS sources that are solved times arcs. Memory: 8 m + 8 n
+ * bytes a source that is solved, and as much again for 8 m while it is. */
+#define MCF_MAX_FLOWS (1 << 28)
 int mcf_new(const struct topo *t, bool symmetry, struct mcf **out, struct err *err);
 /* With these demands, which are copied, and only the symmetry that keeps them; NULL: all
  * alike. WEFT_EINVAL when they are for another number of ranks. Pairs without demand need no

@@ -191,7 +191,15 @@ static int init(struct mcf *p, const struct topo *t, const struct flow_demands *
 		return err_set(err, WEFT_EVERIFY, "the symmetry that was found "
 			       "is not one of this digraph");
 	}
-	if (choose_sources(p) || alloc_state(p)) {
+	if (choose_sources(p)) {
+		return err_nomem(err);
+	}
+	if ((int64_t)p->n_sources * p->net.m > MCF_MAX_FLOWS) {
+		return err_set(err, WEFT_ELIMIT, "a flow of %d sources over %d arcs: not supported, "
+			       "only up to %d sources times arcs", p->n_sources, p->net.m,
+			       MCF_MAX_FLOWS);
+	}
+	if (alloc_state(p)) {
 		return err_nomem(err);
 	}
 	for (int a = 0; a < p->net.m; a++) {
