@@ -283,6 +283,11 @@ int cli_call(struct cli *c, const char *method, const ProtobufCMessage *request,
  * solvers take it as their cancel flag; who handles it may clear it. */
 extern volatile bool cli_interrupted;
 void cli_catch_signals(void);
+/* The same for verbs that only compute: the first signal asks for the best so far, a second one
+ * ends the program, as does the first when there is nothing after CLI_STOP_S seconds. Files are
+ * written at once or not at all. */
+#define CLI_STOP_S 3
+void cli_stop_on_signals(void);
 /* Path of a method of weft.v1.Fabric, e.g. CLI_METHOD("Plan"). */
 #define CLI_METHOD(name) "/weft.v1.Fabric/" name
 

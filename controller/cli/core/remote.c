@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "controller/cli/core/private.h"
 
@@ -20,6 +21,30 @@ void cli_catch_signals(void)
 
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
+}
+
+/* By then a solver would have seen the flag. */
+static void on_alarm(int number)
+{
+	(void)number;
+	raise(SIGTERM);
+}
+
+static void on_stop(int number)
+{
+	on_signal(number);
+	signal(SIGTERM, SIG_DFL);
+	alarm(CLI_STOP_S);
+}
+
+void cli_stop_on_signals(void)
+{
+	struct sigaction stop = { .sa_handler = on_stop, .sa_flags = SA_RESETHAND };
+	struct sigaction late = { .sa_handler = on_alarm };
+
+	sigaction(SIGINT, &stop, NULL);
+	sigaction(SIGTERM, &stop, NULL);
+	sigaction(SIGALRM, &late, NULL);
 }
 
 /* Over TCP, to HOST:PORT or [V6]:PORT. */

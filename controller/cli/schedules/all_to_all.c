@@ -121,7 +121,7 @@ int cli_read_pairs(const struct cli *c, const char *algorithm, struct coll_make_
 		return err_set(err, WEFT_EUSAGE, "--rate is not for "
 			       "--algorithm %s", algorithm);
 	}
-	cli_catch_signals();
+	cli_stop_on_signals();
 	return 0;
 }
 

@@ -126,7 +126,7 @@ static int make_table(struct cli *c, const struct topo *t, const char *name, str
 	if (r || (r = cli_check_format(to, true, err))) {
 		return r;
 	}
-	cli_catch_signals();
+	cli_stop_on_signals();
 	if ((r = coll_routes_choose(t, &opt, &routes, &res, err)) ||
 	    (r = coll_routes_verify(&routes, t, err)) ||
 	    (r = write_table(&routes, t, to, &b, err)) ||

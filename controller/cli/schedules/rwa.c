@@ -322,7 +322,7 @@ int cmd_rwa_instance(struct cli *c, struct err *err)
 	if (cli_has(c, "ring")) {
 		return err_set(err, WEFT_EUSAGE, "weft rwa solve: --ring beside a file");
 	}
-	cli_catch_signals();
+	cli_stop_on_signals();
 	r = read_instance(c, &m, err);
 	if (r == 0) {
 		r = solve(c, m, err);
