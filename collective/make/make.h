@@ -43,10 +43,10 @@ struct coll_make_query {
 	int chunks;		/* a shard, of "bfb"; 0: as many as needed */
 	int batches;		/* 1: whole; 0: whole without a cost, else in those that take the
 				 * least time */
-	int extra_steps;	/* of "late", at most; below 0: none without a cost, else few */
-	int64_t max_transfers;	/* of schedules of late takers and batches that "auto" chooses, all counted that
-				 * a compact schedule stands for; 0: only those that are kept are
-				 * limited */
+	int extra_steps;	/* by late takers, at most; below 0: none without a cost, else few */
+	int64_t max_transfers;	/* beyond which "auto" looks for no late takers and takes no more
+				 * batches, all counted that a compact schedule stands for; 0: only
+				 * those that are kept are limited */
 	struct coll_make_pairs pairs;
 };
 

@@ -124,23 +124,26 @@ static void options(void **state)
 /* Batches that are chosen keep to the limit of transfers. */
 static void budget(void **state)
 {
-	struct coll_make_query q = { .kind = COLL_ALLREDUCE, .algorithm = "bfb", .cost = &cost,
+	static const struct coll_cost large = {
+		.alpha_ns = 100, .link_bps = INT64_C(25000000000), .size_bytes = 1 << 26,
+	};
+	struct coll_make_query q = { .kind = COLL_ALLREDUCE, .algorithm = "bfb", .cost = &large,
 				     .extra_steps = -1 };
-	struct coll_made m = make("GenKautz(2,24)", "bfb", 1, 0, &cost);
+	struct coll_made m = make("GenKautz(2,24)", "bfb", 1, 0, &large);
 	struct topo *t = NULL;
 	int64_t whole = m.report.transfers;
 
 	(void)state;
 	coll_made_fini(&m);
-	m = make("GenKautz(2,24)", "bfb", 0, 0, &cost);
-	assert_true(m.batches > 4);
+	m = make("GenKautz(2,24)", "bfb", 0, 0, &large);
+	assert_true(m.batches > 16);
 	coll_made_fini(&m);
 	assert_int_equal(topo_parse("GenKautz(2,24)", &t, NULL, NULL), 0);
 	q.topo = t;
-	q.max_transfers = 4 * whole;
+	q.max_transfers = 16 * whole;
 	assert_int_equal(coll_make(&q, &m, NULL), 0);
 	check(&q, &m);
-	assert_true(m.batches > 1 && m.batches <= 4);
+	assert_true(m.batches > 1 && m.batches <= 16);
 	coll_made_fini(&m);
 	topo_free(t);
 }
