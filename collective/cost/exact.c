@@ -388,25 +388,29 @@ static void take_prices(struct cost_master *m, const struct cost_system *s, mpz_
 	mpz_clear(common);
 }
 
-static void round_prices(struct cost_master *m, mpz_t unit)
+/* Rounded ones; of all rows alike by capacity where there are none, or that is asked for. */
+static void round_prices(struct cost_master *m, bool alike, mpz_t unit)
 {
 	const struct cost_net *net = m->net;
-	double largest = m->second ? 1 : 0, scale;
+	double largest = m->second ? 1 : 0, cost = 1, scale;
 
 	for (int r = 0; r < net->n_rows; r++) {
 		m->row_price[r] = fmax(0, -m->dual[r]) /
 				  ((double)cost_row_cap(net, r) * m->time_unit) *
 				  (m->second ? m->cost_unit : 1);
+		m->row_price[r] = alike ? 0 : m->row_price[r];
 		largest = fmax(largest, m->row_price[r]);
 	}
-	/* No prices yet, where it was stopped early: any will do. */
 	for (int r = 0; r < net->n_rows && largest == 0; r++) {
 		m->row_price[r] = 1 / (double)net->rows[r].cap;
 	}
 	largest = largest > 0 ? largest : 1;
 	scale = fmin(ldexp(1, PRICE_BITS), (double)cost_max_price(m->search) / 64);
-	/* Few limits are above an arc, and costs are small. */
-	scale = m->second ? floor(scale / largest / TOPO_MAX_COST) : scale / largest;
+	for (int a = 0; a < net->m; a++) {
+		cost = fmax(cost, (double)net->cost[a]);
+	}
+	/* Few limits are above an arc. */
+	scale = m->second ? floor(scale / largest / cost) : scale / largest;
 	scale = m->second && scale < 1 ? 1 : scale;
 	for (int r = 0; r < net->n_rows; r++) {
 		mpz_set_d(m->row_exact[r], floor(m->row_price[r] * scale));
@@ -474,6 +478,23 @@ static int prove(struct cost_master *m, const mpz_t unit, mpq_t bound, struct er
 	return rc;
 }
 
+/* Rounded prices, where they prove more. */
+static int improve_bound(struct cost_master *m, bool alike, mpq_t best, mpz_t unit,
+			 struct err *err)
+{
+	mpq_t other;
+	int rc = 0;
+
+	mpq_init(other);
+	round_prices(m, alike, unit);
+	if (price_arcs(m, unit) && (rc = prove(m, unit, other, err)) == 0 &&
+	    mpq_cmp(other, best) > 0) {
+		mpq_set(best, other);
+	}
+	mpq_clear(other);
+	return rc;
+}
+
 int cost_exact_bound(struct cost_master *m, struct err *err)
 {
 	mpq_t *best = m->second ? &m->cost_bound : &m->time_bound;
@@ -499,16 +520,13 @@ int cost_exact_bound(struct cost_master *m, struct err *err)
 		rc = exact ? prove(m, unit, *best, err) : 0;
 	}
 	if (rc == 0 && (!exact || mpq_cmp(*best, m->second ? m->cost : m->time) != 0)) {
-		mpq_t other;
-
-		mpq_init(other);
-		round_prices(m, unit);
-		if (price_arcs(m, unit) && (rc = prove(m, unit, other, err)) == 0 &&
-		    mpq_cmp(other, *best) > 0) {
-			mpq_set(*best, other);
+		/* What was stopped early may have no good prices. */
+		if (m->stopped && !m->second && (rc = improve_bound(m, true, *best, unit, err))) {
+			goto out;
 		}
-		mpq_clear(other);
+		rc = improve_bound(m, false, *best, unit, err);
 	}
+out:
 	system_fini(&s);
 	mpz_clear(unit);
 	return rc;

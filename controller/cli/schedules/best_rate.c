@@ -6,6 +6,7 @@
  * (collective/cost), an exact fraction with a proof. All-to-alls alone without --least-cost keep to
  * the flow of all_to_all.c, whose options they share. Collectives of --also run at the same time.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,8 +155,10 @@ static void out_gap(const struct cli *c, struct out *o, const char *key, const m
 	mpq_init(gap);
 	if (mpq_sgn(bound) > 0) {
 		mpq_div(gap, value, bound);
+		cli_out_gap(c, o, key, mpq_get_d(gap) - 1);
+	} else {
+		cli_out_gap(c, o, key, mpq_sgn(value) > 0 ? HUGE_VAL : 0);
 	}
-	cli_out_gap(c, o, key, mpq_sgn(gap) > 0 ? mpq_get_d(gap) - 1 : 0);
 	mpq_clear(gap);
 }
 
