@@ -196,8 +196,9 @@ static int begin_packed(const struct topo *t, const struct coll_rate_demand *d,
 	int rc = 0;
 
 	coll_forest_init(&f);
-	*done = d->kind != COLL_ALLREDUCE && !coll_has_root(d->kind) &&
-		m->net->n_roots == topo_ranks(t) &&
+	*done = shape_of(d->kind) != COST_BOTH &&
+		shape_of(d->kind) != COST_PATHS_OUT && shape_of(d->kind) != COST_PATHS_IN &&
+		(coll_has_root(d->kind) || m->net->n_roots == topo_ranks(t)) &&
 		coll_forest_pack(t, &pack, &f, &why) == 0 && !f.group;
 	if (*done) {
 		rc = time_of_cut(t, d, m->time, err);
