@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "collective/bfb/bfb.h"
-#include "collective/make/make.h"
+#include "collective/make/private.h"
 
 /* Transfers that are kept by a schedule in batches, and beyond which a construction is not
  * tried beside a compact schedule. */
@@ -45,7 +45,7 @@ static int measure(const struct coll_make_query *q, struct coll_made *one, struc
 {
 	int rc;
 
-	if (q->fabric) {
+	if (q->fabric && !one->is_physical) {
 		one->logical = one->sched;
 		one->sched = NULL;
 		rc = coll_embed_in(q->fabric, one->logical, &one->sched, err);
@@ -60,6 +60,13 @@ static int measure(const struct coll_make_query *q, struct coll_made *one, struc
 	return coll_time(one->sched, &one->report, q->cost, &one->time_ns, &one->bound_ns, err);
 }
 
+/* T_B and steps in one number, for trees of all ranks beside others. */
+static double weigh(const struct coll_made *m)
+{
+	return mpq_get_d(m->report.bandwidth_factor) +
+	       mpq_get_d(m->report.bandwidth_bound) * m->report.steps / COLL_STEPS_WORTH;
+}
+
 static bool is_better(const struct coll_make_query *q, const struct coll_made *a,
 		      const struct coll_made *b)
 {
@@ -70,6 +77,9 @@ static bool is_better(const struct coll_make_query *q, const struct coll_made *a
 	}
 	if (q->cost) {
 		return a->time_ns < b->time_ns;
+	}
+	if ((a->tree.trees > 0) != (b->tree.trees > 0)) {
+		return weigh(a) < weigh(b);
 	}
 	cmp = mpq_cmp(a->report.bandwidth_factor, b->report.bandwidth_factor);
 	return cmp ? cmp < 0 : a->report.steps < b->report.steps;
@@ -291,6 +301,62 @@ static int try_expand(const struct coll_make_query *q, const char *name, struct 
 	return rc ? rc : offer_batches(q, &one, best, err);
 }
 
+/* Nodes times arcs up to which "auto" packs trees: for a job, and where somebody waits. */
+#define JOB_TREES (INT64_C(1) << 14)
+#define MAX_TREES (INT64_C(1) << 18)
+
+/* Trees that come as near to the bound are not packed in another way. */
+#define NEAR 1.02
+
+/* Whether trees may gain anything on the best so far, for work that is worth it. */
+static bool may_gain(const struct coll_make_query *q, const struct coll_made *best)
+{
+	const struct topo *t = q->physical ? q->physical : q->topo;
+	int64_t work = (int64_t)topo_n(t) * topo_m(t);
+
+	if (work > (q->max_transfers > 0 ? JOB_TREES : MAX_TREES) || is_too_large(q, best)) {
+		return false;
+	}
+	return !best->report.bandwidth_optimal && (!q->cost || best->time_ns > best->bound_ns);
+}
+
+static int offer_forest(const struct coll_make_query *q, const char *name, bool spanning,
+			struct coll_made *best, struct err *err)
+{
+	struct coll_made one = { .algorithm = name };
+	int rc = make_forest(q, spanning, &one, err);
+
+	if (rc && rc != WEFT_ENOMEM && best->sched) {
+		err_clear(err);
+		return 0;
+	}
+	return rc ? rc : offer(q, &one, best, err);
+}
+
+/* What spanning trees could come to is no better than the trees that are the best so far. */
+static bool is_near(const struct coll_made *best)
+{
+	return best->sched && best->tree.trees > 0 &&
+	       best->tree_limit <= mpq_get_d(best->report.bandwidth_bound) * NEAR;
+}
+
+/* Along trees of all ranks; what a digraph has none of is passed over where there is something
+ * else. */
+static int try_forest(const struct coll_make_query *q, const char *name, struct coll_made *best,
+		      struct err *err)
+{
+	int rc;
+
+	if (is_auto(q) && best->sched && !may_gain(q, best)) {
+		return 0;
+	}
+	rc = offer_forest(q, name, false, best, err);
+	if (rc || q->kind != COLL_ALLREDUCE || is_near(best)) {
+		return rc;
+	}
+	return offer_forest(q, name, true, best, err);
+}
+
 /* ---- broadcast, reduce, gather, scatter ---- */
 
 static int offer_rooted(const struct coll_make_query *q, const char *name,
@@ -403,6 +469,7 @@ static const struct make_row {
 	{ "bfb", GATHERS, try_bfb, false },
 	{ "late", GATHERS, try_late, false },
 	{ "expand", GATHERS, try_expand, false },
+	{ "trees", GATHERS, try_forest, false },
 	{ "trees", TREES, try_rooted, false },
 	{ "paths", PATHS, try_rooted, false },
 	{ "mcf", PAIRS, try_flow, false },
@@ -465,7 +532,7 @@ struct coll_make_query coll_make_job(enum coll_kind kind, const char *algorithm,
 
 	return (struct coll_make_query){
 		.kind = kind, .algorithm = algorithm, .topo = topo, .cost = cost,
-		.batches = whole && !coll_has_root(kind),
+		.batches = whole && !coll_has_root(kind) && strcmp(algorithm, "trees") != 0,
 		.max_transfers = COLL_MAKE_TRANSFERS,
 		.pairs = { .flow = { .gap = JOB_GAP, .max_passes = JOB_PASSES },
 			   .loss = MCF_SCHED_LOSS },

@@ -4,7 +4,9 @@
  *
  * Synthesisers offer what they make one after the other. Each offer is embedded in a fabric where
  * there is one, replayed and timed, and the better one stays: by time in the alpha-beta model where
- * a cost is given, else by T_B and then by steps. Work is limited by counts of transfers and
+ * a cost is given, else by T_B and then by steps; but what trees of all ranks, whose T_B falls with the steps
+ * towards a limit, are compared with by T_B and steps together, where COLL_STEPS_WORTH of them are worth the
+ * bound of T_B. Work is limited by counts of transfers and
  * passes and not by time, so that the result is the same anywhere.
  */
 #ifndef WEFT_COLLECTIVE_MAKE_MAKE_H
@@ -23,6 +25,8 @@ struct coll_flow_before {
 	const bool *dropped;
 };
 
+#define COLL_STEPS_WORTH 1000
+
 /* How an all-to-all is made. */
 struct coll_make_pairs {
 	struct mcf_options flow;
@@ -40,6 +44,8 @@ struct coll_make_query {
 	int root;		/* of collectives that have one */
 	const struct coll_cost *cost;	/* for the least time; NULL: least T_B, then steps */
 	const struct coll_fabric *fabric;	/* to be embedded in; NULL: arcs are links */
+	const struct topo *physical;	/* that of the fabric, where topo is what its terminals see
+					 * and not a choice: trees are made on it. NULL: is not so */
 	int chunks;		/* a shard, of "bfb"; 0: as many as needed */
 	int batches;		/* 1: whole; 0: whole without a cost, else in those that take the
 				 * least time */
@@ -61,12 +67,15 @@ struct coll_made_pairs {
 struct coll_made {
 	struct coll_sched *sched;	/* verified */
 	struct coll_sched *logical;	/* sched before it was embedded; NULL: it is not */
+	bool is_physical;		/* it was made on the physical digraph */
 	const char *algorithm;		/* "bfb", "expand", "trees", "paths", "mcf", ... */
 	int batches;
 	struct coll_report report;	/* of sched */
 	int64_t time_ns, bound_ns;	/* of coll_time, with a cost */
 	int64_t bfb_bound_ns;	/* of coll_bfb_timed, where latencies differ; else 0 */
-	struct coll_tree_info tree;	/* of a collective with a root */
+	struct coll_tree_info tree;	/* of "trees": of a collective without a root
+					 * only their number, depth, batches and steps */
+	double tree_limit;	/* of these: T_B in M/B that more and more batches come near to */
 	struct coll_made_pairs pairs;	/* of an all-to-all */
 	struct mcf *flow;	/* of an all-to-all, to go on from; NULL: none */
 };

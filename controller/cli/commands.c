@@ -155,8 +155,8 @@ static const struct cli_option make_options[] = {
 	  "dimension-order, or a file of routes", "minimal-split dimension-order @file" },
 	{ 'c', "collective", "NAME", "allgather, reduce-scatter, allreduce, "
 	  "...", COLLECTIVES },
-	{ 'a', "algorithm", "NAME", "auto, bfb, late, expand, or (all-to-all) mcf, "
-	  "link-mcf, grouped, pmcf, tsmcf, single-path, shortest-path, "
+	{ 'a', "algorithm", "NAME", "auto, bfb, late, expand, trees, or (all-to-all) "
+	  "mcf, link-mcf, grouped, pmcf, tsmcf, single-path, shortest-path, "
 	  "disjoint, or (broadcast, reduce) trees, or (gather, scatter) paths",
 	  ALGORITHMS },
 	{ 0, "root", "RANK", "of broadcast, reduce, gather and scatter (default: "

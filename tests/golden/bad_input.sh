@@ -241,7 +241,7 @@ hint "did you mean 'allgather'"
 make_k4 65 '--algorithm bfb: not supported for broadcast' broadcast -a bfb
 hint 'supported: auto, trees'
 make_k4 65 '--algorithm trees: not supported for scatter' scatter -a trees
-make_k4 65 '--algorithm trees: not supported for allgather' allgather -a trees
+make_k4 65 '--algorithm paths: not supported for allgather' allgather -a paths
 make_k4 64 '--root is for broadcast, reduce, gather and scatter' allreduce --root 0
 make_k4 64 '--root: "4" is not a whole number from 0 to 3' gather --root 4
 make_k4 64 '--root: "-1" is not a whole number' broadcast --root -1

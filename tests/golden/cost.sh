@@ -38,8 +38,8 @@ has err "named" "--message: time '-1ns' is negative"
 
 # Batches are chosen by all that a step takes.
 batches() { # OPTIONS...
-	weft schedule make -t 'Mesh(4,4)' -c allreduce --link-bandwidth 100Gbps --size 16MiB \
-		"$@" --format json | jq -c '[.batches, .chunks, .steps]'
+	weft schedule make -t 'Mesh(4,4)' -c allreduce -a bfb --link-bandwidth 100Gbps \
+		--size 16MiB "$@" --format json | jq -c '[.batches, .chunks, .steps]'
 }
 [[ $(batches --alpha 2us) == "$(batches --alpha 1us --hop 700ns --message 300ns)" &&
 	$(batches --alpha 2us) != "$(batches --alpha 1us)" ]]
@@ -47,7 +47,7 @@ tap "batches by alpha, hop and message"
 
 # Those asked for are the fewest that gain as much.
 asked() { # TOPOLOGY BATCHES
-	weft schedule make -t "$1" -c allreduce --batches "$2" --format json |
+	weft schedule make -t "$1" -c allreduce -a bfb --batches "$2" --format json |
 		jq -c '[.batches, .batches_note, .steps, .bandwidth_factor]'
 }
 [[ $(asked 'GenKautz(4,64)' 8) == '[1,"8 batches gain nothing: made in one",6,"21/8"]' ]]

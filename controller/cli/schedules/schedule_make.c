@@ -186,6 +186,7 @@ static int read_query(const struct cli *c, struct make_command *m, struct err *e
 	q->topo = m->topo;
 	q->expr = cli_opt(c, "topology");
 	q->fabric = m->fabric.topo ? &m->fabric : NULL;
+	q->physical = cli_has(c, "on") ? NULL : m->fabric.topo;
 	return 0;
 }
 
@@ -295,6 +296,14 @@ static void out_rooted(const struct cli *c, struct out *o, const struct coll_mad
 	}
 }
 
+/* What a collective without a root is made of. */
+static void out_forest(const struct cli *c, struct out *o, const struct coll_made *made)
+{
+	out_bandwidth_gap(c, o, &made->report);
+	out_int(o, "trees", made->tree.trees);
+	out_int(o, "tree_depth", made->tree.deepest);
+}
+
 /* How many batches there are, and why not as many as were asked for. */
 static void out_batches(struct out *o, int asked, int made_in)
 {
@@ -341,6 +350,8 @@ static int print_made(struct cli *c, const struct make_command *m, struct err *e
 	}
 	if (coll_has_root(coll_kind_of(s))) {
 		out_rooted(c, o, made);
+	} else if (strcmp(made->algorithm, "trees") == 0) {
+		out_forest(c, o, made);
 	} else if (strcmp(made->algorithm, "late") == 0) {
 		out_bandwidth_gap(c, o, &made->report);
 	}

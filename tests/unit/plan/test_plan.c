@@ -853,7 +853,7 @@ static void auto_picks_by_size(void **state)
 	assert_true(steps[0] < steps[1]);
 }
 
-/* Batches that overlap where links would be idle; the name stays. */
+/* Batches go along trees where links would be idle. */
 static void auto_overlaps_batches(void **state)
 {
 	struct model_fabric *f = fabric_of(
@@ -869,7 +869,7 @@ static void auto_overlaps_batches(void **state)
 	assert_true(any->jobs[0].report.steps > plain->jobs[0].report.steps);
 	assert_true(mpq_cmp(any->jobs[0].report.bandwidth_factor,
 			    plain->jobs[0].report.bandwidth_factor) < 0);
-	assert_string_equal(any->jobs[0].algorithm, "bfb");
+	assert_string_equal(any->jobs[0].algorithm, "trees");
 	plan_free(any);
 	plan_free(plain);
 	model_free(g);

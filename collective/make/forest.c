@@ -1,0 +1,65 @@
+/* Schedules along trees of all ranks: the forest for a collective, and its figures. */
+#include "collective/make/private.h"
+#include "collective/tree/pack.h"
+#include "collective/tree/spanning.h"
+#include "collective/tree/stagger.h"
+
+/* An all-reduce sums inwards and copies outwards along trees of the same roots. */
+static int pack_both(const struct topo *t, struct coll_forest *f, struct err *err)
+{
+	struct coll_pack_options out = { .kind = COLL_ALLGATHER };
+	struct coll_pack_options in = { .kind = COLL_REDUCE_SCATTER };
+	struct coll_forest inwards;
+	int rc = coll_forest_pack(t, &out, f, err);
+
+	if (rc) {
+		return rc;
+	}
+	coll_forest_init(&inwards);
+	(void)((rc = coll_forest_pack(t, &in, &inwards, err)) ||
+	       (rc = coll_forest_join(f, &inwards, err)));
+	coll_forest_fini(&inwards);
+	return rc;
+}
+
+static int pack(const struct coll_make_query *q, bool spanning, const struct topo *t,
+		struct coll_forest *f, struct err *err)
+{
+	struct coll_pack_options opt = { .kind = q->kind };
+
+	if (spanning) {
+		return coll_forest_allreduce(t, COLL_SPANNING_TREES, f, err);
+	}
+	return q->kind == COLL_ALLREDUCE ? pack_both(t, f, err) : coll_forest_pack(t, &opt, f, err);
+}
+
+int make_forest(const struct coll_make_query *q, bool spanning, struct coll_made *made,
+		struct err *err)
+{
+	const struct topo *t = q->physical ? q->physical : q->topo;
+	struct coll_stagger_options opt = {
+		.kind = q->kind, .cost = q->cost, .batches = q->batches,
+	};
+	struct coll_stagger_info info = { 0 };
+	struct coll_forest f;
+	int rc;
+
+	coll_forest_init(&f);
+	if ((rc = pack(q, spanning, t, &f, err)) ||
+	    (rc = coll_forest_schedule(&f, t, &opt, &made->sched, &info, err))) {
+		goto out;
+	}
+	if (coll_is_embedded(made->sched) && q->fabric) {
+		coll_set_physical_name(made->sched, q->fabric->name);
+	}
+	made->is_physical = q->physical != NULL;
+	made->tree_limit = mpq_get_d(f.time) * coll_ports(made->sched) / coll_ranks(made->sched);
+	made->batches = info.batches;
+	made->tree.trees = info.trees;
+	made->tree.deepest = info.deepest;
+	made->tree.batches = info.batches;
+	made->tree.steps = info.steps;
+out:
+	coll_forest_fini(&f);
+	return rc;
+}
