@@ -265,19 +265,15 @@ static int solve(const struct topo *t, const struct coll_rate_demand *d, int n,
 	return rc;
 }
 
-/* Finds and, where f is not NULL, makes the forest of it. */
-static int run(const struct topo *t, const struct coll_rate_demand *demands, int n,
-	       enum cost_symmetry symmetry, int root, const struct coll_rate_options *opt,
-	       struct coll_rate *r, struct coll_forest *f, struct err *err)
+/* Solves on a net, and where f is not NULL makes the forest of it. */
+static int run_on(const struct topo *t, const struct cost_net *net,
+		  const struct coll_rate_demand *demands, int n,
+		  const struct coll_rate_options *opt, struct coll_rate *r, struct coll_forest *f,
+		  struct err *err)
 {
-	struct cost_net *net = NULL;
 	struct cost_master m = { 0 };
-	int rc = cost_net_new(t, symmetry, root, &net, err);
+	int rc = cost_master_init(&m, net, err);
 
-	if (rc) {
-		return rc;
-	}
-	rc = cost_master_init(&m, net, err);
 	for (int i = 0; i < n && rc == 0; i++) {
 		rc = add_blocks(&m, &demands[i], err);
 	}
@@ -288,7 +284,6 @@ static int run(const struct topo *t, const struct coll_rate_demand *demands, int
 		rc = cost_make_forest(t, &m, demands[0].kind, f, err);
 	}
 	cost_master_fini(&m);
-	cost_net_free(net);
 	return rc;
 }
 
@@ -297,6 +292,7 @@ int coll_rate_find(const struct topo *t, const struct coll_rate_demand *demands,
 {
 	int root = common_root(demands, n);
 	bool none = opt->alone || root == -2;
+	struct cost_net *net = NULL;
 	int rc = check(t, demands, n, err);
 
 	if (rc || topo_ranks(t) == 1) {
@@ -308,8 +304,12 @@ int coll_rate_find(const struct topo *t, const struct coll_rate_demand *demands,
 		mpq_set(r->time_bound, r->time);
 		return rc;
 	}
-	return run(t, demands, n, none ? COST_NONE : COST_ALL, none ? -1 : root, opt, r, NULL,
-		   err);
+	rc = cost_net_new(t, none ? COST_NONE : COST_ALL, none ? -1 : root, &net, err);
+	if (rc == 0) {
+		rc = run_on(t, net, demands, n, opt, r, NULL, err);
+	}
+	cost_net_free(net);
+	return rc;
 }
 
 int coll_rate_forest(const struct topo *t, const struct coll_rate_demand *demand,
@@ -317,6 +317,8 @@ int coll_rate_forest(const struct topo *t, const struct coll_rate_demand *demand
 		     struct coll_forest *f, struct err *err)
 {
 	enum cost_shape shape = shape_of(demand->kind);
+	bool rooted = coll_has_root(demand->kind), same = false;
+	struct cost_net *net = NULL;
 	int rc = check(t, demand, 1, err);
 
 	if (rc) {
@@ -326,6 +328,20 @@ int coll_rate_forest(const struct topo *t, const struct coll_rate_demand *demand
 		return err_set(err, WEFT_EUNSUPPORTED, "trees of least cost for %s on %d ranks",
 			       coll_kind_name(demand->kind), topo_ranks(t));
 	}
-	return run(t, demand, 1, opt->alone ? COST_NONE : COST_FREE,
-		   coll_has_root(demand->kind) && !opt->alone ? demand->root : -1, opt, r, f, err);
+	/* All symmetry, where images under a group of those that trees can have are as good. */
+	if (!opt->alone && !rooted &&
+	    (rc = cost_net_new(t, COST_ALL, -1, &net, err)) == 0) {
+		rc = cost_net_set_group(net, t, &same, err);
+	}
+	if (rc == 0 && !same) {
+		cost_net_free(net);
+		net = NULL;
+		rc = cost_net_new(t, opt->alone ? COST_NONE : COST_FREE,
+				  rooted && !opt->alone ? demand->root : -1, &net, err);
+	}
+	if (rc == 0) {
+		rc = run_on(t, net, demand, 1, opt, r, f, err);
+	}
+	cost_net_free(net);
+	return rc;
 }

@@ -27,6 +27,13 @@ struct cost_use {
 	int64_t weight;
 };
 
+/* A link of a tree on t. */
+struct cost_walk {
+	int32_t from, to, n;
+	int32_t *hops;
+	int64_t weight;
+};
+
 struct cost_forest {
 	const struct topo *t;
 	const struct cost_master *m;
@@ -37,7 +44,10 @@ struct cost_forest {
 	bool plain;		/* arcs of t are the logical ones */
 	struct u64map arc_of;	/* logical, by ends */
 	VEC(struct cost_use) uses;
+	struct coll_forest_tree tree;	/* that is being made */
 };
+
+typedef int on_walk(struct cost_forest *f, const struct cost_walk *w, struct err *err);
 
 static void forest_fini(struct cost_forest *f)
 {
@@ -144,10 +154,10 @@ static int move(const struct cost_forest *f, int by, int node)
 	return by ? topo_group_move(f->m->net->group, by, node) : node;
 }
 
-static uint64_t ends(const struct cost_forest *f, int by, const struct cost_link *l)
+static uint64_t ends(const struct cost_forest *f, int by, const struct cost_walk *w)
 {
-	return (uint64_t)move(f, by, l->from) * (uint64_t)topo_n(f->t) +
-	       (uint64_t)move(f, by, l->to) + 1;
+	return (uint64_t)move(f, by, w->from) * (uint64_t)topo_n(f->t) +
+	       (uint64_t)move(f, by, w->to) + 1;
 }
 
 static int by_number(const void *a, const void *b)
@@ -157,40 +167,90 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* A node or arc of t; that of the last part which is searched as that of another part. */
+static int node_in_part(const struct cost_net *net, int u, int part)
+{
+	return net->part[u] == net->parts - 1
+		       ? net->node_at[(size_t)part * net->part_size + net->place[u]] : net->node[u];
+}
+
+static int arc_in_part(const struct cost_net *net, int a, int part)
+{
+	int of = net->origin[a];
+
+	return net->arc_part[of] == net->parts - 1
+		       ? net->arc_at[(size_t)part * net->part_arcs + net->arc_place[of]] : of;
+}
+
+/* Calls with a link, and with what the parts that are left out do instead of it. */
+static int each_copy(struct cost_forest *f, const struct cost_column *c, const struct cost_link *l,
+		     bool inwards, struct cost_walk *w, on_walk *call, struct err *err)
+{
+	const struct cost_net *net = f->m->net;
+	int last = net->parts - 1, part = net->part[inwards ? l->from : l->to];
+	int copies = net->parts > 1 && part == last ? net->all_parts - last : 1, rc = 0;
+
+	for (int p = last; p < last + copies && rc == 0; p++) {
+		w->n = l->n;
+		w->from = node_in_part(net, l->from, p);
+		w->to = node_in_part(net, l->to, p);
+		for (int i = 0; i < l->n; i++) {
+			w->hops[i] = arc_in_part(net, c->hops.v[l->first + i], p);
+		}
+		rc = call(f, w, err);
+	}
+	return rc;
+}
+
+/* Calls with all links of a column's tree. */
+static int each_of_tree(struct cost_forest *f, const struct cost_column *c, bool inwards,
+			int64_t weight, on_walk *call, struct err *err)
+{
+	const struct cost_link *l = inwards ? c->in.v : c->out.v;
+	size_t n = inwards ? c->in.n : c->out.n;
+	struct cost_walk w = { .weight = weight };
+	int rc = 0;
+
+	w.hops = malloc((c->hops.n + 1) * sizeof(*w.hops));
+	if (!w.hops) {
+		return err_nomem(err);
+	}
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		rc = each_copy(f, c, &l[i], inwards, &w, call, err);
+	}
+	free(w.hops);
+	return rc;
+}
+
 /* Calls with all links of trees that weigh something. */
-static int each_link(struct cost_forest *f,
-		     int (*call)(struct cost_forest *, const struct cost_column *,
-				 const struct cost_link *, int64_t weight, struct err *),
-		     struct err *err)
+static int each_link(struct cost_forest *f, on_walk *call, struct err *err)
 {
 	int rc = 0;
 
 	for (size_t j = 0; j < f->m->columns.n && rc == 0; j++) {
-		const struct cost_column *c = f->m->columns.v[j];
-
-		for (size_t i = 0; i < c->out.n + c->in.n && f->weight[j] > 0 && rc == 0; i++) {
-			rc = call(f, c, i < c->out.n ? &c->out.v[i] : &c->in.v[i - c->out.n],
-				  f->weight[j], err);
+		if (f->weight[j] > 0) {
+			(void)((rc = each_of_tree(f, f->m->columns.v[j], false, f->weight[j], call,
+						  err)) ||
+			       (rc = each_of_tree(f, f->m->columns.v[j], true, f->weight[j], call,
+						  err)));
 		}
 	}
 	return rc;
 }
 
-static int add_images(struct cost_forest *f, const struct cost_column *c,
-		      const struct cost_link *l, int64_t weight, struct err *err)
+static int add_images(struct cost_forest *f, const struct cost_walk *w, struct err *err)
 {
 	int order = topo_group_order(f->m->net->group);
 
-	(void)c, (void)weight;
-	if (l->from >= f->holders || l->to >= f->holders) {
+	if (w->from >= f->holders || w->to >= f->holders) {
 		return err_set(err, WEFT_EUNSUPPORTED, "trees that copy in switches are not "
 			       "supported in schedules");
 	}
-	if (u64map_get(&f->arc_of, ends(f, 0, l), NULL)) {
+	if (u64map_get(&f->arc_of, ends(f, 0, w), NULL)) {
 		return 0;
 	}
 	for (int by = 0; by < order; by++) {
-		if (u64map_set(&f->arc_of, ends(f, by, l), 1)) {
+		if (u64map_set(&f->arc_of, ends(f, by, w), 1)) {
 			return err_nomem(err);
 		}
 	}
@@ -235,22 +295,19 @@ static int make_logical(struct cost_forest *f, struct err *err)
 
 /* ---- routes ---- */
 
-static int add_use(struct cost_forest *f, const struct cost_column *c, const struct cost_link *l,
-		   int by, int64_t weight, struct err *err)
+static int add_use(struct cost_forest *f, const struct cost_walk *w, int by, struct err *err)
 {
-	struct cost_use use = { .n = l->n, .weight = weight };
+	struct cost_use use = { .n = w->n, .weight = w->weight };
 	uint64_t arc = 0;
 
-	u64map_get(&f->arc_of, ends(f, by, l), &arc);
+	u64map_get(&f->arc_of, ends(f, by, w), &arc);
 	use.arc = (int32_t)arc;
-	use.hops = malloc((size_t)l->n * sizeof(*use.hops));
+	use.hops = malloc((size_t)w->n * sizeof(*use.hops));
 	if (!use.hops) {
 		return err_nomem(err);
 	}
-	for (int i = 0; i < l->n; i++) {
-		int a = f->m->net->origin[c->hops.v[l->first + i]];
-
-		use.hops[i] = by ? topo_action_move(f->action, by, a) : a;
+	for (int i = 0; i < w->n; i++) {
+		use.hops[i] = by ? topo_action_move(f->action, by, w->hops[i]) : w->hops[i];
 	}
 	if (vec_push(&f->uses, use)) {
 		free(use.hops);
@@ -260,24 +317,23 @@ static int add_use(struct cost_forest *f, const struct cost_column *c, const str
 }
 
 /* Moves a link to the arc of its orbit with the least ends, by all elements that do. */
-static int add_uses(struct cost_forest *f, const struct cost_column *c, const struct cost_link *l,
-		    int64_t weight, struct err *err)
+static int add_uses(struct cost_forest *f, const struct cost_walk *w, struct err *err)
 {
 	const struct topo_group *g = f->m->net->group;
 	int order = topo_group_order(g), ranks = topo_ranks(f->t), rc = 0;
 	uint64_t least = UINT64_MAX;
 
-	if (l->from < ranks || l->to < ranks) {
-		int end = l->from < ranks ? l->from : l->to;
+	if (w->from < ranks || w->to < ranks) {
+		int end = w->from < ranks ? w->from : w->to;
 
-		return add_use(f, c, l, g ? topo_group_inverse(g, topo_group_element(g, end)) : 0,
-			       weight, err);
+		return add_use(f, w, g ? topo_group_inverse(g, topo_group_element(g, end)) : 0,
+			       err);
 	}
 	for (int by = 0; by < order; by++) {
-		least = ends(f, by, l) < least ? ends(f, by, l) : least;
+		least = ends(f, by, w) < least ? ends(f, by, w) : least;
 	}
 	for (int by = 0; by < order && rc == 0; by++) {
-		rc = ends(f, by, l) == least ? add_use(f, c, l, by, weight, err) : 0;
+		rc = ends(f, by, w) == least ? add_use(f, w, by, err) : 0;
 	}
 	return rc;
 }
@@ -349,18 +405,6 @@ static int make_routes(struct cost_forest *f, struct err *err)
 
 /* ---- trees ---- */
 
-static int32_t arc_of_link(const struct cost_forest *f, const struct cost_column *c,
-			   const struct cost_link *l)
-{
-	uint64_t arc = 0;
-
-	if (f->plain) {
-		return f->m->net->origin[c->hops.v[l->first]];
-	}
-	u64map_get(&f->arc_of, ends(f, 0, l), &arc);
-	return (int32_t)arc;
-}
-
 static int32_t depth_of(const struct coll_forest *f, const struct coll_forest_tree *tree, int n)
 {
 	int32_t deepest = 0;
@@ -378,28 +422,40 @@ static int32_t depth_of(const struct coll_forest *f, const struct coll_forest_tr
 	return deepest;
 }
 
+/* The arc of a link goes into the tree that is being made. */
+static int add_via(struct cost_forest *f, const struct cost_walk *w, struct err *err)
+{
+	uint64_t arc = 0;
+
+	(void)err;
+	if (!f->plain) {
+		u64map_get(&f->arc_of, ends(f, 0, w), &arc);
+	}
+	f->tree.via[f->tree.inwards ? w->from : w->to] = f->plain ? w->hops[0] : (int32_t)arc;
+	return 0;
+}
+
 static int add_tree(struct cost_forest *f, const struct cost_column *c, bool inwards,
 		    int64_t weight, struct err *err)
 {
-	const struct cost_link *l = inwards ? c->in.v : c->out.v;
-	size_t n = inwards ? c->in.n : c->out.n;
-	struct coll_forest_tree tree = { f->m->net->roots[c->root], inwards, weight, NULL, 0 };
+	struct coll_forest_tree *tree = &f->tree;
+	const struct cost_net *net = f->m->net;
+	int rc;
 
-	if (n == 0 || weight == 0) {
+	if ((inwards ? c->in.n : c->out.n) == 0 || weight == 0) {
 		return 0;
 	}
-	tree.via = malloc((size_t)f->holders * sizeof(*tree.via));
-	if (!tree.via) {
+	*tree = (struct coll_forest_tree){ net->node[net->roots[c->root]], inwards, weight, NULL, 0 };
+	tree->via = malloc((size_t)f->holders * sizeof(*tree->via));
+	if (!tree->via) {
 		return err_nomem(err);
 	}
-	memset(tree.via, 0xff, (size_t)f->holders * sizeof(*tree.via));
-	for (size_t i = 0; i < n; i++) {
-		tree.via[inwards ? l[i].from : l[i].to] = arc_of_link(f, c, &l[i]);
-	}
-	tree.depth = depth_of(f->out, &tree, f->holders);
-	if (vec_push(&f->out->trees, tree)) {
-		free(tree.via);
-		return err_nomem(err);
+	memset(tree->via, 0xff, (size_t)f->holders * sizeof(*tree->via));
+	rc = each_of_tree(f, c, inwards, weight, add_via, err);
+	tree->depth = rc ? 0 : depth_of(f->out, tree, f->holders);
+	if (rc || vec_push(&f->out->trees, *tree)) {
+		free(tree->via);
+		return rc ? rc : err_nomem(err);
 	}
 	return 0;
 }

@@ -444,7 +444,8 @@ static void add_rows(struct cost_net *net, const struct cost_parts *p, int32_t *
 	}
 	for (int a = 0; a < topo_m(t); a++) {
 		if (topo_arc(t, a)->src != topo_arc(t, a)->dst) {
-			net->rows[row_of[p->class_of[a]]].alike++;
+			net->arc_row[a] = row_of[p->class_of[a]];
+			net->rows[net->arc_row[a]].alike++;
 		}
 	}
 	for (int i = 0; i < topo_n_limits(t); i++) {
@@ -521,6 +522,11 @@ static int fill_net(struct cost_net *net, const struct cost_parts *p, int root, 
 	}
 	arrays_add(&room, copy, n);
 	arrays_add(&room, row_of, m + topo_n_limits(t));
+	arrays_add(&net->arrays, net->node_at, n);
+	arrays_add(&net->arrays, net->arc_at, m);
+	arrays_add(&net->arrays, net->arc_part, m);
+	arrays_add(&net->arrays, net->arc_place, m);
+	arrays_add(&net->arrays, net->arc_row, m);
 	arrays_add(&net->arrays, net->src, m);
 	arrays_add(&net->arrays, net->dst, m);
 	arrays_add(&net->arrays, net->cost, m);
@@ -545,6 +551,16 @@ static int fill_net(struct cost_net *net, const struct cost_parts *p, int root, 
 		return err_nomem(err);
 	}
 	net->part_size = p->size;
+	net->all_parts = p->n;
+	net->part_arcs = p->arcs;
+	memcpy(net->arc_at, p->at, (size_t)m * sizeof(*net->arc_at));
+	memcpy(net->arc_part, p->arc_part, (size_t)m * sizeof(*net->arc_part));
+	memcpy(net->arc_place, p->arc_place, (size_t)m * sizeof(*net->arc_place));
+	for (int u = 0; u < n; u++) {
+		if (p->part[u] >= 0) {
+			net->node_at[p->part[u] * p->size + p->place[u]] = u;
+		}
+	}
 	add_nodes(net, p, copy);
 	add_rows(net, p, row_of);
 	add_arcs(net, p, copy, row_of);
@@ -596,6 +612,37 @@ int cost_net_new(const struct topo *t, enum cost_symmetry symmetry, int root,
 		return rc;
 	}
 	*out = net;
+	return 0;
+}
+
+int cost_net_set_group(struct cost_net *net, const struct topo *t, bool *same, struct err *err)
+{
+	struct topo_action *x = NULL;
+	int rc, loops = 0;
+
+	*same = false;
+	topo_group_free(net->group);
+	net->group = NULL;
+	rc = find_group(t, &net->group, err);
+	if (rc || !net->group || (rc = topo_action_new(t, net->group, &x, err))) {
+		return rc;
+	}
+	for (int a = 0; a < topo_m(t); a++) {
+		loops += topo_arc(t, a)->src == topo_arc(t, a)->dst;
+	}
+	*same = loops == 0 && topo_n_limits(t) == 0 && net->n_rows == topo_action_orbits(x) &&
+		net->n_roots == topo_group_orbits(net->group);
+	/* As many orbits, and each within one of the net's: they are the same. */
+	for (int a = 0; a < topo_m(t) && *same; a++) {
+		*same = net->arc_row[a] == net->arc_row[topo_action_first(x,
+								topo_action_orbit(x, a))];
+	}
+	for (int r = 0; r < net->n_roots && *same; r++) {
+		int root = net->node[net->roots[r]];
+
+		*same = topo_group_first(net->group, root) == root;
+	}
+	topo_action_free(x);
 	return 0;
 }
 

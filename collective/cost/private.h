@@ -31,6 +31,11 @@ struct cost_net {
 	int64_t *weight;	/* nodes of t that a node stands for */
 	bool *terminal, *copies;
 	int parts, part_size;
+	int all_parts, part_arcs;	/* of t: parts, and arcs in each */
+	int32_t *node_at;	/* node `place` of part p of t: [p * part_size + place] */
+	int32_t *arc_at;	/* likewise arcs */
+	int32_t *arc_part, *arc_place;	/* of an arc of t; -1: between shared nodes */
+	int32_t *arc_row;	/* of an arc of t that is no self-loop */
 	int n_roots;
 	int32_t *roots;		/* one terminal of each orbit */
 	int64_t *orbit;		/* how many are in its orbit */
@@ -49,6 +54,10 @@ enum cost_symmetry {
 int cost_net_new(const struct topo *t, enum cost_symmetry symmetry, int root,
 		 struct cost_net **out, struct err *err);
 void cost_net_free(struct cost_net *net);
+
+/* Whether a group that moves terminals freely, which becomes that of the net, leaves the orbits of
+ * arcs and terminals as they are there: then images of trees load them just as well. */
+int cost_net_set_group(struct cost_net *net, const struct topo *t, bool *same, struct err *err);
 
 /* ---- pricing ---- */
 
