@@ -439,6 +439,9 @@ struct mcf_sched_options {
 	enum mcf_paths paths;	/* the form only matters to MCF_PATHS_FLOW */
 	double loss;		/* of rate, allowed to chunks and again to
 				 * steps */
+	double step_cost;	/* what a step takes, in the time of a unit of demand on a
+				 * unit of capacity: the sum of both is made small.
+				 * 0: the fewest steps within the loss */
 	int max_chunks;		/* 0: MCF_SCHED_CHUNKS */
 	int max_steps;		/* 0: MCF_SCHED_STEPS */
 	/* After a failure: the flow of an earlier call, and the digraph that
@@ -486,7 +489,7 @@ struct mcf_sched_info {
  * in which an arc carries at most a fixed amount, those with the longest path
  * to go first. The amount is the largest (so the steps the fewest) whose sum
  * is within `loss` of the chunks' congestion, or the best of those tried up
- * to max_steps. The schedule is verified; coll_verify has its exact T_B.
+ * to max_steps; with a step_cost it is the one with the least time of those tried. The schedule is verified; coll_verify has its exact T_B.
  *
  * Where a group moves the digraph's terminals (topo_group_find) only the first of
  * each orbit is solved, and the schedule is compact. With one orbit the hops of a

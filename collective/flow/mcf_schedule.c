@@ -61,6 +61,22 @@ static int choose_chunks(const struct flow_net *net, struct flow_paths *paths, d
 	return 0;
 }
 
+/* In hops, of the paths with chunks; of all before there are any. */
+static int longest_path(const struct flow_paths *paths)
+{
+	int longest = 0, of_all = 0;
+
+	for (size_t i = 0; i < paths->v.n; i++) {
+		const struct flow_path *q = &paths->v.v[i];
+
+		of_all = q->n_arcs > of_all ? q->n_arcs : of_all;
+		if (q->chunks > 0 && q->n_arcs > longest) {
+			longest = q->n_arcs;
+		}
+	}
+	return longest > 0 ? longest : of_all;
+}
+
 /* Rounds to P chunks and chooses their steps; *use of an arc, and *sum of
  * the steps, both a unit of demand. net: what the paths are over. */
 static int try_steps(const struct topo *t, const struct flow_net *net, struct flow_paths *paths,
@@ -84,25 +100,32 @@ static int try_steps(const struct topo *t, const struct flow_net *net, struct fl
 	return rc;
 }
 
+/* Hops of paths up to which more chunks are tried although the cost of steps decides. */
+#define FEW_HOPS (1 << 18)
+
 /* Multiples of P chunks, as long as steps lose more than they may: smaller
- * chunks fill the arcs sooner. *best: the steps chosen. */
+ * chunks fill the arcs sooner; where steps cost, as long as they gain. *best: the steps
+ * chosen. */
 static int choose_multiple(const struct topo *t, const struct flow_net *net,
 			   struct flow_paths *paths,
 			   const struct mcf_sched_options *opt, const struct flow_limit *limit,
 			   struct mcf_sched_info *info, struct flow_steps **best, struct err *err)
 {
-	const struct flow_steps_options steps = {
-		opt->loss, opt->max_steps ? opt->max_steps : MCF_SCHED_STEPS,
-		*limit,
+	struct flow_steps_options steps = {
+		.loss = opt->loss, .limit = *limit,
+		.max_steps = opt->max_steps ? opt->max_steps : MCF_SCHED_STEPS,
 	};
+	double enough = target_of(info) * (1 + 2 * opt->loss) +
+			longest_path(paths) * opt->step_cost;
 	int max_chunks = max_chunks_for(opt);
 	int first = info->chunks, rc = 0;
 	double min = HUGE_VAL;
 
 	for (int k = 1; k * first <= max_chunks && rc == 0; k *= 2) {
+		double use, sum, before = min;
 		struct flow_steps *st;
-		double use, sum;
 
+		steps.step_cost = opt->step_cost * k * first;
 		rc = try_steps(t, net, paths, k * first, &steps, &st, &use, &sum, err);
 		if (rc == 0 && sum < min * (1 - 1e-9)) {
 			struct flow_steps *old = *best;
@@ -118,7 +141,9 @@ static int choose_multiple(const struct topo *t, const struct flow_net *net,
 			rc = 0;	/* finer chunks are too many */
 			break;
 		}
-		if (min <= target_of(info) * (1 + 2 * opt->loss) || flow_limit_over(limit)) {
+		if (min <= enough || flow_limit_over(limit) ||
+		    (opt->step_cost > 0 && (paths->arcs.n > FEW_HOPS ||
+					    min > before * (1 - opt->loss)))) {
 			break;
 		}
 	}
@@ -177,42 +202,30 @@ struct shop_choice {
 	int chunks, steps;
 	int64_t quantum;
 	double sum;		/* steps x quantum, a unit of demand */
+	double cost;		/* with that of the steps */
 };
 
-static int longest_path(const struct flow_paths *paths)
-{
-	int longest = 0;
-
-	for (size_t i = 0; i < paths->v.n; i++) {
-		const struct flow_path *q = &paths->v.v[i];
-
-		if (q->chunks > 0 && q->n_arcs > longest) {
-			longest = q->n_arcs;
-		}
-	}
-	return longest;
-}
-
-/* Steps from those of the longest path on to so many more whose sum is at most
- * `enough`, else those with the least sum, when better than *best. */
+/* Steps from those of the longest path on to so many more whose sum and cost is at most
+ * `enough`, else those with the least, when better than *best. */
 static int try_shop(const struct flow_quotient *q, struct flow_paths *paths, int chunks,
-		    double enough, int more, int max_steps, struct shop_choice *best)
+		    double enough, int more, const struct mcf_sched_options *opt,
+		    struct shop_choice *best)
 {
-	int longest;
+	int longest, max_steps = opt->max_steps ? opt->max_steps : MCF_SCHED_STEPS;
 
 	if (flow_paths_round(&q->net, paths, chunks) < 0) {
 		return WEFT_ENOMEM;
 	}
 	longest = longest_path(paths);
-	for (int k = longest; k <= longest + more && k <= max_steps && best->sum > enough; k++) {
+	for (int k = longest; k <= longest + more && k <= max_steps && best->cost > enough; k++) {
 		int64_t quantum = flow_shop_quantum(q, paths, k);
-		double sum = (double)quantum * k / chunks;
+		double sum = (double)quantum * k / chunks, cost = sum + k * opt->step_cost;
 
 		if (quantum < 0) {
 			return WEFT_ENOMEM;
 		}
-		if (sum < best->sum * (1 - 1e-9)) {
-			*best = (struct shop_choice){ chunks, k, quantum, sum };
+		if (cost < best->cost * (1 - 1e-9)) {
+			*best = (struct shop_choice){ chunks, k, quantum, sum, cost };
 		}
 	}
 	return 0;
@@ -226,14 +239,14 @@ static int choose_shop(const struct flow_quotient *q, struct flow_paths *paths,
 {
 	int max_chunks = max_chunks_for(opt);
 	int max_steps = opt->max_steps ? opt->max_steps : MCF_SCHED_STEPS;
-	double enough = target_of(info) * (1 + opt->loss);
+	double enough = target_of(info) * (1 + opt->loss) + longest_path(paths) * opt->step_cost;
 
-	*best = (struct shop_choice){ .sum = HUGE_VAL };
+	*best = (struct shop_choice){ .cost = HUGE_VAL };
 	for (int more = 0; more <= 1; more++) {
 		int last = more || max_chunks < SHOP_CHUNKS ? max_chunks : SHOP_CHUNKS;
 
-		for (int p = 1; p <= last && best->sum > enough; p += 1 + p / 8) {
-			if (try_shop(q, paths, p, enough, more * longest_path(paths), max_steps,
+		for (int p = 1; p <= last && best->cost > enough; p += 1 + p / 8) {
+			if (try_shop(q, paths, p, enough, more * longest_path(paths), opt,
 				     best)) {
 				return err_nomem(err);
 			}

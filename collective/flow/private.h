@@ -262,6 +262,7 @@ int flow_fit(const struct flow_net *net, const struct flow_paths *paths, const i
 
 struct flow_steps_options {
 	double loss;		/* over the congestion of the chunks */
+	double step_cost;	/* in chunks a unit of capacity */
 	int max_steps;
 	struct flow_limit limit;
 };
@@ -279,7 +280,8 @@ void flow_steps_free(struct flow_steps *st);
  * Chooses steps for the chunks that the paths have now: the largest amount an
  * arc may carry in a step, so the fewest steps, whose largest loads sum up to
  * within opt->loss of `use` (the chunks' congestion), or the best of those
- * tried; *sum is that sum. A trial is broken off when the limit is over; where
+ * tried; *sum is that sum. With a step_cost, *sum and what is compared are the loads and the
+ * cost of the steps together, and `use` counts with that of the longest path. A trial is broken off when the limit is over; where
  * there is a limit, first fit is tried before all others and to
  * the end. Needing more than max_steps is WEFT_ELIMIT. Time: O(hops of all
  * chunks) a trial; memory: 16 bytes a hop for the best and for the one that

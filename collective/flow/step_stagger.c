@@ -13,6 +13,7 @@
  * hops. */
 #define FINER 1.25
 #define FINER_MANY 4
+#define FINER_COSTLY 2	/* ... and steps cost */
 #define MANY_HOPS (1 << 20)
 /* Lists of an arc for every hop of the longest path. */
 #define LEVELS_A_HOP 32
@@ -55,6 +56,7 @@ struct flow_steps {
 	VEC(struct chunk_move) moves;
 	struct flow_timetable best, trial;
 	double best_sum;	/* of the largest loads of the steps */
+	double best_cost;	/* with that of the steps */
 	struct arrays arrays;	/* all of these */
 };
 
@@ -326,13 +328,14 @@ static int run_step(struct flow_steps *st, int64_t quantum, double *largest)
 }
 
 /* The trial becomes the best. */
-static void keep_trial(struct flow_steps *st, double sum)
+static void keep_trial(struct flow_steps *st, double sum, const struct flow_steps_options *opt)
 {
 	struct flow_timetable old = st->best;
 
 	st->best = st->trial;
 	st->trial = old;
 	st->best_sum = sum;
+	st->best_cost = sum + (double)st->best.end.n * opt->step_cost;
 }
 
 /* Steps until all has arrived; kept when they are at most opt->max_steps and
@@ -344,7 +347,7 @@ static int run_steps(struct flow_steps *st, enum order order, int64_t quantum,
 
 	rewind_steps(st, order);
 	st->moves.n = st->trial.v.n = st->trial.end.n = 0;
-	for (int k = 0; k <= opt->max_steps && sum < st->best_sum; k++) {
+	for (int k = 0; k <= opt->max_steps && sum + k * opt->step_cost < st->best_cost; k++) {
 		if (flow_limit_over(&opt->limit)) {
 			break;
 		}
@@ -352,8 +355,8 @@ static int run_steps(struct flow_steps *st, enum order order, int64_t quantum,
 			return err_nomem(err);
 		}
 		if (largest == 0) {
-			if (sum < st->best_sum * (1 - 1e-9)) {
-				keep_trial(st, sum);
+			if (sum + k * opt->step_cost < st->best_cost * (1 - 1e-9)) {
+				keep_trial(st, sum, opt);
 			}
 			break;
 		}
@@ -378,7 +381,7 @@ static int try_quantum(struct flow_steps *st, int64_t quantum, double enough,
 	/* On a large digraph, both would take twice the time for little. */
 	int order = st->many ? STAGGERED : LONGEST_FIRST, rc = 0;
 
-	for (; order <= STAGGERED && st->best_sum > enough && rc == 0; order++) {
+	for (; order <= STAGGERED && st->best_cost > enough && rc == 0; order++) {
 		rc = run_steps(st, order, quantum, opt, err);
 	}
 	return rc;
@@ -423,27 +426,42 @@ static int fit_quickly(struct flow_steps *st, double use,
 		}
 	}
 	if (fits) {
-		keep_trial(st, sum_trial(st));
+		keep_trial(st, sum_trial(st), opt);
 	}
 	return 0;
+}
+
+/* The first number of quanta to try: where steps cost, half of that at which filling the pipeline
+ * and the steps take equally long, so that their sum is near its least. */
+static double first_slots(const struct flow_steps *st, double use,
+			  const struct flow_steps_options *opt)
+{
+	double slots = guess_slots(st, opt) / FINER_MANY;
+
+	if (opt->step_cost > 0) {
+		slots = fmin(slots, sqrt(use * st->longest / opt->step_cost) / 2);
+	}
+	return st->many ? fmax(1, slots) : 1;
 }
 
 int flow_steps_choose(struct flow_steps *st, double use, const struct flow_steps_options *opt,
 		      double *sum, struct err *err)
 {
-	double enough = use * (1 + opt->loss);
-	double slots = st->many ? fmax(1, guess_slots(st, opt) / FINER_MANY)
-				: 1;
+	double enough = (use + st->longest * opt->step_cost) * (1 + opt->loss);
+	double slots = first_slots(st, use, opt);
+	double finer = !st->many ? FINER : opt->step_cost > 0 ? FINER_COSTLY : FINER_MANY;
 	int64_t last = 0;
 	int rc = 0;
 
-	st->best_sum = HUGE_VAL;
+	st->best_sum = st->best_cost = HUGE_VAL;
 	if (flow_limit_is_set(&opt->limit)) {
 		rc = fit_quickly(st, use, opt, err);
 	}
+	/* The fullest arc needs as many steps as it has quanta. */
 	for (; slots <= opt->max_steps && rc == 0 && last != 1 &&
-	       st->best_sum > enough && !flow_limit_over(&opt->limit);
-	     slots *= st->many ? FINER_MANY : FINER) {
+	       st->best_cost > enough && use + slots * opt->step_cost < st->best_cost &&
+	       !flow_limit_over(&opt->limit);
+	     slots *= finer) {
 		int64_t quantum = (int64_t)ceil(use / slots - 1e-9);
 
 		if (quantum != last) {
@@ -451,8 +469,8 @@ int flow_steps_choose(struct flow_steps *st, double use, const struct flow_steps
 		}
 		last = quantum;
 	}
-	*sum = st->best_sum;
-	if (rc == 0 && st->best_sum == HUGE_VAL) {
+	*sum = st->best_cost;
+	if (rc == 0 && st->best_cost == HUGE_VAL) {
 		rc = err_set(err, WEFT_ELIMIT, "all-to-all takes more than %d "
 			     "steps", opt->max_steps);
 	}
@@ -549,6 +567,6 @@ int flow_steps_emit(const struct flow_steps *st, const struct flow_quotient *q,
 		}
 	}
 	*steps = (int)tt->end.n;
-	*sum = st->best_sum;
+	*sum = st->best_cost;
 	return rc;
 }

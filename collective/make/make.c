@@ -6,6 +6,7 @@
  * further below and looks at the best so far: where that cannot be beaten, or the work
  * would be out of proportion, nothing is made.
  */
+#include <math.h>
 #include <string.h>
 
 #include "collective/bfb/bfb.h"
@@ -67,6 +68,22 @@ static double weigh(const struct coll_made *m)
 	       mpq_get_d(m->report.bandwidth_bound) * m->report.steps / COLL_STEPS_WORTH;
 }
 
+/* Chunks and steps may each lose a share of the rate: T_B within both of the least is equal. */
+static bool has_fewer_steps(const struct coll_make_query *q, const struct coll_made *a,
+			    const struct coll_made *b)
+{
+	double mine = mpq_get_d(a->report.bandwidth_factor);
+	double other = mpq_get_d(b->report.bandwidth_factor);
+	double enough = b->pairs.min_factor * (1 + 2 * q->pairs.loss);
+
+	enough = mine < b->pairs.min_factor ? mine * (1 + 2 * q->pairs.loss) : enough;
+	if ((mine <= enough) != (other <= enough)) {
+		return mine <= enough;
+	}
+	return a->report.steps != b->report.steps ? a->report.steps < b->report.steps
+						  : mine < other;
+}
+
 static bool is_better(const struct coll_make_query *q, const struct coll_made *a,
 		      const struct coll_made *b)
 {
@@ -77,6 +94,9 @@ static bool is_better(const struct coll_make_query *q, const struct coll_made *a
 	}
 	if (q->cost) {
 		return a->time_ns < b->time_ns;
+	}
+	if (q->kind == COLL_ALLTOALL) {
+		return has_fewer_steps(q, a, b);
 	}
 	if ((a->tree.trees > 0) != (b->tree.trees > 0)) {
 		return weigh(a) < weigh(b);
@@ -90,11 +110,13 @@ static bool is_better(const struct coll_make_query *q, const struct coll_made *a
 static int offer(const struct coll_make_query *q, struct coll_made *one, struct coll_made *best,
 		 struct err *err)
 {
+	double factor, least = best->sched ? best->pairs.min_factor : HUGE_VAL;
 	int rc;
 
 	coll_report_init(&one->report);
 	one->batches = one->batches > 0 ? one->batches : 1;
 	rc = measure(q, one, err);
+	factor = mpq_get_d(one->report.bandwidth_factor);
 	if (rc == 0 && is_better(q, one, best)) {
 		struct coll_made worse = *best;
 
@@ -102,6 +124,7 @@ static int offer(const struct coll_make_query *q, struct coll_made *one, struct 
 		best->bfb_bound_ns = worse.bfb_bound_ns;
 		*one = worse;
 	}
+	best->pairs.min_factor = rc == 0 && factor < least ? factor : least;
 	coll_made_fini(one);
 	return rc;
 }
@@ -408,19 +431,91 @@ static int try_rooted(const struct coll_make_query *q, const char *name, struct 
 
 /* ---- all-to-all ---- */
 
-/* From a flow over steps. */
-static int try_steps(const struct coll_make_query *q, const char *name, struct coll_made *best,
-		     struct err *err)
+/* Ranks up to which "auto" tries paths beside the flow's, and columns of a flow over steps: with
+ * more, making them takes longer than what they may gain is worth. */
+#define MAX_SEARCHED 64
+#define MAX_SHORTEST 256
+#define MAX_STEP_COLUMNS 4096
+
+/* What a step takes, in the time in which a shard crosses a link. */
+static double step_cost(const struct coll_make_query *q)
 {
-	struct mcf_steps_options opt = { .steps = q->pairs.steps, .flow = q->pairs.flow,
+	const struct coll_cost *c = q->cost;
+	double fixed, shard;
+
+	if (!c) {
+		return 0;
+	}
+	fixed = (double)c->alpha_ns + (double)c->hop_ns + (double)c->message_ns;
+	shard = (double)c->size_bytes * 8e9 / (double)c->link_bps / topo_ranks(q->topo);
+	return fixed / fmax(shard, fixed * 1e-9 + 1e-9);
+}
+
+/* Nothing can be better than the best: with a cost it takes its bound, else it has the
+ * bound's T_B in as many steps as a path has hops, which is then a shortest one. */
+static bool is_best(const struct coll_make_query *q, const struct coll_made *m)
+{
+	return q->cost ? m->time_ns <= m->bound_ns
+		       : m->report.bandwidth_optimal && !m->pairs.stepped &&
+				 m->report.steps == m->pairs.info.longest;
+}
+
+/* Whether "auto" tries more than the flow's schedule: not after a failure, where the flow goes on,
+ * and where it is stopped, or is stopped by time, which would not be the same anywhere. */
+static bool tries_more(const struct coll_make_query *q, const struct coll_made *best, int max_ranks)
+{
+	const struct mcf_options *flow = &q->pairs.flow;
+
+	return !q->pairs.before.flow && !q->pairs.demands && flow->time_limit_s == 0 &&
+	       !(flow->cancel && *flow->cancel) && topo_ranks(q->topo) <= max_ranks &&
+	       best->sched && !is_best(q, best);
+}
+
+/* Drops an offer that could not be made. */
+static int pass_over(int rc, struct err *err)
+{
+	if (rc == 0 || rc == WEFT_ENOMEM) {
+		return rc;
+	}
+	err_clear(err);
+	return 0;
+}
+
+static int offer_steps(const struct coll_make_query *q, const char *name, int steps,
+		       struct coll_made *best, struct err *err)
+{
+	struct mcf_steps_options opt = { .steps = steps, .flow = q->pairs.flow,
 					 .loss = q->pairs.loss };
 	struct coll_made one = { .algorithm = name, .pairs.stepped = true };
-	int rc = q->pairs.demands
-			 ? err_set(err, WEFT_EUNSUPPORTED, "unlike demands by steps: not supported")
-			 : mcf_steps(q->topo, &opt, &one.sched, &one.pairs.steps, err);
+	int rc = mcf_steps(q->topo, &opt, &one.sched, &one.pairs.steps, err);
 
 	one.pairs.info.flow = one.pairs.steps.flow;
 	return rc ? rc : offer(q, &one, best, err);
+}
+
+/* From a flow over steps; "auto" takes as many as the diameter, and one more. */
+static int try_steps(const struct coll_make_query *q, const char *name, struct coll_made *best,
+		     struct err *err)
+{
+	int least, orbits, rc = 0;
+	double columns;
+
+	if (q->pairs.demands && !is_auto(q)) {
+		return err_set(err, WEFT_EUNSUPPORTED, "unlike demands by steps: not supported");
+	}
+	if (!is_auto(q)) {
+		return offer_steps(q, name, q->pairs.steps, best, err);
+	}
+	if (!tries_more(q, best, MAX_SEARCHED)) {
+		return 0;
+	}
+	least = topo_diameter(q->topo);
+	orbits = topo_ranks(q->topo) / topo_group_order(coll_group(best->sched));
+	columns = (double)orbits * (topo_n(q->topo) + topo_m(q->topo));
+	for (int k = least; k <= least + 1 && rc == 0 && columns * k <= MAX_STEP_COLUMNS; k++) {
+		rc = pass_over(offer_steps(q, name, k, best, err), err);
+	}
+	return rc;
 }
 
 /* From a flow, or from paths; the names are those of mcf_form_parse and mcf_paths_parse. */
@@ -438,6 +533,7 @@ static int try_flow(const struct coll_make_query *q, const char *name, struct co
 
 	mcf_form_parse(name, &opt.form);
 	mcf_paths_parse(name, &opt.paths);
+	opt.step_cost = step_cost(q);
 	/* A single path a pair needs one chunk for all. */
 	opt.max_chunks = opt.paths == MCF_PATHS_SINGLE || opt.paths == MCF_PATHS_SHORTEST;
 	rc = mcf_schedule(q->topo, &opt, &one.sched, &one.pairs.info, err);
@@ -446,6 +542,27 @@ static int try_flow(const struct coll_make_query *q, const char *name, struct co
 		return rc;
 	}
 	return offer(q, &one, best, err);
+}
+
+/* Paths that are searched for pair by pair; "auto" for few ranks only. */
+static int try_searched(const struct coll_make_query *q, const char *name, struct coll_made *best,
+			struct err *err)
+{
+	if (!is_auto(q)) {
+		return try_flow(q, name, best, err);
+	}
+	return tries_more(q, best, MAX_SEARCHED) ? pass_over(try_flow(q, name, best, err), err)
+						 : 0;
+}
+
+static int try_shortest(const struct coll_make_query *q, const char *name, struct coll_made *best,
+			struct err *err)
+{
+	if (!is_auto(q)) {
+		return try_flow(q, name, best, err);
+	}
+	return tries_more(q, best, MAX_SHORTEST) ? pass_over(try_flow(q, name, best, err), err)
+						 : 0;
 }
 
 /* ---- the list ---- */
@@ -476,10 +593,10 @@ static const struct make_row {
 	{ "link-mcf", PAIRS, try_flow, true },
 	{ "grouped", PAIRS, try_flow, true },
 	{ "pmcf", PAIRS, try_flow, true },
-	{ "tsmcf", PAIRS, try_steps, true },
-	{ "single-path", PAIRS, try_flow, true },
-	{ "shortest-path", PAIRS, try_flow, true },
-	{ "disjoint", PAIRS, try_flow, true },
+	{ "tsmcf", PAIRS, try_steps, false },
+	{ "single-path", PAIRS, try_searched, false },
+	{ "shortest-path", PAIRS, try_shortest, false },
+	{ "disjoint", PAIRS, try_searched, false },
 };
 
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))

@@ -6,7 +6,8 @@
  * there is one, replayed and timed, and the better one stays: by time in the alpha-beta model where
  * a cost is given, else by T_B and then by steps; but what trees of all ranks, whose T_B falls with the steps
  * towards a limit, are compared with by T_B and steps together, where COLL_STEPS_WORTH of them are worth the
- * bound of T_B. Work is limited by counts of transfers and
+ * bound of T_B. All-to-alls, whose T_B comes out of rounding, count as equal up to what rounding
+ * to chunks and to steps may lose, and then by steps. Work is limited by counts of transfers and
  * passes and not by time, so that the result is the same anywhere.
  */
 #ifndef WEFT_COLLECTIVE_MAKE_MAKE_H
@@ -61,6 +62,7 @@ struct coll_made_pairs {
 	struct mcf_sched_info info;	/* but for "tsmcf", of which it has the flow */
 	struct mcf_steps_info steps;	/* of "tsmcf" */
 	bool stepped;		/* steps is filled */
+	double min_factor;	/* the least T_B of all that were tried */
 };
 
 /* A schedule and what it takes. Zeroed is empty; coll_made_fini. */

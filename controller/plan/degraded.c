@@ -159,11 +159,12 @@ int plan_copy_alive(const struct topo *t, const bool *dead, struct topo **out, s
 	return 0;
 }
 
+/* At most 1: a schedule that saves steps may have had more load than what is made now. */
 static double load_ratio(const struct coll_report *before, const struct coll_report *now)
 {
-	double after = mpq_get_d(now->shard_times);
+	double was = mpq_get_d(before->shard_times), after = mpq_get_d(now->shard_times);
 
-	return after > 0 ? mpq_get_d(before->shard_times) / after : 0;
+	return after > was ? was / after : after > 0;
 }
 
 /* A fabric that is cut in two is no reason not to tell of it. */

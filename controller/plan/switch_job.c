@@ -136,6 +136,7 @@ int plan_reschedule(const struct model_fabric *f, const struct plan_job *pj, con
 		q.cost = &cost;
 	} else if (job->collective == COLL_ALLTOALL) {
 		q.algorithm = pj->algorithm;
+		q.cost = &cost;
 		q.pairs.before = (struct coll_flow_before){ pj->flow, coll_topo(pj->sched),
 							    dropped };
 	}

@@ -130,12 +130,22 @@ expect 65 "routes of another topology" weft routes verify "$T/r.json" \
 expect 65 "one layer is too few" weft schedule export "$T/r.pb" \
 	--to routes-json --layers 1
 # What staggering costs: steps beyond the longest path, and their time.
-expect 0 "with a cost" weft schedule make -t 'GenKautz(4,16)' -c all-to-all \
+expect 0 "with a cost" weft schedule make -t 'GenKautz(4,16)' -c all-to-all -a mcf \
 	--alpha 10us --link-bandwidth 100Gbps --size 1MB --format json
 [[ $(jq '.steps == .longest_path + .steps_to_stagger and
 	.latency_time_ns == 10000 * .steps and
 	.time_ns == .latency_time_ns + .bandwidth_time_ns' "$T/out") == true ]]
 tap "T_L and T_B are told"
+# The fewest steps among equal T_B, and the least time with a cost.
+took() { # STEPS OPTION...
+	local steps=$1
+	shift
+	weft schedule make -t 'GenKautz(4,16)' -c all-to-all "$@" --format json >"$T/out" 2>"$T/err"
+	[[ $(jq .steps "$T/out") == "$steps" ]]
+	tap "auto $*: $steps steps"
+}
+took 3
+took 2 --alpha 10us --link-bandwidth 100Gbps --size 64kB
 # One path a pair and disjoint sets (the last), with what is proven of each.
 for way in shortest-path disjoint; do
 	expect 0 "$way" weft schedule make -t 'GenKautz(4,64)' \

@@ -137,7 +137,7 @@ weft schedule make -t "$T/train.json" -c all-to-all --rate --exact --format json
 tap "its all-to-all rate is exact" $?
 # A twelfth of 1 MB for each pair at that rate takes 53.3 us at least.
 weft plan -f "$T/servers.yaml" --offline --format json 2>"$T/err" </dev/null |
-	jq -e '.jobs[0] | .circuits == 6 and .algorithm == "mcf" and .time_ns >= 53333' >/dev/null
+	jq -e '.jobs[0] | .circuits == 6 and .time_ns >= 53333' >/dev/null
 tap "and its plan has a schedule" $?
 
 # Random graphs: the same for the same seed, never below the Moore bound, and
