@@ -17,7 +17,8 @@
 /* Weights whose common denominator is larger are rounded to parts of this. */
 #define MAX_SHARE (INT64_C(1) << 30)
 #define ROUNDED_SHARE (INT64_C(1) << 20)
-#define MAX_ROUTE_WEIGHT (1 << 20)
+/* Routes of an arc share it in parts of this, so that all arcs have a common measure. */
+#define ROUTE_PARTS 5040
 
 /* A link of a tree on the arc that has the routes of its orbit. */
 struct cost_use {
@@ -238,14 +239,25 @@ static int each_link(struct cost_forest *f, on_walk *call, struct err *err)
 	return rc;
 }
 
+/* Where all links are between terminals, the logical digraph has no other nodes. */
+static int see_holders(struct cost_forest *f, const struct cost_walk *w, struct err *err)
+{
+	int ranks = topo_ranks(f->t);
+
+	if (w->from >= topo_holders(f->t) || w->to >= topo_holders(f->t)) {
+		return err_set(err, WEFT_EUNSUPPORTED, "trees that copy in switches are not "
+			       "supported in schedules");
+	}
+	if (w->from >= ranks || w->to >= ranks) {
+		f->holders = topo_holders(f->t);
+	}
+	return 0;
+}
+
 static int add_images(struct cost_forest *f, const struct cost_walk *w, struct err *err)
 {
 	int order = topo_group_order(f->m->net->group);
 
-	if (w->from >= f->holders || w->to >= f->holders) {
-		return err_set(err, WEFT_EUNSUPPORTED, "trees that copy in switches are not "
-			       "supported in schedules");
-	}
 	if (u64map_get(&f->arc_of, ends(f, 0, w), NULL)) {
 		return 0;
 	}
@@ -348,11 +360,25 @@ static int by_arc(const void *a, const void *b)
 	return memcmp(x->hops, y->hops, (size_t)x->n * sizeof(*x->hops));
 }
 
+/* Weights in ROUTE_PARTS, the rest to the first; each has at least one. */
+static void round_routes(struct cost_use *u, size_t n, int64_t total)
+{
+	int64_t left = ROUTE_PARTS;
+
+	for (size_t i = n; i-- > 1;) {
+		double parts = (double)u[i].weight / (double)total * ROUTE_PARTS;
+
+		u[i].weight = parts < 1 ? 1 : (int64_t)(parts + 0.5);
+		left -= u[i].weight;
+	}
+	u[0].weight = left > 0 ? left : 1;
+}
+
 /* Uses of the same route become one; returns how many there are of the arc of the first. */
 static size_t join_uses(struct cost_use *u, size_t n, size_t *end)
 {
 	size_t routes = 1;
-	int64_t most = 0, common = 0;
+	int64_t total = 0, common = 0;
 
 	for (*end = 1; *end < n && u[*end].arc == u[0].arc; ++*end) {
 		if (by_arc(&u[routes - 1], &u[*end]) == 0) {
@@ -366,12 +392,14 @@ static size_t join_uses(struct cost_use *u, size_t n, size_t *end)
 	}
 	for (size_t i = 0; i < routes; i++) {
 		common = rat_gcd(common, u[i].weight);
-		most = u[i].weight > most ? u[i].weight : most;
+		total += u[i].weight;
 	}
-	/* Shares of a route beyond 1 / MAX_ROUTE_WEIGHT are rounded. */
-	most = most / common > MAX_ROUTE_WEIGHT ? most / MAX_ROUTE_WEIGHT + 1 : common;
-	for (size_t i = 0; i < routes; i++) {
-		u[i].weight = u[i].weight / most > 0 ? u[i].weight / most : 1;
+	for (size_t i = 0; i < routes && common > 0; i++) {
+		u[i].weight /= common;
+	}
+	total /= common;
+	if (ROUTE_PARTS % total != 0) {
+		round_routes(u, routes, total);
 	}
 	return routes;
 }
@@ -477,7 +505,8 @@ static int fill(struct cost_forest *f, enum coll_kind kind, struct err *err)
 	if (f->plain) {
 		rc = topo_copy(f->t, &f->out->logical, err);
 	} else {
-		(void)((rc = each_link(f, add_images, err)) || (rc = make_logical(f, err)) ||
+		(void)((rc = each_link(f, see_holders, err)) ||
+		       (rc = each_link(f, add_images, err)) || (rc = make_logical(f, err)) ||
 		       (rc = each_link(f, add_uses, err)) || (rc = make_routes(f, err)));
 	}
 	for (size_t j = 0; j < f->m->columns.n && rc == 0; j++) {
@@ -492,7 +521,7 @@ static int fill(struct cost_forest *f, enum coll_kind kind, struct err *err)
 int cost_make_forest(const struct topo *t, const struct cost_master *m, enum coll_kind kind,
 		     struct coll_forest *out, struct err *err)
 {
-	struct cost_forest f = { .t = t, .m = m, .out = out, .holders = topo_holders(t) };
+	struct cost_forest f = { .t = t, .m = m, .out = out, .holders = topo_ranks(t) };
 	int rc;
 
 	f.weight = calloc(m->columns.n + 1, sizeof(*f.weight));

@@ -1,4 +1,5 @@
 /* Schedules along trees of all ranks: the forest for a collective, and its figures. */
+#include "collective/cost/cost.h"
 #include "collective/make/private.h"
 #include "collective/tree/pack.h"
 #include "collective/tree/spanning.h"
@@ -22,11 +23,29 @@ static int pack_both(const struct topo *t, struct coll_forest *f, struct err *er
 	return rc;
 }
 
+/* All that reaches the best rate, at the least cost. */
+static int find_cheapest(const struct coll_make_query *q, const struct topo *t,
+			 struct coll_forest *f, struct err *err)
+{
+	struct coll_rate_demand demand = { q->kind, coll_has_root(q->kind) ? q->root : 0, 1 };
+	struct coll_rate_options opt = { .min_cost = true };
+	struct coll_rate rate;
+	int rc;
+
+	coll_rate_init(&rate);
+	rc = coll_rate_forest(t, &demand, &opt, &rate, f, err);
+	coll_rate_fini(&rate);
+	return rc;
+}
+
 static int pack(const struct coll_make_query *q, bool spanning, const struct topo *t,
 		struct coll_forest *f, struct err *err)
 {
 	struct coll_pack_options opt = { .kind = q->kind };
 
+	if (q->min_cost) {
+		return find_cheapest(q, t, f, err);
+	}
 	if (spanning) {
 		return coll_forest_allreduce(t, COLL_SPANNING_TREES, f, err);
 	}

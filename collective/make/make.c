@@ -374,7 +374,7 @@ static int try_forest(const struct coll_make_query *q, const char *name, struct 
 		return 0;
 	}
 	rc = offer_forest(q, name, false, best, err);
-	if (rc || q->kind != COLL_ALLREDUCE || is_near(best)) {
+	if (rc || q->kind != COLL_ALLREDUCE || q->min_cost || is_near(best)) {
 		return rc;
 	}
 	return offer_forest(q, name, true, best, err);
@@ -421,9 +421,10 @@ static int try_rooted(const struct coll_make_query *q, const char *name, struct 
 		      struct err *err)
 {
 	struct coll_cost cost;
-	int rc = offer_rooted(q, name, q->cost, best, err);
+	int rc = q->min_cost ? offer_forest(q, name, false, best, err)
+			     : offer_rooted(q, name, q->cost, best, err);
 
-	if (rc || !q->cost || !q->fabric || (rc = embedded_cost(q, best, &cost, err))) {
+	if (rc || q->min_cost || !q->cost || !q->fabric || (rc = embedded_cost(q, best, &cost, err))) {
 		return rc;
 	}
 	return offer_rooted(q, name, &cost, best, err);

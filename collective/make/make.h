@@ -47,6 +47,7 @@ struct coll_make_query {
 	const struct coll_fabric *fabric;	/* to be embedded in; NULL: arcs are links */
 	const struct topo *physical;	/* that of the fabric, where topo is what its terminals see
 					 * and not a choice: trees are made on it. NULL: is not so */
+	bool min_cost;		/* "trees": those of least cost at the best rate (coll_rate_forest) */
 	int chunks;		/* a shard, of "bfb"; 0: as many as needed */
 	int batches;		/* 1: whole; 0: whole without a cost, else in those that take the
 				 * least time */

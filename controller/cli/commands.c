@@ -176,8 +176,8 @@ static const struct cli_option make_options[] = {
 	  "with a checked proof", NULL },
 	{ 0, "rate", NULL, "only the best rate, of any schedule, and none is made",
 	  NULL },
-	{ 0, "least-cost", NULL, "with --rate: the least sum over arcs of cost times data at that "
-	  "rate", NULL },
+	{ 0, "least-cost", NULL, "trees with the least sum over arcs of cost times data that reach "
+	  "the best rate; with --rate only how much that is", NULL },
 	{ 0, "also", "KIND[:SIZE],...", "with --rate: what runs at the same time, on so many times "
 	  "as much (default: 1)", NULL },
 	{ 0, "sensitivity", NULL, "with --rate: which links and limits it hangs on, and how much",

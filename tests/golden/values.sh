@@ -97,7 +97,20 @@ rate 'DgxA100(1,pcie)' all-to-all '.shard_time + " " + .cost' '3/8 112' --least-
 rate 'DgxA100(2,nvlink)' broadcast .shard_time 1/200 --root 3
 rate 'Ring(4)' allgather '.sensitivity | map(.alike * .share) | add | . >= 1' true --sensitivity
 rate 'UniRing(1,4)' allgather .shard_time 9 --also reduce-scatter:2
-expect 64 "least cost without --rate" weft schedule make -t 'Ring(4)' -c allgather --least-cost
+# Schedules along trees of least cost, within 1 % of the rate, also through memories that copy.
+cheap() { # TOPOLOGY COLLECTIVE
+	weft schedule make -t "$1" -c "$2" --least-cost -o "$T/s.pb" --format json >"$T/made" 2>"$T/err" ||
+		cat "$T/err"
+	field "least cost of $2 on $1 verifies" .valid true weft schedule verify "$T/s.pb"
+	jq -e '.bandwidth_gap < 0.01 and .algorithm == "trees"' "$T/made" >"$T/out"
+	tap "least cost of $2 on $1 is near the rate" $?
+}
+cheap 'DgxA100(4,nvlink)' allgather
+cheap 'DgxA100(2,pcie)' allgather
+cheap 'DgxA100(2,pcie)' reduce-scatter
+cheap 'FatTree(4)' allreduce
+expect 64 "--sensitivity without --rate" weft schedule make -t 'Ring(4)' -c allgather --sensitivity
+expect 65 "least cost of paths" weft schedule make -t 'Ring(4)' -c scatter --least-cost
 expect 64 "--rate with a schedule's option" weft schedule make -t 'Ring(4)' -c allgather --rate \
 	--chunks 2
 

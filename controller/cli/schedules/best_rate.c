@@ -30,8 +30,8 @@ bool cli_wants_best_rate(const struct cli *c)
 	const char *kind = cli_opt(c, "collective");
 	bool pairs = kind && strcmp(kind, coll_kind_name(COLL_ALLTOALL)) == 0;
 
-	return cli_has(c, "least-cost") || cli_has(c, "also") || cli_has(c, "sensitivity") ||
-	       (cli_has(c, "rate") && !pairs);
+	return cli_has(c, "also") || cli_has(c, "sensitivity") ||
+	       (cli_has(c, "rate") && (cli_has(c, "least-cost") || !pairs));
 }
 
 /* ---- options ---- */
@@ -46,8 +46,7 @@ static int check_options(const struct cli *c, struct err *err)
 
 	if (!cli_has(c, "rate")) {
 		return err_set(err, WEFT_EUSAGE, "--%s is for --rate: no schedule is made of it "
-			       "in this version", cli_has(c, "least-cost") ? "least-cost"
-			       : cli_has(c, "also") ? "also" : "sensitivity");
+			       "in this version", cli_has(c, "also") ? "also" : "sensitivity");
 	}
 	return cli_refuse(c, of_schedules, "does not go with --rate, which makes no schedule",
 			  err);

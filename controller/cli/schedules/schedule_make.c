@@ -78,6 +78,32 @@ static int read_chunks(const struct cli *c, struct coll_make_query *q, struct er
 	return r;
 }
 
+/* --least-cost without --rate: along trees, of what is copied or summed. */
+static int read_min_cost(const struct cli *c, struct coll_make_query *q, struct err *err)
+{
+	static const char *const of_others[] = { "chunks", "extra-steps", NULL };
+	const char *one = "";
+	int r;
+
+	if (!cli_has(c, "least-cost")) {
+		return 0;
+	}
+	if (q->kind == COLL_ALLTOALL || q->kind == COLL_GATHER || q->kind == COLL_SCATTER) {
+		return err_set(err, WEFT_EUNSUPPORTED, "--least-cost: schedules of %s are not "
+			       "supported, only --rate", coll_kind_name(q->kind));
+	}
+	for (int i = 0; one && strcmp(one, "trees") != 0; i++) {
+		one = coll_make_algorithm(q->kind, i);
+	}
+	if (!one || (strcmp(q->algorithm, "auto") != 0 && strcmp(q->algorithm, one) != 0)) {
+		return err_set(err, WEFT_EUSAGE, "--least-cost is for --algorithm trees");
+	}
+	r = cli_refuse(c, of_others, "does not go with --least-cost", err);
+	q->algorithm = one;
+	q->min_cost = true;
+	return r;
+}
+
 /* --batches, --extra-steps and --root. */
 static int read_counts(const struct cli *c, struct coll_make_query *q, const struct topo *t,
 		       struct err *err)
@@ -177,7 +203,8 @@ static int read_query(const struct cli *c, struct make_command *m, struct err *e
 
 	if ((r = cli_need(c, "topology", err)) || (r = cli_need(c, "collective", err)) ||
 	    (r = cli_opt_kind(c, &q->kind, err)) || (r = check_options(c, q->kind, err)) ||
-	    (r = choose_algorithm(c, q, err)) || (r = read_chunks(c, q, err)) ||
+	    (r = choose_algorithm(c, q, err)) || (r = read_min_cost(c, q, err)) ||
+	    (r = read_chunks(c, q, err)) ||
 	    (r = cli_load_topology(cli_opt(c, "topology"), &m->topo, &m->topology, err)) ||
 	    (r = cli_read_fabric(c, &m->topo, &m->topology, &m->fabric, err)) ||
 	    (r = read_counts(c, q, m->topo, err))) {

