@@ -365,7 +365,7 @@ int graph_pack_trees(int n, const struct graph_arc *arcs, int m, int root, int64
 	}
 	(void)((rc = plant(&p, err)) || (rc = grow(&p, err)) || (rc = hand_over(&p, out, err)));
 	pack_fini(&p);
-	if (rc == 0 && flatten_trees(n, arcs, m, root, out)) {
+	if (rc == 0 && flatten_trees(n, arcs, m, out)) {
 		rc = err_nomem(err);
 	}
 	return rc;

@@ -439,5 +439,8 @@ int graph_pack_from_roots(int n, const struct graph_arc *arcs, int m,
 	(void)((rc = start(&b, roots, n_roots, err)) || (rc = grow(&b, err)) ||
 	       (rc = hand_over(&b, out, err)));
 	branchings_fini(&b);
+	if (rc == 0 && flatten_trees(n, arcs, m, out)) {
+		rc = err_nomem(err);
+	}
 	return rc;
 }

@@ -68,7 +68,7 @@ void flow_phases_undo(struct flow_phases *s);
 /* Exchanges arcs between the trees, and with those that have capacity left,
  * while that makes them shallower. O(trees^2 m) a pass, and the nodes below and
  * above those that change. WEFT_ENOMEM. */
-int flatten_trees(int n, const struct graph_arc *arcs, int m, int root, struct graph_trees *trees);
+int flatten_trees(int n, const struct graph_arc *arcs, int m, struct graph_trees *trees);
 
 /* ---- arborescences that grow from many roots ---- */
 

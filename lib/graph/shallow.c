@@ -5,25 +5,34 @@
  * one with capacity left, or one of another tree of the same weight, which gets
  * the node's arc for it. The exchange is made when the longer of the two longest
  * paths through the node becomes shorter, or stays and the node comes nearer in
- * all. Then no tree becomes deeper than the deepest of the two was.
+ * all. Then no tree becomes deeper than the deepest of the two was. First the longest paths of the
+ * deepest trees are gone through, for the deepest tree tells how long the others must wait; then
+ * all nodes of all trees. The work is limited.
  */
 #include <stdlib.h>
 
 #include "lib/graph/private.h"
 
+#define SHALLOW_WORST_PASSES 1024
 #define SHALLOW_PASSES 64
+
+#define SHALLOW_WORK (INT64_C(1) << 27)	/* exchanges looked at */
 
 /* What is known beside the trees. */
 struct shallow_tree {
 	struct graph_tree *t;
+	int root;
 	int32_t *height;	/* n: arcs down to the deepest node below */
 	int32_t *child, *next;	/* n: the first child; the next of the same parent, -1 */
+	int32_t *user;		/* n: the next tree that has the node's arc, -1 */
 };
 
 struct shallow {
-	int n, m, root;
+	int n, m;
 	const struct graph_arc *arcs;
 	int64_t *left;		/* m: capacity that no tree takes */
+	int32_t *users;		/* m: the first tree that has the arc, -1 */
+	int64_t work;		/* done */
 	int *first, *in;	/* arcs into v: in[first[v] .. first[v + 1] - 1] */
 	int *stack;		/* n */
 	int n_trees;
@@ -81,12 +90,33 @@ static void sink(struct shallow *s, struct shallow_tree *t, int v)
 	}
 }
 
+static void add_user(struct shallow *s, struct shallow_tree *t, int arc)
+{
+	int v = s->arcs[arc].to;
+
+	t->user[v] = s->users[arc];
+	s->users[arc] = (int32_t)(t - s->trees);
+	s->left[arc] -= t->t->weight;
+}
+
+static void remove_user(struct shallow *s, struct shallow_tree *t, int arc)
+{
+	int v = s->arcs[arc].to;
+	int32_t *at = &s->users[arc];
+
+	while (*at != t - s->trees) {
+		at = &s->trees[*at].user[v];
+	}
+	*at = t->user[v];
+	s->left[arc] += t->t->weight;
+}
+
 static void set_arc(struct shallow *s, struct shallow_tree *t, int v, int arc)
 {
 	int old = parent(s, t, v);
 
-	s->left[t->t->via[v]] += t->t->weight;
-	s->left[arc] -= t->t->weight;
+	remove_user(s, t, t->t->via[v]);
+	add_user(s, t, arc);
 	remove_child(t, v, old);
 	t->t->via[v] = arc;
 	add_child(t, v, s->arcs[arc].from);
@@ -113,30 +143,31 @@ static bool may_take(const struct shallow *s, const struct shallow_tree *t, int 
 	return !is_below(s, t, from, v);
 }
 
-/* The tree, other than t, of t's weight, that has this arc. NULL: none. */
-static struct shallow_tree *owner(struct shallow *s, const struct shallow_tree *t, int arc)
-{
-	for (int i = 0; i < s->n_trees; i++) {
-		struct shallow_tree *o = &s->trees[i];
-
-		if (o != t && o->t->via[s->arcs[arc].to] == arc && o->t->weight == t->t->weight) {
-			return o;
-		}
-	}
-	return NULL;
-}
-
 /* The longest path through v. */
 static int reach_of(const struct shallow_tree *t, int v)
 {
 	return t->t->depth[v] + t->height[v];
 }
 
+/* Whether it is an improvement that v takes `arc` in t, and in o what it has in t. */
+static bool is_better(const struct shallow *s, const struct shallow_tree *t,
+		      const struct shallow_tree *o, int v, int arc)
+{
+	int mine, other, before, after;
+
+	if (!may_take(s, o, v, t->t->via[v], &other) || !may_take(s, t, v, arc, &mine)) {
+		return false;
+	}
+	before = reach_of(t, v) > reach_of(o, v) ? reach_of(t, v) : reach_of(o, v);
+	after = reach_of(t, v) + mine > reach_of(o, v) + other ? reach_of(t, v) + mine
+							       : reach_of(o, v) + other;
+	return after < before || (after == before && mine + other < 0);
+}
+
 /* v takes `arc` in t when that is an improvement. */
 static bool try_arc(struct shallow *s, struct shallow_tree *t, int v, int arc)
 {
-	struct shallow_tree *o;
-	int old = t->t->via[v], mine, other, before, after;
+	int old = t->t->via[v];
 
 	if (t->t->depth[s->arcs[arc].from] + 1 >= t->t->depth[v] || arc == old) {
 		return false;
@@ -145,33 +176,58 @@ static bool try_arc(struct shallow *s, struct shallow_tree *t, int v, int arc)
 		set_arc(s, t, v, arc);
 		return true;
 	}
-	o = owner(s, t, arc);
-	if (!o || !may_take(s, o, v, old, &other) || !may_take(s, t, v, arc, &mine)) {
-		return false;
+	for (int i = s->users[arc]; i >= 0; i = s->trees[i].user[v]) {
+		struct shallow_tree *o = &s->trees[i];
+
+		s->work++;
+		if (o != t && o->t->weight == t->t->weight && is_better(s, t, o, v, arc)) {
+			set_arc(s, t, v, arc);
+			set_arc(s, o, v, old);
+			return true;
+		}
 	}
-	before = reach_of(t, v) > reach_of(o, v) ? reach_of(t, v) : reach_of(o, v);
-	after = reach_of(t, v) + mine > reach_of(o, v) + other ? reach_of(t, v) + mine
-							       : reach_of(o, v) + other;
-	if (after > before || (after == before && mine + other >= 0)) {
-		return false;
-	}
-	set_arc(s, t, v, arc);
-	set_arc(s, o, v, old);
-	return true;
+	return false;
 }
 
-static bool pass(struct shallow *s)
+/* Nodes on the longest paths of the tree; else all of them. */
+static bool pass_tree(struct shallow *s, struct shallow_tree *t, bool longest)
 {
 	bool changed = false;
 
+	for (int v = 0; v < s->n && s->work < SHALLOW_WORK; v++) {
+		if (t->t->via[v] < 0 || (longest && reach_of(t, v) < t->height[t->root])) {
+			continue;
+		}
+		for (int k = s->first[v]; k < s->first[v + 1]; k++) {
+			changed |= try_arc(s, t, v, s->in[k]);
+		}
+	}
+	return changed;
+}
+
+static int deepest_of(const struct shallow *s)
+{
+	int deepest = 0;
+
 	for (int i = 0; i < s->n_trees; i++) {
-		for (int v = 0; v < s->n; v++) {
-			if (s->trees[i].t->via[v] < 0) {
-				continue;
-			}
-			for (int k = s->first[v]; k < s->first[v + 1]; k++) {
-				changed |= try_arc(s, &s->trees[i], v, s->in[k]);
-			}
+		int height = s->trees[i].height[s->trees[i].root];
+
+		deepest = height > deepest ? height : deepest;
+	}
+	return deepest;
+}
+
+/* The deepest trees; else all of them. */
+static bool pass(struct shallow *s, bool longest)
+{
+	int deepest = deepest_of(s);
+	bool changed = false;
+
+	for (int i = 0; i < s->n_trees; i++) {
+		struct shallow_tree *t = &s->trees[i];
+
+		if (!longest || t->height[t->root] == deepest) {
+			changed |= pass_tree(s, t, longest);
 		}
 	}
 	return changed;
@@ -185,7 +241,9 @@ static void link_tree(struct shallow *s, struct shallow_tree *t)
 	for (int v = 0; v < s->n; v++) {
 		if (t->t->via[v] >= 0) {
 			add_child(t, v, parent(s, t, v));
-			s->left[t->t->via[v]] -= t->t->weight;
+			add_user(s, t, t->t->via[v]);
+		} else {
+			t->root = v;
 		}
 	}
 	for (int v = 0; v < s->n; v++) {
@@ -198,6 +256,7 @@ static void link_tree(struct shallow *s, struct shallow_tree *t)
 static int shallow_init(struct shallow *s, struct graph_trees *trees)
 {
 	arrays_add(&s->arrays, s->left, s->m);
+	arrays_add(&s->arrays, s->users, s->m);
 	arrays_add(&s->arrays, s->first, s->n + 2);
 	arrays_add(&s->arrays, s->in, s->m);
 	arrays_add(&s->arrays, s->stack, s->n);
@@ -207,12 +266,14 @@ static int shallow_init(struct shallow *s, struct graph_trees *trees)
 		arrays_add(&s->arrays, s->trees[i].height, s->n);
 		arrays_add(&s->arrays, s->trees[i].child, s->n);
 		arrays_add(&s->arrays, s->trees[i].next, s->n);
+		arrays_add(&s->arrays, s->trees[i].user, s->n);
 	}
 	if (s->arrays.failed) {
 		return WEFT_ENOMEM;
 	}
 	for (int a = 0; a < s->m; a++) {
 		s->left[a] = s->arcs[a].cap;
+		s->users[a] = -1;
 		s->first[s->arcs[a].to + 2]++;
 	}
 	for (int v = 0; v < s->n; v++) {
@@ -227,16 +288,17 @@ static int shallow_init(struct shallow *s, struct graph_trees *trees)
 	return 0;
 }
 
-int flatten_trees(int n, const struct graph_arc *arcs, int m, int root, struct graph_trees *trees)
+int flatten_trees(int n, const struct graph_arc *arcs, int m, struct graph_trees *trees)
 {
-	struct shallow s = { .n = n, .m = m, .root = root, .arcs = arcs,
-			     .n_trees = (int)trees->list.n };
+	struct shallow s = { .n = n, .m = m, .arcs = arcs, .n_trees = (int)trees->list.n };
 	int rc = shallow_init(&s, trees);
 
-	for (int i = 0; i < SHALLOW_PASSES && rc == 0 && pass(&s); i++) {
+	for (int i = 0; i < SHALLOW_WORST_PASSES && rc == 0 && pass(&s, true); i++) {
+	}
+	for (int i = 0; i < SHALLOW_PASSES && rc == 0 && pass(&s, false); i++) {
 	}
 	for (int i = 0; i < s.n_trees && rc == 0; i++) {
-		s.trees[i].t->deepest = s.trees[i].height[s.root];
+		s.trees[i].t->deepest = s.trees[i].height[s.trees[i].root];
 	}
 	arrays_fini(&s.arrays);
 	return rc;
