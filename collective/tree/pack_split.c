@@ -23,6 +23,10 @@
 
 /* The work of pairs taken one by one: pairs times terminals times arcs. */
 #define MAX_WORK (INT64_C(1) << 36)
+/* Where a switch has more pairs than so, arcs are spread over MIN_PARTNERS, and as many more as
+ * that makes: all pairs would be hardly shallower, and flows would take longer. */
+#define MAX_PAIRS 1024
+#define MIN_PARTNERS 3
 
 /* Pairs in the order in which they are taken: a terminal and a switch; terminals without an arc
  * between them yet, and those with one; switches; a node and itself, which wastes both. */
@@ -230,7 +234,7 @@ static int64_t left_of(const struct pack_splitter *s, int i, int j)
 	return smaller(s->arcs->list.v[s->ports.in[i]].cap, s->arcs->list.v[s->ports.out[j]].cap);
 }
 
-/* Each pair of the class gets its part of both arcs, in proportion to capacity, rounded down. */
+/* Where there are few, each pair of the class gets its part of both arcs, in proportion to capacity, rounded down. */
 static int spread_evenly(struct pack_splitter *s, int class, struct err *err)
 {
 	const struct pack_ports *p = &s->ports;
@@ -238,6 +242,11 @@ static int spread_evenly(struct pack_splitter *s, int class, struct err *err)
 	int64_t *part = calloc((size_t)p->n_in * (size_t)p->n_out + 1, sizeof(*part));
 	int rc = ins && part ? 0 : err_nomem(err);
 
+	if (p->n_in * p->n_out > MAX_PAIRS) {
+		free(ins);
+		free(part);
+		return rc;
+	}
 	for (int k = 0; k < p->n_in * p->n_out && rc == 0; k++) {
 		int i = k / p->n_out, j = k % p->n_out;
 
@@ -300,18 +309,19 @@ static int64_t most_left(const struct pack_splitter *s, int class)
 	return most;
 }
 
-/* What rounding has left over, k units an arc: to the k nodes at distances 1, r, r^2, .., so that
- * few arcs lead far; then one unit to all distances, and then whatever is left. */
+/* What is left, to k nodes at distances 1, r, r^2, .., so that few arcs lead far; then one unit to
+ * all distances, and then whatever is left. */
 static int spread_rest(struct pack_splitter *s, int class, struct err *err)
 {
 	int n = s->ports.n_out, last = 0, rc = 0;
 	int64_t units = most_left(s, class);
+	int64_t parts = smaller(smaller(units, n - 1), MAX_PAIRS / (n + 1) + MIN_PARTNERS);
 
-	for (int k = 0; k < units && units < n && rc == 0; k++) {
-		int distance = (int)pow(n, k / (double)units);
+	for (int k = 0; k < parts && rc == 0; k++) {
+		int distance = (int)pow(n, k / (double)parts);
 
 		distance = distance > last ? distance : last + 1;
-		rc = spread_to(s, class, distance, 1, err);
+		rc = spread_to(s, class, distance, (units + parts - 1) / parts, err);
 		last = distance;
 	}
 	for (int pass = 0; pass < 2 && rc == 0 && units > 0; pass++) {

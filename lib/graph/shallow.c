@@ -16,7 +16,7 @@
 #define SHALLOW_WORST_PASSES 1024
 #define SHALLOW_PASSES 64
 
-#define SHALLOW_WORK (INT64_C(1) << 27)	/* exchanges looked at */
+#define SHALLOW_WORK (INT64_C(1) << 25)	/* exchanges looked at */
 
 /* What is known beside the trees. */
 struct shallow_tree {
