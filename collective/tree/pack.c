@@ -32,6 +32,10 @@ static int check(const struct topo *t, const struct coll_pack_options *opt, stru
 		return err_set(err, WEFT_EINVAL, "a share of %lld units: expected 1 to 2^40",
 			       (long long)opt->share);
 	}
+	if (opt->loss < 0 || opt->loss > COLL_MAX_PACK_LOSS) {
+		return err_set(err, WEFT_EINVAL, "%d thousandths of the time: expected 0 to %d",
+			       opt->loss, COLL_MAX_PACK_LOSS);
+	}
 	if ((rc = topo_check_order(t, err)) == 0) {
 		rc = topo_check_unlimited(t, "packing trees", err);
 	}
@@ -111,47 +115,12 @@ static int measure(const struct topo *t, struct coll_forest *f, struct err *err)
 	return 0;
 }
 
-/* Trees from a node that feeds all roots, without it: they are shallower than those from the
- * roots, as they exchange arcs, and take longer. */
-#define MAX_SHALLOW (1 << 19)	/* trees, of which there are mostly no more than arcs, times arcs */
-
-static int pack_shallow(const struct graph_root *roots, int n_roots, int n,
-			const struct graph_arc *arcs, int m, struct graph_trees *trees,
-			struct err *err)
-{
-	struct graph_arc *fed = calloc((size_t)m + (size_t)n_roots, sizeof(*fed));
-	int64_t weight = 0;
-	int rc;
-
-	if (!fed) {
-		return err_nomem(err);
-	}
-	for (int a = 0; a < m; a++) {
-		fed[a] = arcs[a];
-	}
-	for (int i = 0; i < n_roots; i++) {
-		fed[m + i] = (struct graph_arc){ n, roots[i].node, roots[i].weight };
-		weight += roots[i].weight;
-	}
-	rc = graph_pack_trees(n + 1, fed, m + n_roots, n, weight, trees, err);
-	for (size_t i = 0; i < trees->list.n; i++) {
-		struct graph_tree *t = &trees->list.v[i];
-
-		t->deepest--;
-		for (int v = 0; v < n; v++) {
-			t->via[v] = t->via[v] < m ? t->via[v] : -1;
-		}
-	}
-	free(fed);
-	return rc;
-}
-
-/* Trees of arcs that are as many, by number, as those of net->n or fewer nodes. */
+/* Trees of arcs that are as many, by number, as those of net->n or fewer nodes. One root has few
+ * trees, and trees grown arc by arc are shallower then. */
 static int pack_trees(const struct pack_net *net, const struct pack_rate *rate,
 		      const struct graph_arc *arcs, int m, struct graph_trees *trees,
 		      struct err *err)
 {
-	int64_t units = net->n_roots * rate->share, most = m + net->n_roots;
 	struct graph_root *roots = calloc((size_t)net->n_roots, sizeof(*roots));
 	int rc;
 
@@ -161,8 +130,8 @@ static int pack_trees(const struct pack_net *net, const struct pack_rate *rate,
 	for (int i = 0; i < net->n_roots; i++) {
 		roots[i] = (struct graph_root){ net->roots[i], rate->share };
 	}
-	rc = (units < most ? units : most) * m <= MAX_SHALLOW
-		     ? pack_shallow(roots, net->n_roots, net->ranks, arcs, m, trees, err)
+	rc = net->n_roots == 1
+		     ? graph_pack_trees(net->ranks, arcs, m, net->roots[0], rate->share, trees, err)
 		     : graph_pack_from_roots(net->ranks, arcs, m, roots, net->n_roots, trees, err);
 	free(roots);
 	return rc;
@@ -181,7 +150,7 @@ static int find_arcs(struct pack_net *net, const struct coll_pack_options *opt,
 		arcs->list.n = 0;
 		pack_rate_fini(rate);
 		if ((tries > 0 && (rc = pack_balance(net, err))) ||
-		    (rc = pack_rate_find(net, opt->share, rate, err)) ||
+		    (rc = pack_rate_find(net, opt, rate, err)) ||
 		    (rc = pack_split(net, rate, arcs, &attained, err))) {
 			return rc;
 		}
@@ -227,7 +196,7 @@ static int pack_plain(const struct pack_net *net, const struct topo *t,
 	int rc;
 
 	if ((rc = topo_copy(t, &out->logical, err)) ||
-	    (rc = pack_rate_find(net, opt->share, &rate, err)) ||
+	    (rc = pack_rate_find(net, opt, &rate, err)) ||
 	    (rc = pack_trees(net, &rate, rate.arcs, net->m, &trees, err)) ||
 	    (rc = take_trees(&trees, back, back, out, err))) {
 		goto out;

@@ -18,9 +18,11 @@ struct coll_pack_options {
 	int64_t share;		/* weights of a root's trees together, that many of them at most:
 				 * the best time for it. 0: the least share that attains T*, or a
 				 * few times that where fewer do not */
+	int loss;		/* thousandths of the time that may be lost for shallower trees */
 };
 
 #define COLL_MAX_PACK_SHARE (INT64_C(1) << 40)
+#define COLL_MAX_PACK_LOSS 1000000
 
 /*
  * A forest for the digraph. Its time is that of the fullest arc by what the trees send: T* where

@@ -34,10 +34,10 @@ int pack_net_init(struct pack_net *net, const struct topo *t, enum coll_kind kin
 		  struct err *err);
 void pack_net_fini(struct pack_net *net);
 
-/* T*, and for this share (0: the least that attains T*) what arcs may pass. WEFT_EINFEASIBLE,
- * WEFT_ELIMIT, WEFT_ENOMEM. pack_rate_fini in any case. */
-int pack_rate_find(const struct pack_net *net, int64_t share, struct pack_rate *rate,
-		   struct err *err);
+/* T*, and for the share (0: the least that attains T*) and loss that are wanted what arcs may
+ * pass. WEFT_EINFEASIBLE, WEFT_ELIMIT, WEFT_ENOMEM. pack_rate_fini in any case. */
+int pack_rate_find(const struct pack_net *net, const struct coll_pack_options *opt,
+		   struct pack_rate *rate, struct err *err);
 void pack_rate_fini(struct pack_rate *rate);
 
 /* An arc of the digraph, or a path of arcs: one path and then another. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/schedule/bound.h"
 #include "collective/tree/pack_private.h"
 #include "lib/base/rat.h"
 
@@ -17,34 +18,11 @@
 
 /* ---- the digraph ---- */
 
-static int take_arcs(struct pack_net *net, const struct topo *t, struct err *err)
-{
-	int64_t unit = 0, sum = 0;
-
-	for (int a = 0; a < net->m; a++) {
-		const struct topo_arc *arc = topo_arc(t, a);
-
-		unit = arc->src != arc->dst ? rat_gcd(unit, arc->cap) : unit;
-	}
-	unit = unit > 0 ? unit : 1;
-	for (int a = 0; a < net->m; a++) {
-		const struct topo_arc *arc = topo_arc(t, a);
-		int64_t cap = arc->src != arc->dst ? arc->cap / unit : 0;
-
-		net->arcs[a] = (struct graph_arc){ arc->src, arc->dst, cap };
-		if (cap > PACK_MAX_CAP - sum) {
-			return err_set(err, WEFT_ELIMIT, "the capacities, in lowest terms, add up "
-				       "to more than 2^40");
-		}
-		sum += cap;
-	}
-	return 0;
-}
-
 int pack_net_init(struct pack_net *net, const struct topo *t, enum coll_kind kind, int root,
 		  struct err *err)
 {
 	bool one = coll_has_root(kind);
+	int64_t unit;
 
 	*net = (struct pack_net){
 		.n = topo_n(t), .m = topo_m(t), .ranks = topo_ranks(t),
@@ -59,7 +37,7 @@ int pack_net_init(struct pack_net *net, const struct topo *t, enum coll_kind kin
 	for (int i = 0; i < net->n_roots; i++) {
 		net->roots[i] = one ? root : i;
 	}
-	return take_arcs(net, t, err);
+	return coll_cut_arcs(t, net->arcs, &unit, err);
 }
 
 void pack_net_fini(struct pack_net *net)
@@ -308,8 +286,16 @@ static int find_share(const struct pack_net *net, struct pack_rate *rate, struct
 	return fill_arcs(net, rate, rate->num, 1, err);
 }
 
-int pack_rate_find(const struct pack_net *net, int64_t share, struct pack_rate *rate,
-		   struct err *err)
+/* Arcs may pass more, by so many thousandths. */
+static void widen(const struct pack_net *net, struct pack_rate *rate, int loss)
+{
+	for (int a = 0; a < net->m; a++) {
+		rate->arcs[a].cap += scale(rate->arcs[a].cap, loss, 1000);
+	}
+}
+
+int pack_rate_find(const struct pack_net *net, const struct coll_pack_options *opt,
+		   struct pack_rate *rate, struct err *err)
 {
 	int rc;
 
@@ -324,7 +310,9 @@ int pack_rate_find(const struct pack_net *net, int64_t share, struct pack_rate *
 	if ((rc = find_time(net, rate, err))) {
 		return rc;
 	}
-	return share > 0 ? fit_share(net, rate, share, err) : find_share(net, rate, err);
+	rc = opt->share > 0 ? fit_share(net, rate, opt->share, err) : find_share(net, rate, err);
+	widen(net, rate, opt->loss);
+	return rc;
 }
 
 void pack_rate_fini(struct pack_rate *rate)

@@ -294,7 +294,7 @@ static int spread_to(struct pack_splitter *s, int class, int distance, int64_t m
 }
 
 /* The most that a pair of the class has left. */
-static int64_t most_left(const struct pack_splitter *s, int class)
+static int64_t max_left(const struct pack_splitter *s, int class)
 {
 	const struct pack_ports *p = &s->ports;
 	int64_t most = 0;
@@ -314,7 +314,7 @@ static int64_t most_left(const struct pack_splitter *s, int class)
 static int spread_rest(struct pack_splitter *s, int class, struct err *err)
 {
 	int n = s->ports.n_out, last = 0, rc = 0;
-	int64_t units = most_left(s, class);
+	int64_t units = max_left(s, class);
 	int64_t parts = smaller(smaller(units, n - 1), MAX_PAIRS / (n + 1) + MIN_PARTNERS);
 
 	for (int k = 0; k < parts && rc == 0; k++) {

@@ -66,7 +66,7 @@ static int add_level(struct branchings *b, int level)
 static int see_trees(struct branchings *b, int u, bool *found)
 {
 	int level = b->level[u] + 1;
-	const uint64_t *has = b->has + (size_t)u * (size_t)b->words;
+	const uint64_t *has = b->feeds_from + (size_t)u * (size_t)b->words;
 	uint64_t *row;
 
 	if (add_level(b, level)) {
@@ -152,7 +152,7 @@ static bool step_from_node(struct branchings *b, int u, struct branching_step *s
 {
 	int level = b->level[u] + 1, ins = b->first_in[u + 1] - b->first_in[u];
 	int outs = b->first_out[u + 1] - b->first_out[u];
-	const uint64_t *has = b->has + (size_t)u * (size_t)b->words;
+	const uint64_t *has = b->feeds_from + (size_t)u * (size_t)b->words;
 	const uint64_t *row = b->at_level.v + (size_t)level * (size_t)b->words;
 
 	if ((size_t)level * (size_t)b->words >= b->at_level.n && b->at[u] < b->words) {
@@ -317,14 +317,22 @@ static int block(struct branchings *b)
 	}
 }
 
-int branching_flow_run(struct branchings *b)
+static int send_from(struct branchings *b, const uint64_t *rows)
 {
 	bool found = true;
 
+	b->feeds_from = rows;
 	while (b->unsent > 0 && found) {
 		if (find_levels(b, &found) || (found && block(b))) {
 			return WEFT_ENOMEM;
 		}
 	}
 	return 0;
+}
+
+int branching_flow_run(struct branchings *b)
+{
+	int rc = send_from(b, b->had);
+
+	return rc ? rc : send_from(b, b->has);
 }

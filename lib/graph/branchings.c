@@ -9,8 +9,10 @@
  * what is left to do, and sets that v is not in lose nothing. So one flow serves all trees
  * that reach v at once, where testing arcs one by one takes a flow for each.
  *
- * Trees grow level by level, each of the nodes in turn. Where no flow happens to go straight to its
- * node, single arcs are tested, of which one can be taken (Edmonds 1973, Frank 1978).
+ * All trees begin as one, at a node that feeds all roots: so trees can also exchange parts with
+ * their roots in the end (shallow.c). They grow level by level, each of the nodes in turn. Where no
+ * flow happens to go straight to its node, single arcs are tested, of which one can be taken
+ * (Edmonds 1973, Frank 1978).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +29,14 @@ static bool has_node(const struct branchings *b, size_t tree, int v)
 	return b->trees.v[tree].depth[v] >= 0;
 }
 
-static void set_bit(struct branchings *b, size_t tree, int v)
+static bool get_bit(const struct branchings *b, const uint64_t *rows, size_t tree, int v)
 {
-	b->has[(size_t)v * (size_t)b->words + tree / 64] |= UINT64_C(1) << tree % 64;
+	return rows[(size_t)v * (size_t)b->words + tree / 64] >> tree % 64 & 1;
+}
+
+static void set_bit(struct branchings *b, uint64_t *rows, size_t tree, int v)
+{
+	rows[(size_t)v * (size_t)b->words + tree / 64] |= UINT64_C(1) << tree % 64;
 }
 
 static int grow_array(void **v, size_t n, size_t size)
@@ -44,20 +51,19 @@ static int grow_array(void **v, size_t n, size_t size)
 }
 
 /* Rows of so many words. */
-static int widen_rows(struct branchings *b, int words)
+static int widen_rows(struct branchings *b, uint64_t **rows, int words)
 {
-	uint64_t *has = calloc((size_t)b->n * (size_t)words, sizeof(*has));
+	uint64_t *wide = calloc((size_t)b->n * (size_t)words, sizeof(*wide));
 
-	if (!has) {
+	if (!wide) {
 		return WEFT_ENOMEM;
 	}
-	for (int v = 0; v < b->n && b->has; v++) {
-		memcpy(has + (size_t)v * (size_t)words, b->has + (size_t)v * (size_t)b->words,
-		       (size_t)b->words * sizeof(*has));
+	for (int v = 0; v < b->n && *rows; v++) {
+		memcpy(wide + (size_t)v * (size_t)words, *rows + (size_t)v * (size_t)b->words,
+		       (size_t)b->words * sizeof(*wide));
 	}
-	free(b->has);
-	b->has = has;
-	b->words = words;
+	free(*rows);
+	*rows = wide;
 	return 0;
 }
 
@@ -74,7 +80,8 @@ static int add_room(struct branchings *b, struct err *err)
 		return err_set(err, WEFT_ELIMIT, "more than %d trees of %d nodes", b->max_trees,
 			       b->n);
 	}
-	if (widen_rows(b, words) || grow_array((void **)&b->lacks, (size_t)words, sizeof(*b->lacks)) ||
+	if (widen_rows(b, &b->has, words) || widen_rows(b, &b->had, words) ||
+	    grow_array((void **)&b->lacks, (size_t)words, sizeof(*b->lacks)) ||
 	    grow_array((void **)&b->fresh, (size_t)words, sizeof(*b->fresh)) ||
 	    grow_array((void **)&b->supply, (size_t)trees, sizeof(*b->supply)) ||
 	    grow_array((void **)&b->feeds_of, (size_t)trees, sizeof(*b->feeds_of)) ||
@@ -83,6 +90,7 @@ static int add_room(struct branchings *b, struct err *err)
 	    grow_array((void **)&b->at, all, sizeof(*b->at))) {
 		return err_nomem(err);
 	}
+	b->words = words;
 	b->max_trees = trees;
 	return 0;
 }
@@ -108,17 +116,16 @@ static int new_tree(struct branchings *b, int64_t weight, struct err *err)
 	return 0;
 }
 
-static int plant(struct branchings *b, const struct graph_root *root, struct err *err)
+static int plant(struct branchings *b, int root, int64_t weight, struct err *err)
 {
-	size_t i = b->trees.n;
-	int rc = new_tree(b, root->weight, err);
+	int rc = new_tree(b, weight, err);
 
 	if (rc) {
 		return rc;
 	}
-	b->trees.v[i].depth[root->node] = 0;
-	b->trees.v[i].missing--;
-	set_bit(b, i, root->node);
+	b->trees.v[0].depth[root] = 0;
+	b->trees.v[0].missing--;
+	set_bit(b, b->has, 0, root);
 	return 0;
 }
 
@@ -140,7 +147,10 @@ static int split(struct branchings *b, size_t tree, int64_t weight, struct err *
 	t->weight -= weight;
 	for (int v = 0; v < b->n; v++) {
 		if (has_node(b, tree, v)) {
-			set_bit(b, copy, v);
+			set_bit(b, b->has, copy, v);
+		}
+		if (get_bit(b, b->had, tree, v)) {
+			set_bit(b, b->had, copy, v);
 		}
 	}
 	return 0;
@@ -164,7 +174,7 @@ static int join(struct branchings *b, size_t tree, int arc, int64_t weight, stru
 	t->via[v] = arc;
 	t->depth[v] = t->depth[b->arcs[arc].from] + 1;
 	t->missing--;
-	set_bit(b, tree, v);
+	set_bit(b, b->has, tree, v);
 	b->left[arc] -= weight;
 	return 0;
 }
@@ -304,6 +314,7 @@ static int grow(struct branchings *b, struct err *err)
 	for (int level = 1; rc == 0 && !is_done(b); level++) {
 		bool any = false;
 
+		memcpy(b->had, b->has, (size_t)b->n * (size_t)b->words * sizeof(*b->had));
 		for (int v = 0; v < b->n && rc == 0; v++) {
 			if (may_grow(b, v)) {
 				rc = grow_to(b, v, level, &any, err);
@@ -341,11 +352,25 @@ static void sort_arcs(const struct branchings *b, bool by_head, int *first, int 
 	}
 }
 
-static int start(struct branchings *b, const struct graph_root *roots, int n_roots,
-		 struct err *err)
+/* The arcs, and those from node n, which feeds all roots with their weights; *weight: of all. */
+static struct graph_arc *feed_roots(int n, const struct graph_arc *arcs, int m,
+				    const struct graph_root *roots, int n_roots, int64_t *weight)
 {
-	int rc = 0;
+	struct graph_arc *fed = malloc(((size_t)m + (size_t)n_roots) * sizeof(*fed));
 
+	*weight = 0;
+	for (int a = 0; a < m && fed; a++) {
+		fed[a] = arcs[a];
+	}
+	for (int i = 0; i < n_roots && fed; i++) {
+		fed[m + i] = (struct graph_arc){ n, roots[i].node, roots[i].weight };
+		*weight += roots[i].weight;
+	}
+	return fed;
+}
+
+static int start(struct branchings *b, int64_t weight, struct err *err)
+{
 	arrays_add(&b->arrays, b->first_in, b->n + 2);
 	arrays_add(&b->arrays, b->in, b->m);
 	arrays_add(&b->arrays, b->first_out, b->n + 2);
@@ -360,10 +385,7 @@ static int start(struct branchings *b, const struct graph_root *roots, int n_roo
 	for (int a = 0; a < b->m; a++) {
 		b->left[a] = b->arcs[a].from == b->arcs[a].to ? 0 : b->arcs[a].cap;
 	}
-	for (int i = 0; i < n_roots && rc == 0; i++) {
-		rc = plant(b, &roots[i], err);
-	}
-	return rc;
+	return plant(b, b->n - 1, weight, err);
 }
 
 static void branchings_fini(struct branchings *b)
@@ -378,6 +400,7 @@ static void branchings_fini(struct branchings *b)
 	vec_fini(&b->at_level);
 	vec_fini(&b->path);
 	free(b->has);
+	free(b->had);
 	free(b->lacks);
 	free(b->fresh);
 	free(b->supply);
@@ -395,16 +418,26 @@ static int hand_over(struct branchings *b, struct graph_trees *out, struct err *
 	}
 	for (size_t j = 0; j < b->trees.n; j++) {
 		struct branching *t = &b->trees.v[j];
-		struct graph_tree *tree = &out->list.v[out->list.n++];
 
-		*tree = (struct graph_tree){ .weight = t->weight, .via = t->via,
-					     .depth = t->depth };
-		for (int v = 0; v < b->n; v++) {
-			tree->deepest = t->depth[v] > tree->deepest ? t->depth[v] : tree->deepest;
-		}
+		out->list.v[out->list.n++] = (struct graph_tree){
+			.weight = t->weight, .via = t->via, .depth = t->depth };
 		t->via = t->depth = NULL;
 	}
-	return 0;
+	return flatten_trees(b->n, b->arcs, b->m, out) ? err_nomem(err) : 0;
+}
+
+/* The trees of n nodes, without the one that feeds their roots by arcs from number m on. */
+static void cut_off(struct graph_trees *trees, int n, int m)
+{
+	for (size_t j = 0; j < trees->list.n; j++) {
+		struct graph_tree *t = &trees->list.v[j];
+
+		t->deepest--;
+		for (int v = 0; v < n; v++) {
+			t->depth[v]--;
+			t->via[v] = t->via[v] < m ? t->via[v] : -1;
+		}
+	}
 }
 
 static int check(int n, const struct graph_arc *arcs, int m, const struct graph_root *roots,
@@ -430,17 +463,22 @@ int graph_pack_from_roots(int n, const struct graph_arc *arcs, int m,
 			  const struct graph_root *roots, int n_roots, struct graph_trees *out,
 			  struct err *err)
 {
-	struct branchings b = { .n = n, .m = m, .arcs = arcs };
+	struct branchings b = { .n = n + 1, .m = m + n_roots };
+	struct graph_arc *fed;
+	int64_t weight;
 	int rc = check(n, arcs, m, roots, n_roots, err);
 
-	if (rc) {
+	if (rc || n_roots == 0) {
 		return rc;
 	}
-	(void)((rc = start(&b, roots, n_roots, err)) || (rc = grow(&b, err)) ||
-	       (rc = hand_over(&b, out, err)));
-	branchings_fini(&b);
-	if (rc == 0 && flatten_trees(n, arcs, m, out)) {
-		rc = err_nomem(err);
+	b.arcs = fed = feed_roots(n, arcs, m, roots, n_roots, &weight);
+	if (!fed) {
+		return err_nomem(err);
 	}
+	(void)((rc = start(&b, weight, err)) || (rc = grow(&b, err)) ||
+	       (rc = hand_over(&b, out, err)));
+	cut_off(out, n, m);
+	branchings_fini(&b);
+	free(fed);
 	return rc;
 }

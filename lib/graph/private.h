@@ -108,6 +108,7 @@ struct branchings {
 	int max_trees;		/* for which arrays have room: 64 words */
 	int words;
 	uint64_t *has;		/* n rows of words, a bit a tree: it has the node */
+	uint64_t *had;		/* the same when the level began */
 
 	/* The flow; arrays are zero, and feeds_of -1, before and after it. */
 	int sink;
@@ -125,6 +126,7 @@ struct branchings {
 	int queued;
 	int32_t *at;		/* n + trees: to be tried next: of a node a word of trees, then an
 				 * arc into it, then one out of it; of a tree a feed */
+	const uint64_t *feeds_from;	/* has or had */
 	uint64_t *fresh;	/* words: trees that are not seen yet */
 	VEC(uint64_t) at_level;	/* rows of words: trees of a level that are no dead ends */
 	VEC(struct branching_step) path;
@@ -133,8 +135,9 @@ struct branchings {
 
 /* Begins a flow to the sink, of no flow yet. O(words). */
 void branching_flow_begin(struct branchings *b, int sink);
-/* As much as can be sent on top of it: unsent 0 says that the trees can still grow to
- * the sink. Searches in phases (Dinic 1970). WEFT_ENOMEM. */
+/* As much as can be sent on top of it, first from nodes that trees had when the level began:
+ * unsent 0 says that the trees can still grow to the sink. Searches in phases (Dinic 1970).
+ * WEFT_ENOMEM. */
 int branching_flow_run(struct branchings *b);
 /* Forgets the flow. */
 void branching_flow_end(struct branchings *b);

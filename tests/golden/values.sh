@@ -59,7 +59,7 @@ late 'Jellyfish(32,4,1)' allreduce 1 10 31/16
 chosen() { # TOPOLOGY OPTIONS...
 	weft schedule make -t "$1" -c allgather "${@:2}" --format json | jq -c '[.algorithm, .steps]'
 }
-[[ $(chosen 'Jellyfish(32,4,1)') == '["trees",7]' && $(chosen 'Mesh(3,5)') == '["late",6]' ]]
+[[ $(chosen 'Jellyfish(32,4,1)') == '["trees",5]' && $(chosen 'Mesh(3,5)') == '["late",6]' ]]
 tap "trees and late takers are taken when they are better"
 cost=(--alpha 1us --bandwidth 100Gbps --size)
 [[ $(chosen 'Jellyfish(32,4,1)' "${cost[@]}" 1MB) == '["late",5]' &&

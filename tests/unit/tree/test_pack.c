@@ -397,6 +397,36 @@ static void test_known(void **state)
 	}
 }
 
+/* Time that may be lost makes trees shallower, and no more of it is lost. */
+static void test_loss(void **state)
+{
+	int depth[2] = { 0, 0 };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct coll_pack_options opt = { .loss = 200 * i };
+		struct coll_forest f;
+		struct err err = { 0 };
+		struct topo *t = NULL;
+		mpq_t most;
+
+		mpq_init(most);
+		coll_forest_init(&f);
+		must(topo_parse("Jellyfish(14,3,2)", &t, NULL, &err), &err);
+		must(coll_forest_pack(t, &opt, &f, &err), &err);
+		check_forest(t, &opt, &f);
+		rat_set(most, 13 * (1000 + opt.loss), 3 * 1000);
+		assert_true(mpq_cmp(f.time, most) <= 0);
+		for (size_t j = 0; j < f.trees.n; j++) {
+			depth[i] = f.trees.v[j].depth > depth[i] ? f.trees.v[j].depth : depth[i];
+		}
+		coll_forest_fini(&f);
+		mpq_clear(most);
+		topo_free(t);
+	}
+	assert_true(depth[1] < depth[0]);
+}
+
 static void expect_error(struct topo *t, const struct coll_pack_options *opt, int code,
 			 const char *message)
 {
@@ -436,6 +466,9 @@ static void test_errors(void **state)
 	opt.share = -1;
 	expect_error(parse_edges("0 1\n1 0\n"), &opt, WEFT_EINVAL, "share of -1");
 	opt.share = 0;
+	opt.loss = -1;
+	expect_error(parse_edges("0 1\n1 0\n"), &opt, WEFT_EINVAL, "thousandths");
+	opt.loss = 0;
 	expect_error(parse_edges("limit nic 1\n0 1 1 nic\n1 0\n"), &opt, WEFT_EUNSUPPORTED, "limit");
 }
 
@@ -447,6 +480,7 @@ int main(void)
 		cmocka_unit_test(test_unbalanced),
 		cmocka_unit_test(test_share),
 		cmocka_unit_test(test_known),
+		cmocka_unit_test(test_loss),
 		cmocka_unit_test(test_errors),
 	};
 
