@@ -11,11 +11,11 @@
 
 #include "collective/tree/stagger_private.h"
 
-#define WORK (INT64_C(1) << 19)		/* moves of all runs, roughly, beside the first */
+#define WORK (INT64_C(3) << 18)		/* moves of all runs, roughly, beside the first */
 #define MAX_MOVES (INT64_C(1) << 22)	/* of one schedule */
 #define MAX_TIMED_MOVES (INT64_C(1) << 24)
 #define MIN_FILL 4			/* batches of a step on the fullest arc */
-#define STEP_SHARE 1000			/* without a cost a step costs this part of the limit */
+#define STEPS_WORTH 1000		/* without a cost so many cost as much as the limit */
 #define FREE_SHARE 1000000		/* where a cost says that steps are for nothing */
 #define BALANCE 0.15			/* of the best numbers of steps that were measured */
 
@@ -25,17 +25,25 @@ struct stagger_try {
 	double steps;		/* the most time of a step is the limit over this */
 	double least;		/* time of a step over the most */
 	double in_turn;		/* as in the pace */
-	bool apart;		/* sums first, then copies */
-	struct stagger_pace in, out;	/* out: of the copies when apart */
+	struct stagger_pace pace;
 	double price;		/* time, in shard times */
+};
+
+/* What is made: all at a time, or sums and then copies. */
+struct stagger_plan {
+	struct stagger_try parts[2];
+	int n;
 };
 
 struct stagger_search {
 	const struct stagger *s;
 	double step_price;	/* in shard times */
+	int64_t max_moves, work;
+	enum stagger_part part;
+	double limit;		/* shard times of the part, roughly */
 	int64_t moves;		/* of one batch a unit */
 	double units;		/* batches of that on the fullest arc */
-	int64_t max_moves, work;
+	int64_t batches;	/* 0: to be chosen */
 	struct stagger_try best;	/* batches 0: none yet */
 	struct err *err;
 };
@@ -100,45 +108,18 @@ static bool runs_inwards(enum coll_kind kind)
 	return kind == COLL_REDUCE_SCATTER || kind == COLL_REDUCE;
 }
 
-/* The paces of a try, before it is run. What comes together at a root is put into steps
- * from the last to the first: then arcs are busy from the first of these on. */
-static void set_paces(const struct stagger *s, const struct stagger_cut *cut,
-		      struct stagger_try *one)
+/* What comes together at a root is put into steps from the last to the first: then arcs are busy
+ * from the first of these on. */
+static struct stagger_pace pace_of(const struct stagger_search *c, const struct stagger_cut *cut,
+				   const struct stagger_try *one)
 {
-	one->in = (struct stagger_pace){
-		.most = s->limit * cut->chunks / one->steps, .in_turn = one->in_turn,
-		.part = STAGGER_ALL, .backwards = runs_inwards(s->opt->kind),
+	double most = c->limit * cut->chunks / one->steps;
+
+	return (struct stagger_pace){
+		.part = c->part, .most = most, .least = most * one->least,
+		.in_turn = one->in_turn,
+		.backwards = runs_inwards(c->s->opt->kind) || c->part == STAGGER_IN,
 	};
-	one->in.least = one->in.most * one->least;
-	one->out = one->in;
-	if (one->apart) {
-		one->in.part = STAGGER_IN;
-		one->in.backwards = true;
-		one->out.part = STAGGER_OUT;
-	}
-}
-
-/* Runs what set_paces has set; adds transfers to sched unless it is NULL. */
-static int run_paces(const struct stagger *s, const struct stagger_cut *cut,
-		     struct stagger_try *one, struct coll_sched *sched, struct err *err)
-{
-	int rc = stagger_run(s, cut, &one->in, sched, err);
-
-	if (rc || !one->apart) {
-		return rc;
-	}
-	one->out.first = one->in.steps;
-	return stagger_run(s, cut, &one->out, sched, err);
-}
-
-static int steps_of(const struct stagger_try *one)
-{
-	return one->in.steps + (one->apart ? one->out.steps : 0);
-}
-
-static double time_of(const struct stagger_try *one)
-{
-	return one->in.time + (one->apart ? one->out.time : 0);
 }
 
 /* Runs one, and keeps it when it is better. */
@@ -148,10 +129,10 @@ static int try_one(struct stagger_search *c, struct stagger_try one)
 	int rc = stagger_cut_init(c->s, one.batches, c->max_moves, &cut, c->err);
 
 	if (rc == 0) {
-		set_paces(c->s, &cut, &one);
-		rc = run_paces(c->s, &cut, &one, NULL, c->err);
-		one.price = time_of(&one) / cut.chunks + steps_of(&one) * c->step_price;
-		c->work -= cut.moves;
+		one.pace = pace_of(c, &cut, &one);
+		rc = stagger_run(c->s, &cut, &one.pace, NULL, c->err);
+		one.price = one.pace.time / cut.chunks + one.pace.steps * c->step_price;
+		c->work -= c->part == STAGGER_ALL ? cut.moves : cut.moves / 2;
 	}
 	stagger_cut_fini(&cut);
 	if (rc == 0 && (c->best.batches == 0 || one.price < c->best.price)) {
@@ -167,8 +148,8 @@ static int64_t enough_batches(const struct stagger_search *c, double steps)
 {
 	int64_t n = 1;
 
-	if (c->s->opt->batches > 0) {
-		return c->s->opt->batches;
+	if (c->batches > 0) {
+		return c->batches;
 	}
 	while (c->units * (double)n < MIN_FILL * steps && 2 * n * c->moves <= WORK) {
 		n *= 2;
@@ -204,13 +185,13 @@ struct stagger_change {
 };
 
 static const struct stagger_change changes[] = {
-	{ 1, 1, 1, 0, KEEP }, { 1, 1, 1, 0.125, KEEP }, { 1, 1, 1, 0.25, KEEP },
-	{ 1, 1, 1, 0.5, KEEP }, { 1, 1, 1, 1, KEEP }, { 1, 1, 1, KEEP, 0.5 },
-	{ 1, 1, 1, KEEP, 1.5 }, { 1, 1, 1, KEEP, 3 }, { 1, 1, 1, KEEP, 6 },
-	{ 1, 1, 0.5, KEEP, KEEP }, { 1, 1, 2, KEEP, KEEP }, { 1, 0.8, 1, KEEP, KEEP },
-	{ 1, 0.9, 1, KEEP, KEEP }, { 1, 1.1, 1, KEEP, KEEP }, { 1, 1.25, 1, KEEP, KEEP },
-	{ 0.5, 1, 1, KEEP, KEEP }, { 2, 1, 1, KEEP, KEEP }, { 2, 1.05, 1, 0, KEEP },
-	{ 2, 1.05, 1, 0.2, KEEP }, { 2, 1.05, 1, 0.4, KEEP },
+	{ 1, 1, 1, KEEP, 1.5 }, { 1, 1, 1, KEEP, 3 }, { 1, 1, 1, 0, KEEP }, { 1, 1, 1, KEEP, 0.5 },
+	{ 1, 0.9, 1, KEEP, KEEP }, { 1, 1.1, 1, KEEP, KEEP }, { 1, 1, 0.5, KEEP, KEEP },
+	{ 1, 1, 2, KEEP, KEEP }, { 1, 1, 1, 0.125, KEEP }, { 1, 1, 1, 0.5, KEEP },
+	{ 0.5, 1, 1, KEEP, KEEP }, { 1, 0.8, 1, KEEP, KEEP }, { 1, 1.25, 1, KEEP, KEEP },
+	{ 1, 1, 1, 0.25, KEEP }, { 1, 1, 1, 1, KEEP }, { 1, 1, 1, KEEP, 6 },
+	{ 2, 1, 1, KEEP, KEEP }, { 2, 1.05, 1, 0, KEEP }, { 2, 1.05, 1, 0.2, KEEP },
+	{ 2, 1.05, 1, 0.4, KEEP },
 };
 
 /* Whether there is anything to try: a change that changes nothing, or what the options say, is
@@ -224,7 +205,7 @@ static bool change(const struct stagger_search *c, const struct stagger_change *
 	at->least = how->least >= 0 ? how->least : at->least;
 	at->in_turn = how->in_turn >= 0 ? how->in_turn : at->in_turn * how->turns;
 	if (at->batches < 1 || at->batches * c->moves > c->work ||
-	    (c->s->opt->batches > 0 && how->batches != 1)) {
+	    (c->batches > 0 && how->batches != 1)) {
 		return false;
 	}
 	return how->batches != 1 || how->steps != 1 || at->least != c->best.least ||
@@ -252,9 +233,9 @@ static int search_around(struct stagger_search *c)
  * in that, as what should have passed by then goes first. */
 static int try_levels(struct stagger_search *c)
 {
-	double best = sqrt((c->s->deepest - 1) * c->s->limit / c->step_price);
+	double best = sqrt((c->s->deepest - 1) * c->limit / c->step_price);
 	bool few = c->s->n_trees < c->s->n;	/* long pipelines, each of few moves */
-	int64_t most = (few ? 4 * WORK : WORK / 2) / c->moves, k = c->s->opt->batches;
+	int64_t most = (few ? 4 * WORK : WORK / 2) / c->moves, k = c->batches;
 	struct stagger_try at = { .least = 1 };
 
 	if (k == 0) {
@@ -266,36 +247,49 @@ static int try_levels(struct stagger_search *c)
 	return try_one(c, at);
 }
 
-/* The best that is found from one number of steps on, or from theorem 4's. */
-static int search(struct stagger_search *c, bool apart)
+/* The best that is found for a part from one number of steps on, or from theorem 4's, in so many
+ * batches (0: chosen). */
+static int search(struct stagger_search *c, enum stagger_part part, int64_t batches)
 {
-	double limit = c->s->limit, steps = sqrt(BALANCE * limit / c->step_price);
-	struct stagger_try at = { .least = 0.25, .in_turn = 0.5, .apart = apart };
+	struct stagger_try at = { .least = 0.25, .in_turn = 0.5 };
+	double steps;
 	int rc;
 
-	c->work = apart ? 2 * WORK : WORK;
+	if (part != c->part) {
+		c->limit /= c->part == STAGGER_ALL ? 2 : 1;
+		c->units /= c->part == STAGGER_ALL ? 2 : 1;
+		c->moves /= c->part == STAGGER_ALL ? 2 : 1;
+	}
+	c->part = part;
+	c->batches = batches;
+	c->work = WORK;
+	c->best = (struct stagger_try){ 0 };
+	steps = sqrt(BALANCE * c->limit / c->step_price);
 	at.steps = steps > c->s->deepest ? steps : c->s->deepest;
 	at.batches = enough_batches(c, at.steps);
 	(void)((rc = try_one(c, at)) || (rc = search_steps(c, 0.7)) ||
-	       (rc = search_steps(c, 1.4)) || (rc = apart ? 0 : try_levels(c)));
+	       (rc = search_steps(c, 1.4)) || (rc = try_levels(c)));
 	c->work = c->work > WORK / 2 ? c->work : WORK / 2;
 	return rc ? rc : search_around(c);
 }
 
-/* Of an all-reduce with sums and copies at the same time, and one after the other. */
-static int search_all(struct stagger_search *c)
+/* An all-reduce has sums and copies at the same time, or one after the other. */
+static int search_all(struct stagger_search *c, struct stagger_plan *plan)
 {
-	struct stagger_try together;
-	int rc = search(c, false);
+	struct stagger_try sums;
+	int64_t batches = c->s->opt->batches;
+	int rc = search(c, STAGGER_ALL, batches);
 
-	if (rc || c->s->opt->kind != COLL_ALLREDUCE) {
+	*plan = (struct stagger_plan){ { c->best }, 1 };
+	if (rc || c->s->opt->kind != COLL_ALLREDUCE ||
+	    (rc = search(c, STAGGER_IN, batches))) {
 		return rc;
 	}
-	together = c->best;
-	c->best = (struct stagger_try){ 0 };
-	rc = search(c, true);
-	if (rc == 0 && together.price <= c->best.price) {
-		c->best = together;
+	sums = c->best;
+	rc = search(c, STAGGER_OUT, sums.batches);
+	if (rc == 0 && sums.price + c->best.price < plan->parts[0].price) {
+		*plan = (struct stagger_plan){ { sums, c->best }, 2 };
+		plan->parts[1].pace.first = sums.pace.steps;
 	}
 	return rc;
 }
@@ -327,7 +321,7 @@ static double price_step(const struct stagger *s)
 	double ns, shard_ns;
 
 	if (!c || c->size_bytes == 0) {
-		return s->limit / STEP_SHARE;
+		return s->limit / (s->opt->steps_worth > 0 ? s->opt->steps_worth : STEPS_WORTH);
 	}
 	ns = (double)(c->alpha_ns + c->message_ns) +
 	     (double)(c->hop_ns + max_latency(s->physical)) * max_hops(s->f);
@@ -343,15 +337,17 @@ static int search_init(struct stagger_search *c)
 	c->max_moves = c->s->opt->cost ? MAX_TIMED_MOVES : MAX_MOVES;
 	rc = stagger_cut_init(c->s, 1, c->max_moves, &cut, c->err);
 	c->step_price = price_step(c->s);
+	c->limit = c->s->limit;
 	c->moves = cut.moves;
-	c->units = c->s->limit * cut.chunks;
+	c->units = c->limit * cut.chunks;
 	stagger_cut_fini(&cut);
 	return rc;
 }
 
 /* ---- all of it ---- */
 
-static void fill_info(const struct stagger_search *c, struct coll_stagger_info *info)
+static void fill_info(const struct stagger_search *c, const struct stagger_plan *plan,
+		      struct coll_stagger_info *info)
 {
 	const struct coll_forest *f = c->s->f;
 
@@ -361,21 +357,28 @@ static void fill_info(const struct stagger_search *c, struct coll_stagger_info *
 
 		info->deepest = depth > info->deepest ? depth : info->deepest;
 	}
-	info->batches = (int)c->best.batches;
-	info->steps = steps_of(&c->best);
+	info->batches = (int)plan->parts[0].batches;
+	for (int i = 0; i < plan->n; i++) {
+		info->steps += plan->parts[i].pace.steps;
+	}
 }
 
-static int make(const struct stagger_search *c, struct coll_sched **out, struct err *err)
+static int make(const struct stagger_search *c, struct stagger_plan *plan,
+		struct coll_sched **out, struct err *err)
 {
 	struct stagger_cut cut = { 0 };
-	struct stagger_try best = c->best;
 	struct coll_sched *made = NULL;
 	int rc;
 
-	(void)((rc = stagger_cut_init(c->s, best.batches, c->max_moves, &cut, err)) ||
-	       (rc = new_schedule(c->s, cut.chunks, &made, err)) ||
-	       (rc = run_paces(c->s, &cut, &best, made, err)) || (rc = coll_finish(made, err)) ||
-	       (rc = coll_prove(made, NULL, err)));
+	if ((rc = stagger_cut_init(c->s, plan->parts[0].batches, c->max_moves, &cut, err)) ||
+	    (rc = new_schedule(c->s, cut.chunks, &made, err))) {
+		goto out;
+	}
+	for (int i = 0; i < plan->n && rc == 0; i++) {
+		rc = stagger_run(c->s, &cut, &plan->parts[i].pace, made, err);
+	}
+	(void)(rc || (rc = coll_finish(made, err)) || (rc = coll_prove(made, NULL, err)));
+out:
 	stagger_cut_fini(&cut);
 	if (rc) {
 		coll_free(made);
@@ -394,14 +397,15 @@ int coll_forest_schedule(const struct coll_forest *f, const struct topo *physica
 		.physical = f->routes.n > 0 && physical ? physical : f->logical,
 	};
 	struct stagger_search c = { .s = &s, .err = err };
+	struct stagger_plan plan;
 	int rc;
 
 	*out = NULL;
 	*info = (struct coll_stagger_info){ 0 };
-	(void)((rc = stagger_init(&s, err)) || (rc = search_init(&c)) || (rc = search_all(&c)) ||
-	       (rc = make(&c, out, err)));
+	(void)((rc = stagger_init(&s, err)) || (rc = search_init(&c)) || (rc = search_all(&c, &plan)) ||
+	       (rc = make(&c, &plan, out, err)));
 	if (rc == 0) {
-		fill_info(&c, info);
+		fill_info(&c, &plan, info);
 	}
 	stagger_fini(&s);
 	return rc;

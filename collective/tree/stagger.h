@@ -7,8 +7,9 @@
 
 struct coll_stagger_options {
 	enum coll_kind kind;	/* not all-to-all, gather, scatter */
-	const struct coll_cost *cost;	/* least time; NULL: T_B within 1/16 of what the
-					 * forest allows, then least steps */
+	const struct coll_cost *cost;	/* least time; NULL: so many steps are worth as much as the
+					 * T_B that the forest allows */
+	int steps_worth;	/* 0: 1000 */
 	int batches;		/* 0: chosen; else a tree of the least weight passes so many, all
 				 * of them alike */
 };
