@@ -58,6 +58,7 @@ int make_forest(const struct coll_make_query *q, bool spanning, struct coll_made
 	const struct topo *t = q->physical ? q->physical : q->topo;
 	struct coll_stagger_options opt = {
 		.kind = q->kind, .cost = q->cost, .batches = q->batches,
+		.steps_worth = q->steps_worth > 0 ? q->steps_worth : COLL_STEPS_WORTH,
 	};
 	struct coll_stagger_info info = { 0 };
 	struct coll_forest f;

@@ -324,7 +324,7 @@ static int try_expand(const struct coll_make_query *q, const char *name, struct 
 	return rc ? rc : offer_batches(q, &one, best, err);
 }
 
-/* Nodes times arcs up to which "auto" packs trees: for a job, and where somebody waits. */
+/* Nodes times arcs up to which "auto" packs trees: for a job, and where a user waits. */
 #define JOB_TREES (INT64_C(1) << 14)
 #define MAX_TREES (INT64_C(1) << 18)
 

@@ -51,6 +51,8 @@ struct coll_make_query {
 	int chunks;		/* a shard, of "bfb"; 0: as many as needed */
 	int batches;		/* 1: whole; 0: whole without a cost, else in those that take the
 				 * least time */
+	int steps_worth;	/* by trees of all ranks, without a cost: so many are worth the
+				 * bound of T_B; 0: COLL_STEPS_WORTH */
 	int extra_steps;	/* by late takers, at most; below 0: none without a cost, else few */
 	int64_t max_transfers;	/* beyond which "auto" looks for no late takers and takes no more
 				 * batches, all counted that a compact schedule stands for; 0: only
@@ -99,6 +101,27 @@ void coll_made_fini(struct coll_made *m);
 
 /* The i-th name for a collective beside "auto"; NULL: there are no more. */
 const char *coll_make_algorithm(enum coll_kind kind, int i);
+
+/* A schedule that is known: no other has as few steps and as small a T_B. */
+struct coll_pareto_point {
+	const char *algorithm;
+	int batches, steps, chunks;
+	int64_t transfers;
+	int64_t num, den;	/* T_B in M/B */
+	int64_t time_ns;	/* with a cost, else 0 */
+};
+
+struct coll_pareto {
+	VEC(struct coll_pareto_point) points;	/* ascending steps, T_B falls */
+	int64_t bound_num, bound_den;	/* of T_B */
+	int ports;		/* of the schedules: B is so many links */
+};
+
+/* All of the list for the query's collective, with a few numbers of batches and of steps: algorithm, batches,
+ * extra_steps and steps_worth are not looked at, and the cost only times. coll_pareto_fini, also after an error.
+ * WEFT_EUNSUPPORTED for all-to-all, WEFT_EINFEASIBLE where nothing can be made. O(20 schedules). */
+int coll_make_pareto(const struct coll_make_query *q, struct coll_pareto *out, struct err *err);
+void coll_pareto_fini(struct coll_pareto *p);
 
 /* The query of a job on a digraph: by time, from rank 0, late takers in no extra steps, up to
  * COLL_MAKE_TRANSFERS transfers. Batches with "auto" only, and none where steps cost nothing, as more

@@ -159,6 +159,8 @@ static const struct cli_option make_options[] = {
 	  "mcf, link-mcf, grouped, pmcf, tsmcf, single-path, shortest-path, "
 	  "disjoint, or (broadcast, reduce) trees, or (gather, scatter) paths",
 	  ALGORITHMS },
+	{ 0, "pareto", NULL, "make none, but list steps against bandwidth runtime of all that weft "
+	  "knows to make; with the cost also from which size on each is the fastest", NULL },
 	{ 0, "root", "RANK", "of broadcast, reduce, gather and scatter (default: "
 	  "0)", NULL },
 	{ 0, "batches", "N", "split shards, or what goes down the deepest tree, "

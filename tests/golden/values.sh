@@ -70,6 +70,29 @@ tap "not where links are full"
 [[ $(chosen 'Mesh(2,250)' --extra-steps 2) == '["bfb",250]' ]]
 tap "nor beyond its limits"
 
+# Trees of all ranks: within a hundredth of what cuts allow, also through switches; of an
+# all-reduce along spanning trees used both ways, where a reduce-scatter and an all-gather take 19/10 as long.
+trees() { # TOPOLOGY COLLECTIVE GAP OPTIONS...
+	weft schedule make -t "$1" -c "$2" -a trees "${@:4}" -o "$T/s.json" --format json \
+		>"$T/out" 2>"$T/err" || cat "$T/err"
+	[[ $(jq "[.trees > 0, .tree_depth > 0, .bandwidth_gap <= $3] | all" "$T/out") == true ]]
+	tap "$2 on $1: near the bound"
+	field "... and replayed" .valid true weft schedule verify "$T/s.json"
+}
+trees 'Xpander(4,8,1)' allgather 0.01
+trees 'Jellyfish(14,3,2)' reduce-scatter 0.01 --alpha 1us --size 1GiB --link-bandwidth 100Gbps
+trees 'Prod(Cap(Ring(4),2),Ring(3))' allreduce 0.02
+trees 'DgxA100(2,nvlink)' allgather 0.01
+trees 'Mesh(4,4)' allreduce 0.05 --alpha 1us --size 1GiB --link-bandwidth 100Gbps
+weft schedule make -t 'Jellyfish(14,3,2)' -c allgather --pareto --format json \
+	--alpha 1us --size 1MiB --link-bandwidth 100Gbps >"$T/pareto"
+[[ $(jq '[.points | (map(.steps) | . == (sort | unique)), (map(.bandwidth_gap) | . == (sort | reverse | unique | reverse)),
+	(.[0].steps == 4), (.[0].fastest_from_bytes == 0), (last.algorithm == "trees")] | all' \
+	"$T/pareto") == true ]]
+tap "more steps for less T_B, from the fewest to trees"
+expect 64 "one or all" weft schedule make -t 'K(4)' -c allgather --pareto -a bfb
+expect 65 "not of pairs" weft schedule make -t 'K(4)' -c all-to-all --pareto
+
 # Collectives with a root: T_B in M/B, and the bound of the digraph's cuts.
 rooted() { # TOPOLOGY COLLECTIVE ROOT STEPS FACTOR BOUND
 	weft schedule make --topology "$1" --collective "$2" --root "$3" \

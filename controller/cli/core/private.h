@@ -162,6 +162,13 @@ int cli_read_fabric(const struct cli *c, struct topo **t, char **name, struct co
 		    struct err *err);
 void cli_free_fabric(struct coll_fabric *p);
 
+/* ---- pareto.c ---- */
+
+/* Prints what coll_make_pareto() finds; with q->cost also times and the sizes from which each is the
+ * fastest. Its errors. */
+int cli_print_pareto(struct cli *c, const struct coll_make_query *q, const char *topology,
+		     struct err *err);
+
 /* ---- all_to_all.c ---- */
 
 /* The flow behind an all-to-all: rate, bound and what was lost from flow to

@@ -168,6 +168,9 @@ static int check_options(const struct cli *c, enum coll_kind kind, struct err *e
 	static const char *const of_schedules[] = { "output", NULL };
 	static const char *const of_roots[] = { "root", NULL };
 	static const char *const of_late[] = { "extra-steps", NULL };
+	static const char *const of_one[] = {
+		"output", "algorithm", "batches", "extra-steps", "chunks", NULL
+	};
 	const char *algorithm = cli_opt(c, "algorithm");
 	int r = 0;
 
@@ -189,6 +192,9 @@ static int check_options(const struct cli *c, enum coll_kind kind, struct err *e
 	if (r == 0 && algorithm && strcmp(algorithm, "late") != 0 &&
 	    strcmp(algorithm, "auto") != 0) {
 		r = cli_refuse(c, of_late, "is for --algorithm late and auto", err);
+	}
+	if (r == 0 && cli_has(c, "pareto")) {
+		r = cli_refuse(c, of_one, "does not go with --pareto, which tries them all", err);
 	}
 	return r || !cli_has(c, "rate")
 		       ? r : cli_refuse(c, of_schedules, "does not go with "
@@ -255,6 +261,9 @@ static int synthesise(const struct cli *c, struct make_command *m, struct err *e
 	}
 	cli_say(c, CLI_VERBOSE, "%s on %s: %d nodes, %d arcs",
 		coll_kind_name(m->q.kind), m->topology, topo_n(m->topo), topo_m(m->topo));
+	if (cli_has(c, "pareto")) {
+		return read_cost(c, m, err);
+	}
 	if (m->q.kind == COLL_ALLTOALL) {
 		r = make_pairs(c, m, err);
 	} else if ((r = read_cost(c, m, err)) == 0) {
@@ -408,6 +417,10 @@ int cmd_schedule_make(struct cli *c, struct err *err)
 		return cli_best_rate(c, err);
 	}
 	r = synthesise(c, &m, err);
+	if (r == 0 && cli_has(c, "pareto")) {
+		r = cli_print_pareto(c, &m.q, m.topology, err);
+		goto out;
+	}
 	if (r == 0 && !m.made.sched) {
 		r = print_rate(c, &m, err);
 		goto out;

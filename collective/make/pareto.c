@@ -1,0 +1,180 @@
+/*
+ * What there is to choose from: schedules that no other known one beats in steps and in T_B.
+ *
+ * Everything on the list is made by its name, whole, with more and more steps, batches, or with
+ * steps worth less and less; what is beaten in both is left out.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/make/private.h"
+
+#define MAX_BATCHES 64			/* that overlap, */
+#define MAX_TREE_BATCHES 1024		/* and down trees */
+#define MAX_EXTRA 2			/* steps, by late takers */
+#define MAX_TRANSFERS (INT64_C(1) << 20)	/* of what is made in more batches still */
+
+void coll_pareto_fini(struct coll_pareto *p)
+{
+	vec_fini(&p->points);
+}
+
+static int add_point(const struct coll_make_query *q, const struct coll_made *m,
+		     struct coll_pareto *out, struct err *err)
+{
+	mpz_srcptr num = mpq_numref(m->report.bandwidth_factor);
+	mpz_srcptr den = mpq_denref(m->report.bandwidth_factor);
+	struct coll_pareto_point p = {
+		.algorithm = m->algorithm, .batches = m->batches, .steps = m->report.steps,
+		.chunks = coll_chunks(m->sched), .transfers = m->report.transfers,
+	};
+	int rc = q->cost ? coll_time(m->sched, &m->report, q->cost, &p.time_ns, NULL, err) : 0;
+
+	if (rc || !mpz_fits_slong_p(num) || !mpz_fits_slong_p(den)) {
+		return rc;
+	}
+	p.num = mpz_get_si(num);
+	p.den = mpz_get_si(den);
+	out->ports = coll_ports(m->sched);
+	out->bound_num = mpz_get_si(mpq_numref(m->report.bandwidth_bound));
+	out->bound_den = mpz_get_si(mpq_denref(m->report.bandwidth_bound));
+	return vec_push(&out->points, p) ? err_nomem(err) : 0;
+}
+
+/* One of the list by its name, if there is such a schedule of the digraph. *large: it has so
+ * many transfers that more batches are not to be tried. */
+static int add_one(const struct coll_make_query *q, const struct coll_make_query *how,
+		   struct coll_pareto *out, bool *large, struct err *err)
+{
+	struct coll_made made;
+	int rc = coll_make(how, &made, err);
+
+	*large = rc != 0;
+	if (rc) {
+		if (rc != WEFT_ENOMEM) {
+			err_clear(err);
+			rc = 0;
+		}
+		return rc;
+	}
+	*large = made.report.transfers > MAX_TRANSFERS;
+	rc = add_point(q, &made, out, err);
+	coll_made_fini(&made);
+	return rc;
+}
+
+/* In 1, 2, 4, .. batches. */
+static int add_batches(const struct coll_make_query *q, struct coll_make_query how, int most,
+		       struct coll_pareto *out, struct err *err)
+{
+	bool large = false;
+	int rc = 0;
+
+	for (int b = 1; b <= most && !large && rc == 0; b *= 2) {
+		how.batches = b;
+		rc = add_one(q, &how, out, &large, err);
+	}
+	return rc;
+}
+
+/* Trees of all ranks, where steps are worth less and less. */
+static int add_trees(const struct coll_make_query *q, struct coll_make_query how,
+		     struct coll_pareto *out, struct err *err)
+{
+	bool large = false;
+	int rc = 0;
+
+	how.batches = 0;
+	for (how.steps_worth = 3; how.steps_worth < 10000 && !large && rc == 0;
+	     how.steps_worth *= 3) {
+		rc = add_one(q, &how, out, &large, err);
+	}
+	return rc;
+}
+
+static int add_late(const struct coll_make_query *q, struct coll_make_query how,
+		    struct coll_pareto *out, struct err *err)
+{
+	bool large = false;
+	int rc = 0;
+
+	for (how.extra_steps = 0; how.extra_steps <= MAX_EXTRA && !large && rc == 0;
+	     how.extra_steps++) {
+		rc = add_one(q, &how, out, &large, err);
+	}
+	return rc;
+}
+
+/* All that a row of the list may be asked for. */
+static int add_all(const struct coll_make_query *q, const char *name, struct coll_pareto *out,
+		   struct err *err)
+{
+	struct coll_make_query how = *q;
+	bool trees = strcmp(name, "trees") == 0;
+
+	how.algorithm = name;
+	how.cost = NULL;
+	how.batches = 1;
+	if (trees && !coll_has_root(q->kind)) {
+		return add_trees(q, how, out, err);
+	}
+	if (strcmp(name, "late") == 0) {
+		return add_late(q, how, out, err);
+	}
+	return add_batches(q, how, trees ? MAX_TREE_BATCHES : strcmp(name, "bfb") == 0 ? MAX_BATCHES : 1,
+			   out, err);
+}
+
+static int by_steps(const void *pa, const void *pb)
+{
+	const struct coll_pareto_point *a = pa, *b = pb;
+	__int128 x = (__int128)a->num * b->den, y = (__int128)b->num * a->den;
+
+	if (a->steps != b->steps) {
+		return a->steps < b->steps ? -1 : 1;
+	}
+	if (x != y) {
+		return x < y ? -1 : 1;
+	}
+	return a->transfers < b->transfers ? -1 : a->transfers > b->transfers;
+}
+
+/* Ascending steps: those whose T_B is below that of all before. */
+static void keep_best(struct coll_pareto *p)
+{
+	size_t kept = 0;
+
+	qsort(p->points.v, p->points.n, sizeof(*p->points.v), by_steps);
+	for (size_t i = 0; i < p->points.n; i++) {
+		const struct coll_pareto_point *x = &p->points.v[i];
+		const struct coll_pareto_point *last = kept > 0 ? &p->points.v[kept - 1] : NULL;
+
+		if (!last || (__int128)x->num * last->den < (__int128)last->num * x->den) {
+			p->points.v[kept++] = *x;
+		}
+	}
+	p->points.n = kept;
+}
+
+int coll_make_pareto(const struct coll_make_query *q, struct coll_pareto *out, struct err *err)
+{
+	const char *name;
+	int rc = 0;
+
+	*out = (struct coll_pareto){ 0 };
+	if (q->kind == COLL_ALLTOALL) {
+		return err_set(err, WEFT_EUNSUPPORTED, "all-to-all: steps against T_B: not supported");
+	}
+	for (int i = 0; rc == 0 && (name = coll_make_algorithm(q->kind, i)); i++) {
+		rc = add_all(q, name, out, err);
+	}
+	if (rc == 0 && out->points.n == 0) {
+		rc = err_set(err, WEFT_EINFEASIBLE, "no schedule could be made");
+	}
+	if (rc) {
+		coll_pareto_fini(out);
+		return rc;
+	}
+	keep_best(out);
+	return 0;
+}
