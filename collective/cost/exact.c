@@ -2,10 +2,11 @@
  * Fractions from a solved program.
  *
  * Weights: the columns that are used solve the rows that are full, a square system of whole
- * numbers; what comes out must be weights that keep all rows, else the values of the program are rounded
- * to weights that add up to one. Bound: prices of the rows that have one make all columns that are used
- * cheapest; with these prices, or rounded ones, in whole numbers, the cheapest columns are searched for once
- * more, and weak duality gives a bound that holds whatever was guessed before.
+ * numbers; what comes out must be weights that keep all rows, else the values of the program are
+ * rounded to weights that add up to one. Bound: prices of the rows that have one make all columns
+ * that are used cheapest; with these prices, or rounded ones, in whole numbers, the cheapest
+ * columns are searched for once more, and weak duality gives a bound that holds whatever was
+ * guessed before.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -265,7 +266,8 @@ static void round_weights(struct cost_master *m)
 					continue;
 				}
 				if (pass == 1) {
-					rat_set(m->weight[j], sum > 0 ? v : left, sum > 0 ? sum : 1);
+					rat_set(m->weight[j], sum > 0 ? v : left,
+						sum > 0 ? sum : 1);
 					left = 0;
 				}
 				sum += pass == 0 ? v : 0;

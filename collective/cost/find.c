@@ -2,8 +2,8 @@
  * The best rate and the least cost: from collectives to blocks of a program, and its result.
  *
  * Each terminal, or one of each orbit, is the root of a block; collectives that run at once put
- * their blocks into one program. Automorphisms keep the root of a collective that has one; collectives with
- * different roots leave none that helps.
+ * their blocks into one program. Automorphisms keep the root of a collective that has one;
+ * collectives with different roots leave none that helps.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -95,6 +95,13 @@ static int check(const struct topo *t, const struct coll_rate_demand *d, int n, 
 		}
 	}
 	for (int i = 0; i < n && rc == 0; i++) {
+		for (int u = topo_ranks(t); u < topo_n(t) && d[i].kind == COLL_ALLREDUCE; u++) {
+			if (topo_node_flags(t, u) & TOPO_CAN_REDUCE) {
+				return err_set(err, WEFT_EUNSUPPORTED, "the best rate of all-reduces "
+					       "where nodes beside terminals reduce, as node %d",
+					       u);
+			}
+		}
 		if (coll_has_root(d[i].kind) && (d[i].root < 0 || d[i].root >= topo_ranks(t))) {
 			rc = err_set(err, WEFT_EINVAL, "root %d is none of the %d ranks",
 				     d[i].root, topo_ranks(t));

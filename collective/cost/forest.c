@@ -1,10 +1,10 @@
 /*
  * Forests out of programs: the columns that are used are trees, with their weights as shares.
  *
- * The program is that of a group which moves terminals freely, so that trees and their images load arcs
- * as it says. Paths through switches become routes of logical arcs; where trees take several for the
- * same arc, all of them divide what they carry by what these take together, which loads the
- * switches just as much. One arc of each orbit has routes.
+ * The program is that of a group which moves terminals freely, so that trees and their images
+ * load arcs as it says. Paths through switches become routes of logical arcs; where trees take
+ * several for the same arc, all of them divide what they carry by what these take together, which
+ * loads the switches just as much. One arc of each orbit has routes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -245,7 +245,7 @@ static int see_holders(struct cost_forest *f, const struct cost_walk *w, struct 
 	int ranks = topo_ranks(f->t);
 
 	if (w->from >= topo_holders(f->t) || w->to >= topo_holders(f->t)) {
-		return err_set(err, WEFT_EUNSUPPORTED, "trees that copy in switches are not "
+		return err_set(err, WEFT_EUNSUPPORTED, "trees that copy or sum in switches are not "
 			       "supported in schedules");
 	}
 	if (w->from >= ranks || w->to >= ranks) {
@@ -473,7 +473,8 @@ static int add_tree(struct cost_forest *f, const struct cost_column *c, bool inw
 	if ((inwards ? c->in.n : c->out.n) == 0 || weight == 0) {
 		return 0;
 	}
-	*tree = (struct coll_forest_tree){ net->node[net->roots[c->root]], inwards, weight, NULL, 0 };
+	*tree = (struct coll_forest_tree){ net->node[net->roots[c->root]], inwards, weight, NULL,
+					   0 };
 	tree->via = malloc((size_t)f->holders * sizeof(*tree->via));
 	if (!tree->via) {
 		return err_nomem(err);

@@ -1,11 +1,11 @@
 /*
  * The program of a collective, by column generation.
  *
- * One row for each orbit of arcs or limits: what the columns put on all of them together, against what
- * they carry in time T; one for each root's block: weights add up to one. In the first stage T is
- * least, in the second it is what the first found and the cost is least, over the columns
- * that are there and those that the new prices find. The linear program is solved in numbers
- * near one; what it comes to is made exact afterwards (exact.c).
+ * One row for each orbit of arcs or limits: what the columns put on all of them together, against
+ * what they carry in time T; one for each root's block: weights add up to one. In the first stage
+ * T is least, in the second it is what the first found and the cost is least, over the columns
+ * that are there and those that the new prices find. The linear program is solved in numbers near
+ * one; what it comes to is made exact afterwards (exact.c).
  */
 #include <math.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  *
  * Servers that are alike and meet in shared switches only can change places freely. An optimal
  * tree can take what comes from other servers from those that have it first, two for each kind of
- * node; all servers beyond these may do what the cheapest of them does. So a few are
- * kept, and the last one stands for the rest with its weight. What an orbit of arcs is follows from two
- * of them: an automorphism of these and the shared nodes is one of all.
+ * node; all servers beyond these may do what the cheapest of them does. So a few are kept, and
+ * the last one stands for the rest with its weight. What an orbit of arcs is follows from two of
+ * them: an automorphism of these and the shared nodes is one of all.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -370,18 +370,14 @@ static int find_orbits(struct cost_parts *p, enum cost_symmetry symmetry, int ro
 
 /* ---- the digraph ---- */
 
-static bool can_copy(const struct topo *t, int u)
-{
-	return topo_node_flags(t, u) & TOPO_CAN_COPY;
-}
-
 /* So many parts are enough. */
 static int parts_to_keep(const struct cost_parts *p)
 {
 	int holders = 0;
 
 	for (int u = 0; u < topo_n(p->t); u++) {
-		holders += p->part[u] == 0 && can_copy(p->t, u);
+		holders += p->part[u] == 0 &&
+			   (topo_node_flags(p->t, u) & (TOPO_CAN_COPY | TOPO_CAN_REDUCE));
 	}
 	return p->n < 2 * holders + 2 ? p->n : 2 * holders + 2;
 }
@@ -404,7 +400,8 @@ static void add_nodes(struct cost_net *net, const struct cost_parts *p, int32_t 
 		net->weight[v] = net->parts > 1 && p->part[u] == net->parts - 1
 					 ? p->n - net->parts + 1 : 1;
 		net->terminal[v] = topo_node_kind(t, u) == TOPO_TERMINAL;
-		net->copies[v] = can_copy(t, u);
+		net->copies[v] = topo_node_flags(t, u) & TOPO_CAN_COPY;
+		net->reduces[v] = topo_node_flags(t, u) & TOPO_CAN_REDUCE;
 	}
 }
 
@@ -544,6 +541,7 @@ static int fill_net(struct cost_net *net, const struct cost_parts *p, int root, 
 	arrays_add(&net->arrays, net->weight, n);
 	arrays_add(&net->arrays, net->terminal, n);
 	arrays_add(&net->arrays, net->copies, n);
+	arrays_add(&net->arrays, net->reduces, n);
 	arrays_add(&net->arrays, net->roots, n);
 	arrays_add(&net->arrays, net->orbit, n);
 	if (room.failed || net->arrays.failed) {

@@ -1,12 +1,12 @@
 /*
  * Pricing: how a root's data can spread at the least price, for prices of arcs.
  *
- * Nodes that hold data are joined by cheapest paths through all others. What is copied or summed goes
- * along an arborescence of least cost; nodes that may copy but want nothing, as memories, are in
- * it or not: while that is open an arc into them is free, which gives a bound, and those that
- * are used are decided one after the other. Servers that are alike and decided alike change
- * places, so only how many of them copy is tried. What is neither copied nor summed takes cheapest
- * paths. Equal prices are told apart by hops, in the lowest digits of each number.
+ * Nodes that hold data are joined by cheapest paths through all others. What is copied or summed
+ * goes along an arborescence of least cost; nodes that may copy but want nothing, as memories,
+ * are in it or not: while that is open an arc into them is free, which gives a bound, and those
+ * that are used are decided one after the other. Servers that are alike and decided alike change
+ * places, so only how many of them copy is tried. What is neither copied nor summed takes
+ * cheapest paths. Equal prices are told apart by hops, in the lowest digits of each number.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ struct cost_route {
 
 struct cost_routes {
 	bool known;
-	bool back;		/* along arcs backwards; only terminals hold data */
+	bool back;		/* along arcs backwards: what reduces holds data, else what copies */
 	VEC(struct cost_route) v;
 	VEC(int32_t) hops;
 };
@@ -133,7 +133,7 @@ void cost_set_prices(struct cost_search *s, const int64_t *price)
 
 static bool holds(const struct cost_search *s, const struct cost_routes *w, int u)
 {
-	return w->back ? s->net->terminal[u] : s->net->copies[u];
+	return w->back ? s->net->reduces[u] : s->net->copies[u];
 }
 
 /* Searches from u; routes: through what holds no data only, NULL: through all. Returns how many
@@ -422,7 +422,8 @@ static void use_arc(const struct cost_net *net, struct cost_column *c, int a, in
 }
 
 /* Adds the tree of s->best_via to a column. */
-static int take_tree(const struct cost_search *s, const struct cost_routes *w, struct cost_column *c)
+static int take_tree(const struct cost_search *s, const struct cost_routes *w,
+		     struct cost_column *c)
 {
 	const struct cost_net *net = s->net;
 

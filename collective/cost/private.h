@@ -29,7 +29,7 @@ struct cost_net {
 	int32_t *part;		/* of a node; -1: shared */
 	int32_t *place;		/* of a node in its part */
 	int64_t *weight;	/* nodes of t that a node stands for */
-	bool *terminal, *copies;
+	bool *terminal, *copies, *reduces;
 	int parts, part_size;
 	int all_parts, part_arcs;	/* of t: parts, and arcs in each */
 	int32_t *node_at;	/* node `place` of part p of t: [p * part_size + place] */
@@ -39,7 +39,8 @@ struct cost_net {
 	int n_roots;
 	int32_t *roots;		/* one terminal of each orbit */
 	int64_t *orbit;		/* how many are in its orbit */
-	struct topo_group *group;	/* whose orbits these are; NULL: all automorphisms, or none */
+	struct topo_group *group;	/* whose orbits these are; NULL: all automorphisms, or
+					 * none */
 	struct arrays arrays;
 };
 

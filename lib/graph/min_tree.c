@@ -1,10 +1,10 @@
 /*
  * Arborescences of least cost (Chu and Liu 1965, Edmonds 1967), as Tarjan 1977 does it.
  *
- * A path is grown backwards from a node along the cheapest arc into its end. Where it meets itself the
- * cycle becomes one node, and arcs into it cost what they do beyond the arcs of the cycle that they
- * would replace. Once all is done, each cycle is opened at the node where an arc comes in. Arcs
- * into a node wait in a leftist heap, so that those of a cycle are merged cheaply.
+ * A path is grown backwards from a node along the cheapest arc into its end. Where it meets
+ * itself the cycle becomes one node, and arcs into it cost what they do beyond the arcs of the
+ * cycle that they would replace. Once all is done, each cycle is opened at the node where an arc
+ * comes in. Arcs into a node wait in a leftist heap, so that those of a cycle are merged cheaply.
  */
 #include <stdlib.h>
 

@@ -2,13 +2,14 @@
  * Tables 6.1 to 6.20 of the thesis "Optimal collectives": latency, objective and seconds of its
  * programs, of ForestColl and of TE-CCL as it prints them, beside what weft finds.
  *
- * bench_thesis              tables on stdout
- * bench_thesis --json FILE  the same, and JSON lines appended to FILE
+ * bench_thesis              tables on stdout bench_thesis --json FILE  the same, and JSON lines
+ * appended to FILE
  *
- * Seconds are processor time of one run, the best of a few; weft's results are exact and proven, else
- * the row says so. Where the thesis prints something else than its model gives, the row says why, as
- * far as it can be known. ForestColl and TE-CCL take memories for switches: their rows stand beside
- * reduce-scatters, in which memories are that, on these symmetric digraphs the same as all-gathers.
+ * Seconds are processor time of one run, the best of a few; weft's results are exact and proven,
+ * else the row says so. Where the thesis prints something else than its model gives, the row says
+ * why, as far as it can be known. ForestColl and TE-CCL take memories for switches: their rows
+ * stand beside reduce-scatters, in which memories are that, on these symmetric digraphs the same
+ * as all-gathers.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -253,7 +254,8 @@ static int print_decompositions(FILE *table, FILE *json)
 		if (table) {
 			fprintf(table, "%6d %12g %10.5f %12g %10.5f  %s\n", 8 * servers[row],
 				paper[row][0], r[0].seconds, paper[row][1], r[1].seconds,
-				strcmp(r[0].objective, r[1].objective) ? "differ" : "the same cost");
+				strcmp(r[0].objective, r[1].objective) ? "differ"
+									: "the same cost");
 		}
 		if (json) {
 			fprintf(json, "{\"bench\": \"thesis\", \"table\": \"6.2\", \"gpus\": %d, "

@@ -1,8 +1,8 @@
 /*
- * cost: random digraphs with switches, memories and shared limits, against linear programs that know
- * neither symmetry nor trees: for every root and every set of memories that copy, a flow to each
- * node that wants a copy, at most the capacity taken on each path through switches. And all-reduces against all
- * partitions of the nodes.
+ * cost: random digraphs with switches, memories and shared limits, against linear programs that
+ * know neither symmetry nor trees: for every root and every set of memories that copy, a flow to
+ * each node that wants a copy, at most the capacity taken on each path through switches. And
+ * all-reduces against all partitions of the nodes.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -425,10 +425,11 @@ static void cuts(void **state)
 		struct topo *t;
 
 		for (int a = 0; a < n + below(&rng, 10); a++) {
-			int u = a < n ? a : below(&rng, n), v = a < n ? (a + 1) % n : below(&rng, n);
+			int u = a < n ? a : below(&rng, n);
+			int v = a < n ? (a + 1) % n : below(&rng, n);
 
-			at += (size_t)snprintf(text + at, sizeof(text) - at, "%d %d %d 0 %d\n", u, v,
-					       1 + below(&rng, 1000), below(&rng, 4));
+			at += (size_t)snprintf(text + at, sizeof(text) - at, "%d %d %d 0 %d\n", u,
+					       v, 1 + below(&rng, 1000), below(&rng, 4));
 		}
 		assert_int_equal(topo_from_edges(text, at, &t, NULL), 0);
 		for (int kind = 0; kind < COLL_KINDS; kind++) {

@@ -11,18 +11,17 @@
 #include "collective/cost/cost.h"
 #include "lib/base/rat.h"
 
-/* Solves one collective; time and cost must be attained and proven. */
-static void check(const char *expr, enum coll_kind kind, const char *time, const char *cost)
+/* Solves one collective; time and cost must be attained and proven. t is taken over. */
+static void check_on(struct topo *t, const char *expr, enum coll_kind kind, const char *time,
+		     const char *cost)
 {
 	struct coll_rate_demand demand = { kind, 0, 1 };
 	struct coll_rate_options opt = { .min_cost = cost != NULL };
 	struct err err = { 0 };
 	struct coll_rate r;
-	struct topo *t;
 	char text[2][100];
 
 	coll_rate_init(&r);
-	assert_int_equal(topo_parse(expr, &t, NULL, &err), 0);
 	if (coll_rate_find(t, &demand, 1, &opt, &r, &err)) {
 		fail_msg("%s: %s", expr, err.msg);
 	}
@@ -38,6 +37,39 @@ static void check(const char *expr, enum coll_kind kind, const char *time, const
 	}
 	coll_rate_fini(&r);
 	topo_free(t);
+}
+
+static void check(const char *expr, enum coll_kind kind, const char *time, const char *cost)
+{
+	struct topo *t;
+
+	assert_int_equal(topo_parse(expr, &t, NULL, NULL), 0);
+	check_on(t, expr, kind, time, cost);
+}
+
+/* A star whose switch can do something. */
+static void check_star(const char *can, enum coll_kind kind, const char *time, const char *cost)
+{
+	char text[100];
+	struct topo *t;
+
+	snprintf(text, sizeof(text), "undirected\nswitch 4 %s\n0 4\n1 4\n2 4\n3 4\n", can);
+	assert_int_equal(topo_from_edges(text, strlen(text), &t, NULL), 0);
+	check_on(t, can, kind, time, cost);
+}
+
+/* Switches that copy or sum spare links. */
+static void in_network(void **state)
+{
+	(void)state;
+	check_star("none", COLL_BROADCAST, "1", "6");
+	check_star("copy", COLL_BROADCAST, "1", "4");
+	check_star("copy", COLL_ALLGATHER, "3", "16");
+	check_star("copy", COLL_REDUCE_SCATTER, "3", "24");
+	check_star("reduce", COLL_REDUCE_SCATTER, "3", "16");
+	check_star("copy reduce", COLL_REDUCE, "1", "4");
+	/* Up 3 + 1, down 3 + 3, over four links. */
+	check_star("copy", COLL_ALLREDUCE, "3/2", "10");
 }
 
 static void all_gathers(void **state)
@@ -124,6 +156,7 @@ static void irregular(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(in_network),
 		cmocka_unit_test(all_gathers),
 		cmocka_unit_test(reduce_scatters),
 		cmocka_unit_test(all_to_alls),

@@ -70,7 +70,8 @@ static void all_choices(void **state)
 	for (int i = 0; i < 3000; i++) {
 		struct graph_cost_arc arcs[MAX_ARCS];
 		int n = 2 + (int)rng_below(&rng, MAX_NODES - 1);
-		int m = 1 + (int)rng_below(&rng, MAX_ARCS), root = (int)rng_below(&rng, (uint64_t)n);
+		int m = 1 + (int)rng_below(&rng, MAX_ARCS);
+		int root = (int)rng_below(&rng, (uint64_t)n);
 		int32_t via[MAX_NODES], room[MAX_NODES];
 		int64_t cost = 0, best;
 		int rc;
