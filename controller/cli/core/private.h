@@ -70,6 +70,8 @@ bool cli_colour(const struct cli *c, int fd);
 /* Prints on stdout: what out holds (and frees it), or plain bytes.
  * WEFT_EIO when stdout does not take it. */
 int cli_print(struct out *o, struct err *err);
+/* The same unless r, of what filled o, is an error, which it returns then. o NULL: no memory. */
+int cli_print_unless(int r, struct out *o, struct err *err);
 int cli_print_bytes(const char *data, size_t len, struct err *err);
 /* Writes what is for programs: to the file of -o at once or not at all ("-": standard output), or
  * with path NULL to standard output, unless that is a terminal and b more than a person would read

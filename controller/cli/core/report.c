@@ -150,6 +150,15 @@ int cli_print(struct out *o, struct err *err)
 	return r;
 }
 
+int cli_print_unless(int r, struct out *o, struct err *err)
+{
+	if (r) {
+		out_free(o);
+		return r;
+	}
+	return cli_print(o, err);
+}
+
 void cli_out_gap(const struct cli *c, struct out *o, const char *key, double gap)
 {
 	if (c->format == OUT_TABLE) {

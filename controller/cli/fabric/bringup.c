@@ -260,11 +260,7 @@ static int print_findings(struct cli *c, const struct bringup *b, const struct m
 		rc = out_unseen(o, b, err);
 		out_str(o, "corrected", n ? corrected : NULL);
 	}
-	if (rc) {
-		out_free(o);
-		return rc;
-	}
-	return cli_print(o, err);
+	return cli_print_unless(rc, o, err);
 }
 
 /* Compares, writes the corrected fabric and prints. CLI_PENDING when

@@ -255,11 +255,7 @@ static int print_status(struct cli *c, struct testbed *t, struct err *err)
 		out_end(o);
 	}
 	free(from);
-	if (rc) {
-		out_free(o);
-		return rc;
-	}
-	return cli_print(o, err);
+	return cli_print_unless(rc, o, err);
 }
 
 /* A link event, if it is of a receive fibre. */
@@ -516,22 +512,15 @@ static int print_probe(struct cli *c, const struct model_fabric *f, bool verdict
 	if (o && verdict) {
 		rc = testbed_lit(f, &from, err);
 	}
-	if (rc) {
-		out_free(o);
-		return rc;
-	}
-	if (o) {
+	if (o && rc == 0) {
 		out_heard(o, f, p);
 	}
-	if (o && verdict) {
+	if (o && rc == 0 && verdict) {
 		wrong = out_differences(o, f, from, p);
 	}
 	free(from);
-	rc = cli_print(o, err);
-	if (rc) {
-		return rc;
-	}
-	return wrong ? CLI_PENDING : 0;
+	rc = cli_print_unless(rc, o, err);
+	return rc ? rc : wrong ? CLI_PENDING : 0;
 }
 
 /* {heard, missing, unexpected}; with --duration only heard, and exit code
@@ -655,15 +644,8 @@ static int walk_steps(struct cli *c, const struct model_fabric *f, const char *j
 	if (rc == 0) {
 		rc = testbed_step(f, job, 0, err);
 	}
-	if (rc) {
-		out_free(o);
-		return rc;
-	}
-	rc = cli_print(o, err);
-	if (rc) {
-		return rc;
-	}
-	return wrong ? CLI_PENDING : 0;
+	rc = cli_print_unless(rc, o, err);
+	return rc ? rc : wrong ? CLI_PENDING : 0;
 }
 
 /* Sets one step, or with --all goes through every step and probes all ports

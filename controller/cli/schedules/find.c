@@ -307,13 +307,9 @@ static int print_frontier(const struct cli *c, const struct coll_query *q,
 	}
 	if (r == 0) {
 		o = out_new(c->format);
-		r = o ? out_frontier(c, o, q, f, p, &best, err) : err_nomem(err);
+		r = o ? out_frontier(c, o, q, f, p, &best, err) : 0;
 	}
-	if (r == 0) {
-		r = cli_print(o, err);
-	} else {
-		out_free(o);
-	}
+	r = cli_print_unless(r, o, err);
 	coll_choices_free(all);
 	return r;
 }

@@ -98,19 +98,11 @@ int find_flow(const struct cli *c, const struct find_price *p, struct err *err)
 	struct out *o = NULL;
 	int r = find_queries_read(c, &qs, err);
 
-	if (r == 0) {
-		o = out_new(c->format);
-		r = o ? 0 : err_nomem(err);
-	}
-	if (r == 0) {
+	if (r == 0 && (o = out_new(c->format))) {
 		r = find_is_sweep(c) ? out_sweep(c, o, &qs, &q, err)
 				     : find_one(c, o, &qs, &q, err);
 	}
-	if (r == 0) {
-		r = cli_print(o, err);
-	} else {
-		out_free(o);
-	}
+	r = cli_print_unless(r, o, err);
 	vec_fini(&qs.list);
 	return r;
 }

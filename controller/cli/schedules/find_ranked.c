@@ -121,13 +121,9 @@ int find_ranked(const struct cli *c, const struct find_price *p, struct err *err
 	}
 	if (r == 0) {
 		o = out_new(c->format);
-		r = o ? rank_all(c, o, &qs, p, err) : err_nomem(err);
+		r = o ? rank_all(c, o, &qs, p, err) : 0;
 	}
-	if (r == 0) {
-		r = cli_print(o, err);
-	} else {
-		out_free(o);
-	}
+	r = cli_print_unless(r, o, err);
 	vec_fini(&qs.list);
 	return r;
 }

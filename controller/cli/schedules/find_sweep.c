@@ -334,13 +334,9 @@ int find_sweep(const struct cli *c, const struct find_price *p, struct err *err)
 	}
 	if (!r) {
 		o = out_new(c->format);
-		r = o ? out_sweep(c, o, &qs, fs, p, err) : err_nomem(err);
+		r = o ? out_sweep(c, o, &qs, fs, p, err) : 0;
 	}
-	if (!r) {
-		r = cli_print(o, err);
-	} else {
-		out_free(o);
-	}
+	r = cli_print_unless(r, o, err);
 	for (size_t i = 0; fs && i < qs.list.n; i++) {
 		coll_frontier_fini(&fs[i]);
 	}

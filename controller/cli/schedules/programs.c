@@ -202,17 +202,13 @@ static int write_folder(const struct cli *c, const struct cli_programs *p, const
 			out_choice(o, name, &p->made.v[i]);
 		}
 	}
-	if (rc) {
-		out_free(o);
-		return rc;
-	}
 	if (o) {
 		out_end(o);
-		if (p->made.left_out[0]) {
-			out_str(o, "left_out", p->made.left_out);
-		}
 	}
-	return cli_print(o, err);
+	if (o && p->made.left_out[0]) {
+		out_str(o, "left_out", p->made.left_out);
+	}
+	return cli_print_unless(rc, o, err);
 }
 
 int cli_programs_write(const struct cli *c, const struct cli_programs *p, const char *path,

@@ -162,19 +162,13 @@ int cmd_schedule_cost(struct cli *c, struct err *err)
 		goto out;
 	}
 	o = out_new(c->format);
-	if (!o) {
-		r = err_nomem(err);
-		goto out;
+	if (o) {
+		cli_out_schedule(o, s);
+		cli_out_replay(o, &rep);
+		r = cli_out_cost(c, o, s, &rep, &cost, err);
 	}
-	cli_out_schedule(o, s);
-	cli_out_replay(o, &rep);
-	r = cli_out_cost(c, o, s, &rep, &cost, err);
-	if (r == 0) {
-		r = cli_print(o, err);
-		o = NULL;
-	}
+	r = cli_print_unless(r, o, err);
 out:
-	out_free(o);
 	coll_report_fini(&rep);
 	coll_free(s);
 	return r;
@@ -377,21 +371,17 @@ int cmd_schedule_show(struct cli *c, struct err *err)
 		goto out;
 	}
 	o = out_new(c->format);
-	if (!o) {
-		r = err_nomem(err);
-		goto out;
+	if (o) {
+		cli_out_schedule(o, s);
 	}
-	cli_out_schedule(o, s);
-	if (coll_placement(s)) {
+	if (o && coll_placement(s)) {
 		out_placement(o, s);
 	}
-	if ((r = out_steps(o, s, err)) || (r = out_wanted_transfers(c, o, s, step, err))) {
-		goto out;
+	if (o && (r = out_steps(o, s, err)) == 0) {
+		r = out_wanted_transfers(c, o, s, step, err);
 	}
-	r = cli_print(o, err);
-	o = NULL;
+	r = cli_print_unless(r, o, err);
 out:
-	out_free(o);
 	coll_free(s);
 	return r;
 }

@@ -400,11 +400,7 @@ static int print_made(struct cli *c, const struct make_command *m, struct err *e
 	if (path) {
 		out_str(o, "file", path);
 	}
-	if (r) {
-		out_free(o);
-		return r;
-	}
-	return cli_print(o, err);
+	return cli_print_unless(r, o, err);
 }
 
 int cmd_schedule_make(struct cli *c, struct err *err)

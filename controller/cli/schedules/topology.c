@@ -275,11 +275,7 @@ int cmd_topology_info(struct cli *c, struct err *err)
 
 		r = describe(o, &x, name, err);
 	}
-	if (r) {
-		out_free(o);
-	} else {
-		r = cli_print(o, err);
-	}
+	r = cli_print_unless(r, o, err);
 	topo_free(t);
 	free(name);
 	return r;
