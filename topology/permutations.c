@@ -68,6 +68,10 @@ static bool is_member(const struct topo_chain_work *w, int k, const uint8_t *g)
 		if (!w->level[k].there[p]) {
 			return false;
 		}
+		/* What takes a point to itself is the identity. */
+		if (p == k) {
+			continue;
+		}
 		compose(w->points, rest, w->level[k].back[p], next);
 		memcpy(rest, next, sizeof(rest));
 	}
