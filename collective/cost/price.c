@@ -15,8 +15,10 @@
 #include "collective/cost/private.h"
 #include "lib/base/vec.h"
 
-/* Branches of one search over which nodes copy. */
+/* Branches of one search over which nodes copy, fewer where each looks at many paths. */
+#define MIN_BRANCHES 20
 #define MAX_BRANCHES 400
+#define MAX_SEARCHED 4000000
 /* Arcs of a path that sums are safe for. */
 #define MAX_PATH 64
 
@@ -52,7 +54,7 @@ struct cost_search {
 	bool *needed;
 	int8_t *state;		/* of a node */
 	/* Of one search for a tree. */
-	int root, branches;
+	int root, branches, max_branches;
 	int64_t best, missed;	/* cheapest tree; least bound of what was not searched */
 	struct arrays arrays;
 };
@@ -349,7 +351,7 @@ static int branch(struct cost_search *s, const struct cost_routes *w, struct err
 	if (open < 0 || bound >= s->best) {
 		return 0;
 	}
-	if (++s->branches > MAX_BRANCHES) {
+	if (++s->branches > s->max_branches) {
 		s->missed = bound < s->missed ? bound : s->missed;
 		return 0;
 	}
@@ -381,6 +383,8 @@ static int cheapest_tree(struct cost_search *s, struct cost_routes *w, int root,
 	}
 	s->root = root;
 	s->branches = 0;
+	s->max_branches = MIN_BRANCHES + MAX_SEARCHED / ((int)w->v.n + 1);
+	s->max_branches = s->max_branches < MAX_BRANCHES ? s->max_branches : MAX_BRANCHES;
 	s->best = s->missed = INT64_MAX;
 	for (int u = 0; u < s->net->n; u++) {
 		s->state[u] = s->net->terminal[u] ? IN : holds(s, w, u) ? OPEN : OUT;
