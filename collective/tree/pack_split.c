@@ -22,7 +22,7 @@
 #include "lib/base/rat.h"
 
 /* The work of pairs taken one by one: pairs times terminals times arcs. */
-#define MAX_WORK (INT64_C(1) << 36)
+#define MAX_WORK (INT64_C(1) << 30)
 /* Where a switch has more pairs than so, arcs are spread over MIN_PARTNERS, and as many more as
  * that makes: all pairs would be hardly shallower, and flows would take longer. */
 #define MAX_PAIRS 1024

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "collective/schedule/bound.h"
 #include "collective/tree/pack.h"
 #include "tests/unit/tree/common.h"
 
@@ -270,6 +271,40 @@ static void test_switches(void **state)
 	assert_true(attained > 250);
 }
 
+/* Larger ones against coll_bound(), which finds cuts by itself: so many ports that
+ * what a node takes in is no bound. */
+static void test_large(void **state)
+{
+	const int ports = 1 << 20;
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 45);
+	for (int i = 0; i < 60; i++) {
+		int ranks = 2 + (int)rng_below(&r, 30), switches = 1 + (int)rng_below(&r, 8);
+		struct coll_pack_options opt = {
+			.kind = kinds[i % 4], .root = (int)rng_below(&r, (uint64_t)ranks),
+		};
+		struct topo *t = random_switched(&r, ranks + switches, switches,
+						 i % 2 ? 20 : 1000, (int)rng_below(&r, 12), 0, false);
+		struct coll_forest f;
+		struct err err = { 0 };
+		mpq_t bound, scale;
+
+		mpq_inits(bound, scale, NULL);
+		coll_forest_init(&f);
+		must(coll_forest_pack(t, &opt, &f, &err), &err);
+		check_forest(t, &opt, &f);
+		must(coll_bound(t, NULL, opt.kind, opt.root, ports, bound, &err), &err);
+		rat_set(scale, ports, coll_has_root(opt.kind) ? 1 : ranks);
+		mpq_mul(scale, scale, f.time);
+		assert_true(mpq_equal(scale, bound));
+		coll_forest_fini(&f);
+		mpq_clears(bound, scale, NULL);
+		topo_free(t);
+	}
+}
+
 /* Switches with any capacities: 0 -> 3 -> 1 and 2 at once needs a copy, which takes 2 instead of
  * the cut's 1. */
 static void test_unbalanced(void **state)
@@ -361,6 +396,15 @@ static void test_share(void **state)
 	}
 }
 
+static struct topo *parse_edges(const char *text)
+{
+	struct topo *t = NULL;
+	struct err err = { 0 };
+
+	must(topo_from_edges(text, strlen(text), &t, &err), &err);
+	return t;
+}
+
 /* Optima that papers and searches print, in shards a unit of capacity. */
 static void test_known(void **state)
 {
@@ -395,6 +439,26 @@ static void test_known(void **state)
 		coll_forest_fini(&f);
 		topo_free(t);
 	}
+}
+
+/* DGX-1 with V100: links of one or two bricks, 6 a GPU; 7/8 M/B as SCCL finds it. */
+static void test_dgx1(void **state)
+{
+	struct topo *t = parse_edges("undirected\n0 1 1\n0 2 1\n0 3 2\n0 4 2\n1 2 2\n1 3 1\n"
+				     "1 5 2\n2 3 1\n2 6 2\n3 7 2\n4 5 1\n4 6 1\n4 7 2\n"
+				     "5 6 2\n5 7 1\n6 7 1\n");
+	struct coll_pack_options opt = { .kind = COLL_ALLGATHER };
+	struct coll_forest f;
+	struct err err = { 0 };
+	char text[64];
+
+	(void)state;
+	coll_forest_init(&f);
+	must(coll_forest_pack(t, &opt, &f, &err), &err);
+	check_forest(t, &opt, &f);
+	assert_string_equal(rat_str(f.time, text, sizeof(text)), "7/6");
+	coll_forest_fini(&f);
+	topo_free(t);
 }
 
 /* Time that may be lost makes trees shallower, and no more of it is lost. */
@@ -441,15 +505,6 @@ static void expect_error(struct topo *t, const struct coll_pack_options *opt, in
 	topo_free(t);
 }
 
-static struct topo *parse_edges(const char *text)
-{
-	struct topo *t = NULL;
-	struct err err = { 0 };
-
-	must(topo_from_edges(text, strlen(text), &t, &err), &err);
-	return t;
-}
-
 static void test_errors(void **state)
 {
 	struct coll_pack_options opt = { .kind = COLL_ALLTOALL };
@@ -477,9 +532,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plain),
 		cmocka_unit_test(test_switches),
+		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_unbalanced),
 		cmocka_unit_test(test_share),
 		cmocka_unit_test(test_known),
+		cmocka_unit_test(test_dgx1),
 		cmocka_unit_test(test_loss),
 		cmocka_unit_test(test_errors),
 	};
