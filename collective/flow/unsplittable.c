@@ -27,9 +27,25 @@ struct single_run {
 	struct mcf *p;		/* the fractional optimum */
 	struct single_routes r;
 	struct single_lanes *lanes;	/* NULL: layers do not matter */
+	int layers;		/* that routes are placed in at present */
 	struct single_result *res;
 	struct flow_paths best;
 };
+
+/* Which pair comes first decides much where layers are scarce, and something anywhere: so many
+ * orders of few pairs are searched from; of more pairs, up to the maximum, only from that
+ * which leads to the least load before the search. */
+#define ORDERS 8
+#define FEW_PAIRS 1024
+#define MAX_ORDERED 4096
+/* With more pairs, where a search takes long, fewer layers are not tried within so much of the
+ * bound. */
+#define NEAR_BOUND 1.05
+
+static uint64_t order_seed(const struct single_run *run, int order)
+{
+	return run->opt->seed + (uint64_t)order * 7919;
+}
 
 /* ---- load-aware shortest paths ---- */
 
@@ -236,6 +252,27 @@ static void set_bound(struct single_run *run)
 	run->res->bound = equal ? ceil(relaxed * unit - 1e-6) / unit : relaxed;
 }
 
+/* Once more, in other orders. */
+static int search_again(struct single_run *run, int64_t n)
+{
+	int rc = 0;
+
+	for (int i = 1; i < ORDERS && n <= FEW_PAIRS && rc == 0 &&
+			run->res->congestion > run->res->bound && !flow_limit_over(&run->limit);
+	     i++) {
+		int64_t *pairs = list_pairs(&run->p->net, order_seed(run, i), &n);
+
+		if (!pairs) {
+			return WEFT_ENOMEM;
+		}
+		memset(run->r.load, 0, (size_t)run->r.net->m * sizeof(*run->r.load));
+		route_shortest(&run->r, pairs, n);
+		rc = search(run, pairs, n);
+		free(pairs);
+	}
+	return rc;
+}
+
 /* The paths without regard to layers. */
 static int solve(struct single_run *run, const int64_t *pairs, int64_t n, struct err *err)
 {
@@ -244,8 +281,9 @@ static int solve(struct single_run *run, const int64_t *pairs, int64_t n, struct
 	route_shortest(&run->r, pairs, n);
 	rc = keep_best(run);
 	run->res->shortest = run->res->congestion;
-	if (rc == 0 && run->opt->effort >= SINGLE_SEARCH) {
-		rc = search(run, pairs, n);
+	if (rc == 0 && run->opt->effort >= SINGLE_SEARCH &&
+	    (rc = search(run, pairs, n)) == 0) {
+		rc = search_again(run, n);
 	}
 	if (rc) {
 		return err_nomem(err);
@@ -334,8 +372,7 @@ static int place_remaining(struct single_run *run, const int64_t *unplaced,
 				       "in %d layer%s",
 				       (long long)(unplaced[i] / nodes),
 				       (long long)(unplaced[i] % nodes),
-				       run->opt->layers,
-				       run->opt->layers == 1 ? "" : "s");
+				       run->layers, run->layers == 1 ? "" : "s");
 		}
 	}
 	return 0;
@@ -351,15 +388,13 @@ static int place_all(struct single_run *run, const struct flow_paths *given, con
 
 	single_lanes_free(run->lanes);
 	run->lanes = NULL;
+	rng_seed(&run->r.rng, run->opt->seed);
 	restore(run, given);
 	if (rc == 0) {
-		rc = single_lanes_new(&run->r, run->opt->layers, escape, &run->lanes, err);
+		rc = single_lanes_new(&run->r, run->layers, escape, &run->lanes, err);
 	}
 	if (rc == 0 && place_fitting(run, pairs, n, start, unplaced, &left)) {
 		rc = err_nomem(err);
-	}
-	if (start == WITH_PATHS) {
-		run->res->unplaced = (int)left;
 	}
 	if (rc == 0) {
 		rc = place_remaining(run, unplaced, left, err);
@@ -368,9 +403,9 @@ static int place_all(struct single_run *run, const struct flow_paths *given, con
 	return rc;
 }
 
-/* One start, its search, and the best of it when it beats the others. */
-static int solve_from(struct single_run *run, const struct flow_paths *given, const int64_t *pairs,
-		      int64_t n, enum start start, struct err *err)
+/* With escape trees where there is no other way. */
+static int place_somehow(struct single_run *run, const struct flow_paths *given,
+			 const int64_t *pairs, int64_t n, enum start start, struct err *err)
 {
 	struct err none = { 0 };
 	int rc = place_all(run, given, pairs, n, start, false, err);
@@ -384,6 +419,42 @@ static int solve_from(struct single_run *run, const struct flow_paths *given, co
 			rc = again;
 		}
 	}
+	return rc;
+}
+
+/* The number of the best order, 0 where only one is tried. */
+static int choose_order(struct single_run *run, const struct flow_paths *given, int64_t n,
+			int *best, struct err *err)
+{
+	double least = HUGE_VAL;
+	int rc = 0;
+
+	*best = 0;
+	for (int i = 0; i < ORDERS && n <= MAX_ORDERED && rc == 0; i++) {
+		int64_t *pairs = list_pairs(&run->p->net, order_seed(run, i), &n);
+
+		if (flow_limit_over(&run->limit)) {
+			free(pairs);
+			break;
+		}
+		rc = pairs ? place_somehow(run, given, pairs, n, FROM_NOTHING, err)
+			   : err_nomem(err);
+		if (rc == 0 && single_congestion(&run->r) < least) {
+			least = single_congestion(&run->r);
+			*best = i;
+		}
+		rc = rc == WEFT_ENOMEM ? rc : 0;
+		free(pairs);
+	}
+	return rc;
+}
+
+/* One start, its search, and the best of it when it beats the others. */
+static int solve_from(struct single_run *run, const struct flow_paths *given, const int64_t *pairs,
+		      int64_t n, enum start start, struct err *err)
+{
+	int rc = place_somehow(run, given, pairs, n, start, err);
+
 	if (rc) {
 		return rc;
 	}
@@ -396,31 +467,102 @@ static int solve_from(struct single_run *run, const struct flow_paths *given, co
 	return rc ? err_nomem(err) : 0;
 }
 
-/* Routes and layers together. */
+static bool is_done(const struct single_run *run)
+{
+	return run->best.v.n > 0 && (flow_limit_over(&run->limit) ||
+				     run->res->congestion <= run->res->bound);
+}
+
+static int solve_in_order(struct single_run *run, const struct flow_paths *given, int64_t n,
+			  int order, struct err *err)
+{
+	int64_t *pairs = list_pairs(&run->p->net, order_seed(run, order), &n);
+	int rc = pairs ? solve_from(run, given, pairs, n, FROM_NOTHING, err) : err_nomem(err);
+
+	free(pairs);
+	return rc;
+}
+
+/* All orders of few pairs, else the best of them. */
+static int solve_from_nothing(struct single_run *run, const struct flow_paths *given, int64_t n,
+			      struct err *err)
+{
+	int order, rc = 0;
+
+	if (n > FEW_PAIRS) {
+		rc = choose_order(run, given, n, &order, err);
+		return rc ? rc : solve_in_order(run, given, n, order, err);
+	}
+	for (int i = 0; i < ORDERS && rc != WEFT_ENOMEM && !is_done(run); i++) {
+		rc = solve_in_order(run, given, n, i, err);
+	}
+	return rc;
+}
+
+/* Whether fewer layers are still worth their search. */
+static bool is_far(const struct single_run *run, int64_t n)
+{
+	return run->best.v.n == 0 || n <= MAX_ORDERED ||
+	       run->res->congestion > run->res->bound * NEAR_BOUND;
+}
+
+/* Both starts with so many layers. What comes of it depends on nothing that was tried before. */
+static int solve_with(struct single_run *run, const struct flow_paths *given,
+		      const int64_t *pairs, int64_t n, int layers, struct err *err)
+{
+	int rc;
+
+	run->layers = layers;
+	rc = solve_from(run, given, pairs, n, WITH_PATHS, err);
+	if (rc == WEFT_ENOMEM || is_done(run)) {
+		return rc;
+	}
+	return solve_from_nothing(run, given, n, err);
+}
+
+/* Layers that the paths given take, all of them; those allowed when that is not enough. */
+static int count_layers(struct single_run *run, const struct flow_paths *given,
+			const int64_t *pairs, int64_t n, int *layers, struct err *err)
+{
+	int64_t *unplaced = malloc(((size_t)n + 1) * sizeof(*unplaced)), left = 0;
+	int rc = unplaced ? 0 : err_nomem(err), used = 0;
+
+	restore(run, given);
+	if (rc == 0) {
+		rc = single_lanes_new(&run->r, *layers, false, &run->lanes, err);
+	}
+	if (rc == 0 && place_fitting(run, pairs, n, WITH_PATHS, unplaced, &left)) {
+		rc = err_nomem(err);
+	}
+	for (int64_t i = 0; i < n && rc == 0; i++) {
+		int layer = single_lanes_layer(run->lanes, (size_t)pairs[i]);
+
+		used = layer >= used ? layer + 1 : used;
+	}
+	run->res->unplaced = (int)left;
+	*layers = left == 0 && rc == 0 ? used : *layers;
+	free(unplaced);
+	return rc;
+}
+
+/* Routes and layers together. What fewer layers lead to is tried as well, above the bound, so that
+ * more layers are never worse; more than the paths take without a limit are no use. */
 static int solve_layers(struct single_run *run, const int64_t *pairs, int64_t n, struct err *err)
 {
 	struct flow_paths given = run->best;
-	struct err why = { 0 };
-	int rc = 0;
+	struct err why = { 0 }, first = { 0 };
+	int layers = run->opt->layers, rc;
 
 	run->best = (struct flow_paths){ 0 };
 	run->res->unlimited = run->res->congestion;
-	for (enum start start = WITH_PATHS; start <= FROM_NOTHING; start++) {
-		bool some = run->best.v.n > 0;
-
-		if (some && (flow_limit_over(&run->limit) ||
-			     run->res->congestion <= run->res->bound)) {
-			break;
-		}
-		rc = solve_from(run, &given, pairs, n, start, &why);
-		if (rc == WEFT_ENOMEM) {
-			break;
-		}
+	rc = count_layers(run, &given, pairs, n, &layers, &first);
+	for (int k = layers; k >= 1 && rc != WEFT_ENOMEM && !is_done(run) && is_far(run, n); k--) {
+		rc = solve_with(run, &given, pairs, n, k, k == layers ? &first : &why);
 	}
 	flow_paths_fini(&given);
-	if (rc && (rc == WEFT_ENOMEM || run->best.v.n == 0)) {
-		*err = why;
-		return rc;
+	if (rc == WEFT_ENOMEM || run->best.v.n == 0) {
+		*err = rc == WEFT_ENOMEM && why.code ? why : first;
+		return err->code ? err->code : rc;
 	}
 	return 0;
 }

@@ -57,7 +57,7 @@ static int measure(FILE *table, FILE *json, const struct topo *t,
 		   const char *expr, size_t way, int allowed, struct err *err)
 {
 	struct single_options opt = {
-		.effort = ways[way].effort, .seed = 1, .tolerance = 0.01,
+		.effort = ways[way].effort, .tolerance = 0.01,
 		.layers = allowed,
 		.time_limit_s = ways[way].effort == SINGLE_INTEGER ? LIMIT_S
 								   : 0,

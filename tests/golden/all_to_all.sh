@@ -168,7 +168,7 @@ expect 0 "a table of three layers" weft routes verify "$T/j.json" \
 	-t 'GenKautz(4,64)'
 expect 0 "on standard output" weft routes make -t 'Torus(3,3,3)' \
 	-a shortest-path --layers 1
-has out "in one layer" '"nodes":27,"chunks":1,"layers":1,"rate":"1/14"'
+has out "in one layer" '"nodes":27,"chunks":1,"layers":1,"rate":"1/13"'
 expect 65 "one way, and too few layers" weft routes make -t 'UniRing(1,5)' \
 	--layers 2
 has err "is said of a pair" 'no route was found .* in 2 layers'

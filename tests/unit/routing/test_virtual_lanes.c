@@ -354,7 +354,8 @@ static void test_together(void **state)
 	} all[] = {
 		{ "Torus(3,3,3)", SINGLE_SHORTEST, 1, 16 },
 		{ "Torus(3,3,3)", SINGLE_SEARCH, 1, 11 },
-		{ "Torus(3,3,3)", SINGLE_SEARCH, 2, 10 },
+		{ "Torus(3,3,3)", SINGLE_SEARCH, 2, 9 },
+		{ "Torus(3,3,3)", SINGLE_SEARCH, 3, 9 },
 		{ "GenKautz(4,64)", SINGLE_SHORTEST, 1, 200 },
 		{ "GenKautz(4,64)", SINGLE_SHORTEST, 2, 80 },
 		{ "GenKautz(4,64)", SINGLE_SEARCH, 3, 48 },
@@ -374,6 +375,36 @@ static void test_together(void **state)
 			      res.unlimited, res.unplaced);
 		assert_in_range(used, 1, all[i].layers);
 		assert_true(res.congestion <= all[i].most);
+		topo_free(t);
+	}
+}
+
+/* Another layer never leads to more load, nor does no limit. */
+static void test_more_layers(void **state)
+{
+	static const char *const exprs[] = { "Torus(3,3)", "Torus(4,4)", "GenKautz(3,12)",
+					     "Jellyfish(12,3,1)", "Mesh(3,4)" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(exprs) / sizeof(exprs[0]); i++) {
+		struct topo *t = graph_of(exprs[i]);
+		double before = 1e9;
+
+		for (int layers = 1; layers <= 4; layers++) {
+			int used;
+			struct single_result res =
+				choose_and_check(t, layers, SINGLE_SEARCH, &used);
+
+			if (used == 0) {
+				assert_true(before == 1e9);
+				continue;
+			}
+			if (res.congestion > before || res.unlimited > res.congestion) {
+				fail_msg("%s: %g in %d layers, %g in fewer, %g in any", exprs[i],
+					 res.congestion, layers, before, res.unlimited);
+			}
+			before = res.congestion;
+		}
 		topo_free(t);
 	}
 }
@@ -447,6 +478,7 @@ int main(void)
 		cmocka_unit_test(test_ring_needs_two),
 		cmocka_unit_test(test_come_and_go),
 		cmocka_unit_test(test_together),
+		cmocka_unit_test(test_more_layers),
 		cmocka_unit_test(test_too_few),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_wrong_proof),
