@@ -45,7 +45,7 @@ static void set_identity(int points, uint8_t *a)
 /* Of level k: elements that leave the points below k where they are. */
 struct topo_chain_level {
 	bool there[POINTS];
-	uint8_t move[POINTS][POINTS], back[POINTS][POINTS];	/* takes k to a point; the inverse */
+	uint8_t *move, *back;	/* by point, `points` each: takes k to it; the inverse */
 	VEC(struct topo_permutation) generators;
 	int length;
 };
@@ -54,14 +54,25 @@ struct topo_chain_work {
 	int points;
 	int64_t order;			/* product of the lengths so far */
 	int rc;
+	uint8_t *rows;			/* of all levels */
 	struct topo_chain_level level[];	/* one a point */
 };
+
+static uint8_t *move_to(const struct topo_chain_work *w, int k, int p)
+{
+	return w->level[k].move + p * w->points;
+}
+
+static uint8_t *back_from(const struct topo_chain_work *w, int k, int p)
+{
+	return w->level[k].back + p * w->points;
+}
 
 static bool is_member(const struct topo_chain_work *w, int k, const uint8_t *g)
 {
 	uint8_t rest[POINTS], next[POINTS];
 
-	memcpy(rest, g, sizeof(rest));
+	memcpy(rest, g, (size_t)w->points);
 	for (; k < w->points; k++) {
 		int p = rest[k];
 
@@ -72,8 +83,8 @@ static bool is_member(const struct topo_chain_work *w, int k, const uint8_t *g)
 		if (p == k) {
 			continue;
 		}
-		compose(w->points, rest, w->level[k].back[p], next);
-		memcpy(rest, next, sizeof(rest));
+		compose(w->points, rest, back_from(w, k, p), next);
+		memcpy(rest, next, (size_t)w->points);
 	}
 	return true;
 }
@@ -89,7 +100,8 @@ static void insert(struct topo_chain_work *w, int k, const uint8_t *g)
 	if (w->rc || is_member(w, k, g)) {
 		return;
 	}
-	memcpy(generator.image, g, sizeof(generator.image));
+	memset(&generator, 0, sizeof(generator));
+	memcpy(generator.image, g, (size_t)w->points);
 	if (vec_push(&level->generators, generator)) {
 		w->rc = WEFT_ENOMEM;
 		return;
@@ -98,7 +110,7 @@ static void insert(struct topo_chain_work *w, int k, const uint8_t *g)
 		uint8_t product[POINTS] = { 0 };
 
 		if (level->there[p]) {
-			compose(w->points, level->move[p], g, product);
+			compose(w->points, move_to(w, k, p), g, product);
 			close_level(w, k, product);
 		}
 	}
@@ -112,7 +124,7 @@ static void close_level(struct topo_chain_work *w, int k, const uint8_t *g)
 	int p = g[k];
 
 	if (level->there[p]) {
-		compose(w->points, g, level->back[p], product);
+		compose(w->points, g, back_from(w, k, p), product);
 		if (k + 1 < w->points) {
 			insert(w, k + 1, product);
 		}
@@ -125,8 +137,8 @@ static void close_level(struct topo_chain_work *w, int k, const uint8_t *g)
 		return;
 	}
 	level->there[p] = true;
-	memcpy(level->move[p], g, sizeof(level->move[p]));
-	invert(w->points, g, level->back[p]);
+	memcpy(move_to(w, k, p), g, (size_t)w->points);
+	invert(w->points, g, back_from(w, k, p));
 	for (size_t i = 0; i < level->generators.n && !w->rc; i++) {
 		compose(w->points, g, level->generators.v[i].image, product);
 		close_level(w, k, product);
@@ -153,8 +165,8 @@ static void store_chain(const struct topo_chain_work *w, struct topo_cayley_chai
 		x->size[i + 1] = x->size[i] / level->length;
 		for (int p = k; p < w->points; p++) {
 			if (level->there[p]) {
-				memcpy(x->move[end], level->move[p], POINTS);
-				memcpy(x->back[end], level->back[p], POINTS);
+				memcpy(x->move[end], move_to(w, k, p), (size_t)w->points);
+				memcpy(x->back[end], back_from(w, k, p), (size_t)w->points);
 				x->at[i][p] = (uint8_t)end++;
 			}
 		}
@@ -167,9 +179,11 @@ int topo_cayley_generate(struct topo_cayley_group *x, int points,
 			 const struct topo_permutation *generators, int n)
 {
 	struct topo_chain_work *w = calloc(1, sizeof(*w) + (size_t)points * sizeof(*w->level));
+	size_t square = (size_t)points * (size_t)points;
 	int rc;
 
-	if (!w) {
+	if (!w || !(w->rows = calloc(2 * square, (size_t)points))) {
+		free(w);
 		return WEFT_ENOMEM;
 	}
 	w->points = points;
@@ -177,8 +191,10 @@ int topo_cayley_generate(struct topo_cayley_group *x, int points,
 	for (int k = 0; k < points; k++) {
 		w->level[k].there[k] = true;
 		w->level[k].length = 1;
-		set_identity(points, w->level[k].move[k]);
-		set_identity(points, w->level[k].back[k]);
+		w->level[k].move = w->rows + (size_t)(2 * k) * square;
+		w->level[k].back = w->level[k].move + square;
+		set_identity(points, move_to(w, k, k));
+		set_identity(points, back_from(w, k, k));
 	}
 	for (int i = 0; i < n; i++) {
 		insert(w, 0, generators[i].image);
@@ -191,6 +207,7 @@ int topo_cayley_generate(struct topo_cayley_group *x, int points,
 	for (int k = 0; k < points; k++) {
 		vec_fini(&w->level[k].generators);
 	}
+	free(w->rows);
 	free(w);
 	return rc;
 }
