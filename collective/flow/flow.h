@@ -360,7 +360,8 @@ struct single_result {
  * any layer that closes no cycle. Above the bound it begins once more with no
  * paths at all. When pairs are left without a path, a start is repeated with
  * trees in layer 0 that lead every pair. flow_path.layer is filled, and proven
- * by layers_prove. WEFT_ELIMIT when this ends without a path for all pairs,
+ * by layers_prove. Above the bound fewer layers are tried as well, so that more are never
+ * worse (with more than 4096 pairs only 5 % above it). WEFT_ELIMIT when this ends without a path for all pairs,
  * which is no proof that there is none, and WEFT_ETIMEOUT when it is stopped
  * before all have one. Half of a time limit is for the paths without layers.
  */
