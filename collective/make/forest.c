@@ -23,12 +23,12 @@ static int pack_both(const struct topo *t, struct coll_forest *f, struct err *er
 	return rc;
 }
 
-/* All that reaches the best rate, at the least cost. */
-static int find_cheapest(const struct coll_make_query *q, const struct topo *t,
-			 struct coll_forest *f, struct err *err)
+/* All that reaches the best rate, by a program; min_cost: at the least cost. */
+static int find_rate(const struct coll_make_query *q, bool min_cost, const struct topo *t,
+		     struct coll_forest *f, struct err *err)
 {
 	struct coll_rate_demand demand = { q->kind, coll_has_root(q->kind) ? q->root : 0, 1 };
-	struct coll_rate_options opt = { .min_cost = true };
+	struct coll_rate_options opt = { .min_cost = min_cost };
 	struct coll_rate rate;
 	int rc;
 
@@ -38,21 +38,39 @@ static int find_cheapest(const struct coll_make_query *q, const struct topo *t,
 	return rc;
 }
 
-static int pack(const struct coll_make_query *q, bool spanning, const struct topo *t,
+/* Trees in and trees out that share links as the whole of an all-reduce needs them: spanning trees used
+ * both ways where every arc has its reverse, else by a program where that is small. */
+#define MAX_PROGRAM (1 << 13)	/* nodes times arcs */
+
+static int pack_joint(const struct coll_make_query *q, const struct topo *t,
+		      struct coll_forest *f, struct err *err)
+{
+	int rc = coll_forest_allreduce(t, COLL_SPANNING_TREES, f, err);
+
+	if (rc != WEFT_EUNSUPPORTED || (int64_t)topo_n(t) * topo_m(t) > MAX_PROGRAM) {
+		return rc;
+	}
+	err_clear(err);
+	coll_forest_fini(f);
+	coll_forest_init(f);
+	return find_rate(q, false, t, f, err);
+}
+
+static int pack(const struct coll_make_query *q, bool joint, const struct topo *t,
 		struct coll_forest *f, struct err *err)
 {
 	struct coll_pack_options opt = { .kind = q->kind };
 
 	if (q->min_cost) {
-		return find_cheapest(q, t, f, err);
+		return find_rate(q, true, t, f, err);
 	}
-	if (spanning) {
-		return coll_forest_allreduce(t, COLL_SPANNING_TREES, f, err);
+	if (joint) {
+		return pack_joint(q, t, f, err);
 	}
 	return q->kind == COLL_ALLREDUCE ? pack_both(t, f, err) : coll_forest_pack(t, &opt, f, err);
 }
 
-int make_forest(const struct coll_make_query *q, bool spanning, struct coll_made *made,
+int make_forest(const struct coll_make_query *q, bool joint, struct coll_made *made,
 		struct err *err)
 {
 	const struct topo *t = q->physical ? q->physical : q->topo;
@@ -65,7 +83,7 @@ int make_forest(const struct coll_make_query *q, bool spanning, struct coll_made
 	int rc;
 
 	coll_forest_init(&f);
-	if ((rc = pack(q, spanning, t, &f, err)) ||
+	if ((rc = pack(q, joint, t, &f, err)) ||
 	    (rc = coll_forest_schedule(&f, t, &opt, &made->sched, &info, err))) {
 		goto out;
 	}

@@ -343,11 +343,11 @@ static bool may_gain(const struct coll_make_query *q, const struct coll_made *be
 	return !best->report.bandwidth_optimal && (!q->cost || best->time_ns > best->bound_ns);
 }
 
-static int offer_forest(const struct coll_make_query *q, const char *name, bool spanning,
+static int offer_forest(const struct coll_make_query *q, const char *name, bool joint,
 			struct coll_made *best, struct err *err)
 {
 	struct coll_made one = { .algorithm = name };
-	int rc = make_forest(q, spanning, &one, err);
+	int rc = make_forest(q, joint, &one, err);
 
 	if (rc && rc != WEFT_ENOMEM && best->sched) {
 		err_clear(err);
@@ -356,7 +356,7 @@ static int offer_forest(const struct coll_make_query *q, const char *name, bool 
 	return rc ? rc : offer(q, &one, best, err);
 }
 
-/* What spanning trees could come to is no better than the trees that are the best so far. */
+/* What trees for both ways could come to is no better than the trees that are the best so far. */
 static bool is_near(const struct coll_made *best)
 {
 	return best->sched && best->tree.trees > 0 &&

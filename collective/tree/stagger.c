@@ -15,6 +15,7 @@
 #define MAX_MOVES (INT64_C(1) << 22)	/* of one schedule */
 #define MAX_TIMED_MOVES (INT64_C(1) << 24)
 #define MIN_FILL 4			/* batches of a step on the fullest arc */
+#define FINE_FILL 16			/* as many, and weights need no more batches */
 #define STEPS_WORTH 1000		/* without a cost so many cost as much as the limit */
 #define FREE_SHARE 1000000		/* where a cost says that steps are for nothing */
 #define BALANCE 0.15			/* of the best numbers of steps that were measured */
@@ -236,13 +237,15 @@ static int try_levels(struct stagger_search *c)
 	double best = sqrt((c->s->deepest - 1) * c->limit / c->step_price);
 	bool few = c->s->n_trees < c->s->n;	/* long pipelines, each of few moves */
 	int64_t most = (few ? 4 * WORK : WORK / 2) / c->moves, k = c->batches;
+	int64_t fine = (int64_t)(c->units / FINE_FILL);
 	struct stagger_try at = { .least = 1 };
 
 	if (k == 0) {
+		most = most > fine ? most : fine;
 		k = best < (double)most ? (int64_t)best : most;
 		k = k > 1 ? k : 1;
 	}
-	at.batches = k;
+	at.batches = c->batches == 0 && k <= fine ? 1 : k;
 	at.steps = at.in_turn = (double)k;
 	return try_one(c, at);
 }

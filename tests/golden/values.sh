@@ -84,6 +84,7 @@ trees 'Jellyfish(14,3,2)' reduce-scatter 0.01 --alpha 1us --size 1GiB --link-ban
 trees 'Prod(Cap(Ring(4),2),Ring(3))' allreduce 0.02
 trees 'DgxA100(2,nvlink)' allgather 0.01
 trees 'Mesh(4,4)' allreduce 0.05 --alpha 1us --size 1GiB --link-bandwidth 100Gbps
+trees 'DeBruijn(2,4)' allreduce 0.05 --alpha 1us --size 1GiB --link-bandwidth 100Gbps
 weft schedule make -t 'Jellyfish(14,3,2)' -c allgather --pareto --format json \
 	--alpha 1us --size 1MiB --link-bandwidth 100Gbps >"$T/pareto"
 [[ $(jq '[.points | (map(.steps) | . == (sort | unique)), (map(.bandwidth_gap) | . == (sort | reverse | unique | reverse)),
