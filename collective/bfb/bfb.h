@@ -81,6 +81,20 @@ int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks, const str
 int coll_late(enum coll_kind kind, struct topo *topo, int extra, struct coll_sched **out,
 	      struct err *err);
 
+/*
+ * The same collectives by flooding: in every step each node takes over each link chunks that it lacks, up to
+ * a quota for a unit of capacity. T_B is within some percent of (N-1) shards over the narrowest
+ * node on most irregular digraphs; where a cut between many nodes is narrow it need not be. Of
+ * several quotas and one to four chunks a shard, that with the least time by cost, or without one
+ * (NULL) with the least T_B and a thousandth of its bound a step.
+ *
+ * topo stays the caller's. WEFT_EUNSUPPORTED: other collectives, a digraph that is not plain;
+ * WEFT_EINFEASIBLE: not strongly connected; WEFT_ELIMIT: more than 2^23 transfers; WEFT_ENOMEM.
+ * The schedule is verified. O(N^2 degree N / 64) a quota, which is counted and limited.
+ */
+int coll_flood(enum coll_kind kind, const struct topo *topo, const struct coll_cost *cost,
+	       struct coll_sched **out, struct err *err);
+
 /* T_B in M/B that no schedule of coll_bfb and coll_late is below on these links: some node has to
  * take in, or to send out, a shard for each other rank, and for an all-reduce first one and
  * then the other. O(m). */

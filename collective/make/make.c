@@ -324,6 +324,13 @@ static int try_expand(const struct coll_make_query *q, const char *name, struct 
 	return rc ? rc : offer_batches(q, &one, best, err);
 }
 
+/* Whether the best so far is above its bound, and others are no larger. */
+static bool is_above(const struct coll_make_query *q, const struct coll_made *best)
+{
+	return !is_too_large(q, best) && !best->report.bandwidth_optimal &&
+	       (!q->cost || best->time_ns > best->bound_ns);
+}
+
 /* Nodes times arcs up to which "auto" packs trees: for a job, and where a user waits. */
 #define JOB_TREES (INT64_C(1) << 14)
 #define MAX_TREES (INT64_C(1) << 18)
@@ -337,10 +344,7 @@ static bool may_gain(const struct coll_make_query *q, const struct coll_made *be
 	const struct topo *t = q->physical ? q->physical : q->topo;
 	int64_t work = (int64_t)topo_n(t) * topo_m(t);
 
-	if (work > (q->max_transfers > 0 ? JOB_TREES : MAX_TREES) || is_too_large(q, best)) {
-		return false;
-	}
-	return !best->report.bandwidth_optimal && (!q->cost || best->time_ns > best->bound_ns);
+	return work <= (q->max_transfers > 0 ? JOB_TREES : MAX_TREES) && is_above(q, best);
 }
 
 static int offer_forest(const struct coll_make_query *q, const char *name, bool joint,
@@ -378,6 +382,28 @@ static int try_forest(const struct coll_make_query *q, const char *name, struct 
 		return rc;
 	}
 	return offer_forest(q, name, true, best, err);
+}
+
+/* Nodes up to which "auto" floods for a job; beyond 2900 none does. */
+#define JOB_FLOOD 128
+
+/* Flooding, where the best so far is above the bound. */
+static int try_flood(const struct coll_make_query *q, const char *name, struct coll_made *best,
+		     struct err *err)
+{
+	struct coll_made one = { .algorithm = name, .batches = 1 };
+	int rc;
+
+	if (is_auto(q) && best->sched &&
+	    (!is_above(q, best) || (q->max_transfers > 0 && topo_n(q->topo) > JOB_FLOOD))) {
+		return 0;
+	}
+	rc = coll_flood(q->kind, q->topo, q->cost, &one.sched, err);
+	if (rc && rc != WEFT_ENOMEM && is_auto(q) && best->sched) {
+		err_clear(err);
+		return 0;
+	}
+	return rc ? rc : offer(q, &one, best, err);
 }
 
 /* ---- broadcast, reduce, gather, scatter ---- */
@@ -587,6 +613,7 @@ static const struct make_row {
 	{ "bfb", GATHERS, try_bfb, false },
 	{ "late", GATHERS, try_late, false },
 	{ "expand", GATHERS, try_expand, false },
+	{ "flood", GATHERS, try_flood, false },
 	{ "trees", GATHERS, try_forest, false },
 	{ "trees", TREES, try_rooted, false },
 	{ "paths", PATHS, try_rooted, false },

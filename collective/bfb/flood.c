@@ -1,0 +1,326 @@
+/*
+ * All-gather by flooding: in every step each node takes over each link what it lacks.
+ *
+ * A node asks of each neighbour for chunks that this one has and it has not, up to a quota for a unit
+ * of capacity, first where there are fewest to choose from, any of them by chance. Nodes whose links
+ * are the narrowest are then busy from the first step to the last, however irregular the digraph
+ * is, and nothing is planned beyond a step: that makes it fast. How many chunks a shard and which quota is best is
+ * tried. Deterministic: chance is seeded.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/bfb/bfb.h"
+#include "collective/bfb/private.h"
+#include "lib/base/bits.h"
+#include "lib/base/rat.h"
+#include "lib/base/rng.h"
+
+#define MAX_CHUNKS 4
+#define MAX_TRANSFERS (INT64_C(1) << 23)
+#define WORK (INT64_C(1) << 31)		/* words looked at in all runs together, roughly */
+#define STEP_SHARE 1000			/* without a cost a step costs this part of T_B's bound */
+
+struct flood {
+	const struct topo *t;
+	int n, chunks, words;
+	int64_t unit, quota;	/* of capacities; chunks of a unit in a step */
+	uint64_t *have, *got;	/* by node: chunks before the step; with those of it */
+	int64_t *used;		/* by arc, in this step */
+	int64_t *choice;	/* by arc: chunks that it could bring */
+	struct rng rng;
+	struct arrays arrays;
+	struct coll_sched *sched;	/* NULL: only figures */
+	int steps;
+	double load;		/* of all steps, in chunks a unit */
+	int64_t work;
+};
+
+static int flood_init(struct flood *f, const struct topo *t, int chunks, struct err *err)
+{
+	int n = topo_n(t), words = (int)(((int64_t)n * chunks + 63) / 64);
+
+	*f = (struct flood){ .t = t, .n = n, .chunks = chunks, .words = words };
+	arrays_add(&f->arrays, f->have, (size_t)n * (size_t)words);
+	arrays_add(&f->arrays, f->got, (size_t)n * (size_t)words);
+	arrays_add(&f->arrays, f->used, topo_m(t));
+	arrays_add(&f->arrays, f->choice, topo_m(t));
+	for (int a = 0; a < topo_m(t); a++) {
+		f->unit = rat_gcd(f->unit, topo_arc(t, a)->cap);
+	}
+	return f->arrays.failed ? err_nomem(err) : 0;
+}
+
+static void start(struct flood *f)
+{
+	memset(f->have, 0, (size_t)f->n * (size_t)f->words * sizeof(*f->have));
+	for (int v = 0; v < f->n; v++) {
+		for (int c = 0; c < f->chunks; c++) {
+			bits_add(f->have + (size_t)v * (size_t)f->words, v * f->chunks + c);
+		}
+	}
+	memcpy(f->got, f->have, (size_t)f->n * (size_t)f->words * sizeof(*f->have));
+	rng_seed(&f->rng, 1);
+	f->steps = 0;
+	f->load = 0;
+}
+
+static uint64_t *row(const struct flood *f, uint64_t *rows, int v)
+{
+	return rows + (size_t)v * (size_t)f->words;
+}
+
+/* ---- a step ---- */
+
+static int64_t room(const struct flood *f, int a)
+{
+	return topo_arc(f->t, a)->cap / f->unit * f->quota - f->used[a];
+}
+
+/* The link that should choose next: with the fewest chunks to choose from for the room that it
+ * has; -1: none. */
+static int next_link(struct flood *f, int v, const int32_t *in, int n)
+{
+	const uint64_t *got = row(f, f->got, v);
+	int best = -1;
+
+	for (int i = 0; i < n; i++) {
+		int a = in[i];
+		const uint64_t *have = row(f, f->have, topo_arc(f->t, a)->src);
+
+		if (room(f, a) <= 0) {
+			continue;
+		}
+		f->choice[a] = bits_count(have, f->words) - bits_count_and(have, got, f->words);
+		f->work += f->words;
+		if (f->choice[a] > 0 && (best < 0 || f->choice[a] * room(f, best) <
+							     f->choice[best] * room(f, a))) {
+			best = a;
+		}
+	}
+	return best;
+}
+
+/* One of the chunks that the arc could bring: the first from a place on that is left to chance. */
+static int choose_chunk(struct flood *f, int a, const uint64_t *got)
+{
+	const uint64_t *have = row(f, f->have, topo_arc(f->t, a)->src);
+	int at = (int)rng_below(&f->rng, (uint64_t)f->words), turn = (int)rng_below(&f->rng, 64);
+
+	for (;; at = at + 1 < f->words ? at + 1 : 0) {
+		uint64_t word = have[at] & ~got[at], low = word & ((UINT64_C(1) << turn) - 1);
+
+		if (word) {
+			return at * 64 + __builtin_ctzll(word != low ? word & ~low : word);
+		}
+	}
+}
+
+static int take(struct flood *f, int a, int chunk, struct err *err)
+{
+	const struct coll_xfer x = {
+		.step = f->steps, .arc = a, .origin = chunk / f->chunks, .dest = COLL_NO_DEST,
+		.first = chunk % f->chunks, .last = chunk % f->chunks, .op = COLL_OP_COPY,
+	};
+
+	bits_add(row(f, f->got, topo_arc(f->t, a)->dst), chunk);
+	f->used[a]++;
+	return f->sched ? coll_add(f->sched, &x, err) : 0;
+}
+
+static int take_all(struct flood *f, int v, struct err *err)
+{
+	const int32_t *in;
+	int n = topo_in(f->t, v, &in), a, rc = 0;
+
+	for (int i = 0; i < n; i++) {
+		f->used[in[i]] = 0;
+	}
+	while (rc == 0 && (a = next_link(f, v, in, n)) >= 0) {
+		rc = take(f, a, choose_chunk(f, a, row(f, f->got, v)), err);
+	}
+	return rc;
+}
+
+/* Ends the step; false: nothing has moved. */
+static bool settle(struct flood *f)
+{
+	double top = 0;
+
+	for (int a = 0; a < topo_m(f->t); a++) {
+		double load = (double)f->used[a] / (double)(topo_arc(f->t, a)->cap / f->unit);
+
+		top = load > top ? load : top;
+	}
+	memcpy(f->have, f->got, (size_t)f->n * (size_t)f->words * sizeof(*f->have));
+	f->load += top;
+	f->steps += top > 0;
+	return top > 0;
+}
+
+static int run(struct flood *f, struct err *err)
+{
+	int64_t all = (int64_t)f->n * f->chunks, have = 0;
+	int rc = 0;
+
+	start(f);
+	do {
+		for (int v = 0; v < f->n && rc == 0; v++) {
+			rc = take_all(f, v, err);
+		}
+	} while (rc == 0 && settle(f));
+	for (int v = 0; v < f->n; v++) {
+		have += bits_count(row(f, f->have, v), f->words);
+	}
+	return rc || have == all * f->n
+		       ? rc : err_set(err, WEFT_EINFEASIBLE,
+				      "the digraph does not connect all ranks");
+}
+
+/* ---- chunks and quotas ---- */
+
+struct flood_best {
+	int chunks;		/* 0: none yet */
+	int64_t quota;
+	double price;		/* shard times per unit of capacity in lowest terms */
+};
+
+/* What a step costs beside its load, in the same. */
+static double price_step(const struct topo *t, int64_t unit, const struct coll_cost *c)
+{
+	if (!c || c->size_bytes == 0) {
+		return (double)topo_n(t) / topo_max_degree(t) / STEP_SHARE;
+	}
+	return (double)(c->alpha_ns + c->hop_ns + c->message_ns) * (double)c->link_bps *
+	       (double)unit * topo_n(t) / ((double)c->size_bytes * 8e9);
+}
+
+/* Larger quotas as long as that gains, for one number of chunks. */
+static int try_quotas(struct flood *f, double step, struct flood_best *best, int64_t *work,
+		      struct err *err)
+{
+	int idle = 0, rc = 0;
+
+	for (f->quota = 1; rc == 0 && idle < 4 && *work > 0; f->quota += 1 + f->quota / 4) {
+		double price;
+
+		f->work = 0;
+		rc = run(f, err);
+		*work -= f->work;
+		price = f->load / f->chunks + f->steps * step;
+		if (rc == 0 && (best->chunks == 0 || price < best->price)) {
+			*best = (struct flood_best){ f->chunks, f->quota, price };
+			idle = 0;
+		} else {
+			idle++;
+		}
+		if (f->quota > (int64_t)f->n * f->chunks) {
+			break;
+		}
+	}
+	return rc;
+}
+
+static int search(const struct topo *t, const struct coll_cost *cost, struct flood_best *best,
+		  struct err *err)
+{
+	int64_t work = WORK;
+	int rc = 0;
+
+	*best = (struct flood_best){ 0 };
+	for (int chunks = 1; chunks <= MAX_CHUNKS && rc == 0 && work > 0; chunks *= 2) {
+		struct flood f;
+
+		if ((int64_t)topo_n(t) * topo_n(t) * chunks > MAX_TRANSFERS) {
+			break;
+		}
+		rc = flood_init(&f, t, chunks, err);
+		if (rc == 0) {
+			rc = try_quotas(&f, price_step(t, f.unit, cost), best, &work, err);
+		}
+		arrays_fini(&f.arrays);
+	}
+	return rc;
+}
+
+/* ---- schedules ---- */
+
+static int allgather(const struct topo *t, const struct coll_cost *cost, struct coll_sched **out,
+		     struct err *err)
+{
+	struct flood_best best;
+	struct flood f = { 0 };
+	struct topo *copy = NULL;
+	int rc = search(t, cost, &best, err);
+
+	if (rc == 0 && best.chunks == 0) {
+		rc = err_set(err, WEFT_ELIMIT, "%d nodes: too many for flooding", topo_n(t));
+	}
+	if (rc || (rc = topo_copy(t, &copy, err)) ||
+	    (rc = coll_new(COLL_ALLGATHER, copy, best.chunks, 0, 0, out, err)) ||
+	    (rc = flood_init(&f, t, best.chunks, err))) {
+		goto out;
+	}
+	f.quota = best.quota;
+	f.sched = *out;
+	if ((rc = run(&f, err)) == 0) {
+		rc = coll_finish(*out, err);
+	}
+out:
+	arrays_fini(&f.arrays);
+	return rc;
+}
+
+static int reduce_scatter(const struct topo *t, const struct coll_cost *cost,
+			  struct coll_sched **out, struct err *err)
+{
+	struct coll_sched *gather = NULL;
+	struct topo *back = NULL;
+	int rc = topo_transpose(t, &back, NULL, err);
+
+	if (rc == 0 && (rc = allgather(back, cost, &gather, err)) == 0) {
+		rc = coll_reverse(gather, out, err);
+	}
+	coll_free(gather);
+	topo_free(back);
+	return rc;
+}
+
+static int allreduce(const struct topo *t, const struct coll_cost *cost, struct coll_sched **out,
+		     struct err *err)
+{
+	struct coll_sched *sums = NULL, *copies = NULL;
+	int rc;
+
+	(void)((rc = reduce_scatter(t, cost, &sums, err)) ||
+	       (rc = allgather(t, cost, &copies, err)) ||
+	       (rc = coll_sequence(sums, copies, out, err)));
+	coll_free(sums);
+	coll_free(copies);
+	return rc;
+}
+
+int coll_flood(enum coll_kind kind, const struct topo *topo, const struct coll_cost *cost,
+	       struct coll_sched **out, struct err *err)
+{
+	int rc = topo_check_plain(topo, "flooding", err);
+
+	*out = NULL;
+	if (rc) {
+		return rc;
+	}
+	if (kind != COLL_ALLGATHER && kind != COLL_REDUCE_SCATTER && kind != COLL_ALLREDUCE) {
+		return err_set(err, WEFT_EUNSUPPORTED, "flooding: not for %s", coll_kind_name(kind));
+	}
+	rc = kind == COLL_ALLGATHER	    ? allgather(topo, cost, out, err)
+	     : kind == COLL_REDUCE_SCATTER ? reduce_scatter(topo, cost, out, err)
+					    : allreduce(topo, cost, out, err);
+	if (rc == 0) {
+		rc = coll_prove(*out, NULL, err);
+	}
+	if (rc) {
+		coll_free(*out);
+		*out = NULL;
+	}
+	return rc;
+}
