@@ -21,7 +21,7 @@
 #define WORK (INT64_C(1) << 31)		/* words looked at in all runs together, roughly */
 #define STEP_SHARE 1000			/* without a cost a step costs this part of T_B's bound */
 
-struct flood {
+struct bfb_flood {
 	const struct topo *t;
 	int n, chunks, words;
 	int64_t unit, quota;	/* of capacities; chunks of a unit in a step */
@@ -36,11 +36,11 @@ struct flood {
 	int64_t work;
 };
 
-static int flood_init(struct flood *f, const struct topo *t, int chunks, struct err *err)
+static int flood_init(struct bfb_flood *f, const struct topo *t, int chunks, struct err *err)
 {
 	int n = topo_n(t), words = (int)(((int64_t)n * chunks + 63) / 64);
 
-	*f = (struct flood){ .t = t, .n = n, .chunks = chunks, .words = words };
+	*f = (struct bfb_flood){ .t = t, .n = n, .chunks = chunks, .words = words };
 	arrays_add(&f->arrays, f->have, (size_t)n * (size_t)words);
 	arrays_add(&f->arrays, f->got, (size_t)n * (size_t)words);
 	arrays_add(&f->arrays, f->used, topo_m(t));
@@ -51,7 +51,7 @@ static int flood_init(struct flood *f, const struct topo *t, int chunks, struct 
 	return f->arrays.failed ? err_nomem(err) : 0;
 }
 
-static void start(struct flood *f)
+static void start(struct bfb_flood *f)
 {
 	memset(f->have, 0, (size_t)f->n * (size_t)f->words * sizeof(*f->have));
 	for (int v = 0; v < f->n; v++) {
@@ -65,21 +65,21 @@ static void start(struct flood *f)
 	f->load = 0;
 }
 
-static uint64_t *row(const struct flood *f, uint64_t *rows, int v)
+static uint64_t *row(const struct bfb_flood *f, uint64_t *rows, int v)
 {
 	return rows + (size_t)v * (size_t)f->words;
 }
 
 /* ---- a step ---- */
 
-static int64_t room(const struct flood *f, int a)
+static int64_t room(const struct bfb_flood *f, int a)
 {
 	return topo_arc(f->t, a)->cap / f->unit * f->quota - f->used[a];
 }
 
 /* The link that should choose next: with the fewest chunks to choose from for the room that it
  * has; -1: none. */
-static int next_link(struct flood *f, int v, const int32_t *in, int n)
+static int next_link(struct bfb_flood *f, int v, const int32_t *in, int n)
 {
 	const uint64_t *got = row(f, f->got, v);
 	int best = -1;
@@ -102,7 +102,7 @@ static int next_link(struct flood *f, int v, const int32_t *in, int n)
 }
 
 /* One of the chunks that the arc could bring: the first from a place on that is left to chance. */
-static int choose_chunk(struct flood *f, int a, const uint64_t *got)
+static int choose_chunk(struct bfb_flood *f, int a, const uint64_t *got)
 {
 	const uint64_t *have = row(f, f->have, topo_arc(f->t, a)->src);
 	int at = (int)rng_below(&f->rng, (uint64_t)f->words), turn = (int)rng_below(&f->rng, 64);
@@ -116,7 +116,7 @@ static int choose_chunk(struct flood *f, int a, const uint64_t *got)
 	}
 }
 
-static int take(struct flood *f, int a, int chunk, struct err *err)
+static int take(struct bfb_flood *f, int a, int chunk, struct err *err)
 {
 	const struct coll_xfer x = {
 		.step = f->steps, .arc = a, .origin = chunk / f->chunks, .dest = COLL_NO_DEST,
@@ -128,7 +128,7 @@ static int take(struct flood *f, int a, int chunk, struct err *err)
 	return f->sched ? coll_add(f->sched, &x, err) : 0;
 }
 
-static int take_all(struct flood *f, int v, struct err *err)
+static int take_all(struct bfb_flood *f, int v, struct err *err)
 {
 	const int32_t *in;
 	int n = topo_in(f->t, v, &in), a, rc = 0;
@@ -143,7 +143,7 @@ static int take_all(struct flood *f, int v, struct err *err)
 }
 
 /* Ends the step; false: nothing has moved. */
-static bool settle(struct flood *f)
+static bool settle(struct bfb_flood *f)
 {
 	double top = 0;
 
@@ -158,7 +158,7 @@ static bool settle(struct flood *f)
 	return top > 0;
 }
 
-static int run(struct flood *f, struct err *err)
+static int run(struct bfb_flood *f, struct err *err)
 {
 	int64_t all = (int64_t)f->n * f->chunks, have = 0;
 	int rc = 0;
@@ -179,7 +179,7 @@ static int run(struct flood *f, struct err *err)
 
 /* ---- chunks and quotas ---- */
 
-struct flood_best {
+struct bfb_flood_best {
 	int chunks;		/* 0: none yet */
 	int64_t quota;
 	double price;		/* shard times per unit of capacity in lowest terms */
@@ -196,7 +196,7 @@ static double price_step(const struct topo *t, int64_t unit, const struct coll_c
 }
 
 /* Larger quotas as long as that gains, for one number of chunks. */
-static int try_quotas(struct flood *f, double step, struct flood_best *best, int64_t *work,
+static int try_quotas(struct bfb_flood *f, double step, struct bfb_flood_best *best, int64_t *work,
 		      struct err *err)
 {
 	int idle = 0, rc = 0;
@@ -209,7 +209,7 @@ static int try_quotas(struct flood *f, double step, struct flood_best *best, int
 		*work -= f->work;
 		price = f->load / f->chunks + f->steps * step;
 		if (rc == 0 && (best->chunks == 0 || price < best->price)) {
-			*best = (struct flood_best){ f->chunks, f->quota, price };
+			*best = (struct bfb_flood_best){ f->chunks, f->quota, price };
 			idle = 0;
 		} else {
 			idle++;
@@ -221,15 +221,15 @@ static int try_quotas(struct flood *f, double step, struct flood_best *best, int
 	return rc;
 }
 
-static int search(const struct topo *t, const struct coll_cost *cost, struct flood_best *best,
+static int search(const struct topo *t, const struct coll_cost *cost, struct bfb_flood_best *best,
 		  struct err *err)
 {
 	int64_t work = WORK;
 	int rc = 0;
 
-	*best = (struct flood_best){ 0 };
+	*best = (struct bfb_flood_best){ 0 };
 	for (int chunks = 1; chunks <= MAX_CHUNKS && rc == 0 && work > 0; chunks *= 2) {
-		struct flood f;
+		struct bfb_flood f;
 
 		if ((int64_t)topo_n(t) * topo_n(t) * chunks > MAX_TRANSFERS) {
 			break;
@@ -248,8 +248,8 @@ static int search(const struct topo *t, const struct coll_cost *cost, struct flo
 static int allgather(const struct topo *t, const struct coll_cost *cost, struct coll_sched **out,
 		     struct err *err)
 {
-	struct flood_best best;
-	struct flood f = { 0 };
+	struct bfb_flood_best best;
+	struct bfb_flood f = { 0 };
 	struct topo *copy = NULL;
 	int rc = search(t, cost, &best, err);
 

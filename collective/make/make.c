@@ -61,7 +61,13 @@ static int measure(const struct coll_make_query *q, struct coll_made *one, struc
 	return coll_time(one->sched, &one->report, q->cost, &one->time_ns, &one->bound_ns, err);
 }
 
-/* T_B and steps in one number, for trees of all ranks beside others. */
+/* Whether its number of steps was chosen by what a step is worth. */
+static bool has_chosen_steps(const struct coll_made *m)
+{
+	return m->tree.trees > 0 || strcmp(m->algorithm, "flood") == 0;
+}
+
+/* T_B and steps in one number, for those beside others. */
 static double weigh(const struct coll_made *m)
 {
 	return mpq_get_d(m->report.bandwidth_factor) +
@@ -98,7 +104,7 @@ static bool is_better(const struct coll_make_query *q, const struct coll_made *a
 	if (q->kind == COLL_ALLTOALL) {
 		return has_fewer_steps(q, a, b);
 	}
-	if ((a->tree.trees > 0) != (b->tree.trees > 0)) {
+	if (has_chosen_steps(a) || has_chosen_steps(b)) {
 		return weigh(a) < weigh(b);
 	}
 	cmp = mpq_cmp(a->report.bandwidth_factor, b->report.bandwidth_factor);
@@ -249,53 +255,10 @@ static int try_bfb(const struct coll_make_query *q, const char *name, struct col
 		       ? try_timed(q, name, best, err) : 0;
 }
 
-/* One with late takers; "auto" passes over too large a digraph. */
-static int offer_late(const struct coll_make_query *q, const char *name, int extra,
-		      struct coll_made *best, struct err *err)
-{
-	struct coll_made one = { .algorithm = name };
-	struct topo *copy = NULL;
-	int rc = topo_copy(q->topo, &copy, err);
-
-	if (rc) {
-		return rc;
-	}
-	rc = coll_late(q->kind, copy, extra, &one.sched, err);
-	if (rc == WEFT_ELIMIT && is_auto(q)) {
-		err_clear(err);
-		return 0;
-	}
-	return rc ? rc : offer_batches(q, &one, best, err);
-}
-
 /* A job is not kept waiting for a better schedule of so many transfers. */
 static bool is_too_large(const struct coll_make_query *q, const struct coll_made *best)
 {
 	return q->max_transfers > 0 && best->report.transfers * 2 > q->max_transfers;
-}
-
-/* Late takers, with more and more extra steps while links into nodes are not full. */
-static int try_late(const struct coll_make_query *q, const char *name, struct coll_made *best,
-		    struct err *err)
-{
-	int most = q->extra_steps >= 0 ? q->extra_steps : q->cost ? TIMED_EXTRA_STEPS : 0;
-	mpq_t bound;
-	int rc = 0;
-
-	if (is_auto(q) && (q->fabric || is_too_large(q, best))) {
-		return 0;
-	}
-	mpq_init(bound);
-	coll_late_bound(q->kind, q->topo, bound);
-	for (int extra = 0; extra <= most && rc == 0; extra++) {
-		if (best->sched && !q->fabric &&
-		    mpq_cmp(best->report.bandwidth_factor, bound) <= 0) {
-			break;
-		}
-		rc = offer_late(q, name, extra, best, err);
-	}
-	mpq_clear(bound);
-	return rc;
 }
 
 /* No construction is of use beside breadth-first broadcast, whose steps are the fewest: it meets
@@ -327,8 +290,10 @@ static int try_expand(const struct coll_make_query *q, const char *name, struct 
 /* Whether the best so far is above its bound, and others are no larger. */
 static bool is_above(const struct coll_make_query *q, const struct coll_made *best)
 {
-	return !is_too_large(q, best) && !best->report.bandwidth_optimal &&
-	       (!q->cost || best->time_ns > best->bound_ns);
+	if (is_too_large(q, best) || (best->report.bandwidth_optimal && !has_chosen_steps(best))) {
+		return false;
+	}
+	return !q->cost || best->time_ns > best->bound_ns;
 }
 
 /* Nodes times arcs up to which "auto" packs trees: for a job, and where a user waits. */
@@ -404,6 +369,58 @@ static int try_flood(const struct coll_make_query *q, const char *name, struct c
 		return 0;
 	}
 	return rc ? rc : offer(q, &one, best, err);
+}
+
+/* One with late takers; "auto" passes over too large a digraph. */
+static int offer_late(const struct coll_make_query *q, const char *name, int extra,
+		      struct coll_made *best, struct err *err)
+{
+	struct coll_made one = { .algorithm = name };
+	struct topo *copy = NULL;
+	int rc = topo_copy(q->topo, &copy, err);
+
+	if (rc) {
+		return rc;
+	}
+	rc = coll_late(q->kind, copy, extra, &one.sched, err);
+	if (rc == WEFT_ELIMIT && is_auto(q)) {
+		err_clear(err);
+		return 0;
+	}
+	return rc ? rc : offer_batches(q, &one, best, err);
+}
+
+/* Nodes times arcs up to which "auto" takes the linear programs of "late", with flooding and trees
+ * at hand. */
+#define MAX_LATE (1 << 13)
+
+static bool is_worth_late(const struct coll_make_query *q, const struct coll_made *best)
+{
+	return (int64_t)topo_n(q->topo) * topo_m(q->topo) <= MAX_LATE && is_above(q, best);
+}
+
+/* Late takers, with more and more extra steps while links into nodes are not full. */
+static int try_late(const struct coll_make_query *q, const char *name, struct coll_made *best,
+		    struct err *err)
+{
+	int most = q->extra_steps >= 0 ? q->extra_steps : q->cost ? TIMED_EXTRA_STEPS : 0;
+	mpq_t bound;
+	int rc = 0;
+
+	if (is_auto(q) && (q->fabric || !is_worth_late(q, best))) {
+		return 0;
+	}
+	mpq_init(bound);
+	coll_late_bound(q->kind, q->topo, bound);
+	for (int extra = 0; extra <= most && rc == 0; extra++) {
+		if (extra > 0 && best->sched && !q->fabric &&
+		    mpq_cmp(best->report.bandwidth_factor, bound) <= 0) {
+			break;
+		}
+		rc = offer_late(q, name, extra, best, err);
+	}
+	mpq_clear(bound);
+	return rc;
 }
 
 /* ---- broadcast, reduce, gather, scatter ---- */
@@ -611,10 +628,10 @@ static const struct make_row {
 	bool by_name_only;	/* not for "auto" */
 } rows[] = {
 	{ "bfb", GATHERS, try_bfb, false },
-	{ "late", GATHERS, try_late, false },
 	{ "expand", GATHERS, try_expand, false },
 	{ "flood", GATHERS, try_flood, false },
 	{ "trees", GATHERS, try_forest, false },
+	{ "late", GATHERS, try_late, false },
 	{ "trees", TREES, try_rooted, false },
 	{ "paths", PATHS, try_rooted, false },
 	{ "mcf", PAIRS, try_flow, false },

@@ -155,7 +155,7 @@ static const struct cli_option make_options[] = {
 	  "dimension-order, or a file of routes", "minimal-split dimension-order @file" },
 	{ 'c', "collective", "NAME", "allgather, reduce-scatter, allreduce, "
 	  "...", COLLECTIVES },
-	{ 'a', "algorithm", "NAME", "auto, bfb, late, expand, trees, or (all-to-all) "
+	{ 'a', "algorithm", "NAME", "auto, bfb, expand, flood, trees, late, or (all-to-all) "
 	  "mcf, link-mcf, grouped, pmcf, tsmcf, single-path, shortest-path, "
 	  "disjoint, or (broadcast, reduce) trees, or (gather, scatter) paths",
 	  ALGORITHMS },

@@ -62,9 +62,11 @@ chosen() { # TOPOLOGY OPTIONS...
 [[ $(chosen 'Jellyfish(32,4,1)') == '["trees",5]' && $(chosen 'Mesh(3,5)') == '["late",6]' ]]
 tap "trees and late takers are taken when they are better"
 cost=(--alpha 1us --bandwidth 100Gbps --size)
-[[ $(chosen 'Jellyfish(32,4,1)' "${cost[@]}" 1MB) == '["late",5]' &&
+[[ $(chosen 'Jellyfish(32,4,1)' "${cost[@]}" 1MB) == '["trees",5]' &&
 	$(chosen 'Jellyfish(32,4,1)' "${cost[@]}" 1KB) == '["late",4]' ]]
 tap "in more when that is faster"
+[[ $(chosen 'Mesh(10,10)' "${cost[@]}" 100MB) == '["flood",34]' ]]
+tap "flooding where that is faster"
 [[ $(chosen 'GenKautz(4,256)' --extra-steps 2) == '["bfb",4]' ]]
 tap "not where links are full"
 [[ $(chosen 'Mesh(2,250)' --extra-steps 2) == '["bfb",250]' ]]
