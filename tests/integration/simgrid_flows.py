@@ -158,7 +158,7 @@ def write_doubling(path):
         "chunks": 1, "ports": max(c for (u, _), c in capacity.items() if u < n),
         "arcs_columns": ["src", "dst"], "arcs": logical,
         "physical": doc.get("topology", ""), "physical_nodes": nodes,
-        "physical_arcs_columns": names, "physical_arcs": doc["arcs"],
+        "physical_arcs_columns": names, "physical_arcs": [arc[:4] for arc in doc["arcs"]],
         "node_kinds_columns": ["node", "kind", "abilities"],
         "node_kinds": [[u, *({"switch": (1, 0), "memory": (2, 5)}[kind])]
                        for u, kind in sorted(kinds.items())],

@@ -81,8 +81,8 @@ static void test_meshes(void **state)
 
 static void test_refused(void **state)
 {
-	static const int one_way[][2] = { { 0, 1 } };
-	struct topo *t = graph_from(2, 1, one_way), *star = graph_of("Star(3)"), *big;
+	static const int arcs[][2] = { { 0, 1 } };
+	struct topo *t = graph_from(2, 1, arcs), *star = graph_of("Star(3)"), *big;
 	struct coll_sched *s;
 
 	(void)state;
