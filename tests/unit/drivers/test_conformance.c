@@ -256,8 +256,13 @@ static void survives_a_session_cut_in_mid_reply(void **state)
 
 static void reads_replies_in_pieces(void **state)
 {
-	struct rig *r = set_up(*state, "bytewise", NULL);
+	struct rig *r = plain(state);
 
+	/* Of so many pieces on a busy machine. */
+	rig_close(r);
+	r->cfg.timeout_ms = 10000;
+	rig_open(r);
+	rig_control(r, "fault bytewise", NULL, 0);
 	assert_int_equal(rig_snapshot(r), 0);
 	tear_down(r);
 }
