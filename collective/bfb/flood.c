@@ -18,7 +18,7 @@
 
 #define MAX_CHUNKS 4
 #define MAX_TRANSFERS (INT64_C(1) << 23)
-#define WORK (INT64_C(1) << 31)		/* words looked at in all runs together, roughly */
+#define WORK (INT64_C(1) << 28)		/* words looked at in all runs together, roughly */
 #define STEP_SHARE 1000			/* without a cost a step costs this part of T_B's bound */
 
 struct bfb_flood {
