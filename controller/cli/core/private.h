@@ -295,7 +295,7 @@ void cli_catch_signals(void);
 /* The same for verbs that only compute: the first signal asks for the best so far, a second one
  * ends the program, as does the first when there is nothing after CLI_STOP_S seconds. Files are
  * written at once or not at all. */
-#define CLI_STOP_S 3
+#define CLI_STOP_S 10
 void cli_stop_on_signals(void);
 /* Path of a method of weft.v1.Fabric, e.g. CLI_METHOD("Plan"). */
 #define CLI_METHOD(name) "/weft.v1.Fabric/" name
