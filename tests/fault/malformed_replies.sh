@@ -66,6 +66,11 @@ look() {
 good_read_at() {
 	awk '$1 ~ /^good-/ { print $1, $3 }' "$T/devices"
 }
+# healthy: the good ones are reachable, and all were read again.
+healthy() {
+	[[ $(grep -c '^good-.* True ' "$T/devices") == "${#DRIVERS[@]}" ]] &&
+		! comm -12 <(sort "$T/before") <(sort "$T/after") | grep -q .
+}
 peak_kib() {
 	awk '$1 == "VmHWM:" { print $2 }' "/proc/${PID[weftd]}/status"
 }
@@ -80,10 +85,13 @@ for fault in endless lines noise huge=1024 drip=1000 after-close; do
 	for d in "${DRIVERS[@]}"; do
 		control "bad-$d" "fault $fault" >"$T/out"
 	done
-	look
-	good_read_at >"$T/after"
-	[[ $(grep -c '^good-.* True ' "$T/devices") == "${#DRIVERS[@]}" ]] &&
-		! comm -12 <(sort "$T/before") <(sort "$T/after") | grep -q .
+	# On a busy machine a healthy one may be late as well: once more.
+	for _ in 1 2 3; do
+		look
+		good_read_at >"$T/after"
+		healthy && break
+	done
+	healthy
 	tap "$fault: the healthy ones are read all the same"
 	wrong=0
 	for d in "${DRIVERS[@]}"; do
