@@ -238,7 +238,7 @@ static int cut_bound(const struct topo *t, const struct topo_group *g, enum coll
 		shares = c.ranks;
 	}
 	if (rc == 0 && time.den == 0) {
-		rc = err_set(err, WEFT_EINFEASIBLE, "a node that cannot be reached");
+		rc = err_set(err, WEFT_EINFEASIBLE, "not all ranks can reach each other");
 	}
 	if (rc == 0) {
 		rat_set(bound, time.num, time.den);

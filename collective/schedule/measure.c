@@ -6,7 +6,6 @@
  * the hops that shards must make. By symmetry one terminal of an orbit stands
  * for all of them.
  */
-#include <assert.h>
 #include <stdlib.h>
 
 #include "collective/schedule/bound.h"
@@ -169,7 +168,9 @@ int coll_measure(const struct coll_sched *s, struct coll_report *r, struct err *
 	mpq_set(r->bandwidth_factor, r->shard_times);
 	coll_scale(r->bandwidth_factor, s->ports, s->ranks);
 	rc = bandwidth_bound(s, r->bandwidth_bound, err);
-	assert(rc || mpq_cmp(r->bandwidth_factor, r->bandwidth_bound) >= 0);
+	if (rc == 0 && mpq_cmp(r->bandwidth_factor, r->bandwidth_bound) < 0) {
+		rc = err_set(err, WEFT_EINTERNAL, "T_B below its bound: one of them is wrong");
+	}
 	r->bandwidth_optimal = !rc && mpq_equal(r->bandwidth_factor, r->bandwidth_bound);
 	return rc;
 }

@@ -125,7 +125,7 @@ int graph_partition_time(int n, const struct graph_arc *arcs, int m, int ranks,
 	}
 	cap = total_into_ranks(&p);
 	if (rc == 0 && ranks > 1 && cap == 0) {
-		rc = err_set(err, WEFT_EINFEASIBLE, "a node that cannot be reached");
+		rc = err_set(err, WEFT_EINFEASIBLE, "not all ranks can reach each other");
 	}
 	parts = rc || ranks < 2 ? 1 : ranks;
 	while (parts > 1 && rc == 0) {

@@ -33,7 +33,7 @@ static int64_t count(const bool *set, int n)
 
 static int no_path(struct err *err)
 {
-	return err_set(err, WEFT_EINFEASIBLE, "a node that cannot be reached");
+	return err_set(err, WEFT_EINFEASIBLE, "not all ranks can reach each other");
 }
 
 /* A network of the arcs, num times as large, and the node n. */

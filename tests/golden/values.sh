@@ -94,6 +94,7 @@ weft schedule make -t 'Jellyfish(14,3,2)' -c allgather --pareto --format json \
 	"$T/pareto") == true ]]
 tap "more steps for less T_B, from the fewest to trees"
 expect 64 "one or all" weft schedule make -t 'K(4)' -c allgather --pareto -a bfb
+expect 64 "tables and rates" weft schedule make -t 'K(4)' -c allgather --pareto --rate
 expect 65 "not of pairs" weft schedule make -t 'K(4)' -c all-to-all --pareto
 
 # Collectives with a root: T_B in M/B, and the bound of the digraph's cuts.

@@ -41,7 +41,7 @@ static int check_options(const struct cli *c, struct err *err)
 	static const char *const of_schedules[] = {
 		"on", "routing", "algorithm", "batches", "extra-steps", "chunks", "gap", "exact",
 		"host-bandwidth", "nic-forwards", "steps", "loss", "output", "alpha", "bandwidth",
-		"link-bandwidth", "size", "hop", "message", "demands", NULL
+		"link-bandwidth", "size", "hop", "message", "demands", "pareto", NULL
 	};
 
 	if (!cli_has(c, "rate")) {

@@ -165,7 +165,7 @@ static int check_options(const struct cli *c, enum coll_kind kind, struct err *e
 		"steps", "loss", "time-limit", "demands", NULL
 	};
 	static const char *const of_batches[] = { "batches", NULL };
-	static const char *const of_schedules[] = { "output", NULL };
+	static const char *const of_schedules[] = { "output", "pareto", NULL };
 	static const char *const of_roots[] = { "root", NULL };
 	static const char *const of_late[] = { "extra-steps", NULL };
 	static const char *const of_one[] = {
