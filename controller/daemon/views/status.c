@@ -687,7 +687,7 @@ void handle_status(struct rpc_call *call, const ProtobufCMessage *msg, void *arg
 			      ((const Weft__V1__StatusRequest *)msg)->circuits_of,
 			      &circuits, &err);
 	}
-	call_answer(call, r, &s->m.base, &err);
+	call_answer(call, r, s ? &s->m.base : NULL, &err);
 	daemon_status_free(s);
 	circuit_view_fini(&circuits);
 }
