@@ -32,6 +32,7 @@
 #include "weft/v1/jobs.pb-c.h"
 
 #define STORE_FILE "weft.db"
+#define NS_PER_MS 1000000
 #define GRACE_MS 2000
 #define MIB ((size_t)1 << 20)
 #define N_ROUTES 27
@@ -393,6 +394,7 @@ static int open_store(struct daemon *d, struct err *err)
 {
 	const char *dir = d->cfg.state_dir;
 	char path[512];
+	int r;
 
 	if (d->env.store) {
 		return 0;	/* led already */
@@ -403,8 +405,11 @@ static int open_store(struct daemon *d, struct err *err)
 	if (snprintf(path, sizeof(path), "%s/" STORE_FILE, dir) >= (int)sizeof(path)) {
 		return err_set(err, WEFT_EINVAL, "--state-dir: too long");
 	}
-	return d->env.standby ? store_open_shared(path, &d->env.store, err)
-			      : store_open(path, &d->env.store, err);
+	if (!d->env.standby) {
+		return store_open(path, &d->env.store, err);
+	}
+	r = store_open_shared(path, &d->env.store, err);
+	return r ? r : store_limit_hold(d->env.store, d->cfg.lease_ms * NS_PER_MS, err);
 }
 
 /* The queue, and what the jobs have; both report to parts that are made later. */

@@ -3,11 +3,25 @@
 #define WEFT_STORE_PRIVATE_H
 
 #include <sqlite3.h>
+#include <time.h>
 
 #include "controller/store/store.h"
 
 /* Audit lines that wait for the next transaction. */
 #define STORE_AUDIT_BUFFER 4096
+#define SHARED_WAIT_MS 2000	/* for others who have the store too */
+
+/* For how long this process may have a lock of a shared store. hold.c */
+struct store_hold {
+	sqlite3_io_methods methods;	/* of the open file; the first */
+	const sqlite3_io_methods *real;	/* NULL: without a limit */
+	timer_t timer;
+	int64_t limit_ns;
+	bool held;
+};
+
+/* After the file was closed. */
+void store_hold_fini(struct store_hold *h);
 
 struct store {
 	sqlite3 *db;
@@ -17,6 +31,7 @@ struct store {
 	int64_t generation;
 	uint64_t fence;
 	bool shared, leads;	/* leads: only if shared */
+	struct store_hold hold;
 	char trouble[ERR_MSG_MAX];	/* "": the last transaction is kept */
 	struct store_audit *waiting;
 	int n_waiting, n_lost;

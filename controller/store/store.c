@@ -17,8 +17,6 @@
 #include "lib/base/buf.h"
 #include "lib/base/file.h"
 
-#define SHARED_WAIT_MS 2000	/* for others who have the store too */
-
 static int set_modes(struct store *s, struct err *err)
 {
 	/* The size limit gives the disk back after a large ring program. */
@@ -191,6 +189,7 @@ void store_free(struct store *s)
 	store_audit_drop(s);
 	free(s->waiting);
 	sqlite3_close(s->db);
+	store_hold_fini(&s->hold);
 	if (s->lock_fd >= 0) {
 		close(s->lock_fd);
 	}

@@ -3,7 +3,8 @@
  * fsync or fdatasync, so that every durable step of a change is tried as the
  * last thing that happened. WEFT_CRASH_AT=2k-1 dies before the k-th sync,
  * 2k right after it. Counting starts when WEFT_CRASH_ARM names a file that
- * exists, so that start-up is not counted.
+ * exists, so that start-up is not counted. With WEFT_CRASH_STOPS in its
+ * environment it is stopped there instead, and can be continued.
  */
 #include <dlfcn.h>
 #include <signal.h>
@@ -20,7 +21,7 @@ static void maybe_die(int moment)
 	const char *at = getenv("WEFT_CRASH_AT"), *arm = getenv("WEFT_CRASH_ARM");
 
 	if (at && atoi(at) == moment && (!arm || access(arm, F_OK) == 0)) {
-		kill(getpid(), SIGKILL);
+		kill(getpid(), getenv("WEFT_CRASH_STOPS") ? SIGSTOP : SIGKILL);
 	}
 }
 

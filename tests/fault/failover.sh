@@ -1,17 +1,20 @@
 #!/bin/bash
 # checklist 15: two weftd share one store: one leads and the other stands by. Frozen, killed
 # or told to stop, the leader is followed by the other, which reads before it
-# does anything; a leader that thaws sends nothing more.
+# does anything; a leader that thaws sends nothing more. One that is frozen with
+# the store's lock would be waited for by all: it is ended.
 source "$(dirname "$0")/../lib.sh"
+SHIM=$BUILD/release/tests/fault/crash_at_sync.so
 asan_daemon
+WEFTD=$BUILD/asan/weftd
 emulators || exit 1
 RING=no fabric "$T/f1.yaml" 'UniRing(2,4)'
 RING=no fabric "$T/f2.yaml" 'Ring(4)'
 map() { control ocs0 map | grep , | sort; }
 
-# member NAME: a weftd on the shared store, with its own socket.
+# member NAME [ENV=VALUE...]: a weftd on the shared store, with its own socket.
 member() {
-	weftd --standby --lease 2 --socket "$T/$1.sock" --state-dir "$STATE" \
+	env "${@:2}" "$WEFTD" --standby --lease 2 --socket "$T/$1.sock" --state-dir "$STATE" \
 		>>"$T/$1.log" 2>&1 </dev/null &
 	PID[$1]=$!
 	wait_for 10 weft --socket "$T/$1.sock" status --format json || {
@@ -31,11 +34,31 @@ leads() { # NAME: it leads, and knows its devices
 }
 ends() { # NAME CODE: the process has ended with this code
 	local code
-	wait "${PID[$1]}"
+	wait "${PID[$1]}" 2>"$T/ended"	# bash says so when it was killed
 	code=$?
 	unset "PID[$1]"
 	[[ $code == "$2" ]] || echo "# $1 ended with $code, not $2"
 	[[ $code == "$2" ]]
+}
+
+is_stopped() { # NAME
+	[[ $(cut -d ' ' -f 3 "/proc/${PID[$1]}/stat") == T ]]
+}
+has_lock() { # NAME: of the store; weftd has no other POSIX locks
+	awk -v pid="${PID[$1]}" '$2 == "POSIX" && $5 == pid { found = 1 } END { exit !found }' /proc/locks
+}
+# freeze NAME: stops it at a moment when it has no lock of the store. It has one
+# with each beat and each command, for as long as the disk takes.
+freeze() {
+	local tries
+	for ((tries = 200; tries > 0; tries--)); do
+		kill -STOP "${PID[$1]}"
+		wait_for 20 is_stopped "$1" && ! has_lock "$1" && return 0
+		kill -CONT "${PID[$1]}"
+		sleep 0.01
+	done
+	echo "# $1 always has the lock of the store"
+	return 1
 }
 
 member a && wait_for 20 leads a
@@ -61,8 +84,7 @@ weftd --socket "$T/c.sock" --state-dir "$STATE" >"$T/c.log" 2>&1
 tap "a weftd that wants the store for itself is refused"
 
 # ---- the leader is frozen ----
-kill -STOP "${PID[a]}"
-wait_for 30 leads b
+freeze a && wait_for 30 leads b
 tap "the leader is frozen: the other takes over"
 expect 0 "it knows the fabric" at b status --format json
 jq -e '.state == "ready" and .generation == 2' "$T/out" >/dev/null ||
@@ -107,7 +129,7 @@ client_ends() {
 }
 
 after 1 at b apply -f "$T/f2.yaml"
-kill -STOP "${PID[b]}"
+freeze b
 control ocs0 clear >/dev/null
 wait_for 30 leads a
 tap "frozen between its commands: the other takes over"
@@ -161,7 +183,39 @@ member b
 stop a
 wait_for 5 leads b
 tap "a leader that stops hands over at once"
+
+# ---- frozen with the store's lock ----
+# In the middle of a beat, when the file has been written and can still be taken back.
+WEFTD=$BIN/weftd member a LD_PRELOAD="$SHIM" WEFT_CRASH_AT=8 WEFT_CRASH_STOPS=1 WEFT_CRASH_ARM="$T/arm"
 stop b
+wait_for 5 leads a
+member b
+touch "$T/arm"
+wait_for 10 is_stopped a && has_lock a
+tap "the leader is frozen in the middle of a write"
+before=$(map)
+ends a 137
+tap "which ends it"
+wait_for 10 leads b
+tap "and the other takes over"
+at b status --format json | jq -e '.state == "ready"' >/dev/null && [[ $(map) == "$before" ]]
+tap "with all as it was"
+
+# ---- locked by someone else ----
+member a
+coproc sqlite3 -cmd '.timeout 2000' "$STATE/weft.db"
+PID[locker]=$COPROC_PID
+echo 'BEGIN EXCLUSIVE;' >&"${COPROC[1]}"
+wait_for 5 has_lock locker
+tap "another program locks the store"
+expect 75 "a standby has no status then" at a status
+has err "which says why" 'database is locked'
+ends b 75
+tap "the leader ends in time"
+stop locker
+wait_for 10 leads a
+tap "and once the store is free, the other takes over"
+stop a
 tap "and the last one stops"
 grep -q 'ERROR: \|runtime error' "$T"/[ab].log
 [[ $? == 1 ]]

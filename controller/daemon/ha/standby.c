@@ -82,8 +82,9 @@ static void take_over(struct standby *s)
 	struct err err = { 0 };
 
 	if (store_lead(s->env->store, &s->seen, s->self, &err)) {
+		/* Whoever was faster has a beat that is seen the next time; a lock
+		 * that is in the way goes by itself. */
 		log_info("weftd", "%s", err.msg);
-		s->seen_ns = 0;
 		return;
 	}
 	log_warn("weftd", "%s%s; this one leads now (term %llu)",
@@ -101,7 +102,6 @@ static void on_time(uv_timer_t *timer)
 
 	if (store_lease(s->env->store, &lease, &err)) {
 		log_warn("weftd", "%s", err.msg);
-		s->seen_ns = 0;	/* a beat may have been missed */
 		return;
 	}
 	if (!s->seen_ns || lease.beat != s->seen.beat || lease.term != s->seen.term) {

@@ -410,6 +410,81 @@ static void test_killed_at_every_write(void **state)
 	kill_at_every(false);
 }
 
+/* ---- stopped with a lock ------------------------------------------------- */
+
+static void stop_us(void *arg)
+{
+	(void)arg;
+	kill(getpid(), SIGSTOP);
+}
+
+/* One that leads, and is stopped for ever at its first write of a beat. */
+static void lead_until_stopped(const struct place *p)
+{
+	struct store *s = NULL;
+	struct store_lease seen = { 0 };
+	struct err err = { 0 };
+
+	if (store_open_shared(p->path, &s, &err) || store_limit_hold(s, 1000000, &err) ||
+	    store_lease(s, &seen, &err) || store_lead(s, &seen, "child", &err)) {
+		_exit(1);
+	}
+	fault_arm(FAULT_WATCH, 0, false);
+	fault.watch = stop_us;
+	store_beat(s, &err);
+	_exit(2);
+}
+
+/* It is ended, and then another one leads over what was before the beat. */
+static void test_stopped_with_lock(void **state)
+{
+	struct place p;
+	struct store *s = NULL;
+	struct store_lease seen = { 0 };
+	struct err err = { 0 };
+	int status = 0;
+	pid_t pid;
+
+	(void)state;
+	place_make(&p);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		lead_until_stopped(&p);
+	}
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGKILL);
+	assert_int_equal(store_open_shared(p.path, &s, &err), 0);
+	assert_int_equal(store_lease(s, &seen, &err), 0);
+	assert_string_equal(seen.holder, "child");
+	assert_int_equal(store_lead(s, &seen, "we", &err), 0);
+	store_free(s);
+	place_remove(&p);
+}
+
+/* Nothing ends one that holds no lock, however long it lives. */
+static void test_limit_without_lock(void **state)
+{
+	struct place p;
+	struct store *s = NULL;
+	struct store_lease seen = { 0 };
+	struct err err = { 0 };
+
+	(void)state;
+	place_make(&p);
+	assert_int_equal(store_open_shared(p.path, &s, &err), 0);
+	assert_int_equal(store_limit_hold(s, 1000000, &err), 0);
+	assert_int_equal(store_lease(s, &seen, &err), 0);
+	assert_int_equal(store_lead(s, &seen, "we", &err), 0);
+	sleep(3);
+	assert_int_equal(store_beat(s, &err), 0);
+	store_free(s);
+	place_remove(&p);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -417,6 +492,7 @@ int main(void)
 		T(test_disk_fails_once), T(test_disk_full_once),
 		T(test_disk_gone), T(test_disk_full), T(test_open_fails),
 		T(test_killed_at_every_sync), T(test_killed_at_every_write),
+		T(test_stopped_with_lock), T(test_limit_without_lock),
 	};
 
 	fault_install();
