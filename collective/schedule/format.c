@@ -56,14 +56,15 @@ const struct format_table format_tables[FORMAT_TABLES] = {
 		{ "dest", true, 0, INT32_MAX, 0 },
 		{ "chunks", true, 1, COLL_MAX_CHUNKS, 0 },
 	}, false, FORMAT_DEMANDED },
-	[FORMAT_TRANSFERS] = { "transfers", 7, {
+	[FORMAT_TRANSFERS] = { "transfers", 8, {
 		{ "step", true, 0, INT32_MAX, 0 },
 		{ "arc", true, 0, INT32_MAX, 0 },
 		{ "origin", true, 0, INT32_MAX, 0 },
 		{ "dest", false, 0, INT32_MAX, COLL_NO_DEST },
 		{ "first", true, 0, INT32_MAX, 0 },
 		{ "last", true, 0, INT32_MAX, 0 },
-		{ "op", false, COLL_OP_COPY, COLL_OP_REDUCE, COLL_OP_COPY },
+		{ "op", false, COLL_OP_COPY, COLL_OP_FORWARD, COLL_OP_COPY },
+		{ "sum_of", false, 0, INT32_MAX, 0 },
 	}, true, 1 },
 	[FORMAT_LIGHTS] = { "lightpaths", 6, {
 		{ "step", true, 0, INT32_MAX, 0 },
@@ -84,6 +85,9 @@ static bool is_usual(const struct topo *t, int node)
 
 int format_version(const struct coll_sched *s)
 {
+	if (s->forwards) {
+		return FORMAT_FORWARDED;
+	}
 	if (s->demands) {
 		return FORMAT_DEMANDED;
 	}
@@ -233,10 +237,11 @@ static void get_xfer(const struct coll_xfer *x, int64_t *v)
 	v[0] = x->step;
 	v[1] = x->arc;
 	v[2] = x->origin;
-	v[3] = x->dest;
+	v[3] = x->op == COLL_OP_FORWARD ? COLL_NO_DEST : x->dest;
 	v[4] = x->first;
 	v[5] = x->last;
 	v[6] = x->op;
+	v[7] = x->op == COLL_OP_FORWARD ? x->dest : 0;
 }
 
 static void get_light(const struct coll_light *l, int64_t *v)
@@ -475,6 +480,17 @@ static int add_xfer(struct format_load *l, const int64_t *v, struct err *err)
 		.op = (uint8_t)v[6],
 	};
 
+	if ((x.op == COLL_OP_FORWARD || v[7]) && l->head.version < FORMAT_FORWARDED) {
+		return err_set(err, WEFT_EINVAL, "forwarded sums are not in version %lld",
+			       (long long)l->head.version);
+	}
+	if (x.op == COLL_OP_FORWARD ? v[3] != COLL_NO_DEST : v[7] != 0) {
+		return err_set(err, WEFT_EINVAL, "%s is not for operation %d",
+			       v[7] ? "sum_of" : "dest", x.op);
+	}
+	if (x.op == COLL_OP_FORWARD) {
+		x.dest = (int32_t)v[7];
+	}
 	return coll_add(l->sched, &x, err);
 }
 

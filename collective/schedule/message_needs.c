@@ -3,8 +3,8 @@
  *
  * A transfer sends what came to its sender before its step: all that brought
  * chunks of the same shard (and destination) there must have ended, copies and
- * contributions to sums alike. An index of all transfers by shard, node, destination and
- * chunk finds them. In a compact schedule the transfers that are kept bring the
+ * contributions to sums alike; a forwarded sum waits only for what brought that sum. An
+ * index of all transfers by shard, node, destination (or whose sum) and chunk finds them. In a compact schedule the transfers that are kept bring the
  * shards of a few ranks everywhere, so all that one of them needs is among them,
  * and what holds between two of them holds between their images.
  */
@@ -14,7 +14,7 @@
 
 struct needs_index {
 	struct sim_run *r;
-	int32_t *by_place;	/* transfers by (origin, node they come to, dest, first) */
+	int32_t *by_place;	/* transfers by (origin, node they come to, part, first) */
 	int32_t *room;		/* as many */
 	int32_t *of_origin;	/* where those of an origin begin in by_place; of the end too */
 	int32_t *by_message;	/* transfers by message */
@@ -23,6 +23,24 @@ struct needs_index {
 	int32_t *last;		/* on a logical orbit: message + 1, 0: none */
 	struct arrays arrays;
 };
+
+/* ---- parts of a shard at a node ---- */
+
+#define ALL_PARTS (-1)
+
+/* What y brings: the part for a rank, + 1; where sums are forwarded that of a rank, + 1, or 0
+ * for copies; else there is one part only. */
+static int32_t part_brought(const struct coll_sched *s, const struct coll_xfer *y)
+{
+	return s->forwards && y->op == COLL_OP_REDUCE ? topo_arc(s->topo, y->arc)->src + 1
+						      : y->dest + 1;
+}
+
+/* What x needs. */
+static int32_t part_sent(const struct coll_sched *s, const struct coll_xfer *x)
+{
+	return s->forwards && x->op != COLL_OP_FORWARD ? ALL_PARTS : x->dest + 1;
+}
 
 /* ---- the index: places, and messages, by counting sort ---- */
 
@@ -33,9 +51,9 @@ static int32_t key_first(const struct needs_index *ix, int32_t transfer)
 	return ix->r->s->xfers.v[transfer].first;
 }
 
-static int32_t key_dest(const struct needs_index *ix, int32_t transfer)
+static int32_t key_part(const struct needs_index *ix, int32_t transfer)
 {
-	return ix->r->s->xfers.v[transfer].dest + 1;
+	return part_brought(ix->r->s, &ix->r->s->xfers.v[transfer]);
 }
 
 static int32_t key_node(const struct needs_index *ix, int32_t transfer)
@@ -76,11 +94,11 @@ static int sort_places(struct needs_index *ix, struct err *err)
 {
 	const struct coll_sched *s = ix->r->s;
 	struct arrays a = { 0 };
-	int32_t *chunks, *dests, *nodes;
+	int32_t *chunks, *parts, *nodes;
 	int rc = 0;
 
 	arrays_add(&a, chunks, s->chunks + 1);
-	arrays_add(&a, dests, s->ranks + 2);
+	arrays_add(&a, parts, s->ranks + 2);
 	arrays_add(&a, nodes, topo_n(s->topo) + 1);
 	if (a.failed) {
 		rc = err_nomem(err);
@@ -89,7 +107,7 @@ static int sort_places(struct needs_index *ix, struct err *err)
 			ix->by_place[i] = i;
 		}
 		sort_by(ix, key_first, s->chunks, ix->by_place, ix->room, chunks);
-		sort_by(ix, key_dest, s->ranks + 1, ix->room, ix->by_place, dests);
+		sort_by(ix, key_part, s->ranks + 1, ix->room, ix->by_place, parts);
 		sort_by(ix, key_node, topo_n(s->topo), ix->by_place, ix->room, nodes);
 		sort_by(ix, key_origin, s->ranks, ix->room, ix->by_place, ix->of_origin);
 	}
@@ -129,12 +147,12 @@ static int compare(int64_t a, int64_t b)
 }
 
 /* Transfer y, of the same origin, comes to another place than the sender of x, or
- * for another rank: before (-1), there (0) or behind (1) in the index. */
+ * brings another part: before (-1), there (0) or behind (1) in the index. */
 static int beside(const struct coll_sched *s, const struct coll_xfer *y, const struct coll_xfer *x)
 {
 	int c = compare(topo_arc(s->topo, y->arc)->dst, topo_arc(s->topo, x->arc)->src);
 
-	return c ? c : compare(y->dest, x->dest);
+	return c || part_sent(s, x) == ALL_PARTS ? c : compare(part_brought(s, y), part_sent(s, x));
 }
 
 /* The first in the index that comes to the sender of x, or behind. */
@@ -172,15 +190,16 @@ static int add_needs_of(struct needs_index *ix, int32_t message, const struct co
 			struct err *err)
 {
 	const struct coll_sched *s = ix->r->s;
+	bool sorted = part_sent(s, x) != ALL_PARTS;	/* by their first chunks */
 	int rc = 0;
 
 	for (int32_t i = find_place(ix, x); i < ix->of_origin[x->origin + 1] && !rc; i++) {
 		const struct coll_xfer *y = &s->xfers.v[ix->by_place[i]];
 
-		if (beside(s, y, x) || y->first > x->last) {
+		if (beside(s, y, x) || (sorted && y->first > x->last)) {
 			break;
 		}
-		if (y->step < x->step && y->last >= x->first) {
+		if (y->step < x->step && y->last >= x->first && y->first <= x->last) {
 			rc = add_need(ix, message, ix->r->message_of[ix->by_place[i]], err);
 		}
 	}

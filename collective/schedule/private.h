@@ -35,6 +35,7 @@ struct coll_sched {
 	int part;		/* of this rank + 1 only; 0: all of it */
 	int steps;		/* largest step + 1, set by coll_finish */
 	bool finished;
+	bool forwards;		/* finished: some transfer forwards a sum */
 	bool proven;		/* replayed as it is now */
 	char *topo_name;	/* owned, NULL: unknown */
 	struct coll_placement *placement;	/* owned, NULL: nowhere */
@@ -203,12 +204,14 @@ void coll_scale(mpq_t q, int64_t num, int64_t den);
  * A column with the same default in every row is left out of a file, and so is a
  * table without rows. Version 1 has arcs, transfers and lightpaths alone, and is
  * what a schedule is written in that needs no more; version 2 all tables, version 3 also
- * the placement, which is columns of names, version 4 also demands.
+ * the placement, which is columns of names, version 4 also demands, version 5 also
+ * forwarded sums.
  */
-#define FORMAT_VERSION 4
+#define FORMAT_VERSION 5
 #define FORMAT_PLACED 3		/* what a placement needs */
 #define FORMAT_DEMANDED 4
-#define FORMAT_COLUMNS 7	/* of the widest table */
+#define FORMAT_FORWARDED 5
+#define FORMAT_COLUMNS 8	/* of the widest table */
 
 /* In the order in which files are read; the transfers come after all that they
  * refer to. */

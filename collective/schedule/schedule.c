@@ -326,6 +326,18 @@ int coll_refuse_demands(const struct coll_sched *s, const char *output, struct e
 
 /* ---- transfers ---- */
 
+bool coll_forwards(const struct coll_sched *s)
+{
+	assert(s->finished);
+	return s->forwards;
+}
+
+int coll_refuse_forwards(const struct coll_sched *s, const char *what, struct err *err)
+{
+	return coll_forwards(s) ? err_set(err, WEFT_EUNSUPPORTED, "%s of an allreduce that forwards "
+					  "sums: not supported", what) : 0;
+}
+
 void coll_set_chunks(struct coll_sched *s, int chunks)
 {
 	assert(s->xfers.n == 0 && chunks >= 1 && chunks <= COLL_MAX_CHUNKS && !s->demands);
@@ -349,9 +361,27 @@ static int check_place(const struct coll_sched *s, int step, int arc, struct err
 	return 0;
 }
 
+/* What is wrong with the operation and the destination; NULL: nothing. */
+static const char *check_op(const struct coll_sched *s, const struct coll_xfer *x)
+{
+	bool rank = x->dest >= 0 && x->dest < s->ranks;
+
+	if (x->op > COLL_OP_FORWARD) {
+		return "operation is none of copy, reduce and forward";
+	}
+	if (x->op == COLL_OP_FORWARD) {
+		return s->kind != COLL_ALLREDUCE ? "sums are forwarded in allreduce only"
+		       : rank ? NULL : "the sum that is forwarded is of no rank";
+	}
+	if (s->kind == COLL_ALLTOALL) {
+		return rank ? NULL : "destination is not a rank";
+	}
+	return x->dest == COLL_NO_DEST ? NULL : "a destination belongs to all-to-all only";
+}
+
 static int check_xfer(const struct coll_sched *s, const struct coll_xfer *x, struct err *err)
 {
-	const char *what;
+	const char *what = check_op(s, x);
 	int rc = check_place(s, x->step, x->arc, err);
 
 	if (rc) {
@@ -359,19 +389,15 @@ static int check_xfer(const struct coll_sched *s, const struct coll_xfer *x, str
 	}
 	if (x->origin < 0 || x->origin >= s->ranks) {
 		what = "origin is not a rank";
-	} else if (s->kind == COLL_ALLTOALL &&
-		   (x->dest < 0 || x->dest >= s->ranks)) {
-		what = "destination is not a rank";
-	} else if (s->kind != COLL_ALLTOALL && x->dest != COLL_NO_DEST) {
-		what = "a destination belongs to all-to-all only";
+	} else if (what) {
+		goto out;
 	} else if (x->first < 0 || x->first > x->last ||
 		   x->last >= coll_chunks_of(s, x->origin, x->dest)) {
 		what = "chunks are not a range of the shard";
-	} else if (x->op != COLL_OP_COPY && x->op != COLL_OP_REDUCE) {
-		what = "operation is neither copy nor reduce";
 	} else {
 		return 0;
 	}
+out:
 	return err_set(err, WEFT_EINVAL,
 		       "step %d: arc %d: shard %d chunks %d to %d: %s",
 		       x->step, x->arc, x->origin, x->first, x->last, what);
@@ -425,8 +451,8 @@ static uint64_t place_key(int step, int arc)
 
 static uint64_t range_key(const struct coll_xfer *x)
 {
-	return (uint64_t)(x->dest + 1) << 41 | (uint64_t)x->first << 21 |
-	       (uint64_t)x->last << 1 | x->op;
+	return (uint64_t)(x->dest + 1) << 42 | (uint64_t)x->first << 22 |
+	       (uint64_t)x->last << 2 | x->op;
 }
 
 static int cmp_u64(uint64_t a, uint64_t b)
@@ -552,6 +578,16 @@ static void merge(struct coll_sched *s)
 	s->xfers.n = kept;
 }
 
+static bool find_forwards(const struct coll_sched *s)
+{
+	size_t i = 0;
+
+	while (s->kind == COLL_ALLREDUCE && i < s->xfers.n && s->xfers.v[i].op != COLL_OP_FORWARD) {
+		i++;
+	}
+	return s->kind == COLL_ALLREDUCE && i < s->xfers.n;
+}
+
 struct coll_xfer coll_moved(const struct coll_sched *s, int by, const struct coll_xfer *x)
 {
 	struct coll_xfer to = *x;
@@ -592,6 +628,7 @@ int coll_finish(struct coll_sched *s, struct err *err)
 	sort_xfers(s);
 	sort_unless_sorted(s->lights.v, s->lights.n, sizeof(*s->lights.v), cmp_light);
 	merge(s);
+	s->forwards = find_forwards(s);
 	s->steps = s->xfers.n ? s->xfers.v[s->xfers.n - 1].step + 1 : 0;
 	s->finished = true;
 	return 0;

@@ -35,7 +35,14 @@ enum coll_kind {
 
 #define COLL_KINDS (COLL_SCATTER + 1)
 
-enum coll_op { COLL_OP_COPY, COLL_OP_REDUCE };
+/*
+ * copy: the head gets what the tail holds; reduce: the tail's sum is added to that of the
+ * head. forward, in allreduce only: not the tail's own sum is added, but that of the rank
+ * `dest`, which the tail got in an earlier step, by a reduce from `dest` itself or by a forward. It is
+ * that sum as `dest` sent it, and `dest` has sent no other one of these chunks since. So sums
+ * go along a chain of ranks, each of which adds all that pass and changes none.
+ */
+enum coll_op { COLL_OP_COPY, COLL_OP_REDUCE, COLL_OP_FORWARD };
 
 #define COLL_NO_DEST (-1)
 
@@ -54,7 +61,7 @@ struct coll_xfer {
 	int32_t step;	/* 0-based */
 	int32_t arc;	/* of the schedule's digraph */
 	int32_t origin; /* whose shard */
-	int32_t dest;	/* all-to-all: for whom; else COLL_NO_DEST */
+	int32_t dest;	/* all-to-all: for whom; forward: whose sum; else COLL_NO_DEST */
 	int32_t first, last;
 	uint8_t op;	/* enum coll_op */
 };
@@ -137,6 +144,11 @@ const int32_t *coll_demands(const struct coll_sched *s);
 /* For engines that know blocks of one size only: WEFT_EUNSUPPORTED when s has demands, with
  * `output`, such as "programs". */
 int coll_refuse_demands(const struct coll_sched *s, const char *output, struct err *err);
+
+/* After coll_finish: some transfer forwards a sum. O(1). */
+bool coll_forwards(const struct coll_sched *s);
+/* For those who do not know such: WEFT_EUNSUPPORTED for `what`, such as "programs". */
+int coll_refuse_forwards(const struct coll_sched *s, const char *what, struct err *err);
 
 /* NULL: every transfer stands for itself. */
 const struct topo_group *coll_group(const struct coll_sched *s);
@@ -285,8 +297,8 @@ void coll_report_fini(struct coll_report *r);
  * Replays a finished schedule and proves its post-condition. WEFT_EVERIFY
  * names the first fault, with step, arc, nodes, shard and chunk: a transfer
  * on a self-loop, a chunk sent before it is held, a chunk delivered twice, a
- * contribution summed twice, a copy of an incomplete sum, a chunk that does
- * not arrive, light that is missing or counted twice, a node that drives or
+ * contribution summed twice, a copy of an incomplete sum, a sum forwarded by a rank
+ * that does not have it as it was last sent, a chunk that does not arrive, light that is missing or counted twice, a node that drives or
  * receives more capacity in a step than its ports have. (Arcs that are not
  * in the digraph never get past coll_add.) report may be NULL. A schedule
  * that was replayed when it was made and did not change since is not replayed
@@ -295,8 +307,8 @@ void coll_report_fini(struct coll_report *r);
  * Chunks of a shard that travel alike are replayed once. O(transfers +
  * N^2 ceil(P / 64)) time for copies and for sums along trees (every rank
  * sends its sum once, after all that it gets), O(N^2 / 64) words a shard and
- * chunk for other sums; memory O(N^2) bits for sums, O(N) words for copies, beside an index
- * of the transfers.
+ * chunk for other sums, and so many words for each transfer where sums are forwarded; memory
+ * O(N^2) bits for sums, O(N) words for copies, beside an index of the transfers.
  *
  * The bounds reported, in M/B, are those of coll_bound() (collective/schedule/bound.h), by
  * what has to cross the cuts of the digraph. With light, whose arcs are others in
@@ -454,7 +466,7 @@ int coll_sequence(const struct coll_sched *first, const struct coll_sched *secon
  * steps nor T_B ever rise. Where every arc is full in every step nothing
  * moves. In batches (coll_pipeline) more can be gained, for more steps.
  *
- * New schedule, verified. WEFT_EUNSUPPORTED for all-to-all, broadcast and
+ * New schedule, verified. WEFT_EUNSUPPORTED for all-to-all, broadcast, forwarded sums and
  * schedules with light, WEFT_ELIMIT when capacities have no common multiple
  * below 2^31. O(transfers steps) a round, at most COLL_TIGHTEN_ROUNDS of them.
  */

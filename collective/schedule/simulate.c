@@ -169,7 +169,7 @@ static int add_step(struct sim_run *r, bool *any, struct err *err)
 		const struct coll_xfer *x = &r->s->xfers.v[i];
 		int32_t m = r->message_at[coll_orbit(r->s->action, x->arc)];
 
-		r->messages.v[m].reduces |= x->op == COLL_OP_REDUCE;
+		r->messages.v[m].reduces |= x->op != COLL_OP_COPY;
 		if (r->message_of) {
 			r->message_of[i] = m;
 		}

@@ -203,13 +203,16 @@ static int emit(struct coll_tightening *o, struct coll_sched *out, struct err *e
 
 static int check_kind(const struct coll_sched *s, struct err *err)
 {
+	int rc;
+
 	if (s->kind == COLL_ALLTOALL || coll_has_root(s->kind) || s->lights.n > 0) {
 		return err_set(err, WEFT_EUNSUPPORTED,
 			       "overlap of %s: not supported",
 			       s->lights.n > 0 ? "a schedule with light"
 					       : coll_kind_name(s->kind));
 	}
-	return coll_refuse_embedded(s, "overlapping", err);
+	rc = coll_refuse_forwards(s, "overlap", err);
+	return rc ? rc : coll_refuse_embedded(s, "overlapping", err);
 }
 
 int coll_tighten_steps(const struct coll_sched *s, struct coll_sched **out, struct err *err)

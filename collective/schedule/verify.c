@@ -8,6 +8,9 @@
  * of a shard that appear in the same transfers form a class and are replayed
  * once. What is sent must be held when the step begins: all of a step is
  * checked before any of it is applied.
+ *
+ * Where sums are forwarded, the sum that each rank sent last is kept, and who has it: nobody
+ * can get two sums of a rank, as the later one includes the earlier.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -28,6 +31,7 @@
 struct coll_move {
 	int32_t step, arc, src, dst;
 	int32_t from, to;	/* classes, inclusive */
+	int32_t of;		/* whose sum is forwarded */
 	uint8_t op;
 };
 
@@ -59,6 +63,9 @@ struct coll_replay {
 	int64_t *arrives;	/* stamp of the last step that changed a row */
 	int64_t stamp;
 	struct coll_sum_node *leaves;	/* of each node, while sums form a tree */
+	struct coll_sent *sent;	/* of each node; NULL: nothing is forwarded */
+	uint64_t *sent_sum;	/* rows as sum: what was sent; valid likewise */
+	uint64_t *holders;	/* rows: who has what this node sent */
 	struct arrays arrays;	/* all of these but the moves */
 };
 
@@ -68,6 +75,12 @@ struct coll_sum_node {
 	int32_t sent;		/* its sum */
 	int32_t arrived;	/* the last sum to it; -1: none */
 	int32_t whole;		/* the sum of all arrived */
+};
+
+/* The sum that a node sent last. */
+struct coll_sent {
+	int count;		/* contributions; 0: none was sent */
+	bool changed;		/* the node's sum since then; also before the first */
 };
 
 static void replay_fini(struct coll_replay *r)
@@ -137,6 +150,11 @@ static int replay_init(struct coll_replay *r, const struct coll_sched *s, const 
 		arrays_add(&r->arrays, r->count_old, n);
 		arrays_add(&r->arrays, r->arrives, n);
 		arrays_add(&r->arrays, r->leaves, n);
+		if (s->forwards) {
+			arrays_add(&r->arrays, r->sent, n);
+			arrays_add(&r->arrays, r->sent_sum, n * r->words);
+			arrays_add(&r->arrays, r->holders, n * r->words);
+		}
 	} else {
 		arrays_add(&r->arrays, r->have, n);
 	}
@@ -192,6 +210,12 @@ static void number_classes(struct coll_replay *r)
 	r->n_classes = k - 1;	/* the last mark ends the shard */
 }
 
+/* A transfer of shard (origin, dest); of others than all-to-all, dest is COLL_NO_DEST. */
+static bool is_of(const struct coll_xfer *x, int origin, int dest)
+{
+	return x->origin == origin && (x->dest == dest || dest == COLL_NO_DEST);
+}
+
 /* Takes the transfers of shard (origin, dest) off the order and cuts the
  * shard into classes. */
 static int load_shard(struct coll_replay *r, int origin, int dest)
@@ -202,7 +226,7 @@ static int load_shard(struct coll_replay *r, int origin, int dest)
 
 	r->origin = origin;
 	r->dest = dest;
-	while (end < total && x[r->order[end]].origin == origin && x[r->order[end]].dest == dest) {
+	while (end < total && is_of(&x[r->order[end]], origin, dest)) {
 		end++;
 	}
 	r->n_moves = (int)(end - r->next);
@@ -226,7 +250,7 @@ static int load_shard(struct coll_replay *r, int origin, int dest)
 		r->moves[i] = (struct coll_move){
 			t->step, t->arc, arcs[t->arc].src, arcs[t->arc].dst,
 			r->class_at[t->first], r->class_at[t->last + 1] - 1,
-			t->op,
+			t->dest, t->op,
 		};
 	}
 	r->next = end;
@@ -359,7 +383,8 @@ static void keep_old(struct coll_replay *r, int i, int end, int class)
 		int u = r->moves[k].src;
 
 		r->count_old[u] = r->count[u];
-		if (covers(&r->moves[k], class) && r->arrives[u] == r->stamp && r->count[u] > 1 &&
+		if (covers(&r->moves[k], class) && r->moves[k].op != COLL_OP_FORWARD &&
+		    r->arrives[u] == r->stamp && r->count[u] > 1 &&
 		    r->count[u] < r->n) {
 			memcpy(row(r, r->sum_old, u), row(r, r->sum, u),
 			       r->words * sizeof(*r->sum));
@@ -378,14 +403,11 @@ static bool add_one(struct coll_replay *r, int node, int rank)
 	return fresh;
 }
 
-/* Adds the sum of src, as the step began, to that of dst; false when they
- * have a contribution in common. */
-static bool add_sum(struct coll_replay *r, int src, int dst)
+/* Adds n contributions to the sum of dst: all of them, or those in the row `from`, or that
+ * of `rank` alone; false when some are there already. */
+static bool add_row(struct coll_replay *r, int dst, const uint64_t *from, int n, int rank)
 {
-	bool changed = r->arrives[src] == r->stamp;
-	const uint64_t *from = row(r, changed ? r->sum_old : r->sum, src);
 	uint64_t *to = row(r, r->sum, dst), common = 0;
-	int n = r->count_old[src];
 
 	if (n == r->n || r->count[dst] == r->n) {
 		return false;
@@ -396,7 +418,7 @@ static bool add_sum(struct coll_replay *r, int src, int dst)
 	}
 	r->count[dst] += n;
 	if (n == 1) {
-		return add_one(r, dst, src);
+		return add_one(r, dst, rank);
 	}
 	for (size_t w = 0; w < r->words; w++) {
 		common |= to[w] & from[w];
@@ -405,10 +427,101 @@ static bool add_sum(struct coll_replay *r, int src, int dst)
 	return common == 0;
 }
 
+/* The contributions of a node as the step began. */
+static const uint64_t *old_row(const struct coll_replay *r, int node)
+{
+	return row(r, r->arrives[node] == r->stamp ? r->sum_old : r->sum, node);
+}
+
+static bool add_sum(struct coll_replay *r, int src, int dst)
+{
+	return add_row(r, dst, old_row(r, src), r->count_old[src], src);
+}
+
+/* ---- sums that are forwarded ---- */
+
+/* A node sends its sum: what others got of it before is out of date if it changed. */
+static void send_sum(struct coll_replay *r, int node, int to)
+{
+	struct coll_sent *sent = &r->sent[node];
+
+	if (sent->changed) {
+		*sent = (struct coll_sent){ r->count_old[node], false };
+		if (sent->count > 1 && sent->count < r->n) {
+			memcpy(row(r, r->sent_sum, node), old_row(r, node),
+			       r->words * sizeof(*r->sum));
+		}
+		memset(row(r, r->holders, node), 0, r->words * sizeof(*r->holders));
+	}
+	row(r, r->holders, node)[to / 64] |= UINT64_C(1) << (to % 64);
+}
+
+/* Why the tail of m does not have what it forwards. */
+static int forward_fault(const struct coll_replay *r, const struct coll_move *m, int class,
+			 struct err *err)
+{
+	bool sent = false, came = false;
+	char what[96];
+
+	for (int k = 0; r->moves[k].step < m->step; k++) {
+		const struct coll_move *b = &r->moves[k];
+		bool first = b->op == COLL_OP_REDUCE && b->src == m->of;
+		bool again = b->op == COLL_OP_FORWARD && b->of == m->of;
+
+		sent |= covers(b, class) && first;
+		came |= covers(b, class) && (first || again) && b->dst == m->src;
+	}
+	snprintf(what, sizeof(what), came   ? "the sum of rank %d has changed since it came"
+				     : sent ? "the sum of rank %d is forwarded before it has come"
+					    : "the sum of rank %d is forwarded, which has not sent it",
+		 m->of);
+	return fault(r, m, class, err, what);
+}
+
+/* Others may send a newer sum in the step: what is forwarded is that of before. */
+static int forward_sums(struct coll_replay *r, int i, int end, int class, struct err *err)
+{
+	for (int k = i; k < end; k++) {
+		const struct coll_move *m = &r->moves[k];
+
+		if (m->op == COLL_OP_FORWARD && covers(m, class) &&
+		    (r->sent[m->of].count == 0 ||
+		     !(row(r, r->holders, m->of)[m->src / 64] >> (m->src % 64) & 1))) {
+			return forward_fault(r, m, class, err);
+		}
+	}
+	for (int k = i; k < end; k++) {
+		const struct coll_move *m = &r->moves[k];
+
+		if (m->op != COLL_OP_FORWARD || !covers(m, class)) {
+			continue;
+		}
+		if (!add_row(r, m->dst, row(r, r->sent_sum, m->of), r->sent[m->of].count, m->of)) {
+			return fault(r, m, class, err, "a contribution is summed twice");
+		}
+		row(r, r->holders, m->of)[m->dst / 64] |= UINT64_C(1) << (m->dst % 64);
+	}
+	for (int k = i; k < end; k++) {
+		const struct coll_move *m = &r->moves[k];
+
+		if (m->op == COLL_OP_REDUCE && covers(m, class)) {
+			send_sum(r, m->src, m->dst);
+		}
+	}
+	for (int k = i; k < end; k++) {
+		r->sent[r->moves[k].dst].changed |= covers(&r->moves[k], class);
+	}
+	return 0;
+}
+
+/* ---- sums, a step after the other ---- */
+
 /* Copies go first: a sum that arrives beside a copy counts twice whichever
  * is the faster. */
 static int sum_step(struct coll_replay *r, int i, int end, int class, struct err *err)
 {
+	int rc;
+
 	keep_old(r, i, end, class);
 	for (int k = i; k < end; k++) {
 		const struct coll_move *m = &r->moves[k];
@@ -423,6 +536,9 @@ static int sum_step(struct coll_replay *r, int i, int end, int class, struct err
 			return fault(r, m, class, err, "delivered twice");
 		}
 		r->count[m->dst] = r->n;
+	}
+	if (r->sent && (rc = forward_sums(r, i, end, class, err))) {
+		return rc;
 	}
 	for (int k = i; k < end; k++) {
 		const struct coll_move *m = &r->moves[k];
@@ -460,6 +576,9 @@ static int replay_sums(struct coll_replay *r, int class, struct err *err)
 
 	for (int v = 0; v < r->n; v++) {
 		r->count[v] = 1;
+		if (r->sent) {
+			r->sent[v] = (struct coll_sent){ 0, true };
+		}
 	}
 	for (int i = 0, end; i < r->n_moves && !rc; i = end) {
 		end = step_end(r, i);
@@ -488,10 +607,11 @@ static int sum_tree(struct coll_replay *r, int class)
 		struct coll_sum_node *from = &r->leaves[m->src];
 		struct coll_sum_node *to = &r->leaves[m->dst];
 
-		if (m->op != COLL_OP_REDUCE || !covers(m, class)) {
+		if (m->op == COLL_OP_COPY || !covers(m, class)) {
 			continue;
 		}
-		if (from->sent != NEVER || from->arrived == m->step || to->sent != NEVER) {
+		if (m->op == COLL_OP_FORWARD || from->sent != NEVER || from->arrived == m->step ||
+		    to->sent != NEVER) {
 			return -1;
 		}
 		from->sent = m->step;
@@ -564,6 +684,8 @@ static int check_xfers(const struct coll_sched *s, struct err *err)
 
 		if (a->src == a->dst) {
 			what = "a self-loop carries nothing";
+		} else if (x->op == COLL_OP_FORWARD && x->dest == a->src) {
+			what = "a rank forwards the sums of others, not its own";
 		} else if (x->op == COLL_OP_REDUCE && !coll_is_sum(s->kind)) {
 			what = "this collective does not reduce";
 		} else if (s->kind == COLL_ALLTOALL && x->origin == x->dest) {

@@ -369,6 +369,7 @@ int rank_program_make(const struct coll_sched *s, int rank, struct rank_program 
 	}
 	if ((rc = coll_refuse_light_changes(s, "messages", err)) ||
 	    (rc = coll_refuse_demands(s, "messages", err)) ||
+	    (rc = coll_refuse_forwards(s, "messages", err)) ||
 	    (coll_part(s) < 0 && (rc = coll_part_of(s, rank, &part, err)))) {
 		return rc;
 	}

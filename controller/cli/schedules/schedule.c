@@ -219,10 +219,11 @@ out:
 /* ---- show ---- */
 
 /* "transfers" of one step, counted from 1, or (0) of all: [{step, from, to,
- * arc, shard, destination, first_chunk, last_chunk, op}]; destination only of
- * all-to-all. */
+ * arc, shard, destination, first_chunk, last_chunk, op, sum_of}]; destination only of
+ * all-to-all, sum_of (null for a copy) only where sums are forwarded. */
 static void out_transfers(struct out *o, const struct coll_sched *s, int64_t step)
 {
+	static const char *const ops[] = { "copy", "reduce", "forward" };
 	const struct topo *t = coll_topo(s);
 	const struct coll_xfer *x;
 	int64_t n;
@@ -246,7 +247,12 @@ static void out_transfers(struct out *o, const struct coll_sched *s, int64_t ste
 		}
 		out_int(o, "first_chunk", x[i].first);
 		out_int(o, "last_chunk", x[i].last);
-		out_str(o, "op", x[i].op == COLL_OP_REDUCE ? "reduce" : "copy");
+		out_str(o, "op", ops[x[i].op]);
+		if (coll_forwards(s) && x[i].op == COLL_OP_COPY) {
+			out_null(o, "sum_of");
+		} else if (coll_forwards(s)) {
+			out_int(o, "sum_of", x[i].op == COLL_OP_FORWARD ? x[i].dest : a->src);
+		}
 		out_end(o);
 	}
 	out_end(o);

@@ -165,9 +165,9 @@ static void test_json_refuses(void **state)
 		{ "{\"a\":1,\"a\":1}", WEFT_EINVAL, "not valid JSON" },
 		{ "{}", WEFT_EINVAL, "format" },
 		{ "{\"format\":\"x\"}", WEFT_EINVAL, "weft-schedule" },
-		{ "{\"format\":\"weft-schedule\",\"version\":5,"
+		{ "{\"format\":\"weft-schedule\",\"version\":6,"
 		  "\"collective\":\"allgather\",\"nodes\":1,\"chunks\":1}",
-		  WEFT_EUNSUPPORTED, "format 5" },
+		  WEFT_EUNSUPPORTED, "format 6" },
 		{ "{\"format\":\"weft-schedule\",\"version\":1,"
 		  "\"collective\":\"gossip\"}", WEFT_EINVAL, "gossip" },
 		{ HEAD "\"nodes\":3," ARCS XFERS, WEFT_EINVAL, "JSON" },
@@ -255,7 +255,7 @@ static void test_proto_refuses(void **state)
 		BYTES("", "collective"),
 		BYTES("\x08", "malformed"),
 		BYTES("\x08\x01\x10\x09\x20\x02\x28\x01", "collective: 9"),
-		BYTES("\x08\x05\x10\x01\x20\x02\x28\x01", "format 5"),
+		BYTES("\x08\x06\x10\x01\x20\x02\x28\x01", "format 6"),
 		BYTES("\x08\x01\x10\x01\x28\x01", "nodes: 0"),
 		BYTES("\x08\x01\x10\x01\x20\x02", "chunks: 0"),
 		BYTES(P_HEAD "\x38\x02" P_ARCS, "root"),

@@ -153,7 +153,8 @@ static void test_add_refuses(void **state)
 		{ { 0, 0, 0, -1, -1, 0, 0 }, WEFT_EINVAL, "range" },
 		{ { 0, 0, 0, -1, 1, 0, 0 }, WEFT_EINVAL, "range" },
 		{ { 0, 0, 0, -1, 0, 2, 0 }, WEFT_EINVAL, "range" },
-		{ { 0, 0, 0, -1, 0, 0, 2 }, WEFT_EINVAL, "operation" },
+		{ { 0, 0, 0, -1, 0, 0, 3 }, WEFT_EINVAL, "operation" },
+		{ { 0, 0, 0, 1, 0, 0, 2 }, WEFT_EINVAL, "allreduce only" },
 	};
 	struct coll_sched *s = empty(COLL_ALLGATHER, "K(3)", 2);
 	struct err err;
