@@ -4,7 +4,8 @@
  * Of a compact schedule's group those elements stay that are automorphisms of the physical
  * digraph too, or another group takes its place that keeps both. Of all transfers those
  * are then kept whose origin is the first of its orbit. Routes are made for the first
- * arc of every orbit that carries, as their images serve the rest.
+ * arc of every orbit that carries, as their images serve the rest. Where that makes more
+ * than it saves the whole group stays, and every arc that carries gets routes.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -16,7 +17,9 @@ struct embed_work {
 	const struct coll_sched *s;
 	struct coll_sched *out;
 	struct topo_action *old, *kept;	/* of the groups of both on the logical digraph */
-	bool *carries;			/* by orbit of arcs under `kept` */
+	enum coll_routing routing;
+	bool *carries;			/* by orbit of arcs under `old` */
+	bool each;			/* every arc has its own routes */
 	struct embed_paths paths;
 	struct embed_minimal minimal;
 	struct embed_grid grid;
@@ -78,34 +81,92 @@ static int choose_group(struct embed_work *w, const struct topo *physical,
 	return rc;
 }
 
-/* The group of what is made; NULL: none. */
-static int keep_group(struct embed_work *w, const struct topo *physical,
-		      enum coll_routing routing, struct topo_group **group, struct err *err)
+/* Collects the routes of an arc. */
+static int find_routes(struct embed_work *w, int arc, struct err *err)
 {
-	int rc = 0;
+	const struct topo_arc *a = topo_arc(coll_topo(w->s), arc);
+	int rc = w->routing == COLL_ROUTING_MINIMAL_SPLIT
+			 ? embed_minimal(&w->minimal, &w->paths, a->src, a->dst, err)
+			 : embed_dimensions(&w->grid, &w->paths, a->src, a->dst, err);
 
-	*group = NULL;
-	if (topo_ranks(physical) != coll_ranks(w->s)) {
-		return 0;	/* refused by coll_set_physical */
-	}
-	if (routing == COLL_ROUTING_DIMENSION_ORDER &&
-	    (rc = embed_grid_init(&w->grid, physical, err))) {
-		return rc;
-	}
-	if (routing != COLL_ROUTING_EXPLICIT) {
-		rc = choose_group(w, physical, group, err);
-	}
-	if (!rc && routing == COLL_ROUTING_DIMENSION_ORDER &&
-	    !embed_keeps_digits(&w->grid, *group)) {
-		topo_group_free(*group);
-		*group = NULL;
+	if (rc || (rc = embed_collect(&w->paths, a->src, a->dst, 1, err))) {
+		err_wrap(err, "arc %d (%d -> %d)", arc, a->src, a->dst);
 	}
 	return rc;
 }
 
+static bool carries(const struct embed_work *w, int arc)
+{
+	return w->carries[topo_action_orbit(w->old, arc)];
+}
+
+/* What is kept, transfers and hops, with a part of the group, and with all of it. */
+static int count_kept(struct embed_work *w, const struct topo_group *part, int64_t *with_part,
+		      int64_t *with_all, struct err *err)
+{
+	struct topo_action *action;
+	int rc = topo_action_new(coll_topo(w->s), part, &action, err);
+
+	(void)coll_xfers(w->s, with_all);
+	*with_part = *with_all * (topo_group_order(coll_group(w->s)) / topo_group_order(part));
+	for (int o = 0; !rc && o < topo_action_orbits(action); o++) {
+		if (carries(w, topo_action_first(action, o))) {
+			rc = find_routes(w, topo_action_first(action, o), err);
+			*with_part += (int64_t)w->paths.hops.n;
+			*with_all += (int64_t)w->paths.hops.n * topo_action_size(action, o);
+			w->paths.hops.n = w->paths.routes.n = 0;
+		}
+	}
+	topo_action_free(action);
+	return rc;
+}
+
+/* All of the group where that leaves less, or where routes are explicit. */
+static int prefer_all(struct embed_work *w, struct topo_group **group, struct err *err)
+{
+	const struct topo_group *old = coll_group(w->s);
+	int64_t with_part, with_all;
+	int rc = 0;
+
+	if (topo_group_order(*group) >= topo_group_order(old)) {
+		return 0;
+	}
+	if (w->routing != COLL_ROUTING_EXPLICIT) {
+		rc = count_kept(w, *group, &with_part, &with_all, err);
+		if (rc || with_part <= with_all) {
+			return rc;
+		}
+	}
+	topo_group_free(*group);
+	w->each = true;
+	return topo_group_copy(old, group, err);
+}
+
+/* The group of what is made; NULL: none. */
+static int keep_group(struct embed_work *w, const struct topo *physical,
+		      struct topo_group **group, struct err *err)
+{
+	int rc = 0;
+
+	*group = NULL;
+	if (topo_ranks(physical) != coll_ranks(w->s) ||
+	    topo_n(physical) < topo_n(coll_topo(w->s))) {
+		return 0;	/* refused by coll_set_physical */
+	}
+	if (w->routing != COLL_ROUTING_EXPLICIT &&
+	    (rc = choose_group(w, physical, group, err))) {
+		return rc;
+	}
+	if (w->routing == COLL_ROUTING_DIMENSION_ORDER && !embed_keeps_digits(&w->grid, *group)) {
+		topo_group_free(*group);
+		*group = NULL;
+	}
+	return prefer_all(w, group, err);
+}
+
 /* An empty schedule like s, with this group and on this digraph, both taken over. */
-static int begin(struct embed_work *w, struct topo *physical, struct topo_group *group,
-		 enum coll_routing routing, int ports, struct err *err)
+static int begin(struct embed_work *w, struct topo *physical, struct topo_group *group, int ports,
+		 struct err *err)
 {
 	struct topo *logical = NULL;
 	int rc = topo_copy(coll_topo(w->s), &logical, err);
@@ -122,7 +183,8 @@ static int begin(struct embed_work *w, struct topo *physical, struct topo_group 
 		topo_free(physical);
 		return rc;
 	}
-	return coll_set_physical(w->out, physical, routing, ports, err);
+	rc = coll_set_physical(w->out, physical, w->routing, ports, err);
+	return rc || !w->each ? rc : coll_route_each(w->out, err);
 }
 
 /* ---- the transfers ---- */
@@ -173,7 +235,6 @@ static int add_images(struct embed_work *w, const struct embed_firsts *f,
 		int by = topo_group_between(old, x->origin, f->list[i]);
 		struct coll_xfer to = embed_moved(old, w->old, by, x);
 
-		w->carries[topo_action_orbit(w->kept, to.arc)] = true;
 		rc = coll_add(w->out, &to, err);
 	}
 	return rc;
@@ -201,71 +262,84 @@ static int add_transfers(struct embed_work *w, struct err *err)
 
 /* ---- the routes ---- */
 
-static int route_arc(struct embed_work *w, enum coll_routing routing, int arc, struct err *err)
+static int route_arc(struct embed_work *w, int arc, struct err *err)
 {
-	const struct topo_arc *a = topo_arc(coll_topo(w->out), arc);
-	int rc;
+	int rc = find_routes(w, arc, err);
 
-	rc = routing == COLL_ROUTING_MINIMAL_SPLIT
-		     ? embed_minimal(&w->minimal, &w->paths, a->src, a->dst, err)
-		     : embed_dimensions(&w->grid, &w->paths, a->src, a->dst, err);
-	if (rc || (rc = embed_collect(&w->paths, a->src, a->dst, 1, err)) ||
-	    (rc = embed_add_routes(&w->paths, w->out, arc, err))) {
+	if (!rc && (rc = embed_add_routes(&w->paths, w->out, arc, err))) {
+		const struct topo_arc *a = topo_arc(coll_topo(w->out), arc);
+
 		err_wrap(err, "arc %d (%d -> %d)", arc, a->src, a->dst);
 	}
 	return rc;
 }
 
-static int add_routes(struct embed_work *w, enum coll_routing routing, struct err *err)
+static int add_routes(struct embed_work *w, struct err *err)
 {
-	const struct topo *physical = coll_physical(w->out);
-	int rc = embed_paths_init(&w->paths, physical, err);
+	int m = topo_m(coll_topo(w->out)), rc = 0;
 
-	if (!rc && routing == COLL_ROUTING_EXPLICIT) {
+	if (w->routing == COLL_ROUTING_EXPLICIT) {
 		return embed_explicit(w->file, &w->paths, w->out, err);
 	}
-	if (!rc && routing == COLL_ROUTING_MINIMAL_SPLIT) {
-		rc = embed_minimal_init(&w->minimal, physical, err);
-	}
-	for (int o = 0; o < topo_action_orbits(w->kept) && !rc; o++) {
-		if (w->carries[o]) {
-			rc = route_arc(w, routing, topo_action_first(w->kept, o), err);
-		}
+	for (int a = 0; a < m && !rc; a++) {
+		bool first = topo_action_first(w->kept, topo_action_orbit(w->kept, a)) == a;
+
+		rc = carries(w, a) && (first || w->each) ? route_arc(w, a, err) : 0;
 	}
 	return rc;
 }
 
 /* ---- all of it ---- */
 
-static int fill(struct embed_work *w, enum coll_routing routing, struct err *err)
+/* Finds the arcs that carry, and gets ready for their routes. */
+static int prepare(struct embed_work *w, const struct topo *physical, struct err *err)
 {
-	int rc;
+	int rc = check_schedule(w->s, physical, err);
+	const struct coll_xfer *x;
+	int64_t n;
 
-	if ((rc = topo_action_new(coll_topo(w->out), coll_group(w->out), &w->kept, err))) {
+	if (rc || (rc = topo_action_new(coll_topo(w->s), coll_group(w->s), &w->old, err))) {
 		return rc;
 	}
-	arrays_add(&w->arrays, w->carries, topo_action_orbits(w->kept));
+	arrays_add(&w->arrays, w->carries, topo_action_orbits(w->old));
 	if (w->arrays.failed) {
 		return err_nomem(err);
 	}
-	if ((rc = add_transfers(w, err)) || (rc = add_routes(w, routing, err))) {
+	x = coll_xfers(w->s, &n);
+	for (int64_t i = 0; i < n; i++) {
+		w->carries[topo_action_orbit(w->old, x[i].arc)] = true;
+	}
+	if ((rc = embed_paths_init(&w->paths, physical, err)) ||
+	    (rc = embed_minimal_init(&w->minimal, physical, err))) {
+		return rc;
+	}
+	return w->routing == COLL_ROUTING_DIMENSION_ORDER ? embed_grid_init(&w->grid, physical, err)
+							  : 0;
+}
+
+static int fill(struct embed_work *w, struct err *err)
+{
+	int rc;
+
+	if ((rc = topo_action_new(coll_topo(w->out), coll_group(w->out), &w->kept, err)) ||
+	    (rc = add_transfers(w, err)) || (rc = add_routes(w, err))) {
 		return rc;
 	}
 	return coll_finish(w->out, err);
 }
 
-static int embed(struct embed_work *w, struct topo *physical, enum coll_routing routing,
-		 int ports, struct coll_sched **out, struct err *err)
+static int embed(struct embed_work *w, struct topo *physical, int ports, struct coll_sched **out,
+		 struct err *err)
 {
 	struct topo_group *group = NULL;
-	int rc = check_schedule(w->s, physical, err);
+	int rc = prepare(w, physical, err);
 
 	*out = NULL;
-	if (rc || (rc = topo_action_new(coll_topo(w->s), coll_group(w->s), &w->old, err)) ||
-	    (rc = keep_group(w, physical, routing, &group, err))) {
+	if (rc || (rc = keep_group(w, physical, &group, err))) {
+		topo_group_free(group);
 		topo_free(physical);
-	} else if ((rc = begin(w, physical, group, routing, ports, err)) == 0 &&
-		   (rc = fill(w, routing, err)) == 0) {
+	} else if ((rc = begin(w, physical, group, ports, err)) == 0 &&
+		   (rc = fill(w, err)) == 0) {
 		*out = w->out;
 		w->out = NULL;
 	}
@@ -277,15 +351,15 @@ static int embed(struct embed_work *w, struct topo *physical, enum coll_routing 
 int coll_embed(const struct coll_sched *s, struct topo *physical, enum coll_routing routing,
 	       int ports, struct coll_sched **out, struct err *err)
 {
-	struct embed_work w = { .s = s };
+	struct embed_work w = { .s = s, .routing = routing };
 
-	return embed(&w, physical, routing, ports, out, err);
+	return embed(&w, physical, ports, out, err);
 }
 
 int coll_embed_routes(const struct coll_sched *s, struct topo *physical, const char *json,
 		      size_t len, int ports, struct coll_sched **out, struct err *err)
 {
-	struct embed_work w = { .s = s };
+	struct embed_work w = { .s = s, .routing = COLL_ROUTING_EXPLICIT };
 	int rc = embed_read_routes(json, len, &w.file, err);
 
 	*out = NULL;
@@ -293,7 +367,7 @@ int coll_embed_routes(const struct coll_sched *s, struct topo *physical, const c
 		topo_free(physical);
 		return rc;
 	}
-	return embed(&w, physical, COLL_ROUTING_EXPLICIT, ports, out, err);
+	return embed(&w, physical, ports, out, err);
 }
 
 int coll_embed_in(const struct coll_fabric *f, const struct coll_sched *s, struct coll_sched **out,

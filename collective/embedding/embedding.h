@@ -36,8 +36,9 @@
  * A compact schedule keeps its group, or what extends of it to the
  * physical digraph by topo_group_extend(), or gets a larger one that keeps both: of the
  * shifts of topo_group_digits() those under which its transfers stay the same. By
- * dimension-order a group must add numbers to digits. Its routes are the same as those
- * of the schedule unfolded.
+ * dimension-order a group must add numbers to digits. Where there are fewer transfers and hops
+ * so, it keeps all of its group, and each arc that carries has its own routes
+ * (coll_route_each). Its routes are the same as those of the schedule unfolded.
  *
  * WEFT_EINVAL as coll_set_physical; WEFT_EUNSUPPORTED: s is embedded, has light or is
  * the part of a rank, or dimension-order and the physical digraph has no such
@@ -51,8 +52,8 @@ int coll_embed(const struct coll_sched *s, struct topo *physical, enum coll_rout
 /*
  * The same with routes from JSON, {"routes": [[0, 3, 1, [0, 8, 3]], ...]}: of the logical
  * arcs 0 -> 3, a path through nodes 0, 8 and 3 that carries this weight of what they do,
- * of the sum of the weights of all their paths. Written out, as a file is believed
- * in no symmetry. WEFT_EINVAL names the route: other keys, numbers that are none, arcs
+ * of the sum of the weights of all their paths. A file is believed in no symmetry: each arc
+ * has its own routes, also of a compact schedule. WEFT_EINVAL names the route: other keys, numbers that are none, arcs
  * that are not there.
  */
 int coll_embed_routes(const struct coll_sched *s, struct topo *physical, const char *json,

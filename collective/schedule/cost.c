@@ -101,7 +101,7 @@ static int add_tips(const struct coll_loads *w, const struct coll_cost *c, struc
 	int rc = 0;
 
 	for (int i = 0; i < w->n_used && !rc; i++) {
-		int32_t arc = coll_orbit_first(s->action, w->used[i]);
+		int32_t arc = coll_orbit_first(w->senders, w->used[i]);
 		int64_t k = s->embedding ? w->path_of[w->used[i]] : 0;
 
 		if (!s->embedding) {
@@ -164,6 +164,7 @@ static int farthest(const struct coll_sched *s, int *hops, struct err *err)
 {
 	bool towards = s->kind == COLL_REDUCE || s->kind == COLL_GATHER;
 	const struct topo *t = coll_physical(s);
+	const struct topo_group *g = coll_pair_symmetry(s);
 	int32_t *dist = malloc((size_t)topo_n(t) * sizeof(*dist));
 	struct topo *back = NULL;
 	int rc = dist ? 0 : err_nomem(err);
@@ -173,7 +174,7 @@ static int farthest(const struct coll_sched *s, int *hops, struct err *err)
 		rc = topo_transpose(t, &back, NULL, err);
 	}
 	for (int u = 0; u < s->ranks && !rc && *hops >= 0; u++) {
-		if (coll_has_root(s->kind) ? u != s->root : topo_group_first(s->group, u) != u) {
+		if (coll_has_root(s->kind) ? u != s->root : topo_group_first(g, u) != u) {
 			continue;
 		}
 		topo_bfs(towards ? back : t, u, dist);

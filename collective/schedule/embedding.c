@@ -2,7 +2,8 @@
  * Embeddings: the routes of logical arcs over a physical digraph.
  *
  * Routes are kept as rows of (arc, weight, hops), of a compact schedule one set an
- * orbit of logical arcs: the others' routes are their images. They are checked
+ * orbit of logical arcs: the others' routes are their images. Where the group is none of
+ * the physical digraph, recursive doubling on a torus, every arc has its own. They are checked
  * when they are added, so whoever counts loads or simulates only follows them.
  */
 #include <assert.h>
@@ -40,6 +41,7 @@ void coll_embedding_free(struct coll_embedding *e)
 		return;
 	}
 	topo_action_free(e->action);
+	topo_group_free(e->symmetry);
 	topo_free(e->physical);
 	free(e->name);
 	vec_fini(&e->paths);
@@ -72,6 +74,38 @@ static int check_holders(const struct topo *logical, const struct topo *physical
 	return 0;
 }
 
+/* What is known of the physical digraph without the schedule's group. */
+static int find_symmetry(struct coll_embedding *e, struct err *err)
+{
+	int rc = topo_group_find(e->physical, &e->symmetry, err);
+
+	return rc || e->symmetry ? rc : topo_group_digits(e->physical, &e->symmetry, err);
+}
+
+/* A group that is none of the physical digraph moves transfers only. */
+static int set_action(struct coll_sched *s, struct coll_embedding *e, struct err *err)
+{
+	int rc = s->group ? topo_action_new(e->physical, s->group, &e->action, NULL) : 0;
+
+	if (rc == WEFT_EINVAL) {
+		return find_symmetry(e, err);
+	}
+	return rc ? err_nomem(err) : 0;
+}
+
+int coll_route_each(struct coll_sched *s, struct err *err)
+{
+	struct coll_embedding *e = s->embedding;
+
+	assert(e->paths.n == 0);
+	if (!e->action) {
+		return 0;
+	}
+	topo_action_free(e->action);
+	e->action = NULL;
+	return find_symmetry(e, err);
+}
+
 int coll_set_physical(struct coll_sched *s, struct topo *physical, enum coll_routing routing,
 		      int ports, struct err *err)
 {
@@ -87,7 +121,7 @@ int coll_set_physical(struct coll_sched *s, struct topo *physical, enum coll_rou
 	*e = (struct coll_embedding){ .physical = physical, .routing = routing };
 	if ((rc = check_holders(s->topo, physical, err)) ||
 	    (!ports && (rc = coll_count_ports(physical, &counted, err))) ||
-	    (s->group && (rc = topo_action_new(physical, s->group, &e->action, err)))) {
+	    (rc = set_action(s, e, err))) {
 		coll_embedding_free(e);
 		return rc;
 	}
@@ -138,9 +172,9 @@ static int check_path(const struct coll_sched *s, const struct coll_arc_route *r
 	return 0;
 }
 
-/* The element that takes an arc to the first of its orbit. Memories at both ends may stay
- * where they are, and do not tell: then the elements are tried. */
-static int element_to(const struct coll_sched *s, int arc, int first)
+/* Memories at both ends may stay where they are, and do not tell: then the elements are
+ * tried. */
+int coll_element_to(const struct coll_sched *s, int arc, int first)
 {
 	const struct topo_arc *from = topo_arc(s->topo, arc), *to = topo_arc(s->topo, first);
 	int by = 0;
@@ -167,9 +201,9 @@ int coll_add_route(struct coll_sched *s, const struct coll_arc_route *r, struct 
 		return rc;
 	}
 	p.first = (int64_t)e->hops.n;
-	if (s->group) {
+	if (e->action) {
 		p.arc = topo_action_first(s->action, topo_action_orbit(s->action, r->arc));
-		by = element_to(s, r->arc, p.arc);
+		by = coll_element_to(s, r->arc, p.arc);
 	}
 	if (e->hops.n + (size_t)r->n > COLL_MAX_XFERS) {
 		return err_set(err, WEFT_ELIMIT, "routes of more than %d hops", COLL_MAX_XFERS);
@@ -195,37 +229,49 @@ static int by_arc(const void *pa, const void *pb)
 	return a->first < b->first ? -1 : a->first > b->first;
 }
 
+/* By arc; mostly they come so. */
+static void sort_routes(struct coll_embedding *e)
+{
+	for (size_t i = 1; i < e->paths.n; i++) {
+		if (by_arc(&e->paths.v[i - 1], &e->paths.v[i]) > 0) {
+			qsort(e->paths.v, e->paths.n, sizeof(*e->paths.v), by_arc);
+			return;
+		}
+	}
+}
+
 int coll_finish_routes(struct coll_sched *s, struct err *err)
 {
 	struct coll_embedding *e = s->embedding;
-	bool *routed;
+	struct arrays arrays = { 0 };
+	bool *routed, *carries;
+	int rc = 0;
 
 	if (!e) {
 		return 0;
 	}
-	if (e->paths.n > 0) {
-		qsort(e->paths.v, e->paths.n, sizeof(*e->paths.v), by_arc);
-	}
-	routed = calloc((size_t)topo_m(s->topo) + 1, sizeof(*routed));
-	if (!routed) {
+	sort_routes(e);
+	arrays_add(&arrays, routed, topo_m(s->topo));
+	arrays_add(&arrays, carries, coll_orbits(s));
+	if (arrays.failed) {
 		return err_nomem(err);
 	}
 	for (size_t i = 0; i < e->paths.n; i++) {
-		routed[coll_orbit(s->action, e->paths.v[i].arc)] = true;
+		routed[coll_orbit(coll_senders(s), e->paths.v[i].arc)] = true;
 	}
 	for (size_t i = 0; i < s->xfers.n; i++) {
-		int arc = s->xfers.v[i].arc;
+		carries[coll_orbit(s->action, s->xfers.v[i].arc)] = true;
+	}
+	for (int arc = 0; arc < topo_m(s->topo) && !rc; arc++) {
+		const struct topo_arc *a = topo_arc(s->topo, arc);
 
-		if (!routed[coll_orbit(s->action, arc)]) {
-			const struct topo_arc *a = topo_arc(s->topo, arc);
-
-			free(routed);
-			return err_set(err, WEFT_EINVAL, "arc %d (%d -> %d) carries and has no "
-				       "route", arc, a->src, a->dst);
+		if (carries[coll_orbit(s->action, arc)] && !routed[coll_orbit(coll_senders(s), arc)]) {
+			rc = err_set(err, WEFT_EINVAL, "arc %d (%d -> %d) carries and has no "
+				     "route", arc, a->src, a->dst);
 		}
 	}
-	free(routed);
-	return 0;
+	arrays_fini(&arrays);
+	return rc;
 }
 
 const struct topo *coll_physical(const struct coll_sched *s)

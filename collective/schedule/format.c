@@ -115,6 +115,12 @@ static int64_t count_demands(const struct coll_sched *s)
 	return n;
 }
 
+/* Nodes whose images are written: those of the digraph that the group keeps. */
+static int moved_nodes(const struct coll_sched *s)
+{
+	return topo_n(coll_has_own_routes(s) ? s->topo : coll_physical(s));
+}
+
 int64_t format_n_rows(const struct coll_sched *s, enum format_which which)
 {
 	const struct topo *t = coll_physical(s);
@@ -141,7 +147,7 @@ int64_t format_n_rows(const struct coll_sched *s, enum format_which which)
 	case FORMAT_GENERATORS:
 		return generators;
 	case FORMAT_IMAGES:
-		return (int64_t)generators * topo_n(t);
+		return (int64_t)generators * moved_nodes(s);
 	case FORMAT_ROUTES:
 		return coll_n_arc_routes(s);
 	case FORMAT_HOPS:
@@ -227,7 +233,7 @@ static void get_route(const struct coll_arc_route *r, int64_t *v)
 
 static void get_image(const struct coll_sched *s, int64_t row, int64_t *v)
 {
-	int n = topo_n(coll_physical(s)), order;
+	int n = moved_nodes(s), order;
 
 	v[0] = topo_group_generator(s->group, (int)(row / n), &order)[row % n];
 }
@@ -533,6 +539,9 @@ static int set_group(struct format_load *l, int ranks, struct err *err)
 	struct topo_group *g;
 	int rc;
 
+	if (l->images.n == l->orders.n * (size_t)l->head.nodes) {
+		nodes = l->head.nodes;	/* the group keeps the logical digraph only */
+	}
 	if (l->images.n != l->orders.n * (size_t)nodes) {
 		return err_set(err, WEFT_EINVAL, "images: %zu rows: expected one for each of %lld "
 			       "nodes under each of %zu generators", l->images.n,
@@ -548,10 +557,37 @@ static int set_group(struct format_load *l, int ranks, struct err *err)
 	return 0;
 }
 
+/* Where several arcs of an orbit have routes, every arc has its own. */
+static int choose_routes(const struct format_load *l, struct err *err)
+{
+	struct coll_sched *s = l->sched;
+	int m = topo_m(s->topo), *with = calloc((size_t)coll_orbits(s) + 1, sizeof(*with));
+	bool own = false;
+
+	if (!with) {
+		return err_nomem(err);
+	}
+	for (size_t i = 0; i < l->routes.n && s->group; i++) {
+		int arc = l->routes.v[i].arc, *first;
+
+		if (arc < m) {		/* else refused when it is added */
+			first = &with[coll_orbit(s->action, arc)];
+			own |= *first != 0 && *first != arc + 1;
+			*first = arc + 1;
+		}
+	}
+	free(with);
+	return own ? coll_route_each(s, err) : 0;
+}
+
 static int set_routes(const struct format_load *l, struct err *err)
 {
+	int rc = choose_routes(l, err);
 	size_t hop = 0;
 
+	if (rc) {
+		return rc;
+	}
 	for (size_t i = 0; i < l->routes.n; i++) {
 		const struct coll_path *p = &l->routes.v[i];
 		struct coll_arc_route r = { .arc = p->arc, .weight = p->weight, .n = p->n };

@@ -4,7 +4,9 @@
  * One pass over the sorted transfers adds up the chunks of every logical arc in a
  * step, then follows its routes. All is counted by orbits: a transfer that is kept
  * stands for one on every arc of its orbit, and the hops of its routes' images are
- * dealt out equally over the orbits that they fall in. Loads are whole numbers over
+ * dealt out equally over the orbits that they fall in. Where the group is none of the
+ * physical digraph, what is kept is dealt out to the arcs of its orbit first, and then each
+ * counts for itself. Loads are whole numbers over
  * one scale, and are compared by products of 128 bits: a schedule that meets
  * its bound is found to do so exactly.
  */
@@ -42,7 +44,7 @@ static int index_routes(struct coll_loads *w, struct err *err)
 	const struct coll_embedding *e = w->s->embedding;
 
 	for (size_t i = 0; i < e->paths.n;) {
-		int orbit = coll_orbit(w->s->action, e->paths.v[i].arc), n;
+		int orbit = coll_orbit(w->senders, e->paths.v[i].arc), n;
 		int64_t total;
 
 		w->path_of[orbit] = (int32_t)i;
@@ -91,15 +93,31 @@ static bool is_plain(const struct coll_loads *w)
 	return !w->s->embedding && !w->action;
 }
 
-int coll_loads_init(struct coll_loads *w, const struct coll_sched *s, struct err *err)
+/* The arcs of each orbit in the order of their numbers. */
+static void list_members(struct coll_loads *w)
 {
-	size_t logical = (size_t)topo_m(s->topo), physical;
-	int rc;
+	const struct topo_action *action = w->s->action;
 
-	*w = (struct coll_loads){ .s = s, .scale = 1, .physical = coll_physical(s),
-				  .action = s->embedding ? s->embedding->action : s->action };
-	physical = (size_t)topo_m(w->physical);
-	w->arcs = topo_arcs(w->physical);
+	for (int o = 0; o < topo_action_orbits(action); o++) {
+		w->first_member[o + 1] = w->first_member[o] + topo_action_size(action, o);
+	}
+	for (int a = 0; a < topo_m(w->s->topo); a++) {
+		int orbit = topo_action_orbit(action, a), first = topo_action_first(action, orbit);
+
+		/* The place of the first counts those that were listed, until it is due again. */
+		w->place[a] = a == first ? 0 : ++w->place[first];
+		w->members[w->first_member[orbit] + w->place[a]] = a;
+	}
+	for (int o = 0; o < topo_action_orbits(action); o++) {
+		w->place[topo_action_first(action, o)] = 0;
+	}
+}
+
+static void add_arrays(struct coll_loads *w)
+{
+	const struct coll_sched *s = w->s;
+	size_t logical = (size_t)topo_m(s->topo), physical = (size_t)topo_m(w->physical);
+
 	arrays_add(&w->arrays, w->used, logical);
 	arrays_add(&w->arrays, w->chunks, logical);
 	arrays_add(&w->arrays, w->cap, physical);
@@ -116,11 +134,30 @@ int coll_loads_init(struct coll_loads *w, const struct coll_sched *s, struct err
 	if (s->embedding) {
 		arrays_add(&w->arrays, w->path_of, logical);
 	}
+	if (coll_has_own_routes(s)) {
+		arrays_add(&w->arrays, w->members, logical);
+		arrays_add(&w->arrays, w->place, logical);
+		arrays_add(&w->arrays, w->first_member, coll_orbits(s) + 1);
+	}
+}
+
+int coll_loads_init(struct coll_loads *w, const struct coll_sched *s, struct err *err)
+{
+	int rc;
+
+	*w = (struct coll_loads){ .s = s, .scale = 1, .physical = coll_physical(s),
+				  .action = s->embedding ? s->embedding->action : s->action,
+				  .senders = coll_senders(s) };
+	w->arcs = topo_arcs(w->physical);
+	add_arrays(w);
 	if (w->arrays.failed) {
 		return err_nomem(err);
 	}
-	for (size_t a = 0; is_plain(w) && a < physical; a++) {
+	for (int a = 0; is_plain(w) && a < topo_m(w->physical); a++) {
 		w->messages[a] = 1;
+	}
+	if (w->members) {
+		list_members(w);
 	}
 	rc = s->embedding ? index_routes(w, err) : 0;
 	return rc ? rc : check_range(w, err);
@@ -132,7 +169,7 @@ static int port_node(const struct coll_loads *w, int node)
 	if (node >= w->s->ranks) {
 		return -1;
 	}
-	return w->s->group ? topo_group_first(w->s->group, node) : node;
+	return w->s->group && !w->members ? topo_group_first(w->s->group, node) : node;
 }
 
 static void clear_step(struct coll_loads *w)
@@ -149,6 +186,28 @@ static void clear_step(struct coll_loads *w)
 	w->top = (struct coll_load){ 0, 1 };
 }
 
+/* What the first arcs of orbits have is dealt out to the others, which have the same: from
+ * the back, as there are more and more of them. */
+static void deal_out(struct coll_loads *w)
+{
+	const struct topo_action *action = w->s->action;
+	int n = w->n_used, end = 0;
+
+	for (int i = 0; i < n; i++) {
+		end += topo_action_size(action, topo_action_orbit(action, w->used[i]));
+	}
+	w->n_used = end;
+	for (int i = n - 1; i >= 0; i--) {
+		int orbit = topo_action_orbit(action, w->used[i]);
+		int64_t chunks = w->chunks[w->used[i]] * coll_orbit_share(w->s, action, orbit);
+
+		for (int k = w->first_member[orbit + 1] - 1; k >= w->first_member[orbit]; k--) {
+			w->used[--end] = w->members[k];
+			w->chunks[w->members[k]] = chunks;
+		}
+	}
+}
+
 /* Adds up the transfers of the next step, those of an arc beside each other. */
 static void add_transfers(struct coll_loads *w)
 {
@@ -157,17 +216,20 @@ static void add_transfers(struct coll_loads *w)
 	int64_t sum = 0;
 
 	for (x += w->xfer; x < end && x->step == w->step;) {
-		int arc = x->arc, orbit = coll_orbit(s->action, arc);
+		int arc = x->arc, sender = coll_sender(s, arc);
 		int64_t chunks = 0;
 
 		for (; x < end && x->arc == arc && x->step == w->step; x++) {
 			chunks += x->last - x->first + 1;
 		}
-		if (w->chunks[orbit] == 0) {
-			w->used[w->n_used++] = orbit;
+		if (w->chunks[sender] == 0) {
+			w->used[w->n_used++] = sender;
 		}
-		w->chunks[orbit] += chunks;
+		w->chunks[sender] += chunks;
 		sum += chunks;
+	}
+	if (w->members) {
+		deal_out(w);
 	}
 	w->hops += sum * topo_group_order(s->group);
 	w->xfer = (size_t)(x - s->xfers.v);

@@ -26,6 +26,7 @@ void coll_scale(mpq_t q, int64_t num, int64_t den)
 static int total_distance(const struct coll_sched *s, int64_t *sum, struct err *err)
 {
 	const struct topo *t = coll_physical(s);
+	const struct topo_group *g = coll_pair_symmetry(s);
 	int32_t *dist = malloc((size_t)topo_n(t) * sizeof(*dist));
 
 	if (!dist) {
@@ -33,7 +34,7 @@ static int total_distance(const struct coll_sched *s, int64_t *sum, struct err *
 	}
 	*sum = 0;
 	for (int u = 0; u < s->ranks; u++) {
-		if (topo_group_first(s->group, u) != u) {
+		if (topo_group_first(g, u) != u) {
 			continue;
 		}
 		topo_bfs(t, u, dist);
@@ -45,7 +46,7 @@ static int total_distance(const struct coll_sched *s, int64_t *sum, struct err *
 				return err_set(err, WEFT_EINFEASIBLE, "rank %d cannot reach rank %d",
 					       u, v);
 			}
-			*sum += times * (int64_t)dist[v] * topo_group_order(s->group);
+			*sum += times * (int64_t)dist[v] * topo_group_order(g);
 		}
 	}
 	free(dist);
@@ -123,7 +124,8 @@ static int bandwidth_bound(const struct coll_sched *s, mpq_t bound, struct err *
 		return distance_bound(s, bound, err);
 	}
 	if (s->lights.n == 0) {
-		rc = coll_bound(coll_physical(s), s->group, s->kind, s->root, s->ports, bound, err);
+		rc = coll_bound(coll_physical(s), coll_symmetry(s), s->kind, s->root, s->ports, bound,
+				err);
 	}
 	if (rc == WEFT_ELIMIT) {
 		err_clear(err);

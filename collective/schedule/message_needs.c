@@ -4,9 +4,10 @@
  * A transfer sends what came to its sender before its step: all that brought
  * chunks of the same shard (and destination) there must have ended, copies and
  * contributions to sums alike; a forwarded sum waits only for what brought that sum. An
- * index of all transfers by shard, node, destination (or whose sum) and chunk finds them. In a compact schedule the transfers that are kept bring the
- * shards of a few ranks everywhere, so all that one of them needs is among them,
- * and what holds between two of them holds between their images.
+ * index of all transfers by shard, node, destination (or whose sum) and chunk finds them. In
+ * a compact schedule the transfers that are kept bring the shards of a few ranks everywhere, so all that one of them needs is among them,
+ * and what holds between two of them holds between their images. Where arcs have messages of
+ * their own, so does what holds between the first message of an orbit and others.
  */
 #include <stdlib.h>
 
@@ -20,7 +21,7 @@ struct needs_index {
 	int32_t *by_message;	/* transfers by message */
 	int32_t *first;		/* in by_message, of a message */
 	int32_t *seen;		/* of a message: the one that was found to need it, + 1 */
-	int32_t *last;		/* on a logical orbit: message + 1, 0: none */
+	int32_t *last;		/* of a sender: message + 1, 0: none */
 	struct arrays arrays;
 };
 
@@ -127,7 +128,7 @@ static int make_index(struct needs_index *ix, struct err *err)
 	arrays_add(&ix->arrays, ix->of_origin, s->ranks + 1);
 	arrays_add(&ix->arrays, ix->first, messages + 1);
 	arrays_add(&ix->arrays, ix->seen, messages);
-	arrays_add(&ix->arrays, ix->last, coll_orbits(s));
+	arrays_add(&ix->arrays, ix->last, topo_m(s->topo));
 	if (ix->arrays.failed) {
 		return err_nomem(err);
 	}
@@ -185,9 +186,16 @@ static int add_need(struct needs_index *ix, int32_t message, int32_t need, struc
 	return vec_push(&ix->r->net.needs, need) ? err_nomem(err) : 0;
 }
 
-/* All that brought chunks of x to its sender. */
-static int add_needs_of(struct needs_index *ix, int32_t message, const struct coll_xfer *x,
-			struct err *err)
+/* Where arcs have messages of their own: that of an arc's image, of the message of the first
+ * arc of its orbit. */
+static int32_t message_of_image(const struct needs_index *ix, int32_t first, int by, int arc)
+{
+	return first + ix->r->loads.place[topo_action_move(ix->r->s->action, by, arc)];
+}
+
+/* All that brought chunks of x to its sender, as element `by` moves it. */
+static int add_moved_needs(struct needs_index *ix, int32_t message, const struct coll_xfer *x,
+			   int by, struct err *err)
 {
 	const struct coll_sched *s = ix->r->s;
 	bool sorted = part_sent(s, x) != ALL_PARTS;	/* by their first chunks */
@@ -200,8 +208,51 @@ static int add_needs_of(struct needs_index *ix, int32_t message, const struct co
 			break;
 		}
 		if (y->step < x->step && y->last >= x->first && y->first <= x->last) {
-			rc = add_need(ix, message, ix->r->message_of[ix->by_place[i]], err);
+			int32_t need = ix->r->message_of[ix->by_place[i]];
+
+			need = ix->r->loads.place ? message_of_image(ix, need, by, y->arc) : need;
+			rc = add_need(ix, message, need, err);
 		}
+	}
+	return rc;
+}
+
+/* The message is that of the first arc of its orbit, x one of the transfers that are kept. */
+static int add_needs_of(struct needs_index *ix, int32_t message, const struct coll_xfer *x,
+			struct err *err)
+{
+	const struct topo_action *action = ix->r->s->action;
+	int first, by, order = topo_group_order(ix->r->s->group), rc = 0;
+
+	if (!ix->r->loads.place) {
+		return add_moved_needs(ix, message, x, 0, err);
+	}
+	first = ix->r->messages.v[message].sender;
+	by = coll_element_to(ix->r->s, x->arc, first);
+	if (topo_action_size(action, topo_action_orbit(action, first)) == order) {
+		return add_moved_needs(ix, message, x, by, err);
+	}
+	for (; by < order && !rc; by++) {	/* between memories, which may stay */
+		if (topo_action_move(action, by, x->arc) == first) {
+			rc = add_moved_needs(ix, message, x, by, err);
+		}
+	}
+	return rc;
+}
+
+/* Of a message of another arc of the orbit: images of what the first needs. */
+static int add_images(struct needs_index *ix, int32_t message, struct err *err)
+{
+	const struct coll_loads *w = &ix->r->loads;
+	int32_t arc = ix->r->messages.v[message].sender, first = message - w->place[arc];
+	int by = coll_element_to(ix->r->s, ix->r->messages.v[first].sender, arc), rc = 0;
+	int32_t end = ix->r->net.messages.v[first + 1].first_need;
+
+	for (int32_t i = ix->r->net.messages.v[first].first_need; i < end && !rc; i++) {
+		int32_t need = ix->r->net.needs.v[i], from = ix->r->messages.v[need].sender;
+
+		rc = add_need(ix, message, message_of_image(ix, need - w->place[from], by, from),
+			      err);
 	}
 	return rc;
 }
@@ -212,9 +263,13 @@ static int find_needs(struct needs_index *ix, struct err *err)
 	int rc = 0;
 
 	for (int32_t m = 0; m < (int32_t)r->net.messages.n && !rc; m++) {
-		int32_t *last = &ix->last[r->messages.v[m].orbit];
+		int32_t *last = &ix->last[r->messages.v[m].sender];
 
 		r->net.messages.v[m].first_need = (int32_t)r->net.needs.n;
+		if (r->loads.place && r->loads.place[r->messages.v[m].sender] > 0) {
+			rc = add_images(ix, m, err);
+			continue;
+		}
 		rc = *last == 0 ? 0 : add_need(ix, m, *last - 1, err);
 		*last = m + 1;
 		for (int32_t i = ix->first[m]; i < ix->first[m + 1] && !rc; i++) {

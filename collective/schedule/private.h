@@ -14,7 +14,10 @@ struct coll_path {
 
 struct coll_embedding {
 	struct topo *physical;		/* owned, frozen */
-	struct topo_action *action;	/* of the schedule's group on it, or NULL */
+	/* Of the schedule's group on it, or NULL: without a group, or where every logical
+	 * arc has its own routes, as this group keeps the logical digraph only. */
+	struct topo_action *action;
+	struct topo_group *symmetry;	/* then what was found of it; owned, or NULL */
 	enum coll_routing routing;
 	char *name;			/* of the physical digraph; owned, NULL: unknown */
 	VEC(struct coll_path) paths;	/* finished: by arc, as they were added */
@@ -81,6 +84,41 @@ static inline int coll_orbits(const struct coll_sched *s)
 	return s->action ? topo_action_orbits(s->action) : topo_m(s->topo);
 }
 
+/* The group moves transfers, but not what carries them: every arc has its own routes. */
+static inline bool coll_has_own_routes(const struct coll_sched *s)
+{
+	return s->group && s->embedding && !s->embedding->action;
+}
+
+/* A group that keeps the digraph that is there. */
+static inline const struct topo_group *coll_symmetry(const struct coll_sched *s)
+{
+	return coll_has_own_routes(s) ? s->embedding->symmetry : s->group;
+}
+
+/* One that keeps the demands of pairs too. */
+static inline const struct topo_group *coll_pair_symmetry(const struct coll_sched *s)
+{
+	return s->demands && coll_has_own_routes(s) ? NULL : coll_symmetry(s);
+}
+
+/* What a group does to logical arcs and their routes alike. Its orbits send: one message a
+ * step that is counted and simulated for all of them; arcs that have their own routes send
+ * each for itself. */
+static inline const struct topo_action *coll_senders(const struct coll_sched *s)
+{
+	return coll_has_own_routes(s) ? NULL : s->action;
+}
+
+/* The sender that has the transfers kept for an arc: of arcs with their own routes the first
+ * of the orbit, which stands for the others. */
+static inline int coll_sender(const struct coll_sched *s, int arc)
+{
+	int orbit = coll_orbit(s->action, arc);
+
+	return coll_has_own_routes(s) ? coll_orbit_first(s->action, orbit) : orbit;
+}
+
 /* The group's elements over the arcs of an orbit: so many elements take an arc
  * to the same. */
 static inline int coll_orbit_share(const struct coll_sched *s, const struct topo_action *action,
@@ -106,6 +144,8 @@ void coll_forget_placement(struct coll_sched *s);
 /* x moved by an element. */
 struct coll_xfer coll_moved(const struct coll_sched *s, int by, const struct coll_xfer *x);
 
+/* An element of the group that takes an arc to another of its orbit. */
+int coll_element_to(const struct coll_sched *s, int arc, int to);
 /* Frees it with all that it owns; NULL is fine. */
 void coll_embedding_free(struct coll_embedding *e);
 /* Sorts the routes and refuses a schedule with arcs that carry and have none. */
@@ -151,7 +191,8 @@ struct coll_port {
  *	while (!rc && (rc = coll_loads_next(&w, err)) == 0 && w.n_used > 0) { ... }
  *	coll_loads_fini(&w);
  *
- * All by orbits of arcs; loads are in units of 1 / scale of a chunk. coll_loads_next
+ * All by orbits of arcs, or where each has its own routes by arcs (coll_senders); loads are
+ * in units of 1 / scale of a chunk. coll_loads_next
  * refuses a node that drives or receives more than its ports, and an arc that
  * carries without light. O(transfers + routes of the arcs that carry + arcs of
  * shared limits).
@@ -161,13 +202,15 @@ struct coll_loads {
 	const struct topo *physical;
 	const struct topo_arc *arcs;		/* of it */
 	const struct topo_action *action;	/* on it */
+	const struct topo_action *senders;	/* of logical arcs: coll_senders */
 	int64_t scale;		/* common multiple of the weights of routes */
 	int64_t most;		/* load of an arc that counts */
 
 	int step;		/* the one at hand */
-	int n_used;		/* logical orbits that carry in it, 0 after the last step */
-	int32_t *used;		/* in the order of their first transfers */
-	int64_t *chunks;	/* of the transfers of a logical orbit that are kept */
+	int n_used;		/* senders that carry in it, 0 after the last step */
+	int32_t *used;		/* in the order of their first transfers, arcs of an orbit
+				 * beside each other */
+	int64_t *chunks;	/* of the transfers of a sender: of an orbit those kept */
 	int n_loaded;
 	int32_t *loaded;	/* physical orbits that carry in it */
 	int64_t *load;		/* on an arc of a physical orbit */
@@ -176,7 +219,10 @@ struct coll_loads {
 	struct coll_load top;	/* the largest, shared limits included */
 	int64_t hops;		/* chunks times logical arcs, of the steps so far */
 
-	int32_t *path_of;	/* the first route of a logical orbit; NULL without routes */
+	int32_t *path_of;	/* the first route of a sender; NULL without routes */
+	/* Where arcs have their own routes, else NULL: the arcs by orbit, where an orbit
+	 * begins there, and the place of an arc among those of its orbit. */
+	int32_t *members, *first_member, *place;
 	struct coll_port *out, *in;	/* of a node */
 	size_t xfer;		/* where the next step begins */
 	int64_t light;

@@ -84,7 +84,8 @@ struct coll_sched;
  * (topology.h), its transfers stand for their images under all elements, one
  * of which each has the first terminal of an orbit as its origin. What follows
  * works on compact schedules as they are, where nothing else is said: time and
- * memory go with the transfers that are kept, not with those they stand for.
+ * memory go with the transfers that are kept, not with those they stand for; where the group is
+ * none of the physical digraph also with logical arcs times steps.
  *
  * It may be *embedded*: then its arcs are logical, and each has routes over the
  * arcs of a physical digraph, which share its data by weight. The nodes of the
@@ -175,7 +176,8 @@ enum coll_routing {
 /* A path of physical arcs that carries this weight of what a logical arc
  * carries, of the sum of the weights of all its routes. */
 struct coll_arc_route {
-	int32_t arc;		/* logical; of a compact schedule the first of its orbit */
+	int32_t arc;		/* logical; of a compact schedule the first of its orbit, where
+				 * the group keeps the physical digraph */
 	int32_t weight;		/* > 0 */
 	const int32_t *hops;	/* physical arcs */
 	int n;
@@ -188,14 +190,17 @@ int coll_routing_parse(const char *name, enum coll_routing *routing, struct err 
 /*
  * Embeds a schedule without an embedding in a frozen physical digraph, which it
  * takes over (freed with it, also on error). Every logical arc that carries needs
- * routes before coll_finish: coll_add_route gives it one, or one of its orbit.
- * ports: as coll_new; 0 counts the physical arcs at terminals. WEFT_EINVAL: the
- * nodes differ, a group does not keep the physical digraph; a route is no path
- * between the ends of its arc.
+ * routes before coll_finish: coll_add_route gives it one, or one of its orbit where the
+ * group keeps the physical digraph too. Where it does not, the schedule stays compact, and
+ * each arc that carries has its own routes. ports: as coll_new; 0 counts the physical arcs at
+ * terminals. WEFT_EINVAL: the nodes differ; a route is no path between the ends of its arc.
  */
 int coll_set_physical(struct coll_sched *s, struct topo *physical, enum coll_routing routing,
 		      int ports, struct err *err);
 int coll_add_route(struct coll_sched *s, const struct coll_arc_route *r, struct err *err);
+/* Before any route: each arc has its own, although the group keeps the physical digraph; for
+ * routes that it does not keep. WEFT_ENOMEM. Effort of topo_group_find and topo_group_digits. */
+int coll_route_each(struct coll_sched *s, struct err *err);
 
 /* The digraph that is there: that of coll_topo without an embedding. */
 const struct topo *coll_physical(const struct coll_sched *s);

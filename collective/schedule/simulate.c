@@ -3,7 +3,8 @@
  *
  * What a logical arc carries in a step is one message, with a path for each of its
  * routes. All is by orbits, as coll_loads has it: one message stands for its
- * images, and uses an arc as often as these together do. In lockstep every step
+ * images, and uses an arc as often as these together do. Where arcs have their own routes, of an
+ * orbit each has its own message, numbered one after the other. In lockstep every step
  * is a net of flows of its own, which begins where the one before ended; so
  * only one step is in memory. Asynchronously all steps are one net, whose
  * messages wait for one another. Work is counted in ns on an arc of
@@ -114,19 +115,19 @@ static int add_path(struct sim_run *r, double work, const int32_t *hops, int n, 
 	return rc;
 }
 
-/* What an arc of a logical orbit carries in the step at hand, in parts over its routes. */
-static int add_paths(struct sim_run *r, int orbit, struct err *err)
+/* What a sender's arc carries in the step at hand, in parts over its routes. */
+static int add_paths(struct sim_run *r, int sender, struct err *err)
 {
 	const struct coll_sched *s = r->s;
-	int32_t arc = coll_orbit_first(s->action, orbit);
-	double work = (double)r->loads.chunks[orbit] * r->chunk_ns;
+	int32_t arc = coll_orbit_first(r->loads.senders, sender);
+	double work = (double)r->loads.chunks[sender] * r->chunk_ns;
 	int64_t first, end, total = 0;
 	int rc = 0;
 
 	if (!s->embedding) {
 		return add_path(r, work, &arc, 1, err);
 	}
-	first = end = r->loads.path_of[orbit];
+	first = end = r->loads.path_of[sender];
 	while (end < coll_n_arc_routes(s) && coll_arc_route(s, end).arc == arc) {
 		total += coll_arc_route(s, end++).weight;
 	}
@@ -138,7 +139,7 @@ static int add_paths(struct sim_run *r, int orbit, struct err *err)
 	return rc;
 }
 
-static int add_message(struct sim_run *r, int orbit, struct err *err)
+static int add_message(struct sim_run *r, int sender, struct err *err)
 {
 	const struct coll_cost *c = &r->o->cost;
 	struct maxmin_message m = {
@@ -147,18 +148,28 @@ static int add_message(struct sim_run *r, int orbit, struct err *err)
 			    (r->retunes[r->loads.step] ? (double)c->retune_ns : 0),
 	};
 
-	r->message_at[orbit] = (int32_t)r->net.messages.n;
+	r->message_at[sender] = (int32_t)r->net.messages.n;
 	if (vec_push(&r->net.messages, m) ||
-	    vec_push(&r->messages, (struct sim_message){ r->loads.step, orbit, false })) {
+	    vec_push(&r->messages, (struct sim_message){ r->loads.step, sender, false })) {
 		return err_nomem(err);
 	}
-	return add_paths(r, orbit, err);
+	return add_paths(r, sender, err);
+}
+
+/* Messages from `from` on are what the first of their orbits is. */
+static void spread_operations(struct sim_run *r, size_t from)
+{
+	for (size_t m = from; r->loads.place && m < r->messages.n; m++) {
+		int32_t place = r->loads.place[r->messages.v[m].sender];
+
+		r->messages.v[m].reduces = r->messages.v[m - (size_t)place].reduces;
+	}
 }
 
 /* Appends the messages of the next step; *any: there was one. */
 static int add_step(struct sim_run *r, bool *any, struct err *err)
 {
-	size_t first = r->loads.xfer;
+	size_t first = r->loads.xfer, message = r->messages.n;
 	int rc = coll_loads_next(&r->loads, err);
 
 	*any = r->loads.n_used > 0;
@@ -167,13 +178,14 @@ static int add_step(struct sim_run *r, bool *any, struct err *err)
 	}
 	for (size_t i = first; i < r->loads.xfer && !rc; i++) {
 		const struct coll_xfer *x = &r->s->xfers.v[i];
-		int32_t m = r->message_at[coll_orbit(r->s->action, x->arc)];
+		int32_t m = r->message_at[coll_sender(r->s, x->arc)];
 
 		r->messages.v[m].reduces |= x->op != COLL_OP_COPY;
 		if (r->message_of) {
 			r->message_of[i] = m;
 		}
 	}
+	spread_operations(r, message);
 	return rc;
 }
 
@@ -196,7 +208,7 @@ static void add_busy(struct sim_run *r)
 /* Steps begin with their first message and end with their last. */
 static void note_messages(struct sim_run *r)
 {
-	const struct topo_action *action = r->s->action;
+	const struct topo_action *action = r->loads.senders;
 
 	for (size_t m = 0; m < r->net.messages.n; m++) {
 		struct coll_sim_step *step = &r->out->steps[r->messages.v[m].step];
@@ -206,7 +218,7 @@ static void note_messages(struct sim_run *r)
 			step->begin_ns = msg->begin_ns;
 		}
 		step->end_ns = fmax(step->end_ns, msg->end_ns);
-		step->messages += action ? topo_action_size(action, r->messages.v[m].orbit) : 1;
+		step->messages += action ? topo_action_size(action, r->messages.v[m].sender) : 1;
 	}
 }
 
@@ -418,7 +430,7 @@ static int set_up(struct sim_run *r, struct err *err)
 	arrays_add(&r->arrays, r->resource, r->n_carriers);
 	arrays_add(&r->arrays, r->busy_ns, r->n_carriers);
 	arrays_add(&r->arrays, r->retunes, s->steps);
-	arrays_add(&r->arrays, r->message_at, coll_orbits(s));
+	arrays_add(&r->arrays, r->message_at, topo_m(s->topo));
 	if (r->o->asynchronous) {
 		arrays_add(&r->arrays, r->message_of, s->xfers.n);
 	}

@@ -9,7 +9,7 @@
 /* Beside each message of the net. */
 struct sim_message {
 	int32_t step;
-	int32_t orbit;		/* of logical arcs */
+	int32_t sender;		/* an orbit of logical arcs, or an arc: coll_senders */
 	bool reduces;		/* its transfers do */
 };
 
@@ -36,8 +36,8 @@ struct sim_run {
 	VEC(struct sim_limit_arcs) in_limits;	/* by orbit */
 	int32_t *first_limit;	/* of an orbit, in in_limits */
 	int32_t *resource;	/* of a carrier, -1: not in the net */
-	int32_t *message_at;	/* of a logical orbit, in the step at hand */
-	int32_t *message_of;	/* of a transfer; asynchronous only */
+	int32_t *message_at;	/* of a sender, in the step at hand */
+	int32_t *message_of;	/* of a transfer (coll_sender); asynchronous only */
 	bool *retunes;		/* a step needs other light than the one before */
 	double *busy_ns;	/* of a carrier: time at its full capacity */
 	struct coll_sim *out;

@@ -29,7 +29,7 @@ static int add_moved_route(const struct coll_sched *s, const struct coll_arc_rou
 	int32_t *hops;
 	int rc = 0;
 
-	if (!by) {
+	if (!by || !s->embedding->action) {
 		return coll_add_route(out, r, err);
 	}
 	hops = malloc((size_t)r->n * sizeof(*hops));
@@ -63,7 +63,7 @@ static int add_routes(const struct coll_sched *s, int by, struct coll_sched *out
 
 static int add_images(const struct coll_sched *s, int by, struct coll_sched *out, struct err *err)
 {
-	int rc = add_routes(s, by, out, err);
+	int rc = by && coll_has_own_routes(s) ? 0 : add_routes(s, by, out, err);
 
 	for (size_t i = 0; i < s->xfers.n && !rc; i++) {
 		struct coll_xfer x = coll_moved(s, by, &s->xfers.v[i]);
@@ -166,12 +166,29 @@ static int copy_rows(const struct coll_sched *s, int rank, struct coll_sched *pa
 	return rc;
 }
 
+/* Of the routes of all arcs those of the rank's. */
+static int pick_routes(const struct coll_sched *s, int rank, struct coll_sched *part,
+		       struct err *err)
+{
+	int rc = 0;
+
+	for (int64_t i = 0; i < coll_n_arc_routes(s) && !rc; i++) {
+		struct coll_arc_route r = coll_arc_route(s, i);
+
+		rc = is_of(s, r.arc, rank) ? coll_add_route(part, &r, err) : 0;
+	}
+	return rc;
+}
+
 /* The routes of the rank's arcs: of their orbits' routes the images. */
 static int copy_routes(const struct coll_sched *s, int rank, struct coll_sched *part,
 		       struct err *err)
 {
 	int rc = 0;
 
+	if (coll_has_own_routes(s)) {
+		return pick_routes(s, rank, part, err);
+	}
 	for (int64_t i = 0; i < coll_n_arc_routes(s) && !rc; i++) {
 		struct coll_arc_route r = coll_arc_route(s, i);
 		const struct topo_arc *a = topo_arc(s->topo, r.arc);

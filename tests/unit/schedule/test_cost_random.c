@@ -442,17 +442,32 @@ static void test_random(void **state)
 	assert_true(limited > 50);
 }
 
-/* A group of too few nodes is refused, not read beyond its end. */
+/* A group of the terminals only is not read beyond its end: every arc needs its own routes. */
 static void test_group_too_small(void **state)
 {
 	struct coll_sched *s = bfb(COLL_ALLGATHER, "Ring(6)");
+	struct coll_arc_route r = { .weight = 1, .n = 2 };
 	struct err err = { 0 };
+	int32_t hops[2];
 
 	(void)state;
 	assert_non_null(coll_group(s));
-	assert_int_equal(coll_set_physical(s, graph_of("Star(6)"), COLL_ROUTING_EXPLICIT, 0, &err),
-			 WEFT_EINVAL);
-	assert_non_null(strstr(err.msg, "moves 6 nodes, the digraph has 7"));
+	must(coll_set_physical(s, graph_of("Star(6)"), COLL_ROUTING_EXPLICIT, 0, &err), &err);
+	r.hops = hops;
+	for (; r.arc < 12; r.arc++) {
+		const struct topo_arc *a = topo_arc(coll_topo(s), r.arc);
+
+		hops[0] = topo_find_arc(coll_physical(s), a->src, 6);
+		hops[1] = topo_find_arc(coll_physical(s), 6, a->dst);
+		if (r.arc == 11) {
+			assert_int_equal(coll_finish(s, &err), WEFT_EINVAL);
+			assert_non_null(strstr(err.msg, "arc 11 ("));
+			assert_non_null(strstr(err.msg, "carries and has no route"));
+		}
+		must(coll_add_route(s, &r, &err), &err);
+	}
+	finish(s);
+	must(coll_verify(s, NULL, &err), &err);
 	coll_free(s);
 }
 
