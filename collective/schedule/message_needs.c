@@ -5,9 +5,10 @@
  * chunks of the same shard (and destination) there must have ended, copies and
  * contributions to sums alike; a forwarded sum waits only for what brought that sum. An
  * index of all transfers by shard, node, destination (or whose sum) and chunk finds them. In
- * a compact schedule the transfers that are kept bring the shards of a few ranks everywhere, so all that one of them needs is among them,
- * and what holds between two of them holds between their images. Where arcs have messages of
- * their own, so does what holds between the first message of an orbit and others.
+ * a compact schedule the transfers that are kept bring the shards of a few ranks everywhere,
+ * so all that one of them needs is among them, and what holds between two of them holds
+ * between their images. Where arcs have messages of their own, so does what holds between the
+ * first message of an orbit and others.
  */
 #include <stdlib.h>
 
