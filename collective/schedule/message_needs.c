@@ -17,6 +17,7 @@
 struct needs_index {
 	struct sim_run *r;
 	int32_t *by_place;	/* transfers by (origin, node they come to, part, first) */
+	uint64_t *place;	/* of the i-th of these */
 	int32_t *room;		/* as many */
 	int32_t *of_origin;	/* where those of an origin begin in by_place; of the end too */
 	int32_t *by_message;	/* transfers by message */
@@ -42,6 +43,12 @@ static int32_t part_brought(const struct coll_sched *s, const struct coll_xfer *
 static int32_t part_sent(const struct coll_sched *s, const struct coll_xfer *x)
 {
 	return s->forwards && x->op != COLL_OP_FORWARD ? ALL_PARTS : x->dest + 1;
+}
+
+/* Places of an origin's shard are in the order of the index. */
+static uint64_t place_of(int node, int32_t part)
+{
+	return (uint64_t)node << 32 | (uint32_t)part;
 }
 
 /* ---- the index: places, and messages, by counting sort ---- */
@@ -124,6 +131,7 @@ static int make_index(struct needs_index *ix, struct err *err)
 	int rc;
 
 	arrays_add(&ix->arrays, ix->by_place, n);
+	arrays_add(&ix->arrays, ix->place, n);
 	arrays_add(&ix->arrays, ix->room, n);
 	arrays_add(&ix->arrays, ix->by_message, n);
 	arrays_add(&ix->arrays, ix->of_origin, s->ranks + 1);
@@ -135,6 +143,9 @@ static int make_index(struct needs_index *ix, struct err *err)
 	}
 	rc = sort_places(ix, err);
 	for (int32_t i = 0; i < (int32_t)n; i++) {
+		const struct coll_xfer *x = &s->xfers.v[ix->by_place[i]];
+
+		ix->place[i] = place_of(topo_arc(s->topo, x->arc)->dst, part_brought(s, x));
 		ix->room[i] = i;
 	}
 	sort_by(ix, key_message, (int32_t)messages, ix->room, ix->by_message, ix->first);
@@ -143,30 +154,15 @@ static int make_index(struct needs_index *ix, struct err *err)
 
 /* ---- needs ---- */
 
-static int compare(int64_t a, int64_t b)
+/* The first in the index that comes to this place, or behind it. */
+static int32_t find_place(const struct needs_index *ix, int origin, uint64_t place)
 {
-	return (a > b) - (a < b);
-}
-
-/* Transfer y, of the same origin, comes to another place than the sender of x, or
- * brings another part: before (-1), there (0) or behind (1) in the index. */
-static int beside(const struct coll_sched *s, const struct coll_xfer *y, const struct coll_xfer *x)
-{
-	int c = compare(topo_arc(s->topo, y->arc)->dst, topo_arc(s->topo, x->arc)->src);
-
-	return c || part_sent(s, x) == ALL_PARTS ? c : compare(part_brought(s, y), part_sent(s, x));
-}
-
-/* The first in the index that comes to the sender of x, or behind. */
-static int32_t find_place(const struct needs_index *ix, const struct coll_xfer *x)
-{
-	const struct coll_sched *s = ix->r->s;
-	int32_t lo = ix->of_origin[x->origin], hi = ix->of_origin[x->origin + 1];
+	int32_t lo = ix->of_origin[origin], hi = ix->of_origin[origin + 1];
 
 	while (lo < hi) {
 		int32_t mid = lo + (hi - lo) / 2;
 
-		if (beside(s, &s->xfers.v[ix->by_place[mid]], x) < 0) {
+		if (ix->place[mid] < place) {
 			lo = mid + 1;
 		} else {
 			hi = mid;
@@ -199,13 +195,16 @@ static int add_moved_needs(struct needs_index *ix, int32_t message, const struct
 			   int by, struct err *err)
 {
 	const struct coll_sched *s = ix->r->s;
-	bool sorted = part_sent(s, x) != ALL_PARTS;	/* by their first chunks */
-	int rc = 0;
+	int32_t end = ix->of_origin[x->origin + 1], part = part_sent(s, x);
+	int node = topo_arc(s->topo, x->arc)->src, rc = 0;
+	uint64_t first = place_of(node, part == ALL_PARTS ? 0 : part);
+	uint64_t last = place_of(node, part);	/* of all parts: the last that there can be */
 
-	for (int32_t i = find_place(ix, x); i < ix->of_origin[x->origin + 1] && !rc; i++) {
+	for (int32_t i = find_place(ix, x->origin, first);
+	     i < end && ix->place[i] <= last && !rc; i++) {
 		const struct coll_xfer *y = &s->xfers.v[ix->by_place[i]];
 
-		if (beside(s, y, x) || (sorted && y->first > x->last)) {
+		if (part != ALL_PARTS && y->first > x->last) {
 			break;
 		}
 		if (y->step < x->step && y->last >= x->first && y->first <= x->last) {

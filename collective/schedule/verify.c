@@ -9,7 +9,7 @@
  * once. What is sent must be held when the step begins: all of a step is
  * checked before any of it is applied.
  *
- * Where sums are forwarded, the sum that each rank sent last is kept, and who has it: nobody
+ * Where sums are forwarded, the sum that each rank sent last is kept, and who has it: no rank
  * can get two sums of a rank, as the later one includes the earlier.
  */
 #include <assert.h>

@@ -326,6 +326,14 @@ static int post_receives(struct mpi_run *r, int step)
 	return rc;
 }
 
+/* Stores what came in the place where it waits to be forwarded. */
+static int keep(struct mpi_run *r, const struct rank_piece *q, const char *from)
+{
+	const struct rank_piece to = { .buf = RANK_WORK, .first = q->kept, .count = q->count };
+
+	return mpi_elements_copy(&r->el, from, address(r, &to), piece_elements(r, q));
+}
+
 /* Stores what was kept aside: adds it, or copies it. */
 static int store(struct mpi_run *r, int64_t i)
 {
@@ -339,6 +347,9 @@ static int store(struct mpi_run *r, int64_t i)
 		const struct rank_piece *q = &r->p->pieces.v[k];
 		int64_t count = piece_elements(r, q);
 
+		if (q->keep && (rc = keep(r, q, from))) {
+			break;
+		}
 		rc = q->reduce ? mpi_elements_sum(&r->el, from, address(r, q), count)
 			       : mpi_elements_copy(&r->el, from, address(r, q), count);
 		from += count * r->el.extent;

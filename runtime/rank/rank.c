@@ -4,15 +4,14 @@
  * Within a step what is sent is read before what comes is stored. Every chunk that a rank
  * holds remembers the receive that wrote it last and the send that read it last:
  * so each message knows what it has to wait for. Shards that only pass through have
- * slots in the work buffer, used again once all that came has gone on.
+ * slots in the work buffer, used again once all that came has gone on. So have sums of
+ * others that are forwarded (kept.c): as they come they are added to the rank's own, and kept.
  */
-#include "runtime/rank/rank.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/map.h"
 #include "lib/base/rat.h"
+#include "runtime/rank/private.h"
 
 /* How many receives there were when a chunk was written, and sends when it was read. */
 struct rank_cell {
@@ -33,6 +32,7 @@ struct rank_walk {
 	struct u64map slot_of;	/* by key: its slot + 1, or 0 */
 	VEC(struct rank_slot) slots;
 	VEC(int32_t) free, emptied;	/* slots; emptied: in this step */
+	struct rank_kept kept;
 };
 
 /* ---- places ---- */
@@ -134,7 +134,7 @@ static int place(struct rank_walk *w, const struct coll_xfer *x, bool sends, str
 		return WEFT_ELIMIT;
 	}
 	out->first = (int32_t)first;
-	out->reduce = !sends && x->op == COLL_OP_REDUCE && coll_is_sum(p->kind);
+	out->reduce = !sends && x->op != COLL_OP_COPY && coll_is_sum(p->kind);
 	return rc;
 }
 
@@ -172,13 +172,65 @@ static int add_piece(struct rank_program *p, struct rank_message *m, const struc
 	struct rank_piece *last = m->pieces > 0 ? &p->pieces.v[p->pieces.n - 1] : NULL;
 
 	m->chunks += q->count;
-	if (last && last->buf == q->buf && last->reduce == q->reduce &&
+	if (last && last->buf == q->buf && last->reduce == q->reduce && last->keep == q->keep &&
+	    (!q->keep || last->kept + last->count == q->kept) &&
 	    last->first + last->count == q->first) {
 		last->count += q->count;
 		return 0;
 	}
 	m->pieces++;
 	return vec_push(&p->pieces, *q);
+}
+
+static int add_whole(struct rank_walk *w, const struct rank_piece *q, bool sends,
+		     struct rank_message *m)
+{
+	const struct rank_piece kept = { .buf = RANK_WORK, .first = q->kept, .count = q->count };
+	int rc = touch(w, q, sends, m);
+
+	if (!rc && q->keep) {
+		rc = touch(w, &kept, sends, m);
+	}
+	return rc ? rc : add_piece(w->out, m, q);
+}
+
+/* Chunk k of the vector, as a transfer of the sum of rank `of` sends or brings it. WEFT_EINVAL when
+ * what is forwarded is not there. */
+static int piece_of(struct rank_walk *w, const struct coll_xfer *x, bool sends, int of,
+		    struct rank_piece *q)
+{
+	int64_t at = -1;
+
+	if (sends && x->op == COLL_OP_FORWARD) {
+		at = rank_kept_find(&w->kept, q->first, of);
+		q->buf = RANK_WORK;
+		q->first = (int32_t)at;
+		return at < 0 ? WEFT_EINVAL : at < INT32_MAX ? 0 : WEFT_ELIMIT;
+	}
+	if (!sends && x->op != COLL_OP_COPY) {
+		at = rank_kept_take(&w->kept, q->first, of, x->step);
+		q->keep = at >= 0;
+		q->kept = q->keep ? (int32_t)at : 0;
+	}
+	return at == WEFT_ENOMEM ? WEFT_ENOMEM : at < INT32_MAX ? 0 : WEFT_ELIMIT;
+}
+
+/* One after the other, as some may be kept, each in its place. */
+static int add_chunks(struct rank_walk *w, const struct coll_xfer *x, const struct rank_piece *all,
+		      bool sends, struct rank_message *m)
+{
+	int of = x->op == COLL_OP_FORWARD ? x->dest : m->peer, rc = 0;
+
+	for (int32_t k = 0; k < all->count && !rc; k++) {
+		struct rank_piece q = { .buf = all->buf, .reduce = all->reduce,
+					.first = all->first + k, .count = 1 };
+
+		rc = piece_of(w, x, sends, of, &q);
+		if (!rc) {
+			rc = add_whole(w, &q, sends, m);
+		}
+	}
+	return rc;
 }
 
 /* Arcs between the same ends that come before this one. */
@@ -217,11 +269,7 @@ static int add_transfer(struct rank_walk *w, const struct coll_xfer *x, bool sen
 		}
 		m = sends ? &p->sends.v[n] : &p->receives.v[n];
 	}
-	rc = touch(w, &q, sends, m);
-	if (rc) {
-		return rc;
-	}
-	return add_piece(p, m, &q);
+	return coll_forwards(w->s) ? add_chunks(w, x, &q, sends, m) : add_whole(w, &q, sends, m);
 }
 
 /* What the rank sends, or receives, of transfers [from, to), all of one step. */
@@ -265,8 +313,10 @@ static int walk_steps(struct rank_walk *w)
 static struct rank_copy copy_of(enum rank_buf from, int64_t at, enum rank_buf to, int64_t there,
 				int64_t count)
 {
-	return (struct rank_copy){ { from, false, (int32_t)at, (int32_t)count },
-				   { to, false, (int32_t)there, (int32_t)count } };
+	return (struct rank_copy){
+		{ .buf = from, .first = (int32_t)at, .count = (int32_t)count },
+		{ .buf = to, .first = (int32_t)there, .count = (int32_t)count },
+	};
 }
 
 /* Shards of each buffer, and what is copied before and after. */
@@ -340,7 +390,14 @@ static int make(struct rank_walk *w, int rank, struct err *err)
 	p->rank = rank;
 	p->root = coll_root(s);
 	p->chunks = coll_chunks(s) / w->unit;
-	rc = (int64_t)p->ranks * p->chunks > INT32_MAX ? WEFT_ELIMIT : walk_steps(w);
+	rc = (int64_t)p->ranks * p->chunks > INT32_MAX ? WEFT_ELIMIT
+	     : rank_kept_make(&w->kept, s, rank, w->unit);
+	if (!rc) {
+		rc = walk_steps(w);
+	}
+	if (rc == WEFT_EINVAL) {
+		return err_set(err, rc, "rank %d forwards a sum that it does not have", rank);
+	}
 	if (rc == WEFT_ELIMIT || p->pieces.n > INT32_MAX) {
 		return err_set(err, WEFT_ELIMIT, "rank %d: a buffer of more than %d chunks, or as "
 			       "many pieces of them", rank, INT32_MAX);
@@ -348,7 +405,7 @@ static int make(struct rank_walk *w, int rank, struct err *err)
 	if (rc) {
 		return err_nomem(err);
 	}
-	lay_out(p, (int64_t)w->slots.n);
+	lay_out(p, (int64_t)w->slots.n + (int64_t)w->kept.cells.n / p->chunks);
 	return 0;
 }
 
@@ -369,7 +426,6 @@ int rank_program_make(const struct coll_sched *s, int rank, struct rank_program 
 	}
 	if ((rc = coll_refuse_light_changes(s, "messages", err)) ||
 	    (rc = coll_refuse_demands(s, "messages", err)) ||
-	    (rc = coll_refuse_forwards(s, "messages", err)) ||
 	    (coll_part(s) < 0 && (rc = coll_part_of(s, rank, &part, err)))) {
 		return rc;
 	}
@@ -380,6 +436,7 @@ int rank_program_make(const struct coll_sched *s, int rank, struct rank_program 
 	for (int b = 0; b < 3; b++) {
 		vec_fini(&w.cells[b]);
 	}
+	rank_kept_fini(&w.kept);
 	u64map_fini(&w.slot_of);
 	vec_fini(&w.slots);
 	vec_fini(&w.free);

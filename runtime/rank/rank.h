@@ -29,7 +29,8 @@
  *	                in   out  work
  *	allgather       1    N    0
  *	reduce-scatter  N    1    N     work begins as a copy of in
- *	allreduce       N    N    0     out begins as a copy of in
+ *	allreduce       N    N    k N   out begins as a copy of in; work: sums that are
+ *	                                forwarded, in k copies of the vector
  *	all-to-all      N    N    what passes through
  *	broadcast       0    N    0     out of the root is what it sends
  *	reduce          N    N    N     work begins as a copy of in; out: of the root
@@ -42,6 +43,8 @@ enum rank_buf { RANK_IN, RANK_OUT, RANK_WORK };
 struct rank_piece {
 	uint8_t buf;		/* enum rank_buf */
 	bool reduce;		/* received: added to what is there, else stored */
+	bool keep;		/* received: what came is stored in RANK_WORK too, */
+	int32_t kept;		/* from this chunk on */
 	int32_t first, count;
 };
 
@@ -74,7 +77,8 @@ struct rank_program {
 /*
  * The program of a rank in a finished schedule, compact or not, or in its own part
  * (coll_part_of). Light is not looked at: who moves it moves it. rank_program_fini
- * after an error too. WEFT_EINVAL: no such rank, or a part of another one;
+ * after an error too. WEFT_EINVAL: no such rank, a part of another one, or a sum that is
+ * forwarded and has not come;
  * WEFT_EUNSUPPORTED: memories; light that changes between steps; WEFT_ELIMIT: more than INT32_MAX
  * chunks in a buffer; WEFT_ENOMEM. O(transfers of the rank log), of a compact schedule those
  * it stands for.

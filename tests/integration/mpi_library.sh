@@ -91,6 +91,10 @@ done <<-END
 	7 GenKautz(3,7) 4096
 	8 Hypercube(3) 65536
 END
+cp "$TOP/tests/fuzz/corpus/schedule_json/chains.json" s5-allreduce.json
+expect 0 "sums are forwarded along a ring" \
+	weft_mpi 5 WEFT_MPI_SCHEDULES="$(list s5)" ./program check 65536
+right "nothing is wrong"
 BTL=self,tcp expect 0 "over sockets" \
 	weft_mpi 4 WEFT_MPI_SCHEDULES="$(list s4)" ./program check 65536
 right "nothing is wrong"

@@ -57,6 +57,14 @@ if mine; then
 	tap "a schedule embedded in another topology"
 fi
 if mine; then
+	# Sums that go on along a ring, of five and of six ranks.
+	for s in chains chains-compact; do
+		cp "$TOP/tests/fuzz/corpus/schedule_json/$s.json" . && run $s.json 100003B &&
+			run $s.json 3B && run $s.json 1MiB --barriers || break
+	done
+	tap "forwarded sums"
+fi
+if mine; then
 	# What cannot be held back is held back: all messages wait for their receivers.
 	OMPI_MCA_btl_vader_eager_limit=64 run compact.pb 1MiB &&
 		OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=lo \

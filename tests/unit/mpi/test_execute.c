@@ -19,6 +19,7 @@
 #include "runtime/mpi/execute.h"
 #include "runtime/mpi/private.h"
 #include "tests/unit/rank/kinds.h"
+#include "tests/unit/schedule/chains.h"
 
 /* MPI keeps memory until the end. */
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
@@ -308,6 +309,27 @@ static void test_exchanged_sums(void **state)
 	coll_free(s);
 }
 
+/* Sums of others go on from where they are kept, in messages of any length. */
+static void test_forwarded_sums(void **state)
+{
+	static const struct chain_plan plans[] = {
+		{ "Ring(4)", 1, { { 1, 4 } } }, { "Ring(5)", 1, { { 1, 5 } } },
+		{ "Ring(8)", 1, { { 1, 8 } } }, { "C(6,{1,3})", 2, { { 1, 3 }, { 3, 2 } } },
+		{ "C(8,{1,2})", 2, { { 1, 2 }, { 2, 4 } } },
+	};
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		struct coll_sched *s = chains(&plans[i]);
+		int64_t n = coll_ranks(s);
+
+		run_all(s, (int64_t[]){ 0, 3, n, 100, 20000 }, 5);
+		run_shapes(s, 1, (int64_t[]){ 5000, 5000, 5000, 5000, 5000, 5000, 5000, 5000 },
+			   (int)n);
+		coll_free(s);
+	}
+}
+
 /* While one rank has not begun, others send and store what they can: nothing is written
  * over that MPI has yet to read. */
 static void test_late_ranks(void **state)
@@ -471,6 +493,7 @@ static int all_tests(void)
 		cmocka_unit_test(test_all_kinds),
 		cmocka_unit_test(test_vectors_that_do_not_divide),
 		cmocka_unit_test(test_exchanged_sums),
+		cmocka_unit_test(test_forwarded_sums),
 		cmocka_unit_test(test_late_ranks),
 		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_measure),

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/rank/kinds.h"
+#include "tests/unit/schedule/chains.h"
 
 /* ---- running all ranks ---- */
 
@@ -109,6 +110,11 @@ static bool try_store(struct rank_world *w, int r)
 
 		for (int64_t k = rank_offset(p, w->total, x->first); k < end; k++) {
 			value = &w->buf[x->buf][r][k];
+			if (x->keep) {
+				w->buf[RANK_WORK][r][rank_offset(p, w->total, x->kept) + k -
+						     rank_offset(p, w->total, x->first)] =
+					q->values.v[q->taken];
+			}
 			*value = (x->reduce ? *value : 0) + q->values.v[q->taken++];
 		}
 	}
@@ -277,6 +283,85 @@ static void test_exchanged_sums(void **state)
 	coll_free(s);
 }
 
+static const struct chain_plan chain_plans[] = {
+	{ "Ring(4)", 1, { { 1, 4 } } }, { "Ring(7)", 1, { { 1, 7 } } },
+	{ "C(8,{1,2})", 2, { { 1, 2 }, { 2, 4 } } }, { "C(15,{1,5})", 2, { { 1, 5 }, { 5, 3 } } },
+};
+
+/* Chains: what is kept to be forwarded is in a row as what it is a sum for, as long as it takes. */
+static void test_forwarded_sums(void **state)
+{
+	static const int copies[] = { 1, 4, 1, 2 };	/* of the vector that are kept */
+	struct rank_program p;
+	struct err err = { 0 };
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 19);
+	for (int i = 0; i < 4; i++) {
+		struct coll_sched *s = chains(&chain_plans[i]), *batches;
+
+		must(coll_pipeline(s, 3, &batches, &err), &err);
+		for (int64_t total = 1; total < 60; total += 5) {
+			assert_runs(s, total, &rng);
+			assert_runs(batches, total, &rng);
+		}
+		must(rank_program_make(s, 1, &p, &err), &err);
+		assert_int_equal(p.shards[RANK_WORK], copies[i] * coll_ranks(s));
+		assert_int_equal(p.pieces.n, p.sends.n + p.receives.n);
+		rank_program_fini(&p);
+		coll_free(s);
+		coll_free(batches);
+	}
+}
+
+/* Chunks of one message some of which go on, in two steps. */
+static void test_forwards_of_a_part(void **state)
+{
+	struct coll_sched *s = empty(COLL_ALLREDUCE, "UniRing(1,3)", 4);
+	static const int cuts[][3] = { { 1, 0, 0 }, { 2, 1, 1 }, { 1, 3, 3 }, { 2, 2, 2 } };
+	struct err err = { 0 };
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 20);
+	for (int origin = 0; origin < 3; origin++) {
+		for (int u = 0; u < 3; u++) {
+			int arc = topo_find_arc(coll_topo(s), u, (u + 1) % 3);
+
+			send_part(s, 0, u, (u + 1) % 3, origin, 0, 3, COLL_OP_REDUCE);
+			for (int i = 0; i < 4; i++) {
+				struct coll_xfer x = { cuts[i][0], arc, origin, (u + 2) % 3,
+						       cuts[i][1], cuts[i][2], COLL_OP_FORWARD };
+
+				must(coll_add(s, &x, &err), &err);
+			}
+		}
+	}
+	finish(s);
+	must(coll_verify(s, NULL, &err), &err);
+	for (int64_t total = 1; total < 90; total += 11) {
+		assert_runs(s, total, &rng);
+	}
+	coll_free(s);
+}
+
+static void test_forward_without_sum(void **state)
+{
+	struct coll_sched *s = empty(COLL_ALLREDUCE, "Ring(4)", 1);
+	struct coll_xfer x = { 1, topo_find_arc(coll_topo(s), 1, 2), 0, 0, 0, 0, COLL_OP_FORWARD };
+	struct rank_program p;
+	struct err err = { 0 };
+
+	(void)state;
+	must(coll_add(s, &x, &err), &err);
+	finish(s);
+	assert_int_equal(rank_program_make(s, 1, &p, &err), WEFT_EINVAL);
+	assert_non_null(strstr(err.msg, "rank 1 forwards a sum that it does not have"));
+	rank_program_fini(&p);
+	coll_free(s);
+}
+
 static void assert_same_program(const struct rank_program *a, const struct rank_program *b)
 {
 	assert_int_equal(a->sends.n, b->sends.n);
@@ -288,6 +373,8 @@ static void assert_same_program(const struct rank_program *a, const struct rank_
 	for (size_t i = 0; i < a->pieces.n; i++) {
 		assert_int_equal(a->pieces.v[i].buf, b->pieces.v[i].buf);
 		assert_int_equal(a->pieces.v[i].reduce, b->pieces.v[i].reduce);
+		assert_int_equal(a->pieces.v[i].keep, b->pieces.v[i].keep);
+		assert_int_equal(a->pieces.v[i].kept, b->pieces.v[i].kept);
 		assert_int_equal(a->pieces.v[i].first, b->pieces.v[i].first);
 		assert_int_equal(a->pieces.v[i].count, b->pieces.v[i].count);
 	}
@@ -321,6 +408,29 @@ static void test_compact(void **state)
 	}
 }
 
+static void test_compact_chains(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct coll_sched *s = chains(&chain_plans[i]), *flat = unfolded(s), *part;
+		struct rank_program a, b, c;
+		struct err err = { 0 };
+
+		must(coll_part_of(s, i, &part, &err), &err);
+		must(rank_program_make(s, i, &a, &err), &err);
+		must(rank_program_make(flat, i, &b, &err), &err);
+		must(rank_program_make(part, i, &c, &err), &err);
+		assert_same_program(&a, &b);
+		assert_same_program(&a, &c);
+		rank_program_fini(&a);
+		rank_program_fini(&b);
+		rank_program_fini(&c);
+		coll_free(s);
+		coll_free(flat);
+		coll_free(part);
+	}
+}
+
 static void test_refused(void **state)
 {
 	struct coll_sched *s = bfb(COLL_ALLGATHER, "Ring(4)"), *part;
@@ -344,6 +454,10 @@ int main(void)
 		cmocka_unit_test(test_all_kinds),
 		cmocka_unit_test(test_vectors_that_do_not_divide),
 		cmocka_unit_test(test_exchanged_sums),
+		cmocka_unit_test(test_forwarded_sums),
+		cmocka_unit_test(test_forwards_of_a_part),
+		cmocka_unit_test(test_forward_without_sum),
+		cmocka_unit_test(test_compact_chains),
 		cmocka_unit_test(test_compact),
 		cmocka_unit_test(test_refused),
 	};
