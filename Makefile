@@ -36,7 +36,7 @@ SIMGRID := libsimgrid-dev g++
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
 ROOMS := base output conf lp graph proto rpc http optics host topology \
-	schedule embedding bfb flow tree cost make routing finder rank mpi preload launch lower msccl mscclpp ring mesh reconfigure optree \
+	schedule embedding torus bfb flow tree cost make routing finder rank mpi preload launch lower msccl mscclpp ring mesh reconfigure optree \
 	drv_core scpi tl1 sonic robot mrr linux sim drivers emulators \
 	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_jobs d_views daemon cli
 
@@ -53,6 +53,7 @@ DIR_host := drivers/host
 DIR_topology := topology
 DIR_schedule := collective/schedule
 DIR_embedding := collective/embedding
+DIR_torus := collective/torus
 DIR_bfb := collective/bfb
 DIR_flow := collective/flow
 DIR_tree := collective/tree
@@ -115,11 +116,12 @@ DEPS_host := base
 DEPS_topology := base output graph
 DEPS_schedule := base graph output rpc proto topology
 DEPS_embedding := base topology schedule
+DEPS_torus := base topology schedule embedding
 DEPS_bfb := base graph lp topology schedule
 DEPS_flow := base graph lp topology schedule
 DEPS_tree := base graph topology schedule
 DEPS_cost := base graph lp topology schedule tree
-DEPS_make := base topology schedule embedding bfb flow tree cost
+DEPS_make := base topology schedule embedding torus bfb flow tree cost
 DEPS_routing := base rpc proto schedule flow
 DEPS_finder := base topology schedule bfb flow tree make
 DEPS_rank := base topology schedule

@@ -114,7 +114,7 @@ static bool is_line(const struct embed_grid *g)
 	return true;
 }
 
-static int find_digits(struct embed_grid *g, struct err *err)
+static void find_digits(struct embed_grid *g)
 {
 	int unit = 1, rest = topo_ranks(g->t);
 
@@ -128,15 +128,9 @@ static int find_digits(struct embed_grid *g, struct err *err)
 		unit *= radix;
 		rest /= radix;
 	}
-	if (g->n_digits == 1 && !is_line(g)) {
-		return err_set(err, WEFT_EUNSUPPORTED, "dimension-order: the numbers of the "
-			       "physical digraph's terminals are no digits of which every link, "
-			       "and every switch, changes one");
-	}
-	return 0;
 }
 
-int embed_grid_init(struct embed_grid *g, const struct topo *t, struct err *err)
+static int grid_init(struct embed_grid *g, const struct topo *t, struct err *err)
 {
 	*g = (struct embed_grid){ .t = t };
 	arrays_add(&g->arrays, g->dist, topo_n(t));
@@ -148,7 +142,33 @@ int embed_grid_init(struct embed_grid *g, const struct topo *t, struct err *err)
 		return err_nomem(err);
 	}
 	number_components(g);
-	return find_digits(g, err);
+	find_digits(g);
+	return 0;
+}
+
+int embed_grid_init(struct embed_grid *g, const struct topo *t, struct err *err)
+{
+	int rc = grid_init(g, t, err);
+
+	if (rc == 0 && g->n_digits == 1 && !is_line(g)) {
+		return err_set(err, WEFT_EUNSUPPORTED, "dimension-order: the numbers of the "
+			       "physical digraph's terminals are no digits of which every link, "
+			       "and every switch, changes one");
+	}
+	return rc;
+}
+
+int coll_digits(const struct topo *t, int radix[COLL_MAX_DIGITS], int *n, struct err *err)
+{
+	struct embed_grid g;
+	int rc = grid_init(&g, t, err);
+
+	*n = g.n_digits;
+	for (int k = 0; k < g.n_digits; k++) {
+		radix[k] = g.radix[k];
+	}
+	arrays_fini(&g.arrays);
+	return rc;
 }
 
 bool embed_keeps_digits(const struct embed_grid *grid, const struct topo_group *group)

@@ -59,6 +59,13 @@ int coll_embed(const struct coll_sched *s, struct topo *physical, enum coll_rout
 int coll_embed_routes(const struct coll_sched *s, struct topo *physical, const char *json,
 		      size_t len, int ports, struct coll_sched **out, struct err *err);
 
+#define COLL_MAX_DIGITS 16	/* TOPO_MAX_NODES = 2^16 */
+
+/* The numbers of a digraph's terminals as digits of these radices, the lowest first, such that every
+ * link, and all terminals of a switch, differ in one of them: the coordinates of tori and meshes. A
+ * single one where there are no such digits. WEFT_ENOMEM. O(divisors x m). */
+int coll_digits(const struct topo *t, int radix[COLL_MAX_DIGITS], int *n, struct err *err);
+
 /* What schedules are embedded in, and how. */
 struct coll_fabric {
 	struct topo *topo;	/* frozen, owned */

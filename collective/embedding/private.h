@@ -56,13 +56,11 @@ int embed_minimal_init(struct embed_minimal *m, const struct topo *t, struct err
 int embed_minimal(struct embed_minimal *m, struct embed_paths *p, int src, int dst,
 		  struct err *err);
 
-#define EMBED_MAX_DIGITS 16	/* TOPO_MAX_NODES = 2^16 */
-
 /* Digits of the numbers of a physical digraph's terminals. */
 struct embed_grid {
 	const struct topo *t;
 	int n_digits;
-	int radix[EMBED_MAX_DIGITS];	/* the lowest first */
+	int radix[COLL_MAX_DIGITS];	/* the lowest first */
 	int32_t *dist;			/* to the node that a digit leads to, -1: unknown */
 	int32_t *queue;
 	int32_t *component;		/* of a node that is no terminal, from 0 */

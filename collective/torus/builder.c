@@ -1,0 +1,136 @@
+/*
+ * Building a schedule on coordinates: the digraph of partners, the group, and arcs by coordinate.
+ *
+ * Whoever sends along a dimension does so from every node with that coordinate, so the logical digraph is
+ * told line by line; its arcs are numbered so that the one from a node to a coordinate is found at
+ * once.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "collective/torus/private.h"
+
+int torus_builder_init(struct torus_builder *b, const struct torus_shape *s, enum coll_kind kind,
+		       struct err *err)
+{
+	*b = (struct torus_builder){ .shape = s, .kind = kind };
+	for (int e = 0; e < s->n_dims; e++) {
+		arrays_add(&b->arrays, b->arc[e], (size_t)s->size[e] * (size_t)s->size[e]);
+		arrays_add(&b->arrays, b->n_arcs[e], s->size[e]);
+	}
+	return b->arrays.failed ? err_nomem(err) : 0;
+}
+
+static void join(struct torus_builder *b, int dimension, int x, int to)
+{
+	int16_t *arc = &b->arc[dimension][x * b->shape->size[dimension] + to];
+
+	if (*arc == 0) {
+		*arc = ++b->n_arcs[dimension][x];
+	}
+}
+
+void torus_builder_join(struct torus_builder *b, int dimension, int x, int to)
+{
+	join(b, dimension, x, to);
+	join(b, dimension, to, x);
+}
+
+/* The arcs of a node, in the order of their numbers. */
+static int add_arcs(struct torus_builder *b, struct topo *t, int node, int *heads, struct err *err)
+{
+	const struct torus_shape *s = b->shape;
+	int rc = 0, n = 0;
+
+	for (int e = 0; e < s->n_dims; e++) {
+		int x = torus_digit(s, node, e);
+
+		for (int to = 0; to < s->size[e]; to++) {
+			int number = b->arc[e][x * s->size[e] + to];
+
+			if (number > 0) {
+				heads[n + number - 1] = node + (to - x) * s->unit[e];
+			}
+		}
+		n += b->n_arcs[e][x];
+	}
+	for (int i = 0; i < n && rc == 0; i++) {
+		rc = topo_add_arc(t, node, heads[i], 1, 0, err);
+	}
+	return rc;
+}
+
+static int make_digraph(struct torus_builder *b, struct err *err)
+{
+	const struct torus_shape *s = b->shape;
+	int ranks = topo_ranks(s->t), rc, *heads = malloc(((size_t)ranks + 1) * sizeof(*heads));
+
+	if (!heads) {
+		return err_nomem(err);
+	}
+	rc = topo_new(ranks, &b->logical, err);
+	for (int u = 0; u < ranks && rc == 0; u++) {
+		topo_set_node(b->logical, u, TOPO_TERMINAL, topo_node_flags(s->t, u));
+		rc = add_arcs(b, b->logical, u, heads, err);
+	}
+	free(heads);
+	return rc ? rc : topo_freeze(b->logical, err);
+}
+
+int torus_builder_begin(struct torus_builder *b, int chunks, int root, struct topo_group *g,
+			struct err *err)
+{
+	struct topo *t;
+	int rc = make_digraph(b, err);
+
+	if (rc) {
+		topo_group_free(g);
+		return rc;
+	}
+	t = b->logical;
+	rc = coll_new(b->kind, t, chunks, 0, root, &b->sched, err);
+	if (rc) {
+		b->logical = NULL;
+		topo_group_free(g);
+		return rc;
+	}
+	return coll_set_group(b->sched, g, err);
+}
+
+int torus_builder_add(struct torus_builder *b, int x, int dimension, int to,
+		      const struct coll_xfer *like, struct err *err)
+{
+	const struct torus_shape *s = b->shape;
+	struct coll_xfer xfer = *like;
+	int at = torus_digit(s, x, dimension), first;
+
+	topo_out(b->logical, x, &first);
+	for (int e = 0; e < dimension; e++) {
+		first += b->n_arcs[e][torus_digit(s, x, e)];
+	}
+	assert(b->arc[dimension][at * s->size[dimension] + to] > 0);
+	xfer.arc = first + b->arc[dimension][at * s->size[dimension] + to] - 1;
+	return coll_add(b->sched, &xfer, err);
+}
+
+int torus_builder_end(struct torus_builder *b, struct coll_sched **out, struct err *err)
+{
+	struct topo *physical = NULL;
+	int rc = coll_finish(b->sched, err);
+
+	if (rc || b->shape->fabric) {
+		return rc ? rc : coll_embed_in(b->shape->fabric, b->sched, out, err);
+	}
+	rc = topo_copy(b->shape->t, &physical, err);
+	return rc ? rc : coll_embed(b->sched, physical, COLL_ROUTING_MINIMAL_SPLIT, 0, out, err);
+}
+
+void torus_builder_fini(struct torus_builder *b)
+{
+	if (b->sched) {
+		coll_free(b->sched);
+	} else {
+		topo_free(b->logical);
+	}
+	arrays_fini(&b->arrays);
+}

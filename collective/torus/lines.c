@@ -1,0 +1,463 @@
+/*
+ * Lines: what each node of a dimension sends in each step of a reduce-scatter.
+ *
+ * Every block has an in-tree: a node sends its sum of the block once, to one node, after all that it
+ * gets. For Swing and recursive doubling trees come from the partners of each step, for levels from the
+ * digits of the offset between node and block, each between -(m-1)/2 and m/2: every offset has
+ * exactly one such string of digits, whatever the size. Sizes that are no powers of two fold for recursive
+ * doubling, and for Swing by exchanges: nodes beyond a power of two give all to a neighbour.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/torus/private.h"
+#include "lib/base/bits.h"
+
+static bool is_power_of_two(int n)
+{
+	return (n & (n - 1)) == 0;
+}
+
+static int modulo(int a, int d)
+{
+	return (a % d + d) % d;
+}
+
+static void set_send(struct torus_line *l, int x, int block, int step, int to)
+{
+	l->step[(size_t)x * (size_t)l->d + (size_t)block] = (int16_t)step;
+	l->to[(size_t)x * (size_t)l->d + (size_t)block] = (int16_t)to;
+}
+
+/* One level a step. */
+static void set_steps(struct torus_line *l, int steps)
+{
+	l->steps = l->n_levels = steps;
+	for (int i = 0; i < steps; i++) {
+		l->level[i] = (struct torus_line_level){ .first = i, .steps = 1 };
+	}
+}
+
+static int log2_up(int n)
+{
+	int s = 0;
+
+	while (1 << s < n) {
+		s++;
+	}
+	return s;
+}
+
+/* ---- Swing ---- */
+
+/* Section 3.1, eq. 2: rho(s) = 1 - 2 + 4 - ... (s + 1 terms). */
+static int swing_partner(int x, int step, int d, bool mirrored)
+{
+	int rho = (1 - (1 << (step + 1)) * (step % 2 ? 1 : -1)) / 3;
+
+	return modulo((x % 2 == 0) != mirrored ? x + rho : x - rho, d);
+}
+
+/* reach: by step and node, the blocks that node hands on from that step on. */
+static void find_reach(int d, int steps, bool mirrored, uint64_t *reach)
+{
+	size_t words = ((size_t)d + 63) / 64;
+
+	for (int s = steps - 1; s >= 0; s--) {
+		for (int x = 0; x < d; x++) {
+			uint64_t *mine = reach + ((size_t)s * (size_t)d + (size_t)x) * words;
+			const uint64_t *later = mine + (size_t)d * words;
+			int q = swing_partner(x, s, d, mirrored);
+			const uint64_t *there =
+				reach + ((size_t)(s + 1) * (size_t)d + (size_t)q) * words;
+
+			bits_or(mine, later, (int)words);
+			bits_or(mine, there, (int)words);
+			bits_add(mine, q);
+		}
+	}
+}
+
+/* Even sizes (section 3.2, appendix A.2): a block that is planned in several steps goes in the last
+ * of them. d: nodes that take part, the first ones of the line. */
+static int swing_even(struct torus_line *l, int d, bool mirrored, struct err *err)
+{
+	size_t words = ((size_t)d + 63) / 64;
+	uint64_t *reach = calloc((size_t)(l->steps + 1) * (size_t)d * words, sizeof(*reach));
+
+	if (!reach) {
+		return err_nomem(err);
+	}
+	find_reach(d, l->steps, mirrored, reach);
+	for (int s = 0; s < l->steps; s++) {
+		for (int x = 0; x < d; x++) {
+			int q = swing_partner(x, s, d, mirrored);
+			const uint64_t *there =
+				reach + ((size_t)(s + 1) * (size_t)d + (size_t)q) * words;
+
+			for (int o = 0; o < d; o++) {
+				if (o != x && (o == q || bits_has(there, o))) {
+					set_send(l, x, o, s, q);
+				}
+			}
+		}
+	}
+	free(reach);
+	return 0;
+}
+
+/* Odd sizes: the last node deals with the others directly, with half of those that are left in each
+ * step (the paper's (p-1)/2^s is a slip). Mirrored it begins at the other end. */
+static void swing_last(struct torus_line *l, bool mirrored)
+{
+	int last = l->d - 1, o = 0;
+
+	for (int s = 0; s < l->steps; s++) {
+		int share = (last + (1 << (s + 1)) - 1) >> (s + 1);
+
+		for (int k = 0; o < last && (k < share || s == l->steps - 1); k++, o++) {
+			int x = mirrored ? last - 1 - o : o;
+
+			set_send(l, last, x, s, x);
+			set_send(l, x, last, s, last);
+		}
+	}
+}
+
+static int swing(struct torus_line *l, bool mirrored, struct err *err)
+{
+	int even = l->d & ~1, rc;
+
+	set_steps(l, log2_up(l->d));
+	rc = swing_even(l, even, mirrored, err);
+	if (rc == 0 && even < l->d) {
+		swing_last(l, mirrored);
+	}
+	return rc;
+}
+
+/* ---- recursive doubling ---- */
+
+/* Mirrored on the other side of each node, which is -x here. */
+static void doubling(struct torus_line *l, bool mirrored)
+{
+	set_steps(l, log2_up(l->d));
+	for (int x = 0; x < l->d; x++) {
+		for (int o = 0; o < l->d; o++) {
+			int a = mirrored ? modulo(-x, l->d) : x;
+			int b = mirrored ? modulo(-o, l->d) : o;
+			int s = a == b ? 0 : __builtin_ctz((unsigned)(a ^ b)), to = a ^ 1 << s;
+
+			if (a != b) {
+				set_send(l, x, o, s, mirrored ? modulo(-to, l->d) : to);
+			}
+		}
+	}
+}
+
+/* ---- levels, buckets ---- */
+
+/* The digit of an offset at a level, 0 when it ends in zeros there. */
+static int digit_of(const struct torus_line_level *v, int offset)
+{
+	int radix = v->up + v->down + 1, t = offset / v->stride % radix;
+
+	return t > v->up ? t - radix : t;
+}
+
+static void levels(struct torus_line *l, bool mirrored)
+{
+	for (int offset = 1; offset < l->d; offset++) {
+		const struct torus_line_level *v = l->level;
+		int t, hop, step;
+
+		while ((t = digit_of(v, offset)) == 0) {
+			v++;
+		}
+		hop = (v->chain ? (t > 0 ? 1 : -1) : t) * v->stride * (mirrored ? -1 : 1);
+		step = v->first + (v->chain ? v->up - abs(t) : 0);
+		for (int x = 0; x < l->d; x++) {
+			int o = modulo(mirrored ? x - offset : x + offset, l->d);
+
+			set_send(l, x, o, step, modulo(x + hop, l->d));
+		}
+	}
+}
+
+static int mixed_radices(struct torus_line *l, const struct torus_radices *r, struct err *err)
+{
+	int stride = 1;
+
+	for (int i = 0; i < r->n; i++) {
+		int m = r->level[i].radix;
+
+		if (m < 2 || l->d % (stride * m)) {
+			break;
+		}
+		l->level[i] = (struct torus_line_level){
+			.first = l->steps, .stride = stride, .up = m / 2, .down = (m - 1) / 2,
+			.chain = r->level[i].chain && m > 3, .steps = 1,
+		};
+		l->level[i].steps = l->level[i].chain ? m / 2 : 1;
+		l->steps += l->level[i].steps;
+		l->n_levels++;
+		stride *= m;
+	}
+	return stride == l->d ? 0 : err_set(err, WEFT_EINVAL, "radices that multiply to %d are "
+					    "needed for a dimension of %d", l->d, l->d);
+}
+
+/* All one way round. */
+static void bucket(struct torus_line *l)
+{
+	l->steps = l->d - 1;
+	l->n_levels = 1;
+	l->level[0] = (struct torus_line_level){
+		.steps = l->steps, .stride = 1, .up = l->d - 1, .chain = true,
+	};
+}
+
+/* ---- folds ---- */
+
+/* Node of the i-th of those that go on, when `extra` nodes of the line do not: each second of the
+ * first ones, beside its neighbour. */
+static int kept_node(int i, int extra)
+{
+	return i < extra ? 2 * i : i + extra;
+}
+
+/* The number of a node, or of its neighbour, among those that go on. */
+static int kept_number(int node, int extra)
+{
+	return node < 2 * extra ? node / 2 : node - extra;
+}
+
+static void fold(struct torus_line *l, const struct torus_line *inner)
+{
+	int extra = l->d - inner->d;
+
+	l->n_levels = inner->n_levels + 1;
+	l->steps = inner->steps + 1;
+	l->level[0] = (struct torus_line_level){ .steps = 1, .is_fold = true };
+	for (int i = 0; i < inner->n_levels; i++) {
+		l->level[i + 1] = inner->level[i];
+		l->level[i + 1].first++;
+	}
+	for (int x = 0; x < l->d; x++) {
+		int i = kept_number(x, extra);
+
+		for (int o = 0; o < l->d; o++) {
+			int at = i * inner->d + kept_number(o, extra);
+
+			if (kept_node(i, extra) != x) {
+				set_send(l, x, o, 0, x - 1);
+			} else if (inner->step[at] >= 0) {
+				set_send(l, x, o, inner->step[at] + 1,
+					 kept_node(inner->to[at], extra));
+			}
+		}
+	}
+}
+
+/* ---- what all have ---- */
+
+/* Steps of 2 and the reflection that takes even nodes to odd ones. */
+static void swing_group(struct torus_line *l)
+{
+	int n = 0;
+
+	for (int reflect = l->d == 2; reflect < 2; reflect++) {
+		l->order[n] = reflect ? 2 : l->d / 2;
+		for (int x = 0; x < l->d; x++) {
+			l->image[n * l->d + x] = (int16_t)modulo(reflect ? 1 - x : x + 2, l->d);
+		}
+		n++;
+	}
+	l->n_generators = n;
+}
+
+static void doubling_group(struct torus_line *l)
+{
+	for (int s = 0; 1 << s < l->d; s++) {
+		l->order[s] = 2;
+		for (int x = 0; x < l->d; x++) {
+			l->image[s * l->d + x] = (int16_t)(x ^ 1 << s);
+		}
+		l->n_generators++;
+	}
+}
+
+static void shift_group(struct torus_line *l, int by)
+{
+	l->order[0] = l->d / by;
+	l->n_generators = by < l->d;
+	for (int x = 0; x < l->d; x++) {
+		l->image[x] = (int16_t)modulo(x + by, l->d);
+	}
+}
+
+/* Of both lines of a dimension: mirrored doubling has another one, and only half a turn in common. */
+static void set_group(struct torus_line *l, const struct torus_spec *spec)
+{
+	switch (spec->lines) {
+	case TORUS_SWING:
+		swing_group(l);
+		return;
+	case TORUS_DOUBLING:
+		if (spec->one_port) {
+			doubling_group(l);
+		} else {
+			shift_group(l, l->d / 2);
+		}
+		return;
+	default:
+		shift_group(l, 1);
+	}
+}
+
+static int ascending(const void *a, const void *b)
+{
+	return *(const int32_t *)a - *(const int32_t *)b;
+}
+
+/* Whom node x sends to, by step, with the blocks that each gets. */
+static int list_partners_of(struct torus_line *l, int x, int32_t *sends, struct err *err)
+{
+	const int16_t *step = l->step + (size_t)x * (size_t)l->d, *to = l->to + (step - l->step);
+	int n = 0, s = 0;
+
+	for (int o = 0; o < l->d; o++) {
+		if (step[o] >= 0) {
+			sends[n++] = step[o] << 16 | to[o];
+		}
+	}
+	qsort(sends, (size_t)n, sizeof(*sends), ascending);
+	for (int i = 0, end; i < n; i = end) {
+		struct torus_partner p = { .to = (int16_t)(sends[i] & 0xffff) };
+
+		for (end = i; end < n && sends[end] == sends[i]; end++) {
+			p.blocks++;
+		}
+		for (; s <= sends[i] >> 16; s++) {
+			l->first[x * l->steps + s] = (int32_t)l->partners.n;
+		}
+		if (vec_push(&l->partners, p)) {
+			return err_nomem(err);
+		}
+	}
+	for (; s < l->steps; s++) {
+		l->first[x * l->steps + s] = (int32_t)l->partners.n;
+	}
+	return 0;
+}
+
+static int list_partners(struct torus_line *l, struct err *err)
+{
+	int32_t *sends;
+	int rc = 0;
+
+	arrays_add(&l->arrays, l->first, l->d * l->steps + 1);
+	arrays_add(&l->arrays, sends, l->d);
+	if (l->arrays.failed) {
+		return err_nomem(err);
+	}
+	for (int x = 0; x < l->d && rc == 0; x++) {
+		rc = list_partners_of(l, x, sends, err);
+	}
+	l->first[l->d * l->steps] = (int32_t)l->partners.n;
+	return rc;
+}
+
+void torus_line_free(struct torus_line *l)
+{
+	if (l) {
+		vec_fini(&l->partners);
+		arrays_fini(&l->arrays);
+		free(l);
+	}
+}
+
+static int line_new(int d, struct torus_line **out, struct err *err)
+{
+	struct torus_line *l = calloc(1, sizeof(*l));
+
+	*out = l;
+	if (!l) {
+		return err_nomem(err);
+	}
+	l->d = d;
+	arrays_add(&l->arrays, l->step, (size_t)d * (size_t)d);
+	arrays_add(&l->arrays, l->to, (size_t)d * (size_t)d);
+	arrays_add(&l->arrays, l->image, (size_t)d * COLL_MAX_DIGITS);
+	if (l->arrays.failed) {
+		return err_nomem(err);
+	}
+	memset(l->step, 0xff, (size_t)d * (size_t)d * sizeof(*l->step));
+	return 0;
+}
+
+/* A line of those that go on, and of all. */
+static int make_fold(struct torus_line *l, const struct torus_spec *spec, int dimension,
+		     bool mirrored, struct err *err)
+{
+	struct torus_line *inner = NULL;
+	int rc = torus_line_make(spec, dimension, 1 << (log2_up(l->d) - 1), mirrored, &inner, err);
+
+	if (rc == 0) {
+		fold(l, inner);
+	}
+	torus_line_free(inner);
+	return rc;
+}
+
+/* Trees, and the group. */
+static int fill(struct torus_line *l, const struct torus_spec *spec, int dimension, bool mirrored,
+		struct err *err)
+{
+	bool needs_two = spec->lines == TORUS_DOUBLING ||
+			 (spec->lines == TORUS_SWING && spec->rounds >= 0);
+	int rc = 0;
+
+	if (needs_two && !is_power_of_two(l->d)) {
+		return make_fold(l, spec, dimension, mirrored, err);
+	}
+	if (spec->lines == TORUS_SWING && (rc = swing(l, mirrored, err))) {
+		return rc;
+	}
+	if (spec->lines == TORUS_DOUBLING) {
+		doubling(l, mirrored);
+	} else if (spec->lines == TORUS_LEVELS) {
+		rc = mixed_radices(l, &spec->radices[dimension], err);
+	} else if (spec->lines != TORUS_SWING) {
+		bucket(l);
+	}
+	if (rc == 0 && spec->lines != TORUS_SWING && spec->lines != TORUS_DOUBLING) {
+		levels(l, mirrored);
+	}
+	l->is_alike = spec->lines != TORUS_SWING || l->d % 2 == 0;
+	if (l->is_alike) {
+		set_group(l, spec);
+	}
+	return rc;
+}
+
+int torus_line_make(const struct torus_spec *spec, int dimension, int d, bool mirrored,
+		    struct torus_line **out, struct err *err)
+{
+	int rc;
+
+	*out = NULL;
+	if (d > TORUS_MAX_SIZE) {
+		return err_set(err, WEFT_EUNSUPPORTED, "a dimension of %d: not supported beyond "
+			       "%d", d, TORUS_MAX_SIZE);
+	}
+	rc = line_new(d, out, err);
+	if (rc == 0 && (rc = fill(*out, spec, dimension, mirrored, err)) == 0) {
+		rc = list_partners(*out, err);
+	}
+	if (rc) {
+		torus_line_free(*out);
+		*out = NULL;
+	}
+	return rc;
+}

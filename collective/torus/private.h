@@ -1,0 +1,128 @@
+/* What the files of this room share: lines, and the rounds in which collectives go through them. */
+#ifndef WEFT_COLLECTIVE_TORUS_PRIVATE_H
+#define WEFT_COLLECTIVE_TORUS_PRIVATE_H
+
+#include "collective/torus/torus.h"
+#include "lib/base/vec.h"
+
+#ifndef FORWARD_IS_THERE
+#define COLL_OP_FORWARD 2
+#endif
+
+struct torus_shape {
+	const struct topo *t;		/* that of the fabric, where there is one */
+	const struct coll_fabric *fabric;
+	int n_dims;
+	int size[COLL_MAX_DIGITS], unit[COLL_MAX_DIGITS];
+	struct torus_net *net[COLL_MAX_DIGITS];	/* of a line of a dimension; times.c */
+};
+
+static inline int torus_digit(const struct torus_shape *s, int node, int e)
+{
+	return node / s->unit[e] % s->size[e];
+}
+
+/* A level of a line. As a chain nodes pass on what comes from up to `up` nodes behind and `down`
+ * ahead, each so far from the next. */
+struct torus_line_level {
+	int first, steps;	/* of reduce-scatter */
+	bool is_fold;		/* never exchanged */
+	bool chain;
+	int stride, up, down;
+};
+
+/* A partner of a node in a step. */
+struct torus_partner {
+	int16_t to;
+	int16_t blocks;		/* that it sends there in reduce-scatter */
+};
+
+/* A dimension of an algorithm: an in-tree for each block. */
+struct torus_line {
+	int d, steps, n_levels;
+	struct torus_line_level level[TORUS_MAX_LEVELS + 1];
+	int16_t *step, *to;	/* x * d + block: when, and where to, node x sends it; -1: it
+				 * stays, as x is its home */
+	int32_t *first;		/* x * steps + step: its first partner, of the list */
+	VEC(struct torus_partner) partners;
+	int n_generators;	/* of a group that keeps it and moves nodes freely */
+	int order[COLL_MAX_DIGITS];
+	int16_t *image;		/* generator * d + x */
+	bool is_alike;		/* all nodes send as many blocks in a step */
+	struct arrays arrays;
+};
+
+/* One of the two lines of a dimension. The group is one of both. WEFT_EINVAL: radices that do
+ * not multiply to d; WEFT_EUNSUPPORTED: beyond TORUS_MAX_SIZE. O(d^2 log d). */
+int torus_line_make(const struct torus_spec *spec, int dimension, int d, bool mirrored,
+		    struct torus_line **out, struct err *err);
+void torus_line_free(struct torus_line *l);
+
+/* ---- the rounds of a collective ---- */
+
+/* A level of a dimension, in time. */
+struct torus_round {
+	int dimension, level;
+	bool exchange;
+	int begin, steps;
+};
+
+/* When a collective does what. The all-gather is the part before `reduced` backwards, at the end. */
+struct torus_collective {
+	const struct torus_line *line[COLL_MAX_DIGITS];
+	int ahead;		/* 1, mirrored -1 */
+	int n_rounds;
+	struct torus_round *round;
+	int32_t *when[COLL_MAX_DIGITS];	/* by step of a line of reduce-scatter; -1: not sent */
+	int reduced, steps;	/* steps of reduce-scatter; with exchanges */
+};
+
+/* All that an algorithm does on a shape. */
+struct torus_work {
+	const struct torus_shape *shape;
+	const struct torus_spec *spec;
+	int n_collectives;
+	struct torus_line *line[2][COLL_MAX_DIGITS];	/* plain, mirrored; NULL: not used */
+	struct torus_collective *collective;
+	struct arrays arrays;
+};
+
+/* WEFT_EUNSUPPORTED, WEFT_EINVAL, WEFT_ENOMEM as torus_make; torus_work_end also after an error. */
+int torus_work_begin(struct torus_work *w, const struct torus_shape *s,
+		     const struct torus_spec *spec, enum coll_kind kind, struct err *err);
+void torus_work_end(struct torus_work *w);
+
+/* ---- schedules being made ---- */
+
+/* The logical digraph of a schedule, and the schedule. */
+struct torus_builder {
+	const struct torus_shape *shape;
+	enum coll_kind kind;
+	struct topo *logical;		/* the schedule's, once it is there */
+	struct coll_sched *sched;	/* owned */
+	int16_t *arc[COLL_MAX_DIGITS];	/* x * size + to: 0, or one more than its number among the
+					 * arcs of x in this dimension */
+	int16_t *n_arcs[COLL_MAX_DIGITS];	/* by x */
+	struct arrays arrays;
+};
+
+int torus_builder_init(struct torus_builder *b, const struct torus_shape *s, enum coll_kind kind,
+		       struct err *err);
+/* Coordinate x of a dimension sends to coordinate `to`, both in any order. Before torus_builder_begin. */
+void torus_builder_join(struct torus_builder *b, int dimension, int x, int to);
+/* An empty schedule of so many chunks on all arcs; g is taken over. */
+int torus_builder_begin(struct torus_builder *b, int chunks, int root, struct topo_group *g,
+			struct err *err);
+/* Node x sends a chunk to where its coordinate is `to`. dest: whose sum is forwarded, or
+ * COLL_NO_DEST. */
+int torus_builder_add(struct torus_builder *b, int x, int dimension, int to,
+		      const struct coll_xfer *like, struct err *err);
+/* Finishes and embeds it. */
+int torus_builder_end(struct torus_builder *b, struct coll_sched **out, struct err *err);
+void torus_builder_fini(struct torus_builder *b);
+
+/* Hamiltonian rings of two dimensions (section 2.3.1). WEFT_EUNSUPPORTED: the shape has none. */
+int torus_rings(const struct torus_shape *s, bool one_port, enum coll_kind kind,
+		struct coll_sched **out, struct err *err);
+
+#endif

@@ -1,0 +1,176 @@
+/*
+ * Rounds: in which order each collective goes through the levels of the dimensions, and when.
+ *
+ * Section 4: collective c begins with dimension c and takes them in turn, one level at a time; those
+ * that have none left are passed over (section 4.2). Folds come first. Collectives go on by
+ * themselves, or wait for each other after every round (section 5.2, of buckets on rectangles).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/torus/private.h"
+
+/* Of rounds of all collectives that may wait for each other. */
+#define MAX_SLOTS ((TORUS_MAX_LEVELS + 1) * COLL_MAX_DIGITS)
+
+static bool has_fold(const struct torus_line *l)
+{
+	return l->n_levels > 0 && l->level[0].is_fold;
+}
+
+/* The round in a slot of the collective that begins with this dimension; false: none. */
+static bool find_round(const struct torus_work *w, const struct torus_collective *c, int begin,
+		       int slot, struct torus_round *r)
+{
+	int dims = w->shape->n_dims, e = (begin + slot) % dims, level = slot / dims - 1;
+	const struct torus_line *l = c->line[e];
+
+	if (slot < dims) {
+		*r = (struct torus_round){ .dimension = e, .steps = 1 };
+		return has_fold(l);
+	}
+	level += has_fold(l);
+	if (level >= l->n_levels) {
+		return false;
+	}
+	*r = (struct torus_round){ .dimension = e, .level = level,
+				   .steps = l->level[level].steps };
+	return true;
+}
+
+/* How long each slot is where collectives wait for each other. */
+static void measure_slots(const struct torus_work *w, int *length)
+{
+	memset(length, 0, MAX_SLOTS * sizeof(*length));
+	for (int c = 0; c < w->n_collectives; c++) {
+		for (int slot = 0; slot < MAX_SLOTS; slot++) {
+			struct torus_round r;
+
+			if (find_round(w, &w->collective[c], c % w->shape->n_dims, slot, &r) && r.steps > length[slot]) {
+				length[slot] = r.steps;
+			}
+		}
+	}
+}
+
+/* Times of the rounds; length NULL: it waits for none. */
+static void set_rounds(const struct torus_work *w, int begin, const int *length,
+		       struct torus_collective *c)
+{
+	int now = 0, levels = 0, given = w->spec->rounds;
+
+	for (int slot = 0; slot < MAX_SLOTS; slot++) {
+		struct torus_round *r = &c->round[c->n_rounds];
+		bool is_fold = slot < w->shape->n_dims;
+
+		if (find_round(w, c, begin, slot, r)) {
+			r->begin = now;
+			r->exchange = !is_fold && given >= 0 && levels >= given;
+			levels += !is_fold;
+			c->reduced = r->exchange ? c->reduced : now + (length ? length[slot] : r->steps);
+			c->n_rounds++;
+			now += length ? 0 : r->steps;
+		}
+		now += length ? length[slot] : 0;
+	}
+	c->steps = now;
+}
+
+static int make_collective(struct torus_work *w, int number, const int *length, struct err *err)
+{
+	struct torus_collective *c = &w->collective[number];
+
+	arrays_add(&w->arrays, c->round, MAX_SLOTS + 1);
+	for (int e = 0; e < w->shape->n_dims; e++) {
+		arrays_add(&w->arrays, c->when[e], c->line[e]->steps);
+	}
+	if (w->arrays.failed) {
+		return err_nomem(err);
+	}
+	set_rounds(w, number % w->shape->n_dims, length, c);
+	for (int i = 0; i < c->n_rounds; i++) {
+		const struct torus_round *r = &c->round[i];
+		int first = c->line[r->dimension]->level[r->level].first;
+
+		for (int k = 0; k < r->steps; k++) {
+			c->when[r->dimension][first + k] = r->exchange ? -1 : r->begin + k;
+		}
+	}
+	return 0;
+}
+
+/* ---- what there is ---- */
+
+static int check_kind(const struct torus_work *w, enum coll_kind kind, struct err *err)
+{
+	if (kind == COLL_ALLTOALL || kind == COLL_GATHER || kind == COLL_SCATTER) {
+		return err_set(err, WEFT_EUNSUPPORTED, "%s by this algorithm: not supported",
+			       coll_kind_name(kind));
+	}
+	if (kind == COLL_ALLREDUCE) {
+		return 0;
+	}
+	if (w->spec->rounds >= 0) {
+		return err_set(err, WEFT_EUNSUPPORTED, "%s with exchanges: not supported, only "
+			       "all-reduces have them", coll_kind_name(kind));
+	}
+	for (int e = 0; e < w->shape->n_dims; e++) {
+		if (has_fold(w->line[0][e])) {
+			return err_set(err, WEFT_EUNSUPPORTED, "%s by recursive doubling on a "
+				       "dimension of %d: not supported, it is no power of two",
+				       coll_kind_name(kind), w->shape->size[e]);
+		}
+	}
+	return 0;
+}
+
+static int make_lines(struct torus_work *w, struct err *err)
+{
+	int rc;
+
+	for (int mirrored = 0; mirrored < (w->spec->one_port ? 1 : 2); mirrored++) {
+		for (int e = 0; e < w->shape->n_dims; e++) {
+			rc = torus_line_make(w->spec, e, w->shape->size[e], mirrored,
+					     &w->line[mirrored][e], err);
+			if (rc) {
+				return rc;
+			}
+		}
+	}
+	return 0;
+}
+
+int torus_work_begin(struct torus_work *w, const struct torus_shape *s,
+		     const struct torus_spec *spec, enum coll_kind kind, struct err *err)
+{
+	int length[MAX_SLOTS], rc;
+
+	*w = (struct torus_work){ .shape = s, .spec = spec,
+				  .n_collectives = spec->one_port ? 1 : 2 * s->n_dims };
+	arrays_add(&w->arrays, w->collective, w->n_collectives);
+	if (w->arrays.failed) {
+		return err_nomem(err);
+	}
+	if ((rc = make_lines(w, err)) || (rc = check_kind(w, kind, err))) {
+		return rc;
+	}
+	for (int c = 0; c < w->n_collectives; c++) {
+		w->collective[c].ahead = c < s->n_dims ? 1 : -1;
+		for (int e = 0; e < s->n_dims; e++) {
+			w->collective[c].line[e] = w->line[c >= s->n_dims][e];
+		}
+	}
+	measure_slots(w, length);
+	for (int c = 0; c < w->n_collectives && rc == 0; c++) {
+		rc = make_collective(w, c, spec->in_step ? length : NULL, err);
+	}
+	return rc;
+}
+
+void torus_work_end(struct torus_work *w)
+{
+	for (int i = 0; i < 2 * COLL_MAX_DIGITS; i++) {
+		torus_line_free(w->line[i / COLL_MAX_DIGITS][i % COLL_MAX_DIGITS]);
+	}
+	arrays_fini(&w->arrays);
+}

@@ -1,0 +1,46 @@
+/* Shapes: the coordinates of a digraph's terminals. */
+#include <stdlib.h>
+
+#include "collective/torus/private.h"
+
+int torus_shape_new(const struct topo *t, const struct coll_fabric *f, struct torus_shape **out,
+		    struct err *err)
+{
+	struct torus_shape *s = calloc(1, sizeof(*s));
+	int rc;
+
+	*out = NULL;
+	if (!s) {
+		return err_nomem(err);
+	}
+	s->t = f ? f->topo : t;
+	s->fabric = f;
+	rc = coll_digits(s->t, s->size, &s->n_dims, err);
+	if (rc == 0 && s->n_dims == 0) {
+		rc = err_set(err, WEFT_EUNSUPPORTED, "one rank alone has no partners");
+	}
+	if (rc) {
+		torus_shape_free(s);
+		return rc;
+	}
+	for (int e = 0, unit = 1; e < s->n_dims; unit *= s->size[e++]) {
+		s->unit[e] = unit;
+	}
+	*out = s;
+	return 0;
+}
+
+void torus_shape_free(struct torus_shape *s)
+{
+	free(s);
+}
+
+int torus_dimensions(const struct torus_shape *s)
+{
+	return s->n_dims;
+}
+
+int torus_size(const struct torus_shape *s, int dimension)
+{
+	return s->size[dimension];
+}
