@@ -176,7 +176,7 @@ static void levels(struct torus_line *l, bool mirrored)
 		}
 		hop = (v->chain ? (t > 0 ? 1 : -1) : t) * v->stride * (mirrored ? -1 : 1);
 		step = v->first + (v->chain ? v->up - abs(t) : 0);
-		for (int x = 0; x < l->d; x++) {
+		for (int x = 0; x < l->rows; x++) {
 			int o = modulo(mirrored ? x - offset : x + offset, l->d);
 
 			set_send(l, x, o, step, modulo(x + hop, l->d));
@@ -301,9 +301,11 @@ static void set_group(struct torus_line *l, const struct torus_spec *spec)
 {
 	switch (spec->lines) {
 	case TORUS_SWING:
+		l->period = 2;
 		swing_group(l);
 		return;
 	case TORUS_DOUBLING:
+		l->period = l->d;
 		if (spec->one_port) {
 			doubling_group(l);
 		} else {
@@ -311,6 +313,7 @@ static void set_group(struct torus_line *l, const struct torus_spec *spec)
 		}
 		return;
 	default:
+		l->period = 1;
 		shift_group(l, 1);
 	}
 }
@@ -356,15 +359,15 @@ static int list_partners(struct torus_line *l, struct err *err)
 	int32_t *sends;
 	int rc = 0;
 
-	arrays_add(&l->arrays, l->first, l->d * l->steps + 1);
+	arrays_add(&l->arrays, l->first, l->rows * l->steps + 1);
 	arrays_add(&l->arrays, sends, l->d);
 	if (l->arrays.failed) {
 		return err_nomem(err);
 	}
-	for (int x = 0; x < l->d && rc == 0; x++) {
+	for (int x = 0; x < l->rows && rc == 0; x++) {
 		rc = list_partners_of(l, x, sends, err);
 	}
-	l->first[l->d * l->steps] = (int32_t)l->partners.n;
+	l->first[l->rows * l->steps] = (int32_t)l->partners.n;
 	return rc;
 }
 
@@ -377,22 +380,24 @@ void torus_line_free(struct torus_line *l)
 	}
 }
 
-static int line_new(int d, struct torus_line **out, struct err *err)
+static int line_new(int d, int rows, struct torus_line **out, struct err *err)
 {
 	struct torus_line *l = calloc(1, sizeof(*l));
+	size_t size = (size_t)rows * (size_t)d;
 
 	*out = l;
 	if (!l) {
 		return err_nomem(err);
 	}
 	l->d = d;
-	arrays_add(&l->arrays, l->step, (size_t)d * (size_t)d);
-	arrays_add(&l->arrays, l->to, (size_t)d * (size_t)d);
+	l->rows = rows;
+	arrays_add(&l->arrays, l->step, size);
+	arrays_add(&l->arrays, l->to, size);
 	arrays_add(&l->arrays, l->image, (size_t)d * COLL_MAX_DIGITS);
 	if (l->arrays.failed) {
 		return err_nomem(err);
 	}
-	memset(l->step, 0xff, (size_t)d * (size_t)d * sizeof(*l->step));
+	memset(l->step, 0xff, size * sizeof(*l->step));
 	return 0;
 }
 
@@ -401,7 +406,8 @@ static int make_fold(struct torus_line *l, const struct torus_spec *spec, int di
 		     bool mirrored, struct err *err)
 {
 	struct torus_line *inner = NULL;
-	int rc = torus_line_make(spec, dimension, 1 << (log2_up(l->d) - 1), mirrored, &inner, err);
+	int rc = torus_line_make(spec, dimension, 1 << (log2_up(l->d) - 1), mirrored, false,
+				 &inner, err);
 
 	if (rc == 0) {
 		fold(l, inner);
@@ -442,8 +448,9 @@ static int fill(struct torus_line *l, const struct torus_spec *spec, int dimensi
 }
 
 int torus_line_make(const struct torus_spec *spec, int dimension, int d, bool mirrored,
-		    struct torus_line **out, struct err *err)
+		    bool one_row, struct torus_line **out, struct err *err)
 {
+	bool shifts = spec->lines != TORUS_SWING && spec->lines != TORUS_DOUBLING;
 	int rc;
 
 	*out = NULL;
@@ -451,7 +458,7 @@ int torus_line_make(const struct torus_spec *spec, int dimension, int d, bool mi
 		return err_set(err, WEFT_EUNSUPPORTED, "a dimension of %d: not supported beyond "
 			       "%d", d, TORUS_MAX_SIZE);
 	}
-	rc = line_new(d, out, err);
+	rc = line_new(d, one_row && shifts ? 1 : d, out, err);
 	if (rc == 0 && (rc = fill(*out, spec, dimension, mirrored, err)) == 0) {
 		rc = list_partners(*out, err);
 	}

@@ -39,7 +39,8 @@ struct torus_partner {
 
 /* A dimension of an algorithm: an in-tree for each block. */
 struct torus_line {
-	int d, steps, n_levels;
+	int d, rows;		/* nodes; those that are told of, the first ones */
+	int steps, n_levels;
 	struct torus_line_level level[TORUS_MAX_LEVELS + 1];
 	int16_t *step, *to;	/* x * d + block: when, and where to, node x sends it; -1: it
 				 * stays, as x is its home */
@@ -49,13 +50,15 @@ struct torus_line {
 	int order[COLL_MAX_DIGITS];
 	int16_t *image;		/* generator * d + x */
 	bool is_alike;		/* all nodes send as many blocks in a step */
+	int period;		/* of such a line: what nodes do repeats after so many */
 	struct arrays arrays;
 };
 
-/* One of the two lines of a dimension. The group is one of both. WEFT_EINVAL: radices that do
+/* One of the two lines of a dimension; one_row: its first node tells of all where they do the same.
+ * The group is one of both. WEFT_EINVAL: radices that do
  * not multiply to d; WEFT_EUNSUPPORTED: beyond TORUS_MAX_SIZE. O(d^2 log d). */
 int torus_line_make(const struct torus_spec *spec, int dimension, int d, bool mirrored,
-		    struct torus_line **out, struct err *err);
+		    bool one_row, struct torus_line **out, struct err *err);
 void torus_line_free(struct torus_line *l);
 
 /* ---- the rounds of a collective ---- */
@@ -87,9 +90,11 @@ struct torus_work {
 	struct arrays arrays;
 };
 
-/* WEFT_EUNSUPPORTED, WEFT_EINVAL, WEFT_ENOMEM as torus_make; torus_work_end also after an error. */
+/* WEFT_EUNSUPPORTED, WEFT_EINVAL, WEFT_ENOMEM as torus_make; torus_work_end also after an error.
+ * one_row: as torus_line_make. */
 int torus_work_begin(struct torus_work *w, const struct torus_shape *s,
-		     const struct torus_spec *spec, enum coll_kind kind, struct err *err);
+		     const struct torus_spec *spec, enum coll_kind kind, bool one_row,
+		     struct err *err);
 void torus_work_end(struct torus_work *w);
 
 /* ---- schedules being made ---- */
@@ -121,7 +126,9 @@ int torus_builder_add(struct torus_builder *b, int x, int dimension, int to,
 int torus_builder_end(struct torus_builder *b, struct coll_sched **out, struct err *err);
 void torus_builder_fini(struct torus_builder *b);
 
-/* Hamiltonian rings of two dimensions (section 2.3.1). WEFT_EUNSUPPORTED: the shape has none. */
+/* Hamiltonian rings of two dimensions (section 2.3.1); which dimension is that of their rows.
+ * WEFT_EUNSUPPORTED: the shape has none. */
+int torus_rings_exist(const struct torus_shape *s, int *rows, struct err *err);
 int torus_rings(const struct torus_shape *s, bool one_port, enum coll_kind kind,
 		struct coll_sched **out, struct err *err);
 

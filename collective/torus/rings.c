@@ -120,15 +120,13 @@ static int begin(struct torus_ring_pair *p, int collectives, struct err *err)
 	return torus_builder_begin(&p->b, collectives, 0, g, err);
 }
 
-static int find_rings(struct torus_ring_pair *p, struct err *err)
+int torus_rings_exist(const struct torus_shape *s, int *rows, struct err *err)
 {
-	const struct torus_shape *s = p->shape;
+	for (int e = 0; s->n_dims == 2 && e < 2; e++) {
+		int r = s->size[e], c = s->size[!e];
 
-	for (p->rows = 0; s->n_dims == 2 && p->rows < 2; p->rows++) {
-		int r = s->size[p->rows], c = s->size[!p->rows];
-
-		p->columns = !p->rows;
 		if (r % c == 0 && rat_gcd(r, c - 1) == 1) {
+			*rows = e;
 			return 0;
 		}
 	}
@@ -141,7 +139,9 @@ int torus_rings(const struct torus_shape *s, bool one_port, enum coll_kind kind,
 		struct coll_sched **out, struct err *err)
 {
 	struct torus_ring_pair p = { .shape = s, .kind = kind, .n = topo_ranks(s->t) };
-	int rc = find_rings(&p, err);
+	int rc = torus_rings_exist(s, &p.rows, err);
+
+	p.columns = !p.rows;
 
 	if (rc == 0 && kind != COLL_ALLREDUCE && kind != COLL_ALLGATHER &&
 	    kind != COLL_REDUCE_SCATTER) {

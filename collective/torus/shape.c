@@ -1,7 +1,7 @@
 /* Shapes: the coordinates of a digraph's terminals. */
 #include <stdlib.h>
 
-#include "collective/torus/private.h"
+#include "collective/torus/net.h"
 
 int torus_shape_new(const struct topo *t, const struct coll_fabric *f, struct torus_shape **out,
 		    struct err *err)
@@ -32,6 +32,9 @@ int torus_shape_new(const struct topo *t, const struct coll_fabric *f, struct to
 
 void torus_shape_free(struct torus_shape *s)
 {
+	for (int e = 0; s && e < s->n_dims; e++) {
+		torus_net_free(s->net[e]);
+	}
 	free(s);
 }
 

@@ -1,0 +1,260 @@
+/*
+ * Which algorithm is the fastest: a search by torus_time.
+ *
+ * Of Swing, recursive doubling, buckets and rings all forms are tried. Of mixed radices there are too many
+ * where dimensions differ: one size after the other gets the best levels while those of the others
+ * stay, from a few beginnings, until nothing is gained.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/torus/net.h"
+
+/* Rounds that are looked for beyond. */
+#define MAX_ROUNDS (TORUS_MAX_LEVELS * COLL_MAX_DIGITS)
+#define MAX_LEVELS 4		/* of more than two partners, in a dimension: more are never best */
+
+struct torus_search {
+	struct torus_shape *shape;
+	enum coll_kind kind;
+	const struct coll_cost *cost;
+	const struct torus_spec *fixed;
+	struct torus_spec best;
+	double best_ns;
+};
+
+/* Tries one; that it does not exist, or has no time without its schedule, is no error. */
+static int try(struct torus_search *k, const struct torus_spec *spec, struct err *err)
+{
+	double ns;
+	int rc = torus_time(k->shape, spec, k->kind, k->cost, &ns, err);
+
+	if (rc == WEFT_EUNSUPPORTED || rc == WEFT_EINFEASIBLE) {
+		err_clear(err);
+		return 0;
+	}
+	if (rc == 0 && ns < k->best_ns) {
+		k->best_ns = ns;
+		k->best = *spec;
+	}
+	return rc;
+}
+
+/* With every number of rounds of reduce-scatter that is asked for. */
+static int try_rounds(struct torus_search *k, struct torus_spec spec, int levels, struct err *err)
+{
+	int rc;
+
+	if (k->fixed && k->fixed->rounds != TORUS_ANY_ROUNDS) {
+		spec.rounds = k->fixed->rounds;
+		return try(k, &spec, err);
+	}
+	spec.rounds = -1;
+	rc = try(k, &spec, err);
+	for (spec.rounds = 0; spec.rounds < levels && rc == 0 && k->kind == COLL_ALLREDUCE;
+	     spec.rounds++) {
+		rc = try(k, &spec, err);
+	}
+	return rc;
+}
+
+static bool wants(const struct torus_search *k, enum torus_lines lines)
+{
+	return !k->fixed || k->fixed->lines == lines;
+}
+
+/* ---- algorithms without radices ---- */
+
+static int levels_of_two(const struct torus_shape *s)
+{
+	int sum = 0;
+
+	for (int e = 0; e < s->n_dims; e++) {
+		for (int d = s->size[e]; d > 1; d = (d + 1) / 2) {
+			sum++;
+		}
+	}
+	return sum;
+}
+
+static int try_plain(struct torus_search *k, struct err *err)
+{
+	int levels = levels_of_two(k->shape), rc = 0;
+
+	for (int i = 0; i < TORUS_LINES && rc == 0; i++) {
+		struct torus_spec spec = { .lines = (enum torus_lines)i, .rounds = -1 };
+		bool exchanges = i == TORUS_SWING || i == TORUS_DOUBLING;
+
+		if (!wants(k, spec.lines) || i == TORUS_LEVELS) {
+			continue;
+		}
+		for (int one = k->fixed ? k->fixed->one_port : 0;
+		     one <= (k->fixed ? k->fixed->one_port : i == TORUS_DOUBLING) && rc == 0; one++) {
+			spec.one_port = one;
+			spec.in_step = k->fixed && k->fixed->in_step;
+			rc = exchanges ? try_rounds(k, spec, levels, err) : try(k, &spec, err);
+			spec.in_step = true;
+			rc = rc || i != TORUS_BUCKET ? rc : try(k, &spec, err);
+		}
+	}
+	return rc;
+}
+
+/* ---- mixed radices ---- */
+
+/* All lists of levels of a size, in one array. */
+struct torus_lists {
+	VEC(struct torus_radices) all;
+};
+
+static int add_lists(struct torus_lists *l, struct torus_radices *r, int rest, int large,
+		     struct err *err)
+{
+	int rc = 0;
+
+	if (rest == 1) {
+		return vec_push(&l->all, *r) ? err_nomem(err) : 0;
+	}
+	if (r->n == TORUS_MAX_LEVELS) {
+		return 0;
+	}
+	for (int m = 2; m <= rest && rc == 0; m++) {
+		if (rest % m || (m > 3 && large == MAX_LEVELS)) {
+			continue;
+		}
+		for (int chain = 0; chain <= (m > 3) && rc == 0; chain++) {
+			r->level[r->n++] = (struct torus_level){ m, chain };
+			rc = add_lists(l, r, rest / m, large + (m > 3), err);
+			r->n--;
+		}
+	}
+	return rc;
+}
+
+static int count_levels(const struct torus_shape *s, const struct torus_spec *spec)
+{
+	int sum = 0;
+
+	for (int e = 0; e < s->n_dims; e++) {
+		sum += spec->radices[e].n;
+	}
+	return sum;
+}
+
+/* All dimensions of a size get the best of its lists. */
+static int improve_size(struct torus_search *k, int size, struct err *err)
+{
+	struct torus_lists lists = { 0 };
+	struct torus_radices r = { 0 };
+	struct torus_spec spec = k->best;
+	int rc = add_lists(&lists, &r, size, 0, err);
+
+	for (size_t i = 0; i < lists.all.n && rc == 0; i++) {
+		for (int e = 0; e < k->shape->n_dims; e++) {
+			if (k->shape->size[e] == size) {
+				spec.radices[e] = lists.all.v[i];
+			}
+		}
+		rc = try_rounds(k, spec, count_levels(k->shape, &spec), err);
+	}
+	vec_fini(&lists.all);
+	return rc;
+}
+
+/* Size by size until nothing is gained. */
+static int improve(struct torus_search *k, struct err *err)
+{
+	const struct torus_shape *s = k->shape;
+	double before;
+	int rc = 0;
+
+	do {
+		before = k->best_ns;
+		for (int e = 0; e < s->n_dims && rc == 0; e++) {
+			bool seen = false;
+
+			for (int i = 0; i < e; i++) {
+				seen |= s->size[i] == s->size[e];
+			}
+			rc = seen ? 0 : improve_size(k, s->size[e], err);
+		}
+	} while (rc == 0 && k->best_ns < before);
+	return rc;
+}
+
+/* The first divisor above 1. */
+static int least_divisor(int n)
+{
+	int m = 2;
+
+	while (n % m) {
+		m++;
+	}
+	return m;
+}
+
+/* Where a search begins: one level, direct or a chain, or as many as can be. */
+static struct torus_radices beginning(int size, int way)
+{
+	struct torus_radices r = { 0 };
+
+	while (size > 1) {
+		int m = way < 2 ? size : least_divisor(size);
+
+		r.level[r.n++] = (struct torus_level){ m, way == 0 && m > 3 };
+		size /= m;
+	}
+	return r;
+}
+
+static int try_radices(struct torus_search *k, struct err *err)
+{
+	struct torus_search all = *k;
+	int rc = 0;
+
+	for (int way = 0; way < 3 && rc == 0; way++) {
+		struct torus_search from = *k;
+		struct torus_spec spec = { .lines = TORUS_LEVELS };
+
+		from.best_ns = HUGE_VAL;
+		spec.one_port = k->fixed && k->fixed->one_port;
+		for (int e = 0; e < k->shape->n_dims; e++) {
+			spec.radices[e] = beginning(k->shape->size[e], way);
+		}
+		rc = try_rounds(&from, spec, count_levels(k->shape, &spec), err);
+		if (rc == 0 && from.best_ns < HUGE_VAL) {
+			rc = improve(&from, err);
+		}
+		if (from.best_ns < all.best_ns) {
+			all = from;
+		}
+	}
+	*k = all;
+	return rc;
+}
+
+/* Radices that are given, with the best number of rounds. */
+static int try_given(struct torus_search *k, struct err *err)
+{
+	return try_rounds(k, *k->fixed, count_levels(k->shape, k->fixed), err);
+}
+
+int torus_choose(struct torus_shape *s, enum coll_kind kind, const struct coll_cost *cost,
+		 const struct torus_spec *fixed, struct torus_spec *out, struct err *err)
+{
+	struct torus_search k = { .shape = s, .kind = kind, .cost = cost, .fixed = fixed,
+				  .best_ns = HUGE_VAL };
+	bool given = fixed && fixed->lines == TORUS_LEVELS && fixed->radices[0].n > 0;
+	int rc = given ? try_given(&k, err) : try_plain(&k, err);
+
+	if (rc == 0 && !given && wants(&k, TORUS_LEVELS)) {
+		rc = try_radices(&k, err);
+	}
+	*out = k.best;
+	if (rc == 0 && k.best_ns == HUGE_VAL) {
+		rc = err_set(err, WEFT_EUNSUPPORTED, "no algorithm of this kind for these dimensions "
+			     "whose time is known without its schedule");
+	}
+	return rc;
+}

@@ -1,0 +1,286 @@
+/*
+ * The links of a line: what a message from one coordinate to another puts on which of them.
+ *
+ * All lines of a dimension are alike and share no link, so one of them stands for all. Where shifting by
+ * a period keeps the line and what is sent on it, links are counted once for all their images. Messages
+ * take all shortest paths, and divide at every node by capacity, as coll_embed has them.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/torus/net.h"
+#include "lib/base/rat.h"
+
+void torus_net_free(struct torus_net *n)
+{
+	if (n) {
+		vec_fini(&n->hops);
+		vec_fini(&n->routes);
+		topo_free(n->line);
+		arrays_fini(&n->arrays);
+		free(n);
+	}
+}
+
+/* ---- the line through terminal 0 ---- */
+
+/* Numbers of the nodes on it: its terminals by coordinate, then what switches they reach. */
+struct torus_numbering {
+	int32_t *number;	/* of a node, -1: not on it */
+	int32_t *node;
+	int n;
+};
+
+static void take(struct torus_numbering *m, int node)
+{
+	m->number[node] = m->n;
+	m->node[m->n++] = node;
+}
+
+static bool is_on(const struct torus_shape *s, int e, int node)
+{
+	return node >= topo_ranks(s->t) || node == torus_digit(s, node, e) * s->unit[e];
+}
+
+static void number_nodes(const struct torus_shape *s, int e, struct torus_numbering *m)
+{
+	for (int u = 0; u < topo_n(s->t); u++) {
+		m->number[u] = -1;
+	}
+	for (int x = 0; x < s->size[e]; x++) {
+		take(m, x * s->unit[e]);
+	}
+	for (int i = 0; i < m->n; i++) {
+		int first, n = topo_out(s->t, m->node[i], &first);
+
+		for (int a = first; a < first + n; a++) {
+			int v = topo_arc(s->t, a)->dst;
+
+			/* Switches of other dimensions lead nowhere on this line. */
+			if (m->number[v] < 0 && v >= topo_ranks(s->t)) {
+				take(m, v);
+			}
+		}
+	}
+}
+
+static int line_digraph(const struct torus_shape *s, int e, struct topo **out, struct err *err)
+{
+	struct torus_numbering m = { 0 };
+	struct arrays arrays = { 0 };
+	int rc;
+
+	arrays_add(&arrays, m.number, topo_n(s->t));
+	arrays_add(&arrays, m.node, topo_n(s->t));
+	if (arrays.failed) {
+		arrays_fini(&arrays);
+		return err_nomem(err);
+	}
+	number_nodes(s, e, &m);
+	rc = topo_new(m.n, out, err);
+	for (int i = 0; i < m.n && rc == 0; i++) {
+		int first, n = topo_out(s->t, m.node[i], &first);
+
+		for (int a = first; a < first + n && rc == 0; a++) {
+			const struct topo_arc *arc = topo_arc(s->t, a);
+
+			if (m.number[arc->dst] >= 0 && is_on(s, e, arc->dst)) {
+				rc = topo_add_arc_like(*out, i, m.number[arc->dst], arc, err);
+			}
+		}
+	}
+	arrays_fini(&arrays);
+	return rc ? rc : topo_freeze(*out, err);
+}
+
+/* ---- its period ---- */
+
+/* Where shifting by a number takes a node of the line: switches stay. */
+static int shifted(const struct torus_net *n, int node, int by)
+{
+	return node < n->d ? (node + by) % n->d : node;
+}
+
+/* The arc that shifting takes an arc to; -1: none. Of parallel ones that are alike the k-th to the
+ * k-th. */
+static int shifted_arc(const struct torus_net *n, int a, int by)
+{
+	struct topo_arc like = *topo_arc(n->line, a);
+	int first, out = topo_out(n->line, like.src, &first), k = 0;
+
+	for (int i = first; i < a; i++) {
+		k += topo_arc_compare(topo_arc(n->line, i), &like) == 0;
+	}
+	like.src = shifted(n, like.src, by);
+	like.dst = shifted(n, like.dst, by);
+	out = topo_out(n->line, like.src, &first);
+	for (int i = first; i < first + out; i++) {
+		if (topo_arc_compare(topo_arc(n->line, i), &like) == 0 && k-- == 0) {
+			return i;
+		}
+	}
+	return -1;
+}
+
+static bool keeps(const struct torus_net *n, int by)
+{
+	for (int a = 0; a < topo_m(n->line); a++) {
+		if (shifted_arc(n, a, by) < 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+void torus_net_classes(struct torus_net *n, int period)
+{
+	if (n->class_period == period) {
+		return;
+	}
+	n->class_period = period;
+	n->n_classes = 0;
+	memset(n->class, 0xff, (size_t)topo_m(n->line) * sizeof(*n->class));
+	memset(n->images, 0, (size_t)topo_m(n->line) * sizeof(*n->images));
+	for (int a = 0; a < topo_m(n->line); a++) {
+		if (n->class[a] >= 0) {
+			continue;
+		}
+		for (int b = a; n->class[b] < 0; b = period < n->d ? shifted_arc(n, b, period) : b) {
+			n->class[b] = n->n_classes;
+			n->images[n->n_classes]++;
+		}
+		n->n_classes++;
+	}
+}
+
+int torus_net_new(const struct torus_shape *s, int e, struct torus_net **out, struct err *err)
+{
+	struct torus_net *n = calloc(1, sizeof(*n));
+	int rc;
+
+	*out = n;
+	if (!n) {
+		return err_nomem(err);
+	}
+	n->d = s->size[e];
+	rc = line_digraph(s, e, &n->line, err);
+	if (rc) {
+		return rc;
+	}
+	arrays_add(&n->arrays, n->class, topo_m(n->line));
+	arrays_add(&n->arrays, n->images, topo_m(n->line));
+	arrays_add(&n->arrays, n->load, topo_m(n->line));
+	arrays_add(&n->arrays, n->messages, topo_m(n->line));
+	arrays_add(&n->arrays, n->route, (size_t)n->d * (size_t)n->d);
+	arrays_add(&n->arrays, n->dist, topo_n(n->line));
+	arrays_add(&n->arrays, n->queue, topo_n(n->line));
+	arrays_add(&n->arrays, n->amount, topo_n(n->line));
+	arrays_add(&n->arrays, n->latency_ns, topo_n(n->line));
+	if (n->arrays.failed) {
+		return err_nomem(err);
+	}
+	n->period = 1;
+	while (n->period < n->d && (n->d % n->period || !keeps(n, n->period))) {
+		n->period++;
+	}
+	return 0;
+}
+
+/* ---- routes ---- */
+
+/* Distances to a node, which are -1 where it cannot be reached from. */
+static void measure_to(struct torus_net *n, int to)
+{
+	int end = 0;
+
+	for (int u = 0; u < topo_n(n->line); u++) {
+		n->dist[u] = -1;
+		n->amount[u] = 0;
+		n->latency_ns[u] = 0;
+	}
+	n->dist[to] = 0;
+	n->queue[end++] = to;
+	for (int k = 0; k < end; k++) {
+		const int32_t *in;
+		int v = n->queue[k], degree = topo_in(n->line, v, &in);
+
+		for (int i = 0; i < degree; i++) {
+			int u = topo_arc(n->line, in[i])->src;
+
+			if (n->dist[u] < 0) {
+				n->dist[u] = n->dist[v] + 1;
+				n->queue[end++] = u;
+			}
+		}
+	}
+}
+
+/* What comes to u leaves it by the arcs that lead on. */
+static int divide(struct torus_net *n, int u, bool begins, struct err *err)
+{
+	int first, degree = topo_out(n->line, u, &first);
+	double total = 0;
+
+	for (int a = first; a < first + degree; a++) {
+		const struct topo_arc *arc = topo_arc(n->line, a);
+
+		total += n->dist[arc->dst] == n->dist[u] - 1 ? (double)arc->cap : 0;
+	}
+	for (int a = first; a < first + degree; a++) {
+		const struct topo_arc *arc = topo_arc(n->line, a);
+		double share = n->amount[u] * (double)arc->cap / total;
+
+		if (n->dist[arc->dst] != n->dist[u] - 1) {
+			continue;
+		}
+		n->amount[arc->dst] += share;
+		if (n->latency_ns[arc->dst] < n->latency_ns[u] + arc->latency_ns) {
+			n->latency_ns[arc->dst] = n->latency_ns[u] + arc->latency_ns;
+		}
+		if (vec_push(&n->hops, (struct torus_hop){ a, begins, share })) {
+			return err_nomem(err);
+		}
+	}
+	return 0;
+}
+
+/* Nodes by falling distance: those of the queue from its end. */
+static int add_route(struct torus_net *n, int from, int to, struct err *err)
+{
+	struct torus_route r = { .first = n->hops.n };
+	int rc = 0, end = 0;
+
+	measure_to(n, to);
+	if (n->dist[from] < 0) {
+		return err_set(err, WEFT_EINFEASIBLE, "no path on a line from coordinate %d to %d",
+			       from, to);
+	}
+	while (n->queue[end] != from) {
+		end++;
+	}
+	n->amount[from] = 1;
+	for (int k = end; k > 0 && rc == 0; k--) {
+		if (n->amount[n->queue[k]] > 0) {
+			rc = divide(n, n->queue[k], n->queue[k] == from, err);
+		}
+	}
+	r.n = (int)(n->hops.n - r.first);
+	r.length = n->dist[from];
+	r.latency_ns = n->latency_ns[to];
+	return rc || !vec_push(&n->routes, r) ? rc : err_nomem(err);
+}
+
+int torus_net_route(struct torus_net *n, int from, int to, const struct torus_route **out,
+		    struct err *err)
+{
+	int32_t *number = &n->route[(size_t)from * (size_t)n->d + (size_t)to];
+	int rc = *number > 0 ? 0 : add_route(n, from, to, err);
+
+	if (rc) {
+		return rc;
+	}
+	*number = *number > 0 ? *number : (int32_t)n->routes.n;
+	*out = &n->routes.v[*number - 1];
+	return 0;
+}

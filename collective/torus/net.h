@@ -1,0 +1,47 @@
+/* The links of a line of a dimension, and routes over them. */
+#ifndef WEFT_COLLECTIVE_TORUS_NET_H
+#define WEFT_COLLECTIVE_TORUS_NET_H
+
+#include "collective/torus/private.h"
+
+/* What a message puts on an arc. */
+struct torus_hop {
+	int32_t arc;
+	bool begins;		/* it is the first of a route */
+	double share;
+};
+
+/* Of one coordinate to another. */
+struct torus_route {
+	size_t first;		/* hop */
+	int n, length;		/* hops; arcs of a path */
+	int64_t latency_ns;	/* of the slowest path */
+};
+
+struct torus_net {
+	int d;
+	struct topo *line;	/* terminals by coordinate, then switches */
+	int period;		/* shifting by it keeps the line */
+	int class_period, n_classes;
+	int32_t *class, *images;	/* of an arc; of a class */
+	double *load, *messages;	/* on each arc of a class, scratch of those who count */
+	int32_t *route;		/* x * d + to: its number + 1 */
+	VEC(struct torus_route) routes;
+	VEC(struct torus_hop) hops;
+	int32_t *dist, *queue;
+	double *amount;
+	int64_t *latency_ns;
+	struct arrays arrays;
+};
+
+/* Of a dimension. WEFT_ENOMEM. O(m + d divisors of d). torus_net_free also after an error. */
+int torus_net_new(const struct torus_shape *s, int dimension, struct torus_net **out,
+		  struct err *err);
+void torus_net_free(struct torus_net *n);
+/* Classes of arcs under shifts by a period, a multiple of the net's or d. O(arcs x degree). */
+void torus_net_classes(struct torus_net *n, int period);
+/* The route, kept. WEFT_EINFEASIBLE where there is none. O(arcs) the first time. */
+int torus_net_route(struct torus_net *n, int from, int to, const struct torus_route **out,
+		    struct err *err);
+
+#endif

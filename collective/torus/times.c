@@ -1,0 +1,341 @@
+/*
+ * The time of an algorithm, without its schedule.
+ *
+ * Where all nodes of a line send as many blocks in a step, what a node holds is a product over the
+ * dimensions, and one line tells what all others of its dimension do. So a step is: what each
+ * collective that is there puts on the links of its dimension's line; the time of a step is what
+ * its slowest message waits for, as coll_time has it.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/torus/net.h"
+
+enum torus_phase { REDUCING, EXCHANGING, GATHERING };
+
+/* A round of a collective in a step of all. */
+struct torus_event {
+	int step;
+	int collective;
+	int dimension, line_step;
+	enum torus_phase phase;
+	double held;		/* of the vector, times the size of the dimension where blocks move:
+				 * one block of a line's, or all */
+};
+
+/* A message of a step, with those of all its images. */
+struct torus_message {
+	int dimension, from, to;
+	double size;		/* of the vector */
+};
+
+struct torus_clock {
+	const struct torus_work *w;
+	const struct torus_shape *shape;
+	const struct coll_cost *cost;
+	enum coll_kind kind;
+	double vector_ns;	/* of all of it on an arc of capacity 1 */
+	int period[COLL_MAX_DIGITS];
+	VEC(struct torus_event) events;
+	VEC(struct torus_message) messages;
+};
+
+/* ---- what happens when ---- */
+
+static int add_event(struct torus_clock *k, const struct torus_event *e, struct err *err)
+{
+	return vec_push(&k->events, *e) ? err_nomem(err) : 0;
+}
+
+/* The blocks that any node of a line sends in a step. */
+static int blocks_sent(const struct torus_line *l, int step)
+{
+	int sum = 0;
+
+	for (int i = l->first[step]; i < l->first[step + 1]; i++) {
+		sum += l->partners.v[i].blocks;
+	}
+	return sum;
+}
+
+static int add_reduction(struct torus_clock *k, const struct torus_event *e, int steps,
+			 struct err *err)
+{
+	struct torus_event back = *e;
+	bool reduces = k->kind != COLL_ALLGATHER, gathers = k->kind != COLL_REDUCE_SCATTER;
+	int rc = reduces ? add_event(k, e, err) : 0;
+
+	back.phase = GATHERING;
+	back.step = steps - 1 - e->step;
+	return rc == 0 && gathers ? add_event(k, &back, err) : rc;
+}
+
+/* All rounds of a collective. left: blocks of a line that a node still has. */
+static int add_collective(struct torus_clock *k, int number, struct err *err)
+{
+	const struct torus_collective *c = &k->w->collective[number];
+	int left[COLL_MAX_DIGITS], rc = 0;
+	int steps = c->reduced + (k->kind == COLL_ALLREDUCE ? c->steps : 0);
+
+	for (int e = 0; e < k->shape->n_dims; e++) {
+		left[e] = k->shape->size[e];
+	}
+	for (int i = 0; i < c->n_rounds; i++) {
+		const struct torus_round *r = &c->round[i];
+		const struct torus_line *l = c->line[r->dimension];
+		struct torus_event e = { .collective = number, .dimension = r->dimension };
+
+		for (int n = 0; n < r->steps && rc == 0; n++) {
+			e.step = r->begin + n;
+			e.line_step = l->level[r->level].first + n;
+			e.phase = r->exchange ? EXCHANGING : REDUCING;
+			e.held = 1.0 / k->w->n_collectives;
+			for (int d = 0; d < k->shape->n_dims; d++) {
+				int blocks = d == r->dimension && !r->exchange ? 1 : left[d];
+
+				e.held *= (double)blocks / k->shape->size[d];
+			}
+			rc = r->exchange ? add_event(k, &e, err) : add_reduction(k, &e, steps, err);
+			left[r->dimension] -= r->exchange ? 0 : blocks_sent(l, e.line_step);
+		}
+	}
+	return rc;
+}
+
+static int by_step(const void *pa, const void *pb)
+{
+	const struct torus_event *a = pa, *b = pb;
+
+	return a->step != b->step ? (a->step < b->step ? -1 : 1) : a->dimension - b->dimension;
+}
+
+/* ---- messages ---- */
+
+/* Moves a message to the image whose sender is in the first period. */
+static int add_message(struct torus_clock *k, int e, int from, int to, double size,
+		       struct err *err)
+{
+	int d = k->shape->size[e], back = from - from % k->period[e];
+	struct torus_message m = { e, from - back, (to - back + d) % d, size };
+
+	for (size_t i = k->messages.n; i-- > 0;) {
+		struct torus_message *old = &k->messages.v[i];
+
+		if (old->dimension == e && old->from == m.from && old->to == m.to) {
+			old->size += size;
+			return 0;
+		}
+	}
+	return vec_push(&k->messages, m) ? err_nomem(err) : 0;
+}
+
+/* An exchange in a chain: what came from so many behind goes on, as long as others lack it. */
+static int pass_on(struct torus_clock *k, const struct torus_event *e, int x, struct err *err)
+{
+	const struct torus_collective *c = &k->w->collective[e->collective];
+	const struct torus_line *l = c->line[e->dimension];
+	const struct torus_line_level *v = l->level;
+	int d = l->d, behind, rc, ahead;
+
+	while (e->line_step >= v->first + v->steps) {
+		v++;
+	}
+	behind = e->line_step - v->first;
+	ahead = c->ahead * v->stride + d;
+	rc = add_message(k, e->dimension, x, (x + ahead) % d, e->held, err);
+	if (rc == 0 && behind < v->down) {
+		rc = add_message(k, e->dimension, x, (x + 2 * d - ahead) % d, e->held, err);
+	}
+	return rc;
+}
+
+static bool is_chain(const struct torus_line *l, int step)
+{
+	const struct torus_line_level *v = l->level;
+
+	while (step >= v->first + v->steps) {
+		v++;
+	}
+	return v->chain;
+}
+
+static int add_messages(struct torus_clock *k, const struct torus_event *e, struct err *err)
+{
+	const struct torus_line *l = k->w->collective[e->collective].line[e->dimension];
+	bool chain = e->phase == EXCHANGING && is_chain(l, e->line_step);
+	int rc = 0;
+
+	for (int x = 0; x < k->period[e->dimension] && rc == 0; x++) {
+		int at = x * l->steps + e->line_step;
+
+		if (chain) {
+			rc = pass_on(k, e, x, err);
+		}
+		for (int i = l->first[at]; i < l->first[at + 1] && !chain && rc == 0; i++) {
+			const struct torus_partner *p = &l->partners.v[i];
+			double size = e->held * (e->phase == EXCHANGING ? 1 : p->blocks);
+
+			rc = e->phase == GATHERING
+				     ? add_message(k, e->dimension, p->to, x, size, err)
+				     : add_message(k, e->dimension, x, p->to, size, err);
+		}
+	}
+	return rc;
+}
+
+/* ---- the time of a step ---- */
+
+static const struct torus_hop *hops_of(const struct torus_net *n, const struct torus_route *r)
+{
+	return n->hops.v + r->first;
+}
+
+/* Adds a message to the links, or takes it off again: sign. */
+static int load_links(struct torus_clock *k, const struct torus_message *m, int sign,
+		      struct err *err)
+{
+	struct torus_net *n = k->shape->net[m->dimension];
+	const struct torus_route *r;
+	int rc = torus_net_route(n, m->from, m->to, &r, err);
+
+	for (int i = 0; i < r->n && rc == 0; i++) {
+		const struct torus_hop *h = hops_of(n, r) + i;
+		int class = n->class[h->arc];
+		double images = (double)n->d / k->period[m->dimension] / n->images[class];
+
+		n->load[class] = sign > 0 ? n->load[class] + m->size * h->share * images : 0;
+		n->messages[class] = sign > 0 ? n->messages[class] + images * h->begins : 0;
+	}
+	return rc;
+}
+
+static double message_ns(struct torus_clock *k, const struct torus_message *m)
+{
+	struct torus_net *n = k->shape->net[m->dimension];
+	const struct torus_route *r = &n->routes.v[n->route[m->from * n->d + m->to] - 1];
+	double load = 0, messages = 0;
+
+	for (int i = 0; i < r->n; i++) {
+		const struct torus_hop *h = hops_of(n, r) + i;
+		int class = n->class[h->arc];
+
+		load = fmax(load, n->load[class] / (double)topo_arc(n->line, h->arc)->cap);
+		messages = h->begins ? fmax(messages, n->messages[class]) : messages;
+	}
+	return (double)r->latency_ns + (double)k->cost->hop_ns * r->length +
+	       (double)k->cost->message_ns * messages + load * k->vector_ns;
+}
+
+/* Of the messages at hand, which it forgets. */
+static int step_ns(struct torus_clock *k, double *ns, struct err *err)
+{
+	double slowest = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < k->messages.n && rc == 0; i++) {
+		rc = load_links(k, &k->messages.v[i], 1, err);
+	}
+	for (size_t i = 0; i < k->messages.n && rc == 0; i++) {
+		slowest = fmax(slowest, message_ns(k, &k->messages.v[i]));
+	}
+	for (size_t i = 0; i < k->messages.n && rc == 0; i++) {
+		rc = load_links(k, &k->messages.v[i], -1, err);
+	}
+	k->messages.n = 0;
+	*ns += slowest;
+	return rc;
+}
+
+static int run(struct torus_clock *k, double *time_ns, struct err *err)
+{
+	int rc = 0, steps = 0;
+
+	for (int c = 0; c < k->w->n_collectives && rc == 0; c++) {
+		rc = add_collective(k, c, err);
+	}
+	if (rc || k->events.n == 0) {
+		return rc;
+	}
+	qsort(k->events.v, k->events.n, sizeof(*k->events.v), by_step);
+	for (size_t i = 0; i < k->events.n && rc == 0; i++) {
+		rc = add_messages(k, &k->events.v[i], err);
+		steps = k->events.v[i].step + 1;
+		if (rc == 0 && (i + 1 == k->events.n || k->events.v[i + 1].step >= steps)) {
+			rc = step_ns(k, time_ns, err);
+		}
+	}
+	*time_ns += (double)steps * (double)k->cost->alpha_ns;
+	return rc;
+}
+
+/* ---- all of it ---- */
+
+/* Links, and a period of links and lines together. */
+static int prepare(struct torus_shape *s, struct torus_clock *k, struct err *err)
+{
+	for (int e = 0; e < s->n_dims; e++) {
+		const struct torus_line *l = k->w->line[0][e];
+		int rc = s->net[e] ? 0 : torus_net_new(s, e, &s->net[e], err);
+
+		if (rc) {
+			return rc;
+		}
+		if (!l->is_alike) {
+			return err_set(err, WEFT_EUNSUPPORTED, "the time of an algorithm whose nodes "
+				       "send unlike parts, but by its schedule: not supported");
+		}
+		k->period[e] = s->net[e]->period;
+		while (k->period[e] % l->period) {
+			k->period[e] += s->net[e]->period;
+		}
+		torus_net_classes(s->net[e], k->period[e]);
+	}
+	return 0;
+}
+
+/* Hamiltonian rings: every step brings each node a block on each of its links. */
+static int ring_time(struct torus_shape *s, const struct torus_spec *spec, enum coll_kind kind,
+		     const struct coll_cost *c, double *time_ns, struct err *err)
+{
+	int n = topo_ranks(s->t), parts = spec->one_port ? 1 : 4;
+	double vector_ns = (double)c->size_bytes * 8e9 / (double)c->link_bps;
+	int rows, rc = torus_rings_exist(s, &rows, err);
+
+	for (int e = 0; e < s->n_dims && rc == 0; e++) {
+		rc = s->net[e] ? 0 : torus_net_new(s, e, &s->net[e], err);
+		if (rc == 0 && (s->net[e]->period > 1 || topo_m(s->net[e]->line) != 2 * s->size[e])) {
+			rc = err_set(err, WEFT_EUNSUPPORTED, "Hamiltonian rings on other than "
+				     "tori: their time is known by their schedule only");
+		}
+	}
+	*time_ns = (kind == COLL_ALLREDUCE ? 2 : 1) * (n - 1.0) *
+		   ((double)(c->alpha_ns + c->hop_ns + c->message_ns) + vector_ns / n / parts);
+	return rc;
+}
+
+int torus_time(struct torus_shape *s, const struct torus_spec *spec, enum coll_kind kind,
+	       const struct coll_cost *cost, double *time_ns, struct err *err)
+{
+	struct torus_work w;
+	struct torus_clock k = { .w = &w, .shape = s, .cost = cost, .kind = kind };
+	int rc;
+
+	*time_ns = 0;
+	if (coll_has_root(kind)) {
+		return err_set(err, WEFT_EUNSUPPORTED, "the time of a %s, but by its schedule: not "
+			       "supported", coll_kind_name(kind));
+	}
+	if (spec->lines == TORUS_RING && s->n_dims > 1) {
+		return ring_time(s, spec, kind, cost, time_ns, err);
+	}
+	k.vector_ns = (double)cost->size_bytes * 8e9 / (double)cost->link_bps;
+	rc = torus_work_begin(&w, s, spec, kind, true, err);
+	if (rc == 0 && (rc = prepare(s, &k, err)) == 0) {
+		rc = run(&k, time_ns, err);
+	}
+	vec_fini(&k.events);
+	vec_fini(&k.messages);
+	torus_work_end(&w);
+	return rc;
+}
