@@ -406,7 +406,7 @@ static int make_fold(struct torus_line *l, const struct torus_spec *spec, int di
 		     bool mirrored, struct err *err)
 {
 	struct torus_line *inner = NULL;
-	int rc = torus_line_make(spec, dimension, 1 << (log2_up(l->d) - 1), mirrored, false,
+	int rc = torus_line_make(spec, dimension, 1 << (log2_up(l->d) - 1), mirrored, l->d,
 				 &inner, err);
 
 	if (rc == 0) {
@@ -448,7 +448,7 @@ static int fill(struct torus_line *l, const struct torus_spec *spec, int dimensi
 }
 
 int torus_line_make(const struct torus_spec *spec, int dimension, int d, bool mirrored,
-		    bool one_row, struct torus_line **out, struct err *err)
+		    int rows, struct torus_line **out, struct err *err)
 {
 	bool shifts = spec->lines != TORUS_SWING && spec->lines != TORUS_DOUBLING;
 	int rc;
@@ -458,7 +458,7 @@ int torus_line_make(const struct torus_spec *spec, int dimension, int d, bool mi
 		return err_set(err, WEFT_EUNSUPPORTED, "a dimension of %d: not supported beyond "
 			       "%d", d, TORUS_MAX_SIZE);
 	}
-	rc = line_new(d, one_row && shifts ? 1 : d, out, err);
+	rc = line_new(d, shifts ? rows : d, out, err);
 	if (rc == 0 && (rc = fill(*out, spec, dimension, mirrored, err)) == 0) {
 		rc = list_partners(*out, err);
 	}

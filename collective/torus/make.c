@@ -279,7 +279,7 @@ int torus_make(const struct torus_shape *s, const struct torus_spec *spec, enum 
 	if (spec->lines == TORUS_RING && s->n_dims > 1) {
 		return torus_rings(s, spec->one_port, kind, out, err);
 	}
-	rc = torus_work_begin(&w, s, spec, kind, false, err);
+	rc = torus_work_begin(&w, s, spec, kind, NULL, err);
 	if (rc == 0) {
 		rc = make(&w, kind, root, out, err);
 	}

@@ -32,17 +32,43 @@ struct torus_numbering {
 	int n;
 };
 
-static void take(struct torus_numbering *m, int node)
-{
-	m->number[node] = m->n;
-	m->node[m->n++] = node;
-}
-
 static bool is_on(const struct torus_shape *s, int e, int node)
 {
 	return node >= topo_ranks(s->t) || node == torus_digit(s, node, e) * s->unit[e];
 }
 
+static void take(struct torus_numbering *m, int node)
+{
+	if (m->number[node] < 0) {
+		m->number[node] = m->n;
+		m->node[m->n++] = node;
+	}
+}
+
+/* Takes switches that joined switches lead to, from number `from` on; returns whether they reach
+ * another terminal of the line than this one. */
+static bool follow(const struct torus_shape *s, int e, int terminal, int from,
+		   struct torus_numbering *m)
+{
+	bool leads_on = false;
+
+	for (int i = from; i < m->n; i++) {
+		int first, n = topo_out(s->t, m->node[i], &first);
+
+		for (int a = first; a < first + n; a++) {
+			int v = topo_arc(s->t, a)->dst;
+
+			if (v >= topo_ranks(s->t)) {
+				take(m, v);
+			} else {
+				leads_on |= v != terminal && is_on(s, e, v);
+			}
+		}
+	}
+	return leads_on;
+}
+
+/* Switches that join a terminal with those of other lines only are not of this one. */
 static void number_nodes(const struct torus_shape *s, int e, struct torus_numbering *m)
 {
 	for (int u = 0; u < topo_n(s->t); u++) {
@@ -51,15 +77,20 @@ static void number_nodes(const struct torus_shape *s, int e, struct torus_number
 	for (int x = 0; x < s->size[e]; x++) {
 		take(m, x * s->unit[e]);
 	}
-	for (int i = 0; i < m->n; i++) {
-		int first, n = topo_out(s->t, m->node[i], &first);
+	for (int x = 0; x < s->size[e]; x++) {
+		int first, n = topo_out(s->t, x * s->unit[e], &first);
 
 		for (int a = first; a < first + n; a++) {
-			int v = topo_arc(s->t, a)->dst;
+			int v = topo_arc(s->t, a)->dst, from = m->n;
 
-			/* Switches of other dimensions lead nowhere on this line. */
-			if (m->number[v] < 0 && v >= topo_ranks(s->t)) {
-				take(m, v);
+			if (v < topo_ranks(s->t) || m->number[v] >= 0) {
+				continue;
+			}
+			take(m, v);
+			if (!follow(s, e, x * s->unit[e], from, m)) {
+				while (m->n > from) {
+					m->number[m->node[--m->n]] = -1;
+				}
 			}
 		}
 	}
@@ -146,7 +177,8 @@ void torus_net_classes(struct torus_net *n, int period)
 		if (n->class[a] >= 0) {
 			continue;
 		}
-		for (int b = a; n->class[b] < 0; b = period < n->d ? shifted_arc(n, b, period) : b) {
+		for (int b = a; n->class[b] < 0;
+		     b = period < n->d ? shifted_arc(n, b, period) : b) {
 			n->class[b] = n->n_classes;
 			n->images[n->n_classes]++;
 		}

@@ -54,11 +54,11 @@ struct torus_line {
 	struct arrays arrays;
 };
 
-/* One of the two lines of a dimension; one_row: its first node tells of all where they do the same.
+/* One of the two lines of a dimension; rows: of so many nodes, or of more where not all do the same.
  * The group is one of both. WEFT_EINVAL: radices that do
  * not multiply to d; WEFT_EUNSUPPORTED: beyond TORUS_MAX_SIZE. O(d^2 log d). */
 int torus_line_make(const struct torus_spec *spec, int dimension, int d, bool mirrored,
-		    bool one_row, struct torus_line **out, struct err *err);
+		    int rows, struct torus_line **out, struct err *err);
 void torus_line_free(struct torus_line *l);
 
 /* ---- the rounds of a collective ---- */
@@ -91,9 +91,9 @@ struct torus_work {
 };
 
 /* WEFT_EUNSUPPORTED, WEFT_EINVAL, WEFT_ENOMEM as torus_make; torus_work_end also after an error.
- * one_row: as torus_line_make. */
+ * rows: as torus_line_make, by dimension; NULL: all. */
 int torus_work_begin(struct torus_work *w, const struct torus_shape *s,
-		     const struct torus_spec *spec, enum coll_kind kind, bool one_row,
+		     const struct torus_spec *spec, enum coll_kind kind, const int *rows,
 		     struct err *err);
 void torus_work_end(struct torus_work *w);
 

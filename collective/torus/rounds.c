@@ -124,13 +124,14 @@ static int check_kind(const struct torus_work *w, enum coll_kind kind, struct er
 	return 0;
 }
 
-static int make_lines(struct torus_work *w, bool one_row, struct err *err)
+static int make_lines(struct torus_work *w, const int *rows, struct err *err)
 {
 	int rc;
 
 	for (int mirrored = 0; mirrored < (w->spec->one_port ? 1 : 2); mirrored++) {
 		for (int e = 0; e < w->shape->n_dims; e++) {
-			rc = torus_line_make(w->spec, e, w->shape->size[e], mirrored, one_row,
+			rc = torus_line_make(w->spec, e, w->shape->size[e], mirrored,
+					     rows ? rows[e] : w->shape->size[e],
 					     &w->line[mirrored][e], err);
 			if (rc) {
 				return rc;
@@ -141,7 +142,7 @@ static int make_lines(struct torus_work *w, bool one_row, struct err *err)
 }
 
 int torus_work_begin(struct torus_work *w, const struct torus_shape *s,
-		     const struct torus_spec *spec, enum coll_kind kind, bool one_row,
+		     const struct torus_spec *spec, enum coll_kind kind, const int *rows,
 		     struct err *err)
 {
 	int length[MAX_SLOTS], rc;
@@ -152,7 +153,7 @@ int torus_work_begin(struct torus_work *w, const struct torus_shape *s,
 	if (w->arrays.failed) {
 		return err_nomem(err);
 	}
-	if ((rc = make_lines(w, one_row, err)) || (rc = check_kind(w, kind, err))) {
+	if ((rc = make_lines(w, rows, err)) || (rc = check_kind(w, kind, err))) {
 		return rc;
 	}
 	for (int c = 0; c < w->n_collectives; c++) {

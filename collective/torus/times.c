@@ -271,25 +271,36 @@ static int run(struct torus_clock *k, double *time_ns, struct err *err)
 
 /* ---- all of it ---- */
 
-/* Links, and a period of links and lines together. */
-static int prepare(struct torus_shape *s, struct torus_clock *k, struct err *err)
+/* The links of all dimensions, and after how many nodes they repeat. */
+static int make_nets(struct torus_shape *s, int *periods, struct err *err)
 {
 	for (int e = 0; e < s->n_dims; e++) {
-		const struct torus_line *l = k->w->line[0][e];
 		int rc = s->net[e] ? 0 : torus_net_new(s, e, &s->net[e], err);
 
 		if (rc) {
 			return rc;
 		}
+		periods[e] = s->net[e]->period;
+	}
+	return 0;
+}
+
+/* Links and lines together repeat after more. */
+static int set_periods(struct torus_clock *k, struct err *err)
+{
+	for (int e = 0; e < k->shape->n_dims; e++) {
+		const struct torus_line *l = k->w->line[0][e];
+		struct torus_net *net = k->shape->net[e];
+
 		if (!l->is_alike) {
 			return err_set(err, WEFT_EUNSUPPORTED, "the time of an algorithm whose nodes "
 				       "send unlike parts, but by its schedule: not supported");
 		}
-		k->period[e] = s->net[e]->period;
+		k->period[e] = net->period;
 		while (k->period[e] % l->period) {
-			k->period[e] += s->net[e]->period;
+			k->period[e] += net->period;
 		}
-		torus_net_classes(s->net[e], k->period[e]);
+		torus_net_classes(net, k->period[e]);
 	}
 	return 0;
 }
@@ -300,11 +311,13 @@ static int ring_time(struct torus_shape *s, const struct torus_spec *spec, enum 
 {
 	int n = topo_ranks(s->t), parts = spec->one_port ? 1 : 4;
 	double vector_ns = (double)c->size_bytes * 8e9 / (double)c->link_bps;
-	int rows, rc = torus_rings_exist(s, &rows, err);
+	int rows, periods[COLL_MAX_DIGITS], rc = torus_rings_exist(s, &rows, err);
 
+	if (rc == 0) {
+		rc = make_nets(s, periods, err);
+	}
 	for (int e = 0; e < s->n_dims && rc == 0; e++) {
-		rc = s->net[e] ? 0 : torus_net_new(s, e, &s->net[e], err);
-		if (rc == 0 && (s->net[e]->period > 1 || topo_m(s->net[e]->line) != 2 * s->size[e])) {
+		if (periods[e] > 1 || topo_m(s->net[e]->line) != 2 * s->size[e]) {
 			rc = err_set(err, WEFT_EUNSUPPORTED, "Hamiltonian rings on other than "
 				     "tori: their time is known by their schedule only");
 		}
@@ -319,7 +332,7 @@ int torus_time(struct torus_shape *s, const struct torus_spec *spec, enum coll_k
 {
 	struct torus_work w;
 	struct torus_clock k = { .w = &w, .shape = s, .cost = cost, .kind = kind };
-	int rc;
+	int rc, periods[COLL_MAX_DIGITS];
 
 	*time_ns = 0;
 	if (coll_has_root(kind)) {
@@ -330,8 +343,12 @@ int torus_time(struct torus_shape *s, const struct torus_spec *spec, enum coll_k
 		return ring_time(s, spec, kind, cost, time_ns, err);
 	}
 	k.vector_ns = (double)cost->size_bytes * 8e9 / (double)cost->link_bps;
-	rc = torus_work_begin(&w, s, spec, kind, true, err);
-	if (rc == 0 && (rc = prepare(s, &k, err)) == 0) {
+	rc = make_nets(s, periods, err);
+	if (rc) {
+		return rc;
+	}
+	rc = torus_work_begin(&w, s, spec, kind, periods, err);
+	if (rc == 0 && (rc = set_periods(&k, err)) == 0) {
 		rc = run(&k, time_ns, err);
 	}
 	vec_fini(&k.events);
