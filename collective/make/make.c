@@ -423,6 +423,28 @@ static int try_late(const struct coll_make_query *q, const char *name, struct co
 	return rc;
 }
 
+/* One on coordinates: of "auto" the fastest, where it gains on the best so far. */
+static int try_torus(const struct coll_make_query *q, const char *name, struct coll_made *best,
+		     struct err *err)
+{
+	struct coll_made one = { .batches = 1 };
+	int rc;
+
+	if (!is_auto(q)) {
+		rc = make_torus(q, name, &one, err);
+		return rc ? rc : offer(q, &one, best, err);
+	}
+	if (!q->cost || q->batches > 1) {
+		return 0;
+	}
+	rc = make_fastest_torus(q, best->sched ? best->time_ns : INT64_MAX, &one, err);
+	if (rc && rc != WEFT_ENOMEM) {
+		err_clear(err);
+		return 0;
+	}
+	return rc || !one.sched ? rc : offer(q, &one, best, err);
+}
+
 /* ---- broadcast, reduce, gather, scatter ---- */
 
 static int offer_rooted(const struct coll_make_query *q, const char *name,
@@ -632,6 +654,14 @@ static const struct make_row {
 	{ "flood", GATHERS, try_flood, false },
 	{ "trees", GATHERS, try_forest, false },
 	{ "late", GATHERS, try_late, false },
+	{ "mixed-radix", GATHERS, try_torus, false },
+	{ "swing", GATHERS | TREES, try_torus, true },
+	{ "swing-latency", KIND(COLL_ALLREDUCE), try_torus, true },
+	{ "hybrid", KIND(COLL_ALLREDUCE), try_torus, true },
+	{ "recursive-doubling", KIND(COLL_ALLREDUCE), try_torus, true },
+	{ "rabenseifner", GATHERS, try_torus, true },
+	{ "bucket", GATHERS, try_torus, true },
+	{ "ring", GATHERS, try_torus, true },
 	{ "trees", TREES, try_rooted, false },
 	{ "paths", PATHS, try_rooted, false },
 	{ "mcf", PAIRS, try_flow, false },
@@ -654,6 +684,16 @@ const char *coll_make_algorithm(enum coll_kind kind, int i)
 		}
 	}
 	return NULL;
+}
+
+bool coll_make_is_torus(const char *algorithm)
+{
+	for (size_t r = 0; r < N_ROWS; r++) {
+		if (rows[r].run == try_torus && strcmp(rows[r].name, algorithm) == 0) {
+			return true;
+		}
+	}
+	return false;
 }
 
 /* All rows that are asked for. */

@@ -16,6 +16,7 @@
 #include "collective/embedding/embedding.h"
 #include "collective/flow/flow.h"
 #include "collective/schedule/schedule.h"
+#include "collective/torus/torus.h"
 #include "collective/tree/tree.h"
 
 /* An earlier flow to go on from, and the digraph that it was for with the arcs marked that are
@@ -35,6 +36,16 @@ struct coll_make_pairs {
 	int steps;		/* of "tsmcf"; 0: chosen */
 	const struct flow_demands *demands;	/* NULL: all pairs send alike */
 	struct coll_flow_before before;
+};
+
+/* What is fixed of an algorithm on coordinates (collective/torus/torus.h). */
+enum coll_make_ports { COLL_USUAL_PORTS, COLL_ONE_PORT, COLL_ALL_PORTS };
+
+struct coll_make_torus {
+	const char *levels;	/* of "mixed-radix"; NULL: those of the least time */
+	bool has_rounds;
+	int rounds;		/* of reduce-scatter before exchanges, where they are told */
+	enum coll_make_ports ports;
 };
 
 struct coll_make_query {
@@ -58,6 +69,7 @@ struct coll_make_query {
 				 * batches, all counted that a compact schedule stands for; 0: only
 				 * those that are kept are limited */
 	struct coll_make_pairs pairs;
+	struct coll_make_torus torus;
 };
 
 /* What an all-to-all was made from. */
@@ -66,6 +78,13 @@ struct coll_made_pairs {
 	struct mcf_steps_info steps;	/* of "tsmcf" */
 	bool stepped;		/* steps is filled */
 	double min_factor;	/* the least T_B of all that were tried */
+};
+
+/* What an algorithm on coordinates came to. */
+struct coll_made_torus {
+	bool is_made;
+	int rounds;		/* of reduce-scatter before exchanges; below 0: no exchange */
+	char levels[160];	/* of "mixed-radix", else "" */
 };
 
 /* A schedule and what it takes. Zeroed is empty; coll_made_fini. */
@@ -82,6 +101,7 @@ struct coll_made {
 					 * only their number, depth, batches and steps */
 	double tree_limit;	/* of these: T_B in M/B that more and more batches come near to */
 	struct coll_made_pairs pairs;	/* of an all-to-all */
+	struct coll_made_torus torus;
 	struct mcf *flow;	/* of an all-to-all, to go on from; NULL: none */
 };
 
@@ -101,6 +121,9 @@ void coll_made_fini(struct coll_made *m);
 
 /* The i-th name for a collective beside "auto"; NULL: there are no more. */
 const char *coll_make_algorithm(enum coll_kind kind, int i);
+
+/* Whether the name is one on coordinates, for which coll_make_torus is. */
+bool coll_make_is_torus(const char *algorithm);
 
 /* A schedule that is known: no other has as few steps and as small a T_B. */
 struct coll_pareto_point {

@@ -11,4 +11,13 @@
 int make_forest(const struct coll_make_query *q, bool joint, struct coll_made *made,
 		struct err *err);
 
+/* The algorithm of this name on coordinates: made->sched, embedded where partners are no neighbours. What
+ * is not fixed is chosen by the cost. Errors of torus_make, torus_choose and torus_parse_radices;
+ * WEFT_EUNSUPPORTED in batches, WEFT_EINVAL where something is to be chosen and there is no cost. */
+int make_torus(const struct coll_make_query *q, const char *name, struct coll_made *made,
+	       struct err *err);
+/* The fastest of all of them, nothing where it takes as long as below_ns. q has a cost. */
+int make_fastest_torus(const struct coll_make_query *q, int64_t below_ns, struct coll_made *made,
+		       struct err *err);
+
 #endif

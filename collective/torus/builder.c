@@ -77,24 +77,84 @@ static int make_digraph(struct torus_builder *b, struct err *err)
 	return rc ? rc : topo_freeze(b->logical, err);
 }
 
-int torus_builder_begin(struct torus_builder *b, int chunks, int root, struct topo_group *g,
-			struct err *err)
+/* Whether every arc is a link, and no two links are parallel. */
+static bool is_direct(const struct torus_builder *b)
 {
-	struct topo *t;
-	int rc = make_digraph(b, err);
+	const struct torus_shape *s = b->shape;
 
-	if (rc) {
-		topo_group_free(g);
-		return rc;
+	for (int u = 0; u < topo_ranks(s->t); u++) {
+		int first, n = topo_out(s->t, u, &first);
+
+		for (int a = first; a < first + n; a++) {
+			if (topo_find_arc(s->t, u, topo_arc(s->t, a)->dst) != a) {
+				return false;
+			}
+		}
+		for (int e = 0; e < s->n_dims; e++) {
+			int x = torus_digit(s, u, e);
+
+			for (int to = 0; to < s->size[e]; to++) {
+				if (b->arc[e][x * s->size[e] + to] > 0 &&
+				    topo_find_arc(s->t, u, u + (to - x) * s->unit[e]) < 0) {
+					return false;
+				}
+			}
+		}
 	}
-	t = b->logical;
-	rc = coll_new(b->kind, t, chunks, 0, root, &b->sched, err);
+	return !s->fabric;
+}
+
+/* An empty schedule on a digraph, which becomes b's as the schedule's; g is taken over. */
+static int begin_on(struct torus_builder *b, struct topo *t, int chunks, int root,
+		    struct topo_group *g, struct err *err)
+{
+	int rc = coll_new(b->kind, t, chunks, 0, root, &b->sched, err);
+
+	b->logical = rc ? NULL : t;
 	if (rc) {
-		b->logical = NULL;
 		topo_group_free(g);
 		return rc;
 	}
 	return coll_set_group(b->sched, g, err);
+}
+
+/* On the links themselves, where these have the same symmetry. */
+static int begin_direct(struct torus_builder *b, int chunks, int root,
+			const struct topo_group *g, struct err *err)
+{
+	struct topo_group *own = NULL;
+	struct topo *t;
+	int rc = topo_copy(b->shape->t, &t, err);
+
+	if (rc) {
+		return rc;
+	}
+	if (g && (rc = topo_group_copy(g, &own, err))) {
+		topo_free(t);
+		return rc;
+	}
+	rc = begin_on(b, t, chunks, root, own, err);
+	b->is_direct = rc == 0;
+	if (rc == WEFT_EINVAL) {
+		err_clear(err);
+		coll_free(b->sched);
+		b->sched = NULL;
+		b->logical = NULL;
+		rc = 0;
+	}
+	return rc;
+}
+
+int torus_builder_begin(struct torus_builder *b, int chunks, int root, struct topo_group *g,
+			struct err *err)
+{
+	int rc = is_direct(b) ? begin_direct(b, chunks, root, g, err) : 0;
+
+	if (rc || b->is_direct || (rc = make_digraph(b, err))) {
+		topo_group_free(g);
+		return rc;
+	}
+	return begin_on(b, b->logical, chunks, root, g, err);
 }
 
 int torus_builder_add(struct torus_builder *b, int x, int dimension, int to,
@@ -104,6 +164,10 @@ int torus_builder_add(struct torus_builder *b, int x, int dimension, int to,
 	struct coll_xfer xfer = *like;
 	int at = torus_digit(s, x, dimension), first;
 
+	if (b->is_direct) {
+		xfer.arc = topo_find_arc(b->logical, x, x + (to - at) * s->unit[dimension]);
+		return coll_add(b->sched, &xfer, err);
+	}
 	topo_out(b->logical, x, &first);
 	for (int e = 0; e < dimension; e++) {
 		first += b->n_arcs[e][torus_digit(s, x, e)];
@@ -118,6 +182,12 @@ int torus_builder_end(struct torus_builder *b, struct coll_sched **out, struct e
 	struct topo *physical = NULL;
 	int rc = coll_finish(b->sched, err);
 
+	if (rc == 0 && b->is_direct) {
+		*out = b->sched;
+		b->sched = NULL;
+		b->logical = NULL;
+		return 0;
+	}
 	if (rc || b->shape->fabric) {
 		return rc ? rc : coll_embed_in(b->shape->fabric, b->sched, out, err);
 	}

@@ -184,7 +184,7 @@ static int improve(struct torus_search *k, struct err *err)
 }
 
 /* The first divisor above 1. */
-static int least_divisor(int n)
+static int lowest_divisor(int n)
 {
 	int m = 2;
 
@@ -200,7 +200,7 @@ static struct torus_radices beginning(int size, int way)
 	struct torus_radices r = { 0 };
 
 	while (size > 1) {
-		int m = way < 2 ? size : least_divisor(size);
+		int m = way < 2 ? size : lowest_divisor(size);
 
 		r.level[r.n++] = (struct torus_level){ m, way == 0 && m > 3 };
 		size /= m;

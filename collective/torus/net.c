@@ -196,6 +196,7 @@ int torus_net_new(const struct torus_shape *s, int e, struct torus_net **out, st
 		return err_nomem(err);
 	}
 	n->d = s->size[e];
+	n->forwards = s->forwards;
 	rc = line_digraph(s, e, &n->line, err);
 	if (rc) {
 		return rc;
@@ -293,7 +294,10 @@ static int add_route(struct torus_net *n, int from, int to, struct err *err)
 	}
 	n->amount[from] = 1;
 	for (int k = end; k > 0 && rc == 0; k--) {
-		if (n->amount[n->queue[k]] > 0) {
+		if (n->amount[n->queue[k]] > 0 && n->queue[k] < n->d && k < end && !n->forwards) {
+			rc = err_set(err, WEFT_EUNSUPPORTED, "coordinate %d does not forward",
+				     n->queue[k]);
+		} else if (n->amount[n->queue[k]] > 0) {
 			rc = divide(n, n->queue[k], n->queue[k] == from, err);
 		}
 	}

@@ -20,6 +20,7 @@ struct torus_route {
 
 struct torus_net {
 	int d;
+	bool forwards;		/* terminals do; else no route passes through one */
 	struct topo *line;	/* terminals by coordinate, then switches */
 	int period;		/* shifting by it keeps the line */
 	int class_period, n_classes;
@@ -40,7 +41,8 @@ int torus_net_new(const struct torus_shape *s, int dimension, struct torus_net *
 void torus_net_free(struct torus_net *n);
 /* Classes of arcs under shifts by a period, a multiple of the net's or d. O(arcs x degree). */
 void torus_net_classes(struct torus_net *n, int period);
-/* The route, kept. WEFT_EINFEASIBLE where there is none. O(arcs) the first time. */
+/* The route, kept. WEFT_EINFEASIBLE where there is none, WEFT_EUNSUPPORTED through terminals that
+ * do not forward. O(arcs) the first time. */
 int torus_net_route(struct torus_net *n, int from, int to, const struct torus_route **out,
 		    struct err *err);
 

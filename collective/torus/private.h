@@ -5,13 +5,10 @@
 #include "collective/torus/torus.h"
 #include "lib/base/vec.h"
 
-#ifndef FORWARD_IS_THERE
-#define COLL_OP_FORWARD 2
-#endif
-
 struct torus_shape {
 	const struct topo *t;		/* that of the fabric, where there is one */
 	const struct coll_fabric *fabric;
+	bool forwards;
 	int n_dims;
 	int size[COLL_MAX_DIGITS], unit[COLL_MAX_DIGITS];
 	struct torus_net *net[COLL_MAX_DIGITS];	/* of a line of a dimension; times.c */
@@ -103,6 +100,7 @@ void torus_work_end(struct torus_work *w);
 struct torus_builder {
 	const struct torus_shape *shape;
 	enum coll_kind kind;
+	bool is_direct;			/* all arcs are links: it needs no embedding */
 	struct topo *logical;		/* the schedule's, once it is there */
 	struct coll_sched *sched;	/* owned */
 	int16_t *arc[COLL_MAX_DIGITS];	/* x * size + to: 0, or one more than its number among the

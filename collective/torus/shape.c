@@ -3,8 +3,8 @@
 
 #include "collective/torus/net.h"
 
-int torus_shape_new(const struct topo *t, const struct coll_fabric *f, struct torus_shape **out,
-		    struct err *err)
+int torus_shape_new(const struct topo *t, const struct coll_fabric *f, bool forwards,
+		    struct torus_shape **out, struct err *err)
 {
 	struct torus_shape *s = calloc(1, sizeof(*s));
 	int rc;
@@ -15,6 +15,7 @@ int torus_shape_new(const struct topo *t, const struct coll_fabric *f, struct to
 	}
 	s->t = f ? f->topo : t;
 	s->fabric = f;
+	s->forwards = forwards;
 	rc = coll_digits(s->t, s->size, &s->n_dims, err);
 	if (rc == 0 && s->n_dims == 0) {
 		rc = err_set(err, WEFT_EUNSUPPORTED, "one rank alone has no partners");
@@ -36,14 +37,4 @@ void torus_shape_free(struct torus_shape *s)
 		torus_net_free(s->net[e]);
 	}
 	free(s);
-}
-
-int torus_dimensions(const struct torus_shape *s)
-{
-	return s->n_dims;
-}
-
-int torus_size(const struct torus_shape *s, int dimension)
-{
-	return s->size[dimension];
 }

@@ -62,16 +62,15 @@ struct torus_spec {
 struct torus_shape;
 
 /* t and f stay the caller's, and must outlive it; f: where t is what terminals see of it, else NULL.
- * WEFT_EUNSUPPORTED: no terminals, memories. O(m divisors). */
-int torus_shape_new(const struct topo *t, const struct coll_fabric *f, struct torus_shape **out,
-		    struct err *err);
+ * forwards: terminals pass on what is for others, so that torus_time and torus_choose know of algorithms
+ * whose partners are no neighbours. WEFT_EUNSUPPORTED: a single rank. O(m divisors). */
+int torus_shape_new(const struct topo *t, const struct coll_fabric *f, bool forwards,
+		    struct torus_shape **out, struct err *err);
 void torus_shape_free(struct torus_shape *s);
-/* Dimensions and the size of one. O(1). */
-int torus_dimensions(const struct torus_shape *s);
-int torus_size(const struct torus_shape *s, int dimension);
 
 /*
- * The schedule of an algorithm: embedded, finished and not verified. Reduce-scatter, all-gather,
+ * The schedule of an algorithm: finished and not verified, and embedded unless all partners are joined by
+ * a link. Reduce-scatter, all-gather,
  * all-reduce, broadcast and reduce; with exchanges all-reduces only. WEFT_EUNSUPPORTED says what the
  * algorithm does not have for a shape or a collective; WEFT_EINVAL: radices that do not multiply to
  * the size of their dimension, a root that is no rank; WEFT_ELIMIT beyond COLL_MAX_XFERS
@@ -98,11 +97,15 @@ int torus_time(struct torus_shape *s, const struct torus_spec *spec, enum coll_k
 int torus_choose(struct torus_shape *s, enum coll_kind kind, const struct coll_cost *cost,
 		 const struct torus_spec *fixed, struct torus_spec *out, struct err *err);
 
-/* "4cx16,64": the levels of every dimension, a chain by "c"; the last dimension is the lowest digit, and one
- * list serves dimensions of that size. WEFT_EINVAL. */
+/* "4cx16,64": the levels of every dimension, a chain by "c"; the last is that of the lowest digit, and
+ * one list alone is for all. WEFT_EINVAL. */
 int torus_parse_radices(const struct torus_shape *s, const char *text, struct torus_spec *spec,
 			struct err *err);
-/* The algorithm for people: "swing", "mixed-radix 4cx16, 2 rounds of reduce-scatter". */
-void torus_print(const struct torus_shape *s, const struct torus_spec *spec, struct buf *out);
+/* "swing", "swing-latency" (exchanges only), "hybrid" (Swing with both), "mixed-radix", "bucket",
+ * "ring", "recursive-doubling" (exchanges only), "rabenseifner". Constant. */
+const char *torus_name(const struct torus_spec *spec);
+/* The levels as torus_parse_radices has them, of all dimensions; nothing for lines without. Appended. */
+void torus_print_radices(const struct torus_shape *s, const struct torus_spec *spec,
+			 struct buf *out);
 
 #endif

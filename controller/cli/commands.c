@@ -56,7 +56,8 @@
 #define COLLECTIVES "allgather reduce-scatter allreduce all-to-all broadcast reduce gather scatter"
 #define REPAIRS "none degraded spare"
 #define ALGORITHMS \
-	"auto bfb late expand mcf link-mcf grouped pmcf tsmcf single-path " \
+	"auto bfb late expand mixed-radix swing swing-latency hybrid recursive-doubling " \
+	"rabenseifner bucket ring mcf link-mcf grouped pmcf tsmcf single-path " \
 	"shortest-path disjoint trees paths"
 #define EXPORTS \
 	"json proto msccl-xml rccl-xml mscclpp-json " \
@@ -155,7 +156,9 @@ static const struct cli_option make_options[] = {
 	  "dimension-order, or a file of routes", "minimal-split dimension-order @file" },
 	{ 'c', "collective", "NAME", "allgather, reduce-scatter, allreduce, "
 	  "...", COLLECTIVES },
-	{ 'a', "algorithm", "NAME", "auto, bfb, expand, flood, trees, late, or (all-to-all) "
+	{ 'a', "algorithm", "NAME", "auto, bfb, expand, flood, trees, late, on tori and their relatives "
+	  "mixed-radix, swing, swing-latency, hybrid, recursive-doubling, rabenseifner, bucket, "
+	  "ring, or (all-to-all) "
 	  "mcf, link-mcf, grouped, pmcf, tsmcf, single-path, shortest-path, "
 	  "disjoint, or (broadcast, reduce) trees, or (gather, scatter) paths",
 	  ALGORITHMS },
@@ -168,6 +171,12 @@ static const struct cli_option make_options[] = {
 	  "them, or the fastest when the cost is given)", NULL },
 	{ 0, "extra-steps", "N", "late: a phase may take N more steps than bfb (default: 0, or up "
 	  "to 2 when the cost is given and that is faster)", NULL },
+	{ 0, "levels", "LIST", "mixed-radix: 4x16 for every dimension, or 8,4cx16 for one after the "
+	  "other; c: in a chain (default: the fastest when the cost is given)", NULL },
+	{ 0, "rounds", "N", "mixed-radix, hybrid: levels of reduce-scatter, then exchanges (default: "
+	  "the fastest when the cost is given)", NULL },
+	{ 0, "ports", "one|all", "swing and its relatives: one collective, or one a link of a node "
+	  "(default: all, for recursive-doubling and rabenseifner one)", "one all" },
 	{ 0, "chunks", "P", "cut every shard into P (default: as many as the "
 	  "exact loads need)", NULL },
 	{ 0, "demands", "FILE", "all-to-all: a matrix of what each rank (row) sends to each "

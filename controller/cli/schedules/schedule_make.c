@@ -124,6 +124,39 @@ static int read_counts(const struct cli *c, struct coll_make_query *q, const str
 	return 0;
 }
 
+/* --levels, --rounds and --ports: what is fixed of an algorithm on coordinates. */
+static int read_torus(const struct cli *c, struct coll_make_query *q, struct err *err)
+{
+	static const char *const of_levels[] = { "levels", NULL };
+	static const char *const of_rounds[] = { "rounds", NULL };
+	static const char *const of_torus[] = { "ports", NULL };
+	bool radices = strcmp(q->algorithm, "mixed-radix") == 0;
+	const char *ports = cli_opt(c, "ports");
+	int64_t rounds = 0;
+	int r = radices ? 0 : cli_refuse(c, of_levels, "is for --algorithm mixed-radix", err);
+
+	if (r == 0 && !radices && strcmp(q->algorithm, "hybrid") != 0) {
+		r = cli_refuse(c, of_rounds, "is for --algorithm hybrid and mixed-radix", err);
+	}
+	if (r == 0 && !coll_make_is_torus(q->algorithm)) {
+		r = cli_refuse(c, of_torus, "is for --algorithm swing and its relatives", err);
+	}
+	if (r || (r = cli_opt_int(c, "rounds", 0, TORUS_MAX_LEVELS * COLL_MAX_DIGITS, &rounds,
+				  err))) {
+		return r;
+	}
+	if (ports && strcmp(ports, "one") != 0 && strcmp(ports, "all") != 0) {
+		return err_set(err, WEFT_EUSAGE, "--ports %s: expected one or all", ports);
+	}
+	q->torus = (struct coll_make_torus){
+		.levels = cli_opt(c, "levels"), .has_rounds = cli_has(c, "rounds"),
+		.rounds = (int)rounds,
+		.ports = !ports ? COLL_USUAL_PORTS
+			 : strcmp(ports, "one") == 0 ? COLL_ONE_PORT : COLL_ALL_PORTS,
+	};
+	return 0;
+}
+
 /* M, where the demands are sizes, else 0: as many shards of the largest as there are ranks. */
 static int64_t demanded_size(const struct make_command *m)
 {
@@ -210,7 +243,7 @@ static int read_query(const struct cli *c, struct make_command *m, struct err *e
 	if ((r = cli_need(c, "topology", err)) || (r = cli_need(c, "collective", err)) ||
 	    (r = cli_opt_kind(c, &q->kind, err)) || (r = check_options(c, q->kind, err)) ||
 	    (r = choose_algorithm(c, q, err)) || (r = read_min_cost(c, q, err)) ||
-	    (r = read_chunks(c, q, err)) ||
+	    (r = read_chunks(c, q, err)) || (r = read_torus(c, q, err)) ||
 	    (r = cli_load_topology(cli_opt(c, "topology"), &m->topo, &m->topology, err)) ||
 	    (r = cli_read_fabric(c, &m->topo, &m->topology, &m->fabric, err)) ||
 	    (r = read_counts(c, q, m->topo, err))) {
@@ -340,6 +373,18 @@ static void out_forest(const struct cli *c, struct out *o, const struct coll_mad
 	out_int(o, "tree_depth", made->tree.deepest);
 }
 
+/* What an algorithm on coordinates is made of. */
+static void out_torus(const struct cli *c, struct out *o, const struct coll_made *made)
+{
+	out_bandwidth_gap(c, o, &made->report);
+	if (made->torus.levels[0]) {
+		out_str(o, "levels", made->torus.levels);
+	}
+	if (made->torus.rounds >= 0) {
+		out_int(o, "rounds", made->torus.rounds);
+	}
+}
+
 /* How many batches there are, and why not as many as were asked for. */
 static void out_batches(struct out *o, int asked, int made_in)
 {
@@ -386,6 +431,8 @@ static int print_made(struct cli *c, const struct make_command *m, struct err *e
 	}
 	if (coll_has_root(coll_kind_of(s))) {
 		out_rooted(c, o, made);
+	} else if (made->torus.is_made) {
+		out_torus(c, o, made);
 	} else if (strcmp(made->algorithm, "trees") == 0) {
 		out_forest(c, o, made);
 	} else if (strcmp(made->algorithm, "late") == 0) {

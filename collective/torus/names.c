@@ -1,0 +1,105 @@
+/* Algorithms as people write them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/torus/private.h"
+
+/* One list of levels: returns where it ends, NULL for what is none. */
+static const char *parse_list(const char *text, struct torus_radices *r)
+{
+	for (*r = (struct torus_radices){ 0 }; r->n < TORUS_MAX_LEVELS; text++) {
+		char *end;
+		long radix = *text >= '0' && *text <= '9' ? strtol(text, &end, 10) : 0;
+
+		if (radix < 2 || radix > TORUS_MAX_SIZE) {
+			return NULL;
+		}
+		r->level[r->n++] = (struct torus_level){ (int)radix, *end == 'c' };
+		text = end + (*end == 'c');
+		if (*text != 'x') {
+			return text;
+		}
+	}
+	return NULL;
+}
+
+static int product(const struct torus_radices *r)
+{
+	int64_t n = 1;
+
+	for (int i = 0; i < r->n && n <= TORUS_MAX_SIZE; i++) {
+		n *= r->level[i].radix;
+	}
+	return (int)n;
+}
+
+static int set_all(const struct torus_shape *s, const struct torus_radices *r, const char *text,
+		   struct torus_spec *spec, struct err *err)
+{
+	for (int e = 0; e < s->n_dims; e++) {
+		if (product(r) != s->size[e]) {
+			return err_set(err, WEFT_EINVAL, "levels \"%.64s\" multiply to %d, a "
+				       "dimension has %d", text, product(r), s->size[e]);
+		}
+		spec->radices[e] = *r;
+	}
+	return 0;
+}
+
+int torus_parse_radices(const struct torus_shape *s, const char *text, struct torus_spec *spec,
+			struct err *err)
+{
+	const char *at = text;
+
+	for (int e = s->n_dims - 1; e >= 0; e--, at++) {
+		struct torus_radices r;
+		const char *end = parse_list(at, &r);
+
+		if (end && *end == '\0' && e == s->n_dims - 1 && e > 0) {
+			return set_all(s, &r, text, spec, err);
+		}
+		if (!end || *end != (e > 0 ? ',' : '\0')) {
+			return err_set(err, WEFT_EINVAL, "levels \"%.64s\": expected numbers from "
+				       "2 with x between them, such as 4x16 or 8cx8c, for one "
+				       "dimension and all, or for %d with commas", text, s->n_dims);
+		}
+		if (product(&r) != s->size[e]) {
+			return err_set(err, WEFT_EINVAL, "levels \"%.64s\" multiply to %d in "
+				       "dimension %d of %d", text, product(&r), s->n_dims - e,
+				       s->size[e]);
+		}
+		spec->radices[e] = r;
+		at = end;
+	}
+	return 0;
+}
+
+const char *torus_name(const struct torus_spec *spec)
+{
+	static const char *const names[TORUS_LINES] = {
+		"swing", "rabenseifner", "mixed-radix", "bucket", "ring",
+	};
+
+	if (spec->lines == TORUS_SWING && spec->rounds >= 0) {
+		return spec->rounds > 0 ? "hybrid" : "swing-latency";
+	}
+	return spec->lines == TORUS_DOUBLING && spec->rounds == 0 ? "recursive-doubling"
+								  : names[spec->lines];
+}
+
+static void print_radices(const struct torus_radices *r, struct buf *out)
+{
+	for (int i = 0; i < r->n; i++) {
+		buf_printf(out, "%s%d%s", i ? "x" : "", r->level[i].radix,
+			   r->level[i].chain ? "c" : "");
+	}
+}
+
+void torus_print_radices(const struct torus_shape *s, const struct torus_spec *spec,
+			 struct buf *out)
+{
+	for (int e = s->n_dims - 1; e >= 0 && spec->lines == TORUS_LEVELS; e--) {
+		print_radices(&spec->radices[e], out);
+		buf_printf(out, "%s", e ? "," : "");
+	}
+}
