@@ -32,7 +32,7 @@ static void end_work(struct embed_work *w)
 	topo_action_free(w->old);
 	topo_action_free(w->kept);
 	embed_paths_fini(&w->paths);
-	arrays_fini(&w->minimal.arrays);
+	embed_minimal_fini(&w->minimal);
 	arrays_fini(&w->grid.arrays);
 	arrays_fini(&w->arrays);
 	json_decref(w->file);

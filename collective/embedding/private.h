@@ -43,16 +43,19 @@ int embed_collect(struct embed_paths *p, int src, int dst, int64_t weight, struc
 /* Gives a logical arc the routes collected, and forgets them. */
 int embed_add_routes(struct embed_paths *p, struct coll_sched *s, int arc, struct err *err);
 
-/* Marks the nodes of all shortest paths. O(m) for another src than in the call
- * before, else O(arcs of these nodes). */
+/* Marks the nodes of all shortest paths. O(m) for a src in another orbit of the digraph's
+ * own symmetry than in the call before, else O(arcs of these nodes). */
 struct embed_minimal {
 	const struct topo *t;
-	int src;		/* whose distances are there, -1: none */
+	struct topo_group *symmetry;	/* owned; NULL: none was found */
+	int src;		/* the first of an orbit, whose distances are there, -1: none */
+	int by;			/* takes the source at hand there */
 	int32_t *dist;
 	struct arrays arrays;
 };
 
 int embed_minimal_init(struct embed_minimal *m, const struct topo *t, struct err *err);
+void embed_minimal_fini(struct embed_minimal *m);
 int embed_minimal(struct embed_minimal *m, struct embed_paths *p, int src, int dst,
 		  struct err *err);
 
