@@ -11,15 +11,22 @@
  * first message of an orbit and others.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "collective/schedule/simulate.h"
+
+/* A transfer where it is searched for. */
+struct needs_entry {
+	int32_t transfer, step, first, last;
+};
 
 struct needs_index {
 	struct sim_run *r;
 	int32_t *by_place;	/* transfers by (origin, node they come to, part, first) */
-	uint64_t *place;	/* of the i-th of these */
-	int32_t *room;		/* as many */
-	int32_t *of_origin;	/* where those of an origin begin in by_place; of the end too */
+	struct needs_entry *entry;	/* of these, one after the other */
+	int32_t *group, n_groups;	/* where those of an origin and a node begin */
+	int32_t *came;		/* of a transfer: the group that came to its sender, of the same
+				 * origin; -1: none. Before: room to sort */
 	int32_t *by_message;	/* transfers by message */
 	int32_t *first;		/* in by_message, of a message */
 	int32_t *seen;		/* of a message: the one that was found to need it, + 1 */
@@ -43,12 +50,6 @@ static int32_t part_brought(const struct coll_sched *s, const struct coll_xfer *
 static int32_t part_sent(const struct coll_sched *s, const struct coll_xfer *x)
 {
 	return s->forwards && x->op != COLL_OP_FORWARD ? ALL_PARTS : x->dest + 1;
-}
-
-/* Places of an origin's shard are in the order of the index. */
-static uint64_t place_of(int node, int32_t part)
-{
-	return (uint64_t)node << 32 | (uint32_t)part;
 }
 
 /* ---- the index: places, and messages, by counting sort ---- */
@@ -103,25 +104,77 @@ static int sort_places(struct needs_index *ix, struct err *err)
 {
 	const struct coll_sched *s = ix->r->s;
 	struct arrays a = { 0 };
-	int32_t *chunks, *parts, *nodes;
+	int32_t *chunks, *parts, *nodes, *origins;
 	int rc = 0;
 
 	arrays_add(&a, chunks, s->chunks + 1);
 	arrays_add(&a, parts, s->ranks + 2);
 	arrays_add(&a, nodes, topo_n(s->topo) + 1);
+	arrays_add(&a, origins, s->ranks + 1);
 	if (a.failed) {
 		rc = err_nomem(err);
 	} else {
 		for (int32_t i = 0; i < (int32_t)s->xfers.n; i++) {
 			ix->by_place[i] = i;
 		}
-		sort_by(ix, key_first, s->chunks, ix->by_place, ix->room, chunks);
-		sort_by(ix, key_part, s->ranks + 1, ix->room, ix->by_place, parts);
-		sort_by(ix, key_node, topo_n(s->topo), ix->by_place, ix->room, nodes);
-		sort_by(ix, key_origin, s->ranks, ix->room, ix->by_place, ix->of_origin);
+		sort_by(ix, key_first, s->chunks, ix->by_place, ix->came, chunks);
+		sort_by(ix, key_part, s->ranks + 1, ix->came, ix->by_place, parts);
+		sort_by(ix, key_node, topo_n(s->topo), ix->by_place, ix->came, nodes);
+		sort_by(ix, key_origin, s->ranks, ix->came, ix->by_place, origins);
 	}
 	arrays_fini(&a);
 	return rc;
+}
+
+/* Lists what comes to each node of each origin. */
+static void list_groups(struct needs_index *ix)
+{
+	const struct coll_xfer *x = ix->r->s->xfers.v;
+	int32_t n = (int32_t)ix->r->s->xfers.n, groups = 0;
+
+	for (int32_t i = 0; i < n; i++) {
+		int32_t at = ix->by_place[i], before = i ? ix->by_place[i - 1] : 0;
+
+		if (i == 0 || key_node(ix, at) != key_node(ix, before) ||
+		    x[at].origin != x[before].origin) {
+			ix->group[groups++] = i;
+		}
+		ix->entry[i] = (struct needs_entry){ at, x[at].step, x[at].first, x[at].last };
+	}
+	ix->group[groups] = n;
+	ix->n_groups = groups;
+}
+
+/* Where the senders' groups are: origin by origin, so that its nodes are found in a table. */
+static int find_senders(struct needs_index *ix, struct err *err)
+{
+	const struct coll_sched *s = ix->r->s;
+	int32_t *at = malloc(((size_t)topo_n(s->topo) + 1) * sizeof(*at)), end;
+
+	if (!at) {
+		return err_nomem(err);
+	}
+	for (int32_t from = 0; from < ix->n_groups; from = end) {
+		int32_t origin = key_origin(ix, ix->by_place[ix->group[from]]), last;
+
+		memset(at, -1, (size_t)topo_n(s->topo) * sizeof(*at));
+		for (end = from; end < ix->n_groups; end++) {
+			int32_t i = ix->by_place[ix->group[end]];
+
+			if (key_origin(ix, i) != origin) {
+				break;
+			}
+			at[key_node(ix, i)] = end;
+		}
+		last = ix->group[end];
+		for (int32_t i = ix->group[from]; i < last; i++) {
+			int32_t arc = s->xfers.v[ix->by_place[i]].arc;
+
+			ix->came[ix->by_place[i]] = at[topo_arc(s->topo, arc)->src];
+		}
+	}
+	free(at);
+	return 0;
 }
 
 static int make_index(struct needs_index *ix, struct err *err)
@@ -131,38 +184,45 @@ static int make_index(struct needs_index *ix, struct err *err)
 	int rc;
 
 	arrays_add(&ix->arrays, ix->by_place, n);
-	arrays_add(&ix->arrays, ix->place, n);
-	arrays_add(&ix->arrays, ix->room, n);
+	arrays_add(&ix->arrays, ix->came, n);
 	arrays_add(&ix->arrays, ix->by_message, n);
-	arrays_add(&ix->arrays, ix->of_origin, s->ranks + 1);
+	arrays_add(&ix->arrays, ix->entry, n);
+	arrays_add(&ix->arrays, ix->group, n + 1);
 	arrays_add(&ix->arrays, ix->first, messages + 1);
 	arrays_add(&ix->arrays, ix->seen, messages);
 	arrays_add(&ix->arrays, ix->last, topo_m(s->topo));
 	if (ix->arrays.failed) {
 		return err_nomem(err);
 	}
-	rc = sort_places(ix, err);
-	for (int32_t i = 0; i < (int32_t)n; i++) {
-		const struct coll_xfer *x = &s->xfers.v[ix->by_place[i]];
-
-		ix->place[i] = place_of(topo_arc(s->topo, x->arc)->dst, part_brought(s, x));
-		ix->room[i] = i;
+	if ((rc = sort_places(ix, err))) {
+		return rc;
 	}
-	sort_by(ix, key_message, (int32_t)messages, ix->room, ix->by_message, ix->first);
-	return rc;
+	list_groups(ix);
+	for (int32_t i = 0; i < (int32_t)n; i++) {
+		ix->came[i] = i;
+	}
+	sort_by(ix, key_message, (int32_t)messages, ix->came, ix->by_message, ix->first);
+	return find_senders(ix, err);
 }
 
 /* ---- needs ---- */
 
-/* The first in the index that comes to this place, or behind it. */
-static int32_t find_place(const struct needs_index *ix, int origin, uint64_t place)
+/* Which part of a shard it is says something. */
+static bool has_parts(const struct coll_sched *s, const struct coll_xfer *x)
 {
-	int32_t lo = ix->of_origin[origin], hi = ix->of_origin[origin + 1];
+	return (s->forwards || s->kind == COLL_ALLTOALL) && part_sent(s, x) != ALL_PARTS;
+}
+
+/* The first entry lo..hi - 1 of a group that brings the part that x sends, or behind. */
+static int32_t find_part(const struct needs_index *ix, const struct coll_xfer *x, int32_t lo,
+			 int32_t hi)
+{
+	const struct coll_sched *s = ix->r->s;
 
 	while (lo < hi) {
 		int32_t mid = lo + (hi - lo) / 2;
 
-		if (ix->place[mid] < place) {
+		if (part_brought(s, &s->xfers.v[ix->entry[mid].transfer]) < part_sent(s, x)) {
 			lo = mid + 1;
 		} else {
 			hi = mid;
@@ -195,22 +255,25 @@ static int add_moved_needs(struct needs_index *ix, int32_t message, const struct
 			   int by, struct err *err)
 {
 	const struct coll_sched *s = ix->r->s;
-	int32_t end = ix->of_origin[x->origin + 1], part = part_sent(s, x);
-	int node = topo_arc(s->topo, x->arc)->src, rc = 0;
-	uint64_t first = place_of(node, part == ALL_PARTS ? 0 : part);
-	uint64_t last = place_of(node, part);	/* of all parts: the last that there can be */
+	bool sorted = part_sent(s, x) != ALL_PARTS;	/* by their first chunks */
+	bool parts = has_parts(s, x);
+	int32_t group = ix->came[x - s->xfers.v], i = group < 0 ? 0 : ix->group[group];
+	int32_t end = group < 0 ? 0 : ix->group[group + 1];
+	int rc = 0;
 
-	for (int32_t i = find_place(ix, x->origin, first);
-	     i < end && ix->place[i] <= last && !rc; i++) {
-		const struct coll_xfer *y = &s->xfers.v[ix->by_place[i]];
+	for (i = parts ? find_part(ix, x, i, end) : i; i < end && !rc; i++) {
+		const struct needs_entry *y = &ix->entry[i];
 
-		if (part != ALL_PARTS && y->first > x->last) {
+		if ((sorted && y->first > x->last) ||
+		    (parts && part_brought(s, &s->xfers.v[y->transfer]) != part_sent(s, x))) {
 			break;
 		}
 		if (y->step < x->step && y->last >= x->first && y->first <= x->last) {
-			int32_t need = ix->r->message_of[ix->by_place[i]];
+			int32_t need = ix->r->message_of[y->transfer];
 
-			need = ix->r->loads.place ? message_of_image(ix, need, by, y->arc) : need;
+			need = ix->r->loads.place
+				       ? message_of_image(ix, need, by, s->xfers.v[y->transfer].arc)
+				       : need;
 			rc = add_need(ix, message, need, err);
 		}
 	}
