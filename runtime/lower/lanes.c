@@ -45,6 +45,7 @@ static struct lower_op part_of(const struct lower_split *d, struct lower_op op, 
 	op.cnt = cnt;
 	op.src = op.src < 0 ? op.src : moved(d, op.src + from);
 	op.dst = op.dst < 0 ? op.dst : moved(d, op.dst + from);
+	op.scratch = op.type == LOWER_ADD ? moved(d, op.scratch + from) : op.scratch;
 	op.id += from;
 	op.phase += (d->copy * d->lanes + lane) * d->in->phases;
 	return op;

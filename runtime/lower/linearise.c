@@ -9,7 +9,8 @@
  *
  * Where a value is follows from the collective: a rank's own contribution
  * stays in its input until it is first added to, so no copy is made of it,
- * and the same program serves calls in place and out of place.
+ * and the same program serves calls in place and out of place. A sum of another rank
+ * that is forwarded later comes into scratch, and is added from there.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,8 @@ struct lower_piece {
 	int32_t id, cnt;
 	int32_t round;
 	bool reduce, urgent;	/* urgent: its source is written this step */
+	int32_t of;		/* forwarded: whose sum */
+	int64_t keep;		/* received: kept here in scratch too; or -1 */
 	struct lower_place from, with, to;
 };
 
@@ -54,6 +57,10 @@ struct lower_walk {
 	struct u64map cuts;	/* pieces must begin here, see key_of */
 	bool cut;		/* this try has added to them */
 	VEC(int64_t) undo;	/* what the step set in got */
+	/* Sums that are forwarded, see sum_key: 0 until they have come, then their places in
+	 * scratch, + 1. It holds copies of the vector, so many by rank * ids + id. */
+	struct u64map forwarded;
+	uint16_t *copies;
 };
 
 static bool sums(const struct lower_walk *w)
@@ -120,6 +127,31 @@ static struct lower_place value(const struct lower_walk *w, int rank, int64_t id
 	return home(w, rank, id);
 }
 
+/* Chunk id of the sum of rank `of` at `rank`. */
+static uint64_t sum_key(const struct lower_walk *w, int rank, int of, int64_t id)
+{
+	return ((uint64_t)rank * (uint64_t)w->n + (uint64_t)of) * (uint64_t)w->ids + (uint64_t)id;
+}
+
+/* Where a rank finds what it sends. */
+static struct lower_place sent(const struct lower_walk *w, const struct lower_piece *q, int32_t k)
+{
+	uint64_t at = 0;
+
+	if (q->of < 0) {
+		return value(w, q->src, q->id + k);
+	}
+	u64map_get(&w->forwarded, sum_key(w, q->src, q->of, q->id + k), &at);
+	return (struct lower_place){ LOWER_SCRATCH, (int64_t)at - 1 };
+}
+
+/* Where what it receives comes to. */
+static struct lower_place arrival(const struct lower_walk *w, const struct lower_piece *q)
+{
+	return q->keep < 0 ? home(w, q->dst, q->id)
+			   : (struct lower_place){ LOWER_SCRATCH, q->keep };
+}
+
 static bool follows(struct lower_place a, struct lower_place b, int64_t by)
 {
 	return a.buf == b.buf && a.off + by == b.off;
@@ -147,13 +179,12 @@ static uint64_t key_of(const struct lower_walk *w, const struct lower_piece *q, 
 static bool joins(const struct lower_walk *w, const struct lower_piece *p,
 		  const struct lower_piece *q)
 {
-	return p->src == q->src && p->dst == q->dst &&
+	return p->src == q->src && p->dst == q->dst && p->of == q->of &&
 	       p->reduce == q->reduce && p->urgent == q->urgent &&
 	       p->id + p->cnt == q->id && p->cnt < w->bounds->count &&
-	       follows(value(w, p->src, p->id), value(w, q->src, q->id),
-		       p->cnt) &&
-	       follows(home(w, p->dst, p->id), home(w, q->dst, q->id),
-		       p->cnt) &&
+	       follows(sent(w, p, 0), sent(w, q, 0), p->cnt) &&
+	       follows(arrival(w, p), arrival(w, q), p->cnt) &&
+	       follows(home(w, p->dst, p->id), home(w, q->dst, q->id), p->cnt) &&
 	       (!p->reduce || follows(value(w, p->dst, p->id),
 				      value(w, q->dst, q->id), p->cnt)) &&
 	       !u64map_get(&w->cuts, key_of(w, q, 0), NULL);
@@ -172,6 +203,9 @@ static int cmp_pair(const void *a, const void *b)
 	if (p->urgent != q->urgent) {
 		return p->urgent ? -1 : 1;
 	}
+	if (p->of != q->of) {
+		return p->of < q->of ? -1 : 1;
+	}
 	return p->id < q->id ? -1 : p->id > q->id;
 }
 
@@ -181,6 +215,49 @@ static int cmp_round(const void *a, const void *b)
 
 	return p->round != q->round ? (p->round < q->round ? -1 : 1)
 				    : cmp_pair(a, b);
+}
+
+/* Where q, a sum of rank `of`, is kept when it is forwarded later; a place is for one sum
+ * only. */
+static int find_keep(struct lower_walk *w, struct lower_piece *q, int of)
+{
+	uint64_t key = sum_key(w, q->dst, of, q->id), known;
+	uint16_t *copies = &w->copies[at(w, q->dst, q->id)];
+
+	if (!u64map_get(&w->forwarded, key, &known)) {
+		return 0;
+	}
+	q->keep = known ? (int64_t)known - 1 : *copies * w->ids + q->id;
+	if (known) {
+		return 0;
+	}
+	if (q->keep + w->ids > INT32_MAX || *copies == UINT16_MAX) {
+		return WEFT_ELIMIT;
+	}
+	(*copies)++;
+	return u64map_set(&w->forwarded, key, (uint64_t)q->keep + 1);
+}
+
+/* Chunk id of a transfer. */
+static int add_piece(struct lower_walk *w, const struct coll_xfer *x, const struct topo_arc *a,
+		     int32_t id)
+{
+	struct lower_piece q = { .src = a->src, .dst = a->dst, .id = id, .cnt = 1, .of = -1,
+				 .keep = -1 };
+	int rc = 0;
+
+	q.reduce = sums(w) && x->op != COLL_OP_COPY;
+	if (q.reduce) {
+		w->stamp[at(w, a->dst, id)] = 2 * w->step + 1;
+	}
+	if (x->op == COLL_OP_FORWARD) {
+		q.of = x->dest;
+		rc = sent(w, &q, 0).off < 0 ? WEFT_EINVAL : 0;
+	}
+	if (q.reduce && w->copies && !rc) {
+		rc = find_keep(w, &q, q.of < 0 ? a->src : q.of);
+	}
+	return rc ? rc : vec_push(&w->pieces, q);
 }
 
 /* All chunks of transfers [from, to) as pieces of one chunk. */
@@ -196,17 +273,9 @@ static int single_pieces(struct lower_walk *w, const struct coll_xfer *x, int64_
 		const struct topo_arc *a = topo_arc(coll_topo(w->s), x[i].arc);
 		int32_t id = id_of(w, &x[i]);
 		int32_t end = id + (x[i].last + 1 - x[i].first) / w->unit;
-		bool reduce = sums(w) && x[i].op == COLL_OP_REDUCE;
 
 		for (; id < end && !rc; id++) {
-			rc = vec_push(&w->pieces,
-				      (struct lower_piece){ .src = a->src,
-						      .dst = a->dst, .id = id,
-						      .cnt = 1,
-						      .reduce = reduce });
-			if (reduce) {
-				w->stamp[at(w, a->dst, id)] = 2 * w->step + 1;
-			}
+			rc = add_piece(w, &x[i], a, id);
 		}
 	}
 	return rc;
@@ -219,7 +288,8 @@ static void merge_pieces(struct lower_walk *w)
 	size_t n = 0;
 
 	for (size_t i = 0; i < w->pieces.n && sums(w); i++) {
-		v[i].urgent = w->stamp[at(w, v[i].src, v[i].id)] == 2 * w->step + 1;
+		v[i].urgent = v[i].of < 0 &&
+			      w->stamp[at(w, v[i].src, v[i].id)] == 2 * w->step + 1;
 	}
 	qsort(v, w->pieces.n, sizeof(*v), cmp_pair);
 	for (size_t i = 0; i < w->pieces.n; i++) {
@@ -269,7 +339,8 @@ static int try_send(struct lower_walk *w, struct lower_piece *q, struct err *err
 				       "supported", w->step, q->src, q->dst);
 		}
 	}
-	return one_run(w, q, q->src, &q->from);
+	q->from = sent(w, q, 0);
+	return q->of < 0 ? one_run(w, q, q->src, &q->from) : 0;
 }
 
 static int try_receive(struct lower_walk *w, struct lower_piece *q)
@@ -362,8 +433,34 @@ static int emit_send(struct lower_walk *w, const struct lower_piece *q, struct e
 		.phase = w->out->phases + q->round, .id = q->id }, err);
 }
 
+/* What comes to be kept, and its sum with what is there. */
+static int emit_kept(struct lower_walk *w, const struct lower_piece *q, struct err *err)
+{
+	struct lower_op op = {
+		.type = LOWER_RECV, .send = -1, .recv = q->src, .src_buf = LOWER_IN, .src = -1,
+		.dst_buf = LOWER_SCRATCH, .dst = (int32_t)q->keep, .cnt = q->cnt,
+		.phase = w->out->phases + q->round, .id = q->id };
+	int rc = emit(w, q->dst, op, err);
+
+	if (rc) {
+		return rc;
+	}
+	op.type = LOWER_ADD;
+	op.recv = -1;
+	op.near = q->src;
+	op.scratch = (int32_t)q->keep;
+	op.src_buf = (uint8_t)q->with.buf;
+	op.src = (int32_t)q->with.off;
+	op.dst_buf = (uint8_t)q->to.buf;
+	op.dst = (int32_t)q->to.off;
+	return emit(w, q->dst, op, err);
+}
+
 static int emit_receive(struct lower_walk *w, const struct lower_piece *q, struct err *err)
 {
+	if (q->keep >= 0) {
+		return emit_kept(w, q, err);
+	}
 	return emit(w, q->dst, (struct lower_op){
 		.type = q->reduce ? LOWER_SUM : LOWER_RECV,
 		.send = -1, .recv = q->src,
@@ -406,10 +503,14 @@ static int walk_step(struct lower_walk *w, const struct coll_xfer *x, int64_t fr
 		if (rc == WEFT_ENOMEM) {
 			return err_nomem(err);
 		}
+		if (rc == WEFT_EINVAL) {
+			return err_set(err, rc, "step %d: a sum is forwarded before it has come",
+				       w->step);
+		}
 		if (rc) {
 			return err_set(err, WEFT_ELIMIT,
-				       "step %d moves more than %d chunks",
-				       w->step, MAX_STEP_CHUNKS);
+				       "step %d moves more than %d chunks, or a rank keeps more "
+				       "than it has places for", w->step, MAX_STEP_CHUNKS);
 		}
 		merge_pieces(w);
 		rc = try_step(w, err);
@@ -536,6 +637,46 @@ static int walk_init(struct lower_walk *w, const struct coll_sched *s,
 	return 0;
 }
 
+/* Notes which sums are forwarded. */
+static int find_forwards(struct lower_walk *w, struct err *err)
+{
+	int64_t n;
+	const struct coll_xfer *x = coll_xfers(w->s, &n);
+	int rc = 0;
+
+	if (!coll_forwards(w->s)) {
+		return 0;
+	}
+	w->copies = calloc((size_t)(w->ids * w->n), sizeof(*w->copies));
+	if (!w->copies) {
+		return err_nomem(err);
+	}
+	for (int64_t i = 0; i < n && !rc; i++) {
+		int32_t id = id_of(w, &x[i]), end = id + (x[i].last + 1 - x[i].first) / w->unit;
+		int src = topo_arc(coll_topo(w->s), x[i].arc)->src;
+
+		for (; id < end && x[i].op == COLL_OP_FORWARD && !rc; id++) {
+			rc = u64map_set(&w->forwarded, sum_key(w, src, x[i].dest, id), 0);
+		}
+	}
+	return rc ? err_nomem(err) : 0;
+}
+
+/* Scratch for all that a rank keeps. */
+static void set_scratch(const struct lower_walk *w)
+{
+	for (int r = 0; r < w->n && w->copies; r++) {
+		int64_t most = 0;
+
+		for (int64_t id = 0; id < w->ids; id++) {
+			int64_t copies = w->copies[at(w, r, id)];
+
+			most = copies > most ? copies : most;
+		}
+		w->out->rank[r].chunks[LOWER_SCRATCH] = (int32_t)(most * w->ids);
+	}
+}
+
 /* Refuses early what cannot fit however it is merged. */
 static int check_arrivals(const struct lower_walk *w, struct err *err)
 {
@@ -623,12 +764,13 @@ int lower_schedule(const struct coll_sched *s, const struct lower_bounds *bounds
 	*out = (struct lower){ .kind = coll_kind_of(s) };
 	if ((rc = coll_refuse_light_changes(s, "programs", err)) ||
 	    (rc = coll_refuse_demands(s, "programs", err)) ||
-	    (rc = coll_refuse_forwards(s, "programs", err)) ||
 	    (rc = coll_flat(s, &flat, &own, err)) || (rc = walk_init(&w, flat, bounds, out, err)) ||
-	    (rc = check_arrivals(&w, err)) || (rc = start_program(&w, err))) {
+	    (rc = check_arrivals(&w, err)) || (rc = start_program(&w, err)) ||
+	    (rc = find_forwards(&w, err))) {
 		goto out;
 	}
 	rc = walk_all(&w, err);
+	set_scratch(&w);
 out:
 	coll_free(own);
 	free(w.count);
@@ -636,6 +778,8 @@ out:
 	free(w.stamp);
 	vec_fini(&w.pieces);
 	u64map_fini(&w.cuts);
+	u64map_fini(&w.forwarded);
+	free(w.copies);
 	vec_fini(&w.undo);
 	return rc;
 }

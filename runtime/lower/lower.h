@@ -29,6 +29,8 @@ enum lower_type {
 	LOWER_RECV,	/* peer -> dst */
 	LOWER_SUM,	/* peer + src -> dst */
 	LOWER_COPY,	/* src -> dst, within the rank */
+	LOWER_ADD,	/* scratch + src -> dst, within the rank: what a LOWER_RECV of peer
+			 * `near` has brought, and that is forwarded later */
 };
 
 /* `phase` numbers the rounds over all ranks and steps: in a phase a rank sends
@@ -38,6 +40,7 @@ struct lower_op {
 	uint8_t type, src_buf, dst_buf;	/* enum lower_type, lower_buf */
 	int32_t send, recv;		/* peers, or -1 */
 	int32_t src, dst, cnt;		/* chunks into the buffers, or -1 */
+	int32_t near, scratch;		/* of LOWER_ADD; else 0 */
 	int32_t phase;
 	int32_t id;	/* of its first chunk, alike on all ranks: origin * P +
 			 * chunk; all-to-all: (origin * N + destination) * P + chunk */
@@ -69,12 +72,13 @@ struct lower_bounds {
 /*
  * Where a value is follows from the collective: a rank's own contribution
  * stays in its input until it is first added to, so no copy is made of it, and
- * the same ops serve calls in place and out of place. A rank goes on to what
+ * the same ops serve calls in place and out of place. A sum that is forwarded stays in
+ * scratch, where nothing else comes. A rank goes on to what
  * is next as soon as its own data has come, so nothing would hold it back while
  * devices move light. WEFT_EUNSUPPORTED: light that changes between steps, one
  * rank, or a sum that is sent and added to in one step in several pieces;
- * WEFT_ELIMIT with a hint of what fits. lower_fini also after an error.
- * O(chunk hops log).
+ * WEFT_ELIMIT with a hint of what fits; WEFT_EINVAL: a sum that is forwarded before it has
+ * come, which no verified schedule has. lower_fini also after an error. O(chunk hops log).
  */
 int lower_schedule(const struct coll_sched *s, const struct lower_bounds *bounds, struct lower *out,
 		   struct err *err);

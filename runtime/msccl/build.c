@@ -15,10 +15,9 @@
 /* ---- who wrote what an op reads ---- */
 
 /* Op i reads: its writer is the one op that wrote all of it, or NONE. */
-static void note_read(struct msccl_build *b, int i)
+static void note_read(struct msccl_build *b, int i, int64_t from)
 {
 	struct msccl_op *op = &b->ops[i];
-	int64_t from = msccl_cell_of(b, op->src_buf, op->src);
 	int32_t w = b->writer[from];
 
 	op->writer = w;
@@ -68,12 +67,14 @@ static void trace_values(struct msccl_build *b)
 
 		op->writer = NONE;
 		op->readers = op->lost = 0;
-		/* What a rank copies for itself, others do not touch. */
-		if (op->type == MSCCL_COPY) {
+		if (op->own) {
 			continue;
 		}
+		if (op->type == MSCCL_REDUCE) {
+			note_read(b, i, msccl_cell_of(b, op->dst_buf, op->dst));
+		}
 		if (msccl_reads(op->type)) {
-			note_read(b, i);
+			note_read(b, i, msccl_cell_of(b, op->src_buf, op->src));
 		}
 		if (msccl_writes(op->type)) {
 			note_write(b, i);
@@ -118,11 +119,11 @@ static int place_ops(struct msccl_build *b)
 
 	for (int i = 0; i < b->n_ops; i++) {
 		struct msccl_op *op = &b->ops[i];
-		int recv = op->recv, send = op->send;
+		int recv = op->near != NONE ? op->near : op->recv, send = op->send;
 		int chan = (int)((int64_t)op->phase * b->blocks / b->phases) *
 			   b->groups;
 
-		if (op->type == MSCCL_COPY) {
+		if (op->own) {
 			op->tb = local_tb(b, copies++);
 		} else {
 			chan += recv != NONE ? msccl_group_of(b, recv, b->rank)
@@ -261,7 +262,24 @@ static int pack_scratch(struct msccl_gpu *g, int64_t n)
 
 /* ---- a rank, and all of them ---- */
 
-/* The ops of a rank, as steps of MSCCL. */
+/* Adds what was received to the rank's own: where that is elsewhere, it is copied first. */
+static void load_add(struct msccl_build *b, const struct lower_op *op)
+{
+	struct msccl_op step = {
+		.type = MSCCL_COPY, .src_buf = op->src_buf, .dst_buf = op->dst_buf, .send = NONE,
+		.recv = NONE, .near = op->near, .src = op->src, .dst = op->dst, .cnt = op->cnt,
+		.phase = op->phase };
+
+	if (op->src_buf != op->dst_buf || op->src != op->dst) {
+		b->ops[b->n_ops++] = step;
+	}
+	step.type = MSCCL_REDUCE;
+	step.src_buf = LOWER_SCRATCH;
+	step.src = op->scratch;
+	b->ops[b->n_ops++] = step;
+}
+
+/* The ops of a rank, as steps of MSCCL; at most two for each. */
 static void load_ops(struct msccl_build *b, const struct lower_rank *from)
 {
 	static const uint8_t types[] = {
@@ -272,10 +290,14 @@ static void load_ops(struct msccl_build *b, const struct lower_rank *from)
 	for (size_t i = 0; i < from->ops.n; i++) {
 		const struct lower_op *op = &from->ops.v[i];
 
-		b->ops[i] = (struct msccl_op){
-			.type = types[op->type], .src_buf = op->src_buf,
-			.dst_buf = op->dst_buf, .send = op->send,
-			.recv = op->recv, .src = op->src, .dst = op->dst,
+		if (op->type == LOWER_ADD) {
+			load_add(b, op);
+			continue;
+		}
+		b->ops[b->n_ops++] = (struct msccl_op){
+			.type = types[op->type], .own = op->type == LOWER_COPY,
+			.src_buf = op->src_buf, .dst_buf = op->dst_buf, .send = op->send,
+			.recv = op->recv, .near = NONE, .src = op->src, .dst = op->dst,
 			.cnt = op->cnt, .phase = op->phase };
 	}
 }
@@ -301,9 +323,9 @@ static int build_rank(struct msccl_build *b, const struct lower_rank *from)
 	struct arrays arrays = { 0 };
 
 	memcpy(b->p->gpus[b->rank].chunks, from->chunks, sizeof(from->chunks));
-	b->n_ops = (int)from->ops.n;
+	b->n_ops = 0;
 	b->cells = msccl_cells(b->p, b->rank);
-	arrays_add(&arrays, b->ops, b->n_ops);
+	arrays_add(&arrays, b->ops, 2 * from->ops.n);
 	arrays_add(&arrays, b->writer, b->cells);
 	arrays_add(&arrays, b->reader, b->cells);
 	arrays_add(&arrays, b->mate, ranks);

@@ -10,7 +10,9 @@
 struct msccl_op {
 	uint8_t type, src_buf, dst_buf;
 	bool fused;		/* into the receive before it */
+	bool own;		/* what a rank copies for itself and no other op touches */
 	int32_t send, recv;	/* peers, or NONE */
+	int32_t near;		/* beside the receives of this peer, or NONE */
 	int32_t src, dst, cnt;
 	int32_t phase;
 	int32_t writer;		/* the op that wrote all it reads, or NONE */

@@ -152,7 +152,7 @@ static int order_op(struct msccl_build *b, int i)
 	int32_t *mine = start_clock(b, i);
 	int rc = 0;
 
-	if (op->type != MSCCL_COPY) {
+	if (!op->own) {
 		if (msccl_reads(op->type)) {
 			rc = read_cells(b, i);
 		}

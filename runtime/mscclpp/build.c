@@ -171,6 +171,9 @@ static int pack_scratch(struct mscclpp_build *b, int rank)
 		if (op->src >= 0 && op->src_buf == LOWER_SCRATCH) {
 			op->src = to[op->src];
 		}
+		if (op->type == LOWER_ADD) {
+			op->scratch = to[op->scratch];
+		}
 	}
 	free(to);
 	return 0;
@@ -423,7 +426,7 @@ static int emit_waits(struct mscclpp_build *b)
 			int from = ops_of(b)->ops.v[at].recv;
 
 			/* The newest receive from a peer names the most. */
-			if (b->peer_waited[from] < signal_of(b, at) &&
+			if (from != NONE && b->peer_waited[from] < signal_of(b, at) &&
 			    b->peer_round[from] != b->round) {
 				b->peer_waited[from]++;
 				b->peer_round[from] = b->round;
@@ -471,12 +474,18 @@ static int before_sum(struct mscclpp_build *b, int64_t from, int64_t to, int32_t
 	return rc;
 }
 
+static bool adds(const struct lower_op *op)
+{
+	return op->type == LOWER_SUM || op->type == LOWER_ADD;
+}
+
 /* Adds what arrived for op; further arrivals for the same chunks join. */
 static int emit_sum(struct mscclpp_build *b, int32_t i)
 {
 	const struct lower_op *op = &ops_of(b)->ops.v[i];
-	struct mscclpp_ref stage = { b->extra[b->rank][i].stage, op->cnt,
-				     LOWER_SCRATCH, false };
+	struct mscclpp_ref stage = { op->type == LOWER_ADD ? op->scratch
+							   : b->extra[b->rank][i].stage,
+				     op->cnt, LOWER_SCRATCH, false };
 	struct mscclpp_ref to = { op->dst, op->cnt, op->dst_buf, false };
 	struct mscclpp_op *last = &b->out.v[b->out.n - 1].op;
 	int64_t from_cell = cell_of(b, op->src_buf, op->src);
@@ -507,7 +516,7 @@ static int drain(struct mscclpp_build *b, bool write)
 	for (size_t i = 0; i < b->put_off.n && write && !rc; i++) {
 		int32_t at = b->put_off.v[i];
 
-		if (ops_of(b)->ops.v[at].type == LOWER_SUM) {
+		if (adds(&ops_of(b)->ops.v[at])) {
 			rc = emit_sum(b, at);
 		}
 	}
@@ -550,7 +559,7 @@ static int go_through(struct mscclpp_build *b, bool write)
 	for (int32_t i = 0; i < (int32_t)o->ops.n && !rc; i++) {
 		const struct lower_op *op = &o->ops.v[i];
 
-		if (op->recv != NONE) {
+		if (op->recv != NONE || op->type == LOWER_ADD) {
 			rc = put_off(b, i);
 		} else if (op->send != NONE) {
 			if (is_due(b, op)) {

@@ -5,6 +5,7 @@
 #include "collective/bfb/bfb.h"
 #include "collective/schedule/schedule.h"
 #include "runtime/msccl/msccl.h"
+#include "tests/unit/schedule/chains.h"
 #include "tests/unit/schedule/common.h"
 
 static const char *const graphs[] = {
@@ -36,6 +37,26 @@ static inline struct coll_sched *of_family(enum coll_kind kind, const char *expr
 {
 	return kind == COLL_ALLTOALL || kind == COLL_BROADCAST
 		       ? paths(kind, expr, kind == COLL_ALLTOALL ? 1 : 48, 0) : bfb(kind, expr);
+}
+
+/* Exchanges along chains, and the same in batches that overlap; `runs` frees its schedule. */
+static inline void for_each_chain(void (*runs)(struct coll_sched *s))
+{
+	static const struct chain_plan plans[] = {
+		{ "Ring(3)", 1, { { 1, 3 } } }, { "Ring(4)", 1, { { 1, 4 } } },
+		{ "Ring(7)", 1, { { 1, 7 } } }, { "C(8,{1,2})", 2, { { 1, 2 }, { 2, 4 } } },
+		{ "C(12,{1,3})", 2, { { 1, 3 }, { 3, 4 } } },
+		{ "C(15,{1,5})", 2, { { 1, 5 }, { 5, 3 } } },
+	};
+	struct err err = { 0 };
+
+	for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
+		struct coll_sched *s = chains(&plans[i]), *p;
+
+		must(coll_pipeline(s, 3, &p, &err), &err);
+		runs(s);
+		runs(p);
+	}
 }
 
 /* By Simple, in one copy. */

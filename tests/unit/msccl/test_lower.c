@@ -99,6 +99,63 @@ static void test_made_otherwise(void **state)
 	for_each_construction(runs_on_rccl);
 }
 
+static void runs_on_azure(struct coll_sched *s)
+{
+	runs(s, MSCCL_AZURE);
+}
+
+/* Sums that come into scratch, are added from there, and sent on from there. */
+static void test_forwarded_sums(void **state)
+{
+	(void)state;
+	for_each_chain(runs_on_rccl);
+	for_each_chain(runs_on_azure);
+}
+
+/* Of a schedule that was never verified. */
+static void test_forward_without_sum(void **state)
+{
+	struct coll_sched *s = empty(COLL_ALLREDUCE, "Ring(4)", 1);
+	struct coll_xfer x = { 1, topo_find_arc(coll_topo(s), 1, 2), 0, 0, 0, 0, COLL_OP_FORWARD };
+	struct err err = { 0 };
+	struct msccl p;
+
+	(void)state;
+	must(coll_add(s, &x, &err), &err);
+	finish(s);
+	assert_int_equal(msccl_lower(s, MSCCL_RCCL, &p, &err), WEFT_EINVAL);
+	assert_non_null(strstr(err.msg, "step 1: a sum is forwarded before it has come"));
+	msccl_fini(&p);
+	coll_free(s);
+}
+
+/* By every protocol and in copies; what comes is proven. Flags of LL that do not wait for
+ * the threads that still read cannot order sums that cross. */
+static void chosen(struct coll_sched *s)
+{
+	for (int i = 0; i < 2 * MSCCL_PROTOS; i++) {
+		struct msccl_options o = { .dialect = dialects[i % 2], .proto = i / 2,
+					   .instances = 1 + i % 3 };
+		struct err err = { 0 };
+		struct msccl p;
+		int rc;
+
+		rc = msccl_lower_as(s, &o, &p, &err);
+		if ((rc != WEFT_EVERIFY || !msccl_early_flags(o.dialect, o.proto)) &&
+		    (rc != WEFT_ELIMIT || o.instances == 1)) {
+			must(rc, &err);
+		}
+		msccl_fini(&p);
+	}
+	coll_free(s);
+}
+
+static void test_forwards_by_protocol(void **state)
+{
+	(void)state;
+	for_each_chain(chosen);
+}
+
 /* About 64 ranks, in the dialect of the tightest limits; many more are in
  * test_every_size.c. */
 static void test_large(void **state)
@@ -209,6 +266,9 @@ int main(void)
 		cmocka_unit_test(test_allreduce),
 		cmocka_unit_test(test_alltoall_broadcast),
 		cmocka_unit_test(test_made_otherwise),
+		cmocka_unit_test(test_forwarded_sums),
+		cmocka_unit_test(test_forward_without_sum),
+		cmocka_unit_test(test_forwards_by_protocol),
 		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_many_peers),
 		cmocka_unit_test(test_several_channels),

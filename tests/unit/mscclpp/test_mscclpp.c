@@ -93,6 +93,23 @@ static void test_made_otherwise(void **state)
 	for_each_construction(runs_in_place);
 }
 
+static void runs_everywhere(struct coll_sched *s)
+{
+	struct coll_sched *again;
+	struct err err = { 0 };
+
+	must(coll_unfold(s, &again, &err), &err);
+	runs(s, true, 3);
+	runs(again, false, 3);
+}
+
+/* Sums that come into scratch, are added from there, and sent on from there. */
+static void test_forwarded_sums(void **state)
+{
+	(void)state;
+	for_each_chain(runs_everywhere);
+}
+
 /* Several threadblocks a rank: many operations, or many peers. */
 static void test_large(void **state)
 {
@@ -401,6 +418,7 @@ int main(void)
 		cmocka_unit_test(test_allreduce),
 		cmocka_unit_test(test_alltoall_broadcast),
 		cmocka_unit_test(test_made_otherwise),
+		cmocka_unit_test(test_forwarded_sums),
 		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_time_stepped),
 		cmocka_unit_test(test_shape),
