@@ -107,6 +107,7 @@ int make_torus(const struct coll_make_query *q, const char *name, struct coll_ma
 	if (rc == 0) {
 		rc = make_spec(q, shape, &spec, made, err);
 	}
+	made->algorithm = name;
 	torus_shape_free(shape);
 	return rc;
 }

@@ -191,23 +191,31 @@ static const struct torus_hop *hops_of(const struct torus_net *n, const struct t
 	return n->hops.v + r->first;
 }
 
-/* Adds a message to the links, or takes it off again: sign. */
-static int load_links(struct torus_clock *k, const struct torus_message *m, int sign,
-		      struct err *err)
+static int load_links(struct torus_clock *k, const struct torus_message *m, struct err *err)
 {
 	struct torus_net *n = k->shape->net[m->dimension];
 	const struct torus_route *r;
 	int rc = torus_net_route(n, m->from, m->to, &r, err);
 
-	for (int i = 0; i < r->n && rc == 0; i++) {
+	for (int i = 0; rc == 0 && i < r->n; i++) {
 		const struct torus_hop *h = hops_of(n, r) + i;
 		int class = n->class[h->arc];
 		double images = (double)n->d / k->period[m->dimension] / n->images[class];
 
-		n->load[class] = sign > 0 ? n->load[class] + m->size * h->share * images : 0;
-		n->messages[class] = sign > 0 ? n->messages[class] + images * h->begins : 0;
+		n->load[class] += m->size * h->share * images;
+		n->messages[class] += images * h->begins;
 	}
 	return rc;
+}
+
+static void clear_links(struct torus_clock *k)
+{
+	for (int e = 0; e < k->shape->n_dims; e++) {
+		struct torus_net *n = k->shape->net[e];
+
+		memset(n->load, 0, (size_t)n->n_classes * sizeof(*n->load));
+		memset(n->messages, 0, (size_t)n->n_classes * sizeof(*n->messages));
+	}
 }
 
 static double message_ns(struct torus_clock *k, const struct torus_message *m)
@@ -233,14 +241,12 @@ static int step_ns(struct torus_clock *k, double *ns, struct err *err)
 	double slowest = 0;
 	int rc = 0;
 
+	clear_links(k);
 	for (size_t i = 0; i < k->messages.n && rc == 0; i++) {
-		rc = load_links(k, &k->messages.v[i], 1, err);
+		rc = load_links(k, &k->messages.v[i], err);
 	}
 	for (size_t i = 0; i < k->messages.n && rc == 0; i++) {
 		slowest = fmax(slowest, message_ns(k, &k->messages.v[i]));
-	}
-	for (size_t i = 0; i < k->messages.n && rc == 0; i++) {
-		rc = load_links(k, &k->messages.v[i], -1, err);
 	}
 	k->messages.n = 0;
 	*ns += slowest;
