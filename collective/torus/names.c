@@ -51,22 +51,21 @@ int torus_parse_radices(const struct torus_shape *s, const char *text, struct to
 {
 	const char *at = text;
 
-	for (int e = s->n_dims - 1; e >= 0; e--, at++) {
+	for (int e = 0; e < s->n_dims; e++, at++) {
 		struct torus_radices r;
 		const char *end = parse_list(at, &r);
 
-		if (end && *end == '\0' && e == s->n_dims - 1 && e > 0) {
+		if (end && *end == '\0' && e == 0) {
 			return set_all(s, &r, text, spec, err);
 		}
-		if (!end || *end != (e > 0 ? ',' : '\0')) {
+		if (!end || *end != (e < s->n_dims - 1 ? ',' : '\0')) {
 			return err_set(err, WEFT_EINVAL, "levels \"%.64s\": expected numbers from "
 				       "2 with x between them, such as 4x16 or 8cx8c, for one "
 				       "dimension and all, or for %d with commas", text, s->n_dims);
 		}
 		if (product(&r) != s->size[e]) {
 			return err_set(err, WEFT_EINVAL, "levels \"%.64s\" multiply to %d in "
-				       "dimension %d of %d", text, product(&r), s->n_dims - e,
-				       s->size[e]);
+				       "dimension %d of %d", text, product(&r), e + 1, s->size[e]);
 		}
 		spec->radices[e] = r;
 		at = end;
@@ -98,8 +97,8 @@ static void print_radices(const struct torus_radices *r, struct buf *out)
 void torus_print_radices(const struct torus_shape *s, const struct torus_spec *spec,
 			 struct buf *out)
 {
-	for (int e = s->n_dims - 1; e >= 0 && spec->lines == TORUS_LEVELS; e--) {
-		print_radices(&spec->radices[e], out);
+	for (int e = 0; e < s->n_dims && spec->lines == TORUS_LEVELS; e++) {
 		buf_printf(out, "%s", e ? "," : "");
+		print_radices(&spec->radices[e], out);
 	}
 }

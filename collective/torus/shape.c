@@ -7,7 +7,7 @@ int torus_shape_new(const struct topo *t, const struct coll_fabric *f, bool forw
 		    struct torus_shape **out, struct err *err)
 {
 	struct torus_shape *s = calloc(1, sizeof(*s));
-	int rc;
+	int radix[COLL_MAX_DIGITS], rc;
 
 	*out = NULL;
 	if (!s) {
@@ -16,7 +16,7 @@ int torus_shape_new(const struct topo *t, const struct coll_fabric *f, bool forw
 	s->t = f ? f->topo : t;
 	s->fabric = f;
 	s->forwards = forwards;
-	rc = coll_digits(s->t, s->size, &s->n_dims, err);
+	rc = coll_digits(s->t, radix, &s->n_dims, err);
 	if (rc == 0 && s->n_dims == 0) {
 		rc = err_set(err, WEFT_EUNSUPPORTED, "one rank alone has no partners");
 	}
@@ -24,7 +24,8 @@ int torus_shape_new(const struct topo *t, const struct coll_fabric *f, bool forw
 		torus_shape_free(s);
 		return rc;
 	}
-	for (int e = 0, unit = 1; e < s->n_dims; unit *= s->size[e++]) {
+	for (int e = s->n_dims - 1, unit = 1; e >= 0; unit *= s->size[e--]) {
+		s->size[e] = radix[s->n_dims - 1 - e];
 		s->unit[e] = unit;
 	}
 	*out = s;

@@ -2,7 +2,7 @@
  * Collectives on tori and their relatives: Swing, recursive doubling, mixed radices, rings, buckets.
  *
  * The numbers of the terminals are read as digits (coll_digits): the coordinates of tori, meshes,
- * products, HyperX and HammingMesh, lowest first. In a dimension of size d a *line* says, for every
+ * products, HyperX and HammingMesh, as expressions have them: the lowest digit last. In a dimension of size d a *line* says, for every
  * coordinate and every block of the line, in which step the node there sends its sum of the block, and
  * to which coordinate. Steps of a line are grouped in levels. The vector is cut into collectives, two a dimension, the
  * second half of them mirrored; collective c goes through the levels of dimensions c, c + 1, ... in
@@ -97,8 +97,8 @@ int torus_time(struct torus_shape *s, const struct torus_spec *spec, enum coll_k
 int torus_choose(struct torus_shape *s, enum coll_kind kind, const struct coll_cost *cost,
 		 const struct torus_spec *fixed, struct torus_spec *out, struct err *err);
 
-/* "4cx16,64": the levels of every dimension, a chain by "c"; the last is that of the lowest digit, and
- * one list alone is for all. WEFT_EINVAL. */
+/* "4cx16,64": the levels of every dimension, a chain by "c"; one list alone is for
+ * all. WEFT_EINVAL. */
 int torus_parse_radices(const struct torus_shape *s, const char *text, struct torus_spec *spec,
 			struct err *err);
 /* "swing", "swing-latency" (exchanges only), "hybrid" (Swing with both), "mixed-radix", "bucket",
