@@ -249,7 +249,7 @@ static int group_of(const struct topo *t, int n, const int *orders, const int32_
 	for (; n > 0; n--) {
 		int rc = topo_group_new(topo_n(t), topo_ranks(t), n, orders, images, out, NULL);
 
-		if (rc != WEFT_EINVAL) {
+		if (rc == 0 || rc == WEFT_ENOMEM) {
 			return rc ? err_nomem(err) : 0;
 		}
 	}

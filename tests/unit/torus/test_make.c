@@ -31,8 +31,14 @@ static const struct torus_spec swing_latency = { .lines = TORUS_SWING };
 static const struct torus_spec doubling = { .lines = TORUS_DOUBLING, .one_port = true };
 static const struct torus_spec rabenseifner = { .lines = TORUS_DOUBLING, .rounds = -1,
 						.one_port = true };
-static const struct torus_spec bucket = { .lines = TORUS_BUCKET, .rounds = -1 };
+static const struct torus_spec bucket = { .lines = TORUS_BUCKET, .rounds = -1, .in_step = true };
+static const struct torus_spec bucket_apart = { .lines = TORUS_BUCKET, .rounds = -1 };
+static const struct torus_spec one_bucket = { .lines = TORUS_BUCKET, .rounds = -1,
+					      .one_port = true };
 static const struct torus_spec ring = { .lines = TORUS_RING, .rounds = -1 };
+static const struct torus_spec one_ring = { .lines = TORUS_RING, .rounds = -1,
+					    .one_port = true };
+static const struct torus_spec one_swing = { .rounds = -1, .one_port = true };
 
 static void test_excess(void **state)
 {
@@ -48,58 +54,125 @@ static void test_excess(void **state)
 	assert_excess("Torus(8,8,8)", &swing, "75/73");
 }
 
-static void replay_all(const char *expr)
+static const enum coll_kind kinds[] = {
+	COLL_ALLREDUCE, COLL_REDUCE_SCATTER, COLL_ALLGATHER, COLL_BROADCAST, COLL_REDUCE,
+};
+
+/* What is there is replayed: all-reduces always are, but by Hamiltonian rings. */
+static void replay(const struct world *w, const char *expr, const struct torus_spec *spec,
+		   int n_kinds, int root)
 {
-	static const enum coll_kind kinds[] = { COLL_REDUCE_SCATTER, COLL_ALLGATHER, COLL_ALLREDUCE };
-	static const struct torus_spec *specs[] = {
-		&swing, &swing_latency, &doubling, &rabenseifner, &bucket, &ring,
-	};
+	for (int k = 0; k < n_kinds; k++) {
+		struct coll_sched *s;
+		struct err err = { 0 };
+		int rc = torus_make(w->shape, spec, kinds[k], root, &s, &err);
+
+		if (rc == WEFT_EUNSUPPORTED && (k > 0 || spec->lines == TORUS_RING)) {
+			continue;
+		}
+		if (rc || coll_prove(s, NULL, &err)) {
+			fail_msg("%s, %s, %s: %s", expr, torus_name(spec), coll_kind_name(kinds[k]),
+				 err.msg);
+		}
+		coll_free(s);
+	}
+}
+
+/* One level a dimension, or as many as can be; as chains or not; exchanges from a round on. */
+static struct torus_spec radices(const struct world *w, bool many, bool chain, int rounds)
+{
+	struct torus_spec spec = { .lines = TORUS_LEVELS, .rounds = rounds };
+	int digits[COLL_MAX_DIGITS], n;
+	struct err err = { 0 };
+
+	must(coll_digits(w->t, digits, &n, &err), &err);
+	for (int e = 0; e < n; e++) {
+		struct torus_radices *r = &spec.radices[n - 1 - e];
+
+		for (int m = many ? 2 : digits[e]; digits[e] > 1; m++) {
+			for (; digits[e] % m == 0; digits[e] /= m) {
+				r->level[r->n++] = (struct torus_level){ m, chain };
+			}
+		}
+	}
+	return spec;
+}
+
+static void replay_shape(const char *expr, int n_kinds)
+{
 	struct world w = world_of(expr);
 
-	for (int i = 0; i < 6; i++) {
-		for (int k = 0; k < 3; k++) {
-			struct coll_report report;
-			struct coll_sched *s;
-			struct err err = { 0 };
-			int rc = torus_make(w.shape, specs[i], kinds[k], 0, &s, &err);
+	replay(&w, expr, &swing, n_kinds, topo_n(w.t) / 2);
+	replay(&w, expr, &swing_latency, 1, 0);
+	replay(&w, expr, &doubling, 1, 0);
+	for (int i = 0; i < 8; i++) {
+		struct torus_spec spec = radices(&w, i % 2, i / 2 % 2, i / 4 - 1);
 
-			if (rc == WEFT_EUNSUPPORTED && (kinds[k] != COLL_ALLREDUCE || i == 5)) {
-				continue;
-			}
-			must(rc, &err);
-			coll_report_init(&report);
-			if (coll_prove(s, &report, &err)) {
-				fail_msg("%s, algorithm %d, %s: %s", expr, i, coll_kind_name(kinds[k]),
-					 err.msg);
-			}
-			coll_report_fini(&report);
-			coll_free(s);
-		}
+		replay(&w, expr, &spec, i < 2 ? n_kinds : 1, 0);
 	}
 	world_end(&w);
 }
 
-static void test_replay(void **state)
+static void test_sizes(void **state)
 {
 	(void)state;
-	for (int p = 2; p <= 40; p++) {
+	for (int p = 2; p <= 130; p++) {
 		char expr[32];
 
 		snprintf(expr, sizeof(expr), "Torus(%d)", p);
-		replay_all(expr);
+		replay_shape(expr, p <= 32 ? 5 : p <= 64 ? 3 : 1);
 	}
-	replay_all("Torus(4,4)");
-	replay_all("Torus(3,5)");
-	replay_all("Torus(6,4)");
-	replay_all("Torus(2,3,4)");
-	replay_all("Torus(8,4)");
+}
+
+static void test_shapes(void **state)
+{
+	static const char *const exprs[] = {
+		"Torus(2,2)", "Torus(3,3)", "Torus(4,4)", "Torus(5,5)", "Torus(6,6)", "Torus(7,7)",
+		"Torus(8,8)", "Torus(10,10)", "Torus(12,12)", "Torus(2,3)", "Torus(3,5)",
+		"Torus(4,6)", "Torus(16,4)", "Torus(7,4)", "Torus(9,2)", "Torus(5,12)",
+		"Torus(13,3)", "Torus(20,6)", "Torus(2,2,2)", "Torus(3,3,3)", "Torus(4,4,4)",
+		"Torus(5,4,3)", "Torus(2,3,4)", "Torus(8,4,2)", "Torus(6,3,5)", "Torus(7,2,3)",
+		"Torus(2,2,2,2)", "Torus(3,3,3,3)", "Torus(4,4,4,4)", "Torus(2,3,4,5)",
+		"Torus(5,2,2,3)", "Torus(2,2,2,2,2)", "Torus(2,3,2,3,2)", "Torus(3,2,4,2,2)",
+		"Torus(2,2,2,2,2,2)", "Torus(3,2,2,2,3,2)", "Mesh(4,6)", "Prod(Ring(5),K(4))",
+		"HyperX(4,6)", "HammingMesh(2,3,2)", "Hypercube(5)", "K(12)",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(exprs) / sizeof(exprs[0]); i++) {
+		replay_shape(exprs[i], 3);
+	}
+}
+
+/* Algorithms that are what they are at any size: a few. */
+static void test_baselines(void **state)
+{
+	static const char *const exprs[] = {
+		"Torus(2)", "Torus(7)", "Torus(12)", "Torus(4,4)", "Torus(8,4)", "Torus(9,3)",
+		"Torus(3,5)", "Torus(6,4)", "Torus(2,3,4)",
+	};
+	static const struct torus_spec *specs[] = {
+		&rabenseifner, &bucket, &bucket_apart, &one_bucket, &ring, &one_ring, &one_swing,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(exprs) / sizeof(exprs[0]); i++) {
+		struct world w = world_of(exprs[i]);
+
+		for (size_t k = 0; k < sizeof(specs) / sizeof(specs[0]); k++) {
+			replay(&w, exprs[i], specs[k], 3, 0);
+		}
+		world_end(&w);
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_excess),
-		cmocka_unit_test(test_replay),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_baselines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
