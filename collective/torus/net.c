@@ -210,6 +210,7 @@ int torus_net_new(const struct torus_shape *s, int e, struct torus_net **out, st
 	arrays_add(&n->arrays, n->queue, topo_n(n->line));
 	arrays_add(&n->arrays, n->amount, topo_n(n->line));
 	arrays_add(&n->arrays, n->latency_ns, topo_n(n->line));
+	arrays_add(&n->arrays, n->paths, topo_n(n->line));
 	if (n->arrays.failed) {
 		return err_nomem(err);
 	}
@@ -222,7 +223,8 @@ int torus_net_new(const struct torus_shape *s, int e, struct torus_net **out, st
 
 /* ---- routes ---- */
 
-/* Distances to a node, which are -1 where it cannot be reached from. */
+/* Distances to a node, which are -1 where it cannot be reached from, and numbers of shortest paths: all
+ * that lead to a node are counted before it is taken from the queue. */
 static void measure_to(struct torus_net *n, int to)
 {
 	int end = 0;
@@ -230,9 +232,10 @@ static void measure_to(struct torus_net *n, int to)
 	for (int u = 0; u < topo_n(n->line); u++) {
 		n->dist[u] = -1;
 		n->amount[u] = 0;
-		n->latency_ns[u] = 0;
+		n->latency_ns[u] = n->paths[u] = 0;
 	}
 	n->dist[to] = 0;
+	n->paths[to] = 1;
 	n->queue[end++] = to;
 	for (int k = 0; k < end; k++) {
 		const int32_t *in;
@@ -245,6 +248,7 @@ static void measure_to(struct torus_net *n, int to)
 				n->dist[u] = n->dist[v] + 1;
 				n->queue[end++] = u;
 			}
+			n->paths[u] += n->dist[u] == n->dist[v] + 1 ? n->paths[v] : 0;
 		}
 	}
 }
@@ -271,7 +275,7 @@ static int divide(struct torus_net *n, int u, bool begins, struct err *err)
 		if (n->latency_ns[arc->dst] < n->latency_ns[u] + arc->latency_ns) {
 			n->latency_ns[arc->dst] = n->latency_ns[u] + arc->latency_ns;
 		}
-		if (vec_push(&n->hops, (struct torus_hop){ a, begins, share })) {
+		if (vec_push(&n->hops, (struct torus_hop){ a, begins ? n->paths[arc->dst] : 0, share })) {
 			return err_nomem(err);
 		}
 	}

@@ -7,7 +7,7 @@
 /* What a message puts on an arc. */
 struct torus_hop {
 	int32_t arc;
-	bool begins;		/* it is the first of a route */
+	int32_t begins;		/* so many paths begin with it */
 	double share;
 };
 
@@ -32,6 +32,7 @@ struct torus_net {
 	int32_t *dist, *queue;
 	double *amount;
 	int64_t *latency_ns;
+	int32_t *paths;		/* shortest ones to the end of the route at hand */
 	struct arrays arrays;
 };
 
