@@ -88,6 +88,8 @@ static void switches_follow(void **state)
 		{ "Hypercube(4)", "DgxA100(2,all)", 16 }, { "Hypercube(5)", "DgxA100(4,pcie)", 32 },
 		{ "Torus(4,3,5)", "Rails(4,15)", 60 }, { "Ring(16)", "Torus(4,4)", 4 },
 		{ "Ring(12)", "Mesh(12)", 1 },
+		/* Beside switches only those of a group that commute. */
+		{ "Cay(4:2,r=3,{(1,0),(0,1)})", "Star(8)", 4 },
 	};
 
 	(void)state;
