@@ -110,6 +110,49 @@ done <<-END
 	DgxA100(2,pcie)
 END
 
+# All-reduces on tori and their relatives, read as they are: compact, some with a group that
+# keeps partners but not links, so that every arc has its own routes.
+while read -r topology algorithm options; do
+	mine || continue
+	# shellcheck disable=SC2086
+	weft schedule make -t "$topology" -c allreduce -a "$algorithm" $options -o made.json >/dev/null &&
+		agree "$algorithm on $topology" made.json made.json ||
+		tap "$algorithm on $topology: no schedule" 1
+done <<-END
+	Torus(4,16) swing
+	Torus(6,10) swing
+	Torus(5,7) swing
+	Torus(4,4,4) swing
+	Torus(6,6) swing-latency
+	Torus(3,5) mixed-radix --levels 3c,5c --rounds 0
+	Torus(8,4) mixed-radix --levels 2x4c,4c --rounds 1
+	Torus(4,8) rabenseifner
+	Mesh(8,8) swing
+	Mesh(4,6) bucket
+	HyperX(4,6) swing
+	HammingMesh(2,2,2) swing
+END
+
+# What SimGrid took on larger ones, which is more than these tests have time for.
+while read -r topology algorithm want options; do
+	mine || continue
+	# shellcheck disable=SC2086
+	weft schedule make -t "$topology" -c allreduce -a "$algorithm" $options -o made.json >/dev/null
+	for mode in lockstep asynchronous; do
+		got=$(simulated made.json "$mode")
+		[[ $got == "$want" ]]
+		tap "$algorithm on $topology, $mode: $got ns, as SimGrid once" $?
+	done
+done <<-END
+	Torus(16,16) swing 27309650
+	Torus(16,16) swing-latency 240014200
+	Torus(16,16) recursive-doubling 1056015700
+	Torus(8,8,8) swing 16435950
+	Torus(8,8,8) swing-latency 120014850
+	Torus(8,8,8) recursive-doubling 720015750
+	HyperX(8,8) hybrid 25526100 --rounds 3
+END
+
 # Compact, with routes; in 2 MiB at 400 Gbit/s and 400 ns a hop SimGrid took
 # 58.1146 us on 32 x 32 nodes, and 92.0371 us in 103 s on 64 x 64.
 for side in 4 8; do

@@ -2,8 +2,7 @@
 """Flows of a schedule for simgrid_flows.cc, and schedules with routes for it.
 
   simgrid_flows.py flows FILE.json ALPHA HOP MESSAGE BPS SIZE [links]
-      reads a schedule that is written out and writes its messages; times in ns.
-      Latencies are delays of messages; with "links" they are those of links.
+      reads a schedule, compact or not, and writes its messages; times in ns. Latencies are delays of messages; with "links" they are those of links.
   simgrid_flows.py double TOPOLOGY.json
       reads a digraph and writes an all-gather by recursive doubling over its
       terminals, a power of two of them, on shortest paths that share the data.
@@ -28,51 +27,114 @@ def arcs_of(doc, table):
     return rows(doc, table, {"src": None, "dst": None, "cap": 1, "latency_ns": 0})
 
 
-def routes_of(doc, physical):
+class Symmetry:
+    """The elements of a schedule's group, what they do to arcs, and orbits of these. Of
+    parallel arcs, which are alike, the k-th goes to the k-th. No memories."""
+
+    def __init__(self, doc, logical, physical):
+        orders = [row["order"] for row in rows(doc, "generators", {"order": None})]
+        images = [row["node"] for row in rows(doc, "images", {"node": None})]
+        self.n = len(images) // len(orders) if orders else 0
+        self.perms = [tuple(range(self.n))]
+        for i, order in enumerate(orders):
+            image, turned = images[i * self.n:(i + 1) * self.n], self.perms
+            for _ in range(order - 1):
+                turned = [tuple(image[v] for v in p) for p in turned]
+                self.perms = self.perms + turned
+        self.logical, self.of_ends = logical, self.index(logical)
+        self.physical, self.of_links = physical, self.index(physical)
+        self.place = {}     # of an arc: the first of its orbit, and the element that leads to it
+        self.members = collections.defaultdict(list)
+        for a in range(len(logical)):
+            if a not in self.place:
+                for e in range(len(self.perms)):
+                    self.place[self.move(e, a)] = a, e
+                    self.members[a].append((self.move(e, a), e))
+
+    def index(self, arcs):
+        found = collections.defaultdict(list)
+        for a, arc in enumerate(arcs):
+            found[arc["src"], arc["dst"]].append(a)
+        return found
+
+    def move(self, e, arc, links=False):
+        if e == 0:
+            return arc
+        p, ends = self.perms[e], (self.physical if links else self.logical)[arc]
+        src, dst, found = ends["src"], ends["dst"], self.of_links if links else self.of_ends
+        return found[p[src], p[dst]][found[src, dst].index(arc)]
+
+    def back(self, e, arc):
+        """Where what takes e to the identity takes an arc."""
+        if e == 0:
+            return arc
+        p, ends = self.perms[e], self.logical[arc]
+        k = self.of_ends[ends["src"], ends["dst"]].index(arc)
+        return self.of_ends[p.index(ends["src"]), p.index(ends["dst"])][k]
+
+
+def routes_of(doc, physical, symmetry):
     """{logical arc: [(weight, [physical arc, ...])]}"""
     if not physical:
         return {a: [(1, [a])] for a in range(len(doc["arcs"]))}
     hops = [row["arc"] for row in rows(doc, "hops", {"arc": None})]
-    routes = collections.defaultdict(list)
+    given, routes = collections.defaultdict(list), {}
     at = 0
     for row in rows(doc, "routes", {"arc": None, "hops": None, "weight": 1}):
-        routes[row["arc"]].append((row["weight"], hops[at:at + row["hops"]]))
+        given[row["arc"]].append((row["weight"], hops[at:at + row["hops"]]))
         at += row["hops"]
+    for first, members in symmetry.members.items():
+        with_routes = [a for a, _ in members if a in given]
+        if len(with_routes) == len(members):
+            routes.update((a, given[a]) for a in with_routes)
+        elif with_routes:
+            assert with_routes == [first]
+            routes.update((a, [(weight, [symmetry.move(e, hop, True) for hop in route])
+                               for weight, route in given[first]]) for a, e in members)
     return routes
 
 
-def messages_of(doc):
-    """{(step, arc): transfers}, in order."""
-    found = collections.defaultdict(list)
-    for x in rows(doc, "transfers", {"step": None, "arc": None, "origin": None, "dest": -1,
-                                     "first": None, "last": None, "op": 0}):
-        found[x["step"], x["arc"]].append(x)
+def brings(arcs, y):
+    """Whose sum a transfer brings that reduces or forwards."""
+    return arcs[y["arc"]]["src"] if y["op"] == 1 else y["dest"] if y["op"] == 2 else None
+
+
+def messages_of(doc, symmetry):
+    """{(step, arc): (chunks, messages it waits for)}, in order."""
+    arcs, pairs = symmetry.logical, doc["collective"] == "all-to-all"
+    transfers = sorted(rows(doc, "transfers", {"step": None, "arc": None, "origin": None, "dest": -1,
+                                               "first": None, "last": None, "op": 0}),
+                       key=lambda x: (x["step"], x["arc"]))
+    came, chunks = collections.defaultdict(list), collections.Counter()
+    needs = collections.defaultdict(set)    # of the first arc of an orbit
+    for x in transfers:
+        first, e = symmetry.place[x["arc"]]
+        dest = x["dest"] if pairs else -1
+        chunks[x["step"], first] += x["last"] - x["first"] + 1
+        for y in came[arcs[x["arc"]]["src"], x["origin"], dest]:
+            if (y["step"] < x["step"] and y["first"] <= x["last"] and x["first"] <= y["last"] and
+                    (x["op"] != 2 or brings(arcs, y) == x["dest"])):
+                needs[x["step"], first].add((y["step"], symmetry.back(e, y["arc"])))
+        came[arcs[x["arc"]]["dst"], x["origin"], dest].append(x)
+    found, last = {}, {}
+    for (step, first), n in sorted(chunks.items()):
+        for a, e in symmetry.members[first]:
+            mine = {(s, symmetry.move(e, b)) for s, b in needs[step, first]}
+            if a in last:
+                mine.add((last[a], a))
+            last[a] = step
+            found[step, a] = n, mine
     return dict(sorted(found.items()))
-
-
-def needs_of(messages, arcs):
-    """{message: numbers of the messages it waits for}"""
-    number = {m: i for i, m in enumerate(messages)}
-    came, last, needs = collections.defaultdict(list), {}, {}
-    for (step, arc), transfers in messages.items():
-        mine = {number[last[arc]]} if arc in last else set()
-        last[arc] = step, arc
-        for x in transfers:
-            for y, m in came[arcs[arc]["src"], x["origin"], x["dest"]]:
-                if y["step"] < step and y["first"] <= x["last"] and x["first"] <= y["last"]:
-                    mine.add(number[m])
-            came[arcs[arc]["dst"], x["origin"], x["dest"]].append((x, (step, arc)))
-        needs[step, arc] = sorted(mine)
-    return needs
 
 
 def write_flows(path, alpha, hop, message, bps, size, in_links):
     with open(path) as f:
         doc = json.load(f)
-    assert not doc.get("generators") and not doc.get("lightpaths")
+    assert not doc.get("lightpaths")
     logical = arcs_of(doc, "arcs")
     physical = arcs_of(doc, "physical_arcs")
-    routes, links = routes_of(doc, physical), physical or logical
+    symmetry = Symmetry(doc, logical, physical)
+    routes, links = routes_of(doc, physical, symmetry), physical or logical
     ranks = sum(1 for k in range(doc["nodes"]) if k not in
                 {r["node"] for r in rows(doc, "node_kinds", {"node": None, "kind": None})
                  if r["kind"]})
@@ -87,12 +149,12 @@ def write_flows(path, alpha, hop, message, bps, size, in_links):
         for row in rows(doc, "limit_arcs", {"limit": None, "arc": None}):
             if row["limit"] == i:
                 of_arc[row["arc"]].append(len(links) + i)
-    messages = messages_of(doc)
+    messages = messages_of(doc, symmetry)
+    number = {m: i for i, m in enumerate(messages)}
     leaving = collections.Counter((step, route[0]) for step, arc in messages
                                   for _, route in routes[arc])
-    for (step, arc), need in needs_of(messages, logical).items():
-        print("message", step, *need)
-        chunks = sum(x["last"] - x["first"] + 1 for x in messages[step, arc])
+    for (step, arc), (chunks, need) in messages.items():
+        print("message", step, *sorted(number[m] for m in need))
         weights = sum(w for w, _ in routes[arc])
         for weight, route in routes[arc]:
             delay = alpha + message * leaving[step, route[0]]
