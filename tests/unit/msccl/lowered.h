@@ -57,6 +57,8 @@ static inline void for_each_chain(void (*runs)(struct coll_sched *s))
 		runs(s);
 		runs(p);
 	}
+	runs(torus_chains(3, 3));
+	runs(torus_chains(2, 4));
 }
 
 /* By Simple, in one copy. */

@@ -99,8 +99,8 @@ static void runs_everywhere(struct coll_sched *s)
 	struct err err = { 0 };
 
 	must(coll_unfold(s, &again, &err), &err);
-	runs(s, true, 3);
-	runs(again, false, 3);
+	runs(s, true, 1);
+	runs(again, false, 1);
 }
 
 /* Sums that come into scratch, are added from there, and sent on from there. */

@@ -315,6 +315,23 @@ static void test_forwarded_sums(void **state)
 	}
 }
 
+static void test_chains_on_tori(void **state)
+{
+	static const int sides[][2] = { { 3, 4 }, { 2, 3 }, { 5, 3 } };
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 21);
+	for (int i = 0; i < 3; i++) {
+		struct coll_sched *s = torus_chains(sides[i][0], sides[i][1]);
+
+		for (int64_t total = 1; total < 200; total += 37) {
+			assert_runs(s, total, &rng);
+		}
+		coll_free(s);
+	}
+}
+
 /* Chunks of one message some of which go on, in two steps. */
 static void test_forwards_of_a_part(void **state)
 {
@@ -455,6 +472,7 @@ int main(void)
 		cmocka_unit_test(test_vectors_that_do_not_divide),
 		cmocka_unit_test(test_exchanged_sums),
 		cmocka_unit_test(test_forwarded_sums),
+		cmocka_unit_test(test_chains_on_tori),
 		cmocka_unit_test(test_forwards_of_a_part),
 		cmocka_unit_test(test_forward_without_sum),
 		cmocka_unit_test(test_compact_chains),

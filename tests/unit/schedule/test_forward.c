@@ -120,9 +120,10 @@ static bool runs_right(const struct coll_sched *s, struct rng *rng, bool *strict
 
 /* ---- chains ---- */
 
-static void check_chains(const struct chain_plan *plan, struct rng *rng)
+/* Frees it. */
+static void check_chains(struct coll_sched *compact, struct rng *rng)
 {
-	struct coll_sched *compact = chains(plan), *all = unfolded(compact);
+	struct coll_sched *all = unfolded(compact);
 	bool strict;
 
 	assert_int_equal(coll_forwards(compact), coll_forwards(all));
@@ -143,7 +144,7 @@ static void test_rings(void **state)
 		struct chain_plan plan = { .n_levels = 1, .levels = { { 1, n } } };
 
 		snprintf(plan.graph, sizeof(plan.graph), "Ring(%d)", n);
-		check_chains(&plan, &rng);
+		check_chains(chains(&plan), &rng);
 	}
 }
 
@@ -161,7 +162,20 @@ static void test_levels(void **state)
 	(void)state;
 	rng_seed(&rng, 6);
 	for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
-		check_chains(&plans[i], &rng);
+		check_chains(chains(&plans[i]), &rng);
+	}
+}
+
+/* Of unlike sides, some ranges of chunks are in their second dimension before others. */
+static void test_tori(void **state)
+{
+	static const int sides[][2] = { { 3, 3 }, { 2, 3 }, { 4, 4 }, { 3, 5 }, { 2, 7 } };
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 9);
+	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
+		check_chains(torus_chains(sides[i][0], sides[i][1]), &rng);
 	}
 }
 
@@ -456,6 +470,20 @@ static double time_of(const struct coll_sched *s, bool asynchronous)
 	return time;
 }
 
+/* Frees it. */
+static void check_times(struct coll_sched *s)
+{
+	struct coll_sched *all = unfolded(s);
+
+	for (int k = 0; k < 2; k++) {
+		double a = time_of(s, k), b = time_of(all, k);
+
+		assert_true(a > 0 && a - b < 1e-3 && b - a < 1e-3);
+	}
+	coll_free(s);
+	coll_free(all);
+}
+
 static void test_simulated_alike(void **state)
 {
 	static const struct chain_plan plans[] = {
@@ -465,16 +493,10 @@ static void test_simulated_alike(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		struct coll_sched *s = chains(&plans[i]), *all = unfolded(s);
-
-		for (int k = 0; k < 2; k++) {
-			double a = time_of(s, k), b = time_of(all, k);
-
-			assert_true(a > 0 && a - b < 1e-3 && b - a < 1e-3);
-		}
-		coll_free(s);
-		coll_free(all);
+		check_times(chains(&plans[i]));
 	}
+	check_times(torus_chains(3, 4));
+	check_times(torus_chains(5, 2));
 }
 
 /* A forward waits for what brought that sum, not for other sums that its sender gets. */
@@ -514,6 +536,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rings),
 		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_tori),
 		cmocka_unit_test(test_mutations),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_sent_again),
