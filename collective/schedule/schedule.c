@@ -499,9 +499,15 @@ static void sort_unless_sorted(void *v, size_t n, size_t size,
 	}
 }
 
-/* Sorts transfers by (step, arc) with one counting pass, then the short runs
- * of one arc in a step by the rest. Only where places are few beside
- * transfers; false when not done, out of memory included. */
+/* Where a transfer is counted: by step and arc, or by step alone. */
+static size_t place_number(const struct coll_xfer *x, size_t arcs)
+{
+	return (size_t)x->step * arcs + (arcs > 1 ? (size_t)x->arc : 0);
+}
+
+/* Sorts transfers by (step, arc) with one counting pass, or where arcs in all steps are
+ * more than transfers by step, then the short runs of a place by the rest. Only where places are
+ * few beside transfers; false when not done, out of memory included. */
 static bool sort_by_place(struct coll_sched *s)
 {
 	size_t n = s->xfers.n, m = (size_t)topo_m(s->topo), places, at = 0;
@@ -512,6 +518,7 @@ static bool sort_by_place(struct coll_sched *s)
 	for (size_t i = 0; i < n; i++) {
 		last = v[i].step > last ? v[i].step : last;
 	}
+	m = m * ((size_t)last + 1) > n ? 1 : m;
 	places = m * ((size_t)last + 1);
 	if (n < 1024 || places > n) {
 		return false;
@@ -524,13 +531,13 @@ static bool sort_by_place(struct coll_sched *s)
 		return false;
 	}
 	for (size_t i = 0; i < n; i++) {
-		end[(size_t)v[i].step * m + (size_t)v[i].arc + 1]++;
+		end[place_number(&v[i], m) + 1]++;
 	}
 	for (size_t p = 0; p < places; p++) {
 		end[p + 1] += end[p];
 	}
 	for (size_t i = 0; i < n; i++) {
-		out[end[(size_t)v[i].step * m + (size_t)v[i].arc]++] = v[i];
+		out[end[place_number(&v[i], m)]++] = v[i];
 	}
 	for (size_t p = 0; p < places; at = end[p++]) {
 		sort_unless_sorted(out + at, end[p] - at, sizeof(*out), cmp_xfer);
