@@ -43,14 +43,17 @@ int embed_collect(struct embed_paths *p, int src, int dst, int64_t weight, struc
 /* Gives a logical arc the routes collected, and forgets them. */
 int embed_add_routes(struct embed_paths *p, struct coll_sched *s, int arc, struct err *err);
 
-/* Marks the nodes of all shortest paths. O(m) for a src in another orbit of the digraph's
- * own symmetry than in the call before, else O(arcs of these nodes). */
+/* Marks the nodes of all shortest paths. O(arcs of nodes that are as near) for a src in
+ * another orbit of the digraph's own symmetry than in the call before, else O(arcs of nodes on
+ * the paths). */
 struct embed_minimal {
 	const struct topo *t;
 	struct topo_group *symmetry;	/* owned; NULL: none was found */
 	int src;		/* the first of an orbit, whose distances are there, -1: none */
 	int by;			/* takes the source at hand there */
-	int32_t *dist;
+	int32_t *dist;		/* of nodes that a search has come to, else -1 */
+	int32_t *queue;		/* these, the first `done` with all their arcs */
+	int found, done;
 	struct arrays arrays;
 };
 
