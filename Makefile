@@ -36,7 +36,7 @@ SIMGRID := libsimgrid-dev g++
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
 ROOMS := base output conf lp graph proto rpc http optics host topology \
-	schedule embedding torus bfb flow tree cost make routing finder rank mpi preload launch lower msccl mscclpp ring mesh reconfigure optree \
+	bound schedule embedding torus bfb flow tree cost make routing finder rank mpi preload launch lower msccl mscclpp ring mesh reconfigure optree \
 	drv_core scpi tl1 sonic robot mrr linux sim drivers emulators \
 	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_jobs d_views daemon cli
 
@@ -51,6 +51,7 @@ DIR_proto := $(GEN)/proto
 DIR_optics := drivers/optics
 DIR_host := drivers/host
 DIR_topology := topology
+DIR_bound := collective/bound
 DIR_schedule := collective/schedule
 DIR_embedding := collective/embedding
 DIR_torus := collective/torus
@@ -114,7 +115,8 @@ DEPS_proto :=
 DEPS_optics := base
 DEPS_host := base
 DEPS_topology := base output graph
-DEPS_schedule := base graph output rpc proto topology
+DEPS_bound :=
+DEPS_schedule := base graph output rpc proto topology bound
 DEPS_embedding := base topology schedule
 DEPS_torus := base topology schedule embedding
 DEPS_bfb := base graph lp topology schedule

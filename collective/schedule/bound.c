@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "collective/bound/bound.h"
 #include "collective/schedule/bound.h"
 #include "collective/schedule/private.h"
 #include "lib/base/rat.h"
@@ -300,5 +301,99 @@ int coll_bound(const struct topo *t, const struct topo_group *g, enum coll_kind 
 		mpq_set(bound, cut);
 	}
 	mpq_clear(cut);
+	return rc;
+}
+
+/* ---- steps ---- */
+
+/* Whether all nodes of the physical digraph are ranks, and a group takes any to any other. */
+static int are_alike(const struct coll_sched *s, bool *alike, struct err *err)
+{
+	const struct topo *t = coll_physical(s);
+	struct topo_group *own = NULL;
+	int rc = 0;
+
+	*alike = false;
+	if (topo_n(t) != s->ranks) {
+		return 0;
+	}
+	if ((rc = topo_group_find(t, &own, err)) == 0) {
+		*alike = own && topo_group_orbits(own) == 1;
+	}
+	topo_group_free(own);
+	return rc;
+}
+
+/* The ranks within so many hops of a node, up to hops. */
+static int count_within(const struct coll_sched *s, int from, int hops, int64_t **within,
+			struct err *err)
+{
+	const struct topo *t = coll_physical(s);
+	int32_t *dist = malloc((size_t)topo_n(t) * sizeof(*dist));
+
+	*within = calloc((size_t)hops + 1, sizeof(**within));
+	if (!dist || !*within) {
+		free(dist);
+		return err_nomem(err);
+	}
+	topo_bfs(t, from, dist);
+	for (int v = 0; v < s->ranks; v++) {
+		(*within)[dist[v]]++;
+	}
+	for (int j = 1; j <= hops; j++) {
+		(*within)[j] += (*within)[j - 1];
+	}
+	free(dist);
+	return 0;
+}
+
+/* Degree and capacity. */
+static void add_arcs(const struct topo *t, struct bound_net *net)
+{
+	for (int u = 0; u < topo_holders(t); u++) {
+		int links = (int)links_of(t, u);
+
+		net->degree = links > net->degree ? links : net->degree;
+	}
+	for (int a = 0; a < topo_m(t); a++) {
+		const struct topo_arc *arc = topo_arc(t, a);
+
+		net->capacity += arc->src != arc->dst ? (double)arc->cap : 0;
+	}
+}
+
+int coll_steps_bound(const struct coll_sched *s, int hops, int from, int64_t latency_ns,
+		     const mpq_t volume, const struct coll_cost *c, int64_t *ns, struct err *err)
+{
+	bool spreads = s->kind != COLL_REDUCE && s->kind != COLL_GATHER && !s->demands;
+	struct bound_net net = { .ranks = s->ranks, .diameter = hops };
+	struct bound_cost cost = {
+		.alpha = (double)c->alpha_ns, .message = (double)c->message_ns,
+		.hop = (double)c->hop_ns + (double)latency_ns,
+		.vector = (double)c->size_bytes * 8e9 / (double)c->link_bps,
+	};
+	int64_t *within = NULL;
+	double time;
+	int rc = 0;
+
+	*ns = 0;
+	if (s->lights.n > 0 || hops == 0) {
+		return 0;
+	}
+	cost.load = mpq_get_d(volume) * cost.vector;
+	add_arcs(coll_physical(s), &net);
+	if (spreads) {
+		rc = count_within(s, from, hops, &within, err);
+	}
+	if (!rc && s->kind == COLL_ALLREDUCE) {
+		rc = are_alike(s, &net.alike, err);
+	}
+	net.within = within;
+	time = rc ? 0 : bound_time(&net, &cost);
+	free(within);
+	if (time >= 9e18) {
+		return err_set(err, WEFT_ELIMIT, "the bound does not fit 64 bits of nanoseconds");
+	}
+	*ns = (int64_t)time;
 	return rc;
 }

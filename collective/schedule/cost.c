@@ -159,8 +159,8 @@ static int64_t min_latency(const struct topo *t)
 }
 
 /* The largest distance from the nodes where data starts to the ranks that want it,
- * -1 when one cannot be reached. */
-static int farthest(const struct coll_sched *s, int *hops, struct err *err)
+ * -1 when one cannot be reached, and such a node. */
+static int farthest(const struct coll_sched *s, int *hops, int *from, struct err *err)
 {
 	bool towards = s->kind == COLL_REDUCE || s->kind == COLL_GATHER;
 	const struct topo *t = coll_physical(s);
@@ -170,6 +170,7 @@ static int farthest(const struct coll_sched *s, int *hops, struct err *err)
 	int rc = dist ? 0 : err_nomem(err);
 
 	*hops = 0;
+	*from = s->root;
 	if (!rc && towards) {
 		rc = topo_transpose(t, &back, NULL, err);
 	}
@@ -184,6 +185,7 @@ static int farthest(const struct coll_sched *s, int *hops, struct err *err)
 			}
 			if (dist[v] < 0 || dist[v] > *hops) {
 				*hops = dist[v];
+				*from = u;
 			}
 		}
 	}
@@ -249,13 +251,13 @@ static void latency_bound(const struct coll_sched *s, const struct coll_cost *c,
 /* Over neighbours every hop of the farthest takes a step, and every step at least
  * one hop beside its load. Over routes one step may do, and where steps overlap the load of
  * one arc may pass while other arcs take the hops: then it is the hops of the
- * farthest or the load, whichever takes longer. */
+ * farthest or the load, whichever takes longer, and what few steps cost (coll_steps_bound). */
 static int bound_time(const struct coll_sched *s, const struct coll_report *r,
 		      const struct coll_cost *c, int64_t *ns, struct err *err)
 {
 	mpq_t volume, none, fixed;
-	int64_t far_ns = 0;
-	int hops = -1, rc = farthest(s, &hops, err);
+	int64_t far_ns = 0, steps_ns = 0;
+	int hops = -1, from, rc = farthest(s, &hops, &from, err);
 
 	if (rc) {
 		return rc;
@@ -266,7 +268,11 @@ static int bound_time(const struct coll_sched *s, const struct coll_report *r,
 	mpq_inits(volume, none, fixed, NULL);
 	mpq_set(volume, r->bandwidth_bound);
 	coll_scale(volume, 1, s->ports);
-	if (s->embedding || c->steps_overlap) {
+	if (s->embedding && !c->steps_overlap) {
+		rc = coll_steps_bound(s, hops, from, min_latency(coll_physical(s)), volume, c,
+				      &steps_ns, err);
+	}
+	if (!rc && (s->embedding || c->steps_overlap)) {
 		latency_bound(s, c, s->embedding ? hops > 0 : hops, hops, fixed);
 		rc = add_up(fixed, none, c, &far_ns, err);
 		hops = hops > 0;
@@ -275,8 +281,9 @@ static int bound_time(const struct coll_sched *s, const struct coll_report *r,
 	if (!rc) {
 		rc = add_up(fixed, volume, c, ns, err);
 	}
-	if (!rc && far_ns > *ns) {
-		*ns = far_ns;
+	if (!rc) {
+		far_ns = far_ns > steps_ns ? far_ns : steps_ns;
+		*ns = *ns > far_ns ? *ns : far_ns;
 	}
 	mpq_clears(volume, none, fixed, NULL);
 	return rc;

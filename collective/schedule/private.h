@@ -60,6 +60,12 @@ int coll_refuse_embedded(const struct coll_sched *s, const char *what, struct er
 /* The least T_B by what a node must take in or send out, whatever the digraph, in M/B. */
 void coll_node_bound(enum coll_kind kind, int ranks, mpq_t bound);
 
+/* bound_time() of collective/bound/bound.h for an embedded schedule, whole ns: 0 with light. from:
+ * a node with a rank so many hops away that wants its data; volume: the bandwidth bound, in vectors
+ * per unit of capacity. WEFT_ELIMIT, WEFT_ENOMEM. O(m) beside it, and of topo_group_find. */
+int coll_steps_bound(const struct coll_sched *s, int hops, int from, int64_t latency_ns,
+		     const mpq_t volume, const struct coll_cost *c, int64_t *ns, struct err *err);
+
 /* The largest total capacity of the arcs out of or into a terminal. WEFT_ELIMIT
  * for an arc's above COLL_MAX_CAP. */
 int coll_count_ports(const struct topo *t, int64_t *ports, struct err *err);

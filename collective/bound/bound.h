@@ -1,0 +1,91 @@
+/*
+ * Bounds of time by steps, hops, messages and volume together, of schedules over routes.
+ *
+ * The model is that of coll_time (collective/schedule/schedule.h): a step k that moves something
+ * takes alpha + w_k, and w_k is at least, for each route that it uses, hop * its links + message *
+ * the messages that leave by its first arc + the time of the fullest of its links. With K of them,
+ *
+ *	T(K) = the largest of (1) to (4)
+ *
+ * is a lower bound, and the least T(K) one of all schedules. D is the diameter, N the ranks, p the
+ * most arcs out of a node, B the bandwidth bound, and b = N * (time of the vector over an arc of
+ * capacity 1) / capacity of all arcs.
+ *
+ * (1) K (alpha + hop + message) + max(B, V(K) b). The fullest arc of a step is on some route, and
+ *     has at least the average load. Both B and V(K) b bound the sum of those over the steps.
+ *
+ * (2) K alpha + max over x > 0 of (ln Z(x) - K ln G(x)) / x, where
+ *	Z(x) = sum over ranks v of exp(x hop distance(u, v)),
+ *	G(x) = exp(-x (hop + message)) + p max over m >= 1 of m exp(-x m message).
+ *     What u has comes to v by messages, at most one a step, whose hops add up to the distance or
+ *     more. None of m messages that leave by an arc in step k has more than (w_k - m message) / hop
+ *     hops. So Z(x) is at most the product over the steps of 1 + p max over m of
+ *     m exp(x (w_k - m message)), where 1 is for what stays, and w_k >= hop + message.
+ *
+ * What follows is of all-reduces on digraphs with a group that takes any node to any other. Then
+ * there is a permutation f with D hops from each u to f(u), and balls of one radius are of one
+ * size. Each byte that u adds goes some way to f(u): this is a *pair*. In a step it either goes
+ * with a message, or waits for all of w_k >= hop + message + the average load.
+ *
+ * (3) K (alpha + message) + D hop + 2 E, D >= 2, where E is the least over F_1 + F_2 + .. = 1 of
+ *     b (1 + sum of F_k^2) / 2 + hop * sum of (k - 1) F_k. The first messages of pairs are all
+ *     different, as they leave different nodes. If those of a part F_k of all pairs are in step k,
+ *     they make an average load of F_k b or more, and see that much on average (Cauchy). Before,
+ *     these pairs have waited k - 1 steps. That is E; the last messages are the same backwards in
+ *     time. A pair with a single message loads D arcs, which is enough for both.
+ *
+ * (4) K (alpha + message) + D hop + S(K) b, and V(K) in (1). Let c_e pairs share message e of n_e
+ *     hops in step k, and, in parts of all pairs, q = sum of c_e, v = sum of n_e and Y = sum of
+ *     sqrt(c_e n_e). By Cauchy what they see is at least Y^2 b on average over all pairs. The
+ *     others wait for (1 - q) v b, and v >= Y^2 / q. Together that is Y^2 b / q, or
+ *     (2 x Y - x^2 q) b for any x: message e is charged 2 x sqrt(c_e n_e) - x^2 c_e, and for volume
+ *     n_e. Take potentials P_k of where a pair is after step k, 0 where it begins and S where it
+ *     ends, which never rise where it waits. If for every message, over its pairs, P_k where it
+ *     goes less P_(k-1) where it comes from adds up to at most its charge, then the charges of all
+ *     messages add up to S a pair. Pairs of one message come from different u to different f(u):
+ *     within j hops of either there are no more of them than nodes. P_k may be F_k(hops from u) in
+ *     the first steps and S - F_(K-k)(hops to f(u)) in the last, with F_k and S by averages over
+ *     balls: potentials.c.
+ */
+#ifndef WEFT_COLLECTIVE_BOUND_BOUND_H
+#define WEFT_COLLECTIVE_BOUND_BOUND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A digraph, and a collective on it. */
+struct bound_net {
+	int ranks;
+	int diameter;		/* hops from a source of data to the farthest rank that wants it */
+	const int64_t *within;	/* [0 .. diameter] ranks within so many hops of that source, itself
+				 * counted, if it has something for all ranks; else NULL */
+	int degree;		/* most arcs out of a node that sends */
+	double capacity;	/* of all arcs */
+	bool alike;		/* an all-reduce, and a group of automorphisms takes any node to any other */
+};
+
+/* In ns, >= 0. */
+struct bound_cost {
+	double alpha, hop, message;
+	double vector;		/* of the vector over an arc of capacity 1 */
+	double load;		/* the least sum over the steps of the fullest arc's, B */
+};
+
+/* The least T(K) in ns, rounded down; 0 where steps cost nothing. (4) is of up to BOUND_STEPS
+ * steps, and takes distances beyond BOUND_FAR as that; (3) of many steps is that of any number.
+ * O(diameter + BOUND_STEPS BOUND_FAR^2). */
+double bound_time(const struct bound_net *net, const struct bound_cost *c);
+
+#define BOUND_STEPS 9
+#define BOUND_FAR 64
+
+/* V and S of 2 to BOUND_STEPS steps, in crossings of an arc by a pair's data. */
+struct bound_shares {
+	double volume[BOUND_STEPS + 1], seen[BOUND_STEPS + 1];
+};
+
+/* within as in bound_net, of a digraph whose nodes are all alike; diameter >= 1. O(BOUND_STEPS
+ * BOUND_FAR^2). */
+void bound_find_shares(int diameter, const int64_t *within, struct bound_shares *out);
+
+#endif

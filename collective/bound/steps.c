@@ -1,0 +1,122 @@
+/* T(K), and the least of them: bound.h says why it is one. */
+#include <math.h>
+
+#include "collective/bound/bound.h"
+
+#define RATES 48	/* values of x in (2) */
+#define SLACK 1e-9	/* by which sums of floating point may be too large */
+
+struct bound_steps {
+	const struct bound_net *net;
+	const struct bound_cost *c;
+	double share;			/* b */
+	struct bound_shares shares;	/* of the first steps, where nodes are alike */
+	double rate[RATES], reach[RATES], growth[RATES];	/* x, ln Z, and of a step */
+};
+
+/* The most of m exp(-x m message) over whole m. */
+static double most_messages(double x, double message)
+{
+	double m = fmax(1, floor(1 / (x * message)));
+
+	return fmax(m * exp(-x * m * message), (m + 1) * exp(-x * (m + 1) * message));
+}
+
+static void set_rate(struct bound_steps *s, int i, double x)
+{
+	const struct bound_net *net = s->net;
+	double far = x * s->c->hop * net->diameter, sum = 0;
+
+	for (int j = 0; j <= net->diameter; j++) {
+		double ranks = (double)(net->within[j] - (j > 0 ? net->within[j - 1] : 0));
+
+		sum += ranks * exp(x * s->c->hop * j - far);
+	}
+	s->rate[i] = x;
+	s->reach[i] = far + log(sum);
+	s->growth[i] = log(exp(-x * (s->c->hop + s->c->message)) +
+			   net->degree * most_messages(x, s->c->message));
+}
+
+/* (2) */
+static double by_messages(const struct bound_steps *s, int steps)
+{
+	double most = 0;
+
+	for (int i = 0; i < RATES && s->rate[0] > 0; i++) {
+		most = fmax(most, (s->reach[i] - steps * s->growth[i]) / s->rate[i]);
+	}
+	return steps * s->c->alpha + most;
+}
+
+/* E of (3): parts of b that fall by hop from step to step as far as they are positive, or in so
+ * many steps. */
+static double end_of_way(double b, double hop, double steps)
+{
+	double most = hop > 0 ? floor((1 + sqrt(1 + 8 * b / hop)) / 2) : INFINITY;
+	double n = fmin(most, steps);
+	double first = (b + hop * n * (n - 1) / 2) / n;
+	double squares = n * first * first - hop * hop * (n - 1) * n * (2 * n - 1) / 6;
+
+	if (b <= 0 || isinf(n)) {
+		return b / 2;
+	}
+	return b / 2 + squares / (2 * b);
+}
+
+/* What pairs lose beside their hops; any: so many steps or more. */
+static double by_ways(const struct bound_steps *s, int steps, bool any)
+{
+	double ends;
+
+	if (!s->net->alike || s->net->diameter < 2) {
+		return 0;
+	}
+	ends = 2 * end_of_way(s->share, s->c->hop, any ? INFINITY : steps);
+	return steps <= BOUND_STEPS && !any ? fmax(ends, s->share * s->shares.seen[steps]) : ends;
+}
+
+static double time_of(const struct bound_steps *s, int steps, bool any)
+{
+	const struct bound_cost *c = s->c;
+	bool few = steps <= BOUND_STEPS && !any;
+	double volume = few ? fmax(c->load, s->share * s->shares.volume[steps]) : c->load;
+	double time = steps * (c->alpha + c->hop + c->message) + volume;
+
+	time = fmax(time, steps * (c->alpha + c->message) + c->hop * s->net->diameter +
+			  by_ways(s, steps, any));
+	return any ? time : fmax(time, by_messages(s, steps));
+}
+
+static void init(struct bound_steps *s)
+{
+	const struct bound_net *net = s->net;
+
+	s->share = s->c->vector * net->ranks / net->capacity;
+	if (net->alike) {
+		bound_find_shares(net->diameter, net->within, &s->shares);
+		for (int j = 1; j <= net->diameter; j++) {
+			s->shares.volume[1] += (double)j * (double)(net->within[j] - net->within[j - 1]);
+		}
+	}
+	for (int i = 0; i < RATES && net->within && s->c->message > 0; i++) {
+		set_rate(s, i, exp2(0.5 * (i - 32)) / s->c->message);
+	}
+}
+
+double bound_time(const struct bound_net *net, const struct bound_cost *c)
+{
+	struct bound_steps s = { .net = net, .c = c };
+	double step = c->alpha + c->hop + c->message, least;
+	int last = BOUND_STEPS + 2 * net->diameter;
+
+	if (net->diameter < 1 || step <= 0) {
+		return 0;
+	}
+	init(&s);
+	least = time_of(&s, last, true);
+	for (int k = 1; k < last && k * step < least; k++) {
+		least = fmin(least, time_of(&s, k, false));
+	}
+	return least * (1 - SLACK);
+}

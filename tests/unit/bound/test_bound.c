@@ -1,0 +1,401 @@
+/*
+ * Bounds by steps against what tries to get below them: all ways to spread what nodes have in few
+ * steps, searched through, for volume; schedules that are changed at random while they get faster,
+ * for time. What nodes have is joined here as sets, which is easier than sums.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <math.h>
+
+#include "collective/bound/bound.h"
+
+#define MAX_N 16
+#define MAX_STEPS 5
+#define MAX_PIECES 4
+
+/* A torus of up to two dimensions, or a ring of one direction, or all joined to all. */
+struct world {
+	const char *name;
+	int n, x, y;	/* x * y = n */
+	bool one_way, complete;
+};
+
+static int along(const struct world *w, int size, int from, int to)
+{
+	int up = (to - from + size) % size;
+
+	return w->one_way || up <= size - up ? up : size - up;
+}
+
+static int distance(const struct world *w, int u, int v)
+{
+	if (w->complete) {
+		return u != v;
+	}
+	return along(w, w->x, u % w->x, v % w->x) + along(w, w->y, u / w->x, v / w->x);
+}
+
+static struct bound_net net_of(const struct world *w, int64_t *within)
+{
+	struct bound_net net = { .ranks = w->n, .within = within, .alike = true };
+
+	memset(within, 0, MAX_N * sizeof(*within));
+	for (int v = 0; v < w->n; v++) {
+		int d = distance(w, 0, v);
+
+		net.diameter = d > net.diameter ? d : net.diameter;
+		net.degree += d == 1;
+		for (int j = d; j < MAX_N; j++) {
+			within[j]++;
+		}
+	}
+	net.capacity = (double)net.degree * w->n;
+	return net;
+}
+
+static const struct world worlds[] = {
+	{ "ring of 3", 3, 3, 1, false, false }, { "ring of 4", 4, 4, 1, false, false },
+	{ "one-way ring of 3", 3, 3, 1, true, false }, { "one-way ring of 4", 4, 4, 1, true, false },
+	{ "complete of 4", 4, 4, 1, false, true }, { "ring of 5", 5, 5, 1, false, false },
+	{ "one-way ring of 5", 5, 5, 1, true, false }, { "ring of 6", 6, 6, 1, false, false },
+	{ "ring of 8", 8, 8, 1, false, false }, { "torus 3x3", 9, 3, 3, false, false },
+	{ "torus 4x3", 12, 4, 3, false, false }, { "torus 4x4", 16, 4, 4, false, false },
+};
+
+#define WORLDS (sizeof(worlds) / sizeof(worlds[0]))
+
+/* ---- volume ---- */
+
+/* What it takes at least that v gets all of what others have. */
+static int last_step(const struct world *w, const unsigned *has, int v)
+{
+	unsigned all = (1U << w->n) - 1;
+	int best = INT32_MAX;
+
+	for (unsigned from = 0; from <= all; from++) {
+		unsigned got = has[v];
+		int hops = 0;
+
+		for (int u = 0; u < w->n; u++) {
+			got |= from >> u & 1 ? has[u] : 0;
+			hops += from >> u & 1 ? distance(w, u, v) : 0;
+		}
+		best = got == all && hops < best ? hops : best;
+	}
+	return best;
+}
+
+static int least_volume(const struct world *w, const unsigned *has, int steps, int below);
+
+/* Chooses who sends to nodes v, v + 1, .. in this step. */
+static int choose(const struct world *w, const unsigned *has, unsigned *next, int v, int steps,
+		  int below)
+{
+	int best = below;
+
+	if (v == w->n) {
+		return least_volume(w, next, steps - 1, below);
+	}
+	for (unsigned from = 0; from < 1U << w->n; from++) {
+		int hops = 0, rest;
+
+		if (from >> v & 1) {
+			continue;
+		}
+		next[v] = has[v];
+		for (int u = 0; u < w->n; u++) {
+			next[v] |= from >> u & 1 ? has[u] : 0;
+			hops += from >> u & 1 ? distance(w, u, v) : 0;
+		}
+		if (hops < best) {
+			rest = choose(w, has, next, v + 1, steps, best - hops);
+			best = hops + rest < best ? hops + rest : best;
+		}
+	}
+	return best;
+}
+
+/* Hops of all messages, at least, until every node has everything; `below` when it is no less. */
+static int least_volume(const struct world *w, const unsigned *has, int steps, int below)
+{
+	unsigned next[MAX_N];
+	int sum = 0;
+
+	if (steps > 1) {
+		return choose(w, has, next, 0, steps, below);
+	}
+	for (int v = 0; v < w->n && sum < below; v++) {
+		int hops = last_step(w, has, v);
+
+		sum = hops < below - sum ? sum + hops : below;
+	}
+	return sum;
+}
+
+static void volume_is_needed(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < WORLDS && worlds[i].n <= 5; i++) {
+		const struct world *w = &worlds[i];
+		struct bound_shares shares;
+		int64_t within[MAX_N];
+		struct bound_net net = net_of(w, within);
+		unsigned has[MAX_N];
+
+		for (int v = 0; v < w->n; v++) {
+			has[v] = 1U << v;
+		}
+		bound_find_shares(net.diameter, within, &shares);
+		for (int steps = 2; steps <= (w->n <= 3 ? 4 : w->n == 4 ? 3 : 2); steps++) {
+			int least = least_volume(w, has, steps, w->n * w->n * net.diameter);
+
+			assert_true(shares.volume[steps] > 0);
+			if (shares.volume[steps] * w->n > least + 1e-9) {
+				fail_msg("%s, %d steps: %g crossings a pair, but %d do", w->name,
+					 steps, shares.volume[steps], least);
+			}
+		}
+	}
+}
+
+/* With two steps nothing is shared: a first message, and a last. Then fewer and fewer crossings. */
+static void shares_of_rings(void **state)
+{
+	static const int64_t within[] = { 1, 3, 5, 7, 9, 11, 13, 15, 16 };
+	struct bound_shares shares;
+
+	(void)state;
+	bound_find_shares(8, within, &shares);
+	assert_true(fabs(shares.volume[2] - 8) < 1e-9);
+	for (int k = 2; k <= BOUND_STEPS; k++) {
+		assert_true(shares.seen[k] > 0 && shares.seen[k] < shares.volume[k] + 1e-9);
+		assert_true(k == 2 || shares.volume[k] <= shares.volume[k - 1] + 1e-9);
+	}
+}
+
+/* ---- time ---- */
+
+/* send[k][piece][u] has v: piece goes from u to v in step k, by the k-th way round where there are
+ * two. */
+struct plan {
+	int steps, pieces;
+	unsigned send[MAX_STEPS][MAX_PIECES][MAX_N];
+};
+
+static bool is_complete(const struct world *w, const struct plan *p)
+{
+	for (int c = 0; c < p->pieces; c++) {
+		unsigned has[MAX_N], next[MAX_N];
+
+		for (int v = 0; v < w->n; v++) {
+			next[v] = 1U << v;
+		}
+		for (int k = 0; k < p->steps; k++) {
+			memcpy(has, next, sizeof(has));
+			for (int u = 0; u < w->n; u++) {
+				for (int v = 0; v < w->n; v++) {
+					next[v] |= p->send[k][c][u] >> v & 1 ? has[u] : 0;
+				}
+			}
+		}
+		for (int v = 0; v < w->n; v++) {
+			if (next[v] != (1U << w->n) - 1) {
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+/* The next node from u to v, x first; arc: its number at u. Ties by where u and v are. */
+static int hop_to(const struct world *w, int u, int v, int tie, int *arc)
+{
+	int x = u % w->x, y = u / w->x, up;
+
+	if (w->complete) {
+		*arc = v;
+		return v;
+	}
+	if (x != v % w->x) {
+		up = (v % w->x - x + w->x) % w->x;
+		*arc = w->one_way || 2 * up < w->x || (2 * up == w->x && tie) ? 0 : 1;
+		return (x + (*arc ? w->x - 1 : 1)) % w->x + y * w->x;
+	}
+	up = (v / w->x - y + w->y) % w->y;
+	*arc = 2 * up < w->y || (2 * up == w->y && tie) ? 2 : 3;
+	return x + (y + (*arc == 3 ? w->y - 1 : 1)) % w->y * w->x;
+}
+
+/* What a step waits for. */
+static double wait(const struct world *w, const struct plan *p, int k, const struct bound_cost *c)
+{
+	int load[MAX_N][MAX_N] = { { 0 } }, messages[MAX_N][MAX_N] = { { 0 } };
+	double most = 0;
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (int uv = 0; uv < w->n * w->n; uv++) {
+			int u = uv / w->n, v = uv % w->n, hops = 0, top = 0, first = -1, arc;
+			int chunks = 0;
+			double time;
+
+			for (int i = 0; i < p->pieces; i++) {
+				chunks += p->send[k][i][u] >> v & 1;
+			}
+			for (int at = u; at != v && chunks; hops++) {
+				int next = hop_to(w, at, v, u % 2, &arc);
+
+				first = first < 0 ? arc : first;
+				load[at][arc] += pass ? 0 : chunks;
+				top = load[at][arc] > top ? load[at][arc] : top;
+				at = next;
+			}
+			if (!hops) {
+				continue;
+			}
+			messages[u][first] += !pass;
+			time = c->hop * hops + c->message * messages[u][first] +
+			       c->vector * top / p->pieces;
+			most = pass && time > most ? time : most;
+		}
+	}
+	return most;
+}
+
+static double time_of(const struct world *w, const struct plan *p, const struct bound_cost *c)
+{
+	double sum = 0;
+
+	for (int k = 0; k < p->steps; k++) {
+		double waits = wait(w, p, k, c);
+
+		sum += waits > 0 ? c->alpha + waits : 0;
+	}
+	return sum;
+}
+
+static uint64_t seed;
+
+static int below(int n)
+{
+	seed = seed * 6364136223846793005U + 1442695040888963407U;
+	return (int)((seed >> 33) % (uint64_t)n);
+}
+
+/* Some messages more, and then without those that nobody needs. */
+static void change(const struct world *w, struct plan *p)
+{
+	for (int i = below(4); i >= 0; i--) {
+		int u = below(w->n), v = below(w->n);
+
+		p->send[below(p->steps)][below(p->pieces)][u] |= u != v ? 1U << v : 0;
+	}
+	for (int i = 4 * w->n; i > 0; i--) {
+		unsigned *send = &p->send[below(p->steps)][below(p->pieces)][below(w->n)];
+		unsigned was = *send;
+
+		*send &= ~(1U << below(w->n));
+		if (*send != was && !is_complete(w, p)) {
+			*send = was;
+		}
+	}
+}
+
+static double fastest(const struct world *w, struct plan *p, const struct bound_cost *c, int tries)
+{
+	double best, now;
+
+	for (int i = 0; i < p->pieces * w->n; i++) {
+		p->send[below(p->steps)][i / w->n][i % w->n] =
+			((1U << w->n) - 1) & ~(1U << i % w->n);
+	}
+	best = now = time_of(w, p, c);
+	for (int i = 0; i < tries; i++) {
+		struct plan other = *p;
+		double time;
+
+		change(w, &other);
+		time = time_of(w, &other, c);
+		if (time <= now * (1 + 0.1 * below(8) / 8 * (tries - i) / tries)) {
+			*p = other;
+			now = time;
+			best = time < best ? time : best;
+		}
+	}
+	return best;
+}
+
+#ifndef TRIES
+#define TRIES 60
+#endif
+
+static void nothing_is_faster(void **state)
+{
+	static const struct bound_cost costs[] = {
+		{ .alpha = 0, .hop = 1, .message = 0 }, { .alpha = 1, .hop = 1, .message = 0 },
+		{ .alpha = 1, .hop = 1, .message = 1 }, { .alpha = 3, .hop = 1, .message = 2 },
+		{ .alpha = 1, .hop = 0, .message = 0 },
+	};
+	double nearest = INFINITY;
+
+	(void)state;
+	for (size_t i = 0; i < WORLDS * 5 * 12; i++) {
+		const struct world *w = &worlds[i % WORLDS];
+		struct bound_cost c = costs[i / WORLDS % 5];
+		int64_t within[MAX_N];
+		struct bound_net net = net_of(w, within);
+		struct plan p = { .steps = 1 + below(MAX_STEPS), .pieces = 1 + below(MAX_PIECES) };
+		double time, bound;
+
+		c.vector = exp2((double)(i / WORLDS / 5) - 3);
+		c.load = 2.0 * (w->n - 1) / net.capacity * c.vector;
+		time = fastest(w, &p, &c, TRIES);
+		bound = bound_time(&net, &c);
+		if (!is_complete(w, &p) || time < bound) {
+			fail_msg("%s: %g in %d steps, below %g", w->name, time, p.steps, bound);
+		}
+		nearest = time / bound < nearest ? time / bound : nearest;
+	}
+	assert_true(nearest < 1.5);
+}
+
+/* More of anything takes longer; where steps cost nothing there is no bound by them. */
+static void more_takes_longer(void **state)
+{
+	int64_t within[MAX_N];
+
+	(void)state;
+	for (size_t i = 0; i < WORLDS; i++) {
+		struct bound_net net = net_of(&worlds[i], within);
+		struct bound_cost c = { .alpha = 5, .hop = 4, .message = 3 }, more;
+		double before = 0;
+
+		for (c.vector = 0.01; c.vector < 1e6; c.vector *= 1.7) {
+			double least = bound_time(&net, &c);
+
+			assert_true(least >= before);
+			before = least;
+			for (int what = 0; what < 4; what++) {
+				more = c;
+				*(what == 0 ? &more.alpha : what == 1 ? &more.hop :
+				  what == 2 ? &more.message : &more.load) += 1;
+				assert_true(bound_time(&net, &more) >= least * (1 - 1e-6));
+			}
+		}
+		assert_true(bound_time(&net, &(struct bound_cost){ .vector = 7 }) == 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(volume_is_needed), cmocka_unit_test(shares_of_rings),
+		cmocka_unit_test(nothing_is_faster), cmocka_unit_test(more_takes_longer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
