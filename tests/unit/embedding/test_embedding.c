@@ -11,6 +11,7 @@
 
 #include "lib/base/rng.h"
 #include "tests/unit/embedding/common.h"
+#include "tests/unit/schedule/chains.h"
 
 /* All shards from every rank over the arcs of K(n), in one step. */
 static struct coll_sched *direct(int n)
@@ -825,6 +826,38 @@ static void changed_routes(void **state)
 	coll_free(compact);
 }
 
+/* ---- forwarded sums ---- */
+
+/* Ranks whose sums go on are moved with the arcs. Frees s. */
+static void check_chains(struct coll_sched *s, const char *physical)
+{
+	struct coll_sched *flat = unfolded(s), *e = embedded(s, physical, COLL_ROUTING_MINIMAL_SPLIT);
+	struct coll_sched *of_flat = embedded(flat, physical, COLL_ROUTING_MINIMAL_SPLIT);
+
+	assert_true(coll_forwards(e));
+	assert_same(e, of_flat);
+	assert_same_reports(e, of_flat);
+	coll_free(s);
+	coll_free(flat);
+	coll_free(e);
+	coll_free(of_flat);
+}
+
+static void forwarded_sums(void **state)
+{
+	static const struct chain_plan twelve = { "C(12,{1,3})", 2, { { 1, 3 }, { 3, 4 } } };
+	static const struct chain_plan sixteen = { "C(16,{1,4})", 2, { { 1, 4 }, { 4, 4 } } };
+
+	(void)state;
+	check_chains(chains(&twelve), "Ring(12)");
+	check_chains(chains(&twelve), "Torus(3,4)");
+	check_chains(chains(&twelve), "Star(12)");
+	check_chains(chains(&sixteen), "FatTree(4)");
+	check_chains(chains(&sixteen), "HyperX(4,4)");
+	check_chains(torus_chains(4, 4), "HyperX(4,4)");
+	check_chains(torus_chains(4, 4), "FatTree(4)");
+}
+
 /* ---- what terminals see ---- */
 
 static void assert_seen(const char *expr, int arcs, int64_t first, int64_t last)
@@ -871,6 +904,7 @@ int main(void)
 		cmocka_unit_test(compact_by_dimensions),
 		cmocka_unit_test(forwarding_holds_nothing),
 		cmocka_unit_test(changed_routes),
+		cmocka_unit_test(forwarded_sums),
 		cmocka_unit_test(terminals_see),
 	};
 

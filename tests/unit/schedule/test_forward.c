@@ -262,6 +262,49 @@ static void test_mutations(void **state)
 	assert_true(lucky > 0);
 }
 
+/* The same of what a compact schedule keeps: it is as right as what it stands for. */
+static void test_mutated_compact(void **state)
+{
+	int right = 0, wrong = 0;
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 11);
+	for (int i = 0; i < 1000; i++) {
+		struct coll_sched *s = torus_chains(2 + i % 2, 3 + i / 2 % 2), *t, *all;
+		struct chain_torus size = { { 2 + i % 2, 3 + i / 2 % 2 } };
+		struct err err = { 0 };
+		int64_t n, at;
+		const struct coll_xfer *x = coll_xfers(s, &n);
+		char graph[32];
+		bool strict;
+
+		snprintf(graph, sizeof(graph), "Torus(%d,%d)", size.size[0], size.size[1]);
+		at = (int64_t)rng_below(&rng, (uint64_t)n);
+		t = chain_begin(graph, size, coll_chunks(s));
+		for (int64_t k = 0; k < n; k++) {
+			struct coll_xfer y = x[k];
+
+			if (k == at) {
+				mutate(&y, s, &rng);
+			}
+			must(coll_add(t, &y, &err), &err);
+		}
+		finish(t);
+		all = unfolded(t);
+		assert_true(runs_right(all, &rng, &strict) || !strict);
+		assert_int_equal(coll_verify(t, NULL, NULL) == 0, strict);
+		assert_int_equal(coll_verify(all, NULL, NULL) == 0, strict);
+		right += strict;
+		wrong += !strict;
+		coll_free(s);
+		coll_free(t);
+		coll_free(all);
+	}
+	assert_true(right > 50);
+	assert_true(wrong > 50);
+}
+
 /* ---- single faults and what is said about them ---- */
 
 static void forward(struct coll_sched *s, int step, int u, int v, int whose)
@@ -538,6 +581,7 @@ int main(void)
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_tori),
 		cmocka_unit_test(test_mutations),
+		cmocka_unit_test(test_mutated_compact),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_sent_again),
 		cmocka_unit_test(test_add_refuses),
