@@ -76,4 +76,27 @@ for f in m mf; do
 done >"$T/out"
 printf '%s\n' '[2,1,2]' '[23000,2,1,2]' '[2,1,2]' '[23000,2,1,2]' | cmp -s - "$T/out"
 tap "an arc that stays counts once"
+
+# Sums that go on along a ring of six: version 5, also written out.
+cp "$TOP/tests/fuzz/corpus/schedule_json/chains-compact.json" "$T/c.json"
+weft schedule export "$T/c.json" --flat -o "$T/f.json"
+[[ $(jq .version "$T/f.json") == 5 && $(jq '.transfers | length' "$T/f.json") == 180 ]]
+tap "forwarded sums, written out"
+for f in c f; do
+	weft schedule verify "$T/$f.json" --format json | jq 'del(.group_order)' >"$T/$f.out"
+	for to in msccl-xml mscclpp-json; do
+		weft schedule export "$T/$f.json" --to "$to" -o "$T/$f.$to" 2>"$T/err"
+	done
+done
+jq -e '.valid and .bandwidth_factor == "6" and .steps == 3' "$T/c.out" >/dev/null &&
+	cmp "$T/c.out" "$T/f.out" && cmp "$T/c.msccl-xml" "$T/f.msccl-xml" &&
+	cmp "$T/c.mscclpp-json" "$T/f.mscclpp-json"
+tap "both verify alike, and are the same programs"
+weft schedule show "$T/f.json" --step 3 --format json |
+	jq -c '[.transfers[] | select(.shard == 1 and .from == 2)][0] | [.to, .op, .sum_of]' >"$T/out"
+[[ $(<"$T/out") == '[3,"forward",0]' ]]
+tap "in step 3 rank 2 passes on to 3 what rank 0 has sent"
+sed 's/"version": 5/"version": 4/' "$T/c.json" >"$T/old.json"
+expect 65 "no version before has them" weft schedule verify "$T/old.json"
+has err "the error says which" 'forwarded sums are not in version 4'
 finish

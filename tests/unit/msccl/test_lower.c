@@ -112,6 +112,34 @@ static void test_forwarded_sums(void **state)
 	for_each_chain(runs_on_azure);
 }
 
+/* In no order at all. What a rank adds to while it sends it in several pieces is refused. */
+static void test_random_forwards(void **state)
+{
+	static const char *const all[] = { "K(4)", "Ring(5)", "C(6,{1,2})", "Hypercube(3)" };
+	int programs = 0;
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 31);
+	for (int i = 0; i < 60; i++) {
+		struct coll_sched *s = random_forwards(all[i % 4], 1 + i % 3, i / 20 * CHAIN_STEPS / 2, &rng);
+		struct err err = { 0 };
+		struct msccl p;
+		int rc = msccl_lower(s, dialects[i % 2], &p, &err);
+
+		msccl_fini(&p);
+		if (rc == WEFT_EUNSUPPORTED) {
+			assert_non_null(strstr(err.msg, "more than one piece"));
+			coll_free(s);
+			continue;
+		}
+		must(rc, &err);
+		runs(s, dialects[i % 2]);
+		programs++;
+	}
+	assert_true(programs > 30);
+}
+
 /* Of a schedule that was never verified. */
 static void test_forward_without_sum(void **state)
 {
@@ -267,6 +295,7 @@ int main(void)
 		cmocka_unit_test(test_alltoall_broadcast),
 		cmocka_unit_test(test_made_otherwise),
 		cmocka_unit_test(test_forwarded_sums),
+		cmocka_unit_test(test_random_forwards),
 		cmocka_unit_test(test_forward_without_sum),
 		cmocka_unit_test(test_forwards_by_protocol),
 		cmocka_unit_test(test_large),

@@ -332,6 +332,21 @@ static void test_chains_on_tori(void **state)
 	}
 }
 
+static void test_random_forwards(void **state)
+{
+	static const char *const all[] = { "K(4)", "Ring(5)", "C(6,{1,2})", "Hypercube(3)" };
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 22);
+	for (int i = 0; i < 40; i++) {
+		struct coll_sched *s = random_forwards(all[i % 4], 3, i % 3 * 10, &rng);
+
+		assert_runs(s, 5 + i, &rng);
+		coll_free(s);
+	}
+}
+
 /* Chunks of one message some of which go on, in two steps. */
 static void test_forwards_of_a_part(void **state)
 {
@@ -473,6 +488,7 @@ int main(void)
 		cmocka_unit_test(test_exchanged_sums),
 		cmocka_unit_test(test_forwarded_sums),
 		cmocka_unit_test(test_chains_on_tori),
+		cmocka_unit_test(test_random_forwards),
 		cmocka_unit_test(test_forwards_of_a_part),
 		cmocka_unit_test(test_forward_without_sum),
 		cmocka_unit_test(test_compact_chains),

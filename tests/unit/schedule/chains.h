@@ -2,6 +2,7 @@
 #ifndef WEFT_TESTS_UNIT_SCHEDULE_CHAINS_H
 #define WEFT_TESTS_UNIT_SCHEDULE_CHAINS_H
 
+#include "lib/base/rng.h"
 #include "tests/unit/schedule/common.h"
 
 #define CHAIN_LEVELS 3
@@ -113,6 +114,168 @@ static inline struct coll_sched *torus_chains(int a, int b)
 	}
 	finish(s);
 	return s;
+}
+
+/* ---- any that are right ---- */
+
+#define CHAIN_RANKS 8
+
+/* Steps that a shard takes at most. */
+#define CHAIN_STEPS 30
+
+/* Whose contributions are in sums; by node, and whose sum it is. */
+struct chain_sums {
+	uint64_t sum[CHAIN_RANKS], sent[CHAIN_RANKS];
+	uint64_t kept[CHAIN_RANKS][CHAIN_RANKS];
+};
+
+/* What arc a may carry, given what was before the step and what has come in it; false: nothing. */
+static inline bool chain_choose(const struct chain_sums *was, const struct chain_sums *is, int n,
+				const struct topo_arc *a, struct coll_xfer *x, struct rng *rng)
+{
+	uint64_t all = (UINT64_C(1) << n) - 1;
+	int of = (int)rng_below(rng, (uint64_t)n);
+	uint64_t k = was->kept[a->src][of];
+
+	x->dest = COLL_NO_DEST;
+	if (is->sum[a->dst] == all) {
+		return false;
+	}
+	if (was->sum[a->src] == all) {
+		x->op = COLL_OP_COPY;	/* nothing comes beside it */
+		return is->sum[a->dst] == was->sum[a->dst];
+	}
+	if (k && k == was->sent[of] && (k & is->sum[a->dst]) == 0) {
+		x->op = COLL_OP_FORWARD;
+		x->dest = of;
+		return true;
+	}
+	x->op = COLL_OP_REDUCE;
+	return rng_below(rng, 3) == 0 && (was->sum[a->src] & is->sum[a->dst]) == 0;
+}
+
+static inline void chain_apply(const struct chain_sums *was, struct chain_sums *is,
+			       const struct topo_arc *a, const struct coll_xfer *x)
+{
+	uint64_t v = x->op == COLL_OP_FORWARD ? was->kept[a->src][x->dest] : was->sum[a->src];
+
+	is->sum[a->dst] |= v;
+	if (x->op == COLL_OP_REDUCE) {
+		is->sent[a->src] = v;
+	}
+	if (x->op != COLL_OP_COPY) {
+		is->kept[a->dst][x->op == COLL_OP_FORWARD ? x->dest : a->src] = v;
+	}
+}
+
+/* One chunk of a shard, step by step as it comes; false when it has led nowhere. */
+static inline bool chain_random(const struct topo *t, struct coll_xfer *out, int *n_out,
+				struct rng *rng)
+{
+	struct chain_sums is = { .sum = { 0 } };
+	int n = topo_n(t), done = 0;
+
+	for (int v = 0; v < n; v++) {
+		is.sum[v] = UINT64_C(1) << v;
+	}
+	*n_out = 0;
+	for (int step = 0; step < CHAIN_STEPS && done < n; step++) {
+		struct chain_sums was = is;
+
+		for (int i = 0; i < topo_m(t); i++) {
+			const struct topo_arc *a;
+			struct coll_xfer x = { .step = step };
+
+			x.arc = (int)rng_below(rng, (uint64_t)topo_m(t));
+			a = topo_arc(t, x.arc);
+			if (rng_below(rng, 2) && chain_choose(&was, &is, n, a, &x, rng)) {
+				chain_apply(&was, &is, a, &x);
+				out[(*n_out)++] = x;
+			}
+		}
+		done = 0;
+		for (int v = 0; v < n; v++) {
+			done += is.sum[v] == (UINT64_C(1) << n) - 1;
+		}
+	}
+	return done == n;
+}
+
+/* An all-reduce that takes reduces, forwards and copies as they come; each chunk begins so many
+ * steps after the one before. */
+static inline struct coll_sched *random_forwards(const char *graph, int chunks, int apart,
+						 struct rng *rng)
+{
+	struct coll_sched *s = empty(COLL_ALLREDUCE, graph, chunks);
+	const struct topo *t = coll_topo(s);
+	struct coll_xfer *x = calloc((size_t)CHAIN_STEPS * (size_t)topo_m(t), sizeof(*x));
+	struct err err = { 0 };
+	int n;
+
+	for (int i = 0; i < coll_ranks(s) * chunks; i++) {
+		while (!chain_random(t, x, &n, rng)) {
+		}
+		for (int k = 0; k < n; k++) {
+			x[k].step += i * apart;
+			x[k].origin = i / chunks;
+			x[k].first = x[k].last = i % chunks;
+			must(coll_add(s, &x[k], &err), &err);
+		}
+	}
+	finish(s);
+	free(x);
+	return s;
+}
+
+/* ---- mutations ---- */
+
+/* Another step or arc, operation or sum. */
+static inline void chain_mutate(struct coll_xfer *y, const struct coll_sched *s, struct rng *rng)
+{
+	switch (rng_below(rng, 6)) {
+	case 0:
+		y->arc = (int)rng_below(rng, (uint64_t)topo_m(coll_topo(s)));
+		return;
+	case 1:
+		y->op = (uint8_t)rng_below(rng, COLL_OP_FORWARD + 1);
+		y->dest = y->op == COLL_OP_FORWARD ? (int)rng_below(rng, (uint64_t)coll_ranks(s))
+						   : COLL_NO_DEST;
+		return;
+	case 2:
+		if (y->op == COLL_OP_FORWARD) {
+			y->dest = (int)rng_below(rng, (uint64_t)coll_ranks(s));
+		}
+		return;
+	default:
+		y->step = (int)rng_below(rng, (uint64_t)coll_steps(s) + 1);
+	}
+}
+
+/* s, which has no group, with some transfers changed, gone, or there twice. */
+static inline struct coll_sched *chain_mutated(const struct coll_sched *s, struct rng *rng)
+{
+	struct coll_sched *out = blank_copy(s);
+	struct err err = { 0 };
+	int64_t n;
+	const struct coll_xfer *x = coll_xfers(s, &n);
+	uint64_t often = 1 + rng_below(rng, 3);
+
+	for (int64_t i = 0; i < n; i++) {
+		struct coll_xfer y = x[i];
+
+		if (rng_below(rng, (uint64_t)n) < often) {
+			chain_mutate(&y, s, rng);
+			switch (rng_below(rng, 12)) {
+			case 0:
+				continue;
+			case 1:
+				must(coll_add(out, &x[i], &err), &err);
+			}
+		}
+		must(coll_add(out, &y, &err), &err);
+	}
+	finish(out);
+	return out;
 }
 
 #endif

@@ -179,57 +179,31 @@ static void test_tori(void **state)
 	}
 }
 
+/* Whatever keeps to the rules is verified, in no order at all. */
+static void test_random(void **state)
+{
+	static const char *const graphs[] = { "K(4)", "Ring(5)", "C(6,{1,2})", "Hypercube(3)" };
+	struct rng rng;
+	int forwards = 0;
+
+	(void)state;
+	rng_seed(&rng, 12);
+	for (int i = 0; i < 60; i++) {
+		struct coll_sched *s = random_forwards(graphs[i % 4], 2, i % 3 * 10, &rng);
+		struct err err = { 0 };
+		bool strict;
+
+		assert_true(runs_right(s, &rng, &strict) && strict);
+		must(coll_verify(s, NULL, &err), &err);
+		forwards += coll_forwards(s);
+		coll_free(s);
+	}
+	assert_true(forwards > 40);
+}
+
 /* ---- mutations ---- */
 
-static void mutate(struct coll_xfer *y, const struct coll_sched *s, struct rng *rng)
-{
-	switch (rng_below(rng, 6)) {
-	case 0:
-		y->arc = (int)rng_below(rng, (uint64_t)topo_m(coll_topo(s)));
-		return;
-	case 1:
-		y->op = (uint8_t)rng_below(rng, COLL_OP_FORWARD + 1);
-		y->dest = y->op == COLL_OP_FORWARD ? (int)rng_below(rng, (uint64_t)coll_ranks(s))
-						   : COLL_NO_DEST;
-		return;
-	case 2:
-		if (y->op == COLL_OP_FORWARD) {
-			y->dest = (int)rng_below(rng, (uint64_t)coll_ranks(s));
-		}
-		return;
-	default:
-		y->step = (int)rng_below(rng, (uint64_t)coll_steps(s) + 1);
-	}
-}
-
-/* s with some transfers changed, gone, or there twice. */
-static struct coll_sched *mutated(const struct coll_sched *s, struct rng *rng)
-{
-	struct coll_sched *out = blank_copy(s);
-	struct err err = { 0 };
-	int64_t n;
-	const struct coll_xfer *x = coll_xfers(s, &n);
-	uint64_t often = 1 + rng_below(rng, 3);
-
-	for (int64_t i = 0; i < n; i++) {
-		struct coll_xfer y = x[i];
-
-		if (rng_below(rng, (uint64_t)n) < often) {
-			mutate(&y, s, rng);
-			switch (rng_below(rng, 12)) {
-			case 0:
-				continue;
-			case 1:
-				must(coll_add(out, &x[i], &err), &err);
-			}
-		}
-		must(coll_add(out, &y, &err), &err);
-	}
-	finish(out);
-	return out;
-}
-
-/* The chains of one shard, some time late; a copy at the end here and there. */
+/* Verified exactly when no rule is broken, and right whenever it is verified. */
 static void test_mutations(void **state)
 {
 	static const struct chain_plan plans[] = {
@@ -245,7 +219,7 @@ static void test_mutations(void **state)
 	rng_seed(&rng, 7);
 	for (int i = 0; i < 2100; i++) {
 		struct coll_sched *compact = chains(&plans[i % 7]), *all = unfolded(compact);
-		struct coll_sched *t = mutated(all, &rng);
+		struct coll_sched *t = chain_mutated(all, &rng);
 		bool strict, good = runs_right(t, &rng, &strict);
 
 		assert_int_equal(coll_verify(t, NULL, NULL) == 0, strict);
@@ -286,7 +260,7 @@ static void test_mutated_compact(void **state)
 			struct coll_xfer y = x[k];
 
 			if (k == at) {
-				mutate(&y, s, &rng);
+				chain_mutate(&y, s, &rng);
 			}
 			must(coll_add(t, &y, &err), &err);
 		}
@@ -580,6 +554,7 @@ int main(void)
 		cmocka_unit_test(test_rings),
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_tori),
+		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_mutations),
 		cmocka_unit_test(test_mutated_compact),
 		cmocka_unit_test(test_faults),
