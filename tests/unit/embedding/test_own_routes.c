@@ -13,6 +13,7 @@
 
 #include "lib/base/rng.h"
 #include "tests/unit/embedding/common.h"
+#include "tests/unit/schedule/chains.h"
 
 #define MAX_HOPS 64
 #define MAX_NODES 64
@@ -280,6 +281,26 @@ static void all_to_all(void **state)
 	}
 }
 
+/* Sums that are forwarded along chains, whose ranks move with the rest. */
+static void forwarded_sums(void **state)
+{
+	static const struct chain_plan plans[] = {
+		{ "C(12,{1,3})", 2, { { 1, 3 }, { 3, 4 } } },
+		{ "C(15,{1,5})", 2, { { 5, 3 }, { 1, 5 } } },
+		{ "Ring(9)", 1, { { 1, 9 } } },
+	};
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 8);
+	for (size_t i = 0; i < 3 * sizeof(plans) / sizeof(plans[0]); i++) {
+		struct coll_sched *s = chains(&plans[i / 3]);
+
+		assert_true(coll_forwards(s));
+		check(routed(s, random_fabric(coll_ranks(s), &rng), &rng), &rng);
+	}
+}
+
 /* Shards go by two memories to all three ranks; rotations leave the memories where they are,
  * and so they leave the arc between them. */
 static void memories(void **state)
@@ -461,6 +482,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_routes),
 		cmocka_unit_test(all_to_all),
+		cmocka_unit_test(forwarded_sums),
 		cmocka_unit_test(memories),
 		cmocka_unit_test(doubling_keeps_its_group),
 		cmocka_unit_test(explicit_routes),
