@@ -13,23 +13,40 @@
 
 /* Rounds that are looked for beyond. */
 #define MAX_ROUNDS (TORUS_MAX_LEVELS * COLL_MAX_DIGITS)
-#define MAX_LEVELS 4		/* of more than two partners, in a dimension: more are never best */
+#define MAX_LEVELS 4		/* of more than three partners, in a dimension: more are never best */
+/* Arcs and hops that are looked at before a search ends with the best so far: about a second. */
+#define MAX_WORK (INT64_C(1) << 26)
 
 struct torus_search {
 	struct torus_shape *shape;
 	enum coll_kind kind;
 	const struct coll_cost *cost;
 	const struct torus_spec *fixed;
+	int64_t most_work;
 	struct torus_spec best;
 	double best_ns;
 };
+
+static int64_t work_so_far(const struct torus_shape *s)
+{
+	int64_t work = 0;
+
+	for (int e = 0; e < s->n_dims; e++) {
+		work += s->net[e] ? s->net[e]->work : 0;
+	}
+	return work;
+}
 
 /* Tries one; that it does not exist, or has no time without its schedule, is no error. */
 static int try(struct torus_search *k, const struct torus_spec *spec, struct err *err)
 {
 	double ns;
-	int rc = torus_time(k->shape, spec, k->kind, k->cost, &ns, err);
+	int rc;
 
+	if (k->best_ns < HUGE_VAL && work_so_far(k->shape) > k->most_work) {
+		return 0;
+	}
+	rc = torus_time(k->shape, spec, k->kind, k->cost, &ns, err);
 	if (rc == WEFT_EUNSUPPORTED || rc == WEFT_EINFEASIBLE) {
 		err_clear(err);
 		return 0;
@@ -81,6 +98,7 @@ static int levels_of_two(const struct torus_shape *s)
 static int try_plain(struct torus_search *k, struct err *err)
 {
 	int levels = levels_of_two(k->shape), rc = 0;
+	bool fixed = k->fixed != NULL;
 
 	for (int i = 0; i < TORUS_LINES && rc == 0; i++) {
 		struct torus_spec spec = { .lines = (enum torus_lines)i, .rounds = -1 };
@@ -93,7 +111,8 @@ static int try_plain(struct torus_search *k, struct err *err)
 		     one <= (k->fixed ? k->fixed->one_port : i == TORUS_DOUBLING) && rc == 0; one++) {
 			spec.one_port = one;
 			spec.in_step = k->fixed && k->fixed->in_step;
-			rc = exchanges ? try_rounds(k, spec, levels, err) : try(k, &spec, err);
+			rc = exchanges ? try_rounds(k, spec, i == TORUS_SWING || fixed ? levels : 1, err)
+				       : try(k, &spec, err);
 			spec.in_step = true;
 			rc = rc || i != TORUS_BUCKET ? rc : try(k, &spec, err);
 		}
@@ -210,9 +229,11 @@ static struct torus_radices beginning(int size, int way)
 
 static int try_radices(struct torus_search *k, struct err *err)
 {
-	struct torus_search all = *k;
+	struct torus_search all;
 	int rc = 0;
 
+	k->most_work = work_so_far(k->shape) + MAX_WORK;
+	all = *k;
 	for (int way = 0; way < 3 && rc == 0; way++) {
 		struct torus_search from = *k;
 		struct torus_spec spec = { .lines = TORUS_LEVELS };
@@ -244,7 +265,7 @@ int torus_choose(struct torus_shape *s, enum coll_kind kind, const struct coll_c
 		 const struct torus_spec *fixed, struct torus_spec *out, struct err *err)
 {
 	struct torus_search k = { .shape = s, .kind = kind, .cost = cost, .fixed = fixed,
-				  .best_ns = HUGE_VAL };
+				  .best_ns = HUGE_VAL, .most_work = work_so_far(s) + MAX_WORK };
 	bool given = fixed && fixed->lines == TORUS_LEVELS && fixed->radices[0].n > 0;
 	int rc = given ? try_given(&k, err) : try_plain(&k, err);
 

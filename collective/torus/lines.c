@@ -90,7 +90,7 @@ static int swing_even(struct torus_line *l, int d, bool mirrored, struct err *er
 	}
 	find_reach(d, l->steps, mirrored, reach);
 	for (int s = 0; s < l->steps; s++) {
-		for (int x = 0; x < d; x++) {
+		for (int x = 0; x < d && x < l->tables; x++) {
 			int q = swing_partner(x, s, d, mirrored);
 			const uint64_t *there =
 				reach + ((size_t)(s + 1) * (size_t)d + (size_t)q) * words;
@@ -176,7 +176,7 @@ static void levels(struct torus_line *l, bool mirrored)
 		}
 		hop = (v->chain ? (t > 0 ? 1 : -1) : t) * v->stride * (mirrored ? -1 : 1);
 		step = v->first + (v->chain ? v->up - abs(t) : 0);
-		for (int x = 0; x < l->rows; x++) {
+		for (int x = 0; x < l->tables; x++) {
 			int o = modulo(mirrored ? x - offset : x + offset, l->d);
 
 			set_send(l, x, o, step, modulo(x + hop, l->d));
@@ -323,11 +323,11 @@ static int ascending(const void *a, const void *b)
 	return *(const int32_t *)a - *(const int32_t *)b;
 }
 
-/* Whom node x sends to, by step, with the blocks that each gets. */
-static int list_partners_of(struct torus_line *l, int x, int32_t *sends, struct err *err)
+/* What node x sends: step and partner of every block, in order. Returns how many. */
+static int list_sends(const struct torus_line *l, int x, int32_t *sends)
 {
 	const int16_t *step = l->step + (size_t)x * (size_t)l->d, *to = l->to + (step - l->step);
-	int n = 0, s = 0;
+	int n = 0;
 
 	for (int o = 0; o < l->d; o++) {
 		if (step[o] >= 0) {
@@ -335,6 +335,14 @@ static int list_partners_of(struct torus_line *l, int x, int32_t *sends, struct 
 		}
 	}
 	qsort(sends, (size_t)n, sizeof(*sends), ascending);
+	return n;
+}
+
+/* Whom node x sends to, by step, with the blocks that each gets. */
+static int list_partners_of(struct torus_line *l, int x, int32_t *sends, struct err *err)
+{
+	int n = list_sends(l, x, sends), s = 0;
+
 	for (int i = 0, end; i < n; i = end) {
 		struct torus_partner p = { .to = (int16_t)(sends[i] & 0xffff) };
 
@@ -354,7 +362,26 @@ static int list_partners_of(struct torus_line *l, int x, int32_t *sends, struct 
 	return 0;
 }
 
-static int list_partners(struct torus_line *l, struct err *err)
+/* Node x sends as node 0 does. */
+static int shift_partners(struct torus_line *l, int x, struct err *err)
+{
+	int n = l->first[l->steps];
+
+	for (int s = 0; s <= l->steps; s++) {
+		l->first[x * l->steps + s] = x * n + l->first[s];
+	}
+	for (int i = 0; i < n; i++) {
+		struct torus_partner p = l->partners.v[i];
+
+		p.to = (int16_t)((p.to + x) % l->d);
+		if (vec_push(&l->partners, p)) {
+			return err_nomem(err);
+		}
+	}
+	return 0;
+}
+
+static int list_partners(struct torus_line *l, bool shifts, struct err *err)
 {
 	int32_t *sends;
 	int rc = 0;
@@ -365,9 +392,10 @@ static int list_partners(struct torus_line *l, struct err *err)
 		return err_nomem(err);
 	}
 	for (int x = 0; x < l->rows && rc == 0; x++) {
-		rc = list_partners_of(l, x, sends, err);
+		rc = x > 0 && shifts ? shift_partners(l, x, err)
+				     : list_partners_of(l, x, sends, err);
+		l->first[(x + 1) * l->steps] = (int32_t)l->partners.n;
 	}
-	l->first[l->rows * l->steps] = (int32_t)l->partners.n;
 	return rc;
 }
 
@@ -380,10 +408,10 @@ void torus_line_free(struct torus_line *l)
 	}
 }
 
-static int line_new(int d, int rows, struct torus_line **out, struct err *err)
+static int line_new(int d, int rows, int tables, struct torus_line **out, struct err *err)
 {
 	struct torus_line *l = calloc(1, sizeof(*l));
-	size_t size = (size_t)rows * (size_t)d;
+	size_t size = (size_t)tables * (size_t)d;
 
 	*out = l;
 	if (!l) {
@@ -391,6 +419,7 @@ static int line_new(int d, int rows, struct torus_line **out, struct err *err)
 	}
 	l->d = d;
 	l->rows = rows;
+	l->tables = tables;
 	arrays_add(&l->arrays, l->step, size);
 	arrays_add(&l->arrays, l->to, size);
 	arrays_add(&l->arrays, l->image, (size_t)d * COLL_MAX_DIGITS);
@@ -406,7 +435,7 @@ static int make_fold(struct torus_line *l, const struct torus_spec *spec, int di
 		     bool mirrored, struct err *err)
 {
 	struct torus_line *inner = NULL;
-	int rc = torus_line_make(spec, dimension, 1 << (log2_up(l->d) - 1), mirrored, l->d,
+	int rc = torus_line_make(spec, dimension, 1 << (log2_up(l->d) - 1), mirrored, 0,
 				 &inner, err);
 
 	if (rc == 0) {
@@ -447,6 +476,13 @@ static int fill(struct torus_line *l, const struct torus_spec *spec, int dimensi
 	return rc;
 }
 
+/* Swing whose nodes do the same in turns of two. */
+static bool is_even_swing(const struct torus_spec *spec, int d)
+{
+	return spec->lines == TORUS_SWING &&
+	       (spec->rounds < 0 ? d % 2 == 0 : is_power_of_two(d));
+}
+
 int torus_line_make(const struct torus_spec *spec, int dimension, int d, bool mirrored,
 		    int rows, struct torus_line **out, struct err *err)
 {
@@ -458,9 +494,12 @@ int torus_line_make(const struct torus_spec *spec, int dimension, int d, bool mi
 		return err_set(err, WEFT_EUNSUPPORTED, "a dimension of %d: not supported beyond "
 			       "%d", d, TORUS_MAX_SIZE);
 	}
-	rc = line_new(d, shifts ? rows : d, out, err);
+	if (!shifts && rows > 0) {
+		rows = !is_even_swing(spec, d) ? 0 : 2 * rows < d ? 2 * rows : d;
+	}
+	rc = line_new(d, rows > 0 ? rows : d, rows == 0 ? d : shifts ? 1 : rows, out, err);
 	if (rc == 0 && (rc = fill(*out, spec, dimension, mirrored, err)) == 0) {
-		rc = list_partners(*out, err);
+		rc = list_partners(*out, shifts, err);
 	}
 	if (rc) {
 		torus_line_free(*out);

@@ -206,6 +206,7 @@ int torus_net_new(const struct torus_shape *s, int e, struct torus_net **out, st
 	arrays_add(&n->arrays, n->load, topo_m(n->line));
 	arrays_add(&n->arrays, n->messages, topo_m(n->line));
 	arrays_add(&n->arrays, n->route, (size_t)n->d * (size_t)n->d);
+	arrays_add(&n->arrays, n->message, (size_t)n->d * (size_t)n->d);
 	arrays_add(&n->arrays, n->dist, topo_n(n->line));
 	arrays_add(&n->arrays, n->queue, topo_n(n->line));
 	arrays_add(&n->arrays, n->amount, topo_n(n->line));
@@ -320,7 +321,9 @@ int torus_net_route(struct torus_net *n, int from, int to, const struct torus_ro
 	if (rc) {
 		return rc;
 	}
+	n->work += *number > 0 ? 0 : topo_m(n->line);
 	*number = *number > 0 ? *number : (int32_t)n->routes.n;
 	*out = &n->routes.v[*number - 1];
+	n->work += (*out)->n;
 	return 0;
 }

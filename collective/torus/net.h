@@ -27,6 +27,8 @@ struct torus_net {
 	int32_t *class, *images;	/* of an arc; of a class */
 	double *load, *messages;	/* on each arc of a class, scratch of those who count */
 	int32_t *route;		/* x * d + to: its number + 1 */
+	int32_t *message;	/* likewise, of the step at hand; scratch */
+	int64_t work;		/* arcs and hops that were looked at so far */
 	VEC(struct torus_route) routes;
 	VEC(struct torus_hop) hops;
 	int32_t *dist, *queue;

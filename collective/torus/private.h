@@ -36,7 +36,8 @@ struct torus_partner {
 
 /* A dimension of an algorithm: an in-tree for each block. */
 struct torus_line {
-	int d, rows;		/* nodes; those that are told of, the first ones */
+	int d;			/* nodes; the first ones only have */
+	int rows, tables;	/* partners, and when they send which block */
 	int steps, n_levels;
 	struct torus_line_level level[TORUS_MAX_LEVELS + 1];
 	int16_t *step, *to;	/* x * d + block: when, and where to, node x sends it; -1: it
@@ -51,7 +52,8 @@ struct torus_line {
 	struct arrays arrays;
 };
 
-/* One of the two lines of a dimension; rows: of so many nodes, or of more where not all do the same.
+/* One of the two lines of a dimension; rows: partners of so many nodes, of all where they
+ * do not do the same; 0: of all, and when they send which block.
  * The group is one of both. WEFT_EINVAL: radices that do
  * not multiply to d; WEFT_EUNSUPPORTED: beyond TORUS_MAX_SIZE. O(d^2 log d). */
 int torus_line_make(const struct torus_spec *spec, int dimension, int d, bool mirrored,

@@ -131,7 +131,7 @@ static int make_lines(struct torus_work *w, const int *rows, struct err *err)
 	for (int mirrored = 0; mirrored < (w->spec->one_port ? 1 : 2); mirrored++) {
 		for (int e = 0; e < w->shape->n_dims; e++) {
 			rc = torus_line_make(w->spec, e, w->shape->size[e], mirrored,
-					     rows ? rows[e] : w->shape->size[e],
+					     rows ? rows[e] : 0,
 					     &w->line[mirrored][e], err);
 			if (rc) {
 				return rc;

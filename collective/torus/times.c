@@ -112,22 +112,34 @@ static int by_step(const void *pa, const void *pb)
 
 /* ---- messages ---- */
 
-/* Moves a message to the image whose sender is in the first period. */
+/* Moves a message to the image whose sender is in the first period; what goes the same way is one. */
 static int add_message(struct torus_clock *k, int e, int from, int to, double size,
 		       struct err *err)
 {
 	int d = k->shape->size[e], back = from - from % k->period[e];
 	struct torus_message m = { e, from - back, (to - back + d) % d, size };
+	int32_t *number = &k->shape->net[e]->message[m.from * d + m.to];
 
-	for (size_t i = k->messages.n; i-- > 0;) {
-		struct torus_message *old = &k->messages.v[i];
-
-		if (old->dimension == e && old->from == m.from && old->to == m.to) {
-			old->size += size;
-			return 0;
-		}
+	if (*number > 0) {
+		k->messages.v[*number - 1].size += size;
+		return 0;
 	}
-	return vec_push(&k->messages, m) ? err_nomem(err) : 0;
+	if (vec_push(&k->messages, m)) {
+		return err_nomem(err);
+	}
+	*number = (int32_t)k->messages.n;
+	return 0;
+}
+
+static void forget_messages(struct torus_clock *k)
+{
+	for (size_t i = 0; i < k->messages.n; i++) {
+		const struct torus_message *m = &k->messages.v[i];
+		struct torus_net *n = k->shape->net[m->dimension];
+
+		n->message[m->from * n->d + m->to] = 0;
+	}
+	k->messages.n = 0;
 }
 
 /* An exchange in a chain: what came from so many behind goes on, as long as others lack it. */
@@ -248,7 +260,7 @@ static int step_ns(struct torus_clock *k, double *ns, struct err *err)
 	for (size_t i = 0; i < k->messages.n && rc == 0; i++) {
 		slowest = fmax(slowest, message_ns(k, &k->messages.v[i]));
 	}
-	k->messages.n = 0;
+	forget_messages(k);
 	*ns += slowest;
 	return rc;
 }
@@ -357,6 +369,7 @@ int torus_time(struct torus_shape *s, const struct torus_spec *spec, enum coll_k
 	if (rc == 0 && (rc = set_periods(&k, err)) == 0) {
 		rc = run(&k, time_ns, err);
 	}
+	forget_messages(&k);
 	vec_fini(&k.events);
 	vec_fini(&k.messages);
 	torus_work_end(&w);
