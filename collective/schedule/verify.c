@@ -478,15 +478,19 @@ static int forward_fault(const struct coll_replay *r, const struct coll_move *m,
 	return fault(r, m, class, err, what);
 }
 
-/* Others may send a newer sum in the step: what is forwarded is that of before. */
+/* Whether a node has the sum that rank `of` sent last. */
+static bool has_sent(const struct coll_replay *r, int node, int of)
+{
+	return r->sent[of].count > 0 && (row(r, r->holders, of)[node / 64] >> (node % 64) & 1);
+}
+
+/* Sums go on from all that have them as the step begins. */
 static int forward_sums(struct coll_replay *r, int i, int end, int class, struct err *err)
 {
 	for (int k = i; k < end; k++) {
 		const struct coll_move *m = &r->moves[k];
 
-		if (m->op == COLL_OP_FORWARD && covers(m, class) &&
-		    (r->sent[m->of].count == 0 ||
-		     !(row(r, r->holders, m->of)[m->src / 64] >> (m->src % 64) & 1))) {
+		if (m->op == COLL_OP_FORWARD && covers(m, class) && !has_sent(r, m->src, m->of)) {
 			return forward_fault(r, m, class, err);
 		}
 	}
@@ -501,6 +505,13 @@ static int forward_sums(struct coll_replay *r, int i, int end, int class, struct
 		}
 		row(r, r->holders, m->of)[m->dst / 64] |= UINT64_C(1) << (m->dst % 64);
 	}
+	return 0;
+}
+
+/* What is sent in the step may be forwarded from the next on: after forward_sums, which may
+ * still bring what was sent before. */
+static void send_sums(struct coll_replay *r, int i, int end, int class)
+{
 	for (int k = i; k < end; k++) {
 		const struct coll_move *m = &r->moves[k];
 
@@ -511,7 +522,6 @@ static int forward_sums(struct coll_replay *r, int i, int end, int class, struct
 	for (int k = i; k < end; k++) {
 		r->sent[r->moves[k].dst].changed |= covers(&r->moves[k], class);
 	}
-	return 0;
 }
 
 /* ---- sums, a step after the other ---- */
@@ -537,8 +547,12 @@ static int sum_step(struct coll_replay *r, int i, int end, int class, struct err
 		}
 		r->count[m->dst] = r->n;
 	}
-	if (r->sent && (rc = forward_sums(r, i, end, class, err))) {
-		return rc;
+	if (r->sent) {
+		rc = forward_sums(r, i, end, class, err);
+		if (rc) {
+			return rc;
+		}
+		send_sums(r, i, end, class);
 	}
 	for (int k = i; k < end; k++) {
 		const struct coll_move *m = &r->moves[k];
