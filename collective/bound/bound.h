@@ -46,6 +46,13 @@
  *     within j hops of either there are no more of them than nodes. P_k may be F_k(hops from u) in
  *     the first steps and S - F_(K-k)(hops to f(u)) in the last, with F_k and S by averages over
  *     balls: potentials.c.
+ *
+ * Where steps overlap, each message by its own time, there is only what the first messages of pairs
+ * need. Such a message of n hops flows, over all its arcs at once, not before
+ * alpha + message + n hop, nor after T - (D - n) hop. So those of up to h hops have R + (h - 1) hop
+ * for their sum of n F_n b, where F_n is their part of all pairs and R = T - alpha - message - D
+ * hop. Hence b = b sum of F_n is at most R + hop (1/2 + 1/3 + .. + 1/D). Between neighbours, where
+ * n = 1 and every hop has alpha and message, T >= D (alpha + message + hop) + b.
  */
 #ifndef WEFT_COLLECTIVE_BOUND_BOUND_H
 #define WEFT_COLLECTIVE_BOUND_BOUND_H
@@ -78,6 +85,10 @@ double bound_time(const struct bound_net *net, const struct bound_cost *c);
 
 #define BOUND_STEPS 9
 #define BOUND_FAR 64
+
+/* The same where steps overlap, 0 unless nodes are alike. routed: messages go over routes, else
+ * over one arc. O(diameter). */
+double bound_time_overlapped(const struct bound_net *net, const struct bound_cost *c, bool routed);
 
 /* V and S of 2 to BOUND_STEPS steps, in crossings of an arc by a pair's data. */
 struct bound_shares {

@@ -77,7 +77,7 @@ static double root_at(const struct bound_balls *b, const double *mean, int j, do
 
 /* The least over c of a charge and the average of the c nearest, or `least` where that is more:
  * of balls, and where the two are the same. */
-static double least_charge(const struct bound_balls *b, const double *mean, double least, int n,
+static double min_charge(const struct bound_balls *b, const double *mean, double least, int n,
 			   double x)
 {
 	double top = INFINITY;
@@ -106,7 +106,7 @@ static void next_front(const struct bound_balls *b, double x, const struct bound
 
 	average(b, from, &none, mean);
 	for (int n = 1; n <= b->far; n++) {
-		after[n] = least_charge(b, mean, -INFINITY, n, x);
+		after[n] = min_charge(b, mean, -INFINITY, n, x);
 	}
 	for (int r = 0; r <= b->far; r++) {
 		to->f[r] = from->f[r];
@@ -133,12 +133,12 @@ static double join(const struct bound_balls *b, double x, const struct bound_fro
 	make_monotone(b, apart);
 	top = apart[b->far];
 	for (int n = 1; n <= b->far; n++) {
-		top = fmin(top, least_charge(b, mean, apart[b->far - n], n, x));
+		top = fmin(top, min_charge(b, mean, apart[b->far - n], n, x));
 	}
 	return top;
 }
 
-/* No charge yet where pairs begin, and nobody anywhere else. */
+/* No charge yet where pairs begin, and no pair anywhere else. */
 static struct bound_front start_of(const struct bound_balls *b)
 {
 	struct bound_front f = { { 0 } };

@@ -15,7 +15,7 @@ struct bound_steps {
 };
 
 /* The most of m exp(-x m message) over whole m. */
-static double most_messages(double x, double message)
+static double max_messages(double x, double message)
 {
 	double m = fmax(1, floor(1 / (x * message)));
 
@@ -35,7 +35,7 @@ static void set_rate(struct bound_steps *s, int i, double x)
 	s->rate[i] = x;
 	s->reach[i] = far + log(sum);
 	s->growth[i] = log(exp(-x * (s->c->hop + s->c->message)) +
-			   net->degree * most_messages(x, s->c->message));
+			   net->degree * max_messages(x, s->c->message));
 }
 
 /* (2) */
@@ -51,7 +51,7 @@ static double by_messages(const struct bound_steps *s, int steps)
 
 /* E of (3): parts of b that fall by hop from step to step as far as they are positive, or in so
  * many steps. */
-static double end_of_way(double b, double hop, double steps)
+static double path_end(double b, double hop, double steps)
 {
 	double most = hop > 0 ? floor((1 + sqrt(1 + 8 * b / hop)) / 2) : INFINITY;
 	double n = fmin(most, steps);
@@ -65,14 +65,14 @@ static double end_of_way(double b, double hop, double steps)
 }
 
 /* What pairs lose beside their hops; any: so many steps or more. */
-static double by_ways(const struct bound_steps *s, int steps, bool any)
+static double by_paths(const struct bound_steps *s, int steps, bool any)
 {
 	double ends;
 
 	if (!s->net->alike || s->net->diameter < 2) {
 		return 0;
 	}
-	ends = 2 * end_of_way(s->share, s->c->hop, any ? INFINITY : steps);
+	ends = 2 * path_end(s->share, s->c->hop, any ? INFINITY : steps);
 	return steps <= BOUND_STEPS && !any ? fmax(ends, s->share * s->shares.seen[steps]) : ends;
 }
 
@@ -84,15 +84,21 @@ static double time_of(const struct bound_steps *s, int steps, bool any)
 	double time = steps * (c->alpha + c->hop + c->message) + volume;
 
 	time = fmax(time, steps * (c->alpha + c->message) + c->hop * s->net->diameter +
-			  by_ways(s, steps, any));
+			  by_paths(s, steps, any));
 	return any ? time : fmax(time, by_messages(s, steps));
+}
+
+/* b */
+static double share_of(const struct bound_net *net, const struct bound_cost *c)
+{
+	return c->vector * net->ranks / net->capacity;
 }
 
 static void init(struct bound_steps *s)
 {
 	const struct bound_net *net = s->net;
 
-	s->share = s->c->vector * net->ranks / net->capacity;
+	s->share = share_of(net, s->c);
 	if (net->alike) {
 		bound_find_shares(net->diameter, net->within, &s->shares);
 		for (int j = 1; j <= net->diameter; j++) {
@@ -119,4 +125,18 @@ double bound_time(const struct bound_net *net, const struct bound_cost *c)
 		least = fmin(least, time_of(&s, k, false));
 	}
 	return least * (1 - SLACK);
+}
+
+double bound_time_overlapped(const struct bound_net *net, const struct bound_cost *c, bool routed)
+{
+	double wait = c->alpha + c->message, load = share_of(net, c);
+
+	if (!net->alike || net->diameter < 1) {
+		return 0;
+	}
+	for (int n = 2; n <= net->diameter && routed; n++) {
+		load -= c->hop / n;
+	}
+	return ((routed ? 1 : net->diameter) * wait + net->diameter * c->hop + fmax(load, 0)) *
+	       (1 - SLACK);
 }

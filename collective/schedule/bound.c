@@ -373,7 +373,7 @@ int coll_steps_bound(const struct coll_sched *s, int hops, int from, int64_t lat
 		.vector = (double)c->size_bytes * 8e9 / (double)c->link_bps,
 	};
 	int64_t *within = NULL;
-	double time;
+	double time = 0;
 	int rc = 0;
 
 	*ns = 0;
@@ -389,7 +389,10 @@ int coll_steps_bound(const struct coll_sched *s, int hops, int from, int64_t lat
 		rc = are_alike(s, &net.alike, err);
 	}
 	net.within = within;
-	time = rc ? 0 : bound_time(&net, &cost);
+	if (!rc) {
+		time = c->steps_overlap ? bound_time_overlapped(&net, &cost, s->embedding != NULL)
+					: bound_time(&net, &cost);
+	}
 	free(within);
 	if (time >= 9e18) {
 		return err_set(err, WEFT_ELIMIT, "the bound does not fit 64 bits of nanoseconds");

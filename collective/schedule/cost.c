@@ -252,7 +252,7 @@ static void latency_bound(const struct coll_sched *s, const struct coll_cost *c,
  * one hop beside its load. Over routes one step may do, and where steps overlap the load of
  * one arc may pass while other arcs take the hops: then it is the hops of the
  * farthest or the load, whichever takes longer, and what few steps cost (coll_steps_bound). */
-static int bound_time(const struct coll_sched *s, const struct coll_report *r,
+static int min_time(const struct coll_sched *s, const struct coll_report *r,
 		      const struct coll_cost *c, int64_t *ns, struct err *err)
 {
 	mpq_t volume, none, fixed;
@@ -268,7 +268,7 @@ static int bound_time(const struct coll_sched *s, const struct coll_report *r,
 	mpq_inits(volume, none, fixed, NULL);
 	mpq_set(volume, r->bandwidth_bound);
 	coll_scale(volume, 1, s->ports);
-	if (s->embedding && !c->steps_overlap) {
+	if (s->embedding || c->steps_overlap) {
 		rc = coll_steps_bound(s, hops, from, min_latency(coll_physical(s)), volume, c,
 				      &steps_ns, err);
 	}
@@ -356,7 +356,7 @@ int coll_time(const struct coll_sched *s, const struct coll_report *r, const str
 	}
 	mpq_clear(sum);
 	if (!rc && bound_ns) {
-		rc = bound_time(s, r, c, bound_ns, err);
+		rc = min_time(s, r, c, bound_ns, err);
 	}
 	return rc;
 }

@@ -60,7 +60,8 @@ int coll_refuse_embedded(const struct coll_sched *s, const char *what, struct er
 /* The least T_B by what a node must take in or send out, whatever the digraph, in M/B. */
 void coll_node_bound(enum coll_kind kind, int ranks, mpq_t bound);
 
-/* bound_time() of collective/bound/bound.h for an embedded schedule, whole ns: 0 with light. from:
+/* bound_time() of collective/bound/bound.h for an embedded schedule, bound_time_overlapped() where
+ * steps overlap, in whole ns: 0 with light. from:
  * a node with a rank so many hops away that wants its data; volume: the bandwidth bound, in vectors
  * per unit of capacity. WEFT_ELIMIT, WEFT_ENOMEM. O(m) beside it, and of topo_group_find. */
 int coll_steps_bound(const struct coll_sched *s, int hops, int from, int64_t latency_ns,

@@ -22,14 +22,14 @@
 struct world {
 	const char *name;
 	int n, x, y;	/* x * y = n */
-	bool one_way, complete;
+	bool directed, complete;
 };
 
 static int along(const struct world *w, int size, int from, int to)
 {
 	int up = (to - from + size) % size;
 
-	return w->one_way || up <= size - up ? up : size - up;
+	return w->directed || up <= size - up ? up : size - up;
 }
 
 static int distance(const struct world *w, int u, int v)
@@ -60,9 +60,9 @@ static struct bound_net net_of(const struct world *w, int64_t *within)
 
 static const struct world worlds[] = {
 	{ "ring of 3", 3, 3, 1, false, false }, { "ring of 4", 4, 4, 1, false, false },
-	{ "one-way ring of 3", 3, 3, 1, true, false }, { "one-way ring of 4", 4, 4, 1, true, false },
+	{ "directed ring of 3", 3, 3, 1, true, false }, { "directed ring of 4", 4, 4, 1, true, false },
 	{ "complete of 4", 4, 4, 1, false, true }, { "ring of 5", 5, 5, 1, false, false },
-	{ "one-way ring of 5", 5, 5, 1, true, false }, { "ring of 6", 6, 6, 1, false, false },
+	{ "directed ring of 5", 5, 5, 1, true, false }, { "ring of 6", 6, 6, 1, false, false },
 	{ "ring of 8", 8, 8, 1, false, false }, { "torus 3x3", 9, 3, 3, false, false },
 	{ "torus 4x3", 12, 4, 3, false, false }, { "torus 4x4", 16, 4, 4, false, false },
 };
@@ -90,7 +90,7 @@ static int last_step(const struct world *w, const unsigned *has, int v)
 	return best;
 }
 
-static int least_volume(const struct world *w, const unsigned *has, int steps, int below);
+static int min_volume(const struct world *w, const unsigned *has, int steps, int below);
 
 /* Chooses who sends to nodes v, v + 1, .. in this step. */
 static int choose(const struct world *w, const unsigned *has, unsigned *next, int v, int steps,
@@ -99,7 +99,7 @@ static int choose(const struct world *w, const unsigned *has, unsigned *next, in
 	int best = below;
 
 	if (v == w->n) {
-		return least_volume(w, next, steps - 1, below);
+		return min_volume(w, next, steps - 1, below);
 	}
 	for (unsigned from = 0; from < 1U << w->n; from++) {
 		int hops = 0, rest;
@@ -121,7 +121,7 @@ static int choose(const struct world *w, const unsigned *has, unsigned *next, in
 }
 
 /* Hops of all messages, at least, until every node has everything; `below` when it is no less. */
-static int least_volume(const struct world *w, const unsigned *has, int steps, int below)
+static int min_volume(const struct world *w, const unsigned *has, int steps, int below)
 {
 	unsigned next[MAX_N];
 	int sum = 0;
@@ -152,7 +152,7 @@ static void volume_is_needed(void **state)
 		}
 		bound_find_shares(net.diameter, within, &shares);
 		for (int steps = 2; steps <= (w->n <= 3 ? 4 : w->n == 4 ? 3 : 2); steps++) {
-			int least = least_volume(w, has, steps, w->n * w->n * net.diameter);
+			int least = min_volume(w, has, steps, w->n * w->n * net.diameter);
 
 			assert_true(shares.volume[steps] > 0);
 			if (shares.volume[steps] * w->n > least + 1e-9) {
@@ -223,7 +223,7 @@ static int hop_to(const struct world *w, int u, int v, int tie, int *arc)
 	}
 	if (x != v % w->x) {
 		up = (v % w->x - x + w->x) % w->x;
-		*arc = w->one_way || 2 * up < w->x || (2 * up == w->x && tie) ? 0 : 1;
+		*arc = w->directed || 2 * up < w->x || (2 * up == w->x && tie) ? 0 : 1;
 		return (x + (*arc ? w->x - 1 : 1)) % w->x + y * w->x;
 	}
 	up = (v / w->x - y + w->y) % w->y;
@@ -286,7 +286,7 @@ static int below(int n)
 	return (int)((seed >> 33) % (uint64_t)n);
 }
 
-/* Some messages more, and then without those that nobody needs. */
+/* Some messages more, and then without those that no pair needs. */
 static void change(const struct world *w, struct plan *p)
 {
 	for (int i = below(4); i >= 0; i--) {

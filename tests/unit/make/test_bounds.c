@@ -33,6 +33,29 @@ static double simple_bound(const struct coll_sched *s, const struct coll_report 
 	return step + (far > load ? far : load);
 }
 
+/* Each message by its own time. */
+static void check_overlapped(const struct coll_sched *s, const struct coll_report *r,
+			     const char *name)
+{
+	for (size_t i = 0; i < COSTS * 3; i++) {
+		struct coll_sim_options o = { .cost = costs[i / 3], .asynchronous = true };
+		struct coll_sim sim = { 0 };
+		struct err err = { 0 };
+		int64_t time, bound;
+
+		o.cost.link_bps = LINK_BPS;
+		o.cost.steps_overlap = true;
+		o.cost.size_bytes = INT64_C(1000) << 6 * (i % 3);
+		must(coll_time(s, r, &o.cost, &time, &bound, &err), &err);
+		must(coll_simulate(s, &o, &sim, NULL, &err), &err);
+		if (sim.time_ns < (double)bound - 1) {
+			fail_msg("%s, cost %zu: simulated in %g ns, bound %lld", name, i,
+				 sim.time_ns, (long long)bound);
+		}
+		coll_sim_fini(&sim);
+	}
+}
+
 static void check(struct coll_sched *s, const char *name)
 {
 	struct coll_report r;
@@ -55,6 +78,9 @@ static void check(struct coll_sched *s, const char *name)
 			}
 			before = bound;
 		}
+	}
+	if (coll_ranks(s) <= 16) {
+		check_overlapped(s, &r, name);
 	}
 	coll_report_fini(&r);
 	coll_free(s);
@@ -139,7 +165,7 @@ static void embedded_in_others(void **state)
 		must(coll_embed(s, graph_of(physical[i % 9]), COLL_ROUTING_MINIMAL_SPLIT, 0, &out,
 				&err), &err);
 		check(out, physical[i % 9]);
-		coll_free(s);
+		check(s, logical[i / 9 % 4]);
 	}
 }
 
