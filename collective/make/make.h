@@ -125,17 +125,21 @@ const char *coll_make_algorithm(enum coll_kind kind, int i);
 /* Whether the name is one on coordinates, for which coll_make_torus is. */
 bool coll_make_is_torus(const char *algorithm);
 
-/* A schedule that is known: no other has as few steps and as small a T_B. */
+/* A schedule that is known: no other has as few steps, with a cost as little latency, and as small
+ * a T_B. */
 struct coll_pareto_point {
 	const char *algorithm;
 	int batches, steps, chunks;
 	int64_t transfers;
 	int64_t num, den;	/* T_B in M/B */
 	int64_t time_ns;	/* with a cost, else 0 */
+	int64_t latency_ns;	/* likewise, of no bytes */
+	int64_t from_bytes;	/* likewise, from which it is the fastest; -1: for none */
 };
 
 struct coll_pareto {
-	VEC(struct coll_pareto_point) points;	/* ascending steps, T_B falls */
+	VEC(struct coll_pareto_point) points;	/* ascending steps or latency, T_B
+							 * falls */
 	int64_t bound_num, bound_den;	/* of T_B */
 	int ports;		/* of the schedules: B is so many links */
 };

@@ -4,6 +4,7 @@
  * Everything on the list is made by its name, whole, with more and more steps, batches, or with
  * steps worth less and less; what is beaten in both is left out.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,9 +29,16 @@ static int add_point(const struct coll_make_query *q, const struct coll_made *m,
 		.algorithm = m->algorithm, .batches = m->batches, .steps = m->report.steps,
 		.chunks = coll_chunks(m->sched), .transfers = m->report.transfers,
 	};
-	int rc = q->cost ? coll_time(m->sched, &m->report, q->cost, &p.time_ns, NULL, err) : 0;
+	struct coll_cost empty = q->cost ? *q->cost : (struct coll_cost){ 0 };
+	int rc = 0;
 
-	if (rc || !mpz_fits_slong_p(num) || !mpz_fits_slong_p(den)) {
+	empty.size_bytes = 0;
+	if (q->cost &&
+	    ((rc = coll_time(m->sched, &m->report, q->cost, &p.time_ns, NULL, err)) ||
+	     (rc = coll_time(m->sched, &m->report, &empty, &p.latency_ns, NULL, err)))) {
+		return rc;
+	}
+	if ( !mpz_fits_slong_p(num) || !mpz_fits_slong_p(den)) {
 		return rc;
 	}
 	p.num = mpz_get_si(num);
@@ -105,6 +113,22 @@ static int add_late(const struct coll_make_query *q, struct coll_make_query how,
 	return rc;
 }
 
+/* Algorithms on coordinates, each as it is the fastest for one size or another. */
+static int add_sizes(const struct coll_make_query *q, struct coll_make_query how,
+		     struct coll_pareto *out, struct err *err)
+{
+	struct coll_cost cost = *q->cost;
+	bool large = false;
+	int rc = 0;
+
+	how.cost = &cost;
+	for (cost.size_bytes = 32; cost.size_bytes <= INT64_C(1) << 32 && rc == 0;
+	     cost.size_bytes *= 16) {
+		rc = add_one(q, &how, out, &large, err);
+	}
+	return rc;
+}
+
 /* All that a row of the list may be asked for. */
 static int add_all(const struct coll_make_query *q, const char *name, struct coll_pareto *out,
 		   struct err *err)
@@ -121,6 +145,9 @@ static int add_all(const struct coll_make_query *q, const char *name, struct col
 	if (strcmp(name, "late") == 0) {
 		return add_late(q, how, out, err);
 	}
+	if (coll_make_is_torus(name) && q->cost) {
+		return q->cost->hop_ns > 0 ? add_sizes(q, how, out, err) : 0;
+	}
 	return add_batches(q, how, trees ? MAX_TREE_BATCHES : strcmp(name, "bfb") == 0 ? MAX_BATCHES : 1,
 			   out, err);
 }
@@ -130,6 +157,9 @@ static int by_steps(const void *pa, const void *pb)
 	const struct coll_pareto_point *a = pa, *b = pb;
 	__int128 x = (__int128)a->num * b->den, y = (__int128)b->num * a->den;
 
+	if (a->latency_ns != b->latency_ns) {
+		return a->latency_ns < b->latency_ns ? -1 : 1;
+	}
 	if (a->steps != b->steps) {
 		return a->steps < b->steps ? -1 : 1;
 	}
@@ -139,7 +169,7 @@ static int by_steps(const void *pa, const void *pb)
 	return a->transfers < b->transfers ? -1 : a->transfers > b->transfers;
 }
 
-/* Ascending steps: those whose T_B is below that of all before. */
+/* Ascending latency, or steps: those whose T_B is below that of all before. */
 static void keep_best(struct coll_pareto *p)
 {
 	size_t kept = 0;
@@ -154,6 +184,32 @@ static void keep_best(struct coll_pareto *p)
 		}
 	}
 	p->points.n = kept;
+}
+
+/* Size at which b, of more latency, is as fast as a, of larger T_B. */
+static double crossing(const struct coll_make_query *q, int ports,
+		       const struct coll_pareto_point *a, const struct coll_pareto_point *b)
+{
+	double saved = (double)a->num / (double)a->den - (double)b->num / (double)b->den;
+
+	return (double)(b->latency_ns - a->latency_ns) * 1e-9 * (double)q->cost->link_bps / 8 *
+	       ports / saved;
+}
+
+static void find_ranges(const struct coll_make_query *q, struct coll_pareto *p)
+{
+	for (size_t i = 0; i < p->points.n; i++) {
+		struct coll_pareto_point *x = &p->points.v[i];
+		double from = 0, to = HUGE_VAL;
+
+		for (size_t j = 0; j < i; j++) {
+			from = fmax(from, crossing(q, p->ports, &p->points.v[j], x));
+		}
+		for (size_t j = i + 1; j < p->points.n; j++) {
+			to = fmin(to, crossing(q, p->ports, x, &p->points.v[j]));
+		}
+		x->from_bytes = from < to && from < 9e18 ? (int64_t)ceil(from) : -1;
+	}
 }
 
 int coll_make_pareto(const struct coll_make_query *q, struct coll_pareto *out, struct err *err)
@@ -176,5 +232,8 @@ int coll_make_pareto(const struct coll_make_query *q, struct coll_pareto *out, s
 		return rc;
 	}
 	keep_best(out);
+	if (q->cost) {
+		find_ranges(q, out);
+	}
 	return 0;
 }

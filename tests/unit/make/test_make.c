@@ -81,7 +81,7 @@ static void auto_is_best(void **state)
 {
 	static const char *const exprs[] = {
 		"Ring(5)", "Mesh(3,3)", "Jellyfish(12,3,1)", "GenKautz(2,9)", "L(K(3,3))",
-		"Pow(Ring(3),2)", "Hypercube(3)",
+		"Pow(Ring(3),2)", "Hypercube(3)", "Torus(3,5)", "Prod(Ring(4),K(3))",
 	};
 
 	(void)state;
