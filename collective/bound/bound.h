@@ -7,30 +7,31 @@
  *
  *	T(K) = the largest of (1) to (4)
  *
- * is a lower bound, and the least T(K) one of all schedules. D is the diameter, N the ranks, p the
- * most arcs out of a node, B the bandwidth bound, and b = N * (time of the vector over an arc of
- * capacity 1) / capacity of all arcs.
+ * is a lower bound, and the least T(K) one of all schedules. D is the diameter, d the hops between
+ * the nearest ranks where all are alike, else 1, N the ranks, p the most arcs out of a node, B the
+ * bandwidth bound, and b = N * (time of the vector over an arc of capacity 1) / capacity of all
+ * arcs.
  *
- * (1) K (alpha + hop + message) + max(B, V(K) b). The fullest arc of a step is on some route, and
+ * (1) K (alpha + d hop + message) + max(B, V(K) b). The fullest arc of a step is on some route, and
  *     has at least the average load. Both B and V(K) b bound the sum of those over the steps.
  *
  * (2) K alpha + max over x > 0 of (ln Z(x) - K ln G(x)) / x, where
  *	Z(x) = sum over ranks v of exp(x hop distance(u, v)),
- *	G(x) = exp(-x (hop + message)) + p max over m >= 1 of m exp(-x m message).
+ *	G(x) = exp(-x (d hop + message)) + p max over m >= 1 of m exp(-x m message).
  *     What u has comes to v by messages, at most one a step, whose hops add up to the distance or
  *     more. None of m messages that leave by an arc in step k has more than (w_k - m message) / hop
  *     hops. So Z(x) is at most the product over the steps of 1 + p max over m of
- *     m exp(x (w_k - m message)), where 1 is for what stays, and w_k >= hop + message.
+ *     m exp(x (w_k - m message)), where 1 is for what stays, and w_k >= d hop + message.
  *
- * What follows is of all-reduces on digraphs with a group that takes any node to any other. Then
+ * What follows is of all-reduces on digraphs with a group that takes any rank to any other. Then
  * there is a permutation f with D hops from each u to f(u), and balls of one radius are of one
  * size. Each byte that u adds goes some way to f(u): this is a *pair*. In a step it either goes
- * with a message, or waits for all of w_k >= hop + message + the average load.
+ * with a message, or waits for all of w_k >= d hop + message + the average load.
  *
- * (3) K (alpha + message) + D hop + 2 E, D >= 2, where E is the least over F_1 + F_2 + .. = 1 of
- *     b (1 + sum of F_k^2) / 2 + hop * sum of (k - 1) F_k. The first messages of pairs are all
+ * (3) K (alpha + message) + D hop + 2 E, D >= 2 d, where E is the least over F_1 + F_2 + .. = 1 of
+ *     d b (1 + sum of F_k^2) / 2 + d hop * sum of (k - 1) F_k. The first messages of pairs are all
  *     different, as they leave different nodes. If those of a part F_k of all pairs are in step k,
- *     they make an average load of F_k b or more, and see that much on average (Cauchy). Before,
+ *     they make an average load of F_k d b or more, and see that much on average (Cauchy). Before,
  *     these pairs have waited k - 1 steps. That is E; the last messages are the same backwards in
  *     time. A pair with a single message loads D arcs, which is enough for both.
  *
@@ -68,7 +69,8 @@ struct bound_net {
 				 * counted, if it has something for all ranks; else NULL */
 	int degree;		/* most arcs out of a node that sends */
 	double capacity;	/* of all arcs */
-	bool alike;		/* an all-reduce, and a group of automorphisms takes any node to any other */
+	bool alike;		/* an all-reduce, and a group of automorphisms takes any rank to any
+				 * other, and only ranks keep data */
 };
 
 /* In ns, >= 0. */

@@ -61,7 +61,9 @@ static void average(const struct bound_balls *b, const struct bound_front *f,
 
 	mean[0] = sum;
 	for (int j = 1; j <= b->far; j++) {
-		sum += (b->size[j] - b->size[j - 1]) * (f->f[j] + g->f[j]);
+		if (b->size[j] > b->size[j - 1]) {
+			sum += (b->size[j] - b->size[j - 1]) * (f->f[j] + g->f[j]);
+		}
 		mean[j] = sum / b->size[j];
 	}
 }

@@ -10,6 +10,7 @@ struct bound_steps {
 	const struct bound_net *net;
 	const struct bound_cost *c;
 	double share;			/* b */
+	int near;			/* d */
 	struct bound_shares shares;	/* of the first steps, where nodes are alike */
 	double rate[RATES], reach[RATES], growth[RATES];	/* x, ln Z, and of a step */
 };
@@ -34,7 +35,7 @@ static void set_rate(struct bound_steps *s, int i, double x)
 	}
 	s->rate[i] = x;
 	s->reach[i] = far + log(sum);
-	s->growth[i] = log(exp(-x * (s->c->hop + s->c->message)) +
+	s->growth[i] = log(exp(-x * (s->near * s->c->hop + s->c->message)) +
 			   net->degree * max_messages(x, s->c->message));
 }
 
@@ -69,10 +70,11 @@ static double by_paths(const struct bound_steps *s, int steps, bool any)
 {
 	double ends;
 
-	if (!s->net->alike || s->net->diameter < 2) {
+	if (!s->net->alike) {
 		return 0;
 	}
-	ends = 2 * path_end(s->share, s->c->hop, any ? INFINITY : steps);
+	ends = s->net->diameter < 2 * s->near ? 0 :
+	       2 * path_end(s->near * s->share, s->near * s->c->hop, any ? INFINITY : steps);
 	return steps <= BOUND_STEPS && !any ? fmax(ends, s->share * s->shares.seen[steps]) : ends;
 }
 
@@ -81,7 +83,7 @@ static double time_of(const struct bound_steps *s, int steps, bool any)
 	const struct bound_cost *c = s->c;
 	bool few = steps <= BOUND_STEPS && !any;
 	double volume = few ? fmax(c->load, s->share * s->shares.volume[steps]) : c->load;
-	double time = steps * (c->alpha + c->hop + c->message) + volume;
+	double time = steps * (c->alpha + s->near * c->hop + c->message) + volume;
 
 	time = fmax(time, steps * (c->alpha + c->message) + c->hop * s->net->diameter +
 			  by_paths(s, steps, any));
@@ -99,6 +101,10 @@ static void init(struct bound_steps *s)
 	const struct bound_net *net = s->net;
 
 	s->share = share_of(net, s->c);
+	s->near = 1;
+	while (net->alike && s->near < net->diameter && net->within[s->near] == 1) {
+		s->near++;
+	}
 	if (net->alike) {
 		bound_find_shares(net->diameter, net->within, &s->shares);
 		for (int j = 1; j <= net->diameter; j++) {

@@ -306,7 +306,7 @@ int coll_bound(const struct topo *t, const struct topo_group *g, enum coll_kind 
 
 /* ---- steps ---- */
 
-/* Whether all nodes of the physical digraph are ranks, and a group takes any to any other. */
+/* Whether only ranks keep data, and a group of the physical digraph takes any to any other. */
 static int are_alike(const struct coll_sched *s, bool *alike, struct err *err)
 {
 	const struct topo *t = coll_physical(s);
@@ -314,12 +314,14 @@ static int are_alike(const struct coll_sched *s, bool *alike, struct err *err)
 	int rc = 0;
 
 	*alike = false;
-	if (topo_n(t) != s->ranks) {
+	if (topo_holders(t) != s->ranks) {
 		return 0;
 	}
-	if ((rc = topo_group_find(t, &own, err)) == 0) {
-		*alike = own && topo_group_orbits(own) == 1;
+	rc = topo_group_find(t, &own, err);
+	if (!rc && !own) {
+		rc = topo_group_digits(t, &own, err);
 	}
+	*alike = !rc && own && topo_group_orbits(own) == 1;
 	topo_group_free(own);
 	return rc;
 }

@@ -140,12 +140,15 @@ static void relatives_of_swing(void **state)
 	}
 }
 
+#define PHYSICAL 12
+
 /* What is made on one digraph, over the shortest paths of another. */
 static void embedded_in_others(void **state)
 {
 	static const char *const physical[] = {
 		"Jellyfish(12,3,1)", "Jellyfish(12,4,2)", "GenKautz(2,12)", "UniRing(1,12)",
-		"Torus(4,3)", "Mesh(12)", "Mesh(3,4)", "Ring(12)", "C(12,{1,5})",
+		"Torus(4,3)", "Mesh(12)", "Mesh(3,4)", "Ring(12)", "C(12,{1,5})", "HyperX(4,3)",
+		"HammingMesh(2,3,1)", "HyperX(12)",
 	};
 	static const char *const logical[] = { "K(12)", "UniRing(1,12)", "Torus(3,4)",
 					       "C(12,{2,3})" };
@@ -153,19 +156,19 @@ static void embedded_in_others(void **state)
 						COLL_REDUCE_SCATTER, COLL_BROADCAST };
 
 	(void)state;
-	for (int i = 0; i < 9 * 4 * 4; i++) {
+	for (int i = 0; i < PHYSICAL * 4 * 4; i++) {
 		struct err err = { 0 };
 		struct coll_sched *s, *out;
 
-		if (kinds[i / 36] == COLL_BROADCAST) {
-			s = paths(COLL_BROADCAST, logical[i / 9 % 4], 1, 0);
+		if (kinds[i / PHYSICAL / 4] == COLL_BROADCAST) {
+			s = paths(COLL_BROADCAST, logical[i / PHYSICAL % 4], 1, 0);
 		} else {
-			s = bfb(kinds[i / 36], logical[i / 9 % 4]);
+			s = bfb(kinds[i / PHYSICAL / 4], logical[i / PHYSICAL % 4]);
 		}
-		must(coll_embed(s, graph_of(physical[i % 9]), COLL_ROUTING_MINIMAL_SPLIT, 0, &out,
+		must(coll_embed(s, graph_of(physical[i % PHYSICAL]), COLL_ROUTING_MINIMAL_SPLIT, 0, &out,
 				&err), &err);
-		check(out, physical[i % 9]);
-		check(s, logical[i / 9 % 4]);
+		check(out, physical[i % PHYSICAL]);
+		check(s, logical[i / PHYSICAL % 4]);
 	}
 }
 
