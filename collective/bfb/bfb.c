@@ -22,6 +22,17 @@ void bfb_fini(struct bfb *b)
 	free(b->back);
 }
 
+/* Every shard comes to all other nodes, or from them: so many transfers at least. */
+static int check_size(enum coll_kind kind, int sources, int nodes, struct err *err)
+{
+	int64_t least = (int64_t)sources * (nodes - 1) * (kind == COLL_ALLREDUCE ? 2 : 1);
+
+	return least <= COLL_MAX_XFERS ? 0 : err_set(err, WEFT_ELIMIT, "breadth-first broadcast on "
+						     "%d nodes, of which %d differ: %lld transfers "
+						     "or more, at most %d are supported", nodes,
+						     sources, (long long)least, COLL_MAX_XFERS);
+}
+
 int bfb_solve(struct bfb *b, enum coll_kind kind, const struct topo *t,
 	      const struct bfb_timing *timed, struct err *err)
 {
@@ -30,7 +41,7 @@ int bfb_solve(struct bfb *b, enum coll_kind kind, const struct topo *t,
 	memset(b, 0, sizeof(*b));
 	rc = topo_group_find(t, &b->group, err);
 	sources = b->group ? topo_group_orbits(b->group) : topo_n(t);
-	if (rc) {
+	if (rc || (rc = check_size(kind, sources, topo_n(t), err))) {
 		return rc;
 	}
 	if (kind != COLL_ALLGATHER) {

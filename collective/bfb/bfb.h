@@ -28,8 +28,8 @@
  * T_B that results.
  *
  * Takes over topo. WEFT_EINFEASIBLE when not strongly connected,
- * WEFT_EUNSUPPORTED for other collectives. O(N (N + m) d / 64) beside N
- * times diameter small programs.
+ * WEFT_EUNSUPPORTED for other collectives, WEFT_ELIMIT at once when COLL_MAX_XFERS transfers
+ * cannot be enough. O(N (N + m) d / 64) beside N times diameter small programs.
  */
 #define COLL_BFB_MAX_CHUNKS 5040
 int coll_bfb(enum coll_kind kind, struct topo *topo, struct coll_sched **out, struct err *err);

@@ -433,7 +433,8 @@ struct coll_sim {
  * WEFT_EINVAL (negative times or size, link_bps < 1), WEFT_ELIMIT, WEFT_ENOMEM,
  * WEFT_EVERIFY (more ports in use than there are, an arc without light),
  * WEFT_EUNSUPPORTED (asynchronous with light, which belongs to steps; a part of
- * a schedule). O(transfers log transfers + routes), and of maxmin_run.
+ * a schedule). O(transfers + messages + hops of their routes), and of maxmin_run; messages are
+ * those of one arc an orbit, or of every arc where each has its own routes.
  */
 int coll_simulate(const struct coll_sched *s, const struct coll_sim_options *o,
 		  struct coll_sim *out, struct buf *svg, struct err *err);

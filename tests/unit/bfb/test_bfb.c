@@ -136,6 +136,8 @@ static void test_errors(void **state)
 			 WEFT_EUNSUPPORTED);
 	assert_int_equal(coll_bfb(COLL_BROADCAST, graph_of("K(3)"), &s, &err),
 			 WEFT_EUNSUPPORTED);
+	assert_int_equal(coll_bfb(COLL_ALLREDUCE, graph_of("Mesh(128,128)"), &s, &err), WEFT_ELIMIT);
+	assert_non_null(strstr(err.msg, "16384 nodes, of which 16384 differ: 536838144 transfers"));
 }
 
 static void test_one_rank(void **state)
