@@ -90,6 +90,9 @@ struct frame {
 
 static bool shown(const struct frame *f, double v)
 {
+	if (f->c->negative) {
+		return isfinite(v);
+	}
 	return f->c->log ? v > 0 : v >= 0;
 }
 
@@ -124,7 +127,7 @@ static double mark_step(double max)
  * number where values are written. */
 static void find_range(struct frame *f)
 {
-	double min = INFINITY, max = 0;
+	double min = f->c->negative ? 0 : INFINITY, max = 0;
 
 	for (int s = 0; s < f->c->n_series; s++) {
 		for (int g = 0; g < f->c->n_groups; g++) {
@@ -137,7 +140,8 @@ static void find_range(struct frame *f)
 		}
 	}
 	if (max <= 0) {
-		min = max = 1;
+		min = fmin(min, 1);
+		max = 1;
 	}
 	if (f->c->log) {
 		f->lo = floor(log10(min) - 0.01);
@@ -145,7 +149,8 @@ static void find_range(struct frame *f)
 		f->step = 1;
 		return;
 	}
-	f->step = mark_step(max);
+	f->step = mark_step(f->c->negative ? max - min : max);
+	f->lo = f->c->negative ? floor(min * 1.05 / f->step) * f->step : 0;
 	f->hi = ceil(max * 1.05 / f->step) * f->step;
 }
 
@@ -170,6 +175,10 @@ static void put_grid(struct frame *f)
 			   LEFT + PLOT_WIDTH);
 		put_number(text, sizeof(text), v);
 		svg_label(f->b, LEFT - 6, at + 4, 'e', text);
+	}
+	if (f->lo < 0) {
+		buf_printf(f->b, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#777777\"/>\n", LEFT,
+			   y_of(f, 0), LEFT + PLOT_WIDTH);
 	}
 	buf_printf(f->b, "<path d=\"M%.1f %.1fV%.1fH%.1f\" fill=\"none\" "
 		   "stroke=\"black\"/>\n", LEFT, f->top + ABOVE,
@@ -253,14 +262,33 @@ static void put_bars(struct frame *f, int s)
 	}
 }
 
+/* A point of a line: its title for the mouse, and what is written at it. */
+static void put_point(struct frame *f, int s, int g)
+{
+	const struct svg_series *series = &f->c->series[s];
+	struct svg_line line = f->c->line ? f->c->line[s] : (struct svg_line){ 0 };
+	double v = series->value[g], x = middle_of(f, g), y = y_of(f, v);
+
+	buf_printf(f->b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\"><title>", x, y,
+		   palette[s % COLOURS]);
+	svg_text(f->b, series->name);
+	buf_printf(f->b, ": %.6g</title></circle>\n", v);
+	if (f->c->values) {
+		put_value(f, x, y, v);
+	}
+	if (line.mark && line.mark[g]) {
+		svg_label(f->b, x, y - 8, 'm', line.mark[g]);
+	}
+}
+
 /* Points of a series joined by lines; a value that is not shown breaks them. */
 static void put_line(struct frame *f, int s)
 {
-	const char *colour = palette[s % COLOURS];
 	bool pen = false;
 
 	buf_printf(f->b, "<path fill=\"none\" stroke-width=\"2\" "
-		   "stroke=\"%s\" d=\"", colour);
+		   "stroke=\"%s\"%s d=\"", palette[s % COLOURS],
+		   f->c->line && f->c->line[s].dashed ? " stroke-dasharray=\"6 4\"" : "");
 	for (int g = 0; g < f->c->n_groups; g++) {
 		double v = f->c->series[s].value[g];
 
@@ -273,19 +301,21 @@ static void put_line(struct frame *f, int s)
 	}
 	buf_str(f->b, "\"/>\n");
 	for (int g = 0; g < f->c->n_groups; g++) {
-		double v = f->c->series[s].value[g];
+		if (shown(f, f->c->series[s].value[g])) {
+			put_point(f, s, g);
+		}
+	}
+}
 
-		if (!shown(f, v)) {
-			continue;
-		}
-		buf_printf(f->b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" "
-			   "fill=\"%s\"><title>", middle_of(f, g),
-			   y_of(f, v), colour);
-		svg_text(f->b, f->c->series[s].name);
-		buf_printf(f->b, ": %.6g</title></circle>\n", v);
-		if (f->c->values) {
-			put_value(f, middle_of(f, g), y_of(f, v), v);
-		}
+/* Above all lines, which are seen through it. */
+static void put_large_point(struct frame *f, int s)
+{
+	int g = f->c->line[s].large - 1;
+
+	if (g >= 0 && shown(f, f->c->series[s].value[g])) {
+		buf_printf(f->b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"7\" fill=\"%s\" "
+			   "fill-opacity=\"0.6\" stroke=\"black\"/>\n", middle_of(f, g),
+			   y_of(f, f->c->series[s].value[g]), palette[s % COLOURS]);
 	}
 }
 
@@ -301,6 +331,9 @@ void svg_chart(struct buf *b, const struct svg_chart *c, double top)
 		} else {
 			put_bars(&f, s);
 		}
+	}
+	for (int s = 0; c->lines && c->line && s < c->n_series; s++) {
+		put_large_point(&f, s);
 	}
 	put_names(&f);
 	put_legend(&f);

@@ -32,6 +32,13 @@ struct svg_series {
 	const double *value;	/* one a group; negative: nothing to show */
 };
 
+/* How the line of a series looks. Zeroed: plain. */
+struct svg_line {
+	const char *const *mark;	/* text at each point; NULL: none, here or at one */
+	int large;		/* 1 + the group that has a large point; 0: none */
+	bool dashed;
+};
+
 /* Values of several series in groups along x, as bars or as lines. Everything is
  * borrowed; n_groups and n_series are at least 1. */
 struct svg_chart {
@@ -42,8 +49,10 @@ struct svg_chart {
 	const struct svg_series *series;
 	int n_series;
 	bool lines;		/* else bars */
+	const struct svg_line *line;	/* one a series; NULL: all plain */
 	/* y by powers of ten, and zero is not shown; else y is linear, from 0. */
 	bool log;
+	bool negative;		/* of linear lines: those below zero are shown, NAN is not */
 	bool values;		/* written at each bar or point */
 };
 

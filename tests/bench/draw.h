@@ -8,36 +8,42 @@
 #include "lib/base/file.h"
 #include "lib/output/svg.h"
 
-/* Draws charts below each other into NAME.svg beside the JSON file; nothing
- * when there is none. 0, or 1 after saying what failed. */
-static inline int draw_charts(const char *json_path, const char *name,
-			      const struct svg_chart *c, int n)
+/* Writes a drawing that is finished as NAME.svg beside the JSON file, and frees it; nothing
+ * is written when there is none. 0, or 1 after saying what failed. */
+static inline int write_drawing(const char *json_path, const char *name, struct buf *b)
 {
 	const char *slash = json_path ? strrchr(json_path, '/') : NULL;
 	int dir = slash ? (int)(slash - json_path + 1) : 0, failed = 0;
-	struct buf b = { 0 };
 	struct err err;
 	char path[4096];
 
 	if (!json_path) {
+		buf_fini(b);
 		return 0;
 	}
+	snprintf(path, sizeof(path), "%.*s%s.svg", dir, json_path, name);
+	if (b->failed || file_write_atomic(path, b->data, b->len, FILE_PUBLIC, &err)) {
+		fprintf(stderr, "%s: %s\n", path, b->failed ? "out of memory" : err.msg);
+		failed = 1;
+	} else {
+		printf("drawn: %s\n", path);
+	}
+	buf_fini(b);
+	return failed;
+}
+
+/* The same of charts below each other. */
+static inline int draw_charts(const char *json_path, const char *name,
+			      const struct svg_chart *c, int n)
+{
+	struct buf b = { 0 };
+
 	svg_begin(&b, SVG_CHART_WIDTH, (int64_t)n * SVG_CHART_HEIGHT, 12);
 	for (int k = 0; k < n; k++) {
 		svg_chart(&b, &c[k], (double)k * SVG_CHART_HEIGHT);
 	}
 	svg_end(&b);
-	snprintf(path, sizeof(path), "%.*s%s.svg", dir, json_path, name);
-	if (b.failed ||
-	    file_write_atomic(path, b.data, b.len, FILE_PUBLIC, &err)) {
-		fprintf(stderr, "%s: %s\n", path,
-			b.failed ? "out of memory" : err.msg);
-		failed = 1;
-	} else {
-		printf("drawn: %s\n", path);
-	}
-	buf_fini(&b);
-	return failed;
+	return write_drawing(json_path, name, &b);
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,12 +113,46 @@ static void lines_break_where_nothing_is(void **state)
 	buf_fini(&b);
 }
 
+static void lines_go_below_zero(void **state)
+{
+	static const double first[] = { 10, -10, 0 }, rest[] = { NAN, -5, 5 };
+	static const char *const group[] = { "a", "b", "c" };
+	static const char *const mark[] = { "X", NULL, "<Y>" };
+	const struct svg_series series[] = { { "one", first },
+					     { "two", rest } };
+	const struct svg_line line[] = { { mark, 2, false }, { NULL, 0, true } };
+	struct svg_chart c = chart(series, group);
+	struct buf b = { 0 };
+	const char *at;
+	double y[5];
+
+	(void)state;
+	c.lines = c.negative = true;
+	c.line = line;
+	svg_chart(&b, &c, 0);
+	assert_int_equal(count(buf_cstr(&b), "r=\"3.5\""), 5);
+	at = buf_cstr(&b);
+	for (int i = 0; i < 5; i++) {
+		at = strstr(at, "cy=\"") + 4;
+		y[i] = atof(at);
+	}
+	/* 10, -10, 0 and -5, 5, to a tenth of a pixel. */
+	assert_true(y[0] < y[2] && y[2] < y[1] && fabs(y[0] + y[1] - 2 * y[2]) < 0.21);
+	assert_true(fabs(y[3] + y[4] - 2 * y[2]) < 0.21 && y[3] > y[4]);
+	assert_int_equal(count(buf_cstr(&b), "r=\"7\""), 1);
+	assert_int_equal(count(buf_cstr(&b), ">X</text>"), 1);
+	assert_int_equal(count(buf_cstr(&b), ">&lt;Y&gt;</text>"), 1);
+	assert_int_equal(count(buf_cstr(&b), "stroke-dasharray"), 1);
+	buf_fini(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_is_safe),
 		cmocka_unit_test(bars_are_as_high_as_values),
 		cmocka_unit_test(lines_break_where_nothing_is),
+		cmocka_unit_test(lines_go_below_zero),
 	};
 
 	return cmocka_run_group_tests_name("output/svg", tests, NULL, NULL);
