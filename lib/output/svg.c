@@ -262,11 +262,10 @@ static void put_bars(struct frame *f, int s)
 	}
 }
 
-/* A point of a line: its title for the mouse, and what is written at it. */
+/* A point of a line: its title for the mouse, and its value. */
 static void put_point(struct frame *f, int s, int g)
 {
 	const struct svg_series *series = &f->c->series[s];
-	struct svg_line line = f->c->line ? f->c->line[s] : (struct svg_line){ 0 };
 	double v = series->value[g], x = middle_of(f, g), y = y_of(f, v);
 
 	buf_printf(f->b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\"><title>", x, y,
@@ -275,9 +274,6 @@ static void put_point(struct frame *f, int s, int g)
 	buf_printf(f->b, ": %.6g</title></circle>\n", v);
 	if (f->c->values) {
 		put_value(f, x, y, v);
-	}
-	if (line.mark && line.mark[g]) {
-		svg_label(f->b, x, y - 8, 'm', line.mark[g]);
 	}
 }
 
@@ -307,16 +303,28 @@ static void put_line(struct frame *f, int s)
 	}
 }
 
-/* Above all lines, which are seen through it. */
-static void put_large_point(struct frame *f, int s)
+/* Marks and the large point of a line: above all lines, which are seen through it. */
+static void put_marks(struct frame *f, int s)
 {
-	int g = f->c->line[s].large - 1;
+	const struct svg_line *line = &f->c->line[s];
 
-	if (g >= 0 && shown(f, f->c->series[s].value[g])) {
-		buf_printf(f->b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"7\" fill=\"%s\" "
-			   "fill-opacity=\"0.6\" stroke=\"black\"/>\n", middle_of(f, g),
-			   y_of(f, f->c->series[s].value[g]), palette[s % COLOURS]);
+	buf_str(f->b, "<g stroke=\"white\" stroke-width=\"3\" paint-order=\"stroke\">\n");
+	for (int g = 0; g < f->c->n_groups; g++) {
+		double v = f->c->series[s].value[g];
+
+		if (!shown(f, v)) {
+			continue;
+		}
+		if (line->mark && line->mark[g]) {
+			svg_label(f->b, middle_of(f, g), y_of(f, v) - 8, 'm', line->mark[g]);
+		}
+		if (line->large == g + 1) {
+			buf_printf(f->b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"7\" fill=\"%s\" "
+				   "fill-opacity=\"0.6\" stroke=\"black\" stroke-width=\"1\"/>\n",
+				   middle_of(f, g), y_of(f, v), palette[s % COLOURS]);
+		}
 	}
+	buf_str(f->b, "</g>\n");
 }
 
 void svg_chart(struct buf *b, const struct svg_chart *c, double top)
@@ -333,7 +341,7 @@ void svg_chart(struct buf *b, const struct svg_chart *c, double top)
 		}
 	}
 	for (int s = 0; c->lines && c->line && s < c->n_series; s++) {
-		put_large_point(&f, s);
+		put_marks(&f, s);
 	}
 	put_names(&f);
 	put_legend(&f);
