@@ -261,14 +261,30 @@ static int try_given(struct torus_search *k, struct err *err)
 	return try_rounds(k, *k->fixed, count_levels(k->shape, k->fixed), err);
 }
 
+/* All have coordinates beside each other as partners: where no message may go between them there is
+ * nothing to look for. */
+static int check_neighbours(struct torus_shape *s, struct err *err)
+{
+	const struct torus_route *r;
+	int periods[COLL_MAX_DIGITS], rc = torus_nets(s, periods, err);
+
+	for (int e = 0; e < s->n_dims && rc == 0; e++) {
+		rc = torus_net_route(s->net[e], 0, 1, &r, err);
+	}
+	return rc;
+}
+
 int torus_choose(struct torus_shape *s, enum coll_kind kind, const struct coll_cost *cost,
 		 const struct torus_spec *fixed, struct torus_spec *out, struct err *err)
 {
 	struct torus_search k = { .shape = s, .kind = kind, .cost = cost, .fixed = fixed,
 				  .best_ns = HUGE_VAL, .most_work = work_so_far(s) + MAX_WORK };
 	bool given = fixed && fixed->lines == TORUS_LEVELS && fixed->radices[0].n > 0;
-	int rc = given ? try_given(&k, err) : try_plain(&k, err);
+	int rc = check_neighbours(s, err);
 
+	if (rc == 0) {
+		rc = given ? try_given(&k, err) : try_plain(&k, err);
+	}
 	if (rc == 0 && !given && wants(&k, TORUS_LEVELS)) {
 		rc = try_radices(&k, err);
 	}

@@ -186,7 +186,8 @@ void torus_net_classes(struct torus_net *n, int period)
 	}
 }
 
-int torus_net_new(const struct torus_shape *s, int e, struct torus_net **out, struct err *err)
+/* The links of a dimension; torus_net_free also after an error. O(m + d divisors of d). */
+static int net_new(const struct torus_shape *s, int e, struct torus_net **out, struct err *err)
 {
 	struct torus_net *n = calloc(1, sizeof(*n));
 	int rc;
@@ -218,6 +219,19 @@ int torus_net_new(const struct torus_shape *s, int e, struct torus_net **out, st
 	n->period = 1;
 	while (n->period < n->d && (n->d % n->period || !keeps(n, n->period))) {
 		n->period++;
+	}
+	return 0;
+}
+
+int torus_nets(struct torus_shape *s, int *periods, struct err *err)
+{
+	for (int e = 0; e < s->n_dims; e++) {
+		int rc = s->net[e] ? 0 : net_new(s, e, &s->net[e], err);
+
+		if (rc) {
+			return rc;
+		}
+		periods[e] = s->net[e]->period;
 	}
 	return 0;
 }

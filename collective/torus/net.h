@@ -38,9 +38,9 @@ struct torus_net {
 	struct arrays arrays;
 };
 
-/* Of a dimension. WEFT_ENOMEM. O(m + d divisors of d). torus_net_free also after an error. */
-int torus_net_new(const struct torus_shape *s, int dimension, struct torus_net **out,
-		  struct err *err);
+/* The nets of all dimensions, the shape's, and after how many nodes they repeat. WEFT_ENOMEM. O(m + d
+ * divisors of d) a dimension the first time. */
+int torus_nets(struct torus_shape *s, int *periods, struct err *err);
 void torus_net_free(struct torus_net *n);
 /* Classes of arcs under shifts by a period, a multiple of the net's or d. O(arcs x degree). */
 void torus_net_classes(struct torus_net *n, int period);

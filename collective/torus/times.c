@@ -289,20 +289,6 @@ static int run(struct torus_clock *k, double *time_ns, struct err *err)
 
 /* ---- all of it ---- */
 
-/* The links of all dimensions, and after how many nodes they repeat. */
-static int make_nets(struct torus_shape *s, int *periods, struct err *err)
-{
-	for (int e = 0; e < s->n_dims; e++) {
-		int rc = s->net[e] ? 0 : torus_net_new(s, e, &s->net[e], err);
-
-		if (rc) {
-			return rc;
-		}
-		periods[e] = s->net[e]->period;
-	}
-	return 0;
-}
-
 /* Links and lines together repeat after more. */
 static int set_periods(struct torus_clock *k, struct err *err)
 {
@@ -332,7 +318,7 @@ static int ring_time(struct torus_shape *s, const struct torus_spec *spec, enum 
 	int rows, periods[COLL_MAX_DIGITS], rc = torus_rings_exist(s, &rows, err);
 
 	if (rc == 0) {
-		rc = make_nets(s, periods, err);
+		rc = torus_nets(s, periods, err);
 	}
 	for (int e = 0; e < s->n_dims && rc == 0; e++) {
 		if (periods[e] > 1 || topo_m(s->net[e]->line) != 2 * s->size[e]) {
@@ -361,7 +347,7 @@ int torus_time(struct torus_shape *s, const struct torus_spec *spec, enum coll_k
 		return ring_time(s, spec, kind, cost, time_ns, err);
 	}
 	k.vector_ns = (double)cost->size_bytes * 8e9 / (double)cost->link_bps;
-	rc = make_nets(s, periods, err);
+	rc = torus_nets(s, periods, err);
 	if (rc) {
 		return rc;
 	}
