@@ -22,7 +22,7 @@ struct torus_search {
 	enum coll_kind kind;
 	const struct coll_cost *cost;
 	const struct torus_spec *fixed;
-	int64_t most_work;
+	int64_t max_work;
 	struct torus_spec best;
 	double best_ns;
 };
@@ -43,7 +43,7 @@ static int try(struct torus_search *k, const struct torus_spec *spec, struct err
 	double ns;
 	int rc;
 
-	if (k->best_ns < HUGE_VAL && work_so_far(k->shape) > k->most_work) {
+	if (k->best_ns < HUGE_VAL && work_so_far(k->shape) > k->max_work) {
 		return 0;
 	}
 	rc = torus_time(k->shape, spec, k->kind, k->cost, &ns, err);
@@ -151,6 +151,52 @@ static int add_lists(struct torus_lists *l, struct torus_radices *r, int rest, i
 	return rc;
 }
 
+/* Nodes that are left after a level of uneven radices. */
+static int rest_after(int size, int radix)
+{
+	return size / 2 / radix + (size - 1) / 2 / radix + 1;
+}
+
+static int largest_prime(int n)
+{
+	int m = 2;
+
+	while (m < n) {
+		if (n % m) {
+			m++;
+		} else {
+			n /= m;
+		}
+	}
+	return m;
+}
+
+/* Two and three uneven levels, for sizes that have a large prime factor. */
+#define MIN_PRIME 7
+#define MAX_UNEVEN 16		/* radix of the first level, the second has half */
+
+static int add_uneven(struct torus_lists *l, int size, struct err *err)
+{
+	for (int m = 2; m <= MAX_UNEVEN && 2 * m < size; m++) {
+		int rest = rest_after(size, m);
+
+		for (int second = 1; second <= MAX_UNEVEN / 2 && 2 * second < rest; second++) {
+			int last = second > 1 ? rest_after(rest, second) : rest;
+
+			for (int chain = 0; chain < 2; chain++) {
+				struct torus_radices r = { 1 + (second > 1), { { m, false },
+							   { second, false } } };
+
+				r.level[r.n++] = (struct torus_level){ last, chain };
+				if (vec_push(&l->all, r)) {
+					return err_nomem(err);
+				}
+			}
+		}
+	}
+	return 0;
+}
+
 static int count_levels(const struct torus_shape *s, const struct torus_spec *spec)
 {
 	int sum = 0;
@@ -169,6 +215,9 @@ static int improve_size(struct torus_search *k, int size, struct err *err)
 	struct torus_spec spec = k->best;
 	int rc = add_lists(&lists, &r, size, 0, err);
 
+	if (rc == 0 && largest_prime(size) >= MIN_PRIME) {
+		rc = add_uneven(&lists, size, err);
+	}
 	for (size_t i = 0; i < lists.all.n && rc == 0; i++) {
 		for (int e = 0; e < k->shape->n_dims; e++) {
 			if (k->shape->size[e] == size) {
@@ -232,7 +281,7 @@ static int try_radices(struct torus_search *k, struct err *err)
 	struct torus_search all;
 	int rc = 0;
 
-	k->most_work = work_so_far(k->shape) + MAX_WORK;
+	k->max_work = work_so_far(k->shape) + MAX_WORK;
 	all = *k;
 	for (int way = 0; way < 3 && rc == 0; way++) {
 		struct torus_search from = *k;
@@ -278,7 +327,7 @@ int torus_choose(struct torus_shape *s, enum coll_kind kind, const struct coll_c
 		 const struct torus_spec *fixed, struct torus_spec *out, struct err *err)
 {
 	struct torus_search k = { .shape = s, .kind = kind, .cost = cost, .fixed = fixed,
-				  .best_ns = HUGE_VAL, .most_work = work_so_far(s) + MAX_WORK };
+				  .best_ns = HUGE_VAL, .max_work = work_so_far(s) + MAX_WORK };
 	bool given = fixed && fixed->lines == TORUS_LEVELS && fixed->radices[0].n > 0;
 	int rc = check_neighbours(s, err);
 

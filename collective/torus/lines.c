@@ -165,17 +165,42 @@ static int digit_of(const struct torus_line_level *v, int offset)
 	return t > v->up ? t - radix : t;
 }
 
+/* Of uneven levels, by an offset in strides, ahead or behind: it leaves the nearest multiple of the
+ * radix that the line has, so what is left is met again with zeros here. */
+static int uneven_digit(const struct torus_line_level *v, int offset)
+{
+	int k = (offset + v->radix * v->left_down + (v->radix - 1) / 2) / v->radix - v->left_down;
+
+	k = k > v->left_up ? v->left_up : k < -v->left_down ? -v->left_down : k;
+	return offset - k * v->radix;
+}
+
+/* The first level at which an offset is not 0, and its digit there. */
+static const struct torus_line_level *first_level(const struct torus_line *l, int offset, int *digit)
+{
+	const struct torus_line_level *v = l->level;
+	int rest = offset <= l->d / 2 ? offset : offset - l->d;
+
+	if (!l->is_uneven) {
+		while ((*digit = digit_of(v, offset)) == 0) {
+			v++;
+		}
+		return v;
+	}
+	while ((*digit = uneven_digit(v, rest)) == 0) {
+		rest /= v++->radix;
+	}
+	return v;
+}
+
 static void levels(struct torus_line *l, bool mirrored)
 {
 	for (int offset = 1; offset < l->d; offset++) {
-		const struct torus_line_level *v = l->level;
 		int t, hop, step;
+		const struct torus_line_level *v = first_level(l, offset, &t);
 
-		while ((t = digit_of(v, offset)) == 0) {
-			v++;
-		}
 		hop = (v->chain ? (t > 0 ? 1 : -1) : t) * v->stride * (mirrored ? -1 : 1);
-		step = v->first + (v->chain ? v->up - abs(t) : 0);
+		step = v->first + (v->chain ? v->steps - abs(t) : 0);
 		for (int x = 0; x < l->tables; x++) {
 			int o = modulo(mirrored ? x - offset : x + offset, l->d);
 
@@ -184,37 +209,82 @@ static void levels(struct torus_line *l, bool mirrored)
 	}
 }
 
+/* Adds a level of nodes up to `up` ahead and `down` behind. */
+static struct torus_line_level *add_level(struct torus_line *l, int stride, int up, int down,
+					  bool chain)
+{
+	struct torus_line_level *v = &l->level[l->n_levels++];
+	int far = up > down ? up : down;
+
+	*v = (struct torus_line_level){ .first = l->steps, .stride = stride, .up = up,
+					.down = down, .chain = chain && far > 1, .steps = 1 };
+	v->steps = v->chain ? far : 1;
+	l->steps += v->steps;
+	return v;
+}
+
+/* Whether the radices multiply to the size: then every offset has one string of digits. */
+static bool is_even(const struct torus_radices *r, int d)
+{
+	for (int i = 0; i < r->n; d /= r->level[i++].radix) {
+		if (r->level[i].radix < 2 || d % r->level[i].radix) {
+			return false;
+		}
+	}
+	return d == 1;
+}
+
+/* Else the ends of the line, which is cut open opposite the node, belong to the last multiples of each
+ * radix: a reduce-scatter on any size, with no exchange. */
+static int uneven_radices(struct torus_line *l, const struct torus_radices *r, struct err *err)
+{
+	int up = l->d / 2, down = (l->d - 1) / 2, stride = 1;
+
+	l->is_uneven = true;
+	for (int i = 0; i < r->n; i++) {
+		int m = r->level[i].radix, left_up = up / m, left_down = down / m;
+		bool last = i == r->n - 1;
+		struct torus_line_level *v;
+
+		if (last ? m != up + down + 1 : m > up + down) {
+			return err_set(err, WEFT_EINVAL, "a dimension of %d: level %d of %d has %d "
+				       "nodes to join, not %d", l->d, i + 1, r->n, up + down + 1, m);
+		}
+		left_up = last ? 0 : left_up;
+		left_down = last ? 0 : left_down;
+		v = add_level(l, stride, up - left_up * m > m / 2 || left_up == 0 ? up - left_up * m
+										  : m / 2,
+			      down - left_down * m > (m - 1) / 2 || left_down == 0
+				      ? down - left_down * m : (m - 1) / 2,
+			      r->level[i].chain);
+		v->radix = m;
+		v->left_up = up = left_up;
+		v->left_down = down = left_down;
+		stride *= m;
+	}
+	return up + down == 0 ? 0 : err_set(err, WEFT_EINVAL, "a dimension of %d: no levels", l->d);
+}
+
 static int mixed_radices(struct torus_line *l, const struct torus_radices *r, struct err *err)
 {
 	int stride = 1;
 
+	if (!is_even(r, l->d)) {
+		return uneven_radices(l, r, err);
+	}
 	for (int i = 0; i < r->n; i++) {
 		int m = r->level[i].radix;
 
-		if (m < 2 || l->d % (stride * m)) {
-			break;
-		}
-		l->level[i] = (struct torus_line_level){
-			.first = l->steps, .stride = stride, .up = m / 2, .down = (m - 1) / 2,
-			.chain = r->level[i].chain && m > 3, .steps = 1,
-		};
-		l->level[i].steps = l->level[i].chain ? m / 2 : 1;
-		l->steps += l->level[i].steps;
-		l->n_levels++;
+		add_level(l, stride, m / 2, (m - 1) / 2, r->level[i].chain);
 		stride *= m;
 	}
-	return stride == l->d ? 0 : err_set(err, WEFT_EINVAL, "radices that multiply to %d are "
-					    "needed for a dimension of %d", l->d, l->d);
+	return 0;
 }
 
 /* All one way round. */
 static void bucket(struct torus_line *l)
 {
-	l->steps = l->d - 1;
-	l->n_levels = 1;
-	l->level[0] = (struct torus_line_level){
-		.steps = l->steps, .stride = 1, .up = l->d - 1, .chain = true,
-	};
+	add_level(l, 1, l->d - 1, 0, true);
 }
 
 /* ---- folds ---- */

@@ -23,29 +23,6 @@ static const char *parse_list(const char *text, struct torus_radices *r)
 	return NULL;
 }
 
-static int product(const struct torus_radices *r)
-{
-	int64_t n = 1;
-
-	for (int i = 0; i < r->n && n <= TORUS_MAX_SIZE; i++) {
-		n *= r->level[i].radix;
-	}
-	return (int)n;
-}
-
-static int set_all(const struct torus_shape *s, const struct torus_radices *r, const char *text,
-		   struct torus_spec *spec, struct err *err)
-{
-	for (int e = 0; e < s->n_dims; e++) {
-		if (product(r) != s->size[e]) {
-			return err_set(err, WEFT_EINVAL, "levels \"%.64s\" multiply to %d, a "
-				       "dimension has %d", text, product(r), s->size[e]);
-		}
-		spec->radices[e] = *r;
-	}
-	return 0;
-}
-
 int torus_parse_radices(const struct torus_shape *s, const char *text, struct torus_spec *spec,
 			struct err *err)
 {
@@ -56,16 +33,15 @@ int torus_parse_radices(const struct torus_shape *s, const char *text, struct to
 		const char *end = parse_list(at, &r);
 
 		if (end && *end == '\0' && e == 0) {
-			return set_all(s, &r, text, spec, err);
+			for (int i = 0; i < s->n_dims; i++) {
+				spec->radices[i] = r;
+			}
+			return 0;
 		}
 		if (!end || *end != (e < s->n_dims - 1 ? ',' : '\0')) {
 			return err_set(err, WEFT_EINVAL, "levels \"%.64s\": expected numbers from "
 				       "2 with x between them, such as 4x16 or 8cx8c, for one "
 				       "dimension and all, or for %d with commas", text, s->n_dims);
-		}
-		if (product(&r) != s->size[e]) {
-			return err_set(err, WEFT_EINVAL, "levels \"%.64s\" multiply to %d in "
-				       "dimension %d of %d", text, product(&r), e + 1, s->size[e]);
 		}
 		spec->radices[e] = r;
 		at = end;

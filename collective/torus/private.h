@@ -26,6 +26,8 @@ struct torus_line_level {
 	bool is_fold;		/* never exchanged */
 	bool chain;
 	int stride, up, down;
+	int radix, left_up, left_down;	/* of uneven levels: multiples of the radix that
+					 * there are ahead and behind */
 };
 
 /* A partner of a node in a step. */
@@ -47,6 +49,7 @@ struct torus_line {
 	int n_generators;	/* of a group that keeps it and moves nodes freely */
 	int order[COLL_MAX_DIGITS];
 	int16_t *image;		/* generator * d + x */
+	bool is_uneven;		/* the radices of its levels do not multiply to d */
 	bool is_alike;		/* all nodes send as many blocks in a step */
 	int period;		/* of such a line: what nodes do repeats after so many */
 	struct arrays arrays;

@@ -107,6 +107,13 @@ static int check_kind(const struct torus_work *w, enum coll_kind kind, struct er
 		return err_set(err, WEFT_EUNSUPPORTED, "%s by this algorithm: not supported",
 			       coll_kind_name(kind));
 	}
+	for (int e = 0; e < w->shape->n_dims && w->spec->rounds >= 0; e++) {
+		if (w->line[0][e]->is_uneven) {
+			return err_set(err, WEFT_EUNSUPPORTED, "exchanges on a dimension of %d with "
+				       "levels that do not multiply to that: not supported",
+				       w->shape->size[e]);
+		}
+	}
 	if (kind == COLL_ALLREDUCE) {
 		return 0;
 	}

@@ -45,7 +45,8 @@ struct torus_level {
 };
 
 struct torus_radices {
-	int n;		/* levels, whose radices multiply to the size of the dimension */
+	int n;		/* levels, whose radices multiply to the size of the dimension; or, without
+			 * exchanges, any but for the last, which has the rest */
 	struct torus_level level[TORUS_MAX_LEVELS];
 };
 

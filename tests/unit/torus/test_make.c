@@ -98,6 +98,24 @@ static struct torus_spec radices(const struct world *w, bool many, bool chain, i
 	return spec;
 }
 
+/* Levels that do not multiply to the sizes: m nodes, then as many as are left. */
+static struct torus_spec uneven(const struct world *w, int m, bool chain)
+{
+	struct torus_spec spec = { .lines = TORUS_LEVELS, .rounds = -1 };
+	int digits[COLL_MAX_DIGITS], n;
+	struct err err = { 0 };
+
+	must(coll_digits(w->t, digits, &n, &err), &err);
+	for (int e = 0; e < n; e++) {
+		int d = digits[n - 1 - e], rest = d / 2 / m + (d - 1) / 2 / m + 1;
+
+		spec.radices[e] = rest > 1 && m < d
+			? (struct torus_radices){ 2, { { m, chain }, { rest, chain } } }
+			: (struct torus_radices){ 1, { { d, chain } } };
+	}
+	return spec;
+}
+
 static void replay_shape(const char *expr, int n_kinds)
 {
 	struct world w = world_of(expr);
@@ -109,6 +127,11 @@ static void replay_shape(const char *expr, int n_kinds)
 		struct torus_spec spec = radices(&w, i % 2, i / 2 % 2, i / 4 - 1);
 
 		replay(&w, expr, &spec, i < 2 ? n_kinds : 1, 0);
+	}
+	for (int m = 2; m <= 7; m++) {
+		struct torus_spec spec = uneven(&w, m, m % 2);
+
+		replay(&w, expr, &spec, m == 3 ? n_kinds : 1, 0);
 	}
 	world_end(&w);
 }
