@@ -9,6 +9,9 @@
 #include <stdlib.h>
 
 #include "collective/torus/private.h"
+#include "lib/base/rat.h"
+
+#define MAX_PARTS 64	/* of a chunk, for parallel links */
 
 int torus_builder_init(struct torus_builder *b, const struct torus_shape *s, enum coll_kind kind,
 		       struct err *err)
@@ -77,31 +80,49 @@ static int make_digraph(struct torus_builder *b, struct err *err)
 	return rc ? rc : topo_freeze(b->logical, err);
 }
 
-/* Whether every arc is a link, and no two links are parallel. */
-static bool is_direct(const struct torus_builder *b)
+/* Links from u to v, which have one capacity; 0: none, or not so. */
+static int count_links(const struct topo *t, int u, int v)
+{
+	int first, n = topo_out(t, u, &first), like = topo_find_arc(t, u, v), links = 0;
+
+	for (int a = first; a < first + n; a++) {
+		if (topo_arc(t, a)->dst != v) {
+			continue;
+		}
+		if (topo_arc(t, a)->cap != topo_arc(t, like)->cap) {
+			return 0;
+		}
+		links++;
+	}
+	return links;
+}
+
+/* In how many parts a chunk goes, so that parallel links everywhere get as many of them each; 0: some
+ * partners are not joined by links of one capacity. */
+static int count_parts(const struct torus_builder *b)
 {
 	const struct torus_shape *s = b->shape;
+	int parts = 1;
 
 	for (int u = 0; u < topo_ranks(s->t); u++) {
-		int first, n = topo_out(s->t, u, &first);
-
-		for (int a = first; a < first + n; a++) {
-			if (topo_find_arc(s->t, u, topo_arc(s->t, a)->dst) != a) {
-				return false;
-			}
-		}
 		for (int e = 0; e < s->n_dims; e++) {
 			int x = torus_digit(s, u, e);
 
 			for (int to = 0; to < s->size[e]; to++) {
-				if (b->arc[e][x * s->size[e] + to] > 0 &&
-				    topo_find_arc(s->t, u, u + (to - x) * s->unit[e]) < 0) {
-					return false;
+				int v = u + (to - x) * s->unit[e], links;
+
+				if (b->arc[e][x * s->size[e] + to] == 0) {
+					continue;
+				}
+				links = count_links(s->t, u, v);
+				parts = links ? parts / (int)rat_gcd(parts, links) * links : MAX_PARTS + 1;
+				if (parts > MAX_PARTS) {
+					return 0;
 				}
 			}
 		}
 	}
-	return !s->fabric;
+	return s->fabric ? 0 : parts;
 }
 
 /* An empty schedule on a digraph, which becomes b's as the schedule's; g is taken over. */
@@ -133,7 +154,7 @@ static int begin_direct(struct torus_builder *b, int chunks, int root,
 		topo_free(t);
 		return rc;
 	}
-	rc = begin_on(b, t, chunks, root, own, err);
+	rc = begin_on(b, t, chunks * b->parts, root, own, err);
 	b->is_direct = rc == 0;
 	if (rc == WEFT_EINVAL) {
 		err_clear(err);
@@ -148,13 +169,34 @@ static int begin_direct(struct torus_builder *b, int chunks, int root,
 int torus_builder_begin(struct torus_builder *b, int chunks, int root, struct topo_group *g,
 			struct err *err)
 {
-	int rc = is_direct(b) ? begin_direct(b, chunks, root, g, err) : 0;
+	int rc;
 
+	b->parts = count_parts(b);
+	rc = b->parts ? begin_direct(b, chunks, root, g, err) : 0;
 	if (rc || b->is_direct || (rc = make_digraph(b, err))) {
 		topo_group_free(g);
 		return rc;
 	}
 	return begin_on(b, b->logical, chunks, root, g, err);
+}
+
+/* Each of the links to a node carries as many parts of the chunks. */
+static int add_on_links(struct torus_builder *b, int from, int to, const struct coll_xfer *like,
+			struct err *err)
+{
+	int first, n = topo_out(b->logical, from, &first), rc = 0;
+	int parts = (like->last - like->first + 1) * b->parts / count_links(b->logical, from, to);
+	struct coll_xfer xfer = *like;
+
+	xfer.first = like->first * b->parts;
+	for (xfer.arc = first; xfer.arc < first + n && rc == 0; xfer.arc++) {
+		if (topo_arc(b->logical, xfer.arc)->dst == to) {
+			xfer.last = xfer.first + parts - 1;
+			rc = coll_add(b->sched, &xfer, err);
+			xfer.first += parts;
+		}
+	}
+	return rc;
 }
 
 int torus_builder_add(struct torus_builder *b, int x, int dimension, int to,
@@ -165,8 +207,7 @@ int torus_builder_add(struct torus_builder *b, int x, int dimension, int to,
 	int at = torus_digit(s, x, dimension), first;
 
 	if (b->is_direct) {
-		xfer.arc = topo_find_arc(b->logical, x, x + (to - at) * s->unit[dimension]);
-		return coll_add(b->sched, &xfer, err);
+		return add_on_links(b, x, x + (to - at) * s->unit[dimension], like, err);
 	}
 	topo_out(b->logical, x, &first);
 	for (int e = 0; e < dimension; e++) {

@@ -127,8 +127,26 @@ struct torus_lists {
 	VEC(struct torus_radices) all;
 };
 
-static int add_lists(struct torus_lists *l, struct torus_radices *r, int rest, int large,
-		     struct err *err)
+/* Whether all dimensions of a size have the links of a level, both ways; as far as only links count. */
+static bool has_links(const struct torus_shape *s, int size, int stride,
+		      const struct torus_level *level)
+{
+	int far = level->chain ? 1 : level->radix / 2;
+
+	for (int e = 0; e < s->n_dims; e++) {
+		for (int t = 1; t <= far && s->size[e] == size && s->joins[e]; t++) {
+			int o = t * stride % size;
+
+			if (!s->joins[e][o] || !s->joins[e][size - o]) {
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+static int add_lists(const struct torus_shape *s, struct torus_lists *l, struct torus_radices *r,
+		     int size, int rest, int large, struct err *err)
 {
 	int rc = 0;
 
@@ -143,9 +161,12 @@ static int add_lists(struct torus_lists *l, struct torus_radices *r, int rest, i
 			continue;
 		}
 		for (int chain = 0; chain <= (m > 3) && rc == 0; chain++) {
-			r->level[r->n++] = (struct torus_level){ m, chain };
-			rc = add_lists(l, r, rest / m, large + (m > 3), err);
-			r->n--;
+			r->level[r->n] = (struct torus_level){ m, chain };
+			if (has_links(s, size, size / rest, &r->level[r->n])) {
+				r->n++;
+				rc = add_lists(s, l, r, size, rest / m, large + (m > 3), err);
+				r->n--;
+			}
 		}
 	}
 	return rc;
@@ -213,7 +234,7 @@ static int improve_size(struct torus_search *k, int size, struct err *err)
 	struct torus_lists lists = { 0 };
 	struct torus_radices r = { 0 };
 	struct torus_spec spec = k->best;
-	int rc = add_lists(&lists, &r, size, 0, err);
+	int rc = add_lists(k->shape, &lists, &r, size, size, 0, err);
 
 	if (rc == 0 && largest_prime(size) >= MIN_PRIME) {
 		rc = add_uneven(&lists, size, err);
@@ -310,12 +331,34 @@ static int try_given(struct torus_search *k, struct err *err)
 	return try_rounds(k, *k->fixed, count_levels(k->shape, k->fixed), err);
 }
 
+/* Whether every dimension has links that its lines could be made of. */
+static bool may_exist(const struct torus_shape *s)
+{
+	for (int e = 0; e < s->n_dims; e++) {
+		bool any = !s->joins[e];
+
+		for (int o = 1; o < s->size[e] && !any; o++) {
+			any = s->joins[e][o] && s->joins[e][s->size[e] - o];
+		}
+		if (!any) {
+			return false;
+		}
+	}
+	return true;
+}
+
 /* All have coordinates beside each other as partners: where no message may go between them there is
  * nothing to look for. */
 static int check_neighbours(struct torus_shape *s, struct err *err)
 {
 	const struct torus_route *r;
-	int periods[COLL_MAX_DIGITS], rc = torus_nets(s, periods, err);
+	int periods[COLL_MAX_DIGITS], rc;
+
+	if (!may_exist(s)) {
+		return err_set(err, WEFT_EUNSUPPORTED, "a dimension without links between neighbours, "
+			       "and nothing is forwarded");
+	}
+	rc = torus_nets(s, periods, err);
 
 	for (int e = 0; e < s->n_dims && rc == 0; e++) {
 		rc = torus_net_route(s->net[e], 0, 1, &r, err);

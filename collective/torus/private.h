@@ -11,6 +11,8 @@ struct torus_shape {
 	bool forwards;
 	int n_dims;
 	int size[COLL_MAX_DIGITS], unit[COLL_MAX_DIGITS];
+	bool *joins[COLL_MAX_DIGITS];	/* by offset o, where only links count (no forwarding, no
+					 * switches): every coordinate x has one to x + o; else NULL */
 	struct torus_net *net[COLL_MAX_DIGITS];	/* of a line of a dimension; times.c */
 };
 
@@ -106,6 +108,7 @@ struct torus_builder {
 	const struct torus_shape *shape;
 	enum coll_kind kind;
 	bool is_direct;			/* all arcs are links: it needs no embedding */
+	int parts;			/* that links divide a chunk into, when they are parallel */
 	struct topo *logical;		/* the schedule's, once it is there */
 	struct coll_sched *sched;	/* owned */
 	int16_t *arc[COLL_MAX_DIGITS];	/* x * size + to: 0, or one more than its number among the
