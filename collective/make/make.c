@@ -727,6 +727,18 @@ int coll_make(const struct coll_make_query *q, struct coll_made *out, struct err
 	return rc;
 }
 
+int coll_make_torus(const struct coll_make_query *q, struct coll_made *out, struct err *err)
+{
+	struct coll_made one = { .batches = 1 };
+	int rc = make_fastest_torus(q, INT64_MAX, &one, err);
+
+	*out = (struct coll_made){ 0 };
+	if (rc == 0 && (rc = offer(q, &one, out, err))) {
+		coll_made_fini(out);
+	}
+	return rc;
+}
+
 struct coll_make_query coll_make_job(enum coll_kind kind, const char *algorithm,
 				     const struct topo *topo, const struct coll_cost *cost)
 {
@@ -734,6 +746,7 @@ struct coll_make_query coll_make_job(enum coll_kind kind, const char *algorithm,
 
 	return (struct coll_make_query){
 		.kind = kind, .algorithm = algorithm, .topo = topo, .cost = cost,
+		.links_only = !cost || cost->hop_ns == 0,
 		.batches = whole && !coll_has_root(kind) && strcmp(algorithm, "trees") != 0,
 		.max_transfers = COLL_MAKE_TRANSFERS,
 		.pairs = { .flow = { .gap = JOB_GAP, .max_passes = JOB_PASSES },

@@ -58,6 +58,8 @@ struct coll_make_query {
 	const struct coll_fabric *fabric;	/* to be embedded in; NULL: arcs are links */
 	const struct topo *physical;	/* that of the fabric, where topo is what its terminals see
 					 * and not a choice: trees are made on it. NULL: is not so */
+	bool links_only;	/* arcs are circuits between ranks that pass on nothing: no schedule is
+				 * taken whose messages go through other ranks */
 	bool min_cost;		/* "trees": those of least cost at the best rate (coll_rate_forest) */
 	int chunks;		/* a shard, of "bfb"; 0: as many as needed */
 	int batches;		/* 1: whole; 0: whole without a cost, else in those that take the
@@ -118,6 +120,12 @@ struct coll_made {
  */
 int coll_make(const struct coll_make_query *q, struct coll_made *out, struct err *err);
 void coll_made_fini(struct coll_made *m);
+
+/* The time that the fastest algorithm on coordinates takes (torus_choose), without its schedule and
+ * but for rounding: what "auto" has beside the others. q has a cost. WEFT_EUNSUPPORTED: none. */
+int coll_make_torus_time(const struct coll_make_query *q, double *time_ns, struct err *err);
+/* Its schedule, as coll_make has it. */
+int coll_make_torus(const struct coll_make_query *q, struct coll_made *out, struct err *err);
 
 /* The i-th name for a collective beside "auto"; NULL: there are no more. */
 const char *coll_make_algorithm(enum coll_kind kind, int i);

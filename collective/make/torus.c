@@ -71,6 +71,12 @@ static int make_spec(const struct coll_make_query *q, struct torus_shape *shape,
 	if (rc) {
 		return rc;
 	}
+	if (coll_is_embedded(made->sched) && q->links_only) {
+		coll_free(made->sched);
+		made->sched = NULL;
+		return err_set(err, WEFT_EUNSUPPORTED, "algorithm %s: partners are not joined by links "
+			       "that are alike", torus_name(spec));
+	}
 	if (coll_is_embedded(made->sched)) {
 		coll_set_physical_name(made->sched, q->fabric ? q->fabric->name
 							      : q->expr ? q->expr : "");
@@ -112,22 +118,48 @@ int make_torus(const struct coll_make_query *q, const char *name, struct coll_ma
 	return rc;
 }
 
+/* The fastest, and its time; *shape is the caller's to free after no error. */
+static int choose(const struct coll_make_query *q, struct torus_shape **shape,
+		  struct torus_spec *spec, double *ns, struct err *err)
+{
+	int rc = torus_shape_new(q->topo, q->fabric, q->cost->hop_ns > 0, shape, err);
+
+	if (rc) {
+		return rc;
+	}
+	if ((rc = torus_choose(*shape, q->kind, q->cost, NULL, spec, err)) ||
+	    (rc = torus_time(*shape, spec, q->kind, q->cost, ns, err))) {
+		torus_shape_free(*shape);
+	}
+	return rc;
+}
+
 int make_fastest_torus(const struct coll_make_query *q, int64_t below_ns, struct coll_made *made,
 		       struct err *err)
 {
 	struct torus_spec spec;
 	struct torus_shape *shape;
 	double ns;
-	int rc = torus_shape_new(q->topo, q->fabric, q->cost->hop_ns > 0, &shape, err);
+	int rc = choose(q, &shape, &spec, &ns, err);
 
 	if (rc) {
 		return rc;
 	}
-	if ((rc = torus_choose(shape, q->kind, q->cost, NULL, &spec, err)) == 0 &&
-	    (rc = torus_time(shape, &spec, q->kind, q->cost, &ns, err)) == 0 &&
-	    ns < (double)below_ns) {
+	if (ns < (double)below_ns) {
 		rc = make_spec(q, shape, &spec, made, err);
 	}
 	torus_shape_free(shape);
+	return rc;
+}
+
+int coll_make_torus_time(const struct coll_make_query *q, double *time_ns, struct err *err)
+{
+	struct torus_spec spec;
+	struct torus_shape *shape;
+	int rc = choose(q, &shape, &spec, time_ns, err);
+
+	if (rc == 0) {
+		torus_shape_free(shape);
+	}
 	return rc;
 }

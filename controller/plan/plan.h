@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collective/make/make.h"
 #include "collective/schedule/schedule.h"
 #include "controller/model/model.h"
 #include "drivers/optics/optics.h"
@@ -230,7 +231,9 @@ struct plan_job {
 	const char *algorithm;		/* "composed", "optree", "bfb",
 					 * "expand", "mcf", "pmcf", "tsmcf",
 					 * "single-path", "shortest-path",
-					 * "disjoint", "trees", "paths" */
+					 * "disjoint", "trees", "paths", or
+					 * one of torus_name() */
+	struct coll_made_torus torus;	/* of these */
 	char *topology;			/* expression used, "" on rings */
 	struct plan_choice *choice;	/* NULL: it was given */
 	struct coll_sched *sched;	/* verified */

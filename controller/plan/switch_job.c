@@ -162,6 +162,7 @@ static int take_schedule(struct plan_job *pj, const char *name, struct coll_made
 	pj->sched = m->sched;
 	pj->flow = m->flow;
 	pj->algorithm = m->algorithm;
+	pj->torus = m->torus;
 	pj->report = m->report;
 	pj->time_ns = m->time_ns;
 	pj->bound_ns = m->bound_ns;
@@ -356,7 +357,8 @@ static int note_ranges(struct plan_choice *c, const struct plan_job *pj,
 		const struct coll_point *p = &f->points.v[i];
 
 		skip[i] = was_refused(c, p->expr);
-		taken |= strcmp(p->expr, pj->topology) == 0 && p->steps == pj->report.steps;
+		taken |= strcmp(p->expr, pj->topology) == 0 && p->steps == pj->report.steps &&
+			 !pj->torus.is_made;
 	}
 	if (rc == 0 && taken) {
 		n = coll_ranges(f, skip, cost, c->ports, ranges);

@@ -621,6 +621,9 @@ int msg_job_init(struct msg_job *j, const struct plan *p, int job, struct err *e
 	out->moves_gap = msg_number(&j->moves_gap, pj->moves_bound >= 0,
 				    pj->n_moves - pj->moves_bound);
 	out->size_bytes = mj->size_bytes;
+	out->levels = (char *)pj->torus.levels;
+	out->rounds = msg_number(&j->rounds, pj->torus.is_made && pj->torus.rounds >= 0,
+				 pj->torus.rounds);
 	if (list_devices(j, p, pj, err) || list_tuning(j, p, pj, err) ||
 	    list_without(j, p, pj, err) || list_ranks(j, pj, err) || list_arcs(j, pj, err) ||
 	    (pj->choice && list_choice(j, pj, err))) {

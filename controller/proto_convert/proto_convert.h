@@ -84,7 +84,7 @@ struct msg_topology {
 struct msg_job {
 	Weft__V1__PlanJob row;
 	Weft__V1__JobDegradation loss;
-	Weft__V1__Number moves_bound, moves_gap;
+	Weft__V1__Number moves_bound, moves_gap, rounds;
 	char factor[64], loss_factor[64], bound[64];
 	char **devices;
 	Weft__V1__PlanTuning *tunings, **tuning;

@@ -717,7 +717,28 @@ static void note_choice(struct out *o, const Weft__V1__PlanJob *j)
 	note_fastest(o, j);
 }
 
-/* What tables do not show: how topologies were chosen, and of jobs on rings. */
+/* What an algorithm on coordinates is made of. */
+static void note_algorithm(struct out *o, const Weft__V1__PlanJob *j)
+{
+	struct buf b = { 0 };
+
+	if (j->levels[0]) {
+		buf_printf(&b, " in levels of %s", j->levels);
+	}
+	if (j->rounds && j->rounds->value == 0) {
+		buf_printf(&b, "%s exchanges only", j->levels[0] ? "," : "");
+	} else if (j->rounds) {
+		buf_printf(&b, "%s exchanges after %lld round%s of reduce-scatter",
+			   j->levels[0] ? "," : "", (long long)j->rounds->value,
+			   j->rounds->value == 1 ? "" : "s");
+	}
+	if (b.len > 0) {
+		out_note(o, "job %s: %s%s", j->name, j->algorithm, buf_cstr(&b));
+	}
+	buf_fini(&b);
+}
+
+/* What tables do not show: algorithms, how topologies were chosen, and of jobs on rings. */
 static void note_jobs(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
 {
 	char text[64], more[32];
@@ -725,6 +746,7 @@ static void note_jobs(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		const Weft__V1__PlanJob *j = jobs[i];
 
+		note_algorithm(o, j);
 		note_choice(o, j);
 		if (j->retune_hidden_ns > 0) {
 			out_note(o, "job %s: %s of retuning behind others' data", j->name,

@@ -68,6 +68,55 @@ static void same_as_found(void **state)
 	}
 }
 
+/* The algorithm of the first job, whose schedule is verified and goes over circuits alone. */
+static void assert_algorithm(struct model_fabric *f, const char *topology, const char *algorithm,
+			     int steps)
+{
+	struct plan *p = plan_of(f, NULL);
+	const struct plan_job *j = &p->jobs[0];
+	struct coll_report r;
+
+	coll_report_init(&r);
+	assert_string_equal(j->topology, topology);
+	assert_string_equal(j->algorithm, algorithm);
+	assert_int_equal(j->report.steps, steps);
+	assert_int_equal(coll_verify(j->sched, &r, NULL), 0);
+	assert_int_equal(r.steps, steps);
+	assert_false(coll_is_embedded(j->sched));
+	assert_int_equal(j->n_circuits, topo_m(coll_topo(j->sched)));
+	coll_report_fini(&r);
+	plan_free(p);
+	model_free(f);
+}
+
+/* On a torus of light the size decides; so it does which topology is taken. Hosts pass on nothing. */
+static void on_coordinates(void **state)
+{
+	static const struct {
+		int n, ports;
+		const char *job, *topology, *algorithm;
+		int steps;
+	} rows[] = {
+		{ 16, 4, "size: 1KiB, topology: 'Torus(4,4)'", "Torus(4,4)", "swing-latency", 4 },
+		{ 16, 4, "size: 1MiB, topology: 'Torus(4,4)'", "Torus(4,4)", "hybrid", 6 },
+		{ 16, 4, "size: 100MB, topology: 'Torus(4,4)'", "Torus(4,4)", "hybrid", 7 },
+		{ 16, 2, "size: 1KiB, topology: 'Ring(16)'", "Ring(16)", "mixed-radix", 8 },
+		{ 16, 2, "size: 100MB, topology: 'Ring(16)'", "Ring(16)", "bfb", 16 },
+		{ 8, 4, "size: 1KiB, topology: 'BiRing(4,8)'", "BiRing(4,8)", "mixed-radix", 4 },
+		{ 16, 6, "size: 1KiB, topology: auto", "Pow(K(4),2)", "mixed-radix", 2 },
+		{ 16, 6, "size: 100MB, topology: auto", "Pow(K(4),2)", "bfb", 4 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char job[128];
+
+		snprintf(job, sizeof(job), "collective: allreduce, %s", rows[i].job);
+		assert_algorithm(hosts(rows[i].n, rows[i].ports, true, job), rows[i].topology,
+				 rows[i].algorithm, rows[i].steps);
+	}
+}
+
 /* What was taken, with the figures of the job, the next best, and sizes. */
 static void reasons(void **state)
 {
@@ -125,7 +174,7 @@ static void refused_say_why(void **state)
 		"  - { from: 'h[4-7].p0', to: 'ocs0.[9-12]' }\n"
 		"  - { from: 'h[4-7].p1', to: 'ocs1.[1-4]' }\n"
 		"jobs:\n"
-		"  - { name: j, nodes: 'h[0-7]', collective: allreduce, size: 4KiB, "
+		"  - { name: j, nodes: 'h[0-7]', collective: allgather, size: 4KiB, "
 		"topology: auto, alpha: 10us }\n");
 	struct plan *p = plan_of(f, NULL);
 	const struct plan_choice *c = p->jobs[0].choice;
@@ -235,7 +284,8 @@ static void rooted_remains(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(same_as_found),  cmocka_unit_test(reasons),
+		cmocka_unit_test(same_as_found),
+		cmocka_unit_test(on_coordinates),  cmocka_unit_test(reasons),
 		cmocka_unit_test(given),	  cmocka_unit_test(refused_say_why),
 		cmocka_unit_test(rooted),	  cmocka_unit_test(rooted_unsupported),
 		cmocka_unit_test(rooted_remains),
