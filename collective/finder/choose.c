@@ -4,7 +4,8 @@
  * Every topology that could serve is an entry with a time: the exact one, or one that it
  * cannot be below, from the steps that its distances need and the bandwidth that each node
  * has. The entry of the least time is the answer if its time is exact; else it is looked into and put
- * back. So a schedule is only made where it may win, and a thousand tori cost nothing. `find`,
+ * back. So a schedule is only made where it may win, and a thousand tori cost nothing. Algorithms on
+ * coordinates (collective/torus) are timed by formula where they may win, and made where they do. `find`,
  * its sweeps and `topology: auto` all ask here, which is why they agree.
  */
 #include <math.h>
@@ -24,6 +25,8 @@
 /* What is known of a topology. */
 enum entry_state {
 	ENTRY_LOW,	/* its time is at least this */
+	ENTRY_FIGURES,	/* as ENTRY_LOW; breadth-first broadcast on it is known: `other` */
+	ENTRY_FORMULA,	/* its time is this, but for rounding, by an algorithm on coordinates */
 	ENTRY_PLAIN,	/* steps and T_B of breadth-first broadcast; something else that is made
 			 * may be faster, and the time is what that cannot be below */
 	ENTRY_TIMED,	/* it has this time */
@@ -34,6 +37,7 @@ struct finder_entry {
 	char *expr;		/* owned */
 	enum entry_state state;
 	int ports, diameter;
+	struct { enum entry_state state; int64_t time_ns; } other;	/* without coordinates */
 	bool alike;		/* all-to-all: one node's part, moved, is the whole, made in a
 				 * fraction of the time */
 	int steps;
@@ -121,6 +125,21 @@ static int64_t broadcast_low(const struct coll_cost *c, int ports, int diameter)
 	return (int64_t)((step * more + whole + 2 * sqrt(step * more * whole)) * (1 - 1e-6));
 }
 
+/* Whether algorithms on coordinates are asked for. */
+static bool wants_coordinates(const struct coll_want *w)
+{
+	return !coll_has_root(w->q.kind) && w->q.kind != COLL_ALLTOALL &&
+	       strcmp(w->algorithm, "auto") == 0;
+}
+
+/* Steps and hops that no algorithm on coordinates is below: messages that ranks forward go the whole
+ * distance in one step; an all-reduce by exchanges goes it once. */
+static int64_t min_steps_ns(const struct coll_cost *c, int diameter)
+{
+	return c->hop_ns > 0 ? c->alpha_ns + c->message_ns + diameter * c->hop_ns
+			     : diameter * step_ns(c);
+}
+
 /* What no schedule is below, by distance and bandwidth. */
 static int64_t low_of(const struct coll_want *w, int ports, int diameter)
 {
@@ -128,6 +147,11 @@ static int64_t low_of(const struct coll_want *w, int ports, int diameter)
 
 	if (coll_has_root(w->q.kind)) {
 		return broadcast_low(&w->cost, ports, diameter);
+	}
+	if (wants_coordinates(w)) {
+		int64_t ns = time_of(&w->cost, ports, 0, phases * (n - 1), n);
+
+		return ns < INT64_MAX / 2 ? ns + min_steps_ns(&w->cost, diameter) : ns;
 	}
 	return time_of(&w->cost, ports, (int)phases * diameter, phases * (n - 1), n);
 }
@@ -155,6 +179,23 @@ static void set_plain(const struct coll_choices *c, struct finder_entry *e, int 
 	if (better < e->time_ns) {
 		e->time_ns = better;
 		e->state = ENTRY_PLAIN;
+	}
+}
+
+/* Where an algorithm on coordinates might take less time, that is looked into first. */
+static void may_be_faster(const struct coll_choices *c, struct finder_entry *e)
+{
+	int64_t low;
+
+	if (!wants_coordinates(&c->w)) {
+		return;
+	}
+	low = low_of(&c->w, e->ports, e->steps / phases_of(c->w.q.kind));
+	if (low < e->time_ns) {
+		e->other.state = e->state;
+		e->other.time_ns = e->time_ns;
+		e->state = ENTRY_FIGURES;
+		e->time_ns = low;
 	}
 }
 
@@ -284,6 +325,7 @@ static int add_points(struct coll_choices *c, const struct coll_frontier *f, int
 			rc = add_rooted(c, p->expr, err);
 		} else {
 			set_plain(c, &e, p->steps, p->num, p->den);
+			may_be_faster(c, &e);
 			rc = push(c, e, p->expr, err);
 		}
 	}
@@ -500,7 +542,8 @@ static int make_entry(struct coll_choices *c, struct finder_entry *e, const stru
 	int rc;
 
 	q.expr = e->expr;
-	rc = coll_make(&q, &e->made, err);
+	rc = e->state == ENTRY_FORMULA ? coll_make_torus(&q, &e->made, err)
+				       : coll_make(&q, &e->made, err);
 	if (rc) {
 		return rc;
 	}
@@ -552,16 +595,44 @@ static int time_plain(struct coll_choices *c, struct finder_entry *e, const stru
 	return rc;
 }
 
+/* The time of the fastest algorithm on coordinates, where that is less than what others take; these
+ * again otherwise. */
+static int time_on_coordinates(struct coll_choices *c, struct finder_entry *e,
+			       const struct topo *t, struct err *err)
+{
+	struct coll_make_query q = coll_make_job(c->w.q.kind, c->w.algorithm, t, &c->w.cost);
+	struct err why = { 0 };
+	double ns = HUGE_VAL;
+	int rc = coll_make_torus_time(&q, &ns, &why);
+
+	if (rc == WEFT_ENOMEM) {
+		return err_nomem(err);
+	}
+	if (rc == 0 && ns < (double)e->other.time_ns) {
+		e->state = ENTRY_FORMULA;
+		e->time_ns = (int64_t)ns;
+		return 0;
+	}
+	e->state = e->other.state;
+	e->time_ns = e->other.time_ns;
+	return 0;
+}
+
 /* Looks further into an entry that is not timed. One that cannot be scheduled is passed over. */
 static int look_into(struct coll_choices *c, struct finder_entry *e, struct err *err)
 {
 	struct topo *t = NULL;
 	int rc = topo_parse(e->expr, &t, NULL, NULL);
 
-	if (!rc && c->w.q.kind != COLL_ALLTOALL && e->state != ENTRY_PLAIN) {
+	if (!rc && e->state == ENTRY_FIGURES) {
+		rc = time_on_coordinates(c, e, t, NULL);
+	} else if (!rc && c->w.q.kind != COLL_ALLTOALL && e->state == ENTRY_LOW) {
 		e->ports = topo_max_degree(t);
 		rc = coll_has_root(c->w.q.kind) ? time_trees(c, e, t, NULL)
 						: time_plain(c, e, t, NULL);
+		if (!rc) {
+			may_be_faster(c, e);
+		}
 	} else if (!rc) {
 		rc = make_entry(c, e, t, NULL);
 	}
@@ -597,6 +668,14 @@ static int max_tries(const struct coll_query *q)
 	return q->kind == COLL_ALLTOALL && is_large ? COLL_CHOICE_TRIES / 4 : COLL_CHOICE_TRIES;
 }
 
+/* Whether looking into it takes more than figures. */
+static bool makes_schedule(const struct coll_choices *c, const struct finder_entry *e)
+{
+	bool figures = e->state == ENTRY_LOW || e->state == ENTRY_FIGURES;
+
+	return !figures || coll_has_root(c->w.q.kind) || c->w.q.kind == COLL_ALLTOALL;
+}
+
 static void give(struct coll_choices *c, int at, struct coll_choice *out)
 {
 	struct finder_entry *e = &c->list.v[at];
@@ -617,7 +696,8 @@ int coll_choices_next(struct coll_choices *c, struct coll_choice *out, struct er
 		}
 	}
 	for (int tries = 0; (at = first_of(c, false)) >= 0 && c->list.v[at].state != ENTRY_TIMED;) {
-		if (tries++ >= max_tries(&c->w.q) && first_of(c, true) >= 0) {
+		tries += makes_schedule(c, &c->list.v[at]);
+		if (tries > max_tries(&c->w.q) && first_of(c, true) >= 0) {
 			at = first_of(c, true);
 			break;
 		}

@@ -359,7 +359,6 @@ static int check_neighbours(struct torus_shape *s, struct err *err)
 			       "and nothing is forwarded");
 	}
 	rc = torus_nets(s, periods, err);
-
 	for (int e = 0; e < s->n_dims && rc == 0; e++) {
 		rc = torus_net_route(s->net[e], 0, 1, &r, err);
 	}
