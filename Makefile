@@ -307,8 +307,8 @@ TEST_flow := bfb
 TEST_tree := lp
 TEST_routing := bfb
 TEST_rank := bfb flow tree
-TEST_msccl := bfb flow
-TEST_mscclpp := bfb flow
+TEST_msccl := bfb flow torus
+TEST_mscclpp := bfb flow torus
 TEST_drivers := emulators
 
 UNIT := $(wildcard tests/unit/*/test_*.c)

@@ -9,6 +9,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_orte_tmpdir_base=$T OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo
 unset LD_PRELOAD WEFT_MPI_TABLE WEFT_MPI_SCHEDULES WEFT_MPI_REPORT WEFT_MPI_STRICT
 LIB=$BUILD/release/libweft_mpi.so
+COST="--alpha 500ns --hop 400ns --link-bandwidth 400Gbps"
 KINDS="allreduce allgather reduce-scatter all-to-all broadcast"
 
 expect 0 "an MPI program is built" \
@@ -95,6 +96,36 @@ cp "$TOP/tests/fuzz/corpus/schedule_json/chains.json" s5-allreduce.json
 expect 0 "sums are forwarded along a ring" \
 	weft_mpi 5 WEFT_MPI_SCHEDULES="$(list s5)" ./program check 65536
 right "nothing is wrong"
+# Swing and its relatives, an all-reduce by another one for each band of sizes, embedded where
+# partners are no neighbours.
+while read -r ranks topology levels; do
+	at="t$ranks"
+	printf 'schedules:\n' >"$at.yaml"
+	from=0
+	for how in "swing" "swing-latency" "mixed-radix --levels $levels --rounds 0" \
+		"mixed-radix --levels $levels" "recursive-doubling" "rabenseifner" \
+		"auto $COST --size 64B" "auto $COST --size 4KiB" "auto $COST --size 1MiB"; do
+		# shellcheck disable=SC2086
+		weft schedule make -t "$topology" -c allreduce -a $how -o "$at-$from.json" >/dev/null
+		tap "$ranks ranks on $topology: $how"
+		to=$((from * 3 + 9))
+		echo "  - { file: $at-$from.json, min-bytes: ${from}B, max-bytes: ${to}B }" >>"$at.yaml"
+		from=$((to + 1))
+	done
+	for kind in reduce-scatter allgather broadcast all-to-all; do
+		how=swing
+		[[ $kind == all-to-all ]] && how=auto
+		weft schedule make -t "$topology" -c $kind -a $how -o "$at-$kind.json" >/dev/null
+		echo "  - { file: $at-$kind.json }" >>"$at.yaml"
+	done
+	expect 0 "run" weft_mpi "$ranks" WEFT_MPI_TABLE="$at.yaml" ./program check 65536
+	right "nothing is wrong, all that fits is taken"
+done <<-END
+	4 Torus(4) 4c
+	6 Torus(6) 6c
+	7 Torus(7) 7c
+	8 Torus(4,2) 4c,2
+END
 BTL=self,tcp expect 0 "over sockets" \
 	weft_mpi 4 WEFT_MPI_SCHEDULES="$(list s4)" ./program check 65536
 right "nothing is wrong"

@@ -57,6 +57,16 @@ if mine; then
 	tap "a schedule embedded in another topology"
 fi
 if mine; then
+	# Partners that are no neighbours; sums along chains; a rank folded in.
+	for how in "Torus(4,2) swing" "Torus(6) swing-latency" \
+		"Torus(4,2) mixed-radix --levels 4c,2 --rounds 0" "Torus(7) recursive-doubling"; do
+		# shellcheck disable=SC2086
+		weft schedule make -t "${how%% *}" -c allreduce -a ${how#* } -o s.pb >/dev/null &&
+			run s.pb 100003B || break
+	done
+	tap "algorithms on coordinates"
+fi
+if mine; then
 	# Sums that go on along a ring, of five and of six ranks.
 	for s in chains chains-compact; do
 		cp "$TOP/tests/fuzz/corpus/schedule_json/$s.json" . && run $s.json 100003B &&

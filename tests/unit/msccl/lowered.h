@@ -4,6 +4,7 @@
 
 #include "collective/bfb/bfb.h"
 #include "collective/schedule/schedule.h"
+#include "collective/torus/torus.h"
 #include "runtime/msccl/msccl.h"
 #include "tests/unit/schedule/chains.h"
 #include "tests/unit/schedule/common.h"
@@ -37,6 +38,34 @@ static inline struct coll_sched *of_family(enum coll_kind kind, const char *expr
 {
 	return kind == COLL_ALLTOALL || kind == COLL_BROADCAST
 		       ? paths(kind, expr, kind == COLL_ALLTOALL ? 1 : 48, 0) : bfb(kind, expr);
+}
+
+/* Algorithms on coordinates, whose partners are no neighbours; `runs` frees its schedule. */
+static inline void for_each_on_coordinates(void (*runs)(struct coll_sched *s))
+{
+	static const struct torus_spec specs[] = {
+		{ .lines = TORUS_SWING, .rounds = -1 }, { .lines = TORUS_SWING, .rounds = 0 },
+		{ .lines = TORUS_DOUBLING, .rounds = 0, .one_port = true },
+		{ .lines = TORUS_BUCKET, .rounds = -1, .in_step = true },
+	};
+	static const char *const shapes[] = { "Torus(4)", "Torus(6)", "Torus(7)", "Torus(4,2)" };
+	struct err err = { 0 };
+
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		struct torus_shape *shape;
+		struct topo *t;
+
+		must(topo_parse(shapes[i], &t, NULL, &err), &err);
+		must(torus_shape_new(t, NULL, true, &shape, &err), &err);
+		for (size_t k = 0; k < sizeof(specs) / sizeof(specs[0]); k++) {
+			struct coll_sched *s;
+
+			must(torus_make(shape, &specs[k], COLL_ALLREDUCE, 0, &s, &err), &err);
+			runs(s);
+		}
+		torus_shape_free(shape);
+		topo_free(t);
+	}
 }
 
 /* Exchanges along chains, and the same in batches that overlap; `runs` frees its schedule. */

@@ -112,6 +112,13 @@ static void test_forwarded_sums(void **state)
 	for_each_chain(runs_on_azure);
 }
 
+static void test_on_coordinates(void **state)
+{
+	(void)state;
+	for_each_on_coordinates(runs_on_rccl);
+	for_each_on_coordinates(runs_on_azure);
+}
+
 /* In no order at all. What a rank adds to while it sends it in several pieces is refused. */
 static void test_random_forwards(void **state)
 {
@@ -295,6 +302,7 @@ int main(void)
 		cmocka_unit_test(test_alltoall_broadcast),
 		cmocka_unit_test(test_made_otherwise),
 		cmocka_unit_test(test_forwarded_sums),
+		cmocka_unit_test(test_on_coordinates),
 		cmocka_unit_test(test_random_forwards),
 		cmocka_unit_test(test_forward_without_sum),
 		cmocka_unit_test(test_forwards_by_protocol),

@@ -108,6 +108,7 @@ static void test_forwarded_sums(void **state)
 {
 	(void)state;
 	for_each_chain(runs_everywhere);
+	for_each_on_coordinates(runs_everywhere);
 }
 
 /* Chains with changes that leave them right. What a rank adds to while it sends it in several
