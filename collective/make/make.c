@@ -300,6 +300,9 @@ static bool is_above(const struct coll_make_query *q, const struct coll_made *be
 #define JOB_TREES (INT64_C(1) << 14)
 #define MAX_TREES (INT64_C(1) << 18)
 
+/* Nodes up to which they are packed where there is nothing else. */
+#define MAX_ALONE 4096
+
 /* Trees that come as near to the bound are not packed in another way. */
 #define NEAR 1.02
 
@@ -309,7 +312,8 @@ static bool may_gain(const struct coll_make_query *q, const struct coll_made *be
 	const struct topo *t = q->physical ? q->physical : q->topo;
 	int64_t work = (int64_t)topo_n(t) * topo_m(t);
 
-	return work <= (q->max_transfers > 0 ? JOB_TREES : MAX_TREES) && is_above(q, best);
+	return work <= (q->max_transfers > 0 ? JOB_TREES : MAX_TREES) &&
+	       (!best->sched || is_above(q, best));
 }
 
 static int offer_forest(const struct coll_make_query *q, const char *name, bool joint,
@@ -339,7 +343,7 @@ static int try_forest(const struct coll_make_query *q, const char *name, struct 
 {
 	int rc;
 
-	if (is_auto(q) && best->sched && !may_gain(q, best)) {
+	if (is_auto(q) && !may_gain(q, best) && (best->sched || topo_n(q->topo) > MAX_ALONE)) {
 		return 0;
 	}
 	rc = offer_forest(q, name, false, best, err);
@@ -654,6 +658,8 @@ static const struct make_row {
 	{ "flood", GATHERS, try_flood, false },
 	{ "trees", GATHERS, try_forest, false },
 	{ "late", GATHERS, try_late, false },
+	{ "trees", TREES, try_rooted, false },
+	{ "paths", PATHS, try_rooted, false },
 	{ "mixed-radix", GATHERS, try_torus, false },
 	{ "swing", GATHERS | TREES, try_torus, true },
 	{ "swing-latency", KIND(COLL_ALLREDUCE), try_torus, true },
@@ -662,8 +668,6 @@ static const struct make_row {
 	{ "rabenseifner", GATHERS, try_torus, true },
 	{ "bucket", GATHERS, try_torus, true },
 	{ "ring", GATHERS, try_torus, true },
-	{ "trees", TREES, try_rooted, false },
-	{ "paths", PATHS, try_rooted, false },
 	{ "mcf", PAIRS, try_flow, false },
 	{ "link-mcf", PAIRS, try_flow, true },
 	{ "grouped", PAIRS, try_flow, true },
@@ -696,9 +700,26 @@ bool coll_make_is_torus(const char *algorithm)
 	return false;
 }
 
+/* A row for "auto": what is too large for one may do for another; *first keeps the first such error. */
+static int try_row(const struct coll_make_query *q, const struct make_row *row,
+		   struct coll_made *best, struct err *first, struct err *err)
+{
+	int rc = row->run(q, row->name, best, err);
+
+	if (rc != WEFT_ELIMIT || !is_auto(q) || q->kind == COLL_ALLTOALL) {
+		return rc;
+	}
+	if (first->code == 0) {
+		err_set(first, rc, "%s", err ? err->msg : "");
+	}
+	err_clear(err);
+	return 0;
+}
+
 /* All rows that are asked for. */
 static int try_rows(const struct coll_make_query *q, struct coll_made *best, struct err *err)
 {
+	struct err first = { 0 };
 	bool any = is_auto(q);
 	int rc;
 
@@ -707,9 +728,13 @@ static int try_rows(const struct coll_make_query *q, struct coll_made *best, str
 		    (any ? rows[r].by_name_only : strcmp(rows[r].name, q->algorithm) != 0)) {
 			continue;
 		}
-		if ((rc = rows[r].run(q, rows[r].name, best, err))) {
+		rc = try_row(q, &rows[r], best, &first, err);
+		if (rc) {
 			return rc;
 		}
+	}
+	if (!best->sched && first.code) {
+		return err_set(err, first.code, "%s", first.msg);
 	}
 	return best->sched ? 0 : err_set(err, WEFT_EUNSUPPORTED, "algorithm %s: not supported for "
 					 "%s", q->algorithm, coll_kind_name(q->kind));

@@ -392,7 +392,7 @@ int coll_steps_bound(const struct coll_sched *s, int hops, int from, int64_t lat
 	}
 	net.within = within;
 	if (!rc) {
-		time = c->steps_overlap ? bound_time_overlapped(&net, &cost, s->embedding != NULL)
+		time = c->steps_overlap ? bound_time_overlapped(&net, &cost, coll_may_route(s, c))
 					: bound_time(&net, &cost);
 	}
 	free(within);

@@ -248,6 +248,11 @@ static void latency_bound(const struct coll_sched *s, const struct coll_cost *c,
 	mpq_clear(part);
 }
 
+bool coll_may_route(const struct coll_sched *s, const struct coll_cost *c)
+{
+	return s->embedding || (c->hop_ns > 0 && s->lights.n == 0);
+}
+
 /* Over neighbours every hop of the farthest takes a step, and every step at least
  * one hop beside its load. Over routes one step may do, and where steps overlap the load of
  * one arc may pass while other arcs take the hops: then it is the hops of the
@@ -257,6 +262,7 @@ static int min_time(const struct coll_sched *s, const struct coll_report *r,
 {
 	mpq_t volume, none, fixed;
 	int64_t far_ns = 0, steps_ns = 0;
+	bool routed = coll_may_route(s, c);
 	int hops = -1, from, rc = farthest(s, &hops, &from, err);
 
 	if (rc) {
@@ -268,12 +274,12 @@ static int min_time(const struct coll_sched *s, const struct coll_report *r,
 	mpq_inits(volume, none, fixed, NULL);
 	mpq_set(volume, r->bandwidth_bound);
 	coll_scale(volume, 1, s->ports);
-	if (s->embedding || c->steps_overlap) {
+	if (routed || c->steps_overlap) {
 		rc = coll_steps_bound(s, hops, from, min_latency(coll_physical(s)), volume, c,
 				      &steps_ns, err);
 	}
-	if (!rc && (s->embedding || c->steps_overlap)) {
-		latency_bound(s, c, s->embedding ? hops > 0 : hops, hops, fixed);
+	if (!rc && (routed || c->steps_overlap)) {
+		latency_bound(s, c, routed ? hops > 0 : hops, hops, fixed);
 		rc = add_up(fixed, none, c, &far_ns, err);
 		hops = hops > 0;
 	}

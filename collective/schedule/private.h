@@ -60,6 +60,9 @@ int coll_refuse_embedded(const struct coll_sched *s, const char *what, struct er
 /* The least T_B by what a node must take in or send out, whatever the digraph, in M/B. */
 void coll_node_bound(enum coll_kind kind, int ranks, mpq_t bound);
 
+/* Messages may pass through other nodes: they have routes, or a hop costs something, which tells that
+ * nodes forward. O(1). */
+bool coll_may_route(const struct coll_sched *s, const struct coll_cost *c);
 /* bound_time() of collective/bound/bound.h for an embedded schedule, bound_time_overlapped() where
  * steps overlap, in whole ns: 0 with light. from:
  * a node with a rank so many hops away that wants its data; volume: the bandwidth bound, in vectors

@@ -364,9 +364,10 @@ struct coll_cost {
  * *bound_ns (may be NULL): lower bound for any schedule on this
  * digraph with these parameters: as many steps as the largest distance that
  * must be covered, each with alpha, a hop, a message and the smallest latency of an arc, and
- * the bandwidth bound; embedded, the least over all numbers of steps of what these need together
+ * the bandwidth bound; embedded, or where a hop costs something as nodes forward then, the
+ * least over all numbers of steps of what these need together
  * (collective/bound/bound.h, which proves it); where steps overlap, as many over that
- * distance, embedded one, with what first messages load (also there), or one with
+ * distance, then one, with what first messages load (also there), or one with
  * the bandwidth bound. WEFT_EINVAL (negative times or size, link_bps < 1),
  * WEFT_ELIMIT when a time does not fit 64 bits, WEFT_EINFEASIBLE when some
  * rank cannot be reached. O(transfers + routes), with the bound O(N (N + m)) over

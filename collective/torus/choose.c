@@ -251,8 +251,19 @@ static int improve_size(struct torus_search *k, int size, struct err *err)
 	return rc;
 }
 
-/* Size by size until nothing is gained. */
-static int improve(struct torus_search *k, struct err *err)
+/* Whether an earlier dimension has the same size. */
+static bool is_seen(const struct torus_shape *s, int e)
+{
+	for (int i = 0; i < e; i++) {
+		if (s->size[i] == s->size[e]) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Size by size, from the first dimension or from the last, until nothing is gained. */
+static int improve(struct torus_search *k, bool from_last, struct err *err)
 {
 	const struct torus_shape *s = k->shape;
 	double before;
@@ -260,13 +271,10 @@ static int improve(struct torus_search *k, struct err *err)
 
 	do {
 		before = k->best_ns;
-		for (int e = 0; e < s->n_dims && rc == 0; e++) {
-			bool seen = false;
+		for (int i = 0; i < s->n_dims && rc == 0; i++) {
+			int e = from_last ? s->n_dims - 1 - i : i;
 
-			for (int i = 0; i < e; i++) {
-				seen |= s->size[i] == s->size[e];
-			}
-			rc = seen ? 0 : improve_size(k, s->size[e], err);
+			rc = is_seen(s, e) ? 0 : improve_size(k, s->size[e], err);
 		}
 	} while (rc == 0 && k->best_ns < before);
 	return rc;
@@ -297,6 +305,17 @@ static struct torus_radices beginning(int size, int way)
 	return r;
 }
 
+/* All dimensions of one size: any order is the same. */
+static bool is_square(const struct torus_shape *s)
+{
+	for (int e = 1; e < s->n_dims; e++) {
+		if (s->size[e] != s->size[0]) {
+			return false;
+		}
+	}
+	return true;
+}
+
 static int try_radices(struct torus_search *k, struct err *err)
 {
 	struct torus_search all;
@@ -304,18 +323,21 @@ static int try_radices(struct torus_search *k, struct err *err)
 
 	k->max_work = work_so_far(k->shape) + MAX_WORK;
 	all = *k;
-	for (int way = 0; way < 3 && rc == 0; way++) {
+	for (int i = 0; i < 6 && rc == 0; i++) {
 		struct torus_search from = *k;
 		struct torus_spec spec = { .lines = TORUS_LEVELS };
 
 		from.best_ns = HUGE_VAL;
 		spec.one_port = k->fixed && k->fixed->one_port;
+		if (i % 2 && is_square(k->shape)) {
+			continue;
+		}
 		for (int e = 0; e < k->shape->n_dims; e++) {
-			spec.radices[e] = beginning(k->shape->size[e], way);
+			spec.radices[e] = beginning(k->shape->size[e], i / 2);
 		}
 		rc = try_rounds(&from, spec, count_levels(k->shape, &spec), err);
 		if (rc == 0 && from.best_ns < HUGE_VAL) {
-			rc = improve(&from, err);
+			rc = improve(&from, i % 2, err);
 		}
 		if (from.best_ns < all.best_ns) {
 			all = from;
