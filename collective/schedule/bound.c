@@ -317,6 +317,10 @@ static int are_alike(const struct coll_sched *s, bool *alike, struct err *err)
 	if (topo_holders(t) != s->ranks) {
 		return 0;
 	}
+	if (coll_symmetry(s) && topo_group_orbits(coll_symmetry(s)) == 1) {
+		*alike = true;
+		return 0;
+	}
 	rc = topo_group_find(t, &own, err);
 	if (!rc && !own) {
 		rc = topo_group_digits(t, &own, err);
