@@ -147,6 +147,18 @@ static void check_claims(struct rig *r, const char *fault)
 	}
 }
 
+/* Without a fault: a device on a busy machine may be late, and then begins again. */
+static void submit_well(struct rig *r)
+{
+	for (int i = 0; i < 3 && rig_submit(r, DRV_SAFE, 1, first); i++) {
+		rig_control(r, "unset", NULL, 0);
+		read_well(r, "a late answer");
+	}
+	if (r->rc) {
+		fail_msg("%s, without a fault: %s", r->driver, r->err.msg);
+	}
+}
+
 static void run(struct rig *r, const char *fault)
 {
 	char command[64];
@@ -154,7 +166,7 @@ static void run(struct rig *r, const char *fault)
 	rig_control(r, "clear", NULL, 0);
 	rig_control(r, "unset", NULL, 0);
 	read_well(r, "nothing");
-	assert_int_equal(rig_submit(r, DRV_SAFE, 1, first), 0);
+	submit_well(r);
 	snprintf(command, sizeof(command), "%s%s",
 		 fault[0] == '@' ? "" : "fault ", fault + (fault[0] == '@'));
 	rig_control(r, command, NULL, 0);
