@@ -189,9 +189,14 @@ void torus_net_classes(struct torus_net *n, int period)
 /* The links of a dimension; torus_net_free also after an error. O(m + d divisors of d). */
 static int net_new(const struct torus_shape *s, int e, struct torus_net **out, struct err *err)
 {
-	struct torus_net *n = calloc(1, sizeof(*n));
+	struct torus_net *n;
 	int rc;
 
+	if (s->size[e] > TORUS_MAX_SIZE) {
+		return err_set(err, WEFT_EUNSUPPORTED, "a dimension of %d: not supported beyond %d",
+			       s->size[e], TORUS_MAX_SIZE);
+	}
+	n = calloc(1, sizeof(*n));
 	*out = n;
 	if (!n) {
 		return err_nomem(err);

@@ -7,13 +7,14 @@
 static int find_joins(struct torus_shape *s, int e, struct err *err)
 {
 	int d = s->size[e], unit = s->unit[e];
-	int *count = calloc((size_t)d, 2 * sizeof(*count)), *seen = count + d;
+	int *count = calloc((size_t)d, 2 * sizeof(*count)), *seen;
 
 	s->joins[e] = calloc((size_t)d, sizeof(*s->joins[e]));
 	if (!count || !s->joins[e]) {
 		free(count);
 		return err_nomem(err);
 	}
+	seen = count + d;
 	for (int x = 0; x < d; x++) {
 		int first, n = topo_out(s->t, x * unit, &first);
 

@@ -35,7 +35,7 @@ enum torus_lines {
 
 #define TORUS_LINES (TORUS_RING + 1)
 #define TORUS_MAX_LEVELS 16	/* of a dimension */
-#define TORUS_MAX_SIZE 2048	/* of a dimension but for rings */
+#define TORUS_MAX_SIZE 2048	/* of a dimension but for Hamiltonian rings of two */
 
 /* So many nodes at equal distances join; direct: each sends to each of them at once; as a chain: from
  * neighbour to neighbour. */

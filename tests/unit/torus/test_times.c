@@ -262,11 +262,27 @@ static void test_known(void **state)
 	}
 }
 
+/* Too large for tables: refused before they are made. */
+static void test_large(void **state)
+{
+	struct world w = world_of("Torus(60000)");
+	struct coll_cost c = cost_of(500, 0, 1024);
+	struct torus_spec spec;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(torus_choose(w.shape, COLL_ALLREDUCE, &c, NULL, &spec, &err),
+			 WEFT_EUNSUPPORTED);
+	assert_string_equal(err.msg, "a dimension of 60000: not supported beyond 2048");
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_made),
 		cmocka_unit_test(test_known),
+		cmocka_unit_test(test_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
