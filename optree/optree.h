@@ -37,6 +37,11 @@ struct optree_params {
 	 * active last. convert_ns is paid in every step. */
 	bool overlap;
 	int64_t convert_ns;	/* 0..alpha_ns; of overlap only */
+	/* Propagation delay of one link of the whole ring, >= 0. What is sent
+	 * over h links arrives h * span_delay_ns later: without overlap a step
+	 * lasts alpha_ns and the most that one of its lightpaths takes for its
+	 * data and its links. */
+	int64_t span_delay_ns;
 	/* Plan nothing with more lights than this when written out (for jobs:
 	 * COLL_MAX_LIGHTS, what a schedule holds); 0: as fast as can be. */
 	int64_t max_lights;
@@ -60,6 +65,7 @@ struct optree_params {
 };
 
 #define OPTREE_MAX_DEPTH 32
+#define OPTREE_MAX_SPAN_DELAY_NS INT64_C(1000000000) /* 200,000 km of fibre */
 
 struct optree_level {
 	int subsets;	/* of all segments together at this level */

@@ -37,6 +37,12 @@ int tree_check_params(const struct optree_params *p, struct err *err)
 			       (long long)p->channel_bps,
 			       (long long)p->alpha_ns);
 	}
+	if (p->span_delay_ns < 0 || p->span_delay_ns > OPTREE_MAX_SPAN_DELAY_NS) {
+		return err_set(err, WEFT_EINVAL,
+			       "%lld ns of delay a link: 0 to %lld are supported",
+			       (long long)p->span_delay_ns,
+			       (long long)OPTREE_MAX_SPAN_DELAY_NS);
+	}
 	if (p->overlap && (p->convert_ns < 0 || p->convert_ns > p->alpha_ns)) {
 		return err_set(err, WEFT_EINVAL,
 			       "%lld ns of conversion in a step of %lld ns",

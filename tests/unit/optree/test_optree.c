@@ -423,6 +423,11 @@ static void nonsense_is_refused(void **state)
 	p = params(16, 4, 0);
 	p.channel_bps = 0;
 	assert_int_equal(optree_plan(&p, &plan, &err), WEFT_EINVAL);
+	p = params(16, 4, 0);
+	p.span_delay_ns = -1;
+	assert_int_equal(optree_plan(&p, &plan, &err), WEFT_EINVAL);
+	p.span_delay_ns = OPTREE_MAX_SPAN_DELAY_NS + 1;
+	assert_int_equal(optree_plan(&p, &plan, &err), WEFT_EINVAL);
 	p = params(16, 1, 0);
 	p.shard_bytes = INT64_MAX;
 	p.channel_bps = 1;
