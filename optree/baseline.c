@@ -67,24 +67,19 @@ static int finish(const struct optree_params *p, enum optree_algorithm how,
 		  enum optree_baseline what, struct tree_light *t,
 		  struct optree_plan *out, struct err *err)
 {
-	int64_t sending = tree_ceil_muldiv(p->shard_bytes, t->steps * INT64_C(8000000000),
-					   p->channel_bps);
 	int hops, rc = tree_check_reach(p, t, &hops, &out->worst_loss_mdb, err);
 
 	if (rc || (rc = rwa_ring_check(&t->ring, t->arcs, t->n_arcs, err)) ||
 	    (rc = tree_schedule(t, p->loss, &out->sched, err)) ||
+	    (rc = tree_time_ns(p, t, &out->time_ns, err)) ||
 	    (rc = tree_bound_ns(p, &out->bound_ns, err))) {
 		return rc;
-	}
-	if (sending < 0 || p->alpha_ns > (INT64_MAX - sending) / t->steps) {
-		return err_set(err, WEFT_ELIMIT, "%d steps last longer than 292 years", t->steps);
 	}
 	out->algorithm = how;
 	out->chunks = 1;
 	out->steps = t->steps;
 	out->lightpaths = t->n_arcs;
 	out->closed_form_steps = optree_baseline_steps(what, p->n, p->channels * p->fibres);
-	out->time_ns = sending + t->steps * p->alpha_ns;
 	out->gap = (double)out->time_ns / (double)out->bound_ns - 1;
 	out->optree_time_ns = tree_published_ns(p);
 	return 0;

@@ -267,18 +267,39 @@ static int compose_build(const struct optree_params *p, const struct compose_sha
 	return rc;
 }
 
+/* What the links of all slots add to the times of their chunks. */
+static __int128 time_of_links(const struct optree_params *p, const struct optree_sym *s)
+{
+	struct sym_clock clock = optree_sym_clock(p, s);
+	__int128 sum = 0;
+
+	for (size_t i = 0; i < s->rounds.n; i++) {
+		const struct sym_round *r = &s->rounds.v[i];
+		size_t at[2] = { 0, 0 };
+
+		for (int slot = 0; slot < r->slots; slot++) {
+			sum += optree_sym_slot_time(s, r, slot, at, &clock);
+		}
+		sum -= r->chunk_times * clock.chunk;
+	}
+	return sum;
+}
+
 int64_t compose_time_ns(const struct optree_params *p, const struct optree_sym *s)
 {
+	unsigned __int128 links = 0;
 	unsigned __int128 bits = (unsigned __int128)p->shard_bytes * 8 *
 				 (unsigned __int128)s->chunk_times;
 	unsigned __int128 rate = (unsigned __int128)p->channel_bps *
 				 (unsigned)s->chunks;
-	/* Whole seconds first: the product with 10^9 could be too large. */
-	unsigned __int128 t = bits / rate * 1000000000 +
-			      (bits % rate * 1000000000 + rate - 1) / rate +
-			      (unsigned __int128)s->steps *
-				      (unsigned __int128)p->alpha_ns;
+	unsigned __int128 t;
 
+	if (p->span_delay_ns) {
+		links = (unsigned __int128)time_of_links(p, s);
+	}
+	/* Whole seconds first: the product with 10^9 could be too large. */
+	t = bits / rate * 1000000000 + (bits % rate * 1000000000 + links + rate - 1) / rate +
+	    (unsigned __int128)s->steps * (unsigned __int128)p->alpha_ns;
 	return t > INT64_MAX ? -1 : (int64_t)t;
 }
 
@@ -306,6 +327,7 @@ struct level_search {
 	double item_ns;
 	double retune_ns;	/* once a level with overlap, else 0: in */
 	double step_ns;		/* every step */
+	double *delay_ns;	/* by ranks that light passes; NULL: none */
 	int64_t w;		/* of the narrower direction in use */
 	double share;		/* most of an item's part in a direction,
 				 * times w, by that direction's width */
@@ -319,15 +341,16 @@ static int classes_of(const struct level_search *s, int len)
 	return s->p->line ? len : optree_sym_classes(s->p->n, len);
 }
 
-/* Time of one round in which `holders` nodes send to the nearest `count`. */
-static double round_ns(const struct level_search *s, int64_t load, double holders)
+/* Time of one round in which `holders` nodes send, at most `len` ranks far. */
+static double round_ns(const struct level_search *s, int64_t load, double holders, int len)
 {
 	int64_t slots = (load + s->w - 1) / s->w;
 	int64_t per = (load + slots - 1) / slots;
 	double retunes = slots > 1 ? (double)slots * s->retune_ns : 0;
+	double delay = s->delay_ns ? s->delay_ns[len] : 0;
 
-	return retunes + (double)slots *
-	       (s->step_ns + s->share * holders / (double)(s->w / per) * s->item_ns);
+	return retunes + (double)slots * (s->step_ns + delay +
+	       s->share * holders / (double)(s->w / per) * s->item_ns);
 }
 
 static void remember(struct level_search *s, int to, struct partial x)
@@ -367,8 +390,8 @@ static void try_stride(struct level_search *s, int gap, int stride)
 		for (int i = 1; i <= rest; i++) {
 			last += classes_of(s, i * stride);
 		}
-		t = s->retune_ns + whole * round_ns(s, load, holders) +
-		    round_ns(s, last, rest == 1 ? holders * ends : holders);
+		t = s->retune_ns + whole * round_ns(s, load, holders, jump * stride) +
+		    round_ns(s, last, rest == 1 ? holders * ends : holders, rest * stride);
 		for (int k = 0; k < s->n_best[gap]; k++) {
 			remember(s, stride, (struct partial){
 				from[k].ns + t, gap, k, jump });
@@ -444,6 +467,16 @@ static void weigh(const struct optree_params *p, const double part[2], int64_t *
 	*share = max * (double)*w;
 }
 
+static double *delays(const struct optree_params *p, int reach)
+{
+	double *ns = calloc((size_t)p->n + 1, sizeof(*ns));
+
+	for (int len = 1; ns && len <= reach; len++) {
+		ns[len] = (double)tree_span(p, len) * (double)p->span_delay_ns;
+	}
+	return ns;
+}
+
 static int search_init(struct level_search *s, const struct optree_params *p, int reach,
 		       const struct compose_shape *x, struct err *err)
 {
@@ -460,9 +493,10 @@ static int search_init(struct level_search *s, const struct optree_params *p, in
 		.step_ns = (double)(p->alpha_ns - retune),
 		.best = malloc(n * KEEP * sizeof(*s->best)),
 		.n_best = calloc(n, sizeof(*s->n_best)),
+		.delay_ns = p->span_delay_ns ? delays(p, reach) : NULL,
 	};
 	weigh(p, part, &s->w, &s->share);
-	return s->best && s->n_best ? 0 : err_nomem(err);
+	return s->best && s->n_best && (s->delay_ns || !p->span_delay_ns) ? 0 : err_nomem(err);
 }
 
 /* The fastest so far. */
@@ -585,6 +619,7 @@ static int search_shape(struct winner *win, const struct compose_shape *like,
 	}
 	free(s.best);
 	free(s.n_best);
+	free(s.delay_ns);
 	return rc;
 }
 

@@ -213,7 +213,7 @@ static int tree_may_win(const struct optree_params *p, int depth,
 	rc = tree_min_steps(&q, &steps, err);
 	sending = tree_ceil_muldiv(p->shard_bytes, steps * 8000000000, p->channel_bps);
 	*may = steps > 0 && sending >= 0 &&
-	       sending < than - steps * p->alpha_ns;
+	       sending < than - steps * (p->alpha_ns + p->span_delay_ns);
 	return rc;
 }
 

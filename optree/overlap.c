@@ -4,7 +4,8 @@
  * colour is in one state: the class and length that it was active for last. A
  * step whose colours are all in the state it wants begins when the one before
  * has ended; otherwise it waits until retune_ns have passed since the others
- * were active last, and nothing passes their resonators meanwhile.
+ * were active last, and nothing passes their resonators meanwhile. A step ends
+ * when the last of its data has arrived, so all tails have passed then.
  */
 #include <stdlib.h>
 
@@ -18,7 +19,8 @@ struct colour {
 /* Times count in 1 / (channel_bps * chunks) ns, so they are whole. */
 struct clockwork {
 	const struct optree_sym *s;
-	__int128 chunk, retune, convert, now;
+	struct sym_clock clock;
+	__int128 retune, convert, now;
 	struct colour *colour[2];
 	bool overlap;
 	double unit;		/* of the times above in a ns */
@@ -66,7 +68,7 @@ int32_t overlap_active(const struct sym_round *r, const struct sym_move *m,
 	return to > from ? to - from : 0;
 }
 
-static void run_slot(struct clockwork *c, const struct sym_round *r, int slot, int64_t chunk_times)
+static void run_slot(struct clockwork *c, const struct sym_round *r, int slot, __int128 lasts)
 {
 	const struct sym_move *m = c->s->moves.v + r->move;
 	__int128 begin = c->overlap ? c->now : c->now + c->retune;
@@ -81,7 +83,7 @@ static void run_slot(struct clockwork *c, const struct sym_round *r, int slot, i
 			begin = at > begin ? at : begin;
 		}
 	}
-	c->now = begin + chunk_times * c->chunk;
+	c->now = begin + lasts;
 	if (c->times) {
 		*c->times++ = (double)begin / c->unit;
 		*c->times++ = (double)c->now / c->unit;
@@ -102,7 +104,7 @@ int overlap_time_ns(const struct optree_params *p, const struct optree_sym *s,
 	__int128 unit = (__int128)p->channel_bps * s->chunks;
 	int64_t convert = p->overlap ? p->convert_ns : 0;
 	struct clockwork c = {
-		.s = s, .chunk = (__int128)p->shard_bytes * 8000000000,
+		.s = s, .clock = optree_sym_clock(p, s),
 		.retune = (p->alpha_ns - convert) * unit,
 		.convert = convert * unit, .overlap = p->overlap,
 		.unit = (double)unit, .times = times,
@@ -116,7 +118,7 @@ int overlap_time_ns(const struct optree_params *p, const struct optree_sym *s,
 		size_t at[2] = { 0, 0 };
 
 		for (int slot = 0; slot < r->slots; slot++) {
-			run_slot(&c, r, slot, optree_sym_slot_times(s, r, slot, at));
+			run_slot(&c, r, slot, optree_sym_slot_time(s, r, slot, at, &c.clock));
 		}
 	}
 	*ns = (int64_t)((c.now + unit - 1) / unit);

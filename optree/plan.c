@@ -93,6 +93,49 @@ int tree_check_reach(const struct optree_params *p, const struct tree_light *t,
 	return tree_out_of_reach(p, a->src, a->dst, *hops, err);
 }
 
+/* Links of the longest lightpath of each step, summed over the steps. */
+static int sum_longest(const struct optree_params *p, const struct tree_light *t,
+		       int64_t *links, struct err *err)
+{
+	int32_t *most = calloc((size_t)t->steps + 1, sizeof(*most));
+
+	if (!most) {
+		return err_nomem(err);
+	}
+	for (int64_t k = 0; k < t->n_arcs; k++) {
+		const struct rwa_arc *a = &t->arcs[k];
+		int hops = optree_links(p, a->src, a->dst, a->dir);
+
+		most[a->slot] = hops > most[a->slot] ? hops : most[a->slot];
+	}
+	*links = 0;
+	for (int step = 0; step < t->steps; step++) {
+		*links += most[step];
+	}
+	free(most);
+	return 0;
+}
+
+int tree_time_ns(const struct optree_params *p, const struct tree_light *t, int64_t *ns,
+		 struct err *err)
+{
+	int64_t sending = tree_ceil_muldiv(p->shard_bytes, t->steps * INT64_C(8000000000),
+					   p->channel_bps);
+	int64_t links = 0;
+	__int128 sum;
+	int rc = p->span_delay_ns ? sum_longest(p, t, &links, err) : 0;
+
+	if (rc) {
+		return rc;
+	}
+	sum = sending + (__int128)t->steps * p->alpha_ns + (__int128)links * p->span_delay_ns;
+	if (sending < 0 || sum > INT64_MAX) {
+		return err_set(err, WEFT_ELIMIT, "%d steps last longer than 292 years", t->steps);
+	}
+	*ns = (int64_t)sum;
+	return 0;
+}
+
 /* Lightpaths that the search for the fewest steps may build in all. */
 #define SEARCH_LIGHTPATHS ((int64_t)6 << 20)
 
@@ -101,6 +144,7 @@ struct tree_choice {
 	struct rwa_ring ring;
 	struct tree_light best;
 	int depth;		/* of best, 0: none yet */
+	int64_t cost;		/* of best: steps, where links take time that */
 	int64_t worst_mdb;
 	int64_t built;		/* lightpaths, of all shapes tried */
 	int min_hops;		/* longest lightpath of the nearest miss */
@@ -139,14 +183,28 @@ static int make_shapes(const struct tree_choice *ch, struct tree_shape *out)
 	return n;
 }
 
+/* What no tree of so many steps goes below: each has a link at least. */
+static int64_t min_cost(const struct tree_choice *ch, int64_t steps)
+{
+	const struct optree_params *p = ch->p;
+	__int128 ns = (__int128)steps * (p->alpha_ns + p->span_delay_ns) +
+		      (__int128)p->shard_bytes * steps * 8000000000 / p->channel_bps;
+
+	if (!p->span_delay_ns) {
+		return steps;
+	}
+	return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
+}
+
 /* Nothing is known yet, or this shape may still win and there is work left. */
 static bool worth_building(const struct tree_choice *ch, const struct tree_shape *s)
 {
+	int64_t least = min_cost(ch, s->min_steps);
+
 	if (!ch->depth) {
 		return true;
 	}
-	return (s->min_steps < ch->best.steps ||
-		(s->min_steps == ch->best.steps && s->depth < ch->depth)) &&
+	return (least < ch->cost || (least == ch->cost && s->depth < ch->depth)) &&
 	       ch->built < SEARCH_LIGHTPATHS;
 }
 
@@ -158,24 +216,32 @@ static void remember_miss(struct tree_choice *ch, int hops, const struct err *er
 	}
 }
 
+/* Where links take no time, that of a tree follows from its steps. */
+static int cost_of(const struct tree_choice *ch, const struct tree_light *t,
+		   int64_t *cost, struct err *err)
+{
+	*cost = t->steps;
+	return ch->p->span_delay_ns ? tree_time_ns(ch->p, t, cost, err) : 0;
+}
+
 /* Builds a shape; keeps it when it is better. */
 static int try_shape(struct tree_choice *ch, const struct tree_shape *s, struct err *err)
 {
 	struct tree_light t = { 0 };
 	struct err miss = { 0 };
-	int64_t worst_mdb;
+	int64_t worst_mdb, cost = 0;
 	int hops, rc = tree_build(&ch->ring, s, &t, err);
 
-	if (rc) {
+	if (rc || (rc = cost_of(ch, &t, &cost, err))) {
 		goto out;
 	}
 	ch->built += t.n_arcs;
 	if (tree_check_reach(ch->p, &t, &hops, &worst_mdb, &miss)) {
 		remember_miss(ch, hops, &miss);
-	} else if (!ch->depth || t.steps < ch->best.steps ||
-		   (t.steps == ch->best.steps && s->depth < ch->depth)) {
+	} else if (!ch->depth || cost < ch->cost || (cost == ch->cost && s->depth < ch->depth)) {
 		tree_light_fini(&ch->best);
 		ch->best = t;
+		ch->cost = cost;
 		ch->depth = s->depth;
 		ch->worst_mdb = worst_mdb;
 		return 0;
@@ -241,9 +307,11 @@ static int fill_plan(const struct tree_choice *ch, struct optree_plan *out, stru
 {
 	const struct optree_params *p = ch->p;
 	const struct tree_light *t = &ch->best;
-	int64_t sending = tree_ceil_muldiv(p->shard_bytes, (int64_t) t->steps * 8000000000,
-					   p->channel_bps);
+	int rc = tree_time_ns(p, t, &out->time_ns, err);
 
+	if (rc) {
+		return rc;
+	}
 	out->algorithm = OPTREE_TREE;
 	out->chunks = 1;
 	out->rounds = t->n_levels;
@@ -254,10 +322,6 @@ static int fill_plan(const struct tree_choice *ch, struct optree_plan *out, stru
 	memcpy(out->level, t->level, sizeof(out->level));
 	out->steps = t->steps;
 	out->closed_form_steps = optree_closed_form(p->n, p->channels * p->fibres, ch->depth);
-	if (sending < 0 || p->alpha_ns > (INT64_MAX - sending) / t->steps) {
-		return err_set(err, WEFT_ELIMIT, "%d steps last longer than 292 years", t->steps);
-	}
-	out->time_ns = sending + t->steps * p->alpha_ns;
 	out->colours_over_bound = t->colours_over_bound;
 	out->worst_loss_mdb = ch->worst_mdb;
 	out->lightpaths = t->n_arcs;

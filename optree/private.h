@@ -127,7 +127,8 @@ int part_unsupported(enum optree_algorithm how, struct err *err);
  * n_light^2). */
 int part_check(const struct optree_params *p, struct err *err);
 
-/* Most links of the ring that light to the len-th next rank crosses. */
+/* Most links of the ring that light to the len-th next rank crosses. O(1),
+ * with p->at O(n). */
 int tree_span(const struct optree_params *p, int len);
 
 /* WEFT_ELIMIT or WEFT_EINVAL for parameters out of range. */
@@ -137,6 +138,10 @@ int tree_check_params(const struct optree_params *p, struct err *err);
  * model. WEFT_EINFEASIBLE when the budget does not close over it. */
 int tree_check_reach(const struct optree_params *p, const struct tree_light *t,
 		     int *hops, int64_t *worst_mdb, struct err *err);
+/* Time of lightpaths that carry an item each, in ns, rounded up. WEFT_ELIMIT
+ * when it does not fit. O(lightpaths), without delays O(1). */
+int tree_time_ns(const struct optree_params *p, const struct tree_light *t, int64_t *ns,
+		 struct err *err);
 /* WEFT_EINFEASIBLE: the lightpath between these nodes, and its loss. */
 int tree_out_of_reach(const struct optree_params *p, int src, int dst, int hops, struct err *err);
 
@@ -258,10 +263,20 @@ int optree_sym_verify(const struct optree_sym *s, struct err *err);
 int optree_sym_behind(const struct optree_sym *s, const struct sym_move *m,
 		      const struct sym_hop *h);
 
-/* Chunks on the slowest channel in a slot of a round. at: { 0, 0 } before
- * the first slot, which come in order. */
-int64_t optree_sym_slot_times(const struct optree_sym *s, const struct sym_round *r, int slot,
-			      size_t at[2]);
+/* What time is counted in: how long a chunk takes on a channel, and light over
+ * a link of the ring. p: of the links, where link is not 0. */
+struct sym_clock {
+	__int128 chunk, link;
+	const struct optree_params *p;
+};
+
+/* In whole 1 / (channel_bps * chunks) ns. */
+struct sym_clock optree_sym_clock(const struct optree_params *p, const struct optree_sym *s);
+
+/* The most that a lightpath in a slot of a round takes for its data and its
+ * links. at: { 0, 0 } before the first slot, which come in order. */
+__int128 optree_sym_slot_time(const struct optree_sym *s, const struct sym_round *r, int slot,
+			      size_t at[2], const struct sym_clock *clock);
 
 /* Clockwise becomes counter-clockwise, with the light of each. */
 void optree_sym_mirror(struct optree_sym *s);
@@ -327,8 +342,8 @@ int compose_gather(struct compose_records *rec, const int *ends, struct optree_s
 /* Chunks an item may be cut into: at most one a byte. */
 int compose_max_chunks(const struct optree_params *p);
 
-/* Time of a symmetric schedule: steps and chunks, rounded up to whole ns;
- * -1 when it does not fit 64 bits. */
+/* Time of a symmetric schedule: steps, chunks and links, rounded up to whole
+ * ns; -1 when it does not fit 64 bits. With delays O(slots + moves). */
 int64_t compose_time_ns(const struct optree_params *p, const struct optree_sym *s);
 
 /* The same when idle channels are retuned meanwhile (p->overlap; else as

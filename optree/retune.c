@@ -20,7 +20,7 @@ struct tuner {
 	VEC(int64_t) touched;
 	int64_t *load;		/* per arc: chunks, then lights */
 	int ring;		/* its nodes */
-	__int128 chunk, retune, convert;
+	__int128 chunk, link, retune, convert;
 	struct retune_timeline *out;
 };
 
@@ -83,21 +83,23 @@ static int set_touched(struct tuner *t, int step, __int128 *begin)
 	return rc;
 }
 
-/* Chunks on the fullest channel. */
-static int64_t fullest(const struct tuner *t, const struct coll_light *l, int64_t n_l)
+/* The most that a lightpath takes for its data and its links. */
+static __int128 longest(const struct tuner *t, const struct coll_light *l, int64_t n_l)
 {
 	size_t m = (size_t)topo_m(coll_topo(t->s));
-	int64_t max = 0;
+	__int128 max = 0;
 
 	for (int64_t k = 0; k < n_l; k++) {
-		int64_t *chunks = &t->load[l[k].arc];
-		int64_t *lights = chunks + m, share;
+		const struct topo_arc *a = topo_arc(coll_topo(t->s), l[k].arc);
+		int64_t lights = t->load[m + (size_t)l[k].arc];
+		int64_t share = (t->load[l[k].arc] + lights - 1) / lights;
+		__int128 lasts = share * t->chunk +
+				 optree_links(t->p, a->src, a->dst, l[k].dir) * t->link;
 
-		if (*lights) {
-			share = (*chunks + *lights - 1) / *lights;
-			max = share > max ? share : max;
-		}
-		*chunks = *lights = 0;
+		max = lasts > max ? lasts : max;
+	}
+	for (int64_t k = 0; k < n_l; k++) {
+		t->load[l[k].arc] = t->load[m + (size_t)l[k].arc] = 0;
 	}
 	return max;
 }
@@ -117,7 +119,7 @@ static int run_step(struct tuner *t, int step, const struct coll_light *l,
 		rc = set_touched(t, step, &begin);
 	}
 	t->out->begin[step] = begin;
-	t->out->end[step] = begin + fullest(t, l, n_l) * t->chunk + t->convert;
+	t->out->end[step] = begin + longest(t, l, n_l) + t->convert;
 	return rc ? err_nomem(err) : 0;
 }
 
@@ -154,6 +156,7 @@ int retune_timeline(const struct optree_params *p, const struct coll_sched *s,
 	struct tuner t = {
 		.p = p, .s = s, .ring = ring, .out = out,
 		.chunk = (__int128)p->shard_bytes * 8000000000,
+		.link = p->span_delay_ns * unit,
 		.retune = (p->alpha_ns - convert) * unit,
 		.convert = convert * unit,
 		.all = calloc(n, sizeof(*t.all)),

@@ -101,8 +101,18 @@ static int carry_light(struct retune_replay *r, const struct coll_light *l, stru
 	return rc;
 }
 
+/* Links of the ring that a lightpath passes. */
+static int links_of(const struct retune_replay *r, const struct coll_light *l)
+{
+	const struct topo_arc *a = topo_arc(coll_topo(r->s), l->arc);
+	int from = r->p->at ? r->p->at[a->src] : a->src;
+	int to = r->p->at ? r->p->at[a->dst] : a->dst;
+
+	return ((l->dir == RWA_CW ? to - from : from - to) + r->ring) % r->ring;
+}
+
 /* Begins after the step before, and is long enough for what arc x[0] .. and
- * its lights carry. */
+ * its lights carry, and to arrive. */
 static int check_length(const struct retune_replay *r, int step, const struct coll_xfer *x,
 			int64_t n_x, const struct coll_light *l, int64_t n_l, struct err *err)
 {
@@ -116,7 +126,7 @@ static int check_length(const struct retune_replay *r, int step, const struct co
 	}
 	/* Both are sorted by arc. */
 	for (int64_t i = 0; i < n_x;) {
-		int64_t chunks = 0, lights = 0;
+		int64_t chunks = 0, lights = 0, links = 0;
 		int32_t arc = x[i].arc;
 
 		for (; i < n_x && x[i].arc == arc; i++) {
@@ -124,9 +134,12 @@ static int check_length(const struct retune_replay *r, int step, const struct co
 		}
 		for (; k < n_l && l[k].arc <= arc; k++) {
 			lights += l[k].arc == arc;
+			links = l[k].arc == arc && links_of(r, &l[k]) > links
+					? links_of(r, &l[k]) : links;
 		}
 		chunks = lights ? (chunks + lights - 1) / lights : 0;
-		if (!lights || chunks * (__int128)r->p->shard_bytes * 8000000000 > room) {
+		if (!lights || chunks * (__int128)r->p->shard_bytes * 8000000000 +
+			       links * r->p->span_delay_ns * r->unit > room) {
 			return err_set(err, WEFT_EVERIFY, "step %d is shorter "
 				       "than its data on arc %d", step, arc);
 		}

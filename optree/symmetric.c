@@ -310,16 +310,16 @@ static int choose_chunks(const struct optree_sym *s, bool cut, int max)
 
 /* The slowest of the moves of one direction that are active in the slot. They
  * lie in order of their classes: *at is where to begin. */
-static int64_t slowest(const struct optree_sym *s, const struct sym_round *r,
-		       int dir, int slot, size_t *at)
+static __int128 slowest(const struct optree_sym *s, const struct sym_round *r,
+			int dir, int slot, size_t *at, const struct sym_clock *clock)
 {
 	const struct sym_move *m = s->moves.v + r->move;
 	int64_t from = (int64_t)slot * r->per_slot[dir];
 	int64_t to = from + r->per_slot[dir];
-	int64_t worst = 0;
+	__int128 worst = 0;
 
 	for (size_t i = *at; i < r->n_moves; i++) {
-		int64_t share;
+		__int128 t;
 
 		if (m[i].dir != dir) {
 			continue;
@@ -331,19 +331,30 @@ static int64_t slowest(const struct optree_sym *s, const struct sym_round *r,
 			*at = i + 1;
 			continue;
 		}
-		share = (m[i].chunks + m[i].width - 1) / m[i].width;
-		worst = share > worst ? share : worst;
+		t = (m[i].chunks + m[i].width - 1) / m[i].width * clock->chunk;
+		if (clock->link) {
+			t += tree_span(clock->p, m[i].len) * clock->link;
+		}
+		worst = t > worst ? t : worst;
 	}
 	return worst;
 }
 
-int64_t optree_sym_slot_times(const struct optree_sym *s, const struct sym_round *r, int slot,
-			      size_t at[2])
+__int128 optree_sym_slot_time(const struct optree_sym *s, const struct sym_round *r, int slot,
+			      size_t at[2], const struct sym_clock *clock)
 {
-	int64_t a = slowest(s, r, RWA_CW, slot, &at[0]);
-	int64_t b = slowest(s, r, RWA_CCW, slot, &at[1]);
+	__int128 a = slowest(s, r, RWA_CW, slot, &at[0], clock);
+	__int128 b = slowest(s, r, RWA_CCW, slot, &at[1], clock);
 
 	return a > b ? a : b;
+}
+
+struct sym_clock optree_sym_clock(const struct optree_params *p, const struct optree_sym *s)
+{
+	__int128 unit = (__int128)p->channel_bps * s->chunks;
+
+	return (struct sym_clock){ .chunk = (__int128)p->shard_bytes * 8000000000,
+				   .link = p->span_delay_ns * unit, .p = p };
 }
 
 int optree_sym_behind(const struct optree_sym *s, const struct sym_move *m, const struct sym_hop *h)
@@ -353,11 +364,12 @@ int optree_sym_behind(const struct optree_sym *s, const struct sym_move *m, cons
 
 static void time_round(const struct optree_sym *s, struct sym_round *r)
 {
+	const struct sym_clock chunks = { .chunk = 1 };
 	size_t at[2] = { 0, 0 };
 
 	r->chunk_times = 0;
 	for (int slot = 0; slot < r->slots; slot++) {
-		r->chunk_times += optree_sym_slot_times(s, r, slot, at);
+		r->chunk_times += (int64_t)optree_sym_slot_time(s, r, slot, at, &chunks);
 	}
 }
 

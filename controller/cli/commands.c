@@ -333,6 +333,8 @@ static const struct cli_option ring_options[] = {
 	  NULL },
 	{ 0, "conversion", "TIME", "part of alpha that --overlap cannot hide "
 	  "(default: 0)", NULL },
+	{ 0, "span-delay", "TIME", "that light takes from a node to the next "
+	  "(default: 0)", NULL },
 	{ 0, "depth", "K", "of OpTree's tree (default: the best)", NULL },
 	{ 0, "loss", "NAME=VALUE,...", "loss budget: launch, sensitivity, "
 	  "margin, add, drop, pass-by, span", NULL },

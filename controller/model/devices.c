@@ -363,6 +363,7 @@ static void add_ring(struct model_build *b, const struct conf_node *node, int nt
 	dev.channel_bps = e.v[RING_RATE].num;
 	dev.retune_ns = e.v[RING_RETUNE].num;
 	dev.conversion_ns = e.v[RING_CONVERSION].num;
+	dev.span_delay_ns = e.v[RING_SPAN_DELAY].num;
 	dev.overlap = (enum model_overlap)e.v[RING_OVERLAP].num;
 	dev.program_memory = (uint64_t)e.v[RING_MEMORY].num;
 	if (!b->r->stop) {

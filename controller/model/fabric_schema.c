@@ -139,6 +139,10 @@ static const struct conf_key ring_keys[] = {
 			      .def = "0ns",
 			      .help = "optical-electrical-optical conversion, "
 				      "added to each step" },
+	[RING_SPAN_DELAY] = { "span-delay", CONF_QUANTITY, .unit = UNIT_NS, .max = 1000000000,
+			      .def = "0ns",
+			      .help = "time light takes from a node to the next: 5ns a "
+				      "metre of fibre" },
 	[RING_OVERLAP] = { "overlap", CONF_CHOICE, .choices = overlaps, .def = "auto",
 			   .help = "channels are retuned while others carry "
 				   "data; auto: the device is asked" },

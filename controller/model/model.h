@@ -113,6 +113,7 @@ struct model_device {
 	int64_t channel_bps;	/* of one wavelength, at least 1 */
 	int64_t retune_ns;	/* of the resonators */
 	int64_t conversion_ns;	/* O/E/O, added to each step */
+	int64_t span_delay_ns;	/* of light from a node to the next */
 	enum model_overlap overlap;	/* retuning while others carry data */
 	uint64_t program_memory;	/* bytes for programs, 0: unknown */
 	bool has_loss;		/* false: reach is not limited */

@@ -81,6 +81,7 @@ static void fill_params(const struct plan_ctx *ctx, const struct plan_job *pj,
 		.alpha_ns = job->alpha_ns >= 0
 				    ? job->alpha_ns
 				    : dev->retune_ns + dev->conversion_ns,
+		.span_delay_ns = dev->span_delay_ns,
 		.loss = dev->has_loss ? loss : NULL,
 		.at = job->n_hosts < dev->n_members ? share->at : NULL,
 		.ring_nodes = dev->n_members,

@@ -27,7 +27,7 @@
 #define CONF_MAX_NAME 63		/* bytes of a name */
 #define CONF_MAX_DEPTH 32		/* lists and mappings around a value */
 #define CONF_MAX_NODES (1 << 21)	/* keys and values of one file */
-#define CONF_MAX_KEYS 16		/* of one section */
+#define CONF_MAX_KEYS 24		/* of one section */
 #define CONF_MAX_OBJECT 96		/* bytes of an object's name in messages */
 
 /* ---- memory --------------------------------------------------------------- */

@@ -1,11 +1,12 @@
 """Proves that a ring retuned while others carried data, and in time.
 
 usage: ring_overlap.py SCHEDULE.json TRACE TUNINGS PLAN.json RETUNE CONVERSION
-       RATE NODES
+       RATE NODES [SPAN_DELAY]
 
 TRACE is what the emulator said to `light` and then `step` for every step,
 TUNINGS what it said to `tunings`; PLAN.json the job as `weft plan` printed
-it; times in ns, RATE in bit/s, NODES those of the ring. Fails unless every
+it; times in ns, RATE in bit/s, NODES those of the ring, SPAN_DELAY of light
+from a node to the next. Fails unless every
 resonator is as the light of its step wants it, none was set while light was
 on it, and the steps end no later than the plan says.
 """
@@ -52,20 +53,25 @@ def tunings(path):
     return sets
 
 
-def data_times(s, shard_ns):
-    """How long each step's data takes, exactly."""
-    load, lights = defaultdict(int), defaultdict(int)
+def data_times(s, shard_ns, nodes, delay):
+    """How long each step's data takes until it has arrived, exactly."""
+    load, lights, links = defaultdict(int), defaultdict(int), {}
+    ends = [dict(zip(s["arcs_columns"], a)) for a in s["arcs"]]
     for row in s["transfers"]:
         t = dict(zip(s["transfers_columns"], row))
         load[t["step"], t["arc"]] += t["last"] - t["first"] + 1
     for row in s["lightpaths"]:
         t = dict(zip(s["lightpaths_columns"], row))
         lights[t["step"], t["arc"]] += 1
+        arc = ends[t["arc"]]
+        way = -1 if t["dir"] else 1
+        links[t["step"], t["arc"]] = way * (arc["dst"] - arc["src"]) % nodes
     most = defaultdict(int)
     for (step, arc), chunks in load.items():
         share = -(-chunks // lights[step, arc])
-        most[step] = max(most[step], share)
-    return [most[k] * shard_ns / s["chunks"] for k in range(s["steps"])]
+        most[step] = max(most[step], share * shard_ns / s["chunks"] +
+                         links[step, arc] * delay)
+    return [most[k] for k in range(s["steps"])]
 
 
 def main():
@@ -74,7 +80,8 @@ def main():
     s = json.load(open(schedule))
     job = json.load(open(plan))["jobs"][0]
     shard = -(-job["size_bytes"] // s["nodes"])
-    data = data_times(s, Fraction(8 * 10**9 * shard, rate))
+    delay = int(sys.argv[9]) if len(sys.argv) > 9 else 0
+    data = data_times(s, Fraction(8 * 10**9 * shard, rate), nodes, delay)
     need, sets = lightpaths(trace, nodes), tunings(tuned)
     ends, mode, lit, hidden = [], {}, {}, 0
     for step in range(s["steps"]):

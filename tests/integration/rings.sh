@@ -216,6 +216,16 @@ for kind in broadcast all-to-all allreduce allgather; do
 		"$T/o.tunings" "$T/plan.json" 25000 500 40000000000 8
 done
 expect 0 "plan: nothing to do" weft plan -f "$T/overlap.yaml"
+near=$(jq '.jobs[0].time_ns' "$T/plan.json")
+RING_KEYS='conversion: 500ns, span-delay: 300ns' ring_fabric "$T/far.yaml" \
+	"name: o, ring: ring0, size: 4KiB, channels: 2, collective: allgather"
+sed -i 's/500ns, span/500ns\n    span/' "$T/far.yaml"
+weft plan -f "$T/far.yaml" --format json >"$T/plan.json"
+jq -e ".jobs[0].time_ns >= $near + 300" "$T/plan.json" >"$T/err"
+tap "light that takes time from node to node"
+expect 0 "set in the dark, and in time" \
+	python3 "$HERE/ring_overlap.py" "$T/o.json" "$T/o.trace" \
+	"$T/o.tunings" "$T/plan.json" 25000 500 40000000000 8 300
 weft status --format json >"$T/out"
 jq -e '.jobs[0].retune_hidden_ns > 0' "$T/out" >"$T/err"
 tap "status tells what is hidden"

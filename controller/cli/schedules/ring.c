@@ -207,6 +207,7 @@ static int read_times(const struct cli *c, struct optree_params *p, struct err *
 	    (r = cli_opt_unit(c, "alpha", UNIT_NS, &p->alpha_ns, err)) ||
 	    (r = cli_opt_unit(c, "conversion", UNIT_NS, &p->convert_ns,
 			      err)) ||
+	    (r = cli_opt_unit(c, "span-delay", UNIT_NS, &p->span_delay_ns, err)) ||
 	    (r = cli_opt_unit(c, "rate", UNIT_BPS, &p->channel_bps, err))) {
 		return r;
 	}

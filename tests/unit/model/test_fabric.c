@@ -104,6 +104,7 @@ static void demo_has_its_ring(void **state)
 	assert_int_equal(r->channel_bps, 40000000000);
 	assert_int_equal(r->retune_ns, 25000);
 	assert_int_equal(r->conversion_ns, 0);
+	assert_int_equal(r->span_delay_ns, 0);
 	assert_int_equal(r->timeout_ms, 0);
 	assert_true(r->has_loss);
 	assert_int_equal(r->loss.launch_mdbm, 0);

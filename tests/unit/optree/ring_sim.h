@@ -2,7 +2,8 @@
  * A step simulator of the ring, event by event, held against the closed forms.
  *
  * Every (direction, link, fibre, channel) is a slot that a lightpath holds
- * from when its resonators are tuned until its last flit has left the light.
+ * from when its resonators are tuned until its last flit has left the light,
+ * which takes span_delay_ns a link.
  * A step begins when all of the one before has arrived. With ring.overlap a
  * slot is retuned as soon as the step that used it last is over, while others
  * carry data; a lightpath stays tuned until another takes one of its slots.
@@ -19,8 +20,8 @@
 #include "optree/optree.h"
 
 struct ring_sim_params {
-	struct optree_params ring;	/* n, channels, fibres, shard_bytes,
-					 * channel_bps */
+	struct optree_params ring;	/* n, at, channels, fibres, shard_bytes,
+					 * channel_bps, span_delay_ns */
 	int64_t retune_ns;	/* of the resonators, before each step; with
 				 * ring.overlap each step ends with
 				 * ring.convert_ns, which is not in it */
@@ -86,10 +87,12 @@ static struct kind kind_of(const struct ring_sim *m, const struct coll_light *l)
 {
 	const struct topo_arc *a = topo_arc(coll_topo(m->s), l->arc);
 	bool cw = l->dir == RWA_CW;
+	int src = m->p->ring.at ? m->p->ring.at[a->src] : a->src;
+	int dst = m->p->ring.at ? m->p->ring.at[a->dst] : a->dst;
 
 	return (struct kind){
-		.link = cw ? a->src : (a->src + m->n - 1) % m->n,
-		.stop = cw ? a->dst : (a->dst + m->n - 1) % m->n,
+		.link = cw ? src : (src + m->n - 1) % m->n,
+		.stop = cw ? dst : (dst + m->n - 1) % m->n,
 		.by = cw ? 1 : m->n - 1, .n = m->n };
 }
 
@@ -97,6 +100,18 @@ static bool next_link(struct kind *w)
 {
 	w->link = (w->link + w->by) % w->n;
 	return w->link != w->stop;
+}
+
+/* From when its first bit is sent until that arrives. */
+static int64_t delay_ps(const struct ring_sim *m, const struct coll_light *l)
+{
+	struct kind w = kind_of(m, l);
+	int64_t ps = 0;
+
+	do {
+		ps += m->p->ring.span_delay_ns * 1000;
+	} while (next_link(&w));
+	return ps;
 }
 
 /* When the lightpath is tuned, if its slots are not disturbed before. */
@@ -190,7 +205,8 @@ static int run_step(struct ring_sim *m, const struct coll_xfer *x,
 	}
 	for (int64_t k = 0; k < n_l && !rc; k++) {
 		int64_t end = begin + sending_ps(m->p,
-						 share_bytes(m, l[k].arc));
+						 share_bytes(m, l[k].arc)) +
+			      delay_ps(m, &l[k]);
 
 		last = end > last ? end : last;
 		rc = hold(m, &l[k], begin, end, err);
@@ -235,7 +251,8 @@ static inline int ring_simulate(const struct coll_sched *s,
 				const struct ring_sim_params *p,
 				struct ring_sim_result *out, struct err *err)
 {
-	struct ring_sim m = { .s = s, .p = p, .n = p->ring.n,
+	struct ring_sim m = { .s = s, .p = p,
+			      .n = p->ring.ring_nodes ? p->ring.ring_nodes : p->ring.n,
 			      .width = p->ring.channels * p->ring.fibres };
 	size_t arcs = (size_t)topo_m(coll_topo(s)) + 1;
 	int rc = coll_verify(s, NULL, err);

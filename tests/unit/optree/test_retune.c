@@ -65,6 +65,7 @@ static void every_kind_of_plan_is_proven(void **state)
 		p.convert_ns = k % 3 ? (int64_t)rng_below(&rng, 25001) : 0;
 		p.line = k % 4 == 3 && kinds[k % 5] != COLL_ALLTOALL &&
 			 kinds[k % 5] != COLL_BROADCAST;
+		p.span_delay_ns = k % 5 == 4 || k % 2 ? 0 : (int64_t)rng_below(&rng, 3000);
 		check(&p, kinds[k % 5]);
 	}
 }

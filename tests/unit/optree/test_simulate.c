@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "lib/base/rng.h"
 #include "tests/unit/optree/ring_sim.h"
 
 static struct ring_sim_params params(int n, int channels, int64_t bytes)
@@ -52,6 +53,52 @@ static void closed_forms_hold(void **state)
 			assert_int_equal(ns, plan.time_ns);
 			optree_plan_fini(&plan);
 		}
+	}
+}
+
+/* Links take time too: each step waits for the longest of its lightpaths. */
+static void delays_hold(void **state)
+{
+	static const enum coll_kind kinds[] = {
+		COLL_ALLGATHER, COLL_REDUCE_SCATTER, COLL_ALLREDUCE, COLL_ALLTOALL };
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 31);
+	for (int k = 0; k < 80; k++) {
+		int n = 2 + (int)rng_below(&rng, 40);
+		struct ring_sim_params p = params(n, 1 + (int)rng_below(&rng, 30), 6400);
+		struct optree_plan plan, near;
+		struct ring_sim_result sim;
+		struct err err = { 0 };
+		int how = k % 2 ? OPTREE_AUTO : OPTREE_TREE + k / 2 % 5;
+
+		if (how == OPTREE_BY_NE) {
+			p.ring.n += n % 2;
+		}
+		p.flit_bytes = 1;
+		p.ring.overlap = how == OPTREE_AUTO && k % 4 == 1;
+		p.ring.convert_ns = p.ring.overlap ? 2000 : 0;
+		p.retune_ns -= p.ring.convert_ns;
+		assert_int_equal(optree_collective(&p.ring, kinds[k % 2 ? k / 2 % 4 : k % 3], 0,
+						   (enum optree_algorithm)how, &near, &err), 0);
+		p.ring.span_delay_ns = 1 + (int64_t)rng_below(&rng, 50000);
+		if (optree_collective(&p.ring, kinds[k % 2 ? k / 2 % 4 : k % 3], 0,
+				      (enum optree_algorithm)how, &plan, &err) ||
+		    optree_plan_expand(&p.ring, &plan, &err) ||
+		    ring_simulate(plan.sched, &p, &sim, &err)) {
+			fail_msg("n=%d %d: %s", n, how, err.msg);
+		}
+		assert_true(sim.time_ns <= plan.time_ns + plan.steps);
+		if (!p.ring.overlap || plan.kind != COLL_ALLREDUCE) {
+			assert_true(sim.time_ns >= plan.time_ns - 2);
+		}
+		/* Every step passes a link; and what was found without regard
+		 * to the delays is no better. */
+		assert_true(plan.time_ns >= near.time_ns + p.ring.span_delay_ns);
+		assert_true(plan.time_ns >= plan.bound_ns);
+		optree_plan_fini(&plan);
+		optree_plan_fini(&near);
 	}
 }
 
@@ -139,6 +186,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(closed_forms_hold),
+		cmocka_unit_test(delays_hold),
 		cmocka_unit_test(composed_plans_hold),
 		cmocka_unit_test(overlap_holds),
 		cmocka_unit_test(conversion_of_flits),
