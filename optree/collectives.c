@@ -163,6 +163,21 @@ static void set_bound(struct optree_plan *out, int64_t bound_ns)
 	out->gap = (double)out->time_ns / (double)bound_ns - 1;
 }
 
+/* Time of an all-reduce, from that of its all-gather: less what needs no
+ * retuning where one half meets the other. */
+static int set_both_halves(const struct optree_params *p, struct optree_plan *out, struct err *err)
+{
+	int64_t plain = 2 * (out->time_ns + out->retune_hidden_ns);
+	int rc = 0;
+
+	out->time_ns *= 2;
+	if (p->overlap && out->sym) {
+		rc = overlap_time_ns(p, out->sym, COLL_ALLREDUCE, NULL, &out->time_ns, err);
+	}
+	out->retune_hidden_ns = plain - out->time_ns;
+	return rc;
+}
+
 /* Reduce-scatter is an all-gather the other way round in time, all-reduce
  * one after the other. */
 static int make_reduction(const struct optree_params *p, enum coll_kind kind,
@@ -183,10 +198,10 @@ static int make_reduction(const struct optree_params *p, enum coll_kind kind,
 		rc = collectives_convert(p, kind, NULL, &out->sched, err);
 	}
 	if (!rc && kind == COLL_ALLREDUCE) {
-		if (out->time_ns > INT64_MAX / 2) {
+		if (out->time_ns > INT64_MAX / 2 - out->retune_hidden_ns) {
 			return err_set(err, WEFT_ELIMIT, "it lasts longer than 292 years");
 		}
-		out->time_ns *= 2;
+		rc = set_both_halves(p, out, err);
 		out->steps *= 2;
 		out->rounds *= 2;
 		out->lightpaths *= 2;
@@ -194,7 +209,6 @@ static int make_reduction(const struct optree_params *p, enum coll_kind kind,
 		out->optree_time_ns = out->optree_time_ns > INT64_MAX / 2
 					      ? INT64_MAX
 					      : 2 * out->optree_time_ns;
-		out->retune_hidden_ns *= 2;
 		/* On a line each link carries each shard once each way. */
 		set_bound(out, bound_of(p, p->line ? p->n : 2 * (int64_t)(p->n - 1)));
 	}

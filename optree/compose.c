@@ -307,7 +307,7 @@ int compose_times(const struct optree_params *p, const struct optree_sym *s,
 		  int64_t *ns, struct err *err)
 {
 	*ns = compose_time_ns(p, s);
-	return p->overlap && *ns >= 0 ? overlap_time_ns(p, s, NULL, ns, err) : 0;
+	return p->overlap && *ns >= 0 ? overlap_time_ns(p, s, COLL_ALLGATHER, NULL, ns, err) : 0;
 }
 
 /* ---- the search ---- */

@@ -251,7 +251,7 @@ int optree_draw(const struct optree_params *p, const struct optree_plan *plan,
 		return rc;
 	}
 	d.times = calloc(2 * (size_t)plan->sym->steps + 2, sizeof(*d.times));
-	rc = d.times ? overlap_time_ns(p, plan->sym, d.times, &ns, err)
+	rc = d.times ? overlap_time_ns(p, plan->sym, COLL_ALLGATHER, d.times, &ns, err)
 		     : err_nomem(err);
 	d.used = (plan->sym->w[0] > 0) + (plan->sym->w[1] > 0);
 	if (!rc) {

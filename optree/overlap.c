@@ -23,9 +23,18 @@ struct clockwork {
 	__int128 retune, convert, now;
 	struct colour *colour[2];
 	bool overlap;
+	bool reversed;		/* last step first */
+	bool other_way;		/* light goes the other way round */
 	double unit;		/* of the times above in a ns */
 	double *times;		/* where the next step's go, or NULL */
 };
+
+/* The direction that light goes: reversed, it keeps the channels of a move of
+ * the other way where both ways have the same. */
+static int way_of(const struct clockwork *c, const struct sym_move *m)
+{
+	return c->other_way ? !m->dir : m->dir;
+}
 
 /* When colours first..first+width-1 can carry this class. */
 static __int128 ready(const struct clockwork *c, const struct sym_move *m,
@@ -34,7 +43,7 @@ static __int128 ready(const struct clockwork *c, const struct sym_move *m,
 	__int128 at = c->now;
 
 	for (int32_t k = first; k < first + m->width; k++) {
-		const struct colour *x = &c->colour[m->dir][k];
+		const struct colour *x = &c->colour[way_of(c, m)][k];
 
 		if ((x->len != m->len || x->class != class) && x->released + c->retune > at) {
 			at = x->released + c->retune;
@@ -46,7 +55,7 @@ static __int128 ready(const struct clockwork *c, const struct sym_move *m,
 static void release(struct clockwork *c, const struct sym_move *m, int32_t class, int32_t first)
 {
 	for (int32_t k = first; k < first + m->width; k++) {
-		c->colour[m->dir][k] = (struct colour){ m->len, class,
+		c->colour[way_of(c, m)][k] = (struct colour){ m->len, class,
 							c->now };
 	}
 }
@@ -98,10 +107,41 @@ static void run_slot(struct clockwork *c, const struct sym_round *r, int slot, _
 	}
 }
 
+/* How long the data of each step takes. */
+static void measure(const struct clockwork *c, __int128 *lasts)
+{
+	for (size_t i = 0; i < c->s->rounds.n; i++) {
+		const struct sym_round *r = &c->s->rounds.v[i];
+		size_t at[2] = { 0, 0 };
+
+		for (int slot = 0; slot < r->slots; slot++) {
+			*lasts++ = optree_sym_slot_time(c->s, r, slot, at, &c->clock);
+		}
+	}
+}
+
+static void run(struct clockwork *c, const __int128 *lasts)
+{
+	size_t n = c->s->rounds.n, step = c->reversed ? (size_t)c->s->steps : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct sym_round *r = &c->s->rounds.v[c->reversed ? n - 1 - i : i];
+
+		for (int slot = 0; slot < r->slots; slot++) {
+			if (c->reversed) {
+				run_slot(c, r, r->slots - 1 - slot, lasts[--step]);
+			} else {
+				run_slot(c, r, slot, lasts[step++]);
+			}
+		}
+	}
+}
+
 int overlap_time_ns(const struct optree_params *p, const struct optree_sym *s,
-		    double *times, int64_t *ns, struct err *err)
+		    enum coll_kind kind, double *times, int64_t *ns, struct err *err)
 {
 	__int128 unit = (__int128)p->channel_bps * s->chunks;
+	__int128 *lasts = malloc(((size_t)s->steps + 1) * sizeof(*lasts));
 	int64_t convert = p->overlap ? p->convert_ns : 0;
 	struct clockwork c = {
 		.s = s, .clock = optree_sym_clock(p, s),
@@ -111,17 +151,23 @@ int overlap_time_ns(const struct optree_params *p, const struct optree_sym *s,
 		.colour = { calloc((size_t)s->w[0] + 1, sizeof(**c.colour)),
 			    calloc((size_t)s->w[1] + 1, sizeof(**c.colour)) },
 	};
-	int rc = c.colour[0] && c.colour[1] ? 0 : err_nomem(err);
+	int rc = lasts && c.colour[0] && c.colour[1] ? 0 : err_nomem(err);
 
-	for (size_t i = 0; i < s->rounds.n && !rc; i++) {
-		const struct sym_round *r = &s->rounds.v[i];
-		size_t at[2] = { 0, 0 };
-
-		for (int slot = 0; slot < r->slots; slot++) {
-			run_slot(&c, r, slot, optree_sym_slot_time(s, r, slot, at, &c.clock));
-		}
+	if (!rc) {
+		measure(&c, lasts);
+	}
+	if (!rc && kind == COLL_ALLREDUCE) {
+		c.reversed = true;
+		/* Of unequal light the mirrored schedule is reversed. */
+		c.other_way = s->light.n == 0;
+		run(&c, lasts);
+		c.reversed = c.other_way = false;
+	}
+	if (!rc) {
+		run(&c, lasts);
 	}
 	*ns = (int64_t)((c.now + unit - 1) / unit);
+	free(lasts);
 	free(c.colour[0]);
 	free(c.colour[1]);
 	return rc;

@@ -347,10 +347,13 @@ int compose_max_chunks(const struct optree_params *p);
 int64_t compose_time_ns(const struct optree_params *p, const struct optree_sym *s);
 
 /* The same when idle channels are retuned meanwhile (p->overlap; else as
- * compose_time_ns(), which must fit). times: when each step's data begins and
- * ends, in ns, or NULL. 0, WEFT_ENOMEM. O(steps w). */
+ * compose_time_ns(), which must fit). kind: COLL_ALLREDUCE is the schedule
+ * reversed and then itself, where light that is the same in both halves stays;
+ * any other the schedule alone, as a reversed one takes as long. times: when
+ * each step's data begins and ends, in ns, or NULL. 0, WEFT_ENOMEM.
+ * O(steps w). */
 int overlap_time_ns(const struct optree_params *p, const struct optree_sym *s,
-		    double *times, int64_t *ns, struct err *err);
+		    enum coll_kind kind, double *times, int64_t *ns, struct err *err);
 
 /* How many classes of a move are active in a slot of its round; the first of
  * them, and its first colour. */

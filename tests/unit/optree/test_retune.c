@@ -27,7 +27,7 @@ static int64_t end_ns(const struct optree_params *p,
 	return (int64_t)((t->end[t->steps - 1] + unit - 1) / unit);
 }
 
-/* Expanding proves it already; the times of an all-gather are exact. */
+/* Expanding proves it already. */
 static void check(const struct optree_params *p, enum coll_kind kind)
 {
 	struct optree_plan plan;
@@ -46,11 +46,24 @@ static void check(const struct optree_params *p, enum coll_kind kind)
 	optree_plan_fini(&plan);
 }
 
+/* On some of the nodes of a larger ring. */
+static void spread(struct rng *rng, struct optree_params *p, int32_t *at)
+{
+	p->ring_nodes = 0;
+	for (int v = 0; v < p->n; v++) {
+		at[v] = p->ring_nodes;
+		p->ring_nodes += 1 + (int)rng_below(rng, 3);
+	}
+	p->at = at;
+}
+
 static void every_kind_of_plan_is_proven(void **state)
 {
 	static const enum coll_kind kinds[] = {
 		COLL_ALLGATHER, COLL_REDUCE_SCATTER, COLL_ALLREDUCE,
 		COLL_ALLTOALL, COLL_BROADCAST };
+	struct optree_fibre light[] = { { RWA_CW, 0, 0, 0 }, { RWA_CCW, 0, 0, 0 } };
+	int32_t at[64];
 	struct rng rng;
 
 	(void)state;
@@ -65,6 +78,16 @@ static void every_kind_of_plan_is_proven(void **state)
 		p.convert_ns = k % 3 ? (int64_t)rng_below(&rng, 25001) : 0;
 		p.line = k % 4 == 3 && kinds[k % 5] != COLL_ALLTOALL &&
 			 kinds[k % 5] != COLL_BROADCAST;
+		if (k % 4 == 1 && k % 5 < 3) {
+			light[0].channels = 1 + (int)rng_below(&rng, (uint64_t)p.channels);
+			light[1].channels = 1 + (int)rng_below(&rng, (uint64_t)p.channels);
+			p.light = light;
+			p.n_light = 2;
+			p.line = k % 8 == 1;
+		}
+		if (k % 3 == 1 && k % 5 < 3) {
+			spread(&rng, &p, at);
+		}
 		p.span_delay_ns = k % 5 == 4 || k % 2 ? 0 : (int64_t)rng_below(&rng, 3000);
 		check(&p, kinds[k % 5]);
 	}
