@@ -224,6 +224,14 @@ const char *rwa_mesh_node_name(const struct rwa_mesh *m, int node, char *buf, in
 	return buf;
 }
 
+void rwa_ids_fini(struct rwa_ids *ids)
+{
+	for (size_t i = 0; i < ids->v.n; i++) {
+		free(ids->v.v[i]);
+	}
+	vec_fini(&ids->v);
+}
+
 void rwa_assignment_fini(struct rwa_assignment *a)
 {
 	vec_fini(&a->paths);

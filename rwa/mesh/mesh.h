@@ -162,13 +162,23 @@ struct rwa_assignment {
 
 void rwa_assignment_fini(struct rwa_assignment *a);
 
+/* What a file calls its lightpaths: v[k] is the id of path k of the assignment
+ * that was read with it. The texts are owned; zeroed there are none. */
+struct rwa_ids {
+	VEC(char *) v;
+};
+
+void rwa_ids_fini(struct rwa_ids *ids);
+
 /* Lightpaths as `weft rwa solve -o` writes them, YAML or JSON: each becomes a
  * path of the first demand with its ends that has not enough yet. Those that
- * no demand wants are counted in *left_out, or (add) the demand is added to
- * the mesh. Only that the hops are fibres which lead from one end to the other
- * is checked. Errors have their line. */
+ * no demand wants are left out, or (add) the demand is added to the mesh.
+ * Only that the hops are fibres which lead from one end to the other is
+ * checked. ids (NULL: not asked for): the `id` of each, without one its
+ * position in the file, from 0; WEFT_EINVAL when two are the same. Errors
+ * have their line. */
 int rwa_mesh_read_lightpaths(struct rwa_mesh *m, const char *name, const char *text, size_t len,
-			     bool add, struct rwa_assignment *out, int64_t *left_out,
+			     bool add, struct rwa_assignment *out, struct rwa_ids *ids,
 			     struct err *err);
 
 /* Loss of hops that follow each other. O(hops). */

@@ -7,6 +7,7 @@
  * has a mistake, and the first mistake is the one that is returned.
  */
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,9 +121,10 @@ static const struct conf_section hop_section = SECTION(hop);
 enum { ROLE_WORKING, ROLE_BACKUP };
 static const char *const roles[] = { "working", "backup", NULL };
 
-enum { PATH_ROLE = 2, PATH_HOPS };
+enum { PATH_ROLE = 2, PATH_ID, PATH_HOPS };
 static const struct conf_key lightpath_keys[] = {
 	ENDS, { "role", CONF_CHOICE, .choices = roles, .help = "of a pair" },
+	TEXT("id", "what it is called; else its position in the file, from 0"),
 	{ "hops", CONF_ENTRIES, .required = true, .help = "link by link" },
 	{ .name = "*", .type = CONF_ANY },
 };
@@ -135,6 +137,12 @@ static const struct conf_section file_section = SECTION(file);
 
 /* ---- values ---- */
 
+/* A lightpath and its id, owned. */
+struct named_path {
+	struct rwa_path path;
+	char *id;
+};
+
 /* The reader of a mesh, and (second part) of an assignment of it. */
 struct input {
 	struct conf_reader *r;
@@ -143,6 +151,9 @@ struct input {
 	struct u64map arcs;	/* pair_key(), to number */
 	/* lightpaths: */
 	struct rwa_assignment *light;
+	VEC(struct named_path) paths;	/* in the order of the file */
+	struct strmap ids;	/* met so far */
+	int64_t position;	/* of the next lightpath */
 	struct u64map demands;	/* demand_key(), to the first one */
 	VEC(int32_t) same;	/* next demand with that key, or -1 */
 	VEC(int32_t) room;	/* lightpaths that a demand still takes */
@@ -150,7 +161,6 @@ struct input {
 				 * backup comes next, 0: none */
 	int32_t at;		/* node that the hops so far lead to */
 	bool add;		/* and make room where there is none */
-	int64_t left_out;
 };
 
 /* One mapping that its conf_read_section() found nothing wrong with. */
@@ -522,6 +532,7 @@ static int read_text(struct input *in, const char *name, const char *content, co
 	u64map_fini(&in->demands);
 	vec_fini(&in->same);
 	vec_fini(&in->room);
+	strmap_fini(&in->ids);
 	return rc;
 }
 
@@ -683,11 +694,31 @@ static bool read_hop(struct input *in, const struct input_entry *e)
 	return !vec_push(&in->light->hops, hop) || no_memory(in);
 }
 
-static bool read_lightpath(struct input *in, const struct input_entry *e)
+/* Its id, or its position; of the caller. False when it is known already. */
+static bool read_id(struct input *in, const struct input_entry *e, char **id)
 {
-	struct rwa_path p = { .first = (int64_t)in->light->hops.n };
+	const struct conf_value *v = &e->v[PATH_ID];
+	char position[24];
+
+	snprintf(position, sizeof(position), "%lld", (long long)in->position++);
+	*id = strdup(v->node ? v->text : position);
+	if (!*id) {
+		return no_memory(in);
+	}
+	if (strmap_get(&in->ids, *id)) {
+		conf_error(in->r, (v->node ? v->node : e->node)->at, WEFT_EINVAL,
+			   "%s: the id '%.64s' is another lightpath's", e->object, *id);
+		return false;
+	}
+	return !strmap_set(&in->ids, *id, in) || no_memory(in);
+}
+
+/* The lightpath's demand and hops; demand -1: no one wants it. */
+static bool read_route(struct input *in, const struct input_entry *e, struct rwa_path *p)
+{
 	struct rwa_mesh_demand d = { .src = e->src, .dst = e->dst, .count = 1 };
 
+	p->first = (int64_t)in->light->hops.n;
 	in->at = d.src;
 	if (!read_role(in, e, &d) || !read_list(in, &hop_section, &e->v[PATH_HOPS], read_hop)) {
 		return false;
@@ -696,26 +727,36 @@ static bool read_lightpath(struct input *in, const struct input_entry *e)
 		return fail(in, e, e->node, "the hops do not lead from one end "
 			    "to the other");
 	}
-	p.hops = (int32_t)((int64_t)in->light->hops.n - p.first);
-	if (!take_demand(in, e, &d, &p.demand)) {
-		return false;
-	}
-	if (p.demand < 0) {
-		in->left_out++;
-		in->light->hops.n = (size_t)p.first;
-		return true;
-	}
-	return !vec_push(&in->light->paths, p) || no_memory(in);
+	p->hops = (int32_t)((int64_t)in->light->hops.n - p->first);
+	return take_demand(in, e, &d, &p->demand);
 }
 
+static bool read_lightpath(struct input *in, const struct input_entry *e)
+{
+	struct named_path p = { 0 };
+	bool good = read_route(in, e, &p.path) && read_id(in, e, &p.id);
+
+	if (good && p.path.demand < 0) {
+		in->light->hops.n = (size_t)p.path.first;
+	} else if (good) {
+		if (!vec_push(&in->paths, p)) {
+			return true;
+		}
+		good = no_memory(in);
+	}
+	free(p.id);
+	return good;
+}
+
+/* Those of one demand as in the file. */
 static int by_demand(const void *a, const void *b)
 {
-	const struct rwa_path *x = a, *y = b;
+	const struct named_path *x = a, *y = b;
 
-	if (x->demand != y->demand) {
-		return x->demand < y->demand ? -1 : 1;
+	if (x->path.demand != y->path.demand) {
+		return x->path.demand < y->path.demand ? -1 : 1;
 	}
-	return x->first < y->first ? -1 : x->first > y->first;
+	return x->path.first < y->path.first ? -1 : x->path.first > y->path.first;
 }
 
 static bool read_assignment(struct input *in, const struct conf_node *root)
@@ -731,20 +772,49 @@ static bool read_assignment(struct input *in, const struct conf_node *root)
 				   "has no backup");
 }
 
+/* Parts the paths, by demand, from their ids, which go to the caller. */
+static int hand_out(struct input *in, struct rwa_assignment *out, struct rwa_ids *ids)
+{
+	size_t n = in->paths.n;
+
+	if (vec_reserve(&out->paths, n) || vec_reserve(&ids->v, n)) {
+		return WEFT_ENOMEM;
+	}
+	if (n) {
+		qsort(in->paths.v, n, sizeof(*in->paths.v), by_demand);
+	}
+	for (size_t k = 0; k < n; k++) {
+		out->paths.v[out->paths.n++] = in->paths.v[k].path;
+		ids->v.v[ids->v.n++] = in->paths.v[k].id;
+		in->paths.v[k].id = NULL;
+	}
+	return 0;
+}
+
 int rwa_mesh_read_lightpaths(struct rwa_mesh *m, const char *name, const char *text, size_t len,
-			     bool add, struct rwa_assignment *out, int64_t *left_out,
+			     bool add, struct rwa_assignment *out, struct rwa_ids *ids,
 			     struct err *err)
 {
 	struct input in = { .m = m, .light = out, .add = add };
+	struct rwa_ids found = { 0 };
 	int rc;
 
 	*out = (struct rwa_assignment){ 0 };
 	rc = read_text(&in, name, "lightpath", text, len, read_assignment, err);
-	*left_out = in.left_out;
+	if (!rc && hand_out(&in, out, &found)) {
+		rc = err_nomem(err);
+	}
+	for (size_t k = 0; k < in.paths.n; k++) {
+		free(in.paths.v[k].id);
+	}
+	vec_fini(&in.paths);
 	if (rc) {
 		rwa_assignment_fini(out);
-	} else if (out->paths.n) {
-		qsort(out->paths.v, out->paths.n, sizeof(*out->paths.v), by_demand);
+	}
+	if (!rc && ids) {
+		*ids = found;
+	} else {
+		rwa_ids_fini(&found);
 	}
 	return rc;
 }

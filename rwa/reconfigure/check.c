@@ -30,7 +30,10 @@ struct change_replay {
 	int32_t *hops;			/* 0: dark */
 	bool *rerouted;
 	int64_t *dark_at;		/* step of its CUT, + 1 */
-	int64_t *loss;		/* of the nearest route to a node */
+	int32_t *adds, *drops;	/* lightpaths that begin and end at a node */
+	int32_t width;		/* channels that a spare route may have */
+	int64_t *loss;		/* of the nearest route to (node, channel) */
+	int64_t *best;		/* to a node on any channel */
 	/* A lightpath without a spare route gains one only on a channel of
 	 * which a slot went dark since. */
 	int64_t clock;
@@ -91,6 +94,13 @@ static const struct rwa_mesh_demand *ends(const struct change_replay *r, int32_t
 				     : r->to->paths.v[c->new_path].demand;
 
 	return &r->m->demands.v[d];
+}
+
+/* Counts a lightpath that begins (1) or is dropped (-1). */
+static void count_ends(struct change_replay *r, int32_t i, int32_t n)
+{
+	r->adds[ends(r, i)->src] += n;
+	r->drops[ends(r, i)->dst] += n;
 }
 
 /* True when hops form a route that lightpath i may have: connected from its
@@ -171,53 +181,107 @@ static int activate_route(struct change_replay *r, const struct rwa_hop *hop, in
 
 /* ---- was a cut needed? ---- */
 
-/* True when any fibre of an arc is free on the channel. */
-static bool fits_fibre(const struct change_replay *r, int32_t arc, int32_t channel)
+/* True when a slot is too near to the new route of lightpath i. */
+static bool is_near_goal(const struct change_replay *r, int32_t i, const struct rwa_hop *h)
 {
-	struct rwa_hop h = { arc, 0, channel };
+	int32_t new = r->c->lightpaths.v[i].new_path;
+	const struct rwa_path *p = &r->to->paths.v[new];
 
-	for (; h.fibre < r->m->arcs.v[arc].fibres; h.fibre++) {
-		if (!is_active(r, &h) && !mesh_is_shut_near(r->m, &r->shut, h)) {
+	for (int32_t k = 0; k < p->hops; k++) {
+		const struct rwa_hop *g = &r->to->hops.v[p->first + k];
+
+		if (g->arc == h->arc && g->fibre == h->fibre &&
+		    abs(g->channel - h->channel) <= r->m->guard.between) {
 			return true;
 		}
 	}
 	return false;
 }
 
-/* Least loss to the end of lightpath i over free slots of one channel, its
- * partner's links left out: plain rounds over all arcs until nothing
- * changes. */
-static bool spare_on(struct change_replay *r, int32_t i, int32_t channel)
+/* True when any fibre of an arc is free for lightpath i on the channel. */
+static bool fits_fibre(const struct change_replay *r, int32_t i, int32_t arc, int32_t channel)
 {
-	int32_t src = ends(r, i)->src, dst = ends(r, i)->dst;
-	int64_t budget = r->m->budget_mdb == RWA_MESH_NO_LIMIT
-				 ? INT64_MAX
-				 : r->m->budget_mdb - r->m->add_mdb -
-					   r->m->drop_mdb;
-	bool changed = may_end(r, src, channel) && may_end(r, dst, channel);
+	struct rwa_hop h = { arc, 0, channel };
 
-	for (size_t v = 0; v < r->m->nodes.n; v++) {
-		r->loss[v] = INT64_MAX;
+	for (; h.fibre < r->m->arcs.v[arc].fibres; h.fibre++) {
+		if (!is_active(r, &h) && !mesh_is_shut_near(r->m, &r->shut, h) &&
+		    !is_near_goal(r, i, &h)) {
+			return true;
+		}
 	}
-	r->loss[src] = 0;
+	return false;
+}
+
+/* Lowers the loss at an arc's end on one channel of those from `first` on; true
+ * when it did. */
+static bool lower(struct change_replay *r, int32_t i, int32_t arc, int32_t first, int32_t channel)
+{
+	const struct rwa_mesh_arc *a = &r->m->arcs.v[arc];
+	bool begins = a->src == ends(r, i)->src, leads = a->dst == ends(r, i)->dst;
+	int64_t *to = &r->loss[(int64_t)a->dst * r->width + channel - first];
+	int64_t loss = begins				? 0
+		       : r->m->nodes.v[a->src].convert	? r->best[a->src]
+			       : r->loss[(int64_t)a->src * r->width + channel - first];
+
+	if (loss == INT64_MAX || (begins && !may_end(r, a->src, channel)) ||
+	    (leads && !may_end(r, a->dst, channel)) || channel < r->m->guard.below ||
+	    channel >= r->channels - r->m->guard.above) {
+		return false;
+	}
+	loss += a->loss_mdb + (begins ? 0 : r->m->nodes.v[a->src].pass_mdb);
+	if (loss >= *to || is_partners(r, i, arc) || !fits_fibre(r, i, arc, channel)) {
+		return false;
+	}
+	*to = loss;
+	r->best[a->dst] = loss < r->best[a->dst] ? loss : r->best[a->dst];
+	return true;
+}
+
+/* Least loss to the end of lightpath i over what is free of r->width channels,
+ * its partner's links and its own new route left out: plain rounds over all
+ * arcs until nothing changes. */
+static bool spare_on(struct change_replay *r, int32_t i, int32_t first)
+{
+	int64_t budget = r->m->budget_mdb == RWA_MESH_NO_LIMIT
+				 ? INT64_MAX - 1
+				 : r->m->budget_mdb - r->m->add_mdb - r->m->drop_mdb;
+	bool changed = true;
+
+	for (int64_t k = 0; k < (int64_t)r->m->nodes.n * r->width; k++) {
+		r->loss[k] = r->best[k / r->width] = INT64_MAX;
+	}
 	while (changed) {
 		changed = false;
 		for (int32_t e = 0; e < (int32_t)r->m->arcs.n; e++) {
-			const struct rwa_mesh_arc *a = &r->m->arcs.v[e];
-			int64_t pass = a->src == src
-					       ? 0
-					       : r->m->nodes.v[a->src].pass_mdb;
-
-			if (r->loss[a->src] < INT64_MAX &&
-			    r->loss[a->src] + pass + a->loss_mdb < r->loss[a->dst] &&
-			    !is_partners(r, i, e) && fits_fibre(r, e, channel)) {
-				r->loss[a->dst] = r->loss[a->src] + pass +
-						  a->loss_mdb;
-				changed = true;
+			for (int32_t c = first; c < first + r->width; c++) {
+				changed |= lower(r, i, e, first, c);
 			}
 		}
 	}
-	return r->loss[dst] < INT64_MAX && r->loss[dst] <= budget;
+	return r->best[ends(r, i)->dst] <= budget;
+}
+
+/* True when a search for a spare route found none before, and no slot of the
+ * channels went dark since. */
+static bool is_hopeless(const struct change_replay *r, int32_t i, int32_t first)
+{
+	for (int32_t c = first; c < first + r->width; c++) {
+		if (r->released[c] >= r->hopeless[i]) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* True when a new lightpath would exceed a limit of one of its ends. */
+static bool is_one_too_many(const struct change_replay *r, int32_t i)
+{
+	const struct rwa_mesh_demand *d = ends(r, i);
+	int32_t add = r->m->nodes.v[d->src].add_limit;
+	int32_t drop = r->m->nodes.v[d->dst].drop_limit;
+
+	return r->c->lightpaths.v[i].old_path < 0 &&
+	       ((add >= 0 && r->adds[d->src] >= add) || (drop >= 0 && r->drops[d->dst] >= drop));
 }
 
 /* Could it be dropped, moved or active now? */
@@ -238,7 +302,7 @@ static bool new_route_free(const struct change_replay *r, int32_t i)
 			return false;
 		}
 	}
-	return true;
+	return !is_one_too_many(r, i);
 }
 
 /* Is lightpath i where it must be in the end? */
@@ -268,8 +332,9 @@ static bool cut_was_needed(struct change_replay *r)
 		if (new_route_free(r, i)) {
 			return false;
 		}
-		for (int32_t c = 0; r->hops[i] && !r->rerouted[i] && c < r->channels; c++) {
-			if (r->released[c] >= r->hopeless[i] && spare_on(r, i, c)) {
+		for (int32_t c = 0; r->hops[i] && !r->rerouted[i] && c < r->channels;
+		     c += r->width) {
+			if (!is_hopeless(r, i, c) && spare_on(r, i, c)) {
 				return false;
 			}
 		}
@@ -368,51 +433,72 @@ static bool ends_cut(struct change_replay *r, int64_t at, int32_t i)
 
 /* ---- steps ---- */
 
+/* The hops of a place, NULL when it is none. */
+static const struct rwa_hop *hops_at(const struct change_replay *r, struct rwa_place at)
+{
+	return at.first >= 0 && at.n >= 0 && (size_t)at.first + (size_t)at.n <= r->c->hops.n
+		       ? r->c->hops.v + at.first : NULL;
+}
+
+/* A spare route stays clear of the new one, which it is to be left for. */
+static bool is_clear_of_goal(const struct change_replay *r, int32_t i, const struct rwa_hop *hop,
+			     int32_t n)
+{
+	for (int32_t k = 0; k < n; k++) {
+		if (is_near_goal(r, i, &hop[k])) {
+			return false;
+		}
+	}
+	return true;
+}
+
 /* A step that takes a route: ADD, MOVE or REROUTE. The old route is given
  * back only after the new one was taken, as both are active for a moment. */
 static int take_route(struct change_replay *r, int64_t at, const struct rwa_step *s,
 		    struct err *err)
 {
-	const struct rwa_hop *hop = r->c->hops.v + s->first;
+	const struct rwa_hop *hop = hops_at(r, s->new);
 	int32_t i = s->lightpath;
 	bool taken;
 
-	if (s->first < 0 || s->hops < 1 || (size_t)s->first + (size_t)s->hops > r->c->hops.n ||
-	    !joins(r, i, hop, s->hops)) {
+	if (!joins(r, i, hop, hop ? s->new.n : 0)) {
 		return fault(r, at, "its route is not connected", err);
 	}
 	if ((s->kind == RWA_STEP_ADD) != (r->hops[i] == 0)) {
 		return fault(r, at, "is in use, or not in use, when it should not be", err);
 	}
+	if (s->kind == RWA_STEP_REROUTE && !is_clear_of_goal(r, i, hop, s->new.n)) {
+		return fault(r, at, "its spare route is in the way of its new one", err);
+	}
+	if (s->kind == RWA_STEP_ADD && is_one_too_many(r, i)) {
+		return fault(r, at, "is one too many at one of its ends", err);
+	}
 	if (r->dark_at[i] && !ends_cut(r, at, i)) {
 		return fault(r, at, "its interruption is not listed", err);
 	}
 	r->rerouted[i] |= s->kind == RWA_STEP_REROUTE;
-	if (activate_route(r, hop, s->hops, (uint64_t)i + 1, &taken) || release_route(r, i)) {
+	if (activate_route(r, hop, s->new.n, (uint64_t)i + 1, &taken) || release_route(r, i)) {
 		return err_nomem(err);
 	}
 	if (taken) {
 		return fault(r, at, "its route is taken", err);
 	}
 	r->route[i] = hop;
-	r->hops[i] = s->hops;
+	r->hops[i] = s->new.n;
+	if (r->c->lightpaths.v[i].old_path < 0) {
+		count_ends(r, i, 1);
+	}
 	return 0;
 }
 
-/* One step of the change. */
-static int replay_step(struct change_replay *r, int64_t at, struct err *err)
+/* A step that makes dark: DROP or CUT. */
+static int leave_dark(struct change_replay *r, int64_t at, const struct rwa_step *s,
+		      struct err *err)
 {
-	const struct rwa_step *s = &r->c->steps.v[at];
 	int32_t i = s->lightpath;
 
-	if (i < 0 || (size_t)i >= r->c->lightpaths.n) {
-		return fault(r, at, "does not exist", err);
-	}
-	if (s->kind != RWA_STEP_DROP && s->kind != RWA_STEP_CUT) {
-		return take_route(r, at, s, err);
-	}
-	if (r->hops[i] == 0) {
-		return fault(r, at, "is dark already", err);
+	if (r->hops[i] == 0 || s->new.n) {
+		return fault(r, at, "is dark already, or not after it", err);
 	}
 	if (s->kind == RWA_STEP_DROP && r->c->lightpaths.v[i].new_path >= 0) {
 		return fault(r, at, "is dropped but wanted", err);
@@ -422,8 +508,28 @@ static int replay_step(struct change_replay *r, int64_t at, struct err *err)
 	}
 	if (s->kind == RWA_STEP_CUT) {
 		r->dark_at[i] = at + 1;
+	} else {
+		count_ends(r, i, -1);
 	}
 	return release_route(r, i) ? err_nomem(err) : 0;
+}
+
+/* One step of the change, which begins where the lightpath is. */
+static int replay_step(struct change_replay *r, int64_t at, struct err *err)
+{
+	const struct rwa_step *s = &r->c->steps.v[at];
+	const struct rwa_hop *old = hops_at(r, s->old);
+	int32_t i = s->lightpath;
+
+	if (i < 0 || (size_t)i >= r->c->lightpaths.n) {
+		return fault(r, at, "does not exist", err);
+	}
+	if (!old || s->old.n != r->hops[i] ||
+	    (s->old.n && memcmp(old, r->route[i], (size_t)s->old.n * sizeof(*old)) != 0)) {
+		return fault(r, at, "is not where the step begins", err);
+	}
+	return s->kind == RWA_STEP_DROP || s->kind == RWA_STEP_CUT ? leave_dark(r, at, s, err)
+								   : take_route(r, at, s, err);
 }
 
 /* Lightpath of each path of an assignment; false unless every path belongs to
@@ -512,6 +618,7 @@ static int take_old_routes(struct change_replay *r)
 		if (p) {
 			r->route[i] = r->from->hops.v + p->first;
 			r->hops[i] = p->hops;
+			count_ends(r, i, 1);
 			rc = activate_route(r, r->route[i], p->hops, (uint64_t)i + 1, &taken);
 		}
 	}
@@ -530,7 +637,11 @@ static int replay_init(struct change_replay *r, struct err *err)
 	arrays_add(&r->arrays, r->hops, n);
 	arrays_add(&r->arrays, r->rerouted, n);
 	arrays_add(&r->arrays, r->dark_at, n);
-	arrays_add(&r->arrays, r->loss, r->m->nodes.n);
+	r->width = change_spare_converts(r->m, r->channels) ? r->channels : 1;
+	arrays_add(&r->arrays, r->adds, r->m->nodes.n);
+	arrays_add(&r->arrays, r->drops, r->m->nodes.n);
+	arrays_add(&r->arrays, r->loss, r->m->nodes.n * (size_t)r->width);
+	arrays_add(&r->arrays, r->best, r->m->nodes.n);
 	arrays_add(&r->arrays, r->released, (size_t)r->channels + 1);
 	arrays_add(&r->arrays, r->hopeless, n);
 	if (r->arrays.failed || mesh_shut_init(r->m, &r->shut) || take_old_routes(r)) {

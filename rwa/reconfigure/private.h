@@ -13,9 +13,57 @@ static inline bool change_same_link(const struct rwa_mesh *m, int32_t a, int32_t
 	return (x->src == y->src && x->dst == y->dst) || (x->src == y->dst && x->dst == y->src);
 }
 
+/* True when spare routes may change channels where nodes convert. O(nodes). */
+bool change_spare_converts(const struct rwa_mesh *m, int channels);
+
 /* match.c: the lightpaths of a change, of two assignments that passed
  * rwa_mesh_check(). WEFT_ENOMEM. O(lightpaths * those of their demand). */
 int change_match(const struct rwa_mesh *m, const struct rwa_assignment *from,
 		 const struct rwa_assignment *to, struct rwa_change *out);
+
+/* Planning so far. `owner` says which lightpath holds each slot after the
+ * steps in out->steps, and changes with each step. out->hops has those of
+ * both assignments, then the spare routes. `freed` and `tried` spare searches:
+ * a lightpath without a spare route gains one only on a channel where
+ * something was given back since. */
+struct planner {
+	const struct rwa_mesh *m;
+	const struct rwa_assignment *from, *to;
+	const struct rwa_change_options *opt;
+	struct rwa_change *out;
+	struct u64map owner;	/* slot to lightpath + 1, 0: free */
+	struct u64map shut;
+	struct mesh_adjacency adj;
+	struct arrays arrays;	/* owns those that follow */
+	int32_t *link;		/* of an arc */
+	int32_t *adds, *drops;	/* lightpaths that begin and end at a node */
+	/* by lightpath */
+	struct rwa_place *now, *goal;
+	bool *done, *rerouted;
+	int64_t *cut_step;	/* step of its CUT, -1: none */
+	int32_t *domain;
+	int64_t *tried;		/* when it had no spare route */
+	/* spare.c: what was freed when, by a clock of its own, and the search */
+	int64_t clock;
+	int64_t *freed;		/* channel: when a slot of it was last freed */
+	int32_t *risk;		/* of a link: stamp when the partner is on it */
+	int32_t risk_stamp;
+	int32_t width;		/* channels that one search goes over */
+	int64_t *cost;		/* the state channel * nodes + node */
+	struct rwa_hop *enter;
+	int32_t *before;	/* state that it was entered from */
+	int32_t *queue;
+	bool *queued;
+};
+
+/* Neither a slot nor its guard channels are active. O(guard). */
+bool change_slot_free(const struct planner *p, const struct rwa_hop *h);
+
+/* Makes the arrays of the search. p->arrays.failed without memory. */
+void change_spare_init(struct planner *p);
+
+/* A spare route for lightpath i, behind out->hops; no hops when there is none,
+ * which is remembered. WEFT_ENOMEM. O(channels * arcs). */
+int change_find_spare(struct planner *p, int32_t i, struct rwa_place *route);
 
 #endif

@@ -19,12 +19,17 @@ enum rwa_step_kind {
 			 * given back before the new one is free */
 };
 
+/* Where a lightpath is: hops[first .. first + n - 1] of the change, n 0: it is
+ * dark. */
+struct rwa_place {
+	int64_t first;
+	int32_t n;
+};
+
 struct rwa_step {
 	enum rwa_step_kind kind;
 	int32_t lightpath;	/* of the change */
-	int32_t hops;		/* the route taken (ADD, MOVE, REROUTE): hops[first
-				 * ..], else 0 */
-	int64_t first;
+	struct rwa_place old, new;	/* before the step and after it */
 };
 
 /* Steps that follow each other within one failure domain. */
@@ -48,14 +53,14 @@ struct rwa_changed {
 	bool kept;			/* same hops in both */
 };
 
-/* A plan, freed by rwa_change_fini(). Steps and hops are numbered from 0 in
- * their order; phases follow each other without gaps; cuts are in the order
- * in which they end. moved + added + dropped + kept is the number of
+/* A plan, freed by rwa_change_fini(). Steps are numbered from 0 in their order;
+ * phases follow each other without gaps; cuts are in the order in which they
+ * end. moved + added + dropped + kept is the number of
  * lightpaths. */
 struct rwa_change {
 	VEC(struct rwa_changed) lightpaths;
 	VEC(struct rwa_step) steps;
-	VEC(struct rwa_hop) hops;
+	VEC(struct rwa_hop) hops;	/* of `from`, of `to`, then spare routes */
 	VEC(struct rwa_phase) phases;	/* empty unless by_domain */
 	VEC(struct rwa_cut) cuts;
 	int64_t moved, added, dropped, kept;
@@ -68,6 +73,8 @@ struct rwa_change_options {
 	bool by_domain;		/* one failure domain at a time */
 };
 
+#define RWA_CHANGE_MAX_STATES ((int64_t)1 << 22)
+
 void rwa_change_fini(struct rwa_change *c);
 
 /*
@@ -77,18 +84,23 @@ void rwa_change_fini(struct rwa_change *c);
  * their channel; a pair of a protected demand with a pair, or with none.
  *
  * All that holds for assignments holds at every moment, too: guard channels
- * between whatever is active, tuning ranges, and no link in common for the two
- * of a pair.
+ * between whatever is active, tuning ranges, no link in common for the two
+ * of a pair, and add and drop limits, to which a lightpath counts from its ADD
+ * to its DROP.
  *
  * First everything that goes is dropped, then moves whose new route is free are
  * made (a lightpath's own old slots count as taken while both are active), then
  * cycles of lightpaths that wait for each other are broken: one is rerouted
  * temporarily to a spare route between its ends, on one of the channels
- * 0..channels-1, each lightpath at most once; only when none of those that
- * wait has a spare route is one interrupted, the one that most others wait
- * for. Of a pair, the other lightpath stays active meanwhile unless it has to
- * be interrupted itself. O(rounds * lightpaths * hops), and for each temporary
- * rerouting O(lightpaths * channels * arcs).
+ * 0..channels-1, each lightpath at most once. A spare route keeps away from the
+ * lightpath's own new route, as from any other light, because both will be
+ * active when it leaves. It changes channels where nodes convert, if no guard
+ * channels are kept and nodes times channels are at most
+ * RWA_CHANGE_MAX_STATES. Only when none of those that wait has a spare route
+ * is one interrupted, the one that most others wait for. Of a pair, the other
+ * lightpath stays active meanwhile unless it has to be interrupted itself.
+ * O(rounds * lightpaths * hops), and for each temporary rerouting
+ * O(lightpaths * channels * arcs).
  *
  * By domain, a lightpath belongs to the failure domain of the first hop that
  * it gives up or takes, and all this happens within one domain until nothing

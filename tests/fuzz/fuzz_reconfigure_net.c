@@ -44,18 +44,19 @@ static void read_lightpaths(const char *text, size_t size)
 	struct rwa_assignment none = { 0 }, light;
 	struct rwa_mesh *m = NULL;
 	struct rwa_change change;
+	struct rwa_ids ids = { 0 };
 	struct err err = { 0 };
-	int64_t left_out;
 
 	check(rwa_mesh_read_net("net", "3 6\n0 1\n1 0\n1 2\n2 1\n2 0\n0 2\n",
 				&m, &err) == 0);
 	if (rwa_mesh_read_lightpaths(m, "light", text, size, true, &light,
-				     &left_out, &err)) {
+				     &ids, &err)) {
 		check(err.code != 0 && err.msg[0]);
 		rwa_mesh_free(m);
 		return;
 	}
 	check((int64_t)light.paths.n == m->lightpaths);
+	check(ids.v.n == light.paths.n);
 	for (size_t h = 0; h < light.hops.n; h++) {
 		if (light.hops.v[h].channel >= opt.channels) {
 			opt.channels = light.hops.v[h].channel + 1;
@@ -66,6 +67,7 @@ static void read_lightpaths(const char *text, size_t size)
 		check(change.added == m->lightpaths);
 		rwa_change_fini(&change);
 	}
+	rwa_ids_fini(&ids);
 	rwa_assignment_fini(&light);
 	rwa_mesh_free(m);
 }

@@ -209,10 +209,12 @@ void cli_out_flow(const struct cli *c, struct out *o, const struct cli_flow *flo
  * rwa_mesh_free() it. WEFT_EINVAL with a place. */
 int cli_read_network(const char *path, struct rwa_mesh **out, struct err *err);
 /* Reads lightpaths of m as `weft rwa solve -o` writes them into *out, as
- * rwa_mesh_read_lightpaths() does: with add, their demands are added to m;
- * *left_out counts those that m has no demand for. */
+ * rwa_mesh_read_lightpaths() does: with add, their demands are added to m. */
 int cli_read_lightpaths(struct rwa_mesh *m, const char *path, bool add, struct rwa_assignment *out,
-			int64_t *left_out, struct err *err);
+			struct rwa_ids *ids, struct err *err);
+/* key: [{to, fibre, channel}], hop by hop. */
+void cli_out_hops(struct out *o, const char *key, const struct rwa_mesh *m,
+		  const struct rwa_hop *hops, int32_t n);
 
 /* ---- plan_view.c: a plan told in parts ---- */
 

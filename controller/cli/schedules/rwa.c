@@ -80,7 +80,7 @@ int cli_read_network(const char *path, struct rwa_mesh **out, struct err *err)
 }
 
 int cli_read_lightpaths(struct rwa_mesh *m, const char *path, bool add, struct rwa_assignment *out,
-			int64_t *left_out, struct err *err)
+			struct rwa_ids *ids, struct err *err)
 {
 	char *text;
 	size_t len;
@@ -89,7 +89,7 @@ int cli_read_lightpaths(struct rwa_mesh *m, const char *path, bool add, struct r
 	if (r) {
 		return r;
 	}
-	r = rwa_mesh_read_lightpaths(m, path, text, len, add, out, left_out, err);
+	r = rwa_mesh_read_lightpaths(m, path, text, len, add, out, ids, err);
 	free(text);
 	return r;
 }
@@ -134,7 +134,6 @@ static int read_objective(const struct cli *c, struct rwa_mesh *m, struct rwa_me
 {
 	const char *name = cli_opt(c, "objective");
 	const char *path = cli_opt(c, "previous");
-	int64_t left_out;
 
 	if (!name || strcmp(name, "min-channels") == 0) {
 		opt->objective = path && !name ? RWA_MIN_MOVED : RWA_ANY;
@@ -154,12 +153,29 @@ static int read_objective(const struct cli *c, struct rwa_mesh *m, struct rwa_me
 		return err->code;
 	}
 	opt->before = path ? before : NULL;
-	return path ? cli_read_lightpaths(m, path, false, before, &left_out, err)
-		    : 0;
+	return path ? cli_read_lightpaths(m, path, false, before, NULL, err) : 0;
 }
 
-/* "lightpaths": [{from, to, role, hops: [{to, fibre, channel}]}]; role only
- * of protected demands, whose two paths follow each other. */
+void cli_out_hops(struct out *o, const char *key, const struct rwa_mesh *m,
+		  const struct rwa_hop *hops, int32_t n)
+{
+	char name[16];
+
+	out_array(o, key);
+	for (int32_t k = 0; k < n; k++) {
+		out_object(o, NULL);
+		out_str(o, "to", rwa_mesh_node_name(m, m->arcs.v[hops[k].arc].dst, name,
+						    sizeof(name)));
+		out_int(o, "fibre", hops[k].fibre);
+		out_int(o, "channel", hops[k].channel);
+		out_end(o);
+	}
+	out_end(o);
+}
+
+/* "lightpaths": [{id, from, to, role, hops: [{to, fibre, channel}]}]; the id
+ * is the position; role only of protected demands, whose two paths follow each
+ * other. */
 static void out_paths(struct out *o, const struct rwa_mesh *m, const struct rwa_assignment *a)
 {
 	bool pair = false;	/* the first of two */
@@ -171,24 +187,14 @@ static void out_paths(struct out *o, const struct rwa_mesh *m, const struct rwa_
 		const struct rwa_mesh_demand *d = &m->demands.v[p->demand];
 
 		out_object(o, NULL);
+		out_fmt(o, "id", "%zu", i);
 		out_str(o, "from", rwa_mesh_node_name(m, d->src, name, sizeof(name)));
 		out_str(o, "to", rwa_mesh_node_name(m, d->dst, name, sizeof(name)));
 		if (d->protect) {
 			pair = !pair || a->paths.v[i - 1].demand != p->demand;
 			out_str(o, "role", pair ? "working" : "backup");
 		}
-		out_array(o, "hops");
-		for (int32_t h = 0; h < p->hops; h++) {
-			const struct rwa_hop *hop = &a->hops.v[p->first + h];
-
-			out_object(o, NULL);
-			out_str(o, "to", rwa_mesh_node_name(m, m->arcs.v[hop->arc].dst, name,
-							    sizeof(name)));
-			out_int(o, "fibre", hop->fibre);
-			out_int(o, "channel", hop->channel);
-			out_end(o);
-		}
-		out_end(o);
+		cli_out_hops(o, "hops", m, a->hops.v + p->first, p->hops);
 		out_end(o);
 	}
 	out_end(o);

@@ -1,5 +1,10 @@
-/* weft rwa change: the order in which lightpaths move. */
+/*
+ * weft rwa change: the order in which lightpaths move. Each step names its
+ * lightpath as both files do, and has its routes before and after it, so that
+ * whoever carries it out needs nothing else.
+ */
 #include <stdlib.h>
+#include <string.h>
 
 #include "controller/cli/core/private.h"
 #include "rwa/reconfigure/reconfigure.h"
@@ -9,6 +14,7 @@
 struct moves {
 	struct rwa_mesh *m;
 	struct rwa_assignment from, to;
+	struct rwa_ids old_ids, new_ids;
 	struct rwa_change_options opt;
 	struct rwa_change change;
 	int64_t step_ns;	/* 0: not given */
@@ -19,6 +25,8 @@ static void moves_fini(struct moves *v)
 	rwa_mesh_free(v->m);
 	rwa_assignment_fini(&v->from);
 	rwa_assignment_fini(&v->to);
+	rwa_ids_fini(&v->old_ids);
+	rwa_ids_fini(&v->new_ids);
 	rwa_change_fini(&v->change);
 }
 
@@ -36,7 +44,7 @@ static int64_t channels_of(const struct rwa_assignment *a, int64_t least)
 /* --channels is at least what both assignments use, with the guard band. */
 static int read_moves(const struct cli *c, struct moves *v, struct err *err)
 {
-	int64_t left_out, channels = 1;
+	int64_t channels = 1;
 	int r = cli_read_network(c->argv[0], &v->m, err);
 
 	if (r) {
@@ -44,8 +52,8 @@ static int read_moves(const struct cli *c, struct moves *v, struct err *err)
 	}
 	/* The lightpaths alone say who wants what. */
 	rwa_mesh_clear_demands(v->m);
-	if ((r = cli_read_lightpaths(v->m, c->argv[1], true, &v->from, &left_out, err)) ||
-	    (r = cli_read_lightpaths(v->m, c->argv[2], true, &v->to, &left_out, err))) {
+	if ((r = cli_read_lightpaths(v->m, c->argv[1], true, &v->from, &v->old_ids, err)) ||
+	    (r = cli_read_lightpaths(v->m, c->argv[2], true, &v->to, &v->new_ids, err))) {
 		return r;
 	}
 	channels = channels_of(&v->to, channels_of(&v->from, channels)) +
@@ -72,32 +80,40 @@ static const struct rwa_mesh_demand *ends(const struct moves *v, int32_t i)
 	return &v->m->demands.v[d];
 }
 
-/* {lightpath, from, to}: lightpaths are numbered through both assignments. */
+/* {old_id, new_id, from, to}: the ids are those of the two files, null where a
+ * lightpath is in one of them only. */
 static void out_ends(struct out *o, const struct moves *v, int32_t i)
 {
+	const struct rwa_changed *l = &v->change.lightpaths.v[i];
 	const struct rwa_mesh_demand *d = ends(v, i);
 	char name[16];
 
-	out_int(o, "lightpath", i);
+	out_str(o, "old_id", l->old_path < 0 ? NULL : v->old_ids.v.v[l->old_path]);
+	out_str(o, "new_id", l->new_path < 0 ? NULL : v->new_ids.v.v[l->new_path]);
 	out_str(o, "from", rwa_mesh_node_name(v->m, d->src, name, sizeof(name)));
 	out_str(o, "to", rwa_mesh_node_name(v->m, d->dst, name, sizeof(name)));
 }
 
-/* "b/0:3 c/0:3": each hop's end, fibre and channel. */
-static void out_path(struct out *o, const struct moves *v, const struct rwa_step *s)
+/* As the files have it, [{to, fibre, channel}]; in tables "b/0:3 c/0:3". Dark:
+ * no hops. */
+static void out_route(const struct cli *c, struct out *o, const char *key, const struct moves *v,
+		      struct rwa_place at)
 {
+	const struct rwa_hop *h = v->change.hops.v + at.first;
 	struct buf b = { 0 };
 	char name[16];
 
-	for (int32_t k = 0; k < s->hops; k++) {
-		const struct rwa_hop *h = &v->change.hops.v[s->first + k];
-
-		buf_printf(&b, "%s%s/%d:%d", k ? " " : "",
-			   rwa_mesh_node_name(v->m, v->m->arcs.v[h->arc].dst,
-					      name, sizeof(name)),
-			   h->fibre, h->channel);
+	if (c->format != OUT_TABLE) {
+		cli_out_hops(o, key, v->m, h, at.n);
+		return;
 	}
-	out_str(o, "path", b.data ? b.data : "");
+	for (int32_t k = 0; k < at.n; k++) {
+		buf_printf(&b, "%s%s/%d:%d", k ? " " : "",
+			   rwa_mesh_node_name(v->m, v->m->arcs.v[h[k].arc].dst, name,
+					      sizeof(name)),
+			   h[k].fibre, h[k].channel);
+	}
+	out_str(o, key, at.n ? buf_cstr(&b) : "dark");
 	buf_fini(&b);
 }
 
@@ -106,9 +122,10 @@ static const char *domain_name(const struct moves *v, int32_t domain)
 	return domain < 0 ? "-" : v->m->domains.v[domain];
 }
 
-/* "steps": [{step, domain, do, lightpath, from, to, path}]. Steps of a phase
- * follow one another; the domain is told with --by-domain. */
-static void out_steps(struct out *o, const struct moves *v)
+/* "steps": [{step, domain, do, old_id, new_id, from, to, old_route, new_route}],
+ * the routes before and after it. Steps of a phase follow one another; the
+ * domain is told with --by-domain. */
+static void out_steps(const struct cli *c, struct out *o, const struct moves *v)
 {
 	static const char *const kinds[] = { "add", "drop", "move", "reroute",
 					     "cut" };
@@ -128,7 +145,8 @@ static void out_steps(struct out *o, const struct moves *v)
 		}
 		out_str(o, "do", kinds[s->kind]);
 		out_ends(o, v, s->lightpath);
-		out_path(o, v, s);
+		out_route(c, o, "old_route", v, s->old);
+		out_route(c, o, "new_route", v, s->new);
 		out_end(o);
 	}
 	out_end(o);
@@ -154,8 +172,26 @@ static void out_interruptions(const struct cli *c, struct out *o, const struct m
 	out_end(o);
 }
 
+/* "renamed": [{old_id, new_id, from, to}], the lightpaths that stay where they are
+ * and are called something else in the new file. */
+static void out_renamed(struct out *o, const struct moves *v)
+{
+	out_array(o, "renamed");
+	for (int32_t i = 0; i < (int32_t)v->change.lightpaths.n; i++) {
+		const struct rwa_changed *l = &v->change.lightpaths.v[i];
+
+		if (l->kept && strcmp(v->old_ids.v.v[l->old_path], v->new_ids.v.v[l->new_path])) {
+			out_object(o, NULL);
+			out_ends(o, v, i);
+			out_end(o);
+		}
+	}
+	out_end(o);
+}
+
 /* Counts of lightpaths (kept, moved, added, dropped, rerouted, interrupted),
- * phases, interruptions, steps. */
+ * phases, the channels that are used at any moment, interruptions, steps,
+ * lightpaths renamed. */
 int cmd_rwa_change(struct cli *c, struct err *err)
 {
 	struct moves v = { 0 };
@@ -172,8 +208,10 @@ int cmd_rwa_change(struct cli *c, struct err *err)
 			out_int(o, "rerouted", v.change.rerouted);
 			out_int(o, "interrupted", (int64_t)v.change.cuts.n);
 			out_int(o, "phases", (int64_t)v.change.phases.n);
+			out_int(o, "channels", v.opt.channels);
 			out_interruptions(c, o, &v);
-			out_steps(o, &v);
+			out_steps(c, o, &v);
+			out_renamed(o, &v);
 		}
 		r = cli_print(o, err);
 	}

@@ -131,8 +131,8 @@ static void needless_cuts_are_found(void **state)
 	first = c.steps.v[0];
 	assert_int_equal(first.kind, RWA_STEP_MOVE);
 	assert_int_equal(vec_push(&c.steps, first), 0);
-	c.steps.v[0] = (struct rwa_step){ RWA_STEP_CUT, 0, 0, 0 };
-	c.steps.v[1].kind = RWA_STEP_ADD;
+	c.steps.v[0] = (struct rwa_step){ RWA_STEP_CUT, 0, first.old, { 0 } };
+	c.steps.v[1] = (struct rwa_step){ RWA_STEP_ADD, 0, { 0 }, first.new };
 	assert_int_equal(rwa_change_check(m, &from, &to, &opt, &c, NULL),
 			 WEFT_EVERIFY);
 	forget(m, &from, &to, &c);
@@ -333,7 +333,8 @@ static struct rwa_mesh *random_mesh(struct rng *rng)
 	return m;
 }
 
-/* Guard channels, tuning ranges and pairs, each in some of the meshes. */
+/* Guard channels, tuning ranges, converters, limits and pairs, each in some of
+ * the meshes. */
 static void random_rules(struct rwa_mesh *m, struct rng *rng)
 {
 	if (rng_below(rng, 4) == 0) {
@@ -349,6 +350,11 @@ static void random_rules(struct rwa_mesh *m, struct rng *rng)
 
 		t.last = t.first + 1 + (int32_t)rng_below(rng, 4);
 		assert_int_equal(rwa_mesh_add_tuning(m, &t, NULL), 0);
+	}
+	for (size_t v = rng_below(rng, 4) ? m->nodes.n : 0; v < m->nodes.n; v++) {
+		m->nodes.v[v].convert = rng_below(rng, 2);
+		m->nodes.v[v].add_limit = 1 + (int32_t)rng_below(rng, 2);
+		m->nodes.v[v].drop_limit = 1 + (int32_t)rng_below(rng, 2);
 	}
 	if (rng_below(rng, 3) == 0) {
 		for (size_t d = 0; d < m->demands.n; d += 2) {
@@ -442,7 +448,7 @@ static bool lights_pair(const struct rwa_change *c, size_t at)
 {
 	const struct rwa_step *s = &c->steps.v[at];
 
-	return s->hops && c->lightpaths.v[s->lightpath].partner >= 0;
+	return s->new.n && c->lightpaths.v[s->lightpath].partner >= 0;
 }
 
 /* rwa_change_plan() replays its own answer; here it is done again, and what
