@@ -1,218 +1,564 @@
 /*
- * The times and steps that the paper states, exactly rounded, and what no
- * all-gather on the ring can beat.
+ * What no collective on the ring can beat, whatever its lightpaths.
  *
- * Every node receives n-1 items over 2w wavelengths after one retuning. With
- * R rounds more can be said: in each round an item reaches new nodes, each
- * from the nearest node that held it before, over as many links as lie
- * between. The nodes that hold it cut the ring into gaps; the least number of
- * links times items to fill a gap of g nodes in r rounds,
+ * Rounds. An item that starts at one node reaches new nodes in every round,
+ * each from a node that held it before, over as many links as lie between. The
+ * nodes that hold it cut the ring into gaps. The least links to fill a gap of g
+ * nodes from its two ends in r rounds are
  *
- *   G_r(g) = min over the nodes reached in the first of them of
- *            (sum of their distances to the nearer end) +
- *            (sum of G_(r-1) of the gaps between),
+ *   F_r(g) = min over the nodes reached in the first of them of
+ *            (sum of their distances to the end that they are reached from) +
+ *            (sum of F_(r-1) of the gaps between),
  *
- * gives R alpha + G_R(n-1) / (2w) d/B for R rounds, as the n items load
- * 2n links on average.
+ * and T_r(g) is the same for g nodes beyond the only end, on a line. A round of
+ * x seconds carries x B bits over each of the W channels (of both directions)
+ * of each of the n links, so R rounds of an all-gather take
+ * R a + F_R(n - 1) d / (W B) at least. F and T are convex: within a round, the
+ * last node reached from one end is found by a queue of candidates, and gaps
+ * are filled by joining slopes in their order. Where rounding were to
+ * make an array not convex, it is lowered to the convex one below it, which
+ * keeps the bound a bound.
  *
- * With overlap of retuning a round costs its conversion only, and there is
- * one retuning before the first. Directions of unequal width count by their
- * sum: items that go one way more than the other are allowed. On a line each
- * end has one neighbour, and receives n-1 items over the channels from there.
+ * Light of the first rounds. In its first round a node can send its own item
+ * only, and what it sends to another takes a lightpath, of which the links hold
+ * n W in all. A node ends at most W lightpaths, so it holds W + 1 items after
+ * the first round, and each lightpath of the second carries so many: round r
+ * carries items over n W (W + 1)^(r-1) links at most, however long it lasts. With a
+ * price on each of the first two rounds (Lagrange), the cheapest spread at those
+ * prices, less what the rounds can carry at them, is a bound. Reduce-scatter is
+ * the same backwards in time. In a broadcast (W + 1)^(r-1) nodes at most send in
+ * round r, each over W lightpaths, so that it lasts as long as the nodes that it
+ * reaches need, or as the links do: any mean of both prices is a bound.
+ *
+ * Fewest rounds. A lightpath of round r of R carries items of at most
+ * (W + 1)^(r-1) nodes, for (W + 1)^(R-r) nodes at most, and the pairs of nodes are
+ * n floor(n^2 / 4) links apart in all: floor(n^2 / 4) <= R W (W + 1)^(R-1).
+ *
+ * All-reduce. A shard's sum at the first node that has it is a tree of transfers
+ * into that node, of F_R(n - 1) links; every other node receives something
+ * in that round or later, which is no part of this tree. Also: the contribution of
+ * some node spreads to all, over F_R(n - 1) links, and what carries others to
+ * that first node without it are trees into the R + 1 nodes at most on its way.
+ * In one round every node hears from every other.
+ *
+ * Other light. Cuts count as well: what a node receives, and what crosses the
+ * middle of a line. Directions of unequal width count by their sum on a ring, by
+ * the narrower one on a line. With overlap of retuning a round costs its
+ * conversion only, and there is one retuning before the first. A span's delay is
+ * paid once a round at least, and by the farthest node for all links of its way.
  */
-#include <gmp.h>
-#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "optree/private.h"
 
-/* ---- the paper's formulas, Theorems 1 to 3 ---- */
+/* Links are counted in this many parts, for prices. */
+#define LINK 64
+/* Links a node where no round is left; more than any spread at any price. */
+#define NEVER ((int64_t)1 << 44)
+#define WEIGHT_MAX ((int64_t)4096 * LINK)
+#define PRICED 2		/* rounds that have a price */
 
-/* (8 w s)^k >= (2k-1)^k n^(k+1), that is s >= (2k-1) n^(1+1/k) / (8w). */
-static int enough(int64_t s, int n, int w, int k)
-{
-	mpz_t left, right, t;
-	int result;
-
-	mpz_inits(left, right, t, NULL);
-	mpz_set_si(left, s);
-	mpz_mul_si(left, left, 8);
-	mpz_mul_si(left, left, w);
-	mpz_pow_ui(left, left, (unsigned long)k);
-	mpz_ui_pow_ui(right, (unsigned long)(2 * k - 1), (unsigned long)k);
-	mpz_ui_pow_ui(t, (unsigned long)n, (unsigned long)k + 1);
-	mpz_mul(right, right, t);
-	result = mpz_cmp(left, right) >= 0;
-	mpz_clears(left, right, t, NULL);
-	return result;
-}
-
-int64_t optree_closed_form(int n, int w, int k)
-{
-	double x = (2 * k - 1) * pow(n, 1 + 1.0 / k) / (8.0 * w);
-	int64_t s = (int64_t)x;
-
-	/* The estimate is good to a few units in the last place; the integers
-	 * decide. */
-	while (s > 0 && enough(s - 1, n, w, k)) {
-		s--;
-	}
-	while (!enough(s, n, w, k)) {
-		s++;
-	}
-	return s;
-}
-
-int64_t optree_baseline_steps(enum optree_baseline what, int n, int w)
-{
-	switch (what) {
-	case OPTREE_RING:
-		return n - 1;
-	case OPTREE_NE:
-		return (n + 1) / 2;
-	case OPTREE_WRHT:
-		return 4 * (int64_t)w + 3;
-	case OPTREE_ONE_STAGE:
-		break;
-	}
-	return optree_closed_form(n, w, 1);
-}
-
-int optree_best_depth(int n)
-{
-	double l = log(n);
-	double root = l * l - 2 * l;
-	double k = (l + sqrt(root > 0 ? root : 0)) / 2;
-
-	return k < 1 ? 1 : (int)lround(k);
-}
-
-int64_t tree_ceil_muldiv(int64_t a, int64_t b, int64_t c)
-{
-	unsigned __int128 q = (unsigned __int128)a * (unsigned __int128)b;
-
-	q = (q + (unsigned __int128)c - 1) / (unsigned __int128)c;
-	return q > INT64_MAX ? -1 : (int64_t)q;
-}
-
-int64_t tree_published_ns(const struct optree_params *p)
-{
-	int w = p->channels * p->fibres, depth = optree_best_depth(p->n);
-	int64_t steps = optree_closed_form(p->n, w, depth), sending;
-
-	steps = steps < depth ? depth : steps;
-	sending = tree_ceil_muldiv(p->shard_bytes, steps * 8000000000, p->channel_bps);
-	if (sending < 0 || p->alpha_ns > (INT64_MAX - sending) / steps) {
-		return INT64_MAX;
-	}
-	return sending + steps * p->alpha_ns;
-}
-
-/* ---- the bound ---- */
-
-#define WORK ((int64_t)64 << 20)	/* operations; more rounds go unsplit */
-#define MANY ((int64_t)1 << 40)
-
-struct gaps {
-	int n;
-	int64_t *before;	/* G_(r-1)(0..n-1) */
-	int64_t *now;		/* G_r */
-	int64_t *side;		/* cost up to a last node reached from one end */
-	int64_t *both;		/* from both ends, by nodes up to the last ones */
+/* What is left to do after some rounds: links by nodes that lack the item. */
+struct left {
+	int64_t *gap, *tail;
 };
 
-/* One more round for all gaps. O(n^2). */
-static void next_round(struct gaps *g)
+/* What a round pays for a link, and for each node that it reaches. */
+struct price {
+	int64_t link, node;
+};
+
+struct candidate {
+	int32_t last, since;	/* the node before, and from which node on it is best */
+};
+
+struct spread {
+	int n, reach;
+	struct left after[PRICED + 1], priced[2];
+	int now;		/* of after: the rounds counted last */
+	int64_t *side;		/* up to a last node reached from one end */
+	struct candidate *queue;
+	int64_t *all;		/* memory of all of it */
+};
+
+/* ---- rounds ---- */
+
+/* The largest convex function that is nowhere above v. Nothing where v is
+ * convex. O(n). */
+static void make_convex(int64_t *v, int n, struct candidate *corner)
 {
-	int n = g->n;
+	int k = 0;
 
-	g->side[0] = 0;
-	for (int p = 1; p < n; p++) {
-		g->side[p] = MANY;
-		for (int q = 0; q < p; q++) {
-			int64_t c = g->side[q] + p + g->before[p - q - 1];
+	for (int i = 0; i < n; i++) {
+		while (k > 1) {
+			int a = corner[k - 2].last, b = corner[k - 1].last;
 
-			g->side[p] = c < g->side[p] ? c : g->side[p];
+			if ((__int128)(v[b] - v[a]) * (i - b) < (__int128)(v[i] - v[b]) * (b - a)) {
+				break;
+			}
+			k--;
 		}
+		corner[k++].last = i;
 	}
-	for (int s = 0; s < n; s++) {
-		g->both[s] = MANY;
-		for (int p = 0; 2 * p <= s; p++) {
-			int64_t c = g->side[p] + g->side[s - p];
+	for (int c = 0; c + 1 < k; c++) {
+		int a = corner[c].last, b = corner[c + 1].last;
+		__int128 rise = v[b] - v[a];
 
-			g->both[s] = c < g->both[s] ? c : g->both[s];
-		}
-	}
-	for (int gap = 0; gap < n; gap++) {
-		g->now[gap] = MANY;
-		for (int s = 0; s <= gap; s++) {
-			int64_t c = g->both[s] + g->before[gap - s];
-
-			g->now[gap] = c < g->now[gap] ? c : g->now[gap];
+		for (int i = a + 1; i < b; i++) {
+			v[i] = v[a] + (int64_t)(rise * (i - a) / (b - a));
 		}
 	}
 }
 
-/* Time of `rounds` rounds with `links` links times items for each item. */
-static int64_t time_of(const struct optree_params *p, int64_t rounds, int64_t links)
+/* The node `to` is reached last, the node `last` before it; without the
+ * price of the former. */
+static int64_t reach_last(const struct spread *s, const int64_t *gap, int last, int to)
 {
-	__int128 bits = (__int128)p->shard_bytes * 8 * 1000000000;
-	int64_t cw = tree_width(p, 0), ccw = tree_width(p, 1);
-	int64_t w = p->line ? (cw < ccw ? cw : ccw) : cw + ccw;
-	__int128 rate = (__int128)w * p->channel_bps;
-	int64_t retune = p->alpha_ns - p->convert_ns;
-	__int128 t = (links * bits + rate - 1) / rate +
-		     (p->overlap ? retune + (__int128)rounds * p->convert_ns
-				 : (__int128)rounds * p->alpha_ns);
-
-	return t > INT64_MAX ? INT64_MAX : (int64_t)t;
+	return s->side[last] + gap[to - last - 1];
 }
 
-static int64_t min_time(const struct optree_params *p, struct gaps *g)
+/* Puts the node p into the queue, head..*tail, for the nodes after it. */
+static void add_candidate(const struct spread *s, const int64_t *gap, int p, int head, int *tail)
 {
-	int n = p->n;
-	int64_t best = INT64_MAX;
-	int64_t rounds_max = 1 + WORK / ((int64_t)2 * n * n);
+	struct candidate *q = s->queue;
+	int low, high = s->n;
 
-	g->n = n;
-	for (int k = 1; k < n; k++) {
-		g->before[k] = MANY;
-	}
-	g->before[0] = 0;
-	for (int64_t r = 1; r <= rounds_max; r++) {
-		int64_t *t = g->before, more;
-
-		next_round(g);
-		more = time_of(p, r, g->now[n - 1]);
-		best = more < best ? more : best;
-		if (time_of(p, r + 1, n - 1) >= best) {
-			return best;
+	while (*tail > head) {
+		low = q[*tail - 1].since > p ? q[*tail - 1].since : p + 1;
+		if (low >= s->n || reach_last(s, gap, p, low) >
+					   reach_last(s, gap, q[*tail - 1].last, low)) {
+			break;
 		}
-		g->before = g->now;
-		g->now = t;
+		high = low;
+		(*tail)--;
 	}
-	/* All that is known of more rounds: each node receives each item. */
-	return time_of(p, rounds_max + 1, n - 1);
+	if (*tail == head) {
+		q[(*tail)++] = (struct candidate){ p, p + 1 };
+		return;
+	}
+	low = q[*tail - 1].since > p ? q[*tail - 1].since : p + 1;
+	while (high - low > 1) {
+		int mid = low + (high - low) / 2;
+
+		if (reach_last(s, gap, p, mid) <= reach_last(s, gap, q[*tail - 1].last, mid)) {
+			high = mid;
+		} else {
+			low = mid;
+		}
+	}
+	if (high < s->n) {
+		q[(*tail)++] = (struct candidate){ p, high };
+	}
 }
 
-int tree_bound_ns(const struct optree_params *p, int64_t *bound_ns, struct err *err)
+/* s->side of a round at these prices, before others that leave `gap`. O(n log n). */
+static void one_side(struct spread *s, const int64_t *gap, const struct price *price)
 {
-	size_t bytes = (size_t)(p->line ? 1 : p->n) * sizeof(int64_t);
-	struct gaps g = { .before = malloc(bytes), .now = malloc(bytes),
-			  .side = malloc(bytes), .both = malloc(bytes) };
-	int rc = 0;
+	int head = 0, tail = 1;
 
-	if (!g.before || !g.now || !g.side || !g.both) {
-		rc = err_nomem(err);
-	} else if (p->line) {
-		/* The last node of a line has one neighbour. */
-		*bound_ns = time_of(p, 1, p->n - 1);
-	} else {
-		*bound_ns = min_time(p, &g);
+	s->side[0] = 0;
+	s->queue[0] = (struct candidate){ 0, 1 };
+	for (int p = 1; p < s->n; p++) {
+		while (head + 1 < tail && s->queue[head + 1].since <= p) {
+			head++;
+		}
+		s->side[p] = p > s->reach ? s->side[p - 1] + NEVER
+					  : reach_last(s, gap, s->queue[head].last, p) +
+						    price->link * p + price->node;
+		add_candidate(s, gap, p, head, &tail);
 	}
-	free(g.before);
-	free(g.now);
-	free(g.side);
-	free(g.both);
-	return rc;
+	make_convex(s->side, s->n, s->queue);
+}
+
+/* Joins `times` such sides and one `rest` in the order of their slopes: the least sum for each
+ * number of nodes. */
+static void join(const struct spread *s, int times, const int64_t *rest, int64_t *out)
+{
+	int sides = 0, rests = 0;
+
+	out[0] = 0;
+	for (int g = 1; g < s->n; g++) {
+		int k = sides / times;
+		int64_t a = k + 1 < s->n ? s->side[k + 1] - s->side[k] : NEVER;
+		int64_t b = rests + 1 < s->n ? rest[rests + 1] - rest[rests] : NEVER;
+
+		out[g] = out[g - 1] + (a <= b ? a : b);
+		sides += a <= b;
+		rests += a > b;
+	}
+}
+
+/* One more round at these prices, before those that leave `later`. */
+static void one_round(struct spread *s, const struct left *later, const struct price *price,
+		      struct left *out)
+{
+	one_side(s, later->gap, price);
+	join(s, 2, later->gap, out->gap);
+	join(s, 1, later->tail, out->tail);
+}
+
+/* What is left after r rounds, of the newest ones. */
+static struct left *rounds_left(struct spread *s, int r)
+{
+	return &s->after[r % (PRICED + 1)];
+}
+
+static int spread_init(struct spread *s, int n, int reach, struct err *err)
+{
+	enum { ARRAYS = 2 * (PRICED + 1 + 2) + 1 };
+	struct left *list[PRICED + 1 + 2];
+
+	*s = (struct spread){ .n = n, .reach = reach };
+	s->all = calloc((size_t)n * ARRAYS, sizeof(int64_t));
+	s->queue = calloc((size_t)n + 1, sizeof(*s->queue));
+	if (!s->all || !s->queue) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i <= PRICED + 2; i++) {
+		list[i] = i <= PRICED ? &s->after[i] : &s->priced[i - PRICED - 1];
+		list[i]->gap = s->all + (size_t)n * (size_t)(2 * i);
+		list[i]->tail = list[i]->gap + n;
+	}
+	s->side = s->all + (size_t)n * (ARRAYS - 1);
+	return 0;
+}
+
+static void spread_fini(struct spread *s)
+{
+	free(s->all);
+	free(s->queue);
+}
+
+/* ---- loads ---- */
+
+struct bound_work {
+	const struct optree_params *p;
+	enum coll_kind kind;
+	int root;
+	int64_t width;		/* channels of both directions */
+	int64_t links;		/* between neighbours */
+	struct spread s;
+	int64_t weight[PRICED];	/* the best of the last number of rounds: what a link
+				 * costs, or of a broadcast how much of LINK nodes cost */
+};
+
+/* Parts of links of an item of each node, or of all shards from one. */
+static int64_t spread_load(const struct bound_work *b, const struct left *l)
+{
+	int n = b->p->n;
+	int64_t sum = 0;
+
+	if (!b->p->line) {
+		return n * l->gap[n - 1];
+	}
+	if (b->kind == COLL_BROADCAST) {
+		return n * (l->tail[b->root] + l->tail[n - 1 - b->root]);
+	}
+	for (int g = 0; g < n; g++) {
+		sum += 2 * l->tail[g];
+	}
+	return sum;
+}
+
+/* What brings the contributions of others than one to the nodes on its way. */
+static int64_t beside_one(const struct bound_work *b, const struct left *l, int rounds)
+{
+	int n = b->p->n, ways = rounds + 1;
+	int lack = n - ways, each = lack / ways;
+
+	if (b->p->line || lack <= 0) {
+		return 0;
+	}
+	return (ways - lack % ways) * l->gap[each] + lack % ways * l->gap[each + 1];
+}
+
+static int64_t reduce_load(const struct bound_work *b, const struct left *l, int rounds)
+{
+	int n = b->p->n;
+	int64_t tree = INT64_MAX, every = 0, more = beside_one(b, l, rounds);
+
+	for (int v = 0; v < n; v++) {
+		int64_t one = b->p->line ? l->tail[v] + l->tail[n - 1 - v] : l->gap[n - 1];
+
+		tree = one < tree ? one : tree;
+		every += one;
+	}
+	if (rounds == 1) {
+		return n * every;
+	}
+	more = more > (int64_t)LINK * (n - 1) ? more : (int64_t)LINK * (n - 1);
+	return n * (tree + more);
+}
+
+/* Links times shards that any plan of so many rounds loads, in parts. */
+static int64_t load_of(const struct bound_work *b, const struct left *l, int rounds)
+{
+	int64_t n = b->p->n;
+
+	switch (b->kind) {
+	case COLL_ALLTOALL:
+		return LINK * (b->p->line ? (n * n * n - n) / 3 : n * (n * n / 4));
+	case COLL_ALLREDUCE:
+		return reduce_load(b, l, rounds);
+	default:
+		return spread_load(b, l);
+	}
+}
+
+/* The prices of round r (from 0) at this weight, and what it can carry for them
+ * beyond what any round can. */
+static struct price price_of(const struct bound_work *b, int r, int64_t weight, __int128 *carried)
+{
+	__int128 holders = 1;
+
+	for (int i = 0; i < r; i++) {
+		holders *= b->width + 1;
+	}
+	if (b->kind == COLL_BROADCAST) {
+		return (struct price){ LINK - weight, (int64_t)(weight * b->links / holders) };
+	}
+	*carried += holders * b->links * b->width * (weight - LINK);
+	return (struct price){ weight, 0 };
+}
+
+/* The same where the first rounds can only carry so much, at the weights given. */
+static int64_t priced_load(struct bound_work *b, int rounds, const int64_t *weight)
+{
+	int priced = rounds < PRICED ? rounds : PRICED;
+	const struct left *l = rounds_left(&b->s, rounds - priced);
+	__int128 carried = 0;
+
+	for (int r = priced - 1; r >= 0; r--) {
+		struct price price = price_of(b, r, weight[r], &carried);
+
+		one_round(&b->s, l, &price, &b->s.priced[r % 2]);
+		l = &b->s.priced[r % 2];
+	}
+	return carried > INT64_MAX / 2 ? 0 : load_of(b, l, rounds) - (int64_t)carried;
+}
+
+/* Weights begin where they change nothing. */
+static int64_t least_weight(const struct bound_work *b)
+{
+	return b->kind == COLL_BROADCAST ? 0 : LINK;
+}
+
+/* A step up (or down) of `step` eighths. */
+static int64_t next_weight(const struct bound_work *b, int64_t weight, int step, bool up)
+{
+	int64_t least = least_weight(b), most = b->kind == COLL_BROADCAST ? LINK : WEIGHT_MAX;
+	int64_t more = (weight * step + 7) / 8 + (weight == 0);
+
+	weight = up ? weight + more : weight * 8 / (8 + step);
+	return weight < least ? least : weight > most ? most : weight;
+}
+
+/* The best weights are looked for by steps up and down, from those before: the
+ * load is concave in them. */
+static int64_t best_priced_load(struct bound_work *b, int rounds)
+{
+	int64_t best = priced_load(b, rounds, b->weight);
+
+	for (int step = 8; step > 0; ) {
+		bool better = false;
+
+		for (int i = 0; i < 2 * PRICED; i++) {
+			int64_t try[PRICED], load;
+
+			memcpy(try, b->weight, sizeof(try));
+			try[i / 2] = next_weight(b, try[i / 2], step, i % 2 == 0);
+			load = priced_load(b, rounds, try);
+			if (load > best) {
+				best = load;
+				better = true;
+				memcpy(b->weight, try, sizeof(try));
+			}
+		}
+		step = better ? step : step / 2;
+	}
+	return best;
+}
+
+/* ---- times ---- */
+
+/* Shards that go over the channels of a cut, whatever the rounds: over one
+ * direction in a line, into or out of a node in a ring. */
+static int64_t cut_shards(const struct bound_work *b)
+{
+	int64_t n = b->p->n;
+
+	switch (b->kind) {
+	case COLL_ALLTOALL:
+		return b->p->line ? n * n / 4 : n - 1;
+	case COLL_ALLREDUCE:
+		return b->p->line ? n : 2 * (n - 1);
+	case COLL_BROADCAST:
+		return n;
+	default:
+		return n - 1;
+	}
+}
+
+/* The channels of that cut. */
+static int64_t cut_width(const struct bound_work *b)
+{
+	int64_t cw = tree_width(b->p, RWA_CW), ccw = tree_width(b->p, RWA_CCW);
+
+	if (!b->p->line) {
+		return b->width;
+	}
+	if (b->kind == COLL_BROADCAST && (b->root == 0 || b->root == b->p->n - 1)) {
+		return b->root ? ccw : cw;
+	}
+	return cw < ccw ? cw : ccw;
+}
+
+/* ns, rounded up, of so many shards over so many channels. */
+static __int128 sending(const struct optree_params *p, __int128 shards, __int128 channels)
+{
+	__int128 bytes = shards * p->shard_bytes, rate = channels * p->channel_bps;
+
+	return bytes / rate * 8000000000 + (bytes % rate * 8000000000 + rate - 1) / rate;
+}
+
+/* Links of the ring that light crosses to the farthest node at least. */
+static int farthest(const struct bound_work *b)
+{
+	int n = b->p->n, left = b->root, right = n - 1 - b->root;
+
+	if (!b->p->line) {
+		return n / 2;
+	}
+	return b->kind != COLL_BROADCAST ? n - 1 : left > right ? left : right;
+}
+
+static __int128 time_of(const struct bound_work *b, int rounds, int64_t load)
+{
+	const struct optree_params *p = b->p;
+	__int128 once = p->overlap ? p->alpha_ns - p->convert_ns : 0;
+	__int128 each = p->overlap ? p->convert_ns : p->alpha_ns;
+	__int128 links = sending(p, load, (__int128)b->links * b->width * LINK);
+	__int128 cut = sending(p, cut_shards(b), cut_width(b));
+	__int128 light = (__int128)p->span_delay_ns * rounds;
+	__int128 way = (__int128)p->span_delay_ns * farthest(b);
+
+	light += links > cut ? links : cut;
+	return once + rounds * each + (light > way ? light : way);
+}
+
+/* The load that no number of rounds goes below. */
+static int64_t least_load(const struct bound_work *b)
+{
+	int64_t n = b->p->n, each = b->kind == COLL_ALLREDUCE ? 2 * (n - 1) : n - 1;
+
+	return b->kind == COLL_ALLTOALL ? load_of(b, NULL, 0) : LINK * n * each;
+}
+
+static int fewest_rounds(const struct bound_work *b)
+{
+	int64_t n = b->p->n, far = b->p->line ? n * (n + 1) / 3 : n * n / 4;
+	__int128 most = 1;
+	int rounds = 1;
+
+	if (b->kind == COLL_BROADCAST) {
+		for (most = b->width + 1; most < n; most *= b->width + 1) {
+			rounds++;
+		}
+		return rounds;
+	}
+	while (b->width * most * rounds < far) {
+		most *= b->width + 1;
+		rounds++;
+	}
+	return rounds;
+}
+
+/* What sums carry is not bounded so. */
+static bool has_prices(const struct bound_work *b)
+{
+	return b->kind != COLL_ALLREDUCE && b->kind != COLL_ALLTOALL;
+}
+
+/* The least over all numbers of rounds, or of `only` so many (0: all), when
+ * that is less than what is in *out. */
+static void try_rounds(struct bound_work *b, bool priced, int only, struct ring_bound *out)
+{
+	int fewest = only ? only : fewest_rounds(b);
+	struct left *none = rounds_left(&b->s, 0);
+
+	for (int g = 0; g < b->p->n; g++) {
+		none->gap[g] = none->tail[g] = g * NEVER;
+	}
+	for (int r = 1; r <= (only ? only : b->p->n) && time_of(b, r, least_load(b)) < out->ns;
+	     r++) {
+		const struct left *l = rounds_left(&b->s, r);
+		int64_t load;
+
+		one_round(&b->s, rounds_left(&b->s, r - 1), &(struct price){ LINK, 0 },
+			  rounds_left(&b->s, r));
+		if (r < fewest || l->gap[b->p->n - 1] >= NEVER) {
+			continue;
+		}
+		load = load_of(b, l, r);
+		if (priced && time_of(b, r, load) < out->ns) {
+			load = best_priced_load(b, r);
+		}
+		if (time_of(b, r, load) < out->ns) {
+			*out = (struct ring_bound){ (int64_t)time_of(b, r, load), r };
+		}
+	}
+}
+
+/* Prices are looked for where they may matter only: first for the number of
+ * rounds that is best without. */
+static void best_rounds(struct bound_work *b, struct ring_bound *out)
+{
+	struct ring_bound plain = *out;
+
+	try_rounds(b, false, 0, &plain);
+	if (plain.rounds == 0 || !has_prices(b)) {
+		*out = plain;
+		return;
+	}
+	try_rounds(b, true, plain.rounds, out);
+	try_rounds(b, true, 0, out);
+}
+
+int ring_bound(const struct optree_params *p, enum coll_kind kind, int root,
+	       struct ring_bound *out, struct err *err)
+{
+	struct bound_work b = {
+		.p = p, .kind = kind, .root = root,
+		.width = tree_width(p, RWA_CW) + tree_width(p, RWA_CCW),
+		.links = p->line ? p->n - 1 : p->n,
+	};
+	int reach, rc = make_reach(p, &reach, err);
+
+	*out = (struct ring_bound){ .ns = INT64_MAX };
+	for (int i = 0; i < PRICED; i++) {
+		b.weight[i] = least_weight(&b);
+	}
+	if (rc || (rc = spread_init(&b.s, p->n, p->at ? p->n : reach, err))) {
+		spread_fini(&b.s);
+		return rc;
+	}
+	best_rounds(&b, out);
+	spread_fini(&b.s);
+	return 0;
+}
+
+int ring_bound_set(const struct optree_params *p, int root, struct optree_plan *plan,
+		   struct err *err)
+{
+	struct ring_bound b;
+	int rc = ring_bound(p, plan->kind, root, &b, err);
+
+	if (rc) {
+		return rc;
+	}
+	plan->bound_ns = b.ns;
+	plan->bound_rounds = b.rounds;
+	plan->gap = (double)plan->time_ns / (double)b.ns - 1;
+	return 0;
 }

@@ -144,25 +144,6 @@ int collectives_convert(const struct optree_params *p, enum coll_kind kind,
 	return 0;
 }
 
-/* Time of `links` items over 2w channels after one retuning. */
-static int64_t bound_of(const struct optree_params *p, int64_t links)
-{
-	__int128 bits = (__int128)p->shard_bytes * 8 * links;
-	int64_t cw = tree_width(p, RWA_CW), ccw = tree_width(p, RWA_CCW);
-	int64_t w = p->line ? (cw < ccw ? cw : ccw) : cw + ccw;
-	__int128 rate = (__int128)w * p->channel_bps;
-	__int128 t = bits / rate * 1000000000 +
-		     (bits % rate * 1000000000 + rate - 1) / rate + p->alpha_ns;
-
-	return t > INT64_MAX ? INT64_MAX : (int64_t)t;
-}
-
-static void set_bound(struct optree_plan *out, int64_t bound_ns)
-{
-	out->bound_ns = bound_ns;
-	out->gap = (double)out->time_ns / (double)bound_ns - 1;
-}
-
 /* Time of an all-reduce, from that of its all-gather: less what needs no
  * retuning where one half meets the other. */
 static int set_both_halves(const struct optree_params *p, struct optree_plan *out, struct err *err)
@@ -189,7 +170,7 @@ static int make_reduction(const struct optree_params *p, enum coll_kind kind,
 	if (kind == COLL_ALLREDUCE && p->max_lights) {
 		half.max_lights = p->max_lights / 2 + !(p->max_lights / 2);
 	}
-	rc = optree_make(&half, how, out, err);
+	rc = make_gather(&half, how, out, err);
 	if (rc) {
 		return rc;
 	}
@@ -209,8 +190,6 @@ static int make_reduction(const struct optree_params *p, enum coll_kind kind,
 		out->optree_time_ns = out->optree_time_ns > INT64_MAX / 2
 					      ? INT64_MAX
 					      : 2 * out->optree_time_ns;
-		/* On a line each link carries each shard once each way. */
-		set_bound(out, bound_of(p, p->line ? p->n : 2 * (int64_t)(p->n - 1)));
 	}
 	return rc;
 }
@@ -236,7 +215,6 @@ static int make_exchange(const struct optree_params *p, struct optree_plan *out,
 	/* As published, OpTree is an all-gather. */
 	out->optree_time_ns = 0;
 	out->closed_form_steps = 0;
-	set_bound(out, bound_of(p, (int64_t)p->n * p->n / 4));
 	return 0;
 }
 
@@ -262,7 +240,6 @@ static int make_broadcast(const struct optree_params *p, int root,
 		out->kind = COLL_BROADCAST;
 		out->worst_loss_mdb = worst_loss(out->sched);
 		out->algorithm = OPTREE_COMPOSED;
-		set_bound(out, bound_of(p, p->n));
 	}
 	return rc;
 }
@@ -277,9 +254,8 @@ int optree_collective(const struct optree_params *p, enum coll_kind kind, int ro
 		return rc;
 	}
 	if (kind == COLL_ALLGATHER) {
-		return optree_make(p, how, out, err);
-	}
-	if (kind == COLL_REDUCE_SCATTER || kind == COLL_ALLREDUCE) {
+		rc = make_gather(p, how, out, err);
+	} else if (kind == COLL_REDUCE_SCATTER || kind == COLL_ALLREDUCE) {
 		rc = make_reduction(p, kind, how, out, err);
 	} else if (tree_is_part(p)) {
 		rc = err_set(err, WEFT_EUNSUPPORTED,
@@ -293,7 +269,26 @@ int optree_collective(const struct optree_params *p, enum coll_kind kind, int ro
 	} else {
 		rc = make_broadcast(p, root, out, err);
 	}
+	if (!rc) {
+		rc = ring_bound_set(p, root, out, err);
+	}
 	if (rc) {
+		optree_plan_fini(out);
+	}
+	return rc;
+}
+
+int optree_make(const struct optree_params *p, enum optree_algorithm how,
+		struct optree_plan *out, struct err *err)
+{
+	return optree_collective(p, COLL_ALLGATHER, 0, how, out, err);
+}
+
+int optree_plan(const struct optree_params *p, struct optree_plan *out, struct err *err)
+{
+	int rc = tree_plan(p, out, err);
+
+	if (!rc && (rc = ring_bound_set(p, 0, out, err))) {
 		optree_plan_fini(out);
 	}
 	return rc;

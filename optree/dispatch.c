@@ -105,7 +105,7 @@ static int set_times(const struct optree_params *p, const struct optree_sym *s,
 		return err_set(err, WEFT_ELIMIT, "%d steps last longer than 292 years", out->steps);
 	}
 	out->retune_hidden_ns = plain - out->time_ns;
-	return tree_bound_ns(p, &out->bound_ns, err);
+	return 0;
 }
 
 int make_from_sym(const struct optree_params *p, enum optree_algorithm how, struct optree_sym *s,
@@ -132,7 +132,6 @@ int make_from_sym(const struct optree_params *p, enum optree_algorithm how, stru
 					tree_span(p, s->max_len)) : 0;
 	rc = set_times(p, out->sym, out, err);
 	if (!rc) {
-		out->gap = (double)out->time_ns / (double)out->bound_ns - 1;
 		set_published(p, out);
 	}
 	return rc;
@@ -239,7 +238,7 @@ static int make_faster(const struct optree_params *p, int depth,
 		return rc;
 	}
 	q.depth = depth;
-	rc = optree_plan(&q, &tree, &ignored);
+	rc = tree_plan(&q, &tree, &ignored);
 	if (rc == 0 && tree.time_ns < out->time_ns) {
 		optree_plan_fini(out);
 		*out = tree;
@@ -264,12 +263,12 @@ static int make_one_stage(const struct optree_params *p, struct optree_plan *out
 	int rc;
 
 	one.depth = 1;
-	rc = optree_plan(&one, out, err);
+	rc = tree_plan(&one, out, err);
 	out->algorithm = OPTREE_BY_ONE_STAGE;
 	return rc;
 }
 
-int optree_make(const struct optree_params *p, enum optree_algorithm how,
+int make_gather(const struct optree_params *p, enum optree_algorithm how,
 		struct optree_plan *out, struct err *err)
 {
 	int rc = tree_check_params(p, err);
@@ -284,14 +283,14 @@ int optree_make(const struct optree_params *p, enum optree_algorithm how,
 	}
 	switch (how) {
 	case OPTREE_AUTO:
-		rc = p->depth ? optree_plan(p, out, err)
+		rc = p->depth ? tree_plan(p, out, err)
 			      : make_faster(p, 0, out, err);
 		break;
 	case OPTREE_COMPOSED:
 		rc = make_levels(p, out, err);
 		break;
 	case OPTREE_TREE:
-		rc = optree_plan(p, out, err);
+		rc = tree_plan(p, out, err);
 		break;
 	case OPTREE_BY_RING:
 		rc = make_ring(p, out, err);

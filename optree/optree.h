@@ -125,12 +125,12 @@ struct optree_plan {
 					 * retune_hidden_ns */
 	int64_t retune_hidden_ns;	/* retuning behind others' data, or
 					 * not needed: overlap only */
-	int64_t bound_ns;		/* any all-gather: at least
-					 * (n-1)/(2 w fibres) d/B + a, and the
-					 * least over R of R a + the least load
-					 * that R rounds allow; with overlap
-					 * one retuning in all and a
+	int64_t bound_ns;		/* no plan of this collective is faster:
+					 * the least over R of R a + the least
+					 * load that R rounds allow; with
+					 * overlap one retuning in all and a
 					 * conversion a round */
+	int bound_rounds;		/* the R of the bound */
 	double gap;			/* time / bound - 1 */
 	int64_t optree_time_ns;		/* Theorem 3 at the depth of Theorem 2,
 					 * with a step for each stage at least;
@@ -169,11 +169,8 @@ int optree_make(const struct optree_params *p, enum optree_algorithm how,
 
 /*
  * Any collective; shard_bytes is what one rank owns, in all-to-all what one
- * rank has for another. Bounds: reduce-scatter as all-gather; all-reduce
- * a + 2(n-1)/(2w) d/B, as every sum takes n-1 transfers and as many to
- * spread; broadcast a + n/(2w) d/B; all-to-all a + floor(n^2/4)/(2w) d/B, the
- * links that the pieces of a node need. root: of a broadcast. Broadcast comes
- * written out. WEFT_EUNSUPPORTED: all-to-all and broadcast are composed only.
+ * rank has for another. root: of a broadcast. Broadcast comes written out.
+ * WEFT_EUNSUPPORTED: all-to-all and broadcast are composed only.
  */
 int optree_collective(const struct optree_params *p, enum coll_kind kind, int root,
 		      enum optree_algorithm how, struct optree_plan *out, struct err *err);

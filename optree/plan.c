@@ -325,10 +325,10 @@ static int fill_plan(const struct tree_choice *ch, struct optree_plan *out, stru
 	out->colours_over_bound = t->colours_over_bound;
 	out->worst_loss_mdb = ch->worst_mdb;
 	out->lightpaths = t->n_arcs;
-	return tree_bound_ns(p, &out->bound_ns, err);
+	return 0;
 }
 
-int optree_plan(const struct optree_params *p, struct optree_plan *out, struct err *err)
+int tree_plan(const struct optree_params *p, struct optree_plan *out, struct err *err)
 {
 	struct tree_choice ch = { .p = p, .ring = { p->n, p->fibres, p->channels } };
 	int rc;
@@ -339,7 +339,6 @@ int optree_plan(const struct optree_params *p, struct optree_plan *out, struct e
 		rc = part_unsupported(OPTREE_TREE, err);
 	}
 	if (!rc && !(rc = choose(&ch, err)) && !(rc = fill_plan(&ch, out, err))) {
-		out->gap = (double)out->time_ns / (double)out->bound_ns - 1;
 		rc = rwa_ring_check(&ch.ring, ch.best.arcs, ch.best.n_arcs, err);
 	}
 	if (!rc) {

