@@ -74,7 +74,7 @@ bool plan_tx_usable(const struct plan_ctx *ctx, int port)
 	const struct model_port *p = &ctx->fabric->ports[port];
 	const struct plan_light *seen;
 
-	if (p->tx_device < 0 || ctx->tx_taken[port]) {
+	if (p->tx_device < 0) {
 		return false;
 	}
 	seen = plan_observed(ctx, p->tx_device);
@@ -86,7 +86,7 @@ bool plan_rx_usable(const struct plan_ctx *ctx, int port)
 	const struct model_port *p = &ctx->fabric->ports[port];
 	const struct plan_light *seen;
 
-	if (p->rx_device < 0 || ctx->rx_taken[port]) {
+	if (p->rx_device < 0) {
 		return false;
 	}
 	seen = plan_observed(ctx, p->rx_device);
@@ -283,16 +283,14 @@ static int *cell(const struct circuit_work *w, int *table, const struct demand *
 
 /* ---- giving circuits out ---- */
 
-/* Gives a circuit to the demand's next arc and takes its ports, in the context
- * too, so that later jobs leave them alone. There is room for a circuit an arc.
- * */
+/* Gives a circuit to the demand's next arc and takes its ports. There is room for
+ * a circuit an arc. */
 static void emit(struct circuit_work *w, struct demand *demand, int site, struct optics_xc xc, int tx,
 		 int rx)
 {
 	const struct model_port *ports = w->fabric->ports;
 	const struct model_host *host = &w->fabric->hosts[ports[tx].host];
 
-	w->ctx->tx_taken[tx] = w->ctx->rx_taken[rx] = true;
 	w->tx_free[tx] = w->rx_free[rx] = false;
 	w->out.v[w->out.n++] = (struct plan_circuit){
 		.arc = w->arcs[demand->first + demand->used++],

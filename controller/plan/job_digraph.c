@@ -58,7 +58,7 @@ static int place_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err 
 	return plan_find_circuits(ctx, pj, err);
 }
 
-static int plan_alone(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+int plan_server_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 
@@ -419,14 +419,17 @@ out:
 	return rc;
 }
 
-int plan_server_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+int plan_server_schedule(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	struct coll_sched *s = NULL;
-	struct topo *t = NULL;
-	int rc = plan_alone(ctx, pj, err);
+	struct topo *t;
+	int rc = joined(ctx->fabric, pj, &t, &pj->unit_bps, err);
 
-	if (!rc && (rc = joined(ctx->fabric, pj, &t, &pj->unit_bps, err)) == 0 &&
-	    (rc = plan_embed(ctx->fabric, pj, t, NULL, &s, &pj->algorithm, err)) == 0) {
+	if (rc) {
+		return rc;
+	}
+	rc = plan_embed(ctx->fabric, pj, t, NULL, &s, &pj->algorithm, err);
+	if (!rc) {
 		coll_free(pj->sched);
 		pj->sched = s;
 		rc = plan_time_job(ctx, pj, err);
@@ -446,7 +449,8 @@ int plan_job_topo(const struct model_fabric *fabric, int job, struct topo **out,
 
 	coll_report_init(&pj.report);
 	if (!rc && (rc = plan_ctx_init(&ctx, fabric, &marks.base, err)) == 0 &&
-	    (rc = plan_alone(&ctx, &pj, err)) == 0) {
+	    (rc = plan_server_circuits(&ctx, &pj, err)) == 0 &&
+	    (rc = plan_trunk_light(&ctx, err)) == 0) {
 		rc = joined(fabric, &pj, out, unit_bps, err);
 	}
 	if (rc) {

@@ -1,8 +1,10 @@
 /*
  * Planning: jobs in the order of the file, then the steps of the devices.
  *
- * Jobs that keep their circuits (all but the one in plan_base.only) take their
- * ports first, then the others in order. Parts that the file marks as failed are
+ * Jobs that keep their circuits (all but the one in plan_base.only) are planned
+ * first, then the others, on switches before those on rings. Topologies are chosen
+ * one after the other; light over fibres between switches is found for all of them
+ * together. Parts that the file marks as failed are
  * merged with those that devices report before any job is planned
  * (plan_admin_down).
  */
@@ -50,38 +52,6 @@ bool plan_is_external(const struct plan_ctx *ctx, int device, struct optics_xc x
 	       !plan_light_has(plan_intent(ctx, device), xc);
 }
 
-/* A job whose light is to stay is planned as though all of it were there:
- * each arc then has the circuits that it got when it was applied. */
-static int plan_one_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
-{
-	const struct model_job *job = &ctx->fabric->jobs[pj->job];
-	const struct plan_base *base = ctx->base;
-	struct plan_base applied = *base;
-	int rc;
-
-	applied.observed = base->intent;
-	if (pj->kept && !pj->is_ring) {
-		ctx->base = &applied;
-	}
-	rc = pj->is_ring ? plan_ring_job(ctx, pj, err)
-			 : plan_switched_job(ctx, pj, err);
-	for (int i = 0; rc == 0 && i < pj->n_circuits; i++) {
-		pj->n_moves += pj->circuits[i].moved;
-	}
-	if (rc == 0 && !pj->is_ring) {
-		rc = plan_check_power(ctx, pj, err);
-	}
-	if (rc == 0) {
-		rc = plan_place_job(ctx->fabric, pj, NULL, pj->sched, err);
-	}
-	ctx->base = base;
-	if (rc) {
-		rc = err_wrap(err, "job %s", job->name);
-		err_at(err, ctx->fabric->config.name, job->place.line, job->place.col);
-	}
-	return rc;
-}
-
 /* The schedule of a ring belongs to its optree plan. */
 void plan_job_fini(struct plan_job *pj)
 {
@@ -95,12 +65,9 @@ void plan_job_fini(struct plan_job *pj)
 	mcf_free(pj->flow);
 	plan_job_loss_free(pj->loss);
 	plan_choice_free(pj->choice);
+	plan_paths_free(pj);
 	free(pj->topology);
 	free(pj->circuits);
-	for (int i = 0; i < pj->n_paths; i++) {
-		free(pj->paths[i].elements);
-	}
-	free(pj->paths);
 	free(pj->share.at);
 }
 
@@ -219,16 +186,107 @@ static void mark_kept(struct plan_ctx *ctx, struct plan *p)
 	}
 }
 
-/* Those that stay come first, so that they have what they have. */
-static int plan_jobs(struct plan_ctx *ctx, struct plan *p, struct err *err)
+/* Puts the job and its place before the error. */
+static int in_job(const struct plan_ctx *ctx, const struct plan_job *pj, struct err *err)
 {
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	int rc = err_wrap(err, "job %s", job->name);
+
+	err_at(err, ctx->fabric->config.name, job->place.line, job->place.col);
+	return rc;
+}
+
+/* Topologies and schedules: those that are given before those to be chosen, which
+ * have to do with what light is left. */
+static int choose(struct plan_ctx *ctx, struct plan *p, bool kept, struct err *err)
+{
+	for (int any = 0; any <= 1; any++) {
+		for (int i = 0; i < p->n_jobs; i++) {
+			struct plan_job *pj = &p->jobs[i];
+			const char *topology = ctx->fabric->jobs[i].topology;
+
+			if (pj->kept != kept || pj->is_ring ||
+			    (strcmp(topology, "auto") == 0) != (any == 1)) {
+				continue;
+			}
+			if (plan_switched_job(ctx, pj, err)) {
+				return in_job(ctx, pj, err);
+			}
+		}
+	}
+	return 0;
+}
+
+/* Light over trunks, of all that wait for it at once. */
+static int find_light(struct plan_ctx *ctx, struct err *err)
+{
+	const struct plan_job *pj = ctx->trunk_jobs.n ? ctx->trunk_jobs.v[0] : NULL;
+	int rc = plan_trunk_light(ctx, err);
+
+	if (rc && ctx->trunk_jobs.n == 1) {
+		return in_job(ctx, pj, err);
+	}
+	ctx->trunk_jobs.n = 0;
+	return rc;
+}
+
+/* What follows from the circuits of a job. */
+static int finish(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+{
+	const struct model_fabric *f = ctx->fabric;
 	int rc = 0;
 
-	for (int kept = 1; kept >= 0; kept--) {
-		for (int i = 0; i < p->n_jobs && rc == 0; i++) {
-			if (p->jobs[i].kept == (kept != 0)) {
-				rc = plan_one_job(ctx, &p->jobs[i], err);
-			}
+	for (int i = 0; i < pj->n_circuits; i++) {
+		pj->n_moves += pj->circuits[i].moved;
+	}
+	if (!pj->is_ring && plan_host_with_ranks(f, &f->jobs[pj->job])) {
+		rc = plan_server_schedule(ctx, pj, err);
+	}
+	if (rc == 0 && !pj->is_ring) {
+		rc = plan_check_power(ctx, pj, err);
+	}
+	return rc ? rc : plan_place_job(f, pj, NULL, pj->sched, err);
+}
+
+/* Those that stay come first, so that they have what they have: they are planned as
+ * though all of their light were there, so that each arc has the circuits that it
+ * got when it was applied. */
+static int plan_switched_jobs(struct plan_ctx *ctx, struct plan *p, bool kept, struct err *err)
+{
+	const struct plan_base *base = ctx->base;
+	struct plan_base applied = *base;
+	int rc;
+
+	applied.observed = base->intent;
+	ctx->base = kept ? &applied : base;
+	rc = choose(ctx, p, kept, err);
+	if (rc == 0) {
+		rc = find_light(ctx, err);
+	}
+	for (int i = 0; i < p->n_jobs && rc == 0; i++) {
+		struct plan_job *pj = &p->jobs[i];
+
+		if (pj->kept == kept && !pj->is_ring && (rc = finish(ctx, pj, err))) {
+			in_job(ctx, pj, err);
+		}
+	}
+	ctx->base = base;
+	return rc;
+}
+
+static int plan_jobs(struct plan_ctx *ctx, struct plan *p, struct err *err)
+{
+	int rc = plan_switched_jobs(ctx, p, true, err);
+
+	if (rc == 0) {
+		rc = plan_switched_jobs(ctx, p, false, err);
+	}
+	for (int i = 0; i < p->n_jobs && rc == 0; i++) {
+		struct plan_job *pj = &p->jobs[i];
+
+		if (pj->is_ring && ((rc = plan_ring_job(ctx, pj, err)) ||
+				    (rc = finish(ctx, pj, err)))) {
+			in_job(ctx, pj, err);
 		}
 	}
 	return rc;
@@ -238,18 +296,14 @@ int plan_ctx_init(struct plan_ctx *ctx, const struct model_fabric *fabric,
 		  const struct plan_base *base, struct err *err)
 {
 	*ctx = (struct plan_ctx){ .fabric = fabric, .base = base };
-	ctx->tx_taken = calloc(fabric->n_ports + 1, sizeof(bool));
-	ctx->rx_taken = calloc(fabric->n_ports + 1, sizeof(bool));
 	ctx->trunk_taken = calloc(fabric->n_trunks + 1, sizeof(bool));
 	ctx->kept_port = calloc(fabric->n_ports + 1, sizeof(bool));
-	return ctx->tx_taken && ctx->rx_taken && ctx->trunk_taken && ctx->kept_port
-		       ? 0 : err_nomem(err);
+	return ctx->trunk_taken && ctx->kept_port ? 0 : err_nomem(err);
 }
 
 void plan_ctx_fini(struct plan_ctx *ctx)
 {
-	free(ctx->tx_taken);
-	free(ctx->rx_taken);
+	vec_fini(&ctx->trunk_jobs);
 	free(ctx->trunk_taken);
 	free(ctx->kept_port);
 }

@@ -121,6 +121,36 @@ static int by_input(const void *in, const void *known)
 	return *(const int *)in - ((const struct plan_known_power *)known)->in;
 }
 
+static const struct plan_known_power *measured_at(const struct plan_ctx *ctx,
+						  const struct model_port *tx)
+{
+	const struct plan_light *seen = plan_observed(ctx, tx->tx_device);
+
+	return seen->n_powers ? bsearch(&tx->tx_port, seen->powers, (size_t)seen->n_powers,
+					sizeof(*seen->powers), by_input) : NULL;
+}
+
+bool plan_power_in(const struct plan_ctx *ctx, int port, int32_t *mdbm)
+{
+	const struct model_port *tx = &ctx->fabric->ports[port];
+	const struct model_host *host = &ctx->fabric->hosts[tx->host];
+	const struct plan_known_power *m = tx->tx_device < 0 ? NULL : measured_at(ctx, tx);
+	bool is_lit = m && m->mdbm > PLAN_DARK_MDBM;
+
+	*mdbm = host->has_launch ? host->launch_mdbm - tx->tx_loss_mdb : INT32_MAX;
+	*mdbm = is_lit && m->mdbm < *mdbm ? m->mdbm : *mdbm;
+	return host->has_launch || is_lit;
+}
+
+bool plan_power_needed(const struct plan_ctx *ctx, int port, int32_t *mdbm)
+{
+	const struct model_port *rx = &ctx->fabric->ports[port];
+	const struct model_host *host = &ctx->fabric->hosts[rx->host];
+
+	*mdbm = host->receive_min_mdbm + rx->rx_loss_mdb;
+	return host->has_receive_min;
+}
+
 /* The least and the most power at the receiver, by the launch and by the
  * measurement, as far as they are known. A dark input tells nothing of either.
  * */
@@ -128,10 +158,7 @@ static void find_power(const struct plan_ctx *ctx, struct plan_path *p)
 {
 	const struct model_port *tx = &ctx->fabric->ports[p->tx_port];
 	const struct model_host *host = &ctx->fabric->hosts[tx->host];
-	const struct plan_light *seen = plan_observed(ctx, tx->tx_device);
-	const struct plan_known_power *m = seen->n_powers ?
-		bsearch(&tx->tx_port, seen->powers, (size_t)seen->n_powers,
-			sizeof(*m), by_input) : NULL;
+	const struct plan_known_power *m = measured_at(ctx, tx);
 	int64_t rest = p->loss_mdb - tx->tx_loss_mdb;
 	int64_t least = INT64_MAX, most = INT64_MIN;
 
@@ -274,12 +301,23 @@ static int add_path(const struct plan_ctx *ctx, struct plan_job *pj,
 	return rc;
 }
 
+void plan_paths_free(struct plan_job *pj)
+{
+	for (int i = 0; i < pj->n_paths; i++) {
+		free(pj->paths[i].elements);
+	}
+	free(pj->paths);
+	pj->paths = NULL;
+	pj->n_paths = 0;
+}
+
 int plan_check_power(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	size_t n = (size_t)pj->n_circuits;
 	const struct plan_circuit **v = calloc(n + 1, sizeof(*v));
 	int rc = 0;
 
+	plan_paths_free(pj);
 	pj->paths = calloc(n + 1, sizeof(*pj->paths));
 	if (!v || !pj->paths) {
 		free(v);

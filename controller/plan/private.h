@@ -3,7 +3,8 @@
  *
  * A plan is made in this order: parts that failed (admin_down.c), shares of
  * rings (ring_partition.c), each job on its ring (ring_job.c, ring_faults.c) or
- * on switches (switch_job.c, then circuits.c or trunks.c), power (power.c), the
+ * on switches (switch_job.c, then circuits.c), light over the fibres between
+ * switches for all jobs at once (trunk_light.c), power (power.c), the
  * steps of devices (device_diff.c), stages (stages.c, stage_paths.c), times
  * (outage.c).
  */
@@ -11,14 +12,17 @@
 #define WEFT_PLAN_PRIVATE_H
 
 #include "controller/plan/plan.h"
+#include "rwa/mesh/mesh.h"
 
-/* What is already spoken for while jobs are planned one after the other. */
+/* What is already spoken for while jobs are planned one after the other. No two
+ * jobs have the same host on switches, so that ports are never in dispute. */
 struct plan_ctx {
 	const struct model_fabric *fabric;
 	const struct plan_base *base;	/* never NULL; arrays may be */
-	bool *tx_taken, *rx_taken;	/* [n_ports] by earlier jobs */
-	bool *trunk_taken;		/* [n_trunks] */
+	bool *trunk_taken;		/* [n_trunks] by kept jobs */
 	bool *kept_port;		/* [n_ports] of hosts of kept jobs */
+	/* Jobs with a schedule whose light is to be found over trunks, together. */
+	VEC(struct plan_job *) trunk_jobs;
 };
 
 /* A context in which nothing is taken; fini also after an error. plan.c */
@@ -97,11 +101,12 @@ int plan_ring_needs(const struct plan_ctx *ctx, const struct plan_job *pj,
 int plan_ring_program(const struct plan_ctx *ctx, const struct plan_job *pj,
 		      struct ring_program *out, struct err *err);
 
-/* Plans a job on switches: topology, schedule, times, circuits. switch_job.c */
+/* Plans a job on switches: topology, schedule, times, circuits; those over trunks
+ * are left to plan_trunk_light. switch_job.c */
 int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 
-/* Circuits for the arcs of pj->sched's digraph: by routes of a mesh where fibres
- * join the job's switches, else switch by switch. switch_job.c */
+/* Circuits for the arcs of pj->sched's digraph, switch by switch; where fibres
+ * join the job's switches it is added to ctx->trunk_jobs. switch_job.c */
 int plan_find_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 /* A schedule of the job by its algorithm, into pj->sched; topo is freed or handed
  * over. switch_job.c */
@@ -109,9 +114,10 @@ int plan_synthesise(const struct model_job *job, struct plan_job *pj, struct top
 		    struct err *err);
 /* Verifies pj->sched and fills in its times and the gap between them. switch_job.c */
 int plan_time_job(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
-/* Plans a job with ranks inside its hosts: circuits, their digraph, and a schedule
- * embedded in it. job_digraph.c */
-int plan_server_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
+/* Plans a job with ranks inside its hosts: circuits first, then, once all have
+ * theirs, their digraph and a schedule embedded in it. job_digraph.c */
+int plan_server_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
+int plan_server_schedule(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 /* A schedule of such a job, without the arcs dropped (NULL: none) of its ranks'
  * digraph, which the circuits of pj are of. Not verified. job_digraph.c */
 int plan_embed(const struct model_fabric *f, const struct plan_job *pj, const struct topo *whole,
@@ -143,8 +149,7 @@ int plan_reschedule(const struct model_fabric *f, const struct plan_job *pj, con
 		    struct coll_sched **out, struct err *err);
 
 /* Gives every arc of the job's digraph (self-loops aside) a device and two
- * ports, keeping as many present circuits as can be; takes the ports in ctx.
- * circuits.c */
+ * ports, keeping as many present circuits as can be. circuits.c */
 int plan_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 
 /*
@@ -177,6 +182,8 @@ int plan_assignment_exact(const struct plan_assignment *s, bool given, int *give
  * amplifier only where both ends are known. WEFT_EINFEASIBLE: the ports and
  * the numbers. O(circuits * (log circuits + trunks)). power.c */
 int plan_check_power(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
+/* Forgets what plan_check_power found. power.c */
+void plan_paths_free(struct plan_job *pj);
 /* A warning for each port of the plan's new lightpaths whose measured power is
  * not as its launch says. power.c */
 int plan_warn_power(struct plan *p, struct err *err);
@@ -188,10 +195,99 @@ int plan_warn(struct plan *p, struct err *err, const char *fmt, ...)
 bool plan_tx_usable(const struct plan_ctx *ctx, int port);
 bool plan_rx_usable(const struct plan_ctx *ctx, int port);
 
-/* True when fibres between switches reach a switch of the job's hosts; and
- * circuits for a job where they do: routes by rwa. trunks.c */
+/* What enters the first switch from a port, by launch and measurement the lesser,
+ * and what must leave the last one for the receiver of a port; false: that is not
+ * known. power.c */
+bool plan_power_in(const struct plan_ctx *ctx, int port, int32_t *mdbm);
+bool plan_power_needed(const struct plan_ctx *ctx, int port, int32_t *mdbm);
+
+/* ---- light over trunks ---- */
+
+/* A fibre of the mesh: a trunk, or a port of a host that is a node of its own. */
+struct trunk_fibre {
+	int id;			/* fabric->trunks, or fabric->ports */
+	bool is_port;
+	int from, to;		/* nodes of the mesh */
+	int32_t loss_mdb;
+	int channel;		/* of the mesh, that it passes; -1: any, of one
+				 * lightpath */
+	int arc, fibre;		/* of the mesh */
+};
+
+/* A lightpath that is wanted, and what it has. */
+struct trunk_lightpath {
+	struct plan_job *pj;
+	int arc;		/* of its digraph */
+	int from, to;		/* hosts */
+	int src, dst;		/* nodes of the mesh */
+	int demand;		/* of the mesh; -1: its ends are on one switch */
+	int tx, rx;		/* ports, -1: not known yet */
+	struct rwa_path lit;	/* in trunk_network.lit, as it is now; no hops:
+				 * dark, or on one switch */
+	const struct rwa_hop *route;	/* borrowed, [hops]; NULL: on one switch */
+	int hops;
+};
+
+/* The mesh of several jobs. First what it is made from, then what
+ * trunk_network_init() makes and trunk_network_fini() frees; the arrays are by
+ * number in the fabric. */
+struct trunk_network {
+	struct plan_ctx *ctx;
+	const struct model_fabric *fabric;
+	struct plan_job **jobs;
+	int n_jobs;
+	bool *taken;		/* [n_trunks] by others */
+	bool by_power;		/* every host is a node, losses count, and the
+				 * budget is: */
+	int32_t most_mdbm, least_mdbm;
+
+	bool is_filtered;	/* some trunk of the fabric passes one wavelength */
+	int channels;		/* of the mesh */
+	int *wave;		/* [channels] wavelength of each, ascending; -1: light
+				 * that is not tuned, or any where nothing filters */
+	struct arrays arrays;	/* owns those up to the mesh */
+	struct plan_job **job_of;	/* [n_hosts] NULL: of no such job */
+	int *send_node, *receive_node;	/* [n_hosts] */
+	bool *tx_open, *rx_open;	/* [n_ports] of these jobs' hosts */
+	bool **in_shut, **out_shut;	/* [n_devices] ports under circuits of others */
+	int *of_tx, *of_rx, *of_trunk;	/* number in fibres and 1; 0: none */
+	struct rwa_mesh *mesh;
+	VEC(struct trunk_fibre) fibres;	/* by arc, channel, fibre */
+	VEC(struct trunk_lightpath) paths;	/* by nodes, then hosts, then arc */
+
+	int **trunk_at;		/* plan_map_trunks */
+	struct rwa_assignment lit;	/* what is there and wanted, by demand */
+};
+
+/* True when fibres between switches reach a switch of the job's hosts. trunks.c */
 bool plan_has_trunks(const struct plan_ctx *ctx, const struct model_job *job);
-int plan_trunk_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
+/*
+ * The mesh of w's jobs, w zeroed but for its first part. WEFT_EINFEASIBLE: a host
+ * has too few ports. WEFT_ELIMIT, WEFT_EINVAL: larger than rwa can. fini also
+ * after an error. O((trunks + ports + arcs) log). trunks.c
+ */
+int trunk_network_init(struct trunk_network *w, struct err *err);
+void trunk_network_fini(struct trunk_network *w);
+/* The channel of the mesh that is a wavelength, -1: none; and whether a host's
+ * transmitters send a channel. trunks.c */
+int trunk_channel(const struct trunk_network *w, int wave);
+bool trunk_sends(const struct trunk_network *w, int host, int channel);
+/* What carries a hop. O(log fibres). trunks.c */
+const struct trunk_fibre *trunk_fibre_of(const struct trunk_network *w, const struct rwa_hop *h);
+/* Order of lightpaths, those between the same two hosts equal. trunks.c */
+int trunk_by_ends(const struct trunk_lightpath *x, const struct trunk_lightpath *y);
+/* WEFT_EINFEASIBLE with what proves that not all fit, or that nothing does. res: of
+ * rwa, NULL: it said that there is no path. O(nodes^3). trunk_refusal.c */
+int trunk_refuse(const struct trunk_network *w, const struct rwa_mesh_result *res,
+		 struct err *err);
+/*
+ * Circuits for all of ctx->trunk_jobs, in place of those that they have, with as
+ * few lightpaths moved as rwa finds; power is checked. Whether they are found, and
+ * which, does not depend on the order of the jobs. WEFT_EINFEASIBLE: trunk_refuse,
+ * or power that does not reach; else errors of trunk_network_init and
+ * rwa_mesh_solve. trunk_light.c
+ */
+int plan_trunk_light(struct plan_ctx *ctx, struct err *err);
 
 /* Usable transmit and receive ports of a job's rank: attached, not failed,
  * not taken. In SAFE mode ports under an external circuit count as well, since

@@ -231,35 +231,23 @@ int plan_find_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *er
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 
-	return plan_has_trunks(ctx, job) ? plan_trunk_circuits(ctx, pj, err)
-					 : plan_circuits(ctx, pj, err);
+	if (!plan_has_trunks(ctx, job)) {
+		return plan_circuits(ctx, pj, err);
+	}
+	return vec_push(&ctx->trunk_jobs, pj) ? err_nomem(err) : 0;
 }
 
-/* What a search for circuits may have taken before it failed is given back. */
+/* Whether the switches can wire the job's digraph, over trunks beside all jobs that
+ * wait for light. One that they cannot does not wait. */
 static int try_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
-	size_t ports = (size_t)ctx->fabric->n_ports + 1;
-	size_t trunks = (size_t)ctx->fabric->n_trunks + 1;
-	struct plan_ctx old = { .tx_taken = malloc(ports),
-				.rx_taken = malloc(ports),
-				.trunk_taken = malloc(trunks) };
-	int rc = old.tx_taken && old.rx_taken && old.trunk_taken
-			 ? 0 : err_nomem(err);
+	size_t waiting = ctx->trunk_jobs.n;
+	int rc = plan_find_circuits(ctx, pj, err);
 
-	if (!rc) {
-		memcpy(old.tx_taken, ctx->tx_taken, ports);
-		memcpy(old.rx_taken, ctx->rx_taken, ports);
-		memcpy(old.trunk_taken, ctx->trunk_taken, trunks);
-		rc = plan_find_circuits(ctx, pj, err);
-		if (rc) {
-			memcpy(ctx->tx_taken, old.tx_taken, ports);
-			memcpy(ctx->rx_taken, old.rx_taken, ports);
-			memcpy(ctx->trunk_taken, old.trunk_taken, trunks);
-		}
+	if (rc == 0 && ctx->trunk_jobs.n > waiting) {
+		rc = plan_trunk_light(ctx, err);
+		ctx->trunk_jobs.n -= rc ? 1 : 0;
 	}
-	free(old.tx_taken);
-	free(old.rx_taken);
-	free(old.trunk_taken);
 	return rc;
 }
 
@@ -460,7 +448,7 @@ int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err
 		return rc;
 	}
 	if (plan_host_with_ranks(ctx->fabric, job)) {
-		return plan_server_job(ctx, pj, err);
+		return plan_server_circuits(ctx, pj, err);
 	}
 	if (strcmp(job->topology, "auto") == 0) {
 		return plan_any_topology(ctx, pj, err);

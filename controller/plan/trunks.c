@@ -1,56 +1,26 @@
 /*
- * Circuits of a job whose switches are joined by fibres.
+ * The switches of jobs and the fibres between them, as a mesh for rwa.
  *
- * Ports, switches and trunks become a mesh for rwa: a node that sends and one
- * that receives for each rank, a node for each switch, and as many fibres on
- * an arc as there are ports or trunks that may be used. Every fibre carries one
- * lightpath, for which guard channels as wide as the band stand. What is
- * observed is given as the assignment before, so that few circuits move.
+ * There is one mesh for all jobs whose light is looked for together, so that
+ * what one of them is given is not in the way of another. Nodes are the switches.
+ * Trunks between the same two switches are an arc. A trunk between multiplexers
+ * passes one wavelength: the k-th of each wavelength are the k-th fibre of the
+ * arc, and a wavelength that a fibre lacks is shut by a filter. Any other trunk
+ * is a fibre for one lightpath, whatever its wavelength. Trunks that are taken,
+ * dead or under a circuit of others are not there.
  *
- * A trunk may lie between multiplexers that pass one wavelength; only hosts
- * with tuned transmitters can use it. The channels of the mesh are those
- * wavelengths and, as the last one, light that is not tuned: what a trunk or
- * a transmitter does not pass is shut on its fibre. Switches change no
- * wavelength and receivers take any. Without such trunks there is one
- * channel.
+ * A host's lightpaths begin and end at its switch, and which of its ports they
+ * use is decided afterwards. A host is a node of its own, with a fibre for each
+ * port, where it is on several switches, where hosts do not send the same
+ * wavelengths, and where the power at its ports counts.
+ *
+ * Hosts, nodes and lightpaths go by their number in the fabric, so that the order
+ * of its jobs makes no difference.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/plan/private.h"
-#include "lib/base/map.h"
-#include "lib/base/vec.h"
-#include "rwa/mesh/mesh.h"
-
-/* What a fibre of the mesh stands for. */
-enum kind { SENDS, TRUNK, RECEIVES };
-
-/* What a fibre of an arc is: a host port, or a trunk. */
-struct fibre {
-	int32_t arc, index;	/* in the mesh */
-	int id;
-};
-
-struct trunk_work {
-	struct plan_ctx *ctx;
-	const struct model_fabric *fabric;
-	const struct model_job *job;
-	const struct topo *topo;
-	struct plan_job *pj;
-	int n;				/* ranks */
-	int *rank_of;			/* [hosts] or -1 */
-	int channels;			/* of the mesh; the last is untuned */
-	struct rwa_mesh *mesh;
-	struct u64map arcs;		/* (node, node) to arc */
-	VEC(enum kind) kind;		/* of arcs */
-	VEC(struct fibre) fibres;	/* by arc, index once sorted */
-	int *tx_fibre, *rx_fibre, *trunk_fibre;	/* in fibres, -1: none */
-	bool **in_shut, **out_shut;	/* [devices] port held by others */
-	VEC(int) demand_arcs;		/* arcs of the digraph, by demand */
-	int *first_arc;			/* of a demand, in demand_arcs */
-	struct rwa_assignment before;
-	VEC(struct plan_circuit) out;
-};
 
 bool plan_has_trunks(const struct plan_ctx *ctx, const struct model_job *job)
 {
@@ -72,104 +42,26 @@ bool plan_has_trunks(const struct plan_ctx *ctx, const struct model_job *job)
 	return false;
 }
 
-/* ---- the mesh ---- */
+/* ---- what may be used ---- */
 
-/* Nodes of the mesh: n ranks that send, n that receive, then the devices. */
-static int switch_node(const struct trunk_work *w, int device)
+/* Ports under circuits that weft did not make; mode update takes them. */
+static void shut_external(struct trunk_network *w, int device)
 {
-	return 2 * w->n + device;
-}
+	const struct model_device *dev = &w->fabric->devices[device];
+	const struct plan_light *seen = plan_observed(w->ctx, device);
 
-/* Whether a transmitter can send on a channel of the mesh, the last of which
- * stands for light that is not tuned. */
-static bool sends(const struct trunk_work *w, int port, int channel)
-{
-	const struct model_host *h = &w->fabric->hosts[w->fabric->ports[port].host];
+	if (dev->kind == MODEL_RING || w->ctx->base->mode != PLAN_SAFE) {
+		return;
+	}
+	for (int i = 0; i < seen->n_xcs; i++) {
+		struct optics_xc xc = seen->xcs[i];
 
-	for (int i = 0; i < h->n_channels; i++) {
-		if (h->channels[i] == channel) {
-			return true;
+		if (xc.in >= 0 && xc.in < dev->n_in && xc.out >= 0 && xc.out < dev->n_out &&
+		    plan_is_external(w->ctx, device, xc)) {
+			w->in_shut[device][xc.in] = true;
+			w->out_shut[device][xc.out] = true;
 		}
 	}
-	return h->n_channels == 0 && channel == w->channels - 1;
-}
-
-/* Whether a fibre carries a channel. Receivers take any. */
-static bool passes(const struct trunk_work *w, enum kind kind, int id, int channel)
-{
-	if (kind == TRUNK) {
-		const struct model_trunk *t = &w->fabric->trunks[id];
-
-		return t->channel < 0 || t->channel == channel;
-	}
-	return kind == RECEIVES || sends(w, id, channel);
-}
-
-/* What the newest fibre does not carry. */
-static int shut_channels(struct trunk_work *w, enum kind kind, int id, struct err *err)
-{
-	const struct fibre *f = &w->fibres.v[w->fibres.n - 1];
-	int rc = 0;
-
-	for (int c = 0; !rc && w->channels > 1 && c < w->channels; c++) {
-		struct rwa_mesh_block b = { f->arc, f->index, c, true };
-
-		rc = passes(w, kind, id, c)
-			     ? 0 : rwa_mesh_add_block(w->mesh, &b, err);
-	}
-	return rc;
-}
-
-/* Wavelengths of trunks and transmitters, and untuned light; only the latter
- * when no trunk filters. */
-static int count_channels(const struct trunk_work *w)
-{
-	bool filtered = false;
-	int last = -1;
-
-	for (int t = 0; t < w->fabric->n_trunks; t++) {
-		int c = w->fabric->trunks[t].channel;
-
-		filtered |= c >= 0;
-		last = c > last ? c : last;
-	}
-	for (int r = 0; filtered && r < w->n; r++) {
-		const struct model_host *h = &w->fabric->hosts[w->job->hosts[r]];
-
-		for (int i = 0; i < h->n_channels; i++) {
-			last = h->channels[i] > last ? h->channels[i] : last;
-		}
-	}
-	return filtered ? last + 2 : 1;
-}
-
-/* One more fibre on the arc between two nodes. */
-static int add_fibre(struct trunk_work *w, int from, int to, enum kind kind, int id,
-		     struct err *err)
-{
-	uint64_t key = (uint64_t)from << 32 | (uint32_t)to, arc;
-	struct rwa_mesh_arc new = { from, to, 1, 0 };
-	int rc = 0;
-
-	if (!u64map_get(&w->arcs, key, &arc)) {
-		arc = w->mesh->arcs.n;
-		rc = rwa_mesh_add_arc(w->mesh, &new, err);
-		if (!rc && (u64map_set(&w->arcs, key, arc) || vec_push(&w->kind, kind))) {
-			rc = err_nomem(err);
-		}
-	} else {
-		w->mesh->arcs.v[arc].fibres++;
-	}
-	if (!rc && vec_push(&w->fibres,
-			    (struct fibre){ (int32_t)arc,
-					    w->mesh->arcs.v[arc].fibres - 1,
-					    id })) {
-		rc = err_nomem(err);
-	}
-	if (rc) {
-		return rc;
-	}
-	return shut_channels(w, kind, id, err);
 }
 
 static bool is_bad(const int *list, int n, int port)
@@ -182,520 +74,522 @@ static bool is_bad(const int *list, int n, int port)
 	return false;
 }
 
-/* No job before has it, and neither of its ports has failed or is held by a
- * circuit of others. */
-static bool trunk_usable(const struct trunk_work *w, int trunk)
+/* No job that stays as it is has it, neither of its ports has failed or is held
+ * by a circuit of others, and hosts send what it passes. */
+static bool is_trunk_usable(const struct trunk_network *w, int trunk)
 {
 	const struct model_trunk *t = &w->fabric->trunks[trunk];
 	const struct plan_light *from = plan_observed(w->ctx, t->from_device);
 	const struct plan_light *to = plan_observed(w->ctx, t->to_device);
 
-	return !w->ctx->trunk_taken[trunk] &&
+	return !w->taken[trunk] &&
 	       !w->out_shut[t->from_device][t->from_port] &&
 	       !w->in_shut[t->to_device][t->to_port] &&
 	       !is_bad(from->bad_out, from->n_bad_out, t->from_port) &&
-	       !is_bad(to->bad_in, to->n_bad_in, t->to_port);
+	       !is_bad(to->bad_in, to->n_bad_in, t->to_port) &&
+	       (t->channel < 0 || trunk_channel(w, t->channel) >= 0);
 }
 
 /* A host port on a one-way switch, not under a circuit of others. */
-static bool on_switch(const struct trunk_work *w, int device, bool **shut, int port)
+static bool on_switch(const struct trunk_network *w, int device, bool **shut, int port)
 {
 	const struct model_device *d = &w->fabric->devices[device];
 
 	return d->kind != MODEL_RING && !d->any_to_any && !shut[device][port];
 }
 
-/* The rank's usable ports, as fibres to and from the nodes of their switches.
- * */
-static int add_ports(struct trunk_work *w, int rank, struct err *err)
+/* Marks the ports of a host that its light may use. */
+static void mark_ports(struct trunk_network *w, const struct model_host *h)
 {
-	const struct model_host *h = &w->fabric->hosts[w->job->hosts[rank]];
-	int rc = 0;
+	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+		const struct model_port *x = &w->fabric->ports[p];
 
-	for (int p = h->first_port; !rc && p < h->first_port + h->n_ports; p++) {
-		const struct model_port *port = &w->fabric->ports[p];
-
-		if (plan_tx_usable(w->ctx, p) &&
-		    on_switch(w, port->tx_device, w->in_shut, port->tx_port)) {
-			w->tx_fibre[p] = (int)w->fibres.n;
-			rc = add_fibre(w, rank, switch_node(w, port->tx_device), SENDS, p, err);
-		}
-		if (!rc && plan_rx_usable(w->ctx, p) &&
-		    on_switch(w, port->rx_device, w->out_shut, port->rx_port)) {
-			w->rx_fibre[p] = (int)w->fibres.n;
-			rc = add_fibre(w, switch_node(w, port->rx_device),
-				       w->n + rank, RECEIVES, p, err);
-		}
+		w->tx_open[p] = plan_tx_usable(w->ctx, p) &&
+				on_switch(w, x->tx_device, w->in_shut, x->tx_port);
+		w->rx_open[p] = plan_rx_usable(w->ctx, p) &&
+				on_switch(w, x->rx_device, w->out_shut, x->rx_port);
 	}
-	return rc;
 }
 
-static int add_trunks(struct trunk_work *w, struct err *err)
+/* ---- channels ---- */
+
+int trunk_channel(const struct trunk_network *w, int wave)
 {
-	int rc = 0;
-
-	for (int t = 0; !rc && t < w->fabric->n_trunks; t++) {
-		const struct model_trunk *x = &w->fabric->trunks[t];
-
-		w->trunk_fibre[t] = -1;
-		if (trunk_usable(w, t)) {
-			w->trunk_fibre[t] = (int)w->fibres.n;
-			rc = add_fibre(w, switch_node(w, x->from_device),
-				       switch_node(w, x->to_device), TRUNK, t,
-				       err);
+	for (int c = 0; c < w->channels; c++) {
+		if (w->wave[c] == wave) {
+			return c;
 		}
 	}
-	return rc;
+	return -1;
 }
 
-/* Names of hosts and devices, for the messages of rwa. */
-static int name_nodes(struct trunk_work *w, struct err *err)
+bool trunk_sends(const struct trunk_network *w, int host, int channel)
 {
-	for (size_t v = 0; v < w->mesh->nodes.n; v++) {
-		int k = (int)v;
-		const char *name = k >= 2 * w->n
-				? w->fabric->devices[k - 2 * w->n].name
-				: w->fabric->hosts[w->job->hosts[k % w->n]]
-					  .name;
+	const struct model_host *h = &w->fabric->hosts[host];
+	int wave = w->wave[channel];
 
-		w->mesh->nodes.v[v].name = strdup(name);
-		if (!w->mesh->nodes.v[v].name) {
-			return err_nomem(err);
+	if (!w->is_filtered || h->n_channels == 0) {
+		return !w->is_filtered || wave < 0;
+	}
+	for (int i = 0; i < h->n_channels; i++) {
+		if (h->channels[i] == wave) {
+			return true;
 		}
 	}
-	return 0;
+	return false;
 }
 
-/* Ports held by circuits that weft did not make; mode update takes them. */
-static int shut_external(struct trunk_work *w, struct err *err)
+static int by_number(const void *a, const void *b)
 {
-	for (int d = 0; d < w->fabric->n_devices; d++) {
-		const struct model_device *dev = &w->fabric->devices[d];
-		const struct plan_light *seen = plan_observed(w->ctx, d);
+	return *(const int *)a - *(const int *)b;
+}
 
-		w->in_shut[d] = calloc((size_t)dev->n_in + 1, sizeof(bool));
-		w->out_shut[d] = calloc((size_t)dev->n_out + 1, sizeof(bool));
-		if (!w->in_shut[d] || !w->out_shut[d]) {
-			return err_nomem(err);
+/* Adds what a host sends to the channels; light that is not tuned is -1. */
+static int add_waves(struct trunk_network *w, const struct model_host *h)
+{
+	int untuned = -1, n = h->n_channels ? h->n_channels : 1;
+	const int *waves = h->n_channels ? h->channels : &untuned;
+
+	for (int i = 0; i < n; i++) {
+		int *more = realloc(w->wave, ((size_t)w->channels + 1) * sizeof(*more));
+
+		if (!more) {
+			return WEFT_ENOMEM;
 		}
-		for (int i = 0; dev->kind != MODEL_RING && i < seen->n_xcs &&
-				w->ctx->base->mode == PLAN_SAFE; i++) {
-			struct optics_xc xc = seen->xcs[i];
-
-			if (xc.in >= 0 && xc.in < dev->n_in && xc.out >= 0 && xc.out < dev->n_out &&
-			    plan_is_external(w->ctx, d, xc)) {
-				w->in_shut[d][xc.in] = true;
-				w->out_shut[d][xc.out] = true;
-			}
+		w->wave = more;
+		if (trunk_channel(w, waves[i]) < 0) {
+			w->wave[w->channels++] = waves[i];
 		}
 	}
 	return 0;
 }
 
-/* ---- demands ---- */
-
-static int by_ends(const void *a, const void *b, void *topo)
+/* The channels are all that hosts of these jobs send, where a trunk filters; else
+ * one will do. *alike: all of them send the same. */
+static int find_channels(struct trunk_network *w, bool *alike, struct err *err)
 {
-	const struct topo_arc *x = topo_arc(topo, *(const int *)a);
-	const struct topo_arc *y = topo_arc(topo, *(const int *)b);
+	static const struct model_host untuned;
+	const struct model_fabric *f = w->fabric;
+	int rc = 0;
 
+	*alike = true;
+	for (int t = 0; t < f->n_trunks; t++) {
+		w->is_filtered |= f->trunks[t].channel >= 0;
+	}
+	if (!w->is_filtered) {
+		return add_waves(w, &untuned) ? err_nomem(err) : 0;
+	}
+	for (int h = 0; h < f->n_hosts && rc == 0; h++) {
+		rc = w->job_of[h] ? add_waves(w, &f->hosts[h]) : 0;
+	}
+	for (int h = 0; h < f->n_hosts && rc == 0; h++) {
+		int n = f->hosts[h].n_channels ? f->hosts[h].n_channels : 1;
+
+		*alike &= !w->job_of[h] || n == w->channels;
+	}
+	if (w->channels) {
+		qsort(w->wave, (size_t)w->channels, sizeof(*w->wave), by_number);
+	}
+	return rc ? err_nomem(err) : 0;
+}
+
+/* ---- nodes ---- */
+
+/* The switch that all open ports of a host are on, one way; -1: none are, or they
+ * are on several. */
+static int only_switch(const struct trunk_network *w, const struct model_host *h, bool tx)
+{
+	int only = -1;
+
+	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+		const struct model_port *x = &w->fabric->ports[p];
+		int device = tx ? x->tx_device : x->rx_device;
+
+		if (!(tx ? w->tx_open : w->rx_open)[p]) {
+			continue;
+		}
+		if (only >= 0 && only != device) {
+			return -1;
+		}
+		only = device;
+	}
+	return only;
+}
+
+/* Numbers the nodes, devices first. Returns how many. */
+static int number_nodes(struct trunk_network *w, bool alike)
+{
+	const struct model_fabric *f = w->fabric;
+	int n = f->n_devices;
+
+	for (int h = 0; h < f->n_hosts; h++) {
+		if (!w->job_of[h]) {
+			continue;
+		}
+		mark_ports(w, &f->hosts[h]);
+		w->send_node[h] = alike && !w->by_power ? only_switch(w, &f->hosts[h], true) : -1;
+		w->receive_node[h] = w->by_power ? -1 : only_switch(w, &f->hosts[h], false);
+		w->send_node[h] = w->send_node[h] < 0 ? n++ : w->send_node[h];
+		w->receive_node[h] = w->receive_node[h] < 0 ? n++ : w->receive_node[h];
+	}
+	return n;
+}
+
+/* Ranges of channels that a host with a node of its own sends. */
+static int tune_host(struct trunk_network *w, int host, struct err *err)
+{
+	int rc = 0;
+
+	for (int c = 0, end; c < w->channels && rc == 0; c = end + 1) {
+		struct rwa_mesh_tuning t = { .node = w->send_node[host], .first = c };
+
+		for (end = c; end < w->channels && trunk_sends(w, host, end); end++) {
+		}
+		t.last = end - 1;
+		rc = end > c ? rwa_mesh_add_tuning(w->mesh, &t, err) : 0;
+	}
+	return rc;
+}
+
+/* ---- fibres ---- */
+
+static int add_port(struct trunk_network *w, int port, bool tx, struct err *err)
+{
+	const struct model_port *p = &w->fabric->ports[port];
+	int device = tx ? p->tx_device : p->rx_device;
+	int node = (tx ? w->send_node : w->receive_node)[p->host];
+	struct trunk_fibre x = { .id = port, .is_port = true, .channel = -1,
+				 .from = tx ? node : device, .to = tx ? device : node };
+	int32_t mdbm;
+
+	if (!(tx ? w->tx_open : w->rx_open)[port] || node < w->fabric->n_devices) {
+		return 0;
+	}
+	if (w->by_power && tx && plan_power_in(w->ctx, port, &mdbm)) {
+		x.loss_mdb = w->most_mdbm - mdbm;
+	} else if (w->by_power && plan_power_needed(w->ctx, port, &mdbm)) {
+		x.loss_mdb = mdbm - w->least_mdbm;
+	}
+	return vec_push(&w->fibres, x) ? err_nomem(err) : 0;
+}
+
+/* Ports of hosts that are nodes, and trunks, in no order. */
+static int list_fibres(struct trunk_network *w, struct err *err)
+{
+	const struct model_fabric *f = w->fabric;
+	int rc = 0;
+
+	for (int p = 0; p < f->n_ports && rc == 0; p++) {
+		if (w->job_of[f->ports[p].host] && (rc = add_port(w, p, true, err)) == 0) {
+			rc = add_port(w, p, false, err);
+		}
+	}
+	for (int t = 0; t < f->n_trunks && rc == 0; t++) {
+		const struct model_trunk *x = &f->trunks[t];
+		struct trunk_fibre new = { .id = t, .from = x->from_device, .to = x->to_device,
+					   .channel = x->channel };
+
+		if (is_trunk_usable(w, t)) {
+			new.channel = x->channel < 0 ? -1 : trunk_channel(w, x->channel);
+			new.loss_mdb = w->by_power ? x->loss_mdb : 0;
+			rc = vec_push(&w->fibres, new) ? err_nomem(err) : 0;
+		}
+	}
+	return rc;
+}
+
+/* Of one arc: same ends, same loss, and all filter or none does. */
+static int by_arc(const struct trunk_fibre *x, const struct trunk_fibre *y)
+{
+	if (x->from != y->from) {
+		return x->from - y->from;
+	}
+	if (x->to != y->to) {
+		return x->to - y->to;
+	}
+	if ((x->channel < 0) != (y->channel < 0)) {
+		return x->channel < 0 ? -1 : 1;
+	}
+	return (x->loss_mdb > y->loss_mdb) - (x->loss_mdb < y->loss_mdb);
+}
+
+static int by_fibre(const void *a, const void *b)
+{
+	const struct trunk_fibre *x = a, *y = b;
+	int c = by_arc(x, y);
+
+	c = c ? c : x->channel - y->channel;
+	return c ? c : x->id - y->id;
+}
+
+/* Shuts on every fibre of an arc the channels that it lacks; count: fibres that
+ * have each channel. */
+static int shut_channels(struct trunk_network *w, int arc, const int *count, struct err *err)
+{
+	int fibres = w->mesh->arcs.v[arc].fibres, rc = 0;
+
+	for (int c = 0; c < w->channels; c++) {
+		for (int k = count[c]; k < fibres && rc == 0; k++) {
+			struct rwa_mesh_block b = { arc, k, c, true };
+
+			rc = rwa_mesh_add_block(w->mesh, &b, err);
+		}
+	}
+	return rc;
+}
+
+/* An arc of the fibres from i to before end, which are of one arc. */
+static int add_arc(struct trunk_network *w, size_t i, size_t end, struct err *err)
+{
+	struct trunk_fibre *v = w->fibres.v;
+	struct rwa_mesh_arc arc = { .src = v[i].from, .dst = v[i].to, .loss_mdb = v[i].loss_mdb,
+				    .is_single = v[i].channel < 0 };
+	int *count = calloc((size_t)w->channels + 1, sizeof(*count));
+	int rc = count ? 0 : err_nomem(err);
+
+	for (; i < end && rc == 0; i++) {
+		v[i].arc = (int)w->mesh->arcs.n;
+		v[i].fibre = count[v[i].channel < 0 ? 0 : v[i].channel]++;
+		arc.fibres = v[i].fibre >= arc.fibres ? v[i].fibre + 1 : arc.fibres;
+	}
+	if (rc == 0 && (rc = rwa_mesh_add_arc(w->mesh, &arc, err)) == 0 && !arc.is_single) {
+		rc = shut_channels(w, (int)w->mesh->arcs.n - 1, count, err);
+	}
+	free(count);
+	return rc;
+}
+
+/* Arcs of all fibres; of those for one lightpath no more than an arc may have. */
+static int add_arcs(struct trunk_network *w, struct err *err)
+{
+	struct trunk_fibre *v = w->fibres.v;
+	int rc = 0;
+
+	if (w->fibres.n) {
+		qsort(v, w->fibres.n, sizeof(*v), by_fibre);
+	}
+	for (size_t i = 0, end; i < w->fibres.n && rc == 0; i = end) {
+		for (end = i + 1; end < w->fibres.n && by_arc(&v[i], &v[end]) == 0 &&
+		     (v[i].channel >= 0 || end - i < RWA_MESH_MAX_FIBRES); end++) {
+		}
+		rc = add_arc(w, i, end, err);
+	}
+	for (size_t i = 0; i < w->fibres.n; i++) {
+		const struct trunk_fibre *x = &v[i];
+
+		(x->is_port ? x->from >= w->fabric->n_devices ? w->of_tx : w->of_rx
+			    : w->of_trunk)[x->id] = (int)i + 1;
+	}
+	return rc;
+}
+
+const struct trunk_fibre *trunk_fibre_of(const struct trunk_network *w, const struct rwa_hop *h)
+{
+	bool single = w->mesh->arcs.v[h->arc].is_single;
+	size_t low = 0, high = w->fibres.n;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+		const struct trunk_fibre *x = &w->fibres.v[mid];
+		int c = x->arc != h->arc ? x->arc - h->arc
+			: !single && x->channel != h->channel ? x->channel - h->channel
+			: x->fibre - h->fibre;
+
+		if (c == 0) {
+			return x;
+		}
+		low = c < 0 ? mid + 1 : low;
+		high = c < 0 ? high : mid;
+	}
+	return NULL;
+}
+
+/* ---- lightpaths ---- */
+
+int trunk_by_ends(const struct trunk_lightpath *x, const struct trunk_lightpath *y)
+{
 	if (x->src != y->src) {
 		return x->src - y->src;
 	}
-	return x->dst != y->dst ? x->dst - y->dst
-				: *(const int *)a - *(const int *)b;
+	if (x->dst != y->dst) {
+		return x->dst - y->dst;
+	}
+	return x->from != y->from ? x->from - y->from : x->to - y->to;
 }
 
-/* A demand for each pair of ranks, of as many lightpaths as there are arcs;
- * first_arc tells which arcs they are. */
-static int add_demands(struct trunk_work *w, struct err *err)
+static int by_lightpath(const void *a, const void *b)
 {
-	int m = topo_m(w->topo), rc = 0;
+	const struct trunk_lightpath *x = a, *y = b;
+	int c = trunk_by_ends(x, y);
 
-	w->first_arc = calloc((size_t)m + 2, sizeof(*w->first_arc));
-	if (!w->first_arc || vec_reserve(&w->demand_arcs, (size_t)m + 1)) {
-		return err_nomem(err);
-	}
-	for (int a = 0; a < m; a++) {
-		if (topo_arc(w->topo, a)->src != topo_arc(w->topo, a)->dst) {
-			w->demand_arcs.v[w->demand_arcs.n++] = a;
-		}
-	}
-	qsort_r(w->demand_arcs.v, w->demand_arcs.n, sizeof(int), by_ends, (void *)w->topo);
-	for (int i = 0, end; !rc && i < (int)w->demand_arcs.n; i = end) {
-		const struct topo_arc *arc = topo_arc(w->topo, w->demand_arcs.v[i]);
-		struct rwa_mesh_demand d = { .src = arc->src,
-					     .dst = w->n + arc->dst };
+	return c ? c : x->arc - y->arc;
+}
 
-		for (end = i; end < (int)w->demand_arcs.n; end++) {
-			const struct topo_arc *x = topo_arc(w->topo, w->demand_arcs.v[end]);
+/* The arcs of all jobs, but from a host to itself. */
+static int list_lightpaths(struct trunk_network *w, struct err *err)
+{
+	for (int j = 0; j < w->n_jobs; j++) {
+		struct plan_job *pj = w->jobs[j];
+		const struct model_job *job = &w->fabric->jobs[pj->job];
+		const struct topo *t = coll_topo(pj->sched);
 
-			if (x->src != arc->src || x->dst != arc->dst) {
-				break;
+		for (int a = 0; a < topo_m(t); a++) {
+			const struct topo_arc *arc = topo_arc(t, a);
+			int from = job->hosts[arc->src], to = job->hosts[arc->dst];
+			struct trunk_lightpath p = {
+				.pj = pj, .arc = a, .from = from, .to = to, .tx = -1, .rx = -1,
+				.src = w->send_node[from], .dst = w->receive_node[to],
+				.demand = -1,
+			};
+
+			if (from != to && vec_push(&w->paths, p)) {
+				return err_nomem(err);
 			}
 		}
-		d.count = end - i;
-		w->first_arc[w->mesh->demands.n] = i;
-		rc = rwa_mesh_add_demand(w->mesh, &d, err);
+	}
+	if (w->paths.n) {
+		qsort(w->paths.v, w->paths.n, sizeof(*w->paths.v), by_lightpath);
+	}
+	return 0;
+}
+
+/* Lightpaths between the same two nodes are a demand; those whose ends are on one
+ * switch need none. */
+static int add_demands(struct trunk_network *w, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0, end; i < w->paths.n && rc == 0; i = end) {
+		struct trunk_lightpath *v = w->paths.v;
+		struct rwa_mesh_demand d = { .src = v[i].src, .dst = v[i].dst };
+
+		for (end = i; end < w->paths.n && v[end].src == d.src && v[end].dst == d.dst;
+		     end++) {
+			v[end].demand = d.src == d.dst ? -1 : (int)w->mesh->demands.n;
+		}
+		d.count = (int32_t)(end - i);
+		rc = d.src == d.dst ? 0 : rwa_mesh_add_demand(w->mesh, &d, err);
 	}
 	return rc;
 }
 
-static int work_init(struct trunk_work *w, struct err *err)
+/* A host must have a port for each of its lightpaths, either way. */
+static int check_ports(const struct trunk_network *w, bool tx, struct err *err)
 {
 	const struct model_fabric *f = w->fabric;
+	int *need = calloc((size_t)f->n_hosts + 1, sizeof(*need)), rc = 0;
+
+	for (size_t i = 0; need && i < w->paths.n; i++) {
+		need[tx ? w->paths.v[i].from : w->paths.v[i].to]++;
+	}
+	for (int h = 0; need && h < f->n_hosts && rc == 0; h++) {
+		const struct model_host *host = &f->hosts[h];
+		int open = 0;
+
+		for (int p = host->first_port; p < host->first_port + host->n_ports; p++) {
+			open += (tx ? w->tx_open : w->rx_open)[p];
+		}
+		if (need[h] > open) {
+			rc = err_set(err, WEFT_EINFEASIBLE, "topology %s needs %d %s ports at %s, "
+				     "%d of %d are usable", w->job_of[h]->topology, need[h],
+				     tx ? "transmit" : "receive", host->name, open, host->n_ports);
+		}
+	}
+	rc = need ? rc : err_nomem(err);
+	free(need);
+	return rc;
+}
+
+/* ---- all of it ---- */
+
+static int make_tables(struct trunk_network *w)
+{
+	const struct model_fabric *f = w->fabric;
+	size_t hosts = (size_t)f->n_hosts + 1, ports = (size_t)f->n_ports + 1;
+
+	arrays_add(&w->arrays, w->job_of, hosts);
+	arrays_add(&w->arrays, w->send_node, hosts);
+	arrays_add(&w->arrays, w->receive_node, hosts);
+	arrays_add(&w->arrays, w->tx_open, ports);
+	arrays_add(&w->arrays, w->rx_open, ports);
+	arrays_add(&w->arrays, w->of_tx, ports);
+	arrays_add(&w->arrays, w->of_rx, ports);
+	arrays_add(&w->arrays, w->of_trunk, f->n_trunks + 1);
+	arrays_add(&w->arrays, w->in_shut, f->n_devices + 1);
+	arrays_add(&w->arrays, w->out_shut, f->n_devices + 1);
+	for (int d = 0; d < f->n_devices && !w->arrays.failed; d++) {
+		arrays_add(&w->arrays, w->in_shut[d], f->devices[d].n_in + 1);
+		arrays_add(&w->arrays, w->out_shut[d], f->devices[d].n_out + 1);
+	}
+	if (w->arrays.failed) {
+		return WEFT_ENOMEM;
+	}
+	for (int j = 0; j < w->n_jobs; j++) {
+		const struct model_job *job = &f->jobs[w->jobs[j]->job];
+
+		for (int r = 0; r < job->n_hosts; r++) {
+			w->job_of[job->hosts[r]] = w->jobs[j];
+		}
+	}
+	return 0;
+}
+
+/* Names, losses and wavelengths of the nodes. */
+static int describe_nodes(struct trunk_network *w, bool alike, struct err *err)
+{
+	const struct model_fabric *f = w->fabric;
+	int rc = 0;
+
+	for (int d = 0; d < f->n_devices && rc == 0; d++) {
+		w->mesh->nodes.v[d].name = strdup(f->devices[d].name);
+		w->mesh->nodes.v[d].pass_mdb = w->by_power ? f->devices[d].loss_mdb : 0;
+		rc = w->mesh->nodes.v[d].name ? 0 : err_nomem(err);
+	}
+	for (int h = 0; h < f->n_hosts && rc == 0; h++) {
+		int ends[2] = { w->send_node[h], w->receive_node[h] };
+
+		for (int k = 0; k < 2 && w->job_of[h] && rc == 0; k++) {
+			if (ends[k] >= f->n_devices) {
+				w->mesh->nodes.v[ends[k]].name = strdup(f->hosts[h].name);
+				rc = w->mesh->nodes.v[ends[k]].name ? 0 : err_nomem(err);
+			}
+		}
+		if (rc == 0 && w->job_of[h] && !alike) {
+			rc = tune_host(w, h, err);
+		}
+	}
+	return rc;
+}
+
+int trunk_network_init(struct trunk_network *w, struct err *err)
+{
+	bool alike;
 	int rc;
 
-	w->rank_of = malloc(((size_t)f->n_hosts + 1) * sizeof(int));
-	w->tx_fibre = malloc(((size_t)f->n_ports + 1) * sizeof(int));
-	w->rx_fibre = malloc(((size_t)f->n_ports + 1) * sizeof(int));
-	w->trunk_fibre = malloc(((size_t)f->n_trunks + 1) * sizeof(int));
-	w->in_shut = calloc((size_t)f->n_devices + 1, sizeof(bool *));
-	w->out_shut = calloc((size_t)f->n_devices + 1, sizeof(bool *));
-	if (!w->rank_of || !w->tx_fibre || !w->rx_fibre || !w->trunk_fibre ||
-	    !w->in_shut || !w->out_shut) {
+	if (make_tables(w)) {
 		return err_nomem(err);
 	}
-	memset(w->rank_of, -1, (size_t)f->n_hosts * sizeof(int));
-	memset(w->tx_fibre, -1, (size_t)f->n_ports * sizeof(int));
-	memset(w->rx_fibre, -1, (size_t)f->n_ports * sizeof(int));
-	rc = rwa_mesh_new(2 * w->n + f->n_devices, &w->mesh, err);
-	if (!rc) {
-		w->channels = count_channels(w);
-		w->mesh->guard.between = w->channels - 1;
+	for (int d = 0; d < w->fabric->n_devices; d++) {
+		shut_external(w, d);
 	}
-	if (rc == 0 && (rc = name_nodes(w, err)) == 0) {
-		rc = shut_external(w, err);
-	}
-	for (int r = 0; !rc && r < w->n; r++) {
-		w->rank_of[w->job->hosts[r]] = r;
-		rc = add_ports(w, r, err);
-	}
-	if (rc || (rc = add_trunks(w, err))) {
+	if ((rc = find_channels(w, &alike, err)) ||
+	    (rc = rwa_mesh_new(number_nodes(w, alike), &w->mesh, err)) ||
+	    (rc = list_lightpaths(w, err)) || (rc = check_ports(w, true, err)) ||
+	    (rc = check_ports(w, false, err)) || (rc = describe_nodes(w, alike, err)) ||
+	    (rc = list_fibres(w, err)) || (rc = add_arcs(w, err))) {
 		return rc;
+	}
+	if (w->by_power) {
+		w->mesh->budget_mdb = w->most_mdbm - w->least_mdbm;
 	}
 	return add_demands(w, err);
 }
 
-static void work_fini(struct trunk_work *w)
+void trunk_network_fini(struct trunk_network *w)
 {
-	for (int d = 0; d < w->fabric->n_devices; d++) {
-		free(w->in_shut ? w->in_shut[d] : NULL);
-		free(w->out_shut ? w->out_shut[d] : NULL);
-	}
-	free(w->rank_of);
-	free(w->tx_fibre);
-	free(w->rx_fibre);
-	free(w->trunk_fibre);
-	free(w->in_shut);
-	free(w->out_shut);
-	free(w->first_arc);
+	arrays_fini(&w->arrays);
+	free(w->wave);
 	rwa_mesh_free(w->mesh);
-	u64map_fini(&w->arcs);
-	vec_fini(&w->kind);
 	vec_fini(&w->fibres);
-	vec_fini(&w->demand_arcs);
-	vec_fini(&w->out);
-	rwa_assignment_fini(&w->before);
-}
-
-/* ---- channels of paths ---- */
-
-/* The port or trunk that the fibre of a hop stands for. O(fibres). */
-static int id_of(const struct trunk_work *w, const struct rwa_hop *h)
-{
-	for (size_t i = 0; i < w->fibres.n; i++) {
-		if (w->fibres.v[i].arc == h->arc && w->fibres.v[i].index == h->fibre) {
-			return w->fibres.v[i].id;
-		}
-	}
-	return -1;
-}
-
-/* The wavelength of a path: that of its filters, else the first one that its
- * transmitter has, else untuned; -1: no light comes through. */
-static int channel_of(const struct trunk_work *w, const struct rwa_hop *hops, int32_t n)
-{
-	int tx = id_of(w, &hops[0]), channel = -1;
-	const struct model_host *h = &w->fabric->hosts[w->fabric->ports[tx].host];
-
-	for (int32_t k = 1; k < n; k++) {
-		int c = w->kind.v[hops[k].arc] == TRUNK
-			? w->fabric->trunks[id_of(w, &hops[k])].channel : -1;
-
-		if (c >= 0 && channel >= 0 && c != channel) {
-			return -1;
-		}
-		channel = c >= 0 ? c : channel;
-	}
-	if (channel >= 0) {
-		return sends(w, tx, channel) ? channel : -1;
-	}
-	return h->n_channels && w->channels > 1 ? h->channels[0]
-						 : w->channels - 1;
-}
-
-/* ---- what is lit already ---- */
-
-/* The output that an input is connected to, -1: none. O(circuits). */
-static int observed_out(const struct trunk_work *w, int device, int in)
-{
-	const struct plan_light *seen = plan_observed(w->ctx, device);
-
-	for (int i = 0; i < seen->n_xcs; i++) {
-		if (seen->xcs[i].in == in) {
-			return seen->xcs[i].out;
-		}
-	}
-	return -1;
-}
-
-static int trunk_at(const struct trunk_work *w, int device, int out)
-{
-	for (int t = 0; t < w->fabric->n_trunks; t++) {
-		if (w->fabric->trunks[t].from_device == device &&
-		    w->fabric->trunks[t].from_port == out) {
-			return t;
-		}
-	}
-	return -1;
-}
-
-/* Adds a hop to the path that is followed; tune_path sets its channel. */
-static int push_hop(struct trunk_work *w, int fibre)
-{
-	const struct fibre *f = &w->fibres.v[fibre];
-
-	return vec_push(&w->before.hops,
-			(struct rwa_hop){ f->arc, f->index, 0 });
-}
-
-/* Follows the light of a port. *rx: the port that it ends at, -1: none that
- * may be used. */
-static int follow(struct trunk_work *w, int tx, int *rx)
-{
-	const struct model_fabric *f = w->fabric;
-	int device = f->ports[tx].tx_device, in = f->ports[tx].tx_port;
-	int rc = push_hop(w, w->tx_fibre[tx]);
-
-	*rx = -1;
-	for (int k = 0; !rc && k <= f->n_devices; k++) {
-		int out = observed_out(w, device, in), port, trunk;
-
-		if (out < 0 || out >= f->devices[device].n_out) {
-			break;
-		}
-		port = f->devices[device].out_port[out];
-		trunk = port == MODEL_AT_TRUNK ? trunk_at(w, device, out) : -1;
-		if (trunk < 0) {
-			*rx = port >= 0 && w->rx_fibre[port] >= 0 ? port : -1;
-			return *rx < 0 ? 0 : push_hop(w, w->rx_fibre[port]);
-		}
-		if (w->trunk_fibre[trunk] < 0) {
-			break;
-		}
-		rc = push_hop(w, w->trunk_fibre[trunk]);
-		device = f->trunks[trunk].to_device;
-		in = f->trunks[trunk].to_port;
-	}
-	return rc;
-}
-
-/* Gives the hops from `first` on their channel; false when none gets
- * through. */
-static bool tune_path(struct trunk_work *w, size_t first)
-{
-	struct rwa_hop *hops = w->before.hops.v + first;
-	int32_t n = (int32_t)(w->before.hops.n - first);
-	int channel = channel_of(w, hops, n);
-
-	for (int32_t k = 0; k < n; k++) {
-		hops[k].channel = channel;
-	}
-	return channel >= 0;
-}
-
-static int demand_of(const struct trunk_work *w, int src, int dst)
-{
-	for (size_t d = 0; d < w->mesh->demands.n; d++) {
-		if (w->mesh->demands.v[d].src == src && w->mesh->demands.v[d].dst == w->n + dst) {
-			return (int)d;
-		}
-	}
-	return -1;
-}
-
-/* Paths as rwa wants the assignment before: by demand, else as they were found.
- * */
-static int by_demand(const void *a, const void *b)
-{
-	const struct rwa_path *x = a, *y = b;
-
-	if (x->demand != y->demand) {
-		return x->demand - y->demand;
-	}
-	return x->first < y->first ? -1 : x->first > y->first;
-}
-
-/* Light that is there and goes between ranks that want it. */
-static int find_before(struct trunk_work *w, struct err *err)
-{
-	int *left = calloc(w->mesh->demands.n + 1, sizeof(*left));
-	int rc = left ? 0 : WEFT_ENOMEM;
-
-	for (size_t d = 0; !rc && d < w->mesh->demands.n; d++) {
-		left[d] = w->mesh->demands.v[d].count;
-	}
-	for (int p = 0; !rc && p < w->fabric->n_ports; p++) {
-		size_t first = w->before.hops.n;
-		int rx, d = -1;
-
-		if (w->tx_fibre[p] < 0) {
-			continue;
-		}
-		rc = follow(w, p, &rx);
-		if (!rc && rx >= 0) {
-			d = demand_of(w, w->rank_of[w->fabric->ports[p].host],
-				      w->rank_of[w->fabric->ports[rx].host]);
-		}
-		if (d < 0 || left[d] == 0 || !tune_path(w, first)) {
-			w->before.hops.n = first;
-			continue;
-		}
-		left[d]--;
-		rc = vec_push(&w->before.paths, (struct rwa_path){
-				      d, (int32_t)(w->before.hops.n - first),
-				      (int64_t)first });
-	}
-	if (!rc && w->before.paths.n) {
-		qsort(w->before.paths.v, w->before.paths.n, sizeof(*w->before.paths.v), by_demand);
-	}
-	free(left);
-	return rc ? err_nomem(err) : 0;
-}
-
-/* ---- the answer ---- */
-
-/* What the transmitter of a path is tuned to, -1: it is not. */
-static int tuned_to(const struct trunk_work *w, const struct rwa_hop *hops, int32_t n)
-{
-	int tx = id_of(w, &hops[0]);
-	const struct model_host *h = &w->fabric->hosts[w->fabric->ports[tx].host];
-
-	if (h->n_channels == 0) {
-		return -1;
-	}
-	return w->channels > 1 ? channel_of(w, hops, n) : h->channels[0];
-}
-
-/* A circuit on every switch of a path. */
-static int emit_path(struct trunk_work *w, const struct rwa_path *p,
-		     const struct rwa_hop *hops, struct err *err)
-{
-	const struct model_fabric *f = w->fabric;
-	int tx = id_of(w, &hops[0]), rx = id_of(w, &hops[p->hops - 1]);
-	struct plan_circuit c = {
-		.arc = w->demand_arcs.v[w->first_arc[p->demand]++],
-		.device = f->ports[tx].tx_device,
-		.xc.in = f->ports[tx].tx_port,
-		.tx_port = tx, .rx_port = rx,
-		.channel = tuned_to(w, hops, p->hops),
-	};
-
-	w->ctx->tx_taken[tx] = w->ctx->rx_taken[rx] = true;
-	for (int32_t h = 1; h < p->hops; h++) {
-		int id = id_of(w, &hops[h]);
-		const struct model_trunk *t =
-			w->kind.v[hops[h].arc] == TRUNK ? &f->trunks[id] : NULL;
-
-		c.xc.out = t ? t->from_port : f->ports[rx].rx_port;
-		c.moved = !plan_is_lit(plan_observed(w->ctx, c.device), c.xc);
-		if (vec_push(&w->out, c)) {
-			return err_nomem(err);
-		}
-		if (t) {
-			w->ctx->trunk_taken[id] = true;
-			c.device = t->to_device;
-			c.xc.in = t->to_port;
-		}
-	}
-	return 0;
-}
-
-static int by_device_and_port(const void *a, const void *b)
-{
-	const struct plan_circuit *x = a, *y = b;
-
-	return x->device != y->device ? x->device - y->device
-				      : x->xc.in - y->xc.in;
-}
-
-/* Says whether it is proven that no more fit, or only that no more routes were
- * found. */
-static int too_few(const struct trunk_work *w, const struct rwa_mesh_result *res, struct err *err)
-{
-	bool proven = res->lightpaths_bound < w->mesh->lightpaths;
-
-	err_set(err, WEFT_EINFEASIBLE,
-		"topology %s needs %lld lightpaths over the switches and their "
-		"trunks, %s %lld fit", w->pj->topology,
-		(long long)w->mesh->lightpaths,
-		proven ? "at most" : "routes were found for only",
-		(long long)(proven ? res->lightpaths_bound
-				   : res->lightpaths));
-	err_hint(err, w->channels > 1
-		 ? "more fibres between switches, or more 'channels' of hosts: "
-		   "a fibre with a channel carries no other"
-		 : "more fibres between switches, or a topology with fewer "
-		   "arcs between their hosts");
-	return err->code;
-}
-
-/* Solves the mesh for the fewest circuits that move, and gives each lightpath
- * its circuits. */
-static int route(struct trunk_work *w, struct err *err)
-{
-	struct rwa_mesh_options opt = {
-		.channels = w->channels, .seed = 1,
-		.objective = RWA_MIN_MOVED,
-		.before = w->before.paths.n ? &w->before : NULL,
-	};
-	struct rwa_mesh_result res;
-	int rc = rwa_mesh_solve(w->mesh, &opt, &res, err);
-
-	if (rc) {
-		return err_wrap(err, "topology %s", w->pj->topology);
-	}
-	if (res.lightpaths < w->mesh->lightpaths) {
-		rc = too_few(w, &res, err);
-	}
-	for (size_t i = 0; !rc && i < res.assignment.paths.n; i++) {
-		const struct rwa_path *p = &res.assignment.paths.v[i];
-
-		rc = emit_path(w, p, res.assignment.hops.v + p->first, err);
-	}
-	rwa_mesh_result_fini(&res);
-	return rc;
-}
-
-int plan_trunk_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
-{
-	struct trunk_work w = {
-		.ctx = ctx, .fabric = ctx->fabric,
-		.job = &ctx->fabric->jobs[pj->job], .pj = pj,
-		.topo = coll_topo(pj->sched), .n = coll_ranks(pj->sched),
-	};
-	int rc = work_init(&w, err);
-
-	if (rc == 0 && (rc = find_before(&w, err)) == 0) {
-		rc = route(&w, err);
-	}
-	if (!rc) {
-		qsort(w.out.v, w.out.n, sizeof(*w.out.v), by_device_and_port);
-		pj->n_circuits = (int)w.out.n;
-		pj->circuits = w.out.v;
-		w.out.v = NULL;
-	}
-	work_fini(&w);
-	return rc;
+	vec_fini(&w->paths);
 }

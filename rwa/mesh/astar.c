@@ -37,22 +37,23 @@
 int32_t search_eject_price(const struct mesh_search *s, int32_t arc, int32_t fibre,
 			   int32_t channel, int32_t before)
 {
-	const int32_t *slot = slot_at(s, arc, fibre, 0);
-	int32_t reach = s->m->guard.between, sum = 0, last = SLOT_FREE;
+	const int32_t *slot = slot_at(s, arc, fibre, channel);
+	int32_t reach = s->m->arcs.v[arc].is_single ? 0 : s->m->guard.between;
+	int32_t sum = 0, last = SLOT_FREE;
 	int32_t from = channel > reach ? channel - reach : 0;
 	int32_t to = channel + reach < s->channels ? channel + reach
 						   : s->channels - 1;
 
-	if (slot[channel] == SLOT_SHUT) {
+	if (*slot == SLOT_SHUT) {
 		return -1;
 	}
 	if (!reach) {
-		last = slot[channel];
+		last = *slot;
 		return last == SLOT_FREE || last == before ? 0
 		       : s->fit			      ? 1
 						      : s->units[last].penalty;
 	}
-	for (int32_t c = from; c <= to; c++) {
+	for (int32_t c = from - channel; c <= to - channel; c++) {
 		if (slot[c] >= 0 && slot[c] != before && slot[c] != last) {
 			last = slot[c];
 			sum += s->fit ? 1 : s->units[last].penalty;

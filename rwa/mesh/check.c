@@ -98,9 +98,20 @@ bool mesh_is_shut(const struct u64map *shut, const struct rwa_hop *h)
 		u64map_get(shut, mesh_slot_key(h->arc, all, all), NULL));
 }
 
+/* The slot that a hop takes: of a fibre for one lightpath the whole. */
+static uint64_t slot_of(const struct mesh_replay *r, const struct rwa_hop *h)
+{
+	bool whole = r->m->arcs.v[h->arc].is_single;
+
+	return mesh_slot_key(h->arc, h->fibre, whole ? RWA_MESH_ALL : h->channel);
+}
+
 /* Who holds a slot within the guard channels of a hop, its own included. */
 static bool find_clash(const struct mesh_replay *r, const struct rwa_hop *h, uint64_t *who)
 {
+	if (r->m->arcs.v[h->arc].is_single) {
+		return u64map_get(&r->taken, slot_of(r, h), who);
+	}
 	for (int32_t k = -r->m->guard.between; k <= r->m->guard.between; k++) {
 		if (h->channel + k >= 0 &&
 		    u64map_get(&r->taken, mesh_slot_key(h->arc, h->fibre,
@@ -116,7 +127,7 @@ static bool find_clash(const struct mesh_replay *r, const struct rwa_hop *h, uin
  * the same lightpath included. */
 static int take_hop(struct mesh_replay *r, int64_t path, const struct rwa_hop *h, struct err *err)
 {
-	uint64_t key, other;
+	uint64_t other;
 
 	if (h->arc < 0 || (size_t)h->arc >= r->m->arcs.n) {
 		return err_set(err, WEFT_EVERIFY, "arc %d does not exist", h->arc);
@@ -133,14 +144,13 @@ static int take_hop(struct mesh_replay *r, int64_t path, const struct rwa_hop *h
 			       "arc %d: fibre %d channel %d must not be used",
 			       h->arc, h->fibre, h->channel);
 	}
-	key = mesh_slot_key(h->arc, h->fibre, h->channel);
 	if (find_clash(r, h, &other)) {
 		return err_set(err, WEFT_EVERIFY,
 			       "arc %d: fibre %d channel %d is lightpath %llu's",
 			       h->arc, h->fibre, h->channel,
 			       (unsigned long long)other);
 	}
-	return u64map_set(&r->taken, key, (uint64_t)path) ? err_nomem(err) : 0;
+	return u64map_set(&r->taken, slot_of(r, h), (uint64_t)path) ? err_nomem(err) : 0;
 }
 
 /* One lightpath from its source on: its hops follow each other, the channel

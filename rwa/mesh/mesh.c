@@ -131,6 +131,10 @@ int rwa_mesh_add_block(struct rwa_mesh *m, const struct rwa_mesh_block *b, struc
 			       "channel %d: 0 to %d are supported", b->channel,
 			       RWA_MESH_MAX_CHANNELS - 1);
 	}
+	if (m->arcs.v[b->arc].is_single && b->channel != RWA_MESH_ALL) {
+		return err_set(err, WEFT_EINVAL, "arc %d: a fibre for one lightpath is blocked as "
+			       "a whole", b->arc);
+	}
 	return vec_push(&m->blocks, *b) ? err_nomem(err) : 0;
 }
 

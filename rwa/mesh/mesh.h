@@ -46,6 +46,10 @@ struct rwa_mesh_arc {
 	int32_t src, dst;
 	int32_t fibres;
 	int32_t loss_mdb;
+	bool is_single;		/* each of its fibres carries one lightpath, of
+				 * whatever channel, and is blocked only as a
+				 * whole. Certificates do not count it and stay
+				 * true */
 };
 
 struct rwa_mesh_demand {

@@ -217,10 +217,14 @@ struct mesh_search {
 	struct rwa_assignment best;
 };
 
-/* Owner of a slot. Slots of a fibre stand next to each other. */
+/* Owner of a slot. Slots of a fibre stand next to each other; one that carries
+ * a single lightpath has one for all channels. */
 static inline int32_t *slot_at(const struct mesh_search *s, int32_t arc, int32_t fibre,
 			int32_t channel)
 {
+	if (s->m->arcs.v[arc].is_single) {
+		return &s->owner[s->slot[arc] + fibre];
+	}
 	return &s->owner[s->slot[arc] + (int64_t)fibre * s->width + channel];
 }
 

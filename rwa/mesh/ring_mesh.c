@@ -54,7 +54,7 @@ static bool is_plain(const struct rwa_mesh *m)
 		plain = !m->demands.v[d].protect;
 	}
 	for (size_t e = 0; plain && e < m->arcs.n; e++) {
-		plain = m->arcs.v[e].fibres == m->arcs.v[0].fibres;
+		plain = m->arcs.v[e].fibres == m->arcs.v[0].fibres && !m->arcs.v[e].is_single;
 	}
 	return plain;
 }

@@ -33,6 +33,10 @@ static int32_t *guarded(const struct mesh_search *s, const struct rwa_hop *h, in
 	int32_t *slot = slot_at(s, h->arc, h->fibre, 0);
 	int32_t reach = s->m->guard.between;
 
+	if (s->m->arcs.v[h->arc].is_single) {
+		*end = slot + 1;
+		return slot;
+	}
 	*end = slot + (h->channel + reach < s->channels ? h->channel + reach
 							: s->channels - 1) + 1;
 	return slot + (h->channel > reach ? h->channel - reach : 0);

@@ -280,16 +280,48 @@ static int find_fit(struct solve *s, struct err *err)
 			&s->res->lightpaths_bound, err);
 }
 
-/* As many as fit in the channels given. */
+/* One search, or with threads two, of all demands or of as many as fit, by the
+ * prices that say which arcs are short of slots. */
+static int new_searches(struct solve *s, bool fit, struct err *err)
+{
+	const int64_t *prices = fit ? s->res->fit.prices : s->res->certificate.prices;
+	int rc;
+
+	search_free(s->search);
+	search_free(s->other);
+	s->other = NULL;
+	rc = search_new(s->m, prices, s->opt->seed, fit, &s->search, err);
+	if (!rc && s->opt->threads) {
+		rc = search_new(s->m, prices, s->opt->seed ^ OTHER_SEED, fit, &s->other, err);
+	}
+	s->best = s->search;
+	return rc;
+}
+
+/* By what is proven not all fit. */
+static bool is_too_much(const struct solve *s)
+{
+	return s->opt->channels && s->res->lightpaths_bound < s->m->lightpaths;
+}
+
+/* As many as fit in the channels given. Where all may, they are looked for first
+ * by the search that gives up none. */
 static int fill(struct solve *s, struct err *err)
 {
 	int64_t max = max_channels(s);
-	struct mesh_stop stop = final_stop(s);
-	bool all;
+	struct mesh_stop first = stop_at(s, FIRST_SHARE, s->start_ns), stop = final_stop(s);
+	bool all = false;
+	int rc;
 
 	max = max < s->opt->channels ? max : s->opt->channels;
 	if (s->wanted < s->res->lightpaths_bound) {
 		s->res->lightpaths_bound = s->wanted;
+	}
+	if (!s->search->fit) {
+		rc = attempt(s, (int)max, effort(s, LAST_FACTOR), &first, &all, err);
+		if (rc || all || (rc = new_searches(s, true, err))) {
+			return rc;
+		}
 	}
 	return attempt(s, (int)max, effort(s, 1), &stop, &all, err);
 }
@@ -494,21 +526,6 @@ static int search_all(struct solve *s, struct err *err)
 	return rc;
 }
 
-/* One search by the certificate's prices, and with threads a second one. */
-static int new_searches(struct solve *s, struct err *err)
-{
-	const int64_t *prices = s->opt->channels ? s->res->fit.prices
-						 : s->res->certificate.prices;
-	bool fit = s->opt->channels > 0;
-	int rc = search_new(s->m, prices, s->opt->seed, fit, &s->search, err);
-
-	if (!rc && s->opt->threads) {
-		rc = search_new(s->m, prices, s->opt->seed ^ OTHER_SEED, fit, &s->other, err);
-	}
-	s->best = s->search;
-	return rc;
-}
-
 int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
 		   struct rwa_mesh_result *res, struct err *err)
 {
@@ -530,7 +547,7 @@ int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
 	if (!rc && opt->channels) {
 		rc = find_fit(&s, err);
 	}
-	if (!rc && !(rc = new_searches(&s, err))) {
+	if (!rc && !(rc = new_searches(&s, is_too_much(&s), err))) {
 		s.wanted = search_units(s.search);
 		rc = search_all(&s, err);
 	}

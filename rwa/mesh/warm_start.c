@@ -70,7 +70,8 @@ static int make_room(struct mesh_search *s, int width, struct err *err)
 
 	for (size_t e = 0; e < s->m->arcs.n; e++) {
 		s->slot[e] = slots;
-		slots += (int64_t)s->m->arcs.v[e].fibres * width;
+		slots += (int64_t)s->m->arcs.v[e].fibres *
+			 (s->m->arcs.v[e].is_single ? 1 : width);
 	}
 	s->slot[s->m->arcs.n] = slots;
 	if (slots > MAX_SLOTS || (int64_t)width * s->m->nodes.n > MAX_STATES) {

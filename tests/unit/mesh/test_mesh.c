@@ -179,7 +179,7 @@ static void configurations_close_the_gap(void **state)
 
 		assert_int_equal(rwa_mesh_new(n, &m, NULL), 0);
 		for (int v = 0; v < n; v++) {
-			struct rwa_mesh_arc a = { v, (v + 1) % n, 1, 0 };
+			struct rwa_mesh_arc a = { v, (v + 1) % n, 1, 0, false };
 			struct rwa_mesh_demand d = {
 				v, (v + rings[i].l) % n, rings[i].k, false,
 			};
@@ -607,7 +607,7 @@ static void random_meshes(void **state)
 		for (int v = 0; v < 2 * n; v++) {
 			struct rwa_mesh_arc a = {
 				v % n, (v + 1 + v / n) % n,
-				1 + (int)rng_below(&rng, 2), 0,
+				1 + (int)rng_below(&rng, 2), 0, false,
 			};
 
 			m->nodes.v[v % n].convert = rng_below(&rng, 3) == 0;

@@ -19,7 +19,7 @@ static struct rwa_mesh *ring(int n, struct rng *rng)
 	assert_int_equal(rwa_mesh_new(n, &m, NULL), 0);
 	for (int i = 0; i < 2 * n; i++) {
 		struct rwa_mesh_arc a = { i % n, (i + 1) % n, 1,
-					  rng ? (int)rng_below(rng, 100) : 0 };
+					  rng ? (int)rng_below(rng, 100) : 0, false };
 
 		if (i >= n) {
 			a.src = (i + 1) % n;

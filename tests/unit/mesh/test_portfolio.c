@@ -18,7 +18,7 @@ static struct rwa_mesh *draw(struct rng *rng, int k)
 
 	assert_int_equal(rwa_mesh_new_ring(n, 1, &m, NULL), 0);
 	for (int i = 0; i < 2; i++) {
-		struct rwa_mesh_arc a = { i, i + 3, 1, 0 };
+		struct rwa_mesh_arc a = { i, i + 3, 1, 0, false };
 
 		assert_int_equal(rwa_mesh_add_arc(m, &a, NULL), 0);
 	}

@@ -70,9 +70,9 @@ static void swap(int channels, struct rwa_change *c)
 
 	assert_int_equal(rwa_mesh_new(3, &m, NULL), 0);
 	assert_int_equal(rwa_mesh_add_arc(
-		m, &(struct rwa_mesh_arc){ 0, 1, 1, 0 }, NULL), 0);
+		m, &(struct rwa_mesh_arc){ 0, 1, 1, 0, false }, NULL), 0);
 	assert_int_equal(rwa_mesh_add_arc(
-		m, &(struct rwa_mesh_arc){ 1, 2, 1, 0 }, NULL), 0);
+		m, &(struct rwa_mesh_arc){ 1, 2, 1, 0, false }, NULL), 0);
 	demand(m, 0, 2);
 	demand(m, 0, 1);
 	add_path(&from, 0, 0, 2, arcs);
@@ -239,7 +239,7 @@ static void tuning_ranges_hold_during_changes(void **state)
 	(void)state;
 	assert_int_equal(rwa_mesh_new(2, &m, NULL), 0);
 	assert_int_equal(rwa_mesh_add_arc(
-		m, &(struct rwa_mesh_arc){ 0, 1, 1, 0 }, NULL), 0);
+		m, &(struct rwa_mesh_arc){ 0, 1, 1, 0, false }, NULL), 0);
 	assert_int_equal(rwa_mesh_add_tuning(m, &range, NULL), 0);
 	demand(m, 0, 1);
 	demand(m, 0, 1);
@@ -317,7 +317,7 @@ static struct rwa_mesh *random_mesh(struct rng *rng)
 	for (int k = 0; k < chords && n > 3; k++) {
 		struct rwa_mesh_arc a = {
 			(int)rng_below(rng, (uint64_t)n), 0,
-			1 + (int)rng_below(rng, 2), 0,
+			1 + (int)rng_below(rng, 2), 0, false,
 		};
 
 		a.dst = (a.src + 2) % n;

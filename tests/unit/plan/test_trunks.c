@@ -1,0 +1,160 @@
+/*
+ * Light over trunks for all jobs at once: found whenever rwa finds it for the
+ * union of their lightpaths, and the same in any order of the jobs.
+ */
+#include "tests/unit/plan/fixture.h"
+#include "tests/unit/plan/trunk_fabrics.h"
+
+/* The wavelength that the light of a circuit goes on with, -1: its output is not
+ * filtered. */
+static int filter_after(const struct model_fabric *f, const struct plan_circuit *c)
+{
+	for (int t = 0; t < f->n_trunks; t++) {
+		if (f->trunks[t].from_device == c->device &&
+		    f->trunks[t].from_port == c->xc.out) {
+			return f->trunks[t].channel;
+		}
+	}
+	return -1;
+}
+
+/* Every arc has light from a port of its source to one of its sink, on a
+ * wavelength that all filters pass; no port is used twice. */
+static void check_light(const struct plan *p)
+{
+	const struct model_fabric *f = p->fabric;
+	struct plan_light *light = light_after(p);
+	int *used = calloc((size_t)f->n_ports + 1, sizeof(*used));
+
+	for (int j = 0; j < p->n_jobs; j++) {
+		const struct plan_job *pj = &p->jobs[j];
+		const struct topo *t = coll_topo(pj->sched);
+		int *tx = calloc((size_t)topo_m(t) + 1, sizeof(*tx));
+
+		for (int i = 0; i < pj->n_circuits; i++) {
+			const struct plan_circuit *c = &pj->circuits[i];
+			int wave = filter_after(f, c);
+
+			if (wave >= 0) {
+				assert_int_equal(wave, c->channel);
+			}
+			assert_int_equal(plan_trace(f, light, c->tx_port), c->rx_port);
+			assert_true(tx[c->arc] == 0 || tx[c->arc] == c->tx_port + 1);
+			tx[c->arc] = c->tx_port + 1;
+		}
+		for (int a = 0; a < topo_m(t); a++) {
+			const struct topo_arc *arc = topo_arc(t, a);
+			int to;
+
+			assert_true(tx[a] > 0);
+			to = plan_trace(f, light, tx[a] - 1);
+			assert_int_equal(used[tx[a] - 1]++, 0);
+			assert_int_equal(f->ports[tx[a] - 1].host, f->jobs[j].hosts[arc->src]);
+			assert_int_equal(f->ports[to].host, f->jobs[j].hosts[arc->dst]);
+		}
+		free(tx);
+	}
+	free(used);
+	free(light);
+}
+
+static const struct plan_job *job_named(const struct plan *p, const char *name)
+{
+	for (int j = 0; j < p->n_jobs; j++) {
+		if (strcmp(p->fabric->jobs[p->jobs[j].job].name, name) == 0) {
+			return &p->jobs[j];
+		}
+	}
+	fail_msg("no job %s", name);
+	return NULL;
+}
+
+/* Both plans give every job the same circuits, in whatever order the jobs are. */
+static void check_same(const struct plan *p, const struct plan *q)
+{
+	for (int j = 0; j < p->n_jobs; j++) {
+		const struct plan_job *x = &p->jobs[j];
+		const struct plan_job *y = job_named(q, p->fabric->jobs[x->job].name);
+
+		assert_int_equal(x->n_circuits, y->n_circuits);
+		for (int i = 0; i < x->n_circuits; i++) {
+			assert_int_equal(x->circuits[i].arc, y->circuits[i].arc);
+			assert_int_equal(x->circuits[i].device, y->circuits[i].device);
+			assert_int_equal(x->circuits[i].xc.in, y->circuits[i].xc.in);
+			assert_int_equal(x->circuits[i].xc.out, y->circuits[i].xc.out);
+			assert_int_equal(x->circuits[i].channel, y->circuits[i].channel);
+		}
+	}
+}
+
+static void shuffle(struct rng *rng, int *order, int n)
+{
+	for (int i = 0; i < n; i++) {
+		int k = (int)rng_below(rng, (uint64_t)i + 1);
+
+		order[i] = order[k];
+		order[k] = i;
+	}
+}
+
+/* Planned in three orders of the jobs; with one wavelength less it is refused where
+ * rwa proves that they do not fit. */
+static void check_tight(uint64_t seed, int sites)
+{
+	struct tight_fabric t;
+	struct plan *p = NULL, *first = NULL;
+	struct model_fabric *f = NULL, *first_fabric = NULL;
+	struct err err = { 0 };
+	struct rng rng;
+	char *text;
+
+	rng_seed(&rng, seed);
+	tight_make(&t, seed, sites, 1 + (int)rng_below(&rng, 3), 4);
+	for (int k = 0; k < 3; k++) {
+		int order[TIGHT_JOBS];
+
+		shuffle(&rng, order, t.n_jobs);
+		text = tight_text(&t, order, t.channels);
+		f = fabric_of(text);
+		free(text);
+		p = plan_of(f, NULL);
+		check_light(p);
+		if (first) {
+			check_same(first, p);
+			plan_free(p);
+			model_free(f);
+		} else {
+			first = p;
+			first_fabric = f;
+		}
+	}
+	plan_free(first);
+	model_free(first_fabric);
+	if (t.bound == t.channels && t.channels > 1) {
+		text = tight_text(&t, NULL, t.channels - 1);
+		f = fabric_of(text);
+		free(text);
+		p = NULL;
+		assert_int_equal(plan_make(f, NULL, &p, &err), WEFT_EINFEASIBLE);
+		assert_null(strstr(err.msg, "nothing proves"));
+		model_free(f);
+	}
+	tight_free(&t);
+}
+
+static void found_whenever_rwa_finds_it(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 12; seed++) {
+		check_tight(seed, 6 + (int)(seed % 4) * 2);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(found_whenever_rwa_finds_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
