@@ -239,7 +239,7 @@ struct trunk_network {
 	bool *taken;		/* [n_trunks] by others */
 	bool by_power;		/* every host is a node, losses count, and the
 				 * budget is: */
-	int32_t most_mdbm, least_mdbm;
+	int32_t max_mdbm, min_mdbm;
 
 	bool is_filtered;	/* some trunk of the fabric passes one wavelength */
 	int channels;		/* of the mesh */

@@ -390,8 +390,8 @@ static bool find_budget(const struct plan_ctx *ctx, struct trunk_network *w)
 	const struct model_fabric *f = ctx->fabric;
 	bool known = !ctx->base->is_rollback;
 
-	w->most_mdbm = INT32_MIN;
-	w->least_mdbm = INT32_MAX;
+	w->max_mdbm = INT32_MIN;
+	w->min_mdbm = INT32_MAX;
 	for (size_t j = 0; j < ctx->trunk_jobs.n; j++) {
 		const struct model_job *job = &f->jobs[ctx->trunk_jobs.v[j]->job];
 
@@ -403,15 +403,15 @@ static bool find_budget(const struct plan_ctx *ctx, struct trunk_network *w)
 
 				known &= plan_power_in(ctx, p, &in);
 				known &= plan_power_needed(ctx, p, &need);
-				w->most_mdbm = in > w->most_mdbm ? in : w->most_mdbm;
-				w->least_mdbm = need < w->least_mdbm ? need : w->least_mdbm;
+				w->max_mdbm = in > w->max_mdbm ? in : w->max_mdbm;
+				w->min_mdbm = need < w->min_mdbm ? need : w->min_mdbm;
 			}
 		}
 	}
 	for (int t = 0; t < f->n_trunks; t++) {
 		known &= f->trunks[t].loss_mdb >= 0;
 	}
-	return known && w->most_mdbm >= w->least_mdbm;
+	return known && w->max_mdbm >= w->min_mdbm;
 }
 
 /* ---- all of it ---- */

@@ -156,7 +156,7 @@ static void describe_cut(const struct trunk_network *w, const struct trunk_cut *
 	buf_printf(out, "%lld lightpaths must lead %s {", (long long)wanted,
 		   c->into ? "into" : "out of");
 	put_names(w, c, out);
-	buf_printf(out, "}, and its %lld fibre%s there carr%s %lld", (long long)fibres,
+	buf_printf(out, "}, and the %lld fibre%s there carr%s %lld", (long long)fibres,
 		   fibres == 1 ? "" : "s", fibres == 1 ? "ies" : "y", (long long)room);
 }
 
@@ -243,7 +243,7 @@ static void describe_result(const struct trunk_network *w, const struct rwa_mesh
 /* Names of the jobs that a refusal is about, and the first of them: those with
  * lightpaths over the cut, else all. */
 static const struct plan_job *put_jobs(const struct trunk_network *w, const struct trunk_cut *c,
-				       struct buf *out)
+				       struct buf *out, int *count)
 {
 	const struct plan_job *first = NULL;
 	int n = 0;
@@ -267,7 +267,8 @@ static const struct plan_job *put_jobs(const struct trunk_network *w, const stru
 	if (n > NAMES_MOST) {
 		buf_printf(out, " and %d more", n - NAMES_MOST);
 	}
-	return n > 1 ? NULL : first;
+	*count = n;
+	return first;
 }
 
 /* The proof, or that there is none, into out. */
@@ -302,15 +303,18 @@ int trunk_refuse(const struct trunk_network *w, const struct rwa_mesh_result *re
 {
 	struct trunk_cut cut = { .in_set = calloc(w->mesh->nodes.n + 1, sizeof(bool)) };
 	struct buf text = { 0 }, jobs = { 0 };
-	const struct plan_job *only;
-	int rc = cut.in_set ? find_cut(w, &cut, err) : err_nomem(err);
+	const struct plan_job *first;
+	const struct model_job *job;
+	int n_jobs, rc = cut.in_set ? find_cut(w, &cut, err) : err_nomem(err);
 
 	if (rc || (rc = describe(w, res, &cut, &text, err))) {
 		goto out;
 	}
-	only = put_jobs(w, &cut, &jobs);
-	rc = err_set(err, WEFT_EINFEASIBLE, "%s%s: %s", only ? "topology " : "jobs ",
-		     only ? only->topology : buf_cstr(&jobs), buf_cstr(&text));
+	first = put_jobs(w, &cut, &jobs, &n_jobs);
+	job = &w->fabric->jobs[first->job];
+	rc = err_set(err, WEFT_EINFEASIBLE, "%s%s: %s", n_jobs > 1 ? "jobs " : "topology ",
+		     n_jobs > 1 ? buf_cstr(&jobs) : first->topology, buf_cstr(&text));
+	err_at(err, w->fabric->config.name, job->place.line, job->place.col);
 	err_hint(err, w->is_filtered
 		 ? "more fibres between switches, more 'channels' of hosts and fibres, or "
 		   "topologies with fewer arcs between their hosts"

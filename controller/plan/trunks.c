@@ -266,9 +266,9 @@ static int add_port(struct trunk_network *w, int port, bool tx, struct err *err)
 		return 0;
 	}
 	if (w->by_power && tx && plan_power_in(w->ctx, port, &mdbm)) {
-		x.loss_mdb = w->most_mdbm - mdbm;
+		x.loss_mdb = w->max_mdbm - mdbm;
 	} else if (w->by_power && plan_power_needed(w->ctx, port, &mdbm)) {
-		x.loss_mdb = mdbm - w->least_mdbm;
+		x.loss_mdb = mdbm - w->min_mdbm;
 	}
 	return vec_push(&w->fibres, x) ? err_nomem(err) : 0;
 }
@@ -580,7 +580,7 @@ int trunk_network_init(struct trunk_network *w, struct err *err)
 		return rc;
 	}
 	if (w->by_power) {
-		w->mesh->budget_mdb = w->most_mdbm - w->least_mdbm;
+		w->mesh->budget_mdb = w->max_mdbm - w->min_mdbm;
 	}
 	return add_demands(w, err);
 }

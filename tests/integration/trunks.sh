@@ -62,11 +62,23 @@ tap "no command was sent" $?
 expect 0 "one way round" weft apply -f "$T/one-way.yaml"
 expect 0 "is verified, too" weft verify
 expect 65 "eight arcs over two fibres each way" weft plan -f "$T/bipartite.yaml"
-has err "what fits is named" 'needs 8 lightpaths .* at most [46] fit'
+has err "the cut is named" '4 lightpaths must lead out of \{left\}, and the 2 fibres there carry 2'
 expect 0 "wavelengths between the switches" weft apply -f "$T/wdm.yaml"
 expect 0 "are verified" weft verify
 expect 0 "what transmitters send" weft plan -f "$T/wdm.yaml" --full
 has out "is said" 'h[0-3].p[01] sends channel 3'
 expect 65 "a wavelength that no transceiver sends" weft plan -f "$T/wrong.yaml"
-has err "is an error that says why" "channel carries no other"
+has err "is an error that says why" "the 0 fibres there carry 0"
+has err "and what to do" "more 'channels' of hosts and fibres"
+
+# ---- jobs are given light together ----
+
+six=$TOP/configs/fabrics/six-sites.yaml
+expect 2 "four jobs over six sites, with as few wavelengths as they need" weft plan --offline -f "$six"
+has out "all of them" '^[0-9]+ to add, 0 to delete'
+{ grep -v '{ name: j' "$six" && grep '{ name: j' "$six" | tac; } >"$T/six.yaml"
+expect 2 "in another order" weft plan --offline -f "$T/six.yaml"
+sed 's/2s, channels: 0-3/2s, channels: 0-2/' "$six" >"$T/three.yaml"
+expect 65 "hosts that send three of the wavelengths" weft plan --offline -f "$T/three.yaml"
+has err "the proof is named" 'jobs j0, j2, j3: 8 lightpaths must lead out of \{s0, s1\}, and the 2 fibres there carry 6'
 finish

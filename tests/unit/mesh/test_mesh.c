@@ -640,6 +640,52 @@ static void random_meshes(void **state)
 	}
 }
 
+/* Fibres for one lightpath each hold as many in four channels as in one, and no
+ * two of different channels. */
+static void fibres_for_one_lightpath(void **state)
+{
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 5);
+	for (int k = 0; k < 20; k++) {
+		struct rwa_mesh *m[2];
+		struct rwa_mesh_result res[2];
+
+		for (int i = 0; i < 2; i++) {
+			assert_int_equal(rwa_mesh_new(5, &m[i], NULL), 0);
+		}
+		for (int v = 0; v < 15; v++) {
+			struct rwa_mesh_arc a = {
+				v % 5, (v % 5 + 1 + v / 5) % 5,
+				1 + (int)rng_below(&rng, 2), 0, false,
+			};
+			struct rwa_mesh_demand d = { (v + 3) % 5, (v + 3 + 1 + v / 5) % 5,
+						     1 + (int)rng_below(&rng, 4), false };
+
+			for (int i = 0; i < 2; i++) {
+				a.is_single = i == 1;
+				assert_int_equal(rwa_mesh_add_arc(m[i], &a, NULL), 0);
+				assert_int_equal(rwa_mesh_add_demand(m[i], &d, NULL), 0);
+			}
+		}
+		solve(m[0], 1, &res[0]);
+		solve(m[1], 4, &res[1]);
+		assert_true(res[1].lightpaths <= res[0].lightpaths_bound);
+		assert_true(res[1].lightpaths + 1 >= res[0].lightpaths);
+		assert_true(res[0].lightpaths < m[0]->lightpaths);
+		/* As they are, but all on one fibre. */
+		for (size_t h = 0; h < res[1].assignment.hops.n; h++) {
+			res[1].assignment.hops.v[h].fibre = 0;
+		}
+		assert_int_not_equal(rwa_mesh_check(m[1], &res[1].assignment, 4, false, NULL), 0);
+		for (int i = 0; i < 2; i++) {
+			rwa_mesh_result_fini(&res[i]);
+			rwa_mesh_free(m[i]);
+		}
+	}
+}
+
 static void drawings(void **state)
 {
 	struct rwa_mesh *m = yaml(SQUARE "demands: all\n");
@@ -690,6 +736,7 @@ int main(void)
 		cmocka_unit_test(bad_yaml_files),
 		cmocka_unit_test(self_demands_are_counted),
 		cmocka_unit_test(random_meshes),
+		cmocka_unit_test(fibres_for_one_lightpath),
 		cmocka_unit_test(drawings),
 	};
 

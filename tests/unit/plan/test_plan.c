@@ -1489,9 +1489,9 @@ static void filters_that_nothing_passes(void **state)
 		{ WDM(", channels: 0-9", "0-3", "3-6") JOB("Ring(8)"),
 		  "the filters pass too few wavelengths all the way for the 4" },
 		{ WDM(", channels: 4-9", "0-3", "0-3") JOB("Ring(8)"),
-		  "2 lightpaths must lead out of {ocs0}, and its 0 fibres there carry 0" },
+		  "2 lightpaths must lead out of {ocs0}, and the 0 fibres there carry 0" },
 		{ WDM("", "0-3", "0-3") JOB("Ring(8)"),
-		  "2 lightpaths must lead out of {ocs0}, and its 0 fibres there carry 0" },
+		  "2 lightpaths must lead out of {ocs0}, and the 0 fibres there carry 0" },
 	};
 
 	(void)state;
@@ -1519,7 +1519,7 @@ static void too_few_trunks_are_named(void **state)
 	(void)state;
 	assert_int_equal(plan_make(f, NULL, &p, &err), WEFT_EINFEASIBLE);
 	if (!strstr(err.msg, "job j: topology Ring(8): 2 lightpaths must lead out of "
-			     "{ocs0}, and its 1 fibre there carries 1")) {
+			     "{ocs0}, and the 1 fibre there carries 1")) {
 		fail_msg("%s", err.msg);
 	}
 	model_free(f);

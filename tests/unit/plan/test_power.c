@@ -85,6 +85,41 @@ static void amplified_light_needs_a_known_receiver(void **state)
 	check(", launch: 0dBm, receive-max: 6dBm", ", gain: 15dB", NULL);
 }
 
+/* The short way loses 20 dB, the one over s2 6 dB: that is taken where receivers
+ * need it, and the fewest switches where they say nothing. */
+static void a_route_within_reach_is_found(void **state)
+{
+	static const char *const receivers[] = { "", ", launch: 0dBm, receive-min: -15dBm" };
+	static const int switches[] = { 2, 3 };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct err_list errs = { 0 };
+		struct model_fabric *f = NULL;
+		struct plan *p = NULL;
+		struct err err = { 0 };
+		char text[2048];
+
+		snprintf(text, sizeof(text), "weft: 1\nfabric: t\nhosts:\n"
+			 "  - { name: 'n[0-1]', ports: p0, rate: 100Gbps%s }\nswitches:\n"
+			 "  - { name: 's[0-2]', size: 4x4, driver: sim, loss: 2dB }\nfibres:\n"
+			 "  - { from: 'n0.p0', to: 's0.1', loss: 1dB }\n"
+			 "  - { from: 'n1.p0', to: 's1.1', loss: 1dB }\n"
+			 "  - { from: 's0.2', to: 's1.2', loss: 20dB }\n"
+			 "  - { from: 's0.3', to: 's2.1', loss: 3dB }\n"
+			 "  - { from: 's2.2', to: 's1.3', loss: 3dB }\n"
+			 "jobs:\n  - { name: j, nodes: all, collective: allgather, "
+			 "size: 1MiB, topology: 'UniRing(1,2)' }\n", receivers[i]);
+		assert_int_equal(model_parse("t.yaml", text, strlen(text), &f, &errs), 0);
+		if (plan_make(f, NULL, &p, &err)) {
+			fail_msg("%s", err.msg);
+		}
+		assert_int_equal(p->jobs[0].n_circuits, 2 * switches[i]);
+		plan_free(p);
+		model_free(f);
+	}
+}
+
 /* What is connected already is not touched for it. */
 static void light_that_stays_is_let_be(void **state)
 {
@@ -278,6 +313,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(power_is_within_the_receivers_limits),
 		cmocka_unit_test(amplified_light_needs_a_known_receiver),
+		cmocka_unit_test(a_route_within_reach_is_found),
 		cmocka_unit_test(light_that_stays_is_let_be),
 		cmocka_unit_test(every_element_is_named),
 		cmocka_unit_test(measured_power_counts),

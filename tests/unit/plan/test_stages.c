@@ -43,21 +43,48 @@
 	"  - { from: 'h[4-7].p[0-3]', to: 'ocs1.[1-16]' }\n"            \
 	"  - { from: 'ocs0.[17-32]', to: 'ocs1.[17-32]' }\n"
 
-static struct model_fabric *fabric_of(const char *devices, const char *topology,
-				      const char *changes)
+/* Three switches with two wavelengths on each fibre, from s2 to s1 one way only:
+ * what goes from s0 to s2 has no other way, what goes from s0 to s1 has. */
+#define TRIANGLE                                                        \
+	"hosts:\n"                                                      \
+	"  - { name: 'a[0-1],b[0-1]', ports: 'p[0-1]', rate: 100Gbps, " \
+	"channels: 0-1 }\n"                                             \
+	"switches:\n"                                                   \
+	"  - { name: 's[0-2]', size: 8x8, driver: sim }\n"              \
+	"fibres:\n"                                                     \
+	"  - { from: 'a0.p[0-1]', to: 's0.[1-2]' }\n"                   \
+	"  - { from: 'b0.p[0-1]', to: 's0.[3-4]' }\n"                   \
+	"  - { from: 'a1.p[0-1]', to: 's1.[1-2]' }\n"                   \
+	"  - { from: 'b1.p[0-1]', to: 's2.[1-2]' }\n"                   \
+	"  - { from: 's0.[5-6]', to: 's1.[5-6]', channels: 0-1 }\n"     \
+	"  - { from: 's0.[7-8]', to: 's2.[7-8]', channels: 0-1 }\n"     \
+	"  - { from: 's2.out[5-6]', to: 's1.in[7-8]', channels: 0-1 }\n"
+#define PAIR(name)                                                      \
+	"  - { name: " name ", nodes: '" name "[0-1]', collective: "     \
+	"allgather, size: 1MiB, topology: 'UniRing(2,2)' }\n"
+
+static struct model_fabric *parse(const char *text)
 {
 	struct err_list errs = { 0 };
 	struct model_fabric *f = NULL;
-	char text[4096], line[1024];
+	char line[1024];
 
-	snprintf(text, sizeof(text), "%s%s%sjobs:\n  - { name: j, nodes: all, "
-		 "collective: allreduce, size: 1MiB, topology: '%s' }\n%s",
-		 HEAD, HOSTS, devices, topology, changes);
 	if (model_parse("t.yaml", text, strlen(text), &f, &errs)) {
 		print_error("%s\n", err_str(&errs.v[0], line, sizeof(line)));
 		fail();
 	}
 	return f;
+}
+
+static struct model_fabric *fabric_of(const char *devices, const char *topology,
+				      const char *changes)
+{
+	char text[4096];
+
+	snprintf(text, sizeof(text), "%s%s%sjobs:\n  - { name: j, nodes: all, "
+		 "collective: allreduce, size: 1MiB, topology: '%s' }\n%s",
+		 HEAD, HOSTS, devices, topology, changes);
+	return parse(text);
 }
 
 static struct plan *plan_of(const struct model_fabric *f,
@@ -90,7 +117,7 @@ static struct plan_light *light_after(const struct plan *p)
 /* ---- an independent replay ----------------------------------------------- */
 
 #define MAX_HOSTS 8
-#define MAX_DEVICES 2
+#define MAX_DEVICES 3
 #define MAX_PORTS 32
 
 /* Where light that enters a device leaves it, -1: nowhere. */
@@ -462,6 +489,39 @@ static void what_others_had_needs_no_floor(void **state)
 	free(light);
 }
 
+/* Job a's second lightpath was lit through s2 while the fibre to s1 lacked a
+ * wavelength. Job b needs both from s0 to s2: that lightpath moves and no other, and
+ * its hosts keep half of what they have. More cannot be kept, as it ends at the same
+ * ports. */
+static void light_that_moves_for_another_job_keeps_the_floor(void **state)
+{
+	struct model_fabric *f = parse(HEAD TRIANGLE "jobs:\n" PAIR("a")
+				       "dead: [ { port: 's0.out[6]' } ]\n");
+	struct model_fabric *g = parse(HEAD TRIANGLE "jobs:\n" PAIR("b") PAIR("a")
+				       "changes: { keep: 50%, keep-pair: 50% }\n");
+	struct model_fabric *h = parse(HEAD TRIANGLE "jobs:\n" PAIR("b") PAIR("a")
+				       "changes: { keep: 60% }\n");
+	struct plan *p = plan_of(f, NULL), *q, *none = NULL;
+	struct plan_light *light = light_after(p);
+	struct plan_base base = { .intent = light, .observed = light };
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(p->jobs[0].n_circuits, 4 * 2 + 1);
+	q = plan_of(g, &base);
+	replay(q, light);
+	assert_int_equal(q->jobs[1].n_circuits, 4 * 2);
+	assert_int_equal(q->jobs[1].n_moves, 2);
+	assert_int_equal(plan_make(h, &base, &none, &err), WEFT_EINFEASIBLE);
+	assert_non_null(strstr(err.msg, "must stay"));
+	plan_free(p);
+	plan_free(q);
+	model_free(f);
+	model_free(g);
+	model_free(h);
+	free(light);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -471,6 +531,7 @@ int main(void)
 		cmocka_unit_test(a_pair_has_a_floor_of_its_own),
 		cmocka_unit_test(the_floor_holds_for_any_change),
 		cmocka_unit_test(what_others_had_needs_no_floor),
+		cmocka_unit_test(light_that_moves_for_another_job_keeps_the_floor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

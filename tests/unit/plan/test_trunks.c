@@ -97,6 +97,59 @@ static void shuffle(struct rng *rng, int *order, int n)
 	}
 }
 
+/* Circuits that a plan makes or deletes for jobs that are there already. */
+static int moved(const struct plan *p, const char *but)
+{
+	int n = 0;
+
+	for (int j = 0; j < p->n_jobs; j++) {
+		if (strcmp(p->fabric->jobs[p->jobs[j].job].name, but) != 0) {
+			n += p->jobs[j].n_moves;
+		}
+	}
+	return n;
+}
+
+/* Light of all jobs but one, then of all: with wavelengths to spare none of it moves,
+ * and none when nothing changes, for all jobs or for one while the others are kept. */
+static void check_stays(const struct tight_fabric *t)
+{
+	struct tight_fabric fewer = *t;
+	char *text = tight_text(t, NULL, 4 * t->channels);
+	struct model_fabric *f = fabric_of(text), *g;
+	struct plan *p, *q, *again;
+	struct plan_light *light;
+	struct plan_base base = { 0 };
+
+	free(text);
+	fewer.n_jobs--;
+	text = tight_text(&fewer, NULL, 4 * t->channels);
+	g = fabric_of(text);
+	free(text);
+	p = plan_of(g, NULL);
+	light = light_after(p);
+	base.intent = base.observed = light;
+	q = plan_of(f, &base);
+	check_light(q);
+	assert_int_equal(moved(q, f->jobs[f->n_jobs - 1].name), 0);
+	free(light);
+	light = light_after(q);
+	base.intent = base.observed = light;
+	again = plan_of(f, &base);
+	assert_true(plan_is_empty(again));
+	plan_free(again);
+	base.only = f->jobs[0].name;
+	again = plan_of(f, &base);
+	assert_true(plan_is_empty(again));
+	check_light(again);
+	plan_free(again);
+	plan_free(q);
+	plan_free(p);
+	model_free(f);
+	model_free(g);
+	free(light);
+}
+
 /* Planned in three orders of the jobs; with one wavelength less it is refused where
  * rwa proves that they do not fit. */
 static void check_tight(uint64_t seed, int sites)
@@ -130,6 +183,7 @@ static void check_tight(uint64_t seed, int sites)
 	}
 	plan_free(first);
 	model_free(first_fabric);
+	check_stays(&t);
 	if (t.bound == t.channels && t.channels > 1) {
 		text = tight_text(&t, NULL, t.channels - 1);
 		f = fabric_of(text);

@@ -147,7 +147,7 @@ static inline void tight_make(struct tight_fabric *t, uint64_t seed, int sites, 
 	for (int s = 1; s < sites; s++) {
 		tight_add_edge(t, (int)rng_below(&rng, (uint64_t)s), s);
 	}
-	for (int k = (int)rng_below(&rng, (uint64_t)sites); k > 0; k--) {
+	for (int k = (int)rng_below(&rng, 2 * (uint64_t)sites); k > 0; k--) {
 		tight_add_edge(t, (int)rng_below(&rng, (uint64_t)sites),
 			       (int)rng_below(&rng, (uint64_t)sites));
 	}
