@@ -8,27 +8,39 @@
 
 #include "optree/private.h"
 
+/* A relay over the next link: one way round, on a line both ways. */
+static int push_round(const struct optree_params *p, struct optree_sym *out, int r)
+{
+	int dir = tree_width(p, RWA_CW) ? RWA_CW : RWA_CCW, last = p->line ? RWA_CCW : dir;
+	struct sym_round round = { .move = out->moves.n, .n_moves = 1 + (size_t)(last - dir),
+				   .room = { 1, 1 } };
+
+	for (; dir <= last; dir++) {
+		struct sym_hop hop = { .at = dir == RWA_CW || !r ? r : p->n - r,
+				       .dest = -1, .last = 1 };
+		struct sym_move move = { .len = 1, .dir = (uint8_t)dir,
+					 .hop = out->hops.n, .n_hops = 1 };
+
+		if (vec_push(&out->hops, hop) || vec_push(&out->moves, move)) {
+			return WEFT_ENOMEM;
+		}
+	}
+	return vec_push(&out->rounds, round);
+}
+
 int baseline_ring(const struct optree_params *p, struct optree_sym *out, struct err *err)
 {
-	/* One channel is all it uses. */
-	struct rwa_ring one = { p->n, 1, 1 };
+	struct rwa_ring ring = { p->n, p->fibres, p->channels };
 	int rc = 0;
 
-	optree_sym_init(out, COLL_ALLGATHER, &one);
+	optree_sym_init(out, COLL_ALLGATHER, &ring);
 	for (int r = 0; r < p->n - 1 && !rc; r++) {
-		struct sym_hop hop = { .at = r, .dest = -1, .last = 1 };
-		struct sym_move move = { .len = 1, .dir = RWA_CW,
-					 .hop = (size_t)r, .n_hops = 1 };
-		struct sym_round round = { .move = (size_t)r, .n_moves = 1 };
-
-		rc = vec_push(&out->hops, hop) || vec_push(&out->moves, move) ||
-				     vec_push(&out->rounds, round)
-			     ? err_nomem(err) : 0;
+		rc = push_round(p, out, r) ? err_nomem(err) : 0;
 	}
-	if (rc || (rc = optree_sym_light(out, 2, err))) {
+	/* One channel is all it uses. */
+	if (rc || (rc = optree_sym_place(out, p, err)) || (rc = optree_sym_light(out, 2, err))) {
 		optree_sym_fini(out);
 	}
-	out->ring = (struct rwa_ring){ p->n, p->fibres, p->channels };
 	return rc;
 }
 
@@ -39,7 +51,7 @@ static int light_init(const struct optree_params *p, struct tree_light *t, struc
 	size_t arcs = (size_t)p->n * (size_t)(p->n - 1);
 
 	*t = (struct tree_light){
-		.ring = { p->n, p->fibres, p->channels },
+		.ring = tree_ring(p),
 		.arcs = malloc(arcs * sizeof(*t->arcs)),
 		.item = malloc(arcs * sizeof(*t->item)),
 	};
@@ -67,10 +79,10 @@ static int finish(const struct optree_params *p, enum optree_algorithm how,
 		  enum optree_baseline what, struct tree_light *t,
 		  struct optree_plan *out, struct err *err)
 {
+	int width = t->ring.channels * t->ring.fibres;
 	int hops, rc = tree_check_reach(p, t, &hops, &out->worst_loss_mdb, err);
 
-	if (rc || (rc = rwa_ring_check(&t->ring, t->arcs, t->n_arcs, err)) ||
-	    (rc = tree_schedule(t, p->loss, &out->sched, err)) ||
+	if (rc || (rc = tree_schedule(p, t, &out->sched, err)) ||
 	    (rc = tree_time_ns(p, t, &out->time_ns, err))) {
 		return rc;
 	}
@@ -78,8 +90,9 @@ static int finish(const struct optree_params *p, enum optree_algorithm how,
 	out->chunks = 1;
 	out->steps = t->steps;
 	out->lightpaths = t->n_arcs;
-	out->closed_form_steps = optree_baseline_steps(what, p->n, p->channels * p->fibres);
-	out->optree_time_ns = tree_published_ns(p);
+	make_published(p, optree_best_depth(p->n), out);
+	out->depth = 0;
+	out->closed_form_steps = p->line ? 0 : optree_baseline_steps(what, p->n, width);
 	return 0;
 }
 
@@ -97,7 +110,8 @@ static int pair_item(int n, int v, int r)
 
 int baseline_ne(const struct optree_params *p, struct optree_plan *out, struct err *err)
 {
-	int wide = p->channels * p->fibres > 1;
+	struct rwa_ring ring = tree_ring(p);
+	bool wide = ring.channels * ring.fibres > 1;
 	struct tree_light t = { 0 };
 	int rc;
 
@@ -133,6 +147,7 @@ int baseline_ne(const struct optree_params *p, struct optree_plan *out, struct e
 struct groups {
 	struct tree_light *t;
 	int n, size, count;
+	bool line;
 };
 
 static int first_of(const struct groups *g, int group)
@@ -174,7 +189,7 @@ static int exchange(const struct groups *g, struct err *err)
 	struct tree_light *t = g->t;
 	int base = t->steps;
 	/* So many channels that all lightpaths go in one slot. */
-	struct rwa_ring wide = { g->n, 1, g->count * g->count / 8 + 1 };
+	struct rwa_ring wide = { g->n, 1, g->count * g->count / (g->line ? 4 : 8) + 1 };
 	size_t pairs = (size_t)g->count * (size_t)(g->count - 1);
 	struct rwa_arc *arcs = malloc((pairs + 1) * sizeof(*arcs));
 	int32_t *lead = malloc((size_t)g->count * sizeof(*lead));
@@ -185,7 +200,7 @@ static int exchange(const struct groups *g, struct err *err)
 		lead[k] = leader_of(g, k);
 	}
 	if (!rc) {
-		rc = rwa_all_to_all(&wide, lead, g->count, false, arcs, &res, err);
+		rc = rwa_all_to_all(&wide, lead, g->count, g->line, arcs, &res, err);
 	}
 	for (size_t k = 0; k < pairs && !rc; k++) {
 		int from = (int)(k / (size_t)(g->count - 1));
@@ -228,9 +243,10 @@ static void pass_on(const struct groups *g)
 
 int baseline_wrht(const struct optree_params *p, struct optree_plan *out, struct err *err)
 {
-	int64_t size = 2 * (int64_t)p->channels * p->fibres + 1;
+	struct rwa_ring ring = tree_ring(p);
+	int64_t size = 2 * (int64_t)ring.channels * ring.fibres + 1;
 	struct tree_light t = { 0 };
-	struct groups g = { .t = &t, .n = p->n,
+	struct groups g = { .t = &t, .n = p->n, .line = p->line,
 			    .size = size < p->n ? (int)size : p->n };
 	int rc = light_init(p, &t, err);
 

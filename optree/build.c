@@ -419,11 +419,12 @@ static int build_level(struct tree_builder *b, int level, struct err *err)
 	int width = t->ring.fibres * t->ring.channels, rc;
 
 	make_children(b, level);
-	if (level == 0) {
+	if (level == 0 && !b->shape->line) {
 		rc = ring_level(b, &res, err);
 	} else {
 		line_level(b, level);
-		if (!(rc = go_early(b, first, &early, err))) {
+		rc = level ? go_early(b, first, &early, err) : 0;
+		if (!rc) {
 			rc = rwa_ring_colour(&t->ring, t->arcs + first + early,
 					     t->n_arcs - first - early, &res, err);
 		}

@@ -159,6 +159,37 @@ static int set_both_halves(const struct optree_params *p, struct optree_plan *ou
 	return rc;
 }
 
+/* Reverses the written all-gather of *out. Reversed lightpaths go the other
+ * way round, so of unequal light the one to reverse is that of a ring whose
+ * directions have changed places. */
+static int reverse_written(const struct optree_params *p, enum coll_kind kind,
+			   enum optree_algorithm how, struct optree_plan *out, struct err *err)
+{
+	struct optree_params other = *p;
+	struct optree_plan mirror = { 0 };
+	VEC(struct optree_fibre) light = { 0 };
+	int rc = 0;
+
+	for (int k = 0; k < p->n_light && !rc; k++) {
+		struct optree_fibre f = p->light[k];
+
+		f.dir = !f.dir;
+		rc = vec_push(&light, f) ? err_nomem(err) : 0;
+	}
+	other.light = light.v;
+	/* What composed has written out is a tree of one stage. */
+	how = how == OPTREE_COMPOSED ? OPTREE_BY_ONE_STAGE : how;
+	if (!rc && p->n_light) {
+		rc = make_gather(&other, how, &mirror, err);
+	}
+	if (!rc) {
+		rc = collectives_convert(p, kind, mirror.sched, &out->sched, err);
+	}
+	optree_plan_fini(&mirror);
+	vec_fini(&light);
+	return rc;
+}
+
 /* Reduce-scatter is an all-gather the other way round in time, all-reduce
  * one after the other. */
 static int make_reduction(const struct optree_params *p, enum coll_kind kind,
@@ -176,7 +207,7 @@ static int make_reduction(const struct optree_params *p, enum coll_kind kind,
 	}
 	out->kind = kind;
 	if (out->sched) {
-		rc = collectives_convert(p, kind, NULL, &out->sched, err);
+		rc = reverse_written(p, kind, out->algorithm, out, err);
 	}
 	if (!rc && kind == COLL_ALLREDUCE) {
 		if (out->time_ns > INT64_MAX / 2 - out->retune_hidden_ns) {
@@ -257,7 +288,7 @@ int optree_collective(const struct optree_params *p, enum coll_kind kind, int ro
 		rc = make_gather(p, how, out, err);
 	} else if (kind == COLL_REDUCE_SCATTER || kind == COLL_ALLREDUCE) {
 		rc = make_reduction(p, kind, how, out, err);
-	} else if (tree_is_part(p)) {
+	} else if (kind == COLL_BROADCAST && tree_is_part(p)) {
 		rc = err_set(err, WEFT_EUNSUPPORTED,
 			     "%s on a part of the ring or on unequal fibres: "
 			     "not supported", coll_kind_name(kind));

@@ -77,8 +77,7 @@ static int over_bound(const struct optree_sym *s)
 	return sum;
 }
 
-/* What the paper would say; it knows whole rings with equal directions. */
-static void set_published(const struct optree_params *p, struct optree_plan *out)
+void make_published(const struct optree_params *p, int depth, struct optree_plan *out)
 {
 	struct optree_params q = *p;
 
@@ -88,8 +87,8 @@ static void set_published(const struct optree_params *p, struct optree_plan *out
 	q.channels = (int)tree_width(p, RWA_CW);
 	q.fibres = 1;
 	out->optree_time_ns = tree_published_ns(&q);
-	out->depth = optree_best_depth(p->n);
-	out->closed_form_steps = optree_closed_form(p->n, q.channels, out->depth);
+	out->depth = depth;
+	out->closed_form_steps = optree_closed_form(p->n, q.channels, depth);
 }
 
 static int set_times(const struct optree_params *p, const struct optree_sym *s,
@@ -132,7 +131,7 @@ int make_from_sym(const struct optree_params *p, enum optree_algorithm how, stru
 					tree_span(p, s->max_len)) : 0;
 	rc = set_times(p, out->sym, out, err);
 	if (!rc) {
-		set_published(p, out);
+		make_published(p, optree_best_depth(p->n), out);
 	}
 	return rc;
 }
@@ -192,8 +191,7 @@ static int make_ring(const struct optree_params *p, struct optree_plan *out, str
 
 	if (!rc && !(rc = baseline_ring(p, &s, err)) &&
 	    !(rc = make_from_sym(p, OPTREE_BY_RING, &s, out, err))) {
-		out->closed_form_steps = optree_baseline_steps(
-			OPTREE_RING, p->n, p->channels * p->fibres);
+		out->closed_form_steps = optree_baseline_steps(OPTREE_RING, p->n, 1);
 	}
 	return rc;
 }
@@ -228,10 +226,7 @@ static int make_faster(const struct optree_params *p, int depth,
 	bool may = false;
 	int rc = make_composed(p, out, err);
 
-	if (tree_is_part(p)) {
-		return rc;
-	}
-	if (!rc) {
+	if (!rc && !part_supports(p, OPTREE_TREE, &ignored)) {
 		rc = tree_may_win(p, depth, out->time_ns, &may, err);
 	}
 	if (rc || !may) {
@@ -274,11 +269,7 @@ int make_gather(const struct optree_params *p, enum optree_algorithm how,
 	int rc = tree_check_params(p, err);
 
 	memset(out, 0, sizeof(*out));
-	if (!rc && tree_is_part(p) &&
-	    (p->depth || (how != OPTREE_AUTO && how != OPTREE_COMPOSED))) {
-		rc = part_unsupported(p->depth ? OPTREE_TREE : how, err);
-	}
-	if (rc) {
+	if (rc || (rc = part_supports(p, p->depth ? OPTREE_TREE : how, err))) {
 		return rc;
 	}
 	switch (how) {

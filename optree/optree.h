@@ -97,12 +97,14 @@ struct optree_sym;
 
 /*
  * With params->light, at and line:
- * - light: all-gather, reduce-scatter and all-reduce by composed or auto,
- *   any set of channels; the others WEFT_EUNSUPPORTED.
+ * - light: any set of channels. Algorithms but composed, auto and ring use as
+ *   many as the narrower direction has, and are WEFT_EUNSUPPORTED without any
+ *   in one of them.
  * - at: loss and reach are those of the links between the positions. In the
  *   schedule nodes are ranks: rank r's light is added and dropped at position
  *   at[r], and passes every link on its path there (optree_links()).
- * - line: all-gather, reduce-scatter and all-reduce by composed or auto.
+ * - line: not neighbour exchange (WEFT_EUNSUPPORTED).
+ * - Broadcast only where that comes to all channels of the whole ring.
  * Fields of the plan mean the same; the bound is that of the light and the
  * line given.
  */

@@ -24,16 +24,16 @@ struct clockwork {
 	struct colour *colour[2];
 	bool overlap;
 	bool reversed;		/* last step first */
-	bool other_way;		/* light goes the other way round */
+	bool mirrored;		/* light goes the other way round */
 	double unit;		/* of the times above in a ns */
 	double *times;		/* where the next step's go, or NULL */
 };
 
 /* The direction that light goes: reversed, it keeps the channels of a move of
  * the other way where both ways have the same. */
-static int way_of(const struct clockwork *c, const struct sym_move *m)
+static int direction_of(const struct clockwork *c, const struct sym_move *m)
 {
-	return c->other_way ? !m->dir : m->dir;
+	return c->mirrored ? !m->dir : m->dir;
 }
 
 /* When colours first..first+width-1 can carry this class. */
@@ -43,7 +43,7 @@ static __int128 ready(const struct clockwork *c, const struct sym_move *m,
 	__int128 at = c->now;
 
 	for (int32_t k = first; k < first + m->width; k++) {
-		const struct colour *x = &c->colour[way_of(c, m)][k];
+		const struct colour *x = &c->colour[direction_of(c, m)][k];
 
 		if ((x->len != m->len || x->class != class) && x->released + c->retune > at) {
 			at = x->released + c->retune;
@@ -55,7 +55,7 @@ static __int128 ready(const struct clockwork *c, const struct sym_move *m,
 static void release(struct clockwork *c, const struct sym_move *m, int32_t class, int32_t first)
 {
 	for (int32_t k = first; k < first + m->width; k++) {
-		c->colour[way_of(c, m)][k] = (struct colour){ m->len, class,
+		c->colour[direction_of(c, m)][k] = (struct colour){ m->len, class,
 							c->now };
 	}
 }
@@ -159,9 +159,9 @@ int overlap_time_ns(const struct optree_params *p, const struct optree_sym *s,
 	if (!rc && kind == COLL_ALLREDUCE) {
 		c.reversed = true;
 		/* Of unequal light the mirrored schedule is reversed. */
-		c.other_way = s->light.n == 0;
+		c.mirrored = s->light.n == 0;
 		run(&c, lasts);
-		c.reversed = c.other_way = false;
+		c.reversed = c.mirrored = false;
 	}
 	if (!rc) {
 		run(&c, lasts);

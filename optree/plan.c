@@ -52,13 +52,19 @@ int tree_check_params(const struct optree_params *p, struct err *err)
 	return part_check(p, err);
 }
 
-static const struct rwa_arc *longest(const struct tree_light *t)
+static const struct rwa_arc *longest(const struct optree_params *p, const struct tree_light *t,
+				     int *hops)
 {
-	const struct rwa_arc *best = &t->arcs[0];
+	const struct rwa_arc *best = NULL;
 
-	for (int64_t k = 1; k < t->n_arcs; k++) {
-		if (tree_hops(t->ring.n, &t->arcs[k]) > tree_hops(t->ring.n, best)) {
-			best = &t->arcs[k];
+	*hops = 0;
+	for (int64_t k = 0; k < t->n_arcs; k++) {
+		const struct rwa_arc *a = &t->arcs[k];
+		int links = optree_links(p, a->src, a->dst, a->dir);
+
+		if (links > *hops) {
+			*hops = links;
+			best = a;
 		}
 	}
 	return best;
@@ -83,11 +89,12 @@ int tree_out_of_reach(const struct optree_params *p, int src, int dst, int hops,
 int tree_check_reach(const struct optree_params *p, const struct tree_light *t,
 		     int *hops, int64_t *worst_mdb, struct err *err)
 {
-	const struct rwa_arc *a = longest(t);
+	struct rwa_ring ring = { p->at && p->ring_nodes ? p->ring_nodes : p->n,
+				 p->fibres, p->channels };
+	const struct rwa_arc *a = longest(p, t, hops);
 
-	*hops = tree_hops(t->ring.n, a);
-	*worst_mdb = p->loss ? rwa_path_loss_mdb(&t->ring, p->loss, *hops) : 0;
-	if (!p->loss || *hops <= rwa_reach_hops(&t->ring, p->loss)) {
+	*worst_mdb = p->loss ? rwa_path_loss_mdb(&ring, p->loss, *hops) : 0;
+	if (!p->loss || *hops <= rwa_reach_hops(&ring, p->loss)) {
 		return 0;
 	}
 	return tree_out_of_reach(p, a->src, a->dst, *hops, err);
@@ -171,13 +178,16 @@ static int by_promise(const void *a, const void *b)
 static int make_shapes(const struct tree_choice *ch, struct tree_shape *out)
 {
 	const struct optree_params *p = ch->p;
-	int64_t width = (int64_t)p->channels * p->fibres;
-	int reach = p->loss ? rwa_reach_hops(&ch->ring, p->loss) : p->n;
+	struct tree_request request = { .n = p->n, .line = p->line, .mixed = p->depth == 0,
+				  .width = (int64_t)ch->ring.channels * ch->ring.fibres };
+	struct err ignored;
 	int from = p->depth ? p->depth : 1, n = 0;
 	int to = p->depth ? p->depth : tree_max_depth(p->n);
 
+	/* What is out of reach is named when the nearest shape is checked. */
+	make_reach(p, &request.reach, &ignored);
 	for (int k = from; k <= to; k++) {
-		n += tree_shapes(p->n, k, reach, width, p->depth == 0, out + n);
+		n += tree_shapes(&request, k, out + n);
 	}
 	qsort(out, (size_t)n, sizeof(*out), by_promise);
 	return n;
@@ -253,7 +263,7 @@ out:
 
 int tree_min_steps(const struct optree_params *p, int64_t *steps, struct err *err)
 {
-	struct tree_choice ch = { .p = p, .ring = { p->n, p->fibres, p->channels } };
+	struct tree_choice ch = { .p = p, .ring = tree_ring(p) };
 	struct tree_shape *shapes = calloc(OPTREE_MAX_DEPTH * TREE_SHAPES_MAX, sizeof(*shapes));
 	int n;
 
@@ -315,13 +325,12 @@ static int fill_plan(const struct tree_choice *ch, struct optree_plan *out, stru
 	out->algorithm = OPTREE_TREE;
 	out->chunks = 1;
 	out->rounds = t->n_levels;
-	out->optree_time_ns = tree_published_ns(p);
+	make_published(p, ch->depth, out);
 	out->depth = ch->depth;
 	out->radix = radix_of(p->n, ch->depth);
 	out->n_levels = t->n_levels;
 	memcpy(out->level, t->level, sizeof(out->level));
 	out->steps = t->steps;
-	out->closed_form_steps = optree_closed_form(p->n, p->channels * p->fibres, ch->depth);
 	out->colours_over_bound = t->colours_over_bound;
 	out->worst_loss_mdb = ch->worst_mdb;
 	out->lightpaths = t->n_arcs;
@@ -330,19 +339,16 @@ static int fill_plan(const struct tree_choice *ch, struct optree_plan *out, stru
 
 int tree_plan(const struct optree_params *p, struct optree_plan *out, struct err *err)
 {
-	struct tree_choice ch = { .p = p, .ring = { p->n, p->fibres, p->channels } };
+	struct tree_choice ch = { .p = p, .ring = tree_ring(p) };
 	int rc;
 
 	memset(out, 0, sizeof(*out));
 	rc = tree_check_params(p, err);
-	if (!rc && tree_is_part(p)) {
-		rc = part_unsupported(OPTREE_TREE, err);
+	if (!rc) {
+		rc = part_supports(p, OPTREE_TREE, err);
 	}
 	if (!rc && !(rc = choose(&ch, err)) && !(rc = fill_plan(&ch, out, err))) {
-		rc = rwa_ring_check(&ch.ring, ch.best.arcs, ch.best.n_arcs, err);
-	}
-	if (!rc) {
-		rc = tree_schedule(&ch.best, p->loss, &out->sched, err);
+		rc = tree_schedule(p, &ch.best, &out->sched, err);
 	}
 	tree_light_fini(&ch.best);
 	return rc;

@@ -36,6 +36,7 @@ struct tree_shape {
 	int depth;		/* asked for; levels may be fewer */
 	int levels;
 	int radix[OPTREE_MAX_DEPTH];
+	bool line;		/* level one too is of a line segment */
 	int64_t slots2;		/* twice the wavelength-slots that no colouring
 				 * of this shape goes below */
 	int64_t min_steps;	/* so many it needs at least */
@@ -46,15 +47,23 @@ struct tree_shape {
 #define TREE_SHAPES 3
 #define TREE_SHAPES_MAX (1 + 2 * TREE_SHAPES)
 
+/* What trees are wanted: on lines or whole rings, where lightpaths of level one
+ * reach so many links, with so many colours a direction; mixed: also where the
+ * paper has one, other shapes too. */
+struct tree_request {
+	int n, reach;
+	int64_t width;
+	bool line, mixed;
+};
+
 /*
  * Shapes worth building for a tree of this depth, at most TREE_SHAPES_MAX and
  * at least one; some may be equal. First the paper's, with m children
  * everywhere, where m^depth = n; then, when there is none or `mixed` is set,
- * those with the least load and the fewest steps whose lightpaths on the ring
- * span about `reach` links at most, as far as there are any. width: channels
- * times fibres.
+ * those with the least load and the fewest steps whose lightpaths of level one
+ * span about `reach` links at most, as far as there are any.
  */
-int tree_shapes(int n, int depth, int reach, int64_t width, bool mixed, struct tree_shape *out);
+int tree_shapes(const struct tree_request *request, int depth, struct tree_shape *out);
 
 /* Levels that a tree over n nodes can have at most. */
 int tree_max_depth(int n);
@@ -63,14 +72,6 @@ int tree_max_depth(int n);
 static inline int tree_child(int lo, int size, int r, int i)
 {
 	return lo + (int)(((int64_t)i * size + r / 2) / r);
-}
-
-/* Links that an arc of a ring of n nodes spans. */
-static inline int tree_hops(int n, const struct rwa_arc *a)
-{
-	int hops = a->dir == RWA_CW ? a->dst - a->src : a->src - a->dst;
-
-	return hops > 0 ? hops : hops + n;
 }
 
 /* All lightpaths of an all-gather: n (n - 1) of them. */
@@ -85,7 +86,8 @@ struct tree_light {
 	struct optree_level level[OPTREE_MAX_DEPTH];
 };
 
-/* Routes, colours and packs the stages into steps. *out is zeroed first and
+/* Routes, colours and packs the stages into steps; from node n-1 to 0 goes no
+ * light where the shape is of a line. *out is zeroed first and
  * freed by tree_light_fini(), also after an error. */
 int tree_build(const struct rwa_ring *ring, const struct tree_shape *shape,
 	       struct tree_light *out, struct err *err);
@@ -101,10 +103,15 @@ void tree_light_fini(struct tree_light *t);
 int tree_choose_early(int n, const struct rwa_arc *arcs, int64_t n_arcs, int dir, int boundary,
 		      int room, uint8_t *take, struct err *err);
 
-/* The schedule of these lightpaths over a digraph with the arcs they need.
- * hops: loss in milli-dB by hops, NULL: none. */
-int tree_schedule(const struct tree_light *t, const struct rwa_loss *loss,
+/* The schedule of these lightpaths over a digraph with the arcs they need. t:
+ * coloured on tree_ring(p); its fibres and channels become those that p->light
+ * allows, and are proven by rwa_ring_check(). */
+int tree_schedule(const struct optree_params *p, struct tree_light *t,
 		  struct coll_sched **out, struct err *err);
+
+/* The ring that lightpaths of one item each are coloured on: of ranks, and with
+ * as many colours as the narrower direction has. */
+struct rwa_ring tree_ring(const struct optree_params *p);
 
 /* ---- bounds ---- */
 
@@ -138,12 +145,18 @@ int optree_links(const struct optree_params *p, int src, int dst, int dir);
 /* Colours that the parameters allow in a direction. */
 int64_t tree_width(const struct optree_params *p, int dir);
 
-/* Only part of the ring, or directions that differ: OpTree and the baselines
- * have no schedule for that. */
+/* Only part of the ring, or fibres that differ. */
 bool tree_is_part(const struct optree_params *p);
 
-/* WEFT_EUNSUPPORTED: this algorithm on a part of the ring. */
-int part_unsupported(enum optree_algorithm how, struct err *err);
+/* WEFT_EUNSUPPORTED, with the reason, where this algorithm has no schedule on
+ * a part of the ring: those that send both ways need channels of both, and
+ * neighbour exchange has none on a line. */
+int part_supports(const struct optree_params *p, enum optree_algorithm how, struct err *err);
+
+/* Fibre and channel of a colour of a direction: the runs of light[] one after
+ * the other, or without any all channels of all fibres. O(n_light). */
+void part_colour(const struct optree_fibre *light, size_t n_light, int channels, int dir,
+		 int32_t colour, uint8_t *fibre, uint16_t *channel);
 
 /* WEFT_EINVAL when light or at are not on the ring or not in order. O(n +
  * n_light^2). */
@@ -155,6 +168,10 @@ int tree_span(const struct optree_params *p, int len);
 
 /* WEFT_ELIMIT or WEFT_EINVAL for parameters out of range. */
 int tree_check_params(const struct optree_params *p, struct err *err);
+
+/* What the paper says of such a tree, where it knows the ring: whole, or as
+ * wide both ways. Sets closed_form_steps, depth and optree_time_ns. */
+void make_published(const struct optree_params *p, int depth, struct optree_plan *out);
 
 /* Links of the longest lightpath and its loss in milli-dB, 0 without a loss
  * model. WEFT_EINFEASIBLE when the budget does not close over it. */
@@ -202,7 +219,7 @@ struct sym_move {
 	int32_t len;
 	uint8_t dir;
 	int32_t width, base, classes;
-	int64_t chunks;		/* over each lightpath */
+	int64_t chunks;		/* over each lightpath, at most */
 	size_t hop, n_hops;
 };
 
@@ -284,6 +301,11 @@ int optree_sym_verify(const struct optree_sym *s, struct err *err);
 /* Links that lie between the origin and a hop, in the direction of the move. */
 int optree_sym_behind(const struct optree_sym *s, const struct sym_move *m,
 		      const struct sym_hop *h);
+
+/* Links between a piece's origin and whom it is for, in the direction of the
+ * move. */
+int optree_sym_links(const struct optree_sym *s, const struct sym_move *m,
+		     const struct sym_hop *h);
 
 /* What time is counted in: how long a chunk takes on a channel, and light over
  * a link of the ring. p: of the links, where link is not 0. */
@@ -400,7 +422,8 @@ int compose_best(const struct optree_params *p, int reach, struct compose_shape 
 
 /*
  * The fastest all-to-all found: every piece takes a shortest path (pieces for
- * the opposite node half each way) in hops of levels, the far ones first: at
+ * the opposite node half each way; of directions that differ in width the
+ * wider one takes more nodes' pieces; a line has one path) in hops of levels, the far ones first: at
  * a level of this stride it makes hops of up to `jump` strides as long as
  * one fits in what is left of its path. All loads are least possible, so
  * levels only trade steps for whole channels. *out is initialised. Errors as

@@ -1,10 +1,12 @@
 /*
- * All-to-all on a ring by shortest paths: every item goes the shorter way
- * round, in one hop or in hops whose lengths are levels, so that few
+ * All-to-all on a ring: every item goes the shorter way round, or where one
+ * direction has more channels the one that takes less time, on a line the
+ * only one; in one hop or in hops whose lengths are levels, so that few
  * channels suffice where light cannot go the whole way at once. Candidates
  * of several level lengths are built within a budget of hops, and the
  * fastest is kept.
  */
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,43 @@
 /* Hops built in all candidates together, and in one of them. */
 #define WORK ((int64_t)12 << 20)
 #define WORK_EACH ((int64_t)5 << 19)
+
+/* Pieces for the next cw nodes go clockwise, those for the last ccw the other
+ * way; when `cut`, half of the one between each way. */
+struct piece_split {
+	int cw, ccw;
+	bool cut;
+};
+
+/* Links that pieces for the next `links` nodes load one way, twice, for each
+ * channel. */
+static double load_of(int links, bool cut, int64_t width)
+{
+	double load = (double)links * (links + 1) + (cut ? links + 1 : 0);
+
+	return load > 0 ? load / (double)width : 0;
+}
+
+static struct piece_split divide(const struct optree_params *p)
+{
+	int64_t w[2] = { tree_width(p, RWA_CW), tree_width(p, RWA_CCW) };
+	struct piece_split best = { p->n - 1, p->n - 1, false };
+	double least = INFINITY;
+
+	for (int halves = 0; halves <= 2 * (p->n - 1) && !p->line; halves++) {
+		struct piece_split x = { .cw = halves / 2, .cut = halves % 2 };
+		double cw = load_of(x.cw, x.cut, w[RWA_CW]), ccw;
+
+		x.ccw = p->n - 1 - x.cw - x.cut;
+		ccw = load_of(x.ccw, x.cut, w[RWA_CCW]);
+		cw = ccw > cw ? ccw : cw;
+		if (cw < least) {
+			least = cw;
+			best = x;
+		}
+	}
+	return best;
+}
 
 /* One piece's path of `links` links in direction dir. */
 static int walk(const struct optree_params *p, const struct compose_shape *shape, const int *begins,
@@ -42,32 +81,27 @@ static int walk(const struct optree_params *p, const struct compose_shape *shape
 	return 0;
 }
 
-/* Both directions: pieces for the nearer half, half the opposite one's. */
-static int walk_all(const struct optree_params *p, const struct compose_shape *shape,
-		    const int *begins, struct compose_records *rec)
+static int walk_direction(const struct optree_params *p, const struct compose_shape *shape,
+		    const int *begins, int dir, int whole, bool cut, struct compose_records *rec)
 {
 	int rc = 0;
 
-	for (int links = 1; 2 * links <= p->n && !rc; links++) {
-		bool cut = 2 * links == p->n;
+	for (int links = 1; links <= whole + cut && !rc; links++) {
+		bool half = links > whole;
 		struct compose_record r = {
-			.dir = RWA_CW,
-			.hop = { .dest = links, .first = 0, .last = !cut },
+			.dir = (uint8_t)dir,
+			.hop = { .dest = dir == RWA_CW ? links : p->n - links,
+				 .first = half && dir == RWA_CCW,
+				 .last = !(half && dir == RWA_CW) },
 		};
 
 		rc = walk(p, shape, begins, r, links, rec);
-		r.dir = RWA_CCW;
-		r.hop = (struct sym_hop){ .dest = p->n - links, .first = cut,
-					  .last = 1 };
-		if (!rc) {
-			rc = walk(p, shape, begins, r, links, rec);
-		}
 	}
 	return rc;
 }
 
 static int build(const struct optree_params *p, const struct compose_shape *shape,
-		 struct optree_sym *out, struct err *err)
+		 const struct piece_split *split, struct optree_sym *out, struct err *err)
 {
 	struct rwa_ring ring = { p->n, p->fibres, p->channels };
 	struct compose_records rec = { 0 };
@@ -83,9 +117,11 @@ static int build(const struct optree_params *p, const struct compose_shape *shap
 		round += (max + l->jump - 1) / l->jump;
 		ends[j] = round;
 	}
-	if (walk_all(p, shape, begins, &rec) || compose_gather(&rec, ends, out)) {
+	if (walk_direction(p, shape, begins, RWA_CW, split->cw, split->cut, &rec) ||
+	    walk_direction(p, shape, begins, RWA_CCW, split->ccw, split->cut, &rec) ||
+	    compose_gather(&rec, ends, out)) {
 		rc = err_nomem(err);
-	} else {
+	} else if (!(rc = optree_sym_place(out, p, err))) {
 		rc = optree_sym_light(out, compose_max_chunks(p), err);
 	}
 	vec_fini(&rec);
@@ -98,6 +134,7 @@ static int build(const struct optree_params *p, const struct compose_shape *shap
 struct tries {
 	const struct optree_params *p;
 	int reach;
+	struct piece_split split;
 	int64_t work, best_ns;
 	struct compose_shape now;
 	struct compose_shape *shape;
@@ -114,7 +151,7 @@ static int64_t hops_of(const struct tries *t)
 
 		sum += l->gap / l->stride / l->jump / 2 + 1;
 	}
-	return sum * t->p->n;
+	return sum * (t->split.cw + t->split.ccw + 1);
 }
 
 static int try_now(struct tries *t, struct err *err)
@@ -127,7 +164,7 @@ static int try_now(struct tries *t, struct err *err)
 		return 0;
 	}
 	t->work += hops;
-	rc = build(t->p, &t->now, &s, err);
+	rc = build(t->p, &t->now, &t->split, &s, err);
 	if (rc) {
 		return rc == WEFT_ELIMIT ? 0 : rc;
 	}
@@ -190,12 +227,12 @@ static int try_strides(struct tries *t, int j, int levels, int gap, struct err *
 int compose_exchange(const struct optree_params *p, int reach, struct compose_shape *shape,
 		     struct optree_sym *out, struct err *err)
 {
-	struct tries t = { .p = p, .reach = reach, .best_ns = -1,
+	struct tries t = { .p = p, .reach = reach, .split = divide(p), .best_ns = -1,
 			   .shape = shape, .out = out };
-	int rc = 0;
+	int longest = t.split.cw > t.split.ccw ? t.split.cw : t.split.ccw, rc = 0;
 
 	for (int levels = 1; levels <= 3 && !rc; levels++) {
-		rc = try_strides(&t, 0, levels, p->n / 2, err);
+		rc = try_strides(&t, 0, levels, longest + t.split.cut, err);
 	}
 	if (!rc && t.best_ns < 0) {
 		rc = err_set(err, WEFT_ELIMIT, "no all-to-all found that "

@@ -21,17 +21,66 @@ int64_t tree_width(const struct optree_params *p, int dir)
 	return p->n_light ? sum : (int64_t)p->channels * p->fibres;
 }
 
-bool tree_is_part(const struct optree_params *p)
+/* All channels of all fibres, in both directions: check_fibre() lets none be
+ * given twice. */
+static bool is_whole(const struct optree_params *p)
 {
-	return p->n_light || p->at || p->line;
+	int64_t all = (int64_t)p->channels * p->fibres;
+
+	return tree_width(p, RWA_CW) == all && tree_width(p, RWA_CCW) == all;
 }
 
-int part_unsupported(enum optree_algorithm how, struct err *err)
+bool tree_is_part(const struct optree_params *p)
 {
-	return err_set(err, WEFT_EUNSUPPORTED,
-		       "%s on a part of the ring or on unequal fibres: not "
-		       "supported, only composed and auto",
-		       optree_algorithm_name(how));
+	return p->at || p->line || !is_whole(p);
+}
+
+struct rwa_ring tree_ring(const struct optree_params *p)
+{
+	struct rwa_ring ring = { p->n, p->fibres, p->channels };
+	int64_t cw = tree_width(p, RWA_CW), ccw = tree_width(p, RWA_CCW);
+	int64_t min = cw < ccw ? cw : ccw;
+
+	if (p->n_light) {
+		ring.fibres = 1;
+		ring.channels = min > UINT16_MAX + 1 ? UINT16_MAX + 1 : (int)min;
+	}
+	return ring;
+}
+
+int part_supports(const struct optree_params *p, enum optree_algorithm how, struct err *err)
+{
+	if (how == OPTREE_BY_NE && p->line) {
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "neighbour exchange on a segment: not supported, "
+			       "the nodes at its ends have one neighbour");
+	}
+	if (how != OPTREE_AUTO && how != OPTREE_COMPOSED && how != OPTREE_BY_RING &&
+	    (!tree_width(p, RWA_CW) || !tree_width(p, RWA_CCW))) {
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "%s with channels in one direction only: not "
+			       "supported, it sends both ways round",
+			       optree_algorithm_name(how));
+	}
+	return 0;
+}
+
+void part_colour(const struct optree_fibre *light, size_t n_light, int channels, int dir,
+		 int32_t colour, uint8_t *fibre, uint16_t *channel)
+{
+	*fibre = (uint8_t)(colour / channels);
+	*channel = (uint16_t)(colour % channels);
+	for (size_t k = 0; k < n_light; k++) {
+		if (light[k].dir != dir) {
+			continue;
+		}
+		if (colour < light[k].channels) {
+			*fibre = light[k].fibre;
+			*channel = (uint16_t)(light[k].first + colour);
+			return;
+		}
+		colour -= light[k].channels;
+	}
 }
 
 int tree_span(const struct optree_params *p, int len)

@@ -137,16 +137,19 @@ static int make_topo(const struct tree_layout *l, struct topo **out, struct err 
 	return topo_freeze(*out, err);
 }
 
-static int fill(const struct tree_layout *l, const struct rwa_loss *loss,
+static int fill(const struct tree_layout *l, const struct optree_params *p,
 		struct coll_sched *s, struct err *err)
 {
 	const struct tree_light *t = l->light;
+	struct rwa_ring ring = { p->at && p->ring_nodes ? p->ring_nodes : p->n,
+				 p->fibres, p->channels };
 	int32_t run = 0;
 	int rc;
 
 	for (int64_t k = 0; k < t->n_arcs; k++) {
 		const struct rwa_arc *a = arc_at(l, k);
-		int64_t lost = loss ? rwa_path_loss_mdb(&t->ring, loss, tree_hops(l->n, a)) : 0;
+		int links = optree_links(p, a->src, a->dst, a->dir);
+		int64_t lost = p->loss ? rwa_path_loss_mdb(&ring, p->loss, links) : 0;
 		struct coll_xfer x = {
 			.step = a->slot, .origin = t->item[l->order[k]],
 			.dest = COLL_NO_DEST, .op = COLL_OP_COPY };
@@ -163,27 +166,44 @@ static int fill(const struct tree_layout *l, const struct rwa_loss *loss,
 	return coll_finish(s, err);
 }
 
-int tree_schedule(const struct tree_light *t, const struct rwa_loss *loss,
+/* From colours of the ring that they were given on to channels of this one. */
+static int place_light(const struct optree_params *p, struct tree_light *t, struct err *err)
+{
+	int wide = t->ring.channels;
+
+	t->ring.fibres = p->fibres;
+	t->ring.channels = p->channels;
+	for (int64_t k = 0; k < t->n_arcs && p->n_light; k++) {
+		struct rwa_arc *a = &t->arcs[k];
+
+		part_colour(p->light, (size_t)p->n_light, p->channels, a->dir,
+			    a->fibre * wide + a->channel, &a->fibre, &a->channel);
+	}
+	return rwa_ring_check(&t->ring, t->arcs, t->n_arcs, err);
+}
+
+int tree_schedule(const struct optree_params *p, struct tree_light *t,
 		  struct coll_sched **out, struct err *err)
 {
-	struct tree_layout l;
+	int ports = (int)(tree_width(p, RWA_CW) + tree_width(p, RWA_CCW));
+	struct tree_layout l = { 0 };
 	struct topo *topo = NULL;
 	struct coll_sched *s = NULL;
 	char name[64];
-	int rc = layout_init(&l, t, err);
+	int rc = place_light(p, t, err);
 
 	*out = NULL;
-	if (rc || (rc = make_topo(&l, &topo, err))) {
+	if (rc || (rc = layout_init(&l, t, err)) || (rc = make_topo(&l, &topo, err))) {
 		topo_free(topo);
 		goto out;
 	}
-	if ((rc = coll_new(COLL_ALLGATHER, topo, 1, 2 * t->ring.channels * t->ring.fibres, 0, &s,
-			   err)) || (rc = fill(&l, loss, s, err)) || (rc = coll_verify(s, NULL,
-										       err))) {
+	if ((rc = coll_new(COLL_ALLGATHER, topo, 1, ports, 0, &s, err)) ||
+	    (rc = fill(&l, p, s, err)) || (rc = coll_verify(s, NULL, err))) {
 		coll_free(s);
 		goto out;
 	}
-	snprintf(name, sizeof(name), "WDM ring of %d nodes", t->ring.n);
+	snprintf(name, sizeof(name), p->line ? "segment of %d nodes"
+					     : "WDM ring of %d nodes", t->ring.n);
 	coll_set_topo_name(s, name);
 	*out = s;
 out:

@@ -40,21 +40,7 @@ int optree_sym_place(struct optree_sym *s, const struct optree_params *p, struct
 void optree_sym_colour(const struct optree_sym *s, int dir, int32_t colour,
 		       uint8_t *fibre, uint16_t *channel)
 {
-	*fibre = (uint8_t)(colour / s->ring.channels);
-	*channel = (uint16_t)(colour % s->ring.channels);
-	for (size_t k = 0; k < s->light.n; k++) {
-		const struct optree_fibre *f = &s->light.v[k];
-
-		if (f->dir != dir) {
-			continue;
-		}
-		if (colour < f->channels) {
-			*fibre = f->fibre;
-			*channel = (uint16_t)(f->first + colour);
-			return;
-		}
-		colour -= f->channels;
-	}
+	part_colour(s->light.v, s->light.n, s->ring.channels, dir, colour, fibre, channel);
 }
 
 void optree_sym_fini(struct optree_sym *s)
@@ -123,17 +109,79 @@ void optree_sym_mirror(struct optree_sym *s)
 
 /* ---- light ---- */
 
-/* Units of items that the move carries, in .chunks for now. */
-static void count_units(struct optree_sym *s, struct sym_move *m, bool *cut)
+int optree_sym_behind(const struct optree_sym *s, const struct sym_move *m, const struct sym_hop *h)
 {
-	m->chunks = 0;
+	return m->dir == RWA_CW || !h->at ? h->at : s->ring.n - h->at;
+}
+
+int optree_sym_links(const struct optree_sym *s, const struct sym_move *m, const struct sym_hop *h)
+{
+	return m->dir == RWA_CW ? h->dest : s->ring.n - h->dest;
+}
+
+static int64_t chunks_of(const struct optree_sym *s, const struct sym_move *m)
+{
+	int64_t sum = 0;
+
+	for (size_t h = m->hop; h < m->hop + m->n_hops; h++) {
+		sum += s->hops.v[h].last - s->hops.v[h].first + 1;
+	}
+	return sum;
+}
+
+/* What nodes send over a move. On a line a hop is that of the nodes for which
+ * the piece begins and ends on the line: not all send all. */
+struct senders {
+	int64_t nodes;		/* that send anything */
+	int64_t chunks;		/* of who sends the most */
+};
+
+/* more: room for 2 (n + 1), all 0, and so again afterwards. O(hops + n), on a
+ * ring O(hops). */
+static struct senders senders_of(const struct optree_sym *s, const struct sym_move *m,
+				 int64_t *more)
+{
+	struct senders out = { s->ring.n, 0 };
+	int64_t chunks = 0, hops = 0;
+	int n = s->ring.n;
+
+	if (!s->line) {
+		out.chunks = chunks_of(s, m);
+		return out;
+	}
+	for (size_t h = m->hop; h < m->hop + m->n_hops; h++) {
+		const struct sym_hop *hop = &s->hops.v[h];
+		int first = optree_sym_behind(s, m, hop), end = n - m->len;
+
+		if (s->kind == COLL_ALLTOALL) {
+			end = n - optree_sym_links(s, m, hop) + first;
+		}
+		if (first < end) {
+			more[first] += hop->last - hop->first + 1;
+			more[end] -= hop->last - hop->first + 1;
+			more[n + 1 + first]++;
+			more[n + 1 + end]--;
+		}
+	}
+	out.nodes = 0;
+	for (int v = 0; v <= n; v++) {
+		chunks += more[v];
+		hops += more[n + 1 + v];
+		out.nodes += hops > 0;
+		out.chunks = chunks > out.chunks ? chunks : out.chunks;
+		more[v] = more[n + 1 + v] = 0;
+	}
+	return out;
+}
+
+/* Units of items that the move carries, in .chunks for now. */
+static void count_units(struct optree_sym *s, struct sym_move *m, int64_t *more, bool *cut)
+{
+	m->chunks = senders_of(s, m, more).chunks;
 	m->classes = classes_for(s, m->len);
 	s->max_len = m->len > s->max_len ? m->len : s->max_len;
 	for (size_t h = m->hop; h < m->hop + m->n_hops; h++) {
-		int units = s->hops.v[h].last - s->hops.v[h].first + 1;
-
-		m->chunks += units;
-		*cut = *cut || units < s->units;
+		*cut = *cut || s->hops.v[h].last - s->hops.v[h].first + 1 < s->units;
 	}
 }
 
@@ -357,11 +405,6 @@ struct sym_clock optree_sym_clock(const struct optree_params *p, const struct op
 				   .link = p->span_delay_ns * unit, .p = p };
 }
 
-int optree_sym_behind(const struct optree_sym *s, const struct sym_move *m, const struct sym_hop *h)
-{
-	return m->dir == RWA_CW || !h->at ? h->at : s->ring.n - h->at;
-}
-
 static void time_round(const struct optree_sym *s, struct sym_round *r)
 {
 	const struct sym_clock chunks = { .chunk = 1 };
@@ -388,57 +431,49 @@ static void cut_items(struct optree_sym *s)
 	}
 }
 
-/* Nodes that send over a move: on a line not those from whose lightpath
- * no one's item goes on. */
-static int64_t senders(const struct optree_sym *s, const struct sym_move *m)
+/* Chunks, and what follows from them. */
+static void finish_light(struct optree_sym *s, int64_t *more)
 {
-	int n = s->ring.n, min = n;
-
-	if (!s->line) {
-		return n;
-	}
-	for (size_t h = m->hop; h < m->hop + m->n_hops; h++) {
-		int at = optree_sym_behind(s, m, &s->hops.v[h]);
-
-		min = at < min ? at : min;
-	}
-	return n - m->len > min ? n - m->len - min : 0;
-}
-
-int optree_sym_light(struct optree_sym *s, int max_chunks, struct err *err)
-{
-	bool cut = false;
-	int rc = 0;
-
-	s->max_len = 0;
-	s->steps = s->chunk_times = s->lightpaths = 0;
-	for (size_t i = 0; i < s->moves.n; i++) {
-		count_units(s, &s->moves.v[i], &cut);
-	}
-	for (size_t i = 0; i < s->rounds.n; i++) {
-		rc = light_round(s, &s->rounds.v[i], err);
-		if (rc) {
-			return rc;
-		}
-		if (s->keep > 0 && i > 0) {
-			keep_light(s, &s->rounds.v[i]);
-		}
-		s->steps += s->rounds.v[i].slots;
-		if (s->steps > COLL_MAX_STEPS) {
-			return err_set(err, WEFT_ELIMIT, "more than %d steps", COLL_MAX_STEPS);
-		}
-	}
-	s->chunks = choose_chunks(s, cut, max_chunks);
 	cut_items(s);
 	for (size_t i = 0; i < s->rounds.n; i++) {
 		time_round(s, &s->rounds.v[i]);
 		s->chunk_times += s->rounds.v[i].chunk_times;
 	}
 	for (size_t i = 0; i < s->moves.n; i++) {
-		s->lightpaths += senders(s, &s->moves.v[i]) *
-				 s->moves.v[i].width;
+		s->lightpaths += senders_of(s, &s->moves.v[i], more).nodes * s->moves.v[i].width;
 	}
-	return 0;
+}
+
+int optree_sym_light(struct optree_sym *s, int max_chunks, struct err *err)
+{
+	int64_t *more = calloc(2 * ((size_t)s->ring.n + 1), sizeof(*more));
+	bool cut = false;
+	int rc = more ? 0 : err_nomem(err);
+
+	s->max_len = 0;
+	s->steps = s->chunk_times = s->lightpaths = 0;
+	for (size_t i = 0; i < s->moves.n && !rc; i++) {
+		count_units(s, &s->moves.v[i], more, &cut);
+	}
+	for (size_t i = 0; i < s->rounds.n && !rc; i++) {
+		rc = light_round(s, &s->rounds.v[i], err);
+		if (rc) {
+			break;
+		}
+		if (s->keep > 0 && i > 0) {
+			keep_light(s, &s->rounds.v[i]);
+		}
+		s->steps += s->rounds.v[i].slots;
+		if (s->steps > COLL_MAX_STEPS) {
+			rc = err_set(err, WEFT_ELIMIT, "more than %d steps", COLL_MAX_STEPS);
+		}
+	}
+	if (!rc) {
+		s->chunks = choose_chunks(s, cut, max_chunks);
+		finish_light(s, more);
+	}
+	free(more);
+	return rc;
 }
 
 /* ---- proof ---- */
@@ -450,8 +485,10 @@ struct proof {
 	struct arrays arrays;	/* owns all that follow */
 	uint32_t *have;		/* all-gather: units held, by offset; on a
 				 * line those of the other direction from n on */
-	int32_t *place;		/* all-to-all: of each unit, by destination */
-	uint32_t *moved;	/* all-to-all: units that move this round */
+	int32_t *place;		/* all-to-all: of each unit, by destination; on
+				 * a line once more for the other direction */
+	uint32_t *moved;	/* units that move this round, likewise */
+	int64_t *more;		/* of senders_of() */
 	int32_t *last;		/* tiling: end of the last lightpath, a class */
 	int32_t *needs;		/* classes of a length that is proven; 0: not */
 };
@@ -472,8 +509,9 @@ static int proof_init(struct proof *p, const struct optree_sym *s, struct err *e
 	}
 	p->all = (UINT32_C(1) << s->units) - 1;
 	arrays_add(&p->arrays, p->have, 2 * n);
-	arrays_add(&p->arrays, p->place, (size_t)s->units * n);
-	arrays_add(&p->arrays, p->moved, n);
+	arrays_add(&p->arrays, p->place, 2 * (size_t)s->units * n);
+	arrays_add(&p->arrays, p->moved, 2 * n);
+	arrays_add(&p->arrays, p->more, 2 * (n + 1));
 	arrays_add(&p->arrays, p->last, 2 * n);
 	arrays_add(&p->arrays, p->needs, n);
 	if (p->arrays.failed) {
@@ -500,10 +538,15 @@ static uint32_t units_of(const struct proof *p, const struct sym_hop *h)
 	       ~((UINT32_C(1) << first / chunks) - 1);
 }
 
-/* What is held at an offset; a line has two directions from the origin. */
+/* Where an offset is found: a line has two directions from the origin. */
+static int index_of(const struct proof *p, const struct sym_move *m, int at)
+{
+	return (p->s->line && m->dir == RWA_CCW ? p->n : 0) + at;
+}
+
 static uint32_t *held(struct proof *p, const struct sym_move *m, int at)
 {
-	return &p->have[(p->s->line && m->dir == RWA_CCW ? p->n : 0) + at];
+	return &p->have[index_of(p, m, at)];
 }
 
 static int to_of(int n, const struct sym_move *m, int at)
@@ -521,7 +564,34 @@ static int fault(struct err *err, size_t round, const struct sym_move *m,
 		       h->first, h->last, what);
 }
 
-/* What is sent is held. In all-to-all a unit can go one way only. */
+/* A piece of an all-to-all can go one way only, and on a line no further than
+ * to whom it is for. */
+static int check_piece(struct proof *p, size_t round, const struct sym_move *m,
+		       const struct sym_hop *h, struct err *err)
+{
+	uint32_t units = units_of(p, h), *moved;
+
+	if (h->dest < 1 || h->dest >= p->n) {
+		return fault(err, round, m, h, "no node wants it");
+	}
+	if (p->s->line && optree_sym_behind(p->s, m, h) + m->len > optree_sym_links(p->s, m, h)) {
+		return fault(err, round, m, h, "past the end of the line");
+	}
+	moved = &p->moved[index_of(p, m, h->dest)];
+	if (*moved & units) {
+		return fault(err, round, m, h, "sent twice");
+	}
+	*moved |= units;
+	for (int k = 0; k < p->s->units; k++) {
+		if ((units >> k & 1) &&
+		    p->place[p->s->units * index_of(p, m, h->dest) + k] != h->at) {
+			return fault(err, round, m, h, "sent before it is held");
+		}
+	}
+	return 0;
+}
+
+/* What is sent is held. */
 static int check_send(struct proof *p, size_t round, const struct sym_move *m,
 		      const struct sym_hop *h, struct err *err)
 {
@@ -538,16 +608,7 @@ static int check_send(struct proof *p, size_t round, const struct sym_move *m,
 			       ? fault(err, round, m, h, "sent before it is held")
 			       : 0;
 	}
-	if (h->dest < 1 || h->dest >= p->n || (p->moved[h->dest] & units)) {
-		return fault(err, round, m, h, "sent twice, or no node wants it");
-	}
-	p->moved[h->dest] |= units;
-	for (int k = 0; k < p->s->units; k++) {
-		if ((units >> k & 1) && p->place[p->s->units * h->dest + k] != h->at) {
-			return fault(err, round, m, h, "sent before it is held");
-		}
-	}
-	return 0;
+	return check_piece(p, round, m, h, err);
 }
 
 static int arrive(struct proof *p, size_t round, const struct sym_move *m,
@@ -563,10 +624,10 @@ static int arrive(struct proof *p, size_t round, const struct sym_move *m,
 		*held(p, m, to) |= units;
 		return 0;
 	}
-	p->moved[h->dest] = 0;
+	p->moved[index_of(p, m, h->dest)] = 0;
 	for (int k = 0; k < p->s->units; k++) {
 		if (units >> k & 1) {
-			p->place[p->s->units * h->dest + k] = to;
+			p->place[p->s->units * index_of(p, m, h->dest) + k] = to;
 		}
 	}
 	return 0;
@@ -597,7 +658,8 @@ static bool is_there(const struct proof *p, int v)
 		return p->have[v] == p->all && (!p->s->line || p->have[p->n + v] == p->all);
 	}
 	for (int k = 0; k < p->s->units; k++) {
-		if (p->place[p->s->units * v + k] != v) {
+		if (p->place[p->s->units * v + k] != v ||
+		    (p->s->line && p->place[p->s->units * (p->n + v) + k] != v)) {
 			return false;
 		}
 	}
@@ -649,19 +711,9 @@ clash:
 		       "in one class", len, n);
 }
 
-static int64_t chunks_of(const struct optree_sym *s, const struct sym_move *m)
-{
-	int64_t sum = 0;
-
-	for (size_t h = m->hop; h < m->hop + m->n_hops; h++) {
-		sum += s->hops.v[h].last - s->hops.v[h].first + 1;
-	}
-	return sum;
-}
-
 /* The classes of a move lie behind those of the one before (`next`), within
  * the colours of the round, which are within those that there are. */
-static bool fits(const struct proof *p, const struct sym_round *r,
+static bool fits(struct proof *p, const struct sym_round *r,
 		 const struct sym_move *m, int64_t next[2])
 {
 	int64_t from = r->from[m->dir], room = r->room[m->dir];
@@ -674,7 +726,7 @@ static bool fits(const struct proof *p, const struct sym_round *r,
 			  : end <= from + room;
 
 	in = in && from >= 0 && from + room <= p->s->w[m->dir] && m->classes >= p->needs[m->len] &&
-		m->base >= next[m->dir] && m->chunks == chunks_of(p->s, m);
+		m->base >= next[m->dir] && m->chunks == senders_of(p->s, m, p->more).chunks;
 	next[m->dir] = end;
 	return in;
 }

@@ -155,6 +155,12 @@ static int origin_of(const struct expansion *g, const struct sym_move *m,
 	int behind = optree_sym_behind(g->s, m, h);
 	int origin = m->dir == RWA_CW ? u - behind : u + behind;
 
+	if (g->s->line && h->dest >= 0) {
+		int links = optree_sym_links(g->s, m, h);
+		int to = m->dir == RWA_CW ? origin + links : origin - links;
+
+		return origin < g->n && to >= 0 && to < g->n ? origin : -1;
+	}
 	if (g->s->line) {
 		return origin < g->n ? origin : -1;
 	}

@@ -31,11 +31,12 @@ static int quarter(int r)
  * carries at least n/r floor(r^2/4), however the items are spread. `above`:
  * product of the radices before j.
  */
-static int64_t level_slots2(int n, int r, int j, int64_t above)
+static int64_t level_slots2(const struct tree_shape *s, int n, int j, int64_t above)
 {
 	int64_t size = (n + above - 1) / above;
+	int r = s->radix[j];
 
-	if (j == 0) {
+	if (j == 0 && !s->line) {
 		return (int64_t)(n / r) * quarter(r);
 	}
 	r = size < r ? (int)size : r;
@@ -48,7 +49,7 @@ static void count(struct tree_shape *s, int n, int64_t width)
 
 	s->rounded_steps = 0;
 	for (int j = 0; j < s->levels; j++) {
-		int64_t slots2 = level_slots2(n, s->radix[j], j, above);
+		int64_t slots2 = level_slots2(s, n, j, above);
 
 		sum += slots2;
 		s->rounded_steps += (slots2 + 2 * width - 1) / (2 * width);
@@ -58,10 +59,11 @@ static void count(struct tree_shape *s, int n, int64_t width)
 	s->min_steps = (sum + 2 * width - 1) / (2 * width);
 }
 
-/* Links of the longest lightpath of r sets that share the ring. */
-static int ring_hops(int n, int r)
+/* Links of the longest lightpath of level one: of r sets that share the ring,
+ * or between the outer children of a line. */
+static int first_hops(const struct tree_request *w, int r)
 {
-	return r / 2 * ((n + r - 1) / r);
+	return (w->line ? r - 1 : r / 2) * ((w->n + r - 1) / r);
 }
 
 /* Shapes by two measures: with light loads each level's steps are rounded up
@@ -69,8 +71,7 @@ static int ring_hops(int n, int r)
 enum { BY_SLOTS, BY_STEPS, MEASURES };
 
 struct shape_search {
-	int n, reach;
-	int64_t width;
+	struct tree_request request;
 	struct tree_shape now;
 	struct tree_shape best[MEASURES][TREE_SHAPES];
 	int n_best[MEASURES];
@@ -107,12 +108,12 @@ static void keep(struct shape_search *this, int measure)
  * makes an even number odd and the longest path shorter. */
 static void close_shape(struct shape_search *this, int64_t product)
 {
-	int min = (int)((this->n + product - 1) / product);
+	int min = (int)((this->request.n + product - 1) / product);
 
-	for (int r = min; r <= min + 1 && r <= this->n; r++) {
+	for (int r = min; r <= min + 1 && r <= this->request.n; r++) {
 		this->now.radix[0] = r;
-		if (ring_hops(this->n, r) <= this->reach) {
-			count(&this->now, this->n, this->width);
+		if (first_hops(&this->request, r) <= this->request.reach) {
+			count(&this->now, this->request.n, this->request.width);
 			keep(this, BY_SLOTS);
 			keep(this, BY_STEPS);
 		}
@@ -126,7 +127,7 @@ static void fill(struct shape_search *this, int j, int max, int64_t product)
 		close_shape(this, product);
 		return;
 	}
-	for (int r = 2; r <= max && product * r < this->n; r++) {
+	for (int r = 2; r <= max && product * r < this->request.n; r++) {
 		this->now.radix[j] = r;
 		fill(this, j + 1, r, product * r);
 	}
@@ -151,35 +152,36 @@ static int exact_root(int n, int levels)
 /* The paper's tree, when there is one and its light reaches. */
 static int uniform(struct shape_search *this, struct tree_shape *out)
 {
-	int m = exact_root(this->n, this->now.levels);
+	int m = exact_root(this->request.n, this->now.levels);
 
-	if (!m || ring_hops(this->n, m) > this->reach) {
+	if (!m || first_hops(&this->request, m) > this->request.reach) {
 		return 0;
 	}
 	*out = this->now;
 	for (int j = 0; j < out->levels; j++) {
 		out->radix[j] = m;
 	}
-	count(out, this->n, this->width);
+	count(out, this->request.n, this->request.width);
 	return 1;
 }
 
-int tree_shapes(int n, int depth, int reach, int64_t width, bool mixed, struct tree_shape *out)
+int tree_shapes(const struct tree_request *request, int depth, struct tree_shape *out)
 {
-	int levels = depth < tree_max_depth(n) ? depth : tree_max_depth(n);
-	struct shape_search search = { .n = n, .reach = reach, .width = width };
+	int n = request->n, levels = depth < tree_max_depth(n) ? depth : tree_max_depth(n);
+	struct shape_search search = { .request = *request };
 	int found;
 
 	search.now.levels = levels;
 	search.now.depth = depth;
+	search.now.line = request->line;
 	found = uniform(&search, out);
-	if (found && !mixed) {
+	if (found && !request->mixed) {
 		return found;
 	}
 	fill(&search, 1, n, 1);
 	if (!found && !search.n_best[BY_SLOTS]) {
 		/* Nothing is near enough: the caller's check says so. */
-		search.reach = n;
+		search.request.reach = n;
 		fill(&search, 1, n, 1);
 	}
 	for (int measure = 0; measure < MEASURES; measure++) {

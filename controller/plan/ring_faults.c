@@ -359,7 +359,8 @@ static int try_parts(struct rest *r, struct err *err)
 	return rc;
 }
 
-/* All light alike: whole fibres, and channels that work on all of them. */
+/* For what needs all light alike: whole fibres, and channels that work on all
+ * of them. */
 static int try_alike(struct rest *r, struct err *err)
 {
 	struct ring_detour w = { .p = *r->whole };
@@ -391,15 +392,6 @@ static int try_alike(struct rest *r, struct err *err)
 	return try_path(r, &w, err);
 }
 
-/* Composed plans can use fibres that differ from each other; OpTree cannot. */
-static bool takes_parts(const struct model_job *job)
-{
-	return (job->collective == COLL_ALLGATHER ||
-		job->collective == COLL_REDUCE_SCATTER ||
-		job->collective == COLL_ALLREDUCE) && !job->depth &&
-	       strcmp(job->algorithm, "optree") != 0;
-}
-
 /* The first part in the way, and why nothing was found without it. */
 static int refuse(const struct rest *r, const struct ring_fault *d, struct err *err)
 {
@@ -413,17 +405,11 @@ static int refuse(const struct rest *r, const struct ring_fault *d, struct err *
 		return err_set(err, WEFT_EINFEASIBLE, "%s: %s%s has failed, and "
 			       "the job runs on it", r->ring->name, part, more);
 	}
-	if (takes_parts(r->job)) {
-		return err_set(err, WEFT_EINFEASIBLE, "%s: failed: %s%s; "
-			       "what is left of the ring does not do%s%s",
-			       r->ring->name, part, more,
-			       r->why.code ? ": " : "",
-			       r->why.code ? r->why.msg : "");
-	}
-	return err_set(err, WEFT_EUNSUPPORTED, "%s: failed: %s%s; %s of "
-		       "algorithm %s without a fibre that is whole both ways: "
-		       "not supported", r->ring->name, part, more,
-		       coll_kind_name(r->job->collective), r->job->algorithm);
+	return err_set(err, r->why.code == WEFT_EUNSUPPORTED ? WEFT_EUNSUPPORTED
+							      : WEFT_EINFEASIBLE,
+		       "%s: failed: %s%s; what is left of the ring does not do%s%s",
+		       r->ring->name, part, more, r->why.code ? ": " : "",
+		       r->why.code ? r->why.msg : "");
 }
 
 int plan_ring_rest(const struct plan_ctx *ctx, struct plan_job *pj, const struct ring_fault *dead,
@@ -440,7 +426,10 @@ int plan_ring_rest(const struct plan_ctx *ctx, struct plan_job *pj, const struct
 			return refuse(&r, &dead[i], err);
 		}
 	}
-	rc = takes_parts(job) ? try_parts(&r, err) : try_alike(&r, err);
+	rc = try_parts(&r, err);
+	if (!rc && !r.found) {
+		rc = try_alike(&r, err);
+	}
 	if (rc || !r.found) {
 		optree_plan_fini(&r.plan);
 		path_fini(&r.best);

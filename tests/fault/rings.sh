@@ -142,6 +142,9 @@ done <<-END
 	cut=7 allreduce
 	cut-cw=6:0 allgather
 	cut-ccw=5:0 reduce-scatter
+	cut=5 all-to-all
+	cut-cw=6:0 all-to-all
+	cut=3 allgather, algorithm: optree
 END
 
 # A segment has no way round. No job is changed while one cannot be planned.
@@ -159,10 +162,11 @@ weft verify >"$T/out" 2>"$T/err"
 fabric all-to-all
 expect 0 "an all-to-all" weft apply -f "$T/a.yaml"
 fault cut=4
+fault cut=6
 wait_for 20 light a down
-tap "an all-to-all has no line"
+tap "two cables are cut: no way between their sides"
 expect 65 "plan says so" weft plan -f "$T/a.yaml"
-has err "and why" 'job a: ring0: failed: cw fibre 0 between nodes 4 and 5 and 1 more; all-to-all .* not supported'
+has err "and why" 'job a: ring0: failed: cw fibre 0 between nodes 4 and 5 and 3 more; what is left of the ring does not do'
 control ring0 clear >"$T/answer"
 fault node-dead=5
 wait_for 20 light a down
