@@ -350,7 +350,8 @@ static const struct cli_option rwa_options[] = {
 	  "every pair of nodes once", "@file" },
 	{ 0, "channels", "W", "channels available: route as many lightpaths as "
 	  "fit; on a ring the rest take further slots", NULL },
-	{ 0, "time-limit", "TIME", "use the best found by then (default: 30s)", NULL },
+	{ 0, "work", "N", "lightpaths that a search may place (default: by the size)", NULL },
+	{ 0, "time-limit", "TIME", "use the best found by then; it depends on the machine", NULL },
 	{ 0, "seed", "N", "of the search (default: 1)", NULL },
 	{ 0, "svg", "FILE", "draw the occupancy: links by channels, or circles "
 	  "of a ring", "@file" },

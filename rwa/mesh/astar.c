@@ -50,13 +50,12 @@ int32_t search_eject_price(const struct mesh_search *s, int32_t arc, int32_t fib
 	if (!reach) {
 		last = *slot;
 		return last == SLOT_FREE || last == before ? 0
-		       : s->fit			      ? 1
-						      : s->units[last].penalty;
+						      : unit_toll(s, &s->units[last]);
 	}
 	for (int32_t c = from - channel; c <= to - channel; c++) {
 		if (slot[c] >= 0 && slot[c] != before && slot[c] != last) {
 			last = slot[c];
-			sum += s->fit ? 1 : s->units[last].penalty;
+			sum += unit_toll(s, &s->units[last]);
 		}
 	}
 	return sum;
@@ -91,7 +90,7 @@ static int32_t risk_cost(const struct mesh_search *s, int32_t partner, int32_t d
 		cost = cost < TROUBLE_MAX ? cost : TROUBLE_MAX;
 	}
 	if (s->risk[link] == s->risk_stamp) {
-		cost += s->units[partner].penalty * s->scale;
+		cost += unit_toll(s, &s->units[partner]) * s->scale;
 	}
 	return cost;
 }
@@ -354,11 +353,23 @@ static int find_place(struct mesh_search *s, int32_t unit, int32_t *goal)
 	return rc;
 }
 
-int search_find_path(struct mesh_search *s, int32_t unit, bool *found)
+/* A path by A*; its route is one that is known from now on. */
+static int find_new(struct mesh_search *s, int32_t unit, bool *found)
 {
 	int32_t goal;
 	int rc = find_place(s, unit, &goal);
 
 	*found = !rc && goal >= 0;
-	return *found ? store_path(s, unit, goal) : rc;
+	if (*found && !(rc = store_path(s, unit, goal))) {
+		rc = search_learn_route(s, unit);
+	}
+	return rc;
+}
+
+int search_find_path(struct mesh_search *s, int32_t unit, bool *found)
+{
+	bool look;
+	int rc = search_known_path(s, unit, found, &look);
+
+	return rc || !look ? rc : find_new(s, unit, found);
 }

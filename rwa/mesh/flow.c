@@ -18,6 +18,7 @@
 
 #define PRICE_SCALE 5000	/* the largest integer price */
 #define MAX_PASSES 4000
+#define LEAST_PASSES 12		/* however little time there is */
 #define PASSES_A_ROUND 3	/* between two updates of the multipliers */
 #define RHO_GROWTH 1.05
 #define FIT_CALM 60		/* rounds without progress before it stops */
@@ -516,7 +517,7 @@ static int improve_bound(struct flow_state *s, const struct mesh_stop *stop,
 {
 	int rc = 0;
 
-	for (int k = 1; !rc && k <= MAX_PASSES && !stop_now(stop); k++) {
+	for (int k = 1; !rc && k <= MAX_PASSES && (k <= LEAST_PASSES || !stop_now(stop)); k++) {
 		double u;
 
 		if (pass(s, 1e-9)) {
@@ -537,6 +538,53 @@ static int improve_bound(struct flow_state *s, const struct mesh_stop *stop,
 	return rc;
 }
 
+/* The arcs of a path in the order of travel. O(hops^2). */
+static void put_in_order(const struct rwa_mesh *m, int32_t src, int32_t *arcs, int32_t hops)
+{
+	int32_t at = src;
+
+	for (int32_t i = 0; i < hops; i++) {
+		for (int32_t k = i; k < hops; k++) {
+			if (m->arcs.v[arcs[k]].src == at) {
+				int32_t e = arcs[k];
+
+				arcs[k] = arcs[i];
+				arcs[i] = e;
+				break;
+			}
+		}
+		at = m->arcs.v[arcs[i]].dst;
+	}
+}
+
+/* The paths of all pairs that are not protected. WEFT_ENOMEM. */
+static int list_routes(const struct flow_state *s, struct mesh_routes *out)
+{
+	for (int32_t src = 0; src < (int32_t)s->m->nodes.n; src++) {
+		for (int32_t i = s->first[src]; i < s->first[src + 1]; i++) {
+			const struct flow_pair *p = &s->pairs[i];
+
+			for (size_t w = 0; !p->protect && w < p->paths.n; w++) {
+				const struct flow_route *f = &p->paths.v[w];
+				struct mesh_route r = {
+					src, p->dst, f->hops, (int64_t)out->arcs.n,
+					f->flow / p->count,
+				};
+
+				if (vec_push(&out->v, r) ||
+				    vec_reserve(&out->arcs, (size_t)f->hops)) {
+					return WEFT_ENOMEM;
+				}
+				memcpy(out->arcs.v + r.first, f->arcs,
+				       (size_t)f->hops * sizeof(*f->arcs));
+				out->arcs.n += (size_t)f->hops;
+				put_in_order(s->m, src, out->arcs.v + r.first, f->hops);
+			}
+		}
+	}
+	return 0;
+}
+
 /* The certificate of no prices, which every demand with a path has. */
 static int no_prices(const struct rwa_mesh *m, struct rwa_certificate *out, struct err *err)
 {
@@ -548,7 +596,7 @@ static int no_prices(const struct rwa_mesh *m, struct rwa_certificate *out, stru
 /* No prices at all come first, which names demands without a path; then the
  * equal prices of the multipliers' start; then those of the flow. */
 int mesh_bound(const struct rwa_mesh *m, const struct mesh_stop *stop,
-	       struct rwa_certificate *out, struct err *err)
+	       struct rwa_certificate *out, struct mesh_routes *routes, struct err *err)
 {
 	struct flow_state s = { .m = m };
 	int rc = no_prices(m, out, err);
@@ -565,6 +613,9 @@ int mesh_bound(const struct rwa_mesh *m, const struct mesh_stop *stop,
 	}
 	if (!rc && m->demands.n) {
 		rc = improve_bound(&s, stop, out, err);
+	}
+	if (!rc && list_routes(&s, routes)) {
+		rc = err_nomem(err);
 	}
 	if (rc) {
 		rwa_certificate_fini(out);
@@ -653,7 +704,7 @@ int mesh_fit(const struct rwa_mesh *m, int channels, const struct mesh_stop *sto
 		rc = begin_fit(&s, channels, err);
 	}
 	for (int k = 1; !rc && m->demands.n && k <= MAX_PASSES &&
-			calm < FIT_CALM && !stop_now(stop); k++) {
+			calm < FIT_CALM && (k <= LEAST_PASSES || !stop_now(stop)); k++) {
 		int64_t before = *fit;
 
 		if (pass(&s, 1e-9)) {

@@ -342,5 +342,6 @@ int mesh_open_fibres(const struct rwa_mesh *m, int32_t *fibres, struct err *err)
 
 bool stop_now(const struct mesh_stop *s)
 {
-	return (s->cancel && *s->cancel) || (s->at_ns && clk_now_ns() >= s->at_ns);
+	return (s->cancel && *s->cancel) || (s->rounds && *s->rounds >= s->at_round) ||
+	       (s->at_ns && clk_now_ns() >= s->at_ns);
 }

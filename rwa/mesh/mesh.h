@@ -255,12 +255,16 @@ struct rwa_mesh_options {
 						 * shall stay */
 	int channels;		/* serve as many lightpaths as fit in these; 0:
 				 * all, with as few channels as possible */
-	double time_limit_s;	/* 0: a fixed amount of work, so that the same
-				 * seed gives the same answer */
+	int64_t work;		/* lightpaths that a search may place, found
+				 * again with the same seed; 0: a number that
+				 * goes with the size, none beside a limit */
+	double time_limit_s;	/* 0: none. Ends the search once there is an
+				 * answer, which then depends on the machine */
 	uint64_t seed;
 	int threads;		/* 0: one search; 1, 2: two searches beside
-				 * each other, on so many threads. Without a
-				 * time limit 1 and 2 give the same answer */
+				 * each other, on so many threads. Unless
+				 * time ends them, 1 and 2 give the same
+				 * answer */
 	const volatile bool *cancel;
 };
 

@@ -695,7 +695,7 @@ static int within(const struct rwa_mesh *m, int64_t budget,
 	*done = false;
 	trial.budget_mdb = budget;
 	effort = effort < EFFORT_FIRST_LEAST ? EFFORT_FIRST_LEAST : effort;
-	rc = search_new(&trial, res->certificate.prices, opt->seed, opt->channels > 0, &s, err);
+	rc = search_new(&trial, res->certificate.prices, NULL, opt->seed, opt->channels > 0, &s, err);
 	if (rc == WEFT_EINFEASIBLE) {
 		return 0;	/* some demand has no path that short */
 	}

@@ -100,21 +100,40 @@ int mesh_path_pair(struct mesh_paths *w, const double *price, int32_t src,
 /* Loss of a path's arcs, to compare with the budget. */
 int64_t mesh_path_loss(const struct mesh_paths *w, int32_t src, const int32_t *arcs, int32_t n);
 
-/* A moment after which work stops: at_ns 0 never, cancel may be NULL. */
+/* When work stops: after a moment (at_ns 0: never), once *rounds is at_round
+ * (rounds NULL: never), or when canceled (NULL: never). */
 struct mesh_stop {
 	int64_t at_ns;
+	const int64_t *rounds;
+	int64_t at_round;
 	const volatile bool *cancel;
 };
 
 /* O(1), reads the clock. */
 bool stop_now(const struct mesh_stop *s);
 
-/* flow.c: the certificate with the best prices found until it stops, and
- * the flow's congestion. WEFT_EINFEASIBLE names a demand without a path.
+/* Routes that a flow uses, one after the other: arcs[first .. first + hops - 1]
+ * lead from src to dst in this order. Zeroed it is empty. */
+struct mesh_route {
+	int32_t src, dst;
+	int32_t hops;
+	int64_t first;
+	double share;		/* of the flow between its ends */
+};
+
+struct mesh_routes {
+	VEC(struct mesh_route) v;
+	VEC(int32_t) arcs;
+};
+
+void mesh_routes_fini(struct mesh_routes *r);
+
+/* flow.c: the certificate with the best prices found until it stops, the
+ * flow's congestion, and the routes it uses (of the caller). WEFT_EINFEASIBLE names a demand without a path.
  * O(passes * sources * arcs * log nodes) where no budget and no pairs ask
  * for other paths. */
 int mesh_bound(const struct rwa_mesh *m, const struct mesh_stop *stop,
-	       struct rwa_certificate *out, struct err *err);
+	       struct rwa_certificate *out, struct mesh_routes *routes, struct err *err);
 /* Prices by which the fewest lightpaths fit in so many channels: those of the
  * flow that turns the fewest away. */
 int mesh_fit(const struct rwa_mesh *m, int channels, const struct mesh_stop *stop,
@@ -144,6 +163,8 @@ int mesh_configurations(const struct rwa_mesh *m, uint64_t seed, double time_lim
 /* No one's slot, and one that must not be used. */
 #define SLOT_FREE (-1)
 #define SLOT_SHUT (-2)
+#define SEARCH_TOLL_SHUT (1 << 22)
+#define SEARCH_LANES 16	/* channels that are compared at once */
 
 /* A lightpath of the search, for as long as it lives: units are made once
  * and are sorted by their distance. Placed ones (hops > 0) hold exactly the
@@ -170,6 +191,18 @@ struct search_label {
 
 HEAP(key_heap, uint64_t);
 
+/* A route of the search, without channels: its cost without penalties, and
+ * its arcs in order. */
+struct search_route {
+	int32_t cost, hops;
+	int32_t *arcs;
+};
+
+/* The routes known between two nodes. */
+struct search_pool {
+	VEC(struct search_route) v;
+};
+
 /* Invariants between two placements: each slot's owner is the unit that
  * holds it, SLOT_FREE or SLOT_SHUT, and no two owners are nearer than the
  * guard channels; wait[0 .. waiting - 1] are the units without hops, the
@@ -186,6 +219,15 @@ struct mesh_search {
 	int32_t *cost;		/* base cost of an arc */
 	int64_t *slot;		/* first slot of an arc: (fibre, channel) */
 	int32_t *owner;		/* of a slot */
+	int32_t *toll;		/* of a slot: what ejecting its owner costs */
+	uint64_t *free;		/* of an arc, `words` of them: channels with a
+				 * free fibre */
+	uint64_t *may;		/* of a node, likewise: channels to use there */
+	int32_t words;
+	int32_t *sum;		/* scratch: tolls of a route, by channel */
+	struct search_pool *pools;
+	int32_t n_pools;
+	int32_t *pool;		/* of a demand; NULL: routes are not kept */
 	struct search_unit *units;
 	int32_t n_units;
 	int32_t *wait;		/* units without a place */
@@ -228,15 +270,17 @@ static inline int32_t *slot_at(const struct mesh_search *s, int32_t arc, int32_t
 	return &s->owner[s->slot[arc] + (int64_t)fibre * s->width + channel];
 }
 
-/* Writes an owner to all slots of a unit. */
-static inline void put_unit(struct mesh_search *s, int32_t unit, int32_t who)
+/* What ejecting a unit costs: long ones are harder to place again. When not all
+ * fit, one is as good as another. */
+static inline int32_t unit_toll(const struct mesh_search *s, const struct search_unit *u)
 {
-	struct search_unit *u = &s->units[unit];
+	return s->fit ? 1 : u->penalty * u->hops;
+}
 
-	for (int32_t i = 0; i < u->hops; i++) {
-		*slot_at(s, u->hop[i].arc, u->hop[i].fibre,
-			 u->hop[i].channel) = who;
-	}
+/* True while every lightpath is tried once, where slots are free. */
+static inline bool search_is_filling(const struct mesh_search *s)
+{
+	return s->filled < s->n_units;
 }
 
 /* False for no unit (-1). */
@@ -266,9 +310,28 @@ int search_find_path(struct mesh_search *s, int32_t unit, bool *found);
 /* Room for a unit's hops. WEFT_ENOMEM. */
 int search_reserve_hops(struct search_unit *u, int32_t hops);
 
-/* prices: of the certificate. fit: not all can be served, as many as fit are
+/* routes.c */
+
+/* Pools of known routes, with those given (NULL: none) to begin with.
+ * WEFT_ENOMEM. */
+int search_make_pools(struct mesh_search *s, const struct mesh_routes *routes);
+void search_free_pools(struct mesh_search *s);
+/* Keeps the route of a unit's hops. WEFT_ENOMEM. */
+int search_learn_route(struct mesh_search *s, int32_t unit);
+/* All slots free, but for what keeps a node from a channel. O(slots). */
+void search_clear_slots(struct mesh_search *s);
+/* Gives a slot an owner, or SLOT_FREE or SLOT_SHUT. O(fibres). */
+void search_set_slot(struct mesh_search *s, const struct rwa_hop *h, int32_t owner, int32_t toll);
+/* The cheapest known route and channel of a unit into its hops, from which no
+ * one is ejected yet; while slots are filled only where it is free. *look: none
+ * is known, or it is time to look for another. WEFT_ENOMEM.
+ * O(routes * hops * channels). */
+int search_known_path(struct mesh_search *s, int32_t unit, bool *found, bool *look);
+
+/* prices: of the certificate; routes: to begin with, NULL: none. fit: not all can be served, as many as fit are
  * looked for. WEFT_EINFEASIBLE, WEFT_ELIMIT. */
-int search_new(const struct rwa_mesh *m, const int64_t *prices, uint64_t seed,
+int search_new(const struct rwa_mesh *m, const int64_t *prices,
+	       const struct mesh_routes *routes, uint64_t seed,
 	       bool fit, struct mesh_search **out, struct err *err);
 void search_free(struct mesh_search *s);
 /* Lightpaths to serve: all that the add and drop limits let through. */
@@ -282,8 +345,10 @@ int search_set_channels(struct mesh_search *s, int channels, struct err *err);
  * one of a demand that has enough of them. */
 int search_begin(struct mesh_search *s, int channels, const struct rwa_assignment *begin,
 		 const int32_t *penalties, struct err *err);
-/* Looks until `target` lightpaths are served, `effort` were placed or it is
- * told to stop. *served: the most that were ever served at once since
+/* Writes an owner to all slots of a unit. */
+void search_put_unit(struct mesh_search *s, int32_t unit, int32_t owner);
+/* Looks until `target` lightpaths are served, `effort` were placed or, once each
+ * has been tried, it is told to stop. *served: the most that were ever served at once since
  * the number of channels was set. */
 int search_run(struct mesh_search *s, int64_t target, int64_t effort,
 	       const struct mesh_stop *stop, int64_t *served, struct err *err);

@@ -13,15 +13,26 @@
 #include "rwa/mesh/private.h"
 
 #define CALM_LEAST 5000		/* without progress, before a new scale */
-#define PENALTY_MAX (1 << 18)
+#define PENALTY_MAX (1 << 12)
 #define TABU_LEAST 10
 #define TABU_MORE 40
 #define TWO_FOR_ONE 500
 
+/* Writes an owner to all slots of a unit. */
+void search_put_unit(struct mesh_search *s, int32_t unit, int32_t owner)
+{
+	const struct search_unit *u = &s->units[unit];
+	int32_t toll = owner == SLOT_FREE ? 0 : unit_toll(s, u);
+
+	for (int32_t i = 0; i < u->hops; i++) {
+		search_set_slot(s, &u->hop[i], owner, toll);
+	}
+}
+
 /* Gives back a placed unit's slots; it waits from now on. */
 static void eject(struct mesh_search *s, int32_t unit)
 {
-	put_unit(s, unit, SLOT_FREE);
+	search_put_unit(s, unit, SLOT_FREE);
 	s->whole -= pair_share(s, unit);
 	s->units[unit].hops = 0;
 	s->wait[s->waiting++] = unit;
@@ -86,11 +97,11 @@ static void occupy(struct mesh_search *s, int32_t unit)
 		}
 	}
 	u->hops = hops;
-	put_unit(s, unit, unit);
-	s->whole += pair_share(s, unit);
 	if (ejected && u->penalty < PENALTY_MAX) {
 		u->penalty++;
 	}
+	search_put_unit(s, unit, unit);
+	s->whole += pair_share(s, unit);
 }
 
 /* True when a lightpath that changes its channel comes too near to itself. */
@@ -122,6 +133,12 @@ static int32_t path_cost(const struct mesh_search *s, const struct search_unit *
 	return cost;
 }
 
+/* True once everything was tried, when not all fit. */
+static bool is_full(const struct mesh_search *s)
+{
+	return s->fit && s->filled > s->n_units;
+}
+
 /* When not all fit, one may be ejected for one, not for a while after it was
  * ejected itself, and now and then two. */
 static bool is_worth(struct mesh_search *s, int32_t unit)
@@ -129,7 +146,7 @@ static bool is_worth(struct mesh_search *s, int32_t unit)
 	const struct search_unit *u = &s->units[unit];
 	int32_t n = 0, last = SLOT_FREE, *end;
 
-	if (!s->fit) {
+	if (!s->fit && !search_is_filling(s)) {
 		return true;
 	}
 	for (int32_t i = 0; i < u->hops; i++) {
@@ -138,7 +155,7 @@ static bool is_worth(struct mesh_search *s, int32_t unit)
 			last = *at >= 0 ? *at : last;
 		}
 	}
-	if (n == 0 || s->filled <= s->n_units || u->tabu > s->round) {
+	if (n == 0 || !is_full(s) || u->tabu > s->round) {
 		return n == 0;
 	}
 	if (n == 1) {
@@ -201,7 +218,7 @@ static int remember(struct mesh_search *s)
  */
 static void choose_scale(struct mesh_search *s)
 {
-	static const int32_t scales[] = { 16, 100, 6, 32 };
+	static const int32_t scales[] = { 4, 25, 2, 8 };
 	static const int32_t slacks[] = { 4, 8, 2, 16 };
 
 	if (++s->calm > CALM_LEAST + s->n_units) {
@@ -209,31 +226,14 @@ static void choose_scale(struct mesh_search *s)
 		s->scale_index = (s->scale_index + 1) % 4;
 	}
 	s->slack = slacks[s->scale_index] * COST_BASE;
-	if (s->fit || s->filled < s->n_units) {
-		s->filled += s->filled < s->n_units;
-		s->scale = SCALE_FILL;
-		return;
-	}
-	s->scale = scales[s->scale_index];
-}
-
-/* When not all fit: every lightpath is tried once, the cheapest first. */
-static bool is_filling(const struct mesh_search *s)
-{
-	return s->fit && s->filled < s->n_units;
-}
-
-/* True once everything was tried, when not all fit. */
-static bool is_full(const struct mesh_search *s)
-{
-	return s->fit && s->filled > s->n_units;
+	s->scale = s->fit || search_is_filling(s) ? SCALE_FILL : scales[s->scale_index];
 }
 
 /* Which of those that wait is next: the last while everything is tried for
  * the first time, else any that has not been found to be stuck. */
 static int32_t pick(struct mesh_search *s)
 {
-	return is_filling(s) ? s->waiting - 1
+	return search_is_filling(s) ? s->waiting - 1
 			     : s->stuck + (int32_t)rng_below(&s->rng,
 					(uint64_t)(s->waiting - s->stuck));
 }
@@ -241,6 +241,11 @@ static int32_t pick(struct mesh_search *s)
 bool search_is_idle(const struct mesh_search *s)
 {
 	return s->waiting <= s->stuck;
+}
+
+static bool is_canceled(const struct mesh_stop *stop)
+{
+	return stop->cancel && *stop->cancel;
 }
 
 int search_run(struct mesh_search *s, int64_t target, int64_t effort,
@@ -252,7 +257,8 @@ int search_run(struct mesh_search *s, int64_t target, int64_t effort,
 		int32_t unit, at = pick(s);
 		enum outcome outcome = PLACED;
 
-		if (k % 16 == 0 && stop_now(stop)) {
+		/* Each is tried once, however little time there is. */
+		if (k % 16 == 0 && stop_now(stop) && (!search_is_filling(s) || is_canceled(stop))) {
 			break;
 		}
 		choose_scale(s);
@@ -263,9 +269,10 @@ int search_run(struct mesh_search *s, int64_t target, int64_t effort,
 		if (!rc && outcome != PLACED) {
 			s->wait[s->waiting++] = s->wait[s->stuck];
 			s->wait[s->stuck] = unit;
-			s->stuck += outcome == NOWHERE || is_filling(s);
+			s->stuck += outcome == NOWHERE || search_is_filling(s);
 		}
-		if (s->fit && s->filled == s->n_units) {
+		s->filled += search_is_filling(s);
+		if (s->filled == s->n_units) {
 			/* What found no free place gets another chance. */
 			s->filled++;
 			s->stuck = 0;

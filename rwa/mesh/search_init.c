@@ -210,8 +210,8 @@ static int make_units(struct mesh_search *s)
 
 /* ---- beginning and end ---- */
 
-int search_new(const struct rwa_mesh *m, const int64_t *prices, uint64_t seed,
-	       bool fit, struct mesh_search **out, struct err *err)
+int search_new(const struct rwa_mesh *m, const int64_t *prices,
+	       const struct mesh_routes *routes, uint64_t seed, bool fit, struct mesh_search **out, struct err *err)
 {
 	struct mesh_search *s = calloc(1, sizeof(*s));
 	size_t n = m->nodes.n, e = m->arcs.n + 1;
@@ -243,7 +243,7 @@ int search_new(const struct rwa_mesh *m, const int64_t *prices, uint64_t seed,
 	if (!(rc = all_distances(s, err))) {
 		rc = check_paths(s, err);
 	}
-	if (!rc && make_units(s)) {
+	if (!rc && (make_units(s) || search_make_pools(s, routes))) {
 		rc = err_nomem(err);
 	}
 out:
@@ -271,7 +271,12 @@ void search_free(struct mesh_search *s)
 	rwa_assignment_fini(&s->best);
 	adjacency_fini(&s->out);
 	adjacency_fini(&s->in);
+	search_free_pools(s);
 	free(s->owner);
+	free(s->toll);
+	free(s->sum);
+	free(s->free);
+	free(s->may);
 	free(s->labels);
 	free(s->active);
 	free(s->tune);

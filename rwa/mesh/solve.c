@@ -1,10 +1,11 @@
 /*
- * rwa_mesh_solve(): bound first, then the search: up from the bound until
- * everything has a place, then down again one channel at a time while there is
- * time. Without a time limit all work is counted in lightpaths placed and
- * iterations of lp_solve, so that the same seed gives the same answer on any
- * machine, with one thread or two. Whatever comes out is checked by
- * check.c, which knows nothing of how it was found.
+ * rwa_mesh_solve(): bound first, then any assignment of all lightpaths, then the
+ * search: up from the bound until everything has a place, then down again one
+ * channel at a time. Work is counted in lightpaths placed, passes of the flow
+ * and iterations of lp_solve, so that the same seed and budget give the same
+ * answer on any machine, with one thread or two. A time limit ends it earlier,
+ * but not before there is an answer. Whatever comes out is checked by check.c,
+ * which knows nothing of how it was found.
  */
 #include <stdlib.h>
 
@@ -12,13 +13,11 @@
 #include "rwa/mesh/private.h"
 
 #define NS_PER_S 1e9
-/* Work without a time limit, in lightpaths placed: for each channel more or
- * fewer, and how many times that for the last channel above the bound. */
-#define EFFORT_A_LIGHTPATH 20
-#define EFFORT_LEAST 6000
-#define LAST_FACTOR 10
-/* Of the time given: the bound's share, that of the search at the bound, and
- * that of each step after it. */
+/* The budget when none is given, in lightpaths placed by each search. */
+#define WORK_A_LIGHTPATH 50
+#define WORK_LEAST 50000
+/* Of the time given: the bound's share; of time and budget: that of the search
+ * at the bound, and that of each step after it. */
 #define BOUND_SHARE 0.2
 #define FIRST_SHARE 0.4
 #define STEP_SHARE 0.05
@@ -27,6 +26,9 @@
  * are a fixed amount of work. */
 #define PROOF_LIMIT_S 2
 #define CONFIG_LIMIT_S 5
+/* Lightpaths placed to find a first answer, for each there is and at least. */
+#define FIRST_FACTOR 20
+#define FIRST_LEAST 6000
 #define OTHER_SEED UINT64_C(0x9e3779b97f4a7c15)
 
 /* One run of the solver. `res` is filled as it goes: once channels are set,
@@ -39,6 +41,8 @@ struct solve {
 	struct mesh_search *search;
 	struct mesh_search *other;	/* beside it, NULL: none */
 	struct mesh_search *best;	/* that served the most */
+	struct mesh_routes routes;	/* of the bound's flow */
+	int64_t budget;		/* lightpaths that each search may place */
 	struct rwa_mesh_result *res;
 	int64_t start_ns;
 	int64_t wanted;		/* lightpaths that the ends can hold */
@@ -62,16 +66,26 @@ static struct mesh_stop final_stop(const struct solve *s)
 	return stop_at(s, 1, s->start_ns);
 }
 
-/* Lightpaths that a search may place: `factor` times what one step is
- * worth, or any number when time is the limit. */
-static int64_t effort(const struct solve *s, int factor)
+/* Lightpaths that each search may still place. */
+static int64_t work_left(const struct solve *s)
 {
-	int64_t n = s->m->lightpaths * EFFORT_A_LIGHTPATH;
+	return s->search ? s->budget - s->search->round : s->budget;
+}
 
-	if (s->opt->time_limit_s > 0) {
-		return INT64_MAX;
-	}
-	return (n > EFFORT_LEAST ? n : EFFORT_LEAST) * factor;
+/* A share of the budget, no more than what is left of it. */
+static int64_t work_share(const struct solve *s, double share)
+{
+	int64_t work = (int64_t)((double)s->budget * share) + 1, left = work_left(s);
+
+	return work < left ? work : left;
+}
+
+/* True when time or budget are used up, or it is canceled. */
+static bool is_over(const struct solve *s)
+{
+	struct mesh_stop last = final_stop(s);
+
+	return work_left(s) <= 0 || stop_now(&last);
 }
 
 /* Takes over the search's best assignment. */
@@ -100,9 +114,9 @@ static int run(struct solve *s, int64_t target, int64_t work,
 
 /* The search at this many channels. *all: every lightpath has a place;
  * then, or when only as many as fit are asked for, the answer is taken
- * over. */
-static int attempt(struct solve *s, int channels, int64_t work,
-		   const struct mesh_stop *stop, bool *all, struct err *err)
+ * over. *missing: lightpaths without a place. */
+static int attempt(struct solve *s, int channels, int64_t work, const struct mesh_stop *stop,
+		   int64_t *missing, struct err *err)
 {
 	int64_t served = 0;
 	int64_t target = s->opt->channels ? s->res->lightpaths_bound
@@ -115,8 +129,8 @@ static int attempt(struct solve *s, int channels, int64_t work,
 	if (!rc) {
 		rc = run(s, target, work, stop, &served, err);
 	}
-	*all = !rc && served == s->wanted;
-	if (*all || (!rc && s->opt->channels)) {
+	*missing = s->wanted - served;
+	if (!rc && (!*missing || s->opt->channels)) {
 		rc = keep(s, channels, err);
 	}
 	return rc;
@@ -142,67 +156,85 @@ static int64_t max_channels(const struct solve *s)
 	return last < RWA_MESH_MAX_CHANNELS ? last : RWA_MESH_MAX_CHANNELS;
 }
 
-/* From the bound up, in growing steps: near the bound each channel counts,
- * far from it some answer is worth more than the best, and going down
- * follows. */
-static int go_up(struct solve *s, struct err *err)
+/* Any assignment of all lightpaths: each has one try to find a free place, and
+ * the channels are more until all have found one. When even as many as can
+ * help are not enough, some have to give way, for as long as the search is
+ * worth. */
+static int find_first(struct solve *s, struct err *err)
 {
-	int channels = s->res->bound, step = 1, attempts = 0;
-	int64_t max = max_channels(s);
-	bool all = false;
-	int rc = 0;
+	int64_t max = max_channels(s), missing = s->wanted;
+	int channels = s->res->bound;
+	struct mesh_stop stop = { .cancel = s->opt->cancel };
 
-	while (!rc && !all) {
-		struct mesh_stop stop = stop_at(s, channels == s->res->bound
-						      ? FIRST_SHARE
-						      : STEP_SHARE,
-					   clk_now_ns());
-		struct mesh_stop last = final_stop(s);
+	while (missing) {
+		int64_t work = channels < max ? missing : s->wanted * FIRST_FACTOR + FIRST_LEAST;
+		int rc = attempt(s, channels, work, &stop, &missing, err);
 
-		/* Past the deadline many channels are given, so that some
-		 * answer is found soon. */
-		if (stop_now(&last)) {
-			if (s->opt->cancel && *s->opt->cancel) {
-				return err_set(err, WEFT_ECANCELED,
-					       "stopped before an assignment "
-					       "was found");
-			}
-			step += channels / 8;
-			stop = (struct mesh_stop){ .cancel = s->opt->cancel,
-					      .at_ns = clk_now_ns() + (int64_t)NS_PER_S };
+		if (rc || !missing) {
+			return rc;
 		}
-		rc = attempt(s, channels, effort(s, 1), &stop, &all, err);
-		if (!rc && !all && channels >= max) {
+		if (stop_now(&stop)) {
+			return err_set(err, WEFT_ECANCELED,
+				       "stopped before an assignment was found");
+		}
+		if (channels >= max) {
 			return err_set(err, WEFT_EINFEASIBLE,
 				       "no assignment of all demands was found "
 				       "in %d channels, and more would not "
 				       "help", channels);
 		}
-		channels += all ? 0 : step;
+		channels += channels / 16 + 1;
 		channels = channels < max ? channels : (int)max;
-		/* From bound to twice that in few attempts, if need be. */
-		step += step < 4 || attempts++ > 4 ? (step + 3) / 4 : 0;
+	}
+	return 0;
+}
+
+/* From the bound up, in growing steps, as long as that is fewer than the
+ * channels of the answer: near the bound each channel counts, far from it any
+ * progress is worth more, and going down follows. *failed: the most channels
+ * that were too few. */
+static int go_up(struct solve *s, int *failed, struct err *err)
+{
+	int channels = s->res->bound, step = 1, rc = 0;
+	int64_t missing = 1;
+
+	*failed = channels - 1;
+	while (!rc && missing && channels < s->res->channels && !is_over(s)) {
+		double share = channels == s->res->bound ? FIRST_SHARE : STEP_SHARE;
+		struct mesh_stop stop = stop_at(s, share, clk_now_ns());
+
+		rc = attempt(s, channels, work_share(s, share), &stop, &missing, err);
+		if (!rc && missing) {
+			*failed = channels;
+			channels += step;
+			/* As many channels as they would fill, halved. */
+			if (missing * channels / s->wanted / 2 > step) {
+				channels += (int)(missing * channels / s->wanted / 2) - step;
+			}
+			step += (step + 3) / 4;
+		}
 	}
 	return rc;
 }
 
 /* Halves the distance to what was too few while it is large, then gives all
- * the time that is left to one channel fewer. */
-static int go_down(struct solve *s, struct err *err)
+ * that is left to one channel fewer. */
+static int go_down(struct solve *s, int failed, struct err *err)
 {
-	struct mesh_stop last = final_stop(s);
-	int failed = s->res->bound - 1, rc = 0;
-	bool all = true, at_end = false;
+	int64_t missing = 0;
+	bool at_end = false;
+	int rc = 0;
 
-	while (!rc && !at_end && s->res->channels > s->res->bound && !stop_now(&last)) {
-		int wide = s->res->channels - failed > 2;
+	while (!rc && !at_end && s->res->channels > s->res->bound && !is_over(s)) {
+		bool wide = s->res->channels - failed > 2;
 		struct mesh_stop stop = wide ? stop_at(s, STEP_SHARE, clk_now_ns())
-					: last;
+					     : final_stop(s);
 		int channels = wide ? (s->res->channels + failed) / 2
 				    : s->res->channels - 1;
 
-		rc = attempt(s, channels, effort(s, wide ? 1 : LAST_FACTOR), &stop, &all, err);
-		if (!all) {
+		rc = attempt(s, channels, work_share(s, wide ? STEP_SHARE : 1), &stop, &missing,
+			     err);
+		if (missing) {
 			at_end = !wide;
 			failed = channels;
 		}
@@ -249,7 +281,7 @@ static int find_bound(struct solve *s, struct err *err)
 	struct mesh_stop stop = stop_at(s, BOUND_SHARE, s->start_ns);
 	char name[16];
 	int32_t node;
-	int rc = mesh_bound(s->m, &stop, &res->certificate, err);
+	int rc = mesh_bound(s->m, &stop, &res->certificate, &s->routes, err);
 
 	if (!rc) {
 		rc = mesh_ends_bound(s->m, &res->certificate.ends, &node, err);
@@ -285,14 +317,17 @@ static int find_fit(struct solve *s, struct err *err)
 static int new_searches(struct solve *s, bool fit, struct err *err)
 {
 	const int64_t *prices = fit ? s->res->fit.prices : s->res->certificate.prices;
+	const struct mesh_routes *routes = &s->routes;
 	int rc;
 
+	s->budget = work_left(s);
 	search_free(s->search);
 	search_free(s->other);
 	s->other = NULL;
-	rc = search_new(s->m, prices, s->opt->seed, fit, &s->search, err);
+	rc = search_new(s->m, prices, routes, s->opt->seed, fit, &s->search, err);
 	if (!rc && s->opt->threads) {
-		rc = search_new(s->m, prices, s->opt->seed ^ OTHER_SEED, fit, &s->other, err);
+		rc = search_new(s->m, prices, routes, s->opt->seed ^ OTHER_SEED, fit, &s->other,
+				err);
 	}
 	s->best = s->search;
 	return rc;
@@ -310,7 +345,7 @@ static int fill(struct solve *s, struct err *err)
 {
 	int64_t max = max_channels(s);
 	struct mesh_stop first = stop_at(s, FIRST_SHARE, s->start_ns), stop = final_stop(s);
-	bool all = false;
+	int64_t missing;
 	int rc;
 
 	max = max < s->opt->channels ? max : s->opt->channels;
@@ -318,12 +353,12 @@ static int fill(struct solve *s, struct err *err)
 		s->res->lightpaths_bound = s->wanted;
 	}
 	if (!s->search->fit) {
-		rc = attempt(s, (int)max, effort(s, LAST_FACTOR), &first, &all, err);
-		if (rc || all || (rc = new_searches(s, true, err))) {
+		rc = attempt(s, (int)max, work_share(s, FIRST_SHARE), &first, &missing, err);
+		if (rc || !missing || (rc = new_searches(s, true, err))) {
 			return rc;
 		}
 	}
-	return attempt(s, (int)max, effort(s, 1), &stop, &all, err);
+	return attempt(s, (int)max, work_left(s), &stop, &missing, err);
 }
 
 /* One channel fewer may be impossible. */
@@ -354,7 +389,8 @@ static int search_from(struct solve *s, const struct rwa_assignment *start, stru
 		penalties[i] = 1;
 	}
 	if (!rc && !(rc = search_begin(s->search, s->res->bound, start, penalties, err))) {
-		rc = search_run(s->search, s->wanted, effort(s, LAST_FACTOR), &stop, &served, err);
+		rc = search_run(s->search, s->wanted, work_share(s, FIRST_SHARE), &stop, &served,
+				err);
 	}
 	s->best = s->search;
 	if (!rc && served == s->wanted) {
@@ -406,15 +442,19 @@ static int raise_bound(struct solve *s, struct err *err)
 	return rc;
 }
 
-/* What is wanted beside the channels, with a share of the time of its own. */
+/* What is wanted beside the channels, with a share of time and budget of its
+ * own. */
 static int second(struct solve *s, struct err *err)
 {
 	struct mesh_stop stop = final_stop(s);
 	struct mesh_stop min = stop_at(s, SECOND_SHARE, clk_now_ns());
+	int64_t least = s->search->round + (int64_t)((double)s->budget * SECOND_SHARE) + 1;
 
 	if (stop.at_ns < min.at_ns) {
 		stop.at_ns = min.at_ns;
 	}
+	stop.rounds = &s->search->round;
+	stop.at_round = s->budget > least ? s->budget : least;
 	switch (s->opt->objective) {
 	case RWA_MIN_MOVED:
 		return s->opt->before
@@ -512,16 +552,17 @@ static int start_ring(struct solve *s, struct err *err)
  * served, then with fewer channels, and a better bound where that ends. */
 static int search_all(struct solve *s, struct err *err)
 {
-	int rc = start_ring(s, err);
+	int rc = start_ring(s, err), failed = s->res->bound - 1;
 
-	if (!rc && !s->res->channels) {
-		rc = s->opt->channels ? fill(s, err) : go_up(s, err);
+	if (!rc && s->opt->channels) {
+		return s->res->channels ? 0 : fill(s, err);
 	}
-	if (!rc && !s->opt->channels) {
-		s->res->lightpaths_bound = s->m->lightpaths;
-		if (!(rc = go_down(s, err))) {
-			rc = raise_bound(s, err);
-		}
+	s->res->lightpaths_bound = s->m->lightpaths;
+	if (!rc && !s->res->channels && !(rc = find_first(s, err))) {
+		rc = go_up(s, &failed, err);
+	}
+	if (!rc && !(rc = go_down(s, failed, err))) {
+		rc = raise_bound(s, err);
 	}
 	return rc;
 }
@@ -534,10 +575,13 @@ int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
 	int rc;
 
 	*res = (struct rwa_mesh_result){ .method = "guided ejection" };
+	s.budget = opt->work > 0 ? opt->work
+		   : opt->time_limit_s > 0 ? INT64_MAX / 2
+		   : m->lightpaths * WORK_A_LIGHTPATH + WORK_LEAST;
 	if (opt->channels < 0 || opt->channels > RWA_MESH_MAX_CHANNELS ||
-	    !(opt->time_limit_s >= 0) || opt->threads < 0 || opt->threads > PORTFOLIO) {
+	    !(opt->time_limit_s >= 0) || opt->work < 0 || opt->threads < 0 || opt->threads > PORTFOLIO) {
 		return err_set(err, WEFT_EINVAL,
-			       "channels: 1 to %d, time limit: not negative, "
+			       "channels: 1 to %d, time limit and work: not negative, "
 			       "threads: up to %d", RWA_MESH_MAX_CHANNELS,
 			       PORTFOLIO);
 	}
@@ -557,6 +601,7 @@ int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
 	res->lightpaths = (int64_t)res->assignment.paths.n;
 	search_free(s.search);
 	search_free(s.other);
+	mesh_routes_fini(&s.routes);
 	if (rc) {
 		rwa_mesh_result_fini(res);
 	}

@@ -32,7 +32,8 @@ static void shut_slots(struct mesh_search *s)
 		c_end = c_end < s->width ? c_end : s->width;
 		for (int32_t f = fibres ? 0 : b->fibre; f < f_end; f++) {
 			for (int32_t c = from; c < c_end; c++) {
-				*slot_at(s, b->arc, f, c) = SLOT_SHUT;
+				search_set_slot(s, &(struct rwa_hop){ b->arc, f, c }, SLOT_SHUT,
+						SEARCH_TOLL_SHUT);
 			}
 		}
 	}
@@ -68,6 +69,7 @@ static int make_room(struct mesh_search *s, int width, struct err *err)
 {
 	int64_t slots = 0;
 
+	width = (width + SEARCH_LANES - 1) / SEARCH_LANES * SEARCH_LANES;
 	for (size_t e = 0; e < s->m->arcs.n; e++) {
 		s->slot[e] = slots;
 		slots += (int64_t)s->m->arcs.v[e].fibres *
@@ -80,9 +82,18 @@ static int make_room(struct mesh_search *s, int width, struct err *err)
 			       width, s->m->arcs.n);
 	}
 	free(s->owner);
+	free(s->toll);
+	free(s->free);
+	free(s->may);
+	free(s->sum);
 	free(s->labels);
 	free(s->active);
 	free(s->tune);
+	s->words = (width + 63) / 64;
+	s->toll = calloc((size_t)slots + 1, sizeof(*s->toll));
+	s->free = calloc((size_t)s->words * s->m->arcs.n + 1, sizeof(*s->free));
+	s->may = calloc((size_t)s->words * s->m->nodes.n + 1, sizeof(*s->may));
+	s->sum = calloc((size_t)width + 1, sizeof(*s->sum));
 	s->width = width;
 	s->tune = NULL;
 	s->active = calloc((size_t)width + 1, sizeof(*s->active));
@@ -91,7 +102,8 @@ static int make_room(struct mesh_search *s, int width, struct err *err)
 	if (s->m->tunings.n) {
 		s->tune = calloc((size_t)width * s->m->nodes.n + 1, sizeof(*s->tune));
 	}
-	if (!s->owner || !s->labels || !s->active || (s->m->tunings.n && !s->tune)) {
+	if (!s->owner || !s->toll || !s->free || !s->may || !s->sum || !s->labels ||
+	    !s->active || (s->m->tunings.n && !s->tune)) {
 		return err_nomem(err);
 	}
 	set_band(s);
@@ -162,7 +174,8 @@ static void move_units(struct mesh_search *s, const int32_t *number)
 			s->wait[s->waiting++] = i;
 		}
 	}
-	/* Taken from the end, the cheapest first. */
+	/* Taken from the end: the longest first when all are to be served, the
+	 * cheapest first when as many as fit are. */
 	for (int32_t i = 0; s->fit && i < s->waiting / 2; i++) {
 		int32_t unit = s->wait[i];
 
@@ -199,11 +212,11 @@ int search_set_channels(struct mesh_search *s, int channels, struct err *err)
 	s->max = -1;
 	s->stuck = s->scale_index = 0;
 	s->calm = 0;
-	s->filled = s->fit ? 0 : s->n_units - s->waiting;
-	memset(s->owner, 0xff, ((size_t)s->slot[s->m->arcs.n]) * sizeof(*s->owner));
+	s->filled = s->n_units - s->waiting;
+	search_clear_slots(s);
 	shut_slots(s);
 	for (int32_t i = 0; i < s->n_units; i++) {
-		put_unit(s, i, i);
+		search_put_unit(s, i, i);
 	}
 	return 0;
 }
@@ -281,7 +294,7 @@ static int seat(struct mesh_search *s, const struct rwa_assignment *begin,
 		if (copy_path(&s->units[u], hop, p->hops)) {
 			return WEFT_ENOMEM;
 		}
-		put_unit(s, u, u);
+		search_put_unit(s, u, u);
 		unit[i] = u;
 	}
 	return 0;
@@ -313,6 +326,7 @@ int search_begin(struct mesh_search *s, int channels, const struct rwa_assignmen
 	for (size_t i = 0; !rc && i < begin->paths.n; i++) {
 		if (unit[i] >= 0) {
 			s->units[unit[i]].penalty = penalties[i];
+			search_put_unit(s, unit[i], unit[i]);
 		}
 	}
 	free(first);

@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <math.h>
+#include <time.h>
+
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/rng.h"
@@ -19,9 +22,7 @@
 #include "rwa/ring/ring.h"
 
 #define DATA "tests/data/rwa"
-#define TIME_LIMIT_S 30
-#define HARD_LIMIT_S 60		/* Noronha's random sets */
-#define FIT_LIMIT_S 10
+#define FIT_WORK 800000		/* lightpaths placed, where not all fit */
 #define SEEDS 5
 #define SMALL 1500		/* demands solved with all seeds */
 
@@ -51,6 +52,22 @@ static const struct instance instances[] = {
 	{ "Y.5_seed=5", "Y.5.80_seed=5", 0 },
 	{ "Y.4_seed=1", "Y.4.100_seed=1", 85 },
 	{ "Y.4_seed=5", "Y.4.100_seed=5", 0 },
+	{ "Y.3_seed=1", "Y.3.100_seed=1", 141 },
+	{ "Y.3_seed=5", "Y.3.100_seed=5", 135 },
+};
+
+/* Networks that are made here, all-to-all. */
+struct made {
+	enum { TORUS, TREE, SPARSE } kind;
+	int a, b;		/* sides of a torus; else nodes and seed */
+	int best;
+};
+
+static const struct made mades[] = {
+	{ TORUS, 4, 25, 315 }, { TORUS, 5, 20, 252 }, { TORUS, 6, 17, 217 },
+	{ TORUS, 8, 13, 169 }, { TORUS, 10, 10, 134 },
+	{ TREE, 100, 1, 0 }, { TREE, 100, 2, 0 }, { TREE, 100, 3, 0 },
+	{ SPARSE, 161, 1, 0 }, { SPARSE, 161, 2, 0 }, { SPARSE, 161, 3, 0 },
 };
 
 /* How many lightpaths of all-to-all fit when channels are too few. */
@@ -114,25 +131,32 @@ struct row {
 	int seeds;
 };
 
-static void print_instance(const struct instance *in, const struct row *r,
-			   FILE *json)
+/* CPU time of the process, all threads. */
+static double cpu_s(void)
 {
-	const char *what = in->trf ? in->trf : in->net;
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void print_row(const char *what, bool file, int published, const struct row *r,
+		      FILE *json)
+{
 	char best[16] = "-";
 
-	if (in->best) {
-		snprintf(best, sizeof(best), "%d", in->best);
+	if (published) {
+		snprintf(best, sizeof(best), "%d", published);
 	}
 	printf("%-16s %-6s %6d %8d %4d %8.2f %5d %6s\n", what,
-	       in->trf ? "file" : "all", r->bound, r->channels,
+	       file ? "file" : "all", r->bound, r->channels,
 	       r->channels - r->bound, r->seconds, r->seeds, best);
 	fflush(stdout);
 	if (json) {
 		fprintf(json, "{\"bench\":\"rwa\",\"instance\":\"%s\","
 			      "\"bound\":%d,\"channels\":%d,\"seconds\":%.3f,"
 			      "\"seeds\":%d,\"best\":%d}\n",
-			what, r->bound, r->channels, r->seconds, r->seeds,
-			in->best);
+			what, r->bound, r->channels, r->seconds, r->seeds, published);
 	}
 }
 
@@ -141,9 +165,10 @@ static int solve_once(const struct rwa_mesh *m,
 		      struct err *err)
 {
 	struct rwa_mesh_result res;
-	int64_t start = clk_now_ns();
+	double s = cpu_s();
 	int rc = rwa_mesh_solve(m, opt, &res, err);
-	double s = (double)(clk_now_ns() - start) / 1e9;
+
+	s = cpu_s() - s;
 
 	if (rc) {
 		return rc;
@@ -158,7 +183,7 @@ static int solve_once(const struct rwa_mesh *m,
 
 static int run_instance(const struct instance *in, FILE *json)
 {
-	struct rwa_mesh_options opt = { .time_limit_s = TIME_LIMIT_S };
+	struct rwa_mesh_options opt = { .threads = 1 };
 	struct row r = { 0 };
 	struct rwa_mesh *m;
 	struct err err = { 0 };
@@ -166,7 +191,6 @@ static int run_instance(const struct instance *in, FILE *json)
 	uint64_t seeds = m && m->lightpaths <= SMALL ? SEEDS : 1;
 
 	if (in->net[0] == 'Y') {
-		opt.time_limit_s = HARD_LIMIT_S;
 		seeds = 1;
 	}
 	if (!rc && !m) {
@@ -180,7 +204,100 @@ static int run_instance(const struct instance *in, FILE *json)
 	if (rc) {
 		fprintf(stderr, "%s: %s\n", in->net, err.msg);
 	} else {
-		print_instance(in, &r, json);
+		print_row(in->trf ? in->trf : in->net, in->trf, in->best, &r, json);
+	}
+	rwa_mesh_free(m);
+	return rc;
+}
+
+/* Both directions of a link. */
+static int link(struct rwa_mesh *m, int a, int b)
+{
+	struct rwa_mesh_arc to = { .src = a, .dst = b, .fibres = 1 };
+	struct rwa_mesh_arc back = { .src = b, .dst = a, .fibres = 1 };
+	int rc = rwa_mesh_add_arc(m, &to, NULL);
+
+	return rc ? rc : rwa_mesh_add_arc(m, &back, NULL);
+}
+
+/* Each node and the next in both dimensions. */
+static int make_torus(struct rwa_mesh *m, int a, int b)
+{
+	int rc = 0;
+
+	for (int v = 0; !rc && v < a * b; v++) {
+		rc = link(m, v, v / b * b + (v + 1) % b);
+		if (!rc) {
+			rc = link(m, v, (v + b) % (a * b));
+		}
+	}
+	return rc;
+}
+
+/* Each node hangs on one of the few before it. */
+static int make_tree(struct rwa_mesh *m, int n, struct rng *rng)
+{
+	int rc = 0;
+
+	for (int v = 1; !rc && v < n; v++) {
+		rc = link(m, v, v - 1 - (int)rng_below(rng, (uint64_t)(v < 6 ? v : 6)));
+	}
+	return rc;
+}
+
+/* Points in a square, two of them linked when no third one is nearer to both
+ * than they are to each other: connected, planar, of degree 2.4 or so. */
+static int make_sparse(struct rwa_mesh *m, int n, struct rng *rng)
+{
+	double *x = calloc((size_t)n, sizeof(*x)), *y = calloc((size_t)n, sizeof(*y));
+	int rc = x && y ? 0 : WEFT_ENOMEM;
+
+	for (int v = 0; !rc && v < n; v++) {
+		x[v] = (double)rng_below(rng, 1 << 20);
+		y[v] = (double)rng_below(rng, 1 << 20);
+	}
+	for (int a = 0; !rc && a < n; a++) {
+		for (int b = 0; !rc && b < a; b++) {
+			double d = hypot(x[a] - x[b], y[a] - y[b]);
+			bool near = true;
+
+			for (int c = 0; near && c < n; c++) {
+				near = c == a || c == b || hypot(x[a] - x[c], y[a] - y[c]) >= d ||
+				       hypot(x[b] - x[c], y[b] - y[c]) >= d;
+			}
+			rc = near ? link(m, a, b) : 0;
+		}
+	}
+	free(x);
+	free(y);
+	return rc;
+}
+
+static int run_made(const struct made *in, FILE *json)
+{
+	static const char *const formats[] = { "torus %dx%d", "tree %d #%d", "sparse %d #%d" };
+	struct rwa_mesh_options opt = { .threads = 1, .seed = 1 };
+	struct row r = { 0 };
+	struct rwa_mesh *m;
+	struct err err = { 0 };
+	struct rng rng;
+	char name[32];
+	int rc = rwa_mesh_new(in->kind == TORUS ? in->a * in->b : in->a, &m, &err);
+
+	rng_seed(&rng, (uint64_t)in->b);
+	if (!rc) {
+		rc = in->kind == TORUS ? make_torus(m, in->a, in->b)
+		     : in->kind == TREE ? make_tree(m, in->a, &rng)
+					: make_sparse(m, in->a, &rng);
+	}
+	if (!rc && !(rc = rwa_mesh_all_to_all(m, &err))) {
+		rc = solve_once(m, &opt, &r, &err);
+	}
+	snprintf(name, sizeof(name), formats[in->kind], in->a, in->b);
+	if (rc) {
+		fprintf(stderr, "%s: %s\n", name, err.msg);
+	} else {
+		print_row(name, false, in->best, &r, json);
 	}
 	rwa_mesh_free(m);
 	return rc;
@@ -188,21 +305,19 @@ static int run_instance(const struct instance *in, FILE *json)
 
 static int run_few(const struct few *f, FILE *json)
 {
-	struct rwa_mesh_options opt = { .time_limit_s = FIT_LIMIT_S,
-					.seed = 1, .channels = f->channels };
+	struct rwa_mesh_options opt = { .threads = 1, .seed = 1, .work = FIT_WORK,
+					.channels = f->channels };
 	struct rwa_mesh_result res;
 	struct rwa_mesh *m;
 	struct err err = { 0 };
-	int64_t start;
+	double s = cpu_s();
 	int rc = load(f->net, NULL, &m, &err);
 
-	start = clk_now_ns();
 	rc = rc || !m ? WEFT_EIO : rwa_mesh_solve(m, &opt, &res, &err);
 	if (rc) {
 		fprintf(stderr, "%s: %s\n", f->net, err.msg);
 	} else {
-		double s = (double)(clk_now_ns() - start) / 1e9;
-
+		s = cpu_s() - s;
 		printf("%-16s %8d %8lld %6lld %6.1f %8.2f\n", f->net,
 		       f->channels, (long long)res.lightpaths_bound,
 		       (long long)res.lightpaths,
@@ -260,13 +375,16 @@ int main(int argc, char **argv)
 	int rc = run_stage();
 
 	printf("%-16s %-6s %6s %8s %4s %8s %5s %6s\n", "instance", "demands",
-	       "bound", "channels", "gap", "seconds", "seeds", "best");
+	       "bound", "channels", "gap", "CPU s", "seeds", "best");
 	for (size_t i = 0; !rc && i < sizeof(instances) / sizeof(*instances);
 	     i++) {
 		rc = run_instance(&instances[i], json);
 	}
+	for (size_t i = 0; !rc && i < sizeof(mades) / sizeof(*mades); i++) {
+		rc = run_made(&mades[i], json);
+	}
 	printf("%-16s %8s %8s %6s %6s %8s\n", "all-to-all in", "channels",
-	       "bound", "served", "gap %", "seconds");
+	       "bound", "served", "gap %", "CPU s");
 	for (size_t i = 0; !rc && i < sizeof(fews) / sizeof(*fews); i++) {
 		rc = run_few(&fews[i], json);
 	}

@@ -4,8 +4,8 @@
  *
  * An instance is a .net file of the literature, with demands from a .trf file
  * or all pairs, or a YAML file with its own. The solver (rwa/mesh) stops at
- * the optimum, at the time limit or on Ctrl-C, and says how far from its
- * bound it is. With --channels the lightpaths served are what is maximised,
+ * the optimum, when its budget or the time is used up or on Ctrl-C, and says how
+ * far from its bound it is. With --channels the lightpaths served are what is maximised,
  * otherwise the channels needed are what is minimised; --objective chooses
  * among equally good answers. -o writes the lightpaths as --previous and "rwa
  * change" read them.
@@ -19,7 +19,6 @@
 #include "lib/base/parallel.h"
 #include "rwa/mesh/mesh.h"
 
-#define DEFAULT_LIMIT_NS INT64_C(30000000000)
 #define MAX_SEED INT64_MAX
 
 /* By the end of the name: .net, .yaml. */
@@ -105,23 +104,24 @@ static int read_instance(const struct cli *c, struct rwa_mesh **out, struct err 
 	return r;
 }
 
-/* The instance may have a number of channels; the option wins. The seed makes
- * runs repeatable, as far as the time limit does not cut them. */
+/* The instance may have a number of channels; the option wins. Seed and budget
+ * make runs repeatable, as far as the time limit does not cut them. */
 static int read_options(const struct cli *c, const struct rwa_mesh *m,
 			struct rwa_mesh_options *opt, struct err *err)
 {
-	int64_t channels = m->channels, seed = 1, limit = DEFAULT_LIMIT_NS;
+	int64_t channels = m->channels, seed = 1, limit = 0, work = 0;
 	int r;
 
 	if ((r = cli_opt_int(c, "channels", 1, RWA_MESH_MAX_CHANNELS,
 			     &channels, err)) ||
 	    (r = cli_opt_int(c, "seed", 0, MAX_SEED, &seed, err)) ||
+	    (r = cli_opt_int(c, "work", 1, INT64_MAX / 4, &work, err)) ||
 	    (r = cli_opt_unit(c, "time-limit", UNIT_NS, &limit, err))) {
 		return r;
 	}
 	*opt = (struct rwa_mesh_options){
 		.channels = (int)channels, .seed = (uint64_t)seed,
-		.time_limit_s = (double)limit / 1e9,
+		.work = work, .time_limit_s = (double)limit / 1e9,
 		.threads = parallel_width() > 1 ? 2 : 1,
 		.cancel = &cli_interrupted,
 	};

@@ -712,11 +712,45 @@ static void drawings(void **state)
 	buf_fini(&svg);
 }
 
+/* All-to-all on a tree fits where the busiest link has room: what it
+ * separates, times the rest. */
+static void trees(void **state)
+{
+	enum { N = 24 };
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 31);
+	for (int k = 0; k < 6; k++) {
+		struct rwa_mesh *m;
+		int parent[N], below[N], load = 0;
+
+		assert_int_equal(rwa_mesh_new(N, &m, NULL), 0);
+		for (int v = 1; v < N; v++) {
+			struct rwa_mesh_arc down = { .dst = v, .fibres = 1 }, up;
+
+			parent[v] = k == 0 ? v - 1 : (int)rng_below(&rng, (uint64_t)v);
+			down.src = parent[v];
+			up = (struct rwa_mesh_arc){ .src = v, .dst = parent[v], .fibres = 1 };
+			assert_int_equal(rwa_mesh_add_arc(m, &down, NULL), 0);
+			assert_int_equal(rwa_mesh_add_arc(m, &up, NULL), 0);
+			below[v] = 1;
+		}
+		for (int v = N - 1; v > 0; v--) {
+			load = below[v] * (N - below[v]) > load ? below[v] * (N - below[v]) : load;
+			below[parent[v]] += parent[v] ? below[v] : 0;
+		}
+		assert_int_equal(rwa_mesh_all_to_all(m, NULL), 0);
+		expect_channels(m, load);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(published_instances),
 		cmocka_unit_test(small_instances),
+		cmocka_unit_test(trees),
 		cmocka_unit_test(conversion_saves_a_channel),
 		cmocka_unit_test(configurations_close_the_gap),
 		cmocka_unit_test(channels_in_use_are_left_alone),

@@ -98,11 +98,42 @@ static void only_so_many_threads(void **state)
 	rwa_mesh_free(m);
 }
 
+static void budgets(void **state)
+{
+	struct rwa_mesh_options opt = { .work = 300, .seed = 4 };
+	struct rwa_mesh_result one, two, hurried;
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 21);
+	for (int k = 0; k < 4; k++) {
+		struct rwa_mesh *m = draw(&rng, k);
+
+		/* The same budget places the same, however long it takes. */
+		opt.time_limit_s = 0;
+		assert_int_equal(rwa_mesh_solve(m, &opt, &one, NULL), 0);
+		opt.time_limit_s = 3600;
+		assert_int_equal(rwa_mesh_solve(m, &opt, &two, NULL), 0);
+		assert_int_equal(one.assignment.hops.n, two.assignment.hops.n);
+		assert_memory_equal(one.assignment.hops.v, two.assignment.hops.v,
+				    one.assignment.hops.n * sizeof(*one.assignment.hops.v));
+		/* Time that is over before it begins still has an answer. */
+		opt.time_limit_s = 1e-9;
+		assert_int_equal(rwa_mesh_solve(m, &opt, &hurried, NULL), 0);
+		assert_int_equal(hurried.lightpaths, m->lightpaths);
+		rwa_mesh_result_fini(&one);
+		rwa_mesh_result_fini(&two);
+		rwa_mesh_result_fini(&hurried);
+		rwa_mesh_free(m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_change_nothing),
 		cmocka_unit_test(only_so_many_threads),
+		cmocka_unit_test(budgets),
 	};
 
 	return cmocka_run_group_tests_name("mesh/portfolio", tests, NULL, NULL);
