@@ -88,8 +88,14 @@ struct spread {
  * convex. O(n). */
 static void make_convex(int64_t *v, int n, struct candidate *corner)
 {
-	int k = 0;
+	int k = 0, bend = 1;
 
+	while (bend + 1 < n && v[bend] - v[bend - 1] <= v[bend + 1] - v[bend]) {
+		bend++;
+	}
+	if (bend + 1 >= n) {
+		return;
+	}
 	for (int i = 0; i < n; i++) {
 		while (k > 1) {
 			int a = corner[k - 2].last, b = corner[k - 1].last;
@@ -339,7 +345,7 @@ static int64_t priced_load(struct bound_work *b, int rounds, const int64_t *weig
 }
 
 /* Weights begin where they change nothing. */
-static int64_t least_weight(const struct bound_work *b)
+static int64_t start_weight(const struct bound_work *b)
 {
 	return b->kind == COLL_BROADCAST ? 0 : LINK;
 }
@@ -347,11 +353,11 @@ static int64_t least_weight(const struct bound_work *b)
 /* A step up (or down) of `step` eighths. */
 static int64_t next_weight(const struct bound_work *b, int64_t weight, int step, bool up)
 {
-	int64_t least = least_weight(b), most = b->kind == COLL_BROADCAST ? LINK : WEIGHT_MAX;
+	int64_t min = start_weight(b), max = b->kind == COLL_BROADCAST ? LINK : WEIGHT_MAX;
 	int64_t more = (weight * step + 7) / 8 + (weight == 0);
 
 	weight = up ? weight + more : weight * 8 / (8 + step);
-	return weight < least ? least : weight > most ? most : weight;
+	return weight < min ? min : weight > max ? max : weight;
 }
 
 /* The best weights are looked for by steps up and down, from those before: the
@@ -448,7 +454,7 @@ static __int128 time_of(const struct bound_work *b, int rounds, int64_t load)
 }
 
 /* The load that no number of rounds goes below. */
-static int64_t least_load(const struct bound_work *b)
+static int64_t min_load(const struct bound_work *b)
 {
 	int64_t n = b->p->n, each = b->kind == COLL_ALLREDUCE ? 2 * (n - 1) : n - 1;
 
@@ -490,7 +496,7 @@ static void try_rounds(struct bound_work *b, bool priced, int only, struct ring_
 	for (int g = 0; g < b->p->n; g++) {
 		none->gap[g] = none->tail[g] = g * NEVER;
 	}
-	for (int r = 1; r <= (only ? only : b->p->n) && time_of(b, r, least_load(b)) < out->ns;
+	for (int r = 1; r <= (only ? only : b->p->n) && time_of(b, r, min_load(b)) < out->ns;
 	     r++) {
 		const struct left *l = rounds_left(&b->s, r);
 		int64_t load;
@@ -522,7 +528,9 @@ static void best_rounds(struct bound_work *b, struct ring_bound *out)
 		return;
 	}
 	try_rounds(b, true, plain.rounds, out);
-	try_rounds(b, true, 0, out);
+	if (out->ns > plain.ns) {
+		try_rounds(b, true, 0, out);
+	}
 }
 
 int ring_bound(const struct optree_params *p, enum coll_kind kind, int root,
@@ -537,7 +545,7 @@ int ring_bound(const struct optree_params *p, enum coll_kind kind, int root,
 
 	*out = (struct ring_bound){ .ns = INT64_MAX };
 	for (int i = 0; i < PRICED; i++) {
-		b.weight[i] = least_weight(&b);
+		b.weight[i] = start_weight(&b);
 	}
 	if (rc || (rc = spread_init(&b.s, p->n, p->at ? p->n : reach, err))) {
 		spread_fini(&b.s);
