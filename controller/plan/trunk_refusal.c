@@ -2,8 +2,9 @@
  * Why lightpaths over trunks are refused, in words that can be checked by hand.
  *
  * A cut proves it: switches out of which more lightpaths must lead than their
- * fibres to the rest carry. A set grows from each node by the node that makes the
- * cut worst, both ways round. Then a lightpath of which no wavelength passes all
+ * fibres to the rest carry, on all wavelengths or on those that some hosts send. A
+ * set grows from each node by the node that makes the cut worst, both ways round.
+ * Then a lightpath of which no wavelength passes all
  * filters, and what the prices of rwa prove: so many lightpaths at most, or so
  * many channels at least. Where nothing is proven the message says that.
  */
@@ -13,79 +14,102 @@
 #include "controller/plan/private.h"
 #include "lib/base/buf.h"
 
-#define NODES_MOST 1024		/* in which sets are grown; beyond, nodes alone */
+#define CUT_NODES 512		/* larger networks are not searched for cuts */
+#define CUT_SENDERS 8		/* kinds of hosts, by what they send */
 #define NAMES_MOST 8
 
 /* The worst cut so far: nodes on one side, and what leads out of (or into) them. */
 struct trunk_cut {
 	bool *in_set;
 	bool into;
+	int sender;		/* only what is sent on channels of this host counts */
 	int64_t excess;		/* lightpaths beyond what the fibres carry */
 };
 
-/* Lightpaths that the fibres of an arc carry. */
-static int64_t room_of(const struct trunk_network *w, int arc)
+/* Whether everything that a host sends another one sends as well. */
+static bool sends_within(const struct trunk_network *w, int host, int sender)
 {
-	const struct rwa_mesh_arc *a = &w->mesh->arcs.v[arc];
+	for (int c = 0; c < w->channels; c++) {
+		if (trunk_sends(w, host, c) && !trunk_sends(w, sender, c)) {
+			return false;
+		}
+	}
+	return true;
+}
 
-	return (int64_t)a->fibres * (a->is_single ? 1 : w->channels);
+/* A lightpath that must cross switches on channels of a host; and a trunk or port
+ * that can carry one of them. */
+static bool is_wanted(const struct trunk_network *w, const struct trunk_lightpath *p, int sender)
+{
+	return p->demand >= 0 && sends_within(w, p->from, sender);
+}
+
+static bool carries(const struct trunk_network *w, const struct trunk_fibre *x, int sender)
+{
+	return x->channel < 0 || trunk_sends(w, sender, x->channel);
 }
 
 /* weight[u * n + v]: lightpaths wanted from u to v, less those that fibres from u
- * to v carry. What filters shut carries nothing. */
-static int64_t *weights(const struct trunk_network *w)
+ * to v carry. */
+static void set_weights(const struct trunk_network *w, int sender, int64_t *weight)
 {
-	const struct rwa_mesh *m = w->mesh;
-	size_t n = m->nodes.n;
-	int64_t *weight = calloc(n * n + 1, sizeof(*weight));
+	size_t n = w->mesh->nodes.n;
 
-	for (size_t i = 0; weight && i < m->demands.n; i++) {
-		weight[m->demands.v[i].src * n + m->demands.v[i].dst] += m->demands.v[i].count;
-	}
-	for (size_t e = 0; weight && e < m->arcs.n; e++) {
-		weight[m->arcs.v[e].src * n + m->arcs.v[e].dst] -= room_of(w, (int)e);
-	}
-	for (size_t i = 0; weight && i < m->blocks.n; i++) {
-		const struct rwa_mesh_arc *a = &m->arcs.v[m->blocks.v[i].arc];
+	memset(weight, 0, n * n * sizeof(*weight));
+	for (size_t i = 0; i < w->paths.n; i++) {
+		const struct trunk_lightpath *p = &w->paths.v[i];
 
-		weight[a->src * n + a->dst]++;
+		weight[p->src * n + p->dst] += is_wanted(w, p, sender);
 	}
-	return weight;
-}
+	for (size_t i = 0; i < w->fibres.n; i++) {
+		const struct trunk_fibre *x = &w->fibres.v[i];
 
-/* What taking a node into the set adds to the excess, once u is in it. */
-static void update_gains(const int64_t *weight, size_t n, size_t u, int64_t *gain)
-{
-	for (size_t v = 0; v < n; v++) {
-		gain[v] -= weight[u * n + v] + weight[v * n + u];
+		weight[x->from * n + x->to] -= carries(w, x, sender);
 	}
 }
 
-/* Grows a set from one node, and keeps the worst cut on the way. into: of what
- * leads into the set. O(nodes^2). */
-static void grow(const int64_t *weight, size_t n, size_t root, bool into, int64_t *gain, bool *set,
-		 struct trunk_cut *worst)
+/* What leads out of (or into) a set beyond what fibres there carry. O(nodes^2). */
+static int64_t excess_of(const int64_t *weight, size_t n, const bool *set, bool into)
 {
-	int64_t excess = 0;
+	int64_t sum = 0;
 
-	memset(set, 0, n * sizeof(*set));
+	for (size_t u = 0; u < n; u++) {
+		for (size_t v = 0; v < n && set[u] != into; v++) {
+			sum += set[v] == into ? weight[u * n + v] : 0;
+		}
+	}
+	return sum;
+}
+
+/* What one node adds to the excess as the first of a set. */
+static void set_gains(const int64_t *weight, size_t n, bool into, int64_t *gain)
+{
 	for (size_t v = 0; v < n; v++) {
 		gain[v] = 0;
 		for (size_t u = 0; u < n; u++) {
 			gain[v] += into ? weight[u * n + v] : weight[v * n + u];
 		}
 	}
+}
+
+/* Grows a set from one node by the one that makes the excess largest, and keeps the
+ * worst cut on the way. O(nodes^2). */
+static void grow(const int64_t *weight, size_t n, size_t root, int64_t *gain, bool *set,
+		 struct trunk_cut *now, struct trunk_cut *worst)
+{
+	now->excess = 0;
+	memset(set, 0, n * sizeof(*set));
+	set_gains(weight, n, now->into, gain);
 	for (size_t k = 0, next = root; k + 1 < n; k++) {
 		set[next] = true;
-		excess += gain[next];
-		update_gains(weight, n, next, gain);
-		if (excess > worst->excess) {
-			worst->excess = excess;
-			worst->into = into;
+		now->excess += gain[next];
+		if (now->excess > worst->excess) {
+			*worst = (struct trunk_cut){ worst->in_set, now->into, now->sender,
+						     now->excess };
 			memcpy(worst->in_set, set, n * sizeof(*set));
 		}
-		if (n > NODES_MOST) {
-			return;
+		for (size_t v = 0; v < n; v++) {
+			gain[v] -= weight[next * n + v] + weight[v * n + next];
 		}
 		next = n;
 		for (size_t v = 0; v < n; v++) {
@@ -94,16 +118,69 @@ static void grow(const int64_t *weight, size_t n, size_t root, bool into, int64_
 	}
 }
 
-/* The worst cut of all that are tried; excess 0: none is too small. */
+/* Takes nodes out of the set that do not make it worse. */
+static void prune(const int64_t *weight, size_t n, struct trunk_cut *cut)
+{
+	for (size_t v = 0; v < n; v++) {
+		int64_t without;
+
+		if (!cut->in_set[v]) {
+			continue;
+		}
+		cut->in_set[v] = false;
+		without = excess_of(weight, n, cut->in_set, cut->into);
+		cut->in_set[v] = without < cut->excess;
+		cut->excess = cut->in_set[v] ? cut->excess : without;
+	}
+}
+
+/* One host of each kind of those that send, by what they send. Returns how many. */
+static int list_senders(const struct trunk_network *w, int senders[CUT_SENDERS])
+{
+	int n = 0;
+
+	for (int h = 0; h < w->fabric->n_hosts && n < CUT_SENDERS; h++) {
+		bool is_new = w->job_of[h];
+
+		for (int k = 0; k < n && is_new; k++) {
+			is_new = !sends_within(w, h, senders[k]) ||
+				 !sends_within(w, senders[k], h);
+		}
+		if (is_new) {
+			senders[n++] = h;
+		}
+	}
+	return n;
+}
+
+/* The worst cut of all that are tried, for any kind of senders; excess 0: there is
+ * room in all. */
 static int find_cut(const struct trunk_network *w, struct trunk_cut *worst, struct err *err)
 {
 	size_t n = w->mesh->nodes.n;
-	int64_t *weight = weights(w), *gain = calloc(n + 1, sizeof(*gain));
+	int64_t *weight = NULL, *gain = NULL;
 	bool *set = calloc(n + 1, sizeof(*set));
-	int rc = weight && gain && set ? 0 : err_nomem(err);
+	int senders[CUT_SENDERS], kinds = n > CUT_NODES ? 0 : list_senders(w, senders), rc = 0;
 
-	for (size_t v = 0; v < 2 * n && rc == 0; v++) {
-		grow(weight, n, v % n, v >= n, gain, set, worst);
+	if (kinds) {
+		weight = malloc(n * n * sizeof(*weight));
+		gain = malloc(n * sizeof(*gain));
+	}
+	if (!set || (kinds && (!weight || !gain))) {
+		rc = err_nomem(err);
+	}
+	for (int k = 0; k < kinds && rc == 0; k++) {
+		struct trunk_cut now = { .sender = senders[k] };
+
+		set_weights(w, now.sender, weight);
+		for (size_t v = 0; v < 2 * n; v++) {
+			now.into = v >= n;
+			grow(weight, n, v % n, gain, set, &now, worst);
+		}
+	}
+	if (rc == 0 && worst->excess) {
+		set_weights(w, worst->sender, weight);
+		prune(weight, n, worst);
 	}
 	free(weight);
 	free(gain);
@@ -136,28 +213,29 @@ static void describe_cut(const struct trunk_network *w, const struct trunk_cut *
 {
 	const struct rwa_mesh *m = w->mesh;
 	int64_t fibres = 0, room = 0, wanted = 0;
+	bool all = true;
 
-	for (size_t i = 0; i < m->demands.n; i++) {
-		const struct rwa_mesh_demand *d = &m->demands.v[i];
+	for (size_t i = 0; i < w->paths.n; i++) {
+		const struct trunk_lightpath *p = &w->paths.v[i];
 
-		wanted += crosses(c, d->src, d->dst) ? d->count : 0;
+		wanted += is_wanted(w, p, c->sender) && crosses(c, p->src, p->dst);
+		all &= sends_within(w, p->from, c->sender);
+	}
+	for (size_t i = 0; i < w->fibres.n; i++) {
+		const struct trunk_fibre *x = &w->fibres.v[i];
+
+		room += carries(w, x, c->sender) && crosses(c, x->from, x->to);
 	}
 	for (size_t e = 0; e < m->arcs.n; e++) {
-		bool over = crosses(c, m->arcs.v[e].src, m->arcs.v[e].dst);
-
-		fibres += over ? m->arcs.v[e].fibres : 0;
-		room += over ? room_of(w, (int)e) : 0;
+		fibres += crosses(c, m->arcs.v[e].src, m->arcs.v[e].dst) ? m->arcs.v[e].fibres : 0;
 	}
-	for (size_t i = 0; i < m->blocks.n; i++) {
-		const struct rwa_mesh_arc *a = &m->arcs.v[m->blocks.v[i].arc];
-
-		room -= crosses(c, a->src, a->dst);
-	}
-	buf_printf(out, "%lld lightpaths must lead %s {", (long long)wanted,
-		   c->into ? "into" : "out of");
+	buf_printf(out, "%lld lightpaths%s%s must lead %s {", (long long)wanted,
+		   all ? "" : " on wavelengths of ",
+		   all ? "" : w->fabric->hosts[c->sender].name, c->into ? "into" : "out of");
 	put_names(w, c, out);
-	buf_printf(out, "}, and the %lld fibre%s there carr%s %lld", (long long)fibres,
-		   fibres == 1 ? "" : "s", fibres == 1 ? "ies" : "y", (long long)room);
+	buf_printf(out, "}, and the %lld fibre%s there carr%s %lld%s", (long long)fibres,
+		   fibres == 1 ? "" : "s", fibres == 1 ? "ies" : "y", (long long)room,
+		   all ? "" : " of them");
 }
 
 /* The nodes that a channel leads to from one, marked in seen. O(nodes * arcs). */
@@ -255,7 +333,8 @@ static const struct plan_job *put_jobs(const struct trunk_network *w, const stru
 			const struct trunk_lightpath *p = &w->paths.v[i];
 
 			if (p->pj->job == j && p->demand >= 0 &&
-			    (!c->excess || crosses(c, p->src, p->dst))) {
+			    (!c->excess || (is_wanted(w, p, c->sender) &&
+					    crosses(c, p->src, p->dst)))) {
 				pj = p->pj;
 			}
 		}

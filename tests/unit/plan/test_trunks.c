@@ -122,6 +122,10 @@ static void check_stays(const struct tight_fabric *t)
 	struct plan_base base = { 0 };
 
 	free(text);
+	if (t->n_jobs < 2) {
+		model_free(f);
+		return;
+	}
 	fewer.n_jobs--;
 	text = tight_text(&fewer, NULL, 4 * t->channels);
 	g = fabric_of(text);
@@ -204,10 +208,106 @@ static void found_whenever_rwa_finds_it(void **state)
 	}
 }
 
+/* Four switches in a ring, between neighbours a fibre of three wavelengths and one
+ * without filters; a host at each with all its ports there, sending 0 to 2, and one
+ * with half of them at the next, sending what comes out of the dice; some ports dead. */
+static char *mixed_text(struct rng *rng, const char *const *jobs, bool turned)
+{
+	static const char *const sends[] = { "", ", channels: 0-2", ", channels: '1,2'",
+					     ", channels: 0" };
+	struct buf b = { 0 };
+	int mix = (int)rng_below(rng, 3);
+
+	buf_str(&b, "weft: 1\nfabric: t\nhosts:\n");
+	for (int s = 0; s < 4; s++) {
+		int other = mix == 0 ? 1 : (int)rng_below(rng, 4);
+
+		buf_printf(&b, "  - { name: a%d, ports: 'p[0-3]', rate: 100Gbps%s }\n", s,
+			   sends[1]);
+		buf_printf(&b, "  - { name: b%d, ports: 'p[0-3]', rate: 100Gbps%s }\n", s,
+			   sends[other]);
+	}
+	buf_str(&b, "switches:\n  - { name: 's[0-3]', size: 16x16, driver: sim }\nfibres:\n");
+	for (int s = 0; s < 4; s++) {
+		int next = (s + 1) % 4;
+
+		buf_printf(&b, "  - { from: 'a%d.p[0-3]', to: 's%d.[1-4]' }\n", s, s);
+		buf_printf(&b, "  - { from: 'b%d.p[0-1]', to: 's%d.[5-6]' }\n", s, s);
+		buf_printf(&b, "  - { from: 'b%d.p[2-3]', to: 's%d.[7-8]' }\n", s,
+			   mix == 1 ? s : next);
+		buf_printf(&b, "  - { from: 's%d.[9-11]', to: 's%d.[13-15]', channels: 0-2 }\n",
+			   s, next);
+		buf_printf(&b, "  - { from: 's%d.12', to: 's%d.16' }\n", s, next);
+	}
+	buf_printf(&b, "dead: [ { port: 's%d.out[%d]' } ]\njobs:\n", (int)rng_below(rng, 4),
+		   9 + (int)rng_below(rng, 8));
+	buf_str(&b, jobs[turned]);
+	buf_str(&b, jobs[!turned]);
+	return buf_steal(&b);
+}
+
+/* Every kind of host and fibre: what is planned has light, is the same whatever the
+ * order of jobs, and stays; what is refused is so in both orders. */
+static void any_mix_of_hosts_and_fibres(void **state)
+{
+	static const char *const shapes[] = { "UniRing(1,4)", "UniRing(2,4)", "Ring(4)", "K(4)" };
+	int planned = 0, refused = 0;
+	struct rng rng, again;
+
+	(void)state;
+	rng_seed(&rng, 3);
+	for (int k = 0; k < 60; k++) {
+		const char *jobs[2];
+		char text[2][200];
+		struct plan *p[2] = { NULL, NULL };
+		struct model_fabric *f[2];
+		struct err err = { 0 };
+
+		for (int j = 0; j < 2; j++) {
+			snprintf(text[j], sizeof(text[j]), "  - { name: j%d, nodes: '%c[0-3]', "
+				 "collective: allgather, size: 1MiB, topology: '%s', "
+				 "algorithm: bfb }\n", j, 'a' + j, shapes[rng_below(&rng, 4)]);
+			jobs[j] = text[j];
+		}
+		again = rng;
+		for (int i = 0; i < 2; i++) {
+			char *whole = mixed_text(i ? &again : &rng, jobs, i == 1);
+
+			f[i] = fabric_of(whole);
+			free(whole);
+			err_clear(&err);
+			if (plan_make(f[i], NULL, &p[i], &err)) {
+				assert_int_equal(err.code, WEFT_EINFEASIBLE);
+			}
+		}
+		assert_true((p[0] == NULL) == (p[1] == NULL));
+		if (p[0]) {
+			struct plan_light *light = light_after(p[0]);
+			struct plan_base base = { .intent = light, .observed = light };
+			struct plan *same;
+
+			check_light(p[0]);
+			check_same(p[0], p[1]);
+			same = plan_of(f[0], &base);
+			assert_true(plan_is_empty(same));
+			plan_free(same);
+			free(light);
+		}
+		planned += p[0] != NULL;
+		refused += p[0] == NULL;
+		for (int i = 0; i < 2; i++) {
+			plan_free(p[i]);
+			model_free(f[i]);
+		}
+	}
+	assert_true(planned > 40 && refused > 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(found_whenever_rwa_finds_it),
+		cmocka_unit_test(any_mix_of_hosts_and_fibres),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
