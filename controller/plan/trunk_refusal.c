@@ -4,9 +4,10 @@
  * A cut proves it: switches out of which more lightpaths must lead than their
  * fibres to the rest carry, on all wavelengths or on those that some hosts send. A
  * set grows from each node by the node that makes the cut worst, both ways round.
- * Then a lightpath of which no wavelength passes all
- * filters, and what the prices of rwa prove: so many lightpaths at most, or so
- * many channels at least. Where nothing is proven the message says that.
+ * Then come a lightpath of which no wavelength passes all filters; what the prices of
+ * rwa prove, with the fibres that have one; a clique, lightpaths of which any two
+ * share a fibre on all their routes; and how many channels rwa proves to be needed.
+ * Where nothing is proven the message says that.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 
 #define CUT_NODES 512		/* larger networks are not searched for cuts */
 #define CUT_SENDERS 8		/* kinds of hosts, by what they send */
+#define CLIQUE_DEMANDS 256	/* larger ones not for cliques */
+#define CLIQUE_ARCS 256
 #define NAMES_MOST 8
 
 /* The worst cut so far: nodes on one side, and what leads out of (or into) them. */
@@ -238,6 +241,24 @@ static void describe_cut(const struct trunk_network *w, const struct trunk_cut *
 		   all ? "" : " of them");
 }
 
+/* The ends of demands that are marked. */
+static void put_demands(const struct trunk_network *w, const bool *in, struct buf *out)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < w->mesh->demands.n; i++) {
+		const struct rwa_mesh_demand *d = &w->mesh->demands.v[i];
+
+		if (in[i] && n++ < NAMES_MOST) {
+			buf_printf(out, "%s%s -> %s", n > 1 ? ", " : " ",
+				   w->mesh->nodes.v[d->src].name, w->mesh->nodes.v[d->dst].name);
+		}
+	}
+	if (n > NAMES_MOST) {
+		buf_printf(out, " and %d more", n - NAMES_MOST);
+	}
+}
+
 /* The nodes that a channel leads to from one, marked in seen. O(nodes * arcs). */
 static void reach_on(const struct trunk_network *w, int src, int channel, bool *seen)
 {
@@ -287,35 +308,174 @@ static int find_unreached(const struct trunk_network *w, struct err *err)
 	return found;
 }
 
+/* ---- a clique ---- */
+
+/* Whether a route leads from one node to another without an arc (-1: with all).
+ * O(nodes * arcs). */
+static bool leads(const struct rwa_mesh *m, int src, int dst, int without, bool *seen)
+{
+	bool more = true;
+
+	memset(seen, 0, m->nodes.n * sizeof(*seen));
+	seen[src] = true;
+	while (more && !seen[dst]) {
+		more = false;
+		for (size_t e = 0; e < m->arcs.n; e++) {
+			const struct rwa_mesh_arc *a = &m->arcs.v[e];
+
+			if ((int)e != without && seen[a->src] && !seen[a->dst]) {
+				more = seen[a->dst] = true;
+			}
+		}
+	}
+	return seen[dst];
+}
+
+/* forced[d * arcs + e]: arc e is one fibre and on all routes of demand d. */
+static void find_forced(const struct rwa_mesh *m, bool *seen, bool *forced)
+{
+	for (size_t d = 0; d < m->demands.n; d++) {
+		for (size_t e = 0; e < m->arcs.n; e++) {
+			forced[d * m->arcs.n + e] =
+				m->arcs.v[e].fibres == 1 &&
+				!leads(m, m->demands.v[d].src, m->demands.v[d].dst, (int)e, seen);
+		}
+	}
+}
+
+static bool share_fibre(const struct rwa_mesh *m, const bool *forced, size_t a, size_t b)
+{
+	for (size_t e = 0; e < m->arcs.n; e++) {
+		if (forced[a * m->arcs.n + e] && forced[b * m->arcs.n + e]) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The demands, from one on, of which any two share a fibre on all their routes: as
+ * many as are met in order. Returns their lightpaths. */
+static int64_t grow_clique(const struct rwa_mesh *m, const bool *forced, size_t from, bool *in)
+{
+	int64_t lightpaths = 0;
+
+	memset(in, 0, m->demands.n * sizeof(*in));
+	for (size_t k = 0; k < m->demands.n; k++) {
+		size_t d = (from + k) % m->demands.n;
+		bool all = share_fibre(m, forced, d, d);
+
+		for (size_t other = 0; other < m->demands.n && all; other++) {
+			all = !in[other] || share_fibre(m, forced, d, other);
+		}
+		in[d] = all;
+		lightpaths += all ? m->demands.v[d].count : 0;
+	}
+	return lightpaths;
+}
+
+/* Lightpaths that need a wavelength each, if there are more than wavelengths, into
+ * out. */
+static int describe_clique(const struct trunk_network *w, struct buf *out, struct err *err)
+{
+	const struct rwa_mesh *m = w->mesh;
+	bool *seen = calloc(m->nodes.n + 1, sizeof(*seen));
+	bool *in = calloc(m->demands.n + 1, sizeof(*in));
+	bool *forced = NULL;
+	size_t n = m->demands.n * m->arcs.n;
+	int64_t found = 0;
+	int rc;
+
+	if (m->demands.n <= CLIQUE_DEMANDS && m->arcs.n <= CLIQUE_ARCS) {
+		forced = calloc(n + 1, sizeof(*forced));
+		n = forced ? m->demands.n : 0;
+	} else {
+		n = 0;
+	}
+	rc = seen && in ? 0 : err_nomem(err);
+	if (rc == 0 && n) {
+		find_forced(m, seen, forced);
+	}
+	for (size_t d = 0; d < n && rc == 0 && found <= w->channels; d++) {
+		found = grow_clique(m, forced, d, in);
+	}
+	if (rc == 0 && found > w->channels) {
+		buf_printf(out, "%lld lightpaths, any two of which share a fibre on all their "
+			   "routes, need as many wavelengths, and hosts send %d:",
+			   (long long)found, w->channels);
+		put_demands(w, in, out);
+	}
+	free(seen);
+	free(in);
+	free(forced);
+	return rc;
+}
+
+/* ---- what rwa proves ---- */
+
+/* Fibres that have a price, the most expensive first: those of which there are too few. */
+static void put_priced(const struct trunk_network *w, const int64_t *prices, struct buf *out)
+{
+	const struct rwa_mesh *m = w->mesh;
+	int64_t below = INT64_MAX;
+
+	for (int n = 0; n < NAMES_MOST;) {
+		int64_t next = 0;
+
+		for (size_t e = 0; e < m->arcs.n; e++) {
+			next = prices[e] < below && prices[e] > next ? prices[e] : next;
+		}
+		if (next == 0) {
+			return;
+		}
+		for (size_t e = 0; e < m->arcs.n && n < NAMES_MOST; e++) {
+			if (prices[e] == next) {
+				buf_printf(out, "%s%s -> %s", n++ ? ", " : " ",
+					   m->nodes.v[m->arcs.v[e].src].name,
+					   m->nodes.v[m->arcs.v[e].dst].name);
+			}
+		}
+		below = next;
+	}
+	buf_str(out, " and others");
+}
+
 /* What rwa proves, or that it found no more. Where filters lack wavelengths the mesh
  * has more of them beyond those that hosts send, and how many are needed says
  * nothing but that these are too few. */
-static void describe_result(const struct trunk_network *w, const struct rwa_mesh_result *res,
-			    struct buf *out)
+static int describe_result(const struct trunk_network *w, const struct rwa_mesh_result *res,
+			   struct buf *out, struct err *err)
 {
 	struct rwa_mesh_options opt = { .seed = 1 };
 	struct rwa_mesh_result least = { 0 };
+	long long all = w->mesh->lightpaths;
 	bool proven;
+	int rc;
 
 	if (res->lightpaths_bound < w->mesh->lightpaths) {
-		buf_printf(out, "of %lld lightpaths between switches at most %lld fit",
-			   (long long)w->mesh->lightpaths, (long long)res->lightpaths_bound);
-		return;
+		buf_printf(out, "of %lld lightpaths between switches at most %lld fit, for want of "
+			   "fibres", all, (long long)res->lightpaths_bound);
+		put_priced(w, res->fit.prices, out);
+		return 0;
+	}
+	rc = describe_clique(w, out, err);
+	if (rc || out->len) {
+		return rc;
 	}
 	proven = rwa_mesh_solve(w->mesh, &opt, &least, NULL) == 0 && least.bound > w->channels;
 	if (proven && w->mesh->blocks.n) {
 		buf_printf(out, "the filters pass too few wavelengths all the way for the %lld "
-			   "lightpaths between switches", (long long)w->mesh->lightpaths);
+			   "lightpaths between switches", all);
 	} else if (proven) {
 		buf_printf(out, "%lld lightpaths between switches need %d wavelengths at least, "
-			   "hosts send %d", (long long)w->mesh->lightpaths, least.bound,
-			   w->channels);
+			   "hosts send %d (proof: %s)", all, least.bound, w->channels,
+			   least.proof);
 	} else {
 		buf_printf(out, "routes were found for only %lld of %lld lightpaths between "
 			   "switches, and nothing proves that no more fit",
-			   (long long)res->lightpaths, (long long)w->mesh->lightpaths);
+			   (long long)res->lightpaths, all);
 	}
 	rwa_mesh_result_fini(&least);
+	return 0;
 }
 
 /* Names of the jobs that a refusal is about, and the first of them: those with
@@ -371,7 +531,7 @@ static int describe(const struct trunk_network *w, const struct rwa_mesh_result 
 			   w->mesh->nodes.v[d->dst].name,
 			   w->is_filtered ? " on one wavelength" : "");
 	} else if (res) {
-		describe_result(w, res, out);
+		return describe_result(w, res, out, err);
 	} else {
 		buf_str(out, "no routes are within their power budget");
 	}

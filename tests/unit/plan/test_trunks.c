@@ -208,6 +208,45 @@ static void found_whenever_rwa_finds_it(void **state)
 	}
 }
 
+/* One way round three switches every two lightpaths over two of them share a fibre,
+ * though no fibre has more of them than wavelengths; of two wavelengths of which hosts
+ * send one a fibre carries one. */
+static void refusals_say_what_proves_them(void **state)
+{
+	static const char *const said[] = {
+		"6 lightpaths, any two of which share a fibre on all their routes, need as many "
+		"wavelengths, and hosts send 4: s0 -> s2, s1 -> s0, s2 -> s1",
+		"2 lightpaths must lead out of {s0}, and the 1 fibre there carries 1",
+	};
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		struct buf b = { 0 };
+		struct model_fabric *f;
+		struct plan *p = NULL;
+		struct err err = { 0 };
+
+		buf_str(&b, "weft: 1\nfabric: t\nhosts:\n  - { name: 'h[0-2]', ports: "
+			"'p[0-1]', rate: 100Gbps, channels: 0-3 }\nswitches:\n"
+			"  - { name: 's[0-2]', size: 16x16, driver: sim }\nfibres:\n");
+		for (int s = 0; s < 3; s++) {
+			buf_printf(&b, "  - { from: 'h%d.p[0-1]', to: 's%d.[1-2]' }\n", s, s);
+			buf_printf(&b, "  - { from: 's%d.out[5-%d]', to: 's%d.in[9-%d]', "
+				   "channels: '%s' }\n", s, k ? 6 : 8, (s + 1) % 3, k ? 10 : 12,
+				   k ? "4,3" : "0-3");
+		}
+		buf_str(&b, "jobs:\n  - { name: j, nodes: 'h0,h2,h1', collective: allgather, "
+			"size: 1MiB, topology: 'UniRing(2,3)' }\n");
+		f = fabric_of(buf_cstr(&b));
+		assert_int_equal(plan_make(f, NULL, &p, &err), WEFT_EINFEASIBLE);
+		if (!strstr(err.msg, said[k])) {
+			fail_msg("%s", err.msg);
+		}
+		model_free(f);
+		buf_fini(&b);
+	}
+}
+
 /* Four switches in a ring, between neighbours a fibre of three wavelengths and one
  * without filters; a host at each with all its ports there, sending 0 to 2, and one
  * with half of them at the next, sending what comes out of the dice; some ports dead. */
@@ -307,6 +346,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(found_whenever_rwa_finds_it),
+		cmocka_unit_test(refusals_say_what_proves_them),
 		cmocka_unit_test(any_mix_of_hosts_and_fibres),
 	};
 
