@@ -80,6 +80,14 @@ plan "one way only" '.counter_clockwise_channels == 0 and .gap < 0.05' \
 	-n 64 --fibres 64/ --size 1GB
 plan "some channels of each fibre" '.clockwise_channels == 32' \
 	-n 64 -w 64 --fibres 2 --use 16-31 --size 4MB
+plan "OpTree on unequal fibres: as many channels as the narrower way" '.steps == 4' \
+	-n 20 --fibres 8,2/20 --size 100kB -a optree
+plan "a list of equal fibres is the whole ring" '.optree_time_ns == 225000 and .steps == 4' \
+	-n 20 --fibres 8/8 --size 100kB -a optree
+plan "all-to-all on a segment" '.segment and .gap < 0.1' \
+	-n 20 -w 4 --segment --size 4MB --collective all-to-all
+plan "links that take time" '.time_ns == 63 * (2000 + 100 + 300)' \
+	-n 64 -w 1 -a ring --size 500B --alpha 2us --span-delay 300ns
 plan "a segment" '.segment and .gap < 0.05' -n 64 -w 8 --segment --size 1GB
 expect 0 "a drawing" weft ring plan -n 64 -w 8 --size 40KB --svg "$T/a.svg"
 expect 0 "it is XML" python3 -c '
@@ -101,10 +109,10 @@ refused "fibres that are none" 64 'no list of channels' \
 refused "channels twice" 64 'does not go' -n 8 -w 3 --fibres 2,4 --size 1MB
 refused "channels that are not there" 64 'channels 0 to 3' \
 	-n 8 -w 4 --use 2-7 --size 1MB
-refused "OpTree on unequal fibres" 65 'not supported' \
-	-n 8 --fibres 64,32 --size 1MB -a optree
-refused "all-to-all on a segment" 65 'not supported' \
-	-n 8 -w 4 --segment --size 1MB --collective all-to-all
+refused "OpTree one way round" 65 'not supported, it sends both ways round' \
+	-n 8 --fibres 64/0 --size 1MB -a optree
+refused "neighbour exchange on a segment" 65 'ends have one neighbour' \
+	-n 8 -w 4 --segment --size 1MB -a ne
 refused "conversion without overlap" 64 'is of --overlap' \
 	-n 8 -w 4 --conversion 1us --size 1MB
 refused "a drawing of OpTree" 65 'not supported' \
