@@ -2,8 +2,8 @@
  * The other collectives on rings. A reduce-scatter is an all-gather with time
  * and arcs reversed, each copy becoming a reduction; an all-reduce is that
  * followed by the all-gather. The reversed lightpaths go the other direction
- * and keep their channels, so they clash no more than before; check_light()
- * counts them again all the same.
+ * and keep their channels, so they clash no more than before;
+ * collectives_check_light() counts them again all the same.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -11,9 +11,10 @@
 
 #include "optree/private.h"
 
-/* Counts the channels of all links once more, from the schedule. */
-static int check_light(const struct rwa_ring *ring, const struct coll_sched *s, struct err *err)
+int collectives_check_light(const struct optree_params *p, const struct coll_sched *s,
+			    struct err *err)
 {
+	struct rwa_ring ring = { p->n, p->fibres, p->channels };
 	const struct coll_light *l;
 	struct rwa_arc *arcs;
 	int64_t n;
@@ -32,7 +33,7 @@ static int check_light(const struct rwa_ring *ring, const struct coll_sched *s, 
 			.fibre = l[k].fibre, .channel = l[k].channel,
 			.slot = l[k].step };
 	}
-	rc = rwa_ring_check(ring, arcs, n, err);
+	rc = rwa_ring_check(&ring, arcs, n, err);
 	free(arcs);
 	return rc;
 }
@@ -64,7 +65,8 @@ static int merge_topos(const struct topo *a, const struct topo *b,
 	return topo_freeze(*out, err);
 }
 
-static int append(const struct coll_sched *s, int base, const int32_t *map,
+/* To node `without` nothing is sent. */
+static int append(const struct coll_sched *s, int base, const int32_t *map, int without,
 		  struct coll_sched *out, struct err *err)
 {
 	int64_t n_x, n_l;
@@ -75,6 +77,9 @@ static int append(const struct coll_sched *s, int base, const int32_t *map,
 	for (int64_t k = 0; k < n_x && !rc; k++) {
 		struct coll_xfer moved = x[k];
 
+		if (topo_arc(coll_topo(s), x[k].arc)->dst == without) {
+			continue;
+		}
 		moved.step += base;
 		moved.arc = map[moved.arc];
 		rc = coll_add(out, &moved, err);
@@ -82,6 +87,9 @@ static int append(const struct coll_sched *s, int base, const int32_t *map,
 	for (int64_t k = 0; k < n_l && !rc; k++) {
 		struct coll_light moved = l[k];
 
+		if (topo_arc(coll_topo(s), l[k].arc)->dst == without) {
+			continue;
+		}
 		moved.step += base;
 		moved.arc = map[moved.arc];
 		rc = coll_add_light(out, &moved, err);
@@ -89,11 +97,11 @@ static int append(const struct coll_sched *s, int base, const int32_t *map,
 	return rc;
 }
 
-/* A reduce-scatter and then an all-gather, whose arcs need not be the same:
- * light goes where each wants it. */
-static int sequence(const struct coll_sched *a, const struct coll_sched *b,
-		    struct coll_sched **out, struct err *err)
+/* Their arcs need not be the same: light goes where each wants it. */
+int collectives_sequence(enum coll_kind kind, const struct coll_sched *a,
+			 const struct coll_sched *b, struct coll_sched **out, struct err *err)
 {
+	int without = kind == COLL_BROADCAST ? coll_root(a) : -1;
 	int32_t *map[2] = {
 		malloc(((size_t)topo_m(coll_topo(a)) + 1) * sizeof(int32_t)),
 		malloc(((size_t)topo_m(coll_topo(b)) + 1) * sizeof(int32_t)),
@@ -106,13 +114,13 @@ static int sequence(const struct coll_sched *a, const struct coll_sched *b,
 		topo_free(topo);
 		goto out;
 	}
-	rc = coll_new(COLL_ALLREDUCE, topo, coll_chunks(a), coll_ports(a), 0, out, err);
+	rc = coll_new(kind, topo, coll_chunks(a), coll_ports(a), coll_root(a), out, err);
 	if (rc) {
 		goto out;
 	}
 	coll_set_topo_name(*out, coll_topo_name(a));
-	if ((rc = append(a, 0, map[0], *out, err)) ||
-	    (rc = append(b, coll_steps(a), map[1], *out, err)) ||
+	if ((rc = append(a, 0, map[0], -1, *out, err)) ||
+	    (rc = append(b, coll_steps(a), map[1], without, *out, err)) ||
 	    (rc = coll_finish(*out, err))) {
 		coll_free(*out);
 		*out = NULL;
@@ -126,16 +134,16 @@ out:
 int collectives_convert(const struct optree_params *p, enum coll_kind kind,
 			const struct coll_sched *mirror, struct coll_sched **s, struct err *err)
 {
-	struct rwa_ring ring = { p->n, p->fibres, p->channels };
 	struct coll_sched *back = NULL, *both = NULL;
 	int rc = coll_reverse(mirror ? mirror : *s, &back, err);
 
 	if (!rc && kind == COLL_ALLREDUCE) {
-		rc = sequence(back, *s, &both, err);
+		rc = collectives_sequence(COLL_ALLREDUCE, back, *s, &both, err);
 		coll_free(back);
 		back = both;
 	}
-	if (rc || (rc = coll_verify(back, NULL, err)) || (rc = check_light(&ring, back, err))) {
+	if (rc || (rc = coll_verify(back, NULL, err)) ||
+	    (rc = collectives_check_light(p, back, err))) {
 		coll_free(back);
 		return rc;
 	}
@@ -249,30 +257,12 @@ static int make_exchange(const struct optree_params *p, struct optree_plan *out,
 	return 0;
 }
 
-static int64_t worst_loss(const struct coll_sched *s)
-{
-	int64_t n, worst = 0;
-	const struct coll_light *l = coll_lights(s, &n);
-
-	for (int64_t k = 0; k < n; k++) {
-		worst = l[k].loss_mdb > worst ? l[k].loss_mdb : worst;
-	}
-	return worst;
-}
-
 static int make_broadcast(const struct optree_params *p, int root,
 			  struct optree_plan *out, struct err *err)
 {
-	struct rwa_ring ring = { p->n, p->fibres, p->channels };
 	int reach, rc = make_reach(p, &reach, err);
 
-	if (!rc && !(rc = broadcast_make(p, root, reach, out, err)) &&
-	    !(rc = check_light(&ring, out->sched, err))) {
-		out->kind = COLL_BROADCAST;
-		out->worst_loss_mdb = worst_loss(out->sched);
-		out->algorithm = OPTREE_COMPOSED;
-	}
-	return rc;
+	return rc ? rc : broadcast_make(p, root, reach, out, err);
 }
 
 int optree_collective(const struct optree_params *p, enum coll_kind kind, int root,
@@ -288,10 +278,6 @@ int optree_collective(const struct optree_params *p, enum coll_kind kind, int ro
 		rc = make_gather(p, how, out, err);
 	} else if (kind == COLL_REDUCE_SCATTER || kind == COLL_ALLREDUCE) {
 		rc = make_reduction(p, kind, how, out, err);
-	} else if (kind == COLL_BROADCAST && tree_is_part(p)) {
-		rc = err_set(err, WEFT_EUNSUPPORTED,
-			     "%s on a part of the ring or on unequal fibres: "
-			     "not supported", coll_kind_name(kind));
 	} else if (how != OPTREE_AUTO && how != OPTREE_COMPOSED) {
 		rc = err_set(err, WEFT_EUNSUPPORTED, "%s by %s: not supported, only composed",
 			     coll_kind_name(kind), optree_algorithm_name(how));

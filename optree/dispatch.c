@@ -321,7 +321,12 @@ static int convert(const struct optree_params *p, struct optree_plan *plan, stru
 
 static int expand(const struct optree_params *p, struct optree_plan *plan, struct err *err)
 {
-	int rc = optree_sym_expand(plan->sym, p, &plan->sched, err);
+	int rc;
+
+	if (plan->broadcast) {
+		return broadcast_expand(p, plan, err);
+	}
+	rc = optree_sym_expand(plan->sym, p, &plan->sched, err);
 
 	if (!rc && (plan->kind == COLL_REDUCE_SCATTER || plan->kind == COLL_ALLREDUCE)) {
 		rc = convert(p, plan, err);
@@ -368,6 +373,8 @@ void optree_plan_fini(struct optree_plan *plan)
 {
 	coll_free(plan->sched);
 	plan->sched = NULL;
+	broadcast_free(plan->broadcast);
+	plan->broadcast = NULL;
 	if (plan->sym) {
 		optree_sym_fini(plan->sym);
 		free(plan->sym);

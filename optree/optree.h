@@ -94,6 +94,7 @@ const char *optree_algorithm_name(enum optree_algorithm a);
 int optree_algorithm_parse(const char *name, enum optree_algorithm *a, struct err *err);
 
 struct optree_sym;
+struct optree_broadcast;
 
 /*
  * With params->light, at and line:
@@ -104,7 +105,6 @@ struct optree_sym;
  *   schedule nodes are ranks: rank r's light is added and dropped at position
  *   at[r], and passes every link on its path there (optree_links()).
  * - line: not neighbour exchange (WEFT_EUNSUPPORTED).
- * - Broadcast only where that comes to all channels of the whole ring.
  * Fields of the plan mean the same; the bound is that of the light and the
  * line given.
  */
@@ -114,6 +114,7 @@ struct optree_plan {
 					 * until it is expanded */
 	struct optree_sym *sym;		/* verified; owned; NULL
 					 * when nodes are not all alike */
+	struct optree_broadcast *broadcast; /* of a broadcast; owned */
 	enum optree_algorithm algorithm; /* never AUTO */
 	int rounds;			/* of sending on what came before */
 	int chunks;			/* an item is cut into */
@@ -171,7 +172,7 @@ int optree_make(const struct optree_params *p, enum optree_algorithm how,
 
 /*
  * Any collective; shard_bytes is what one rank owns, in all-to-all what one
- * rank has for another. root: of a broadcast. Broadcast comes written out.
+ * rank has for another. root: of a broadcast, on a line anywhere.
  * WEFT_EUNSUPPORTED: all-to-all and broadcast are composed only.
  */
 int optree_collective(const struct optree_params *p, enum coll_kind kind, int root,
@@ -183,7 +184,7 @@ int optree_collective(const struct optree_params *p, enum coll_kind kind, int ro
 int optree_draw(const struct optree_params *p, const struct optree_plan *plan,
 		struct buf *svg, struct err *err);
 
-/* Writes plan->sched out when there is only the symmetric form. WEFT_ELIMIT
+/* Writes plan->sched out when there is none yet. WEFT_ELIMIT
  * when a schedule cannot hold it. With p->overlap it also proves, resonator
  * by resonator (retune_check.c), that each can be set while no light is on
  * it, and in time. O(lights + transfers), with overlap O(hops of lights). */

@@ -145,9 +145,6 @@ int optree_links(const struct optree_params *p, int src, int dst, int dir);
 /* Colours that the parameters allow in a direction. */
 int64_t tree_width(const struct optree_params *p, int dir);
 
-/* Only part of the ring, or fibres that differ. */
-bool tree_is_part(const struct optree_params *p);
-
 /* WEFT_EUNSUPPORTED, with the reason, where this algorithm has no schedule on
  * a part of the ring: those that send both ways need channels of both, and
  * neighbour exchange has none on a line. */
@@ -442,6 +439,15 @@ int compose_exchange(const struct optree_params *p, int reach, struct compose_sh
 int collectives_convert(const struct optree_params *p, enum coll_kind kind,
 			const struct coll_sched *mirror, struct coll_sched **s, struct err *err);
 
+/* a, then b: all-reduce, or a broadcast from the root of a (b sends the root
+ * nothing then). Neither is replayed. *out is new. */
+int collectives_sequence(enum coll_kind kind, const struct coll_sched *a,
+			 const struct coll_sched *b, struct coll_sched **out, struct err *err);
+
+/* Counts the channels of all links from a written schedule. WEFT_EVERIFY. */
+int collectives_check_light(const struct optree_params *p, const struct coll_sched *s,
+			    struct err *err);
+
 /* Proves a symmetric form and reports on it. Takes what is in *s over. */
 int make_from_sym(const struct optree_params *p, enum optree_algorithm how, struct optree_sym *s,
 		  struct optree_plan *out, struct err *err);
@@ -472,17 +478,23 @@ int baseline_ne(const struct optree_params *p, struct optree_plan *out, struct e
  */
 int baseline_wrht(const struct optree_params *p, struct optree_plan *out, struct err *err);
 
-/* ---- one node's vector to all ---- */
+/* ---- one node's vector to all: broadcast/ ---- */
 
 /*
- * The vector of n shards from `root`: each round every gap between two
- * holders is cut by a new one, which takes half of every shard from each
- * end, all channels for each lightpath, as they do not overlap. Or, for
- * long vectors, pieces of some shards go from neighbour to neighbour both
- * ways round. The faster one; sets the schedule, times and counts of *out.
+ * The vector of n shards from `root`, the fastest of three ways: gaps between
+ * holders are filled round by round; a stream of pieces goes from neighbour to
+ * neighbour both ways, with a piece given to every node before it; or a
+ * scatter is followed by an all-gather. Sets out->broadcast, times and counts.
+ * Any part of a ring. WEFT_EINVAL for no such root; WEFT_ELIMIT.
  */
 int broadcast_make(const struct optree_params *p, int root, int reach,
 		   struct optree_plan *out, struct err *err);
+
+/* Writes plan->sched; verified, its light counted. WEFT_ELIMIT. */
+int broadcast_expand(const struct optree_params *p, struct optree_plan *plan, struct err *err);
+
+/* NULL is fine. */
+void broadcast_free(struct optree_broadcast *b);
 
 /* ---- overlap of retuning, resonator by resonator ---- */
 

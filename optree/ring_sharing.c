@@ -21,20 +21,6 @@ int64_t tree_width(const struct optree_params *p, int dir)
 	return p->n_light ? sum : (int64_t)p->channels * p->fibres;
 }
 
-/* All channels of all fibres, in both directions: check_fibre() lets none be
- * given twice. */
-static bool is_whole(const struct optree_params *p)
-{
-	int64_t all = (int64_t)p->channels * p->fibres;
-
-	return tree_width(p, RWA_CW) == all && tree_width(p, RWA_CCW) == all;
-}
-
-bool tree_is_part(const struct optree_params *p)
-{
-	return p->at || p->line || !is_whole(p);
-}
-
 struct rwa_ring tree_ring(const struct optree_params *p)
 {
 	struct rwa_ring ring = { p->n, p->fibres, p->channels };

@@ -451,8 +451,8 @@ int coll_reverse(const struct coll_sched *s, struct coll_sched **out, struct err
 
 /*
  * The same with other numbers for the nodes: node v becomes to[v], a
- * permutation, with its shard. New schedule, not yet verified.
- * WEFT_EUNSUPPORTED for broadcasts, where shards are not their nodes'.
+ * permutation, with its shard; in a broadcast and a reduce shards are places in
+ * vectors and stay. New schedule, not yet verified.
  * O(m log m + transfers + lights).
  */
 int coll_rename(const struct coll_sched *s, const int *to,

@@ -354,13 +354,15 @@ out:
 static int rename_rows(const struct coll_sched *s, const int *to, const int32_t *forth,
 		       struct coll_sched *out, struct err *err)
 {
+	/* Shards of the root's vector, and of sums of vectors, are no node's. */
+	bool places = s->kind == COLL_BROADCAST || s->kind == COLL_REDUCE;
 	int rc = 0;
 
 	for (size_t i = 0; i < s->xfers.n && !rc; i++) {
 		struct coll_xfer x = s->xfers.v[i];
 
 		x.arc = forth[x.arc];
-		x.origin = to[x.origin];
+		x.origin = places ? x.origin : to[x.origin];
 		x.dest = x.dest >= 0 ? to[x.dest] : x.dest;
 		rc = coll_add(out, &x, err);
 	}
@@ -412,21 +414,21 @@ int coll_rename(const struct coll_sched *s, const int *to, struct coll_sched **o
 	if ((rc = coll_refuse_embedded(s, "renaming", err))) {
 		return rc;
 	}
-	if (coll_has_root(s->kind)) {
-		return err_set(err, WEFT_EUNSUPPORTED, "other numbers for the "
-			       "nodes of a %s: not supported", coll_kind_name(s->kind));
-	}
 	forth = calloc((size_t)topo_m(s->topo) + 1, sizeof(*forth));
 	rc = forth ? rename_graph(s->topo, to, forth, &graph, err)
 		   : err_nomem(err);
-	if (rc || (rc = coll_new_like(s, s->kind, graph, s->chunks, &renamed, err)) ||
-	    (rc = rename_group(s, to, &group, err)) ||
+	if (rc || (rc = coll_new_like(s, s->kind, graph, s->chunks, &renamed, err))) {
+		goto out;
+	}
+	renamed->root = coll_has_root(s->kind) ? to[s->root] : 0;
+	if ((rc = rename_group(s, to, &group, err)) ||
 	    (rc = coll_set_group(renamed, group, err)) ||
 	    (rc = coll_set_demands_moved(renamed, s, to, false, err)) ||
 	    (rc = rename_rows(s, to, forth, renamed, err)) || (rc = coll_finish(renamed, err))) {
 		coll_free(renamed);
 		renamed = NULL;
 	}
+out:
 	free(forth);
 	*out = renamed;
 	return rc;

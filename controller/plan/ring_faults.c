@@ -273,19 +273,21 @@ static int turn_places(const struct rest *r, struct ring_detour *w, struct err *
 	return 0;
 }
 
-/* Plans the detour, which it takes over; the fastest is kept. */
+/* Plans the detour, which it takes over; the fastest is kept. The root of a
+ * broadcast is the job's rank 0. */
 static int try_path(struct rest *r, struct ring_detour *w, struct err *err)
 {
 	struct optree_plan plan = { 0 };
 	struct err why = { 0 };
 	enum optree_algorithm how;
-	int rc;
+	int n = r->job->n_hosts, rc;
 
 	w->p.light = w->light.v;
 	w->p.n_light = (int)w->light.n;
 	rc = optree_algorithm_parse(r->job->algorithm, &how, &why);
 	if (rc == 0) {
-		rc = optree_collective(&w->p, r->job->collective, 0, how, &plan, &why);
+		rc = optree_collective(&w->p, r->job->collective, (n - w->first) % n, how,
+				       &plan, &why);
 	}
 	if (rc == 0 && (!r->found || plan.time_ns < r->plan.time_ns)) {
 		optree_plan_fini(&r->plan);

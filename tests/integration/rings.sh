@@ -169,6 +169,14 @@ expect 0 "plan: nothing to do" weft plan -f "$T/parts.yaml"
 replay "over other nodes" over 1 2 6
 replay "on a segment" west 1 2 3 4
 replay "on a segment over the seam of the count" east 6 7 0
+ring_fabric "$T/cast.yaml" \
+	"name: over, ring: ring0, nodes: 'n[1,2,6]', collective: broadcast, size: 64KiB, channels: 4-7" \
+	"name: west, ring: ring0, nodes: 'n[1-4]', ${S/allreduce/broadcast}" \
+	"name: east, ring: ring0, nodes: 'n[6-7,0]', ${S/allreduce/broadcast}"
+expect 0 "three broadcasts on parts of the ring" weft apply -f "$T/cast.yaml"
+replay "broadcast over other nodes" over 1 2 6
+replay "broadcast on a segment" west 1 2 3 4
+replay "broadcast on a segment over the seam of the count" east 6 7 0
 ring_fabric "$T/meet.yaml" "name: west, ring: ring0, nodes: 'n[1-4]', $S" \
 	"name: east, ring: ring0, nodes: 'n[4-7]', $S"
 expect 65 "segments that share a node" weft plan -f "$T/meet.yaml"

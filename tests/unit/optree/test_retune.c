@@ -76,15 +76,15 @@ static void every_kind_of_plan_is_proven(void **state)
 
 		p.fibres = 1 + k % 2;
 		p.convert_ns = k % 3 ? (int64_t)rng_below(&rng, 25001) : 0;
-		p.line = k % 4 == 3 && kinds[k % 5] != COLL_BROADCAST;
-		if (k % 4 == 1 && kinds[k % 5] != COLL_BROADCAST) {
+		p.line = k % 4 == 3;
+		if (k % 4 == 1) {
 			light[0].channels = 1 + (int)rng_below(&rng, (uint64_t)p.channels);
 			light[1].channels = 1 + (int)rng_below(&rng, (uint64_t)p.channels);
 			p.light = light;
 			p.n_light = 2;
 			p.line = k % 8 == 1;
 		}
-		if (k % 3 == 1 && kinds[k % 5] != COLL_BROADCAST) {
+		if (k % 3 == 1) {
 			spread(&rng, &p, at);
 		}
 		p.span_delay_ns = k % 5 == 4 || k % 2 ? 0 : (int64_t)rng_below(&rng, 3000);

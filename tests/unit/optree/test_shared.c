@@ -546,7 +546,7 @@ static void what_is_not_there_is_refused(void **state)
 	p.line = true;
 	assert_int_equal(refused(&p, OPTREE_BY_NE, COLL_ALLGATHER),
 			 WEFT_EUNSUPPORTED);
-	assert_int_equal(refused(&p, OPTREE_AUTO, COLL_BROADCAST),
+	assert_int_equal(refused(&p, OPTREE_TREE, COLL_BROADCAST),
 			 WEFT_EUNSUPPORTED);
 }
 
