@@ -224,7 +224,8 @@ struct mesh_search {
 				 * free fibre */
 	uint64_t *may;		/* of a node, likewise: channels to use there */
 	int32_t words;
-	int32_t *sum;		/* scratch: tolls of a route, by channel */
+	int32_t *sum, *last;	/* scratch: tolls of a route by channel, and
+				 * owners of its last hop */
 	struct search_pool *pools;
 	int32_t n_pools;
 	int32_t *pool;		/* of a demand; NULL: routes are not kept */

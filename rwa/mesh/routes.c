@@ -18,6 +18,7 @@
 #define MAX_ROUTES 24		/* of a pool */
 #define WINDOW 512		/* channels looked at when none is free */
 #define NEW_ROUTE 32		/* one path in so many is looked for by A* */
+#define NEW_ROUTE_FIT 8		/* where not all fit: other routes count there */
 
 /* A vector of tolls; rows begin at any integer. */
 typedef int32_t lanes __attribute__((vector_size(SEARCH_LANES * 4), aligned(4), may_alias));
@@ -30,11 +31,15 @@ void mesh_routes_fini(struct mesh_routes *r)
 
 /* ---- pools ---- */
 
-/* True when known routes are all that a choice is about. */
-static bool is_plain(const struct rwa_mesh *m)
+/* True when known routes are what a choice is about. Fibres for one lightpath are
+ * not counted in the flow, so that where not all fit its routes are bad ones. */
+static bool is_plain(const struct rwa_mesh *m, bool fit)
 {
 	bool plain = !m->guard.between;
 
+	for (size_t e = 0; plain && fit && e < m->arcs.n; e++) {
+		plain = !m->arcs.v[e].is_single;
+	}
 	for (size_t v = 0; plain && v < m->nodes.n; v++) {
 		plain = !m->nodes.v[v].convert;
 	}
@@ -112,7 +117,7 @@ static int number_pools(struct mesh_search *s, struct u64map *numbers)
 int search_make_pools(struct mesh_search *s, const struct mesh_routes *routes)
 {
 	struct u64map numbers = { 0 };
-	int rc = is_plain(s->m) ? number_pools(s, &numbers) : 0;
+	int rc = is_plain(s->m, s->fit) ? number_pools(s, &numbers) : 0;
 
 	for (size_t i = 0; !rc && s->pool && routes && i < routes->v.n; i++) {
 		const struct mesh_route *r = &routes->v.v[i];
@@ -237,42 +242,44 @@ static int32_t find_free(struct mesh_search *s, const struct place *p,
 	return -1;
 }
 
-/* The fibre of an arc that costs least on a channel, and what it costs. */
-static int32_t least_fibre(const struct mesh_search *s, int32_t arc, int32_t channel,
-			   int32_t *toll)
+/* The slot of an arc on a channel, of whichever fibre, that costs least; whoever
+ * was ejected on the hop before costs nothing. */
+static int32_t *min_slot(const struct mesh_search *s, int32_t arc, int32_t channel,
+			 int32_t before, int32_t *fibre, int32_t *toll)
 {
-	int32_t fibre = 0;
+	int32_t *best = slot_at(s, arc, 0, channel);
 
+	*fibre = 0;
 	*toll = SEARCH_TOLL_SHUT;
 	for (int32_t f = 0; *toll && f < s->m->arcs.v[arc].fibres; f++) {
-		int32_t t = s->toll[slot_at(s, arc, f, channel) - s->owner];
+		int32_t *slot = slot_at(s, arc, f, channel);
+		int32_t t = *slot >= 0 && *slot == before ? 0 : s->toll[slot - s->owner];
 
 		if (t < *toll) {
+			best = slot;
 			*toll = t;
-			fibre = f;
+			*fibre = f;
 		}
 	}
-	return fibre;
+	return best;
 }
 
-/* Adds the least toll of an arc's fibres. */
-static void add_least(struct mesh_search *s, int32_t arc, int32_t from, int32_t to)
+/* Adds the least toll of an arc's fibres, and notes the owners in s->last.
+ * before: those of the hop before, NULL: none. */
+static void add_min(struct mesh_search *s, const struct place *p, int32_t arc,
+		    const int32_t *before)
 {
-	bool same = s->m->arcs.v[arc].is_single;
-	int32_t least;
+	for (int32_t c = p->from; c < p->to; c++) {
+		int32_t fibre, toll;
 
-	least_fibre(s, arc, from, &least);
-	for (int32_t c = from; c < to; c++) {
-		if (!same) {
-			least_fibre(s, arc, c, &least);
-		}
-		s->sum[c] += least;
+		s->last[c] = *min_slot(s, arc, c, before ? before[c] : SLOT_FREE, &fibre, &toll);
+		s->sum[c] += toll;
 	}
 }
 
 /* s->sum[from .. to - 1]: what the route costs on each channel. A lightpath
- * that is in the way on links that follow each other counts once, as long as
- * they have one fibre. O(hops * channels). */
+ * that is in the way on links that follow each other counts once. O(hops *
+ * channels). */
 static void sum_tolls(struct mesh_search *s, const struct place *p, const struct search_route *r)
 {
 	const int32_t *before = NULL;
@@ -287,8 +294,8 @@ static void sum_tolls(struct mesh_search *s, const struct place *p, const struct
 		const int32_t *owner = s->owner + s->slot[r->arcs[i]];
 
 		if (s->m->arcs.v[r->arcs[i]].fibres > 1 || s->m->arcs.v[r->arcs[i]].is_single) {
-			add_least(s, r->arcs[i], p->from, p->to);
-			before = NULL;
+			add_min(s, p, r->arcs[i], before);
+			before = s->last;
 			continue;
 		}
 		for (int32_t c = p->from; c < p->to; c += SEARCH_LANES) {
@@ -361,14 +368,16 @@ static bool try_free(struct mesh_search *s, struct place *p, const struct search
 /* Gives a unit its hops, on each link the fibre that costs least. */
 static int take_place(struct mesh_search *s, struct search_unit *u, const struct place *p)
 {
+	int32_t before = SLOT_FREE;
+
 	if (search_reserve_hops(u, p->route->hops)) {
 		return WEFT_ENOMEM;
 	}
 	u->hops = p->route->hops;
 	for (int32_t i = 0; i < u->hops; i++) {
-		int32_t e = p->route->arcs[i], toll;
-		int32_t fibre = least_fibre(s, e, p->channel, &toll);
+		int32_t e = p->route->arcs[i], fibre, toll;
 
+		before = *min_slot(s, e, p->channel, before, &fibre, &toll);
 		u->hop[i] = (struct rwa_hop){ e, fibre, p->channel };
 	}
 	return 0;
@@ -396,7 +405,7 @@ int search_known_path(struct mesh_search *s, int32_t unit, bool *found, bool *lo
 
 	*found = false;
 	*look = !pool || !pool->v.n || !s->channels ||
-		(!fill && rng_below(&s->rng, NEW_ROUTE) == 0);
+		(!fill && rng_below(&s->rng, s->fit ? NEW_ROUTE_FIT : NEW_ROUTE) == 0);
 	if (*look) {
 		return 0;
 	}
@@ -411,5 +420,7 @@ int search_known_path(struct mesh_search *s, int32_t unit, bool *found, bool *lo
 		}
 	}
 	*found = p.route;
+	/* Where not all fit, whoever fits at first is worth a longer way. */
+	*look = !*found && s->fit;
 	return *found ? take_place(s, u, &p) : 0;
 }

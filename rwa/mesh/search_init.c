@@ -275,6 +275,7 @@ void search_free(struct mesh_search *s)
 	free(s->owner);
 	free(s->toll);
 	free(s->sum);
+	free(s->last);
 	free(s->free);
 	free(s->may);
 	free(s->labels);

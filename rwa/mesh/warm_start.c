@@ -86,6 +86,7 @@ static int make_room(struct mesh_search *s, int width, struct err *err)
 	free(s->free);
 	free(s->may);
 	free(s->sum);
+	free(s->last);
 	free(s->labels);
 	free(s->active);
 	free(s->tune);
@@ -94,6 +95,7 @@ static int make_room(struct mesh_search *s, int width, struct err *err)
 	s->free = calloc((size_t)s->words * s->m->arcs.n + 1, sizeof(*s->free));
 	s->may = calloc((size_t)s->words * s->m->nodes.n + 1, sizeof(*s->may));
 	s->sum = calloc((size_t)width + 1, sizeof(*s->sum));
+	s->last = calloc((size_t)width + 1, sizeof(*s->last));
 	s->width = width;
 	s->tune = NULL;
 	s->active = calloc((size_t)width + 1, sizeof(*s->active));
@@ -102,8 +104,8 @@ static int make_room(struct mesh_search *s, int width, struct err *err)
 	if (s->m->tunings.n) {
 		s->tune = calloc((size_t)width * s->m->nodes.n + 1, sizeof(*s->tune));
 	}
-	if (!s->owner || !s->toll || !s->free || !s->may || !s->sum || !s->labels ||
-	    !s->active || (s->m->tunings.n && !s->tune)) {
+	if (!s->owner || !s->toll || !s->free || !s->may || !s->sum || !s->last ||
+	    !s->labels || !s->active || (s->m->tunings.n && !s->tune)) {
 		return err_nomem(err);
 	}
 	set_band(s);

@@ -22,7 +22,7 @@
 #include "rwa/ring/ring.h"
 
 #define DATA "tests/data/rwa"
-#define FIT_WORK 800000		/* lightpaths placed, where not all fit */
+#define FIT_WORK 400000		/* lightpaths placed, where not all fit */
 #define SEEDS 5
 #define SMALL 1500		/* demands solved with all seeds */
 
