@@ -355,6 +355,9 @@ int search_run(struct mesh_search *s, int64_t target, int64_t effort,
 	       const struct mesh_stop *stop, int64_t *served, struct err *err);
 /* True when nothing that waits could be placed, whatever was ejected. */
 bool search_is_idle(const struct mesh_search *s);
+/* The demand of a lightpath that waits, that was hardest to place. There must be
+ * lightpaths. O(waiting). */
+int32_t search_waiting(const struct mesh_search *s);
 /* The assignment that served the most. */
 int search_best(const struct mesh_search *s, struct rwa_assignment *out, struct err *err);
 

@@ -243,6 +243,16 @@ bool search_is_idle(const struct mesh_search *s)
 	return s->waiting <= s->stuck;
 }
 
+int32_t search_waiting(const struct mesh_search *s)
+{
+	int32_t unit = s->waiting ? s->wait[0] : 0;
+
+	for (int32_t i = 1; i < s->waiting; i++) {
+		unit = s->units[s->wait[i]].penalty > s->units[unit].penalty ? s->wait[i] : unit;
+	}
+	return s->units[unit].demand;
+}
+
 static bool is_canceled(const struct mesh_stop *stop)
 {
 	return stop->cancel && *stop->cancel;

@@ -156,6 +156,20 @@ static int64_t max_channels(const struct solve *s)
 	return last < RWA_MESH_MAX_CHANNELS ? last : RWA_MESH_MAX_CHANNELS;
 }
 
+/* Names a demand that even as many channels as can help were not enough for. */
+static int none_found(const struct solve *s, int channels, struct err *err)
+{
+	int32_t d = search_waiting(s->search);
+	char from[16], to[16];
+
+	err_set(err, WEFT_EINFEASIBLE, "demand %d: %s -> %s%s: no place for it was found in %d "
+		"channels, and more would not help", d,
+		rwa_mesh_node_name(s->m, s->m->demands.v[d].src, from, sizeof(from)),
+		rwa_mesh_node_name(s->m, s->m->demands.v[d].dst, to, sizeof(to)),
+		s->m->demands.v[d].protect ? ", protected" : "", channels);
+	return err->code;
+}
+
 /* Any assignment of all lightpaths: each has one try to find a free place, and
  * the channels are more until all have found one. When even as many as can
  * help are not enough, some have to give way, for as long as the search is
@@ -178,10 +192,7 @@ static int find_first(struct solve *s, struct err *err)
 				       "stopped before an assignment was found");
 		}
 		if (channels >= max) {
-			return err_set(err, WEFT_EINFEASIBLE,
-				       "no assignment of all demands was found "
-				       "in %d channels, and more would not "
-				       "help", channels);
+			return none_found(s, channels, err);
 		}
 		channels += channels / 16 + 1;
 		channels = channels < max ? channels : (int)max;
@@ -253,8 +264,11 @@ static int check_ends(struct solve *s, struct err *err)
 	int rc = ends ? 0 : err_nomem(err);
 
 	for (size_t i = 0; !rc && i < m->demands.n; i++) {
-		ends[m->demands.v[i].src] += m->demands.v[i].count;
-		ends[n + m->demands.v[i].dst] += m->demands.v[i].count;
+		const struct rwa_mesh_demand *d = &m->demands.v[i];
+		int64_t lightpaths = (int64_t)d->count * (d->protect ? 2 : 1);
+
+		ends[d->src] += lightpaths;
+		ends[n + d->dst] += lightpaths;
 	}
 	for (size_t k = 0; !rc && k < 2 * n; k++) {
 		const struct rwa_mesh_node *v = &m->nodes.v[k % n];

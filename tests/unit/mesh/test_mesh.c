@@ -712,6 +712,43 @@ static void drawings(void **state)
 	buf_fini(&svg);
 }
 
+/* Both of a pair end at the node, and no pair without two ways is served. */
+static void pairs_that_cannot_be(void **state)
+{
+	static const char triangle[] =
+		"links:\n- {from: a, to: b}\n- {from: b, to: c}\n- {from: c, to: a}\n"
+		"- {from: c, to: d}\ndemands:\n";
+	static const char *const ends[] = {
+		"- {from: a, to: c, protect: true}\n", "- {from: a, to: c}\n",
+		"- {from: a, to: d, protect: true}\n",
+	};
+	char text[512];
+	struct rwa_mesh_result res;
+	struct rwa_mesh *m;
+
+	(void)state;
+	snprintf(text, sizeof(text), "nodes: [a, b, {name: c, drop: 1}, d]\n%s%s", triangle,
+		 ends[0]);
+	expect_infeasible(text, "node c: 2 lightpaths end there, its limit is 1");
+	m = yaml(text);
+	solve(m, 2, &res);
+	assert_int_equal(res.lightpaths, 0);
+	assert_int_equal(res.lightpaths_bound, 0);
+	rwa_mesh_result_fini(&res);
+	rwa_mesh_free(m);
+	snprintf(text, sizeof(text), "nodes: [{name: a, add: 2}, b, c, d]\n%s%s%s", triangle,
+		 ends[0], ends[1]);
+	expect_infeasible(text, "node a: 3 lightpaths begin there, its limit is 2");
+	snprintf(text, sizeof(text), "nodes: [a, b, c, d]\n%s%s%s", triangle, ends[0], ends[2]);
+	expect_infeasible(text, "demand 1: no two paths without a common link lead from a to d");
+	/* Each way is within the budget by itself, and only one of them. */
+	expect_infeasible("nodes: [a, b, c]\nlinks:\n- {from: a, to: b, loss: 3dB}\n"
+			  "- {from: b, to: c, loss: 3dB}\n- {from: a, to: c, loss: 3dB}\n"
+			  "budget: {launch: 0dBm, sensitivity: -5dBm}\n"
+			  "demands:\n- {from: b, to: c}\n- {from: a, to: c, protect: true}\n",
+			  "demand 1: a -> c");
+}
+
 /* All-to-all on a tree fits where the busiest link has room: what it
  * separates, times the rest. */
 static void trees(void **state)
@@ -751,6 +788,7 @@ int main(void)
 		cmocka_unit_test(published_instances),
 		cmocka_unit_test(small_instances),
 		cmocka_unit_test(trees),
+		cmocka_unit_test(pairs_that_cannot_be),
 		cmocka_unit_test(conversion_saves_a_channel),
 		cmocka_unit_test(configurations_close_the_gap),
 		cmocka_unit_test(channels_in_use_are_left_alone),
