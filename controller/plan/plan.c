@@ -186,8 +186,7 @@ static void mark_kept(struct plan_ctx *ctx, struct plan *p)
 	}
 }
 
-/* Puts the job and its place before the error. */
-static int in_job(const struct plan_ctx *ctx, const struct plan_job *pj, struct err *err)
+int plan_in_job(const struct plan_ctx *ctx, const struct plan_job *pj, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	int rc = err_wrap(err, "job %s", job->name);
@@ -210,7 +209,7 @@ static int choose(struct plan_ctx *ctx, struct plan *p, bool kept, struct err *e
 				continue;
 			}
 			if (plan_switched_job(ctx, pj, err)) {
-				return in_job(ctx, pj, err);
+				return plan_in_job(ctx, pj, err);
 			}
 		}
 	}
@@ -224,7 +223,7 @@ static int find_light(struct plan_ctx *ctx, struct err *err)
 	int rc = plan_trunk_light(ctx, err);
 
 	if (rc && ctx->trunk_jobs.n == 1) {
-		return in_job(ctx, pj, err);
+		return plan_in_job(ctx, pj, err);
 	}
 	ctx->trunk_jobs.n = 0;
 	return rc;
@@ -267,7 +266,7 @@ static int plan_switched_jobs(struct plan_ctx *ctx, struct plan *p, bool kept, s
 		struct plan_job *pj = &p->jobs[i];
 
 		if (pj->kept == kept && !pj->is_ring && (rc = finish(ctx, pj, err))) {
-			in_job(ctx, pj, err);
+			plan_in_job(ctx, pj, err);
 		}
 	}
 	ctx->base = base;
@@ -286,7 +285,7 @@ static int plan_jobs(struct plan_ctx *ctx, struct plan *p, struct err *err)
 
 		if (pj->is_ring && ((rc = plan_ring_job(ctx, pj, err)) ||
 				    (rc = finish(ctx, pj, err)))) {
-			in_job(ctx, pj, err);
+			plan_in_job(ctx, pj, err);
 		}
 	}
 	return rc;

@@ -350,7 +350,8 @@ int plan_job_topo(const struct model_fabric *fabric, int job, struct topo **out,
  * Plans all jobs of the fabric from `base` (NULL: offline, all dark).
  * WEFT_EINVAL / WEFT_EINFEASIBLE name the job (with its place in the file)
  * and the fact: too few ports, ports on the wrong switches, reach, a busy
- * port, a failed port. Moves few circuits for the topology and ranks given, and
+ * port, a failed port, or the jobs that have no light together over fibres
+ * between switches and what proves it. Moves few circuits for the topology and ranks given, and
  * says how far that is from the fewest (moves_bound): none for one switch or
  * two; for more by an integer program where it is small enough.
  *

@@ -29,6 +29,8 @@ struct plan_ctx {
 int plan_ctx_init(struct plan_ctx *ctx, const struct model_fabric *fabric,
 		  const struct plan_base *base, struct err *err);
 void plan_ctx_fini(struct plan_ctx *ctx);
+/* Puts the job before the error, with its place in the file. Returns its code. plan.c */
+int plan_in_job(const struct plan_ctx *ctx, const struct plan_job *pj, struct err *err);
 /* Frees what a planned job owns. plan.c */
 void plan_job_fini(struct plan_job *pj);
 
@@ -249,6 +251,7 @@ struct trunk_network {
 	struct plan_job **job_of;	/* [n_hosts] NULL: of no such job */
 	int *send_node, *receive_node;	/* [n_hosts] */
 	bool *tx_open, *rx_open;	/* [n_ports] of these jobs' hosts */
+	bool *tx_used, *rx_used;	/* [n_ports] by lightpaths */
 	bool **in_shut, **out_shut;	/* [n_devices] ports under circuits of others */
 	int *of_tx, *of_rx, *of_trunk;	/* number in fibres and 1; 0: none */
 	struct rwa_mesh *mesh;

@@ -2,9 +2,9 @@
  * Light for all jobs whose switches are joined by fibres, at once.
  *
  * Jobs whose topologies are chosen wait in plan_ctx.trunk_jobs. Their lightpaths
- * are the demands of one mesh (trunks.c), and what is lit already is its
- * assignment before: if that serves all, nothing is asked of rwa, else it is to
- * move as few of them as it can. Every job may be moved for another, but those
+ * are the demands of one mesh (trunks.c), and what is lit already, or was before a
+ * circuit of it was lost, is its assignment before: if that serves all, nothing is
+ * asked of rwa, else it is to move as few of them as it can. Every job may be moved for another, but those
  * that are kept, whose light is found before that of the others and taken out of
  * the mesh.
  *
@@ -19,17 +19,23 @@
 
 /* ---- what is lit already ---- */
 
-/* The output that an input is connected to, -1: none. O(circuits). */
-static int observed_out(const struct trunk_network *w, int device, int in)
+static int out_of(const struct plan_light *light, int in)
 {
-	const struct plan_light *seen = plan_observed(w->ctx, device);
-
-	for (int i = 0; i < seen->n_xcs; i++) {
-		if (seen->xcs[i].in == in) {
-			return seen->xcs[i].out;
+	for (int i = 0; i < light->n_xcs; i++) {
+		if (light->xcs[i].in == in) {
+			return light->xcs[i].out;
 		}
 	}
 	return -1;
+}
+
+/* The output that an input is connected to, or (lost) is meant to be where it is not
+ * connected; -1: none. O(circuits). */
+static int output_of(const struct trunk_network *w, int device, int in, bool lost)
+{
+	int out = out_of(plan_observed(w->ctx, device), in);
+
+	return out < 0 && lost ? out_of(plan_intent(w->ctx, device), in) : out;
 }
 
 /* Adds the hop over fibre number i - 1 to what is followed, with the one channel
@@ -43,7 +49,7 @@ static int push_hop(struct trunk_network *w, int i)
 
 /* Follows the light of a port over trunks that may be used. *rx: the port of
  * these jobs that it ends at, -1: none. */
-static int follow(struct trunk_network *w, int tx, int *rx)
+static int follow(struct trunk_network *w, int tx, bool lost, int *rx)
 {
 	const struct model_fabric *f = w->fabric;
 	int device = f->ports[tx].tx_device, in = f->ports[tx].tx_port;
@@ -51,7 +57,7 @@ static int follow(struct trunk_network *w, int tx, int *rx)
 
 	*rx = -1;
 	for (int k = 0; rc == 0 && k <= f->n_devices; k++) {
-		int out = observed_out(w, device, in), port, trunk;
+		int out = output_of(w, device, in, lost), port, trunk;
 
 		if (out < 0 || out >= f->devices[device].n_out) {
 			break;
@@ -119,17 +125,17 @@ static struct trunk_lightpath *find_wanted(struct trunk_network *w, int tx, int 
 }
 
 /* Gives the light of a port to a lightpath that wants it, if there is one. */
-static int find_lit(struct trunk_network *w, int tx, struct err *err)
+static int find_lit(struct trunk_network *w, int tx, bool lost, struct err *err)
 {
 	struct trunk_lightpath *p = NULL;
 	size_t first = w->lit.hops.n, n;
 	int rx, channel = -1;
 
-	if (follow(w, tx, &rx)) {
+	if (follow(w, tx, lost, &rx)) {
 		return err_nomem(err);
 	}
 	n = w->lit.hops.n - first;
-	if (rx >= 0 && w->job_of[w->fabric->ports[rx].host]) {
+	if (rx >= 0 && !w->rx_used[rx]) {
 		channel = channel_of(w, w->fabric->ports[tx].host, w->lit.hops.v + first, n);
 		p = channel < 0 ? NULL : find_wanted(w, tx, rx);
 	}
@@ -139,6 +145,7 @@ static int find_lit(struct trunk_network *w, int tx, struct err *err)
 	}
 	p->tx = tx;
 	p->rx = rx;
+	w->tx_used[tx] = w->rx_used[rx] = true;
 	p->lit = (struct rwa_path){ p->demand, (int32_t)n, (int64_t)first };
 	for (size_t i = first; i < w->lit.hops.n; i++) {
 		w->lit.hops.v[i].channel = channel;
@@ -146,13 +153,16 @@ static int find_lit(struct trunk_network *w, int tx, struct err *err)
 	return 0;
 }
 
-/* Light that is there and goes between hosts that want it. */
+/* Light that is there and goes between hosts that want it; then what was there before
+ * a circuit of it was lost, so that the rest of it stays. */
 static int find_all_lit(struct trunk_network *w, struct err *err)
 {
 	int rc = plan_map_trunks(w->fabric, &w->trunk_at, err);
 
-	for (int p = 0; p < w->fabric->n_ports && rc == 0; p++) {
-		rc = w->tx_open[p] ? find_lit(w, p, err) : 0;
+	for (int lost = 0; lost <= 1; lost++) {
+		for (int p = 0; p < w->fabric->n_ports && rc == 0; p++) {
+			rc = w->tx_open[p] && !w->tx_used[p] ? find_lit(w, p, lost, err) : 0;
+		}
 	}
 	for (size_t i = 0; i < w->paths.n && rc == 0; i++) {
 		if (w->paths.v[i].lit.hops && vec_push(&w->lit.paths, w->paths.v[i].lit)) {
@@ -256,13 +266,13 @@ static int free_port(const struct trunk_network *w, int host, const bool *open, 
 
 /* Ports of every lightpath: those of its route where it has them, else those that
  * it has light from and to, else free ones. */
-static int choose_ports(struct trunk_network *w, struct err *err)
+static void choose_ports(struct trunk_network *w)
 {
-	size_t ports = (size_t)w->fabric->n_ports + 1;
-	bool *tx = calloc(ports, sizeof(*tx)), *rx = calloc(ports, sizeof(*rx));
-	int rc = tx && rx ? 0 : err_nomem(err);
+	size_t ports = (size_t)w->fabric->n_ports;
 
-	for (size_t i = 0; i < w->paths.n && rc == 0; i++) {
+	memset(w->tx_used, 0, ports * sizeof(*w->tx_used));
+	memset(w->rx_used, 0, ports * sizeof(*w->rx_used));
+	for (size_t i = 0; i < w->paths.n; i++) {
 		struct trunk_lightpath *p = &w->paths.v[i];
 
 		if (p->src >= w->fabric->n_devices) {
@@ -272,21 +282,18 @@ static int choose_ports(struct trunk_network *w, struct err *err)
 			p->rx = trunk_fibre_of(w, &p->route[p->hops - 1])->id;
 		}
 		if (p->tx >= 0) {
-			tx[p->tx] = true;
+			w->tx_used[p->tx] = true;
 		}
 		if (p->rx >= 0) {
-			rx[p->rx] = true;
+			w->rx_used[p->rx] = true;
 		}
 	}
-	for (size_t i = 0; i < w->paths.n && rc == 0; i++) {
+	for (size_t i = 0; i < w->paths.n; i++) {
 		struct trunk_lightpath *p = &w->paths.v[i];
 
-		p->tx = p->tx < 0 ? free_port(w, p->from, w->tx_open, tx) : p->tx;
-		p->rx = p->rx < 0 ? free_port(w, p->to, w->rx_open, rx) : p->rx;
+		p->tx = p->tx < 0 ? free_port(w, p->from, w->tx_open, w->tx_used) : p->tx;
+		p->rx = p->rx < 0 ? free_port(w, p->to, w->rx_open, w->rx_used) : p->rx;
 	}
-	free(tx);
-	free(rx);
-	return rc;
 }
 
 /* What the transmitter of a lightpath is tuned to, -1: it is not. */
@@ -435,13 +442,17 @@ static int find_light(struct plan_ctx *ctx, bool by_power, bool *weak, struct er
 		memset(w.taken, 0, (size_t)ctx->fabric->n_trunks * sizeof(*w.taken));
 	}
 	if ((rc = trunk_network_init(&w, err)) || (rc = find_all_lit(&w, err)) ||
-	    (rc = find_routes(&w, &found, err)) || (rc = choose_ports(&w, err)) ||
-	    (rc = make_circuits(&w, err))) {
+	    (rc = find_routes(&w, &found, err))) {
 		goto out;
 	}
+	choose_ports(&w);
+	rc = make_circuits(&w, err);
 	for (int j = 0; j < w.n_jobs && rc == 0; j++) {
 		rc = plan_check_power(ctx, w.jobs[j], err);
 		*weak = rc == WEFT_EINFEASIBLE;
+		if (rc && w.n_jobs > 1) {
+			plan_in_job(ctx, w.jobs[j], err);
+		}
 	}
 out:
 	rwa_mesh_result_fini(&found);

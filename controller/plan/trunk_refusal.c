@@ -554,7 +554,9 @@ int trunk_refuse(const struct trunk_network *w, const struct rwa_mesh_result *re
 	rc = err_set(err, WEFT_EINFEASIBLE, "%s%s: %s", n_jobs > 1 ? "jobs " : "topology ",
 		     n_jobs > 1 ? buf_cstr(&jobs) : first->topology, buf_cstr(&text));
 	err_at(err, w->fabric->config.name, job->place.line, job->place.col);
-	err_hint(err, w->is_filtered
+	err_hint(err, w->ctx->base->only
+		 ? "the light of other jobs stays as it is: a plan of all jobs may move it"
+		 : w->is_filtered
 		 ? "more fibres between switches, more 'channels' of hosts and fibres, or "
 		   "topologies with fewer arcs between their hosts"
 		 : "more fibres between switches, or topologies with fewer arcs between "

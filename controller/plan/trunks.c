@@ -493,6 +493,7 @@ static int check_ports(const struct trunk_network *w, bool tx, struct err *err)
 			rc = err_set(err, WEFT_EINFEASIBLE, "topology %s needs %d %s ports at %s, "
 				     "%d of %d are usable", w->job_of[h]->topology, need[h],
 				     tx ? "transmit" : "receive", host->name, open, host->n_ports);
+			rc = w->n_jobs > 1 ? plan_in_job(w->ctx, w->job_of[h], err) : rc;
 		}
 	}
 	rc = need ? rc : err_nomem(err);
@@ -512,6 +513,8 @@ static int make_tables(struct trunk_network *w)
 	arrays_add(&w->arrays, w->receive_node, hosts);
 	arrays_add(&w->arrays, w->tx_open, ports);
 	arrays_add(&w->arrays, w->rx_open, ports);
+	arrays_add(&w->arrays, w->tx_used, ports);
+	arrays_add(&w->arrays, w->rx_used, ports);
 	arrays_add(&w->arrays, w->of_tx, ports);
 	arrays_add(&w->arrays, w->of_rx, ports);
 	arrays_add(&w->arrays, w->of_trunk, f->n_trunks + 1);
@@ -572,9 +575,13 @@ int trunk_network_init(struct trunk_network *w, struct err *err)
 	for (int d = 0; d < w->fabric->n_devices; d++) {
 		shut_external(w, d);
 	}
-	if ((rc = find_channels(w, &alike, err)) ||
-	    (rc = rwa_mesh_new(number_nodes(w, alike), &w->mesh, err)) ||
-	    (rc = list_lightpaths(w, err)) || (rc = check_ports(w, true, err)) ||
+	if ((rc = find_channels(w, &alike, err))) {
+		return rc;
+	}
+	if ((rc = rwa_mesh_new(number_nodes(w, alike), &w->mesh, err))) {
+		return err_wrap(err, "switches, and hosts that are nodes beside them");
+	}
+	if ((rc = list_lightpaths(w, err)) || (rc = check_ports(w, true, err)) ||
 	    (rc = check_ports(w, false, err)) || (rc = describe_nodes(w, alike, err)) ||
 	    (rc = list_fibres(w, err)) || (rc = add_arcs(w, err))) {
 		return rc;

@@ -110,6 +110,31 @@ static int moved(const struct plan *p, const char *but)
 	return n;
 }
 
+/* A circuit that is lost is made again, and no other. */
+static void check_repair(const struct model_fabric *f, const struct plan_light *light,
+			 struct rng *rng)
+{
+	struct plan_light *seen = calloc((size_t)f->n_devices + 1, sizeof(*seen));
+	struct plan_base base = { .intent = light, .observed = seen };
+	int d = (int)rng_below(rng, (uint64_t)f->n_devices), n = light[d].n_xcs;
+	struct optics_xc *left = calloc((size_t)n + 1, sizeof(*left));
+	int gone = n ? (int)rng_below(rng, (uint64_t)n) : 0;
+	struct plan *p;
+
+	memcpy(seen, light, (size_t)f->n_devices * sizeof(*seen));
+	for (int i = 0; i < n; i++) {
+		left[i > gone ? i - 1 : i] = light[d].xcs[i];
+	}
+	seen[d].xcs = left;
+	seen[d].n_xcs = n ? n - 1 : 0;
+	p = plan_of(f, &base);
+	assert_int_equal(p->n_add, n > 0);
+	assert_int_equal(p->n_del, 0);
+	plan_free(p);
+	free(left);
+	free(seen);
+}
+
 /* Light of all jobs but one, then of all: with wavelengths to spare none of it moves,
  * and none when nothing changes, for all jobs or for one while the others are kept. */
 static void check_stays(const struct tight_fabric *t)
@@ -142,6 +167,12 @@ static void check_stays(const struct tight_fabric *t)
 	again = plan_of(f, &base);
 	assert_true(plan_is_empty(again));
 	plan_free(again);
+	for (uint64_t k = 0; k < 3; k++) {
+		struct rng rng;
+
+		rng_seed(&rng, k);
+		check_repair(f, light, &rng);
+	}
 	base.only = f->jobs[0].name;
 	again = plan_of(f, &base);
 	assert_true(plan_is_empty(again));
