@@ -200,6 +200,29 @@ int64_t rwa_mesh_loss_mdb(const struct rwa_mesh *m, const struct rwa_hop *hops, 
 int rwa_mesh_check(const struct rwa_mesh *m, const struct rwa_assignment *a,
 		   int channels, bool all, struct err *err);
 
+/* A lightpath of an old assignment, a new one, or both. */
+struct rwa_changed {
+	int32_t old_path, new_path;	/* -1: not in that assignment */
+	int32_t partner;		/* the other one of a pair, -1: none */
+	bool kept;			/* same hops in both */
+};
+
+/* Every path of either is in exactly one; freed by vec_fini(). */
+struct rwa_matching {
+	struct rwa_changed *v;
+	size_t n, cap;
+};
+
+/*
+ * Which lightpath of `from` becomes which of `to`, two assignments whose routes
+ * are valid, paths by demand: within a demand, as many as possible keep their
+ * hops, and others their channel; a pair of a protected demand goes with a pair,
+ * or with none. WEFT_ENOMEM, with nothing to free.
+ * O(lightpaths * those of their demand * hops).
+ */
+int rwa_mesh_match(const struct rwa_mesh *m, const struct rwa_assignment *from,
+		   const struct rwa_assignment *to, struct rwa_matching *out);
+
 /* ---- bound ---- */
 
 /*

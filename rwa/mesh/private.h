@@ -23,6 +23,20 @@ struct mesh_adjacency {
 int adjacency_init(struct mesh_adjacency *a, const struct rwa_mesh *m, bool reversed);
 void adjacency_fini(struct mesh_adjacency *a);
 
+/* Lightpaths that a demand wants. */
+static inline int64_t mesh_wanted(const struct rwa_mesh_demand *d)
+{
+	return (int64_t)d->count * (d->protect ? 2 : 1);
+}
+
+/* Arcs between the same two nodes, either way, share a fate. */
+static inline bool mesh_same_link(const struct rwa_mesh *m, int32_t a, int32_t b)
+{
+	const struct rwa_mesh_arc *x = &m->arcs.v[a], *y = &m->arcs.v[b];
+
+	return (x->src == y->src && x->dst == y->dst) || (x->src == y->dst && x->dst == y->src);
+}
+
 /* Fibres of an arc that are not blocked as a whole: fibres[arc]. */
 int mesh_open_fibres(const struct rwa_mesh *m, int32_t *fibres, struct err *err);
 
@@ -242,6 +256,10 @@ struct mesh_search {
 	int32_t risk_stamp;
 	int32_t **trouble;	/* of a pair's demand: how often each link had
 				 * both; NULL: not yet */
+	const struct rwa_assignment *homes;	/* NULL: no one has a home */
+	int32_t *home;		/* of a unit: path of homes, or -1 */
+	bool *at_home;		/* the unit was last placed there */
+	int32_t home_bonus;
 	bool fit;		/* not all can be served */
 	int32_t slack;		/* how much more expensive the path of one that is
 				 * taken in for another may be */
@@ -348,6 +366,15 @@ int search_begin(struct mesh_search *s, int channels, const struct rwa_assignmen
 		 const int32_t *penalties, struct err *err);
 /* Writes an owner to all slots of a unit. */
 void search_put_unit(struct mesh_search *s, int32_t unit, int32_t owner);
+/* Gives units a home, each path of `homes` that fits one of its demand: those that
+ * are there, then any other. At home the penalty is higher by the bonus; who waits
+ * goes home when it is free. homes is borrowed until they are forgotten.
+ * WEFT_ENOMEM. O(lightpaths * those of their demand). */
+int search_set_homes(struct mesh_search *s, const struct rwa_assignment *homes, const bool *fits,
+		     int32_t bonus);
+void search_forget_homes(struct mesh_search *s);
+/* Places a unit that waits at home, if it has one that is free. */
+bool search_go_home(struct mesh_search *s, int32_t unit);
 /* Looks until `target` lightpaths are served, `effort` were placed or, once each
  * has been tried, it is told to stop. *served: the most that were ever served at once since
  * the number of channels was set. */
@@ -375,12 +402,25 @@ int portfolio_run(struct mesh_search *const searches[PORTFOLIO], int threads,
 int mesh_ring_start(const struct rwa_mesh *m, struct rwa_assignment *out,
 		    int *channels, int32_t *pair, struct err *err);
 
-/* objectives.c: moves as few lightpaths as it can, at the channels and with
+/* moved.c: moves as few lightpaths as it can, at the channels and with
  * the lightpaths served that `res` has. Paths of `before` belong to m's
  * demands, ascending. Sets moved and moved_bound. */
 int mesh_min_moved(const struct rwa_mesh *m, struct mesh_search *search,
 		   const struct rwa_assignment *before, const struct mesh_stop *stop,
 		   struct rwa_mesh_result *res, struct err *err);
+/* As many lightpaths as res->lightpaths_bound around what may stay of `before`, in
+ * the channels given, or (0) those of `before`, or the bound's when that is more,
+ * or some more. Nothing is set where that is not found, or `before` has far more
+ * channels than the bound, or more than `res`. */
+int mesh_start_previous(const struct rwa_mesh *m, struct mesh_search *search,
+			const struct rwa_assignment *before, int channels,
+			const struct mesh_stop *stop, struct rwa_mesh_result *res,
+			struct err *err);
+/* objectives.c: sets moved_bound, by the certificate. fits: the paths of `before`
+ * that may stay; *common: those that m still wants. WEFT_ENOMEM.
+ * O(sources * nodes * arcs). */
+int mesh_bound_moved(const struct rwa_mesh *m, const struct rwa_assignment *before,
+		     const bool *fits, struct rwa_mesh_result *res, int64_t *common);
 /* Shortens the longest loss, at the same channels. Sets loss_mdb and
  * loss_bound_mdb. */
 int mesh_min_max_loss(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,

@@ -275,7 +275,7 @@ int search_run(struct mesh_search *s, int64_t target, int64_t effort,
 		unit = s->wait[at];
 		s->wait[at] = s->wait[--s->waiting];
 		s->round++;
-		rc = place(s, unit, &outcome);
+		rc = search_go_home(s, unit) ? 0 : place(s, unit, &outcome);
 		if (!rc && outcome != PLACED) {
 			s->wait[s->waiting++] = s->wait[s->stuck];
 			s->wait[s->stuck] = unit;

@@ -562,16 +562,35 @@ static int start_ring(struct solve *s, struct err *err)
 	return rc;
 }
 
+/* What was there before, with all else around it, if that is the aim. */
+static int start_previous(struct solve *s, struct err *err)
+{
+	struct mesh_stop stop = stop_at(s, FIRST_SHARE, clk_now_ns());
+
+	stop.rounds = &s->search->round;
+	stop.at_round = s->search->round + (int64_t)((double)s->budget * FIRST_SHARE) + 1;
+	if (s->opt->objective != RWA_MIN_MOVED || !s->opt->before) {
+		return 0;
+	}
+	return mesh_start_previous(s->m, s->search, s->opt->before, s->opt->channels, &stop,
+				   s->res, err);
+}
+
 /* The assignment: that of a ring, or else by search; when all are to be
  * served, then with fewer channels, and a better bound where that ends. */
 static int search_all(struct solve *s, struct err *err)
 {
 	int rc = start_ring(s, err), failed = s->res->bound - 1;
 
+	if (!s->opt->channels) {
+		s->res->lightpaths_bound = s->m->lightpaths;
+	}
+	if (!rc) {
+		rc = start_previous(s, err);
+	}
 	if (!rc && s->opt->channels) {
 		return s->res->channels ? 0 : fill(s, err);
 	}
-	s->res->lightpaths_bound = s->m->lightpaths;
 	if (!rc && !s->res->channels && !(rc = find_first(s, err))) {
 		rc = go_up(s, &failed, err);
 	}

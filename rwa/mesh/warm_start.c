@@ -336,3 +336,156 @@ int search_begin(struct mesh_search *s, int channels, const struct rwa_assignmen
 	free(unit);
 	return rc;
 }
+
+/* ---- homes ---- */
+
+/* Is a unit where path p of the homes is? */
+static bool is_at(const struct mesh_search *s, int32_t unit, size_t p)
+{
+	const struct rwa_path *path = &s->homes->paths.v[p];
+	const struct search_unit *u = &s->units[unit];
+
+	return u->hops == path->hops &&
+	       memcmp(u->hop, s->homes->hops.v + path->first,
+		      (size_t)u->hops * sizeof(*u->hop)) == 0;
+}
+
+/* Gives a unit home p, and its partner the other of the pair. */
+static void settle_unit(struct mesh_search *s, const bool *fits, int32_t unit, size_t p,
+			size_t mate)
+{
+	int32_t partner = s->units[unit].partner;
+
+	s->home[unit] = fits[p] ? (int32_t)p : -1;
+	if (partner >= 0) {
+		s->home[partner] = fits[mate] ? (int32_t)mate : -1;
+	}
+}
+
+/* Gives the units of one demand, a list, the homes first..end-1: with `there`, to
+ * those that are there. `done`: units and homes that have one. */
+static void settle_demand(struct mesh_search *s, const bool *fits, const int32_t *list,
+			  const int32_t *next, size_t first, size_t end, bool there, bool *unit_done,
+			  bool *home_done)
+{
+	for (size_t p = first; p < end; p++) {
+		for (int32_t u = *list; !home_done[p] && u >= 0; u = next[u]) {
+			int32_t partner = s->units[u].partner;
+			size_t mate = partner < 0 ? p : first + ((p - first) ^ 1);
+
+			if (unit_done[u] || mate >= end || (there && !is_at(s, u, p))) {
+				continue;
+			}
+			settle_unit(s, fits, u, p, mate);
+			unit_done[u] = home_done[p] = home_done[mate] = true;
+			unit_done[partner < 0 ? u : partner] = true;
+		}
+	}
+}
+
+/* Who is at home already is worth more. */
+static void count_homes(struct mesh_search *s)
+{
+	for (int32_t u = 0; u < s->n_units; u++) {
+		s->at_home[u] = is_placed(s, u) && s->home[u] >= 0 &&
+				is_at(s, u, (size_t)s->home[u]);
+		if (s->at_home[u]) {
+			s->units[u].penalty += s->home_bonus;
+			search_put_unit(s, u, u);
+		}
+	}
+}
+
+int search_set_homes(struct mesh_search *s, const struct rwa_assignment *homes, const bool *fits,
+		     int32_t bonus)
+{
+	size_t n = (size_t)s->n_units + 1, end;
+	int32_t *first = calloc(s->m->demands.n + 1, sizeof(*first));
+	int32_t *next = calloc(n, sizeof(*next));
+	bool *unit_done = calloc(n, sizeof(*unit_done));
+	bool *home_done = calloc(homes->paths.n + 1, sizeof(*home_done));
+	int rc = 0;
+
+	s->homes = homes;
+	s->home_bonus = bonus;
+	s->home = malloc(n * sizeof(*s->home));
+	s->at_home = calloc(n, sizeof(*s->at_home));
+	if (!first || !next || !unit_done || !home_done || !s->home || !s->at_home) {
+		rc = WEFT_ENOMEM;
+		goto out;
+	}
+	memset(s->home, 0xff, n * sizeof(*s->home));
+	list_units(s, first, next);
+	for (size_t i = 0; i < homes->paths.n; i = end) {
+		int32_t d = homes->paths.v[i].demand;
+
+		for (end = i; end < homes->paths.n && homes->paths.v[end].demand == d;) {
+			end++;
+		}
+		settle_demand(s, fits, &first[d], next, i, end, true, unit_done, home_done);
+		settle_demand(s, fits, &first[d], next, i, end, false, unit_done, home_done);
+	}
+	count_homes(s);
+out:
+	free(first);
+	free(next);
+	free(unit_done);
+	free(home_done);
+	return rc;
+}
+
+void search_forget_homes(struct mesh_search *s)
+{
+	free(s->home);
+	free(s->at_home);
+	s->homes = NULL;
+	s->home = NULL;
+	s->at_home = NULL;
+}
+
+/* True when a path runs where a unit's partner is placed. */
+static bool meets_partner(const struct mesh_search *s, int32_t unit, const struct rwa_hop *hop,
+			  int32_t hops)
+{
+	int32_t partner = s->units[unit].partner;
+	const struct search_unit *p = &s->units[partner < 0 ? unit : partner];
+
+	for (int32_t i = 0; partner >= 0 && i < hops; i++) {
+		for (int32_t k = 0; k < p->hops; k++) {
+			if (s->link[hop[i].arc] == s->link[p->hop[k].arc]) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+bool search_go_home(struct mesh_search *s, int32_t unit)
+{
+	struct search_unit *u = &s->units[unit];
+	const struct rwa_path *p;
+	const struct rwa_hop *hop;
+
+	if (!s->homes || s->home[unit] < 0) {
+		return false;
+	}
+	p = &s->homes->paths.v[s->home[unit]];
+	hop = s->homes->hops.v + p->first;
+	if (s->at_home[unit]) {
+		s->at_home[unit] = false;
+		u->penalty -= s->home_bonus;
+	}
+	for (int32_t h = 0; h < p->hops; h++) {
+		if (!is_clear(s, &hop[h])) {
+			return false;
+		}
+	}
+	if (meets_partner(s, unit, hop, p->hops) || copy_path(u, hop, p->hops)) {
+		return false;
+	}
+	s->at_home[unit] = true;
+	u->penalty += s->home_bonus;
+	search_put_unit(s, unit, unit);
+	s->whole += pair_share(s, unit);
+	return true;
+}

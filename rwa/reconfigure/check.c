@@ -70,7 +70,7 @@ static bool is_partners(const struct change_replay *r, int32_t i, int32_t arc)
 	int32_t p = r->c->lightpaths.v[i].partner;
 
 	for (int32_t k = 0; p >= 0 && k < r->hops[p]; k++) {
-		if (change_same_link(r->m, arc, r->route[p][k].arc)) {
+		if (mesh_same_link(r->m, arc, r->route[p][k].arc)) {
 			return true;
 		}
 	}

@@ -5,21 +5,8 @@
 #include "rwa/mesh/private.h"
 #include "rwa/reconfigure/reconfigure.h"
 
-/* Arcs between the same two nodes, either way, share a fate. */
-static inline bool change_same_link(const struct rwa_mesh *m, int32_t a, int32_t b)
-{
-	const struct rwa_mesh_arc *x = &m->arcs.v[a], *y = &m->arcs.v[b];
-
-	return (x->src == y->src && x->dst == y->dst) || (x->src == y->dst && x->dst == y->src);
-}
-
 /* True when spare routes may change channels where nodes convert. O(nodes). */
 bool change_spare_converts(const struct rwa_mesh *m, int channels);
-
-/* match.c: the lightpaths of a change, of two assignments that passed
- * rwa_mesh_check(). WEFT_ENOMEM. O(lightpaths * those of their demand). */
-int change_match(const struct rwa_mesh *m, const struct rwa_assignment *from,
-		 const struct rwa_assignment *to, struct rwa_change *out);
 
 /* Planning so far. `owner` says which lightpath holds each slot after the
  * steps in out->steps, and changes with each step. out->hops has those of

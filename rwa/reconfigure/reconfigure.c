@@ -495,7 +495,7 @@ int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
 	    (rc = rwa_mesh_check(m, to, opt->channels, false, err))) {
 		return rc;
 	}
-	if (!(rc = change_match(m, from, to, out)) &&
+	if (!(rc = rwa_mesh_match(m, from, to, &out->lightpaths)) &&
 	    !(rc = planner_init(&p)) && !(rc = begin(&p))) {
 		rc = order(&p);
 	}

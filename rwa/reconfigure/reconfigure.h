@@ -46,19 +46,12 @@ struct rwa_cut {
 	int64_t first, steps;
 };
 
-/* A lightpath of the old assignment, the new one, or both. */
-struct rwa_changed {
-	int32_t old_path, new_path;	/* -1: not in that assignment */
-	int32_t partner;		/* the other one of a pair, -1: none */
-	bool kept;			/* same hops in both */
-};
-
 /* A plan, freed by rwa_change_fini(). Steps are numbered from 0 in their order;
  * phases follow each other without gaps; cuts are in the order in which they
  * end. moved + added + dropped + kept is the number of
  * lightpaths. */
 struct rwa_change {
-	VEC(struct rwa_changed) lightpaths;
+	struct rwa_matching lightpaths;
 	VEC(struct rwa_step) steps;
 	VEC(struct rwa_hop) hops;	/* of `from`, of `to`, then spare routes */
 	VEC(struct rwa_phase) phases;	/* empty unless by_domain */
@@ -79,9 +72,8 @@ void rwa_change_fini(struct rwa_change *c);
 
 /*
  * Plans the change. Both assignments are of `m`; each may serve a demand only
- * in part, as rwa_mesh_check() allows. Old lightpaths of a demand are matched
- * with its new ones so that as many as possible keep their hops, and others
- * their channel; a pair of a protected demand with a pair, or with none.
+ * in part, as rwa_mesh_check() allows. Old lightpaths are matched with new ones
+ * by rwa_mesh_match().
  *
  * All that holds for assignments holds at every moment, too: guard channels
  * between whatever is active, tuning ranges, no link in common for the two

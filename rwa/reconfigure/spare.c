@@ -184,7 +184,7 @@ static void mark_partner(struct planner *p, int32_t i)
 
 /* True when something of the channels was freed since lightpath i had no spare
  * route on them. */
-static bool is_news(const struct planner *p, int32_t i, int32_t first)
+static bool has_freed(const struct planner *p, int32_t i, int32_t first)
 {
 	for (int32_t c = first; c < first + p->width; c++) {
 		if (p->freed[c] >= p->tried[i]) {
@@ -206,7 +206,7 @@ int change_find_spare(struct planner *p, int32_t i, struct rwa_place *route)
 	*route = (struct rwa_place){ 0 };
 	mark_partner(p, i);
 	for (; s.first < p->opt->channels; s.first += p->width) {
-		if (!is_news(p, i, s.first)) {
+		if (!has_freed(p, i, s.first)) {
 			continue;
 		}
 		spread(p, &s);

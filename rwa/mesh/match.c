@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rwa/reconfigure/private.h"
+#include "rwa/mesh/private.h"
 
 /* What is matched, and where the lightpaths go. */
 struct matching {
 	const struct rwa_mesh *m;
 	const struct rwa_assignment *from, *to;
-	struct rwa_change *out;
+	struct rwa_matching *out;
 };
 
 static bool same_hops(const struct matching *g, int32_t old, int32_t new)
@@ -74,7 +74,7 @@ static int push(struct matching *g, int32_t old, int32_t new, int32_t partner)
 				 old >= 0 && new >= 0 &&
 					 same_hops(g, old, new) };
 
-	return vec_push(&g->out->lightpaths, c) ? WEFT_ENOMEM : 0;
+	return vec_push(g->out, c) ? WEFT_ENOMEM : 0;
 }
 
 /* ---- one by one ---- */
@@ -135,7 +135,7 @@ static bool share_link(const struct matching *g, int32_t old, int32_t new)
 
 	for (int32_t i = 0; i < a->hops; i++) {
 		for (int32_t k = 0; k < b->hops; k++) {
-			if (change_same_link(g->m, g->from->hops.v[a->first + i].arc,
+			if (mesh_same_link(g->m, g->from->hops.v[a->first + i].arc,
 					     g->to->hops.v[b->first + k].arc)) {
 				return true;
 			}
@@ -161,7 +161,7 @@ static bool any_pair(const struct matching *g, const int32_t *old, const int32_t
 /* Two lightpaths, partners of each other. NULL: not in that assignment. */
 static int push_pair(struct matching *g, const int32_t *old, const int32_t *new)
 {
-	int32_t at = (int32_t)g->out->lightpaths.n;
+	int32_t at = (int32_t)g->out->n;
 
 	if (push(g, old ? old[0] : -1, new ? new[0] : -1, at + 1) ||
 	    push(g, old ? old[1] : -1, new ? new[1] : -1, at)) {
@@ -235,14 +235,15 @@ static size_t run_of(const struct of_demand *v, size_t i, size_t n, int32_t dema
 	return k - i;
 }
 
-int change_match(const struct rwa_mesh *m, const struct rwa_assignment *from,
-		 const struct rwa_assignment *to, struct rwa_change *out)
+int rwa_mesh_match(const struct rwa_mesh *m, const struct rwa_assignment *from,
+		   const struct rwa_assignment *to, struct rwa_matching *out)
 {
 	struct matching g = { m, from, to, out };
 	struct of_demand *old = sorted(from), *new = sorted(to);
 	size_t i = 0, k = 0;
 	int rc = old && new ? 0 : WEFT_ENOMEM;
 
+	*out = (struct rwa_matching){ 0 };
 	for (int32_t d = 0; !rc && d < (int32_t)m->demands.n; d++) {
 		size_t a = run_of(old, i, from->paths.n, d);
 		size_t b = run_of(new, k, to->paths.n, d);
@@ -255,5 +256,8 @@ int change_match(const struct rwa_mesh *m, const struct rwa_assignment *from,
 	}
 	free(old);
 	free(new);
+	if (rc) {
+		vec_fini(out);
+	}
 	return rc;
 }
