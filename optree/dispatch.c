@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "optree/grouped/grouped.h"
 #include "optree/private.h"
 
 static const char *const names[] = {
 	[OPTREE_AUTO] = "auto", [OPTREE_COMPOSED] = "composed",
-	[OPTREE_TREE] = "optree", [OPTREE_BY_RING] = "ring",
+	[OPTREE_GROUPED] = "grouped", [OPTREE_TREE] = "optree", [OPTREE_BY_RING] = "ring",
 	[OPTREE_BY_NE] = "ne", [OPTREE_BY_WRHT] = "wrht",
 	[OPTREE_BY_ONE_STAGE] = "one-stage",
 };
@@ -31,7 +32,7 @@ int optree_algorithm_parse(const char *name, enum optree_algorithm *a, struct er
 		}
 	}
 	err_set(err, WEFT_EINVAL, "%s is no algorithm for rings", name);
-	err_hint(err, "auto, composed, optree, ring, ne, wrht, one-stage");
+	err_hint(err, "auto, composed, grouped, optree, ring, ne, wrht, one-stage");
 	return WEFT_EINVAL;
 }
 
@@ -243,6 +244,21 @@ static int make_faster(const struct optree_params *p, int depth,
 	return 0;
 }
 
+/* The grouped plan where that is faster still. */
+static int make_fastest(const struct optree_params *p, struct optree_plan *out, struct err *err)
+{
+	struct optree_plan groups = { 0 };
+	int rc = make_faster(p, 0, out, err);
+
+	if (rc || grouped_make(p, out->time_ns, &groups, &(struct err){ 0 })) {
+		optree_plan_fini(&groups);
+		return rc;
+	}
+	optree_plan_fini(out);
+	*out = groups;
+	return 0;
+}
+
 /* A tree of one stage is a direct level of all nodes. */
 static int make_levels(const struct optree_params *p, struct optree_plan *out, struct err *err)
 {
@@ -275,10 +291,13 @@ int make_gather(const struct optree_params *p, enum optree_algorithm how,
 	switch (how) {
 	case OPTREE_AUTO:
 		rc = p->depth ? tree_plan(p, out, err)
-			      : make_faster(p, 0, out, err);
+			      : make_fastest(p, out, err);
 		break;
 	case OPTREE_COMPOSED:
 		rc = make_levels(p, out, err);
+		break;
+	case OPTREE_GROUPED:
+		rc = grouped_make(p, INT64_MAX, out, err);
 		break;
 	case OPTREE_TREE:
 		rc = tree_plan(p, out, err);
@@ -302,16 +321,30 @@ int make_gather(const struct optree_params *p, enum optree_algorithm how,
 	return rc;
 }
 
+/* The all-gather; mirrored: the other way round, on the other direction's light. */
+static int write_gather(const struct optree_params *p, struct optree_plan *plan, bool mirrored,
+			struct coll_sched **out, struct err *err)
+{
+	int rc;
+
+	if (plan->groups) {
+		return grouped_expand(plan->groups, p, mirrored, out, err);
+	}
+	if (mirrored) {
+		optree_sym_mirror(plan->sym);
+	}
+	rc = optree_sym_expand(plan->sym, p, out, err);
+	if (mirrored) {
+		optree_sym_mirror(plan->sym);
+	}
+	return rc;
+}
+
 static int convert(const struct optree_params *p, struct optree_plan *plan, struct err *err)
 {
 	struct coll_sched *mirror = NULL;
-	int rc = 0;
+	int rc = p->n_light ? write_gather(p, plan, true, &mirror, err) : 0;
 
-	if (p->n_light) {
-		optree_sym_mirror(plan->sym);
-		rc = optree_sym_expand(plan->sym, p, &mirror, err);
-		optree_sym_mirror(plan->sym);
-	}
 	if (!rc) {
 		rc = collectives_convert(p, plan->kind, mirror, &plan->sched, err);
 	}
@@ -326,7 +359,7 @@ static int expand(const struct optree_params *p, struct optree_plan *plan, struc
 	if (plan->broadcast) {
 		return broadcast_expand(p, plan, err);
 	}
-	rc = optree_sym_expand(plan->sym, p, &plan->sched, err);
+	rc = write_gather(p, plan, false, &plan->sched, err);
 
 	if (!rc && (plan->kind == COLL_REDUCE_SCATTER || plan->kind == COLL_ALLREDUCE)) {
 		rc = convert(p, plan, err);
@@ -379,5 +412,10 @@ void optree_plan_fini(struct optree_plan *plan)
 		optree_sym_fini(plan->sym);
 		free(plan->sym);
 		plan->sym = NULL;
+	}
+	if (plan->groups) {
+		grouped_fini(plan->groups);
+		free(plan->groups);
+		plan->groups = NULL;
 	}
 }

@@ -78,23 +78,27 @@ struct optree_level {
 	int jump;	/* neighbours served each way in a round: 1 is a relay,
 			 * members / 2 a direct level */
 	int rounds;
+	bool gathers;		/* grouped plans: the members of a subset send to the one in
+				 * their middle */
 };
 
-/* AUTO: the fastest of COMPOSED and TREE. COMPOSED: levels that relay or go
- * directly, striped over all channels (docs/rings.md). TREE: OpTree. The
+/* AUTO: the fastest of COMPOSED, GROUPED and TREE. COMPOSED: levels that relay or go
+ * directly, striped over all channels (docs/rings.md). GROUPED: neighbours
+ * gather their items first, so that few lightpaths go far. TREE: OpTree. The
  * others are what the paper compares with: every item takes one channel for
  * a step. */
 enum optree_algorithm {
-	OPTREE_AUTO, OPTREE_COMPOSED, OPTREE_TREE, OPTREE_BY_RING,
+	OPTREE_AUTO, OPTREE_COMPOSED, OPTREE_GROUPED, OPTREE_TREE, OPTREE_BY_RING,
 	OPTREE_BY_NE, OPTREE_BY_WRHT, OPTREE_BY_ONE_STAGE,
 };
 
-/* "auto", "composed", "optree", "ring", "ne", "wrht", "one-stage". */
+/* "auto", "composed", "grouped", "optree", "ring", "ne", "wrht", "one-stage". */
 const char *optree_algorithm_name(enum optree_algorithm a);
 int optree_algorithm_parse(const char *name, enum optree_algorithm *a, struct err *err);
 
 struct optree_sym;
 struct optree_broadcast;
+struct optree_groups;
 
 /*
  * With params->light, at and line:
@@ -104,7 +108,7 @@ struct optree_broadcast;
  * - at: loss and reach are those of the links between the positions. In the
  *   schedule nodes are ranks: rank r's light is added and dropped at position
  *   at[r], and passes every link on its path there (optree_links()).
- * - line: not neighbour exchange (WEFT_EUNSUPPORTED).
+ * - line: neither neighbour exchange nor grouped (WEFT_EUNSUPPORTED).
  * Fields of the plan mean the same; the bound is that of the light and the
  * line given.
  */
@@ -115,6 +119,7 @@ struct optree_plan {
 	struct optree_sym *sym;		/* verified; owned; NULL
 					 * when nodes are not all alike */
 	struct optree_broadcast *broadcast; /* of a broadcast; owned */
+	struct optree_groups *groups;	/* the same of a grouped plan */
 	enum optree_algorithm algorithm; /* never AUTO */
 	int rounds;			/* of sending on what came before */
 	int chunks;			/* an item is cut into */

@@ -41,6 +41,10 @@ int part_supports(const struct optree_params *p, enum optree_algorithm how, stru
 			       "neighbour exchange on a segment: not supported, "
 			       "the nodes at its ends have one neighbour");
 	}
+	if (how == OPTREE_GROUPED && p->line) {
+		return err_set(err, WEFT_EUNSUPPORTED, "grouped on a segment: not supported, what "
+			       "groups have goes round the ring");
+	}
 	if (how != OPTREE_AUTO && how != OPTREE_COMPOSED && how != OPTREE_BY_RING &&
 	    (!tree_width(p, RWA_CW) || !tree_width(p, RWA_CCW))) {
 		return err_set(err, WEFT_EUNSUPPORTED,

@@ -317,8 +317,8 @@ static const struct cli_option ring_options[] = {
 	{ 'n', "nodes", "N", "nodes on the ring", NULL },
 	{ 'w', "channels", "W", "wavelength channels a fibre and direction", NULL },
 	{ 0, "size", "SIZE", "data of one node", NULL },
-	{ 'a', "algorithm", "NAME", "auto, composed, optree, ring, ne, wrht or "
-	  "one-stage", "auto composed optree ring ne wrht one-stage" },
+	{ 'a', "algorithm", "NAME", "auto, composed, grouped, optree, ring, ne, wrht "
+	  "or one-stage", "auto composed grouped optree ring ne wrht one-stage" },
 	{ 0, "collective", "NAME", "default: allgather", "allgather "
 	  "reduce-scatter allreduce all-to-all broadcast" },
 	{ 0, "alpha", "TIME", "of a step: retuning and conversion (default: "

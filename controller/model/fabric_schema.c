@@ -20,7 +20,7 @@
 		.n_keys = sizeof(table) / sizeof(*(table)) \
 	}
 
-static const char *const algorithms[] = { "auto", "composed", "optree",
+static const char *const algorithms[] = { "auto", "composed", "grouped", "optree",
 					  "bfb", "mcf", "pmcf", "tsmcf",
 					  "single-path", "shortest-path",
 					  "disjoint", NULL };

@@ -459,7 +459,7 @@ static void read_collective(struct model_build *b, struct job_entry *e)
 	nearest_hint(&near, rep);
 }
 
-/* Which algorithm fits: composed and optree on rings; on switches bfb for all
+/* Which algorithm fits: composed, grouped and optree on rings; on switches bfb for all
  * but all-to-all and what has a root, and flows for all-to-all alone. */
 static void check_algorithm(struct model_build *b, const struct job_entry *e)
 {
@@ -471,7 +471,8 @@ static void check_algorithm(struct model_build *b, const struct job_entry *e)
 		return;
 	}
 	bfb = strcmp(v->text, "bfb") == 0;
-	ring = strcmp(v->text, "composed") == 0 || strcmp(v->text, "optree") == 0;
+	ring = strcmp(v->text, "composed") == 0 || strcmp(v->text, "grouped") == 0 ||
+	       strcmp(v->text, "optree") == 0;
 	if (ring != e->ring) {
 		conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: algorithm: %s is for jobs on %s",
 			   e->object, v->text, e->ring ? "switches" : "a ring");

@@ -141,7 +141,7 @@ struct model_job {
 				 * inside, node r of `topology` is hosts[r] */
 	int device;		/* the ring it runs on, or -1: on switches */
 	int64_t size_bytes;	/* M, the whole vector */
-	char *algorithm;	/* "auto", "composed", "optree", "bfb" */
+	char *algorithm;	/* "auto", "composed", "grouped", "optree", "bfb" */
 	char *topology;		/* expression, or "auto"; switches only */
 	int depth;		/* OpTree's k, 0: best; rings only */
 	int64_t alpha_ns;	/* per step; rings: -1 = retune + conversion */

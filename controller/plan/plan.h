@@ -228,7 +228,7 @@ struct mcf;
 
 struct plan_job {
 	int job;			/* fabric->jobs */
-	const char *algorithm;		/* "composed", "optree", "bfb",
+	const char *algorithm;		/* "composed", "grouped", "optree", "bfb",
 					 * "expand", "mcf", "pmcf", "tsmcf",
 					 * "single-path", "shortest-path",
 					 * "disjoint", "trees", "paths", or

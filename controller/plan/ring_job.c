@@ -20,16 +20,16 @@ static int check_ring_job(const struct plan_ctx *ctx, const struct model_job *jo
 	const struct model_device *dev = &ctx->fabric->devices[job->device];
 
 	if (strcmp(job->algorithm, "auto") != 0 && strcmp(job->algorithm, "composed") != 0 &&
-	    strcmp(job->algorithm, "optree") != 0) {
+	    strcmp(job->algorithm, "grouped") != 0 && strcmp(job->algorithm, "optree") != 0) {
 		return err_set(err, WEFT_EUNSUPPORTED,
 			       "algorithm %s on ring %s: not supported, "
-			       "only auto, composed and optree",
+			       "only auto, composed, grouped and optree",
 			       job->algorithm, dev->name);
 	}
-	if (job->depth && strcmp(job->algorithm, "composed") == 0) {
-		return err_set(err, WEFT_EINVAL,
-			       "depth is of OpTree's tree, composed plans "
-			       "have none");
+	if (job->depth && strcmp(job->algorithm, "auto") != 0 &&
+	    strcmp(job->algorithm, "optree") != 0) {
+		return err_set(err, WEFT_EINVAL, "depth is of OpTree's tree, %s plans have none",
+			       job->algorithm);
 	}
 	return 0;
 }

@@ -259,10 +259,13 @@ static int read_ring(const struct cli *c, struct optree_params *p, enum optree_a
 	return read_times(c, p, err);
 }
 
-/* How data moves in a level: "tree" of OpTree, "direct" to every member,
+/* How data moves in a level: "gather" to one of each subset, "tree" of OpTree, "direct" to every member,
  * "relay" from neighbour to neighbour, or in jumps between. */
 static const char *level_kind(const struct optree_plan *plan, const struct optree_level *l)
 {
+	if (l->gathers) {
+		return "gather";
+	}
 	if (l->stride == 0) {
 		return plan->algorithm == OPTREE_TREE ? "tree" : "direct";
 	}

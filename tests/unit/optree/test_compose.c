@@ -230,7 +230,7 @@ static void reach_is_a_hard_limit(void **state)
 			assert_int_equal(refused(&p), WEFT_EINFEASIBLE);
 			continue;
 		}
-		make(&p, OPTREE_AUTO, &plan);
+		make(&p, OPTREE_COMPOSED, &plan);
 		assert_true(plan.worst_loss_mdb <= 1000 * reach + 100);
 		assert_non_null(plan.sym);
 		assert_true(plan.sym->max_len <= reach);

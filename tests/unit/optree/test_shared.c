@@ -345,7 +345,11 @@ static void every_algorithm_on_parts(void **state)
 		int32_t at[64];
 
 		*p = params(2 + (int)rng_below(&rng, 30), 1 + (int)rng_below(&rng, 12), 6400);
+		if (how == OPTREE_GROUPED && p->n < 4) {
+			p->n = 4;
+		}
 		make_part(&rng, p, f, at);
+		p->line = p->line && how != OPTREE_GROUPED;
 		if (how == OPTREE_BY_NE) {
 			p->n += p->at ? -(p->n % 2) : p->n % 2;
 			p->n = p->n < 2 ? 2 : p->n;

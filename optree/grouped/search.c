@@ -1,0 +1,382 @@
+/*
+ * Which groups, and which levels. For each number of groups a dynamic programme
+ * over the number of copies finds the far levels of the least time, and from
+ * each number of copies another one, over the distance between holders, the
+ * near levels. Times are those of building, but that each length of lightpaths
+ * has its own channels, so the best of all numbers of groups are built and timed
+ * exactly.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/rat.h"
+#include "optree/grouped/grouped.h"
+
+#define BUILD_MAX 16		/* shapes built */
+#define CAREFUL_MAX 3		/* with care */
+#define BUILD_WORK ((int64_t)10 << 20)	/* lightpaths and hops of those after the first */
+#define JUMPS 8			/* numbers of jumps tried, beside all at once */
+#define TIMES_MAX 24		/* of a far level */
+
+struct step {			/* to a number of copies, or a distance */
+	double ns;		/* with all before; INFINITY: cannot be reached */
+	int32_t from, jump;	/* comes from there */
+};
+
+struct group_search {
+	const struct optree_params *p;
+	int n, reach;
+	int64_t w;
+	double item_ns;
+	int64_t limit_ns;	/* slower ones are of no use */
+	bool found;
+	int64_t work;		/* done by building */
+	int groups;
+	double per_group;	/* items */
+	struct step *far;	/* by copies, 1..n */
+	struct step *near;	/* by distance, 1..n */
+	struct grouped_shape list[BUILD_MAX];	/* of the least estimates, ascending */
+	int n_list;
+};
+
+/* What begins at how many nodes, evenly spaced. */
+struct group_senders {
+	int64_t nodes;
+	double items;
+};
+
+static struct group_senders senders_at(const struct group_search *s, int64_t copies)
+{
+	int64_t common = rat_gcd(s->groups, copies), all = s->groups * copies;
+
+	if (all / common <= s->n) {
+		return (struct group_senders){ all / common, (double)common * s->per_group };
+	}
+	return (struct group_senders){ s->n, (double)((all + s->n - 1) / s->n) * s->per_group };
+}
+
+/* Classes of lightpaths of this many links, one from each sender. */
+static int64_t classes_of(const struct group_search *s, struct group_senders x, double links)
+{
+	int64_t most = (int64_t)ceil(links * (double)x.nodes / s->n - 1e-9);
+	int64_t blocks = most ? x.nodes / most : 0;
+
+	return blocks ? (x.nodes + blocks - 1) / blocks : x.nodes;
+}
+
+/* A round of these classes. */
+static double round_ns(const struct group_search *s, int64_t classes, double items, double links)
+{
+	int64_t slots = (classes + s->w - 1) / s->w, per;
+
+	if (!slots) {
+		return 0;
+	}
+	per = (classes + slots - 1) / slots;
+	return (double)slots * ((double)s->p->alpha_ns + links * (double)s->p->span_delay_ns +
+				items / (double)(s->w / per) * s->item_ns);
+}
+
+/* Rounds in which new holders come from `jump` strides each way, until `lacks`
+ * are there. */
+static double level_ns(const struct group_search *s, struct group_senders x, int lacks, double stride,
+		       int jump)
+{
+	int side = (lacks + 1) / 2, whole = (side - 1) / jump, rest = side - whole * jump;
+	int64_t classes = 0, last = 0;
+
+	for (int k = 1; k <= jump; k++) {
+		struct group_senders y = x;
+
+		if (k == rest && lacks % 2) {
+			/* Only every second group goes so far. */
+			y.items = x.nodes < s->n ? x.items : ceil(x.items / s->per_group / 2) *
+							     s->per_group;
+			y.nodes = x.nodes < s->n ? (x.nodes + 1) / 2 : x.nodes;
+		}
+		classes += classes_of(s, x, k * stride);
+		last += k < rest ? classes_of(s, x, k * stride)
+		      : k == rest ? classes_of(s, y, k * stride) : 0;
+	}
+	return whole * round_ns(s, classes, x.items, jump * stride) +
+	       round_ns(s, last, x.items, rest * stride);
+}
+
+static int next_jump(int jump, int side)
+{
+	return jump < JUMPS || jump >= side ? jump + 1 : side;
+}
+
+/* What is left at least from so many copies on: every item goes to each other
+ * node over one link or more. */
+static double min_rest_ns(const struct group_search *s, int copies)
+{
+	return copies == s->n ? 0 : (double)s->p->alpha_ns +
+		(double)(s->n - copies) / (2 * (double)s->w) * s->item_ns;
+}
+
+static void try_far(struct group_search *s, int copies, int times)
+{
+	struct step *to = &s->far[copies * times];
+	struct group_senders x = senders_at(s, copies);
+	double stride = (double)s->n / copies / times;
+
+	for (int jump = 1; jump <= times / 2 && jump <= GROUPED_JUMP;
+	     jump = next_jump(jump, times / 2)) {
+		double t;
+
+		if (jump * stride > s->reach) {
+			return;
+		}
+		t = s->far[copies].ns + level_ns(s, x, times - 1, stride, jump);
+		if (t < to->ns) {
+			*to = (struct step){ t, copies, jump };
+		}
+	}
+}
+
+static void search_far(struct group_search *s, double from_ns)
+{
+	for (int k = 1; k <= s->n; k++) {
+		s->far[k].ns = INFINITY;
+	}
+	s->far[1].ns = from_ns;
+	for (int copies = 1; copies <= s->n / 2; copies++) {
+		bool spread = s->groups / rat_gcd(s->groups, copies) * copies >= s->n;
+
+		for (int m = 2; m <= TIMES_MAX && copies * m <= s->n && !spread &&
+				s->far[copies].ns + min_rest_ns(s, copies) < (double)s->limit_ns; m++) {
+			try_far(s, copies, m);
+		}
+	}
+}
+
+static void try_near(struct group_search *s, struct group_senders x, int all, int gap, int stride)
+{
+	int lacks = (gap + stride - 1) / stride - 1, side = (lacks + 1) / 2;
+
+	x.items *= (all + gap - 1) / gap;
+	for (int jump = 1; jump <= side && jump <= GROUPED_JUMP; jump = next_jump(jump, side)) {
+		double t;
+
+		if (jump * stride > s->reach) {
+			return;
+		}
+		t = s->near[gap].ns + level_ns(s, x, lacks, stride, jump);
+		if (t < s->near[stride].ns) {
+			s->near[stride] = (struct step){ t, gap, jump };
+		}
+	}
+}
+
+/* Near levels from this many copies on; the time of all is near[1].ns. */
+static void search_near(struct group_search *s, int copies)
+{
+	int all = (s->n + copies - 1) / copies;
+	struct group_senders x = senders_at(s, copies);
+
+	for (int k = 1; k <= all; k++) {
+		s->near[k].ns = INFINITY;
+	}
+	s->near[all].ns = s->far[copies].ns;
+	for (int gap = all; gap > 1; gap--) {
+		int before = gap;
+
+		for (int m = 2; m <= gap && s->near[gap].ns < INFINITY; m++) {
+			int stride = (gap + m - 1) / m;
+
+			if (stride < before) {
+				try_near(s, x, all, gap, stride);
+				before = stride;
+			}
+		}
+	}
+}
+
+static void trace(const struct group_search *s, int copies, struct grouped_shape *x)
+{
+	int all = (s->n + copies - 1) / copies, levels = 0;
+
+	x->estimate_ns = s->near[1].ns;
+	for (int d = 1; d < all; d = s->near[d].from) {
+		levels++;
+	}
+	for (int c = copies; c > 1; c = s->far[c].from) {
+		levels++;
+	}
+	x->levels = levels;
+	for (int d = 1; d < all; d = s->near[d].from) {
+		x->level[--levels] = (struct grouped_level){
+			.gap = s->near[d].from, .stride = d, .jump = s->near[d].jump };
+	}
+	for (int c = copies; c > 1; c = s->far[c].from) {
+		x->level[--levels] = (struct grouped_level){
+			.times = c / s->far[c].from, .jump = s->far[c].jump };
+	}
+}
+
+static void enlist(struct group_search *s, const struct grouped_shape *x)
+{
+	int k = s->n_list < BUILD_MAX ? s->n_list++ : BUILD_MAX - 1;
+
+	for (; k > 0 && s->list[k - 1].estimate_ns > x->estimate_ns; k--) {
+		s->list[k] = s->list[k - 1];
+	}
+	s->list[k] = *x;
+}
+
+/* One stage of gathering, so many into so many: how long. */
+static double stage_ns(const struct group_search *s, int before, int after, double items)
+{
+	int64_t side = (before + after - 1) / after / 2;
+
+	if (after < 1 || before < 2 * after || side > s->w || side * (s->n / before) > s->reach) {
+		return INFINITY;
+	}
+	return (double)s->p->alpha_ns + items / (double)(s->w / side) * s->item_ns;
+}
+
+/* The stages of gathering, of about equal numbers of members. */
+static double gather_ns(const struct group_search *s, int groups, struct grouped_shape *x)
+{
+	double best = INFINITY;
+
+	for (int stages = 1; stages <= GROUPED_STAGES; stages++) {
+		double members = pow((double)s->n / groups, 1.0 / stages), t = 0, items = 1;
+		struct grouped_shape y = { .stages = stages };
+		int before = s->n;
+
+		for (int k = 0; k < stages; k++) {
+			int count = k + 1 == stages ? groups
+					: (int)lround(s->n / pow(members, k + 1));
+
+			t += stage_ns(s, before, count, items);
+			items = ceil((double)s->n / count);
+			y.groups[k] = before = count;
+		}
+		if (t < best) {
+			best = t;
+			*x = y;
+		}
+	}
+	return best;
+}
+
+/* The best levels for this number of groups. */
+static void try_groups(struct group_search *s, int groups)
+{
+	struct grouped_shape x = { 0 }, best = { .estimate_ns = (double)s->limit_ns };
+	double t = gather_ns(s, groups, &x);
+
+	s->groups = groups;
+	s->per_group = (double)s->n / groups;
+	if (t >= (double)s->limit_ns) {
+		return;
+	}
+	search_far(s, t);
+	for (int copies = 1; copies <= s->n; copies++) {
+		if (s->far[copies].ns + min_rest_ns(s, copies) < best.estimate_ns) {
+			search_near(s, copies);
+			if (s->near[1].ns < best.estimate_ns) {
+				best = x;
+				trace(s, copies, &best);
+			}
+		}
+	}
+	if (best.levels &&
+	    (s->n_list < BUILD_MAX || best.estimate_ns < s->list[BUILD_MAX - 1].estimate_ns)) {
+		enlist(s, &best);
+	}
+}
+
+/* Numbers of groups of about the same ratio to each other, with those beside
+ * them. */
+static void search_groups(struct group_search *s)
+{
+	int before = s->n / 2 + 1;
+
+	for (double size = 2; size <= s->n / 2.0; size *= 1.08) {
+		int at = (int)lround(s->n / size);
+
+		for (int groups = at + 1; groups >= at - 2 && groups > 1; groups--) {
+			if (groups < before) {
+				try_groups(s, groups);
+				before = groups;
+			}
+		}
+	}
+}
+
+/* Builds shape k and keeps it when it is the fastest. */
+static int try_shape(struct group_search *s, int k, bool careful, struct optree_groups *out,
+		     struct err *err)
+{
+	const struct optree_params *p = s->p;
+	struct optree_groups g;
+	int rc = grouped_build(p, &s->list[k], careful, &g, err);
+
+	s->work += (int64_t)g.paths.n + (int64_t)p->n * s->list[k].groups[s->list[k].stages - 1];
+	s->list[k].estimate_ns = rc || g.time_ns < 0 ? INFINITY : (double)g.time_ns;
+	if (!rc && g.time_ns >= 0 && g.time_ns < s->limit_ns &&
+	    (!p->max_lights || g.lightpaths <= p->max_lights)) {
+		grouped_fini(out);
+		*out = g;
+		s->limit_ns = g.time_ns;
+		s->found = true;
+	} else {
+		grouped_fini(&g);
+	}
+	return rc == WEFT_ELIMIT ? 0 : rc;
+}
+
+static int by_estimate(const void *a, const void *b)
+{
+	const struct grouped_shape *x = a, *y = b;
+
+	return (x->estimate_ns > y->estimate_ns) - (x->estimate_ns < y->estimate_ns);
+}
+
+/* All quickly, and the fastest of them once more with care. */
+static int build_all(struct group_search *s, struct optree_groups *out, struct err *err)
+{
+	int rc = 0;
+
+	for (int k = 0; k < s->n_list && !rc && s->work < BUILD_WORK; k++) {
+		rc = try_shape(s, k, false, out, err);
+	}
+	qsort(s->list, (size_t)s->n_list, sizeof(*s->list), by_estimate);
+	for (int k = 0; k < s->n_list && k < CAREFUL_MAX && !rc && s->work < BUILD_WORK; k++) {
+		rc = try_shape(s, k, true, out, err);
+	}
+	if (!rc && !s->found) {
+		rc = err_set(err, WEFT_EUNSUPPORTED, "no groups of %d nodes gather before their "
+			     "items go on: not supported", s->n);
+	}
+	return rc;
+}
+
+int grouped_best(const struct optree_params *p, int reach, int64_t limit_ns,
+		 struct optree_groups *out, struct err *err)
+{
+	size_t n = (size_t)p->n + 1;
+	struct group_search s = {
+		.p = p, .n = p->n, .reach = reach, .w = (int64_t)tree_ring(p).channels * tree_ring(p).fibres,
+		.item_ns = (double)p->shard_bytes * 8e9 / (double)p->channel_bps,
+		.limit_ns = limit_ns,
+		.far = malloc(n * sizeof(*s.far)), .near = malloc(n * sizeof(*s.near)),
+	};
+	int rc = s.far && s.near ? 0 : err_nomem(err);
+
+	*out = (struct optree_groups){ 0 };
+	if (!rc) {
+		search_groups(&s);
+		rc = build_all(&s, out, err);
+	}
+	if (rc) {
+		grouped_fini(out);
+	}
+	free(s.far);
+	free(s.near);
+	return rc;
+}
