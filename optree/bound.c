@@ -41,12 +41,18 @@
  * that first node without it are trees into the R + 1 nodes at most on its way.
  * In one round every node hears from every other.
  *
+ * Broadcast on a ring. What is relayed comes a round later, and what passes a
+ * node is not received there: with R rounds its data takes longer by a factor than a
+ * node needs to receive it, see broadcast/bound.c. More rounds than nodes may be
+ * best then.
+ *
  * Other light. Cuts count as well: what a node receives, and what crosses the
  * middle of a line. Directions of unequal width count by their sum on a ring, by
  * the narrower one on a line. With overlap of retuning a round costs its
  * conversion only, and there is one retuning before the first. A span's delay is
  * paid once a round at least, and by the farthest node for all links of its way.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -245,6 +251,9 @@ struct bound_work {
 	int64_t width;		/* channels of both directions */
 	int64_t links;		/* between neighbours */
 	struct spread s;
+	int64_t cuts;		/* of a broadcast on a ring in one round, as
+				 * broadcast_cuts(); 0: others */
+	int looked;		/* rounds whose links were counted, with cuts */
 	int64_t weight[PRICED];	/* the best of the last number of rounds: what a link
 				 * costs, or of a broadcast how much of LINK nodes cost */
 };
@@ -428,6 +437,17 @@ static __int128 sending(const struct optree_params *p, __int128 shards, __int128
 	return bytes / rate * 8000000000 + (bytes % rate * 8000000000 + rate - 1) / rate;
 }
 
+/* What crosses a cut, in ns; of a broadcast on a ring in so many rounds. */
+static __int128 time_of_cut(const struct bound_work *b, int64_t rounds)
+{
+	__int128 n = b->p->n, all = b->cuts + (rounds - 1) * (n - 1);
+
+	if (!b->cuts) {
+		return sending(b->p, cut_shards(b), cut_width(b));
+	}
+	return sending(b->p, n * all, b->width * (all - (n - 1) * (n - 2) / 2));
+}
+
 /* Links of the ring that light crosses to the farthest node at least. */
 static int farthest(const struct bound_work *b)
 {
@@ -439,13 +459,17 @@ static int farthest(const struct bound_work *b)
 	return b->kind != COLL_BROADCAST ? n - 1 : left > right ? left : right;
 }
 
-static __int128 time_of(const struct bound_work *b, int rounds, int64_t load)
+static __int128 time_of_links(const struct bound_work *b, int64_t load)
+{
+	return sending(b->p, load, (__int128)b->links * b->width * LINK);
+}
+
+static __int128 time_of(const struct bound_work *b, int64_t rounds, int64_t load)
 {
 	const struct optree_params *p = b->p;
 	__int128 once = p->overlap ? p->alpha_ns - p->convert_ns : 0;
 	__int128 each = p->overlap ? p->convert_ns : p->alpha_ns;
-	__int128 links = sending(p, load, (__int128)b->links * b->width * LINK);
-	__int128 cut = sending(p, cut_shards(b), cut_width(b));
+	__int128 links = time_of_links(b, load), cut = time_of_cut(b, rounds);
 	__int128 light = (__int128)p->span_delay_ns * rounds;
 	__int128 way = (__int128)p->span_delay_ns * farthest(b);
 
@@ -486,18 +510,48 @@ static bool has_prices(const struct bound_work *b)
 	return b->kind != COLL_ALLREDUCE && b->kind != COLL_ALLTOALL;
 }
 
+/*
+ * More rounds than `rounds` of a broadcast on a ring, by cuts alone. With x cuts
+ * that stand still, data of X ns and m cuts that move, R rounds take
+ * R a + X (1 + m/x) where x grows by n - 1 a round: the least at any real x,
+ * x^2 = X m (n - 1)/a, is no more than that of whole rounds.
+ */
+static void try_more_rounds(const struct bound_work *b, int64_t rounds, struct ring_bound *out)
+{
+	const struct optree_params *p = b->p;
+	double a = (double)((p->overlap ? p->convert_ns : p->alpha_ns) + p->span_delay_ns);
+	double once = p->overlap ? (double)(p->alpha_ns - p->convert_ns) : 0;
+	double n = p->n, moving = (n - 1) * (n - 2) / 2, first = (double)b->cuts - moving;
+	double data = (double)sending(p, cut_shards(b), cut_width(b)) - 1;
+	double min = first + (double)rounds * (n - 1), x, ns;
+
+	if (a < 1) {
+		ns = once + data;
+		x = min;
+	} else {
+		x = sqrt(data * moving * (n - 1) / a);
+		x = x > min ? x : min;
+		ns = once + ((x - first) / (n - 1) + 1) * a + data * (1 + moving / x);
+	}
+	ns *= 1 - 1e-12;
+	if (ns < (double)out->ns) {
+		x = (x - first) / (n - 1) + 1;
+		*out = (struct ring_bound){ (int64_t)ns, x < INT32_MAX ? (int)x : INT32_MAX };
+	}
+}
+
 /* The least over all numbers of rounds, or of `only` so many (0: all), when
  * that is less than what is in *out. */
 static void try_rounds(struct bound_work *b, bool priced, int only, struct ring_bound *out)
 {
 	int fewest = only ? only : fewest_rounds(b);
 	struct left *none = rounds_left(&b->s, 0);
+	int last = only ? only : b->p->n;
 
 	for (int g = 0; g < b->p->n; g++) {
 		none->gap[g] = none->tail[g] = g * NEVER;
 	}
-	for (int r = 1; r <= (only ? only : b->p->n) && time_of(b, r, min_load(b)) < out->ns;
-	     r++) {
+	for (int r = 1; r <= last && time_of(b, r, min_load(b)) < out->ns; r++) {
 		const struct left *l = rounds_left(&b->s, r);
 		int64_t load;
 
@@ -513,6 +567,13 @@ static void try_rounds(struct bound_work *b, bool priced, int only, struct ring_
 		if (time_of(b, r, load) < out->ns) {
 			*out = (struct ring_bound){ (int64_t)time_of(b, r, load), r };
 		}
+		if (b->cuts && time_of_links(b, load) <= time_of_cut(b, r)) {
+			last = r;
+		}
+	}
+	if (b->cuts && !only) {
+		b->looked = last;
+		try_more_rounds(b, last, out);
 	}
 }
 
@@ -523,7 +584,7 @@ static void best_rounds(struct bound_work *b, struct ring_bound *out)
 	struct ring_bound plain = *out;
 
 	try_rounds(b, false, 0, &plain);
-	if (plain.rounds == 0 || !has_prices(b)) {
+	if (plain.rounds == 0 || !has_prices(b) || (b->cuts && plain.rounds > b->looked)) {
 		*out = plain;
 		return;
 	}
@@ -542,8 +603,12 @@ int ring_bound(const struct optree_params *p, enum coll_kind kind, int root,
 		.links = p->line ? p->n - 1 : p->n,
 	};
 	int reach, rc = make_reach(p, &reach, err);
+	int64_t still;
 
 	*out = (struct ring_bound){ .ns = INT64_MAX };
+	if (kind == COLL_BROADCAST && !p->line && p->n > 2) {
+		broadcast_cuts(p->n, 1, &b.cuts, &still);
+	}
 	for (int i = 0; i < PRICED; i++) {
 		b.weight[i] = start_weight(&b);
 	}

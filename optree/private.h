@@ -493,6 +493,10 @@ int broadcast_make(const struct optree_params *p, int root, int reach,
 /* Writes plan->sched; verified, its light counted. WEFT_ELIMIT. */
 int broadcast_expand(const struct optree_params *p, struct optree_plan *plan, struct err *err);
 
+/* The data of a broadcast of so many rounds on a ring of n >= 3 nodes takes
+ * all / still times as long at least as a node needs to receive it. O(n). */
+void broadcast_cuts(int n, int64_t rounds, int64_t *all, int64_t *still);
+
 /* NULL is fine. */
 void broadcast_free(struct optree_broadcast *b);
 

@@ -122,6 +122,10 @@ void broadcast_seed(const struct broadcast_stream *s, int offset, int64_t *first
 /* Sum over its steps of the chunks on the fullest channel. O(n). */
 int64_t broadcast_stream_loads(const struct broadcast_stream *s);
 
+/* Rounds before the first in which cuts around node v of a ring begin to
+ * shrink: E(v) of the proof in bound.c. */
+int64_t broadcast_cut_rounds(int n, int v);
+
 /* The whole schedule with its light, replayed, and all channels counted.
  * WEFT_ELIMIT when a schedule cannot hold it. */
 int broadcast_write(const struct optree_params *p, const struct optree_broadcast *b,

@@ -319,6 +319,125 @@ static void long_vectors_take_what_the_stream_says(void **state)
 	}
 }
 
+/* ---- the bound's cuts ---- */
+
+/* The interval of a cut around v after `j` rounds of shrinking. */
+static void interval(int n, int v, int j, int *from, int *to)
+{
+	j = j > 0 ? j : 0;
+	*from = 1 + j < v ? 1 + j : v;
+	*to = n - 1 - j > v ? n - 1 - j : v;
+}
+
+/* For each first and last node of a lightpath clockwise (0: the root), into how
+ * many cuts it leads in round k; in round 0 every other node lacks all. */
+static int entered(int n, int rounds, int k, int u, int x)
+{
+	int cuts = 0;
+
+	for (int v = 1; v < n; v++) {
+		for (int m = 1 - broadcast_cut_rounds(n, v); m < rounds; m++) {
+			int from, to, next, last;
+
+			interval(n, v, k - m, &from, &to);
+			interval(n, v, k + 1 - m, &next, &last);
+			from = k ? from : 1;
+			cuts += u < from && next <= x && x <= last;
+		}
+	}
+	return cuts;
+}
+
+/* Prices of links that no lightpath is worth more than, `still` in all: what
+ * a lightpath of one link is worth, in round 0 all on the root's. */
+static void check_round(int n, int rounds, int k)
+{
+	int64_t all, still, sum = 0;
+	int price[16] = { 0 };
+
+	broadcast_cuts(n, rounds, &all, &still);
+	for (int x = 1; x < n; x++) {
+		price[x] = k ? entered(n, rounds, k, x - 1, x) : x == 1 ? (int)still : 0;
+		sum += price[x];
+	}
+	assert_int_equal(sum, still);
+	for (int u = 0; u < (k ? n : 1); u++) {
+		int paid = 0;
+
+		for (int x = u + 1; x < n; x++) {
+			paid += price[x];
+			assert_true(entered(n, rounds, k, u, x) <= paid);
+		}
+	}
+}
+
+static void no_lightpath_is_worth_more_than_its_links(void **state)
+{
+	(void)state;
+	for (int n = 3; n <= 14; n++) {
+		for (int rounds = 1; rounds <= 9; rounds++) {
+			for (int k = 0; k < rounds; k++) {
+				check_round(n, rounds, k);
+			}
+		}
+	}
+}
+
+/* Least data times by linear programs, with free lightpaths and lengths of rounds;
+ * what a stream of as many steps takes. */
+static void least_times_are_between_bound_and_stream(void **state)
+{
+	static const struct {
+		int n, rounds;
+		double least;
+	} known[] = {
+		{ 5, 1, 4 }, { 5, 2, 2 }, { 5, 3, 1.55556 }, { 5, 4, 1.42 }, { 5, 7, 1.22826 },
+		{ 6, 2, 2.2 }, { 6, 3, 1.70886 }, { 6, 4, 1.52844 }, { 6, 6, 1.34934 },
+		{ 6, 8, 1.2589 }, { 7, 4, 1.62416 }, { 7, 6, 1.42857 }, { 7, 8, 1.31915 },
+		{ 7, 12, 1.21127 }, { 8, 2, 2.6 }, { 8, 4, 1.71136 }, { 8, 6, 1.49722 },
+		{ 8, 8, 1.37601 }, { 9, 4, 1.79377 }, { 9, 8, 1.43012 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		int n = known[i].n, k = known[i].rounds - 1;
+		int64_t all, still;
+
+		broadcast_cuts(n, k + 1, &all, &still);
+		assert_true((double)all / (double)still <= known[i].least);
+		if (2 * k >= n - 2) {
+			assert_true(known[i].least <= 1 + (n - 2) / (2.0 * k + 1) + 1e-5);
+		}
+	}
+}
+
+/* 64 MB and 1 GB, as far as the bound is known to allow. */
+static void gaps_of_long_vectors(void **state)
+{
+	static const struct {
+		int n, w;
+		int64_t bytes;
+		double gap;
+	} cases[] = {
+		{ 16, 4, 64000000, 0.02 }, { 64, 16, 64000000, 0.05 },
+		{ 1024, 16, 64000000, 0.05 }, { 256, 64, 64000000, 0.18 },
+		{ 256, 128, 64000000, 0.31 }, { 256, 64, 1000000000, 0.02 },
+		{ 256, 128, 1000000000, 0.03 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct optree_params p = params(cases[i].n, cases[i].w, cases[i].bytes);
+		struct optree_plan plan;
+		struct err err = { 0 };
+
+		assert_int_equal(optree_collective(&p, COLL_BROADCAST, 0, OPTREE_AUTO, &plan, &err),
+				 0);
+		assert_true(plan.gap >= 0 && plan.gap < cases[i].gap);
+		optree_plan_fini(&plan);
+	}
+}
+
 static void too_large_to_write_out(void **state)
 {
 	struct optree_params p = params(4096, 64, 64000000);
@@ -359,6 +478,9 @@ int main(void)
 		cmocka_unit_test(parts_of_rings),
 		cmocka_unit_test(never_slower_than_halving_or_a_relay),
 		cmocka_unit_test(long_vectors_take_what_the_stream_says),
+		cmocka_unit_test(no_lightpath_is_worth_more_than_its_links),
+		cmocka_unit_test(least_times_are_between_bound_and_stream),
+		cmocka_unit_test(gaps_of_long_vectors),
 		cmocka_unit_test(too_large_to_write_out),
 		cmocka_unit_test(no_such_root),
 	};
