@@ -162,12 +162,11 @@ static int none_found(const struct solve *s, int channels, struct err *err)
 	int32_t d = search_waiting(s->search);
 	char from[16], to[16];
 
-	err_set(err, WEFT_EINFEASIBLE, "demand %d: %s -> %s%s: no place for it was found in %d "
-		"channels, and more would not help", d,
-		rwa_mesh_node_name(s->m, s->m->demands.v[d].src, from, sizeof(from)),
-		rwa_mesh_node_name(s->m, s->m->demands.v[d].dst, to, sizeof(to)),
-		s->m->demands.v[d].protect ? ", protected" : "", channels);
-	return err->code;
+	return err_set(err, WEFT_EINFEASIBLE, "demand %d: %s -> %s%s: no place for it was found "
+		       "in %d channels, and more would not help", d,
+		       rwa_mesh_node_name(s->m, s->m->demands.v[d].src, from, sizeof(from)),
+		       rwa_mesh_node_name(s->m, s->m->demands.v[d].dst, to, sizeof(to)),
+		       s->m->demands.v[d].protect ? ", protected" : "", channels);
 }
 
 /* Any assignment of all lightpaths: each has one try to find a free place, and
