@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "lib/base/rng.h"
+#include "optree/private.h"
 #include "tests/unit/optree/ring_sim.h"
 
 static struct ring_sim_params params(int n, int channels, int64_t bytes)
@@ -94,6 +95,12 @@ static void delays_hold(void **state)
 		/* Every step passes a link; and what was found without regard
 		 * to the delays is no better. */
 		assert_true(plan.time_ns >= near.time_ns + p.ring.span_delay_ns);
+		if (near.sym && near.kind != COLL_ALLREDUCE) {
+			int64_t far;
+
+			assert_int_equal(compose_times(&p.ring, near.sym, &far, &err), 0);
+			assert_true(plan.time_ns <= far);
+		}
 		assert_true(plan.time_ns >= plan.bound_ns);
 		optree_plan_fini(&plan);
 		optree_plan_fini(&near);
