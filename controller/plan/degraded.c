@@ -245,7 +245,6 @@ static int plan_again(const struct plan_ctx *ctx, const struct plan_job *pj,
 				  .share = pj->share };
 	int rc;
 
-	again.share.first_channel = 0;
 	coll_report_init(&again.report);
 	rc = plan_ring_without(ctx, &again, seen->dead, seen->n_dead, &loss->why);
 	if (rc == 0) {

@@ -166,10 +166,6 @@ struct plan_path {
 struct plan_share {
 	struct ring_window window;
 	int32_t *at;		/* [ranks] position on the ring; owned */
-	/* Of the window, what its plan numbers from 0: channels from this one
-	 * on, and of its i-th fibre the number on the ring. */
-	int first_channel;
-	uint8_t fibre[MODEL_MAX_FIBRES];
 };
 
 /* What is left of a job when some of its light is dead. */

@@ -83,13 +83,10 @@ int plan_ring_without(const struct plan_ctx *ctx, struct plan_job *pj,
 /*
  * A plan of the job, not yet expanded, that does without the parts given: on
  * the channels that are left, round the ring on the fibres that are whole or on
- * a line that begins behind a break, whichever is fastest; for what optree has
- * no such plan, on the fibres that are whole both ways and the longest run of
- * channels that work on all of them.
+ * a line that begins behind a break, whichever is fastest.
  * inout: the params of the whole, then of the plan; *fibres is the caller's,
- * params->light. *first: the rank that is the plan's node 0. Also sets what of
- * pj->share the plan numbers. WEFT_EINFEASIBLE, WEFT_EUNSUPPORTED name what has
- * failed. ring_faults.c
+ * params->light. *first: the rank that is the plan's node 0. WEFT_EINFEASIBLE,
+ * WEFT_EUNSUPPORTED name what has failed. ring_faults.c
  */
 int plan_ring_rest(const struct plan_ctx *ctx, struct plan_job *pj, const struct ring_fault *dead,
 		   int n_dead, struct optree_params *inout, struct optree_fibre **fibres,

@@ -74,9 +74,8 @@ static void need_light(struct needs *s, const struct topo_arc *arc, const struct
 	const struct plan_share *share = s->share;
 	const struct ring_fault at = {
 		.dir = l->dir,
-		.fibre = share->fibre[l->fibre],
-		.channel = (uint16_t)(share->window.first_channel +
-				      share->first_channel + l->channel),
+		.fibre = l->fibre,
+		.channel = (uint16_t)(share->window.first_channel + l->channel),
 	};
 	int from = share->at[arc->src], to = share->at[arc->dst];
 
@@ -125,8 +124,6 @@ struct ring_detour {
 	VEC(struct optree_fibre) light;
 	int32_t *at;		/* as p.at, from rank `first` on; owned */
 	int first;
-	int first_channel;
-	uint8_t fibre[MODEL_MAX_FIBRES];
 };
 
 struct rest {
@@ -315,9 +312,6 @@ static int try_light(struct rest *r, int gap, struct err *err)
 	struct ring_detour w = { .p = *r->whole, .first = gap < 0 ? 0 : gap };
 	int rc = collect_light(r, &w, gap, err);
 
-	for (int i = 0; i < r->whole->fibres; i++) {
-		w.fibre[i] = (uint8_t)i;
-	}
 	w.p.line = gap >= 0;
 	if (rc == 0) {
 		rc = turn_places(r, &w, err);
@@ -361,39 +355,6 @@ static int try_parts(struct rest *r, struct err *err)
 	return rc;
 }
 
-/* For what needs all light alike: whole fibres, and channels that work on all
- * of them. */
-static int try_alike(struct rest *r, struct err *err)
-{
-	struct ring_detour w = { .p = *r->whole };
-	int channels = r->whole->channels, run = 0;
-	bool *bad = calloc((size_t)channels, sizeof(*bad));
-
-	if (!bad) {
-		return err_nomem(err);
-	}
-	w.p.fibres = w.p.channels = 0;
-	for (int f = 0; f < r->whole->fibres; f++) {
-		if (!is_broken(r, OPTICS_CW, f, -1) && !is_broken(r, OPTICS_CCW, f, -1)) {
-			w.fibre[w.p.fibres++] = (uint8_t)f;
-			mark_channels(r, OPTICS_CW, f, bad);
-			mark_channels(r, OPTICS_CCW, f, bad);
-		}
-	}
-	for (int c = 0; c < channels; c++) {
-		run = bad[c] ? 0 : run + 1;
-		if (run > w.p.channels) {
-			w.p.channels = run;
-			w.first_channel = c + 1 - run;
-		}
-	}
-	free(bad);
-	if (w.p.fibres == 0 || w.p.channels == 0) {
-		return 0;
-	}
-	return try_path(r, &w, err);
-}
-
 /* The first part in the way, and why nothing was found without it. */
 static int refuse(const struct rest *r, const struct ring_fault *d, struct err *err)
 {
@@ -429,9 +390,6 @@ int plan_ring_rest(const struct plan_ctx *ctx, struct plan_job *pj, const struct
 		}
 	}
 	rc = try_parts(&r, err);
-	if (!rc && !r.found) {
-		rc = try_alike(&r, err);
-	}
 	if (rc || !r.found) {
 		optree_plan_fini(&r.plan);
 		path_fini(&r.best);
@@ -441,8 +399,6 @@ int plan_ring_rest(const struct plan_ctx *ctx, struct plan_job *pj, const struct
 		return refuse(&r, &dead[0], err);
 	}
 	pj->ring = r.plan;
-	pj->share.first_channel = r.best.first_channel;
-	memcpy(pj->share.fibre, r.best.fibre, sizeof(pj->share.fibre));
 	*inout = r.best.p;
 	*fibres = r.best.light.v;
 	*at = r.best.at;

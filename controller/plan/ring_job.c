@@ -3,7 +3,7 @@
  * the step program that the ring's controller runs by itself.
  *
  * The schedule is optree's, on the window of positions and channels that the
- * job has (ring_partition.c). It numbers positions, fibres and channels from 0
+ * job has (ring_partition.c). It numbers positions and channels from 0
  * within that window; the program names those of the ring, which is where the
  * two meet (set_ends). Jobs that keep their light do without what their program
  * did without, whatever has failed or recovered since.
@@ -197,9 +197,6 @@ int plan_ring_without(const struct plan_ctx *ctx, struct plan_job *pj,
 	int which, n, rc = check_ring_job(ctx, job, err);
 
 	fill_params(ctx, pj, &params, &loss);
-	for (int i = 0; i < params.fibres; i++) {
-		pj->share.fibre[i] = (uint8_t)i;
-	}
 	if (rc == 0 && (rc = make_plan(&params, job, &pj->ring, err)) == 0) {
 		rc = take_plan(pj, err);
 	}
@@ -250,10 +247,9 @@ static int set_ends(const struct plan_job *pj, int n_ring, const struct coll_lig
 	tune[0] = (struct ring_setting){
 		.step = (uint16_t)l->step,
 		.node = (uint16_t)pj->share.at[arc->src],
-		.channel = (uint16_t)(pj->share.window.first_channel +
-				      pj->share.first_channel + l->channel),
+		.channel = (uint16_t)(pj->share.window.first_channel + l->channel),
 		.dir = l->dir,
-		.fibre = pj->share.fibre[l->fibre],
+		.fibre = l->fibre,
 		.mode = RESONATOR_ADD,
 	};
 	tune[1] = tune[0];
