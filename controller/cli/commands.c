@@ -348,6 +348,8 @@ static const struct cli_option rwa_options[] = {
 	{ 0, "ring", "N", "all-to-all on a ring of N nodes", NULL },
 	{ 0, "demands", "FILE", "of a network file: a .trf file, or all for "
 	  "every pair of nodes once", "@file" },
+	{ 0, "unit", "U", "of an SNDlib file: what a lightpath carries of a demand's value "
+	  "(default: all of it)", NULL },
 	{ 0, "channels", "W", "channels available: route as many lightpaths as "
 	  "fit; on a ring the rest take further slots", NULL },
 	{ 0, "work", "N", "lightpaths that a search may place (default: by the size)", NULL },

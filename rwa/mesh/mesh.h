@@ -129,17 +129,28 @@ void rwa_mesh_clear_demands(struct rwa_mesh *m);
 const char *rwa_mesh_node_name(const struct rwa_mesh *m, int node, char *buf, int size);
 
 /*
- * The network of a .net file: "nodes arcs", then "from to" for each arc,
- * 0-based. An arc given twice is an error. Every error has its line.
- * name: of the file, for messages. text: terminated.
+ * Readers of instances. name: of the file, for messages; text: terminated. All
+ * mistakes go to *errs, each with its line; the code of one is returned, and *out
+ * is NULL then. O(text).
  */
-int rwa_mesh_read_net(const char *name, const char *text, struct rwa_mesh **out, struct err *err);
+
+/* The network of a .net file: "nodes arcs", then "from to" for each arc,
+ * 0-based. An arc given twice is a mistake. */
+int rwa_mesh_read_net(const char *name, const char *text, struct rwa_mesh **out,
+		      struct err_list *errs);
 /* Adds the demands of a .trf file: their number, then "from to" for each.
  * Demands of a node to itself are counted in self_demands and left out. */
-int rwa_mesh_read_trf(struct rwa_mesh *m, const char *name, const char *text, struct err *err);
+int rwa_mesh_read_trf(struct rwa_mesh *m, const char *name, const char *text,
+		      struct err_list *errs);
 /* A whole instance in YAML; docs/rwa.md has the format. */
 int rwa_mesh_read_yaml(const char *name, const char *text, size_t len,
-		       struct rwa_mesh **out, struct err *err);
+		       struct rwa_mesh **out, struct err_list *errs);
+/* True for a text that begins as SNDlib's native files do. */
+bool rwa_mesh_is_sndlib(const char *text);
+/* A network of SNDlib, native format 1.0. unit: of demand values a lightpath
+ * carries, each demand rounded up; 0: one lightpath for each demand. */
+int rwa_mesh_read_sndlib(const char *name, const char *text, double unit, struct rwa_mesh **out,
+			 struct err_list *errs);
 
 /* ---- assignments ---- */
 

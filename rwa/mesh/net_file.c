@@ -1,7 +1,8 @@
 /*
  * The .net and .trf files that the literature's instances come in: numbers in
  * pairs, one pair a line, after a line that announces how many there are.
- * Blank lines are skipped anywhere. Every error has its line.
+ * Blank lines are skipped anywhere. Every mistake is reported with its line, and
+ * reading goes on with the next.
  */
 #include <stdlib.h>
 
@@ -14,6 +15,8 @@ struct text {
 	const char *name;
 	const char *at;
 	int line;
+	struct err_list *errs;
+	int rc;			/* of the first mistake, 0: none */
 };
 
 /* Adds file and line to the error. Returns its code. */
@@ -21,6 +24,16 @@ static int fail(const struct text *t, struct err *err)
 {
 	err_at(err, t->name, t->line, 0);
 	return err->code;
+}
+
+/* Notes what is wrong with a line and goes to its end. */
+static void note(struct text *t, const struct err *err)
+{
+	err_list_add(t->errs, err);
+	t->rc = t->rc ? t->rc : err->code;
+	while (*t->at && *t->at != '\n') {
+		t->at++;
+	}
 }
 
 /* Within a line. */
@@ -132,61 +145,87 @@ static int read_arc(struct text *t, struct rwa_mesh *m, struct u64map *seen, str
 	return rwa_mesh_add_arc(m, &arc, err) ? fail(t, err) : 0;
 }
 
-int rwa_mesh_read_net(const char *name, const char *text, struct rwa_mesh **out, struct err *err)
+/* The lines of arcs, as many as announced. */
+static void read_arcs(struct text *t, struct rwa_mesh *m, int32_t arcs)
 {
-	struct text t = { name, text, 1 };
 	struct u64map seen = { 0 };
-	struct rwa_mesh *m = NULL;
-	int32_t nodes, arcs;
-	int rc;
+	struct err err;
+	int rc = 0;
 
-	*out = NULL;
-	skip_lines(&t);
-	rc = read_pair(&t, "the number of nodes", "the number of arcs", &nodes, &arcs, err);
-	if (!rc && rwa_mesh_new(nodes, &m, err)) {
-		rc = fail(&t, err);
-	}
-	for (int32_t k = 0; !rc && k < arcs; k++) {
-		if (!(rc = expect_more(&t, "arcs", k, arcs, err))) {
-			rc = read_arc(&t, m, &seen, err);
+	for (int32_t k = 0; !rc && k < arcs && t->rc != WEFT_ENOMEM; k++) {
+		if ((rc = expect_more(t, "arcs", k, arcs, &err)) || read_arc(t, m, &seen, &err)) {
+			note(t, &err);
 		}
 	}
-	if (!rc) {
-		rc = expect_end(&t, "arcs", arcs, err);
+	if (!rc && expect_end(t, "arcs", arcs, &err)) {
+		note(t, &err);
 	}
 	u64map_fini(&seen);
+}
+
+int rwa_mesh_read_net(const char *name, const char *text, struct rwa_mesh **out,
+		      struct err_list *errs)
+{
+	struct text t = { .name = name, .at = text, .line = 1, .errs = errs };
+	struct rwa_mesh *m = NULL;
+	int32_t nodes, arcs;
+	struct err err;
+	int rc;
+
+	skip_lines(&t);
+	rc = read_pair(&t, "the number of nodes", "the number of arcs", &nodes, &arcs, &err);
+	if (!rc && rwa_mesh_new(nodes, &m, &err)) {
+		rc = fail(&t, &err);
+	}
 	if (rc) {
+		note(&t, &err);
+	} else {
+		read_arcs(&t, m, arcs);
+	}
+	if (t.rc) {
 		rwa_mesh_free(m);
 		m = NULL;
 	}
 	*out = m;
+	return t.rc;
+}
+
+/* One demand; those of a node to itself are only counted. */
+static int read_demand(struct text *t, struct rwa_mesh *m, struct err *err)
+{
+	struct rwa_mesh_demand d = { .count = 1 };
+	int rc = read_pair(t, "the source", "the destination", &d.src, &d.dst, err);
+
+	if (!rc && d.src == d.dst && d.src < (int32_t)m->nodes.n) {
+		m->self_demands++;
+	} else if (!rc && rwa_mesh_add_demand(m, &d, err)) {
+		rc = fail(t, err);
+	}
 	return rc;
 }
 
-int rwa_mesh_read_trf(struct rwa_mesh *m, const char *name, const char *text, struct err *err)
+int rwa_mesh_read_trf(struct rwa_mesh *m, const char *name, const char *text,
+		      struct err_list *errs)
 {
-	struct text t = { name, text, 1 };
+	struct text t = { .name = name, .at = text, .line = 1, .errs = errs };
 	int32_t total;
+	struct err err;
 	int rc;
 
 	skip_lines(&t);
-	if (!(rc = read_number(&t, "the number of demands", &total, err))) {
-		rc = end_line(&t, err);
+	if (read_number(&t, "the number of demands", &total, &err) || end_line(&t, &err)) {
+		note(&t, &err);
+		return t.rc;
 	}
-	for (int32_t k = 0; !rc && k < total; k++) {
-		struct rwa_mesh_demand d = { .count = 1 };
-
-		if (!(rc = expect_more(&t, "demands", k, total, err))) {
-			rc = read_pair(&t, "the source", "the destination", &d.src, &d.dst, err);
-		}
-		if (!rc && d.src == d.dst && d.src < (int32_t)m->nodes.n) {
-			m->self_demands++;
-		} else if (!rc && rwa_mesh_add_demand(m, &d, err)) {
-			rc = fail(&t, err);
+	rc = 0;
+	for (int32_t k = 0; !rc && k < total && t.rc != WEFT_ENOMEM; k++) {
+		if ((rc = expect_more(&t, "demands", k, total, &err)) ||
+		    read_demand(&t, m, &err)) {
+			note(&t, &err);
 		}
 	}
-	if (rc) {
-		return rc;
+	if (!rc && expect_end(&t, "demands", total, &err)) {
+		note(&t, &err);
 	}
-	return expect_end(&t, "demands", total, err);
+	return t.rc;
 }

@@ -3,8 +3,9 @@
  * each mapping by a table of its keys, with types, units and limits; this file
  * has the tables, and turns their values into a mesh. What the tables cannot
  * say (names of nodes, links that must exist, lists of channels) is checked
- * here and reported at the same places. Reading ends at the first entry that
- * has a mistake, and the first mistake is the one that is returned.
+ * here and reported at the same places. Of an instance all mistakes are
+ * reported; what follows from one, such as a name that a bad entry did not
+ * define, is not. Reading lightpaths ends at the first mistake.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -147,6 +148,9 @@ struct named_path {
 struct input {
 	struct conf_reader *r;
 	struct rwa_mesh *m;
+	bool named;		/* nodes have names */
+	bool bad_nodes, bad_links;	/* some could not be read */
+	bool go_on;		/* after a mistake */
 	struct strmap names;	/* of nodes, to number + 1 */
 	struct u64map arcs;	/* pair_key(), to number */
 	/* lightpaths: */
@@ -210,9 +214,9 @@ static bool get_node(struct input *in, const struct input_entry *e, int key, int
 	size_t digits = strspn(v->text, "0123456789");
 	void *found;
 
-	if (in->m->nodes.v[0].name) {
+	if (in->named) {
 		found = strmap_get(&in->names, v->text);
-		if (!found) {
+		if (!found && !in->bad_nodes) {
 			conf_error(in->r, v->node->at, WEFT_EINVAL, "%s: no "
 				     "node is called '%.64s'", e->object,
 				     v->text);
@@ -230,27 +234,45 @@ static bool get_node(struct input *in, const struct input_entry *e, int key, int
 	return true;
 }
 
-/* Reads a list by the table of its entries, up to the first mistake. */
+/* conf_read_section(), which takes values as good that were refused before, as
+ * text: whoever meets those keeps quiet. */
+static bool read_section(const struct input *in, const struct conf_section *s, const char *object,
+			 const struct conf_node *n, struct conf_value *v)
+{
+	bool good = conf_read_section(in->r, s, object, n, v);
+
+	for (int k = 0; good && k < s->n_keys; k++) {
+		good = !v[k].node || v[k].node->kind != CONF_NODE_BAD;
+	}
+	return good;
+}
+
+/* Reads a list by the table of its entries, up to the first mistake or to the
+ * end. */
 static bool read_list(struct input *in, const struct conf_section *s, const struct conf_value *list,
 		      bool (*read)(struct input *, const struct input_entry *))
 {
 	struct conf_value v[CONF_MAX_KEYS];
 	char object[CONF_MAX_OBJECT];
-	const struct conf_node *n = list->node ? list->node->first : NULL;
+	const struct conf_node *n = list->node && list->ok ? list->node->first : NULL;
+	bool good = true;
 
 	for (int nth = 1; n; n = n->next, nth++) {
 		struct input_entry e = { .object = object, .node = n, .v = v };
 
 		conf_object_name(s, n, nth, object);
-		if (!conf_read_section(in->r, s, object, n, v) ||
+		if (!read_section(in, s, object, n, v) ||
 		    (strcmp(s->keys[0].name, "from") == 0 &&
 		     (!get_node(in, &e, ENDS_FROM, &e.src) ||
 		      !get_node(in, &e, ENDS_TO, &e.dst))) ||
 		    !read(in, &e)) {
-			return false;
+			good = false;
+			if (!in->go_on || in->r->stop) {
+				break;
+			}
 		}
 	}
-	return true;
+	return good;
 }
 
 /* ---- nodes ---- */
@@ -328,7 +350,14 @@ static bool read_node(struct input *in, const struct conf_node *n, int32_t node)
 	if (n->kind == CONF_NODE_TEXT) {
 		return set_name(in, &e, node, n);
 	}
-	if (!conf_read_section(in->r, &node_section, object, n, v)) {
+	if (!read_section(in, &node_section, object, n, v)) {
+		/* Its name may be good nevertheless. */
+		if (n->kind == CONF_NODE_MAP && v[NODE_NAME].node && v[NODE_NAME].ok &&
+		    v[NODE_NAME].node->kind == CONF_NODE_TEXT) {
+			set_name(in, &e, node, v[NODE_NAME].node);
+		} else {
+			in->bad_nodes = true;
+		}
 		return false;
 	}
 	if (v[NODE_ADD].node) {
@@ -339,7 +368,7 @@ static bool read_node(struct input *in, const struct conf_node *n, int32_t node)
 	}
 	to->pass_mdb = (int32_t)v[NODE_PASS].num;
 	to->convert = v[NODE_CONVERT].num;
-	return read_tuning(in, &e, node) && set_name(in, &e, node, v[NODE_NAME].node);
+	return set_name(in, &e, node, v[NODE_NAME].node) && read_tuning(in, &e, node);
 }
 
 /* nodes: a number, or a list of names and mappings. */
@@ -349,6 +378,7 @@ static bool read_nodes(struct input *in, const struct input_entry *e)
 	struct conf_value count;
 	struct err err;
 	int32_t node = 0;
+	bool good = true;
 
 	if (n->kind != CONF_NODE_LIST) {
 		return conf_read_value(in->r, e->object, &node_count, n,
@@ -359,12 +389,11 @@ static bool read_nodes(struct input *in, const struct input_entry *e)
 	if (rwa_mesh_new(n->n, &in->m, &err)) {
 		return refused(in, e, n, &err);
 	}
-	for (n = n->first; n; n = n->next) {
-		if (!read_node(in, n, node++)) {
-			return false;
-		}
+	in->named = true;
+	for (n = n->first; n && !in->r->stop; n = n->next) {
+		good &= read_node(in, n, node++);
 	}
-	return true;
+	return good;
 }
 
 /* ---- links, demands, blocks ---- */
@@ -424,7 +453,7 @@ static bool read_block(struct input *in, const struct input_entry *e)
 	struct err err;
 
 	if (!u64map_get(&in->arcs, pair_key(e->src, e->dst), &arc)) {
-		return fail(in, e, e->node, "no link leads there");
+		return !in->bad_links && fail(in, e, e->node, "no link leads there");
 	}
 	b.arc = (int32_t)arc;
 	return !rwa_mesh_add_block(in->m, &b, &err) || refused(in, e, e->node, &err);
@@ -455,7 +484,7 @@ static bool read_budget(struct input *in, const struct conf_node *n)
 	if (!n) {
 		return true;
 	}
-	if (!conf_read_section(in->r, &budget_section, e.object, n, v)) {
+	if (!read_section(in, &budget_section, e.object, n, v)) {
 		return false;
 	}
 	m->add_mdb = (int32_t)v[BUDGET_ADD].num;
@@ -474,7 +503,7 @@ static bool read_guard(struct input *in, const struct conf_node *n)
 	if (!n) {
 		return true;
 	}
-	if (!conf_read_section(in->r, &guard_section, "guard", n, v)) {
+	if (!read_section(in, &guard_section, "guard", n, v)) {
 		return false;
 	}
 	in->m->guard = (struct rwa_mesh_guard){
@@ -485,48 +514,64 @@ static bool read_guard(struct input *in, const struct conf_node *n)
 	return true;
 }
 
+/* Links, what is in use, and demands, of nodes that are known. */
+static bool read_lists(struct input *in, const struct input_entry *e)
+{
+	const struct conf_value *v = e->v;
+	bool good;
+
+	in->bad_links = (v[ROOT_LINKS].node && !v[ROOT_LINKS].ok) ||
+			!read_list(in, &link_section, &v[ROOT_LINKS], read_link);
+	good = !in->bad_links;
+	good &= read_list(in, &in_use_section, &v[ROOT_IN_USE], read_block);
+	return good & read_demands(in, e);
+}
+
 static bool read_instance(struct input *in, const struct conf_node *root)
 {
 	struct conf_value v[ROOT_KEYS];
 	struct input_entry e = { .object = "instance", .node = root, .v = v };
+	bool good;
 
-	if (!conf_read_section(in->r, &instance_section, e.object, root, v) ||
-	    !read_nodes(in, &e) ||
-	    !read_list(in, &link_section, &v[ROOT_LINKS], read_link) ||
-	    !read_list(in, &in_use_section, &v[ROOT_IN_USE], read_block) ||
-	    !read_demands(in, &e) ||
-	    !read_budget(in, v[ROOT_BUDGET].node) ||
-	    !read_guard(in, v[ROOT_GUARD].node)) {
+	good = conf_read_section(in->r, &instance_section, e.object, root, v);
+	if (root->kind != CONF_NODE_MAP) {
 		return false;
 	}
+	good &= v[ROOT_NODES].node && v[ROOT_NODES].node->kind != CONF_NODE_BAD &&
+		read_nodes(in, &e);
+	/* Without nodes nothing else can be said but of powers and channels. */
+	if (in->m) {
+		good &= read_lists(in, &e);
+	} else if (rwa_mesh_new(1, &in->m, NULL)) {
+		return no_memory(in);
+	}
+	good &= read_budget(in, v[ROOT_BUDGET].node);
+	good &= read_guard(in, v[ROOT_GUARD].node);
 	in->m->channels = (int32_t)v[ROOT_CHANNELS].num;
-	return true;
+	return good;
 }
 
-/* Parses the text and reads it; the first mistake goes to err. */
+/* Parses the text and reads it; mistakes go to errs. Returns the code of one. */
 static int read_text(struct input *in, const char *name, const char *content, const char *text,
 		     size_t len, bool (*read)(struct input *, const struct conf_node *),
-		     struct err *err)
+		     struct err_list *errs)
 {
-	struct err_list errs = { .max = 1 };
 	const struct conf_node *root;
 	struct conf_reader r;
 	int rc = 0;
 
-	conf_reader_init(&r, name, content, NULL, &errs);
+	conf_reader_init(&r, name, content, NULL, errs);
 	/* The size of the file is the limit (RWA_MESH_MAX_FILE). */
 	r.max_nodes = INT_MAX;
 	in->r = &r;
 	root = conf_read_yaml(&r, text, len);
-	if (root && !r.n_errors) {
+	if (root && (!r.n_errors || in->go_on)) {
 		read(in, root);
 	}
 	if (r.n_errors) {
-		*err = errs.n ? errs.v[0] : r.unkept;
-		rc = err->code ? err->code : err_nomem(err);
+		rc = errs->n ? errs->v[0].code : r.unkept.code ? r.unkept.code : WEFT_ENOMEM;
 	}
 	conf_reader_fini(&r);
-	err_list_fini(&errs);
 	strmap_fini(&in->names);
 	u64map_fini(&in->arcs);
 	u64map_fini(&in->demands);
@@ -537,10 +582,10 @@ static int read_text(struct input *in, const char *name, const char *content, co
 }
 
 int rwa_mesh_read_yaml(const char *name, const char *text, size_t len,
-		       struct rwa_mesh **out, struct err *err)
+		       struct rwa_mesh **out, struct err_list *errs)
 {
-	struct input in = { 0 };
-	int rc = read_text(&in, name, "network", text, len, read_instance, err);
+	struct input in = { .go_on = true };
+	int rc = read_text(&in, name, "network", text, len, read_instance, errs);
 
 	if (rc) {
 		rwa_mesh_free(in.m);
@@ -576,6 +621,7 @@ static bool list_mesh(struct input *in)
 	const struct rwa_mesh *m = in->m;
 	size_t n = m->demands.n;
 
+	in->named = m->nodes.v[0].name;
 	if (vec_reserve(&in->same, n) || vec_reserve(&in->room, n)) {
 		return no_memory(in);
 	}
@@ -797,10 +843,17 @@ int rwa_mesh_read_lightpaths(struct rwa_mesh *m, const char *name, const char *t
 {
 	struct input in = { .m = m, .light = out, .add = add };
 	struct rwa_ids found = { 0 };
+	struct err_list errs = { .max = 1 };
 	int rc;
 
 	*out = (struct rwa_assignment){ 0 };
-	rc = read_text(&in, name, "lightpath", text, len, read_assignment, err);
+	rc = read_text(&in, name, "lightpath", text, len, read_assignment, &errs);
+	if (rc && errs.n) {
+		*err = errs.v[0];
+	} else if (rc) {
+		err_nomem(err);
+	}
+	err_list_fini(&errs);
 	if (!rc && hand_out(&in, out, &found)) {
 		rc = err_nomem(err);
 	}

@@ -107,6 +107,7 @@ static int load(const char *net, const char *trf, struct rwa_mesh **m,
 		struct err *err)
 {
 	char *text = slurp(net, ".net"), *demands = NULL;
+	struct err_list errs = { 0 };
 	int rc = 0;
 
 	*m = NULL;
@@ -114,12 +115,16 @@ static int load(const char *net, const char *trf, struct rwa_mesh **m,
 		demands = slurp(trf, ".trf");
 	}
 	if (text && (demands || !trf)) {
-		rc = rwa_mesh_read_net(net, text, m, err);
+		rc = rwa_mesh_read_net(net, text, m, &errs);
 		if (!rc) {
-			rc = trf ? rwa_mesh_read_trf(*m, trf, demands, err)
+			rc = trf ? rwa_mesh_read_trf(*m, trf, demands, &errs)
 				 : rwa_mesh_all_to_all(*m, err);
 		}
 	}
+	if (rc && errs.n) {
+		*err = errs.v[0];
+	}
+	err_list_fini(&errs);
 	free(text);
 	free(demands);
 	return rc;

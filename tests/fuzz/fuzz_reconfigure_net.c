@@ -45,10 +45,11 @@ static void read_lightpaths(const char *text, size_t size)
 	struct rwa_mesh *m = NULL;
 	struct rwa_change change;
 	struct rwa_ids ids = { 0 };
+	struct err_list errs = { 0 };
 	struct err err = { 0 };
 
 	check(rwa_mesh_read_net("net", "3 6\n0 1\n1 0\n1 2\n2 1\n2 0\n0 2\n",
-				&m, &err) == 0);
+				&m, &errs) == 0);
 	if (rwa_mesh_read_lightpaths(m, "light", text, size, true, &light,
 				     &ids, &err)) {
 		check(err.code != 0 && err.msg[0]);
@@ -72,14 +73,27 @@ static void read_lightpaths(const char *text, size_t size)
 	rwa_mesh_free(m);
 }
 
-/* The first byte chooses the reader; a NUL parts the network from the
- * demands. */
+/* By the first byte; a NUL parts a network from its demands. */
+static int read_instance(char reader, const char *text, size_t size, struct rwa_mesh **m,
+			 struct err_list *errs)
+{
+	int rc;
+
+	if (reader == 's' || reader == 'u') {
+		return rwa_mesh_read_sndlib("sndlib", text, reader == 's' ? 0 : 2.5, m, errs);
+	}
+	if (reader != 'n') {
+		return rwa_mesh_read_yaml("yaml", text, size, m, errs);
+	}
+	rc = rwa_mesh_read_net("net", text, m, errs);
+	return rc ? rc : rwa_mesh_read_trf(*m, "trf", text + strlen(text) + 1, errs);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = calloc(size + 2, 1);
 	struct rwa_mesh *m = NULL;
-	struct err err = { 0 };
-	int rc;
+	struct err_list errs = { 0 };
 
 	check(text != NULL);
 	if (size > 1) {
@@ -90,21 +104,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		free(text);
 		return 0;
 	}
-	if (size && data[0] == 'n') {
-		rc = rwa_mesh_read_net("net", text, &m, &err);
-		if (rc == 0) {
-			rc = rwa_mesh_read_trf(m, "trf",
-					       text + strlen(text) + 1, &err);
-		}
+	if (read_instance(size ? (char)data[0] : 'y', text, size ? size - 1 : 0, &m, &errs)) {
+		check(errs.n > 0 && errs.v[0].code != 0 && errs.v[0].msg[0]);
 	} else {
-		rc = rwa_mesh_read_yaml("yaml", text, size ? size - 1 : 0, &m,
-					&err);
-	}
-	if (rc) {
-		check(err.code != 0 && err.msg[0]);
-	} else {
+		check(errs.n == 0);
 		solve(m);
 	}
+	err_list_fini(&errs);
 	rwa_mesh_free(m);
 	free(text);
 	return 0;

@@ -51,9 +51,11 @@ printf '0 1\n1 2 nan\n' >nan.txt
 printf '0 1\n1 2 1e400\n' >inf.txt
 printf '{"topology": "x", "nodes": 4, "arcs": []}\n' >degree0.json
 printf '{"topology": "x", "nodes": 1, "arcs": []}\n' >one.json
-printf '3 4\n1 99\n' >range.net
+printf '3 1\n1 99\n' >range.net
 printf '2 2\n0 1\n1 0\n' >two.net
 printf '1\n0 1 nan\n' >nan.trf
+printf '?SNDlib native format; type: network; version: 1.0\nNODES (\na\nb\n)\nLINKS (\n' >two.sndlib
+printf 'l ( a c )\n)\n' >>two.sndlib
 printf 'x: [\n' >open.yaml
 printf '{\n' >open.json
 printf '\377\376\001\002binary' >binary
@@ -311,6 +313,8 @@ bad 65 'empty:1:1: text: no network in it' rwa solve empty
 bad 65 'binary:1:' rwa solve binary
 bad 65 'open.yaml:2:1: ' rwa solve open.yaml
 bad 65 'range.net:2: arc 1 -> 99: nodes are 0 to 2' rwa solve range.net
+bad 65 "two.sndlib:7: l: no node is called 'c'" rwa solve two.sndlib
+bad 64 '--unit: "0" is not a number above 0' rwa solve two.net --unit 0
 bad 64 'two.net has no demands' rwa solve two.net
 bad 65 'nan.trf:2: ' rwa solve two.net --demands nan.trf
 bad 65 'absent: No such file' rwa solve two.net --demands absent

@@ -29,6 +29,24 @@ END
 sed 's/demands: all/demands: [{from: 0, to: 2, count: 2}]/' \
 	"$T/fabric.yaml" >"$T/new.yaml"
 
+cat >"$T/polska.txt" <<'END'
+?SNDlib native format; type: network; version: 1.0
+NODES (
+  Gdansk ( 18.60 54.20 )
+  Warsaw ( 21.00 52.20 )
+  Krakow ( 19.80 50.00 )
+)
+LINKS (
+  L1 ( Gdansk Warsaw ) 0.00 0.00 0.00 156.00 ( 155.00 156.00 )
+  L2 ( Warsaw Krakow ) 0.00 0.00 0.00 158.00 ( 155.00 158.00 )
+)
+DEMANDS (
+  D1 ( Gdansk Krakow ) 1 195.00 UNLIMITED
+)
+ADMISSIBLE_PATHS (
+)
+END
+
 # Those of the list below need devices, a daemon or namespaces (other tests
 # have these, configs/demo/run those of README), or minutes.
 needs_more="^weft (emulate|plan|apply|status|verify|testbed|bringup)|--job|--hosts|run reduce|n 2-2000"

@@ -205,9 +205,10 @@ void cli_out_flow(const struct cli *c, struct out *o, const struct cli_flow *flo
 
 /* ---- rwa.c ---- */
 
-/* Reads a .net file or a YAML instance, by the end of the name;
- * rwa_mesh_free() it. WEFT_EINVAL with a place. */
-int cli_read_network(const char *path, struct rwa_mesh **out, struct err *err);
+/* Reads a network of SNDlib, known by its first line (unit: what a lightpath
+ * carries, 0: any demand), a .net file or a YAML instance, by the end of the
+ * name; rwa_mesh_free() it. All mistakes but the last one are printed. */
+int cli_read_network(const char *path, double unit, struct rwa_mesh **out, struct err *err);
 /* Reads lightpaths of m as `weft rwa solve -o` writes them into *out, as
  * rwa_mesh_read_lightpaths() does: with add, their demands are added to m. */
 int cli_read_lightpaths(struct rwa_mesh *m, const char *path, bool add, struct rwa_assignment *out,

@@ -449,7 +449,7 @@ out:
 int cmd_rwa_solve(struct cli *c, struct err *err)
 {
 	static const char *const of_files[] = {
-		"demands", "work", "time-limit", "seed", "svg", "objective",
+		"demands", "unit", "work", "time-limit", "seed", "svg", "objective",
 		"previous", "output", NULL
 	};
 	int64_t n = 0, channels = 0;

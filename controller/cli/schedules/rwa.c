@@ -29,10 +29,23 @@ static bool ends_with(const char *s, const char *end)
 	return n >= k && strcmp(s + n - k, end) == 0;
 }
 
+/* All but the last of a file's mistakes are printed here; the last one is left in
+ * err, for the edge to print. Frees the list and returns rc. */
+static int report_all(int rc, struct err_list *errs, struct err *err)
+{
+	if (rc) {
+		err_list_sort(errs);
+		cli_report_list(errs, err);
+	}
+	err_list_fini(errs);
+	return rc;
+}
+
 /* Demands from a .trf file, or "all"; a .net file has none of its own. */
 static int read_demands(const struct cli *c, struct rwa_mesh *m, struct err *err)
 {
 	const char *path = cli_opt(c, "demands");
+	struct err_list errs = { 0 };
 	char *text;
 	size_t len;
 	int r;
@@ -56,14 +69,15 @@ static int read_demands(const struct cli *c, struct rwa_mesh *m, struct err *err
 	}
 	r = file_read(path, RWA_MESH_MAX_FILE, &text, &len, err);
 	if (r == 0) {
-		r = rwa_mesh_read_trf(m, path, text, err);
+		r = report_all(rwa_mesh_read_trf(m, path, text, &errs), &errs, err);
 		free(text);
 	}
 	return r;
 }
 
-int cli_read_network(const char *path, struct rwa_mesh **out, struct err *err)
+int cli_read_network(const char *path, double unit, struct rwa_mesh **out, struct err *err)
 {
+	struct err_list errs = { 0 };
 	char *text;
 	size_t len;
 	int r = file_read(path, RWA_MESH_MAX_FILE, &text, &len, err);
@@ -72,10 +86,11 @@ int cli_read_network(const char *path, struct rwa_mesh **out, struct err *err)
 	if (r) {
 		return r;
 	}
-	r = ends_with(path, ".net") ? rwa_mesh_read_net(path, text, out, err)
-				    : rwa_mesh_read_yaml(path, text, len, out, err);
+	r = rwa_mesh_is_sndlib(text) ? rwa_mesh_read_sndlib(path, text, unit, out, &errs)
+	    : ends_with(path, ".net") ? rwa_mesh_read_net(path, text, out, &errs)
+				      : rwa_mesh_read_yaml(path, text, len, out, &errs);
 	free(text);
-	return r;
+	return report_all(r, &errs, err);
 }
 
 int cli_read_lightpaths(struct rwa_mesh *m, const char *path, bool add, struct rwa_assignment *out,
@@ -93,11 +108,27 @@ int cli_read_lightpaths(struct rwa_mesh *m, const char *path, bool add, struct r
 	return r;
 }
 
+/* --unit, 0 without it. */
+static int read_unit(const struct cli *c, double *unit, struct err *err)
+{
+	const char *text = cli_opt(c, "unit");
+	char *end = NULL;
+
+	*unit = text ? strtod(text, &end) : 0;
+	if (text && (!*text || *end || !(*unit > 0) || *unit > 1e15)) {
+		return err_set(err, WEFT_EUSAGE, "--unit: \"%s\" is not a number above 0", text);
+	}
+	return 0;
+}
+
 static int read_instance(const struct cli *c, struct rwa_mesh **out, struct err *err)
 {
+	double unit;
 	int r;
 
-	if ((r = cli_read_network(c->argv[0], out, err)) || (r = read_demands(c, *out, err))) {
+	*out = NULL;
+
+	if ((r = read_unit(c, &unit, err)) || (r = cli_read_network(c->argv[0], unit, out, err)) || (r = read_demands(c, *out, err))) {
 		rwa_mesh_free(*out);
 		*out = NULL;
 	}

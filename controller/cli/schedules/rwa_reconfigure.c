@@ -45,7 +45,7 @@ static int64_t channels_of(const struct rwa_assignment *a, int64_t least)
 static int read_moves(const struct cli *c, struct moves *v, struct err *err)
 {
 	int64_t channels = 1;
-	int r = cli_read_network(c->argv[0], &v->m, err);
+	int r = cli_read_network(c->argv[0], 0, &v->m, err);
 
 	if (r) {
 		return r;

@@ -26,6 +26,41 @@ static char *slurp(const char *path)
 	return text;
 }
 
+/* The first of a reader's mistakes, 0 when there is none. */
+static int first_of(struct err_list *errs, int rc, struct err *err)
+{
+	if (rc) {
+		err_list_sort(errs);
+		assert_true(errs->n > 0);
+		*err = errs->v[0];
+	}
+	assert_true(rc || !errs->n);
+	err_list_fini(errs);
+	return rc;
+}
+
+static int read_net(const char *name, const char *text, struct rwa_mesh **m, struct err *err)
+{
+	struct err_list errs = { 0 };
+
+	return first_of(&errs, rwa_mesh_read_net(name, text, m, &errs), err);
+}
+
+static int read_trf(struct rwa_mesh *m, const char *name, const char *text, struct err *err)
+{
+	struct err_list errs = { 0 };
+
+	return first_of(&errs, rwa_mesh_read_trf(m, name, text, &errs), err);
+}
+
+static int read_yaml(const char *name, const char *text, size_t len, struct rwa_mesh **m,
+		     struct err *err)
+{
+	struct err_list errs = { 0 };
+
+	return first_of(&errs, rwa_mesh_read_yaml(name, text, len, m, &errs), err);
+}
+
 /* The network, with the demands of trf, or all pairs when that is NULL. */
 static struct rwa_mesh *load(const char *net, const char *trf)
 {
@@ -33,11 +68,11 @@ static struct rwa_mesh *load(const char *net, const char *trf)
 	struct err err = { 0 };
 	char *text = slurp(net);
 
-	assert_int_equal(rwa_mesh_read_net(net, text, &m, &err), 0);
+	assert_int_equal(read_net(net, text, &m, &err), 0);
 	free(text);
 	if (trf) {
 		text = slurp(trf);
-		assert_int_equal(rwa_mesh_read_trf(m, trf, text, &err), 0);
+		assert_int_equal(read_trf(m, trf, text, &err), 0);
 		free(text);
 	} else {
 		assert_int_equal(rwa_mesh_all_to_all(m, &err), 0);
@@ -50,7 +85,7 @@ static struct rwa_mesh *yaml(const char *text)
 	struct rwa_mesh *m;
 	struct err err = { 0 };
 
-	if (rwa_mesh_read_yaml("t.yaml", text, strlen(text), &m, &err)) {
+	if (read_yaml("t.yaml", text, strlen(text), &m, &err)) {
 		fail_msg("%d: %s", err.line, err.msg);
 	}
 	return m;
@@ -500,7 +535,7 @@ static void bad_net_files(void **state)
 		struct err err = { 0 };
 		struct rwa_mesh *m;
 
-		assert_int_not_equal(rwa_mesh_read_net("a.net", bad[i].text, &m,
+		assert_int_not_equal(read_net("a.net", bad[i].text, &m,
 						       &err), 0);
 		assert_null(m);
 		if (err.line != bad[i].line || !strstr(err.msg, bad[i].part)) {
@@ -547,7 +582,7 @@ static void bad_yaml_files(void **state)
 		struct err err = { 0 };
 		struct rwa_mesh *m;
 
-		assert_int_not_equal(rwa_mesh_read_yaml("a.yaml", bad[i].text,
+		assert_int_not_equal(read_yaml("a.yaml", bad[i].text,
 							strlen(bad[i].text), &m,
 							&err), 0);
 		assert_null(m);
@@ -557,19 +592,149 @@ static void bad_yaml_files(void **state)
 	}
 }
 
+/* All mistakes of a text, "line:part" each, by line. */
+static void expect_mistakes(int rc, struct err_list *errs, const struct bad *bad, int n)
+{
+	assert_int_not_equal(rc, 0);
+	err_list_sort(errs);
+	for (int i = 0; i < errs->n; i++) {
+		if (i >= n || errs->v[i].line != bad[i].line ||
+		    !strstr(errs->v[i].msg, bad[i].part)) {
+			fail_msg("%d: %d: %s", i, errs->v[i].line, errs->v[i].msg);
+		}
+	}
+	assert_int_equal(errs->n, n);
+	err_list_fini(errs);
+}
+
+static void all_mistakes(void **state)
+{
+	static const char net[] = "4 5\n0 1\n1 x\n0 9\n0 1\n";
+	static const char trf[] = "4\n0 7\n1\n0 1\n1 0 0\n2 1\n";
+	static const char yaml_text[] =
+		"nodes:\n- a\n- {name: b, add: many}\n- {nmae: c}\n- a\n"	/* 3, 4, 5 */
+		"links:\n- {from: a, to: b}\n- {from: a, to: b}\n- {from: a}\n"	/* 8, 9 */
+		"- {from: a, to: c}\n"		/* c is in a bad entry */
+		"in_use:\n- {from: b, to: a, channel: x}\n"	/* 12 */
+		"demands:\n- {from: a, to: a}\n- {from: a, to: b, count: 0}\n"	/* 14, 15 */
+		"guard: {between: -1}\nwhat: 3\n";	/* 16, 17 */
+	static const struct bad of_net[] = {
+		{ "", 3, "where the arc ends" }, { "", 4, "nodes are 0 to 3" },
+		{ "", 5, "line 2 has it" }, { "", 6, "ends after 4 of 5" },
+	}, of_trf[] = {
+		{ "", 2, "nodes are" }, { "", 3, "destination is missing" },
+		{ "", 5, "more on the line" }, { "", 6, "more than the 4" },
+	}, of_yaml[] = {
+		{ "", 3, "add" }, { "", 4, "'name' is missing" }, { "", 4, "unknown key 'nmae'" },
+		{ "", 5, "two nodes have this name" }, { "", 8, "this link again" },
+		{ "", 9, "'to' is missing" }, { "", 12, "channel" }, { "", 14, "to itself" },
+		{ "", 15, "count" }, { "", 16, "between" }, { "", 17, "unknown key 'what'" },
+	};
+	struct err_list errs = { 0 };
+	struct rwa_mesh *m;
+
+	(void)state;
+	expect_mistakes(rwa_mesh_read_net("n", net, &m, &errs), &errs, of_net, 4);
+	assert_null(m);
+	assert_int_equal(rwa_mesh_new(3, &m, NULL), 0);
+	expect_mistakes(rwa_mesh_read_trf(m, "t", trf, &errs), &errs, of_trf, 4);
+	rwa_mesh_free(m);
+	expect_mistakes(rwa_mesh_read_yaml("y", yaml_text, strlen(yaml_text), &m, &errs), &errs,
+			of_yaml, 11);
+	assert_null(m);
+}
+
+#define SNDLIB "?SNDlib native format; type: network; version: 1.0\n"
+
+/* Links without direction and two of them one, demands both ways, by unit. */
+static void sndlib_files(void **state)
+{
+	static const char text[] = SNDLIB
+		"# a comment\n\nMETA (\n  unit = MBITPERSEC\n)\n"
+		"NODES (\n  N1 ( 1.0 2.0 )\n  N2 (-1.00 -2.0 ) # here\n  N3 ( 1 1 ) () ()\n)\n"
+		"LINKS (\n  L1 ( N1 N2 ) 0.0 0.0 0.0 1.0 ( 40.0 1.0 160.0 2.0 )\n"
+		"  L2 ( N2 N3 ) 0 0 0 0 ( )\n  L3 ( N2 N1 ) 0 0 0 0 ( )\n)\n"
+		"DEMANDS (\n  D1 ( N1 N2 ) 1 42.00 UNLIMITED\n  D2 ( N1 N3 ) 2 20.0 UNLIMITED\n"
+		"  D3 ( N2 N3 ) 1 0.0 UNLIMITED\n)\nADMISSIBLE_PATHS (\n)\n";
+	struct err_list errs = { 0 };
+	struct rwa_mesh *m;
+
+	(void)state;
+	assert_true(rwa_mesh_is_sndlib(text));
+	assert_int_equal(rwa_mesh_read_sndlib("s", text, 0, &m, &errs), 0);
+	/* L1 and L3 lead there and back, so that links are as they stand. */
+	assert_int_equal(m->arcs.n, 3);
+	assert_int_equal(m->demands.n, 4);
+	assert_int_equal(m->lightpaths, 4);
+	assert_string_equal(m->nodes.v[2].name, "N3");
+	rwa_mesh_free(m);
+	assert_int_equal(rwa_mesh_read_sndlib("s", text, 10, &m, &errs), 0);
+	assert_int_equal(m->demands.v[0].count, 5);
+	assert_int_equal(m->demands.v[2].count, 4);
+	assert_int_equal(m->lightpaths, 18);
+	rwa_mesh_free(m);
+}
+
+static void sndlib_links(void **state)
+{
+	static const char text[] = SNDLIB
+		"NODES (\na\nb\nc\n)\nLINKS (\n1 ( a b )\n2 ( a b )\n3 ( b c )\n)\n"
+		"DEMANDS (\nx ( a c ) 1 1 UNLIMITED\ny ( c a ) 1 1 UNLIMITED\nz ( b a ) 1 1\n)\n";
+	struct err_list errs = { 0 };
+	struct rwa_mesh *m;
+
+	(void)state;
+	assert_int_equal(rwa_mesh_read_sndlib("s", text, 0, &m, &errs), 0);
+	assert_int_equal(m->arcs.n, 4);
+	assert_int_equal(m->arcs.v[0].fibres, 2);
+	assert_int_equal(m->arcs.v[1].fibres, 2);
+	assert_int_equal(m->arcs.v[3].dst, 1);
+	assert_int_equal(m->lightpaths, 3);
+	expect_channels(m, 1);
+}
+
+static void sndlib_mistakes(void **state)
+{
+	static const char text[] = SNDLIB
+		"NODES (\n a\n b\n a\n)\nWHAT ( a\n"		/* 5, 7 */
+		"LINKS (\n l ( a c )\n l a b\n l ( a a )\n)\n"	/* 9, 10, 11 */
+		"DEMANDS (\n d ( a b ) 1\n d ( a b ) 1 -3\n d ( a b ) 1 2 3\n"	/* 14 - 16 */
+		" d ( a b ) 1 1e14\n)\n"	/* 17 */
+		"ADMISSIBLE_PATHS (\n d ( P ( l ) )\n d ( P ( l ) )\n";	/* 20, end 22 */
+	static const struct bad of_text[] = {
+		{ "", 5, "two nodes are called 'a'" }, { "", 7, "'WHAT' is no section" },
+		{ "", 9, "no node is called 'c'" }, { "", 10, "NAME ( NODE NODE )" },
+		{ "", 11, "to itself" }, { "", 14, "demand value is missing" },
+		{ "", 15, "not a number" }, { "", 16, "length of paths" },
+		{ "", 17, "are supported" }, { "", 20, "admissible paths" },
+		{ "", 21, "admissible paths" }, { "", 22, "ends in section ADMISSIBLE_PATHS" },
+	};
+	struct err_list errs = { 0 };
+	struct rwa_mesh *m;
+
+	(void)state;
+	expect_mistakes(rwa_mesh_read_sndlib("s", text, 1, &m, &errs), &errs, of_text, 12);
+	assert_null(m);
+	expect_mistakes(rwa_mesh_read_sndlib("s", SNDLIB "NODES ( a\n)\n", 1, &m, &errs), &errs,
+			&(struct bad){ "", 2, "begin on the next line" }, 1);
+	expect_mistakes(rwa_mesh_read_sndlib("s", "?SNDlib native format; type: model\n", 1, &m,
+					     &errs), &errs,
+			&(struct bad){ "", 1, "the first line must be" }, 1);
+}
+
 static void self_demands_are_counted(void **state)
 {
 	struct rwa_mesh *m;
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(rwa_mesh_read_net("a", "2 2\n0 1\n1 0\n", &m, &err),
+	assert_int_equal(read_net("a", "2 2\n0 1\n1 0\n", &m, &err),
 			 0);
-	assert_int_equal(rwa_mesh_read_trf(m, "b", "3\n0 1\n1 1\n0 1\n", &err),
+	assert_int_equal(read_trf(m, "b", "3\n0 1\n1 1\n0 1\n", &err),
 			 0);
 	assert_int_equal(m->self_demands, 1);
 	assert_int_equal(m->lightpaths, 2);
-	assert_int_not_equal(rwa_mesh_read_trf(m, "b", "1\n0 2\n", &err), 0);
+	assert_int_not_equal(read_trf(m, "b", "1\n0 2\n", &err), 0);
 	assert_int_equal(err.line, 2);
 	rwa_mesh_free(m);
 }
@@ -807,6 +972,10 @@ int main(void)
 		cmocka_unit_test(bad_net_files),
 		cmocka_unit_test(bad_yaml_files),
 		cmocka_unit_test(self_demands_are_counted),
+		cmocka_unit_test(all_mistakes),
+		cmocka_unit_test(sndlib_files),
+		cmocka_unit_test(sndlib_links),
+		cmocka_unit_test(sndlib_mistakes),
 		cmocka_unit_test(random_meshes),
 		cmocka_unit_test(fibres_for_one_lightpath),
 		cmocka_unit_test(drawings),
