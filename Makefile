@@ -103,7 +103,7 @@ DIR_cli := controller/cli
 # Rooms of several folders.
 PARTS_emulators := core tl1 scpi sonic robot mrr
 PARTS_cli := core schedules fabric
-PARTS_optree := broadcast grouped
+PARTS_optree := broadcast grouped spread
 
 DEPS_base :=
 DEPS_output := base

@@ -13,11 +13,7 @@
  * and T_r(g) is the same for g nodes beyond the only end, on a line. A round of
  * x seconds carries x B bits over each of the W channels (of both directions)
  * of each of the n links, so R rounds of an all-gather take
- * R a + F_R(n - 1) d / (W B) at least. F and T are convex: within a round, the
- * last node reached from one end is found by a queue of candidates, and gaps
- * are filled by joining slopes in their order. Where rounding were to
- * make an array not convex, it is lowered to the convex one below it, which
- * keeps the bound a bound.
+ * R a + F_R(n - 1) d / (W B) at least. spread/ computes F and T.
  *
  * Light of the first rounds. In its first round a node can send its own item
  * only, and what it sends to another takes a lightpath, of which the links hold
@@ -56,191 +52,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "optree/private.h"
+#include "optree/spread/spread.h"
 
-/* Links are counted in this many parts, for prices. */
-#define LINK 64
-/* Links a node where no round is left; more than any spread at any price. */
-#define NEVER ((int64_t)1 << 44)
-#define WEIGHT_MAX ((int64_t)4096 * LINK)
+/* The most that a link costs. */
+#define WEIGHT_MAX ((int64_t)4096 * SPREAD_LINK)
 #define PRICED 2		/* rounds that have a price */
-
-/* What is left to do after some rounds: links by nodes that lack the item. */
-struct left {
-	int64_t *gap, *tail;
-};
-
-/* What a round pays for a link, and for each node that it reaches. */
-struct price {
-	int64_t link, node;
-};
-
-struct candidate {
-	int32_t last, since;	/* the node before, and from which node on it is best */
-};
-
-struct spread {
-	int n, reach;
-	struct left after[PRICED + 1], priced[2];
-	int now;		/* of after: the rounds counted last */
-	int64_t *side;		/* up to a last node reached from one end */
-	struct candidate *queue;
-	int64_t *all;		/* memory of all of it */
-};
-
-/* ---- rounds ---- */
-
-/* The largest convex function that is nowhere above v. Nothing where v is
- * convex. O(n). */
-static void make_convex(int64_t *v, int n, struct candidate *corner)
-{
-	int k = 0, bend = 1;
-
-	while (bend + 1 < n && v[bend] - v[bend - 1] <= v[bend + 1] - v[bend]) {
-		bend++;
-	}
-	if (bend + 1 >= n) {
-		return;
-	}
-	for (int i = 0; i < n; i++) {
-		while (k > 1) {
-			int a = corner[k - 2].last, b = corner[k - 1].last;
-
-			if ((__int128)(v[b] - v[a]) * (i - b) < (__int128)(v[i] - v[b]) * (b - a)) {
-				break;
-			}
-			k--;
-		}
-		corner[k++].last = i;
-	}
-	for (int c = 0; c + 1 < k; c++) {
-		int a = corner[c].last, b = corner[c + 1].last;
-		__int128 rise = v[b] - v[a];
-
-		for (int i = a + 1; i < b; i++) {
-			v[i] = v[a] + (int64_t)(rise * (i - a) / (b - a));
-		}
-	}
-}
-
-/* The node `to` is reached last, the node `last` before it; without the
- * price of the former. */
-static int64_t reach_last(const struct spread *s, const int64_t *gap, int last, int to)
-{
-	return s->side[last] + gap[to - last - 1];
-}
-
-/* Puts the node p into the queue, head..*tail, for the nodes after it. */
-static void add_candidate(const struct spread *s, const int64_t *gap, int p, int head, int *tail)
-{
-	struct candidate *q = s->queue;
-	int low, high = s->n;
-
-	while (*tail > head) {
-		low = q[*tail - 1].since > p ? q[*tail - 1].since : p + 1;
-		if (low >= s->n || reach_last(s, gap, p, low) >
-					   reach_last(s, gap, q[*tail - 1].last, low)) {
-			break;
-		}
-		high = low;
-		(*tail)--;
-	}
-	if (*tail == head) {
-		q[(*tail)++] = (struct candidate){ p, p + 1 };
-		return;
-	}
-	low = q[*tail - 1].since > p ? q[*tail - 1].since : p + 1;
-	while (high - low > 1) {
-		int mid = low + (high - low) / 2;
-
-		if (reach_last(s, gap, p, mid) <= reach_last(s, gap, q[*tail - 1].last, mid)) {
-			high = mid;
-		} else {
-			low = mid;
-		}
-	}
-	if (high < s->n) {
-		q[(*tail)++] = (struct candidate){ p, high };
-	}
-}
-
-/* s->side of a round at these prices, before others that leave `gap`. O(n log n). */
-static void one_side(struct spread *s, const int64_t *gap, const struct price *price)
-{
-	int head = 0, tail = 1;
-
-	s->side[0] = 0;
-	s->queue[0] = (struct candidate){ 0, 1 };
-	for (int p = 1; p < s->n; p++) {
-		while (head + 1 < tail && s->queue[head + 1].since <= p) {
-			head++;
-		}
-		s->side[p] = p > s->reach ? s->side[p - 1] + NEVER
-					  : reach_last(s, gap, s->queue[head].last, p) +
-						    price->link * p + price->node;
-		add_candidate(s, gap, p, head, &tail);
-	}
-	make_convex(s->side, s->n, s->queue);
-}
-
-/* Joins `times` such sides and one `rest` in the order of their slopes: the least sum for each
- * number of nodes. */
-static void join(const struct spread *s, int times, const int64_t *rest, int64_t *out)
-{
-	int sides = 0, rests = 0;
-
-	out[0] = 0;
-	for (int g = 1; g < s->n; g++) {
-		int k = sides / times;
-		int64_t a = k + 1 < s->n ? s->side[k + 1] - s->side[k] : NEVER;
-		int64_t b = rests + 1 < s->n ? rest[rests + 1] - rest[rests] : NEVER;
-
-		out[g] = out[g - 1] + (a <= b ? a : b);
-		sides += a <= b;
-		rests += a > b;
-	}
-}
-
-/* One more round at these prices, before those that leave `later`. */
-static void one_round(struct spread *s, const struct left *later, const struct price *price,
-		      struct left *out)
-{
-	one_side(s, later->gap, price);
-	join(s, 2, later->gap, out->gap);
-	join(s, 1, later->tail, out->tail);
-}
-
-/* What is left after r rounds, of the newest ones. */
-static struct left *rounds_left(struct spread *s, int r)
-{
-	return &s->after[r % (PRICED + 1)];
-}
-
-static int spread_init(struct spread *s, int n, int reach, struct err *err)
-{
-	enum { ARRAYS = 2 * (PRICED + 1 + 2) + 1 };
-	struct left *list[PRICED + 1 + 2];
-
-	*s = (struct spread){ .n = n, .reach = reach };
-	s->all = calloc((size_t)n * ARRAYS, sizeof(int64_t));
-	s->queue = calloc((size_t)n + 1, sizeof(*s->queue));
-	if (!s->all || !s->queue) {
-		return err_nomem(err);
-	}
-	for (int i = 0; i <= PRICED + 2; i++) {
-		list[i] = i <= PRICED ? &s->after[i] : &s->priced[i - PRICED - 1];
-		list[i]->gap = s->all + (size_t)n * (size_t)(2 * i);
-		list[i]->tail = list[i]->gap + n;
-	}
-	s->side = s->all + (size_t)n * (ARRAYS - 1);
-	return 0;
-}
-
-static void spread_fini(struct spread *s)
-{
-	free(s->all);
-	free(s->queue);
-}
+#define TABLES (PRICED + 1 + 2)
 
 /* ---- loads ---- */
 
@@ -254,12 +71,44 @@ struct bound_work {
 	int64_t cuts;		/* of a broadcast on a ring in one round, as
 				 * broadcast_cuts(); 0: others */
 	int looked;		/* rounds whose links were counted, with cuts */
+	int64_t *all;		/* the tables that follow */
+	struct spread_left after[PRICED + 1], priced[2];
 	int64_t weight[PRICED];	/* the best of the last number of rounds: what a link
-				 * costs, or of a broadcast how much of LINK nodes cost */
+				 * costs, or of a broadcast how much of SPREAD_LINK nodes cost */
 };
 
+/* What is left after r rounds, of the newest ones. */
+static struct spread_left *rounds_left(struct bound_work *b, int r)
+{
+	return &b->after[r % (PRICED + 1)];
+}
+
+static int work_init(struct bound_work *b, int reach, struct err *err)
+{
+	size_t n = (size_t)b->p->n;
+	int rc = spread_init(&b->s, b->p->n, reach, err);
+
+	b->all = calloc(n * 2 * TABLES, sizeof(*b->all));
+	if (rc || !b->all) {
+		return err_nomem(err);
+	}
+	for (size_t i = 0; i < TABLES; i++) {
+		struct spread_left *l = i <= PRICED ? &b->after[i] : &b->priced[i - PRICED - 1];
+
+		l->gap = b->all + 2 * i * n;
+		l->tail = l->gap + n;
+	}
+	return 0;
+}
+
+static void work_fini(struct bound_work *b)
+{
+	free(b->all);
+	spread_fini(&b->s);
+}
+
 /* Parts of links of an item of each node, or of all shards from one. */
-static int64_t spread_load(const struct bound_work *b, const struct left *l)
+static int64_t spread_load(const struct bound_work *b, const struct spread_left *l)
 {
 	int n = b->p->n;
 	int64_t sum = 0;
@@ -277,7 +126,7 @@ static int64_t spread_load(const struct bound_work *b, const struct left *l)
 }
 
 /* What brings the contributions of others than one to the nodes on its way. */
-static int64_t beside_one(const struct bound_work *b, const struct left *l, int rounds)
+static int64_t beside_one(const struct bound_work *b, const struct spread_left *l, int rounds)
 {
 	int n = b->p->n, ways = rounds + 1;
 	int lack = n - ways, each = lack / ways;
@@ -288,7 +137,7 @@ static int64_t beside_one(const struct bound_work *b, const struct left *l, int 
 	return (ways - lack % ways) * l->gap[each] + lack % ways * l->gap[each + 1];
 }
 
-static int64_t reduce_load(const struct bound_work *b, const struct left *l, int rounds)
+static int64_t reduce_load(const struct bound_work *b, const struct spread_left *l, int rounds)
 {
 	int n = b->p->n;
 	int64_t tree = INT64_MAX, every = 0, more = beside_one(b, l, rounds);
@@ -302,18 +151,18 @@ static int64_t reduce_load(const struct bound_work *b, const struct left *l, int
 	if (rounds == 1) {
 		return n * every;
 	}
-	more = more > (int64_t)LINK * (n - 1) ? more : (int64_t)LINK * (n - 1);
+	more = more > (int64_t)SPREAD_LINK * (n - 1) ? more : (int64_t)SPREAD_LINK * (n - 1);
 	return n * (tree + more);
 }
 
 /* Links times shards that any plan of so many rounds loads, in parts. */
-static int64_t load_of(const struct bound_work *b, const struct left *l, int rounds)
+static int64_t load_of(const struct bound_work *b, const struct spread_left *l, int rounds)
 {
 	int64_t n = b->p->n;
 
 	switch (b->kind) {
 	case COLL_ALLTOALL:
-		return LINK * (b->p->line ? (n * n * n - n) / 3 : n * (n * n / 4));
+		return SPREAD_LINK * (b->p->line ? (n * n * n - n) / 3 : n * (n * n / 4));
 	case COLL_ALLREDUCE:
 		return reduce_load(b, l, rounds);
 	default:
@@ -323,7 +172,8 @@ static int64_t load_of(const struct bound_work *b, const struct left *l, int rou
 
 /* The prices of round r (from 0) at this weight, and what it can carry for them
  * beyond what any round can. */
-static struct price price_of(const struct bound_work *b, int r, int64_t weight, __int128 *carried)
+static struct spread_price price_of(const struct bound_work *b, int r, int64_t weight,
+				    __int128 *carried)
 {
 	__int128 holders = 1;
 
@@ -331,24 +181,24 @@ static struct price price_of(const struct bound_work *b, int r, int64_t weight, 
 		holders *= b->width + 1;
 	}
 	if (b->kind == COLL_BROADCAST) {
-		return (struct price){ LINK - weight, (int64_t)(weight * b->links / holders) };
+		return (struct spread_price){ SPREAD_LINK - weight, (int64_t)(weight * b->links / holders) };
 	}
-	*carried += holders * b->links * b->width * (weight - LINK);
-	return (struct price){ weight, 0 };
+	*carried += holders * b->links * b->width * (weight - SPREAD_LINK);
+	return (struct spread_price){ weight, 0 };
 }
 
 /* The same where the first rounds can only carry so much, at the weights given. */
 static int64_t priced_load(struct bound_work *b, int rounds, const int64_t *weight)
 {
 	int priced = rounds < PRICED ? rounds : PRICED;
-	const struct left *l = rounds_left(&b->s, rounds - priced);
+	const struct spread_left *l = rounds_left(b, rounds - priced);
 	__int128 carried = 0;
 
 	for (int r = priced - 1; r >= 0; r--) {
-		struct price price = price_of(b, r, weight[r], &carried);
+		struct spread_price price = price_of(b, r, weight[r], &carried);
 
-		one_round(&b->s, l, &price, &b->s.priced[r % 2]);
-		l = &b->s.priced[r % 2];
+		spread_round(&b->s, l, &price, &b->priced[r % 2]);
+		l = &b->priced[r % 2];
 	}
 	return carried > INT64_MAX / 2 ? 0 : load_of(b, l, rounds) - (int64_t)carried;
 }
@@ -356,13 +206,13 @@ static int64_t priced_load(struct bound_work *b, int rounds, const int64_t *weig
 /* Weights begin where they change nothing. */
 static int64_t start_weight(const struct bound_work *b)
 {
-	return b->kind == COLL_BROADCAST ? 0 : LINK;
+	return b->kind == COLL_BROADCAST ? 0 : SPREAD_LINK;
 }
 
 /* A step up (or down) of `step` eighths. */
 static int64_t next_weight(const struct bound_work *b, int64_t weight, int step, bool up)
 {
-	int64_t min = start_weight(b), max = b->kind == COLL_BROADCAST ? LINK : WEIGHT_MAX;
+	int64_t min = start_weight(b), max = b->kind == COLL_BROADCAST ? SPREAD_LINK : WEIGHT_MAX;
 	int64_t more = (weight * step + 7) / 8 + (weight == 0);
 
 	weight = up ? weight + more : weight * 8 / (8 + step);
@@ -461,7 +311,7 @@ static int farthest(const struct bound_work *b)
 
 static __int128 time_of_links(const struct bound_work *b, int64_t load)
 {
-	return sending(b->p, load, (__int128)b->links * b->width * LINK);
+	return sending(b->p, load, (__int128)b->links * b->width * SPREAD_LINK);
 }
 
 static __int128 time_of(const struct bound_work *b, int64_t rounds, int64_t load)
@@ -482,7 +332,7 @@ static int64_t min_load(const struct bound_work *b)
 {
 	int64_t n = b->p->n, each = b->kind == COLL_ALLREDUCE ? 2 * (n - 1) : n - 1;
 
-	return b->kind == COLL_ALLTOALL ? load_of(b, NULL, 0) : LINK * n * each;
+	return b->kind == COLL_ALLTOALL ? load_of(b, NULL, 0) : SPREAD_LINK * n * each;
 }
 
 static int fewest_rounds(const struct bound_work *b)
@@ -545,19 +395,19 @@ static void try_more_rounds(const struct bound_work *b, int64_t rounds, struct r
 static void try_rounds(struct bound_work *b, bool priced, int only, struct ring_bound *out)
 {
 	int fewest = only ? only : fewest_rounds(b);
-	struct left *none = rounds_left(&b->s, 0);
+	struct spread_left *none = rounds_left(b, 0);
 	int last = only ? only : b->p->n;
 
 	for (int g = 0; g < b->p->n; g++) {
-		none->gap[g] = none->tail[g] = g * NEVER;
+		none->gap[g] = none->tail[g] = g * SPREAD_NEVER;
 	}
 	for (int r = 1; r <= last && time_of(b, r, min_load(b)) < out->ns; r++) {
-		const struct left *l = rounds_left(&b->s, r);
+		const struct spread_left *l = rounds_left(b, r);
 		int64_t load;
 
-		one_round(&b->s, rounds_left(&b->s, r - 1), &(struct price){ LINK, 0 },
-			  rounds_left(&b->s, r));
-		if (r < fewest || l->gap[b->p->n - 1] >= NEVER) {
+		spread_round(&b->s, rounds_left(b, r - 1), &(struct spread_price){ SPREAD_LINK, 0 },
+			  rounds_left(b, r));
+		if (r < fewest || l->gap[b->p->n - 1] >= SPREAD_NEVER) {
 			continue;
 		}
 		load = load_of(b, l, r);
@@ -612,13 +462,11 @@ int ring_bound(const struct optree_params *p, enum coll_kind kind, int root,
 	for (int i = 0; i < PRICED; i++) {
 		b.weight[i] = start_weight(&b);
 	}
-	if (rc || (rc = spread_init(&b.s, p->n, p->at ? p->n : reach, err))) {
-		spread_fini(&b.s);
-		return rc;
+	if (!rc && !(rc = work_init(&b, p->at ? p->n : reach, err))) {
+		best_rounds(&b, out);
 	}
-	best_rounds(&b, out);
-	spread_fini(&b.s);
-	return 0;
+	work_fini(&b);
+	return rc;
 }
 
 int ring_bound_set(const struct optree_params *p, int root, struct optree_plan *plan,

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "optree/private.h"
+#include "optree/spread/spread.h"
 
 /* ---- from levels to moves ---- */
 
@@ -181,6 +181,11 @@ int compose_gather(struct compose_records *rec, const int *ends, struct optree_s
 		const struct compose_record *r = &rec->v[i], *b = r - 1;
 		bool round = i == 0 || r->round != b->round;
 
+		if (!round && r->dir == b->dir && r->len == b->len && r->hop.at == b->hop.at &&
+		    r->hop.dest == b->hop.dest && r->hop.first == b->hop.last + 1) {
+			s->hops.v[s->hops.n - 1].last = r->hop.last;
+			continue;
+		}
 		while (r->round >= ends[level]) {
 			level++;
 		}
@@ -513,31 +518,36 @@ bool compose_may_light(const struct optree_params *p, const struct optree_sym *s
 	return !p->max_lights || s->lightpaths <= p->max_lights;
 }
 
-/* Builds a sequence and keeps it when it is faster than what is there. */
-static int try_shape(struct winner *win, const struct compose_shape *x, struct err *err)
+/* Keeps it when it is faster than what is there; owns *s. */
+static int take_faster(void *data, const struct compose_shape *x, struct optree_sym *s,
+		       struct err *err)
 {
-	struct optree_sym s;
+	struct winner *win = data;
 	int64_t ns;
-	int rc = compose_build(win->p, x, &s, err);
+	int rc = compose_times(win->p, s, &ns, err);
 
-	if (rc == WEFT_ELIMIT) {
-		return 0;
-	}
-	if (rc) {
-		return rc;
-	}
-	rc = compose_times(win->p, &s, &ns, err);
-	if (!rc && ns >= 0 && compose_may_light(win->p, &s) && (win->ns < 0 || ns < win->ns)) {
+	if (!rc && ns >= 0 && compose_may_light(win->p, s) && (win->ns < 0 || ns < win->ns)) {
 		if (win->ns >= 0) {
 			optree_sym_fini(win->out);
 		}
 		win->ns = ns;
 		*win->shape = *x;
-		*win->out = s;
+		*win->out = *s;
 	} else {
-		optree_sym_fini(&s);
+		optree_sym_fini(s);
 	}
 	return rc;
+}
+
+static int try_shape(struct winner *win, const struct compose_shape *x, struct err *err)
+{
+	struct optree_sym s;
+	int rc = compose_build(win->p, x, &s, err);
+
+	if (rc) {
+		return rc == WEFT_ELIMIT ? 0 : rc;
+	}
+	return take_faster(win, x, &s, err);
 }
 
 /* Data time of each level on one colour, about. */
@@ -680,6 +690,9 @@ int compose_best(const struct optree_params *p, int reach, struct compose_shape 
 		win.penalty_ns = win.penalty_ns > 0 ? 2 * win.penalty_ns
 						    : 1000;
 		rc = search_directions(&win, reach, err);
+	}
+	if (!rc && win.ns >= 0 && !p->line && tree_width(p, RWA_CW) == tree_width(p, RWA_CCW)) {
+		rc = spread_trees(p, reach, &win.ns, take_faster, &win, err);
 	}
 	if (!rc && win.ns < 0) {
 		rc = err_set(err, WEFT_ELIMIT, "no sequence of levels lasts "

@@ -50,7 +50,7 @@ void make_levels_of(const struct optree_params *p,
 		out->level[j] = (struct optree_level){
 			.members = (l->gap + l->stride - 1) / l->stride,
 			.items = (p->n + l->gap - 1) / l->gap,
-			.stride = l->stride, .jump = l->jump,
+			.stride = l->stride, .jump = l->jump, .uneven = shape->uneven,
 		};
 		out->level[j].subsets = (p->n + out->level[j].members - 1) /
 					out->level[j].members;

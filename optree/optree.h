@@ -74,6 +74,7 @@ struct optree_level {
 	int steps;	/* that it adds; part of it may already go in
 			 * the last step of the level before */
 	/* Composed plans: */
+	bool uneven;	/* gaps of several sizes: stride is the largest left */
 	int stride;	/* links between neighbours in a subset; 0: a tree's */
 	int jump;	/* neighbours served each way in a round: 1 is a relay,
 			 * members / 2 a direct level */

@@ -360,6 +360,7 @@ struct compose_shape {
 	int levels;
 	struct compose_level level[COMPOSE_MAX_LEVELS];
 	bool one_direction;
+	bool uneven;		/* levels are rounds, with the largest of their gaps */
 	int units, cw;
 	double estimate_ns;
 };

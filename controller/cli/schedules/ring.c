@@ -259,8 +259,9 @@ static int read_ring(const struct cli *c, struct optree_params *p, enum optree_a
 	return read_times(c, p, err);
 }
 
-/* How data moves in a level: "gather" to one of each subset, "tree" of OpTree, "direct" to every member,
- * "relay" from neighbour to neighbour, or in jumps between. */
+/* How data moves in a level: "gather" to one of each subset, "tree" of OpTree,
+ * "direct" to every member, "relay" from neighbour to neighbour, "mixed" in jumps
+ * between, "uneven" into gaps of several sizes. */
 static const char *level_kind(const struct optree_plan *plan, const struct optree_level *l)
 {
 	if (l->gathers) {
@@ -268,6 +269,9 @@ static const char *level_kind(const struct optree_plan *plan, const struct optre
 	}
 	if (l->stride == 0) {
 		return plan->algorithm == OPTREE_TREE ? "tree" : "direct";
+	}
+	if (l->uneven) {
+		return "uneven";
 	}
 	return l->jump >= l->members / 2 ? "direct"
 	       : l->jump == 1            ? "relay"

@@ -446,6 +446,24 @@ static void algorithms_have_names(void **state)
 	assert_int_equal(optree_algorithm_parse("bfb", &a, &err), WEFT_EINVAL);
 }
 
+/* Of levels of one stride each the best take 267, 364 and 526 us. */
+static void uneven_gaps_load_less(void **state)
+{
+	static const int rings[][2] = { { 41, 235000 }, { 64, 331000 }, { 100, 483000 } };
+
+	(void)state;
+	for (int k = 0; k < 3; k++) {
+		struct optree_params p = params(rings[k][0], 64, 1000000);
+		struct optree_plan plan;
+
+		make(&p, OPTREE_COMPOSED, &plan);
+		assert_true(plan.level[0].uneven);
+		assert_true(plan.time_ns < rings[k][1]);
+		optree_plan_fini(&plan);
+		check_expanded(&p);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -463,6 +481,7 @@ int main(void)
 		cmocka_unit_test(lights_are_limited),
 		cmocka_unit_test(plans_are_drawn),
 		cmocka_unit_test(algorithms_have_names),
+		cmocka_unit_test(uneven_gaps_load_less),
 	};
 
 	return cmocka_run_group_tests_name("optree/compose", tests, NULL, NULL);
