@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "optree/grouped/grouped.h"
 #include "optree/private.h"
 
 int collectives_check_light(const struct optree_params *p, const struct coll_sched *s,
@@ -233,6 +234,25 @@ static int make_reduction(const struct optree_params *p, enum coll_kind kind,
 	return rc;
 }
 
+/* An all-reduce, also of whole vectors where that is faster. */
+static int make_allreduce(const struct optree_params *p, enum optree_algorithm how,
+			  struct optree_plan *out, struct err *err)
+{
+	struct optree_plan sums = { 0 };
+	int rc = make_reduction(p, COLL_ALLREDUCE, how, out, err);
+	bool may = (how == OPTREE_AUTO && !p->depth) || how == OPTREE_GROUPED;
+
+	if (rc || !may || grouped_make_sums(p, out->time_ns, &sums, &(struct err){ 0 })) {
+		return rc;
+	}
+	/* The paper has two halves. */
+	sums.closed_form_steps = out->closed_form_steps;
+	sums.optree_time_ns = out->optree_time_ns;
+	optree_plan_fini(out);
+	*out = sums;
+	return 0;
+}
+
 static int make_exchange(const struct optree_params *p, struct optree_plan *out, struct err *err)
 {
 	struct compose_shape shape;
@@ -277,7 +297,8 @@ int optree_collective(const struct optree_params *p, enum coll_kind kind, int ro
 	if (kind == COLL_ALLGATHER) {
 		rc = make_gather(p, how, out, err);
 	} else if (kind == COLL_REDUCE_SCATTER || kind == COLL_ALLREDUCE) {
-		rc = make_reduction(p, kind, how, out, err);
+		rc = kind == COLL_ALLREDUCE ? make_allreduce(p, how, out, err)
+					    : make_reduction(p, kind, how, out, err);
 	} else if (how != OPTREE_AUTO && how != OPTREE_COMPOSED) {
 		rc = err_set(err, WEFT_EUNSUPPORTED, "%s by %s: not supported, only composed",
 			     coll_kind_name(kind), optree_algorithm_name(how));

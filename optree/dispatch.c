@@ -361,6 +361,9 @@ static int expand(const struct optree_params *p, struct optree_plan *plan, struc
 	}
 	rc = write_gather(p, plan, false, &plan->sched, err);
 
+	if (plan->groups && plan->groups->shape.sums) {
+		return rc;
+	}
 	if (!rc && (plan->kind == COLL_REDUCE_SCATTER || plan->kind == COLL_ALLREDUCE)) {
 		rc = convert(p, plan, err);
 	}

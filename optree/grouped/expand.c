@@ -87,19 +87,25 @@ static int make_topo(struct writer *w, struct topo **out, struct err *err)
 	return rc ? rc : topo_freeze(*out, err);
 }
 
-/* A group's items, but for those that the sink has. */
+/* A group's items, but for those that the sink has, or the whole vector. */
 static int write_hop(void *data, const struct grouped_hop *h)
 {
 	struct writer *w = data;
 	const struct grouped_stage *s = grouped_stage_of(w->g, w->round);
 	const struct grouped_path *x = grouped_path_of(w->g, w->round, h);
 	int to = sink_of(w, x->src, x->dir, x->len);
+	bool sums = w->g->shape.sums;
 	struct coll_xfer t = { .step = w->step + x->slot, .arc = w->arc[x - w->g->paths.v],
 			       .dest = COLL_NO_DEST, .last = w->g->chunks - 1,
-			       .op = COLL_OP_COPY };
+			       .op = sums && w->round->level <= w->g->shape.stages
+					     ? COLL_OP_REDUCE : COLL_OP_COPY };
 	int rc = 0;
 
-	for (int32_t i = s->first[h->group]; i < s->first[h->group + 1] && !rc; i++) {
+	for (t.origin = 0; t.origin < w->g->n && sums && !rc; t.origin++) {
+		rc = coll_add(w->out, &t, w->err);
+	}
+	for (int32_t i = sums ? 0 : s->first[h->group];
+	     !sums && i < s->first[h->group + 1] && !rc; i++) {
 		if (i < s->own[to] || i >= s->own_end[to]) {
 			t.origin = place(w, i);
 			rc = coll_add(w->out, &t, w->err);
@@ -148,7 +154,9 @@ static int write_rounds(struct writer *w)
 
 static int check_size(const struct optree_groups *g, struct err *err)
 {
-	int64_t transfers = (int64_t)g->n * (g->n + g->shape.stages);
+	int64_t groups = g->stage[g->shape.stages].count;
+	int64_t transfers = (int64_t)g->n * (g->shape.sums ? 2 * g->n + groups * groups
+							   : g->n + g->shape.stages);
 
 	if (g->lightpaths > COLL_MAX_LIGHTS || transfers > COLL_MAX_XFERS) {
 		return err_set(err, WEFT_ELIMIT, "%lld lights and %lld transfers: a written "
@@ -171,7 +179,7 @@ int grouped_expand(const struct optree_groups *g, const struct optree_params *p,
 		topo_free(topo);
 		goto out;
 	}
-	rc = coll_new(COLL_ALLGATHER, topo, g->chunks, 2 * g->w, 0, &w.out, err);
+	rc = coll_new(g->shape.sums ? COLL_ALLREDUCE : COLL_ALLGATHER, topo, g->chunks, 2 * g->w, 0, &w.out, err);
 	if (rc || (rc = write_rounds(&w)) || (rc = coll_finish(w.out, err)) ||
 	    (rc = coll_verify(w.out, NULL, err)) ||
 	    (rc = collectives_check_light(p, w.out, err))) {

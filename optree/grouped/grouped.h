@@ -29,6 +29,8 @@ struct grouped_level {
 };
 
 struct grouped_shape {
+	bool sums;		/* an all-reduce of whole vectors: summed in each group, sums
+				 * exchanged by all groups, and sent back the same way */
 	int stages;
 	int groups[GROUPED_STAGES];	/* after each stage of gathering */
 	int levels;		/* far ones first; the last stride is 1 */
@@ -139,6 +141,12 @@ int grouped_expand(const struct optree_groups *g, const struct optree_params *p,
 /* The fastest found that is faster than limit_ns, or WEFT_EUNSUPPORTED. *out: grouped_fini() on success. Work is bounded by counts. */
 int grouped_best(const struct optree_params *p, int reach, int64_t limit_ns,
 		 struct optree_groups *out, struct err *err);
+
+/* The all-reduce of whole vectors; otherwise as grouped_make(). */
+int grouped_make_sums(const struct optree_params *p, int64_t limit_ns, struct optree_plan *out,
+		      struct err *err);
+int grouped_best_sums(const struct optree_params *p, int reach, int64_t limit_ns,
+		      struct optree_groups *out, struct err *err);
 
 /* The all-gather, as optree_make(); faster than limit_ns, or WEFT_EUNSUPPORTED, as for a line
  * and with overlap. Without a bound. */

@@ -60,6 +60,49 @@ static int check_ring(const struct optree_params *p, struct err *err)
 	return part_supports(p, OPTREE_GROUPED, err);
 }
 
+/* The levels of an all-reduce of sums: stages, exchange, stages back. */
+static void set_sum_levels(const struct optree_groups *g, struct optree_plan *out)
+{
+	int stages = g->shape.stages, groups = g->stage[stages].count;
+
+	out->n_levels = 2 * stages + 1;
+	set_gathering(g, out->level);
+	out->level[stages] = (struct optree_level){
+		.subsets = 1, .members = groups, .stride = g->n / groups, .jump = groups / 2 };
+	for (int k = 0; k < stages; k++) {
+		out->level[2 * stages - k] = out->level[k];
+		out->level[2 * stages - k].gathers = false;
+	}
+	for (size_t i = 0; i < g->rounds.n; i++) {
+		add_round(g, &g->rounds.v[i], &out->level[g->rounds.v[i].level]);
+	}
+}
+
+/* Proves *g and takes it over. */
+static int make_plan(const struct optree_params *p, struct optree_groups *g,
+		     struct optree_plan *out, struct err *err)
+{
+	struct rwa_ring ring = { p->n, p->fibres, p->channels };
+	int rc = grouped_verify(g, err);
+
+	out->groups = rc ? NULL : malloc(sizeof(*out->groups));
+	if (!out->groups) {
+		grouped_fini(g);
+		return rc ? rc : err_nomem(err);
+	}
+	*out->groups = *g;
+	out->algorithm = OPTREE_GROUPED;
+	out->rounds = (int)g->rounds.n;
+	out->steps = (int)g->steps;
+	out->chunks = g->chunks;
+	out->lightpaths = g->lightpaths;
+	out->time_ns = g->time_ns;
+	out->worst_loss_mdb = p->loss ? rwa_path_loss_mdb(&ring, p->loss,
+							  tree_span(p, g->max_len)) : 0;
+	make_published(p, optree_best_depth(p->n), out);
+	return 0;
+}
+
 int grouped_make(const struct optree_params *p, int64_t limit_ns, struct optree_plan *out,
 		 struct err *err)
 {
@@ -67,27 +110,25 @@ int grouped_make(const struct optree_params *p, int64_t limit_ns, struct optree_
 	int reach, rc;
 
 	if ((rc = check_ring(p, err)) || (rc = make_reach(p, &reach, err)) ||
-	    (rc = grouped_best(p, reach, limit_ns, &g, err))) {
+	    (rc = grouped_best(p, reach, limit_ns, &g, err)) || (rc = make_plan(p, &g, out, err))) {
 		return rc;
 	}
-	out->groups = malloc(sizeof(*out->groups));
-	rc = out->groups ? grouped_verify(&g, err) : err_nomem(err);
-	if (rc) {
-		free(out->groups);
-		out->groups = NULL;
-		grouped_fini(&g);
-		return rc;
-	}
-	*out->groups = g;
-	out->algorithm = OPTREE_GROUPED;
-	out->rounds = (int)g.rounds.n;
-	out->steps = (int)g.steps;
-	out->chunks = g.chunks;
-	out->lightpaths = g.lightpaths;
-	out->time_ns = g.time_ns;
-	out->worst_loss_mdb = p->loss ? rwa_path_loss_mdb(&(struct rwa_ring){
-			p->n, p->fibres, p->channels }, p->loss, tree_span(p, g.max_len)) : 0;
 	set_levels(&g, out);
-	make_published(p, optree_best_depth(p->n), out);
+	return 0;
+}
+
+int grouped_make_sums(const struct optree_params *p, int64_t limit_ns, struct optree_plan *out,
+		      struct err *err)
+{
+	struct optree_groups g;
+	int reach, rc;
+
+	if ((rc = check_ring(p, err)) || (rc = make_reach(p, &reach, err)) ||
+	    (rc = grouped_best_sums(p, reach, limit_ns, &g, err)) ||
+	    (rc = make_plan(p, &g, out, err))) {
+		return rc;
+	}
+	set_sum_levels(&g, out);
+	out->kind = COLL_ALLREDUCE;
 	return 0;
 }

@@ -70,7 +70,7 @@ static int stage_init(struct optree_groups *g, int k, int count)
 		int32_t end = k ? grouped_member(g, k, b + 1) : b + 1;
 
 		s->first[b] = k ? before->first[lo] : b;
-		s->rep[b] = k == g->shape.stages ? node_of(g, b, 0, 1)
+		s->rep[b] = k == g->shape.stages && !g->shape.sums ? node_of(g, b, 0, 1)
 			  : k ? before->rep[lo + (end - lo) / 2] : b;
 	}
 	for (int b = 0; b < count; b++) {
@@ -90,8 +90,13 @@ int64_t grouped_items(const struct optree_groups *g, const struct grouped_stage 
 		      const struct grouped_hop *h)
 {
 	int to = (h->dir == RWA_CW ? h->src + h->len : h->src - h->len + g->n) % g->n;
-	int32_t first = s->first[h->group], end = s->first[h->group + 1];
+	int32_t first, end;
 
+	if (g->shape.sums) {
+		return g->n;
+	}
+	first = s->first[h->group];
+	end = s->first[h->group + 1];
 	return end - first - (to >= first && to < end ? s->own_end[to] - s->own[to] : 0);
 }
 
@@ -152,6 +157,56 @@ static int far_hops(const struct optree_groups *g, const struct grouped_level *l
 		}
 	}
 	return 0;
+}
+
+/* ---- sums of whole vectors ---- */
+
+/* Every group's sum to all others. */
+static int exchange(const struct optree_groups *g, grouped_hop_fn *f, void *data)
+{
+	int groups = groups_of(g), rc = 0;
+	const int32_t *rep = g->stage[g->shape.stages].rep;
+
+	for (int i = 0; i < 2 * groups && !rc; i++) {
+		int b = i / 2, dir = i % 2 ? RWA_CCW : RWA_CW, sign = i % 2 ? -1 : 1;
+
+		for (int k = 1; k <= side_of(groups, dir, b) && !rc; k++) {
+			int to = rep[(b + sign * k + groups) % groups];
+			struct grouped_hop h = {
+				.group = b, .kind = k, .dir = dir, .src = rep[b],
+				.len = (sign * (to - rep[b]) + g->n) % g->n };
+
+			rc = f(data, &h);
+		}
+	}
+	return rc;
+}
+
+/* Hops of gathering the other way round. */
+struct turned {
+	const struct optree_groups *g;
+	grouped_hop_fn *f;
+	void *data;
+};
+
+static int turn(void *data, const struct grouped_hop *h)
+{
+	const struct turned *t = data;
+	struct grouped_hop back = *h;
+
+	back.src = (h->dir == RWA_CW ? h->src + h->len : h->src - h->len + t->g->n) % t->g->n;
+	back.dir = !h->dir;
+	return t->f(t->data, &back);
+}
+
+static int sum_hops(const struct optree_groups *g, int level, grouped_hop_fn *f, void *data)
+{
+	struct turned t = { g, f, data };
+	int stages = g->shape.stages;
+
+	return level < stages  ? gather(g, level + 1, f, data)
+	     : level == stages ? exchange(g, f, data)
+			       : gather(g, 2 * stages + 1 - level, turn, &t);
 }
 
 /* ---- near levels ---- */
@@ -299,6 +354,9 @@ int grouped_each_hop(const struct optree_groups *g, const struct grouped_round *
 {
 	int level = r->level - g->shape.stages, near = r->nth, copies = 1;
 
+	if (g->shape.sums) {
+		return sum_hops(g, r->level, f, data);
+	}
 	if (level < 0) {
 		return gather(g, r->level + 1, f, data);
 	}
@@ -316,11 +374,12 @@ int grouped_each_hop(const struct optree_groups *g, const struct grouped_round *
 
 static int add_rounds(struct optree_groups *g)
 {
+	int all = g->shape.stages + (g->shape.sums ? g->shape.stages + 1 : g->shape.levels);
 	int rc = 0;
 
-	for (int k = 0; k < g->shape.stages + g->shape.levels; k++) {
+	for (int k = 0; k < all && !rc; k++) {
 		int level = k - g->shape.stages;
-		int n = level < 0 ? 1 : rounds_of(&g->shape.level[level]);
+		int n = level < 0 || g->shape.sums ? 1 : rounds_of(&g->shape.level[level]);
 
 		for (int nth = 0; nth < n && !rc; nth++) {
 			struct grouped_round r = { .level = k, .nth = nth };
@@ -343,7 +402,7 @@ int grouped_rounds(int n, const struct grouped_shape *shape, struct optree_group
 	for (int k = 1; k <= shape->stages && !rc; k++) {
 		rc = stage_init(out, k, shape->groups[k - 1]);
 	}
-	for (int k = 0; k < 4 && !rc; k++) {
+	for (int k = 0; k < 4 && !rc && !shape->sums; k++) {
 		rc = make_program(out, n / out->copies + k / 2, k % 2, &out->gap[k / 2][k % 2]);
 	}
 	return rc ? rc : add_rounds(out);

@@ -237,13 +237,16 @@ static double stage_ns(const struct group_search *s, int before, int after, doub
 	return (double)s->p->alpha_ns + items / (double)(s->w / side) * s->item_ns;
 }
 
-/* The stages of gathering, of about equal numbers of members. */
-static double gather_ns(const struct group_search *s, int groups, struct grouped_shape *x)
+/* The stages of gathering, of about equal numbers of members; of sums of so
+ * many items, 0: what members have adds up. */
+static double gather_ns(const struct group_search *s, int groups, int sums,
+			struct grouped_shape *x)
 {
 	double best = INFINITY;
 
 	for (int stages = 1; stages <= GROUPED_STAGES; stages++) {
-		double members = pow((double)s->n / groups, 1.0 / stages), t = 0, items = 1;
+		double members = pow((double)s->n / groups, 1.0 / stages), t = 0;
+		double items = sums ? sums : 1;
 		struct grouped_shape y = { .stages = stages };
 		int before = s->n;
 
@@ -252,7 +255,7 @@ static double gather_ns(const struct group_search *s, int groups, struct grouped
 					: (int)lround(s->n / pow(members, k + 1));
 
 			t += stage_ns(s, before, count, items);
-			items = ceil((double)s->n / count);
+			items = sums ? sums : ceil((double)s->n / count);
 			y.groups[k] = before = count;
 		}
 		if (t < best) {
@@ -267,7 +270,7 @@ static double gather_ns(const struct group_search *s, int groups, struct grouped
 static void try_groups(struct group_search *s, int groups)
 {
 	struct grouped_shape x = { 0 }, best = { .estimate_ns = (double)s->limit_ns };
-	double t = gather_ns(s, groups, &x);
+	double t = gather_ns(s, groups, 0, &x);
 
 	s->groups = groups;
 	s->per_group = (double)s->n / groups;
@@ -316,7 +319,8 @@ static int try_shape(struct group_search *s, int k, bool careful, struct optree_
 	struct optree_groups g;
 	int rc = grouped_build(p, &s->list[k], careful, &g, err);
 
-	s->work += (int64_t)g.paths.n + (int64_t)p->n * s->list[k].groups[s->list[k].stages - 1];
+	s->work += (int64_t)g.paths.n + (int64_t)p->n *
+		   (s->list[k].sums ? 1 : s->list[k].groups[s->list[k].stages - 1]);
 	s->list[k].estimate_ns = rc || g.time_ns < 0 ? INFINITY : (double)g.time_ns;
 	if (!rc && g.time_ns >= 0 && g.time_ns < s->limit_ns &&
 	    (!p->max_lights || g.lightpaths <= p->max_lights)) {
@@ -378,5 +382,48 @@ int grouped_best(const struct optree_params *p, int reach, int64_t limit_ns,
 	}
 	free(s.far);
 	free(s.near);
+	return rc;
+}
+
+/* Vectors summed in groups, and the sums of so many groups exchanged. */
+static void try_sums(struct group_search *s, int groups)
+{
+	struct grouped_shape x = { 0 };
+	int64_t load = ((int64_t)groups * groups + 7) / 8;
+	double t = groups < s->n ? 2 * gather_ns(s, groups, s->n, &x) : 0;
+
+	if (load > s->w) {
+		return;		/* a sum must not have another one's when it is sent */
+	}
+	if (groups > 1) {
+		t += (double)s->p->alpha_ns + s->n * s->item_ns / (double)(s->w / load);
+	}
+	x.sums = true;
+	x.estimate_ns = t;
+	if (t < (double)s->limit_ns && groups / 2 * (s->n / groups) < s->reach &&
+	    (s->n_list < BUILD_MAX || t < s->list[BUILD_MAX - 1].estimate_ns)) {
+		enlist(s, &x);
+	}
+}
+
+int grouped_best_sums(const struct optree_params *p, int reach, int64_t limit_ns,
+		      struct optree_groups *out, struct err *err)
+{
+	struct group_search s = {
+		.p = p, .n = p->n, .reach = reach, .limit_ns = limit_ns,
+		.w = (int64_t)tree_ring(p).channels * tree_ring(p).fibres,
+		.item_ns = (double)p->shard_bytes * 8e9 / (double)p->channel_bps,
+	};
+	int rc;
+
+	*out = (struct optree_groups){ 0 };
+	for (int groups = 1; groups <= s.n / 2; groups++) {
+		try_sums(&s, groups);
+	}
+	try_sums(&s, s.n);
+	rc = build_all(&s, out, err);
+	if (rc) {
+		grouped_fini(out);
+	}
 	return rc;
 }

@@ -21,6 +21,7 @@ struct replay {
 	struct arrays arrays;	/* owns all that follow */
 	int32_t *holder;	/* of each item, while it is gathered */
 	uint16_t *have;		/* groups * n: since which round, 0: not */
+	uint16_t *full;		/* of each node: since when it has the sum of all */
 	int64_t *left;		/* room of each lightpath */
 	struct lit *lit;	/* lightpaths of a round */
 	uint16_t number;	/* of the round, from 2 */
@@ -74,13 +75,18 @@ static int gather_hop(void *data, const struct grouped_hop *h)
 {
 	struct replay *v = data;
 	const struct grouped_stage *s = &v->g->stage[v->round->level];
+	int to = end_of(v->g->n, h->src, h->dir, h->len);
 
+	if (v->g->shape.sums && v->holder[to] != to) {
+		v->fault = "a contribution is summed twice";
+		return WEFT_EVERIFY;
+	}
 	for (int32_t i = s->first[h->group]; i < s->first[h->group + 1]; i++) {
 		if (v->holder[i] != h->src) {
 			v->fault = "gathered from where it is not";
 			return WEFT_EVERIFY;
 		}
-		v->holder[i] = end_of(v->g->n, h->src, h->dir, h->len);
+		v->holder[i] = to;
 	}
 	if (!takes_room(v, h, grouped_items(v->g, s, h))) {
 		v->fault = "no lightpath for it";
@@ -104,6 +110,49 @@ static int spread_hop(void *data, const struct grouped_hop *h)
 	}
 	*to = v->number;
 	return v->fault ? WEFT_EVERIFY : 0;
+}
+
+/* ---- sums ---- */
+
+/* Who gets which group's sum; then, from round `full` on, who has all. */
+static int sum_hop(void *data, const struct grouped_hop *h)
+{
+	struct replay *v = data;
+	int stages = v->g->shape.stages, to = end_of(v->g->n, h->src, h->dir, h->len);
+	uint16_t *own;
+
+	if (v->round->level < stages) {
+		return gather_hop(data, h);
+	}
+	if (!takes_room(v, h, v->g->n)) {
+		v->fault = "no lightpath for it";
+	} else if (v->round->level == stages) {
+		own = v->have + (size_t)h->group * v->g->n;
+		v->fault = own[h->src] != 1 || own[to] || v->round->slots > 1 ? "no sum of a group, or twice" : NULL;
+		own[to] = v->number;
+	} else {
+		v->fault = !v->full[h->src] || v->full[h->src] == v->number || v->full[to]
+				   ? "no sum of all, or twice" : NULL;
+		v->full[to] = v->number;
+	}
+	return v->fault ? WEFT_EVERIFY : 0;
+}
+
+/* After the exchange every representative has the sum of every group. */
+static int check_exchanged(struct replay *v, struct err *err)
+{
+	const struct grouped_stage *s = groups(v);
+
+	for (int a = 0; a < s->count; a++) {
+		for (int b = 0; b < s->count; b++) {
+			if (!v->have[(size_t)a * v->g->n + s->rep[b]]) {
+				return err_set(err, WEFT_EVERIFY, "the sum of group %d does not "
+					       "arrive at rank %d", a, s->rep[b]);
+			}
+		}
+		v->full[s->rep[a]] = 1;
+	}
+	return 0;
 }
 
 /* ---- light ---- */
@@ -175,6 +224,7 @@ static int replay_init(struct replay *v, const struct optree_groups *g, struct e
 	*v = (struct replay){ .g = g, .number = 1 };
 	arrays_add(&v->arrays, v->holder, g->n);
 	arrays_add(&v->arrays, v->have, (size_t)groups(v)->count * g->n);
+	arrays_add(&v->arrays, v->full, g->n);
 	arrays_add(&v->arrays, v->left, g->paths.n);
 	arrays_add(&v->arrays, v->lit, g->paths.n);
 	if (v->arrays.failed) {
@@ -210,7 +260,12 @@ static int check_arrived(const struct replay *v, struct err *err)
 {
 	size_t n = (size_t)v->g->n;
 
-	for (size_t k = 0; k < (size_t)groups(v)->count * n; k++) {
+	for (size_t k = 0; k < n && v->g->shape.sums; k++) {
+		if (!v->full[k]) {
+			return err_set(err, WEFT_EVERIFY, "the sum does not arrive at rank %zu", k);
+		}
+	}
+	for (size_t k = 0; k < (size_t)groups(v)->count * n && !v->g->shape.sums; k++) {
 		if (!v->have[k]) {
 			return err_set(err, WEFT_EVERIFY, "the items of group %zu do not arrive "
 				       "at rank %zu", k / n, k % n);
@@ -226,17 +281,25 @@ int grouped_verify(const struct optree_groups *g, struct err *err)
 
 	for (size_t i = 0; i < g->rounds.n && !rc; i++) {
 		bool gathers = g->rounds.v[i].level < g->shape.stages;
+		grouped_hop_fn *hop = g->shape.sums ? sum_hop : gathers ? gather_hop : spread_hop;
 
 		v.round = &g->rounds.v[i];
 		v.number++;
 		if ((int)i == g->shape.stages && (rc = check_gathered(&v, err))) {
 			break;
 		}
-		if (grouped_each_hop(g, v.round, gathers ? gather_hop : spread_hop, &v)) {
+		if (g->shape.sums && (int)i == g->shape.stages + 1 &&
+		    (rc = check_exchanged(&v, err))) {
+			break;
+		}
+		if (grouped_each_hop(g, v.round, hop, &v)) {
 			rc = err_set(err, WEFT_EVERIFY, "round %zu: %s", i + 1, v.fault);
 		} else {
 			rc = check_light(&v, err);
 		}
+	}
+	if (!rc && g->shape.sums && (int)g->rounds.n == g->shape.stages + 1) {
+		rc = check_exchanged(&v, err);
 	}
 	if (!rc) {
 		rc = check_arrived(&v, err);

@@ -135,8 +135,11 @@ static void reductions_of_every_algorithm(void **state)
 						   &plan, &err), 0);
 		assert_int_equal(optree_plan_expand(&p, &plan, &err), 0);
 		assert_int_equal(coll_verify(plan.sched, NULL, &err), 0);
-		assert_int_equal(plan.steps, 2 * gather.steps);
-		assert_int_equal(plan.time_ns, 2 * gather.time_ns);
+		assert_true(plan.time_ns <= 2 * gather.time_ns);
+		if (how != OPTREE_AUTO && how != OPTREE_GROUPED) {
+			assert_int_equal(plan.steps, 2 * gather.steps);
+			assert_int_equal(plan.time_ns, 2 * gather.time_ns);
+		}
 		optree_plan_fini(&gather);
 		optree_plan_fini(&plan);
 	}

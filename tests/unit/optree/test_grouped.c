@@ -264,6 +264,68 @@ static void clashes_are_found(void **state)
 	optree_plan_fini(&plan);
 }
 
+/* All-reduces of small vectors: any ring, never slower than two halves; what is
+ * changed in them is found. */
+static void sums_of_whole_vectors(void **state)
+{
+	struct rng rng;
+	int sums = 0;
+
+	(void)state;
+	rng_seed(&rng, 3);
+	for (int k = 0; k < 60; k++) {
+		struct optree_params p = params(2 + (k < 12 ? k : (int)rng_below(&rng, 110)),
+						1 + (int)rng_below(&rng, k % 2 ? 64 : 6),
+						1 + (int64_t)rng_below(&rng, 600));
+		struct optree_plan plan, gather;
+		struct err err = { 0 };
+		struct grouped_path *x;
+
+		p.span_delay_ns = k % 5 == 4 ? 300 : 0;
+		assert_int_equal(optree_make(&p, OPTREE_AUTO, &gather, &err), 0);
+		assert_int_equal(optree_collective(&p, COLL_ALLREDUCE, 0, OPTREE_AUTO, &plan, &err),
+				 0);
+		assert_true(plan.time_ns <= 2 * gather.time_ns);
+		assert_true(plan.time_ns >= plan.bound_ns);
+		optree_plan_fini(&gather);
+		expand(&p, &plan);
+		check_simulated(&p, &plan);
+		if (plan.groups && plan.groups->shape.sums) {
+			sums++;
+			x = &plan.groups->paths.v[rng_below(&rng, plan.groups->paths.n)];
+			x->items -= 1 + (int64_t)rng_below(&rng, 9);
+			assert_int_equal(grouped_verify(plan.groups, &err), WEFT_EVERIFY);
+		}
+		optree_plan_fini(&plan);
+	}
+	assert_true(sums > 30);
+}
+
+/* What two halves took (ns), and what sums of whole vectors take at most. */
+static void small_allreduces_are_fast(void **state)
+{
+	static const struct {
+		int n, w;
+		int64_t bytes, before, most;
+	} rows[] = {
+		{ 16, 64, 64, 50026, 25200 }, { 41, 64, 64, 100100, 76000 },
+		{ 256, 64, 64, 200400, 78000 }, { 1024, 64, 64, 501000, 96000 },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct optree_params p = params(rows[k].n, rows[k].w, rows[k].bytes);
+		struct optree_plan plan;
+		struct err err;
+
+		assert_int_equal(optree_collective(&p, COLL_ALLREDUCE, 0, OPTREE_AUTO, &plan, &err),
+				 0);
+		assert_true(plan.time_ns <= rows[k].before);
+		assert_true(plan.time_ns <= rows[k].most);
+		optree_plan_fini(&plan);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +337,8 @@ int main(void)
 		cmocka_unit_test(unsupported_ones_say_so),
 		cmocka_unit_test(faults_are_found),
 		cmocka_unit_test(clashes_are_found),
+		cmocka_unit_test(sums_of_whole_vectors),
+		cmocka_unit_test(small_allreduces_are_fast),
 	};
 
 	return cmocka_run_group_tests_name("optree/grouped", tests, NULL, NULL);
