@@ -88,13 +88,46 @@ static bool is_over(const struct solve *s)
 	return work_left(s) <= 0 || stop_now(&last);
 }
 
+/* Renumbers channels so that none below res->channels is empty, where one is as
+ * good as another. */
+static int close_gaps(const struct solve *s, struct err *err)
+{
+	const struct rwa_mesh_guard *g = &s->m->guard;
+	struct rwa_mesh_result *res = s->res;
+	int32_t *number = calloc((size_t)res->channels + 1, sizeof(*number)), next = 0;
+
+	if (!number) {
+		return err_nomem(err);
+	}
+	if (s->m->blocks.n || s->m->tunings.n || g->between || g->below || g->above) {
+		free(number);
+		return 0;
+	}
+	for (size_t h = 0; h < res->assignment.hops.n; h++) {
+		number[res->assignment.hops.v[h].channel] = 1;
+	}
+	for (int32_t c = 0; c < res->channels; c++) {
+		next += number[c];
+		number[c] = next - 1;
+	}
+	for (size_t h = 0; h < res->assignment.hops.n; h++) {
+		res->assignment.hops.v[h].channel = number[res->assignment.hops.v[h].channel];
+	}
+	res->channels = next > res->bound ? next : res->bound;
+	free(number);
+	return 0;
+}
+
 /* Takes over the search's best assignment. */
 static int keep(struct solve *s, int channels, struct err *err)
 {
+	int rc;
+
 	rwa_assignment_fini(&s->res->assignment);
 	s->res->channels = channels;
 	s->res->method = "guided ejection";
-	return search_best(s->best, &s->res->assignment, err);
+	rc = search_best(s->best, &s->res->assignment, err);
+	return rc || s->opt->channels ? rc : close_gaps(s, err);
 }
 
 /* One search, or two beside each other. */
