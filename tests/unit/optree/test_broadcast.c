@@ -385,7 +385,7 @@ static void no_lightpath_is_worth_more_than_its_links(void **state)
 
 /* Least data times by linear programs, with free lightpaths and lengths of rounds;
  * what a stream of as many steps takes. */
-static void least_times_are_between_bound_and_stream(void **state)
+static void lowest_times_are_between_bound_and_stream(void **state)
 {
 	static const struct {
 		int n, rounds;
@@ -479,7 +479,7 @@ int main(void)
 		cmocka_unit_test(never_slower_than_halving_or_a_relay),
 		cmocka_unit_test(long_vectors_take_what_the_stream_says),
 		cmocka_unit_test(no_lightpath_is_worth_more_than_its_links),
-		cmocka_unit_test(least_times_are_between_bound_and_stream),
+		cmocka_unit_test(lowest_times_are_between_bound_and_stream),
 		cmocka_unit_test(gaps_of_long_vectors),
 		cmocka_unit_test(too_large_to_write_out),
 		cmocka_unit_test(no_such_root),
