@@ -23,6 +23,7 @@
 #define PENALTY_BACK 256
 #define EFFORT_LEAST 4000	/* lightpaths placed */
 #define EFFORT_BACK 400		/* lightpaths placed until all have a place again */
+#define EFFORT_BACK_MORE 4	/* then for each there is */
 #define BACKS_MOST 2000		/* times that one is put back */
 #define CHANNELS_MORE 40	/* one more for so many, where it cannot begin */
 #define START_PART 3		/* of the time that is left, for each of them */
@@ -468,7 +469,7 @@ static int add_matched(const struct target *t, const struct rwa_matching *match,
 
 /* The answer with path `back` of `before` first, so that whatever clashes with
  * it is left out; of a pair, both. */
-static int put_back(struct target *t, size_t back, bool *better, struct err *err)
+static int put_back(struct target *t, size_t back, int64_t effort, bool *better, struct err *err)
 {
 	struct rwa_assignment begin = { 0 };
 	struct rwa_matching match = { 0 };
@@ -484,15 +485,16 @@ static int put_back(struct target *t, size_t back, bool *better, struct err *err
 	(void)(rc || (rc = add_matched(t, &match, back, true, penalties, &begin)) ||
 	       (rc = add_matched(t, &match, back, false, penalties, &begin)));
 	rc = rc ? err_nomem(err)
-		: search_from(t, &begin, penalties, BONUS_HOME, EFFORT_BACK, &t->stop, better, err);
+		: search_from(t, &begin, penalties, BONUS_HOME, effort, &t->stop, better, err);
 	vec_fini(&match);
 	rwa_assignment_fini(&begin);
 	free(penalties);
 	return rc;
 }
 
-/* Puts back one after the other, until a whole round brought nothing. */
-static int put_all_back(struct target *t, int64_t most, struct err *err)
+/* Puts back one after the other, until a whole round brought nothing or `most`
+ * stay. */
+static int put_all_back(struct target *t, int64_t effort, int64_t most, struct err *err)
 {
 	size_t n = t->before.paths.n, calm = 0;
 	size_t at = n ? rng_below(&t->rng, n) : 0;
@@ -513,7 +515,7 @@ static int put_all_back(struct target *t, int64_t most, struct err *err)
 			last = at + 1;
 		}
 		if (t->fits[at] && t->fits[last] && !(t->stays[at] && t->stays[last])) {
-			rc = put_back(t, at, &better, err);
+			rc = put_back(t, at, effort, &better, err);
 			k++;
 		}
 		calm = better ? 0 : calm + 1 + last - at;
@@ -608,9 +610,13 @@ int mesh_min_moved(const struct rwa_mesh *m, struct mesh_search *search,
 	if (!rc && res->method != from_previous) {
 		rc = begin_all(&t, err);
 	}
-	if (!rc && !(rc = put_all_back(&t, common - res->moved_bound, err))) {
-		res->moved = common - t.staying;
+	for (int more = 0; !rc && more < 2; more++) {
+		int64_t effort = more * EFFORT_BACK_MORE * m->lightpaths;
+
+		rc = put_all_back(&t, effort > EFFORT_BACK ? effort : EFFORT_BACK,
+				  common - res->moved_bound, err);
 	}
+	res->moved = common - t.staying;
 	target_fini(&t);
 	return rc;
 }

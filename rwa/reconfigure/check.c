@@ -320,13 +320,13 @@ static bool arrived(const struct change_replay *r, int32_t i)
 		      (size_t)p->hops * sizeof(struct rwa_hop)) == 0;
 }
 
-/* False when any lightpath that waits could be moved, or rerouted for the
+/* False when any lightpath that waits, and is in the way of others, could be moved, or rerouted for the
  * first time. A search that found nothing is not repeated until a slot of
  * the channel went dark. */
 static bool cut_was_needed(struct change_replay *r)
 {
 	for (int32_t i = 0; i < (int32_t)r->c->lightpaths.n; i++) {
-		if (arrived(r, i)) {
+		if (arrived(r, i) || r->c->lightpaths.v[i].old_path < 0) {
 			continue;
 		}
 		if (new_route_free(r, i)) {

@@ -20,13 +20,18 @@ struct planner {
 	struct rwa_change *out;
 	struct u64map owner;	/* slot to lightpath + 1, 0: free */
 	struct u64map shut;
+	struct u64map goals;	/* slots of new routes */
 	struct mesh_adjacency adj;
 	struct arrays arrays;	/* owns those that follow */
+	uint64_t attempt;	/* 0: who is most in the way leaves first */
+	struct rng rng;
+	bool hurry;		/* no one is late any more */
 	int32_t *link;		/* of an arc */
 	int32_t *adds, *drops;	/* lightpaths that begin and end at a node */
 	/* by lightpath */
 	struct rwa_place *now, *goal;
 	bool *done, *rerouted;
+	bool *late;		/* does not move as soon as it can */
 	int64_t *cut_step;	/* step of its CUT, -1: none */
 	int32_t *domain;
 	int64_t *tried;		/* when it had no spare route */
@@ -50,7 +55,8 @@ bool change_slot_free(const struct planner *p, const struct rwa_hop *h);
 void change_spare_init(struct planner *p);
 
 /* A spare route for lightpath i, behind out->hops; no hops when there is none,
- * which is remembered. WEFT_ENOMEM. O(channels * arcs). */
-int change_find_spare(struct planner *p, int32_t i, struct rwa_place *route);
+ * which is remembered. apart: not on slots of anyone's new route. WEFT_ENOMEM.
+ * O(channels * arcs). */
+int change_find_spare(struct planner *p, int32_t i, bool apart, struct rwa_place *route);
 
 #endif

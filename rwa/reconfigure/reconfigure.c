@@ -12,6 +12,9 @@
 
 #include "rwa/reconfigure/private.h"
 
+#define ATTEMPTS 16		/* plans that are made while something is interrupted */
+#define ATTEMPTS_LIGHTPATHS 2000	/* of more, only one */
+
 void rwa_change_fini(struct rwa_change *c)
 {
 	vec_fini(&c->lightpaths);
@@ -212,6 +215,22 @@ static bool waits_in(const struct planner *p, int32_t i, int32_t domain)
 	return !p->done[i] && (!p->opt->by_domain || p->domain[i] == domain);
 }
 
+/* True when a lightpath is to be moved or dropped, or lit again. New ones only take
+ * what could be a spare route, and no one waits for them. */
+static bool was_there(const struct planner *p, int32_t i)
+{
+	return !p->done[i] && p->out->lightpaths.v[i].old_path >= 0;
+}
+
+/* May it move as soon as it can? By domain, everything does. */
+static bool is_due(const struct planner *p, int32_t i)
+{
+	const struct rwa_changed *c = &p->out->lightpaths.v[i];
+
+	return p->opt->by_domain || c->new_path < 0 ||
+	       (was_there(p, i) && (p->hurry || !p->late[i]));
+}
+
 /* Drops and then moves whatever can be within a domain (all, when there are
  * none), until nothing can. */
 static int settle_domain(struct planner *p, int32_t domain)
@@ -228,11 +247,22 @@ static int settle_domain(struct planner *p, int32_t domain)
 	while (!rc && moved) {
 		moved = false;
 		for (int32_t i = 0; !rc && i < n; i++) {
-			if (waits_in(p, i, domain) && is_free(p, i)) {
+			if (waits_in(p, i, domain) && is_due(p, i) && is_free(p, i)) {
 				rc = arrive(p, i);
 				moved = true;
 			}
 		}
+	}
+	return rc;
+}
+
+/* Lights what is new, when all else is done. */
+static int add_new(struct planner *p)
+{
+	int rc = 0;
+
+	for (int32_t i = 0; !rc && i < (int32_t)p->out->lightpaths.n; i++) {
+		rc = p->done[i] ? 0 : arrive(p, i);
 	}
 	return rc;
 }
@@ -246,7 +276,7 @@ static bool next_domain(const struct planner *p, int64_t *count, int32_t *domain
 
 	memset(count, 0, n * sizeof(*count));
 	for (int32_t i = 0; i < (int32_t)p->out->lightpaths.n; i++) {
-		count[p->domain[i] + 1] += !p->done[i] && is_free(p, i);
+		count[p->domain[i] + 1] += !p->done[i] && is_due(p, i) && is_free(p, i);
 	}
 	if (p->out->phases.n) {
 		*domain = p->out->phases.v[p->out->phases.n - 1].domain;
@@ -274,7 +304,7 @@ static int settle(struct planner *p, int64_t *left)
 	}
 	*left = 0;
 	for (int32_t i = 0; i < (int32_t)p->out->lightpaths.n; i++) {
-		*left += !p->done[i];
+		*left += p->opt->by_domain ? !p->done[i] : was_there(p, i);
 	}
 	free(count);
 	return rc;
@@ -341,25 +371,30 @@ static int32_t find_blockers(const struct planner *p, struct blocker *v)
 }
 
 /* Reroutes the lightpath most in the way of the others, of those that were not
- * rerouted before and have a spare route; interrupts the one most in the way
- * when none has. */
+ * rerouted before and have a spare route; when none has, those that are late may
+ * move, and when that was so, the one most in the way is interrupted. */
 static int break_cycle(struct planner *p)
 {
 	struct blocker *v = calloc(p->out->lightpaths.n + 1, sizeof(*v));
 	int32_t n = v ? find_blockers(p, v) : 0, i = 0;
+	int32_t first = p->attempt ? (int32_t)rng_below(&p->rng, (uint64_t)n) : 0;
 	struct rwa_place route = { 0 };
 	int rc = v ? 0 : WEFT_ENOMEM;
 
-	for (int32_t k = 0; !rc && !route.n && k < n; k++) {
-		i = v[k].lightpath;
-		rc = p->rerouted[i] ? 0 : change_find_spare(p, i, &route);
+	/* Better where no one else will be. */
+	for (int32_t k = 0; !rc && !route.n && k < 2 * n; k++) {
+		i = v[(first + k) % n].lightpath;
+		rc = p->rerouted[i] ? 0 : change_find_spare(p, i, p->attempt % 2 == 0 && k < n, &route);
 	}
-	if (!rc && route.n) {
+	if (!rc && !route.n && !p->hurry) {
+		p->hurry = true;	/* those that are late first */
+	} else if (!rc && route.n) {
+		p->hurry = p->attempt == 0;
 		p->rerouted[i] = true;
 		p->out->rerouted++;
 		rc = add_step(p, RWA_STEP_REROUTE, i, route);
 	} else if (!rc) {
-		i = v[0].lightpath;
+		i = v[first].lightpath;
 		p->cut_step[i] = (int64_t)p->out->steps.n;
 		rc = add_step(p, RWA_STEP_CUT, i, route);
 	}
@@ -428,6 +463,11 @@ static int begin(struct planner *p)
 		(void)(first_change(p, p->goal[i], p->now[i], &p->domain[i]) ||
 		       first_change(p, p->now[i], p->goal[i], &p->domain[i]));
 		rc = give(p, p->now[i], (uint64_t)i + 1);
+		for (int32_t k = 0; !rc && k < p->goal[i].n; k++) {
+			const struct rwa_hop *h = hop_of(p, p->goal[i], k);
+
+			rc = u64map_set(&p->goals, mesh_slot_key(h->arc, h->fibre, h->channel), 1);
+		}
 		p->done[i] = c->kept;
 		out->kept += c->kept;
 		out->added += c->old_path < 0;
@@ -449,7 +489,7 @@ static int order(struct planner *p)
 			rc = settle(p, &left);
 		}
 	}
-	return rc;
+	return rc ? rc : add_new(p);
 }
 
 static int planner_init(struct planner *p)
@@ -466,7 +506,11 @@ static int planner_init(struct planner *p)
 	arrays_add(&p->arrays, p->cut_step, n);
 	arrays_add(&p->arrays, p->domain, n);
 	arrays_add(&p->arrays, p->tried, n);
+	arrays_add(&p->arrays, p->late, n);
 	change_spare_init(p);
+	for (size_t i = 0; p->late && p->attempt && i < n; i++) {
+		p->late[i] = rng_below(&p->rng, 2);
+	}
 	if (p->arrays.failed || mesh_links(p->m, p->link) || adjacency_init(&p->adj, p->m, false) ||
 	    mesh_shut_init(p->m, &p->shut)) {
 		return WEFT_ENOMEM;
@@ -478,16 +522,63 @@ static void planner_fini(struct planner *p)
 {
 	u64map_fini(&p->owner);
 	u64map_fini(&p->shut);
+	u64map_fini(&p->goals);
 	adjacency_fini(&p->adj);
 	arrays_fini(&p->arrays);
+}
+
+/* One plan. With another attempt another lightpath leaves first where some wait for
+ * each other, and some do not move as soon as they can: what they would take may be
+ * the spare route of another. */
+static int plan_once(const struct rwa_mesh *m, const struct rwa_assignment *from,
+		     const struct rwa_assignment *to, const struct rwa_change_options *opt,
+		     uint64_t attempt, struct rwa_change *out)
+{
+	struct planner p = { .m = m, .from = from, .to = to, .opt = opt, .out = out,
+			     .attempt = attempt };
+	int rc = rwa_mesh_match(m, from, to, &out->lightpaths);
+
+	p.hurry = attempt == 0;
+	rng_seed(&p.rng, attempt);
+	if (!rc && !(rc = planner_init(&p)) && !(rc = begin(&p))) {
+		rc = order(&p);
+	}
+	planner_fini(&p);
+	return rc;
+}
+
+/* Fewer interruptions, or as many with fewer temporary routes. */
+static bool is_better(const struct rwa_change *a, const struct rwa_change *b)
+{
+	return a->cuts.n != b->cuts.n ? a->cuts.n < b->cuts.n : a->rerouted < b->rerouted;
+}
+
+/* The best of a few plans, while something is interrupted and it is not too
+ * large. */
+static int plan_best(const struct rwa_mesh *m, const struct rwa_assignment *from,
+		     const struct rwa_assignment *to, const struct rwa_change_options *opt,
+		     struct rwa_change *out)
+{
+	int rc = plan_once(m, from, to, opt, 0, out);
+
+	for (uint64_t k = 1; !rc && out->cuts.n && k < ATTEMPTS &&
+			     out->lightpaths.n <= ATTEMPTS_LIGHTPATHS; k++) {
+		struct rwa_change other = { 0 }, worse = *out;
+
+		rc = plan_once(m, from, to, opt, k, &other);
+		if (!rc && is_better(&other, out)) {
+			*out = other;
+			other = worse;
+		}
+		rwa_change_fini(&other);
+	}
+	return rc;
 }
 
 int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
 		    const struct rwa_assignment *to, const struct rwa_change_options *opt,
 		    struct rwa_change *out, struct err *err)
 {
-	struct planner p = { .m = m, .from = from, .to = to,
-			     .opt = opt, .out = out };
 	int rc;
 
 	*out = (struct rwa_change){ 0 };
@@ -495,12 +586,7 @@ int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
 	    (rc = rwa_mesh_check(m, to, opt->channels, false, err))) {
 		return rc;
 	}
-	if (!(rc = rwa_mesh_match(m, from, to, &out->lightpaths)) &&
-	    !(rc = planner_init(&p)) && !(rc = begin(&p))) {
-		rc = order(&p);
-	}
-	planner_fini(&p);
-	if (rc) {
+	if (plan_best(m, from, to, opt, out)) {
 		rwa_change_fini(out);
 		return err_nomem(err);
 	}

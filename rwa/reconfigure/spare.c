@@ -46,6 +46,7 @@ struct spare_search {
 	int32_t lightpath;
 	int32_t src, dst;
 	int32_t first;		/* of p->width channels */
+	bool apart;		/* from all new routes */
 };
 
 /* True when a slot is, or is too near to, one of the lightpath's new route. */
@@ -64,14 +65,16 @@ static bool meets_goal(const struct planner *p, int32_t i, const struct rwa_hop 
 
 /* Sets h->fibre to the first that is free on the hop's channel; false when
  * none is, or when the partner is active on the link. */
-static bool free_fibre(const struct planner *p, int32_t i, struct rwa_hop *h)
+static bool free_fibre(const struct planner *p, const struct spare_search *s, struct rwa_hop *h)
 {
 	if (p->risk[p->link[h->arc]] == p->risk_stamp) {
 		return false;
 	}
 	for (h->fibre = 0; h->fibre < p->m->arcs.v[h->arc].fibres; h->fibre++) {
 		if (change_slot_free(p, h) && !mesh_is_shut_near(p->m, &p->shut, *h) &&
-		    !meets_goal(p, i, h)) {
+		    !meets_goal(p, s->lightpath, h) &&
+		    !(s->apart && u64map_get(&p->goals, mesh_slot_key(h->arc, h->fibre, h->channel),
+					     NULL))) {
 			return true;
 		}
 	}
@@ -97,7 +100,7 @@ static bool relax(struct planner *p, const struct spare_search *s, int32_t state
 
 	if ((a->src == s->src && !mesh_tunes(p->m, s->src, h.channel)) ||
 	    (a->dst == s->dst && !mesh_tunes(p->m, s->dst, h.channel)) ||
-	    cost >= p->cost[to] || !free_fibre(p, s->lightpath, &h)) {
+	    cost >= p->cost[to] || !free_fibre(p, s, &h)) {
 		return false;
 	}
 	p->cost[to] = cost;
@@ -194,18 +197,23 @@ static bool has_freed(const struct planner *p, int32_t i, int32_t first)
 	return false;
 }
 
-int change_find_spare(struct planner *p, int32_t i, struct rwa_place *route)
+int change_find_spare(struct planner *p, int32_t i, bool apart, struct rwa_place *route)
 {
 	const struct rwa_path *old = &p->from->paths.v[p->out->lightpaths.v[i].old_path];
 	const struct rwa_mesh_demand *d = &p->m->demands.v[old->demand];
-	struct spare_search s = { .lightpath = i, .src = d->src, .dst = d->dst };
+	struct spare_search s = { .lightpath = i, .src = d->src, .dst = d->dst,
+				  .apart = apart };
 	int64_t budget = p->m->budget_mdb == RWA_MESH_NO_LIMIT
 				 ? INT64_MAX >> COST_LOSS_SHIFT
 				 : p->m->budget_mdb - p->m->add_mdb - p->m->drop_mdb;
 
+	int32_t from = p->attempt && p->width == 1
+			       ? (int32_t)rng_below(&p->rng, (uint64_t)p->opt->channels) : 0;
+
 	*route = (struct rwa_place){ 0 };
 	mark_partner(p, i);
-	for (; s.first < p->opt->channels; s.first += p->width) {
+	for (int32_t k = 0; k < p->opt->channels; k += p->width) {
+		s.first = (k + from) % p->opt->channels;
 		if (!has_freed(p, i, s.first)) {
 			continue;
 		}
@@ -214,6 +222,6 @@ int change_find_spare(struct planner *p, int32_t i, struct rwa_place *route)
 			return take_spare(p, &s, route);
 		}
 	}
-	p->tried[i] = p->clock + 1;
+	p->tried[i] = apart ? p->tried[i] : p->clock + 1;
 	return 0;
 }

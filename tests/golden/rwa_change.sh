@@ -49,8 +49,8 @@ steps:
      0  drop     grey    -       c     a   b/0:0 a/0:0  dark
      1  reroute  red     1       a     c   b/0:0 c/0:0  b/0:2 c/0:2
      2  move     blue    0       b     c   c/0:1        c/0:0
-     3  add      -       2       a     b   dark         b/0:0
-     4  move     red     1       a     c   b/0:2 c/0:2  b/1:1 c/0:1
+     3  move     red     1       a     c   b/0:2 c/0:2  b/1:1 c/0:1
+     4  add      -       2       a     b   dark         b/0:0
 
 renamed:
   OLD ID  NEW ID  FROM  TO
@@ -162,8 +162,8 @@ expect 0 "as JSON" weft rwa change net.yaml old.yaml new.yaml --format json
 ["drop","grey",null,2,0]
 ["cut","red","1",2,0]
 ["move","blue","0",1,1]
-["add",null,"2",0,1]
 ["add","red","1",0,2]
+["add",null,"2",0,1]
 END
 )" ]]
 tap "null where a lightpath is in one file only"

@@ -208,8 +208,10 @@ class Simulator:
             if (at, c) in done:
                 continue
             done.add((at, c))
-            if at == p.dst and net.reaches(at, c):
-                return net.budget is None or loss <= net.budget
+            if at == p.dst:
+                if net.reaches(at, c):
+                    return net.budget is None or loss <= net.budget
+                continue
             cs = [c]
             if net.converts(at) and not net.between and at != p.src:
                 cs = range(net.below, self.channels - net.above)
@@ -224,9 +226,10 @@ class Simulator:
         return False
 
     def check_cut(self):
-        """No one could move, and no one who was not rerouted has a spare route."""
+        """No one that there is could move, and no one who was not rerouted has a
+        spare route."""
         for p in self.all:
-            if p.waits():
+            if p.waits() and p.begun:
                 need(not self.movable(p), "a cut, and another could move")
                 need(not p.now or p.rerouted or not self.spare(p),
                      "a cut, and", p.src, p.dst, "has a spare route")
