@@ -46,7 +46,7 @@ void spread_round(struct spread *s, const struct spread_left *later,
 		  const struct spread_price *price, struct spread_left *out);
 
 /*
- * All-gathers in which every item spreads by such a tree, one half of it by the
+ * All-gathers in which every item spreads by such a tree, or one half of it by the
  * tree's mirror: for each number of rounds that may be faster than *limit_ns
  * (which take() may lower), at several prices of the first rounds' links and of
  * nodes. take() owns *s, with its light; shape names its rounds as levels. Whole rings

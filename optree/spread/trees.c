@@ -2,7 +2,8 @@
  * All-gathers whose items spread by the trees that the bound counts: gaps of
  * unequal size, of which a lightpath skips no more than pays. On rings of a few dozen
  * nodes with channels enough for many lengths at once these load links less than
- * levels of one stride do. Prices on the links of the first rounds and on
+ * levels of one stride do. A tree whose directions differ may serve a half of each
+ * item, and its mirror the other half. Prices on the links of the first rounds and on
  * nodes make trees with fewer and shorter far lightpaths; which of them has the
  * least time in whole channels is tried out.
  */
@@ -33,6 +34,7 @@ struct trees {
 	int32_t *before[ROUNDS];
 	struct compose_records rec;
 	struct compose_shape shape;
+	bool halves;		/* one by the mirrored tree */
 	int64_t work;
 };
 
@@ -92,20 +94,20 @@ static int mod(int v, int n)
 	return v < 0 ? v + n : v;
 }
 
-/* One half of the item goes `len` nodes on from the node at `at`, the other half
- * in the mirror. sign: clockwise or not. */
+/* The item, or one half of it, goes `len` nodes on from the node at `at`, the other
+ * half in the mirror. sign: clockwise or not. */
 static int add_hop(struct trees *t, int round, int at, int sign, int len)
 {
 	struct compose_record r = {
 		.round = round, .len = len, .dir = sign > 0 ? RWA_CW : RWA_CCW,
-		.hop = { .at = mod(at, t->p->n), .dest = -1 },
+		.hop = { .at = mod(at, t->p->n), .dest = -1, .last = !t->halves },
 	};
 	struct compose_record mirror = r;
 
 	mirror.dir = sign > 0 ? RWA_CCW : RWA_CW;
 	mirror.hop.at = mod(-at, t->p->n);
 	mirror.hop.first = mirror.hop.last = 1;
-	return vec_push(&t->rec, r) || vec_push(&t->rec, mirror) ? WEFT_ENOMEM : 0;
+	return vec_push(&t->rec, r) || (t->halves && vec_push(&t->rec, mirror)) ? WEFT_ENOMEM : 0;
 }
 
 static int fill(struct trees *t, int round, int at, int sign, int gap);
@@ -230,7 +232,12 @@ int spread_trees(const struct optree_params *p, int reach, const int64_t *limit_
 			set_tables(&t, first_price[k % COUNT(first_price)],
 				   second_price[j % COUNT(second_price)],
 				   node_price[j / COUNT(second_price)]);
+			t.halves = true;
 			rc = try_tree(&t, take, data, err);
+			t.halves = false;
+			if (rc == 0) {
+				rc = try_tree(&t, take, data, err);
+			}
 		}
 	}
 	trees_fini(&t);
