@@ -138,7 +138,8 @@ int grouped_verify(const struct optree_groups *g, struct err *err);
 int grouped_expand(const struct optree_groups *g, const struct optree_params *p, bool mirror,
 		   struct coll_sched **out, struct err *err);
 
-/* The fastest found that is faster than limit_ns, or WEFT_EUNSUPPORTED. *out: grouped_fini() on success. Work is bounded by counts. */
+/* The fastest found that is faster than limit_ns, or WEFT_EUNSUPPORTED. *out:
+ * grouped_fini() on success. Work is bounded by counts. */
 int grouped_best(const struct optree_params *p, int reach, int64_t limit_ns,
 		 struct optree_groups *out, struct err *err);
 
@@ -148,8 +149,8 @@ int grouped_make_sums(const struct optree_params *p, int64_t limit_ns, struct op
 int grouped_best_sums(const struct optree_params *p, int reach, int64_t limit_ns,
 		      struct optree_groups *out, struct err *err);
 
-/* The all-gather, as optree_make(); faster than limit_ns, or WEFT_EUNSUPPORTED, as for a line
- * and with overlap. Without a bound. */
+/* The all-gather, as optree_make(); faster than limit_ns, or WEFT_EUNSUPPORTED, as for a
+ * line. With overlap every step counts a retuning. Without a bound. */
 int grouped_make(const struct optree_params *p, int64_t limit_ns, struct optree_plan *out,
 		 struct err *err);
 

@@ -51,15 +51,6 @@ static void set_levels(const struct optree_groups *g, struct optree_plan *out)
 	}
 }
 
-static int check_ring(const struct optree_params *p, struct err *err)
-{
-	if (p->overlap) {
-		return err_set(err, WEFT_EUNSUPPORTED,
-			       "grouped with overlap of retuning: not supported");
-	}
-	return part_supports(p, OPTREE_GROUPED, err);
-}
-
 /* The levels of an all-reduce of sums: stages, exchange, stages back. */
 static void set_sum_levels(const struct optree_groups *g, struct optree_plan *out)
 {
@@ -109,7 +100,7 @@ int grouped_make(const struct optree_params *p, int64_t limit_ns, struct optree_
 	struct optree_groups g;
 	int reach, rc;
 
-	if ((rc = check_ring(p, err)) || (rc = make_reach(p, &reach, err)) ||
+	if ((rc = part_supports(p, OPTREE_GROUPED, err)) || (rc = make_reach(p, &reach, err)) ||
 	    (rc = grouped_best(p, reach, limit_ns, &g, err)) || (rc = make_plan(p, &g, out, err))) {
 		return rc;
 	}
@@ -123,7 +114,7 @@ int grouped_make_sums(const struct optree_params *p, int64_t limit_ns, struct op
 	struct optree_groups g;
 	int reach, rc;
 
-	if ((rc = check_ring(p, err)) || (rc = make_reach(p, &reach, err)) ||
+	if ((rc = part_supports(p, OPTREE_GROUPED, err)) || (rc = make_reach(p, &reach, err)) ||
 	    (rc = grouped_best_sums(p, reach, limit_ns, &g, err)) ||
 	    (rc = make_plan(p, &g, out, err))) {
 		return rc;

@@ -303,8 +303,7 @@ static void faults_are_found(void **state)
 	find_faults(&p);
 }
 
-/* Overlap never costs anything, and its bound holds. Of composed plans: grouped
- * ones know no overlap. */
+/* Overlap never costs anything, and its bound holds. */
 static void overlap_is_no_slower(void **state)
 {
 	struct rng rng;
@@ -318,10 +317,10 @@ static void overlap_is_no_slower(void **state)
 			1 + (int64_t)rng_below(&rng, k % 2 ? 9000 : 9000000));
 		struct optree_plan plain, plan;
 
-		make(&p, OPTREE_COMPOSED, &plain);
+		make(&p, OPTREE_AUTO, &plain);
 		p.overlap = true;
 		p.convert_ns = (int64_t)rng_below(&rng, 25001);
-		make(&p, OPTREE_COMPOSED, &plan);
+		make(&p, OPTREE_AUTO, &plan);
 		assert_true(plan.time_ns <= plain.time_ns);
 		assert_true(plan.time_ns >= plan.bound_ns);
 		assert_true(plan.bound_ns <= plain.bound_ns);

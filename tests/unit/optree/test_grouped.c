@@ -181,6 +181,28 @@ static int refused(const struct optree_params *p)
 	return rc;
 }
 
+/* Resonators are set in the dark and in time, for each collective. */
+static void overlap_is_proven(void **state)
+{
+	static const enum coll_kind kinds[] = {
+		COLL_ALLGATHER, COLL_REDUCE_SCATTER, COLL_ALLREDUCE };
+
+	(void)state;
+	for (int k = 0; k < 9; k++) {
+		struct optree_params p = params(40 + 29 * (k / 3), 8, 4000);
+		struct optree_plan plan;
+		struct err err = { 0 };
+
+		p.overlap = true;
+		p.convert_ns = 1000 * k;
+		assert_int_equal(optree_collective(&p, kinds[k % 3], 0, OPTREE_GROUPED, &plan,
+						   &err), 0);
+		assert_int_equal(optree_plan_expand(&p, &plan, &err), 0);
+		assert_true(plan.time_ns >= plan.bound_ns);
+		optree_plan_fini(&plan);
+	}
+}
+
 static void unsupported_ones_say_so(void **state)
 {
 	static const struct optree_fibre light[] = {
@@ -191,9 +213,6 @@ static void unsupported_ones_say_so(void **state)
 	assert_int_equal(refused(&p), WEFT_EUNSUPPORTED);
 	p = params(16, 8, 4000);
 	assert_int_equal(refused(&p), 0);
-	p.overlap = true;
-	assert_int_equal(refused(&p), WEFT_EUNSUPPORTED);
-	p.overlap = false;
 	p.line = true;
 	assert_int_equal(refused(&p), WEFT_EUNSUPPORTED);
 	p.line = false;
@@ -334,6 +353,7 @@ int main(void)
 		cmocka_unit_test(auto_takes_the_faster),
 		cmocka_unit_test(parts_of_rings),
 		cmocka_unit_test(lights_have_a_limit),
+		cmocka_unit_test(overlap_is_proven),
 		cmocka_unit_test(unsupported_ones_say_so),
 		cmocka_unit_test(faults_are_found),
 		cmocka_unit_test(clashes_are_found),
