@@ -159,7 +159,7 @@ DEPS_testbed := base schedule launch host optics drv_core drivers linux model pl
 DEPS_d_core := base output rpc proto optics model plan proto_convert webui store apply
 DEPS_d_hosts := base rpc proto host optics model plan proto_convert store apply d_core
 DEPS_d_ha := base store apply d_core
-DEPS_d_change := base rpc proto optics model plan store apply d_core d_hosts
+DEPS_d_change := base rpc proto optics model plan proto_convert store apply d_core d_hosts
 DEPS_d_jobs := base output rpc proto schedule model plan proto_convert store apply d_core d_change
 DEPS_d_views := base output rpc http proto optics schedule model plan proto_convert webui store apply d_core d_hosts d_ha d_change d_jobs
 DEPS_daemon := base rpc proto model plan store apply d_core d_hosts d_ha d_change d_jobs d_views
@@ -207,7 +207,7 @@ $(B)/tests/unit/mpi/% $(B)/weft-mpi-run: LIBS += $(MPI_LIBS)
 
 # Services and their messages: reflection hands these out.
 PUBLIC_PROTOS := $(wildcard proto/weft/v1/*.proto proto/grpc/*/*/*.proto)
-PROTOS := $(PUBLIC_PROTOS) $(wildcard proto/weft/meta/*.proto proto/google/*/*.proto)
+PROTOS := $(PUBLIC_PROTOS) $(wildcard proto/weft/meta/*/*.proto proto/google/*/*.proto)
 PB_C := $(patsubst proto/%.proto,$(GEN)/proto/%.pb-c.c,$(PROTOS))
 PB_H := $(PB_C:.c=.h)
 
@@ -216,8 +216,8 @@ $(GEN)/proto/%.pb-c.c $(GEN)/proto/%.pb-c.h: proto/%.proto
 	$(Q)protoc-c -Iproto --c_out=$(GEN)/proto $<
 
 # The compiled public files as bytes in C.
-FILES_BIN := $(GEN)/proto/weft/meta/files.bin
-FILES_C := $(GEN)/proto/weft/meta/bytes.c
+FILES_BIN := $(GEN)/proto/weft/meta/v1/files.bin
+FILES_C := $(GEN)/proto/weft/meta/v1/bytes.c
 
 $(FILES_BIN): $(PUBLIC_PROTOS)
 	@mkdir -p $(@D)

@@ -82,10 +82,10 @@ static const struct route {
 	{ "/" service "/" name, &req##__descriptor, &res##__descriptor, \
 	  RPC_##streams, handle_##fn, __VA_ARGS__ }
 #define FABRIC(name, req, res, streams, fn, ...) \
-	ROUTE("weft.v1.Fabric", name, weft__v1__##req, weft__v1__##res, \
+	ROUTE("weft.v1.FabricService", name, weft__v1__##req, weft__v1__##res, \
 	      streams, fn, __VA_ARGS__)
 #define JOBS(name, req, res, streams, fn) \
-	ROUTE("weft.v1.Jobs", name, weft__v1__##req, weft__v1__##res, \
+	ROUTE("weft.v1.JobsService", name, weft__v1__##req, weft__v1__##res, \
 	      streams, fn, PART(jobs))
 #define HEALTH(name, streams, fn) \
 	ROUTE("grpc.health.v1.Health", name, \
@@ -98,32 +98,34 @@ static const struct route {
 	      grpc__reflection__v1__server_reflection_request, \
 	      grpc__reflection__v1__server_reflection_response, \
 	      BIDI_STREAMING, reflection, PART(reflection))
-	FABRIC("Plan", plan_request, plan_part, SERVER_STREAMING, plan, VIEWS),
-	FABRIC("Apply", apply_request, apply_event, SERVER_STREAMING, apply, PART(changes)),
-	FABRIC("Rollback", rollback_request, apply_event, SERVER_STREAMING,
+	FABRIC("Plan", plan_request, plan_response, SERVER_STREAMING, plan, VIEWS),
+	FABRIC("Apply", apply_request, apply_response, SERVER_STREAMING, apply, PART(changes)),
+	FABRIC("Rollback", rollback_request, rollback_response, SERVER_STREAMING,
 	       rollback, PART(changes)),
 	FABRIC("Confirm", confirm_request, confirm_response, UNARY, confirm, PART(changes)),
-	FABRIC("Cancel", cancel_request, apply_event, SERVER_STREAMING, cancel, PART(changes)),
+	FABRIC("Cancel", cancel_request, cancel_response, SERVER_STREAMING, cancel, PART(changes)),
 	FABRIC("Status", status_request, status_response, UNARY, status, VIEWS),
 	FABRIC("Diff", diff_request, diff_response, UNARY, diff, VIEWS),
-	FABRIC("Verify", verify_request, diff_response, UNARY, verify, VIEWS),
+	FABRIC("Verify", verify_request, verify_response, UNARY, verify, VIEWS),
 	FABRIC("History", history_request, history_response, UNARY, history, ENV),
 	FABRIC("Audit", audit_request, audit_response, UNARY, audit, ENV),
 	FABRIC("ExternalChanges", external_changes_request,
 	       external_changes_response, UNARY, external_changes, ENV),
-	FABRIC("Drain", hold_request, hold_response, UNARY, drain, PART(drain)),
-	FABRIC("Undrain", hold_request, hold_response, UNARY, undrain, PART(drain)),
-	FABRIC("Freeze", hold_request, hold_response, UNARY, freeze, PART(drain)),
-	FABRIC("Unfreeze", hold_request, hold_response, UNARY, unfreeze, PART(drain)),
-	FABRIC("SetPort", set_port_request, maintenance_response, UNARY, set_port, PART(changes)),
-	FABRIC("Recover", recover_request, maintenance_response, UNARY,
+	FABRIC("Drain", drain_request, drain_response, UNARY, drain, PART(drain)),
+	FABRIC("Undrain", undrain_request, undrain_response, UNARY, undrain, PART(drain)),
+	FABRIC("Freeze", freeze_request, freeze_response, UNARY, freeze, PART(drain)),
+	FABRIC("Unfreeze", unfreeze_request, unfreeze_response, UNARY, unfreeze,
+	       PART(drain)),
+	FABRIC("SetPort", set_port_request, set_port_response, UNARY, set_port, PART(changes)),
+	FABRIC("Recover", recover_request, recover_response, UNARY,
 	       recover_device, PART(changes)),
-	FABRIC("Watch", watch_request, watch_event, SERVER_STREAMING, watch, PART(env.events)),
+	FABRIC("Watch", watch_request, watch_response, SERVER_STREAMING, watch,
+	       PART(env.events)),
 	FABRIC("Log", log_request, log_response, UNARY, log, ENV),
-	FABRIC("GetSchedule", get_schedule_request, schedule_piece,
+	FABRIC("GetSchedule", get_schedule_request, get_schedule_response,
 	       SERVER_STREAMING, schedule, VIEWS),
-	JOBS("RequestJob", request_job_request, job, SERVER_STREAMING, request_job),
-	JOBS("ReleaseJob", release_job_request, job, SERVER_STREAMING, release_job),
+	JOBS("RequestJob", request_job_request, request_job_response, SERVER_STREAMING, request_job),
+	JOBS("ReleaseJob", release_job_request, release_job_response, SERVER_STREAMING, release_job),
 	JOBS("ListJobs", list_jobs_request, list_jobs_response, UNARY, list_jobs),
 	HEALTH("Check", UNARY, health_check),
 	HEALTH("Watch", SERVER_STREAMING, health_watch),

@@ -70,7 +70,7 @@ static int send_path(const struct plan *p, const struct plan_job *pj, const stru
 {
 	const struct model_fabric *f = p->fabric;
 	Weft__V1__PlanLightpath m = WEFT__V1__PLAN_LIGHTPATH__INIT;
-	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
+	Weft__V1__PlanResponse part = WEFT__V1__PLAN_RESPONSE__INIT;
 	struct path_numbers numbers;
 	size_t n = (size_t)path->n_elements;
 	Weft__V1__PlanElement *items = calloc(n + 1, sizeof(*items));
@@ -88,7 +88,7 @@ static int send_path(const struct plan *p, const struct plan_job *pj, const stru
 		m.n_elements = n;
 		m.elements = v;
 		fill_power(f, path, &numbers, &m);
-		part.part_case = WEFT__V1__PLAN_PART__PART_LIGHTPATH;
+		part.part_case = WEFT__V1__PLAN_RESPONSE__PART_LIGHTPATH;
 		part.lightpath = &m;
 		r = fn(&part, arg, err);
 	}
@@ -176,7 +176,7 @@ static int send_dark(const struct plan *p, msg_part_fn fn, void *arg, struct err
 {
 	const struct model_fabric *f = p->fabric;
 	Weft__V1__PlanOutages m = WEFT__V1__PLAN_OUTAGES__INIT;
-	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
+	Weft__V1__PlanResponse part = WEFT__V1__PLAN_RESPONSE__INIT;
 	struct dark d = { 0 };
 	int r = dark_init(&d, p, err);
 
@@ -192,7 +192,7 @@ static int send_dark(const struct plan *p, msg_part_fn fn, void *arg, struct err
 		}
 		m.n_jobs = d.n_downs - m.n_hosts;
 		m.jobs = d.down + m.n_hosts;
-		part.part_case = WEFT__V1__PLAN_PART__PART_OUTAGES;
+		part.part_case = WEFT__V1__PLAN_RESPONSE__PART_OUTAGES;
 		part.outages = &m;
 		r = fn(&part, arg, err);
 	}

@@ -155,7 +155,7 @@ static int send_summary(const struct plan *p, const struct plan_base *base,
 			msg_part_fn fn, void *arg, struct err *err)
 {
 	Weft__V1__PlanSummary s = WEFT__V1__PLAN_SUMMARY__INIT;
-	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
+	Weft__V1__PlanResponse part = WEFT__V1__PLAN_RESPONSE__INIT;
 	struct stages stages;
 	int r = list_stages(p, &stages, err);
 
@@ -183,7 +183,7 @@ static int send_summary(const struct plan *p, const struct plan_base *base,
 	s.stages = stages.v;
 	s.n_warnings = (size_t)p->n_warnings;
 	s.warnings = p->warnings;
-	part.part_case = WEFT__V1__PLAN_PART__PART_SUMMARY;
+	part.part_case = WEFT__V1__PLAN_RESPONSE__PART_SUMMARY;
 	part.summary = &s;
 	r = fn(&part, arg, err);
 	free(stages.items);
@@ -263,7 +263,7 @@ static int send_device(const struct plan *p, const struct plan_base *base,
 {
 	const struct model_device *md = &p->fabric->devices[d->device];
 	Weft__V1__PlanDevice m = WEFT__V1__PLAN_DEVICE__INIT;
-	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
+	Weft__V1__PlanResponse part = WEFT__V1__PLAN_RESPONSE__INIT;
 	const struct optics_xc *from[] = { d->del, d->add, d->displaced,
 					  d->external };
 	const int count[] = { d->n_del, d->n_add, d->n_displaced, d->n_external };
@@ -279,7 +279,7 @@ static int send_device(const struct plan *p, const struct plan_base *base,
 		goto out;
 	}
 	m.name = md->name;
-	m.kind = (Weft__V1__DeviceKind)md->kind;
+	m.kind = msg_device_kind(md->kind);
 	m.read = was_read(base, d->device);
 	m.n_delete_ = list[0].n;
 	m.delete_ = list[0].v;
@@ -295,7 +295,7 @@ static int send_device(const struct plan *p, const struct plan_base *base,
 	m.n_programs = programs.n;
 	m.switch_ns = d->switch_ns;
 	m.down_ns = d->down_ns;
-	part.part_case = WEFT__V1__PLAN_PART__PART_DEVICE;
+	part.part_case = WEFT__V1__PLAN_RESPONSE__PART_DEVICE;
 	part.device = &m;
 	r = fn(&part, arg, err);
 out:
@@ -655,12 +655,12 @@ void msg_job_fini(struct msg_job *j)
 
 static int send_job(const struct plan *p, int job, msg_part_fn fn, void *arg, struct err *err)
 {
-	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
+	Weft__V1__PlanResponse part = WEFT__V1__PLAN_RESPONSE__INIT;
 	struct msg_job j;
 	int r = msg_job_init(&j, p, job, err);
 
 	if (r == 0) {
-		part.part_case = WEFT__V1__PLAN_PART__PART_JOB;
+		part.part_case = WEFT__V1__PLAN_RESPONSE__PART_JOB;
 		part.job = &j.row;
 		r = fn(&part, arg, err);
 	}
@@ -671,11 +671,11 @@ static int send_job(const struct plan *p, int job, msg_part_fn fn, void *arg, st
 /* The plan file in pieces of MSG_PIECE bytes. */
 static int send_file(const struct plan *p, msg_part_fn fn, void *arg, struct err *err)
 {
-	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
+	Weft__V1__PlanResponse part = WEFT__V1__PLAN_RESPONSE__INIT;
 	struct buf b = { 0 };
 	int r = plan_file_write(p, &b, err);
 
-	part.part_case = WEFT__V1__PLAN_PART__PART_FILE;
+	part.part_case = WEFT__V1__PLAN_RESPONSE__PART_FILE;
 	for (size_t at = 0; r == 0 && at < b.len; at += part.file.len) {
 		part.file.data = (uint8_t *)b.data + at;
 		part.file.len = b.len - at < MSG_PIECE ? b.len - at
@@ -704,7 +704,7 @@ int msg_send_batch(const struct model_fabric *fabric, const struct dry_run_batch
 		   void *arg, struct err *err)
 {
 	Weft__V1__PlanBatch m = WEFT__V1__PLAN_BATCH__INIT;
-	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
+	Weft__V1__PlanResponse part = WEFT__V1__PLAN_RESPONSE__INIT;
 
 	m.stage = o->stage + 1;
 	m.phase = (char *)batch_phase_name(o->phase);
@@ -713,7 +713,7 @@ int msg_send_batch(const struct model_fabric *fabric, const struct dry_run_batch
 	m.n_lines = (size_t)o->n_lines;
 	m.lines = (char **)o->lines;
 	m.limits_unknown = o->guessed;
-	part.part_case = WEFT__V1__PLAN_PART__PART_BATCH;
+	part.part_case = WEFT__V1__PLAN_RESPONSE__PART_BATCH;
 	part.batch = &m;
 	return fn(&part, arg, err);
 }

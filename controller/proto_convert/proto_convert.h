@@ -18,6 +18,13 @@
 /* Bytes of a plan file or a schedule in one message. */
 #define MSG_PIECE ((size_t)256 << 10)
 
+/* The numbers of enum apply_verdict, apply_level, store_job_state and model_kind as those
+ * of the interface, which has 0 for "not told". */
+#define msg_verdict(v) ((Weft__V1__Verdict)((int)(v) + 1))
+#define msg_proof(v) ((Weft__V1__Proof)((int)(v) + 1))
+#define msg_job_state(v) ((Weft__V1__JobState)((int)(v) + 1))
+#define msg_device_kind(v) ((Weft__V1__DeviceKind)((int)(v) + 1))
+
 /* *at holding value, or NULL when that is not known. */
 Weft__V1__Number *msg_number(Weft__V1__Number *at, bool is_known, int64_t value);
 
@@ -38,7 +45,7 @@ void msg_circuits_fini(struct msg_circuits *c);
 /* Takes one part; the message lives during the call only. Called from within
  * msg_send_plan() and its like, in order. Non-zero stops them and is what
  * they return; err is filled then. */
-typedef int (*msg_part_fn)(const Weft__V1__PlanPart *part, void *arg, struct err *err);
+typedef int (*msg_part_fn)(const Weft__V1__PlanResponse *part, void *arg, struct err *err);
 
 /* Tells a plan in parts: summary, every device in order of change, every job,
  * and the plan file in pieces if wanted. base: what the plan was made from

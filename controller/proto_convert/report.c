@@ -834,7 +834,7 @@ void msg_out_requests(struct out *o, enum out_format format, Weft__V1__Job *cons
 	}
 }
 
-void msg_out_event(struct out *o, const Weft__V1__WatchEvent *ev)
+void msg_out_event(struct out *o, const Weft__V1__WatchResponse *ev)
 {
 	bool has_ended = ev->kind == WEFT__V1__EVENT_KIND__EVENT_KIND_CHANGE_ENDED;
 
@@ -939,7 +939,7 @@ void msg_out_status(struct out *o, enum out_format format, bool full,
 	}
 }
 
-void msg_out_diff(struct out *o, enum out_format format, bool full, const Weft__V1__DiffResponse *d)
+void msg_out_diff(struct out *o, enum out_format format, bool full, const Weft__V1__Diff *d)
 {
 	if (format != OUT_TABLE) {
 		msg_out_fields(o, d, NULL);

@@ -52,7 +52,7 @@ void msg_out_row(struct out *o, const struct msg_column *columns, const void *m)
 void msg_out_status(struct out *o, enum out_format format, bool full,
 		    const Weft__V1__StatusResponse *s);
 void msg_out_diff(struct out *o, enum out_format format, bool full,
-		  const Weft__V1__DiffResponse *d);
+		  const Weft__V1__Diff *d);
 /* A device all of whose circuits were asked for: for people its own fields,
  * external changes and a table of circuits with their insertion loss. */
 void msg_out_device(struct out *o, enum out_format format, const Weft__V1__DeviceState *d);
@@ -70,7 +70,7 @@ void msg_out_planned_jobs(struct out *o, enum out_format format, Weft__V1__PlanJ
 void msg_out_requests(struct out *o, enum out_format format, Weft__V1__Job *const *v, size_t n);
 
 /* The fields of an event; the verdict only when a change has ended. */
-void msg_out_event(struct out *o, const Weft__V1__WatchEvent *ev);
+void msg_out_event(struct out *o, const Weft__V1__WatchResponse *ev);
 
 /* Columns of Change and of Hold. */
 extern const struct msg_column msg_change_columns[], msg_hold_columns[];

@@ -410,6 +410,9 @@ static int take_message(struct rpc_call *call, struct err *err)
 	call->conn->held += call->request_bytes;
 	call->conn->held -= call->in.body.len;
 	rpc_deframer_fini(&call->in);
+	if (r == 0) {
+		r = rpc_check_values(call->request, err);
+	}
 	if (r == 0 && many_requests(call)) {
 		deliver(call);
 	}
@@ -554,6 +557,26 @@ static void compact(struct rpc_call *call)
 	}
 }
 
+/* A response type that several methods' answers have as their only field. */
+struct wrapper {
+	ProtobufCMessage base;
+	const ProtobufCMessage *inner;
+};
+
+static int append(struct rpc_call *call, const ProtobufCMessage *m, struct err *err)
+{
+	const ProtobufCMessageDescriptor *type = call->method->response;
+	struct wrapper w = { .inner = m };
+
+	if (m->descriptor != type) {
+		assert(type->n_fields == 1 && type->sizeof_message == sizeof(w) &&
+		       type->fields[0].descriptor == m->descriptor);
+		w.base.descriptor = type;
+		m = &w.base;
+	}
+	return rpc_frame_append(&call->out, m, room(call), err);
+}
+
 int rpc_send(struct rpc_call *call, const ProtobufCMessage *response, struct err *err)
 {
 	struct rpc_headers h = { .n = 0 };
@@ -563,11 +586,10 @@ int rpc_send(struct rpc_call *call, const ProtobufCMessage *response, struct err
 	if (!call->conn || call->ended) {
 		return err_set(err, WEFT_ECANCELED, "the call has ended");
 	}
-	assert(response->descriptor == call->method->response);
 	assert((call->method->streaming & RPC_SERVER_STREAMING) || !call->answered);
 	compact(call);
 	before = call->out.len;
-	r = rpc_frame_append(&call->out, response, room(call), err);
+	r = append(call, response, err);
 	if (r) {
 		return err_wrap(err, "%s: response queue", call->method->path);
 	}

@@ -53,7 +53,8 @@ static int check_prefix(struct rpc_deframer *d, struct err *err)
 	const uint8_t *p = d->prefix;
 
 	if (p[0] == 1) {
-		return err_set(err, WEFT_EUNSUPPORTED, "compressed messages are not supported");
+		return err_set(err, WEFT_EINTERNAL,
+			       "a compressed message, and no grpc-encoding that says how");
 	}
 	if (p[0] != 0) {
 		return err_set(err, WEFT_EINVAL, "message flag byte is %u, must be 0", p[0]);

@@ -52,8 +52,8 @@ struct rpc_deframer {
 /* Consumes input up to the end of a message. Returns 1 when d->body holds
  * a whole message (call rpc_deframer_next before going on), 0 when all
  * input is consumed without, or WEFT_ELIMIT (longer than max, known before
- * its body arrives), WEFT_EUNSUPPORTED (compressed), WEFT_EINVAL,
- * WEFT_ENOMEM. Memory grows with the bytes that came, not with the length
+ * its body arrives), WEFT_EINTERNAL (compressed, as the
+ * specification of gRPC has it), WEFT_EINVAL, WEFT_ENOMEM. Memory grows with the bytes that came, not with the length
  * announced. */
 int rpc_deframe(struct rpc_deframer *d, const uint8_t **data, size_t *len, struct err *err);
 void rpc_deframer_next(struct rpc_deframer *d);
@@ -136,6 +136,10 @@ void rpc_detail_encode(enum rpc_status status, const struct err *err,
 /* rpc_decode, telling in *used the heap bytes that *out occupies. */
 int rpc_decode_counted(const ProtobufCMessageDescriptor *type, const void *data, size_t len,
 		       size_t budget, ProtobufCMessage **out, size_t *used, struct err *err);
+
+/* values.c: whether the request m holds only strings of at most RPC_MAX_STRING bytes and known
+ * values of enumerations. WEFT_EINVAL names the field. O(m). */
+int rpc_check_values(const ProtobufCMessage *m, struct err *err);
 
 /* Length of the UTF-8 character at p (RFC 3629: shortest form, no
  * surrogates, up to U+10FFFF), 0 when there is none. */

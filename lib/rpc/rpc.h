@@ -8,7 +8,8 @@
  *
  * Boundary rules that this layer enforces for every request and response it
  * decodes: size and memory budget a call, valid UTF-8 without NUL in every
- * string, bounded nesting; a message that breaks one is INVALID_ARGUMENT or
+ * string, bounded nesting; of requests also RPC_MAX_STRING bytes a string and known
+ * values of enumerations; a message that breaks one is INVALID_ARGUMENT or
  * RESOURCE_EXHAUSTED and never reaches a handler.
  */
 #ifndef WEFT_LIB_RPC_RPC_H
@@ -39,6 +40,7 @@ const char *rpc_status_name(enum rpc_status s);
 struct rpc_server;
 struct rpc_call;	/* one call on the server, owned by the server */
 
+#define RPC_MAX_STRING 4096
 #define RPC_MAX_GROUPS 64
 
 /* Who calls: of a unix socket from SO_PEERCRED, of TCP from the certificate. */
@@ -90,7 +92,7 @@ enum rpc_streaming {
 };
 
 struct rpc_method {
-	const char *path;	/* "/weft.v1.Fabric/Plan" */
+	const char *path;	/* "/weft.v1.FabricService/Plan" */
 	const ProtobufCMessageDescriptor *request, *response;
 	enum rpc_streaming streaming;
 	rpc_handler handler;
@@ -168,7 +170,8 @@ const char *rpc_call_path(const struct rpc_call *call);
 const char *rpc_call_metadata(const struct rpc_call *call, const char *key);
 void rpc_call_on_cancel(struct rpc_call *call, rpc_cancel_cb cb, void *arg);
 
-/* Queues one response message (copied). WEFT_ELIMIT when the queue bound is
+/* Queues one response message (copied): the method's, or the message that is its only
+ * field, as where several methods answer with the same. WEFT_ELIMIT when the queue bound is
  * reached: the message is dropped and the caller decides. WEFT_ECANCELED
  * when no client waits for it any more. */
 int rpc_send(struct rpc_call *call, const ProtobufCMessage *response, struct err *err);

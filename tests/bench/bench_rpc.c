@@ -127,8 +127,8 @@ static void *plan_on(void *arg)
 	req.config.data = (uint8_t *)config;
 	req.config.len = strlen(config);
 	while (!over) {
-		if (rpc_client_call(c, "/weft.v1.Fabric/Plan", &req.base,
-				    &weft__v1__plan_part__descriptor, 60000,
+		if (rpc_client_call(c, "/weft.v1.FabricService/Plan", &req.base,
+				    &weft__v1__plan_response__descriptor, 60000,
 				    ignore, NULL, NULL, &err)) {
 			fprintf(stderr, "Plan: %s\n", err.msg);
 			exit(1);
@@ -166,7 +166,7 @@ static void measure_status(double *p50, double *p99, int *plans)
 	while (clk_now_ns() - start < RUN_NS && n < MAX_SAMPLES) {
 		int64_t at = clk_now_ns();
 
-		if (rpc_client_unary(c, "/weft.v1.Fabric/Status", &req.base,
+		if (rpc_client_unary(c, "/weft.v1.FabricService/Status", &req.base,
 				     &weft__v1__status_response__descriptor,
 				     10000, &res, &err)) {
 			fprintf(stderr, "Status: %s\n", err.msg);

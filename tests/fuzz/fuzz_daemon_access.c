@@ -21,8 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		}
 		return 0;
 	}
-	access_permit(a, &peer, "/weft.v1.Fabric/Apply", &err);
-	if (access_permit(a, &root, "/weft.v1.Fabric/Apply", &err)) {
+	access_permit(a, &peer, "/weft.v1.FabricService/Apply", &err);
+	if (access_permit(a, &root, "/weft.v1.FabricService/Apply", &err)) {
 		abort();
 	}
 	access_free(a);

@@ -15,7 +15,7 @@ const files = ["weft/v1/weft.proto", "weft/v1/jobs.proto", "grpc/health/v1/healt
 const definition = loader.loadSync(files, { includeDirs: [protos], keepCase: true,
 	longs: Number, enums: String, defaults: true, oneofs: true });
 const api = grpc.loadPackageDefinition(definition);
-const SERVICES = { Fabric: api.weft.v1.Fabric, Jobs: api.weft.v1.Jobs };
+const SERVICES = { Fabric: api.weft.v1.FabricService, Jobs: api.weft.v1.JobsService };
 const code = grpc.status;
 const called = new Set();
 
@@ -92,7 +92,7 @@ function listen(client, name, request = {}, options = {}) {
 }
 
 function last(events) {
-	return events.at(-1).result;
+	return events.at(-1).event.result;
 }
 
 // ---- tests ----
@@ -134,8 +134,8 @@ const TESTS = {
 		const [verified] = await ask(fabric, "Verify");
 		const [history] = await ask(fabric, "History", { limit: 5 });
 		assert.strictEqual(status.fabric, "small");
-		assert(diff.same && verified.same && verified.complete, verified);
-		assert.strictEqual(diff.generation, status.generation);
+		assert(diff.diff.same && verified.diff.same && verified.diff.complete, verified);
+		assert.strictEqual(diff.diff.generation, status.generation);
 		assert(history.changes.length > 0 && history.changes.length <= 5);
 		const [audit] = await ask(fabric, "Audit", { limit: 3 });
 		assert(audit.lines.length === 3 && audit.more && audit.changes.length > 0);
@@ -155,19 +155,19 @@ const TESTS = {
 		const again = await ask(jobs, "RequestJob", { name: "js", no_wait: true,
 			request_id: id, nodes: ["h0", "h1"], collective: "allreduce",
 			size_bytes: 1 << 20 });
-		assert.strictEqual(again.at(-1).id, asked.at(-1).id);
-		assert.strictEqual(asked.at(-1).name, "js");
+		assert.strictEqual(again.at(-1).job.id, asked.at(-1).job.id);
+		assert.strictEqual(asked.at(-1).job.name, "js");
 		const [list] = await ask(jobs, "ListJobs", { name: "js" });
 		assert.strictEqual(list.jobs.length, 1);
 		const over = await ask(jobs, "ReleaseJob", { name: "js" });
-		assert(["JOB_STATE_ENDED", "JOB_STATE_FAILED"].includes(over.at(-1).state), over);
+		assert(["JOB_STATE_ENDED", "JOB_STATE_FAILED"].includes(over.at(-1).job.state), over);
 		assert.strictEqual(await codeOf(ask(jobs, "ReleaseJob", { name: "js" })),
 			code.NOT_FOUND);
 	},
 
 	async health() {
 		const health = connect(api.grpc.health.v1.Health);
-		const [check] = await ask(health, "Check", { service: "weft.v1.Fabric" });
+		const [check] = await ask(health, "Check", { service: "weft.v1.FabricService" });
 		assert.strictEqual(check.status, "SERVING");
 		assert.strictEqual(await codeOf(ask(health, "Check", { service: "no.such" })),
 			code.NOT_FOUND);
@@ -190,7 +190,7 @@ const TESTS = {
 			const ended = new Promise((done) => call.on("status", (s) => done(s.code)));
 
 			called.add(client.ServerReflectionInfo.path);
-			assert(names.includes("weft.v1.Fabric") && names.includes("weft.v1.Jobs"), names);
+			assert(names.includes("weft.v1.FabricService") && names.includes("weft.v1.JobsService"), names);
 			call.end();
 			assert.strictEqual(await ended, code.OK);
 		}
@@ -215,7 +215,7 @@ const TESTS = {
 		assert(e.metadata.get("weft-place")[0].endsWith(":3:8"), e.metadata);
 		assert(e.metadata.get("grpc-status-details-bin")[0].length > 0);
 		const unknown = await new Promise((done) => connect(grpc.Client).makeUnaryRequest(
-			"/weft.v1.Fabric/NoSuch", (x) => x, (x) => x, Buffer.alloc(0), done));
+			"/weft.v1.FabricService/NoSuch", (x) => x, (x) => x, Buffer.alloc(0), done));
 		assert.strictEqual(unknown.code, code.UNIMPLEMENTED);
 	},
 

@@ -64,7 +64,7 @@ def passed(what):
     print("pass " + what, flush=True)
 
 
-FABRIC = "weft.v1.Fabric"
+FABRIC = "weft.v1.FabricService"
 HEALTH = "grpc.health.v1.Health"
 status = method(FABRIC, "Status")
 ask = message("weft.v1.StatusRequest")
@@ -88,7 +88,7 @@ def errors():
     assert code_of(lambda: method(HEALTH, "Check")(
         message(HEALTH[:-6] + "HealthCheckRequest", service="no.such"),
         timeout=10)) == grpc.StatusCode.NOT_FOUND
-    unknown = channel.unary_unary("/weft.v1.Fabric/NoSuch")
+    unknown = channel.unary_unary("/weft.v1.FabricService/NoSuch")
     assert code_of(lambda: unknown(b"", timeout=10)) == \
         grpc.StatusCode.UNIMPLEMENTED
     passed("errors carry their status")
@@ -126,7 +126,7 @@ def failed_circuits():
             pass
         raise AssertionError("applied")
     except grpc.RpcError as e:
-        assert event.result.verdict in (3, 4), event
+        assert event.event.result.verdict in (4, 5), event
         got = message("google.rpc.Status")
         got.ParseFromString(
             dict(e.trailing_metadata())["grpc-status-details-bin"])
@@ -188,7 +188,7 @@ def watchers():
                   for _ in range(84)]
     channel = first
     assert len(calls) >= 1000
-    assert all(next(c).kind == 0 for c in calls)
+    assert all(next(c).kind == 1 for c in calls)
     bad = message("weft.v1.ApplyRequest", config=b"weft: 1\n")
     refused = method(FABRIC, "Apply")
     for _ in range(1500):
@@ -198,11 +198,11 @@ def watchers():
         last = next(call).sequence
         for _ in range(10000):
             event = next(call)
-            if event.kind == 0:
+            if event.kind == 1:
                 break
             assert event.sequence == last + 1, (event, last)
             last = event.sequence
-        assert event.kind == 0 and event.sequence > last
+        assert event.kind == 1 and event.sequence > last
         assert event.text.startswith("resync from generation")
     peak = peak_mib(sys.argv[3])
     assert peak < 128, peak
@@ -249,7 +249,7 @@ def crowd():
 # What a viewer may call; whatever else there is must be refused to him.
 LOOKING = {"Plan", "Status", "Diff", "Verify", "History", "Audit", "ExternalChanges", "GetSchedule",
            "Watch", "ListJobs"}
-SERVICES = FABRIC, "weft.v1.Jobs"
+SERVICES = FABRIC, "weft.v1.JobsService"
 
 
 def service_methods(name):

@@ -40,7 +40,7 @@ tap "and none failed"
 tap "its circuits are those of its map"
 (($(value weft_plan_duration_seconds_count) >= 1 && $(value weft_store_commit_duration_seconds_count) >= 2))
 tap "plans and transactions are counted"
-[[ $(value 'grpc_server_handled_total{grpc_service="weft.v1.Fabric",grpc_method="Apply",grpc_code="OK"}') == 1 ]]
+[[ $(value 'grpc_server_handled_total{grpc_service="weft.v1.FabricService",grpc_method="Apply",grpc_code="OK"}') == 1 ]]
 tap "answers are counted by status"
 [[ $(tr -d '\r' <"$T/out" | sed '1,/^$/d' | awk '$1 == "#" && $2 == "TYPE" { print $3 }' | sort | uniq -d) == "" ]]
 tap "no metric is described twice"
@@ -71,7 +71,7 @@ ask "$GET"
 tap "is down"
 [[ $(value weft_frozen) == 1 ]]
 tap "frozen"
-(($(value 'grpc_server_started_total{grpc_service="weft.v1.Fabric",grpc_method="Freeze"}') == 1))
+(($(value 'grpc_server_started_total{grpc_service="weft.v1.FabricService",grpc_method="Freeze"}') == 1))
 tap "calls are counted"
 
 ask 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'

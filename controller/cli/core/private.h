@@ -220,7 +220,7 @@ void cli_out_hops(struct out *o, const char *key, const struct rwa_mesh *m,
 /* ---- plan_view.c: a plan told in parts ---- */
 
 struct plan_view {
-	VEC(Weft__V1__PlanPart *) parts;	/* owned; the rest points into them */
+	VEC(Weft__V1__PlanResponse *) parts;	/* owned; the rest points into them */
 	Weft__V1__PlanSummary *summary;		/* NULL: none came yet */
 	Weft__V1__PlanOutages *outages;		/* NULL: not asked for */
 	VEC(Weft__V1__PlanDevice *) devices;
@@ -232,7 +232,7 @@ struct plan_view {
 
 /* Takes a copy of one part. WEFT_EINVAL for a second summary, WEFT_ENOMEM;
  * kinds that are not known are kept and not shown. */
-int plan_view_add(struct plan_view *v, const Weft__V1__PlanPart *part, struct err *err);
+int plan_view_add(struct plan_view *v, const Weft__V1__PlanResponse *part, struct err *err);
 /* Frees all parts; a zeroed view is fine. */
 void plan_view_fini(struct plan_view *v);
 /* Prints as --format and --full ask. Tables: what changes by device ('+' add,
@@ -300,8 +300,8 @@ void cli_catch_signals(void);
  * written at once or not at all. */
 #define CLI_STOP_S 10
 void cli_stop_on_signals(void);
-/* Path of a method of weft.v1.Fabric, e.g. CLI_METHOD("Plan"). */
-#define CLI_METHOD(name) "/weft.v1.Fabric/" name
+/* Path of a method of weft.v1.FabricService, e.g. CLI_METHOD("Plan"). */
+#define CLI_METHOD(name) "/weft.v1.FabricService/" name
 
 /* Fetches the serialized schedule of a job. */
 int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes, struct err *err);
@@ -326,7 +326,7 @@ struct progress {
 /* Zeroes p and chooses bar or lines. Not freed. */
 void progress_init(struct progress *p, const struct cli *c);
 /* Shows one event, and keeps the result when it carries one. */
-void progress_event(struct progress *p, const Weft__V1__ApplyEvent *ev);
+void progress_event(struct progress *p, const Weft__V1__ChangeEvent *ev);
 /* Ends the line of a bar. */
 void progress_end(struct progress *p);
 

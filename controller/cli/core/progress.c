@@ -42,7 +42,7 @@ static void erase(struct progress *p)
 
 /* "[######------] 3/12 text", cut to one line: a line that wraps could not be
  * redrawn. */
-static void draw_bar(struct progress *p, const Weft__V1__ApplyEvent *ev, const char *text)
+static void draw_bar(struct progress *p, const Weft__V1__ChangeEvent *ev, const char *text)
 {
 	char cells[BAR_CELLS + 1], line[512];
 	int total = ev->total > 0 ? ev->total : 1;
@@ -87,7 +87,7 @@ static void put_eta(int64_t ns, char *text, size_t size)
 
 /* Problems are always printed, on lines of their own. Other events redraw the
  * bar on a terminal, and are lines elsewhere unless -q. */
-void progress_event(struct progress *p, const Weft__V1__ApplyEvent *ev)
+void progress_event(struct progress *p, const Weft__V1__ChangeEvent *ev)
 {
 	char text[384], eta[48];
 

@@ -154,7 +154,7 @@ struct pieces {
 /* Non-zero, which cancels the call, when memory or the limit is exceeded. */
 static int on_piece(const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__SchedulePiece *p = (const Weft__V1__SchedulePiece *)msg;
+	const Weft__V1__GetScheduleResponse *p = (const Weft__V1__GetScheduleResponse *)msg;
 	struct pieces *to = arg;
 
 	buf_add(to->bytes, p->data.data, p->data.len);
@@ -172,7 +172,7 @@ int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes, struct
 	req.job = (char *)job;
 	if (r == 0) {
 		r = rpc_client_call(client, CLI_METHOD("GetSchedule"), &req.base,
-				    &weft__v1__schedule_piece__descriptor, 0, on_piece, &to, NULL,
+				    &weft__v1__get_schedule_response__descriptor, 0, on_piece, &to, NULL,
 				    err);
 	}
 	if (r == 0 && to.degraded) {

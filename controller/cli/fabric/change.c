@@ -40,13 +40,18 @@ static int new_request_id(char id[2 * ID_BYTES + 1], struct err *err)
 	return 0;
 }
 
+/* Of Apply, Rollback and Cancel: their responses are alike. */
 static int on_event(const ProtobufCMessage *msg, void *arg)
 {
-	progress_event(arg, (const Weft__V1__ApplyEvent *)msg);
+	const Weft__V1__ChangeEvent *ev = ((const Weft__V1__ApplyResponse *)msg)->event;
+
+	if (ev) {
+		progress_event(arg, ev);
+	}
 	return 0;
 }
 
-/* Runs a call that sends ApplyEvents to its end; p gets them. WEFT_ECANCELED
+/* Runs a call that sends events of a change to its end; p gets them. WEFT_ECANCELED
  * when cli_interrupted became true meanwhile. No time limit: robots take
  * hours. */
 static int stream(struct cli *c, const char *method, const ProtobufCMessage *req,
@@ -56,7 +61,7 @@ static int stream(struct cli *c, const char *method, const ProtobufCMessage *req
 	int r = cli_connect(c, &client, err);
 
 	if (r == 0) {
-		r = rpc_client_call(client, method, req, &weft__v1__apply_event__descriptor, 0,
+		r = rpc_client_call(client, method, req, &weft__v1__apply_response__descriptor, 0,
 				    on_event, p, &cli_interrupted, err);
 	}
 	rpc_client_close(client);

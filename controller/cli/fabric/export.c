@@ -312,10 +312,10 @@ static void put_topograph(const struct tree *t, struct buf *b)
 /* Only the plan file of a plan's parts is of interest. */
 static int on_part(const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__PlanPart *part = (const Weft__V1__PlanPart *)msg;
+	const Weft__V1__PlanResponse *part = (const Weft__V1__PlanResponse *)msg;
 	struct buf *file = arg;
 
-	if (part->part_case == WEFT__V1__PLAN_PART__PART_FILE) {
+	if (part->part_case == WEFT__V1__PLAN_RESPONSE__PART_FILE) {
 		buf_add(file, part->file.data, part->file.len);
 	}
 	return file->failed;
@@ -333,7 +333,7 @@ static int fetch_fabric(struct cli *c, struct model_fabric **out, struct err *er
 	req.want_file = true;
 	if ((r = cli_connect(c, &client, err)) ||
 	    (r = rpc_client_call(client, CLI_METHOD("Plan"), &req.base,
-				 &weft__v1__plan_part__descriptor, 0, on_part,
+				 &weft__v1__plan_response__descriptor, 0, on_part,
 				 &bytes, NULL, err)) ||
 	    (r = plan_file_read(buf_cstr(&bytes), bytes.len, &file, err))) {
 		goto out;

@@ -12,7 +12,7 @@
 #include "controller/cli/core/private.h"
 #include "weft/v1/jobs.pb-c.h"
 
-#define JOBS_METHOD(name) "/weft.v1.Jobs/" name
+#define JOBS_METHOD(name) "/weft.v1.JobsService/" name
 
 /* ---- calls that stream the job ------------------------------------------- */
 
@@ -22,15 +22,19 @@ struct follow {
 	Weft__V1__Job *last;
 };
 
-/* Keeps a copy, as the message goes. */
+/* Keeps a copy, as the message goes. The responses of RequestJob and ReleaseJob are alike. */
 static int on_job(const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__Job *j = (const Weft__V1__Job *)msg;
+	const Weft__V1__Job *j = ((const Weft__V1__RequestJobResponse *)msg)->job;
 	struct follow *f = arg;
-	size_t len = weft__v1__job__get_packed_size(j);
+	size_t len = j ? weft__v1__job__get_packed_size(j) : 0;
 	uint8_t *data = malloc(len + 1);
 	char state[32];
 
+	if (!j) {
+		free(data);
+		return 0;
+	}
 	cli_say(f->c, CLI_NORMAL, "job %s: %s%s%s", j->name,
 		msg_enum(&weft__v1__job_state__descriptor, (int)j->state,
 			 state, sizeof(state)),
@@ -68,7 +72,7 @@ static int follow_job(struct cli *c, const char *method,
 
 	cli_catch_signals();
 	if (r == 0) {
-		r = rpc_client_call(client, method, req, &weft__v1__job__descriptor, 0, on_job, &f,
+		r = rpc_client_call(client, method, req, &weft__v1__request_job_response__descriptor, 0, on_job, &f,
 				    &cli_interrupted, err);
 	}
 	rpc_client_close(client);

@@ -13,7 +13,7 @@
  * fabric), since, who, reason. */
 static void show_holds(const struct cli *c, struct out *o, const void *answer)
 {
-	const Weft__V1__HoldResponse *h = answer;
+	const Weft__V1__Holds *h = ((const Weft__V1__DrainResponse *)answer)->held;
 
 	if (c->format == OUT_TABLE) {
 		msg_out_table(o, "holds", msg_hold_columns, (void *const *)h->holds, h->n_holds);
@@ -22,37 +22,46 @@ static void show_holds(const struct cli *c, struct out *o, const void *answer)
 	}
 }
 
-/* All four verbs are one message with different methods; a target of "" is
- * the whole fabric. */
-static int call_hold(struct cli *c, const char *method, const char *target, const char *reason,
+/* The four answers are alike. */
+static int call_hold(struct cli *c, const char *method, const ProtobufCMessage *req,
 		     struct err *err)
 {
-	Weft__V1__HoldRequest req = WEFT__V1__HOLD_REQUEST__INIT;
-
-	req.target = (char *)target;
-	req.reason = (char *)(reason ? reason : "");
-	return cli_call(c, method, &req.base, &weft__v1__hold_response__descriptor, CLI_CALL_MS,
+	return cli_call(c, method, req, &weft__v1__drain_response__descriptor, CLI_CALL_MS,
 			show_holds, err);
 }
 
 int cmd_drain(struct cli *c, struct err *err)
 {
-	return call_hold(c, CLI_METHOD("Drain"), c->argv[0], cli_opt(c, "comment"), err);
+	Weft__V1__DrainRequest req = WEFT__V1__DRAIN_REQUEST__INIT;
+	const char *reason = cli_opt(c, "comment");
+
+	req.target = c->argv[0];
+	req.reason = (char *)(reason ? reason : "");
+	return call_hold(c, CLI_METHOD("Drain"), &req.base, err);
 }
 
 int cmd_undrain(struct cli *c, struct err *err)
 {
-	return call_hold(c, CLI_METHOD("Undrain"), c->argv[0], NULL, err);
+	Weft__V1__UndrainRequest req = WEFT__V1__UNDRAIN_REQUEST__INIT;
+
+	req.target = c->argv[0];
+	return call_hold(c, CLI_METHOD("Undrain"), &req.base, err);
 }
 
 int cmd_freeze(struct cli *c, struct err *err)
 {
-	return call_hold(c, CLI_METHOD("Freeze"), "", cli_opt(c, "comment"), err);
+	Weft__V1__FreezeRequest req = WEFT__V1__FREEZE_REQUEST__INIT;
+	const char *reason = cli_opt(c, "comment");
+
+	req.reason = (char *)(reason ? reason : "");
+	return call_hold(c, CLI_METHOD("Freeze"), &req.base, err);
 }
 
 int cmd_unfreeze(struct cli *c, struct err *err)
 {
-	return call_hold(c, CLI_METHOD("Unfreeze"), "", NULL, err);
+	Weft__V1__UnfreezeRequest req = WEFT__V1__UNFREEZE_REQUEST__INIT;
+
+	return call_hold(c, CLI_METHOD("Unfreeze"), &req.base, err);
 }
 
 /* ---- device port, device recover ---- */
@@ -60,13 +69,13 @@ int cmd_unfreeze(struct cli *c, struct err *err)
 static void show_done(const struct cli *c, struct out *o, const void *answer)
 {
 	(void)c;
-	msg_out_fields(o, answer, NULL);
+	msg_out_fields(o, ((const Weft__V1__SetPortResponse *)answer)->maintenance, NULL);
 }
 
-/* By hand on one device, which may be a robot: hence the long deadline. */
+/* By hand on one device (the answers of both methods are alike), which may be a robot: hence the long deadline. */
 static int call(struct cli *c, const char *method, const ProtobufCMessage *req, struct err *err)
 {
-	return cli_call(c, method, req, &weft__v1__maintenance_response__descriptor, RECOVER_MS,
+	return cli_call(c, method, req, &weft__v1__set_port_response__descriptor, RECOVER_MS,
 			show_done, err);
 }
 

@@ -21,7 +21,7 @@ int cli_read_mode(const struct cli *c, Weft__V1__Mode *mode, struct err *err)
 
 /* A plan made here goes to its view in the same parts in which weftd sends
  * one. */
-static int take_part(const Weft__V1__PlanPart *part, void *arg, struct err *err)
+static int take_part(const Weft__V1__PlanResponse *part, void *arg, struct err *err)
 {
 	return plan_view_add(arg, part, err);
 }
@@ -62,7 +62,7 @@ static int on_part(const ProtobufCMessage *msg, void *arg)
 {
 	struct reception *rec = arg;
 
-	return plan_view_add(rec->view, (const Weft__V1__PlanPart *)msg, &rec->err);
+	return plan_view_add(rec->view, (const Weft__V1__PlanResponse *)msg, &rec->err);
 }
 
 /* weftd plans against what it knows of the devices; f NULL: the configuration
@@ -88,7 +88,7 @@ static int plan_online(const struct cli *c, struct rpc_client *client, const str
 	if (cli_has(c, "keep")) {
 		req.keep = (char *)cli_opt(c, "keep");
 	}
-	r = rpc_client_call(client, CLI_METHOD("Plan"), &req.base, &weft__v1__plan_part__descriptor,
+	r = rpc_client_call(client, CLI_METHOD("Plan"), &req.base, &weft__v1__plan_response__descriptor,
 			    0, on_part, &rec, NULL, err);
 	/* The callback ended the call: its error is the cause. */
 	if (r == WEFT_ECANCELED && rec.err.code) {

@@ -24,39 +24,39 @@
 /* ---- gathering ---- */
 
 /* A copy that outlives the call, by way of its bytes. */
-static Weft__V1__PlanPart *copy(const Weft__V1__PlanPart *part)
+static Weft__V1__PlanResponse *copy(const Weft__V1__PlanResponse *part)
 {
-	size_t len = weft__v1__plan_part__get_packed_size(part);
+	size_t len = weft__v1__plan_response__get_packed_size(part);
 	uint8_t *bytes = malloc(len + 1);
-	Weft__V1__PlanPart *out = NULL;
+	Weft__V1__PlanResponse *out = NULL;
 
 	if (bytes) {
-		weft__v1__plan_part__pack(part, bytes);
-		out = weft__v1__plan_part__unpack(NULL, len, bytes);
+		weft__v1__plan_response__pack(part, bytes);
+		out = weft__v1__plan_response__unpack(NULL, len, bytes);
 	}
 	free(bytes);
 	return out;
 }
 
 /* Enters a part that stands in v->parts into the list of its kind. */
-static int enter(struct plan_view *v, const Weft__V1__PlanPart *part, struct err *err)
+static int enter(struct plan_view *v, const Weft__V1__PlanResponse *part, struct err *err)
 {
 	switch (part->part_case) {
-	case WEFT__V1__PLAN_PART__PART_SUMMARY:
+	case WEFT__V1__PLAN_RESPONSE__PART_SUMMARY:
 		if (v->summary) {
 			return err_set(err, WEFT_EINVAL, "weftd sent two summaries");
 		}
 		v->summary = part->summary;
 		return 0;
-	case WEFT__V1__PLAN_PART__PART_DEVICE:
+	case WEFT__V1__PLAN_RESPONSE__PART_DEVICE:
 		return vec_push(&v->devices, part->device) ? err_nomem(err) : 0;
-	case WEFT__V1__PLAN_PART__PART_JOB:
+	case WEFT__V1__PLAN_RESPONSE__PART_JOB:
 		return vec_push(&v->jobs, part->job) ? err_nomem(err) : 0;
-	case WEFT__V1__PLAN_PART__PART_BATCH:
+	case WEFT__V1__PLAN_RESPONSE__PART_BATCH:
 		return vec_push(&v->batches, part->batch) ? err_nomem(err) : 0;
-	case WEFT__V1__PLAN_PART__PART_LIGHTPATH:
+	case WEFT__V1__PLAN_RESPONSE__PART_LIGHTPATH:
 		return vec_push(&v->lightpaths, part->lightpath) ? err_nomem(err) : 0;
-	case WEFT__V1__PLAN_PART__PART_OUTAGES:
+	case WEFT__V1__PLAN_RESPONSE__PART_OUTAGES:
 		v->outages = part->outages;
 		return 0;
 	default:	/* from a newer weftd */
@@ -64,17 +64,17 @@ static int enter(struct plan_view *v, const Weft__V1__PlanPart *part, struct err
 	}
 }
 
-int plan_view_add(struct plan_view *v, const Weft__V1__PlanPart *part, struct err *err)
+int plan_view_add(struct plan_view *v, const Weft__V1__PlanResponse *part, struct err *err)
 {
-	Weft__V1__PlanPart *own;
+	Weft__V1__PlanResponse *own;
 
-	if (part->part_case == WEFT__V1__PLAN_PART__PART_FILE) {
+	if (part->part_case == WEFT__V1__PLAN_RESPONSE__PART_FILE) {
 		buf_add(&v->file, part->file.data, part->file.len);
 		return v->file.failed ? err_nomem(err) : 0;
 	}
 	own = copy(part);
 	if (!own || vec_push(&v->parts, own)) {
-		weft__v1__plan_part__free_unpacked(own, NULL);
+		weft__v1__plan_response__free_unpacked(own, NULL);
 		return err_nomem(err);
 	}
 	return enter(v, own, err);
@@ -83,7 +83,7 @@ int plan_view_add(struct plan_view *v, const Weft__V1__PlanPart *part, struct er
 void plan_view_fini(struct plan_view *v)
 {
 	for (size_t i = 0; i < v->parts.n; i++) {
-		weft__v1__plan_part__free_unpacked(v->parts.v[i], NULL);
+		weft__v1__plan_response__free_unpacked(v->parts.v[i], NULL);
 	}
 	vec_fini(&v->parts);
 	vec_fini(&v->devices);

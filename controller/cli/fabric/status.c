@@ -40,7 +40,7 @@ int cmd_status(struct cli *c, struct err *err)
 
 /* Names the first device or host that did not answer; called when the answer
  * is not complete, and always returns an error. */
-static int find_unreachable(const Weft__V1__DiffResponse *d, struct err *err)
+static int find_unreachable(const Weft__V1__Diff *d, struct err *err)
 {
 	for (size_t i = 0; i < d->n_devices; i++) {
 		const Weft__V1__DeviceState *s = d->devices[i];
@@ -60,7 +60,7 @@ static int find_unreachable(const Weft__V1__DiffResponse *d, struct err *err)
 	return err_set(err, WEFT_EUNAVAIL, "not every device was read");
 }
 
-static int print_diff(struct cli *c, const Weft__V1__DiffResponse *d, struct err *err)
+static int print_diff(struct cli *c, const Weft__V1__Diff *d, struct err *err)
 {
 	struct out *o = out_new(c->format);
 
@@ -70,19 +70,19 @@ static int print_diff(struct cli *c, const Weft__V1__DiffResponse *d, struct err
 	return cli_print(o, err);
 }
 
-/* Prints first and judges then: also what is incomplete is worth seeing. */
+/* Of Diff and Verify, whose responses are alike. Prints first and judges then: also what is incomplete is worth seeing. */
 static int compare(struct cli *c, const char *method, const ProtobufCMessage *req,
 		   int timeout_ms, struct err *err)
 {
 	ProtobufCMessage *msg = NULL;
-	const Weft__V1__DiffResponse *d;
+	const Weft__V1__Diff *d;
 	int r = cli_unary(c, method, req, &weft__v1__diff_response__descriptor, timeout_ms, &msg,
 			  err);
 
 	if (r) {
 		return r;
 	}
-	d = (const Weft__V1__DiffResponse *)msg;
+	d = ((const Weft__V1__DiffResponse *)msg)->diff;
 	r = print_diff(c, d, err);
 	if (r == 0 && !d->same) {
 		r = CLI_PENDING;

@@ -31,7 +31,7 @@ struct watch {
 };
 
 /* One object a line. */
-static int add_json(struct buf *b, const Weft__V1__WatchEvent *ev)
+static int add_json(struct buf *b, const Weft__V1__WatchResponse *ev)
 {
 	struct out *o = out_new(OUT_JSON_LINE);
 	int r = WEFT_ENOMEM;
@@ -45,7 +45,7 @@ static int add_json(struct buf *b, const Weft__V1__WatchEvent *ev)
 }
 
 /* Time, generation, kind and text, in columns. */
-static void add_line(struct buf *b, const Weft__V1__WatchEvent *ev)
+static void add_line(struct buf *b, const Weft__V1__WatchResponse *ev)
 {
 	char when[32], kind[32];
 
@@ -59,7 +59,7 @@ static void add_line(struct buf *b, const Weft__V1__WatchEvent *ev)
 /* Prints one event. Non-zero ends the stream: enough events, or an error. */
 static int on_event(const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__WatchEvent *ev = (const Weft__V1__WatchEvent *)msg;
+	const Weft__V1__WatchResponse *ev = (const Weft__V1__WatchResponse *)msg;
 	struct watch *w = arg;
 	struct buf b = { 0 };
 	int r = 0;
@@ -102,7 +102,7 @@ int cmd_watch(struct cli *c, struct err *err)
 	}
 	cli_catch_signals();
 	r = rpc_client_call(client, CLI_METHOD("Watch"), &req.base,
-			    &weft__v1__watch_event__descriptor, 0, on_event,
+			    &weft__v1__watch_response__descriptor, 0, on_event,
 			    &w, &cli_interrupted, err);
 	rpc_client_close(client);
 	if (w.err.code) {
@@ -228,7 +228,7 @@ static int watch_until(struct wait *w, struct err *err)
 	w->err.code = 0;
 	if (r == 0) {
 		r = rpc_client_call(client, CLI_METHOD("Watch"), &req.base,
-				    &weft__v1__watch_event__descriptor, left_ms(w), on_watch_event,
+				    &weft__v1__watch_response__descriptor, left_ms(w), on_watch_event,
 				    w, &cli_interrupted, err);
 	}
 	rpc_client_close(client);

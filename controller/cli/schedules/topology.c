@@ -196,7 +196,7 @@ static void tell_diameter(void *arg, int done, int sources)
 {
 	struct info *x = arg;
 	int tenth = (int)((int64_t)done * 10 / sources);
-	Weft__V1__ApplyEvent event = WEFT__V1__APPLY_EVENT__INIT;
+	Weft__V1__ChangeEvent event = WEFT__V1__CHANGE_EVENT__INIT;
 
 	if ((int64_t)sources * topo_m(x->t) < TOLD_EFFORT || tenth == x->told) {
 		return;

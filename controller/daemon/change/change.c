@@ -14,14 +14,15 @@
 #include <string.h>
 
 #include "controller/daemon/change/private.h"
+#include "controller/proto_convert/proto_convert.h"
 #include "lib/base/log.h"
 #include "lib/base/vec.h"
 
 #define HISTORY_PAGE 64
 #define CONFIRM_MAX_NS (INT64_C(365) * 24 * 3600 * 1000000000)
 
-_Static_assert((int)APPLY_STUCK == (int)WEFT__V1__VERDICT__VERDICT_STUCK &&
-	       (int)APPLY_ERROR_FREE == (int)WEFT__V1__PROOF__PROOF_ERROR_FREE,
+_Static_assert((int)msg_verdict(APPLY_STUCK) == (int)WEFT__V1__VERDICT__VERDICT_STUCK &&
+	       (int)msg_proof(APPLY_ERROR_FREE) == (int)WEFT__V1__PROOF__PROOF_ERROR_FREE,
 	       "the API's enumerations are those of apply.h");
 
 /* From the request that begins it to its end; there is one at most. */
@@ -82,7 +83,7 @@ static int watch(struct running_change *c, struct rpc_call *call, struct err *er
 }
 
 /* A watcher that reads too slowly misses events, never the result. */
-static void send_all(struct running_change *c, const Weft__V1__ApplyEvent *ev)
+static void send_all(struct running_change *c, const Weft__V1__ChangeEvent *ev)
 {
 	for (size_t i = 0; i < c->watchers.n; i++) {
 		rpc_send(c->watchers.v[i], &ev->base, NULL);
@@ -93,7 +94,7 @@ static void send_all(struct running_change *c, const Weft__V1__ApplyEvent *ev)
 static void on_event(const struct apply_event *ev, void *arg)
 {
 	const struct change_hooks *hooks = &((struct running_change *)arg)->of->hooks;
-	Weft__V1__ApplyEvent m = WEFT__V1__APPLY_EVENT__INIT;
+	Weft__V1__ChangeEvent m = WEFT__V1__CHANGE_EVENT__INIT;
 
 	m.phase = (char *)ev->phase;
 	m.device = (char *)ev->device;
@@ -115,14 +116,14 @@ static void on_event(const struct apply_event *ev, void *arg)
 static void send_result(struct rpc_call *call, const struct apply_result *res,
 			int rc, const struct err *err)
 {
-	Weft__V1__ApplyEvent ev = WEFT__V1__APPLY_EVENT__INIT;
+	Weft__V1__ChangeEvent ev = WEFT__V1__CHANGE_EVENT__INIT;
 	Weft__V1__ChangeResult m = WEFT__V1__CHANGE_RESULT__INIT;
 	struct err send_err = { 0 };
 
-	m.verdict = (Weft__V1__Verdict)res->verdict;
+	m.verdict = msg_verdict(res->verdict);
 	m.change = res->change;
 	m.generation = res->generation;
-	m.proof = (Weft__V1__Proof)res->level;
+	m.proof = msg_proof(res->level);
 	m.took_ns = res->took_ns;
 	ev.result = &m;
 	for (int i = 0; i < res->n_failed && rc; i++) {
@@ -155,7 +156,7 @@ static void announce_end(const struct running_change *c, const struct apply_resu
 	const struct daemon_event ev = {
 		.kind = EVENT_KIND(CHANGE_ENDED),
 		.change = res->change,
-		.verdict = (Weft__V1__Verdict)res->verdict,
+		.verdict = msg_verdict(res->verdict),
 		.trace = c->trace,
 	};
 

@@ -324,7 +324,7 @@ static void finish_request(struct drain *d, struct rpc_call *call, int r, Weft__
 			   const char *text, struct err *err)
 {
 	const struct daemon_event ev = { .kind = kind };
-	Weft__V1__HoldResponse res = WEFT__V1__HOLD_RESPONSE__INIT;
+	Weft__V1__Holds res = WEFT__V1__HOLDS__INIT;
 
 	if (r == 0 && (r = drain_load(d, err)) == 0) {
 		log_warn("weftd", "%s", text);
@@ -370,7 +370,7 @@ static void release(struct drain *d, struct rpc_call *call, const char *what)
 
 void handle_drain(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__HoldRequest *req = (const void *)msg;
+	const Weft__V1__DrainRequest *req = (const void *)msg;
 	struct drain *d = arg;
 	struct err err = { 0 };
 
@@ -386,7 +386,7 @@ void handle_drain(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 
 void handle_undrain(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
-	const char *what = ((const Weft__V1__HoldRequest *)msg)->target;
+	const char *what = ((const Weft__V1__UndrainRequest *)msg)->target;
 	struct drain *d = arg;
 	struct err err = { 0 };
 
@@ -404,7 +404,7 @@ void handle_undrain(struct rpc_call *call, const ProtobufCMessage *msg, void *ar
 void handle_freeze(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	if (env_may_change(((struct drain *)arg)->env, call)) {
-		hold(arg, call, "", ((const Weft__V1__HoldRequest *)msg) ->reason);
+		hold(arg, call, "", ((const Weft__V1__FreezeRequest *)msg)->reason);
 	}
 }
 

@@ -196,7 +196,7 @@ static int check(struct maintenance_op *c, struct err *err)
 
 static void answer(const struct maintenance_op *c, const struct drv_outcome *o)
 {
-	Weft__V1__MaintenanceResponse m = WEFT__V1__MAINTENANCE_RESPONSE__INIT;
+	Weft__V1__Maintenance m = WEFT__V1__MAINTENANCE__INIT;
 	struct err err = { 0 };
 
 	m.device = (char *)c->device;

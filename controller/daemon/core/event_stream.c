@@ -25,7 +25,7 @@
 
 /* An event, with memory for its strings. */
 struct stream_event {
-	Weft__V1__WatchEvent m;
+	Weft__V1__WatchResponse m;
 	char device[CONF_MAX_NAME + 1], port[16], text[256];
 	char trace[TRACE_SIZE];
 };
@@ -98,7 +98,7 @@ static void on_gone(struct rpc_call *call, void *arg)
  * from here. */
 static int send_resync(struct watcher *w, struct err *err)
 {
-	Weft__V1__WatchEvent m = WEFT__V1__WATCH_EVENT__INIT;
+	Weft__V1__WatchResponse m = WEFT__V1__WATCH_RESPONSE__INIT;
 	struct event_stream *e = w->stream;
 	char text[64];
 
@@ -204,7 +204,7 @@ void event_emit(struct event_stream *e, const struct daemon_event *what, const c
 	struct watcher *w, *next;
 	va_list ap;
 
-	weft__v1__watch_event__init(&ev->m);
+	weft__v1__watch_response__init(&ev->m);
 	va_start(ap, fmt);
 	vsnprintf(ev->text, sizeof(ev->text), fmt, ap);
 	va_end(ap);

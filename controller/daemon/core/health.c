@@ -1,6 +1,6 @@
 /*
  * grpc.health.v1: the process ("") serves as long as it answers and is not
- * about to stop; "weft.v1.Fabric" from the moment all devices were asked
+ * about to stop; "weft.v1.FabricService" from the moment all devices were asked
  * for the first time, whether or not each of them answered: a fabric with a
  * dead switch can be planned and looked at, and Status says what is dead.
  */
@@ -54,7 +54,7 @@ static enum subject subject_of(const char *service)
 	if (service[0] == '\0') {
 		return PROCESS;
 	}
-	return strcmp(service, "weft.v1.Fabric") == 0 ? FABRIC : UNKNOWN;
+	return strcmp(service, "weft.v1.FabricService") == 0 ? FABRIC : UNKNOWN;
 }
 
 /* As the protocol counts. A call of Watch for an unknown service is answered

@@ -11,7 +11,7 @@
 #include "controller/daemon/core/core.h"
 #include "grpc/reflection/v1/reflection.pb-c.h"
 #include "lib/base/vec.h"
-#include "weft/meta/files.pb-c.h"
+#include "weft/meta/v1/files.pb-c.h"
 
 typedef Grpc__Reflection__V1__ServerReflectionRequest request;
 typedef Grpc__Reflection__V1__ServerReflectionResponse response;
@@ -34,8 +34,8 @@ struct symbol {
 
 struct reflection {
 	bool indexed;
-	Weft__Meta__FileSet *set;
-	Weft__Meta__File **files;	/* set->n_file, decoded */
+	Weft__Meta__V1__FileSet *set;
+	Weft__Meta__V1__File **files;	/* set->n_file, decoded */
 	VEC(struct symbol) symbols;
 };
 
@@ -82,7 +82,7 @@ static int add_symbol(struct reflection *r, enum symbol_kind kind, size_t file, 
 
 /* Enumerations of a file or of a message. */
 static int add_enums(struct reflection *r, size_t file, const char *scope,
-		     size_t n, Weft__Meta__Named **v, struct err *err)
+		     size_t n, Weft__Meta__V1__Named **v, struct err *err)
 {
 	const char *name;
 	int rc = 0;
@@ -101,15 +101,15 @@ static int add_messages(struct reflection *r, size_t file, const char *scope, si
 
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		ProtobufCMessage *decoded;
-		Weft__Meta__Message *m;
+		Weft__Meta__V1__Message *m;
 		const char *name;
 
-		rc = rpc_decode(&weft__meta__message__descriptor, v[i].data,
+		rc = rpc_decode(&weft__meta__v1__message__descriptor, v[i].data,
 				v[i].len, 0, &decoded, err);
 		if (rc) {
 			break;
 		}
-		m = (Weft__Meta__Message *)decoded;
+		m = (Weft__Meta__V1__Message *)decoded;
 		if ((rc = add_symbol(r, MESSAGE, file, scope, m->name, &name, err)) == 0 &&
 		    (rc = add_messages(r, file, name, m->n_nested_type, m->nested_type,
 				       err)) == 0) {
@@ -122,13 +122,13 @@ static int add_messages(struct reflection *r, size_t file, const char *scope, si
 
 /* The services of a file, and their methods as SERVICE.METHOD. */
 static int add_services(struct reflection *r, size_t file,
-			const Weft__Meta__File *f, struct err *err)
+			const Weft__Meta__V1__File *f, struct err *err)
 {
 	const char *name, *method;
 	int rc = 0;
 
 	for (size_t i = 0; i < f->n_service && rc == 0; i++) {
-		const Weft__Meta__Service *s = f->service[i];
+		const Weft__Meta__V1__Service *s = f->service[i];
 
 		rc = add_symbol(r, SERVICE, file, f->package, s->name, &name, err);
 		for (size_t k = 0; k < s->n_method && rc == 0; k++) {
@@ -143,14 +143,14 @@ static int add_file(struct reflection *r, size_t file, struct err *err)
 {
 	const ProtobufCBinaryData *bytes = &r->set->file[file];
 	ProtobufCMessage *decoded;
-	Weft__Meta__File *f;
+	Weft__Meta__V1__File *f;
 	int rc;
 
-	rc = rpc_decode(&weft__meta__file__descriptor, bytes->data, bytes->len, 0, &decoded, err);
+	rc = rpc_decode(&weft__meta__v1__file__descriptor, bytes->data, bytes->len, 0, &decoded, err);
 	if (rc) {
 		return rc;
 	}
-	f = r->files[file] = (Weft__Meta__File *)decoded;
+	f = r->files[file] = (Weft__Meta__V1__File *)decoded;
 	if ((rc = add_services(r, file, f, err)) ||
 	    (rc = add_messages(r, file, f->package, f->n_message_type, f->message_type,
 			       err))) {
@@ -165,12 +165,12 @@ static int reflection_load(struct reflection *r, struct err *err)
 	ProtobufCMessage *decoded;
 	int rc;
 
-	rc = rpc_decode(&weft__meta__file_set__descriptor, weft_files,
+	rc = rpc_decode(&weft__meta__v1__file_set__descriptor, weft_files,
 			weft_files_len, 0, &decoded, err);
 	if (rc) {
 		return rc;
 	}
-	r->set = (Weft__Meta__FileSet *)decoded;
+	r->set = (Weft__Meta__V1__FileSet *)decoded;
 	r->files = calloc(r->set->n_file, sizeof(*r->files));
 	if (!r->files) {
 		return err_nomem(err);
@@ -218,7 +218,7 @@ static size_t find_file(const struct reflection *r, const char *name)
 /* Marks a file and all that it imports. */
 static void mark(const struct reflection *r, size_t file, bool *wanted)
 {
-	const Weft__Meta__File *f = r->files[file];
+	const Weft__Meta__V1__File *f = r->files[file];
 
 	if (wanted[file]) {
 		return;

@@ -44,9 +44,9 @@ const char *standby_leader(const struct standby *s)
 int standby_permit(struct standby *s, const char *path, struct err *err)
 {
 	static const char *const answered[] = {
-		"/weft.v1.Fabric/Status", "/weft.v1.Fabric/History",
-		"/weft.v1.Fabric/Audit", "/weft.v1.Fabric/ExternalChanges",
-		"/weft.v1.Jobs/ListJobs",
+		"/weft.v1.FabricService/Status", "/weft.v1.FabricService/History",
+		"/weft.v1.FabricService/Audit", "/weft.v1.FabricService/ExternalChanges",
+		"/weft.v1.JobsService/ListJobs",
 	};
 	struct store_lease now;
 	struct err ignored = { 0 };

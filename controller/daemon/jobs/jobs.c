@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "controller/daemon/jobs/private.h"
+#include "controller/proto_convert/proto_convert.h"
 #include "controller/proto_convert/report.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -18,7 +19,8 @@
 #define MAX_LIVING 4096		/* jobs that are not over */
 #define MAX_CALLS 64		/* that wait for one job */
 
-_Static_assert((int)STORE_JOB_FAILED == (int)WEFT__V1__JOB_STATE__JOB_STATE_FAILED,
+_Static_assert((int)msg_job_state(STORE_JOB_FAILED) ==
+	       (int)WEFT__V1__JOB_STATE__JOB_STATE_FAILED,
 	       "the API's states are those of the store");
 
 /* ---- life ---------------------------------------------------------------- */
@@ -215,7 +217,7 @@ static int row_init(struct job_row *row, const struct job *j, struct err *err)
 	row->m.id = j->s.id;
 	row->m.name = j->s.name;
 	row->m.who = j->s.who;
-	row->m.state = (Weft__V1__JobState)j->s.state;
+	row->m.state = msg_job_state(j->s.state);
 	row->m.problem = j->s.problem;
 	row->m.position = job_position(j);
 	row->m.spec = (char *)buf_cstr(&row->spec);
@@ -225,7 +227,8 @@ static int row_init(struct job_row *row, const struct job *j, struct err *err)
 	row->m.requested_at_ns = j->s.asked_ns;
 	row->m.started_at_ns = j->s.started_ns;
 	row->m.ended_at_ns = j->s.ended_ns;
-	row->m.repair = j->req->repair;
+	row->m.repair = j->req->repair ? j->req->repair
+				       : WEFT__V1__JOB_REPAIR__JOB_REPAIR_DEGRADED;
 	row->m.rate = j->s.state == STORE_JOB_RUNNING ? j->rate : 0;
 	row->m.repairs = j->s.repairs;
 	return 0;
@@ -404,10 +407,6 @@ static int check_numbers(const Weft__V1__RequestJobRequest *q, struct err *err)
 	if (q->size_bytes <= 0 || q->duration_ns < 0 || q->min_ports < 0 || q->channels < 0) {
 		return err_set(err, WEFT_EINVAL, "size_bytes, duration_ns, "
 			       "min_ports or channels is out of range");
-	}
-	if (q->repair < WEFT__V1__JOB_REPAIR__JOB_REPAIR_DEGRADED ||
-	    q->repair > WEFT__V1__JOB_REPAIR__JOB_REPAIR_SPARE) {
-		return err_set(err, WEFT_EINVAL, "repair: %d is unknown", (int)q->repair);
 	}
 	if (q->repair == WEFT__V1__JOB_REPAIR__JOB_REPAIR_SPARE && q->ring[0]) {
 		return err_set(err, WEFT_EUNSUPPORTED, "repair: spares are for "

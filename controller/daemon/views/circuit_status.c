@@ -25,7 +25,7 @@ static void fill(struct circuit_signal *l, const struct drv_xc *x,
 	l->m.limit_mdb = msg_number(&l->limit, loss->limit_mdb != 0, loss->limit_mdb);
 	l->m.over_limit = loss->over;
 	l->m.degraded = loss->worse;
-	l->m.proof = (Weft__V1__Proof)proof;
+	l->m.proof = msg_proof(proof);
 }
 
 int circuit_view_init(struct circuit_view *v, const struct daemon_env *env,

@@ -34,7 +34,7 @@ void fill_change(Weft__V1__Change *m, const struct store_change *c)
 	weft__v1__change__init(m);
 	m->expected_down_ns = c->expected_down_ns;
 	m->down_ns = c->down_ns;
-	m->down_source = (Weft__V1__Proof)c->downtime_source;
+	m->down_source = msg_proof(c->downtime_source);
 	m->id = c->id;
 	m->outcome = outcome_name(c->verdict);
 	m->generation = c->generation;
@@ -49,7 +49,7 @@ void fill_change(Weft__V1__Change *m, const struct store_change *c)
 	m->superseded_by = c->superseded_by;
 	m->request_id = c->request_id;
 	m->trace_id = or_empty(c->trace);
-	m->proof = (Weft__V1__Proof)c->proof;
+	m->proof = msg_proof(c->proof);
 }
 
 void handle_history(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)

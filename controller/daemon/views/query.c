@@ -43,12 +43,12 @@ static bool is_new_config(struct store *store, const struct model_fabric *f)
 /* The plan does not know who answered, and what was applied before; the
  * summary must say: an operator applies no plan that rests on old readings without
  * knowing it. */
-static int send_summary(const struct plan_request *w, const Weft__V1__PlanPart *part,
+static int send_summary(const struct plan_request *w, const Weft__V1__PlanResponse *part,
 			struct err *err)
 {
 	const struct plan_call *p = w->arg;
 	Weft__V1__PlanSummary s = *part->summary;
-	Weft__V1__PlanPart m = *part;
+	Weft__V1__PlanResponse m = *part;
 	const struct apply_device *a;
 	int n, r;
 
@@ -70,12 +70,12 @@ static int send_summary(const struct plan_request *w, const Weft__V1__PlanPart *
 }
 
 /* Nor does it know what a device forgets. */
-static int send_device(const struct plan_request *w, const Weft__V1__PlanPart *part,
+static int send_device(const struct plan_request *w, const Weft__V1__PlanResponse *part,
 		       struct err *err)
 {
 	const struct plan_call *p = w->arg;
 	Weft__V1__PlanDevice d = *part->device;
-	Weft__V1__PlanPart m = *part;
+	Weft__V1__PlanResponse m = *part;
 	const struct apply_device *a;
 	int n;
 
@@ -91,15 +91,15 @@ static int send_device(const struct plan_request *w, const Weft__V1__PlanPart *p
 
 /* Called for each part in the order of the stream; two of them lack what only
  * weftd knows. */
-static int send_part(const Weft__V1__PlanPart *part, void *arg, struct err *err)
+static int send_part(const Weft__V1__PlanResponse *part, void *arg, struct err *err)
 {
 	const struct plan_request *w = arg;
 	const struct plan_call *p = w->arg;
 
 	switch (part->part_case) {
-	case WEFT__V1__PLAN_PART__PART_SUMMARY:
+	case WEFT__V1__PLAN_RESPONSE__PART_SUMMARY:
 		return send_summary(w, part, err);
-	case WEFT__V1__PLAN_PART__PART_DEVICE:
+	case WEFT__V1__PLAN_RESPONSE__PART_DEVICE:
 		return send_device(w, part, err);
 	default:
 		return rpc_send(p->call, &part->base, err);
@@ -298,7 +298,7 @@ static void end_schedule(struct schedule_call *p)
 static void pump(uv_timer_t *timer)
 {
 	struct schedule_call *p = timer->data;
-	Weft__V1__SchedulePiece m = WEFT__V1__SCHEDULE_PIECE__INIT;
+	Weft__V1__GetScheduleResponse m = WEFT__V1__GET_SCHEDULE_RESPONSE__INIT;
 
 	m.total_bytes = (int64_t)p->bytes.len;
 	m.degraded = p->degraded;

@@ -276,7 +276,7 @@ static int fill_device(const struct views *d, const struct device_views *s, stru
 
 	weft__v1__device_state__init(m);
 	m->name = md->name;
-	m->kind = (Weft__V1__DeviceKind)md->kind;
+	m->kind = msg_device_kind(md->kind);
 	m->driver = md->driver ? md->driver : "";
 	m->address = md->address ? md->address : "";
 	m->reachable = a->reachable;
@@ -284,7 +284,7 @@ static int fill_device(const struct views *d, const struct device_views *s, stru
 	m->problem = (char *)a->problem;
 	m->read_at_ns = a->read_at_ns;
 	m->restarted = a->restarted;
-	m->proof = (Weft__V1__Proof)a->level;
+	m->proof = msg_proof(a->level);
 	m->identity = (char *)a->snap.identity;
 	m->circuits = v->intent.n_xcs;
 	m->lossy = a->n_lossy;
@@ -338,7 +338,7 @@ static bool moved_by_hand(const Weft__V1__DeviceState *m)
 
 void answer_diff(const struct views *d, struct rpc_call *call)
 {
-	Weft__V1__DiffResponse m = WEFT__V1__DIFF_RESPONSE__INIT;
+	Weft__V1__Diff m = WEFT__V1__DIFF__INIT;
 	struct err err = { 0 };
 	struct hosts_view hosts = { 0 };
 	struct device_views s;

@@ -11,7 +11,7 @@ An object is a JSON file in a folder, in the place of the API server:
 Each round compares what is wanted with what weftd has and takes one step
 towards it, so that it does not matter what was missed: requests carry the
 object's uid, which makes them one job however often they are sent. Nothing
-but weft.v1.Jobs is used. Jobs of others are left alone.
+but weft.v1.JobsService is used. Jobs of others are left alone.
 
     protoc -I proto --python_out=DIR weft/v1/jobs.proto
     PYTHONPATH=DIR controller.py --target unix:/run/weft/weftd.sock FOLDER
@@ -29,14 +29,14 @@ PREFIX = "k8s-"
 
 
 class Weft:
-    """The three calls of weft.v1.Jobs."""
+    """The three calls of weft.v1.JobsService."""
 
     def __init__(self, target):
         self.channel = grpc.insecure_channel(target)
 
     def _call(self, kind, name, request, response):
         return getattr(self.channel, kind)(
-            "/weft.v1.Jobs/" + name,
+            "/weft.v1.JobsService/" + name,
             request_serializer=request.SerializeToString,
             response_deserializer=response.FromString)
 
@@ -49,18 +49,18 @@ class Weft:
 
     def request(self, name, uid, spec):
         call = self._call("unary_stream", "RequestJob", pb.RequestJobRequest,
-                          pb.Job)
+                          pb.RequestJobResponse)
         repair = pb.JobRepair.Value(
             "JOB_REPAIR_" + spec.get("repair", "degraded").upper())
         request = pb.RequestJobRequest(
             name=name, count=spec["nodes"], collective=spec["collective"],
             size_bytes=spec["size"], priority=spec.get("priority", 0),
             repair=repair, no_wait=True, request_id=uid)
-        return list(call(request, timeout=10))[-1]
+        return list(call(request, timeout=10))[-1].job
 
     def release(self, name):
         call = self._call("unary_stream", "ReleaseJob", pb.ReleaseJobRequest,
-                          pb.Job)
+                          pb.ReleaseJobResponse)
         # One answer is enough: the job ends whether we listen or not.
         stream = call(pb.ReleaseJobRequest(name=name), timeout=10)
         next(stream)

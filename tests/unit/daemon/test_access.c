@@ -11,8 +11,8 @@
 #include "lib/base/log.h"
 
 #define OWNER 900
-#define STATUS "/weft.v1.Fabric/Status"
-#define APPLY "/weft.v1.Fabric/Apply"
+#define STATUS "/weft.v1.FabricService/Status"
+#define APPLY "/weft.v1.FabricService/Apply"
 #define HEALTH "/grpc.health.v1.Health/Check"
 
 static const char grants[] =
@@ -61,7 +61,7 @@ static void assert_may(const struct access *a, struct rpc_peer peer,
 	assert_int_equal(access_permit(a, &peer, APPLY, &err),
 			 strstr(what, "apply") ? 0 : WEFT_EDENIED);
 	/* What no table knows, and what begins like something harmless. */
-	assert_int_equal(access_permit(a, &peer, "/weft.v1.Fabric/StatusX",
+	assert_int_equal(access_permit(a, &peer, "/weft.v1.FabricService/StatusX",
 				       &err),
 			 strstr(what, "apply") ? 0 : WEFT_EDENIED);
 }

@@ -9,7 +9,7 @@
 #include "collective/schedule/schedule.h"
 #include "tests/unit/daemon/fixture.h"
 
-#define METHOD(name) "/weft.v1.Fabric/" name
+#define METHOD(name) "/weft.v1.FabricService/" name
 #define RING "Ring(4)"
 #define OTHER "UniRing(1,4)"
 
@@ -25,7 +25,7 @@ struct outcome {
 
 static int on_event(const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__ApplyEvent *ev = (const Weft__V1__ApplyEvent *)msg;
+	const Weft__V1__ChangeEvent *ev = ((const Weft__V1__ApplyResponse *)msg)->event;
 	struct outcome *o = arg;
 
 	o->events++;
@@ -46,7 +46,7 @@ static int call_change(struct fixture *f, const char *method,
 {
 	memset(o, 0, sizeof(*o));
 	return rpc_client_call(f->client, method, req,
-			       &weft__v1__apply_event__descriptor, 30000,
+			       &weft__v1__apply_response__descriptor, 30000,
 			       on_event, o, NULL, &f->err);
 }
 
@@ -117,16 +117,16 @@ struct planned {
 
 static int on_part(const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__PlanPart *part = (const Weft__V1__PlanPart *)msg;
+	const Weft__V1__PlanResponse *part = (const Weft__V1__PlanResponse *)msg;
 	struct planned *p = arg;
 
-	if (part->part_case == WEFT__V1__PLAN_PART__PART_SUMMARY) {
+	if (part->part_case == WEFT__V1__PLAN_RESPONSE__PART_SUMMARY) {
 		p->summary = *part->summary;
-	} else if (part->part_case == WEFT__V1__PLAN_PART__PART_FILE) {
+	} else if (part->part_case == WEFT__V1__PLAN_RESPONSE__PART_FILE) {
 		buf_add(&p->file, part->file.data, part->file.len);
 	}
-	p->devices += part->part_case == WEFT__V1__PLAN_PART__PART_DEVICE;
-	p->jobs += part->part_case == WEFT__V1__PLAN_PART__PART_JOB;
+	p->devices += part->part_case == WEFT__V1__PLAN_RESPONSE__PART_DEVICE;
+	p->jobs += part->part_case == WEFT__V1__PLAN_RESPONSE__PART_JOB;
 	return 0;
 }
 
@@ -140,7 +140,7 @@ static int make_plan(struct fixture *f, const char *text, struct planned *p)
 	req.config.len = strlen(text);
 	req.want_file = true;
 	return rpc_client_call(f->client, METHOD("Plan"), &req.base,
-			       &weft__v1__plan_part__descriptor, 30000,
+			       &weft__v1__plan_response__descriptor, 30000,
 			       on_part, p, NULL, &f->err);
 }
 
@@ -185,7 +185,7 @@ static void test_empty(void **state)
 	assert_null(s->last_change);
 	weft__v1__status_response__free_unpacked(s, NULL);
 	assert_int_equal(rpc_client_call(f->client, METHOD("Plan"), &req.base,
-					 &weft__v1__plan_part__descriptor,
+					 &weft__v1__plan_response__descriptor,
 					 10000, on_part, &p, NULL, &f->err),
 			 WEFT_ENOTFOUND);
 	assert_int_equal(rollback_to(f, NULL, &o), WEFT_ENOTFOUND);
@@ -335,7 +335,7 @@ static void test_refused_circuit_is_rolled_back(void **state)
 	assert_true(o.problems > 0);
 	assert_non_null(strstr(f->err.msg, "ocs0"));
 	d = verify(f);
-	assert_true(d->same);
+	assert_true(d->diff->same);
 	weft__v1__diff_response__free_unpacked(d, NULL);
 }
 
@@ -410,7 +410,7 @@ static void *run_slow(void *arg)
 	config_request(&req, s->text);
 	req.request_id = "slow";
 	s->rc = rpc_client_call(s->client, METHOD("Apply"), &req.base,
-				&weft__v1__apply_event__descriptor, 30000,
+				&weft__v1__apply_response__descriptor, 30000,
 				on_event, &s->o, &s->leave, &err);
 	return NULL;
 }
@@ -478,7 +478,7 @@ static void test_cancel(void **state)
 	assert_true(o.verdict == WEFT__V1__VERDICT__VERDICT_REFUSED ||
 		    o.verdict == WEFT__V1__VERDICT__VERDICT_ROLLED_BACK);
 	d = verify(f);
-	assert_true(d->same);
+	assert_true(d->diff->same);
 	weft__v1__diff_response__free_unpacked(d, NULL);
 	/* asking late gets the same answer */
 	assert_int_equal(call_change(f, METHOD("Cancel"), &req.base, &o),
@@ -534,8 +534,8 @@ static void test_client_goes_away(void **state)
 
 static int on_piece(const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__SchedulePiece *p =
-		(const Weft__V1__SchedulePiece *)msg;
+	const Weft__V1__GetScheduleResponse *p =
+		(const Weft__V1__GetScheduleResponse *)msg;
 
 	buf_add(arg, p->data.data, p->data.len);
 	return 0;
@@ -548,7 +548,7 @@ static int get_schedule(struct fixture *f, char *job, struct buf *b)
 
 	req.job = job;
 	return rpc_client_call(f->client, METHOD("GetSchedule"), &req.base,
-			       &weft__v1__schedule_piece__descriptor, 30000,
+			       &weft__v1__get_schedule_response__descriptor, 30000,
 			       on_piece, b, NULL, &f->err);
 }
 
@@ -584,8 +584,8 @@ static void test_restart_keeps_everything(void **state)
 	daemon_down(f);
 	daemon_up(f);
 	d = verify(f);
-	assert_true(d->same && d->complete);
-	assert_int_equal(d->devices[0]->circuits, 8);
+	assert_true(d->diff->same && d->diff->complete);
+	assert_int_equal(d->diff->devices[0]->circuits, 8);
 	weft__v1__diff_response__free_unpacked(d, NULL);
 	s = get_status(f);
 	assert_string_equal(s->state_uuid, uuid);
@@ -606,12 +606,12 @@ static void test_lost_light_is_named(void **state)
 	assert_int_equal(unlink(path), 0);
 	daemon_up(f);
 	d = verify(f);
-	assert_false(d->same);
-	assert_int_equal(d->devices[0]->n_missing, 8);
-	assert_int_equal(d->devices[0]->proof,
+	assert_false(d->diff->same);
+	assert_int_equal(d->diff->devices[0]->n_missing, 8);
+	assert_int_equal(d->diff->devices[0]->proof,
 			 WEFT__V1__PROOF__PROOF_UNVERIFIED);
-	assert_string_equal(d->devices[0]->missing[0]->from, "gpu0.p0");
-	assert_int_equal(d->devices[0]->missing[0]->in, 1);
+	assert_string_equal(d->diff->devices[0]->missing[0]->from, "gpu0.p0");
+	assert_int_equal(d->diff->devices[0]->missing[0]->in, 1);
 	weft__v1__diff_response__free_unpacked(d, NULL);
 }
 

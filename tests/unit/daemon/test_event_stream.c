@@ -7,7 +7,7 @@
 
 #include "tests/unit/daemon/fixture.h"
 
-#define METHOD(name) "/weft.v1.Fabric/" name
+#define METHOD(name) "/weft.v1.FabricService/" name
 #define KIND(k) WEFT__V1__EVENT_KIND__EVENT_KIND_##k
 #define MOST 16384
 #define VERY_MANY 2000
@@ -28,7 +28,7 @@ struct seen {
 
 static int on_event(const ProtobufCMessage *msg, void *arg)
 {
-	const Weft__V1__WatchEvent *ev = (const Weft__V1__WatchEvent *)msg;
+	const Weft__V1__WatchResponse *ev = (const Weft__V1__WatchResponse *)msg;
 	struct seen *s = arg;
 
 	assert_true(s->n < MOST);
@@ -58,7 +58,7 @@ static void watch(struct seen *s)
 	assert_int_equal(rpc_client_open(s->f->socket, 5000, &client, &err),
 			 0);
 	assert_int_equal(rpc_client_call(client, METHOD("Watch"), &req.base,
-					 &weft__v1__watch_event__descriptor,
+					 &weft__v1__watch_response__descriptor,
 					 30000, on_event, s, NULL, &err),
 			 WEFT_ECANCELED);
 	rpc_client_close(client);
@@ -79,7 +79,7 @@ static int apply_text(struct fixture *f, const char *text)
 	req.config.data = (uint8_t *)text;
 	req.config.len = strlen(text);
 	return rpc_client_call(f->client, METHOD("Apply"), &req.base,
-			       &weft__v1__apply_event__descriptor, 30000,
+			       &weft__v1__apply_response__descriptor, 30000,
 			       ignore, NULL, NULL, &f->err);
 }
 

@@ -106,7 +106,7 @@ static void take_job(struct told *t, const Weft__V1__PlanJob *j)
 	assert_true(strlen(j->bandwidth_factor) > 0);
 }
 
-static int take(const Weft__V1__PlanPart *part, void *arg, struct err *err)
+static int take(const Weft__V1__PlanResponse *part, void *arg, struct err *err)
 {
 	struct told *t = arg;
 
@@ -117,15 +117,15 @@ static int take(const Weft__V1__PlanPart *part, void *arg, struct err *err)
 		return err_set(err, WEFT_ELIMIT, "enough");
 	}
 	switch (part->part_case) {
-	case WEFT__V1__PLAN_PART__PART_SUMMARY:
+	case WEFT__V1__PLAN_RESPONSE__PART_SUMMARY:
 		t->summaries++;
 		t->empty = part->summary->nothing_to_do;
 		assert_int_equal(part->summary->unread, 2);
 		break;
-	case WEFT__V1__PLAN_PART__PART_DEVICE:
+	case WEFT__V1__PLAN_RESPONSE__PART_DEVICE:
 		take_device(t, part->device);
 		break;
-	case WEFT__V1__PLAN_PART__PART_JOB:
+	case WEFT__V1__PLAN_RESPONSE__PART_JOB:
 		take_job(t, part->job);
 		break;
 	default:

@@ -173,7 +173,7 @@ static void test_deframe_refusals(void **state)
 	(void)state;
 	assert_int_equal(deframe("\0\0\0\0\xb", 5), WEFT_ELIMIT);
 	assert_int_equal(deframe("\0\xff\xff\xff\xff", 5), WEFT_ELIMIT);
-	assert_int_equal(deframe("\1\0\0\0\1", 5), WEFT_EUNSUPPORTED);
+	assert_int_equal(deframe("\1\0\0\0\1", 5), WEFT_EINTERNAL);
 	assert_int_equal(deframe("\2\0\0\0\1", 5), WEFT_EINVAL);
 	assert_int_equal(deframe("\0\0\0\0\xa", 5), 0);
 	assert_int_equal(deframe("\0\0\0\0\0", 5), 1);

@@ -216,7 +216,7 @@ static void test_bad_bodies(void **state)
 	(void)state;
 	/* Compressed: refused, and told what is not. */
 	expect(f, NULL, "\1\0\0\0\0", 5,
-	       "grpc-accept-encoding: identity\ngrpc-status: 12\n");
+	       "grpc-accept-encoding: identity\ngrpc-status: 13\n");
 	expect(f, NULL, "\3\0\0\0\0", 5, "grpc-status: 3\n");
 	expect(f, NULL, "", 0, "grpc-status: 12\n");
 	expect(f, NULL, "\0\0\0", 3, "grpc-status: 3\n");
