@@ -104,6 +104,7 @@ DIR_cli := controller/cli
 PARTS_emulators := core tl1 scpi sonic robot mrr
 PARTS_cli := core schedules fabric
 PARTS_optree := broadcast grouped spread
+PARTS_topology := picture
 
 DEPS_base :=
 DEPS_output := base

@@ -245,6 +245,11 @@ int topo_from_edges(const char *text, size_t len, struct topo **out, struct err 
 int topo_from_json(const char *text, size_t len, struct topo **out, char **name, struct err *err);
 int topo_to_json(const struct topo *t, const char *name, struct buf *b, struct err *err);
 
+/* Appends a picture as SVG (lib/output/canvas.h): nodes and arcs, of large graphs the
+ * adjacency matrix, and how many nodes are how far from node 0. WEFT_ENOMEM. O(n + m) beside at most
+ * 160 nodes that distances place. */
+int topo_draw(const struct topo *t, const char *name, struct buf *svg, struct err *err);
+
 /* ---- symmetry ---- */
 
 /*

@@ -291,6 +291,12 @@ static const struct cli_option build_options[] = {
 	OUTPUT("write a file that --topology reads"), END,
 };
 
+static const struct cli_option draw_options[] = {
+	CONFIG, { 0, "job", "NAME", "the ranks of this job of the fabric, with what is "
+	  "inside its hosts", NULL },
+	OUTPUT("the picture, FILE.svg (default: standard output)"), END,
+};
+
 static const struct cli_option find_options[] = {
 	{ 'n', "nodes", "N", "number of nodes; a list such as 8,16,32-64 for a "
 	  "sweep", NULL },
@@ -464,6 +470,8 @@ static const struct cli_command topology_commands[] = {
 	  cmd_topology_info },
 	{ "build", NULL, "[EXPR]", "List all arcs of a topology", NULL,
 	  build_options, 0, 1, false, cmd_topology_build },
+	{ "draw", NULL, "[EXPR]", "Draw a topology as SVG: nodes and arcs, or the matrix of a "
+	  "large one", NULL, draw_options, 0, 1, false, cmd_topology_draw },
 	{ "find", NULL, "", "The best topologies for N nodes of D ports: steps "
 	  "against bandwidth", NULL, find_options, 0, 0, false,
 	  cmd_topology_find },

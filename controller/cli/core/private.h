@@ -77,6 +77,10 @@ int cli_print_bytes(const char *data, size_t len, struct err *err);
  * with path NULL to standard output, unless that is a terminal and b more than a person would read
  * (100 lines, 16 KiB of text): WEFT_EUSAGE with a hint. Else the errors of file_write_atomic. */
 int cli_write_data(const char *path, const struct buf *b, struct err *err);
+/* The same of a picture; WEFT_EUSAGE for a name that ends as those of other formats do (.png). */
+int cli_write_svg(const char *path, const struct buf *svg, struct err *err);
+/* That name alone, before anything is computed; NULL is fine. */
+int cli_check_svg(const char *path, struct err *err);
 
 /* A gap to a bound: the fraction for programs, percent for tables. */
 void cli_out_gap(const struct cli *c, struct out *o, const char *key, double gap);
@@ -369,6 +373,7 @@ int cmd_routes_make(struct cli *c, struct err *err);
 int cmd_routes_verify(struct cli *c, struct err *err);
 int cmd_topology_info(struct cli *c, struct err *err);
 int cmd_topology_build(struct cli *c, struct err *err);
+int cmd_topology_draw(struct cli *c, struct err *err);
 int cmd_topology_find(struct cli *c, struct err *err);
 int cmd_ring_plan(struct cli *c, struct err *err);
 int cmd_rwa_instance(struct cli *c, struct err *err);

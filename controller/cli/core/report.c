@@ -1,4 +1,5 @@
-/* What the command line says: data on stdout, the rest on stderr. */
+/* What the command line says: data on stdout (tables as wide as the terminal, pictures and
+ * other files at once or not at all), messages, errors and their hints on stderr. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -101,6 +102,27 @@ int cli_write_data(const char *path, const struct buf *b, struct err *err)
 	int r = path || !isatty(STDOUT_FILENO) ? 0 : refuse_terminal(buf_cstr(b), b->len, err);
 
 	return r ? r : file_write_atomic(path ? path : "-", b->data, b->len, FILE_PUBLIC, err);
+}
+
+int cli_check_svg(const char *path, struct err *err)
+{
+	const char *name = path ? strrchr(path, '/') : NULL, *end;
+
+	name = name ? name + 1 : path;
+	end = name ? strrchr(name, '.') : NULL;
+	if (!end || strcasecmp(end, ".svg") == 0) {
+		return 0;
+	}
+	err_set(err, WEFT_EUSAGE, "%s: pictures are written as SVG, not as %s", path, end + 1);
+	err_hint(err, "name it %.*s.svg", (int)(end - path), path);
+	return WEFT_EUSAGE;
+}
+
+int cli_write_svg(const char *path, const struct buf *svg, struct err *err)
+{
+	int r = cli_check_svg(path, err);
+
+	return r ? r : cli_write_data(path, svg, err);
 }
 
 /* Set once by --full; the only state of the command line that is not in

@@ -435,3 +435,24 @@ int cmd_topology_build(struct cli *c, struct err *err)
 	free(name);
 	return r;
 }
+
+/* Of the same graphs as build; the picture goes to -o, or standard output. */
+int cmd_topology_draw(struct cli *c, struct err *err)
+{
+	struct buf svg = { 0 };
+	struct topo *t = NULL;
+	char *name = NULL;
+	int r = load_graph(c, &t, &name, err);
+
+	if (r) {
+		return r;
+	}
+	r = topo_draw(t, name, &svg, err);
+	if (!r) {
+		r = cli_write_svg(cli_opt(c, "output"), &svg, err);
+	}
+	buf_fini(&svg);
+	topo_free(t);
+	free(name);
+	return r;
+}
