@@ -308,6 +308,7 @@ struct apply_request {
 	const char *peer;		/* the client as the transport knows it,
 					 * for the audit trail, or NULL */
 	const char *id;			/* chosen by the client, or NULL */
+	const char *arguments;		/* a hash of what it asked for with that id, or NULL */
 	const char *trace;		/* the client's trace id, or NULL */
 	int64_t confirm_within_ns;	/* 0: needs no confirmation */
 	bool ignore_traffic;		/* no operator is there to help: traffic

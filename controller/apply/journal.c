@@ -135,6 +135,8 @@ int journal_from_plan(struct plan *p, const struct apply_request *req,
 	out->change.who = strdup(req->who ? req->who : "");
 	out->change.comment = strdup(req->comment ? req->comment : "");
 	out->change.request_id = strdup(req->id ? req->id : "");
+	snprintf(out->change.arguments, sizeof(out->change.arguments), "%s",
+		 req->arguments ? req->arguments : "");
 	out->change.trace = strdup(req->trace ? req->trace : "");
 	out->change.confirm_within_ns = req->confirm_within_ns;
 	out->change.expected_down_ns = p->down_ns;

@@ -89,6 +89,7 @@ int store_change_read(struct store *s, sqlite3_stmt *st, struct store_change *ou
 	out->expected_down_ns = sqlite3_column_int64(st, 16);
 	out->down_ns = sqlite3_column_int64(st, 17);
 	out->downtime_source = sqlite3_column_int(st, 18);
+	db_text_into(st, 19, out->arguments, sizeof(out->arguments));
 	if (!out->who || !out->comment || !out->config_name ||
 	    !out->summary || !out->request_id || !out->trace) {
 		store_change_fini(out);
@@ -369,11 +370,11 @@ static int insert_change(struct store *s, struct store_journal *j,
 	}
 	return db_run(s, err,
 		      "INSERT INTO change (generation, started_ns, who, comment, config_name, "
-		      "config, verdict, request, confirm_within_ns, trace, expected_down_ns) "
-		      "VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?, ?, ?)",
-		      "iisssssisi", s->generation, now_ns, ch->who ? ch->who : "",
+		      "config, verdict, request, arguments, confirm_within_ns, trace, "
+		      "expected_down_ns) VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?)",
+		      "iissssssisi", s->generation, now_ns, ch->who ? ch->who : "",
 		      ch->comment ? ch->comment : "", config->name, ch->config_hash,
-		      ch->request_id ? ch->request_id : "", ch->confirm_within_ns,
+		      ch->request_id ? ch->request_id : "", ch->arguments, ch->confirm_within_ns,
 		      ch->trace ? ch->trace : "", ch->expected_down_ns);
 }
 

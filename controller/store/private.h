@@ -98,7 +98,8 @@ void store_audit_drop(struct store *s);
 #define CHANGE_COLUMNS \
 	"id, generation, started_ns, ended_ns, who, comment, config_name, " \
 	"config, verdict, undoing, summary, superseded_by, request, " \
-	"confirm_within_ns, proof, trace, expected_down_ns, down_ns, downtime_source"
+	"confirm_within_ns, proof, trace, expected_down_ns, down_ns, downtime_source, " \
+	"arguments"
 int store_change_read(struct store *s, sqlite3_stmt *st, struct store_change *out, struct err *err);
 
 /* Entries of an array. */

@@ -266,6 +266,10 @@ static const char v13[] = "CREATE TABLE change_job ("
 	"ALTER TABLE hold RENAME TO drain;"
 	"ALTER TABLE change RENAME COLUMN down_by TO downtime_source;";
 
+/* What was asked for with a request's id. */
+static const char v14[] =
+	"ALTER TABLE change ADD COLUMN arguments TEXT NOT NULL DEFAULT '';";
+
 const char *const store_migrations[STORE_VERSION] = {
-	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13,
+	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14,
 };

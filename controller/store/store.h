@@ -25,7 +25,7 @@
 #include "drivers/optics/optics.h"
 #include "lib/base/err.h"
 
-#define STORE_VERSION 13		/* of the file format (user_version) */
+#define STORE_VERSION 14		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_COMMAND_MAX 16384	/* a map of many circuits in one */
@@ -227,6 +227,7 @@ struct store_change {
 	char *summary;		/* one line */
 	int64_t superseded_by;	/* the change committed over it, or 0 */
 	char *request_id;	/* chosen by who asked for it, or "" */
+	char arguments[65];	/* a hash of what was asked for with it, or "" */
 	char *trace;		/* the trace of who asked for it, or "" */
 	int64_t confirm_within_ns; /* to be confirmed after its commit, or 0 */
 	int proof;		/* how well its light was proven, as given */

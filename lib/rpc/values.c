@@ -18,7 +18,7 @@ static int check_value(const ProtobufCMessage *m, const ProtobufCFieldDescriptor
 	    !protobuf_c_enum_descriptor_get_value(f->descriptor, *(const int *)at)) {
 		return err_set(err, WEFT_EINVAL, "%s.%s: %d is no %s", m->descriptor->name, f->name,
 			       *(const int *)at,
-			       ((const ProtobufCEnumDescriptor *)f->descriptor)->name);
+			       ((const ProtobufCEnumDescriptor *)f->descriptor)->short_name);
 	}
 	if (f->type == PROTOBUF_C_TYPE_STRING &&
 	    (len = strlen(*(char *const *)at)) > RPC_MAX_STRING) {

@@ -104,6 +104,7 @@ tap "and says so"
 # Requests are remembered.
 expect 0 "a request with an id" weft job request g --count 2 -c allgather --size 1MB --request-id r1
 expect 0 "the same again" weft job request g --count 2 -c allgather --size 1MB --request-id r1
+expect 65 "the same id with other arguments is refused" weft job request g --count 3 -c allgather --size 1MB --request-id r1
 [[ $(weft job list --format json | jq '[.jobs[] | select(.name == "g")] | length') == 1 ]]
 tap "is one job"
 

@@ -30,6 +30,7 @@ struct running_change {
 	struct changes *of;
 	struct plan_request *plan;	/* has the slot until the end */
 	char *request_id;	/* "": it cannot be asked for again */
+	char arguments[65];	/* arguments_hash() of the request; "": weftd's own */
 	char *who, *comment;	/* for the history; owned */
 	int64_t confirm_within_ns;	/* 0: it needs no confirmation */
 	char digest[65];	/* the plan must have it; "": any */
@@ -49,6 +50,7 @@ struct running_change {
 /* The change that a request asks for. */
 struct change_request {
 	const char *request_id, *comment;	/* "": none */
+	char arguments[65];	/* of the call; "": weftd's own */
 	const Weft__V1__Number *expected;	/* generation, NULL: any */
 	int64_t confirm_within_ns;
 	const struct own_change *own;	/* weftd's own, or NULL */
@@ -169,13 +171,14 @@ static void announce_end(const struct running_change *c, const struct apply_resu
 /* ---- the end of a change ------------------------------------------------- */
 
 /* Keeps the result in place of the oldest one that is kept. */
-static void remember(struct changes *all, const char *request_id, const struct apply_result *res,
-		     int rc, const struct err *err)
+static void remember(struct changes *all, const struct running_change *c,
+		     const struct apply_result *res, int rc, const struct err *err)
 {
 	struct finished_change *f = &all->finished[all->n_finished++ % MAX_FINISHED];
 
 	free(f->request_id);
-	f->request_id = strdup(request_id);
+	f->request_id = strdup(c->request_id);
+	memcpy(f->arguments, c->arguments, sizeof(f->arguments));
 	f->res = *res;
 	f->rc = rc;
 	f->err = *err;
@@ -260,7 +263,7 @@ static void end_change(struct running_change *c, const struct apply_result *res,
 	res = res ? res : &none;
 	log_end(c, res, rc, err);
 	if (c->request_id[0]) {
-		remember(all, c->request_id, res, rc, err);
+		remember(all, c, res, rc, err);
 	}
 	for (size_t i = 0; i < c->watchers.n; i++) {
 		send_result(c->watchers.v[i], res, rc, err);
@@ -328,6 +331,7 @@ static void on_planned(struct plan_request *pr)
 	struct running_change *c = pr->arg;
 	const struct apply_request req = {
 		.who = c->who, .comment = c->comment, .id = c->request_id,
+		.arguments = c->arguments,
 		.trace = c->trace, .peer = c->peer,
 		.confirm_within_ns = c->confirm_within_ns,
 		.ignore_traffic = pr->ignore_floor,
@@ -377,18 +381,22 @@ static enum apply_verdict verdict_of(const struct store_change *ch)
 }
 
 /* A request that an earlier weftd has begun: the store knows how it ended. */
-static bool is_on_record(struct changes *all, struct rpc_call *call, const char *request_id)
+static bool is_on_record(struct changes *all, struct rpc_call *call,
+			 const struct change_request *q)
 {
 	struct store_change ch;
 	struct apply_result res;
 	struct err err = { 0 };
-	int r = store_change_by_request(all->env->store, request_id, &ch, &err);
+	int r = store_change_by_request(all->env->store, q->request_id, &ch, &err);
 
 	if (r == WEFT_ENOTFOUND) {
 		return false;
 	}
-	if (r) {
+	if (r || arguments_check(q->request_id, ch.arguments, q->arguments, &err)) {
 		rpc_finish_err(call, &err);
+		if (r == 0) {
+			store_change_fini(&ch);
+		}
 		return true;
 	}
 	res = (struct apply_result){
@@ -406,25 +414,47 @@ static bool is_on_record(struct changes *all, struct rpc_call *call, const char 
 }
 
 /* True when this request was made before, and is answered with that. */
-static bool is_repeated(struct changes *all, struct rpc_call *call, const char *request_id)
+static bool is_repeated(struct changes *all, struct rpc_call *call, const struct change_request *q)
 {
 	const struct finished_change *f;
 	struct err err = { 0 };
 
-	if (!request_id[0]) {
+	if (!q->request_id[0]) {
 		return false;
 	}
-	if (all->now && strcmp(all->now->request_id, request_id) == 0) {
-		if (watch(all->now, call, &err)) {
+	if (all->now && strcmp(all->now->request_id, q->request_id) == 0) {
+		if (arguments_check(q->request_id, all->now->arguments, q->arguments, &err) ||
+		    watch(all->now, call, &err)) {
 			rpc_finish_err(call, &err);
 		}
 		return true;
 	}
-	f = find_finished(all, request_id);
-	if (f) {
+	f = find_finished(all, q->request_id);
+	if (!f) {
+		return is_on_record(all, call, q);
+	}
+	if (arguments_check(q->request_id, f->arguments, q->arguments, &err)) {
+		rpc_finish_err(call, &err);
+	} else {
 		send_result(call, &f->res, f->rc, &f->err);
 	}
-	return f != NULL || is_on_record(all, call, request_id);
+	return true;
+}
+
+/* A call with an id: its hash is in *q. True when there is nothing more to do for it. */
+static bool is_answered(struct changes *all, struct rpc_call *call, const ProtobufCMessage *msg,
+			struct change_request *q)
+{
+	struct err err = { 0 };
+
+	if (!env_may_change(all->env, call)) {
+		return true;
+	}
+	if (arguments_hash(call, msg, q->arguments, &err)) {
+		rpc_finish_err(call, &err);
+		return true;
+	}
+	return is_repeated(all, call, q);
 }
 
 /* Whether a change may begin, before anything is planned. WEFT_ESTALE: not now, or
@@ -486,6 +516,7 @@ static struct running_change *new_change(struct changes *all, const struct rpc_c
 	c->ended_arg = q->own ? q->own->arg : NULL;
 	c->restore = q->restore;
 	snprintf(c->digest, sizeof(c->digest), "%s", digest);
+	memcpy(c->arguments, q->arguments, sizeof(c->arguments));
 	trace_of(call, c->trace);
 	if (call) {
 		rpc_peer_text(rpc_call_peer(call), c->peer, sizeof(c->peer));
@@ -596,7 +627,7 @@ static int apply_config(struct changes *all, struct rpc_call *call, const struct
 void handle_apply(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	const Weft__V1__ApplyRequest *req = (const void *)msg;
-	const struct change_request q = {
+	struct change_request q = {
 		.request_id = req->request_id, .comment = req->comment,
 		.expected = req->expected_generation,
 		.confirm_within_ns = req->confirm_within_ns,
@@ -605,7 +636,7 @@ void handle_apply(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 	struct err err = { 0 };
 	int r;
 
-	if (!env_may_change(all->env, call) || is_repeated(all, call, q.request_id)) {
+	if (is_answered(all, call, msg, &q)) {
 		return;
 	}
 	r = check_free(all, &q, &err);
@@ -784,7 +815,7 @@ static int rollback(struct changes *all, struct rpc_call *call, const struct cha
 void handle_rollback(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	const Weft__V1__RollbackRequest *req = (const void *)msg;
-	const struct change_request q = {
+	struct change_request q = {
 		.request_id = req->request_id, .comment = req->comment,
 		.expected = req->expected_generation,
 		.confirm_within_ns = req->confirm_within_ns,
@@ -792,7 +823,7 @@ void handle_rollback(struct rpc_call *call, const ProtobufCMessage *msg, void *a
 	struct changes *all = arg;
 	struct err err = { 0 };
 
-	if (!env_may_change(all->env, call) || is_repeated(all, call, q.request_id)) {
+	if (is_answered(all, call, msg, &q)) {
 		return;
 	}
 	if (rollback(all, call, &q, req, &err)) {

@@ -9,6 +9,7 @@
 /* A change that has ended, for those who ask again. */
 struct finished_change {
 	char *request_id;	/* owned; NULL: none is here */
+	char arguments[65];	/* arguments_hash() of it */
 	struct apply_result res;
 	int rc;
 	struct err err;

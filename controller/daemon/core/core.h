@@ -70,6 +70,15 @@ void call_forget(struct rpc_call *call, void *arg);
  * "uid N" in text; NULL (no call) is "weftd" itself. */
 const char *call_user(const struct rpc_call *call, char *text, size_t size);
 
+/* arguments.c: SHA-256 in hex of user, method and all fields of a call's request. WEFT_ENOMEM.
+ * O(msg). */
+int arguments_hash(struct rpc_call *call, const ProtobufCMessage *msg, char hash[65],
+		   struct err *err);
+/* WEFT_EINVAL: the id came before, with other arguments. arguments_check: only unless `before`
+ * ("": not known), the hash that came with it then, is that of now. */
+int arguments_refused(const char *id, struct err *err);
+int arguments_check(const char *id, const char *before, const char *now, struct err *err);
+
 /* n messages of a kind, initialised, as the list of pointers that a message
  * carries them in; one block, for free(). NULL without memory. O(n). */
 void *message_list(const ProtobufCMessageDescriptor *kind, size_t n);

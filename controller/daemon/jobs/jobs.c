@@ -524,6 +524,25 @@ static int new_job(struct jobs *jobs, struct rpc_call *call, const Weft__V1__Req
 	return r;
 }
 
+/* Whether a job that a request has made before is what this one asks for, of the same user. How
+ * long it waits may be another. WEFT_EINVAL. */
+static int check_repeated(const struct job *j, struct rpc_call *call,
+			  const Weft__V1__RequestJobRequest *q, struct err *err)
+{
+	Weft__V1__RequestJobRequest same = *q;
+	char who[32], *spec;
+	bool equal;
+
+	same.no_wait = j->req->no_wait;
+	if (job_pack(&same, &spec, err)) {
+		return err->code;
+	}
+	equal = strcmp(spec, j->s.spec) == 0 &&
+		strcmp(j->s.who, call_user(call, who, sizeof(who))) == 0;
+	free(spec);
+	return equal ? 0 : arguments_refused(q->request_id, err);
+}
+
 /* The job that this request has made before, or NULL. */
 static struct job *made_before(const struct jobs *jobs, const char *id)
 {
@@ -545,7 +564,8 @@ void handle_request_job(struct rpc_call *call, const ProtobufCMessage *msg, void
 	if (!env_may_change(jobs->env, call)) {
 		return;
 	}
-	if (!j && (check_request(jobs, q, &err) || new_job(jobs, call, q, &j, &err))) {
+	if (j ? check_repeated(j, call, q, &err)
+	      : check_request(jobs, q, &err) || new_job(jobs, call, q, &j, &err)) {
 		rpc_finish_err(call, &err);
 		return;
 	}

@@ -388,6 +388,33 @@ static void test_same_request_runs_once(void **state)
 	assert_int_equal(second.verdict, first.verdict);
 	assert_int_equal(second.change, first.change);
 	assert_int_equal(count_history(f), 1);
+	req.comment = "another time";
+	assert_int_equal(call_change(f, METHOD("Apply"), &req.base, &second), WEFT_EINVAL);
+	assert_int_equal(count_history(f), 1);
+}
+
+/* An unknown value and a string without end never reach a handler. */
+static void test_values_are_bounded(void **state)
+{
+	struct fixture *f = *state;
+	Weft__V1__DrainRequest drain = WEFT__V1__DRAIN_REQUEST__INIT;
+	Weft__V1__ApplyRequest req;
+	ProtobufCMessage *msg = NULL;
+	struct outcome o;
+	char reason[5000];
+
+	config_request(&req, make_fabric(f, "", RING));
+	req.mode = (Weft__V1__Mode)7;
+	assert_int_equal(call_change(f, METHOD("Apply"), &req.base, &o), WEFT_EINVAL);
+	assert_non_null(strstr(f->err.msg, "weft.v1.ApplyRequest.mode: 7 is no Mode"));
+	memset(reason, 'x', sizeof(reason) - 1);
+	reason[sizeof(reason) - 1] = '\0';
+	drain.target = "ocs0";
+	drain.reason = reason;
+	assert_int_equal(rpc_client_unary(f->client, METHOD("Drain"), &drain.base,
+					  &weft__v1__drain_response__descriptor, 10000, &msg,
+					  &f->err), WEFT_EINVAL);
+	assert_non_null(strstr(f->err.msg, "weft.v1.DrainRequest.reason: 4999 bytes long"));
 }
 
 /* ---- two at a time ------------------------------------------------------- */
@@ -733,6 +760,7 @@ int main(void)
 		T(test_refused_circuit_is_rolled_back),
 		T(test_rollback),
 		T(test_same_request_runs_once),
+		T(test_values_are_bounded),
 		T(test_one_change_at_a_time),
 		T(test_cancel),
 		T(test_second_caller_watches),

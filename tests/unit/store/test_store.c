@@ -655,7 +655,7 @@ static void refused(const struct place *p, int code, const char *words)
 
 /* Takes back what formats 3 to 11 have added; the list of ops that a journal
  * may hold stays the longer one. */
-#define WITHOUT_V12 "DROP TABLE change_job;" \
+#define WITHOUT_V12 "DROP TABLE change_job; ALTER TABLE change DROP COLUMN arguments;" \
 	"ALTER TABLE external_change RENAME TO foreign_change;" \
 	"ALTER TABLE drain RENAME TO hold;" \
 	"ALTER TABLE change RENAME COLUMN downtime_source TO downtime_source;"

@@ -1,0 +1,49 @@
+/* What a request asks for, as a hash: an id of a request that comes with another is refused. */
+#include <openssl/sha.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/core/core.h"
+#include "lib/base/buf.h"
+
+int arguments_hash(struct rpc_call *call, const ProtobufCMessage *msg, char hash[65],
+		   struct err *err)
+{
+	size_t len = protobuf_c_message_get_packed_size(msg);
+	unsigned char digest[SHA256_DIGEST_LENGTH];
+	uint8_t *packed = malloc(len + 1);
+	struct buf b = { 0 };
+	char user[32];
+
+	if (!packed) {
+		return err_nomem(err);
+	}
+	protobuf_c_message_pack(msg, packed);
+	buf_printf(&b, "%s\n%s\n", call_user(call, user, sizeof(user)), rpc_call_path(call));
+	buf_add(&b, packed, len);
+	free(packed);
+	if (b.failed) {
+		buf_fini(&b);
+		return err_nomem(err);
+	}
+	SHA256((const unsigned char *)b.data, b.len, digest);
+	buf_fini(&b);
+	for (int i = 0; i < SHA256_DIGEST_LENGTH; i++) {
+		snprintf(hash + 2 * i, 3, "%02x", digest[i]);
+	}
+	return 0;
+}
+
+int arguments_refused(const char *id, struct err *err)
+{
+	err_set(err, WEFT_EINVAL, "request_id: \"%.64s\" was used before, with other arguments "
+		"or by another user", id);
+	err_hint(err, "a new request needs a new id");
+	return err->code;
+}
+
+int arguments_check(const char *id, const char *before, const char *now, struct err *err)
+{
+	return before[0] && strcmp(before, now) != 0 ? arguments_refused(id, err) : 0;
+}
