@@ -365,7 +365,7 @@ $(foreach t,$(BENCH),$(eval $(call bench_rules,$(t))))
 
 # ---- targets ---------------------------------------------------------------
 
-.PHONY: all shims deps browser simgrid demo check bench lint check-deps fuzz soak install deb clean help frontiers
+.PHONY: all shims deps docs-api browser simgrid demo check bench lint check-deps fuzz soak install deb clean help frontiers
 .DEFAULT_GOAL := all
 
 help:
@@ -445,6 +445,13 @@ bench: deps
 	@BUILD=$(BUILD) B=$(B) tests/bench/run
 
 bench-build: $(PROGRAMS) $(BENCH_BIN)
+
+# The reference of the interface; tests/golden/api.sh says when it is not of now.
+docs-api:
+	@mkdir -p $(GEN)
+	@protoc -I proto --include_source_info --include_imports \
+		--descriptor_set_out=$(GEN)/api.pb $(wildcard proto/weft/v1/*.proto)
+	@docs/api/generate $(GEN)/api.pb docs/api
 
 lint: check-deps
 	@tests/lint/functions

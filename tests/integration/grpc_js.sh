@@ -2,7 +2,8 @@
 # needs: outside network
 # A standard client, @grpc/grpc-js, against a real weftd: it knows of the
 # interface only what the .proto files say. It comes from the npm registry into
-# the build folder; without Node or the registry this is skipped.
+# the build folder; without Node or the registry this is skipped. From there comes buf, too,
+# whose STANDARD lint the interface keeps.
 cd "$(dirname "$0")" || exit 1
 . ../lib.sh
 asan_daemon
@@ -18,6 +19,15 @@ type node npm >/dev/null 2>&1 || skip "node and npm are not installed"
 	timeout 120 npm install --silent --no-audit --no-fund --ignore-scripts \
 		--prefix "$BUILD/npm" '@grpc/grpc-js@~1.14' >"$T/npm" 2>&1 ||
 	skip "it cannot be installed: $(tail -n 1 "$T/npm")"
+
+[[ -x $MODULES/.bin/buf ]] ||
+	timeout 120 npm install --silent --no-audit --no-fund --ignore-scripts \
+		--prefix "$BUILD/npm" '@bufbuild/buf@^1.60' >"$T/npm" 2>&1
+if [[ -x $MODULES/.bin/buf ]]; then
+	(cd "$TOP/proto" && "$MODULES/.bin/buf" lint) | sed 's/^/# /' | tee "$T/buf"
+	[[ ! -s $T/buf ]]
+	tap "buf lint: STANDARD"
+fi
 
 mkdir "$T/certs" && ../certs "$T/certs" 2>"$T/openssl" || cat "$T/openssl"
 export CERTS=$T/certs
