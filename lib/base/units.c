@@ -13,42 +13,52 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Where a unit is written: always, only for values that no power of ten divides, or never: it is
+ * only read. */
+enum unit_use { DECIMAL, BINARY, READ };
+
 struct unit {
 	const char *name;
 	int64_t factor;		/* base units in one */
-	bool binary;
+	enum unit_use use;
 };
 
 struct kind {
 	const char *what;
 	const char *choice;	/* for messages */
 	bool may_be_negative;
-	struct unit units[10];	/* ascending within decimal and binary ones;
+	struct unit units[20];	/* ascending within each use, in the order of unit_use;
 				 * ends with a NULL name */
 };
 
 static const struct kind kinds[] = {
 	[UNIT_BYTES] = {
 		"size", "B, kB, MB, GB, TB, KiB, MiB, GiB or TiB", false,
-		{ { "B", 1, false }, { "kB", 1000, false },
-		  { "MB", 1000000, false }, { "GB", 1000000000, false },
-		  { "TB", 1000000000000, false }, { "KiB", 1 << 10, true },
-		  { "MiB", 1 << 20, true }, { "GiB", 1 << 30, true },
-		  { "TiB", (int64_t)1 << 40, true } } },
+		{ { "B", 1, DECIMAL }, { "kB", 1000, DECIMAL },
+		  { "MB", 1000000, DECIMAL }, { "GB", 1000000000, DECIMAL },
+		  { "TB", 1000000000000, DECIMAL }, { "KiB", 1 << 10, BINARY },
+		  { "MiB", 1 << 20, BINARY }, { "GiB", 1 << 30, BINARY },
+		  { "TiB", (int64_t)1 << 40, BINARY } } },
 	[UNIT_BPS] = {
-		"rate", "bps, kbps, Mbps, Gbps or Tbps", false,
-		{ { "bps", 1, false }, { "kbps", 1000, false },
-		  { "Mbps", 1000000, false }, { "Gbps", 1000000000, false },
-		  { "Tbps", 1000000000000, false } } },
+		"rate", "bps, kbps, Mbps, Gbps, Tbps, or bytes as GB/s or GiB/s", false,
+		{ { "bps", 1, DECIMAL }, { "kbps", 1000, DECIMAL },
+		  { "Mbps", 1000000, DECIMAL }, { "Gbps", 1000000000, DECIMAL },
+		  { "Tbps", 1000000000000, DECIMAL }, { "b/s", 1, READ },
+		  { "kb/s", 1000, READ }, { "Mb/s", 1000000, READ },
+		  { "Gb/s", 1000000000, READ }, { "Tb/s", 1000000000000, READ },
+		  { "B/s", 8, READ }, { "kB/s", 8000, READ }, { "MB/s", 8000000, READ },
+		  { "GB/s", 8000000000, READ }, { "TB/s", 8000000000000, READ },
+		  { "KiB/s", 8 << 10, READ }, { "MiB/s", 8 << 20, READ },
+		  { "GiB/s", (int64_t)8 << 30, READ }, { "TiB/s", (int64_t)8 << 40, READ } } },
 	[UNIT_NS] = {
 		"time", "ns, us, ms, s, min or h", false,
-		{ { "ns", 1, false }, { "us", 1000, false },
-		  { "ms", 1000000, false }, { "s", 1000000000, false },
-		  { "min", 60000000000, false },
-		  { "h", 3600000000000, false } } },
-	[UNIT_MDB] = { "loss", "dB", true, { { "dB", 1000, false } } },
-	[UNIT_MDBM] = { "power", "dBm", true, { { "dBm", 1000, false } } },
-	[UNIT_PPM] = { "share", "%", false, { { "%", 10000, false } } },
+		{ { "ns", 1, DECIMAL }, { "us", 1000, DECIMAL },
+		  { "ms", 1000000, DECIMAL }, { "s", 1000000000, DECIMAL },
+		  { "min", 60000000000, DECIMAL },
+		  { "h", 3600000000000, DECIMAL } } },
+	[UNIT_MDB] = { "loss", "dB", true, { { "dB", 1000, DECIMAL } } },
+	[UNIT_MDBM] = { "power", "dBm", true, { { "dBm", 1000, DECIMAL } } },
+	[UNIT_PPM] = { "share", "%", false, { { "%", 10000, DECIMAL } } },
 };
 
 /* digits * 10^-places, with a sign. */
@@ -93,19 +103,22 @@ static bool read_decimal(const char **text, struct decimal *d)
 	return any;
 }
 
-/* "KB" is so widely written for the SI kilobyte that it is read as one. */
+/* Same names; "KB" is so widely written for the SI kilobyte that it is read as one. */
+static bool is_named(const struct unit *u, const char *name, size_t len)
+{
+	return strlen(u->name) == len && strncmp(u->name + 1, name + 1, len - 1) == 0 &&
+	       (u->name[0] == name[0] || (strncmp(u->name, "kB", 2) == 0 && name[0] == 'K'));
+}
+
 static const struct unit *find_unit(const struct kind *k, const char *name)
 {
 	size_t len = strcspn(name, " \t");
 
-	if (len == 2 && strncmp(name, "KB", 2) == 0) {
-		return find_unit(k, "kB");
-	}
-	if (name[len + strspn(name + len, " \t")] != '\0') {
+	if (len == 0 || name[len + strspn(name + len, " \t")] != '\0') {
 		return NULL;
 	}
 	for (const struct unit *u = k->units; u->name; u++) {
-		if (strlen(u->name) == len && strncmp(u->name, name, len) == 0) {
+		if (is_named(u, name, len)) {
 			return u;
 		}
 	}
@@ -196,8 +209,8 @@ const char *unit_str(enum unit_kind kind, int64_t value, char *buf, int size)
 	uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value;
 	char best[64] = "", now[64];
 
-	for (const struct unit *u = k->units; u->name; u++) {
-		if (u->binary && magnitude % 1000 == 0) {
+	for (const struct unit *u = k->units; u->name && u->use != READ; u++) {
+		if (u->use == BINARY && magnitude % 1000 == 0) {
 			continue;
 		}
 		if (write_in_unit(now, sizeof(now), magnitude, u,
@@ -217,7 +230,7 @@ const char *unit_human(enum unit_kind kind, double value, char *buf, int size)
 	double x;
 
 	/* The next unit already when rounding would reach it. */
-	while (u[1].name && !u[1].binary && fabs(value) >= 0.9995 * (double)u[1].factor) {
+	while (u[1].name && u[1].use == DECIMAL && fabs(value) >= 0.9995 * (double)u[1].factor) {
 		u++;
 	}
 	x = value / (double)u->factor;

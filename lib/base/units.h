@@ -2,7 +2,8 @@
  * Quantities as people write them, to integers and back.
  *
  * Sizes take B, kB/MB/GB/TB (10^3; KB is read as kB) and KiB/MiB/GiB/TiB
- * (2^10); rates take bps, kbps, Mbps, Gbps, Tbps; times ns, us, ms, s, min, h; losses dB and
+ * (2^10); rates take bps, kbps, Mbps, Gbps, Tbps, the same as b/s, and bytes a second:
+ * B/s to TB/s and KiB/s to TiB/s (times 8 bits); they are written in bps; times ns, us, ms, s, min, h; losses dB and
  * powers dBm (to milli-dB); shares % (to ppm). "1.5MB", "25 us" and "100Gbps" are all right; a
  * bare number, an unknown unit, a negative size or a value that is not a
  * whole number of the base unit is refused with the list of units.
