@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/text.h"
 
 /* Every room that speaks; tests/lint/rooms compares. Others are "other". */
 static const char *const rooms[] = {
@@ -119,23 +120,13 @@ void log_set_sink(log_sink sink)
 	line_sink = sink;
 }
 
-/* One event is one line, whatever a device or a file put into it. */
-static void clean(char *line)
-{
-	for (; *line; line++) {
-		if ((unsigned char)*line < ' ' || *line == 0x7f) {
-			*line = ' ';
-		}
-	}
-}
-
 static void log_va(enum log_level level, const char *room, const struct log_field *fields,
 		   int n_fields, const char *fmt, va_list ap)
 {
 	char line[1024], when[32];
 
 	vsnprintf(line, sizeof(line), fmt, ap);
-	clean(line);
+	text_clean(line);	/* one event is one line */
 	if (line_sink) {
 		line_sink(level, room, line, fields, n_fields);
 		return;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "lib/base/text.h"
 #include "lib/conf/private.h"
 
 struct yaml_tree {
@@ -55,16 +56,12 @@ static int utf8_next(const unsigned char *p, size_t left, uint32_t *c)
 	return n;
 }
 
-static bool is_control(uint32_t c)
-{
-	return c < 0x20 || (c >= 0x7f && c < 0xa0);
-}
-
 /* YAML's printable characters; a byte-order mark counts only up front. */
 static bool is_printable(uint32_t c)
 {
 	return c == '\t' || c == '\n' || c == '\r' || c == 0x85 ||
-	       (!is_control(c) && c != 0xfeff && c != 0xfffe && c != 0xffff);
+	       (c >= 0x20 && (c < 0x7f || c >= 0xa0) && c != 0xfeff &&
+		c != 0xfffe && c != 0xffff);
 }
 
 /* All characters are UTF-8 and may stand in YAML; the first that may not is
@@ -235,7 +232,7 @@ static void refuse_extras(struct yaml_tree *t, const yaml_event_t *ev,
 }
 
 /* Quoted text may hold control characters by escapes, blocks hold line
- * breaks. No value needs them, and they would end up in messages. */
+ * breaks, and any text marks of direction. No value needs them, and they would end up in messages. */
 static bool check_text(struct yaml_tree *t, const struct conf_node *n, const unsigned char *p,
 		       size_t len)
 {
@@ -244,9 +241,10 @@ static bool check_text(struct yaml_tree *t, const struct conf_node *n, const uns
 
 	for (size_t i = 0; i < len; i += step) {
 		step = utf8_next(p + i, len - i, &c);
-		if (step == 0 || is_control(c)) {
+		if (step == 0 || text_is_control((int32_t)c)) {
 			conf_error(t->r, n->at, WEFT_EINVAL, "text: %s inside a value",
-				   c == '\n' ? "a line break" : "a control character");
+				   c == '\n' ? "a line break" : text_turns((int32_t)c) ?
+				   "a mark of writing direction" : "a control character");
 			return false;
 		}
 	}

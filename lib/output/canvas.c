@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/text.h"
 #include "lib/output/private.h"
 
 #define TITLE_Y 34.0
@@ -94,19 +95,18 @@ static void put_hatches(struct buf *out)
 	buf_str(out, "</defs>\n");
 }
 
-/* A character that XML has; the others become a question mark. */
+/* A character that XML has and that shows as what it is; the others become a
+ * question mark. */
 static bool is_xml(int32_t ch)
 {
-	return ch >= ' ' && ch != 0x7f && ch != 0xfffe && ch != 0xffff &&
-	       !(ch >= 0x80 && ch < 0xa0) && !(ch >= 0x200e && ch <= 0x200f) &&
-	       !(ch >= 0x202a && ch <= 0x202e) && !(ch >= 0x2066 && ch <= 0x2069);
+	return ch >= ' ' && ch != 0xfffe && ch != 0xffff && !text_is_control(ch);
 }
 
 static void put_escaped(struct buf *b, const char *s)
 {
 	while (*s) {
 		const char *at = s;
-		int32_t ch = out_utf8(&s);
+		int32_t ch = text_utf8(&s);
 
 		if (ch == '<' || ch == '&' || ch == '>') {
 			buf_str(b, ch == '<' ? "&lt;" : ch == '&' ? "&amp;" : "&gt;");
@@ -178,7 +178,7 @@ double svg_width(enum svg_font font, const char *text)
 	double sum = 0;
 
 	while (*text) {
-		sum += char_width(out_utf8(&text));
+		sum += char_width(text_utf8(&text));
 	}
 	return sum * fonts[font].size * (fonts[font].bold ? BOLD : 1);
 }
@@ -191,7 +191,7 @@ static size_t fitting(enum svg_font font, double room, const char *text)
 	const char *at = text, *next = text;
 
 	while (*next) {
-		used += char_width(out_utf8(&next));
+		used += char_width(text_utf8(&next));
 		if (used * scale > room) {
 			break;
 		}

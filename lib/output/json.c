@@ -3,6 +3,7 @@
  * it on one line without blanks. Notes are left out. Depth is that of the tree,
  * which commands build by hand: recursion is safe.
  */
+#include "lib/base/text.h"
 #include "lib/output/private.h"
 
 /* The short form where JSON has one, else \uXXXX. Only characters of the basic
@@ -22,13 +23,12 @@ static void put_escaped(struct buf *b, int32_t c)
 	}
 }
 
-/* Characters that JSON or YAML want escaped within quotes, and those that a
- * terminal would obey. */
+/* Characters that JSON or YAML want escaped within quotes, those that a
+ * terminal would obey, and those that turn the direction of writing. */
 static bool needs_escape(int32_t c)
 {
-	return c < 0x20 || c == '"' || c == '\\' || (c >= 0x7f && c <= 0x9f) ||
-	       c == 0x2028 || c == 0x2029 || c == 0xfeff || c == 0xfffe ||
-	       c == 0xffff;
+	return text_is_control(c) || c == '"' || c == '\\' || c == 0x2028 || c == 0x2029 ||
+	       c == 0xfeff || c == 0xfffe || c == 0xffff;
 }
 
 void out_json_quote(struct buf *b, const char *s)
@@ -36,7 +36,7 @@ void out_json_quote(struct buf *b, const char *s)
 	buf_char(b, '"');
 	while (*s) {
 		const char *start = s;
-		int32_t c = out_utf8(&s);
+		int32_t c = text_utf8(&s);
 
 		if (c < 0) {
 			buf_str(b, "\xef\xbf\xbd");

@@ -76,10 +76,6 @@ void out_put_literal(const struct out_node *n, struct buf *b);
  * comma that fits, else as much as fits; at least one character. */
 size_t out_fit(const char *s, int width);
 
-/* Decodes one character and moves *s behind it; -1 for a byte that is not
- * part of valid UTF-8 (and moves by one). */
-int32_t out_utf8(const char **s);
-
 /* Columns that the text takes in a terminal. */
 int out_width(const char *s);
 

@@ -6,14 +6,15 @@
  * and key, so that the columns can be measured before the first is printed.
  * When it is wider than the terminal, columns of text are made narrower, the
  * widest first, and their cells go on in the next lines. Widths are columns of
- * a terminal (out_width), not bytes. Text comes from devices and files: control
- * characters are replaced, so that no name can drive the terminal.
+ * a terminal (out_width), not bytes. Text comes from devices and files: controls
+ * are replaced, so that no name can drive the terminal or look like another.
  */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/text.h"
 #include "lib/output/private.h"
 
 #define GAP 2			/* blanks between columns */
@@ -60,11 +61,11 @@ static void put_text(const char *s, struct buf *b)
 {
 	while (*s) {
 		const char *start = s;
-		int32_t c = out_utf8(&s);
+		int32_t c = text_utf8(&s);
 
 		if (c < 0) {
 			buf_str(b, "\xef\xbf\xbd");
-		} else if (c < 0x20 || (c >= 0x7f && c <= 0x9f)) {
+		} else if (text_is_control(c)) {
 			buf_char(b, ' ');
 		} else {
 			buf_add(b, start, (size_t)(s - start));

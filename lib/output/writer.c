@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/text.h"
 #include "lib/output/private.h"
 
 /* By enum out_format. The first of a name is what out_parse_format finds, so
@@ -285,30 +286,6 @@ void out_put_literal(const struct out_node *n, struct buf *b)
 	}
 }
 
-int32_t out_utf8(const char **s)
-{
-	/* By bytes that follow the first: what a shorter form could encode is
-	 * not valid (RFC 3629, section 3). */
-	static const int32_t min_code[] = { 0, 0x80, 0x800, 0x10000 };
-	const unsigned char *p = (const unsigned char *)*s;
-	int more = *p < 0x80 ? 0 : *p < 0xc0 ? -1 : *p < 0xe0 ? 1 :
-		   *p < 0xf0 ? 2 : *p < 0xf8 ? 3 : -1;
-	int32_t c = more > 0 ? *p & (0x3f >> more) : *p;
-
-	(*s)++;
-	for (int i = 1; i <= more; i++) {
-		if ((p[i] & 0xc0) != 0x80) {
-			return -1;
-		}
-		c = c << 6 | (p[i] & 0x3f);
-	}
-	if (more < 0 || c < min_code[more] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff)) {
-		return -1;
-	}
-	*s += more;
-	return c;
-}
-
 /* Ranges of characters that take no column or two; the blocks that matter,
  * from the Unicode tables of combining and East Asian wide characters. */
 static int char_width(int32_t c)
@@ -318,8 +295,8 @@ static int char_width(int32_t c)
 		int width;
 	} ranges[] = {
 		{ 0x300, 0x36f, 0 }, { 0x483, 0x489, 0 }, { 0x591, 0x5bd, 0 },
-		{ 0x610, 0x61a, 0 }, { 0x64b, 0x65f, 0 }, { 0x200b, 0x200f, 0 },
-		{ 0x202a, 0x202e, 0 }, { 0x2060, 0x2064, 0 },
+		{ 0x610, 0x61a, 0 }, { 0x61c, 0x61c, 0 }, { 0x64b, 0x65f, 0 }, { 0x200b, 0x200f, 0 },
+		{ 0x202a, 0x202e, 0 }, { 0x2060, 0x2069, 0 },
 		{ 0x20d0, 0x20f0, 0 }, { 0xfe00, 0xfe0f, 0 },
 		{ 0xfe20, 0xfe2f, 0 }, { 0xfeff, 0xfeff, 0 },
 		{ 0x1100, 0x115f, 2 }, { 0x2e80, 0x303e, 2 },
@@ -347,7 +324,7 @@ size_t out_fit(const char *s, int width)
 	while (*at) {
 		const char *next = at;
 
-		used += char_width(out_utf8(&next));
+		used += char_width(text_utf8(&next));
 		if (used > width && at > s) {
 			return (size_t)((cut ? cut : at) - s);
 		}
@@ -364,7 +341,7 @@ int out_width(const char *s)
 	int width = 0;
 
 	while (*s) {
-		width += char_width(out_utf8(&s));
+		width += char_width(text_utf8(&s));
 	}
 	return width;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "controller/cli/core/private.h"
+#include "lib/base/text.h"
 
 /* Characters between the brackets, and the width below which the terminal is
  * not believed. */
@@ -101,6 +102,7 @@ void progress_event(struct progress *p, const Weft__V1__ChangeEvent *ev)
 	snprintf(text, sizeof(text), "%s%s%s%s%s%s", ev->device,
 		 ev->device[0] ? ": " : "", ev->phase,
 		 ev->phase[0] && ev->text[0] ? ": " : "", ev->text, eta);
+	text_clean(text);
 	if (ev->is_problem) {
 		p->problems++;
 		erase(p);

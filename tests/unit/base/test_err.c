@@ -9,6 +9,23 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/base/text.h"
+
+/* Controls of one byte and of several, direction marks among them, and bytes
+ * that are none of UTF-8. */
+static void what_a_terminal_would_obey_is_cleaned(void **state)
+{
+	char text[] = "a\x1b[2J\nb\x7f\xc2\x9b" "c\xe2\x80\xae\xd8\x9c" "d\x9b\xff\xc3\xa9\xe2\x80";
+	const char *s = text;
+
+	(void)state;
+	text_clean(text);
+	assert_string_equal(text, "a [2J b  c  d \xff\xc3\xa9\xe2 ");
+	assert_int_equal(text_utf8(&s), 'a');
+	assert_ptr_equal(s, text + 1);
+	assert_true(text_is_control(0x2066) && text_is_control(0x200f) && text_is_control(0));
+	assert_false(text_is_control(-1) || text_is_control(0x200d) || text_is_control(0xa0));
+}
 
 static void set_and_wrap(void **state)
 {
@@ -167,6 +184,7 @@ static void lists_are_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_terminal_would_obey_is_cleaned),
 		cmocka_unit_test(set_and_wrap),
 		cmocka_unit_test(null_is_fine),
 		cmocka_unit_test(wrapping_an_unset_error),

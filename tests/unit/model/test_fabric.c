@@ -383,6 +383,14 @@ static void places_point_into_the_text(void **state)
 		  "fibre 1: from: the range 1-0 runs backwards");
 }
 
+static void no_value_turns_the_direction_of_writing(void **state)
+{
+	(void)state;
+	refuse_at(HOSTS SWITCH "fibres:\n"
+		  "  - { from: 'h[0-3].p\xe2\x80\xae[0-1]', to: 's.[1-8]' }\n",
+		  WEFT_EINVAL, 8, 13, "text: a mark of writing direction inside a value");
+}
+
 /* ---- limits ---- */
 
 static void a_text_that_is_too_long_is_not_read(void **state)
@@ -565,6 +573,7 @@ int main(void)
 		cmocka_unit_test(text_must_be_utf8),
 		cmocka_unit_test(nul_bytes_are_refused),
 		cmocka_unit_test(places_point_into_the_text),
+		cmocka_unit_test(no_value_turns_the_direction_of_writing),
 		cmocka_unit_test(a_text_that_is_too_long_is_not_read),
 		cmocka_unit_test(errors_beyond_the_most_are_counted),
 		cmocka_unit_test(ranges_share_a_budget),

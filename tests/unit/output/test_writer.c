@@ -390,7 +390,26 @@ static void quoting(void **state)
 		"\"a\\\"\\\\\\b\\f\\n\\r\\t\\u001f\\u007f/\xc3\xa9\xef\xbf\xbd"
 		"\xef\xbf\xbd(\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"
 		"\xef\xbf\xbd\"");
+	buf_reset(&b);
+	out_json_quote(&b, "\xe2\x80\xae" "a\xe2\x81\xa9\xd8\x9c");
+	assert_string_equal(buf_cstr(&b), "\"\\u202ea\\u2069\\u061c\"");
 	buf_fini(&b);
+}
+
+static void turned(struct out *o)
+{
+	out_str(o, "name", "\xe2\x80\xae" "lmay\xe2\x81\xa6.\xe2\x80\x8f\x1b[2J");
+}
+
+/* No name turns the writing around in a terminal, so that it looks like
+ * another. */
+static void marks_of_direction_become_blanks(void **state)
+{
+	char *text = render(OUT_TABLE, turned);
+
+	(void)state;
+	assert_string_equal(text, "name   lmay .  [2J\n");
+	free(text);
 }
 
 /* Every double comes back as the same double; not-a-number is null. */
@@ -584,6 +603,7 @@ int main(void)
 		cmocka_unit_test(json_round_trip),
 		cmocka_unit_test(yaml_round_trip),
 		cmocka_unit_test(quoting),
+		cmocka_unit_test(marks_of_direction_become_blanks),
 		cmocka_unit_test(reals_round_trip),
 		cmocka_unit_test(random_trees),
 		cmocka_unit_test(format_names),
