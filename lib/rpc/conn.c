@@ -476,16 +476,6 @@ static int read_peer(const uv_pipe_t *pipe, struct rpc_peer *peer)
 	return 0;
 }
 
-const char *rpc_peer_text(const struct rpc_peer *peer, char *buf, size_t size)
-{
-	if (peer->remote) {
-		snprintf(buf, size, "%s", peer->name);
-	} else {
-		snprintf(buf, size, "user %u, process %d", (unsigned)peer->uid, (int)peer->pid);
-	}
-	return buf;
-}
-
 static int begin_unix(struct rpc_conn *conn)
 {
 	int r = read_peer(&conn->io.pipe, &conn->peer);

@@ -54,7 +54,11 @@ struct rpc_peer {
 	char name[256];		/* subject, "CN=weft,O=Site" (RFC 2253) */
 };
 
-/* "user 1000, process 4711" or the certificate's name. Returns buf. */
+/* Name of a user of this host, kept for some minutes; "uid 1000" where there is none. Returns
+ * buf. Threads may call it at the same time. */
+const char *rpc_user_name(uid_t uid, char *buf, size_t size);
+/* "alice (weft, process 4711)", without the command of a process that is gone or that may
+ * not be looked at; or the certificate's name. Returns buf. */
 #define RPC_PEER_TEXT_MAX 280
 const char *rpc_peer_text(const struct rpc_peer *peer, char *buf, size_t size);
 

@@ -47,7 +47,7 @@ tap "the switch was told to make 384"
 	assert ids == sorted(set(ids))
 END
 tap "each by a line of its own, with its answer, who asked, what became of it, and how well it is proven"
-has audit "the caller as the transport knows him" 'change 1 is in the journal, asked for by user [0-9]+, process [0-9]+'
+has audit "the caller as the transport knows him" 'change 1 is in the journal, asked for by '"$(id -un)"' \(weft, process [0-9]+\)'
 has audit "and the end" '"text": "committed: '
 
 expect 0 "a second change" weft apply -f "$T/two.yaml" --confirm-within 1min
@@ -58,7 +58,7 @@ has out "and its answer" 'reply'
 ! grep -q ocs0 "$T/out"
 tap "nothing of another device"
 expect 0 "the fabric as a whole" weft audit -n 1
-has out "who confirmed" 'event +confirmed by user'
+has out "who confirmed" 'event +confirmed by '"$(id -un)"
 expect 0 "frozen" weft freeze -m "smoke"
 expect 0 "recent ones" weft audit --since 1min -n 1
 has out "that is there too" 'smoke'

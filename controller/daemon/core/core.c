@@ -85,6 +85,17 @@ const char *call_user(const struct rpc_call *call, char *text, size_t size)
 	return text;
 }
 
+const char *user_name(const char *who, char *text, size_t size)
+{
+	unsigned uid;
+	int end = 0;
+
+	if (sscanf(who, "uid %u%n", &uid, &end) != 1 || who[end]) {
+		return who;
+	}
+	return rpc_user_name((uid_t)uid, text, size);
+}
+
 /* To where any type may stand. */
 static size_t round_up(size_t n)
 {

@@ -54,7 +54,7 @@ void env_changed(const struct daemon_env *env);
 /* True unless weftd is stopping; then the call was answered. */
 bool env_may_change(const struct daemon_env *env, struct rpc_call *call);
 
-/* What a caller did, for the audit trail: "WHAT by user 0, process 7". */
+/* What a caller did, for the audit trail: "WHAT by root (weft, process 7)". */
 void env_audit_call(const struct daemon_env *env, const struct rpc_call *call,
 		    int64_t change, const char *what);
 
@@ -66,9 +66,11 @@ void call_end(struct rpc_call *call, int r, const struct err *err);
 /* For rpc_call_on_cancel of work that goes on without its client: arg is the
  * place that holds the call, a struct rpc_call **, which becomes NULL. */
 void call_forget(struct rpc_call *call, void *arg);
-/* Who calls, as jobs and the history name him: of a certificate, "root", or
+/* Who calls, as the store has him, whom jobs belong to: of a certificate, "root", or
  * "uid N" in text; NULL (no call) is "weftd" itself. */
 const char *call_user(const struct rpc_call *call, char *text, size_t size);
+/* What people call him: for "uid N" the user's name, in text, if he has one; else who. */
+const char *user_name(const char *who, char *text, size_t size);
 
 /* arguments.c: SHA-256 in hex of user, method and all fields of a call's request. WEFT_ENOMEM.
  * O(msg). */

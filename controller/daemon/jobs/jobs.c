@@ -170,6 +170,7 @@ struct job_row {
 	char *nodes;		/* the names, cut into words */
 	char **list;		/* each of them */
 	struct buf spec;	/* what was asked for, as JSON */
+	char who[64];		/* the name of who asked */
 };
 
 static void row_fini(struct job_row *row)
@@ -216,7 +217,7 @@ static int row_init(struct job_row *row, const struct job *j, struct err *err)
 	}
 	row->m.id = j->s.id;
 	row->m.name = j->s.name;
-	row->m.who = j->s.who;
+	row->m.who = (char *)user_name(j->s.who, row->who, sizeof(row->who));
 	row->m.state = msg_job_state(j->s.state);
 	row->m.problem = j->s.problem;
 	row->m.position = job_position(j);
@@ -560,6 +561,7 @@ void handle_request_job(struct rpc_call *call, const ProtobufCMessage *msg, void
 	struct jobs *jobs = arg;
 	struct job *j = made_before(jobs, q->request_id);
 	struct err err = { 0 };
+	char who[64];
 
 	if (!env_may_change(jobs->env, call)) {
 		return;
@@ -569,7 +571,8 @@ void handle_request_job(struct rpc_call *call, const ProtobufCMessage *msg, void
 		rpc_finish_err(call, &err);
 		return;
 	}
-	log_info("jobs", "job %s: asked for by %s", j->s.name, j->s.who);
+	log_info("jobs", "job %s: asked for by %s", j->s.name,
+		 user_name(j->s.who, who, sizeof(who)));
 	attach(j, call, false);
 	jobs_advance(jobs);
 }
