@@ -6,6 +6,7 @@
 
 #include "controller/model/model.h"
 #include "lib/base/buf.h"
+#include "lib/conf/conf.h"
 
 int model_config_init(struct model_config *out, const char *name, const void *text, size_t len,
 		      struct err *err)
@@ -54,6 +55,23 @@ void model_config_fini(struct model_config *config)
 	}
 	free(config->requests);
 	memset(config, 0, sizeof(*config));
+}
+
+int model_config_drop_jobs(struct model_config *config, struct err *err)
+{
+	struct model_config rest = { 0 };
+	struct buf text = { 0 };
+	int r = conf_replace(config->text, config->len, "jobs", "[]", &text, err);
+
+	if (r == 0) {
+		r = model_config_init(&rest, config->name, buf_cstr(&text), text.len, err);
+	}
+	if (r == 0) {
+		model_config_fini(config);
+		*config = rest;
+	}
+	buf_fini(&text);
+	return r;
 }
 
 static char *copy_text(const char *text)

@@ -273,6 +273,9 @@ int model_config_init(struct model_config *out, const char *name,
 int model_config_copy(struct model_config *out, const struct model_config *from, struct err *err);
 /* Frees what it owns; empty afterwards. */
 void model_config_fini(struct model_config *config);
+/* The same fabric without jobs: neither those of the text, nor requests. On error config is as it
+ * was. WEFT_EINVAL for what is no YAML, WEFT_ENOMEM. */
+int model_config_drop_jobs(struct model_config *config, struct err *err);
 /* Appends a copy; texts of r that are NULL become "". WEFT_ENOMEM. O(n) beside
  * the texts. */
 int model_config_add(struct model_config *config, const struct model_request *r, struct err *err);

@@ -601,9 +601,9 @@ static int move_confirm(struct store *s, int64_t id, struct err *err)
 		return rc;
 	}
 	return db_run(s, err,
-		      "INSERT INTO confirm SELECT 1, c.id, ? + c.confirm_within_ns, st.applied "
-		      "FROM change AS c, state AS st WHERE c.id = ? AND "
-		      "c.confirm_within_ns > 0 AND st.applied IS NOT NULL",
+		      "INSERT INTO confirm SELECT 1, c.id, ? + c.confirm_within_ns, "
+		      "coalesce(st.applied, c.id) FROM change AS c, state AS st "
+		      "WHERE c.id = ? AND c.confirm_within_ns > 0",
 		      "ii", clk_wall_ns(), id);
 }
 
@@ -623,6 +623,9 @@ int store_confirming(struct store *s, struct store_confirm *out, struct err *err
 		out->change = sqlite3_column_int64(st, 0);
 		out->by_ns = sqlite3_column_int64(st, 1);
 		out->back_to = sqlite3_column_int64(st, 2);
+		if (out->back_to == out->change) {
+			out->back_to = 0;
+		}
 		out->within_ns = sqlite3_column_int64(st, 3);
 		rc = 0;
 	}

@@ -328,7 +328,7 @@ int store_undoing(struct store *s, int64_t change, struct err *err);
  * does not name lose theirs), its configuration the applied one, the
  * generation grows, older open changes are superseded, and what waited for
  * its confirmation waits no more. If the change is to be confirmed, that is
- * noted with the change applied before it. All at once.
+ * noted with the change applied before it, if there is one. All at once.
  */
 int store_commit(struct store *s, int64_t change, const char *summary, int proof, struct err *err);
 
@@ -357,7 +357,7 @@ struct store_confirm {
 	int64_t by_ns;		/* wall clock */
 	int64_t within_ns;	/* as asked for: by_ns is no later than that
 				 * after its commit */
-	int64_t back_to;	/* the change to return to */
+	int64_t back_to;	/* the change to return to; 0: it is the first */
 };
 
 /* out->change 0 when nothing waits. WEFT_EIO. */

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/base/units.h"
 
@@ -119,6 +120,12 @@ struct conf_node {
  * are bounded. NULL when there is none or its syntax is wrong (reported). A
  * root with BAD nodes in it is returned all the same. O(len). */
 struct conf_node *conf_read_yaml(struct conf_reader *r, const char *text, size_t len);
+
+/* Appends the text with "key: value" in place of that key's pair in the outermost mapping; all
+ * of it where there is none. Neither key nor value needs quotes. text was read without errors
+ * before. WEFT_EINVAL: it is no YAML; WEFT_ENOMEM. O(len). */
+int conf_replace(const char *text, size_t len, const char *key, const char *value,
+		 struct buf *out, struct err *err);
 
 /* Place of the byte at offset in a node's text; that of the node when the
  * text does not stand verbatim in the file. */

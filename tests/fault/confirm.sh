@@ -14,8 +14,28 @@ holds() { # FILE: everything is as this configuration intends
 		"$(sha256sum <"$1" | cut -d ' ' -f 1)" ]] && weft verify
 }
 
-expect 65 "nothing to go back to" weft apply -f "$T/a.yaml" --confirm-within 1min
-has err "is what it says" 'there is no earlier configuration to go back to'
+lit() { # how many circuits and programs there are
+	weft status --format json | jq "[.devices[] | .circuits + (.program.loaded_steps // 0)] | add // 0"
+}
+expect 0 "the first configuration, to be confirmed" weft apply -f "$T/a.yaml" --confirm-within 1h
+weft status --format json | jq -e '.confirm.change == 1 and .confirm.rollback_to == 0' >/dev/null
+tap "has none before it"
+[[ $(lit) -gt 8 ]]
+tap "it made light"
+expect 0 "cancelled" weft cancel
+wait_for 20 eval '[[ $(lit) == 0 ]]'
+tap "its light is taken away"
+weft status --format json | jq -e '.jobs == [] and (.devices | length) == 2 and .state == "ready"' >/dev/null
+tap "and the fabric stays, without jobs"
+stop weftd
+rm -r "$STATE"
+daemon || exit 1
+expect 0 "the first configuration" weft apply -f "$T/a.yaml" --confirm-within 700ms
+wait_for 20 eval '[[ $(lit) == 0 ]]'
+tap "not confirmed, its light is taken away"
+stop weftd
+rm -r "$STATE"
+daemon || exit 1
 expect 0 "the first configuration" weft apply -f "$T/a.yaml"
 expect 64 "a time that is none" weft apply -f "$T/b.yaml" --confirm-within soon
 expect 65 "a time without end" weft apply -f "$T/b.yaml" --confirm-within 2200000h

@@ -458,8 +458,7 @@ static bool is_answered(struct changes *all, struct rpc_call *call, const Protob
 }
 
 /* Whether a change may begin, before anything is planned. WEFT_ESTALE: not now, or
- * the generation is not the expected one; WEFT_ENOTFOUND, WEFT_EINVAL: what it asks
- * for with confirm_within_ns cannot be. */
+ * the generation is not the expected one; WEFT_EINVAL: confirm_within_ns cannot be. */
 static int check_free(const struct changes *all, const struct change_request *q, struct err *err)
 {
 	int64_t now = store_generation(all->env->store);
@@ -475,10 +474,6 @@ static int check_free(const struct changes *all, const struct change_request *q,
 		err_hint(err, "\"weft confirm\" keeps it, \"weft cancel\" goes "
 			      "back");
 		return err->code;
-	}
-	if (q->confirm_within_ns > 0 && !all->env->applied) {
-		return err_set(err, WEFT_ENOTFOUND, "there is no earlier "
-			       "configuration to go back to");
 	}
 	if (q->confirm_within_ns < 0 || q->confirm_within_ns > CONFIRM_MAX_NS) {
 		return err_set(err, WEFT_EINVAL, "confirm_within_ns is %" PRId64
@@ -498,7 +493,7 @@ static struct running_change *new_change(struct changes *all, const struct rpc_c
 					 const struct change_request *q, const char *digest)
 {
 	struct running_change *c = calloc(1, sizeof(*c));
-	char user[32];
+	char user[32], name[64];
 
 	if (!c) {
 		return NULL;
@@ -506,7 +501,8 @@ static struct running_change *new_change(struct changes *all, const struct rpc_c
 	c->of = all;
 	c->request_id = strdup(q->request_id);
 	c->comment = strdup(q->comment);
-	c->who = strdup(q->own ? q->own->who : call_user(call, user, sizeof(user)));
+	c->who = strdup(user_name(q->own ? q->own->who : call_user(call, user, sizeof(user)),
+				  name, sizeof(name)));
 	if (!c->request_id || !c->comment || !c->who) {
 		change_free(c);
 		return NULL;
@@ -712,16 +708,22 @@ static int find_target(struct changes *all, const Weft__V1__Number *to,
 	return err->code;
 }
 
-/* Applies the configuration of change `to` once more; for weftd's own changes only
- * the circuits of the job that they name may move. */
+/* Applies the configuration of change `to` once more (0: that of the present one, the first,
+ * without its jobs); for weftd's own changes only the circuits of the job that they name may
+ * move. */
 static int start_earlier(struct changes *all, struct rpc_call *call,
 			 const struct change_request *q, int64_t to, struct err *err)
 {
 	struct store_config cfg;
 	struct plan_request *pr;
-	int r = store_change_config(all->env->store, to, &cfg, err);
+	int r = to ? store_change_config(all->env->store, to, &cfg, err)
+		   : store_config(all->env->store, &cfg, err);
 
 	if (r) {
+		return r;
+	}
+	if (!to && (r = model_config_drop_jobs(&cfg.config, err))) {
+		store_config_fini(&cfg);
 		return r;
 	}
 	r = plan_request_new(all->queue, cfg.config.name, cfg.config.text, cfg.config.len, &pr,

@@ -32,9 +32,14 @@ void changes_confirm_expired(void *arg)
 	if (c->env->draining || c->now || !c->confirm.change) {
 		return;
 	}
-	log_warn("weftd", "change %" PRId64 " was not confirmed in time: back "
-		 "to the configuration of change %" PRId64,
-		 c->confirm.change, c->confirm.back_to);
+	if (c->confirm.back_to) {
+		log_warn("weftd", "change %" PRId64 " was not confirmed in time: back "
+			 "to the configuration of change %" PRId64,
+			 c->confirm.change, c->confirm.back_to);
+	} else {
+		log_warn("weftd", "change %" PRId64 " was not confirmed in time: it is "
+			 "the first one, and its jobs go", c->confirm.change);
+	}
 	if (c->clock.tried != c->confirm.change) {
 		emit(c, EVENT_KIND(CONFIRM_EXPIRED), c->confirm.change,
 		     "was not confirmed in time");

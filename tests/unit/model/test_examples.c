@@ -93,6 +93,27 @@ static void broken_examples_give_their_errors(void **state)
 	assert_int_equal(bad, 0);
 }
 
+/* What a first change goes back to: the same fabric, its jobs gone. */
+static void jobs_are_dropped(struct model_fabric *f)
+{
+	struct err_list errs = { 0 };
+	struct model_fabric *rest;
+	struct model_config c;
+	struct err err = { 0 };
+
+	assert_int_equal(0, model_config_copy(&c, &f->config, &err));
+	assert_int_equal(0, model_config_drop_jobs(&c, &err));
+	if (model_parse("rest", c.text, c.len, &rest, &errs)) {
+		fail_msg("%s: %s\n%s", f->config.name, errs.v[0].msg, c.text);
+	}
+	assert_int_equal(rest->n_jobs, 0);
+	assert_int_equal(rest->n_devices, f->n_devices);
+	assert_int_equal(rest->n_hosts, f->n_hosts);
+	model_free(rest);
+	model_config_fini(&c);
+	err_list_fini(&errs);
+}
+
 static void valid_examples_are_accepted(void **state)
 {
 	glob_t g;
@@ -111,10 +132,43 @@ static void valid_examples_are_accepted(void **state)
 		}
 		assert_true(f->n_jobs > 0);
 		assert_string_equal(f->config.name, g.gl_pathv[i]);
+		jobs_are_dropped(f);
 		model_free(f);
 		err_list_fini(&errs);
 	}
 	globfree(&g);
+}
+
+static void any_style_of_yaml_loses_its_jobs(void **state)
+{
+#define FIBRES "fibres: [{from: 'h[0-1].p', to: 's.[1-2]'}]"
+#define HEAD "weft: 1, fabric: a, hosts: [{name: 'h[0-1]', ports: p, rate: 1Gbps}], " \
+	     "switches: [{name: s, size: 2x2, driver: sim}], " FIBRES
+	static const char *const texts[] = {
+		"{" HEAD ", jobs: []}",
+		"{jobs: [{name: x, nodes: all, collective: allgather, size: 1MB}], " HEAD "}",
+		"\xef\xbb\xbf{" HEAD "} # \xc3\xa9",
+		"\xef\xbb\xbf# \xe2\x82\xac jobs:\nweft: 1\nfabric: a\n\"jobs\":\n"
+		"- name: x # of two\n  nodes: all\r\n  collective: allgather\n  size: 1MB\n"
+		"# jobs\nhosts:\n  - {name: 'h[0-1]', ports: p, rate: 1Gbps}\n"
+		"switches: [{name: s, size: 2x2, driver: sim}]\n" FIBRES "\n",
+		"weft: 1\nfabric: a\nhosts:\n  - name: h[0-1]\n    ports: p\n    rate: 1Gbps\n"
+		"switches:\n  - {name: s, size: 2x2, driver: sim}\n" FIBRES "\n\njobs:\n"
+		"  - name: x\n    nodes: all\n    collective: allgather\n    size: 1MB",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		struct err_list errs = { 0 };
+		struct model_fabric *f;
+
+		if (model_parse("text", texts[i], strlen(texts[i]), &f, &errs)) {
+			fail_msg("%zu: %s", i, errs.v[0].msg);
+		}
+		jobs_are_dropped(f);
+		model_free(f);
+		err_list_fini(&errs);
+	}
 }
 
 static void missing_files_have_an_error_of_their_own(void **state)
@@ -135,6 +189,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(broken_examples_give_their_errors),
 		cmocka_unit_test(valid_examples_are_accepted),
+		cmocka_unit_test(any_style_of_yaml_loses_its_jobs),
 		cmocka_unit_test(missing_files_have_an_error_of_their_own),
 	};
 

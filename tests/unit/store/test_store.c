@@ -874,10 +874,11 @@ static void test_confirm(void **state)
 	int64_t before_ns = clk_wall_ns();
 	struct store_confirm c;
 
-	/* With nothing to go back to nothing waits. */
+	/* The first one has no other to go back to. */
 	commit_waiting(s, 1, "", 5000);
 	OK(store_confirming(s, &c, &err));
-	assert_int_equal(c.change, 0);
+	assert_int_equal(c.change, 1);
+	assert_int_equal(c.back_to, 0);
 	commit_waiting(s, 2, "", 3600000000000);
 	store_free(s);
 
