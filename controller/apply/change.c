@@ -295,10 +295,13 @@ static void settle_set(struct change *c)
 	device_set_free(drop);
 }
 
+/* Of the devices that the change concerns: those it ran on, or, where there
+ * was nothing to do, all that light is intended on. UNVERIFIED without any. */
 static enum apply_level min_level(const struct change *c)
 {
 	const struct device_set *s = c->a->set;
 	enum apply_level least = APPLY_ERROR_FREE;
+	bool any = false;
 
 	for (int i = 0; i < s->n; i++) {
 		const struct device *d = s->v[i];
@@ -310,8 +313,9 @@ static enum apply_level min_level(const struct change *c)
 		if (concerned && d->now.level < least) {
 			least = d->now.level;
 		}
+		any = any || concerned;
 	}
-	return least;
+	return any ? least : APPLY_UNVERIFIED;
 }
 
 /* The least of what a device holds now, whichever change made it. */

@@ -100,10 +100,10 @@ static void count_steps(const struct change *c, int counts[4])
 	}
 }
 
-/* Of what this change has touched. */
+/* Of what this change has touched; nothing proves nothing. */
 static enum apply_level min_proof(const struct change *c)
 {
-	enum apply_level least = APPLY_ERROR_FREE;
+	enum apply_level least = c->n_runs ? APPLY_ERROR_FREE : APPLY_UNVERIFIED;
 
 	for (int i = 0; i < c->n_runs; i++) {
 		if (c->runs[i].proof < least) {
