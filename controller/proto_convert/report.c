@@ -298,7 +298,11 @@ void msg_out_device(struct out *o, enum out_format format, const Weft__V1__Devic
 	out_strings(o, "unusable", d->unusable, d->n_unusable);
 	if (d->switching) {
 		out_object(o, "switching");
-		msg_out_fields(o, d->switching, NULL);
+		out_int(o, "seen", d->switching->count);
+		out_str(o, "usually", unit_human(UNIT_NS, (double)d->switching->median_ns, text,
+						 sizeof(text)));
+		out_str(o, "at most", unit_human(UNIT_NS, (double)d->switching->max_ns, text,
+						 sizeof(text)));
 		out_end(o);
 	}
 	out_str(o, "power_loss", d->power_loss[0] ? d->power_loss : "unknown");
@@ -440,13 +444,14 @@ static void out_links(struct out *o, const Weft__V1__HostsState *h, bool full)
 
 /* ---- changes ------------------------------------------------------------- */
 
-/* Without fractions of a second. */
+/* Without fractions of a second, and with a blank at which a narrow table
+ * divides it. */
 static void change_began(const void *m, struct buf *b)
 {
 	char text[32];
 
 	clk_iso(((const Weft__V1__Change *)m)->started_at_ns, text, sizeof(text));
-	buf_printf(b, "%.19sZ", text);
+	buf_printf(b, "%.10s %.8sZ", text, text + 11);
 }
 
 /* What was proven is known of changes that were committed. */
@@ -530,14 +535,17 @@ void msg_out_audit(struct out *o, enum out_format format, const Weft__V1__AuditR
 	buf_fini(&proof);
 }
 
-/* A change on one line, under a key of its own. */
+/* A change on one line, under a key of its own, with when it ended or, of one
+ * that has not, began. */
 static void out_change_line(struct out *o, const char *key, const Weft__V1__Change *ch)
 {
 	char when[32];
 
 	if (ch) {
-		out_fmt(o, key, "%lld %s at %s by %s%s%s%s%s", (long long)ch->id, ch->outcome,
-			clk_iso(ch->started_at_ns, when, sizeof(when)), ch->who,
+		out_fmt(o, key, "%lld %s %s %s by %s%s%s%s%s", (long long)ch->id, ch->outcome,
+			ch->ended_at_ns ? "at" : "since",
+			clk_iso(ch->ended_at_ns ? ch->ended_at_ns : ch->started_at_ns, when,
+				sizeof(when)), ch->who,
 			ch->comment[0] ? ": " : "", ch->comment, ch->summary[0] ? "; " : "",
 			ch->summary);
 	}

@@ -27,7 +27,7 @@ static bool wants_full(const struct cli *c)
 	while (o && o->name && strcmp(o->name, "full") != 0) {
 		o++;
 	}
-	return o && o->name && cli_has(c, "full");
+	return c->wide || (o && o->name && cli_has(c, "full"));
 }
 
 /* Help goes to stdout, as it was asked for; errors of usage go to stderr. */

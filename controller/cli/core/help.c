@@ -19,6 +19,7 @@
 const struct cli_option cli_globals[] = {
 	{ 0, "format", "F", "table, json or yaml (default: table)",
 	  "table json yaml" },
+	{ 0, "wide", NULL, "tables wider than the terminal", NULL },
 	{ 'q', "quiet", NULL, "print only errors", NULL },
 	{ 'v', "verbose", NULL, "print more", NULL },
 	{ 0, "debug", NULL, "print debug messages", NULL },

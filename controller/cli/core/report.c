@@ -10,20 +10,26 @@
 
 #include "controller/cli/core/private.h"
 #include "lib/base/file.h"
+#include "lib/base/text.h"
 #include "lib/base/units.h"
 
 #define LEAST_COLUMNS 60	/* narrower tables are not worth reading */
+#define UNKNOWN_COLUMNS 80	/* of terminals that do not know their width */
 /* What a person may read of a format for programs. */
 #define TERMINAL_LINES 100
 #define TERMINAL_BYTES 16384
 
 void cli_report(const struct err *err)
 {
-	char text[ERR_MSG_MAX + ERR_FILE_MAX + 32];
+	char text[ERR_MSG_MAX + ERR_FILE_MAX + 32], hint[ERR_FILE_MAX];
 
-	fprintf(stderr, "weft: %s\n", err_str(err, text, sizeof(text)));
-	if (err->hint[0]) {
-		fprintf(stderr, "hint: %s\n", err->hint);
+	err_str(err, text, sizeof(text));
+	text_clean(text);
+	fprintf(stderr, "weft: %s\n", text);
+	memcpy(hint, err->hint, sizeof(hint));
+	text_clean(hint);
+	if (hint[0]) {
+		fprintf(stderr, "hint: %s\n", hint);
 	}
 }
 
@@ -43,16 +49,17 @@ void cli_report_list(struct err_list *errs, struct err *last)
 
 void cli_say(const struct cli *c, enum cli_talk talk, const char *fmt, ...)
 {
+	char text[4096];
 	va_list ap;
 
 	if (c->talk < talk) {
 		return;
 	}
 	va_start(ap, fmt);
-	fputs("weft: ", stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	text_clean(text);
+	fprintf(stderr, "weft: %s\n", text);
 }
 
 /* --color wins; "auto" follows the conventions of no-color.org and of dumb
@@ -125,7 +132,7 @@ int cli_write_svg(const char *path, const struct buf *svg, struct err *err)
 	return r ? r : cli_write_data(path, svg, err);
 }
 
-/* Set once by --full; the only state of the command line that is not in
+/* Set once by --full and --wide; the only state of the command line that is not in
  * struct cli. */
 static bool any_width;
 
@@ -146,7 +153,7 @@ int cli_width(void)
 		return 0;
 	}
 	if (columns <= 0 && isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0) {
-		columns = w.ws_col;
+		columns = w.ws_col ? w.ws_col : UNKNOWN_COLUMNS;
 	}
 	return columns > 0 && columns < LEAST_COLUMNS ? LEAST_COLUMNS : columns;
 }

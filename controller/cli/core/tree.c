@@ -109,6 +109,8 @@ static int set_global(struct cli *c, const char *name, const char *value, struct
 {
 	if (strcmp(name, "help") == 0) {
 		c->help = true;
+	} else if (strcmp(name, "wide") == 0) {
+		c->wide = true;
 	} else if (strcmp(name, "quiet") == 0) {
 		c->talk = CLI_QUIET;
 	} else if (strcmp(name, "verbose") == 0) {

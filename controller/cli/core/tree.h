@@ -60,6 +60,7 @@ struct cli {
 	int argc;		/* positional arguments */
 	char **argv;
 	bool help;		/* --help was given */
+	bool wide;		/* tables as wide as they are */
 	enum out_format format;
 	enum cli_talk talk;
 	const char *colour;	/* auto, always, never */
