@@ -429,6 +429,23 @@ full export slurm "$TOP_FABRICS/trunks.yaml"
 full --help
 full version
 
+# What a plan refuses, check finds as well.
+cat >"$T/overlap.yaml" <<'END'
+weft: 1
+fabric: x
+hosts: [{name: "n[0-7]"}]
+rings:
+  - {name: r, nodes: "n[0-7]", channels: 4, channel-rate: 40Gbps, driver: sim-ring}
+jobs:
+  - {name: a, ring: r, nodes: all, collective: allgather, size: 1MiB, channels: 0-2}
+  - {name: b, ring: r, nodes: all, collective: allgather, size: 1MiB, channels: 2-3}
+END
+for verb in check 'plan --offline'; do
+	# shellcheck disable=SC2086
+	bad 65 'overlap.yaml:8:.*: channels 2-3 of ring r: job a has channels 0-2 there' \
+		$verb "$T/overlap.yaml"
+done
+
 # For programs: the error is text on standard error, also with --format json.
 bad 65 'is 1: expected 2 or more' topology info 'K(1)' --format json
 bad 65 'the file is empty' schedule verify empty --format json

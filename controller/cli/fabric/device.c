@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "controller/cli/core/private.h"
+#include "controller/plan/plan.h"
 #include "drivers/core/driver.h"
 
 /* ---- check ---- */
@@ -81,6 +82,18 @@ static int check_devices(const struct model_fabric *f, struct err *err)
 	return r;
 }
 
+/* What a plan refuses in this file whatever the devices hold, as for devices
+ * that are all dark. */
+static int check_plan(const struct model_fabric *f, struct err *err)
+{
+	const struct plan_base dark = { .mode = PLAN_SAFE };
+	struct plan *p = NULL;
+	int r = plan_make(f, &dark, &p, err);
+
+	plan_free(p);
+	return r;
+}
+
 /* Without weftd. {fabric, valid, hosts, ports, devices, jobs} and for
  * programs sha256, the hash of the file by which plans name it. */
 int cmd_check(struct cli *c, struct err *err)
@@ -89,7 +102,7 @@ int cmd_check(struct cli *c, struct err *err)
 	struct out *o;
 	int r = cli_load_fabric(c->argv[0], &f, err);
 
-	if (r || (r = check_devices(f, err))) {
+	if (r || (r = check_devices(f, err)) || (r = check_plan(f, err))) {
 		model_free(f);
 		return r;
 	}
