@@ -26,7 +26,7 @@
 	"circuit weft did not make; update: displace it, and list it", "safe update" }
 #define FULL { 0, "full", NULL, "do not shorten long lists", NULL }
 #define JOB { 0, "job", "NAME", "the schedule of a job that weftd has " \
-	"applied, instead of FILE", NULL }
+	"applied, instead of FILE", "@job" }
 /* What all verbs take that change devices; read by common() of change.c. */
 #define CHANGE_OPTIONS \
 	{ 'm', "comment", "TEXT", "recorded in the history", NULL }, \
@@ -96,7 +96,7 @@ static const struct cli_option history_options[] = {
 
 static const struct cli_option audit_options[] = {
 	{ 0, "change", "N", "only of this change", NULL },
-	{ 0, "device", "NAME", "only about this device", NULL },
+	{ 0, "device", "NAME", "only about this device", "@device" },
 	{ 0, "since", "TIME", "only so far back, e.g. 2h", NULL },
 	{ 'n', "limit", "N", "the newest N lines (default: 200; with "
 	  "--change: all)", NULL },
@@ -287,7 +287,7 @@ static const struct cli_option info_options[] = {
 
 static const struct cli_option build_options[] = {
 	CONFIG, { 0, "job", "NAME", "the ranks of this job of the fabric, with what is "
-	  "inside its hosts", NULL },
+	  "inside its hosts", "@job" },
 	OUTPUT("write a file that --topology reads"), END,
 };
 
@@ -418,7 +418,7 @@ static const struct cli_option testbed_probe_options[] = {
 };
 
 static const struct cli_option testbed_run_options[] = {
-	{ 0, "job", "NAME", "the job (default: the only one)", NULL },
+	{ 0, "job", "NAME", "the job (default: the only one)", "@job" },
 	{ 0, "size", "BYTES", "of the vector (default: the job's)", NULL },
 	{ 0, "repeat", "K", "measure so many runs (default: 5)", NULL },
 	{ 0, "barriers", NULL, "all ranks end a step before any begins the next", NULL },
@@ -526,9 +526,9 @@ static const struct cli_command job_commands[] = {
 	{ "request", NULL, "[NAME]", "Request hosts and circuits for a "
 	  "collective; waits until it runs", NULL, job_options, 0, 1, false,
 	  cmd_job_request },
-	{ "release", NULL, "NAME", "Release a job; waits until its "
+	{ "release", NULL, "JOB", "Release a job; waits until its "
 	  "circuits are gone", NULL, NULL, 1, 1, false, cmd_job_release },
-	{ "list", NULL, "[NAME]", "List requested jobs", NULL,
+	{ "list", NULL, "[JOB]", "List requested jobs", NULL,
 	  job_list_options, 0, 1, false, cmd_job_list },
 	GROUP_END,
 };
@@ -554,12 +554,12 @@ static const struct cli_command device_commands[] = {
 	{ "drivers", NULL, "[DRIVER]", "List drivers and their options", NULL, NULL, 0, 1, false, cmd_device_drivers },
 	{ "list", NULL, "", "List the devices of weftd", NULL, NULL, 0, 0,
 	  false, cmd_device_list },
-	{ "show", NULL, "NAME", "Show a device, its circuits and their "
+	{ "show", NULL, "DEVICE", "Show a device, its circuits and their "
 	  "insertion loss", NULL, NULL, 1, 1, false, cmd_device_show },
-	{ "port", NULL, "NAME PORT enable|disable", "Enable or disable a port "
+	{ "port", NULL, "DEVICE PORT enable|disable", "Enable or disable a port "
 	  "of a switch by hand", NULL, port_options, 3, 3, false,
 	  cmd_device_port },
-	{ "recover", NULL, "NAME", "Recover a device: homing run, relock, "
+	{ "recover", NULL, "DEVICE", "Recover a device: homing run, relock, "
 	  "clear errors", NULL, recover_options, 1, 1, false,
 	  cmd_device_recover },
 	GROUP_END,

@@ -1,7 +1,7 @@
 /*
  * Changing a value in a text of YAML without touching the rest. libyaml tells
- * where events begin and end in characters of the text; nothing is written
- * anew, so comments, order and style of all else stay.
+ * where events begin and end in characters of the text; nothing else is
+ * written again, so comments, order and style of all else stay.
  */
 #include <string.h>
 #include <yaml.h>

@@ -5,8 +5,8 @@
  * then the global ones; help of the whole program ends with the exit codes.
  * Completion replays the words before the last one to find the command and
  * whether an option still waits for its value, and prints the candidates one
- * a line. It connects to nothing and reads no files, so it is fast and works
- * without weftd.
+ * a line. It connects to nothing and reads no files: what only a fabric knows
+ * stays a word that begins with "@", for complete.c.
  */
 #include <stdio.h>
 #include <string.h>
@@ -145,8 +145,8 @@ static void complete_options(struct buf *b, const struct cli_option *table, cons
 	}
 }
 
-/* Words of `values`, apart by blanks; "@file" is passed on for the shell,
- * which completes names of files itself. */
+/* Words of `values`, apart by blanks; those with "@" are passed on: names of
+ * files the shell completes itself. */
 static void complete_values(struct buf *b, const char *values, const char *prefix)
 {
 	while (values && *values) {
@@ -183,11 +183,43 @@ static const struct cli_option *awaits(const struct cli_command *cmd, const char
 	return NULL;
 }
 
+/* The k-th argument of a command, by what its help calls it. */
+static void complete_argument(struct buf *b, const struct cli_command *cmd, int k,
+			      const char *prefix)
+{
+	static const char *const kinds[][2] = {
+		{ "DEVICE", "@device" }, { "JOB", "@job" }, { "PORT", "@port" },
+		{ "WHAT", "@part" },
+	};
+	char words[64], *rest = words, *word = NULL;
+	const char *values = "@file";
+
+	snprintf(words, sizeof(words), "%s", cmd->args);
+	for (int i = 0; i <= k && rest; i++) {
+		word = strsep(&rest, " ");
+	}
+	word += *word == '[';
+	word[strcspn(word, "]")] = '\0';
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		if (strcmp(word, kinds[i][0]) == 0) {
+			values = kinds[i][1];
+		}
+	}
+	if (strchr(word, '|') && !strpbrk(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")) {
+		for (char *s = word; *s; s++) {
+			*s = *s == '|' ? ' ' : *s;
+		}
+		values = word;
+	}
+	complete_values(b, values, prefix);
+}
+
 void cli_complete(const struct cli_command *root, int n, char **words, struct buf *b)
 {
 	const struct cli_command *table = root, *cmd = NULL;
 	const struct cli_option *open = NULL;
 	const char *last = n > 0 ? words[n - 1] : "";
+	int n_args = 0;
 
 	for (int i = 0; i + 1 < n; i++) {
 		const struct cli_command *found;
@@ -201,6 +233,8 @@ void cli_complete(const struct cli_command *root, int n, char **words, struct bu
 		if (found) {
 			cmd = found;
 			table = found->sub;
+		} else {
+			n_args += words[i][0] != '-';
 		}
 	}
 	if (open) {
@@ -214,8 +248,8 @@ void cli_complete(const struct cli_command *root, int n, char **words, struct bu
 				add_if_prefix(b, last, "", table->name, strlen(table->name));
 			}
 		}
-	} else if (cmd && cmd->max_args > 0) {
-		buf_str(b, "@file\n");
+	} else if (cmd && n_args < cmd->max_args) {
+		complete_argument(b, cmd, n_args, last);
 	}
 }
 

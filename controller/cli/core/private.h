@@ -307,8 +307,18 @@ void cli_stop_on_signals(void);
 /* Path of a method of weft.v1.FabricService, e.g. CLI_METHOD("Plan"). */
 #define CLI_METHOD(name) "/weft.v1.FabricService/" name
 
+/* The configuration in force, as a plan of it quotes it, in at most timeout_ms (0: no limit).
+ * model_free() it. */
+int cli_fetch_fabric(struct cli *c, int timeout_ms, struct model_fabric **out, struct err *err);
 /* Fetches the serialized schedule of a job. */
 int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes, struct err *err);
+
+/* ---- complete.c: words that only a fabric knows ---- */
+
+/* Candidates of cli_complete(), with names in place of "@device", "@job", "@port" and "@part": of
+ * the fabric file that the words name, else of weftd. Nothing where neither tells in a second;
+ * errors are not told, as the shell is about to show the line that is being written. */
+void cli_complete_names(struct cli *c, const char *candidates, struct buf *b);
 
 /* ---- progress.c: the events of a change ---- */
 

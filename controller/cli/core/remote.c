@@ -1,4 +1,8 @@
-/* Talking to weftd. */
+/*
+ * Talking to weftd: one connection a call, by its socket or by TLS, with the
+ * deadlines of private.h; what is fetched in parts, schedules and the fabric
+ * in force, is put together here.
+ */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,5 +188,43 @@ int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes, struct
 		r = err_set(err, WEFT_ELIMIT, "job %s: its schedule does not fit", job);
 	}
 	rpc_client_close(client);
+	return r;
+}
+
+/* ---- the fabric ---- */
+
+/* Only the plan file of a plan's parts is of interest. */
+static int on_part(const ProtobufCMessage *msg, void *arg)
+{
+	const Weft__V1__PlanResponse *part = (const Weft__V1__PlanResponse *)msg;
+	struct buf *file = arg;
+
+	if (part->part_case == WEFT__V1__PLAN_RESPONSE__PART_FILE) {
+		buf_add(file, part->file.data, part->file.len);
+	}
+	return file->failed;
+}
+
+int cli_fetch_fabric(struct cli *c, int timeout_ms, struct model_fabric **out, struct err *err)
+{
+	Weft__V1__PlanRequest req = WEFT__V1__PLAN_REQUEST__INIT;
+	struct rpc_client *client = NULL;
+	struct plan_file file;
+	struct buf bytes = { 0 };
+	int r;
+
+	req.want_file = true;
+	if ((r = cli_connect(c, &client, err)) ||
+	    (r = rpc_client_call(client, CLI_METHOD("Plan"), &req.base,
+				 &weft__v1__plan_response__descriptor, timeout_ms, on_part,
+				 &bytes, NULL, err)) ||
+	    (r = plan_file_read(buf_cstr(&bytes), bytes.len, &file, err))) {
+		goto out;
+	}
+	r = cli_parse_config(&file.config, out, err);
+	plan_file_fini(&file);
+out:
+	rpc_client_close(client);
+	buf_fini(&bytes);
 	return r;
 }

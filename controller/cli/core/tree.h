@@ -29,7 +29,7 @@ struct cli_option {
 	const char *arg;	/* what its value is called; NULL: a flag */
 	const char *help;
 	const char *values;	/* for completion: words apart by blanks, or
-				 * "@file" */
+				 * "@file", "@job", "@device", "@port", "@part" */
 };
 
 /* A group (sub is set, run NULL) or a command (run is set, sub NULL).
@@ -38,7 +38,8 @@ struct cli_option {
 struct cli_command {
 	const char *name;	/* NULL ends a table */
 	const char *alias;	/* another name, or NULL */
-	const char *args;	/* of a command: "FABRIC.yaml" */
+	const char *args;	/* of a command: "FABRIC.yaml"; completion knows
+				 * DEVICE, JOB, PORT, WHAT and a|b */
 	const char *help;	/* one line */
 	const struct cli_command *sub;
 	const struct cli_option *options;
@@ -111,7 +112,8 @@ void cli_help(const struct cli_command *table, const struct cli_command *cmd,
 	      const char *path, struct buf *b);
 
 /* Candidates for the last of n words, one a line; "@file" stands for the
- * names of files. */
+ * names of files, "@device", "@job", "@port" (of the device named before) and
+ * "@part" (whatever can be drained) for those. */
 void cli_complete(const struct cli_command *root, int n, char **words, struct buf *b);
 /* Every verb, one a line: "schedule make". */
 void cli_list_verbs(const struct cli_command *root, struct buf *b);

@@ -136,13 +136,16 @@ int cmd_version(struct cli *c, struct err *err)
  * every verb, for tests and documentation. */
 int cmd_complete(struct cli *c, struct err *err)
 {
-	struct buf b = { 0 };
+	struct buf words = { 0 }, b = { 0 };
 	int r;
 
 	if (c->argc == 1 && strcmp(c->argv[0], "--all") == 0) {
 		cli_list_verbs(cli_root, &b);
 	} else {
-		cli_complete(cli_root, c->argc, c->argv, &b);
+		cli_complete(cli_root, c->argc, c->argv, &words);
+		b.failed = words.failed;
+		cli_complete_names(c, buf_cstr(&words), &b);
+		buf_fini(&words);
 	}
 	r = b.failed ? err_nomem(err)
 		     : cli_print_bytes(buf_cstr(&b), b.len, err);

@@ -309,43 +309,6 @@ static void put_topograph(const struct tree *t, struct buf *b)
 
 /* ---- where the fabric comes from ----------------------------------------- */
 
-/* Only the plan file of a plan's parts is of interest. */
-static int on_part(const ProtobufCMessage *msg, void *arg)
-{
-	const Weft__V1__PlanResponse *part = (const Weft__V1__PlanResponse *)msg;
-	struct buf *file = arg;
-
-	if (part->part_case == WEFT__V1__PLAN_RESPONSE__PART_FILE) {
-		buf_add(file, part->file.data, part->file.len);
-	}
-	return file->failed;
-}
-
-/* The configuration in force: a plan of it quotes it. */
-static int fetch_fabric(struct cli *c, struct model_fabric **out, struct err *err)
-{
-	Weft__V1__PlanRequest req = WEFT__V1__PLAN_REQUEST__INIT;
-	struct rpc_client *client = NULL;
-	struct plan_file file;
-	struct buf bytes = { 0 };
-	int r;
-
-	req.want_file = true;
-	if ((r = cli_connect(c, &client, err)) ||
-	    (r = rpc_client_call(client, CLI_METHOD("Plan"), &req.base,
-				 &weft__v1__plan_response__descriptor, 0, on_part,
-				 &bytes, NULL, err)) ||
-	    (r = plan_file_read(buf_cstr(&bytes), bytes.len, &file, err))) {
-		goto out;
-	}
-	r = cli_parse_config(&file.config, out, err);
-	plan_file_fini(&file);
-out:
-	rpc_client_close(client);
-	buf_fini(&bytes);
-	return r;
-}
-
 /* For those who look after nodes: weftd gives these no new light. */
 static int put_drained(struct cli *c, const struct model_fabric *f, struct buf *b, struct err *err)
 {
@@ -379,7 +342,7 @@ static int export_as(struct cli *c, void (*put)(const struct tree *t, struct buf
 	struct tree t = { 0 };
 	struct buf b = { 0 };
 	int r = c->argc ? cli_load_fabric(c->argv[0], &f, err)
-			: fetch_fabric(c, &f, err);
+			: cli_fetch_fabric(c, 0, &f, err);
 
 	if (r == 0) {
 		r = tree_init(&t, f, err);

@@ -240,6 +240,8 @@ static const char *const completions[][2] = {
 	{ "house paint --coat g", "gloss\n" },
 	{ "house paint -c m", "matt\n" },
 	{ "house paint ", "@file\n" },
+	{ "house paint front ", "@file\n" },
+	{ "house paint front back ", "" },
 	{ "--format y", "yaml\n" },
 	{ "--format json h", "house\n" },
 	{ "house sell ", "" },
@@ -260,6 +262,34 @@ static void test_completion(void **state)
 		}
 		cli_complete(tree, n, words, &b);
 		assert_string_equal(buf_cstr(&b), completions[i][1]);
+		buf_fini(&b);
+	}
+}
+
+/* Arguments are completed by what the help calls them. */
+static void test_completion_of_arguments(void **state)
+{
+	static const struct cli_command doors[] = {
+		{ "door", NULL, "[DEVICE] PORT open|shut JOB WHAT", "A door", NULL, paint_options,
+		  0, 5, false, run_nothing },
+		{ NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, false, NULL },
+	};
+	static const struct { int n; const char *words[8], *want; } cases[] = {
+		{ 2, { "door", "" }, "@device\n" },
+		{ 3, { "door", "front", "x" }, "@port\n" },
+		{ 5, { "door", "-v", "front", "in1", "" }, "open\nshut\n" },
+		{ 6, { "door", "--color", "never", "front", "in1", "s" }, "shut\n" },
+		{ 5, { "door", "front", "in1", "shut", "" }, "@job\n" },
+		{ 6, { "door", "front", "in1", "shut", "x", "" }, "@part\n" },
+		{ 7, { "door", "front", "in1", "shut", "x", "y", "" }, "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buf b = { 0 };
+
+		cli_complete(doors, cases[i].n, (char **)(uintptr_t)cases[i].words, &b);
+		assert_string_equal(buf_cstr(&b), cases[i].want);
 		buf_fini(&b);
 	}
 }
@@ -288,6 +318,7 @@ int main(void)
 		cmocka_unit_test(test_raw_and_help),
 		cmocka_unit_test(test_help_names_everything),
 		cmocka_unit_test(test_completion),
+		cmocka_unit_test(test_completion_of_arguments),
 		cmocka_unit_test(test_verbs),
 	};
 
