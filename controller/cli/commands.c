@@ -535,6 +535,8 @@ static const struct cli_command job_commands[] = {
 
 static const struct cli_option export_slurm_options[] = {
 	{ 0, "plugin", "NAME", "tree (default) or block", "tree block" },
+	{ 0, "to", "FORMAT", "yaml (default, topology.yaml) or conf (topology.conf, of older Slurm)",
+	  "yaml conf" },
 	OUTPUT("default: standard output"), END,
 };
 
@@ -543,7 +545,7 @@ static const struct cli_option export_model_options[] = {
 };
 
 static const struct cli_command export_commands[] = {
-	{ "slurm", NULL, "[FABRIC]", "Slurm's topology.yaml", NULL,
+	{ "slurm", NULL, "[FABRIC]", "Slurm's topology.yaml or topology.conf", NULL,
 	  export_slurm_options, 0, 1, false, cmd_export_slurm },
 	{ "topograph", NULL, "[FABRIC]", "Model for NVIDIA topograph",
 	  NULL, export_model_options, 0, 1, false, cmd_export_topograph },

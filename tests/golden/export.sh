@@ -28,6 +28,12 @@ gives "two switches joined by fibres" weft export slurm trunks.yaml <<'END'
       - switch: "ocs1"
         nodes: "gpu4,gpu5,gpu6,gpu7"
 END
+gives "as topology.conf" weft export slurm --to conf trunks.yaml <<'END'
+# The fabric trunks, written by weft export.
+SwitchName=ocs0 Nodes=gpu[0-3]
+SwitchName=joined.ocs0 Switches=ocs0,ocs1
+SwitchName=ocs1 Nodes=gpu[4-7]
+END
 gives "as blocks" weft export slurm --plugin block trunks.yaml <<'END'
 # The fabric trunks, written by weft export.
 - topology: optical
@@ -98,6 +104,26 @@ gives "parts that no light joins" weft export slurm "$T/mixed.yaml" <<'END'
       - switch: "ring"
         nodes: "r0,r1,r2"
 END
+# Names that Slurm's ranges stand for, and those that they do not.
+cat >"$T/names.yaml" <<'END'
+weft: 1
+fabric: names
+hosts:
+  - { name: 'a[08-11]', ports: p0, rate: 100Gbps }
+  - { name: 'a[8-9]', ports: p0, rate: 100Gbps }
+  - { name: 'b7', ports: p0, rate: 100Gbps }
+  - { name: 'b9', ports: p0, rate: 100Gbps }
+  - { name: 'b[1-2]x', ports: p0, rate: 100Gbps }
+  - { name: 'c1234567890123', ports: p0, rate: 100Gbps }
+  - { name: 'c1234567890124', ports: p0, rate: 100Gbps }
+  - { name: 'd[9-10]', ports: p0, rate: 100Gbps }
+END
+gives "names in ranges" weft export slurm --to conf "$T/names.yaml" <<'END'
+# The fabric names, written by weft export.
+SwitchName=dark Nodes=a[08-11],a[8-9],b7,b9,b1x,b2x,c1234[567890123-567890124],d[9-10]
+END
+expect 64 "a file that is none" weft export slurm --to ini trunks.yaml
+expect 64 "blocks in topology.conf" weft export slurm --to conf --plugin block trunks.yaml
 expect 64 "a plugin that is none" weft export slurm --plugin ring trunks.yaml
 expect 65 "a fabric with mistakes" weft export slurm ../broken/names.yaml
 

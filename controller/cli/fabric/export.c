@@ -7,12 +7,16 @@
  * fibres or common devices join has one switch above it. There is no root over
  * parts that no light joins: no job could run across them.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/cli/core/private.h"
 #include "controller/plan/plan.h"
 #include "lib/base/vec.h"
+
+/* So that the number of a host's name is an int. */
+#define MAX_RANGE_DIGITS 9
 
 /* Hosts that are wired alike. */
 struct leaf {
@@ -262,6 +266,64 @@ static void put_slurm_tree(const struct tree *t, struct buf *b)
 	}
 }
 
+/* How many hosts of the leaf from the i-th on count up from its number, and the digits
+ * of that: 3 and 2 for gpu08, gpu09, gpu10. */
+static size_t count_run(const struct tree *t, const struct leaf *l, size_t i, size_t *width)
+{
+	const char *name = t->f->hosts[l->hosts.v[i]].name;
+	size_t letters = strlen(name), n = 1;
+	char next[CONF_MAX_NAME + 16];
+
+	for (*width = 0; *width < MAX_RANGE_DIGITS && letters > 0 &&
+			isdigit(name[letters - 1]); ++*width) {
+		letters--;
+	}
+	for (; *width && i + n < l->hosts.n; n++) {
+		snprintf(next, sizeof(next), "%.*s%0*d", (int)letters, name, (int)*width,
+			 atoi(name + letters) + (int)n);
+		if (strcmp(next, t->f->hosts[l->hosts.v[i + n]].name) != 0) {
+			break;
+		}
+	}
+	return n;
+}
+
+/* Hosts with runs of numbers as ranges, "gpu[00-15],login", which Slurm's
+ * hostlists expand to the same names: one line of topology.conf has an end. */
+static void put_ranges(const struct tree *t, const struct leaf *l, struct buf *b)
+{
+	for (size_t i = 0, n, width; i < l->hosts.n; i += n) {
+		const char *name = t->f->hosts[l->hosts.v[i]].name;
+		const char *digits;
+
+		n = count_run(t, l, i, &width);
+		digits = name + strlen(name) - width;
+		buf_printf(b, "%s%.*s", i ? "," : "", (int)(digits - name), name);
+		if (n > 1) {
+			buf_printf(b, "[%s-%0*d]", digits, (int)width, atoi(digits) + (int)n - 1);
+		} else {
+			buf_str(b, digits);
+		}
+	}
+}
+
+/* topology.conf of TopologyPlugin=topology/tree, as Slurm before 25.05 reads it. */
+static void put_slurm_conf(const struct tree *t, struct buf *b)
+{
+	for (size_t i = 0; i < t->leaves.n; i++) {
+		const struct leaf *l = &t->leaves.v[i];
+
+		buf_printf(b, "SwitchName=%s Nodes=", l->name);
+		put_ranges(t, l, b);
+		buf_str(b, "\n");
+		if (opens_part(t, i)) {
+			buf_printf(b, "SwitchName=joined.%s Switches=", l->name);
+			put_leaf_names(t, l->part, ",", b);
+			buf_str(b, "\n");
+		}
+	}
+}
+
 /* The same of topology/block: block_sizes is the size of the smallest leaf,
  * so that no block is smaller. */
 static void put_slurm_block(const struct tree *t, struct buf *b)
@@ -364,13 +426,23 @@ static int export_as(struct cli *c, void (*put)(const struct tree *t, struct buf
 int cmd_export_slurm(struct cli *c, struct err *err)
 {
 	const char *plugin = cli_opt(c, "plugin");
+	const char *to = cli_opt(c, "to");
 	bool block = plugin && strcmp(plugin, "block") == 0;
+	bool conf = to && strcmp(to, "conf") == 0;
 
 	if (plugin && !block && strcmp(plugin, "tree") != 0) {
 		return err_set(err, WEFT_EUSAGE, "--plugin: \"%s\" is not tree "
 			       "or block", plugin);
 	}
-	return export_as(c, block ? put_slurm_block : put_slurm_tree, err);
+	if (to && !conf && strcmp(to, "yaml") != 0) {
+		return err_set(err, WEFT_EUSAGE, "--to: \"%s\" is not conf or yaml", to);
+	}
+	if (conf && block) {
+		return err_set(err, WEFT_EUSAGE, "--to conf is for --plugin tree: blocks are "
+			       "not supported in topology.conf");
+	}
+	return export_as(c, conf ? put_slurm_conf : block ? put_slurm_block : put_slurm_tree,
+			 err);
 }
 
 int cmd_export_topograph(struct cli *c, struct err *err)
