@@ -24,6 +24,8 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 	libjansson-dev libopenmpi-dev openmpi-bin gfortran libcmocka-dev mandoc sqlite3 jq procps \
 	netcat-openbsd openssl curl iproute2 python3-grpcio python3-protobuf python3-yaml
 DEB_PACKAGES := build-essential debhelper dpkg-dev
+# For tests/integration/slurm.sh.
+SLURM := slurmctld slurmd slurm-client munge
 # For tests/integration/webui.sh, which is skipped without them.
 BROWSER := chromium chromium-driver
 
@@ -398,7 +400,7 @@ simgrid:
 	@tests/deps $(SIMGRID) || echo "no SimGrid: its test is skipped" >&2
 
 check: deps browser simgrid
-	@tests/deps $(DEB_PACKAGES)
+	@tests/deps $(DEB_PACKAGES) $(SLURM)
 	@$(MAKE) check-builds
 	@$(RUN_TESTS)
 
@@ -472,7 +474,7 @@ fuzz:
 fuzz-build: $(FUZZ_BIN)
 
 soak: deps browser simgrid
-	@tests/deps $(DEB_PACKAGES)
+	@tests/deps $(DEB_PACKAGES) $(SLURM)
 	@$(MAKE) check-builds
 	@$(RUN_TESTS) --soak
 

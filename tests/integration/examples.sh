@@ -30,29 +30,6 @@ expect 0 "topograph's model" weft export topograph -o "$T/model.yaml"
 read_yaml <"$T/model.yaml" | jq -e '.blocks[0].nodes | length == 8' >/dev/null
 tap "with all hosts"
 
-# ---- Slurm ----
-
-export SLURM_JOB_ID=7 SLURM_JOB_NODELIST='h[2-4]' WEFT_SCHEDULES=$T
-SLURM_JOB_COMMENT='' "$TOP/docs/examples/slurm/prolog.sh" && [[ $(map) == 0 ]]
-tap "a Slurm job that asks for nothing gets nothing"
-export SLURM_JOB_COMMENT=weft=allgather:1MB
-expect 0 "the prolog" "$TOP/docs/examples/slurm/prolog.sh"
-weft job list --format json slurm-7 | jq -e '.jobs[0].state == "running" and .jobs[0].nodes == ["h2","h3","h4"]' >/dev/null
-tap "gives it light on Slurm's hosts"
-expect 0 "and a schedule that is proven" weft schedule verify "$T/slurm-7.json"
-expect 0 "run twice" "$TOP/docs/examples/slurm/prolog.sh"
-[[ $(weft job list --format json | jq '.jobs | length') == 1 ]]
-tap "it is one job"
-expect 0 "the epilog" "$TOP/docs/examples/slurm/epilog.sh"
-[[ $(map) == 0 && ! -e $T/slurm-7.json ]]
-tap "gives it back"
-expect 0 "run twice" "$TOP/docs/examples/slurm/epilog.sh"
-SLURM_RESTART_CNT=1 expect 0 "a job that Slurm requeues" "$TOP/docs/examples/slurm/prolog.sh"
-expect 0 "gets light again, and gives it back" "$TOP/docs/examples/slurm/epilog.sh"
-SLURM_JOB_ID=8 SLURM_JOB_NODELIST=nowhere "$TOP/docs/examples/slurm/prolog.sh" 2>"$T/err"
-[[ $? == 1 ]] && grep -q 'there is no host "nowhere"' "$T/err"
-tap "what cannot be fails the prolog"
-
 # ---- Kubernetes ----
 
 mkdir -p "$T/py" "$T/objects"
