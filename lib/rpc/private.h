@@ -148,8 +148,9 @@ int rpc_utf8_length(const uint8_t *p, const uint8_t *end);
 /* ---- tls.c ----
  *
  * TLS with certificates on both sides, over bytes in memory: the caller has
- * the socket. TLS 1.2 or newer, ALPN "h2", no renegotiation, no resumption:
- * each connection shows its certificate. */
+ * the socket. TLS 1.3, or 1.2 with suites that encrypt and authenticate at once (AEAD)
+ * under keys of the session (ECDHE); ALPN "h2", no renegotiation, no resumption: each
+ * connection shows its certificate. */
 
 /* Certificate, key and trusted authorities, as loaded from files. */
 struct rpc_tls;

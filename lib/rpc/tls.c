@@ -76,9 +76,16 @@ static int load_files(SSL_CTX *ctx, const struct rpc_tls_files *f, struct err *e
 	return f->crl ? load_crl(ctx, f->crl, err) : 0;
 }
 
-static void set_rules(SSL_CTX *ctx, bool is_server)
+/* Of TLS 1.2, whose other suites are without forward secrecy or cut into blocks (CBC),
+ * and are forbidden to HTTP/2 (RFC 9113, appendix A). Those of 1.3 are all good. */
+#define SUITES "ECDHE+AESGCM:ECDHE+CHACHA20"
+
+static int set_rules(SSL_CTX *ctx, bool is_server)
 {
 	SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+	if (SSL_CTX_set_cipher_list(ctx, SUITES) != 1) {
+		return WEFT_ENOMEM;
+	}
 	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION |
 				 SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
 	SSL_CTX_set_num_tickets(ctx, 0);
@@ -90,6 +97,7 @@ static void set_rules(SSL_CTX *ctx, bool is_server)
 	} else {
 		SSL_CTX_set_alpn_protos(ctx, alpn, sizeof(alpn));
 	}
+	return 0;
 }
 
 int rpc_tls_new(const struct rpc_tls_files *files, bool is_server,
@@ -104,11 +112,10 @@ int rpc_tls_new(const struct rpc_tls_files *files, bool is_server,
 	}
 	tls->is_server = is_server;
 	tls->ctx = SSL_CTX_new(is_server ? TLS_server_method() : TLS_client_method());
-	if (!tls->ctx) {
-		free(tls);
+	if (!tls->ctx || set_rules(tls->ctx, is_server)) {
+		rpc_tls_free(tls);
 		return err_nomem(err);
 	}
-	set_rules(tls->ctx, is_server);
 	rc = load_files(tls->ctx, files, err);
 	if (rc) {
 		rpc_tls_free(tls);

@@ -45,6 +45,21 @@ expect 64 "no certificate" weft --server "localhost:$port" status
 expect 65 "a certificate that is not there" as nothing status
 expect 69 "no server listens" as ops --server localhost:1 status
 
+# agrees OPTION...: whether TLS is agreed on so.
+agrees() {
+	timeout 20 openssl s_client -connect "localhost:$port" -alpn h2 -cert "$CERTS/ops.pem" \
+		-key "$CERTS/ops.key" -CAfile "$CERTS/ca.pem" "$@" </dev/null >"$T/agreed" 2>&1
+	grep -qE '^New, TLSv1\.[23], Cipher is [A-Z]' "$T/agreed"
+}
+
+good='ECDHE+AESGCM:ECDHE+CHACHA20'
+agrees -tls1_3 && agrees -tls1_2 -cipher "$good"
+tap "TLS 1.3, and 1.2 with AEAD suites and forward secrecy"
+! agrees -tls1_2 -cipher "ALL:!AESGCM:!CHACHA20:!AESCCM@SECLEVEL=0"
+tap "no suites with CBC"
+! agrees -tls1_1 -cipher "ALL@SECLEVEL=0"
+tap "no TLS 1.1"
+
 client() { # NAME TEST...
 	local status line
 	NAME=$1 /usr/bin/python3 grpc_client.py "$T/set.pb" "localhost:$port" \
