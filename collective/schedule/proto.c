@@ -113,18 +113,16 @@ static int fill_columns(const struct coll_sched *s, enum format_which which, Pro
 	return 0;
 }
 
+/* Straight into out, as large schedules would else be there twice. */
 static int pack(const pb_schedule *msg, struct buf *out)
 {
-	size_t size = protobuf_c_message_get_packed_size(&msg->base);
-	uint8_t *bytes = malloc(size + 1);
+	char *to = buf_extend(out, protobuf_c_message_get_packed_size(&msg->base));
 
-	if (!bytes) {
+	if (!to) {
 		return WEFT_ENOMEM;
 	}
-	protobuf_c_message_pack(&msg->base, bytes);
-	buf_add(out, bytes, size);
-	free(bytes);
-	return out->failed ? WEFT_ENOMEM : 0;
+	protobuf_c_message_pack(&msg->base, (uint8_t *)to);
+	return 0;
 }
 
 /* The tables of a message, in the order of format.c; NULL: absent. */

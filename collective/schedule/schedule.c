@@ -199,6 +199,34 @@ void coll_free(struct coll_sched *s)
 	free(s);
 }
 
+/* Of a digraph: its arcs in both orders, and what is kept of its nodes. */
+static size_t topo_memory(const struct topo *t)
+{
+	return (size_t)topo_m(t) * (sizeof(struct topo_arc) + 2 * sizeof(int32_t)) +
+	       (size_t)topo_n(t) * 4 * sizeof(int32_t);
+}
+
+/* Of a name, with what the allocator adds. */
+#define NAME_MEMORY 32
+
+size_t coll_memory(const struct coll_sched *s)
+{
+	size_t n = (size_t)topo_n(s->topo), arcs = (size_t)topo_m(s->topo);
+	size_t sum = sizeof(*s) + topo_memory(s->topo) + s->xfers.cap * sizeof(*s->xfers.v) +
+		     s->lights.cap * sizeof(*s->lights.v);
+
+	sum += s->action ? arcs * sizeof(int64_t) : 0;
+	sum += s->demands ? n * n * sizeof(*s->demands) : 0;
+	if (s->embedding) {
+		n = (size_t)topo_n(s->embedding->physical);
+		arcs = (size_t)topo_m(s->embedding->physical);
+		sum += topo_memory(s->embedding->physical) +
+		       s->embedding->paths.cap * sizeof(*s->embedding->paths.v) +
+		       s->embedding->hops.cap * sizeof(*s->embedding->hops.v);
+	}
+	return sum + (s->placement ? (n + 2 * arcs) * (sizeof(char *) + NAME_MEMORY) : 0);
+}
+
 int coll_set_group(struct coll_sched *s, struct topo_group *g, struct err *err)
 {
 	int rc;

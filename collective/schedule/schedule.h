@@ -114,6 +114,9 @@ int coll_kind_parse(const char *name, enum coll_kind *kind, struct err *err);
 int coll_new(enum coll_kind kind, struct topo *topo, int chunks, int ports,
 	     int root, struct coll_sched **out, struct err *err);
 void coll_free(struct coll_sched *s);
+/* About how many bytes of memory it takes, for those who keep schedules: within a
+ * factor of two. O(1). */
+size_t coll_memory(const struct coll_sched *s);
 
 /* Chunks a shard, 1 to COLL_MAX_CHUNKS, of a schedule without transfers: for
  * those who learn it after coll_new has checked the digraph. */
@@ -276,6 +279,9 @@ int coll_refuse_light_changes(const struct coll_sched *s, const char *output, st
  * and read, but not proven: coll_verify refuses it. WEFT_EINVAL for a rank that
  * is none. O(transfers). */
 int coll_part_of(const struct coll_sched *s, int rank, struct coll_sched **out, struct err *err);
+/* The same written at once as coll_to_proto does, without a copy of the digraph: for those
+ * who serve all ranks. Errors of both. */
+int coll_part_to_proto(const struct coll_sched *s, int rank, struct buf *out, struct err *err);
 /* The rank that it is the part of, -1 for a whole schedule. */
 int coll_part(const struct coll_sched *s);
 

@@ -1,6 +1,7 @@
 /* A compact schedule written out: all of it, or the part of one rank. Either has
  * no group; its digraph stays whole. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "collective/schedule/private.h"
 
@@ -205,21 +206,65 @@ static int copy_routes(const struct coll_sched *s, int rank, struct coll_sched *
 	return rc;
 }
 
-int coll_part_of(const struct coll_sched *s, int rank, struct coll_sched **out, struct err *err)
+/* Of an empty part: what is the rank's. */
+static int fill_part(const struct coll_sched *s, int rank, struct coll_sched *part, struct err *err)
 {
-	struct coll_sched *part = NULL;
-	int rc;
+	int rc = copy_routes(s, rank, part, err);
 
-	*out = NULL;
-	if (rank < 0 || rank >= s->ranks) {
-		return err_set(err, WEFT_EINVAL, "rank %d: there are 0 to %d", rank, s->ranks - 1);
-	}
-	if ((rc = begin(s, &part, err)) || (rc = copy_routes(s, rank, part, err)) ||
-	    (rc = copy_rows(s, rank, part, err)) || (rc = coll_finish(part, err))) {
-		coll_free(part);
+	if (rc || (rc = copy_rows(s, rank, part, err)) || (rc = coll_finish(part, err))) {
 		return rc;
 	}
 	part->part = rank + 1;
+	return 0;
+}
+
+static int check_rank(const struct coll_sched *s, int rank, struct err *err)
+{
+	return rank >= 0 && rank < s->ranks ? 0 :
+		err_set(err, WEFT_EINVAL, "rank %d: there are 0 to %d", rank, s->ranks - 1);
+}
+
+int coll_part_of(const struct coll_sched *s, int rank, struct coll_sched **out, struct err *err)
+{
+	struct coll_sched *part = NULL;
+	int rc = check_rank(s, rank, err);
+
+	*out = NULL;
+	if (rc || (rc = begin(s, &part, err)) || (rc = fill_part(s, rank, part, err))) {
+		coll_free(part);
+		return rc;
+	}
 	*out = part;
 	return 0;
+}
+
+int coll_part_to_proto(const struct coll_sched *s, int rank, struct buf *out, struct err *err)
+{
+	/* Digraphs, names and places are those of s, which stays as it is. */
+	struct coll_embedding routes = { 0 };
+	struct coll_sched part = *s;
+	int rc = check_rank(s, rank, err);
+
+	if (rc) {
+		return rc;
+	}
+	part.group = NULL;
+	part.action = NULL;
+	memset(&part.xfers, 0, sizeof(part.xfers));
+	memset(&part.lights, 0, sizeof(part.lights));
+	if (s->embedding) {
+		routes.physical = s->embedding->physical;
+		routes.routing = s->embedding->routing;
+		routes.name = s->embedding->name;
+		part.embedding = &routes;
+	}
+	rc = fill_part(s, rank, &part, err);
+	if (rc == 0) {
+		rc = coll_to_proto(&part, out, err);
+	}
+	vec_fini(&part.xfers);
+	vec_fini(&part.lights);
+	vec_fini(&routes.paths);
+	vec_fini(&routes.hops);
+	return rc;
 }

@@ -22,20 +22,27 @@ void buf_reset(struct buf *b)
 	}
 }
 
-void buf_add(struct buf *b, const void *data, size_t len)
+char *buf_extend(struct buf *b, size_t len)
 {
 	if (b->failed) {
-		return;
+		return NULL;
 	}
 	if (vec_grow((void **)&b->data, &b->cap, b->len + len + 1, 1)) {
 		b->failed = true;
-		return;
-	}
-	if (len) {
-		memcpy(b->data + b->len, data, len);
+		return NULL;
 	}
 	b->len += len;
 	b->data[b->len] = '\0';
+	return b->data + b->len - len;
+}
+
+void buf_add(struct buf *b, const void *data, size_t len)
+{
+	char *to = buf_extend(b, len);
+
+	if (to && len) {
+		memcpy(to, data, len);
+	}
 }
 
 void buf_str(struct buf *b, const char *s)

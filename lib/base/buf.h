@@ -21,6 +21,9 @@ void buf_fini(struct buf *b);
 /* Empties without freeing; clears `failed`. */
 void buf_reset(struct buf *b);
 void buf_add(struct buf *b, const void *data, size_t len);
+/* Adds len bytes for the caller to write, without a copy: where they begin; NULL, and
+ * failed set, without memory. Valid until the next call. */
+char *buf_extend(struct buf *b, size_t len);
 void buf_str(struct buf *b, const char *s);
 void buf_char(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...)

@@ -70,6 +70,21 @@ static void assert_same_steps(const struct coll_sched *a, const struct coll_sche
 	free(tb);
 }
 
+/* What coll_part_to_proto writes at once. */
+static void assert_written_at_once(const struct coll_sched *s, int rank,
+				   const struct coll_sched *part)
+{
+	struct buf whole = { 0 }, once = { 0 };
+	struct err err = { 0 };
+
+	must(coll_to_proto(part, &whole, &err), &err);
+	must(coll_part_to_proto(s, rank, &once, &err), &err);
+	assert_int_equal(once.len, whole.len);
+	assert_memory_equal(once.data, whole.data, whole.len);
+	buf_fini(&whole);
+	buf_fini(&once);
+}
+
 static void assert_same_parts(const struct coll_sched *a, const struct coll_sched *b, int rank)
 {
 	struct coll_sched *pa, *pb;
@@ -79,6 +94,8 @@ static void assert_same_parts(const struct coll_sched *a, const struct coll_sche
 	must(coll_part_of(b, rank, &pb, &err), &err);
 	assert_same_flat(pa, pb);
 	assert_int_equal(coll_n_arc_routes(pa), coll_n_arc_routes(pb));
+	assert_written_at_once(a, rank, pa);
+	assert_written_at_once(b, rank, pb);
 	coll_free(pa);
 	coll_free(pb);
 }

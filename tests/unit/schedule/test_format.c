@@ -299,6 +299,20 @@ static void test_proto_by_hand(void **state)
 	coll_free(s);
 }
 
+/* What is written at once are the bytes of the part. */
+static void must_write_alike(const struct coll_sched *s, int rank, const struct coll_sched *part)
+{
+	struct buf whole = { 0 }, once = { 0 };
+	struct err err = { 0 };
+
+	must(coll_to_proto(part, &whole, &err), &err);
+	must(coll_part_to_proto(s, rank, &once, &err), &err);
+	assert_int_equal(once.len, whole.len);
+	assert_memory_equal(once.data, whole.data, whole.len);
+	buf_fini(&whole);
+	buf_fini(&once);
+}
+
 /* Every transfer is in the parts of the ranks at its ends, and in no other;
  * parts are written and read like the whole, but never pass for it. */
 static void test_parts(void **state)
@@ -324,6 +338,7 @@ static void test_parts(void **state)
 		}
 		all += n;
 		round_trip(part);
+		must_write_alike(s, rank, part);
 		assert_int_equal(coll_verify(part, NULL, &err), WEFT_EVERIFY);
 		coll_free(part);
 	}
