@@ -157,6 +157,7 @@ void apply_use(struct apply *a, struct device_set *set)
 	struct device_set *old = a->set;
 
 	a->set = set;
+	a->version++;
 	device_set_free(old);
 }
 
@@ -181,6 +182,11 @@ int apply_set_fabric(struct apply *a, struct model_fabric *fabric, struct err *e
 const struct model_fabric *apply_fabric(const struct apply *a)
 {
 	return a->set ? a->set->fabric : NULL;
+}
+
+uint64_t apply_version(const struct apply *a)
+{
+	return a->version;
 }
 
 const struct apply_device *apply_devices(const struct apply *a, int *n)

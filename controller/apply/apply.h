@@ -220,6 +220,9 @@ void apply_free(struct apply *a, void (*done)(void *), void *arg);
  * WEFT_ESTALE while a change runs. On failure the old fabric stays. */
 int apply_set_fabric(struct apply *a, struct model_fabric *fabric, struct err *err);
 const struct model_fabric *apply_fabric(const struct apply *a);
+/* Grows whenever what apply_fabric and apply_devices say may have changed; what was
+ * derived from them at the same number still holds. O(1). */
+uint64_t apply_version(const struct apply *a);
 
 /* Snapshots all devices (one after the other per device, devices in
  * parallel), stores what was observed, then done(rc): 0 when every device

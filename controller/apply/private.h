@@ -423,6 +423,7 @@ struct apply {
 	struct device_set *set;		/* NULL: no fabric yet */
 	struct device *devices;		/* all with a handle, any set */
 	int n_devices;
+	uint64_t version;		/* grows with what is known of them */
 	uv_timer_t timer;		/* of the change or the recovery */
 	void (*on_timer)(void *arg);	/* see apply_later() */
 	void *timer_arg;

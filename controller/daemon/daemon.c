@@ -52,6 +52,7 @@ struct daemon {
 	struct jobs *jobs;
 	struct views views;		/* the parts above, for those who look */
 	struct metrics *metrics;
+	struct schedules *schedules;
 	struct webui *webui;		/* NULL: a standby, or stopping */
 	struct device_events *device_events;
 	struct poll *poll;		/* NULL: no slow round */
@@ -123,7 +124,7 @@ static const struct route {
 	       PART(env.events)),
 	FABRIC("Log", log_request, log_response, UNARY, log, ENV),
 	FABRIC("GetSchedule", get_schedule_request, get_schedule_response,
-	       SERVER_STREAMING, schedule, VIEWS),
+	       SERVER_STREAMING, schedule, PART(schedules)),
 	JOBS("RequestJob", request_job_request, request_job_response, SERVER_STREAMING, request_job),
 	JOBS("ReleaseJob", release_job_request, release_job_response, SERVER_STREAMING, release_job),
 	JOBS("ListJobs", list_jobs_request, list_jobs_response, UNARY, list_jobs),
@@ -474,7 +475,8 @@ static int make_parts(struct daemon *d, struct err *err)
 		.drain = d->drain, .changes = d->changes, .hosts = d->hosts,
 		.jobs = d->jobs,
 	};
-	return metrics_new(&d->views, d->methods, &d->metrics, err);
+	r = metrics_new(&d->views, d->methods, &d->metrics, err);
+	return r ? r : schedules_new(&d->views, &d->schedules, err);
 }
 
 /* NULL without memory. */
@@ -506,6 +508,7 @@ static void free_daemon(struct daemon *d)
 	device_events_free(d->device_events);
 	restore_free(d->restore);
 	hosts_free(d->hosts);
+	schedules_free(d->schedules);
 	metrics_free(d->metrics);
 	jobs_free(d->jobs);
 	changes_free(d->changes);

@@ -85,6 +85,18 @@ static void device_fini(struct plan_device *d)
 	ring_programs_fini(&d->old_programs);
 }
 
+struct coll_sched *plan_take_schedule(struct plan_job *pj)
+{
+	struct coll_sched *s = pj->loss ? pj->loss->sched : pj->sched;
+
+	if (pj->loss) {
+		pj->loss->sched = NULL;
+	} else {
+		pj->sched = pj->ring.sched = NULL;
+	}
+	return s;
+}
+
 void plan_free(struct plan *p)
 {
 	if (!p) {

@@ -357,6 +357,9 @@ int plan_job_topo(const struct model_fabric *fabric, int job, struct topo **out,
 int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 	      struct plan **out, struct err *err);
 void plan_free(struct plan *p);
+/* The schedule of a job, that on what remains if it has a loss; the caller's from now
+ * on, for coll_free, and the plan is without. NULL: there is none. O(1). */
+struct coll_sched *plan_take_schedule(struct plan_job *pj);
 
 /*
  * The plan of a fabric as it was applied (its light is that of `base`'s

@@ -42,6 +42,17 @@ tap "its circuits are those of its map"
 tap "plans and transactions are counted"
 [[ $(value 'grpc_server_handled_total{grpc_service="weft.v1.FabricService",grpc_method="Apply",grpc_code="OK"}') == 1 ]]
 tap "answers are counted by status"
+plans=$(value weft_plan_duration_seconds_count)
+expect 65 "a job that is not there" weft schedule export --job other --to json
+ask "$GET"
+[[ $(value weft_plan_duration_seconds_count) == "$plans" ]]
+tap "and no plan was made to tell so"
+for rank in 0 1 2; do
+	weft schedule export --job reduce --rank $rank --to proto -o "$T/part$rank.pb"
+done
+ask "$GET"
+[[ $(value weft_plan_duration_seconds_count) == $((plans + 1)) ]]
+tap "one plan serves all ranks"
 [[ $(tr -d '\r' <"$T/out" | sed '1,/^$/d' | awk '$1 == "#" && $2 == "TYPE" { print $3 }' | sort | uniq -d) == "" ]]
 tap "no metric is described twice"
 tr -d '\r' <"$T/out" | sed '1,/^$/d' | awk '

@@ -38,9 +38,19 @@ void handle_diff(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 void handle_plan(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 /* Verify: reads the devices and probes the hosts, then answers like Diff. */
 void handle_verify(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
-/* GetSchedule: streams a job's schedule, or one rank's part, as protobuf; that on
- * what remains when circuits are dead. WEFT_ENOTFOUND for an unknown job,
- * WEFT_EUNAVAIL when what remains does not do. */
+
+/* ---- schedules.c ---- */
+
+struct schedules;
+
+/* Keeps schedules that were asked for while they hold; views outlives it. */
+int schedules_new(const struct views *views, struct schedules **out, struct err *err);
+/* NULL is fine. Only when no plan is under way: calls that wait are not answered. */
+void schedules_free(struct schedules *s);
+/* GetSchedule; arg is the struct schedules. Streams a job's schedule, or one rank's
+ * part, as protobuf; that on what remains when circuits are dead. WEFT_ENOTFOUND for an
+ * unknown job, WEFT_EUNAVAIL when what remains does not do. Planned for the first call;
+ * O(what is sent) for those after it, while configuration and dead circuits stay. */
 void handle_schedule(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 
 /* ---- history.c; arg is the struct daemon_env ---- */

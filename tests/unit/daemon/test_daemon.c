@@ -568,15 +568,45 @@ static int on_piece(const ProtobufCMessage *msg, void *arg)
 	return 0;
 }
 
-static int get_schedule(struct fixture *f, char *job, struct buf *b)
+/* rank -1: all of it. */
+static int get_part(struct fixture *f, char *job, int rank, struct buf *b)
 {
 	Weft__V1__GetScheduleRequest req =
 		WEFT__V1__GET_SCHEDULE_REQUEST__INIT;
+	Weft__V1__Number number = WEFT__V1__NUMBER__INIT;
 
+	number.value = rank;
 	req.job = job;
+	req.rank = rank < 0 ? NULL : &number;
 	return rpc_client_call(f->client, METHOD("GetSchedule"), &req.base,
 			       &weft__v1__get_schedule_response__descriptor, 30000,
 			       on_piece, b, NULL, &f->err);
+}
+
+static int get_schedule(struct fixture *f, char *job, struct buf *b)
+{
+	return get_part(f, job, -1, b);
+}
+
+/* A rank is given what one who has the whole schedule cuts out for it. */
+static void must_give_parts(struct fixture *f, char *job, const struct coll_sched *s)
+{
+	struct buf got = { 0 }, want = { 0 };
+	struct coll_sched *part;
+
+	for (int rank = 0; rank < coll_ranks(s); rank++) {
+		buf_reset(&got);
+		buf_reset(&want);
+		assert_int_equal(get_part(f, job, rank, &got), 0);
+		assert_int_equal(coll_part_of(s, rank, &part, &f->err), 0);
+		assert_int_equal(coll_to_proto(part, &want, &f->err), 0);
+		coll_free(part);
+		assert_int_equal(got.len, want.len);
+		assert_memory_equal(got.data, want.data, want.len);
+	}
+	assert_int_equal(get_part(f, job, coll_ranks(s), &got), WEFT_EINVAL);
+	buf_fini(&got);
+	buf_fini(&want);
 }
 
 static void test_schedule(void **state)
@@ -593,6 +623,7 @@ static void test_schedule(void **state)
 	assert_int_equal(coll_from_bytes(b.data, b.len, &s, &f->err), 0);
 	assert_int_equal(coll_verify(s, NULL, &f->err), 0);
 	assert_int_equal(coll_ranks(s), 4);
+	must_give_parts(f, "reduce", s);
 	coll_free(s);
 	buf_fini(&b);
 }

@@ -1,0 +1,582 @@
+/*
+ * GetSchedule: all ranks of a job ask when it starts, so a schedule is planned once
+ * and kept as the plan has it, which is compact where the job has symmetry; what a
+ * call asks for, mostly the part of one rank, is cut out and written on a worker, and
+ * sent in pieces as fast as its client reads.
+ *
+ * A schedule needs no device: it follows from the configuration, the circuits as
+ * applied and those that are dead. What was planned holds until one of these
+ * changes. Calls that come while a plan is made wait for it, unless something has
+ * changed since it began: they wait for the next. The plan itself goes at once, and
+ * of its schedules those asked for last stay within KEPT_BYTES; a larger one stays
+ * until there was no call for it for IDLE_MS.
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "controller/daemon/views/private.h"
+#include "lib/base/log.h"
+
+#define PUMP_MS 5		/* how long a full queue is given to drain */
+#define KEPT_BYTES ((size_t)16 << 20)
+#define IDLE_MS 60000
+
+/* A job's schedule, or why it has none. Of whoever keeps it and of every call that
+ * writes it on a worker: it does not change. */
+struct kept_schedule {
+	TAILQ_ENTRY(kept_schedule) link;
+	int refs;		/* on the loop only */
+	char *job;		/* its name; owned */
+	struct coll_sched *sched;	/* NULL: there is none */
+	size_t bytes;		/* of memory, about */
+	bool is_ring;
+	int dead;		/* of its circuits or parts; then sched is for what remains */
+	char part[RING_FAULT_TEXT];	/* the first of them, of a ring */
+	double rate;		/* of sched, of that with all */
+	struct err why;		/* what remains has no schedule */
+};
+
+/* What schedules were planned from. */
+struct schedule_basis {
+	char hash[65];		/* of the configuration */
+	int64_t generation;	/* of what was applied */
+	uint64_t failed;	/* a mark of the dead circuits */
+	uint64_t overlap;	/* a mark of the rings that set channels ahead */
+};
+
+TAILQ_HEAD(schedule_calls, schedule_call);
+
+struct schedules {
+	const struct views *views;
+	TAILQ_HEAD(kept_list, kept_schedule) kept;	/* the last asked for first */
+	size_t bytes;		/* of all of them */
+	bool is_known;		/* the next two are */
+	struct schedule_basis basis;	/* of what is kept */
+	uint64_t version;	/* of the devices when basis was compared last */
+	bool planning;
+	bool copied;		/* it has begun: plan_basis is known */
+	struct schedule_basis plan_basis;
+	struct schedule_calls waiting;
+	struct part_timer *idle;
+};
+
+/* A call of GetSchedule. While it is written and sent it needs nothing of struct
+ * schedules, which may be gone first. */
+struct schedule_call {
+	TAILQ_ENTRY(schedule_call) link;	/* while it waits */
+	struct schedules *schedules;
+	struct rpc_call *call;	/* NULL: gone */
+	char *job;		/* its name; owned */
+	bool needs_next;	/* the plan under way began before it came */
+	struct kept_schedule *kept;	/* held while it is written */
+	uv_work_t req;
+	uv_timer_t timer;	/* its handle keeps the memory until it is closed */
+	struct buf bytes;	/* what is sent */
+	size_t at;		/* how much of it was */
+	bool degraded;		/* on what works of its circuits */
+	bool needs_all;		/* or none at all */
+	bool has_rank;		/* the part of one */
+	int64_t rank;		/* from 0; checked when it is cut out */
+	int rc;			/* 0, or the WEFT_E... of err */
+	struct err err;
+};
+
+/* ---- what is kept -------------------------------------------------------- */
+
+static void kept_unref(struct kept_schedule *k)
+{
+	if (k && --k->refs == 0) {
+		coll_free(k->sched);
+		free(k->job);
+		free(k);
+	}
+}
+
+static void drop(struct schedules *s, struct kept_schedule *k)
+{
+	TAILQ_REMOVE(&s->kept, k, link);
+	s->bytes -= k->bytes;
+	kept_unref(k);
+}
+
+/* But for so many bytes, and the first. */
+static void drop_beyond(struct schedules *s, size_t bytes)
+{
+	while (s->bytes > bytes && TAILQ_FIRST(&s->kept) != TAILQ_LAST(&s->kept, kept_list)) {
+		drop(s, TAILQ_LAST(&s->kept, kept_list));
+	}
+}
+
+static void drop_all(struct schedules *s)
+{
+	while (!TAILQ_EMPTY(&s->kept)) {
+		drop(s, TAILQ_FIRST(&s->kept));
+	}
+	s->is_known = false;
+}
+
+/* No call for a while: a large one goes as well. */
+static void on_idle(void *arg)
+{
+	struct schedules *s = arg;
+
+	if (s->bytes > KEPT_BYTES) {
+		drop_all(s);
+	}
+}
+
+/* The job's, which becomes the last asked for; NULL: not kept. O(kept). */
+static struct kept_schedule *find_kept(struct schedules *s, const char *job)
+{
+	struct kept_schedule *k;
+
+	TAILQ_FOREACH (k, &s->kept, link) {
+		if (strcmp(k->job, job) == 0) {
+			TAILQ_REMOVE(&s->kept, k, link);
+			TAILQ_INSERT_HEAD(&s->kept, k, link);
+			part_timer_start(s->idle, IDLE_MS);
+			return k;
+		}
+	}
+	return NULL;
+}
+
+/* Takes a job's schedule out of its plan. NULL: no memory. */
+static struct kept_schedule *kept_new(const char *job, struct plan_job *pj)
+{
+	const struct plan_job_loss *loss = pj->loss;
+	struct kept_schedule *k = calloc(1, sizeof(*k));
+
+	if (!k || !(k->job = strdup(job))) {
+		free(k);
+		return NULL;
+	}
+	k->refs = 1;
+	k->is_ring = pj->is_ring;
+	k->sched = plan_take_schedule(pj);
+	k->bytes = sizeof(*k) + (k->sched ? coll_memory(k->sched) : 0);
+	if (loss) {
+		k->dead = loss->dead;
+		k->rate = loss->rate;
+		k->why = loss->why;
+		memcpy(k->part, loss->part, sizeof(k->part));
+	}
+	return k;
+}
+
+static bool is_wanted(const struct schedules *s, const char *job)
+{
+	const struct schedule_call *p;
+
+	TAILQ_FOREACH (p, &s->waiting, link) {
+		if (strcmp(p->job, job) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Keeps what there is room for, first of all what is waited for. O(jobs x waiting). */
+static int keep_plan(struct schedules *s, struct plan *plan, struct err *err)
+{
+	drop_all(s);
+	for (int i = 0; i < plan->n_jobs; i++) {
+		struct plan_job *pj = &plan->jobs[i];
+		const char *name = plan->fabric->jobs[pj->job].name;
+		bool wanted = is_wanted(s, name);
+		struct kept_schedule *k;
+
+		if (!wanted && s->bytes + (pj->sched ? coll_memory(pj->sched) : 0) > KEPT_BYTES) {
+			continue;
+		}
+		k = kept_new(name, pj);
+		if (!k) {
+			return err_nomem(err);
+		}
+		s->bytes += k->bytes;
+		if (wanted) {
+			TAILQ_INSERT_HEAD(&s->kept, k, link);
+		} else {
+			TAILQ_INSERT_TAIL(&s->kept, k, link);
+		}
+	}
+	return 0;
+}
+
+/* ---- what it rests on ---------------------------------------------------- */
+
+/* Whether a ring sets channels ahead is learned when it is read, and steps follow
+ * from it. */
+static uint64_t overlap_of(const struct model_fabric *f, const struct plan_base *base)
+{
+	uint64_t mark = 0;
+
+	for (int d = 0; d < f->n_devices; d++) {
+		mark = mark * 31 + (base->intent[d].overlap ? (uint64_t)d + 1 : 0);
+	}
+	return mark;
+}
+
+/* What a plan would rest on now. Errors of apply_plan_base. O(circuits). */
+static int find_basis(struct apply *apply, struct schedule_basis *out, struct err *err)
+{
+	const struct model_fabric *f = apply_fabric(apply);
+	struct plan_base base;
+	int rc = apply_plan_base(apply, f, PLAN_SAFE, &base, err);
+
+	memset(out, 0, sizeof(*out));
+	if (rc) {
+		return rc;
+	}
+	memcpy(out->hash, f->hash, sizeof(out->hash));
+	out->generation = base.generation;
+	out->failed = plan_failed_circuits(f, &base);
+	out->overlap = overlap_of(f, &base);
+	return 0;
+}
+
+static bool is_same(const struct schedule_basis *a, const struct schedule_basis *b)
+{
+	return strcmp(a->hash, b->hash) == 0 && a->generation == b->generation &&
+	       a->failed == b->failed && a->overlap == b->overlap;
+}
+
+/* Drops what no longer holds. O(1) while the devices were not read again. */
+static int check_basis(struct schedules *s, struct err *err)
+{
+	struct apply *apply = s->views->env->apply;
+	struct schedule_basis now;
+	int rc;
+
+	if (!s->is_known || s->version == apply_version(apply)) {
+		return 0;
+	}
+	rc = find_basis(apply, &now, err);
+	if (rc == 0 && !is_same(&now, &s->basis)) {
+		drop_all(s);
+	}
+	s->version = apply_version(apply);
+	return rc;
+}
+
+/* ---- sending ------------------------------------------------------------- */
+
+static void on_timer_closed(uv_handle_t *h)
+{
+	struct schedule_call *p = h->data;
+
+	buf_fini(&p->bytes);
+	free(p->job);
+	free(p);
+}
+
+static void end_call(struct schedule_call *p)
+{
+	call_end(p->call, p->rc, &p->err);
+	p->call = NULL;
+	uv_close((uv_handle_t *)&p->timer, on_timer_closed);
+}
+
+/* Sends until the call's queue is full, and again when it has drained. A first
+ * piece that does not fit is an error, as there is nothing to wait for. */
+static void pump(uv_timer_t *timer)
+{
+	struct schedule_call *p = timer->data;
+	Weft__V1__GetScheduleResponse m = WEFT__V1__GET_SCHEDULE_RESPONSE__INIT;
+
+	m.total_bytes = (int64_t)p->bytes.len;
+	m.degraded = p->degraded;
+	while (p->call && p->rc == 0 && p->at < p->bytes.len) {
+		size_t left = p->bytes.len - p->at;
+
+		m.data.data = (uint8_t *)p->bytes.data + p->at;
+		m.data.len = left < MSG_PIECE ? left : MSG_PIECE;
+		p->rc = rpc_send(p->call, &m.base, &p->err);
+		if (p->rc == WEFT_ELIMIT && p->at > 0) {
+			p->rc = 0;
+			uv_timer_start(timer, pump, PUMP_MS, 0);
+			return;
+		}
+		p->at += m.data.len;
+	}
+	end_call(p);
+}
+
+/* All of it, or one rank's part; a rank that is no int is none of the job's. */
+static int write_schedule(const struct coll_sched *s, struct schedule_call *p)
+{
+	int rank = p->rank < 0 || p->rank > INT_MAX ? -1 : (int)p->rank;
+
+	return p->has_rank ? coll_part_to_proto(s, rank, &p->bytes, &p->err)
+			   : coll_to_proto(s, &p->bytes, &p->err);
+}
+
+/* The schedule of a job, or that on what remains where circuits have failed. A ring
+ * plays what is loaded into it: a schedule for what remains is served only when its
+ * program was loaded too. */
+static int write_kept(const struct kept_schedule *k, struct schedule_call *p)
+{
+	const char *what = k->is_ring ? "ring's parts" : "circuits";
+
+	if (k->dead == 0) {
+		return write_schedule(k->sched, p);
+	}
+	if (p->needs_all) {
+		err_set(&p->err, WEFT_EUNAVAIL, "job %s: %d of its %s are dead", p->job, k->dead,
+			what);
+		err_hint(&p->err, "it was asked for without repair: a "
+				  "schedule for all of its circuits, or none");
+		return p->err.code;
+	}
+	if (k->is_ring && k->sched) {
+		err_set(&p->err, WEFT_EUNAVAIL, "job %s: %s failed, and its program needs it",
+			p->job, k->part);
+		err_hint(&p->err, "\"weft apply\" loads one that does without, at %.1f %% of the "
+			 "rate; its schedule is served then", 100 * k->rate);
+		return p->err.code;
+	}
+	p->degraded = true;
+	if (k->sched) {
+		return write_schedule(k->sched, p);
+	}
+	p->err = k->why;
+	return err_wrap(&p->err, "job %s: %d of its %s are dead, and what remains has no "
+			"schedule", p->job, k->dead, what);
+}
+
+/* On a worker: what is kept is not changed any more. */
+static void run_write(uv_work_t *req)
+{
+	struct schedule_call *p = req->data;
+
+	p->rc = write_kept(p->kept, p);
+}
+
+static void after_write(uv_work_t *req, int status)
+{
+	struct schedule_call *p = req->data;
+
+	(void)status;
+	kept_unref(p->kept);
+	p->kept = NULL;
+	pump(&p->timer);
+}
+
+static void begin_write(struct schedule_call *p, struct kept_schedule *k)
+{
+	const struct views *views = p->schedules->views;
+
+	p->needs_all = jobs_needs_all(views->jobs, p->job);
+	p->kept = k;
+	k->refs++;
+	p->req.data = p;
+	uv_queue_work(views->env->loop, &p->req, run_write, after_write);
+}
+
+static int no_such_job(const char *job, struct err *err)
+{
+	err_set(err, WEFT_ENOTFOUND, "no job is called \"%s\"", job);
+	err_hint(err, "\"weft status\" lists the jobs");
+	return err->code;
+}
+
+/* ---- planning ------------------------------------------------------------ */
+
+static void start_plan(struct schedules *s);
+
+/* Answers those who waited for the plan just made: it came after they did. */
+static void serve_waiting(struct schedules *s, int rc, const struct err *err)
+{
+	struct schedule_call *p, *next;
+
+	for (p = TAILQ_FIRST(&s->waiting); p; p = next) {
+		struct kept_schedule *k = rc ? NULL : find_kept(s, p->job);
+
+		next = TAILQ_NEXT(p, link);
+		if (p->needs_next) {
+			p->needs_next = false;
+			continue;
+		}
+		TAILQ_REMOVE(&s->waiting, p, link);
+		if (k) {
+			begin_write(p, k);
+			continue;
+		}
+		p->rc = rc;
+		if (rc) {
+			p->err = *err;
+		} else {
+			p->rc = no_such_job(p->job, &p->err);
+		}
+		end_call(p);
+	}
+}
+
+static void on_planned(struct plan_request *w)
+{
+	struct schedules *s = w->arg;
+	struct err err = w->err;
+	int rc = w->rc ? w->rc : keep_plan(s, w->plan, &err);
+
+	plan_request_free(w);
+	s->planning = false;
+	if (rc == 0) {
+		s->basis = s->plan_basis;
+		s->is_known = true;
+		s->version = 0;	/* to be compared before it is used again */
+	}
+	serve_waiting(s, rc, &err);
+	drop_beyond(s, KEPT_BYTES);
+	if (!TAILQ_EMPTY(&s->waiting)) {
+		start_plan(s);
+	}
+}
+
+/* Called when the base was copied, which is what the plan is made from. */
+static int on_copied(struct plan_request *w, struct err *err)
+{
+	struct schedules *s = w->arg;
+	int rc = find_basis(s->views->env->apply, &s->plan_basis, err);
+
+	s->copied = rc == 0;
+	return rc;
+}
+
+/* On an error all who wait are told. */
+static void start_plan(struct schedules *s)
+{
+	struct err err = { 0 };
+	struct plan_request *w;
+	int rc = plan_request_new(s->views->queue, NULL, NULL, 0, &w, &err);
+
+	if (rc) {
+		serve_waiting(s, rc, &err);
+		return;
+	}
+	s->planning = true;
+	s->copied = false;
+	w->offline = true;
+	w->arg = s;
+	w->prepare = on_copied;
+	w->done = on_planned;
+	plan_request_start(w);
+}
+
+/* Waits for the plan under way if that began from what is there now, else for the
+ * next. */
+static int wait_for_plan(struct schedules *s, struct schedule_call *p, struct err *err)
+{
+	struct schedule_basis now;
+	int rc;
+
+	if (s->planning && s->copied) {
+		if ((rc = find_basis(s->views->env->apply, &now, err))) {
+			return rc;
+		}
+		p->needs_next = !is_same(&now, &s->plan_basis);
+	}
+	TAILQ_INSERT_TAIL(&s->waiting, p, link);
+	if (!s->planning) {
+		start_plan(s);
+	}
+	return 0;
+}
+
+/* ---- the call ------------------------------------------------------------ */
+
+static struct schedule_call *new_call(struct schedules *s, struct rpc_call *call,
+				      const Weft__V1__GetScheduleRequest *req)
+{
+	struct schedule_call *p = calloc(1, sizeof(*p));
+
+	if (!p || !(p->job = strdup(req->job))) {
+		free(p);
+		return NULL;
+	}
+	p->schedules = s;
+	p->has_rank = req->rank != NULL;
+	p->rank = req->rank ? req->rank->value : 0;
+	p->call = call;
+	uv_timer_init(s->views->env->loop, &p->timer);
+	p->timer.data = p;
+	return p;
+}
+
+/* A job that there is not needs no plan to be told so. */
+static int check_job(const struct model_fabric *f, const char *job, struct err *err)
+{
+	if (!f) {
+		err_set(err, WEFT_ENOTFOUND, "no configuration was ever applied");
+		err_hint(err, "give one: weft plan -f FABRIC.yaml");
+		return err->code;
+	}
+	for (int i = 0; i < f->n_jobs; i++) {
+		if (strcmp(f->jobs[i].name, job) == 0) {
+			return 0;
+		}
+	}
+	return no_such_job(job, err);
+}
+
+void handle_schedule(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
+{
+	const Weft__V1__GetScheduleRequest *req = (const void *)msg;
+	struct schedules *s = arg;
+	struct schedule_call *p = NULL;
+	struct kept_schedule *k;
+	struct err err = { 0 };
+	int rc;
+
+	if ((rc = check_job(apply_fabric(s->views->env->apply), req->job, &err)) ||
+	    (rc = check_basis(s, &err))) {
+		rpc_finish_err(call, &err);
+		return;
+	}
+	p = new_call(s, call, req);
+	if (!p) {
+		err_nomem(&err);
+		rpc_finish_err(call, &err);
+		return;
+	}
+	rpc_call_on_cancel(call, call_forget, &p->call);
+	k = find_kept(s, p->job);
+	if (k) {
+		begin_write(p, k);
+	} else if ((p->rc = wait_for_plan(s, p, &p->err))) {
+		end_call(p);
+	}
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+int schedules_new(const struct views *views, struct schedules **out, struct err *err)
+{
+	struct schedules *s = calloc(1, sizeof(*s));
+	int rc;
+
+	*out = NULL;
+	if (!s) {
+		return err_nomem(err);
+	}
+	s->views = views;
+	TAILQ_INIT(&s->kept);
+	TAILQ_INIT(&s->waiting);
+	rc = part_timer_new(views->env, on_idle, s, &s->idle, err);
+	if (rc) {
+		free(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+void schedules_free(struct schedules *s)
+{
+	if (s) {
+		drop_all(s);
+		part_timer_free(s->idle);
+		free(s);
+	}
+}
