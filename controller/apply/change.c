@@ -51,12 +51,39 @@ void change_event(struct change *c, const struct device *d, bool is_problem, con
 	report(c, c->phase, d, is_problem, text);
 }
 
+/* The run whose batch is under way on the device, or NULL. */
+static const struct apply_run *find_sending(const struct change *c, const struct device *d)
+{
+	for (int i = c->first; i < c->end; i++) {
+		if (c->runs[i].dev == d) {
+			return &c->runs[i];
+		}
+	}
+	return NULL;
+}
+
+/* What a device that moves one after the other has left: of its batch by what it
+ * tells, of the moves after it at the same pace. */
+static int64_t time_left(const struct apply_run *r, const struct drv_event *ev)
+{
+	int64_t batch = ev->eta_ms > 0 ? ev->eta_ms * 1000000 : 0;
+	int in_batch = ev->total - ev->done, later = 0;
+
+	for (int i = 0; i < r->w->n_steps; i++) {
+		later += r->w->steps[i].state == STORE_PLANNED &&
+			 r->w->steps[i].op <= STORE_ADD && !r->w->steps[i].is_straggler;
+	}
+	return in_batch > 0 ? batch + batch / in_batch * later : batch;
+}
+
 void change_progress(struct change *c, const struct device *d, const struct drv_event *ev)
 {
+	const struct apply_run *r = c->phase < PHASE_UNDO ? find_sending(c, d) : NULL;
 	const struct apply_event e = {
-		.phase = change_phase_name(c->phase), .device = d->name,
-		.text = ev->text, .done = c->done, .total = c->total,
-		.eta_ns = ev->eta_ms > 0 ? ev->eta_ms * 1000000 : 0,
+		.phase = change_phase_name(c->phase), .device = d->name, .text = ev->text,
+		/* Those of the batch are counted once it is answered. */
+		.done = c->done + (r ? ev->done : 0), .total = c->total,
+		.eta_ns = r ? time_left(r, ev) : ev->eta_ms > 0 ? ev->eta_ms * 1000000 : 0,
 	};
 
 	if (c->on_event) {

@@ -126,6 +126,39 @@ static int write_work(const struct plan *p, struct plan_device *d,
 	return 0;
 }
 
+/* Of jobs that stay as they are nothing is to be told later. */
+static int write_gains(const struct plan *p, struct store_journal *out, struct err *err)
+{
+	static const enum store_effect effects[] = {
+		[PLAN_CHANGES] = STORE_CHANGES, [PLAN_BEGINS] = STORE_BEGINS,
+		[PLAN_ENDS] = STORE_ENDS,
+	};
+
+	out->gains = calloc((size_t)p->n_gains + 1, sizeof(*out->gains));
+	if (!out->gains) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < p->n_gains; i++) {
+		const struct plan_gain *g = &p->gains[i];
+		struct store_gain *to = &out->gains[out->n_gains];
+
+		if (g->effect == PLAN_STAYS) {
+			continue;
+		}
+		*to = (struct store_gain){
+			.job = strdup(g->name), .effect = effects[g->effect],
+			.size_bytes = g->size_bytes, .before_ns = g->before_ns,
+			.before_whole_ns = g->before_whole_ns, .after_ns = g->after_ns,
+			.after_whole_ns = g->after_whole_ns, .down_ns = g->down_ns,
+		};
+		if (!to->job) {
+			return err_nomem(err);
+		}
+		out->n_gains++;
+	}
+	return 0;
+}
+
 int journal_from_plan(struct plan *p, const struct apply_request *req,
 		      struct store_journal *out, struct err *err)
 {
@@ -150,6 +183,9 @@ int journal_from_plan(struct plan *p, const struct apply_request *req,
 	for (int i = 0; i < p->n_devices && rc == 0; i++) {
 		out->n_works++;
 		rc = write_work(p, &p->devices[i], &out->works[i], err);
+	}
+	if (rc == 0) {
+		rc = write_gains(p, out, err);
 	}
 	if (rc) {
 		store_journal_fini(out);

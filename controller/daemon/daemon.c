@@ -242,6 +242,11 @@ static int on_restrict_base(const struct model_fabric *f, struct snapshot *s,
 	return drain_restrict(((struct daemon *)arg)->drain, f, s, err);
 }
 
+static bool on_outdated(const struct plan_request *r, void *arg)
+{
+	return job_status_outdated(((struct daemon *)arg)->job_status, r);
+}
+
 /* A plan that was made from a slot's reading is checked against the drained parts;
  * where there is none, the hint says what may be the cause. */
 static void on_planned(struct plan_request *r, void *arg)
@@ -251,6 +256,9 @@ static void on_planned(struct plan_request *r, void *arg)
 	metrics_count_plan(d->metrics, r->rc, r->plan_ns);
 	if (r->rc == 0 && !r->offline) {
 		r->rc = drain_check_plan(d->drain, r->plan, &r->err);
+		if (r->rc == 0) {
+			r->rc = job_status_compare(d->job_status, r, &r->err);
+		}
 	} else if (r->rc && drain_count(d->drain) > 0 && !r->err.hint[0]) {
 		err_hint(&r->err, "parts of the fabric are drained: \"weft "
 				  "status\" names them");
@@ -420,7 +428,7 @@ static int make_planning(struct daemon *d, struct err *err)
 {
 	const struct plan_queue_hooks queue_hooks = {
 		.add_jobs = on_add_jobs, .restrict_base = on_restrict_base,
-		.planned = on_planned, .recovered = on_recovered,
+		.outdated = on_outdated, .planned = on_planned, .recovered = on_recovered,
 		.slot_ends = on_slot_ends, .slot_ended = on_slot_ended,
 		.drained = stop_server, .arg = d,
 	};

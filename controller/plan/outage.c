@@ -126,7 +126,6 @@ struct outage_watch {
 	VEC(struct plan_outage) v;
 	int *open;		/* [n_ports] of v, by receiver; -1: has light */
 	int64_t now_ns;		/* since the first stage began */
-	int64_t *since_ns;	/* [n_ports] */
 };
 
 static int drain(struct outage_watch *w, int stage, struct err *err)
@@ -136,12 +135,11 @@ static int drain(struct outage_watch *w, int stage, struct err *err)
 
 	for (int i = 0; i < n && rc == 0; i++) {
 		struct plan_outage o = { .stage = stage, .back_stage = -1,
-					 .down_ns = -1,
+					 .since_ns = w->now_ns, .down_ns = -1,
 					 .tx_port = arcs[i].tx_port,
 					 .rx_port = arcs[i].rx_port };
 
 		w->open[o.rx_port] = (int)w->v.n;
-		w->since_ns[o.rx_port] = w->now_ns;
 		rc = vec_push(&w->v, o) ? err_nomem(err) : 0;
 	}
 	free(arcs);
@@ -158,7 +156,7 @@ static int light_up(struct outage_watch *w, int stage, struct err *err)
 
 		if (at >= 0) {
 			w->v.v[at].back_stage = stage;
-			w->v.v[at].down_ns = w->now_ns - w->since_ns[rx] +
+			w->v.v[at].down_ns = w->now_ns - w->v.v[at].since_ns +
 				plan_reactivation_ns(w->plan, rx);
 			w->open[rx] = -1;
 		}
@@ -207,14 +205,32 @@ static void count_ring(const struct plan *p, int job, struct plan_downtime *t)
 		now = ring_programs_find(&d->programs, mj->name);
 		if (old && !(now && ring_program_equal(old, now))) {
 			t->links = 1;
-			t->down_ns = d->down_ns;
+			t->down_ns = t->stalled_ns = d->down_ns;
 		}
 	}
 }
 
-/* The job to receive at each port once the plan is done, or -1. */
-static void count_jobs(const struct plan *p, int *job_of, struct plan_outages *out)
+/* Outages come in the order in which they begin: what of this one is not in
+ * those before it. */
+static void count_stall(struct plan_downtime *t, int64_t *until_ns, const struct plan_outage *o)
 {
+	int64_t end = o->since_ns + o->down_ns;
+	int64_t from = o->since_ns > *until_ns ? o->since_ns : *until_ns;
+
+	if (o->back_stage >= 0 && end > from) {
+		t->stalled_ns += end - from;
+		*until_ns = end;
+	}
+}
+
+/* The job to receive at each port once the plan is done, or -1. */
+static int count_jobs(const struct plan *p, int *job_of, struct plan_outages *out, struct err *err)
+{
+	int64_t *until_ns = calloc((size_t)p->n_jobs + 1, sizeof(*until_ns));
+
+	if (!until_ns) {
+		return err_nomem(err);
+	}
 	memset(job_of, -1, (size_t)p->fabric->n_ports * sizeof(*job_of));
 	for (int i = 0; i < p->n_jobs; i++) {
 		const struct plan_job *pj = &p->jobs[i];
@@ -231,8 +247,11 @@ static void count_jobs(const struct plan *p, int *job_of, struct plan_outages *o
 
 		if (job >= 0) {
 			count(&out->jobs[job], &out->v[i]);
+			count_stall(&out->jobs[job], &until_ns[job], &out->v[i]);
 		}
 	}
+	free(until_ns);
+	return 0;
 }
 
 /* ---- all ----------------------------------------------------------------- */
@@ -242,15 +261,14 @@ int plan_outages(const struct plan *p, struct plan_outages *out, struct err *err
 	const struct model_fabric *f = p->fabric;
 	size_t n_ports = (size_t)f->n_ports + 1;
 	struct outage_watch w = { .plan = p,
-			   .open = malloc(n_ports * sizeof(*w.open)),
-			   .since_ns = calloc(n_ports, sizeof(*w.since_ns)) };
+			   .open = malloc(n_ports * sizeof(*w.open)) };
 	int rc = 0;
 
 	*out = (struct plan_outages){
 		.hosts = calloc((size_t)f->n_hosts + 1, sizeof(*out->hosts)),
 		.jobs = calloc((size_t)p->n_jobs + 1, sizeof(*out->jobs)),
 	};
-	if (!w.open || !w.since_ns || !out->hosts || !out->jobs) {
+	if (!w.open || !out->hosts || !out->jobs) {
 		rc = err_nomem(err);
 		goto out;
 	}
@@ -267,12 +285,11 @@ int plan_outages(const struct plan *p, struct plan_outages *out, struct err *err
 		out->n = (int)w.v.n;
 		w.v.v = NULL;
 		count_hosts(p, out);
-		count_jobs(p, w.open, out);
+		rc = count_jobs(p, w.open, out, err);
 	}
 out:
 	vec_fini(&w.v);
 	free(w.open);
-	free(w.since_ns);
 	if (rc) {
 		plan_outages_fini(out);
 	}

@@ -112,6 +112,7 @@ void plan_free(struct plan *p)
 		free(p->warnings[i]);
 	}
 	free(p->warnings);
+	plan_gains_free(p);
 	free(p->port_ns);
 	free(p->device_ns);
 	free(p->jobs);

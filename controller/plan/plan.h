@@ -327,6 +327,9 @@ struct plan {
 					 * it says */
 	int n_warnings;
 	char **warnings;		/* sentences for the operator */
+	bool gains_known;		/* plan_gains() was asked */
+	int n_gains;
+	struct plan_gain *gains;	/* of all jobs, then of those that end */
 };
 
 /*
@@ -387,6 +390,7 @@ struct plan_outage {
 	int back_stage;		/* once it is done the receiver has light
 				 * again, of whatever sender; -1: not by this
 				 * plan */
+	int64_t since_ns;	/* the first stage began; expected */
 	int64_t down_ns;	/* of the receiver: switching, and coming back;
 				 * -1: until another plan */
 };
@@ -395,6 +399,8 @@ struct plan_outage {
 struct plan_downtime {
 	int links;		/* outages that concern it */
 	int64_t down_ns;	/* the longest of those that end */
+	int64_t stalled_ns;	/* of a job: how long any of its receivers is
+				 * dark, over all stages */
 	bool ends;		/* some do not */
 };
 
@@ -414,6 +420,57 @@ struct plan_outages {
  * log circuits)). outage.c */
 int plan_outages(const struct plan *p, struct plan_outages *out, struct err *err);
 void plan_outages_fini(struct plan_outages *o);
+
+/* A job as it is before a plan. Borrowed. */
+struct plan_before {
+	const char *name, *collective;
+	int nodes;
+	int64_t size_bytes;
+	int64_t time_ns;	/* of a collective with what is lost now; 0: it
+				 * cannot run */
+	int64_t whole_ns;	/* with nothing lost */
+};
+
+enum plan_effect {
+	PLAN_STAYS,		/* its light and its schedule */
+	PLAN_CHANGES,
+	PLAN_BEGINS,		/* or another work under the same name */
+	PLAN_ENDS,
+};
+
+/* What a plan means for one job. Times are of one collective. */
+struct plan_gain {
+	char *name;			/* owned */
+	int job;			/* plan->jobs, -1: it ends */
+	enum plan_effect effect;
+	int64_t size_bytes;
+	int64_t before_ns, before_whole_ns;	/* as in plan_before; 0: not there,
+						 * or it cannot run */
+	int64_t after_ns, after_whole_ns;	/* 0: ends */
+	int64_t down_ns;		/* plan_downtime.stalled_ns */
+};
+
+/* A job of plan_degraded's, as what it is now. O(1). */
+struct plan_before plan_before_of(const struct plan *now, int job);
+/*
+ * Compares each job with what it was before, by name: p->gains. Jobs that are
+ * the same work (collective, ranks, size) change when their circuits, program,
+ * schedule or times do; others begin or end. Warns of the jobs that are
+ * interrupted and take no less time afterwards, when no job begins, ends or
+ * gets faster by the plan: it is not worth its downtime. Once a plan; a plan
+ * that brings circuits back (plan_base.restore) has no jobs, and no gains.
+ * WEFT_ENOMEM. O(plan_outages + jobs^2). gain.c
+ */
+int plan_gains(struct plan *p, const struct plan_before *before, int n, struct err *err);
+/*
+ * After how many collectives the time that each of them saves has paid for the
+ * outage: the least k with k * (before - after) >= down. 0: nothing is to be
+ * paid back, as there is no outage, or nothing ran before. -1: never, or there
+ * is nothing to compare. Exact. O(1).
+ */
+int64_t plan_payback(const struct plan_gain *g);
+/* "stays", "changes", "begins", "ends". */
+const char *plan_effect_name(enum plan_effect e);
 
 /* Checks the power of the plan's new lightpaths once more, by what is known of
  * the devices now (base->observed); their figures become those of now.

@@ -127,7 +127,7 @@ int plan_embed(const struct model_fabric *f, const struct plan_job *pj, const st
 int plan_node_hosts(const struct model_fabric *f, int job, int *host, struct err *err);
 /* Gives s, a schedule of pj on its digraph without the dead arcs (NULL: all of it),
  * its placement: hosts by node, and ports by arc or, on a ring, nodes of it by rank.
- * WEFT_ENOMEM. O(nodes + arcs + circuits). job_placement.c */
+ * WEFT_ENOMEM. O(nodes + arcs + circuits). job_digraph.c */
 int plan_place_job(const struct model_fabric *f, const struct plan_job *pj, const bool *dead,
 		   struct coll_sched *s, struct err *err);
 /* The digraph without the dead arcs (NULL: a copy): the same nodes, the others in
@@ -299,6 +299,9 @@ void plan_usable_ports(const struct plan_ctx *ctx, const struct model_job *job,
  * so that at every node out- and in-degree differ by at most one: flip[e]
  * says that e goes from ends[e][1] to ends[e][0]. O(n + m). orient.c */
 int plan_orient(int n, int m, const int (*ends)[2], bool *flip, struct err *err);
+
+/* The gains of the plan. gain.c */
+void plan_gains_free(struct plan *p);
 
 /* NULL is fine. degraded.c */
 void plan_job_loss_free(struct plan_job_loss *loss);

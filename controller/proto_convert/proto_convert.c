@@ -151,16 +151,46 @@ static int list_stages(const struct plan *p, struct stages *to, struct err *err)
 	return 0;
 }
 
+/* The jobs that a plan ends, and the pointers to them. */
+struct ended_jobs {
+	struct msg_gain *items;
+	Weft__V1__JobGain **v;
+	size_t n;
+};
+
+/* Jobs of the plan stand before those that end. */
+static int list_ends(const struct plan *p, struct ended_jobs *to, struct err *err)
+{
+	size_t n = p->n_gains > p->n_jobs ? (size_t)(p->n_gains - p->n_jobs) : 0;
+
+	*to = (struct ended_jobs){ .items = calloc(n + 1, sizeof(*to->items)),
+			     .v = calloc(n + 1, sizeof(*to->v)) };
+	if (!to->items || !to->v) {
+		free(to->items);
+		free(to->v);
+		return err_nomem(err);
+	}
+	for (; to->n < n; to->n++) {
+		msg_gain_init(&to->items[to->n], &p->gains[p->n_jobs + (int)to->n]);
+		to->v[to->n] = &to->items[to->n].m;
+	}
+	return 0;
+}
+
 static int send_summary(const struct plan *p, const struct plan_base *base,
 			msg_part_fn fn, void *arg, struct err *err)
 {
 	Weft__V1__PlanSummary s = WEFT__V1__PLAN_SUMMARY__INIT;
 	Weft__V1__PlanResponse part = WEFT__V1__PLAN_RESPONSE__INIT;
 	struct stages stages;
+	struct ended_jobs ends;
 	int r = list_stages(p, &stages, err);
 
 	if (r) {
 		return r;
+	}
+	if ((r = list_ends(p, &ends, err))) {
+		goto out;
 	}
 
 	s.fabric = p->fabric->name;
@@ -183,9 +213,14 @@ static int send_summary(const struct plan *p, const struct plan_base *base,
 	s.stages = stages.v;
 	s.n_warnings = (size_t)p->n_warnings;
 	s.warnings = p->warnings;
+	s.n_ends = ends.n;
+	s.ends = ends.v;
 	part.part_case = WEFT__V1__PLAN_RESPONSE__PART_SUMMARY;
 	part.summary = &s;
 	r = fn(&part, arg, err);
+	free(ends.items);
+	free(ends.v);
+out:
 	free(stages.items);
 	free(stages.v);
 	return r;
@@ -624,6 +659,10 @@ int msg_job_init(struct msg_job *j, const struct plan *p, int job, struct err *e
 	out->levels = (char *)pj->torus.levels;
 	out->rounds = msg_number(&j->rounds, pj->torus.is_made && pj->torus.rounds >= 0,
 				 pj->torus.rounds);
+	if (p->n_gains > 0) {
+		msg_gain_init(&j->gain, &p->gains[job]);
+		out->gain = &j->gain.m;
+	}
 	if (list_devices(j, p, pj, err) || list_tuning(j, p, pj, err) ||
 	    list_without(j, p, pj, err) || list_ranks(j, pj, err) || list_arcs(j, pj, err) ||
 	    (pj->choice && list_choice(j, pj, err))) {

@@ -81,6 +81,15 @@ void msg_parts_fini(struct msg_parts *w);
 int msg_parts_admin_down(struct msg_parts *w, const struct model_device *dev,
 		    size_t *n_out, char ***out, int *count, struct err *err);
 
+/* What a plan means for a job, and the numbers that it points to. */
+struct msg_gain {
+	Weft__V1__JobGain m;
+	Weft__V1__Number before, before_whole, after, after_whole, payback;
+};
+
+/* Fills g->m, which borrows the name and points into *g. gain.c */
+void msg_gain_init(struct msg_gain *g, const struct plan_gain *from);
+
 /* The row of one job. Strings are borrowed from the plan and its fabric. row
  * points into the rest, so it must not be copied. */
 struct msg_topology {
@@ -92,6 +101,7 @@ struct msg_job {
 	Weft__V1__PlanJob row;
 	Weft__V1__JobDegradation loss;
 	Weft__V1__Number moves_bound, moves_gap, rounds;
+	struct msg_gain gain;
 	char factor[64], loss_factor[64], bound[64];
 	char **devices;
 	Weft__V1__PlanTuning *tunings, **tuning;

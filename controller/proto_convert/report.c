@@ -580,10 +580,16 @@ static Weft__V1__Proof job_proof(const Weft__V1__StatusResponse *s, const Weft__
 	return j->n_devices ? proof : WEFT__V1__PROOF__PROOF_UNVERIFIED;
 }
 
-/* "down" and "degraded" come from failed circuits; without any, a job is "up"
- * when its devices were read back and are as intended. */
+/* While a change concerns the job that is said; "down" and "degraded" come from failed
+ * circuits; without any, a job is "up" when its devices were read back and are as
+ * intended. */
 static const char *job_health(const Weft__V1__PlanJob *j, Weft__V1__Proof proof)
 {
+	if (j->gain) {
+		return j->gain->effect == WEFT__V1__JOB_EFFECT__JOB_EFFECT_BEGINS ? "beginning" :
+		       j->gain->effect == WEFT__V1__JOB_EFFECT__JOB_EFFECT_ENDS ? "ending" :
+										 "changing";
+	}
 	if (j->degradation) {
 		return j->degradation->rate > 0 ? "degraded" : "down";
 	}
@@ -746,6 +752,91 @@ static void note_algorithm(struct out *o, const Weft__V1__PlanJob *j)
 	buf_fini(&b);
 }
 
+/* "1.53 ms (whole 1.2 ms)", or what there is instead of a time. */
+static void put_times(struct buf *b, const Weft__V1__Number *ns, const Weft__V1__Number *whole_ns,
+		      const char *none)
+{
+	char text[32];
+
+	if (!ns) {
+		buf_str(b, none);
+		return;
+	}
+	buf_str(b, unit_human(UNIT_NS, (double)ns->value, text, sizeof(text)));
+	if (whole_ns && whole_ns->value != ns->value) {
+		buf_printf(b, " (%s with nothing lost)",
+			   unit_human(UNIT_NS, (double)whole_ns->value, text, sizeof(text)));
+	}
+}
+
+/* When the outage of a job that changes is paid back, after a comma. */
+static void put_payback(struct buf *b, const Weft__V1__JobGain *g)
+{
+	char down[32], size[32];
+
+	if (g->down_ns == 0) {
+		buf_str(b, ", without an outage");
+		return;
+	}
+	unit_human(UNIT_NS, (double)g->down_ns, down, sizeof(down));
+	unit_human(UNIT_BYTES, (double)g->size_bytes, size, sizeof(size));
+	if (!g->payback) {
+		buf_printf(b, ", an outage of %s, which is never paid back", down);
+	} else if (g->payback->value == 0) {
+		buf_printf(b, ", an outage of %s", down);
+	} else {
+		buf_printf(b, ", an outage of %s, paid back after %lld collective%s of %s", down,
+			   (long long)g->payback->value, g->payback->value == 1 ? "" : "s", size);
+	}
+}
+
+void msg_gain_text(const Weft__V1__JobGain *g, struct buf *b)
+{
+	switch (g->effect) {
+	case WEFT__V1__JOB_EFFECT__JOB_EFFECT_BEGINS:
+		buf_str(b, "begins: ");
+		put_times(b, g->after_ns, g->after_whole_ns, "-");
+		buf_str(b, " a collective");
+		return;
+	case WEFT__V1__JOB_EFFECT__JOB_EFFECT_ENDS:
+		buf_str(b, "ends: ");
+		put_times(b, g->before_ns, g->before_whole_ns, "it cannot run");
+		buf_str(b, g->before_ns ? " a collective" : "");
+		return;
+	default:
+		put_times(b, g->before_ns, g->before_whole_ns, "cannot run");
+		buf_str(b, " before, ");
+		put_times(b, g->after_ns, g->after_whole_ns, "-");
+		buf_str(b, " after");
+		put_payback(b, g);
+	}
+}
+
+void msg_note_gains(struct out *o, Weft__V1__JobGain *const *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct buf b = { 0 };
+
+		if (v[i] && v[i]->effect != WEFT__V1__JOB_EFFECT__JOB_EFFECT_STAYS) {
+			msg_gain_text(v[i], &b);
+			out_note(o, "job %s: %s", v[i]->job, buf_cstr(&b));
+		}
+		buf_fini(&b);
+	}
+}
+
+void msg_note_change(struct out *o, const Weft__V1__Change *c)
+{
+	for (size_t i = 0; i < c->n_jobs; i++) {
+		struct buf b = { 0 };
+
+		msg_gain_text(c->jobs[i], &b);
+		out_note(o, "change %lld, job %s: %s", (long long)c->id, c->jobs[i]->job,
+			 buf_cstr(&b));
+		buf_fini(&b);
+	}
+}
+
 /* What tables do not show: algorithms, how topologies were chosen, and of jobs on rings. */
 static void note_jobs(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
 {
@@ -754,6 +845,7 @@ static void note_jobs(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		const Weft__V1__PlanJob *j = jobs[i];
 
+		msg_note_gains(o, &j->gain, j->gain != NULL);
 		note_algorithm(o, j);
 		note_choice(o, j);
 		if (j->retune_hidden_ns > 0) {
@@ -884,6 +976,19 @@ static const struct msg_column repair_columns[] = {
 	{ NULL, NULL, NULL },
 };
 
+/* "add: ocs0: 3 of 8 moves are over (3/8), about 2 min left". */
+static void out_progress(struct out *o, const Weft__V1__ChangeProgress *p)
+{
+	char left[48] = "", text[32];
+
+	if (p->eta_ns > 0) {
+		snprintf(left, sizeof(left), ", about %s left",
+			 unit_human(UNIT_NS, (double)p->eta_ns, text, sizeof(text)));
+	}
+	out_fmt(o, "changing", "%s%s%s%s%s (%d/%d)%s", p->phase, p->device[0] ? ": " : "",
+		p->device, p->text[0] ? ": " : "", p->text, p->done, p->total, left);
+}
+
 /* What concerns the fabric as a whole: state, generation, changes, holds and
  * repairs. */
 static void out_head(struct out *o, const Weft__V1__StatusResponse *s)
@@ -899,6 +1004,9 @@ static void out_head(struct out *o, const Weft__V1__StatusResponse *s)
 	out_int(o, "generation", s->generation);
 	out_change_line(o, "last_change", s->last_change);
 	out_change_line(o, "open_change", s->open_change);
+	if (s->progress) {
+		out_progress(o, s->progress);
+	}
 	if (s->confirm) {
 		out_object(o, "confirm");
 		msg_out_fields(o, s->confirm, NULL);

@@ -56,6 +56,13 @@ void msg_out_diff(struct out *o, enum out_format format, bool full,
 /* A device all of whose circuits were asked for: for people its own fields,
  * external changes and a table of circuits with their insertion loss. */
 void msg_out_device(struct out *o, enum out_format format, const Weft__V1__DeviceState *d);
+/* "1.5 ms before, 1 ms after, an outage of 20 ms, paid back after 40 collectives of
+ * 1MB": appended to b. */
+void msg_gain_text(const Weft__V1__JobGain *g, struct buf *b);
+/* A note of each job that does not stay as it is. */
+void msg_note_gains(struct out *o, Weft__V1__JobGain *const *v, size_t n);
+/* A note of each job that a change was to change, begin or end. */
+void msg_note_change(struct out *o, const Weft__V1__Change *c);
 /* The lines of an audit trail, each with who made its change, and what became
  * of that. */
 void msg_out_audit(struct out *o, enum out_format format, const Weft__V1__AuditResponse *a);

@@ -412,6 +412,9 @@ int store_begin(struct store *s, struct store_journal *j, const struct model_con
 	if (rc == 0) {
 		rc = insert_journal(s, j, id, err);
 	}
+	if (rc == 0) {
+		rc = store_gains_put(s, j, id, err);
+	}
 	rc = db_end(s, rc, err);
 	if (rc == 0) {
 		j->change.id = id;

@@ -49,6 +49,7 @@ void store_journal_fini(struct store_journal *j)
 		ring_programs_fini(&w->new_programs);
 	}
 	free(j->works);
+	store_gains_free(j->gains, j->n_gains);
 	store_change_fini(&j->change);
 	memset(j, 0, sizeof(*j));
 }

@@ -111,4 +111,8 @@ int store_name_index(const char *const *names, int n, const unsigned char *t);
 /* Within a commit: forgets repairs of earlier changes. repair.c */
 int store_repairs_prune(struct store *s, int64_t change, struct err *err);
 
+/* Writes the gains of a change, within a transaction. gain.c */
+int store_gains_put(struct store *s, const struct store_journal *j, int64_t change,
+		    struct err *err);
+
 #endif

@@ -270,6 +270,21 @@ static const char v13[] = "CREATE TABLE change_job ("
 static const char v14[] =
 	"ALTER TABLE change ADD COLUMN arguments TEXT NOT NULL DEFAULT '';";
 
+/* What jobs gain by a change. */
+static const char v15[] = "CREATE TABLE change_gain ("
+	"  change INTEGER NOT NULL REFERENCES change (id) ON DELETE CASCADE,"
+	"  seq INTEGER NOT NULL,"
+	"  job TEXT NOT NULL,"
+	"  effect TEXT NOT NULL CHECK (effect IN ('changes', 'begins', 'ends')),"
+	"  size_bytes INTEGER NOT NULL,"
+	"  before_ns INTEGER NOT NULL,"
+	"  before_whole_ns INTEGER NOT NULL,"
+	"  after_ns INTEGER NOT NULL,"
+	"  after_whole_ns INTEGER NOT NULL,"
+	"  down_ns INTEGER NOT NULL,"
+	"  PRIMARY KEY (change, seq)"
+	") STRICT, WITHOUT ROWID;";
+
 const char *const store_migrations[STORE_VERSION] = {
-	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14,
+	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15,
 };

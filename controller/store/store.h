@@ -25,7 +25,7 @@
 #include "drivers/optics/optics.h"
 #include "lib/base/err.h"
 
-#define STORE_VERSION 14		/* of the file format (user_version) */
+#define STORE_VERSION 15		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_COMMAND_MAX 16384	/* a map of many circuits in one */
@@ -244,6 +244,23 @@ int store_history(struct store *s, int64_t before, int limit,
 		  struct store_change **v, int *n, struct err *err);
 void store_history_free(struct store_change *v, int n);
 
+/* What a change was to do to a job; times of one collective, as planned. */
+struct store_gain {
+	int64_t change;
+	char *job;
+	enum store_effect { STORE_CHANGES, STORE_BEGINS, STORE_ENDS } effect;
+	int64_t size_bytes;
+	int64_t before_ns, before_whole_ns;	/* 0: not there, or it could not run */
+	int64_t after_ns, after_whole_ns;	/* 0: not there */
+	int64_t down_ns;			/* without light, expected */
+};
+
+/* Those of the changes with these ids and between, the newest change first, jobs in
+ * the order given. Free with store_gains_free. gain.c */
+int store_gains(struct store *s, int64_t from, int64_t to, struct store_gain **v, int *n,
+		struct err *err);
+void store_gains_free(struct store_gain *v, int n);
+
 /* The newest change that was asked for with this id. WEFT_ENOTFOUND. */
 int store_change_by_request(struct store *s, const char *request_id,
 			    struct store_change *out, struct err *err);
@@ -302,6 +319,8 @@ struct store_journal {
 	struct store_change change;
 	int n_works;
 	struct store_work *works;	/* in the order of change */
+	int n_gains;
+	struct store_gain *gains;	/* of jobs; only written, by store_begin */
 };
 
 void store_journal_fini(struct store_journal *j);

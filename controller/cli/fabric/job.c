@@ -101,7 +101,7 @@ static int read_repair(const char *word, Weft__V1__JobRepair *out, struct err *e
 	};
 
 	for (size_t i = 0; word && i < sizeof(words) / sizeof(*words); i++) {
-		if (strcmp(word, words[i]) == 0) {
+		if (words[i] && strcmp(word, words[i]) == 0) {
 			*out = (Weft__V1__JobRepair)i;
 			return 0;
 		}

@@ -266,7 +266,7 @@ static int render_jobs(const struct plan_view *v, struct buf *b)
 	struct out *o;
 	int r;
 
-	if (v->jobs.n == 0) {
+	if (v->jobs.n == 0 && v->summary->n_ends == 0) {
 		return 0;
 	}
 	o = out_new(OUT_TABLE);
@@ -275,6 +275,7 @@ static int render_jobs(const struct plan_view *v, struct buf *b)
 	}
 	out_set_width(o, cli_width());
 	msg_out_planned_jobs(o, OUT_TABLE, v->jobs.v, v->jobs.n);
+	msg_note_gains(o, v->summary->ends, v->summary->n_ends);
 	r = out_render(o, b);
 	out_free(o);
 	return r;

@@ -110,7 +110,7 @@ int cmd_verify(struct cli *c, struct err *err)
 /* ---- history, external changes ---- */
 
 /* "changes", newest first: id, outcome, generation, began, who, proof,
- * downtime, what. */
+ * downtime, what; below them what each was to do to jobs. */
 static void show_history(const struct cli *c, struct out *o, const void *answer)
 {
 	const Weft__V1__HistoryResponse *h = answer;
@@ -118,6 +118,9 @@ static void show_history(const struct cli *c, struct out *o, const void *answer)
 	if (c->format == OUT_TABLE) {
 		msg_out_table(o, "changes", msg_change_columns, (void *const *)h->changes,
 			      h->n_changes);
+		for (size_t i = 0; i < h->n_changes; i++) {
+			msg_note_change(o, h->changes[i]);
+		}
 	} else {
 		msg_out_fields(o, h, NULL);
 	}

@@ -15,6 +15,7 @@
 
 #include "controller/daemon/change/private.h"
 #include "controller/proto_convert/proto_convert.h"
+#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/vec.h"
 
@@ -105,6 +106,7 @@ static void on_event(const struct apply_event *ev, void *arg)
 	m.done = ev->done;
 	m.total = ev->total;
 	m.eta_ns = ev->eta_ns;
+	change_latest_note(&((struct running_change *)arg)->of->latest, ev);
 	send_all(arg, &m);
 	hooks->progress(ev, hooks->arg);
 	if (ev->is_problem) {
@@ -211,6 +213,7 @@ static void change_free(struct running_change *c)
 	struct restore_request *restore = c->restore;
 
 	all->now = NULL;
+	all->latest = (struct change_latest){ 0 };
 	all->env->changing = false;
 	free(c->request_id);
 	free(c->who);
@@ -349,6 +352,7 @@ static void on_planned(struct plan_request *pr)
 		end_change(c, NULL, r, &err);
 		return;
 	}
+	c->of->latest.rows = c->restore ? NULL : &c->rows;
 	c->started = true;
 	c->routes = c->restore ? NULL : host_routes_of(pr->plan);
 	r = apply_start(c->of->env->apply, pr->plan, pr->fabric, &req, on_event,
@@ -542,6 +546,8 @@ static int start_change(struct changes *all, struct rpc_call *call, const struct
 	pr->with_picture = !c->restore;
 	pr->done = on_planned;
 	all->now = c;
+	all->latest = (struct change_latest){ .who = c->who, .comment = c->comment,
+					      .phase = "plan", .started_at_ns = clk_wall_ns() };
 	all->env->changing = true;
 	announce_start(c);
 	plan_request_start(pr);

@@ -117,6 +117,25 @@ void handle_set_port(struct rpc_call *call, const ProtobufCMessage *req, void *a
 /* Homes a robot, locks a ring again, or clears a device's fault. */
 void handle_recover_device(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 
+/* ---- progress.c: the change under way, and the jobs meanwhile ---- */
+
+/* Borrows what jobs and the change have; valid until the loop runs. */
+struct progress_view {
+	bool running;
+	Weft__V1__ChangeProgress m;	/* if so */
+	Weft__V1__PlanJob **jobs;	/* [n_jobs]: as they were before the
+					 * change, with what it does to them,
+					 * then those that it begins */
+	size_t n_jobs;
+	void *memory;		/* of them */
+};
+
+/* rows: of the jobs as last planned. WEFT_ENOMEM. A zeroed v is fine for fini, also
+ * after an error. O(jobs^2) while a change runs, else O(1). */
+int progress_view_init(struct progress_view *v, const struct changes *c,
+		       const struct job_rows *rows, struct err *err);
+void progress_view_fini(struct progress_view *v);
+
 /* ---- external_changes.c: changes of circuits that weft did not make ---- */
 
 /* Records, as messages; a zeroed v is fine for fini, also after an error. */

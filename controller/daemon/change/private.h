@@ -17,6 +17,17 @@ struct finished_change {
 
 struct running_change;
 
+/* The change under way as it was last heard of. Longer texts are cut. */
+struct change_latest {
+	const char *who, *comment;	/* of the running change */
+	const struct job_rows *rows;	/* of its plan; NULL: there is none yet */
+	int64_t started_at_ns;	/* wall clock */
+	char phase[32], device[CONF_MAX_NAME + 1], text[160];
+	int done, total;	/* as struct apply_event has them */
+	int64_t end_ns;		/* monotonic: all is expected to be over;
+				 * 0: not known */
+};
+
 /* When what waits for its confirmation goes back. */
 struct confirm_clock {
 	struct part_timer *timer;
@@ -34,6 +45,7 @@ struct changes {
 	struct change_hooks hooks;
 	struct running_change *now;		/* running or being planned, or NULL;
 					 * env->changing says the same */
+	struct change_latest latest;	/* of it */
 	struct store_confirm confirm;	/* what waits, change 0: nothing */
 	struct confirm_clock clock;	/* for it */
 	struct finished_change finished[MAX_FINISHED];
@@ -52,6 +64,11 @@ int changes_begin_back(struct changes *c, struct rpc_call *call, int64_t to,
 struct restore_request;
 int changes_begin_restore(struct changes *c, const struct own_change *own,
 			  struct restore_request *restore, struct err *err);
+
+/* ---- progress.c ---- */
+
+/* The engine's event becomes the latest. */
+void change_latest_note(struct change_latest *l, const struct apply_event *ev);
 
 /* ---- confirm.c ---- */
 

@@ -96,6 +96,13 @@ const struct job_rows *job_status_rows(const struct job_status *s)
 
 void job_status_set(struct job_status *s, struct job_rows *rows)
 {
+	/* What the change did to them is history now. */
+	for (size_t i = 0; i < rows->n; i++) {
+		if (rows->v[i]->gain) {
+			weft__v1__job_gain__free_unpacked(rows->v[i]->gain, NULL);
+			rows->v[i]->gain = NULL;
+		}
+	}
 	job_rows_fini(&s->rows);
 	s->rows = *rows;
 	s->failed = 0;
@@ -180,6 +187,46 @@ void job_status_check(struct job_status *s)
 uint64_t job_status_failed(const struct job_status *s)
 {
 	return s->failed;
+}
+
+/* ---- what jobs had before a plan ------------------------------------------ */
+
+static struct plan_before before_of_row(const Weft__V1__PlanJob *row)
+{
+	return (struct plan_before){
+		.name = row->name, .collective = row->collective, .nodes = row->nodes,
+		.size_bytes = row->size_bytes,
+		.time_ns = row->degradation ? row->degradation->time_ns : row->time_ns,
+		.whole_ns = row->fault_free_time_ns ? row->fault_free_time_ns : row->time_ns,
+	};
+}
+
+bool job_status_outdated(const struct job_status *s, const struct plan_request *r)
+{
+	return s->env->applied && strcmp(s->rows.hash, r->fabric->hash) == 0 &&
+	       plan_failed_circuits(r->fabric, &r->snap.base) != s->failed;
+}
+
+int job_status_compare(const struct job_status *s, struct plan_request *r, struct err *err)
+{
+	const struct plan *now = r->before;
+	size_t n = now ? (size_t)now->n_jobs : s->rows.n;
+	struct plan_before *v;
+	int rc;
+
+	if (!now && s->env->applied && !s->rows.known) {
+		return 0;
+	}
+	v = calloc(n + 1, sizeof(*v));
+	if (!v) {
+		return err_nomem(err);
+	}
+	for (size_t i = 0; i < n; i++) {
+		v[i] = now ? plan_before_of(now, (int)i) : before_of_row(s->rows.v[i]);
+	}
+	rc = plan_gains(r->plan, v, (int)n, err);
+	free(v);
+	return rc;
 }
 
 /* ---- why there is no plan ------------------------------------------------ */

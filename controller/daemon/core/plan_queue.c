@@ -146,6 +146,7 @@ static void return_to_present(struct plan_queue *q)
 static void free_request(struct plan_request *r)
 {
 	plan_free(r->plan);
+	plan_free(r->before);
 	model_free(r->fabric);
 	model_free(r->probe);
 	daemon_snapshot_fini(&r->snap);
@@ -249,6 +250,9 @@ static void run_plan(uv_work_t *req)
 		r->fabric->changes.keep_ppm = r->keep_ppm;
 	}
 	r->snap.base.is_rollback = r->ignore_floor;
+	if (r->assess && plan_degraded(r->fabric, &r->snap.base, &r->before, NULL)) {
+		log_info("weftd", "what jobs gain is not known");
+	}
 	if (r->offline) {
 		r->rc = plan_degraded(r->fabric, &r->snap.base, &r->plan, &r->err);
 	} else {
@@ -285,6 +289,7 @@ static int copy_base(struct plan_request *r)
 	    (rc = daemon_snapshot_init(&r->snap, &base, r->fabric->n_devices, &r->err))) {
 		return rc;
 	}
+	r->assess = !r->offline && !r->prepare && q->hooks.outdated(r, q->hooks.arg);
 	r->snap.base.only = r->job_filter;
 	rc = q->hooks.restrict_base(r->fabric, &r->snap, q->hooks.arg, &r->err);
 	return rc || !r->prepare ? rc : r->prepare(r, &r->err);

@@ -57,6 +57,9 @@ struct plan_request {
 	struct model_fabric *fabric;	/* the parsed configuration */
 	struct snapshot snap;	/* what the plan starts from */
 	struct plan *plan;	/* NULL: rc and err say why */
+	struct plan *before;	/* the jobs as they are now, where status
+				 * does not know that yet; else NULL */
+	bool assess;		/* that is wanted */
 	struct buf picture;	/* see page.h; with the plan's circuits */
 	bool with_picture;	/* wanted */
 	bool bare_picture;	/* of the fabric alone: nothing is applied */
@@ -81,6 +84,8 @@ struct plan_queue_hooks {
 	/* Takes out of the snapshot what planning f may not use. */
 	int (*restrict_base)(const struct model_fabric *f, struct snapshot *s,
 			     void *arg, struct err *err);
+	/* Whether jobs are not as status shows them, by the base of r->fabric. */
+	bool (*outdated)(const struct plan_request *r, void *arg);
 	/* A plan was made or not (r->rc), and took r->plan_ns: may refuse it,
 	 * or add a hint to the error. */
 	void (*planned)(struct plan_request *r, void *arg);
@@ -176,6 +181,12 @@ uint64_t job_status_failed(const struct job_status *s);
 const struct job_rows *job_status_rows(const struct job_status *s);
 /* The rows of a change that was committed; taken over, and zeroed. */
 void job_status_set(struct job_status *s, struct job_rows *rows);
+/* True when the base of the request, which plans the configuration that the rows
+ * are of, shows other failed circuits than those that they were planned with. */
+bool job_status_outdated(const struct job_status *s, const struct plan_request *r);
+/* Tells the request's plan what its jobs had before (plan_gains): by r->before, else
+ * by the rows; nothing when these are not known. WEFT_ENOMEM. */
+int job_status_compare(const struct job_status *s, struct plan_request *r, struct err *err);
 /* Hints at the first job that has lost circuits, unless err has a hint. */
 void job_status_hint(const struct job_status *s, struct err *err);
 

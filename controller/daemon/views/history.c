@@ -52,12 +52,74 @@ void fill_change(Weft__V1__Change *m, const struct store_change *c)
 	m->proof = msg_proof(c->proof);
 }
 
+/* What the changes of a page did to jobs. */
+struct gains_view {
+	struct store_gain *stored;
+	int n;
+	struct msg_gain *m;
+	Weft__V1__JobGain **list;	/* [n], as stored: by change */
+};
+
+static void gains_fini(struct gains_view *v)
+{
+	store_gains_free(v->stored, v->n);
+	free(v->m);
+	free(v->list);
+}
+
+/* A stored gain as a message; both are of the same figures. */
+static void fill_gain(struct msg_gain *m, const struct store_gain *s)
+{
+	static const enum plan_effect effects[] = {
+		[STORE_CHANGES] = PLAN_CHANGES, [STORE_BEGINS] = PLAN_BEGINS,
+		[STORE_ENDS] = PLAN_ENDS,
+	};
+
+	msg_gain_init(m, &(struct plan_gain){
+		.name = s->job, .effect = effects[s->effect], .size_bytes = s->size_bytes,
+		.before_ns = s->before_ns, .before_whole_ns = s->before_whole_ns,
+		.after_ns = s->after_ns, .after_whole_ns = s->after_whole_ns,
+		.down_ns = s->down_ns,
+	});
+}
+
+/* Changes and gains are both sorted, the newest change first. gains_fini also on
+ * error. */
+static int add_gains(const struct daemon_env *env, struct gains_view *v, Weft__V1__Change **changes,
+		     int n, struct err *err)
+{
+	int k = 0, r;
+
+	if (n == 0) {
+		return 0;
+	}
+	r = store_gains(env->store, changes[n - 1]->id, changes[0]->id, &v->stored, &v->n, err);
+	if (r) {
+		return r;
+	}
+	v->m = calloc((size_t)v->n + 1, sizeof(*v->m));
+	v->list = calloc((size_t)v->n + 1, sizeof(*v->list));
+	if (!v->m || !v->list) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < n; i++) {
+		changes[i]->jobs = &v->list[k];
+		for (; k < v->n && v->stored[k].change == changes[i]->id; k++) {
+			fill_gain(&v->m[k], &v->stored[k]);
+			v->list[k] = &v->m[k].m;
+			changes[i]->n_jobs++;
+		}
+	}
+	return 0;
+}
+
 void handle_history(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	const Weft__V1__HistoryRequest *req = (const void *)msg;
 	Weft__V1__HistoryResponse m = WEFT__V1__HISTORY_RESPONSE__INIT;
 	const struct daemon_env *env = arg;
 	int limit = req->limit > 0 ? req->limit : HISTORY_LIMIT, n = 0;
+	struct gains_view gains = { 0 };
 	struct store_change *v = NULL;
 	struct err err = { 0 };
 	int r = store_history(env->store, req->before,
@@ -71,7 +133,11 @@ void handle_history(struct rpc_call *call, const ProtobufCMessage *msg, void *ar
 	for (int i = 0; i < n && r == 0; i++) {
 		fill_change(m.changes[m.n_changes++], &v[i]);
 	}
+	if (r == 0) {
+		r = add_gains(env, &gains, m.changes, n, &err);
+	}
 	call_answer(call, r, &m.base, &err);
+	gains_fini(&gains);
 	store_history_free(v, n);
 	free(m.changes);
 }

@@ -539,10 +539,10 @@ static int last_change(const struct views *d, struct store_change **v, int *n,
 	return r;
 }
 
-/* Its name, state and jobs; without a fabric there are no jobs, which is known. Rows of
- * jobs that are of another configuration, as one was applied just now, are not shown
- * until they are planned again. */
-static void fill_fabric(const struct views *d, Weft__V1__StatusResponse *m)
+/* Its name, state and jobs; without a fabric there are no jobs, which is known. While a
+ * change runs, and while another configuration is looked at, the jobs are as they were. */
+static void fill_fabric(const struct views *d, const struct progress_view *now,
+			Weft__V1__StatusResponse *m)
 {
 	const struct model_fabric *f = apply_fabric(d->env->apply);
 	const struct job_rows *rows = job_status_rows(d->job_status);
@@ -556,13 +556,10 @@ static void fill_fabric(const struct views *d, Weft__V1__StatusResponse *m)
 	}
 	m->fabric = f->name ? f->name : "";
 	m->config_sha256 = (char *)f->text_hash;
-	m->jobs_known = !d->env->applied || (rows->known && strcmp(rows->hash, f->hash) == 0);
-	if (!d->env->applied) {
-		return;
-	}
+	m->jobs_known = !d->env->applied || rows->known;
 	if (m->jobs_known) {
-		m->n_jobs = rows->n;
-		m->jobs = rows->v;
+		m->n_jobs = now->n_jobs;
+		m->jobs = now->jobs;
 	} else {
 		m->jobs_problem = (char *)rows->err.msg;
 	}
@@ -599,6 +596,7 @@ struct daemon_status {
 	char advice[ERR_MSG_MAX];	/* "": there is nothing to do */
 	struct hosts_view hosts;
 	struct repairs_view repairs;
+	struct progress_view progress;
 	struct device_views views;
 };
 
@@ -609,6 +607,7 @@ void daemon_status_free(struct daemon_status *s)
 		store_history_free(s->history, s->n_history);
 		hosts_view_fini(&s->hosts);
 		repairs_view_fini(&s->repairs);
+		progress_view_fini(&s->progress);
 		views_fini(&s->views);
 		free(s);
 	}
@@ -635,6 +634,8 @@ static void fill_changes(const struct views *d, struct daemon_status *s, bool fo
 
 int daemon_status_new(const struct views *d, struct daemon_status **out, struct err *err)
 {
+	static const struct job_rows none;
+	const struct job_rows *rows = d->env->applied ? job_status_rows(d->job_status) : &none;
 	struct daemon_status *s = calloc(1, sizeof(*s));
 	bool found = false;
 	int r = s ? 0 : err_nomem(err);
@@ -649,6 +650,7 @@ int daemon_status_new(const struct views *d, struct daemon_status **out, struct 
 	s->m.holds = drain_messages(d->drain, &s->m.n_holds);
 	if ((!s->m.holds && (r = err_nomem(err))) ||
 	    (r = repairs_view_init(&s->repairs, d->env, d->hosts, err)) ||
+	    (r = progress_view_init(&s->progress, d->changes, rows, err)) ||
 	    (r = hosts_view_init(&s->hosts, d->hosts, err))) {
 		daemon_status_free(s);
 		return r;
@@ -656,7 +658,8 @@ int daemon_status_new(const struct views *d, struct daemon_status **out, struct 
 	s->m.repairs = s->repairs.list;
 	s->m.n_repairs = s->repairs.n;
 	s->m.links = s->hosts.known ? &s->hosts.m : NULL;
-	fill_fabric(d, &s->m);
+	s->m.progress = s->progress.running ? &s->progress.m : NULL;
+	fill_fabric(d, &s->progress, &s->m);
 	s->m.state = state_of(d, &s->views);
 	advise(&(struct advice){ .parts = d, .devices = &s->views, .m = &s->m,
 				 .text = s->advice,

@@ -153,6 +153,107 @@ static void learned_times_go_first(void **state)
 	end(p, &o);
 }
 
+/* ---- what a job gains ------------------------------------------------------ */
+
+/* The plan that reverses the ring of job j, which took so long before. */
+static struct plan *gains(const char *after, const struct plan_before *b, int n)
+{
+	struct plan_outages o;
+	struct plan *p = change(HOSTS SWITCHES("switches") JOB("h0, h1, h2, h3"), after, &o);
+	struct err err = { 0 };
+
+	assert_int_equal(plan_gains(p, b, n, &err), 0);
+	assert_true(p->gains_known);
+	plan_outages_fini(&o);
+	return p;
+}
+
+static void free_gains(struct plan *p)
+{
+	plan_free(p);
+	model_free(fabric);
+}
+
+#define REVERSED HOSTS SWITCHES("switches") JOB("h3, h2, h1, h0")
+
+/* The job is dark while any of its receivers is: 40 ms and a second on the first
+ * switch, from 40 ms on for 1.06 s on the second. */
+static void an_outage_without_gain_is_never_paid_back(void **state)
+{
+	struct plan_before b = { "j", "allreduce", 4, 1 << 20, 0, 0 };
+	struct plan *p = gains(REVERSED, &b, 1);
+
+	(void)state;
+	b.time_ns = b.whole_ns = p->jobs[0].time_ns;
+	/* It could not run: whatever the outage, there is no better. */
+	assert_int_equal(p->n_warnings, 0);
+	assert_int_equal(plan_payback(&p->gains[0]), 0);
+	free_gains(p);
+	p = gains(REVERSED, &b, 1);
+	assert_int_equal(p->n_gains, 1);
+	assert_int_equal(p->gains[0].effect, PLAN_CHANGES);
+	assert_int_equal(p->gains[0].down_ns, 1100000000);
+	assert_int_equal(p->gains[0].after_ns, b.time_ns);
+	assert_int_equal(plan_payback(&p->gains[0]), -1);
+	assert_int_equal(p->n_warnings, 1);
+	assert_non_null(strstr(p->warnings[0], "job j: an outage of 1.1 s is never paid back"));
+	free_gains(p);
+}
+
+/* By counting up, for times around the edges. */
+static void an_outage_is_paid_back_after_so_many_collectives(void **state)
+{
+	static const int64_t downs[] = { 1, 2, 7, 8, 9, 1100 };
+
+	(void)state;
+	for (int64_t saved = 1; saved < 12; saved++) {
+		for (size_t i = 0; i < sizeof(downs) / sizeof(*downs); i++) {
+			struct plan_gain g = { .effect = PLAN_CHANGES, .before_ns = 100 + saved,
+					       .after_ns = 100, .down_ns = downs[i] };
+			int64_t k = 0, paid = 0;
+
+			while (paid < downs[i]) {
+				paid += saved;
+				k++;
+			}
+			assert_int_equal(plan_payback(&g), k);
+		}
+	}
+}
+
+/* Another size is another job; one that is in no plan ends; where one begins,
+ * what the others pay for is told, and no warning. */
+static void jobs_begin_and_end(void **state)
+{
+	const struct plan_before before[] = {
+		{ "j", "allreduce", 4, 1 << 20, 5, 5 },
+		{ "old", "allgather", 2, 1 << 10, 0, 7 },
+	};
+	struct plan *p = gains(REVERSED, before, 2);
+
+	(void)state;
+	assert_int_equal(p->n_gains, 2);
+	assert_string_equal(p->gains[1].name, "old");
+	assert_int_equal(p->gains[1].effect, PLAN_ENDS);
+	assert_int_equal(p->gains[1].before_whole_ns, 7);
+	assert_int_equal(p->n_warnings, 0);
+	free_gains(p);
+	p = gains(REVERSED, &before[1], 1);
+	assert_int_equal(p->gains[0].effect, PLAN_BEGINS);
+	assert_int_equal(p->gains[0].before_ns, 0);
+	assert_int_equal(p->n_warnings, 0);
+	free_gains(p);
+	/* Nothing moves. */
+	p = gains(HOSTS SWITCHES("switches") JOB("h0, h1, h2, h3"), NULL, 0);
+	struct plan_before same = { "j", "allreduce", 4, 1 << 20, p->jobs[0].time_ns,
+				    p->jobs[0].time_ns };
+	free_gains(p);
+	p = gains(HOSTS SWITCHES("switches") JOB("h0, h1, h2, h3"), &same, 1);
+	assert_int_equal(p->gains[0].effect, PLAN_STAYS);
+	assert_int_equal(p->gains[0].down_ns, 0);
+	free_gains(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +261,9 @@ int main(void)
 		cmocka_unit_test(a_panel_takes_all_its_moves),
 		cmocka_unit_test(what_is_not_lit_again_ends),
 		cmocka_unit_test(learned_times_go_first),
+		cmocka_unit_test(an_outage_without_gain_is_never_paid_back),
+		cmocka_unit_test(an_outage_is_paid_back_after_so_many_collectives),
+		cmocka_unit_test(jobs_begin_and_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

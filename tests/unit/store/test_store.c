@@ -653,9 +653,53 @@ static void refused(const struct place *p, int code, const char *words)
 	assert_non_null(strstr(err.msg, "state"));
 }
 
+/* Figures of jobs stay with their change, and go with it. */
+static void test_gains(void **state)
+{
+	static const struct store_gain two[] = {
+		{ 0, "a", STORE_CHANGES, 1000, 5, 4, 4, 4, 77 },
+		{ 0, "b", STORE_ENDS, 10, 0, 9, 0, 0, 0 },
+	};
+	struct store *s = must_open(*state);
+	struct store_gain *v;
+	int n;
+
+	for (int k = 2; k > 0; k--) {
+		struct store_journal j = journal_of(3, -1, 7);
+
+		j.gains = calloc((size_t)k, sizeof(*j.gains));
+		for (j.n_gains = 0; j.n_gains < k; j.n_gains++) {
+			j.gains[j.n_gains] = two[j.n_gains];
+			j.gains[j.n_gains].job = strdup(two[j.n_gains].job);
+		}
+		OK(begin(s, &j, "aa", &err));
+		OK(store_commit(s, j.change.id, "done", 0, &err));
+		store_journal_fini(&j);
+	}
+	store_free(s);
+	s = must_open(*state);
+	OK(store_gains(s, 1, 2, &v, &n, &err));
+	assert_int_equal(n, 3);
+	assert_int_equal(v[0].change, 2);
+	assert_string_equal(v[2].job, "b");
+	assert_int_equal(v[2].effect, STORE_ENDS);
+	assert_int_equal(v[2].before_whole_ns, 9);
+	assert_int_equal(v[1].down_ns, 77);
+	assert_int_equal(v[1].before_ns, 5);
+	store_gains_free(v, n);
+	store_free(s);
+	sql(*state, "PRAGMA foreign_keys = ON; DELETE FROM change WHERE id = 1");
+	s = must_open(*state);
+	OK(store_gains(s, 1, 2, &v, &n, &err));
+	assert_int_equal(n, 1);
+	store_gains_free(v, n);
+	store_free(s);
+}
+
 /* Takes back what formats 3 to 11 have added; the list of ops that a journal
  * may hold stays the longer one. */
-#define WITHOUT_V12 "DROP TABLE change_job; ALTER TABLE change DROP COLUMN arguments;" \
+#define WITHOUT_V12 "DROP TABLE change_gain; DROP TABLE change_job;" \
+	"ALTER TABLE change DROP COLUMN arguments;" \
 	"ALTER TABLE external_change RENAME TO foreign_change;" \
 	"ALTER TABLE drain RENAME TO hold;" \
 	"ALTER TABLE change RENAME COLUMN downtime_source TO downtime_source;"
@@ -1202,6 +1246,7 @@ int main(void)
 		T(test_audit_is_bounded), T(test_audit_bytes_are_bounded),
 		T(test_audit_is_asked), T(test_external_changes_are_bounded),
 		T(test_jobs), T(test_holds), T(test_repairs), T(test_proofs),
+		T(test_gains),
 		T(test_timings), T(test_jobs_are_bounded),
 		T(test_format_2), T(test_format_5), T(test_lease), T(test_confirm), T(test_request_ids),
 		T(test_format_12), T(test_format_12_damaged),
