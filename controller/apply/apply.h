@@ -128,6 +128,10 @@ struct apply_device {
 					 * and blocked is missing */
 	int n_pending;			/* explained by an open change, and in
 					 * neither of the above */
+	int n_dark;			/* intended and listed, and without
+					 * light all the same: see
+					 * apply_is_dark() */
+	int n_bad_ports;		/* of snap.ports: failed, or disabled */
 	struct drv_use use[DRV_N_WORKS];	/* of the present session */
 	int n_lossy;			/* circuits that lose too much, or more
 					 * than they did */
@@ -251,6 +255,11 @@ void apply_reading_for(struct apply *a, enum store_external_how how);
 /* One per device of the fabric, in its order. Valid until the loop runs or
  * the fabric changes. */
 const struct apply_device *apply_devices(const struct apply *a, int *n);
+
+/* True when a circuit that the device lists, and does not call blocked, has no
+ * light: it failed, or a port of it failed or is disabled. O(1) while all ports
+ * are in use, else O(ports that the device tells of). */
+bool apply_is_dark(const struct apply_device *a, bool any_to_any, const struct drv_xc *x);
 
 /* For a circuit of apply_devices(a)[device].snap. O(log circuits). */
 void apply_loss(const struct apply *a, int device, const struct drv_xc *x, struct apply_loss *out);

@@ -97,20 +97,33 @@ static int bad_port(const struct device *d, const struct store_step *st,
 		       p->failed ? "failed" : "disabled");
 }
 
-static int check_ports(const struct store_step *st, const struct device *d, struct err *err)
+/* The first port of a circuit that failed or is disabled, or NULL. */
+static const struct drv_port *find_bad_port(const struct drv_snapshot *s, bool any_to_any,
+					    struct optics_xc xc)
 {
-	const struct drv_snapshot *s = &d->now.snap;
-
 	for (int i = 0; i < s->n_ports; i++) {
 		const struct drv_port *p = &s->ports[i];
-		bool ours = p->index == (p->is_out ? st->xc.out : st->xc.in) ||
-			    (d->any_to_any && p->index == st->xc.out);
+		bool ours = p->index == (p->is_out ? xc.out : xc.in) ||
+			    (any_to_any && (p->index == xc.in || p->index == xc.out));
 
 		if (ours && (p->failed || !p->enabled)) {
-			return bad_port(d, st, p, err);
+			return p;
 		}
 	}
-	return 0;
+	return NULL;
+}
+
+bool apply_is_dark(const struct apply_device *a, bool any_to_any, const struct drv_xc *x)
+{
+	return x->state == DRV_FAILED ||
+	       (a->n_bad_ports > 0 && find_bad_port(&a->snap, any_to_any, x->xc));
+}
+
+static int check_ports(const struct store_step *st, const struct device *d, struct err *err)
+{
+	const struct drv_port *p = find_bad_port(&d->now.snap, d->any_to_any, st->xc);
+
+	return p ? bad_port(d, st, p, err) : 0;
 }
 
 static bool deletes(const struct store_work *w, struct optics_xc xc)

@@ -547,6 +547,7 @@ static void assess_circuits(struct device *d, bool *lit)
 
 		if (x && x->state != DRV_BLOCKED) {
 			*lit = *lit && x->state == DRV_TUNED;
+			d->now.n_dark += apply_is_dark(&d->now, d->any_to_any, x);
 		} else if (pending(d, STORE_DEL, xc)) {
 			d->now.n_pending++;
 			*lit = false;
@@ -566,13 +567,24 @@ static void assess_circuits(struct device *d, bool *lit)
 	}
 }
 
+static void count_bad_ports(struct apply_device *now)
+{
+	now->n_bad_ports = 0;
+	for (int i = 0; i < now->snap.n_ports; i++) {
+		const struct drv_port *p = &now->snap.ports[i];
+
+		now->n_bad_ports += p->failed || !p->enabled;
+	}
+}
+
 void device_assess(struct device *d)
 {
 	struct apply_device *now = &d->now;
 	bool lit = now->reachable && now->snap.n_unlocked == 0;
 
-	now->n_missing = now->n_unexpected = now->n_pending = 0;
+	now->n_missing = now->n_unexpected = now->n_pending = now->n_dark = 0;
 	if (now->ever_read) {
+		count_bad_ports(now);
 		assess_program(d);
 		assess_circuits(d, &lit);
 	}

@@ -54,6 +54,7 @@ struct daemon {
 	struct metrics *metrics;
 	struct schedules *schedules;
 	struct webui *webui;		/* NULL: a standby, or stopping */
+	struct problem_events *problem_events;
 	struct device_events *device_events;
 	struct poll *poll;		/* NULL: no slow round */
 	struct restore *restore;
@@ -282,7 +283,7 @@ static void on_slot_ends(void *arg)
 	struct daemon *d = arg;
 
 	if (!d->env.reading && !d->env.draining) {
-		event_stream_observe(d->env.events);
+		problem_events_tell(d->problem_events);
 	}
 	job_status_check(d->job_status);
 }
@@ -306,6 +307,7 @@ static void on_jobs_known(bool fresh, void *arg)
 
 	jobs_update_loss(d->jobs);
 	if (fresh) {
+		problem_events_tell(d->problem_events);
 		jobs_advance(d->jobs);
 	}
 }
@@ -483,8 +485,11 @@ static int make_parts(struct daemon *d, struct err *err)
 		.drain = d->drain, .changes = d->changes, .hosts = d->hosts,
 		.jobs = d->jobs,
 	};
-	r = metrics_new(&d->views, d->methods, &d->metrics, err);
-	return r ? r : schedules_new(&d->views, &d->schedules, err);
+	if ((r = metrics_new(&d->views, d->methods, &d->metrics, err)) ||
+	    (r = problem_events_new(&d->views, &d->problem_events, err))) {
+		return r;
+	}
+	return schedules_new(&d->views, &d->schedules, err);
 }
 
 /* NULL without memory. */
@@ -518,6 +523,7 @@ static void free_daemon(struct daemon *d)
 	hosts_free(d->hosts);
 	schedules_free(d->schedules);
 	metrics_free(d->metrics);
+	problem_events_free(d->problem_events);
 	jobs_free(d->jobs);
 	changes_free(d->changes);
 	drain_free(d->drain);

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "controller/proto_convert/proto_convert.h"
+#include "controller/proto_convert/report.h"
 #include "lib/base/rat.h"
 
 Weft__V1__Number *msg_number(Weft__V1__Number *at, bool is_known, int64_t value)
@@ -620,6 +621,45 @@ static void fill_loss(struct msg_job *j, const struct plan *p, const struct plan
 	j->row.degradation = out;
 }
 
+/* True when the configuration marks all as dead that a ring's job does without. */
+static bool is_as_configured(const struct plan *p, const struct plan_job *pj)
+{
+	const struct model_device *ring = &p->fabric->devices[p->fabric->jobs[pj->job].device];
+
+	for (int i = 0; i < pj->n_without; i++) {
+		if (!ring->n_dead || !bsearch(&pj->without[i], ring->dead, (size_t)ring->n_dead,
+					      sizeof(*ring->dead), ring_fault_cmp)) {
+			return false;
+		}
+	}
+	return pj->n_without > 0;
+}
+
+/* What is left of the job's rate, by what its plan does without and by what has
+ * failed since. */
+static void fill_rate(struct msg_job *j, const struct plan *p, const struct plan_job *pj)
+{
+	Weft__V1__PlanJob *row = &j->row;
+
+	row->rate = 1;
+	row->expected_time_ns = row->whole_time_ns = pj->time_ns;
+	row->reason = j->reason;
+	if (pj->fault_free_ns > 0) {
+		row->whole_time_ns = pj->fault_free_ns;
+		row->as_configured = !pj->loss && is_as_configured(p, pj);
+	}
+	if (pj->fault_free_ns > 0 && pj->time_ns > pj->fault_free_ns) {
+		row->rate = (double)pj->fault_free_ns / (double)pj->time_ns;
+	}
+	if (pj->loss) {
+		row->rate *= pj->loss->rate;
+		row->expected_time_ns = pj->loss->sched ? pj->loss->time_ns : 0;
+		msg_degradation_text(row, j->reason, sizeof(j->reason));
+	} else if (row->rate < 1) {
+		msg_without_text(row, j->reason, sizeof(j->reason));
+	}
+}
+
 int msg_job_init(struct msg_job *j, const struct plan *p, int job, struct err *err)
 {
 	const struct plan_job *pj = &p->jobs[job];
@@ -669,6 +709,7 @@ int msg_job_init(struct msg_job *j, const struct plan *p, int job, struct err *e
 		msg_job_fini(j);
 		return err->code;
 	}
+	fill_rate(j, p, pj);
 	return 0;
 }
 

@@ -112,6 +112,7 @@ struct msg_job {
 	Weft__V1__PlanTopology **considered;
 	Weft__V1__PlanRange *ranges, **fastest;
 	struct msg_parts without;
+	char reason[512];
 };
 
 /* Fills j->row for job number `job` of p->jobs. WEFT_ENOMEM; nothing is left

@@ -187,14 +187,25 @@ static void out_unlocked(struct out *o, const Weft__V1__DeviceState *d, bool ful
 	}
 }
 
+/* Ports that failed; the message has the first of them. */
+static void out_failed_ports(struct out *o, const Weft__V1__DeviceState *d, bool full)
+{
+	size_t n = d->n_failed_ports, shown = full || n <= SHOWN ? n : SHOWN;
+
+	for (size_t i = 0; i < shown; i++) {
+		out_difference(o, d->name, "failed", d->failed_ports[i], "", "");
+	}
+	out_rest(o, d->name, "failed", (size_t)d->failed_port_count - shown, "");
+}
+
 /* "differences" of all devices in one table; nothing when there are none. */
 static void out_differences(struct out *o, Weft__V1__DeviceState *const *v, size_t n, bool full)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		count += v[i]->n_missing + v[i]->n_unexpected + v[i]->n_pending +
-			 (v[i]->program ? v[i]->program->n_lost : 0);
+		count += v[i]->n_missing + v[i]->n_unexpected + v[i]->n_pending + v[i]->n_dark +
+			 v[i]->n_failed_ports + (v[i]->program ? v[i]->program->n_lost : 0);
 	}
 	if (count == 0) {
 		return;
@@ -204,8 +215,10 @@ static void out_differences(struct out *o, Weft__V1__DeviceState *const *v, size
 		const Weft__V1__DeviceState *d = v[i];
 
 		out_circuits(o, d->name, "missing", d->missing, d->n_missing, full);
+		out_circuits(o, d->name, "dark", d->dark, d->n_dark, full);
 		out_circuits(o, d->name, "unexpected", d->unexpected, d->n_unexpected, full);
 		out_circuits(o, d->name, "pending", d->pending, d->n_pending, full);
+		out_failed_ports(o, d, full);
 		if (d->program) {
 			out_unlocked(o, d, full);
 		}
@@ -250,6 +263,27 @@ static void note_power_loss(struct out *o, Weft__V1__DeviceState *const *v, size
 				 v[i]->auto_restore ? "weftd restores it"
 						    : "\"weft apply\" restores it");
 		}
+	}
+}
+
+/* ---- what is wrong ------------------------------------------------------- */
+
+static const struct msg_column problem_columns[] = {
+	{ "problem", "kind", NULL }, { "count", "count", NULL }, { "what", "text", NULL },
+	{ NULL, NULL, NULL },
+};
+
+/* Nothing when there is none; the first of many unless full. */
+static void out_problems(struct out *o, Weft__V1__Problem *const *v, size_t n, bool full)
+{
+	size_t shown = full || n <= SHOWN ? n : SHOWN;
+
+	if (n == 0) {
+		return;
+	}
+	msg_out_table(o, "problems", problem_columns, (void *const *)v, shown);
+	if (shown < n) {
+		out_note(o, "problems: and %zu more (--full)", n - shown);
 	}
 }
 
@@ -624,16 +658,15 @@ void msg_degradation_text(const Weft__V1__PlanJob *j, char *text, size_t size)
 	}
 }
 
-/* Part of the rate that a job has left. */
-static double rate_of(const Weft__V1__PlanJob *j)
+void msg_without_text(const Weft__V1__PlanJob *j, char *text, size_t size)
 {
-	if (j->degradation) {
-		return j->degradation->rate;
+	char more[32] = "";
+
+	if (j->n_failed_parts > 1) {
+		snprintf(more, sizeof(more), " and %zu more", j->n_failed_parts - 1);
 	}
-	if (j->fault_free_time_ns > 0 && j->time_ns > j->fault_free_time_ns) {
-		return (double)j->fault_free_time_ns / (double)j->time_ns;
-	}
-	return 1;
+	snprintf(text, size, "job %s: does without %s%s, which failed: %.1f %% of the rate",
+		 j->name, j->failed_parts[0], more, 100 * j->rate);
 }
 
 /* A ring's job without a topology is named by its ring. */
@@ -840,7 +873,7 @@ void msg_note_change(struct out *o, const Weft__V1__Change *c)
 /* What tables do not show: algorithms, how topologies were chosen, and of jobs on rings. */
 static void note_jobs(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
 {
-	char text[64], more[32];
+	char text[512];
 
 	for (size_t i = 0; i < n; i++) {
 		const Weft__V1__PlanJob *j = jobs[i];
@@ -854,10 +887,8 @@ static void note_jobs(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
 					    sizeof(text)));
 		}
 		if (j->n_failed_parts > 0) {
-			snprintf(more, sizeof(more), " and %zu more", j->n_failed_parts - 1);
-			out_note(o, "job %s: does without %s%s, which failed: %.1f %% of the rate",
-				 j->name, j->failed_parts[0], j->n_failed_parts > 1 ? more : "",
-				 100 * rate_of(j));
+			msg_without_text(j, text, sizeof(text));
+			out_note(o, "%s", text);
 		}
 	}
 }
@@ -887,9 +918,11 @@ static void out_job_row(struct out *o, const Weft__V1__PlanJob *j, Weft__V1__Pro
 	out_str(o, "algorithm", j->algorithm);
 	out_str(o, "topology", buf_cstr(&topology));
 	out_int(o, "nodes", j->nodes);
-	out_fmt(o, "rate", "%.4g %%", 100 * rate_of(j));
+	out_fmt(o, "rate", "%.4g %%", 100 * j->rate);
 	out_int(o, "steps", j->steps);
-	out_str(o, "time", unit_human(UNIT_NS, (double)j->time_ns, text, sizeof(text)));
+	out_str(o, "time now", j->expected_time_ns > 0 ?
+		unit_human(UNIT_NS, (double)j->expected_time_ns, text, sizeof(text)) : "-");
+	out_str(o, "fault-free", unit_human(UNIT_NS, (double)j->whole_time_ns, text, sizeof(text)));
 	out_str(o, "bound", unit_human(UNIT_NS, (double)j->bound_ns, text, sizeof(text)));
 	buf_fini(&topology);
 }
@@ -1025,6 +1058,7 @@ static void out_head(struct out *o, const Weft__V1__StatusResponse *s)
 static void out_status_table(struct out *o, bool full, const Weft__V1__StatusResponse *s)
 {
 	out_head(o, s);
+	out_problems(o, s->problems, s->n_problems, full);
 	out_devices(o, s->devices, s->n_devices, full);
 	out_open_external_changes(o, s->devices, s->n_devices, full);
 	note_power_loss(o, s->devices, s->n_devices);
@@ -1064,6 +1098,7 @@ void msg_out_diff(struct out *o, enum out_format format, bool full, const Weft__
 	out_int(o, "generation", d->generation);
 	out_bool(o, "same", d->same);
 	out_bool(o, "complete", d->complete);
+	out_problems(o, d->problems, d->n_problems, full);
 	out_devices(o, d->devices, d->n_devices, full);
 	out_open_external_changes(o, d->devices, d->n_devices, full);
 	if (d->links) {

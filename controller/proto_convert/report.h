@@ -89,5 +89,7 @@ bool msg_is_as_intended(const Weft__V1__DeviceState *d);
 const char *msg_power_loss_text(const char *power_loss);
 /* What a job has lost, in a sentence; j->degradation is there. */
 void msg_degradation_text(const Weft__V1__PlanJob *j, char *text, size_t size);
+/* What a ring's job does without, likewise; j->failed_parts are there. */
+void msg_without_text(const Weft__V1__PlanJob *j, char *text, size_t size);
 
 #endif

@@ -111,6 +111,7 @@ struct daemon_event {
 	Weft__V1__EventKind kind;
 	const char *device;	/* NULL: none */
 	const char *port;	/* NULL: none */
+	const char *job;	/* NULL: none */
 	int64_t change;		/* 0: none */
 	Weft__V1__Verdict verdict;
 	const char *trace;	/* NULL: none */
@@ -127,9 +128,6 @@ void event_emit(struct event_stream *e, const struct daemon_event *what,
 		const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Writes the newest `max` events as an array of o, newest first. */
 void event_stream_out(const struct event_stream *e, struct out *o, int max);
-/* Emits what the last readings have shown: devices that are away, are back,
- * have restarted, are not as intended. O(devices). */
-void event_stream_observe(struct event_stream *e);
 /* Watch; arg is the stream. */
 void handle_watch(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 /* Ends the calls, which would never end by themselves. */

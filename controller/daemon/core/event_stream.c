@@ -4,9 +4,6 @@
  * no more than a little ahead of what it reads, so a slow one costs no more
  * memory than a fast one. One that falls behind the ring gets an event of kind
  * RESYNC and has to ask for the status again.
- *
- * The stream also compares each reading of the devices with the one before, so
- * that a device that goes away or comes back is reported once.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -26,7 +23,7 @@
 /* An event, with memory for its strings. */
 struct stream_event {
 	Weft__V1__WatchResponse m;
-	char device[CONF_MAX_NAME + 1], port[16], text[256];
+	char device[CONF_MAX_NAME + 1], port[16], job[CONF_MAX_NAME + 1], text[256];
 	char trace[TRACE_SIZE];
 };
 
@@ -38,22 +35,11 @@ struct watcher {
 	bool resync;		/* to be sent first */
 };
 
-/* What was last reported of a device. */
-struct device_seen {
-	char name[CONF_MAX_NAME + 1];
-	bool reachable, drift;
-	char epoch[sizeof(((struct drv_snapshot *)0)->epoch)];
-	uint64_t failed;	/* parts of a ring that failed or lost their
-				 * wave, mixed; 0: none */
-};
-
 struct event_stream {
 	struct daemon_env *env;
 	struct stream_event ring[RING];	/* sequence s is at s % RING */
 	int64_t first, next;	/* sequences: the oldest kept, one to come */
 	TAILQ_HEAD(, watcher) watchers;
-	struct device_seen *seen;
-	int n_seen;
 };
 
 /* Sequences begin with the time, so that they grow over restarts, whose
@@ -74,10 +60,7 @@ int event_stream_new(struct daemon_env *env, struct event_stream **out, struct e
 
 void event_stream_free(struct event_stream *e)
 {
-	if (e) {
-		free(e->seen);
-		free(e);
-	}
+	free(e);
 }
 
 /* ---- watchers ------------------------------------------------------------ */
@@ -211,6 +194,7 @@ void event_emit(struct event_stream *e, const struct daemon_event *what, const c
 	drop_partial(ev->text);
 	snprintf(ev->device, sizeof(ev->device), "%s", what->device ? what->device : "");
 	snprintf(ev->port, sizeof(ev->port), "%s", what->port ? what->port : "");
+	snprintf(ev->job, sizeof(ev->job), "%s", what->job ? what->job : "");
 	snprintf(ev->trace, sizeof(ev->trace), "%s", what->trace ? what->trace : "");
 	ev->m.sequence = e->next++;
 	ev->m.at_ns = clk_wall_ns();
@@ -219,6 +203,7 @@ void event_emit(struct event_stream *e, const struct daemon_event *what, const c
 	ev->m.text = ev->text;
 	ev->m.device = ev->device;
 	ev->m.port = ev->port;
+	ev->m.job = ev->job;
 	ev->m.change = what->change;
 	ev->m.verdict = what->verdict;
 	ev->m.trace_id = ev->trace;
@@ -247,120 +232,4 @@ void event_stream_out(const struct event_stream *e, struct out *o, int max)
 		out_end(o);
 	}
 	out_end(o);
-}
-
-/* ---- devices ------------------------------------------------------------- */
-
-static void emit_device(struct event_stream *e, Weft__V1__EventKind kind,
-			const char *device, const char *text)
-{
-	const struct daemon_event ev = { .kind = kind, .device = device };
-
-	event_emit(e, &ev, "%s: %s", device, text);
-}
-
-/* Mostly in the place where it was. */
-static const struct device_seen *find_seen(const struct event_stream *e, int place,
-					   const char *name)
-{
-	for (int i = 0; i < e->n_seen; i++) {
-		const struct device_seen *s = &e->seen[(place + i) % e->n_seen];
-
-		if (strcmp(s->name, name) == 0) {
-			return s;
-		}
-	}
-	return NULL;
-}
-
-/* A device of which nothing was reported is one that answers and is as
- * intended. */
-static void report_changes(struct event_stream *e, const struct device_seen *before,
-			   const struct device_seen *now, const struct apply_device *a)
-{
-	static const struct device_seen usual = { .reachable = true };
-	char text[96];
-
-	before = before ? before : &usual;
-	if (before->reachable != now->reachable) {
-		emit_device(e, now->reachable ? EVENT_KIND(DEVICE_REACHABLE)
-				       : EVENT_KIND(DEVICE_UNREACHABLE),
-		     now->name, now->reachable ? "answers" : a->problem);
-	}
-	if (before->epoch[0] && now->epoch[0] && strcmp(before->epoch, now->epoch) != 0) {
-		emit_device(e, EVENT_KIND(DEVICE_RESTARTED), now->name, "restarted");
-	}
-	if (before->failed != now->failed) {
-		emit_device(e, now->failed ? EVENT_KIND(PART_FAILED) : EVENT_KIND(PART_RECOVERED),
-		     now->name, now->failed ? a->problem
-					    : "all parts work again");
-	}
-	if (before->drift == now->drift) {
-		return;
-	}
-	if (now->drift) {
-		snprintf(text, sizeof(text), "not as intended: %d missing, %d "
-			 "unexpected", a->n_missing, a->n_unexpected);
-	}
-	emit_device(e, now->drift ? EVENT_KIND(DRIFT_FOUND) : EVENT_KIND(DRIFT_RESOLVED), now->name,
-	     now->drift ? text : "as intended again");
-}
-
-/* FNV-1a over the parts; only equality counts. */
-static uint64_t mix_parts(uint64_t hash, const struct ring_fault *v, int n)
-{
-	const uint8_t *at = (const uint8_t *)v;
-
-	for (size_t i = 0; i < (size_t)n * sizeof(*v); i++) {
-		hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-	}
-	return hash;
-}
-
-/* 0 when none has failed: the hash begins with their number. */
-static uint64_t mix_failed(const struct drv_snapshot *s)
-{
-	return mix_parts(mix_parts((uint64_t)s->n_dead + (uint64_t)s->n_lost,
-				   s->dead, s->n_dead), s->lost, s->n_lost);
-}
-
-/* A device that does not answer keeps what was seen of it before. */
-static void take_reading(struct device_seen *s, const struct device_seen *before,
-		 const struct apply_device *a)
-{
-	snprintf(s->name, sizeof(s->name), "%s", a->name);
-	s->reachable = a->reachable;
-	s->drift = before && before->drift;
-	s->failed = before ? before->failed : 0;
-	snprintf(s->epoch, sizeof(s->epoch), "%s", before ? before->epoch : "");
-	if (a->reachable) {
-		s->drift = a->n_missing > 0 || a->n_unexpected > 0;
-		s->failed = mix_failed(&a->snap);
-		snprintf(s->epoch, sizeof(s->epoch), "%s", a->snap.epoch);
-	}
-}
-
-void event_stream_observe(struct event_stream *e)
-{
-	const struct apply_device *a;
-	struct device_seen *now;
-	int n, k = 0;
-
-	a = apply_devices(e->env->apply, &n);
-	now = calloc((size_t)n + 1, sizeof(*now));
-	if (!now) {
-		return;		/* reported after the next reading */
-	}
-	for (int i = 0; i < n; i++) {
-		const struct device_seen *before = find_seen(e, k, a[i].name);
-
-		if (a[i].driver && a[i].driver[0]) {
-			take_reading(&now[k], before, &a[i]);
-			report_changes(e, before, &now[k++], &a[i]);
-		}
-	}
-	env_changed(e->env);
-	free(e->seen);
-	e->seen = now;
-	e->n_seen = k;
 }

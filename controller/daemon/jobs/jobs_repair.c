@@ -91,14 +91,14 @@ static void report_loss(struct job *j, const Weft__V1__PlanJob *row)
 			j->s.repairs = 0;
 		}
 	}
-	j->rate = l->rate;
+	j->rate = row->rate;
 	job_move(j, STORE_JOB_RUNNING, text);
 }
 
-/* All its circuits are there (again). */
-static void report_all_back(struct job *j)
+/* All its circuits are there (again); on a ring it may do without parts that failed. */
+static void report_all_back(struct job *j, const Weft__V1__PlanJob *row)
 {
-	j->rate = 1;
+	j->rate = row->rate;
 	if (j->failed_ns) {
 		j->failed_ns = 0;
 		job_move(j, STORE_JOB_RUNNING, "");
@@ -133,7 +133,7 @@ void jobs_update_loss(struct jobs *jobs)
 		if (row->degradation) {
 			report_loss(j, row);
 		} else {
-			report_all_back(j);
+			report_all_back(j, row);
 		}
 	}
 }

@@ -1,7 +1,7 @@
 /*
  * Prometheus metrics: GET /metrics over HTTP/1 on a loopback address. Labels
- * are devices, methods and outcomes, never circuits or hosts, so that their
- * number stays small, and nothing secret is shown. Counters begin with the
+ * are devices, methods, outcomes and the first some jobs, never circuits or hosts,
+ * so that their number stays small, and nothing secret is shown. Counters begin with the
  * process; everything else is read from the parts when it is asked for.
  */
 #include <inttypes.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "controller/daemon/views/private.h"
+#include "controller/proto_convert/report.h"
 #include "lib/base/buf.h"
 #include "lib/http/http.h"
 
@@ -195,6 +196,131 @@ static void write_circuits(const struct circuit_gauge *g, const struct apply_dev
 		buf_printf(b, "%s{device=\"%s\",%s=\"%s\"} %d\n", g->name, d->name, g->label,
 			   g->values[i % 2], *(const int *)((const char *)d + g->at[i % 2]));
 	}
+}
+
+/* ---- what is wrong ------------------------------------------------------- */
+
+#define AT(field) offsetof(struct problem_device, field)
+
+/* One count of each device. */
+static const struct problem_gauge {
+	const char *name, *help;
+	bool of_rings;
+	size_t at;		/* of the int in struct problem_device */
+} problem_gauges[] = {
+	{ "weft_device_failed_ports", "Ports that failed and that the configuration does not "
+	  "mark as dead.", false, AT(n_failed) },
+	{ "weft_device_disabled_ports", "Ports that are disabled.", false, AT(n_disabled) },
+	{ "weft_dark_circuits", "Intended circuits without light: missing, failed, or at ports "
+	  "out of use.", false, AT(n_dark) },
+	{ "weft_lossy_circuits", "Circuits that lose more than the fabric says, or than they "
+	  "did.", false, AT(n_lossy) },
+	{ "weft_ring_failed_parts", "Parts that failed and that the configuration does not mark "
+	  "as dead.", true, AT(n_dead) },
+	{ "weft_ring_unlocked_settings", "Settings of programs whose resonators are not "
+	  "locked.", true, AT(n_unlocked) },
+};
+
+#undef AT
+
+static void write_problem_gauge(const struct problem_gauge *g, const struct model_fabric *f,
+				const struct problems *p, struct buf *b)
+{
+	head(b, g->name, "gauge", g->help);
+	for (int i = 0; i < p->n_devices; i++) {
+		const struct problem_device *d = &p->devices[i];
+
+		if ((f->devices[i].kind == MODEL_RING) == g->of_rings) {
+			buf_printf(b, "%s{device=\"%s\"} %d\n", g->name, d->name,
+				   *(const int *)((const char *)d + g->at));
+		}
+	}
+}
+
+/* The entries of the list that status shows, by kind, those without any as well. */
+static void write_problems(const struct views *views, struct buf *b)
+{
+	const ProtobufCEnumDescriptor *kinds = &weft__v1__problem_kind__descriptor;
+	struct problems p;
+	struct err err;
+	char name[64];
+
+	if (problems_init(&p, views, &err)) {
+		b->failed = true;
+		problems_fini(&p);
+		return;
+	}
+	head(b, "weft_problems", "gauge", "What is wrong with the fabric, as status lists it.");
+	for (unsigned k = 1; k < kinds->n_values; k++) {
+		int n = 0;
+
+		for (size_t i = 0; i < p.n; i++) {
+			n += (int)p.list[i]->kind == kinds->values[k].value;
+		}
+		msg_enum(kinds, kinds->values[k].value, name, sizeof(name));
+		buf_printf(b, "weft_problems{kind=\"%s\"} %d\n", name, n);
+	}
+	for (size_t i = 0; i < sizeof(problem_gauges) / sizeof(*problem_gauges); i++) {
+		write_problem_gauge(&problem_gauges[i], apply_fabric(views->env->apply), &p, b);
+	}
+	problems_fini(&p);
+}
+
+/* ---- jobs ---------------------------------------------------------------- */
+
+#define MAX_JOBS 300		/* with series of their own */
+
+/* Those that lack something come first, as no more than MAX_JOBS are told. */
+static size_t choose_jobs(const struct job_rows *rows, const Weft__V1__PlanJob **v)
+{
+	size_t n = 0;
+
+	for (int whole = 0; whole < 2; whole++) {
+		for (size_t i = 0; i < rows->n && n < MAX_JOBS; i++) {
+			if ((rows->v[i]->reason[0] == '\0') == whole) {
+				v[n++] = rows->v[i];
+			}
+		}
+	}
+	return n;
+}
+
+static void write_seconds(struct buf *b, const char *name, const char *job, int64_t ns)
+{
+	buf_printf(b, "%s{job=\"%s\"} %.9g\n", name, job, (double)ns / NS_PER_S);
+}
+
+/* Rate and times of each job; one that is down is expected to take no time at all,
+ * so it has no sample. */
+static void write_job_rates(const struct views *views, struct buf *b)
+{
+	static const char rate[] = "weft_job_rate_ratio", dead[] = "weft_job_dead_circuits",
+		expected[] = "weft_job_expected_seconds", whole[] = "weft_job_fault_free_seconds";
+	const Weft__V1__PlanJob *v[MAX_JOBS];
+	const struct job_rows *rows = shown_jobs(views);
+	size_t n = rows ? choose_jobs(rows, v) : 0;
+
+	head(b, rate, "gauge", "What is left of a job's rate: 1 is all of it.");
+	for (size_t i = 0; i < n; i++) {
+		buf_printf(b, "%s{job=\"%s\"} %.9g\n", rate, v[i]->name, v[i]->rate);
+	}
+	head(b, expected, "gauge", "Time that a job's collective is expected to take now.");
+	for (size_t i = 0; i < n; i++) {
+		if (v[i]->expected_time_ns > 0) {
+			write_seconds(b, expected, v[i]->name, v[i]->expected_time_ns);
+		}
+	}
+	head(b, whole, "gauge", "Time that it would take with nothing failed.");
+	for (size_t i = 0; i < n; i++) {
+		write_seconds(b, whole, v[i]->name, v[i]->whole_time_ns);
+	}
+	head(b, dead, "gauge", "Circuits of a job, or parts of its ring, that failed.");
+	for (size_t i = 0; i < n; i++) {
+		buf_printf(b, "%s{job=\"%s\"} %d\n", dead, v[i]->name,
+			   v[i]->degradation ? v[i]->degradation->failed : 0);
+	}
+	write_value(b, "weft_jobs_without_series", "gauge", "Jobs beyond the 300 that have "
+		    "series of their own.", rows ? (int64_t)(rows->n - n) : 0);
 }
 
 /* By state, and the worst gap of a schedule that is in use. */
@@ -386,9 +512,11 @@ static void write_all(const struct metrics *m, struct buf *b)
 	for (size_t i = 0; i < sizeof(gauges) / sizeof(*gauges); i++) {
 		write_value(b, gauges[i].name, "gauge", gauges[i].help, gauges[i].value);
 	}
+	write_problems(v, b);
 	write_devices(env, b);
 	write_changes(m, b);
 	write_jobs(v, b);
+	write_job_rates(v, b);
 	write_durations(m, b);
 	write_calls(m, b);
 	write_answers(m, b);

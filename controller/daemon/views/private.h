@@ -3,6 +3,56 @@
 #define WEFT_DAEMON_VIEWS_PRIVATE_H
 
 #include "controller/daemon/views/views.h"
+#include "lib/base/vec.h"
+
+/* ---- problems.c: what is wrong, for all who tell of it ---- */
+
+#define PROBLEM_TEXT 512
+
+/* One message of the list, and its sentence. */
+struct problem_entry {
+	Weft__V1__Problem m;
+	char text[PROBLEM_TEXT];
+};
+
+/* What is wrong with one device by its last reading; all zero of a device that is
+ * moved by hand, or was never read. Ports and parts that the configuration marks as
+ * dead do not count. */
+struct problem_device {
+	const char *name;
+	VEC(struct drv_port_id) failed;	/* ports, in the order of the reading */
+	int n_failed;			/* of them; for metrics */
+	int n_disabled;			/* ports that did not fail */
+	int n_dead;			/* parts of a ring that failed */
+	int n_unlocked;			/* settings of its programs */
+	int n_dark;			/* intended circuits without light, also
+					 * those that are not listed */
+	int n_lossy;
+	uint64_t parts;			/* a mark of those that failed or lost their
+					 * wave; 0: none */
+};
+
+/* All of it, valid until the state changes. */
+struct problems {
+	size_t n;
+	Weft__V1__Problem **list;	/* [n] for a response: of devices in the
+					 * fabric's order, of hosts, of jobs */
+	bool differs;			/* some of them are of what was read */
+	VEC(struct problem_entry) v;		/* behind list */
+	int n_devices;
+	struct problem_device *devices;	/* as apply_devices() has them */
+};
+
+/* Finds them. A zeroed one is fine for fini, also after an error, which is
+ * WEFT_ENOMEM. O(devices x ports they tell of + jobs + ports of hosts). */
+int problems_init(struct problems *p, const struct views *views, struct err *err);
+void problems_fini(struct problems *p);
+/* "in 3", or "port 3" of a device whose ports have no sides. Into text; returns it. */
+const char *problem_port_text(const struct model_device *md, struct drv_port_id port,
+			      char *text, size_t size);
+/* The jobs that are shown, while a change runs as they were before it; NULL while they
+ * are not known. */
+const struct job_rows *shown_jobs(const struct views *views);
 
 /* ---- status.c ---- */
 

@@ -23,15 +23,16 @@ struct device_view {
 	Weft__V1__DeviceState m;
 	Weft__V1__ProgramState program;	/* of m, for a ring */
 	struct store_light intent;	/* circuits sorted, as readings are */
-	struct msg_circuits missing, unexpected, pending;
+	struct msg_circuits missing, unexpected, pending, dark;
 	/* Parts of a ring that failed or lost their wave; what the configuration
 	 * marks dead; ports that the last reading found out of use. */
-	struct msg_parts dead, lost, marked, unusable;
+	struct msg_parts dead, lost, marked, unusable, failed;
 	Weft__V1__Timing switching;	/* learned, if anything was */
 	struct external_view external;	/* changes by others that are open */
 };
 
 struct device_views {
+	struct problems problems;
 	int n;			/* devices that are (being) filled */
 	struct device_view *v;
 	Weft__V1__DeviceState **list;	/* [n], for a response */
@@ -46,15 +47,18 @@ static void views_fini(struct device_views *s)
 		msg_circuits_fini(&s->v[i].missing);
 		msg_circuits_fini(&s->v[i].unexpected);
 		msg_circuits_fini(&s->v[i].pending);
+		msg_circuits_fini(&s->v[i].dark);
 		msg_parts_fini(&s->v[i].dead);
 		msg_parts_fini(&s->v[i].lost);
 		msg_parts_fini(&s->v[i].marked);
 		msg_parts_fini(&s->v[i].unusable);
+		msg_parts_fini(&s->v[i].failed);
 		external_view_fini(&s->v[i].external);
 	}
 	free(s->v);
 	free(s->list);
 	store_journals_free(s->open, s->n_open);
+	problems_fini(&s->problems);
 }
 
 /* A step that may have made (ADD) or taken away (DEL) its circuit: one that
@@ -99,12 +103,18 @@ static int sort_out(const struct device_views *s, const char *device, enum store
 					    : vec_push(odd, xc);
 }
 
+/* How the circuits of a device differ from those that are intended. */
+struct map_differences {
+	xc_list missing, unexpected, pending;
+	xc_list dark;		/* listed, and without light */
+};
+
 /* Walks both sorted maps once: intended and not there is missing, there and not
  * intended is unexpected. O(circuits), times the steps of open changes for those
  * that differ. */
-static int compare_maps(const struct device_views *s, const struct apply_device *a,
-			const struct store_light *intent, xc_list *missing,
-			xc_list *unexpected, xc_list *pending)
+static int compare_maps(const struct device_views *s, bool any_to_any,
+			const struct apply_device *a, const struct store_light *intent,
+			struct map_differences *to)
 {
 	int i = 0, k = 0, r = 0;
 
@@ -118,9 +128,13 @@ static int compare_maps(const struct device_views *s, const struct apply_device 
 			order = optics_xc_cmp(&intent->xcs[i], &a->snap.xcs[k].xc);
 		}
 		if (order < 0 || (order == 0 && a->snap.xcs[k].state == DRV_BLOCKED)) {
-			r = sort_out(s, a->name, STORE_DEL, intent->xcs[i], missing, pending);
+			r = sort_out(s, a->name, STORE_DEL, intent->xcs[i], &to->missing,
+				     &to->pending);
 		} else if (order > 0) {
-			r = sort_out(s, a->name, STORE_ADD, a->snap.xcs[k].xc, unexpected, pending);
+			r = sort_out(s, a->name, STORE_ADD, a->snap.xcs[k].xc, &to->unexpected,
+				     &to->pending);
+		} else if (apply_is_dark(a, any_to_any, &a->snap.xcs[k])) {
+			r = vec_push(&to->dark, intent->xcs[i]);
 		}
 		i += order <= 0;
 		k += order >= 0;
@@ -143,23 +157,30 @@ static void name_owners(struct msg_circuits *c, const struct apply_device *a)
 	}
 }
 
+static int list_circuits(struct msg_circuits *out, const struct model_fabric *f, int device,
+			 const xc_list *xcs, struct err *err)
+{
+	return msg_circuits_init(out, f, device, xcs->v, (int)xcs->n, err);
+}
+
 /* Differences between intent and the last reading; none while the device was never
  * read. */
 static int fill_circuits(const struct device_views *s, struct device_view *v,
 			 const struct model_fabric *f, int device,
 			 const struct apply_device *a, struct err *err)
 {
-	xc_list missing = { 0 }, unexpected = { 0 }, pending = { 0 };
+	struct map_differences to = { 0 };
 	int r;
 
-	if (a->ever_read && compare_maps(s, a, &v->intent, &missing, &unexpected, &pending)) {
+	if (a->ever_read &&
+	    compare_maps(s, f->devices[device].any_to_any, a, &v->intent, &to)) {
 		r = err_nomem(err);
 		goto out;
 	}
-	if ((r = msg_circuits_init(&v->missing, f, device, missing.v, (int)missing.n, err)) ||
-	    (r = msg_circuits_init(&v->unexpected, f, device, unexpected.v, (int)unexpected.n,
-				   err)) ||
-	    (r = msg_circuits_init(&v->pending, f, device, pending.v, (int)pending.n, err))) {
+	if ((r = list_circuits(&v->missing, f, device, &to.missing, err)) ||
+	    (r = list_circuits(&v->unexpected, f, device, &to.unexpected, err)) ||
+	    (r = list_circuits(&v->pending, f, device, &to.pending, err)) ||
+	    (r = list_circuits(&v->dark, f, device, &to.dark, err))) {
 		goto out;
 	}
 	name_owners(&v->unexpected, a);
@@ -170,10 +191,13 @@ static int fill_circuits(const struct device_views *s, struct device_view *v,
 	v->m.n_pending = v->pending.n;
 	v->m.pending = v->pending.v;
 	v->m.pending_count = a->n_pending;
+	v->m.n_dark = v->dark.n;
+	v->m.dark = v->dark.v;
 out:
-	vec_fini(&missing);
-	vec_fini(&unexpected);
-	vec_fini(&pending);
+	vec_fini(&to.missing);
+	vec_fini(&to.unexpected);
+	vec_fini(&to.pending);
+	vec_fini(&to.dark);
 	return r;
 }
 
@@ -258,6 +282,28 @@ static int fill_unusable(struct device_view *v, const struct model_device *md,
 	return 0;
 }
 
+/* Ports that failed and are not marked, the first some by name. */
+static int fill_failed(struct device_view *v, const struct model_device *md,
+		       const struct problem_device *p, struct err *err)
+{
+	int n = cap(p->n_failed, MSG_PARTS_SHOWN);
+	struct msg_parts *w = &v->failed;
+
+	w->text = calloc((size_t)n + 1, sizeof(*w->text));
+	w->list = calloc((size_t)n + 1, sizeof(*w->list));
+	if (!w->text || !w->list) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < n; i++) {
+		problem_port_text(md, p->failed.v[i], w->text[i], sizeof(w->text[i]));
+		w->list[i] = w->text[i];
+	}
+	v->m.n_failed_ports = (size_t)n;
+	v->m.failed_ports = w->list;
+	v->m.failed_port_count = p->n_failed;
+	return 0;
+}
+
 /* One device: configuration, last reading, intent, and how they differ. v is
  * ended by views_fini also after an error. */
 static int fill_device(const struct views *d, const struct device_views *s, struct device_view *v,
@@ -295,6 +341,7 @@ static int fill_device(const struct views *d, const struct device_views *s, stru
 				 &m->marked_dead, &m->marked_dead_count,
 				 err)) ||
 	    (r = fill_unusable(v, md, a, err)) ||
+	    (r = fill_failed(v, md, &s->problems.devices[device], err)) ||
 	    (r = external_view_init(&v->external, d->env, &open, err)) ||
 	    (md->kind == MODEL_RING &&
 	     (r = fill_program(v, a, md->n_members, err)))) {
@@ -319,7 +366,9 @@ static int views_init(struct device_views *s, const struct views *d, struct err 
 	if (!s->v || !s->list) {
 		return err_nomem(err);
 	}
-	r = store_open_changes(d->env->store, &s->open, &s->n_open, err);
+	if ((r = problems_init(&s->problems, d, err)) == 0) {
+		r = store_open_changes(d->env->store, &s->open, &s->n_open, err);
+	}
 	for (int i = 0; i < n && r == 0; i++) {
 		s->list[i] = &s->v[i].m;
 		s->n++;
@@ -359,6 +408,9 @@ void answer_diff(const struct views *d, struct rpc_call *call)
 	}
 	m.n_devices = (size_t)s.n;
 	m.devices = s.list;
+	m.n_problems = s.problems.n;
+	m.problems = s.problems.list;
+	m.same = m.same && !s.problems.differs;
 	if (hosts.known) {
 		m.links = &hosts.m;
 		m.same = m.same && !hosts.wrong;
@@ -507,6 +559,16 @@ static void advise_jobs(struct advice *a)
 	}
 }
 
+/* What no other adviser has a word for: a port that failed and that nothing needs. */
+static void advise_problems(struct advice *a)
+{
+	const struct problems *p = &a->devices->problems;
+
+	if (a->m->state == WEFT__V1__STATE__STATE_READY && p->n > 0) {
+		snprintf(a->text, a->size, "%s", p->list[0]->text);
+	}
+}
+
 /* The most urgent advice: each adviser writes a sentence or leaves the text empty,
  * and the first sentence counts. */
 static void advise(struct advice *a)
@@ -514,7 +576,7 @@ static void advise(struct advice *a)
 	static void (*const advisers[])(struct advice *a) = {
 		advise_standby, advise_store, advise_interrupted,
 		advise_frozen, advise_empty, advise_confirm, advise_devices,
-		advise_jobs,
+		advise_jobs, advise_problems,
 	};
 
 	for (size_t i = 0; i < sizeof(advisers) / sizeof(*advisers) && !a->text[0]; i++) {
@@ -545,7 +607,7 @@ static void fill_fabric(const struct views *d, const struct progress_view *now,
 			Weft__V1__StatusResponse *m)
 {
 	const struct model_fabric *f = apply_fabric(d->env->apply);
-	const struct job_rows *rows = job_status_rows(d->job_status);
+	const struct job_rows *rows = shown_jobs(d);
 
 	m->version = WEFTD_VERSION;
 	m->state_uuid = (char *)store_uuid(d->env->store);
@@ -556,12 +618,12 @@ static void fill_fabric(const struct views *d, const struct progress_view *now,
 	}
 	m->fabric = f->name ? f->name : "";
 	m->config_sha256 = (char *)f->text_hash;
-	m->jobs_known = !d->env->applied || rows->known;
+	m->jobs_known = !d->env->applied || rows;
 	if (m->jobs_known) {
 		m->n_jobs = now->n_jobs;
 		m->jobs = now->jobs;
 	} else {
-		m->jobs_problem = (char *)rows->err.msg;
+		m->jobs_problem = (char *)job_status_rows(d->job_status)->err.msg;
 	}
 }
 
@@ -658,6 +720,8 @@ int daemon_status_new(const struct views *d, struct daemon_status **out, struct 
 	s->m.repairs = s->repairs.list;
 	s->m.n_repairs = s->repairs.n;
 	s->m.links = s->hosts.known ? &s->hosts.m : NULL;
+	s->m.problems = s->views.problems.list;
+	s->m.n_problems = s->views.problems.n;
 	s->m.progress = s->progress.running ? &s->progress.m : NULL;
 	fill_fabric(d, &s->progress, &s->m);
 	s->m.state = state_of(d, &s->views);

@@ -71,6 +71,18 @@ int device_events_new(struct daemon_env *env, struct plan_queue *queue,
 		      struct device_events **out, struct err *err);
 void device_events_free(struct device_events *d);	/* NULL is fine */
 
+/* ---- problem_events.c ---- */
+
+struct problem_events;
+
+/* Compares what is wrong with what was when it was told last. */
+int problem_events_new(const struct views *views, struct problem_events **out, struct err *err);
+void problem_events_free(struct problem_events *e);	/* NULL is fine */
+/* Emits what the last readings and plans have shown: devices that are away, are
+ * back, have restarted, are not as intended; ports, parts and jobs that failed, or
+ * work again. O(devices + problems). */
+void problem_events_tell(struct problem_events *e);
+
 /* ---- metrics.c: for Prometheus ---- */
 
 struct metrics;

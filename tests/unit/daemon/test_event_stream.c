@@ -165,6 +165,25 @@ static void test_one_that_sleeps(void **state)
 	assert_true(s.n < 2 * VERY_MANY);
 }
 
+/* Until what the job has left is known, which is told as an event. */
+static void wait_for_jobs(struct fixture *f)
+{
+	Weft__V1__StatusRequest req = WEFT__V1__STATUS_REQUEST__INIT;
+	bool known = false;
+
+	while (!known) {
+		ProtobufCMessage *res;
+		const Weft__V1__StatusResponse *s;
+
+		assert_int_equal(rpc_client_unary(f->client, METHOD("Status"), &req.base,
+						  &weft__v1__status_response__descriptor,
+						  30000, &res, &f->err), 0);
+		s = (const Weft__V1__StatusResponse *)res;
+		known = s->n_jobs > 0 && s->jobs[0]->degradation;
+		protobuf_c_message_free_unpacked(res, NULL);
+	}
+}
+
 /* The switch's light is gone, and comes back. */
 static void lose_light(struct fixture *f)
 {
@@ -182,6 +201,7 @@ static void lose_light(struct fixture *f)
 					  30000, &res, &f->err),
 			 0);
 	protobuf_c_message_free_unpacked(res, NULL);
+	wait_for_jobs(f);
 }
 
 static void test_drift(void **state)
@@ -197,8 +217,9 @@ static void test_drift(void **state)
 	lose_light(f);
 	watch(&gone);
 	assert_string_equal(gone.device, "ocs0");
-	/* This weftd's first words: what it found, and that all were asked. */
-	drift.after = gone.sequence[0] - 2;
+	/* This weftd's first words: what it found, that all were asked, and what
+	 * the job has left. */
+	drift.after = gone.sequence[0] - 3;
 	watch(&drift);
 	assert_string_equal(drift.device, "ocs0");
 	assert_true(gone.sequence[0] > s.sequence[s.n - 1]);

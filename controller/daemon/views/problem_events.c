@@ -1,0 +1,345 @@
+/*
+ * What is wrong, as events for those who watch: each time devices were read or jobs
+ * planned, it is compared with what was told before, so that a device, a port, a part
+ * or a job that fails or works again is told once. The facts are those of problems.c,
+ * which status and metrics tell as well.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/views/private.h"
+
+#define PORTS_TOLD 16	/* of a device at a time, one by one */
+
+/* What was last told of a device. */
+struct told_device {
+	char name[CONF_MAX_NAME + 1];
+	bool reachable, drift;
+	char epoch[sizeof(((struct drv_snapshot *)0)->epoch)];
+	uint64_t parts;			/* as in struct problem_device */
+	struct drv_port_id *failed;	/* ports; owned */
+	size_t n_failed;
+};
+
+/* And of a job that lacked something. */
+struct told_job {
+	char name[CONF_MAX_NAME + 1];
+	double rate;
+};
+
+struct problem_events {
+	const struct views *views;
+	struct told_device *devices;
+	int n_devices;
+	struct told_job *jobs;
+	size_t n_jobs;
+};
+
+/* ---- devices ------------------------------------------------------------- */
+
+static void emit_device(const struct problem_events *e, Weft__V1__EventKind kind,
+			const char *device, const char *text)
+{
+	const struct daemon_event ev = { .kind = kind, .device = device };
+
+	event_emit(e->views->env->events, &ev, "%s: %s", device, text);
+}
+
+/* Mostly in the place where it was; NULL: it is new. */
+static const struct told_device *find_told(const struct problem_events *e, int place,
+					   const char *name)
+{
+	for (int i = 0; i < e->n_devices; i++) {
+		const struct told_device *t = &e->devices[(place + i) % e->n_devices];
+
+		if (strcmp(t->name, name) == 0) {
+			return t;
+		}
+	}
+	return NULL;
+}
+
+/* The sentence of a device's failed parts, or why they hold no wave. */
+static const char *parts_text(const struct problems *p, const char *device)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		Weft__V1__ProblemKind kind = p->list[i]->kind;
+
+		if (strcmp(p->list[i]->device, device) == 0 &&
+		    (kind == WEFT__V1__PROBLEM_KIND__PROBLEM_KIND_PARTS_FAILED ||
+		     kind == WEFT__V1__PROBLEM_KIND__PROBLEM_KIND_SETTINGS_UNLOCKED)) {
+			return p->list[i]->text;
+		}
+	}
+	return "";
+}
+
+static void tell_parts(const struct problem_events *e, const struct problems *p,
+		       const struct told_device *before, const struct told_device *now)
+{
+	const struct daemon_event ev = { .kind = EVENT_KIND(PART_FAILED), .device = now->name };
+	const char *text = parts_text(p, now->name);
+
+	if (before->parts == now->parts) {
+		return;
+	}
+	if (now->parts && text[0]) {
+		event_emit(e->views->env->events, &ev, "%s", text);
+	} else if (now->parts) {
+		emit_device(e, ev.kind, now->name, "resonators lost their wave");
+	} else {
+		emit_device(e, EVENT_KIND(PART_RECOVERED), now->name, "all parts work again");
+	}
+}
+
+static bool has_port(const struct told_device *t, struct drv_port_id port)
+{
+	for (size_t i = 0; i < t->n_failed; i++) {
+		if (t->failed[i].is_out == port.is_out && t->failed[i].index == port.index) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Ports that `has` has and `had` has not: the first some one by one. */
+static void tell_ports(const struct problem_events *e, const struct model_device *md,
+		       const struct told_device *had, const struct told_device *has, bool failed)
+{
+	size_t told = 0, more = 0;
+	char port[24], text[64];
+
+	for (size_t i = 0; i < has->n_failed; i++) {
+		const struct daemon_event ev = {
+			.kind = failed ? EVENT_KIND(PORT_FAILED) : EVENT_KIND(PORT_RECOVERED),
+			.device = has->name, .port = port,
+		};
+
+		if (has_port(had, has->failed[i])) {
+			continue;
+		}
+		if (told++ >= PORTS_TOLD) {
+			more++;
+			continue;
+		}
+		problem_port_text(md, has->failed[i], port, sizeof(port));
+		event_emit(e->views->env->events, &ev, "%s: %s %s", has->name, port,
+			   failed ? "failed" : "works again");
+	}
+	if (more) {
+		snprintf(text, sizeof(text), "%zu more ports %s", more,
+			 failed ? "failed" : "work again");
+		emit_device(e, failed ? EVENT_KIND(PORT_FAILED) : EVENT_KIND(PORT_RECOVERED),
+			    has->name, text);
+	}
+}
+
+static void tell_drift(const struct problem_events *e, const struct told_device *now,
+		       const struct apply_device *a)
+{
+	char text[96] = "as intended again";
+
+	if (now->drift) {
+		snprintf(text, sizeof(text), "not as intended: %d missing, %d unexpected",
+			 a->n_missing, a->n_unexpected);
+	}
+	emit_device(e, now->drift ? EVENT_KIND(DRIFT_FOUND) : EVENT_KIND(DRIFT_RESOLVED), now->name,
+		    text);
+}
+
+static void tell_device(const struct problem_events *e, const struct problems *p,
+			const struct told_device *before, const struct told_device *now,
+			const struct model_device *md, const struct apply_device *a)
+{
+	if (before->reachable != now->reachable) {
+		emit_device(e, now->reachable ? EVENT_KIND(DEVICE_REACHABLE)
+					      : EVENT_KIND(DEVICE_UNREACHABLE),
+			    now->name, now->reachable ? "answers" : a->problem);
+	}
+	if (before->epoch[0] && now->epoch[0] && strcmp(before->epoch, now->epoch) != 0) {
+		emit_device(e, EVENT_KIND(DEVICE_RESTARTED), now->name, "restarted");
+	}
+	tell_parts(e, p, before, now);
+	tell_ports(e, md, before, now, true);
+	tell_ports(e, md, now, before, false);
+	if (before->drift != now->drift) {
+		tell_drift(e, now, a);
+	}
+}
+
+/* A device that does not answer keeps what was told of it before. Without memory for
+ * its ports they are told with the next reading. */
+static void take_reading(struct told_device *t, const struct told_device *before,
+			 const struct problem_device *d, const struct apply_device *a)
+{
+	const struct drv_port_id *ports = a->reachable ? d->failed.v : before->failed;
+	size_t n = a->reachable ? d->failed.n : before->n_failed;
+
+	*t = *before;
+	snprintf(t->name, sizeof(t->name), "%s", a->name);
+	t->reachable = a->reachable;
+	t->failed = n ? malloc(n * sizeof(*ports)) : NULL;
+	t->n_failed = t->failed ? n : 0;
+	if (t->failed) {
+		memcpy(t->failed, ports, n * sizeof(*ports));
+	}
+	if (a->reachable) {
+		t->drift = a->n_missing > 0 || a->n_unexpected > 0;
+		t->parts = d->parts;
+		snprintf(t->epoch, sizeof(t->epoch), "%s", a->snap.epoch);
+	}
+}
+
+static void free_told(struct told_device *v, int n)
+{
+	for (int i = 0; v && i < n; i++) {
+		free(v[i].failed);
+	}
+	free(v);
+}
+
+/* A device of which nothing was told is one that answers and has nothing wrong. */
+static void tell_devices(struct problem_events *e, const struct problems *p)
+{
+	static const struct told_device usual = { .reachable = true };
+	const struct model_fabric *f = apply_fabric(e->views->env->apply);
+	const struct apply_device *a;
+	struct told_device *now;
+	int n, k = 0;
+
+	a = apply_devices(e->views->env->apply, &n);
+	now = calloc((size_t)n + 1, sizeof(*now));
+	if (!now) {
+		return;		/* told after the next reading */
+	}
+	for (int i = 0; i < n; i++) {
+		const struct told_device *before = find_told(e, k, a[i].name);
+		struct told_device first = usual;
+
+		if (!a[i].driver || !a[i].driver[0]) {
+			continue;
+		}
+		if (!before) {
+			snprintf(first.name, sizeof(first.name), "%s", a[i].name);
+			before = &first;
+		}
+		take_reading(&now[k], before, &p->devices[i], &a[i]);
+		tell_device(e, p, before, &now[k++], &f->devices[i], &a[i]);
+	}
+	free_told(e->devices, e->n_devices);
+	e->devices = now;
+	e->n_devices = k;
+}
+
+/* ---- jobs ---------------------------------------------------------------- */
+
+static const struct told_job *find_job(const struct told_job *v, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(v[i].name, name) == 0) {
+			return &v[i];
+		}
+	}
+	return NULL;
+}
+
+static bool has_row(const struct job_rows *rows, const char *name)
+{
+	for (size_t i = 0; i < rows->n; i++) {
+		if (strcmp(rows->v[i]->name, name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void tell_degraded(const struct problem_events *e, const struct told_job *now,
+			  const char *reason)
+{
+	const struct daemon_event ev = { .kind = EVENT_KIND(JOB_DEGRADED), .job = now->name };
+	const struct told_job *before = find_job(e->jobs, e->n_jobs, now->name);
+
+	if (!before || before->rate != now->rate) {
+		event_emit(e->views->env->events, &ev, "%s", reason);
+	}
+}
+
+/* Those that lacked something and do not any more; of a job that has ended nothing
+ * is told. */
+static void tell_restored(const struct problem_events *e, const struct job_rows *rows,
+			  const struct told_job *now, size_t n)
+{
+	for (size_t i = 0; i < e->n_jobs; i++) {
+		const char *name = e->jobs[i].name;
+		const struct daemon_event ev = { .kind = EVENT_KIND(JOB_RESTORED), .job = name };
+
+		if (!find_job(now, n, name) && has_row(rows, name)) {
+			event_emit(e->views->env->events, &ev,
+				   "job %s: it has all of its rate again", name);
+		}
+	}
+}
+
+/* Only jobs that lack something are remembered. While it is not known what jobs have,
+ * nothing is told of them. */
+static void tell_jobs(struct problem_events *e, const struct problems *p)
+{
+	const struct job_rows *rows = shown_jobs(e->views);
+	struct told_job *now = rows ? calloc(rows->n + 1, sizeof(*now)) : NULL;
+	size_t n = 0;
+
+	if (!now) {
+		return;
+	}
+	for (size_t i = 0; i < p->n; i++) {
+		const Weft__V1__Problem *m = p->list[i];
+
+		if (m->job[0]) {
+			snprintf(now[n].name, sizeof(now[n].name), "%s", m->job);
+			now[n].rate = m->rate;
+			tell_degraded(e, &now[n++], m->text);
+		}
+	}
+	tell_restored(e, rows, now, n);
+	free(e->jobs);
+	e->jobs = now;
+	e->n_jobs = n;
+}
+
+/* ---- all ----------------------------------------------------------------- */
+
+void problem_events_tell(struct problem_events *e)
+{
+	struct problems p;
+	struct err err = { 0 };
+
+	if (e->views->env->draining) {
+		return;
+	}
+	if (problems_init(&p, e->views, &err) == 0) {
+		tell_devices(e, &p);
+		tell_jobs(e, &p);
+		env_changed(e->views->env);
+	}
+	problems_fini(&p);
+}
+
+int problem_events_new(const struct views *views, struct problem_events **out, struct err *err)
+{
+	*out = calloc(1, sizeof(**out));
+	if (!*out) {
+		return err_nomem(err);
+	}
+	(*out)->views = views;
+	return 0;
+}
+
+void problem_events_free(struct problem_events *e)
+{
+	if (e) {
+		free_told(e->devices, e->n_devices);
+		free(e->jobs);
+		free(e);
+	}
+}

@@ -1,0 +1,392 @@
+/*
+ * What is wrong with the fabric: one list, which status, diff, verify, the page,
+ * metrics and events all tell, so that none of them can say less than another.
+ *
+ * It is made again from the last readings, the last probe of hosts and the last plan
+ * of jobs each time it is asked for: there is no copy that could be old. An entry is
+ * one kind of thing that is wrong with one device or job, with a count and a sentence
+ * that names the first few. What the configuration marks as dead is known already and
+ * is no problem, nor is a disabled port unless light is meant to pass it.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/views/private.h"
+
+#define NAMED 3		/* ports and parts in a sentence */
+#define KIND(k) WEFT__V1__PROBLEM_KIND__PROBLEM_KIND_##k
+
+/* ---- the list ------------------------------------------------------------ */
+
+/* What an entry is about. */
+struct problem_subject {
+	Weft__V1__ProblemKind kind;
+	const char *device, *job;	/* NULL: none */
+	int count;
+	double rate;			/* of a job */
+};
+
+/* Silence is none, and what jobs lack follows from what their devices do. */
+static bool is_difference(Weft__V1__ProblemKind kind)
+{
+	return kind != KIND(DEVICE_UNREACHABLE) && kind != KIND(HOSTS_SILENT) &&
+	       kind != KIND(JOB_DEGRADED) && kind != KIND(JOB_DOWN) &&
+	       kind != KIND(JOBS_NOT_PLANNED);
+}
+
+/* Nothing for a count of 0. WEFT_ENOMEM. */
+__attribute__((format(printf, 4, 5)))
+static int add(struct problems *p, const struct problem_subject *of, struct err *err,
+	       const char *fmt, ...)
+{
+	struct problem_entry x = { 0 };
+	va_list ap;
+
+	if (of->count == 0) {
+		return 0;
+	}
+	weft__v1__problem__init(&x.m);
+	x.m.kind = of->kind;
+	x.m.device = (char *)(of->device ? of->device : "");
+	x.m.job = (char *)(of->job ? of->job : "");
+	x.m.count = of->count;
+	x.m.rate = of->rate;
+	va_start(ap, fmt);
+	vsnprintf(x.text, sizeof(x.text), fmt, ap);
+	va_end(ap);
+	p->differs = p->differs || is_difference(of->kind);
+	return vec_push(&p->v, x) ? err_nomem(err) : 0;
+}
+
+static const char *plural(int n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/* " and 4 more", or nothing. */
+static const char *more_text(int n, int named, char *text, size_t size)
+{
+	text[0] = '\0';
+	if (n > named) {
+		snprintf(text, size, " and %d more", n - named);
+	}
+	return text;
+}
+
+/* ---- ports --------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+
+	return (x > y) - (x < y);
+}
+
+static bool is_marked_port(const struct model_device *md, const struct drv_port *p)
+{
+	bool out = p->is_out && !md->any_to_any;
+	const int *dead = out ? md->dead_out : md->dead_in;
+	int n = out ? md->n_dead_out : md->n_dead_in;
+
+	return n > 0 && bsearch(&p->index, dead, (size_t)n, sizeof(*dead), by_number);
+}
+
+const char *problem_port_text(const struct model_device *md, struct drv_port_id port,
+			      char *text, size_t size)
+{
+	snprintf(text, size, "%s %d", md->any_to_any ? "port" : port.is_out ? "out" : "in",
+		 port.index + 1);
+	return text;
+}
+
+static int find_ports(struct problem_device *d, const struct model_device *md,
+		      const struct apply_device *a, struct err *err)
+{
+	for (int i = 0; i < a->snap.n_ports; i++) {
+		const struct drv_port *p = &a->snap.ports[i];
+		const struct drv_port_id id = { .is_out = p->is_out, .index = p->index };
+
+		if ((p->enabled && !p->failed) || is_marked_port(md, p)) {
+			continue;
+		}
+		if (p->failed && vec_push(&d->failed, id)) {
+			return err_nomem(err);
+		}
+		d->n_disabled += !p->failed;
+	}
+	d->n_failed = (int)d->failed.n;
+	return 0;
+}
+
+static int add_ports(struct problems *p, const struct problem_device *d,
+		     const struct model_device *md, struct err *err)
+{
+	char names[NAMED * 24] = "", name[24], more[32];
+	size_t named = 0, len = 0;
+
+	for (; named < d->failed.n && named < NAMED; named++) {
+		problem_port_text(md, d->failed.v[named], name, sizeof(name));
+		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+					named ? ", " : "", name);
+	}
+	return add(p, &(struct problem_subject){ .kind = KIND(PORTS_FAILED), .device = d->name,
+						 .count = d->n_failed },
+		   err, "%s: %d port%s failed: %s%s", d->name, d->n_failed, plural(d->n_failed),
+		   names, more_text(d->n_failed, (int)named, more, sizeof(more)));
+}
+
+/* ---- rings --------------------------------------------------------------- */
+
+/* FNV-1a over a part; only equality counts. */
+static uint64_t mix_part(uint64_t hash, const struct ring_fault *f)
+{
+	const uint8_t *at = (const uint8_t *)f;
+
+	for (size_t i = 0; i < sizeof(*f); i++) {
+		hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+	}
+	return hash + 1;
+}
+
+static bool is_marked_part(const struct model_device *md, const struct ring_fault *f)
+{
+	return md->n_dead > 0 && bsearch(f, md->dead, (size_t)md->n_dead, sizeof(*f),
+					 ring_fault_cmp);
+}
+
+/* Parts that failed and are not marked; the names of the first go to the list. */
+static int add_parts(struct problems *p, struct problem_device *d, const struct model_device *md,
+		     const struct drv_snapshot *s, struct err *err)
+{
+	char names[NAMED * (RING_FAULT_TEXT + 2)] = "", name[RING_FAULT_TEXT], more[32];
+	size_t len = 0;
+	int named = 0;
+
+	for (int i = 0; i < s->n_dead; i++) {
+		if (is_marked_part(md, &s->dead[i])) {
+			continue;
+		}
+		d->parts = mix_part(d->parts, &s->dead[i]);
+		if (d->n_dead++ < NAMED) {
+			ring_fault_text(&s->dead[i], md->ring.n, name);
+			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+						named++ ? ", " : "", name);
+		}
+	}
+	return add(p, &(struct problem_subject){ .kind = KIND(PARTS_FAILED), .device = d->name,
+						 .count = d->n_dead },
+		   err, "%s: %d part%s failed: %s%s", d->name, d->n_dead, plural(d->n_dead),
+		   names, more_text(d->n_dead, named, more, sizeof(more)));
+}
+
+static int add_ring(struct problems *p, struct problem_device *d, const struct model_device *md,
+		    const struct apply_device *a, struct err *err)
+{
+	const struct drv_snapshot *s = &a->snap;
+	int wrong = a->n_missing > 0 || a->n_unexpected > 0;
+	int r = add_parts(p, d, md, s, err);
+
+	for (int i = 0; i < s->n_lost; i++) {
+		d->parts = mix_part(d->parts, &s->lost[i]);
+	}
+	d->n_unlocked = s->n_unlocked;
+	if (r || (r = add(p, &(struct problem_subject){ .kind = KIND(SETTINGS_UNLOCKED),
+							.device = d->name, .count = d->n_unlocked },
+			  err, "%s: %d setting%s not locked: %s", d->name, d->n_unlocked,
+			  plural(d->n_unlocked), s->lock_detail))) {
+		return r;
+	}
+	return add(p, &(struct problem_subject){ .kind = KIND(PROGRAM_WRONG), .device = d->name,
+						 .count = wrong },
+		   err, "%s: %s", d->name, !a->n_missing ? "a program is loaded that is not intended" :
+		   a->n_unexpected ? "another program is loaded" : "its program is missing");
+}
+
+/* ---- switches ------------------------------------------------------------ */
+
+static int add_switch(struct problems *p, struct problem_device *d, const struct model_device *md,
+		      const struct apply_device *a, struct err *err)
+{
+	int r = find_ports(d, md, a, err);
+	char missing[32] = "";
+
+	d->n_dark = a->n_missing + a->n_dark;
+	if (a->n_missing > 0) {
+		snprintf(missing, sizeof(missing), "%d missing%s", a->n_missing,
+			 a->n_dark > 0 ? ", the others " : "");
+	}
+	if (r || (r = add_ports(p, d, md, err)) ||
+	    (r = add(p, &(struct problem_subject){ .kind = KIND(CIRCUITS_DARK), .device = d->name,
+						   .count = d->n_dark },
+		     err, "%s: %d intended circuit%s without light: %s%s", d->name, d->n_dark,
+		     plural(d->n_dark), missing,
+		     a->n_dark > 0 ? "failed, or at ports out of use" : ""))) {
+		return r;
+	}
+	return add(p, &(struct problem_subject){ .kind = KIND(CIRCUITS_UNEXPECTED),
+						 .device = d->name, .count = a->n_unexpected },
+		   err, "%s: %d circuit%s there that %s not intended", d->name, a->n_unexpected,
+		   plural(a->n_unexpected), a->n_unexpected == 1 ? "is" : "are");
+}
+
+/* ---- devices, hosts, jobs ------------------------------------------------ */
+
+/* A panel without a driver is moved by hand: nothing can be read of it. */
+static bool by_hand(const struct apply_device *a)
+{
+	return !a->driver || !a->driver[0];
+}
+
+static int add_device(struct problems *p, struct problem_device *d, const struct daemon_env *env,
+		      const struct model_device *md, const struct apply_device *a, struct err *err)
+{
+	int pending = env->changing ? 0 : a->n_pending, r;
+
+	if (by_hand(a)) {
+		return 0;
+	}
+	r = add(p, &(struct problem_subject){ .kind = KIND(DEVICE_UNREACHABLE), .device = d->name,
+					      .count = env->was_read && !env->reading &&
+						       !a->reachable },
+		err, "%s does not answer: %s", d->name, a->problem);
+	if (r || !a->ever_read) {
+		return r;
+	}
+	d->n_lossy = a->n_lossy;
+	if ((r = add(p, &(struct problem_subject){ .kind = KIND(DEVICE_ALARM), .device = d->name,
+						   .count = a->snap.alarm[0] != '\0' },
+		     err, "%s: %s", d->name, a->snap.alarm)) ||
+	    (r = md->kind == MODEL_RING ? add_ring(p, d, md, a, err)
+					: add_switch(p, d, md, a, err))) {
+		return r;
+	}
+	return add(p, &(struct problem_subject){ .kind = KIND(CIRCUITS_PENDING), .device = d->name,
+						 .count = pending },
+		   err, "%s: %d circuit%s or programs of a change that did not end well", d->name,
+		   pending, plural(pending));
+}
+
+static int add_devices(struct problems *p, const struct daemon_env *env, struct err *err)
+{
+	const struct model_fabric *f = apply_fabric(env->apply);
+	const struct apply_device *a;
+	int n, r = 0;
+
+	a = apply_devices(env->apply, &n);
+	p->devices = calloc((size_t)n + 1, sizeof(*p->devices));
+	if (!p->devices) {
+		return err_nomem(err);
+	}
+	p->n_devices = n;
+	for (int i = 0; i < n && r == 0; i++) {
+		p->devices[i].name = a[i].name;
+		r = add_device(p, &p->devices[i], env, &f->devices[i], &a[i], err);
+	}
+	return r;
+}
+
+/* What hosts of this machine receive. */
+static int add_hosts(struct problems *p, const struct hosts *hosts, struct err *err)
+{
+	const char *port = "", *why = "", *host = "";
+	int wrong = 0, silent = 0;
+	struct hosts_view v;
+	int r = hosts_view_init(&v, hosts, err);
+
+	for (size_t i = v.known ? v.m.n_ports : 0; i-- > 0;) {
+		if (v.m.ports[i]->problem[0]) {
+			port = v.m.ports[i]->name;
+			why = v.m.ports[i]->problem;
+			wrong++;
+		}
+	}
+	for (size_t i = v.known && v.silent ? v.m.n_hosts : 0; i-- > 0;) {
+		if (v.m.hosts[i]->problem[0]) {
+			host = v.m.hosts[i]->name;
+			silent++;
+		}
+	}
+	if (r == 0) {
+		r = add(p, &(struct problem_subject){ .kind = KIND(LINKS_WRONG), .count = wrong },
+			err, "%d port%s of hosts without the light that is meant for them: %s: %s",
+			wrong, plural(wrong), port, why);
+	}
+	if (r == 0) {
+		r = add(p, &(struct problem_subject){ .kind = KIND(HOSTS_SILENT), .count = silent },
+			err, "%d host%s cannot be asked: %s", silent, plural(silent), host);
+	}
+	hosts_view_fini(&v);
+	return r;
+}
+
+const struct job_rows *shown_jobs(const struct views *views)
+{
+	const struct job_rows *rows = job_status_rows(views->job_status);
+
+	return views->env->applied && rows->known ? rows : NULL;
+}
+
+static int add_jobs(struct problems *p, const struct views *views, struct err *err)
+{
+	const struct job_rows *rows = shown_jobs(views);
+	const struct job_rows *all = job_status_rows(views->job_status);
+	int r = 0;
+
+	for (size_t i = 0; rows && i < rows->n && r == 0; i++) {
+		const Weft__V1__PlanJob *j = rows->v[i];
+
+		r = add(p, &(struct problem_subject){
+				.kind = j->rate > 0 ? KIND(JOB_DEGRADED) : KIND(JOB_DOWN),
+				.job = j->name, .rate = j->rate,
+				.count = j->reason[0] != '\0' && !j->as_configured },
+			err, "%s", j->reason);
+	}
+	if (r || !views->env->applied || all->known) {
+		return r;
+	}
+	return add(p, &(struct problem_subject){ .kind = KIND(JOBS_NOT_PLANNED),
+						 .count = all->err.code != 0 },
+		   err, "the jobs cannot be planned: %s", all->err.msg);
+}
+
+/* ---- all ----------------------------------------------------------------- */
+
+/* Once the list grows no more, its messages may be pointed to. */
+static int make_list(struct problems *p, struct err *err)
+{
+	p->n = p->v.n;
+	p->list = calloc(p->n + 1, sizeof(*p->list));
+	if (!p->list) {
+		return err_nomem(err);
+	}
+	for (size_t i = 0; i < p->n; i++) {
+		p->v.v[i].m.text = p->v.v[i].text;
+		p->list[i] = &p->v.v[i].m;
+	}
+	return 0;
+}
+
+int problems_init(struct problems *p, const struct views *views, struct err *err)
+{
+	int r;
+
+	memset(p, 0, sizeof(*p));
+	if ((r = add_devices(p, views->env, err)) || (r = add_hosts(p, views->hosts, err)) ||
+	    (r = add_jobs(p, views, err))) {
+		return r;
+	}
+	return make_list(p, err);
+}
+
+void problems_fini(struct problems *p)
+{
+	for (int i = 0; i < p->n_devices; i++) {
+		vec_fini(&p->devices[i].failed);
+	}
+	free(p->devices);
+	free(p->list);
+	vec_fini(&p->v);
+	memset(p, 0, sizeof(*p));
+}
