@@ -8,6 +8,7 @@
 
 #include "collective/make/make.h"
 #include "tests/unit/schedule/common.h"
+#include "tests/unit/world.h"
 
 static const struct coll_cost cost = {
 	.alpha_ns = 2000, .hop_ns = 500, .link_bps = INT64_C(25000000000),
@@ -85,7 +86,7 @@ static void auto_is_best(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(exprs) / sizeof(exprs[0]); i++) {
+	for (int i = 0; i < ALL_OR_SOME(9, 4); i++) {
 		for (int kind = 0; kind < COLL_KINDS; kind++) {
 			compare(exprs[i], (enum coll_kind)kind, &cost);
 			compare(exprs[i], (enum coll_kind)kind, NULL);

@@ -11,6 +11,7 @@
 #include "optree/grouped/grouped.h"
 #include "tests/unit/optree/common.h"
 #include "tests/unit/optree/ring_sim.h"
+#include "tests/unit/world.h"
 
 static void make(const struct optree_params *p, enum coll_kind kind, struct optree_plan *plan)
 {
@@ -86,7 +87,7 @@ static void faster_than_composed(void **state)
 	};
 
 	(void)state;
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	for (size_t k = 0; k < ALL_OR_SOME(7, 3); k++) {
 		struct optree_params p = params(rows[k].n, rows[k].w, rows[k].bytes);
 		struct optree_plan plan;
 		struct err err;
@@ -104,7 +105,7 @@ static void auto_takes_the_faster(void **state)
 	int grouped = 0;
 
 	(void)state;
-	for (int n = 4; n < 200; n += 13) {
+	for (int n = 4; n < 200; n += ALL_OR_SOME(13, 26)) {
 		struct optree_params p = params(n, 1 + n % 11, n % 5 * 1000 + 64);
 		struct optree_plan both, composed, groups;
 		struct err err;
@@ -119,7 +120,7 @@ static void auto_takes_the_faster(void **state)
 		optree_plan_fini(&composed);
 		optree_plan_fini(&groups);
 	}
-	assert_true(grouped > 5);
+	assert_true(grouped > ALL_OR_SOME(5, 2));
 }
 
 /* Ranges of channels of both directions, some of the nodes, and a short reach. */
@@ -292,7 +293,7 @@ static void sums_of_whole_vectors(void **state)
 
 	(void)state;
 	rng_seed(&rng, 3);
-	for (int k = 0; k < 60; k++) {
+	for (int k = 0; k < ALL_OR_SOME(60, 15); k++) {
 		struct optree_params p = params(2 + (k < 12 ? k : (int)rng_below(&rng, 110)),
 						1 + (int)rng_below(&rng, k % 2 ? 64 : 6),
 						1 + (int64_t)rng_below(&rng, 600));
@@ -317,7 +318,7 @@ static void sums_of_whole_vectors(void **state)
 		}
 		optree_plan_fini(&plan);
 	}
-	assert_true(sums > 30);
+	assert_true(sums > ALL_OR_SOME(30, 5));
 }
 
 /* What two halves took (ns), and what sums of whole vectors take at most. */
