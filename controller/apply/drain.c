@@ -7,6 +7,7 @@
 
 #include "controller/apply/private.h"
 
+/* What was asked to stop goes on taking back. */
 static bool progress(const struct apply_question *q, const char *text)
 {
 	struct change *c = q->arg;
@@ -14,7 +15,7 @@ static bool progress(const struct apply_question *q, const char *text)
 	if (text) {
 		change_event(c, NULL, false, "%s", text);
 	}
-	return c->cancel || c->a->closing;
+	return (c->cancel && c->phase != PHASE_UNDO) || c->a->closing;
 }
 
 static int question_set(struct change *c, struct plan_arc *arcs, int n,
@@ -92,4 +93,49 @@ void drain_begin(struct change *c)
 	}
 	rc = plan_stage_removes(c->plan, c->runs[c->first].stage, &arcs, &n, &err);
 	ask_hosts(c, rc, arcs, n, on_drained, h->drain, &err);
+}
+
+/* ---- before a stage is taken back ------------------------------------------ */
+
+/* There is no way but back: what does not fall silent is only told. */
+static void on_undo_drained(struct apply_question *q)
+{
+	struct change *c = q->arg;
+
+	for (int i = 0; i < q->n; i++) {
+		if (q->paths[i].failed) {
+			change_event(c, NULL, true, "taken back all the same: %s",
+				     q->paths[i].why);
+		}
+	}
+	c->undo_drained(c);
+}
+
+void drain_undo(struct change *c, int stage, void (*next)(struct change *c))
+{
+	const struct apply_hosts *h = &c->a->hosts;
+	struct plan_arc *arcs = NULL;
+	struct err err = { 0 };
+	int n = 0, rc = 0;
+
+	c->undo_drained = next;
+	if (h->drain && c->set->fabric->changes.drain != MODEL_DRAIN_OFF) {
+		rc = plan_stage_adds(c->plan, stage, &arcs, &n, &err);
+	}
+	if (rc == 0 && n > 0) {
+		rc = question_set(c, arcs, n, on_undo_drained, &err);
+		arcs = NULL;
+		/* Routes go over what stays: the circuits after the stage, but for its
+		 * own. */
+		c->question.stage = stage + 1;
+	}
+	if (rc) {
+		change_event(c, NULL, true, "taken back all the same: %s", err.msg);
+	}
+	if (rc || n == 0) {
+		free(arcs);
+		next(c);
+		return;
+	}
+	h->drain(&c->question, h->arg);
 }

@@ -325,6 +325,8 @@ struct change {
 	int64_t began_ns, lit_ns;	/* of the stage in scope: its first
 					 * command, and that all is made */
 	int undo_at;			/* run; they go backwards */
+	int undo_stage;			/* that was drained last; -1: none */
+	void (*undo_drained)(struct change *c);	/* what follows on that */
 	int n_unrecovered;			/* circuits that undo could not move */
 	struct buf unrecovered;		/* their names */
 	struct apply_result res;
@@ -385,6 +387,9 @@ void ask_hosts(struct change *c, int rc, struct plan_arc *arcs, int n,
 	       void (*done)(struct apply_question *q), void (*ask)(struct apply_question *q,
 								   void *arg), struct err *err);
 void drain_begin(struct change *c);
+/* Traffic leaves what a stage has made before that is taken back; then next, at once
+ * where nothing is to be asked. Nothing stops it. */
+void drain_undo(struct change *c, int stage, void (*next)(struct change *c));
 void verify_begin(struct change *c);
 /* The phase after all that could be asked. */
 enum phase verify_next(struct change *c);

@@ -1,6 +1,6 @@
 /*
- * Taking a change back: the last stage first, device by device in reverse
- * order, read, send what differs from before, read again. Only steps that may
+ * Taking a change back: the last stage first, whose hosts send no more over what
+ * it has made; then device by device in reverse order: read, send what differs from before, read again. Only steps that may
  * have reached the device are taken back; a circuit that another user put in
  * the way is left alone and named.
  *
@@ -393,13 +393,26 @@ static void undo_read(struct apply_run *r)
 
 /* ---- all devices --------------------------------------------------------- */
 
+static void undo_run(struct change *c)
+{
+	undo_read(&c->runs[c->undo_at]);
+}
+
 static void undo_next(struct change *c)
 {
+	int stage;
+
 	do {
 		c->undo_at--;
 	} while (c->undo_at >= 0 && !c->runs[c->undo_at].sent);
 	if (c->undo_at >= 0) {
-		undo_read(&c->runs[c->undo_at]);
+		stage = c->runs[c->undo_at].stage;
+		if (stage == c->undo_stage) {
+			undo_run(c);
+			return;
+		}
+		c->undo_stage = stage;
+		drain_undo(c, stage, undo_run);
 		return;
 	}
 	c->res.verdict = c->n_unrecovered ? APPLY_STUCK : APPLY_ROLLED_BACK;
@@ -431,5 +444,6 @@ void undo_begin(struct change *c)
 	}
 	change_event(c, NULL, false, "taking back what was done");
 	c->undo_at = c->n_runs;
+	c->undo_stage = -1;
 	undo_next(c);
 }

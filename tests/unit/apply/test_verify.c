@@ -9,6 +9,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "lib/base/clock.h"
 #include "rig.h"
 
@@ -312,6 +315,34 @@ static void test_drain(void **state)
 	assert_null(strstr(buf_cstr(&hosts.calls), "drain"));
 }
 
+/* What a stage has made is drained before it is taken back, over what it leaves; what
+ * does not fall silent stops nothing. */
+static void test_undo_drains(void **state)
+{
+	struct rig *r = *state;
+	const char *last, *first;
+
+	one_switch(r, "drain: require, verify: neighbour");
+	rig_go(r, PLAN_SAFE, chain, 1);
+	rig_watch(r);
+	buf_reset(&hosts.calls);
+	r->in_stages = true;
+	hosts.bad_tx = 1;
+	assert_int_equal(rig_go(r, PLAN_SAFE, other, 1), APPLY_ROLLED_BACK);
+	last = strstr(buf_cstr(&hosts.calls), "verify 1>3 2>1;drain 1>3 2>1;(");
+	assert_non_null(last);
+	first = strstr(last, ")drain 0>2;(");
+	assert_non_null(first);
+	/* The last stage was taken back before the first one was drained. */
+	assert_true(atoi(first + strlen(")drain 0>2;(")) >
+		    atoi(last + strlen("verify 1>3 2>1;drain 1>3 2>1;(")));
+	hosts.busy = true;
+	one_switch(r, "drain: try, verify: neighbour");
+	buf_reset(&r->events);
+	assert_int_equal(rig_go(r, PLAN_SAFE, other, 1), APPLY_ROLLED_BACK);
+	assert_says(buf_cstr(&r->events), "taken back all the same: n1.p0 still sends");
+}
+
 /* How long light was away, by those who receive it or else by commands
  * (checklist 26). */
 static void test_outage(void **state)
@@ -405,7 +436,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(test_proven), T(test_gate), T(test_degrades),
-		T(test_two_devices), T(test_drain), T(test_outage),
+		T(test_two_devices), T(test_drain), T(test_undo_drains), T(test_outage),
 		T(test_learned), T(test_stopped),
 	};
 
