@@ -112,6 +112,11 @@ static const struct cli_option hold_options[] = {
 	{ 'm', "comment", "TEXT", "reason, shown by weft status", NULL }, END,
 };
 
+static const struct cli_option freeze_options[] = {
+	{ 0, "now", NULL, "also stop the change that runs, and take it back", NULL },
+	{ 'm', "comment", "TEXT", "reason, shown by weft status", NULL }, END,
+};
+
 #define REASON { 'm', "reason", "TEXT", "reason, recorded in the audit trail", NULL }
 
 static const struct cli_option port_options[] = {
@@ -625,7 +630,7 @@ const struct cli_command cli_root[] = {
 	{ "undrain", NULL, "WHAT", "Allow new circuits there again", NULL, NULL, 1,
 	  1, false, cmd_undrain },
 	{ "freeze", NULL, "", "Emergency freeze: refuse every change", NULL,
-	  hold_options, 0, 0, false, cmd_freeze },
+	  freeze_options, 0, 0, false, cmd_freeze },
 	{ "unfreeze", NULL, "", "Allow changes again", NULL, NULL, 0, 0,
 	  false, cmd_unfreeze },
 	{ "log", NULL, "[LEVELS]", "Show or set log levels of weftd, e.g. drivers=debug", NULL,

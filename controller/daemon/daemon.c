@@ -115,7 +115,7 @@ static const struct route {
 	       external_changes_response, UNARY, external_changes, ENV),
 	FABRIC("Drain", drain_request, drain_response, UNARY, drain, PART(drain)),
 	FABRIC("Undrain", undrain_request, undrain_response, UNARY, undrain, PART(drain)),
-	FABRIC("Freeze", freeze_request, freeze_response, UNARY, freeze, PART(drain)),
+	FABRIC("Freeze", freeze_request, freeze_response, UNARY, freeze, PART(changes)),
 	FABRIC("Unfreeze", unfreeze_request, unfreeze_response, UNARY, unfreeze,
 	       PART(drain)),
 	FABRIC("SetPort", set_port_request, set_port_response, UNARY, set_port, PART(changes)),

@@ -359,6 +359,9 @@ int cmd_job_list(struct cli *c, struct err *err);
 int cmd_export_slurm(struct cli *c, struct err *err);
 int cmd_export_topograph(struct cli *c, struct err *err);
 int cmd_cancel(struct cli *c, struct err *err);
+/* A change of `who` was asked to stop: shows how it is taken back, on stderr. 0, or the exit
+ * code of a change that could not be. */
+int cli_follow_stopped(struct cli *c, const char *who, struct err *err);
 int cmd_status(struct cli *c, struct err *err);
 int cmd_diff(struct cli *c, struct err *err);
 int cmd_verify(struct cli *c, struct err *err);

@@ -336,3 +336,31 @@ int cmd_cancel(struct cli *c, struct err *err)
 	}
 	return r ? cli_exit_verdict(p.verdict, r) : 0;
 }
+
+/* ---- freeze --now ---- */
+
+int cli_follow_stopped(struct cli *c, const char *who, struct err *err)
+{
+	Weft__V1__CancelRequest req = WEFT__V1__CANCEL_REQUEST__INIT;
+	struct progress p;
+	char text[32];
+	int r;
+
+	cli_say(c, CLI_NORMAL, "stopping the change of %s; what was done is taken back", who);
+	progress_init(&p, c);
+	r = stream(c, CLI_METHOD("Cancel"), &req.base, &p, err);
+	if (!p.has_result) {
+		/* It ended before anyone could look: nothing begins any more. */
+		cli_say(c, CLI_NORMAL, "it has ended: \"weft history\" says how");
+		err_clear(err);
+		return 0;
+	}
+	cli_say(c, CLI_NORMAL, "change %lld: %s", (long long)p.change,
+		msg_enum(&weft__v1__verdict__descriptor, (int)p.verdict, text, sizeof(text)));
+	if (p.verdict != WEFT__V1__VERDICT__VERDICT_STUCK) {
+		err_clear(err);
+		return 0;
+	}
+	cli_report(err);
+	return cli_exit_verdict(p.verdict, r);
+}

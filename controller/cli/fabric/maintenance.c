@@ -22,7 +22,7 @@ static void show_holds(const struct cli *c, struct out *o, const void *answer)
 	}
 }
 
-/* The four answers are alike. */
+/* The answers are alike. */
 static int call_hold(struct cli *c, const char *method, const ProtobufCMessage *req,
 		     struct err *err)
 {
@@ -48,13 +48,34 @@ int cmd_undrain(struct cli *c, struct err *err)
 	return call_hold(c, CLI_METHOD("Undrain"), &req.base, err);
 }
 
+/* With --now it ends when the change that ran has been taken back. */
 int cmd_freeze(struct cli *c, struct err *err)
 {
 	Weft__V1__FreezeRequest req = WEFT__V1__FREEZE_REQUEST__INIT;
 	const char *reason = cli_opt(c, "comment");
+	Weft__V1__FreezeResponse *res;
+	ProtobufCMessage *msg = NULL;
+	struct out *o;
+	int r;
 
 	req.reason = (char *)(reason ? reason : "");
-	return call_hold(c, CLI_METHOD("Freeze"), &req.base, err);
+	req.now = cli_has(c, "now");
+	r = cli_unary(c, CLI_METHOD("Freeze"), &req.base, &weft__v1__freeze_response__descriptor,
+		      CLI_CALL_MS, &msg, err);
+	if (r) {
+		return r;
+	}
+	res = (Weft__V1__FreezeResponse *)msg;
+	o = out_new(c->format);
+	if (o) {
+		show_holds(c, o, res);
+	}
+	r = cli_print(o, err);
+	if (r == 0 && res->stopping[0]) {
+		r = cli_follow_stopped(c, res->stopping, err);
+	}
+	rpc_free_message(msg);
+	return r;
 }
 
 int cmd_unfreeze(struct cli *c, struct err *err)

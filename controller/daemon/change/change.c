@@ -847,6 +847,18 @@ static bool waits(const struct changes *all, const struct finished_change *f, co
 	return all->confirm.change && (!id[0] || (f && f->res.change == all->confirm.change));
 }
 
+/* Stops the change that runs: after its present step it is taken back. */
+static void stop_running(struct running_change *c, struct rpc_call *call)
+{
+	struct apply *apply = c->of->env->apply;
+
+	c->cancelled = true;
+	env_audit_call(c->of->env, call, apply_running(apply), "asked to stop");
+	if (c->started) {
+		apply_cancel(apply);
+	}
+}
+
 void handle_cancel(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	const char *id = ((const Weft__V1__CancelRequest *)msg)->request_id;
@@ -862,11 +874,7 @@ void handle_cancel(struct rpc_call *call, const ProtobufCMessage *msg, void *arg
 		if (watch(c, call, &err)) {
 			rpc_finish_err(call, &err);
 		}
-		c->cancelled = true;
-		env_audit_call(all->env, call, apply_running(all->env->apply), "asked to stop");
-		if (c->started) {
-			apply_cancel(all->env->apply);
-		}
+		stop_running(c, call);
 		return;
 	}
 	f = id[0] ? find_finished(all, id) : NULL;
@@ -884,6 +892,33 @@ void handle_cancel(struct rpc_call *call, const ProtobufCMessage *msg, void *arg
 	}
 	err_set(&err, WEFT_ENOTFOUND, "no such change is under way");
 	rpc_finish_err(call, &err);
+}
+
+/* ---- freeze -------------------------------------------------------------- */
+
+/* Nothing comes between: the loop does one call at a time. */
+void handle_freeze(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
+{
+	const Weft__V1__FreezeRequest *req = (const void *)msg;
+	Weft__V1__FreezeResponse res = WEFT__V1__FREEZE_RESPONSE__INIT;
+	Weft__V1__Holds held = WEFT__V1__HOLDS__INIT;
+	struct changes *all = arg;
+	char who[RPC_PEER_TEXT_MAX];
+	struct err err = { 0 };
+	int r;
+
+	if (!env_may_change(all->env, call)) {
+		return;
+	}
+	r = drain_freeze(all->drain, call, req->reason, &held, &err);
+	res.held = &held;
+	if (r == 0 && req->now && all->now) {
+		snprintf(who, sizeof(who), "%s", all->now->who);
+		res.stopping = who;
+		stop_running(all->now, call);
+	}
+	call_answer(call, r, &res.base, &err);
+	free(held.holds);
 }
 
 /* ---- life ---------------------------------------------------------------- */

@@ -40,12 +40,15 @@ bool drain_has_host(const struct drain *d, const struct model_fabric *f, int hos
  * the unusable ports of s, which is of f. WEFT_ENOMEM. */
 int drain_restrict(const struct drain *d, const struct model_fabric *f,
 		   struct snapshot *s, struct err *err);
-/* Drain, Undrain, Freeze, Unfreeze; arg is the struct drain. Each is durable, in the
+/* Freezes the fabric, as Freeze does: durable, and told. out->holds is the caller's to
+ * free, also on error. */
+int drain_freeze(struct drain *d, const struct rpc_call *call, const char *reason,
+		 Weft__V1__Holds *out, struct err *err);
+/* Drain, Undrain, Unfreeze; arg is the struct drain. Each is durable, in the
  * audit trail and an event before it is answered with all entries of now.
  * WEFT_ENOTFOUND for a name that the present fabric does not have. */
 void handle_drain(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 void handle_undrain(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
-void handle_freeze(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 void handle_unfreeze(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 
 /* ---- change.c, confirm.c ---- */
@@ -96,7 +99,7 @@ struct own_change {
  * confirmation; WEFT_ENOTFOUND when nothing was ever applied. */
 int changes_begin_jobs(struct changes *c, const struct own_change *own, struct err *err);
 
-/* Apply, Rollback, Cancel, Confirm; SetPort and Recover (maintenance.c); arg is
+/* Apply, Rollback, Cancel, Freeze, Confirm; SetPort and Recover (maintenance.c); arg is
  * the struct changes. */
 
 /* Plans a configuration, or a plan file again, and carries the plan out; streams
@@ -109,6 +112,8 @@ void handle_rollback(struct rpc_call *call, const ProtobufCMessage *req, void *a
 /* Asks the change that runs to stop, and watches it to its end; or takes back the
  * one that waits for its confirmation. WEFT_ENOTFOUND: neither is there. */
 void handle_cancel(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+/* Freezes the fabric, and with `now` asks the change that runs to stop. */
+void handle_freeze(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 /* Keeps the change that waits. WEFT_ENOTFOUND: none does, or another one. */
 void handle_confirm(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 /* Enables or disables one port. WEFT_ESTALE: a change runs or waits, or the port

@@ -319,43 +319,53 @@ static int check_name(const struct drain *d, const char *what, struct err *err)
 		       "called \"%.100s\"", what);
 }
 
-/* Records it, emits an event, and answers with all entries of now. */
-static void finish_request(struct drain *d, struct rpc_call *call, int r, Weft__V1__EventKind kind,
-			   const char *text, struct err *err)
+/* Emits an event, and lists all entries of now: out->holds is the caller's, also on
+ * error. */
+static int announce(struct drain *d, Weft__V1__EventKind kind, const char *text,
+		    Weft__V1__Holds *out, struct err *err)
 {
 	const struct daemon_event ev = { .kind = kind };
-	Weft__V1__Holds res = WEFT__V1__HOLDS__INIT;
+	int r = drain_load(d, err);
 
-	if (r == 0 && (r = drain_load(d, err)) == 0) {
-		log_warn("weftd", "%s", text);
-		store_audit(d->env->store, 0, "", STORE_EVENT, text);
-		event_emit(d->env->events, &ev, "%s", text);
-		res.holds = drain_messages(d, &res.n_holds);
-		r = res.holds ? 0 : err_nomem(err);
+	if (r) {
+		return r;
 	}
-	call_answer(call, r, &res.base, err);
-	free(res.holds);
+	log_warn("weftd", "%s", text);
+	store_audit(d->env->store, 0, "", STORE_EVENT, text);
+	event_emit(d->env->events, &ev, "%s", text);
+	out->holds = drain_messages(d, &out->n_holds);
+	return out->holds ? 0 : err_nomem(err);
 }
 
 /* Drains `what`, or freezes the fabric (""). */
-static void hold(struct drain *d, struct rpc_call *call, const char *what, const char *reason)
+static int hold(struct drain *d, const struct rpc_call *call, const char *what, const char *reason,
+		Weft__V1__Holds *out, struct err *err)
 {
 	char who[RPC_PEER_TEXT_MAX], text[RPC_PEER_TEXT_MAX + 256];
-	struct err err = { 0 };
 	int r;
 
 	rpc_peer_text(rpc_call_peer(call), who, sizeof(who));
-	r = store_drain(d->env->store, what, who, reason, &err);
+	r = store_drain(d->env->store, what, who, reason, err);
+	if (r) {
+		return r;
+	}
 	snprintf(text, sizeof(text), "%.80s is %s by %s%s%.100s",
 		 *what ? what : "the fabric", *what ? "drained" : "frozen",
 		 who, reason[0] ? ": " : "", reason);
-	finish_request(d, call, r, *what ? EVENT_KIND(DRAINED) : EVENT_KIND(FROZEN), text, &err);
+	return announce(d, *what ? EVENT_KIND(DRAINED) : EVENT_KIND(FROZEN), text, out, err);
+}
+
+int drain_freeze(struct drain *d, const struct rpc_call *call, const char *reason,
+		 Weft__V1__Holds *out, struct err *err)
+{
+	return hold(d, call, "", reason, out, err);
 }
 
 /* Undrains `what`, or unfreezes the fabric (""). */
 static void release(struct drain *d, struct rpc_call *call, const char *what)
 {
 	char who[RPC_PEER_TEXT_MAX], text[RPC_PEER_TEXT_MAX + 256];
+	Weft__V1__Holds res = WEFT__V1__HOLDS__INIT;
 	struct err err = { 0 };
 	int r = store_undrain(d->env->store, what, &err);
 
@@ -363,25 +373,32 @@ static void release(struct drain *d, struct rpc_call *call, const char *what)
 	snprintf(text, sizeof(text), "%.80s is no longer %s: %s",
 		 *what ? what : "the fabric", *what ? "drained" : "frozen",
 		 who);
-	finish_request(d, call, r, *what ? EVENT_KIND(UNDRAINED) : EVENT_KIND(UNFROZEN), text,
-		    &err);
+	if (r == 0) {
+		r = announce(d, *what ? EVENT_KIND(UNDRAINED) : EVENT_KIND(UNFROZEN), text, &res,
+			     &err);
+	}
+	call_answer(call, r, &res.base, &err);
+	free(res.holds);
 	d->released(d->arg);
 }
 
 void handle_drain(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	const Weft__V1__DrainRequest *req = (const void *)msg;
+	Weft__V1__Holds res = WEFT__V1__HOLDS__INIT;
 	struct drain *d = arg;
 	struct err err = { 0 };
+	int r;
 
 	if (!env_may_change(d->env, call)) {
 		return;
 	}
-	if (check_name(d, req->target, &err)) {
-		rpc_finish_err(call, &err);
-	} else {
-		hold(d, call, req->target, req->reason);
+	r = check_name(d, req->target, &err);
+	if (r == 0) {
+		r = hold(d, call, req->target, req->reason, &res, &err);
 	}
+	call_answer(call, r, &res.base, &err);
+	free(res.holds);
 }
 
 void handle_undrain(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
@@ -398,13 +415,6 @@ void handle_undrain(struct rpc_call *call, const ProtobufCMessage *msg, void *ar
 		rpc_finish_err(call, &err);
 	} else {
 		release(d, call, what);
-	}
-}
-
-void handle_freeze(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
-{
-	if (env_may_change(((struct drain *)arg)->env, call)) {
-		hold(arg, call, "", ((const Weft__V1__FreezeRequest *)msg)->reason);
 	}
 }
 
