@@ -22,7 +22,7 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libuv1-dev \
 	libnghttp2-dev libmicrohttpd-dev libssl-dev libsystemd-dev libsqlite3-dev libnauty2-dev libgmp-dev \
 	libjansson-dev libopenmpi-dev openmpi-bin gfortran libcmocka-dev mandoc sqlite3 jq procps \
-	netcat-openbsd openssl curl iproute2 python3-grpcio python3-protobuf python3-yaml
+	netcat-openbsd openssl curl iproute2 python3-grpcio python3-protobuf python3-yaml prometheus
 DEB_PACKAGES := build-essential debhelper dpkg-dev
 # For tests/integration/slurm.sh.
 SLURM := slurmctld slurmd slurm-client munge
@@ -497,6 +497,10 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions
 	install -m 644 configs/completion/_weft \
 		$(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_weft
+	install -D -m 644 configs/prometheus/weft.rules.yml \
+		$(DESTDIR)$(PREFIX)/share/weft/prometheus/weft.rules.yml
+	install -D -m 644 configs/grafana/weft.json \
+		$(DESTDIR)$(PREFIX)/share/weft/grafana/weft.json
 	sed 's|/usr/local|$(PREFIX)|; s|/etc|$(SYSCONFDIR)|' \
 		configs/systemd/weftd.service \
 		>$(DESTDIR)$(UNITDIR)/weftd.service

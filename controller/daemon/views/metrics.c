@@ -287,22 +287,28 @@ static size_t choose_jobs(const struct job_rows *rows, const Weft__V1__PlanJob *
 
 static void write_seconds(struct buf *b, const char *name, const char *job, int64_t ns)
 {
-	buf_printf(b, "%s{job=\"%s\"} %.9g\n", name, job, (double)ns / NS_PER_S);
+	buf_printf(b, "%s{job_name=\"%s\"} %.9g\n", name, job, (double)ns / NS_PER_S);
 }
 
-/* Rate and times of each job; one that is down is expected to take no time at all,
- * so it has no sample. */
+/* Rate and times of each job; one that is down has no time that could be expected.
+ * Prometheus itself gives every sample a label "job". */
 static void write_job_rates(const struct views *views, struct buf *b)
 {
-	static const char rate[] = "weft_job_rate_ratio", dead[] = "weft_job_dead_circuits",
-		expected[] = "weft_job_expected_seconds", whole[] = "weft_job_fault_free_seconds";
+	static const char rate[] = "weft_job_rate_ratio", degraded[] = "weft_job_degraded",
+		dead[] = "weft_job_dead_circuits", expected[] = "weft_job_expected_seconds", whole[] = "weft_job_fault_free_seconds";
 	const Weft__V1__PlanJob *v[MAX_JOBS];
 	const struct job_rows *rows = shown_jobs(views);
 	size_t n = rows ? choose_jobs(rows, v) : 0;
 
 	head(b, rate, "gauge", "What is left of a job's rate: 1 is all of it.");
 	for (size_t i = 0; i < n; i++) {
-		buf_printf(b, "%s{job=\"%s\"} %.9g\n", rate, v[i]->name, v[i]->rate);
+		buf_printf(b, "%s{job_name=\"%s\"} %.9g\n", rate, v[i]->name, v[i]->rate);
+	}
+	head(b, degraded, "gauge", "1 of a job that lacks more than the configuration marks as "
+	     "dead.");
+	for (size_t i = 0; i < n; i++) {
+		buf_printf(b, "%s{job_name=\"%s\"} %d\n", degraded, v[i]->name,
+			   v[i]->reason[0] && !v[i]->as_configured);
 	}
 	head(b, expected, "gauge", "Time that a job's collective is expected to take now.");
 	for (size_t i = 0; i < n; i++) {
@@ -316,7 +322,7 @@ static void write_job_rates(const struct views *views, struct buf *b)
 	}
 	head(b, dead, "gauge", "Circuits of a job, or parts of its ring, that failed.");
 	for (size_t i = 0; i < n; i++) {
-		buf_printf(b, "%s{job=\"%s\"} %d\n", dead, v[i]->name,
+		buf_printf(b, "%s{job_name=\"%s\"} %d\n", dead, v[i]->name,
 			   v[i]->degradation ? v[i]->degradation->failed : 0);
 	}
 	write_value(b, "weft_jobs_without_series", "gauge", "Jobs beyond the 300 that have "
