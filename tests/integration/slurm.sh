@@ -121,7 +121,7 @@ done
 
 # ---- nothing is lost ----------------------------------------------------------
 
-# What was requeued waits two minutes, which nobody needs to here.
+# What was requeued would wait two minutes.
 end() {
 	"$T/slurm/reaper"
 	squeue -h -t PENDING -o %i | while read -r id; do

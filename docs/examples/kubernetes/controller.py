@@ -1,135 +1,303 @@
 #!/usr/bin/env python3
-"""Keeps light in step with objects, as a Kubernetes controller does.
+"""Keeps light in step with objects of Kubernetes: a controller in one file.
 
-An object is a JSON file in a folder, in the place of the API server:
+    apiVersion: weft.example.com/v1
+    kind: Light
+    metadata: {name: train}
+    spec: {nodes: 4, collective: allreduce, size: 1000000000}
 
-    {"metadata": {"name": "train", "uid": "..."},
-     "spec": {"nodes": 4, "collective": "allreduce", "size": 1000000000,
-              "repair": "spare"},
-     "status": {}}
+A thread lists and watches the objects into a cache. Each round of the main loop
+compares them with the jobs of weftd and takes one step for each object, so that it
+does not matter what was missed while this, weftd or the API server was away:
 
-Each round compares what is wanted with what weftd has and takes one step
-towards it, so that it does not matter what was missed: requests carry the
-object's uid, which makes them one job however often they are sent. Nothing
-but weft.v1.JobsService is used. Jobs of others are left alone.
+- before a job is asked for, the object gets a finalizer, so that it does not go
+  before its light has;
+- the job's name and request id are the object's uid: it is one job however often it
+  is asked for, and an object of the same name made later has another;
+- jobs of objects that are gone all the same are released, after one more list: the
+  cache may be older than the job.
 
-    protoc -I proto --python_out=DIR weft/v1/jobs.proto
-    PYTHONPATH=DIR controller.py --target unix:/run/weft/weftd.sock FOLDER
+Only this program's jobs (k8s-...) are touched. One replica is enough, as jobs run
+on without it. deploy.yaml has the definition, the role and the deployment.
 """
 import argparse
+import http.client
 import json
 import os
 import pathlib
-import time
+import ssl
+import sys
+import threading
+import urllib.parse
 
 import grpc
-from weft.v1 import jobs_pb2 as pb
+from weft.v1 import jobs_pb2
+from weft_client import OVER, Client, state_name, tls
 
+GROUP, VERSION, PLURAL = "weft.example.com", "v1", "lights"
+FINALIZER = GROUP + "/light"
 PREFIX = "k8s-"
+WATCH_SECONDS = 300
+# What asking again does not change.
+FINAL = (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.UNIMPLEMENTED)
 
 
-class Weft:
-    """The three calls of weft.v1.JobsService."""
+def say(*words):
+    print(*words, file=sys.stderr, flush=True)
 
-    def __init__(self, target):
-        self.channel = grpc.insecure_channel(target)
 
-    def _call(self, kind, name, request, response):
-        return getattr(self.channel, kind)(
-            "/weft.v1.JobsService/" + name,
-            request_serializer=request.SerializeToString,
-            response_deserializer=response.FromString)
+# ---- the API server ----------------------------------------------------------
+
+class ApiError(Exception):
+    """A Status that came in place of an object."""
+
+    def __init__(self, code, status):
+        super().__init__(f"{code} {status.get('reason')}: {status.get('message')}")
+        self.code = code
+
+
+class Api:
+    """Lights of one namespace, by what a pod finds in its files."""
+
+    def __init__(self, server, secrets):
+        url = urllib.parse.urlsplit(server)
+        self.address = (url.hostname, url.port or 443)
+        self.token = secrets / "token"
+        self.tls = ssl.create_default_context(cafile=str(secrets / "ca.crt"))
+        self.path = (f"/apis/{GROUP}/{VERSION}/namespaces/"
+                     f"{(secrets / 'namespace').read_text().strip()}/{PLURAL}")
+
+    def _open(self, method, path, body, content, timeout):
+        connection = http.client.HTTPSConnection(
+            *self.address, context=self.tls, timeout=timeout)
+        # Read each time: tokens are renewed every hour.
+        connection.request(
+            method, self.path + path, None if body is None else json.dumps(body),
+            {"Authorization": "Bearer " + self.token.read_text().strip(),
+             "Accept": "application/json", "Content-Type": content})
+        answer = connection.getresponse()
+        if answer.status >= 400:
+            text = answer.read()
+            connection.close()
+            try:
+                status = json.loads(text)
+            except ValueError:
+                status = {"message": text.decode(errors="replace")}
+            raise ApiError(answer.status, status)
+        return connection, answer
+
+    def call(self, method, path, body=None, content="application/json"):
+        connection, answer = self._open(method, path, body, content, 30)
+        try:
+            return json.loads(answer.read())
+        finally:
+            connection.close()
 
     def list(self):
-        call = self._call("unary_unary", "ListJobs", pb.ListJobsRequest,
-                          pb.ListJobsResponse)
-        jobs = call(pb.ListJobsRequest(include_ended=True), timeout=10).jobs
-        # Of several with one name, the newest.
-        return {job.name: job for job in jobs if job.name.startswith(PREFIX)}
+        """All objects, and the version of the list: from there one may watch."""
+        things, query = [], {"limit": 500}
+        while True:
+            page = self.call("GET", "?" + urllib.parse.urlencode(query))
+            things += page["items"]
+            rest = page["metadata"].get("continue")
+            if not rest:
+                return things, page["metadata"]["resourceVersion"]
+            query["continue"] = rest
 
-    def request(self, name, uid, spec):
-        call = self._call("unary_stream", "RequestJob", pb.RequestJobRequest,
-                          pb.RequestJobResponse)
-        repair = pb.JobRepair.Value(
-            "JOB_REPAIR_" + spec.get("repair", "degraded").upper())
-        request = pb.RequestJobRequest(
-            name=name, count=spec["nodes"], collective=spec["collective"],
-            size_bytes=spec["size"], priority=spec.get("priority", 0),
-            repair=repair, no_wait=True, request_id=uid)
-        return list(call(request, timeout=10))[-1].job
+    def watch(self, version):
+        """Events after that version, until the server ends the stream."""
+        connection, answer = self._open("GET", "?" + urllib.parse.urlencode({
+            "watch": 1, "resourceVersion": version, "allowWatchBookmarks": "true",
+            "timeoutSeconds": WATCH_SECONDS}), None, "application/json",
+            WATCH_SECONDS + 30)
+        try:
+            while line := answer.readline():
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    raise ApiError(event["object"].get("code"), event["object"])
+                yield event["type"], event["object"]
+        finally:
+            connection.close()
 
-    def release(self, name):
-        call = self._call("unary_stream", "ReleaseJob", pb.ReleaseJobRequest,
-                          pb.ReleaseJobResponse)
-        # One answer is enough: the job ends whether we listen or not.
-        stream = call(pb.ReleaseJobRequest(name=name), timeout=10)
-        next(stream)
-        stream.cancel()
+    def add_finalizer(self, thing):
+        """Refused with 409 when the object has changed meanwhile."""
+        meta = thing["metadata"]
+        return self.call("PATCH", "/" + meta["name"], {"metadata": {
+            "resourceVersion": meta["resourceVersion"], "uid": meta["uid"],
+            "finalizers": meta.get("finalizers", []) + [FINALIZER]}},
+            "application/merge-patch+json")
+
+    def remove_finalizer(self, thing):
+        """Refused with 422 when it is not where it was."""
+        meta = thing["metadata"]
+        at = f"/metadata/finalizers/{meta['finalizers'].index(FINALIZER)}"
+        self.call("PATCH", "/" + meta["name"], [
+            {"op": "test", "path": "/metadata/uid", "value": meta["uid"]},
+            {"op": "test", "path": at, "value": FINALIZER},
+            {"op": "remove", "path": at}], "application/json-patch+json")
+
+    def write_status(self, thing, status):
+        """Refused with 409 when the object has changed meanwhile."""
+        if thing.get("status") != status:
+            self.call("PUT", f"/{thing['metadata']['name']}/status",
+                      {**thing, "status": status})
 
 
-def is_over(job):
-    return job.state in (pb.JOB_STATE_ENDED, pb.JOB_STATE_FAILED)
+class Cache(threading.Thread):
+    """The objects by uid, as new as the watch is. `changed` is set at each event."""
+
+    def __init__(self, api):
+        super().__init__(daemon=True)
+        self.api = api
+        self.lock = threading.Lock()
+        self.changed = threading.Event()
+        self.things = None          # not yet listed
+        self.version = None
+
+    def snapshot(self):
+        with self.lock:
+            return None if self.things is None else list(self.things.values())
+
+    def _refill(self):
+        things, self.version = self.api.list()
+        with self.lock:
+            self.things = {t["metadata"]["uid"]: t for t in things}
+        self.changed.set()
+
+    def _take(self, kind, thing):
+        meta = thing["metadata"]
+        if kind != "BOOKMARK":      # that is a version, and no object
+            with self.lock:
+                if kind == "DELETED":
+                    self.things.pop(meta["uid"], None)
+                else:
+                    self.things[meta["uid"]] = thing
+            self.changed.set()
+        self.version = meta["resourceVersion"]
+
+    def run(self):
+        pause = threading.Event()
+        while True:
+            try:
+                if self.version is None:
+                    self._refill()
+                for kind, thing in self.api.watch(self.version):
+                    self._take(kind, thing)
+            except ApiError as e:
+                say("API server:", e)
+                if e.code == 410:   # it has forgotten what came after
+                    self.version = None
+                    continue
+                pause.wait(1)
+            except (OSError, http.client.HTTPException, ValueError) as e:
+                say("API server:", repr(e))     # goes on where it was
+                pause.wait(0.5)
+
+
+# ---- one step for each object ------------------------------------------------
+
+def request(weft, uid, spec):
+    return weft.request(
+        uid, name=PREFIX + uid, count=spec["nodes"], collective=spec["collective"],
+        size_bytes=spec["size"], priority=spec.get("priority", 0), no_wait=True,
+        repair="JOB_REPAIR_" + spec.get("repair", "degraded").upper())
 
 
 def status_of(job):
-    return {
-        "phase": pb.JobState.Name(job.state)[len("JOB_STATE_"):].capitalize(),
-        "nodes": list(job.nodes),
-        "message": job.problem,
-        "rate": job.rate,
-    }
+    return {"phase": state_name(job).capitalize(), "job": job.name,
+            "nodes": list(job.nodes), "message": job.problem, "rate": job.rate}
 
 
-def write_status(path, thing, status):
-    if thing.get("status") == status:
+def failure(phase, message):
+    return {"phase": phase, "job": "", "nodes": [], "message": message, "rate": 0.0}
+
+
+def end_object(api, weft, thing, job):
+    """Its light first, then the finalizer."""
+    if job is None or job.state in OVER:
+        api.remove_finalizer(thing)
+    elif job.state != jobs_pb2.JOB_STATE_ENDING:
+        weft.begin_release(job.name)
+
+
+def reconcile_object(api, weft, thing, job):
+    meta = thing["metadata"]
+    ours = FINALIZER in meta.get("finalizers", [])
+    if "deletionTimestamp" in meta:
+        if ours:
+            end_object(api, weft, thing, job)
         return
-    thing["status"] = status
-    fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps(thing, indent=1))
-    os.replace(fresh, path)
+    if not ours:
+        thing = api.add_finalizer(thing)
+    status = thing.get("status", {})
+    if job:
+        status = status_of(job)
+    elif status.get("phase") not in ("Ended", "Failed"):
+        try:
+            status = status_of(request(weft, meta["uid"], thing["spec"]))
+        except grpc.RpcError as e:
+            if e.code() == grpc.StatusCode.UNAVAILABLE:
+                raise
+            status = failure("Failed" if e.code() in FINAL else "Pending", e.details())
+        except (KeyError, TypeError, ValueError) as e:
+            status = failure("Failed", f"spec: {e!r}")
+    api.write_status(thing, status)
 
 
-def reconcile_object(weft, jobs, path):
-    thing = json.loads(path.read_text())
-    name = PREFIX + thing["metadata"]["name"]
-    job = jobs.get(name)
-    try:
-        # A job that is over has answered this object; one of an older object
-        # of the same name has not, and its uid is another.
-        if job is None or (is_over(job) and not thing.get("status")):
-            job = weft.request(name, thing["metadata"]["uid"], thing["spec"])
-        write_status(path, thing, status_of(job))
-    except grpc.RpcError as e:
-        if e.code() == grpc.StatusCode.UNAVAILABLE:
-            raise
-        write_status(path, thing, {"phase": "Failed", "message": e.details(),
-                                   "nodes": [], "rate": 0.0})
-    return name
+def release_orphans(api, weft, jobs, things):
+    """Jobs without an object, also in a list of now."""
+    def without(things):
+        named = {PREFIX + t["metadata"]["uid"] for t in things}
+        return [j for j in jobs if j.name not in named and j.state not in OVER and
+                j.state != jobs_pb2.JOB_STATE_ENDING]
+    if without(things):
+        for job in without(api.list()[0]):
+            say("job", job.name, "has no object any more")
+            weft.begin_release(job.name)
 
 
-def reconcile(weft, folder):
-    jobs = weft.list()
-    wanted = {reconcile_object(weft, jobs, path)
-              for path in sorted(folder.glob("*.json"))}
-    for name, job in jobs.items():
-        if name not in wanted and not is_over(job) and \
-                job.state != pb.JOB_STATE_ENDING:
-            weft.release(name)
+def reconcile(api, weft, things):
+    # In this order: an object's job is never asked for before this list of jobs.
+    jobs = [j for j in weft.jobs(include_ended=True) if j.name.startswith(PREFIX)]
+    by_name = {j.name: j for j in jobs}
+    for thing in things:
+        try:
+            reconcile_object(api, weft, thing,
+                             by_name.get(PREFIX + thing["metadata"]["uid"]))
+        except ApiError as e:
+            if e.code not in (404, 409, 422):   # else the watch brings what is new
+                raise
+            say(thing["metadata"]["name"] + ":", e)
+    release_orphans(api, weft, jobs, things)
 
 
 def main():
+    host = os.environ.get("KUBERNETES_SERVICE_HOST", "kubernetes.default.svc")
+    port = os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     parser = argparse.ArgumentParser()
+    parser.add_argument("--server", default=f"https://{host}:{port}")
+    parser.add_argument("--secrets", type=pathlib.Path, default=pathlib.Path(
+        "/var/run/secrets/kubernetes.io/serviceaccount"))
     parser.add_argument("--target", default="unix:/run/weft/weftd.sock")
-    parser.add_argument("--every", type=float, default=1)
-    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--tls", nargs=3, metavar=("CA", "CERTIFICATE", "KEY"))
+    parser.add_argument("--every", type=float, default=1, help="seconds")
     args = parser.parse_args()
-    weft = Weft(args.target)
+    api = Api(args.server, args.secrets)
+    # With little patience: the next round is the next try.
+    weft = Client(args.target, tls(*args.tls) if args.tls else None, patience=1)
+    cache = Cache(api)
+    cache.start()
     while True:
+        cache.changed.wait(args.every)
+        cache.changed.clear()
         try:
-            reconcile(weft, args.folder)
+            things = cache.snapshot()
+            if things is not None:
+                reconcile(api, weft, things)
         except grpc.RpcError as e:
-            print("weftd:", e.details(), flush=True)    # the next round tries
-        time.sleep(args.every)
+            say("weftd:", e.details())
+        except (ApiError, OSError, http.client.HTTPException, ValueError) as e:
+            say("API server:", repr(e))
 
 
 if __name__ == "__main__":
