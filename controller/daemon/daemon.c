@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "controller/daemon/change/change.h"
@@ -36,6 +37,7 @@
 #define GRACE_MS 2000
 #define MIB ((size_t)1 << 20)
 #define N_ROUTES 27
+#define MAX_CONNECTIONS 512
 
 struct daemon {
 	struct daemon_env env;		/* first: routes without a part */
@@ -174,6 +176,12 @@ static int permit(struct rpc_call *call, void *arg, struct err *err)
 	return r;
 }
 
+/* Operators are served also when others have every connection. */
+static bool is_privileged(const struct rpc_peer *peer, void *arg)
+{
+	return access_is_operator(((struct daemon *)arg)->env.access, peer);
+}
+
 static void on_answer(const char *path, enum rpc_status status, void *arg)
 {
 	metrics_count_answer(((struct daemon *)arg)->metrics, path, status);
@@ -195,15 +203,37 @@ static void on_get(struct rpc_call *call, void *arg)
 	}
 }
 
+/* As many as there are descriptors for: devices, hosts, and connections that are about
+ * to end need some as well. */
+static int max_connections(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files)) {
+		return MAX_CONNECTIONS / 4;
+	}
+	if (files.rlim_cur < 4 * MAX_CONNECTIONS && files.rlim_cur < files.rlim_max) {
+		files.rlim_cur = files.rlim_max < 4 * MAX_CONNECTIONS ? files.rlim_max
+								     : 4 * MAX_CONNECTIONS;
+		if (setrlimit(RLIMIT_NOFILE, &files)) {
+			log_warn("weftd", "descriptors: %s", strerror(errno));
+		}
+		getrlimit(RLIMIT_NOFILE, &files);
+	}
+	return files.rlim_cur < 4 * MAX_CONNECTIONS ? (int)files.rlim_cur / 4 : MAX_CONNECTIONS;
+}
+
 static int start_server(struct daemon *d, struct err *err)
 {
 	const struct daemon_config *cfg = &d->cfg;
+	const int conns = max_connections();
 	const struct rpc_server_config rpc = {
 		.unix_path = cfg->socket,
 		.mode = cfg->socket_mode,
 		.tcp_host = cfg->listen_host,
 		.tcp_port = cfg->listen_port,
 		.tls = cfg->tls,
+		.privileged = is_privileged,
 		.permit = permit,
 		.ended = on_answer,
 		.get = on_get,
@@ -212,7 +242,10 @@ static int start_server(struct daemon *d, struct err *err)
 			    .max_decoded = 4 * (size_t)MODEL_MAX_TEXT,
 			    .max_queued = 4 * (size_t)MODEL_MAX_TEXT,
 			    .max_conn_queued = 5 * (size_t)MODEL_MAX_TEXT,
-			    .max_conn_held = 8 * (size_t)MODEL_MAX_TEXT },
+			    .max_conn_held = 8 * (size_t)MODEL_MAX_TEXT,
+			    .max_conns = conns,
+			    .max_reserved = 1 + conns / 8,
+			    .max_greeting = 1 + conns / 4 },
 		.methods = d->methods,
 		.arg = d,
 	};

@@ -336,7 +336,11 @@ static int perform(struct rpc_client *c, struct client_call *call, const char *p
 	if (r == 0) {
 		r = run(c, end_ns, cancel, &mine);
 	}
-	if (r == 0) {
+	if (r == 0 && c->leaving && call->reset == NGHTTP2_REFUSED_STREAM) {
+		/* It came after the server's last word, which says why. */
+		client_lose_to_server(c);
+		mine = c->lost;
+	} else if (r == 0) {
 		outcome(call, &mine);
 	}
 	c->call = NULL;

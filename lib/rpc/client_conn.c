@@ -54,11 +54,13 @@ int client_lose_to_server(struct rpc_client *c)
 	if (!c->leaving) {
 		return client_lose(c, WEFT_EUNAVAIL, "the server closed the connection");
 	}
-	return client_lose(c,
-			   c->leave_code == NGHTTP2_INADEQUATE_SECURITY
-				   ? WEFT_EDENIED : WEFT_EUNAVAIL,
-			   c->leave_text[0] ? c->leave_text
-					    : "the server is shutting down");
+	client_lose(c, c->leave_code == NGHTTP2_INADEQUATE_SECURITY ? WEFT_EDENIED
+								     : WEFT_EUNAVAIL,
+		    c->leave_text[0] ? c->leave_text : "the server is shutting down");
+	if (c->leave_code == NGHTTP2_ENHANCE_YOUR_CALM && !c->lost.hint[0]) {
+		err_hint(&c->lost, "end some of them, or try again when they have ended");
+	}
+	return c->lost.code;
 }
 
 /* Hands t.out to the socket, as much as it takes; false when it takes no more

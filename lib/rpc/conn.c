@@ -21,9 +21,27 @@
 #define MAX_FRAMES 4096
 /* How long a peer may take to hang up after all was sent. */
 #define LINGER_NS ((int64_t)1000000000)
-/* How long a peer may take to agree on TLS. */
-#define GREET_NS (10 * (int64_t)1000000000)
+#define NS_PER_MS INT64_C(1000000)
 #define KEEPALIVE_S 60
+
+/* Until when something must happen; a nearer end stays. */
+static void close_by(struct rpc_conn *conn, int after_ms)
+{
+	if (!conn->leaves && !conn->lingers) {
+		conn->close_by_ns = clk_now_ns() + after_ms * NS_PER_MS;
+		rpc_server_watch_deadline(conn->server, conn->close_by_ns);
+	}
+}
+
+/* A call has begun or ended: there is no hurry any more. */
+static void note_call(struct rpc_conn *conn)
+{
+	conn->used_ns = clk_now_ns();
+	conn->has_called = true;
+	if (!conn->leaves && !conn->lingers) {
+		conn->close_by_ns = 0;
+	}
+}
 
 /* ---- nghttp2's callbacks ---- */
 
@@ -34,6 +52,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 	if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) {
 		return 0;
 	}
+	note_call(user);
 	call = rpc_call_new(user, frame->hd.stream_id);
 	if (!call) {
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
@@ -71,8 +90,14 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 {
 	struct rpc_call *call = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
 	bool headers = frame->hd.type == NGHTTP2_HEADERS;
+	struct rpc_conn *conn = user;
 
-	(void)user;
+	if (!conn->has_spoken) {
+		conn->has_spoken = true;
+		if (!conn->has_called) {
+			close_by(conn, conn->server->cfg.limits.first_call_ms);
+		}
+	}
 	if (!call || (!headers && frame->hd.type != NGHTTP2_DATA)) {
 		return 0;
 	}
@@ -106,8 +131,9 @@ static int on_stream_close(nghttp2_session *session, int32_t stream,
 {
 	struct rpc_call *call = nghttp2_session_get_stream_user_data(session, stream);
 
-	(void)error_code, (void)user;
+	(void)error_code;
 	if (call) {
+		note_call(user);
 		rpc_call_detach(call);
 	}
 	return 0;
@@ -172,6 +198,7 @@ static void on_closed(uv_handle_t *handle)
 static void close_now(struct rpc_conn *conn)
 {
 	conn->closing = true;
+	rpc_share_leave(conn);
 	detach_calls(conn);
 	uv_close(&conn->io.handle, on_closed);
 }
@@ -265,6 +292,7 @@ static void on_shut(uv_shutdown_t *shutdown, int status)
 static void linger(struct rpc_conn *conn)
 {
 	conn->lingers = true;
+	rpc_share_leave(conn);
 	detach_calls(conn);
 	if (!uv_is_active(&conn->io.handle) ||
 	    uv_shutdown(&conn->shutdown, &conn->io.stream, on_shut)) {
@@ -289,7 +317,7 @@ void rpc_conn_flush(struct rpc_conn *conn)
 	}
 }
 
-void rpc_conn_goaway(struct rpc_conn *conn)
+void rpc_conn_goaway(struct rpc_conn *conn, uint32_t code, const char *why)
 {
 	int32_t last;
 
@@ -299,7 +327,7 @@ void rpc_conn_goaway(struct rpc_conn *conn)
 	}
 	last = nghttp2_session_get_last_proc_stream_id(conn->t.session);
 	if (nghttp2_submit_goaway(conn->t.session, NGHTTP2_FLAG_NONE, last,
-				  NGHTTP2_NO_ERROR, NULL, 0)) {
+				  code, (const uint8_t *)why, strlen(why))) {
 		conn->t.doomed = true;
 	}
 	rpc_server_mark_dirty(conn);
@@ -335,33 +363,27 @@ static int new_session(struct rpc_conn *conn)
  * the flush closes the connection. */
 static int refuse(struct rpc_conn *conn, uint32_t code, const char *why)
 {
-	char who[RPC_PEER_TEXT_MAX];
+	char who[RPC_PEER_TEXT_MAX], text[RPC_PEER_TEXT_MAX + 32];
 
-	log_warn("rpc", "connection of %s refused: %s",
-		 rpc_peer_text(&conn->peer, who, sizeof(who)), why);
+	snprintf(text, sizeof(text), "connection of %s",
+		 rpc_peer_text(&conn->peer, who, sizeof(who)));
+	rpc_share_refused(conn->server, text, why);
 	return nghttp2_submit_goaway(conn->t.session, NGHTTP2_FLAG_NONE, 0, code,
 				     (const uint8_t *)why, strlen(why))
 		       ? UV_ENOMEM
 		       : 0;
 }
 
-/* More connections than may be; the one at hand is counted. */
-static bool is_full(const struct rpc_server *s, bool remote)
-{
-	int n = remote ? s->n_remote : s->n_conns - s->n_remote;
-
-	return n > s->cfg.limits.max_conns;
-}
-
 static int admit(struct rpc_conn *conn)
 {
 	const struct rpc_server_config *cfg = &conn->server->cfg;
+	char why[RPC_PEER_TEXT_MAX + 64];
 
 	if (cfg->authorise && !cfg->authorise(&conn->peer, cfg->arg)) {
 		return refuse(conn, NGHTTP2_INADEQUATE_SECURITY, "this user may not connect");
 	}
-	if (!conn->t.tls && is_full(conn->server, false)) {
-		return refuse(conn, NGHTTP2_ENHANCE_YOUR_CALM, "too many connections");
+	if (!rpc_share_take(conn, why, sizeof(why))) {
+		return refuse(conn, NGHTTP2_ENHANCE_YOUR_CALM, why);
 	}
 	return 0;
 }
@@ -371,7 +393,7 @@ static int start_session(struct rpc_conn *conn)
 {
 	int r = new_session(conn);
 
-	conn->close_by_ns = 0;
+	close_by(conn, conn->server->cfg.limits.greet_ms);
 	return r < 0 ? r : admit(conn);
 }
 
@@ -394,7 +416,7 @@ static int greet(struct rpc_conn *conn)
 	bool done;
 
 	if (rpc_tls_handshake(conn->t.tls, &done, &err)) {
-		log_warn("rpc", "connection refused: %s", err.msg);
+		rpc_share_refused(conn->server, "a connection", err.msg);
 		send_frames(conn);	/* the alert with the reason */
 		return UV_EPROTO;
 	}
@@ -480,6 +502,11 @@ static int begin_unix(struct rpc_conn *conn)
 {
 	int r = read_peer(&conn->io.pipe, &conn->peer);
 
+	if (r == 0 && rpc_share_is_flood(conn)) {
+		rpc_share_refused(conn->server, "a connection", "too many at once");
+		rpc_conn_close(conn);
+		return 0;
+	}
 	return r < 0 ? r : start_session(conn);
 }
 
@@ -491,17 +518,18 @@ static int begin_tcp(struct rpc_conn *conn)
 	struct err err;
 
 	conn->peer.remote = true;
-	if (is_full(s, true)) {
-		log_warn("rpc", "connection refused: too many connections");
-		return UV_EMFILE;
+	if (rpc_share_is_flood(conn)) {
+		rpc_share_refused(s, "a connection", "too many at once");
+		rpc_conn_close(conn);
+		return 0;
 	}
+	rpc_share_greet(conn);
 	if (rpc_tls_session_new(s->tls, NULL, &conn->t.tls, &err)) {
 		return UV_ENOMEM;
 	}
 	uv_tcp_nodelay(&conn->io.tcp, 1);
 	uv_tcp_keepalive(&conn->io.tcp, 1, KEEPALIVE_S);
-	conn->close_by_ns = clk_now_ns() + GREET_NS;
-	rpc_server_watch_deadline(s, conn->close_by_ns);
+	close_by(conn, s->cfg.limits.greet_ms);
 	return 0;
 }
 
@@ -524,7 +552,6 @@ static struct rpc_conn *conn_new(struct rpc_server *s, bool remote)
 	conn->io.handle.data = conn;
 	TAILQ_INSERT_TAIL(&s->conns, conn, link);
 	s->n_conns++;
-	s->n_remote += remote;
 	conn->peer.remote = remote;
 	return conn;
 }
@@ -546,7 +573,7 @@ void rpc_conn_accept(struct rpc_server *s, uv_stream_t *listener)
 		r = uv_read_start(&conn->io.stream, on_alloc, on_read);
 	}
 	if (r < 0) {
-		log_error("rpc", "cannot accept: %s", uv_strerror(r));
+		rpc_share_refused(s, "a connection", uv_strerror(r));
 		conn->t.doomed = true;
 	}
 	rpc_server_mark_dirty(conn);

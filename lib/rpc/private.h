@@ -242,7 +242,11 @@ struct rpc_server {
 	int n_handles;		/* not yet closed */
 	int64_t deadline_ns;	/* what `deadline` waits for, 0: nothing */
 	TAILQ_HEAD(, rpc_conn) conns;
-	int n_conns, n_remote;	/* all; those over TCP */
+	int n_conns;		/* all, also those that are about to be closed */
+	int n_places;		/* those that have one of limits.max_conns */
+	int n_greeting;		/* those that agree on TLS */
+	int n_unsaid;		/* refusals since the last line of the log */
+	int64_t log_at_ns;	/* when the next such line may be */
 	bool dirty;		/* some connection is */
 	bool stopping;
 	void (*done)(void *arg);
@@ -261,8 +265,16 @@ struct rpc_conn {
 		uv_tcp_t tcp;
 	} io;
 	struct rpc_transport t;
-	int64_t close_by_ns;	/* TLS must be agreed, or after the end
-				   the peer gone, 0: no hurry */
+	int64_t close_by_ns;	/* TLS must be agreed, a first call come, or
+				   after the end the peer gone; 0: no hurry */
+	uint64_t owner;		/* a mark of who made it, for its share */
+	int64_t used_ns;	/* when it began, or had a call last */
+	bool has_place;		/* counts in n_places, or in n_greeting */
+	bool is_greeting;
+	bool privileged;
+	bool has_spoken;	/* a first frame came */
+	bool has_called;	/* and a first call */
+	bool leaves;		/* is sent away; calls end, or are ended */
 	TAILQ_HEAD(, rpc_call) calls;
 	uv_write_t write;	/* of what the socket did not take at once */
 	size_t queued;		/* unsent response bytes of all calls */
@@ -320,6 +332,26 @@ void rpc_server_watch_deadline(struct rpc_server *s, int64_t deadline_ns);
 /* A closed connection leaves; the last one may end the server. */
 void rpc_server_remove_conn(struct rpc_conn *conn);
 
+/* ---- shares.c: who has a connection when there is no room for all ---- */
+
+/* TLS is to be agreed on: counts for its address; the oldest such connection of the
+ * address with most of them is closed when there are too many. */
+void rpc_share_greet(struct rpc_conn *conn);
+/* The peer is known: gives it a place, maybe that of another connection. False: there is
+ * none, and why says so to the client. O(connections) while there is room. */
+bool rpc_share_take(struct rpc_conn *conn, char *why, size_t size);
+/* It ends, and counts no more. Fine when it does not. */
+void rpc_share_leave(struct rpc_conn *conn);
+/* The same, and its calls have so long to end; why is told to the client. */
+void rpc_share_send_away(struct rpc_conn *conn, const char *why);
+/* So many are about to be closed that this one is not even told why it is refused;
+ * false for the privileged. */
+bool rpc_share_is_flood(const struct rpc_conn *conn);
+/* Logs that a connection was refused, or counts it when a line was written just now;
+ * then rpc_share_say_refused writes one when log_at_ns has come. */
+void rpc_share_refused(struct rpc_server *s, const char *who, const char *why);
+void rpc_share_say_refused(struct rpc_server *s);
+
 /* ---- conn.c ---- */
 
 /* Fills in what all sessions share. WEFT_ENOMEM. */
@@ -328,8 +360,8 @@ int rpc_conn_callbacks_new(struct rpc_server *s, struct err *err);
 void rpc_conn_accept(struct rpc_server *s, uv_stream_t *listener);
 /* Sends what is to be sent; closes what has ended. */
 void rpc_conn_flush(struct rpc_conn *conn);
-/* Takes no more calls. */
-void rpc_conn_goaway(struct rpc_conn *conn);
+/* Takes no more calls, for this reason ("": the server stops), an HTTP/2 error code. */
+void rpc_conn_goaway(struct rpc_conn *conn, uint32_t code, const char *why);
 /* Has the next flush cancel the calls and close the socket: never at once,
  * as the caller may be in the midst of a call or of nghttp2. */
 void rpc_conn_close(struct rpc_conn *conn);
@@ -383,7 +415,7 @@ struct rpc_client {
 	bool deaf;		/* the server takes no more bytes */
 	bool leaving;		/* the server sent GOAWAY */
 	uint32_t leave_code;
-	char leave_text[128];
+	char leave_text[RPC_PEER_TEXT_MAX + 64];
 	struct err lost;	/* why the connection is unusable, if it is */
 	struct client_call *call;
 	const char *trace;	/* traceparent, or NULL */

@@ -109,8 +109,13 @@ struct rpc_limits {		/* zero: the default in brackets */
 	size_t max_conn_queued; /* unsent bytes of one connection [16 MiB] */
 	size_t max_conn_held;	/* bytes of the requests, received and
 				   decoded, of one connection [64 MiB] */
-	int max_conns;		/* connections at a time, of the unix socket
-				   and of TCP each [64] */
+	int max_conns;		/* connections at a time, in all [512]: who has most
+				   of them makes room for others */
+	int max_reserved;	/* beside them, for peers that are privileged [64] */
+	int max_greeting;	/* and while they agree on TLS [128] */
+	int greet_ms;		/* until TLS is agreed on, and until a first
+				   frame came [10 s] */
+	int first_call_ms;	/* then until a first call came [60 s] */
 	int max_calls;		/* calls at a time on a connection [100] */
 };
 
@@ -122,6 +127,8 @@ struct rpc_header {
 /* authorise: may this peer connect? NULL lets in whom the file mode lets
  * in, and whose certificate is good. Refused peers get a GOAWAY and are closed
  * before any call is read.
+ * privileged: is a connection of this peer to be served also when others have all
+ * of max_conns? NULL: none is.
  * permit: may this call be made? NULL: yes. Asked as soon as the method is
  * known (rpc_call_peer, _path, _metadata), before the request is read;
  * an error ends the call with it.
@@ -138,6 +145,7 @@ struct rpc_server_config {
 	struct rpc_tls_files tls; /* of TCP */
 	struct rpc_limits limits;
 	bool (*authorise)(const struct rpc_peer *peer, void *arg);
+	bool (*privileged)(const struct rpc_peer *peer, void *arg);
 	int (*permit)(struct rpc_call *call, void *arg, struct err *err);
 	void (*get)(struct rpc_call *call, void *arg);
 	void (*ended)(const char *path, enum rpc_status status, void *arg);

@@ -32,7 +32,11 @@ static void fill_limits(struct rpc_limits *l)
 	l->max_conn_queued = l->max_conn_queued ? l->max_conn_queued
 						: 16 * mib;
 	l->max_conn_held = l->max_conn_held ? l->max_conn_held : 64 * mib;
-	l->max_conns = l->max_conns ? l->max_conns : 64;
+	l->max_conns = l->max_conns ? l->max_conns : 512;
+	l->max_reserved = l->max_reserved ? l->max_reserved : 64;
+	l->max_greeting = l->max_greeting ? l->max_greeting : 128;
+	l->greet_ms = l->greet_ms ? l->greet_ms : 10000;
+	l->first_call_ms = l->first_call_ms ? l->first_call_ms : 60000;
 	l->max_calls = l->max_calls ? l->max_calls : 100;
 }
 
@@ -102,6 +106,21 @@ static bool is_due(int64_t at, int64_t now, int64_t *next)
 	return at != 0 && at <= now;
 }
 
+/* Its time has come: to agree on TLS, to make a first call, or to be gone. */
+static void end_late(struct rpc_conn *conn)
+{
+	if (conn->lingers || conn->leaves) {
+		rpc_conn_close(conn);
+	} else if (conn->has_spoken) {
+		rpc_share_send_away(conn, "no call came in time");
+	} else {
+		rpc_share_refused(conn->server, "a connection",
+				  conn->t.session ? "it sends nothing"
+						  : "TLS was not agreed on in time");
+		rpc_conn_close(conn);
+	}
+}
+
 /* Expires what is due and waits for the next. O(calls) each time; the bounds
  * on connections and calls keep that small. */
 static void on_deadline(uv_timer_t *timer)
@@ -113,17 +132,18 @@ static void on_deadline(uv_timer_t *timer)
 
 	TAILQ_FOREACH (conn, &s->conns, link) {
 		if (is_due(conn->close_by_ns, now, &next)) {
-			if (!conn->lingers) {
-				log_warn("rpc", "connection dropped: TLS was "
-					 "not agreed on in time");
-			}
-			rpc_conn_close(conn);
+			conn->close_by_ns = 0;
+			end_late(conn);
+			is_due(conn->close_by_ns, now, &next);
 		}
 		TAILQ_FOREACH (call, &conn->calls, link) {
 			if (is_due(call->deadline_passed ? 0 : call->deadline_ns, now, &next)) {
 				rpc_call_expire(call);
 			}
 		}
+	}
+	if (s->n_unsaid > 0 && is_due(s->log_at_ns, now, &next)) {
+		rpc_share_say_refused(s);
 	}
 	s->deadline_ns = next;
 	if (next) {
@@ -253,8 +273,8 @@ void rpc_server_remove_conn(struct rpc_conn *conn)
 	struct rpc_server *s = conn->server;
 
 	TAILQ_REMOVE(&s->conns, conn, link);
+	rpc_share_leave(conn);
 	s->n_conns--;
-	s->n_remote -= conn->peer.remote;
 	if (s->stopping && s->n_conns == 0) {
 		close_handles(s);
 	}
@@ -290,7 +310,7 @@ void rpc_server_stop(struct rpc_server *s, int grace_ms, void (*done)(void *), v
 		return;
 	}
 	TAILQ_FOREACH (conn, &s->conns, link) {
-		rpc_conn_goaway(conn);
+		rpc_conn_goaway(conn, NGHTTP2_NO_ERROR, "");
 	}
 	uv_timer_start(&s->grace, on_grace_over, (uint64_t)grace_ms, 0);
 }

@@ -333,6 +333,11 @@ int access_need(const struct access *a, const struct rpc_peer *peer,
 	return err->code;
 }
 
+bool access_is_operator(const struct access *a, const struct rpc_peer *peer)
+{
+	return role_of(a, peer) >= ACCESS_OPERATOR;
+}
+
 int access_permit(const struct access *a, const struct rpc_peer *peer,
 		  const char *path, struct err *err)
 {

@@ -158,6 +158,8 @@ int access_need(const struct access *a, const struct rpc_peer *peer,
 /* The same for the role that the method at `path` needs. */
 int access_permit(const struct access *a, const struct rpc_peer *peer,
 		  const char *path, struct err *err);
+/* The peer is an operator. O(grants); nothing is logged. */
+bool access_is_operator(const struct access *a, const struct rpc_peer *peer);
 
 /* ---- health.c: grpc.health.v1 ---- */
 

@@ -26,6 +26,7 @@ struct fixture {
 	int grace_ms;
 	bool stopping;		/* a test has asked it to stop */
 	struct rpc_call *kept;	/* of Late, finished by `later` */
+	atomic_bool privileged;	/* what is_privileged() of a test says */
 	atomic_int started, cancelled, limited, late_sends, done, reloaded;
 };
 

@@ -412,7 +412,9 @@ static void test_too_many_connections(void **state)
 	(void)state;
 	assert_int_equal(rpc_client_open(f->path, 5000, &c, &err),
 			 WEFT_EUNAVAIL);
-	assert_non_null(strstr(err.msg, "too many connections"));
+	assert_non_null(strstr(err.msg, "too many connections of user "));
+	assert_non_null(strstr(err.msg, "(2 of 2)"));
+	assert_string_not_equal(err.hint, "");
 	rpc_client_close(a);
 	/* The server hears of the close in its own time. */
 	for (int i = 0; i < 1000 && r; i++) {
@@ -421,6 +423,91 @@ static void test_too_many_connections(void **state)
 	}
 	assert_int_equal(r, 0);
 	rpc_client_close(b);
+	rpc_client_close(c);
+	stop(f);
+}
+
+static bool is_privileged(const struct rpc_peer *peer, void *arg)
+{
+	struct fixture *f = arg;
+
+	return f->privileged && peer->uid == getuid();
+}
+
+/* Those who are privileged have places of their own, and when these are full too, the
+ * place of an idle connection. */
+static void test_reserve(void **state)
+{
+	struct fixture *f = start_as((struct rpc_server_config){
+		.limits = { .max_conns = 2, .max_reserved = 1 }, .privileged = is_privileged });
+	struct rpc_client *a = dial(f), *b = dial(f), *c, *d;
+	struct item request = item_named(""), *reply;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(rpc_client_open(f->path, 5000, &c, &err), WEFT_EUNAVAIL);
+	f->privileged = true;
+	c = dial(f);
+	d = dial(f);
+	assert_int_equal(unary(c, "/test.T/Echo", &request, &reply, &err), 0);
+	rpc_free_message(&reply->base);
+	assert_int_equal(unary(d, "/test.T/Echo", &request, &reply, &err), 0);
+	rpc_free_message(&reply->base);
+	assert_int_equal(unary(a, "/test.T/Echo", &request, &reply, &err), WEFT_EUNAVAIL);
+	assert_int_equal(unary(b, "/test.T/Echo", &request, &reply, &err), 0);
+	rpc_free_message(&reply->base);
+	rpc_client_close(a);
+	rpc_client_close(b);
+	rpc_client_close(c);
+	rpc_client_close(d);
+	stop(f);
+}
+
+/* Reads to the end, at most 10 s: whether it came. */
+static bool is_ended(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char data[256];
+
+	while (poll(&p, 1, 10000) == 1) {
+		if (recv(fd, data, sizeof(data), 0) <= 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Without a word, or without a call, no connection stays. */
+static void test_first_call(void **state)
+{
+	static const char hello[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0";
+	const struct rpc_limits limits = { .greet_ms = 50, .first_call_ms = 100 };
+	struct fixture *f = start_with(&limits, NULL);
+	struct item request = item_named(""), *reply;
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct rpc_client *c = NULL;
+	struct err err = { 0 };
+	int fd[2];
+
+	(void)state;
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", f->path);
+	/* A machine under load may take longer than these times: again then. */
+	while (rpc_client_open(f->path, 5000, &c, &err) ||
+	       unary(c, "/test.T/Echo", &request, &reply, &err)) {
+		rpc_client_close(c);
+	}
+	rpc_free_message(&reply->base);
+	for (int i = 0; i < 2; i++) {
+		fd[i] = socket(AF_UNIX, SOCK_STREAM, 0);
+		assert_int_equal(connect(fd[i], (struct sockaddr *)&addr, sizeof(addr)), 0);
+		assert_int_equal(send(fd[i], hello, i * sizeof(hello), 0), i * sizeof(hello));
+	}
+	assert_true(is_ended(fd[0]));
+	assert_true(is_ended(fd[1]));
+	close(fd[0]);
+	close(fd[1]);
+	assert_int_equal(unary(c, "/test.T/Echo", &request, &reply, &err), 0);
+	rpc_free_message(&reply->base);
 	rpc_client_close(c);
 	stop(f);
 }
@@ -617,6 +704,8 @@ int main(void)
 		cmocka_unit_test(test_queue_bound),
 		cmocka_unit_test(test_authorise),
 		cmocka_unit_test(test_too_many_connections),
+		cmocka_unit_test(test_reserve),
+		cmocka_unit_test(test_first_call),
 		cmocka_unit_test(test_nobody_listens),
 		cmocka_unit_test(test_silent_server),
 		cmocka_unit_test(test_socket_file),

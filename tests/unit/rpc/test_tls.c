@@ -270,6 +270,43 @@ static void test_too_many(void **state)
 	stop(f);
 }
 
+/* Who has most makes room, the connection that was used longest ago first; who would
+ * then have as many as he has is refused and told so. */
+static void test_shares(void **state)
+{
+	struct rpc_server_config cfg = { .tcp_host = "127.0.0.1",
+					 .tls = files("server", "ca"),
+					 .limits = { .max_conns = 4 } };
+	struct fixture *f = start_as(cfg);
+	struct rpc_client *look[4], *ops, *jobs, *more;
+	struct err err = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(connect_as(f, "look", "ca", &look[i], &err), 0);
+		assert_int_equal(echo(look[i], i, &err), 0);
+	}
+	assert_int_equal(echo(look[0], 0, &err), 0);
+	assert_int_equal(connect_as(f, "ops", "ca", &ops, &err), 0);
+	assert_int_equal(connect_as(f, "jobs", "ca", &jobs, &err), 0);
+	assert_int_equal(echo(ops, 1, &err), 0);
+	assert_int_equal(echo(jobs, 1, &err), 0);
+	assert_int_equal(echo(look[0], 1, &err), 0);
+	assert_int_equal(echo(look[1], 1, &err), WEFT_EUNAVAIL);
+	assert_non_null(strstr(err.msg, "others needed its place"));
+	assert_int_equal(echo(look[2], 1, &err), WEFT_EUNAVAIL);
+	assert_int_equal(echo(look[3], 1, &err), 0);
+	assert_int_equal(connect_as(f, "ops", "ca", &more, &err), WEFT_EUNAVAIL);
+	assert_non_null(strstr(err.msg, "too many connections of certificate "
+			       "CN=ops,O=Site (1 of 4)"));
+	for (int i = 0; i < 4; i++) {
+		rpc_client_close(look[i]);
+	}
+	rpc_client_close(ops);
+	rpc_client_close(jobs);
+	stop(f);
+}
+
 /* Has the server read its files again, on its own thread. */
 static int reload(struct fixture *f)
 {
@@ -339,6 +376,7 @@ int main(void)
 		cmocka_unit_test(test_bad_files),
 		cmocka_unit_test(test_garbage),
 		cmocka_unit_test(test_too_many),
+		cmocka_unit_test(test_shares),
 		cmocka_unit_test(test_reload),
 		cmocka_unit_test(test_bad_reload),
 	};
