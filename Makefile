@@ -504,6 +504,7 @@ install: all
 	sed 's|/usr/local|$(PREFIX)|; s|/etc|$(SYSCONFDIR)|' \
 		configs/systemd/weftd.service \
 		>$(DESTDIR)$(UNITDIR)/weftd.service
+	install -m 644 configs/systemd/weftd.socket $(DESTDIR)$(UNITDIR)
 	install -D -m 644 configs/systemd/weftd.default \
 		$(DESTDIR)$(SYSCONFDIR)/default/weftd
 	install -m 755 $(B)/weft $(B)/weft-emulator $(B)/weft-mpi-run $(DESTDIR)$(PREFIX)/bin

@@ -230,6 +230,7 @@ static int start_server(struct daemon *d, struct err *err)
 	const struct rpc_server_config rpc = {
 		.unix_path = cfg->socket,
 		.mode = cfg->socket_mode,
+		.unix_fd = cfg->socket_fd,
 		.tcp_host = cfg->listen_host,
 		.tcp_port = cfg->listen_port,
 		.tls = cfg->tls,

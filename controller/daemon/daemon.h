@@ -24,6 +24,7 @@ struct daemon;
 struct daemon_config {
 	const char *socket;
 	int socket_mode;	/* of the socket file, 0 to 0777: who may connect */
+	int socket_fd;		/* it listens already, see inherited_socket(); 0: no */
 	const char *state_dir;	/* holds the store; made when missing */
 	const char *fabric;	/* shown and planned while nothing was ever
 				 * applied; NULL: none */

@@ -9,6 +9,7 @@
  * into the background: that is the service manager's affair.
  */
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -432,6 +433,7 @@ static int report(const struct err *err)
 
 int daemon_main(int argc, char **argv)
 {
+	static char path[PATH_MAX];
 	struct err err = { 0 };
 	struct options o;
 
@@ -447,6 +449,12 @@ int daemon_main(int argc, char **argv)
 		return 0;
 	}
 	log_sinks_init(o.json);
+	if (inherited_socket(&o.cfg.socket_fd, path, sizeof(path), &err)) {
+		return report(&err);
+	}
+	if (o.cfg.socket_fd) {
+		o.cfg.socket = path;
+	}
 	if (o.user && privileges_drop(o.user, o.netlink, o.cfg.state_dir, o.cfg.socket, &err)) {
 		return report(&err);
 	}

@@ -140,6 +140,8 @@ struct rpc_header {
 struct rpc_server_config {
 	const char *unix_path;
 	int mode;		/* of the socket file, e.g. 0660 */
+	int unix_fd;		/* a socket that listens there already, and that is left
+				 * as it is when the server stops; 0: none */
 	const char *tcp_host;	/* an address to listen on, or NULL */
 	int tcp_port;		/* 0: any */
 	struct rpc_tls_files tls; /* of TCP */

@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -304,7 +305,9 @@ void rpc_server_stop(struct rpc_server *s, int grace_ms, void (*done)(void *), v
 	if (s->tls) {
 		close_handle(&s->tcp_listener);
 	}
-	unlink(s->path);
+	if (!s->cfg.unix_fd) {
+		unlink(s->path);
+	}
 	if (s->n_conns == 0) {
 		close_handles(s);
 		return;
@@ -373,8 +376,10 @@ int rpc_server_new(uv_loop_t *loop, const struct rpc_server_config *cfg,
 	if (r == 0 && cfg->tcp_host) {
 		r = rpc_tls_new(&cfg->tls, true, &s->tls, err);
 	}
-	if (r == 0) {
+	if (r == 0 && !cfg->unix_fd) {
 		r = bind_socket(cfg->unix_path, cfg->mode, &fd, err);
+	} else if (r == 0 && (fd = fcntl(cfg->unix_fd, F_DUPFD_CLOEXEC, 0)) < 0) {
+		r = err_errno(err, WEFT_EIO, errno, "%s", cfg->unix_path);
 	}
 	if (r) {
 		server_free(s);

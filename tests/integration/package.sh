@@ -36,7 +36,7 @@ tap "what it is built with is named" $missing
 dpkg-deb -c "$DEB" | awk '{ print $6 }' >"$T/files"
 missing=0
 for f in ./usr/bin/weft ./usr/bin/weft-emulator ./usr/sbin/weftd \
-	./lib/systemd/system/weftd.service ./usr/lib/sysusers.d/weft.conf \
+	./lib/systemd/system/weftd.service ./lib/systemd/system/weftd.socket ./usr/lib/sysusers.d/weft.conf \
 	./usr/share/man/man1/weft.1.gz ./usr/share/man/man8/weftd.8.gz \
 	./usr/share/bash-completion/completions/weft ./etc/default/weftd; do
 	grep -qxF "$f" "$T/files" || { echo "# missing: $f" && missing=1; }

@@ -25,6 +25,71 @@ stop weftd
 tap "no signs of life where another process is watched"
 stop weftd
 
+# ---- a socket that the service manager holds -------------------------------
+
+# activated COUNT COMMAND...: weftd with the socket of PATH as file descriptor 3, as
+# systemd starts it; the socket stays, here in a process that sleeps.
+cat >"$T/manager.py" <<'END'
+import os, socket, sys
+path, count, kind, pids = sys.argv[1:5]
+s = socket.socket(socket.AF_UNIX, getattr(socket, kind))
+s.bind(path)
+if kind == "SOCK_STREAM":
+    s.listen(16)
+os.dup2(s.fileno(), 3)
+os.set_inheritable(3, True)
+for line in sys.stdin:
+    pid = os.fork()
+    if pid == 0:
+        os.environ.update(LISTEN_FDS=count, LISTEN_PID=str(os.getpid()))
+        os.execvp(sys.argv[5], sys.argv[5:])
+    with open(pids, "w") as f:
+        f.write(str(pid))
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with open(pids + ".end", "a") as f:
+        f.write(f"{code}\n")
+END
+mkfifo "$T/start"
+HELD=$T/held.sock
+/usr/bin/python3 "$T/manager.py" "$HELD" 1 SOCK_STREAM "$T/pid" weftd --socket "$T/not-this" \
+	--state-dir "$T/held" <"$T/start" >"$T/held.log" 2>&1 &
+PID[held]=$!
+exec 7>"$T/start"
+wait_for 10 test -S "$HELD"
+weft status --socket "$HELD" --format json >"$T/early" 2>&1 &
+early=$!
+echo >&7
+wait $early && jq -e '.state == "empty"' "$T/early" >/dev/null
+tap "who connects before weftd runs is answered"
+[[ ! -e $T/not-this ]]
+tap "by the socket that was passed on, and no other"
+kill "$(cat "$T/pid")"
+wait_for 10 grep -qx 0 "$T/pid.end"
+tap "weftd stops"
+[[ -S $HELD ]]
+tap "its socket stays"
+weft status --socket "$HELD" --format json >"$T/early" 2>&1 &
+early=$!
+echo >&7
+wait $early
+tap "and the next weftd has it"
+kill "$(cat "$T/pid")"
+exec 7>&-
+wait "${PID[held]}"
+unset "PID[held]"
+bad_socket() { # COUNT KIND
+	rm -f "$T/bad.sock" "$T/pid.end"
+	echo | /usr/bin/python3 "$T/manager.py" "$T/bad.sock" "$1" "$2" "$T/pid" weftd --state-dir "$T/held" \
+		>"$T/err" 2>&1
+	[[ $(cat "$T/pid.end") == 64 ]]
+}
+bad_socket 1 SOCK_DGRAM
+tap "another kind of socket is refused"
+has err "is said" 'file descriptor 3 is no unix stream socket that listens'
+bad_socket 2 SOCK_STREAM
+tap "as are several"
+has err "is said" 'LISTEN_FDS is 2: weftd takes one socket'
+
 # ---- privileges ------------------------------------------------------------
 unprivileged=nobody
 

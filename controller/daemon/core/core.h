@@ -196,6 +196,11 @@ int privileges_drop(const char *user, bool netlink, const char *state_dir,
 
 /* ---- notify.c: the service manager ---- */
 
+/* The one listening socket that a service manager passed on, with its path; *out 0: none. Its
+ * variables are taken out of the environment. It stays open as long as the process, so that a
+ * server that ends refuses no client. WEFT_EUSAGE: there is something else. */
+int inherited_socket(int *out, char *path, size_t size, struct err *err);
+
 /* Sends it a state ("READY=1"), when there is one. */
 void notify_send(const char *state);
 /* Sends signs of life twice as often as the service manager wants them
