@@ -16,18 +16,16 @@
 
 /* ---- the record ---- */
 
-/* What bring-up by power cannot tell apart: rings, any-to-any switches and
- * filtered fibres. */
+/* What bring-up by power cannot tell apart: any-to-any switches and filtered
+ * fibres. */
 static int check_power_fabric(const struct model_fabric *f, struct err *err)
 {
 	for (int d = 0; d < f->n_devices; d++) {
 		const struct model_device *m = &f->devices[d];
 
-		if (m->kind == MODEL_RING || m->any_to_any) {
-			return err_set(err, WEFT_EUNSUPPORTED, "%s: bring-up "
-				       "with power does not support %s",
-				       m->name, m->kind == MODEL_RING ?
-				       "rings" : "any-to-any switches");
+		if (m->any_to_any) {
+			return err_set(err, WEFT_EUNSUPPORTED, "%s: bring-up with power does "
+				       "not support any-to-any switches", m->name);
 		}
 	}
 	for (int i = 0; i < f->n_trunks; i++) {
@@ -93,7 +91,8 @@ static int record_init(struct bringup *b, struct err *err)
 	}
 	for (int d = 0; rc == 0 && d < f->n_devices; d++) {
 		rc = device_init(&b->devices[d], &f->devices[d], err);
-		b->devices[d].unmonitored = b->method == BY_FRAMES;
+		b->devices[d].unmonitored = b->method == BY_FRAMES ||
+					    f->devices[d].kind == MODEL_RING;
 	}
 	for (int i = 0; rc == 0 && i < f->n_trunks; i++) {
 		const struct model_trunk *t = &f->trunks[i];

@@ -33,7 +33,7 @@
 struct bringup;
 
 /* By frames if a device's driver is one of network namespaces, else by power.
- * WEFT_EUNSUPPORTED: power, and the fabric has rings, any-to-any switches or
+ * WEFT_EUNSUPPORTED: power, and the fabric has any-to-any switches or
  * multiplexers; otherwise as testbed_check(). f must outlive *out. */
 int bringup_new(const struct model_fabric *f, struct bringup **out, struct err *err);
 void bringup_free(struct bringup *b);
