@@ -307,6 +307,10 @@ void cli_stop_on_signals(void);
 /* Path of a method of weft.v1.FabricService, e.g. CLI_METHOD("Plan"). */
 #define CLI_METHOD(name) "/weft.v1.FabricService/" name
 
+/* Appends a plan file of the configuration in force, made now, in at most timeout_ms (0: no
+ * limit). */
+int cli_fetch_plan(struct cli *c, Weft__V1__Mode mode, int timeout_ms, struct buf *out,
+		   struct err *err);
 /* The configuration in force, as a plan of it quotes it, in at most timeout_ms (0: no limit).
  * model_free() it. */
 int cli_fetch_fabric(struct cli *c, int timeout_ms, struct model_fabric **out, struct err *err);

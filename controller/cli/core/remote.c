@@ -205,26 +205,35 @@ static int on_part(const ProtobufCMessage *msg, void *arg)
 	return file->failed;
 }
 
-int cli_fetch_fabric(struct cli *c, int timeout_ms, struct model_fabric **out, struct err *err)
+int cli_fetch_plan(struct cli *c, Weft__V1__Mode mode, int timeout_ms, struct buf *out,
+		   struct err *err)
 {
 	Weft__V1__PlanRequest req = WEFT__V1__PLAN_REQUEST__INIT;
 	struct rpc_client *client = NULL;
+	int r = cli_connect(c, &client, err);
+
+	req.want_file = true;
+	req.mode = mode;
+	if (r == 0) {
+		r = rpc_client_call(client, CLI_METHOD("Plan"), &req.base,
+				    &weft__v1__plan_response__descriptor, timeout_ms, on_part,
+				    out, NULL, err);
+	}
+	rpc_client_close(client);
+	return r;
+}
+
+int cli_fetch_fabric(struct cli *c, int timeout_ms, struct model_fabric **out, struct err *err)
+{
 	struct plan_file file;
 	struct buf bytes = { 0 };
 	int r;
 
-	req.want_file = true;
-	if ((r = cli_connect(c, &client, err)) ||
-	    (r = rpc_client_call(client, CLI_METHOD("Plan"), &req.base,
-				 &weft__v1__plan_response__descriptor, timeout_ms, on_part,
-				 &bytes, NULL, err)) ||
-	    (r = plan_file_read(buf_cstr(&bytes), bytes.len, &file, err))) {
-		goto out;
+	if ((r = cli_fetch_plan(c, WEFT__V1__MODE__MODE_SAFE, timeout_ms, &bytes, err)) == 0 &&
+	    (r = plan_file_read(buf_cstr(&bytes), bytes.len, &file, err)) == 0) {
+		r = cli_parse_config(&file.config, out, err);
+		plan_file_fini(&file);
 	}
-	r = cli_parse_config(&file.config, out, err);
-	plan_file_fini(&file);
-out:
-	rpc_client_close(client);
 	buf_fini(&bytes);
 	return r;
 }

@@ -174,6 +174,25 @@ static int common(const struct cli *c, char **comment, char **request_id, char i
 	return cli_opt_unit(c, "confirm-within", UNIT_NS, confirm_within_ns, err);
 }
 
+/* Without a file: a plan of the configuration in force, which makes what is
+ * missing of it. */
+static int read_present(struct cli *c, Weft__V1__ApplyRequest *req, char **data, struct err *err)
+{
+	struct buf file = { 0 };
+	int r = cli_fetch_plan(c, req->mode, 0, &file, err);
+
+	if (r) {
+		buf_fini(&file);
+		return r;
+	}
+	req->name = (char *)"";
+	req->source_case = WEFT__V1__APPLY_REQUEST__SOURCE_PLAN_FILE;
+	req->plan_file.len = file.len;
+	*data = buf_steal(&file);
+	req->plan_file.data = (uint8_t *)*data;
+	return *data ? 0 : err_nomem(err);
+}
+
 /* A plan file, or a fabric file from -f or in the place of the plan: what it
  * is follows from its content. *data holds it and is freed by the caller,
  * also after an error; req points into it. */
@@ -184,10 +203,13 @@ static int read_source(struct cli *c, Weft__V1__ApplyRequest *req, char **data, 
 	size_t len;
 	int r;
 
-	if ((path != NULL) == (c->argc == 1)) {
+	if (path && c->argc == 1) {
 		return err_set(err, WEFT_EUSAGE,
 			       "weft apply: give a plan file or -f "
 			       "FABRIC.yaml, and not both");
+	}
+	if (!path && c->argc == 0) {
+		return read_present(c, req, data, err);
 	}
 	path = path ? path : c->argv[0];
 	r = file_read(path, MAX_SOURCE, data, &len, err);
