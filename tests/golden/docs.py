@@ -3,6 +3,7 @@
 docs.py verbs WEFT PAGE...  every command's verb and options exist
 docs.py files PAGE...       every file of the repository that is named exists
 docs.py blocks PAGE...      the commands of code blocks, a line each
+docs.py all PAGE...         all commands in order, those in running text as well
 docs.py example PAGE START  the code block whose first line begins so
 """
 import os
@@ -112,6 +113,17 @@ def blocks(page):
         yield "".join(block)
 
 
+def in_order(page):
+    """Commands of make, weft and weftd as they are printed, without comments."""
+    text = re.sub(r"^```.*?\n(.*?)^```$", lambda m: re.sub("^", "    ", m[1], flags=re.M),
+                  open(page, encoding="utf-8").read(), flags=re.M | re.S)
+    for block, span in re.findall(r"^(?: {4}|\t)(.*)$|`([^`]+)`", text, re.M):
+        command = re.sub(r"\s+#.*", "", block) or span
+        command = re.sub(r"\s+", " ", command).strip()
+        if re.match(r"(weft|make) [a-z-]|weftd --", command):
+            yield command
+
+
 def main():
     what, rest = sys.argv[1], sys.argv[2:]
     if what == "verbs":
@@ -122,6 +134,10 @@ def main():
         found = [b for b in blocks(rest[0]) if b.startswith(rest[1])]
         print(found[0] if found else "", end="")
         return not found
+    if what == "all":
+        for page in rest:
+            print("\n".join(in_order(page)))
+        return 0
     for page in rest:
         for _, text in commands(page, False):
             print(text)
