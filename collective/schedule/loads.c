@@ -424,3 +424,24 @@ struct coll_load coll_loads_at(const struct coll_loads *w, int arc)
 	}
 	return top;
 }
+
+int coll_each_step(const struct coll_sched *s, coll_step_fn *fn, void *arg, struct err *err)
+{
+	double *shards = calloc((size_t)topo_m(coll_physical(s)) + 1, sizeof(*shards));
+	struct coll_loads w;
+	int rc = coll_loads_init(&w, s, err);
+
+	if (!shards && !rc) {
+		rc = err_nomem(err);
+	}
+	while (!rc && (rc = coll_loads_next(&w, err)) == 0 && w.n_used > 0) {
+		for (int a = 0; a < topo_m(w.physical); a++) {
+			shards[a] = (double)w.load[coll_orbit(w.action, a)] /
+				    ((double)w.scale * coll_chunks(s));
+		}
+		fn(w.step, shards, arg);
+	}
+	coll_loads_fini(&w);
+	free(shards);
+	return rc;
+}

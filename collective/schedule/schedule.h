@@ -387,6 +387,14 @@ int coll_time(const struct coll_sched *s, const struct coll_report *r, const str
 int coll_step_times(const struct coll_sched *s, const struct coll_cost *c, double *step_ns,
 		    struct err *err);
 
+/* One step, and what each arc of coll_physical() carries in it, in shards; valid for this
+ * call. */
+typedef void coll_step_fn(int step, const double *shards, void *arg);
+/* Calls fn for each step that moves something, in their order, from within: a finished
+ * schedule as people look at it. The errors of coll_verify for loads and light; fn was called
+ * for the steps before. O(transfers + routes + steps * arcs). */
+int coll_each_step(const struct coll_sched *s, coll_step_fn *fn, void *arg, struct err *err);
+
 /* ---- simulation ---- */
 
 struct coll_sim_options {

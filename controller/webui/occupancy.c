@@ -119,26 +119,34 @@ static void sum_up(struct occupancy *o)
 	}
 }
 
+int occupancy_of_steps(struct occupancy *o, struct ring_program_reader *r, uint32_t most,
+		       int64_t *cells, struct err *err)
+{
+	int rc = 0;
+
+	memset(o->lit, 0, (size_t)o->rows * (size_t)o->cols * sizeof(*o->lit));
+	memset(o->edges, 0, (size_t)o->rows * ((size_t)o->ring.nodes + 1) * sizeof(*o->edges));
+	o->steps = r->steps;
+	o->seen = 0;
+	while (*cells > 0 && o->seen < most && (rc = ring_program_reader_next(r, err)) == 0) {
+		take_step(o, &r->cells);
+		o->seen++;
+		*cells -= (int64_t)r->cells.n + 1;
+	}
+	sum_up(o);
+	return rc < 0 ? rc : 0;
+}
+
 int occupancy_of(struct occupancy *o, const struct ring_program *p, int64_t *cells, struct err *err)
 {
 	struct ring_program_reader r;
 	int rc = ring_program_reader_init(&r, p->bytes, p->len, err);
 
-	memset(o->lit, 0, (size_t)o->rows * (size_t)o->cols * sizeof(*o->lit));
-	memset(o->edges, 0, (size_t)o->rows * ((size_t)o->ring.nodes + 1) * sizeof(*o->edges));
-	o->steps = p->steps;
-	o->seen = 0;
-	if (rc) {
-		return rc;
+	if (rc == 0) {
+		rc = occupancy_of_steps(o, &r, p->steps, cells, err);
+		ring_program_reader_fini(&r);
 	}
-	while (*cells > 0 && (rc = ring_program_reader_next(&r, err)) == 0) {
-		take_step(o, &r.cells);
-		o->seen++;
-		*cells -= (int64_t)r.cells.n + 1;
-	}
-	sum_up(o);
-	ring_program_reader_fini(&r);
-	return rc < 0 ? rc : 0;
+	return rc;
 }
 
 int occupancy_share(const struct occupancy *o, int row, int col)
@@ -157,4 +165,22 @@ int occupancy_share(const struct occupancy *o, int row, int col)
 	}
 	lit = lit * 1000 / (channels * segments * o->seen);
 	return lit ? (int)lit : 1;
+}
+
+void occupancy_put_runs(const struct occupancy *o, int job, struct buf *b, bool *comma)
+{
+	for (int row = 0; row < o->rows; row++) {
+		for (int col = 0, end; col < o->cols; col = end) {
+			int share = occupancy_share(o, row, col);
+
+			for (end = col + 1;
+			     end < o->cols && occupancy_share(o, row, end) == share; end++) {
+			}
+			if (share > 0) {
+				buf_printf(b, "%s[%d,%d,%d,%d,%d]", *comma ? "," : "", row, col,
+					   end - col, job, share);
+				*comma = true;
+			}
+		}
+	}
 }

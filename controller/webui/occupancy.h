@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "drivers/optics/optics.h"
+#include "lib/base/buf.h"
 #include "lib/base/err.h"
 
 /*
@@ -30,7 +31,14 @@ void occupancy_fini(struct occupancy *o);
  * and takes those that it has looked at away. WEFT_EINVAL. */
 int occupancy_of(struct occupancy *o, const struct ring_program *p,
 		 int64_t *cells, struct err *err);
+/* The same for the next `most` steps of a reader that is at the end of a step; seen is how
+ * many there were, 0 at the end of the program. */
+int occupancy_of_steps(struct occupancy *o, struct ring_program_reader *r, uint32_t most,
+		       int64_t *cells, struct err *err);
 /* Share of a bin's light, 0 to 1000; what is lit at all is at least 1. */
 int occupancy_share(const struct occupancy *o, int row, int col);
+/* Appends what is lit, equal neighbours of a row as one: [row, first column, columns, job,
+ * share],... *comma: whether one is due before the next. O(bins). */
+void occupancy_put_runs(const struct occupancy *o, int job, struct buf *b, bool *comma);
 
 #endif

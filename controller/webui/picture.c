@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "controller/webui/occupancy.h"
+#include "controller/webui/private.h"
 #include "controller/webui/webui.h"
 #include "lib/output/writer.h"
 
@@ -71,8 +72,7 @@ static void put_trunks(struct buf *b, const struct model_fabric *f)
 
 /* ---- rings --------------------------------------------------------------- */
 
-/* NULL without a plan, or when it leaves the device alone. */
-static const struct plan_device *find_device(const struct plan *p, int device)
+const struct plan_device *page_find_device(const struct plan *p, int device)
 {
 	for (int i = 0; p && i < p->n_devices; i++) {
 		if (p->devices[i].device == device) {
@@ -82,8 +82,7 @@ static const struct plan_device *find_device(const struct plan *p, int device)
 	return NULL;
 }
 
-/* Index among the plan's jobs, -1 for a program of a job that is gone. */
-static int find_job(const struct plan *p, const char *name)
+int page_find_job(const struct plan *p, const char *name)
 {
 	int job = model_find_job(p->fabric, name);
 
@@ -93,27 +92,6 @@ static int find_job(const struct plan *p, const char *name)
 		}
 	}
 	return -1;
-}
-
-/* Equal neighbours of a row as one run: [row, first, n, job, share]. */
-static void put_runs(struct buf *b, const struct occupancy *o, int job, bool *comma)
-{
-	for (int row = 0; row < o->rows; row++) {
-		for (int col = 0, end; col < o->cols; col = end) {
-			int share = occupancy_share(o, row, col);
-
-			for (end = col + 1;
-			     end < o->cols &&
-			     occupancy_share(o, row, end) == share; end++) {
-			}
-			if (share > 0) {
-				buf_printf(b, "%s[%d,%d,%d,%d,%d]",
-					   *comma ? "," : "", row, col,
-					   end - col, job, share);
-				*comma = true;
-			}
-		}
-	}
 }
 
 /* The grid of a ring, for each job by itself; "whole" is false when there
@@ -133,7 +111,7 @@ static int put_occupancy(struct buf *b, const struct plan *p, const struct ring_
 	for (int i = 0; i < programs->n && r == 0; i++) {
 		r = occupancy_of(&o, &programs->v[i], &cells, err);
 		if (r == 0) {
-			put_runs(b, &o, find_job(p, programs->v[i].name), &comma);
+			occupancy_put_runs(&o, page_find_job(p, programs->v[i].name), b, &comma);
 		}
 	}
 	buf_printf(b, "],\"whole\":%s", cells > 0 ? "true" : "false");
@@ -151,7 +129,7 @@ static void put_programs(struct buf *b, const struct plan *p, const struct ring_
 		buf_printf(b, "%s{\"job\":%d,\"steps\":%u,\"settings\":%u,"
 			   "\"first_node\":%u,\"nodes\":%u,\"first_channel\":"
 			   "%u,\"channels\":%u}", i ? "," : "",
-			   find_job(p, k->name), k->steps, k->settings,
+			   page_find_job(p, k->name), k->steps, k->settings,
 			   k->window.first_node, k->window.nodes,
 			   k->window.first_channel, k->window.channels);
 	}
@@ -193,7 +171,7 @@ static int put_devices(struct buf *b, const struct model_fabric *f,
 		buf_char(b, ',');
 		put_name(b, "kind", model_device_kind_name(d->kind));
 		if (d->kind == MODEL_RING) {
-			r = put_ring(b, d, p, find_device(p, i), err);
+			r = put_ring(b, d, p, page_find_device(p, i), err);
 		} else {
 			buf_printf(b, ",\"any_to_any\":%s", d->any_to_any ? "true" : "false");
 			put_ints(b, "in", d->in_port, d->n_in);

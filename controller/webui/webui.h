@@ -44,4 +44,16 @@ extern const struct page_file page_files[];
 int page_picture(const struct model_fabric *f, const struct plan *plan,
 		 struct buf *out, struct err *err);
 
+#define PAGE_MAX_FRAMES 128	/* of a job's schedule */
+#define PAGE_STEPS_BYTES (2 << 20)	/* of all schedules, about */
+
+/*
+ * What each job's schedule does step by step, as a JSON object: which circuits carry, or
+ * where there is light on the ring, by the numbers of the picture of the same plan. Long or
+ * large schedules have several steps a frame. Pure. Errors of coll_each_step, WEFT_EINVAL for
+ * a program that cannot be read, WEFT_ENOMEM. O(transfers + steps * circuits + settings),
+ * times the logarithm of the steps.
+ */
+int page_steps(const struct plan *plan, struct buf *out, struct err *err);
+
 #endif

@@ -44,6 +44,8 @@ static void take_picture(struct job_rows *rows, struct plan_request *r)
 	rows->picture_id = clk_wall_ns() / 1000;
 	rows->picture_len = r->picture.len;
 	rows->picture = r->picture.len ? buf_steal(&r->picture) : NULL;
+	rows->steps_len = r->steps.len;
+	rows->steps = r->steps.len ? buf_steal(&r->steps) : NULL;
 }
 
 static int add_row(struct job_rows *rows, const struct plan *p, int job, struct err *err)
@@ -86,6 +88,7 @@ void job_rows_fini(struct job_rows *rows)
 	}
 	free(rows->v);
 	free(rows->picture);
+	free(rows->steps);
 	memset(rows, 0, sizeof(*rows));
 }
 

@@ -151,6 +151,7 @@ static void free_request(struct plan_request *r)
 	model_free(r->probe);
 	daemon_snapshot_fini(&r->snap);
 	buf_fini(&r->picture);
+	buf_fini(&r->steps);
 	model_config_fini(&r->config);
 	free(r->job_filter);
 	free(r);
@@ -237,6 +238,10 @@ static void draw(struct plan_request *r)
 	if (page_picture(r->fabric, r->bare_picture ? NULL : r->plan, &r->picture, &err)) {
 		log_warn("weftd", "the page has no picture: %s", err.msg);
 		buf_fini(&r->picture);
+	}
+	if (!r->bare_picture && r->plan && page_steps(r->plan, &r->steps, &err)) {
+		log_warn("weftd", "the page has no schedules: %s", err.msg);
+		buf_fini(&r->steps);
 	}
 }
 

@@ -61,6 +61,7 @@ struct plan_request {
 				 * does not know that yet; else NULL */
 	bool assess;		/* that is wanted */
 	struct buf picture;	/* see page.h; with the plan's circuits */
+	struct buf steps;	/* and with its schedules */
 	bool with_picture;	/* wanted */
 	bool bare_picture;	/* of the fabric alone: nothing is applied */
 	int rc;			/* 0, or the WEFT_E... of err */
@@ -145,6 +146,8 @@ struct job_rows {
 	Weft__V1__PlanJob **v;	/* [n] unpacked messages, owned */
 	char *picture;		/* of the fabric with their circuits, JSON */
 	size_t picture_len;
+	char *steps;		/* of their schedules, JSON; NULL: none */
+	size_t steps_len;
 	int64_t picture_id;	/* grows, also over restarts */
 	struct err err;		/* why they are not known */
 };

@@ -3,6 +3,7 @@
 #define WEFT_DAEMON_VIEWS_PRIVATE_H
 
 #include "controller/daemon/views/views.h"
+#include "lib/base/buf.h"
 #include "lib/base/vec.h"
 
 /* ---- problems.c: what is wrong, for all who tell of it ---- */
@@ -83,6 +84,25 @@ struct circuit_view {
 int circuit_view_init(struct circuit_view *v, const struct daemon_env *env, int device,
 		      const struct apply_device *a, struct err *err);
 void circuit_view_fini(struct circuit_view *v);
+
+/* ---- page_history.c: what the page draws over time ---- */
+
+struct page_history;
+
+/* Empty; NULL without memory. */
+struct page_history *page_history_new(void);
+void page_history_free(struct page_history *h);	/* NULL is fine */
+/* Takes a sample of what is known now. Touches no device. O(jobs + circuits + ports +
+ * series). */
+void page_history_take(struct page_history *h, const struct views *d);
+/* The two steps of it: a sample in which nothing is known yet, and one number of it; what: a
+ * constant, by its address. Too many series are left out. O(series). */
+void page_history_begin(struct page_history *h);
+void page_history_put(struct page_history *h, const char *what, const char *name, int64_t value);
+/* Number of the newest sample, 0: none. */
+int64_t page_history_newest(const struct page_history *h);
+/* Appends the samples after that number as JSON (docs/api.md). O(samples * series). */
+void page_history_out(const struct page_history *h, int64_t after, struct buf *b);
 
 /* ---- history.c ---- */
 

@@ -23,7 +23,9 @@
 #define HOLD_NS INT64_C(20000000000)	/* a question is kept no longer */
 #define LINES 64		/* of a change, the newest */
 #define EVENTS 50
+#define FAULTS 64	/* of a ring */
 #define NS_PER_MS INT64_C(1000000)
+#define SAMPLE_MS 1000	/* between two samples of the history */
 
 /* A browser that has asked, over either listener; in the list while it waits. */
 struct webui_client {
@@ -64,6 +66,10 @@ struct webui {
 	int64_t built_ns;	/* monotonic: when */
 	struct buf built;	/* JSON without its last brace */
 	struct change_progress progress;
+	struct page_history *history;
+	struct part_timer *sampler;	/* to the next sample */
+	bool will_sample;	/* it runs */
+	int64_t sampled_ns;	/* monotonic: the last one; 0: none */
 };
 
 /* ---- answers ------------------------------------------------------------- */
@@ -144,6 +150,36 @@ static void out_progress(struct out *o, const struct change_progress *p)
 	out_end(o);
 }
 
+/* [device, part, direction, fibre, node, channel] of what failed, for drawings; see enum
+ * ring_part. Status says the same in words. */
+static void out_fault(struct out *o, const char *device, const struct ring_fault *f)
+{
+	const int64_t fields[] = { f->part, f->dir, f->fibre, f->node, f->channel };
+
+	out_array(o, NULL);
+	out_str(o, NULL, device);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+		out_int(o, NULL, fields[i]);
+	}
+	out_end(o);
+}
+
+/* Of all rings, the first FAULTS each. */
+static void out_faults(struct out *o, const struct daemon_env *env)
+{
+	const struct apply_device *a;
+	int n;
+
+	a = apply_devices(env->apply, &n);
+	out_array(o, "faults");
+	for (int i = 0; i < n; i++) {
+		for (int k = 0; k < a[i].snap.n_dead && k < FAULTS; k++) {
+			out_fault(o, a[i].name, &a[i].snap.dead[k]);
+		}
+	}
+	out_end(o);
+}
+
 /* Everything that the page shows, but the picture. */
 static int describe(struct webui *page, struct out *o, struct err *err)
 {
@@ -156,11 +192,13 @@ static int describe(struct webui *page, struct out *o, struct err *err)
 	}
 	out_int(o, "version", page->version);
 	out_int(o, "picture_id", job_status_rows(d->job_status)->picture_id);
+	out_int(o, "history", page_history_newest(page->history));
 	msg_out_time(o, "at", clk_wall_ns());
 	out_object(o, "status");
 	msg_out_status(o, OUT_JSON, true, daemon_status_message(s));
 	out_end(o);
 	daemon_status_free(s);
+	out_faults(o, d->env);
 	out_progress(o, &page->progress);
 	event_stream_out(d->env->events, o, EVENTS);
 	return jobs_out(d->jobs, o, err);
@@ -213,6 +251,40 @@ static void send_state(struct webui *page, const struct webui_client *a, bool wi
 		answer(a, 200, "application/json", b.data, b.len);
 	}
 	buf_fini(&b);
+}
+
+static void send_buf(const struct webui_client *a, struct buf *b)
+{
+	if (b->failed) {
+		answer_text(a, 500, "out of memory\n");
+	} else {
+		answer(a, 200, "application/json", buf_cstr(b), b->len);
+	}
+	buf_fini(b);
+}
+
+static void send_history(const struct webui *page, const struct webui_client *a)
+{
+	struct buf b = { 0 };
+
+	page_history_out(page->history, a->after, &b);
+	send_buf(a, &b);
+}
+
+/* The schedules of the picture's jobs; without jobs there are none. */
+static void send_steps(const struct webui *page, const struct webui_client *a)
+{
+	const struct job_rows *rows = job_status_rows(page->views->job_status);
+	struct buf b = { 0 };
+
+	buf_printf(&b, "{\"picture_id\":%lld,\"schedules\":", (long long)rows->picture_id);
+	if (rows->steps) {
+		buf_add(&b, rows->steps, rows->steps_len);
+	} else {
+		buf_str(&b, "{\"jobs\":[]}");
+	}
+	buf_str(&b, "}\n");
+	send_buf(a, &b);
 }
 
 /* ---- those who wait ------------------------------------------------------ */
@@ -305,8 +377,8 @@ static void send_live(struct webui *page, const struct webui_client *a)
 static void serve(struct webui *page, struct webui_client *a, const char *path, const char *after)
 {
 	const struct page_file *f = page_find(path);
-	char *end;
 
+	a->after = after ? strtoll(after, NULL, 10) : 0;
 	if (!page) {
 		answer_text(a, 503, "weftd is stopping\n");
 	} else if (f) {
@@ -314,8 +386,11 @@ static void serve(struct webui *page, struct webui_client *a, const char *path, 
 	} else if (strcmp(path, "/state.json") == 0) {
 		send_state(page, a, true);
 	} else if (strcmp(path, "/live.json") == 0) {
-		a->after = after ? strtoll(after, &end, 10) : 0;
 		send_live(page, a);
+	} else if (strcmp(path, "/history.json") == 0) {
+		send_history(page, a);
+	} else if (strcmp(path, "/steps.json") == 0) {
+		send_steps(page, a);
 	} else {
 		answer_text(a, 404, "there is no such page\n");
 	}
@@ -353,10 +428,30 @@ void webui_answer_text(struct rpc_call *call, int status, const char *text)
 
 /* ---- what changes -------------------------------------------------------- */
 
+static void on_sample(void *arg)
+{
+	struct webui *w = arg;
+
+	w->will_sample = false;
+	w->sampled_ns = clk_now_ns();
+	page_history_take(w->history, w->views);
+	w->version++;	/* whoever waits asks for the sample */
+}
+
+/* A sample of what has changed, once the parts are done with it; what comes within
+ * SAMPLE_MS of the last one waits. */
 void webui_changed(struct webui *w)
 {
-	if (w) {
-		w->version++;
+	int64_t age_ms;
+
+	if (!w) {
+		return;
+	}
+	w->version++;
+	if (!w->will_sample) {
+		age_ms = w->sampled_ns ? (clk_now_ns() - w->sampled_ns) / NS_PER_MS : SAMPLE_MS;
+		w->will_sample = true;
+		part_timer_start(w->sampler, age_ms < SAMPLE_MS ? SAMPLE_MS - age_ms : 0);
 	}
 }
 
@@ -431,6 +526,8 @@ void webui_free(struct webui *w)
 		leave(a);
 	}
 	http_server_free(w->http);
+	part_timer_free(w->sampler);
+	page_history_free(w->history);
 	uv_close((uv_handle_t *)&w->timer, on_timer_closed);
 }
 
@@ -452,6 +549,13 @@ int webui_new(const struct views *views, const char *host, int port,
 	TAILQ_INIT(&w->clients);
 	uv_timer_init(views->env->loop, &w->timer);
 	w->timer.data = w;
+	w->history = page_history_new();
+	r = w->history ? part_timer_new(views->env, on_sample, w, &w->sampler, err)
+		       : err_nomem(err);
+	if (r) {
+		webui_free(w);
+		return r;
+	}
 	if (host && (r = http_server_new(views->env->loop, &cfg, &w->http, err))) {
 		webui_free(w);
 		return r;

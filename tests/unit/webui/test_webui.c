@@ -270,6 +270,179 @@ static void test_picture(void **state)
 	err_list_fini(&errs);
 }
 
+/* ---- schedules step by step ------------------------------------------------ */
+
+static json_t *stepped(const struct plan *p)
+{
+	struct err err = { 0 };
+	struct buf b = { 0 };
+	json_t *j;
+
+	assert_int_equal(page_steps(p, &b, &err), 0);
+	j = json_loadb(b.data, b.len, 0, NULL);
+	assert_non_null(j);
+	buf_fini(&b);
+	return j;
+}
+
+static int64_t number(const json_t *o, const char *key)
+{
+	return json_integer_value(json_object_get(o, key));
+}
+
+/* What each arc carries in the steps of a frame, in chunks, transfer by transfer. */
+static int64_t count_loads(const struct coll_sched *s, int first, int end, int64_t *load)
+{
+	const struct coll_sched *flat;
+	struct coll_sched *own;
+	const struct coll_xfer *x;
+	int64_t n, most = 0;
+
+	assert_int_equal(coll_flat(s, &flat, &own, NULL), 0);
+	memset(load, 0, (size_t)topo_m(coll_topo(s)) * sizeof(*load));
+	x = coll_xfers(flat, &n);
+	for (int64_t i = 0; i < n; i++) {
+		if (x[i].step >= first && x[i].step < end) {
+			load[x[i].arc] += x[i].last - x[i].first + 1;
+			most = load[x[i].arc] > most ? load[x[i].arc] : most;
+		}
+	}
+	coll_free(own);
+	return most;
+}
+
+/* Every circuit of a frame is told as it is counted, those that carry nothing are not told. */
+static void check_frame(const struct plan_job *j, const json_t *frame)
+{
+	int first = (int)number(frame, "first"), steps = (int)number(frame, "steps");
+	int64_t *load = calloc((size_t)topo_m(coll_topo(j->sched)), sizeof(*load));
+	int64_t most = count_loads(j->sched, first, first + steps, load);
+	const json_t *runs = json_object_get(frame, "lit"), *run;
+	double told = json_number_value(json_object_get(frame, "most"));
+	int64_t n_told = 0, n_carry = 0;
+	size_t i;
+
+	assert_true(most > 0);
+	assert_float_equal(told, (double)most / coll_chunks(j->sched), 1e-4 * told);
+	json_array_foreach((json_t *)runs, i, run) {
+		for (int64_t c = at(run, 0); c < at(run, 0) + at(run, 1); c++) {
+			int64_t share = load[j->circuits[c].arc] * 1000 / most;
+
+			assert_in_range(at(run, 2), share > 2 ? share - 1 : 1, share + 1);
+			n_told++;
+		}
+	}
+	for (int c = 0; c < j->n_circuits; c++) {
+		n_carry += load[j->circuits[c].arc] > 0;
+	}
+	assert_int_equal(n_told, n_carry);
+	free(load);
+}
+
+/* Returns the steps of all frames, which follow each other. */
+static int64_t check_frames(const struct plan_job *j, const json_t *job)
+{
+	const json_t *frames = json_object_get(job, "frames"), *frame;
+	int64_t steps = 0;
+	size_t i;
+
+	assert_true(json_is_true(json_object_get(job, "whole")));
+	assert_in_range(json_array_size(frames), 1, PAGE_MAX_FRAMES);
+	json_array_foreach((json_t *)frames, i, frame) {
+		assert_int_equal(number(frame, "first"), steps);
+		if (!j->is_ring) {
+			check_frame(j, frame);
+		}
+		steps += number(frame, "steps");
+	}
+	assert_int_equal(number(job, "steps"), steps);
+	return steps;
+}
+
+/* Columns times share of a list of runs. */
+static int64_t light_of(const json_t *runs)
+{
+	const json_t *run;
+	int64_t sum = 0;
+	size_t i;
+
+	json_array_foreach((json_t *)runs, i, run) {
+		sum += at(run, 2) * at(run, 4);
+	}
+	return sum;
+}
+
+/* The light of all steps together is that of the picture. */
+static void check_ring(const json_t *job, const json_t *picture)
+{
+	const json_t *device = json_array_get(json_object_get(picture, "devices"), 1), *frame;
+	int64_t whole = light_of(json_object_get(device, "lit")), sum = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(job, "frames"), i, frame) {
+		sum += number(frame, "steps") * light_of(json_object_get(frame, "lit"));
+	}
+	whole *= number(job, "steps");
+	assert_true(sum > 0);
+	assert_in_range(sum, whole - whole / 50, whole + whole / 50);
+}
+
+static struct plan *plan_of(const char *text, struct model_fabric **f)
+{
+	struct err_list errs = { .max = 1 };
+	struct err err = { 0 };
+	struct plan *p = NULL;
+
+	assert_int_equal(model_parse("f", text, strlen(text), f, &errs), 0);
+	assert_int_equal(plan_make(*f, NULL, &p, &err), 0);
+	err_list_fini(&errs);
+	return p;
+}
+
+static void test_steps(void **state)
+{
+	struct model_fabric *f;
+	struct plan *p = plan_of(fabric, &f);
+	json_t *j = stepped(p), *picture = drawn(f, p);
+	const json_t *jobs = json_object_get(j, "jobs");
+
+	(void)state;
+	assert_int_equal(json_array_size(jobs), 2);
+	assert_int_equal(check_frames(&p->jobs[0], json_array_get(jobs, 0)),
+			 coll_steps(p->jobs[0].sched));
+	assert_int_equal(number(json_array_get(jobs, 0), "device"), -1);
+	check_frames(&p->jobs[1], json_array_get(jobs, 1));
+	assert_int_equal(number(json_array_get(jobs, 1), "device"), 1);
+	check_ring(json_array_get(jobs, 1), picture);
+	json_decref(picture);
+	json_decref(j);
+	plan_free(p);
+	model_free(f);
+}
+
+/* More steps than frames: several a frame. */
+static void test_many_steps(void **state)
+{
+	static const char text[] =
+		"weft: 1\nfabric: long\n"
+		"hosts: [{ name: 'h[00-79]', ports: p, rate: 100Gbps }]\n"
+		"switches: [{ name: ocs0, size: 80x80, driver: sim }]\n"
+		"fibres: [{ from: 'h[00-79].p', to: 'ocs0.[1-80]' }]\n"
+		"jobs: [{ name: j, nodes: 'h[00-79]', collective: allreduce, size: 1MiB,"
+		" topology: 'UniRing(1,80)', alpha: 10us }]\n";
+	struct model_fabric *f;
+	struct plan *p = plan_of(text, &f);
+	json_t *j = stepped(p);
+
+	(void)state;
+	assert_true(coll_steps(p->jobs[0].sched) > PAGE_MAX_FRAMES);
+	assert_int_equal(check_frames(&p->jobs[0], json_array_get(json_object_get(j, "jobs"), 0)),
+			 coll_steps(p->jobs[0].sched));
+	json_decref(j);
+	plan_free(p);
+	model_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +450,8 @@ int main(void)
 		cmocka_unit_test(test_occupancy),
 		cmocka_unit_test(test_bins),
 		cmocka_unit_test(test_picture),
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_many_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
