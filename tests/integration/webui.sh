@@ -39,8 +39,8 @@ client() {
 }
 
 client traversal methods rebinding headers huge_headers slow_client many_connections live_answer noise
-client loads pictures wavelengths live hostile_names differences keyboard names without_colour \
-	schemes narrow outside
+client loads pictures wavelengths search player live hostile_names problems faults keyboard names \
+	without_colour schemes narrow outside
 
 # The port is known now, so that weftd comes back where it was.
 PORT=${URL##*:}

@@ -223,9 +223,10 @@ def test_live_answer():
 # ---- the page ----------------------------------------------------------------
 
 
-def open_page(width=1280, height=900):
+def open_page(width=1280, height=900, place=""):
     browser.size(width, height)
-    browser.go(URL)
+    browser.go("about:blank")
+    browser.go(URL + place)
     assert browser.wait("return document.body.dataset.version"), browser.log("browser")
 
 
@@ -268,10 +269,12 @@ def test_loads():
         assert r["Collective"] == j["collective"] and r["Algorithm"] == j["algorithm"]
         assert (r["Hosts"], r["Steps"]) == (str(j["nodes"]), str(j["steps"]))
         assert r["Gap"] == "%.1f %%" % (100 * j["gap"]), r
-        for name in ("Time", "Bound"):
+        assert r["Rate"] == "%.1f %%" % (100 * j["rate"]), r
+        for name, field in (("Time now", "expected_time_ns"), ("When whole", "whole_time_ns"),
+                            ("Bound", "bound_ns")):
             number, unit = r[name].split()
             ns = float(number) * {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
-            exact = j[name.lower() + "_ns"]
+            exact = j[field]
             assert abs(ns - exact) <= 0.006 * exact, (r, exact)
     shown = {r["Device"]: r for r in rows("devices")}
     for d in s["devices"]:
@@ -307,12 +310,12 @@ def test_pictures():
 
 
 def test_wavelengths():
-    open_page()
+    open_page(place="#device/ring0")
     ring = [d for d in json.loads(fetch("/state.json")[2])["picture"]["devices"]
             if d["kind"] == "ring"][0]
     browser.run("document.querySelector('svg.grid').focus()")
     browser.press("down", "down", "right")
-    told = text("#light .detail")
+    told = text("#view svg.grid").strip() and text('#view [aria-label="Wavelengths"] .detail')
     run = [r for r in ring["lit"] if r[0] == 2 and r[1] <= 1 < r[1] + r[2]]
     assert told.startswith("clockwise channel 2, n1 – n2: "), told
     assert told.endswith("lit %.1f %% of its steps" % (run[0][4] / 10) if run else "dark"), told
@@ -368,7 +371,22 @@ def test_hostile_names():
     no_complaints()
 
 
-def test_differences():
+def problems():
+    """Of weft status, as the page lists them."""
+    return [(p["kind"].replace("-", " "), p["device"] or p["job"], p["text"])
+            for p in status()["problems"]]
+
+
+def same_problems():
+    """Tile, list and weft status tell the same."""
+    want = problems()
+    wait_fact("problems", len(want))
+    shown = [(r["What"].lstrip("▲✕"), r["Where"], r["Told"]) for r in rows("problems")]
+    assert shown == want, (shown, want)
+    return want
+
+
+def test_problems():
     """Two circuits are gone and two are there that no job asked for."""
     open_page()
     (_, in0, out0, *_), (_, in1, out1, *_) = json.loads(
@@ -378,19 +396,134 @@ def test_differences():
                  "set %d,%d" % (in0 - 1, out1 - 1), "set %d,%d" % (in1 - 1, out0 - 1)):
         control("ocs0", line)
     weft("verify", ok=(2,))
-    wait_fact("differences", 4)
-    shown = [(r["Device"], r["What"], r["Circuit"]) for r in rows("differences")]
-    assert sorted(shown) == sorted(
-        ("ocs0", what, "in %d → out %d" % xc) for what, xc in (
-            ("missing", (in0, out0)), ("missing", (in1, out1)),
-            ("unexpected", (in0, out1)), ("unexpected", (in1, out0)))), shown
+    assert browser.wait("return document.querySelector('svg.chords .missing .sign')")
+    assert {"circuits dark", "circuits unexpected"} <= {p[0] for p in same_problems()}
     assert text("svg.chords .missing .sign") == "✕"
     assert text("svg.chords .unexpected .sign") == "!"
     health = {r["Device"]: r["Health"] for r in rows("devices")}
-    assert "not as intended" in health["ocs0"], health
+    assert health["ocs0"].lstrip("▲").startswith("circuits"), health
+    visit("#device/ocs0")
+    odd = browser.run("""
+        return [...document.querySelectorAll('#view table')].flatMap((t) => t.caption.textContent
+            .startsWith('Circuits that') ? [...t.tBodies[0].rows].map((r) =>
+                [...r.cells].slice(0, 2).map((c) => c.textContent)) : []);""")
+    assert sorted(map(tuple, odd)) == sorted(
+        (what, "in %d → out %d" % xc) for what, xc in (
+            ("missing", (in0, out0)), ("missing", (in1, out1)),
+            ("unexpected", (in0, out1)), ("unexpected", (in1, out0)))), odd
+    visit("#")
     weft("apply", "-f", os.path.dirname(FOLDER) + "/fabric.yaml", "--mode", "update")
-    wait_fact("differences", 0)
-    assert "None" in text("#differences .body")
+    wait_fact("problems", 0)
+    assert browser.wait("return document.querySelector('#problems .body').textContent"
+                        ".includes('None')")
+    no_complaints()
+
+
+def test_faults():
+    """A failed port and a cut fibre: banner, tile, list, tables and drawings agree, and the
+    history shows the fall of the rates."""
+    open_page()
+    control("ocs0", "fault port-failed=o1")
+    control("ring0", "fault cut-cw=2:0")
+    weft("verify", ok=(2,))
+    assert browser.wait("""
+        return document.querySelectorAll('#fabric .place.failed').length === 1 &&
+            document.querySelectorAll('#fabric .fault').length === 1 &&
+            [...document.querySelectorAll('#jobs tbody .badge')].every((b) =>
+                b.textContent.includes('degraded'))"""), text("#fabric")
+    kinds = {p[0] for p in same_problems()}
+    assert {"ports failed", "parts failed", "job degraded"} <= kinds, kinds
+    assert text("#advice") == status()["advice"]
+    rates = {r["Job"].split()[-1]: r["Rate"] for r in rows("jobs")}
+    assert rates == {j["name"]: "%.1f %%" % (100 * j["rate"]) for j in status()["jobs"]}, rates
+    assert all(float(r.split()[0]) < 100 for r in rates.values()), rates
+    assert "clockwise cut between n2 and n3" in text("#fabric .faults")
+    assert browser.run("""return [...document.querySelectorAll('#fabric .place')].some((p) =>
+        p.getAttribute('aria-label').includes('✕ out 2'))""")
+    visit("#job/gather")
+    now = "%g %%" % (round(1000 * [j for j in status()["jobs"] if j["name"] == "gather"][0]["rate"]) / 10)
+    assert browser.wait("""return document.querySelector('#view .chart svg')
+        ?.getAttribute('aria-label').endsWith(arguments[0])""", "gather " + now), (
+            now, browser.run("return document.querySelector('#view .chart svg')?.ariaLabel"))
+    control("ocs0", "clear")
+    control("ring0", "clear")
+    weft("verify", ok=(0, 2))
+    visit("#")
+    weft("apply", "-f", os.path.dirname(FOLDER) + "/fabric.yaml", ok=(0, 2))
+    wait_fact("problems", 0)
+    no_complaints()
+
+
+def visit(place):
+    browser.run("location.hash = arguments[0]", place)
+    assert browser.wait("""return document.querySelector('#view').hidden !==
+        location.hash.includes('/')""")
+
+
+def view_title():
+    return browser.run("""const v = document.querySelector('#view');
+        return v.hidden ? null : v.querySelector('h2').textContent""")
+
+
+def test_search():
+    """Devices, jobs, hosts and ports by name; the way back; all by keyboard."""
+    open_page()
+    known = json.loads(fetch("/state.json")[2])
+    wanted = [("ocs0", "ocs0"), ("gather", "gather"), ("h2", "h2"), ("n5", "n5"),
+              (known["picture"]["ports"][3], known["picture"]["hosts"][1][0])]
+    browser.run("document.querySelector('#search').focus()")
+    for word, title in wanted:
+        browser.run("document.querySelector('#search').focus()")
+        browser.press(*word)
+        found = browser.run("""return [...document.querySelectorAll('#found [role=option] b')].map(
+            (b) => b.textContent)""")
+        assert found[0] == word, (word, found)
+        active = browser.run("""return document.getElementById(document.activeElement
+            .getAttribute('aria-activedescendant'))?.textContent""")
+        assert active.startswith(word), active
+        browser.press("enter")
+        assert browser.wait("return document.querySelector('#view h2')?.textContent === arguments[0]",
+                            title), (title, view_title())
+        assert focused()[0] == "H2"
+    for _, title in wanted[-2::-1]:
+        browser.run("history.back()")
+        assert browser.wait("return document.querySelector('#view h2')?.textContent === arguments[0]",
+                            title), (title, view_title())
+    browser.run("history.back()")
+    assert browser.wait("return document.querySelector('#view').hidden")
+    browser.run("document.querySelector('#search').focus()")
+    browser.press(*"zzz")
+    assert text("#found") == "Nothing has this name."
+    browser.press("escape")
+    assert browser.run("return document.querySelector('#found').hidden")
+    visit("#device/" + urllib.parse.quote(HOSTILE, safe=""))
+    assert view_title() == HOSTILE and browser.run("return window.bad ?? null") is None
+    no_complaints()
+
+
+def test_player():
+    """The steps of a schedule, by key and by themselves, are those of the schedule."""
+    steps = {j["name"]: j["steps"] for j in status()["jobs"]}
+    for job, drawing in (("reduce", ".carries"), ("gather", ".lane")):
+        open_page(place="#job/" + job)
+        assert browser.wait("return document.querySelector('#view input[type=range]')")
+        n = browser.run("return Number(document.querySelector('#view input[type=range]').max) + 1")
+        assert n == steps[job], (job, n, steps)
+        assert text(".step-name") == "step 1 of %d" % n
+        assert browser.run("return document.querySelectorAll('.stage %s').length" % drawing) > 0
+        browser.run("document.querySelector('#view input[type=range]').focus()")
+        browser.press("right")
+        assert text(".step-name") == "step 2 of %d" % n
+        browser.press("end")
+        assert text(".step-name") == "step %d of %d" % (n, n)
+        browser.press("home", "shift+tab")
+        assert focused()[2] == "▶ play", focused()
+        browser.press("enter")
+        assert browser.wait("return document.querySelector('.step-name').textContent"
+                            " !== arguments[0]", "step 1 of %d" % n)
+        assert focused()[2] == "❚❚ pause", focused()
+        browser.press("enter")
+        assert text("#view .player button") == "▶ play"
     no_complaints()
 
 
@@ -406,20 +539,27 @@ def focused():
             ?? e.textContent.slice(0, 40), e.closest('section')?.id ?? '', seen];""")
 
 
-def test_keyboard():
-    """Tab reaches everything, arrows move inside a picture, focus is seen."""
-    open_page()
+def walk(most=160):
+    """All that Tab stops at, until it is where it began."""
     stops = []
-    for _ in range(60):
+    for _ in range(most):
         browser.press("tab")
         stop = focused()
         if stop[0] == "BODY" or (stops and stop == stops[0]):
-            break
+            return stops
         assert stop[4], ("focus is not visible", stop)
         stops.append(stop)
+    raise AssertionError(("no way out", stops[-4:]))
+
+
+def test_keyboard():
+    """Tab reaches everything and leaves it again, arrows move inside a picture, focus is seen."""
+    open_page()
+    stops = walk()
     reached = {(s[0].lower(), s[1], s[3]) for s in stops}
-    for want in (("a", "", ""), ("g", "option", "fabric"), ("svg", "application", "light"),
-                 ("summary", "", "fabric"), ("summary", "", "light")):
+    for want in (("a", "", ""), ("input", "combobox", ""), ("g", "option", "fabric"),
+                 ("summary", "", "fabric"), ("a", "", "jobs"), ("a", "", "devices"),
+                 ("input", "", "history")):
         assert want in reached, (want, stops)
     pictures = browser.run("return document.querySelectorAll('#fabric [role=listbox]').length")
     assert len([s for s in stops if s[1] == "option"]) == pictures, stops
@@ -438,6 +578,12 @@ def test_keyboard():
     browser.run("document.querySelector('.skip').focus()")
     browser.press("enter")
     assert browser.run("return document.activeElement.id") == "main"
+    for place, want in (("#device/ring0", ("svg", "application")), ("#job/gather", ("input", "")),
+                        ("#host/h1", ("a", ""))):
+        open_page(place=place)
+        assert browser.wait("return !document.querySelector('#view [aria-label=Schedule]') ||"
+                            " document.querySelector('#view input[type=range]')")
+        assert want in {(s[0].lower(), s[1]) for s in walk()}, place
     no_complaints()
 
 
@@ -448,7 +594,8 @@ def test_names():
     value = lambda node, key: (node.get(key) or {}).get("value", "")
     used = [n for n in tree if not n.get("ignored") and value(n, "role") in (
         "link", "button", "option", "listbox", "searchbox", "textbox", "progressbar",
-        "application", "navigation", "table", "DisclosureTriangle", "meter")]
+        "application", "navigation", "table", "DisclosureTriangle", "meter", "combobox",
+        "slider", "radio")]
     assert len(used) > 20
     nameless = [value(n, "role") for n in used if not value(n, "name")]
     assert not nameless, nameless

@@ -80,8 +80,9 @@ export function plural(n, one, many = `${one}s`) {
 	return `${count(n)} ${n === 1 ? one : many}`;
 }
 
-export function clock(iso) {
-	return iso ? new Date(iso).toLocaleTimeString([], { hour12: false }) : "";
+// at: an ISO time, or milliseconds.
+export function clock(at) {
+	return at ? new Date(at).toLocaleTimeString([], { hour12: false }) : "";
 }
 
 export function ageText(iso, now) {

@@ -24,26 +24,30 @@ function key(c) {
 	return `${c.in}:${c.out}`;
 }
 
+// What is wrong with intended circuits, by their ports.
+function states(status) {
+	return new Map(["dark", "missing", "pending"].flatMap((state) =>
+		(status?.[state] ?? []).map((c) => [key(c), state])));
+}
+
 // Circuits of one device: those of jobs as intended, joined with how the
-// device differs.
+// device differs. index: in the picture's list.
 function links(picture, marks, place, device, status) {
-	const missing = new Set((status?.missing ?? []).map(key));
-	const pending = new Set((status?.pending ?? []).map(key));
+	const wrong = states(status);
 	const port = (i) => (i >= 0 ? picture.ports[i] : "");
 	const end = (side, n) => (device[side][n - 1] ?? -1);
 	const out = [];
 
-	for (const [at, i, o, tx, rx, job, channel] of picture.circuits ?? []) {
+	(picture.circuits ?? []).forEach(([at, i, o, tx, rx, job, channel], index) => {
 		if (at === place) {
 			const c = { in: i, out: o };
 
-			out.push({ ...c, from: port(tx), to: port(rx),
+			out.push({ ...c, index, from: port(tx), to: port(rx),
 				a: end("in", i), b: end("out", o), channel,
 				job: marks.get(picture.jobs[job]?.name),
-				state: missing.has(key(c)) ? "missing"
-					: pending.has(key(c)) ? "pending" : "as intended" });
+				state: wrong.get(key(c)) ?? "as intended" });
 		}
-	}
+	});
 	for (const c of status?.unexpected ?? []) {
 		out.push({ in: c.in, out: c.out, from: c.from, to: c.to, owner: c.owner,
 			a: end("in", c.in), b: end("out", c.out), state: "unexpected" });
@@ -58,18 +62,10 @@ function hostOfPorts(picture) {
 	return host;
 }
 
-export function isSame(d) {
-	return !d.missing.length && !d.unexpected.length && !d.pending.length &&
-		(!d.program || (d.program.equal && !d.program.unlocked));
-}
-
-function differences(status) {
-	return status.devices.flatMap((d) => [
-		...["missing", "unexpected", "pending"].flatMap((what) =>
-			d[what].map((c) => ({ device: d.name, what, circuit: c }))),
-		...(d.program && d.ever_read && !d.program.equal
-			? [{ device: d.name, what: "program", program: d.program }] : []),
-	]);
+// Ports that a device has out of use, as { side, port, why }; of "port 3" either side.
+export function badPorts(d) {
+	return (d?.unusable ?? []).map((text) => text.match(/^(in|out|port) (\d+) (\w+)$/))
+		.filter(Boolean).map(([, side, port, why]) => ({ side, port: Number(port), why }));
 }
 
 // Draws on what was last told; picture may be of an earlier answer.
@@ -79,11 +75,11 @@ export function derive(state) {
 	const byName = new Map(status.devices.map((d) => [d.name, d]));
 	const devices = (picture?.devices ?? []).map((d, i) => ({
 		...d, place: i, status: byName.get(d.name),
+		faults: (state.faults ?? []).filter((f) => f[0] === d.name).map((f) => f.slice(1)),
 		links: d.kind === "ring" ? []
 			: links(picture, marks, i, d, byName.get(d.name)),
 	}));
 
 	return { state, status, picture, marks, byName, devices,
-		host: picture ? hostOfPorts(picture) : null,
-		differences: differences(status) };
+		host: picture ? hostOfPorts(picture) : null, problems: status.problems };
 }

@@ -1,12 +1,17 @@
-// A ring as a circle with what each job has of it, and its wavelengths as a
-// grid of channels by segments.
+// A ring as a circle: outside the fibre what goes clockwise, inside the other
+// way, for each job a band as high as its share of the channels; failed parts
+// are crossed out.
 import { el, percent, plural, svg } from "/dom.js";
 import { detail, pickable } from "/pick.js";
 import { asTable, filtered } from "/tables.js";
 
-const R = 138;
+const R = 132;
+const HIGH = 34;	// of a band when all channels carry
+export const RESONATOR = 1;	// enum ring_part
+const SPAN = 2;
+export const NODE = 3;
 
-function jobOf(view, index) {
+export function jobOf(view, index) {
 	return view.marks.get(view.picture.jobs?.[index]?.name);
 }
 
@@ -18,35 +23,57 @@ export function hostName(view, device, position) {
 }
 
 // "node03 – node04" of a column, which may be several segments.
-function segmentName(view, device, column) {
+export function segmentName(view, device, column) {
 	const first = column * device.segment_size;
 	const end = Math.min(first + device.segment_size, device.members.length);
 
 	return `${hostName(view, device, first)} – ${hostName(view, device, end)}`;
 }
 
-function rowName(device, row) {
-	const perFibre = device.rows / (2 * device.fibres);
-	const line = Math.floor(row / perFibre);
-	const first = (row % perFibre) * device.row_size;
-	const last = Math.min(first + device.row_size, device.channels) - 1;
-	const fibre = device.fibres > 1 ? ` fibre ${line % device.fibres}` : "";
+// Faults as [part, direction, fibre, node, channel], in words.
+export function faultText(view, device, [part, dir, fibre, node, channel]) {
+	const way = `${dir ? "counter-clockwise" : "clockwise"}${
+		device.fibres > 1 ? ` fibre ${fibre}` : ""}`;
 
-	return `${line < device.fibres ? "clockwise" : "counter-clockwise"}${fibre} channel ${
-		first === last ? first : `${first}–${last}`}`;
+	return part === SPAN ? `${way} cut between ${hostName(view, device, node)} and ${
+		hostName(view, device, node + 1)}`
+		: part === NODE ? `${hostName(view, device, node)} failed`
+			: `${hostName(view, device, node)} ${way} channel ${channel} failed`;
 }
 
-// Per column: mean share over all rows, in each direction.
-function load(device) {
+// Per direction and job: the mean share of its rows that is lit, by column.
+export function profiles(device) {
 	const half = device.rows / 2;
-	const sum = [new Float64Array(device.columns), new Float64Array(device.columns)];
+	const by = [new Map(), new Map()];
 
-	for (const [row, first, n, , share] of device.lit ?? []) {
+	for (const [row, first, n, job, share] of device.lit ?? []) {
+		const jobs = by[row < half ? 0 : 1];
+
+		if (!jobs.has(job)) {
+			jobs.set(job, new Float64Array(device.columns));
+		}
 		for (let c = first; c < first + n; c++) {
-			sum[row < half ? 0 : 1][c] += share / 1000 / half;
+			jobs.get(job)[c] += share / 1000 / half;
 		}
 	}
-	return sum;
+	return by;
+}
+
+// [first column, end, value] of equal neighbours; up to a thousandth.
+export function spans(values) {
+	const out = [];
+
+	for (let c = 0; c < values.length; c++) {
+		const v = Math.round(values[c] * 1000) / 1000;
+		const before = out.at(-1);
+
+		if (before && before[2] === v) {
+			before[1] = c + 1;
+		} else {
+			out.push([c, c + 1, v]);
+		}
+	}
+	return out;
 }
 
 function point(turn, radius) {
@@ -64,23 +91,81 @@ function band(from, to, inner, outer) {
 		`L${point(to, inner)}A${inner} ${inner} 0 0 0 ${point(from, inner)}Z`;
 }
 
-// Thicker where more is lit: clockwise outside the fibre, the other inside.
-function drawSegment(view, device, column, loads) {
-	const n = device.columns ?? device.members.length;
-	const from = column / n;
-	const to = (column + 1) / n;
-	const out = R + 2 + 18 * loads[0][column];
-	const inn = R - 2 - 18 * loads[1][column];
+// The bands of a direction one on the other, each with its letter where it is
+// longest.
+function drawJobs(view, device, jobs, out) {
+	const below = new Float64Array(device.columns);
+	const n = device.columns;
+	const radius = (v) => R + (out ? 2 + HIGH * v : -2 - HIGH * v);
 
-	return svg("g", { class: "segment", "aria-label": segmentText(view, device, column, loads) },
-		svg("path", { class: "hit", d: band(from, to, R - 24, R + 24) }),
-		svg("path", { class: "lit", d: band(from + 0.04 / n, to - 0.04 / n, R, out) }),
-		svg("path", { class: "lit back", d: band(from + 0.04 / n, to - 0.04 / n, inn, R) }));
+	return [...jobs].map(([index, values], k) => {
+		const job = jobOf(view, index) ?? { colour: 7, pattern: 0, letter: "?" };
+		const parts = spans(values).filter((s) => s[2] > 0);
+		const longest = parts.reduce((a, b) => (b[1] - b[0] > a[1] - a[0] ? b : a), parts[0]);
+		let d = "";
+
+		for (const [first, end, v] of parts) {
+			for (const [from, to, base] of spans(below.slice(first, end))) {
+				const a = radius(base);
+				const b = radius(base + v);
+
+				d += band((first + from) / n, (first + to) / n, Math.min(a, b), Math.max(a, b));
+			}
+		}
+		const turn = (longest[0] + (longest[1] - longest[0]) * (k + 0.5) / jobs.size) / n;
+		const middle = Math.floor(turn * n) % n;
+		const [x, y] = point(turn, radius(below[middle] + longest[2] / 2)).split(" ");
+
+		values.forEach((v, c) => {
+			below[c] += v;
+		});
+		return svg("g", { class: `band c${job.colour}` },
+			svg("path", { class: "fill", d }),
+			svg("path", { class: "hatch", d, fill: `url(#hatch-${job.pattern})` }),
+			svg("circle", { class: "plate", cx: x, cy: y, r: 7 }),
+			svg("text", { class: "letter", x, y }, job.letter));
+	});
+}
+
+// A cross where something failed; of several at one place one.
+function drawFaults(device) {
+	const n = device.members.length;
+	const seen = new Map();
+
+	for (const f of device.faults) {
+		seen.set(f[0] === NODE ? `${f[3]}` : `${f[3]} ${f[1]} ${f[0]}`, f);
+	}
+	return [...seen.values()].map(([part, dir, , node]) => {
+		const turn = (node + (part === SPAN ? 0.5 : 0)) / n;
+		const radius = part === NODE ? R : dir ? R - 2 - HIGH / 2 : R + 2 + HIGH / 2;
+		const [x, y] = point(turn, radius).split(" ");
+		const cut = part === SPAN ? band(node / n, (node + 1) / n, Math.min(R, radius * 2 - R),
+			Math.max(R, radius * 2 - R)) : null;
+
+		return svg("g", { class: "fault" }, cut && svg("path", { class: "cut", d: cut }),
+			svg("circle", { class: "plate", cx: x, cy: y, r: 7 }),
+			svg("text", { class: "sign", x, y }, "✕"));
+	});
+}
+
+function sums(jobs, columns) {
+	const sum = new Float64Array(columns);
+
+	for (const values of jobs.values()) {
+		values.forEach((v, c) => {
+			sum[c] += v;
+		});
+	}
+	return sum;
 }
 
 function segmentText(view, device, column, loads) {
+	const size = device.segment_size;
+	const failed = device.faults.filter((f) => Math.floor(f[3] / size) === column)
+		.map((f) => `; ✕ ${faultText(view, device, f)}`).join("");
+
 	return `${segmentName(view, device, column)}: ${percent(loads[0][column])} lit clockwise, ${
-		percent(loads[1][column])} counter-clockwise`;
+		percent(loads[1][column])} counter-clockwise${failed}`;
 }
 
 function short(name) {
@@ -92,38 +177,16 @@ function drawNames(view, device) {
 	const every = Math.ceil(n / 16);
 	const names = [];
 
-	for (let i = 0; i < n; i += every) {
+	for (let i = 0; i < n - every / 2; i += every) {
 		names.push(svg("path", { class: "tick",
-			d: `M${point(i / n, R + 24)}L${point(i / n, R + 28)}` }));
-		const [x, y] = point(i / n, R + 31).split(" ");
+			d: `M${point(i / n, R + HIGH + 4)}L${point(i / n, R + HIGH + 8)}` }));
+		const [x, y] = point(i / n, R + HIGH + 12).split(" ");
 		const side = Math.abs(x) < 20 ? "middle" : x > 0 ? "start" : "end";
 
 		names.push(svg("text", { class: "name", x, y, "text-anchor": side },
 			short(hostName(view, device, i))));
 	}
 	return names;
-}
-
-// What each job has of the ring, one inside the other, with its letter.
-function drawPrograms(view, device) {
-	const n = device.members.length;
-	const programs = device.programs ?? [];
-	const width = Math.min(20, 76 / Math.max(1, programs.length));
-
-	return programs.slice(0, 16).map((p, i) => {
-		const job = jobOf(view, p.job);
-		const outer = R - 30 - i * (width + 2);
-		const from = p.first_node / n;
-		const to = (p.first_node + p.nodes) / n;
-		const d = band(from, to, outer - width, outer);
-		const [x, y] = point((from + to) / 2, outer - width / 2).split(" ");
-
-		return job && svg("g", { class: `band c${job.colour}` },
-			svg("path", { class: "fill", d }),
-			svg("path", { class: "hatch", d, fill: `url(#hatch-${job.pattern})` }),
-			svg("circle", { class: "plate", cx: x, cy: y, r: 8 }),
-			svg("text", { class: "letter", x, y }, job.letter));
-	});
 }
 
 function programsTable(view, device) {
@@ -144,167 +207,52 @@ function programsTable(view, device) {
 		"No program.", (p) => jobOf(view, p.job)?.name ?? "");
 }
 
-export function drawRing(view, device, open) {
-	const loads = load(device);
-	const items = [];
-	const box = detail("Segments: arrow keys or pointer.");
+function mean(values) {
+	return values.length ? values.reduce((a, b) => a + b, 0) / values.length : 0;
+}
+
+// The circle alone; items: its segments, for those who look closer.
+export function ringPicture(view, device, items = []) {
+	const jobs = profiles(device);
+	const loads = jobs.map((j) => sums(j, device.columns ?? 0));
+	const used = device.lit ? [`↻ ${percent(mean(loads[0]))}`, `↺ ${percent(mean(loads[1]))}`]
+		: ["no program"];
 
 	for (let c = 0; c < (device.columns ?? 0); c++) {
-		items.push(drawSegment(view, device, c, loads));
-		items[c].setAttribute("data-key", `${device.name} ${c}`);
+		items.push(svg("g", { class: "segment", "data-key": `${device.name} ${c}`,
+			"aria-label": segmentText(view, device, c, loads) },
+		svg("path", { class: "hit", d: band(c / device.columns, (c + 1) / device.columns,
+			R - HIGH - 4, R + HIGH + 4) })));
 	}
-	const picture = svg("svg", { viewBox: "-214 -190 428 380", class: "ring",
-		role: items.length ? "listbox" : "img",
-		"aria-label": `${device.name}: a ring of ${device.members.length} hosts` },
-		svg("circle", { class: "fibre", r: R }), drawPrograms(view, device),
-		items, drawNames(view, device),
-		items.length ? null : svg("text", { class: "name middle", x: 0, y: 0 }, "no program"));
+	return svg("svg", { viewBox: "-222 -190 444 380", class: "ring", role: "img",
+		"aria-label": `${device.name}: a ring of ${device.members.length} hosts, lit ${
+			used.join(", ")}` },
+	svg("circle", { class: "fibre", r: R }),
+	device.lit ? [drawJobs(view, device, jobs[0], true), drawJobs(view, device, jobs[1], false)]
+		: null,
+	drawFaults(device), items, drawNames(view, device),
+	used.map((text, i) => svg("text", { class: "name middle large", x: 0,
+		y: (i - (used.length - 1) / 2) * 20 }, text)));
+}
 
-	pickable(picture, items, { right: 1, down: 1, round: true }, (i) => {
-		box.replaceChildren(el("p", {}, segmentText(view, device, i, loads)));
-	});
+export function drawRing(view, device, open) {
+	const items = [];
+	const picture = ringPicture(view, device, items);
+	const box = detail(items.length ? "Segments: arrow keys or pointer." : "");
+
+	if (items.length) {
+		picture.setAttribute("role", "listbox");
+		pickable(picture, items, { right: 1, down: 1, round: true }, (i) => {
+			box.replaceChildren(el("p", {}, items[i].getAttribute("aria-label")));
+		});
+	}
 	return [picture, el("p", { class: "hint" }, `${plural(device.members.length, "host")}, ${
 		plural(device.channels, "channel")}, ${plural(device.fibres, "fibre")} each way`),
+	device.faults.length ? el("ul", { class: "faults" }, device.faults.slice(0, 6).map((f) =>
+		el("li", {}, el("span", { class: "badge bad" }, "✕ "), faultText(view, device, f)))) : "",
+	device.faults.length > 6 ? el("p", { class: "hint" }, `and ${device.faults.length - 6} more`)
+		: "",
 	box, asTable(device.name, open, () => programsTable(view, device))];
-}
-
-// ---- wavelengths ----
-
-const LETTER = 5;	// about as wide as one of a label
-const CELL = 10;	// units of the drawing
-const SIDE = 46;	// for the names of the rows
-
-// The more rows, the lower they are.
-function height(device) {
-	return device.rows <= 40 ? 12 : device.rows <= 80 ? 8 : 5;
-}
-
-// The letter stands where a job begins in a row.
-function drawRun(view, device, [row, first, n, job, share], i) {
-	const before = device.lit[i - 1];
-	const begins = !before || before[0] !== row || before[3] !== job ||
-		before[1] + before[2] !== first;
-	const m = jobOf(view, job);
-	const tall = height(device);
-	const at = { x: SIDE + first * CELL, y: row * tall + tall / 12, width: n * CELL - 0.6,
-		height: tall * 5 / 6 };
-
-	return svg("g", { class: `run c${m?.colour ?? 0}` },
-		svg("rect", { ...at, class: "fill", "fill-opacity": (0.15 + 0.6 * share / 1000).toFixed(2) }),
-		svg("rect", { ...at, class: "hatch", fill: `url(#hatch-${m?.pattern ?? 0})` }),
-		begins && tall > 9 ? svg("text", { class: "letter small", x: at.x + 5, y: at.y + at.height / 2 },
-			m?.letter ?? "?") : null,
-		svg("rect", { x: at.x, y: at.y + at.height - tall / 6, height: tall / 6, class: "share",
-			width: Math.max(0.5, at.width * share / 1000).toFixed(1) }));
-}
-
-function rowLabel(device, row) {
-	const tall = height(device);
-	const perFibre = device.rows / (2 * device.fibres);
-	const line = Math.floor(row / perFibre);
-	const arrow = line < device.fibres ? "↻" : "↺";
-	const fibre = device.fibres > 1 ? `${line % device.fibres}.` : "";
-
-	return row % Math.ceil(10 / tall) ? null : svg("text", { class: "label", x: SIDE - 4,
-		y: row * tall + tall / 2 },
-		`${arrow} ${fibre}${(row % perFibre) * device.row_size}`);
-}
-
-// The run under a cell: what is lit there.
-function cellText(view, device, row, column) {
-	const run = device.lit.find(([r, first, n]) =>
-		r === row && column >= first && column < first + n);
-	const job = run && jobOf(view, run[3]);
-
-	return `${rowName(device, row)}, ${segmentName(view, device, column)}: ${run
-		? `${job?.letter} ${job?.name}, lit ${percent(run[4] / 1000)} of its steps` : "dark"}`;
-}
-
-function runsTable(view, device) {
-	const columns = [
-		{ name: "Channel", cell: (r) => rowName(device, r[0]) },
-		{ name: "From", cell: (r) => hostName(view, device, r[1] * device.segment_size) },
-		{ name: "To", cell: (r) => hostName(view, device, (r[1] + r[2]) * device.segment_size) },
-		{ name: "Job", cell: (r) => `${jobOf(view, r[3])?.letter} ${jobOf(view, r[3])?.name}` },
-		{ name: "Lit", number: true, cell: (r) => percent(r[4] / 1000) },
-	];
-
-	return filtered(columns, device.lit, `Wavelengths of ${device.name}`, "All dark.",
-		(r) => columns.map((c) => c.cell(r)).join(" "));
-}
-
-function placeCursor(cursor, x, y) {
-	cursor.setAttribute("x", x);
-	cursor.setAttribute("y", y);
-	cursor.removeAttribute("visibility");
-}
-
-// One element with a cursor of its own: thousands of cells need no elements.
-function explore(picture, view, device, cursor, box) {
-	let row = 0;
-	let column = 0;
-	const show = (r, c) => {
-		row = Math.max(0, Math.min(device.rows - 1, r));
-		column = (c + device.columns) % device.columns;
-		placeCursor(cursor, SIDE + column * CELL - 1, row * height(device));
-		box.replaceChildren(el("p", {}, cellText(view, device, row, column)));
-	};
-
-	picture.addEventListener("focus", () => show(row, column));
-	picture.addEventListener("keydown", (e) => {
-		const move = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0],
-			ArrowUp: [-1, 0] }[e.key];
-
-		if (move && !e.altKey && !e.ctrlKey && !e.metaKey) {
-			show(row + move[0], column + move[1]);
-			e.preventDefault();
-		}
-	});
-	picture.addEventListener("pointermove", (e) => {
-		const at = picture.getBoundingClientRect();
-		const scale = (SIDE + device.columns * CELL) / at.width;
-		const c = Math.floor(((e.clientX - at.left) * scale - SIDE) / CELL);
-
-		if (c >= 0 && c < device.columns) {
-			show(Math.floor((e.clientY - at.top) * scale / height(device)), c);
-		}
-	});
-}
-
-function columnNames(view, device) {
-	const all = Array.from({ length: device.columns },
-		(_, c) => hostName(view, device, c * device.segment_size));
-	const longest = Math.max(...all.map((name) => name.length));
-	const every = Math.ceil(Math.max(device.columns / 12, (longest + 1) * LETTER / CELL));
-
-	return all.map((name, c) => c % every ? null
-		: svg("text", { class: "label start", x: SIDE + c * CELL,
-			y: device.rows * height(device) + 9 }, name));
-}
-
-export function drawGrid(view, device, open) {
-	const box = detail("Channels down, segments across: arrow keys or pointer.");
-	const cursor = svg("rect", { class: "cursor", width: CELL + 1.4, height: height(device),
-		visibility: "hidden" });
-	const width = SIDE + device.columns * CELL;
-	const ground = device.rows * height(device);
-	const picture = svg("svg", { viewBox: `0 0 ${width} ${ground + 14}`,
-		width: Math.round(1.6 * width), class: "grid", tabindex: "0",
-		role: "application", "aria-roledescription": "grid of wavelengths",
-		"aria-label": `${device.name}: ${plural(device.rows, "channel")} by ${
-			plural(device.columns, "segment")}, arrow keys look at one`,
-		"data-key": `grid ${device.name}` },
-		svg("rect", { class: "ground", x: SIDE, y: 0, width: device.columns * CELL,
-			height: ground }),
-		device.lit.map((run, i) => drawRun(view, device, run, i)),
-		Array.from({ length: device.rows }, (_, r) => rowLabel(device, r)),
-		columnNames(view, device), cursor);
-
-	explore(picture, view, device, cursor, box);
-	return el("article", { class: "card" }, el("h3", {}, device.name),
-		device.whole ? "" : el("p", { class: "hint" }, "The first steps of its programs only."),
-		el("div", { class: "scroll wide" }, picture), box,
-		asTable(`grid ${device.name}`, open, () => runsTable(view, device)));
 }
 
 export function hatches() {

@@ -1,15 +1,17 @@
 // The sections of the page, each from what was last told.
 import { age, badge, clock, count, duration, el, percent, plural, replace, setBadge }
 	from "/dom.js";
-import { isSame } from "/model.js";
-import { drawGrid, drawRing } from "/rings.js";
-import { drawSwitch } from "/switches.js";
+import { drawLanes } from "/lanes.js";
+import { drawRing, ringPicture } from "/rings.js";
+import { linkTo } from "/route.js";
+import { drawSwitch, switchPicture } from "/switches.js";
 import { filtered, table } from "/tables.js";
+import { HEALTH, deviceBadge, eventsTable, markOf, problemsTable, timeNow } from "/views.js";
 
 const opened = new Set();	// tables that are open
 const STATES = { ready: "good", changing: "busy", reading: "busy", empty: "none",
 	interrupted: "bad" };
-const HEALTH = { up: "good", degraded: "warn", down: "bad", unverified: "none" };
+const FULL = 6;		// devices that are drawn with all names
 const PROOFS = ["unverified", "acked", "read-back", "settled", "measured"];
 
 function body(id) {
@@ -36,7 +38,7 @@ function facts(view) {
 			`of ${status.jobs.length} up`),
 		status.links ? fact("ports with light", status.links.good,
 			`of ${status.links.expected} as intended`) : "",
-		fact("differences", count(view.differences.length)),
+		fact("problems", count(view.problems.length)),
 		status.last_change ? fact("last change", status.last_change.id,
 			status.last_change.outcome) : "",
 	];
@@ -90,9 +92,28 @@ function lastChange(change) {
 	age(change.ended_at ?? change.started_at)) : null;
 }
 
+// How long it still takes, as devices and the plan tell.
+function timeLeft(ns) {
+	const s = ns / 1e9;
+
+	return s >= 120 ? `about ${Math.round(s / 60)} min left` : `about ${Math.ceil(s)} s left`;
+}
+
+// What a change does to jobs, as it was planned.
+function gains(jobs) {
+	const time = (ns) => (ns === null || ns === undefined ? "–" : duration(ns));
+	const mine = jobs.filter((j) => j.gain && j.gain.effect !== "stays");
+
+	return mine.length ? el("ul", { class: "gains", "aria-label": "What jobs gain" },
+		mine.map((j) => el("li", {}, linkTo("job", j.name), ` ${j.gain.effect}: ${
+			time(j.gain.before_ns)} → ${time(j.gain.after_ns)}${j.gain.down_ns
+			? `, without light for ${duration(j.gain.down_ns)}` : ""}`))) : "";
+}
+
 export function renderChange(view) {
 	const p = view.state.progress;
 	const { status } = view;
+	const now = status.progress ?? p;
 	const confirm = status.confirm && el("p", {}, badge("warn", "waits for confirmation"),
 		` change ${status.confirm.change} is rolled back at ${clock(status.confirm.deadline_at)}`);
 
@@ -102,9 +123,11 @@ export function renderChange(view) {
 		return;
 	}
 	replace(body("change"), confirm ?? "", changeHead(p),
-		el("div", { class: "meter" }, el("progress", { max: Math.max(1, p.total),
-			value: p.total ? p.done : p.running ? 0 : 1, "aria-label": "Steps done" }),
-		el("span", { class: "number" }, `${p.done} of ${p.total}`)),
+		el("div", { class: "meter" }, el("progress", { max: Math.max(1, now.total),
+			value: now.total ? now.done : p.running ? 0 : 1, "aria-label": "Steps done" }),
+		el("span", { class: "number" }, `${now.done} of ${now.total}${
+			p.running && now.eta_ns ? `, ${timeLeft(now.eta_ns)}` : ""}`)),
+		p.running ? gains(status.jobs) : "",
 		el("ol", { class: "lines scroll", tabindex: "0", "data-key": "change lines",
 			"aria-label": "Steps of the change, newest first" },
 		[...p.lines].reverse().map(changeLine)));
@@ -112,23 +135,29 @@ export function renderChange(view) {
 
 // ---- pictures ----
 
-function markOf(mark) {
-	return el("span", { class: `mark c${mark.colour} p${mark.pattern}`, "aria-hidden": "true" },
-		mark.letter);
-}
+// Large where there are few; what carries nothing and is well is only named.
+function card(view, device, full) {
+	const ring = device.kind === "ring";
 
-function deviceBadge(d) {
-	return !d ? badge("none", "not known")
-		: !d.driver ? badge("none", "moved by hand")
-		: !d.reachable ? badge("bad", d.ever_read ? "does not answer" : "never read")
-		: !isSame(d) ? badge("warn", "not as intended") : badge("good", d.proof);
-}
-
-function card(view, device) {
 	return el("article", { class: "card", "aria-label": `${device.kind} ${device.name}` },
-		el("h3", {}, device.name, el("small", {}, device.kind), deviceBadge(device.status)),
-		device.kind === "ring" ? drawRing(view, device, opened)
-			: drawSwitch(view, device, opened));
+		el("h3", {}, linkTo("device", device.name), el("small", {}, device.kind),
+			deviceBadge(view, device.status)),
+		full ? ring ? drawRing(view, device, opened) : drawSwitch(view, device, opened)
+			: ring ? ringPicture(view, device) : switchPicture(view, device));
+}
+
+function isIdle(view, d) {
+	return !d.links.length && !d.lit && !view.problems.some((p) => p.device === d.name);
+}
+
+function cards(view) {
+	const full = view.devices.length <= FULL;
+	const idle = full ? [] : view.devices.filter((d) => isIdle(view, d));
+
+	return [el("div", { class: `cards${full ? "" : " compact"}` },
+		view.devices.filter((d) => !idle.includes(d)).map((d) => card(view, d, full))),
+	idle.length ? el("p", { class: "idle" }, `${plural(idle.length, "device")} without circuits: `,
+		idle.flatMap((d, i) => [i ? ", " : "", linkTo("device", d.name)])) : ""];
 }
 
 export function renderPictures(view) {
@@ -138,11 +167,11 @@ export function renderPictures(view) {
 
 	replace(legend, [...view.marks.values()].map((m) =>
 		el("li", {}, markOf(m), el("span", { class: `dash c${m.colour} d${m.pattern}` },
-			dashSample()), m.name)));
+			dashSample()), linkTo("job", m.name))));
 	replace(body("fabric"), !picture ? el("p", { class: "nothing" }, "No fabric is known yet.")
-		: picture.too_large ? el("p", { class: "nothing" }, "Too large to be drawn.")
-			: view.devices.map((d) => card(view, d)));
-	replace(body("light"), rings.length ? rings.map((d) => drawGrid(view, d, opened))
+		: picture.too_large ? el("p", { class: "nothing" }, "Too large to be drawn.") : cards(view));
+	replace(body("light"), rings.length ? rings.map((d) => el("article", { class: "card" },
+		el("h3", {}, linkTo("device", d.name)), drawLanes(view, d)))
 		: el("p", { class: "nothing" }, "No ring carries a program."));
 }
 
@@ -162,8 +191,8 @@ function dashSample() {
 
 export function renderJobs(view) {
 	const columns = [
-		{ name: "Job", cell: (j) => el("span", { "data-job": j.name },
-			markOf(view.marks.get(j.name)), " ", j.name) },
+		{ name: "Job", cell: (j) => el("span", {}, markOf(view.marks.get(j.name)), " ",
+			linkTo("job", j.name)) },
 		{ name: "Health", cell: (j) => badge(HEALTH[j.health] ?? "none", j.health) },
 		{ name: "Proof", cell: (j) => j.proof },
 		{ name: "Collective", cell: (j) => j.collective },
@@ -171,15 +200,19 @@ export function renderJobs(view) {
 		{ name: "Topology", cell: (j) => j.topology },
 		{ name: "Hosts", number: true, cell: (j) => count(j.nodes) },
 		{ name: "Steps", number: true, cell: (j) => count(j.steps) },
-		{ name: "Time", number: true, cell: (j) => duration(j.time_ns) },
+		{ name: "Rate", number: true, cell: (j) => percent(j.rate) },
+		{ name: "Time now", number: true, cell: timeNow },
+		{ name: "When whole", number: true, cell: (j) => duration(j.whole_time_ns) },
 		{ name: "Bound", number: true, cell: (j) => duration(j.bound_ns) },
 		{ name: "Gap", number: true, cell: (j) => percent(j.gap) },
-		{ name: "Rate", number: true, cell: (j) => percent(j.degradation ? j.degradation.rate : 1) },
 	];
 	const { requests } = view.state;
 
 	replace(body("jobs"), ...filtered(columns, view.status.jobs, "Jobs",
-		view.status.fabric ? "No jobs." : "No fabric.", (j) => `${j.name} ${j.collective}`),
+		!view.status.jobs_known && !view.status.jobs_problem ? "They are being planned."
+			: view.status.fabric ? "No jobs." : "No fabric.", (j) => `${j.name} ${j.collective}`),
+	view.status.jobs_known || !view.status.jobs.length ? "" : el("p", { class: "hint" },
+		"As before the change, until they are planned again."),
 	requests.length ? [el("h3", {}, "Asked for by orchestrators"), renderRequests(requests)]
 		: "");
 }
@@ -216,9 +249,9 @@ function programText(p) {
 
 export function renderDevices(view) {
 	const columns = [
-		{ name: "Device", cell: (d) => el("span", { "data-device": d.name }, d.name) },
+		{ name: "Device", cell: (d) => linkTo("device", d.name) },
 		{ name: "Kind", cell: (d) => d.kind },
-		{ name: "Health", cell: deviceBadge },
+		{ name: "Health", cell: (d) => deviceBadge(view, d) },
 		{ name: "Proof", cell: proof },
 		{ name: "Read", cell: (d) => age(d.read_at) },
 		{ name: "Circuits", number: true, cell: (d) => count(d.circuits) },
@@ -236,34 +269,12 @@ export function renderDevices(view) {
 		(d) => `${d.name} ${d.driver} ${d.address} ${d.problem}`));
 }
 
-const WOULD = { missing: ["warn", "makes it"], unexpected: ["warn", "not intended"],
-	pending: ["busy", "in an open change"], program: ["warn", "loads it"] };
-
-export function renderDifferences(view) {
-	const ports = (c) => (c.from || c.to ? `${c.from || "?"} → ${c.to || "?"}` : "");
-	const columns = [
-		{ name: "Device", cell: (x) => x.device },
-		{ name: "What", cell: (x) => `${x.what === "program" ? `program ${
-			programText(x.program)}` : x.what}` },
-		{ name: "Circuit", cell: (x) => (x.circuit ? `in ${x.circuit.in} → out ${x.circuit.out}`
-			: `${x.program.wanted_steps} steps`) },
-		{ name: "Ports", cell: (x) => (x.circuit ? ports(x.circuit) : "") },
-		{ name: "An apply", cell: (x) => badge(...WOULD[x.what]) },
-		{ name: "Owner", cell: (x) => x.circuit?.owner ?? "" },
-	];
-
-	replace(body("differences"), ...filtered(columns, view.differences, "Differences",
-		"None: every device that was read is as intended.",
-		(x) => `${x.device} ${x.what} ${x.circuit ? ports(x.circuit) : ""}`));
+export function renderProblems(view) {
+	replace(body("problems"), ...problemsTable(view, view.problems,
+		"None: all that was read is as intended."));
 }
 
 export function renderEvents(view) {
-	const columns = [
-		{ name: "When", cell: (e) => el("time", { datetime: e.at, title: e.at }, clock(e.at)) },
-		{ name: "What", cell: (e) => e.kind.replaceAll("-", " ") },
-		{ name: "Told", cell: (e) => e.text },
-	];
-
-	replace(body("events"), table(columns, view.state.events, "Events, newest first",
+	replace(body("events"), eventsTable(view.state.events,
 		"Nothing has happened since weftd started."));
 }

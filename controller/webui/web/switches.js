@@ -1,6 +1,6 @@
 // A switch as a circle: hosts round it, a line for each connection.
 import { badge, el, plural, svg } from "/dom.js";
-import { TRUNK } from "/model.js";
+import { TRUNK, badPorts } from "/model.js";
 import { detail, pickable } from "/pick.js";
 import { asTable, filtered } from "/tables.js";
 
@@ -72,15 +72,16 @@ function bend(a, b) {
 		by: [(ax + bx) / 2 * pull, (ay + by) / 2 * pull] };
 }
 
-const SIGNS = { missing: "✕", unexpected: "!", pending: "…" };
+const SIGNS = { missing: "✕", dark: "✕", unexpected: "!", pending: "…" };
 
 function thick(n) {
 	return (1.4 + 0.6 * Math.min(5, Math.log2(n))).toFixed(1);
 }
 
 // The line itself; an arrow where light goes one way only, a sign where the
-// device is not as intended.
-function drawLine(line, angle) {
+// device is not as intended. carry: what circuits carry in a step, in
+// thousandths of the fullest, by their number in the picture; or undefined.
+function drawLine(line, angle, carry) {
 	const { from, to, by } = bend(angle(line.a), angle(line.b));
 	const { job, state } = line.links[0];
 	const middle = from.map((v, i) => (v + 2 * by[i] + to[i]) / 4);
@@ -89,11 +90,13 @@ function drawLine(line, angle) {
 	const sign = SIGNS[state] && svg("text", { class: "sign", x: middle[0].toFixed(1),
 		y: middle[1].toFixed(1) }, SIGNS[state]);
 	const style = state === "unexpected" ? "external" : `c${job.colour} d${job.pattern}`;
+	const carried = carry && Math.max(...line.links.map((l) => carry.get(l.index) ?? 0));
+	const width = thick(line.links.length) * (carry ? 0.6 + carried / 1000 : 1);
 
-	return svg("g", { class: `line ${style} ${state.replace(" ", "-")}` },
-		svg("path", { d: `M${xy(from)}Q${xy(by)} ${xy(to)}`,
-			"stroke-width": thick(line.links.length) }),
-		head, sign);
+	return svg("g", { class: `line ${style} ${state.replace(" ", "-")} ${
+		carry ? carried ? "carries" : "idle" : ""}` },
+	svg("path", { d: `M${xy(from)}Q${xy(by)} ${xy(to)}`, "stroke-width": width.toFixed(1) }),
+	head, sign);
 }
 
 function arc(from, to, radius) {
@@ -109,7 +112,21 @@ function shortName(name) {
 	return more ? `${text} …` : text;
 }
 
-function drawPlace(name, i, n, lines) {
+// The places of ports that are out of use: their names and why.
+function badPlaces(view, device, place) {
+	const bad = new Map();
+
+	for (const { side, port, why } of badPorts(device.status)) {
+		const list = side === "out" ? device.out : device.in;
+		const at = place.of(list[port - 1] ?? -1);
+		const name = view.picture.ports[list[port - 1]];
+
+		bad.set(at, [...bad.get(at) ?? [], `${side} ${port}${name ? ` (${name})` : ""} ${why}`]);
+	}
+	return bad;
+}
+
+function drawPlace(name, i, n, lines, bad) {
 	const step = 2 * Math.PI / n;
 	const [x, y] = point(i * step, R + 10);
 	const turn = (i * step * 180 / Math.PI + 270) % 360;
@@ -117,16 +134,19 @@ function drawPlace(name, i, n, lines) {
 	const every = Math.ceil(n / 36);
 	const uses = lines.filter((l) => l.a === i || l.b === i)
 		.reduce((sum, l) => sum + l.links.length, 0);
-	const text = i % every ? null : svg("text", { class: "name", x: 0, y: 0,
-		"text-anchor": flip ? "end" : "start",
-		transform: `translate(${xy([x, y])}) rotate(${(flip ? turn - 180 : turn).toFixed(1)})` },
-		shortName(name));
+	const isNamed = bad || (i % every === 0 && (i === 0 || n - i > every / 2));
+	const text = !isNamed ? null
+		: svg("text", { class: "name", x: 0, y: 0, "text-anchor": flip ? "end" : "start",
+			transform: `translate(${xy([x, y])}) rotate(${
+				(flip ? turn - 180 : turn).toFixed(1)})` },
+		bad ? flip ? `${shortName(name)} ✕` : `✕ ${shortName(name)}` : shortName(name));
 
-	return svg("g", { class: uses ? "place" : "place dark",
-		"aria-label": `${name}, ${plural(uses, "circuit")}` },
-		svg("path", { class: "rim", d: arc((i - 0.42) * step, (i + 0.42) * step, R) }),
-		svg("path", { class: "reach", d: arc((i - 0.5) * step, (i + 0.5) * step, R + 4) }),
-		text);
+	return svg("g", { class: `place${uses ? "" : " unused"}${bad ? " failed" : ""}`,
+		"aria-label": `${name}, ${plural(uses, "circuit")}${
+			bad ? `; ✕ ${bad.join(", ")}` : ""}` },
+	svg("path", { class: "rim", d: arc((i - 0.42) * step, (i + 0.42) * step, R) }),
+	svg("path", { class: "reach", d: arc((i - 0.5) * step, (i + 0.5) * step, R + 4) }),
+	text);
 }
 
 function linkText(l) {
@@ -141,7 +161,7 @@ function tell(box, name, links) {
 		return el("li", {}, el("b", {}, ports), ` ${device} · ${job} · ${state}`);
 	});
 
-	box.replaceChildren(el("p", {}, el("b", {}, name), `: ${plural(links.length, "circuit")}`),
+	box.replaceChildren(el("p", {}, el("b", {}, name)),
 		el("ul", {}, rows), links.length > SHOWN
 			? el("p", { class: "quiet" }, `and ${links.length - SHOWN} more, see the table`)
 			: "");
@@ -160,13 +180,55 @@ export function linksTable(device) {
 		(l) => linkText(l).join(" "));
 }
 
-export function drawSwitch(view, device, open) {
+// Names beside those of failed ports would overlap theirs.
+function clearNames(items, bad, n) {
+	const every = Math.ceil(n / 36);
+
+	for (const at of bad.keys()) {
+		for (let k = 1; k < every; k++) {
+			for (const i of [(at + k) % n, (at - k + n) % n]) {
+				if (!bad.has(i)) {
+					items[i].querySelector("text")?.remove();
+				}
+			}
+		}
+	}
+}
+
+// The circle: its places, and its lines as drawn.
+function chords(view, device) {
 	const place = places(view, device);
 	const lines = bundle(device, place);
 	const n = place.names.length;
-	const angle = (i) => i * 2 * Math.PI / n;
-	const drawn = lines.map((l) => drawLine(l, angle));
-	const items = place.names.map((name, i) => drawPlace(name, i, n, lines));
+	const bad = badPlaces(view, device, place);
+	const drawn = lines.map((l) => drawLine(l, (i) => i * 2 * Math.PI / n, device.carry));
+	const items = place.names.map((name, i) => drawPlace(name, i, n, lines, bad.get(i)));
+
+	clearNames(items, bad, n);
+	return { place, lines, drawn, items };
+}
+
+function summary(device) {
+	const odd = device.links.filter((l) => l.state !== "as intended").length;
+	const bad = badPorts(device.status).length;
+
+	return [`${plural(device.links.length, "circuit")} `,
+		odd ? badge("warn", `${odd} not as intended `) : "",
+		bad ? badge("bad", `${plural(bad, "port")} out of use`) : ""];
+}
+
+// Without names: one among many.
+export function switchPicture(view, device) {
+	const { drawn, items } = chords(view, device);
+
+	items.forEach((g) => g.querySelectorAll("text").forEach((t) => t.remove()));
+	return [svg("svg", { viewBox: "-142 -142 284 284", class: "chords small", role: "img",
+		"aria-label": `${device.name}: ${summary(device).map((x) => x.textContent ?? x).join("")}` },
+	drawn, items), el("p", { class: "hint" }, summary(device))];
+}
+
+export function drawSwitch(view, device, open) {
+	const { place, lines, drawn, items } = chords(view, device);
 	const box = detail("Hosts: arrow keys or pointer.");
 	const picture = svg("svg", { viewBox: "-200 -200 400 400", role: "listbox",
 		"aria-label": `${device.name}: hosts and their circuits`, class: "chords" },
@@ -176,13 +238,10 @@ export function drawSwitch(view, device, open) {
 	pickable(picture, items, { right: 1, down: 1, round: true }, (i) => {
 		picture.classList.add("picked");
 		lines.forEach((l, k) => drawn[k].classList.toggle("on", l.a === i || l.b === i));
-		tell(box, place.names[i], lines.filter((l) => l.a === i || l.b === i)
+		tell(box, items[i].getAttribute("aria-label"), lines.filter((l) => l.a === i || l.b === i)
 			.flatMap((l) => l.links));
 	});
-	const odd = device.links.filter((l) => l.state !== "as intended").length;
-
-	return [n ? picture : el("p", { class: "nothing" }, "Nothing is connected to it."),
-		el("p", { class: "hint" }, `${plural(device.links.length, "circuit")} `,
-			odd ? badge("warn", `${odd} not as intended`) : ""),
+	return [items.length ? picture : el("p", { class: "nothing" }, "Nothing is connected to it."),
+		el("p", { class: "hint" }, summary(device)),
 		box, asTable(device.name, open, () => linksTable(device))];
 }

@@ -1,0 +1,224 @@
+// One device, one job, one host: all that is known of it, with links to the
+// others.
+import { age, badge, clock, count, duration, el, percent, plural } from "/dom.js";
+import { drawGrid } from "/grid.js";
+import { drawLanes } from "/lanes.js";
+import { drawPlayer } from "/player.js";
+import { drawRing } from "/rings.js";
+import { linkTo } from "/route.js";
+import { drawSwitch } from "/switches.js";
+import { filtered, table } from "/tables.js";
+
+export const HEALTH = { up: "good", changing: "busy", degraded: "warn", down: "bad", unverified: "none" };
+
+const opened = new Set();	// tables that are open
+
+export function markOf(mark) {
+	return el("span", { class: `mark c${mark.colour} p${mark.pattern}`, "aria-hidden": "true" },
+		mark.letter);
+}
+
+// By the same list as everything that tells of problems.
+export function deviceBadge(view, d) {
+	const mine = view.problems.filter((p) => p.device === d?.name);
+
+	return !d ? badge("none", "not known")
+		: !d.driver ? badge("none", "moved by hand")
+		: !d.ever_read ? badge("bad", "never read")
+		: mine.length ? badge(d.reachable ? "warn" : "bad", `${words(mine[0].kind)}${
+			mine.length > 1 ? ` and ${mine.length - 1} more` : ""}`)
+		: badge("good", d.proof);
+}
+
+function words(kind) {
+	return kind.replaceAll("-", " ");
+}
+
+// One list for all who tell of problems: as weftd has it.
+export function problemsTable(view, problems, nothing) {
+	const columns = [
+		{ name: "What", cell: (p) => badge(p.kind === "job-down" ||
+			p.kind === "device-unreachable" ? "bad" : "warn", words(p.kind)) },
+		{ name: "Where", cell: (p) => (p.device ? linkTo("device", p.device)
+			: p.job ? linkTo("job", p.job) : "hosts") },
+		{ name: "Told", cell: (p) => p.text },
+	];
+
+	return filtered(columns, problems, "Problems", nothing, (p) => `${p.kind} ${p.text}`);
+}
+
+export function eventsTable(events, nothing) {
+	const columns = [
+		{ name: "When", cell: (e) => clock(e.at_ns / 1e6) },
+		{ name: "What", cell: (e) => words(e.kind) },
+		{ name: "Told", cell: (e) => e.text },
+	];
+
+	return table(columns, events, "Events, newest first", nothing);
+}
+
+function facts(list) {
+	return el("dl", { class: "facts small" }, list.filter(Boolean).map(([name, value, note]) =>
+		el("div", {}, el("dt", {}, name), el("dd", {}, value,
+			note ? el("small", {}, ` ${note}`) : ""))));
+}
+
+function part(title, ...content) {
+	return el("section", { "aria-label": title }, el("h3", {}, title), content);
+}
+
+// A place for charts of these kinds; page.js fills it.
+function history(kinds, of) {
+	return part("History", el("div", { "data-history": kinds, "data-of": of }));
+}
+
+function eventsOf(view, what, name) {
+	const mine = view.state.events.filter((e) => e[what] === name || (what === "job" &&
+		e.text.includes(`job ${name}:`)));
+
+	return part("Events", eventsTable(mine, "None of the newest events is about it."));
+}
+
+function problemsOf(view, what, name) {
+	const mine = view.problems.filter((p) => p[what] === name);
+
+	return part("Problems", problemsTable(view, mine, "None."));
+}
+
+function list(items) {
+	return items.flatMap((x, i) => (i ? [", ", x] : [x]));
+}
+
+// ---- a device ----
+
+function jobsOn(device) {
+	return [...new Set([...device.links ?? []].map((l) => l.job?.name).filter(Boolean))];
+}
+
+function deviceFacts(view, device, status) {
+	const jobs = device.kind === "ring" ? (device.programs ?? []).map((p) =>
+		view.picture.jobs[p.job]?.name).filter(Boolean) : jobsOn(device);
+
+	return facts([
+		["jobs", jobs.length ? list(jobs.map((j) => linkTo("job", j))) : "none"],
+		device.kind === "ring" ? ["program", status?.program?.loaded
+			? `${status.program.loaded_steps} steps` : "none"]
+			: ["circuits", count(status?.circuits ?? device.links.length)],
+		["read", age(status?.read_at)],
+		["proof", status?.proof ?? "unknown"],
+		status?.driver ? ["driver", status.driver, status.address] : null,
+		status?.identity ? ["says it is", status.identity] : null,
+		status?.switching ? ["switching", duration(status.switching.median_ns)] : null,
+	]);
+}
+
+function oddCircuits(status) {
+	const odd = ["missing", "dark", "unexpected", "pending"].flatMap((what) =>
+		(status?.[what] ?? []).map((c) => ({ what, ...c })));
+	const columns = [
+		{ name: "What", cell: (c) => c.what },
+		{ name: "Circuit", cell: (c) => `in ${c.in} → out ${c.out}` },
+		{ name: "Ports", cell: (c) => (c.from || c.to ? `${c.from || "?"} → ${c.to || "?"}` : "") },
+		{ name: "Owner", cell: (c) => c.owner },
+	];
+
+	return odd.length ? part("Circuits that are not as intended", filtered(columns, odd,
+		"Circuits that are not as intended", "None.", (c) => `${c.what} ${c.from} ${c.to}`)) : "";
+}
+
+export function deviceView(view, name) {
+	const device = view.devices.find((d) => d.name === name);
+	const status = view.byName.get(name);
+
+	if (!device) {
+		return status ? [facts([["health", deviceBadge(view, status)]]), problemsOf(view, "device", name)]
+			: null;
+	}
+	const ring = device.kind === "ring";
+
+	return [el("p", { class: "under" }, device.kind, " ", deviceBadge(view, status),
+		status?.problem ? ` ${status.problem}` : ""),
+	deviceFacts(view, device, status),
+	problemsOf(view, "device", name),
+	part(ring ? "Ring" : "Hosts and circuits", el("div", { class: "large" },
+		ring ? drawRing(view, device, opened) : drawSwitch(view, device, opened))),
+	ring && device.lit ? [part("Wavelengths by job", drawLanes(view, device)),
+		part("Wavelengths", drawGrid(view, device, opened))] : "",
+	ring ? "" : oddCircuits(status),
+	history("power drift unlocked", name),
+	eventsOf(view, "device", name)];
+}
+
+// ---- a job ----
+
+export function timeNow(j) {
+	return j.expected_time_ns ? duration(j.expected_time_ns) : "–";
+}
+
+function jobFacts(j) {
+	return facts([
+		["rate", percent(j.rate), "of the fault-free one"],
+		["time now", timeNow(j)],
+		["time when whole", duration(j.whole_time_ns)],
+		["no schedule is below", duration(j.bound_ns), `gap ${percent(j.gap)}`],
+		["collective", j.collective, j.algorithm],
+		["hosts", count(j.nodes), j.topology],
+		["steps", count(j.steps)],
+		["proof", j.proof],
+		["on", list(j.devices.map((d) => linkTo("device", d)))],
+	]);
+}
+
+function ranks(view, job) {
+	return el("ol", { class: "ranks" }, job.hosts.map((h, rank) => el("li", {},
+		el("span", { class: "number" }, rank), linkTo("host", view.picture.hosts[h][0]))));
+}
+
+export function jobView(view, name) {
+	const j = view.status.jobs.find((x) => x.name === name);
+	const job = view.picture?.jobs?.find((x) => x.name === name);
+	const schedule = view.state.schedules?.jobs.find((x) => x.name === name);
+
+	if (!j) {
+		return null;
+	}
+	return [el("p", { class: "under" }, markOf(view.marks.get(name)), " ",
+		badge(HEALTH[j.health] ?? "none", j.health), j.reason ? ` ${j.reason}` : ""),
+	jobFacts(j),
+	problemsOf(view, "job", name),
+	part("Schedule", drawPlayer(view, schedule)),
+	history("rate", name),
+	job ? part("Hosts by rank", ranks(view, job)) : "",
+	eventsOf(view, "job", name)];
+}
+
+// ---- a host ----
+
+export function hostView(view, name) {
+	const index = view.picture?.hosts.findIndex(([n]) => n === name) ?? -1;
+
+	if (index < 0) {
+		return null;
+	}
+	const [, first, n] = view.picture.hosts[index];
+	const jobs = (view.picture.jobs ?? []).filter((j) => j.hosts.includes(index));
+	const rings = view.devices.filter((d) => d.members?.includes(index));
+	const links = view.devices.flatMap((d) => d.links.filter((l) =>
+		view.host[l.a] === index || view.host[l.b] === index).map((l) => ({ ...l, device: d.name })));
+	const columns = [
+		{ name: "From", cell: (l) => l.from || "?" }, { name: "To", cell: (l) => l.to || "?" },
+		{ name: "Device", cell: (l) => linkTo("device", l.device) },
+		{ name: "Circuit", cell: (l) => `in ${l.in} → out ${l.out}` },
+		{ name: "Job", cell: (l) => (l.job ? linkTo("job", l.job.name) : l.owner || "not of weft") },
+		{ name: "State", cell: (l) => l.state },
+	];
+
+	return [el("p", { class: "under" }, "host"),
+		facts([["ports", count(n)],
+			["jobs", jobs.length ? list(jobs.map((j) => linkTo("job", j.name))) : "none"],
+			rings.length ? ["rings", list(rings.map((d) => linkTo("device", d.name)))] : null]),
+		part("Ports", el("p", {}, n ? view.picture.ports.slice(first, first + n).join(", ")
+			: `It has no ports of its own; it is on ${plural(rings.length, "ring")}.`)),
+		part("Circuits", filtered(columns, links, `Circuits of ${name}`, "None.",
+			(l) => `${l.from} ${l.to} ${l.device}`))];
+}

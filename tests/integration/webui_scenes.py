@@ -1,0 +1,100 @@
+"""Views of the page as they are stored: what they consist of, and that no text
+lies over another.
+
+webui_scenes.py URL FOLDER STORED [--update] SCENE:HASH...: each view must be as
+STORED/SCENE.txt says, at 1280 pixels; texts are looked at there and at 400.
+Prints "pass SCENE" for each, "missing" without a browser.
+"""
+
+import difflib
+import os
+import sys
+import traceback
+
+from webdriver import Browser, Missing
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+OVERLAP_BY_FORCE = """
+    const p = document.querySelector('main h2:not([hidden] *)');
+    const q = p.cloneNode(true);
+    const box = p.getBoundingClientRect();
+    document.body.append(q);
+    Object.assign(q.style, { position: 'fixed', margin: 0, left: `${box.left}px`,
+        top: `${box.top}px` });"""
+
+
+def script(name):
+    with open(os.path.join(HERE, name), encoding="utf-8") as f:
+        return f.read()
+
+
+def look(browser, url, width):
+    """All is there: what is asked for after the state, and at least two samples."""
+    browser.size(width, 900)
+    browser.go("about:blank")
+    browser.go(url)
+    assert browser.wait("return document.body.dataset.version"), browser.log("browser")
+    assert browser.wait("""
+        const view = location.hash.includes('/') ? '#view' : '#overview';
+        const player = document.querySelector(`${view} [aria-label="Schedule"]`);
+        const history = document.querySelector(`${view} [data-history]`);
+        return (!player || player.querySelector('input')) &&
+            (!history || history.querySelector('.chart, .nothing'));"""), url
+
+
+def check_text(name, stored, got, update):
+    path = os.path.join(stored, name + ".txt")
+    if update:
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(got)
+        return
+    with open(path, encoding="utf-8") as f:
+        want = f.read()
+    if got != want:
+        print("\n".join(difflib.unified_diff(want.splitlines(), got.splitlines(), "stored", "now",
+                                             lineterm="", n=1)))
+        raise AssertionError(name + " is not as stored")
+
+
+def check_scene(browser, url, stored, name, update):
+    for width in (1280, 400):
+        look(browser, url, width)
+        if width == 1280:
+            check_text(name, stored, browser.run(script("webui_structure.js")), update)
+        n, found = browser.run(script("webui_overlap.js"))
+        assert n > 2 and not found, (name, width, found)
+        wide = browser.run("return document.documentElement.scrollWidth")
+        assert wide <= width, (name, width, wide)
+    said = [m for m in browser.log("browser") if m["level"] in ("SEVERE", "WARNING")]
+    assert not said, said
+
+
+def check_detector(browser):
+    """Texts that do lie over each other are found."""
+    browser.run(OVERLAP_BY_FORCE)
+    assert browser.run(script("webui_overlap.js"))[1], "an overlap is not seen"
+
+
+def main():
+    url, folder, stored, *scenes = sys.argv[1:]
+    update = scenes[0] == "--update"
+    browser = None
+    try:
+        browser = Browser(folder)
+        for scene in scenes[update:]:
+            name, place = scene.split(":", 1)
+            check_scene(browser, url + "#" + place, stored, name, update)
+            print("pass", name, flush=True)
+        check_detector(browser)
+    except Missing as e:
+        print("missing", str(e).split("\n")[0], flush=True)
+    except Exception:
+        traceback.print_exc(file=sys.stdout)
+        return 1
+    finally:
+        if browser:
+            browser.close()
+    return 0
+
+
+sys.exit(main())
