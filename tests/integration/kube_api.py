@@ -385,7 +385,7 @@ def control(what, name=None):
         if what == "drop":
             store.drops += 1
         elif what == "bookmark":
-            store.version += 5      # of objects that nobody here watches
+            store.version += 5      # of objects that no client here watches
             store.bookmarks += 1
         elif what in ("away", "back"):
             store.away = what == "away"

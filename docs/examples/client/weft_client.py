@@ -63,7 +63,7 @@ class Client:
         if error.code() != grpc.StatusCode.UNAVAILABLE or left <= 0:
             raise error
         time.sleep(wait * random.uniform(0.5, 1))
-        # Not only asleep: gRPC connects while somebody waits for it.
+        # Not only asleep: gRPC connects while a call waits for it.
         ready = grpc.channel_ready_future(self.channel)
         try:
             ready.result(timeout=left)
