@@ -118,10 +118,10 @@ cp "$T/certs/ca.pem" "$T/secrets/ca.crt"
 mkdir "$T/tokens"
 openssl rand -hex 20 | tee "$T/secrets/token" >"$T/tokens/controller"
 openssl rand -hex 20 >"$T/tokens/admin"
-/usr/bin/python3 kube_api.py "$TOP/docs/examples/kubernetes/deploy.yaml" "$T/certs/server.pem" \
+/usr/bin/python3 "$TOP/tests/integration/kube_api.py" "$TOP/docs/examples/kubernetes/deploy.yaml" "$T/certs/server.pem" \
 	"$T/certs/server.key" "$T/tokens" "$T/api" >"$T/api.log" 2>&1 &
 PID[api]=$!
-wait_for 20 test -s "$T/api" || cat "$T/api.log"
+wait_for 20 test -s "$T/api" || { cat "$T/api.log"; exit 1; }
 controller() {
 	/usr/bin/python3 "$TOP/docs/examples/kubernetes/controller.py" --server "$(cat "$T/api")" --secrets "$T/secrets" \
 		--target "localhost:$port" --tls "$T/certs/ca.pem" "$T/certs/jobs.pem" "$T/certs/jobs.key" \
