@@ -2,8 +2,8 @@
 # The examples for Slurm in a real Slurm, beside a real weftd that is killed:
 # Slurm reads the topology; jobs get light and a schedule, and give it back; what
 # is refused holds the job, tells the user why and drains no node; and in the end
-# nothing has leaked. WEFT_JOBS further jobs at random, and WEFT_KILLS kills
-# (tests/fault/soak_slurm.sh).
+# nothing has leaked. WEFT_JOBS further jobs at random, and WEFT_KILLS kills, at the
+# second of which Slurm is restarted too (tests/fault/soak_slurm.sh).
 source "$(dirname "$0")/../lib.sh"
 source "$TOP/tests/slurm.sh"
 NODES=6
@@ -108,15 +108,22 @@ tap "... as a job of its own"
 
 over() { [[ -z $(squeue -h -o %i) ]]; }
 RANDOM=${WEFT_SEED:=$((RANDOM + 1))}
-submitted=0
 for ((i = 0; i < ${WEFT_JOBS:-0}; i++)); do
-	light $((2 + RANDOM % 3)) "0.$((RANDOM % 10))" --array=1 >/dev/null && submitted=$((submitted + 1))
+	light $((2 + RANDOM % 3)) "0.$((RANDOM % 10))" --array=1 >/dev/null
 done
 for ((i = 0; i < ${WEFT_KILLS:-0}; i++)); do
 	sleep "$((RANDOM % 4)).$((RANDOM % 10))"
 	stop weftd KILL
 	sleep "$((RANDOM % 4)).$((RANDOM % 10))"
 	daemon || exit 1
+	((i == 1)) || continue
+	# Slurm is away as well: it runs prologs again, and nothing is taken for gone.
+	stop slurmctld
+	jobs '.jobs | map(select(.state != "ending") | .name)' >"$T/held"
+	expect 1 "the reaper without Slurm" "$T/slurm/reaper"
+	jobs '.jobs | map(.name)' | jq -e --slurpfile held "$T/held" '$held[0] - . == []' >"$T/out"
+	tap "takes nothing for gone"
+	slurm_daemon slurmctld slurmctld -D
 done
 
 # ---- nothing is lost ----------------------------------------------------------

@@ -289,7 +289,7 @@ static size_t count_run(const struct tree *t, const struct leaf *l, size_t i, si
 }
 
 /* Hosts with runs of numbers as ranges, "gpu[00-15],login", which Slurm's
- * hostlists expand to the same names: one line of topology.conf has an end. */
+ * hostlists expand to the same names: a line is all hosts of a switch. */
 static void put_ranges(const struct tree *t, const struct leaf *l, struct buf *b)
 {
 	for (size_t i = 0, n, width; i < l->hosts.n; i += n) {
