@@ -181,16 +181,24 @@ static int plan_new(const struct model_fabric *fabric, const struct plan_base *b
 	return 0;
 }
 
-/* With base->only all other jobs keep what they have: ports of their hosts on
- * switches are out of bounds. */
+static bool is_kept(const struct plan_ctx *ctx, int job)
+{
+	const char *only = ctx->base->only;
+
+	return (only && strcmp(ctx->fabric->jobs[job].name, only) != 0) ||
+	       (ctx->stays && ctx->stays[job]);
+}
+
+/* With base->only all other jobs keep what they have, and those that cannot be
+ * repaired do: ports of their hosts on switches are out of bounds. */
 static void mark_kept(struct plan_ctx *ctx, struct plan *p)
 {
 	const struct model_fabric *f = ctx->fabric;
 
-	for (int i = 0; i < f->n_jobs && ctx->base->only; i++) {
+	for (int i = 0; i < f->n_jobs; i++) {
 		const struct model_job *job = &f->jobs[i];
 
-		p->jobs[i].kept = strcmp(job->name, ctx->base->only) != 0;
+		p->jobs[i].kept = is_kept(ctx, i);
 		for (int k = 0; k < job->n_hosts && p->jobs[i].kept && !p->jobs[i].is_ring; k++) {
 			const struct model_host *h = &f->hosts[job->hosts[k]];
 
@@ -199,12 +207,13 @@ static void mark_kept(struct plan_ctx *ctx, struct plan *p)
 	}
 }
 
-int plan_in_job(const struct plan_ctx *ctx, const struct plan_job *pj, struct err *err)
+int plan_in_job(struct plan_ctx *ctx, const struct plan_job *pj, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	int rc = err_wrap(err, "job %s", job->name);
 
 	err_at(err, ctx->fabric->config.name, job->place.line, job->place.col);
+	ctx->failed = pj->job;
 	return rc;
 }
 
@@ -307,7 +316,7 @@ static int plan_jobs(struct plan_ctx *ctx, struct plan *p, struct err *err)
 int plan_ctx_init(struct plan_ctx *ctx, const struct model_fabric *fabric,
 		  const struct plan_base *base, struct err *err)
 {
-	*ctx = (struct plan_ctx){ .fabric = fabric, .base = base };
+	*ctx = (struct plan_ctx){ .fabric = fabric, .base = base, .failed = -1 };
 	ctx->trunk_taken = calloc(fabric->n_trunks + 1, sizeof(bool));
 	ctx->kept_port = calloc(fabric->n_ports + 1, sizeof(bool));
 	return ctx->trunk_taken && ctx->kept_port ? 0 : err_nomem(err);
@@ -320,24 +329,20 @@ void plan_ctx_fini(struct plan_ctx *ctx)
 	free(ctx->kept_port);
 }
 
-int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
-	      struct plan **out, struct err *err)
+/* Plans all jobs; those of `stays` keep what they have. *failed: the job for which
+ * there is no plan, or -1. */
+static int plan_once(const struct model_fabric *fabric, const struct plan_base *base,
+		     const bool *stays, int *failed, struct plan **out, struct err *err)
 {
-	static const struct plan_base offline;
-	struct plan_admin_down marks;
 	struct plan_ctx ctx;
 	struct plan *p = NULL;
-	int rc = plan_admin_down_init(&marks, fabric, base ? base : &offline, err);
+	int rc;
 
-	if (rc) {
-		plan_admin_down_fini(&marks);
-		return rc;
-	}
-	if ((rc = plan_ctx_init(&ctx, fabric, &marks.base, err)) ||
-	    (rc = plan_new(fabric, ctx.base, &p, err))) {
+	if ((rc = plan_ctx_init(&ctx, fabric, base, err)) || (rc = plan_new(fabric, base, &p, err))) {
 		goto out;
 	}
-	if (!ctx.base->restore) {
+	ctx.stays = stays;
+	if (!base->restore) {
 		mark_kept(&ctx, p);
 		rc = plan_shares(&ctx, p, err);
 		if (rc == 0) {
@@ -351,12 +356,125 @@ int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 		plan_digest(p, p->digest);
 	}
 out:
-	plan_admin_down_fini(&marks);
+	*failed = ctx.failed;
 	plan_ctx_fini(&ctx);
 	if (rc) {
 		plan_free(p);
 	} else {
 		*out = p;
 	}
+	return rc;
+}
+
+/* ---- jobs that cannot be repaired ----------------------------------------- */
+
+/* The jobs that stay as they are, and why. */
+struct stayers {
+	bool *stays;		/* [n_jobs] */
+	struct err *why;	/* [n_jobs] */
+};
+
+/* Whether the plan of a kept job is what was made for it. */
+static bool is_as_made(const struct plan *p, const struct plan_base *base, int job)
+{
+	const struct plan_job *pj = &p->jobs[job];
+	const struct model_job *mj = &p->fabric->jobs[job];
+
+	for (int i = 0; i < pj->n_circuits; i++) {
+		const struct plan_circuit *c = &pj->circuits[i];
+
+		if (!plan_light_has(&base->intent[c->device], c->xc)) {
+			return false;
+		}
+	}
+	for (int i = 0; pj->is_ring && i < p->n_devices; i++) {
+		const struct plan_device *d = &p->devices[i];
+		const struct ring_programs *made = base->intent[d->device].programs;
+		const struct ring_program *was, *now;
+
+		if (d->device == mj->device) {
+			was = made ? ring_programs_find(made, mj->name) : NULL;
+			now = ring_programs_find(&d->programs, mj->name);
+			return was && now && ring_program_equal(was, now);
+		}
+	}
+	return true;
+}
+
+/* True when the plan is of use although some jobs stay as they are: these have what
+ * was made for them, and there is something to do for others. */
+static bool is_of_use(const struct plan *p, const struct plan_base *base, const struct stayers *s)
+{
+	for (int i = 0; i < p->n_jobs; i++) {
+		if (s->stays[i] && !is_as_made(p, base, i)) {
+			return false;
+		}
+	}
+	return !plan_is_empty(p);
+}
+
+static int warn_stayers(struct plan *p, const struct stayers *s, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; i < p->n_jobs && rc == 0; i++) {
+		if (s->stays[i]) {
+			rc = plan_warn(p, err, "job %s cannot be repaired, and stays as it is: %s",
+				       p->fabric->jobs[i].name, s->why[i].msg);
+		}
+	}
+	return rc;
+}
+
+/* Job after job for which there is no plan is kept as it is. When that does not help
+ * any other, the first reason is the error. */
+static int plan_others(const struct model_fabric *fabric, const struct plan_base *base,
+		       int failed, struct plan **out, struct err *err)
+{
+	struct stayers s = { .stays = calloc((size_t)fabric->n_jobs + 1, sizeof(*s.stays)),
+			     .why = calloc((size_t)fabric->n_jobs + 1, sizeof(*s.why)) };
+	struct err why = *err;
+	struct plan *p = NULL;
+	int rc = why.code;
+
+	while (s.stays && s.why && rc && rc != WEFT_ENOMEM && failed >= 0 && !s.stays[failed]) {
+		s.stays[failed] = true;
+		s.why[failed] = *err;
+		err_clear(err);
+		rc = plan_once(fabric, base, s.stays, &failed, &p, err);
+	}
+	if (rc == 0 && is_of_use(p, base, &s)) {
+		rc = warn_stayers(p, &s, err);
+		*out = p;
+		p = NULL;
+	} else {
+		rc = why.code;
+		*err = why;
+	}
+	plan_free(p);
+	free(s.stays);
+	free(s.why);
+	return rc;
+}
+
+int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
+	      struct plan **out, struct err *err)
+{
+	static const struct plan_base offline;
+	struct err own = { 0 };
+	struct plan_admin_down marks;
+	int failed = -1, rc;
+
+	err = err ? err : &own;
+	rc = plan_admin_down_init(&marks, fabric, base ? base : &offline, err);
+	if (rc == 0) {
+		rc = plan_once(fabric, &marks.base, NULL, &failed, out, err);
+	}
+	base = &marks.base;
+	if (rc && rc != WEFT_ENOMEM && failed >= 0 && base->intent && base->observed &&
+	    !base->only && !base->restore && !base->from_committed) {
+		rc = plan_others(fabric, base, failed, out, err);
+	}
+	plan_admin_down_fini(&marks);
 	return rc;
 }

@@ -240,7 +240,8 @@ struct plan_job {
 	int64_t time_ns, bound_ns;
 	double gap;			/* time / bound - 1 */
 	bool is_ring;
-	bool kept;			/* base->only is another */
+	bool kept;			/* base->only is another, or it cannot
+					 * be repaired */
 	struct plan_share share;	/* rings */
 	struct optree_plan ring;	/* ring.sched == sched (not owned) */
 	int n_without;			/* parts of the ring that have failed
@@ -353,6 +354,9 @@ int plan_job_topo(const struct model_fabric *fabric, int job, struct topo **out,
  * between switches and what proves it. Moves few circuits for the topology and ranks given, and
  * says how far that is from the fewest (moves_bound): none for one switch or
  * two; for more by an integer program where it is small enough.
+ *
+ * A job as it was applied for which there is no plan on what works now keeps what
+ * it has when there is something to do for others: a warning names it and the reason.
  *
  * Stages keep the floor of fabric->changes (stages.c); WEFT_EINFEASIBLE names
  * the host or pair for which that cannot be done.

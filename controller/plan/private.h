@@ -21,6 +21,9 @@ struct plan_ctx {
 	const struct plan_base *base;	/* never NULL; arrays may be */
 	bool *trunk_taken;		/* [n_trunks] by kept jobs */
 	bool *kept_port;		/* [n_ports] of hosts of kept jobs */
+	const bool *stays;		/* [n_jobs] what cannot be repaired is kept
+					 * as it is; NULL: none */
+	int failed;			/* the job that there is no plan for, -1 */
 	/* Jobs with a schedule whose light is to be found over trunks, together. */
 	VEC(struct plan_job *) trunk_jobs;
 };
@@ -29,8 +32,9 @@ struct plan_ctx {
 int plan_ctx_init(struct plan_ctx *ctx, const struct model_fabric *fabric,
 		  const struct plan_base *base, struct err *err);
 void plan_ctx_fini(struct plan_ctx *ctx);
-/* Puts the job before the error, with its place in the file. Returns its code. plan.c */
-int plan_in_job(const struct plan_ctx *ctx, const struct plan_job *pj, struct err *err);
+/* Puts the job before the error, with its place in the file, and remembers it. Returns the
+ * error's code. plan.c */
+int plan_in_job(struct plan_ctx *ctx, const struct plan_job *pj, struct err *err);
 /* Frees what a planned job owns. plan.c */
 void plan_job_fini(struct plan_job *pj);
 

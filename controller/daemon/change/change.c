@@ -327,6 +327,15 @@ static int check_digest(const struct running_change *c, const struct plan *p, st
 	return err->code;
 }
 
+/* What a plan warns of is told to those who have it carried out unseen. */
+static void tell_warnings(struct running_change *c, const struct plan *p)
+{
+	for (int i = 0; i < p->n_warnings; i++) {
+		on_event(&(struct apply_event){ .phase = "plan", .device = "",
+						.text = p->warnings[i], .is_problem = true }, c);
+	}
+}
+
 /* The plan is there, or not: hands it and its fabric over to the engine, which owns
  * them also when it refuses them. */
 static void on_planned(struct plan_request *pr)
@@ -352,6 +361,7 @@ static void on_planned(struct plan_request *pr)
 		end_change(c, NULL, r, &err);
 		return;
 	}
+	tell_warnings(c, pr->plan);
 	c->of->latest.rows = c->restore ? NULL : &c->rows;
 	c->started = true;
 	c->routes = c->restore ? NULL : host_routes_of(pr->plan);

@@ -476,6 +476,65 @@ static void remains_are_pure(void **state)
 	applied_free(&a);
 }
 
+/* Job a needs all its ports; b has one to spare. */
+#define TWO_JOBS                                                        \
+	"weft: 1\nfabric: t\nhosts:\n"                                  \
+	"  - { name: 'h[0-3]', ports: 'p[0-1]', rate: 100Gbps }\n"      \
+	"switches:\n"                                                   \
+	"  - { name: ocs0, size: 8x8, driver: sim }\n"                  \
+	"fibres:\n"                                                     \
+	"  - { from: 'h[0-3].p[0-1]', to: 'ocs0.[1-8]' }\n"             \
+	"jobs:\n"                                                       \
+	"  - { name: a, nodes: 'h[0-1]', collective: allreduce, "       \
+	"size: 1MiB, topology: 'UniRing(2,2)' }\n"                      \
+	"  - { name: b, nodes: 'h[2-3]', collective: allreduce, "       \
+	"size: 1MiB, topology: 'UniRing(1,2)' }\n"
+
+/* The port from which a circuit of the job leaves. */
+static int port_of(const struct plan *p, int job)
+{
+	return p->jobs[job].circuits[0].xc.in;
+}
+
+/* A job that cannot be repaired keeps no other from it: it stays as it is, with what
+ * has failed left alone; alone it is refused as before. */
+static void what_cannot_be_repaired_stays(void **state)
+{
+	struct applied a = apply(TWO_JOBS);
+	struct plan_device *d;
+	struct err err = { 0 };
+	struct plan *p = NULL;
+	int bad[2] = { port_of(a.whole, 0), port_of(a.whole, 1) };
+
+	(void)state;
+	a.seen[0].bad_in = bad;
+	a.seen[0].n_bad_in = 1;
+	assert_int_equal(plan_make(a.f, &a.base, &p, &err), WEFT_EINFEASIBLE);
+	assert_non_null(strstr(err.msg, "job a"));
+	err_clear(&err);
+	a.seen[0].n_bad_in = 2;
+	p = plan_of(a.f, &a.base);
+	d = &p->devices[0];
+	assert_true(p->jobs[0].kept);
+	assert_false(p->jobs[1].kept);
+	assert_int_equal(p->n_warnings, 1);
+	assert_non_null(strstr(p->warnings[0], "job a cannot be repaired, and stays as it is: "));
+	assert_int_equal(d->n_leave, 1);
+	assert_int_equal(d->leave[0].in, bad[0]);
+	assert_true(d->n_add >= 1);
+	for (int i = 0; i < d->n_add; i++) {
+		assert_true(d->add[i].in != bad[1] && d->add[i].in >= 4);
+	}
+	plan_free(p);
+	/* Another job under the name was never applied. */
+	p = NULL;
+	a.f->jobs[0].topology = (char *)"UniRing(1,2)";
+	p = plan_of(a.f, &a.base);
+	assert_int_equal(p->n_warnings, 0);
+	plan_free(p);
+	applied_free(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -491,6 +550,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_is_named),
 		cmocka_unit_test(what_is_not_needed_costs_nothing),
 		cmocka_unit_test(remains_are_pure),
+		cmocka_unit_test(what_cannot_be_repaired_stays),
 	};
 
 	return cmocka_run_group_tests_name("plan/remains", tests, NULL, NULL);
