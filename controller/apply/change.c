@@ -127,7 +127,7 @@ int run_count(const struct apply_run *r, enum store_op op)
 
 static bool wants_delete(const struct apply_run *r)
 {
-	return !r->replace && run_count(r, STORE_DEL) > 0;
+	return !r->replace && (run_count(r, STORE_DEL) > 0 || execute_clears(r));
 }
 
 static bool wants_add(const struct apply_run *r)

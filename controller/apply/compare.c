@@ -136,10 +136,11 @@ static bool deletes(const struct store_work *w, struct optics_xc xc)
 	return false;
 }
 
-/* Listed without light: to make it is to bring it to light. */
+/* Listed without light: to make it is to bring it to light, or to make it anew. */
 static bool is_half_made(const struct drv_xc *x, struct optics_xc xc)
 {
-	return x->state == DRV_BLOCKED && optics_xc_cmp(&x->xc, &xc) == 0;
+	return (x->state == DRV_BLOCKED || x->state == DRV_FAILED) &&
+	       optics_xc_cmp(&x->xc, &xc) == 0;
 }
 
 /* The ports of xc may be held only by circuits that the change deletes, and
@@ -348,8 +349,9 @@ enum store_step_state compare_step(const struct store_work *w, const struct stor
 	x = snap_find(snap, step->xc);
 	there = x != NULL;
 	/* Half deleted or half made: a device of two phases lists it, without
-	 * light. What was never sent was so before. */
-	if (x && x->state == DRV_BLOCKED) {
+	 * light; or made, and failed. What was never sent was so before. */
+	if (x && (x->state == DRV_BLOCKED ||
+		  (x->state == DRV_FAILED && step->op == STORE_ADD))) {
 		return step->op != STORE_KEEP &&
 		       (step->state == STORE_PLANNED ||
 			step->state == STORE_AS_BEFORE) ? STORE_AS_BEFORE :

@@ -42,6 +42,49 @@ static void collect_steps(struct apply_run *r, enum store_op op)
 				       .n_items = r->n_sent };
 }
 
+/* A circuit to be made that its device lists as failed: most devices take what they
+ * list for made. */
+static bool is_to_clear(const struct apply_run *r, int i)
+{
+	const struct store_step *st = &r->w->steps[i];
+	const struct drv_xc *x = st->op == STORE_ADD && !st->is_straggler
+					 ? snap_find(&r->dev->now.snap, st->xc) : NULL;
+
+	return x && x->state == DRV_FAILED;
+}
+
+static bool clears_from(const struct apply_run *r, int first)
+{
+	for (int i = first; i < r->end; i++) {
+		if (is_to_clear(r, i)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool execute_clears(const struct apply_run *r)
+{
+	return clears_from(r, r->begin);
+}
+
+/* The next of these, as many as fit a batch; false: there are no more. */
+static bool collect_failed(struct apply_run *r)
+{
+	int most = batch_size(&r->dev->now.snap.caps, r->end - r->begin);
+
+	r->n_sent = 0;
+	for (; r->clear_at < r->end && r->n_sent < most; r->clear_at++) {
+		if (is_to_clear(r, r->clear_at)) {
+			put_item(r, r->clear_at);
+			r->items[r->n_sent - 1].op = DRV_DEL;
+		}
+	}
+	r->batch = (struct drv_batch){ .mode = DRV_SAFE, .items = r->items,
+				       .n_items = r->n_sent };
+	return r->n_sent > 0;
+}
+
 /* The whole map: nothing is kept beside what is made. */
 static void collect_map(struct apply_run *r)
 {
@@ -75,11 +118,13 @@ static void set_states(struct apply_run *r, enum store_step_state st)
 	}
 }
 
-/* The steps of the batch under way: all of them when it is the whole map. */
+/* The steps of the batch under way: all of them when it is the whole map, or any of
+ * them. */
 static int mark_batch(struct apply_run *r, struct err *err)
 {
-	int first = r->replace ? r->begin : r->first;
-	int n = r->replace ? r->end - r->begin : r->n_sent;
+	bool all = r->replace || r->clearing;
+	int first = all ? r->begin : r->first;
+	int n = all ? r->end - r->begin : r->n_sent;
 
 	return store_mark(r->c->a->store, &r->c->journal, r->index, first, n, err);
 }
@@ -112,6 +157,11 @@ static void send_next(struct apply_run *r)
 {
 	struct change *c = r->c;
 
+	r->clearing = c->phase == PHASE_DELETE && collect_failed(r);
+	if (r->clearing) {
+		send_batch(r);
+		return;
+	}
 	if (c->phase == PHASE_DELETE) {
 		collect_steps(r, STORE_DEL);
 	} else if (c->phase == PHASE_LOAD) {
@@ -126,7 +176,7 @@ static void send_next(struct apply_run *r)
 
 void execute_begin(struct apply_run *r)
 {
-	r->first = r->begin;
+	r->first = r->clear_at = r->begin;
 	send_next(r);
 }
 
@@ -293,6 +343,33 @@ static void on_refused(struct apply_run *r, int n, const struct drv_outcome *out
 	}
 }
 
+/* What was listed as failed is gone, or not. Its steps are still to be done. */
+static void on_cleared(struct apply_run *r, int rc, int n, const struct drv_outcome *outcomes,
+		       const struct err *err)
+{
+	struct err own = { 0 };
+
+	if (rc && !(rc == WEFT_ECANCELED && r->c->cancel)) {
+		keep_failed(r, n, outcomes);
+		rc = name_failure(r, n, outcomes, rc, err, &own);
+		change_fail(r->c, rc, &own);
+	} else if (rc == 0) {
+		change_event(r->c, r->dev, false, "%d circuit%s deleted that had failed", r->n_sent,
+			     r->n_sent == 1 ? "" : "s");
+		set_states(r, STORE_PLANNED);
+	}
+	rc = mark_batch(r, &own);
+	if (rc) {
+		change_fail(r->c, rc, &own);
+	}
+	if (r->c->rc || r->c->cancel || r->c->a->closing ||
+	    (!clears_from(r, r->clear_at) && run_count(r, STORE_DEL) == 0)) {
+		change_op_done(r->c);
+		return;
+	}
+	send_next(r);
+}
+
 static void on_sent(struct device *d, int rc, int n, const struct drv_outcome *outcomes,
 		    const struct err *err, void *arg)
 {
@@ -300,6 +377,10 @@ static void on_sent(struct device *d, int rc, int n, const struct drv_outcome *o
 	struct err own = { 0 };
 
 	(void)d;
+	if (r->clearing) {
+		on_cleared(r, rc, n, outcomes, err);
+		return;
+	}
 	take_outcomes(r, n, outcomes);
 	r->c->lit_ns = clk_now_ns();
 	r->took_ns += r->c->lit_ns - r->since_ns;

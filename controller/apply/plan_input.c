@@ -69,7 +69,8 @@ static int copy_map(const struct drv_snapshot *s, struct plan_light *out, struct
 	}
 	for (int i = 0; i < s->n_xcs; i++) {
 		xcs[i] = s->xcs[i].xc;
-		if (s->xcs[i].state == DRV_BLOCKED) {
+		/* Listed without light: an apply makes it anew. */
+		if (s->xcs[i].state == DRV_BLOCKED || s->xcs[i].state == DRV_FAILED) {
 			dark[out->n_dark++] = xcs[i];
 		}
 	}

@@ -281,6 +281,10 @@ struct apply_run {
 	int64_t since_ns, took_ns;	/* when the command or reading under
 					 * way began; how long all took */
 	bool replace;			/* the whole map in one command */
+	int clear_at;			/* steps before it are cleared: what was
+					 * listed as failed is deleted before it
+					 * is made anew */
+	bool clearing;			/* the batch under way does that */
 	bool settling;			/* by the last reading */
 	bool unmeasured;		/* the device said so of an item */
 	enum apply_level proof;		/* least of its circuits */
@@ -375,6 +379,8 @@ void journal_stop(struct change *c);
 void precheck_begin(struct apply_run *r);
 /* Once all is read: does the power suit the receivers? */
 int precheck_power(struct change *c, struct err *err);
+/* True when something that the stage makes is listed as failed. */
+bool execute_clears(const struct apply_run *r);
 void execute_begin(struct apply_run *r);
 void readback_begin(struct apply_run *r);
 void readback_settle(struct change *c);

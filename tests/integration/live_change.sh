@@ -111,6 +111,55 @@ expect 75 "no other change begins" weft apply -f "$T/a.yaml"
 expect 0 "nothing to stop any more" weft freeze --now
 ! grep -q stopping "$T/err"
 tap "and nothing is said of it"
+
+# ---- another device: circuits that it lists as failed, and a job without a way out
+stop weftd
+rm -rf "$STATE"
+emulator cal calient-tl1 8x8 || exit 1
+cat >"$T/cal.yaml" <<END
+weft: 1
+fabric: failing
+hosts:
+  - { name: "h[0-3]", ports: "p[0-1]", rate: 100Gbps, reactivation: 1ms }
+switches:
+  - { name: cal, size: 8x8, driver: calient-tl1, address: "${ADDR[cal]}", options: { gap_ms: 0 } }
+fibres:
+  - { from: "h[0-3].p[0-1]", to: "cal.[1-8]" }
+jobs:
+  - { name: a, nodes: [h0, h1], collective: allreduce, size: 1MB, topology: "UniRing(2,2)" }
+  - { name: b, nodes: [h2, h3], collective: allreduce, size: 1MB, topology: "UniRing(1,2)" }
+END
+daemon || exit 1
+expect 0 "two jobs on a switch" weft apply -f "$T/cal.yaml"
+xc=$(control cal map | awk -F, '/,/ && $1 >= 4 { print; exit }')
+health() { [[ $(weft status --format json | jq -r ".jobs[] | select(.name == \"$1\").health") == "$2" ]]; }
+control cal "fault conn-failed=i${xc%,*}" >/dev/null
+weft verify >"$T/out" 2>&1
+wait_for 20 health b degraded || health b down
+tap "a circuit that is listed as failed costs the job its rate"
+expect 2 "an apply would make it anew" weft plan -f "$T/cal.yaml" --format json
+jq -e --arg in "$((${xc%,*} + 1))" '.devices[0].add == [.devices[0].add[0]] and
+	.devices[0].add[0].in == ($in | tonumber) and .jobs[1].gain.effect == "changes"' "$T/out" >/dev/null
+tap "and nothing else"
+control cal "log 0" | grep -c ' session ' >"$T/lines"
+expect 3 "it does, in vain" weft apply -f "$T/cal.yaml"
+has err "and the reason is named" 'failed'
+control cal "log $(cat "$T/lines")" | sed -n 's/^[0-9]* [0-9]* session //p' | paste -sd ' ' >"$T/moves"
+[[ $(cat "$T/moves") == "gone $xc made $xc gone $xc" ]] || cat "$T/moves"
+[[ $(cat "$T/moves") == "gone $xc made $xc gone $xc" ]]
+tap "after it was taken away, as devices take what they list for made"
+control cal clear >/dev/null
+expect 0 "with the fault gone it is made" weft apply -f "$T/cal.yaml"
+xc=$(control cal map | awk -F, '/,/ && $1 < 4 { print; exit }')
+control cal "fault port-failed=i${xc%,*}" >/dev/null
+weft verify >"$T/out" 2>&1
+expect 65 "alone, a job without a way out is refused" weft apply -f "$T/cal.yaml"
+other=$(control cal map | awk -F, '/,/ && $1 >= 4 { print; exit }')
+control cal "unset $other" >/dev/null
+expect 0 "it keeps no other from being repaired" weft apply -f "$T/cal.yaml"
+has err "and is named with the reason" 'job a cannot be repaired, and stays as it is: .*'
+control cal map | grep -q , && wait_for 20 health b up && ! health a up
+tap "the other is"
 stop weftd
 grep -q 'ERROR: \|runtime error' "$T/weftd.log"
 [[ $? == 1 ]]
