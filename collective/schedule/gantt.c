@@ -15,23 +15,21 @@
 
 #include "collective/schedule/simulate.h"
 #include "lib/base/units.h"
-#include "lib/output/svg.h"
+#include "lib/output/canvas.h"
 
 #define MAX_ROWS 128
-#define LEFT 150.0
+#define LEFT 170.0
 #define RIGHT 24.0
-#define TOP 84.0
-#define BELOW 44.0
+#define TOP (svg_top() + 40)
 #define WIDTH 900
 #define FINE 4			/* columns a pixel, so that edges look sharp */
 #define COLUMNS (WIDTH * FINE)	/* of time */
-#define MIN_STEP_LABEL 22.0	/* pixels that the number of a step needs */
 #define MAX_MARKS 12		/* of time */
 #define LEVELS 50		/* shares are drawn in such parts of a row */
 
 /* Steps in turn, to tell neighbours apart: those that copy, those that sum. */
 static const char *const colours[] = {
-	"#ee8866", "#f4b183", "#c8553d", "#4477aa", "#7fa8d1", "#2f5379",
+	"fill c1", "fill c1 weaker", "fill c1 weak", "fill c0", "fill c0 weaker", "fill c0 weak",
 };
 
 #define COLOURS ((int)(sizeof(colours) / sizeof(colours[0])))
@@ -43,7 +41,7 @@ struct gantt_cell {
 
 struct gantt {
 	struct sim_run *r;
-	struct buf *b;
+	struct svg_canvas c;
 	int n_rows;
 	int32_t *row;		/* of a carrier, -1: has none */
 	double *capacity;	/* of a row */
@@ -203,26 +201,43 @@ static void stack(const struct gantt *g, int row, int column, int *tops)
 	}
 }
 
-/* Equal columns from..to of a row. */
-static void put_columns(struct gantt *g, int row, int from, int to, const int *tops)
+/* Equal columns from..to of a row, into the path of each colour. */
+static void put_columns(struct gantt *g, int row, int from, int to, const int *tops,
+			struct buf *paths)
 {
-	double tall = (g->height - 1) / LEVELS, base = TOP + g->height * (row + 1) - 0.5;
+	double tall = (g->height - 1.5) / LEVELS, base = TOP + g->height * (row + 1) - 0.5;
 
 	for (int k = 0, below = 0; k < COLOURS; below = tops[k++]) {
 		if (tops[k] > below) {
-			buf_printf(g->b, "<rect x=\"%g\" y=\"%.2f\" width=\"%g\" height=\"%.2f\" "
-				   "fill=\"%s\"/>\n", LEFT + (double)from / FINE,
+			buf_printf(&paths[k], "M%g %.2fh%gv%.2fh-%gz", LEFT + (double)from / FINE,
 				   base - tall * tops[k], (double)(to - from) / FINE,
-				   tall * (tops[k] - below), colours[k]);
+				   tall * (tops[k] - below), (double)(to - from) / FINE);
 		}
+	}
+}
+
+/* The paths of a row; sums are hatched, which tells them from copies in grey. */
+static void put_paths(struct gantt *g, struct buf *paths)
+{
+	for (int k = 0; k < COLOURS; k++) {
+		if (paths[k].len) {
+			svg_path(&g->c, colours[k], "%s", buf_cstr(&paths[k]));
+		}
+		if (paths[k].len && k >= COLOURS / 2) {
+			svg_path(&g->c, "hatched", "%s", buf_cstr(&paths[k]));
+		}
+		g->c.failed |= paths[k].failed;
+		buf_fini(&paths[k]);
 	}
 }
 
 static void put_row(struct gantt *g, int row)
 {
 	int tops[COLOURS], next[COLOURS], from = 0;
+	struct buf paths[COLOURS] = { 0 };
 
-	svg_label(g->b, LEFT - 6, TOP + g->height * (row + 0.5) + 4, 'e', g->label[row]);
+	svg_put(&g->c, LEFT - 8, TOP + g->height * (row + 0.5) + 3.5, 'e', SVG_SMALL,
+		LEFT - 8 - SVG_MARGIN, g->label[row]);
 	stack(g, row, 0, tops);
 	for (int c = 1; c <= COLUMNS; c++) {
 		if (c < COLUMNS) {
@@ -231,10 +246,11 @@ static void put_row(struct gantt *g, int row)
 				continue;
 			}
 		}
-		put_columns(g, row, from, c, tops);
+		put_columns(g, row, from, c, tops, paths);
 		from = c;
 		memcpy(tops, next, sizeof(tops));
 	}
+	put_paths(g, paths);
 }
 
 /* 1, 2 or 5 times a power of ten, so that there are at most MAX_MARKS. */
@@ -253,11 +269,10 @@ static void put_time_axis(struct gantt *g)
 	double time = g->r->out->time_ns, every = time > 0 ? mark_every(time) : 1;
 	char text[32];
 
-	for (double t = 0; t <= time * (1 + 1e-9); t += every) {
-		buf_printf(g->b, "<path d=\"M%.1f %.1fv%.1f\" stroke=\"#cccccc\"/>\n", x_of(g, t),
-			   TOP, bottom(g) - TOP + 5);
-		svg_label(g->b, x_of(g, t), bottom(g) + 19, 'm',
-			  unit_human(UNIT_NS, t, text, sizeof(text)));
+	for (double t = 0; t <= time * (1 + 1e-9) && !g->r->o->untimed; t += every) {
+		svg_line(&g->c, "edge", x_of(g, t), TOP, x_of(g, t), bottom(g) + 5);
+		svg_put(&g->c, x_of(g, t), bottom(g) + 18, 'm', SVG_SMALL, 0,
+			unit_human(UNIT_NS, t, text, sizeof(text)));
 	}
 }
 
@@ -265,78 +280,82 @@ static void put_time_axis(struct gantt *g)
 static void put_steps(struct gantt *g)
 {
 	const struct coll_sim *out = g->r->out;
-	double free_from = 0;
 	char text[16];
 
-	for (int i = 0; i < out->n_steps && !g->r->o->asynchronous; i++) {
+	if (g->r->o->asynchronous) {
+		return;
+	}
+	svg_put(&g->c, LEFT - 8, TOP - 7, 'e', SVG_SMALL, 0, "step");
+	for (int i = 0; i < out->n_steps; i++) {
 		double x = x_of(g, out->steps[i].begin_ns), to = x_of(g, out->steps[i].end_ns);
 
 		if (out->n_steps <= WIDTH / 8) {
-			buf_printf(g->b, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"#888888\" "
-				   "stroke-width=\"0.5\"/>\n", to, TOP - 6, bottom(g));
+			svg_line(&g->c, "ink thin", to, TOP - 5, to, bottom(g));
 		}
-		if ((x + to) / 2 - MIN_STEP_LABEL / 2 >= free_from) {
-			snprintf(text, sizeof(text), "%d", i + 1);
-			svg_label(g->b, (x + to) / 2, TOP - 6, 'm', text);
-			free_from = (x + to) / 2 + MIN_STEP_LABEL / 2;
-		}
+		snprintf(text, sizeof(text), "%d", i + 1);
+		svg_put(&g->c, (x + to) / 2, TOP - 7, 'm', SVG_SMALL, 0, text);
 	}
-	if (!g->r->o->asynchronous) {
-		svg_label(g->b, LEFT - 6, TOP - 6, 'e', "step");
-	}
+	/* Numbers that are left out are no loss. */
+	g->c.dropped = 0;
 }
 
-static double put_key(struct gantt *g, double x, int first, const char *text)
+static void put_legend(struct gantt *g)
 {
-	for (int k = 0; k < 3; k++, x += 13) {
-		buf_printf(g->b, "<rect x=\"%.1f\" y=\"43\" width=\"12\" height=\"11\" "
-			   "fill=\"%s\"/>\n", x, colours[first + k]);
+	struct svg_key keys[3];
+	int n = 0;
+
+	if (g->sums) {
+		keys[n++] = (struct svg_key){ SVG_KEY_FILL, "c0", -1, "hatched",
+					      "sums, in shades by step" };
 	}
-	svg_label(g->b, x + 5, 53, 'b', text);
-	return x + 22 + 7 * (double)strlen(text);
+	if (g->copies) {
+		keys[n++] = (struct svg_key){ SVG_KEY_FILL, "c1", -1, NULL,
+					      "copies, in shades by step" };
+	}
+	keys[n++] = (struct svg_key){ SVG_KEY_FILL, "faint", -1, NULL,
+				      "a row's height is the capacity of its links" };
+	svg_legend(&g->c, LEFT, bottom(g) + 30, WIDTH, keys, n);
 }
 
 static void put_title(struct gantt *g)
 {
 	const struct coll_sched *s = g->r->s;
 	const char *name = coll_is_embedded(s) ? coll_physical_name(s) : coll_topo_name(s);
-	char text[320], time[32];
-	double x = LEFT;
+	const char *how = g->r->o->asynchronous ? "asynchronous" : "in lockstep";
+	char title[320], about[200], time[32];
 
-	snprintf(text, sizeof(text), "%s of %d ranks%s%.200s, %s: %s, %.1f %% of the capacity used",
-		 coll_kind_name(s->kind), s->ranks, *name ? " on " : "", name,
-		 g->r->o->asynchronous ? "asynchronous" : "in lockstep",
-		 unit_human(UNIT_NS, g->r->out->time_ns, time, sizeof(time)),
-		 100 * g->r->out->utilisation);
-	buf_str(g->b, "<g font-size=\"15\">");
-	svg_label(g->b, LEFT, 26, 'b', text);
-	buf_str(g->b, "</g>\n");
-	if (g->sums) {
-		x = put_key(g, x, 3, "sums, steps in turn");
+	snprintf(title, sizeof(title), "%s of %d ranks%s%.80s", coll_kind_name(s->kind), s->ranks,
+		 *name ? " on " : "", name);
+	if (g->r->o->untimed) {
+		snprintf(about, sizeof(about), "%d steps, each as wide as its data takes, without "
+			 "latency; %.1f %% of the capacity used", g->r->out->n_steps,
+			 100 * g->r->out->utilisation);
+	} else {
+		snprintf(about, sizeof(about), "%s in %d steps, %s; %.1f %% of the capacity used",
+			 unit_human(UNIT_NS, g->r->out->time_ns, time, sizeof(time)),
+			 g->r->out->n_steps, how, 100 * g->r->out->utilisation);
 	}
-	if (g->copies) {
-		x = put_key(g, x, 0, "copies, steps in turn");
-	}
-	svg_label(g->b, x, 53, 'b', "height: share of the capacity");
+	svg_open(&g->c, title, about);
 }
 
 static void put_all(struct gantt *g)
 {
-	svg_begin(g->b, (int64_t)(LEFT + WIDTH + RIGHT), (int64_t)(bottom(g) + BELOW), 11);
 	put_title(g);
-	buf_printf(g->b, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" "
-		   "fill=\"#f6f6f6\"/>\n", LEFT, TOP, WIDTH, bottom(g) - TOP);
+	svg_card(&g->c, SVG_MARGIN, svg_top(), LEFT + WIDTH + RIGHT - SVG_MARGIN,
+		 bottom(g) - svg_top() + 28);
+	svg_rect(&g->c, "fill faint", LEFT, TOP, WIDTH, bottom(g) - TOP);
 	put_time_axis(g);
 	for (int row = 0; row < g->n_rows; row++) {
+		svg_rect(&g->c, "fill card", LEFT, TOP + g->height * (row + 1) - 0.5, WIDTH, 1);
 		put_row(g, row);
 	}
 	put_steps(g);
-	svg_end(g->b);
+	put_legend(g);
 }
 
 int sim_draw(struct sim_run *r, struct buf *svg, struct err *err)
 {
-	struct gantt g = { .r = r, .b = svg };
+	struct gantt g = { .r = r };
 	int rc = 0;
 
 	g.column_ns = fmax(r->out->time_ns, 1) / COLUMNS;
@@ -355,7 +374,7 @@ int sim_draw(struct sim_run *r, struct buf *svg, struct err *err)
 	r->ran = NULL;
 	if (!rc) {
 		put_all(&g);
-		rc = svg->failed ? err_nomem(err) : 0;
+		rc = svg_close(&g.c, svg, err);
 	}
 out:
 	arrays_fini(&g.arrays);

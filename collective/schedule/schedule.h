@@ -400,6 +400,7 @@ int coll_each_step(const struct coll_sched *s, coll_step_fn *fn, void *arg, stru
 struct coll_sim_options {
 	struct coll_cost cost;
 	bool asynchronous;	/* else in lockstep */
+	bool untimed;		/* the picture shows steps and no times */
 };
 
 struct coll_sim_step {

@@ -227,6 +227,13 @@ static const struct cli_option simulate_options[] = {
 	FULL, JOB, END,
 };
 
+static const struct cli_option schedule_draw_options[] = {
+	COST_OPTIONS, RETUNE,
+	{ 0, "asynchronous", NULL, "messages leave when what they send has come, not "
+	  "step by step", NULL },
+	OUTPUT("the picture, FILE.svg (default: standard output)"), JOB, END,
+};
+
 static const struct cli_option run_options[] = {
 	COST_OPTIONS,
 	{ 0, "ranks", "N", "refuse a schedule of more ranks (default: any number)", NULL },
@@ -452,6 +459,8 @@ static const struct cli_command schedule_commands[] = {
 	  NULL, cost_options, 0, 1, false, cmd_schedule_cost },
 	{ "simulate", NULL, "[FILE]", "Simulate a schedule whose messages share links fairly",
 	  NULL, simulate_options, 0, 1, false, cmd_schedule_simulate },
+	{ "draw", NULL, "[FILE]", "Draw a schedule as SVG: links over time, or over steps without "
+	  "a cost model", NULL, schedule_draw_options, 0, 1, false, cmd_schedule_draw },
 	{ "run", NULL, "[FILE]", "Run a schedule by Open MPI, check its result and time it", NULL,
 	  run_options, 0, 1, false, cmd_schedule_run },
 	{ "export", NULL, "[FILE]", "Write a schedule in another format", NULL,

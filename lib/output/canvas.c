@@ -68,8 +68,9 @@ static const char style_sheet[] =
 	"@media (prefers-color-scheme:dark){" SVG_PALETTE(DARK) "}\n"
 	"text,.fill{fill:currentColor}"
 	".line{fill:none;stroke:currentColor;stroke-width:1.5}"
-	".thin{stroke-width:.7}.thick{stroke-width:3}"
+	".thin{stroke-width:.7}.thick{stroke-width:3}.broad{stroke-width:5}"
 	".weak{opacity:.55}.weaker{opacity:.25}"
+	".hatched{fill:url(#h1)}"
 	".bold{font-weight:bold}.mid{text-anchor:middle}.end{text-anchor:end}\n"
 	".d1{stroke-dasharray:7 3}.d2{stroke-dasharray:2 3}.d3{stroke-dasharray:9 3 2 3}"
 	".d4{stroke-dasharray:13 4}.d5{stroke-dasharray:4 4}"
@@ -368,7 +369,7 @@ void svg_end_group(struct svg_canvas *c)
 
 /* ---- colours and legends ---- */
 
-static const char *colour_class(int64_t k)
+const char *svg_colour_class(int64_t k)
 {
 	static const char *const names[] = { "c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7" };
 
@@ -385,11 +386,19 @@ void svg_fill(struct svg_canvas *c, int64_t k, double x, double y, double width,
 {
 	char style[16];
 
-	snprintf(style, sizeof(style), "fill %s", colour_class(k));
+	snprintf(style, sizeof(style), "fill %s", svg_colour_class(k));
 	svg_rect(c, style, x, y, width, height);
 	if (hatches[second(k)] && width >= PATTERN_LEAST && height >= PATTERN_LEAST) {
 		buf_printf(&c->body, "<rect fill=\"url(#h%d)\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
 			   "height=\"%.1f\"/>\n", second(k), x, y, width, height);
+	}
+}
+
+void svg_fill_path(struct svg_canvas *c, int64_t k, const char *d)
+{
+	buf_printf(&c->body, "<path class=\"fill %s\" d=\"%s\"/>\n", svg_colour_class(k), d);
+	if (hatches[second(k)]) {
+		buf_printf(&c->body, "<path fill=\"url(#h%d)\" d=\"%s\"/>\n", second(k), d);
 	}
 }
 
@@ -401,9 +410,12 @@ static void put_key(struct svg_canvas *c, double x, double y, const struct svg_k
 	case SVG_KEY_FILL:
 		if (k->pattern >= 0) {
 			svg_fill(c, k->pattern, x, y - 10, 18, 12);
-		} else {
-			snprintf(style, sizeof(style), "fill %s", k->style);
-			svg_rect(c, style, x, y - 10, 18, 12);
+			break;
+		}
+		snprintf(style, sizeof(style), "fill %s", k->style);
+		svg_rect(c, style, x, y - 10, 18, 12);
+		if (k->sign) {
+			svg_rect(c, k->sign, x, y - 10, 18, 12);
 		}
 		break;
 	case SVG_KEY_LINE:

@@ -10,7 +10,7 @@
  * svg_close() only.
  *
  * Classes of shapes: "fill" or "line" (or "outline": filled as cards are) with a colour of
- * the palette, as "fill c3". Beside them "d1" .. "d7": dashes; "thin", "thick": of lines;
+ * the palette, as "fill c3"; "hatched". Beside them "d1" .. "d7": dashes; "thin", "thick", "broad": of lines;
  * "weak", "weaker": seen through.
  */
 #ifndef WEFT_LIB_OUTPUT_CANVAS_H
@@ -86,13 +86,16 @@ void svg_end_group(struct svg_canvas *c);
 /* A filled rectangle of number k >= 0: its colour, with its pattern, which tells apart those of
  * one colour, and all in grey, where there is room. */
 void svg_fill(struct svg_canvas *c, int64_t k, double x, double y, double width, double height);
+/* The same of any path; its colour alone, as a class for lines. */
+void svg_fill_path(struct svg_canvas *c, int64_t k, const char *d);
+const char *svg_colour_class(int64_t k);
 
 /* A line of a legend: how it looks, and what it means. */
 struct svg_key {
 	enum { SVG_KEY_FILL, SVG_KEY_LINE, SVG_KEY_DOT, SVG_KEY_SIGN } form;
 	const char *style;	/* classes */
 	int64_t pattern;	/* of a fill: k of svg_fill(), -1: by style alone */
-	const char *sign;	/* of SVG_KEY_SIGN: a letter */
+	const char *sign;	/* of SVG_KEY_SIGN: a letter; of a fill: classes of what lies on it */
 	const char *text;
 };
 

@@ -383,6 +383,7 @@ int cmd_schedule_make(struct cli *c, struct err *err);
 int cmd_schedule_verify(struct cli *c, struct err *err);
 int cmd_schedule_cost(struct cli *c, struct err *err);
 int cmd_schedule_simulate(struct cli *c, struct err *err);
+int cmd_schedule_draw(struct cli *c, struct err *err);
 int cmd_schedule_run(struct cli *c, struct err *err);
 int cmd_schedule_export(struct cli *c, struct err *err);
 int cmd_schedule_show(struct cli *c, struct err *err);

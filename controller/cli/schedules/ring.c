@@ -366,7 +366,7 @@ static int draw_ring(const char *path, const struct optree_params *p,
 	int r = optree_draw(p, plan, &svg, err);
 
 	if (r == 0) {
-		r = file_write_atomic(path, svg.data, svg.len, FILE_PUBLIC, err);
+		r = cli_write_svg(path, &svg, err);
 	}
 	buf_fini(&svg);
 	return r;
@@ -384,9 +384,9 @@ int cmd_ring_plan(struct cli *c, struct err *err)
 	struct rwa_loss loss;
 	enum coll_kind kind = COLL_ALLGATHER;
 	struct out *o;
-	int r = read_ring(c, &p, &how, &loss, light, err);
+	int r = cli_check_svg(svg, err);
 
-	if (r || (r = cli_opt_kind(c, &kind, err)) ||
+	if (r || (r = read_ring(c, &p, &how, &loss, light, err)) || (r = cli_opt_kind(c, &kind, err)) ||
 	    (r = optree_collective(&p, kind, 0, how, &plan, err))) {
 		return r;
 	}

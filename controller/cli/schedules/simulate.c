@@ -1,11 +1,11 @@
 /*
  * weft schedule simulate: how long a schedule takes when what travels at a time
- * shares links and limits, against what the cost model plans for it.
+ * shares links and limits, against what the cost model plans for it; and weft schedule draw,
+ * the picture of it.
  */
 #include <math.h>
 
 #include "controller/cli/core/private.h"
-#include "lib/base/file.h"
 
 #define BUSIEST 10		/* shown without --full */
 
@@ -98,7 +98,7 @@ static int run(const struct cli *c, const struct coll_sched *s,
 	int r = coll_simulate(s, opt, sim, path ? &svg : NULL, err);
 
 	if (r == 0 && path) {
-		r = file_write_atomic(path, svg.data, svg.len, FILE_PUBLIC, err);
+		r = cli_write_svg(path, &svg, err);
 	}
 	buf_fini(&svg);
 	return r;
@@ -108,15 +108,15 @@ static int run(const struct cli *c, const struct coll_sched *s,
 int cmd_schedule_simulate(struct cli *c, struct err *err)
 {
 	struct coll_sched *s = NULL;
-	struct coll_sim_options opt;
+	struct coll_sim_options opt = { 0 };
 	struct coll_sim sim = { 0 };
 	struct coll_report rep;
 	struct out *o = NULL;
 	int64_t planned_ns, bound_ns;
-	int r = cli_load_schedule(c, &s, err);
+	int r = cli_check_svg(cli_opt(c, "svg"), err);
 
 	coll_report_init(&rep);
-	if (r || (r = read_options(c, s, &opt, err)) || (r = coll_verify(s, &rep, err)) ||
+	if (r || (r = cli_load_schedule(c, &s, err)) || (r = read_options(c, s, &opt, err)) || (r = coll_verify(s, &rep, err)) ||
 	    (r = coll_time(s, &rep, &opt.cost, &planned_ns, &bound_ns, err)) ||
 	    (r = run(c, s, &opt, &sim, err))) {
 		goto out;
@@ -127,6 +127,55 @@ int cmd_schedule_simulate(struct cli *c, struct err *err)
 	}
 	r = cli_print(o, err);
 out:
+	coll_sim_fini(&sim);
+	coll_report_fini(&rep);
+	coll_free(s);
+	return r;
+}
+
+/* Without a cost model steps are as wide as their data takes: a byte takes a nanosecond on every
+ * link, and nothing else takes any time. */
+#define UNTIMED_BPS INT64_C(8000000000)
+#define UNTIMED_BYTES INT64_C(1000000000)
+
+static int read_draw(const struct cli *c, const struct coll_sched *s, struct coll_sim_options *opt,
+		     struct err *err)
+{
+	static const char *const of_cost[] = { "alpha", "bandwidth", "link-bandwidth", "size", "hop",
+					       "message", "retune" };
+	bool timed = cli_has(c, "asynchronous");
+
+	for (size_t i = 0; i < sizeof(of_cost) / sizeof(of_cost[0]); i++) {
+		timed |= cli_has(c, of_cost[i]);
+	}
+	if (timed) {
+		return read_options(c, s, opt, err);
+	}
+	opt->cost.link_bps = UNTIMED_BPS;
+	opt->cost.size_bytes = UNTIMED_BYTES;
+	opt->untimed = true;
+	return 0;
+}
+
+/* The picture that schedule simulate --svg draws, and nothing else. */
+int cmd_schedule_draw(struct cli *c, struct err *err)
+{
+	const char *path = cli_opt(c, "output");
+	struct coll_sched *s = NULL;
+	struct coll_sim_options opt = { 0 };
+	struct coll_sim sim = { 0 };
+	struct coll_report rep;
+	struct buf svg = { 0 };
+	int r = cli_check_svg(path, err);
+
+	coll_report_init(&rep);
+	if (r || (r = cli_load_schedule(c, &s, err)) || (r = read_draw(c, s, &opt, err)) ||
+	    (r = coll_verify(s, &rep, err)) || (r = coll_simulate(s, &opt, &sim, &svg, err))) {
+		goto out;
+	}
+	r = cli_write_svg(path, &svg, err);
+out:
+	buf_fini(&svg);
 	coll_sim_fini(&sim);
 	coll_report_fini(&rep);
 	coll_free(s);
