@@ -19,6 +19,7 @@
 
 /* Ends a table of options. */
 #define END { 0, NULL, NULL, NULL, NULL }
+#define SVG { 0, "svg", "FILE.svg", "also draw the fabric: devices, hosts, circuits by job", "@file" }
 #define CONFIG { 'f', "file", "FABRIC", "the fabric's YAML file", "@file" }
 #define OUTPUT(what) { 'o', "output", "FILE", what, "@file" }
 /* MODE_SAFE and MODE_UPDATE of weft.v1; see cli_read_mode(). */
@@ -71,6 +72,7 @@ static const struct cli_option plan_options[] = {
 	  NULL },
 	{ 0, "lightpaths", NULL, "also show new lightpaths with their power, and "
 	  "interrupted links", NULL },
+	SVG,
 	{ 0, "keep", "SHARE", "what if this share of capacity had to stay in service",
 	  NULL },
 	{ 0, "offline", NULL, "without weftd: all devices are taken as empty", NULL },
@@ -88,7 +90,7 @@ static const struct cli_option cancel_options[] = {
 	END,
 };
 
-static const struct cli_option full_options[] = { FULL, END };
+static const struct cli_option status_options[] = { FULL, SVG, END };
 
 static const struct cli_option history_options[] = {
 	{ 'n', "limit", "N", "the newest N (default: 20)", NULL }, END,
@@ -614,11 +616,11 @@ const struct cli_command cli_root[] = {
 	{ "apply", NULL, "[PLAN]", "Apply a plan or fabric file, verify it, or roll "
 	  "back", NULL, apply_options, 0, 1, false, cmd_apply },
 	{ "status", "show", "", "Show devices, jobs and changes, and how well they are verified",
-	  NULL, full_options, 0, 0, false, cmd_status },
+	  NULL, status_options, 0, 0, false, cmd_status },
 	{ "diff", NULL, "", "Compare the last readings with the intent", NULL,
-	  full_options, 0, 0, false, cmd_diff },
+	  status_options, 0, 0, false, cmd_diff },
 	{ "verify", NULL, "", "Read every device now and compare with the intent", NULL,
-	  full_options, 0, 0, false, cmd_verify },
+	  status_options, 0, 0, false, cmd_verify },
 	{ "rollback", NULL, "[GENERATION]", "Apply an earlier configuration "
 	  "again", NULL, rollback_options, 0, 1, false, cmd_rollback },
 	{ "confirm", NULL, "[CHANGE]", "Keep a change that was applied with "

@@ -36,7 +36,7 @@
 #define NS_PER_MS 1000000
 #define GRACE_MS 2000
 #define MIB ((size_t)1 << 20)
-#define N_ROUTES 27
+#define N_ROUTES 28
 #define MAX_CONNECTIONS 512
 
 struct daemon {
@@ -128,6 +128,8 @@ static const struct route {
 	FABRIC("Log", log_request, log_response, UNARY, log, ENV),
 	FABRIC("GetSchedule", get_schedule_request, get_schedule_response,
 	       SERVER_STREAMING, schedule, PART(schedules)),
+	FABRIC("GetPicture", get_picture_request, get_picture_response, SERVER_STREAMING, picture,
+	       VIEWS),
 	JOBS("RequestJob", request_job_request, request_job_response, SERVER_STREAMING, request_job),
 	JOBS("ReleaseJob", release_job_request, release_job_response, SERVER_STREAMING, release_job),
 	JOBS("ListJobs", list_jobs_request, list_jobs_response, UNARY, list_jobs),

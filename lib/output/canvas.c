@@ -382,6 +382,13 @@ static int second(int64_t k)
 	return (int)((k + k / SVG_COLOURS) % SVG_COLOURS);
 }
 
+const char *svg_dash_class(int64_t k)
+{
+	static const char *const names[] = { "d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7" };
+
+	return names[second(k)];
+}
+
 void svg_fill(struct svg_canvas *c, int64_t k, double x, double y, double width, double height)
 {
 	char style[16];

@@ -89,6 +89,8 @@ void svg_fill(struct svg_canvas *c, int64_t k, double x, double y, double width,
 /* The same of any path; its colour alone, as a class for lines. */
 void svg_fill_path(struct svg_canvas *c, int64_t k, const char *d);
 const char *svg_colour_class(int64_t k);
+/* What tells lines apart as patterns do fills: "d0" .. "d7". */
+const char *svg_dash_class(int64_t k);
 
 /* A line of a legend: how it looks, and what it means. */
 struct svg_key {

@@ -36,6 +36,8 @@ struct rwa_mesh_node {
 	int32_t drop_limit;	/* that may end here */
 	int32_t pass_mdb;	/* loss of passing by */
 	bool convert;		/* may change a lightpath's channel */
+	bool has_place;		/* on a map: x to the right, y upwards */
+	double x, y;
 };
 
 /* One direction of a link between two different nodes; parallel arcs are
@@ -344,8 +346,9 @@ int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
 		   struct rwa_mesh_result *res, struct err *err);
 void rwa_mesh_result_fini(struct rwa_mesh_result *res);
 
-/* The occupancy as a drawing (SVG): one row for each fibre of an arc, one
- * column for each channel; a mesh that is one ring as circles. */
+/* The occupancy as a picture (SVG): a map of the network with the load of its links, by the
+ * nodes' places or as distances have it, and one row for each fibre of an arc, one column for each
+ * channel; of many the fullest. A mesh that is one ring as circles. WEFT_ENOMEM. */
 int rwa_mesh_draw(const struct rwa_mesh *m, const struct rwa_assignment *a,
 		  int channels, struct buf *svg, struct err *err);
 

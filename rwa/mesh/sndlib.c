@@ -1,7 +1,7 @@
 /*
  * Networks of SNDlib in its native format (sndlib.zib.de, network files of
  * version 1.0): sections NODES, LINKS and DEMANDS, one entry a line. What a
- * lightpath does not need (coordinates, costs, capacities) is skipped; what would
+ * lightpath does not need (costs, capacities) is skipped, coordinates are for maps; what would
  * forbid routes (hop limits, admissible paths) is refused.
  *
  * The format does not say whether links and demands have a direction; that
@@ -51,6 +51,7 @@ struct sndlib {
 	char word[MAX_WORDS][MAX_WORD];	/* of the line; "(" and ")" alone */
 	int words;
 	VEC(char *) names;	/* owned */
+	VEC(struct rwa_mesh_node) places;	/* of the same nodes: on a map, or not */
 	struct strmap numbers;	/* of names, to number + 1 */
 	struct joined_list links, demands;
 };
@@ -145,6 +146,20 @@ static bool read_value(struct sndlib *s, int i, const char *what, double *value)
 	return true;
 }
 
+/* "( LONGITUDE LATITUDE )" behind the name of a node, where that is so. */
+static struct rwa_mesh_node read_place(const struct sndlib *s)
+{
+	struct rwa_mesh_node place = { .has_place = false };
+	char *end_x, *end_y;
+
+	if (s->words == 5 && is_word(s, 1, "(") && is_word(s, 4, ")")) {
+		place.x = strtod(s->word[2], &end_x);
+		place.y = strtod(s->word[3], &end_y);
+		place.has_place = !*end_x && !*end_y && fabs(place.x) < 1e9 && fabs(place.y) < 1e9;
+	}
+	return place;
+}
+
 static void read_node(struct sndlib *s)
 {
 	char *name;
@@ -161,7 +176,8 @@ static void read_node(struct sndlib *s)
 	if (!name || vec_push(&s->names, name)) {
 		free(name);
 		s->rc = WEFT_ENOMEM;
-	} else if (strmap_set(&s->numbers, name, (void *)(intptr_t)s->names.n)) {
+	} else if (vec_push(&s->places, read_place(s)) ||
+		   strmap_set(&s->numbers, name, (void *)(intptr_t)s->names.n)) {
 		s->rc = WEFT_ENOMEM;
 	}
 }
@@ -338,6 +354,9 @@ static struct rwa_mesh *build(struct sndlib *s)
 	for (size_t v = 0; v < s->names.n; v++) {
 		m->nodes.v[v].name = s->names.v[v];
 		s->names.v[v] = NULL;
+		m->nodes.v[v].has_place = s->places.v[v].has_place;
+		m->nodes.v[v].x = s->places.v[v].x;
+		m->nodes.v[v].y = s->places.v[v].y;
 	}
 	add_all(s, m, &s->links, true);
 	add_all(s, m, &s->demands, false);
@@ -395,6 +414,7 @@ int rwa_mesh_read_sndlib(const char *name, const char *text, double unit, struct
 		free(s.names.v[v]);
 	}
 	vec_fini(&s.names);
+	vec_fini(&s.places);
 	vec_fini(&s.links);
 	vec_fini(&s.demands);
 	strmap_fini(&s.numbers);

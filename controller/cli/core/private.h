@@ -231,7 +231,7 @@ struct plan_view {
 	VEC(Weft__V1__PlanJob *) jobs;
 	VEC(Weft__V1__PlanBatch *) batches;
 	VEC(Weft__V1__PlanLightpath *) lightpaths;
-	struct buf file;
+	struct buf file, picture;
 };
 
 /* Takes a copy of one part. WEFT_EINVAL for a second summary, WEFT_ENOMEM;

@@ -1,9 +1,12 @@
-/* weft plan: what would change. */
+/* weft plan: what would change, by weftd's knowledge of the devices or, without it, against
+ * dark ones; as a view, as a file for weft apply, and as a picture. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/cli/core/private.h"
+#include "controller/cli/fabric/fabric_picture.h"
 #include "controller/proto_convert/proto_convert.h"
+#include "controller/webui/webui.h"
 #include "lib/base/file.h"
 
 int cli_read_mode(const struct cli *c, Weft__V1__Mode *mode, struct err *err)
@@ -47,6 +50,9 @@ static int plan_offline(const struct cli *c, const struct model_fabric *f, Weft_
 	if (r == 0 && cli_has(c, "commands")) {
 		r = plan_commands(p, take_part, v, err);
 	}
+	if (r == 0 && cli_has(c, "svg")) {
+		r = page_picture(f, p, &v->picture, err);
+	}
 	plan_free(p);
 	return r;
 }
@@ -85,6 +91,7 @@ static int plan_online(const struct cli *c, struct rpc_client *client, const str
 	req.want_file = cli_has(c, "output");
 	req.want_commands = cli_has(c, "commands");
 	req.want_lightpaths = plan_light_wanted(c);
+	req.want_picture = cli_has(c, "svg");
 	if (cli_has(c, "keep")) {
 		req.keep = (char *)cli_opt(c, "keep");
 	}
@@ -149,6 +156,36 @@ static int load(struct cli *c, struct model_fabric **f, struct err *err)
 	return path ? cli_load_fabric(path, f, err) : 0;
 }
 
+/* --svg: the fabric with the plan's circuits, what is new and what goes away. */
+static int draw_plan(const struct cli *c, const struct plan_view *v, struct err *err)
+{
+	struct marked_device *devices = calloc(v->devices.n + 1, sizeof(*devices));
+	struct fabric_picture p = { .json = &v->picture, .title = "Plan of",
+				    .n_devices = v->devices.n, .devices = devices };
+	struct buf svg = { 0 };
+	char about[160];
+	int r;
+
+	snprintf(about, sizeof(about), "circuits to make: %d, to delete: %d, that stay: %d; programs of "
+		 "rings to load: %d", v->summary->add, v->summary->delete_, v->summary->keep, v->summary->loads);
+	p.about = about;
+	for (size_t i = 0; devices && i < v->devices.n; i++) {
+		const Weft__V1__PlanDevice *d = v->devices.v[i];
+
+		devices[i].name = d->name;
+		devices[i].circuits[0] = (struct marked_circuits){ CIRCUIT_NEW, d->n_add, d->add };
+		devices[i].circuits[1] = (struct marked_circuits){ CIRCUIT_DELETED, d->n_delete_,
+								   d->delete_ };
+	}
+	r = devices ? fabric_draw(&p, &svg, err) : err_nomem(err);
+	if (!r) {
+		r = cli_write_svg(cli_opt(c, "svg"), &svg, err);
+	}
+	buf_fini(&svg);
+	free(devices);
+	return r;
+}
+
 /* Exit code 0: nothing to do; 2: changes are pending. Warnings and devices
  * that were not reached go to stderr; --output - replaces the summary. */
 int cmd_plan(struct cli *c, struct err *err)
@@ -156,9 +193,9 @@ int cmd_plan(struct cli *c, struct err *err)
 	const char *output = cli_opt(c, "output");
 	struct model_fabric *f = NULL;
 	struct plan_view v = { 0 };
-	int r = load(c, &f, err);
+	int r = cli_check_svg(cli_opt(c, "svg"), err);
 
-	if (r || (r = make_plan(c, f, &v, err))) {
+	if (r || (r = load(c, &f, err)) || (r = make_plan(c, f, &v, err))) {
 		goto out;
 	}
 	for (size_t i = 0; v.summary && i < v.summary->n_unreachable; i++) {
@@ -172,6 +209,9 @@ int cmd_plan(struct cli *c, struct err *err)
 		/* A plan holds the fabric's passwords. */
 		r = file_write_atomic(output, buf_cstr(&v.file), v.file.len,
 				      f ? file_ceiling(f->config.name) : FILE_PRIVATE, err);
+	}
+	if (r == 0 && cli_has(c, "svg") && v.summary) {
+		r = draw_plan(c, &v, err);
 	}
 	if (r == 0 && !(output && strcmp(output, "-") == 0)) {
 		r = plan_view_print(c, &v, err);

@@ -72,6 +72,10 @@ int plan_view_add(struct plan_view *v, const Weft__V1__PlanResponse *part, struc
 		buf_add(&v->file, part->file.data, part->file.len);
 		return v->file.failed ? err_nomem(err) : 0;
 	}
+	if (part->part_case == WEFT__V1__PLAN_RESPONSE__PART_PICTURE) {
+		buf_add(&v->picture, part->picture.data, part->picture.len);
+		return v->picture.failed ? err_nomem(err) : 0;
+	}
 	own = copy(part);
 	if (!own || vec_push(&v->parts, own)) {
 		weft__v1__plan_response__free_unpacked(own, NULL);
@@ -91,6 +95,7 @@ void plan_view_fini(struct plan_view *v)
 	vec_fini(&v->batches);
 	vec_fini(&v->lightpaths);
 	buf_fini(&v->file);
+	buf_fini(&v->picture);
 	memset(v, 0, sizeof(*v));
 }
 

@@ -8,11 +8,69 @@
  * device read first. Both exit with 2 when something differs, and with 69
  * when nothing differs but not all was read.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "controller/cli/core/private.h"
+#include "controller/cli/fabric/fabric_picture.h"
 
 #define READ_CALL_MS 120000	/* reads every device */
+
+/* ---- the picture of --svg ---- */
+
+/* What is wrong with a device, but for its circuits, in a few words. */
+static void describe_problem(const Weft__V1__DeviceState *s, char *text, size_t size)
+{
+	const Weft__V1__ProgramState *p = s->program;
+
+	if (!s->reachable && s->driver[0]) {
+		snprintf(text, size, "%s", s->problem[0] ? s->problem : "never read");
+	} else if (s->unusable_count) {
+		snprintf(text, size, "%d ports out of use: %s", s->unusable_count,
+			 s->n_unusable ? s->unusable[0] : "");
+	} else if (p && p->lost_count) {
+		snprintf(text, size, "%d resonators hold no wave: %s", p->lost_count,
+			 p->n_lost ? p->lost[0] : "");
+	} else if (p && p->failed_count) {
+		snprintf(text, size, "%d parts have failed: %s", p->failed_count,
+			 p->n_failed ? p->failed[0] : "");
+	} else if (p && !p->equal) {
+		snprintf(text, size, "its program is not as intended");
+	}
+}
+
+/* Nothing without --svg. */
+static int draw(struct cli *c, const char *title, bool only_marked, Weft__V1__DeviceState **v, size_t n,
+		struct err *err)
+{
+	struct marked_device *devices = calloc(n + 1, sizeof(*devices));
+	struct fabric_picture p = { .title = title, .only_marked = only_marked, .n_devices = n,
+				    .devices = devices };
+	size_t missing = 0, unexpected = 0;
+	char about[120];
+	int r;
+
+	for (size_t i = 0; devices && i < n; i++) {
+		struct marked_device *d = &devices[i];
+
+		d->name = v[i]->name;
+		describe_problem(v[i], d->problem, sizeof(d->problem));
+		d->circuits[0] = (struct marked_circuits){ CIRCUIT_MISSING, v[i]->n_missing,
+							   v[i]->missing };
+		d->circuits[1] = (struct marked_circuits){ CIRCUIT_UNEXPECTED, v[i]->n_unexpected,
+							   v[i]->unexpected };
+		d->circuits[2] = (struct marked_circuits){ CIRCUIT_PENDING, v[i]->n_pending,
+							   v[i]->pending };
+		missing += v[i]->n_missing;
+		unexpected += v[i]->n_unexpected;
+	}
+	snprintf(about, sizeof(about), "%zu devices as last read: %zu circuits missing, %zu unexpected",
+		 n, missing, unexpected);
+	p.about = about;
+	r = devices ? fabric_draw_current(c, &p, err) : err_nomem(err);
+	free(devices);
+	return r;
+}
 
 /* ---- status, diff, verify ---- */
 
@@ -33,9 +91,34 @@ static int call_status(struct cli *c, const char *circuits_of, cli_show_fn show,
 			CLI_CALL_MS, show, err);
 }
 
+static int print_status(const struct cli *c, const void *answer, struct err *err)
+{
+	struct out *o = out_new(c->format);
+
+	if (o) {
+		show_status(c, o, answer);
+	}
+	return cli_print(o, err);
+}
+
 int cmd_status(struct cli *c, struct err *err)
 {
-	return call_status(c, "", show_status, err);
+	Weft__V1__StatusRequest req = WEFT__V1__STATUS_REQUEST__INIT;
+	ProtobufCMessage *msg = NULL;
+	const Weft__V1__StatusResponse *s;
+	int r = cli_check_svg(cli_opt(c, "svg"), err);
+
+	if (r || (r = cli_unary(c, CLI_METHOD("Status"), &req.base,
+				&weft__v1__status_response__descriptor, CLI_CALL_MS, &msg, err))) {
+		return r;
+	}
+	s = (const Weft__V1__StatusResponse *)msg;
+	r = print_status(c, s, err);
+	if (r == 0) {
+		r = draw(c, "Status of", false, s->devices, s->n_devices, err);
+	}
+	rpc_free_message(msg);
+	return r;
 }
 
 /* Names the first device or host that did not answer; called when the answer
@@ -76,14 +159,17 @@ static int compare(struct cli *c, const char *method, const ProtobufCMessage *re
 {
 	ProtobufCMessage *msg = NULL;
 	const Weft__V1__Diff *d;
-	int r = cli_unary(c, method, req, &weft__v1__diff_response__descriptor, timeout_ms, &msg,
-			  err);
+	int r = cli_check_svg(cli_opt(c, "svg"), err);
 
-	if (r) {
+	if (r || (r = cli_unary(c, method, req, &weft__v1__diff_response__descriptor, timeout_ms, &msg,
+				err))) {
 		return r;
 	}
 	d = ((const Weft__V1__DiffResponse *)msg)->diff;
 	r = print_diff(c, d, err);
+	if (r == 0) {
+		r = draw(c, "Differences of", true, d->devices, d->n_devices, err);
+	}
 	if (r == 0 && !d->same) {
 		r = CLI_PENDING;
 	} else if (r == 0 && !d->complete) {

@@ -255,7 +255,7 @@ static int write_assignment(const struct rwa_mesh *m, const struct rwa_mesh_resu
 	return r;
 }
 
-/* --svg: links by channels. */
+/* --svg: the map, and fibres by channels. */
 static int write_drawing(const struct rwa_mesh *m, const struct rwa_mesh_result *res,
 			 const char *path, struct err *err)
 {
@@ -263,7 +263,7 @@ static int write_drawing(const struct rwa_mesh *m, const struct rwa_mesh_result 
 	int r = rwa_mesh_draw(m, &res->assignment, res->channels, &b, err);
 
 	if (r == 0) {
-		r = file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
+		r = cli_write_svg(path, &b, err);
 	}
 	buf_fini(&b);
 	return r;
@@ -358,6 +358,10 @@ int cmd_rwa_instance(struct cli *c, struct err *err)
 	}
 	if (cli_has(c, "ring")) {
 		return err_set(err, WEFT_EUSAGE, "weft rwa solve: --ring beside a file");
+	}
+	r = cli_check_svg(cli_opt(c, "svg"), err);
+	if (r) {
+		return r;
 	}
 	cli_stop_on_signals();
 	r = read_instance(c, &m, err);

@@ -59,6 +59,7 @@ static const struct {
 	{ "/weft.v1.FabricService/ExternalChanges", ACCESS_VIEWER },
 	{ "/weft.v1.FabricService/Watch", ACCESS_VIEWER },
 	{ "/weft.v1.FabricService/GetSchedule", ACCESS_VIEWER },
+	{ "/weft.v1.FabricService/GetPicture", ACCESS_VIEWER },
 	{ "/weft.v1.JobsService/RequestJob", ACCESS_ORCHESTRATOR },
 	{ "/weft.v1.JobsService/ReleaseJob", ACCESS_ORCHESTRATOR },
 	{ "/weft.v1.JobsService/ListJobs", ACCESS_VIEWER },

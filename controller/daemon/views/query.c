@@ -18,6 +18,7 @@ struct plan_call {
 	const struct views *views;
 	struct rpc_call *call;	/* NULL: gone */
 	bool want_file;		/* as bytes that "apply" takes */
+	bool want_picture;
 	bool want_commands;	/* as devices would be sent them */
 	bool want_light;	/* its lightpaths */
 };
@@ -110,6 +111,22 @@ static int send_batch(const struct dry_run_batch *o, void *arg, struct err *err)
 	return msg_send_batch(w->fabric, o, send_part, arg, err);
 }
 
+/* The picture that the worker made of the plan, in pieces. */
+static int send_picture(const struct plan_request *w, struct err *err)
+{
+	Weft__V1__PlanResponse part = WEFT__V1__PLAN_RESPONSE__INIT;
+	const struct plan_call *p = w->arg;
+	int r = w->picture.len ? 0 : err_set(err, WEFT_EUNAVAIL, "there is no picture of the plan");
+
+	part.part_case = WEFT__V1__PLAN_RESPONSE__PART_PICTURE;
+	for (size_t at = 0; r == 0 && at < w->picture.len; at += part.picture.len) {
+		part.picture.data = (uint8_t *)w->picture.data + at;
+		part.picture.len = w->picture.len - at < MSG_PIECE ? w->picture.len - at : MSG_PIECE;
+		r = rpc_send(p->call, &part.base, err);
+	}
+	return r;
+}
+
 /* Sends the plan and ends the call; a client that is gone gets nothing. */
 static void on_planned(struct plan_request *w)
 {
@@ -124,6 +141,9 @@ static void on_planned(struct plan_request *w)
 	}
 	if (p->call && r == 0 && p->want_commands) {
 		r = apply_explain(p->views->env->apply, w->plan, send_batch, w, &w->err);
+	}
+	if (p->call && r == 0 && p->want_picture) {
+		r = send_picture(w, &w->err);
 	}
 	call_end(p->call, r, &w->err);
 	free(p);
@@ -176,6 +196,7 @@ void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 	p->views = views;
 	p->call = call;
 	p->want_file = req->want_file;
+	p->want_picture = w->with_picture = req->want_picture;
 	p->want_commands = req->want_commands;
 	p->want_light = req->want_lightpaths;
 	rpc_call_on_cancel(call, call_forget, &p->call);
@@ -250,4 +271,26 @@ void handle_verify(struct rpc_call *call, const ProtobufCMessage *msg, void *arg
 		free(v);
 		rpc_finish_err(call, &err);
 	}
+}
+
+/* ---- the picture --------------------------------------------------------- */
+
+void handle_picture(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
+{
+	const struct views *views = arg;
+	const struct job_rows *rows = job_status_rows(views->job_status);
+	Weft__V1__GetPictureResponse m = WEFT__V1__GET_PICTURE_RESPONSE__INIT;
+	struct err err = { 0 };
+	int r = rows->picture ? 0 : err_set(&err, WEFT_EUNAVAIL, "there is no picture yet: %s",
+					    views->env->applied ? "jobs are still being planned"
+								: "nothing was applied");
+
+	(void)msg;
+	m.total_bytes = (int64_t)rows->picture_len;
+	for (size_t at = 0; r == 0 && at < rows->picture_len; at += m.data.len) {
+		m.data.data = (uint8_t *)rows->picture + at;
+		m.data.len = rows->picture_len - at < MSG_PIECE ? rows->picture_len - at : MSG_PIECE;
+		r = rpc_send(call, &m.base, &err);
+	}
+	call_end(call, r, &err);
 }

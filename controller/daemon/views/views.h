@@ -52,6 +52,8 @@ void schedules_free(struct schedules *s);
  * unknown job, WEFT_EUNAVAIL when what remains does not do. Planned for the first call;
  * O(what is sent) for those after it, while configuration and dead circuits stay. */
 void handle_schedule(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+/* GetPicture: streams the page's picture of the fabric. WEFT_EUNAVAIL while there is none. */
+void handle_picture(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 
 /* ---- history.c; arg is the struct daemon_env ---- */
 
