@@ -358,7 +358,7 @@ static const struct cli_option ring_options[] = {
 	{ 0, "depth", "K", "of OpTree's tree (default: the best)", NULL },
 	{ 0, "loss", "NAME=VALUE,...", "loss budget: launch, sensitivity, "
 	  "margin, add, drop, pass-by, span", NULL },
-	{ 0, "svg", "FILE", "draw channels over time, and links", "@file" },
+	{ 0, "svg", "FILE", "draw channels over time, and the ring in its steps", "@file" },
 	OUTPUT("write the schedule"), END,
 };
 
@@ -375,7 +375,7 @@ static const struct cli_option rwa_options[] = {
 	{ 0, "work", "N", "lightpaths that a search may place (default: by the size)", NULL },
 	{ 0, "time-limit", "TIME", "use the best found by then; it depends on the machine", NULL },
 	{ 0, "seed", "N", "of the search (default: 1)", NULL },
-	{ 0, "svg", "FILE", "draw the occupancy: links by channels, or circles "
+	{ 0, "svg", "FILE", "draw a map with the load, and fibres by channels, or circles "
 	  "of a ring", "@file" },
 	{ 0, "objective", "NAME", "second objective: min-moved or "
 	  "min-max-loss (default: min-channels alone)",

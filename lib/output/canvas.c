@@ -65,7 +65,9 @@ static const char style_sheet[] =
 	"svg{font-family:'Segoe UI','Helvetica Neue',Arial,'Liberation Sans','DejaVu Sans',"
 	"sans-serif;font-size:12px;font-variant-numeric:tabular-nums}\n"
 	SVG_PALETTE(LIGHT) "\n"
-	"@media (prefers-color-scheme:dark){" SVG_PALETTE(DARK) "}\n"
+	".halo text{paint-order:stroke;stroke-width:3px;stroke:" SVG_CARD_LIGHT "}\n"
+	"@media (prefers-color-scheme:dark){" SVG_PALETTE(DARK)
+	".halo text{stroke:" SVG_CARD_DARK "}}\n"
 	"text,.fill{fill:currentColor}"
 	".line{fill:none;stroke:currentColor;stroke-width:1.5}"
 	".thin{stroke-width:.7}.thick{stroke-width:3}.broad{stroke-width:5}"

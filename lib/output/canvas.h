@@ -78,7 +78,7 @@ void svg_line(struct svg_canvas *c, const char *style, double x, double y, doubl
 /* Any path, `d` as SVG has it; inside what else was drawn, which gives the size. */
 void svg_path(struct svg_canvas *c, const char *style, const char *d, ...)
 	__attribute__((format(printf, 3, 4)));
-/* All until svg_end_group() has these classes, and this text under the pointer
+/* All until svg_end_group() has these classes ("halo": its text stands out from lines below), and this text under the pointer
  * (NULL: none). */
 void svg_begin_group(struct svg_canvas *c, const char *style, const char *about);
 void svg_end_group(struct svg_canvas *c);

@@ -10,10 +10,13 @@
 
 #define SVG_COLOURS 8		/* c0 .. c7, for jobs, sources, steps */
 
+#define SVG_CARD_LIGHT "#ffffff"
+#define SVG_CARD_DARK "#181c1f"
+
 /* name, on light ground, on dark ground */
 #define SVG_PALETTE(colour) \
 	colour("ground", "#f7f7f5", "#111416")	\
-	colour("card", "#ffffff", "#181c1f")	\
+	colour("card", SVG_CARD_LIGHT, SVG_CARD_DARK)	\
 	colour("edge", "#e1e1dc", "#2b3136")	\
 	colour("faint", "#eeeeea", "#21262a")	\
 	colour("ink", "#1d2226", "#e4e8eb")	\

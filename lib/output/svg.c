@@ -55,12 +55,6 @@ void svg_label(struct buf *b, double x, double y, char anchor, const char *text)
 	buf_str(b, "</text>\n");
 }
 
-void svg_colour(struct buf *b, int64_t k)
-{
-	buf_printf(b, "hsl(%d,%d%%,%d%%)", (int)(k * 137508 / 1000 % 360),
-		   (int)(55 + k % 3 * 15), (int)(45 + k % 2 * 15));
-}
-
 /* ---- charts ---- */
 
 /* Margins around the plot, in pixels: labels of y, legend, title, labels of x. */

@@ -1,6 +1,7 @@
 /*
- * Drawings: SVG elements and charts, appended to a buffer (whose failure is
- * sticky). Coordinates are in pixels from the upper left corner, y downwards.
+ * Charts of benchmarks as SVG, appended to a buffer (whose failure is
+ * sticky); pictures are made by canvas.h. Coordinates are in pixels from the upper left
+ * corner, y downwards.
  * The same input gives the same bytes, so that drawings can be compared.
  */
 #ifndef WEFT_LIB_OUTPUT_SVG_H
@@ -22,10 +23,6 @@ void svg_text(struct buf *b, const char *s);
 
 /* A line of text that ends ('e'), is centred ('m') or begins at x. */
 void svg_label(struct buf *b, double x, double y, char anchor, const char *text);
-
-/* A colour of its own for each number k >= 0, by golden angle: neighbours differ
- * most. As a CSS value. */
-void svg_colour(struct buf *b, int64_t k);
 
 struct svg_series {
 	const char *name;

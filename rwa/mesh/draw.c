@@ -24,8 +24,9 @@
 #define ROW 13.0
 #define NAMES 210.0		/* of rows */
 #define GRID_WIDTH (MAP_WIDTH - NAMES - 20)
-#define LEAST_CELL 2.0
-#define MOST_CELL 13.0
+#define LEAST_CELL 1.3
+#define MOST_CELL 36.0
+#define TOLD_APART 4.0		/* narrower cells show use alone, not by whom */
 #define SOURCES 64		/* that differ by colour and pattern */
 #define NUMBERED 5		/* channels between two numbers, at least */
 #define FIRST_RADIUS 50.0
@@ -272,11 +273,13 @@ static void put_map(struct rwa_picture *p)
 	}
 	svg_card(&p->c, SVG_MARGIN, p->y, MAP_WIDTH, MAP_HIGH);
 	put_links(p, labels);
+	svg_begin_group(&p->c, "halo", NULL);
 	put_map_nodes(p);
 	dropped = p->c.dropped;
 	for (int i = 0; i < (int)labels[3 * LABELLED_LINKS]; i++) {
-		svg_putf(&p->c, labels[3 * i], labels[3 * i + 1] - 4, 'm', SVG_SMALL, "%.0f", labels[3 * i + 2]);
+		svg_putf(&p->c, labels[3 * i], labels[3 * i + 1] + 3.5, 'm', SVG_SMALL, "%.0f", labels[3 * i + 2]);
 	}
+	svg_end_group(&p->c);
 	p->c.dropped = dropped;
 	y = svg_legend(&p->c, SVG_MARGIN, p->y + MAP_HIGH + 8, MAP_WIDTH, keys, 4);
 	svg_putf(&p->c, SVG_MARGIN, y + 12, 'b', SVG_SOFT, "%s; numbers: channels in use on the fullest "
@@ -348,43 +351,45 @@ static void put_cells(struct rwa_picture *p)
 			int row = p->shown[p->first[hop->arc] + hop->fibre];
 
 			if (row >= 0 && hop->channel < p->columns) {
-				add_cell(p, &p->paths[p->m->demands.v[path->demand].src % SOURCES], row,
-					 hop->channel, 1);
+				int k = p->m->demands.v[path->demand].src % SOURCES;
+
+				add_cell(p, &p->paths[p->cell < TOLD_APART ? 0 : k], row, hop->channel, 1);
 			}
 		}
 	}
 	for (int k = 0; k < SOURCES; k++) {
-		if (p->paths[k].len && p->cell >= 7) {
+		if (p->paths[k].len) {
 			svg_fill_path(&p->c, k, buf_cstr(&p->paths[k]));
-		} else if (p->paths[k].len) {
-			char style[16];
-
-			snprintf(style, sizeof(style), "fill %s", svg_colour_class(k));
-			svg_path(&p->c, style, "%s", buf_cstr(&p->paths[k]));
 		}
 		p->c.failed |= p->paths[k].failed;
 		buf_fini(&p->paths[k]);
 	}
 }
 
-/* Which colour is which source, of the first nodes. */
-static double put_sources(struct rwa_picture *p, double y)
+/* Which colour is which source, of the first nodes; lines: as lines. */
+static double put_sources(struct rwa_picture *p, double y, bool lines)
 {
 	enum { MOST = 16 };
+	bool apart = lines || p->cell >= TOLD_APART;
 	struct svg_key keys[MOST + 2];
-	char names[MOST][64], buf[16];
+	char names[MOST][64], styles[MOST][16], buf[16];
 	int n = 0;
 
-	for (; n < (int)p->m->nodes.n && n < MOST; n++) {
+	for (; apart && n < (int)p->m->nodes.n && n < MOST; n++) {
 		snprintf(names[n], sizeof(names[n]), "%s%.40s", n ? "" : "from ",
 			 node_name(p, n, buf, sizeof(buf)));
-		keys[n] = (struct svg_key){ SVG_KEY_FILL, NULL, n, NULL, names[n] };
+		snprintf(styles[n], sizeof(styles[n]), "thick %s", svg_colour_class(n));
+		keys[n] = (struct svg_key){ lines ? SVG_KEY_LINE : SVG_KEY_FILL, styles[n], n, NULL,
+					    names[n] };
+	}
+	if (!apart) {
+		keys[n++] = (struct svg_key){ SVG_KEY_FILL, "c0", -1, NULL, "in use" };
 	}
 	if (p->m->blocks.n) {
 		keys[n++] = (struct svg_key){ SVG_KEY_FILL, "soft weak", -1, NULL, "not available" };
 	}
 	y = svg_legend(&p->c, SVG_MARGIN, y, MAP_WIDTH, keys, n);
-	if (p->m->nodes.n > MOST) {
+	if (apart && p->m->nodes.n > MOST) {
 		svg_putf(&p->c, SVG_MARGIN, y + 12, 'b', SVG_SOFT, "and %zu more sources",
 			 p->m->nodes.n - MOST);
 		y += 22;
@@ -421,7 +426,7 @@ static void put_grid(struct rwa_picture *p)
 	put_row_names(p, n);
 	put_blocks(p);
 	put_cells(p);
-	bottom = put_sources(p, top + n * ROW + 64);
+	bottom = put_sources(p, top + n * ROW + 64, false);
 	if (p->n_rows > n || p->channels > p->columns) {
 		svg_putf(&p->c, SVG_MARGIN, bottom + 12, 'b', SVG_SOFT, "the fullest fibres; and %lld more fibres, "
 			 "%d more channels", (long long)(p->n_rows - n), p->channels - p->columns);
@@ -512,7 +517,7 @@ static void put_circles(struct rwa_picture *p)
 			put_arc(p, path, &hop[h], k - h, radius);
 		}
 	}
-	p->y = put_sources(p, p->y + 2 * radius + 52);
+	p->y = put_sources(p, p->y + 2 * radius + 52, true);
 	svg_tell_dropped(&p->c, SVG_MARGIN, p->y + 12, "names");
 }
 

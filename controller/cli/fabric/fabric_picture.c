@@ -50,7 +50,7 @@ struct fabric_card {
 	const struct marked_device *marks;	/* NULL: none */
 	double x, y;
 	int n_hosts, each;		/* that have ports there; hosts of a place */
-	int most_each;			/* of all cards */
+	int max_each;			/* of all cards */
 	int *place;			/* of a host of the fabric, -1: none */
 	int *hosts;			/* in the order of places */
 	int trunks, nowhere;		/* the first place of another switch; the one of no host, -1 */
@@ -181,7 +181,7 @@ static void find_places(struct fabric_card *k)
 	}
 	k->each = (k->n_hosts + PLACES - 1) / PLACES;
 	k->each = k->each ? k->each : 1;
-	k->most_each = k->each > k->most_each ? k->each : k->most_each;
+	k->max_each = k->each > k->max_each ? k->each : k->max_each;
 	for (int i = 0; i < k->n_hosts; i++) {
 		k->place[k->hosts[i]] = i / k->each;
 	}
@@ -671,8 +671,8 @@ static double put_marks(struct fabric_card *k, double y, double width)
 		keys[n++] = (struct svg_key){ SVG_KEY_LINE, "soft weaker", -1, NULL,
 					      names[CIRCUIT_KEPT] };
 	}
-	if (k->most_each > 1) {
-		snprintf(hosts, sizeof(hosts), "up to %d hosts at one place", k->most_each);
+	if (k->max_each > 1) {
+		snprintf(hosts, sizeof(hosts), "up to %d hosts at one place", k->max_each);
 		keys[n++] = (struct svg_key){ SVG_KEY_DOT, "soft", -1, NULL, hosts };
 	}
 	return svg_legend(k->c, SVG_MARGIN, y, width, keys, n);
