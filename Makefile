@@ -367,14 +367,14 @@ $(foreach t,$(BENCH),$(eval $(call bench_rules,$(t))))
 
 # ---- targets ---------------------------------------------------------------
 
-.PHONY: all shims deps docs-api browser simgrid demo check bench lint check-deps fuzz soak install deb clean help frontiers
+.PHONY: all shims deps docs docs-api browser simgrid demo check bench lint check-deps fuzz soak install deb clean help frontiers
 .DEFAULT_GOAL := all
 
 help:
 	@echo "make demo        plan, apply and verify two jobs on emulated devices, run a schedule"
 	@echo "make check       all tests (installs what is missing)"
 	@echo "make all         build/release/{weft,weftd,weft-emulator,weft-mpi-run}"
-	@echo "make bench lint check-deps fuzz soak install deb clean deps frontiers"
+	@echo "make bench lint check-deps docs fuzz soak install deb clean deps frontiers"
 	@echo "make test-ROOM   unit tests of one room: $(ROOMS)"
 
 all: $(PROGRAMS) $(PRELOAD)
@@ -450,6 +450,10 @@ bench: deps
 bench-build: $(PROGRAMS) $(BENCH_BIN)
 
 # The reference of the interface; tests/golden/api.sh says when it is not of now.
+# The reference of the interface, and the pictures that README and docs show.
+docs: docs-api all
+	@docs/pictures/make $(B)/weft docs/pictures
+
 docs-api:
 	@mkdir -p $(GEN)
 	@protoc -I proto --include_source_info --include_imports \

@@ -65,6 +65,16 @@ tap "commands were found"
 [[ -s $T/light.json && -s $T/light.svg && -s $T/new.json ]]
 tap "and wrote what they say"
 
+# ---- pictures ----
+
+mkdir "$T/pictures"
+expect 0 "the pictures are drawn" "$TOP/docs/pictures/make" "$BIN/weft" "$T/pictures"
+for picture in "$TOP"/docs/pictures/*.svg "$T"/pictures/*.svg; do
+	name=$(basename "$picture")
+	cmp -s "$TOP/docs/pictures/$name" "$T/pictures/$name" && grep -q "pictures/$name)" "$TOP/README.md" "$TOP"/docs/*.md
+	tap "docs/pictures/$name is of now (make docs), and shown"
+done
+
 # ---- examples of files ----
 
 example() { # PAGE START FILE

@@ -31,6 +31,7 @@
 #define MOST_LINES 1500		/* of a card */
 #define MOST_JOBS 24		/* in the legend */
 #define SIGNS 40		/* of a card */
+#define BESIDE 34.0		/* how far lines between the same places bend apart */
 #define TRUNK (-2)		/* in lists of ports */
 #define NO_JOB (-1)
 
@@ -40,6 +41,7 @@ struct circuit_line {
 	int job;
 	enum circuit_mark mark;
 	int count;
+	int beside;		/* so many others between the two places */
 };
 
 struct fabric_card {
@@ -61,6 +63,7 @@ struct fabric_card {
 	int n_ports;		/* most of a side of a device */
 	int *marked[3];		/* of an input: 1 + place in marks->circuits, 0: none there */
 	VEC(struct circuit_line) lines;
+	int left_out;		/* circuits of lines that are too many */
 	bool *jobs;			/* that have circuits, of the fabric's; all cards add */
 	bool *ring_jobs;		/* that have programs */
 	bool *seen_marks;		/* likewise */
@@ -331,7 +334,7 @@ static enum circuit_mark mark_of(const struct fabric_card *k, int in, int out)
 static int add_line(struct fabric_card *k, int in, int out, int job, enum circuit_mark mark)
 {
 	int a = place_of(k, 0, in), b = place_of(k, 1, out);
-	const struct circuit_line line = { a < b ? a : b, a < b ? b : a, job, mark, 1 };
+	const struct circuit_line line = { a < b ? a : b, a < b ? b : a, job, mark, 1, 0 };
 
 	k->seen_marks[mark] = true;
 	return vec_push(&k->lines, line) ? WEFT_ENOMEM : 0;
@@ -382,7 +385,22 @@ static int find_lines(struct fabric_card *k)
 			k->lines.v[n++] = k->lines.v[i];
 		}
 	}
-	k->lines.n = n;
+	k->lines.n = n < MOST_LINES ? n : MOST_LINES;
+	k->left_out = 0;
+	for (i = 0; i + k->lines.n < n; i++) {
+		k->left_out += k->lines.v[i].count;
+	}
+	/* The marked ones are last, above the others, and the last to be left out. */
+	if (k->lines.n < n) {
+		memmove(k->lines.v, k->lines.v + (n - k->lines.n), k->lines.n * sizeof(*k->lines.v));
+	}
+	for (i = 0; i < k->lines.n; i++) {
+		struct circuit_line *l = &k->lines.v[i];
+
+		for (size_t j = 0; j < i; j++) {
+			l->beside += k->lines.v[j].a == l->a && k->lines.v[j].b == l->b;
+		}
+	}
 	return r;
 }
 
@@ -424,6 +442,8 @@ static void put_line(struct fabric_card *k, const struct circuit_line *l, double
 	}
 	cx += ((ax + bx) / 2 - cx) * pull;
 	cy += ((ay + by) / 2 - cy) * pull;
+	cx -= BESIDE * l->beside * (by - ay) / fmax(hypot(bx - ax, by - ay), 1);
+	cy += BESIDE * l->beside * (bx - ax) / fmax(hypot(bx - ax, by - ay), 1);
 	svg_path(k->c, style, "M%.1f %.1fQ%.1f %.1f %.1f %.1f", ax, ay, cx, cy, bx, by);
 	*mid_x = (ax + 2 * cx + bx) / 4;
 	*mid_y = (ay + 2 * cy + by) / 4;
@@ -433,20 +453,19 @@ static void put_sign(struct fabric_card *k, const struct circuit_line *l, double
 {
 	bool bad = l->mark == CIRCUIT_MISSING || l->mark == CIRCUIT_DELETED;
 
-	svg_begin_group(k->c, bad ? "bad" : l->mark == CIRCUIT_UNEXPECTED ? "warn" : "ink", NULL);
+	svg_begin_group(k->c, bad ? "halo bad" : l->mark == CIRCUIT_UNEXPECTED ? "halo warn"
+								    : "halo ink", NULL);
 	svg_put(k->c, x, y + 4, 'm', SVG_HEAD, 0, mark_sign(l->mark));
 	svg_end_group(k->c);
 }
 
 static void put_lines(struct fabric_card *k)
 {
-	size_t n = k->lines.n < MOST_LINES ? k->lines.n : MOST_LINES;
-	int signs = 0, circuits = 0;
 	/* Where all are new, that needs no sign. */
-	bool some_new = n && k->lines.v[0].mark == CIRCUIT_KEPT;
+	bool some_new = k->lines.n && k->lines.v[0].mark == CIRCUIT_KEPT;
+	int signs = 0;
 
-	/* The marked ones are last, above the others, and the last to be left out. */
-	for (size_t i = k->lines.n - n; i < k->lines.n; i++) {
+	for (size_t i = 0; i < k->lines.n; i++) {
 		const struct circuit_line *l = &k->lines.v[i];
 		double x, y;
 
@@ -458,12 +477,9 @@ static void put_lines(struct fabric_card *k)
 	}
 	/* Signs without room are no names. */
 	k->c->dropped = 0;
-	for (size_t i = 0; i < k->lines.n - n; i++) {
-		circuits += k->lines.v[i].count;
-	}
-	if (circuits) {
-		svg_putf(k->c, k->x + 16, k->y + CARD_HIGH - 12, 'b', SVG_SMALL,
-			 "and %d more circuits", circuits);
+	if (k->left_out) {
+		svg_putf(k->c, k->x + 16, k->y + CARD_HIGH - 12, 'b', SVG_SMALL, "and %d more circuits",
+			 k->left_out);
 	}
 }
 
