@@ -525,7 +525,8 @@ static int make_parts(struct daemon *d, struct err *err)
 	    (r = problem_events_new(&d->views, &d->problem_events, err))) {
 		return r;
 	}
-	return schedules_new(&d->views, &d->schedules, err);
+	r = schedules_new(&d->views, &d->schedules, err);
+	return r ? r : kept_status_new(&d->views.kept_status, err);
 }
 
 /* NULL without memory. */
@@ -557,6 +558,7 @@ static void free_daemon(struct daemon *d)
 	device_events_free(d->device_events);
 	restore_free(d->restore);
 	hosts_free(d->hosts);
+	kept_status_free(d->views.kept_status);
 	schedules_free(d->schedules);
 	metrics_free(d->metrics);
 	problem_events_free(d->problem_events);

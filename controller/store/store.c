@@ -212,6 +212,11 @@ int64_t store_generation(const struct store *s)
 	return s->generation;
 }
 
+uint64_t store_written(const struct store *s)
+{
+	return (uint64_t)sqlite3_total_changes64(s->db);
+}
+
 uint64_t store_fence(const struct store *s)
 {
 	return s->fence;

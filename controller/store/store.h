@@ -64,6 +64,9 @@ const char *store_uuid(const struct store *s);
 /* Counts every change of what is intended; plans name the one they were
  * made from. */
 int64_t store_generation(const struct store *s);
+/* Grows with every row that this process has written; what was derived from the store at
+ * the same number still holds, while no other process leads. O(1). */
+uint64_t store_written(const struct store *s);
 /* Why the disk did not take the last transaction, or "": a full disk, a
  * failing one, one that is read-only. Nothing is recorded until one is
  * taken. The text lives until the next call. */

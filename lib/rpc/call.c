@@ -577,19 +577,23 @@ static int append(struct rpc_call *call, const ProtobufCMessage *m, struct err *
 	return rpc_frame_append(&call->out, m, room(call), err);
 }
 
-int rpc_send(struct rpc_call *call, const ProtobufCMessage *response, struct err *err)
+/* A message is to be queued: *before bytes are. WEFT_ECANCELED. */
+static int begin_send(struct rpc_call *call, size_t *before, struct err *err)
 {
-	struct rpc_headers h = { .n = 0 };
-	size_t before;
-	int r;
-
 	if (!call->conn || call->ended) {
 		return err_set(err, WEFT_ECANCELED, "the call has ended");
 	}
 	assert((call->method->streaming & RPC_SERVER_STREAMING) || !call->answered);
 	compact(call);
-	before = call->out.len;
-	r = append(call, response, err);
+	*before = call->out.len;
+	return 0;
+}
+
+/* It was queued, unless r says why not. */
+static int end_send(struct rpc_call *call, size_t before, int r, struct err *err)
+{
+	struct rpc_headers h = { .n = 0 };
+
 	if (r) {
 		return err_wrap(err, "%s: response queue", call->method->path);
 	}
@@ -600,6 +604,23 @@ int rpc_send(struct rpc_call *call, const ProtobufCMessage *response, struct err
 	}
 	resume(call);
 	return 0;
+}
+
+int rpc_send(struct rpc_call *call, const ProtobufCMessage *response, struct err *err)
+{
+	size_t before;
+	int r = begin_send(call, &before, err);
+
+	return r ? r : end_send(call, before, append(call, response, err), err);
+}
+
+int rpc_send_packed(struct rpc_call *call, const void *data, size_t len, struct err *err)
+{
+	size_t before;
+	int r = begin_send(call, &before, err);
+
+	return r ? r : end_send(call, before, rpc_frame_append_packed(&call->out, data, len,
+								       room(call), err), err);
 }
 
 /* Headers, and the body if there is room for it. */

@@ -15,11 +15,9 @@ static void write_chunk(ProtobufCBuffer *base, size_t len, const uint8_t *data)
 	buf_add(w->out, data, len);
 }
 
-int rpc_frame_append(struct buf *out, const ProtobufCMessage *msg, size_t max, struct err *err)
+/* The prefix of a message of so many bytes, if there is room for both. */
+static int add_prefix(struct buf *out, size_t len, size_t max, struct err *err)
 {
-	struct buf_writer writer = { { write_chunk }, out };
-	size_t start = out->len;
-	size_t len = protobuf_c_message_get_packed_size(msg);
 	uint8_t prefix[RPC_PREFIX_BYTES] = { 0, (uint8_t)(len >> 24),
 					     (uint8_t)(len >> 16),
 					     (uint8_t)(len >> 8),
@@ -29,13 +27,44 @@ int rpc_frame_append(struct buf *out, const ProtobufCMessage *msg, size_t max, s
 		return err_set(err, WEFT_ELIMIT, "no room for a message of %zu bytes", len);
 	}
 	buf_add(out, prefix, sizeof(prefix));
-	protobuf_c_message_pack_to_buffer(msg, &writer.base);
+	return 0;
+}
+
+/* Back to what it was when there was no memory for all. */
+static int end_frame(struct buf *out, size_t start, struct err *err)
+{
 	if (out->failed) {
 		out->failed = false;
 		out->len = start;
 		return err_nomem(err);
 	}
 	return 0;
+}
+
+int rpc_frame_append(struct buf *out, const ProtobufCMessage *msg, size_t max, struct err *err)
+{
+	struct buf_writer writer = { { write_chunk }, out };
+	size_t start = out->len;
+	int r = add_prefix(out, protobuf_c_message_get_packed_size(msg), max, err);
+
+	if (r) {
+		return r;
+	}
+	protobuf_c_message_pack_to_buffer(msg, &writer.base);
+	return end_frame(out, start, err);
+}
+
+int rpc_frame_append_packed(struct buf *out, const void *data, size_t len, size_t max,
+			    struct err *err)
+{
+	size_t start = out->len;
+	int r = add_prefix(out, len, max, err);
+
+	if (r) {
+		return r;
+	}
+	buf_add(out, data, len);
+	return end_frame(out, start, err);
 }
 
 static size_t take(size_t want, const uint8_t **data, size_t *len)

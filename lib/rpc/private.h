@@ -39,6 +39,9 @@
 /* Appends prefix and packed message to out, which then holds at most `max`
  * bytes more than before. WEFT_ELIMIT or WEFT_ENOMEM leave out as it was. */
 int rpc_frame_append(struct buf *out, const ProtobufCMessage *msg, size_t max, struct err *err);
+/* The same with a message that is packed already. */
+int rpc_frame_append_packed(struct buf *out, const void *data, size_t len, size_t max,
+			    struct err *err);
 
 /* Cuts a stream of bytes into messages. Zero it and set `max`. */
 struct rpc_deframer {

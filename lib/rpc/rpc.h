@@ -190,6 +190,9 @@ void rpc_call_on_cancel(struct rpc_call *call, rpc_cancel_cb cb, void *arg);
  * when no client waits for it any more. */
 int rpc_send(struct rpc_call *call, const ProtobufCMessage *response, struct err *err);
 
+/* The same with a message of the method's response type that is encoded already. */
+int rpc_send_packed(struct rpc_call *call, const void *data, size_t len, struct err *err);
+
 /* Bytes queued that the client has not taken yet. */
 size_t rpc_call_unsent(const struct rpc_call *call);
 

@@ -10,8 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void env_changed(const struct daemon_env *env)
+void env_changed(struct daemon_env *env)
 {
+	env->changes++;
 	if (env->on_changed) {
 		env->on_changed(env->on_changed_arg);
 	}

@@ -42,14 +42,15 @@ struct daemon_env {
 	bool applied;		/* a configuration is on record; plan_queue,
 				 * change */
 	bool changing;		/* a change runs or is being planned; change */
+	uint64_t changes;	/* calls of env_changed */
 	/* What status shows is no longer what it was; may be NULL. Called often,
 	 * and must call nothing of the parts. */
 	void (*on_changed)(void *arg);
 	void *on_changed_arg;
 };
 
-/* Calls env->on_changed. */
-void env_changed(const struct daemon_env *env);
+/* Counts it, and calls env->on_changed. */
+void env_changed(struct daemon_env *env);
 
 /* True unless weftd is stopping; then the call was answered. */
 bool env_may_change(const struct daemon_env *env, struct rpc_call *call);

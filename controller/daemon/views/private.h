@@ -71,6 +71,12 @@ daemon_status_message(const struct daemon_status *s);
 /* Ends the call with intent against the last readings, all devices and hosts. */
 void answer_diff(const struct views *views, struct rpc_call *call);
 
+/* ---- kept_status.c ---- */
+
+/* Ends the call with the status, as it was packed for an earlier call if nothing has
+ * changed since. O(bytes) then. */
+void answer_kept_status(const struct views *views, struct rpc_call *call);
+
 /* ---- circuit_status.c ---- */
 
 /* The circuits of one device, with their loss. */

@@ -627,8 +627,7 @@ static void fill_fabric(const struct views *d, const struct progress_view *now,
 	}
 }
 
-/* The circuits of one device, when they are asked for; out is to be ended by the
- * caller. WEFT_ENOTFOUND. */
+/* The circuits of one device; out is to be ended by the caller. WEFT_ENOTFOUND. */
 static int add_circuits(const struct views *d, struct device_views *s, const char *name,
 		     struct circuit_view *out, struct err *err)
 {
@@ -636,7 +635,7 @@ static int add_circuits(const struct views *d, struct device_views *s, const cha
 	int n, r;
 
 	a = apply_devices(d->env->apply, &n);
-	for (int i = 0; i < n && name[0]; i++) {
+	for (int i = 0; i < n; i++) {
 		if (strcmp(a[i].name, name) == 0) {
 			r = circuit_view_init(out, d->env, i, &a[i], err);
 			s->v[i].m.n_read = out->circuits.n;
@@ -644,8 +643,7 @@ static int add_circuits(const struct views *d, struct device_views *s, const cha
 			return r;
 		}
 	}
-	return name[0] ? err_set(err, WEFT_ENOTFOUND, "there is no device "
-				 "\"%s\"", name) : 0;
+	return err_set(err, WEFT_ENOTFOUND, "there is no device \"%s\"", name);
 }
 
 /* The message, and the memory that it points to. */
@@ -742,19 +740,29 @@ daemon_status_message(const struct daemon_status *s)
 	return &s->m;
 }
 
-void handle_status(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
+/* All, and the circuits of one device. */
+static void answer_with_circuits(const struct views *d, struct rpc_call *call, const char *device)
 {
 	struct daemon_status *s = NULL;
 	struct circuit_view circuits = { 0 };
 	struct err err = { 0 };
-	int r = daemon_status_new(arg, &s, &err);
+	int r = daemon_status_new(d, &s, &err);
 
 	if (r == 0) {
-		r = add_circuits(arg, &s->views,
-			      ((const Weft__V1__StatusRequest *)msg)->circuits_of,
-			      &circuits, &err);
+		r = add_circuits(d, &s->views, device, &circuits, &err);
 	}
 	call_answer(call, r, s ? &s->m.base : NULL, &err);
 	daemon_status_free(s);
 	circuit_view_fini(&circuits);
+}
+
+void handle_status(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
+{
+	const Weft__V1__StatusRequest *req = (const void *)msg;
+
+	if (req->circuits_of[0]) {
+		answer_with_circuits(arg, call, req->circuits_of);
+	} else {
+		answer_kept_status(arg, call);
+	}
 }

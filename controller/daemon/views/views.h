@@ -24,9 +24,16 @@ struct views {
 	struct hosts *hosts;
 	struct jobs *jobs;
 	const struct standby *standby;	/* NULL: this weftd leads */
+	struct kept_status *kept_status;	/* the last answer of Status */
 };
 
-/* ---- status.c, query.c; arg is the struct views ---- */
+/* ---- kept_status.c, status.c, query.c; arg is the struct views ---- */
+
+struct kept_status;
+
+/* Nothing is kept yet. WEFT_ENOMEM. */
+int kept_status_new(struct kept_status **out, struct err *err);
+void kept_status_free(struct kept_status *k);	/* NULL is fine */
 
 /* Status: everything that is known, without touching a device; with the circuits
  * of one device if they are asked for (WEFT_ENOTFOUND: there is no such device). */
