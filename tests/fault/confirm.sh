@@ -76,7 +76,8 @@ stop weftd KILL
 daemon || exit 1
 wait_for 20 holds "$T/b.yaml"
 tap "the next weftd goes back"
-expect 0 "the same request" weft apply -f "$T/a.yaml" --request-id once
+expect 0 "the same request" \
+	weft apply -f "$T/a.yaml" --confirm-within 1500ms --request-id once
 has out "is answered by what became of it" 'verdict +committed'
 holds "$T/b.yaml"
 tap "and applies nothing"
