@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <pwd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -401,6 +403,26 @@ static void test_authorise(void **state)
 	stop(f);
 }
 
+/* A user without a name is told by number, and no process writes what it likes
+ * into a line of a log by what it calls itself. */
+static void test_names(void **state)
+{
+	const struct rpc_peer me = { .uid = getuid(), .pid = getpid() };
+	const struct rpc_peer gone = { .uid = 3999999999u };
+	const struct passwd *pw = getpwuid(getuid());
+	char text[RPC_PEER_TEXT_MAX], want[RPC_PEER_TEXT_MAX];
+
+	(void)state;
+	assert_int_equal(prctl(PR_SET_NAME, "a b(\x1b)"), 0);
+	snprintf(want, sizeof(want), "%s (a_b___, process %d)", pw ? pw->pw_name : "",
+		 (int)getpid());
+	if (pw) {
+		assert_string_equal(rpc_peer_text(&me, text, sizeof(text)), want);
+	}
+	assert_string_equal(rpc_peer_text(&gone, text, sizeof(text)), "uid 3999999999 (process 0)");
+	assert_string_equal(rpc_user_name(3999999999u, text, sizeof(text)), "uid 3999999999");
+}
+
 static void test_too_many_connections(void **state)
 {
 	const struct rpc_limits limits = { .max_conns = 2 };
@@ -703,6 +725,7 @@ int main(void)
 		cmocka_unit_test(test_bad_requests),
 		cmocka_unit_test(test_queue_bound),
 		cmocka_unit_test(test_authorise),
+		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_too_many_connections),
 		cmocka_unit_test(test_reserve),
 		cmocka_unit_test(test_first_call),
