@@ -113,6 +113,30 @@ static enum apply_level min_proof(const struct change *c)
 	return least;
 }
 
+/* "8 made, 1 program loaded on 2 devices": what there was none of is left out. */
+static void put_counts(const int n[4], int n_devices, char *text, size_t size)
+{
+	char deleted[32] = "", made[32] = "", loaded[48] = "";
+
+	if (n[STORE_DEL]) {
+		snprintf(deleted, sizeof(deleted), "%d deleted", n[STORE_DEL]);
+	}
+	if (n[STORE_ADD]) {
+		snprintf(made, sizeof(made), "%s%d made", n[STORE_DEL] ? ", " : "", n[STORE_ADD]);
+	}
+	if (n[STORE_LOAD]) {
+		snprintf(loaded, sizeof(loaded), "%s%d program%s loaded",
+			 n[STORE_DEL] || n[STORE_ADD] ? ", " : "", n[STORE_LOAD],
+			 n[STORE_LOAD] == 1 ? "" : "s");
+	}
+	if (!deleted[0] && !made[0] && !loaded[0]) {
+		snprintf(text, size, "no light changed");
+		return;
+	}
+	snprintf(text, size, "%s%s%s on %d device%s", deleted, made, loaded, n_devices,
+		 n_devices == 1 ? "" : "s");
+}
+
 void journal_commit(struct change *c)
 {
 	int n[4], n_devices = 0, n_left = 0;
@@ -122,10 +146,7 @@ void journal_commit(struct change *c)
 		n_devices += c->runs[i].is_first;
 	}
 	count_steps(c, n);
-	snprintf(text, sizeof(text), "%d deleted, %d made, %d program%s loaded "
-		 "on %d device%s", n[STORE_DEL], n[STORE_ADD], n[STORE_LOAD],
-		 n[STORE_LOAD] == 1 ? "" : "s", n_devices,
-		 n_devices == 1 ? "" : "s");
+	put_counts(n, n_devices, text, sizeof(text));
 	c->rc = tolerance_record(c, &n_left, &c->err);
 	if (c->rc) {
 		change_enter(c, PHASE_UNDO);

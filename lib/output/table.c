@@ -18,7 +18,7 @@
 #include "lib/output/private.h"
 
 #define GAP 2			/* blanks between columns */
-#define NARROW 12		/* no column of text is made narrower */
+#define NARROW 10		/* no column of text is made narrower */
 
 /* A column of a text_table. Widths are in columns of a terminal. */
 struct table_column {

@@ -566,7 +566,7 @@ static void test_blocked_is_made_again(void **state)
 	assert_string_equal(rig_device(r, "b")->problem, "in 6 -> out 7 is "
 			    "listed, but blocked: it has no light");
 	assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2), APPLY_COMMITTED);
-	assert_says(buf_cstr(&r->events), "0 deleted, 1 made");
+	assert_says(buf_cstr(&r->events), "committed: 1 made on 1 device");
 	assert_false(rig_b.blocked);
 	assert_first(r);
 	assert_string_equal(rig_device(r, "b")->problem, "");
