@@ -40,13 +40,15 @@ int occupancy_init(struct occupancy *o, const struct ring_geometry *ring, struct
 	o->cols = bins(ring->nodes, o->col_size);
 	o->lit = calloc((size_t)o->rows * (size_t)o->cols, sizeof(*o->lit));
 	o->edges = calloc((size_t)o->rows * ((size_t)ring->nodes + 1), sizeof(*o->edges));
-	return o->lit && o->edges ? 0 : err_nomem(err);
+	o->begins = calloc((size_t)o->rows * ring->nodes, sizeof(*o->begins));
+	return o->lit && o->edges && o->begins ? 0 : err_nomem(err);
 }
 
 void occupancy_fini(struct occupancy *o)
 {
 	free(o->lit);
 	free(o->edges);
+	free(o->begins);
 }
 
 /* Adds one to segments first .. first + n - 1 of a row, round the ring. */
@@ -55,6 +57,7 @@ static void light_up(struct occupancy *o, int row, int first, int n)
 	int32_t *e = o->edges + (size_t)row * ((size_t)o->ring.nodes + 1);
 	int end = first + n, nodes = o->ring.nodes;
 
+	o->begins[(size_t)row * (size_t)nodes + (size_t)first] = true;
 	e[first]++;
 	if (end <= nodes) {
 		e[end]--;
@@ -126,6 +129,7 @@ int occupancy_of_steps(struct occupancy *o, struct ring_program_reader *r, uint3
 
 	memset(o->lit, 0, (size_t)o->rows * (size_t)o->cols * sizeof(*o->lit));
 	memset(o->edges, 0, (size_t)o->rows * ((size_t)o->ring.nodes + 1) * sizeof(*o->edges));
+	memset(o->begins, 0, (size_t)o->rows * o->ring.nodes * sizeof(*o->begins));
 	o->steps = r->steps;
 	o->seen = 0;
 	while (*cells > 0 && o->seen < most && (rc = ring_program_reader_next(r, err)) == 0) {
@@ -167,14 +171,23 @@ int occupancy_share(const struct occupancy *o, int row, int col)
 	return lit ? (int)lit : 1;
 }
 
+/* A column that is one run with the one before it. */
+static bool goes_on(const struct occupancy *o, int row, int col)
+{
+	if (occupancy_share(o, row, col) != occupancy_share(o, row, col - 1)) {
+		return false;
+	}
+	return o->seen != 1 || o->col_size > 1 || o->row_size > 1 ||
+	       !o->begins[row * o->ring.nodes + col];
+}
+
 void occupancy_put_runs(const struct occupancy *o, int job, struct buf *b, bool *comma)
 {
 	for (int row = 0; row < o->rows; row++) {
 		for (int col = 0, end; col < o->cols; col = end) {
 			int share = occupancy_share(o, row, col);
 
-			for (end = col + 1;
-			     end < o->cols && occupancy_share(o, row, end) == share; end++) {
+			for (end = col + 1; end < o->cols && goes_on(o, row, end); end++) {
 			}
 			if (share > 0) {
 				buf_printf(b, "%s[%d,%d,%d,%d,%d]", *comma ? "," : "", row, col,

@@ -2,6 +2,7 @@
 #ifndef WEFT_WEBUI_OCCUPANCY_H
 #define WEFT_WEBUI_OCCUPANCY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "drivers/optics/optics.h"
@@ -22,6 +23,7 @@ struct occupancy {
 	int64_t *lit;			/* [rows][cols] of one program, in
 					 * (step, channel, segment) */
 	int32_t *edges;			/* [rows][nodes + 1] */
+	bool *begins;			/* [rows][nodes] a lightpath does, in the segment */
 };
 
 /* Finish with occupancy_fini, also after an error. WEFT_ENOMEM. */
@@ -37,8 +39,8 @@ int occupancy_of_steps(struct occupancy *o, struct ring_program_reader *r, uint3
 		       int64_t *cells, struct err *err);
 /* Share of a bin's light, 0 to 1000; what is lit at all is at least 1. */
 int occupancy_share(const struct occupancy *o, int row, int col);
-/* Appends what is lit, equal neighbours of a row as one: [row, first column, columns, job,
- * share],... *comma: whether one is due before the next. O(bins). */
+/* Appends what is lit, equal neighbours of a row as one, of a single step lightpath by
+ * lightpath: [row, first column, columns, job, share],... *comma: whether one is due before the next. O(bins). */
 void occupancy_put_runs(const struct occupancy *o, int job, struct buf *b, bool *comma);
 
 #endif

@@ -504,7 +504,7 @@ def test_search():
 def test_player():
     """The steps of a schedule, by key and by themselves, are those of the schedule."""
     steps = {j["name"]: j["steps"] for j in status()["jobs"]}
-    for job, drawing in (("reduce", ".carries"), ("gather", ".lane")):
+    for job, drawing in (("reduce", ".carries"), ("gather", ".run")):
         open_page(place="#job/" + job)
         assert browser.wait("return document.querySelector('#view input[type=range]')")
         n = browser.run("return Number(document.querySelector('#view input[type=range]').max) + 1")

@@ -52,14 +52,14 @@ function drawRun(view, w, run, before) {
 			width: Math.max(0.5, at.width * share / 1000).toFixed(1) }));
 }
 
-// The run under a cell: what is lit there.
-function cellText(view, device, row, column) {
+// The run under a cell: what is lit there; how(share) says how much.
+function cellText(view, device, row, column, how) {
 	const run = device.lit.find(([r, first, n]) =>
 		r === row && column >= first && column < first + n);
 	const job = run && jobOf(view, run[3]);
 
 	return `${rowName(device, row)}, ${segmentName(view, device, column)}: ${run
-		? `${job?.letter} ${job?.name}, lit ${percent(run[4] / 1000)} of its steps` : "dark"}`;
+		? `${job?.letter} ${job?.name}, ${how(run[4] / 1000)}` : "dark"}`;
 }
 
 function runsTable(view, device) {
@@ -150,7 +150,8 @@ function clamp(v, most) {
 	return Math.max(0, Math.min(most, v));
 }
 
-export function drawGrid(view, device, open) {
+export function drawGrid(view, device, open,
+	how = (share) => `lit ${percent(share)} of its steps`) {
 	const w = { rows: Math.min(ROWS, device.rows), columns: Math.min(COLUMNS, device.columns) };
 	const at = looked.get(device.name) ?? [0, 0];
 	const box = detail(`Channels down, segments across: arrow keys or pointer${
@@ -188,7 +189,7 @@ export function drawGrid(view, device, open) {
 		cursor.setAttribute("x", SIDE + (at[1] - w.column) * CELL - 1);
 		cursor.setAttribute("y", (at[0] - w.row) * TALL);
 		cursor.removeAttribute("visibility");
-		box.replaceChildren(el("p", {}, cellText(view, device, at[0], at[1])));
+		box.replaceChildren(el("p", {}, cellText(view, device, at[0], at[1], how)));
 	};
 	const move = (r, c) => () => show(at[0] + r * w.rows, at[1] + c * w.columns);
 

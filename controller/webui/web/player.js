@@ -1,13 +1,14 @@
 // A job's schedule played on the fabric: a slider over its steps, and what
 // each of them uses drawn as the fabric is drawn.
 import { el, percent, plural } from "/dom.js";
-import { drawLanes } from "/lanes.js";
+import { drawGrid } from "/grid.js";
 import { linkTo } from "/route.js";
 import { ringPicture } from "/rings.js";
 import { switchPicture } from "/switches.js";
 
 const PACE_MS = 900;	// a frame while it plays
 
+const opened = new Set();	// tables that are open
 const places = new Map();	// the frame that is shown, by job
 let playing = null;		// { job, timer }
 
@@ -57,9 +58,10 @@ function drawFrame(view, schedule, frame) {
 	if (ring) {
 		const device = { ...ring, lit: frame.lit };
 
-		return [el("div", { class: "cards" }, el("article", { class: "card" },
-			el("h4", {}, linkTo("device", ring.name)), ringPicture(view, device))),
-		drawLanes(view, device)];
+		return el("div", { class: "beside" }, el("article", { class: "card" },
+			el("h4", {}, linkTo("device", ring.name)), ringPicture(view, device)),
+		el("div", {}, drawGrid(view, device, opened, (share) => (frame.steps > 1
+			? `lit ${percent(share)} of these steps` : "lit"))));
 	}
 	const carry = new Map();
 

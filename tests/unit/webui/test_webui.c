@@ -372,14 +372,29 @@ static int64_t light_of(const json_t *runs)
 	return sum;
 }
 
+/* A frame of one step has a run for each lightpath, or two where it goes over the end of
+ * the row. */
+static void check_lightpaths(const struct plan_job *j, const json_t *frame, int64_t rows)
+{
+	int64_t n, paths = 0, runs = (int64_t)json_array_size(json_object_get(frame, "lit"));
+	const struct coll_light *v = coll_lights(j->sched, &n);
+
+	for (int64_t i = 0; i < n; i++) {
+		paths += v[i].step == number(frame, "first");
+	}
+	assert_int_equal(number(frame, "steps"), 1);
+	assert_in_range(runs, paths, paths + rows);
+}
+
 /* The light of all steps together is that of the picture. */
-static void check_ring(const json_t *job, const json_t *picture)
+static void check_ring(const struct plan_job *j, const json_t *job, const json_t *picture)
 {
 	const json_t *device = json_array_get(json_object_get(picture, "devices"), 1), *frame;
 	int64_t whole = light_of(json_object_get(device, "lit")), sum = 0;
 	size_t i;
 
 	json_array_foreach(json_object_get(job, "frames"), i, frame) {
+		check_lightpaths(j, frame, number(device, "rows"));
 		sum += number(frame, "steps") * light_of(json_object_get(frame, "lit"));
 	}
 	whole *= number(job, "steps");
@@ -413,7 +428,7 @@ static void test_steps(void **state)
 	assert_int_equal(number(json_array_get(jobs, 0), "device"), -1);
 	check_frames(&p->jobs[1], json_array_get(jobs, 1));
 	assert_int_equal(number(json_array_get(jobs, 1), "device"), 1);
-	check_ring(json_array_get(jobs, 1), picture);
+	check_ring(&p->jobs[1], json_array_get(jobs, 1), picture);
 	json_decref(picture);
 	json_decref(j);
 	plan_free(p);
