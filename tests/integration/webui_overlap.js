@@ -1,6 +1,6 @@
 // Pairs of visible texts that lie over each other, by the corners of their boxes
-// (of turned text, of the turned box). Returns [[text, text], ...]. Run by
-// webui_client.py.
+// (of turned text, of the turned box), and texts that their drawing cuts off.
+// Returns how many texts there are, and the pairs. Run by webui_scenes.py.
 function corners(box, matrix) {
 	const { x, y, width: w, height: h } = box;
 
@@ -11,6 +11,13 @@ function corners(box, matrix) {
 function ofDrawings() {
 	return [...document.querySelectorAll("svg text")].filter((t) => t.checkVisibility() &&
 		t.textContent.trim()).map((t) => [t.textContent, corners(t.getBBox(), t.getScreenCTM())]);
+}
+
+function isCutOff(text) {
+	const of = text.ownerSVGElement.getBoundingClientRect();
+
+	return corners(text.getBBox(), text.getScreenCTM()).some(([x, y]) => x < of.left - 1 ||
+		x > of.right + 1 || y < of.top - 1 || y > of.bottom + 1);
 }
 
 // What a box that scrolls does not show is not seen.
@@ -78,4 +85,9 @@ texts.forEach(([text, q, , low], i) => {
 		}
 	}
 });
+for (const text of document.querySelectorAll("svg text")) {
+	if (text.checkVisibility() && text.textContent && isCutOff(text)) {
+		found.push([text.textContent, "cut off"]);
+	}
+}
 return [texts.length, found.slice(0, 20)];

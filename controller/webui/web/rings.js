@@ -224,7 +224,7 @@ export function ringPicture(view, device, items = []) {
 		svg("path", { class: "hit", d: band(c / device.columns, (c + 1) / device.columns,
 			R - HIGH - 4, R + HIGH + 4) })));
 	}
-	return svg("svg", { viewBox: "-222 -190 444 380", class: "ring", role: "img",
+	return svg("svg", { viewBox: "-242 -190 484 380", class: "ring", role: "img",
 		"aria-label": `${device.name}: a ring of ${device.members.length} hosts, lit ${
 			used.join(", ")}` },
 	svg("circle", { class: "fibre", r: R }),

@@ -230,7 +230,7 @@ export function switchPicture(view, device) {
 export function drawSwitch(view, device, open) {
 	const { place, lines, drawn, items } = chords(view, device);
 	const box = detail("Hosts: arrow keys or pointer.");
-	const picture = svg("svg", { viewBox: "-200 -200 400 400", role: "listbox",
+	const picture = svg("svg", { viewBox: "-214 -214 428 428", role: "listbox",
 		"aria-label": `${device.name}: hosts and their circuits`, class: "chords" },
 		drawn, items);
 
