@@ -9,6 +9,7 @@ Prints "pass SCENE" for each, "missing" without a browser.
 import difflib
 import os
 import sys
+import time
 import traceback
 
 from webdriver import Browser, Missing
@@ -42,14 +43,20 @@ def look(browser, url, width):
             (!history || history.querySelector('.chart, .nothing'));"""), url
 
 
-def check_text(name, stored, got, update):
+def check_text(browser, name, stored, update):
+    """The page is as stored before long: the newest sample may come a second later."""
     path = os.path.join(stored, name + ".txt")
+    structure = script("webui_structure.js")
     if update:
+        time.sleep(2)
         with open(path, "w", encoding="utf-8") as f:
-            f.write(got)
+            f.write(browser.run(structure))
         return
     with open(path, encoding="utf-8") as f:
         want = f.read()
+    end = time.monotonic() + 20
+    while (got := browser.run(structure)) != want and time.monotonic() < end:
+        time.sleep(0.1)
     if got != want:
         print("\n".join(difflib.unified_diff(want.splitlines(), got.splitlines(), "stored", "now",
                                              lineterm="", n=1)))
@@ -60,7 +67,7 @@ def check_scene(browser, url, stored, name, update):
     for width in (1280, 400):
         look(browser, url, width)
         if width == 1280:
-            check_text(name, stored, browser.run(script("webui_structure.js")), update)
+            check_text(browser, name, stored, update)
         n, found = browser.run(script("webui_overlap.js"))
         assert n > 2 and not found, (name, width, found)
         wide = browser.run("return document.documentElement.scrollWidth")

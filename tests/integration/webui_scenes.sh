@@ -40,13 +40,15 @@ scenes() {
 }
 
 emulators && fabric "$T/small.yaml" 'UniRing(2,4)'
-sed -i 's/timeout: 500ms/timeout: 60s/' "$T/small.yaml"
+# The switch measures power, for the charts; a change may wait for long.
+sed -i 's/timeout: 500ms/timeout: 60s/; s/settle_ms: 20/settle_ms: 20, power: both/' "$T/small.yaml"
 serve "$T/small.yaml"
 scenes small: small-switch:device/ocs0 small-ring:device/ring0 small-job:job/reduce \
 	small-host:host/h2 small-unknown:device/none
 
 control ocs0 "fault port-failed=o1" >"$T/ctl"
 control ring0 "fault cut-cw=2:0" >"$T/ctl"
+control ocs0 "fault dim=o4" >"$T/ctl"
 weft verify >"$T/out" 2>&1
 jobs_know() { weft status --format json | jq -e "[.jobs[].health] == [\"$1\", \"$1\"]"; }
 wait_for 20 jobs_know degraded
