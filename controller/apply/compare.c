@@ -136,7 +136,7 @@ static bool deletes(const struct store_work *w, struct optics_xc xc)
 	return false;
 }
 
-/* Listed without light: to make it is to bring it to light, or to make it anew. */
+/* Listed without light: to make it is to bring it to light, or to make it again. */
 static bool is_half_made(const struct drv_xc *x, struct optics_xc xc)
 {
 	return (x->state == DRV_BLOCKED || x->state == DRV_FAILED) &&

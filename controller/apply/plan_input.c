@@ -69,7 +69,7 @@ static int copy_map(const struct drv_snapshot *s, struct plan_light *out, struct
 	}
 	for (int i = 0; i < s->n_xcs; i++) {
 		xcs[i] = s->xcs[i].xc;
-		/* Listed without light: an apply makes it anew. */
+		/* Listed without light: an apply makes it again. */
 		if (s->xcs[i].state == DRV_BLOCKED || s->xcs[i].state == DRV_FAILED) {
 			dark[out->n_dark++] = xcs[i];
 		}

@@ -283,7 +283,7 @@ struct apply_run {
 	bool replace;			/* the whole map in one command */
 	int clear_at;			/* steps before it are cleared: what was
 					 * listed as failed is deleted before it
-					 * is made anew */
+					 * is made again */
 	bool clearing;			/* the batch under way does that */
 	bool settling;			/* by the last reading */
 	bool unmeasured;		/* the device said so of an item */

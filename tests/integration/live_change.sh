@@ -137,7 +137,7 @@ control cal "fault conn-failed=i${xc%,*}" >/dev/null
 weft verify >"$T/out" 2>&1
 wait_for 20 health b degraded || health b down
 tap "a circuit that is listed as failed costs the job its rate"
-expect 2 "an apply would make it anew" weft plan -f "$T/cal.yaml" --format json
+expect 2 "an apply would make it again" weft plan -f "$T/cal.yaml" --format json
 jq -e --arg in "$((${xc%,*} + 1))" '.devices[0].add == [.devices[0].add[0]] and
 	.devices[0].add[0].in == ($in | tonumber) and .jobs[1].gain.effect == "changes"' "$T/out" >/dev/null
 tap "and nothing else"
