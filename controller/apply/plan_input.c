@@ -28,6 +28,7 @@ static void light_fini(struct plan_light *l)
 {
 	free((void *)l->xcs);
 	free((void *)l->dark);
+	free((void *)l->fixed);
 	free((void *)l->bad_in);
 	free((void *)l->bad_out);
 	free((void *)l->dead);
@@ -75,6 +76,31 @@ static int copy_map(const struct drv_snapshot *s, struct plan_light *out, struct
 		}
 	}
 	out->n_xcs = s->n_xcs;
+	return 0;
+}
+
+/* Circuits that a device moves no more, as a port of theirs is worn. */
+static int copy_fixed(const struct drv_snapshot *s, struct plan_light *out, struct err *err)
+{
+	struct optics_xc *fixed = calloc(s->n_xcs + 1, sizeof(*fixed));
+
+	out->fixed = fixed;
+	if (!fixed) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < s->n_xcs; i++) {
+		const struct optics_xc xc = s->xcs[i].xc;
+		bool worn = false;
+
+		for (int k = 0; k < s->n_ports && !worn; k++) {
+			const struct drv_port *p = &s->ports[k];
+
+			worn = p->worn && p->index == (p->is_out ? xc.out : xc.in);
+		}
+		if (worn) {
+			fixed[out->n_fixed++] = xc;
+		}
+	}
 	return 0;
 }
 
@@ -229,7 +255,7 @@ static int fill_observed(const struct device *d, struct plan_light *out, struct 
 	out->max_programs = s->caps.max_programs;
 	out->overlap = s->caps.overlap;
 	out->reload = s->caps.reloads && s->n_unlocked > 0;
-	if ((rc = copy_map(s, out, err)) || (rc = copy_dead(s, out, err)) ||
+	if ((rc = copy_map(s, out, err)) || (rc = copy_fixed(s, out, err)) || (rc = copy_dead(s, out, err)) ||
 	    (rc = copy_losses(d, out, err)) ||
 	    (rc = copy_powers(d, out, err))) {
 		return rc;

@@ -215,6 +215,24 @@ static const struct optics_xc *find_displacing(const struct model_device *dev,
 	return NULL;
 }
 
+static bool is_fixed(const struct plan_ctx *ctx, int device, struct optics_xc xc)
+{
+	const struct plan_light *seen = plan_observed(ctx, device);
+	const struct plan_light fixed = { .n_xcs = seen->n_fixed, .xcs = seen->fixed };
+
+	return plan_light_has(&fixed, xc);
+}
+
+/* What stands against a plan: it may have another way (plan_make). */
+static int refuse_fixed(struct plan_ctx *ctx, int device, struct optics_xc xc, struct err *err)
+{
+	ctx->fixed_device = device;
+	ctx->fixed = xc;
+	return err_set(err, WEFT_EINFEASIBLE, "%s: in %d -> out %d would have to be moved, and a "
+		       "port of it is worn", ctx->fabric->devices[device].name, xc.in + 1,
+		       xc.out + 1);
+}
+
 /* Sorts one observed circuit that is not wanted into delete or external. */
 static int place_unwanted(struct plan_ctx *ctx, struct plan_device *d,
 			  struct optics_xc xc, int cap, struct err *err)
@@ -223,6 +241,10 @@ static int place_unwanted(struct plan_ctx *ctx, struct plan_device *d,
 	const struct optics_xc *wanted = find_displacing(dev, d, xc);
 	int rc;
 
+	if (is_fixed(ctx, d->device, xc)) {
+		return wanted ? refuse_fixed(ctx, d->device, xc, err)
+			      : push_xc(&d->external, &d->n_external, cap, xc, err);
+	}
 	if (plan_light_has(plan_intent(ctx, d->device), xc)) {
 		return push_xc(&d->del, &d->n_del, cap, xc, err);
 	}
@@ -263,6 +285,9 @@ static int diff_space(struct plan_ctx *ctx, struct plan_device *d, struct err *e
 	}
 	for (int i = 0; i < d->n_want && rc == 0; i++) {
 		if (!plan_is_lit(seen, d->want[i]) && !plan_light_has(&leave, d->want[i])) {
+			if (is_fixed(ctx, d->device, d->want[i])) {
+				return refuse_fixed(ctx, d->device, d->want[i], err);
+			}
 			rc = push_xc(&d->add, &d->n_add, d->n_want, d->want[i], err);
 		}
 	}

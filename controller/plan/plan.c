@@ -17,6 +17,7 @@
 
 #include "collective/flow/flow.h"
 #include "controller/plan/private.h"
+#include "lib/base/vec.h"
 
 const struct plan_light *plan_observed(const struct plan_ctx *ctx, int device)
 {
@@ -316,7 +317,8 @@ static int plan_jobs(struct plan_ctx *ctx, struct plan *p, struct err *err)
 int plan_ctx_init(struct plan_ctx *ctx, const struct model_fabric *fabric,
 		  const struct plan_base *base, struct err *err)
 {
-	*ctx = (struct plan_ctx){ .fabric = fabric, .base = base, .failed = -1 };
+	*ctx = (struct plan_ctx){ .fabric = fabric, .base = base, .failed = -1,
+				  .fixed_device = -1 };
 	ctx->trunk_taken = calloc(fabric->n_trunks + 1, sizeof(bool));
 	ctx->kept_port = calloc(fabric->n_ports + 1, sizeof(bool));
 	return ctx->trunk_taken && ctx->kept_port ? 0 : err_nomem(err);
@@ -329,10 +331,17 @@ void plan_ctx_fini(struct plan_ctx *ctx)
 	free(ctx->kept_port);
 }
 
+/* A circuit that cannot be moved and stands against a plan; device -1: none. */
+struct fixed_circuit {
+	int device;
+	struct optics_xc xc;
+};
+
 /* Plans all jobs; those of `stays` keep what they have. *failed: the job for which
  * there is no plan, or -1. */
-static int plan_once(const struct model_fabric *fabric, const struct plan_base *base,
-		     const bool *stays, int *failed, struct plan **out, struct err *err)
+static int plan_with(const struct model_fabric *fabric, const struct plan_base *base,
+		     const bool *stays, int *failed, struct fixed_circuit *fixed,
+		     struct plan **out, struct err *err)
 {
 	struct plan_ctx ctx;
 	struct plan *p = NULL;
@@ -357,12 +366,72 @@ static int plan_once(const struct model_fabric *fabric, const struct plan_base *
 	}
 out:
 	*failed = ctx.failed;
+	*fixed = (struct fixed_circuit){ ctx.fixed_device, ctx.fixed };
 	plan_ctx_fini(&ctx);
 	if (rc) {
 		plan_free(p);
 	} else {
 		*out = p;
 	}
+	return rc;
+}
+
+/* ---- circuits that are moved no more --------------------------------------- */
+
+/* Puts a port behind a list, which is replaced. */
+static int add_port(const int **list, int *n, int port, struct arrays *own)
+{
+	int *v;
+
+	arrays_add(own, v, (size_t)*n + 1);
+	if (!v) {
+		return WEFT_ENOMEM;
+	}
+	if (*n > 0) {
+		memcpy(v, *list, (size_t)*n * sizeof(*v));
+	}
+	v[(*n)++] = port;
+	*list = v;
+	return 0;
+}
+
+/* Plans around circuits with worn ports that a plan would move: their ports count as
+ * bad, one circuit after the other. When there is no other way the first of them is the
+ * error. */
+static int plan_once(const struct model_fabric *fabric, const struct plan_base *base,
+		     const bool *stays, int *failed, struct plan **out, struct err *err)
+{
+	struct plan_base around = *base;
+	struct plan_light *seen;
+	struct fixed_circuit x;
+	struct arrays own = { 0 };
+	int rc = plan_with(fabric, base, stays, failed, &x, out, err), most = 0;
+	struct err first = *err;
+
+	if (rc == 0 || x.device < 0) {
+		return rc;
+	}
+	arrays_add(&own, seen, fabric->n_devices);
+	for (int i = 0; seen && i < fabric->n_devices; i++) {
+		seen[i] = base->observed[i];
+		most += seen[i].n_fixed;
+	}
+	around.observed = seen;
+	while (seen && rc && x.device >= 0 && most-- > 0) {
+		struct plan_light *l = &seen[x.device];
+
+		err_clear(err);
+		if (add_port(&l->bad_in, &l->n_bad_in, x.xc.in, &own) ||
+		    add_port(&l->bad_out, &l->n_bad_out, x.xc.out, &own)) {
+			break;
+		}
+		rc = plan_with(fabric, &around, stays, failed, &x, out, err);
+	}
+	if (rc) {
+		*err = first;
+		rc = first.code;
+	}
+	arrays_fini(&own);
 	return rc;
 }
 

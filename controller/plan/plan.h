@@ -49,6 +49,9 @@ struct plan_light {
 	int n_dark;			/* of xcs, sorted: listed, and without
 					 * light until they are made again */
 	const struct optics_xc *dark;
+	int n_fixed;			/* of xcs, sorted: at a port that is worn,
+					 * and is moved no more */
+	const struct optics_xc *fixed;
 	const struct ring_programs *programs;	/* rings; NULL: none */
 	uint64_t memory;		/* of it for programs, 0: unknown */
 	int max_programs;		/* 0: unknown */

@@ -24,6 +24,9 @@ struct plan_ctx {
 	const bool *stays;		/* [n_jobs] what cannot be repaired is kept
 					 * as it is; NULL: none */
 	int failed;			/* the job that there is no plan for, -1 */
+	int fixed_device;		/* where a circuit would have to go that is
+					 * moved no more, -1: nowhere */
+	struct optics_xc fixed;		/* that one */
 	/* Jobs with a schedule whose light is to be found over trunks, together. */
 	VEC(struct plan_job *) trunk_jobs;
 };

@@ -28,12 +28,13 @@ static int copy_light(struct plan_light *to, const struct plan_light *from,
 	to->programs = NULL;
 	to->xcs = copy_array(from->xcs, from->n_xcs, sizeof(*from->xcs));
 	to->dark = copy_array(from->dark, from->n_dark, sizeof(*from->dark));
+	to->fixed = copy_array(from->fixed, from->n_fixed, sizeof(*from->fixed));
 	to->bad_in = copy_array(from->bad_in, from->n_bad_in, sizeof(*from->bad_in));
 	to->bad_out = copy_array(from->bad_out, from->n_bad_out, sizeof(*from->bad_out));
 	to->dead = copy_array(from->dead, from->n_dead, sizeof(*from->dead));
 	to->losses = copy_array(from->losses, from->n_losses, sizeof(*from->losses));
 	to->powers = copy_array(from->powers, from->n_powers, sizeof(*from->powers));
-	if (!to->xcs || !to->dark || !to->bad_in || !to->bad_out ||
+	if (!to->xcs || !to->dark || !to->fixed || !to->bad_in || !to->bad_out ||
 	    !to->dead || !to->losses || !to->powers) {
 		return err_nomem(err);
 	}
@@ -98,6 +99,7 @@ static void free_lights(struct plan_light *v, int n)
 	for (int i = 0; v && i < n; i++) {
 		free((void *)v[i].xcs);
 		free((void *)v[i].dark);
+		free((void *)v[i].fixed);
 		free((void *)v[i].bad_in);
 		free((void *)v[i].bad_out);
 		free((void *)v[i].dead);

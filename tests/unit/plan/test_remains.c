@@ -535,6 +535,51 @@ static void what_cannot_be_repaired_stays(void **state)
 	applied_free(&a);
 }
 
+/* A circuit at a worn port is not moved where another way is open; where none is, that is
+ * the reason; and it stays when its job goes. */
+static void worn_ports_are_not_moved(void **state)
+{
+	struct applied a = apply(TWO_JOBS);
+	struct optics_xc fixed = { 0 };
+	struct err err = { 0 };
+	struct plan *p = NULL;
+	int bad;
+
+	(void)state;
+	/* From h2 to h3; the port at h3 fails, and that of h2 is worn. */
+	for (int i = 0; i < a.whole->jobs[1].n_circuits; i++) {
+		const struct plan_circuit *c = &a.whole->jobs[1].circuits[i];
+
+		if (c->xc.in < 6) {
+			fixed = c->xc;
+		}
+	}
+	bad = fixed.out;
+	a.seen[0].fixed = &fixed;
+	a.seen[0].n_fixed = 1;
+	a.seen[0].bad_out = &bad;
+	a.seen[0].n_bad_out = 1;
+	p = plan_of(a.f, &a.base);
+	for (int i = 0; i < p->devices[0].n_add; i++) {
+		assert_true(p->devices[0].add[i].in != fixed.in);
+	}
+	for (int i = 0; i < p->devices[0].n_del; i++) {
+		assert_true(optics_xc_cmp(&p->devices[0].del[i], &fixed) != 0);
+	}
+	assert_int_equal(p->devices[0].n_external, 1);
+	assert_true(p->devices[0].n_add > 0);
+	plan_free(p);
+	/* Job a has no other port. */
+	fixed = a.whole->jobs[0].circuits[0].xc;
+	a.seen[0].n_dark = 1;
+	a.seen[0].dark = &fixed;
+	a.seen[0].n_bad_out = 0;
+	p = NULL;
+	assert_int_equal(plan_make(a.f, &a.base, &p, &err), WEFT_EINFEASIBLE);
+	assert_non_null(strstr(err.msg, "would have to be moved, and a port of it is worn"));
+	applied_free(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -551,6 +596,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_needed_costs_nothing),
 		cmocka_unit_test(remains_are_pure),
 		cmocka_unit_test(what_cannot_be_repaired_stays),
+		cmocka_unit_test(worn_ports_are_not_moved),
 	};
 
 	return cmocka_run_group_tests_name("plan/remains", tests, NULL, NULL);
