@@ -48,11 +48,18 @@ ask "$GET"
 [[ $(value weft_plan_duration_seconds_count) == "$plans" ]]
 tap "and no plan was made to tell so"
 for rank in 0 1 2; do
-	weft schedule export --job reduce --rank $rank --to proto -o "$T/part$rank.pb"
+	weft schedule export --job reduce --rank $rank --to proto -o "$T/part$rank.pb" &
+	PID[part$rank]=$!
+done
+for rank in 0 1 2; do
+	wait "${PID[part$rank]}"
+	unset "PID[part$rank]"
 done
 ask "$GET"
+[[ -s $T/part0.pb && -s $T/part1.pb && -s $T/part2.pb ]]
+tap "all have their part"
 [[ $(value weft_plan_duration_seconds_count) == $((plans + 1)) ]]
-tap "one plan serves all ranks"
+tap "one plan serves all ranks, who ask at a time"
 [[ $(tr -d '\r' <"$T/out" | sed '1,/^$/d' | awk '$1 == "#" && $2 == "TYPE" { print $3 }' | sort | uniq -d) == "" ]]
 tap "no metric is described twice"
 tr -d '\r' <"$T/out" | sed '1,/^$/d' | awk '
