@@ -39,7 +39,7 @@ struct topo_picture {
 	int every;		/* of dots: each so many-th has its number */
 	double centre_x, centre_y;	/* of a circle; numbers stand outside */
 	double bent;		/* arcs along a row that are longer bend; 0: none do */
-	bool circle;
+	bool circle, layers;
 	int64_t least, most;	/* capacity */
 };
 
@@ -199,6 +199,7 @@ static int place_layers(struct topo_picture *p, struct err *err)
 	}
 	p->every = (int)ceil(LABEL_ROOM / apart);
 	p->bent = 1.5 * LATTICE;
+	p->layers = true;
 	return 0;
 }
 
@@ -279,7 +280,7 @@ static const char *arc_style(const struct topo_picture *p, int64_t cap)
 static double bend_of(const struct topo_picture *p, double dx, double dy)
 {
 	double far = hypot(dx, dy);
-	bool level = fabs(dy) < 1, upright = fabs(dx) < 1;
+	bool level = fabs(dy) < 1, upright = fabs(dx) < 1 && !p->layers;
 
 	return p->bent > 0 && (level || upright) && far > p->bent ? 0.16 * far : 0;
 }
