@@ -64,6 +64,16 @@ step 0 'weft apply -f configs/fabrics/demo.yaml' 'verdict +committed'
 step 0 'weft status' 'PROOF'
 step 0 'weft schedule export --job reduce --to json -o reduce.json'
 step 0 'weft schedule run reduce.json --size 1MiB' 'correct +yes'
+step 0 'weft plan --svg FILE.svg' '' -e 's/FILE/plan/'
+step 0 'weft topology draw' '' -e "s/\$/ 'K(4)' -o topology.svg/"
+step 0 'weft schedule draw' '' -e 's/$/ reduce.json -o schedule.svg/'
+step 0 'weft ring plan --svg' '' -e 's/$/ ring.svg -n 16 -w 4 --size 1MB/'
+step 0 'weft rwa solve --svg' '' -e "s|\$| light.svg $TOP/tests/data/rwa/NSF.net --demands all|"
+drawn=0
+for picture in plan topology schedule ring light; do
+	grep -q '</svg>' $picture.svg || { echo "# $picture.svg is not drawn" && drawn=1; }
+done
+tap "  draw what the page says" $drawn
 step 0 'weft --help' 'schedule'
 python3 "$TOP/tests/golden/docs.py" example "$TOP/README.md" 'weft: 1' >lab.yaml
 step 0 'weft check lab.yaml' 'valid +yes'
@@ -140,6 +150,7 @@ control ocs0 "unset $(control ocs0 map | head -n 1)" >"$T/answer"
 wait_for 20 eval 'weft verify >"$T/verify"; [[ $? == 2 ]]'
 step 0 'weft status' 'ocs0 is not as intended'
 step 2 'weft diff' 'missing +in'
+step 2 'weft plan --svg FILE.svg' '' -e 's/FILE/missing/'
 step 0 'weft apply' 'verdict +committed'
 expect 0 "  makes it again" weft verify
 control ocs0 "set 10,10" >"$T/answer"
