@@ -200,6 +200,38 @@ quiet() { [[ $(alerts) == 0 ]]; }
 wait_for 60 quiet
 tap "no alert is left"
 
+# ---- random faults, counted from the emulator's side ----
+# The emulator counts ports from 0, and its map lists circuits at broken ports too.
+RANDOM=22
+for round in 1 2 3; do
+	: >"$T/broken"
+	gone=$(control ocs0 map | sed -n "$((RANDOM % 32 + 1))p" | tr -d ' ')
+	control ocs0 "unset $gone" >"$T/answer"
+	for ((k = 0; k < 6; k++)); do
+		what=$([[ $((RANDOM % 2)) == 0 ]] && echo failed || echo disabled)
+		port=$([[ $((RANDOM % 2)) == 0 ]] && echo i || echo o)$((RANDOM % 36))
+		control ocs0 "fault port-$what=$port" >"$T/answer"
+		echo "$what $port" >>"$T/broken"
+	done
+	weft verify >"$T/out" 2>"$T/err"
+	control ocs0 map | tr ',' ' ' | awk -v broken="$T/broken" '
+		BEGIN { while ((getline line <broken) > 0) { split(line, f, " "); bad[f[2]] = 1 } }
+		("i" $1) in bad || ("o" $2) in bad { dark++ }
+		END { print dark + 1 }' >"$T/dark"
+	awk '$1 == "failed" && !seen[$2]++ { n++ } END { print n + 0 }' "$T/broken" >"$T/failed"
+	weft status --format json >"$T/status"
+	jq -e --argjson dark "$(cat "$T/dark")" --argjson failed "$(cat "$T/failed")" '
+		def told(k): [.problems[] | select(.kind == k) | .count] | add // 0;
+		told("circuits-dark") == $dark and told("ports-failed") == $failed and
+		(.devices[] | select(.name == "ocs0") | (.missing | length) == 1 and
+		(.dark | length) == $dark - 1 and (.failed_ports | length) == $failed)' \
+		"$T/status" >"$T/out" && [[ $(metric weft_dark_circuits) == $(cat "$T/dark") ]]
+	tap "round $round: $(cat "$T/dark") circuits are dark, $(cat "$T/failed") ports failed"
+	control ocs0 clear >"$T/answer"
+	control ocs0 "set $gone" >"$T/answer"
+done
+expect 0 "all works again" weft verify
+
 # ---- what the file marks as dead is known ----
 control ocs0 "fault port-failed=o35" >"$T/answer"
 expect 2 "a port that nothing needs fails" weft verify
