@@ -48,6 +48,10 @@ jq -e '[.devices[] | .marked_dead] == [["in 4", "out 4", "out 16"],
 	["cw fibre 0 between nodes 2 and 3"]] and
 	([.jobs[] | .health] == ["up", "up"])' "$T/out" >/dev/null
 tap "with the jobs up"
+jq -e '.problems == [] and (.jobs[] | select(.name == "gather") |
+	.as_configured and .rate < 1 and .expected_time_ns > .whole_time_ns)' "$T/out" >/dev/null
+tap "what the file knows is no problem, but the rate is told"
+expect 0 "nor a difference" weft diff
 expect 0 "a second time nothing is to do" weft plan -f "$T/marked.yaml"
 expect 2 "without marks all is used again" weft plan -f "$T/whole.yaml" --format json
 jq -e '(.jobs[] | select(.name == "gather") | .failed_parts) == []' "$T/out" >/dev/null

@@ -42,6 +42,7 @@ struct problems {
 	VEC(struct problem_entry) v;		/* behind list */
 	int n_devices;
 	struct problem_device *devices;	/* as apply_devices() has them */
+	struct hosts_view hosts;
 };
 
 /* Finds them. A zeroed one is fine for fini, also after an error, which is

@@ -291,34 +291,30 @@ static int add_devices(struct problems *p, const struct daemon_env *env, struct 
 static int add_hosts(struct problems *p, const struct hosts *hosts, struct err *err)
 {
 	const char *port = "", *why = "", *host = "";
+	const struct hosts_view *v = &p->hosts;
 	int wrong = 0, silent = 0;
-	struct hosts_view v;
-	int r = hosts_view_init(&v, hosts, err);
+	int r = hosts_view_init(&p->hosts, hosts, err);
 
-	for (size_t i = v.known ? v.m.n_ports : 0; i-- > 0;) {
-		if (v.m.ports[i]->problem[0]) {
-			port = v.m.ports[i]->name;
-			why = v.m.ports[i]->problem;
+	for (size_t i = v->known ? v->m.n_ports : 0; i-- > 0;) {
+		if (v->m.ports[i]->problem[0]) {
+			port = v->m.ports[i]->name;
+			why = v->m.ports[i]->problem;
 			wrong++;
 		}
 	}
-	for (size_t i = v.known && v.silent ? v.m.n_hosts : 0; i-- > 0;) {
-		if (v.m.hosts[i]->problem[0]) {
-			host = v.m.hosts[i]->name;
+	for (size_t i = v->known && v->silent ? v->m.n_hosts : 0; i-- > 0;) {
+		if (v->m.hosts[i]->problem[0]) {
+			host = v->m.hosts[i]->name;
 			silent++;
 		}
 	}
-	if (r == 0) {
-		r = add(p, &(struct problem_subject){ .kind = KIND(LINKS_WRONG), .count = wrong },
-			err, "%d port%s of hosts without the light that is meant for them: %s: %s",
-			wrong, plural(wrong), port, why);
+	if (r || (r = add(p, &(struct problem_subject){ .kind = KIND(LINKS_WRONG), .count = wrong },
+			  err, "%d port%s of hosts without the light that is meant for them: %s: %s",
+			  wrong, plural(wrong), port, why))) {
+		return r;
 	}
-	if (r == 0) {
-		r = add(p, &(struct problem_subject){ .kind = KIND(HOSTS_SILENT), .count = silent },
-			err, "%d host%s cannot be asked: %s", silent, plural(silent), host);
-	}
-	hosts_view_fini(&v);
-	return r;
+	return add(p, &(struct problem_subject){ .kind = KIND(HOSTS_SILENT), .count = silent },
+		   err, "%d host%s cannot be asked: %s", silent, plural(silent), host);
 }
 
 const struct job_rows *shown_jobs(const struct views *views)
@@ -386,6 +382,7 @@ void problems_fini(struct problems *p)
 		vec_fini(&p->devices[i].failed);
 	}
 	free(p->devices);
+	hosts_view_fini(&p->hosts);
 	free(p->list);
 	vec_fini(&p->v);
 	memset(p, 0, sizeof(*p));

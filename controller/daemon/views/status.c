@@ -389,13 +389,10 @@ void answer_diff(const struct views *d, struct rpc_call *call)
 {
 	Weft__V1__Diff m = WEFT__V1__DIFF__INIT;
 	struct err err = { 0 };
-	struct hosts_view hosts = { 0 };
 	struct device_views s;
 	int r = views_init(&s, d, &err);
+	struct hosts_view *hosts = &s.problems.hosts;
 
-	if (r == 0) {
-		r = hosts_view_init(&hosts, d->hosts, &err);
-	}
 	m.generation = store_generation(d->env->store);
 	m.same = m.complete = true;
 	for (int i = 0; i < s.n; i++) {
@@ -411,13 +408,11 @@ void answer_diff(const struct views *d, struct rpc_call *call)
 	m.n_problems = s.problems.n;
 	m.problems = s.problems.list;
 	m.same = m.same && !s.problems.differs;
-	if (hosts.known) {
-		m.links = &hosts.m;
-		m.same = m.same && !hosts.wrong;
-		m.complete = m.complete && !hosts.silent;
+	if (hosts->known) {
+		m.links = &hosts->m;
+		m.complete = m.complete && !hosts->silent;
 	}
 	call_answer(call, r, &m.base, &err);
-	hosts_view_fini(&hosts);
 	views_fini(&s);
 }
 
@@ -654,7 +649,6 @@ struct daemon_status {
 	struct store_change *history;	/* that last is of; the newest changes */
 	int n_history;
 	char advice[ERR_MSG_MAX];	/* "": there is nothing to do */
-	struct hosts_view hosts;
 	struct repairs_view repairs;
 	struct progress_view progress;
 	struct device_views views;
@@ -665,7 +659,6 @@ void daemon_status_free(struct daemon_status *s)
 	if (s) {
 		free(s->m.holds);
 		store_history_free(s->history, s->n_history);
-		hosts_view_fini(&s->hosts);
 		repairs_view_fini(&s->repairs);
 		progress_view_fini(&s->progress);
 		views_fini(&s->views);
@@ -710,14 +703,13 @@ int daemon_status_new(const struct views *d, struct daemon_status **out, struct 
 	s->m.holds = drain_messages(d->drain, &s->m.n_holds);
 	if ((!s->m.holds && (r = err_nomem(err))) ||
 	    (r = repairs_view_init(&s->repairs, d->env, d->hosts, err)) ||
-	    (r = progress_view_init(&s->progress, d->changes, rows, err)) ||
-	    (r = hosts_view_init(&s->hosts, d->hosts, err))) {
+	    (r = progress_view_init(&s->progress, d->changes, rows, err))) {
 		daemon_status_free(s);
 		return r;
 	}
 	s->m.repairs = s->repairs.list;
 	s->m.n_repairs = s->repairs.n;
-	s->m.links = s->hosts.known ? &s->hosts.m : NULL;
+	s->m.links = s->views.problems.hosts.known ? &s->views.problems.hosts.m : NULL;
 	s->m.problems = s->views.problems.list;
 	s->m.n_problems = s->views.problems.n;
 	s->m.progress = s->progress.running ? &s->progress.m : NULL;
