@@ -118,4 +118,41 @@ jq -e 'select(.room == "weftd" and .level == "info" and (.time | endswith("Z")))
 	| .message' "$T/weftd.log" >"$T/out"
 tap "a log of JSON lines"
 has out "that tells what happens" 'listening on'
+
+# More jobs than have series of their own: those that lack something are told first.
+stop weftd
+{
+	cat <<-END
+	weft: 1
+	fabric: many
+	hosts:
+	  - { name: "h[000-619]", ports: "p0", rate: 100Gbps }
+	switches:
+	  - { name: ocs0, size: 640x640, driver: sim, options: { state: "$T/map" } }
+	fibres:
+	  - { from: "h[000-619].p0", to: "ocs0.[1-620]" }
+	jobs:
+	END
+	for ((i = 0; i < 620; i += 2)); do
+		printf '  - { name: j%03d, nodes: "h[%03d-%03d]", collective: allgather, size: 1MiB, topology: "UniRing(1,2)" }\n' \
+			$((i / 2)) $i $((i + 1))
+	done
+} >"$T/many.yaml"
+STATE=$T/many
+DAEMON_OPTIONS=(--metrics 127.0.0.1:0)
+daemon
+expect 0 "310 jobs" weft apply -f "$T/many.yaml"
+stop weftd
+sed -i '/^xc 619 618$/d' "$T/map"
+: >"$T/weftd.log"
+daemon
+PORT=$(sed -nE 's/.*metrics on 127.0.0.1 port ([0-9]+)$/\1/p' "$T/weftd.log")
+down() { curl -s -m 5 "http://127.0.0.1:$PORT/metrics" >"$T/out"; [[ $(value 'weft_problems{kind="job-down"}') == 1 ]]; }
+wait_for 20 down
+tap "the last one is cut"
+[[ $(grep -c '^weft_job_rate_ratio' "$T/out") == 300 && $(value weft_jobs_without_series) == 10 &&
+	$(value 'weft_job_rate_ratio{job_name="j309"}') == 0 ]]
+tap "it is among the 300 that are told one by one"
+! grep -q 'weft_job_expected_seconds{job_name="j309"}' "$T/out"
+tap "and is expected to take no time"
 finish
