@@ -152,14 +152,14 @@ done <<-END
 	cut=3 allgather, algorithm: optree
 END
 
-# A segment has no way round. No job is changed while one cannot be planned.
+# A segment has no way round. Its job stays as it is, and keeps no other from its repair.
 control ring0 clear >"$T/answer"
 fault cut-ccw=0:0
 wait_for 20 light b down
 tap "a segment without one of its fibres is down"
 expect 65 "it has no schedule" weft schedule export --job b --to json
-expect 65 "nor a plan" weft plan -f "$T/a.yaml"
-has err "the job, the part and the reason" 'job b: ring0: failed: ccw fibre 0 between nodes 0 and 1; .* a segment needs channels in both directions'
+expect 2 "the plan is for the other job" weft plan -f "$T/a.yaml"
+has err "it names the job, the part and the reason" 'job b cannot be repaired, and stays as it is: job b: ring0: failed: ccw fibre 0 between nodes 0 and 1; .* a segment needs channels in both directions'
 
 # What cannot be repaired is named, and goes on as it was.
 control ring0 clear >"$T/answer"
