@@ -143,6 +143,8 @@ const TESTS = {
 		const pieces = await ask(fabric, "GetSchedule", { job: "reduce" });
 		const bytes = pieces.reduce((n, p) => n + p.data.length, 0);
 		assert(bytes > 0 && bytes === pieces[0].total_bytes, bytes);
+		const picture = Buffer.concat((await ask(fabric, "GetPicture")).map((p) => p.data));
+		assert.strictEqual(JSON.parse(picture).fabric, "small");
 		const [log] = await ask(fabric, "Log");
 		assert(log.levels.length > 0);
 	},
@@ -269,7 +271,7 @@ const TESTS = {
 	},
 };
 
-const LOOKING = new Set(["Plan", "Status", "Diff", "Verify", "History", "Audit", "ExternalChanges", "GetSchedule", "Watch",
+const LOOKING = new Set(["Plan", "Status", "Diff", "Verify", "History", "Audit", "ExternalChanges", "GetSchedule", "GetPicture", "Watch",
 	"ListJobs"]);
 
 // The code of a call that is ended at its first answer.

@@ -247,7 +247,7 @@ def crowd():
 
 
 # What a viewer may call; whatever else there is must be refused to him.
-LOOKING = {"Plan", "Status", "Diff", "Verify", "History", "Audit", "ExternalChanges", "GetSchedule",
+LOOKING = {"Plan", "Status", "Diff", "Verify", "History", "Audit", "ExternalChanges", "GetSchedule", "GetPicture",
            "Watch", "ListJobs"}
 SERVICES = FABRIC, "weft.v1.JobsService"
 

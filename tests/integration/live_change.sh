@@ -48,7 +48,7 @@ tap "and no outage is called worthless"
 
 # ---- meanwhile: what those see who look all the time
 control rome0 clear >/dev/null
-control rome0 "fault move=800" >/dev/null
+control rome0 "fault move=300" >/dev/null
 weft apply -f "$T/back.yaml" >"$T/apply" 2>"$T/progress" </dev/null &
 PID[client]=$!
 while kill -0 "${PID[client]}" 2>/dev/null; do

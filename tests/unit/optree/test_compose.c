@@ -129,7 +129,7 @@ static void never_slower_than_optree(void **state)
 
 	(void)state;
 	rng_seed(&rng, 7);
-	for (int k = 0; k < ALL_OR_SOME(16, 6); k++) {
+	for (int k = 0; k < ALL_OR_SOME(10, 4); k++) {
 		int n = 16 + (int)rng_below(&rng, k % 2 ? 4081 : 100);
 		double e = (double)rng_below(&rng, 1000000) / 1e6;
 		struct optree_params p = params(

@@ -819,8 +819,7 @@ static void auto_picks_by_size(void **state)
 {
 	static const char *const sizes[] = { "4KiB", "1GiB" };
 	static const char *const asked[] = {
-		"auto", "GenKautz(4,16)", "C(16,{3,4})", "Torus(4,4)",
-		"UniRing(4,16)", "Pow(UniRing(2,4),2)",
+		"auto", "GenKautz(4,16)", "C(16,{3,4})", "UniRing(4,16)",
 	};
 	int steps[2];
 
