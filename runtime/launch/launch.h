@@ -44,7 +44,8 @@ struct launch_options {
  *
  * mpirun runs in a session of its own; whatever happens, no process of that is left here. Without
  * hosts messages go through shared memory; mca, and OMPI_MCA_ variables, win over that.
- * As root Open MPI is told to run as root. WEFT_EUNAVAIL: mpirun or weft-mpi-run is not
+ * As root Open MPI is told to run as root, and PMIx, without PMIX_MCA_gds, to keep its data in
+ * each process. WEFT_EUNAVAIL: mpirun or weft-mpi-run is not
  * installed; WEFT_ETIMEOUT, WEFT_ECANCELED; WEFT_EIO with what mpirun said, and for a
  * result that lacks wrong_elements, bytes, time_ns or values of a step; and the errors of the
  * ranks.

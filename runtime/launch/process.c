@@ -78,6 +78,9 @@ static void become(char *const *argv, int in, int out, int errors)
 		setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
 		setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
 	}
+	/* PMIx's other store, in shared memory, ends ranks that start on a busy machine
+	 * (open-mpi/ompi#6761). */
+	setenv("PMIX_MCA_gds", "hash", 0);
 	execv(argv[0], argv);
 	fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
 	_exit(127);

@@ -6,7 +6,7 @@ cd "$(dirname "$0")" || exit 1
 . ../lib.sh
 cd "$T" || exit 1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_orte_tmpdir_base=$T OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo
+export PMIX_MCA_gds=hash OMPI_MCA_orte_tmpdir_base=$T OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo
 unset LD_PRELOAD WEFT_MPI_TABLE WEFT_MPI_SCHEDULES WEFT_MPI_REPORT WEFT_MPI_STRICT
 LIB=$BUILD/release/libweft_mpi.so
 COST="--alpha 500ns --hop 400ns --link-bandwidth 400Gbps"
