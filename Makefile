@@ -449,12 +449,12 @@ bench: deps
 
 bench-build: $(PROGRAMS) $(BENCH_BIN)
 
-# The reference of the interface; tests/golden/api.sh says when it is not of now.
-# The reference of the interface, and the pictures that README and docs show.
+# The reference of the interface, and the pictures that README and docs show; tests/golden/api.sh
+# and docs.sh say when they are not of now.
 docs: docs-api all
 	@docs/pictures/make $(B)/weft docs/pictures
 
-docs-api:
+docs-api: deps
 	@mkdir -p $(GEN)
 	@protoc -I proto --include_source_info --include_imports \
 		--descriptor_set_out=$(GEN)/api.pb $(wildcard proto/weft/v1/*.proto)
