@@ -2,6 +2,7 @@
  * What the files of the room share.
  *
  *	server.c    listens, owns the connections, timers and the stop
+ *	unix_socket.c  the file of the server's unix socket, which only one has
  *	conn.c      one socket of the server, on the loop
  *	call.c      one stream: request in, messages and trailers out
  *	client.c    one call at a time, and the client's session
@@ -24,10 +25,27 @@
 
 #include <nghttp2/nghttp2.h>
 #include <sys/queue.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "lib/base/buf.h"
 #include "lib/rpc/rpc.h"
+
+/* ---- unix_socket.c ---- */
+
+struct rpc_unix_socket {
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	struct stat file;	/* of the socket; st_ino 0: not bound */
+	int lock_fd;		/* -1: this server has no such file */
+};
+
+/* Binds a socket (*fd, the caller's) to `path`, with `mode`, in place of one that no server
+ * answers on. Of several who try at once one succeeds. WEFT_ESTALE, with the process that
+ * listens there, and the file is left as it is; WEFT_EINVAL for a path that is too long or
+ * is no socket; WEFT_EIO. */
+int rpc_unix_bind(struct rpc_unix_socket *s, const char *path, int mode, int *fd, struct err *err);
+/* Removes the file unless it is another's by now. */
+void rpc_unix_remove(struct rpc_unix_socket *s);
 
 /* ---- frame.c ----
  *
@@ -235,6 +253,7 @@ struct rpc_server {
 	nghttp2_session_callbacks *callbacks;
 	nghttp2_option *option;		/* of TCP */
 	nghttp2_option *unix_option;
+	struct rpc_unix_socket socket;
 	uv_pipe_t listener;
 	uv_tcp_t tcp_listener;
 	struct rpc_tls *tls;	/* NULL: no TCP */

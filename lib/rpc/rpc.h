@@ -155,10 +155,12 @@ struct rpc_server_config {
 	void *arg;	/* for handlers and these functions */
 };
 
-/* Listens (replacing a stale socket file: the caller holds the lock that
- * makes this safe). cfg->methods must outlive the server. A SIGPIPE that
+/* Listens. The file of a server that has died is replaced; where one answers, it is left to
+ * that one. Of several that start at once one gets it: it holds a lock on the file
+ * "PATH.lock" until it stops. cfg->methods must outlive the server. A SIGPIPE that
  * still has its default action is ignored from here on, as a client that
- * vanishes must not end the process. WEFT_EINVAL for a path that is too
+ * vanishes must not end the process. WEFT_ESTALE, naming the process that listens
+ * there; WEFT_EINVAL for a path that is too
  * long or names something that is not a socket, an address that is none, a
  * certificate that cannot be used; WEFT_EIO, WEFT_ENOMEM. */
 int rpc_server_new(uv_loop_t *loop, const struct rpc_server_config *cfg,
@@ -171,7 +173,7 @@ int rpc_server_port(const struct rpc_server *s);
  * are open go on. On an error the old ones stay in use. */
 int rpc_server_reload_tls(struct rpc_server *s, struct err *err);
 
-/* Stops accepting, removes the socket file, sends GOAWAY, lets calls end for
+/* Stops accepting, removes the socket file if it is still its own, sends GOAWAY, lets calls end for
  * grace_ms, closes the rest (their cancel callbacks run), frees, then calls
  * done (may be NULL) from the loop. Call once; a handler may call it. */
 void rpc_server_stop(struct rpc_server *s, int grace_ms, void (*done)(void *), void *arg);

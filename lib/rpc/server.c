@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
@@ -164,59 +163,6 @@ static void ignore_sigpipe(void)
 	}
 }
 
-/* Removes what a server that died left behind, and nothing else. */
-static int remove_stale(const char *path, struct err *err)
-{
-	struct stat st;
-
-	if (lstat(path, &st) != 0) {
-		return errno == ENOENT ? 0
-				       : err_errno(err, WEFT_EIO, errno, "%s", path);
-	}
-	if (!S_ISSOCK(st.st_mode)) {
-		return err_set(err, WEFT_EINVAL, "%s: exists and is not a socket", path);
-	}
-	if (unlink(path) != 0) {
-		return err_errno(err, WEFT_EIO, errno, "%s", path);
-	}
-	return 0;
-}
-
-/* A bound socket with its final mode. As it does not listen yet, no client
- * gets in before the mode is set. */
-static int bind_socket(const char *path, int mode, int *out, struct err *err)
-{
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd, r;
-
-	if (strlen(path) >= sizeof(addr.sun_path)) {
-		return err_set(err, WEFT_EINVAL,
-			       "%s: socket path longer than %zu bytes", path,
-			       sizeof(addr.sun_path) - 1);
-	}
-	memcpy(addr.sun_path, path, strlen(path));
-	r = remove_stale(path, err);
-	if (r) {
-		return r;
-	}
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0) {
-		return err_errno(err, WEFT_EIO, errno, "%s", path);
-	}
-	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0) {
-		r = err_errno(err, WEFT_EIO, errno, "%s", path);
-	} else if (chmod(path, (mode_t)mode) != 0) {
-		r = err_errno(err, WEFT_EIO, errno, "%s", path);
-		unlink(path);
-	}
-	if (r) {
-		close(fd);
-		return r;
-	}
-	*out = fd;
-	return 0;
-}
-
 static void on_connection(uv_stream_t *listener, int status)
 {
 	if (status == 0) {
@@ -305,9 +251,7 @@ void rpc_server_stop(struct rpc_server *s, int grace_ms, void (*done)(void *), v
 	if (s->tls) {
 		close_handle(&s->tcp_listener);
 	}
-	if (!s->cfg.unix_fd) {
-		unlink(s->path);
-	}
+	rpc_unix_remove(&s->socket);
 	if (s->n_conns == 0) {
 		close_handles(s);
 		return;
@@ -358,6 +302,17 @@ static void init_handles(struct rpc_server *s)
 	uv_check_start(&s->check, on_check);
 }
 
+static int open_socket(struct rpc_server *s, int *fd, struct err *err)
+{
+	const struct rpc_server_config *cfg = &s->cfg;
+
+	if (!cfg->unix_fd) {
+		return rpc_unix_bind(&s->socket, cfg->unix_path, cfg->mode, fd, err);
+	}
+	*fd = fcntl(cfg->unix_fd, F_DUPFD_CLOEXEC, 0);
+	return *fd < 0 ? err_errno(err, WEFT_EIO, errno, "%s", cfg->unix_path) : 0;
+}
+
 int rpc_server_new(uv_loop_t *loop, const struct rpc_server_config *cfg,
 		   struct rpc_server **out, struct err *err)
 {
@@ -376,10 +331,9 @@ int rpc_server_new(uv_loop_t *loop, const struct rpc_server_config *cfg,
 	if (r == 0 && cfg->tcp_host) {
 		r = rpc_tls_new(&cfg->tls, true, &s->tls, err);
 	}
-	if (r == 0 && !cfg->unix_fd) {
-		r = bind_socket(cfg->unix_path, cfg->mode, &fd, err);
-	} else if (r == 0 && (fd = fcntl(cfg->unix_fd, F_DUPFD_CLOEXEC, 0)) < 0) {
-		r = err_errno(err, WEFT_EIO, errno, "%s", cfg->unix_path);
+	s->socket.lock_fd = -1;
+	if (r == 0) {
+		r = open_socket(s, &fd, err);
 	}
 	if (r) {
 		server_free(s);

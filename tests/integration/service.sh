@@ -90,6 +90,22 @@ bad_socket 2 SOCK_STREAM
 tap "as are several"
 has err "is said" 'LISTEN_FDS is 2: weftd takes one socket'
 
+# ---- a socket that another weftd listens on ---------------------------------
+
+daemon
+there=$(stat -c %i "$SOCK")
+expect 75 "a second weftd on the same socket is refused" weftd --socket "$SOCK" --state-dir "$T/second"
+has err "and told where the first one listens" "$SOCK.*process ${PID[weftd]}"
+[[ $(stat -c %i "$SOCK") == "$there" ]]
+tap "the socket is as it was"
+expect 0 "and the first one answers there" weft status --format json
+stop weftd KILL
+daemon
+tap "one that was killed leaves a file that the next one replaces"
+stop weftd
+[[ ! -e $SOCK && ! -e $SOCK.lock ]]
+tap "one that stops leaves none"
+
 # ---- privileges ------------------------------------------------------------
 unprivileged=nobody
 
