@@ -15,11 +15,13 @@
 #include "drivers/core/driver_base.h"
 
 #include <assert.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/log.h"
 
 #define DEFAULT_TIMEOUT_MS 5000
 
@@ -414,6 +416,55 @@ void base_event(struct driver_base *h, const struct drv_event *ev)
 	if (h->drv.event && !h->closing) {
 		h->drv.event(&h->drv, ev, h->drv.event_arg);
 	}
+}
+
+/* FNV-1a. */
+static uint64_t hash_text(const char *text)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (; *text; text++) {
+		hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+	}
+	return hash;
+}
+
+static bool is_new_note(struct driver_base *h, const char *text)
+{
+	uint64_t hash = hash_text(text);
+
+	for (int i = 0; i < h->n_notes; i++) {
+		if (h->notes[i] == hash) {
+			return false;
+		}
+	}
+	if (h->n_notes == DRV_MAX_NOTES) {
+		return false;
+	}
+	h->notes[h->n_notes++] = hash;
+	return true;
+}
+
+void base_note(struct driver_base *h, const char *fmt, ...)
+{
+	struct drv_event ev = { .kind = DRV_EVENT_NOTE };
+	char text[2 * DRV_TEXT_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (!is_new_note(h, text)) {
+		return;
+	}
+	if (h->n_notes == DRV_MAX_NOTES) {
+		snprintf(text, sizeof(text), "more lines are passed over; a trace shows them");
+	}
+	if (!h->drv.event) {
+		log_warn("drivers", "%s: %s", h->drv.name, text);
+	}
+	ev.text = text;
+	base_event(h, &ev);
 }
 
 static void trace_explained(const char *device, const char *line, bool is_reply, void *arg)

@@ -16,6 +16,8 @@
 
 #define DRV_ADDRESS_MAX 256
 #define DRV_MAX_PORTS 4096
+/* So many different notes; one more says that there are others. */
+#define DRV_MAX_NOTES 64
 
 struct driver_base;
 
@@ -91,6 +93,8 @@ struct driver_base {
 	int n_outcomes;			/* items of a batch; else 1 */
 	drv_close_cb close_cb;
 	void *close_arg;
+	uint64_t notes[DRV_MAX_NOTES];	/* hashes of what was said by base_note() */
+	int n_notes;
 };
 
 /* Checks what every driver checks: sizes, lengths, option names. WEFT_EINVAL
@@ -178,6 +182,11 @@ struct drv_port *base_port(struct driver_base *h, bool is_out, int index, struct
 
 /* Reports an event to the caller, unless the handle is being closed. */
 void base_event(struct driver_base *h, const struct drv_event *ev);
+
+/* Says by an event, once, what of the device's answers was passed over and where;
+ * in the log when there is no listener for events. What stays the same from reading to reading
+ * has to be worded alike. */
+void base_note(struct driver_base *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Value of an option, or its default from the class's table; NULL when the
  * class has no such option. */

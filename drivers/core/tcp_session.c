@@ -80,6 +80,7 @@ struct tcp_session {
 	uint64_t n_sessions;		/* established so far */
 	bool in_doubt;		/* unused when the oldest one went out, and not
 				 * a byte has come since */
+	struct terminal terminal;
 	struct buf in;		/* received, and in no whole frame yet */
 	size_t looked;		/* bytes of in that hold no whole frame */
 	int64_t sent_ns;	/* the last request went out; for the pace */
@@ -385,6 +386,52 @@ static void on_alloc(uv_handle_t *tcp, size_t hint, uv_buf_t *out)
 	*out = uv_buf_init(c->bytes, sizeof(c->bytes));
 }
 
+static void on_written(uv_write_t *req, int status)
+{
+	struct write *w = req->data;
+	struct tcp_session *s = w->connection->session;
+
+	free(w->bytes);
+	free(w);
+	if (s && status < 0) {
+		fail_text(s, WEFT_EUNAVAIL, uv_strerror(status));
+	}
+}
+
+/* Begins to write; bytes are taken when that went well. A libuv error, or
+ * UV_ENOMEM when bytes is NULL. */
+static int write_bytes(struct tcp_session *s, uint8_t *bytes, size_t len)
+{
+	struct write *w = bytes ? malloc(sizeof(*w)) : NULL;
+	uv_buf_t b = uv_buf_init((char *)bytes, (unsigned)len);
+	int rc;
+
+	if (!w) {
+		return UV_ENOMEM;
+	}
+	w->req.data = w;
+	w->connection = s->connection;
+	w->bytes = bytes;
+	rc = uv_write(&w->req, (uv_stream_t *)&s->connection->tcp, &b, 1, on_written);
+	if (rc < 0) {
+		free(w);
+	}
+	return rc;
+}
+
+/* What came, as text, to the input; a telnet server gets its answer. A device
+ * that does not get it goes on without. */
+static void take_bytes(struct tcp_session *s, const void *bytes, size_t len)
+{
+	struct buf answer = { 0 };
+
+	terminal_text(&s->terminal, bytes, len, &s->in, &answer);
+	if (answer.len && write_bytes(s, (uint8_t *)answer.data, answer.len) == 0) {
+		return;
+	}
+	buf_fini(&answer);
+}
+
 static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *bytes)
 {
 	struct connection *c = tcp->data;
@@ -400,7 +447,7 @@ static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *bytes)
 		return;
 	}
 	s->in_doubt = false;
-	buf_add(&s->in, bytes->base, (size_t)n);
+	take_bytes(s, bytes->base, (size_t)n);
 	if (s->in.failed) {
 		fail_text(s, WEFT_ENOMEM, "out of memory");
 		return;
@@ -424,6 +471,7 @@ static void on_connect(uv_connect_t *req, int status)
 		return;
 	}
 	c->connected = true;
+	terminal_begin(&s->terminal, s->conf.terminal);
 	s->used_ns = clk_now_ns();
 	s->n_sessions++;
 	uv_tcp_nodelay(&c->tcp, 1);
@@ -535,18 +583,6 @@ static void open_connection(struct tcp_session *s)
 
 /* ---- requests ----------------------------------------------------------- */
 
-static void on_written(uv_write_t *req, int status)
-{
-	struct write *w = req->data;
-	struct tcp_session *s = w->connection->session;
-
-	free(w->bytes);
-	free(w);
-	if (s && status < 0) {
-		fail_text(s, WEFT_EUNAVAIL, uv_strerror(status));
-	}
-}
-
 /* The bytes for a write, which is their owner from then on. */
 static uint8_t *bytes_to_send(struct request *q)
 {
@@ -565,31 +601,20 @@ static void note_doubt(struct tcp_session *s)
 
 static void send_request(struct tcp_session *s, struct request *q)
 {
-	struct write *w = malloc(sizeof(*w));
-	uint8_t *copy = w ? bytes_to_send(q) : NULL;
-	uv_buf_t bytes = uv_buf_init((char *)copy, (unsigned)q->len);
+	uint8_t *bytes = bytes_to_send(q);
 	int rc;
 
-	if (!copy) {
-		free(w);
-		fail_text(s, WEFT_ENOMEM, "out of memory");
-		return;
-	}
 	if (s->conf.trace) {
 		s->conf.trace(q->bytes, q->len, false, s->conf.arg);
 	}
 	note_doubt(s);
-	w->req.data = w;
-	w->connection = s->connection;
-	w->bytes = copy;
-	rc = uv_write(&w->req, (uv_stream_t *)&s->connection->tcp, &bytes, 1, on_written);
+	rc = write_bytes(s, bytes, q->len);
 	if (rc < 0) {
 		if (q->again) {
-			free(copy);
+			free(bytes);
 		}
-		free(w);
-		q->sent = q->again;	/* which is what may be done again */
-		fail_text(s, WEFT_EUNAVAIL, uv_strerror(rc));
+		q->sent = q->again && rc != UV_ENOMEM;	/* which is what may be done again */
+		fail_text(s, rc == UV_ENOMEM ? WEFT_ENOMEM : WEFT_EUNAVAIL, uv_strerror(rc));
 		return;
 	}
 	q->bytes = q->again ? q->bytes : NULL;

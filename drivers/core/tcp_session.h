@@ -22,6 +22,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "drivers/core/terminal.h"
 #include "lib/base/err.h"
 
 struct tcp_session;
@@ -41,6 +42,7 @@ struct tcp_conf {
 				 * for the next request; 0: it is kept */
 	int window;		/* requests out at a time, at least 1 */
 	size_t max_frame;	/* longest reply */
+	enum terminal_kind terminal;	/* what is taken off the bytes first */
 	void *arg;		/* for the calls below */
 
 	/* Length of the first whole frame in data, 0 when more bytes are

@@ -152,7 +152,7 @@ static enum tcp_verdict judge(const uint8_t *frame, size_t len, bool waiting,
 			      uint64_t tag, void *arg)
 {
 	struct robot *r = arg;
-	char *text = robot_plain(frame, len);
+	char *text = strndup((const char *)frame, len);
 	bool ours = text && waiting && robot_answer(text, r->command);
 
 	(void)tag;
@@ -168,7 +168,7 @@ static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 {
 	struct robot *r = arg;
 	struct err err = { 0 };
-	char *text = robot_plain(frame, len);
+	char *text = strndup((const char *)frame, len);
 
 	(void)tag;
 	if (!text) {
@@ -185,7 +185,7 @@ static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
 {
 	struct robot *r = arg;
-	char *text = r->h.drv.trace ? robot_plain(bytes, len) : NULL;
+	char *text = r->h.drv.trace ? strndup((const char *)bytes, len) : NULL;
 	char *rest = text, *line;
 
 	while (text && (line = parse_line(&rest))) {
@@ -880,10 +880,9 @@ static void robot_fini(struct driver_base *h)
 
 static int take_prompt(struct robot *r, const char *prompt, struct err *err)
 {
-	if (!prompt[0] || strlen(prompt) >= sizeof(r->prompt)) {
-		return err_set(err, WEFT_EINVAL, "option prompt='%s': expected "
-			       "1 to %zu characters", prompt,
-			       sizeof(r->prompt) - 1);
+	if (strlen(prompt) >= sizeof(r->prompt)) {
+		return err_set(err, WEFT_EINVAL, "option prompt='%s': expected at most "
+			       "%zu characters", prompt, sizeof(r->prompt) - 1);
 	}
 	memcpy(r->prompt, prompt, strlen(prompt) + 1);
 	return 0;
@@ -941,6 +940,7 @@ static int robot_init(struct driver_base *h, const struct drv_config *cfg,
 static const struct tcp_conf session = {
 	.timeout_ms = DEFAULT_TIMEOUT_MS,
 	.max_frame = ROBOT_MAX_FRAME,
+	.terminal = TERMINAL_ECHO,
 	.frame = next_frame,
 	.judge = judge,
 	.reply = on_reply,

@@ -37,28 +37,24 @@ typedef size_t (*robot_prompt_fn)(const uint8_t *line, size_t len, const void *a
 
 /* Length of the first frame, up to and with its prompt: 0 when more bytes
  * are needed, negative at a byte that no command line prints. The first
- * `from` bytes were looked at before and held no prompt. Colours may come
- * before a prompt. O(len - from + the line that `from` is in). */
+ * `from` bytes were looked at before and held no prompt.
+ * O(len - from + the line that `from` is in). */
 int64_t robot_frame(const uint8_t *data, size_t len, size_t from,
 		    robot_prompt_fn prompt, const void *arg);
 
 /* Where in a frame the text after the echo of the command begins; NULL when
- * the command is not echoed there, so that it is no answer to it. */
+ * the command is not echoed there, so that it is no answer to it. Blanks may
+ * stand before the echo and behind it. */
 const char *robot_answer(const char *frame, const char *command);
-
-/* The bytes as text without its colours (`ESC [ ... m`), up to a zero byte;
- * any other ESC becomes a question mark. The caller's; NULL without memory.
- * O(len). */
-char *robot_plain(const uint8_t *bytes, size_t len);
 
 /*
  * Reading what a ROME robot's command line prints. Pure text work that trusts
  * nothing. Private to drivers and emulators.
  *
- * Its prompt is `ROME[OPER]# `.
+ * Its prompt is its name, the state that it is in, and a mark: `ROME[OPER]# `,
+ * `s53[TECH]#`. An AFM, its elder sister, has the same words and prints numbers
+ * where a ROME prints `Locked` or `Connected`.
  */
-
-#define ROME_PROMPT "ROME["
 
 /* A robot_prompt_fn; arg is not used. */
 size_t rome_prompt(const uint8_t *line, size_t len, const void *arg);
@@ -66,8 +62,9 @@ size_t rome_prompt(const uint8_t *line, size_t len, const void *arg);
 /* `E12[1AE12]` and `W7` : side and number from 0. */
 bool rome_parse_port(const char *word, bool *is_out, int *index);
 
-/* A row of `port show`; false for any other line. The line is cut. A port
- * that is not connected may still name the one it was connected to. */
+/* A row of `port show` of either kind; false for any other line. The line is
+ * cut. A port that is not connected may still name the one it was connected
+ * to. */
 bool rome_parse_row(char *line, struct robot_port *port);
 
 /* `connection show pending`: nothing waits and nothing is in process. */
@@ -97,6 +94,10 @@ bool rome_event(const char *line, struct drv_event *ev);
 /* A row of `switchstate`: its cells, as output ports. Returns how many there
  * are, 0 for any other line. O(line). */
 int telescent_parse_row(const char *line, struct robot_port cells[TELESCENT_COLUMNS]);
+
+/* A robot_prompt_fn: one word of letters, digits, `@`, `.`, `-` or `_`, and
+ * `>`, perhaps with a blank; arg is not used. */
+size_t telescent_prompt(const uint8_t *line, size_t len, const void *arg);
 
 /* The error text in an answer, NULL when there is none. */
 const char *telescent_error(const char *text);
@@ -193,7 +194,7 @@ struct robot {
 	struct driver_base h;
 	const struct robot_dialect *dialect;
 	int64_t gap_ms, poll_ms, move_ms, wear_limit, idle_s;
-	char prompt[32];	/* by option, where a dialect has that */
+	char prompt[32];	/* by option, where a dialect has that, or "" */
 	char banner[DRV_TEXT_MAX];
 	uint64_t tag;
 	char command[ROBOT_COMMAND_MAX];	/* the one that is out */

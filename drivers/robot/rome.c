@@ -1,31 +1,44 @@
 /*
  * `rome-cli`: ROME robotic patch panels over their command line. First what
  * the robot prints is read, then its dialect is given to robot.c as a table. An
- * East port is an input, a West port an output.
+ * East port is an input, a West port an output. AFM patch panels, the elder kind,
+ * take the same commands.
  */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "drivers/core/driver_base.h"
 #include "drivers/core/parse.h"
 #include "drivers/robot/robot.h"
 
-#define MAX_COLUMNS 8
+#define MAX_COLUMNS 12
+
+static bool is_name(uint8_t c)
+{
+	return isalnum(c) || c == '_' || c == '-' || c == '.';
+}
 
 size_t rome_prompt(const uint8_t *line, size_t len, const void *arg)
 {
-	size_t n = strlen(ROME_PROMPT);
+	size_t name = 0, n;
 
 	(void)arg;
-	if (len < n || memcmp(line, ROME_PROMPT, n) != 0) {
-		return 0;
+	while (name < len && is_name(line[name])) {
+		name++;
 	}
-	while (n < len && isupper(line[n])) {
+	n = name + 1;
+	while (n < len && isalpha(line[n])) {
 		n++;
 	}
-	return n + 3 <= len && memcmp(line + n, "]# ", 3) == 0 ? n + 3 : 0;
+	if (name == 0 || n + 2 > len || line[name] != '[' || n == name + 1 || line[n] != ']' ||
+	    line[n + 1] != '#') {
+		return 0;
+	}
+	n += 2;
+	return n < len && line[n] == ' ' ? n + 1 : n;
 }
 
 bool rome_parse_port(const char *word, bool *is_out, int *index)
@@ -41,22 +54,53 @@ bool rome_parse_port(const char *word, bool *is_out, int *index)
 	return *p == '\0' || *p == '[';
 }
 
+static void take_peer(const char *word, struct robot_port *port)
+{
+	bool out;
+	int peer;
+
+	port->peer = rome_parse_port(word, &out, &peer) && out != port->is_out ? peer : -1;
+}
+
+/* `E5 1 2 1 w5 W6 1 765`: locks, states, the port that it makes a pair with,
+ * perhaps the one that it is connected to, its role, and its counter. */
+static bool parse_afm_row(char **columns, int n, struct robot_port *port)
+{
+	int at = 5;
+
+	take_peer(columns[at], port);
+	while (at < n && !isdigit((unsigned char)columns[at][0])) {
+		at++;
+	}
+	if (at + 1 >= n || !isdigit((unsigned char)columns[at + 1][0])) {
+		return false;
+	}
+	port->locked = strcmp(columns[1], "2") == 0;
+	port->connected = strcmp(columns[2], "2") == 0;
+	port->disabled = strcmp(columns[3], "2") == 0;
+	port->moves = strtoll(columns[at + 1], NULL, 10);
+	return true;
+}
+
 bool rome_parse_row(char *line, struct robot_port *port)
 {
 	char *columns[MAX_COLUMNS];
-	int n = parse_columns(line, columns, MAX_COLUMNS), peer;
-	bool out;
+	int n = parse_columns(line, columns, MAX_COLUMNS);
 
-	if (n < 5 || !rome_parse_port(columns[0], &port->is_out, &port->index) ||
-	    !isdigit((unsigned char)columns[4][0])) {
+	if (n < 5 || !rome_parse_port(columns[0], &port->is_out, &port->index)) {
 		return false;
 	}
-	port->locked = strcmp(columns[1], "Locked") == 0;
-	port->disabled = strcmp(columns[2], "Disabled") == 0;
-	port->connected = strcmp(columns[3], "Connected") == 0;
+	if (n > 6 && isdigit((unsigned char)columns[1][0])) {
+		return parse_afm_row(columns, n, port);
+	}
+	if (!isdigit((unsigned char)columns[4][0])) {
+		return false;
+	}
+	port->locked = strcasecmp(columns[1], "Locked") == 0;
+	port->disabled = strcasecmp(columns[2], "Disabled") == 0;
+	port->connected = strcasecmp(columns[3], "Connected") == 0;
 	port->moves = strtoll(columns[4], NULL, 10);
-	port->peer = n > 5 && rome_parse_port(columns[5], &out, &peer) &&
-		     out != port->is_out ? peer : -1;
+	take_peer(n > 5 ? columns[5] : "", port);
 	return true;
 }
 
@@ -71,9 +115,8 @@ bool rome_is_idle(const char *text)
 	/* A rule, the heading, a rule, then the rows. */
 	row = strstr(table + strcspn(table, "\n"), "=======");
 	row = row ? row + strcspn(row, "\n") : "";
-	return row[strspn(row, "\r\n ")] == '\0' ||
-	       strncmp(row + strspn(row, "\r\n "), ROME_PROMPT,
-		       strlen(ROME_PROMPT)) == 0;
+	row += strspn(row, "\r\n ");
+	return *row == '\0' || rome_prompt((const uint8_t *)row, strlen(row), NULL) > 0;
 }
 
 int rome_move_report(const char *line, struct optics_xc xc)
@@ -126,7 +169,7 @@ static void identity(char *text, char *identity, size_t size)
 	char *line;
 
 	while ((line = parse_line(&text))) {
-		if (strstr(line, "ROME TYPE") || strstr(line, "S/N(")) {
+		if (strstr(line, "ROME TYPE") || strstr(line, "AFM TYPE") || strstr(line, "S/N(")) {
 			size_t n = strlen(identity);
 
 			line += strspn(line, " ");
@@ -135,6 +178,17 @@ static void identity(char *text, char *identity, size_t size)
 	}
 	if (!identity[0]) {
 		snprintf(identity, size, "ROME");
+	}
+}
+
+/* A line about a port that cannot be read is said; headings are not. */
+static void note_unread(struct robot *r, const char *word)
+{
+	bool is_out;
+	int index;
+
+	if (rome_parse_port(word, &is_out, &index)) {
+		base_note(&r->h, "the row of %s in the table of ports cannot be read", word);
 	}
 }
 
@@ -149,6 +203,8 @@ static int table(struct robot *r, char *text, struct err *err)
 		if (rome_parse_row(line, &row)) {
 			row.connected = row.connected && !row.is_out;
 			rc = robot_take_port(r, &row, err);
+		} else {
+			note_unread(r, line);
 		}
 	}
 	return rc;

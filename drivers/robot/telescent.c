@@ -55,6 +55,21 @@ int telescent_parse_row(const char *line, struct robot_port cells[TELESCENT_COLU
 	return n;
 }
 
+size_t telescent_prompt(const uint8_t *line, size_t len, const void *arg)
+{
+	size_t n = 0;
+
+	(void)arg;
+	while (n < len && (isalnum(line[n]) || (line[n] && strchr("@._-", line[n])))) {
+		n++;
+	}
+	if (n == 0 || n == len || line[n] != '>') {
+		return 0;
+	}
+	n++;
+	return n < len && line[n] == ' ' ? n + 1 : n;
+}
+
 const char *telescent_error(const char *text)
 {
 	static const char *const words[] = { "ERROR", "Exception",
@@ -123,8 +138,8 @@ static const struct drv_option_spec options[] = {
 	{ "move_ms", "longest time a move may take", "1800000" },
 	{ "idle_s", "close a session idle for so long; 0: keep it open",
 	  "180" },
-	{ "prompt", "what ends an answer, at the head of a line",
-	  "telescent> " },
+	{ "prompt", "what ends an answer, at the head of a line; empty: a word and >",
+	  "" },
 	{ NULL, NULL, NULL },
 };
 
@@ -133,6 +148,9 @@ static size_t prompt(const uint8_t *line, size_t len, const void *arg)
 	const struct robot *r = arg;
 	size_t n = strlen(r->prompt);
 
+	if (n == 0) {
+		return telescent_prompt(line, len, NULL);
+	}
 	return len >= n && memcmp(line, r->prompt, n) == 0 ? n : 0;
 }
 
@@ -150,6 +168,20 @@ static int take_cell(struct robot *r, const struct robot_port *cell, struct err 
 	return robot_take_port(r, &in, err);
 }
 
+/* What follows the cells of a row is no cell: the size will not be right. */
+static void note_unread(struct robot *r, char *line)
+{
+	struct robot_port cells[TELESCENT_COLUMNS];
+	char *columns[TELESCENT_COLUMNS + 1];
+	int n = telescent_parse_row(line, cells);
+	int words = n ? parse_columns(line, columns, TELESCENT_COLUMNS + 1) - 1 : 0;
+
+	if (words > n) {
+		base_note(&r->h, "%d cells of row %s of the table cannot be read", words - n,
+			  columns[0]);
+	}
+}
+
 static int table(struct robot *r, char *text, struct err *err)
 {
 	struct robot_port cells[TELESCENT_COLUMNS];
@@ -162,6 +194,7 @@ static int table(struct robot *r, char *text, struct err *err)
 		for (int i = 0; i < n && rc == 0; i++) {
 			rc = take_cell(r, &cells[i], err);
 		}
+		note_unread(r, line);
 	}
 	return rc;
 }

@@ -817,6 +817,7 @@ static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 static const struct tcp_conf session = {
 	.timeout_ms = DEFAULT_TIMEOUT_MS,
 	.max_frame = SCPI_MAX_LINE,
+	.terminal = TERMINAL_LINES,
 	.frame = tcp_frame_text,
 	.reply = on_reply,
 	.failed = on_failed,

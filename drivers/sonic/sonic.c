@@ -11,11 +11,10 @@
 #include <string.h>
 
 
-#define ESCAPE 0x1b
-
+/* Names may hold UTF-8, in which 0xff is no byte. */
 static bool is_printed(uint8_t c)
 {
-	return c >= ' ' || c == '\n' || c == '\r' || c == '\t' || c == ESCAPE;
+	return (c >= ' ' && c != 0xff) || c == '\n' || c == '\r' || c == '\t';
 }
 
 static bool is_end(const uint8_t *line, size_t len)

@@ -373,6 +373,7 @@ const char *sonic_map_command(int i)
 const struct tcp_conf sonic_session = {
 	.timeout_ms = DEFAULT_TIMEOUT_MS,
 	.max_frame = SONIC_MAX_FRAME,
+	.terminal = TERMINAL_SHELL,
 	.frame = sonic_frame,
 	.judge = judge,
 	.reply = on_reply,

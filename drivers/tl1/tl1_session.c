@@ -384,6 +384,7 @@ void tl1_stop(struct driver_base *h)
 
 const struct tcp_conf tl1_session = {
 	.max_frame = TL1_MAX_FRAME,
+	.terminal = TERMINAL_LINES,
 	.frame = tl1_frame,
 	.judge = judge,
 	.reply = on_reply,

@@ -7,17 +7,7 @@
 #include "drivers/robot/robot.h"
 #include "drivers/sonic/sonic.h"
 
-#define PROMPT "telescent> "
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static size_t prompt(const uint8_t *line, size_t len, const void *arg)
-{
-	size_t n = strlen(PROMPT);
-
-	(void)arg;
-	return len >= n && memcmp(line, PROMPT, n) == 0 ? n : 0;
-}
 
 static void check_lines(char *text)
 {
@@ -41,7 +31,7 @@ static void check_lines(char *text)
 
 static void check_text(const uint8_t *data, size_t n)
 {
-	char *text = robot_plain(data, n);
+	char *text = strndup((const char *)data, n);
 
 	if (text) {
 		const char *at = robot_answer(text, "switchstate");
@@ -60,8 +50,8 @@ static void check_pieces(const uint8_t *data, size_t size, int64_t n)
 {
 	size_t half = size / 2;
 
-	if (robot_frame(data, half, 0, prompt, NULL) == 0) {
-		assert(robot_frame(data, size, half, prompt, NULL) == n);
+	if (robot_frame(data, half, 0, telescent_prompt, NULL) == 0) {
+		assert(robot_frame(data, size, half, telescent_prompt, NULL) == n);
 	}
 }
 
@@ -69,8 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int64_t n;
 
-	check_pieces(data, size, robot_frame(data, size, 0, prompt, NULL));
-	while ((n = robot_frame(data, size, 0, prompt, NULL)) > 0) {
+	check_pieces(data, size, robot_frame(data, size, 0, telescent_prompt, NULL));
+	while ((n = robot_frame(data, size, 0, telescent_prompt, NULL)) > 0) {
 		assert((size_t)n <= size);
 		check_text(data, (size_t)n);
 		data += n;

@@ -23,7 +23,12 @@ static void answers_are_found_among_other_text(void **state)
 	assert_non_null(robot_answer(text, "port show"));
 	assert_null(robot_answer(text, "port sho"));
 	assert_null(robot_answer(text, "show board"));
+	assert_non_null(robot_answer("port show                 \r\nE1", "port show"));
 	assert_int_equal(frame("a\r\nROME[OPER]# b"), 15);
+	assert_int_equal(frame("ROME[TECH]#"), 11);
+	assert_int_equal(frame("s53[OPER]# x"), 11);
+	assert_int_equal(frame("E5[1AE5] x"), 0);
+	assert_int_equal(frame("\x1b[0m"), -1);
 	assert_int_equal(frame("a ROME[OPER]# "), 0);
 	assert_int_equal(frame("\x07"), -1);
 }
@@ -45,6 +50,28 @@ static void a_row_of_a_port_that_is_not_connected(void **state)
 	assert_true(p.connected && p.locked && p.disabled && p.is_out);
 	assert_int_equal(p.index, 130);
 	assert_false(rome_parse_row(heading, &p));
+}
+
+static void rows_of_an_afm_are_numbers(void **state)
+{
+	char free_port[] = "E1      1      1      1      w1                       1      958";
+	char used[] = "E5      2      2      2      w5      W6               1      765";
+	char heading[] = "Port  Admin  Oper   HW Adm  Paired  Connected-port  Port";
+	char cut[] = "E5      1      2      1      w5      W6               1";
+	struct robot_port p;
+
+	(void)state;
+	assert_true(rome_parse_row(free_port, &p));
+	assert_false(p.connected || p.locked || p.disabled || p.is_out);
+	assert_int_equal(p.peer, -1);
+	assert_int_equal(p.moves, 958);
+	assert_true(rome_parse_row(used, &p));
+	assert_true(p.connected && p.locked && p.disabled && !p.is_out);
+	assert_int_equal(p.index, 4);
+	assert_int_equal(p.peer, 5);
+	assert_int_equal(p.moves, 765);
+	assert_false(rome_parse_row(heading, &p));
+	assert_false(rome_parse_row(cut, &p));
 }
 
 /* checklist 18: what a disconnected port names is no circuit. */
@@ -113,6 +140,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_are_found_among_other_text),
 		cmocka_unit_test(a_row_of_a_port_that_is_not_connected),
+		cmocka_unit_test(rows_of_an_afm_are_numbers),
 		cmocka_unit_test(a_stale_peer_is_no_circuit),
 		cmocka_unit_test(worn_ports_are_moved_no_more),
 		cmocka_unit_test(what_comes_before_a_worn_port_is_done),

@@ -24,14 +24,20 @@ static void rows_are_read(void **state)
 	assert_int_equal(telescent_parse_row("R0#O A99999", cells), 0);
 }
 
-static void colours_are_no_text(void **state)
+static size_t prompt(const char *text)
 {
-	static const char text[] = "\x1b[32mA1\x1b[0m \x1b[1;31mx\x1b[";
-	char *plain = robot_plain((const uint8_t *)text, strlen(text));
+	return telescent_prompt((const uint8_t *)text, strlen(text), NULL);
+}
 
+static void prompts_are_a_word(void **state)
+{
 	(void)state;
-	assert_string_equal(plain, "A1 x?[");
-	free(plain);
+	assert_int_equal(prompt("telescent> "), 11);
+	assert_int_equal(prompt("admin@ntm-2>x"), 12);
+	assert_int_equal(prompt("ntm>"), 4);
+	assert_int_equal(prompt("ntm"), 0);
+	assert_int_equal(prompt("> x"), 0);
+	assert_int_equal(prompt("R0#O  A1>"), 0);
 }
 
 static void what_is_said_in_passing(void **state)
@@ -96,7 +102,7 @@ static void the_prompt_is_an_option(void **state)
 
 	(void)state;
 	assert_int_equal(rig_snapshot(r), 0);
-	r->options[2].value = "";
+	r->options[2].value = "a prompt of more than thirty-one characters> ";
 	assert_int_equal(drv_open(&r->loop, r->driver, &r->cfg, &dev, NULL),
 			 WEFT_EINVAL);
 	r->options[2].value = "another# ";
@@ -111,7 +117,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_read),
-		cmocka_unit_test(colours_are_no_text),
+		cmocka_unit_test(prompts_are_a_word),
 		cmocka_unit_test(what_is_said_in_passing),
 		cmocka_unit_test(what_is_not_allocated_is_no_circuit),
 		cmocka_unit_test(a_reserved_input_is_not_taken),
