@@ -70,6 +70,21 @@ size_t telescent_prompt(const uint8_t *line, size_t len, const void *arg)
 	return n < len && line[n] == ' ' ? n + 1 : n;
 }
 
+/* Behind the marks around the word, where the message begins; at them if there
+ * is none. */
+static const char *message_of(const char *error)
+{
+	const char *s = error + strspn(error, "=");
+
+	if (s == error || strncmp(s, " error ", 7) != 0) {
+		return error;
+	}
+	s += 7;
+	s += strspn(s, "=");
+	s += strspn(s, " \r\n");
+	return *s && *s != '=' ? s : error;
+}
+
 const char *telescent_error(const char *text)
 {
 	static const char *const words[] = { "ERROR", "Exception",
@@ -81,7 +96,7 @@ const char *telescent_error(const char *text)
 
 		first = at && (!first || at < first) ? at : first;
 	}
-	return first;
+	return first ? message_of(first) : NULL;
 }
 
 bool telescent_is_reserved(const char *text)

@@ -97,12 +97,25 @@ static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 		return;
 	}
 	if (text) {
-		p->next(p, text);
+		p->next(p, scpi_plain(text));
 	} else {
 		base_misunderstood(&p->h, err_set(&err, WEFT_EDEVICE,
 					 "the reply is garbage"), &err);
 	}
 	free(text);
+}
+
+/* A device on a telnet port may echo what it is told. */
+static enum tcp_verdict judge(const uint8_t *frame, size_t len, bool waiting,
+			      uint64_t tag, void *arg)
+{
+	char *text = frame_text(frame, len);
+	bool echo = text && scpi_is_echo(text);
+
+	(void)tag;
+	(void)arg;
+	free(text);
+	return echo ? TCP_IGNORE : waiting ? TCP_REPLY : TCP_NONSENSE;
 }
 
 static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
@@ -819,6 +832,7 @@ static const struct tcp_conf session = {
 	.max_frame = SCPI_MAX_LINE,
 	.terminal = TERMINAL_LINES,
 	.frame = tcp_frame_text,
+	.judge = judge,
 	.reply = on_reply,
 	.failed = on_failed,
 	.trace = on_trace,

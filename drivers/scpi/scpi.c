@@ -25,12 +25,56 @@ static bool take(const char **s, const char *token)
 	return true;
 }
 
+static void skip_blanks(const char **s)
+{
+	*s += strspn(*s, " \t");
+}
+
+/* A comma with blanks around it. */
+static bool take_comma(const char **s)
+{
+	skip_blanks(s);
+	if (!take(s, ",")) {
+		return false;
+	}
+	skip_blanks(s);
+	return true;
+}
+
+/* What closes a list, with blanks before it. */
+static bool take_close(const char **s)
+{
+	skip_blanks(s);
+	return take(s, ")");
+}
+
 static bool at_end(const char *s)
 {
-	while (*s == ' ' || *s == '\t') {
-		s++;
-	}
+	skip_blanks(&s);
 	return *s == '\0';
+}
+
+char *scpi_plain(char *line)
+{
+	size_t n;
+
+	line += strspn(line, " \t");
+	n = strlen(line);
+	while (n && isspace((unsigned char)line[n - 1])) {
+		n--;
+	}
+	line[n] = '\0';
+	if (n >= 2 && line[0] == '"' && strchr(line + 1, '"') == line + n - 1) {
+		line[n - 1] = '\0';
+		line++;
+	}
+	return line;
+}
+
+bool scpi_is_echo(const char *line)
+{
+	line += strspn(line, " \t");
+	return *line == ':' || *line == '*';
 }
 
 typedef VEC(int32_t) int_vec;
@@ -43,10 +87,11 @@ static int take_list(const char **s, int_vec *v)
 	if (!take(s, "(@")) {
 		return 0;
 	}
-	if (take(s, ")")) {
+	if (take_close(s)) {
 		return 1;
 	}
 	do {
+		skip_blanks(s);
 		if (!parse_number(s, 0, SCPI_MAX_PORT, '\0', &n) || n == 0 ||
 		    v->n >= SCPI_MAX_PORT) {
 			return 0;
@@ -54,18 +99,23 @@ static int take_list(const char **s, int_vec *v)
 		if (vec_push(v, n)) {
 			return WEFT_ENOMEM;
 		}
-	} while (take(s, ","));
-	return take(s, ")");
+	} while (take_comma(s));
+	return take_close(s);
 }
 
 int scpi_parse_pairs(const char *line, struct scpi_pairs *pairs, struct err *err)
 {
 	int_vec in = { 0 }, out = { 0 };
 	const char *s = line;
-	int rc = take_list(&s, &in);
+	int rc;
 
+	if (strcasecmp(line, "<none>") == 0) {
+		*pairs = (struct scpi_pairs){ 0 };
+		return 0;
+	}
+	rc = take_list(&s, &in);
 	if (rc == 1) {
-		rc = take(&s, ",") ? take_list(&s, &out) : 0;
+		rc = take_comma(&s) ? take_list(&s, &out) : 0;
 	}
 	if (rc == 1 && at_end(s) && in.n == out.n) {
 		*pairs = (struct scpi_pairs){ (int)in.n, in.v, out.v };
@@ -90,6 +140,9 @@ int scpi_parse_error(const char *line, int *code, char *text, int size, struct e
 	bool negative = take(&s, "-");
 	size_t len;
 
+	if (!negative) {
+		take(&s, "+");
+	}
 	if (!parse_number(&s, 0, 99999, '\0', code) || (*s != ',' && !at_end(s))) {
 		return parse_unexpected(line, "an error code and its text", err);
 	}
@@ -111,7 +164,7 @@ int scpi_parse_size(const char *line, int *n_in, int *n_out, struct err *err)
 {
 	const char *s = line;
 
-	if (!parse_number(&s, 0, SCPI_MAX_PORT, '\0', n_in) || !take(&s, ",") ||
+	if (!parse_number(&s, 0, SCPI_MAX_PORT, '\0', n_in) || !take_comma(&s) ||
 	    !parse_number(&s, 0, SCPI_MAX_PORT, '\0', n_out) || !at_end(s)) {
 		return parse_unexpected(line, "a size such as 16,16", err);
 	}
@@ -153,12 +206,13 @@ int scpi_parse_states(const char *line, int n, char *states, struct err *err)
 	bool ok = take(&s, "(");
 
 	for (int i = 0; ok && i < n; i++) {
-		ok = (i == 0 || take(&s, ",")) && *s && strchr("DEF", *s) != NULL;
+		ok = (i == 0 || take_comma(&s)) && *s &&
+		     strchr("DEF", toupper((unsigned char)*s)) != NULL;
 		if (ok) {
-			states[i] = *s++;
+			states[i] = (char)toupper((unsigned char)*s++);
 		}
 	}
-	if (!ok || !take(&s, ")") || !at_end(s)) {
+	if (!ok || !take_close(&s) || !at_end(s)) {
 		return parse_unexpected(line, "one of D, E, F a port", err);
 	}
 	return 0;
@@ -192,9 +246,9 @@ int scpi_parse_powers(const char *line, int n, int32_t *mdbm, struct err *err)
 	bool ok = take(&s, "(");
 
 	for (int i = 0; ok && i < n; i++) {
-		ok = (i == 0 || take(&s, ",")) && take_power(&s, &mdbm[i]);
+		ok = (i == 0 || take_comma(&s)) && take_power(&s, &mdbm[i]);
 	}
-	if (!ok || !take(&s, ")") || !at_end(s)) {
+	if (!ok || !take_close(&s) || !at_end(s)) {
 		return parse_unexpected(line, "one power in dBm a port", err);
 	}
 	return 0;

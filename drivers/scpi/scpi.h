@@ -22,11 +22,20 @@ struct scpi_pairs {
 	int32_t *in, *out;	/* device numbers, from 1 */
 };
 
-/* `(@1,2),(@17,18)`: lists of equal length, numbers 1..SCPI_MAX_PORT. */
+/* The reply without blanks around it and the quotes that some put it in; in
+ * place. */
+char *scpi_plain(char *line);
+/* A command that comes back instead of a reply, since the device echoes. */
+bool scpi_is_echo(const char *line);
+
+/* `(@1,2),(@17,18)`: lists of equal length, numbers 1..SCPI_MAX_PORT; blanks
+ * may stand between them. An empty map is `(@),(@)` or `<none>`; an empty reply is
+ * none, since it may be another question's. */
 int scpi_parse_pairs(const char *line, struct scpi_pairs *pairs, struct err *err);
 void scpi_pairs_fini(struct scpi_pairs *pairs);
 
-/* `-222,"Data out of range"`, also without quotes. text holds size bytes. */
+/* `-222,"Data out of range"`, `+0,"No error"`, also without quotes. text holds
+ * size bytes. */
 int scpi_parse_error(const char *line, int *code, char *text, int size, struct err *err);
 
 /* `16,16`. */
@@ -36,7 +45,7 @@ int scpi_parse_size(const char *line, int *n_in, int *n_out, struct err *err);
  * model; `32xCC` is an any-to-any switch of 32 ports (n_out = n_in). */
 int scpi_parse_identity(const char *line, int *n_in, int *n_out, bool *any_to_any, struct err *err);
 
-/* `(D,E,F)`, exactly n letters, into states[0..n-1]. */
+/* `(D,E,F)`, exactly n letters in either case, into states[0..n-1]. */
 int scpi_parse_states(const char *line, int n, char *states, struct err *err);
 
 /* `(-29.55,-30.05)`, exactly n powers in dBm, into milli-dBm. */

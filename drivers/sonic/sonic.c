@@ -1,15 +1,17 @@
 /*
  * What a SONiC optical switch prints: the frame around a command's output, and
  * the rows of its tables. Tables are cut at blanks, so that the widths of
- * columns, which differ between releases, do not matter.
+ * columns, which differ between releases, do not matter; columns that were added
+ * stand before the states, as labels with blanks do.
  */
 #include "drivers/core/parse.h"
 #include "drivers/sonic/sonic.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
+#include <strings.h>
 
 /* Names may hold UTF-8, in which 0xff is no byte. */
 static bool is_printed(uint8_t c)
@@ -90,9 +92,17 @@ int sonic_parse_end(const uint8_t *frame, size_t len, size_t *text_len,
 
 /* ---- rows ---------------------------------------------------------------- */
 
-static bool is_heading(int n, char **columns)
+bool sonic_is_row(const char *line)
 {
-	return n == 0 || strcmp(columns[0], "id") == 0 || strncmp(columns[0], "--", 2) == 0;
+	return isdigit((unsigned char)line[strspn(line, " \t")]);
+}
+
+bool sonic_is_heading(const char *line)
+{
+	line += strspn(line, " \t\r\n");
+	return line[strspn(line, "-=+| \t\r\n")] == '\0' || strncasecmp(line, "id ", 3) == 0 ||
+	       strncasecmp(line, "name ", 5) == 0 || strncasecmp(line, "port", 4) == 0 ||
+	       strcasestr(line, "a_side");
 }
 
 static int no_row(const char *word, const char *expected, struct err *err)
@@ -101,25 +111,27 @@ static int no_row(const char *word, const char *expected, struct err *err)
 		       "said '%.40s'", expected, word);
 }
 
-/* `12A`: the number and the letter. */
-static bool take_port(const char **p, char side, int *index)
+/* `12A`, in either case: the number and the side. */
+static bool take_port(const char **p, bool *is_b, int *index)
 {
-	if (!parse_number(p, 1, SONIC_MAX_PORT, side, index)) {
+	if (!parse_number(p, 1, SONIC_MAX_PORT, '\0', index) || !**p || !strchr("ABab", **p)) {
 		return false;
 	}
+	*is_b = toupper((unsigned char)*(*p)++) == 'B';
 	--*index;
 	return true;
 }
 
 bool sonic_parse_pair(const char *text, struct optics_xc *xc)
 {
-	int in, out;
+	int first, second;
+	bool first_is_b, second_is_b;
 
-	if (!take_port(&text, 'A', &in) || *text++ != '-' ||
-	    !take_port(&text, 'B', &out) || *text) {
+	if (!take_port(&text, &first_is_b, &first) || *text++ != '-' ||
+	    !take_port(&text, &second_is_b, &second) || *text || first_is_b == second_is_b) {
 		return false;
 	}
-	*xc = (struct optics_xc){ in, out };
+	*xc = first_is_b ? (struct optics_xc){ second, first } : (struct optics_xc){ first, second };
 	return true;
 }
 
@@ -128,17 +140,17 @@ int sonic_parse_config(char *line, struct optics_xc *xc, struct err *err)
 	char *columns[SONIC_MAX_COLUMNS];
 	int n = parse_columns(line, columns, SONIC_MAX_COLUMNS);
 
-	if (is_heading(n, columns)) {
+	if (n == 0 || !sonic_is_row(columns[0])) {
 		return 0;
 	}
-	return n == 3 && sonic_parse_pair(columns[0], xc) ? 1 :
+	return n >= 3 && sonic_parse_pair(columns[0], xc) ? 1 :
 	       no_row(columns[0], "cross-connects", err);
 }
 
 static bool parse_state(const char *word, enum drv_state *state)
 {
 	for (int s = DRV_BLOCKED; s <= DRV_FAILED; s++) {
-		if (strcmp(word, drv_state_name(s)) == 0) {
+		if (strcasecmp(word, drv_state_name(s)) == 0) {
 			*state = (enum drv_state)s;
 			return true;
 		}
@@ -152,11 +164,11 @@ int sonic_parse_status(char *line, struct optics_xc *xc, enum drv_state *state, 
 	int n = parse_columns(line, columns, SONIC_MAX_COLUMNS);
 	enum drv_state a, b;
 
-	if (is_heading(n, columns)) {
+	if (n == 0 || !sonic_is_row(columns[0])) {
 		return 0;
 	}
-	if (n != 5 || !sonic_parse_pair(columns[0], xc) ||
-	    !parse_state(columns[3], &a) || !parse_state(columns[4], &b)) {
+	if (n < 5 || !sonic_parse_pair(columns[0], xc) ||
+	    !parse_state(columns[n - 2], &a) || !parse_state(columns[n - 1], &b)) {
 		return no_row(columns[0], "cross-connects and their states", err);
 	}
 	/* The worse side counts: failed, blocked, tuning, tuned. */
@@ -170,10 +182,10 @@ int sonic_parse_loss(char *line, struct optics_xc *xc, int32_t *loss_mdb, struct
 	char *columns[SONIC_MAX_COLUMNS];
 	int n = parse_columns(line, columns, SONIC_MAX_COLUMNS);
 
-	if (is_heading(n, columns)) {
+	if (n == 0 || !sonic_is_row(columns[0])) {
 		return 0;
 	}
-	return n == 5 && sonic_parse_pair(columns[0], xc) &&
+	return n >= 5 && sonic_parse_pair(columns[0], xc) &&
 	       parse_milli(columns[3], loss_mdb) ? 1 :
 	       no_row(columns[0], "factory insertion losses", err);
 }
@@ -184,12 +196,11 @@ int sonic_parse_port(char *line, bool *is_out, int *index, const char **word, st
 	int n = parse_columns(line, columns, SONIC_MAX_COLUMNS);
 	const char *p;
 
-	if (is_heading(n, columns)) {
+	if (n == 0 || !sonic_is_row(columns[0])) {
 		return 0;
 	}
 	p = columns[0];
-	*is_out = p[strlen(p) - 1] == 'B';
-	if (n < 2 || !take_port(&p, *is_out ? 'B' : 'A', index) || *p) {
+	if (n < 2 || !take_port(&p, is_out, index) || *p) {
 		return no_row(columns[0], "ports", err);
 	}
 	*word = columns[n - 1];

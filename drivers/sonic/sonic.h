@@ -26,7 +26,7 @@
 /* The longest output: a table of factory losses of 384 x 384 pairs. */
 #define SONIC_MAX_FRAME (16 << 20)
 #define SONIC_MAX_PORT 4096
-#define SONIC_MAX_COLUMNS 8
+#define SONIC_MAX_COLUMNS 32
 
 /* Length of the first frame, up to the end of its last line: 0 when more
  * bytes are needed, negative at a byte that no command prints. The first
@@ -38,16 +38,21 @@ int64_t sonic_frame(const uint8_t *data, size_t len, size_t from, void *arg);
 int sonic_parse_end(const uint8_t *frame, size_t len, size_t *text_len,
 		    uint64_t *tag, int *status, struct err *err);
 
-/* Rows. Each returns 1 for a row, 0 for a heading, a rule or a blank line,
- * WEFT_EDEVICE for anything else; the line is cut into its columns. Ports
- * `12A` and `32B` are input 11 and output 31. */
+/* Rows begin with a number. Each parser returns 1 for a row, 0 for a line that is
+ * none, WEFT_EDEVICE for a row that cannot be read; the line is cut into its
+ * columns. Ports `12A` and `32B` are input 11 and output 31; letters may be small. */
 int sonic_parse_config(char *line, struct optics_xc *xc, struct err *err);
 int sonic_parse_status(char *line, struct optics_xc *xc, enum drv_state *state, struct err *err);
 int sonic_parse_loss(char *line, struct optics_xc *xc, int32_t *loss_mdb, struct err *err);
-/* Of `show ocs port config` and `status`: the last column. */
+/* Of `show ocs port config` and `status`: the last column, behind a label that may
+ * hold blanks. */
 int sonic_parse_port(char *line, bool *is_out, int *index, const char **word, struct err *err);
 
-/* `12A-32B`. */
+/* Whether a line is a row; if not, whether it is a heading, a rule or blank. */
+bool sonic_is_row(const char *line);
+bool sonic_is_heading(const char *line);
+
+/* `12A-32B`, from either side. */
 bool sonic_parse_pair(const char *text, struct optics_xc *xc);
 
 /*

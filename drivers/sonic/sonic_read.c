@@ -248,18 +248,19 @@ static const struct {
 	const char *command;
 	enum when when;
 	line_fn line;	/* NULL: the output is not used */
+	bool table;	/* only its rows are taken */
 } reads[] = {
 	/* A terminal's echo and prompt would stand among the answers. Asked
 	 * each time: should the session have died, this is the first question
 	 * of a new one. */
-	{ "stty -echo; PS1=; LC_ALL=C; export LC_ALL", FIRST, NULL },
-	{ "show version", SNAPSHOT, read_version },
-	{ "cat /proc/sys/kernel/random/boot_id", SNAPSHOT, read_boot },
-	{ "show ocs port config", PORTS, read_port_config },
-	{ "show ocs port status", SNAPSHOT, read_port_status },
-	{ "show ocs factory-insertion-loss", LOSSES, read_loss },
-	{ "show ocs cross-connect config", ALWAYS, read_config },
-	{ "show ocs cross-connect status", ALWAYS, read_status },
+	{ "stty -echo; PS1=; PROMPT_COMMAND=; LC_ALL=C; export LC_ALL", FIRST, NULL, false },
+	{ "show version", SNAPSHOT, read_version, false },
+	{ "cat /proc/sys/kernel/random/boot_id", SNAPSHOT, read_boot, false },
+	{ "show ocs port config", PORTS, read_port_config, true },
+	{ "show ocs port status", SNAPSHOT, read_port_status, true },
+	{ "show ocs factory-insertion-loss", LOSSES, read_loss, true },
+	{ "show ocs cross-connect config", ALWAYS, read_config, true },
+	{ "show ocs cross-connect status", ALWAYS, read_status, true },
 };
 
 #define N_READS ((int)(sizeof(reads) / sizeof(reads[0])))
@@ -288,6 +289,14 @@ static bool wanted(const struct sonic *s, int i)
 
 static void next_read(struct sonic *s);
 
+/* Warnings of the shell and the like among the rows. */
+static void note_other(struct sonic *s, const char *line)
+{
+	if (!sonic_is_heading(line)) {
+		base_note(&s->h, "'%s': passed over '%.100s'", reads[s->at_read].command, line);
+	}
+}
+
 static int take_lines(struct sonic *s, char *text, struct err *err)
 {
 	line_fn take = reads[s->at_read].line;
@@ -295,7 +304,11 @@ static int take_lines(struct sonic *s, char *text, struct err *err)
 	int rc = 0;
 
 	while (take && rc == 0 && (line = parse_line(&rest))) {
-		rc = take(s, line, err);
+		if (reads[s->at_read].table && !sonic_is_row(line)) {
+			note_other(s, line);
+		} else {
+			rc = take(s, line, err);
+		}
 	}
 	if (rc == 0 && take == read_port_config) {
 		rc = base_check_size(&s->h, s->n_in, s->n_out, err);

@@ -1,18 +1,21 @@
 /*
  * `calient-tl1`: CALIENT switches over TL1 on TCP. A circuit is entered, then
- * activated; cancelled, then deleted. A port is SHELF.SLOT.PORT and has an
- * input and an output. A circuit that was accepted can still show OC=FAIL,
+ * activated; cancelled, then deleted. A port has an input and an output. Its
+ * address is a number, SHELF.SLOT.PORT, or of a kind with letters in it: the
+ * device lists them all, and index 0 is the first in the order of their numbers.
+ * A circuit that was accepted can still show OC=FAIL,
  * so the map is read again after a batch. Several circuits of a batch go in
  * one bulk command, which takes ports over without a word and is done some
  * time after its answer.
  *
  * Reconstructed: the `&` between the circuits of a bulk, that those are put
- * in the group SYSTEM, eight ports a slot and eight slots a shelf (options say
- * otherwise), that the ports RTRV-PORT lists are all there are, OS=OOS of a
- * circuit that is entered but not activated, and OOS-MA of a port taken out
- * of service.
+ * in the group SYSTEM, that the ports RTRV-PORT lists are all there are, OS=OOS
+ * of a circuit that is entered but not activated, and OOS-MA of a port taken
+ * out of service.
  */
+#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "drivers/core/parse.h"
@@ -23,47 +26,94 @@
 /* The group of circuits that were entered without one, as those of a bulk
  * are. */
 #define DEFAULT_GROUP "SYSTEM"
+#define ADDRESS_MAX 24
 
 static const struct drv_option_spec options[] = {
 	TL1_OPTIONS("admin", "admin", "0"),
 	TL1_VERIFY_OPTIONS,
 	{ "group", "the group that our circuits are entered in", "WEFT" },
-	{ "slot_ports", "ports of a slot", "8" },
-	{ "shelf_slots", "slots of a shelf", "8" },
 	TL1_BULK_OPTIONS,
 	{ "power", "read the power monitors: yes or no", "yes" },
 	MONITOR_OPTIONS,
 	{ NULL, NULL, NULL },
 };
 
+/* A port as it was listed last. */
+struct calient_port {
+	char address[ADDRESS_MAX];
+	bool disabled[2], failed[2];	/* its input, its output */
+};
+
 struct calient {
 	struct tl1_switch s;
-	int64_t slot_ports, shelf_slots;
+	VEC(struct calient_port) ports;	/* by address; index is the place in it */
 };
 
 /* ---- addresses ------------------------------------------------------------ */
 
-static void put_port(const struct calient *c, int index, char *text, size_t size)
+/* Numbers by their value, all else by its letters: 1.2a.3 before 1.10a.1. */
+static int compare_addresses(const void *a, const void *b)
 {
-	int slot = index / (int)c->slot_ports;
+	const char *x = ((const struct calient_port *)a)->address;
+	const char *y = ((const struct calient_port *)b)->address;
 
-	snprintf(text, size, "%d.%d.%d", slot / (int)c->shelf_slots + 1,
-		 slot % (int)c->shelf_slots + 1, index % (int)c->slot_ports + 1);
+	while (*x && *y) {
+		if (isdigit((unsigned char)*x) && isdigit((unsigned char)*y)) {
+			char *end_x, *end_y;
+			unsigned long n = strtoul(x, &end_x, 10), m = strtoul(y, &end_y, 10);
+
+			if (n != m) {
+				return n < m ? -1 : 1;
+			}
+			x = end_x;
+			y = end_y;
+		} else if (*x != *y) {
+			return *x < *y ? -1 : 1;
+		} else {
+			x++;
+			y++;
+		}
+	}
+	return (*x != '\0') - (*y != '\0');
 }
 
-/* `2.3.6` as an index from 0, moving *p behind it. */
-static bool take_port(const struct calient *c, const char **p, int *index)
+/* As a switch of 64 shelves would have it, until the device has listed its
+ * ports: only what is explained without a session needs that. */
+static void put_port(const struct calient *c, int index, char *text, size_t size)
 {
-	int shelf, slot, port;
+	if ((size_t)index < c->ports.n) {
+		snprintf(text, size, "%s", c->ports.v[index].address);
+	} else {
+		snprintf(text, size, "%d.%d.%d", index / 64 + 1, index / 8 % 8 + 1, index % 8 + 1);
+	}
+}
 
-	if (!parse_number(p, 1, DRV_MAX_PORTS, '.', &shelf) ||
-	    !parse_number(p, 1, (int)c->shelf_slots, '.', &slot) ||
-	    !parse_number(p, 1, (int)c->slot_ports, '\0', &port)) {
+/* Copies the address at *p, moving *p behind it. False: there is none. */
+static bool take_address(const char **p, struct calient_port *port)
+{
+	size_t n = 0;
+
+	while (isalnum((unsigned char)(*p)[n]) || (n > 0 && (*p)[n] == '.')) {
+		n++;
+	}
+	if (n == 0 || n >= sizeof(port->address)) {
 		return false;
 	}
-	*index = ((shelf - 1) * (int)c->shelf_slots + slot - 1) *
-		 (int)c->slot_ports + port - 1;
-	return *index < c->s.h.n_in;
+	memcpy(port->address, *p, n);
+	port->address[n] = '\0';
+	*p += n;
+	return true;
+}
+
+/* An address as an index from 0, moving *p behind it. O(log ports). */
+static bool take_port(const struct calient *c, const char **p, int *index)
+{
+	struct calient_port port, *found;
+
+	found = c->ports.n && take_address(p, &port) ?
+		bsearch(&port, c->ports.v, c->ports.n, sizeof(port), compare_addresses) : NULL;
+	*index = found ? (int)(found - c->ports.v) : 0;
+	return found;
 }
 
 /* An address is that of an input and an output; the report does not name which. */
@@ -83,7 +133,7 @@ static void ask_device(const struct tl1_switch *s, struct tl1_command *c)
 
 static void ask_ports(const struct tl1_switch *s, struct tl1_command *c)
 {
-	(void)s;
+	((struct calient *)s)->ports.n = 0;
 	tl1_command(c, "RTRV-PORT", "0", NULL);
 }
 
@@ -116,49 +166,65 @@ static int read_device(struct tl1_switch *s, char *line, struct err *err)
 	return 0;
 }
 
-static int note_side(struct tl1_switch *s, const char *line, bool is_out,
-		     int index, struct err *err)
+static void read_side(const char *line, bool is_out, struct calient_port *port)
 {
 	char as[16], oc[16];
-	bool disabled, failed;
-	struct drv_port *port;
 
 	tl1_value(line, is_out ? "OUTAS" : "INAS", as, sizeof(as));
 	tl1_value(line, is_out ? "OUTOC" : "INOC", oc, sizeof(oc));
-	disabled = strcmp(as, "OOS-MA") == 0;
-	failed = strcmp(oc, "FAIL") == 0;
-	if (s->h.op != BASE_SNAPSHOT || (!disabled && !failed)) {
+	port->disabled[is_out] = strcmp(as, "OOS-MA") == 0;
+	port->failed[is_out] = strcmp(oc, "FAIL") == 0;
+}
+
+/* `1.1.1:WX,NONE,NONE:INAS=OOS-NP,...`. */
+static int read_port(struct tl1_switch *s, char *line, struct err *err)
+{
+	struct calient *c = (struct calient *)s;
+	struct calient_port port = { 0 };
+	const char *p = line;
+
+	if (!take_address(&p, &port) || *p != ':') {
+		return parse_unexpected(line, "PORT:...", err);
+	}
+	read_side(line, false, &port);
+	read_side(line, true, &port);
+	return vec_push(&c->ports, port) ? err_nomem(err) : 0;
+}
+
+static int enter_port(struct calient *c, size_t i, bool is_out, struct err *err)
+{
+	const struct calient_port *p = &c->ports.v[i];
+	struct drv_port *port;
+
+	if (c->s.h.op != BASE_SNAPSHOT || (!p->disabled[is_out] && !p->failed[is_out])) {
 		return 0;
 	}
-	port = base_port(&s->h, is_out, index, err);
+	port = base_port(&c->s.h, is_out, (int)i, err);
 	if (!port) {
-		return WEFT_ENOMEM;
+		return err->code;
 	}
-	port->enabled = !disabled;
-	port->failed = failed;
+	port->enabled = !p->disabled[is_out];
+	port->failed = p->failed[is_out];
 	return 0;
 }
 
-/* `1.1.1:WX,NONE,NONE:INAS=OOS-NP,...`; ports past the size are counted by
- * count_ports(). */
-static int read_port(struct tl1_switch *s, char *line, struct err *err)
+/* All are listed: their order is known. */
+static int end_ports(struct tl1_switch *s, size_t n, struct err *err)
 {
-	const char *p = line;
-	int index, rc;
+	struct calient *c = (struct calient *)s;
+	int rc = base_check_size(&s->h, (int)c->ports.n, (int)c->ports.n, err);
 
-	if (!take_port((struct calient *)s, &p, &index) || *p != ':') {
-		return 0;
+	(void)n;
+	if (rc == 0) {
+		qsort(c->ports.v, c->ports.n, sizeof(*c->ports.v), compare_addresses);
 	}
-	rc = note_side(s, line, false, index, err);
-	if (rc) {
-		return rc;
+	for (size_t i = 0; rc == 0 && i < c->ports.n; i++) {
+		rc = enter_port(c, i, false, err);
+		if (rc == 0) {
+			rc = enter_port(c, i, true, err);
+		}
 	}
-	return note_side(s, line, true, index, err);
-}
-
-static int count_ports(struct tl1_switch *s, size_t n, struct err *err)
-{
-	return base_check_size(&s->h, (int)n, (int)n, err);
+	return rc;
 }
 
 static void read_state(const char *line, struct tl1_circuit *c)
@@ -195,7 +261,7 @@ static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 {
 	const struct calient *d = (struct calient *)s;
 	struct tl1_circuit c = { 0 };
-	char src[24], dst[24], type[8];
+	char src[ADDRESS_MAX], dst[ADDRESS_MAX], type[8];
 	const char *p = src, *q = dst;
 	int in, out;
 
@@ -235,10 +301,10 @@ static int read_power(struct tl1_switch *s, char *line, struct err *err)
 }
 
 static const struct tl1_read reads[] = {
-	{ TL1_IDENTITY, ask_device, read_device, NULL },
-	{ TL1_SIZE, ask_ports, read_port, count_ports },
-	{ TL1_MAP, ask_map, read_circuit, NULL },
-	{ TL1_POWER, ask_powers, read_power, NULL },
+	{ TL1_IDENTITY, ask_device, read_device, NULL, NULL },
+	{ TL1_SIZE, ask_ports, read_port, end_ports, NULL },
+	{ TL1_MAP, ask_map, read_circuit, NULL, NULL },
+	{ TL1_POWER, ask_powers, read_power, NULL, NULL },
 	{ 0 },
 };
 
@@ -264,7 +330,7 @@ static void put_name(const struct tl1_switch *s, const struct tl1_circuit *c,
 		     char *text, size_t size)
 {
 	const struct calient *d = (const struct calient *)s;
-	char src[24], dst[24];
+	char src[ADDRESS_MAX], dst[ADDRESS_MAX];
 
 	put_port(d, c->xc.in, src, sizeof(src));
 	put_port(d, c->xc.out, dst, sizeof(dst));
@@ -279,7 +345,7 @@ static bool make_command(const struct tl1_switch *s, enum drv_op op, int step,
 			 const struct tl1_circuit *c, struct tl1_command *cmd)
 {
 	const struct calient *d = (const struct calient *)s;
-	char src[24], dst[24], name[TL1_PART_MAX], tail[TL1_PART_MAX + 2];
+	char src[ADDRESS_MAX], dst[ADDRESS_MAX], name[TL1_PART_MAX], tail[TL1_PART_MAX + 2];
 
 	put_port(d, c->xc.in, src, sizeof(src));
 	put_port(d, c->xc.out, dst, sizeof(dst));
@@ -316,23 +382,23 @@ static const struct tl1_bulk bulk = {
 
 static int parse_options(struct tl1_switch *s, const struct drv_config *cfg, struct err *err)
 {
-	struct calient *c = (struct calient *)s;
 	const struct drv_class *cls = s->h.drv.cls;
-	const struct base_number numbers[] = {
-		{ "slot_ports", 1, 1024, &c->slot_ports },
-		{ "shelf_slots", 1, 1024, &c->shelf_slots },
-	};
-	int rc;
+	int rc = tl1_text_option(cls, cfg, "group", s->extra, sizeof(s->extra), err);
 
-	if ((rc = tl1_text_option(cls, cfg, "group", s->extra, sizeof(s->extra), err)) ||
-	    (rc = base_option_choice(cls, cfg, "power", "yes", "no", &s->want_power, err))) {
+	if (rc) {
 		return rc;
 	}
-	return base_option_ints(cls, cfg, numbers, sizeof(numbers) / sizeof(numbers[0]), err);
+	return base_option_choice(cls, cfg, "power", "yes", "no", &s->want_power, err);
+}
+
+static void forget_ports(struct tl1_switch *s)
+{
+	vec_fini(&((struct calient *)s)->ports);
 }
 
 static const struct tl1_dialect dialect = {
 	.init = parse_options,
+	.fini = forget_ports,
 	.vendor = "CALIENT",
 	.verify = true,
 	.settles = true,

@@ -1,14 +1,18 @@
 /*
  * `glimmerglass-tl1`: Glimmerglass switches over TL1 on TCP. Inputs are
  * 10001.., outputs 20001... The device knows locks of circuits with their
- * owners, and measures the loss of each.
+ * owners, and measures the loss of each. Its attributes come on one line or one
+ * a line. Ports beyond the licensed matrix, such as those of multicast (PORTCAT=ref),
+ * are not the fabric's.
  *
  * Reconstructed: how the size is written (LicensedPortMatrix=NxM), that
  * CONNSTATE values other than steady and fault mean work in progress, and that
  * powers of outputs are reported with those of inputs.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "drivers/core/parse.h"
 #include "drivers/core/driver_base.h"
@@ -71,18 +75,44 @@ static bool reported_port(const struct tl1_switch *s, const char *text, bool *is
 
 /* ---- what is answered ----------------------------------------------------- */
 
-/* NAME=10003 of a line as an index from 0. */
-static bool port_value(const char *line, const char *name, int base, int n, int *index)
+/* What NAME=10003 of a line is about. */
+enum port_place { PORT_UNREAD, PORT_NONE, PORT_INSIDE, PORT_BEYOND };
+
+/* Inside the matrix index is its number from 0, beyond it the device's. */
+static enum port_place port_value(const char *line, const char *name, int base, int n, int *index)
 {
 	char value[16];
 	const char *p = value;
 
 	if (!tl1_value(line, name, value, sizeof(value)) ||
-	    !parse_number(&p, base + 1, base + n, '\0', index) || *p) {
-		return false;
+	    !parse_number(&p, 0, 99999, '\0', index) || *p) {
+		return PORT_UNREAD;
+	}
+	if (*index == 0) {
+		return PORT_NONE;
+	}
+	if (*index <= base || *index > base + n) {
+		return PORT_BEYOND;
 	}
 	*index -= base + 1;
-	return true;
+	return PORT_INSIDE;
+}
+
+/* A port that the device has and a user may not connect. */
+static int disable(struct tl1_switch *s, bool is_out, int index, struct err *err)
+{
+	struct drv_port *port = s->h.op == BASE_SNAPSHOT ? base_port(&s->h, is_out, index, err) : NULL;
+
+	if (!port) {
+		return s->h.op == BASE_SNAPSHOT ? err->code : 0;
+	}
+	port->enabled = false;
+	return 0;
+}
+
+static void note_port(struct tl1_switch *s, int number)
+{
+	base_note(&s->h, "port %d is beyond the licensed matrix and is passed over", number);
 }
 
 static void identify(struct tl1_switch *s, const char *line)
@@ -143,25 +173,36 @@ static void read_state(const char *line, struct tl1_circuit *c)
 		      parse_milli(loss, &c->loss_mdb);
 }
 
-/* An input without a circuit has a line as well. */
-static bool is_single(const char *line)
+/* A circuit with one end at a port that is not the fabric's: the other end is in
+ * use all the same. */
+static int pass_over(struct tl1_switch *s, enum port_place from, int in, enum port_place to, int out,
+		     struct err *err)
 {
-	char value[16];
-
-	return tl1_value(line, "OPORTID", value, sizeof(value)) && strcmp(value, "0") == 0;
+	base_note(&s->h, "the circuit %d-%d has an end beyond the licensed matrix and is passed over",
+		  from == PORT_INSIDE ? IN_BASE + 1 + in : in,
+		  to == PORT_INSIDE ? OUT_BASE + 1 + out : out);
+	if (from == PORT_INSIDE) {
+		return disable(s, false, in, err);
+	}
+	return to == PORT_INSIDE ? disable(s, true, out, err) : 0;
 }
 
+/* Ports without a circuit have lines as well. */
 static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 {
 	struct tl1_circuit c = { 0 };
 	int in, out, rc;
+	enum port_place from = port_value(line, "IPORTID", IN_BASE, s->h.n_in, &in);
+	enum port_place to = port_value(line, "OPORTID", OUT_BASE, s->h.n_out, &out);
 
-	if (is_single(line)) {
+	if (from == PORT_UNREAD || to == PORT_UNREAD) {
+		return parse_unexpected(line, "IPORTID and OPORTID", err);
+	}
+	if (from == PORT_NONE || to == PORT_NONE) {
 		return 0;
 	}
-	if (!port_value(line, "IPORTID", IN_BASE, s->h.n_in, &in) ||
-	    !port_value(line, "OPORTID", OUT_BASE, s->h.n_out, &out)) {
-		return parse_unexpected(line, "IPORTID and OPORTID", err);
+	if (from == PORT_BEYOND || to == PORT_BEYOND) {
+		return pass_over(s, from, in, to, out, err);
 	}
 	c.xc = (struct optics_xc){ in, out };
 	read_lock(s, line, &c);
@@ -176,10 +217,13 @@ static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 	return tl1_found_circuit(s, &c, err);
 }
 
-static bool any_port(const struct tl1_switch *s, const char *line, bool *is_out, int *index)
+static enum port_place any_port(const struct tl1_switch *s, const char *line, bool *is_out,
+				int *index)
 {
-	*is_out = !port_value(line, "PORTID", IN_BASE, s->h.n_in, index);
-	return !*is_out || port_value(line, "PORTID", OUT_BASE, s->h.n_out, index);
+	enum port_place place = port_value(line, "PORTID", IN_BASE, s->h.n_in, index);
+
+	*is_out = place == PORT_BEYOND && *index > OUT_BASE;
+	return *is_out ? port_value(line, "PORTID", OUT_BASE, s->h.n_out, index) : place;
 }
 
 /* Of ports without a circuit too. */
@@ -187,11 +231,26 @@ static int read_power(struct tl1_switch *s, char *line, struct err *err)
 {
 	bool is_out;
 	int index;
+	enum port_place place = any_port(s, line, &is_out, &index);
 
-	if (!any_port(s, line, &is_out, &index)) {
-		return parse_unexpected(line, "PORTID", err);
+	if (place == PORT_BEYOND) {
+		note_port(s, index);
+		return 0;
 	}
-	return tl1_note_power(s, line, "PORTPOWER", is_out, index, err);
+	return place == PORT_INSIDE ? tl1_note_power(s, line, "PORTPOWER", is_out, index, err) :
+	       parse_unexpected(line, "PORTID", err);
+}
+
+/* Not for circuits: privileges of no user, or reserved for the switch's own use. */
+static bool is_unusable(const char *line)
+{
+	char value[16], *end;
+
+	if (tl1_value(line, "PORTCAT", value, sizeof(value)) && strcasecmp(value, "ref") == 0) {
+		return true;
+	}
+	return tl1_value(line, "PORTPRIV", value, sizeof(value)) &&
+	       strtoul(value, &end, 0) == 0 && end > value && *end == '\0';
 }
 
 static int read_port(struct tl1_switch *s, char *line, struct err *err)
@@ -199,12 +258,23 @@ static int read_port(struct tl1_switch *s, char *line, struct err *err)
 	char health[8];
 	struct drv_port *port;
 	bool is_out;
-	int index;
+	int index, rc;
+	enum port_place place = any_port(s, line, &is_out, &index);
 
-	if (!any_port(s, line, &is_out, &index)) {
+	if (place == PORT_BEYOND) {
+		note_port(s, index);
+		return 0;
+	}
+	if (place != PORT_INSIDE) {
 		return parse_unexpected(line, "PORTID", err);
 	}
-	if (!tl1_value(line, "PORTHEALTH", health, sizeof(health)) || strcmp(health, "bad") != 0) {
+	if (is_unusable(line)) {
+		rc = disable(s, is_out, index, err);
+		if (rc) {
+			return rc;
+		}
+	}
+	if (!tl1_value(line, "PORTHEALTH", health, sizeof(health)) || strcasecmp(health, "bad") != 0) {
 		return 0;
 	}
 	port = base_port(&s->h, is_out, index, err);
@@ -216,10 +286,10 @@ static int read_port(struct tl1_switch *s, char *line, struct err *err)
 }
 
 static const struct tl1_read reads[] = {
-	{ TL1_SIZE, ask_system, read_system, NULL },
-	{ TL1_MAP, ask_map, read_circuit, NULL },
-	{ TL1_PORTS, ask_ports, read_port, NULL },
-	{ TL1_POWER, ask_powers, read_power, NULL },
+	{ TL1_SIZE, ask_system, read_system, NULL, "" },
+	{ TL1_MAP, ask_map, read_circuit, NULL, "IPORTID" },
+	{ TL1_PORTS, ask_ports, read_port, NULL, "PORTID" },
+	{ TL1_POWER, ask_powers, read_power, NULL, "PORTID" },
 	{ 0 },
 };
 

@@ -8,6 +8,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "drivers/core/parse.h"
 #include "drivers/core/driver_base.h"
@@ -156,11 +157,25 @@ static int read_size(struct tl1_switch *s, char *line, struct err *err)
 	return base_check_size(&s->h, n_in, n_out, err);
 }
 
+/* In place. */
+static char *without_blanks(char *line)
+{
+	char *to = line;
+
+	for (const char *s = line; *s; s++) {
+		if (*s != ' ' && *s != '\t') {
+			*to++ = *s;
+		}
+	}
+	*to = '\0';
+	return line;
+}
+
 /* `1,17`. An any-to-any switch may list a patch from both its ends. */
 static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 {
 	struct tl1_circuit c = { .state = DRV_TUNED };
-	const char *p = line;
+	const char *p = without_blanks(line);
 	int in, out, n = out_base(s);
 	bool any = s->h.any_to_any;
 
@@ -176,7 +191,7 @@ static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 /* `3:OPEN`; the word for a port that failed is reconstructed. */
 static int read_shutter(struct tl1_switch *s, char *line, struct err *err)
 {
-	const char *p = line;
+	const char *p = without_blanks(line);
 	struct drv_port *port;
 	bool is_out, failed;
 	int index;
@@ -184,11 +199,11 @@ static int read_shutter(struct tl1_switch *s, char *line, struct err *err)
 	if (!take_port(s, &p, &is_out, &index)) {
 		return parse_unexpected(line, "PORT:OPEN or PORT:CLOSED", err);
 	}
-	if (strcmp(p, "OPEN") == 0) {
+	if (strcasecmp(p, "OPEN") == 0) {
 		return 0;
 	}
-	failed = strncmp(p, "FAIL", 4) == 0;
-	if (!failed && strncmp(p, "CLOSE", 5) != 0) {
+	failed = strncasecmp(p, "FAIL", 4) == 0;
+	if (!failed && strncasecmp(p, "CLOSE", 5) != 0) {
 		return parse_unexpected(line, "PORT:OPEN or PORT:CLOSED", err);
 	}
 	port = base_port(&s->h, is_out, index, err);
@@ -203,7 +218,7 @@ static int read_shutter(struct tl1_switch *s, char *line, struct err *err)
 /* `3:-12.34`. */
 static int read_power(struct tl1_switch *s, char *line, struct err *err)
 {
-	const char *p = line;
+	const char *p = without_blanks(line);
 	struct drv_port *port;
 	int32_t mdbm;
 	bool is_out;
@@ -222,12 +237,12 @@ static int read_power(struct tl1_switch *s, char *line, struct err *err)
 }
 
 static const struct tl1_read reads[] = {
-	{ TL1_IDENTITY, ask_type, read_type, NULL },
-	{ TL1_IDENTITY, ask_inventory, read_inventory, NULL },
-	{ TL1_SIZE, ask_size, read_size, NULL },
-	{ TL1_MAP, ask_map, read_circuit, NULL },
-	{ TL1_PORTS, ask_shutters, read_shutter, NULL },
-	{ TL1_POWER, ask_powers, read_power, NULL },
+	{ TL1_IDENTITY, ask_type, read_type, NULL, NULL },
+	{ TL1_IDENTITY, ask_inventory, read_inventory, NULL, NULL },
+	{ TL1_SIZE, ask_size, read_size, NULL, NULL },
+	{ TL1_MAP, ask_map, read_circuit, NULL, NULL },
+	{ TL1_PORTS, ask_shutters, read_shutter, NULL, NULL },
+	{ TL1_POWER, ask_powers, read_power, NULL, NULL },
 	{ 0 },
 };
 

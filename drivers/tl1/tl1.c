@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- frames -------------------------------------------------------------- */
 
@@ -174,26 +175,64 @@ static void add_remark(struct tl1_message *m, const char *line)
 	}
 }
 
-static void read_body_line(struct tl1_message *m, char *line)
+/* Text that is quoted, or part of an answer that some devices leave unquoted. */
+static void add_line(struct tl1_message *m, char *line, bool quoted)
 {
-	if (line[0] == '"' && strrchr(line, '"') > line) {
-		m->lines[m->n_lines++] = unquote(line);
-		if (m->kind == TL1_AUTONOMOUS && m->n_lines == 1) {
-			size_t have = strlen(m->report);
+	m->lines[m->n_lines++] = (struct tl1_line){ quoted ? unquote(line) : line, quoted };
+	if (m->kind == TL1_AUTONOMOUS && m->n_lines == 1) {
+		size_t have = strlen(m->report);
 
-			snprintf(m->report + have, sizeof(m->report) - have, " %s", line);
-		}
+		snprintf(m->report + have, sizeof(m->report) - have, " %s", m->lines[0].text);
+	}
+}
+
+/* Whether a comment is open behind this line. */
+static bool read_body_line(struct tl1_message *m, char *line, bool in_comment)
+{
+	bool comment = in_comment || strncmp(line, "/*", 2) == 0;
+
+	if (!comment && line[0] == '"' && strrchr(line, '"') > line) {
+		add_line(m, line, true);
 	} else if (m->denied && !m->code[0] && is_code(line)) {
 		copy_word(m->code, sizeof(m->code), line);
 	} else {
 		add_remark(m, line);
+		if (!comment && !m->denied && m->kind == TL1_RESPONSE) {
+			add_line(m, line, false);
+		}
 	}
+	return comment && !strstr(line, "*/");
+}
+
+/* A quoted text that its line does not end, and that goes on behind a comma. */
+static bool goes_on(const char *line)
+{
+	size_t n = strlen(line), quotes = 0;
+
+	for (const char *s = line; *s; s++) {
+		if (*s == '\\' && s[1]) {
+			s++;
+		} else {
+			quotes += *s == '"';
+		}
+	}
+	return line[0] == '"' && quotes % 2 == 1 && line[n - 1] == ',';
+}
+
+static char *next_body_line(char **rest)
+{
+	char *line = next_line(rest), *more;
+
+	while (line && goes_on(line) && (more = next_line(rest))) {
+		memmove(line + strlen(line), more, strlen(more) + 1);
+	}
+	return line;
 }
 
 static int read_text(struct tl1_message *m, struct err *err)
 {
 	char *rest = m->text, *line;
-	bool header = false, status = false;
+	bool header = false, status = false, in_comment = false;
 
 	while (!status && (line = next_line(&rest))) {
 		if (header) {
@@ -208,8 +247,8 @@ static int read_text(struct tl1_message *m, struct err *err)
 			       header ? "a message without its status line" :
 			       "a message without its header line");
 	}
-	while ((line = next_line(&rest))) {
-		read_body_line(m, line);
+	while ((line = next_body_line(&rest))) {
+		in_comment = read_body_line(m, line, in_comment);
 	}
 	return 0;
 }
@@ -311,18 +350,46 @@ enum drv_class_of_error tl1_code_class(const char *code)
 
 /* ---- values -------------------------------------------------------------- */
 
+/* Where the field at s ends: at a comma or colon outside of quotes. */
+static const char *field_end(const char *s)
+{
+	bool quoted = false;
+
+	for (; *s && (quoted || !strchr(",:", *s)); s++) {
+		quoted = *s == '"' && (quoted || s[-1] == '=') ? !quoted : quoted;
+	}
+	return s;
+}
+
+/* The end of a value: a colon is part of one. */
+static const char *value_end(const char *s)
+{
+	const char *end = field_end(s);
+
+	while (*end == ':') {
+		end = field_end(end + 1);
+	}
+	return end;
+}
+
 bool tl1_value(const char *text, const char *name, char *value, size_t size)
 {
 	size_t n = strlen(name), len;
 
 	value[0] = '\0';
-	for (const char *s = text; *s; s += strcspn(s, ",:"), s += *s != 0) {
-		if (strncmp(s, name, n) == 0 && s[n] == '=') {
-			len = strcspn(s + n + 1, ",");
-			snprintf(value, size, "%.*s",
-				 (int)(len < size ? len : size - 1), s + n + 1);
-			return true;
+	for (const char *s = text; *s; s = field_end(s), s += *s != 0) {
+		const char *from = s + n + 1;
+
+		if (strncasecmp(s, name, n) != 0 || s[n] != '=') {
+			continue;
 		}
+		len = (size_t)(value_end(from) - from);
+		if (len >= 2 && from[0] == '"' && from[len - 1] == '"') {
+			from++;
+			len -= 2;
+		}
+		snprintf(value, size, "%.*s", (int)(len < size ? len : size - 1), from);
+		return true;
 	}
 	return false;
 }

@@ -13,7 +13,8 @@
  *
  * It ends in a line that holds only `;`, or `>` when another page of the same
  * answer follows, or `<` after an acknowledgement. Whatever stands before
- * the header (an echo, a prompt) is passed over.
+ * the header (an echo, a prompt) is passed over. A quoted text may go on over
+ * several lines that end in commas. Some devices leave the quotes out.
  */
 #ifndef WEFT_DRIVERS_TL1_TL1_H
 #define WEFT_DRIVERS_TL1_TL1_H
@@ -29,6 +30,11 @@
 #define TL1_MAX_ANSWER (4 << 20)
 #define TL1_SID_MAX 64
 #define TL1_CODE_MAX 8
+
+struct tl1_line {
+	char *text;		/* without its quotes */
+	bool quoted;		/* else it may be anything */
+};
 
 enum tl1_kind {
 	TL1_RESPONSE,
@@ -46,7 +52,7 @@ struct tl1_message {
 	char report[DRV_TEXT_MAX];	/* autonomous: verb and first line */
 	char remark[DRV_TEXT_MAX];	/* the free text, on one line */
 	size_t n_lines;
-	char **lines;		/* quoted lines without their quotes */
+	struct tl1_line *lines;	/* comments aside */
 	char *text;		/* what they point into */
 };
 
@@ -65,7 +71,8 @@ enum drv_class_of_error tl1_code_class(const char *code);
 const char *tl1_code_words(const char *code);
 
 /* Finds NAME=VALUE in text, a list parted by commas with perhaps another
- * field and a colon before it, and copies VALUE, cut to size. False, with
+ * field and a colon before it, and copies VALUE, cut to size. Names are the same in
+ * either case; a value in quotes loses them and may hold commas. False, with
  * value "", when there is no such name. */
 bool tl1_value(const char *text, const char *name, char *value, size_t size);
 

@@ -207,8 +207,8 @@ static enum tl1_progress progress_of(struct tl1_switch *s, const struct tl1_mess
 
 	snprintf(s->bulk_text, sizeof(s->bulk_text), "%s", m->remark);
 	for (size_t i = 0; i < m->n_lines && p == TL1_NO_WORD; i++) {
-		p = bulk->progress(m->lines[i]);
-		snprintf(s->bulk_text, sizeof(s->bulk_text), "%s", m->lines[i]);
+		p = bulk->progress(m->lines[i].text);
+		snprintf(s->bulk_text, sizeof(s->bulk_text), "%s", m->lines[i].text);
 	}
 	return p;
 }

@@ -67,6 +67,9 @@ struct tl1_read {
 	int (*line)(struct tl1_switch *s, char *line, struct err *err);
 	/* After the last of n lines; or NULL. */
 	int (*end)(struct tl1_switch *s, size_t n, struct err *err);
+	/* Attributes may come one a line: a record begins with this one; "": all
+	 * lines are one. NULL: each line is one. */
+	const char *record;
 };
 
 /* How the last command about many circuits goes. */
@@ -88,6 +91,8 @@ struct tl1_bulk {
 struct tl1_dialect {
 	int (*init)(struct tl1_switch *s, const struct drv_config *cfg,
 		    struct err *err);	/* reads its options */
+	/* Frees what the dialect's own struct has; NULL: nothing. */
+	void (*fini)(struct tl1_switch *s);
 	const char *vendor;		/* begins the identity */
 	bool verify;	/* what is confirmed is read back */
 	bool settles;	/* some time later: it may still fail */
@@ -153,13 +158,14 @@ struct tl1_switch {
 	bool partly_done;		/* this item's earlier step is done */
 	struct tl1_command cmd;		/* the question that is out */
 	void (*next)(struct tl1_switch *s, const struct tl1_message *m);
-	char **lines;			/* of the pages before the last */
+	struct tl1_line *lines;		/* of the pages before the last */
 	size_t n_lines, page_bytes;
 
 	/* what was read */
 	struct xc_map map;
 	tl1_circuits circuits;
 	int at_read;			/* dialect->reads[at_read] is out */
+	struct buf record;		/* lines of its answer that belong together */
 	void (*after_reads)(struct tl1_switch *s);
 
 	/* the batch */

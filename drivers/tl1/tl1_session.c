@@ -66,7 +66,7 @@ void tl1_put_command(struct buf *b, const struct tl1_command *c, const char *tid
 void tl1_forget_pages(struct tl1_switch *s)
 {
 	for (size_t i = 0; i < s->n_lines; i++) {
-		free(s->lines[i]);
+		free(s->lines[i].text);
 	}
 	free(s->lines);
 	s->lines = NULL;
@@ -176,7 +176,7 @@ static void take_answer(struct tl1_switch *s, const struct tl1_message *m)
 /* Keeps copies of a page's lines until the last page is here. */
 static bool keep_page(struct tl1_switch *s, const struct tl1_message *m, size_t len)
 {
-	char **lines = realloc(s->lines, (s->n_lines + m->n_lines + 1) * sizeof(*lines));
+	struct tl1_line *lines = realloc(s->lines, (s->n_lines + m->n_lines + 1) * sizeof(*lines));
 
 	s->page_bytes += len;
 	if (!lines) {
@@ -184,12 +184,12 @@ static bool keep_page(struct tl1_switch *s, const struct tl1_message *m, size_t 
 	}
 	s->lines = lines;
 	for (size_t i = 0; i < m->n_lines; i++) {
-		char *copy = strdup(m->lines[i]);
+		char *copy = strdup(m->lines[i].text);
 
 		if (!copy) {
 			return false;
 		}
-		s->lines[s->n_lines++] = copy;
+		s->lines[s->n_lines++] = (struct tl1_line){ copy, m->lines[i].quoted };
 	}
 	return s->page_bytes <= TL1_MAX_ANSWER;
 }
@@ -220,7 +220,7 @@ static void report_event(struct tl1_switch *s, const struct tl1_message *m)
 
 	snprintf(text, sizeof(text), "%s%s%s", m->report,
 		 m->remark[0] ? " " : "", m->remark);
-	ev.has_port = m->n_lines > 0 && s->dialect->port(s, m->lines[0], &ev.is_out, &ev.index);
+	ev.has_port = m->n_lines > 0 && s->dialect->port(s, m->lines[0].text, &ev.is_out, &ev.index);
 	if (!s->h.drv.event) {
 		log_warn("drivers", "%s reports: %s", s->h.drv.name, text);
 	}
@@ -248,8 +248,9 @@ static enum tcp_verdict judge(const uint8_t *frame, size_t len, bool waiting,
 
 static void learn_name(struct tl1_switch *s, const struct tl1_message *m)
 {
-	/* A name that cannot be written between quotes is none. */
-	if (!s->use_tid && m->sid[0] && !strchr(m->sid, '"')) {
+	/* A name that cannot be written between quotes is none, nor is what Polatis
+	 * switches print that were given none. */
+	if (!s->use_tid && m->sid[0] && !strchr(m->sid, '"') && strcmp(m->sid, "( nil )") != 0) {
 		memcpy(s->tid, m->sid, sizeof(s->tid));
 	}
 }
@@ -258,7 +259,7 @@ static void learn_name(struct tl1_switch *s, const struct tl1_message *m)
 static int join_pages(struct tl1_switch *s, struct tl1_message *m)
 {
 	size_t n = s->n_lines + m->n_lines;
-	char **all = calloc(n + 1, sizeof(*all));
+	struct tl1_line *all = calloc(n + 1, sizeof(*all));
 
 	if (!all) {
 		return WEFT_ENOMEM;
@@ -280,7 +281,7 @@ static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 	struct tl1_switch *s = arg;
 	struct err err = { 0 };
 	struct tl1_message m;
-	char **pages;
+	struct tl1_line *pages;
 	size_t n_pages;
 	int rc = tl1_parse(frame, len, &m, &err);
 
@@ -302,7 +303,7 @@ static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 	s->n_lines = 0;
 	take_answer(s, &m);
 	for (size_t i = 0; i < n_pages; i++) {
-		free(pages[i]);
+		free(pages[i].text);
 	}
 	free(pages);
 	tl1_message_fini(&m);
@@ -320,10 +321,11 @@ static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 	base_lost(&s->h, rc, err, unknown);
 }
 
-/* Passwords are not traced. */
+/* Passwords are not traced, nor where the device echoes them. */
 static void hide_password(char *line)
 {
-	char *tail = strncmp(line, "ACT-USER", 8) == 0 ? strstr(line, "::") : NULL;
+	char *command = strcasestr(line, "ACT-USER");
+	char *tail = command ? strstr(command, "::") : NULL;
 	char *last = NULL;
 
 	for (; tail; tail = strstr(tail + 1, "::")) {
@@ -342,9 +344,7 @@ static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
 
 	for (char *line = text ? strtok_r(text, "\r\n", &rest) : NULL; line;
 	     line = strtok_r(NULL, "\r\n", &rest)) {
-		if (!is_reply) {
-			hide_password(line);
-		}
+		hide_password(line);
 		base_trace(&s->h, line, is_reply);
 	}
 	free(text);

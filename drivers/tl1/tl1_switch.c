@@ -84,6 +84,58 @@ static bool wanted(const struct tl1_switch *s, const struct tl1_read *r)
 
 static void next_read(struct tl1_switch *s);
 
+static int end_record(struct tl1_switch *s, const struct tl1_read *r, struct err *err)
+{
+	int rc = s->record.failed ? err_nomem(err) :
+		 s->record.len ? r->line(s, s->record.data, err) : 0;
+
+	buf_reset(&s->record);
+	return rc;
+}
+
+/* The attributes of a line behind what it names before a colon. */
+static const char *attributes(const char *line)
+{
+	const char *colon = line + strcspn(line, ":=");
+
+	return *colon == ':' ? colon + 1 : line;
+}
+
+/* A line that begins a record ends the one before. */
+static int gather(struct tl1_switch *s, const struct tl1_read *r, const char *line, struct err *err)
+{
+	char value[TL1_PART_MAX];
+	int rc;
+
+	if (s->record.len && !(r->record[0] && tl1_value(line, r->record, value, sizeof(value)))) {
+		buf_printf(&s->record, ",%s", attributes(line));
+		return 0;
+	}
+	rc = end_record(s, r, err);
+	buf_str(&s->record, line);
+	return rc;
+}
+
+/* What is not quoted is part of the answer if it can be read as such. */
+static int take_line(struct tl1_switch *s, const struct tl1_read *r, struct tl1_line line,
+		     struct err *err)
+{
+	char text[DRV_TEXT_MAX];
+	int rc = 0;
+
+	snprintf(text, sizeof(text), "%s", line.text);
+	if (!r->record) {
+		rc = r->line(s, line.text, err);
+	} else if (line.quoted || strchr(line.text, '=')) {
+		return gather(s, r, line.text, err);
+	}
+	if (!line.quoted && (rc == WEFT_EDEVICE || r->record)) {
+		base_note(&s->h, "%s: passed over '%s'", s->cmd.verb, text);
+		err->code = rc = 0;
+	}
+	return rc;
+}
+
 static void on_read(struct tl1_switch *s, const struct tl1_message *m)
 {
 	const struct tl1_read *r = &s->dialect->reads[s->at_read];
@@ -98,8 +150,12 @@ static void on_read(struct tl1_switch *s, const struct tl1_message *m)
 		rc = parse_unexpected("", "its size", &err);
 	}
 	for (size_t i = 0; rc == 0 && i < m->n_lines; i++) {
-		rc = r->line(s, m->lines[i], &err);
+		rc = take_line(s, r, m->lines[i], &err);
 	}
+	if (rc == 0) {
+		rc = end_record(s, r, &err);
+	}
+	buf_reset(&s->record);
 	if (rc == 0 && r->end) {
 		rc = r->end(s, m->n_lines, &err);
 	}
@@ -199,8 +255,12 @@ static void tl1_fini(struct driver_base *h)
 {
 	struct tl1_switch *s = (struct tl1_switch *)h;
 
+	if (s->dialect && s->dialect->fini) {
+		s->dialect->fini(s);
+	}
 	tl1_forget_pages(s);
 	buf_fini(&s->bulk_list);
+	buf_fini(&s->record);
 	vec_fini(&s->circuits);
 	xc_map_fini(&s->map);
 }

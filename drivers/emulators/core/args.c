@@ -38,9 +38,10 @@ void emu_usage(FILE *to)
 "  --name NAME           serial number (emulator)\n"
 "  --state FILE          keep map and start counter over restarts\n"
 "  --control PATH        unix socket: fault, clear, map, set, unset,\n"
-"                        restart, stats, help, quit; rings: slots,\n"
+"                        restart, form, stats, help, quit; rings: slots,\n"
 "                        light, step, tunings, flip\n"
 "  --address-file PATH   also write the address there\n"
+"  --form NAME           how it answers, where its like differ\n"
 "  --plant DIR           light shared with other switches: DIR/wiring\n"
 "  --seed N              of everything random (1)\n"
 "  --fault SPEC          NAME[=VALUE][~PERMILLE], may be repeated\n"
@@ -84,7 +85,7 @@ static int read_number(const char *option, const char *text, uint64_t max,
 
 enum flag { O_DRIVER = 256, O_LISTEN, O_SIZE, O_ANY, O_FIBRES, O_NAME,
 	      O_MEMORY, O_SLOTS, O_OVERLAP, O_STATE, O_CONTROL, O_ADDRESS_FILE,
-	      O_PLANT, O_SEED, O_FAULT, O_HELP };
+	      O_PLANT, O_FORM, O_SEED, O_FAULT, O_HELP };
 
 static const struct option long_options[] = {
 	{ "driver", required_argument, NULL, O_DRIVER },
@@ -100,6 +101,7 @@ static const struct option long_options[] = {
 	{ "control", required_argument, NULL, O_CONTROL },
 	{ "address-file", required_argument, NULL, O_ADDRESS_FILE },
 	{ "plant", required_argument, NULL, O_PLANT },
+	{ "form", required_argument, NULL, O_FORM },
 	{ "seed", required_argument, NULL, O_SEED },
 	{ "fault", required_argument, NULL, O_FAULT },
 	{ "help", no_argument, NULL, O_HELP },
@@ -123,6 +125,7 @@ static int take_option(struct emu_args *args, int option, struct err *err)
 	case O_CONTROL: c->control = optarg; break;
 	case O_ADDRESS_FILE: c->address_file = optarg; break;
 	case O_PLANT: c->plant = optarg; break;
+	case O_FORM: c->form = optarg; break;
 	case O_HELP: args->help = true; break;
 	case O_SIZE: rc = parse_size(c, optarg, err); break;
 	case O_SEED:

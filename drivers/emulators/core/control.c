@@ -148,7 +148,7 @@ static const char *do_stats(struct emu *e, struct buf *answer)
 static const char *do_help(struct buf *answer)
 {
 	buf_str(answer, "fault SPEC | clear | map | set IN,OUT | "
-		"unset [IN,OUT] | restart kept|dark|old [MS] | stats | "
+		"unset [IN,OUT] | restart kept|dark|old [MS] | form NAME | stats | "
 		"log [FROM] | quit\n"
 		"rings: slots | light PROGRAM | step PROGRAM | tunings PROGRAM | "
 		"flip PROGRAM\n");
@@ -179,6 +179,8 @@ static void run(struct emu *e, char *line, struct buf *answer)
 		wrong = do_unset(e, arg);
 	} else if (strcmp(verb, "restart") == 0) {
 		wrong = do_restart(e, arg, more);
+	} else if (strcmp(verb, "form") == 0) {
+		wrong = emu_set_form(e, arg);
 	} else if (strcmp(verb, "stats") == 0) {
 		wrong = do_stats(e, answer);
 	} else if (strcmp(verb, "log") == 0) {

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "drivers/core/tcp_session.h"
+#include "drivers/core/terminal.h"
 #include "drivers/emulators/core/fibre_plant.h"
 #include "drivers/emulators/core/malformed_replies.h"
 #include "lib/base/clock.h"
@@ -48,6 +49,7 @@ struct emu_client {
 	uv_tcp_t tcp;
 	uv_timer_t timer;
 	int64_t mark;
+	struct terminal terminal;	/* of a client of a telnet server */
 	struct buf in;
 	struct buf late;	/* sent after the client closed its side */
 	struct piece *pieces;	/* by due_ns */
@@ -75,6 +77,35 @@ static const struct emu_dialect *const dialects[] = {
 };
 
 #define N_DIALECTS ((int)(sizeof(dialects) / sizeof(dialects[0])))
+
+const char *emu_set_form(struct emu *e, const char *name)
+{
+	static const struct emu_form plain = { .name = "plain" };
+	const struct emu_form *forms = e->dialect->forms;
+
+	if (!forms) {
+		e->form = &plain;
+		return name ? "it has no forms" : NULL;
+	}
+	while (name && forms->name && strcmp(forms->name, name) != 0) {
+		forms++;
+	}
+	if (!forms->name) {
+		return "it has no such form";
+	}
+	e->form = forms;
+	return NULL;
+}
+
+bool emu_form_is(const struct emu *e, const char *name)
+{
+	return e->form && strcmp(e->form->name, name) == 0;
+}
+
+const char *emu_prompt(const struct emu *e, const char *own)
+{
+	return e->form && e->form->prompt ? e->form->prompt : own;
+}
 
 struct emu *emu_of(struct emu_client *c)
 {
@@ -216,6 +247,17 @@ static void queue_piece(struct emu_client *c, const void *bytes, size_t len,
 	*at = p;
 }
 
+/* Until the last piece that waits goes out. */
+static int64_t queued_ms(const struct emu_client *c)
+{
+	int64_t now = clk_now_ns(), last = now;
+
+	for (const struct piece *p = c->pieces; p; p = p->next) {
+		last = p->due_ns > last ? p->due_ns : last;
+	}
+	return (last - now + 999999) / 1000000;
+}
+
 /* The first bytes one by one, `each` ms apart. */
 static void queue_bytewise(struct emu_client *c, const uint8_t *bytes,
 			   size_t len, int64_t delay_ms, int64_t each)
@@ -271,7 +313,7 @@ void emu_reply(struct emu_client *c, const void *bytes, size_t len)
 	if (faults_strike(f, FAULT_DROP_REPLY, NULL)) {
 		queue_piece(c, bytes, len / 2, delay, true);
 	} else if (faults_hold(f, FAULT_BYTEWISE, NULL)) {
-		queue_bytewise(c, bytes, len, delay, 1);
+		queue_bytewise(c, bytes, len, delay + queued_ms(c), 1);
 	} else {
 		queue_piece(c, bytes, len, delay, false);
 	}
@@ -285,15 +327,10 @@ void emu_reply(struct emu_client *c, const void *bytes, size_t len)
  * the event after it stay in the order in which the device made them. */
 void emu_send_event_to(struct emu_client *c, const void *bytes, size_t len)
 {
-	int64_t now = clk_now_ns(), last = now;
-
 	if (len == 0 || c->dying || faults_hold(&c->e->faults, FAULT_SILENCE, NULL)) {
 		return;
 	}
-	for (const struct piece *p = c->pieces; p; p = p->next) {
-		last = p->due_ns;
-	}
-	queue_piece(c, bytes, len, (last - now + 999999) / 1000000, false);
+	queue_piece(c, bytes, len, queued_ms(c), false);
 	send_due(c);
 }
 
@@ -330,6 +367,25 @@ void emu_drop(struct emu_client *c)
 
 /* ---- commands ------------------------------------------------------------ */
 
+/* The command as it came, with its end and a line end. */
+static void echo(struct emu_client *c, const char *command, size_t len)
+{
+	struct buf out = { 0 };
+
+	while (len && strchr("\r\n", command[len - 1])) {
+		len--;
+	}
+	while (len && strchr("\r\n", *command)) {
+		command++;
+		len--;
+	}
+	buf_printf(&out, "%.*s\r\n", (int)len, command);
+	if (len) {
+		emu_send_event_to(c, out.data, out.len);
+	}
+	buf_fini(&out);
+}
+
 int64_t emu_take_command(struct emu_client *c, const uint8_t *data, size_t len, const char *ends,
 			 void (*run)(struct emu_client *c, char *command))
 {
@@ -345,6 +401,9 @@ int64_t emu_take_command(struct emu_client *c, const uint8_t *data, size_t len, 
 	command = strndup((const char *)data, n);
 	if (!command) {
 		return WEFT_ENOMEM;
+	}
+	if (c->e->form->echo) {
+		echo(c, (const char *)data, n + 1);
 	}
 	run(c, command);
 	free(command);
@@ -455,6 +514,15 @@ static bool is_gone(struct emu_client *c)
 	return c->deaf;
 }
 
+/* A telnet server's client may send options among its commands. */
+static void take_bytes(struct emu_client *c, const void *bytes, size_t len)
+{
+	struct buf ignored = { 0 };
+
+	terminal_text(&c->terminal, bytes, len, &c->in, &ignored);
+	buf_fini(&ignored);
+}
+
 /* Bytes gather until the dialect finds whole commands. A client that has
  * closed its side gets the replies that `after-close` kept for it; input that
  * exceeds the dialect's longest command ends the session. */
@@ -477,7 +545,7 @@ static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *bytes)
 	if (is_gone(c)) {
 		return;
 	}
-	buf_add(&c->in, bytes->base, (size_t)n);
+	take_bytes(c, bytes->base, (size_t)n);
 	while (!c->dying && used > 0 && at < c->in.len) {
 		used = emu_input(c, (uint8_t *)c->in.data + at, c->in.len - at);
 		at += used > 0 ? (size_t)used : 0;
@@ -514,6 +582,10 @@ static void on_accept(uv_stream_t *server, int status)
 	e->n_sessions++;
 	uv_tcp_nodelay(&c->tcp, 1);
 	uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read);
+	terminal_begin(&c->terminal, e->form->telnet ? TERMINAL_LINES : TERMINAL_NONE);
+	if (e->form->greeting) {
+		emu_send_event_to(c, e->form->greeting, strlen(e->form->greeting));
+	}
 }
 
 /* ---- listening ----------------------------------------------------------- */
@@ -813,6 +885,8 @@ static int serve(struct emu *e, struct err *err)
  * WEFT_EUSAGE. */
 static int find_dialect(struct emu *e, struct err *err)
 {
+	const char *wrong;
+
 	for (int i = 0; i < N_DIALECTS; i++) {
 		if (strcmp(dialects[i]->name, e->conf.driver) == 0) {
 			e->dialect = dialects[i];
@@ -820,6 +894,11 @@ static int find_dialect(struct emu *e, struct err *err)
 	}
 	if (!e->dialect) {
 		return err_set(err, WEFT_EUSAGE, "no emulator of '%s'", e->conf.driver);
+	}
+	wrong = emu_set_form(e, e->conf.form);
+	if (wrong) {
+		return err_set(err, WEFT_EUSAGE, "%s, form '%s': %s", e->conf.driver, e->conf.form,
+			       wrong);
 	}
 	if (e->conf.n_in > (e->dialect->kind == DRV_RING ? UINT16_MAX : 4096) ||
 	    e->conf.n_out > (e->dialect->kind == DRV_RING ? UINT16_MAX : 4096) ||

@@ -30,6 +30,16 @@ enum emu_fate { EMU_DO, EMU_DO_SILENTLY, EMU_EAT, EMU_DO_AND_DROP };
  * without a report (a loss of the map, a set command that completes late). */
 enum emu_map_event { EMU_RESTARTED, EMU_OTHER_USER, EMU_LOST_SILENTLY };
 
+/* How some devices of a family answer, where they are not all alike; each is
+ * known from public sources, which tests/data/transcripts names. */
+struct emu_form {
+	const char *name;
+	const char *greeting;	/* what a session begins with; NULL: nothing */
+	const char *prompt;	/* instead of the dialect's; NULL: as that */
+	bool telnet;		/* clients may answer its options */
+	bool echo;		/* of commands taken by emu_take_command() */
+};
+
 /* One driver's device side. Everything a dialect does, it does from these
  * functions, on the loop's thread; it keeps its own state in e->device and the
  * circuits in e->mem, and sends nothing but by emu_reply() and
@@ -39,6 +49,9 @@ struct emu_dialect {
 	enum drv_kind kind;
 	size_t max_input;	/* longest command */
 	bool completes;		/* the fault `complete` is its own business */
+	/* The first is what it is without being told; ends at a NULL name. NULL:
+	 * all its devices answer alike. */
+	const struct emu_form *forms;
 
 	const void *table;	/* what is the dialect's own, or NULL */
 	/* Makes e->device from e->mem. WEFT_ENOMEM. */
@@ -71,6 +84,7 @@ struct emu_conf {
 	int slots;		/* rings: programs at a time */
 	bool overlap;		/* rings: retune while others carry data */
 	const char *plant;	/* folder of light that is shared; NULL: none */
+	const char *form;	/* name of one; NULL: the first */
 };
 
 /* Who moved light: a session of the device, the control socket's second user,
@@ -104,6 +118,7 @@ struct emu_change_log {
 struct emu {
 	struct emu_conf conf;
 	const struct emu_dialect *dialect;
+	const struct emu_form *form;	/* never NULL */
 	void *device;
 	uv_loop_t loop;
 	struct xc_map mem;	/* the map that is in effect */
@@ -136,6 +151,13 @@ extern const struct emu_dialect emu_telescent;
 
 /* The emulator that a session belongs to. */
 struct emu *emu_of(struct emu_client *c);
+
+/* Answers in another form from now on, greetings aside. Returns what is wrong,
+ * NULL when nothing is. */
+const char *emu_set_form(struct emu *e, const char *name);
+bool emu_form_is(const struct emu *e, const char *name);
+/* The prompt of the form, or the one that is the dialect's. */
+const char *emu_prompt(const struct emu *e, const char *own);
 
 /* For a dialect's input: takes one command that ends in a byte of `ends` off
  * data and gives it, as text without that byte, to run, which may change it.

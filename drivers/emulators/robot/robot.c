@@ -161,7 +161,8 @@ static void greet(struct robot_device *d, struct emu_client *c)
 	struct buf out = { 0 };
 
 	if (d->words->banner && !*emu_client_mark(c)) {
-		buf_printf(&out, "%s%s\r\n%s", d->words->banner, d->e->conf.name, d->words->prompt);
+		buf_printf(&out, "%s%s\r\n%s", d->words->banner, d->e->conf.name,
+			   emu_prompt(d->e, d->words->prompt));
 		emu_send_event_to(c, out.data, out.len);
 	}
 	*emu_client_mark(c) = 1;
@@ -181,8 +182,9 @@ static void answer(struct emu_client *c, char *line)
 	fate = d->words->run(d, c, line, &text);
 	if (fate == EMU_DO) {
 		/* Autonomous lines come in front of the echo. */
-		buf_printf(&out, "%s%s\r\n%s%s", buf_cstr(&d->unsent), line,
-			   buf_cstr(&text), d->words->prompt);
+		buf_printf(&out, "%s%s%s\r\n%s%s", buf_cstr(&d->unsent), line,
+			   emu_form_is(d->e, "wide") ? "         " : "", buf_cstr(&text),
+			   emu_prompt(d->e, d->words->prompt));
 		buf_reset(&d->unsent);
 		emu_reply(c, out.data, out.len);
 	}

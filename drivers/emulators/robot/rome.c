@@ -43,6 +43,11 @@ static void report_move(const struct robot_job *j, enum robot_end end, struct bu
 
 static void show_board(struct robot_device *d, struct buf *out)
 {
+	if (emu_form_is(d->e, "afm")) {
+		buf_printf(out, "AFM NAME         s53\r\nAFM TYPE         2\r\n"
+			   "BOARD            ver(LCU-100) rev(1) S/N(%s)\r\n", d->e->conf.name);
+		return;
+	}
 	buf_printf(out, "CURR SW VERSION 1.10.2.7\r\nROME TYPE ROME500\r\n"
 		   "BOARD ver(LCU-100) rev(3) S/N(%s)\r\nMATRIX SIZE: Matrix "
 		   "A: Male/West 1..%d, Female/East 1..%d\r\nOPERATION COUNT "
@@ -74,8 +79,44 @@ static void show_port(const struct robot_device *d, int flat, struct buf *out)
 	buf_printf(out, "A%d\r\n", n);
 }
 
+/* The same as an AFM prints it: numbers, and only where the fibre is now. */
+static void show_afm_port(const struct robot_device *d, int flat, struct buf *out)
+{
+	const struct xc_map *m = &d->e->mem;
+	struct faults *f = &d->e->faults;
+	bool west = flat >= m->n_in, connected = m->peer[flat] >= 0;
+	int n = west ? flat - m->n_in + 1 : flat + 1;
+	int peer = m->peer[flat] - (west ? 0 : m->n_in) + 1;
+
+	buf_printf(out, "%c%-6d %d      %d      %d      %c%-6d ", west ? 'W' : 'E', n,
+		   1 + faults_hold_port(f, FAULT_PORT_DISABLED, flat), 1 + connected,
+		   1 + faults_hold_port(f, FAULT_PORT_FAILED, flat), west ? 'e' : 'w', n);
+	if (connected) {
+		buf_printf(out, "%c%-16d", west ? 'E' : 'W', peer);
+	} else {
+		buf_str(out, "                 ");
+	}
+	buf_printf(out, "1     %lld\r\n", (long long)d->moves[flat]);
+}
+
+static void show_afm_ports(struct robot_device *d, struct buf *out)
+{
+	buf_str(out, "Admin Lock state: 1-unlocked     2-locked\r\n"
+		"Oper state:       1-disconnected 2-connected 6-attached\r\n"
+		"HW Admin state:   1-enabled      2-disabled\r\n"
+		"Port  Admin  Oper   HW Adm  Paired  Connected-port  Port  Connection  Port\r\n"
+		"ID    Lock   state  state   Port     ID   Name      role  counter     Name\r\n");
+	for (int i = 0; i < d->e->mem.n_ports; i++) {
+		show_afm_port(d, i, out);
+	}
+}
+
 static void show_ports(struct robot_device *d, struct buf *out)
 {
+	if (emu_form_is(d->e, "afm")) {
+		show_afm_ports(d, out);
+		return;
+	}
 	buf_str(out, "Port Admin Oper Port Counter ConnectedTo Logical\r\n"
 		"Status Status Status\r\n====== ====== ======\r\n");
 	for (int i = 0; i < d->e->mem.n_ports; i++) {
@@ -188,7 +229,16 @@ static const struct robot_words words = {
 	.report_move = report_move,
 };
 
+static const struct emu_form forms[] = {
+	{ .name = "rome" },
+	{ .name = "wide", .prompt = "ROME[TECH]#" },
+	{ .name = "afm", .prompt = "s53[OPER]# ", .telnet = true,
+	  .greeting = "\xff\xfb\x01\xff\xfb\x03\xff\xfd\x18" },
+	{ 0 },
+};
+
 const struct emu_dialect emu_rome = {
 	.name = "rome-cli",
+	.forms = forms,
 	ROBOT_DIALECT(&words),
 };

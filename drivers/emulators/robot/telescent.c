@@ -58,11 +58,12 @@ static void put_cell(const struct robot_device *d, int out, struct buf *b)
 	struct faults *f = &d->e->faults;
 	int flat = d->e->mem.n_in + out;
 	bool used = d->e->mem.peer[flat] >= 0;
+	bool coloured = used && !emu_form_is(d->e, "plain");
 
-	buf_printf(b, "  %s%s%s%s%d%s", used ? GREEN : "", used ? "A" : "U",
+	buf_printf(b, "  %s%s%s%s%d%s", coloured ? GREEN : "", used ? "A" : "U",
 		   faults_hold_port(f, FAULT_PORT_DISABLED, flat) ? "L" : "",
 		   faults_hold_port(f, FAULT_PORT_FAILED, flat) ? "F" : "",
-		   fibre_in(d, out), used ? PLAIN : "");
+		   fibre_in(d, out), coloured ? PLAIN : "");
 }
 
 /* The panel as rows of twelve outputs. */
@@ -94,8 +95,12 @@ static void input_state(const struct robot_device *d, int in, struct buf *b)
 
 /* ---- commands ------------------------------------------------------------ */
 
-static void error(struct buf *out, const char *why)
+static void error(const struct robot_device *d, struct buf *out, const char *why)
 {
+	if (emu_form_is(d->e, "framed")) {
+		buf_printf(out, "\x1b[31m=== error ===\x1b[0m\r\n  %s\r\n=============\r\n", why);
+		return;
+	}
 	buf_printf(out, "ERROR: %s\r\n", why);
 }
 
@@ -107,7 +112,7 @@ static enum emu_fate run_connect(struct robot_device *d, struct emu_client *c,
 			  robot_device_obstacle(d, xc);
 
 	if (why) {
-		error(out, why);
+		error(d, out, why);
 		return EMU_DO;
 	}
 	buf_str(out, "queued\r\n");
@@ -123,7 +128,7 @@ static enum emu_fate run_unallocate(struct robot_device *d, struct emu_client *c
 	struct optics_xc xc = { in, 0 };
 
 	if (in < 0 || in >= m->n_in) {
-		error(out, "no such port");
+		error(d, out, "no such port");
 		return EMU_DO;
 	}
 	if (m->peer[in] < 0) {
@@ -165,7 +170,7 @@ static enum emu_fate run_line(struct robot_device *d, struct emu_client *c,
 			  &rest) == 1) {
 		return run_unallocate(d, c, in, out);
 	} else if (line[0] && !is_unlock(line)) {
-		error(out, "unknown command");
+		error(d, out, "unknown command");
 	}
 	return EMU_DO;
 }
@@ -177,7 +182,15 @@ static const struct robot_words words = {
 	.report_move = report_move,
 };
 
+static const struct emu_form forms[] = {
+	{ .name = "coloured" },
+	{ .name = "plain", .prompt = "admin@ntm2>" },
+	{ .name = "framed", .prompt = "\x1b[1m@ntm\x1b[0m> " },
+	{ 0 },
+};
+
 const struct emu_dialect emu_telescent = {
 	.name = "telescent-cli",
+	.forms = forms,
 	ROBOT_DIALECT(&words),
 };

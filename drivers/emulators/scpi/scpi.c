@@ -166,7 +166,22 @@ static void identity(struct scpi_device *d)
 
 static void size(struct scpi_device *d)
 {
-	buf_printf(d->out, "%d,%d", d->e->mem.n_in, d->e->mem.n_out);
+	buf_printf(d->out, emu_form_is(d->e, "none") ? "\"%d,%d\"" : "%d,%d", d->e->mem.n_in,
+		   d->e->mem.n_out);
+}
+
+/* `(@1,2)`, or with blanks behind the commas. */
+static void put_list(struct scpi_device *d, const port_list *ports)
+{
+	if (!emu_form_is(d->e, "telnet")) {
+		scpi_put_list(d->out, ports->v, (int)ports->n);
+		return;
+	}
+	buf_str(d->out, "(@");
+	for (size_t i = 0; i < ports->n; i++) {
+		buf_printf(d->out, i ? ", %d" : "%d", (int)ports->v[i]);
+	}
+	buf_char(d->out, ')');
 }
 
 /* Two lists of one length: inputs, and the outputs that they are connected
@@ -187,9 +202,13 @@ static void map(struct scpi_device *d)
 			break;
 		}
 	}
-	scpi_put_list(d->out, in.v, (int)to.n);
-	buf_char(d->out, ',');
-	scpi_put_list(d->out, to.v, (int)to.n);
+	if (to.n == 0 && emu_form_is(d->e, "none")) {
+		buf_str(d->out, "<none>");
+	} else {
+		put_list(d, &in);
+		buf_char(d->out, ',');
+		put_list(d, &to);
+	}
 	vec_fini(&in);
 	vec_fini(&to);
 	free(v);
@@ -394,6 +413,9 @@ static void next_error(struct scpi_device *d)
 {
 	static const struct scpi_error none = { 0, "No error" };
 
+	if (!d->n_queue && emu_form_is(d->e, "none")) {
+		buf_char(d->out, '+');
+	}
 	put_error(d->out, d->n_queue ? d->queue[0] : none);
 	if (d->n_queue) {
 		memmove(d->queue, d->queue + 1, (size_t)--d->n_queue * sizeof(d->queue[0]));
@@ -659,8 +681,17 @@ static bool is_dark(struct emu *e, struct optics_xc xc)
 	       port_state(e->device, xc_map_flat_out(&e->mem, xc.out)) == 'D';
 }
 
+static const struct emu_form forms[] = {
+	{ .name = "lists" },
+	{ .name = "none" },
+	{ .name = "telnet", .greeting = "\xff\xfb\x01\xff\xfb\x03\xff\xfd\x18",
+	  .telnet = true, .echo = true },
+	{ 0 },
+};
+
 const struct emu_dialect emu_scpi = {
 	.name = "polatis-scpi",
+	.forms = forms,
 	.kind = DRV_SPACE,
 	.max_input = SCPI_MAX_LINE,
 	.open = emu_scpi_open,

@@ -19,6 +19,15 @@
 #define FAILED 1
 #define NOT_FOUND 127
 
+/* What an interactive bash prints around commands: the title of a terminal's
+ * window, a prompt in colours, bracketed paste. Its mark of a session is 1 when
+ * echo and prompt were turned off. */
+#define PROMPT "\x1b]0;admin@sonic: ~\x07\x1b[01;32madmin@sonic\x1b[00m:\x1b[01;34m~\x1b[00m$ "
+#define PASTE_ON "\x1b[?2004h"
+#define PASTE_OFF "\x1b[?2004l\r"
+#define PROMPT_COLUMNS 15
+#define SCREEN_COLUMNS 80
+
 /* The switch behind the shell. `fate` and `client` are of the line being
  * run. */
 struct sonic_device {
@@ -73,17 +82,31 @@ static int show_boot(struct sonic_device *d, struct buf *out)
 	return 0;
 }
 
+/* Ports are 1A and 1B, or with small letters and the other side first. */
+static void put_pair(const struct sonic_device *d, struct optics_xc xc, struct buf *out)
+{
+	int a = xc.in + 1, b = xc.out + 1;
+
+	if (emu_form_is(d->e, "mgmt")) {
+		buf_printf(out, "%db-%da  %da  %db", b, a, a, b);
+	} else {
+		buf_printf(out, "%dA-%dB  %dA  %dB", a, b, a, b);
+	}
+}
+
 static int show_config(struct sonic_device *d, struct buf *out)
 {
-	const struct xc_map *m = &d->e->mem;
+	struct optics_xc xc;
 
+	if (emu_form_is(d->e, "mgmt")) {
+		buf_str(out, "Warning: the startup configuration was migrated\n");
+	}
 	buf_str(out, "id       a_side    b_side\n"
 		"-------  --------  --------\n");
-	for (int i = 0; i < m->n_in; i++) {
-		int o = m->peer[i] - m->n_in + 1;
-
-		if (m->peer[i] >= 0) {
-			buf_printf(out, "%dA-%dB  %dA  %dB\n", i + 1, o, i + 1, o);
+	for (int i = 0; i < d->e->mem.n_in; i++) {
+		if (xc_map_of(&d->e->mem, i, &xc)) {
+			put_pair(d, xc, out);
+			buf_char(out, '\n');
 		}
 	}
 	return 0;
@@ -119,8 +142,8 @@ static void put_status(const struct sonic_device *d, struct optics_xc xc, struct
 {
 	const char *state = drv_state_name(state_of(d, xc));
 
-	buf_printf(out, "%dA-%dB  %dA  %dB  %s  %s\n", xc.in + 1, xc.out + 1,
-		   xc.in + 1, xc.out + 1, state, state);
+	put_pair(d, xc, out);
+	buf_printf(out, "  %s  %s\n", state, state);
 }
 
 /* The hardware's table: circuits of the configuration, and those that are
@@ -151,8 +174,9 @@ static int show_port_config(struct sonic_device *d, struct buf *out)
 	for (int i = 0; i < m->n_ports; i++) {
 		bool b = i >= m->n_in;
 
-		buf_printf(out, "%d%c             %s\n",
+		buf_printf(out, "%d%c  %s  %s\n",
 			   b ? i - m->n_in + 1 : i + 1, b ? 'B' : 'A',
+			   emu_form_is(d->e, "mgmt") ? "Link to str 7050 lab-3 Ethernet0 RX" : "",
 			   is_blocked(d, i) ? "force_blocked" : "normal");
 	}
 	return 0;
@@ -392,7 +416,7 @@ static int set_port_state(struct sonic_device *d, const char *words, struct buf 
  * the shell itself succeed without an output. */
 static int run_command(struct sonic_device *d, char *c, struct buf *out)
 {
-	static const char *const quiet[] = { "stty ", "PS1=", "LC_ALL=",
+	static const char *const quiet[] = { "stty ", "PS1=", "PROMPT_COMMAND=", "LC_ALL=",
 					     "export " };
 
 	d->e->n_commands++;
@@ -497,14 +521,56 @@ static void sonic_close(struct emu *e)
 	free(d);
 }
 
+/* What readline prints of a line that is typed: in the last column of the
+ * screen it goes on with a blank and a CR. */
+static void put_typed(const char *line, struct buf *out)
+{
+	size_t column = PROMPT_COLUMNS;
+
+	for (; *line; line++) {
+		buf_char(out, *line);
+		if (++column == SCREEN_COLUMNS) {
+			buf_str(out, " \r");
+			column = 0;
+		}
+	}
+	buf_str(out, "\r\n");
+}
+
+/* The output as an interactive bash on a terminal has it. */
+static void put_screen(int64_t *quiet, const char *typed, const char *output, struct buf *out)
+{
+	if (!*quiet) {
+		put_typed(typed, out);
+	}
+	buf_str(out, PASTE_OFF);
+	for (; *output; output++) {
+		buf_str(out, *output == '\n' ? "\r\n" : "");
+		if (*output != '\n') {
+			buf_char(out, *output);
+		}
+	}
+	*quiet = *quiet || strstr(typed, "stty -echo; PS1=;");
+	buf_str(out, *quiet ? PASTE_ON : PASTE_ON PROMPT);
+}
+
 static void run_input(struct emu_client *c, char *line)
 {
 	struct sonic_device *d = emu_of(c)->device;
-	struct buf out = { 0 };
+	bool screen = emu_form_is(d->e, "bash");
+	char *typed = screen ? strdup(line) : NULL;
+	struct buf out = { 0 }, shown = { 0 };
 
 	d->client = c;
 	run_line(d, line, &out);
-	emu_finish_command(c, d->fate, &out);
+	if (typed && out.len) {
+		put_screen(emu_client_mark(c), typed, buf_cstr(&out), &shown);
+	}
+	emu_finish_command(c, d->fate, screen ? &shown : &out);
+	if (screen) {
+		buf_fini(&out);
+	}
+	free(typed);
 }
 
 static int64_t sonic_input(struct emu_client *c, const uint8_t *data, size_t len)
@@ -540,8 +606,16 @@ static bool sonic_stale(const struct emu *e, size_t i, struct optics_xc *xc)
 	return true;
 }
 
+static const struct emu_form forms[] = {
+	{ .name = "exec" },
+	{ .name = "bash", .greeting = "Debian GNU/Linux 12 sonic ttyS0\r\n\r\n" PASTE_ON PROMPT },
+	{ .name = "mgmt" },
+	{ 0 },
+};
+
 const struct emu_dialect emu_sonic = {
 	.name = "sonic-ocs",
+	.forms = forms,
 	.kind = DRV_SPACE,
 	.max_input = MAX_COMMAND,
 	.completes = true,

@@ -25,17 +25,42 @@ static const char *device(struct tl1_device *d)
 	return NULL;
 }
 
-/* The address of a port, SHELF.SLOT.PORT, each from 1. */
-static void put_port(int index, char *text, size_t size)
+/* The address of a port: its number; CHASSIS.BLADE.PORT, where a blade has two
+ * halves; or SHELF.SLOT.PORT, each from 1. */
+static void put_port(const struct emu *e, int index, char *text, size_t size)
 {
+	if (emu_form_is(e, "flat")) {
+		snprintf(text, size, "%d", index + 1);
+		return;
+	}
+	if (emu_form_is(e, "blades")) {
+		snprintf(text, size, "10.%d%c.%d", 9 + index / 4, 'a' + index / 2 % 2, index % 2 + 1);
+		return;
+	}
 	snprintf(text, size, "%d.%d.%d", index / 64 + 1, index / 8 % 8 + 1, index % 8 + 1);
 }
 
 /* The same back, up to the mark `end`; any port of 64 shelves. */
-static bool take_port(const char **p, char end, int *index)
+static bool take_port(const struct emu *e, const char **p, char end, int *index)
 {
 	int shelf, slot, port;
+	char half = 'a';
 
+	if (emu_form_is(e, "flat")) {
+		bool is_port = parse_number(p, 1, e->mem.n_in, end, index);
+
+		--*index;
+		return is_port;
+	}
+	if (emu_form_is(e, "blades")) {
+		if (!parse_number(p, 10, 10, '.', &shelf) || !parse_number(p, 9, 99, '\0', &slot) ||
+		    !(half = **p) || !strchr("ab", half) || *++*p != '.' ||
+		    (++*p, !parse_number(p, 1, 2, end, &port))) {
+			return false;
+		}
+		*index = (slot - 9) * 4 + (half == 'b') * 2 + port - 1;
+		return true;
+	}
 	if (!parse_number(p, 1, 64, '.', &shelf) || !parse_number(p, 1, 8, '.', &slot) ||
 	    !parse_number(p, 1, 8, end, &port)) {
 		return false;
@@ -65,7 +90,7 @@ static const char *ports(struct tl1_device *d)
 		bool in = i < m->n_in, out = i < m->n_out;
 		int egress = m->n_in + i;
 
-		put_port(i, text, sizeof(text));
+		put_port(d->e, i, text, sizeof(text));
 		tl1_put_line(d, "%s:WX,NONE,NONE:INAS=%s,INOS=RDY,INOC=%s,INRS=PR,"
 			"OUTAS=%s,OUTOS=RDY,OUTOC=%s,OUTRS=PR", text,
 			admin(d, in, i), health(d, in, i),
@@ -93,7 +118,7 @@ static const char *port_sums(struct tl1_device *d)
 	char text[24], in[16], out[16];
 
 	for (int i = 0; i < n; i++) {
-		put_port(i, text, sizeof(text));
+		put_port(d->e, i, text, sizeof(text));
 		tl1_put_line(d, "%s:ALIAS=NONE,INPWR=%s,OUTPWR=%s,CONNNAME1=NONE,"
 			"CONNSTATE1=NONE,CONNNAME2=NONE,CONNSTATE2=NONE", text,
 			power(d, i < m->n_in, i, in, sizeof(in)),
@@ -109,11 +134,13 @@ static void put_circuit(struct tl1_device *d, struct optics_xc xc, bool active)
 	bool failed = active && emu_holds_xc(d->e, FAULT_CONN_FAILED, xc);
 	char src[24], dst[24];
 
-	put_port(xc.in, src, sizeof(src));
-	put_port(xc.out, dst, sizeof(dst));
+	put_port(d->e, xc.in, src, sizeof(src));
+	put_port(d->e, xc.out, dst, sizeof(dst));
 	tl1_put_line(d, "%s>%s:SRCPORT=%s,DSTPORT=%s,GRPNAME=WEFT,CONNNAME=%s>%s,"
-		"CONNTYPE=1WAY,AS=UMA,OS=%s,OC=%s,PS=UPR,AL=CL", src, dst, src,
-		dst, src, dst, active ? "RDY" : "OOS", failed ? "FAIL" : "OK");
+		"CONNTYPE=1WAY,AS=%s,OS=%s,OC=%s,PS=UPR,AL=CL%s", src, dst, src,
+		dst, src, dst, emu_form_is(d->e, "blades") ? "IS" : "UMA",
+		!active ? "OOS" : emu_form_is(d->e, "blades") ? "IS" : "RDY",
+		failed ? "FAIL" : "OK", emu_form_is(d->e, "blades") ? ",MATRIXUSED=31.1" : "");
 }
 
 static const char *map(struct tl1_device *d)
@@ -155,7 +182,7 @@ static bool take_pair(const struct tl1_device *d, const char *text, char mark, s
 	const char *p = text;
 	int in, out;
 
-	if (!take_port(&p, mark, &in) || !take_port(&p, '\0', &out)) {
+	if (!take_port(d->e, &p, mark, &in) || !take_port(d->e, &p, '\0', &out)) {
 		return false;
 	}
 	*xc = (struct optics_xc){ in, out };
@@ -379,7 +406,7 @@ static const struct tl1_verb verbs[] = {
 
 static void put_address(const struct emu *e, int flat, char *text, size_t size)
 {
-	put_port(flat % e->mem.n_in, text, size);
+	put_port(e, flat % e->mem.n_in, text, size);
 }
 
 static const struct tl1_vendor vendor = { .prompt = "agent> ",
@@ -387,7 +414,15 @@ static const struct tl1_vendor vendor = { .prompt = "agent> ",
 					  .page = PAGE_LINES,
 					  .verbs = verbs };
 
+static const struct emu_form forms[] = {
+	{ .name = "slots" },
+	{ .name = "flat" },
+	{ .name = "blades", .echo = true },
+	{ 0 },
+};
+
 const struct emu_dialect emu_calient_tl1 = {
 	.name = "calient-tl1",
+	.forms = forms,
 	TL1_DIALECT(&vendor),
 };

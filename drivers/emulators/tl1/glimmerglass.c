@@ -70,13 +70,23 @@ static bool is_initial(struct tl1_device *d, struct optics_xc xc)
 	       clk_now_ns() < made + ms * 1000000;
 }
 
+/* Names that people gave to ports may hold anything but a comma, and that too in
+ * quotes. */
+static const char *name_of(const struct tl1_device *d, bool out)
+{
+	if (emu_form_is(d->e, "multicast")) {
+		return out ? "\"to rack 7, #4\"" : "from 5530-stack #4";
+	}
+	return emu_form_is(d->e, "attributes") ? out ? "OUT1" : "IN1" : "";
+}
+
 /* An input without a circuit is in the list as well. */
 static void put_single(struct tl1_device *d, int in)
 {
-	tl1_put_line(d, "GGN:IPORTID=%d,IPORTNAME=,OPORTID=0,OPORTNAME=,CONNID=0,"
+	tl1_put_line(d, "GGN:IPORTID=%d,IPORTNAME=%s,OPORTID=0,OPORTNAME=,CONNID=0,"
 		"CONNSTATE=single,CONNCAUSE=none,INPWR=%.3f,OUTPWR=0.000,"
 		"PWRLOSS=0.000,CONNLOCK=0,CONNLOCKUSER=", IN_BASE + 1 + in,
-		power_in(d, in) / 1000.0);
+		name_of(d, false), power_in(d, in) / 1000.0);
 }
 
 /* One circuit with its state, powers in dBm and loss. A circuit that failed
@@ -88,10 +98,10 @@ static void put_circuit(struct tl1_device *d, struct optics_xc xc, int id)
 	bool locked = emu_holds_xc(d->e, FAULT_LOCKED, xc);
 	double in = power_in(d, xc.in) / 1000.0, lost = loss(d, xc) / 1000.0;
 
-	tl1_put_line(d, "GGN:IPORTID=%d,IPORTNAME=,OPORTID=%d,OPORTNAME=,CONNID=%d,"
+	tl1_put_line(d, "GGN:IPORTID=%d,IPORTNAME=%s,OPORTID=%d,OPORTNAME=%s,CONNID=%d,"
 		"CONNSTATE=%s,CONNCAUSE=%s,INPWR=%.3f,OUTPWR=%.3f,"
 		"PWRLOSS=%.3f,CONNLOCK=%d,CONNLOCKUSER=%s",
-		IN_BASE + 1 + xc.in, OUT_BASE + 1 + xc.out, id,
+		IN_BASE + 1 + xc.in, name_of(d, false), OUT_BASE + 1 + xc.out, name_of(d, true), id,
 		initial ? "initial" : failed ? "fault" : "steady",
 		failed ? "initial_connection_timer_expired" : "none", in,
 		failed ? -60.0 : in - lost, failed ? 60.0 + in : lost, locked,
@@ -109,6 +119,14 @@ static const char *map(struct tl1_device *d)
 		} else {
 			put_single(d, i);
 		}
+	}
+	if (emu_form_is(d->e, "multicast")) {
+		/* An output without a circuit; a circuit between multicast ports. */
+		tl1_put_line(d, "GGN:IPORTID=0,IPORTNAME=,OPORTID=%d,OPORTNAME=,CONNID=0,"
+			"CONNSTATE=single,CONNCAUSE=none", OUT_BASE + m->n_out);
+		tl1_put_line(d, "GGN:IPORTID=%d,IPORTNAME=MC-1-1,OPORTID=%d,OPORTNAME=MC-1,"
+			"CONNID=99,CONNSTATE=steady,CONNCAUSE=none", IN_BASE + m->n_in + 3,
+			OUT_BASE + m->n_out + 3);
 	}
 	return NULL;
 }
@@ -173,7 +191,25 @@ static void put_health(struct tl1_device *d, int flat, int id)
 {
 	bool bad = faults_hold_port(&d->e->faults, FAULT_PORT_FAILED, flat);
 
-	tl1_put_line(d, "GGN:PORTID=%d,PORTNAME=,PORTHEALTH=%s", id, bad ? "bad" : "good");
+	if (emu_form_is(d->e, "multicast")) {
+		tl1_put_line(d, "GGN:PORTID=%d,PORTNAME=%s,PORTDIR=%s,PORTHEALTH=%s,PORTCAT=nor,"
+			"PORTPRIV=0x1", id, name_of(d, id > OUT_BASE),
+			id > OUT_BASE ? "output" : "input", bad ? "bad" : "good");
+		return;
+	}
+	tl1_put_line(d, "GGN:PORTID=%d,PORTNAME=%s,PORTHEALTH=%s", id, name_of(d, id > OUT_BASE),
+		bad ? "bad" : "good");
+}
+
+/* Ports beyond the licensed matrix: two that no user may connect, and one for
+ * multicast. */
+static void put_other_ports(struct tl1_device *d, int first, const char *direction, const char *name)
+{
+	for (int i = 0; i < 3; i++) {
+		tl1_put_line(d, "GGN:PORTID=%d,PORTNAME=%s,PORTDIR=%s,PORTHEALTH=good,PORTCAT=%s,"
+			"PORTPRIV=0x%d", first + i, i == 2 ? name : "", direction,
+			i == 2 ? "ref" : "nor", i == 2);
+	}
 }
 
 static const char *ports(struct tl1_device *d)
@@ -185,6 +221,10 @@ static const char *ports(struct tl1_device *d)
 	}
 	for (int i = 0; i < m->n_out; i++) {
 		put_health(d, m->n_in + i, OUT_BASE + 1 + i);
+	}
+	if (emu_form_is(d->e, "multicast")) {
+		put_other_ports(d, IN_BASE + 1 + m->n_in, "input", "MC-1-1");
+		put_other_ports(d, OUT_BASE + 1 + m->n_out, "output", "MC-1");
 	}
 	return NULL;
 }
@@ -222,8 +262,18 @@ static void put_port(const struct emu *e, int flat, char *text, size_t size)
 static const struct tl1_vendor vendor = { .prompt = "", .verbs = verbs,
 					  .port = put_port };
 
+/* The settings are what one of them sends to every terminal. */
+static const struct emu_form forms[] = {
+	{ .name = "lines" },
+	{ .name = "attributes", .prompt = "<" },
+	{ .name = "multicast", .prompt = "<", .echo = true,
+	  .greeting = "\x1b[62;1\"p\x1b[?4l\x1b[?5l\x1b[?7h\x1b[?8h\x1b[1;50r\x1b[50;0H\x1b[4l" },
+	{ 0 },
+};
+
 const struct emu_dialect emu_glimmerglass_tl1 = {
 	.name = "glimmerglass-tl1",
+	.forms = forms,
 	.completes = true,
 	TL1_DIALECT(&vendor),
 };

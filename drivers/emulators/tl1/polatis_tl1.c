@@ -45,7 +45,8 @@ static const char *map(struct tl1_device *d)
 	for (int i = 0; i < m->n_in; i++) {
 		/* An any-to-any switch lists a patch by its lower port. */
 		if (m->peer[i] > i) {
-			tl1_put_line(d, "%d,%d", i + 1, (int)m->peer[i] + 1);
+			tl1_put_line(d, emu_form_is(d->e, "unquoted") ? "%d , %d" : "%d,%d", i + 1,
+				     (int)m->peer[i] + 1);
 		}
 	}
 	return NULL;
@@ -199,7 +200,16 @@ static void put_port(const struct emu *e, int flat, char *text, size_t size)
 static const struct tl1_vendor vendor = { .prompt = "", .verbs = verbs,
 					  .port = put_port };
 
+static const struct emu_form forms[] = {
+	{ .name = "quoted" },
+	{ .name = "unnamed", .greeting = "\xff\xfb\x01\xff\xfb\x03\xff\xfd\x1f",
+	  .telnet = true, .echo = true },
+	{ .name = "unquoted" },
+	{ 0 },
+};
+
 const struct emu_dialect emu_polatis_tl1 = {
 	.name = "polatis-tl1",
+	.forms = forms,
 	TL1_DIALECT(&vendor),
 };

@@ -56,7 +56,8 @@ static void put_header(const struct tl1_device *d, struct buf *out)
 
 	gmtime_r(&now, &tm);
 	strftime(when, sizeof(when), "%y-%m-%d %H:%M:%S", &tm);
-	buf_printf(out, "\r\n\n   %s %s\r\n", d->e->conf.name, when);
+	buf_printf(out, "\r\n\n   %s %s\r\n",
+		   emu_form_is(d->e, "unnamed") ? "( nil )" : d->e->conf.name, when);
 }
 
 /* An autonomous report in front of a page, as equipment alarms come at any
@@ -72,14 +73,43 @@ static void put_report(struct tl1_device *d, struct buf *out)
 	}
 }
 
+/* A line of the answer: in quotes; without them; or in quotes of their own for
+ * every attribute, or in quotes that stay open from line to line. */
+static void put_quoted(const struct tl1_device *d, const char *line, struct buf *out)
+{
+	bool each = emu_form_is(d->e, "attributes"), open = emu_form_is(d->e, "multicast");
+	bool value = false;
+
+	if (emu_form_is(d->e, "unquoted")) {
+		buf_printf(out, "   %s\r\n", line);
+		return;
+	}
+	buf_str(out, "   \"");
+	for (; *line; line++) {
+		value = *line == '"' ? !value : value;
+		if (*line == ',' && !value && each) {
+			buf_str(out, "\"\r\n   \"GGN:");
+		} else if (*line == ',' && !value && open) {
+			buf_str(out, ",\r\n    ");
+		} else {
+			buf_str(out, *line == '"' ? "\\" : "");
+			buf_char(out, *line);
+		}
+	}
+	buf_str(out, "\"\r\n");
+}
+
 static void put_page(struct tl1_device *d, const char *tag, size_t first,
 		     size_t end, struct buf *out)
 {
 	put_report(d, out);
 	put_header(d, out);
 	buf_printf(out, "M  %s COMPLD\r\n", tag);
+	if (emu_form_is(d->e, "unquoted")) {
+		buf_str(out, "   /* NOTICE: authorised users\r\n   only; see the manual */\r\n");
+	}
 	for (size_t i = first; i < end; i++) {
-		buf_printf(out, "   \"%s\"\r\n", d->lines.v[i]);
+		put_quoted(d, d->lines.v[i], out);
 	}
 	buf_char(out, end < d->lines.n ? '>' : ';');
 }
@@ -108,7 +138,7 @@ static void put_answer(struct tl1_device *d, const char *tag, const char *code, 
 			at = end;
 		} while (at < n);
 	}
-	buf_printf(out, "\r\n%s", d->vendor->prompt);
+	buf_printf(out, "\r\n%s", emu_prompt(d->e, d->vendor->prompt));
 }
 
 /* ---- circuits ------------------------------------------------------------ */
@@ -340,7 +370,8 @@ static void report(struct tl1_device *d, const char *head, int flat, const char 
 
 	d->vendor->port(d->e, flat, port, sizeof(port));
 	put_header(d, &out);
-	buf_printf(&out, "%s\r\n   \"%s:%s\"\r\n;\r\n%s", head, port, what, d->vendor->prompt);
+	buf_printf(&out, "%s\r\n   \"%s:%s\"\r\n;\r\n%s", head, port, what,
+		   emu_prompt(d->e, d->vendor->prompt));
 	emu_send_event(d->e, out.data, out.len);
 	buf_fini(&out);
 }

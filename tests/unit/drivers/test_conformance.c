@@ -12,37 +12,57 @@ struct model {
 	int n_in, n_out;
 	bool any_to_any, tells_epoch;
 	const char *option, *value;		/* to be quick */
+	const char *form;			/* how it answers; NULL: as most */
 };
 
+#define FORM(driver, form, size, tells_epoch) \
+	{ driver " " form, driver, size, NULL, 8, 8, false, tells_epoch, "gap_ms", "0", form }
+
 static const struct model models[] = {
-	{ "sim", "sim", NULL, NULL, 8, 8, false, true, NULL, NULL },
-	{ "sim any-to-any", "sim", NULL, NULL, 8, 8, true, true, NULL, NULL },
+	{ "sim", "sim", NULL, NULL, 8, 8, false, true, NULL, NULL, NULL },
+	{ "sim any-to-any", "sim", NULL, NULL, 8, 8, true, true, NULL, NULL, NULL },
 	{ "polatis-scpi", "polatis-scpi", "8x8", "8x9", 8, 8, false, false,
-	  "gap_ms", "0" },
+	  "gap_ms", "0", NULL },
 	{ "polatis-scpi any-to-any", "polatis-scpi", "8xCC", "9xCC", 8, 0,
-	  true, false, "gap_ms", "0" },
+	  true, false, "gap_ms", "0", NULL },
 	{ "polatis-tl1", "polatis-tl1", "8x8", "8x9", 8, 8, false, false,
-	  "gap_ms", "0" },
+	  "gap_ms", "0", NULL },
 	{ "polatis-tl1 any-to-any", "polatis-tl1", "8xCC", "9xCC", 8, 0, true,
-	  false, "gap_ms", "0" },
+	  false, "gap_ms", "0", NULL },
 	{ "glimmerglass-tl1", "glimmerglass-tl1", "8x8", "8x9", 8, 8, false,
-	  false, "gap_ms", "0" },
+	  false, "gap_ms", "0", NULL },
 	{ "calient-tl1", "calient-tl1", "8x8", "9x9", 8, 8, false, false,
-	  "gap_ms", "0" },
+	  "gap_ms", "0", NULL },
 	{ "calient-tl1 one by one", "calient-tl1", "8x8", "9x9", 8, 8, false,
-	  false, "bulk", "0" },
-	{ "linux-tc", "linux-tc", NULL, NULL, 8, 8, false, true, NULL, NULL },
+	  false, "bulk", "0", NULL },
+	{ "linux-tc", "linux-tc", NULL, NULL, 8, 8, false, true, NULL, NULL, NULL },
 	{ "sonic-ocs", "sonic-ocs", "8x8", "8x9", 8, 8, false, true, "gap_ms",
-	  "0" },
+	  "0", NULL },
 	{ "rome-cli", "rome-cli", "8x8", "8x9", 8, 8, false, false, "gap_ms",
-	  "0" },
+	  "0", NULL },
 	{ "linux-ring", "linux-ring", NULL, NULL, 6, 4, false, true, NULL,
-	  NULL },
+	  NULL, NULL },
 	{ "telescent-cli", "telescent-cli", "8x8", "9x9", 8, 8, false, false,
-	  "gap_ms", "0" },
-	{ "sim-ring", "sim-ring", NULL, NULL, 6, 4, false, true, NULL, NULL },
+	  "gap_ms", "0", NULL },
+	{ "sim-ring", "sim-ring", NULL, NULL, 6, 4, false, true, NULL, NULL, NULL },
 	{ "mrr-reg", "mrr-reg", "6x4", "6x5", 6, 4, false, true, "window",
-	  "16" },
+	  "16", NULL },
+	/* Other forms of answers, each of public origin: tests/data/transcripts. Those
+	 * of mrr-reg, linux-tc, linux-ring and the sims are our own or the kernel's. */
+	FORM("polatis-scpi", "none", "8x8", false),
+	FORM("polatis-scpi", "telnet", "8x8", false),
+	FORM("polatis-tl1", "unnamed", "8x8", false),
+	FORM("polatis-tl1", "unquoted", "8x8", false),
+	FORM("glimmerglass-tl1", "attributes", "8x8", false),
+	FORM("glimmerglass-tl1", "multicast", "8x8", false),
+	FORM("calient-tl1", "flat", "8x8", false),
+	FORM("calient-tl1", "blades", "8x8", false),
+	FORM("rome-cli", "wide", "8x8", false),
+	FORM("rome-cli", "afm", "8x8", false),
+	FORM("telescent-cli", "plain", "8x8", false),
+	FORM("telescent-cli", "framed", "8x8", false),
+	FORM("sonic-ocs", "bash", "8x8", true),
+	FORM("sonic-ocs", "mgmt", "8x8", true),
 };
 
 #define N_MODELS (sizeof(models) / sizeof(models[0]))
@@ -87,6 +107,8 @@ static struct rig *set_up(const struct model *m, const char *trouble,
 	if (is_kernel(m)) {
 		set_up_kernel(r, m);
 	} else if (m->size) {
+		r->extra[0] = m->form ? "--form" : NULL;
+		r->extra[1] = m->form;
 		rig_start_emulator(r, m->size, trouble);
 	} else if (sim_key) {
 		rig_option(r, sim_key, "1");
@@ -263,7 +285,9 @@ static void reads_replies_in_pieces(void **state)
 	r->cfg.timeout_ms = 10000;
 	rig_open(r);
 	rig_control(r, "fault bytewise", NULL, 0);
-	assert_int_equal(rig_snapshot(r), 0);
+	if (rig_snapshot(r)) {
+		fail_msg("%s", r->err.msg);
+	}
 	tear_down(r);
 }
 
@@ -748,6 +772,34 @@ static void the_state_outlives_the_device(void **state)
 	tear_down(r);
 }
 
+/* Everything that a controller does with a switch, however that answers. */
+static void works_in_its_form(void **state)
+{
+	static const struct drv_item two[] = { ADD(0, 4), ADD(1, 5) };
+	static const struct drv_item displaces[] = { ADD(0, 6) };
+	static const struct drv_item all[] = { ADD(1, 5), ADD(2, 7) };
+	static const struct drv_item none[] = { DEL(1, 5), DEL(2, 7) };
+	static const struct drv_item wrong[] = { ADD(9, 4) };
+	struct rig *r = plain(state);
+
+	rig_expect_map(r, "");
+	assert_int_equal(r->snap.caps.n_in, 8);
+	assert_true(r->snap.identity[0] != '\0');
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, two), 0);
+	rig_expect_map(r, "0-4 1-5");
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, displaces), WEFT_EDEVICE);
+	rig_expect(r, 0, DRV_REFUSED);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, wrong), WEFT_EDEVICE);
+	rig_expect(r, 0, DRV_REFUSED);
+	assert_int_equal(rig_submit(r, DRV_UPDATE, 1, displaces), 0);
+	rig_expect_map(r, "0-6 1-5");
+	assert_int_equal(rig_submit(r, DRV_REPLACE, 2, all), 0);
+	rig_expect_map(r, "1-5 2-7");
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, none), 0);
+	rig_expect_map(r, "");
+	tear_down(r);
+}
+
 /* ---- rings ------------------------------------------------------------------- */
 
 static struct ring_setting tunes_a[] = {
@@ -892,13 +944,14 @@ static void closes_while_loading(void **state)
 
 /* ---- the table ---------------------------------------------------------------- */
 
-enum { SPACE = 1, RING = 2, ALL = 3, DEVICE = 4, TROUBLE = 8 };
+enum { SPACE = 1, RING = 2, ALL = 3, DEVICE = 4, TROUBLE = 8, FORMS = 16 };
 
 #define CASE(who, fn) { who, #fn, fn }
 
 static const struct {
 	int who;	/* DEVICE: only with an emulator; TROUBLE: not with
-			 * the kernel, which has none on order */
+			 * the kernel, which has none on order; FORMS: also in the
+			 * other forms that a device may answer in */
 	const char *name;
 	void (*run)(void **state);
 } cases[] = {
@@ -912,7 +965,7 @@ static const struct {
 	CASE(ALL | DEVICE, says_when_nobody_listens_and_comes_back),
 	CASE(ALL | DEVICE, survives_garbage),
 	CASE(ALL | DEVICE, survives_a_session_cut_in_mid_reply),
-	CASE(ALL | DEVICE, reads_replies_in_pieces),
+	CASE(ALL | DEVICE | FORMS, reads_replies_in_pieces),
 	CASE(ALL | DEVICE, times_out_on_silence),
 	CASE(SPACE | DEVICE, keeps_its_pace),
 	CASE(SPACE | DEVICE, sends_once_and_asks_no_more),
@@ -933,11 +986,12 @@ static const struct {
 	CASE(SPACE | TROUBLE, a_session_lost_half_way_is_unknown),
 	CASE(SPACE | TROUBLE, a_silent_refusal_shows_in_the_map),
 	CASE(SPACE | TROUBLE, a_failed_port_is_reported_and_refused),
-	CASE(SPACE | DEVICE, another_user_shows_in_the_map),
+	CASE(SPACE | DEVICE | FORMS, another_user_shows_in_the_map),
 	CASE(SPACE | DEVICE, what_is_done_later_is_waited_for),
 	CASE(SPACE | DEVICE, a_map_lost_later_shows_in_the_map),
 	CASE(SPACE | DEVICE, an_idle_session_costs_no_change),
 	CASE(SPACE | TROUBLE, the_state_outlives_the_device),
+	CASE(SPACE | DEVICE | FORMS, works_in_its_form),
 	CASE(RING, loads_and_reads_back_programs),
 	CASE(RING, refuses_programs_of_another_ring),
 	CASE(RING, a_ring_takes_no_items),
@@ -953,7 +1007,8 @@ static bool applies(size_t c, const struct model *m)
 {
 	int kind = drv_find(m->driver)->kind == DRV_RING ? RING : SPACE;
 
-	if (is_kernel(m) && (cases[c].who & TROUBLE)) {
+	if ((is_kernel(m) && (cases[c].who & TROUBLE)) ||
+	    (m->form && !(cases[c].who & FORMS))) {
 		return false;
 	}
 	return (cases[c].who & kind) && (m->size || !(cases[c].who & DEVICE));

@@ -36,6 +36,19 @@ static bool was_sent(const struct rig *r, const char *line)
 
 /* ---- parsing ----------------------------------------------------------------- */
 
+static void replies_lose_quotes_and_blanks(void **state)
+{
+	char quoted[] = "  \"18\" ", list[] = "\"a\",\"b\"", empty[] = "\"\"", crs[] = "0,1 \r";
+
+	(void)state;
+	assert_string_equal(scpi_plain(quoted), "18");
+	assert_string_equal(scpi_plain(list), "\"a\",\"b\"");
+	assert_string_equal(scpi_plain(empty), "");
+	assert_string_equal(scpi_plain(crs), "0,1");
+	assert_true(scpi_is_echo(" :oxc:swit:size?") && scpi_is_echo("*idn?"));
+	assert_false(scpi_is_echo("(@),(@)") || scpi_is_echo("0, \"No error\""));
+}
+
 static void parses_maps(void **state)
 {
 	static const char *const bad[] = {
@@ -53,6 +66,12 @@ static void parses_maps(void **state)
 	scpi_pairs_fini(&p);
 	assert_int_equal(scpi_parse_pairs("(@),(@)", &p, NULL), 0);
 	assert_int_equal(p.n, 0);
+	scpi_pairs_fini(&p);
+	assert_int_equal(scpi_parse_pairs("<none>", &p, NULL), 0);
+	assert_int_equal(p.n, 0);
+	assert_int_equal(scpi_parse_pairs("(@1, 2 ,3) , (@17,18,19 ) ", &p, NULL), 0);
+	assert_int_equal(p.n, 3);
+	assert_int_equal(p.out[2], 19);
 	scpi_pairs_fini(&p);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(scpi_parse_pairs(bad[i], &p, NULL),
@@ -480,6 +499,7 @@ static void restarts_with_the_map_of_old(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(replies_lose_quotes_and_blanks),
 		cmocka_unit_test(parses_maps),
 		cmocka_unit_test(parses_errors),
 		cmocka_unit_test(parses_identities),

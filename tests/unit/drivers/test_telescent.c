@@ -40,6 +40,17 @@ static void prompts_are_a_word(void **state)
 	assert_int_equal(prompt("R0#O  A1>"), 0);
 }
 
+static void the_message_of_an_error(void **state)
+{
+	(void)state;
+	assert_string_equal(telescent_error("x\n=== error ===\n  no such port\n====\n"),
+			    "no such port\n====\n");
+	assert_string_equal(telescent_error("== error == busy =="), "busy ==");
+	assert_string_equal(telescent_error("== error =="), "== error ==");
+	assert_string_equal(telescent_error("ERROR: x"), "ERROR: x");
+	assert_null(telescent_error("queued"));
+}
+
 static void what_is_said_in_passing(void **state)
 {
 	const struct optics_xc xc = { 1, 5 };
@@ -118,6 +129,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_read),
 		cmocka_unit_test(prompts_are_a_word),
+		cmocka_unit_test(the_message_of_an_error),
 		cmocka_unit_test(what_is_said_in_passing),
 		cmocka_unit_test(what_is_not_allocated_is_no_circuit),
 		cmocka_unit_test(a_reserved_input_is_not_taken),

@@ -53,7 +53,7 @@ static void reads_an_answer_behind_echo_and_prompt(void **state)
 	assert_false(m.denied);
 	assert_false(m.more);
 	assert_int_equal(m.n_lines, 1);
-	assert_string_equal(m.lines[0], "a=\"b\",c");
+	assert_string_equal(m.lines[0].text, "a=\"b\",c");
 	assert_string_equal(m.remark, "all is well");
 	tl1_message_fini(&m);
 }
