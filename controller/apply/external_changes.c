@@ -141,7 +141,9 @@ static enum store_external_how how(const struct external_scan *l, struct optics_
 {
 	const struct apply *a = l->d->a;
 
+	/* Also of a device that answers only long after weftd's start. */
 	return a->change ? STORE_BY_CHANGE :
+	       l->d->from_store ? STORE_BY_START :
 	       a->how != STORE_BY_VERIFY && find_report(l, xc) ? STORE_BY_EVENT
 							      : a->how;
 }

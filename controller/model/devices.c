@@ -128,6 +128,9 @@ static void read_common(struct model_build *b, const struct device_entry *e,
 	if (e->v[DEVICE_EXTERNAL].ok) {
 		dev->external = (enum model_external)(e->v[DEVICE_EXTERNAL].num + 1);
 	}
+	if (e->v[DEVICE_AT_BOOT].ok) {
+		dev->at_boot = (enum model_external)(e->v[DEVICE_AT_BOOT].num + 1);
+	}
 	read_options(b, &e->v[DEVICE_OPTIONS], dev);
 	if (timeout->ok) {
 		dev->timeout_ms = timeout->num / 1000000;

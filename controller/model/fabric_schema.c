@@ -81,7 +81,11 @@ static const char *const external_policies[] = { "report", "restore", NULL };
 			     .help = "time it has for one answer" },          \
 	[DEVICE_EXTERNAL] = { "external-changes", CONF_CHOICE,                           \
 			     .choices = external_policies,                     \
-			     .help = "as in changes, for these devices" }
+			     .help = "as in changes, for these devices" },     \
+	[DEVICE_AT_BOOT] = { "at-boot", CONF_CHOICE,                           \
+			     .choices = external_policies,                     \
+			     .help = "circuits that are gone when weftd "      \
+				     "starts: report or restore" }
 
 #define SPACE_TABLE(loss_def, time_def)                                       \
 	COMMON_KEYS(CONF_NAMES, "names of devices, such as ocs[0-1]"),         \

@@ -89,6 +89,8 @@ struct model_device {
 	int n_options;
 	int64_t timeout_ms;		/* 0: the driver's default */
 	enum model_external external;
+	enum model_external at_boot;	/* the same for what went while weftd did not
+					 * run; unset: as external */
 	struct conf_place place;
 
 	/* what the file marks as dead; sorted, none twice */

@@ -260,8 +260,11 @@ static void note_power_loss(struct out *o, Weft__V1__DeviceState *const *v, size
 
 		if (text && v[i]->circuits > 0) {
 			out_note(o, "%s %s: %s", v[i]->name, text,
-				 v[i]->auto_restore ? "weftd restores it"
-						    : "\"weft apply\" restores it");
+				 v[i]->auto_restore ? "weftd restores it" :
+				 v[i]->restore_at_boot
+					 ? "weftd restores it when it starts, "
+					   "\"weft apply\" at any time"
+					 : "\"weft apply\" restores it");
 		}
 	}
 }
@@ -341,6 +344,7 @@ void msg_out_device(struct out *o, enum out_format format, const Weft__V1__Devic
 	}
 	out_str(o, "power_loss", d->power_loss[0] ? d->power_loss : "unknown");
 	out_str(o, "external changes are", d->auto_restore ? "restored" : "reported");
+	out_str(o, "at boot they are", d->restore_at_boot ? "restored" : "reported");
 	msg_out_external_changes(o, format, "external_changes", d->external_changes,
 				 d->n_external_changes);
 	msg_out_table(o, "circuits", circuit_columns, (void *const *)d->read, d->n_read);

@@ -9,7 +9,9 @@
  * reported, until an operator's change has put it right.
  *
  * A device that lost its map with its power is the same case, and the one that
- * the policy is for.
+ * the policy is for. What went while weftd did not run may have a policy of its
+ * own (`at-boot`), for fabrics that lose their power as a whole: then circuits
+ * of others are not touched at all, as weftd has not seen which came first.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +44,7 @@ struct restore {
 struct restore_wanted {
 	char name[CONF_MAX_NAME + 1];
 	bool program;		/* the ring program is to be loaded again */
+	bool others_stay;	/* circuits of others also where they are in the way */
 	VEC(struct optics_xc) xcs;	/* sorted */
 };
 
@@ -78,6 +81,16 @@ enum model_external external_policy(const struct model_fabric *f, const struct m
 		       ? MODEL_EXTERNAL_REPORT : f->changes.external;
 }
 
+/* What is done about one record of a device. */
+static enum model_external record_policy(const struct model_fabric *f,
+					 const struct model_device *md,
+					 const struct apply_device *a,
+					 const struct store_external_change *record)
+{
+	return record->how == STORE_BY_START && md->at_boot != MODEL_EXTERNAL_UNSET
+		       ? md->at_boot : external_policy(f, md, a);
+}
+
 /* Whether any device has the policy. */
 static bool is_wanted(struct apply *apply)
 {
@@ -88,7 +101,8 @@ static bool is_wanted(struct apply *apply)
 
 	a = apply_devices(apply, &n);
 	for (int i = 0; i < n && !wanted; i++) {
-		wanted = external_policy(f, &f->devices[i], &a[i]) == MODEL_EXTERNAL_RESTORE;
+		wanted = f->devices[i].at_boot == MODEL_EXTERNAL_RESTORE ||
+			 external_policy(f, &f->devices[i], &a[i]) == MODEL_EXTERNAL_RESTORE;
 	}
 	return wanted;
 }
@@ -247,11 +261,27 @@ static void give_up(struct daemon_env *env, const char *device,
 
 /* ---- what is due --------------------------------------------------------- */
 
-/* Adds what a device has lost, and names it in the comment of the change. */
-static int want(struct restore_request *r, const char *device,
+/* Leaves out open records that are only to be reported; returns how many are left. */
+static int keep_restored(const struct model_fabric *f, const struct model_device *md,
+			 const struct apply_device *a, struct store_external_change *v, int n)
+{
+	int kept = 0;
+
+	for (int i = 0; i < n; i++) {
+		if (v[i].outcome != STORE_EXTERNAL_OPEN ||
+		    record_policy(f, md, a, &v[i]) == MODEL_EXTERNAL_RESTORE) {
+			v[kept++] = v[i];
+		}
+	}
+	return kept;
+}
+
+/* Adds what a device has lost, and names it in the comment of the change. at_boot: it
+ * has been lost while weftd did not run, and is restored only for that. */
+static int want(struct restore_request *r, const char *device, bool at_boot,
 		const struct store_external_change *v, int n)
 {
-	struct restore_wanted w = { .program = false };
+	struct restore_wanted w = { .others_stay = at_boot };
 	size_t len = strlen(r->comment);
 	int count = 0;
 
@@ -267,8 +297,9 @@ static int want(struct restore_request *r, const char *device,
 		}
 		count += is_restorable(&v[i]);
 	}
-	snprintf(r->comment + len, sizeof(r->comment) - len, "%s%s: %d gone",
-		 len ? ", " : "restores ", device, count);
+	snprintf(r->comment + len, sizeof(r->comment) - len,
+		 at_boot ? "%s%s restored at boot: %d gone" : "%srestores %s: %d gone",
+		 len ? ", " : "", device, count);
 	if (w.xcs.n) {
 		qsort(w.xcs.v, w.xcs.n, sizeof(*w.xcs.v), optics_xc_cmp);
 	}
@@ -280,31 +311,33 @@ static int want(struct restore_request *r, const char *device,
 }
 
 /* Adds what is due of one device; *next_ns is when to look again. */
-static int consider(struct restore *all, struct restore_request *r,
-		    const char *device, int64_t *next_ns, struct err *err)
+static int consider(struct restore *all, struct restore_request *r, const struct model_device *md,
+		    const struct apply_device *a, int64_t *next_ns, struct err *err)
 {
 	const struct model_fabric *f = apply_fabric(all->env->apply);
-	const struct store_external_query q = { .device = device };
-	struct restore_attempt *a = find_attempt(all, device);
+	const struct store_external_query q = { .device = a->name };
+	bool at_boot = external_policy(f, md, a) != MODEL_EXTERNAL_RESTORE;
+	struct restore_attempt *attempt = find_attempt(all, a->name);
 	struct store_external_change *v = NULL;
 	int64_t at_ns = 0;
-	int n = 0, rc = a ? store_external_changes(all->env->store, &q, &v, &n, err)
-			  : err_nomem(err);
+	int n = 0, rc = attempt ? store_external_changes(all->env->store, &q, &v, &n, err)
+				: err_nomem(err);
 
 	if (rc) {
 		return rc;
 	}
-	switch (restore_decide(v, n, f->changes.restore_after_ns, a->tries,
-			       a->last_ns, clk_wall_ns(), &at_ns)) {
+	n = keep_restored(f, md, a, v, n);
+	switch (restore_decide(v, n, f->changes.restore_after_ns, attempt->tries,
+			       attempt->last_ns, clk_wall_ns(), &at_ns)) {
 	case RESTORE_NOW:
-		rc = want(r, device, v, n) ? err_nomem(err) : 0;
-		a->running = rc == 0;
+		rc = want(r, a->name, at_boot, v, n) ? err_nomem(err) : 0;
+		attempt->running = rc == 0;
 		break;
 	case RESTORE_WAIT:
 		*next_ns = at_ns < *next_ns ? at_ns : *next_ns;
 		break;
 	case RESTORE_GIVE_UP:
-		give_up(all->env, device, v, n);
+		give_up(all->env, a->name, v, n);
 		break;
 	default:
 		break;
@@ -324,7 +357,7 @@ static bool has_record(const struct store_external_change *v, int n, const char 
 	return false;
 }
 
-/* All devices that answer, have an open record, and the policy to restore. */
+/* All devices that answer and have an open record. */
 static int consider_all(struct restore *all, struct restore_request *r,
 			const struct store_external_change *v, int n, int64_t *next_ns,
 			struct err *err)
@@ -335,10 +368,8 @@ static int consider_all(struct restore *all, struct restore_request *r,
 
 	a = apply_devices(all->env->apply, &n_devices);
 	for (int i = 0; i < n_devices && rc == 0; i++) {
-		if (a[i].reachable && has_record(v, n, a[i].name) &&
-		    external_policy(f, &f->devices[i], &a[i]) ==
-			    MODEL_EXTERNAL_RESTORE) {
-			rc = consider(all, r, a[i].name, next_ns, err);
+		if (a[i].reachable && has_record(v, n, a[i].name)) {
+			rc = consider(all, r, &f->devices[i], &a[i], next_ns, err);
 		}
 	}
 	return rc;
@@ -446,9 +477,16 @@ static bool is_listed(const int *list, int n, int port)
 	return false;
 }
 
+/* A circuit that nothing may be made in the place of. */
+static bool stays(const struct drv_xc *x, const struct restore_wanted *w)
+{
+	return w->others_stay || (x->owner[0] && strcmp(x->owner, "stale") != 0);
+}
+
 /* Whether a circuit may be made; why not goes to err. */
-static bool may_make(const struct model_device *md, const struct plan_light *has,
-		     const struct apply_device *a, struct optics_xc xc, struct err *err)
+static bool may_make(const struct restore_wanted *w, const struct model_device *md,
+		     const struct plan_light *has, const struct apply_device *a,
+		     struct optics_xc xc, struct err *err)
 {
 	if (is_listed(has->bad_in, has->n_bad_in, xc.in) ||
 	    is_listed(has->bad_out, has->n_bad_out, xc.out)) {
@@ -460,11 +498,11 @@ static bool may_make(const struct model_device *md, const struct plan_light *has
 	for (int i = 0; i < a->snap.n_xcs; i++) {
 		const struct drv_xc *x = &a->snap.xcs[i];
 
-		if (shares_port(md, x->xc, xc) && x->owner[0] && strcmp(x->owner, "stale") != 0) {
+		if (shares_port(md, x->xc, xc) && stays(x, w)) {
 			err_set(err, WEFT_ESTALE, "%s: in %d -> out %d is in "
 				"the way of in %d -> out %d and belongs to %s",
 				md->name, x->xc.in + 1, x->xc.out + 1,
-				xc.in + 1, xc.out + 1, x->owner);
+				xc.in + 1, xc.out + 1, x->owner[0] ? x->owner : "others");
 			return false;
 		}
 	}
@@ -488,11 +526,21 @@ static void keep_possible(struct restore_wanted *w, const struct model_device *m
 		struct optics_xc xc = w->xcs.v[i];
 
 		if (is_in(&s->intent[device], xc) && !is_in(&s->observed[device], xc) &&
-		    may_make(md, &s->observed[device], a, xc, why)) {
+		    may_make(w, md, &s->observed[device], a, xc, why)) {
 			w->xcs.v[kept++] = xc;
 		}
 	}
 	w->xcs.n = kept;
+}
+
+/* Whether the ring's program is to be loaded; why not goes to err. */
+static bool may_load(const struct restore_wanted *w, const struct apply_device *a, struct err *err)
+{
+	if (w->program && w->others_stay && a->snap.programs.n) {
+		err_set(err, WEFT_ESTALE, "%s: a program of others is loaded", a->name);
+		return false;
+	}
+	return w->program;
 }
 
 int restore_request_prepare(struct restore_request *r, const struct daemon_env *env,
@@ -506,12 +554,13 @@ int restore_request_prepare(struct restore_request *r, const struct daemon_env *
 	for (size_t i = 0; i < r->wanted.n; i++) {
 		struct restore_wanted *w = &r->wanted.v[i];
 		int at = model_find_device(f, w->name);
-		struct plan_restore p = { .device = at, .program = w->program };
+		struct plan_restore p = { .device = at };
 
 		if (at < 0 || at >= n || !a[at].reachable) {
 			continue;
 		}
 		keep_possible(w, &f->devices[at], s, at, &a[at], &why);
+		p.program = may_load(w, &a[at], &why);
 		p.xcs = w->xcs.v;
 		p.n_xcs = (int)w->xcs.n;
 		if ((p.n_xcs || p.program) && vec_push(&r->plan, p)) {

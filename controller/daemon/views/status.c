@@ -337,6 +337,8 @@ static int fill_device(const struct views *d, const struct device_views *s, stru
 	m->switching = env_timing(d->env, STORE_SWITCHING, a->name, &v->switching);
 	m->power_loss = (char *)power_loss_name(a);
 	m->auto_restore = external_policy(f, md, a) == MODEL_EXTERNAL_RESTORE;
+	m->restore_at_boot = md->at_boot == MODEL_EXTERNAL_UNSET
+				     ? m->auto_restore : md->at_boot == MODEL_EXTERNAL_RESTORE;
 	if ((r = msg_parts_admin_down(&v->marked, md, &m->n_marked_dead,
 				 &m->marked_dead, &m->marked_dead_count,
 				 err)) ||

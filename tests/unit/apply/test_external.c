@@ -126,6 +126,30 @@ static void noticed_after_a_restart(void **state)
 	free(v);
 }
 
+/* A device may answer only long after weftd has started. */
+static void noticed_by_a_late_first_reading(void **state)
+{
+	struct rig *r = *state;
+	struct store_external_change *v;
+	int n;
+
+	one_switch(r);
+	rig_go(r, PLAN_SAFE, first, 1);
+	rig_meddle(r, "a", DRV_DEL, 2, 3);
+	rig_down(r);
+	rig_up(r);
+	apply_reading_for(r->apply, STORE_BY_POLL);
+	rig_use(r);
+	rig_meddle(r, "a", DRV_DEL, 1, 2);
+	rig_read(r);
+	v = records(r, true, &n);
+	assert_int_equal(n, 2);
+	assert_int_equal(v[1].how, STORE_BY_START);
+	assert_int_equal(v[1].xc.in, 2);
+	assert_int_equal(v[0].how, STORE_BY_POLL);
+	free(v);
+}
+
 static void repaired_by_a_change(void **state)
 {
 	struct rig *r = *state;
@@ -231,6 +255,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(own_changes_are_none), T(what_was_found_is_none),
 		T(gone_and_back), T(noticed_after_a_restart),
+		T(noticed_by_a_late_first_reading),
 		T(repaired_by_a_change), T(accepted_by_a_change),
 		T(all_are_told_once), T(devices_that_go),
 	};
