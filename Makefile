@@ -426,7 +426,9 @@ check-builds:
 
 shims: $(SHIMS)
 
-programs-and-tests: $(PROGRAMS) $(PRELOAD) $(UNIT_BIN) $(FUZZ_BIN)
+programs: $(PROGRAMS) $(PRELOAD)
+
+programs-and-tests: programs $(UNIT_BIN) $(FUZZ_BIN)
 
 plain-tests: $(PLAIN_TESTS:%=$(B)/tests/unit/%)
 
