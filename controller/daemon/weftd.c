@@ -340,9 +340,6 @@ static void on_stopped(void *arg)
 	uv_close((uv_handle_t *)&p->term, NULL);
 	uv_close((uv_handle_t *)&p->intr, NULL);
 	uv_close((uv_handle_t *)&p->hup, NULL);
-	if (p->watched) {
-		uv_close((uv_handle_t *)&p->watchdog, NULL);
-	}
 }
 
 static void on_stop_signal(uv_signal_t *handle, int number)
@@ -393,7 +390,17 @@ static void log_addresses(const struct daemon_config *cfg, const struct daemon *
 	}
 }
 
-/* From the loop to its end; 0 also when it was stopped while standing by. */
+static void end_loop(struct weftd_process *p, uv_loop_t *loop)
+{
+	if (p->watched) {
+		uv_close((uv_handle_t *)&p->watchdog, NULL);
+		uv_run(loop, UV_RUN_DEFAULT);
+	}
+	uv_loop_close(loop);
+}
+
+/* From the loop to its end; 0 also when it was stopped while standing by. The
+ * service manager is told of a standby too. */
 static int run(const struct options *o, struct err *err)
 {
 	struct weftd_process p = { .daemon = NULL };
@@ -404,19 +411,19 @@ static int run(const struct options *o, struct err *err)
 	if (r) {
 		return err_set(err, WEFT_EIO, "event loop: %s", uv_strerror(r));
 	}
+	p.watched = notify_watchdog_start(&loop, &p.watchdog);
 	if ((o->standby && (r = daemon_standby(&loop, &cfg, &cfg.led, err))) ||
 	    (r = daemon_new(&loop, &cfg, &p.daemon, err))) {
-		uv_loop_close(&loop);
+		end_loop(&p, &loop);
 		return r == WEFT_ECANCELED ? 0 : r;	/* standing by */
 	}
 	watch(&loop, &p.term, &p, on_stop_signal, SIGTERM);
 	watch(&loop, &p.intr, &p, on_stop_signal, SIGINT);
 	watch(&loop, &p.hup, &p, on_hangup, SIGHUP);
-	p.watched = notify_watchdog_start(&loop, &p.watchdog);
 	notify_send("READY=1");
 	log_addresses(&cfg, p.daemon);
 	uv_run(&loop, UV_RUN_DEFAULT);
-	uv_loop_close(&loop);
+	end_loop(&p, &loop);
 	return 0;
 }
 

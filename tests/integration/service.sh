@@ -13,6 +13,16 @@ tap "it hears that weftd is ready"
 # Three signs of life, and the loop does other things between them.
 wait_for 10 bash -c "(( \$(grep -o 'WATCHDOG=1' '$T/told' | wc -l) >= 3 ))"
 tap "and signs of life"
+signs() { grep -ao 'WATCHDOG=1' "$T/told" | wc -l; }
+kill -STOP "${PID[weftd]}"
+still() { local n; n=$(signs); sleep 1; [[ $(signs) == "$n" ]]; }
+wait_for 10 still
+tap "which cease when it hangs"
+n=$(signs)
+kill -CONT "${PID[weftd]}"
+more() { (($(signs) > n)); }
+wait_for 10 more
+tap "and come again"
 stop weftd
 grep -q 'STOPPING=1' "$T/told"
 tap "and that it stops"
@@ -21,9 +31,26 @@ tap "and that it stops"
 daemon NOTIFY_SOCKET="$T/notify" WATCHDOG_USEC=200000 WATCHDOG_PID=1
 wait_for 10 grep -q 'READY=1' "$T/told"
 stop weftd
-! grep -q 'WATCHDOG' "$T/told"
+! grep -aq 'WATCHDOG' "$T/told"
 tap "no signs of life where another process is watched"
 stop weftd
+
+# ---- standing by: the service manager watches that one too -------------------
+
+weftd --standby --lease 5 --socket "$T/first.sock" --state-dir "$T/shared" >"$T/first.log" 2>&1 &
+PID[first]=$!
+wait_for 10 weft status --socket "$T/first.sock"
+: >"$T/told"
+env NOTIFY_SOCKET="$T/notify" WATCHDOG_USEC=200000 weftd --standby --lease 5 \
+	--socket "$T/second.sock" --state-dir "$T/shared" >"$T/second.log" 2>&1 &
+PID[second]=$!
+wait_for 10 grep -aq 'STATUS=standing by' "$T/told"
+tap "it hears that a weftd stands by"
+n=$(signs)
+wait_for 10 more
+tap "with signs of life"
+stop second
+stop first
 
 # ---- a socket that the service manager holds -------------------------------
 

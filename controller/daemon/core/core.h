@@ -205,7 +205,8 @@ int inherited_socket(int *out, char *path, size_t size, struct err *err);
 /* Sends it a state ("READY=1"), when there is one. */
 void notify_send(const char *state);
 /* Sends signs of life twice as often as the service manager wants them
- * (WATCHDOG_USEC, WATCHDOG_PID); false when it wants none. */
+ * (WATCHDOG_USEC, WATCHDOG_PID); false when it wants none. The timer alone does not
+ * keep the loop running; it is closed before the loop. */
 bool notify_watchdog_start(uv_loop_t *loop, uv_timer_t *timer);
 
 /* ---- trace.c: W3C trace context ---- */

@@ -50,6 +50,7 @@ bool notify_watchdog_start(uv_loop_t *loop, uv_timer_t *timer)
 		return false;
 	}
 	uv_timer_init(loop, timer);
+	uv_unref((uv_handle_t *)timer);
 	uv_timer_start(timer, on_watchdog, 0, (uint64_t)ms);
 	return true;
 }
