@@ -458,7 +458,8 @@ static int open_store(struct daemon *d, struct err *err)
 		return store_open(path, &d->env.store, err);
 	}
 	r = store_open_shared(path, &d->env.store, err);
-	return r ? r : store_limit_hold(d->env.store, d->cfg.lease_ms * NS_PER_MS, err);
+	/* Others wait for the lock, and then for the lease: together soon enough. */
+	return r ? r : store_limit_hold(d->env.store, d->cfg.lease_ms * NS_PER_MS / 2, err);
 }
 
 /* The queue, and what the jobs have; both report to parts that are made later. */

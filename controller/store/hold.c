@@ -73,7 +73,7 @@ int store_limit_hold(struct store *s, int64_t ns, struct err *err)
 	if (timer_create(CLOCK_MONOTONIC, &kill_us, &h->timer)) {
 		return err_errno(err, WEFT_EIO, errno, "store %s: a timer for its locks", s->path);
 	}
-	h->limit_ns = ns + SHARED_WAIT_MS * INT64_C(1000000);
+	h->limit_ns = ns;
 	h->real = file->pMethods;
 	h->methods = *h->real;
 	h->methods.xLock = lock_file;

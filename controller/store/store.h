@@ -95,8 +95,8 @@ struct store_lease {
  */
 int store_open_shared(const char *path, struct store **out, struct err *err);
 /* Once, for a shared store: from now on the kernel ends this process with SIGKILL
- * when it has had a lock of the file for ns and the time that SQLite waits for
- * others, be it stopped or not: they could neither read nor lead. */
+ * when it has had a lock of the file for ns, be it stopped or not: others could
+ * neither read nor lead. */
 int store_limit_hold(struct store *s, int64_t ns, struct err *err);
 /* Who leads at present; the generation is read again with it. */
 int store_lease(struct store *s, struct store_lease *out, struct err *err);

@@ -96,14 +96,15 @@ static void take_over(struct standby *s)
 static void on_time(uv_timer_t *timer)
 {
 	struct standby *s = timer->data;
-	int64_t now = clk_now_ns();
 	struct store_lease lease;
 	struct err err = { 0 };
+	int64_t now;
 
 	if (store_lease(s->env->store, &lease, &err)) {
 		log_warn("weftd", "%s", err.msg);
 		return;
 	}
+	now = clk_now_ns();	/* not before: while it waited for a lock there may have been a beat */
 	if (!s->seen_ns || lease.beat != s->seen.beat || lease.term != s->seen.term) {
 		if (strcmp(lease.holder, s->seen.holder) != 0) {
 			log_info("weftd", "%s leads", name_or_none(lease.holder));

@@ -418,6 +418,8 @@ static void stop_us(void *arg)
 	kill(getpid(), SIGSTOP);
 }
 
+#define HOLD_NS INT64_C(1500000000)
+
 /* One that leads, and is stopped for ever at its first write of a beat. */
 static void lead_until_stopped(const struct place *p)
 {
@@ -425,7 +427,7 @@ static void lead_until_stopped(const struct place *p)
 	struct store_lease seen = { 0 };
 	struct err err = { 0 };
 
-	if (store_open_shared(p->path, &s, &err) || store_limit_hold(s, 1000000, &err) ||
+	if (store_open_shared(p->path, &s, &err) || store_limit_hold(s, HOLD_NS, &err) ||
 	    store_lease(s, &seen, &err) || store_lead(s, &seen, "child", &err)) {
 		_exit(1);
 	}
@@ -476,10 +478,10 @@ static void test_limit_without_lock(void **state)
 	(void)state;
 	place_make(&p);
 	assert_int_equal(store_open_shared(p.path, &s, &err), 0);
-	assert_int_equal(store_limit_hold(s, 1000000, &err), 0);
+	assert_int_equal(store_limit_hold(s, HOLD_NS, &err), 0);
 	assert_int_equal(store_lease(s, &seen, &err), 0);
 	assert_int_equal(store_lead(s, &seen, "we", &err), 0);
-	sleep(3);
+	sleep(2);
 	assert_int_equal(store_beat(s, &err), 0);
 	store_free(s);
 	place_remove(&p);
