@@ -59,6 +59,12 @@ static void rows_are_read(void **state)
 	assert_int_equal(s, DRV_TUNING);
 	assert_int_equal(status_of("id  a_side  b_side", &xc, &s), 0);
 	assert_int_equal(status_of("-----  ----", &xc, &s), 0);
+	assert_int_equal(status_of("3b-2a  2a  3b  extra column  Tuned  TUNED", &xc, &s), 1);
+	assert_int_equal(xc.in, 1);
+	assert_int_equal(xc.out, 2);
+	assert_int_equal(s, DRV_TUNED);
+	assert_true(sonic_is_heading("ID  A_SIDE") && sonic_is_heading(" \r"));
+	assert_false(sonic_is_heading("Root privileges are required"));
 	assert_int_equal(status_of("1A-1A 1A 1A tuned tuned", &xc, &s),
 			 WEFT_EDEVICE);
 	assert_int_equal(status_of("0A-1B 0A 1B tuned tuned", &xc, &s),

@@ -58,6 +58,41 @@ static void reads_an_answer_behind_echo_and_prompt(void **state)
 	tl1_message_fini(&m);
 }
 
+/* Text over several lines, lines without quotes, comments of several lines. */
+static void reads_what_is_written_otherwise(void **state)
+{
+	struct tl1_message m;
+
+	(void)state;
+	parse("\r\n   X 26-11-21 09:30:00\r\nM  7 COMPLD\r\n   \"GGN:A=1,\r\n    B=\\\"x, y\\\",\r\n"
+	      "    C=\"\r\n   /* all\r\n is well */\r\n   1 , 17\r\n   \"open,\r\n;", &m);
+	assert_int_equal(m.n_lines, 3);
+	assert_string_equal(m.lines[0].text, "GGN:A=1,B=\"x, y\",C=");
+	assert_true(m.lines[0].quoted);
+	assert_string_equal(m.lines[1].text, "1 , 17");
+	assert_false(m.lines[1].quoted);
+	assert_false(m.lines[2].quoted);
+	assert_non_null(strstr(m.remark, "all is well"));
+	tl1_message_fini(&m);
+}
+
+static void values_are_found_as_they_come(void **state)
+{
+	static const char line[] = "GGN:PORTID=10064,PORTNAME=\"to rack 7, A=2: #4\",A=3:4,Empty=";
+	char value[32];
+
+	(void)state;
+	assert_true(tl1_value(line, "portid", value, sizeof(value)));
+	assert_string_equal(value, "10064");
+	assert_true(tl1_value(line, "PORTNAME", value, sizeof(value)));
+	assert_string_equal(value, "to rack 7, A=2: #4");
+	assert_true(tl1_value(line, "A", value, sizeof(value)));
+	assert_string_equal(value, "3:4");
+	assert_true(tl1_value(line, "EMPTY", value, sizeof(value)));
+	assert_string_equal(value, "");
+	assert_false(tl1_value(line, "ID", value, sizeof(value)));
+}
+
 static void reads_a_denial(void **state)
 {
 	struct tl1_message m;
@@ -627,6 +662,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_the_end_of_a_frame),
 		cmocka_unit_test(reads_an_answer_behind_echo_and_prompt),
+		cmocka_unit_test(reads_what_is_written_otherwise),
+		cmocka_unit_test(values_are_found_as_they_come),
 		cmocka_unit_test(reads_a_denial),
 		cmocka_unit_test(tells_reports_and_pages_apart),
 		cmocka_unit_test(refuses_what_is_no_message),
