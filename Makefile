@@ -2,11 +2,15 @@
 #
 # BUILD  folder for everything that is generated (default: build)
 # MODE   release | asan | tsan    (check uses asan, and tsan for threads)
+# CROSS  another machine's name, as aarch64-linux-gnu: deps and all are for it, in BUILD/CROSS
 
 BUILD ?= build
 MODE ?= release
-B := $(BUILD)/$(MODE)
+CROSS ?=
+B := $(BUILD)/$(if $(CROSS),$(CROSS)/)$(MODE)
 GEN := $(BUILD)/gen
+# The libraries of another machine, unpacked from Debian's packages; empty: this machine's.
+SYSROOT := $(if $(CROSS),$(abspath $(BUILD))/$(CROSS)/sysroot)
 PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
 UNITDIR ?= $(PREFIX)/lib/systemd/system
@@ -23,6 +27,10 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 	libnghttp2-dev libmicrohttpd-dev libssl-dev libsystemd-dev libsqlite3-dev libnauty2-dev libgmp-dev \
 	libjansson-dev libopenmpi-dev openmpi-bin gfortran libcmocka-dev mandoc sqlite3 jq procps \
 	netcat-openbsd openssl curl iproute2 python3-grpcio python3-protobuf python3-yaml prometheus
+# With CROSS: what runs here comes from this machine's packages, what is linked from the other's.
+CROSS_TOOLS = make pkg-config protobuf-c-compiler protobuf-compiler dpkg-dev qemu-user \
+	gcc-$(subst _,-,$(CROSS))
+CROSS_LIBRARIES := $(filter-out libclang%,$(filter lib%,$(PACKAGES)))
 DEB_PACKAGES := build-essential debhelper dpkg-dev
 # For tests/integration/slurm.sh.
 SLURM := slurmctld slurmd slurm-client munge
@@ -178,13 +186,14 @@ archives = $(patsubst %,$(B)/lib%.a,$(filter $(foreach r,$(1),$(CLOSURE_$(r))),$
 # ---- compilers -------------------------------------------------------------
 
 ifeq ($(origin CC),default)
-CC := gcc
+CC := $(CROSS:%=%-)gcc
 endif
+override CC += $(SYSROOT:%=--sysroot=%)
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wpointer-arith -Wvla -Werror
 # Texts for people are cut on purpose where they do not fit.
 WARN += $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
-CPPFLAGS += -I. -I$(GEN)/proto -isystem /usr/include/libnl3 -D_GNU_SOURCE -MMD -MP
+CPPFLAGS += -I. -I$(GEN)/proto -isystem $(SYSROOT)/usr/include/libnl3 -D_GNU_SOURCE -MMD -MP
 CFLAGS_release := -O2 -g -fstack-protector-strong
 CFLAGS_asan := -O1 -g1 -fsanitize=address,undefined -fno-omit-frame-pointer \
 	-fno-sanitize-recover=all
@@ -200,8 +209,10 @@ LDFLAGS_all = $(if $(filter asan,$(MODE)),-no-pie,-pie) -Wl,-z,relro,-z,now -Wl,
 	$(CFLAGS_$(MODE)) $(LDFLAGS)
 
 # The rooms mpi and preload, their tests and programs only.
-MPI_CPPFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags ompi-c 2>/dev/null))
-MPI_LIBS := $(shell pkg-config --libs ompi-c 2>/dev/null)
+PKG_CONFIG := $(if $(CROSS),PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
+	PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(CROSS)/pkgconfig) pkg-config
+MPI_CPPFLAGS := $(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags ompi-c 2>/dev/null))
+MPI_LIBS := $(shell $(PKG_CONFIG) --libs ompi-c 2>/dev/null)
 $(B)/obj/runtime/mpi/%.o $(B)/obj/runtime/preload/%.o $(B)/obj/tests/unit/mpi/%.o: \
 	CPPFLAGS += $(MPI_CPPFLAGS)
 $(B)/tests/unit/mpi/% $(B)/weft-mpi-run: LIBS += $(MPI_LIBS)
@@ -247,6 +258,10 @@ $(WEB_C): controller/webui/embed $(WEB)
 sources = $(filter-out %/main.c,$(wildcard $(DIR_$(1))/*.c \
 	$(PARTS_$(1):%=$(DIR_$(1))/%/*.c)))
 objects = $(patsubst %.c,$(B)/obj/%.o,$(1))
+# With CROSS nothing is compiled without the other machine's headers.
+HEADERS := $(SYSROOT:%=%/packages)
+$(HEADERS):
+	@echo "weft: first: make deps CROSS=$(CROSS)" >&2; exit 1
 
 define room_rules
 OBJ_$(1) := $(if $(filter proto,$(1)),\
@@ -258,12 +273,12 @@ $(B)/lib$(1).a: $$(OBJ_$(1))
 endef
 $(foreach r,$(ROOMS),$(eval $(call room_rules,$(r))))
 
-$(B)/obj/gen/%.o: $(GEN)/%.c
+$(B)/obj/gen/%.o: $(GEN)/%.c | $(HEADERS)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(CPPFLAGS) -std=c11 $(PIC) $(CFLAGS_$(MODE)) $(CFLAGS) -c $< -o $@
 
-$(B)/obj/%.o: %.c | $(PB_H)
+$(B)/obj/%.o: %.c | $(PB_H) $(HEADERS)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c $< -o $@
@@ -380,7 +395,8 @@ help:
 all: $(PROGRAMS) $(PRELOAD)
 
 deps:
-	@tests/deps $(PACKAGES)
+	@tests/deps $(if $(CROSS),$(CROSS_TOOLS),$(PACKAGES))
+	$(if $(CROSS),@tests/sysroot $(CROSS) $(SYSROOT) $(CROSS_LIBRARIES))
 
 # Goes on looking for better topologies than those in the table that weft has in it, for hours: SETS
 # sets of generators a search, in another sequence for another SEED.

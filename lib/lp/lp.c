@@ -8,6 +8,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Bits that lp_settled keeps: of a fraction, of larger numbers in all. */
+#define SETTLED_BITS 36
+
 int lp_new(struct lp **out, struct err *err)
 {
 	struct lp *lp = calloc(1, sizeof(*lp));
@@ -150,6 +153,15 @@ double lp_value(const struct lp *lp, int col)
 double lp_dual(const struct lp *lp, int row)
 {
 	return (size_t)row < lp->y.n ? lp_sign(lp) * lp->y.v[row] : 0;
+}
+
+double lp_settled(double v)
+{
+	int exponent = 0;
+
+	frexp(v, &exponent);
+	exponent = SETTLED_BITS - (exponent > 0 ? exponent : 0);
+	return isfinite(v) ? ldexp(nearbyint(ldexp(v, exponent)), -exponent) : v;
 }
 
 int lp_rows(const struct lp *lp)

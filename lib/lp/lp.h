@@ -76,6 +76,11 @@ int lp_run(struct lp *lp, const struct lp_options *opt, struct lp_result *res, s
 double lp_value(const struct lp *lp, int col);
 double lp_dual(const struct lp *lp, int row);
 
+/* A value or dual without its last bits, within 1e-11 of it, relative to it when it is above one:
+ * rounding that differs between machines is in those. What chooses between values compares these,
+ * so that what is equal in exact numbers is a tie and the same choice is made everywhere. */
+double lp_settled(double v);
+
 /* How many were added. O(1). */
 int lp_rows(const struct lp *lp);
 int lp_cols(const struct lp *lp);

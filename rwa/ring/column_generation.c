@@ -259,7 +259,7 @@ static int relax(struct colour_program *p, int *min, struct err *err)
 			return 0;
 		}
 		for (int c = 0; c < p->n_classes; c++) {
-			p->price[c] = lp_dual(p->lp, c);
+			p->price[c] = lp_settled(lp_dual(p->lp, c));
 		}
 		rc = price_columns(p, &top, &added, err);
 		/* Prices scaled down by the most expensive column are feasible for
@@ -305,7 +305,7 @@ static int branches(const struct colour_program *p, struct column_choice out[BRA
 	int n = 0;
 
 	for (int col = 0; col < (int)p->columns.n; col++) {
-		double x = lp_value(p->lp, col);
+		double x = lp_settled(lp_value(p->lp, col));
 		int k = n;
 
 		if (x <= EPS) {

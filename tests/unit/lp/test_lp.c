@@ -257,6 +257,17 @@ static void outcomes_are_right(void **state)
 		    seen[LP_UNBOUNDED] > 20);
 }
 
+/* Rounding goes, and nothing else does. */
+static void settled_values_tie(void **state)
+{
+	(void)state;
+	assert_true(lp_settled(0.33333333333333304) == lp_settled(1 / 3.0));
+	assert_true(lp_settled(2e6 + 1e-9) == 2e6);
+	assert_true(lp_settled(1 + 1e-10) != 1);
+	assert_true(lp_settled(-0.5) == -0.5 && lp_settled(12345) == 12345);
+	assert_true(lp_settled(1e-17) == 0 && lp_settled(INFINITY) == INFINITY);
+}
+
 static void empty_program(void **state)
 {
 	struct lp *lp = new_lp();
@@ -756,6 +767,7 @@ int main(void)
 		cmocka_unit_test(unbounded),
 		cmocka_unit_test(unbounded_by_a_lone_column),
 		cmocka_unit_test(outcomes_are_right),
+		cmocka_unit_test(settled_values_tie),
 		cmocka_unit_test(empty_program),
 		cmocka_unit_test(free_and_negative_bounds),
 		cmocka_unit_test(bad_input_is_refused),
