@@ -495,8 +495,16 @@ int base_check_size(const struct driver_base *h, int n_in, int n_out, struct err
 	if (n_in == h->n_in && n_out == h->n_out) {
 		return 0;
 	}
-	return err_set(err, WEFT_EVERIFY, "the device is %dx%d, the fabric says %dx%d", n_in, n_out,
-		       h->n_in, h->n_out);
+	return base_wrong_size(h, n_in, n_out, h->any_to_any, err);
+}
+
+int base_wrong_size(const struct driver_base *h, int n_in, int n_out, bool any_to_any,
+		    struct err *err)
+{
+	return err_set(err, WEFT_EVERIFY,
+		       "the device is %dx%d%s, the fabric says %dx%d%s", n_in,
+		       n_out, any_to_any ? " any-to-any" : "", h->n_in, h->n_out,
+		       h->any_to_any ? " any-to-any" : "");
 }
 
 void base_judge_port(struct driver_base *h, const char *code, const char *text)

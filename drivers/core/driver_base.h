@@ -171,6 +171,9 @@ void base_trace_batch(struct driver_base *h);
 void base_identify(struct driver_base *h, const char *words);
 /* WEFT_EVERIFY unless the device's size is the fabric's. */
 int base_check_size(const struct driver_base *h, int n_in, int n_out, struct err *err);
+/* The same in words, for a device that may be any-to-any. */
+int base_wrong_size(const struct driver_base *h, int n_in, int n_out, bool any_to_any,
+		    struct err *err);
 /* Ends port_set: by what h->snap, just read, lists of the port (a port that it
  * does not list is enabled). code and text, which may be NULL, are what the
  * device said if the port is not as asked. */
@@ -226,6 +229,7 @@ extern const struct drv_class drv_glimmerglass_tl1;
 extern const struct drv_class drv_linux_ring;
 extern const struct drv_class drv_linux_tc;
 extern const struct drv_class drv_mrr_reg;
+extern const struct drv_class drv_polatis_restconf;
 extern const struct drv_class drv_polatis_scpi;
 extern const struct drv_class drv_polatis_tl1;
 extern const struct drv_class drv_rome_cli;

@@ -7,6 +7,7 @@
 #include "drivers/core/power_monitors.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 int power_monitors_init(struct power_monitors *m, const struct drv_class *cls,
 			const struct drv_config *cfg, struct err *err)
@@ -17,6 +18,30 @@ int power_monitors_init(struct power_monitors *m, const struct drv_class *cls,
 	};
 
 	return base_option_ints(cls, cfg, numbers, sizeof(numbers) / sizeof(numbers[0]), err);
+}
+
+int power_monitors_sides(enum drv_power *sides, const struct drv_class *cls,
+			 const struct drv_config *cfg, struct err *err)
+{
+	static const char *const names[] = {
+		[DRV_POWER_NONE] = "none", [DRV_POWER_IN] = "in",
+		[DRV_POWER_OUT] = "out", [DRV_POWER_BOTH] = "both" };
+	const char *text = base_option(cls, cfg, "power");
+
+	for (int i = 0; i < 4; i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*sides = (enum drv_power)i;
+			return 0;
+		}
+	}
+	return err_set(err, WEFT_EINVAL, "option power=%s: expected none, in, out or both", text);
+}
+
+bool power_monitors_at(enum drv_power sides, const struct xc_map *m, int flat)
+{
+	enum drv_power side = m->any_to_any || flat < m->n_in ? DRV_POWER_IN : DRV_POWER_OUT;
+
+	return sides == DRV_POWER_BOTH || sides == side;
 }
 
 static bool has_signal(const struct power_monitors *m, const struct drv_port *p)

@@ -78,6 +78,14 @@ int xc_map_check(const struct xc_map *m, struct optics_xc xc, struct err *err)
 	return 0;
 }
 
+bool xc_map_pair(const struct xc_map *m, int32_t in, int32_t out, struct optics_xc *xc)
+{
+	int32_t low = in < out ? in : out, high = in < out ? out : in;
+
+	*xc = (struct optics_xc){ low - 1, high - 1 - (m->any_to_any ? 0 : m->n_in) };
+	return (m->any_to_any || low == in) && xc_map_check(m, *xc, NULL) == 0;
+}
+
 bool xc_map_has(const struct xc_map *m, struct optics_xc xc)
 {
 	return m->peer[xc_map_flat_in(m, xc.in)] == xc_map_flat_out(m, xc.out);

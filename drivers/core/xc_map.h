@@ -34,6 +34,11 @@ int xc_map_flat_out(const struct xc_map *m, int32_t out);
 /* Ports in range and, on an any-to-any switch, in < out. WEFT_EINVAL. */
 int xc_map_check(const struct xc_map *m, struct optics_xc xc, struct err *err);
 
+/* The cross-connect of two ports by numbers from 1, outputs behind inputs, as
+ * Polatis switches have them; on an any-to-any switch in either order. False
+ * when there is none such. */
+bool xc_map_pair(const struct xc_map *m, int32_t in, int32_t out, struct optics_xc *xc);
+
 /* True when this very cross-connect is made. O(1). */
 bool xc_map_has(const struct xc_map *m, struct optics_xc xc);
 

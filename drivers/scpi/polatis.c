@@ -35,8 +35,7 @@ static const struct drv_option_spec options[] = {
 	{ "settle_ms", "wait before a read-back after an error", "50" },
 	{ "complete_ms", "longest wait until what was confirmed shows",
 	  "2000" },
-	{ "power", "sides with power monitors: none, in, out or both",
-	  "none" },
+	MONITORED_SIDES,
 	MONITOR_OPTIONS,
 	{ NULL, NULL, NULL },
 };
@@ -131,16 +130,6 @@ static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
 
 /* ---- the map ------------------------------------------------------------- */
 
-/* A pair of device numbers as a cross-connect. False when it is none here. */
-static bool to_xc(const struct xc_map *m, int32_t in, int32_t out, struct optics_xc *xc)
-{
-	int32_t low = in < out ? in : out, high = in < out ? out : in;
-
-	*xc = (struct optics_xc){ low - 1,
-				 high - 1 - (m->any_to_any ? 0 : m->n_in) };
-	return (m->any_to_any || low == in) && xc_map_check(m, *xc, NULL) == 0;
-}
-
 static int read_map(struct polatis *p, const char *reply, struct err *err)
 {
 	struct scpi_pairs pairs = { 0 };
@@ -151,7 +140,7 @@ static int read_map(struct polatis *p, const char *reply, struct err *err)
 		struct optics_xc xc, other;
 
 		/* An any-to-any switch may list a pair from both ends. */
-		if (!to_xc(&p->map, pairs.in[i], pairs.out[i], &xc) ||
+		if (!xc_map_pair(&p->map, pairs.in[i], pairs.out[i], &xc) ||
 		    xc_map_conflict(&p->map, xc, &other)) {
 			rc = err_set(err, WEFT_EDEVICE, "the map holds %d-%d, which cannot be",
 				     pairs.in[i], pairs.out[i]);
@@ -177,14 +166,6 @@ static int32_t wire_out(const struct xc_map *m, struct optics_xc xc)
 
 static void ask_ports(struct polatis *p);
 
-static int wrong_size(struct polatis *p, int n_in, int n_out, bool any, struct err *err)
-{
-	return err_set(err, WEFT_EVERIFY,
-		       "the device is %dx%d%s, the fabric says %dx%d%s", n_in,
-		       n_out, any ? " any-to-any" : "", p->h.n_in, p->h.n_out,
-		       p->h.any_to_any ? " any-to-any" : "");
-}
-
 static void on_boot_mode(struct polatis *p, const char *reply)
 {
 	struct drv_caps *caps = &p->h.snap.caps;
@@ -206,21 +187,13 @@ static void on_boot_mode(struct polatis *p, const char *reply)
 	base_end(&p->h, power_monitors_losses(&p->monitors, &p->h, &err), &err);
 }
 
-static bool is_monitored(const struct polatis *p, int port)
-{
-	enum drv_power side = p->map.any_to_any || port < p->map.n_in ?
-			      DRV_POWER_IN : DRV_POWER_OUT;
-
-	return p->power == DRV_POWER_BOTH || p->power == side;
-}
-
 /* The ports of the next question from p->port on; numbers from 1. */
 static int next_ports(const struct polatis *p, int32_t *ports, bool monitored)
 {
 	int n = 0;
 
 	for (int i = p->port; i < p->map.n_ports && n < PORTS_A_QUESTION; i++) {
-		if (!monitored || is_monitored(p, i)) {
+		if (!monitored || power_monitors_at(p->power, &p->map, i)) {
 			ports[n++] = i + 1;
 		}
 	}
@@ -344,7 +317,7 @@ static void on_size(struct polatis *p, const char *reply)
 	/* What an any-to-any switch says about its second side is not
 	 * documented; the first is enough. */
 	if (rc == 0 && (n_in != p->h.n_in || (!p->h.any_to_any && n_out != p->h.n_out))) {
-		rc = wrong_size(p, n_in, n_out, p->h.any_to_any, &err);
+		rc = base_wrong_size(&p->h, n_in, n_out, p->h.any_to_any, &err);
 	}
 	if (rc) {
 		base_misunderstood(&p->h, rc, &err);
@@ -363,7 +336,7 @@ static bool check_identity(struct polatis *p, const char *reply)
 	int rc = scpi_parse_identity(reply, &n_in, &n_out, &any, &err);
 
 	if (rc == 0 && (n_in != p->h.n_in || n_out != p->h.n_out || any != p->h.any_to_any)) {
-		rc = wrong_size(p, n_in, n_out, any, &err);
+		rc = base_wrong_size(&p->h, n_in, n_out, any, &err);
 	}
 	if (rc) {
 		base_misunderstood(&p->h, rc, &err);
@@ -773,23 +746,6 @@ static void polatis_fini(struct driver_base *h)
 	xc_map_fini(&((struct polatis *)h)->map);
 }
 
-static int parse_power(struct polatis *p, const char *text, struct err *err)
-{
-	static const struct {
-		const char *name;
-		enum drv_power power;
-	} sides[] = { { "none", DRV_POWER_NONE }, { "in", DRV_POWER_IN },
-		      { "out", DRV_POWER_OUT }, { "both", DRV_POWER_BOTH } };
-
-	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
-		if (strcmp(text, sides[i].name) == 0) {
-			p->power = sides[i].power;
-			return 0;
-		}
-	}
-	return err_set(err, WEFT_EINVAL, "option power=%s: expected none, in, out or both", text);
-}
-
 static int polatis_init(struct driver_base *h, const struct drv_config *cfg,
 			struct tcp_conf *conf, struct err *err)
 {
@@ -805,7 +761,7 @@ static int polatis_init(struct driver_base *h, const struct drv_config *cfg,
 
 	if ((rc = base_option_ints(cls, cfg, numbers, sizeof(numbers) / sizeof(numbers[0]), err)) ||
 	    (rc = power_monitors_init(&p->monitors, cls, cfg, err)) ||
-	    (rc = parse_power(p, base_option(cls, cfg, "power"), err))) {
+	    (rc = power_monitors_sides(&p->power, cls, cfg, err))) {
 		return rc;
 	}
 	p->batch.h = h;
