@@ -25,7 +25,7 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 	liblpsolve55-dev libcolamd2 libsuitesparse-dev libyaml-dev \
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libuv1-dev \
 	libnghttp2-dev libmicrohttpd-dev libssl-dev libsystemd-dev libsqlite3-dev libnauty2-dev libgmp-dev \
-	libjansson-dev libopenmpi-dev openmpi-bin gfortran libcmocka-dev mandoc sqlite3 jq procps \
+	libjansson-dev libcurl4-openssl-dev libopenmpi-dev openmpi-bin gfortran libcmocka-dev mandoc sqlite3 jq procps \
 	netcat-openbsd openssl curl iproute2 python3-grpcio python3-protobuf python3-yaml prometheus
 # With CROSS: what runs here comes from this machine's packages, what is linked from the other's.
 CROSS_TOOLS = make pkg-config protobuf-c-compiler protobuf-compiler dpkg-dev qemu-user \
@@ -47,7 +47,7 @@ SIMGRID := libsimgrid-dev g++
 
 ROOMS := base output conf lp graph proto rpc http optics host topology \
 	bound schedule embedding torus bfb flow tree cost make routing finder rank mpi preload launch lower msccl mscclpp ring mesh reconfigure optree \
-	drv_core scpi tl1 sonic robot mrr linux sim drivers emulators \
+	drv_core scpi restconf tl1 sonic robot mrr linux sim drivers emulators \
 	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_jobs d_views daemon cli
 
 DIR_base := lib/base
@@ -85,6 +85,7 @@ DIR_reconfigure := rwa/reconfigure
 DIR_optree := optree
 DIR_drv_core := drivers/core
 DIR_scpi := drivers/scpi
+DIR_restconf := drivers/restconf
 DIR_tl1 := drivers/tl1
 DIR_sonic := drivers/sonic
 DIR_robot := drivers/robot
@@ -111,7 +112,7 @@ DIR_daemon := controller/daemon
 DIR_cli := controller/cli
 
 # Rooms of several folders.
-PARTS_emulators := core tl1 scpi sonic robot mrr
+PARTS_emulators := core tl1 scpi restconf sonic robot mrr
 PARTS_cli := core schedules fabric
 PARTS_optree := broadcast grouped spread
 PARTS_topology := picture
@@ -151,14 +152,15 @@ DEPS_reconfigure := base graph mesh
 DEPS_optree := base output topology schedule ring
 DEPS_drv_core := base optics
 DEPS_scpi := base drv_core
+DEPS_restconf := base drv_core scpi
 DEPS_tl1 := base drv_core scpi
 DEPS_sonic := base drv_core
 DEPS_robot := base drv_core
 DEPS_mrr := base optics drv_core
 DEPS_linux := base optics host drv_core
 DEPS_sim := base drv_core
-DEPS_drivers := base drv_core scpi tl1 sonic robot mrr linux sim
-DEPS_emulators := base optics drv_core scpi tl1 sonic robot mrr
+DEPS_drivers := base drv_core scpi restconf tl1 sonic robot mrr linux sim
+DEPS_emulators := base optics drv_core scpi restconf tl1 sonic robot mrr
 DEPS_model := base conf optics topology schedule ring
 DEPS_plan := base output graph lp optics topology schedule embedding bfb flow make finder ring mesh optree model
 DEPS_dry_run := base drv_core drivers model plan
@@ -203,7 +205,7 @@ CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined
 PIC := -fPIC -fvisibility=hidden
 ALL_CFLAGS = -std=c11 $(PIC) $(WARN) $(CFLAGS_$(MODE)) $(CFLAGS)
 LIBS := -l:liblpsolve55_pic.a -lcolamd -lprotobuf-c -lnghttp2 -lmicrohttpd -lssl -lcrypto -lsystemd \
-	-lnl-route-3 -lnl-genl-3 -lnl-3 -luv -lsqlite3 -lyaml -ljansson -lnauty -lgmp -lpthread -ldl -lm
+	-lnl-route-3 -lnl-genl-3 -lnl-3 -luv -lsqlite3 -lyaml -ljansson -lcurl -lnauty -lgmp -lpthread -ldl -lm
 # Programs with sanitizers are started by the thousand: at a fixed address they start faster.
 LDFLAGS_all = $(if $(filter asan,$(MODE)),-no-pie,-pie) -Wl,-z,relro,-z,now -Wl,--as-needed \
 	$(CFLAGS_$(MODE)) $(LDFLAGS)

@@ -17,6 +17,7 @@ static const struct drv_class *const classes[] = {
 	&drv_linux_ring,
 	&drv_linux_tc,
 	&drv_mrr_reg,
+	&drv_polatis_restconf,
 	&drv_polatis_scpi,
 	&drv_polatis_tl1,
 	&drv_rome_cli,

@@ -6,7 +6,7 @@
 source "$(dirname "$0")/../lib.sh"
 here=$(dirname "$0")
 drivers=(polatis-scpi polatis-tl1 glimmerglass-tl1 calient-tl1 sonic-ocs
-	rome-cli telescent-cli)
+	rome-cli telescent-cli polatis-restconf)
 for driver in "${drivers[@]}" mrr-reg; do
 	size=10x10
 	[[ $driver == mrr-reg ]] && size=8x4
@@ -21,7 +21,7 @@ config() {
 		echo "weft: 1"
 		echo "fabric: dry"
 		echo "hosts:"
-		for k in "${!drivers[@]}" 7; do
+		for k in "${!drivers[@]}" 8; do
 			echo "  - { name: 'h$k-[0-3]', ports: 'p[0-1]'," \
 				"rate: 100Gbps, reactivation: 1ms }"
 		done
@@ -44,9 +44,9 @@ config() {
 			echo "  - { from: 'h$k-[0-3].p[0-1]'," \
 				"to: '${drivers[k]}.[1-8]' }"
 		done
-		echo "  - { from: 'h7-[0-3].p[0-1]', to: 'sim.[1-8]' }"
+		echo "  - { from: 'h8-[0-3].p[0-1]', to: 'sim.[1-8]' }"
 		echo "jobs:"
-		for k in "${!drivers[@]}" 7; do
+		for k in "${!drivers[@]}" 8; do
 			[[ -z $nodes ]] && continue
 			list=${nodes//h/h$k-} n=4
 			# Robots say so much on the way that the trail of four

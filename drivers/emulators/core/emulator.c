@@ -70,6 +70,7 @@ static const struct emu_dialect *const dialects[] = {
 	&emu_glimmerglass_tl1,
 	&emu_mrr,
 	&emu_polatis_tl1,
+	&emu_restconf,
 	&emu_rome,
 	&emu_scpi,
 	&emu_sonic,

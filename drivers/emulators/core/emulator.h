@@ -144,6 +144,7 @@ extern const struct emu_dialect emu_calient_tl1;
 extern const struct emu_dialect emu_glimmerglass_tl1;
 extern const struct emu_dialect emu_mrr;
 extern const struct emu_dialect emu_polatis_tl1;
+extern const struct emu_dialect emu_restconf;
 extern const struct emu_dialect emu_rome;
 extern const struct emu_dialect emu_scpi;
 extern const struct emu_dialect emu_sonic;

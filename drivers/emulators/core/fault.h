@@ -70,6 +70,9 @@ enum fault_kind {
 	FAULT_NOT_ACTIVATED,	/* level, port: accepted, not activated */
 	FAULT_CONN_FAILED,	/* level, port: accepted, then no light */
 	FAULT_LOCKED,		/* level, port: locked by user noc */
+	/* polatis-restconf */
+	FAULT_STATUS,		/* event, status: of the next answer */
+	FAULT_STATUS_SET,	/* event, status: of the next to a set command */
 	/* sonic-ocs */
 	FAULT_TUNING,		/* level, port: never ends to tune */
 	FAULT_STALE,		/* event: deleted, but not in hardware */

@@ -7,7 +7,7 @@
 
 /* A word behind a name is an option that makes its ways other ones. */
 static const char *const drivers[] = {
-	"polatis-scpi", "polatis-tl1", "glimmerglass-tl1",
+	"polatis-scpi", "polatis-restconf", "polatis-tl1", "glimmerglass-tl1",
 	"glimmerglass-tl1 opmode=async", "calient-tl1", "calient-tl1 bulk=0",
 	"sonic-ocs", "rome-cli", "telescent-cli",
 };
