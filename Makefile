@@ -166,7 +166,7 @@ DEPS_plan := base output graph lp optics topology schedule embedding bfb flow ma
 DEPS_dry_run := base drv_core drivers model plan
 DEPS_proto_convert := base output optics proto schedule model plan dry_run
 DEPS_webui := base output topology optics schedule model plan
-DEPS_store := base conf optics model
+DEPS_store := base output conf optics model
 DEPS_apply := base drv_core drivers model plan store dry_run
 DEPS_testbed := base schedule launch host optics drv_core drivers linux model plan dry_run
 DEPS_d_core := base output rpc proto optics model plan proto_convert webui store apply
@@ -176,7 +176,7 @@ DEPS_d_change := base rpc proto optics model plan proto_convert store apply d_co
 DEPS_d_jobs := base output rpc proto schedule model plan proto_convert store apply d_core d_change
 DEPS_d_views := base output rpc http proto optics schedule model plan proto_convert webui store apply d_core d_hosts d_ha d_change d_jobs
 DEPS_daemon := base rpc proto model plan store apply d_core d_hosts d_ha d_change d_jobs d_views
-DEPS_cli := base output lp rpc proto topology schedule embedding torus bfb flow tree cost make routing finder launch lower msccl mscclpp ring mesh reconfigure optree drv_core host model plan proto_convert webui dry_run testbed
+DEPS_cli := base output lp rpc proto topology schedule embedding torus bfb flow tree cost make routing finder launch lower msccl mscclpp ring mesh reconfigure optree drv_core host model plan store proto_convert webui dry_run testbed
 
 # CLOSURE_x: x and all that it may reach, made once a room.
 $(foreach r,$(ROOMS),$(eval CLOSURE_$(r) := $(sort $(r) $(foreach d,$(DEPS_$(r)),$(CLOSURE_$(d))))))

@@ -105,6 +105,20 @@ static const struct cli_option audit_options[] = {
 	END,
 };
 
+#define STATE_DIR_OPTION { 0, "state-dir", "DIR", "weftd's folder (default: /var/lib/weft)", "@file" }
+
+static const struct cli_option store_export_options[] = {
+	OUTPUT("write it here (default: standard output)"), STATE_DIR_OPTION,
+	{ 0, "no-history", NULL, "without changes that are over, as far as nothing needs them",
+	  NULL },
+	{ 0, "audit", NULL, "with the audit trail", NULL }, END,
+};
+
+static const struct cli_option store_import_options[] = {
+	STATE_DIR_OPTION,
+	{ 0, "replace", NULL, "where there is a store: keep it beside the new one", NULL }, END,
+};
+
 static const struct cli_option external_options[] = {
 	{ 0, "open", NULL, "only those not resolved yet", NULL },
 	{ 'n', "limit", "N", "the newest N (default: 100)", NULL }, END,
@@ -605,6 +619,14 @@ static const struct cli_command testbed_commands[] = {
 	GROUP_END,
 };
 
+static const struct cli_command store_commands[] = {
+	{ "export", NULL, "", "Write the store as text, for another version", NULL,
+	  store_export_options, 0, 0, false, cmd_store_export },
+	{ "import", NULL, "FILE", "Make a store from such a text", NULL,
+	  store_import_options, 1, 1, false, cmd_store_import },
+	GROUP_END,
+};
+
 /* In the order of --help: first what is done to a fabric, then what works
  * without weftd, then the tools around it. "complete" is raw: it takes its
  * words as they are, and help does not list it. */
@@ -673,6 +695,8 @@ const struct cli_command cli_root[] = {
 	  cmd_bringup },
 	{ "testbed", NULL, "", "Fabrics of network namespaces, with real "
 	  "packets", testbed_commands, NULL, 0, 0, false, NULL },
+	{ "store", NULL, "", "What weftd remembers, between versions of weft", store_commands,
+	  NULL, 0, 0, false, NULL },
 	{ "explain", NULL, "[CODE]", "Explain an exit or error code", NULL,
 	  NULL, 0, 1, false, cmd_explain },
 	{ "version", NULL, "", "Print the version", NULL, NULL, 0, 0,

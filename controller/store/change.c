@@ -288,8 +288,7 @@ static int refuse_second(struct store *s, struct err *err)
 	return rc;
 }
 
-/* Forgets the oldest closed changes, but none that others refer to. */
-static int prune(struct store *s, struct err *err)
+int store_history_prune(struct store *s, int64_t keep, struct err *err)
 {
 	return db_run(s, err, "DELETE FROM change WHERE id <= "
 		      "(SELECT max(id) FROM change) - ? AND NOT " IS_OPEN
@@ -298,8 +297,7 @@ static int prune(struct store *s, struct err *err)
 		      "SELECT superseded_by FROM change "
 		      "WHERE superseded_by IS NOT NULL UNION ALL "
 		      "SELECT change FROM confirm UNION ALL "
-		      "SELECT back_to FROM confirm)", "i",
-		      (int64_t)STORE_HISTORY_MAX);
+		      "SELECT back_to FROM confirm)", "i", keep);
 }
 
 static int insert_step(struct store *s, sqlite3_stmt *st, int64_t change, int work, int seq,
@@ -403,7 +401,7 @@ int store_begin(struct store *s, struct store_journal *j, const struct model_con
 	if (rc) {
 		return rc;
 	}
-	if ((rc = refuse_second(s, err)) || (rc = prune(s, err)) ||
+	if ((rc = refuse_second(s, err)) || (rc = store_history_prune(s, STORE_HISTORY_MAX, err)) ||
 	    (rc = insert_change(s, j, config, now_ns, err))) {
 		return db_end(s, rc, err);
 	}

@@ -61,7 +61,8 @@ static int check_identity(struct store *s, int64_t *version, struct err *err)
 		err_set(err, WEFT_EUNSUPPORTED,
 			"store %s has format %lld, this weft knows up to %d", s->path,
 			(long long)*version, STORE_VERSION);
-		err_hint(err, "a newer weft wrote it; use that one");
+		err_hint(err, "a newer weft wrote it; use that one, or \"weft store export\" by it "
+			 "and \"weft store import\" here");
 		return WEFT_EUNSUPPORTED;
 	}
 	return 0;

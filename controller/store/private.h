@@ -83,6 +83,10 @@ int store_migrate(struct store *s, struct err *err);
 /* Keeps a program under its digest (within a transaction). */
 int store_program_put(struct store *s, const struct ring_programs *p,
 		      uint8_t digest[RING_DIGEST_LEN], struct err *err);
+/* Forgets closed changes but for the newest `keep`, and none that others refer to. change.c */
+int store_history_prune(struct store *s, int64_t keep, struct err *err);
+/* WEFT_EINVAL: pages are damaged. O(size of the file). store.c */
+int store_check_pages(struct store *s, struct err *err);
 /* Drops what nothing refers to any more (within a transaction). */
 int store_sweep(struct store *s, struct err *err);
 /* Reads the generation again after a transaction changed it. */

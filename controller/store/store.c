@@ -36,7 +36,7 @@ static int set_modes(struct store *s, struct err *err)
 	return rc;
 }
 
-static int check_pages(struct store *s, struct err *err)
+int store_check_pages(struct store *s, struct err *err)
 {
 	sqlite3_stmt *st;
 	int rc = db_prepare(s, err, &st, "PRAGMA quick_check(1)", "");
@@ -145,7 +145,7 @@ static int open_as(const char *path, bool shared, struct store **out, struct err
 {
 	int (*const stages[])(struct store *, struct err *) = {
 		create_file, take_lock, open_db, store_migrate, set_modes,
-		check_pages, shared ? store_refresh : new_epoch,
+		store_check_pages, shared ? store_refresh : new_epoch,
 	};
 	struct store *s = calloc(1, sizeof(*s));
 	int rc = 0;

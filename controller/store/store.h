@@ -75,6 +75,41 @@ const char *store_trouble(const struct store *s);
  * can refuse an older one. */
 uint64_t store_fence(const struct store *s);
 
+/* ---- as text, between versions -------------------------------------------- */
+
+#define STORE_TEXT_MAX (256 << 20)	/* bytes of a store as text */
+
+struct store_export {
+	bool history;	/* also closed changes that no other row needs */
+	bool audit;	/* also the audit trail */
+};
+
+/*
+ * Appends the store at path as text (docs/store.md) to out; it may be open in a weftd, and
+ * of an older format. The same store gives the same bytes. WEFT_ENOTFOUND;
+ * WEFT_EUNSUPPORTED: a newer weft wrote it. O(size of the file), in memory.
+ */
+struct buf;
+int store_export(const char *path, const struct store_export *what, struct buf *out,
+		 struct err *err);
+
+/* What became of it. */
+struct store_import {
+	char kept[ERR_FILE_MAX];	/* where the store lies that was there, or "" */
+	char left_out[ERR_MSG_MAX];	/* what a newer weft wrote and this one does not
+					 * know: names apart by ", ", or "" */
+};
+
+/*
+ * Makes the store at path from such a text. replace: a store that is there is kept beside it
+ * under another name. All or nothing: after an error the files are as they were. name: of the
+ * text, in messages. WEFT_EINVAL, WEFT_ELIMIT: the text; WEFT_EUNSUPPORTED: a newer weft
+ * wrote it and this one would misread it; WEFT_EUSAGE: there is a store, and not replace;
+ * WEFT_ESTALE: a weftd has it. O(len log len).
+ */
+int store_import(const char *path, const char *name, const char *text, size_t len, bool replace,
+		 struct store_import *out, struct err *err);
+
 /* ---- one store, several weftd -------------------------------------------- */
 
 #define STORE_HOLDER_MAX 160

@@ -63,7 +63,7 @@ tap "while weftd runs it only reports"
 expect 0 "an operator restores it" weft apply -f "$T/f.yaml"
 
 # The power goes; one switch comes back later than weftd. On "back" others take a
-# port meanwhile, and one that is nobody's.
+# port meanwhile, and one of no job.
 stop weftd KILL
 for name in back told ring0; do
 	control $name "restart dark 20" >"$T/out"

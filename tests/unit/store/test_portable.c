@@ -1,0 +1,239 @@
+/* checklist 22: a store as text and back, whole or not at all. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/file.h"
+#include "tests/unit/store/common.h"
+
+static const struct store_export everything = { .history = true, .audit = true };
+
+static struct buf exported(const char *path)
+{
+	struct buf b = { 0 };
+	struct err err = { 0 };
+
+	if (store_export(path, &everything, &b, &err)) {
+		fail_msg("%s", err.msg);
+	}
+	return b;
+}
+
+/* A store with a committed change, an open one, and a row of each kind beside. */
+static void fill(const struct place *p)
+{
+	struct store *s = must_open(p);
+	struct store_repair repair = { .device = (char *)"a", .xc = { 1, 2 }, .change = 1,
+				       .why = (char *)"no \"light\"\n" };
+	struct store_external_change ext = { .device = "a", .xc = { 0, 1 }, .right_ns = 5,
+					     .noticed_ns = 6, .who = "caf\xe9" };
+	struct store_job job = { .name = (char *)"j", .who = (char *)"uid 1",
+				 .request_id = (char *)"r", .spec = (char *)"00ff",
+				 .nodes = (char *)"h1 h2", .problem = (char *)"",
+				 .priority = -3 };
+	struct store_insertion_loss loss = { .xc = { 3, 4 }, .mdb = -7 };
+	struct store_observed seen = { .device = (char *)"a", .read_at_ns = 9,
+				       .epoch = (char *)"1", .identity = (char *)"x" };
+	struct err err = { 0 };
+
+	for (int i = 0; i < 2; i++) {
+		struct store_journal j = journal_of(3, i - 1, i);
+
+		assert_int_equal(begin(s, &j, "weft: 1\n", &err), 0);
+		store_audit(s, j.change.id, "a", STORE_COMMAND, "set 1,2");
+		if (i == 0) {
+			assert_int_equal(store_commit(s, j.change.id, "done", 2, &err), 0);
+		}
+		store_journal_fini(&j);
+	}
+	assert_int_equal(store_repairs_put(s, &repair, 1, &err), 0);
+	assert_int_equal(store_external_changes_put(s, &ext, 1, &err), 0);
+	assert_int_equal(store_job_put(s, &job, &err), 0);
+	assert_int_equal(store_insertion_losses_put(s, "a", &loss, 1, &err), 0);
+	assert_int_equal(store_observed_put(s, &seen, 1, &err), 0);
+	assert_int_equal(store_drain(s, "h2", "root", "a fan", &err), 0);
+	store_free(s);
+}
+
+static void the_same_bytes_again(void **state)
+{
+	struct place a, b;
+	struct store_import done;
+	struct err err = { 0 };
+	struct buf first, again;
+
+	(void)state;
+	place_make(&a);
+	place_make(&b);
+	fill(&a);
+	first = exported(a.path);
+	if (store_import(b.path, "text", first.data, first.len, false, &done, &err)) {
+		fail_msg("%s", err.msg);
+	}
+	again = exported(b.path);
+	assert_int_equal(first.len, again.len);
+	assert_memory_equal(first.data, again.data, first.len);
+	assert_non_null(strstr(first.data, "{\"hex\":\"636166e9\"}"));
+	buf_fini(&again);
+	/* It is a store: a change goes on from there. */
+	{
+		struct store *s = must_open(&b), *t = must_open(&a);
+
+		assert_string_equal(store_uuid(s), store_uuid(t));
+		assert_int_equal(store_generation(s), store_generation(t));
+		assert_int_equal(store_fence(s), store_fence(t));
+		store_free(s);
+		store_free(t);
+	}
+	buf_fini(&first);
+	place_remove(&a);
+	place_remove(&b);
+}
+
+static void a_store_that_is_there_is_kept(void **state)
+{
+	struct place p;
+	struct store_import done;
+	struct err err = { 0 };
+	struct buf before, after;
+	struct store *s;
+
+	(void)state;
+	place_make(&p);
+	fill(&p);
+	before = exported(p.path);
+	assert_int_equal(store_import(p.path, "t", before.data, before.len, false, &done, &err),
+			 WEFT_EUSAGE);
+	s = must_open(&p);
+	assert_int_equal(store_import(p.path, "t", before.data, before.len, true, &done, &err),
+			 WEFT_ESTALE);
+	store_free(s);
+	assert_int_equal(store_import(p.path, "t", before.data, before.len, true, &done, &err), 0);
+	assert_int_equal(access(done.kept, F_OK), 0);
+	after = exported(p.path);
+	/* All but the fence, which does not go back. */
+	assert_non_null(strstr(after.data, "\"fence\":2"));
+	assert_non_null(strstr(before.data, "\"fence\":1") ? before.data : after.data);
+	buf_fini(&before);
+	buf_fini(&after);
+	place_remove(&p);
+}
+
+/* Replaces the first `what` by `by`, imports it, and wants this message; nothing stays. */
+static void refused(const char *text, const char *what, const char *by, const char *message)
+{
+	struct place p;
+	struct store_import done;
+	struct err err = { 0 };
+	char shown[ERR_MSG_MAX + ERR_FILE_MAX + 32];
+	const char *at = strstr(text, what);
+	struct buf b = { 0 };
+
+	assert_non_null(at);
+	buf_add(&b, text, (size_t)(at - text));
+	buf_str(&b, by);
+	buf_str(&b, at + strlen(what));
+	place_make(&p);
+	assert_int_not_equal(store_import(p.path, "text", b.data, b.len, false, &done, &err), 0);
+	err_str(&err, shown, sizeof(shown));
+	if (!strstr(shown, message)) {
+		fail_msg("\"%s\" has no \"%s\"", shown, message);
+	}
+	assert_int_not_equal(access(p.path, F_OK), 0);
+	buf_fini(&b);
+	place_remove(&p);
+}
+
+static void what_is_wrong_is_named(void **state)
+{
+	struct place p;
+	struct buf b;
+
+	(void)state;
+	place_make(&p);
+	fill(&p);
+	b = exported(p.path);
+	refused(b.data, "\"fence\":", "\"fense\":", "unknown field state.fense");
+	refused(b.data, "\"drains\":", "\"drips\":", "unknown field drips");
+	refused(b.data, "\"weft_store\": 1", "\"weft_store\": 0", "no store that weft exported");
+	refused(b.data, "\"readable_from\": 1", "\"readable_from\": 2", "from form 2 on");
+	refused(b.data, "\"op\":\"add\"", "\"op\":\"sing\"", "journal_steps[1]: CHECK");
+	refused(b.data, "\"in_port\":0", "\"in_port\":\"0\"", "in_port: is not a whole number");
+	refused(b.data, "\"in_port\":0", "\"in_port\":4294967296", "in_port: is out of range");
+	refused(b.data, "\"weft: 1\\n\"", "\"weft: 2\\n\"", "not what its hash says");
+	refused(b.data, "\"data\":{\"hex\":\"", "\"data\":{\"hex\":\"00", "program");
+	refused(b.data, "\"applied\":1", "\"applied\":77", "refers to one that is not there");
+	refused(b.data, "{\"weft_store\"", "[{\"weft_store\"", "text:");
+	refused(b.data, "\"state\": [", "\"state\": [],\"state\": [", "duplicate");
+	buf_fini(&b);
+	place_remove(&p);
+}
+
+/* What only a newer weft knows is left out, and named. */
+static void newer_fields_are_left_out(void **state)
+{
+	struct place p, q;
+	struct store_import done;
+	struct err err = { 0 };
+	struct buf b, newer = { 0 };
+	const char *rest;
+
+	(void)state;
+	place_make(&p);
+	place_make(&q);
+	fill(&p);
+	b = exported(p.path);
+	rest = strstr(b.data, "{\"uuid\"");
+	buf_str(&newer, "{\"weft_store\": 2, \"readable_from\": 1, \"hues\": [],\n\"state\": [\n");
+	buf_str(&newer, "{\"mood\":1,");
+	buf_str(&newer, rest + 1);
+	assert_int_equal(store_import(q.path, "t", newer.data, newer.len, false, &done, &err), 0);
+	assert_non_null(strstr(done.left_out, "hues"));
+	assert_non_null(strstr(done.left_out, "state.mood"));
+	buf_fini(&newer);
+	newer = exported(q.path);
+	assert_string_equal(newer.data, b.data);
+	buf_fini(&b);
+	buf_fini(&newer);
+	place_remove(&p);
+	place_remove(&q);
+}
+
+/* Export reads one state while the writer has the store. */
+static void a_writer_goes_on(void **state)
+{
+	struct place p;
+	struct store *s;
+	struct buf b;
+	struct err err = { 0 };
+
+	(void)state;
+	place_make(&p);
+	fill(&p);
+	s = must_open(&p);
+	assert_int_equal(store_drain(s, "h7", "root", "in the log only", &err), 0);
+	b = exported(p.path);
+	assert_non_null(strstr(b.data, "in the log only"));
+	assert_int_equal(store_undrain(s, "h7", &err), 0);
+	store_free(s);
+	buf_fini(&b);
+	place_remove(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_same_bytes_again),
+		cmocka_unit_test(a_store_that_is_there_is_kept),
+		cmocka_unit_test(what_is_wrong_is_named),
+		cmocka_unit_test(newer_fields_are_left_out),
+		cmocka_unit_test(a_writer_goes_on),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
