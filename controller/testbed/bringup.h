@@ -79,7 +79,7 @@ int64_t bringup_moves(const struct bringup *b);
 
 enum bringup_kind { BRINGUP_SWAPPED, BRINGUP_MOVED, BRINGUP_MISSING,
 		    BRINGUP_REVERSED, BRINGUP_LOSSY, BRINGUP_UNWRITTEN,
-		    BRINGUP_UNTESTED };
+		    BRINGUP_UNTESTED, BRINGUP_LOOPED, BRINGUP_SPLIT };
 
 /* One difference. Names are those of the file: of a host's fibre
  * "HOST.PORT.tx" (reversed: "HOST.PORT"), of one between switches its output,
@@ -103,7 +103,7 @@ const char *bringup_kind_name(enum bringup_kind kind);
 int bringup_unseen(const struct bringup *b, char (**v)[BRINGUP_NAME_MAX], int *n, struct err *err);
 
 /* The fabric's text with the fibres as found; broken and reversed ones are
- * left out, what could not be tried stays as written. It is parsed again before
+ * left out, as are those that end at their own switch, what could not be tried stays as written. It is parsed again before
  * it is given away. WEFT_EUNSUPPORTED: no line begins with `fibres:`. */
 int bringup_yaml(const struct bringup *b, struct buf *out, struct err *err);
 

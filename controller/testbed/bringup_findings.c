@@ -16,7 +16,8 @@ const char *bringup_kind_name(enum bringup_kind kind)
 {
 	static const char *const names[] = { "swapped", "moved", "missing",
 					     "reversed", "lossy",
-					     "unwritten", "untested" };
+					     "unwritten", "untested",
+					     "looped", "split" };
 
 	return names[kind];
 }
@@ -73,6 +74,11 @@ const struct bringup_far *bringup_far_of(const struct bringup *b, const struct m
 bool bringup_leads_to(const struct bringup_far *far, const struct model_trunk *t)
 {
 	return far->reach == REACH_INPUT && far->device == t->to_device && far->port == t->to_port;
+}
+
+bool bringup_is_looped(const struct bringup_far *far, int device)
+{
+	return far->reach == REACH_INPUT && far->device == device;
 }
 
 int bringup_owner_of(const struct bringup *b, const struct bringup_far *far)
@@ -327,6 +333,9 @@ static void compare_host_power(struct finding_list *l, const struct model_port *
 static enum bringup_kind kind_of(const struct bringup *b, const struct bringup_far *far,
 				 const struct model_trunk *t, int owner)
 {
+	if (bringup_is_looped(far, t->from_device)) {
+		return BRINGUP_LOOPED;
+	}
 	switch (far->reach) {
 	case REACH_UNKNOWN: return BRINGUP_UNTESTED;
 	case REACH_NOTHING: return BRINGUP_MISSING;
@@ -354,6 +363,25 @@ static struct bringup_finding *add_trunk(struct finding_list *l, enum bringup_ki
 	d->sent = far->sent;
 	d->received = far->received;
 	return d;
+}
+
+/* Light of an output arrives at a second input as well. */
+static void compare_split(struct finding_list *l, int device, int port)
+{
+	const struct bringup_far *far = &l->b->devices[device].far[port];
+	const struct model_trunk *t = bringup_trunk_at(l->b, device, true, port);
+	struct bringup_finding *d;
+
+	if (far->reach != REACH_INPUT || !far->is_split) {
+		return;
+	}
+	d = add(l, BRINGUP_SPLIT);
+	put_out(l->b, device, port, d->fibre);
+	if (t) {
+		put_in(l->b, t->to_device, t->to_port, d->written);
+	}
+	put_in(l->b, far->device, far->port, d->with);
+	put_in(l->b, far->split_device, far->split_port, d->found);
 }
 
 static void compare_trunk(struct finding_list *l, int index)
@@ -397,10 +425,11 @@ static void compare_output(struct finding_list *l, int device, int port)
 	struct bringup_finding *d;
 
 	if (far->reach == REACH_INPUT && m->out_port[port] != MODEL_AT_TRUNK) {
-		d = add(l, BRINGUP_UNWRITTEN);
+		d = add(l, bringup_is_looped(far, device) ? BRINGUP_LOOPED : BRINGUP_UNWRITTEN);
 		put_out(l->b, device, port, d->fibre);
 		put_in(l->b, far->device, far->port, d->found);
 	}
+	compare_split(l, device, port);
 	if (has_light(dev->out[port].mdbm) && m->out_port[port] < 0) {
 		d = add(l, BRINGUP_UNWRITTEN);
 		put_out(l->b, device, port, d->found);
@@ -506,7 +535,7 @@ static size_t max_findings(const struct bringup *b)
 
 	for (int d = 0; d < f->n_devices; d++) {
 		n += (size_t)f->devices[d].n_in +
-		     3 * (size_t)f->devices[d].n_out;
+		     4 * (size_t)f->devices[d].n_out;
 	}
 	return n;
 }

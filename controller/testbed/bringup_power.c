@@ -420,9 +420,34 @@ static bool came_on(int32_t before, int32_t now)
 	return before <= DARK_MDBM && now > DARK_MDBM;
 }
 
+/* An input that came on. Where there are two, the one that the file has is where the fibre
+ * leads, and the other one has a part of its light. */
+static void add_input(const struct model_trunk *t, int device, int port, int32_t loss_mdb,
+		      struct bringup_far *far)
+{
+	bool is_first = far->reach != REACH_INPUT;
+
+	far->is_split = !is_first;
+	if (!is_first && !(t && t->to_device == device && t->to_port == port)) {
+		far->split_device = device;
+		far->split_port = port;
+		return;
+	}
+	if (!is_first) {
+		far->split_device = far->device;
+		far->split_port = far->port;
+	}
+	far->reach = REACH_INPUT;
+	far->device = device;
+	far->port = port;
+	far->fibre_mdb = loss_mdb;
+}
+
 void bringup_find_far(const struct bringup_run *r, int device, int out, struct bringup_far *far)
 {
 	const struct model_fabric *f = r->b->fabric;
+	const struct model_trunk *t = device < 0 ? NULL :
+				      bringup_trunk_at(r->b, device, true, out);
 	int32_t from = device < 0 ? 0 : r->now[device].out[out];
 
 	for (int d = 0; d < f->n_devices; d++) {
@@ -431,10 +456,7 @@ void bringup_find_far(const struct bringup_run *r, int device, int out, struct b
 		}
 		for (int i = 0; i < f->devices[d].n_in; i++) {
 			if (came_on(r->base[d].in[i], r->now[d].in[i])) {
-				far->reach = REACH_INPUT;
-				far->device = d;
-				far->port = i;
-				far->fibre_mdb = from - r->now[d].in[i];
+				add_input(t, d, i, from - r->now[d].in[i], far);
 			}
 		}
 		for (int i = 0; i < f->devices[d].n_out; i++) {

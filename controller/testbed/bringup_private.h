@@ -38,6 +38,8 @@ struct bringup_end {
 struct bringup_far {
 	enum bringup_reach reach;
 	int device, port;	/* the other end, if it arrives, else -1 */
+	bool is_split;		/* it arrives at a second input too, which is this one */
+	int split_device, split_port;
 	int in;			/* lit from here, -1: never lit */
 	int32_t path_mdb;	/* loss from there, or NO_LIGHT_MDB; of a device
 				 * without monitors UNKNOWN_LOSS_MDB */
@@ -164,6 +166,7 @@ bool bringup_rx_is_gone(const struct bringup *b, const struct model_port *h);
  * the written fibre that ends where it was found, or -1; what one may lose. */
 const struct bringup_far *bringup_far_of(const struct bringup *b, const struct model_trunk *t);
 bool bringup_leads_to(const struct bringup_far *far, const struct model_trunk *t);
+bool bringup_is_looped(const struct bringup_far *far, int device);
 int bringup_owner_of(const struct bringup *b, const struct bringup_far *far);
 int32_t bringup_limit_of(const struct model_trunk *t);
 /* A fibre into an unmonitored device that no light was seen through. */

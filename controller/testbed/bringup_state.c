@@ -21,8 +21,9 @@ static json_t *pack_far(const struct bringup_far *far, int n)
 	json_t *v = json_array();
 
 	for (int i = 0; v && i < n; i++) {
-		json_array_append_new(v, json_pack("[i,i,i,i,i,i,I,I]",
+		json_array_append_new(v, json_pack("[i,i,i,b,i,i,i,i,i,I,I]",
 			(int)far[i].reach, far[i].device, far[i].port,
+			far[i].is_split, far[i].split_device, far[i].split_port,
 			far[i].in, far[i].path_mdb, far[i].fibre_mdb,
 			(json_int_t)far[i].sent, (json_int_t)far[i].received));
 	}
@@ -108,16 +109,20 @@ static bool load_far(const struct model_fabric *f, int device, json_t *item,
 		     struct bringup_far *far)
 {
 	json_int_t sent, received;
-	int reach;
+	int reach, is_split;
 
-	if (json_unpack(item, "[i,i,i,i,i,i,I,I!]", &reach, &far->device,
-			&far->port, &far->in, &far->path_mdb, &far->fibre_mdb,
+	if (json_unpack(item, "[i,i,i,b,i,i,i,i,i,I,I!]", &reach, &far->device,
+			&far->port, &is_split, &far->split_device, &far->split_port,
+			&far->in, &far->path_mdb, &far->fibre_mdb,
 			&sent, &received) != 0 ||
 	    reach < REACH_UNKNOWN || reach > REACH_OUTPUT ||
+	    (is_split &&
+	     !is_port(f, far->split_device, false, far->split_port)) ||
 	    (reach >= REACH_NOTHING && far->in != -1 &&
 	     !is_port(f, device, false, far->in))) {
 		return false;
 	}
+	far->is_split = is_split;
 	far->reach = (enum bringup_reach)reach;
 	far->sent = sent;
 	far->received = received;

@@ -114,6 +114,9 @@ static void put_trunks_frames(struct buf *out, const struct bringup *b)
 		const struct bringup_far *far = bringup_far_of(b, t);
 		bool found = far->reach == REACH_INPUT;
 
+		if (bringup_is_looped(far, t->from_device)) {
+			continue;
+		}
 		if (found || far->reach == REACH_UNKNOWN) {
 			put_trunk(out, b, t, (struct bringup_place){
 				  found ? far->device : t->to_device,
@@ -168,7 +171,9 @@ static void put_trunks_power(struct buf *out, const struct bringup *b)
 
 	for (int d = 0; d < f->n_devices; d++) {
 		for (int i = 0; i < f->devices[d].n_out; i++) {
-			if (b->devices[d].far[i].reach == REACH_INPUT) {
+			const struct bringup_far *far = &b->devices[d].far[i];
+
+			if (far->reach == REACH_INPUT && !bringup_is_looped(far, d)) {
 				put_found(out, b, d, i);
 			}
 		}

@@ -126,6 +126,31 @@ grep -qE 'ocs2.out1".*loss: 4.(4[7-9]|5[0-3])' "$F" && grep -q 'ocs2.out2".*loss
 	grep -q '^# not of the fibres' "$F"
 tap "with the loss that was measured, and the rest as it was"
 
+# Three permuted, a loop to a port that another fibre has, and a splitter.
+sed -e 's/ocs0.out5 ocs1.in5/ocs0.out5 ocs1.in6/;t' \
+	-e 's/ocs0.out6 ocs1.in6/ocs0.out6 ocs1.in7/;t' \
+	-e 's/ocs0.out7 ocs1.in7/ocs0.out7 ocs1.in5/' \
+	-e '/ocs1.out5 ocs0.in5/d' -e 's/ocs0.out8 ocs1.in8/ocs0.out8 ocs0.in5/' "$T/good" >"$T/light/wiring"
+echo "fibre ocs1.out6 ocs0.in10 3.5" >>"$T/light/wiring"
+expect 2 "a loop, a splitter and three that are permuted" weft bringup --restart "$T/lab.yaml" --format json
+find_one "the loop is named" \
+	'.kind == "looped" and .fibre == "ocs0.out8" and .written == "ocs1.in8" and .found == "ocs0.in5"'
+find_one "and the fibre that is not there for it" '.kind == "missing" and .fibre == "ocs1.out5"'
+find_one "the splitter is named" \
+	'.kind == "split" and .fibre == "ocs1.out6" and .with == "ocs0.in6" and .found == "ocs0.in10"'
+for k in 5:6:6 6:7:7 7:5:5; do
+	IFS=: read -r out in other <<<"$k"
+	find_one "the fibre of out $out" \
+		".kind == \"moved\" and .fibre == \"ocs0.out$out\" and .found == \"ocs1.in$in\" and .with == \"ocs0.out$other\""
+done
+[[ $(jq .differences "$T/out") == 6 ]]
+tap "and nothing else is"
+expect 0 "the found file is a fabric" weft check "$F"
+grep -q 'ocs0.out7".*ocs1.in5"' "$F" && ! grep -q 'ocs0.out8' "$F"
+tap "without the loop"
+dark
+tap "no circuit is left"
+
 control ocs1 "set 6,6" >/dev/null
 expect 75 "a circuit of another user is not touched" weft bringup --restart "$T/lab.yaml"
 has err "and named" 'ocs1 holds in7 -> out7'

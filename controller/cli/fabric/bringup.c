@@ -271,15 +271,22 @@ static int finish(struct cli *c, const struct model_fabric *f,
 	char corrected[PATH_MAX_LEN];
 	struct bringup_finding *v;
 	int n, rc = bringup_findings(b, &v, &n, err);
+	bool is_fabric = true;
 
 	if (rc == 0) {
 		rc = beside(path, ".found.yaml", corrected, err);
 	}
 	if (rc == 0 && n) {
 		rc = write_packed(b, corrected, path, bringup_yaml, err);
+		/* What is found can be no fabric: then it is listed all the same. */
+		is_fabric = rc != WEFT_EINVAL && rc != WEFT_EUNSUPPORTED;
+		if (!is_fabric) {
+			cli_say(c, CLI_NORMAL, "no corrected file: %s", err->msg);
+			rc = 0;
+		}
 	}
 	if (rc == 0) {
-		rc = print_findings(c, b, f, v, n, corrected, err);
+		rc = print_findings(c, b, f, v, n, is_fabric ? corrected : NULL, err);
 	}
 	free(v);
 	if (rc == 0 && n) {
