@@ -133,7 +133,7 @@ static void ask_device(const struct tl1_switch *s, struct tl1_command *c)
 
 static void ask_ports(const struct tl1_switch *s, struct tl1_command *c)
 {
-	((struct calient *)s)->ports.n = 0;
+	(void)s;
 	tl1_command(c, "RTRV-PORT", "0", NULL);
 }
 
@@ -164,6 +164,11 @@ static int read_device(struct tl1_switch *s, char *line, struct err *err)
 		}
 	}
 	return 0;
+}
+
+static void begin_ports(struct tl1_switch *s)
+{
+	((struct calient *)s)->ports.n = 0;
 }
 
 static void read_side(const char *line, bool is_out, struct calient_port *port)
@@ -399,6 +404,7 @@ static void forget_ports(struct tl1_switch *s)
 static const struct tl1_dialect dialect = {
 	.init = parse_options,
 	.fini = forget_ports,
+	.begin_size = begin_ports,
 	.vendor = "CALIENT",
 	.verify = true,
 	.settles = true,

@@ -93,6 +93,8 @@ struct tl1_dialect {
 		    struct err *err);	/* reads its options */
 	/* Frees what the dialect's own struct has; NULL: nothing. */
 	void (*fini)(struct tl1_switch *s);
+	/* Before the size is asked for; NULL: nothing. */
+	void (*begin_size)(struct tl1_switch *s);
 	const char *vendor;		/* begins the identity */
 	bool verify;	/* what is confirmed is read back */
 	bool settles;	/* some time later: it may still fail */

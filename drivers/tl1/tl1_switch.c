@@ -193,6 +193,9 @@ static void next_read(struct tl1_switch *s)
 		xc_map_clear(&s->map);
 		s->circuits.n = 0;
 	}
+	if (reads[s->at_read].when == TL1_SIZE && s->dialect->begin_size) {
+		s->dialect->begin_size(s);
+	}
 	reads[s->at_read].ask(s, &c);
 	tl1_ask(s, &c, on_read);
 }
