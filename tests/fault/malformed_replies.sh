@@ -7,7 +7,7 @@
 source "$(dirname "$0")/../lib.sh"
 asan_daemon
 DRIVERS=(polatis-scpi polatis-tl1 glimmerglass-tl1 calient-tl1 sonic-ocs
-	rome-cli telescent-cli mrr-reg)
+	rome-cli telescent-cli polatis-restconf mrr-reg)
 size() {
 	[[ $1 == mrr-reg ]] && echo 8x4 || echo 8x8
 }
