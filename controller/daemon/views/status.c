@@ -28,7 +28,7 @@ struct device_view {
 	 * marks dead; ports that the last reading found out of use. */
 	struct msg_parts dead, lost, marked, unusable, failed;
 	Weft__V1__Timing switching;	/* learned, if anything was */
-	struct external_view external;	/* changes by others that are open */
+	Weft__V1__ExternalChange **external;	/* of device_views.external */
 };
 
 struct device_views {
@@ -38,6 +38,7 @@ struct device_views {
 	Weft__V1__DeviceState **list;	/* [n], for a response */
 	struct store_journal *open;	/* changes that have not ended */
 	int n_open;
+	struct external_view external;	/* changes by others that are open */
 };
 
 static void views_fini(struct device_views *s)
@@ -53,11 +54,12 @@ static void views_fini(struct device_views *s)
 		msg_parts_fini(&s->v[i].marked);
 		msg_parts_fini(&s->v[i].unusable);
 		msg_parts_fini(&s->v[i].failed);
-		external_view_fini(&s->v[i].external);
+		free(s->v[i].external);
 	}
 	free(s->v);
 	free(s->list);
 	store_journals_free(s->open, s->n_open);
+	external_view_fini(&s->external);
 	problems_fini(&s->problems);
 }
 
@@ -304,14 +306,34 @@ static int fill_failed(struct device_view *v, const struct model_device *md,
 	return 0;
 }
 
+/* Those of all open changes by others that are the device's. They are asked for once
+ * for all devices, as a fabric may have many, and are few. */
+static int pick_external(const struct device_views *s, struct device_view *v, struct err *err)
+{
+	const struct external_view *all = &s->external;
+
+	if (all->n == 0) {
+		return 0;
+	}
+	v->external = calloc(all->n, sizeof(Weft__V1__ExternalChange *));
+	if (!v->external) {
+		return err_nomem(err);
+	}
+	for (size_t i = 0; i < all->n; i++) {
+		if (strcmp(all->list[i]->device, v->m.name) == 0) {
+			v->external[v->m.n_external_changes++] = all->list[i];
+		}
+	}
+	v->m.external_changes = v->external;
+	return 0;
+}
+
 /* One device: configuration, last reading, intent, and how they differ. v is
  * ended by views_fini also after an error. */
 static int fill_device(const struct views *d, const struct device_views *s, struct device_view *v,
 		       const struct model_fabric *f, int device, const struct apply_device *a,
 		       struct err *err)
 {
-	const struct store_external_query open = { .device = a->name,
-						  .open = true };
 	const struct model_device *md = &f->devices[device];
 	Weft__V1__DeviceState *m = &v->m;
 	int r = store_intent(d->env->store, a->name, &v->intent, err);
@@ -344,19 +366,18 @@ static int fill_device(const struct views *d, const struct device_views *s, stru
 				 err)) ||
 	    (r = fill_unusable(v, md, a, err)) ||
 	    (r = fill_failed(v, md, &s->problems.devices[device], err)) ||
-	    (r = external_view_init(&v->external, d->env, &open, err)) ||
+	    (r = pick_external(s, v, err)) ||
 	    (md->kind == MODEL_RING &&
 	     (r = fill_program(v, a, md->n_members, err)))) {
 		return r;
 	}
-	m->n_external_changes = v->external.n;
-	m->external_changes = v->external.list;
 	return fill_circuits(s, v, f, device, a, err);
 }
 
 /* All devices of the present fabric, in its order; views_fini also after an error. */
 static int views_init(struct device_views *s, const struct views *d, struct err *err)
 {
+	const struct store_external_query open = { .open = true };
 	const struct model_fabric *f = apply_fabric(d->env->apply);
 	const struct apply_device *a;
 	int n, r;
@@ -368,7 +389,8 @@ static int views_init(struct device_views *s, const struct views *d, struct err 
 	if (!s->v || !s->list) {
 		return err_nomem(err);
 	}
-	if ((r = problems_init(&s->problems, d, err)) == 0) {
+	if ((r = problems_init(&s->problems, d, err)) == 0 &&
+	    (r = external_view_init(&s->external, d->env, &open, err)) == 0) {
 		r = store_open_changes(d->env->store, &s->open, &s->n_open, err);
 	}
 	for (int i = 0; i < n && r == 0; i++) {
