@@ -196,7 +196,9 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 # Texts for people are cut on purpose where they do not fit.
 WARN += $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
 CPPFLAGS += -I. -I$(GEN)/proto -isystem $(SYSROOT)/usr/include/libnl3 -D_GNU_SOURCE -MMD -MP
-CFLAGS_release := -O2 -g -fstack-protector-strong
+# No path of the machine that builds is in what it builds: the same bytes come out everywhere.
+CFLAGS_release := -O2 -g -fstack-protector-strong -ffile-prefix-map=$(CURDIR)=. \
+	-ffile-prefix-map=$(BUILD)=build
 CFLAGS_asan := -O1 -g1 -fsanitize=address,undefined -fno-omit-frame-pointer \
 	-fno-sanitize-recover=all
 CFLAGS_tsan := -O1 -g1 -fsanitize=thread
@@ -271,7 +273,7 @@ OBJ_$(1) := $(if $(filter proto,$(1)),\
 	$(call objects,$(call sources,$(1)))) \
 	$(if $(filter webui,$(1)),$(B)/obj/gen/webui/web.o)
 $(B)/lib$(1).a: $$(OBJ_$(1))
-	@rm -f $$@ && ar rcs $$@ $$^
+	@rm -f $$@ && ar rcsD $$@ $$^
 endef
 $(foreach r,$(ROOMS),$(eval $(call room_rules,$(r))))
 
@@ -509,7 +511,7 @@ MAN7 := $(wildcard docs/man/*.7)
 MAN8 := $(wildcard docs/man/*.8)
 
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/lib \
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin \
 		$(DESTDIR)$(PREFIX)/share/man/man1 \
 		$(DESTDIR)$(PREFIX)/share/man/man5 \
 		$(DESTDIR)$(PREFIX)/share/man/man7 \
@@ -533,14 +535,15 @@ install: all
 		$(DESTDIR)$(SYSCONFDIR)/default/weftd
 	install -m 755 $(B)/weft $(B)/weft-emulator $(B)/weft-mpi-run $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(B)/weftd $(DESTDIR)$(PREFIX)/sbin
-	install -m 644 $(PRELOAD) $(DESTDIR)$(PREFIX)/lib
+	install -D -m 644 $(PRELOAD) $(DESTDIR)$(PREFIX)/lib/weft/libweft_mpi.so
 	install -m 644 $(MAN1) $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 $(MAN5) $(DESTDIR)$(PREFIX)/share/man/man5
 	install -m 644 $(MAN7) $(DESTDIR)$(PREFIX)/share/man/man7
 	install -m 644 $(MAN8) $(DESTDIR)$(PREFIX)/share/man/man8
 
-# Debian packages from the release build, build/weft_*.deb and weft-mpi_*.deb. debhelper wants
-# its files in debian/: it gets a folder that shows the tree beside them.
+# Debian packages from the release build, build/weft_*.deb, weft-lab_*.deb and weft-mpi_*.deb: the
+# same bytes whenever and wherever they are built, as of the changelog's last entry. debhelper
+# wants its files in debian/: it gets a folder that shows the tree beside them.
 DEB := $(BUILD)/deb/weft
 
 deb:
@@ -552,8 +555,8 @@ deb:
 		dpkg-buildpackage -b -us -uc \
 		>$(abspath $(BUILD))/deb/log 2>&1 || \
 		{ tail -n 30 $(abspath $(BUILD))/deb/log >&2; exit 1; }
-	@mv $(BUILD)/deb/weft_*.deb $(BUILD)/deb/weft-mpi_*.deb $(BUILD)
-	@ls $(BUILD)/weft-mpi_*.deb && ls $(BUILD)/weft_*.deb
+	@mv $(BUILD)/deb/weft*_*.deb $(BUILD)
+	@ls $(BUILD)/weft-mpi_*.deb && ls $(BUILD)/weft-lab_*.deb && ls $(BUILD)/weft_*.deb
 
 clean:
 	rm -rf $(BUILD)

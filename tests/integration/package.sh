@@ -19,7 +19,8 @@ export DPKG_DEB_COMPRESSOR_TYPE=gzip DPKG_DEB_COMPRESSOR_LEVEL=1
 expect 0 "make deb" make -s -C "$TOP" deb BUILD="$BUILD"
 DEB=$(tail -n 1 "$T/out")
 MPI_DEB=$(head -n 1 "$T/out")
-[[ -f $DEB && -f $MPI_DEB && $DEB == */weft_* && $MPI_DEB == */weft-mpi_* ]]
+LAB_DEB=$(sed -n 2p "$T/out")
+[[ -f $DEB && -f $MPI_DEB && $DEB == */weft_* && $MPI_DEB == */weft-mpi_* && $LAB_DEB == */weft-lab_* ]]
 tap "it names the packages"
 
 version=$(weftd --version | awk '{ print $2 }')
@@ -35,23 +36,30 @@ done
 tap "what it is built with is named" $missing
 dpkg-deb -c "$DEB" | awk '{ print $6 }' >"$T/files"
 missing=0
-for f in ./usr/bin/weft ./usr/bin/weft-emulator ./usr/sbin/weftd \
+for f in ./usr/bin/weft ./usr/sbin/weftd \
 	./lib/systemd/system/weftd.service ./lib/systemd/system/weftd.socket ./usr/lib/sysusers.d/weft.conf \
 	./usr/share/man/man1/weft.1.gz ./usr/share/man/man8/weftd.8.gz \
 	./usr/share/bash-completion/completions/weft ./etc/default/weftd; do
 	grep -qxF "$f" "$T/files" || { echo "# missing: $f" && missing=1; }
 done
 tap "it has programs, unit, user, man pages, completion" $missing
-! grep -E '/(usr/local|tests|build)/|mpi' "$T/files"
+! grep -E '/(usr/local|tests|build)/|mpi|emulator' "$T/files"
 tap "and nothing else"
 ! dpkg-deb -f "$DEB" Depends | grep -i mpi
 tap "it needs no MPI"
+[[ $(dpkg-deb -c "$LAB_DEB") == *" ./usr/bin/weft-emulator"* ]]
+tap "emulators are in a package of their own"
+cp "$DEB" "$LAB_DEB" "$MPI_DEB" "$T"
+expect 0 "they are packed once more" make -s -C "$TOP" deb BUILD="$BUILD"
+cmp "$T/${DEB##*/}" "$DEB" && cmp "$T/${LAB_DEB##*/}" "$LAB_DEB" &&
+	cmp "$T/${MPI_DEB##*/}" "$MPI_DEB"
+tap "to the same bytes"
 dpkg-deb -c "$MPI_DEB" | awk '{ print $6 }' | grep -v '/$' | sort >"$T/mpi-files"
-for f in ./usr/bin/weft-mpi-run ./usr/lib/libweft_mpi.so ./usr/share/man/man7/weft_mpi.7.gz; do
+for f in ./usr/bin/weft-mpi-run ./usr/lib/weft/libweft_mpi.so ./usr/share/man/man7/weft_mpi.7.gz; do
 	grep -xF "$f" "$T/mpi-files"
 done >"$T/expected"
 [[ $(wc -l <"$T/expected") == 3 ]] && ! grep -vxFf "$T/expected" "$T/mpi-files" |
-	grep -vE '^./usr/share/(doc|lintian|man)/'
+	grep -vE '^./usr/share/(doc|man)/'
 tap "what runs on MPI is in a package of its own"
 dpkg-deb -f "$MPI_DEB" Depends | grep -q 'openmpi-bin.*libopenmpi'
 tap "which needs Open MPI"

@@ -120,7 +120,8 @@ static void become(struct emulators *f, struct emulator *e, int out)
 	dup2(out, STDOUT_FILENO);
 	make_args(f, e, words, argv);
 	execvp(argv[0], argv);
-	fprintf(stderr, "weft: %s: %s\n", argv[0], strerror(errno));
+	fprintf(stderr, "weft: %s: %s%s\n", argv[0], strerror(errno),
+		errno == ENOENT ? ": install weft-lab" : "");
 	_exit(127);
 }
 
