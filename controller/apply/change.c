@@ -101,6 +101,33 @@ void change_fail(struct change *c, int rc, const struct err *err)
 	change_event(c, NULL, true, "%s", err->msg);
 }
 
+void change_note_external(struct change *c, const struct device *d,
+			  const struct store_external_change *f)
+{
+	char what[64];
+
+	store_external_text(f, what, sizeof(what));
+	if (c->n_external++ == 0) {
+		snprintf(c->external, sizeof(c->external), "%s %s (%s)", d->name, what, f->who);
+		change_event(c, d, true, "changed by others while this change ran: %s (%s)", what,
+			     f->who);
+	}
+}
+
+/* The first failure stays; what others did may be its cause. */
+static void name_external(struct change *c)
+{
+	char more[32] = "";
+
+	if (c->n_external > 1) {
+		snprintf(more, sizeof(more), " and %d more", c->n_external - 1);
+	}
+	if (c->rc && c->n_external) {
+		err_wrap(&c->err, "changed by others while this change ran: %s%s", c->external,
+			 more);
+	}
+}
+
 /* ---- which devices a phase goes to --------------------------------------- */
 
 static bool wants_all(const struct apply_run *r)
@@ -383,6 +410,7 @@ void change_end(struct change *c)
 	struct apply_result res;
 	struct err err = { 0 };
 
+	name_external(c);
 	end_journal(c);
 	c->phase = PHASE_END;
 	settle_set(c);

@@ -173,12 +173,38 @@ static int note(struct external_scan *l, enum store_external_kind kind, struct o
 	}
 	snprintf(f.device, sizeof(f.device), "%s", l->d->name);
 	name_origin(l, &f);
+	if (l->d->a->change) {
+		change_note_external(l->d->a->change, l->d, &f);
+	}
 	return vec_push(l->out, f);
 }
 
 static bool is_out_of_effect(const struct drv_xc *x)
 {
 	return x->state == DRV_BLOCKED || x->state == DRV_FAILED;
+}
+
+/* What the running change has made and read back, and is gone between its two readings,
+ * when it sends nothing. It is no intent yet, so that it is not put on record. */
+static void note_own(struct external_scan *l)
+{
+	struct change *c = l->d->a->change;
+	struct work_cursor at = { 0 };
+	const struct store_work *w;
+
+	while (c && c->phase == PHASE_READ_AGAIN && (w = device_next_work(l->d, &at))) {
+		for (int i = 0; i < w->n_steps; i++) {
+			const struct store_step *st = &w->steps[i];
+			struct store_external_change f = { .kind = STORE_EXTERNAL_GONE,
+							   .xc = st->xc };
+
+			if (st->op == STORE_ADD && st->state == STORE_DONE &&
+			    snap_find(l->before, st->xc) && !snap_find(&l->d->now.snap, st->xc)) {
+				name_origin(l, &f);
+				change_note_external(c, l->d, &f);
+			}
+		}
+	}
 }
 
 static int note_circuits(struct external_scan *l)
@@ -360,6 +386,7 @@ void external_compare(struct device *d, const struct drv_snapshot *before, int64
 	save(d);
 	r = begin(&l, &err);
 	if (r == 0 && before) {
+		note_own(&l);
 		r = note_circuits(&l) || note_program(&l) || (!d->from_store && note_ports(&l))
 			    ? err_nomem(&err) : 0;
 	}

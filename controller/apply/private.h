@@ -331,6 +331,8 @@ struct change {
 	int undo_at;			/* run; they go backwards */
 	int undo_stage;			/* that was drained last; -1: none */
 	void (*undo_drained)(struct change *c);	/* what follows on that */
+	int n_external;			/* changes by others while it ran, and */
+	char external[ERR_MSG_MAX / 2];	/* the first of them */
 	int n_unrecovered;			/* circuits that undo could not move */
 	struct buf unrecovered;		/* their names */
 	struct apply_result res;
@@ -341,6 +343,10 @@ struct change {
 /* The change fails with this, if it has not failed yet; what is under way is
  * still waited for. */
 void change_fail(struct change *c, int rc, const struct err *err);
+/* Others changed light of the device while the change ran: the first such is an event, and
+ * if the change fails, its error names that one and counts the rest. */
+void change_note_external(struct change *c, const struct device *d,
+			  const struct store_external_change *f);
 /* Reports to on_event, and to the audit trail once the change has an id. */
 void change_event(struct change *c, const struct device *d, bool is_problem,
 		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
