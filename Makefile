@@ -24,7 +24,7 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 	libnl-route-3-dev libnl-genl-3-dev \
 	liblpsolve55-dev libcolamd2 libsuitesparse-dev libyaml-dev \
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libuv1-dev \
-	libnghttp2-dev libmicrohttpd-dev libssl-dev libsystemd-dev libsqlite3-dev libnauty2-dev libgmp-dev \
+	libnghttp2-dev libmicrohttpd-dev libssh2-1-dev libssl-dev libsystemd-dev libsqlite3-dev libnauty2-dev libgmp-dev \
 	libjansson-dev libcurl4-openssl-dev libopenmpi-dev openmpi-bin gfortran libcmocka-dev mandoc sqlite3 jq procps \
 	netcat-openbsd openssl curl iproute2 python3-grpcio python3-protobuf python3-yaml prometheus
 # With CROSS: what runs here comes from this machine's packages, what is linked from the other's.
@@ -34,6 +34,8 @@ CROSS_LIBRARIES := $(filter-out libclang%,$(filter lib%,$(PACKAGES)))
 DEB_PACKAGES := build-essential debhelper dpkg-dev
 # For tests/integration/slurm.sh.
 SLURM := slurmctld slurmd slurm-client munge
+# For those of SSH.
+SSH := openssh-server openssh-client
 # For tests/integration/webui.sh, which is skipped without them.
 BROWSER := chromium chromium-driver
 
@@ -206,7 +208,7 @@ CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined
 # -fPIC: the archives of rooms go into libweft_mpi.so as well.
 PIC := -fPIC -fvisibility=hidden
 ALL_CFLAGS = -std=c11 $(PIC) $(WARN) $(CFLAGS_$(MODE)) $(CFLAGS)
-LIBS := -l:liblpsolve55_pic.a -lcolamd -lprotobuf-c -lnghttp2 -lmicrohttpd -lssl -lcrypto -lsystemd \
+LIBS := -l:liblpsolve55_pic.a -lcolamd -lprotobuf-c -lnghttp2 -lmicrohttpd -lssh2 -lssl -lcrypto -lsystemd \
 	-lnl-route-3 -lnl-genl-3 -lnl-3 -luv -lsqlite3 -lyaml -ljansson -lcurl -lnauty -lgmp -lpthread -ldl -lm
 # Programs with sanitizers are started by the thousand: at a fixed address they start faster.
 LDFLAGS_all = $(if $(filter asan,$(MODE)),-no-pie,-pie) -Wl,-z,relro,-z,now -Wl,--as-needed \
@@ -420,7 +422,7 @@ simgrid:
 	@tests/deps $(SIMGRID) || echo "no SimGrid: its test is skipped" >&2
 
 check: deps browser simgrid
-	@tests/deps $(DEB_PACKAGES) $(SLURM)
+	@tests/deps $(DEB_PACKAGES) $(SLURM) $(SSH)
 	@$(MAKE) check-builds
 	@$(RUN_TESTS)
 
@@ -501,7 +503,7 @@ fuzz:
 fuzz-build: $(FUZZ_BIN)
 
 soak: deps browser simgrid
-	@tests/deps $(DEB_PACKAGES) $(SLURM)
+	@tests/deps $(DEB_PACKAGES) $(SLURM) $(SSH)
 	@$(MAKE) check-builds
 	@$(RUN_TESTS) --soak
 

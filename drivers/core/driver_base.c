@@ -45,6 +45,14 @@ static void on_lost(int rc, const struct err *err, bool sent, void *arg)
 static int open_session(struct driver_base *h, uv_loop_t *loop, const struct drv_config *cfg,
 			struct tcp_conf *conf, struct err *err)
 {
+	struct ssh_conf ssh = { 0 };
+	bool use_ssh;
+	int rc = base_option_ssh(h->drv.cls, cfg, &ssh, &use_ssh, err);
+
+	if (rc) {
+		return rc;
+	}
+	conf->ssh = use_ssh ? &ssh : NULL;
 	conf->device = h->drv.name;
 	conf->address = h->address;
 	conf->arg = h;

@@ -108,6 +108,16 @@ int base_check(const struct drv_class *cls, const struct drv_config *cfg, struct
 	.open = base_open, .close = base_close, .snapshot = base_snapshot, \
 	.submit = base_submit
 
+/* For the option tables of classes whose devices may be reached by SSH: with these
+ * base_open() makes the session one over SSH when `ssh` is yes. */
+#define BASE_SSH_OPTIONS \
+	{ "ssh", "reach the command line by SSH: yes or no", "no" }, \
+	{ "user", "with ssh: whom to log in as", "" }, \
+	{ "key", "with ssh: file of the private key", "" }, \
+	{ "password_file", "with ssh: file of the password", "" }, \
+	{ "known_hosts", "with ssh: file of the devices' public keys", \
+	  "/etc/ssh/ssh_known_hosts" }
+
 /* A class's open(): makes a zeroed struct of cls->size bytes, checks cfg, runs
  * ops.init, makes the session. After a failure nothing is left; else only
  * drv_close() ends it. WEFT_EINVAL, WEFT_ENOMEM, and what ops.init says. */
@@ -212,6 +222,10 @@ int base_option_ints(const struct drv_class *cls, const struct drv_config *cfg,
  * whether it is the first. WEFT_EINVAL. */
 int base_option_choice(const struct drv_class *cls, const struct drv_config *cfg, const char *key,
 		       const char *first, const char *second, bool *is_first, struct err *err);
+/* Reads what BASE_SSH_OPTIONS lists; *use is false, too, for a class without
+ * them. The files are not looked at. WEFT_EINVAL. */
+int base_option_ssh(const struct drv_class *cls, const struct drv_config *cfg,
+		    struct ssh_conf *ssh, bool *use, struct err *err);
 /* WEFT_EUNSUPPORTED when cfg is about an any-to-any device; `why` may be
  * empty. */
 int base_two_sides(const struct drv_class *cls, const struct drv_config *cfg,

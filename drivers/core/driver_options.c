@@ -118,6 +118,64 @@ int base_option_choice(const struct drv_class *cls, const struct drv_config *cfg
 	return 0;
 }
 
+/* A path must mean the same wherever weftd was started. */
+static int take_path(const struct drv_class *cls, const struct drv_config *cfg,
+		     const char *key, char *path, struct err *err)
+{
+	const char *text = base_option(cls, cfg, key);
+
+	if ((text[0] && text[0] != '/') || strlen(text) >= SSH_PATH_MAX) {
+		return err_set(err, WEFT_EINVAL, "option %s=%s: expected an absolute path of "
+			       "at most %d characters", key, text, SSH_PATH_MAX - 1);
+	}
+	memcpy(path, text, strlen(text) + 1);
+	return 0;
+}
+
+static int only_with_ssh(const struct drv_config *cfg, struct err *err)
+{
+	static const char *const keys[] = { "user", "key", "password_file", "known_hosts" };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (find_option(cfg, keys[i])) {
+			return err_set(err, WEFT_EINVAL, "option '%s' needs ssh=yes", keys[i]);
+		}
+	}
+	return 0;
+}
+
+int base_option_ssh(const struct drv_class *cls, const struct drv_config *cfg,
+		    struct ssh_conf *ssh, bool *use, struct err *err)
+{
+	const char *user;
+	int rc;
+
+	*use = false;
+	if (!find_spec(cls, "ssh")) {
+		return 0;
+	}
+	rc = base_option_choice(cls, cfg, "ssh", "yes", "no", use, err);
+	if (rc || !*use) {
+		return rc ? rc : only_with_ssh(cfg, err);
+	}
+	user = base_option(cls, cfg, "user");
+	if (!user[0] || strlen(user) >= SSH_USER_MAX) {
+		return err_set(err, WEFT_EINVAL, "option user='%s': ssh=yes needs whom to log in "
+			       "as, 1 to %d characters", user, SSH_USER_MAX - 1);
+	}
+	memcpy(ssh->user, user, strlen(user) + 1);
+	if ((rc = take_path(cls, cfg, "key", ssh->key, err)) ||
+	    (rc = take_path(cls, cfg, "password_file", ssh->password_file, err)) ||
+	    (rc = take_path(cls, cfg, "known_hosts", ssh->known_hosts, err))) {
+		return rc;
+	}
+	if (!ssh->key[0] && !ssh->password_file[0]) {
+		return err_set(err, WEFT_EINVAL, "ssh=yes needs one of the options key and "
+			       "password_file");
+	}
+	return 0;
+}
+
 int base_two_sides(const struct drv_class *cls, const struct drv_config *cfg,
 		   const char *why, struct err *err)
 {

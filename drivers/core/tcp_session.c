@@ -17,6 +17,10 @@
  * request in a session that was idle may therefore be lost with it; if it is
  * one that changes nothing it keeps its bytes until it is answered, and is sent
  * once more in a new session. One that changes something never is.
+ *
+ * SSH is a filter between the connection and the frames: a connection counts as
+ * made when its shell is open, what comes goes through take_bytes(), what goes out
+ * through put_out(), and nothing else differs.
  */
 #include "drivers/core/tcp_session.h"
 
@@ -33,6 +37,9 @@
 #define REFUSALS_MAX 256
 #define BACK_OFF_MIN_MS 50
 #define BACK_OFF_MAX_MS 2000
+#define DENIED_MS 30000
+/* A shell that is not used is kept open through what forgets idle connections. */
+#define KEEP_ALIVE_S 30
 #define READ_BYTES (64 << 10)
 /* A session unused for so long may be dead without a sign of it. */
 #define DOUBT_NS (500 * INT64_C(1000000))
@@ -57,7 +64,8 @@ struct connection {
 	uv_tcp_t tcp;
 	uv_connect_t connect;
 	uv_getaddrinfo_t lookup;
-	bool looking_up, connected;
+	struct ssh *ssh;		/* or NULL */
+	bool looking_up, connected;	/* the latter: and the shell is open */
 	char bytes[READ_BYTES];
 };
 
@@ -69,6 +77,7 @@ struct write {
 
 struct tcp_session {
 	struct tcp_conf conf;
+	struct ssh_conf ssh;	/* conf.ssh, unless that is NULL */
 	char device[HOST_MAX], host[HOST_MAX], port[8];	/* conf.address, split */
 	int port_number;
 	uv_loop_t *loop;
@@ -87,6 +96,7 @@ struct tcp_session {
 	int64_t used_ns;	/* the session was used last; 0: never */
 	int64_t not_before_ns;	/* earliest next attempt to connect */
 	int64_t back_off_ms;	/* doubled by each failure, 0 after a reply */
+	struct err denied;	/* by SSH; code 0: it was not */
 	int64_t connect_by_ns;	/* all addresses are tried until then */
 	char refusals[REFUSALS_MAX];	/* of the addresses before this one */
 	int closing;
@@ -163,6 +173,8 @@ static void drop_connection(struct tcp_session *s)
 	if (!c) {
 		return;
 	}
+	ssh_free(c->ssh);
+	c->ssh = NULL;
 	c->session = NULL;
 	if (c->looking_up) {
 		uv_cancel((uv_req_t *)&c->lookup);
@@ -240,9 +252,25 @@ static void note_refusal(struct tcp_session *s, const char *text)
 
 static bool try_next_address(struct tcp_session *s, const char *text);
 
-/* Fails what was asked only when no address of the device is left to try. */
+/* It would be the same at the next attempt, until people do something. */
+static void fail_denied(struct tcp_session *s, const char *text)
+{
+	struct err err = { 0 };
+
+	err_set(&err, WEFT_EDENIED, "%s (%s): %s", s->device, s->conf.address, text);
+	s->denied = err;
+	s->not_before_ns = clk_now_ns() + DENIED_MS * INT64_C(1000000);
+	fail(s, WEFT_EDENIED, &err);
+}
+
+/* Fails what was asked only when no address of the device is left to try, or
+ * the device at this one was not to be trusted or did not let us in. */
 static void fail_connect(struct tcp_session *s, int rc, const char *text)
 {
+	if (rc == WEFT_EDENIED) {
+		fail_denied(s, text);
+		return;
+	}
 	if (try_next_address(s, text)) {
 		return;
 	}
@@ -261,10 +289,14 @@ static void fail_connect(struct tcp_session *s, int rc, const char *text)
 static void on_deadline(uv_timer_t *t)
 {
 	struct tcp_session *s = t->data;
-	char text[64];
+	char text[96];
 
 	if (s->connection && !s->connection->connected) {
-		fail_connect(s, WEFT_EUNAVAIL, "connecting took too long");
+		const struct ssh *ssh = s->connection->ssh;
+
+		snprintf(text, sizeof(text), "%s took too long",
+			 ssh ? ssh_stage(ssh) : "connecting");
+		fail_connect(s, WEFT_EUNAVAIL, text);
 		return;
 	}
 	snprintf(text, sizeof(text), "no reply within %lld ms", (long long)s->conf.timeout_ms);
@@ -398,38 +430,133 @@ static void on_written(uv_write_t *req, int status)
 	}
 }
 
-/* Begins to write; bytes are taken when that went well. A libuv error, or
- * UV_ENOMEM when bytes is NULL. */
-static int write_bytes(struct tcp_session *s, uint8_t *bytes, size_t len)
+/* Bytes as they go over the network; they are the write's if it succeeds. */
+static int write_bytes(struct connection *c, uint8_t *bytes, size_t len)
 {
-	struct write *w = bytes ? malloc(sizeof(*w)) : NULL;
-	uv_buf_t b = uv_buf_init((char *)bytes, (unsigned)len);
+	struct write *w = malloc(sizeof(*w));
+	uv_buf_t out = uv_buf_init((char *)bytes, (unsigned)len);
 	int rc;
 
 	if (!w) {
 		return UV_ENOMEM;
 	}
 	w->req.data = w;
-	w->connection = s->connection;
+	w->connection = c;
 	w->bytes = bytes;
-	rc = uv_write(&w->req, (uv_stream_t *)&s->connection->tcp, &b, 1, on_written);
+	rc = uv_write(&w->req, (uv_stream_t *)&c->tcp, &out, 1, on_written);
 	if (rc < 0) {
 		free(w);
 	}
 	return rc;
 }
 
+static int write_copy(const void *bytes, size_t len, void *arg)
+{
+	uint8_t *copy = malloc(len);
+	int rc = copy ? write_bytes(arg, memcpy(copy, bytes, len), len) : UV_ENOMEM;
+
+	if (rc < 0) {
+		free(copy);
+	}
+	return rc;
+}
+
+static void broken(struct tcp_session *s, int rc, const char *text)
+{
+	if (s->connection->connected) {
+		fail_text(s, rc, text);
+	} else {
+		fail_connect(s, rc, text);
+	}
+}
+
+/* From here on there are frames. */
+static void established(struct connection *c)
+{
+	struct tcp_session *s = c->session;
+
+	c->connected = true;
+	s->denied.code = 0;
+	s->used_ns = clk_now_ns();
+	s->n_sessions++;
+	arm_deadline(s);
+}
+
+/* The shell is open: the session is established when it takes commands. */
+static void greet(struct connection *c)
+{
+	struct tcp_session *s = c->session;
+	int64_t n = s->conf.greeting ?
+		    s->conf.greeting((const uint8_t *)s->in.data, s->in.len, s->looked,
+				     s->conf.arg) : 1;
+
+	s->looked = n ? 0 : s->in.len;
+	if (n > 0) {
+		established(c);
+	} else if (n < 0 || s->in.len >= s->conf.max_frame) {
+		fail_connect(s, WEFT_EDEVICE, "no prompt comes of the shell");
+	}
+}
+
 /* What came, as text, to the input; a telnet server gets its answer. A device
  * that does not get it goes on without. */
-static void take_bytes(struct tcp_session *s, const void *bytes, size_t len)
+static int take_text(struct connection *c, const void *bytes, size_t len, struct err *err)
 {
+	struct tcp_session *s = c->session;
 	struct buf answer = { 0 };
 
 	terminal_text(&s->terminal, bytes, len, &s->in, &answer);
-	if (answer.len && write_bytes(s, (uint8_t *)answer.data, answer.len) == 0) {
-		return;
+	if (c->ssh || !answer.len || write_bytes(c, (uint8_t *)answer.data, answer.len) < 0) {
+		buf_fini(&answer);
 	}
-	buf_fini(&answer);
+	return s->in.failed ? err_nomem(err) : 0;
+}
+
+/* The same through SSH. */
+static int take_shell(struct connection *c, const void *bytes, size_t len, struct err *err)
+{
+	struct buf text = { 0 };
+	struct err no_memory = { 0 };
+	int rc = ssh_take(c->ssh, bytes, len, &text, err);
+
+	if (take_text(c, text.data, text.len, &no_memory)) {
+		rc = err_nomem(err);
+	}
+	buf_fini(&text);
+	return rc;
+}
+
+/* Bytes of the device to s->in. False: the connection is over. */
+static bool take_bytes(struct connection *c, const char *bytes, size_t n)
+{
+	struct tcp_session *s = c->session;
+	struct err err = { 0 };
+	int rc = c->ssh ? take_shell(c, bytes, n, &err) : take_text(c, bytes, n, &err);
+
+	if (rc && c->connected) {
+		take_frames(s);	/* what came before */
+	}
+	if (rc && s->connection == c) {
+		broken(s, rc, err.msg);
+	}
+	if (rc) {
+		return false;
+	}
+	if (!c->connected && ssh_is_open(c->ssh)) {
+		greet(c);
+	}
+	return s->connection == c && c->connected;
+}
+
+static void ended(struct tcp_session *s, ssize_t n)
+{
+	const struct connection *c = s->connection;
+	const char *why = n == UV_EOF ? "the device ended the session" : uv_strerror((int)n);
+	char text[128];
+
+	snprintf(text, sizeof(text), "%s%s%s", why, c->connected ? "" : " while ",
+		 c->connected ? "" : ssh_stage(c->ssh));
+	broken(s, WEFT_EUNAVAIL, text);
 }
 
 static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *bytes)
@@ -441,22 +568,32 @@ static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *bytes)
 		return;
 	}
 	if (n < 0) {
-		fail_text(s, WEFT_EUNAVAIL, n == UV_EOF ?
-			  "the device ended the session" :
-			  uv_strerror((int)n));
+		ended(s, n);
 		return;
 	}
 	s->in_doubt = false;
-	take_bytes(s, bytes->base, (size_t)n);
-	if (s->in.failed) {
-		fail_text(s, WEFT_ENOMEM, "out of memory");
-		return;
+	if (take_bytes(c, bytes->base, (size_t)n)) {
+		take_frames(s);
+		send_more(s);
 	}
-	take_frames(s);
-	send_more(s);
 }
 
 /* ---- connecting ---------------------------------------------------------- */
+
+static void begin_ssh(struct connection *c)
+{
+	struct tcp_session *s = c->session;
+	struct err err = { 0 };
+	uv_os_fd_t fd = -1;
+	int rc;
+
+	uv_tcp_keepalive(&c->tcp, 1, KEEP_ALIVE_S);
+	uv_fileno((uv_handle_t *)&c->tcp, &fd);
+	rc = ssh_new(&s->ssh, s->host, s->port_number, fd, write_copy, c, &c->ssh, &err);
+	if (rc) {
+		fail_connect(s, rc, err.msg);
+	}
+}
 
 static void on_connect(uv_connect_t *req, int status)
 {
@@ -470,13 +607,14 @@ static void on_connect(uv_connect_t *req, int status)
 		fail_connect(s, WEFT_EUNAVAIL, uv_strerror(status));
 		return;
 	}
-	c->connected = true;
 	terminal_begin(&s->terminal, s->conf.terminal);
-	s->used_ns = clk_now_ns();
-	s->n_sessions++;
 	uv_tcp_nodelay(&c->tcp, 1);
 	uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read);
-	arm_deadline(s);
+	if (s->conf.ssh) {
+		begin_ssh(c);
+		return;
+	}
+	established(c);
 	send_more(s);
 }
 
@@ -583,41 +721,48 @@ static void open_connection(struct tcp_session *s)
 
 /* ---- requests ----------------------------------------------------------- */
 
-/* The bytes for a write, which is their owner from then on. */
-static uint8_t *bytes_to_send(struct request *q)
-{
-	uint8_t *bytes = q->again ? malloc(q->len) : q->bytes;
-
-	if (q->again && bytes) {
-		memcpy(bytes, q->bytes, q->len);
-	}
-	return bytes;
-}
-
 static void note_doubt(struct tcp_session *s)
 {
 	s->in_doubt = s->n_out == 0 && s->used_ns && clk_now_ns() - s->used_ns > DOUBT_NS;
 }
 
+/* Without SSH a request's bytes go over the network as they are: they become the
+ * write's, unless they may be asked again. */
+static int put_out(struct tcp_session *s, struct request *q, struct err *err)
+{
+	struct connection *c = s->connection;
+	int rc;
+
+	if (c->ssh) {
+		return ssh_write(c->ssh, q->bytes, q->len, err);
+	}
+	rc = q->again ? write_copy(q->bytes, q->len, c) : write_bytes(c, q->bytes, q->len);
+	if (rc == UV_ENOMEM) {
+		return err_nomem(err);
+	}
+	if (rc < 0) {
+		return err_set(err, WEFT_EUNAVAIL, "%s", uv_strerror(rc));
+	}
+	q->bytes = q->again ? q->bytes : NULL;
+	return 0;
+}
+
 static void send_request(struct tcp_session *s, struct request *q)
 {
-	uint8_t *bytes = bytes_to_send(q);
+	struct err err = { 0 };
 	int rc;
 
 	if (s->conf.trace) {
 		s->conf.trace(q->bytes, q->len, false, s->conf.arg);
 	}
 	note_doubt(s);
-	rc = write_bytes(s, bytes, q->len);
-	if (rc < 0) {
-		if (q->again) {
-			free(bytes);
-		}
-		q->sent = q->again && rc != UV_ENOMEM;	/* which is what may be done again */
-		fail_text(s, rc == UV_ENOMEM ? WEFT_ENOMEM : WEFT_EUNAVAIL, uv_strerror(rc));
+	rc = put_out(s, q, &err);
+	if (rc) {
+		/* Of what goes through SSH a part may be out. */
+		q->sent = q->again || s->connection->ssh;
+		fail_text(s, rc, err.msg);
 		return;
 	}
-	q->bytes = q->again ? q->bytes : NULL;
 	q->sent = true;
 	s->sent_ns = s->used_ns = clk_now_ns();
 	if (s->n_out++ == 0) {
@@ -656,12 +801,23 @@ static bool was_idle(const struct tcp_session *s)
 	       clk_now_ns() - s->used_ns > s->conf.idle_ms * 1000000;
 }
 
+/* So lately refused that it is not asked again. */
+static bool is_denied(const struct tcp_session *s)
+{
+	return !s->connection && s->denied.code && clk_now_ns() < s->not_before_ns;
+}
+
 static void send_more(struct tcp_session *s)
 {
 	struct request *q;
 
 	while (!s->closing && s->n_out < s->conf.window && (q = next_unsent(s))) {
 		int64_t wait;
+
+		if (is_denied(s)) {
+			fail(s, s->denied.code, &s->denied);
+			return;
+		}
 
 		if (was_idle(s)) {
 			drop_connection(s);
@@ -766,6 +922,10 @@ int tcp_new(uv_loop_t *loop, const struct tcp_conf *conf, struct tcp_session **o
 		return rc;
 	}
 	s->conf = *conf;
+	if (conf->ssh) {
+		s->ssh = *conf->ssh;
+		s->conf.ssh = &s->ssh;
+	}
 	s->conf.address = strdup(conf->address);
 	if (!s->conf.address) {
 		free(s);

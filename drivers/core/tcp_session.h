@@ -1,6 +1,6 @@
 /*
- * One TCP session to a device, requests sent one after the
- * other and replies matched to them. What a request and a reply look like
+ * One TCP session to a device, plain or within it a shell over SSH, requests sent
+ * one after the other and replies matched to them. What a request and a reply look like
  * is the dialect's business; this keeps the queue, the pace, the time-outs
  * and the session. Private to drivers.
  *
@@ -12,7 +12,8 @@
  * and fails everything that was asked: a reply that comes late must never
  * be taken for the reply to something else. After a failed connect the next
  * attempt waits, from 50 ms up to 2 s, so that callers may ask as often as
- * they like.
+ * they like. Where SSH was refused (WEFT_EDENIED: the device's key, the login) what is
+ * asked in the next 30 s fails likewise at once: devices lock users out.
  */
 #ifndef WEFT_DRIVERS_CORE_TCP_SESSION_H
 #define WEFT_DRIVERS_CORE_TCP_SESSION_H
@@ -22,6 +23,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "drivers/core/ssh.h"
 #include "drivers/core/terminal.h"
 #include "lib/base/err.h"
 
@@ -36,6 +38,7 @@ enum tcp_verdict {
 struct tcp_conf {
 	const char *device;	/* for error texts; copied */
 	const char *address;	/* "HOST:PORT", "[V6]:PORT"; copied */
+	const struct ssh_conf *ssh;	/* copied; NULL: plain TCP */
 	int64_t timeout_ms;	/* to connect, and for each reply */
 	int64_t gap_us;		/* least time between two requests */
 	int64_t idle_ms;	/* a session unused for so long is opened again
@@ -50,6 +53,9 @@ struct tcp_conf {
 	 * before about the first `from` bytes, and wanted more: a reply
 	 * that comes in many pieces is not read through for each of them. */
 	int64_t (*frame)(const uint8_t *data, size_t len, size_t from, void *arg);
+	/* The same over SSH for what the shell prints before it takes commands: nothing
+	 * is sent until then, as a terminal echoes what comes too early. NULL: it is. */
+	int64_t (*greeting)(const uint8_t *data, size_t len, size_t from, void *arg);
 	/* Whose frame is it? `waiting` is whether a request is out and
 	 * `tag` which. NULL: any frame replies the oldest request. */
 	enum tcp_verdict (*judge)(const uint8_t *frame, size_t len,

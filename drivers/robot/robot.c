@@ -136,11 +136,17 @@ static void keep_banner(struct robot *r, const char *text)
 	}
 }
 
-static int64_t next_frame(const uint8_t *data, size_t len, size_t from, void *arg)
+static int64_t first_prompt(const uint8_t *data, size_t len, size_t from, void *arg)
 {
 	const struct robot *r = arg;
 
-	int64_t n = robot_frame(data, len, from, r->dialect->prompt, r);
+	return robot_frame(data, len, from, r->dialect->prompt, r);
+}
+
+static int64_t next_frame(const uint8_t *data, size_t len, size_t from, void *arg)
+{
+	const struct robot *r = arg;
+	int64_t n = first_prompt(data, len, from, arg);
 
 	/* What comes while nothing was asked comes line by line. */
 	return n == 0 && !tcp_waiting(r->h.session) ? tcp_frame_text(data, len, from, NULL) : n;
@@ -942,6 +948,7 @@ static const struct tcp_conf session = {
 	.max_frame = ROBOT_MAX_FRAME,
 	.terminal = TERMINAL_ECHO,
 	.frame = next_frame,
+	.greeting = first_prompt,
 	.judge = judge,
 	.reply = on_reply,
 	.failed = on_failed,

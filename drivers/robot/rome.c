@@ -161,6 +161,7 @@ static const struct drv_option_spec options[] = {
 	{ "move_ms", "longest time a move may take", "120000" },
 	{ "wear_limit", "moves after which a port is moved no more; 0: none",
 	  "0" },
+	BASE_SSH_OPTIONS,
 	{ NULL, NULL, NULL },
 };
 
@@ -275,7 +276,7 @@ static const struct robot_dialect dialect = {
 
 const struct drv_class drv_rome_cli = {
 	.name = "rome-cli",
-	.summary = "ROME robotic patch panels, command line over TCP",
+	.summary = "ROME robotic patch panels, command line over TCP or SSH",
 	.kind = DRV_SPACE,
 	.options = options,
 	BASE_CLASS(struct robot, &robot_ops),

@@ -155,6 +155,7 @@ static const struct drv_option_spec options[] = {
 	  "180" },
 	{ "prompt", "what ends an answer, at the head of a line; empty: a word and >",
 	  "" },
+	BASE_SSH_OPTIONS,
 	{ NULL, NULL, NULL },
 };
 
@@ -282,7 +283,7 @@ static const struct robot_dialect dialect = {
 
 const struct drv_class drv_telescent_cli = {
 	.name = "telescent-cli",
-	.summary = "Telescent robotic patch panels, command line over TCP",
+	.summary = "Telescent robotic patch panels, command line over TCP or SSH",
 	.kind = DRV_SPACE,
 	.options = options,
 	BASE_CLASS(struct robot, &robot_ops),

@@ -33,6 +33,7 @@ static const struct drv_option_spec options[] = {
 	{ "sudo", "what runs config commands: sudo or nothing", "sudo" },
 	{ "factory_loss", "read the table of factory losses: yes or no",
 	  "yes" },
+	BASE_SSH_OPTIONS,
 	{ NULL, NULL, NULL },
 };
 
@@ -144,7 +145,7 @@ static const struct base_ops ops = {
 
 const struct drv_class drv_sonic_ocs = {
 	.name = "sonic-ocs",
-	.summary = "SONiC optical circuit switches, command line over TCP",
+	.summary = "SONiC optical circuit switches, command line over TCP or SSH",
 	.kind = DRV_SPACE,
 	.options = options,
 	BASE_CLASS(struct sonic, &ops),
