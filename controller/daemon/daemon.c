@@ -161,6 +161,23 @@ static void dispatch(struct rpc_call *call, const ProtobufCMessage *req, void *a
 	r->handler(call, req, r->embedded ? part : *(void **)part);
 }
 
+/* Over a store of a newer weftd: what it knows and what the devices hold is answered. */
+static int permit_reading(const char *path, const struct store *s, struct err *err)
+{
+	static const char *const answered[] = {
+		"Status", "Diff", "History", "Audit", "ExternalChanges", "Watch", "Log",
+	};
+	static const char service[] = "/weft.v1.FabricService/";
+	bool may = strncmp(path, "/grpc.", 6) == 0 ||
+		   strcmp(path, "/weft.v1.JobsService/ListJobs") == 0;
+
+	for (size_t i = 0; i < sizeof(answered) / sizeof(*answered) && !may; i++) {
+		may = strncmp(path, service, strlen(service)) == 0 &&
+		      strcmp(path + strlen(service), answered[i]) == 0;
+	}
+	return may ? 0 : store_newer_error(s, err);
+}
+
 /* Asked by the server before it reads the request of a call. */
 static int permit(struct rpc_call *call, void *arg, struct err *err)
 {
@@ -169,6 +186,9 @@ static int permit(struct rpc_call *call, void *arg, struct err *err)
 	int r = access_permit(d->env.access, rpc_call_peer(call), path, err);
 
 	metrics_count_call(d->metrics, path);
+	if (r == 0 && d->env.read_only) {
+		r = permit_reading(path, d->env.store, err);
+	}
 	if (r == 0 && d->standby) {
 		r = standby_permit(d->standby, path, err);
 		if (r == 0 && strncmp(path, "/weft.", 6) == 0) {
@@ -433,6 +453,10 @@ static void begin_reading(struct plan_request *slot)
 	struct daemon *d = slot->arg;
 
 	apply_reading_for(d->env.apply, STORE_BY_START);
+	if (d->env.read_only) {
+		apply_read(d->env.apply, after_first_reading, slot);
+		return;
+	}
 	apply_recover(d->env.apply, after_recovery, slot);
 }
 
@@ -651,6 +675,11 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 	     (r = plan_queue_set_default(d->queue, cfg->fabric, err)))) {
 		abandon(d);
 		return r;
+	}
+	d->env.read_only = store_newer(d->env.store) != 0;
+	if (d->env.read_only) {
+		store_newer_error(d->env.store, &fabric_err);
+		log_warn("weftd", "%s", fabric_err.msg);
 	}
 	external_changes_watch(&d->env);
 	/* A configuration that can no longer be read must not keep the

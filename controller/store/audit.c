@@ -51,6 +51,9 @@ void store_audit(struct store *s, int64_t change, const char *device,
 	struct store_audit line = { .at_ns = clk_wall_ns(), .change = change,
 				    .kind = kind };
 
+	if (s->newer) {
+		return;
+	}
 	if (!s->waiting) {
 		s->waiting = calloc(STORE_AUDIT_BUFFER, sizeof(*s->waiting));
 	}

@@ -342,9 +342,9 @@ static int put_observed(struct store *s, const struct store_observed *o, struct 
 
 int store_observed_put(struct store *s, const struct store_observed *v, int n, struct err *err)
 {
-	int rc = db_begin(s, err);
+	int rc = s->newer ? 0 : db_begin(s, err);
 
-	if (rc) {
+	if (rc || s->newer) {
 		return rc;
 	}
 	for (int i = 0; i < n && rc == 0; i++) {

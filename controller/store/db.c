@@ -178,7 +178,8 @@ int db_run(struct store *s, struct err *err, const char *sql, const char *types,
 
 int db_begin(struct store *s, struct err *err)
 {
-	int rc = db_run(s, err, "BEGIN IMMEDIATE", "");
+	int rc = s->newer ? store_newer_error(s, err)
+			  : db_run(s, err, "BEGIN IMMEDIATE", "");
 
 	if (rc == 0 && s->shared && (rc = store_check_term(s, err)) != 0) {
 		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);

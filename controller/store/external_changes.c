@@ -88,9 +88,9 @@ static int update(struct store *s, const struct store_external_change *f, struct
 int store_external_changes_put(struct store *s, struct store_external_change *v, int n,
 			       struct err *err)
 {
-	int rc = db_begin(s, err);
+	int rc = s->newer ? 0 : db_begin(s, err);
 
-	if (rc) {
+	if (rc || s->newer) {
 		return rc;
 	}
 	for (int i = 0; i < n && rc == 0; i++) {

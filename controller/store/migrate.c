@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "controller/store/portable.h"
 #include "controller/store/private.h"
 #include "lib/base/buf.h"
 #include "lib/base/vec.h"
@@ -57,15 +58,50 @@ static int check_identity(struct store *s, int64_t *version, struct err *err)
 		return err_set(err, WEFT_EINVAL, "%s is a database, but not a store of weft's",
 			       s->path);
 	}
-	if (*version > STORE_VERSION) {
+	return 0;
+}
+
+#define NEWER_HINT "use the newer weft, or \"weft store export\" by it and " \
+	"\"weft store import\" here"
+
+int store_newer_error(const struct store *s, struct err *err)
+{
+	err_set(err, WEFT_EUNAVAIL, "read-only: the store was written by a newer weftd (format "
+		"%d, this one knows %d)", s->newer, STORE_VERSION);
+	err_hint(err, NEWER_HINT);
+	return WEFT_EUNAVAIL;
+}
+
+/* A newer format may be read where every table and column of today is there: none of them
+ * is ever given another meaning under its name (schema.c). WEFT_EUNSUPPORTED: it may not. */
+static int open_newer(struct store *s, int64_t version, struct err *err)
+{
+	bool readable = !s->shared && s->may_be_newer;
+
+	for (const struct portable_table *t = portable_tables; t->name && readable; t++) {
+		sqlite3_stmt *st = NULL;
+		struct buf sql = { 0 };
+
+		for (int i = 0; t->columns[i].name; i++) {
+			buf_printf(&sql, "%s \"%s\".%s", i ? "," : "SELECT", t->table,
+				   t->columns[i].name);
+		}
+		buf_printf(&sql, " FROM \"%s\"", t->table);
+		readable = !sql.failed &&
+			   sqlite3_prepare_v2(s->db, buf_cstr(&sql), -1, &st, NULL) == SQLITE_OK;
+		sqlite3_finalize(st);
+		buf_fini(&sql);
+	}
+	if (!readable) {
 		err_set(err, WEFT_EUNSUPPORTED,
 			"store %s has format %lld, this weft knows up to %d", s->path,
-			(long long)*version, STORE_VERSION);
-		err_hint(err, "a newer weft wrote it; use that one, or \"weft store export\" by it "
-			 "and \"weft store import\" here");
+			(long long)version, STORE_VERSION);
+		err_hint(err, "a newer weft wrote it; " NEWER_HINT);
 		return WEFT_EUNSUPPORTED;
 	}
-	return 0;
+	s->newer = (int)version;
+	sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	return db_run(s, err, "PRAGMA query_only = ON", "");
 }
 
 /* ---- format 12: jobs as text ---------------------------------------------- */
@@ -320,6 +356,9 @@ int store_migrate(struct store *s, struct err *err)
 
 	if (rc || version == STORE_VERSION) {
 		return rc;
+	}
+	if (version > STORE_VERSION) {
+		return open_newer(s, version, err);
 	}
 	rc = db_run(s, err, "BEGIN IMMEDIATE", "");
 	if (rc) {

@@ -30,6 +30,8 @@ struct store {
 	char uuid[37];
 	int64_t generation;
 	uint64_t fence;
+	int newer;		/* its format, if newer than ours: it is only read; or 0 */
+	bool may_be_newer;	/* by store_open; else such a file is refused */
 	bool shared, leads;	/* leads: only if shared */
 	struct store_hold hold;
 	char trouble[ERR_MSG_MAX];	/* "": the last transaction is kept */

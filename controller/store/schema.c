@@ -1,7 +1,8 @@
 /*
  * The tables, one migration a version; docs/store.md explains those of today.
  *
- * A migration is never edited once a weft that writes it was released: stores
+ * No table or column is given another meaning under its name: an older weftd reads what a
+ * newer one wrote as long as it finds all of its own. A migration is never edited once a weft that writes it was released: stores
  * of every version are brought up step by step, in one transaction. What SQL
  * cannot do is in migrate.c.
  */

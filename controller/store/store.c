@@ -30,6 +30,9 @@ static int set_modes(struct store *s, struct err *err)
 	};
 	int rc = 0;
 
+	if (s->newer) {
+		return 0;
+	}
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]) && !rc; i++) {
 		rc = db_run(s, err, modes[i], "");
 	}
@@ -78,7 +81,11 @@ int store_refresh(struct store *s, struct err *err)
 
 static int new_epoch(struct store *s, struct err *err)
 {
-	int rc = db_begin(s, err);
+	int rc = s->newer ? store_refresh(s, err) : db_begin(s, err);
+
+	if (s->newer) {
+		return rc;
+	}
 
 	if (rc) {
 		return rc;
@@ -157,6 +164,7 @@ static int open_as(const char *path, bool shared, struct store **out, struct err
 	s->lock_fd = -1;
 	s->audit_bytes = -1;
 	s->shared = shared;
+	s->may_be_newer = !shared;
 	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]) && !rc; i++) {
 		rc = stages[i](s, err);
 	}
@@ -215,6 +223,11 @@ int64_t store_generation(const struct store *s)
 uint64_t store_written(const struct store *s)
 {
 	return (uint64_t)sqlite3_total_changes64(s->db);
+}
+
+int store_newer(const struct store *s)
+{
+	return s->newer;
 }
 
 uint64_t store_fence(const struct store *s)

@@ -41,7 +41,7 @@ struct store;
  * Opens or creates the store at path (mode 0600), brings an older format up
  * to date, checks it, and takes the lock PATH.lock: one writer at a time.
  * WEFT_ESTALE: another process has it (named). WEFT_EUNSUPPORTED: written
- * by a newer weft. WEFT_EINVAL: damaged, or not a store. Nothing is repaired
+ * by a newer weft, and not to be read by this one (store_newer). WEFT_EINVAL: damaged, or not a store. Nothing is repaired
  * or thrown away. O(size of the file).
  */
 int store_open(const char *path, struct store **out, struct err *err);
@@ -71,6 +71,11 @@ uint64_t store_written(const struct store *s);
  * failing one, one that is read-only. Nothing is recorded until one is
  * taken. The text lives until the next call. */
 const char *store_trouble(const struct store *s);
+/* The file's format when a newer weft wrote it and this one can read it, or 0: writing calls
+ * fail then with WEFT_EUNAVAIL, but what was read and learned is just not kept. O(1). */
+int store_newer(const struct store *s);
+/* That error: WEFT_EUNAVAIL, naming both formats and how to go on. */
+int store_newer_error(const struct store *s, struct err *err);
 /* Grows with every store_open: the epoch of this writer, for devices that
  * can refuse an older one. */
 uint64_t store_fence(const struct store *s);

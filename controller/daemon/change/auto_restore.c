@@ -427,7 +427,7 @@ void restore_check(struct restore *r)
 	int64_t next_ns = INT64_MAX;
 	int n = 0, rc;
 
-	if (!r || r->env->draining || r->env->standby || !is_wanted(r->env->apply)) {
+	if (!r || r->env->draining || r->env->standby || r->env->read_only || !is_wanted(r->env->apply)) {
 		return;
 	}
 	part_timer_stop(r->timer);

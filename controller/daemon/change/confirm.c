@@ -85,7 +85,7 @@ void changes_watch_confirm(struct changes *c)
 	if (store_confirming(c->env->store, &c->confirm, &err)) {
 		log_error("weftd", "%s", err.msg);
 	}
-	if (!c->confirm.change) {
+	if (!c->confirm.change || c->env->read_only) {
 		part_timer_stop(c->clock.timer);
 		return;
 	}

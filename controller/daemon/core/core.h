@@ -36,6 +36,7 @@ struct daemon_env {
 	struct event_stream *events;
 	bool draining;		/* weftd is stopping: nothing new begins */
 	bool standby;		/* another weftd leads */
+	bool read_only;		/* a newer weftd wrote the store: nothing begins */
 	bool reading;		/* the devices are not known (again);
 				 * plan_queue */
 	bool was_read;		/* all were asked once */

@@ -358,7 +358,7 @@ bool jobs_may_begin(const struct jobs *jobs)
 
 void jobs_advance(struct jobs *jobs)
 {
-	if (jobs->env->draining) {
+	if (jobs->env->draining || jobs->env->read_only) {
 		return;
 	}
 	end_expired(jobs);

@@ -488,8 +488,12 @@ static void advise_standby(struct advice *a)
 static void advise_store(struct advice *a)
 {
 	const char *trouble = store_trouble(a->parts->env->store);
+	struct err err = { 0 };
 
-	if (trouble[0]) {
+	if (a->parts->env->read_only) {
+		store_newer_error(a->parts->env->store, &err);
+		snprintf(a->text, a->size, "%s", err.msg);
+	} else if (trouble[0]) {
 		snprintf(a->text, a->size, "nothing can be recorded (%s), so "
 			 "no change begins: check the disk of the state folder "
 			 "and its free space", trouble);

@@ -1068,7 +1068,28 @@ static void test_jobs_are_bounded(void **state)
 static void test_newer_format(void **state)
 {
 	store_free(must_open(*state));
-	sql(*state, "PRAGMA user_version = 99");
+	sql(*state, "PRAGMA user_version = 99; ALTER TABLE job ADD COLUMN hue TEXT");
+	{
+		struct store *s = must_open(*state), *shared = NULL;
+		uint64_t fence = store_fence(s);
+		struct store_observed seen = { .device = (char *)"a", .epoch = (char *)"",
+					       .identity = (char *)"" };
+
+		assert_int_equal(store_newer(s), 99);
+		assert_int_equal(store_drain(s, "h", "w", "r", &err), WEFT_EUNAVAIL);
+		assert_non_null(strstr(err.msg, "format 99"));
+		/* What is read is not kept, and that is no error. */
+		OK(store_observed_put(s, &seen, 1, &err));
+		assert_int_equal(store_observed_get(s, "a", &seen, &err), WEFT_ENOTFOUND);
+		store_audit(s, 0, "a", STORE_COMMAND, "x");
+		store_free(s);
+		s = must_open(*state);
+		assert_int_equal(store_fence(s), fence);
+		store_free(s);
+		assert_int_equal(store_open_shared(((struct place *)*state)->path, &shared, &err),
+				 WEFT_EUNSUPPORTED);
+	}
+	sql(*state, "ALTER TABLE job RENAME COLUMN nodes TO hosts");
 	refused(*state, WEFT_EUNSUPPORTED, "format 99");
 }
 
