@@ -1,7 +1,7 @@
 # weft. The two commands a new user needs: `make demo` and `make check`.
 #
 # BUILD  folder for everything that is generated (default: build)
-# MODE   release | asan | tsan    (check uses asan, and tsan for threads)
+# MODE   release | small | asan | tsan    (check uses asan, and tsan for threads)
 # CROSS  another machine's name, as aarch64-linux-gnu: deps and all are for it, in BUILD/CROSS
 
 BUILD ?= build
@@ -201,6 +201,7 @@ CPPFLAGS += -I. -I$(GEN)/proto -isystem $(SYSROOT)/usr/include/libnl3 -D_GNU_SOU
 # No path of the machine that builds is in what it builds: the same bytes come out everywhere.
 CFLAGS_release := -O2 -g -fstack-protector-strong -ffile-prefix-map=$(CURDIR)=. \
 	-ffile-prefix-map=$(BUILD)=build
+CFLAGS_small := -Os -ffunction-sections -fdata-sections -fstack-protector-strong
 CFLAGS_asan := -O1 -g1 -fsanitize=address,undefined -fno-omit-frame-pointer \
 	-fno-sanitize-recover=all
 CFLAGS_tsan := -O1 -g1 -fsanitize=thread
@@ -212,7 +213,8 @@ LIBS := -l:liblpsolve55_pic.a -lcolamd -lprotobuf-c -lnghttp2 -lmicrohttpd -lssh
 	-lnl-route-3 -lnl-genl-3 -lnl-3 -luv -lsqlite3 -lyaml -ljansson -lcurl -lnauty -lgmp -lpthread -ldl -lm
 # Programs with sanitizers are started by the thousand: at a fixed address they start faster.
 LDFLAGS_all = $(if $(filter asan,$(MODE)),-no-pie,-pie) -Wl,-z,relro,-z,now -Wl,--as-needed \
-	$(CFLAGS_$(MODE)) $(LDFLAGS)
+	$(if $(filter small,$(MODE)),-Wl$(comma)--gc-sections -s) $(CFLAGS_$(MODE)) $(LDFLAGS)
+comma := ,
 
 # The rooms mpi and preload, their tests and programs only.
 PKG_CONFIG := $(if $(CROSS),PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
@@ -388,7 +390,7 @@ $(foreach t,$(BENCH),$(eval $(call bench_rules,$(t))))
 
 # ---- targets ---------------------------------------------------------------
 
-.PHONY: all shims deps docs docs-api browser simgrid demo check bench lint check-deps fuzz soak install deb clean help frontiers
+.PHONY: all small small-programs shims deps docs docs-api browser simgrid demo check bench lint check-deps fuzz soak install deb clean help frontiers
 .DEFAULT_GOAL := all
 
 help:
@@ -410,6 +412,14 @@ SETS := 60000
 SEED := 1
 frontiers: $(B)/weft-frontiers
 	$< collective/finder/frontiers.txt $(SETS) $(SEED)
+
+# weftd and weft with all that they can do, optimised for size, for a control board.
+small:
+	@$(MAKE) -j2 MODE=small small-programs
+
+small-programs: $(B)/weft $(B)/weftd
+	@size $^
+	@for p in $^; do echo "$$p: $$(readelf -d $$p | grep -c NEEDED) libraries needed"; done
 
 demo: deps
 	@$(MAKE) -j2 all
