@@ -125,6 +125,7 @@ struct outage_watch {
 	const struct plan *plan;
 	VEC(struct plan_outage) v;
 	int *open;		/* [n_ports] of v, by receiver; -1: has light */
+	int n_open;		/* of them without light */
 	int64_t now_ns;		/* since the first stage began */
 };
 
@@ -139,6 +140,7 @@ static int drain(struct outage_watch *w, int stage, struct err *err)
 					 .tx_port = arcs[i].tx_port,
 					 .rx_port = arcs[i].rx_port };
 
+		w->n_open += w->open[o.rx_port] < 0;
 		w->open[o.rx_port] = (int)w->v.n;
 		rc = vec_push(&w->v, o) ? err_nomem(err) : 0;
 	}
@@ -149,8 +151,12 @@ static int drain(struct outage_watch *w, int stage, struct err *err)
 static int light_up(struct outage_watch *w, int stage, struct err *err)
 {
 	struct plan_arc *arcs = NULL;
-	int n = 0, rc = plan_arcs_after(w->plan, stage, &arcs, &n, err);
+	int n = 0, rc;
 
+	if (w->n_open == 0) {
+		return 0;
+	}
+	rc = plan_arcs_after(w->plan, stage, &arcs, &n, err);
 	for (int i = 0; i < n && rc == 0; i++) {
 		int rx = arcs[i].rx_port, at = w->open[rx];
 
@@ -159,6 +165,7 @@ static int light_up(struct outage_watch *w, int stage, struct err *err)
 			w->v.v[at].down_ns = w->now_ns - w->v.v[at].since_ns +
 				plan_reactivation_ns(w->plan, rx);
 			w->open[rx] = -1;
+			w->n_open--;
 		}
 	}
 	free(arcs);

@@ -145,9 +145,30 @@ static int list_arcs(const struct plan *p, const struct moment *has, const struc
 	return rc;
 }
 
+static bool deletes_any(const struct plan *p, int stage)
+{
+	for (int i = 0; i < p->n_devices; i++) {
+		const struct plan_device *d = &p->devices[i];
+
+		for (int k = 0; k < d->n_del; k++) {
+			if (d->del_stage[k] == stage) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* A fabric has as many stages as failure domains and more, and light is followed from
+ * all ports: not for a stage that deletes nothing. */
 int plan_stage_removes(const struct plan *p, int stage, struct plan_arc **arcs, int *n,
 		       struct err *err)
 {
+	if (!deletes_any(p, stage)) {
+		*arcs = NULL;
+		*n = 0;
+		return 0;
+	}
 	return list_arcs(p, &(struct moment){ stage, BEFORE },
 			 &(struct moment){ stage, DELETED }, arcs, n, err);
 }
