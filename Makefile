@@ -47,7 +47,7 @@ SIMGRID := libsimgrid-dev g++
 # room may include only rooms before it, those of its DEPS line.
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
-ROOMS := base output conf lp graph proto rpc http optics host topology \
+ROOMS := base output conf lp graph proto rpc http etcd optics host topology \
 	bound schedule embedding torus bfb flow tree cost make routing finder rank mpi preload launch lower msccl mscclpp ring mesh reconfigure optree \
 	drv_core scpi restconf tl1 sonic robot mrr linux sim drivers emulators \
 	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_jobs d_views daemon cli
@@ -59,6 +59,7 @@ DIR_lp := lib/lp
 DIR_graph := lib/graph
 DIR_rpc := lib/rpc
 DIR_http := lib/http
+DIR_etcd := lib/etcd
 DIR_proto := $(GEN)/proto
 DIR_optics := drivers/optics
 DIR_host := drivers/host
@@ -126,6 +127,7 @@ DEPS_lp := base
 DEPS_graph := base
 DEPS_rpc := base proto
 DEPS_http := base
+DEPS_etcd := base proto rpc
 DEPS_proto :=
 DEPS_optics := base
 DEPS_host := base
@@ -173,7 +175,7 @@ DEPS_apply := base drv_core drivers model plan store dry_run
 DEPS_testbed := base schedule launch host optics drv_core drivers linux model plan dry_run
 DEPS_d_core := base output rpc proto optics model plan proto_convert webui store apply
 DEPS_d_hosts := base rpc proto host optics model plan proto_convert store apply d_core
-DEPS_d_ha := base store apply d_core
+DEPS_d_ha := base rpc etcd store apply d_core
 DEPS_d_change := base rpc proto optics model plan proto_convert store apply d_core d_hosts
 DEPS_d_jobs := base output rpc proto schedule model plan proto_convert store apply d_core d_change
 DEPS_d_views := base output rpc http proto optics schedule model plan proto_convert webui store apply d_core d_hosts d_ha d_change d_jobs
@@ -229,7 +231,7 @@ $(B)/tests/unit/mpi/% $(B)/weft-mpi-run: LIBS += $(MPI_LIBS)
 
 # Services and their messages: reflection hands these out.
 PUBLIC_PROTOS := $(wildcard proto/weft/v1/*.proto proto/grpc/*/*/*.proto)
-PROTOS := $(PUBLIC_PROTOS) $(wildcard proto/weft/meta/*/*.proto proto/google/*/*.proto)
+PROTOS := $(PUBLIC_PROTOS) $(wildcard proto/weft/meta/*/*.proto proto/google/*/*.proto proto/etcd/*.proto)
 PB_C := $(patsubst proto/%.proto,$(GEN)/proto/%.pb-c.c,$(PROTOS))
 PB_H := $(PB_C:.c=.h)
 

@@ -17,6 +17,11 @@ int64_t clk_now_ns(void)
 	return read_clock(CLOCK_MONOTONIC);
 }
 
+int64_t clk_boot_ns(void)
+{
+	return read_clock(CLOCK_BOOTTIME);
+}
+
 int64_t clk_wall_ns(void)
 {
 	return read_clock(CLOCK_REALTIME);

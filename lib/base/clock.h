@@ -6,6 +6,8 @@
 
 /* Monotonic nanoseconds since an arbitrary start. */
 int64_t clk_now_ns(void);
+/* The same, and it goes on while the machine sleeps. */
+int64_t clk_boot_ns(void);
 /* Nanoseconds since 1970. */
 int64_t clk_wall_ns(void);
 /* "2026-01-31T12:00:00.123Z" into buf (at least 25 bytes). Returns buf. */

@@ -1,6 +1,7 @@
 /*
  * The blocking client: one call at a time on one connection. nghttp2 does the
- * protocol; its callbacks fill the call that is running.
+ * protocol; its callbacks fill the call that is running. A call whose two sides
+ * go on sending is in stream.c.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -9,11 +10,9 @@
 
 #include "lib/rpc/private.h"
 
-/* Of one message, as it comes and decoded: a server may send more than it
- * takes, whole schedules. */
-#define MAX_RESPONSE ((size_t)64 << 20)
 #define STREAM_WINDOW (1 << 20)
 #define CONN_WINDOW (4 << 20)
+/* Of one message: a server may send more than it takes, whole schedules. */
 #define MAX_DECODED ((size_t)512 << 20)
 
 /* ---- what the server sends ---- */
@@ -54,6 +53,13 @@ static int deliver(struct client_call *call)
 
 	if (r) {
 		return err_wrap(&call->local, "response");
+	}
+	if (call->is_stream) {
+		if (vec_push(&call->received, msg)) {
+			rpc_free_message(msg);
+			return err_nomem(&call->local);
+		}
+		return 0;
 	}
 	if (call->keep) {
 		if (*call->keep) {
@@ -123,7 +129,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	} else if (frame->hd.type == NGHTTP2_GOAWAY) {
 		note_goaway(c, &frame->goaway);
 	} else if (call && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) &&
-		   call->sent < call->request.len) {
+		   (call->is_stream || call->sent < call->request.len)) {
 		/* Answered before all was sent: the rest is not wanted. */
 		return nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE,
 						 frame->hd.stream_id,
@@ -185,20 +191,24 @@ static ssize_t read_request(nghttp2_session *session, int32_t stream, uint8_t *d
 	}
 	n = call->request.len - call->sent;
 	n = n < length ? n : length;
+	if (n == 0 && call->is_stream) {
+		call->waits = true;
+		return NGHTTP2_ERR_DEFERRED;
+	}
 	memcpy(data, call->request.data + call->sent, n);
 	call->sent += n;
-	if (call->sent == call->request.len) {
+	if (call->sent == call->request.len && !call->is_stream) {
 		*flags |= NGHTTP2_DATA_FLAG_EOF;
 	}
 	return (ssize_t)n;
 }
 
-void rpc_client_trace(struct rpc_client *c, const char *traceparent)
+void rpc_client_header(struct rpc_client *c, const char *name, const char *value)
 {
-	c->trace = traceparent;
+	c->header = (struct rpc_header){ name, value };
 }
 
-static int submit(struct rpc_client *c, const char *path, int timeout_ms, struct err *err)
+int client_submit(struct rpc_client *c, const char *path, int timeout_ms, struct err *err)
 {
 	nghttp2_data_provider provider = { .read_callback = read_request };
 	struct rpc_headers h = { .n = 0 };
@@ -215,8 +225,8 @@ static int submit(struct rpc_client *c, const char *path, int timeout_ms, struct
 	if (timeout_ms > 0) {
 		rpc_headers_add(&h, "grpc-timeout", rpc_timeout_format(timeout_ms, timeout));
 	}
-	if (c->trace) {
-		rpc_headers_add(&h, "traceparent", c->trace);
+	if (c->header.value) {
+		rpc_headers_add(&h, c->header.name, c->header.value);
 	}
 	stream = nghttp2_submit_request(c->t.session, NULL, h.nv, h.n, &provider, NULL);
 	if (stream < 0) {
@@ -274,8 +284,7 @@ static int run(struct rpc_client *c, int64_t end_ns, const volatile bool *cancel
 	return call->local.code;
 }
 
-/* What a closed stream amounts to. */
-static int outcome(const struct client_call *call, struct err *err)
+int client_outcome(const struct client_call *call, struct err *err)
 {
 	enum rpc_status status;
 
@@ -307,6 +316,17 @@ static int outcome(const struct client_call *call, struct err *err)
 		       nghttp2_http2_strerror(call->reset));
 }
 
+int client_ready(struct rpc_client *c, struct err *err)
+{
+	if (c->lost.code == 0 && c->leaving) {
+		client_lose_to_server(c);
+	}
+	if (c->lost.code) {
+		*err = c->lost;
+	}
+	return c->lost.code;
+}
+
 /* Runs `call`, whose members for the response are set. */
 static int perform(struct rpc_client *c, struct client_call *call, const char *path,
 		   const ProtobufCMessage *request, int timeout_ms, const volatile bool *cancel,
@@ -316,23 +336,17 @@ static int perform(struct rpc_client *c, struct client_call *call, const char *p
 	struct err mine = { 0 };
 	int r;
 
-	if (c->lost.code) {
-		mine = c->lost;
-		goto out;
-	}
-	if (c->leaving) {
-		client_lose_to_server(c);
-		mine = c->lost;
+	if (client_ready(c, &mine)) {
 		goto out;
 	}
 	call->http_status = call->grpc_status = -1;
-	call->in.max = MAX_RESPONSE;
+	call->in.max = CLIENT_MAX_RESPONSE;
 	r = rpc_frame_append(&call->request, request, SIZE_MAX, &mine);
 	if (r) {
 		goto out;
 	}
 	c->call = call;
-	r = submit(c, path, timeout_ms, &mine);
+	r = client_submit(c, path, timeout_ms, &mine);
 	if (r == 0) {
 		r = run(c, end_ns, cancel, &mine);
 	}
@@ -341,7 +355,7 @@ static int perform(struct rpc_client *c, struct client_call *call, const char *p
 		client_lose_to_server(c);
 		mine = c->lost;
 	} else if (r == 0) {
-		outcome(call, &mine);
+		client_outcome(call, &mine);
 	}
 	c->call = NULL;
 out:

@@ -291,7 +291,7 @@ static int agree_on_tls(struct rpc_client *c, int64_t end_ns, struct err *err)
 	return 0;
 }
 
-int rpc_client_open_tls(const char *host, int port, const struct rpc_tls_files *files,
+int rpc_client_open_tcp(const char *host, int port, const struct rpc_tls_files *files,
 			int timeout_ms, struct rpc_client **out, struct err *err)
 {
 	int64_t end_ns = client_end_of(timeout_ms);
@@ -306,21 +306,21 @@ int rpc_client_open_tls(const char *host, int port, const struct rpc_tls_files *
 	if (!c) {
 		return err->code;
 	}
-	r = rpc_tls_new(files, false, &tls, err);
-	if (r == 0) {
+	r = files ? rpc_tls_new(files, false, &tls, err) : 0;
+	if (r == 0 && files) {
 		r = rpc_tls_session_new(tls, host, &c->t.tls, err);
 	}
 	if (r == 0) {
 		r = connect_tcp(c, host, port, end_ns, err);
 	}
-	if (r == 0) {
+	if (r == 0 && files) {
 		r = agree_on_tls(c, end_ns, err);
 	}
 	if (r == 0) {
 		r = client_start_session(c, err);
 	}
 	/* The first bytes of HTTP/2 may have come with the handshake. */
-	if (r == 0) {
+	if (r == 0 && files) {
 		r = take(c, "", 0);
 	}
 	if (r == 0) {
@@ -406,6 +406,11 @@ int rpc_client_open(const char *unix_path, int timeout_ms, struct rpc_client **o
 	}
 	*out = c;
 	return 0;
+}
+
+int rpc_client_fd(const struct rpc_client *c)
+{
+	return c->fd;
 }
 
 void rpc_client_close(struct rpc_client *c)

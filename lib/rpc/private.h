@@ -6,6 +6,7 @@
  *	conn.c      one socket of the server, on the loop
  *	call.c      one stream: request in, messages and trailers out
  *	client.c    one call at a time, and the client's session
+ *	stream.c    a call of the client in which both sides go on sending
  *	client_conn.c  connecting, and the client's socket, with poll()
  *	transport.c HTTP/2 and TLS between a session and a socket's bytes, the
  *	            same for server and client
@@ -29,6 +30,7 @@
 #include <sys/un.h>
 
 #include "lib/base/buf.h"
+#include "lib/base/vec.h"
 #include "lib/rpc/rpc.h"
 
 /* ---- unix_socket.c ---- */
@@ -426,6 +428,9 @@ struct client_call {
 	rpc_on_message on_message;
 	void *arg;
 	ProtobufCMessage **keep; /* unary: takes the one message */
+	bool is_stream;		/* both sides go on sending: stream.c */
+	bool waits;		/* nghttp2, for more to send */
+	VEC(ProtobufCMessage *) received;	/* of a stream: those not yet taken */
 };
 
 struct rpc_client {
@@ -440,7 +445,7 @@ struct rpc_client {
 	char leave_text[RPC_PEER_TEXT_MAX + 64];
 	struct err lost;	/* why the connection is unusable, if it is */
 	struct client_call *call;
-	const char *trace;	/* traceparent, or NULL */
+	struct rpc_header header;	/* of every call; value NULL: none */
 };
 
 /* ---- client_conn.c: the socket ---- */
@@ -463,7 +468,15 @@ int64_t client_end_of(int timeout_ms);
 
 /* ---- client.c: the session ---- */
 
+#define CLIENT_MAX_RESPONSE ((size_t)64 << 20)
+
 /* WEFT_ENOMEM. */
 int client_start_session(struct rpc_client *c, struct err *err);
+/* 0 when the connection can take a call, or why not. */
+int client_ready(struct rpc_client *c, struct err *err);
+/* Sends the headers of c->call. */
+int client_submit(struct rpc_client *c, const char *path, int timeout_ms, struct err *err);
+/* What a closed stream amounts to. */
+int client_outcome(const struct client_call *call, struct err *err);
 
 #endif

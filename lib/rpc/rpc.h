@@ -1,8 +1,8 @@
 /*
  * gRPC over HTTP/2 in C: a server and a client on nghttp2, protobuf-c, OpenSSL
  * and libuv. Knows nothing of weft: methods are registered with their message
- * descriptors. Calls of all four kinds on the server, unary and
- * server-streaming ones on the client. Unix sockets, authorised by
+ * descriptors. Calls of all four kinds on the server; on the client unary and
+ * server-streaming ones, and streams both ways. Unix sockets, authorised by
  * file mode and peer credentials; TCP with certificates on both sides. One
  * thread: everything runs on the loop.
  *
@@ -237,16 +237,16 @@ struct rpc_client;
 int rpc_client_open(const char *unix_path, int timeout_ms,
 		    struct rpc_client **out, struct err *err);
 /* The same over TCP: host is a name or address, which the server's certificate
- * must carry. WEFT_EINVAL for files that cannot be used, WEFT_EDENIED when
- * either side refuses the other's certificate. */
-int rpc_client_open_tls(const char *host, int port, const struct rpc_tls_files *files,
+ * must carry. files NULL: without TLS. WEFT_EINVAL for files that cannot be used,
+ * WEFT_EDENIED when either side refuses the other's certificate. */
+int rpc_client_open_tcp(const char *host, int port, const struct rpc_tls_files *files,
 			int timeout_ms, struct rpc_client **out, struct err *err);
 /* NULL is fine. */
 void rpc_client_close(struct rpc_client *c);
 
-/* Sends this header (traceparent; NULL: none) with every call. The text must
- * outlive the client. */
-void rpc_client_trace(struct rpc_client *c, const char *traceparent);
+/* Sends this header with every call (value NULL: none). The texts must outlive the
+ * client. */
+void rpc_client_header(struct rpc_client *c, const char *name, const char *value);
 
 /* Called for each response message; non-zero stops (the call is cancelled
  * and returns WEFT_ECANCELED). The message is freed after return. */
@@ -268,6 +268,25 @@ int rpc_client_call(struct rpc_client *c, const char *path, const ProtobufCMessa
 int rpc_client_unary(struct rpc_client *c, const char *path, const ProtobufCMessage *request,
 		     const ProtobufCMessageDescriptor *response, int timeout_ms,
 		     ProtobufCMessage **out, struct err *err);
+
+/* A call in which both sides send any number of messages. */
+struct rpc_stream;
+
+/* Begins one; c runs no other call until it is closed. */
+int rpc_stream_open(struct rpc_client *c, const char *path,
+		    const ProtobufCMessageDescriptor *response, struct rpc_stream **out,
+		    struct err *err);
+/* Queues a message, and sends what the socket takes. */
+int rpc_stream_send(struct rpc_stream *s, const ProtobufCMessage *msg, struct err *err);
+/* The next message (freed with rpc_free_message), for which it waits at most timeout_ms
+ * (0: not at all); *out is NULL when none came. Errors are those of rpc_client_call;
+ * WEFT_EUNAVAIL too when the server has ended the call well. */
+int rpc_stream_receive(struct rpc_stream *s, int timeout_ms, ProtobufCMessage **out,
+		       struct err *err);
+/* Ends the call; the connection can take another. NULL is fine. */
+void rpc_stream_close(struct rpc_stream *s);
+/* To wait on: it is readable when there may be something to receive. */
+int rpc_client_fd(const struct rpc_client *c);
 
 /* ---- the boundary, usable alone (files, fuzzing) ---- */
 

@@ -74,7 +74,7 @@ static int connect_server(struct cli *c, struct rpc_client **out, struct err *er
 	}
 	memcpy(name, host, len);
 	name[len] = '\0';
-	return rpc_client_open_tls(name, (int)port, &files, CLI_CONNECT_MS, out, err);
+	return rpc_client_open_tcp(name, (int)port, &files, CLI_CONNECT_MS, out, err);
 }
 
 /* Over the Unix socket, whose file's mode decides who may connect. */
@@ -108,7 +108,7 @@ int cli_connect(struct cli *c, struct rpc_client **out, struct err *err)
 			  : connect_socket(c, out, err);
 
 	if (r == 0) {
-		rpc_client_trace(*out, trace_parent());
+		rpc_client_header(*out, "traceparent", trace_parent());
 	}
 	return r;
 }

@@ -379,6 +379,65 @@ static void test_queue_bound(void **state)
 	stop(f);
 }
 
+/* Sends one message of a stream and expects its echo. */
+static void say(struct rpc_stream *s, const char *name)
+{
+	struct item item = item_named(name);
+	ProtobufCMessage *reply;
+	struct err err = { 0 };
+
+	assert_int_equal(rpc_stream_send(s, &item.base, &err), 0);
+	assert_int_equal(rpc_stream_receive(s, 20000, &reply, &err), 0);
+	assert_non_null(reply);
+	assert_string_equal(((struct item *)reply)->name, name);
+	rpc_free_message(reply);
+}
+
+static void test_stream_both_ways(void **state)
+{
+	struct fixture *f = start();
+	struct rpc_client *c = dial(f);
+	struct item item = item_named("stop"), many = item_named("a");
+	struct rpc_stream *s;
+	ProtobufCMessage *reply;
+	struct err err = { 0 };
+	char name[16];
+
+	(void)state;
+	assert_int_equal(rpc_stream_open(c, "/test.T/Each", &item_type, &s, &err), 0);
+	assert_int_equal(rpc_stream_receive(s, 0, &reply, &err), 0);
+	assert_null(reply);
+	for (int i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		say(s, name);
+	}
+	/* Several on their way at a time, and one that the stream is closed before. */
+	for (int i = 0; i < 50; i++) {
+		assert_int_equal(rpc_stream_send(s, &many.base, &err), 0);
+	}
+	for (int i = 0; i < 40; i++) {
+		assert_int_equal(rpc_stream_receive(s, 20000, &reply, &err), 0);
+		assert_non_null(reply);
+		rpc_free_message(reply);
+	}
+	rpc_stream_close(s);
+	/* The connection takes another call, and the server may end it. */
+	assert_int_equal(rpc_stream_open(c, "/test.T/Each", &item_type, &s, &err), 0);
+	say(s, "b");
+	assert_int_equal(rpc_stream_send(s, &item.base, &err), 0);
+	assert_int_equal(rpc_stream_receive(s, 20000, &reply, &err), 0);
+	rpc_free_message(reply);
+	assert_int_equal(rpc_stream_receive(s, 20000, &reply, &err), WEFT_EUNAVAIL);
+	assert_null(reply);
+	assert_int_equal(rpc_stream_send(s, &item.base, &err), WEFT_EUNAVAIL);
+	rpc_stream_close(s);
+	assert_int_equal(rpc_stream_open(c, "/test.T/None", &item_type, &s, &err), 0);
+	assert_int_equal(rpc_stream_receive(s, 20000, &reply, &err), WEFT_EUNSUPPORTED);
+	rpc_stream_close(s);
+	rpc_client_close(c);
+	stop(f);
+}
+
 static bool refuse_all(const struct rpc_peer *peer, void *arg)
 {
 	struct fixture *f = arg;
@@ -724,6 +783,7 @@ int main(void)
 		cmocka_unit_test(test_late_handler_awaited),
 		cmocka_unit_test(test_bad_requests),
 		cmocka_unit_test(test_queue_bound),
+		cmocka_unit_test(test_stream_both_ways),
 		cmocka_unit_test(test_authorise),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_too_many_connections),

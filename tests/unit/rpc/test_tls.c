@@ -72,7 +72,7 @@ static int connect_as(struct fixture *f, const char *name, const char *ca,
 {
 	struct rpc_tls_files mine = files(name, ca);
 
-	return rpc_client_open_tls("localhost", rpc_server_port(f->server),
+	return rpc_client_open_tcp("localhost", rpc_server_port(f->server),
 				   &mine, 5000, c, err);
 }
 
@@ -186,7 +186,7 @@ static void expect_load_error(const char *cert, const char *key,
 	struct err err = { 0 };
 
 	mine.key = other.key;
-	assert_int_equal(rpc_client_open_tls("localhost", 1, &mine, 1000, &c,
+	assert_int_equal(rpc_client_open_tcp("localhost", 1, &mine, 1000, &c,
 					     &err), WEFT_EINVAL);
 	if (!strstr(err.msg, what)) {
 		fail_msg("no \"%s\" in: %s", what, err.msg);
