@@ -3,8 +3,9 @@
  *
  * db_prepare and its kin take parameters by a string of types, so that a call
  * stands in one place with its SQL. db_end is the only end of a transaction: it
- * writes the waiting audit lines with it, and remembers a disk that refuses
- * (store_trouble) until it takes a transaction again.
+ * writes the waiting audit lines with it, gives what has changed to those who have
+ * the store too, and remembers a disk that refuses (store_trouble) until it takes a
+ * transaction again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,7 +182,13 @@ int db_begin(struct store *s, struct err *err)
 	int rc = s->newer ? store_newer_error(s, err)
 			  : db_run(s, err, "BEGIN IMMEDIATE", "");
 
-	if (rc == 0 && s->shared && (rc = store_check_term(s, err)) != 0) {
+	if (rc) {
+		return rc;
+	}
+	rc = s->kind == STORE_SHARED ? store_check_term(s, err) :
+	     s->kind == STORE_REPLICA ? store_record_begin(s, err) : 0;
+	if (rc) {
+		store_record_end(s);
 		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
 	}
 	return rc;
@@ -192,6 +199,10 @@ int db_end(struct store *s, int rc, struct err *err)
 	if (rc == 0) {
 		rc = store_audit_write(s, err);
 	}
+	if (rc == 0 && s->session) {
+		rc = store_record_publish(s, err);
+	}
+	store_record_end(s);
 	if (rc == 0) {
 		int64_t begun_ns = clk_now_ns();
 
@@ -203,6 +214,7 @@ int db_end(struct store *s, int rc, struct err *err)
 	if (rc == 0) {
 		store_audit_drop(s);
 		s->trouble[0] = '\0';
+		s->behind = false;
 		return 0;
 	}
 	/* Some failures have rolled back already. */

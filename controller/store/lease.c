@@ -7,12 +7,13 @@
 #include <stdio.h>
 
 #include "controller/store/private.h"
+#include "lib/base/clock.h"
 
 int store_lease(struct store *s, struct store_lease *out, struct err *err)
 {
 	sqlite3_stmt *st;
 	int rc = db_prepare(s, err, &st, "SELECT fence, generation, holder, "
-			    "beat FROM state, lease", "");
+			    "beat, since_ns FROM state, lease", "");
 
 	if (rc) {
 		return rc;
@@ -23,6 +24,7 @@ int store_lease(struct store *s, struct store_lease *out, struct err *err)
 		s->generation = sqlite3_column_int64(st, 1);
 		db_text_into(st, 2, out->holder, sizeof(out->holder));
 		out->beat = sqlite3_column_int64(st, 3);
+		out->since_ns = sqlite3_column_int64(st, 4);
 	}
 	sqlite3_finalize(st);
 	return rc == 1 ? 0 : rc ? rc : db_damaged(s, err, "it has no lease");
@@ -59,7 +61,8 @@ static int take(struct store *s, const struct store_lease *seen,
 	if (rc || (rc = db_run(s, err, "UPDATE state SET fence = fence + 1", ""))) {
 		return rc;
 	}
-	return db_run(s, err, "UPDATE lease SET holder = ?, beat = beat + 1", "s", holder);
+	return db_run(s, err, "UPDATE lease SET holder = ?, beat = beat + 1, since_ns = ?", "si",
+		      holder, clk_wall_ns());
 }
 
 int store_lead(struct store *s, const struct store_lease *seen, const char *holder, struct err *err)

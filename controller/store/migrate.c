@@ -76,7 +76,7 @@ int store_newer_error(const struct store *s, struct err *err)
  * is ever given another meaning under its name (schema.c). WEFT_EUNSUPPORTED: it may not. */
 static int open_newer(struct store *s, int64_t version, struct err *err)
 {
-	bool readable = !s->shared && s->may_be_newer;
+	bool readable = s->may_be_newer;
 
 	for (const struct portable_table *t = portable_tables; t->name && readable; t++) {
 		sqlite3_stmt *st = NULL;

@@ -23,6 +23,10 @@ struct store_hold {
 /* After the file was closed. */
 void store_hold_fini(struct store_hold *h);
 
+/* Whose the file is: this process's; that of several; this process's, a copy of what others
+ * have. */
+enum store_kind { STORE_ALONE, STORE_SHARED, STORE_REPLICA };
+
 struct store {
 	sqlite3 *db;
 	char *path;
@@ -32,13 +36,23 @@ struct store {
 	uint64_t fence;
 	int newer;		/* its format, if newer than ours: it is only read; or 0 */
 	bool may_be_newer;	/* by store_open; else such a file is refused */
-	bool shared, leads;	/* leads: only if shared */
+	enum store_kind kind;
+	bool leads;		/* only if shared */
 	struct store_hold hold;
 	char trouble[ERR_MSG_MAX];	/* "": the last transaction is kept */
 	struct store_audit *waiting;
 	int n_waiting, n_lost;
 	int64_t audit_bytes;	/* of the lines kept; -1: not counted yet */
 	struct store_use use;
+
+	/* Of a store that others have too; replicate.c. */
+	int64_t position;
+	char log[STORE_LOG_MAX];
+	store_publish_fn publish;	/* NULL: nothing is given away */
+	void *publish_arg;
+	bool follows;			/* what is written came from the others */
+	struct sqlite3_session *session; /* records the transaction; NULL: none */
+	bool behind;
 };
 
 /* Sets err from the connection's last error: "store PATH: what: why". */
@@ -76,6 +90,16 @@ void db_text_into(sqlite3_stmt *st, int col, char *buf, int size);
 
 /* Reads circuits (in, out) from a statement into a growing array. */
 int db_circuits(struct store *s, sqlite3_stmt *st, struct optics_xc **v, int *n, struct err *err);
+
+/* ---- replicate.c ---- */
+
+/* Reads where the store is. */
+int store_replica_begin(struct store *s, struct err *err);
+/* Records what the transaction that has begun changes; ends without harm at any time. */
+int store_record_begin(struct store *s, struct err *err);
+void store_record_end(struct store *s);
+/* Gives away what was recorded. When it succeeds the transaction must be kept. */
+int store_record_publish(struct store *s, struct err *err);
 
 /* The tables. */
 extern const char *const store_migrations[STORE_VERSION];

@@ -286,6 +286,15 @@ static const char v15[] = "CREATE TABLE change_gain ("
 	"  PRIMARY KEY (change, seq)"
 	") STRICT, WITHOUT ROWID;";
 
+/* Of a store that others have too, how much of it is here; since when a leader leads. */
+static const char v16[] = "CREATE TABLE replica ("
+	"  one INTEGER PRIMARY KEY CHECK (one = 1),"
+	"  position INTEGER NOT NULL,"
+	"  log TEXT NOT NULL"
+	") STRICT;"
+	"INSERT INTO replica VALUES (1, 0, '');"
+	"ALTER TABLE lease ADD COLUMN since_ns INTEGER NOT NULL DEFAULT 0;";
+
 const char *const store_migrations[STORE_VERSION] = {
-	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15,
+	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16,
 };

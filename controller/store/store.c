@@ -21,8 +21,8 @@ static int set_modes(struct store *s, struct err *err)
 {
 	/* The size limit gives the disk back after a large ring program. */
 	const char *const modes[] = {
-		s->shared ? "PRAGMA journal_mode = DELETE"
-			  : "PRAGMA journal_mode = WAL",
+		s->kind == STORE_SHARED ? "PRAGMA journal_mode = DELETE"
+					: "PRAGMA journal_mode = WAL",
 		"PRAGMA synchronous = FULL",
 		"PRAGMA foreign_keys = ON",
 		"PRAGMA journal_size_limit = 4194304",
@@ -79,25 +79,6 @@ int store_refresh(struct store *s, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-static int new_epoch(struct store *s, struct err *err)
-{
-	int rc = s->newer ? store_refresh(s, err) : db_begin(s, err);
-
-	if (s->newer) {
-		return rc;
-	}
-
-	if (rc) {
-		return rc;
-	}
-	rc = db_run(s, err, "UPDATE state SET fence = fence + 1", "");
-	rc = db_end(s, rc, err);
-	if (rc) {
-		return rc;
-	}
-	return store_refresh(s, err);
-}
-
 /* SQLite would create the file readable by everybody; it holds the names
  * and addresses of devices. */
 static int create_file(struct store *s, struct err *err)
@@ -121,7 +102,7 @@ static int take_lock(struct store *s, struct err *err)
 
 	buf_printf(&name, "%s.lock", s->path);
 	rc = name.failed ? err_nomem(err) :
-	     s->shared ? file_lock_shared(buf_cstr(&name), &s->lock_fd, err) :
+	     s->kind == STORE_SHARED ? file_lock_shared(buf_cstr(&name), &s->lock_fd, err) :
 			   file_lock(buf_cstr(&name), &s->lock_fd, err);
 	buf_fini(&name);
 	return rc;
@@ -137,7 +118,7 @@ static int open_db(struct store *s, struct err *err)
 		return db_fail(s, err, "open");
 	}
 	sqlite3_extended_result_codes(s->db, 1);
-	if (s->shared) {
+	if (s->kind == STORE_SHARED) {
 		sqlite3_busy_timeout(s->db, SHARED_WAIT_MS);
 	}
 	if (sqlite3_db_readonly(s->db, "main") == 1) {
@@ -148,11 +129,15 @@ static int open_db(struct store *s, struct err *err)
 	return 0;
 }
 
-static int open_as(const char *path, bool shared, struct store **out, struct err *err)
+static int open_as(const char *path, enum store_kind kind, struct store **out, struct err *err)
 {
+	static int (*const last_stage[])(struct store *, struct err *) = {
+		[STORE_ALONE] = store_new_term, [STORE_SHARED] = store_refresh,
+		[STORE_REPLICA] = store_replica_begin,
+	};
 	int (*const stages[])(struct store *, struct err *) = {
 		create_file, take_lock, open_db, store_migrate, set_modes,
-		store_check_pages, shared ? store_refresh : new_epoch,
+		store_check_pages, last_stage[kind],
 	};
 	struct store *s = calloc(1, sizeof(*s));
 	int rc = 0;
@@ -163,8 +148,8 @@ static int open_as(const char *path, bool shared, struct store **out, struct err
 	}
 	s->lock_fd = -1;
 	s->audit_bytes = -1;
-	s->shared = shared;
-	s->may_be_newer = !shared;
+	s->kind = kind;
+	s->may_be_newer = kind == STORE_ALONE;
 	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]) && !rc; i++) {
 		rc = stages[i](s, err);
 	}
@@ -178,12 +163,17 @@ static int open_as(const char *path, bool shared, struct store **out, struct err
 
 int store_open(const char *path, struct store **out, struct err *err)
 {
-	return open_as(path, false, out, err);
+	return open_as(path, STORE_ALONE, out, err);
 }
 
 int store_open_shared(const char *path, struct store **out, struct err *err)
 {
-	return open_as(path, true, out, err);
+	return open_as(path, STORE_SHARED, out, err);
+}
+
+int store_open_replica(const char *path, struct store **out, struct err *err)
+{
+	return open_as(path, STORE_REPLICA, out, err);
 }
 
 void store_free(struct store *s)
@@ -195,6 +185,7 @@ void store_free(struct store *s)
 		db_end(s, 0, NULL);
 	}
 	store_audit_drop(s);
+	store_record_end(s);
 	free(s->waiting);
 	sqlite3_close(s->db);
 	store_hold_fini(&s->hold);

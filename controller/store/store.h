@@ -25,7 +25,7 @@
 #include "drivers/optics/optics.h"
 #include "lib/base/err.h"
 
-#define STORE_VERSION 15		/* of the file format (user_version) */
+#define STORE_VERSION 16		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_COMMAND_MAX 16384	/* a map of many circuits in one */
@@ -122,6 +122,7 @@ int store_import(const char *path, const char *name, const char *text, size_t le
 /* Who leads. */
 struct store_lease {
 	uint64_t term;			/* grows with each new leader */
+	int64_t since_ns;		/* wall clock: when it began; 0: not known */
 	int64_t beat;			/* grows while he lives */
 	char holder[STORE_HOLDER_MAX];	/* how to reach him; "": he has gone */
 };
@@ -148,6 +149,45 @@ int store_lead(struct store *s, const struct store_lease *seen,
 int store_beat(struct store *s, struct err *err);
 /* The leader goes, and the next one need not wait. */
 int store_yield(struct store *s, struct err *err);
+
+/* ---- a store that others have too: replicate.c --------------------------- */
+
+#define STORE_LOG_MAX 40
+
+/* The same as store_open for a store that is a copy: it counts no start, and is written only by
+ * store_follow and store_restore until store_publish. */
+int store_open_replica(const char *path, struct store **out, struct err *err);
+
+/* How many transactions of which log it has; log is "" while it belongs to none. */
+int64_t store_position(const struct store *s, char log[STORE_LOG_MAX]);
+
+/* Gives the changes of one transaction to the others, as that of this position. 0: they have
+ * it, whatever happens here. An error: they never will. */
+typedef int (*store_publish_fn)(void *arg, int64_t position, const void *changes, size_t len,
+				struct err *err);
+/* From now on each transaction goes through fn before it is durable here. */
+void store_publish(struct store *s, store_publish_fn fn, void *arg);
+/* Others have a transaction that the disk here did not take: nothing is written any more, and
+ * the process is to end. */
+bool store_is_behind(const struct store *s);
+
+/* Applies the changes of the next position. WEFT_EINVAL: it is not the next, or the store is not
+ * a copy; nothing was changed. */
+int store_follow(struct store *s, int64_t position, const void *changes, size_t len,
+		 struct err *err);
+/* All rows that others have too, as the changes that make them from none; freed by
+ * store_whole_free. O(rows). */
+int store_whole(struct store *s, void **changes, size_t *len, struct err *err);
+void store_whole_free(void *changes);
+/* Makes it a copy of what store_whole gave, instead of what it has. */
+int store_restore(struct store *s, const char *log, int64_t position, const void *changes,
+		  size_t len, struct err *err);
+/* It begins this log with what it has. */
+int store_join(struct store *s, const char *log, int64_t position, struct err *err);
+/* No change and no job was ever in it. */
+int store_is_fresh(struct store *s, bool *fresh, struct err *err);
+/* A writer begins: the fence grows. */
+int store_new_term(struct store *s, struct err *err);
 
 /* ---- the applied configuration ------------------------------------------- */
 

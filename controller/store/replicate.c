@@ -1,0 +1,320 @@
+/*
+ * A store that others have too. What each transaction changes is given away, as one change set
+ * of SQLite's session extension, before it is durable here; whoever applies the sets in their
+ * order has the same rows. What is of this machine only (the audit trail, what was observed)
+ * is not in them.
+ *
+ * The position counts the sets, and is kept in the same transaction as their rows: a process
+ * that ends between giving a set away and keeping it finds itself one behind.
+ */
+#define SQLITE_ENABLE_SESSION 1
+#define SQLITE_ENABLE_PREUPDATE_HOOK 1
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/store/private.h"
+
+/* All that have a row of intent, of the changes on the way there, or of jobs. */
+static const char *const replicated[] = {
+	"state", "config", "program", "change", "change_job", "change_gain", "confirm",
+	"journal_device", "journal_step", "intent_device", "intent_circuit", "drain",
+	"repair", "job", "external_change", "circuit_loss", "timing",
+};
+
+/* The names that a copy has, and its place. */
+static int read_position(struct store *s, struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "SELECT position, log FROM replica", "");
+
+	if (rc) {
+		return rc;
+	}
+	rc = db_step(s, err, st);
+	if (rc == 1) {
+		s->position = sqlite3_column_int64(st, 0);
+		db_text_into(st, 1, s->log, sizeof(s->log));
+	}
+	sqlite3_finalize(st);
+	return rc == 1 ? 0 : rc ? rc : db_damaged(s, err, "it has no position");
+}
+
+int store_replica_begin(struct store *s, struct err *err)
+{
+	int rc = read_position(s, err);
+
+	return rc ? rc : store_refresh(s, err);
+}
+
+int64_t store_position(const struct store *s, char log[STORE_LOG_MAX])
+{
+	snprintf(log, STORE_LOG_MAX, "%s", s->log);
+	return s->position;
+}
+
+static int keep_position(struct store *s, int64_t position, struct err *err)
+{
+	return db_run(s, err, "UPDATE replica SET position = ?, log = ?", "is", position, s->log);
+}
+
+/* ---- giving away --------------------------------------------------------- */
+
+void store_publish(struct store *s, store_publish_fn fn, void *arg)
+{
+	s->publish = fn;
+	s->publish_arg = arg;
+}
+
+bool store_is_behind(const struct store *s)
+{
+	return s->behind;
+}
+
+static int session_new(struct store *s, sqlite3_session **out, struct err *err)
+{
+	int rc = sqlite3session_create(s->db, "main", out);
+
+	for (int i = 0; rc == SQLITE_OK && i < COUNT(replicated); i++) {
+		rc = sqlite3session_attach(*out, replicated[i]);
+	}
+	return rc == SQLITE_OK ? 0 : err_nomem(err);
+}
+
+int store_record_begin(struct store *s, struct err *err)
+{
+	if (s->behind) {
+		return err_set(err, WEFT_ESTALE, "store %s: others have a transaction that its "
+			       "disk refused", s->path);
+	}
+	if (s->follows) {
+		return 0;
+	}
+	return s->publish ? session_new(s, &s->session, err) :
+	       err_set(err, WEFT_ESTALE, "store %s is a copy: another weftd leads", s->path);
+}
+
+void store_record_end(struct store *s)
+{
+	if (s->session) {
+		sqlite3session_delete(s->session);
+		s->session = NULL;
+	}
+}
+
+int store_record_publish(struct store *s, struct err *err)
+{
+	void *data = NULL;
+	int len = 0, rc;
+
+	if (sqlite3session_changeset(s->session, &len, &data)) {
+		return err_nomem(err);
+	}
+	store_record_end(s);
+	if (len == 0) {
+		return 0;
+	}
+	rc = keep_position(s, s->position + 1, err);
+	if (rc == 0) {
+		rc = s->publish(s->publish_arg, s->position + 1, data, (size_t)len, err);
+	}
+	if (rc == 0) {
+		s->position++;
+		s->behind = true;	/* until it is kept here as well */
+	}
+	sqlite3_free(data);
+	return rc;
+}
+
+/* ---- taking over --------------------------------------------------------- */
+
+/* A row that is not as the change set expects it: this is no copy of the other. */
+static int on_conflict(void *arg, int kind, sqlite3_changeset_iter *iter)
+{
+	(void)arg, (void)kind, (void)iter;
+	return SQLITE_CHANGESET_ABORT;
+}
+
+/* Within a transaction, and without checks of references, which were made when the rows
+ * were written. */
+static int apply_changes(struct store *s, const void *data, size_t len, struct err *err)
+{
+	int rc = sqlite3changeset_apply(s->db, (int)len, (void *)(uintptr_t)data, NULL,
+					on_conflict, NULL);
+
+	if (rc == SQLITE_ABORT || rc == SQLITE_SCHEMA || rc == SQLITE_CORRUPT) {
+		err_set(err, WEFT_EINVAL, "store %s is no copy of the one that the others have",
+			s->path);
+		err_hint(err, "move it away: it is fetched as a whole then");
+		return err->code;
+	}
+	return rc ? db_fail(s, err, "apply") : 0;
+}
+
+static int empty_tables(struct store *s, struct err *err)
+{
+	char sql[64];
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < COUNT(replicated); i++) {
+		snprintf(sql, sizeof(sql), "DELETE FROM %s", replicated[i]);
+		rc = db_run(s, err, sql, "");
+	}
+	return rc;
+}
+
+/* One transaction with what came from others; data NULL: nothing but the position. */
+static int apply_transaction(struct store *s, int64_t position, const void *data, size_t len,
+			     bool whole, struct err *err)
+{
+	int rc = db_begin(s, err);
+
+	if (rc) {
+		return rc;
+	}
+	rc = whole ? empty_tables(s, err) : 0;
+	if (rc == 0 && data) {
+		rc = apply_changes(s, data, len, err);
+	}
+	if (rc == 0) {
+		rc = keep_position(s, position, err);
+	}
+	rc = db_end(s, rc, err);
+	if (rc == 0) {
+		s->position = position;
+		rc = store_refresh(s, err);
+	}
+	return rc;
+}
+
+static int apply_as(struct store *s, int64_t position, const void *data, size_t len,
+		    bool whole, struct err *err)
+{
+	int rc = db_run(s, err, "PRAGMA foreign_keys = OFF", "");
+
+	if (rc) {
+		return rc;
+	}
+	s->follows = true;
+	rc = apply_transaction(s, position, data, len, whole, err);
+	s->follows = false;
+	if (rc) {
+		db_run(s, NULL, "PRAGMA foreign_keys = ON", "");
+		return rc;
+	}
+	return db_run(s, err, "PRAGMA foreign_keys = ON", "");
+}
+
+int store_follow(struct store *s, int64_t position, const void *data, size_t len, struct err *err)
+{
+	if (position != s->position + 1) {
+		return err_set(err, WEFT_EINVAL, "store %s: after %lld comes %lld", s->path,
+			       (long long)s->position, (long long)position);
+	}
+	return apply_as(s, position, data, len, false, err);
+}
+
+int store_join(struct store *s, const char *log, int64_t position, struct err *err)
+{
+	snprintf(s->log, sizeof(s->log), "%s", log);
+	return apply_as(s, position, NULL, 0, false, err);
+}
+
+int store_restore(struct store *s, const char *log, int64_t position, const void *data,
+		  size_t len, struct err *err)
+{
+	snprintf(s->log, sizeof(s->log), "%s", log);
+	return apply_as(s, position, data, len, true, err);
+}
+
+int store_is_fresh(struct store *s, bool *fresh, struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "SELECT NOT EXISTS (SELECT 1 FROM change) AND "
+			    "NOT EXISTS (SELECT 1 FROM job)", "");
+
+	if (rc) {
+		return rc;
+	}
+	rc = db_step(s, err, st);
+	*fresh = rc == 1 && sqlite3_column_int64(st, 0);
+	sqlite3_finalize(st);
+	return rc < 0 ? rc : 0;
+}
+
+/* ---- the whole of it ----------------------------------------------------- */
+
+/* An empty table of the same kind in the attached database. */
+static int clone_table(struct store *s, const char *table, struct err *err)
+{
+	sqlite3_stmt *st;
+	char *sql = NULL;
+	const char *body;
+	int rc = db_prepare(s, err, &st, "SELECT sql FROM main.sqlite_schema "
+			    "WHERE type = 'table' AND name = ?", "s", table);
+
+	if (rc) {
+		return rc;
+	}
+	rc = db_step(s, err, st);
+	if (rc == 1) {
+		body = strchr((const char *)sqlite3_column_text(st, 0), '(');
+		sql = sqlite3_mprintf("CREATE TABLE nothing.%s %s", table, body);
+		rc = sql ? db_run(s, err, sql, "") : err_nomem(err);
+		sqlite3_free(sql);
+	} else if (rc == 0) {
+		rc = db_damaged(s, err, table);
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+/* What makes the tables of today from none. */
+static int diff_to_nothing(struct store *s, void **data, size_t *len, struct err *err)
+{
+	sqlite3_session *session = NULL;
+	int n = 0, rc = session_new(s, &session, err);
+
+	for (int i = 0; rc == 0 && i < COUNT(replicated); i++) {
+		rc = clone_table(s, replicated[i], err);
+		if (rc == 0 && sqlite3session_diff(session, "nothing", replicated[i], NULL)) {
+			rc = db_fail(s, err, "compare");
+		}
+	}
+	if (rc == 0 && sqlite3session_changeset(session, &n, data)) {
+		rc = err_nomem(err);
+	}
+	*len = (size_t)n;
+	sqlite3session_delete(session);
+	return rc;
+}
+
+int store_whole(struct store *s, void **data, size_t *len, struct err *err)
+{
+	int rc = db_run(s, err, "ATTACH ':memory:' AS nothing", "");
+
+	*data = NULL;
+	if (rc) {
+		return rc;
+	}
+	rc = diff_to_nothing(s, data, len, err);
+	db_run(s, NULL, "DETACH nothing", "");
+	return rc;
+}
+
+void store_whole_free(void *data)
+{
+	sqlite3_free(data);
+}
+
+int store_new_term(struct store *s, struct err *err)
+{
+	int rc = s->newer ? store_refresh(s, err) : db_begin(s, err);
+
+	if (rc || s->newer) {
+		return rc;
+	}
+	rc = db_end(s, db_run(s, err, "UPDATE state SET fence = fence + 1", ""), err);
+	return rc ? rc : store_refresh(s, err);
+}
