@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "controller/daemon/change/change.h"
 #include "controller/daemon/core/core.h"
@@ -60,6 +61,7 @@ struct daemon {
 	struct device_events *device_events;
 	struct poll *poll;		/* NULL: no slow round */
 	struct restore *restore;
+	struct election *election;	/* several take turns, or NULL */
 	struct lease *lease;		/* while leading others, or NULL */
 	struct standby *standby;	/* while another leads, or NULL */
 	bool leads;			/* a standby has become the leader */
@@ -481,6 +483,9 @@ static int open_store(struct daemon *d, struct err *err)
 	if (!d->env.standby) {
 		return store_open(path, &d->env.store, err);
 	}
+	if (d->cfg.etcd) {
+		return store_open_replica(path, &d->env.store, err);
+	}
 	r = store_open_shared(path, &d->env.store, err);
 	/* Others wait for the lock, and then for the lease: together soon enough. */
 	return r ? r : store_limit_hold(d->env.store, d->cfg.lease_ms * NS_PER_MS / 2, err);
@@ -544,7 +549,7 @@ static int make_parts(struct daemon *d, struct err *err)
 	d->views = (struct views){
 		.env = env, .queue = d->queue, .job_status = d->job_status,
 		.drain = d->drain, .changes = d->changes, .hosts = d->hosts,
-		.jobs = d->jobs,
+		.jobs = d->jobs, .election = d->election,
 	};
 	if ((r = metrics_new(&d->views, d->methods, &d->metrics, err)) ||
 	    (r = problem_events_new(&d->views, &d->problem_events, err))) {
@@ -578,6 +583,9 @@ static struct daemon *new_daemon(uv_loop_t *loop, const struct daemon_config *cf
 static void free_daemon(struct daemon *d)
 {
 	lease_free(d->lease);
+	if (d->election) {
+		d->election->free(d->election);
+	}
 	store_free(d->env.store);
 	poll_free(d->poll);
 	device_events_free(d->device_events);
@@ -606,7 +614,8 @@ static int start_parts(struct daemon *d, struct err *err)
 	struct daemon_env *env = &d->env;
 	int r;
 
-	if ((cfg->led && (r = lease_new(env, cfg->lease_ms, &d->lease, err))) ||
+	if ((cfg->led && (r = lease_new(env, d->election, cfg->lease_ms,
+						      &d->lease, err))) ||
 	    (r = start_server(d, err)) ||
 	    (cfg->metrics_host && (r = metrics_start(d->metrics,
 						     cfg->metrics_host,
@@ -668,6 +677,7 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 		return err_nomem(err);
 	}
 	d->env.store = cfg->led;
+	d->election = cfg->election;
 	d->env.reading = true;
 	if ((r = make_parts(d, err)) ||
 	    (r = changes_load(d->changes, err)) ||
@@ -815,12 +825,39 @@ static void on_standby_ended(bool leads, void *arg)
 	rpc_server_stop(server, 0, on_standby_stopped, d);
 }
 
+/* As others name it: where it listens; with etcd they are on other machines. */
+static void name_self(const struct daemon_config *cfg, char self[STORE_HOLDER_MAX])
+{
+	char host[64] = "";
+
+	if (cfg->listen_host) {
+		snprintf(self, STORE_HOLDER_MAX, "%s:%d", cfg->listen_host, cfg->listen_port);
+	} else if (cfg->etcd && gethostname(host, sizeof(host) - 1) == 0) {
+		snprintf(self, STORE_HOLDER_MAX, "%s:%s", host, cfg->socket);
+	} else {
+		snprintf(self, STORE_HOLDER_MAX, "%s", cfg->socket);
+	}
+}
+
+static int make_election(struct daemon *d, struct err *err)
+{
+	const struct daemon_config *cfg = &d->cfg;
+	char self[STORE_HOLDER_MAX];
+	const struct replica_config replica = {
+		.members = cfg->etcd, .prefix = cfg->etcd_prefix, .self = self,
+		.tls = cfg->etcd_tls, .lease_ms = cfg->lease_ms,
+	};
+
+	name_self(cfg, self);
+	return cfg->etcd ? replica_election(d->env.store, &replica, &d->election, err)
+			 : shared_store_election(d->env.store, self, &d->election, err);
+}
+
 /* The parts over a store that is only read, and the clock that watches the leader. */
 static int start_standby(struct daemon *d, struct err *err)
 {
 	const struct daemon_config *cfg = &d->cfg;
 	struct store_config config;
-	char self[STORE_HOLDER_MAX];	/* as others name it: where it listens */
 	int r = make_parts(d, err);
 
 	if (r) {
@@ -830,24 +867,19 @@ static int start_standby(struct daemon *d, struct err *err)
 		d->env.applied = true;
 		store_config_fini(&config);
 	}
-	if (cfg->listen_host) {
-		snprintf(self, sizeof(self), "%s:%d", cfg->listen_host, cfg->listen_port);
-	} else {
-		snprintf(self, sizeof(self), "%s", cfg->socket);
-	}
-	if ((r = start_server(d, err)) ||
-	    (r = standby_new(&d->env, cfg->lease_ms, self, on_standby_ended,
+	if ((r = make_election(d, err)) || (r = start_server(d, err)) ||
+	    (r = standby_new(&d->env, d->election, cfg->lease_ms, on_standby_ended,
 			     d, &d->standby, err))) {
 		return r;
 	}
+	d->views.election = d->election;
 	d->views.standby = d->standby;
 	notify_send("READY=1\nSTATUS=standing by");
 	log_info("weftd", "standing by on %s", cfg->socket);
 	return 0;
 }
 
-int daemon_standby(uv_loop_t *loop, const struct daemon_config *cfg,
-		   struct store **led, struct err *err)
+int daemon_standby(uv_loop_t *loop, struct daemon_config *cfg, struct err *err)
 {
 	struct daemon *d = new_daemon(loop, cfg);
 	int r;
@@ -863,8 +895,10 @@ int daemon_standby(uv_loop_t *loop, const struct daemon_config *cfg,
 	}
 	uv_run(loop, UV_RUN_DEFAULT);
 	if (d->leads) {
-		*led = d->env.store;
+		cfg->led = d->env.store;
+		cfg->election = d->election;
 		d->env.store = NULL;
+		d->election = NULL;
 	} else {
 		r = err_set(err, WEFT_ECANCELED, "stopped");
 	}

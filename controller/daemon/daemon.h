@@ -37,10 +37,15 @@ struct daemon_config {
 	int metrics_port;	/* 0: any */
 	const char *page_host;	/* likewise, for the page */
 	int page_port;
-	int64_t lease_ms;	/* the store is shared: how long a leader that
+	int64_t lease_ms;	/* others stand by: how long a leader that
 				 * is silent stays one; 0: it is not */
-	struct store *led;	/* a shared store that this process leads, taken
-				 * over; NULL: opened from state_dir */
+	const char *etcd;	/* members of an etcd that keeps the store's copies
+				 * alike, with lease_ms; NULL: the file is shared */
+	const char *etcd_prefix; /* of its keys */
+	struct rpc_tls_files etcd_tls;
+	struct store *led;	/* a store that this process leads, taken over; NULL:
+				 * opened from state_dir */
+	struct election *election; /* with led */
 	int64_t poll_ms;	/* between regular readings; 0: none */
 };
 
@@ -55,10 +60,9 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 	       struct daemon **out, struct err *err);
 
 /* Looks on while another weftd leads, and answers what the store knows, until
- * this process leads: *led is the store. WEFT_ECANCELED: stopped by a signal.
- * Runs the loop. */
-int daemon_standby(uv_loop_t *loop, const struct daemon_config *cfg,
-		   struct store **led, struct err *err);
+ * this process leads: cfg->led and cfg->election are set. WEFT_ECANCELED: stopped by a
+ * signal. Runs the loop. */
+int daemon_standby(uv_loop_t *loop, struct daemon_config *cfg, struct err *err);
 
 /* Reads the certificates and the access file again. What is wrong with them
  * is logged, and the old ones stay in use. */

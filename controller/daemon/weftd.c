@@ -25,6 +25,8 @@
 #define POLL_MAX_S 86400
 #define LEASE_S 10
 #define LEASE_MAX_S 3600
+#define ETCD_LEASE_MIN_S 2
+#define ETCD_PREFIX "/weft/"
 #define FIRST_OPTION 1000	/* of getopt_long, apart from letters */
 
 struct tcp_address {
@@ -183,6 +185,16 @@ static const struct option_row {
 	{ "standby", NULL, AT(standby), parse_flag,
 	  "share the state with another weftd: one leads, the\n"
 	  "other takes over" },
+	{ "etcd", "URLS", AT(cfg.etcd), parse_text,
+	  "https://HOST:PORT,...: one of several weftd leads, by an\n"
+	  "etcd that keeps their states alike" },
+	{ "etcd-prefix", "KEY", AT(cfg.etcd_prefix), parse_text,
+	  "with which its keys begin (" ETCD_PREFIX ")" },
+	{ "etcd-cert", "FILE", AT(cfg.etcd_tls.cert), parse_text,
+	  "own certificate for etcd, PEM" },
+	{ "etcd-key", "FILE", AT(cfg.etcd_tls.key), parse_text, "its key" },
+	{ "etcd-ca", "FILE", AT(cfg.etcd_tls.ca), parse_text,
+	  "authorities that sign etcd's certificates" },
 	{ "lease", "SECONDS", AT(cfg.lease_ms), parse_lease,
 	  "how long a silent leader stays the leader (10)" },
 	{ "fabric", "FILE", AT(cfg.fabric), parse_text,
@@ -249,6 +261,35 @@ static int check_remote(const struct daemon_config *cfg, struct err *err)
 	return 0;
 }
 
+/* How it takes turns with others. */
+static int check_turns(struct options *o, struct err *err)
+{
+	struct daemon_config *cfg = &o->cfg;
+	const struct rpc_tls_files *tls = &cfg->etcd_tls;
+
+	if (cfg->etcd && o->standby) {
+		return err_set(err, WEFT_EUSAGE, "--standby and --etcd do not go together: with "
+			       "--etcd each weftd has a state folder of its own");
+	}
+	if (!cfg->etcd && (tls->cert || tls->key || tls->ca || cfg->etcd_prefix)) {
+		return err_set(err, WEFT_EUSAGE, "--etcd-... without --etcd has no effect");
+	}
+	if (cfg->lease_ms && !o->standby && !cfg->etcd) {
+		return err_set(err, WEFT_EUSAGE, "--lease without --standby or --etcd has no effect");
+	}
+	if (cfg->etcd && cfg->lease_ms && cfg->lease_ms < ETCD_LEASE_MIN_S * 1000) {
+		return err_set(err, WEFT_EUSAGE, "--lease: etcd has none shorter than %d seconds",
+			       ETCD_LEASE_MIN_S);
+	}
+	if ((o->standby || cfg->etcd) && !cfg->lease_ms) {
+		cfg->lease_ms = LEASE_S * 1000;
+	}
+	if (!cfg->etcd_prefix) {
+		cfg->etcd_prefix = ETCD_PREFIX;
+	}
+	return 0;
+}
+
 /* What only the options together say. WEFT_EUSAGE. */
 static int check_options(struct options *o, struct err *err)
 {
@@ -265,13 +306,7 @@ static int check_options(struct options *o, struct err *err)
 	if (r) {
 		return r;
 	}
-	if (cfg->lease_ms && !o->standby) {
-		return err_set(err, WEFT_EUSAGE, "--lease without --standby has no effect");
-	}
-	if (o->standby && !cfg->lease_ms) {
-		cfg->lease_ms = LEASE_S * 1000;
-	}
-	return 0;
+	return check_turns(o, err);
 }
 
 /* row: in option_rows; negative: word is none, or lacks its value. */
@@ -412,7 +447,7 @@ static int run(const struct options *o, struct err *err)
 		return err_set(err, WEFT_EIO, "event loop: %s", uv_strerror(r));
 	}
 	p.watched = notify_watchdog_start(&loop, &p.watchdog);
-	if ((o->standby && (r = daemon_standby(&loop, &cfg, &cfg.led, err))) ||
+	if (((o->standby || cfg.etcd) && (r = daemon_standby(&loop, &cfg, err))) ||
 	    (r = daemon_new(&loop, &cfg, &p.daemon, err))) {
 		end_loop(&p, &loop);
 		return r == WEFT_ECANCELED ? 0 : r;	/* standing by */

@@ -260,7 +260,7 @@ static int clone_table(struct store *s, const char *table, struct err *err)
 	rc = db_step(s, err, st);
 	if (rc == 1) {
 		body = strchr((const char *)sqlite3_column_text(st, 0), '(');
-		sql = sqlite3_mprintf("CREATE TABLE nothing.%s %s", table, body);
+		sql = sqlite3_mprintf("CREATE TABLE empty.%s %s", table, body);
 		rc = sql ? db_run(s, err, sql, "") : err_nomem(err);
 		sqlite3_free(sql);
 	} else if (rc == 0) {
@@ -271,14 +271,14 @@ static int clone_table(struct store *s, const char *table, struct err *err)
 }
 
 /* What makes the tables of today from none. */
-static int diff_to_nothing(struct store *s, void **data, size_t *len, struct err *err)
+static int diff_to_empty(struct store *s, void **data, size_t *len, struct err *err)
 {
 	sqlite3_session *session = NULL;
 	int n = 0, rc = session_new(s, &session, err);
 
 	for (int i = 0; rc == 0 && i < COUNT(replicated); i++) {
 		rc = clone_table(s, replicated[i], err);
-		if (rc == 0 && sqlite3session_diff(session, "nothing", replicated[i], NULL)) {
+		if (rc == 0 && sqlite3session_diff(session, "empty", replicated[i], NULL)) {
 			rc = db_fail(s, err, "compare");
 		}
 	}
@@ -292,14 +292,14 @@ static int diff_to_nothing(struct store *s, void **data, size_t *len, struct err
 
 int store_whole(struct store *s, void **data, size_t *len, struct err *err)
 {
-	int rc = db_run(s, err, "ATTACH ':memory:' AS nothing", "");
+	int rc = db_run(s, err, "ATTACH ':memory:' AS empty", "");
 
 	*data = NULL;
 	if (rc) {
 		return rc;
 	}
-	rc = diff_to_nothing(s, data, len, err);
-	db_run(s, NULL, "DETACH nothing", "");
+	rc = diff_to_empty(s, data, len, err);
+	db_run(s, NULL, "DETACH empty", "");
 	return rc;
 }
 

@@ -1,8 +1,64 @@
-/* Several weftd that share a store: one leads, the others stand by. */
+/* Several weftd for one fabric: one leads, the others stand by. */
 #ifndef WEFT_DAEMON_HA_HA_H
 #define WEFT_DAEMON_HA_HA_H
 
 #include "controller/daemon/core/core.h"
+#include "lib/rpc/rpc.h"
+
+/* ---- where they take turns: shared_store.c, replica.c ---- */
+
+#define HA_MAX_STANDBYS 16
+
+/* One that stands by, and how many transactions it does not have yet. */
+struct ha_standby {
+	char name[STORE_HOLDER_MAX];
+	int64_t behind;
+};
+
+/* What is known of those who share a fabric. */
+struct ha_status {
+	struct store_lease leader;
+	int64_t behind;			/* of a standby itself */
+	char problem[ERR_MSG_MAX];	/* why nothing newer is known; "" */
+	int n_standbys;			/* known to the leader, with etcd */
+	struct ha_standby standbys[HA_MAX_STANDBYS];
+};
+
+/*
+ * Where one of several is made the leader. Calls may wait for others, a fraction of the lease.
+ * Made by shared_store_election or replica_election, ended by free.
+ */
+struct election {
+	struct ha_status status;	/* as of the last look or beat */
+	/* Who leads now; brings the store up to date. */
+	int (*look)(struct election *e, struct err *err);
+	/* Leads from now on, if all is still as it was seen. WEFT_ESTALE: it is not. */
+	int (*lead)(struct election *e, const struct store_lease *seen, struct err *err);
+	/* Proof that the leader lives. *proven_ns (clk_boot_ns): nobody else leads until a
+	 * lease after that; 0: nothing new. WEFT_ESTALE: it leads no more. */
+	int (*beat)(struct election *e, int64_t *proven_ns, struct err *err);
+	/* The leader goes, and the next one need not wait. */
+	int (*yield)(struct election *e, struct err *err);
+	/* A descriptor, until the next call: when it is readable there may be something to look
+	 * at. -1: none. NULL: never one. */
+	int (*wait_fd)(struct election *e);
+	void (*free)(struct election *e);
+};
+
+/* A store that all of them open, with the lease in it. self: how to reach this one. */
+int shared_store_election(struct store *store, const char *self, struct election **out,
+			  struct err *err);
+
+/* An etcd whose members agree on the leader and on each transaction of its store; each weftd
+ * has a store of its own, which is kept a copy. Keys begin with prefix. Strings and files must
+ * outlive it. WEFT_EINVAL: members, or files, that cannot be used. */
+struct replica_config {
+	const char *members, *prefix, *self;
+	struct rpc_tls_files tls;
+	int64_t lease_ms;
+};
+int replica_election(struct store *store, const struct replica_config *cfg,
+		     struct election **out, struct err *err);
 
 /* ---- lease.c: the one that leads ---- */
 
@@ -10,8 +66,9 @@ struct lease;
 
 /* It proves from now on that it lives, and ends the process at once, with its
  * circuits as they are, when it cannot or when another leads: it checks before
- * every command to a device, and its store refuses what it writes. */
-int lease_new(struct daemon_env *env, int64_t lease_ms, struct lease **out, struct err *err);
+ * every command to a device, and what it writes is refused. */
+int lease_new(struct daemon_env *env, struct election *election, int64_t lease_ms,
+	      struct lease **out, struct err *err);
 /* Yields: the next one may lead at once. NULL is fine. */
 void lease_free(struct lease *l);
 
@@ -19,10 +76,9 @@ void lease_free(struct lease *l);
 
 struct standby;
 
-/* Watches the lease in the store of env under the name `self`, and stops on a
- * signal. ended is called once, when it has the lease (leads) or was stopped;
- * nothing is watched any more then. */
-int standby_new(struct daemon_env *env, int64_t lease_ms, const char *self,
+/* Watches who leads, and stops on a signal. ended is called once, when it leads
+ * or was stopped; nothing is watched any more then. */
+int standby_new(struct daemon_env *env, struct election *election, int64_t lease_ms,
 		void (*ended)(bool leads, void *arg), void *arg,
 		struct standby **out, struct err *err);
 void standby_free(struct standby *s);	/* NULL is fine */

@@ -1,11 +1,10 @@
 /*
- * Leading others who share the store. The leader writes a beat into the store
- * every quarter of the lease, and believes to lead for two thirds of it after
- * the beginning of the last beat that was durable; another takes over no
- * earlier than a whole lease after it has seen the last one. Both measure
+ * Leading others. The leader proves that it lives every quarter of the lease, and
+ * believes to lead for two thirds of it after the beginning of the last beat that
+ * was taken; another takes over no earlier than a whole lease after that. Both measure
  * intervals by their own clocks only.
  *
- * A leader that was stopped, or cut off from the store, ends on the spot when
+ * A leader that was stopped, or cut off from the others, ends on the spot when
  * it finds out: at its next beat, and before its next command to a device. It
  * leaves the circuits as they are, and whoever leads then reads the devices before
  * anything else.
@@ -23,9 +22,9 @@
 /* Lives until the loop has closed its timer. */
 struct lease {
 	uv_timer_t timer;
-	struct daemon_env *env;
+	struct election *election;
 	int64_t lease_ns;
-	int64_t until_ns;	/* monotonic: it leads for sure */
+	int64_t until_ns;	/* clk_boot_ns: it leads for sure */
 };
 
 /* Nothing is cleaned up: the circuits and the store are another leader's. */
@@ -39,18 +38,18 @@ static void before_command(void *arg)
 {
 	const struct lease *l = arg;
 
-	if (clk_now_ns() > l->until_ns) {
+	if (clk_boot_ns() > l->until_ns) {
 		end_now("its lease ran out before a command to a device");
 	}
 }
 
 static int beat(struct lease *l, struct err *err)
 {
-	int64_t began = clk_now_ns();
-	int r = store_beat(l->env->store, err);
+	int64_t proven_ns;
+	int r = l->election->beat(l->election, &proven_ns, err);
 
-	if (r == 0) {
-		l->until_ns = began + l->lease_ns / 3 * 2;
+	if (proven_ns) {
+		l->until_ns = proven_ns + l->lease_ns / 3 * 2;
 	}
 	return r;
 }
@@ -59,17 +58,15 @@ static void on_beat(uv_timer_t *timer)
 {
 	struct lease *l = timer->data;
 	struct err err = { 0 };
-	struct store_lease now = { 0 };
 	int r = beat(l, &err);
 
-	if (r && (store_lease(l->env->store, &now, NULL) ||
-		  now.term != store_fence(l->env->store))) {
+	if (r == WEFT_ESTALE) {
 		end_now(err.msg);
 	}
 	if (r) {
 		log_warn("weftd", "%s", err.msg);
 	}
-	if (clk_now_ns() > l->until_ns) {
+	if (clk_boot_ns() > l->until_ns) {
 		end_now("its lease ran out");
 	}
 }
@@ -79,7 +76,8 @@ static void on_closed(uv_handle_t *handle)
 	free(handle->data);
 }
 
-int lease_new(struct daemon_env *env, int64_t lease_ms, struct lease **out, struct err *err)
+int lease_new(struct daemon_env *env, struct election *election, int64_t lease_ms,
+	      struct lease **out, struct err *err)
 {
 	struct lease *l = calloc(1, sizeof(*l));
 	int r;
@@ -87,7 +85,7 @@ int lease_new(struct daemon_env *env, int64_t lease_ms, struct lease **out, stru
 	if (!l) {
 		return err_nomem(err);
 	}
-	l->env = env;
+	l->election = election;
 	l->lease_ns = lease_ms * NS_PER_MS;
 	r = beat(l, err);
 	if (r) {
@@ -109,7 +107,7 @@ void lease_free(struct lease *l)
 	if (!l) {
 		return;
 	}
-	if (store_yield(l->env->store, &err)) {
+	if (l->election->yield(l->election, &err)) {
 		log_warn("weftd", "%s", err.msg);
 	}
 	uv_close((uv_handle_t *)&l->timer, on_closed);

@@ -1,14 +1,15 @@
 /*
- * Standing by while another weftd leads. The store is only read, and no device
- * is opened: many of them take one session at a time. What the store knows
- * is answered; everything else names the leader. A lease that has shown no beat
- * for its whole time, measured by our own clock from when we saw the last one,
- * is taken over.
+ * Standing by while another weftd leads. The store is only read, or follows that of
+ * the leader, and no device is opened: many of them take one session at a time. What
+ * the store knows is answered; everything else names the leader. A lease that has
+ * shown no beat for its whole time, measured by our own clock from when we saw the last
+ * one, is taken over.
  */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "controller/daemon/ha/ha.h"
 #include "lib/base/clock.h"
@@ -19,13 +20,14 @@
 /* Lives until the loop has closed its handles. */
 struct standby {
 	struct daemon_env *env;
+	struct election *election;
 	uv_timer_t timer;
 	uv_signal_t term, intr;
+	struct wake *wake;	/* waits for the election's descriptor, or NULL */
 	int n_handles;
 	int64_t lease_ms;
 	struct store_lease seen;
 	int64_t seen_ns;	/* monotonic: when it was new; 0: never */
-	char self[STORE_HOLDER_MAX];
 	bool ended_once;
 	void (*ended)(bool leads, void *arg);
 	void *arg;
@@ -48,7 +50,6 @@ int standby_permit(struct standby *s, const char *path, struct err *err)
 		"/weft.v1.FabricService/Audit", "/weft.v1.FabricService/ExternalChanges",
 		"/weft.v1.JobsService/ListJobs",
 	};
-	struct store_lease now;
 	struct err ignored = { 0 };
 
 	if (strncmp(path, "/grpc.", 6) == 0) {
@@ -57,7 +58,7 @@ int standby_permit(struct standby *s, const char *path, struct err *err)
 	for (size_t i = 0; i < sizeof(answered) / sizeof(*answered); i++) {
 		if (strcmp(path, answered[i]) == 0) {
 			/* As it is now; on_time finds out what it means. */
-			store_lease(s->env->store, &now, &ignored);
+			s->election->look(s->election, &ignored);
 			return 0;
 		}
 	}
@@ -68,11 +69,74 @@ int standby_permit(struct standby *s, const char *path, struct err *err)
 
 /* ---- watching ------------------------------------------------------------ */
 
+static void on_time(uv_timer_t *timer);
+
+/* Its own copy of a descriptor that may be closed while it is waited for. */
+struct wake {
+	struct standby *standby;
+	uv_poll_t poll;
+	int of, fd;
+};
+
+static void on_wake_closed(uv_handle_t *handle)
+{
+	struct wake *w = handle->data;
+
+	close(w->fd);
+	free(w);
+}
+
+static void stop_waiting(struct standby *s)
+{
+	if (s->wake) {
+		uv_close((uv_handle_t *)&s->wake->poll, on_wake_closed);
+		s->wake = NULL;
+	}
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+	struct wake *w = poll->data;
+
+	(void)status, (void)events;
+	on_time(&w->standby->timer);
+}
+
+/* Looks again as soon as there is something new, where the election can tell. */
+static void wait_for_news(struct standby *s)
+{
+	int fd = s->election->wait_fd ? s->election->wait_fd(s->election) : -1;
+	struct wake *w;
+
+	if (s->wake && s->wake->of == fd) {
+		return;
+	}
+	stop_waiting(s);
+	w = fd >= 0 ? calloc(1, sizeof(*w)) : NULL;
+	if (!w) {
+		return;
+	}
+	w->standby = s;
+	w->of = fd;
+	w->fd = dup(fd);
+	if (w->fd < 0 || uv_poll_init(s->env->loop, &w->poll, w->fd)) {
+		if (w->fd >= 0) {
+			close(w->fd);
+		}
+		free(w);
+		return;
+	}
+	w->poll.data = w;
+	uv_poll_start(&w->poll, UV_READABLE, on_readable);
+	s->wake = w;
+}
+
 static void end(struct standby *s, bool leads)
 {
 	if (!s->ended_once) {
 		s->ended_once = true;
 		uv_timer_stop(&s->timer);
+		stop_waiting(s);
 		s->ended(leads, s->arg);
 	}
 }
@@ -81,7 +145,7 @@ static void take_over(struct standby *s)
 {
 	struct err err = { 0 };
 
-	if (store_lead(s->env->store, &s->seen, s->self, &err)) {
+	if (s->election->lead(s->election, &s->seen, &err)) {
 		/* Whoever was faster has a beat that is seen the next time; a lock
 		 * that is in the way goes by itself. */
 		log_info("weftd", "%s", err.msg);
@@ -93,27 +157,45 @@ static void take_over(struct standby *s)
 	end(s, true);
 }
 
+/* Says once why nothing is known of the others. */
+static void tell_problem(struct standby *s, const char *why)
+{
+	struct ha_status *status = &s->election->status;
+
+	if (why[0] && strcmp(why, status->problem) != 0) {
+		log_warn("weftd", "%s", why);
+	}
+	snprintf(status->problem, sizeof(status->problem), "%s", why);
+}
+
 static void on_time(uv_timer_t *timer)
 {
 	struct standby *s = timer->data;
-	struct store_lease lease;
+	const struct store_lease *lease = &s->election->status.leader;
 	struct err err = { 0 };
 	int64_t now;
 
-	if (store_lease(s->env->store, &lease, &err)) {
-		log_warn("weftd", "%s", err.msg);
+	if (s->ended_once) {
 		return;
 	}
+	if (s->election->look(s->election, &err)) {
+		tell_problem(s, err.msg);
+		return;
+	}
+	tell_problem(s, "");
 	now = clk_now_ns();	/* not before: while it waited for a lock there may have been a beat */
-	if (!s->seen_ns || lease.beat != s->seen.beat || lease.term != s->seen.term) {
-		if (strcmp(lease.holder, s->seen.holder) != 0) {
-			log_info("weftd", "%s leads", name_or_none(lease.holder));
+	if (!s->seen_ns || lease->beat != s->seen.beat || lease->term != s->seen.term) {
+		if (strcmp(lease->holder, s->seen.holder) != 0) {
+			log_info("weftd", "%s leads", name_or_none(lease->holder));
 		}
-		s->seen = lease;
+		s->seen = *lease;
 		s->seen_ns = now;
 	}
-	if (!lease.holder[0] || now - s->seen_ns > s->lease_ms * NS_PER_MS) {
+	if (!lease->holder[0] || now - s->seen_ns > s->lease_ms * NS_PER_MS) {
 		take_over(s);
+	}
+	if (!s->ended_once) {
+		wait_for_news(s);
 	}
 }
 
@@ -142,13 +224,14 @@ static void on_closed(uv_handle_t *handle)
 void standby_free(struct standby *s)
 {
 	if (s) {
+		stop_waiting(s);
 		uv_close((uv_handle_t *)&s->timer, on_closed);
 		uv_close((uv_handle_t *)&s->term, on_closed);
 		uv_close((uv_handle_t *)&s->intr, on_closed);
 	}
 }
 
-int standby_new(struct daemon_env *env, int64_t lease_ms, const char *self,
+int standby_new(struct daemon_env *env, struct election *election, int64_t lease_ms,
 		void (*ended)(bool leads, void *arg), void *arg,
 		struct standby **out, struct err *err)
 {
@@ -158,11 +241,11 @@ int standby_new(struct daemon_env *env, int64_t lease_ms, const char *self,
 		return err_nomem(err);
 	}
 	s->env = env;
+	s->election = election;
 	s->lease_ms = lease_ms;
 	s->ended = ended;
 	s->arg = arg;
 	s->n_handles = 3;
-	snprintf(s->self, sizeof(s->self), "%s", self);
 	uv_timer_init(env->loop, &s->timer);
 	uv_signal_init(env->loop, &s->term);
 	uv_signal_init(env->loop, &s->intr);

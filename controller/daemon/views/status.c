@@ -478,7 +478,10 @@ struct advice {
 
 static void advise_standby(struct advice *a)
 {
-	if (a->parts->standby) {
+	if (a->parts->standby && a->parts->election->status.problem[0]) {
+		snprintf(a->text, a->size, "this one stands by, and knows nothing new: %s",
+			 a->parts->election->status.problem);
+	} else if (a->parts->standby) {
 		snprintf(a->text, a->size, "%s leads; this one takes over when "
 			 "it does not any more",
 			 standby_leader(a->parts->standby));
@@ -674,6 +677,8 @@ struct daemon_status {
 	Weft__V1__StatusResponse m;
 	Weft__V1__Confirm confirm;	/* of m, if a change waits */
 	Weft__V1__Change last, open;	/* of m, if there are any */
+	Weft__V1__Leadership leadership; /* of m, if several take turns */
+	Weft__V1__Standby standbys[HA_MAX_STANDBYS], *standby_list[HA_MAX_STANDBYS];
 	struct store_change *history;	/* that last is of; the newest changes */
 	int n_history;
 	char advice[ERR_MSG_MAX];	/* "": there is nothing to do */
@@ -692,6 +697,28 @@ void daemon_status_free(struct daemon_status *s)
 		views_fini(&s->views);
 		free(s);
 	}
+}
+
+static void fill_leadership(const struct election *e, struct daemon_status *s)
+{
+	const struct ha_status *from = &e->status;
+	Weft__V1__Leadership *m = &s->leadership;
+
+	weft__v1__leadership__init(m);
+	m->leader = (char *)from->leader.holder;
+	m->since_at_ns = from->leader.since_ns;
+	m->term = from->leader.term;
+	m->behind = from->behind;
+	m->problem = (char *)from->problem;
+	m->n_standbys = (size_t)from->n_standbys;
+	m->standbys = s->standby_list;
+	for (int i = 0; i < from->n_standbys; i++) {
+		weft__v1__standby__init(&s->standbys[i]);
+		s->standbys[i].name = (char *)from->standbys[i].name;
+		s->standbys[i].behind = from->standbys[i].behind;
+		s->standby_list[i] = &s->standbys[i];
+	}
+	s->m.leadership = m;
 }
 
 /* The change that waits, the last one (if found), and the one that is open. */
@@ -750,6 +777,9 @@ int daemon_status_new(const struct views *d, struct daemon_status **out, struct 
 	s->m.n_devices = (size_t)s->views.n;
 	s->m.devices = s->views.list;
 	fill_changes(d, s, found);
+	if (d->election) {
+		fill_leadership(d->election, s);
+	}
 	*out = s;
 	return 0;
 }

@@ -24,6 +24,7 @@ struct views {
 	struct hosts *hosts;
 	struct jobs *jobs;
 	const struct standby *standby;	/* NULL: this weftd leads */
+	const struct election *election; /* NULL: there is only this one */
 	struct kept_status *kept_status;	/* the last answer of Status */
 };
 

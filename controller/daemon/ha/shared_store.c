@@ -1,0 +1,69 @@
+/* Taking turns by a store that all open, on one machine or on a disk that several see. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "controller/daemon/ha/ha.h"
+#include "lib/base/clock.h"
+
+struct shared_store {
+	struct election base;	/* first */
+	struct store *store;
+	char self[STORE_HOLDER_MAX];
+};
+
+static struct shared_store *shared_of(struct election *e)
+{
+	return (struct shared_store *)e;
+}
+
+static int look(struct election *e, struct err *err)
+{
+	return store_lease(shared_of(e)->store, &e->status.leader, err);
+}
+
+static int lead(struct election *e, const struct store_lease *seen, struct err *err)
+{
+	return store_lead(shared_of(e)->store, seen, shared_of(e)->self, err);
+}
+
+static int beat(struct election *e, int64_t *proven_ns, struct err *err)
+{
+	struct store *store = shared_of(e)->store;
+	int64_t began = clk_boot_ns();
+	int r = store_beat(store, err);
+
+	*proven_ns = r ? 0 : began;
+	if (store_lease(store, &e->status.leader, NULL) ||
+	    e->status.leader.term != store_fence(store)) {
+		return r ? WEFT_ESTALE : err_set(err, WEFT_ESTALE, "another leads");
+	}
+	/* A lock that is in the way goes, or the lease runs out. */
+	return r ? WEFT_EUNAVAIL : 0;
+}
+
+static int yield(struct election *e, struct err *err)
+{
+	return store_yield(shared_of(e)->store, err);
+}
+
+static void free_shared(struct election *e)
+{
+	free(shared_of(e));
+}
+
+int shared_store_election(struct store *store, const char *self, struct election **out,
+			  struct err *err)
+{
+	struct shared_store *s = calloc(1, sizeof(*s));
+
+	*out = &s->base;
+	if (!s) {
+		return err_nomem(err);
+	}
+	s->base = (struct election){
+		.look = look, .lead = lead, .beat = beat, .yield = yield, .free = free_shared,
+	};
+	s->store = store;
+	snprintf(s->self, sizeof(s->self), "%s", self);
+	return 0;
+}
