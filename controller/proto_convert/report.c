@@ -1037,6 +1037,11 @@ static void out_head(struct out *o, const Weft__V1__StatusResponse *s)
 	if (s->advice[0]) {
 		out_str(o, "advice", s->advice);
 	}
+	if (s->leadership) {
+		out_object(o, "leadership");
+		msg_out_fields(o, s->leadership, NULL);
+		out_end(o);
+	}
 	out_str(o, "fabric", s->fabric);
 	out_int(o, "generation", s->generation);
 	out_change_line(o, "last_change", s->last_change);

@@ -429,6 +429,24 @@ bool emu_holds_xc(struct emu *e, enum fault_kind kind, struct optics_xc xc)
 
 /* ---- what the device does ------------------------------------------------ */
 
+/* Prints who gives commands whenever it is another than before, among the circuits that
+ * emu_log_changes prints. */
+static void tell_speaker(struct emu_client *c)
+{
+	struct sockaddr_storage from;
+	int len = sizeof(from);
+	char name[INET6_ADDRSTRLEN] = "?";
+
+	if (uv_tcp_getpeername(&c->tcp, (struct sockaddr *)&from, &len) == 0) {
+		uv_ip_name((struct sockaddr *)&from, name, sizeof(name));
+	}
+	if (strcmp(name, c->e->speaker) != 0) {
+		printf("commands from %s\n", name);
+		fflush(stdout);
+		snprintf(c->e->speaker, sizeof(c->e->speaker), "%s", name);
+	}
+}
+
 /* A session that answers nothing at all (`silence`) carries out nothing
  * either: the driver must find the device as it was. */
 enum emu_fate emu_set_command(struct emu_client *c)
@@ -436,6 +454,7 @@ enum emu_fate emu_set_command(struct emu_client *c)
 	struct faults *f = &c->e->faults;
 
 	c->e->n_sets++;
+	tell_speaker(c);
 	if (faults_hold(f, FAULT_SILENCE, NULL) || faults_strike(f, FAULT_EAT_SET, NULL)) {
 		return EMU_EAT;
 	}

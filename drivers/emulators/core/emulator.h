@@ -127,6 +127,7 @@ struct emu {
 	struct faults faults;
 	/* Since the start of the program, for `stats`. */
 	uint64_t n_commands, n_sets, n_sessions;
+	char speaker[46];	/* the address that the last set command came from */
 	/* the rest is emulator.c's */
 	struct sockaddr_storage addr;
 	uv_tcp_t *server;
