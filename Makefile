@@ -26,7 +26,8 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libuv1-dev \
 	libnghttp2-dev libmicrohttpd-dev libssh2-1-dev libssl-dev libsystemd-dev libsqlite3-dev libnauty2-dev libgmp-dev \
 	libjansson-dev libcurl4-openssl-dev libopenmpi-dev openmpi-bin gfortran libcmocka-dev mandoc sqlite3 jq procps \
-	netcat-openbsd openssl curl iproute2 python3-grpcio python3-protobuf python3-yaml prometheus
+	netcat-openbsd openssl curl iproute2 python3-grpcio python3-protobuf python3-yaml prometheus \
+	etcd-server etcd-client
 # With CROSS: what runs here comes from this machine's packages, what is linked from the other's.
 CROSS_TOOLS = make pkg-config protobuf-c-compiler protobuf-compiler dpkg-dev qemu-user \
 	gcc-$(subst _,-,$(CROSS))

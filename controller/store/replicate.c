@@ -10,11 +10,13 @@
 #define SQLITE_ENABLE_SESSION 1
 #define SQLITE_ENABLE_PREUPDATE_HOOK 1
 
+#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/store/private.h"
+#include "lib/base/buf.h"
 
 /* All that have a row of intent, of the changes on the way there, or of jobs. */
 static const char *const replicated[] = {
@@ -57,6 +59,35 @@ int64_t store_position(const struct store *s, char log[STORE_LOG_MAX])
 static int keep_position(struct store *s, int64_t position, struct err *err)
 {
 	return db_run(s, err, "UPDATE replica SET position = ?, log = ?", "is", position, s->log);
+}
+
+/* ---- sealing ------------------------------------------------------------- */
+
+/* SQLite trusts a change set: one that is damaged may keep it busy for ever. So a hash goes
+ * with each. */
+static int seal(const void *data, size_t len, struct buf *out, struct err *err)
+{
+	uint8_t hash[SHA256_DIGEST_LENGTH];
+
+	SHA256(data, len, hash);
+	buf_add(out, data, len);
+	buf_add(out, hash, sizeof(hash));
+	return out->failed ? err_nomem(err) : 0;
+}
+
+/* The length of the set without its hash. WEFT_EINVAL: it is not as it was. */
+static int unseal(const struct store *s, const void *data, size_t *len, struct err *err)
+{
+	uint8_t hash[SHA256_DIGEST_LENGTH];
+	size_t n = *len < sizeof(hash) ? 0 : *len - sizeof(hash);
+
+	SHA256(data, n, hash);
+	if (*len < sizeof(hash) || memcmp((const uint8_t *)data + n, hash, sizeof(hash)) != 0) {
+		return err_set(err, WEFT_EINVAL, "store %s: what came from the others is damaged",
+			       s->path);
+	}
+	*len = n;
+	return 0;
 }
 
 /* ---- giving away --------------------------------------------------------- */
@@ -105,6 +136,7 @@ void store_record_end(struct store *s)
 
 int store_record_publish(struct store *s, struct err *err)
 {
+	struct buf sealed = { 0 };
 	void *data = NULL;
 	int len = 0, rc;
 
@@ -115,14 +147,18 @@ int store_record_publish(struct store *s, struct err *err)
 	if (len == 0) {
 		return 0;
 	}
-	rc = keep_position(s, s->position + 1, err);
+	rc = seal(data, (size_t)len, &sealed, err);
 	if (rc == 0) {
-		rc = s->publish(s->publish_arg, s->position + 1, data, (size_t)len, err);
+		rc = keep_position(s, s->position + 1, err);
+	}
+	if (rc == 0) {
+		rc = s->publish(s->publish_arg, s->position + 1, sealed.data, sealed.len, err);
 	}
 	if (rc == 0) {
 		s->position++;
 		s->behind = true;	/* until it is kept here as well */
 	}
+	buf_fini(&sealed);
 	sqlite3_free(data);
 	return rc;
 }
@@ -191,9 +227,9 @@ static int apply_transaction(struct store *s, int64_t position, const void *data
 static int apply_as(struct store *s, int64_t position, const void *data, size_t len,
 		    bool whole, struct err *err)
 {
-	int rc = db_run(s, err, "PRAGMA foreign_keys = OFF", "");
+	int rc = data ? unseal(s, data, &len, err) : 0;
 
-	if (rc) {
+	if (rc || (rc = db_run(s, err, "PRAGMA foreign_keys = OFF", ""))) {
 		return rc;
 	}
 	s->follows = true;
@@ -271,9 +307,10 @@ static int clone_table(struct store *s, const char *table, struct err *err)
 }
 
 /* What makes the tables of today from none. */
-static int diff_to_empty(struct store *s, void **data, size_t *len, struct err *err)
+static int diff_to_empty(struct store *s, struct buf *out, struct err *err)
 {
 	sqlite3_session *session = NULL;
+	void *data = NULL;
 	int n = 0, rc = session_new(s, &session, err);
 
 	for (int i = 0; rc == 0 && i < COUNT(replicated); i++) {
@@ -282,30 +319,27 @@ static int diff_to_empty(struct store *s, void **data, size_t *len, struct err *
 			rc = db_fail(s, err, "compare");
 		}
 	}
-	if (rc == 0 && sqlite3session_changeset(session, &n, data)) {
+	if (rc == 0 && sqlite3session_changeset(session, &n, &data)) {
 		rc = err_nomem(err);
 	}
-	*len = (size_t)n;
+	if (rc == 0) {
+		rc = seal(n ? data : "", (size_t)n, out, err);
+	}
+	sqlite3_free(data);
 	sqlite3session_delete(session);
 	return rc;
 }
 
-int store_whole(struct store *s, void **data, size_t *len, struct err *err)
+int store_whole(struct store *s, struct buf *out, struct err *err)
 {
 	int rc = db_run(s, err, "ATTACH ':memory:' AS empty", "");
 
-	*data = NULL;
 	if (rc) {
 		return rc;
 	}
-	rc = diff_to_empty(s, data, len, err);
+	rc = diff_to_empty(s, out, err);
 	db_run(s, NULL, "DETACH empty", "");
 	return rc;
-}
-
-void store_whole_free(void *data)
-{
-	sqlite3_free(data);
 }
 
 int store_new_term(struct store *s, struct err *err)

@@ -23,6 +23,7 @@
 
 #include "controller/model/model.h"
 #include "drivers/optics/optics.h"
+#include "lib/base/buf.h"
 #include "lib/base/err.h"
 
 #define STORE_VERSION 16		/* of the file format (user_version) */
@@ -175,10 +176,8 @@ bool store_is_behind(const struct store *s);
  * a copy; nothing was changed. */
 int store_follow(struct store *s, int64_t position, const void *changes, size_t len,
 		 struct err *err);
-/* All rows that others have too, as the changes that make them from none; freed by
- * store_whole_free. O(rows). */
-int store_whole(struct store *s, void **changes, size_t *len, struct err *err);
-void store_whole_free(void *changes);
+/* Appends all rows that others have too, as the changes that make them from none. O(rows). */
+int store_whole(struct store *s, struct buf *out, struct err *err);
 /* Makes it a copy of what store_whole gave, instead of what it has. */
 int store_restore(struct store *s, const char *log, int64_t position, const void *changes,
 		  size_t len, struct err *err);

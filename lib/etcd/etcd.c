@@ -158,7 +158,7 @@ static int left_ms(int64_t end_ns)
 	return ms < 1 ? 0 : (int)ms;
 }
 
-static int at_most(int ms, int limit)
+static int min_ms(int ms, int limit)
 {
 	return ms < limit ? ms : limit;
 }
@@ -172,7 +172,7 @@ static int connect_line(struct etcd *e, struct line *l, int ms, struct err *err)
 		return 0;
 	}
 	r = rpc_client_open_tcp(m->host, m->port, m->tls ? &e->files : NULL,
-				e->n_members > 1 ? at_most(ms, CONNECT_MS) : ms, &l->client, err);
+				e->n_members > 1 ? min_ms(ms, CONNECT_MS) : ms, &l->client, err);
 	if (r == 0) {
 		rpc_client_header(l->client, "hasleader", "true");
 	}
@@ -206,7 +206,7 @@ static int ask(struct etcd *e, const char *path, const ProtobufCMessage *request
 		r = connect_line(e, l, ms, err);
 		if (r == 0) {
 			r = rpc_client_unary(l->client, path, request, type,
-					     at_most(ms, TRY_MS), reply, err);
+					     min_ms(ms, TRY_MS), reply, err);
 		}
 		if (r == 0 || !may_go_on(r)) {
 			break;

@@ -27,7 +27,7 @@ struct etcd;
 /*
  * members: "https://HOST:PORT,https://HOST:PORT"; all with TLS, or none; without TLS only on
  * loopback addresses, as etcd would believe anyone there. files: of this side, for https.
- * Strings are copied, the files' names not. Connects to nobody yet. WEFT_EINVAL names the
+ * Strings are copied, the files' names not. Connects to none of them yet. WEFT_EINVAL names the
  * member that is wrong.
  */
 int etcd_new(const char *members, const struct rpc_tls_files *files, struct etcd **out,

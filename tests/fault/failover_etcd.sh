@@ -81,9 +81,12 @@ weftd_member() { # NAME
 at() { # NAME COMMAND...
 	timeout 60 weft --socket "$T/$1.sock" "${@:2}"
 }
+# state NAME: what it says it is; nothing when it does not answer
+state() {
+	timeout 5 weft --socket "$T/$1.sock" status --format json 2>>"$T/leads.err" | jq -r .state
+}
 leads() { # NAME: and knows its devices
-	timeout 5 weft --socket "$T/$1.sock" status --format json 2>>"$T/leads.err" |
-		jq -e '(.state // "standby") as $s | $s != "standby" and $s != "reading"' >>"$T/leads.out" 2>&1
+	[[ $(state "$1") =~ ^(ready|empty|changing|interrupted)$ ]]
 }
 # leader [EXCEPT]: the one that leads
 leader() {
@@ -94,7 +97,7 @@ leader() {
 	return 1
 }
 standing_by() { # NAME
-	timeout 5 weft --socket "$T/$1.sock" status --format json 2>>"$T/leads.err" | jq -e '.state == "standby"' >>"$T/leads.out" 2>&1
+	[[ $(state "$1") == standby ]]
 }
 now_ms() {
 	echo $(($(date +%s%N) / 1000000))
@@ -253,7 +256,7 @@ tap "the first one leads"
 weftd_member b
 wait_for 40 standing_by b
 tap "the second one stands by"
-expect 0 "the leader applies" at a apply -f "$T/f2.yaml" -m first
+expect 0 "the leader applies" at a apply -f "$T/f1.yaml" -m first
 has_it() {
 	at b history --format json >"$T/history" 2>&1 && jq -e '.changes | length == 1 and .[0].comment == "first"' "$T/history" >>"$T/leads.out" 2>&1
 }
@@ -266,21 +269,22 @@ told_lag() {
 }
 wait_for 20 told_lag
 tap "and how far the standby is behind"
-at b apply -f "$T/f1.yaml" >"$T/out" 2>"$T/err"
+at b apply -f "$T/f2.yaml" >"$T/out" 2>"$T/err"
 [[ $? == 69 ]] && grep -q 'a.sock leads' "$T/err"
 tap "the standby refuses a change, and names the leader"
 
 bad=0
 for ((n = 1; n <= ROUNDS; n++)); do
 	round "$n" "${KINDS[(n - 1) % ${#KINDS[@]}]}" || bad=$((bad + 1))
-	((bad >= 3)) && break
+	((bad >= 1)) && break
 done
 [[ $bad == 0 ]]
 tap "$ROUNDS rounds: no change lost, no circuit without a reason, no two leaders' commands"
 sort -n "$T/took" | awk '{ v[NR] = $1 } END { if (NR) printf "# taken over %d times: median %d ms, at most %d ms (lease %d s)\n", NR, v[int((NR + 1) / 2)], v[NR], '$LEASE' }'
 
 # ---- no etcd at all: the light stays, and the reason is told ----
-one=$(leader) map=$(control ocs0 map)
+wait_for 20 leader >"$T/one"
+one=$(<"$T/one") map=$(control ocs0 map)
 for member in e1 e2 e3; do
 	stop $member
 done

@@ -34,7 +34,7 @@ struct election {
 	int (*look)(struct election *e, struct err *err);
 	/* Leads from now on, if all is still as it was seen. WEFT_ESTALE: it is not. */
 	int (*lead)(struct election *e, const struct store_lease *seen, struct err *err);
-	/* Proof that the leader lives. *proven_ns (clk_boot_ns): nobody else leads until a
+	/* Proof that the leader lives. *proven_ns (clk_boot_ns): no other leads until a
 	 * lease after that; 0: nothing new. WEFT_ESTALE: it leads no more. */
 	int (*beat)(struct election *e, int64_t *proven_ns, struct err *err);
 	/* The leader goes, and the next one need not wait. */

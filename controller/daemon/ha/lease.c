@@ -88,7 +88,7 @@ int lease_new(struct daemon_env *env, struct election *election, int64_t lease_m
 	l->election = election;
 	l->lease_ns = lease_ms * NS_PER_MS;
 	r = beat(l, err);
-	if (r) {
+	if (r == WEFT_ESTALE || !l->until_ns) {
 		free(l);
 		return r;
 	}

@@ -477,16 +477,15 @@ static int write_snapshot(struct replica *r, struct err *err)
 		{ .kind = ETCD_DELETE, .key = key(r, from, "snapshot/"),
 		  .end = key(r, to, "snapshot/%016" PRIx64 "/", at) },
 	};
-	void *data;
-	size_t len;
-	int rc = store_whole(r->store, &data, &len, err);
+	struct buf all = { 0 };
+	int rc = store_whole(r->store, &all, err);
 
 	if (rc == 0) {
 		next.position = next.snapshot = at;
 		next.format = STORE_VERSION;
-		rc = write_parts(r, "snapshot", at, data, len, &next, drops, 2, err);
-		store_whole_free(data);
+		rc = write_parts(r, "snapshot", at, all.data, all.len, &next, drops, 2, err);
 	}
+	buf_fini(&all);
 	if (rc == 0) {
 		r->log_bytes = 0;
 		/* Only memory of etcd's is lost when it fails. */
@@ -585,7 +584,7 @@ static int beat(struct election *e, int64_t *proven_ns, struct err *err)
 	struct etcd_pairs members = { 0 };
 	int rc;
 
-	*proven_ns = 0;
+	*proven_ns = r->proven_ns;
 	if (store_is_behind(r->store)) {
 		return err_set(err, WEFT_ESTALE, "the disk refused what others have already");
 	}

@@ -96,10 +96,11 @@ static void stop_waiting(struct standby *s)
 
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
-	struct wake *w = poll->data;
+	struct standby *s = ((struct wake *)poll->data)->standby;
 
 	(void)status, (void)events;
-	on_time(&w->standby->timer);
+	stop_waiting(s);	/* a connection that was closed stays readable */
+	on_time(&s->timer);
 }
 
 /* Looks again as soon as there is something new, where the election can tell. */
@@ -157,12 +158,12 @@ static void take_over(struct standby *s)
 	end(s, true);
 }
 
-/* Says once why nothing is known of the others. */
+/* Says when it begins that nothing is known of the others; the status has the newest reason. */
 static void tell_problem(struct standby *s, const char *why)
 {
 	struct ha_status *status = &s->election->status;
 
-	if (why[0] && strcmp(why, status->problem) != 0) {
+	if (why[0] && !status->problem[0]) {
 		log_warn("weftd", "%s", why);
 	}
 	snprintf(status->problem, sizeof(status->problem), "%s", why);

@@ -393,7 +393,7 @@ static void say(struct rpc_stream *s, const char *name)
 	rpc_free_message(reply);
 }
 
-static void test_stream_both_ways(void **state)
+static void test_stream_of_two_sides(void **state)
 {
 	struct fixture *f = start();
 	struct rpc_client *c = dial(f);
@@ -783,7 +783,7 @@ int main(void)
 		cmocka_unit_test(test_late_handler_awaited),
 		cmocka_unit_test(test_bad_requests),
 		cmocka_unit_test(test_queue_bound),
-		cmocka_unit_test(test_stream_both_ways),
+		cmocka_unit_test(test_stream_of_two_sides),
 		cmocka_unit_test(test_authorise),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_too_many_connections),
