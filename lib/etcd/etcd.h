@@ -83,6 +83,7 @@ int etcd_compact(struct etcd *e, int64_t revision, int timeout_ms, struct err *e
 
 /* ---- leases ---- */
 
+/* A lease of so many seconds (at least one and a half times etcd's election time-out). */
 int etcd_lease_new(struct etcd *e, int64_t seconds, int timeout_ms, int64_t *lease,
 		   struct err *err);
 /* Asks for the lease's whole time from now on, and waits for the answer at most timeout_ms: a

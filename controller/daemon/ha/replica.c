@@ -506,6 +506,14 @@ static int drop_leftovers(struct replica *r, struct err *err)
 	return transact(r, &drop, 1, NULL, err);
 }
 
+/* What the store has is the first that all have. */
+static int begin_log(struct replica *r, struct err *err)
+{
+	int rc = store_join(r->store, store_uuid(r->store), 0, err);
+
+	return rc ? rc : write_snapshot(r, err);
+}
+
 /* From now on the store's transactions go to the others. */
 static int begin_term(struct replica *r, struct err *err)
 {
@@ -514,11 +522,8 @@ static int begin_term(struct replica *r, struct err *err)
 	if (rc == 0) {
 		rc = catch_up(r, err);
 	}
-	if (rc == 0 && !r->head.modified) {
-		rc = store_join(r->store, store_uuid(r->store), 0, err);
-		rc = rc ? rc : write_snapshot(r, err);
-	} else if (rc == 0) {
-		rc = drop_leftovers(r, err);
+	if (rc == 0) {
+		rc = r->head.modified ? drop_leftovers(r, err) : begin_log(r, err);
 	}
 	if (rc == 0) {
 		store_publish(r->store, publish, r);

@@ -104,7 +104,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 }
 
 /* Looks again as soon as there is something new, where the election can tell. */
-static void wait_for_news(struct standby *s)
+static void watch_election(struct standby *s)
 {
 	int fd = s->election->wait_fd ? s->election->wait_fd(s->election) : -1;
 	struct wake *w;
@@ -196,7 +196,7 @@ static void on_time(uv_timer_t *timer)
 		take_over(s);
 	}
 	if (!s->ended_once) {
-		wait_for_news(s);
+		watch_election(s);
 	}
 }
 
