@@ -35,6 +35,6 @@ tap "nothing was written"
 expect 65 "an older weft does not export it" weft store export --state-dir "$STATE" -o "$T/x"
 sqlite3 "$STATE/weft.db" "ALTER TABLE change RENAME COLUMN verdict TO outcome" >"$T/out"
 weftd --socket "$SOCK" --state-dir "$STATE" >"$T/err" 2>&1
-[[ $? == 65 ]] && grep -q 'has format 99, this weft knows up to 15' "$T/err"
+[[ $? == 65 ]] && grep -q 'has format 99, this weft knows up to 16' "$T/err"
 tap "what lacks a column that it needs is refused"
 finish
