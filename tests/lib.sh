@@ -46,6 +46,20 @@ tap() {
 	fi
 }
 
+# jq: of version 1.6, that finds nothing wrong with -e when nothing came in; this one does.
+jq() {
+	local out code
+	if [[ ! " $* " =~ \ -[a-z]*e[a-z]*\  ]]; then
+		command jq "$@"
+		return
+	fi
+	out=$(command jq "$@")
+	code=$?
+	[[ -z $out ]] && return 4
+	printf '%s\n' "$out"
+	return $code
+}
+
 # finish: the plan line and the exit status of the whole script.
 finish() {
 	echo "1..$TAP_N"

@@ -51,9 +51,10 @@ answers() { weft status --format json >"$T/now" && jq -e '.state != "reading"' "
 
 # ---- README ----------------------------------------------------------------
 
-for target in demo check deb install; do
+for target in demo check deb install 'deps CROSS=aarch64-linux-gnu'; do
 	next "make $target"
-	make -n -C "$TOP" "$target" >"$T/out" 2>&1
+	# shellcheck disable=SC2086
+	make -n -C "$TOP" $target >"$T/out" 2>&1
 	tap "  is there"
 done
 runs emulate 'weft emulate configs/fabrics/demo.yaml &' grep -q ready "$T/emulate.log"
