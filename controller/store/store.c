@@ -181,6 +181,7 @@ void store_free(struct store *s)
 	if (!s) {
 		return;
 	}
+	s->follows = true;	/* what waits is of this weftd alone, also of a copy */
 	if (s->n_waiting && db_begin(s, NULL) == 0) {
 		db_end(s, 0, NULL);
 	}

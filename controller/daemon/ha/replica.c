@@ -34,7 +34,7 @@
 /* A snapshot replaces so much of the log. */
 #define MAX_LOG_POSITIONS 1000
 #define MAX_LOG_BYTES (16 << 20)
-#define MAX_KEY 256
+#define MAX_KEY 384
 
 struct head {
 	char log[STORE_LOG_MAX];
@@ -47,7 +47,7 @@ struct replica {
 	struct election base;	/* first */
 	struct etcd *etcd;
 	struct store *store;
-	char prefix[MAX_KEY / 2];
+	char prefix[MAX_KEY / 3];
 	char self[STORE_HOLDER_MAX];
 	int64_t lease_ns;
 	int64_t lease;		/* etcd's; 0: none */
