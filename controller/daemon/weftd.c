@@ -274,6 +274,9 @@ static int check_turns(struct options *o, struct err *err)
 	if (!cfg->etcd && (tls->cert || tls->key || tls->ca || cfg->etcd_prefix)) {
 		return err_set(err, WEFT_EUSAGE, "--etcd-... without --etcd has no effect");
 	}
+	if (cfg->etcd_prefix && !cfg->etcd_prefix[0]) {
+		return err_set(err, WEFT_EUSAGE, "--etcd-prefix: a key cannot be empty");
+	}
 	if (cfg->lease_ms && !o->standby && !cfg->etcd) {
 		return err_set(err, WEFT_EUSAGE, "--lease without --standby or --etcd has no effect");
 	}
