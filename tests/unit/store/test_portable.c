@@ -5,8 +5,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <fcntl.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 
+#include "controller/store/portable.h"
 #include "lib/base/buf.h"
 #include "lib/base/file.h"
 #include "tests/unit/store/common.h"
@@ -225,6 +227,96 @@ static void a_writer_goes_on(void **state)
 	place_remove(&p);
 }
 
+/* ---- the schema ---------------------------------------------------------- */
+
+/* What is not exported: facts about running processes, and keys of the only row. */
+static const struct left_out {
+	const char *table, *column;	/* column NULL: the whole table */
+} left_out[] = {
+	{ "lease", NULL },		/* who leads */
+	{ "replica", NULL },		/* how far a copy is */
+	{ "state", "one" },		/* always 1 */
+	{ "confirm", "one" },
+};
+
+static const struct portable_table *find_table(const char *name)
+{
+	for (const struct portable_table *t = portable_tables; t->name; t++) {
+		if (strcmp(t->table, name) == 0) {
+			return t;
+		}
+	}
+	return NULL;
+}
+
+static bool is_left_out(const char *table, const char *column, bool seen[])
+{
+	for (size_t i = 0; i < sizeof(left_out) / sizeof(*left_out); i++) {
+		if (strcmp(left_out[i].table, table) == 0 &&
+		    (!left_out[i].column || strcmp(left_out[i].column, column) == 0)) {
+			seen[i] = true;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_exported(const char *table, const char *column)
+{
+	const struct portable_table *t = find_table(table);
+
+	for (const struct portable_column *c = t ? t->columns : NULL; c && c->name; c++) {
+		if (strcmp(c->name, column) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A column that a new format adds is exported, or said not to be. */
+static void every_column_is_known(void **state)
+{
+	static const char sql[] = "SELECT t.name, c.name FROM sqlite_master t, "
+				  "pragma_table_info(t.name) c WHERE t.type = 'table'";
+	bool seen[sizeof(left_out) / sizeof(*left_out)] = { false };
+	int n = 0, n_exported = 0;
+	struct place p;
+	sqlite3_stmt *st;
+	sqlite3 *db;
+
+	(void)state;
+	place_make(&p);
+	store_free(must_open(&p));
+	assert_int_equal(sqlite3_open(p.path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+	for (; sqlite3_step(st) == SQLITE_ROW; n++) {
+		const char *table = (const char *)sqlite3_column_text(st, 0);
+		const char *column = (const char *)sqlite3_column_text(st, 1);
+		bool exported = is_exported(table, column);
+
+		if (exported == is_left_out(table, column, seen)) {
+			fail_msg("%s.%s: %s", table, column,
+				 exported ? "exported, and said not to be" : "not exported");
+		}
+		n_exported += exported;
+	}
+	sqlite3_finalize(st);
+	sqlite3_close(db);
+	for (const struct portable_table *t = portable_tables; t->name; t++) {
+		for (const struct portable_column *c = t->columns; c->name; c++) {
+			n_exported--;
+		}
+	}
+	assert_int_equal(n_exported, 0);	/* none is exported that is not there */
+	for (size_t i = 0; i < sizeof(seen) / sizeof(*seen); i++) {
+		if (!seen[i]) {
+			fail_msg("%s is not in the schema", left_out[i].table);
+		}
+	}
+	assert_true(n > 0);
+	place_remove(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +325,7 @@ int main(void)
 		cmocka_unit_test(what_is_wrong_is_named),
 		cmocka_unit_test(newer_fields_are_left_out),
 		cmocka_unit_test(a_writer_goes_on),
+		cmocka_unit_test(every_column_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
