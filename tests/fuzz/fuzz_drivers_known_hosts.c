@@ -1,0 +1,33 @@
+/* A known_hosts file: the first line is a host's name, the rest the file. Whatever the lines
+ * are, they are taken or passed over, and types of keys are chosen for the name. */
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/core/known_hosts.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	LIBSSH2_SESSION *session = libssh2_session_init();
+	char *text = strndup((const char *)data, size), *rest;
+	struct known_hosts *k = NULL;
+	struct err err = { 0 };
+
+	if (!session || !text) {
+		abort();
+	}
+	rest = text + strcspn(text, "\n");
+	if (*rest) {
+		*rest++ = '\0';
+	}
+	assert(known_hosts_parse(session, rest, &k, &err) == 0);
+	assert(known_hosts_prefer(k, session, text, &err) == 0);
+	assert(known_hosts_check(k, session, "host", 22, "file", &err) == WEFT_EDENIED);
+	known_hosts_free(k);
+	libssh2_session_free(session);
+	free(text);
+	return 0;
+}
