@@ -17,6 +17,10 @@
 
 #include <stdio.h>
 
+#include "lib/base/clock.h"
+
+#define NS_PER_MS 1000000
+
 static bool shares_port(struct optics_xc a, struct optics_xc b, bool any)
 {
 	return a.in == b.in || a.out == b.out || (any && (a.in == b.out || a.out == b.in));
@@ -32,7 +36,19 @@ bool batch_overtaken(const struct drv_batch *items, int i, bool any_to_any)
 	return false;
 }
 
-bool batch_shows(const struct batch *b)
+bool batch_ended(struct batch *b, int64_t complete_ms)
+{
+	b->until_ns = clk_now_ns() + complete_ms * NS_PER_MS;
+	for (int i = 0; i < b->h->n_outcomes; i++) {
+		if (b->h->outcomes[i].result == DRV_DONE &&
+		    b->h->outcomes[i].evidence == DRV_ACKED) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool batch_waits(const struct batch *b)
 {
 	const struct drv_batch *items = b->h->batch;
 	bool all = true;
@@ -51,7 +67,7 @@ bool batch_shows(const struct batch *b)
 			all = false;
 		}
 	}
-	return all;
+	return !all && clk_now_ns() < b->until_ns;
 }
 
 bool batch_may_join(const struct batch *b, const struct drv_batch *items, int first, int end)

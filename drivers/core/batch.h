@@ -15,6 +15,7 @@ struct batch {
 	struct xc_map *map;	/* as last read, with our changes since */
 	int64_t chunk;		/* most items in a command */
 	int first, end;		/* items of the command that is out */
+	int64_t until_ns;	/* of the wait for what was confirmed */
 };
 
 /* Whether item `end` may join the command that began at `first`: the same
@@ -25,9 +26,13 @@ bool batch_may_join(const struct batch *b, const struct drv_batch *items, int fi
  * show item i in the end. O(items). */
 bool batch_overtaken(const struct drv_batch *items, int i, bool any_to_any);
 
-/* After the batch: what is confirmed and shows in the map as read just now is
- * read back. False when something confirmed does not show yet, and should. */
-bool batch_shows(const struct batch *b);
+/* After the batch: whether the map is to be read, as something was confirmed and not
+ * read back; for complete_ms from now on. O(items). */
+bool batch_ended(struct batch *b, int64_t complete_ms);
+
+/* After that: what is confirmed and shows in the map as read just now is read back. True
+ * when something confirmed does not show yet, and should, and there is time. O(items^2). */
+bool batch_waits(const struct batch *b);
 
 /* What stands in the way of an item, as text. */
 void batch_busy_text(const struct drv_item *item, struct optics_xc displaced,

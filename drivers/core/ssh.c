@@ -11,18 +11,15 @@
 #include "drivers/core/ssh.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <libssh2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "drivers/core/known_hosts.h"
+#include "drivers/core/secret.h"
 #include "lib/base/file.h"
 
-#define SECRET_MAX (16 << 10)
 #define KNOWN_HOSTS_MAX (4 << 20)
 #define METHODS_MAX 128
 #define CHUNK_BYTES (16 << 10)
@@ -220,19 +217,11 @@ static int step_password(struct ssh *s, struct err *err)
 	return judge(s, rc, err);
 }
 
-static void wipe(char **secret, size_t len)
-{
-	if (*secret) {
-		explicit_bzero(*secret, len);
-	}
-	free(*secret);
-	*secret = NULL;
-}
-
 static void forget_secrets(struct ssh *s)
 {
-	wipe(&s->key, s->key_len);
-	wipe(&s->password, s->password ? strlen(s->password) : 0);
+	secret_free(s->key);
+	secret_free(s->password);
+	s->key = s->password = NULL;
 }
 
 static int step_channel(struct ssh *s, struct err *err)
@@ -342,37 +331,6 @@ int ssh_write(struct ssh *s, const void *bytes, size_t len, struct err *err)
 
 /* ---- life ---------------------------------------------------------------- */
 
-static int unusable(struct err *err, const char *path, const char *why)
-{
-	return err_set(err, WEFT_EDENIED, "SSH: %s: %s", path, why);
-}
-
-/* A file that is its owner's only. */
-static int read_secret(const char *path, char **text, size_t *len, struct err *err)
-{
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t n;
-
-	if (fd < 0) {
-		return unusable(err, path, strerror(errno));
-	}
-	*text = fstat(fd, &st) == 0 ? calloc(1, SECRET_MAX + 1) : NULL;
-	n = *text && S_ISREG(st.st_mode) ? read(fd, *text, SECRET_MAX + 1) : -1;
-	close(fd);
-	if (!*text) {
-		return err_nomem(err);
-	}
-	if (st.st_mode & (S_IRWXG | S_IRWXO)) {
-		return unusable(err, path, "others may read it: chmod 600");
-	}
-	if (n <= 0 || n > SECRET_MAX) {
-		return unusable(err, path, "expected a file of 1 byte to 16 KiB");
-	}
-	*len = (size_t)n;
-	return 0;
-}
-
 static bool is_encrypted(const char *key)
 {
 	return strstr(key, "ENCRYPTED") ||
@@ -383,31 +341,16 @@ static bool is_encrypted(const char *key)
 static int read_secrets(struct ssh *s, struct err *err)
 {
 	const struct ssh_conf *conf = s->conf;
-	size_t len;
+	int rc = conf->key[0] ? secret_read(conf->key, &s->key, &s->key_len, err) : 0;
 
-	if (conf->key[0]) {
-		int rc = read_secret(conf->key, &s->key, &s->key_len, err);
-
-		if (rc) {
-			return rc;
-		}
-		if (is_encrypted(s->key)) {
-			return unusable(err, conf->key, "the key has a passphrase, and weft "
-					"asks for none: take it off with ssh-keygen -p");
-		}
+	if (rc == 0 && s->key && is_encrypted(s->key)) {
+		rc = secret_unusable(conf->key, "the key has a passphrase, and weft asks for "
+				     "none: take it off with ssh-keygen -p", err);
 	}
-	if (conf->password_file[0]) {
-		int rc = read_secret(conf->password_file, &s->password, &len, err);
-
-		if (rc) {
-			return rc;
-		}
-		s->password[strcspn(s->password, "\r\n")] = '\0';
-		if (!s->password[0]) {
-			return unusable(err, conf->password_file, "its first line is empty");
-		}
+	if (rc == 0 && conf->password_file[0]) {
+		rc = secret_read_line(conf->password_file, &s->password, err);
 	}
-	return 0;
+	return rc ? err_wrap(err, "SSH") : 0;
 }
 
 /* A file that is not there knows no host. */
@@ -418,7 +361,7 @@ static int read_known_hosts(struct ssh *s, struct err *err)
 	int rc = file_read(s->conf->known_hosts, KNOWN_HOSTS_MAX, &text, &len, err);
 
 	if (rc && rc != WEFT_ENOTFOUND) {
-		return unusable(err, "known_hosts", err->msg);
+		return secret_unusable("SSH: known_hosts", err->msg, err);
 	}
 	rc = known_hosts_parse(s->session, text ? text : none, &s->known, err);
 	free(text);

@@ -148,6 +148,18 @@ bool xc_map_take(struct xc_map *m, struct optics_xc xc)
 	return true;
 }
 
+int xc_map_take_pair(struct xc_map *m, int32_t in, int32_t out, struct optics_xc *xc,
+		     bool *again, struct err *err)
+{
+	bool there = xc_map_pair(m, in, out, xc);
+
+	*again = there && xc_map_has(m, *xc);
+	if (!there || (!*again && !xc_map_take(m, *xc))) {
+		return err_set(err, WEFT_EDEVICE, "the map holds %d-%d, which cannot be", in, out);
+	}
+	return 0;
+}
+
 void xc_map_clear(struct xc_map *m)
 {
 	for (int i = 0; i < m->n_ports; i++) {

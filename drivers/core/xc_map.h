@@ -51,6 +51,10 @@ bool xc_map_conflict(const struct xc_map *m, struct optics_xc xc, struct optics_
 /* For a map that is read from a device: its ports exist and are free. The
  * circuit is connected; false when it cannot be. */
 bool xc_map_take(struct xc_map *m, struct optics_xc xc);
+/* The same by numbers as of xc_map_pair(). An any-to-any switch may list a circuit from both
+ * ends: *again when it was there. WEFT_EDEVICE. O(1). */
+int xc_map_take_pair(struct xc_map *m, int32_t in, int32_t out, struct optics_xc *xc,
+		     bool *again, struct err *err);
 /* Connects, and ends whatever held either port. */
 void xc_map_connect(struct xc_map *m, struct optics_xc xc);
 /* Ends the cross-connect that holds a flat port, if any. */

@@ -16,18 +16,16 @@
 #include "drivers/core/batch.h"
 #include "drivers/core/driver_base.h"
 #include "drivers/core/power_monitors.h"
+#include "drivers/core/secret.h"
 #include "drivers/core/xc_map.h"
 #include "drivers/restconf/events.h"
 #include "drivers/restconf/http_client.h"
 #include "drivers/restconf/restconf.h"
 #include "drivers/scpi/scpi.h"
-#include "lib/base/clock.h"
-#include "lib/base/file.h"
 #include "lib/base/log.h"
 
 #define DEFAULT_TIMEOUT_MS 5000
 #define TYP_SWITCH_US 25000
-#define MAX_PASSWORD_FILE 4096
 
 static const struct drv_option_spec options[] = {
 	{ "user", "who logs in; empty: no log-in", "" },
@@ -53,7 +51,6 @@ struct restconf {
 	char *user, *password_file, *ca, *cert, *key;
 	char *password;			/* NULL before it is needed */
 	int64_t gap_ms, settle_ms, complete_ms, events_ms;
-	int64_t until_ns;		/* of the wait for what was confirmed */
 	bool plural;			/* the list is called `pairs` */
 	enum drv_power power;
 	struct power_monitors monitors;
@@ -202,17 +199,12 @@ static int read_map(struct restconf *p, const struct http_answer *a, struct err 
 	}
 	xc_map_clear(&p->map);
 	for (int i = 0; rc == 0 && i < n; i++) {
-		struct optics_xc xc, other;
+		struct optics_xc xc;
+		bool again;
 
-		/* An any-to-any switch may list a pair from both ends. */
-		if (!xc_map_pair(&p->map, pairs[i].ingress, pairs[i].egress, &xc) ||
-		    xc_map_conflict(&p->map, xc, &other)) {
-			rc = err_set(err, WEFT_EDEVICE, "the map holds %d-%d, which cannot be",
-				     pairs[i].ingress, pairs[i].egress);
-		} else {
-			p->by_high[xc.in] = pairs[i].ingress - 1 != xc.in &&
-					    !xc_map_has(&p->map, xc);
-			xc_map_connect(&p->map, xc);
+		rc = xc_map_take_pair(&p->map, pairs[i].ingress, pairs[i].egress, &xc, &again, err);
+		if (rc == 0) {
+			p->by_high[xc.in] = pairs[i].ingress - 1 != xc.in && !again;
 		}
 	}
 	free(pairs);
@@ -413,22 +405,8 @@ static void on_identity(struct restconf *p, const struct http_answer *a)
 
 /* ---- the client ------------------------------------------------------------- */
 
-/* The first line of the file; the caller's. It is read when it is needed, so
- * that a plan can be made where the file is not. */
-static int read_password(const char *path, char **password, struct err *err)
-{
-	size_t len;
-	int rc = file_read(path, MAX_PASSWORD_FILE, password, &len, err);
-
-	if (rc) {
-		err_wrap(err, "option password_file");
-		return rc;
-	}
-	(*password)[strcspn(*password, "\r\n")] = '\0';
-	return 0;
-}
-
-/* False, and the operation has ended, when there cannot be one. */
+/* False, and the operation has ended, when there cannot be one. The password is read here, so
+ * that a plan can be made where its file is not. */
 static bool have_client(struct restconf *p)
 {
 	struct err err = { 0 };
@@ -438,7 +416,10 @@ static bool have_client(struct restconf *p)
 		return true;
 	}
 	if (p->password_file && !p->password) {
-		rc = read_password(p->password_file, &p->password, &err);
+		rc = secret_read_line(p->password_file, &p->password, &err);
+		if (rc) {
+			err_wrap(&err, "option password_file");
+		}
 		p->conf.password = p->password;
 	}
 	if (rc == 0) {
@@ -533,7 +514,7 @@ static void on_seen(struct restconf *p, const struct http_answer *a)
 
 	if (rc) {
 		misunderstood(p, rc, &err);
-	} else if (!batch_shows(&p->batch) && clk_now_ns() < p->until_ns) {
+	} else if (batch_waits(&p->batch)) {
 		uv_timer_start(&p->h.timer, on_look, (uint64_t)p->settle_ms, 0);
 	} else {
 		base_end(&p->h, 0, NULL);
@@ -547,14 +528,7 @@ static void look(struct restconf *p)
 
 static void end_batch(struct restconf *p)
 {
-	bool acked = false;
-
-	for (int i = 0; i < p->h.n_outcomes; i++) {
-		acked = acked || (p->h.outcomes[i].result == DRV_DONE &&
-				  p->h.outcomes[i].evidence == DRV_ACKED);
-	}
-	p->until_ns = clk_now_ns() + p->complete_ms * 1000000;
-	if (acked) {
+	if (batch_ended(&p->batch, p->complete_ms)) {
 		look(p);
 	} else {
 		base_end(&p->h, 0, NULL);
@@ -831,7 +805,7 @@ static void restconf_fini(struct driver_base *h)
 	free(p->by_high);
 	free(p->user);
 	free(p->password_file);
-	free(p->password);
+	secret_free(p->password);
 	free(p->ca);
 	free(p->cert);
 	free(p->key);

@@ -20,7 +20,6 @@
 #include "drivers/core/tcp_session.h"
 #include "drivers/core/xc_map.h"
 #include "drivers/scpi/scpi.h"
-#include "lib/base/clock.h"
 
 #define DEFAULT_TIMEOUT_MS 2000
 #define TYP_SWITCH_US 25000
@@ -43,7 +42,6 @@ static const struct drv_option_spec options[] = {
 struct polatis {
 	struct driver_base h;
 	int64_t gap_ms, settle_ms, complete_ms;
-	int64_t until_ns;	/* of the wait for what was confirmed */
 	enum drv_power power;
 	struct power_monitors monitors;
 	struct xc_map map;	/* as last read, with our changes since */
@@ -137,16 +135,10 @@ static int read_map(struct polatis *p, const char *reply, struct err *err)
 
 	xc_map_clear(&p->map);
 	for (int i = 0; rc == 0 && i < pairs.n; i++) {
-		struct optics_xc xc, other;
+		struct optics_xc xc;
+		bool again;
 
-		/* An any-to-any switch may list a pair from both ends. */
-		if (!xc_map_pair(&p->map, pairs.in[i], pairs.out[i], &xc) ||
-		    xc_map_conflict(&p->map, xc, &other)) {
-			rc = err_set(err, WEFT_EDEVICE, "the map holds %d-%d, which cannot be",
-				     pairs.in[i], pairs.out[i]);
-		} else {
-			xc_map_connect(&p->map, xc);
-		}
+		rc = xc_map_take_pair(&p->map, pairs.in[i], pairs.out[i], &xc, &again, err);
 	}
 	scpi_pairs_fini(&pairs);
 	return rc;
@@ -420,7 +412,7 @@ static void on_seen(struct polatis *p, const char *reply)
 
 	if (rc) {
 		base_misunderstood(&p->h, rc, &err);
-	} else if (!batch_shows(&p->batch) && clk_now_ns() < p->until_ns) {
+	} else if (batch_waits(&p->batch)) {
 		uv_timer_start(&p->h.timer, on_look, (uint64_t)p->settle_ms, 0);
 	} else {
 		base_end(&p->h, 0, NULL);
@@ -434,14 +426,7 @@ static void look(struct polatis *p)
 
 static void end_batch(struct polatis *p)
 {
-	bool acked = false;
-
-	for (int i = 0; i < p->h.n_outcomes; i++) {
-		acked = acked || (p->h.outcomes[i].result == DRV_DONE &&
-				  p->h.outcomes[i].evidence == DRV_ACKED);
-	}
-	p->until_ns = clk_now_ns() + p->complete_ms * 1000000;
-	if (acked) {
+	if (batch_ended(&p->batch, p->complete_ms)) {
 		look(p);
 	} else {
 		base_end(&p->h, 0, NULL);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <openssl/ssl.h>
 #include <poll.h>
+#include <sys/stat.h>
 
 #include "drivers/restconf/restconf.h"
 
@@ -245,9 +246,13 @@ static void logs_in_and_keeps_the_password_to_itself(void **state)
 	rig_option(r, "user", "admin");
 	rig_option(r, "password_file", path);
 	rig_open(r);
-	assert_int_equal(rig_snapshot(r), WEFT_ENOTFOUND);
+	assert_int_equal(rig_snapshot(r), WEFT_EDENIED);
 	assert_non_null(strstr(r->err.msg, "password_file"));
 	write_file(path, "secret\n");
+	assert_int_equal(chmod(path, 0640), 0);
+	assert_int_equal(rig_snapshot(r), WEFT_EDENIED);
+	assert_non_null(strstr(r->err.msg, "others may read it"));
+	assert_int_equal(chmod(path, 0600), 0);
 	assert_int_equal(rig_snapshot(r), WEFT_EDEVICE);
 	assert_non_null(strstr(r->err.msg, "401"));
 	rig_close(r);
