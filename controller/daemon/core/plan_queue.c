@@ -31,6 +31,46 @@ struct plan_queue {
 
 /* ---- life ---------------------------------------------------------------- */
 
+/* One without a configuration. */
+static struct plan_request *request_alloc(struct plan_queue *q)
+{
+	struct plan_request *r = calloc(1, sizeof(*r));
+
+	if (r) {
+		r->queue = q;
+		r->req.data = r;
+	}
+	return r;
+}
+
+int plan_request_new_config(struct plan_queue *q, const struct model_config *config,
+			    struct plan_request **out, struct err *err)
+{
+	struct plan_request *r = request_alloc(q);
+	int rc = r ? model_config_copy(&r->config, config, err) : err_nomem(err);
+
+	if (rc) {
+		free(r);
+		return rc;
+	}
+	*out = r;
+	return 0;
+}
+
+/* The jobs of orchestrators go with every text. */
+static int request_text(struct plan_request *r, const char *name, const void *text, size_t len,
+			struct err *err)
+{
+	const struct plan_queue_hooks *hooks = &r->queue->hooks;
+	int rc = model_config_init(&r->config, name && *name ? name : "<configuration>", text,
+				   len, err);
+
+	if (rc) {
+		return rc;
+	}
+	return hooks->add_jobs(&r->config, hooks->arg, err);
+}
+
 int plan_request_new(struct plan_queue *q, const char *name, const void *text,
 		     size_t len, struct plan_request **out, struct err *err)
 {
@@ -43,21 +83,15 @@ int plan_request_new(struct plan_queue *q, const char *name, const void *text,
 		err_hint(err, "give one: weft plan -f FABRIC.yaml");
 		return err->code;
 	}
-	r = calloc(1, sizeof(*r));
-	if (!r) {
-		return err_nomem(err);
-	}
-	r->queue = q;
-	r->req.data = r;
-	/* The jobs of orchestrators go with every configuration. */
 	if (!text) {
-		rc = model_config_copy(&r->config, &f->config, err);
-	} else if ((rc = model_config_init(&r->config, name && *name ? name : "<configuration>",
-					   text, len, err)) == 0) {
-		rc = q->hooks.add_jobs(&r->config, q->hooks.arg, err);
+		return plan_request_new_config(q, &f->config, out, err);
 	}
+	r = request_alloc(q);
+	rc = r ? request_text(r, name, text, len, err) : err_nomem(err);
 	if (rc) {
-		model_config_fini(&r->config);
+		if (r) {
+			model_config_fini(&r->config);
+		}
 		free(r);
 		return rc;
 	}
@@ -190,12 +224,11 @@ void plan_request_free(struct plan_request *r)
 int plan_queue_slot(struct plan_queue *q, void (*run)(struct plan_request *r),
 		    void *arg, struct err *err)
 {
-	struct plan_request *r = calloc(1, sizeof(*r));
+	struct plan_request *r = request_alloc(q);
 
 	if (!r) {
 		return err_nomem(err);
 	}
-	r->queue = q;
 	r->done = run;
 	r->arg = arg;
 	enqueue(r);
@@ -300,14 +333,32 @@ static int copy_base(struct plan_request *r)
 	return rc || !r->prepare ? rc : r->prepare(r, &r->err);
 }
 
-static void start_plan(struct plan_request *r)
+static void plan_or_end(struct plan_request *r)
 {
-	r->rc = copy_base(r);
 	if (r->rc) {
 		r->done(r);
 	} else {
 		uv_queue_work(r->queue->env->loop, &r->req, run_plan, after_plan);
 	}
+}
+
+static void start_plan(struct plan_request *r)
+{
+	r->rc = copy_base(r);
+	if (r->rc || !r->waits) {
+		plan_or_end(r);
+	}
+}
+
+void plan_request_go_on(struct plan_request *r, int rc, const struct err *err)
+{
+	assert(r->waits);
+	r->waits = false;
+	r->rc = rc;
+	if (rc) {
+		r->err = *err;
+	}
+	plan_or_end(r);
 }
 
 static void after_parse(uv_work_t *req, int status)

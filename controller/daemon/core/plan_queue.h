@@ -26,6 +26,13 @@ struct snapshot {
 /* Copies base, which is of n devices. O(bytes of base). Nothing is left to be
  * freed on error, which is WEFT_ENOMEM. */
 int daemon_snapshot_init(struct snapshot *s, const struct plan_base *base, int n, struct err *err);
+/* Another light for a device of it, taken over with its programs (NULL: it has none), which
+ * are empty afterwards; light->programs does not count. What was there is freed. s has both
+ * intent and observed. */
+void daemon_snapshot_replace(struct snapshot *s, bool observed, int device,
+			     const struct plan_light *light, struct ring_programs *programs);
+/* Frees the arrays of a light whose arrays are its own, but for its programs. */
+void daemon_light_fini(struct plan_light *light);
 /* Frees it and zeroes *s; a zeroed one is fine. */
 void daemon_snapshot_fini(struct snapshot *s);
 
@@ -66,8 +73,10 @@ struct plan_request {
 	bool bare_picture;	/* of the fabric alone: nothing is applied */
 	int rc;			/* 0, or the WEFT_E... of err */
 	struct err err;
-	/* Last change to the base before planning; NULL: none. On the loop. */
+	/* Last change to the base before planning; NULL: none. On the loop. It
+	 * may set `waits`: planning begins with plan_request_go_on then. */
 	int (*prepare)(struct plan_request *r, struct err *err);
+	bool waits;
 	void (*done)(struct plan_request *r);
 	void *arg;		/* of both */
 	/* private to plan_queue.c */
@@ -118,8 +127,16 @@ bool plan_queue_drained(const struct plan_queue *q);
  * WEFT_ENOTFOUND when there is no present one. */
 int plan_request_new(struct plan_queue *q, const char *name, const void *text,
 		     size_t len, struct plan_request **out, struct err *err);
+/* A request to plan this configuration (copied) with the jobs that are requested
+ * in it and no others. WEFT_ENOMEM. */
+int plan_request_new_config(struct plan_queue *q, const struct model_config *config,
+			    struct plan_request **out, struct err *err);
 /* Begins it; its done is called later, never from within. */
 void plan_request_start(struct plan_request *r);
+/* Plans what waits, from the snapshot as it is now; with rc other than 0 it ends with that
+ * and err (copied): its done is called from within then. Once, on the loop, after prepare
+ * has returned, also while weftd is stopping: it keeps the slot, and weftd, until then. */
+void plan_request_go_on(struct plan_request *r, int rc, const struct err *err);
 /* Ends a request and frees it; the next one gets the slot, and may begin before
  * this returns: nothing of the request may be used afterwards. */
 void plan_request_free(struct plan_request *r);

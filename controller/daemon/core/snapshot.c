@@ -94,17 +94,40 @@ int daemon_snapshot_init(struct snapshot *s, const struct plan_base *base, int n
 	return 0;
 }
 
+void daemon_light_fini(struct plan_light *light)
+{
+	free((void *)light->xcs);
+	free((void *)light->dark);
+	free((void *)light->fixed);
+	free((void *)light->bad_in);
+	free((void *)light->bad_out);
+	free((void *)light->dead);
+	free((void *)light->losses);
+	free((void *)light->powers);
+	memset(light, 0, sizeof(*light));
+}
+
+void daemon_snapshot_replace(struct snapshot *s, bool observed, int device,
+			     const struct plan_light *light, struct ring_programs *programs)
+{
+	struct plan_light *to = &(observed ? s->observed : s->intent)[device];
+	struct ring_programs *own = &s->programs[observed ? s->n + device : device];
+
+	daemon_light_fini(to);
+	ring_programs_fini(own);
+	*to = *light;
+	to->programs = NULL;
+	if (programs) {
+		*own = *programs;
+		memset(programs, 0, sizeof(*programs));
+		to->programs = own;
+	}
+}
+
 static void free_lights(struct plan_light *v, int n)
 {
 	for (int i = 0; v && i < n; i++) {
-		free((void *)v[i].xcs);
-		free((void *)v[i].dark);
-		free((void *)v[i].fixed);
-		free((void *)v[i].bad_in);
-		free((void *)v[i].bad_out);
-		free((void *)v[i].dead);
-		free((void *)v[i].losses);
-		free((void *)v[i].powers);
+		daemon_light_fini(&v[i]);
 	}
 	free(v);
 }
