@@ -1,0 +1,215 @@
+/* Requests of joint changes: what is written is read, and nothing else. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/joint/joint.h"
+#include "weft/joint/v1/joint.pb-c.h"
+
+#define HEX32 "0123456789abcdef0123456789abcdef"
+
+/* Every field is not what it is by default. */
+static void make_request(struct joint_request *r)
+{
+	static const char text[] = "weft: 1\nfabric: t\n";
+	const struct model_request job = { .name = (char *)"j", .nodes = (char *)"a b",
+					   .collective = (char *)"allreduce",
+					   .topology = (char *)"Ring(2)",
+					   .algorithm = (char *)"bfb", .ring = (char *)"r0",
+					   .size_bytes = INT64_C(1) << 40, .channels = 3 };
+	const struct model_request bare = { .name = (char *)"k" };
+
+	*r = (struct joint_request){
+		.id = strdup("id"), .mode = PLAN_UPDATE, .ignore_floor = true, .is_rollback = true,
+		.digest = HEX32 HEX32, .who = strdup("root"), .comment = strdup("now"),
+		.arguments = HEX32 HEX32, .trace = HEX32, .n_participants = 2,
+		.participants = calloc(2, sizeof(*r->participants)), .asked_at_ns = 1234567890123,
+	};
+	assert_non_null(r->participants);
+	r->participants[0] = strdup("row1");
+	r->participants[1] = strdup("row2,row3");
+	assert_int_equal(model_config_init(&r->config, "t.yaml", text, sizeof(text) - 1, NULL), 0);
+	assert_int_equal(model_config_add(&r->config, &job, NULL), 0);
+	assert_int_equal(model_config_add(&r->config, &bare, NULL), 0);
+}
+
+static void same_request(const struct joint_request *a, const struct joint_request *b)
+{
+	char one[65], other[65];
+
+	assert_string_equal(a->id, b->id);
+	assert_string_equal(a->config.name, b->config.name);
+	assert_int_equal(model_config_hash(&a->config, one, NULL), 0);
+	assert_int_equal(model_config_hash(&b->config, other, NULL), 0);
+	assert_string_equal(one, other);
+	assert_int_equal(a->mode, b->mode);
+	assert_int_equal(a->ignore_floor, b->ignore_floor);
+	assert_int_equal(a->is_rollback, b->is_rollback);
+	assert_string_equal(a->digest, b->digest);
+	assert_string_equal(a->who, b->who);
+	assert_string_equal(a->comment, b->comment);
+	assert_string_equal(a->arguments, b->arguments);
+	assert_string_equal(a->trace, b->trace);
+	assert_int_equal(a->n_participants, b->n_participants);
+	for (int i = 0; i < a->n_participants; i++) {
+		assert_string_equal(a->participants[i], b->participants[i]);
+	}
+	assert_true(a->asked_at_ns == b->asked_at_ns);
+}
+
+static void test_round_trip(void **state)
+{
+	struct joint_request r, got;
+	struct buf b = { 0 };
+	struct err err = { 0 };
+
+	(void)state;
+	make_request(&r);
+	assert_int_equal(joint_request_encode(&r, &b, NULL), 0);
+	if (joint_request_decode(b.data, b.len, &got, &err)) {
+		fail_msg("%s", err.msg);
+	}
+	same_request(&r, &got);
+	assert_string_equal(got.config.requests[0].topology, "Ring(2)");
+	buf_fini(&b);
+	joint_request_fini(&got);
+	joint_request_fini(&r);
+}
+
+/* Every byte of it, with each bit turned. */
+static void test_other_bytes(void **state)
+{
+	struct joint_request r, got;
+	struct buf b = { 0 };
+
+	(void)state;
+	make_request(&r);
+	assert_int_equal(joint_request_encode(&r, &b, NULL), 0);
+	for (size_t i = 0; i < 8 * b.len; i++) {
+		struct err err = { 0 };
+		struct buf again = { 0 };
+		struct joint_request twice;
+
+		b.data[i / 8] ^= (char)(1 << i % 8);
+		if (joint_request_decode(b.data, b.len, &got, &err)) {
+			assert_true(err.code < 0 && err.msg[0]);
+			assert_null(got.config.text);
+		} else {
+			assert_int_equal(joint_request_encode(&got, &again, NULL), 0);
+			assert_int_equal(joint_request_decode(again.data, again.len, &twice, NULL),
+					 0);
+			same_request(&got, &twice);
+			joint_request_fini(&twice);
+			buf_fini(&again);
+		}
+		joint_request_fini(&got);
+		b.data[i / 8] ^= (char)(1 << i % 8);
+	}
+	buf_fini(&b);
+	joint_request_fini(&r);
+}
+
+/* ---- one field at a time ---- */
+
+static char *names[JOINT_MAX_PARTICIPANTS + 1];
+
+static void bad_mode(Weft__Joint__V1__JointRequest *m)
+{
+	m->mode = WEFT__V1__MODE__MODE_UNSPECIFIED;
+}
+
+static void bad_digest(Weft__Joint__V1__JointRequest *m)
+{
+	m->digest = (char *)HEX32;
+}
+
+static void bad_arguments(Weft__Joint__V1__JointRequest *m)
+{
+	m->arguments = (char *)HEX32 "0123456789abcdef0123456789abcdeg";
+}
+
+static void bad_trace(Weft__Joint__V1__JointRequest *m)
+{
+	m->trace = (char *)HEX32 "0";
+}
+
+static void no_participants(Weft__Joint__V1__JointRequest *m)
+{
+	m->n_participants = 0;
+}
+
+static void many_participants(Weft__Joint__V1__JointRequest *m)
+{
+	m->n_participants = JOINT_MAX_PARTICIPANTS + 1;
+}
+
+static void participant_twice(Weft__Joint__V1__JointRequest *m)
+{
+	m->n_participants = 2;
+	names[1] = (char *)"a";
+}
+
+static void participant_without_name(Weft__Joint__V1__JointRequest *m)
+{
+	m->n_participants = 2;
+}
+
+static const struct {
+	void (*spoil)(Weft__Joint__V1__JointRequest *m);
+	int rc;
+	const char *expected;
+} wrong[] = {
+	{ bad_mode, WEFT_EINVAL, "mode 0" },
+	{ bad_digest, WEFT_EINVAL, "digest: not 64 hexadecimal digits" },
+	{ bad_arguments, WEFT_EINVAL, "arguments: not 64 hexadecimal digits" },
+	{ bad_trace, WEFT_EINVAL, "trace: not 32 hexadecimal digits" },
+	{ no_participants, WEFT_ELIMIT, "0 participants" },
+	{ many_participants, WEFT_ELIMIT, "65 participants" },
+	{ participant_twice, WEFT_EINVAL, "participant 'a'" },
+	{ participant_without_name, WEFT_EINVAL, "participant ''" },
+};
+
+static void test_wrong_fields(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i <= sizeof(wrong) / sizeof(wrong[0]); i++) {
+		Weft__Joint__V1__JointRequest m = WEFT__JOINT__V1__JOINT_REQUEST__INIT;
+		bool good = i == sizeof(wrong) / sizeof(wrong[0]);
+		struct joint_request r;
+		struct err err = { 0 };
+		uint8_t bytes[512];
+
+		for (int k = 0; k <= JOINT_MAX_PARTICIPANTS; k++) {
+			names[k] = (char *)(k ? "" : "a");
+		}
+		m.mode = WEFT__V1__MODE__MODE_SAFE;
+		m.n_participants = 1;
+		m.participants = names;
+		if (!good) {
+			wrong[i].spoil(&m);
+		}
+		assert_in_range(protobuf_c_message_get_packed_size(&m.base), 1, sizeof(bytes));
+		assert_int_equal(joint_request_decode(bytes, protobuf_c_message_pack(&m.base, bytes),
+						      &r, &err), good ? 0 : wrong[i].rc);
+		if (!good && !strstr(err.msg, wrong[i].expected)) {
+			fail_msg("%s, not %s", err.msg, wrong[i].expected);
+		}
+		joint_request_fini(&r);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_other_bytes),
+		cmocka_unit_test(test_wrong_fields),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
