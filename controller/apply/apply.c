@@ -96,6 +96,7 @@ static void finish_free(struct apply *a)
 	store_journals_free(a->open, a->n_open);
 	plan_input_free(a->plan_input);
 	timings_free(a);
+	model_names_free(a->domains);
 	free(a);
 	if (done) {
 		done(arg);
@@ -152,6 +153,18 @@ void apply_later(struct apply *a, int64_t after_us, void (*fn)(void *arg), void 
 
 /* ---- fabric -------------------------------------------------------------- */
 
+int apply_lead_domains(struct apply *a, const char *const *domains, int n, struct err *err)
+{
+	a->domains = calloc((size_t)n + 1, sizeof(*a->domains));
+	for (int i = 0; a->domains && i < n; i++) {
+		a->domains[i] = strdup(domains[i]);
+		if (!a->domains[i]) {
+			return err_nomem(err);
+		}
+	}
+	return a->domains ? 0 : err_nomem(err);
+}
+
 void apply_use(struct apply *a, struct device_set *set)
 {
 	struct device_set *old = a->set;
@@ -201,6 +214,11 @@ const struct apply_device *apply_devices(const struct apply *a, int *n)
 		}
 	}
 	return *n ? a->set->view : NULL;
+}
+
+bool apply_is_read(const struct apply_device *d)
+{
+	return d->driver && d->driver[0] && !d->elsewhere;
 }
 
 void apply_loss(const struct apply *a, int device, const struct drv_xc *x, struct apply_loss *out)
@@ -357,7 +375,7 @@ void apply_read_some(struct apply *a, const char *const *names, int n_names,
 	r->timer.data = r;
 	uv_timer_start(&r->timer, on_read_empty, 0, 0);
 	for (int i = 0; i < n; i++) {
-		if (is_named(names, n_names, a->set->v[i]->name)) {
+		if (!a->set->v[i]->now.elsewhere && is_named(names, n_names, a->set->v[i]->name)) {
 			r->waiting++;
 			device_read(a->set->v[i], &r->ops[i], on_read, r);
 		}

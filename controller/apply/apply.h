@@ -29,6 +29,12 @@
  *   apply_device_event_cb,   while a device's word or      what only tells
  *   apply_external_cb        reading is taken in
  *   before_command           before each command           nothing
+ *   apply_request.ready      within the phase "wait"       what only tells,
+ *                                                          apply_go_on,
+ *                                                          apply_take_back,
+ *                                                          apply_cancel, apply_free
+ *   fn of apply_on_open      while an open change is       what only tells
+ *                            looked at
  *   apply_hosts.verify,      within a phase; *_verified    question->progress and
  *   .drain, .withdraw,       before the next stage,        ->done, at once or later;
  *   .report_verified         withdraw within apply_free()  what only tells
@@ -75,9 +81,9 @@ const char *apply_verdict_name(enum apply_verdict v);
 
 /* One thing that happened; strings live during the callback. */
 struct apply_event {
-	const char *phase;	/* prepare, check, drain, delete, add, load,
-				 * read back, settle, read again, verify,
-				 * commit, undo, ... */
+	const char *phase;	/* prepare, check, wait, drain, delete, add,
+				 * load, read back, settle, read again,
+				 * verify, commit, undo, ... */
 	const char *device;	/* "" for the change as a whole */
 	const char *text;	/* one sentence */
 	bool is_problem;
@@ -115,6 +121,8 @@ typedef void (*apply_done_cb)(int rc, const struct apply_result *res,
 /* What is known of one device now. Strings and snapshot are the room's. */
 struct apply_device {
 	const char *name, *driver;
+	bool elsewhere;			/* another weftd leads it: nothing is read
+					 * or counted of it here */
 	bool reachable;			/* the last reading succeeded */
 	bool ever_read;			/* by this or an earlier process */
 	char problem[DRV_TEXT_MAX];	/* why not reachable, or a warning; "":
@@ -152,6 +160,12 @@ int apply_new(uv_loop_t *loop, struct store *store, struct apply **out, struct e
  * none may be sent any more it ends the process instead of returning (a leader
  * that lost its lease). NULL: none. */
 void apply_before_command(struct apply *a, void (*fn)(void *arg), void *arg);
+/*
+ * Only devices of these failure domains (copied) are led here, in every fabric set from now on;
+ * without this call all are. The others are elsewhere: they are never read or sent
+ * anything, their intent is kept, and plans take them to hold it. Before the first fabric.
+ */
+int apply_lead_domains(struct apply *a, const char *const *domains, int n, struct err *err);
 /* How long something recently took to come back. */
 struct apply_timing {
 	int n;			/* times kept, <= STORE_TIMINGS_MAX */
@@ -255,6 +269,9 @@ void apply_reading_for(struct apply *a, enum store_external_how how);
 /* One per device of the fabric, in its order. Valid until the loop runs or
  * the fabric changes. */
 const struct apply_device *apply_devices(const struct apply *a, int *n);
+/* False of a device that no reading can tell of here: a panel that is moved by hand, or one
+ * that another weftd leads. */
+bool apply_is_read(const struct apply_device *d);
 
 /* True when a circuit that the device lists, and does not call blocked, has no
  * light: it failed, or a port of it failed or is disabled. O(1) while all ports
@@ -291,7 +308,8 @@ struct apply_maintenance {
 typedef void (*apply_maintenance_cb)(int rc, const struct drv_outcome *outcome,
 			      const struct err *err, void *arg);
 
-/* WEFT_ENOTFOUND: no such device; WEFT_EUNSUPPORTED: its driver cannot. */
+/* WEFT_ENOTFOUND: no such device; WEFT_EUNSUPPORTED: its driver cannot;
+ * WEFT_EUNAVAIL: another weftd leads it. */
 int apply_maintenance_check(const struct apply *a, const char *device,
 		     const struct apply_maintenance *what, struct err *err);
 /* Reads the device, does it, reads again. Its commands and their answers go to
@@ -308,9 +326,25 @@ int64_t apply_unresolved(const struct apply *a);
 /* Resolves a change that is open and does not run, by reading the devices
  * first: all as before -> aborted; all as planned -> committed;
  * mixed -> stays open as "interrupted", every circuit explained, nothing
- * sent. done(rc, text): one sentence for log and status; at once with
- * WEFT_ESTALE while a change runs, or without memory. */
+ * sent. apply_on_open may decide otherwise. done(rc, text): one sentence for log and status;
+ * at once with WEFT_ESTALE while a change runs, or without memory. */
 void apply_recover(struct apply *a, void (*done)(int rc, const char *text, void *arg), void *arg);
+
+/* What is to become of a change that its process did not end. */
+enum apply_outcome {
+	APPLY_BY_READING,	/* as the devices say */
+	APPLY_COMMIT,		/* it happened; what differs is missing or unexpected then */
+	APPLY_UNDO,		/* the devices led here are brought back to what the journal has
+				 * as before. It ends rolled back, refused where nothing had been
+				 * sent, or stuck */
+};
+
+/* fn is asked of each such change before anything is read; it may fill err with why a change is
+ * undone, and it may block. When it fails the change stays as it is, and apply_recover() fails
+ * with that. NULL: APPLY_BY_READING of all. */
+void apply_on_open(struct apply *a, int (*fn)(const struct store_change *ch,
+					      enum apply_outcome *out, void *arg, struct err *err),
+		   void *arg);
 
 #define APPLY_PEER_MAX 280
 
@@ -327,6 +361,15 @@ struct apply_request {
 					 * that does not stop is reported, and
 					 * stops nothing */
 	bool restores;			/* brings back what others changed */
+	/*
+	 * Others carry out parts of the change at the same time: called with the arg of
+	 * apply_start() whenever all stages before `stage`, the next one with steps for a device led
+	 * here, are done as far as they are led here; before the first such stage as well (the
+	 * journal is durable then and all devices were checked), and with plan->n_stages before
+	 * the commit. The change waits then. Not called when there is nothing to do at all.
+	 * NULL: nothing waits.
+	 */
+	void (*ready)(int stage, void *arg);
 };
 
 /* Runs a plan made from apply_plan_base. The plan and its fabric are taken
@@ -342,7 +385,17 @@ bool apply_busy(const struct apply *a);
 int64_t apply_running(const struct apply *a);
 
 /* Asks the running change to stop after the present atomic step and to roll
- * back. Nothing happens if none runs, or it is being rolled back already. */
+ * back. Nothing happens if none runs, or it is being rolled back already. One that waits in
+ * `ready` goes on waiting, and stops once it goes on, unless that is to the commit. */
 void apply_cancel(struct apply *a);
+
+/* A change that waits in `ready` goes on from a later iteration of the loop: with the stage, which
+ * is checked again before, or with the commit. That can not be taken back any more. Nothing
+ * happens if none waits. */
+void apply_go_on(struct apply *a);
+/* The running change fails with this, as if it had been cancelled, also while it waits; events come
+ * within this call. Nothing happens if none runs, it has failed already, or it
+ * commits. */
+void apply_take_back(struct apply *a, int rc, const struct err *err);
 
 #endif

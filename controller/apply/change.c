@@ -181,6 +181,7 @@ static const struct phase_def {
 	[PHASE_PREPARE] = { .name = "prepare", .enter = journal_prepare },
 	[PHASE_CHECK] = { "check", NULL, wants_check, precheck_begin,
 			  PHASE_DRAIN },
+	[PHASE_WAIT] = { .name = "wait", .enter = wait_begin },
 	[PHASE_DRAIN] = { .name = "drain", .enter = drain_begin,
 			  .next = PHASE_DELETE },
 	[PHASE_DELETE] = { "delete", NULL, wants_delete, execute_begin,
@@ -291,7 +292,12 @@ static enum phase next_phase(struct change *c)
 			change_fail(c, rc, &err);
 			return PHASE_UNDO;
 		}
-		change_scope(c, 0);
+		return wait_or(c, 0, PHASE_DRAIN);
+	}
+	if (c->phase == PHASE_WAIT) {
+		/* Time has passed since its first check. */
+		change_scope(c, c->next);
+		return PHASE_CHECK;
 	}
 	return c->phase == PHASE_READ_AGAIN ? readback_next(c) :
 	       c->phase == PHASE_VERIFY ? verify_next(c) :
@@ -359,7 +365,8 @@ static enum apply_level min_level(const struct change *c)
 
 	for (int i = 0; i < s->n; i++) {
 		const struct device *d = s->v[i];
-		bool concerned = c->n_runs == 0 && (d->intent.n_xcs || d->intent.has_program);
+		bool concerned = c->n_runs == 0 && !d->now.elsewhere &&
+				 (d->intent.n_xcs || d->intent.has_program);
 
 		for (int k = 0; k < c->n_runs && !concerned; k++) {
 			concerned = c->runs[k].dev == d;
@@ -463,12 +470,12 @@ static bool find_steps(const struct store_work *w, int stage, int *begin, int *e
 	return *end > *begin;
 }
 
-static int init_run(struct change *c, int index, int stage, struct apply_run *r, struct err *err)
+static int init_run(struct change *c, int index, int stage, struct device *dev,
+		    struct apply_run *r, struct err *err)
 {
 	struct store_work *w = &c->journal.works[index];
 
-	*r = (struct apply_run){ .c = c, .w = w, .index = index, .stage = stage,
-			   .dev = device_set_find(c->set, w->device) };
+	*r = (struct apply_run){ .c = c, .w = w, .index = index, .stage = stage, .dev = dev };
 	find_steps(w, stage, &r->begin, &r->end);
 	r->is_first = r->begin == 0;
 	r->items = calloc(w->n_steps, sizeof(*r->items));
@@ -487,22 +494,33 @@ static int count_stages(const struct store_work *w)
 	return n;
 }
 
-static int init_runs(struct change *c, struct err *err)
+/* The device of a work, NULL: another weftd leads it. */
+static struct device *own_device(const struct change *c, const struct store_work *w)
+{
+	struct device *d = device_set_find(c->set, w->device);
+
+	return d->now.elsewhere ? NULL : d;
+}
+
+static int init_runs(struct change *c, int n_stages, struct err *err)
 {
 	int rc = 0, n = 0, n_works = c->journal.n_works, begin, end;
+	struct device *d;
 
 	for (int i = 0; i < n_works; i++) {
-		c->total += work_moves(&c->journal.works[i]);
 		n += count_stages(&c->journal.works[i]);
 	}
 	c->runs = calloc(n + 1, sizeof(*c->runs));
 	if (!c->runs) {
 		return err_nomem(err);
 	}
-	for (int k = 0; k < c->plan->n_stages && rc == 0; k++) {
+	for (int k = 0; k < n_stages && rc == 0; k++) {
 		for (int i = 0; i < n_works && rc == 0; i++) {
-			if (find_steps(&c->journal.works[i], k, &begin, &end)) {
-				rc = init_run(c, i, k, &c->runs[c->n_runs++], err);
+			struct store_work *w = &c->journal.works[i];
+
+			if (find_steps(w, k, &begin, &end) && (d = own_device(c, w))) {
+				rc = init_run(c, i, k, d, &c->runs[c->n_runs++], err);
+				c->total += end - begin;
 			}
 		}
 	}
@@ -565,17 +583,68 @@ int apply_start(struct apply *a, struct plan *plan, struct model_fabric *fabric,
 		model_free(fabric);
 	}
 	if (rc || (rc = journal_from_plan(plan, req, &c->journal, err)) ||
-	    (rc = init_runs(c, err))) {
+	    (rc = init_runs(c, plan->n_stages, err))) {
 		device_set_free(c->set);
 		change_free(c);
 		return rc;
 	}
 	snprintf(c->peer, sizeof(c->peer), "%s", req->peer ? req->peer : "");
 	c->restores = req->restores;
+	c->ready = req->ready;
 	c->before = a->set;
 	a->set = c->set;
 	a->change = c;
 	apply_later(a, 0, on_start, c);
+	return 0;
+}
+
+/* What may have been sent by the earlier process. */
+static bool was_sent(const struct store_work *w)
+{
+	for (int i = 0; i < w->n_steps; i++) {
+		if (w->steps[i].state != STORE_PLANNED) {
+			return true;
+		}
+	}
+	return false;
+}
+
+int change_undo_open(struct apply *a, struct store_journal *j, struct device_set *set,
+		     const struct err *why, apply_event_cb on_event, apply_done_cb on_done,
+		     void *arg, struct err *err)
+{
+	struct change *c = calloc(1, sizeof(*c));
+	int rc;
+
+	if (!c) {
+		store_journal_fini(j);
+		device_set_free(set);
+		return err_nomem(err);
+	}
+	*c = (struct change){ .a = a, .set = set, .journal = *j, .on_event = on_event,
+			      .on_done = on_done, .arg = arg, .rc = why->code, .err = *why,
+			      .res.change = j->change.id, .started_ns = clk_now_ns() };
+	memset(j, 0, sizeof(*j));
+	/* The file has no stages: all steps of a device are of one. */
+	rc = init_runs(c, 1, err);
+	if (rc) {
+		device_set_free(set);
+		change_free(c);
+		return rc;
+	}
+	for (int i = 0; i < c->n_runs; i++) {
+		struct apply_run *r = &c->runs[i];
+
+		r->sent = was_sent(r->w);
+		/* Once it was read it cannot tell any more whether it restarted
+		 * since the change began. */
+		r->restarted = !r->dev->from_store;
+		snprintf(r->epoch, sizeof(r->epoch), "%s", r->dev->now.snap.epoch);
+	}
+	c->before = a->set;
+	a->set = set;
+	a->change = c;
+	change_enter(c, PHASE_UNDO);
 	return 0;
 }
 

@@ -20,7 +20,8 @@
 
 /* ---- open and close ------------------------------------------------------ */
 
-char *device_signature(const struct model_device *m)
+/* Text that is the same for the same session. */
+static char *signature(const struct model_device *m)
 {
 	struct buf b = { 0 };
 
@@ -31,6 +32,26 @@ char *device_signature(const struct model_device *m)
 		buf_printf(&b, "|%s=%s", m->options[i].key, m->options[i].value);
 	}
 	return buf_steal(&b);
+}
+
+static bool is_elsewhere(const struct apply *a, const struct model_device *m)
+{
+	for (char **domain = a->domains; domain && *domain; domain++) {
+		if (strcmp(*domain, m->domain) == 0) {
+			return false;
+		}
+	}
+	return a->domains != NULL;
+}
+
+bool device_is_same(const struct device *d, const struct model_device *m)
+{
+	char *text = signature(m);
+	bool same = text && strcmp(text, d->signature) == 0 &&
+		    d->now.elsewhere == is_elsewhere(d->a, m);
+
+	free(text);
+	return same;
 }
 
 /*
@@ -130,6 +151,18 @@ static int load_reading(struct device *d, struct err *err)
 	return rc;
 }
 
+/* What the store has of it. Of a device elsewhere only the intent: what was read of it may be from
+ * before another weftd led it. */
+static int load_known(struct device *d, struct err *err)
+{
+	int rc;
+
+	if (!d->now.elsewhere && ((rc = load_reading(d, err)) || (rc = loss_load(d, err)))) {
+		return rc;
+	}
+	return device_load_intent(d, err);
+}
+
 static void destroy(struct device *d)
 {
 	drv_snapshot_fini(&d->now.snap);
@@ -196,16 +229,21 @@ int device_open(struct apply *a, const struct model_fabric *f, int index,
 	a->n_devices++;
 	d->name = strdup(m->name);
 	d->driver = strdup(m->driver);
-	d->signature = device_signature(m);
+	d->signature = signature(m);
+	d->now.elsewhere = is_elsewhere(a, m);
 	rc = d->name && d->driver && d->signature ? 0 : err_nomem(err);
-	if (rc || (rc = open_driver(d, f, index, err)) || (rc = load_reading(d, err)) ||
-	    (rc = loss_load(d, err)) || (rc = device_load_intent(d, err))) {
+	if (rc || (rc = open_driver(d, f, index, err)) || (rc = load_known(d, err))) {
 		device_unref(d);
 		return rc;
 	}
 	d->now.name = d->name;
 	d->now.driver = d->driver;
-	snprintf(d->now.problem, sizeof(d->now.problem), "not read yet");
+	if (d->now.elsewhere) {
+		snprintf(d->now.problem, sizeof(d->now.problem),
+			 "another weftd leads it (domain %.100s)", m->domain);
+	} else {
+		snprintf(d->now.problem, sizeof(d->now.problem), "not read yet");
+	}
 	device_assess(d);
 	*out = d;
 	return 0;
@@ -410,7 +448,7 @@ static void run_head(struct device *d)
 
 static void enqueue(struct device *d, struct device_op *op)
 {
-	assert(!d->closing);
+	assert(!d->closing && !d->now.elsewhere);
 	op->next = NULL;
 	device_ref(d);
 	if (d->tail) {

@@ -18,13 +18,9 @@ static int add_device(struct apply *a, const struct model_fabric *f, int i,
 		      const struct device_set *from, struct device_set *s, struct err *err)
 {
 	struct device *same = device_set_find(from, f->devices[i].name);
-	char *signature = device_signature(&f->devices[i]);
 	int rc = 0;
 
-	if (!signature) {
-		return err_nomem(err);
-	}
-	if (same && strcmp(same->signature, signature) == 0) {
+	if (same && device_is_same(same, &f->devices[i])) {
 		s->v[s->n] = device_ref(same);
 	} else {
 		rc = device_open(a, f, i, &s->v[s->n], err);
@@ -33,7 +29,6 @@ static int add_device(struct apply *a, const struct model_fabric *f, int i,
 		s->v[s->n]->limit_mdb = f->devices[i].loss_mdb;
 	}
 	s->n += rc == 0;
-	free(signature);
 	return rc;
 }
 

@@ -119,7 +119,7 @@ void drain_undo(struct change *c, int stage, void (*next)(struct change *c))
 	int n = 0, rc = 0;
 
 	c->undo_drained = next;
-	if (h->drain && c->set->fabric->changes.drain != MODEL_DRAIN_OFF) {
+	if (c->plan && h->drain && c->set->fabric->changes.drain != MODEL_DRAIN_OFF) {
 		rc = plan_stage_adds(c->plan, stage, &arcs, &n, &err);
 	}
 	if (rc == 0 && n > 0) {

@@ -27,13 +27,14 @@ static bool same_intent(const struct store_work *w, const struct store_light *l)
 	return true;
 }
 
-/* Nothing to send, and nothing to remember that is not remembered yet. */
+/* Nothing to send anywhere, and nothing to remember that is not remembered yet. Where others carry
+ * out a part all find the same, so what is open here alone does not count. */
 static bool nothing_to_do(struct change *c)
 {
 	struct store_config cfg;
 	bool same;
 
-	if (c->n_runs || c->a->n_open || store_config(c->a->store, &cfg, NULL)) {
+	if (c->n_runs || (c->a->n_open && !c->ready) || store_config(c->a->store, &cfg, NULL)) {
 		return false;
 	}
 	same = strcmp(cfg.hash, c->set->fabric->hash) == 0;
@@ -41,7 +42,8 @@ static bool nothing_to_do(struct change *c)
 	for (int i = 0; i < c->journal.n_works && same; i++) {
 		const struct store_work *w = &c->journal.works[i];
 
-		same = same_intent(w, &device_set_find(c->set, w->device)->intent);
+		same = work_moves(w) == 0 &&
+		       same_intent(w, &device_set_find(c->set, w->device)->intent);
 	}
 	return same;
 }
@@ -68,6 +70,11 @@ void journal_prepare(struct change *c)
 {
 	int rc;
 
+	if (c->rc) {
+		c->res.verdict = APPLY_REFUSED;
+		change_end(c);
+		return;
+	}
 	if (nothing_to_do(c)) {
 		c->res.verdict = APPLY_NOTHING_TO_DO;
 		change_end(c);
@@ -85,7 +92,7 @@ void journal_prepare(struct change *c)
 		     (long long)c->res.change,
 		     c->peer[0] ? ", asked for by " : "", c->peer);
 	report_removed(c);
-	change_enter(c, c->n_runs ? PHASE_CHECK : PHASE_COMMIT);
+	change_enter(c, c->n_runs || c->ready ? PHASE_CHECK : PHASE_COMMIT);
 }
 
 /* ---- commit -------------------------------------------------------------- */
@@ -142,13 +149,13 @@ void journal_commit(struct change *c)
 	int n[4], n_devices = 0, n_left = 0;
 	char text[200];
 
-	for (int i = 0; i < c->n_runs; i++) {
-		n_devices += c->runs[i].is_first;
+	for (int i = 0; i < c->journal.n_works; i++) {
+		n_devices += work_moves(&c->journal.works[i]) > 0;
 	}
 	count_steps(c, n);
 	put_counts(n, n_devices, text, sizeof(text));
 	c->rc = tolerance_record(c, &n_left, &c->err);
-	if (c->rc) {
+	if (c->rc && !c->decided) {
 		change_enter(c, PHASE_UNDO);
 		return;
 	}
@@ -156,7 +163,10 @@ void journal_commit(struct change *c)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
 			 "; %d of them to be repaired", n_left);
 	}
-	c->rc = store_commit_proven(c->a->store, &c->journal, text, (int)min_proof(c), &c->err);
+	if (c->rc == 0) {
+		c->rc = store_commit_proven(c->a->store, &c->journal, text, (int)min_proof(c),
+					    &c->err);
+	}
 	if (c->rc) {
 		/* Undoing now could contradict what the disk may yet hold;
 		 * recovery decides by reading the devices. */

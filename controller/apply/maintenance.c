@@ -114,6 +114,9 @@ int apply_maintenance_check(const struct apply *a, const char *device,
 	const struct device *d = a->set ? device_set_find(a->set, device) : NULL;
 	const struct drv_class *cls = d && d->drv ? d->drv->cls : NULL;
 
+	if (d && d->now.elsewhere) {
+		return err_set(err, WEFT_EUNAVAIL, "%s: %s", device, d->now.problem);
+	}
 	if (!cls) {
 		return err_set(err, WEFT_ENOTFOUND, "there is no device \"%s\" "
 			       "with a driver", device);

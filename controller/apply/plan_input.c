@@ -5,7 +5,8 @@
  * A plan may be made for another fabric than the present one, so devices are
  * matched by their session, not by name alone: the reading of a device that
  * merely has the same name says nothing of the new one. What open changes made
- * counts as intent, for it is weft's own and to be replaced or kept like it.
+ * counts as intent, for it is weft's own and to be replaced or kept like it. A
+ * device that another weftd leads is taken to hold what is intended.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -324,12 +325,9 @@ static int fill_intent(const struct apply *a, const struct device *d,
 
 const struct device *plan_input_device(const struct apply *a, const struct model_device *m)
 {
-	struct device *d = device_set_find(a->set, m->name);
-	char *signature = d ? device_signature(m) : NULL;
-	bool same = signature && strcmp(signature, d->signature) == 0;
+	const struct device *d = device_set_find(a->set, m->name);
 
-	free(signature);
-	return same ? d : NULL;
+	return d && device_is_same(d, m) ? d : NULL;
 }
 
 static int64_t learned_ns(const struct apply *a, enum store_timing_kind kind, const char *name)
@@ -381,7 +379,8 @@ int apply_plan_base(struct apply *a, const struct model_fabric *fabric, enum pla
 		if (d) {
 			rc = fill_intent(a, d, &b->intent[i], err);
 			if (rc == 0) {
-				rc = fill_observed(d, &b->observed[i], err);
+				rc = d->now.elsewhere ? fill_intent(a, d, &b->observed[i], err)
+						      : fill_observed(d, &b->observed[i], err);
 			}
 			/* What is intended was planned for what it can. */
 			b->intent[i].overlap = b->observed[i].overlap;

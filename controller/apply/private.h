@@ -13,6 +13,7 @@
  *   change.c           a change and its phases, which are, in their order:
  *   journal_commit.c     the beginning and the commit in the store
  *   precheck.c           is all as its plan found it?
+ *   wait.c               others are to be as far
  *   drain.c              traffic leaves circuits before they go
  *   execute.c            commands
  *   readback.c           read back, settled, read again
@@ -106,11 +107,12 @@ void device_unref(struct device *d);
  * WEFT_ECANCELED, from the loop. */
 void device_close(struct device *d);
 
-/* Text that tells whether two fabrics mean the same session. */
-char *device_signature(const struct model_device *m);
+/* Whether a fabric's device means the session of d. Without memory: false. */
+bool device_is_same(const struct device *d, const struct model_device *m);
 
 /* Operations of one device run one after the other, in the order asked for.
- * The reading is d->now.snap. Callbacks come from the loop only. */
+ * The reading is d->now.snap. Callbacks come from the loop only. Never for a device
+ * elsewhere. */
 void device_read(struct device *d, struct device_op *op, device_read_cb cb, void *arg);
 void device_submit(struct device *d, struct device_op *op, const struct drv_batch *batch,
 		   device_submit_cb cb, void *arg);
@@ -253,8 +255,8 @@ int work_moves(const struct store_work *w);
 /* ---- a change ------------------------------------------------------------ */
 
 enum phase {
-	PHASE_PREPARE, PHASE_CHECK, PHASE_DRAIN, PHASE_DELETE, PHASE_ADD,
-	PHASE_LOAD, PHASE_READ_BACK, PHASE_SETTLE, PHASE_READ_AGAIN,
+	PHASE_PREPARE, PHASE_CHECK, PHASE_WAIT, PHASE_DRAIN, PHASE_DELETE,
+	PHASE_ADD, PHASE_LOAD, PHASE_READ_BACK, PHASE_SETTLE, PHASE_READ_AGAIN,
 	PHASE_VERIFY, PHASE_COMMIT, PHASE_UNDO, PHASE_STOP, PHASE_END,
 };
 
@@ -302,7 +304,8 @@ struct apply_run {
 
 struct change {
 	struct apply *a;
-	struct plan *plan;
+	struct plan *plan;		/* NULL: an earlier process made the
+					 * journal, and it is undone */
 	struct device_set *set, *before;	/* the plan's; the one that
 						 * comes back when it fails */
 	struct store_journal journal;
@@ -311,6 +314,10 @@ struct change {
 	void *arg;
 	char peer[APPLY_PEER_MAX];
 	bool restores;
+	void (*ready)(int stage, void *arg);	/* or NULL */
+	int next;			/* run that the stage after PHASE_WAIT
+					 * begins with; n_runs: the commit */
+	bool decided;			/* to commit: it cannot fail any more */
 	enum phase phase;
 	int n_runs;
 	struct apply_run *runs;
@@ -415,9 +422,18 @@ int tolerance_record(struct change *c, int *n, struct err *err);
 
 /* Narrows the scope to the stage that begins at run `first`. */
 void change_scope(struct change *c, int first);
+/* The phase that the stage which begins at run `first` begins with, or after the last one the
+ * commit; `phase` is the stage's where nothing waits. */
+enum phase wait_or(struct change *c, int first, enum phase phase);
+void wait_begin(struct change *c);
 
 /* Takes back everything that was sent; ends in change_end(). */
 void undo_begin(struct change *c);
+/* The same for what an earlier process left open: journal and set are taken over, also on error.
+ * why: becomes the change's. on_event gets arg as well. */
+int change_undo_open(struct apply *a, struct store_journal *j, struct device_set *set,
+		     const struct err *why, apply_event_cb on_event, apply_done_cb on_done,
+		     void *arg, struct err *err);
 
 /* ---- recovering ---------------------------------------------------------- */
 
@@ -437,6 +453,7 @@ const struct device *plan_input_device(const struct apply *a, const struct model
 struct apply {
 	uv_loop_t *loop;
 	struct store *store;
+	char **domains;			/* NULL: all devices are led here */
 	struct device_set *set;		/* NULL: no fabric yet */
 	struct device *devices;		/* all with a handle, any set */
 	int n_devices;
@@ -446,6 +463,9 @@ struct apply {
 	void *timer_arg;
 	struct change *change;		/* under way, or NULL */
 	struct recovery *recovery;
+	int (*on_open)(const struct store_change *ch, enum apply_outcome *out, void *arg,
+		       struct err *err);	/* or NULL */
+	void *on_open_arg;
 	struct maintenance *maintenance;	/* under way, or NULL */
 	struct store_journal *open;	/* open changes, newest first */
 	int n_open;

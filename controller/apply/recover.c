@@ -2,7 +2,8 @@
  * Changes that were open when the process ended, or whose end the disk did
  * not take: the devices are read, the readings decide, and nothing is sent.
  * Newest first, as a change that turns out to have happened covers the older
- * ones.
+ * ones. Where others had a part in a change they decide, and it may have to be
+ * undone.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,9 @@ struct recovery {
 	struct store_journal *v;	/* [n] open changes, newest first */
 	int n, at;			/* at: the one at hand */
 	struct device_set *set;		/* of the change at hand, or NULL */
+	enum apply_outcome outcome;	/* of the change at hand */
+	struct err why;			/* it is undone */
+	bool had_fabric;		/* the engine, before that */
 	struct recovery_read *readings;
 	int n_readings;			/* one for each device it moved */
 	int waiting, rounds;		/* answers; rounds of reading so far */
@@ -94,14 +98,19 @@ static void fail(struct recovery *r, int rc, const struct err *err)
 	buf_printf(&r->text, "%s%s", r->text.len ? "; " : "", err->msg);
 }
 
+static void change_over(struct recovery *r)
+{
+	drop_change(r);
+	r->at++;
+	next_change(r);
+}
+
 /* ---- deciding ------------------------------------------------------------ */
 
-static void report(struct recovery *r, const char *what)
+static void report(struct recovery *r, int64_t change, const char *what)
 {
-	const struct store_journal *j = &r->v[r->at];
-
-	buf_printf(&r->text, "%schange %lld %s", r->text.len ? "; " : "",
-		   (long long)j->change.id, what);
+	buf_printf(&r->text, "%schange %lld %s", r->text.len ? "; " : "", (long long)change,
+		   what);
 }
 
 static void explain_step(struct recovery *r, const struct recovery_read *rd,
@@ -157,7 +166,7 @@ static int settle_undone(struct recovery *r, struct err *err)
 	const struct store_change *ch = &r->v[r->at].change;
 	bool undone = ch->undoing || ch->verdict == STORE_STUCK;
 
-	report(r, undone ? "is rolled back: the devices hold what was before" :
+	report(r, ch->id, undone ? "is rolled back: the devices hold what was before" :
 			"never happened: the devices hold what was before");
 	return store_end(r->a->store, ch->id, undone ? STORE_ROLLED_BACK :
 			 STORE_ABORTED, "settled by reading the devices: "
@@ -166,15 +175,18 @@ static int settle_undone(struct recovery *r, struct err *err)
 
 static int settle_done(struct recovery *r, struct err *err)
 {
+	bool all = r->n_before + r->n_unknown == 0 && r->keeps;
 	int rc = store_commit(r->a->store, r->v[r->at].change.id,
-			      "settled by reading the devices: all as "
-			      "planned", APPLY_READ_BACK,
-			      err);
+			      all ? "settled by reading the devices: all as planned"
+				  : "committed as by all others that had a part in it",
+			      all ? APPLY_READ_BACK : APPLY_UNVERIFIED, err);
 
 	if (rc) {
 		return rc;
 	}
-	report(r, "is committed: the devices hold all that was planned");
+	report(r, r->v[r->at].change.id, all ? "is committed: the devices hold all that was planned"
+		      : "is committed as by all others, though not all devices hold what was "
+			"planned");
 	if (r->set) {
 		apply_use(r->a, r->set);
 		r->set = NULL;
@@ -197,7 +209,7 @@ static int settle_mixed(struct recovery *r, struct err *err)
 		 "planned, %d as before, %d unknown, %d kept circuits are "
 		 "lost; nothing was sent", total, r->n_planned, r->n_before,
 		 r->n_unknown, r->n_lost);
-	report(r, text);
+	report(r, ch->id, text);
 	if (r->n_unknown && !r->rc) {
 		r->rc = WEFT_EUNAVAIL;
 	}
@@ -216,7 +228,9 @@ static void decide(struct recovery *r)
 	struct err err = { 0 };
 	int rc = count_steps(r, &err);
 
-	if (rc == 0 && r->n_planned + r->n_unknown + r->n_lost == 0) {
+	if (rc == 0 && r->outcome == APPLY_COMMIT) {
+		rc = settle_done(r, &err);
+	} else if (rc == 0 && r->n_planned + r->n_unknown + r->n_lost == 0) {
 		rc = settle_undone(r, &err);
 	} else if (rc == 0 && r->n_before + r->n_unknown == 0 && r->keeps &&
 		   !ch->undoing && ch->verdict != STORE_STUCK) {
@@ -227,9 +241,57 @@ static void decide(struct recovery *r)
 	if (rc) {
 		fail(r, rc, &err);
 	}
-	drop_change(r);
-	r->at++;
-	next_change(r);
+	change_over(r);
+}
+
+/* ---- undoing ------------------------------------------------------------- */
+
+static void log_event(const struct apply_event *ev, void *arg)
+{
+	(void)arg;
+	log_info("apply", "%s: %s%s%s", ev->phase, ev->device, ev->device[0] ? ": " : "", ev->text);
+}
+
+static void on_undone(int rc, const struct apply_result *res, const struct err *err, void *arg)
+{
+	struct recovery *r = arg;
+
+	if (r->a->closing) {
+		return;
+	}
+	if (res->verdict == APPLY_STUCK) {
+		fail(r, rc, err);
+	} else {
+		report(r, res->change, res->verdict == APPLY_REFUSED ?
+		       "is taken back: nothing had been sent" :
+		       "is rolled back: the devices were brought back to what was before");
+	}
+	/* The change's fabric stays to show what could not be undone. */
+	if (!r->had_fabric && res->verdict != APPLY_STUCK) {
+		apply_use(r->a, NULL);
+	}
+	change_over(r);
+}
+
+static void undo(struct recovery *r)
+{
+	struct device_set *set = r->set;
+	struct err err = { 0 };
+	int rc;
+
+	if (!set) {
+		rc = err_set(&err, WEFT_EUNAVAIL, "change %lld is to be undone, but its devices "
+			     "cannot be opened", (long long)r->v[r->at].change.id);
+	} else {
+		r->set = NULL;
+		r->had_fabric = r->a->set;
+		rc = change_undo_open(r->a, &r->v[r->at], set, &r->why, log_event, on_undone, r,
+				      &err);
+	}
+	if (rc) {
+		fail(r, rc, &err);
+		change_over(r);
+	}
 }
 
 /* ---- reading ------------------------------------------------------------- */
@@ -320,14 +382,28 @@ static int list_readings(struct recovery *r, struct err *err)
 		struct store_work *w = &j->works[i];
 		struct device *d = device_set_find(r->set, w->device);
 
-		if (work_moves(w) > 0) {
+		d = d ? d : device_set_find(r->a->set, w->device);
+		if (work_moves(w) > 0 && !(d && d->now.elsewhere)) {
 			r->readings[r->n_readings++] = (struct recovery_read){
-				.r = r, .w = w, .index = i,
-				.dev = d ? d : device_set_find(r->a->set, w->device),
+				.r = r, .w = w, .index = i, .dev = d,
 			};
 		}
 	}
 	return 0;
+}
+
+/* Who decides over the change at hand: only of one that its process did not end others may know
+ * more. */
+static int ask_outcome(struct recovery *r)
+{
+	const struct store_change *ch = &r->v[r->at].change;
+
+	r->outcome = APPLY_BY_READING;
+	r->why = (struct err){ 0 };
+	if (!r->a->on_open || ch->verdict != STORE_RUNNING) {
+		return 0;
+	}
+	return r->a->on_open(ch, &r->outcome, r->a->on_open_arg, &r->why);
 }
 
 static void next_change(struct recovery *r)
@@ -339,7 +415,20 @@ static void next_change(struct recovery *r)
 		finish(r);
 		return;
 	}
+	rc = ask_outcome(r);
+	if (rc) {
+		fail(r, rc, &r->why);
+		change_over(r);
+		return;
+	}
 	open_set(r);
+	if (r->outcome == APPLY_UNDO) {
+		if (!r->why.code) {
+			err_set(&r->why, WEFT_ECANCELED, "taken back after a restart");
+		}
+		undo(r);
+		return;
+	}
 	rc = list_readings(r, &err);
 	if (rc) {
 		fail(r, rc, &err);
@@ -362,6 +451,14 @@ static void on_begin(void *arg)
 		return;
 	}
 	next_change(r);
+}
+
+void apply_on_open(struct apply *a, int (*fn)(const struct store_change *ch,
+					      enum apply_outcome *out, void *arg, struct err *err),
+		   void *arg)
+{
+	a->on_open = fn;
+	a->on_open_arg = arg;
 }
 
 int64_t apply_unresolved(const struct apply *a)

@@ -345,9 +345,5 @@ enum phase verify_next(struct change *c)
 		h->report_verified(&c->question, h->arg);
 	}
 	c->question.n = 0;
-	if (c->end == c->n_runs) {
-		return PHASE_COMMIT;
-	}
-	change_scope(c, c->end);
-	return PHASE_CHECK;
+	return wait_or(c, c->end, PHASE_CHECK);
 }

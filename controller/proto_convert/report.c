@@ -69,7 +69,9 @@ static void out_strings(struct out *o, const char *key, char *const *v, size_t n
 
 static void device_reachable(const void *m, struct buf *b)
 {
-	buf_str(b, ((const Weft__V1__DeviceState *)m)->reachable ? "yes" : "NO");
+	const Weft__V1__DeviceState *d = m;
+
+	buf_str(b, d->elsewhere ? "elsewhere" : d->reachable ? "yes" : "NO");
 }
 
 static void device_age(const void *m, struct buf *b)

@@ -23,7 +23,7 @@ static void describe_problem(const Weft__V1__DeviceState *s, char *text, size_t 
 {
 	const Weft__V1__ProgramState *p = s->program;
 
-	if (!s->reachable && s->driver[0]) {
+	if (!s->reachable && s->driver[0] && !s->elsewhere) {
 		snprintf(text, size, "%s", s->problem[0] ? s->problem : "never read");
 	} else if (s->unusable_count) {
 		snprintf(text, size, "%d ports out of use: %s", s->unusable_count,
@@ -128,7 +128,7 @@ static int find_unreachable(const Weft__V1__Diff *d, struct err *err)
 	for (size_t i = 0; i < d->n_devices; i++) {
 		const Weft__V1__DeviceState *s = d->devices[i];
 
-		if (!s->reachable) {
+		if (!s->reachable && !s->elsewhere) {
 			return err_set(err, WEFT_EUNAVAIL, "%s: %s", s->name,
 				       s->problem[0] ? s->problem : "never read");
 		}

@@ -152,7 +152,7 @@ static bool all_read(struct apply *apply)
 
 	a = apply_devices(apply, &n);
 	for (int i = 0; i < n; i++) {
-		known = known && a[i].reachable;
+		known = known && (a[i].reachable || !apply_is_read(&a[i]));
 	}
 	return known;
 }

@@ -427,8 +427,7 @@ void jobs_devices_read(struct jobs *jobs)
 	bool all = true;
 
 	for (int i = 0; i < n; i++) {
-		/* A panel that is moved by hand never answers. */
-		all = all && (v[i].reachable || !v[i].driver || !v[i].driver[0]);
+		all = all && (v[i].reachable || !apply_is_read(&v[i]));
 	}
 	if (all) {
 		jobs->retry_ns = 0;

@@ -398,7 +398,7 @@ static void write_external(const struct daemon_env *env, const struct apply_devi
 	}
 }
 
-/* What the last readings say. A device that is moved by hand is never up or down. */
+/* What the last readings say. A device that is not read is never up or down. */
 static void write_devices(const struct daemon_env *env, struct buf *b)
 {
 	const struct apply_device *a;
@@ -411,7 +411,7 @@ static void write_devices(const struct daemon_env *env, struct buf *b)
 	write_external(env, a, n, b);
 	head(b, "weft_device_up", "gauge", "Whether the device answered when it was last asked.");
 	for (int i = 0; i < n; i++) {
-		if (a[i].driver && a[i].driver[0]) {
+		if (apply_is_read(&a[i])) {
 			buf_printf(b, "weft_device_up{device=\"%s\","
 				   "driver=\"%s\"} %d\n", a[i].name,
 				   a[i].driver, a[i].reachable);

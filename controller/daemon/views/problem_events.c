@@ -217,7 +217,7 @@ static void tell_devices(struct problem_events *e, const struct problems *p)
 		const struct told_device *before = find_told(e, k, a[i].name);
 		struct told_device first = usual;
 
-		if (!a[i].driver || !a[i].driver[0]) {
+		if (!apply_is_read(&a[i])) {
 			continue;
 		}
 		if (!before) {

@@ -233,18 +233,12 @@ static int add_switch(struct problems *p, struct problem_device *d, const struct
 
 /* ---- devices, hosts, jobs ------------------------------------------------ */
 
-/* A panel without a driver is moved by hand: nothing can be read of it. */
-static bool by_hand(const struct apply_device *a)
-{
-	return !a->driver || !a->driver[0];
-}
-
 static int add_device(struct problems *p, struct problem_device *d, const struct daemon_env *env,
 		      const struct model_device *md, const struct apply_device *a, struct err *err)
 {
 	int pending = env->changing ? 0 : a->n_pending, r;
 
-	if (by_hand(a)) {
+	if (!apply_is_read(a)) {
 		return 0;
 	}
 	r = add(p, &(struct problem_subject){ .kind = KIND(DEVICE_UNREACHABLE), .device = d->name,

@@ -55,7 +55,7 @@ static int send_summary(const struct plan_request *w, const Weft__V1__PlanRespon
 		return err_nomem(err);
 	}
 	for (int i = 0; i < n; i++) {
-		if (!a[i].reachable && a[i].driver && a[i].driver[0]) {
+		if (!a[i].reachable && apply_is_read(&a[i])) {
 			s.unreachable[s.n_unreachable++] = (char *)a[i].name;
 		}
 	}

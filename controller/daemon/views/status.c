@@ -347,6 +347,7 @@ static int fill_device(const struct views *d, const struct device_views *s, stru
 	m->kind = msg_device_kind(md->kind);
 	m->driver = md->driver ? md->driver : "";
 	m->address = md->address ? md->address : "";
+	m->elsewhere = a->elsewhere;
 	m->reachable = a->reachable;
 	m->ever_read = a->ever_read;
 	m->problem = (char *)a->problem;
@@ -367,7 +368,7 @@ static int fill_device(const struct views *d, const struct device_views *s, stru
 	    (r = fill_unusable(v, md, a, err)) ||
 	    (r = fill_failed(v, md, &s->problems.devices[device], err)) ||
 	    (r = pick_external(s, v, err)) ||
-	    (md->kind == MODEL_RING &&
+	    (md->kind == MODEL_RING && !a->elsewhere &&
 	     (r = fill_program(v, a, md->n_members, err)))) {
 		return r;
 	}
@@ -401,10 +402,11 @@ static int views_init(struct device_views *s, const struct views *d, struct err 
 	return r;
 }
 
-/* A panel has no driver: nothing can be read of it, and nothing is missed. */
-static bool moved_by_hand(const Weft__V1__DeviceState *m)
+/* A panel has no driver, and another weftd may lead a device: nothing is read of it, and nothing
+ * is missed. */
+static bool is_unread(const Weft__V1__DeviceState *m)
 {
-	return !m->driver[0];
+	return !m->driver[0] || m->elsewhere;
 }
 
 /* ---- diff ---------------------------------------------------------------- */
@@ -425,7 +427,7 @@ void answer_diff(const struct views *d, struct rpc_call *call)
 		if (v->ever_read) {
 			m.same = m.same && msg_is_as_intended(v);
 		}
-		m.complete = m.complete && (moved_by_hand(v) || (v->ever_read && v->reachable));
+		m.complete = m.complete && (is_unread(v) || (v->ever_read && v->reachable));
 	}
 	m.n_devices = (size_t)s.n;
 	m.devices = s.list;
@@ -556,7 +558,7 @@ static void advise_device(struct advice *a, const Weft__V1__DeviceState *m)
 			 "\"weft external-changes %s\" lists what", m->name,
 			 m->name);
 	} else if (a->m->state != WEFT__V1__STATE__STATE_READING &&
-		   !m->reachable && m->problem[0] && !moved_by_hand(m)) {
+		   !m->reachable && m->problem[0] && !is_unread(m)) {
 		snprintf(a->text, a->size, "%s does not answer: its circuits "
 			 "are as they were, but not verified", m->name);
 	} else if (m->ever_read && !msg_is_as_intended(m) &&

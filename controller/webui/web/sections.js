@@ -27,7 +27,7 @@ function fact(name, value, note) {
 
 function facts(view) {
 	const { status } = view;
-	const known = status.devices.filter((d) => d.driver);
+	const known = status.devices.filter((d) => d.driver && !d.elsewhere);
 	const circuits = status.devices.reduce((n, d) => n + d.circuits, 0);
 
 	return [

@@ -24,6 +24,7 @@ export function deviceBadge(view, d) {
 
 	return !d ? badge("none", "not known")
 		: !d.driver ? badge("none", "moved by hand")
+		: d.elsewhere ? badge("none", "led elsewhere")
 		: !d.ever_read ? badge("bad", "never read")
 		: mine.length ? badge(d.reachable ? "warn" : "bad", `${words(mine[0].kind)}${
 			mine.length > 1 ? ` and ${mine.length - 1} more` : ""}`)

@@ -33,6 +33,11 @@ struct rig {
 	char text[512];
 
 	bool in_stages;			/* plans have a stage for each delete */
+	const char *maps;		/* folder of the devices' maps; NULL: dir */
+
+	/* of changes of which others carry out parts */
+	void (*ready)(int stage, void *arg);	/* arg is the rig; NULL: none are */
+	int at;				/* the stage it waits for, or -1 */
 
 	/* when to interfere, by the text of an event */
 	const char *cue;
@@ -144,7 +149,7 @@ static inline void rig_switch(struct rig *r, const char *name,
 {
 	buf_printf(&r->yaml, "  - { name: %s, size: 8x8, driver: sim, "
 		   "domain: %s, options: { state: '%s/%s.map'%s } }\n", name,
-		   domain, r->dir, name, options);
+		   domain, r->maps ? r->maps : r->dir, name, options);
 }
 
 /* A ring of four; only after all switches. */
@@ -581,7 +586,7 @@ static inline void rig_start(struct rig *r, struct plan *p,
 	r->answered = false;
 	buf_reset(&r->events);
 	if (apply_start(r->apply, p, f, &(struct apply_request){ .who = "alice",
-					.comment = "test" }, rig_on_event,
+					.comment = "test", .ready = r->ready }, rig_on_event,
 			rig_on_done, r, &err)) {
 		fail_msg("%s", err.msg);
 	}

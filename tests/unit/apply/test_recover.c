@@ -10,12 +10,8 @@
 #include <cmocka.h>
 
 #include "lib/base/log.h"
+#include "moments.h"
 #include "rig.h"
-#include "tests/unit/store/fault_vfs.h"
-#include "tests/unit/world.h"
-
-/* Of the moments at which the process may end or the disk fail, one of so many. */
-#define STRIDE ALL_OR_SOME(1, 7)
 
 static int setup(void **state)
 {
@@ -429,93 +425,12 @@ struct deed {
 	bool in_stages;
 };
 
-/* A process that is killed leaves what it wrote: the files as they are before
- * a write are those of a process that ended there. */
-static const char *const kept_files[] = {
-	"a.map", "b.map", "state", "state-wal",
-};
-
-#define N_KEPT (sizeof(kept_files) / sizeof(kept_files[0]))
-#define MAX_MOMENTS 400
-
-struct moments {
-	struct rig *rig;
-	int n;
-	struct buf files[MAX_MOMENTS][N_KEPT];	/* empty: missing, or as in */
-	int same[MAX_MOMENTS][N_KEPT];		/* the moment it changed */
-};
-
-static FILE *open_kept(const struct rig *r, size_t file, const char *mode)
-{
-	char path[96];
-
-	snprintf(path, sizeof(path), "%s/%s", r->dir, kept_files[file]);
-	if (mode[0] == 'w') {
-		unlink(path);
-	}
-	return fopen(path, mode);
-}
-
-static void read_kept(const struct rig *r, size_t file, struct buf *out)
-{
-	FILE *f = open_kept(r, file, "rb");
-	char part[16384];
-	size_t n;
-
-	while (f && (n = fread(part, 1, sizeof(part), f)) > 0) {
-		buf_add(out, part, n);
-	}
-	if (f) {
-		fclose(f);
-	}
-}
-
-static void keep_moment(void *arg)
-{
-	struct moments *m = arg;
-
-	assert_true(m->n < MAX_MOMENTS);
-	for (size_t i = 0; i < N_KEPT; i++) {
-		struct buf *now = &m->files[m->n][i];
-		int same = m->n ? m->same[m->n - 1][i] : 0;
-		const struct buf *last = &m->files[same][i];
-
-		m->same[m->n][i] = m->n;
-		read_kept(m->rig, i, now);
-		if (m->n && last->len == now->len &&
-		    (!now->len || !memcmp(last->data, now->data, now->len))) {
-			buf_fini(now);
-			m->same[m->n][i] = same;
-		}
-	}
-	m->n++;
-}
-
-static void restore_moment(const struct moments *m, int at)
-{
-	struct rig *r = m->rig;
-
-	rig_wipe(r);
-	for (size_t i = 0; i < N_KEPT; i++) {
-		const struct buf *b = &m->files[m->same[at][i]][i];
-		FILE *f = b->len ? open_kept(r, i, "wb") : NULL;
-
-		if (f) {
-			assert_int_equal(fwrite(b->data, 1, b->len, f),
-					 b->len);
-			assert_int_equal(fclose(f), 0);
-		}
-	}
-}
-
 /* The whole change, on the light of the first one; every moment is kept. */
 static struct moments *run_and_watch(struct rig *r, const struct deed *deed)
 {
-	struct moments *m = calloc(1, sizeof(*m));
+	struct moments *m = new_moments(r);
 	struct model_fabric *f;
 
-	assert_non_null(m);
-	m->rig = r;
 	rig_fini(r);
 	rig_init(r);
 	rig_up(r);
@@ -523,9 +438,7 @@ static struct moments *run_and_watch(struct rig *r, const struct deed *deed)
 	assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2), APPLY_COMMITTED);
 	rig_down(r);
 	rig_up(r);
-	fault_arm(FAULT_WATCH, 0, false);
-	fault.watch = keep_moment;
-	fault.arg = m;
+	watch_moments(m);
 	rig_two_switches(r, "", deed->options);
 	r->in_stages = deed->in_stages;
 	f = rig_parse(r);
@@ -535,16 +448,6 @@ static struct moments *run_and_watch(struct rig *r, const struct deed *deed)
 	keep_moment(m);
 	rig_down(r);
 	return m;
-}
-
-static void free_moments(struct moments *m)
-{
-	for (int k = 0; k < m->n; k++) {
-		for (size_t i = 0; i < N_KEPT; i++) {
-			buf_fini(&m->files[k][i]);
-		}
-	}
-	free(m);
 }
 
 /* The next start; returns what became of the change. */
