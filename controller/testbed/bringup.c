@@ -180,7 +180,8 @@ static int try_next_pair(struct bringup_run *r, bool *tried, struct err *err)
 }
 
 /* Observes until nothing is left that could tell more. A pair may give a switch
- * its light, so that trunks are tried again after each. */
+ * its light, so that trunks are tried again after each; a fibre between switches
+ * that is not there leaves its ports to pairs. */
 static int try_all(struct bringup_run *r, struct err *err)
 {
 	const struct bringup_observer *o = r->observer;
@@ -195,9 +196,9 @@ static int try_all(struct bringup_run *r, struct err *err)
 		if (rc == 0 && !more) {
 			rc = try_next_pair(r, &more, err);
 		}
-	}
-	if (rc == 0 && !o->before_pairs) {
-		rc = o->try_trunks(r, &more, err);
+		if (rc == 0 && !more && !o->before_pairs) {
+			rc = o->try_trunks(r, &more, err);
+		}
 	}
 	return rc || !o->end ? rc : o->end(r, err);
 }
@@ -261,6 +262,7 @@ static void run_close(struct bringup_run *r)
 	}
 	free(r->devices);
 	testbed_prober_free(r->prober);
+	free(r->dark);
 	testbed_close(r->testbed);
 	levels_free(r->base, n);
 	levels_free(r->now, n);

@@ -8,7 +8,7 @@
  *
  * - by frames, where the switches are network namespaces of this machine: every
  *   host sends frames that name their sender. A circuit tells both the host
- *   that sends into its input and the host that its output leads to. Fibres
+ *   that sends into its input and the hosts that its output leads to. Fibres
  *   between switches are tried last, with a circuit at either end.
  * - by optical power, where no host can be asked to send: the lasers of all
  *   hosts are on, and switches measure. An output is lit from an input with
@@ -94,7 +94,9 @@ struct bringup_finding {
 };
 
 /* What differs from the file: hosts' fibres, those between switches, then
- * switches. *v: free(). O(ports^2 + trunks^2). */
+ * switches; but what is to be laid elsewhere after what is in its place, so
+ * that they can be mended one after the other. In a circle of them the last one
+ * has to be taken out first. *v: free(). O(ports^2 + trunks^2). */
 int bringup_findings(const struct bringup *b, struct bringup_finding **v, int *n, struct err *err);
 const char *bringup_kind_name(enum bringup_kind kind);
 

@@ -81,6 +81,20 @@ bool bringup_is_looped(const struct bringup_far *far, int device)
 	return far->reach == REACH_INPUT && far->device == device;
 }
 
+bool bringup_is_found(const struct bringup *b, int device, int in)
+{
+	for (int d = 0; d < b->fabric->n_devices; d++) {
+		for (int i = 0; i < b->fabric->devices[d].n_out; i++) {
+			const struct bringup_far *far = &b->devices[d].far[i];
+
+			if (far->reach == REACH_INPUT && far->device == device && far->port == in) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
 int bringup_owner_of(const struct bringup *b, const struct bringup_far *far)
 {
 	for (int i = 0; i < b->fabric->n_trunks; i++) {
@@ -105,7 +119,7 @@ struct bringup_place bringup_written(const struct model_port *h, bool rx)
 struct bringup_place bringup_find_host(const struct bringup *b, int port,
 				       bool rx, const struct bringup_end **end)
 {
-	struct bringup_place at = { -1, -1 };
+	struct bringup_place at = { -1, -1 }, written = bringup_written(&b->fabric->ports[port], rx);
 
 	*end = NULL;
 	for (int d = 0; d < b->fabric->n_devices; d++) {
@@ -113,13 +127,33 @@ struct bringup_place bringup_find_host(const struct bringup *b, int port,
 		const struct bringup_port *v = rx ? b->devices[d].out : b->devices[d].in;
 
 		for (int i = 0; i < (rx ? m->n_out : m->n_in); i++) {
-			if (v[i].end.port == port && !v[i].end.reversed) {
+			bool is_written = d == written.device && i == written.port;
+
+			if (v[i].end.port == port && !v[i].end.reversed && (!*end || is_written)) {
 				at = (struct bringup_place){ d, i };
 				*end = &v[i].end;
 			}
 		}
 	}
 	return at;
+}
+
+bool bringup_host_is_untested(const struct bringup *b, int port, bool rx)
+{
+	struct bringup_place at = bringup_written(&b->fabric->ports[port], rx);
+	const struct bringup_end *end;
+
+	if (at.device < 0 || bringup_find_host(b, port, rx, &end).device >= 0) {
+		return false;
+	}
+	for (int i = 0; i < (rx ? b->fabric->devices[at.device].n_in :
+				  b->fabric->devices[at.device].n_out); i++) {
+		end = &bringup_port(b, at.device, !rx, i)->end;
+		if (end->port >= 0 && !end->reversed) {
+			return false;
+		}
+	}
+	return true;
 }
 
 /* By frames: they arrive at the port's transmit fibre. */
@@ -256,6 +290,46 @@ static int find_written(const struct bringup *b, struct bringup_place at, bool r
 	return -1;
 }
 
+/* The fibre between switches that the file has at a place; "" if none. */
+static void put_trunk_at(const struct bringup *b, struct bringup_place at, bool rx,
+			 char text[BRINGUP_NAME_MAX])
+{
+	const struct model_trunk *t = bringup_trunk_at(b, at.device, rx, at.port);
+
+	text[0] = '\0';
+	if (t) {
+		put_out(b, t->from_device, t->from_port, text);
+	}
+}
+
+/* A splitter in a host's fibre, by frames: they go in at a second input too, or
+ * a second host receives them. */
+static void compare_host_split(struct finding_list *l, int port, bool rx,
+			       struct bringup_place found, const struct bringup_end *end)
+{
+	const struct model_fabric *f = l->b->fabric;
+	struct bringup_finding *d;
+
+	if (rx && end->is_split) {
+		d = add(l, BRINGUP_SPLIT);
+		put_out(l->b, found.device, found.port, d->fibre);
+		bringup_put_host(&f->ports[port], true, d->with);
+		bringup_put_host(&f->ports[end->split_port], true, d->found);
+	}
+	for (int i = 0; !rx && i < f->n_devices; i++) {
+		for (int in = 0; in < f->devices[i].n_in; in++) {
+			if (l->b->devices[i].in[in].end.port != port ||
+			    (i == found.device && in == found.port)) {
+				continue;
+			}
+			d = add(l, BRINGUP_SPLIT);
+			bringup_put_host(&f->ports[port], false, d->fibre);
+			put_in(l->b, found.device, found.port, d->with);
+			put_in(l->b, i, in, d->found);
+		}
+	}
+}
+
 static void compare_end(struct finding_list *l, int port, bool rx, bool reversed)
 {
 	const struct model_port *h = &l->b->fabric->ports[port];
@@ -267,13 +341,17 @@ static void compare_end(struct finding_list *l, int port, bool rx, bool reversed
 	if (end && end->received < end->sent) {
 		add_host(l, BRINGUP_LOSSY, port, rx, -1);
 	}
+	if (end) {
+		compare_host_split(l, port, rx, found, end);
+	}
 	if (is_same(written, found)) {
 		return;
 	}
 	if (found.device < 0) {
 		/* A reversed pair is reported once, for its transmit fibre. */
 		if (!reversed) {
-			add_host(l, BRINGUP_MISSING, port, rx, -1);
+			add_host(l, bringup_host_is_untested(l->b, port, rx) ?
+				    BRINGUP_UNTESTED : BRINGUP_MISSING, port, rx, -1);
 		}
 		return;
 	}
@@ -284,6 +362,9 @@ static void compare_end(struct finding_list *l, int port, bool rx, bool reversed
 		   !is_same(bringup_find_host(l->b, other, rx, &ignored),
 			    written)) {
 		add_host(l, BRINGUP_MOVED, port, rx, other);
+		if (other < 0) {
+			put_trunk_at(l->b, found, rx, l->v[l->n - 1].with);
+		}
 	} else if (port < other) {
 		add_host(l, BRINGUP_SWAPPED, port, rx, other);
 	}
@@ -333,18 +414,16 @@ static void compare_host_power(struct finding_list *l, const struct model_port *
 static enum bringup_kind kind_of(const struct bringup *b, const struct bringup_far *far,
 				 const struct model_trunk *t, int owner)
 {
-	if (bringup_is_looped(far, t->from_device)) {
-		return BRINGUP_LOOPED;
-	}
 	switch (far->reach) {
 	case REACH_UNKNOWN: return BRINGUP_UNTESTED;
 	case REACH_NOTHING: return BRINGUP_MISSING;
 	case REACH_OUTPUT: return BRINGUP_REVERSED;
 	case REACH_INPUT: break;
 	}
-	return owner >= 0 && bringup_leads_to(
-		bringup_far_of(b, &b->fabric->trunks[owner]), t) ?
-	       BRINGUP_SWAPPED : BRINGUP_MOVED;
+	if (owner >= 0 && bringup_leads_to(bringup_far_of(b, &b->fabric->trunks[owner]), t)) {
+		return BRINGUP_SWAPPED;
+	}
+	return bringup_is_looped(far, t->from_device) ? BRINGUP_LOOPED : BRINGUP_MOVED;
 }
 
 static struct bringup_finding *add_trunk(struct finding_list *l, enum bringup_kind kind,
@@ -413,9 +492,28 @@ static void compare_trunk(struct finding_list *l, int index)
 	d = add_trunk(l, kind, t);
 	if (owner >= 0) {
 		put_out(l->b, f->trunks[owner].from_device, f->trunks[owner].from_port, d->with);
+	} else if (far->reach == REACH_INPUT && f->devices[far->device].in_port[far->port] >= 0) {
+		bringup_put_host(&f->ports[f->devices[far->device].in_port[far->port]], false,
+				 d->with);
 	}
 }
 
+/* Where an output leads that the file has no fibre to another device at. */
+static void compare_far(struct finding_list *l, int device, int port)
+{
+	const struct bringup_far *far = &l->b->devices[device].far[port];
+	struct bringup_finding *d;
+
+	if (far->reach == REACH_INPUT &&
+	    l->b->fabric->devices[device].out_port[port] != MODEL_AT_TRUNK) {
+		d = add(l, bringup_is_looped(far, device) ? BRINGUP_LOOPED : BRINGUP_UNWRITTEN);
+		put_out(l->b, device, port, d->fibre);
+		put_in(l->b, far->device, far->port, d->found);
+	}
+	compare_split(l, device, port);
+}
+
+/* By power: light that comes in at an output, and the path to it. */
 static void compare_output(struct finding_list *l, int device, int port)
 {
 	const struct bringup_device *dev = &l->b->devices[device];
@@ -424,12 +522,6 @@ static void compare_output(struct finding_list *l, int device, int port)
 	bool dark = far->path_mdb == NO_LIGHT_MDB;
 	struct bringup_finding *d;
 
-	if (far->reach == REACH_INPUT && m->out_port[port] != MODEL_AT_TRUNK) {
-		d = add(l, bringup_is_looped(far, device) ? BRINGUP_LOOPED : BRINGUP_UNWRITTEN);
-		put_out(l->b, device, port, d->fibre);
-		put_in(l->b, far->device, far->port, d->found);
-	}
-	compare_split(l, device, port);
 	if (has_light(dev->out[port].mdbm) && m->out_port[port] < 0) {
 		d = add(l, BRINGUP_UNWRITTEN);
 		put_out(l->b, device, port, d->found);
@@ -459,14 +551,19 @@ static void compare_device(struct finding_list *l, int device)
 	const struct model_device *m = &l->b->fabric->devices[device];
 	const struct bringup_device *dev = &l->b->devices[device];
 
-	for (int i = 0; i < m->n_in; i++) {
+	bool power = l->b->method == BY_POWER;
+
+	for (int i = 0; power && i < m->n_in; i++) {
 		if (m->in_port[i] < 0 && !dev->unmonitored &&
 		    !is_kept(l->b, device, i) && has_light(dev->in[i].mdbm)) {
 			put_in(l->b, device, i, add(l, BRINGUP_UNWRITTEN)->found);
 		}
 	}
 	for (int i = 0; i < m->n_out; i++) {
-		compare_output(l, device, i);
+		compare_far(l, device, i);
+		if (power) {
+			compare_output(l, device, i);
+		}
 	}
 }
 
@@ -534,7 +631,7 @@ static size_t max_findings(const struct bringup *b)
 		   b->tries.n + 1;
 
 	for (int d = 0; d < f->n_devices; d++) {
-		n += (size_t)f->devices[d].n_in +
+		n += 2 * (size_t)f->devices[d].n_in +
 		     4 * (size_t)f->devices[d].n_out;
 	}
 	return n;
@@ -562,14 +659,14 @@ int bringup_findings(const struct bringup *b, struct bringup_finding **v, int *n
 	for (int i = 0; i < f->n_trunks; i++) {
 		compare_trunk(&l, i);
 	}
-	for (int d = 0; power && d < f->n_devices; d++) {
+	for (int d = 0; d < f->n_devices; d++) {
 		compare_device(&l, d);
 	}
 	for (size_t k = 0; power && k < b->tries.n; k++) {
 		compare_try(&l, k);
 	}
 	*n = l.n;
-	return 0;
+	return bringup_order(l.v, l.n, err);
 }
 
 /* ---- what nothing observes ---- */

@@ -4,8 +4,14 @@
  *
  * A fibre between switches is observed over two circuits, from an input that a
  * host is known to send into and to an output that a host is known to receive
- * from. As written comes first; then each output that is still open is tried
- * against every input that no fibre was found at.
+ * from. As written comes first; then each output that the file has a fibre at,
+ * and of which nothing is known, is tried against every input that nothing was
+ * found at, of its own switch too. Where such a fibre is not as written, a
+ * host's may be in its place: those ports are tried as those of hosts then.
+ *
+ * Frames of a host's port that two others receive tell a splitter. What is
+ * received with no circuit at all, over a fibre from a host to itself, tells
+ * nothing of switches, and is left out of all that is observed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,10 +33,10 @@ static int remove_own(struct bringup_run *r, int device, struct err *err)
 	if (rc) {
 		return rc;
 	}
-	if (n == 1 && bringup_is_lit(r->b, device, xcs[0])) {
-		rc = testbed_device_change(r->devices[device], false, xcs[0], err);
-	} else if (n) {
-		rc = err_set(err, WEFT_ESTALE, "%s holds %d circuits; bring-up "
+	for (int i = 0; rc == 0 && i < n; i++) {
+		rc = bringup_is_lit(r->b, device, xcs[i]) ?
+		     testbed_device_change(r->devices[device], false, xcs[i], err) :
+		     err_set(err, WEFT_ESTALE, "%s holds %d circuits; bring-up "
 			     "needs it dark",
 			     r->b->fabric->devices[device].name, n);
 	}
@@ -40,6 +46,7 @@ static int remove_own(struct bringup_run *r, int device, struct err *err)
 
 static int begin(struct bringup_run *r, struct err *err)
 {
+	struct testbed_probe p;
 	int rc = 0;
 
 	for (int d = 0; rc == 0 && d < r->b->fabric->n_devices; d++) {
@@ -47,23 +54,68 @@ static int begin(struct bringup_run *r, struct err *err)
 			rc = remove_own(r, d, err);
 		}
 	}
+	if (rc) {
+		return rc;
+	}
+	r->b->n_lit = 0;
+	rc = testbed_probe(r->prober, FRAMES_MS, 1, PATIENCE_MS, NULL, &p, err);
 	if (rc == 0) {
-		r->b->n_lit = 0;
+		r->dark = p.heard;
+		r->n_dark = p.n_heard;
+		p.heard = NULL;
+		testbed_probe_fini(&p);
 	}
 	return rc;
 }
 
 /* ---- one observation ---- */
 
-/* The pair that most frames came between: there is one, unless other programs
- * send on the same machine. Ends of rings are not ports. */
-static void find_strongest(const struct testbed_probe *p, int n_ports, struct testbed_heard *best)
+static bool is_heard_dark(const struct bringup_run *r, const struct testbed_heard *h)
 {
-	for (int i = 0; i < p->n_heard; i++) {
-		if (p->heard[i].from < n_ports && p->heard[i].to < n_ports &&
-		    p->heard[i].received > best->received) {
-			*best = p->heard[i];
+	for (int i = 0; i < r->n_dark; i++) {
+		if (r->dark[i].from == h->from && r->dark[i].to == h->to &&
+		    r->dark[i].at_tx == h->at_tx) {
+			return true;
 		}
+	}
+	return false;
+}
+
+/* Another port that receives frames of the same one, by its receive fibre. */
+static void find_split(const struct bringup_run *r, const struct testbed_probe *p,
+		       const struct testbed_heard *best, struct bringup_try *t)
+{
+	t->is_split = false;
+	for (int i = 0; i < p->n_heard && !t->is_split; i++) {
+		const struct testbed_heard *h = &p->heard[i];
+
+		t->is_split = h->from == best->from && h->to != best->to && !h->at_tx &&
+			      h->to < r->b->fabric->n_ports && !is_heard_dark(r, h);
+		t->split_device = -1;
+		t->split_port = h->to;
+	}
+}
+
+/* The pair that most frames came between: there is one, unless a splitter is in
+ * the way, and then it is the one at which the file has the receiver, or other
+ * programs send on the same machine. Ends of rings are not ports. */
+static void find_strongest(const struct bringup_run *r, const struct testbed_probe *p,
+			   struct bringup_try *t, struct testbed_heard *best)
+{
+	int n_ports = r->b->fabric->n_ports;
+	int written = r->b->fabric->devices[t->device].out_port[t->xc.out];
+
+	for (int i = 0; i < p->n_heard; i++) {
+		const struct testbed_heard *h = &p->heard[i];
+		bool wins = best->received && h->from == best->from && best->to != written ?
+			    h->to == written : h->received > best->received;
+
+		if (h->from < n_ports && h->to < n_ports && wins && !is_heard_dark(r, h)) {
+			*best = *h;
+		}
+	}
+	if (best->received) {
+		find_split(r, p, best, t);
 	}
 }
 
@@ -83,7 +135,7 @@ static int observe(struct bringup_run *r, int max_tries, struct bringup_try *t, 
 		if (rc) {
 			return rc;
 		}
-		find_strongest(&p, r->b->fabric->n_ports, &now);
+		find_strongest(r, &p, t, &now);
 		if (now.received >= best.received) {
 			best = now;
 			t->sent = now.received ? p.sent[now.from] : 0;
@@ -144,7 +196,7 @@ static int try_trunk(struct bringup_run *r, int from, int out, int to, int in,
 	struct bringup *b = r->b;
 	struct optics_xc first = { find_good(b, from, false), out };
 	struct optics_xc second = { in, find_good(b, to, true) };
-	struct bringup_try t = { .reach = REACH_NOTHING };
+	struct bringup_try t = { .device = to, .xc = second, .reach = REACH_NOTHING };
 	int rc;
 
 	if ((rc = bringup_light(r, from, first, err)) || (rc = bringup_light(r, to, second, err)) ||
@@ -161,72 +213,94 @@ static int try_trunk(struct bringup_run *r, int from, int out, int to, int in,
 	return bringup_unlight(r, 0, err);
 }
 
-/* Another fibre is known to end there. */
-static bool is_found(const struct bringup *b, int device, int in)
+/* Every input that nothing was found at: first those that a fibre of the file
+ * ends at. */
+static int search_inputs(struct bringup_run *r, int from, int out, struct err *err)
 {
-	for (int d = 0; d < b->fabric->n_devices; d++) {
-		for (int i = 0; i < b->fabric->devices[d].n_out; i++) {
-			const struct bringup_far *far = &b->devices[d].far[i];
+	const struct bringup *b = r->b;
+	const struct bringup_far *far = &b->devices[from].far[out];
+	int rc = 0;
 
-			if (far->reach == REACH_INPUT && far->device == device && far->port == in) {
-				return true;
+	for (int k = 0; rc == 0 && k < 2 * b->fabric->n_devices; k++) {
+		int d = k % b->fabric->n_devices, n = b->fabric->devices[d].n_in;
+
+		for (int in = 0; rc == 0 && far->reach != REACH_INPUT && in < n &&
+		     find_good(b, d, true) >= 0; in++) {
+			bool is_open = b->fabric->devices[d].in_port[in] == -1;
+
+			if (is_open == (k >= b->fabric->n_devices) &&
+			    b->devices[d].in[in].end.port < 0 && !bringup_is_found(b, d, in)) {
+				rc = try_trunk(r, from, out, d, in, 1, err);
 			}
 		}
 	}
-	return false;
-}
-
-/* Every input of other switches that a fibre of the file ends at. */
-static int search_inputs(struct bringup_run *r, int from, int out, struct err *err)
-{
-	const struct model_fabric *f = r->b->fabric;
-	const struct bringup_far *far = &r->b->devices[from].far[out];
-	int rc = 0;
-
-	for (int i = 0; rc == 0 && far->reach != REACH_INPUT && i < f->n_trunks; i++) {
-		int d = f->trunks[i].to_device, in = f->trunks[i].to_port;
-
-		if (d != from && find_good(r->b, d, true) >= 0 && !is_found(r->b, d, in)) {
-			rc = try_trunk(r, from, out, d, in, 1, err);
-		}
-	}
 	return rc;
 }
 
-/* What no circuit could lead out of stays unknown. */
-static int try_written_or_search(struct bringup_run *r, const struct model_trunk *t, bool search,
-				 struct err *err)
+/* The receiver of a host that the file has there was not found there. */
+static bool is_vacant(const struct bringup *b, int device, int out)
 {
-	struct bringup_far *far = &r->b->devices[t->from_device].
-				  far[t->from_port];
-	bool can_receive = find_good(r->b, t->to_device, true) >= 0;
-	int rc = 0;
+	return b->fabric->devices[device].out_port[out] >= 0 &&
+	       b->devices[device].out[out].end.port < 0;
+}
 
-	if (far->reach != REACH_UNKNOWN || find_good(r->b, t->from_device, false) < 0) {
+/* An output at which the file has a fibre, and nothing was found: what no
+ * circuit could lead out of stays unknown. */
+static int search_output(struct bringup_run *r, int device, int out, struct err *err)
+{
+	const struct model_trunk *t = bringup_trunk_at(r->b, device, true, out);
+	struct bringup_far *far = &r->b->devices[device].far[out];
+	int rc;
+
+	if (far->reach != REACH_UNKNOWN || find_good(r->b, device, false) < 0 ||
+	    (!t && !is_vacant(r->b, device, out))) {
 		return 0;
 	}
-	if (search) {
-		rc = search_inputs(r, t->from_device, t->from_port, err);
-	} else if (can_receive) {
-		rc = try_trunk(r, t->from_device, t->from_port, t->to_device,
-			       t->to_port, MAX_TRIES, err);
-	}
-	if (rc == 0 && search && can_receive && far->reach == REACH_UNKNOWN) {
+	rc = search_inputs(r, device, out, err);
+	if (rc == 0 && far->reach == REACH_UNKNOWN &&
+	    (!t || find_good(r->b, t->to_device, true) >= 0)) {
 		far->reach = REACH_NOTHING;
 	}
 	return rc;
+}
+
+static int try_written(struct bringup_run *r, const struct model_trunk *t, struct err *err)
+{
+	if (bringup_far_of(r->b, t)->reach != REACH_UNKNOWN ||
+	    find_good(r->b, t->from_device, false) < 0 || find_good(r->b, t->to_device, true) < 0) {
+		return 0;
+	}
+	return try_trunk(r, t->from_device, t->from_port, t->to_device, t->to_port, MAX_TRIES,
+			 err);
+}
+
+static int count_known(const struct bringup *b)
+{
+	int n = 0;
+
+	for (int d = 0; d < b->fabric->n_devices; d++) {
+		for (int i = 0; i < b->fabric->devices[d].n_out; i++) {
+			n += b->devices[d].far[i].reach != REACH_UNKNOWN;
+		}
+	}
+	return n;
 }
 
 /* Those that are as written are known before others are searched for. */
 static int try_trunks(struct bringup_run *r, bool *tried, struct err *err)
 {
 	const struct model_fabric *f = r->b->fabric;
-	int rc = 0;
+	int before = count_known(r->b), rc = 0;
 
-	*tried = false;
-	for (int i = 0; rc == 0 && i < 2 * f->n_trunks; i++) {
-		rc = try_written_or_search(r, &f->trunks[i % f->n_trunks], i >= f->n_trunks, err);
+	for (int i = 0; rc == 0 && i < f->n_trunks; i++) {
+		rc = try_written(r, &f->trunks[i], err);
 	}
+	for (int d = 0; rc == 0 && d < f->n_devices; d++) {
+		for (int i = 0; rc == 0 && i < f->devices[d].n_out; i++) {
+			rc = search_output(r, d, i, err);
+		}
+	}
+	*tried = count_known(r->b) > before;
 	return rc;
 }
 

@@ -11,6 +11,7 @@
  * By frames every switch is tried like this, input k with output k first, for
  * a host's port mostly has its two fibres at the same number.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,17 @@
 
 /* ---- what the file says ---- */
 
-/* By frames: at a host's port, or one that the file leaves open. By power light
+/* That the fibre as written has this end, as far as is known. */
+static bool may_be_there(const struct bringup *b, const struct model_trunk *t, bool out)
+{
+	enum bringup_reach reach = bringup_far_of(b, t)->reach;
+
+	return reach == REACH_UNKNOWN ||
+	       (out ? reach != REACH_NOTHING : bringup_is_found(b, t->to_device, t->to_port));
+}
+
+/* By frames: at a host's port, one that the file leaves open, or where a fibre
+ * between switches is not. By power light
  * comes to an input from a host, or from a switch that measures; from an output
  * it can be seen at such a one. */
 bool bringup_is_observable(const struct bringup *b, int device, bool out, int port)
@@ -26,7 +37,7 @@ bool bringup_is_observable(const struct bringup *b, int device, bool out, int po
 	const struct model_trunk *t = bringup_trunk_at(b, device, out, port);
 
 	if (b->method == BY_FRAMES) {
-		return !t;
+		return !t || !may_be_there(b, t, out);
 	}
 	if (bringup_port(b, device, out, port)->blocked) {
 		return false;
@@ -42,8 +53,9 @@ bool bringup_is_observable(const struct bringup *b, int device, bool out, int po
 /* One port of an unmonitored device, by the file and all tries. */
 struct pair_port {
 	bool wanted;	/* something can be known of it */
+	bool written;	/* the file has a fibre there */
 	bool ready;	/* and light can be had now */
-	bool tried;
+	int n_tries;
 	bool clean;	/* enough light went through its fibre */
 	bool settled;	/* clean, or tried with a partner that is */
 	bool held;	/* in a circuit that feeds a switch */
@@ -79,7 +91,6 @@ static void mark_clean(struct pair_port *port, const struct bringup_try *t)
  * that ends where it should not. */
 static void apply_try(const struct bringup_try *t, struct pair_port *in, struct pair_port *out)
 {
-	in->tried = out->tried = true;
 	if (carries_enough(t)) {
 		mark_clean(in, t);
 	}
@@ -98,10 +109,13 @@ static void apply_file(struct pair_ports *s)
 		const struct model_trunk *t = bringup_trunk_at(b, s->device, false, i);
 
 		s->in[i].wanted = bringup_is_observable(b, s->device, false, i);
-		s->in[i].ready = s->in[i].wanted && (!t || b->devices[t->from_device].source >= 0);
+		s->in[i].written = b->fabric->devices[s->device].in_port[i] != -1;
+		s->in[i].ready = s->in[i].wanted && (!t || b->method == BY_FRAMES ||
+						     b->devices[t->from_device].source >= 0);
 	}
 	for (int i = 0; i < s->n_out; i++) {
 		s->out[i].wanted = bringup_is_observable(b, s->device, true, i);
+		s->out[i].written = b->fabric->devices[s->device].out_port[i] != -1;
 		s->out[i].ready = s->out[i].wanted;
 	}
 }
@@ -116,6 +130,8 @@ static void apply_tries(struct pair_ports *s)
 			const struct bringup_try *t = &b->tries.v[k];
 
 			if (t->device == s->device) {
+				s->in[t->xc.in].n_tries += !pass;
+				s->out[t->xc.out].n_tries += !pass;
 				apply_try(t, &s->in[t->xc.in], &s->out[t->xc.out]);
 			}
 		}
@@ -193,7 +209,7 @@ static bool fits(const struct pair_port *v, enum candidate which, bool held)
 	if (v->held && !held) {
 		return false;
 	}
-	return which == CLEAN ? v->clean : v->ready && !v->settled && (which == OPEN || !v->tried);
+	return which == CLEAN ? v->clean : v->ready && !v->settled && (which == OPEN || !v->n_tries);
 }
 
 /* The clean port that lost least: what a partner is judged by. */
@@ -266,16 +282,38 @@ static int count_wanted(const struct pair_port *v, int n)
 	return wanted;
 }
 
-/* Without a good pair it is not known which fibre is at fault: by power some
- * more are tried, as many as there are ports, before that is given up. */
+/* How little a pair of open ports promises: what the file has nothing at, and
+ * what was tried often. */
+static int count_against(const struct pair_ports *s, struct optics_xc xc)
+{
+	const struct pair_port *in = &s->in[xc.in], *out = &s->out[xc.out];
+	int most = s->n_in + s->n_out;
+
+	return in->n_tries + out->n_tries + most * (!in->written + !out->written);
+}
+
+/* Without a good pair it is not known which fibre is at fault: some more are
+ * tried, as many as there are ports, each with another partner every time,
+ * before that is given up. */
 static bool find_any(const struct pair_ports *s, struct optics_xc *xc)
 {
-	int limit = count_wanted(s->in, s->n_in) +
-		    count_wanted(s->out, s->n_out);
+	int limit = count_wanted(s->in, s->n_in) + count_wanted(s->out, s->n_out), best = INT_MAX;
 
-	return s->b->method == BY_POWER &&
-	       find_best(s->in, s->n_in, true) < 0 &&
-	       count_tried(s) < limit && find_pair(s, OPEN, OPEN, true, xc);
+	if (find_best(s->in, s->n_in, true) >= 0 || count_tried(s) >= limit) {
+		return false;
+	}
+	for (int i = 0; i < s->n_in; i++) {
+		for (int o = 0; o < s->n_out && fits(&s->in[i], OPEN, true); o++) {
+			struct optics_xc pair = { i, o };
+
+			if (fits(&s->out[o], OPEN, true) && count_against(s, pair) < best &&
+			    !bringup_was_tried(s->b, s->device, pair)) {
+				best = count_against(s, pair);
+				*xc = pair;
+			}
+		}
+	}
+	return best < INT_MAX;
 }
 
 static bool find_next(const struct pair_ports *s, struct optics_xc *xc)
@@ -328,8 +366,8 @@ static void open_ports(const struct pair_port *v, int n, int *fresh, int *vain)
 {
 	*fresh = *vain = 0;
 	for (int i = 0; i < n; i++) {
-		*fresh += v[i].wanted && !v[i].settled && !v[i].tried;
-		*vain += v[i].wanted && !v[i].settled && v[i].tried;
+		*fresh += v[i].wanted && !v[i].settled && !v[i].n_tries;
+		*vain += v[i].wanted && !v[i].settled && v[i].n_tries;
 	}
 }
 
@@ -417,6 +455,8 @@ static void settle_lit(struct bringup *b, const struct bringup_try *t)
 	dev->in[t->xc.in].seen = INPUT_LIT;
 	dev->far[t->xc.out] = (struct bringup_far){
 		.reach = t->reach, .device = t->to_device, .port = t->to_port,
+		.is_split = t->is_split, .split_device = t->split_device,
+		.split_port = t->split_port,
 		.in = t->xc.in, .path_mdb = UNKNOWN_LOSS_MDB,
 		.fibre_mdb = UNKNOWN_LOSS_MDB };
 	if (t->from_device >= 0) {
@@ -458,13 +498,13 @@ static void settle_ends(struct bringup *b)
 		in = &b->devices[t->device].in[t->xc.in].end;
 		out = &b->devices[t->device].out[t->xc.out].end;
 		if (t->reach != REACH_NOTHING && in->port < 0) {
-			*in = (struct bringup_end){ t->from_out, false, t->sent,
-						    t->received };
+			*in = (struct bringup_end){ .port = t->from_out, .sent = t->sent,
+						    .received = t->received };
 		}
 		if (t->reach != REACH_NOTHING && out->port < 0) {
 			*out = (struct bringup_end){
 				t->to_port, t->reach == REACH_OUTPUT, t->sent,
-				t->received };
+				t->received, t->is_split, t->split_port };
 		}
 	}
 }

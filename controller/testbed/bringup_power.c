@@ -443,11 +443,10 @@ static void add_input(const struct model_trunk *t, int device, int port, int32_t
 	far->fibre_mdb = loss_mdb;
 }
 
-void bringup_find_far(const struct bringup_run *r, int device, int out, struct bringup_far *far)
+void bringup_find_far(const struct bringup_run *r, int device, int out,
+		      const struct model_trunk *written, struct bringup_far *far)
 {
 	const struct model_fabric *f = r->b->fabric;
-	const struct model_trunk *t = device < 0 ? NULL :
-				      bringup_trunk_at(r->b, device, true, out);
 	int32_t from = device < 0 ? 0 : r->now[device].out[out];
 
 	for (int d = 0; d < f->n_devices; d++) {
@@ -456,7 +455,7 @@ void bringup_find_far(const struct bringup_run *r, int device, int out, struct b
 		}
 		for (int i = 0; i < f->devices[d].n_in; i++) {
 			if (came_on(r->base[d].in[i], r->now[d].in[i])) {
-				add_input(t, d, i, from - r->now[d].in[i], far);
+				add_input(written, d, i, from - r->now[d].in[i], far);
 			}
 		}
 		for (int i = 0; i < f->devices[d].n_out; i++) {
@@ -504,7 +503,8 @@ static int observe(struct bringup_run *r, int device, struct optics_xc xc,
 			far->path_mdb = r->now[device].in[xc.in] -
 					r->now[device].out[xc.out];
 		}
-		bringup_find_far(r, device, xc.out, far);
+		bringup_find_far(r, device, xc.out,
+				 bringup_trunk_at(r->b, device, true, xc.out), far);
 		if (far->path_mdb != NO_LIGHT_MDB && (far->reach != REACH_NOTHING ||
 						      !is_observed(r->b, device, xc.out))) {
 			break;

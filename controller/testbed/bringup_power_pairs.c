@@ -51,10 +51,14 @@ static int observe(struct bringup_run *r, struct bringup_try *t, int device,
 		}
 		rc = bringup_read_all(r, r->now, err);
 		if (rc == 0) {
-			bringup_find_far(r, device, out, &far);
+			bringup_find_far(r, device, out,
+					 bringup_trunk_at(r->b, t->device, true, t->xc.out), &far);
 			t->reach = far.reach;
 			t->to_device = far.device;
 			t->to_port = far.port;
+			t->is_split = far.is_split;
+			t->split_device = far.split_device;
+			t->split_port = far.split_port;
 		}
 	}
 	return rc;

@@ -32,6 +32,8 @@ struct bringup_end {
 	int port;		/* fabric->ports, -1: not found */
 	bool reversed;		/* of an output: at the host's transmit fibre */
 	int64_t sent, received;	/* frames over the circuit that showed it */
+	bool is_split;		/* of an output: another host receives them too, */
+	int split_port;		/* at this port */
 };
 
 /* Where an output's fibre to another switch leads. */
@@ -62,12 +64,15 @@ struct bringup_try {
 	int32_t loss_mdb, limit_mdb;	/* from the laser, or that output, to
 					 * there; or UNKNOWN_LOSS_MDB */
 	int64_t sent, received;		/* frames */
+	bool is_split;			/* it arrived at a second place too: this */
+	int split_device, split_port;	/* one, device and port as above */
 };
 
 /* An input or an output of a device. */
 struct bringup_port {
 	int trunk;		/* as written: of fabric->trunks, -1: none */
-	struct bringup_end end;		/* by frames */
+	struct bringup_end end;		/* by frames: a host's transmit fibre at
+					 * an input, a receive fibre at an output */
 	int32_t mdbm;		/* with no circuit anywhere */
 	bool blocked;		/* not to be used: out of order, locked, worn,
 				 * or in a circuit that stays */
@@ -158,6 +163,9 @@ void bringup_put_host(const struct model_port *h, bool rx, char text[BRINGUP_NAM
 struct bringup_place bringup_written(const struct model_port *h, bool rx);
 struct bringup_place bringup_find_host(const struct bringup *b, int port,
 				       bool rx, const struct bringup_end **end);
+/* By frames: no host was found at the other side of its switch, so that nothing
+ * could be sent over it, or received. */
+bool bringup_host_is_untested(const struct bringup *b, int port, bool rx);
 /* By power: of a host's port. */
 bool bringup_is_reversed(const struct bringup *b, const struct model_port *h);
 bool bringup_tx_is_dark(const struct bringup *b, const struct model_port *h);
@@ -165,6 +173,8 @@ bool bringup_rx_is_gone(const struct bringup *b, const struct model_port *h);
 /* What was found at a written fibre's output; whether it ends where that does;
  * the written fibre that ends where it was found, or -1; what one may lose. */
 const struct bringup_far *bringup_far_of(const struct bringup *b, const struct model_trunk *t);
+/* That some output's fibre was found to end at this input. */
+bool bringup_is_found(const struct bringup *b, int device, int in);
 bool bringup_leads_to(const struct bringup_far *far, const struct model_trunk *t);
 bool bringup_is_looped(const struct bringup_far *far, int device);
 int bringup_owner_of(const struct bringup *b, const struct bringup_far *far);
@@ -172,11 +182,17 @@ int32_t bringup_limit_of(const struct model_trunk *t);
 /* A fibre into an unmonitored device that no light was seen through. */
 bool bringup_is_untested(const struct bringup *b, const struct model_trunk *t);
 
+/* Sorts findings so that each fibre's place is free when it is laid there, in
+ * their order; of a circle the last one has to be taken out first. Else they
+ * stay as they were. O(n^2). */
+int bringup_order(struct bringup_finding *v, int n, struct err *err);
+
 /* ---- the course of a run ---- */
 
 struct testbed_device;
 struct testbed;
 struct testbed_prober;
+struct testbed_heard;
 struct bringup_run;
 
 /* What one switch measures, in milli-dBm. */
@@ -190,8 +206,8 @@ struct bringup_observer {
 	/* Once, before the first circuit: takes over what an earlier run left,
 	 * and makes sure that nothing else carries light. */
 	int (*begin)(struct bringup_run *r, struct err *err);
-	/* Tries fibres between switches; *tried: whether any. Called when
-	 * before_pairs, and so often, or once pairs are known. */
+	/* Tries fibres between switches; *tried: whether any is known now that
+	 * was not. Called so often, before pairs or once they are known. */
 	int (*try_trunks)(struct bringup_run *r, bool *tried, struct err *err);
 	bool before_pairs;
 	/* Tries one circuit of an unmonitored device: *t has device and xc, and
@@ -217,6 +233,8 @@ struct bringup_run {
 	/* by frames */
 	struct testbed *testbed;
 	struct testbed_prober *prober;
+	struct testbed_heard *dark;	/* [n_dark], with no circuit */
+	int n_dark;
 	/* by power, [n_devices] */
 	struct bringup_levels *base;	/* with the circuits that feed the
 					 * switch at hand */
@@ -248,8 +266,10 @@ int bringup_read_all(struct bringup_run *r, struct bringup_levels *levels, struc
 int32_t bringup_level(const struct bringup_levels *v, enum bringup_reach reach,
 		      int device, int port);
 /* What was dark in base and is lit now: where light from the output, or of a
- * laser (device -1), leads. */
-void bringup_find_far(const struct bringup_run *r, int device, int out, struct bringup_far *far);
+ * laser (device -1), leads. Of two inputs the one that written ends at, if any,
+ * is the first; NULL: the file has no fibre. */
+void bringup_find_far(const struct bringup_run *r, int device, int out,
+		      const struct model_trunk *written, struct bringup_far *far);
 /* Lights a switch's source over the devices before it. */
 int bringup_light_source(struct bringup_run *r, int device, struct err *err);
 /* Circuits at the bottom of the record that feed switches over unmonitored

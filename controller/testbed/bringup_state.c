@@ -47,11 +47,12 @@ static json_t *pack_tries(const struct bringup *b)
 	for (size_t k = 0; v && k < b->tries.n; k++) {
 		const struct bringup_try *t = &b->tries.v[k];
 
-		json_array_append_new(v, json_pack("[i,i,i,i,i,i,i,i,i,i,I,I]",
+		json_array_append_new(v, json_pack("[i,i,i,i,i,i,i,i,i,i,I,I,b,i,i]",
 			t->device, t->xc.in, t->xc.out, t->from_device,
 			t->from_out, (int)t->reach, t->to_device, t->to_port,
 			t->loss_mdb, t->limit_mdb, (json_int_t)t->sent,
-			(json_int_t)t->received));
+			(json_int_t)t->received, t->is_split, t->split_device,
+			t->split_port));
 	}
 	return v;
 }
@@ -207,10 +208,12 @@ static bool is_try(const struct bringup *b, const struct bringup_try *t)
 		return t->reach == REACH_NOTHING ||
 		       (t->from_device == -1 && t->to_device == -1 &&
 			t->from_out >= 0 && t->from_out < f->n_ports &&
-			t->to_port >= 0 && t->to_port < f->n_ports);
+			t->to_port >= 0 && t->to_port < f->n_ports &&
+			(!t->is_split || (t->split_port >= 0 && t->split_port < f->n_ports)));
 	}
 	return (t->from_device == -1 ||
 		is_port(f, t->from_device, true, t->from_out)) &&
+	       (!t->is_split || is_port(f, t->split_device, false, t->split_port)) &&
 	       (t->reach == REACH_NOTHING ||
 		is_port(f, t->to_device, t->reach == REACH_OUTPUT, t->to_port));
 }
@@ -219,16 +222,18 @@ static bool load_try(struct bringup *b, json_t *item)
 {
 	struct bringup_try t;
 	json_int_t sent, received;
-	int reach;
+	int reach, is_split;
 
-	if (json_unpack(item, "[i,i,i,i,i,i,i,i,i,i,I,I!]", &t.device, &t.xc.in, &t.xc.out,
+	if (json_unpack(item, "[i,i,i,i,i,i,i,i,i,i,I,I,b,i,i!]", &t.device, &t.xc.in, &t.xc.out,
 			&t.from_device, &t.from_out, &reach, &t.to_device, &t.to_port, &t.loss_mdb,
-			&t.limit_mdb, &sent, &received) != 0) {
+			&t.limit_mdb, &sent, &received, &is_split, &t.split_device,
+			&t.split_port) != 0) {
 		return false;
 	}
 	t.reach = (enum bringup_reach)reach;
 	t.sent = sent;
 	t.received = received;
+	t.is_split = is_split;
 	return is_try(b, &t) && vec_push(&b->tries, t) == 0;
 }
 

@@ -80,14 +80,19 @@ static void put_hosts_power(struct buf *out, const struct bringup *b)
 	}
 }
 
-/* Transmit fibres first, then receive fibres, each where frames showed it. */
+/* Transmit fibres first, then receive fibres, each where frames showed it,
+ * or as written where none could. */
 static void put_hosts_frames(struct buf *out, const struct bringup *b)
 {
 	const struct bringup_end *end;
 	int n = b->fabric->n_ports;
 
 	for (int i = 0; i < 2 * n; i++) {
-		put_host(out, b, i % n, i >= n, bringup_find_host(b, i % n, i >= n, &end));
+		bool rx = i >= n;
+
+		put_host(out, b, i % n, rx, bringup_host_is_untested(b, i % n, rx) ?
+			 bringup_written(&b->fabric->ports[i % n], rx) :
+			 bringup_find_host(b, i % n, rx, &end));
 	}
 }
 
@@ -103,26 +108,6 @@ static void put_trunk(struct buf *out, const struct bringup *b,
 			  t->from_device, t->from_port }, true, from);
 	bringup_put_place(b, at, false, to);
 	put_fibre(out, from, to, t->loss_mdb, t->amplified, t->channel);
-}
-
-/* One that could not be tried stays as it is written, one that is broken is
- * left out. */
-static void put_trunks_frames(struct buf *out, const struct bringup *b)
-{
-	for (int i = 0; i < b->fabric->n_trunks; i++) {
-		const struct model_trunk *t = &b->fabric->trunks[i];
-		const struct bringup_far *far = bringup_far_of(b, t);
-		bool found = far->reach == REACH_INPUT;
-
-		if (bringup_is_looped(far, t->from_device)) {
-			continue;
-		}
-		if (found || far->reach == REACH_UNKNOWN) {
-			put_trunk(out, b, t, (struct bringup_place){
-				  found ? far->device : t->to_device,
-				  found ? far->port : t->to_port });
-		}
-	}
 }
 
 /* What was found, with the loss that is written where the fibre is, if that is
@@ -150,17 +135,34 @@ static void put_found(struct buf *out, const struct bringup *b, int device, int 
 							  far->port });
 }
 
-/* Another fibre was found at its end. */
-static bool is_taken(const struct bringup *b, const struct model_trunk *t)
+/* One that could not be tried stays as it is written, unless another one was
+ * found at its end; one that is broken is left out. */
+static void put_trunks_frames(struct buf *out, const struct bringup *b)
 {
-	for (int d = 0; d < b->fabric->n_devices; d++) {
-		for (int i = 0; i < b->fabric->devices[d].n_out; i++) {
-			if (bringup_leads_to(&b->devices[d].far[i], t)) {
-				return true;
+	const struct model_fabric *f = b->fabric;
+
+	for (int i = 0; i < f->n_trunks; i++) {
+		const struct model_trunk *t = &f->trunks[i];
+		const struct bringup_far *far = bringup_far_of(b, t);
+		bool found = far->reach == REACH_INPUT && !bringup_is_looped(far, t->from_device);
+
+		if (found || (far->reach == REACH_UNKNOWN &&
+			      !bringup_is_found(b, t->to_device, t->to_port))) {
+			put_trunk(out, b, t, (struct bringup_place){
+				  found ? far->device : t->to_device,
+				  found ? far->port : t->to_port });
+		}
+	}
+	for (int d = 0; d < f->n_devices; d++) {
+		for (int i = 0; i < f->devices[d].n_out; i++) {
+			const struct bringup_far *far = &b->devices[d].far[i];
+
+			if (far->reach == REACH_INPUT && !bringup_is_looped(far, d) &&
+			    !bringup_trunk_at(b, d, true, i)) {
+				put_found(out, b, d, i);
 			}
 		}
 	}
-	return false;
 }
 
 /* What was found, in the order of outputs, then what could not be tried and
@@ -182,7 +184,8 @@ static void put_trunks_power(struct buf *out, const struct bringup *b)
 		const struct model_trunk *t = &f->trunks[i];
 
 		if (bringup_far_of(b, t)->reach == REACH_UNKNOWN ||
-		    (bringup_is_untested(b, t) && !is_taken(b, t))) {
+		    (bringup_is_untested(b, t) &&
+		     !bringup_is_found(b, t->to_device, t->to_port))) {
 			put_trunk(out, b, t, (struct bringup_place){
 				  t->to_device, t->to_port });
 		}

@@ -76,7 +76,8 @@ dark
 tap "no circuit is left"
 
 # Out 5 and 6 of the panel exchanged, h2 dark, out 7 broken, out 8 laid to an
-# output of ocs0, out 10 dirty, and ocs0's 11 and 12 exchanged at the panel.
+# output of ocs0, out 10 dirty, ocs0's 11 and 12 exchanged at the panel, out 9 split to
+# a second input of ocs1, out 12 laid back to ocs0, whose light it is.
 sed -e 's/rome0.out5 ocs0.in5/rome0.out5 ocs0.in6/;t' \
 	-e 's/rome0.out6 ocs0.in6/rome0.out6 ocs0.in5/' \
 	-e '/laser rome0.in3/d' -e '/rome0.out7/d' \
@@ -84,7 +85,9 @@ sed -e 's/rome0.out5 ocs0.in5/rome0.out5 ocs0.in6/;t' \
 	-e 's/rome0.out10 ocs1.in10 0.5/rome0.out10 ocs1.in10 4.5/' \
 	-e 's/ocs0.out11 rome0.in11/ocs0.out11 rome0.in12/;t' \
 	-e 's/ocs0.out12 rome0.in12/ocs0.out12 rome0.in11/' \
+	-e 's/rome0.out12 ocs1.in12/rome0.out12 ocs0.in11/' \
 	"$T/good" >"$T/light/wiring"
+echo "fibre rome0.out9 ocs1.in1 3.5" >>"$T/light/wiring"
 control rome0 clear >/dev/null
 control rome0 "fault move=400" >/dev/null
 "${B[@]}" --restart --moves 60 >"$T/out" 2>"$T/first" &
@@ -115,7 +118,11 @@ find_one "the reversed one is named" \
 	'.kind == "reversed" and .fibre == "rome0.out8" and .found == "ocs0.out8"'
 find_one "the lossy one is named, with the loss of the way" \
 	'.kind == "lossy" and .fibre == "rome0.out10" and .loss_db > 5 and .limit_db <= 3 and .found == "ocs1.in10"'
-[[ $(jq .differences "$T/out") == 6 ]]
+find_one "the splitter is named, with both of its ends" \
+	'.kind == "split" and .fibre == "rome0.out9" and .with == "ocs1.in9" and .found == "ocs1.in1"'
+find_one "and the way back" \
+	'.kind == "moved" and .fibre == "rome0.out12" and .written == "ocs1.in12" and .found == "ocs0.in11"'
+[[ $(jq .differences "$T/out") == 8 ]]
 tap "and nothing else is"
 expect 0 "the corrected file is a fabric" weft check "$T/lab.found.yaml"
 grep -q 'rome0.out5".*ocs0.in6"' "$T/lab.found.yaml" &&
