@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,12 +144,22 @@ static void test_too_large(void **state)
 	free(big);
 }
 
+static void await_change(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	bool changed = false;
+
+	while (!changed) {
+		assert_int_equal(poll(&p, 1, WAIT_MS), 1);
+		assert_int_equal(etcd_watch_take(f.e, &changed, &f.err), 0);
+	}
+}
+
 /* A key goes with its lease, and whoever watches hears of both. */
 static void test_lease_and_watch(void **state)
 {
 	int64_t lease, asked_ns = 0;
-	struct pollfd p = { .events = POLLIN };
-	bool changed = false;
+	int fd;
 
 	(void)state;
 	assert_int_equal(etcd_lease_new(f.e, 2, WAIT_MS, &lease, &f.err), 0);
@@ -156,25 +167,81 @@ static void test_lease_and_watch(void **state)
 		assert_int_equal(etcd_lease_keep(f.e, lease, 1000, &asked_ns, &f.err), 0);
 	}
 	assert_true(asked_ns > 0);
-	p.fd = etcd_watch(f.e, "/w/", 1000, &f.err);
-	assert_true(p.fd >= 0);
-	/* The first word: it watches. */
-	while (!changed) {
-		assert_int_equal(poll(&p, 1, WAIT_MS), 1);
-		assert_int_equal(etcd_watch_take(f.e, &changed, &f.err), 0);
-	}
+	fd = etcd_watch(f.e, "/w/", 1000, &f.err);
+	assert_true(fd >= 0);
+	await_change(fd);	/* the first word: it watches */
 	assert_true(transact(NULL, 0, &(struct etcd_op){ .kind = ETCD_PUT, .key = "/w/1",
 							 .lease = lease }, 1));
 	for (int i = 0; i < 2; i++) {
-		for (changed = false; !changed;) {
-			assert_int_equal(poll(&p, 1, WAIT_MS), 1);
-			assert_int_equal(etcd_watch_take(f.e, &changed, &f.err), 0);
-		}
+		await_change(fd);
 		if (i == 0) {
 			assert_int_equal(etcd_lease_end(f.e, lease, WAIT_MS, &f.err), 0);
 		}
 	}
 	assert_int_equal(etcd_lease_keep(f.e, lease, 1000, &asked_ns, &f.err), WEFT_ESTALE);
+}
+
+#define N_FACTS 20
+
+/* A client of its own that writes its name into each key where there is none. */
+struct rival {
+	const char *name;
+	pthread_t thread;
+	bool wrote[N_FACTS];
+	int failed;
+};
+
+static void *write_facts(void *arg)
+{
+	const struct rpc_tls_files none = { 0 };
+	struct rival *r = arg;
+	struct etcd *e = NULL;
+	struct err err;
+
+	r->failed = etcd_new(f.url, &none, &e, &err);
+	for (int i = 0; i < N_FACTS && !r->failed; i++) {
+		char key[16];
+		const struct etcd_guard absent = { .key = key };
+		const struct etcd_op put = { .kind = ETCD_PUT, .key = key, .value = r->name,
+					     .len = 1 };
+		int64_t revision;
+
+		snprintf(key, sizeof(key), "/f/%02d", i);
+		r->failed = etcd_transact(e, &absent, 1, &put, 1, WAIT_MS, &r->wrote[i],
+					  &revision, &err);
+	}
+	etcd_free(e);
+	return NULL;
+}
+
+/* What is guarded by its absence is written once, whoever else tries at the same time; one
+ * that watches the keys' beginning hears of it. */
+static void test_one_writes(void **state)
+{
+	struct rival rivals[2] = { { .name = "a" }, { .name = "b" } };
+	struct etcd_pairs got = { 0 };
+	const struct etcd_op get = { .kind = ETCD_GET, .key = "/f/", .end = "/f0", .got = &got };
+	int fd = etcd_watch(f.e, "/f/", 1000, &f.err);
+
+	(void)state;
+	assert_true(fd >= 0);
+	await_change(fd);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pthread_create(&rivals[i].thread, NULL, write_facts, &rivals[i]),
+				 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		pthread_join(rivals[i].thread, NULL);
+		assert_int_equal(rivals[i].failed, 0);
+	}
+	assert_true(transact(NULL, 0, &get, 1));
+	assert_int_equal(got.n, N_FACTS);
+	for (int i = 0; i < N_FACTS; i++) {
+		assert_int_equal(rivals[0].wrote[i] + rivals[1].wrote[i], 1);
+		assert_int_equal(got.v[i].value[0], rivals[0].wrote[i] ? 'a' : 'b');
+	}
+	etcd_pairs_fini(&got);
+	await_change(fd);
 }
 
 /* It dies and comes back: what was written is there, calls go on. */
@@ -228,6 +295,7 @@ int main(void)
 		cmocka_unit_test(test_guards),
 		cmocka_unit_test(test_too_large),
 		cmocka_unit_test(test_lease_and_watch),
+		cmocka_unit_test(test_one_writes),
 		cmocka_unit_test(test_restart),
 	};
 
