@@ -382,10 +382,11 @@ static enum apply_level min_level(const struct change *c)
 /* The least of what a device holds now, whichever change made it. */
 static void take_proof(struct apply_run *r)
 {
-	int proof;
+	const struct store_light *l = &r->dev->intent;
+	int proof = l->n_xcs ? l->proofs[0] : (int)r->proof;
 
-	if (r->w->is_ring || store_device_proof(r->c->a->store, r->dev->name, &proof, NULL)) {
-		proof = (int)r->proof;
+	for (int i = 1; i < l->n_xcs; i++) {
+		proof = l->proofs[i] < proof ? l->proofs[i] : proof;
 	}
 	r->dev->proof = (enum apply_level)proof;
 }
@@ -395,9 +396,6 @@ static void refresh_devices(struct change *c)
 {
 	struct err err = { 0 };
 
-	for (int i = 0; i < c->n_runs && c->res.verdict == APPLY_COMMITTED; i++) {
-		take_proof(&c->runs[i]);
-	}
 	for (int i = 0; i < c->a->set->n; i++) {
 		if (device_load_intent(c->a->set->v[i], &err)) {
 			log_error("apply", "%s", err.msg);
@@ -405,6 +403,9 @@ static void refresh_devices(struct change *c)
 		if (c->res.verdict == APPLY_COMMITTED) {
 			external_committed(c->a->set->v[i], c->res.change, c->restores);
 		}
+	}
+	for (int i = 0; i < c->n_runs && c->res.verdict == APPLY_COMMITTED; i++) {
+		take_proof(&c->runs[i]);
 	}
 	if (c->res.verdict == APPLY_COMMITTED) {
 		external_retire(c->a, c->res.change);

@@ -118,15 +118,9 @@ static void set_states(struct apply_run *r, enum store_step_state st)
 	}
 }
 
-/* The steps of the batch under way: all of them when it is the whole map, or any of
- * them. */
-static int mark_batch(struct apply_run *r, struct err *err)
+static int mark_steps(struct apply_run *r, struct err *err)
 {
-	bool all = r->replace || r->clearing;
-	int first = all ? r->begin : r->first;
-	int n = all ? r->end - r->begin : r->n_sent;
-
-	return store_mark(r->c->a->store, &r->c->journal, r->index, first, n, err);
+	return store_mark(r->c->a->store, &r->c->journal, r->index, err);
 }
 
 static void on_sent(struct device *d, int rc, int n, const struct drv_outcome *outcomes,
@@ -139,7 +133,7 @@ static void send_batch(struct apply_run *r)
 	int rc;
 
 	set_states(r, STORE_SENT);
-	rc = mark_batch(r, &err);
+	rc = mark_steps(r, &err);
 	if (rc) {
 		set_states(r, STORE_PLANNED);
 		change_op_failed(r, rc, &err);
@@ -358,7 +352,7 @@ static void on_cleared(struct apply_run *r, int rc, int n, const struct drv_outc
 			     r->n_sent == 1 ? "" : "s");
 		set_states(r, STORE_PLANNED);
 	}
-	rc = mark_batch(r, &own);
+	rc = mark_steps(r, &own);
 	if (rc) {
 		change_fail(r->c, rc, &own);
 	}
@@ -393,7 +387,7 @@ static void on_sent(struct device *d, int rc, int n, const struct drv_outcome *o
 	} else {
 		report_progress(r);
 	}
-	rc = mark_batch(r, &own);
+	rc = mark_steps(r, &own);
 	if (rc) {
 		change_fail(r->c, rc, &own);
 	}

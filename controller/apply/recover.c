@@ -156,7 +156,7 @@ static int count_steps(struct recovery *r, struct err *err)
 		for (int k = 0; k < rd->w->n_steps; k++) {
 			count_step(r, rd, &rd->w->steps[k]);
 		}
-		rc = store_mark(r->a->store, &r->v[r->at], rd->index, 0, rd->w->n_steps, err);
+		rc = store_mark(r->a->store, &r->v[r->at], rd->index, err);
 	}
 	return rc;
 }

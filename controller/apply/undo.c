@@ -212,7 +212,7 @@ static void record_states(struct apply_run *r, bool known)
 			st->state = STORE_AS_BEFORE;
 		}
 	}
-	if (store_mark(r->c->a->store, &r->c->journal, r->index, 0, r->w->n_steps, &err)) {
+	if (store_mark(r->c->a->store, &r->c->journal, r->index, &err)) {
 		log_error("apply", "%s", err.msg);
 	}
 }

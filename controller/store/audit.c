@@ -127,7 +127,7 @@ static int count_bytes(struct store *s, struct err *err)
 		s->audit_bytes = sqlite3_column_int64(st, 0);
 		rc = 0;
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	return rc;
 }
 
@@ -162,7 +162,7 @@ int store_audit_write(struct store *s, struct err *err)
 	if (rc == 0) {
 		rc = write_lost(s, st, err);
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	if (rc ||
 	    (rc = db_run(s, err, "DELETE FROM audit WHERE id <= (SELECT max(id) FROM audit) - ?",
 			 "i", (int64_t)STORE_AUDIT_MAX))) {
@@ -248,7 +248,7 @@ int store_audit_read(struct store *s, const struct store_audit_query *q,
 		}
 		bytes += strlen(a.text);
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	if (rc) {
 		store_audit_free(list.v, (int)list.n);
 		return rc;

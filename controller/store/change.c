@@ -123,7 +123,7 @@ int store_history(struct store *s, int64_t before, int limit,
 			break;
 		}
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	if (rc) {
 		store_history_free(list.v, (int)list.n);
 		return rc;
@@ -148,7 +148,7 @@ static int read_one(struct store *s, sqlite3_stmt *st, struct store_change *out,
 	} else if (rc == 0) {
 		rc = WEFT_ENOTFOUND;
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	return rc;
 }
 
@@ -210,7 +210,7 @@ static int read_requests(struct store *s, int64_t change, struct model_config *c
 			break;
 		}
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	return rc;
 }
 
@@ -235,7 +235,7 @@ int store_change_config(struct store *s, int64_t id, struct store_config *out, s
 	} else if (rc == 0) {
 		rc = no_change(err, id);
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	if (rc || (rc = read_requests(s, id, &out->config, err)) ||
 	    (rc = model_config_hash(&out->config, out->hash, err))) {
 		store_config_fini(out);
@@ -258,7 +258,7 @@ int store_config(struct store *s, struct store_config *out, struct err *err)
 	if (rc == 1) {
 		applied = sqlite3_column_int64(st, 0);
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	if (rc < 0) {
 		return rc;
 	}
@@ -284,7 +284,7 @@ static int refuse_second(struct store *s, struct err *err)
 		rc = err_set(err, WEFT_ESTALE, "change %lld is under way",
 			     (long long)sqlite3_column_int64(st, 0));
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	return rc;
 }
 
@@ -298,59 +298,6 @@ int store_history_prune(struct store *s, int64_t keep, struct err *err)
 		      "WHERE superseded_by IS NOT NULL UNION ALL "
 		      "SELECT change FROM confirm UNION ALL "
 		      "SELECT back_to FROM confirm)", "i", keep);
-}
-
-static int insert_step(struct store *s, sqlite3_stmt *st, int64_t change, int work, int seq,
-		       const struct store_step *step, struct err *err)
-{
-	int rc = db_bind(s, err, st, "iiisiiss", change, (int64_t)work, (int64_t)seq,
-			 store_op_name(step->op), (int64_t)step->xc.in, (int64_t)step->xc.out,
-			 store_step_state_name(step->state), step->note);
-
-	if (rc) {
-		return rc;
-	}
-	return db_finish(s, err, st);
-}
-
-/* A device of the journal: its programs before and after by digest, which are
- * NULL where it has none, and its steps in order. */
-static int insert_work(struct store *s, sqlite3_stmt *st, int64_t change,
-		       int seq, const struct store_work *w, struct err *err)
-{
-	uint8_t old_digest[RING_DIGEST_LEN], new_digest[RING_DIGEST_LEN];
-	int rc = 0;
-
-	if (w->has_old) {
-		rc = store_program_put(s, &w->old_programs, old_digest, err);
-	}
-	if (rc == 0 && w->has_new) {
-		rc = store_program_put(s, &w->new_programs, new_digest, err);
-	}
-	if (rc == 0) {
-		rc = db_run(s, err, "INSERT INTO journal_device VALUES (?, ?, ?, ?, ?, ?)",
-			    "iisibb", change, (int64_t)seq, w->device, (int64_t)w->is_ring,
-			    w->has_old ? old_digest : NULL, RING_DIGEST_LEN,
-			    w->has_new ? new_digest : NULL, RING_DIGEST_LEN);
-	}
-	for (int i = 0; i < w->n_steps && rc == 0; i++) {
-		rc = insert_step(s, st, change, seq, i, &w->steps[i], err);
-	}
-	return rc;
-}
-
-static int insert_journal(struct store *s, const struct store_journal *j,
-			  int64_t id, struct err *err)
-{
-	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "INSERT INTO journal_step "
-			    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)", "");
-
-	for (int i = 0; i < j->n_works && rc == 0; i++) {
-		rc = insert_work(s, st, id, i, &j->works[i], err);
-	}
-	sqlite3_finalize(st);
-	return rc;
 }
 
 /* The row of the change. Its configuration is kept once under its hash. */
@@ -408,7 +355,7 @@ int store_begin(struct store *s, struct store_journal *j, const struct model_con
 	id = sqlite3_last_insert_rowid(s->db);
 	rc = store_requests_put(s, id, config, err);
 	if (rc == 0) {
-		rc = insert_journal(s, j, id, err);
+		rc = store_works_put(s, j, id, err);
 	}
 	if (rc == 0) {
 		rc = store_gains_put(s, j, id, err);
@@ -421,30 +368,6 @@ int store_begin(struct store *s, struct store_journal *j, const struct model_con
 		j->change.started_ns = now_ns;
 	}
 	return rc;
-}
-
-int store_mark(struct store *s, const struct store_journal *j, int work,
-	       int first, int n, struct err *err)
-{
-	const struct store_work *w = &j->works[work];
-	sqlite3_stmt *st = NULL;
-	int rc = db_begin(s, err);
-
-	if (rc) {
-		return rc;
-	}
-	rc = db_prepare(s, err, &st, "UPDATE journal_step SET state = ?, "
-			"note = ? WHERE change = ? AND device_seq = ? "
-			"AND seq = ?", "");
-	for (int i = first; i < first + n && rc == 0; i++) {
-		rc = db_bind(s, err, st, "ssiii", store_step_state_name(w->steps[i].state),
-			     w->steps[i].note, j->change.id, (int64_t)work, (int64_t)i);
-		if (rc == 0) {
-			rc = db_finish(s, err, st);
-		}
-	}
-	sqlite3_finalize(st);
-	return db_end(s, rc, err);
 }
 
 int store_undoing(struct store *s, int64_t change, struct err *err)
@@ -469,7 +392,7 @@ static int require_open(struct store *s, int64_t id, struct err *err)
 		return rc;
 	}
 	rc = db_step(s, err, st);
-	sqlite3_finalize(st);
+	db_release(s, st);
 	if (rc == 1) {
 		return 0;
 	}
@@ -483,8 +406,6 @@ static int require_open(struct store *s, int64_t id, struct err *err)
 static int drop_closed_journals(struct store *s, struct err *err)
 {
 	static const char *const drops[] = {
-		"DELETE FROM journal_step WHERE change NOT IN (SELECT id FROM change WHERE " IS_OPEN
-		")",
 		"DELETE FROM journal_device WHERE change NOT IN (SELECT id FROM change "
 		"WHERE " IS_OPEN ")",
 		"DELETE FROM change_job WHERE change NOT IN (SELECT id FROM change WHERE " IS_OPEN
@@ -501,69 +422,81 @@ static int drop_closed_journals(struct store *s, struct err *err)
 	return store_sweep(s, err);
 }
 
-/* What stays is proven no less than it was. */
-static int keep_proofs(struct store *s, int64_t id, struct err *err)
+struct proven_circuit {
+	struct optics_xc xc;	/* first, for optics_xc_cmp */
+	int proof;
+};
+
+/* What the journal leaves on a device, sorted: *n of *v, the caller's. What stays is proven
+ * no less than it was. */
+static int list_proven(struct store *s, const struct store_work *w, struct proven_circuit **v,
+		       int *n, struct err *err)
 {
-	return db_run(s, err, "UPDATE journal_step SET proof = i.proof FROM "
-		      "journal_device AS d JOIN intent_circuit AS i ON "
-		      "i.device = d.device WHERE d.change = ? AND "
-		      "journal_step.change = d.change AND "
-		      "journal_step.device_seq = d.seq AND journal_step.op IN "
-		      "('keep', 'leave') AND journal_step.in_port = i.in_port "
-		      "AND journal_step.out_port = i.out_port "
-		      "AND journal_step.proof < i.proof", "i", id);
-}
+	struct store_light had;
+	int rc = store_intent(s, w->device, &had, err);
 
-/* How far each circuit was proven, and how long light was away. */
-static int write_proofs(struct store *s, const struct store_journal *j, struct err *err)
-{
-	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "UPDATE journal_step SET proof = ? "
-			    "WHERE change = ? AND device_seq = ? AND seq = ?",
-			    "");
-
-	for (int i = 0; i < j->n_works; i++) {
-		const struct store_work *w = &j->works[i];
-
-		for (int k = 0; k < w->n_steps && rc == 0; k++) {
-			if (w->steps[k].proof > 0) {
-				rc = db_bind(s, err, st, "iiii", (int64_t)w->steps[k].proof,
-					     j->change.id, (int64_t)i, (int64_t)k);
-				if (rc == 0) {
-					rc = db_finish(s, err, st);
-				}
-			}
-		}
-	}
-	sqlite3_finalize(st);
 	if (rc) {
 		return rc;
 	}
-	return db_run(s, err, "UPDATE change SET down_ns = ?, downtime_source = ? WHERE id = ?",
-		      "iii", j->change.down_ns, (int64_t)j->change.downtime_source,
-		      j->change.id);
+	*v = calloc((size_t)w->n_steps + 1, sizeof(**v));
+	for (int i = 0; i < w->n_steps && *v; i++) {
+		const struct store_step *st = &w->steps[i];
+		const struct optics_xc *old = st->op == STORE_ADD || !had.n_xcs ? NULL :
+			bsearch(&st->xc, had.xcs, (size_t)had.n_xcs, sizeof(*had.xcs),
+				optics_xc_cmp);
+		int proof = old ? had.proofs[old - had.xcs] : 0;
+
+		if (st->op == STORE_KEEP || st->op == STORE_ADD || st->op == STORE_LEAVE) {
+			(*v)[(*n)++] = (struct proven_circuit){
+				st->xc, st->proof > proof ? st->proof : proof };
+		}
+	}
+	store_light_fini(&had);
+	if (!*v) {
+		return err_nomem(err);
+	}
+	qsort(*v, (size_t)*n, sizeof(**v), optics_xc_cmp);
+	return 0;
 }
 
-/* Intent becomes what the journal leaves lit. It is replaced as a whole, as a
- * change names every device that is to have anything. */
-static int move_intent(struct store *s, int64_t id, struct err *err)
+static int put_intent(struct store *s, int64_t change, const struct store_work *w,
+		      struct err *err)
 {
-	int rc = keep_proofs(s, id, err);
+	struct proven_circuit *v = NULL;
+	struct buf list = { 0 };
+	int n = 0, rc = list_proven(s, w, &v, &n, err);
 
-	if (rc || (rc = db_run(s, err, "DELETE FROM intent_circuit", "")) ||
-	    (rc = db_run(s, err, "DELETE FROM intent_device", "")) ||
-	    (rc = db_run(s, err,
-			 "INSERT INTO intent_device SELECT device, new_program FROM journal_device "
-			 "WHERE change = ?",
-			 "i", id))) {
-		return rc;
+	for (int i = 0; i < n && rc == 0; i++) {
+		store_put_circuit(&list, v[i].xc, &v[i].proof);
 	}
-	return db_run(
-		s, err,
-		"INSERT INTO intent_circuit SELECT d.device, st.in_port, st.out_port, st.proof "
-		"FROM journal_step AS st JOIN journal_device AS d ON d.change = st.change AND "
-		"d.seq = st.device_seq WHERE d.change = ? AND st.op IN ('keep', 'add', 'leave')",
-		"i", id);
+	free(v);
+	store_end_list(&list);
+	if (rc == 0) {
+		rc = list.failed ? err_nomem(err) :
+		     db_run(s, err, "INSERT INTO intent_device (device, program, circuits) "
+			    "SELECT device, new_program, ? FROM journal_device "
+			    "WHERE change = ? AND device = ? ON CONFLICT (device) DO UPDATE SET "
+			    "program = excluded.program, circuits = excluded.circuits "
+			    "WHERE circuits <> excluded.circuits OR "
+			    "program IS NOT excluded.program", "sis", buf_cstr(&list), change,
+			    w->device);
+	}
+	buf_fini(&list);
+	return rc;
+}
+
+/* Intent becomes what the journal leaves lit, as a change names every device that is to have
+ * anything; what stays as it is is not written. */
+static int move_intent(struct store *s, const struct store_journal *j, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; i < j->n_works && rc == 0; i++) {
+		rc = put_intent(s, j->change.id, &j->works[i], err);
+	}
+	return rc ? rc : db_run(s, err, "DELETE FROM intent_device WHERE device NOT IN "
+				"(SELECT device FROM journal_device WHERE change = ?)", "i",
+				j->change.id);
 }
 
 /* The row keeps the generation that held once the change was over. */
@@ -630,7 +563,7 @@ int store_confirming(struct store *s, struct store_confirm *out, struct err *err
 		out->within_ns = sqlite3_column_int64(st, 3);
 		rc = 0;
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	return rc;
 }
 
@@ -644,24 +577,34 @@ int store_confirm(struct store *s, struct err *err)
 	return db_end(s, db_run(s, err, "DELETE FROM confirm", ""), err);
 }
 
-/* j NULL: found true by reading, after a restart. */
-static int commit(struct store *s, int64_t change, const struct store_journal *j,
-		  const char *summary, int proof, struct err *err)
+int store_commit(struct store *s, int64_t change, const char *summary, int proof, struct err *err)
 {
+	struct store_journal j = { .change = { .id = change } };
+	int rc = store_works_read(s, &j, err);
+
+	if (rc == 0) {
+		rc = store_commit_proven(s, &j, summary, proof, err);
+	}
+	store_journal_fini(&j);
+	return rc;
+}
+
+int store_commit_proven(struct store *s, const struct store_journal *j,
+			const char *summary, int proof, struct err *err)
+{
+	const int64_t change = j->change.id;
 	int rc = db_begin(s, err);
 
 	if (rc) {
 		return rc;
 	}
-	rc = require_open(s, change, err);
-	if (rc == 0 && j) {
-		rc = write_proofs(s, j, err);
-	}
-	if (rc == 0 && (rc = move_intent(s, change, err)) == 0 &&
+	if ((rc = require_open(s, change, err)) == 0 &&
+	    (rc = move_intent(s, j, err)) == 0 &&
 	    (rc = move_confirm(s, change, err)) == 0 &&
 	    (rc = store_repairs_prune(s, change, err)) == 0 &&
-	    (rc = db_run(s, err, "UPDATE change SET proof = ? WHERE id = ?", "ii", (int64_t)proof,
-			 change)) == 0 &&
+	    (rc = db_run(s, err, "UPDATE change SET proof = ?, down_ns = ?, downtime_source = ? "
+			 "WHERE id = ?", "iiii", (int64_t)proof, j->change.down_ns,
+			 (int64_t)j->change.downtime_source, change)) == 0 &&
 	    (rc = db_run(s, err, "UPDATE state SET generation = generation + 1, applied = ?", "i",
 			 change)) == 0 &&
 	    (rc = close_change(s, change, STORE_COMMITTED, summary, err)) == 0 &&
@@ -669,17 +612,6 @@ static int commit(struct store *s, int64_t change, const struct store_journal *j
 		rc = drop_closed_journals(s, err);
 	}
 	return end_and_refresh(s, rc, err);
-}
-
-int store_commit(struct store *s, int64_t change, const char *summary, int proof, struct err *err)
-{
-	return commit(s, change, NULL, summary, proof, err);
-}
-
-int store_commit_proven(struct store *s, const struct store_journal *j,
-			const char *summary, int proof, struct err *err)
-{
-	return commit(s, j->change.id, j, summary, proof, err);
 }
 
 int store_end(struct store *s, int64_t change, enum store_verdict verdict,

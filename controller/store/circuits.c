@@ -1,6 +1,9 @@
 /*
  * Intent and observed circuits, and ring programs kept by their digest.
  *
+ * The circuits of a device are one value, a list in JSON: a fabric may have tens of
+ * thousands, which are written and read by one thread that has other things to do.
+ *
  * Programs are large and mostly the same from change to change: they are kept
  * once under their SHA-256, which is checked when they are read, and go with
  * the last row that refers to them (store_sweep).
@@ -14,6 +17,7 @@
 void store_light_fini(struct store_light *l)
 {
 	free(l->xcs);
+	free(l->proofs);
 	ring_programs_fini(&l->programs);
 	memset(l, 0, sizeof(*l));
 }
@@ -27,27 +31,94 @@ void store_observed_fini(struct store_observed *o)
 	memset(o, 0, sizeof(*o));
 }
 
-int db_circuits(struct store *s, sqlite3_stmt *st, struct optics_xc **v, int *n, struct err *err)
+/* ---- lists ----------------------------------------------------------------- */
+
+void store_put_number(struct buf *b, int n)
 {
-	VEC(struct optics_xc) list = { 0 };
-	int rc;
+	char digits[12];
+	size_t at = sizeof(digits);
 
-	while ((rc = db_step(s, err, st)) == 1) {
-		struct optics_xc xc = { sqlite3_column_int(st, 0),
-				       sqlite3_column_int(st, 1) };
+	do {
+		digits[--at] = (char)('0' + n % 10);
+		n /= 10;
+	} while (n > 0);
+	buf_add(b, digits + at, sizeof(digits) - at);
+}
 
-		if (vec_push(&list, xc)) {
-			rc = err_nomem(err);
-			break;
-		}
+void store_put_circuit(struct buf *b, struct optics_xc xc, const int *proof)
+{
+	buf_str(b, b->len ? ",[" : "[[");
+	store_put_number(b, xc.in);
+	buf_char(b, ',');
+	store_put_number(b, xc.out);
+	if (proof) {
+		buf_char(b, ',');
+		store_put_number(b, *proof);
 	}
-	if (rc) {
-		vec_fini(&list);
-		return rc;
+	buf_char(b, ']');
+}
+
+void store_end_list(struct buf *b)
+{
+	buf_str(b, b->len ? "]" : "[]");
+}
+
+bool store_take_char(const char **at, char c)
+{
+	bool is_there = **at == c;
+
+	*at += is_there;
+	return is_there;
+}
+
+bool store_take_number(const char **at, int *out)
+{
+	const char *begin = *at;
+
+	for (*out = 0; **at >= '0' && **at <= '9' && *at - begin < 9; ++*at) {
+		*out = 10 * *out + (**at - '0');
 	}
-	*v = list.v;
-	*n = (int)list.n;
-	return 0;
+	return *at > begin;
+}
+
+static bool take_circuit(const char **at, struct optics_xc *xc, int *proof)
+{
+	return store_take_char(at, '[') && store_take_number(at, &xc->in) &&
+	       store_take_char(at, ',') && store_take_number(at, &xc->out) &&
+	       (!proof || (store_take_char(at, ',') && store_take_number(at, proof))) &&
+	       store_take_char(at, ']');
+}
+
+/* As many as there is room for, which is for all; true: that was the whole text. */
+static bool take_circuits(const char *at, struct optics_xc *xcs, int *proofs, int *n)
+{
+	bool ok = store_take_char(&at, '[');
+
+	for (*n = 0; ok && *at != ']'; ++*n) {
+		ok = (*n == 0 || store_take_char(&at, ',')) &&
+		     take_circuit(&at, &xcs[*n], proofs ? &proofs[*n] : NULL) &&
+		     (*n == 0 || optics_xc_cmp(&xcs[*n - 1], &xcs[*n]) < 0);
+	}
+	return ok && strcmp(at, "]") == 0;
+}
+
+int store_read_circuits(struct store *s, const char *text, struct optics_xc **xcs,
+			int **proofs, int *n, struct err *err)
+{
+	size_t most = 1;
+
+	for (const char *at = text; (at = strchr(at, '[')); at++) {
+		most++;
+	}
+	*xcs = calloc(most, sizeof(**xcs));
+	if (proofs) {
+		*proofs = calloc(most, sizeof(**proofs));
+	}
+	if (!*xcs || (proofs && !*proofs)) {
+		return err_nomem(err);
+	}
+	return take_circuits(text, *xcs, proofs ? *proofs : NULL, n) ? 0 :
+	       db_damaged(s, err, "a list of circuits");
 }
 
 /* ---- programs ------------------------------------------------------------ */
@@ -122,7 +193,7 @@ int store_program(struct store *s, const uint8_t digest[RING_DIGEST_LEN],
 	} else if (rc == 0) {
 		rc = err_set(err, WEFT_ENOTFOUND, "no intent or open change holds this program");
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	return rc;
 }
 
@@ -145,94 +216,43 @@ int store_sweep(struct store *s, struct err *err)
 
 /* ---- intent -------------------------------------------------------------- */
 
-/* Fills in the programs of a ring; a device without any is no error. */
-static int intent_program(struct store *s, const char *device,
-			  struct store_light *out, struct err *err)
+/* Circuits and programs of one row; what was read stays in out on error. */
+static int read_intent(struct store *s, sqlite3_stmt *st, struct store_light *out,
+		       struct err *err)
 {
-	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "SELECT program FROM intent_device "
-			    "WHERE device = ? AND program IS NOT NULL", "s",
-			    device);
+	const char *text = (const char *)sqlite3_column_text(st, 0);
+	const void *digest = sqlite3_column_blob(st, 1);
+	int rc = text ? store_read_circuits(s, text, &out->xcs, &out->proofs, &out->n_xcs, err)
+		      : err_nomem(err);
 
-	if (rc) {
-		return rc;
-	}
-	rc = db_step(s, err, st);
-	if (rc == 1) {
-		uint8_t digest[RING_DIGEST_LEN];
-		const void *blob = sqlite3_column_blob(st, 0);
-
-		memcpy(digest, blob, RING_DIGEST_LEN);
-		rc = store_program(s, digest, &out->programs, err);
+	if (rc == 0 && digest) {
+		rc = sqlite3_column_bytes(st, 1) == RING_DIGEST_LEN
+			     ? store_program(s, digest, &out->programs, err)
+			     : db_damaged(s, err, "the digest of a program");
 		out->has_program = rc == 0;
 	}
-	sqlite3_finalize(st);
 	return rc;
 }
 
 int store_intent(struct store *s, const char *device, struct store_light *out, struct err *err)
 {
 	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "SELECT in_port, out_port FROM "
-			    "intent_circuit WHERE device = ? "
-			    "ORDER BY in_port, out_port", "s", device);
+	int rc = db_prepare(s, err, &st, "SELECT circuits, program FROM intent_device "
+			    "WHERE device = ?", "s", device);
 
 	memset(out, 0, sizeof(*out));
 	if (rc) {
 		return rc;
 	}
-	rc = db_circuits(s, st, &out->xcs, &out->n_xcs, err);
-	sqlite3_finalize(st);
-	if (rc == 0) {
-		rc = intent_program(s, device, out, err);
+	rc = db_step(s, err, st);
+	if (rc == 1) {
+		rc = read_intent(s, st, out, err);
 	}
+	db_release(s, st);
 	if (rc) {
 		store_light_fini(out);
 	}
 	return rc;
-}
-
-/* Ends a statement that gives one level, or none. */
-static int read_proof(struct store *s, sqlite3_stmt *st, const char *device,
-		      int *proof, struct err *err)
-{
-	int rc = db_step(s, err, st);
-
-	if (rc == 1 && sqlite3_column_type(st, 0) != SQLITE_NULL) {
-		*proof = sqlite3_column_int(st, 0);
-		rc = 0;
-	} else if (rc >= 0) {
-		rc = err_set(err, WEFT_ENOTFOUND, "%s: no such circuit is "
-			     "intended", device);
-	}
-	sqlite3_finalize(st);
-	return rc;
-}
-
-int store_circuit_proof(struct store *s, const char *device,
-			struct optics_xc xc, int *proof, struct err *err)
-{
-	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "SELECT proof FROM intent_circuit "
-			    "WHERE device = ? AND in_port = ? AND out_port = ?",
-			    "sii", device, (int64_t)xc.in, (int64_t)xc.out);
-
-	if (rc) {
-		return rc;
-	}
-	return read_proof(s, st, device, proof, err);
-}
-
-int store_device_proof(struct store *s, const char *device, int *proof, struct err *err)
-{
-	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "SELECT MIN(proof) FROM "
-			    "intent_circuit WHERE device = ?", "s", device);
-
-	if (rc) {
-		return rc;
-	}
-	return read_proof(s, st, device, proof, err);
 }
 
 int store_intent_devices(struct store *s, char ***names, int *n, struct err *err)
@@ -254,7 +274,7 @@ int store_intent_devices(struct store *s, char ***names, int *n, struct err *err
 			break;
 		}
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	if (rc || vec_push(&list, NULL)) {
 		for (size_t i = 0; i < list.n; i++) {
 			free(list.v[i]);
@@ -269,75 +289,33 @@ int store_intent_devices(struct store *s, char ***names, int *n, struct err *err
 
 /* ---- observed ------------------------------------------------------------ */
 
-static int put_circuits(struct store *s, const struct store_observed *o, struct err *err)
-{
-	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "INSERT INTO observed_circuit "
-			    "VALUES (?, ?, ?)", "");
-
-	for (int i = 0; i < o->n_xcs && rc == 0; i++) {
-		rc = db_bind(s, err, st, "sii", o->device,
-			     (int64_t)o->xcs[i].in, (int64_t)o->xcs[i].out);
-		if (rc == 0) {
-			rc = db_finish(s, err, st);
-		}
-	}
-	sqlite3_finalize(st);
-	return rc;
-}
-
-/* Whether the circuits of the last reading are these, in this order: most
- * readings find what was there, and a row for each is a lot to write. */
-static int same_circuits(struct store *s, const struct store_observed *o,
-			 bool *same, struct err *err)
-{
-	sqlite3_stmt *st;
-	int64_t n = 0;
-	int rc = db_prepare(s, err, &st, "SELECT in_port, out_port "
-			    "FROM observed_circuit WHERE device = ? "
-			    "ORDER BY in_port, out_port", "s", o->device);
-
-	*same = true;
-	if (rc) {
-		return rc;
-	}
-	while (*same && (rc = db_step(s, err, st)) == 1) {
-		*same = n < o->n_xcs &&
-			o->xcs[n].in == sqlite3_column_int(st, 0) &&
-			o->xcs[n].out == sqlite3_column_int(st, 1);
-		n++;
-	}
-	*same = *same && n == o->n_xcs;
-	sqlite3_finalize(st);
-	return rc < 0 ? rc : 0;
-}
-
 /* The time of the reading always changes; circuits are written only if they
  * did. */
 static int put_observed(struct store *s, const struct store_observed *o, struct err *err)
 {
-	bool same;
-	int rc = same_circuits(s, o, &same, err);
+	struct buf map = { 0 };
+	int rc = db_run(
+		s, err,
+		"INSERT INTO observed_device VALUES (?, ?, ?, ?, ?) ON CONFLICT (device) "
+		"DO UPDATE SET read_at_ns = excluded.read_at_ns, epoch = excluded.epoch, "
+		"identity = excluded.identity, program_digest = excluded.program_digest",
+		"sissb", o->device, o->read_at_ns, o->epoch ? o->epoch : "",
+		o->identity ? o->identity : "", o->has_program ? o->program_digest : NULL,
+		RING_DIGEST_LEN);
 
-	if (rc == 0) {
-		rc = db_run(
-			s, err,
-			"INSERT INTO observed_device VALUES (?, ?, ?, ?, ?) ON CONFLICT (device) "
-			"DO UPDATE SET read_at_ns = excluded.read_at_ns, epoch = excluded.epoch, "
-			"identity = excluded.identity, program_digest = excluded.program_digest",
-			"sissb", o->device, o->read_at_ns, o->epoch ? o->epoch : "",
-			o->identity ? o->identity : "", o->has_program ? o->program_digest : NULL,
-			RING_DIGEST_LEN);
-	}
-
-	if (rc || same) {
-		return rc;
-	}
-	rc = db_run(s, err, "DELETE FROM observed_circuit WHERE device = ?", "s", o->device);
 	if (rc) {
 		return rc;
 	}
-	return put_circuits(s, o, err);
+	for (int i = 0; i < o->n_xcs; i++) {
+		store_put_circuit(&map, o->xcs[i], NULL);
+	}
+	store_end_list(&map);
+	rc = map.failed ? err_nomem(err) :
+	     db_run(s, err, "INSERT INTO observed_map VALUES (?, ?) ON CONFLICT (device) "
+		    "DO UPDATE SET circuits = excluded.circuits "
+		    "WHERE circuits <> excluded.circuits", "ss", o->device, buf_cstr(&map));
+	buf_fini(&map);
+	return rc;
 }
 
 int store_observed_put(struct store *s, const struct store_observed *v, int n, struct err *err)
@@ -356,6 +334,7 @@ int store_observed_put(struct store *s, const struct store_observed *v, int n, s
 static int read_observed(struct store *s, sqlite3_stmt *st, const char *device,
 			 struct store_observed *out, struct err *err)
 {
+	const char *map = (const char *)sqlite3_column_text(st, 4);
 	int len = sqlite3_column_bytes(st, 3);
 
 	out->read_at_ns = sqlite3_column_int64(st, 0);
@@ -372,15 +351,15 @@ static int read_observed(struct store *s, sqlite3_stmt *st, const char *device,
 		}
 		memcpy(out->program_digest, sqlite3_column_blob(st, 3), len);
 	}
-	return 0;
+	return map ? store_read_circuits(s, map, &out->xcs, NULL, &out->n_xcs, err) : 0;
 }
 
 int store_observed_get(struct store *s, const char *device,
 		       struct store_observed *out, struct err *err)
 {
 	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "SELECT read_at_ns, epoch, identity, "
-			    "program_digest FROM observed_device "
+	int rc = db_prepare(s, err, &st, "SELECT read_at_ns, epoch, identity, program_digest, "
+			    "circuits FROM observed_device LEFT JOIN observed_map USING (device) "
 			    "WHERE device = ?", "s", device);
 
 	memset(out, 0, sizeof(*out));
@@ -393,17 +372,7 @@ int store_observed_get(struct store *s, const char *device,
 	} else if (rc == 0) {
 		rc = err_set(err, WEFT_ENOTFOUND, "%s was never read", device);
 	}
-	sqlite3_finalize(st);
-	if (rc == 0) {
-		rc = db_prepare(s, err, &st,
-				"SELECT in_port, out_port FROM observed_circuit WHERE device = ? "
-				"ORDER BY in_port, out_port",
-				"s", device);
-	}
-	if (rc == 0) {
-		rc = db_circuits(s, st, &out->xcs, &out->n_xcs, err);
-		sqlite3_finalize(st);
-	}
+	db_release(s, st);
 	if (rc) {
 		store_observed_fini(out);
 	}

@@ -2,7 +2,8 @@
  * A thin layer over SQLite: errors, statements, transactions.
  *
  * db_prepare and its kin take parameters by a string of types, so that a call
- * stands in one place with its SQL. db_end is the only end of a transaction: it
+ * stands in one place with its SQL; statements are kept prepared, by the address of
+ * their text. db_end is the only end of a transaction: it
  * writes the waiting audit lines with it, gives what has changed to those who have
  * the store too, and remembers a disk that refuses (store_trouble) until it takes a
  * transaction again.
@@ -97,15 +98,83 @@ static int bind_all(sqlite3_stmt *st, const char *types, va_list ap)
 	return rc;
 }
 
+/* An address may have had another text before. */
+static bool is_kept(const struct store_statement *k, const char *sql)
+{
+	return k->st && k->sql == sql && !k->in_use && strcmp(sqlite3_sql(k->st), sql) == 0;
+}
+
+/* A place that is not in use, for a new statement; NULL: none. */
+static struct store_statement *free_place(struct store *s)
+{
+	for (int i = 0; i < STORE_STATEMENTS; i++) {
+		struct store_statement *k =
+			&s->statements[s->next_statement++ % STORE_STATEMENTS];
+
+		if (!k->in_use) {
+			sqlite3_finalize(k->st);
+			k->st = NULL;
+			return k;
+		}
+	}
+	return NULL;
+}
+
+/* Not 0: SQLite's error. */
+static int find_statement(struct store *s, const char *sql, sqlite3_stmt **st)
+{
+	struct store_statement *k;
+	int rc;
+
+	for (int i = 0; i < STORE_STATEMENTS; i++) {
+		k = &s->statements[i];
+		if (is_kept(k, sql)) {
+			k->in_use = true;
+			*st = k->st;
+			return 0;
+		}
+	}
+	rc = sqlite3_prepare_v2(s->db, sql, -1, st, NULL);
+	/* A pragma may act when it is prepared. */
+	k = rc || sql[0] == 'P' ? NULL : free_place(s);
+	if (k) {
+		*k = (struct store_statement){ .sql = sql, .st = *st, .in_use = true };
+	}
+	return rc;
+}
+
+void db_release(struct store *s, sqlite3_stmt *st)
+{
+	for (int i = 0; st && i < STORE_STATEMENTS; i++) {
+		if (s->statements[i].st == st) {
+			sqlite3_reset(st);
+			sqlite3_clear_bindings(st);
+			s->statements[i].in_use = false;
+			return;
+		}
+	}
+	sqlite3_finalize(st);
+}
+
+void db_close(struct store *s)
+{
+	for (int i = 0; i < STORE_STATEMENTS; i++) {
+		sqlite3_finalize(s->statements[i].st);
+		s->statements[i] = (struct store_statement){ 0 };
+	}
+	sqlite3_close(s->db);
+	s->db = NULL;
+}
+
 static int prepare(struct store *s, struct err *err, sqlite3_stmt **st,
 		   const char *sql, const char *types, va_list ap)
 {
 	int rc = 0;
 
 	*st = NULL;
-	if (sqlite3_prepare_v2(s->db, sql, -1, st, NULL) || bind_all(*st, types, ap)) {
+	if (find_statement(s, sql, st) || bind_all(*st, types, ap)) {
 		rc = db_fail(s, err, "prepare");
-		sqlite3_finalize(*st);
+		db_release(s, *st);
 		*st = NULL;
 	}
 	return rc;
@@ -172,7 +241,7 @@ int db_run(struct store *s, struct err *err, const char *sql, const char *types,
 	va_end(ap);
 	if (rc == 0) {
 		rc = db_finish(s, err, st);
-		sqlite3_finalize(st);
+		db_release(s, st);
 	}
 	return rc;
 }

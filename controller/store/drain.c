@@ -64,7 +64,7 @@ static int count_holds(struct store *s, int *n, struct err *err)
 	}
 	rc = db_step(s, err, st);
 	*n = rc == 1 ? sqlite3_column_int(st, 0) : 0;
-	sqlite3_finalize(st);
+	db_release(s, st);
 	return rc < 0 ? rc : 0;
 }
 
@@ -95,7 +95,7 @@ int store_drains(struct store *s, struct store_drain **out, int *n, struct err *
 			break;
 		}
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	if (rc < 0) {
 		store_drains_free(v, k);
 		return rc;

@@ -95,7 +95,7 @@ static int put_table(struct store *s, const struct portable_table *t, struct buf
 		rc = 0;
 	}
 	buf_str(b, "]");
-	sqlite3_finalize(st);
+	db_release(s, st);
 	return rc;
 }
 
@@ -169,6 +169,6 @@ int store_export(const char *path, const struct store_export *what, struct buf *
 		rc = put_table(&s, t, out, err);
 	}
 	buf_str(out, "\n}\n");
-	sqlite3_close(s.db);
+	db_close(&s);
 	return rc ? rc : out->failed ? err_nomem(err) : 0;
 }

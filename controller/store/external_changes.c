@@ -159,7 +159,7 @@ int store_external_changes(struct store *s, const struct store_external_query *q
 			break;
 		}
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	if (rc) {
 		vec_fini(&list);
 		return rc;

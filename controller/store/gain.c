@@ -80,7 +80,7 @@ int store_gains(struct store *s, int64_t from, int64_t to, struct store_gain **v
 			break;
 		}
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	if (rc) {
 		store_gains_free(list.v, (int)list.n);
 		return rc;

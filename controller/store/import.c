@@ -177,7 +177,7 @@ static int put_row(struct store_text *r, const struct portable_table *t, size_t 
 	if (rc == 0 && wrong) {
 		rc = refuse(r, err, where, wrong);
 	}
-	sqlite3_finalize(st);
+	db_release(r->s, st);
 	buf_fini(&sql);
 	buf_fini(&marks);
 	return rc;
@@ -289,7 +289,7 @@ static int check_none(struct store_text *r, const char *sql, const char *what, s
 		db_text_into(st, 0, found, sizeof(found));
 		rc = refuse(r, err, found, what);
 	}
-	sqlite3_finalize(st);
+	db_release(r->s, st);
 	return rc;
 }
 
@@ -313,7 +313,7 @@ static int check_configs(struct store_text *r, struct err *err)
 			rc = refuse(r, err, "configurations", "a text is not what its hash says");
 		}
 	}
-	sqlite3_finalize(st);
+	db_release(r->s, st);
 	return rc;
 }
 
@@ -331,7 +331,7 @@ static int check_programs(struct store_text *r, struct err *err)
 		rc = store_program(r->s, digest, &p, err);
 		ring_programs_fini(&p);
 	}
-	sqlite3_finalize(st);
+	db_release(r->s, st);
 	return rc;
 }
 
@@ -415,6 +415,31 @@ static int check_all(struct store_text *r, struct err *err)
 	return 0;
 }
 
+static int run_all(struct store_text *r, const char *sql, struct err *err)
+{
+	return sqlite3_exec(r->s->db, sql, NULL, NULL, NULL) ? db_fail(r->s, err, "import") : 0;
+}
+
+/* The text has a row for each circuit and step, which a store keeps by device. */
+static int pack_rows(struct store_text *r, struct err *err)
+{
+	int rc;
+
+	if ((rc = check_none(r, "SELECT 'journal_steps' FROM journal_step AS t LEFT JOIN "
+			     "journal_device AS d ON d.change = t.change AND d.seq = t.device_seq "
+			     "WHERE d.seq IS NULL",
+			     "a row refers to one that is not there", err)) ||
+	    (rc = check_none(r, "SELECT 'intent_circuits' FROM intent_circuit WHERE device NOT IN "
+			     "(SELECT device FROM intent_device)",
+			     "a row refers to one that is not there", err)) ||
+	    (rc = check_none(r, "SELECT 'observed_circuits' FROM observed_circuit WHERE device "
+			     "NOT IN (SELECT device FROM observed_device)",
+			     "a row refers to one that is not there", err))) {
+		return rc;
+	}
+	return run_all(r, store_pack_rows, err);
+}
+
 /* Everything in one transaction of the new store. */
 static int fill(struct store_text *r, struct err *err)
 {
@@ -424,8 +449,14 @@ static int fill(struct store_text *r, struct err *err)
 		return rc;
 	}
 	rc = db_run(r->s, err, "PRAGMA defer_foreign_keys = ON", "");
+	if (rc == 0) {
+		rc = run_all(r, store_row_tables, err);
+	}
 	for (const struct portable_table *t = portable_tables; t->name && rc == 0; t++) {
 		rc = put_table(r, t, err);
+	}
+	if (rc == 0) {
+		rc = pack_rows(r, err);
 	}
 	if (rc == 0) {
 		rc = check_all(r, err);
@@ -465,9 +496,9 @@ static int settle_old(const char *path, int64_t *fence, struct err *err)
 		    db_step(&old, NULL, q) == 1) {
 			*fence = sqlite3_column_int64(q, 0);
 		}
-		sqlite3_finalize(q);
+		db_release(&old, q);
 	}
-	sqlite3_close(old.db);
+	db_close(&old);
 	buf_printf(&log, "%s-wal", path);
 	if (log.failed || (stat(buf_cstr(&log), &st) == 0 && st.st_size > 0)) {
 		buf_fini(&log);

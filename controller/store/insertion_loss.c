@@ -26,7 +26,7 @@ int store_insertion_losses(struct store *s, const char *device, struct store_ins
 			break;
 		}
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	if (rc) {
 		vec_fini(&list);
 		return rc;
@@ -50,7 +50,7 @@ static int put_all(struct store *s, const char *device, const struct store_inser
 			rc = db_finish(s, err, st);
 		}
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	return rc;
 }
 

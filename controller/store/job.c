@@ -98,7 +98,7 @@ int store_jobs(struct store *s, struct store_job **v, int *n, struct err *err)
 			break;
 		}
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	if (rc) {
 		store_jobs_free(list.v, (int)list.n);
 		return rc;

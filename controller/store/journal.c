@@ -1,14 +1,19 @@
 /*
- * The journal of open changes, as read back after a crash or by a later change.
+ * The journal of open changes: as it is written, and read back after a crash or by a later
+ * change.
  *
- * Rows come in the order in which the change was to be carried out; an unknown
+ * A row is a device, in the order in which the change was to be carried out. Its steps are
+ * one value, as they never change; their states are another, a letter each, so that marking
+ * a batch writes little; the few that have a note are an object by their number. An unknown
  * operation or state means a damaged store, never a guess.
  */
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/store/private.h"
 #include "lib/base/vec.h"
+#include "lib/output/writer.h"
 
 static const char *const op_names[] = {
 	[STORE_DEL] = "del",
@@ -26,6 +31,11 @@ static const char *const state_names[] = {
 	[STORE_UNKNOWN] = "unknown",
 	[STORE_AS_BEFORE] = "as before",
 	[STORE_AS_PLANNED] = "as planned",
+};
+
+static const char state_letters[] = {
+	[STORE_PLANNED] = 'p', [STORE_SENT] = 's', [STORE_DONE] = 'd', [STORE_DENIED] = 'n',
+	[STORE_UNKNOWN] = 'u', [STORE_AS_BEFORE] = 'b', [STORE_AS_PLANNED] = 'a',
 };
 
 const char *store_op_name(enum store_op op)
@@ -62,50 +72,165 @@ void store_journals_free(struct store_journal *v, int n)
 	free(v);
 }
 
-static int read_step(struct store *s, sqlite3_stmt *st, struct store_step *out, struct err *err)
-{
-	int op = store_name_index(op_names, COUNT(op_names), sqlite3_column_text(st, 0));
-	int state = store_name_index(state_names, COUNT(state_names), sqlite3_column_text(st, 3));
+/* ---- writing ------------------------------------------------------------- */
 
-	if (op < 0 || state < 0) {
-		return db_damaged(s, err, "a step of the journal");
+static void put_steps(const struct store_work *w, struct buf *b)
+{
+	for (int i = 0; i < w->n_steps; i++) {
+		buf_str(b, i ? ",[\"" : "[[\"");
+		buf_str(b, op_names[w->steps[i].op]);
+		buf_str(b, "\",");
+		store_put_number(b, w->steps[i].xc.in);
+		buf_char(b, ',');
+		store_put_number(b, w->steps[i].xc.out);
+		buf_char(b, ']');
 	}
-	out->op = (enum store_op)op;
-	out->xc.in = sqlite3_column_int(st, 1);
-	out->xc.out = sqlite3_column_int(st, 2);
-	out->state = (enum store_step_state)state;
-	db_text_into(st, 4, out->note, sizeof(out->note));
-	return 0;
+	store_end_list(b);
 }
 
-static int read_steps(struct store *s, int64_t change, int seq,
-		      struct store_work *w, struct err *err)
+static void put_states(const struct store_work *w, struct buf *states, struct buf *notes)
 {
-	VEC(struct store_step) list = { 0 };
-	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "SELECT op, in_port, out_port, "
-			    "state, note FROM journal_step WHERE change = ? "
-			    "AND device_seq = ? ORDER BY seq", "ii", change,
-			    (int64_t)seq);
+	char *letters = buf_extend(states, (size_t)w->n_steps);
+
+	buf_char(notes, '{');
+	for (int i = 0; letters && i < w->n_steps; i++) {
+		letters[i] = state_letters[w->steps[i].state];
+		if (w->steps[i].note[0]) {
+			buf_printf(notes, "%s\"%d\":", notes->len > 1 ? "," : "", i);
+			out_json_quote(notes, w->steps[i].note);
+		}
+	}
+	buf_char(notes, '}');
+}
+
+/* A device of the journal: its programs before and after by digest, which are
+ * NULL where it has none, and its steps in order. */
+static int put_work(struct store *s, int64_t change, int seq, const struct store_work *w,
+		    struct err *err)
+{
+	uint8_t old_digest[RING_DIGEST_LEN], new_digest[RING_DIGEST_LEN];
+	struct buf steps = { 0 }, states = { 0 }, notes = { 0 };
+	int rc;
+
+	if ((w->has_old && (rc = store_program_put(s, &w->old_programs, old_digest, err))) ||
+	    (w->has_new && (rc = store_program_put(s, &w->new_programs, new_digest, err)))) {
+		return rc;
+	}
+	put_steps(w, &steps);
+	put_states(w, &states, &notes);
+	rc = steps.failed || states.failed || notes.failed ? err_nomem(err) :
+	     db_run(s, err, "INSERT INTO journal_device VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		    "iisibbsss", change, (int64_t)seq, w->device, (int64_t)w->is_ring,
+		    w->has_old ? old_digest : NULL, RING_DIGEST_LEN,
+		    w->has_new ? new_digest : NULL, RING_DIGEST_LEN, buf_cstr(&steps),
+		    buf_cstr(&states), buf_cstr(&notes));
+	buf_fini(&steps);
+	buf_fini(&states);
+	buf_fini(&notes);
+	return rc;
+}
+
+int store_works_put(struct store *s, const struct store_journal *j, int64_t change,
+		    struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; i < j->n_works && rc == 0; i++) {
+		rc = put_work(s, change, i, &j->works[i], err);
+	}
+	return rc;
+}
+
+int store_mark(struct store *s, const struct store_journal *j, int work, struct err *err)
+{
+	struct buf states = { 0 }, notes = { 0 };
+	int rc = db_begin(s, err);
 
 	if (rc) {
 		return rc;
 	}
-	while ((rc = db_step(s, err, st)) == 1) {
-		struct store_step step = { 0 };
+	put_states(&j->works[work], &states, &notes);
+	rc = states.failed || notes.failed ? err_nomem(err) :
+	     db_run(s, err, "UPDATE journal_device SET states = ?, notes = ? WHERE change = ? "
+		    "AND seq = ?", "ssii", buf_cstr(&states), buf_cstr(&notes), j->change.id,
+		    (int64_t)work);
+	buf_fini(&states);
+	buf_fini(&notes);
+	return db_end(s, rc, err);
+}
 
-		rc = read_step(s, st, &step, err);
-		if (rc == 0 && vec_push(&list, step)) {
-			rc = err_nomem(err);
-		}
-		if (rc) {
-			break;
+/* ---- reading ------------------------------------------------------------- */
+
+/* "add", and the rest of it. */
+static bool take_step(const char **at, struct store_step *out)
+{
+	for (int op = 0; op < COUNT(op_names); op++) {
+		size_t len = strlen(op_names[op]);
+
+		if (strncmp(*at, op_names[op], len) == 0 && (*at)[len] == '"') {
+			*at += len + 1;
+			out->op = (enum store_op)op;
+			return store_take_char(at, ',') && store_take_number(at, &out->xc.in) &&
+			       store_take_char(at, ',') && store_take_number(at, &out->xc.out) &&
+			       store_take_char(at, ']');
 		}
 	}
-	sqlite3_finalize(st);
-	w->steps = list.v;
-	w->n_steps = (int)list.n;
-	return rc;
+	return false;
+}
+
+/* Each state is one step's, as many as there are. */
+static bool take_steps(const char *at, const char *states, struct store_work *w)
+{
+	bool ok = store_take_char(&at, '[');
+
+	for (int i = 0; i < w->n_steps && ok; i++) {
+		const char *state = memchr(state_letters, states[i], sizeof(state_letters));
+
+		ok = state && (i == 0 || store_take_char(&at, ',')) &&
+		     store_take_char(&at, '[') && store_take_char(&at, '"') &&
+		     take_step(&at, &w->steps[i]);
+		w->steps[i].state = (enum store_step_state)(ok ? state - state_letters : 0);
+	}
+	return ok && strcmp(at, "]") == 0;
+}
+
+static bool take_notes(const char *text, struct store_work *w)
+{
+	json_t *notes = json_loads(text, 0, NULL), *note;
+	bool ok = json_is_object(notes);
+	const char *key;
+
+	json_object_foreach(notes, key, note) {
+		int i = atoi(key);
+
+		ok = ok && json_is_string(note) && i >= 0 && i < w->n_steps;
+		if (ok) {
+			snprintf(w->steps[i].note, sizeof(w->steps[i].note), "%s",
+				 json_string_value(note));
+		}
+	}
+	json_decref(notes);
+	return ok;
+}
+
+/* From the columns steps, states, notes, of which this is the first. */
+static int read_steps(struct store *s, sqlite3_stmt *st, int col, struct store_work *w,
+		      struct err *err)
+{
+	const char *steps = (const char *)sqlite3_column_text(st, col);
+	const char *states = (const char *)sqlite3_column_text(st, col + 1);
+	const char *notes = (const char *)sqlite3_column_text(st, col + 2);
+
+	if (!steps || !states || !notes) {
+		return err_nomem(err);
+	}
+	w->n_steps = (int)strlen(states);
+	w->steps = calloc((size_t)w->n_steps + 1, sizeof(*w->steps));
+	if (!w->steps) {
+		return err_nomem(err);
+	}
+	return take_steps(steps, states, w) && (strcmp(notes, "{}") == 0 || take_notes(notes, w))
+		       ? 0 : db_damaged(s, err, "the steps of a journal");
 }
 
 /* The programs behind a digest column; a digest without programs is damage, as
@@ -130,30 +255,28 @@ static int read_program(struct store *s, sqlite3_stmt *st, int col, bool *has,
 
 /* One device of a journal with its steps. What was read stays in w on error,
  * for store_journal_fini. */
-static int read_work(struct store *s, sqlite3_stmt *st, int64_t change,
-		     struct store_work *w, struct err *err)
+static int read_work(struct store *s, sqlite3_stmt *st, struct store_work *w, struct err *err)
 {
-	int seq = sqlite3_column_int(st, 0);
 	int rc;
 
-	w->device = db_text(st, 1);
+	w->device = db_text(st, 0);
 	if (!w->device) {
 		return err_nomem(err);
 	}
-	w->is_ring = sqlite3_column_int(st, 2);
-	rc = read_program(s, st, 3, &w->has_old, &w->old_programs, err);
-	if (rc || (rc = read_program(s, st, 4, &w->has_new, &w->new_programs, err))) {
+	w->is_ring = sqlite3_column_int(st, 1);
+	rc = read_program(s, st, 2, &w->has_old, &w->old_programs, err);
+	if (rc || (rc = read_program(s, st, 3, &w->has_new, &w->new_programs, err))) {
 		return rc;
 	}
-	return read_steps(s, change, seq, w, err);
+	return read_steps(s, st, 4, w, err);
 }
 
-static int read_works(struct store *s, struct store_journal *j, struct err *err)
+int store_works_read(struct store *s, struct store_journal *j, struct err *err)
 {
 	VEC(struct store_work) list = { 0 };
 	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "SELECT seq, device, is_ring, "
-			    "old_program, new_program FROM journal_device "
+	int rc = db_prepare(s, err, &st, "SELECT device, is_ring, old_program, "
+			    "new_program, steps, states, notes FROM journal_device "
 			    "WHERE change = ? ORDER BY seq", "i",
 			    j->change.id);
 
@@ -163,12 +286,12 @@ static int read_works(struct store *s, struct store_journal *j, struct err *err)
 	while ((rc = db_step(s, err, st)) == 1) {
 		rc = vec_push(&list, (struct store_work){ 0 }) ?
 		     err_nomem(err) :
-		     read_work(s, st, j->change.id, &list.v[list.n - 1], err);
+		     read_work(s, st, &list.v[list.n - 1], err);
 		if (rc) {
 			break;
 		}
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	j->works = list.v;
 	j->n_works = (int)list.n;
 	return rc;
@@ -191,7 +314,7 @@ int store_open_changes(struct store *s, struct store_journal **v, int *n, struct
 
 		rc = store_change_read(s, st, &j.change, err);
 		if (rc == 0) {
-			rc = read_works(s, &j, err);
+			rc = store_works_read(s, &j, err);
 		}
 		if (rc == 0 && vec_push(&list, j)) {
 			rc = err_nomem(err);
@@ -201,7 +324,7 @@ int store_open_changes(struct store *s, struct store_journal **v, int *n, struct
 			break;
 		}
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	if (rc) {
 		store_journals_free(list.v, (int)list.n);
 		return rc;

@@ -26,7 +26,7 @@ int store_lease(struct store *s, struct store_lease *out, struct err *err)
 		out->beat = sqlite3_column_int64(st, 3);
 		out->since_ns = sqlite3_column_int64(st, 4);
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	return rc == 1 ? 0 : rc ? rc : db_damaged(s, err, "it has no lease");
 }
 

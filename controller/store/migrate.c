@@ -35,7 +35,7 @@ static int pragma_int(struct store *s, const char *sql, int64_t *out, struct err
 		*out = sqlite3_column_int64(st, 0);
 		rc = 0;
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	return rc;
 }
 
@@ -72,14 +72,24 @@ int store_newer_error(const struct store *s, struct err *err)
 	return WEFT_EUNAVAIL;
 }
 
+static bool can_read(struct store *s, const char *sql)
+{
+	sqlite3_stmt *st = NULL;
+	bool can = sqlite3_prepare_v2(s->db, sql, -1, &st, NULL) == SQLITE_OK;
+
+	sqlite3_finalize(st);
+	return can;
+}
+
 /* A newer format may be read where every table and column of today is there: none of them
  * is ever given another meaning under its name (schema.c). WEFT_EUNSUPPORTED: it may not. */
 static int open_newer(struct store *s, int64_t version, struct err *err)
 {
-	bool readable = s->may_be_newer;
+	bool readable = s->may_be_newer &&
+			can_read(s, "SELECT d.steps, d.states, d.notes, i.circuits, o.circuits "
+				 "FROM journal_device AS d, intent_device AS i, observed_map AS o");
 
 	for (const struct portable_table *t = portable_tables; t->name && readable; t++) {
-		sqlite3_stmt *st = NULL;
 		struct buf sql = { 0 };
 
 		for (int i = 0; t->columns[i].name; i++) {
@@ -87,9 +97,7 @@ static int open_newer(struct store *s, int64_t version, struct err *err)
 				   t->columns[i].name);
 		}
 		buf_printf(&sql, " FROM \"%s\"", t->table);
-		readable = !sql.failed &&
-			   sqlite3_prepare_v2(s->db, buf_cstr(&sql), -1, &st, NULL) == SQLITE_OK;
-		sqlite3_finalize(st);
+		readable = !sql.failed && can_read(s, buf_cstr(&sql));
 		buf_fini(&sql);
 	}
 	if (!readable) {
@@ -228,7 +236,7 @@ static int put_jobs(struct store *s, const char *hash, const struct model_config
 			break;
 		}
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	for (size_t i = 0; i < changes.n && rc == 0; i++) {
 		rc = store_requests_put(s, changes.v[i], jobs, err);
 	}
@@ -277,7 +285,7 @@ static int split_by_hash(struct store *s, const char *hash, struct err *err)
 		rc = model_config_init(&config, "", sqlite3_column_blob(st, 0),
 				       (size_t)sqlite3_column_bytes(st, 0), err);
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	if (rc == 0 && operator_len(config.text, config.len) < config.len) {
 		rc = split_config(s, hash, config.text, config.len, err);
 	}
@@ -304,7 +312,7 @@ static int split_configs(struct store *s, struct err *err)
 			break;
 		}
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	for (size_t i = 0; i < hashes.n && rc == 0; i++) {
 		rc = split_by_hash(s, hashes.v[i], err);
 	}

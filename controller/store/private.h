@@ -27,8 +27,19 @@ void store_hold_fini(struct store_hold *h);
  * have. */
 enum store_kind { STORE_ALONE, STORE_SHARED, STORE_REPLICA };
 
+/* A statement that is kept prepared. */
+struct store_statement {
+	const char *sql;	/* where its text stood: only compared */
+	sqlite3_stmt *st;	/* NULL: free */
+	bool in_use;
+};
+
+#define STORE_STATEMENTS 64
+
 struct store {
 	sqlite3 *db;
+	struct store_statement statements[STORE_STATEMENTS];
+	unsigned int next_statement;	/* whose place the next one takes */
 	char *path;
 	int lock_fd;		/* -1: none */
 	char uuid[37];
@@ -55,6 +66,8 @@ struct store {
 	bool behind;
 };
 
+/* Closes the connection. */
+void db_close(struct store *s);
 /* Sets err from the connection's last error: "store PATH: what: why". */
 int db_fail(struct store *s, struct err *err, const char *what);
 /* WEFT_EINVAL: a stored value that no weft ever wrote. */
@@ -63,10 +76,13 @@ int db_damaged(struct store *s, struct err *err, const char *what);
 /*
  * Prepares sql and binds its parameters. One letter each: i int64_t,
  * s text (NULL: null), b blob (const void *, int length; NULL: null).
- * Texts and blobs must live until the statement is finalized.
+ * Texts and blobs must live until db_release, which ends every statement; it is
+ * kept for the next call with the same text.
  */
 int db_prepare(struct store *s, struct err *err, sqlite3_stmt **st,
 	       const char *sql, const char *types, ...);
+/* NULL is fine. */
+void db_release(struct store *s, sqlite3_stmt *st);
 /* Binds again, for the next round of a loop. */
 int db_bind(struct store *s, struct err *err, sqlite3_stmt *st, const char *types, ...);
 /* 1: a row, 0: no more (the statement is reset), negative: failed. */
@@ -88,10 +104,27 @@ char *db_text(sqlite3_stmt *st, int col);
 /* Copies a text column, cut to size, into buf. */
 void db_text_into(sqlite3_stmt *st, int col, char *buf, int size);
 
-/* Reads circuits (in, out) from a statement into a growing array. */
-int db_circuits(struct store *s, sqlite3_stmt *st, struct optics_xc **v, int *n, struct err *err);
-
 /* ---- replicate.c ---- */
+
+/*
+ * Circuits of a device as text, "[[1,2],[3,4]]"; with proofs, where these are not NULL,
+ * "[[1,2,6],[3,4,5]]". Reading wants them sorted, and what is read is the caller's.
+ * WEFT_EINVAL: a damaged store.
+ */
+void store_put_circuit(struct buf *b, struct optics_xc xc, const int *proof);
+void store_end_list(struct buf *b);
+int store_read_circuits(struct store *s, const char *text, struct optics_xc **xcs,
+			int **proofs, int *n, struct err *err);
+/* The parts of such a text: false where it goes on otherwise. */
+bool store_take_char(const char **at, char c);
+bool store_take_number(const char **at, int *out);
+/* Adds a whole number that is not negative. */
+void store_put_number(struct buf *b, int n);
+
+/* The journal of a change that begins (within a transaction), and as it is kept. journal.c */
+int store_works_put(struct store *s, const struct store_journal *j, int64_t change,
+		    struct err *err);
+int store_works_read(struct store *s, struct store_journal *j, struct err *err);
 
 /* Reads where the store is. */
 int store_replica_begin(struct store *s, struct err *err);
@@ -103,6 +136,9 @@ int store_record_publish(struct store *s, struct err *err);
 
 /* The tables. */
 extern const char *const store_migrations[STORE_VERSION];
+/* For rows of single circuits and steps: temporary tables by the names of the views, and what
+ * makes of them the values that are kept, and drops them. */
+extern const char store_row_tables[], store_pack_rows[];
 /* Brings the file to STORE_VERSION, or refuses it. migrate.c */
 int store_migrate(struct store *s, struct err *err);
 

@@ -35,12 +35,11 @@ int store_repairs_prune(struct store *s, int64_t change, struct err *err)
 {
 	return db_run(s, err, "DELETE FROM repair WHERE change <> ? AND "
 		      "NOT EXISTS (SELECT 1 FROM journal_device AS d, "
-		      "journal_step AS t WHERE d.change = ? AND "
-		      "d.device = repair.device AND t.change = d.change AND "
-		      "t.device_seq = d.seq AND (t.op = 'leave' OR "
-		      "(t.op = 'keep' AND repair.layer > 0)) AND "
-		      "t.in_port = repair.in_port AND "
-		      "t.out_port = repair.out_port)", "ii", change, change);
+		      "json_each(d.steps) AS t WHERE d.change = ? AND "
+		      "d.device = repair.device AND (json_extract(t.value, '$[0]') = 'leave' OR "
+		      "(json_extract(t.value, '$[0]') = 'keep' AND repair.layer > 0)) AND "
+		      "json_extract(t.value, '$[1]') = repair.in_port AND "
+		      "json_extract(t.value, '$[2]') = repair.out_port)", "ii", change, change);
 }
 
 static int read_repair(sqlite3_stmt *st, struct store_repair *r, struct err *err)
@@ -73,7 +72,7 @@ int store_repairs(struct store *s, struct store_repair **out, int *n, struct err
 			rc = err_nomem(err);
 		}
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	if (rc) {
 		store_repairs_free(v.v, (int)v.n);
 		return rc;

@@ -21,7 +21,7 @@
 /* All that have a row of intent, of the changes on the way there, or of jobs. */
 static const char *const replicated[] = {
 	"state", "config", "program", "change", "change_job", "change_gain", "confirm",
-	"journal_device", "journal_step", "intent_device", "intent_circuit", "drain",
+	"journal_device", "intent_device", "drain",
 	"repair", "job", "external_change", "circuit_loss", "timing",
 };
 
@@ -39,7 +39,7 @@ static int read_position(struct store *s, struct err *err)
 		s->position = sqlite3_column_int64(st, 0);
 		db_text_into(st, 1, s->log, sizeof(s->log));
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	return rc == 1 ? 0 : rc ? rc : db_damaged(s, err, "it has no position");
 }
 
@@ -275,7 +275,7 @@ int store_is_fresh(struct store *s, bool *fresh, struct err *err)
 	}
 	rc = db_step(s, err, st);
 	*fresh = rc == 1 && sqlite3_column_int64(st, 0);
-	sqlite3_finalize(st);
+	db_release(s, st);
 	return rc < 0 ? rc : 0;
 }
 
@@ -302,7 +302,7 @@ static int clone_table(struct store *s, const char *table, struct err *err)
 	} else if (rc == 0) {
 		rc = db_damaged(s, err, table);
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	return rc;
 }
 

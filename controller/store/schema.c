@@ -295,6 +295,73 @@ static const char v16[] = "CREATE TABLE replica ("
 	"INSERT INTO replica VALUES (1, 0, '');"
 	"ALTER TABLE lease ADD COLUMN since_ns INTEGER NOT NULL DEFAULT 0;";
 
+/* The circuits of a device in one value, as a change of a large fabric has tens of thousands
+ * of steps. Who reads single ones has views by the names of the tables of before, older
+ * versions of weft among them; weft itself does not, as a schema is not trusted to call
+ * functions (store.c). */
+#define AS_LETTER(state) \
+	"CASE " state " WHEN 'planned' THEN 'p' WHEN 'sent' THEN 's' WHEN 'done' THEN 'd' " \
+	"WHEN 'denied' THEN 'n' WHEN 'unknown' THEN 'u' WHEN 'as before' THEN 'b' " \
+	"WHEN 'as planned' THEN 'a' END"
+#define AS_STATE(letter) \
+	"CASE " letter " WHEN 'p' THEN 'planned' WHEN 's' THEN 'sent' WHEN 'd' THEN 'done' " \
+	"WHEN 'n' THEN 'denied' WHEN 'u' THEN 'unknown' WHEN 'b' THEN 'as before' " \
+	"WHEN 'a' THEN 'as planned' END"
+#define STEPS_OF_DEVICE \
+	"(SELECT * FROM journal_step AS t WHERE t.change = journal_device.change " \
+	"AND t.device_seq = journal_device.seq ORDER BY t.seq)"
+#define CIRCUITS_OF(table, device) \
+	"(SELECT * FROM " table " AS t WHERE t.device = " device ".device " \
+	"ORDER BY t.in_port, t.out_port)"
+#define PACK_ROWS \
+	"UPDATE journal_device SET steps = (SELECT json_group_array(json_array(op, in_port, " \
+	"  out_port)) FROM " STEPS_OF_DEVICE "), states = (SELECT coalesce(group_concat(" \
+	AS_LETTER("state") ", ''), '') FROM " STEPS_OF_DEVICE "), notes = (SELECT " \
+	"  json_group_object(CAST(seq AS TEXT), note) FILTER (WHERE note <> '') " \
+	"  FROM " STEPS_OF_DEVICE ");" \
+	"UPDATE intent_device SET circuits = (SELECT json_group_array(json_array(in_port, " \
+	"  out_port, proof)) FROM " CIRCUITS_OF("intent_circuit", "intent_device") ");" \
+	"INSERT INTO observed_map SELECT device, (SELECT json_group_array(json_array(in_port, " \
+	"  out_port)) FROM " CIRCUITS_OF("observed_circuit", "observed_device") ") " \
+	"FROM observed_device;" \
+	"DROP TABLE journal_step; DROP TABLE intent_circuit; DROP TABLE observed_circuit;"
+
+static const char v17[] =
+	"ALTER TABLE journal_device ADD COLUMN steps TEXT NOT NULL DEFAULT '[]';"
+	"ALTER TABLE journal_device ADD COLUMN states TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE journal_device ADD COLUMN notes TEXT NOT NULL DEFAULT '{}';"
+	"ALTER TABLE intent_device ADD COLUMN circuits TEXT NOT NULL DEFAULT '[]';"
+	"CREATE TABLE observed_map ("
+	"  device TEXT PRIMARY KEY REFERENCES observed_device (device),"
+	"  circuits TEXT NOT NULL"
+	") STRICT, WITHOUT ROWID;"
+	PACK_ROWS
+	"CREATE VIEW journal_step AS SELECT d.change, d.seq AS device_seq, s.key AS seq, "
+	"  json_extract(s.value, '$[0]') AS op, json_extract(s.value, '$[1]') AS in_port, json_extract(s.value, '$[2]') AS out_port, "
+	AS_STATE("substr(d.states, s.key + 1, 1)") " AS state, "
+	"  coalesce(json_extract(d.notes, '$.\"' || s.key || '\"'), '') AS note, 0 AS proof "
+	"FROM journal_device AS d, json_each(d.steps) AS s;"
+	"CREATE VIEW intent_circuit AS SELECT d.device, json_extract(c.value, '$[0]') AS in_port, "
+	"  json_extract(c.value, '$[1]') AS out_port, json_extract(c.value, '$[2]') AS proof "
+	"FROM intent_device AS d, json_each(d.circuits) AS c;"
+	"CREATE VIEW observed_circuit AS SELECT d.device, json_extract(c.value, '$[0]') AS in_port, "
+	"  json_extract(c.value, '$[1]') AS out_port FROM observed_map AS d, json_each(d.circuits) AS c;";
+
+/* Before the views, and with the rules that held for single rows. */
+const char store_row_tables[] =
+	"CREATE TEMP TABLE journal_step (change INTEGER NOT NULL, device_seq INTEGER NOT NULL, "
+	"  seq INTEGER NOT NULL, op TEXT NOT NULL CHECK (op IN ('del', 'add', 'keep', 'load', "
+	"  'leave')), in_port INTEGER NOT NULL, out_port INTEGER NOT NULL, state TEXT NOT NULL "
+	"  CHECK (state IN ('planned', 'sent', 'done', 'denied', 'unknown', 'as before', "
+	"  'as planned')), note TEXT NOT NULL DEFAULT '', proof INTEGER NOT NULL DEFAULT 0, "
+	"  PRIMARY KEY (change, device_seq, seq)) STRICT;"
+	"CREATE TEMP TABLE intent_circuit (device TEXT NOT NULL, in_port INTEGER NOT NULL, "
+	"  out_port INTEGER NOT NULL, proof INTEGER NOT NULL DEFAULT 0, "
+	"  PRIMARY KEY (device, in_port, out_port)) STRICT;"
+	"CREATE TEMP TABLE observed_circuit (device TEXT NOT NULL, in_port INTEGER NOT NULL, "
+	"  out_port INTEGER NOT NULL, PRIMARY KEY (device, in_port, out_port)) STRICT;";
+const char store_pack_rows[] = PACK_ROWS;
+
 const char *const store_migrations[STORE_VERSION] = {
-	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16,
+	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16, v17,
 };

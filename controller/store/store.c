@@ -54,7 +54,7 @@ int store_check_pages(struct store *s, struct err *err)
 		db_text_into(st, 0, text, sizeof(text));
 		rc = strcmp(text, "ok") == 0 ? 0 : db_damaged(s, err, text);
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	return rc;
 }
 
@@ -72,7 +72,7 @@ int store_refresh(struct store *s, struct err *err)
 		s->generation = sqlite3_column_int64(st, 1);
 		s->fence = (uint64_t)sqlite3_column_int64(st, 2);
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	if (rc == 0) {
 		return db_damaged(s, err, "it has no state");
 	}
@@ -188,7 +188,7 @@ void store_free(struct store *s)
 	store_audit_drop(s);
 	store_record_end(s);
 	free(s->waiting);
-	sqlite3_close(s->db);
+	db_close(s);
 	store_hold_fini(&s->hold);
 	if (s->lock_fd >= 0) {
 		close(s->lock_fd);

@@ -26,7 +26,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 
-#define STORE_VERSION 16		/* of the file format (user_version) */
+#define STORE_VERSION 17		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_COMMAND_MAX 16384	/* a map of many circuits in one */
@@ -208,6 +208,8 @@ void store_config_fini(struct store_config *c);
 struct store_light {
 	int n_xcs;
 	struct optics_xc *xcs;		/* sorted */
+	int *proofs;			/* [n_xcs] how far each was proven when it was
+					 * made, as given */
 	bool has_program;
 	struct ring_programs programs;
 };
@@ -416,10 +418,8 @@ void store_journal_fini(struct store_journal *j);
 int store_begin(struct store *s, struct store_journal *j,
 		const struct model_config *config, struct err *err);
 
-/* Makes states and notes of steps first..first+n-1 of j->works[work]
- * durable. */
-int store_mark(struct store *s, const struct store_journal *j, int work,
-	       int first, int n, struct err *err);
+/* Makes states and notes of all steps of j->works[work] durable. O(steps). */
+int store_mark(struct store *s, const struct store_journal *j, int work, struct err *err);
 
 /* Notes, before the first undo command, that rolling back has begun. */
 int store_undoing(struct store *s, int64_t change, struct err *err);
@@ -437,14 +437,6 @@ int store_commit(struct store *s, int64_t change, const char *summary, int proof
  * proven (of one kept no less than before), and from change.down_ns and .downtime_source how long light was away. */
 int store_commit_proven(struct store *s, const struct store_journal *j,
 			const char *summary, int proof, struct err *err);
-
-/* The least that the intended circuits of a device were proven; WEFT_ENOTFOUND:
- * it is to have none. */
-int store_device_proof(struct store *s, const char *device, int *proof, struct err *err);
-/* How far a circuit of the intent was proven when it was made.
- * WEFT_ENOTFOUND: it is not intended. */
-int store_circuit_proof(struct store *s, const char *device,
-			struct optics_xc xc, int *proof, struct err *err);
 
 /* Ends a change without it having happened. Intent stays. INTERRUPTED and
  * STUCK keep the journal and let the generation grow, as older plans do not

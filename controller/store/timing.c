@@ -58,7 +58,7 @@ int store_timings(struct store *s, enum store_timing_kind kind,
 	}
 	while ((rc = db_step(s, err, st)) == 1 && (rc = take_row(st, &list, err)) == 0) {
 	}
-	sqlite3_finalize(st);
+	db_release(s, st);
 	if (rc) {
 		store_timings_free(list.v, (int)list.n);
 		return rc;

@@ -28,14 +28,23 @@ static void fill(struct circuit_signal *l, const struct drv_xc *x,
 	l->m.proof = msg_proof(proof);
 }
 
+/* APPLY_UNVERIFIED for one that is not intended. */
+static int proof_of(const struct store_light *intent, struct optics_xc xc)
+{
+	const struct optics_xc *at = intent->n_xcs ?
+		bsearch(&xc, intent->xcs, (size_t)intent->n_xcs, sizeof(xc), optics_xc_cmp) : NULL;
+
+	return at ? intent->proofs[at - intent->xcs] : APPLY_UNVERIFIED;
+}
+
 int circuit_view_init(struct circuit_view *v, const struct daemon_env *env,
 		      int device, const struct apply_device *a, struct err *err)
 {
 	int n = a->snap.n_xcs, r = 0;
 	struct optics_xc *xcs = calloc((size_t)n + 1, sizeof(*xcs));
 	struct circuit_signal *signals = calloc((size_t)n + 1, sizeof(*signals));
+	struct store_light intent = { 0 };
 	struct apply_loss loss;
-	int proof;
 
 	v->memory = signals;
 	if (!xcs || !signals) {
@@ -45,18 +54,20 @@ int circuit_view_init(struct circuit_view *v, const struct daemon_env *env,
 	for (int i = 0; i < n; i++) {
 		xcs[i] = a->snap.xcs[i].xc;
 	}
-	r = msg_circuits_init(&v->circuits, apply_fabric(env->apply), device, xcs, n, err);
+	r = store_intent(env->store, a->name, &intent, err);
+	if (r == 0) {
+		r = msg_circuits_init(&v->circuits, apply_fabric(env->apply), device, xcs, n, err);
+	}
 	for (int i = 0; r == 0 && i < n; i++) {
 		const struct drv_xc *x = &a->snap.xcs[i];
 
 		apply_loss(env->apply, device, x, &loss);
-		proof = APPLY_UNVERIFIED;
-		store_circuit_proof(env->store, a->name, x->xc, &proof, NULL);
-		fill(&signals[i], x, &loss, proof);
+		fill(&signals[i], x, &loss, proof_of(&intent, x->xc));
 		v->circuits.v[i]->owner = (char *)x->owner;
 		v->circuits.v[i]->signal = &signals[i].m;
 	}
 out:
+	store_light_fini(&intent);
 	free(xcs);
 	return r;
 }

@@ -172,8 +172,7 @@ static void mark_sent(struct rig *r, int work)
 	for (int i = 0; i < v[0].works[work].n_steps; i++) {
 		v[0].works[work].steps[i].state = STORE_SENT;
 	}
-	assert_int_equal(store_mark(r->store, &v[0], work, 0,
-				    v[0].works[work].n_steps, &err), 0);
+	assert_int_equal(store_mark(r->store, &v[0], work, &err), 0);
 	store_journals_free(v, n);
 }
 

@@ -63,7 +63,7 @@ static int step_mark(struct store *s, int64_t id, enum store_step_state st,
 		j.works[0].steps[i].state = st;
 	}
 	store_audit(s, id, "sw", STORE_COMMAND, "add 1-2");
-	rc = store_mark(s, &j, 0, 0, j.works[0].n_steps, err);
+	rc = store_mark(s, &j, 0, err);
 	store_journal_fini(&j);
 	return rc;
 }

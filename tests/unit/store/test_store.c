@@ -99,6 +99,18 @@ static void test_repairs(void **state)
 	store_free(s);
 }
 
+static void assert_proof(struct store *s, struct optics_xc xc, int proof)
+{
+	struct store_light l;
+	const struct optics_xc *at;
+
+	OK(store_intent(s, "sw", &l, &err));
+	at = bsearch(&xc, l.xcs, (size_t)l.n_xcs, sizeof(xc), optics_xc_cmp);
+	assert_non_null(at);
+	assert_int_equal(l.proofs[at - l.xcs], proof);
+	store_light_fini(&l);
+}
+
 /* How far a circuit was proven is known as long as it is intended (checklist
  * 7); what was made and failed a layer stays on the list as long as well. */
 static void test_proofs(void **state)
@@ -108,7 +120,7 @@ static void test_proofs(void **state)
 	struct store_repair r = { .device = "sw", .change = 1, .layer = 5,
 				  .why = "not the neighbour" }, *repairs;
 	struct store_change ch;
-	int n, proof, at;
+	int n, at;
 
 	for (at = 0; j.works[0].steps[at].op != STORE_ADD; at++) {
 	}
@@ -123,10 +135,7 @@ static void test_proofs(void **state)
 	store_journal_fini(&j);
 	store_free(s);
 	s = must_open(*state);
-	OK(store_circuit_proof(s, "sw", r.xc, &proof, &err));
-	assert_int_equal(proof, 5);
-	assert_int_equal(store_circuit_proof(s, "sw", (struct optics_xc){ 99, 1 },
-					     &proof, &err), WEFT_ENOTFOUND);
+	assert_proof(s, r.xc, 5);
 	OK(store_change_get(s, 1, &ch, &err));
 	assert_int_equal(ch.expected_down_ns, 40);
 	assert_int_equal(ch.down_ns, 77);
@@ -137,8 +146,7 @@ static void test_proofs(void **state)
 	j.works[0].steps[at].op = STORE_KEEP;
 	OK(begin(s, &j, "aa", &err));
 	OK(store_commit_proven(s, &j, "done", 3, &err));
-	OK(store_circuit_proof(s, "sw", r.xc, &proof, &err));
-	assert_int_equal(proof, 5);
+	assert_proof(s, r.xc, 5);
 	OK(store_repairs(s, &repairs, &n, &err));
 	assert_int_equal(n, 1);
 	assert_int_equal(repairs[0].layer, 5);
@@ -219,7 +227,7 @@ static void test_journal_comes_back(void **state)
 	j.works[0].steps[0].state = STORE_DONE;
 	j.works[0].steps[1].state = STORE_DENIED;
 	strcpy(j.works[0].steps[1].note, "-200 execution error");
-	OK(store_mark(s, &j, 0, 0, 2, &err));
+	OK(store_mark(s, &j, 0, &err));
 	OK(store_undoing(s, 1, &err));
 	assert_int_equal(begin(s, &j, "aa", &err), WEFT_ESTALE);
 	store_free(s);
@@ -696,9 +704,17 @@ static void test_gains(void **state)
 	store_free(s);
 }
 
-/* Takes back what formats 3 to 11 have added; the list of ops that a journal
+/* Takes back what formats 3 to 17 have added; the list of ops that a journal
  * may hold stays the longer one. */
-#define WITHOUT_V12 "DROP TABLE replica; ALTER TABLE lease DROP COLUMN since_ns;" \
+#define AS_TABLE(view) "CREATE TABLE was AS SELECT * FROM " view "; DROP VIEW " view ";" \
+	"ALTER TABLE was RENAME TO " view ";"
+#define WITHOUT_V17 AS_TABLE("journal_step") AS_TABLE("intent_circuit") \
+	AS_TABLE("observed_circuit") "DROP TABLE observed_map;" \
+	"ALTER TABLE journal_device DROP COLUMN steps;" \
+	"ALTER TABLE journal_device DROP COLUMN states;" \
+	"ALTER TABLE journal_device DROP COLUMN notes;" \
+	"ALTER TABLE intent_device DROP COLUMN circuits;"
+#define WITHOUT_V12 WITHOUT_V17 "DROP TABLE replica; ALTER TABLE lease DROP COLUMN since_ns;" \
 	"DROP TABLE change_gain; DROP TABLE change_job;" \
 	"ALTER TABLE change DROP COLUMN arguments;" \
 	"ALTER TABLE external_change RENAME TO foreign_change;" \
@@ -759,7 +775,7 @@ static void test_lease(void **state)
 	/* Every writing call of the old one fails, and changes nothing. */
 	assert_int_equal(store_beat(a, &err), WEFT_ESTALE);
 	assert_non_null(strstr(err.msg, "b leads now"));
-	assert_int_equal(store_mark(a, &j, 0, 0, 1, &err), WEFT_ESTALE);
+	assert_int_equal(store_mark(a, &j, 0, &err), WEFT_ESTALE);
 	assert_int_equal(store_commit(a, 1, "", 3, &err), WEFT_ESTALE);
 	assert_int_equal(store_end(a, 1, STORE_ABORTED, "", &err),
 			 WEFT_ESTALE);
@@ -812,6 +828,81 @@ static void test_format_5(void **state)
 	assert_int_equal(after.n_xcs, before.n_xcs);
 	store_light_fini(&before);
 	store_light_fini(&after);
+	store_journal_fini(&j);
+	store_free(s);
+}
+
+/* Rows of single steps and circuits become lists by device, and lose nothing. */
+static void test_format_16(void **state)
+{
+	struct store *s = must_open(*state);
+	struct store_journal j = journal_of(1, -1, 7), *v;
+	struct optics_xc map[] = { { 0, 3 }, { 2, 1 } };
+	struct store_observed o = { .device = "sw", .read_at_ns = 5, .n_xcs = 2, .xcs = map };
+	struct store_light l;
+	int n;
+
+	j.works[0].steps[1].proof = 6;
+	OK(begin(s, &j, "aa", &err));
+	OK(store_commit_proven(s, &j, "done", 3, &err));
+	OK(begin(s, &j, "aa", &err));
+	j.works[0].steps[0].state = STORE_DENIED;
+	strcpy(j.works[0].steps[0].note, "it said \"no\"");
+	OK(store_mark(s, &j, 0, &err));
+	OK(store_observed_put(s, &o, 1, &err));
+	store_free(s);
+	sql(*state, WITHOUT_V17 "PRAGMA user_version = 16");
+	s = must_open(*state);
+	OK(store_open_changes(s, &v, &n, &err));
+	assert_int_equal(n, 1);
+	assert_int_equal(v[0].n_works, j.n_works);
+	for (int i = 0; i < j.works[0].n_steps; i++) {
+		const struct store_step *a = &v[0].works[0].steps[i], *b = &j.works[0].steps[i];
+
+		assert_int_equal(a->op, b->op);
+		assert_int_equal(a->state, b->state);
+		assert_string_equal(a->note, b->note);
+		assert_int_equal(optics_xc_cmp(&a->xc, &b->xc), 0);
+	}
+	store_journals_free(v, n);
+	OK(store_intent(s, "sw", &l, &err));
+	assert_int_equal(l.n_xcs, 2);
+	assert_int_equal(l.proofs[0], 6);
+	assert_int_equal(optics_xc_cmp(&l.xcs[0], &j.works[0].steps[1].xc), 0);
+	store_light_fini(&l);
+	OK(store_observed_get(s, "sw", &o, &err));
+	assert_int_equal(o.n_xcs, 2);
+	assert_memory_equal(o.xcs, map, sizeof(map));
+	store_observed_fini(&o);
+	store_free(s);
+	store_journal_fini(&j);
+}
+
+/* A list that weft did not write is damage, and no circuit of it is taken. */
+static void test_damaged_lists(void **state)
+{
+	static const char *const lists[] = {
+		"", "[", "[[1,2,3]", "[[1,2]]", "[[1,2,3],]", "[[1,2,3][4,5,6]]", "[[1,-2,3]]",
+		"[[3,4,0],[1,2,0]]", "[[1,2,3]] ", "[[1,2,3],[1,2,3]]", "[[1111111111,2,3]]",
+	};
+	struct store *s = must_open(*state);
+	struct store_journal j = journal_of(1, -1, 7), *v;
+	struct store_light l;
+	char text[160];
+	int n;
+
+	OK(begin(s, &j, "aa", &err));
+	OK(store_commit(s, 1, "done", 3, &err));
+	OK(begin(s, &j, "aa", &err));
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		snprintf(text, sizeof(text), "UPDATE intent_device SET circuits = '%s'", lists[i]);
+		sql(*state, text);
+		assert_int_equal(store_intent(s, "sw", &l, &err), WEFT_EINVAL);
+	}
+	sql(*state, "UPDATE journal_device SET states = states || 'p'");
+	assert_int_equal(store_open_changes(s, &v, &n, &err), WEFT_EINVAL);
+	sql(*state, "UPDATE journal_device SET states = 'x' || substr(states, 3)");
+	assert_int_equal(store_open_changes(s, &v, &n, &err), WEFT_EINVAL);
 	store_journal_fini(&j);
 	store_free(s);
 }
@@ -1272,6 +1363,7 @@ int main(void)
 		T(test_timings), T(test_jobs_are_bounded),
 		T(test_format_2), T(test_format_5), T(test_lease), T(test_confirm), T(test_request_ids),
 		T(test_format_12), T(test_format_12_damaged),
+		T(test_format_16), T(test_damaged_lists),
 		T(test_newer_format), T(test_not_a_store),
 		T(test_not_a_database), T(test_damaged_pages),
 		T(test_damaged_program), T(test_read_only), T(test_no_folder),
