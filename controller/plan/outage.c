@@ -156,7 +156,7 @@ static int light_up(struct outage_watch *w, int stage, struct err *err)
 	if (w->n_open == 0) {
 		return 0;
 	}
-	rc = plan_arcs_after(w->plan, stage, &arcs, &n, err);
+	rc = plan_stage_adds(w->plan, stage, &arcs, &n, err);
 	for (int i = 0; i < n && rc == 0; i++) {
 		int rx = arcs[i].rx_port, at = w->open[rx];
 

@@ -73,8 +73,8 @@ static void free_light(struct plan_light *v, int n)
 	free(v);
 }
 
-/* Of all devices, by device of the fabric; *out is free_light's. */
-static int light_at(const struct plan *p, const struct moment *at,
+/* Of these devices (NULL: all), by device of the fabric; *out is free_light's. */
+static int light_at(const struct plan *p, const struct moment *at, const bool *devices,
 		    struct plan_light **out, struct err *err)
 {
 	struct plan_light *light = calloc((size_t)p->fabric->n_devices + 1, sizeof(*light));
@@ -83,20 +83,23 @@ static int light_at(const struct plan *p, const struct moment *at,
 	for (int i = 0; i < p->n_devices && rc == 0; i++) {
 		const struct plan_device *d = &p->devices[i];
 
-		rc = light_of(d, at, &light[d->device], err);
+		if (!devices || devices[d->device]) {
+			rc = light_of(d, at, &light[d->device], err);
+		}
 	}
 	*out = light;
 	return rc;
 }
 
-/* Where each port's light arrives at that moment: *to is [n_ports], -1
- * nowhere. */
-static int trace_all(const struct plan *p, const struct moment *at, int **to, struct err *err)
+/* Where the light of each port at these devices (NULL: all) arrives at that moment: *to is
+ * [n_ports], -1 nowhere. */
+static int trace_ports(const struct plan *p, const struct moment *at, const bool *devices,
+		       int **to, struct err *err)
 {
 	const struct model_fabric *f = p->fabric;
 	struct plan_light *light;
 	int **trunk_at = NULL;
-	int rc = light_at(p, at, &light, err);
+	int rc = light_at(p, at, devices, &light, err);
 
 	if (rc == 0) {
 		rc = plan_map_trunks(f, &trunk_at, err);
@@ -106,7 +109,10 @@ static int trace_all(const struct plan *p, const struct moment *at, int **to, st
 		rc = err_nomem(err);
 	}
 	for (int i = 0; i < f->n_ports && rc == 0; i++) {
-		(*to)[i] = plan_trace_by(f, trunk_at, light, i);
+		const int device = f->ports[i].tx_device;
+
+		(*to)[i] = !devices || (device >= 0 && devices[device])
+				   ? plan_trace_by(f, trunk_at, light, i) : -1;
 	}
 	free_light(light, f->n_devices);
 	plan_trunks_free(f, trunk_at);
@@ -117,16 +123,48 @@ static int trace_all(const struct plan *p, const struct moment *at, int **to, st
 	return rc;
 }
 
-/* The light of one moment that is not that of another (NULL: all). */
+static bool has_stage(const int *stages, int n, int stage)
+{
+	for (int i = 0; i < n; i++) {
+		if (stages[i] == stage) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The devices of a stage: a large fabric has as many stages as failure domains, and each
+ * changes the light of few ports. *out NULL: all, as light goes through several devices. */
+static int find_devices(const struct plan *p, int stage, bool **out, struct err *err)
+{
+	*out = NULL;
+	if (p->fabric->n_trunks > 0) {
+		return 0;
+	}
+	*out = calloc((size_t)p->fabric->n_devices + 1, sizeof(**out));
+	for (int i = 0; i < p->n_devices && *out; i++) {
+		const struct plan_device *d = &p->devices[i];
+
+		(*out)[d->device] = has_stage(d->del_stage, d->n_del, stage) ||
+				    has_stage(d->add_stage, d->n_add, stage);
+	}
+	return *out ? 0 : err_nomem(err);
+}
+
+/* The light of one moment that is not that of another of the same stage (NULL: all). */
 static int list_arcs(const struct plan *p, const struct moment *has, const struct moment *lacks,
 		     struct plan_arc **arcs, int *n, struct err *err)
 {
 	VEC(struct plan_arc) v = { 0 };
 	int *to = NULL, *other = NULL;
-	int rc = trace_all(p, has, &to, err);
+	bool *devices = NULL;
+	int rc = lacks ? find_devices(p, has->stage, &devices, err) : 0;
 
+	if (rc == 0) {
+		rc = trace_ports(p, has, devices, &to, err);
+	}
 	if (rc == 0 && lacks) {
-		rc = trace_all(p, lacks, &other, err);
+		rc = trace_ports(p, lacks, devices, &other, err);
 	}
 	for (int i = 0; i < p->fabric->n_ports && rc == 0; i++) {
 		const struct plan_arc a = { i, to[i] };
@@ -137,6 +175,7 @@ static int list_arcs(const struct plan *p, const struct moment *has, const struc
 	}
 	free(to);
 	free(other);
+	free(devices);
 	if (rc) {
 		vec_fini(&v);
 	}
@@ -148,19 +187,13 @@ static int list_arcs(const struct plan *p, const struct moment *has, const struc
 static bool deletes_any(const struct plan *p, int stage)
 {
 	for (int i = 0; i < p->n_devices; i++) {
-		const struct plan_device *d = &p->devices[i];
-
-		for (int k = 0; k < d->n_del; k++) {
-			if (d->del_stage[k] == stage) {
-				return true;
-			}
+		if (has_stage(p->devices[i].del_stage, p->devices[i].n_del, stage)) {
+			return true;
 		}
 	}
 	return false;
 }
 
-/* A fabric has as many stages as failure domains and more, and light is followed from
- * all ports: not for a stage that deletes nothing. */
 int plan_stage_removes(const struct plan *p, int stage, struct plan_arc **arcs, int *n,
 		       struct err *err)
 {
@@ -191,7 +224,7 @@ int plan_arc_hops(const struct plan *p, int stage, const struct plan_arc *arcs, 
 		  struct plan_hop **hops, int **first, struct err *err)
 {
 	struct plan_light *light;
-	int rx, n = 0, rc = light_at(p, &(struct moment){ stage, MADE },
+	int rx, n = 0, rc = light_at(p, &(struct moment){ stage, MADE }, NULL,
 				     &light, err);
 
 	*hops = NULL;
