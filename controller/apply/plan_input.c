@@ -279,11 +279,11 @@ static const struct store_work *find_work(const struct store_journal *j, const c
 }
 
 /* Light that an open change made is weft's own as well, though it is in no
- * committed intent. */
+ * committed intent. What it made elsewhere is not known. */
 static int add_pending(const struct apply *a, const struct device *d, xc_list *list,
 		       struct plan_light *out, struct err *err)
 {
-	for (int k = 0; k < a->n_open; k++) {
+	for (int k = 0; k < a->n_open && !d->now.elsewhere; k++) {
 		const struct store_work *w = find_work(&a->open[k], d->name);
 
 		for (int i = 0; w && i < w->n_steps; i++) {

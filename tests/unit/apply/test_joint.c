@@ -554,6 +554,8 @@ static void test_decision_unknown(void **state)
 static void test_undo_gets_stuck(void **state)
 {
 	struct rig *r = *state;
+	struct model_fabric *f;
+	struct plan *p;
 
 	two_switches(r);
 	up(r, west);
@@ -577,10 +579,81 @@ static void test_undo_gets_stuck(void **state)
 	assert_int_equal(apply_unresolved(r->apply), 0);
 	rig_b.dead = false;
 	rig_read(r);
+	f = rig_parse(r);
+	p = rig_plan(r, f, PLAN_SAFE, rig_first, 2);
+	assert_int_equal(p->devices[0].n_del, 0);	/* of a, whatever became of it there */
+	assert_int_equal(p->devices[1].n_del, 1);
+	plan_free(p);
+	model_free(f);
 	r->ready = go_on_at_once;
 	assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2), APPLY_COMMITTED);
 	assert_holds(r, &rig_first[1]);
 	assert_int_equal(others.asked, 1);
+}
+
+/* The others commit, so nothing that fails here takes it back any more, not even a list of repairs
+ * that the disk does not take. */
+static void test_commit_is_not_recorded(void **state)
+{
+	struct rig *r = *state;
+
+	rig_fabric(r);
+	rig_switch(r, "a", "east", ", lie: o4");
+	rig_switch(r, "b", "west", "");
+	buf_str(&r->yaml, "changes: { gate: 0% }\n");
+	up(r, east);
+	rig_read(r);
+	r->ready = go_on_at_once;
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2), APPLY_COMMITTED);
+	start(r, rig_second, 2);
+	go_on(r);
+	assert_int_equal(r->at, 2);
+	assert_says(buf_cstr(&r->events), "left to be repaired");
+	fault_arm(FAULT_FULL, 1, true);
+	go_on(r);
+	fault_clear();
+	assert_int_equal(r->rc, WEFT_EIO);
+	assert_int_equal(r->res.verdict, APPLY_STUCK);
+	assert_int_not_equal(apply_unresolved(r->apply), 0);
+	others.asked = others.rc = 0;
+	others.outcome = APPLY_COMMIT;
+	apply_on_open(r->apply, ask_others, &others);
+	rig_recover(r);
+	assert_int_equal(others.asked, 1);
+	assert_int_equal(last_verdict(r), STORE_COMMITTED);
+	assert_intent(r, &rig_second[0]);
+	assert_int_equal(rig_device(r, "a")->n_missing, 1);
+}
+
+/* One of two is killed wherever it waits: it and the other end as before. */
+static void test_one_is_killed(void **state)
+{
+	struct rig *r = *state;
+
+	begin_two(r);
+	carry_out(r, four_first);
+	for (int k = 0; k < 3; k++) {
+		start(&r[0], four_second, 4);
+		start(&r[1], four_second, 4);
+		for (int i = 0; i < k; i++) {
+			go_on(&r[0]);
+			go_on(&r[1]);
+		}
+		rig_down(&r[0]);
+		take_back(&r[1]);
+		assert_int_equal(r[1].res.verdict, k ? APPLY_ROLLED_BACK : APPLY_REFUSED);
+		up_and_recover(&r[0], east, APPLY_UNDO);
+		assert_int_equal(r[0].rc, 0);
+		assert_int_equal(r[0].n_commands > 0, k > 0);
+		for (int i = 0; i < 4; i++) {
+			assert_holds(&r[i % 2], &four_first[i]);
+			assert_intent(&r[i % 2], &four_first[i]);
+		}
+		assert_int_equal(store_generation(r[0].store), store_generation(r[1].store));
+	}
+	carry_out(r, four_second);
+	assert_int_equal(r[0].res.verdict, APPLY_COMMITTED);
+	assert_int_equal(r[1].res.verdict, APPLY_COMMITTED);
 }
 
 /* All circuits of both move on, one in each stage. */
@@ -719,7 +792,8 @@ int main(void)
 		T(test_elsewhere), T(test_moves_between_domains), T(test_steps_only_elsewhere),
 		T(test_two_engines), T(test_taken_back_while_waiting),
 		T(test_taken_back_in_the_middle), T(test_cancelled), T(test_decision_unknown),
-		T(test_undo_gets_stuck), T(test_killed_at_every_write), T(test_killed_in_undo),
+		T(test_undo_gets_stuck), T(test_commit_is_not_recorded), T(test_one_is_killed),
+		T(test_killed_at_every_write), T(test_killed_in_undo),
 	};
 
 	fault_install();
