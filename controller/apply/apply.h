@@ -363,8 +363,8 @@ struct apply_request {
 	bool restores;			/* brings back what others changed */
 	/*
 	 * Others carry out parts of the change at the same time: called with the arg of
-	 * apply_start() whenever all stages before `stage`, the next one with steps for a device led
-	 * here, are done as far as they are led here; before the first such stage as well (the
+	 * apply_start() whenever all steps here that come before `stage`, the next stage with steps
+	 * for a device led here, are done and verified; before the first such stage as well (the
 	 * journal is durable then and all devices were checked), and with plan->n_stages before
 	 * the commit. The change waits then. Not called when there is nothing to do at all.
 	 * NULL: nothing waits.

@@ -24,8 +24,9 @@ void wait_begin(struct change *c)
 	int stage = c->next < c->n_runs ? c->runs[c->next].stage : n;
 
 	if (stage < n) {
-		change_event(c, NULL, false, "waits for the others, then stage %d of %d (domain %s)",
-			     stage + 1, n, c->plan->stages[stage].domain);
+		change_event(c, NULL, false,
+			     "waits for the others, then stage %d of %d (domain %s)", stage + 1, n,
+			     c->plan->stages[stage].domain);
 	} else {
 		change_event(c, NULL, false, "waits for the others, then commits");
 	}

@@ -362,7 +362,8 @@ static void test_two_engines(void **state)
 		}
 		assert_int_equal(r[0].res.generation, r[1].res.generation);
 	}
-	assert_says(buf_cstr(&r[1].events), "wait  waits for the others, then stage 2 of 4 (domain west)");
+	assert_says(buf_cstr(&r[1].events),
+		    "wait  waits for the others, then stage 2 of 4 (domain west)");
 	assert_says(buf_cstr(&r[1].events), "wait  waits for the others, then commits");
 	buf_fini(&o.text);
 }
