@@ -119,6 +119,14 @@ typedef void (*apply_done_cb)(int rc, const struct apply_result *res,
 			      const struct err *err, void *arg);
 
 /* What is known of one device now. Strings and snapshot are the room's. */
+/* What others changed on a device while a change of weft's own ran. */
+struct apply_disturbance {
+	int n;			/* circuits and programs since then, 0: none */
+	int64_t since_ns;	/* wall clock; of the first */
+	int64_t last_ns;	/* clk_boot_ns() of the last */
+	char who[STORE_NOTE_MAX];	/* of the last, as the device tells */
+};
+
 struct apply_device {
 	const char *name, *driver;
 	bool elsewhere;			/* another weftd leads it: nothing is read
@@ -143,7 +151,14 @@ struct apply_device {
 	struct drv_use use[DRV_N_WORKS];	/* of the present session */
 	int n_lossy;			/* circuits that lose too much, or more
 					 * than they did */
+	struct apply_disturbance disturbed;
 };
+
+#define APPLY_DISTURBED_NS (INT64_C(900) * 1000000000)
+
+/* That others were seen at it within the last quarter of an hour, while weft changed
+ * it: another controller of the same device. now_ns: clk_boot_ns(). */
+bool apply_is_disturbed(const struct apply_device *d, int64_t now_ns);
 
 /* What a circuit's loss is measured by. */
 struct apply_loss {

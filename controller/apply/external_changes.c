@@ -161,6 +161,30 @@ static bool is_known(const struct external_scan *l, enum store_external_kind kin
 	return false;
 }
 
+bool apply_is_disturbed(const struct apply_device *d, int64_t now_ns)
+{
+	return d->disturbed.n > 0 && now_ns - d->disturbed.last_ns < APPLY_DISTURBED_NS;
+}
+
+/* While a change of ours runs: it is told, and the device has it on its list of
+ * problems for a while. A device that restarts disturbs itself. */
+static void note_disturbance(struct external_scan *l, const struct store_external_change *f)
+{
+	struct apply_device *now = &l->d->now;
+	struct apply_disturbance *x = &now->disturbed;
+
+	change_note_external(l->d->a->change, l->d, f);
+	if (now->restarted) {
+		return;
+	}
+	if (!apply_is_disturbed(now, clk_boot_ns())) {
+		*x = (struct apply_disturbance){ .since_ns = now->read_at_ns };
+	}
+	x->n++;
+	x->last_ns = clk_boot_ns();
+	snprintf(x->who, sizeof(x->who), "%s", f->who);
+}
+
 static int note(struct external_scan *l, enum store_external_kind kind, struct optics_xc xc)
 {
 	struct store_external_change f = { .kind = kind, .xc = xc,
@@ -174,7 +198,7 @@ static int note(struct external_scan *l, enum store_external_kind kind, struct o
 	snprintf(f.device, sizeof(f.device), "%s", l->d->name);
 	name_origin(l, &f);
 	if (l->d->a->change) {
-		change_note_external(l->d->a->change, l->d, &f);
+		note_disturbance(l, &f);
 	}
 	return vec_push(l->out, f);
 }
@@ -201,7 +225,7 @@ static void note_own(struct external_scan *l)
 			if (st->op == STORE_ADD && st->state == STORE_DONE &&
 			    snap_find(l->before, st->xc) && !snap_find(&l->d->now.snap, st->xc)) {
 				name_origin(l, &f);
-				change_note_external(c, l->d, &f);
+				note_disturbance(l, &f);
 			}
 		}
 	}

@@ -47,9 +47,14 @@ for name in a b; do
 	[[ $code == 0 || $code == 2 ]]
 	tap "$name answers, and says what differs"
 	at $name external-changes --format json >"$T/out" 2>"$T/err"
+	cp "$T/status" "$T/status-$name"
 	jq -e '.changes | length > 0' "$T/out" >"$T/jq"
 	tap "$name has the other's changes on record"
 done
+jq -es '[.[].problems[] | select(.kind == "changed-by-others" and .count > 0 and .device != "" and
+	(.text | test("others changed .* while weft changed it, since .*: let one controller change it")))] |
+	length > 0' "$T/status-a" "$T/status-b" >"$T/jq"
+tap "the device that another one changes is on the list of problems"
 at a apply -f "$T/a.yaml" --mode update >"$T/out" 2>&1 && at a verify >"$T/out" 2>&1
 tap "alone again, one of them has its fabric"
 at b verify >"$T/out" 2>&1

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "controller/daemon/views/private.h"
+#include "lib/base/clock.h"
 
 #define NAMED 3		/* ports and parts in a sentence */
 #define KIND(k) WEFT__V1__PROBLEM_KIND__PROBLEM_KIND_##k
@@ -28,11 +29,11 @@ struct problem_subject {
 	double rate;			/* of a job */
 };
 
-/* Silence is none, and what jobs lack follows from what their devices do. */
+/* Silence is none, nor is another controller, and what jobs lack follows from what their devices do. */
 static bool is_difference(Weft__V1__ProblemKind kind)
 {
 	return kind != KIND(DEVICE_UNREACHABLE) && kind != KIND(HOSTS_SILENT) &&
-	       kind != KIND(JOB_DEGRADED) && kind != KIND(JOB_DOWN) &&
+	       kind != KIND(CHANGED_BY_OTHERS) && kind != KIND(JOB_DEGRADED) && kind != KIND(JOB_DOWN) &&
 	       kind != KIND(JOBS_NOT_PLANNED);
 }
 
@@ -233,6 +234,20 @@ static int add_switch(struct problems *p, struct problem_device *d, const struct
 
 /* ---- devices, hosts, jobs ------------------------------------------------ */
 
+/* Another controller of the device, as long as it was seen at it lately. */
+static int add_others(struct problems *p, const struct apply_device *a, struct err *err)
+{
+	const struct apply_disturbance *x = &a->disturbed;
+	char since[32];
+
+	return add(p, &(struct problem_subject){
+			.kind = KIND(CHANGED_BY_OTHERS), .device = a->name,
+			.count = apply_is_disturbed(a, clk_boot_ns()) ? x->n : 0 },
+		   err, "%s: others changed %d circuit%s while weft changed it, since %s (%s): "
+		   "let one controller change it", a->name, x->n, plural(x->n),
+		   clk_iso(x->since_ns, since, sizeof(since)), x->who);
+}
+
 static int add_device(struct problems *p, struct problem_device *d, const struct daemon_env *env,
 		      const struct model_device *md, const struct apply_device *a, struct err *err)
 {
@@ -252,6 +267,7 @@ static int add_device(struct problems *p, struct problem_device *d, const struct
 	if ((r = add(p, &(struct problem_subject){ .kind = KIND(DEVICE_ALARM), .device = d->name,
 						   .count = a->snap.alarm[0] != '\0' },
 		     err, "%s: %s", d->name, a->snap.alarm)) ||
+	    (r = add_others(p, a, err)) ||
 	    (r = md->kind == MODEL_RING ? add_ring(p, d, md, a, err)
 					: add_switch(p, d, md, a, err))) {
 		return r;

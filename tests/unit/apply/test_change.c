@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "lib/base/clock.h"
 #include "rig.h"
 
 /* a holds first, b holds first; after a rolled back change. */
@@ -213,6 +214,7 @@ static void lose_kept_circuit(struct rig *r)
 static void test_external_during(void **state)
 {
 	struct rig *r = *state;
+	int64_t now = clk_boot_ns();
 
 	rig_begin(r, "");
 	r->cue = "delete a";
@@ -224,6 +226,13 @@ static void test_external_during(void **state)
 	rig_read(r);
 	assert_true(rig_has(r, "a", 1, 2) && !rig_has(r, "a", 1, 4));
 	assert_int_equal(rig_device(r, "b")->n_missing, 1);
+	/* It is a problem of that device, for a while. */
+	assert_int_equal(rig_device(r, "b")->disturbed.n, 1);
+	assert_string_equal(rig_device(r, "b")->disturbed.who, "unknown");
+	assert_true(rig_device(r, "b")->disturbed.since_ns > 0);
+	assert_true(apply_is_disturbed(rig_device(r, "b"), now));
+	assert_false(apply_is_disturbed(rig_device(r, "b"), clk_boot_ns() + APPLY_DISTURBED_NS));
+	assert_false(apply_is_disturbed(rig_device(r, "a"), now));
 }
 
 static void take_port(struct rig *r)
