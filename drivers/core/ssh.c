@@ -261,7 +261,7 @@ static const struct ssh_step {
 
 const char *ssh_stage(const struct ssh *s)
 {
-	return ssh_is_open(s) ? "in the shell" : steps[s->at_step].name;
+	return ssh_is_open(s) ? "waiting for its prompt" : steps[s->at_step].name;
 }
 
 bool ssh_is_open(const struct ssh *s)
