@@ -51,7 +51,7 @@ SIMGRID := libsimgrid-dev g++
 ROOMS := base output conf lp graph proto rpc http etcd optics host topology \
 	bound schedule embedding torus bfb flow tree cost make routing finder rank mpi preload launch lower msccl mscclpp ring mesh reconfigure optree \
 	drv_core scpi restconf tl1 sonic robot mrr linux sim drivers emulators \
-	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_joint d_change d_jobs d_views daemon cli
+	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_joint d_jobs d_views daemon cli
 
 DIR_base := lib/base
 DIR_output := lib/output
@@ -109,8 +109,8 @@ DIR_testbed := controller/testbed
 DIR_d_core := controller/daemon/core
 DIR_d_hosts := controller/daemon/hosts
 DIR_d_ha := controller/daemon/ha
-DIR_d_joint := controller/daemon/joint
 DIR_d_change := controller/daemon/change
+DIR_d_joint := controller/daemon/joint
 DIR_d_jobs := controller/daemon/jobs
 DIR_d_views := controller/daemon/views
 DIR_daemon := controller/daemon
@@ -178,11 +178,11 @@ DEPS_testbed := base schedule launch host optics drv_core drivers linux model pl
 DEPS_d_core := base output rpc proto optics model plan proto_convert webui store apply
 DEPS_d_hosts := base rpc proto host optics model plan proto_convert store apply d_core
 DEPS_d_ha := base rpc etcd store apply d_core
-DEPS_d_joint := base rpc proto optics model plan d_core
 DEPS_d_change := base rpc proto optics model plan proto_convert store apply d_core d_hosts
+DEPS_d_joint := base rpc etcd proto optics model plan store apply d_core d_hosts d_ha d_change
 DEPS_d_jobs := base output rpc proto schedule model plan proto_convert store apply d_core d_change
-DEPS_d_views := base output rpc http proto optics schedule model plan proto_convert webui store apply d_core d_hosts d_ha d_change d_jobs
-DEPS_daemon := base rpc proto model plan store apply d_core d_hosts d_ha d_joint d_change d_jobs d_views
+DEPS_d_views := base output rpc http proto optics schedule model plan proto_convert webui store apply d_core d_hosts d_ha d_change d_joint d_jobs
+DEPS_daemon := base rpc proto model plan store apply d_core d_hosts d_ha d_change d_joint d_jobs d_views
 DEPS_cli := base output lp rpc proto topology schedule embedding torus bfb flow tree cost make routing finder launch lower msccl mscclpp ring mesh reconfigure optree drv_core host model plan store proto_convert webui dry_run testbed
 
 # CLOSURE_x: x and all that it may reach, made once a room.

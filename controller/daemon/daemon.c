@@ -27,6 +27,7 @@
 #include "controller/daemon/ha/ha.h"
 #include "controller/daemon/hosts/hosts.h"
 #include "controller/daemon/jobs/jobs.h"
+#include "controller/daemon/joint/joint.h"
 #include "controller/daemon/views/views.h"
 #include "grpc/health/v1/health.pb-c.h"
 #include "grpc/reflection/v1/reflection.pb-c.h"
@@ -64,6 +65,7 @@ struct daemon {
 	struct election *election;	/* several take turns, or NULL */
 	struct lease *lease;		/* while leading others, or NULL */
 	struct standby *standby;	/* while another leads, or NULL */
+	struct joint *joint;		/* others lead parts of the fabric, or NULL */
 	bool leads;			/* a standby has become the leader */
 	void (*stopped)(void *arg);
 	void *stopped_arg;
@@ -540,6 +542,7 @@ static int make_parts(struct daemon *d, struct err *err)
 									      d->cfg.owner,
 									      &env->access, err)) ||
 	    (r = open_store(d, err)) || (r = apply_new(env->loop, env->store, &env->apply, err)) ||
+	    (d->cfg.domains && (r = joint_lead_domains(env->apply, d->cfg.domains, err))) ||
 	    (r = health_new(env, &d->health, err)) || (r = reflection_new(&d->reflection, err)) ||
 	    (r = make_planning(d, err)) || (r = hosts_new(env, &d->hosts, err)) ||
 	    (r = make_changes(d, err)) || (r = jobs_new(env, d->queue, d->job_status, d->drain,
@@ -582,6 +585,7 @@ static struct daemon *new_daemon(uv_loop_t *loop, const struct daemon_config *cf
 /* What is left once the server and the engine have stopped. */
 static void free_daemon(struct daemon *d)
 {
+	joint_free(d->joint);
 	lease_free(d->lease);
 	if (d->election) {
 		d->election->free(d->election);
@@ -607,6 +611,20 @@ static void free_daemon(struct daemon *d)
 	free(d);
 }
 
+/* Before the first slot: a change that was open may be a part of a joint one. */
+static int start_joint(struct daemon *d, struct err *err)
+{
+	const struct daemon_config *cfg = &d->cfg;
+	const struct joint_config joint = {
+		.members = cfg->etcd, .prefix = cfg->etcd_prefix, .tls = cfg->etcd_tls,
+		.domains = cfg->domains, .lease_ms = cfg->lease_ms,
+	};
+	int r = joint_new(&d->env, &joint, d->election, d->changes, &d->joint, err);
+
+	d->views.joint = d->joint;
+	return r;
+}
+
 /* What a standby does not have: shows and answers, and reads the devices. */
 static int start_parts(struct daemon *d, struct err *err)
 {
@@ -616,6 +634,7 @@ static int start_parts(struct daemon *d, struct err *err)
 
 	if ((cfg->led && (r = lease_new(env, d->election, cfg->lease_ms,
 						      &d->lease, err))) ||
+	    (cfg->domains && (r = start_joint(d, err))) ||
 	    (r = start_server(d, err)) ||
 	    (cfg->metrics_host && (r = metrics_start(d->metrics,
 						     cfg->metrics_host,
@@ -842,12 +861,20 @@ static void name_self(const struct daemon_config *cfg, char self[STORE_HOLDER_MA
 static int make_election(struct daemon *d, struct err *err)
 {
 	const struct daemon_config *cfg = &d->cfg;
-	char self[STORE_HOLDER_MAX];
-	const struct replica_config replica = {
+	char self[STORE_HOLDER_MAX], name[JOINT_NAME_MAX], prefix[512];
+	struct replica_config replica = {
 		.members = cfg->etcd, .prefix = cfg->etcd_prefix, .self = self,
 		.tls = cfg->etcd_tls, .lease_ms = cfg->lease_ms,
 	};
+	int r = cfg->domains ? joint_name(cfg->domains, name, err) : 0;
 
+	if (r) {
+		return r;
+	}
+	if (cfg->domains) {
+		snprintf(prefix, sizeof(prefix), "%s%s/", cfg->etcd_prefix, name);
+		replica.prefix = prefix;
+	}
 	name_self(cfg, self);
 	return cfg->etcd ? replica_election(d->env.store, &replica, &d->election, err)
 			 : shared_store_election(d->env.store, self, &d->election, err);

@@ -43,6 +43,8 @@ struct daemon_config {
 				 * alike, with lease_ms; NULL: the file is shared */
 	const char *etcd_prefix; /* of its keys */
 	struct rpc_tls_files etcd_tls;
+	const char *domains;	/* failure domains that it leads, with etcd: "row1,row2";
+				 * NULL: all */
 	struct store *led;	/* a store that this process leads, taken over; NULL:
 				 * opened from state_dir */
 	struct election *election; /* with led */

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "controller/daemon/core/core.h"
+#include "controller/daemon/joint/joint.h"
 #include "controller/daemon/daemon.h"
 #include "lib/base/log.h"
 
@@ -190,6 +191,9 @@ static const struct option_row {
 	  "etcd that keeps their states alike" },
 	{ "etcd-prefix", "KEY", AT(cfg.etcd_prefix), parse_text,
 	  "with which its keys begin (" ETCD_PREFIX ")" },
+	{ "domains", "NAMES", AT(cfg.domains), parse_text,
+	  "leads the devices of these failure domains, and others the\n"
+	  "rest of the fabric: row1,row2" },
 	{ "etcd-cert", "FILE", AT(cfg.etcd_tls.cert), parse_text,
 	  "own certificate for etcd, PEM" },
 	{ "etcd-key", "FILE", AT(cfg.etcd_tls.key), parse_text, "its key" },
@@ -266,6 +270,8 @@ static int check_turns(struct options *o, struct err *err)
 {
 	struct daemon_config *cfg = &o->cfg;
 	const struct rpc_tls_files *tls = &cfg->etcd_tls;
+	char name[JOINT_NAME_MAX];
+	int r;
 
 	if (cfg->etcd && o->standby) {
 		return err_set(err, WEFT_EUSAGE, "--standby and --etcd do not go together: with "
@@ -273,6 +279,13 @@ static int check_turns(struct options *o, struct err *err)
 	}
 	if (!cfg->etcd && (tls->cert || tls->key || tls->ca || cfg->etcd_prefix)) {
 		return err_set(err, WEFT_EUSAGE, "--etcd-... without --etcd has no effect");
+	}
+	if (cfg->domains && !cfg->etcd) {
+		return err_set(err, WEFT_EUSAGE, "--domains needs --etcd, by which those who lead "
+			       "the fabric agree");
+	}
+	if (cfg->domains && (r = joint_name(cfg->domains, name, err))) {
+		return r;
 	}
 	if (cfg->etcd_prefix && !cfg->etcd_prefix[0]) {
 		return err_set(err, WEFT_EUSAGE, "--etcd-prefix: a key cannot be empty");

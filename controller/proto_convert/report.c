@@ -1028,6 +1028,11 @@ static void out_progress(struct out *o, const Weft__V1__ChangeProgress *p)
 		p->device, p->text[0] ? ": " : "", p->text, p->done, p->total, left);
 }
 
+static const struct msg_column participant_columns[] = {
+	{ "name", "name", NULL }, { "domains", "domains", NULL }, { "leader", "leader", NULL },
+	{ "state", "state", NULL }, { NULL, NULL, NULL },
+};
+
 /* What concerns the fabric as a whole: state, generation, changes, holds and
  * repairs. */
 static void out_head(struct out *o, const Weft__V1__StatusResponse *s)
@@ -1043,6 +1048,10 @@ static void out_head(struct out *o, const Weft__V1__StatusResponse *s)
 		out_object(o, "leadership");
 		msg_out_fields(o, s->leadership, NULL);
 		out_end(o);
+	}
+	if (s->n_participants > 0) {
+		msg_out_table(o, "participants", participant_columns,
+			      (void *const *)s->participants, s->n_participants);
 	}
 	out_str(o, "fabric", s->fabric);
 	out_int(o, "generation", s->generation);

@@ -20,6 +20,7 @@
 #include "lib/base/vec.h"
 
 #define HISTORY_PAGE 64
+#define WHO_MAX 64
 #define CONFIRM_MAX_NS (INT64_C(365) * 24 * 3600 * 1000000000)
 
 _Static_assert((int)msg_verdict(APPLY_STUCK) == (int)WEFT__V1__VERDICT__VERDICT_STUCK &&
@@ -39,6 +40,7 @@ struct running_change {
 	char peer[RPC_PEER_TEXT_MAX];	/* for the audit trail; "": weftd */
 	bool started;		/* the engine has it: end comes by on_applied */
 	bool cancelled;		/* before that */
+	bool is_part;		/* of a change in which others have parts */
 	struct job_rows rows;	/* for status, once committed */
 	struct host_routes *routes;	/* for hosts of this machine, then */
 	struct restore_request *restore;	/* jobs stay as they are; owned,
@@ -57,6 +59,7 @@ struct change_request {
 	const struct own_change *own;	/* weftd's own, or NULL */
 	struct restore_request *restore;	/* instead of jobs, or NULL */
 	bool ignore_floor;		/* no operator may be there to help */
+	const struct change_order *part;	/* it is one, or NULL */
 };
 
 /* ---- watching ------------------------------------------------------------ */
@@ -273,6 +276,9 @@ static void end_change(struct running_change *c, const struct apply_result *res,
 	}
 	c->watchers.n = 0;
 	announce_end(c, res, rc, err);
+	if (c->is_part) {
+		all->partners.ended(res, rc, err, all->partners.arg);
+	}
 	change_free(c);
 	if (!all->env->draining) {
 		changes_watch_confirm(all);
@@ -336,6 +342,14 @@ static void tell_warnings(struct running_change *c, const struct plan *p)
 	}
 }
 
+/* The engine has come as far as the others must have come too. */
+static void on_ready(int stage, void *arg)
+{
+	const struct change_partners *p = &((struct running_change *)arg)->of->partners;
+
+	p->ready(stage, p->arg);
+}
+
 /* The plan is there, or not: hands it and its fabric over to the engine, which owns
  * them also when it refuses them. */
 static void on_planned(struct plan_request *pr)
@@ -348,6 +362,7 @@ static void on_planned(struct plan_request *pr)
 		.confirm_within_ns = c->confirm_within_ns,
 		.ignore_traffic = pr->ignore_floor,
 		.restores = c->restore != NULL,
+		.ready = c->is_part ? on_ready : NULL,
 	};
 	struct err err = pr->err;
 	int r = pr->rc;
@@ -362,6 +377,9 @@ static void on_planned(struct plan_request *pr)
 		return;
 	}
 	tell_warnings(c, pr->plan);
+	if (c->is_part) {
+		c->of->partners.planned(pr->plan, c->of->partners.arg);
+	}
 	c->of->latest.rows = c->restore ? NULL : &c->rows;
 	c->started = true;
 	c->routes = c->restore ? NULL : host_routes_of(pr->plan);
@@ -502,12 +520,28 @@ static int check_free(const struct changes *all, const struct change_request *q,
 	return 0;
 }
 
+/* For the history. */
+static const char *name_asker(const struct rpc_call *call, const struct change_request *q,
+			      char name[WHO_MAX])
+{
+	char user[32];
+	const char *who = q->part ? q->part->who
+				  : user_name(q->own ? q->own->who
+						     : call_user(call, user, sizeof(user)),
+					      name, WHO_MAX);
+
+	if (who != name) {
+		snprintf(name, WHO_MAX, "%s", who);
+	}
+	return name;
+}
+
 /* Takes q->restore over unless it returns NULL. */
 static struct running_change *new_change(struct changes *all, const struct rpc_call *call,
 					 const struct change_request *q, const char *digest)
 {
 	struct running_change *c = calloc(1, sizeof(*c));
-	char user[32], name[64];
+	char name[WHO_MAX];
 
 	if (!c) {
 		return NULL;
@@ -515,8 +549,8 @@ static struct running_change *new_change(struct changes *all, const struct rpc_c
 	c->of = all;
 	c->request_id = strdup(q->request_id);
 	c->comment = strdup(q->comment);
-	c->who = strdup(user_name(q->own ? q->own->who : call_user(call, user, sizeof(user)),
-				  name, sizeof(name)));
+	c->is_part = q->part != NULL;
+	c->who = strdup(name_asker(call, q, name));
 	if (!c->request_id || !c->comment || !c->who) {
 		change_free(c);
 		return NULL;
@@ -527,20 +561,57 @@ static struct running_change *new_change(struct changes *all, const struct rpc_c
 	c->restore = q->restore;
 	snprintf(c->digest, sizeof(c->digest), "%s", digest);
 	memcpy(c->arguments, q->arguments, sizeof(c->arguments));
-	trace_of(call, c->trace);
+	if (q->part) {
+		snprintf(c->trace, sizeof(c->trace), "%s", q->part->trace);
+	} else {
+		trace_of(call, c->trace);
+	}
 	if (call) {
 		rpc_peer_text(rpc_call_peer(call), c->peer, sizeof(c->peer));
 	}
 	return c;
 }
 
+/* The change of pr is one of all who lead the fabric. */
+static int ask_partners(struct changes *all, struct rpc_call *call,
+			const struct change_request *q, const struct plan_request *pr,
+			const char *digest, struct err *err)
+{
+	char name[WHO_MAX], trace[TRACE_SIZE];
+	const struct change_order order = {
+		.request_id = q->request_id, .arguments = q->arguments, .trace = trace,
+		.who = name_asker(call, q, name), .comment = q->comment, .config = &pr->config,
+		.mode = pr->mode, .ignore_floor = pr->ignore_floor, .digest = digest,
+	};
+
+	trace_of(call, trace);
+	if (q->confirm_within_ns) {
+		return err_set(err, WEFT_EUNSUPPORTED, "several weftd lead this fabric: a change "
+			       "that waits for its confirmation is not supported");
+	}
+	return all->partners.ask(&order, call, q->own, all->partners.arg, err);
+}
+
+static int prepare_part(struct plan_request *pr, struct err *err)
+{
+	const struct change_partners *p = &((struct running_change *)pr->arg)->of->partners;
+
+	return p->prepare(pr, p->arg, err);
+}
+
 /* Takes pr and q->restore over, also on error. */
 static int start_change(struct changes *all, struct rpc_call *call, const struct change_request *q,
 			struct plan_request *pr, const char *digest, struct err *err)
 {
-	struct running_change *c = new_change(all, call, q, digest);
+	struct running_change *c;
 	int r;
 
+	if (all->partners.ask && !q->part && !q->restore) {
+		r = ask_partners(all, call, q, pr, digest, err);
+		plan_request_free(pr);
+		return r;
+	}
+	c = new_change(all, call, q, digest);
 	if (!c) {
 		restore_request_free(q->restore);
 		plan_request_free(pr);
@@ -555,6 +626,9 @@ static int start_change(struct changes *all, struct rpc_call *call, const struct
 	pr->arg = c;
 	pr->with_picture = !c->restore;
 	pr->done = on_planned;
+	if (c->is_part) {
+		pr->prepare = prepare_part;
+	}
 	all->now = c;
 	all->latest = (struct change_latest){ .who = c->who, .comment = c->comment,
 					      .phase = "plan", .started_at_ns = clk_wall_ns() };
@@ -562,6 +636,25 @@ static int start_change(struct changes *all, struct rpc_call *call, const struct
 	announce_start(c);
 	plan_request_start(pr);
 	return 0;
+}
+
+int changes_begin_part(struct changes *all, const struct change_order *o, struct rpc_call *call,
+		       const struct own_change *own, struct err *err)
+{
+	struct change_request q = {
+		.request_id = o->request_id, .comment = o->comment, .own = own, .part = o,
+	};
+	struct plan_request *pr;
+	int r;
+
+	snprintf(q.arguments, sizeof(q.arguments), "%s", o->arguments);
+	if ((r = check_free(all, &q, err)) ||
+	    (r = plan_request_new_config(all->queue, o->config, &pr, err))) {
+		return r;
+	}
+	pr->mode = o->mode;
+	pr->ignore_floor = o->ignore_floor;
+	return start_change(all, call, &q, pr, o->digest, err);
 }
 
 /* ---- apply --------------------------------------------------------------- */
@@ -862,8 +955,12 @@ static void stop_running(struct running_change *c, struct rpc_call *call)
 {
 	struct apply *apply = c->of->env->apply;
 
-	c->cancelled = true;
 	env_audit_call(c->of->env, call, apply_running(apply), "asked to stop");
+	if (c->is_part) {
+		c->of->partners.cancel(c->of->partners.arg);
+		return;		/* it may be too late: the others decide too */
+	}
+	c->cancelled = true;
 	if (c->started) {
 		apply_cancel(apply);
 	}
@@ -952,6 +1049,11 @@ int changes_new(struct daemon_env *env, struct plan_queue *queue, struct job_sta
 	}
 	*out = c;
 	return 0;
+}
+
+void changes_set_partners(struct changes *c, const struct change_partners *partners)
+{
+	c->partners = *partners;
 }
 
 int changes_load(struct changes *c, struct err *err)

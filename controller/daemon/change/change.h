@@ -99,6 +99,42 @@ struct own_change {
  * confirmation; WEFT_ENOTFOUND when nothing was ever applied. */
 int changes_begin_jobs(struct changes *c, const struct own_change *own, struct err *err);
 
+/* ---- changes in which others have parts (../joint) ---- */
+
+/* What a change is asked for with. Borrowed. */
+struct change_order {
+	const char *request_id, *arguments, *trace;	/* "": none */
+	const char *who, *comment;
+	const struct model_config *config;	/* all of it: nothing is added */
+	enum plan_mode mode;
+	bool ignore_floor;
+	const char *digest;	/* that its plan must have; "": any */
+};
+
+/* Those who lead the fabric together with this weftd; all with arg, on the loop. */
+struct change_partners {
+	/* A change is asked for here: begins it everywhere, here by changes_begin_part with the
+	 * same call and own before it returns. */
+	int (*ask)(const struct change_order *o, struct rpc_call *call,
+		   const struct own_change *own, void *arg, struct err *err);
+	/* Of a part, in this order: as plan_request.prepare, which may wait; its plan is there;
+	 * as apply_request.ready; its end, whatever came before. */
+	int (*prepare)(struct plan_request *r, void *arg, struct err *err);
+	void (*planned)(const struct plan *p, void *arg);
+	void (*ready)(int stage, void *arg);
+	void (*ended)(const struct apply_result *res, int rc, const struct err *err, void *arg);
+	/* The part is to be stopped, if it can still be. */
+	void (*cancel)(void *arg);
+	void *arg;
+};
+
+/* From now on changes of the configuration are asked of them; copied. */
+void changes_set_partners(struct changes *c, const struct change_partners *partners);
+/* Begins the part of this weftd, watched by call (may be NULL). own: NULL, or who is told of its
+ * end. The errors of changes_begin_jobs, and of a configuration that cannot be. */
+int changes_begin_part(struct changes *c, const struct change_order *o, struct rpc_call *call,
+		       const struct own_change *own, struct err *err);
+
 /* Apply, Rollback, Cancel, Freeze, Confirm; SetPort and Recover (maintenance.c); arg is
  * the struct changes. */
 

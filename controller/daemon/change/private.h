@@ -43,6 +43,7 @@ struct changes {
 	struct drain *drain;
 	struct hosts *hosts;
 	struct change_hooks hooks;
+	struct change_partners partners;	/* ask is NULL: none */
 	struct running_change *now;		/* running or being planned, or NULL;
 					 * env->changing says the same */
 	struct change_latest latest;	/* of it */

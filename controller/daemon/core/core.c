@@ -173,3 +173,66 @@ void part_timer_stop(struct part_timer *t)
 {
 	uv_timer_stop(&t->handle);
 }
+
+/* ---- descriptors --------------------------------------------------------- */
+
+/* Its copy of the descriptor may be waited for when the other was closed. */
+struct part_wait {
+	uv_poll_t poll;
+	int of, fd;
+	struct part_wait **place;	/* that it is in, until it has ended */
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+static void on_wait_closed(uv_handle_t *handle)
+{
+	struct part_wait *w = handle->data;
+
+	close(w->fd);
+	free(w);
+}
+
+void part_wait_stop(struct part_wait **w)
+{
+	if (*w) {
+		uv_close((uv_handle_t *)&(*w)->poll, on_wait_closed);
+		*w = NULL;
+	}
+}
+
+/* Once: a connection that was closed stays readable. */
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+	struct part_wait *w = poll->data;
+
+	(void)status, (void)events;
+	part_wait_stop(w->place);
+	w->fn(w->arg);
+}
+
+void part_wait_start(struct daemon_env *env, int fd, void (*fn)(void *arg), void *arg,
+		     struct part_wait **place)
+{
+	struct part_wait *w;
+
+	if (*place && (*place)->of == fd) {
+		return;
+	}
+	part_wait_stop(place);
+	w = fd >= 0 ? calloc(1, sizeof(*w)) : NULL;
+	if (!w) {
+		return;
+	}
+	*w = (struct part_wait){ .of = fd, .fd = dup(fd), .place = place, .fn = fn, .arg = arg };
+	if (w->fd < 0 || uv_poll_init(env->loop, &w->poll, w->fd)) {
+		if (w->fd >= 0) {
+			close(w->fd);
+		}
+		free(w);
+		return;
+	}
+	w->poll.data = w;
+	uv_poll_start(&w->poll, UV_READABLE, on_readable);
+	*place = w;
+}

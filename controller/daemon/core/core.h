@@ -36,6 +36,7 @@ struct daemon_env {
 	struct event_stream *events;
 	bool draining;		/* weftd is stopping: nothing new begins */
 	bool standby;		/* another weftd leads */
+	bool divided;		/* others lead parts of the fabric; joint */
 	bool read_only;		/* a newer weftd wrote the store: nothing begins */
 	bool reading;		/* the devices are not known (again);
 				 * plan_queue */
@@ -100,6 +101,16 @@ void part_timer_free(struct part_timer *t);	/* NULL is fine */
 void part_timer_start(struct part_timer *t, int64_t ms);
 /* fn is not called until it is started again; fine when it is stopped. */
 void part_timer_stop(struct part_timer *t);
+
+/* Waits for a descriptor, of which it has a copy, and calls fn(arg) once when there is something
+ * to read. */
+struct part_wait;
+
+/* *w waits for fd from now on (-1: for nothing), instead of what it has waited for; it goes on
+ * waiting if that is the same, and fn has not been called. NULL is fine for *w. */
+void part_wait_start(struct daemon_env *env, int fd, void (*fn)(void *arg), void *arg,
+		     struct part_wait **w);
+void part_wait_stop(struct part_wait **w);
 
 /* What was learned of how long a port or device takes, in out; NULL when that
  * is nothing. */

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "controller/daemon/ha/ha.h"
 #include "lib/base/clock.h"
@@ -23,7 +22,7 @@ struct standby {
 	struct election *election;
 	uv_timer_t timer;
 	uv_signal_t term, intr;
-	struct wake *wake;	/* waits for the election's descriptor, or NULL */
+	struct part_wait *wait;	/* for the election's descriptor, or NULL */
 	int n_handles;
 	int64_t lease_ms;
 	struct store_lease seen;
@@ -71,65 +70,9 @@ int standby_permit(struct standby *s, const char *path, struct err *err)
 
 static void on_time(uv_timer_t *timer);
 
-/* Its own copy of a descriptor that may be closed while it is waited for. */
-struct wake {
-	struct standby *standby;
-	uv_poll_t poll;
-	int of, fd;
-};
-
-static void on_wake_closed(uv_handle_t *handle)
+static void on_change(void *arg)
 {
-	struct wake *w = handle->data;
-
-	close(w->fd);
-	free(w);
-}
-
-static void stop_waiting(struct standby *s)
-{
-	if (s->wake) {
-		uv_close((uv_handle_t *)&s->wake->poll, on_wake_closed);
-		s->wake = NULL;
-	}
-}
-
-static void on_readable(uv_poll_t *poll, int status, int events)
-{
-	struct standby *s = ((struct wake *)poll->data)->standby;
-
-	(void)status, (void)events;
-	stop_waiting(s);	/* a connection that was closed stays readable */
-	on_time(&s->timer);
-}
-
-/* Looks again as soon as there is something new, where the election can tell. */
-static void watch_election(struct standby *s)
-{
-	int fd = s->election->wait_fd ? s->election->wait_fd(s->election) : -1;
-	struct wake *w;
-
-	if (s->wake && s->wake->of == fd) {
-		return;
-	}
-	stop_waiting(s);
-	w = fd >= 0 ? calloc(1, sizeof(*w)) : NULL;
-	if (!w) {
-		return;
-	}
-	w->standby = s;
-	w->of = fd;
-	w->fd = dup(fd);
-	if (w->fd < 0 || uv_poll_init(s->env->loop, &w->poll, w->fd)) {
-		if (w->fd >= 0) {
-			close(w->fd);
-		}
-		free(w);
-		return;
-	}
-	w->poll.data = w;
-	uv_poll_start(&w->poll, UV_READABLE, on_readable);
-	s->wake = w;
+	on_time(&((struct standby *)arg)->timer);
 }
 
 static void end(struct standby *s, bool leads)
@@ -137,7 +80,7 @@ static void end(struct standby *s, bool leads)
 	if (!s->ended_once) {
 		s->ended_once = true;
 		uv_timer_stop(&s->timer);
-		stop_waiting(s);
+		part_wait_stop(&s->wait);
 		s->ended(leads, s->arg);
 	}
 }
@@ -195,8 +138,8 @@ static void on_time(uv_timer_t *timer)
 	if (!lease->holder[0] || now - s->seen_ns > s->lease_ms * NS_PER_MS) {
 		take_over(s);
 	}
-	if (!s->ended_once) {
-		watch_election(s);
+	if (!s->ended_once && s->election->wait_fd) {
+		part_wait_start(s->env, s->election->wait_fd(s->election), on_change, s, &s->wait);
 	}
 }
 
@@ -225,7 +168,7 @@ static void on_closed(uv_handle_t *handle)
 void standby_free(struct standby *s)
 {
 	if (s) {
-		stop_waiting(s);
+		part_wait_stop(&s->wait);
 		uv_close((uv_handle_t *)&s->timer, on_closed);
 		uv_close((uv_handle_t *)&s->term, on_closed);
 		uv_close((uv_handle_t *)&s->intr, on_closed);

@@ -462,6 +462,10 @@ static int check_request(const struct jobs *jobs,
 	size_t living = 0;
 	int r;
 
+	if (jobs->env->divided) {
+		return err_set(err, WEFT_EUNSUPPORTED, "several weftd lead this fabric: jobs on "
+			       "request are not supported, only those of the fabric file");
+	}
 	for (size_t i = 0; i < jobs->v.n; i++) {
 		living += job_lives(jobs->v.v[i]);
 	}

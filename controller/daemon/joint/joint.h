@@ -1,41 +1,58 @@
 /*
- * Changes of a fabric that several weftd divide among them by failure domain: each leads the
- * devices of its own domains, and is a participant. All plan the same change from the same
- * light, so that their plans are equal, and each carries out its part.
+ * A fabric that several weftd lead together, each the devices of its failure domains. A change
+ * of its configuration is a joint change: all make the same plan of it, each carries out its
+ * part, and it is committed everywhere or undone everywhere.
  */
 #ifndef WEFT_DAEMON_JOINT_JOINT_H
 #define WEFT_DAEMON_JOINT_JOINT_H
 
+#include "controller/daemon/change/change.h"
 #include "controller/daemon/core/core.h"
 #include "controller/daemon/core/plan_queue.h"
-#include "controller/model/model.h"
-#include "controller/plan/plan.h"
+#include "controller/daemon/ha/ha.h"
 #include "lib/base/buf.h"
+
+#define JOINT_MAX 32		/* participants */
+#define JOINT_NAME_MAX (CONF_MAX_NAME + 1)
+#define JOINT_DOMAINS_MAX 512
+#define JOINT_TEXT_MAX 400
+#define JOINT_UUID_MAX 40
+
+/* Borrowed; outlives what is made of it. */
+struct joint_config {
+	const char *members, *prefix;	/* etcd's, the fabric's keys */
+	struct rpc_tls_files tls;
+	const char *domains;		/* "row1,row2"; the first is the participant's name */
+	int64_t lease_ms;
+};
+
+/* ---- domains.c: "row1,row2" ---- */
+
+/* The first is the name of who leads them. WEFT_EUSAGE: empty, too long, or one twice. */
+int joint_name(const char *domains, char name[JOINT_NAME_MAX], struct err *err);
+/* True when domain is one of them. */
+bool joint_has_domain(const char *domains, const char *domain);
+/* The devices of these, and no others, are led here. WEFT_ENOMEM. */
+int joint_lead_domains(struct apply *apply, const char *domains, struct err *err);
 
 /* ---- request.c: what is to be changed ---- */
 
-#define JOINT_MAX_PARTICIPANTS 64
-
 /* Texts are owned, none NULL; "" where there is none. */
 struct joint_request {
-	char *id;			/* chosen by the client */
+	char *id;			/* chosen by the client, or "" */
 	struct model_config config;	/* with the jobs of orchestrators */
 	enum plan_mode mode;
 	bool ignore_floor;		/* as in struct plan_request */
-	bool is_rollback;
 	char digest[65];		/* that the plan must have; "": any */
 	char *who, *comment;
 	char arguments[65];		/* arguments_hash(); "": not known */
 	char trace[TRACE_SIZE];
-	int n_participants;
-	char **participants;		/* each once */
-	int64_t asked_at_ns;		/* wall clock of the one that was asked */
 };
 
 /* Appends its bytes. WEFT_ENOMEM. O(bytes). */
 int joint_request_encode(const struct joint_request *r, struct buf *out, struct err *err);
 /* WEFT_EINVAL and WEFT_ELIMIT say which field is wrong; *out is empty then. The text of the
- * configuration is not looked at. O(bytes + participants^2). */
+ * configuration is not looked at. O(bytes). */
 int joint_request_decode(const void *data, size_t len, struct joint_request *out,
 			 struct err *err);
 /* Frees what it owns; empty afterwards. */
@@ -62,5 +79,27 @@ int joint_lights_encode(const struct snapshot *s, const struct model_fabric *f,
  */
 int joint_lights_decode(struct snapshot *s, const struct model_fabric *f, const void *data,
 			size_t len, const char *from, struct err *err);
+
+/* ---- joint.c ---- */
+
+struct joint;
+
+/* From now on changes of the configuration are joint ones, and parts of those that others ask for
+ * are begun, and those that were open are brought to their end. Everything is borrowed and
+ * outlives it; before the first slot of the queue. */
+int joint_new(struct daemon_env *env, const struct joint_config *cfg,
+	      const struct election *election, struct changes *changes, struct joint **out,
+	      struct err *err);
+void joint_free(struct joint *j);	/* NULL is fine */
+
+/* One of those who lead the fabric, as last heard of. */
+struct joint_participant {
+	const char *name, *domains;
+	const char *leader;	/* how to reach its weftd; "": none leads */
+	char state[JOINT_TEXT_MAX];	/* what it does in a joint change; "": none is open */
+};
+
+/* How many; texts are valid until the loop runs. */
+int joint_participants(const struct joint *j, struct joint_participant v[JOINT_MAX]);
 
 #endif

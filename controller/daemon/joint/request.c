@@ -39,10 +39,6 @@ void joint_request_fini(struct joint_request *r)
 	free(r->id);
 	free(r->who);
 	free(r->comment);
-	for (int i = 0; i < r->n_participants; i++) {
-		free(r->participants[i]);
-	}
-	free(r->participants);
 	model_config_fini(&r->config);
 	memset(r, 0, sizeof(*r));
 }
@@ -81,15 +77,11 @@ int joint_request_encode(const struct joint_request *r, struct buf *out, struct 
 	m.jobs = job_messages(&r->config);
 	m.mode = r->mode == PLAN_UPDATE ? WEFT__V1__MODE__MODE_UPDATE : WEFT__V1__MODE__MODE_SAFE;
 	m.ignore_floor = r->ignore_floor;
-	m.is_rollback = r->is_rollback;
 	m.digest = (char *)r->digest;
 	m.who = r->who;
 	m.comment = r->comment;
 	m.arguments = (char *)r->arguments;
 	m.trace = (char *)r->trace;
-	m.n_participants = (size_t)r->n_participants;
-	m.participants = r->participants;
-	m.asked_at_ns = r->asked_at_ns;
 	rc = m.jobs ? joint_pack(&m.base, out, err) : err_nomem(err);
 	free(m.jobs);
 	return rc;
@@ -130,39 +122,6 @@ static int take_config(const pb_request *m, struct model_config *out, struct err
 	return rc;
 }
 
-static bool has_participant(const struct joint_request *r, const char *name)
-{
-	for (int i = 0; i < r->n_participants; i++) {
-		if (strcmp(r->participants[i], name) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static int take_participants(const pb_request *m, struct joint_request *out, struct err *err)
-{
-	if (m->n_participants < 1 || m->n_participants > JOINT_MAX_PARTICIPANTS) {
-		return err_set(err, WEFT_ELIMIT, "%zu participants: 1 to %d can be",
-			       m->n_participants, JOINT_MAX_PARTICIPANTS);
-	}
-	out->participants = calloc(m->n_participants, sizeof(*out->participants));
-	for (size_t i = 0; out->participants && i < m->n_participants; i++) {
-		const char *name = m->participants[i];
-
-		if (!*name || has_participant(out, name)) {
-			return err_set(err, WEFT_EINVAL, "participant '%s': no name, or twice",
-				       name);
-		}
-		out->participants[i] = strdup(name);
-		if (!out->participants[i]) {
-			return err_nomem(err);
-		}
-		out->n_participants++;
-	}
-	return out->participants ? 0 : err_nomem(err);
-}
-
 static int take_request(const pb_request *m, struct joint_request *out, struct err *err)
 {
 	int rc;
@@ -172,8 +131,6 @@ static int take_request(const pb_request *m, struct joint_request *out, struct e
 	}
 	out->mode = m->mode == WEFT__V1__MODE__MODE_UPDATE ? PLAN_UPDATE : PLAN_SAFE;
 	out->ignore_floor = m->ignore_floor;
-	out->is_rollback = m->is_rollback;
-	out->asked_at_ns = m->asked_at_ns;
 	out->id = strdup(m->request_id);
 	out->who = strdup(m->who);
 	out->comment = strdup(m->comment);
@@ -183,11 +140,10 @@ static int take_request(const pb_request *m, struct joint_request *out, struct e
 	if ((rc = take_hex("digest", m->digest, out->digest, sizeof(out->digest), err)) ||
 	    (rc = take_hex("arguments", m->arguments, out->arguments, sizeof(out->arguments),
 			   err)) ||
-	    (rc = take_hex("trace", m->trace, out->trace, sizeof(out->trace), err)) ||
-	    (rc = take_config(m, &out->config, err))) {
+	    (rc = take_hex("trace", m->trace, out->trace, sizeof(out->trace), err))) {
 		return rc;
 	}
-	return take_participants(m, out, err);
+	return take_config(m, &out->config, err);
 }
 
 int joint_request_decode(const void *data, size_t len, struct joint_request *out,

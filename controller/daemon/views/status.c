@@ -681,6 +681,8 @@ struct daemon_status {
 	Weft__V1__Change last, open;	/* of m, if there are any */
 	Weft__V1__Leadership leadership; /* of m, if several take turns */
 	Weft__V1__Standby standbys[HA_MAX_STANDBYS], *standby_list[HA_MAX_STANDBYS];
+	struct joint_participant said[JOINT_MAX];
+	Weft__V1__Participant participants[JOINT_MAX], *participant_list[JOINT_MAX];
 	struct store_change *history;	/* that last is of; the newest changes */
 	int n_history;
 	char advice[ERR_MSG_MAX];	/* "": there is nothing to do */
@@ -721,6 +723,24 @@ static void fill_leadership(const struct election *e, struct daemon_status *s)
 		s->standby_list[i] = &s->standbys[i];
 	}
 	s->m.leadership = m;
+}
+
+static void fill_participants(const struct joint *j, struct daemon_status *s)
+{
+	int n = joint_participants(j, s->said);
+
+	for (int i = 0; i < n; i++) {
+		Weft__V1__Participant *m = &s->participants[i];
+
+		weft__v1__participant__init(m);
+		m->name = (char *)s->said[i].name;
+		m->domains = (char *)s->said[i].domains;
+		m->leader = (char *)s->said[i].leader;
+		m->state = s->said[i].state;
+		s->participant_list[i] = m;
+	}
+	s->m.participants = s->participant_list;
+	s->m.n_participants = (size_t)n;
 }
 
 /* The change that waits, the last one (if found), and the one that is open. */
@@ -781,6 +801,9 @@ int daemon_status_new(const struct views *d, struct daemon_status **out, struct 
 	fill_changes(d, s, found);
 	if (d->election) {
 		fill_leadership(d->election, s);
+	}
+	if (d->joint) {
+		fill_participants(d->joint, s);
 	}
 	*out = s;
 	return 0;

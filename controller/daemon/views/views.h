@@ -12,6 +12,7 @@
 #include "controller/daemon/ha/ha.h"
 #include "controller/daemon/hosts/hosts.h"
 #include "controller/daemon/jobs/jobs.h"
+#include "controller/daemon/joint/joint.h"
 
 
 /* The parts that are shown; all are borrowed, and outlive every view. */
@@ -25,6 +26,7 @@ struct views {
 	struct jobs *jobs;
 	const struct standby *standby;	/* NULL: this weftd leads */
 	const struct election *election; /* NULL: there is only this one */
+	const struct joint *joint;	/* NULL: it leads the whole fabric */
 	struct kept_status *kept_status;	/* the last answer of Status */
 };
 

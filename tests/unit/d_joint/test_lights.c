@@ -565,7 +565,7 @@ static void programs_cut(Weft__Joint__V1__Device *ocs, Weft__Joint__V1__Device *
 	ring->observed->programs = (ProtobufCBinaryData){ 3, (uint8_t *)row };
 }
 
-static void programs_at_most(Weft__Joint__V1__Device *ocs, Weft__Joint__V1__Device *ring)
+static void programs_negative(Weft__Joint__V1__Device *ocs, Weft__Joint__V1__Device *ring)
 {
 	(void)ocs;
 	ring->observed->max_programs = -1;
@@ -617,7 +617,7 @@ static const struct wrong_case wrong[] = {
 	{ "device r0: observed: dead: the device has no 1, 0", lock_unknown },
 	{ "device ocs0: observed: programs, of what is no ring", programs_of_switch },
 	{ "device r0: observed: a ring program that is cut", programs_cut },
-	{ "device r0: observed: -1 programs at most", programs_at_most },
+	{ "device r0: observed: -1 programs at most", programs_negative },
 	{ "the fabric has no device 'ocs9'", no_device },
 	{ "device ocs0 is there twice", device_twice },
 	{ "device ocs0: learned times: -1 ns", time_negative },

@@ -25,14 +25,10 @@ static void make_request(struct joint_request *r)
 	const struct model_request bare = { .name = (char *)"k" };
 
 	*r = (struct joint_request){
-		.id = strdup("id"), .mode = PLAN_UPDATE, .ignore_floor = true, .is_rollback = true,
+		.id = strdup("id"), .mode = PLAN_UPDATE, .ignore_floor = true,
 		.digest = HEX32 HEX32, .who = strdup("root"), .comment = strdup("now"),
-		.arguments = HEX32 HEX32, .trace = HEX32, .n_participants = 2,
-		.participants = calloc(2, sizeof(*r->participants)), .asked_at_ns = 1234567890123,
+		.arguments = HEX32 HEX32, .trace = HEX32,
 	};
-	assert_non_null(r->participants);
-	r->participants[0] = strdup("row1");
-	r->participants[1] = strdup("row2,row3");
 	assert_int_equal(model_config_init(&r->config, "t.yaml", text, sizeof(text) - 1, NULL), 0);
 	assert_int_equal(model_config_add(&r->config, &job, NULL), 0);
 	assert_int_equal(model_config_add(&r->config, &bare, NULL), 0);
@@ -49,17 +45,11 @@ static void same_request(const struct joint_request *a, const struct joint_reque
 	assert_string_equal(one, other);
 	assert_int_equal(a->mode, b->mode);
 	assert_int_equal(a->ignore_floor, b->ignore_floor);
-	assert_int_equal(a->is_rollback, b->is_rollback);
 	assert_string_equal(a->digest, b->digest);
 	assert_string_equal(a->who, b->who);
 	assert_string_equal(a->comment, b->comment);
 	assert_string_equal(a->arguments, b->arguments);
 	assert_string_equal(a->trace, b->trace);
-	assert_int_equal(a->n_participants, b->n_participants);
-	for (int i = 0; i < a->n_participants; i++) {
-		assert_string_equal(a->participants[i], b->participants[i]);
-	}
-	assert_true(a->asked_at_ns == b->asked_at_ns);
 }
 
 static void test_round_trip(void **state)
@@ -116,8 +106,6 @@ static void test_other_bytes(void **state)
 
 /* ---- one field at a time ---- */
 
-static char *names[JOINT_MAX_PARTICIPANTS + 1];
-
 static void bad_mode(Weft__Joint__V1__JointRequest *m)
 {
 	m->mode = WEFT__V1__MODE__MODE_UNSPECIFIED;
@@ -138,27 +126,6 @@ static void bad_trace(Weft__Joint__V1__JointRequest *m)
 	m->trace = (char *)HEX32 "0";
 }
 
-static void no_participants(Weft__Joint__V1__JointRequest *m)
-{
-	m->n_participants = 0;
-}
-
-static void many_participants(Weft__Joint__V1__JointRequest *m)
-{
-	m->n_participants = JOINT_MAX_PARTICIPANTS + 1;
-}
-
-static void participant_twice(Weft__Joint__V1__JointRequest *m)
-{
-	m->n_participants = 2;
-	names[1] = (char *)"a";
-}
-
-static void participant_without_name(Weft__Joint__V1__JointRequest *m)
-{
-	m->n_participants = 2;
-}
-
 static const struct {
 	void (*spoil)(Weft__Joint__V1__JointRequest *m);
 	int rc;
@@ -168,10 +135,6 @@ static const struct {
 	{ bad_digest, WEFT_EINVAL, "digest: not 64 hexadecimal digits" },
 	{ bad_arguments, WEFT_EINVAL, "arguments: not 64 hexadecimal digits" },
 	{ bad_trace, WEFT_EINVAL, "trace: not 32 hexadecimal digits" },
-	{ no_participants, WEFT_ELIMIT, "0 participants" },
-	{ many_participants, WEFT_ELIMIT, "65 participants" },
-	{ participant_twice, WEFT_EINVAL, "participant 'a'" },
-	{ participant_without_name, WEFT_EINVAL, "participant ''" },
 };
 
 static void test_wrong_fields(void **state)
@@ -184,12 +147,8 @@ static void test_wrong_fields(void **state)
 		struct err err = { 0 };
 		uint8_t bytes[512];
 
-		for (int k = 0; k <= JOINT_MAX_PARTICIPANTS; k++) {
-			names[k] = (char *)(k ? "" : "a");
-		}
+		m.name = (char *)"t.yaml";
 		m.mode = WEFT__V1__MODE__MODE_SAFE;
-		m.n_participants = 1;
-		m.participants = names;
 		if (!good) {
 			wrong[i].spoil(&m);
 		}
@@ -203,9 +162,37 @@ static void test_wrong_fields(void **state)
 	}
 }
 
+static void test_domains(void **state)
+{
+	static const char *const refused[] = {
+		"", ",", "a,", ",a", "a,,b", "a,b,a", "a/b", "a b", "a,a",
+	};
+	char name[JOINT_NAME_MAX], text[JOINT_NAME_MAX + 1];
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(joint_name("row1,row2", name, &err), 0);
+	assert_string_equal(name, "row1");
+	assert_int_equal(joint_name("row1", name, &err), 0);
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		if (joint_name(refused[i], name, &err) != WEFT_EUSAGE) {
+			fail_msg("\"%s\" is taken", refused[i]);
+		}
+	}
+	memset(text, 'r', sizeof(text));
+	text[JOINT_NAME_MAX] = '\0';
+	assert_int_equal(joint_name(text, name, &err), WEFT_EUSAGE);
+	assert_true(joint_has_domain("row1,row2", "row1"));
+	assert_true(joint_has_domain("row1,row2", "row2"));
+	assert_false(joint_has_domain("row1,row2", "row"));
+	assert_false(joint_has_domain("row1,row2", "row1,row2"));
+	assert_false(joint_has_domain("", "row1"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_domains),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_other_bytes),
 		cmocka_unit_test(test_wrong_fields),
