@@ -429,6 +429,22 @@ static void test_taken_back_in_the_middle(void **state)
 	assert_int_equal(r->res.change, 0);
 }
 
+/* What others did to the device meanwhile is noticed before the stage begins. */
+static void test_changed_while_waiting(void **state)
+{
+	struct rig *r = *state;
+
+	begin_east(r);
+	start(r, rig_second, 2);
+	rig_meddle(r, "a", DRV_DEL, 1, 2);
+	r->answered = false;
+	rig_watch(r);
+	go_on(r);
+	assert_int_equal(r->rc, WEFT_ESTALE);
+	assert_int_equal(r->res.verdict, APPLY_REFUSED);
+	assert_int_equal(r->n_commands, 0);
+}
+
 /* Nothing holds up a commit that was decided; a stage can be stopped. */
 static void test_cancelled(void **state)
 {
@@ -657,6 +673,66 @@ static void test_one_is_killed(void **state)
 	assert_int_equal(r[1].res.verdict, APPLY_COMMITTED);
 }
 
+/* While no engine ran a lost its circuits: all by a restart, or 3 -> 4, which another user took. */
+static void lose_light(const struct rig *r, bool all)
+{
+	char path[96], line[96];
+	struct buf b = { 0 };
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/a.map", r->dir);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (all && strncmp(line, "boots", 5) == 0) {
+			buf_str(&b, "boots 99\n");
+		} else if (strncmp(line, "xc", 2) != 0 ||
+			   (!all && strcmp(line, "xc 2 3\n") != 0)) {
+			buf_str(&b, line);
+		}
+	}
+	fclose(f);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(b.data, 1, b.len, f), b.len);
+	assert_int_equal(fclose(f), 0);
+	buf_fini(&b);
+}
+
+/* What a restart took was there before the change, and comes back with the rest; what another user
+ * took is not this change's. Once the device was read that cannot be told apart. */
+static void test_lost_before_undo(void **state)
+{
+	struct rig *r = *state;
+
+	begin_east(r);
+	for (int i = 0; i < 3; i++) {
+		start(r, rig_second, 2);
+		go_on(r);
+		assert_int_equal(r->at, 2);
+		rig_down(r);
+		lose_light(r, i == 0);
+		up(r, east);
+		if (i == 2) {
+			rig_read(r);
+		}
+		others.rc = 0;
+		others.outcome = APPLY_UNDO;
+		apply_on_open(r->apply, ask_others, &others);
+		rig_recover(r);
+		assert_int_equal(r->rc, 0);
+		assert_int_equal(last_verdict(r), STORE_ROLLED_BACK);
+		rig_read(r);
+		assert_true(rig_has(r, "a", 1, 2) && rig_has(r, "a", 0, 1));
+		assert_int_equal(rig_has(r, "a", 2, 3), i != 1);
+		assert_int_equal(rig_device(r, "a")->n_missing, i == 1);
+		if (i == 1) {
+			rig_meddle(r, "a", DRV_ADD, 2, 3);
+			rig_read(r);
+		}
+	}
+}
+
 /* All circuits of both move on, one in each stage. */
 static const struct want third[] = {
 	{ "a", 3, { { 0, 2 }, { 1, 3 }, { 2, 1 } }, NULL },
@@ -792,8 +868,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_elsewhere), T(test_moves_between_domains), T(test_steps_only_elsewhere),
 		T(test_two_engines), T(test_taken_back_while_waiting),
-		T(test_taken_back_in_the_middle), T(test_cancelled), T(test_decision_unknown),
-		T(test_undo_gets_stuck), T(test_commit_is_not_recorded), T(test_one_is_killed),
+		T(test_taken_back_in_the_middle), T(test_changed_while_waiting), T(test_cancelled), T(test_decision_unknown),
+		T(test_undo_gets_stuck), T(test_commit_is_not_recorded), T(test_one_is_killed), T(test_lost_before_undo),
 		T(test_killed_at_every_write), T(test_killed_in_undo),
 	};
 
