@@ -468,6 +468,7 @@ static void test_cancelled(void **state)
 	run_to_wait(r);
 	assert_int_equal(r->rc, 0);
 	assert_int_equal(r->res.verdict, APPLY_COMMITTED);
+	assert_null(strstr(buf_cstr(&r->events), "too late"));
 	assert_holds(r, &rig_second[0]);
 	apply_go_on(r->apply);
 	apply_take_back(r->apply, WEFT_EDEVICE, &err);
@@ -595,7 +596,9 @@ static void test_undo_gets_stuck(void **state)
 	assert_int_equal(last_verdict(r), STORE_STUCK);
 	assert_int_equal(apply_unresolved(r->apply), 0);
 	rig_b.dead = false;
-	rig_read(r);
+	rig_recover(r);		/* that it is undone was decided: readings tell how far */
+	assert_int_equal(last_verdict(r), STORE_STUCK);
+	assert_int_equal(others.asked, 1);
 	f = rig_parse(r);
 	p = rig_plan(r, f, PLAN_SAFE, rig_first, 2);
 	assert_int_equal(p->devices[0].n_del, 0);	/* of a, whatever became of it there */
