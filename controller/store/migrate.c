@@ -131,11 +131,11 @@ enum {
 /* As such a weft wrote them. */
 static const struct conf_key old_keys[] = {
 	[OLD_NAME] = { "name", CONF_TEXT, .required = true },
-	[OLD_NODES] = { "nodes", CONF_NAMES },
+	[OLD_NODES] = { .name = "nodes", .type = CONF_NAMES },
 	[OLD_COLLECTIVE] = { "collective", CONF_TEXT, .required = true },
-	[OLD_TOPOLOGY] = { "topology", CONF_TEXT },
-	[OLD_ALGORITHM] = { "algorithm", CONF_TEXT },
-	[OLD_RING] = { "ring", CONF_TEXT },
+	[OLD_TOPOLOGY] = { .name = "topology", .type = CONF_TEXT },
+	[OLD_ALGORITHM] = { .name = "algorithm", .type = CONF_TEXT },
+	[OLD_RING] = { .name = "ring", .type = CONF_TEXT },
 	[OLD_SIZE] = { "size", CONF_QUANTITY, .required = true, .unit = UNIT_BYTES, .min = 1,
 		       .max = INT64_MAX },
 	[OLD_CHANNELS] = { "channels", CONF_INT, .max = INT32_MAX },

@@ -51,7 +51,7 @@ static int check_field(const ProtobufCMessage *m, const ProtobufCFieldDescriptor
 
 	if (f->label == PROTOBUF_C_LABEL_REPEATED) {
 		memcpy(&n, (const char *)m + f->quantifier_offset, sizeof(n));
-		memcpy(&at, at, sizeof(at));
+		memcpy(&at, at, sizeof(void *));
 	} else if ((f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) &&
 		   memcmp((const char *)m + f->quantifier_offset, &f->id, sizeof(f->id)) != 0) {
 		return 0;	/* another of the oneof is there */
