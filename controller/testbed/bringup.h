@@ -105,8 +105,8 @@ const char *bringup_kind_name(enum bringup_kind kind);
 int bringup_unseen(const struct bringup *b, char (**v)[BRINGUP_NAME_MAX], int *n, struct err *err);
 
 /* The fabric's text with the fibres as found; broken and reversed ones are
- * left out, as are those that end at their own switch, what could not be tried stays as written. It is parsed again before
- * it is given away. WEFT_EUNSUPPORTED: no line begins with `fibres:`. */
+ * left out, as are those that end at their own switch, what could not be tried
+ * stays as written. It is parsed again before it is given away. WEFT_EUNSUPPORTED: no line begins with `fibres:`. */
 int bringup_yaml(const struct bringup *b, struct buf *out, struct err *err);
 
 #endif

@@ -320,12 +320,22 @@ static void lay_hosts(void)
 	}
 }
 
+/* Some over the panel, where there is one. */
+static void lay_trunk(int a, int b)
+{
+	if (w.panel >= 0 && draw(2)) {
+		add_cord(at_output(a, next_out[a]++), at_input(w.panel, next_in[w.panel]++));
+		a = w.panel;
+	}
+	add_cord(at_output(a, next_out[a]++), at_input(b, next_in[b]++));
+}
+
 static void lay_trunks(void)
 {
 	for (int a = 0; a < w.n_switches; a++) {
 		for (int b = 0; b < w.n_switches; b++) {
 			for (int n = a == b ? 0 : 1 + draw(3); n > 0; n--) {
-				add_cord(at_output(a, next_out[a]++), at_input(b, next_in[b]++));
+				lay_trunk(a, b);
 			}
 		}
 	}
@@ -420,19 +430,25 @@ static bool is_trunk(const struct cord *c)
 	return c->was_from.kind == AT_OUTPUT && c->was_to.kind == AT_INPUT;
 }
 
+/* Cords that may be mixed up with each other: none goes from a panel into itself,
+ * for that is not told from a dead one. */
+enum which { RECEIVE, INTO_SWITCH, FROM_SWITCH };
+
 /* What each method can tell: of the ports of hosts power tells but whether
  * there is light. */
-static bool can_mix(const struct cord *c, bool receive)
+static bool can_mix(const struct cord *c, enum which which)
 {
-	return !is_mixed(c) && is_receive(c) == receive && (w.frames || is_trunk(c));
+	return !is_mixed(c) && is_receive(c) == (which == RECEIVE) && (w.frames || is_trunk(c)) &&
+	       (which == INTO_SWITCH ? c->was_to.device != w.panel :
+		which == RECEIVE || c->was_from.device != w.panel);
 }
 
-static int draw_cord(bool receive)
+static int draw_cord(enum which which)
 {
 	for (int k = 0; k < 50; k++) {
 		int i = draw(w.n_cords);
 
-		if (can_mix(&w.cords[i], receive)) {
+		if (can_mix(&w.cords[i], which)) {
 			return i;
 		}
 	}
@@ -441,13 +457,13 @@ static int draw_cord(bool receive)
 
 /* A circle of so many, or fewer: each gets the end of the one before, the first
  * one that of the last. */
-static void mix_circle(int n, bool receive)
+static void mix_circle(int n, enum which which)
 {
 	struct cord_end *first = NULL, hand = { 0 };
 
 	for (; n > 0; n--) {
-		int i = draw_cord(receive);
-		struct cord_end *end = i < 0 ? NULL : receive ? &w.cords[i].from : &w.cords[i].to[0];
+		int i = draw_cord(which);
+		struct cord_end *end = i < 0 ? NULL : which == RECEIVE ? &w.cords[i].from : &w.cords[i].to[0];
 		struct cord_end mine = end ? *end : hand;
 
 		if (end && first) {
@@ -465,19 +481,19 @@ static void mix_circle(int n, bool receive)
 
 static void mix_dead(void)
 {
-	int i = draw_cord(w.frames && draw(2));
+	int i = draw_cord(w.frames && draw(2) ? RECEIVE : draw(2) ? INTO_SWITCH : FROM_SWITCH);
 
 	if (i >= 0) {
 		w.cords[i].to[0].kind = NOWHERE;
 	}
 }
 
-/* A trunk to its own switch; one of a panel cannot be told from a dead one. */
+/* A trunk to its own switch. */
 static void mix_loop(void)
 {
-	int i = draw_cord(false);
+	int i = draw_cord(FROM_SWITCH);
 
-	if (i >= 0 && is_trunk(&w.cords[i]) && w.cords[i].from.device != w.panel) {
+	if (i >= 0 && is_trunk(&w.cords[i])) {
 		w.cords[i].to[0] = at_input(w.cords[i].from.device,
 					    next_in[w.cords[i].from.device]++);
 	}
@@ -486,7 +502,7 @@ static void mix_loop(void)
 /* By frames between a host and a switch, by power between switches. */
 static void mix_split(void)
 {
-	int i = draw_cord(false), s = draw(w.n_switches);
+	int i = draw_cord(INTO_SWITCH), s = draw(w.n_switches);
 
 	if (i >= 0 && is_trunk(&w.cords[i]) != w.frames) {
 		w.cords[i].to[1] = at_input(s, next_in[s]++);
@@ -495,8 +511,8 @@ static void mix_split(void)
 
 static void mix_up(void)
 {
-	mix_circle(draw(6), false);
-	mix_circle(w.frames ? draw(5) : 0, true);
+	mix_circle(draw(6), draw(2) ? INTO_SWITCH : FROM_SWITCH);
+	mix_circle(w.frames ? draw(5) : 0, RECEIVE);
 	for (int n = draw(3); n > 0; n--) {
 		mix_dead();
 	}
