@@ -463,6 +463,13 @@ static void settle_lit(struct bringup *b, const struct bringup_try *t)
 		struct bringup_far *far = &b->devices[t->from_device].
 					far[t->from_out];
 
+		/* It was seen elsewhere too: a splitter before this device. */
+		if (far->reach == REACH_INPUT &&
+		    (far->device != t->device || far->port != t->xc.in)) {
+			far->is_split = true;
+			far->split_device = far->device;
+			far->split_port = far->port;
+		}
 		far->reach = REACH_INPUT;
 		far->device = t->device;
 		far->port = t->xc.in;

@@ -443,6 +443,17 @@ static void add_input(const struct model_trunk *t, int device, int port, int32_t
 	far->fibre_mdb = loss_mdb;
 }
 
+/* Where light of an output is known to arrive: a device without monitors may have
+ * a part of it all the same. */
+static bool is_known_end(const struct bringup *b, int device, int out, int to, int port)
+{
+	const struct bringup_far *far = device < 0 ? NULL : &b->devices[device].far[out];
+
+	return far && far->reach == REACH_INPUT &&
+	       ((far->device == to && far->port == port) ||
+		(far->is_split && far->split_device == to && far->split_port == port));
+}
+
 void bringup_find_far(const struct bringup_run *r, int device, int out,
 		      const struct model_trunk *written, struct bringup_far *far)
 {
@@ -454,7 +465,8 @@ void bringup_find_far(const struct bringup_run *r, int device, int out,
 			continue;
 		}
 		for (int i = 0; i < f->devices[d].n_in; i++) {
-			if (came_on(r->base[d].in[i], r->now[d].in[i])) {
+			if (came_on(r->base[d].in[i], r->now[d].in[i]) &&
+			    !is_known_end(r->b, device, out, d, i)) {
 				add_input(written, d, i, from - r->now[d].in[i], far);
 			}
 		}

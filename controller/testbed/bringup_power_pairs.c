@@ -140,7 +140,8 @@ static bool can_light(const struct bringup *b, int device)
 			     dev->feed_in, dev->feed_out }));
 }
 
-/* Light of one switch's outputs, or of one of them (-1: all). */
+/* Light of one switch's outputs that may feed the input, or of one of them, which
+ * may do so behind a splitter too (-1: all). */
 static int observe_switch(struct bringup_run *r, struct bringup_try *t,
 			  int device, int output, struct err *err)
 {
@@ -151,7 +152,7 @@ static int observe_switch(struct bringup_run *r, struct bringup_try *t,
 		return rc;
 	}
 	for (int i = 0; rc == 0 && t->reach == REACH_NOTHING && i < n; i++) {
-		if ((output < 0 || i == output) && may_feed(r->b, t, device, i)) {
+		if (output < 0 ? may_feed(r->b, t, device, i) : i == output) {
 			rc = observe_from(r, t, device, i, output < 0 ? 1 : MAX_TRIES, err);
 		}
 	}
