@@ -3,9 +3,9 @@
 # changed, and one of the four is killed at one of its durable steps or messages. Whatever happens, the change is
 # there on all switches and in all four states, or on none and in none.
 #
-# ROUNDS=N (6), SEED=N
+# ROUNDS=N (3), SEED=N, LEASE=SECONDS (2)
 source "$(dirname "$0")/../lib.sh"
-ROUNDS=${ROUNDS:-6}
+ROUNDS=${ROUNDS:-3}
 RANDOM=${SEED:-1}
 SHIM=$BUILD/release/tests/fault/crash_at_sync.so
 LEASE=${LEASE:-2}
@@ -30,8 +30,11 @@ weftd_of() {
 		--state-dir "$T/state$1" --poll 3600 >>"$T/w$1.log" 2>&1 </dev/null &
 	PID[w$1]=$!
 }
+WEFTD1=w1
 at() { # ROW COMMAND...
-	timeout 60 weft --socket "$T/w$1.sock" "${@:2}"
+	local name=w$1
+	[[ $1 != 1 ]] || name=$WEFTD1
+	timeout 60 weft --socket "$T/$name.sock" "${@:2}"
 }
 is_ready() { # ROW: it leads, knows its devices, and has heard of all others
 	at "$1" status --format json >"$T/ready$1" 2>&1 &&
@@ -187,6 +190,47 @@ has err "which is said" "row1: no weftd leads it"
 weftd_of 1
 wait_for 40 all_quiet && agreed && [[ $(cat "$T/letter") == a ]]
 tap "when it is back all is as before"
+
+expect 65 "a change that waits for its confirmation" at 0 apply -f "$T/b.yaml" --confirm-within 1h
+has err "is not supported" "several weftd lead this fabric"
+
+# ---- two at once: one of them is made ----
+at 2 apply -f "$T/b.yaml" -m "one of two" >"$T/two" 2>&1 &
+PID[two]=$!
+at 3 apply -f "$T/b.yaml" -m "the other" >"$T/out" 2>&1
+one=$?
+wait "${PID[two]}"
+other=$?
+unset 'PID[two]'
+wait_for 20 all_quiet && agreed && [[ $(cat "$T/letter") == b && $one.$other =~ ^(0.75|75.0|0.0|1.0|0.1)$ ]]
+tap "two changes at once: one is made" || echo "# $one $other"
+
+# ---- a weftd that stands by for row1 brings its part to the end ----
+env "$BIN/weftd" --etcd "$ETCD" --domains row1 --lease $LEASE --socket "$T/w1s.sock" \
+	--state-dir "$T/state1s" --poll 3600 >>"$T/w1s.log" 2>&1 </dev/null &
+PID[w1s]=$!
+stands_by() {
+	at 1s status --format json >"$T/ready1s" 2>&1 && jq -e '.state == "standby" and .generation > 1' "$T/ready1s" >>"$T/ready.out"
+}
+wait_for 20 stands_by
+tap "a second weftd of row1 stands by"
+control ocs1 "fault slow=300" >"$T/fault.out"
+at 0 apply -f "$T/a.yaml" -m "taken over" >"$T/out" 2>"$T/err" &
+PID[apply]=$!
+wait_for 20 grep -q "stage 1 of" "$T/err"
+stop w1 KILL
+control ocs1 clear >"$T/fault.out"
+wait "${PID[apply]}"
+code=$?
+unset 'PID[apply]'
+WEFTD1=w1s
+wait_for 30 all_quiet && agreed && [[ $code == 3 || $code == 1 || $code == 0 ]]
+tap "its part is brought to an end by it: apply ended with $code"
+stop w1s
+WEFTD1=w1
+weftd_of 1
+wait_for 40 all_quiet && agreed
+tap "and the first one leads again"
 
 round 0 1 1000000
 tap "a change that no one is killed in"

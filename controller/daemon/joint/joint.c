@@ -51,7 +51,6 @@ struct joint {
 	int stage, n_stages;		/* waits to begin it; of the plan */
 	bool stage_said;
 	char digest[65];
-	bool taken_back;		/* the engine knows */
 	char undo[JOINT_TEXT_MAX];	/* to be decided while not "" */
 	char ended[JOINT_TEXT_MAX];	/* to be said while not "" */
 	int64_t gone_ns[JOINT_MAX];	/* since when no weftd leads it; 0: one does */
@@ -112,19 +111,23 @@ static void watch_leaders(struct joint *j)
 	}
 }
 
-/* Have all others done what comes before the stage that this one waits for? *wrong: their plan
- * is another. */
-static bool all_before(const struct joint *j, const char **wrong)
+/* Have all others done what comes before the stage that this one waits for? One of them may have
+ * another plan, or found nothing to do: then it is to be undone. */
+static bool all_before(struct joint *j)
 {
 	bool all = true;
 
-	*wrong = NULL;
 	for (int i = 0; i < j->now->n; i++) {
 		const struct joint_said *s = &j->now->v[i];
 
 		all = all && (s->stage >= j->stage || !s->has_part);
-		if (s->has_part && s->stage >= 0 && strcmp(s->digest, j->digest) != 0) {
-			*wrong = s->name;
+		if (!s->has_part || j->now->decision) {
+			continue;
+		}
+		if (s->ended[0]) {
+			want_undo(j, s->name, s->ended);
+		} else if (s->stage >= 0 && strcmp(s->digest, j->digest) != 0) {
+			want_undo(j, s->name, "has made another plan");
 		}
 	}
 	return all;
@@ -225,25 +228,20 @@ static void take_back(struct joint *j, const char *why)
 {
 	struct err err = { 0 };
 
-	if (!j->taken_back) {
-		j->taken_back = true;
-		j->phase = PART_RUNS;
-		err_set(&err, WEFT_ECANCELED, "undone: %s", why);
-		apply_take_back(j->env->apply, err.code, &err);
-	}
+	j->phase = PART_RUNS;
+	err_set(&err, WEFT_ECANCELED, "undone: %s", why);
+	apply_take_back(j->env->apply, err.code, &err);
 }
 
 /* All have come as far: the next stage, or the commit. */
 static int wait_for_others(struct joint *j, struct err *err)
 {
 	enum joint_decision decision = j->now->decision;
-	const char *wrong;
-	bool all = all_before(j, &wrong);
+	bool all = all_before(j);
 	int r = 0;
 
-	if (decision == JOINT_UNDECIDED && wrong) {
-		want_undo(j, wrong, "has made another plan");
-		return 0;
+	if (j->undo[0]) {
+		return 0;	/* the next look says so */
 	}
 	if (decision == JOINT_UNDECIDED && all && j->stage == j->n_stages) {
 		r = facts_decide(j->facts, j->id, JOINT_COMMIT, "", &decision, err);
@@ -276,14 +274,14 @@ static int step(struct joint *j, struct err *err)
 		return gather(j, err);
 	case PART_WAITS:
 		return wait_for_others(j, err);
-	case PART_PLANS:
 	case PART_RUNS:
-		if (undo && apply_busy(j->env->apply)) {
+		if (undo) {
 			take_back(j, j->now->why);
 		}
 		return 0;
 	case PART_ENDED:
 		return all_ended(j) ? facts_close(j->facts, j->id, err) : 0;
+	case PART_PLANS:	/* it waits once it is planned */
 	case PART_NONE:
 		break;
 	}
@@ -329,7 +327,7 @@ static void forget(struct joint *j)
 	j->id = 0;
 	j->phase = PART_NONE;
 	j->undo[0] = j->ended[0] = j->digest[0] = '\0';
-	j->taken_back = j->stage_said = false;
+	j->stage_said = false;
 	j->gathering = NULL;
 	memset(j->gone_ns, 0, sizeof(j->gone_ns));
 }
@@ -609,11 +607,14 @@ static int on_open(const struct store_change *ch, enum apply_outcome *out, void 
 		return r == WEFT_ESTALE ? 0 : r;
 	}
 	decision = j->now->decision;
+	snprintf(why, sizeof(why), "%s: its weftd ended in the change", j->name);
 	if (decision == JOINT_UNDECIDED) {
-		snprintf(why, sizeof(why), "%s: its weftd ended in the change", j->name);
 		r = facts_decide(j->facts, j->now->id, JOINT_UNDO, why, &decision, err);
 	}
 	*out = decision == JOINT_COMMIT ? APPLY_COMMIT : APPLY_UNDO;
+	if (r == 0 && decision == JOINT_UNDO) {
+		err_set(err, WEFT_ECANCELED, "undone: %s", j->now->why[0] ? j->now->why : why);
+	}
 	return r;
 }
 
