@@ -12,6 +12,20 @@
 
 /* ---- what is seen ---- */
 
+/* A switch is fed over its source, and where a splitter is in the way over
+ * another input too, or it lights one of another switch. */
+static void set_fed(struct bringup_run *r, int device)
+{
+	const struct bringup_device *dev = &r->b->devices[device];
+	const struct bringup_far *far = &r->b->devices[dev->feed_device].far[dev->feed_out];
+
+	r->base[device].in[dev->source] = 0;
+	if (far->is_split) {
+		r->base[far->device].in[far->port] = 0;
+		r->base[far->split_device].in[far->split_port] = 0;
+	}
+}
+
 /* What is lit without the circuit that is to be tried, where it is there
  * already: what was without any, and the switches that are fed. */
 static void set_known_base(struct bringup_run *r)
@@ -31,7 +45,7 @@ static void set_known_base(struct bringup_run *r)
 		if (dev->feed_device >= 0 && bringup_is_lit(b, dev->feed_device,
 				(struct optics_xc){ dev->feed_in,
 						   dev->feed_out })) {
-			r->base[d].in[dev->source] = 0;
+			set_fed(r, d);
 		}
 	}
 }
