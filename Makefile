@@ -48,13 +48,14 @@ SIMGRID := libsimgrid-dev g++
 # room may include only rooms before it, those of its DEPS line.
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
-ROOMS := base output conf lp graph proto rpc http etcd optics host topology \
+ROOMS := base digest output conf lp graph proto rpc http etcd optics host topology \
 	bound schedule embedding torus bfb flow tree cost make routing finder rank mpi preload launch lower msccl mscclpp ring mesh reconfigure optree \
 	drv_core scpi restconf tl1 sonic robot mrr linux sim drivers emulators \
 	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_joint d_jobs d_views daemon cli
 
 DIR_base := lib/base
 DIR_output := lib/output
+DIR_digest := lib/digest
 DIR_conf := lib/conf
 DIR_lp := lib/lp
 DIR_graph := lib/graph
@@ -124,6 +125,7 @@ PARTS_topology := picture
 
 DEPS_base :=
 DEPS_output := base
+DEPS_digest :=
 DEPS_conf := base
 DEPS_lp := base
 DEPS_graph := base
@@ -131,7 +133,7 @@ DEPS_rpc := base proto
 DEPS_http := base
 DEPS_etcd := base proto rpc
 DEPS_proto :=
-DEPS_optics := base
+DEPS_optics := base digest
 DEPS_host := base
 DEPS_topology := base output graph
 DEPS_bound :=
@@ -167,15 +169,15 @@ DEPS_linux := base optics host drv_core
 DEPS_sim := base drv_core
 DEPS_drivers := base drv_core scpi restconf tl1 sonic robot mrr linux sim
 DEPS_emulators := base optics drv_core scpi restconf tl1 sonic robot mrr
-DEPS_model := base conf optics topology schedule ring
-DEPS_plan := base output graph lp optics topology schedule embedding bfb flow make finder ring mesh optree model
+DEPS_model := base digest conf optics topology schedule ring
+DEPS_plan := base digest output graph lp optics topology schedule embedding bfb flow make finder ring mesh optree model
 DEPS_dry_run := base drv_core drivers model plan
 DEPS_proto_convert := base output optics proto schedule model plan dry_run
 DEPS_webui := base output topology optics schedule model plan
-DEPS_store := base output conf optics model
+DEPS_store := base digest output conf optics model
 DEPS_apply := base drv_core drivers model plan store dry_run
 DEPS_testbed := base schedule launch host optics drv_core drivers linux model plan dry_run
-DEPS_d_core := base output rpc proto optics model plan proto_convert webui store apply
+DEPS_d_core := base digest output rpc proto optics model plan proto_convert webui store apply
 DEPS_d_hosts := base rpc proto host optics model plan proto_convert store apply d_core
 DEPS_d_ha := base rpc etcd store apply d_core
 DEPS_d_change := base rpc proto optics model plan proto_convert store apply d_core d_hosts

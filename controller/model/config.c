@@ -1,11 +1,11 @@
 /* Configurations: an operator's text and the jobs requested on it. */
-#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/model/model.h"
 #include "lib/base/buf.h"
+#include "lib/digest/sha256.h"
 #include "lib/conf/conf.h"
 
 int model_config_init(struct model_config *out, const char *name, const void *text, size_t len,
@@ -121,7 +121,7 @@ static void put_request(struct buf *b, const struct model_request *r)
 
 int model_config_hash(const struct model_config *config, char hash[65], struct err *err)
 {
-	unsigned char digest[SHA256_DIGEST_LENGTH];
+	unsigned char digest[SHA256_LEN];
 	struct buf b = { 0 };
 
 	if (config->n_requests > 0) {
@@ -134,11 +134,8 @@ int model_config_hash(const struct model_config *config, char hash[65], struct e
 		buf_fini(&b);
 		return err_nomem(err);
 	}
-	SHA256((const unsigned char *)(b.len ? b.data : config->text), b.len ? b.len : config->len,
-	       digest);
+	sha256(b.len ? b.data : config->text, b.len ? b.len : config->len, digest);
 	buf_fini(&b);
-	for (int i = 0; i < SHA256_DIGEST_LENGTH; i++) {
-		snprintf(hash + 2 * i, 3, "%02x", digest[i]);
-	}
+	sha256_hex(digest, hash);
 	return 0;
 }

@@ -9,12 +9,12 @@
  * the order of the file, and the digest covers every step, so that equal digests
  * mean equal work.
  */
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/plan/private.h"
+#include "lib/digest/sha256.h"
 #include "lib/base/vec.h"
 
 typedef VEC(struct optics_xc) xc_list;
@@ -489,7 +489,7 @@ int plan_steps(struct plan_ctx *ctx, struct plan *p, struct err *err)
 }
 
 /* stage: [n], or NULL */
-static void digest_list(EVP_MD_CTX *md, const char *what,
+static void digest_list(struct sha256 *md, const char *what,
 			const struct optics_xc *list, int n, const int *stage)
 {
 	char line[64];
@@ -499,42 +499,38 @@ static void digest_list(EVP_MD_CTX *md, const char *what,
 				   list[i].in, list[i].out,
 				   stage ? stage[i] : 0);
 
-		EVP_DigestUpdate(md, line, len);
+		sha256_add(md, line, len);
 	}
 }
 
 /* The name goes in with its terminator, so that no name runs into the first
  * step. */
-static void digest_device(EVP_MD_CTX *md, const struct plan *p, const struct plan_device *d)
+static void digest_device(struct sha256 *md, const struct plan *p, const struct plan_device *d)
 {
 	const char *name = p->fabric->devices[d->device].name;
 	uint8_t program[RING_DIGEST_LEN];
 
-	EVP_DigestUpdate(md, name, strlen(name) + 1);
+	sha256_add(md, name, strlen(name) + 1);
 	digest_list(md, "del", d->del, d->n_del, d->del_stage);
 	digest_list(md, "add", d->add, d->n_add, d->add_stage);
 	digest_list(md, "want", d->want, d->n_want, NULL);
 	digest_list(md, "leave", d->leave, d->n_leave, NULL);
 	if (d->load_program) {
 		ring_programs_digest(&d->programs, program);
-		EVP_DigestUpdate(md, "load", 4);
-		EVP_DigestUpdate(md, program, sizeof(program));
+		sha256_add(md, "load", 4);
+		sha256_add(md, program, sizeof(program));
 	}
 }
 
 void plan_digest(const struct plan *p, char hex[65])
 {
-	EVP_MD_CTX *md = EVP_MD_CTX_new();
-	unsigned char raw[EVP_MAX_MD_SIZE] = { 0 };
+	uint8_t raw[SHA256_LEN];
+	struct sha256 md;
 
-	if (md && EVP_DigestInit_ex(md, EVP_sha256(), NULL)) {
-		for (int i = 0; i < p->n_devices; i++) {
-			digest_device(md, p, &p->devices[i]);
-		}
-		EVP_DigestFinal_ex(md, raw, NULL);
+	sha256_begin(&md);
+	for (int i = 0; i < p->n_devices; i++) {
+		digest_device(&md, p, &p->devices[i]);
 	}
-	EVP_MD_CTX_free(md);
-	for (int i = 0; i < 32; i++) {
-		snprintf(hex + 2 * i, 3, "%02x", raw[i]);
-	}
+	sha256_finish(&md, raw);
+	sha256_hex(raw, hex);
 }

@@ -10,13 +10,13 @@
 #define SQLITE_ENABLE_SESSION 1
 #define SQLITE_ENABLE_PREUPDATE_HOOK 1
 
-#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/store/private.h"
 #include "lib/base/buf.h"
+#include "lib/digest/sha256.h"
 
 /* All that have a row of intent, of the changes on the way there, or of jobs. */
 static const char *const replicated[] = {
@@ -67,9 +67,9 @@ static int keep_position(struct store *s, int64_t position, struct err *err)
  * with each. */
 static int seal(const void *data, size_t len, struct buf *out, struct err *err)
 {
-	uint8_t hash[SHA256_DIGEST_LENGTH];
+	uint8_t hash[SHA256_LEN];
 
-	SHA256(data, len, hash);
+	sha256(data, len, hash);
 	buf_add(out, data, len);
 	buf_add(out, hash, sizeof(hash));
 	return out->failed ? err_nomem(err) : 0;
@@ -78,10 +78,10 @@ static int seal(const void *data, size_t len, struct buf *out, struct err *err)
 /* The length of the set without its hash. WEFT_EINVAL: it is not as it was. */
 static int unseal(const struct store *s, const void *data, size_t *len, struct err *err)
 {
-	uint8_t hash[SHA256_DIGEST_LENGTH];
+	uint8_t hash[SHA256_LEN];
 	size_t n = *len < sizeof(hash) ? 0 : *len - sizeof(hash);
 
-	SHA256(data, n, hash);
+	sha256(data, n, hash);
 	if (*len < sizeof(hash) || memcmp((const uint8_t *)data + n, hash, sizeof(hash)) != 0) {
 		return err_set(err, WEFT_EINVAL, "store %s: what came from the others is damaged",
 			       s->path);

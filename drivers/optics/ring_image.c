@@ -7,12 +7,11 @@
  * it: it enters neither digest nor comparison.
  */
 #include <limits.h>
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "drivers/optics/private.h"
-#include "lib/base/log.h"
+#include "lib/digest/sha256.h"
 
 /* A program in a file: name (64), window (8), length (4), bytes; where the top
  * bit of the length is set, the parts that its plan did without: their number
@@ -394,20 +393,15 @@ int ring_programs_load(struct ring_programs *out, const uint8_t *bytes, size_t l
 
 void ring_programs_digest(const struct ring_programs *r, uint8_t digest[RING_DIGEST_LEN])
 {
-	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-	bool ok = ctx && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL);
+	struct sha256 s;
 
-	for (int i = 0; i < r->n && ok; i++) {
+	sha256_begin(&s);
+	for (int i = 0; i < r->n; i++) {
 		uint8_t head[SAVED_HEAD];
 
 		put_saved_head(&r->v[i], 0, head);
-		ok = EVP_DigestUpdate(ctx, head, sizeof(head)) &&
-		     EVP_DigestUpdate(ctx, r->v[i].bytes, r->v[i].len);
+		sha256_add(&s, head, sizeof(head));
+		sha256_add(&s, r->v[i].bytes, r->v[i].len);
 	}
-	if (!ok || !EVP_DigestFinal_ex(ctx, digest, NULL)) {
-		/* A made-up digest could pass for another program's. */
-		log_error("light", "cannot compute SHA-256");
-		abort();
-	}
-	EVP_MD_CTX_free(ctx);
+	sha256_finish(&s, digest);
 }

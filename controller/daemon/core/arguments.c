@@ -1,17 +1,17 @@
 /* What a request asks for, as a hash: an id of a request that comes with another is refused. */
-#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/daemon/core/core.h"
 #include "lib/base/buf.h"
+#include "lib/digest/sha256.h"
 
 int arguments_hash(struct rpc_call *call, const ProtobufCMessage *msg, char hash[65],
 		   struct err *err)
 {
 	size_t len = protobuf_c_message_get_packed_size(msg);
-	unsigned char digest[SHA256_DIGEST_LENGTH];
+	unsigned char digest[SHA256_LEN];
 	uint8_t *packed = malloc(len + 1);
 	struct buf b = { 0 };
 	char user[32];
@@ -27,11 +27,9 @@ int arguments_hash(struct rpc_call *call, const ProtobufCMessage *msg, char hash
 		buf_fini(&b);
 		return err_nomem(err);
 	}
-	SHA256((const unsigned char *)b.data, b.len, digest);
+	sha256(b.data, b.len, digest);
 	buf_fini(&b);
-	for (int i = 0; i < SHA256_DIGEST_LENGTH; i++) {
-		snprintf(hash + 2 * i, 3, "%02x", digest[i]);
-	}
+	sha256_hex(digest, hash);
 	return 0;
 }
 
