@@ -24,7 +24,7 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 	libnl-route-3-dev libnl-genl-3-dev \
 	liblpsolve55-dev libcolamd2 libsuitesparse-dev libyaml-dev \
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libuv1-dev \
-	libnghttp2-dev libmicrohttpd-dev libssh2-1-dev libssl-dev libsystemd-dev libsqlite3-dev libnauty2-dev libgmp-dev \
+	libnghttp2-dev libmicrohttpd-dev libssh2-1-dev libssl-dev libsqlite3-dev libnauty2-dev libgmp-dev \
 	libjansson-dev libcurl4-openssl-dev libopenmpi-dev openmpi-bin gfortran libcmocka-dev mandoc sqlite3 jq procps \
 	netcat-openbsd openssl curl iproute2 python3-grpcio python3-protobuf python3-yaml prometheus \
 	etcd-server etcd-client
@@ -216,7 +216,7 @@ CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined
 # -fPIC: the archives of rooms go into libweft_mpi.so as well.
 PIC := -fPIC -fvisibility=hidden
 ALL_CFLAGS = -std=c11 $(PIC) $(WARN) $(CFLAGS_$(MODE)) $(CFLAGS)
-LIBS := -l:liblpsolve55_pic.a -lcolamd -lprotobuf-c -lnghttp2 -lmicrohttpd -lssh2 -lssl -lcrypto -lsystemd \
+LIBS := -l:liblpsolve55_pic.a -lcolamd -lprotobuf-c -lnghttp2 -lmicrohttpd -lssh2 -lssl -lcrypto \
 	-lnl-route-3 -lnl-genl-3 -lnl-3 -luv -lsqlite3 -lyaml -ljansson -lcurl -lnauty -lgmp -lpthread -ldl -lm
 # Programs with sanitizers are started by the thousand: at a fixed address they start faster.
 LDFLAGS_all = $(if $(filter asan,$(MODE)),-no-pie,-pie) -Wl,-z,relro,-z,now -Wl,--as-needed \
