@@ -2,6 +2,7 @@
 #
 # BUILD  folder for everything that is generated (default: build)
 # MODE   release | small | asan | tsan    (check uses asan, and tsan for threads)
+# WITHOUT, TLS=no, STATIC=yes: of MODE=small, what it leaves out and how it is linked; see FEATURES
 # CROSS  another machine's name, as aarch64-linux-gnu: deps and all are for it, in BUILD/CROSS
 
 BUILD ?= build
@@ -54,8 +55,8 @@ ROOMS := base digest output conf lp graph proto rpc http etcd optics host topolo
 	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_joint d_jobs d_views daemon cli
 
 DIR_base := lib/base
-DIR_output := lib/output
 DIR_digest := lib/digest
+DIR_output := lib/output
 DIR_conf := lib/conf
 DIR_lp := lib/lp
 DIR_graph := lib/graph
@@ -119,13 +120,13 @@ DIR_cli := controller/cli
 
 # Rooms of several folders.
 PARTS_emulators := core tl1 scpi restconf sonic robot mrr
-PARTS_cli := core schedules fabric
+PARTS_cli := core schedules fabric lab
 PARTS_optree := broadcast grouped spread
 PARTS_topology := picture
 
 DEPS_base :=
-DEPS_output := base
 DEPS_digest :=
+DEPS_output := base
 DEPS_conf := base
 DEPS_lp := base
 DEPS_graph := base
@@ -189,6 +190,52 @@ DEPS_cli := base output lp rpc proto topology schedule embedding torus bfb flow 
 
 # CLOSURE_x: x and all that it may reach, made once a room.
 $(foreach r,$(ROOMS),$(eval CLOSURE_$(r) := $(sort $(r) $(foreach d,$(DEPS_$(r)),$(CLOSURE_$(d))))))
+# ---- features --------------------------------------------------------------
+# What MODE=small may leave out: files, in whose place those of the same name in a folder absent/
+# beside them stand, and NEEDS: what it cannot be without. In an order that NEEDS looks back only.
+
+FEATURES := lp rings flow trunks finder schedules lab http page tls ssh restconf
+# Linear programs, with the schedules and assignments that are made by them.
+FILES_lp := $(wildcard lib/lp/*.c collective/cost/*.c collective/bfb/late.c collective/bfb/late_*.c) \
+	controller/plan/switch_assignment.c
+FILES_rings := $(wildcard optree/*.c optree/*/*.c rwa/ring/*.c)
+FILES_flow := $(wildcard collective/flow/*.c)
+FILES_trunks := $(wildcard rwa/mesh/*.c controller/plan/trunk*.c)
+FILES_finder := $(wildcard collective/finder/*.c)
+FILES_schedules := $(wildcard controller/cli/schedules/*.c)
+FILES_lab := $(wildcard controller/cli/lab/*.c)
+FILES_http := lib/http/http.c
+FILES_page := $(wildcard controller/webui/*.c) $(addprefix controller/daemon/views/,webui.c page_history.c)
+FILES_tls := lib/rpc/tls.c
+FILES_ssh := drivers/core/ssh.c drivers/core/known_hosts.c
+FILES_restconf := $(wildcard drivers/restconf/*.c)
+NEEDS_rings := lp
+NEEDS_flow := lp
+NEEDS_trunks := lp
+NEEDS_finder := flow
+NEEDS_schedules := rings finder trunks
+NEEDS_lab := schedules
+NEEDS_page := http
+NEEDS_ssh := tls
+NEEDS_restconf := tls
+WITHOUT_TLS_no := tls
+# Of libcurl and libmicrohttpd there are no archives that can be linked.
+WITHOUT_STATIC_yes := http restconf
+
+ifeq ($(MODE),small)
+WITHOUT ?= flow trunks lab page
+ABSENT :=
+$(foreach f,$(FEATURES),$(eval ABSENT += $(if \
+	$(filter $(f),$(WITHOUT) $(WITHOUT_TLS_$(TLS)) $(WITHOUT_STATIC_$(STATIC)))$(filter \
+	$(NEEDS_$(f)),$(ABSENT)),$(f))))
+ABSENT := $(strip $(ABSENT))
+ifneq ($(filter-out $(FEATURES),$(WITHOUT)),)
+$(error WITHOUT: $(filter-out $(FEATURES),$(WITHOUT)): there are $(FEATURES))
+endif
+endif
+LEFT_OUT := $(foreach f,$(ABSENT),$(FILES_$(f)))
+STANDS_IN = $(wildcard $(dir $(1))absent/$(notdir $(1)))
+
 # The archives of some rooms, each before those it uses.
 reverse = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
 LINK_ORDER := $(call reverse,$(ROOMS))
@@ -208,7 +255,8 @@ CPPFLAGS += -I. -I$(GEN)/proto -isystem $(SYSROOT)/usr/include/libnl3 -D_GNU_SOU
 # No path of the machine that builds is in what it builds: the same bytes come out everywhere.
 CFLAGS_release := -O2 -g -fstack-protector-strong -ffile-prefix-map=$(CURDIR)=. \
 	-ffile-prefix-map=$(BUILD)=build
-CFLAGS_small := -Os -ffunction-sections -fdata-sections -fstack-protector-strong
+CFLAGS_small := -Os -ffunction-sections -fdata-sections -fstack-protector-strong \
+	-fno-asynchronous-unwind-tables -fno-unwind-tables
 CFLAGS_asan := -O1 -g1 -fsanitize=address,undefined -fno-omit-frame-pointer \
 	-fno-sanitize-recover=all
 CFLAGS_tsan := -O1 -g1 -fsanitize=thread
@@ -219,9 +267,22 @@ ALL_CFLAGS = -std=c11 $(PIC) $(WARN) $(CFLAGS_$(MODE)) $(CFLAGS)
 LIBS := -l:liblpsolve55_pic.a -lcolamd -lprotobuf-c -lnghttp2 -lmicrohttpd -lssh2 -lssl -lcrypto \
 	-lnl-route-3 -lnl-genl-3 -lnl-3 -luv -lsqlite3 -lyaml -ljansson -lcurl -lnauty -lgmp -lpthread -ldl -lm
 # Programs with sanitizers are started by the thousand: at a fixed address they start faster.
-LDFLAGS_all = $(if $(filter asan,$(MODE)),-no-pie,-pie) -Wl,-z,relro,-z,now -Wl,--as-needed \
-	$(if $(filter small,$(MODE)),-Wl$(comma)--gc-sections -s) $(CFLAGS_$(MODE)) $(LDFLAGS)
+LDFLAGS_all = $(PIE_$(MODE)) -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS_$(MODE)) \
+	$(CFLAGS_$(MODE)) $(LDFLAGS)
+PIE_release := -pie
+PIE_small := $(if $(filter yes,$(STATIC)),-static-pie,-pie)
+PIE_asan := -no-pie
+PIE_tsan := -pie
+PIE_fuzz := -pie
 comma := ,
+ifeq ($(MODE),small)
+# Relocations of tables packed, where the linker can.
+LDFLAGS_small := -Wl,--gc-sections -s $(if $(findstring pack-relative-relocs,$(shell $(CC) \
+	-Wl$(comma)--help 2>/dev/null)),-Wl$(comma)-z$(comma)pack-relative-relocs)
+ifeq ($(STATIC),yes)
+LIBS := $(patsubst -luv,-l:libuv_a.a,$(filter-out -lmicrohttpd -lcurl,$(LIBS))) -lsuitesparseconfig -lz
+endif
+endif
 
 # The rooms mpi and preload, their tests and programs only.
 PKG_CONFIG := $(if $(CROSS),PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
@@ -270,9 +331,10 @@ $(WEB_C): controller/webui/embed $(WEB)
 
 # ---- room archives ---------------------------------------------------------
 
-# Every C file of a folder except a program's main.c.
-sources = $(filter-out %/main.c,$(wildcard $(DIR_$(1))/*.c \
-	$(PARTS_$(1):%=$(DIR_$(1))/%/*.c)))
+# Every C file of a folder except a program's main.c, and what stands in for those left out.
+files = $(filter-out %/main.c,$(wildcard $(DIR_$(1))/*.c $(PARTS_$(1):%=$(DIR_$(1))/%/*.c)))
+sources = $(filter-out $(LEFT_OUT),$(files)) \
+	$(foreach f,$(filter $(LEFT_OUT),$(files)),$(call STANDS_IN,$(f)))
 objects = $(patsubst %.c,$(B)/obj/%.o,$(1))
 # With CROSS nothing is compiled without the other machine's headers.
 HEADERS := $(SYSROOT:%=%/packages)
@@ -284,15 +346,28 @@ OBJ_$(1) := $(if $(filter proto,$(1)),\
 	$(patsubst $(GEN)/%.c,$(B)/obj/gen/%.o,$(PB_C) $(FILES_C)),\
 	$(call objects,$(call sources,$(1)))) \
 	$(if $(filter webui,$(1)),$(B)/obj/gen/webui/web.o)
-$(B)/lib$(1).a: $$(OBJ_$(1))
-	@rm -f $$@ && ar rcsD $$@ $$^
+$(B)/lib$(1).a: $$(OBJ_$(1)) | $(HEADERS)
+	@rm -f $$@ && ar rcsD $$@ $$(filter %.o,$$^)
 endef
+ifeq ($(MODE),small)
+$(ROOMS:%=$(B)/lib%.a) $(B)/obj/lib/base/err.o: $(B)/without
+$(B)/weft $(B)/weftd: $(B)/without
+endif
 $(foreach r,$(ROOMS),$(eval $(call room_rules,$(r))))
 
 $(B)/obj/gen/%.o: $(GEN)/%.c | $(HEADERS)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(CPPFLAGS) -std=c11 $(PIC) $(CFLAGS_$(MODE)) $(CFLAGS) -c $< -o $@
+
+# Written when it is another choice than the last.
+$(B)/without: FORCE
+	@mkdir -p $(@D)
+	@echo "$(LEFT_OUT) $(STATIC)" | cmp -s - $@ || echo "$(LEFT_OUT) $(STATIC)" >$@
+FORCE:
+$(B)/obj/lib/base/err.o: CPPFLAGS += -DWITHOUT='"$(ABSENT)"'
+$(patsubst %.c,$(B)/obj/%.o,$(foreach f,$(LEFT_OUT),$(call STANDS_IN,$(f)))): \
+	WARN += -Wno-unused-parameter
 
 $(B)/obj/%.o: %.c | $(PB_H) $(HEADERS)
 	@mkdir -p $(@D)
@@ -314,7 +389,7 @@ ROOM_weft-mpi-run := mpi
 define program_rules
 $(B)/$(1): $(call objects,$(MAIN_$(1))) $(call archives,$(ROOM_$(1)))
 	$$(call say,LD)
-	$$(Q)$$(CC) $$(LDFLAGS_all) $$^ $$(LIBS) -o $$@
+	$$(Q)$$(CC) $$(LDFLAGS_all) $$(filter-out %/without,$$^) $$(LIBS) -o $$@
 endef
 MAIN_weft-frontiers := collective/finder/main.c
 ROOM_weft-frontiers := finder
@@ -421,13 +496,12 @@ SEED := 1
 frontiers: $(B)/weft-frontiers
 	$< collective/finder/frontiers.txt $(SETS) $(SEED)
 
-# weftd and weft with all that they can do, optimised for size, for a control board.
+# weftd and weft for a control board: optimised for size, and without what FEATURES says.
 small:
 	@$(MAKE) -j2 MODE=small small-programs
 
 small-programs: $(B)/weft $(B)/weftd
-	@size $^
-	@for p in $^; do echo "$$p: $$(readelf -d $$p | grep -c NEEDED) libraries needed"; done
+	@TOOLS=$(CROSS:%=%-) tests/sizes $(BUILD)/$(if $(CROSS),$(CROSS)/)release $^
 
 demo: deps
 	@$(MAKE) -j2 all

@@ -470,3 +470,45 @@ int bfb_bounds_solve(const struct topo *t, int sources, struct bfb_bounds *out, 
 	arrays_fini(&r.arrays);
 	return rc;
 }
+
+/* ---- of bandwidth ---- */
+
+/* The least capacity into a node, or out of one, self-loops left out. */
+static int64_t min_capacity(const struct topo *t, bool out)
+{
+	int64_t least = INT64_MAX;
+
+	for (int u = 0; u < topo_n(t); u++) {
+		const int32_t *in;
+		int first, n = out ? topo_out(t, u, &first) : topo_in(t, u, &in);
+		int64_t sum = 0;
+
+		for (int i = 0; i < n; i++) {
+			const struct topo_arc *a = topo_arc(t, out ? first + i : in[i]);
+
+			sum += a->src != a->dst ? a->cap : 0;
+		}
+		least = sum < least ? sum : least;
+	}
+	return least;
+}
+
+void coll_late_bound(enum coll_kind kind, const struct topo *topo, mpq_t bound)
+{
+	int64_t n = topo_n(topo), ports = bfb_count_ports(topo);
+	mpq_t part;
+
+	mpq_init(part);
+	mpq_set_ui(bound, 0, 1);
+	for (int out = 0; out < 2; out++) {
+		int64_t cap = min_capacity(topo, out);
+
+		if (cap > 0 && kind != (out ? COLL_ALLGATHER : COLL_REDUCE_SCATTER)) {
+			rat_set(part, (n - 1) * ports, n);
+			mpz_mul_si(mpq_denref(part), mpq_denref(part), cap);
+			mpq_canonicalize(part);
+			mpq_add(bound, bound, part);
+		}
+	}
+	mpq_clear(part);
+}

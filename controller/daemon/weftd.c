@@ -503,7 +503,8 @@ int daemon_main(int argc, char **argv)
 		return 0;
 	}
 	if (o.version) {
-		puts("weftd " WEFTD_VERSION);
+		printf("weftd " WEFTD_VERSION "%s%s\n", build_without[0] ? " without " : "",
+		       build_without);
 		return 0;
 	}
 	log_sinks_init(o.json);

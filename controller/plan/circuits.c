@@ -786,6 +786,40 @@ static int max_pairs(const struct circuit_work *w)
 	return n;
 }
 
+int plan_assignment_kept(const struct plan_assignment *s, const int *give)
+{
+	int n = 0;
+
+	for (int c = 0; c < s->n_demands * s->n_sites; c++) {
+		n += give[c] < s->have[c] ? give[c] : s->have[c];
+	}
+	return n;
+}
+
+/* The most that can stay for each demand by itself. O(cells). */
+static int assignment_bound(const struct plan_assignment *s)
+{
+	int n = 0;
+
+	for (int w = 0; w < s->n_demands; w++) {
+		int have = 0;
+
+		for (int i = 0; i < s->n_sites; i++) {
+			have += s->have[w * s->n_sites + i];
+		}
+		n += have < s->open[w] ? have : s->open[w];
+	}
+	return n;
+}
+
+/* Beyond this what was found in turn stands, with the bound that it has. */
+#define MAX_EXACT 2000
+
+static bool may_be_exact(const struct circuit_work *w)
+{
+	return w->n_sites > 2 && !w->duplex && (int64_t)w->n_demands * w->n_sites <= MAX_EXACT;
+}
+
 /* *most: no spread keeps more circuits. */
 static int split(struct circuit_work *w, int *most, struct err *err)
 {
@@ -794,10 +828,10 @@ static int split(struct circuit_work *w, int *most, struct err *err)
 	int rc = split_in_turn(w, &own), r = tables_init(&t, w, err);
 	bool exact = w->n_sites < 3 && !w->duplex;
 
-	*most = r ? 0 : w->duplex ? max_pairs(w) : plan_assignment_bound(&t.s);
+	*most = r ? 0 : w->duplex ? max_pairs(w) : assignment_bound(&t.s);
 	if (r == 0 && rc == 0 && exact) {
 		*most = plan_assignment_kept(&t.s, w->give);
-	} else if (r == 0 && !w->duplex && w->n_sites > 2 &&
+	} else if (r == 0 && may_be_exact(w) &&
 		   (rc ? rc == WEFT_EINFEASIBLE : plan_assignment_kept(&t.s, w->give) < *most)) {
 		r = plan_assignment_exact(&t.s, rc == 0, w->give, most, err);
 	}

@@ -171,10 +171,8 @@ struct plan_assignment {
 	const int *tx, *rx;	/* [n_ranks * n_sites] ports */
 };
 
-/* Circuits that stay when the sites are given so many; and the most that can
- * for each demand by itself, which is a bound. O(cells). switch_assignment.c */
+/* Circuits that stay when the sites are given so many. O(cells). circuits.c */
 int plan_assignment_kept(const struct plan_assignment *s, const int *give);
-int plan_assignment_bound(const struct plan_assignment *s);
 /* Puts a spread into give, [n_demands * n_sites], that keeps more than the one
  * that is there (given), and the least bound that it finds into *most; both
  * are left as they are when there is none, or the program is too large.
@@ -266,8 +264,6 @@ struct trunk_network {
 	struct rwa_assignment lit;	/* what is there and wanted, by demand */
 };
 
-/* True when fibres between switches reach a switch of the job's hosts. trunks.c */
-bool plan_has_trunks(const struct plan_ctx *ctx, const struct model_job *job);
 /*
  * The mesh of w's jobs, w zeroed but for its first part. WEFT_EINFEASIBLE: a host
  * has too few ports. WEFT_ELIMIT, WEFT_EINVAL: larger than rwa can. fini also

@@ -17,8 +17,6 @@
 #include "controller/plan/private.h"
 #include "lib/lp/lp.h"
 
-/* Beyond these the first answer stands, with the bound that it has. */
-#define MOST_COLUMNS 6000
 #define MOST_ITERATIONS 10000
 
 enum kind { STAYS, RESTORED, NEW, KINDS };
@@ -138,31 +136,6 @@ static void read_give(const struct assignment_program *p, int *give)
 	}
 }
 
-int plan_assignment_kept(const struct plan_assignment *s, const int *give)
-{
-	int n = 0;
-
-	for (int c = 0; c < s->n_demands * s->n_sites; c++) {
-		n += give[c] < s->have[c] ? give[c] : s->have[c];
-	}
-	return n;
-}
-
-int plan_assignment_bound(const struct plan_assignment *s)
-{
-	int n = 0;
-
-	for (int w = 0; w < s->n_demands; w++) {
-		int have = 0;
-
-		for (int i = 0; i < s->n_sites; i++) {
-			have += s->have[w * s->n_sites + i];
-		}
-		n += have < s->open[w] ? have : s->open[w];
-	}
-	return n;
-}
-
 int plan_assignment_exact(const struct plan_assignment *s, bool given, int *give, int *most,
 			  struct err *err)
 {
@@ -172,9 +145,6 @@ int plan_assignment_exact(const struct plan_assignment *s, bool given, int *give
 	struct lp_result res;
 	int rc, bound;
 
-	if ((int64_t)s->n_demands * s->n_sites * KINDS > MOST_COLUMNS) {
-		return 0;
-	}
 	rc = program_init(&p, s, err);
 	if (rc) {
 		program_fini(&p);

@@ -227,11 +227,32 @@ static void port_budget(const struct plan_ctx *ctx, const struct model_job *job,
 	}
 }
 
+/* True when fibres between switches reach a switch of the job's hosts. */
+static bool has_trunks(const struct plan_ctx *ctx, const struct model_job *job)
+{
+	const struct model_fabric *f = ctx->fabric;
+
+	for (int r = 0; r < job->n_hosts; r++) {
+		const struct model_host *h = &f->hosts[job->hosts[r]];
+
+		for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+			int d = f->ports[p].tx_device;
+
+			for (int t = 0; d >= 0 && t < f->n_trunks; t++) {
+				if (f->trunks[t].from_device == d) {
+					return true;
+				}
+			}
+		}
+	}
+	return false;
+}
+
 int plan_find_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 
-	if (!plan_has_trunks(ctx, job)) {
+	if (!has_trunks(ctx, job)) {
 		return plan_circuits(ctx, pj, err);
 	}
 	return vec_push(&ctx->trunk_jobs, pj) ? err_nomem(err) : 0;

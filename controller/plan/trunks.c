@@ -22,26 +22,6 @@
 
 #include "controller/plan/private.h"
 
-bool plan_has_trunks(const struct plan_ctx *ctx, const struct model_job *job)
-{
-	const struct model_fabric *f = ctx->fabric;
-
-	for (int r = 0; r < job->n_hosts; r++) {
-		const struct model_host *h = &f->hosts[job->hosts[r]];
-
-		for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
-			int d = f->ports[p].tx_device;
-
-			for (int t = 0; d >= 0 && t < f->n_trunks; t++) {
-				if (f->trunks[t].from_device == d) {
-					return true;
-				}
-			}
-		}
-	}
-	return false;
-}
-
 /* ---- what may be used ---- */
 
 /* Ports under circuits that weft did not make; mode update takes them. */

@@ -49,6 +49,7 @@ int ssh_new(const struct ssh_conf *conf, const char *host, int port, int fd,
  * WEFT_EUNAVAIL (the session ended, or is none of SSH), WEFT_ENOMEM. O(len). */
 int ssh_take(struct ssh *s, const void *bytes, size_t len, struct buf *text, struct err *err);
 
+/* Whether opening is done. */
 bool ssh_is_open(const struct ssh *s);
 
 /* Bytes for the shell; what the device has no room for yet is kept until it

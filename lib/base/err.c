@@ -315,3 +315,14 @@ bool nearest_hint(const struct nearest *n, struct err *e)
 	}
 	return n->best != NULL;
 }
+
+/* ---- what a build leaves out ---- */
+
+const char build_without[] = WITHOUT;	/* from the Makefile */
+
+int build_lacks(const char *what, struct err *err)
+{
+	err_set(err, WEFT_EUNSUPPORTED, "%s: not in this build", what);
+	err_hint(err, "it was made without %s; the full build has all", build_without);
+	return WEFT_EUNSUPPORTED;
+}

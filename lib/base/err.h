@@ -98,6 +98,16 @@ void err_list_sort(struct err_list *list);
 /* Frees the memory; the list may be used again. */
 void err_list_fini(struct err_list *list);
 
+/* ---- what a build leaves out ---- */
+
+/* `make small` leaves features out (the Makefile's FEATURES): of each, files in folders absent/
+ * beside those that are left out have the functions that others call, and answer with what
+ * is here. The names of those features apart by blanks, "": all are there. */
+extern const char build_without[];
+
+/* WEFT_EUNSUPPORTED: what is wanted is not in this build. */
+int build_lacks(const char *what, struct err *err);
+
 /* ---- names that are not known ---- */
 
 /* Finds what the user may have meant: the candidate with the smallest edit

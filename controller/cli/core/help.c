@@ -77,7 +77,7 @@ static void help_group(struct buf *b, const struct cli_command *table, const cha
 
 	buf_str(b, "\nCommands:\n");
 	for (; table->name; table++) {
-		if (table->raw) {
+		if (table->raw || cli_is_absent(table)) {
 			continue;
 		}
 		snprintf(left, sizeof(left), "%s%s%s%s", table->name,
@@ -111,6 +111,9 @@ void cli_help(const struct cli_command *table, const struct cli_command *cmd,
 	help_group(b, cmd ? cmd->sub : table, path);
 	if (!cmd) {
 		help_options(b, "Global options", cli_globals);
+		if (build_without[0]) {
+			buf_printf(b, "\nNot in this build: %s.\n", build_without);
+		}
 		buf_str(b, "\nExit codes: 0 done or nothing to do, 1 failed "
 			   "(fabric unchanged), 2 differences or\nchanges "
 			   "pending, 3 failed (rolled back), 4 failed (not "
@@ -244,7 +247,7 @@ void cli_complete(const struct cli_command *root, int n, char **words, struct bu
 		complete_options(b, cli_globals, last);
 	} else if (table) {
 		for (; table->name; table++) {
-			if (!table->raw) {
+			if (!table->raw && !cli_is_absent(table)) {
 				add_if_prefix(b, last, "", table->name, strlen(table->name));
 			}
 		}

@@ -222,6 +222,11 @@ static int short_options(struct parser *p, const char *word, struct err *err)
 	return 0;
 }
 
+bool cli_is_absent(const struct cli_command *group)
+{
+	return group->sub && !group->sub->name;
+}
+
 /* Either the next step down the tree or an argument of the command, of which
  * it takes at most max_args. */
 static int positional(struct parser *p, const struct cli_command **table,
@@ -254,6 +259,12 @@ static int positional(struct parser *p, const struct cli_command **table,
 	*table = found->sub;
 	snprintf(c->verb + used, sizeof(c->verb) - used, "%s%s",
 		 used ? " " : "", found->name);
+	if (cli_is_absent(found)) {
+		char what[80];
+
+		snprintf(what, sizeof(what), "weft %s", c->verb);
+		return build_lacks(what, err);
+	}
 	return 0;
 }
 

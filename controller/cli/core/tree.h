@@ -87,6 +87,9 @@ int cli_parse(const struct cli_command *root, int argc, char **argv,
  * argv's. */
 void cli_fini(struct cli *c);
 
+/* A group without commands: they are not in this build. */
+bool cli_is_absent(const struct cli_command *group);
+
 /* The command of this name (or alias) in a table, or NULL. */
 const struct cli_command *cli_find(const struct cli_command *table, const char *name);
 

@@ -120,7 +120,8 @@ int cmd_explain(struct cli *c, struct err *err)
 	return cli_print(o, err);
 }
 
-/* {weft, api}: the version of the program and of the protocol. */
+/* {weft, api, without}: the version of the program and of the protocol, and what a small build
+ * leaves out. */
 int cmd_version(struct cli *c, struct err *err)
 {
 	struct out *o = out_new(c->format);
@@ -128,6 +129,9 @@ int cmd_version(struct cli *c, struct err *err)
 	if (o) {
 		out_str(o, "weft", WEFT_VERSION);
 		out_str(o, "api", "weft.v1");
+		if (build_without[0]) {
+			out_str(o, "without", build_without);
+		}
 	}
 	return cli_print(o, err);
 }

@@ -301,7 +301,7 @@ static void run_plan(uv_work_t *req)
 		r->rc = plan_make(r->fabric, &r->snap.base, &r->plan, &r->err);
 	}
 	r->plan_ns = clk_now_ns() - begun_ns;
-	if (r->with_picture && (r->rc == 0 || r->offline)) {
+	if (r->with_picture && page_find("/") && (r->rc == 0 || r->offline)) {
 		draw(r);
 	}
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "controller/daemon/views/private.h"
+#include "controller/webui/webui.h"
 #include "lib/base/log.h"
 #include "lib/base/units.h"
 
@@ -111,12 +112,18 @@ static int send_batch(const struct dry_run_batch *o, void *arg, struct err *err)
 	return msg_send_batch(w->fabric, o, send_part, arg, err);
 }
 
+static int no_picture(const char *why, struct err *err)
+{
+	return page_find("/") ? err_set(err, WEFT_EUNAVAIL, "%s", why)
+			      : build_lacks("pictures", err);
+}
+
 /* The picture that the worker made of the plan, in pieces. */
 static int send_picture(const struct plan_request *w, struct err *err)
 {
 	Weft__V1__PlanResponse part = WEFT__V1__PLAN_RESPONSE__INIT;
 	const struct plan_call *p = w->arg;
-	int r = w->picture.len ? 0 : err_set(err, WEFT_EUNAVAIL, "there is no picture of the plan");
+	int r = w->picture.len ? 0 : no_picture("there is no picture of the plan", err);
 
 	part.part_case = WEFT__V1__PLAN_RESPONSE__PART_PICTURE;
 	for (size_t at = 0; r == 0 && at < w->picture.len; at += part.picture.len) {
@@ -281,9 +288,9 @@ void handle_picture(struct rpc_call *call, const ProtobufCMessage *msg, void *ar
 	const struct job_rows *rows = job_status_rows(views->job_status);
 	Weft__V1__GetPictureResponse m = WEFT__V1__GET_PICTURE_RESPONSE__INIT;
 	struct err err = { 0 };
-	int r = rows->picture ? 0 : err_set(&err, WEFT_EUNAVAIL, "there is no picture yet: %s",
-					    views->env->applied ? "jobs are still being planned"
-								: "nothing was applied");
+	int r = rows->picture ? 0 : no_picture(views->env->applied ?
+					       "there is no picture yet: jobs are still being planned" :
+					       "there is no picture yet: nothing was applied", &err);
 
 	(void)msg;
 	m.total_bytes = (int64_t)rows->picture_len;

@@ -1,0 +1,31 @@
+/* Without flows: no all-to-all is made. */
+#include "collective/flow/flow.h"
+
+static const char what[] = "schedules of all-to-all";
+
+int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt, struct coll_sched **out,
+		 struct mcf_sched_info *info, struct err *err)
+{
+	return build_lacks(what, err);
+}
+
+int mcf_steps(const struct topo *t, const struct mcf_steps_options *opt, struct coll_sched **out,
+	      struct mcf_steps_info *info, struct err *err)
+{
+	return build_lacks(what, err);
+}
+
+/* There is none. */
+void mcf_free(struct mcf *p)
+{
+}
+
+bool mcf_form_parse(const char *name, enum mcf_form *form)
+{
+	return false;
+}
+
+bool mcf_paths_parse(const char *name, enum mcf_paths *paths)
+{
+	return false;
+}

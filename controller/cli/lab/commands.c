@@ -1,0 +1,65 @@
+/* The commands of a testbed. */
+#include <stddef.h>
+
+#include "controller/cli/core/options.h"
+
+static const struct cli_option testbed_up_options[] = {
+	{ 0, "rate", "RATE", "of every link (default: as the fabric says, up "
+	  "to 17Gbps)", NULL },
+	{ 0, "swap", "FIBRE,FIBRE", "swap two fibres, e.g. "
+	  "gpu0.p0.tx,gpu1.p0.tx", NULL },
+	{ 0, "dead", "FIBRES", "break fibres", NULL },
+	{ 0, "reverse", "PORTS", "swap transmit and receive fibres of ports", NULL },
+	END,
+};
+
+static const struct cli_option testbed_status_options[] = {
+	{ 0, "watch", NULL, "print link events until Ctrl-C", NULL }, END,
+};
+
+static const struct cli_option testbed_probe_options[] = {
+	{ 0, "duration", "TIME", "keep sending, e.g. 10s (default: one frame a "
+	  "port)", NULL },
+	{ 0, "interval", "TIME", "between frames (default: 10ms)", NULL },
+	END,
+};
+
+static const struct cli_option testbed_run_options[] = {
+	{ 0, "job", "NAME", "the job (default: the only one)", "@job" },
+	{ 0, "size", "BYTES", "of the vector (default: the job's)", NULL },
+	{ 0, "repeat", "K", "measure so many runs (default: 5)", NULL },
+	{ 0, "barriers", NULL, "all ranks end a step before any begins the next", NULL },
+	{ 0, "compare", NULL, "also run MPI's own collective over the same light", NULL },
+	{ 0, "time-limit", "TIME", "then all ranks are ended (default: 10min)", NULL },
+	END,
+};
+
+static const struct cli_option testbed_step_options[] = {
+	{ 0, "to", "STEP", "step number from 0 (default: the next, cyclic)",
+	  NULL },
+	{ 0, "all", NULL, "every step, probing all ports in each",
+	  NULL },
+	END,
+};
+
+const struct cli_command testbed_commands[] = {
+	{ "up", NULL, "FABRIC", "Build a fabric of network namespaces", NULL,
+	  testbed_up_options, 1, 1, false, cmd_testbed_up },
+	{ "down", NULL, "FABRIC", "Remove it", NULL, NULL, 1, 1,
+	  false, cmd_testbed_down },
+	{ "status", NULL, "FABRIC", "Show the links of the hosts, and whose signal "
+	  "they receive", NULL, testbed_status_options, 1, 1, false,
+	  cmd_testbed_status },
+	{ "route", NULL, "FABRIC", "Install the routes of the applied jobs in hosts",
+	  NULL, NULL, 1, 1, false, cmd_testbed_route },
+	{ "run", NULL, "FABRIC", "Run the schedule of an applied job by Open MPI",
+	  NULL, testbed_run_options, 1, 1, false, cmd_testbed_run },
+	{ "ping", NULL, "FABRIC", "Ping between all hosts over one hop",
+	  NULL, NULL, 1, 1, false, cmd_testbed_ping },
+	{ "probe", NULL, "FABRIC", "Send frames from every port and report "
+	  "where they arrive", NULL, testbed_probe_options, 1, 1, false,
+	  cmd_testbed_probe },
+	{ "step", NULL, "FABRIC JOB", "Set a job's ring to another step",
+	  NULL, testbed_step_options, 2, 2, false, cmd_testbed_step },
+	GROUP_END,
+};
