@@ -229,7 +229,11 @@ static void a_writer_goes_on(void **state)
 
 /* ---- the schema ---------------------------------------------------------- */
 
-/* What is not exported: facts about running processes, and keys of the only row. */
+/* Exported as rows, which are columns of others in the file. */
+static const char *const unpacked[] = { "journal_step", "intent_circuit", "observed_circuit" };
+
+/* What is not exported: facts about running processes, keys of the only row, and the columns
+ * that are exported as those rows. */
 static const struct left_out {
 	const char *table, *column;	/* column NULL: the whole table */
 } left_out[] = {
@@ -237,7 +241,22 @@ static const struct left_out {
 	{ "replica", NULL },		/* how far a copy is */
 	{ "state", "one" },		/* always 1 */
 	{ "confirm", "one" },
+	{ "journal_device", "steps" },
+	{ "journal_device", "states" },
+	{ "journal_device", "notes" },
+	{ "intent_device", "circuits" },
+	{ "observed_map", NULL },
 };
+
+static bool is_unpacked(const char *table)
+{
+	for (size_t i = 0; i < sizeof(unpacked) / sizeof(*unpacked); i++) {
+		if (strcmp(unpacked[i], table) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
 
 static const struct portable_table *find_table(const char *name)
 {
@@ -304,7 +323,7 @@ static void every_column_is_known(void **state)
 	sqlite3_close(db);
 	for (const struct portable_table *t = portable_tables; t->name; t++) {
 		for (const struct portable_column *c = t->columns; c->name; c++) {
-			n_exported--;
+			n_exported -= !is_unpacked(t->table);
 		}
 	}
 	assert_int_equal(n_exported, 0);	/* none is exported that is not there */
