@@ -574,7 +574,8 @@ static bool is_reversed(const struct cord *c)
 	       c->was_from.kind == AT_HOST && c->to[0].kind == AT_OUTPUT;
 }
 
-/* The fibre that a finding is of: of a reversed pair its port, else by its host, or by the output of its trunk. */
+/* The fibre that a finding is of: of a reversed pair its port, else by its host, or
+ * by the output of its trunk. */
 static const char *fibre_of(const struct cord *c)
 {
 	static char port[2][32];
