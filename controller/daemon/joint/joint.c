@@ -251,7 +251,7 @@ static int wait_for_others(struct joint *j, struct err *err)
 	}
 	if (decision == JOINT_COMMIT || (decision == JOINT_UNDECIDED && all)) {
 		go_on(j);
-	} else if (decision == JOINT_UNDO) {
+	} else if (j->now->decision == JOINT_UNDO) {	/* and its reason is known */
 		take_back(j, j->now->why);
 	}
 	return 0;
