@@ -25,14 +25,14 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 	libnl-route-3-dev libnl-genl-3-dev \
 	liblpsolve55-dev libcolamd2 libsuitesparse-dev libyaml-dev \
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libuv1-dev \
-	libnghttp2-dev libmicrohttpd-dev libssh2-1-dev libssl-dev libsqlite3-dev libnauty2-dev libgmp-dev \
-	libjansson-dev libcurl4-openssl-dev libopenmpi-dev openmpi-bin gfortran libcmocka-dev mandoc sqlite3 jq procps \
+	libnghttp2-dev libmicrohttpd-dev libssh2-1-dev libssl-dev nettle-dev libsqlite3-dev libnauty2-dev \
+	libgmp-dev libjansson-dev libcurl4-openssl-dev libopenmpi-dev openmpi-bin gfortran libcmocka-dev mandoc sqlite3 jq procps \
 	netcat-openbsd openssl curl iproute2 python3-grpcio python3-protobuf python3-yaml prometheus \
 	etcd-server etcd-client
 # With CROSS: what runs here comes from this machine's packages, what is linked from the other's.
 CROSS_TOOLS = make pkg-config protobuf-c-compiler protobuf-compiler dpkg-dev qemu-user \
 	gcc-$(subst _,-,$(CROSS))
-CROSS_LIBRARIES := $(filter-out libclang%,$(filter lib%,$(PACKAGES)))
+CROSS_LIBRARIES := $(filter-out libclang%,$(filter lib% nettle%,$(PACKAGES)))
 DEB_PACKAGES := build-essential debhelper dpkg-dev
 # For tests/integration/slurm.sh.
 SLURM := slurmctld slurmd slurm-client munge
@@ -264,7 +264,7 @@ CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined
 # -fPIC: the archives of rooms go into libweft_mpi.so as well.
 PIC := -fPIC -fvisibility=hidden
 ALL_CFLAGS = -std=c11 $(PIC) $(WARN) $(CFLAGS_$(MODE)) $(CFLAGS)
-LIBS := -l:liblpsolve55_pic.a -lcolamd -lprotobuf-c -lnghttp2 -lmicrohttpd -lssh2 -lssl -lcrypto \
+LIBS := -l:liblpsolve55_pic.a -lcolamd -lprotobuf-c -lnghttp2 -lmicrohttpd -lssh2 -lssl -lcrypto -lnettle \
 	-lnl-route-3 -lnl-genl-3 -lnl-3 -luv -lsqlite3 -lyaml -ljansson -lcurl -lnauty -lgmp -lpthread -ldl -lm
 # Programs with sanitizers are started by the thousand: at a fixed address they start faster.
 LDFLAGS_all = $(PIE_$(MODE)) -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS_$(MODE)) \

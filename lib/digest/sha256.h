@@ -1,17 +1,19 @@
-/* SHA-256 (FIPS 180-4): names of texts and programs, and what shows that bytes are as they were. */
+/*
+ * SHA-256 (FIPS 180-4): names of texts and programs, and what shows that bytes are as they were. By
+ * nettle, which is there also where OpenSSL is left out.
+ */
 #ifndef WEFT_LIB_DIGEST_SHA256_H
 #define WEFT_LIB_DIGEST_SHA256_H
 
+#include <nettle/sha2.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHA256_LEN 32
-#define SHA256_HEX_LEN 65	/* with its terminator */
+#define SHA256_LEN SHA256_DIGEST_SIZE
+#define SHA256_HEX_LEN (2 * SHA256_LEN + 1)	/* with its terminator */
 
 struct sha256 {
-	uint32_t state[8];
-	uint64_t len;		/* bytes so far */
-	uint8_t block[64];	/* the last len % 64 of them */
+	struct sha256_ctx nettle;
 };
 
 /* Bytes are added in pieces; finish leaves s as it was begun. O(len). */
