@@ -68,6 +68,22 @@ static void want_undo(struct joint *j, const char *name, const char *why)
 	}
 }
 
+/* What is too much for etcd will be so every time. */
+static int say_base(struct joint *j, struct err *err)
+{
+	int r = facts_put_base(j->facts, j->id, &j->base, err);
+
+	if (r == WEFT_ELIMIT || r == WEFT_EINVAL) {
+		want_undo(j, j->name, err->msg);
+		err_clear(err);
+		r = 0;
+	}
+	if (r == 0) {
+		buf_reset(&j->base);
+	}
+	return r;
+}
+
 /* Says what etcd does not have yet. A fact that is too late is none. */
 static int say(struct joint *j, struct err *err)
 {
@@ -77,8 +93,8 @@ static int say(struct joint *j, struct err *err)
 	if (j->undo[0] && (r = facts_decide(j->facts, j->id, JOINT_UNDO, j->undo, &decision, err)) == 0) {
 		j->undo[0] = '\0';
 	}
-	if (r == 0 && j->base.len && (r = facts_put_base(j->facts, j->id, &j->base, err)) == 0) {
-		buf_reset(&j->base);
+	if (r == 0 && j->base.len) {
+		r = say_base(j, err);
 	}
 	if (r == 0 && j->phase == PART_WAITS && !j->stage_said) {
 		r = facts_put_stage(j->facts, j->id, j->stage, j->digest, err);
