@@ -67,7 +67,8 @@ int apply_new(uv_loop_t *loop, struct store *store, struct apply **out, struct e
 	}
 	a->loop = loop;
 	a->store = store;
-	if ((rc = timings_load(a, err)) || (rc = apply_refresh(a, err))) {
+	if ((rc = timings_load(a, err)) || (rc = apply_refresh(a, err)) ||
+	    (rc = store_defer_syncs(store, err))) {
 		timings_free(a);
 		free(a);
 		return rc;
@@ -83,7 +84,7 @@ static void finish_free(struct apply *a)
 	void (*done)(void *) = a->closed_cb;
 	void *arg = a->closed_arg;
 
-	if (!a->timer_closed || a->n_devices) {
+	if (!a->timer_closed || a->n_devices || a->syncs.running) {
 		return;
 	}
 	if (a->change) {
@@ -101,6 +102,11 @@ static void finish_free(struct apply *a)
 	if (done) {
 		done(arg);
 	}
+}
+
+void apply_sync_ended(struct apply *a)
+{
+	finish_free(a);
 }
 
 void apply_device_closed(struct apply *a)
@@ -297,6 +303,7 @@ void apply_save_readings(struct apply *a)
 		}
 	}
 	timings_save(a);
+	apply_sync_later(a);
 }
 
 /* One round of readings; outlives the engine if that is closed meanwhile. */

@@ -126,6 +126,42 @@ static int mark_steps(struct apply_run *r, struct err *err)
 static void on_sent(struct device *d, int rc, int n, const struct drv_outcome *outcomes,
 		    const struct err *err, void *arg);
 
+static void send_now(struct apply_run *r)
+{
+	r->sent = true;
+	r->since_ns = clk_now_ns();
+	r->n_sends++;
+	r->n_moves += r->n_sent;
+	r->c->began_ns = r->c->began_ns ? r->c->began_ns : r->since_ns;
+	device_submit(r->dev, &r->op, &r->batch, on_sent, r);
+}
+
+/* Nothing was sent of what was marked: so does the journal say again. */
+static void take_marks_back(struct apply_run *r)
+{
+	struct err err = { 0 };
+
+	set_states(r, STORE_PLANNED);
+	if (mark_steps(r, &err)) {
+		change_fail(r->c, err.code, &err);
+	}
+}
+
+static void on_marked(int rc, const struct err *err, void *arg)
+{
+	struct apply_run *r = arg;
+
+	if (rc) {
+		change_fail(r->c, rc, err);
+	}
+	if (r->c->rc || r->c->cancel) {
+		take_marks_back(r);
+		change_op_done(r->c);
+		return;
+	}
+	send_now(r);
+}
+
 /* The journal knows what is in flight before it is sent. */
 static void send_batch(struct apply_run *r)
 {
@@ -139,12 +175,7 @@ static void send_batch(struct apply_run *r)
 		change_op_failed(r, rc, &err);
 		return;
 	}
-	r->sent = true;
-	r->since_ns = clk_now_ns();
-	r->n_sends++;
-	r->n_moves += r->n_sent;
-	r->c->began_ns = r->c->began_ns ? r->c->began_ns : r->since_ns;
-	device_submit(r->dev, &r->op, &r->batch, on_sent, r);
+	apply_when_durable(r->c->a, &r->marked, on_marked, r);
 }
 
 static void send_next(struct apply_run *r)

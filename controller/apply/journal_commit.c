@@ -144,32 +144,16 @@ static void put_counts(const int n[4], int n_devices, char *text, size_t size)
 		 n_devices == 1 ? "" : "s");
 }
 
-void journal_commit(struct change *c)
+/* The store has the commit, and the disk too, or it does not (rc). */
+static void on_committed(int rc, const struct err *err, void *arg)
 {
-	int n[4], n_devices = 0, n_left = 0;
-	char text[200];
+	struct change *c = arg;
 
-	for (int i = 0; i < c->journal.n_works; i++) {
-		n_devices += work_moves(&c->journal.works[i]) > 0;
-	}
-	count_steps(c, n);
-	put_counts(n, n_devices, text, sizeof(text));
-	c->rc = tolerance_record(c, &n_left, &c->err);
-	if (c->rc && !c->decided) {
-		change_enter(c, PHASE_UNDO);
-		return;
-	}
-	if (n_left) {
-		snprintf(text + strlen(text), sizeof(text) - strlen(text),
-			 "; %d of them to be repaired", n_left);
-	}
-	if (c->rc == 0) {
-		c->rc = store_commit_proven(c->a->store, &c->journal, text, (int)min_proof(c),
-					    &c->err);
-	}
-	if (c->rc) {
+	if (rc) {
 		/* Undoing now could contradict what the disk may yet hold;
 		 * recovery decides by reading the devices. */
+		c->rc = rc;
+		c->err = *err;
 		err_wrap(&c->err, "the light is as planned, but that could "
 			 "not be recorded");
 		err_hint(&c->err, "once the disk takes it, the change is "
@@ -178,9 +162,37 @@ void journal_commit(struct change *c)
 		c->res.verdict = APPLY_STUCK;
 	} else {
 		c->res.verdict = APPLY_COMMITTED;
-		change_event(c, NULL, false, "committed: %s", text);
+		change_event(c, NULL, false, "committed: %s", c->summary);
 	}
 	change_end(c);
+}
+
+void journal_commit(struct change *c)
+{
+	int n[4], n_devices = 0, n_left = 0, rc;
+	struct err err = { 0 };
+	char left[48] = "", text[sizeof(c->summary) - sizeof(left)];
+
+	for (int i = 0; i < c->n_runs; i++) {
+		n_devices += c->runs[i].is_first;
+	}
+	count_steps(c, n);
+	put_counts(n, n_devices, text, sizeof(text));
+	c->rc = tolerance_record(c, &n_left, &c->err);
+	if (c->rc) {
+		change_enter(c, PHASE_UNDO);
+		return;
+	}
+	if (n_left) {
+		snprintf(left, sizeof(left), "; %d of them to be repaired", n_left);
+	}
+	snprintf(c->summary, sizeof(c->summary), "%s%s", text, left);
+	rc = store_commit_proven(c->a->store, &c->journal, c->summary, (int)min_proof(c), &err);
+	if (rc) {
+		on_committed(rc, &err, c);
+		return;
+	}
+	apply_when_durable(c->a, &c->committed, on_committed, c);
 }
 
 void journal_stop(struct change *c)

@@ -5,6 +5,7 @@
  *   device.c           one device: its session, its queue of operations, its
  *                      state; device_set.c: those of one fabric
  *   insertion_loss.c   what its circuits lose
+ *   durable.c          what waits for the disk
  *   timing.c           how long ports and devices take to come back
  *   external_changes.c changes of its circuits that weft did not make
  *   plan_input.c       what a plan starts from, and what it would send
@@ -260,6 +261,20 @@ enum phase {
 	PHASE_VERIFY, PHASE_COMMIT, PHASE_UNDO, PHASE_STOP, PHASE_END,
 };
 
+/* Owned by the caller, in use until its callback. */
+typedef void (*durable_cb)(int rc, const struct err *err, void *arg);
+struct durable_wait {
+	durable_cb done;
+	void *arg;
+	struct durable_wait *next;
+};
+
+/* Calls done from a later iteration of the loop, once what the store was told before this
+ * call is durable, or is not; not at all once the engine is being closed. */
+void apply_when_durable(struct apply *a, struct durable_wait *w, durable_cb done, void *arg);
+/* The same with nothing that waits. */
+void apply_sync_later(struct apply *a);
+
 /* A stage of a change on one device that has something to send. Its steps are
  * marked in the journal before anything is sent of them. */
 struct apply_run {
@@ -271,6 +286,7 @@ struct apply_run {
 	int begin, end;			/* its steps in w; begin < end */
 	bool is_first;			/* of its device */
 	struct device_op op;		/* one at a time */
+	struct durable_wait marked;	/* what is sent next is in the journal */
 	struct drv_batch batch;
 	struct drv_item *items;		/* [w->n_steps] */
 	int *item_step;			/* [n_sent]: the step each item is */
@@ -342,6 +358,8 @@ struct change {
 	char external[ERR_MSG_MAX / 2];	/* the first of them */
 	int n_unrecovered;			/* circuits that undo could not move */
 	struct buf unrecovered;		/* their names */
+	struct durable_wait committed;
+	char summary[200];		/* of a commit */
 	struct apply_result res;
 	int64_t started_ns;
 	int done, total;		/* steps, for events */
@@ -450,6 +468,15 @@ const struct device *plan_input_device(const struct apply *a, const struct model
 
 /* ---- the engine ---------------------------------------------------------- */
 
+struct apply_syncs {
+	struct apply *a;
+	uv_work_t req;
+	bool running;
+	struct durable_wait *served, *waiting;	/* by the one that runs, by the next */
+	int rc;
+	struct err err;
+};
+
 struct apply {
 	uv_loop_t *loop;
 	struct store *store;
@@ -469,6 +496,7 @@ struct apply {
 	struct maintenance *maintenance;	/* under way, or NULL */
 	struct store_journal *open;	/* open changes, newest first */
 	int n_open;
+	struct apply_syncs syncs;
 	struct timings *timings[TIMING_KINDS];
 	struct plan_input *plan_input;	/* memory of the last plan base */
 	apply_device_event_cb on_device_event;	/* may be NULL */
@@ -495,6 +523,8 @@ int apply_refresh(struct apply *a, struct err *err);
 void apply_save_readings(struct apply *a);
 /* Puts a set in the place of the present one, which is freed. */
 void apply_use(struct apply *a, struct device_set *set);
+/* Called when the engine is being closed and the disk has answered. */
+void apply_sync_ended(struct apply *a);
 /* Called when a device's handle is gone. */
 void apply_device_closed(struct apply *a);
 /* Journals that explain light that is not as intended: the change under way

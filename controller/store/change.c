@@ -343,7 +343,7 @@ int store_begin(struct store *s, struct store_journal *j, const struct model_con
 		struct err *err)
 {
 	int64_t now_ns = clk_wall_ns(), id = 0;
-	int rc = db_begin(s, err);
+	int rc = db_begin_deferred(s, err);
 
 	if (rc) {
 		return rc;
@@ -577,41 +577,49 @@ int store_confirm(struct store *s, struct err *err)
 	return db_end(s, db_run(s, err, "DELETE FROM confirm", ""), err);
 }
 
+/* Within a transaction. */
+static int commit(struct store *s, const struct store_journal *j, const char *summary, int proof,
+		  struct err *err)
+{
+	const int64_t change = j->change.id;
+	int rc;
+
+	if ((rc = require_open(s, change, err)) || (rc = move_intent(s, j, err)) ||
+	    (rc = move_confirm(s, change, err)) || (rc = store_repairs_prune(s, change, err)) ||
+	    (rc = db_run(s, err, "UPDATE change SET proof = ?, down_ns = ?, downtime_source = ? "
+			 "WHERE id = ?", "iiii", (int64_t)proof, j->change.down_ns,
+			 (int64_t)j->change.downtime_source, change)) ||
+	    (rc = db_run(s, err, "UPDATE state SET generation = generation + 1, applied = ?", "i",
+			 change)) ||
+	    (rc = close_change(s, change, STORE_COMMITTED, summary, err)) ||
+	    (rc = supersede(s, change, err))) {
+		return rc;
+	}
+	return drop_closed_journals(s, err);
+}
+
 int store_commit(struct store *s, int64_t change, const char *summary, int proof, struct err *err)
 {
 	struct store_journal j = { .change = { .id = change } };
-	int rc = store_works_read(s, &j, err);
-
-	if (rc == 0) {
-		rc = store_commit_proven(s, &j, summary, proof, err);
-	}
-	store_journal_fini(&j);
-	return rc;
-}
-
-int store_commit_proven(struct store *s, const struct store_journal *j,
-			const char *summary, int proof, struct err *err)
-{
-	const int64_t change = j->change.id;
 	int rc = db_begin(s, err);
 
 	if (rc) {
 		return rc;
 	}
-	if ((rc = require_open(s, change, err)) == 0 &&
-	    (rc = move_intent(s, j, err)) == 0 &&
-	    (rc = move_confirm(s, change, err)) == 0 &&
-	    (rc = store_repairs_prune(s, change, err)) == 0 &&
-	    (rc = db_run(s, err, "UPDATE change SET proof = ?, down_ns = ?, downtime_source = ? "
-			 "WHERE id = ?", "iiii", (int64_t)proof, j->change.down_ns,
-			 (int64_t)j->change.downtime_source, change)) == 0 &&
-	    (rc = db_run(s, err, "UPDATE state SET generation = generation + 1, applied = ?", "i",
-			 change)) == 0 &&
-	    (rc = close_change(s, change, STORE_COMMITTED, summary, err)) == 0 &&
-	    (rc = supersede(s, change, err)) == 0) {
-		rc = drop_closed_journals(s, err);
+	rc = store_works_read(s, &j, err);
+	if (rc == 0) {
+		rc = commit(s, &j, summary, proof, err);
 	}
+	store_journal_fini(&j);
 	return end_and_refresh(s, rc, err);
+}
+
+int store_commit_proven(struct store *s, const struct store_journal *j,
+			const char *summary, int proof, struct err *err)
+{
+	int rc = db_begin_deferred(s, err);
+
+	return rc ? rc : end_and_refresh(s, commit(s, j, summary, proof, err), err);
 }
 
 int store_end(struct store *s, int64_t change, enum store_verdict verdict,

@@ -320,7 +320,7 @@ static int put_observed(struct store *s, const struct store_observed *o, struct 
 
 int store_observed_put(struct store *s, const struct store_observed *v, int n, struct err *err)
 {
-	int rc = s->newer ? 0 : db_begin(s, err);
+	int rc = s->newer ? 0 : db_begin_deferred(s, err);
 
 	if (rc || s->newer) {
 		return rc;

@@ -246,7 +246,7 @@ int db_run(struct store *s, struct err *err, const char *sql, const char *types,
 	return rc;
 }
 
-int db_begin(struct store *s, struct err *err)
+int db_begin_as_is(struct store *s, struct err *err)
 {
 	int rc = s->newer ? store_newer_error(s, err)
 			  : db_run(s, err, "BEGIN IMMEDIATE", "");

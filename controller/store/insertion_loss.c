@@ -57,7 +57,7 @@ static int put_all(struct store *s, const char *device, const struct store_inser
 int store_insertion_losses_put(struct store *s, const char *device,
 			       const struct store_insertion_loss *v, int n, struct err *err)
 {
-	int rc = s->newer ? 0 : db_begin(s, err);
+	int rc = s->newer ? 0 : db_begin_deferred(s, err);
 
 	if (rc || s->newer) {
 		return rc;

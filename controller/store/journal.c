@@ -144,7 +144,7 @@ int store_works_put(struct store *s, const struct store_journal *j, int64_t chan
 int store_mark(struct store *s, const struct store_journal *j, int work, struct err *err)
 {
 	struct buf states = { 0 }, notes = { 0 };
-	int rc = db_begin(s, err);
+	int rc = db_begin_deferred(s, err);
 
 	if (rc) {
 		return rc;

@@ -56,6 +56,13 @@ struct store {
 	int64_t audit_bytes;	/* of the lines kept; -1: not counted yet */
 	struct store_use use;
 
+	/* Syncs that are left to store_sync; sync.c. */
+	bool defers;
+	bool deferred;			/* so far the last transaction was */
+	int log_fd;			/* of the log, if it defers */
+	_Atomic int log_pages;
+	sqlite3 *merging;		/* of store_sync, or NULL */
+
 	/* Of a store that others have too; replicate.c. */
 	int64_t position;
 	char log[STORE_LOG_MAX];
@@ -93,6 +100,12 @@ int db_finish(struct store *s, struct err *err, sqlite3_stmt *st);
 int db_run(struct store *s, struct err *err, const char *sql, const char *types, ...);
 
 int db_begin(struct store *s, struct err *err);
+/* The same for a transaction that is durable only after store_sync, or the next that is not
+ * deferred, if the store defers syncs (store_defer_syncs). */
+int db_begin_deferred(struct store *s, struct err *err);
+int db_begin_as_is(struct store *s, struct err *err);
+/* No store_sync is under way. */
+void store_sync_fini(struct store *s);
 /* WEFT_ESTALE unless this process leads. Within a transaction. lease.c */
 int store_check_term(struct store *s, struct err *err);
 /* Commits with the waiting audit lines if rc is 0, takes everything back

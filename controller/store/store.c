@@ -188,6 +188,7 @@ void store_free(struct store *s)
 	store_audit_drop(s);
 	store_record_end(s);
 	free(s->waiting);
+	store_sync_fini(s);
 	db_close(s);
 	store_hold_fini(&s->hold);
 	if (s->lock_fd >= 0) {

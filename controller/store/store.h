@@ -49,6 +49,18 @@ int store_open(const char *path, struct store **out, struct err *err);
 /* Writes buffered audit lines, closes, gives the lock back. NULL is fine. */
 void store_free(struct store *s);
 
+/*
+ * From now on store_begin, store_mark, store_commit_proven and what was read and learned of
+ * devices are written when the call returns, but durable only after the next store_sync, or
+ * the next other transaction: whoever rests on them waits for that. For a store that no
+ * other process has; else, or where a newer weft wrote it, all stays as it is.
+ */
+int store_defer_syncs(struct store *s, struct err *err);
+/* Makes all that was written before the call durable. On any thread, one call at a time,
+ * while another uses the store; not while it is closed. WEFT_EIO: nothing is known of what
+ * was deferred. */
+int store_sync(struct store *s, struct err *err);
+
 /* What was made durable since it was opened. */
 struct store_use {
 	/* transactions that were tried, and those of them that the disk refused

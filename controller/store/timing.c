@@ -83,7 +83,7 @@ static int put_one(struct store *s, const char *kind, const struct store_timing 
 int store_timings_put(struct store *s, enum store_timing_kind kind,
 		      const struct store_timing *v, int n, struct err *err)
 {
-	int rc = s->newer ? 0 : db_begin(s, err);
+	int rc = s->newer ? 0 : db_begin_deferred(s, err);
 
 	if (rc || s->newer) {
 		return rc;

@@ -1,0 +1,74 @@
+/*
+ * What waits for the disk, while the loop goes on.
+ *
+ * One sync is under way at a time, on a worker; those who ask meanwhile share the next one,
+ * so that the devices of a stage need one for all of them.
+ */
+#include "controller/apply/private.h"
+
+static void begin_sync(struct apply *a);
+
+/* On a worker: touches nothing but the store's file, and the result. */
+static void run_sync(uv_work_t *req)
+{
+	struct apply_syncs *s = req->data;
+
+	s->rc = store_sync(s->a->store, &s->err);
+}
+
+/* Those who ask again from within wait for the next one. */
+static void after_sync(uv_work_t *req, int status)
+{
+	struct apply_syncs *s = req->data;
+	struct apply *a = s->a;
+	struct durable_wait *w = s->served;
+	const struct err err = s->err;
+	const int rc = s->rc;
+
+	(void)status;
+	s->running = false;
+	s->served = NULL;
+	if (s->waiting && !a->closing) {
+		begin_sync(a);
+	}
+	while (w && !a->closing) {
+		struct durable_wait *next = w->next;
+
+		w->done(rc, &err, w->arg);
+		w = next;
+	}
+	if (a->closing) {
+		apply_sync_ended(a);
+	}
+}
+
+static void begin_sync(struct apply *a)
+{
+	struct apply_syncs *s = &a->syncs;
+
+	s->a = a;
+	s->req.data = s;
+	s->err = (struct err){ 0 };
+	s->served = s->waiting;
+	s->waiting = NULL;
+	s->running = true;
+	uv_queue_work(a->loop, &s->req, run_sync, after_sync);
+}
+
+void apply_when_durable(struct apply *a, struct durable_wait *w, durable_cb done, void *arg)
+{
+	struct apply_syncs *s = &a->syncs;
+
+	*w = (struct durable_wait){ .done = done, .arg = arg, .next = s->waiting };
+	s->waiting = w;
+	if (!s->running && !a->closing) {
+		begin_sync(a);
+	}
+}
+
+void apply_sync_later(struct apply *a)
+{
+	if (!a->syncs.running && !a->closing) {
+		begin_sync(a);
+	}
+}

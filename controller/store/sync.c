@@ -1,0 +1,110 @@
+/*
+ * Transactions that are durable later.
+ *
+ * A disk takes milliseconds for a sync, and more when others use it; the loop has one for
+ * each batch of commands. In WAL mode a transaction without it is in the file whole and in
+ * its order all the same: what can be lost is the last ones, and only when the machine goes.
+ * So a store may leave the sync of some to store_sync, on another thread, and whoever
+ * goes on only when that has returned goes on from what is durable. There the log is also
+ * merged into the file, on a connection of its own, which SQLite would do within a commit.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "controller/store/private.h"
+#include "lib/base/buf.h"
+
+#define MERGE_PAGES 1000	/* of the log, by store_sync */
+#define MERGE_PAGES_MAX 8000	/* at the latest, by whoever commits */
+
+/* After each commit: how long the log is. */
+static int on_commit(void *arg, sqlite3 *db, const char *name, int pages)
+{
+	struct store *s = arg;
+
+	s->log_pages = pages;
+	if (pages >= MERGE_PAGES_MAX) {
+		sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	}
+	return SQLITE_OK;
+}
+
+int store_defer_syncs(struct store *s, struct err *err)
+{
+	struct buf name = { 0 };
+
+	if (s->kind == STORE_SHARED || s->newer || s->defers) {
+		return 0;
+	}
+	buf_printf(&name, "%s-wal", s->path);
+	s->log_fd = name.failed ? -1 : open(buf_cstr(&name), O_RDONLY | O_CLOEXEC);
+	buf_fini(&name);
+	if (s->log_fd < 0) {
+		return err_errno(err, WEFT_EIO, errno, "store %s: its log", s->path);
+	}
+	s->defers = true;
+	sqlite3_wal_hook(s->db, on_commit, s);
+	return 0;
+}
+
+/* Best effort: it is tried again, and by SQLite itself at the end. */
+static void merge_log(struct store *s)
+{
+	if (!s->merging && sqlite3_open_v2(s->path, &s->merging, SQLITE_OPEN_READWRITE |
+					   SQLITE_OPEN_NOMUTEX, NULL)) {
+		sqlite3_close(s->merging);
+		s->merging = NULL;
+	}
+	if (s->merging) {
+		sqlite3_wal_checkpoint_v2(s->merging, "main", SQLITE_CHECKPOINT_PASSIVE, NULL,
+					  NULL);
+	}
+}
+
+int store_sync(struct store *s, struct err *err)
+{
+	if (!s->defers) {
+		return 0;
+	}
+	if (fdatasync(s->log_fd)) {
+		err_errno(err, WEFT_EIO, errno, "store %s: write", s->path);
+		err_hint(err, "check the disk and its free space");
+		return WEFT_EIO;
+	}
+	if (s->log_pages >= MERGE_PAGES) {
+		merge_log(s);
+	}
+	return 0;
+}
+
+void store_sync_fini(struct store *s)
+{
+	sqlite3_close(s->merging);
+	if (s->defers) {
+		close(s->log_fd);
+	}
+}
+
+int db_begin_deferred(struct store *s, struct err *err)
+{
+	int rc = 0;
+
+	if (s->defers && !s->deferred) {
+		rc = db_run(s, err, "PRAGMA synchronous = NORMAL", "");
+		s->deferred = rc == 0;
+	}
+	return rc ? rc : db_begin_as_is(s, err);
+}
+
+int db_begin(struct store *s, struct err *err)
+{
+	int rc = 0;
+
+	if (s->deferred) {
+		rc = db_run(s, err, "PRAGMA synchronous = FULL", "");
+		s->deferred = rc != 0;
+	}
+	return rc ? rc : db_begin_as_is(s, err);
+}
