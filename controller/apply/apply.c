@@ -171,12 +171,21 @@ int apply_lead_domains(struct apply *a, const char *const *domains, int n, struc
 	return a->domains ? 0 : err_nomem(err);
 }
 
+/* Devices that both have belong to another fabric now. */
+void apply_switch(struct apply *a, struct device_set *set)
+{
+	a->set = set;
+	a->version++;
+	for (int i = 0; set && i < set->n; i++) {
+		set->v[i]->now.version = ++a->version;
+	}
+}
+
 void apply_use(struct apply *a, struct device_set *set)
 {
 	struct device_set *old = a->set;
 
-	a->set = set;
-	a->version++;
+	apply_switch(a, set);
 	device_set_free(old);
 }
 

@@ -129,6 +129,8 @@ struct apply_disturbance {
 
 struct apply_device {
 	const char *name, *driver;
+	uint64_t version;		/* not 0, and another one whenever more is
+					 * known of it or of its fabric */
 	bool elsewhere;			/* another weftd leads it: nothing is read
 					 * or counted of it here */
 	bool reachable;			/* the last reading succeeded */
@@ -253,6 +255,9 @@ void apply_free(struct apply *a, void (*done)(void *), void *arg);
  * WEFT_ESTALE while a change runs. On failure the old fabric stays. */
 int apply_set_fabric(struct apply *a, struct model_fabric *fabric, struct err *err);
 const struct model_fabric *apply_fabric(const struct apply *a);
+/* Journals that explain light that is not as intended: the change under way
+ * and those open, the newest first. NULL after the last. Valid until the loop runs. */
+const struct store_journal *apply_journal(const struct apply *a, int i);
 /* Grows whenever what apply_fabric and apply_devices say may have changed; what was
  * derived from them at the same number still holds. O(1). */
 uint64_t apply_version(const struct apply *a);

@@ -350,7 +350,7 @@ static void settle_set(struct change *c)
 		     c->res.verdict == APPLY_STUCK || !c->before;
 	struct device_set *drop = stays ? c->before : c->set;
 
-	c->a->set = stays ? c->set : c->before;
+	apply_switch(c->a, stays ? c->set : c->before);
 	c->set = c->before = NULL;
 	device_set_free(drop);
 }
@@ -593,7 +593,7 @@ int apply_start(struct apply *a, struct plan *plan, struct model_fabric *fabric,
 	c->restores = req->restores;
 	c->ready = req->ready;
 	c->before = a->set;
-	a->set = c->set;
+	apply_switch(a, c->set);
 	a->change = c;
 	apply_later(a, 0, on_start, c);
 	return 0;
@@ -643,7 +643,7 @@ int change_undo_open(struct apply *a, struct store_journal *j, struct device_set
 		snprintf(r->epoch, sizeof(r->epoch), "%s", r->dev->now.snap.epoch);
 	}
 	c->before = a->set;
-	a->set = set;
+	apply_switch(a, set);
 	a->change = c;
 	change_enter(c, PHASE_UNDO);
 	return 0;

@@ -498,7 +498,7 @@ int device_load_intent(struct device *d, struct err *err)
 	if (rc == 0) {
 		store_light_fini(&d->intent);
 		d->intent = l;
-		d->a->version++;
+		d->now.version = ++d->a->version;
 	}
 	return rc;
 }
@@ -634,5 +634,5 @@ void device_assess(struct device *d)
 		d->proof = APPLY_READ_BACK;
 	}
 	now->level = d->proof;
-	d->a->version++;
+	d->now.version = ++d->a->version;
 }

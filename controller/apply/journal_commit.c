@@ -66,13 +66,34 @@ static void report_removed(struct change *c)
 	model_names_free(names);
 }
 
+static void refuse(struct change *c)
+{
+	c->res.verdict = APPLY_REFUSED;
+	change_end(c);
+}
+
+/* The journal is on the disk, or it is not (rc). */
+static void on_begun(int rc, const struct err *err, void *arg)
+{
+	struct change *c = arg;
+
+	c->res.change = c->journal.change.id;
+	if (rc) {
+		change_fail(c, rc, err);
+		refuse(c);
+		return;
+	}
+	change_event(c, NULL, false, "change %lld is in the journal%s%s",
+		     (long long)c->res.change,
+		     c->peer[0] ? ", asked for by " : "", c->peer);
+	report_removed(c);
+	change_enter(c, c->n_runs || c->ready ? PHASE_CHECK : PHASE_COMMIT);
+}
+
 void journal_prepare(struct change *c)
 {
-	int rc;
-
 	if (c->rc) {
-		c->res.verdict = APPLY_REFUSED;
-		change_end(c);
+		refuse(c);
 		return;
 	}
 	if (nothing_to_do(c)) {
@@ -80,19 +101,12 @@ void journal_prepare(struct change *c)
 		change_end(c);
 		return;
 	}
-	rc = store_begin(c->a->store, &c->journal, &c->set->fabric->config, &c->err);
-	if (rc) {
-		c->rc = rc;
-		c->res.verdict = APPLY_REFUSED;
-		change_end(c);
+	c->rc = store_begin(c->a->store, &c->journal, &c->set->fabric->config, &c->err);
+	if (c->rc) {
+		refuse(c);
 		return;
 	}
-	c->res.change = c->journal.change.id;
-	change_event(c, NULL, false, "change %lld is in the journal%s%s",
-		     (long long)c->res.change,
-		     c->peer[0] ? ", asked for by " : "", c->peer);
-	report_removed(c);
-	change_enter(c, c->n_runs || c->ready ? PHASE_CHECK : PHASE_COMMIT);
+	apply_when_durable(c->a, &c->recorded, on_begun, c);
 }
 
 /* ---- commit -------------------------------------------------------------- */
@@ -192,7 +206,7 @@ void journal_commit(struct change *c)
 		on_committed(rc, &err, c);
 		return;
 	}
-	apply_when_durable(c->a, &c->committed, on_committed, c);
+	apply_when_durable(c->a, &c->recorded, on_committed, c);
 }
 
 void journal_stop(struct change *c)

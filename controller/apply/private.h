@@ -358,7 +358,7 @@ struct change {
 	char external[ERR_MSG_MAX / 2];	/* the first of them */
 	int n_unrecovered;			/* circuits that undo could not move */
 	struct buf unrecovered;		/* their names */
-	struct durable_wait committed;
+	struct durable_wait recorded;	/* that it begins, and its commit */
 	char summary[200];		/* of a commit */
 	struct apply_result res;
 	int64_t started_ns;
@@ -521,14 +521,13 @@ void apply_later(struct apply *a, int64_t after_us, void (*fn)(void *arg), void 
 int apply_refresh(struct apply *a, struct err *err);
 /* Writes readings to the store; a failure is logged. */
 void apply_save_readings(struct apply *a);
+/* Makes a set the present one; the former is left to the caller. */
+void apply_switch(struct apply *a, struct device_set *set);
 /* Puts a set in the place of the present one, which is freed. */
 void apply_use(struct apply *a, struct device_set *set);
 /* Called when the engine is being closed and the disk has answered. */
 void apply_sync_ended(struct apply *a);
 /* Called when a device's handle is gone. */
 void apply_device_closed(struct apply *a);
-/* Journals that explain light that is not as intended: the change under way
- * and those open. NULL after the last. */
-const struct store_journal *apply_journal(const struct apply *a, int i);
 
 #endif

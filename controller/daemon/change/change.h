@@ -167,6 +167,7 @@ struct progress_view {
 	Weft__V1__PlanJob **jobs;	/* [n_jobs]: as they were before the
 					 * change, with what it does to them,
 					 * then those that it begins */
+	const struct buf **packed;	/* [n_jobs], but for what the change does */
 	size_t n_jobs;
 	void *memory;		/* of them */
 };

@@ -48,11 +48,14 @@ static void fill_progress(Weft__V1__ChangeProgress *m, const struct change_lates
 
 /* ---- jobs meanwhile ------------------------------------------------------ */
 
-static const Weft__V1__PlanJob *find_row(const struct job_rows *rows, const char *name)
+/* at: where it is likely to be, as most jobs stay in their order. */
+static const Weft__V1__PlanJob *find_row(const struct job_rows *rows, const char *name, size_t at)
 {
 	for (size_t i = 0; rows && i < rows->n; i++) {
-		if (strcmp(rows->v[i]->name, name) == 0) {
-			return rows->v[i];
+		const Weft__V1__PlanJob *row = rows->v[(at + i) % rows->n];
+
+		if (strcmp(row->name, name) == 0) {
+			return row;
 		}
 	}
 	return NULL;
@@ -61,27 +64,38 @@ static const Weft__V1__PlanJob *find_row(const struct job_rows *rows, const char
 /* Room for a row each that is shown, and for the gains of those that end. */
 struct shown_jobs {
 	Weft__V1__PlanJob **list, *rows;
+	const struct buf **packed;
 	struct msg_gain *ends;
 };
 
 static int make_room(struct progress_view *v, struct shown_jobs *s, size_t n, struct err *err)
 {
 	const size_t list = (n + 1) * sizeof(*s->list), rows = (n + 1) * sizeof(*s->rows);
-	char *block = calloc(1, list + rows + (n + 1) * sizeof(*s->ends));
+	const size_t packed = (n + 1) * sizeof(*s->packed);
+	char *block = calloc(1, list + packed + rows + (n + 1) * sizeof(*s->ends));
 
 	if (!block) {
 		return err_nomem(err);
 	}
 	v->memory = block;
 	v->jobs = s->list = (void *)block;
-	s->rows = (void *)(block + list);
-	s->ends = (void *)(block + list + rows);
+	v->packed = s->packed = (void *)(block + list);
+	s->rows = (void *)(block + list + packed);
+	s->ends = (void *)(block + list + packed + rows);
 	return 0;
 }
 
+static void put_job(struct progress_view *v, const struct shown_jobs *s, Weft__V1__PlanJob *job,
+		    const struct buf *packed)
+{
+	s->packed[v->n_jobs] = packed;
+	s->list[v->n_jobs++] = job;
+}
+
 /* A job of before; next: its row in the plan of the change, NULL: it has none. */
-static void put_job(struct progress_view *v, const struct shown_jobs *s,
-		    const Weft__V1__PlanJob *row, const Weft__V1__PlanJob *next)
+static void put_former(struct progress_view *v, const struct shown_jobs *s,
+		       const Weft__V1__PlanJob *row, const struct buf *packed,
+		       const Weft__V1__PlanJob *next)
 {
 	const int64_t whole_ns = row->fault_free_time_ns ? row->fault_free_time_ns : row->time_ns;
 	const struct plan_gain ends = {
@@ -98,7 +112,7 @@ static void put_job(struct progress_view *v, const struct shown_jobs *s,
 	} else if (next->gain && next->gain->effect != WEFT__V1__JOB_EFFECT__JOB_EFFECT_STAYS) {
 		to->gain = next->gain;
 	}
-	s->list[v->n_jobs++] = to;
+	put_job(v, s, to, packed);
 }
 
 int progress_view_init(struct progress_view *v, const struct changes *c,
@@ -107,24 +121,24 @@ int progress_view_init(struct progress_view *v, const struct changes *c,
 	const struct job_rows *next = c->latest.rows;
 	struct shown_jobs s = { 0 };
 
-	*v = (struct progress_view){ .running = c->now != NULL, .jobs = rows->v,
-				     .n_jobs = rows->n };
+	*v = (struct progress_view){ .running = c->now != NULL };
 	if (v->running) {
 		fill_progress(&v->m, &c->latest);
 	}
-	if (!next) {
-		return 0;
-	}
-	v->n_jobs = 0;
-	if (make_room(v, &s, rows->n + next->n, err)) {
+	if (make_room(v, &s, rows->n + (next ? next->n : 0), err)) {
 		return err->code;
 	}
 	for (size_t i = 0; i < rows->n; i++) {
-		put_job(v, &s, rows->v[i], find_row(next, rows->v[i]->name));
+		if (next) {
+			put_former(v, &s, rows->v[i], &rows->packed[i],
+				   find_row(next, rows->v[i]->name, i));
+		} else {
+			put_job(v, &s, rows->v[i], &rows->packed[i]);
+		}
 	}
-	for (size_t i = 0; i < next->n; i++) {
-		if (!find_row(rows, next->v[i]->name)) {
-			s.list[v->n_jobs++] = next->v[i];
+	for (size_t i = 0; next && i < next->n; i++) {
+		if (!find_row(rows, next->v[i]->name, i)) {
+			put_job(v, &s, next->v[i], &next->packed[i]);
 		}
 	}
 	return 0;

@@ -24,18 +24,18 @@ struct job_status {
 /* ---- rows ---------------------------------------------------------------- */
 
 /* A message of its own, as the plan whose texts it borrows goes. */
-static void *copy_message(const ProtobufCMessage *m)
+static int copy_message(const ProtobufCMessage *m, struct buf *packed, void *out, struct err *err)
 {
 	size_t len = protobuf_c_message_get_packed_size(m);
-	uint8_t *bytes = malloc(len + 1);
-	ProtobufCMessage *out = NULL;
+	char *bytes = buf_extend(packed, len);
+	ProtobufCMessage *copy = NULL;
 
 	if (bytes) {
-		protobuf_c_message_pack(m, bytes);
-		out = protobuf_c_message_unpack(m->descriptor, NULL, len, bytes);
+		protobuf_c_message_pack(m, (uint8_t *)bytes);
+		copy = protobuf_c_message_unpack(m->descriptor, NULL, len, (uint8_t *)bytes);
 	}
-	free(bytes);
-	return out;
+	memcpy(out, &copy, sizeof(copy));
+	return copy ? 0 : err_nomem(err);
 }
 
 /* Its id is new also when the picture is as before: browsers ask for it then. */
@@ -51,12 +51,19 @@ static void take_picture(struct job_rows *rows, struct plan_request *r)
 static int add_row(struct job_rows *rows, const struct plan *p, int job, struct err *err)
 {
 	struct msg_job j;
+	struct buf gain = { 0 };
+	Weft__V1__JobGain *has;
 	int rc = msg_job_init(&j, p, job, err);
 
 	if (rc == 0) {
-		rows->v[rows->n] = copy_message(&j.row.base);
-		rc = rows->v[rows->n] ? 0 : err_nomem(err);
-		rows->n += rc == 0;
+		has = j.row.gain;
+		j.row.gain = NULL;
+		rc = copy_message(&j.row.base, &rows->packed[rows->n], &rows->v[rows->n], err);
+		rows->n++;
+		if (rc == 0 && has) {
+			rc = copy_message(&has->base, &gain, &rows->v[rows->n - 1]->gain, err);
+		}
+		buf_fini(&gain);
 	}
 	msg_job_fini(&j);
 	return rc;
@@ -69,7 +76,8 @@ int job_rows_take(struct job_rows *rows, struct plan_request *r, struct err *err
 
 	job_rows_fini(rows);
 	rows->v = calloc((size_t)p->n_jobs + 1, sizeof(*rows->v));
-	if (!rows->v) {
+	rows->packed = calloc((size_t)p->n_jobs + 1, sizeof(*rows->packed));
+	if (!rows->v || !rows->packed) {
 		return err_nomem(err);
 	}
 	for (int i = 0; i < p->n_jobs && rc == 0; i++) {
@@ -84,9 +92,13 @@ int job_rows_take(struct job_rows *rows, struct plan_request *r, struct err *err
 void job_rows_fini(struct job_rows *rows)
 {
 	for (size_t i = 0; i < rows->n; i++) {
-		weft__v1__plan_job__free_unpacked(rows->v[i], NULL);
+		if (rows->v[i]) {
+			weft__v1__plan_job__free_unpacked(rows->v[i], NULL);
+		}
+		buf_fini(&rows->packed[i]);
 	}
 	free(rows->v);
+	free(rows->packed);
 	free(rows->picture);
 	free(rows->steps);
 	memset(rows, 0, sizeof(*rows));

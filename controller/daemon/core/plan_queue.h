@@ -161,6 +161,7 @@ struct job_rows {
 	char hash[65];		/* of the configuration they are of */
 	size_t n;
 	Weft__V1__PlanJob **v;	/* [n] unpacked messages, owned */
+	struct buf *packed;	/* [n] the same packed, but for their gains */
 	char *picture;		/* of the fabric with their circuits, JSON */
 	size_t picture_len;
 	char *steps;		/* of their schedules, JSON; NULL: none */

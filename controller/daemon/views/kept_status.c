@@ -5,10 +5,8 @@
  * under way nothing is kept, as then much changes that is counted nowhere; nor is it on
  * a standby, whose store another process writes. All times in it are points in time,
  * so that none grows old; an answer is made again after KEPT_NS all the same.
- *
- * In a large fabric the answer itself takes the time that a change needs. One that took
- * longer than SLOW_NS is sent again while a change is under way, for as long as leaves
- * nine tenths of the loop to the change.
+ * What fills most of it in a large fabric, jobs and circuits, is kept packed on its own,
+ * also meanwhile.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +15,6 @@
 #include "lib/base/clock.h"
 
 #define KEPT_NS INT64_C(1000000000)
-#define SLOW_NS INT64_C(10000000)
-#define SHARE 10		/* one part of the loop's time in so many, at most */
 
 /* Numbers that grow with what an answer is made from. */
 struct status_basis {
@@ -31,8 +27,9 @@ struct kept_status {
 	bool is_known;
 	struct status_basis basis;
 	int64_t made_ns;	/* monotonic */
-	int64_t took_ns;	/* to make */
 	struct buf bytes;	/* the message, packed */
+	int n_devices;
+	struct device_circuits *devices;	/* [n_devices] */
 };
 
 /* What is shown changes only where it is counted. */
@@ -62,49 +59,29 @@ static bool is_same(const struct status_basis *a, const struct status_basis *b)
 }
 
 /* Whether what is kept is the answer now. */
-static bool is_current(const struct views *views, const struct kept_status *k,
-		       const struct status_basis *now)
+static bool is_current(const struct kept_status *k, const struct status_basis *now)
 {
-	const int64_t age_ns = clk_now_ns() - k->made_ns;
-
-	if (!k->is_known || age_ns >= KEPT_NS || now->settled != k->basis.settled) {
-		return false;
-	}
-	if (now->settled) {
-		return is_same(now, &k->basis);
-	}
-	return views->env->changing && !views->standby && k->took_ns > SLOW_NS &&
-	       age_ns < (SHARE - 1) * k->took_ns;
+	return k->is_known && clk_now_ns() - k->made_ns < KEPT_NS && now->settled &&
+	       is_same(now, &k->basis);
 }
 
 /* Packs it into k, for this call and others. */
 static int make(const struct views *views, struct kept_status *k, struct err *err)
 {
 	struct daemon_status *s;
-	const ProtobufCMessage *m;
-	char *to;
-	const int64_t begun_ns = clk_now_ns();
 	int r = daemon_status_new(views, &s, err);
 
 	k->is_known = false;
 	if (r) {
 		return r;
 	}
-	m = &daemon_status_message(s)->base;
 	buf_reset(&k->bytes);
-	to = buf_extend(&k->bytes, protobuf_c_message_get_packed_size(m));
-	if (to) {
-		protobuf_c_message_pack(m, (uint8_t *)to);
-	}
+	r = daemon_status_pack(s, &k->bytes, err);
 	daemon_status_free(s);
-	if (!to) {
-		return err_nomem(err);
-	}
 	/* Making it may have written, and counts then as made before that. */
-	k->is_known = k->basis.settled == may_keep(views);
+	k->is_known = r == 0 && k->basis.settled && may_keep(views);
 	k->made_ns = clk_now_ns();
-	k->took_ns = k->made_ns - begun_ns;
-	return 0;
+	return r;
 }
 
 void answer_kept_status(const struct views *views, struct rpc_call *call)
@@ -114,7 +91,7 @@ void answer_kept_status(const struct views *views, struct rpc_call *call)
 	struct err err = { 0 };
 	int r = 0;
 
-	if (!is_current(views, k, &now)) {
+	if (!is_current(k, &now)) {
 		k->basis = now;
 		r = make(views, k, &err);
 	}
@@ -122,6 +99,27 @@ void answer_kept_status(const struct views *views, struct rpc_call *call)
 		r = rpc_send_packed(call, k->bytes.data, k->bytes.len, &err);
 	}
 	call_end(call, r, &err);
+}
+
+static void free_devices(struct kept_status *k)
+{
+	for (int i = 0; i < k->n_devices; i++) {
+		device_circuits_fini(&k->devices[i]);
+	}
+	free(k->devices);
+	k->devices = NULL;
+	k->n_devices = 0;
+}
+
+int kept_circuits(struct kept_status *k, int n, struct device_circuits **out, struct err *err)
+{
+	if (n != k->n_devices) {
+		free_devices(k);
+		k->devices = calloc((size_t)n, sizeof(*k->devices));
+		k->n_devices = k->devices ? n : 0;
+	}
+	*out = k->devices;
+	return k->n_devices == n ? 0 : err_nomem(err);
 }
 
 int kept_status_new(struct kept_status **out, struct err *err)
@@ -134,6 +132,7 @@ void kept_status_free(struct kept_status *k)
 {
 	if (k) {
 		buf_fini(&k->bytes);
+		free_devices(k);
 		free(k);
 	}
 }

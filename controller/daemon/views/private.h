@@ -56,6 +56,37 @@ const char *problem_port_text(const struct model_device *md, struct drv_port_id 
  * are not known. */
 const struct job_rows *shown_jobs(const struct views *views);
 
+/* ---- device_circuits.c: circuits that are not as they should be ---- */
+
+/* Changes that have not ended, the newest first; valid until the loop runs. */
+struct open_changes {
+	VEC(const struct store_journal *) v;
+	struct store_journal *stored;	/* behind it, on a standby */
+	int n_stored;
+};
+
+/* The errors of store_open_changes. A zeroed one is fine for fini, also after an error. */
+int open_changes_init(struct open_changes *o, const struct views *views, struct err *err);
+void open_changes_fini(struct open_changes *o);
+
+/* What status lists of one device, kept while nothing new is known of it. */
+struct device_circuits {
+	uint64_t version;	/* of the device, by which it was made; 0: not yet */
+	struct store_light intent;	/* circuits sorted, as readings are */
+	struct msg_circuits missing, unexpected, pending, dark;
+	struct buf packed;	/* these four, as fields of a DeviceState */
+};
+
+/* Makes it again if more is known of the device a, which is apply_devices()[device]. A
+ * zeroed c is fine, also for fini. The errors of store_intent. O(1), or O(circuits), times
+ * the steps of open changes for those that differ. */
+int device_circuits_renew(struct device_circuits *c, const struct views *views,
+			  const struct open_changes *open, int device,
+			  const struct apply_device *a, struct err *err);
+/* The four lists of a message. */
+void device_circuits_list(const struct device_circuits *c, Weft__V1__DeviceState *m);
+void device_circuits_fini(struct device_circuits *c);
+
 /* ---- status.c ---- */
 
 struct daemon_status;
@@ -69,6 +100,8 @@ void daemon_status_free(struct daemon_status *s);	/* NULL is fine */
 /* The message; it points into s, and to what the parts own. */
 const Weft__V1__StatusResponse *
 daemon_status_message(const struct daemon_status *s);
+/* Appends it to out, packed: what is kept packed is copied. WEFT_ENOMEM. */
+int daemon_status_pack(const struct daemon_status *s, struct buf *out, struct err *err);
 /* Ends the call with intent against the last readings, all devices and hosts. */
 void answer_diff(const struct views *views, struct rpc_call *call);
 
@@ -77,6 +110,9 @@ void answer_diff(const struct views *views, struct rpc_call *call);
 /* Ends the call with the status, as it was packed for an earlier call if nothing has
  * changed since. O(bytes) then. */
 void answer_kept_status(const struct views *views, struct rpc_call *call);
+
+/* What is kept of n devices, in the order of apply_devices. WEFT_ENOMEM. */
+int kept_circuits(struct kept_status *k, int n, struct device_circuits **out, struct err *err);
 
 /* ---- circuit_status.c ---- */
 

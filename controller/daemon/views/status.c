@@ -15,15 +15,12 @@
 
 /* ---- devices ------------------------------------------------------------- */
 
-typedef VEC(struct optics_xc) xc_list;
-
 /* One device as a message, and the memory behind it. Everything is zero until it
  * is filled, so that it can be ended at any point. */
 struct device_view {
 	Weft__V1__DeviceState m;
 	Weft__V1__ProgramState program;	/* of m, for a ring */
-	struct store_light intent;	/* circuits sorted, as readings are */
-	struct msg_circuits missing, unexpected, pending, dark;
+	const struct device_circuits *circuits;	/* kept */
 	/* Parts of a ring that failed or lost their wave; what the configuration
 	 * marks dead; ports that the last reading found out of use. */
 	struct msg_parts dead, lost, marked, unusable, failed;
@@ -36,19 +33,13 @@ struct device_views {
 	int n;			/* devices that are (being) filled */
 	struct device_view *v;
 	Weft__V1__DeviceState **list;	/* [n], for a response */
-	struct store_journal *open;	/* changes that have not ended */
-	int n_open;
+	struct open_changes open;
 	struct external_view external;	/* changes by others that are open */
 };
 
 static void views_fini(struct device_views *s)
 {
 	for (int i = 0; i < s->n; i++) {
-		store_light_fini(&s->v[i].intent);
-		msg_circuits_fini(&s->v[i].missing);
-		msg_circuits_fini(&s->v[i].unexpected);
-		msg_circuits_fini(&s->v[i].pending);
-		msg_circuits_fini(&s->v[i].dark);
 		msg_parts_fini(&s->v[i].dead);
 		msg_parts_fini(&s->v[i].lost);
 		msg_parts_fini(&s->v[i].marked);
@@ -58,149 +49,9 @@ static void views_fini(struct device_views *s)
 	}
 	free(s->v);
 	free(s->list);
-	store_journals_free(s->open, s->n_open);
+	open_changes_fini(&s->open);
 	external_view_fini(&s->external);
 	problems_fini(&s->problems);
-}
-
-/* A step that may have made (ADD) or taken away (DEL) its circuit: one that
- * was to be kept may be gone when the device restarted meanwhile. */
-static bool may_have(const struct store_step *step, enum store_op op)
-{
-	return step->op == op || (op == STORE_DEL && step->op == STORE_KEEP &&
-				  step->state != STORE_PLANNED);
-}
-
-/* True when an open change made (ADD) or deleted (DEL) this circuit, or may have.
- * Asked only of circuits that differ, which are few. O(steps of open changes). */
-static bool explained(const struct device_views *s, const char *device,
-		      enum store_op op, struct optics_xc xc)
-{
-	for (int i = 0; i < s->n_open; i++) {
-		const struct store_journal *j = &s->open[i];
-
-		for (int k = 0; k < j->n_works; k++) {
-			const struct store_work *w = &j->works[k];
-
-			if (strcmp(w->device, device) != 0) {
-				continue;
-			}
-			for (int x = 0; x < w->n_steps; x++) {
-				if (may_have(&w->steps[x], op) &&
-				    optics_xc_cmp(&w->steps[x].xc, &xc) == 0) {
-					return true;
-				}
-			}
-		}
-	}
-	return false;
-}
-
-/* A circuit that differs: to `pending` if an open change explains it, else to
- * `odd`. Not 0: no memory. */
-static int sort_out(const struct device_views *s, const char *device, enum store_op op,
-		    struct optics_xc xc, xc_list *odd, xc_list *pending)
-{
-	return explained(s, device, op, xc) ? vec_push(pending, xc)
-					    : vec_push(odd, xc);
-}
-
-/* How the circuits of a device differ from those that are intended. */
-struct map_differences {
-	xc_list missing, unexpected, pending;
-	xc_list dark;		/* listed, and without light */
-};
-
-/* Walks both sorted maps once: intended and not there is missing, there and not
- * intended is unexpected. O(circuits), times the steps of open changes for those
- * that differ. */
-static int compare_maps(const struct device_views *s, bool any_to_any,
-			const struct apply_device *a, const struct store_light *intent,
-			struct map_differences *to)
-{
-	int i = 0, k = 0, r = 0;
-
-	/* A circuit that is listed and blocked is missing all the same. */
-	while (r == 0 && (i < intent->n_xcs || k < a->snap.n_xcs)) {
-		int order;
-
-		if (i == intent->n_xcs || k == a->snap.n_xcs) {
-			order = i == intent->n_xcs ? 1 : -1;
-		} else {
-			order = optics_xc_cmp(&intent->xcs[i], &a->snap.xcs[k].xc);
-		}
-		if (order < 0 || (order == 0 && a->snap.xcs[k].state == DRV_BLOCKED)) {
-			r = sort_out(s, a->name, STORE_DEL, intent->xcs[i], &to->missing,
-				     &to->pending);
-		} else if (order > 0) {
-			r = sort_out(s, a->name, STORE_ADD, a->snap.xcs[k].xc, &to->unexpected,
-				     &to->pending);
-		} else if (apply_is_dark(a, any_to_any, &a->snap.xcs[k])) {
-			r = vec_push(&to->dark, intent->xcs[i]);
-		}
-		i += order <= 0;
-		k += order >= 0;
-	}
-	return r;
-}
-
-/* The user who made a circuit, where the device knows: an operator who sees an
- * unexpected circuit wants to ask him before it goes. */
-static void name_owners(struct msg_circuits *c, const struct apply_device *a)
-{
-	for (size_t i = 0; i < c->n; i++) {
-		for (int k = 0; k < a->snap.n_xcs; k++) {
-			const struct drv_xc *x = &a->snap.xcs[k];
-
-			if (x->xc.in + 1 == c->v[i]->in && x->xc.out + 1 == c->v[i]->out) {
-				c->v[i]->owner = (char *)x->owner;
-			}
-		}
-	}
-}
-
-static int list_circuits(struct msg_circuits *out, const struct model_fabric *f, int device,
-			 const xc_list *xcs, struct err *err)
-{
-	return msg_circuits_init(out, f, device, xcs->v, (int)xcs->n, err);
-}
-
-/* Differences between intent and the last reading; none while the device was never
- * read. */
-static int fill_circuits(const struct device_views *s, struct device_view *v,
-			 const struct model_fabric *f, int device,
-			 const struct apply_device *a, struct err *err)
-{
-	struct map_differences to = { 0 };
-	int r;
-
-	if (a->ever_read &&
-	    compare_maps(s, f->devices[device].any_to_any, a, &v->intent, &to)) {
-		r = err_nomem(err);
-		goto out;
-	}
-	if ((r = list_circuits(&v->missing, f, device, &to.missing, err)) ||
-	    (r = list_circuits(&v->unexpected, f, device, &to.unexpected, err)) ||
-	    (r = list_circuits(&v->pending, f, device, &to.pending, err)) ||
-	    (r = list_circuits(&v->dark, f, device, &to.dark, err))) {
-		goto out;
-	}
-	name_owners(&v->unexpected, a);
-	v->m.n_missing = v->missing.n;
-	v->m.missing = v->missing.v;
-	v->m.n_unexpected = v->unexpected.n;
-	v->m.unexpected = v->unexpected.v;
-	v->m.n_pending = v->pending.n;
-	v->m.pending = v->pending.v;
-	v->m.pending_count = a->n_pending;
-	v->m.n_dark = v->dark.n;
-	v->m.dark = v->dark.v;
-out:
-	vec_fini(&to.missing);
-	vec_fini(&to.unexpected);
-	vec_fini(&to.pending);
-	vec_fini(&to.dark);
-	return r;
 }
 
 #define FAILED_SHOWN 64		/* parts of a ring; their count is exact */
@@ -214,13 +65,14 @@ static int cap(int n, int limit)
 static int fill_program(struct device_view *v, const struct apply_device *a,
 			int nodes, struct err *err)
 {
-	const struct ring_programs *want = &v->intent.programs;
+	const struct store_light *intent = &v->circuits->intent;
+	const struct ring_programs *want = &intent->programs;
 	const struct ring_programs *has = &a->snap.programs;
 	Weft__V1__ProgramState *p = &v->program;
 	int r;
 
 	weft__v1__program_state__init(p);
-	p->wanted = v->intent.has_program && want->n > 0;
+	p->wanted = intent->has_program && want->n > 0;
 	p->loaded = has->n > 0;
 	p->wanted_steps = ring_programs_steps(want);
 	p->loaded_steps = ring_programs_steps(has);
@@ -336,11 +188,7 @@ static int fill_device(const struct views *d, const struct device_views *s, stru
 {
 	const struct model_device *md = &f->devices[device];
 	Weft__V1__DeviceState *m = &v->m;
-	int r = store_intent(d->env->store, a->name, &v->intent, err);
-
-	if (r) {
-		return r;
-	}
+	int r;
 
 	weft__v1__device_state__init(m);
 	m->name = md->name;
@@ -355,7 +203,9 @@ static int fill_device(const struct views *d, const struct device_views *s, stru
 	m->restarted = a->restarted;
 	m->proof = msg_proof(a->level);
 	m->identity = (char *)a->snap.identity;
-	m->circuits = v->intent.n_xcs;
+	m->circuits = v->circuits->intent.n_xcs;
+	m->pending_count = a->n_pending;
+	device_circuits_list(v->circuits, m);
 	m->lossy = a->n_lossy;
 	m->switching = env_timing(d->env, STORE_SWITCHING, a->name, &v->switching);
 	m->power_loss = (char *)power_loss_name(a);
@@ -372,7 +222,7 @@ static int fill_device(const struct views *d, const struct device_views *s, stru
 	     (r = fill_program(v, a, md->n_members, err)))) {
 		return r;
 	}
-	return fill_circuits(s, v, f, device, a, err);
+	return 0;
 }
 
 /* All devices of the present fabric, in its order; views_fini also after an error. */
@@ -380,6 +230,7 @@ static int views_init(struct device_views *s, const struct views *d, struct err 
 {
 	const struct store_external_query open = { .open = true };
 	const struct model_fabric *f = apply_fabric(d->env->apply);
+	struct device_circuits *circuits;
 	const struct apply_device *a;
 	int n, r;
 
@@ -391,13 +242,18 @@ static int views_init(struct device_views *s, const struct views *d, struct err 
 		return err_nomem(err);
 	}
 	if ((r = problems_init(&s->problems, d, err)) == 0 &&
-	    (r = external_view_init(&s->external, d->env, &open, err)) == 0) {
-		r = store_open_changes(d->env->store, &s->open, &s->n_open, err);
+	    (r = external_view_init(&s->external, d->env, &open, err)) == 0 &&
+	    (r = open_changes_init(&s->open, d, err)) == 0) {
+		r = kept_circuits(d->kept_status, n, &circuits, err);
 	}
 	for (int i = 0; i < n && r == 0; i++) {
 		s->list[i] = &s->v[i].m;
+		s->v[i].circuits = &circuits[i];
 		s->n++;
-		r = fill_device(d, s, &s->v[i], f, i, &a[i], err);
+		r = device_circuits_renew(&circuits[i], d, &s->open, i, &a[i], err);
+		if (r == 0) {
+			r = fill_device(d, s, &s->v[i], f, i, &a[i], err);
+		}
 	}
 	return r;
 }
@@ -462,7 +318,7 @@ static Weft__V1__State state_of(const struct views *d, const struct device_views
 	if (d->env->changing) {
 		return WEFT__V1__STATE__STATE_CHANGING;
 	}
-	if (s->n_open > 0) {
+	if (s->open.v.n > 0) {
 		return WEFT__V1__STATE__STATE_INTERRUPTED;
 	}
 	return d->env->applied ? WEFT__V1__STATE__STATE_READY
@@ -511,7 +367,7 @@ static void advise_interrupted(struct advice *a)
 	const struct store_change *c;
 
 	if (a->m->state == WEFT__V1__STATE__STATE_INTERRUPTED) {
-		c = &a->devices->open[0].change;
+		c = &a->devices->open.v.v[0]->change;
 		snprintf(a->text, a->size, "change %lld is open (%s): its "
 			 "circuits are listed as pending; \"weft apply\" "
 			 "carries a configuration through, \"weft rollback\" "
@@ -756,8 +612,8 @@ static void fill_changes(const struct views *d, struct daemon_status *s, bool fo
 	if (found) {
 		s->m.last_change = &s->last;
 	}
-	if (s->views.n_open > 0) {
-		fill_change(&s->open, &s->views.open[0].change);
+	if (s->views.open.v.n > 0) {
+		fill_change(&s->open, &s->views.open.v.v[0]->change);
 		s->m.open_change = &s->open;
 	}
 }
@@ -813,6 +669,68 @@ const Weft__V1__StatusResponse *
 daemon_status_message(const struct daemon_status *s)
 {
 	return &s->m;
+}
+
+/* ---- packed ---------------------------------------------------------------- */
+
+static void put_number(struct buf *b, uint64_t n)
+{
+	for (; n > 127; n >>= 7) {
+		buf_char(b, (char)(n | 128));
+	}
+	buf_char(b, (char)n);
+}
+
+static void put_message(struct buf *b, const ProtobufCMessage *m, size_t size)
+{
+	char *to = buf_extend(b, size);
+
+	if (to) {
+		protobuf_c_message_pack(m, (uint8_t *)to);
+	}
+}
+
+/* One message of a repeated field, of which a part is packed already. */
+static void put_part(struct buf *b, unsigned int field, const ProtobufCMessage *m,
+		     const struct buf *packed)
+{
+	size_t size = protobuf_c_message_get_packed_size(m);
+
+	put_number(b, field << 3 | 2);
+	put_number(b, size + packed->len);
+	put_message(b, m, size);
+	buf_add(b, packed->data, packed->len);
+}
+
+static void put_device(struct buf *b, const struct device_view *v)
+{
+	Weft__V1__DeviceState m = v->m;
+
+	m.n_missing = m.n_unexpected = m.n_pending = m.n_dark = 0;
+	put_part(b, 8, &m.base, &v->circuits->packed);
+}
+
+static void put_job(struct buf *b, const Weft__V1__PlanJob *job, const struct buf *packed)
+{
+	Weft__V1__PlanJob m = WEFT__V1__PLAN_JOB__INIT;
+
+	m.gain = job->gain;
+	put_part(b, 9, &m.base, packed);
+}
+
+int daemon_status_pack(const struct daemon_status *s, struct buf *out, struct err *err)
+{
+	Weft__V1__StatusResponse m = s->m;
+
+	m.n_devices = m.n_jobs = 0;
+	put_message(out, &m.base, protobuf_c_message_get_packed_size(&m.base));
+	for (int i = 0; i < s->views.n; i++) {
+		put_device(out, &s->views.v[i]);
+	}
+	for (size_t i = 0; i < s->m.n_jobs; i++) {
+		put_job(out, s->m.jobs[i], s->progress.packed[i]);
+	}
+	return out->failed ? err_nomem(err) : 0;
 }
 
 /* All, and the circuits of one device. */
