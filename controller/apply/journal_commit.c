@@ -184,16 +184,17 @@ static void on_committed(int rc, const struct err *err, void *arg)
 void journal_commit(struct change *c)
 {
 	int n[4], n_devices = 0, n_left = 0, rc;
-	struct err err = { 0 };
 	char left[48] = "", text[sizeof(c->summary) - sizeof(left)];
+	struct err err = { 0 };
 
-	for (int i = 0; i < c->n_runs; i++) {
-		n_devices += c->runs[i].is_first;
+	for (int i = 0; i < c->journal.n_works; i++) {
+		n_devices += work_moves(&c->journal.works[i]) > 0;
 	}
 	count_steps(c, n);
 	put_counts(n, n_devices, text, sizeof(text));
-	c->rc = tolerance_record(c, &n_left, &c->err);
-	if (c->rc) {
+	rc = tolerance_record(c, &n_left, &err);
+	if (rc && !c->decided) {
+		change_fail(c, rc, &err);
 		change_enter(c, PHASE_UNDO);
 		return;
 	}
@@ -201,8 +202,8 @@ void journal_commit(struct change *c)
 		snprintf(left, sizeof(left), "; %d of them to be repaired", n_left);
 	}
 	snprintf(c->summary, sizeof(c->summary), "%s%s", text, left);
-	rc = store_commit_proven(c->a->store, &c->journal, c->summary, (int)min_proof(c), &err);
-	if (rc) {
+	if (rc || (rc = store_commit_proven(c->a->store, &c->journal, c->summary,
+					    (int)min_proof(c), &err))) {
 		on_committed(rc, &err, c);
 		return;
 	}

@@ -492,7 +492,7 @@ static void kill_at_every_write(struct rig *r, const struct deed *deed)
 		restore_moment(m, at);
 		seen[start_again(r, deed)]++;
 	}
-	assert_true(m->n > 100);
+	assert_true(m->n > 50);
 	assert_true(seen[STORE_INTERRUPTED] > 0);
 	assert_true(seen[STORE_COMMITTED] > 0);
 	free_moments(m);
