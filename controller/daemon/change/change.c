@@ -371,11 +371,12 @@ static void on_planned(struct plan_request *pr)
 		r = err_set(&err, WEFT_ECANCELED, "stopped on request, before "
 						  "anything was sent");
 	}
-	if (r || (r = check_digest(c, pr->plan, &err)) ||
-	    (!c->restore && (r = job_rows_take(&c->rows, pr, &err)))) {
+	if (r || (r = check_digest(c, pr->plan, &err))) {
 		end_change(c, NULL, r, &err);
 		return;
 	}
+	c->rows = pr->rows;
+	memset(&pr->rows, 0, sizeof(pr->rows));
 	tell_warnings(c, pr->plan);
 	if (c->is_part) {
 		c->of->partners.planned(pr->plan, c->of->partners.arg);
@@ -624,7 +625,7 @@ static int start_change(struct changes *all, struct rpc_call *call, const struct
 	}
 	c->plan = pr;
 	pr->arg = c;
-	pr->with_picture = !c->restore;
+	pr->with_picture = pr->with_rows = !c->restore;
 	pr->done = on_planned;
 	if (c->is_part) {
 		pr->prepare = prepare_part;

@@ -39,13 +39,13 @@ static int copy_message(const ProtobufCMessage *m, struct buf *packed, void *out
 }
 
 /* Its id is new also when the picture is as before: browsers ask for it then. */
-static void take_picture(struct job_rows *rows, struct plan_request *r)
+static void take_picture(struct plan_request *r)
 {
-	rows->picture_id = clk_wall_ns() / 1000;
-	rows->picture_len = r->picture.len;
-	rows->picture = r->picture.len ? buf_steal(&r->picture) : NULL;
-	rows->steps_len = r->steps.len;
-	rows->steps = r->steps.len ? buf_steal(&r->steps) : NULL;
+	r->rows.picture_id = clk_wall_ns() / 1000;
+	r->rows.picture_len = r->picture.len;
+	r->rows.picture = r->picture.len ? buf_steal(&r->picture) : NULL;
+	r->rows.steps_len = r->steps.len;
+	r->rows.steps = r->steps.len ? buf_steal(&r->steps) : NULL;
 }
 
 static int add_row(struct job_rows *rows, const struct plan *p, int job, struct err *err)
@@ -69,12 +69,16 @@ static int add_row(struct job_rows *rows, const struct plan *p, int job, struct 
 	return rc;
 }
 
-int job_rows_take(struct job_rows *rows, struct plan_request *r, struct err *err)
+int job_rows_make(struct plan_request *r, struct err *err)
 {
+	struct job_rows *rows = &r->rows;
 	const struct plan *p = r->plan;
 	int rc = 0;
 
-	job_rows_fini(rows);
+	take_picture(r);
+	if (!p) {
+		return 0;
+	}
 	rows->v = calloc((size_t)p->n_jobs + 1, sizeof(*rows->v));
 	rows->packed = calloc((size_t)p->n_jobs + 1, sizeof(*rows->packed));
 	if (!rows->v || !rows->packed) {
@@ -83,7 +87,6 @@ int job_rows_take(struct job_rows *rows, struct plan_request *r, struct err *err
 	for (int i = 0; i < p->n_jobs && rc == 0; i++) {
 		rc = add_row(rows, p, i, err);
 	}
-	take_picture(rows, r);
 	memcpy(rows->hash, p->fabric->hash, sizeof(rows->hash));
 	rows->known = rc == 0;
 	return rc;
@@ -140,11 +143,12 @@ static void on_planned(struct plan_request *r)
 		plan_request_free(r);
 		return;
 	}
-	if (r->rc || job_rows_take(&s->rows, r, &err)) {
+	job_rows_fini(&s->rows);
+	s->rows = r->rows;
+	memset(&r->rows, 0, sizeof(r->rows));
+	if (r->rc) {
 		log_warn("weftd", "the jobs cannot be planned: %s", err.msg);
-		job_rows_fini(&s->rows);
 		s->rows.err = err;
-		take_picture(&s->rows, r);
 	} else {
 		s->hooks.planned(r->plan, s->hooks.arg);
 	}
@@ -163,7 +167,7 @@ void job_status_refresh(struct job_status *s)
 	if (plan_request_new(s->queue, NULL, NULL, 0, &r, &err)) {
 		return;		/* no configuration, no jobs */
 	}
-	r->offline = r->with_picture = true;
+	r->offline = r->with_picture = r->with_rows = true;
 	r->bare_picture = !s->env->applied;
 	s->n_refreshing++;
 	r->done = on_planned;

@@ -26,6 +26,7 @@ struct plan_queue {
 	struct plan_queue_hooks hooks;
 	struct plan_request *head, *last;	/* the head has the slot */
 	int n_offline;			/* planning without a slot */
+	int n_freeing;			/* that are over */
 	struct model_config initial;	/* until one is applied; may be empty */
 };
 
@@ -123,7 +124,7 @@ bool plan_queue_busy(const struct plan_queue *q)
 
 bool plan_queue_drained(const struct plan_queue *q)
 {
-	return !q->head && q->n_offline == 0;
+	return !q->head && q->n_offline == 0 && q->n_freeing == 0;
 }
 
 static void after_reading_again(int rc, const struct err *err, void *arg)
@@ -176,9 +177,12 @@ static void return_to_present(struct plan_queue *q)
 	}
 }
 
-/* What it still holds: an applied plan and its fabric were taken out before. */
-static void free_request(struct plan_request *r)
+/* What it still holds, on a worker: a plan may be large. An applied plan and its fabric were
+ * taken out before. */
+static void run_free(uv_work_t *req)
 {
+	struct plan_request *r = req->data;
+
 	plan_free(r->plan);
 	plan_free(r->before);
 	model_free(r->fabric);
@@ -186,11 +190,24 @@ static void free_request(struct plan_request *r)
 	daemon_snapshot_fini(&r->snap);
 	buf_fini(&r->picture);
 	buf_fini(&r->steps);
+	job_rows_fini(&r->rows);
 	model_config_fini(&r->config);
 	free(r->job_filter);
-	free(r);
-	/* A plan may have been large, and the daemon is small. */
+	/* And the daemon is small. */
 	malloc_trim(0);
+}
+
+static void after_free(uv_work_t *req, int status)
+{
+	struct plan_request *r = req->data;
+	struct plan_queue *q = r->queue;
+
+	(void)status;
+	free(r);
+	q->n_freeing--;
+	if (q->env->draining && plan_queue_drained(q)) {
+		q->hooks.drained(q->hooks.arg);
+	}
 }
 
 void plan_request_free(struct plan_request *r)
@@ -208,14 +225,14 @@ void plan_request_free(struct plan_request *r)
 	} else if (r->offline) {
 		q->n_offline--;
 	}
-	free_request(r);
+	q->n_freeing++;
+	r->req.data = r;
+	uv_queue_work(q->env->loop, &r->req, run_free, after_free);
 	if (had_slot) {
 		q->hooks.slot_ended(q->hooks.arg);
 	}
 	if (had_slot && q->head) {
 		begin_slot(q->head);
-	} else if (!q->head && q->env->draining) {
-		q->hooks.drained(q->hooks.arg);
 	}
 }
 
@@ -255,12 +272,15 @@ static int parse(const struct model_config *config, struct model_fabric **out, s
 	return rc;
 }
 
-/* On a worker. */
+/* On a worker. Its devices may have to be opened to be planned, by a fabric of their own. */
 static void run_parse(uv_work_t *req)
 {
 	struct plan_request *r = req->data;
 
 	r->rc = parse(&r->config, &r->fabric, &r->err);
+	if (r->rc == 0 && !r->offline) {
+		r->rc = parse(&r->config, &r->probe, &r->err);
+	}
 }
 
 /* Without a picture there is still a plan. */
@@ -301,9 +321,31 @@ static void run_plan(uv_work_t *req)
 		r->rc = plan_make(r->fabric, &r->snap.base, &r->plan, &r->err);
 	}
 	r->plan_ns = clk_now_ns() - begun_ns;
-	if (r->with_picture && page_find("/") && (r->rc == 0 || r->offline)) {
+}
+
+/* On a worker again, as jobs may have many arcs: what was planned is known by now. */
+static void run_rows(uv_work_t *req)
+{
+	struct plan_request *r = req->data;
+	struct err err = { 0 };
+	int rc;
+
+	if (r->with_picture && page_find("/")) {
 		draw(r);
 	}
+	rc = r->with_rows ? job_rows_make(r, &err) : 0;
+	if (rc && r->rc == 0) {
+		r->rc = rc;
+		r->err = err;
+	}
+}
+
+static void after_rows(uv_work_t *req, int status)
+{
+	struct plan_request *r = req->data;
+
+	(void)status;
+	r->done(r);
 }
 
 /* On the loop again: those above may refuse the plan before who asked sees it. */
@@ -313,7 +355,11 @@ static void after_plan(uv_work_t *req, int status)
 
 	(void)status;
 	r->queue->hooks.planned(r, r->queue->hooks.arg);
-	r->done(r);
+	if ((r->with_picture || r->with_rows) && (r->rc == 0 || r->offline)) {
+		uv_queue_work(r->queue->env->loop, &r->req, run_rows, after_rows);
+	} else {
+		r->done(r);
+	}
 }
 
 /* What planning starts from, on the loop. */
@@ -404,10 +450,6 @@ static int probe(struct plan_request *r)
 
 	if (f && strcmp(f->hash, r->fabric->hash) == 0) {
 		return 0;
-	}
-	rc = parse(&r->config, &r->probe, &r->err);
-	if (rc) {
-		return rc;
 	}
 	rc = apply_set_fabric(apply, r->probe, &r->err);
 	r->probe = NULL;

@@ -40,9 +40,25 @@ void daemon_snapshot_fini(struct snapshot *s);
 
 struct plan_queue;
 
+/* The rows of jobs that status shows. */
+struct job_rows {
+	bool known;
+	char hash[65];		/* of the configuration they are of */
+	size_t n;
+	Weft__V1__PlanJob **v;	/* [n] unpacked messages, owned */
+	struct buf *packed;	/* [n] the same packed, but for their gains */
+	char *picture;		/* of the fabric with their circuits, JSON */
+	size_t picture_len;
+	char *steps;		/* of their schedules, JSON; NULL: none */
+	size_t steps_len;
+	int64_t picture_id;	/* grows, also over restarts */
+	struct err err;		/* why they are not known */
+};
+
 /*
  * One request on its way: parse (worker) -> its slot in the queue -> open and
- * read its devices -> copy the base -> plan (worker) -> done on the loop.
+ * read its devices -> copy the base -> plan (worker) -> rows of its jobs (worker)
+ * -> done on the loop.
  * `done` must end in plan_request_free, at once or later; until then no other
  * request gets the slot. An offline one needs no slot and reads no device: it
  * plans the present configuration as applied on what works of it.
@@ -70,6 +86,8 @@ struct plan_request {
 	struct buf picture;	/* see page.h; with the plan's circuits */
 	struct buf steps;	/* and with its schedules */
 	bool with_picture;	/* wanted */
+	bool with_rows;		/* wanted, which take the picture over */
+	struct job_rows rows;	/* may be taken out, and zeroed */
 	bool bare_picture;	/* of the fabric alone: nothing is applied */
 	int rc;			/* 0, or the WEFT_E... of err */
 	struct err err;
@@ -155,23 +173,9 @@ void plan_queue_recovered(struct plan_queue *q, int rc, const char *text);
 
 /* ---- job_status.c: what the jobs of the present configuration have ---- */
 
-/* The rows of jobs that status shows. */
-struct job_rows {
-	bool known;
-	char hash[65];		/* of the configuration they are of */
-	size_t n;
-	Weft__V1__PlanJob **v;	/* [n] unpacked messages, owned */
-	struct buf *packed;	/* [n] the same packed, but for their gains */
-	char *picture;		/* of the fabric with their circuits, JSON */
-	size_t picture_len;
-	char *steps;		/* of their schedules, JSON; NULL: none */
-	size_t steps_len;
-	int64_t picture_id;	/* grows, also over restarts */
-	struct err err;		/* why they are not known */
-};
-
-/* Copies the rows of the request's plan, and takes its picture over. */
-int job_rows_take(struct job_rows *rows, struct plan_request *r, struct err *err);
+/* Makes the rows of the request's plan, NULL: none, with its picture, which is taken over.
+ * Touches nothing but the request. WEFT_ENOMEM. O(arcs of jobs). */
+int job_rows_make(struct plan_request *r, struct err *err);
 /* Frees them and zeroes *rows, which are then not known. */
 void job_rows_fini(struct job_rows *rows);
 
