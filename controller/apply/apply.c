@@ -47,9 +47,8 @@ int apply_refresh(struct apply *a, struct err *err)
 
 const struct store_journal *apply_journal(const struct apply *a, int i)
 {
-	const struct store_journal *running =
-		a->change && a->change->journal.change.id ?
-		&a->change->journal : NULL;
+	const struct change *c = change_running(a);
+	const struct store_journal *running = c && c->journal.change.id ? &c->journal : NULL;
 
 	if (running && i-- == 0) {
 		return running;
@@ -84,7 +83,7 @@ static void finish_free(struct apply *a)
 	void (*done)(void *) = a->closed_cb;
 	void *arg = a->closed_arg;
 
-	if (!a->timer_closed || a->n_devices || a->syncs.running) {
+	if (!a->timer_closed || a->n_devices || a->syncs.running || a->n_freeing) {
 		return;
 	}
 	if (a->change) {
@@ -104,7 +103,7 @@ static void finish_free(struct apply *a)
 	}
 }
 
-void apply_sync_ended(struct apply *a)
+void apply_work_ended(struct apply *a)
 {
 	finish_free(a);
 }

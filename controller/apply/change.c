@@ -306,6 +306,50 @@ static enum phase next_phase(struct change *c)
 
 /* ---- end ----------------------------------------------------------------- */
 
+/* What is large of a change that is over. */
+struct leftovers {
+	uv_work_t req;
+	struct apply *a;
+	struct plan *plan;
+	struct store_journal journal;
+};
+
+static void run_free(uv_work_t *req)
+{
+	struct leftovers *l = req->data;
+
+	plan_free(l->plan);
+	store_journal_fini(&l->journal);
+}
+
+static void after_free(uv_work_t *req, int status)
+{
+	struct leftovers *l = req->data;
+	struct apply *a = l->a;
+
+	(void)status;
+	free(l);
+	a->n_freeing--;
+	if (a->closing) {
+		apply_work_ended(a);
+	}
+}
+
+/* On a worker: tens of thousands of circuits take a while. The engine lives until then. */
+static void free_later(struct apply *a, struct plan *plan, struct store_journal *journal)
+{
+	struct leftovers *l = a->closing ? NULL : calloc(1, sizeof(*l));
+
+	if (!l) {
+		plan_free(plan);
+		store_journal_fini(journal);
+		return;
+	}
+	*l = (struct leftovers){ .req.data = l, .a = a, .plan = plan, .journal = *journal };
+	a->n_freeing++;
+	uv_queue_work(a->loop, &l->req, run_free, after_free);
+}
+
 static void change_free(struct change *c)
 {
 	for (int i = 0; i < c->n_runs; i++) {
@@ -317,9 +361,13 @@ static void change_free(struct change *c)
 	free(c->runs);
 	free(c->question.paths);
 	buf_fini(&c->unrecovered);
-	store_journal_fini(&c->journal);
-	plan_free(c->plan);
+	free_later(c->a, c->plan, &c->journal);
 	free(c);
+}
+
+struct change *change_running(const struct apply *a)
+{
+	return a->change && a->change->phase != PHASE_END ? a->change : NULL;
 }
 
 static void end_journal(struct change *c)
@@ -412,28 +460,50 @@ static void refresh_devices(struct change *c)
 	}
 }
 
-void change_end(struct change *c)
+/* The change is over: what it was is told, and another may begin. */
+static void report_end(void *arg)
 {
+	struct change *c = arg;
 	struct apply *a = c->a;
 	struct apply_result res;
-	struct err err = { 0 };
 
-	name_external(c);
-	end_journal(c);
-	c->phase = PHASE_END;
-	settle_set(c);
-	a->change = NULL;
-	refresh_devices(c);
-	if (apply_refresh(a, &err)) {
-		log_error("apply", "%s", err.msg);
-	}
-	apply_save_readings(a);
 	c->res.generation = store_generation(a->store);
 	c->res.level = min_level(c);
 	c->res.took_ns = clk_now_ns() - c->started_ns;
 	res = c->res;
+	a->change = NULL;
 	c->on_done(c->rc, &res, &c->err, c->arg);
 	change_free(c);
+}
+
+static void save_end(void *arg)
+{
+	struct change *c = arg;
+
+	apply_save_readings(c->a);
+	apply_later(c->a, YIELD_US, report_end, c);
+}
+
+static void assess_end(void *arg)
+{
+	struct change *c = arg;
+	struct err err = { 0 };
+
+	if (apply_refresh(c->a, &err)) {
+		log_error("apply", "%s", err.msg);
+	}
+	apply_later(c->a, YIELD_US, save_end, c);
+}
+
+/* In steps, as each goes through all devices, and requests come meanwhile. */
+void change_end(struct change *c)
+{
+	name_external(c);
+	end_journal(c);
+	c->phase = PHASE_END;
+	settle_set(c);
+	refresh_devices(c);
+	apply_later(c->a, YIELD_US, assess_end, c);
 }
 
 void change_abandon(struct change *c)
@@ -444,13 +514,15 @@ void change_abandon(struct change *c)
 	for (int i = 0; i < c->n_runs; i++) {
 		sent = sent || c->runs[i].sent;
 	}
-	if (!c->rc) {
+	if (!c->rc && c->phase != PHASE_END) {
 		c->rc = err_set(&c->err, WEFT_ECANCELED, "the controller "
 				"stopped in the middle of the change");
 	}
-	err_hint(&c->err, "the light stays; the journal explains it at the "
-		 "next start");
-	c->res.verdict = sent ? APPLY_STUCK : APPLY_REFUSED;
+	if (c->phase != PHASE_END) {
+		err_hint(&c->err, "the light stays; the journal explains it at the "
+			 "next start");
+		c->res.verdict = sent ? APPLY_STUCK : APPLY_REFUSED;
+	}
 	c->res.generation = store_generation(a->store);
 	c->res.took_ns = clk_now_ns() - c->started_ns;
 	a->change = NULL;
@@ -595,7 +667,7 @@ int apply_start(struct apply *a, struct plan *plan, struct model_fabric *fabric,
 	c->before = a->set;
 	apply_switch(a, c->set);
 	a->change = c;
-	apply_later(a, 0, on_start, c);
+	apply_later(a, YIELD_US, on_start, c);
 	return 0;
 }
 

@@ -95,7 +95,7 @@ static void on_event(struct drv *drv, const struct drv_event *ev, void *arg)
 
 	(void)drv;
 	if (ev->kind == DRV_EVENT_PROGRESS) {
-		if (a->change) {
+		if (change_running(a)) {
 			change_progress(a->change, d, ev);
 		}
 		return;

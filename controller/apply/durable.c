@@ -38,7 +38,7 @@ static void after_sync(uv_work_t *req, int status)
 		w = next;
 	}
 	if (a->closing) {
-		apply_sync_ended(a);
+		apply_work_ended(a);
 	}
 }
 

@@ -142,7 +142,7 @@ static enum store_external_how how(const struct external_scan *l, struct optics_
 	const struct apply *a = l->d->a;
 
 	/* Also of a device that answers only long after weftd's start. */
-	return a->change ? STORE_BY_CHANGE :
+	return change_running(a) ? STORE_BY_CHANGE :
 	       l->d->from_store ? STORE_BY_START :
 	       a->how != STORE_BY_VERIFY && find_report(l, xc) ? STORE_BY_EVENT
 							      : a->how;
@@ -173,7 +173,7 @@ static void note_disturbance(struct external_scan *l, const struct store_externa
 	struct apply_device *now = &l->d->now;
 	struct apply_disturbance *x = &now->disturbed;
 
-	change_note_external(l->d->a->change, l->d, f);
+	change_note_external(change_running(l->d->a), l->d, f);
 	if (now->restarted) {
 		return;
 	}
@@ -197,7 +197,7 @@ static int note(struct external_scan *l, enum store_external_kind kind, struct o
 	}
 	snprintf(f.device, sizeof(f.device), "%s", l->d->name);
 	name_origin(l, &f);
-	if (l->d->a->change) {
+	if (change_running(l->d->a)) {
 		note_disturbance(l, &f);
 	}
 	return vec_push(l->out, f);
@@ -212,7 +212,7 @@ static bool is_out_of_effect(const struct drv_xc *x)
  * when it sends nothing. It is no intent yet, so that it is not put on record. */
 static void note_own(struct external_scan *l)
 {
-	struct change *c = l->d->a->change;
+	struct change *c = change_running(l->d->a);
 	struct work_cursor at = { 0 };
 	const struct store_work *w;
 
@@ -415,7 +415,7 @@ void external_compare(struct device *d, const struct drv_snapshot *before, int64
 			    ? err_nomem(&err) : 0;
 	}
 	/* While a change runs it may yet be taken back. */
-	if (r == 0 && !d->a->change && settle(&l, 0, false)) {
+	if (r == 0 && !change_running(d->a) && settle(&l, 0, false)) {
 		r = err_nomem(&err);
 	}
 	report(d, r, &err);

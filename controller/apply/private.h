@@ -372,6 +372,8 @@ void change_fail(struct change *c, int rc, const struct err *err);
  * if the change fails, its error names that one and counts the rest. */
 void change_note_external(struct change *c, const struct device *d,
 			  const struct store_external_change *f);
+/* The change under way; NULL: none, or one whose end is known. */
+struct change *change_running(const struct apply *a);
 /* Reports to on_event, and to the audit trail once the change has an id. */
 void change_event(struct change *c, const struct device *d, bool is_problem,
 		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
@@ -497,6 +499,7 @@ struct apply {
 	struct store_journal *open;	/* open changes, newest first */
 	int n_open;
 	struct apply_syncs syncs;
+	int n_freeing;			/* what is freed on a worker */
 	struct timings *timings[TIMING_KINDS];
 	struct plan_input *plan_input;	/* memory of the last plan base */
 	apply_device_event_cb on_device_event;	/* may be NULL */
@@ -512,6 +515,9 @@ struct apply {
 	void *closed_arg;
 };
 
+/* After so long the loop has answered those who waited. */
+#define YIELD_US 1000
+
 /* Calls fn once, from a later iteration of the loop; not at all once the engine
  * is being closed. One caller at a time, change or recovery: a second call takes
  * the place of the first. */
@@ -525,8 +531,8 @@ void apply_save_readings(struct apply *a);
 void apply_switch(struct apply *a, struct device_set *set);
 /* Puts a set in the place of the present one, which is freed. */
 void apply_use(struct apply *a, struct device_set *set);
-/* Called when the engine is being closed and the disk has answered. */
-void apply_sync_ended(struct apply *a);
+/* Called when the engine is being closed and a worker has ended. */
+void apply_work_ended(struct apply *a);
 /* Called when a device's handle is gone. */
 void apply_device_closed(struct apply *a);
 

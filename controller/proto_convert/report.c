@@ -153,9 +153,10 @@ static void out_rest(struct out *o, const char *device, const char *what, size_t
 	}
 }
 
-/* Differences of one kind, folded to SHOWN unless full. */
+/* Differences of one kind, folded to SHOWN unless full; the message may have only n of them,
+ * the first. */
 static void out_circuits(struct out *o, const char *device, const char *what,
-			 Weft__V1__Circuit *const *v, size_t n, bool full)
+			 Weft__V1__Circuit *const *v, size_t n, size_t count, bool full)
 {
 	size_t shown = full || n <= SHOWN ? n : SHOWN;
 	struct buf circuit = { 0 }, ports = { 0 };
@@ -170,7 +171,7 @@ static void out_circuits(struct out *o, const char *device, const char *what,
 		}
 		out_difference(o, device, what, buf_cstr(&circuit), buf_cstr(&ports), v[i]->owner);
 	}
-	out_rest(o, device, what, n - shown, " (--full)");
+	out_rest(o, device, what, count - shown, " (--full)");
 	buf_fini(&circuit);
 	buf_fini(&ports);
 }
@@ -216,10 +217,12 @@ static void out_differences(struct out *o, Weft__V1__DeviceState *const *v, size
 	for (size_t i = 0; i < n; i++) {
 		const Weft__V1__DeviceState *d = v[i];
 
-		out_circuits(o, d->name, "missing", d->missing, d->n_missing, full);
-		out_circuits(o, d->name, "dark", d->dark, d->n_dark, full);
-		out_circuits(o, d->name, "unexpected", d->unexpected, d->n_unexpected, full);
-		out_circuits(o, d->name, "pending", d->pending, d->n_pending, full);
+		out_circuits(o, d->name, "missing", d->missing, d->n_missing, d->n_missing, full);
+		out_circuits(o, d->name, "dark", d->dark, d->n_dark, d->n_dark, full);
+		out_circuits(o, d->name, "unexpected", d->unexpected, d->n_unexpected, d->n_unexpected, full);
+		out_circuits(o, d->name, "pending", d->pending, d->n_pending,
+			     d->n_pending < (size_t)d->pending_count ? (size_t)d->pending_count
+								     : d->n_pending, full);
 		out_failed_ports(o, d, full);
 		if (d->program) {
 			out_unlocked(o, d, full);

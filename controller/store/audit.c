@@ -14,6 +14,8 @@
 #include "lib/base/clock.h"
 #include "lib/base/vec.h"
 
+#define FLUSH_LINES 256	/* of those that wait */
+
 static const char *const kind_names[] = {
 	[STORE_COMMAND] = "command",
 	[STORE_REPLY] = "reply",
@@ -37,7 +39,7 @@ static char *copy_cut(const char *text, size_t max)
 /* Writes what waits in a transaction of its own, if anything does. */
 static int flush(struct store *s, struct err *err)
 {
-	int rc = s->n_waiting || s->n_lost ? db_begin(s, err) : 1;
+	int rc = s->n_waiting || s->n_lost ? db_begin_deferred(s, err) : 1;
 
 	if (rc) {
 		return rc == 1 ? 0 : rc;
@@ -75,6 +77,10 @@ void store_audit(struct store *s, int64_t change, const char *device,
 		return;
 	}
 	s->waiting[s->n_waiting++] = line;
+	/* Thousands at once would hold up who commits next. */
+	if (s->defers && s->n_waiting % FLUSH_LINES == 0) {
+		flush(s, NULL);
+	}
 }
 
 void store_audit_drop(struct store *s)

@@ -8,6 +8,9 @@
  * bench_large              a table on stdout
  * bench_large --json FILE  the same, and JSON lines appended to FILE
  *
+ * Status is asked for as "weft status" does (brief); with WEFT_LARGE_WHOLE set all of it, of
+ * which a client takes most of the time to unpack it.
+ *
  * WEFT_LARGE gives another size, as the first words of large_fabric.sh: PODS HOSTS
  * SWITCHES PORTS. Runs in the top folder; weft is in $B.
  */
@@ -254,6 +257,7 @@ static void measure(const char *what, step_fn *step)
 	double cpu = used_s(), wall, p99[2], max[2];
 	int64_t at;
 
+	status.brief = !getenv("WEFT_LARGE_WHOLE");
 	over = false;
 	for (int i = 0; i < 2; i++) {
 		begin(&probers[i]);

@@ -92,6 +92,7 @@ static void add_of_status(struct candidates *n, bool devices)
 	ProtobufCMessage *answer = NULL;
 	struct err err = { 0 };
 
+	req.brief = true;
 	if (cli_unary(n->c, CLI_METHOD("Status"), &req.base,
 		      &weft__v1__status_response__descriptor, ASK_MS, &answer, &err)) {
 		return;

@@ -87,6 +87,7 @@ static int call_status(struct cli *c, const char *circuits_of, cli_show_fn show,
 	Weft__V1__StatusRequest req = WEFT__V1__STATUS_REQUEST__INIT;
 
 	req.circuits_of = (char *)circuits_of;
+	req.brief = c->format == OUT_TABLE;
 	return cli_call(c, CLI_METHOD("Status"), &req.base, &weft__v1__status_response__descriptor,
 			CLI_CALL_MS, show, err);
 }
@@ -108,6 +109,7 @@ int cmd_status(struct cli *c, struct err *err)
 	const Weft__V1__StatusResponse *s;
 	int r = cli_check_svg(cli_opt(c, "svg"), err);
 
+	req.brief = c->format == OUT_TABLE && !cli_has(c, "full") && !cli_opt(c, "svg");
 	if (r || (r = cli_unary(c, CLI_METHOD("Status"), &req.base,
 				&weft__v1__status_response__descriptor, CLI_CALL_MS, &msg, err))) {
 		return r;

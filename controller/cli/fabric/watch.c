@@ -188,9 +188,11 @@ static int look(struct wait *w, struct err *err)
 {
 	Weft__V1__StatusRequest req = WEFT__V1__STATUS_REQUEST__INIT;
 	ProtobufCMessage *res;
-	int r = cli_unary(w->c, CLI_METHOD("Status"), &req.base,
-			  &weft__v1__status_response__descriptor, CLI_CALL_MS, &res, err);
+	int r;
 
+	req.brief = true;
+	r = cli_unary(w->c, CLI_METHOD("Status"), &req.base,
+		      &weft__v1__status_response__descriptor, CLI_CALL_MS, &res, err);
 	if (r == 0) {
 		w->met = is_met(w, (const Weft__V1__StatusResponse *)res);
 		protobuf_c_message_free_unpacked(res, NULL);

@@ -23,11 +23,15 @@ struct status_basis {
 	bool settled;		/* what is shown changes only where it is counted */
 };
 
-struct kept_status {
+struct kept_answer {
 	bool is_known;
 	struct status_basis basis;
 	int64_t made_ns;	/* monotonic */
 	struct buf bytes;	/* the message, packed */
+};
+
+struct kept_status {
+	struct kept_answer whole, brief;
 	int n_devices;
 	struct device_circuits *devices;	/* [n_devices] */
 };
@@ -59,14 +63,14 @@ static bool is_same(const struct status_basis *a, const struct status_basis *b)
 }
 
 /* Whether what is kept is the answer now. */
-static bool is_current(const struct kept_status *k, const struct status_basis *now)
+static bool is_current(const struct kept_answer *k, const struct status_basis *now)
 {
 	return k->is_known && clk_now_ns() - k->made_ns < KEPT_NS && now->settled &&
 	       is_same(now, &k->basis);
 }
 
 /* Packs it into k, for this call and others. */
-static int make(const struct views *views, struct kept_status *k, struct err *err)
+static int make(const struct views *views, struct kept_answer *k, bool brief, struct err *err)
 {
 	struct daemon_status *s;
 	int r = daemon_status_new(views, &s, err);
@@ -76,7 +80,7 @@ static int make(const struct views *views, struct kept_status *k, struct err *er
 		return r;
 	}
 	buf_reset(&k->bytes);
-	r = daemon_status_pack(s, &k->bytes, err);
+	r = daemon_status_pack(s, brief, &k->bytes, err);
 	daemon_status_free(s);
 	/* Making it may have written, and counts then as made before that. */
 	k->is_known = r == 0 && k->basis.settled && may_keep(views);
@@ -84,16 +88,16 @@ static int make(const struct views *views, struct kept_status *k, struct err *er
 	return r;
 }
 
-void answer_kept_status(const struct views *views, struct rpc_call *call)
+void answer_kept_status(const struct views *views, struct rpc_call *call, bool brief)
 {
 	const struct status_basis now = basis_of(views);
-	struct kept_status *k = views->kept_status;
+	struct kept_answer *k = brief ? &views->kept_status->brief : &views->kept_status->whole;
 	struct err err = { 0 };
 	int r = 0;
 
 	if (!is_current(k, &now)) {
 		k->basis = now;
-		r = make(views, k, &err);
+		r = make(views, k, brief, &err);
 	}
 	if (r == 0) {
 		r = rpc_send_packed(call, k->bytes.data, k->bytes.len, &err);
@@ -131,7 +135,8 @@ int kept_status_new(struct kept_status **out, struct err *err)
 void kept_status_free(struct kept_status *k)
 {
 	if (k) {
-		buf_fini(&k->bytes);
+		buf_fini(&k->whole.bytes);
+		buf_fini(&k->brief.bytes);
 		free_devices(k);
 		free(k);
 	}

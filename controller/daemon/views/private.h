@@ -100,8 +100,10 @@ void daemon_status_free(struct daemon_status *s);	/* NULL is fine */
 /* The message; it points into s, and to what the parts own. */
 const Weft__V1__StatusResponse *
 daemon_status_message(const struct daemon_status *s);
-/* Appends it to out, packed: what is kept packed is copied. WEFT_ENOMEM. */
-int daemon_status_pack(const struct daemon_status *s, struct buf *out, struct err *err);
+/* Appends it to out, packed: what is kept packed is copied; brief: without what
+ * StatusRequest.brief leaves out. WEFT_ENOMEM. */
+int daemon_status_pack(const struct daemon_status *s, bool brief, struct buf *out,
+		       struct err *err);
 /* Ends the call with intent against the last readings, all devices and hosts. */
 void answer_diff(const struct views *views, struct rpc_call *call);
 
@@ -109,7 +111,7 @@ void answer_diff(const struct views *views, struct rpc_call *call);
 
 /* Ends the call with the status, as it was packed for an earlier call if nothing has
  * changed since. O(bytes) then. */
-void answer_kept_status(const struct views *views, struct rpc_call *call);
+void answer_kept_status(const struct views *views, struct rpc_call *call, bool brief);
 
 /* What is kept of n devices, in the order of apply_devices. WEFT_ENOMEM. */
 int kept_circuits(struct kept_status *k, int n, struct device_circuits **out, struct err *err);

@@ -702,33 +702,48 @@ static void put_part(struct buf *b, unsigned int field, const ProtobufCMessage *
 	buf_add(b, packed->data, packed->len);
 }
 
-static void put_device(struct buf *b, const struct device_view *v)
+#define BRIEF_PENDING 32
+
+static void put_device(struct buf *b, const struct device_view *v, bool brief)
 {
+	static const struct buf none;
 	Weft__V1__DeviceState m = v->m;
 
+	if (brief && m.n_pending > BRIEF_PENDING) {
+		m.n_pending = BRIEF_PENDING;
+		put_part(b, 8, &m.base, &none);
+		return;
+	}
 	m.n_missing = m.n_unexpected = m.n_pending = m.n_dark = 0;
 	put_part(b, 8, &m.base, &v->circuits->packed);
 }
 
-static void put_job(struct buf *b, const Weft__V1__PlanJob *job, const struct buf *packed)
+static void put_job(struct buf *b, const Weft__V1__PlanJob *job, const struct buf *packed,
+		    bool brief)
 {
+	static const struct buf none;
 	Weft__V1__PlanJob m = WEFT__V1__PLAN_JOB__INIT;
 
+	if (brief) {
+		m = *job;
+		m.n_ranks = m.n_arcs = 0;
+	}
 	m.gain = job->gain;
-	put_part(b, 9, &m.base, packed);
+	put_part(b, 9, &m.base, brief ? &none : packed);
 }
 
-int daemon_status_pack(const struct daemon_status *s, struct buf *out, struct err *err)
+int daemon_status_pack(const struct daemon_status *s, bool brief, struct buf *out,
+		       struct err *err)
 {
 	Weft__V1__StatusResponse m = s->m;
 
 	m.n_devices = m.n_jobs = 0;
 	put_message(out, &m.base, protobuf_c_message_get_packed_size(&m.base));
 	for (int i = 0; i < s->views.n; i++) {
-		put_device(out, &s->views.v[i]);
+		put_device(out, &s->views.v[i], brief);
 	}
 	for (size_t i = 0; i < s->m.n_jobs; i++) {
-		put_job(out, s->m.jobs[i], s->progress.packed[i]);
+		put_job(out, s->m.jobs[i], s->progress.packed[i], brief);
 	}
 	return out->failed ? err_nomem(err) : 0;
 }
@@ -756,6 +771,6 @@ void handle_status(struct rpc_call *call, const ProtobufCMessage *msg, void *arg
 	if (req->circuits_of[0]) {
 		answer_with_circuits(arg, call, req->circuits_of);
 	} else {
-		answer_kept_status(arg, call);
+		answer_kept_status(arg, call, req->brief);
 	}
 }
