@@ -77,6 +77,18 @@ def unary():
     passed("unary, and 500 at a time on one connection")
 
 
+def brief():
+    less = message("weft.v1.StatusRequest", brief=True)
+    whole = status(ask, timeout=10)
+    assert sum(len(j.arcs) for j in whole.jobs) > 0
+    for job in whole.jobs:
+        del job.arcs[:], job.ranks[:]
+    short = status(less, timeout=10)
+    assert short == whole, "brief status differs by more than ranks and arcs"
+    assert status(ask, timeout=10).ByteSize() > short.ByteSize()
+    passed("a brief status is a whole one without ranks and arcs")
+
+
 def stream():
     parts = list(method(FABRIC, "Plan")(
         message("weft.v1.PlanRequest"), timeout=30))

@@ -215,6 +215,7 @@ static void test_waits(void **state)
 	assert_int_equal(first.n_add, 2);
 	assert_int_equal(second.n_keep, 0);
 	assert_int_equal(second.n_add, 4);
+	uv_run(&rig->loop, UV_RUN_DEFAULT);	/* until all is freed */
 	assert_true(plan_queue_drained(rig->queue));
 }
 
@@ -245,6 +246,7 @@ static void test_prepare_fails(void **state)
 	start(rig, NULL, prepare_fail, &o);
 	run_until(rig, &o.done);
 	assert_int_equal(o.rc, WEFT_ESTALE);
+	uv_run(&rig->loop, UV_RUN_DEFAULT);
 	assert_true(plan_queue_drained(rig->queue));
 }
 
@@ -263,6 +265,7 @@ static void test_stops_after_waiting(void **state)
 	err_set(&err, WEFT_ECANCELED, "weftd stops");
 	plan_request_go_on(o.request, err.code, &err);
 	assert_int_equal(o.rc, WEFT_ECANCELED);
+	uv_run(&rig->loop, UV_RUN_DEFAULT);
 	assert_int_equal(rig->n_drained, 1);
 }
 
