@@ -228,7 +228,7 @@ static void take_outcomes(struct apply_run *r, int n, const struct drv_outcome *
 		const struct drv_outcome *o = &outcomes[i];
 
 		st->state = state_of(r, o);
-		snprintf(st->note, sizeof(st->note), "%s%s%s", o->code,
+		store_set_note(st, "%s%s%s", o->code,
 			 o->code[0] && o->text[0] ? " " : "", o->text);
 		r->unmeasured |= o->evidence != DRV_MEASURED && st->op != STORE_DEL;
 		r->c->done += st->state == STORE_DONE;

@@ -26,7 +26,7 @@ bool tolerance_allows(struct apply_run *r, int step, enum apply_level layer, con
 	c->n_stragglers++;
 	st->is_straggler = true;
 	st->layer = (int)layer;
-	snprintf(st->note, sizeof(st->note), "%.*s", STORE_NOTE_MAX - 1, err->msg);
+	store_set_note(st, "%s", err->msg);
 	change_event(c, r->dev, true, "left to be repaired: %s", err->msg);
 	return true;
 }
@@ -54,7 +54,7 @@ int tolerance_record(struct change *c, int *n, struct err *err)
 					.xc = w->steps[k].xc,
 					.change = c->journal.change.id,
 					.layer = w->steps[k].layer,
-					.why = w->steps[k].note };
+					.why = w->steps[k].note ? w->steps[k].note : (char *)"" };
 			}
 		}
 	}

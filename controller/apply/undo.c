@@ -86,8 +86,8 @@ static bool is_free(struct apply_run *r, int step)
 	if (!holder) {
 		return true;
 	}
-	snprintf(st->note, sizeof(st->note), "%s is in the way",
-		 xc_text(holder->xc, xc, sizeof(xc)));
+	store_set_note(st, "%s is in the way",
+		       xc_text(holder->xc, xc, sizeof(xc)));
 	return false;
 }
 
@@ -150,8 +150,7 @@ static void collect_program(struct apply_run *r)
 
 	r->n_sent = 0;
 	if (!all_ours(r->w, has)) {
-		snprintf(r->w->steps[0].note, sizeof(r->w->steps[0].note),
-			 "another user's program is loaded");
+		store_set_note(&r->w->steps[0], "another user's program is loaded");
 		return;
 	}
 	if (has_tries(r, 0)) {
@@ -171,8 +170,8 @@ static void report_unrecovered(struct apply_run *r, int i, const char *why)
 
 	step_text(st, what, sizeof(what));
 	change_event(c, r->dev, true, "%s: %s %s%s%s%s", r->dev->name, what,
-		     why, st->note[0] ? " (" : "", st->note,
-		     st->note[0] ? ")" : "");
+		     why, st->note ? " (" : "", st->note ? st->note : "",
+		     st->note ? ")" : "");
 	buf_printf(&c->unrecovered, "%s%s %s %s", c->n_unrecovered ? "; " : "",
 		   r->dev->name, what, why);
 	c->n_unrecovered++;
@@ -275,8 +274,7 @@ static void on_undone(struct device *d, int rc, int n, const struct drv_outcome 
 		r->tries[step]++;
 		if (o && o->result == DRV_REFUSED) {
 			r->tries[step] = UNDO_TRIES;
-			snprintf(r->w->steps[step].note, sizeof(r->w->steps[step].note),
-				 "refused: %s %s", o->code, o->text);
+			store_set_note(&r->w->steps[step], "refused: %s %s", o->code, o->text);
 		}
 	}
 	if (rc) {

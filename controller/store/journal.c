@@ -8,6 +8,8 @@
  * operation or state means a damaged store, never a guess.
  */
 #include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,11 +50,26 @@ const char *store_step_state_name(enum store_step_state st)
 	return state_names[st];
 }
 
+void store_set_note(struct store_step *st, const char *fmt, ...)
+{
+	char text[STORE_NOTE_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	free(st->note);
+	st->note = text[0] ? strdup(text) : NULL;
+}
+
 void store_journal_fini(struct store_journal *j)
 {
 	for (int i = 0; i < j->n_works; i++) {
 		struct store_work *w = &j->works[i];
 
+		for (int k = 0; k < w->n_steps; k++) {
+			free(w->steps[k].note);
+		}
 		free(w->device);
 		free(w->steps);
 		ring_programs_fini(&w->old_programs);
@@ -95,7 +112,7 @@ static void put_states(const struct store_work *w, struct buf *states, struct bu
 	buf_char(notes, '{');
 	for (int i = 0; letters && i < w->n_steps; i++) {
 		letters[i] = state_letters[w->steps[i].state];
-		if (w->steps[i].note[0]) {
+		if (w->steps[i].note) {
 			buf_printf(notes, "%s\"%d\":", notes->len > 1 ? "," : "", i);
 			out_json_quote(notes, w->steps[i].note);
 		}
@@ -205,8 +222,7 @@ static bool take_notes(const char *text, struct store_work *w)
 
 		ok = ok && json_is_string(note) && i >= 0 && i < w->n_steps;
 		if (ok) {
-			snprintf(w->steps[i].note, sizeof(w->steps[i].note), "%s",
-				 json_string_value(note));
+			store_set_note(&w->steps[i], "%s", json_string_value(note));
 		}
 	}
 	json_decref(notes);

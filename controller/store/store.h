@@ -390,7 +390,8 @@ struct store_step {
 	enum store_op op;
 	struct optics_xc xc;		/* not for LOAD */
 	enum store_step_state state;
-	char note[STORE_NOTE_MAX];	/* the device's words, or "" */
+	char *note;			/* the device's words; NULL: none. Set by
+					 * store_set_note */
 	int proof;			/* how far an ADD or KEEP was proven,
 					 * as given; in the file once committed */
 	int stage;			/* of the change; not in the file */
@@ -398,6 +399,10 @@ struct store_step {
 					 * without; not in the file */
 	int layer;			/* of such a one: store_repair.layer */
 };
+
+/* Cut to STORE_NOTE_MAX; "": none. Without memory there is none. */
+void store_set_note(struct store_step *st, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* What a change does on one device; undo is the same read backwards. The
  * light after it is KEEP, LEAVE and ADD, or new_programs. */
