@@ -18,6 +18,8 @@
 #define LIST_MAX 256
 #define SHA256_BYTES 32
 #define REVOKED "revoked"	/* the name of all keys that are */
+#define BASE64 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+#define HASH_CHARS 28		/* of SHA-1, in base64 */
 #define FINGERPRINT_MAX 48	/* 44 characters of base64 */
 
 /* The types that are asked for, in this order where the file does not say. DSA,
@@ -56,6 +58,20 @@ static bool take_word(const char **at, const char *word)
 	return true;
 }
 
+/* Whether a name is plain, or hashed by SHA-1 as it should be: |1|SALT|HASH. libssh2 does not
+ * free what it looks another length up with. */
+static bool is_name(const char *name, size_t n)
+{
+	const char *hash;
+
+	if (n < 3 || strncmp(name, "|1|", 3) != 0) {
+		return true;
+	}
+	hash = name + 3 + strcspn(name + 3, "| \t") + 1;
+	return (size_t)(hash - name) + HASH_CHARS == n && hash[-1] == '|' &&
+	       strspn(hash, BASE64) == HASH_CHARS - 1 && hash[HASH_CHARS - 1] == '=';
+}
+
 /* A line, terminated. A key that is revoked is so whoever shows it. libssh2 takes a
  * name of one or two letters for a hashed one, unless it is one of several. */
 static void take_line(struct known_hosts *k, const char *line)
@@ -67,7 +83,7 @@ static void take_line(struct known_hosts *k, const char *line)
 	line += strspn(line, " \t");
 	revoked = take_word(&line, "@revoked");
 	n = strcspn(line, " \t");
-	if (line[0] == '@' || line[0] == '#' || n == 0) {
+	if (line[0] == '@' || line[0] == '#' || n == 0 || !is_name(line, n)) {
 		return;
 	}
 	if (revoked) {
