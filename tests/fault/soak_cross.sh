@@ -62,6 +62,20 @@ for t in "${unit[@]}"; do
 	tap "${t#"$X/release/tests/"}"
 done
 
+# Static programs need nothing of that machine but its processor.
+expect 0 "make small CROSS=$MACHINE TLS=no STATIC=yes" make -s -C "$TOP" BUILD="$BUILD" \
+	CROSS=$MACHINE small TLS=no STATIC=yes
+! readelf -d "$X/small/weftd" | grep -q NEEDED
+tap "weftd needs no library"
+for f in demo ring8 robots; do
+	mkdir -p "$T/alone" "$T/here"
+	f=$TOP/configs/fabrics/$f.yaml
+	(cd "$T/here" && "$HERE/weft" plan --offline --full --commands -f "$f" -o out >text)
+	(cd "$T/alone" && qemu-aarch64 "$X/small/weft" plan --offline --full --commands -f "$f" -o out >text)
+	cmp "$T/here/out" "$T/alone/out" && cmp "$T/here/text" "$T/alone/text"
+	tap "small: the same plan of ${f##*/}"
+done
+
 # ---- weftd, its devices and the command, all of that machine -----------------
 
 mkdir "$T/bin"
