@@ -203,7 +203,13 @@ static int prepare(struct plan_request *pr, void *arg, struct err *err)
 
 	buf_reset(&j->base);
 	r = joint_lights_encode(&pr->snap, pr->fabric, is_own, j, &j->base, err);
+	if (r == 0 && j->base.len > ETCD_MAX_VALUE) {
+		r = err_set(err, WEFT_ELIMIT, "what the devices of %s hold is %zu bytes, which may "
+			    "be %zu at most: divide it further", j->cfg.domains, j->base.len,
+			    ETCD_MAX_VALUE);
+	}
 	if (r) {
+		buf_reset(&j->base);
 		return r;
 	}
 	j->gathering = pr;
