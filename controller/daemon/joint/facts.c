@@ -4,6 +4,7 @@
  *
  *	participants/NAME       the failure domains that it leads; stays
  *	joint/open              "UUID ASKED NAME,NAME,..."; the revision that made it is the id
+ *	joint/base/NAME         it is in joint-data
  *	joint/at/NAME           "STAGE DIGEST"
  *	joint/decision          "commit", or "undo WHY"; written once
  *	joint/ended/NAME        how its part ended
@@ -87,6 +88,8 @@ static void take_fact(const char *name, const char *value, struct joint_facts *o
 		out->decision = strncmp(value, "undo", 4) == 0 ? JOINT_UNDO : JOINT_COMMIT;
 		snprintf(out->why, sizeof(out->why), "%s", out->decision == JOINT_UNDO && value[4]
 							   ? value + 5 : "");
+	} else if (s && strncmp(name, "base/", 5) == 0) {
+		s->has_base = true;
 	} else if (s && strncmp(name, "at/", 3) == 0) {
 		if (sscanf(value, "%d %64s", &s->stage, s->digest) != 2) {
 			s->stage = -1;
@@ -251,14 +254,20 @@ static int guarded(struct facts *f, int64_t id, const struct etcd_guard *more,
 	return etcd_transact(f->etcd, guards, more ? 3 : 2, ops, n, CALL_MS, done, &revision, err);
 }
 
-static int put(struct facts *f, int64_t id, const char *name, const void *value, size_t len,
-	       struct err *err)
+static int put_all(struct facts *f, int64_t id, const struct etcd_op *ops, int n, struct err *err)
 {
-	const struct etcd_op op = { .kind = ETCD_PUT, .key = name, .value = value, .len = len };
 	bool done;
-	int r = guarded(f, id, NULL, &op, 1, &done, err);
+	int r = guarded(f, id, NULL, ops, n, &done, err);
 
 	return r || done ? r : err_set(err, WEFT_ESTALE, "the joint change is over");
+}
+
+static int put(struct facts *f, int64_t id, const char *name, const char *text, size_t len,
+	       struct err *err)
+{
+	const struct etcd_op op = { .kind = ETCD_PUT, .key = name, .value = text, .len = len };
+
+	return put_all(f, id, &op, 1, err);
 }
 
 int facts_join(struct facts *f, const char *domains, struct err *err)
@@ -306,9 +315,14 @@ int facts_open(struct facts *f, const char *uuid, const char *names, const struc
 
 int facts_put_base(struct facts *f, int64_t id, const struct buf *base, struct err *err)
 {
-	char name[MAX_KEY];
+	char name[MAX_KEY], data[MAX_KEY];
+	const struct etcd_op ops[] = {
+		{ .kind = ETCD_PUT, .key = key(f, name, "joint/base/%s", f->name), .value = "" },
+		{ .kind = ETCD_PUT, .key = key(f, data, "joint-data/base/%s", f->name),
+		  .value = base->data, .len = base->len },
+	};
 
-	return put(f, id, key(f, name, "joint-data/base/%s", f->name), base->data, base->len, err);
+	return put_all(f, id, ops, 2, err);
 }
 
 int facts_put_stage(struct facts *f, int64_t id, int stage, const char *digest, struct err *err)

@@ -177,7 +177,14 @@ static int gather(struct joint *j, struct err *err)
 	struct etcd_pairs bases = { 0 };
 	struct plan_request *pr = j->gathering;
 	struct err bad = { 0 };
-	int r = facts_bases(j->facts, &bases, err), rc = 0;
+	int r, rc = 0;
+
+	for (int i = 0; i < j->now->n; i++) {
+		if (j->now->v[i].has_part && !j->now->v[i].has_base) {
+			return 0;
+		}
+	}
+	r = facts_bases(j->facts, &bases, err);
 
 	for (int i = 0; i < bases.n && r == 0 && bases.n == j->now->n_parts && rc == 0; i++) {
 		rc = joint_lights_decode(&pr->snap, pr->fabric, bases.v[i].value, bases.v[i].len,
@@ -203,13 +210,7 @@ static int prepare(struct plan_request *pr, void *arg, struct err *err)
 
 	buf_reset(&j->base);
 	r = joint_lights_encode(&pr->snap, pr->fabric, is_own, j, &j->base, err);
-	if (r == 0 && j->base.len > ETCD_MAX_VALUE) {
-		r = err_set(err, WEFT_ELIMIT, "what the devices of %s hold is %zu bytes, which may "
-			    "be %zu at most: divide it further", j->cfg.domains, j->base.len,
-			    ETCD_MAX_VALUE);
-	}
 	if (r) {
-		buf_reset(&j->base);
 		return r;
 	}
 	j->gathering = pr;

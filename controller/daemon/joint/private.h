@@ -23,6 +23,7 @@ struct joint_said {
 	char domains[JOINT_DOMAINS_MAX];	/* that it leads, "row1,row2" */
 	char leader[STORE_HOLDER_MAX];	/* its weftd; "": none leads it now */
 	bool has_part;		/* in the open joint change */
+	bool has_base;		/* has said what its devices hold */
 	int stage;		/* its own stages before are done; -1: not prepared yet */
 	char digest[65];	/* of its plan, once it is prepared */
 	char ended[JOINT_TEXT_MAX];	/* how its part ended, or "" */
