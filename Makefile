@@ -222,7 +222,8 @@ WITHOUT_TLS_no := tls
 # Of libcurl and libmicrohttpd there are no archives that can be linked.
 WITHOUT_STATIC_yes := http restconf
 
-ifeq ($(MODE),small)
+# LINKS=yes: the same files in another mode, in a folder of its own: that it can be linked.
+ifneq ($(filter small,$(MODE))$(LINKS),)
 WITHOUT ?= flow trunks lab page
 ABSENT :=
 $(foreach f,$(FEATURES),$(eval ABSENT += $(if \
@@ -233,13 +234,14 @@ ifneq ($(filter-out $(FEATURES),$(WITHOUT)),)
 $(error WITHOUT: $(filter-out $(FEATURES),$(WITHOUT)): there are $(FEATURES))
 endif
 endif
+P := $(B)$(if $(LINKS),/links)
 LEFT_OUT := $(foreach f,$(ABSENT),$(FILES_$(f)))
 STANDS_IN = $(wildcard $(dir $(1))absent/$(notdir $(1)))
 
 # The archives of some rooms, each before those it uses.
 reverse = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
 LINK_ORDER := $(call reverse,$(ROOMS))
-archives = $(patsubst %,$(B)/lib%.a,$(filter $(foreach r,$(1),$(CLOSURE_$(r))),$(LINK_ORDER)))
+archives = $(patsubst %,$(P)/lib%.a,$(filter $(foreach r,$(1),$(CLOSURE_$(r))),$(LINK_ORDER)))
 
 # ---- compilers -------------------------------------------------------------
 
@@ -346,8 +348,8 @@ OBJ_$(1) := $(if $(filter proto,$(1)),\
 	$(patsubst $(GEN)/%.c,$(B)/obj/gen/%.o,$(PB_C) $(FILES_C)),\
 	$(call objects,$(call sources,$(1)))) \
 	$(if $(filter webui,$(1)),$(B)/obj/gen/webui/web.o)
-$(B)/lib$(1).a: $$(OBJ_$(1)) | $(HEADERS)
-	@rm -f $$@ && ar rcsD $$@ $$(filter %.o,$$^)
+$(P)/lib$(1).a: $$(OBJ_$(1)) | $(HEADERS)
+	@mkdir -p $$(@D) && rm -f $$@ && ar rcsD$(if $(LINKS),T) $$@ $$(filter %.o,$$^)
 endef
 ifeq ($(MODE),small)
 $(ROOMS:%=$(B)/lib%.a) $(B)/obj/lib/base/err.o: $(B)/without
@@ -365,7 +367,7 @@ $(B)/without: FORCE
 	@mkdir -p $(@D)
 	@echo "$(LEFT_OUT) $(STATIC)" | cmp -s - $@ || echo "$(LEFT_OUT) $(STATIC)" >$@
 FORCE:
-$(B)/obj/lib/base/err.o: CPPFLAGS += -DWITHOUT='"$(ABSENT)"'
+$(B)/obj/lib/base/err.o: CPPFLAGS += -DWITHOUT='"$(if $(LINKS),,$(ABSENT))"'
 $(patsubst %.c,$(B)/obj/%.o,$(foreach f,$(LEFT_OUT),$(call STANDS_IN,$(f)))): \
 	WARN += -Wno-unused-parameter
 
@@ -376,7 +378,7 @@ $(B)/obj/%.o: %.c | $(PB_H) $(HEADERS)
 
 # ---- programs --------------------------------------------------------------
 
-PROGRAMS := $(B)/weft $(B)/weftd $(B)/weft-emulator $(B)/weft-mpi-run
+PROGRAMS := $(P)/weft $(P)/weftd $(B)/weft-emulator $(B)/weft-mpi-run
 MAIN_weft := controller/cli/core/main.c
 MAIN_weftd := controller/daemon/main.c
 MAIN_weft-emulator := drivers/emulators/main.c
@@ -387,7 +389,7 @@ ROOM_weft-emulator := emulators
 ROOM_weft-mpi-run := mpi
 
 define program_rules
-$(B)/$(1): $(call objects,$(MAIN_$(1))) $(call archives,$(ROOM_$(1)))
+$(P)/$(1): $(call objects,$(MAIN_$(1))) $(call archives,$(ROOM_$(1)))
 	$$(call say,LD)
 	$$(Q)$$(CC) $$(LDFLAGS_all) $$(filter-out %/without,$$^) $$(LIBS) -o $$@
 endef
@@ -473,7 +475,7 @@ $(foreach t,$(BENCH),$(eval $(call bench_rules,$(t))))
 
 # ---- targets ---------------------------------------------------------------
 
-.PHONY: all small small-programs shims deps docs docs-api browser simgrid demo check bench lint check-deps fuzz soak install deb clean help frontiers
+.PHONY: all small small-programs links shims deps docs docs-api browser simgrid demo check bench lint check-deps fuzz soak install deb clean help frontiers
 .DEFAULT_GOAL := all
 
 help:
@@ -499,6 +501,9 @@ frontiers: $(B)/weft-frontiers
 # weftd and weft for a control board: optimised for size, and without what FEATURES says.
 small:
 	@$(MAKE) -j2 MODE=small small-programs
+
+# For tests/integration/small_links.sh.
+links: $(P)/weft $(P)/weftd
 
 small-programs: $(B)/weft $(B)/weftd
 	@TOOLS=$(CROSS:%=%-) tests/sizes $(BUILD)/$(if $(CROSS),$(CROSS)/)release $^

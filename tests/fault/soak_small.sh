@@ -112,8 +112,6 @@ refused "TLS" TLS "$SMALL/weft" status --server 127.0.0.1:1 --tls-cert "$T/lab.y
 	--tls-key "$T/lab.yaml" --tls-ca "$T/lab.yaml"
 ! readelf -d "$SMALL/weftd" | grep -qE 'NEEDED.*lib(ssl|crypto|curl|ssh2)'
 tap "no library of TLS is needed"
-expect 2 "what is not there cannot be left out" make -s -C "$TOP" small BUILD="$BUILD" WITHOUT=hue
-has err "and is named" 'WITHOUT: hue: there are lp '
 
 # ---- static ----------------------------------------------------------------
 
