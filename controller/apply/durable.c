@@ -5,6 +5,7 @@
  * so that the devices of a stage need one for all of them.
  */
 #include "controller/apply/private.h"
+#include "lib/base/clock.h"
 
 static void begin_sync(struct apply *a);
 
@@ -12,8 +13,10 @@ static void begin_sync(struct apply *a);
 static void run_sync(uv_work_t *req)
 {
 	struct apply_syncs *s = req->data;
+	const int64_t begun_ns = clk_now_ns();
 
 	s->rc = store_sync(s->a->store, &s->err);
+	s->took_ns = clk_now_ns() - begun_ns;
 }
 
 /* Those who ask again from within wait for the next one. */
@@ -26,6 +29,7 @@ static void after_sync(uv_work_t *req, int status)
 	const int rc = s->rc;
 
 	(void)status;
+	store_sync_ended(a->store, rc, &err, s->took_ns);
 	s->running = false;
 	s->served = NULL;
 	if (s->waiting && !a->closing) {

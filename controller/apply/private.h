@@ -476,6 +476,7 @@ struct apply_syncs {
 	bool running;
 	struct durable_wait *served, *waiting;	/* by the one that runs, by the next */
 	int rc;
+	int64_t took_ns;
 	struct err err;
 };
 

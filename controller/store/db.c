@@ -282,7 +282,10 @@ int db_end(struct store *s, int rc, struct err *err)
 	}
 	if (rc == 0) {
 		store_audit_drop(s);
-		s->trouble[0] = '\0';
+		s->sync_failed = s->sync_failed && s->deferred;
+		if (!s->sync_failed) {
+			s->trouble[0] = '\0';
+		}
 		s->behind = false;
 		return 0;
 	}

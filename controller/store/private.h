@@ -59,6 +59,7 @@ struct store {
 	/* Syncs that are left to store_sync; sync.c. */
 	bool defers;
 	bool deferred;			/* so far the last transaction was */
+	bool sync_failed;		/* the last one of store_sync; so says trouble */
 	int log_fd;			/* of the log, if it defers */
 	_Atomic int log_pages;
 	sqlite3 *merging;		/* of store_sync, or NULL */

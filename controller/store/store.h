@@ -60,6 +60,8 @@ int store_defer_syncs(struct store *s, struct err *err);
  * while another uses the store; not while it is closed. WEFT_EIO: nothing is known of what
  * was deferred. */
 int store_sync(struct store *s, struct err *err);
+/* How it went, told on the thread that uses the store: for store_use and store_trouble. */
+void store_sync_ended(struct store *s, int rc, const struct err *err, int64_t took_ns);
 
 /* What was made durable since it was opened. */
 struct store_use {

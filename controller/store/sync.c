@@ -79,6 +79,16 @@ int store_sync(struct store *s, struct err *err)
 	return 0;
 }
 
+void store_sync_ended(struct store *s, int rc, const struct err *err, int64_t took_ns)
+{
+	s->use.ns += took_ns;
+	s->use.failed += rc != 0;
+	if (rc || s->sync_failed) {
+		snprintf(s->trouble, sizeof(s->trouble), "%s", rc ? err->msg : "");
+	}
+	s->sync_failed = rc != 0;
+}
+
 void store_sync_fini(struct store *s)
 {
 	sqlite3_close(s->merging);
