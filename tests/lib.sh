@@ -111,6 +111,12 @@ wait_for() {
 	done
 }
 
+# plain COMMAND...: with the programs without sanitizers, for what computes for long; the
+# sanitizers see the same code with less to do.
+plain() {
+	PATH=$BUILD/release:$PATH "$@"
+}
+
 # emulator NAME DRIVER SIZE [OPTIONS...]: its address goes to ADDR[NAME], its
 # control socket to CTL[NAME]. A given ADDR[NAME] is used again.
 emulator() {

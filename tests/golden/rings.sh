@@ -28,8 +28,9 @@ refused() {
 }
 
 # Theorem 1 at the depth of Theorem 2 (figure 4), and the baselines.
-for row in 512:32 1024:70 2048:155 4096:340; do
-	plan "best depth of ${row%:*} nodes" ".closed_form_steps == ${row#*:}" \
+plan "best depth of 512 nodes" ".closed_form_steps == 32" -n 512 -w 64 --size 4KB
+for row in 1024:70 2048:155 4096:340; do
+	plain plan "best depth of ${row%:*} nodes" ".closed_form_steps == ${row#*:}" \
 		-n "${row%:*}" -w 64 --size 4KB
 done
 plan "Ring" '.closed_form_steps == 1023 and .steps == 1023' \
@@ -46,7 +47,7 @@ plan "4 MB at 1024 nodes: 4 times" '.optree_time_ns >= 4 * .time_ns and
 plan "128 MB at 1024 nodes: 8 times, 7 % from the bound" \
 	'.optree_time_ns >= 8 * .time_ns and .gap < 0.07 and
 	 .time_ns <= 1.07 * .bound_ns' -n 1024 -w 64 --size 128MB
-plan "128 MB at 4096 nodes: 9 times" '.optree_time_ns >= 9 * .time_ns and
+plain plan "128 MB at 4096 nodes: 9 times" '.optree_time_ns >= 9 * .time_ns and
 	(.levels | length) == 1 and .levels[0].rounds == .rounds' \
 	-n 4096 -w 64 --size 128MB
 
@@ -55,12 +56,16 @@ plan "fields" '[has("steps", "rounds", "time_ns", "bound_ns", "gap",
 	"optree_time_ns", "levels")] | all' -n 100 -w 8 --size 4KB
 
 # Odd sizes, narrow rings.
-for ring in "-n 1021 -w 64" "-n 1000 -w 64" "-n 1021 -w 1" "-n 1021 -w 7" \
-	"-n 16 -w 1" "-n 16 -w 7" "-n 2 -w 1" "-n 2 -w 64" "-n 3 -w 1" \
-	"-n 3 -w 64"; do
+odd() { # NODES AND CHANNELS
 	# shellcheck disable=SC2086
-	plan "$ring" '.time_ns >= .bound_ns and .time_ns <= .optree_time_ns' \
-		$ring --size 64KB
+	plan "$1" '.time_ns >= .bound_ns and .time_ns <= .optree_time_ns' $1 --size 64KB
+}
+for ring in "-n 1021 -w 64" "-n 1000 -w 64" "-n 1021 -w 1" "-n 1021 -w 7"; do
+	plain odd "$ring"
+done
+for ring in "-n 101 -w 7" "-n 16 -w 1" "-n 16 -w 7" "-n 2 -w 1" "-n 2 -w 64" "-n 3 -w 1" \
+	"-n 3 -w 64"; do
+	odd "$ring"
 done
 plan "two nodes: the bound" '.time_ns == .bound_ns' -n 2 -w 4 --size 4KB
 plan "a reach of one link" '[.levels[] | .stride == 1 and .jump == 1] | all' \

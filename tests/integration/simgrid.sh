@@ -82,7 +82,7 @@ done <<-END
 	HyperX(2,3) all-to-all
 	HammingMesh(2,2,2) allreduce
 	HammingMesh(2,2,1) all-to-all
-	DgxA100(2,all) allreduce -a bfb
+	DgxA100(2,all) reduce-scatter -a bfb
 	DgxA100(1,all) all-to-all
 	Rails(2,4) allgather
 END
