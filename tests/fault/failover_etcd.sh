@@ -83,7 +83,9 @@ at() { # NAME COMMAND...
 }
 # state NAME: what it says it is; nothing when it does not answer
 state() {
-	timeout 5 weft --socket "$T/$1.sock" status --format json 2>>"$T/leads.err" | jq -r .state
+	local told
+	told=$(timeout 5 weft --socket "$T/$1.sock" status --format json 2>>"$T/leads.err") &&
+		[[ $told =~ \"state\":\ \"([a-z]+)\" ]] && echo "${BASH_REMATCH[1]}"
 }
 leads() { # NAME: and knows its devices
 	[[ $(state "$1") =~ ^(ready|empty|changing|interrupted)$ ]]

@@ -52,8 +52,9 @@ control rome0 "fault move=300" >/dev/null
 weft apply -f "$T/back.yaml" >"$T/apply" 2>"$T/progress" </dev/null &
 PID[client]=$!
 while kill -0 "${PID[client]}" 2>/dev/null; do
-	weft status --format json | jq -c . >>"$T/seen"
+	weft status --format json >>"$T/seen"
 	weft status >>"$T/words"
+	sleep 0.05
 done
 wait "${PID[client]}"
 tap "the change is committed"
@@ -135,7 +136,8 @@ xc=$(control cal map | awk -F, '/,/ && $1 >= 4 { print; exit }')
 health() { [[ $(weft status --format json | jq -r ".jobs[] | select(.name == \"$1\").health") == "$2" ]]; }
 control cal "fault conn-failed=i${xc%,*}" >/dev/null
 weft verify >"$T/out" 2>&1
-wait_for 20 health b degraded || health b down
+suffers() { health b degraded || health b down; }
+wait_for 20 suffers
 tap "a circuit that is listed as failed costs the job its rate"
 expect 2 "an apply would make it again" weft plan -f "$T/cal.yaml" --format json
 jq -e --arg in "$((${xc%,*} + 1))" '.devices[0].add == [.devices[0].add[0]] and
