@@ -4,6 +4,7 @@
  * the hosts before it compares. A client that goes away is forgotten, and the work
  * for it ends by itself.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,20 @@ struct plan_call {
 	bool want_picture;
 	bool want_commands;	/* as devices would be sent them */
 	bool want_light;	/* its lightpaths */
+	/* While a worker packs the plan: what only weftd knows, and what it has come to. */
+	uv_work_t req;
+	struct plan_request *plan;
+	int n_devices;
+	struct plan_call_device *devices;	/* as apply_devices() has them */
+	bool new_config;
+	VEC(struct buf) parts;
+	int rc;
+};
+
+struct plan_call_device {
+	char name[CONF_MAX_NAME + 1];
+	bool is_silent;
+	const char *power_loss;
 };
 
 /* Another configuration than the one on record; also when there is none. */
@@ -38,70 +53,90 @@ static bool is_new_config(struct store *store, const struct model_fabric *f)
 	return !same;
 }
 
+static int keep_part(struct plan_call *p, const Weft__V1__PlanResponse *part, struct err *err)
+{
+	struct buf b = { 0 };
+	char *to = buf_extend(&b, protobuf_c_message_get_packed_size(&part->base));
+
+	if (!to || vec_push(&p->parts, b)) {
+		buf_fini(&b);
+		return err_nomem(err);
+	}
+	protobuf_c_message_pack(&part->base, (uint8_t *)to);
+	return 0;
+}
+
 /* The plan does not know who answered, and what was applied before; the
  * summary must say: an operator applies no plan that rests on old readings without
  * knowing it. */
-static int send_summary(const struct plan_request *w, const Weft__V1__PlanResponse *part,
-			struct err *err)
+static int keep_summary(struct plan_call *p, const Weft__V1__PlanResponse *part, struct err *err)
 {
-	const struct plan_call *p = w->arg;
 	Weft__V1__PlanSummary s = *part->summary;
 	Weft__V1__PlanResponse m = *part;
-	const struct apply_device *a;
-	int n, r;
+	int r;
 
-	a = apply_devices(p->views->env->apply, &n);
-	s.unreachable = calloc((size_t)n + 1, sizeof(*s.unreachable));
+	s.unreachable = calloc((size_t)p->n_devices + 1, sizeof(*s.unreachable));
 	if (!s.unreachable) {
 		return err_nomem(err);
 	}
-	for (int i = 0; i < n; i++) {
-		if (!a[i].reachable && apply_is_read(&a[i])) {
-			s.unreachable[s.n_unreachable++] = (char *)a[i].name;
+	for (int i = 0; i < p->n_devices; i++) {
+		if (p->devices[i].is_silent) {
+			s.unreachable[s.n_unreachable++] = p->devices[i].name;
 		}
 	}
-	s.new_config = is_new_config(p->views->env->store, w->fabric);
+	s.new_config = p->new_config;
 	m.summary = &s;
-	r = rpc_send(p->call, &m.base, err);
+	r = keep_part(p, &m, err);
 	free(s.unreachable);
 	return r;
 }
 
 /* Nor does it know what a device forgets. */
-static int send_device(const struct plan_request *w, const Weft__V1__PlanResponse *part,
-		       struct err *err)
+static int keep_device(struct plan_call *p, const Weft__V1__PlanResponse *part, struct err *err)
 {
-	const struct plan_call *p = w->arg;
 	Weft__V1__PlanDevice d = *part->device;
 	Weft__V1__PlanResponse m = *part;
-	const struct apply_device *a;
-	int n;
 
-	a = apply_devices(p->views->env->apply, &n);
-	for (int i = 0; i < n; i++) {
-		if (strcmp(a[i].name, d.name) == 0) {
-			d.power_loss = (char *)power_loss_name(&a[i]);
+	for (int i = 0; i < p->n_devices; i++) {
+		if (strcmp(p->devices[i].name, d.name) == 0) {
+			d.power_loss = (char *)p->devices[i].power_loss;
 		}
 	}
 	m.device = &d;
-	return rpc_send(p->call, &m.base, err);
+	return keep_part(p, &m, err);
 }
 
 /* Called for each part in the order of the stream; two of them lack what only
  * weftd knows. */
-static int send_part(const Weft__V1__PlanResponse *part, void *arg, struct err *err)
+static int take_part(const Weft__V1__PlanResponse *part, void *arg, struct err *err)
 {
-	const struct plan_request *w = arg;
-	const struct plan_call *p = w->arg;
-
 	switch (part->part_case) {
 	case WEFT__V1__PLAN_RESPONSE__PART_SUMMARY:
-		return send_summary(w, part, err);
+		return keep_summary(arg, part, err);
 	case WEFT__V1__PLAN_RESPONSE__PART_DEVICE:
-		return send_device(w, part, err);
+		return keep_device(arg, part, err);
 	default:
-		return rpc_send(p->call, &part->base, err);
+		return keep_part(arg, part, err);
 	}
+}
+
+/* On a worker: a plan of tens of thousands of circuits takes a while. */
+static void run_pack(uv_work_t *req)
+{
+	struct plan_call *p = req->data;
+	struct plan_request *w = p->plan;
+
+	p->rc = msg_send_plan(w->plan, &w->snap.base, p->want_file, take_part, p, &w->err);
+	if (p->rc == 0 && p->want_light) {
+		p->rc = msg_send_lightpaths(w->plan, take_part, p, &w->err);
+	}
+}
+
+static int send_part(const Weft__V1__PlanResponse *part, void *arg, struct err *err)
+{
+	const struct plan_call *p = arg;
+
+	return rpc_send(p->call, &part->base, err);
 }
 
 /* Commands that would be sent to devices, as dry runs of their drivers give them. */
@@ -109,7 +144,7 @@ static int send_batch(const struct dry_run_batch *o, void *arg, struct err *err)
 {
 	const struct plan_request *w = arg;
 
-	return msg_send_batch(w->fabric, o, send_part, arg, err);
+	return msg_send_batch(w->fabric, o, send_part, w->arg, err);
 }
 
 static int no_picture(const char *why, struct err *err)
@@ -134,17 +169,16 @@ static int send_picture(const struct plan_request *w, struct err *err)
 	return r;
 }
 
-/* Sends the plan and ends the call; a client that is gone gets nothing. */
-static void on_planned(struct plan_request *w)
+/* Sends what there is and ends the call; a client that is gone gets nothing. */
+static void end_plan(struct plan_call *p, int r)
 {
-	struct plan_call *p = w->arg;
-	int r = w->rc;
+	struct plan_request *w = p->plan;
 
-	if (p->call && r == 0) {
-		r = msg_send_plan(w->plan, &w->snap.base, p->want_file, send_part, w, &w->err);
-	}
-	if (p->call && r == 0 && p->want_light) {
-		r = msg_send_lightpaths(w->plan, send_part, w, &w->err);
+	for (size_t i = 0; i < p->parts.n; i++) {
+		if (p->call && r == 0) {
+			r = rpc_send_packed(p->call, p->parts.v[i].data, p->parts.v[i].len, &w->err);
+		}
+		buf_fini(&p->parts.v[i]);
 	}
 	if (p->call && r == 0 && p->want_commands) {
 		r = apply_explain(p->views->env->apply, w->plan, send_batch, w, &w->err);
@@ -153,8 +187,52 @@ static void on_planned(struct plan_request *w)
 		r = send_picture(w, &w->err);
 	}
 	call_end(p->call, r, &w->err);
+	vec_fini(&p->parts);
+	free(p->devices);
 	free(p);
 	plan_request_free(w);
+}
+
+static void after_pack(uv_work_t *req, int status)
+{
+	struct plan_call *p = req->data;
+
+	(void)status;
+	end_plan(p, p->rc);
+}
+
+/* What only weftd knows, for the worker. */
+static int copy_facts(struct plan_call *p, struct err *err)
+{
+	const struct apply_device *a = apply_devices(p->views->env->apply, &p->n_devices);
+
+	p->new_config = is_new_config(p->views->env->store, p->plan->fabric);
+	p->devices = calloc((size_t)p->n_devices + 1, sizeof(*p->devices));
+	if (!p->devices) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < p->n_devices; i++) {
+		struct plan_call_device *d = &p->devices[i];
+
+		snprintf(d->name, sizeof(d->name), "%s", a[i].name);
+		d->is_silent = !a[i].reachable && apply_is_read(&a[i]);
+		d->power_loss = power_loss_name(&a[i]);
+	}
+	return 0;
+}
+
+static void on_planned(struct plan_request *w)
+{
+	struct plan_call *p = w->arg;
+	int r = w->rc;
+
+	p->plan = w;
+	if (r || !p->call || (r = copy_facts(p, &w->err))) {
+		end_plan(p, r);
+		return;
+	}
+	p->req.data = p;
+	uv_queue_work(p->views->env->loop, &p->req, run_pack, after_pack);
 }
 
 /* A floor of capacity that is only asked about, in place of the configuration's.
