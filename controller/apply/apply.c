@@ -153,6 +153,8 @@ void apply_later(struct apply *a, int64_t after_us, void (*fn)(void *arg), void 
 	}
 	a->on_timer = fn;
 	a->timer_arg = arg;
+	/* From now, not from when the loop woke up: else it would be due at once. */
+	uv_update_time(a->loop);
 	uv_timer_start(&a->timer, on_timer, (uint64_t)(after_us + 999) / 1000, 0);
 }
 
