@@ -17,7 +17,7 @@ expect 0 "an MPI program is built" \
 
 # mpi RANKS COMMAND...: on this machine, ended after a while.
 mpi() {
-	timeout 100 mpirun --oversubscribe --mca btl "${BTL:-self,vader,tcp}" -np "$@"
+	timeout 100 mpirun --oversubscribe --mca pml ob1 --mca btl "${BTL:-self,vader,tcp}" -np "$@"
 }
 
 # weft_mpi RANKS [NAME=VALUE...] COMMAND...: with the library; its report is in `report`.
@@ -200,7 +200,7 @@ cat >tables/other.yaml <<-END
 END
 differing() {
 	rm -f report
-	timeout 60 mpirun --oversubscribe --mca btl self,vader,tcp \
+	timeout 60 mpirun --oversubscribe --mca pml ob1 --mca btl self,vader,tcp \
 		-np 1 env LD_PRELOAD="$LIB" WEFT_MPI_REPORT="$T/report" WEFT_MPI_TABLE="$1" ./program one "$3" : \
 		-np 1 env LD_PRELOAD="$LIB" ${2:+WEFT_MPI_TABLE="$2"} ./program one "$3"
 }

@@ -260,7 +260,7 @@ static double both_sides_ns(const struct optree_params *p)
 static void never_slower_than_halving_or_a_relay(void **state)
 {
 	(void)state;
-	for (int n = 2; n <= 600; n += 1 + n / 3) {
+	for (int n = 2; n <= ALL_OR_SOME(600, 200); n += 1 + n / 3) {
 		for (int k = 0; k < 24; k += ALL_OR_SOME(1, 4)) {
 			struct optree_params p = params(n, 1 + k * 7 % 65,
 							INT64_C(6) << k);

@@ -10,6 +10,7 @@
 
 #include "lib/base/rng.h"
 #include "rwa/reconfigure/reconfigure.h"
+#include "tests/unit/world.h"
 
 static void add_path(struct rwa_assignment *a, int32_t demand, int32_t channel,
 		     int32_t n, const int32_t *arcs)
@@ -461,7 +462,7 @@ static void ten_thousand_random_changes(void **state)
 
 	(void)state;
 	rng_seed(&rng, 5);
-	for (int k = 0; k < 10000; k++) {
+	for (int k = 0; k < ALL_OR_SOME(10000, 1000); k++) {
 		struct rwa_mesh *m = random_mesh(&rng);
 		int channels = 1 + (int)rng_below(&rng, 4);
 		struct rwa_change_options opt = { 0, k % 2 == 1 };
@@ -494,13 +495,13 @@ static void ten_thousand_random_changes(void **state)
 		forget(m, &from, &to, &c);
 	}
 	/* All kinds of change were met. */
-	assert_true(rerouted > 1000);
-	assert_true(cut > 1000);
+	assert_true(rerouted > ALL_OR_SOME(1000, 100));
+	assert_true(cut > ALL_OR_SOME(1000, 100));
 	assert_true(moved > 2 * cut);
-	assert_true(phases > 5000);
-	assert_true(guarded > 5000);
-	assert_true(tuned > 5000);
-	assert_true(paired > 5000);
+	assert_true(phases > ALL_OR_SOME(5000, 500));
+	assert_true(guarded > ALL_OR_SOME(5000, 500));
+	assert_true(tuned > ALL_OR_SOME(5000, 500));
+	assert_true(paired > ALL_OR_SOME(5000, 500));
 	print_message("# moved %lld, rerouted %lld, interrupted %lld, phases "
 		      "%lld; steps with guards %lld, tuning %lld, pairs %lld\n",
 		      (long long)moved, (long long)rerouted,
