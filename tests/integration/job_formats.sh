@@ -11,20 +11,21 @@ fabric: shared
 hosts:
   - { name: "h[0-3]", ports: "p[0-1]", rate: 100Gbps, reactivation: 1ms }
 switches:
-  - { name: ocs0, size: 8x8, driver: polatis-scpi, address: "${ADDR[ocs0]}" }
+  - { name: ocs0, size: 8x8, driver: polatis-scpi, address: "${ADDR[ocs0]}", options: { gap_ms: 1, settle_ms: 20 } }
 fibres:
   - { from: "h[0-3].p[0-1]", to: "ocs0.[1-8]" }
 END
 cat >"$T/flow.yaml" <<END
 { weft: 1, fabric: shared,
   hosts: [ { name: "h[0-3]", ports: "p[0-1]", rate: 100Gbps, reactivation: 1ms } ],
-  switches: [ { name: ocs0, size: 8x8, driver: polatis-scpi, address: "${ADDR[ocs0]}" } ],
+  switches: [ { name: ocs0, size: 8x8, driver: polatis-scpi, address: "${ADDR[ocs0]}", options: { gap_ms: 1, settle_ms: 20 } } ],
   fibres: [ { from: "h[0-3].p[0-1]", to: "ocs0.[1-8]" } ] }
 END
 cat >"$T/json.yaml" <<END
 {"weft": 1, "fabric": "shared",
  "hosts": [{"name": "h[0-3]", "ports": "p[0-1]", "rate": "100Gbps", "reactivation": "1ms"}],
- "switches": [{"name": "ocs0", "size": "8x8", "driver": "polatis-scpi", "address": "${ADDR[ocs0]}"}],
+ "switches": [{"name": "ocs0", "size": "8x8", "driver": "polatis-scpi", "address": "${ADDR[ocs0]}",
+   "options": {"gap_ms": 1, "settle_ms": 20}}],
  "fibres": [{"from": "h[0-3].p[0-1]", "to": "ocs0.[1-8]"}]}
 END
 { echo "---"; cat "$T/block.yaml"; echo "..."; } >"$T/ended.yaml"
