@@ -259,7 +259,7 @@ CFLAGS_release := -O2 -g -fstack-protector-strong -ffile-prefix-map=$(CURDIR)=. 
 	-ffile-prefix-map=$(BUILD)=build
 CFLAGS_small := -Os -ffunction-sections -fdata-sections -fstack-protector-strong \
 	-fno-asynchronous-unwind-tables -fno-unwind-tables
-# Of sanitized code, functions that grow by inlining take a third of the compiler's time.
+# Of sanitized code, functions that grow by inlining take a sixth of the compiler's time.
 FAST := -O1 -g1 -fno-inline-functions-called-once
 CFLAGS_asan := $(FAST) -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=all
 CFLAGS_tsan := $(FAST) -fsanitize=thread

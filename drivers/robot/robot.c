@@ -80,17 +80,19 @@ static void report_progress(struct robot *r, const char *obstacle)
 	base_event(&r->h, &ev);
 }
 
-/* True when it is about a move that is queued. */
-static bool note_move_report(struct robot *r, const char *line)
+/* True when it is about a move that is queued. *known: the robot's table had shown that one before. */
+static bool note_move_report(struct robot *r, const char *line, bool *known)
 {
 	bool ours = false;
 
+	*known = false;
 	r->homed = r->homed || (r->dialect->homed && strstr(line, r->dialect->homed));
 	for (size_t i = 0; i < r->queue.n; i++) {
 		struct robot_move *m = &r->queue.v[i];
 		int result = r->dialect->move_result(line, m);
 
 		if (result) {
+			*known = m->shown;
 			m->result = result;
 			snprintf(r->failed, sizeof(r->failed), "%s", result < 0 ? line : r->failed);
 			log_info("drivers", "%s: %s", r->h.drv.name, line);
@@ -104,13 +106,13 @@ static bool note_move_report(struct robot *r, const char *line)
 static void take_unasked_line(struct robot *r, const char *line, bool unasked)
 {
 	struct drv_event ev = { .text = line };
-	bool ours = note_move_report(r, line);
+	bool known, ours = note_move_report(r, line, &known);
 
 	if (ours && r->h.op == BASE_SUBMIT) {
 		if (r->began_ns) {
 			report_progress(r, NULL);
 		}
-	} else if (unasked && r->dialect->event_of(line, &ev)) {
+	} else if (unasked && !known && r->dialect->event_of(line, &ev)) {
 		base_event(&r->h, &ev);
 	}
 }
