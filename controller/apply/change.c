@@ -495,6 +495,14 @@ static void assess_end(void *arg)
 	apply_later(c->a, YIELD_US, save_end, c);
 }
 
+static void refresh_end(void *arg)
+{
+	struct change *c = arg;
+
+	refresh_devices(c);
+	apply_later(c->a, YIELD_US, assess_end, c);
+}
+
 /* In steps, as each goes through all devices, and requests come meanwhile. */
 void change_end(struct change *c)
 {
@@ -502,8 +510,7 @@ void change_end(struct change *c)
 	end_journal(c);
 	c->phase = PHASE_END;
 	settle_set(c);
-	refresh_devices(c);
-	apply_later(c->a, YIELD_US, assess_end, c);
+	apply_later(c->a, YIELD_US, refresh_end, c);
 }
 
 void change_abandon(struct change *c)
