@@ -106,6 +106,7 @@ done
 ! grep -q 'has not moved' "$T/moved"
 tap "each switch has moved"
 expect 0 "nothing is left to do" at 3 apply -f "$T/b.yaml"
+wait_for 20 all_quiet
 
 # The whole map and all states are of one of the two fabrics: its letter.
 agreed() {
@@ -154,11 +155,13 @@ round() { # N ROW MOMENT
 
 # ---- what stops a change in one place stops it everywhere ----
 refused() { # CODE WHAT PATTERN: the change to b is, and all is as before
+	wait_for 20 all_quiet
 	expect "$1" "$2" at 0 apply -f "$T/b.yaml"
 	has err "$2: and says why" "$3"
 	wait_for 20 all_quiet && agreed && [[ $(cat "$T/letter") == a ]]
 	tap "$2: all is as before"
 }
+wait_for 20 all_quiet
 expect 0 "the first fabric" at 1 apply -f "$T/a.yaml" -m "first once more"
 wait_for 10 all_quiet
 # An input that the change moves.
@@ -195,6 +198,7 @@ expect 65 "a change that waits for its confirmation" at 0 apply -f "$T/b.yaml" -
 has err "is not supported" "several weftd lead this fabric"
 
 # ---- two at once: one of them is made ----
+wait_for 20 all_quiet
 at 2 apply -f "$T/b.yaml" -m "one of two" >"$T/two" 2>&1 &
 PID[two]=$!
 at 3 apply -f "$T/b.yaml" -m "the other" >"$T/out" 2>&1
@@ -214,6 +218,7 @@ stands_by() {
 }
 wait_for 20 stands_by
 tap "a second weftd of row1 stands by"
+wait_for 20 all_quiet
 control ocs1 "fault slow=300" >"$T/fault.out"
 at 0 apply -f "$T/a.yaml" -m "taken over" >"$T/out" 2>"$T/err" &
 PID[apply]=$!

@@ -594,6 +594,7 @@ static int ask(const struct change_order *o, struct rpc_call *call, const struct
 	make_uuid(uuid);
 	if (r == 0 && j->id) {
 		r = err_set(err, WEFT_ESTALE, "the joint change before is not over everywhere yet");
+		err_hint(err, "\"weft status\" says who has not ended; most often that is a moment");
 	}
 	if (r == 0 && (r = facts_read(j->facts, j->now, err)) == 0 &&
 	    (r = list_participants(j->now, f, &names, err)) == 0 &&
