@@ -207,7 +207,7 @@ wait "${PID[two]}"
 other=$?
 unset 'PID[two]'
 wait_for 20 all_quiet && agreed && [[ $(cat "$T/letter") == b && $one.$other =~ ^(0.75|75.0|0.0|1.0|0.1)$ ]]
-tap "two changes at once: one is made" || echo "# $one $other"
+tap "two changes at once, which end with $one and $other: one is made"
 
 # ---- a weftd that stands by for row1 brings its part to the end ----
 env "$BIN/weftd" --etcd "$ETCD" --domains row1 --lease $LEASE --socket "$T/w1s.sock" \
