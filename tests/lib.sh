@@ -229,3 +229,21 @@ misroute() {
 sets() {
 	control "$1" stats | awk '$1 == "sets" { print $2 }'
 }
+
+free_port() {
+	local port
+	while port=$((RANDOM % 20000 + 20000)); do
+		(exec 3<>"/dev/tcp/127.0.0.1/$port") 2>>"$T/ports" || { echo "$port"; return; }
+	done
+}
+
+# etcd_alone: an etcd of one member on loopback, at $ETCD.
+etcd_alone() {
+	local peer
+	ETCD=http://127.0.0.1:$(free_port)
+	peer=http://127.0.0.1:$(free_port)
+	etcd --name one --data-dir "$T/etcd" --logger zap --log-level error --listen-client-urls "$ETCD" \
+		--advertise-client-urls "$ETCD" --listen-peer-urls "$peer" --initial-advertise-peer-urls "$peer" \
+		--initial-cluster "one=$peer" --heartbeat-interval 50 --election-timeout 500 >"$T/etcd.log" 2>&1 </dev/null &
+	PID[etcd]=$!
+}

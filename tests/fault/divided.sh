@@ -11,18 +11,7 @@ SHIM=$BUILD/release/tests/fault/crash_at_sync.so
 LEASE=${LEASE:-2}
 ROWS=(0 1 2 3)
 
-free_port() {
-	local port
-	while port=$((RANDOM % 20000 + 20000)); do
-		(exec 3<>"/dev/tcp/127.0.0.1/$port") 2>>"$T/ports" || { echo "$port"; return; }
-	done
-}
-ETCD=http://127.0.0.1:$(free_port)
-PEER=http://127.0.0.1:$(free_port)
-etcd --name one --data-dir "$T/etcd" --logger zap --log-level error --listen-client-urls "$ETCD" \
-	--advertise-client-urls "$ETCD" --listen-peer-urls "$PEER" --initial-advertise-peer-urls "$PEER" \
-	--initial-cluster "one=$PEER" --heartbeat-interval 50 --election-timeout 500 >"$T/etcd.log" 2>&1 </dev/null &
-PID[etcd]=$!
+etcd_alone
 
 # weftd_of ROW [ENV...]: as a program without sanitizers, for the shim.
 weftd_of() {

@@ -4,18 +4,7 @@
 source "$(dirname "$0")/../lib.sh"
 SWITCHES=66	# of 4096 circuits each, of four bytes
 
-free_port() {
-	local port
-	while port=$((RANDOM % 20000 + 20000)); do
-		(exec 3<>"/dev/tcp/127.0.0.1/$port") 2>>"$T/ports" || { echo "$port"; return; }
-	done
-}
-ETCD=http://127.0.0.1:$(free_port)
-PEER=http://127.0.0.1:$(free_port)
-etcd --name one --data-dir "$T/etcd" --logger zap --log-level error --listen-client-urls "$ETCD" \
-	--advertise-client-urls "$ETCD" --listen-peer-urls "$PEER" --initial-advertise-peer-urls "$PEER" \
-	--initial-cluster "one=$PEER" --heartbeat-interval 50 --election-timeout 500 >"$T/etcd.log" 2>&1 </dev/null &
-PID[etcd]=$!
+etcd_alone
 for row in 0 1; do
 	"$BIN/weftd" --etcd "$ETCD" --domains "row$row" --lease 5 --socket "$T/w$row.sock" \
 		--state-dir "$T/state$row" --poll 3600 >>"$T/w$row.log" 2>&1 </dev/null &

@@ -602,6 +602,9 @@ static int ask(const struct change_order *o, struct rpc_call *call, const struct
 	    (r = facts_open(j->facts, uuid, buf_cstr(&names), &request, err)) == 0 &&
 	    (r = facts_read(j->facts, j->now, err)) == 0) {
 		r = join(j, call, own, err);
+		if (r == 0 && !j->id) {
+			r = err_set(err, WEFT_EUNAVAIL, "%s is no participant yet", j->name);
+		}
 	}
 	model_free(f);
 	buf_fini(&names);
