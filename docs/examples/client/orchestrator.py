@@ -24,7 +24,8 @@ from weft_client import OVER, Client, state_name, tls
 
 
 def say(*words):
-    print(*words, file=sys.stderr, flush=True)
+    # One write: lines of several threads do not mix.
+    sys.stderr.write(" ".join(map(str, words)) + "\n")
 
 
 def say_job(job):

@@ -43,7 +43,8 @@ FINAL = (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.UNIMPLEMENTED)
 
 
 def say(*words):
-    print(*words, file=sys.stderr, flush=True)
+    # One write: lines of several threads do not mix.
+    sys.stderr.write(" ".join(map(str, words)) + "\n")
 
 
 # ---- the API server ----------------------------------------------------------
