@@ -121,8 +121,14 @@ DIR_cli := controller/cli
 # Rooms of several folders.
 PARTS_emulators := core tl1 scpi restconf sonic robot mrr
 PARTS_cli := core schedules fabric lab
-PARTS_optree := broadcast grouped spread
-PARTS_topology := picture
+PARTS_optree := baselines broadcast grouped spread
+PARTS_apply := phases
+PARTS_base := number
+PARTS_topology := families symmetry picture
+PARTS_plan := rings switches
+PARTS_store := rows
+PARTS_schedule := simulation
+PARTS_tree := pack stagger
 
 DEPS_base :=
 DEPS_digest :=
@@ -147,7 +153,7 @@ DEPS_tree := base graph topology schedule
 DEPS_cost := base graph lp topology schedule tree
 DEPS_make := base topology schedule embedding torus bfb flow tree cost
 DEPS_routing := base rpc proto schedule flow
-DEPS_finder := base topology schedule bfb flow tree make
+DEPS_finder := base topology schedule bfb flow make
 DEPS_rank := base topology schedule
 DEPS_mpi := base output topology schedule rank
 DEPS_preload := base conf topology schedule rank mpi
@@ -170,7 +176,7 @@ DEPS_linux := base optics host drv_core
 DEPS_sim := base drv_core
 DEPS_drivers := base drv_core scpi restconf tl1 sonic robot mrr linux sim
 DEPS_emulators := base optics drv_core scpi restconf tl1 sonic robot mrr
-DEPS_model := base digest conf optics topology schedule ring
+DEPS_model := base digest conf optics topology schedule make ring
 DEPS_plan := base digest output graph lp optics topology schedule embedding bfb flow make finder ring mesh optree model
 DEPS_dry_run := base drv_core drivers model plan
 DEPS_proto_convert := base output optics proto schedule model plan dry_run
@@ -197,10 +203,10 @@ $(foreach r,$(ROOMS),$(eval CLOSURE_$(r) := $(sort $(r) $(foreach d,$(DEPS_$(r))
 FEATURES := lp rings flow trunks finder schedules lab http page tls ssh restconf
 # Linear programs, with the schedules and assignments that are made by them.
 FILES_lp := $(wildcard lib/lp/*.c collective/cost/*.c collective/bfb/late.c collective/bfb/late_*.c) \
-	controller/plan/switch_assignment.c
+	controller/plan/switches/switch_assignment.c
 FILES_rings := $(wildcard optree/*.c optree/*/*.c rwa/ring/*.c)
 FILES_flow := $(wildcard collective/flow/*.c)
-FILES_trunks := $(wildcard rwa/mesh/*.c controller/plan/trunk*.c)
+FILES_trunks := $(wildcard rwa/mesh/*.c controller/plan/switches/trunk*.c)
 FILES_finder := $(wildcard collective/finder/*.c)
 FILES_schedules := $(wildcard controller/cli/schedules/*.c)
 FILES_lab := $(wildcard controller/cli/lab/*.c)
@@ -260,9 +266,17 @@ CFLAGS_release := -O2 -g -fstack-protector-strong -ffile-prefix-map=$(CURDIR)=. 
 CFLAGS_small := -Os -ffunction-sections -fdata-sections -fstack-protector-strong \
 	-fno-asynchronous-unwind-tables -fno-unwind-tables
 # Of sanitized code, functions that grow by inlining take a sixth of the compiler's time.
-FAST := -O1 -g1 -fno-inline-functions-called-once
-CFLAGS_asan := $(FAST) -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=all
-CFLAGS_tsan := $(FAST) -fsanitize=thread
+FAST = $(LEVEL) -g1 -fno-inline-functions-called-once
+# And what hardly computes takes longer to compile than it runs. The most particular pattern counts.
+LEVEL := -O1
+PLAIN_CODE := gen tests/unit drivers controller $(filter-out lib/base lib/graph lib/lp,$(wildcard lib/*))
+$(PLAIN_CODE:%=$(B)/obj/%/%.o): LEVEL := -O0
+$(patsubst %,$(B)/obj/%/%.o,controller/plan $(addprefix tests/unit/,msccl mscclpp schedule optree embedding \
+	bound tree topology)): LEVEL := -O1
+# What ASan sees as well, or what costs more than it ever found, is not asked of UBSan.
+CFLAGS_asan = $(FAST) -fsanitize=address,undefined -fno-sanitize=null,alignment,object-size,pointer-overflow \
+	-fno-omit-frame-pointer -fno-sanitize-recover=all
+CFLAGS_tsan = $(FAST) -fsanitize=thread
 CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined
 # -fPIC: the archives of rooms go into libweft_mpi.so as well.
 PIC := -fPIC -fvisibility=hidden
@@ -281,6 +295,7 @@ PIE_fuzz := -pie
 LDFLAGS_asan := -fuse-ld=gold
 LDFLAGS_tsan := -fuse-ld=gold
 comma := ,
+SPACE := $() $()
 ifeq ($(MODE),small)
 # Relocations of tables packed, where the linker can.
 LDFLAGS_small := -Wl,--gc-sections -s $(if $(findstring pack-relative-relocs,$(shell $(CC) \
@@ -479,7 +494,7 @@ $(foreach t,$(BENCH),$(eval $(call bench_rules,$(t))))
 
 # ---- targets ---------------------------------------------------------------
 
-.PHONY: all small small-programs links shims deps docs docs-api browser simgrid demo check bench lint check-deps fuzz soak install deb clean help frontiers
+.PHONY: all small small-programs links shims deps docs docs-api browser simgrid demo check bench lint check-deps fuzz soak test-changed install deb clean help frontiers
 .DEFAULT_GOAL := all
 
 help:
@@ -488,6 +503,8 @@ help:
 	@echo "make all         build/release/{weft,weftd,weft-emulator,weft-mpi-run}"
 	@echo "make bench lint check-deps docs fuzz soak install deb clean deps frontiers"
 	@echo "make test-ROOM   unit tests of one room: $(ROOMS)"
+	@echo "make test-FOLDER or of those in a folder: $(FOLDERS)"
+	@echo "make test-changed [SINCE=COMMIT]   only the tests that what changed can reach"
 
 all: $(PROGRAMS) $(PRELOAD)
 
@@ -540,8 +557,14 @@ PLAIN_TESTS := apply/test_joint apply/test_recover embedding/test_embedding find
 	optree/test_compose optree/test_grouped optree/test_retune optree/test_simulate \
 	reconfigure/test_reconfigure ring/test_ring store/test_faults torus/test_make torus/test_times
 
+# Rooms that lean on libraries in C: `make soak` runs their tests under valgrind, which sees into these.
+VALGRIND_ROOMS := rpc store
+# And of drivers, the tests of what leans on libssh2 and libcurl.
+VALGRIND_TESTS := drivers/test_conformance_ssh drivers/test_restconf drivers/test_ssh
+
 RUN_TESTS = BUILD=$(BUILD) TSAN_ROOMS="$(TSAN_ROOMS)" TSAN_TESTS="$(TSAN_TESTS)" \
-	PLAIN_TESTS="$(PLAIN_TESTS)" tests/run
+	PLAIN_TESTS="$(PLAIN_TESTS)" VALGRIND_ROOMS="$(VALGRIND_ROOMS)" \
+	VALGRIND_TESTS="$(VALGRIND_TESTS)" tests/run
 
 check-builds:
 	@$(MAKE) -j2 MODE=asan programs-and-tests
@@ -559,15 +582,44 @@ plain-tests: $(PLAIN_TESTS:%=$(B)/tests/unit/%)
 tsan-tests: $(foreach r,$(TSAN_ROOMS),$(filter $(B)/tests/unit/$(r)/%,$(UNIT_BIN))) \
 	$(TSAN_TESTS:%=$(B)/tests/unit/%)
 
-# One room's unit tests, in asan unless MODE is given on the command line.
+# The unit tests of a room, or of all rooms in a folder, in asan unless MODE is given on the command
+# line.
 test-%:
 	@$(MAKE) MODE=$(if $(filter command%,$(origin MODE)),$(MODE),asan) run-unit-$*
 
+FOLDERS := lib topology collective runtime rwa optree drivers controller
+rooms_in = $(foreach r,$(ROOMS),$(if $(filter $(1) $(1)/%,$(DIR_$(r))),$(r)))
 define run_unit_rules
-run-unit-$(1): $(filter $(B)/tests/unit/$(1)/%,$(UNIT_BIN))
+run-unit-$(1): $(foreach r,$(call rooms_in,$(2)),$(filter $(B)/tests/unit/$(r)/%,$(UNIT_BIN)))
 	@for t in $$^; do echo "== $$$$t"; $$$$t || exit 1; done
 endef
-$(foreach r,$(ROOMS),$(eval $(call run_unit_rules,$(r))))
+$(foreach r,$(filter-out $(FOLDERS),$(ROOMS)),$(eval $(call run_unit_rules,$(r),$(DIR_$(r)))))
+$(foreach f,$(FOLDERS),$(eval $(call run_unit_rules,$(f),$(f))))
+
+# Only the tests that what changed since a commit can reach; what is not committed yet has changed.
+ifneq ($(filter test-changed,$(MAKECMDGOALS)),)
+SINCE := HEAD
+SCRIPTS := golden integration fault
+CHANGED := $(shell git diff --name-only $(SINCE) && git ls-files --others --exclude-standard)
+CHANGED_FOLDERS := $(sort $(patsubst %/,%,$(dir $(CHANGED))))
+CHANGED_ROOMS := $(foreach r,$(ROOMS),$(if $(filter $(DIR_$(r)) $(PARTS_$(r):%=$(DIR_$(r))/%) \
+	$(DIR_$(r))/absent,$(CHANGED_FOLDERS)),$(r))) \
+	$(if $(filter proto/%,$(CHANGED)),proto) $(if $(filter controller/webui/%,$(CHANGED)),webui)
+# Whether rooms that some rest on are among those.
+reached = $(filter $(CHANGED_ROOMS),$(foreach r,$(1),$(CLOSURE_$(r))))
+CHANGED_TESTS := lint/ \
+	$(foreach t,$(UNIT),$(if $(call reached,$(call test_rooms,$(call room_of,$(t))))$(filter \
+		$(dir $(t))%,$(CHANGED)),$(t:tests/%.c=%))) \
+	$(foreach t,$(FUZZ),$(if $(call reached,$(call fuzz_room,$(t)))$(filter \
+		$(t) tests/fuzz/corpus/$(patsubst fuzz_%.c,%,$(notdir $(t)))/%,$(CHANGED)),$(t:tests/%.c=%))) \
+	$(if $(call reached,cli daemon emulators mpi preload)$(filter-out %.sh,$(filter configs/% \
+		$(SCRIPTS:%=tests/%/%),$(CHANGED))),$(SCRIPTS:%=%/),$(patsubst tests/%,%,$(filter tests/%.sh,$(CHANGED)))) \
+	$(if $(filter docs/% %.md,$(CHANGED)),golden/docs golden/api)
+# What all tests rest on.
+CHANGED_ALL := $(filter Makefile tests/run tests/lib.sh $(wildcard tests/unit/*.[ch]) tests/fuzz/replay.c,$(CHANGED))
+endif
+test-changed: deps
+	@$(if $(CHANGED_ALL),,TESTS='$(subst $(SPACE),|,$(strip $(CHANGED_TESTS)))') $(RUN_TESTS)
 
 bench: deps
 	@$(MAKE) -j2 bench-build
@@ -586,13 +638,8 @@ docs-api: deps
 		--descriptor_set_out=$(GEN)/api.pb $(wildcard proto/weft/v1/*.proto)
 	@docs/api/generate $(GEN)/api.pb docs/api
 
-lint: check-deps
-	@tests/lint/functions
-	@tests/lint/contracts
-	@tests/lint/callers
-	@tests/lint/logs
-	@tests/lint/checklist
-	@tests/lint/man
+lint:
+	@for l in tests/lint/*; do $$l || exit 1; done
 	@$(MAKE) -j2 BUILD=$(BUILD) MODE=release CC=clang B=$(BUILD)/clang all
 
 check-deps:
@@ -605,7 +652,7 @@ fuzz:
 fuzz-build: $(FUZZ_BIN)
 
 soak: deps browser simgrid
-	@tests/deps $(DEB_PACKAGES) $(SLURM) $(SSH)
+	@tests/deps $(DEB_PACKAGES) $(SLURM) $(SSH) valgrind
 	@$(MAKE) check-builds
 	@$(RUN_TESTS) --soak
 

@@ -1,171 +1,23 @@
-/*
- * The other collectives on rings. A reduce-scatter is an all-gather with time
- * and arcs reversed, each copy becoming a reduction; an all-reduce is that
- * followed by the all-gather. The reversed lightpaths go the other direction
- * and keep their channels, so they clash no more than before;
- * collectives_check_light() counts them again all the same.
- */
+/* All collectives on rings: the entry of the room. A reduce-scatter is an all-gather with
+ * time and arcs reversed, an all-reduce that followed by the all-gather. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "optree/baselines/baselines.h"
 #include "optree/grouped/grouped.h"
-#include "optree/private.h"
-
-int collectives_check_light(const struct optree_params *p, const struct coll_sched *s,
-			    struct err *err)
-{
-	struct rwa_ring ring = { p->n, p->fibres, p->channels };
-	const struct coll_light *l;
-	struct rwa_arc *arcs;
-	int64_t n;
-	int rc;
-
-	l = coll_lights(s, &n);
-	arcs = malloc(((size_t)n + 1) * sizeof(*arcs));
-	if (!arcs) {
-		return err_nomem(err);
-	}
-	for (int64_t k = 0; k < n; k++) {
-		const struct topo_arc *a = topo_arc(coll_topo(s), l[k].arc);
-
-		arcs[k] = (struct rwa_arc){
-			.src = a->src, .dst = a->dst, .dir = l[k].dir,
-			.fibre = l[k].fibre, .channel = l[k].channel,
-			.slot = l[k].step };
-	}
-	rc = rwa_ring_check(&ring, arcs, n, err);
-	free(arcs);
-	return rc;
-}
-
-/* Arcs of a and b side by side, in the digraph's own order (by source, then
- * sink), so their new numbers are known: map[0] of a's arcs, map[1] of b's. */
-static int merge_topos(const struct topo *a, const struct topo *b,
-		       int32_t *map[2], struct topo **out, struct err *err)
-{
-	int i = 0, j = 0, rc = topo_new(topo_n(a), out, err);
-
-	for (int k = 0; k < topo_m(a) + topo_m(b) && !rc; k++) {
-		const struct topo_arc *x = i < topo_m(a) ? topo_arc(a, i) : NULL;
-		const struct topo_arc *y = j < topo_m(b) ? topo_arc(b, j) : NULL;
-		bool first = !y || (x && (x->src < y->src || (x->src == y->src &&
-							      x->dst <= y->dst)));
-
-		if (first) {
-			map[0][i++] = k;
-		} else {
-			map[1][j++] = k;
-			x = y;
-		}
-		rc = topo_add_arc(*out, x->src, x->dst, 1, 0, err);
-	}
-	if (rc) {
-		return rc;
-	}
-	return topo_freeze(*out, err);
-}
-
-/* To node `without` nothing is sent. */
-static int append(const struct coll_sched *s, int base, const int32_t *map, int without,
-		  struct coll_sched *out, struct err *err)
-{
-	int64_t n_x, n_l;
-	const struct coll_xfer *x = coll_xfers(s, &n_x);
-	const struct coll_light *l = coll_lights(s, &n_l);
-	int rc = 0;
-
-	for (int64_t k = 0; k < n_x && !rc; k++) {
-		struct coll_xfer moved = x[k];
-
-		if (topo_arc(coll_topo(s), x[k].arc)->dst == without) {
-			continue;
-		}
-		moved.step += base;
-		moved.arc = map[moved.arc];
-		rc = coll_add(out, &moved, err);
-	}
-	for (int64_t k = 0; k < n_l && !rc; k++) {
-		struct coll_light moved = l[k];
-
-		if (topo_arc(coll_topo(s), l[k].arc)->dst == without) {
-			continue;
-		}
-		moved.step += base;
-		moved.arc = map[moved.arc];
-		rc = coll_add_light(out, &moved, err);
-	}
-	return rc;
-}
-
-/* Their arcs need not be the same: light goes where each wants it. */
-int collectives_sequence(enum coll_kind kind, const struct coll_sched *a,
-			 const struct coll_sched *b, struct coll_sched **out, struct err *err)
-{
-	int without = kind == COLL_BROADCAST ? coll_root(a) : -1;
-	int32_t *map[2] = {
-		malloc(((size_t)topo_m(coll_topo(a)) + 1) * sizeof(int32_t)),
-		malloc(((size_t)topo_m(coll_topo(b)) + 1) * sizeof(int32_t)),
-	};
-	struct topo *topo = NULL;
-	int rc = map[0] && map[1] ? 0 : err_nomem(err);
-
-	*out = NULL;
-	if (rc || (rc = merge_topos(coll_topo(a), coll_topo(b), map, &topo, err))) {
-		topo_free(topo);
-		goto out;
-	}
-	rc = coll_new(kind, topo, coll_chunks(a), coll_ports(a), coll_root(a), out, err);
-	if (rc) {
-		goto out;
-	}
-	coll_set_topo_name(*out, coll_topo_name(a));
-	if ((rc = append(a, 0, map[0], -1, *out, err)) ||
-	    (rc = append(b, coll_steps(a), map[1], without, *out, err)) ||
-	    (rc = coll_finish(*out, err))) {
-		coll_free(*out);
-		*out = NULL;
-	}
-out:
-	free(map[0]);
-	free(map[1]);
-	return rc;
-}
-
-int collectives_convert(const struct optree_params *p, enum coll_kind kind,
-			const struct coll_sched *mirror, struct coll_sched **s, struct err *err)
-{
-	struct coll_sched *back = NULL, *both = NULL;
-	int rc = coll_reverse(mirror ? mirror : *s, &back, err);
-
-	if (!rc && kind == COLL_ALLREDUCE) {
-		rc = collectives_sequence(COLL_ALLREDUCE, back, *s, &both, err);
-		coll_free(back);
-		back = both;
-	}
-	if (rc || (rc = coll_verify(back, NULL, err)) ||
-	    (rc = collectives_check_light(p, back, err))) {
-		coll_free(back);
-		return rc;
-	}
-	coll_free(*s);
-	*s = back;
-	return 0;
-}
 
 /* Time of an all-reduce, from that of its all-gather: less what needs no
  * retuning where one half meets the other. */
-static int set_both_halves(const struct optree_params *p, struct optree_plan *out, struct err *err)
+static void set_both_halves(const struct optree_params *p, struct optree_plan *out)
 {
 	int64_t plain = 2 * (out->time_ns + out->retune_hidden_ns);
-	int rc = 0;
 
 	out->time_ns *= 2;
 	if (p->overlap && out->sym) {
-		rc = overlap_time_ns(p, out->sym, COLL_ALLREDUCE, NULL, &out->time_ns, err);
+		out->time_ns = overlap_time_ns(p, out->sym, COLL_ALLREDUCE, NULL);
 	}
 	out->retune_hidden_ns = plain - out->time_ns;
-	return rc;
 }
 
 /* Reverses the written all-gather of *out. Reversed lightpaths go the other
@@ -179,16 +31,16 @@ static int reverse_written(const struct optree_params *p, enum coll_kind kind,
 	VEC(struct optree_fibre) light = { 0 };
 	int rc = 0;
 
-	for (int k = 0; k < p->n_light && !rc; k++) {
+	for (int k = 0; k < p->n_light; k++) {
 		struct optree_fibre f = p->light[k];
 
 		f.dir = !f.dir;
-		rc = vec_push(&light, f) ? err_nomem(err) : 0;
+		vec_push(&light, f);
 	}
 	other.light = light.v;
 	/* What composed has written out is a tree of one stage. */
 	how = how == OPTREE_COMPOSED ? OPTREE_BY_ONE_STAGE : how;
-	if (!rc && p->n_light) {
+	if (p->n_light) {
 		rc = make_gather(&other, how, &mirror, err);
 	}
 	if (!rc) {
@@ -222,7 +74,7 @@ static int make_reduction(const struct optree_params *p, enum coll_kind kind,
 		if (out->time_ns > INT64_MAX / 2 - out->retune_hidden_ns) {
 			return err_set(err, WEFT_ELIMIT, "it lasts longer than 292 years");
 		}
-		rc = set_both_halves(p, out, err);
+		set_both_halves(p, out);
 		out->steps *= 2;
 		out->rounds *= 2;
 		out->lightpaths *= 2;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "optree/spread/spread.h"
 
 /* ---- from levels to moves ---- */
@@ -33,8 +34,8 @@ static int mod(int v, int n)
 
 /* `count` new holders from one end of a gap; the last takes half an item
  * when `half` is 1 (first half) or 2. */
-static int from_end(struct weave *w, const struct compose_level *l, int end,
-		    int dir, int count, int half)
+static void from_end(struct weave *w, const struct compose_level *l, int end,
+		     int dir, int count, int half)
 {
 	int sign = dir == RWA_CW ? 1 : -1;
 
@@ -51,15 +52,12 @@ static int from_end(struct weave *w, const struct compose_level *l, int end,
 				 .last = !(cut && half == 1) },
 		};
 
-		if (vec_push(&w->rec, r)) {
-			return WEFT_ENOMEM;
-		}
+		vec_push(&w->rec, r);
 	}
-	return 0;
 }
 
 /* Gap number k, between the holders at x and y. */
-static int fill_gap(struct weave *w, const struct compose_level *l, int k, int x, int y)
+static void fill_gap(struct weave *w, const struct compose_level *l, int k, int x, int y)
 {
 	int gap = y - x, lacks = (gap + l->stride - 1) / l->stride - 1;
 	int left = lacks / 2, right = lacks / 2, half = 0;
@@ -78,20 +76,19 @@ static int fill_gap(struct weave *w, const struct compose_level *l, int k, int x
 	for (int i = half ? right - 1 : right; i >= 1; i--) {
 		w->next[w->n_next++] = y - i * l->stride;
 	}
-	return from_end(w, l, x, RWA_CW, left, half ? 1 : 0) ||
-			       from_end(w, l, y, RWA_CCW, right, half ? 2 : 0)
-		       ? WEFT_ENOMEM : 0;
+	from_end(w, l, x, RWA_CW, left, half ? 1 : 0);
+	from_end(w, l, y, RWA_CCW, right, half ? 2 : 0);
 }
 
 /* One way: what lies between the holders at x and y comes from x, and the
  * other part of the item in the mirror. */
-static int fill_one_direction(struct weave *w, const struct compose_level *l, int x, int y)
+static void fill_one_direction(struct weave *w, const struct compose_level *l, int x, int y)
 {
-	int lacks = (y - x + l->stride - 1) / l->stride - 1, rc = 0;
+	int lacks = (y - x + l->stride - 1) / l->stride - 1;
 	bool both = w->cw == w->units;
 
 	w->next[w->n_next++] = x;
-	for (int p = 1; p <= lacks && !rc; p++) {
+	for (int p = 1; p <= lacks; p++) {
 		int round = (p - 1) / l->jump, from = round * l->jump;
 		int at = x + from * l->stride;
 		struct compose_record r = {
@@ -101,29 +98,33 @@ static int fill_one_direction(struct weave *w, const struct compose_level *l, in
 		};
 
 		w->next[w->n_next++] = x + p * l->stride;
-		rc = w->cw ? vec_push(&w->rec, r) : 0;
+		if (w->cw) {
+			vec_push(&w->rec, r);
+		}
 		r.dir = RWA_CCW;
 		r.hop.at = mod(-at, w->n);
 		r.hop.first = both ? 0 : w->cw;
 		r.hop.last = w->units - 1;
-		if (!rc) {
-			rc = w->mirrored ? vec_push(&w->rec, r) : 0;
+		if (w->mirrored) {
+			vec_push(&w->rec, r);
 		}
 	}
-	return rc ? WEFT_ENOMEM : 0;
 }
 
-static int weave_level(struct weave *w, const struct compose_level *l)
+static void weave_level(struct weave *w, const struct compose_level *l)
 {
 	int32_t *swap = w->at;
-	int rc = 0, last = w->round - 1;
+	int last = w->round - 1;
 
 	w->n_next = 0;
-	for (int k = 0; k < w->n_at && !rc; k++) {
+	for (int k = 0; k < w->n_at; k++) {
 		int y = k + 1 < w->n_at ? w->at[k + 1] : w->n;
 
-		rc = w->one_direction ? fill_one_direction(w, l, w->at[k], y)
-				: fill_gap(w, l, k, w->at[k], y);
+		if (w->one_direction) {
+			fill_one_direction(w, l, w->at[k], y);
+		} else {
+			fill_gap(w, l, k, w->at[k], y);
+		}
 	}
 	for (size_t i = w->rec.n; i-- > 0 && w->rec.v[i].round >= w->round;) {
 		last = w->rec.v[i].round > last ? w->rec.v[i].round : last;
@@ -132,92 +133,20 @@ static int weave_level(struct weave *w, const struct compose_level *l)
 	w->at = w->next;
 	w->n_at = w->n_next;
 	w->next = swap;
-	return rc;
 }
 
-static int by_round(const void *a, const void *b)
-{
-	const struct compose_record *x = a, *y = b;
-
-	if (x->round != y->round) {
-		return x->round < y->round ? -1 : 1;
-	}
-	if (x->dir != y->dir) {
-		return x->dir < y->dir ? -1 : 1;
-	}
-	if (x->len != y->len) {
-		return x->len < y->len ? -1 : 1;
-	}
-	if (x->hop.at != y->hop.at) {
-		return x->hop.at < y->hop.at ? -1 : 1;
-	}
-	return x->hop.dest != y->hop.dest
-		       ? (x->hop.dest < y->hop.dest ? -1 : 1)
-		       : x->hop.first - y->hop.first;
-}
-
-static int add_record(struct optree_sym *s, const struct compose_record *r,
-		      bool new_round, bool new_move, int level)
-{
-	struct sym_move m = { .len = r->len, .dir = r->dir,
-			      .hop = s->hops.n };
-	struct sym_round round = { .move = s->moves.n, .level = level };
-
-	if ((new_round && vec_push(&s->rounds, round)) || (new_move && vec_push(&s->moves, m)) ||
-	    vec_push(&s->hops, r->hop)) {
-		return WEFT_ENOMEM;
-	}
-	s->rounds.v[s->rounds.n - 1].n_moves += new_move;
-	s->moves.v[s->moves.n - 1].n_hops++;
-	return 0;
-}
-
-int compose_gather(struct compose_records *rec, const int *ends, struct optree_sym *s)
-{
-	int level = 0, rc = 0;
-
-	qsort(rec->v, rec->n, sizeof(*rec->v), by_round);
-	for (size_t i = 0; i < rec->n && !rc; i++) {
-		const struct compose_record *r = &rec->v[i], *b = r - 1;
-		bool round = i == 0 || r->round != b->round;
-
-		if (!round && r->dir == b->dir && r->len == b->len && r->hop.at == b->hop.at &&
-		    r->hop.dest == b->hop.dest && r->hop.first == b->hop.last + 1) {
-			s->hops.v[s->hops.n - 1].last = r->hop.last;
-			continue;
-		}
-		while (r->round >= ends[level]) {
-			level++;
-		}
-		rc = add_record(s, r, round, round || r->dir != b->dir || r->len != b->len, level);
-	}
-	return rc;
-}
-
-int compose_max_chunks(const struct optree_params *p)
-{
-	int max = p->shard_bytes < COMPOSE_MAX_CHUNKS
-			   ? (int)p->shard_bytes : COMPOSE_MAX_CHUNKS;
-
-	return max < 2 ? 2 : max;
-}
-
-static int weave_init(struct weave *w, const struct optree_params *p,
-		      const struct compose_shape *shape)
+static void weave_init(struct weave *w, const struct optree_params *p,
+		       const struct compose_shape *shape)
 {
 	size_t bytes = (size_t)p->n * sizeof(int32_t);
 
 	*w = (struct weave){
-		.n = p->n, .n_at = 1, .at = malloc(bytes),
-		.next = malloc(bytes), .one_direction = shape->one_direction,
+		.n = p->n, .n_at = 1, .at = x_alloc(bytes, 1),
+		.next = x_alloc(bytes, 1), .one_direction = shape->one_direction,
 		.units = shape->units, .cw = shape->cw,
 		.mirrored = p->line || shape->cw < shape->units,
 	};
-	if (!w->at || !w->next) {
-		return WEFT_ENOMEM;
-	}
 	w->at[0] = 0;
-	return 0;
 }
 
 /* What may be lost in a round rather than retune, in items' times. */
@@ -247,22 +176,20 @@ static int compose_build(const struct optree_params *p, const struct compose_sha
 {
 	struct rwa_ring ring = { p->n, p->fibres, p->channels };
 	struct weave w;
-	int ends[COMPOSE_MAX_LEVELS], rc = weave_init(&w, p, shape);
+	int ends[COMPOSE_MAX_LEVELS], rc;
 
+	weave_init(&w, p, shape);
 	optree_sym_init(out, COLL_ALLGATHER, &ring);
 	out->units = shape->units;
 	out->keep = p->overlap ? worth_keeping(p) : 0;
-	for (int j = 0; j < shape->levels && !rc; j++) {
-		rc = weave_level(&w, &shape->level[j]);
+	for (int j = 0; j < shape->levels; j++) {
+		weave_level(&w, &shape->level[j]);
 		ends[j] = w.round;
 	}
-	if (rc || (rc = compose_gather(&w.rec, ends, out)) ||
-	    (rc = optree_sym_place(out, p, err))) {
-		err_nomem(err);
-	} else {
-		set_rooms(shape, out);
-		rc = optree_sym_light(out, compose_max_chunks(p), err);
-	}
+	compose_gather(&w.rec, ends, out);
+	optree_sym_place(out, p);
+	set_rooms(shape, out);
+	rc = optree_sym_light(out, compose_max_chunks(p), err);
 	free(w.at);
 	free(w.next);
 	vec_fini(&w.rec);
@@ -308,11 +235,11 @@ int64_t compose_time_ns(const struct optree_params *p, const struct optree_sym *
 	return t > INT64_MAX ? -1 : (int64_t)t;
 }
 
-int compose_times(const struct optree_params *p, const struct optree_sym *s,
-		  int64_t *ns, struct err *err)
+int64_t compose_times(const struct optree_params *p, const struct optree_sym *s)
 {
-	*ns = compose_time_ns(p, s);
-	return p->overlap && *ns >= 0 ? overlap_time_ns(p, s, COLL_ALLGATHER, NULL, ns, err) : 0;
+	int64_t ns = compose_time_ns(p, s);
+
+	return p->overlap && ns >= 0 ? overlap_time_ns(p, s, COLL_ALLGATHER, NULL) : ns;
 }
 
 /* ---- the search ---- */
@@ -474,16 +401,16 @@ static void weigh(const struct optree_params *p, const double part[2], int64_t *
 
 static double *delays(const struct optree_params *p, int reach)
 {
-	double *ns = calloc((size_t)p->n + 1, sizeof(*ns));
+	double *ns = x_new((size_t)p->n + 1, sizeof(*ns));
 
-	for (int len = 1; ns && len <= reach; len++) {
+	for (int len = 1; len <= reach; len++) {
 		ns[len] = (double)tree_span(p, len) * (double)p->span_delay_ns;
 	}
 	return ns;
 }
 
-static int search_init(struct level_search *s, const struct optree_params *p, int reach,
-		       const struct compose_shape *x, struct err *err)
+static void search_init(struct level_search *s, const struct optree_params *p, int reach,
+			const struct compose_shape *x)
 {
 	size_t n = (size_t)p->n + 1;
 	double cw = x->one_direction ? (double)x->cw / x->units : 1;
@@ -496,12 +423,11 @@ static int search_init(struct level_search *s, const struct optree_params *p, in
 			   (double)p->channel_bps,
 		.retune_ns = (double)retune,
 		.step_ns = (double)(p->alpha_ns - retune),
-		.best = malloc(n * KEEP * sizeof(*s->best)),
-		.n_best = calloc(n, sizeof(*s->n_best)),
+		.best = x_alloc(n * KEEP, sizeof(*s->best)),
+		.n_best = x_new(n, sizeof(*s->n_best)),
 		.delay_ns = p->span_delay_ns ? delays(p, reach) : NULL,
 	};
 	weigh(p, part, &s->w, &s->share);
-	return s->best && s->n_best && (s->delay_ns || !p->span_delay_ns) ? 0 : err_nomem(err);
 }
 
 /* The fastest so far. */
@@ -523,10 +449,10 @@ static int take_faster(void *data, const struct compose_shape *x, struct optree_
 		       struct err *err)
 {
 	struct winner *win = data;
-	int64_t ns;
-	int rc = compose_times(win->p, s, &ns, err);
+	int64_t ns = compose_times(win->p, s);
 
-	if (!rc && ns >= 0 && compose_may_light(win->p, s) && (win->ns < 0 || ns < win->ns)) {
+	(void)err;
+	if (ns >= 0 && compose_may_light(win->p, s) && (win->ns < 0 || ns < win->ns)) {
 		if (win->ns >= 0) {
 			optree_sym_fini(win->out);
 		}
@@ -536,7 +462,7 @@ static int take_faster(void *data, const struct compose_shape *x, struct optree_
 	} else {
 		optree_sym_fini(s);
 	}
-	return rc;
+	return 0;
 }
 
 static int try_shape(struct winner *win, const struct compose_shape *x, struct err *err)
@@ -615,12 +541,11 @@ static int search_shape(struct winner *win, const struct compose_shape *like,
 			int reach, struct err *err)
 {
 	struct level_search s = { 0 };
-	int rc = search_init(&s, win->p, reach, like, err);
+	int rc = 0;
 
-	if (!rc) {
-		s.step_ns += win->penalty_ns;
-		search_all(&s);
-	}
+	search_init(&s, win->p, reach, like);
+	s.step_ns += win->penalty_ns;
+	search_all(&s);
 	for (int k = 0; !rc && k < s.n_best[1]; k++) {
 		struct compose_shape x = *like;
 

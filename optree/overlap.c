@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 
+#include "lib/base/alloc.h"
 #include "optree/private.h"
 
 struct colour {
@@ -137,38 +138,32 @@ static void run(struct clockwork *c, const __int128 *lasts)
 	}
 }
 
-int overlap_time_ns(const struct optree_params *p, const struct optree_sym *s,
-		    enum coll_kind kind, double *times, int64_t *ns, struct err *err)
+int64_t overlap_time_ns(const struct optree_params *p, const struct optree_sym *s,
+			enum coll_kind kind, double *times)
 {
 	__int128 unit = (__int128)p->channel_bps * s->chunks;
-	__int128 *lasts = malloc(((size_t)s->steps + 1) * sizeof(*lasts));
+	__int128 *lasts = x_alloc((size_t)s->steps + 1, sizeof(*lasts));
 	int64_t convert = p->overlap ? p->convert_ns : 0;
 	struct clockwork c = {
 		.s = s, .clock = optree_sym_clock(p, s),
 		.retune = (p->alpha_ns - convert) * unit,
 		.convert = convert * unit, .overlap = p->overlap,
 		.unit = (double)unit, .times = times,
-		.colour = { calloc((size_t)s->w[0] + 1, sizeof(**c.colour)),
-			    calloc((size_t)s->w[1] + 1, sizeof(**c.colour)) },
+		.colour = { x_new((size_t)s->w[0] + 1, sizeof(**c.colour)),
+			    x_new((size_t)s->w[1] + 1, sizeof(**c.colour)) },
 	};
-	int rc = lasts && c.colour[0] && c.colour[1] ? 0 : err_nomem(err);
 
-	if (!rc) {
-		measure(&c, lasts);
-	}
-	if (!rc && kind == COLL_ALLREDUCE) {
+	measure(&c, lasts);
+	if (kind == COLL_ALLREDUCE) {
 		c.reversed = true;
 		/* Of unequal light the mirrored schedule is reversed. */
 		c.mirrored = s->light.n == 0;
 		run(&c, lasts);
 		c.reversed = c.mirrored = false;
 	}
-	if (!rc) {
-		run(&c, lasts);
-	}
-	*ns = (int64_t)((c.now + unit - 1) / unit);
+	run(&c, lasts);
 	free(lasts);
 	free(c.colour[0]);
 	free(c.colour[1]);
-	return rc;
+	return (int64_t)((c.now + unit - 1) / unit);
 }

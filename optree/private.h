@@ -1,5 +1,5 @@
-/* Private to the room: the symmetric form of schedules, composed levels, the
- * tree of stages, baselines, broadcast and the retuning of resonators. */
+/* Private to the room: what parameters say of the ring, the symmetric form of schedules,
+ * composed levels, plans, broadcast and the retuning of resonators. */
 #ifndef WEFT_OPTREE_PRIVATE_H
 #define WEFT_OPTREE_PRIVATE_H
 
@@ -12,106 +12,43 @@
 #include "optree/optree.h"
 #include "rwa/ring/ring.h"
 
-/* ---- the paper's formulas ---- */
-
-/* Theorem 1: ceil((2k-1) n^(1+1/k) / (8w)), exactly rounded. w = channels
- * times fibres. k = 1 is the one-stage model. O(1). */
-int64_t optree_closed_form(int n, int w, int k);
-
-/* What the paper compares with: Ring n-1, neighbour exchange ceil(n/2), Wrht
- * extended to all-gather 4w+3, one stage ceil(n^2 / (8w)). w = channels times
- * fibres. O(1). */
-enum optree_baseline { OPTREE_RING, OPTREE_NE, OPTREE_WRHT, OPTREE_ONE_STAGE };
-int64_t optree_baseline_steps(enum optree_baseline what, int n, int w);
-
-/* Theorem 2: round((ln n + sqrt(ln^2 n - 2 ln n)) / 2), at least 1. */
-int optree_best_depth(int n);
-
-/* ---- OpTree: the tree of stages and its lightpaths ---- */
+/* ---- parameters: the ring, or the part of it that a plan is for ---- */
 
 #define OPTREE_MAX_NODES 4096
 
-/* Children of a tree node at each level, the ring first. */
-struct tree_shape {
-	int depth;		/* asked for; levels may be fewer */
-	int levels;
-	int radix[OPTREE_MAX_DEPTH];
-	bool line;		/* level one too is of a line segment */
-	int64_t slots2;		/* twice the wavelength-slots that no colouring
-				 * of this shape goes below */
-	int64_t min_steps;	/* so many it needs at least */
-	int64_t rounded_steps;	/* when no level shares a step with another */
-};
+/* WEFT_ELIMIT or WEFT_EINVAL for parameters out of range. */
+int tree_check_params(const struct optree_params *p, struct err *err);
 
-/* Shapes kept by each of two measures. */
-#define TREE_SHAPES 3
-#define TREE_SHAPES_MAX (1 + 2 * TREE_SHAPES)
-
-/* What trees are wanted: on lines or whole rings, where lightpaths of level one
- * reach so many links, with so many colours a direction; mixed: also where the
- * paper has one, other shapes too. */
-struct tree_request {
-	int n, reach;
-	int64_t width;
-	bool line, mixed;
-};
-
-/*
- * Shapes worth building for a tree of this depth, at most TREE_SHAPES_MAX and
- * at least one; some may be equal. First the paper's, with m children
- * everywhere, where m^depth = n; then, when there is none or `mixed` is set,
- * those with the least load and the fewest steps whose lightpaths of level one
- * span about `reach` links at most, as far as there are any.
- */
-int tree_shapes(const struct tree_request *request, int depth, struct tree_shape *out);
-
-/* Levels that a tree over n nodes can have at most. */
-int tree_max_depth(int n);
-
-/* First node of child i when `size` nodes from lo are divided by r. */
-static inline int tree_child(int lo, int size, int r, int i)
-{
-	return lo + (int)(((int64_t)i * size + r / 2) / r);
-}
-
-/* All lightpaths of an all-gather: n (n - 1) of them. */
-struct tree_light {
-	struct rwa_ring ring;
-	struct rwa_arc *arcs;	/* slot: the step */
-	int32_t *item;		/* carried by each arc */
-	int64_t n_arcs;
-	int steps;
-	int colours_over_bound;
-	int n_levels;
-	struct optree_level level[OPTREE_MAX_DEPTH];
-};
-
-/* Routes, colours and packs the stages into steps; from node n-1 to 0 goes no
- * light where the shape is of a line. *out is zeroed first and
- * freed by tree_light_fini(), also after an error. */
-int tree_build(const struct rwa_ring *ring, const struct tree_shape *shape,
-	       struct tree_light *out, struct err *err);
-void tree_light_fini(struct tree_light *t);
-
-/*
- * Chooses among the arcs of one direction that may go in step `boundary` or
- * before (their slot says since when) those that bring the largest load of
- * all arcs of that direction down most on `room` channels: take[k] is set for
- * each. Lines only: no arc passes from node n-1 to 0. O(arcs log arcs + n
- * room).
- */
-int tree_choose_early(int n, const struct rwa_arc *arcs, int64_t n_arcs, int dir, int boundary,
-		      int room, uint8_t *take, struct err *err);
-
-/* The schedule of these lightpaths over a digraph with the arcs they need. t:
- * coloured on tree_ring(p); its fibres and channels become those that p->light
- * allows, and are proven by rwa_ring_check(). */
-int tree_schedule(const struct optree_params *p, struct tree_light *t,
-		  struct coll_sched **out, struct err *err);
+/* WEFT_EUNSUPPORTED, with the reason, where this algorithm has no schedule on
+ * a part of the ring: those that send both ways need channels of both, and
+ * neighbour exchange has none on a line. */
+int part_supports(const struct optree_params *p, enum optree_algorithm how, struct err *err);
 
 /* The ring that lightpaths of one item each are coloured on: of ranks, and with
  * as many colours as the narrower direction has. */
 struct rwa_ring tree_ring(const struct optree_params *p);
+
+/* Links of the whole ring that light from rank src to rank dst crosses in
+ * direction dir. 1..ring_nodes-1. O(1). */
+int optree_links(const struct optree_params *p, int src, int dst, int dir);
+
+/* Colours that the parameters allow in a direction. */
+int64_t tree_width(const struct optree_params *p, int dir);
+
+/* Fibre and channel of a colour of a direction: the runs of light[] one after
+ * the other, or without any all channels of all fibres. O(n_light). */
+void part_colour(const struct optree_fibre *light, size_t n_light, int channels, int dir,
+		 int32_t colour, uint8_t *fibre, uint16_t *channel);
+
+/* Most links of the ring that light to the len-th next rank crosses. O(1),
+ * with p->at O(n). */
+int tree_span(const struct optree_params *p, int len);
+
+/* Links that light goes at most; WEFT_EINFEASIBLE when not one. */
+int make_reach(const struct optree_params *p, int *reach, struct err *err);
+
+/* WEFT_EINFEASIBLE: the lightpath between these nodes, and its loss. */
+int tree_out_of_reach(const struct optree_params *p, int src, int dst, int hops, struct err *err);
 
 /* ---- bounds ---- */
 
@@ -122,8 +59,8 @@ struct ring_bound {
 
 /*
  * No plan of this collective on the ring, part of it or line takes less time;
- * see bound.c for why. root: of a broadcast, else ignored. WEFT_EINFEASIBLE
- * when no lightpath is within the loss budget, WEFT_ENOMEM. O(rounds n log n),
+ * see ring_bound.c for why. root: of a broadcast, else ignored. WEFT_EINFEASIBLE
+ * when no lightpath is within the loss budget. O(rounds n log n),
  * a quarter of a second at most for 4096 nodes.
  */
 int ring_bound(const struct optree_params *p, enum coll_kind kind, int root,
@@ -132,64 +69,6 @@ int ring_bound(const struct optree_params *p, enum coll_kind kind, int root,
 /* Gives a plan of p its bound and gap. Errors as ring_bound(). */
 int ring_bound_set(const struct optree_params *p, int root, struct optree_plan *plan,
 		   struct err *err);
-
-/* optree_plan() and optree_make() without a bound. */
-int tree_plan(const struct optree_params *p, struct optree_plan *out, struct err *err);
-int make_gather(const struct optree_params *p, enum optree_algorithm how,
-		struct optree_plan *out, struct err *err);
-
-/* Links of the whole ring that light from rank src to rank dst crosses in
- * direction dir. 1..ring_nodes-1. O(1). */
-int optree_links(const struct optree_params *p, int src, int dst, int dir);
-
-/* Colours that the parameters allow in a direction. */
-int64_t tree_width(const struct optree_params *p, int dir);
-
-/* WEFT_EUNSUPPORTED, with the reason, where this algorithm has no schedule on
- * a part of the ring: those that send both ways need channels of both, and
- * neighbour exchange has none on a line. */
-int part_supports(const struct optree_params *p, enum optree_algorithm how, struct err *err);
-
-/* Fibre and channel of a colour of a direction: the runs of light[] one after
- * the other, or without any all channels of all fibres. O(n_light). */
-void part_colour(const struct optree_fibre *light, size_t n_light, int channels, int dir,
-		 int32_t colour, uint8_t *fibre, uint16_t *channel);
-
-/* WEFT_EINVAL when light or at are not on the ring or not in order. O(n +
- * n_light^2). */
-int part_check(const struct optree_params *p, struct err *err);
-
-/* Most links of the ring that light to the len-th next rank crosses. O(1),
- * with p->at O(n). */
-int tree_span(const struct optree_params *p, int len);
-
-/* WEFT_ELIMIT or WEFT_EINVAL for parameters out of range. */
-int tree_check_params(const struct optree_params *p, struct err *err);
-
-/* What the paper says of such a tree, where it knows the ring: whole, or as
- * wide both ways. Sets closed_form_steps, depth and optree_time_ns. */
-void make_published(const struct optree_params *p, int depth, struct optree_plan *out);
-
-/* Links of the longest lightpath and its loss in milli-dB, 0 without a loss
- * model. WEFT_EINFEASIBLE when the budget does not close over it. */
-int tree_check_reach(const struct optree_params *p, const struct tree_light *t,
-		     int *hops, int64_t *worst_mdb, struct err *err);
-/* Time of lightpaths that carry an item each, in ns, rounded up. WEFT_ELIMIT
- * when it does not fit. O(lightpaths), without delays O(1). */
-int tree_time_ns(const struct optree_params *p, const struct tree_light *t, int64_t *ns,
-		 struct err *err);
-/* WEFT_EINFEASIBLE: the lightpath between these nodes, and its loss. */
-int tree_out_of_reach(const struct optree_params *p, int src, int dst, int hops, struct err *err);
-
-/* optree_plan.optree_time_ns; INT64_MAX when it does not fit. */
-int64_t tree_published_ns(const struct optree_params *p);
-
-/* No tree of any depth within the loss budget takes fewer steps than this; 0
- * when there is none. */
-int tree_min_steps(const struct optree_params *p, int64_t *steps, struct err *err);
-
-/* ceil(a * b / c) for positive values, -1 when it does not fit. */
-int64_t tree_ceil_muldiv(int64_t a, int64_t b, int64_t c);
 
 /* ---- the symmetric form ---- */
 
@@ -304,6 +183,18 @@ int optree_sym_behind(const struct optree_sym *s, const struct sym_move *m,
 int optree_sym_links(const struct optree_sym *s, const struct sym_move *m,
 		     const struct sym_hop *h);
 
+/* What nodes send over a move. On a line a hop is that of the nodes for which
+ * the piece begins and ends on the line: not all send all. */
+struct sym_senders {
+	int64_t nodes;		/* that send anything */
+	int64_t chunks;		/* of who sends the most */
+};
+
+/* more: room for 2 (n + 1), all 0, and so again afterwards. O(hops + n), on a
+ * ring O(hops). */
+struct sym_senders optree_sym_senders(const struct optree_sym *s, const struct sym_move *m,
+				      int64_t *more);
+
 /* What time is counted in: how long a chunk takes on a channel, and light over
  * a link of the ring. p: of the links, where link is not 0. */
 struct sym_clock {
@@ -331,8 +222,8 @@ int optree_sym_expand(const struct optree_sym *s, const struct optree_params *p,
 /* An empty one: in halves of an item, on all of the ring's light. */
 void optree_sym_init(struct optree_sym *s, enum coll_kind kind, const struct rwa_ring *ring);
 
-/* Takes over which light and nodes the parameters allow. 0, WEFT_ENOMEM. */
-int optree_sym_place(struct optree_sym *s, const struct optree_params *p, struct err *err);
+/* Takes over which light and nodes the parameters allow. */
+void optree_sym_place(struct optree_sym *s, const struct optree_params *p);
 
 /* ---- composed all-gathers as sequences of levels ---- */
 
@@ -378,8 +269,8 @@ struct compose_records {
 };
 
 /* Sorts the records and appends them as hops, moves and rounds; ends: first
- * round after each level. 0 or WEFT_ENOMEM. O(n log n). */
-int compose_gather(struct compose_records *rec, const int *ends, struct optree_sym *s);
+ * round after each level. O(n log n). */
+void compose_gather(struct compose_records *rec, const int *ends, struct optree_sym *s);
 
 /* Chunks an item may be cut into: at most one a byte. */
 int compose_max_chunks(const struct optree_params *p);
@@ -392,10 +283,9 @@ int64_t compose_time_ns(const struct optree_params *p, const struct optree_sym *
  * compose_time_ns(), which must fit). kind: COLL_ALLREDUCE is the schedule
  * reversed and then itself, where light that is the same in both halves stays;
  * any other the schedule alone, as a reversed one takes as long. times: when
- * each step's data begins and ends, in ns, or NULL. 0, WEFT_ENOMEM.
- * O(steps w). */
-int overlap_time_ns(const struct optree_params *p, const struct optree_sym *s,
-		    enum coll_kind kind, double *times, int64_t *ns, struct err *err);
+ * each step's data begins and ends, in ns, or NULL. O(steps w). */
+int64_t overlap_time_ns(const struct optree_params *p, const struct optree_sym *s,
+			enum coll_kind kind, double *times);
 
 /* How many classes of a move are active in a slot of its round; the first of
  * them, and its first colour. */
@@ -405,9 +295,8 @@ int32_t overlap_active(const struct sym_round *r, const struct sym_move *m,
 /* It has no more lights than the parameters allow. */
 bool compose_may_light(const struct optree_params *p, const struct optree_sym *s);
 
-/* One or the other, as p->overlap says. *ns: -1 when it does not fit. */
-int compose_times(const struct optree_params *p, const struct optree_sym *s,
-		  int64_t *ns, struct err *err);
+/* One or the other, as p->overlap says; -1 when it does not fit. */
+int64_t compose_times(const struct optree_params *p, const struct optree_sym *s);
 
 /*
  * The fastest all-gather of levels: a dynamic programme over the distances
@@ -421,8 +310,8 @@ int compose_best(const struct optree_params *p, int reach, struct compose_shape 
 /*
  * The fastest all-to-all found: every piece takes a shortest path (pieces for
  * the opposite node half each way; of directions that differ in width the
- * wider one takes more nodes' pieces; a line has one path) in hops of levels, the far ones first: at
- * a level of this stride it makes hops of up to `jump` strides as long as
+ * wider one takes more nodes' pieces; a line has one path) in hops of levels, the far ones first:
+ * at a level of this stride it makes hops of up to `jump` strides as long as
  * one fits in what is left of its path. All loads are least possible, so
  * levels only trade steps for whole channels. *out is initialised. Errors as
  * compose_best().
@@ -430,7 +319,21 @@ int compose_best(const struct optree_params *p, int reach, struct compose_shape 
 int compose_exchange(const struct optree_params *p, int reach, struct compose_shape *shape,
 		     struct optree_sym *out, struct err *err);
 
-/* ---- dispatch.c and collectives.c ---- */
+/* ---- plans ---- */
+
+/* Proves a symmetric form and reports on it. Takes what is in *s over. */
+int make_from_sym(const struct optree_params *p, enum optree_algorithm how, struct optree_sym *s,
+		  struct optree_plan *out, struct err *err);
+
+/* Levels of the shape, for people. */
+void make_levels_of(const struct optree_params *p, const struct compose_shape *shape,
+		    struct optree_plan *out);
+
+/* optree_make() without a bound. */
+int make_gather(const struct optree_params *p, enum optree_algorithm how,
+		struct optree_plan *out, struct err *err);
+
+/* ---- written schedules ---- */
 
 /* Turns a written all-gather into a reduce-scatter or all-reduce; verified,
  * with its light. *s is replaced, or unchanged after an error. Reversed
@@ -445,39 +348,33 @@ int collectives_convert(const struct optree_params *p, enum coll_kind kind,
 int collectives_sequence(enum coll_kind kind, const struct coll_sched *a,
 			 const struct coll_sched *b, struct coll_sched **out, struct err *err);
 
-/* Counts the channels of all links from a written schedule. WEFT_EVERIFY. */
-int collectives_check_light(const struct optree_params *p, const struct coll_sched *s,
-			    struct err *err);
+/* Replays a written schedule, and counts the channels of all links. WEFT_EVERIFY. */
+int collectives_prove(const struct optree_params *p, const struct coll_sched *s,
+		      struct err *err);
 
-/* Proves a symmetric form and reports on it. Takes what is in *s over. */
-int make_from_sym(const struct optree_params *p, enum optree_algorithm how, struct optree_sym *s,
-		  struct optree_plan *out, struct err *err);
+/* A schedule of single lightpaths, of grouped plans and broadcasts: all of them are added, then
+ * it begins, and what is in out is given transfers and light. */
+struct ring_writer {
+	const struct optree_params *p;
+	VEC(struct rwa_arc) arcs;	/* from, to and direction; from the beginning on each once,
+					 * at the number that it has in the digraph */
+	struct coll_sched *out;
+};
 
-/* Levels of the shape, for people. */
-void make_levels_of(const struct optree_params *p, const struct compose_shape *shape,
-		    struct optree_plan *out);
+/* A lightpath between ranks. */
+void ring_writer_add(struct ring_writer *w, int src, int dst, int dir);
 
-/* Links that light goes at most; WEFT_EINFEASIBLE when not one. */
-int make_reach(const struct optree_params *p, int *reach, struct err *err);
+/* Makes w->out; arguments as coll_new() has them. O(lightpaths log). */
+int ring_writer_begin(struct ring_writer *w, enum coll_kind kind, int chunks, int ports, int root,
+		      struct err *err);
 
-/* ---- what the paper compares OpTree with, as schedules ---- */
+/* The arc of a lightpath that was added. O(log arcs). */
+int32_t ring_writer_arc(const struct ring_writer *w, int src, int dst, int dir);
 
-/* Ring: every item goes on to the next node in every step, one channel. */
-int baseline_ring(const struct optree_params *p, struct optree_sym *out, struct err *err);
-
-/* Neighbour exchange (even n): pairs exchange their items, then alternately
- * with the other neighbour the two items that came last. WEFT_EUNSUPPORTED
- * for odd n. */
-int baseline_ne(const struct optree_params *p, struct optree_plan *out, struct err *err);
-
-/*
- * Wrht as an all-gather: groups of 2w+1 nodes send to the one in their
- * middle, these exchange what they have by all-to-all, and pass everything
- * on to their groups, one lightpath for each item and receiver. The paper's
- * 4w+3 steps count 2w+1 for each of the last two parts, which is too little
- * for n items unless one light feeds many receivers.
- */
-int baseline_wrht(const struct optree_params *p, struct optree_plan *out, struct err *err);
+/* Lights an arc, on `count` colours of direction dir; mirrored plans have those of the direction
+ * that is not the arc's. Errors as coll_add_light(). */
+int ring_writer_light(struct ring_writer *w, int32_t step, int32_t arc, int dir, int32_t colour,
+		      int64_t count, struct err *err);
 
 /* ---- one node's vector to all: broadcast/ ---- */
 
@@ -532,8 +429,8 @@ struct retune_timeline {
 /* The earliest times of a written schedule, and what is set when. A
  * resonator that can stay as it is is not set. O(hops of all lights). *out:
  * retune_fini(). */
-int retune_timeline(const struct optree_params *p, const struct coll_sched *s,
-		    struct retune_timeline *out, struct err *err);
+void retune_timeline(const struct optree_params *p, const struct coll_sched *s,
+		     struct retune_timeline *out);
 void retune_fini(struct retune_timeline *t);
 
 /*

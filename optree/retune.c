@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
+
 struct tuned_resonator {
 	int32_t last;		/* step with light on it; -1: none yet */
 	bool on, wanted;
@@ -24,20 +26,20 @@ struct tuner {
 	struct retune_timeline *out;
 };
 
-static int touch(struct tuner *t, int64_t which, bool on)
+static void touch(struct tuner *t, int64_t which, bool on)
 {
 	struct tuned_resonator *x = &t->all[which];
 
 	x->wanted |= on;
 	if (x->touched) {
-		return 0;
+		return;
 	}
 	x->touched = true;
-	return vec_push(&t->touched, which);
+	vec_push(&t->touched, which);
 }
 
 /* All resonators on the path of a lightpath. */
-static int touch_route(struct tuner *t, const struct coll_light *l)
+static void touch_route(struct tuner *t, const struct coll_light *l)
 {
 	const struct topo_arc *a = topo_arc(coll_topo(t->s), l->arc);
 	int at = t->p->at ? t->p->at[a->src] : a->src;
@@ -45,26 +47,20 @@ static int touch_route(struct tuner *t, const struct coll_light *l)
 	int links = optree_links(t->p, a->src, a->dst, l->dir);
 	int64_t row = ((int64_t)(l->dir * t->p->fibres + l->fibre) *
 		       t->p->channels + l->channel) * t->ring;
-	int rc = touch(t, 2 * (row + at) + 1, true);
 
-	for (int k = 1; k < links && !rc; k++) {
+	touch(t, 2 * (row + at) + 1, true);
+	for (int k = 1; k < links; k++) {
 		at = (at + by) % t->ring;
-		if (!(rc = touch(t, 2 * (row + at), false))) {
-			rc = touch(t, 2 * (row + at) + 1, false);
-		}
+		touch(t, 2 * (row + at), false);
+		touch(t, 2 * (row + at) + 1, false);
 	}
-	if (rc) {
-		return rc;
-	}
-	return touch(t, 2 * (row + (at + by) % t->ring), true);
+	touch(t, 2 * (row + (at + by) % t->ring), true);
 }
 
 /* What is touched must be as it is wanted; when the step can begin. */
-static int set_touched(struct tuner *t, int step, __int128 *begin)
+static void set_touched(struct tuner *t, int step, __int128 *begin)
 {
-	int rc = 0;
-
-	for (size_t i = 0; i < t->touched.n && !rc; i++) {
+	for (size_t i = 0; i < t->touched.n; i++) {
 		struct tuned_resonator *x = &t->all[t->touched.v[i]];
 		__int128 ready = t->retune +
 				 (x->last < 0 ? 0 : t->out->end[x->last]);
@@ -72,7 +68,7 @@ static int set_touched(struct tuner *t, int step, __int128 *begin)
 		/* What it is before the first step, no one knows. */
 		if (x->last < 0 || x->on != x->wanted) {
 			*begin = ready > *begin ? ready : *begin;
-			rc = vec_push(&t->out->changes, (struct retune_change){
+			vec_push(&t->out->changes, (struct retune_change){
 				step, x->last, t->touched.v[i], x->wanted });
 		}
 		x->on = x->wanted;
@@ -80,7 +76,6 @@ static int set_touched(struct tuner *t, int step, __int128 *begin)
 		x->wanted = x->touched = false;
 	}
 	t->touched.n = 0;
-	return rc;
 }
 
 /* The most that a lightpath takes for its data and its links. */
@@ -104,33 +99,27 @@ static __int128 longest(const struct tuner *t, const struct coll_light *l, int64
 	return max;
 }
 
-static int run_step(struct tuner *t, int step, const struct coll_light *l,
-		    int64_t n_l, struct err *err)
+static void run_step(struct tuner *t, int step, const struct coll_light *l, int64_t n_l)
 {
 	size_t m = (size_t)topo_m(coll_topo(t->s));
 	__int128 begin = step ? t->out->end[step - 1] : 0;
-	int rc = 0;
 
-	for (int64_t k = 0; k < n_l && !rc; k++) {
+	for (int64_t k = 0; k < n_l; k++) {
 		t->load[m + (size_t)l[k].arc]++;
-		rc = touch_route(t, &l[k]);
+		touch_route(t, &l[k]);
 	}
-	if (!rc) {
-		rc = set_touched(t, step, &begin);
-	}
+	set_touched(t, step, &begin);
 	t->out->begin[step] = begin;
 	t->out->end[step] = begin + longest(t, l, n_l) + t->convert;
-	return rc ? err_nomem(err) : 0;
 }
 
-static int run(struct tuner *t, struct err *err)
+static void run(struct tuner *t)
 {
 	int64_t n_x, n_l, i = 0, j = 0;
 	const struct coll_xfer *x = coll_xfers(t->s, &n_x);
 	const struct coll_light *l = coll_lights(t->s, &n_l);
-	int rc = 0;
 
-	for (int step = 0; step < t->out->steps && !rc; step++) {
+	for (int step = 0; step < t->out->steps; step++) {
 		int64_t from = j;
 
 		for (; i < n_x && x[i].step == step; i++) {
@@ -139,13 +128,12 @@ static int run(struct tuner *t, struct err *err)
 		while (j < n_l && l[j].step == step) {
 			j++;
 		}
-		rc = run_step(t, step, l + from, j - from, err);
+		run_step(t, step, l + from, j - from);
 	}
-	return rc;
 }
 
-int retune_timeline(const struct optree_params *p, const struct coll_sched *s,
-		    struct retune_timeline *out, struct err *err)
+void retune_timeline(const struct optree_params *p, const struct coll_sched *s,
+		     struct retune_timeline *out)
 {
 	int ring = p->at && p->ring_nodes ? p->ring_nodes : p->n;
 	size_t n = (size_t)4 * (size_t)p->fibres * (size_t)p->channels *
@@ -159,32 +147,22 @@ int retune_timeline(const struct optree_params *p, const struct coll_sched *s,
 		.link = p->span_delay_ns * unit,
 		.retune = (p->alpha_ns - convert) * unit,
 		.convert = convert * unit,
-		.all = calloc(n, sizeof(*t.all)),
-		.load = calloc(2 * (size_t)topo_m(coll_topo(s)) + 1, sizeof(*t.load)),
+		.all = x_new(n, sizeof(*t.all)),
+		.load = x_new(2 * (size_t)topo_m(coll_topo(s)) + 1, sizeof(*t.load)),
 	};
-	int rc = 0;
 
 	*out = (struct retune_timeline){
 		.steps = (int)steps,
-		.begin = calloc(steps + 1, sizeof(*out->begin)),
-		.end = calloc(steps + 1, sizeof(*out->end)),
+		.begin = x_new(steps + 1, sizeof(*out->begin)),
+		.end = x_new(steps + 1, sizeof(*out->end)),
 	};
-	if (!t.all || !t.load || !out->begin || !out->end) {
-		rc = err_nomem(err);
-	}
-	for (size_t k = 0; k < n && !rc; k++) {
+	for (size_t k = 0; k < n; k++) {
 		t.all[k].last = -1;
 	}
-	if (!rc) {
-		rc = run(&t, err);
-	}
+	run(&t);
 	free(t.all);
 	free(t.load);
 	vec_fini(&t.touched);
-	if (rc) {
-		retune_fini(out);
-	}
-	return rc;
 }
 
 void retune_fini(struct retune_timeline *t)

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "lib/base/alloc.h"
 #include "optree/private.h"
 
 struct resonator_state {
@@ -190,8 +191,8 @@ int retune_check(const struct optree_params *p, const struct coll_sched *s,
 			       "schedule has %d", t->steps, coll_steps(s));
 	}
 	r.n = (int64_t)4 * p->fibres * p->channels * r.ring;
-	r.all = calloc((size_t)r.n, sizeof(*r.all));
-	rc = r.all ? replay(&r, err) : err_nomem(err);
+	r.all = x_new((size_t)r.n, sizeof(*r.all));
+	rc = replay(&r, err);
 	free(r.all);
 	return rc;
 }

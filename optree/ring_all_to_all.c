@@ -55,8 +55,8 @@ static struct piece_split divide(const struct optree_params *p)
 }
 
 /* One piece's path of `links` links in direction dir. */
-static int walk(const struct optree_params *p, const struct compose_shape *shape, const int *begins,
-		struct compose_record r, int links, struct compose_records *rec)
+static void walk(const struct optree_params *p, const struct compose_shape *shape,
+		 const int *begins, struct compose_record r, int links, struct compose_records *rec)
 {
 	int at = 0;
 
@@ -73,20 +73,16 @@ static int walk(const struct optree_params *p, const struct compose_shape *shape
 			at = (at + (r.dir == RWA_CW ? r.len : p->n - r.len)) %
 			     p->n;
 			strides -= hop;
-			if (vec_push(rec, r)) {
-				return WEFT_ENOMEM;
-			}
+			vec_push(rec, r);
 		}
 	}
-	return 0;
 }
 
-static int walk_direction(const struct optree_params *p, const struct compose_shape *shape,
-		    const int *begins, int dir, int whole, bool cut, struct compose_records *rec)
+static void walk_direction(const struct optree_params *p, const struct compose_shape *shape,
+			   const int *begins, int dir, int whole, bool cut,
+			   struct compose_records *rec)
 {
-	int rc = 0;
-
-	for (int links = 1; links <= whole + cut && !rc; links++) {
+	for (int links = 1; links <= whole + cut; links++) {
 		bool half = links > whole;
 		struct compose_record r = {
 			.dir = (uint8_t)dir,
@@ -95,9 +91,8 @@ static int walk_direction(const struct optree_params *p, const struct compose_sh
 				 .last = !(half && dir == RWA_CW) },
 		};
 
-		rc = walk(p, shape, begins, r, links, rec);
+		walk(p, shape, begins, r, links, rec);
 	}
-	return rc;
 }
 
 static int build(const struct optree_params *p, const struct compose_shape *shape,
@@ -117,13 +112,11 @@ static int build(const struct optree_params *p, const struct compose_shape *shap
 		round += (max + l->jump - 1) / l->jump;
 		ends[j] = round;
 	}
-	if (walk_direction(p, shape, begins, RWA_CW, split->cw, split->cut, &rec) ||
-	    walk_direction(p, shape, begins, RWA_CCW, split->ccw, split->cut, &rec) ||
-	    compose_gather(&rec, ends, out)) {
-		rc = err_nomem(err);
-	} else if (!(rc = optree_sym_place(out, p, err))) {
-		rc = optree_sym_light(out, compose_max_chunks(p), err);
-	}
+	walk_direction(p, shape, begins, RWA_CW, split->cw, split->cut, &rec);
+	walk_direction(p, shape, begins, RWA_CCW, split->ccw, split->cut, &rec);
+	compose_gather(&rec, ends, out);
+	optree_sym_place(out, p);
+	rc = optree_sym_light(out, compose_max_chunks(p), err);
 	vec_fini(&rec);
 	if (rc) {
 		optree_sym_fini(out);
@@ -168,10 +161,10 @@ static int try_now(struct tries *t, struct err *err)
 	if (rc) {
 		return rc == WEFT_ELIMIT ? 0 : rc;
 	}
-	rc = compose_times(t->p, &s, &ns, err);
-	if (rc || ns < 0 || !compose_may_light(t->p, &s) || (t->best_ns >= 0 && ns >= t->best_ns)) {
+	ns = compose_times(t->p, &s);
+	if (ns < 0 || !compose_may_light(t->p, &s) || (t->best_ns >= 0 && ns >= t->best_ns)) {
 		optree_sym_fini(&s);
-		return rc;
+		return 0;
 	}
 	if (t->best_ns >= 0) {
 		optree_sym_fini(t->out);

@@ -1,19 +1,18 @@
 /*
- * Symmetric schedules: the channels of their rounds, and their proof.
+ * Symmetric schedules: the channels of their rounds.
  *
  * Lightpaths of one length from every node fall into classes whose members
  * share no link, so a class can have one set of channels around the whole
  * ring. Widths (channels a class) and slots (steps a round) are chosen to
- * finish the round's data soonest. The proof replays node 0's item alone and
- * checks each class once; rotation extends both to all nodes.
+ * finish the round's data soonest.
  */
 #include "optree/private.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 void optree_sym_init(struct optree_sym *s, enum coll_kind kind, const struct rwa_ring *ring)
 {
@@ -23,18 +22,15 @@ void optree_sym_init(struct optree_sym *s, enum coll_kind kind, const struct rwa
 				  .units = 2, .w = { w, w } };
 }
 
-int optree_sym_place(struct optree_sym *s, const struct optree_params *p, struct err *err)
+void optree_sym_place(struct optree_sym *s, const struct optree_params *p)
 {
 	s->line = p->line;
 	for (int dir = 0; dir < 2; dir++) {
 		s->w[dir] = (int32_t)tree_width(p, dir);
 	}
 	for (int k = 0; k < p->n_light; k++) {
-		if (vec_push(&s->light, p->light[k])) {
-			return err_nomem(err);
-		}
+		vec_push(&s->light, p->light[k]);
 	}
-	return 0;
 }
 
 void optree_sym_colour(const struct optree_sym *s, int dir, int32_t colour,
@@ -79,6 +75,78 @@ int optree_sym_class_of(const struct optree_sym *s, int len, int start)
 {
 	return s->line ? start % len : optree_sym_class(s->ring.n, len, start);
 }
+
+/* ---- from hops one by one ---- */
+
+static int by_round(const void *a, const void *b)
+{
+	const struct compose_record *x = a, *y = b;
+
+	if (x->round != y->round) {
+		return x->round < y->round ? -1 : 1;
+	}
+	if (x->dir != y->dir) {
+		return x->dir < y->dir ? -1 : 1;
+	}
+	if (x->len != y->len) {
+		return x->len < y->len ? -1 : 1;
+	}
+	if (x->hop.at != y->hop.at) {
+		return x->hop.at < y->hop.at ? -1 : 1;
+	}
+	return x->hop.dest != y->hop.dest
+		       ? (x->hop.dest < y->hop.dest ? -1 : 1)
+		       : x->hop.first - y->hop.first;
+}
+
+static void add_record(struct optree_sym *s, const struct compose_record *r,
+		       bool new_round, bool new_move, int level)
+{
+	struct sym_move m = { .len = r->len, .dir = r->dir,
+			      .hop = s->hops.n };
+	struct sym_round round = { .move = s->moves.n, .level = level };
+
+	if (new_round) {
+		vec_push(&s->rounds, round);
+	}
+	if (new_move) {
+		vec_push(&s->moves, m);
+	}
+	vec_push(&s->hops, r->hop);
+	s->rounds.v[s->rounds.n - 1].n_moves += new_move;
+	s->moves.v[s->moves.n - 1].n_hops++;
+}
+
+void compose_gather(struct compose_records *rec, const int *ends, struct optree_sym *s)
+{
+	int level = 0;
+
+	qsort(rec->v, rec->n, sizeof(*rec->v), by_round);
+	for (size_t i = 0; i < rec->n; i++) {
+		const struct compose_record *r = &rec->v[i], *b = r - 1;
+		bool round = i == 0 || r->round != b->round;
+
+		if (!round && r->dir == b->dir && r->len == b->len && r->hop.at == b->hop.at &&
+		    r->hop.dest == b->hop.dest && r->hop.first == b->hop.last + 1) {
+			s->hops.v[s->hops.n - 1].last = r->hop.last;
+			continue;
+		}
+		while (r->round >= ends[level]) {
+			level++;
+		}
+		add_record(s, r, round, round || r->dir != b->dir || r->len != b->len, level);
+	}
+}
+
+int compose_max_chunks(const struct optree_params *p)
+{
+	int max = p->shard_bytes < COMPOSE_MAX_CHUNKS
+			   ? (int)p->shard_bytes : COMPOSE_MAX_CHUNKS;
+
+	return max < 2 ? 2 : max;
+}
+
+/* ---- the other way round ---- */
 
 static void swap(int32_t v[2])
 {
@@ -129,19 +197,10 @@ static int64_t chunks_of(const struct optree_sym *s, const struct sym_move *m)
 	return sum;
 }
 
-/* What nodes send over a move. On a line a hop is that of the nodes for which
- * the piece begins and ends on the line: not all send all. */
-struct senders {
-	int64_t nodes;		/* that send anything */
-	int64_t chunks;		/* of who sends the most */
-};
-
-/* more: room for 2 (n + 1), all 0, and so again afterwards. O(hops + n), on a
- * ring O(hops). */
-static struct senders senders_of(const struct optree_sym *s, const struct sym_move *m,
-				 int64_t *more)
+struct sym_senders optree_sym_senders(const struct optree_sym *s, const struct sym_move *m,
+				      int64_t *more)
 {
-	struct senders out = { s->ring.n, 0 };
+	struct sym_senders out = { s->ring.n, 0 };
 	int64_t chunks = 0, hops = 0;
 	int n = s->ring.n;
 
@@ -177,7 +236,7 @@ static struct senders senders_of(const struct optree_sym *s, const struct sym_mo
 /* Units of items that the move carries, in .chunks for now. */
 static void count_units(struct optree_sym *s, struct sym_move *m, int64_t *more, bool *cut)
 {
-	m->chunks = senders_of(s, m, more).chunks;
+	m->chunks = optree_sym_senders(s, m, more).chunks;
 	m->classes = classes_for(s, m->len);
 	s->max_len = m->len > s->max_len ? m->len : s->max_len;
 	for (size_t h = m->hop; h < m->hop + m->n_hops; h++) {
@@ -440,19 +499,21 @@ static void finish_light(struct optree_sym *s, int64_t *more)
 		s->chunk_times += s->rounds.v[i].chunk_times;
 	}
 	for (size_t i = 0; i < s->moves.n; i++) {
-		s->lightpaths += senders_of(s, &s->moves.v[i], more).nodes * s->moves.v[i].width;
+		const struct sym_move *m = &s->moves.v[i];
+
+		s->lightpaths += optree_sym_senders(s, m, more).nodes * m->width;
 	}
 }
 
 int optree_sym_light(struct optree_sym *s, int max_chunks, struct err *err)
 {
-	int64_t *more = calloc(2 * ((size_t)s->ring.n + 1), sizeof(*more));
+	int64_t *more = x_new(2 * ((size_t)s->ring.n + 1), sizeof(*more));
 	bool cut = false;
-	int rc = more ? 0 : err_nomem(err);
+	int rc = 0;
 
 	s->max_len = 0;
 	s->steps = s->chunk_times = s->lightpaths = 0;
-	for (size_t i = 0; i < s->moves.n && !rc; i++) {
+	for (size_t i = 0; i < s->moves.n; i++) {
 		count_units(s, &s->moves.v[i], more, &cut);
 	}
 	for (size_t i = 0; i < s->rounds.n && !rc; i++) {
@@ -473,310 +534,5 @@ int optree_sym_light(struct optree_sym *s, int max_chunks, struct err *err)
 		finish_light(s, more);
 	}
 	free(more);
-	return rc;
-}
-
-/* ---- proof ---- */
-
-struct proof {
-	const struct optree_sym *s;
-	int n;
-	uint32_t all;		/* all units */
-	struct arrays arrays;	/* owns all that follow */
-	uint32_t *have;		/* all-gather: units held, by offset; on a
-				 * line those of the other direction from n on */
-	int32_t *place;		/* all-to-all: of each unit, by destination; on
-				 * a line once more for the other direction */
-	uint32_t *moved;	/* units that move this round, likewise */
-	int64_t *more;		/* of senders_of() */
-	int32_t *last;		/* tiling: end of the last lightpath, a class */
-	int32_t *needs;		/* classes of a length that is proven; 0: not */
-};
-
-static void proof_fini(struct proof *p)
-{
-	arrays_fini(&p->arrays);
-}
-
-static int proof_init(struct proof *p, const struct optree_sym *s, struct err *err)
-{
-	size_t n = (size_t)s->ring.n;
-
-	*p = (struct proof){ .s = s, .n = s->ring.n };
-	if (s->units < 1 || s->units > SYM_MAX_UNITS) {
-		return err_set(err, WEFT_EVERIFY, "%d units of an item: 1 to "
-			       "%d are supported", s->units, SYM_MAX_UNITS);
-	}
-	p->all = (UINT32_C(1) << s->units) - 1;
-	arrays_add(&p->arrays, p->have, 2 * n);
-	arrays_add(&p->arrays, p->place, 2 * (size_t)s->units * n);
-	arrays_add(&p->arrays, p->moved, 2 * n);
-	arrays_add(&p->arrays, p->more, 2 * (n + 1));
-	arrays_add(&p->arrays, p->last, 2 * n);
-	arrays_add(&p->arrays, p->needs, n);
-	if (p->arrays.failed) {
-		return err_nomem(err);
-	}
-	p->have[0] = p->have[n] = p->all;
-	return 0;
-}
-
-/* Which units of the item a hop carries; 0: not whole units. */
-static uint32_t units_of(const struct proof *p, const struct sym_hop *h)
-{
-	int64_t chunks = p->s->chunks, units = p->s->units;
-	int64_t first = h->first * units, end = (h->last + 1) * units;
-
-	if (h->first == 0 && h->last == chunks - 1) {
-		return p->all;
-	}
-	if (h->first < 0 || h->last < h->first || h->last >= chunks ||
-	    chunks % units || first % chunks || end % chunks) {
-		return 0;
-	}
-	return ((UINT32_C(1) << end / chunks) - 1) &
-	       ~((UINT32_C(1) << first / chunks) - 1);
-}
-
-/* Where an offset is found: a line has two directions from the origin. */
-static int index_of(const struct proof *p, const struct sym_move *m, int at)
-{
-	return (p->s->line && m->dir == RWA_CCW ? p->n : 0) + at;
-}
-
-static uint32_t *held(struct proof *p, const struct sym_move *m, int at)
-{
-	return &p->have[index_of(p, m, at)];
-}
-
-static int to_of(int n, const struct sym_move *m, int at)
-{
-	return m->dir == RWA_CW ? (at + m->len) % n : (at - m->len + n) % n;
-}
-
-static int fault(struct err *err, size_t round, const struct sym_move *m,
-		 const struct sym_hop *h, const char *what)
-{
-	return err_set(err, WEFT_EVERIFY,
-		       "round %zu: offset %d, %d links %s, chunks %d to %d: %s",
-		       round, h->at, m->len,
-		       m->dir == RWA_CW ? "clockwise" : "counter-clockwise",
-		       h->first, h->last, what);
-}
-
-/* A piece of an all-to-all can go one way only, and on a line no further than
- * to whom it is for. */
-static int check_piece(struct proof *p, size_t round, const struct sym_move *m,
-		       const struct sym_hop *h, struct err *err)
-{
-	uint32_t units = units_of(p, h), *moved;
-
-	if (h->dest < 1 || h->dest >= p->n) {
-		return fault(err, round, m, h, "no node wants it");
-	}
-	if (p->s->line && optree_sym_behind(p->s, m, h) + m->len > optree_sym_links(p->s, m, h)) {
-		return fault(err, round, m, h, "past the end of the line");
-	}
-	moved = &p->moved[index_of(p, m, h->dest)];
-	if (*moved & units) {
-		return fault(err, round, m, h, "sent twice");
-	}
-	*moved |= units;
-	for (int k = 0; k < p->s->units; k++) {
-		if ((units >> k & 1) &&
-		    p->place[p->s->units * index_of(p, m, h->dest) + k] != h->at) {
-			return fault(err, round, m, h, "sent before it is held");
-		}
-	}
-	return 0;
-}
-
-/* What is sent is held. */
-static int check_send(struct proof *p, size_t round, const struct sym_move *m,
-		      const struct sym_hop *h, struct err *err)
-{
-	uint32_t units = units_of(p, h);
-
-	if (!units || h->at < 0 || h->at >= p->n) {
-		return fault(err, round, m, h, "not a part of the item");
-	}
-	if (p->s->line && optree_sym_behind(p->s, m, h) + m->len >= p->n) {
-		return fault(err, round, m, h, "past the end of the line");
-	}
-	if (p->s->kind == COLL_ALLGATHER) {
-		return (units & ~*held(p, m, h->at))
-			       ? fault(err, round, m, h, "sent before it is held")
-			       : 0;
-	}
-	return check_piece(p, round, m, h, err);
-}
-
-static int arrive(struct proof *p, size_t round, const struct sym_move *m,
-		  const struct sym_hop *h, struct err *err)
-{
-	uint32_t units = units_of(p, h);
-	int to = to_of(p->n, m, h->at);
-
-	if (p->s->kind == COLL_ALLGATHER) {
-		if (*held(p, m, to) & units) {
-			return fault(err, round, m, h, "delivered twice");
-		}
-		*held(p, m, to) |= units;
-		return 0;
-	}
-	p->moved[index_of(p, m, h->dest)] = 0;
-	for (int k = 0; k < p->s->units; k++) {
-		if (units >> k & 1) {
-			p->place[p->s->units * index_of(p, m, h->dest) + k] = to;
-		}
-	}
-	return 0;
-}
-
-typedef int each_hop(struct proof *, size_t, const struct sym_move *,
-		     const struct sym_hop *, struct err *);
-
-static int for_hops(struct proof *p, size_t round, each_hop *f, struct err *err)
-{
-	const struct sym_round *r = &p->s->rounds.v[round];
-	int rc = 0;
-
-	for (size_t i = r->move; i < r->move + r->n_moves && !rc; i++) {
-		const struct sym_move *m = &p->s->moves.v[i];
-
-		for (size_t h = 0; h < m->n_hops && !rc; h++) {
-			rc = f(p, round, m, &p->s->hops.v[m->hop + h], err);
-		}
-	}
-	return rc;
-}
-
-/* Offset v has all units; on a line in each direction. */
-static bool is_there(const struct proof *p, int v)
-{
-	if (p->s->kind == COLL_ALLGATHER) {
-		return p->have[v] == p->all && (!p->s->line || p->have[p->n + v] == p->all);
-	}
-	for (int k = 0; k < p->s->units; k++) {
-		if (p->place[p->s->units * v + k] != v ||
-		    (p->s->line && p->place[p->s->units * (p->n + v) + k] != v)) {
-			return false;
-		}
-	}
-	return true;
-}
-
-static int check_arrived(const struct proof *p, struct err *err)
-{
-	for (int v = 1; v < p->n; v++) {
-		if (!is_there(p, v)) {
-			return err_set(err, WEFT_EVERIFY,
-				       "the item of rank 0 does not arrive "
-				       "at rank %d", v);
-		}
-	}
-	return 0;
-}
-
-/* Lightpaths of len links from every node, class by class: going once round,
- * each begins where the one before has ended, and so does the first. The
- * number of classes goes to needs[len]. */
-static int prove_tiling(struct proof *p, int len, struct err *err)
-{
-	int n = p->n, paths = p->s->line ? n - len : n;
-	int32_t *end = p->last, *first = p->last + n;
-
-	for (int c = 0; c < n; c++) {
-		end[c] = first[c] = -1;
-	}
-	for (int v = 0; v < paths; v++) {
-		int c = optree_sym_class_of(p->s, len, v);
-
-		if (c < 0 || c >= n || end[c] > v) {
-			goto clash;
-		}
-		first[c] = first[c] < 0 ? v : first[c];
-		end[c] = v + len;
-		p->needs[len] = c >= p->needs[len] ? c + 1 : p->needs[len];
-	}
-	for (int c = 0; c < p->needs[len]; c++) {
-		if (end[c] > first[c] + n && !p->s->line) {
-			goto clash;
-		}
-	}
-	return 0;
-clash:
-	return err_set(err, WEFT_EVERIFY,
-		       "lightpaths of %d links on a ring of %d share a link "
-		       "in one class", len, n);
-}
-
-/* The classes of a move lie behind those of the one before (`next`), within
- * the colours of the round, which are within those that there are. */
-static bool fits(struct proof *p, const struct sym_round *r,
-		 const struct sym_move *m, int64_t next[2])
-{
-	int64_t from = r->from[m->dir], room = r->room[m->dir];
-	int64_t end = m->base + (int64_t)m->classes *
-				       (r->slots > 1 ? 1 : m->width);
-	bool in = r->slots > 1
-			  ? (int64_t)m->width * r->per_slot[m->dir] <= room &&
-				    end <= (int64_t)r->slots *
-						   r->per_slot[m->dir]
-			  : end <= from + room;
-
-	in = in && from >= 0 && from + room <= p->s->w[m->dir] && m->classes >= p->needs[m->len] &&
-		m->base >= next[m->dir] && m->chunks == senders_of(p->s, m, p->more).chunks;
-	next[m->dir] = end;
-	return in;
-}
-
-/* Classes follow each other without overlap, and fit. */
-static int prove_light(struct proof *p, size_t round, struct err *err)
-{
-	const struct sym_round *r = &p->s->rounds.v[round];
-	int64_t next[2] = { r->slots > 1 ? 0 : r->from[0],
-			    r->slots > 1 ? 0 : r->from[1] };
-	int rc = 0;
-
-	for (size_t i = r->move; i < r->move + r->n_moves; i++) {
-		const struct sym_move *m = &p->s->moves.v[i];
-
-		if (m->len < 1 || m->len >= p->n || m->width < 1 || m->dir > RWA_CCW) {
-			return err_set(err, WEFT_EVERIFY,
-				       "round %zu: no lightpath has %d links "
-				       "and %d channels", round, m->len,
-				       m->width);
-		}
-		if (!p->needs[m->len]) {
-			rc = prove_tiling(p, m->len, err);
-		}
-		if (rc) {
-			return rc;
-		}
-		if (!fits(p, r, m, next)) {
-			return err_set(err, WEFT_EVERIFY,
-				       "round %zu: the light of %d links does "
-				       "not fit %d channels", round, m->len,
-				       p->s->w[m->dir]);
-		}
-	}
-	return rc;
-}
-
-int optree_sym_verify(const struct optree_sym *s, struct err *err)
-{
-	struct proof p;
-	int rc = proof_init(&p, s, err);
-
-	for (size_t i = 0; i < s->rounds.n && !rc; i++) {
-		if (!(rc = prove_light(&p, i, err)) && !(rc = for_hops(&p, i, check_send, err))) {
-			rc = for_hops(&p, i, arrive, err);
-		}
-	}
-	if (!rc) {
-		rc = check_arrived(&p, err);
-	}
-	proof_fini(&p);
 	return rc;
 }

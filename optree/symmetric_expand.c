@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "optree/private.h"
 
 /* Arcs of the digraph: one for each node and distinct (dir, len). */
@@ -15,14 +16,12 @@ struct expansion {
 	const struct optree_sym *s;
 	const struct optree_params *p;
 	int n;
-	struct arrays arrays;	/* owns kind, kinds, arc and active */
+	struct arrays arrays;	/* owns kind, kinds and arc */
 	int32_t *kind;		/* 2 n: number of (dir, len), -1 */
 	int32_t *kinds;		/* dir * n + len of each number */
 	int n_kinds;
 	int32_t *arc;		/* n * n_kinds */
 	struct coll_sched *out;
-	struct rwa_arc *active;	/* for rwa_ring_check() */
-	int64_t n_active;
 };
 
 static void grid_fini(struct expansion *g)
@@ -30,17 +29,14 @@ static void grid_fini(struct expansion *g)
 	arrays_fini(&g->arrays);
 }
 
-static int grid_init(struct expansion *g, const struct optree_sym *s,
-		     const struct optree_params *p, struct err *err)
+static void grid_init(struct expansion *g, const struct optree_sym *s,
+		      const struct optree_params *p)
 {
 	size_t n = (size_t)s->ring.n;
 
 	*g = (struct expansion){ .s = s, .p = p, .n = s->ring.n };
 	arrays_add(&g->arrays, g->kind, 2 * n);
 	arrays_add(&g->arrays, g->kinds, 2 * n);
-	if (g->arrays.failed) {
-		return err_nomem(err);
-	}
 	for (size_t k = 0; k < 2 * n; k++) {
 		g->kind[k] = -1;
 	}
@@ -53,8 +49,6 @@ static int grid_init(struct expansion *g, const struct optree_sym *s,
 		}
 	}
 	arrays_add(&g->arrays, g->arc, n * (size_t)g->n_kinds + 1);
-	arrays_add(&g->arrays, g->active, s->lightpaths + 1);
-	return g->arrays.failed ? err_nomem(err) : 0;
 }
 
 static int sink_of(const struct expansion *g, int node, int32_t key)
@@ -87,9 +81,9 @@ static int by_end(const void *a, const void *b)
 /* Arcs are added in the digraph's own order, so their numbers are known. */
 static int make_topo(struct expansion *g, struct topo **out, struct err *err)
 {
-	struct kind_end *ends = malloc(((size_t)g->n_kinds + 1) * sizeof(*ends));
+	struct kind_end *ends = x_alloc((size_t)g->n_kinds + 1, sizeof(*ends));
 	int32_t next = 0;
-	int rc = ends ? topo_new(g->n, out, err) : err_nomem(err);
+	int rc = topo_new(g->n, out, err);
 
 	for (int u = 0; u < g->n && !rc; u++) {
 		int n_ends = 0;
@@ -110,7 +104,8 @@ static int make_topo(struct expansion *g, struct topo **out, struct err *err)
 	if (rc) {
 		return rc;
 	}
-	return topo_freeze(*out, err);
+	topo_freeze(*out);
+	return 0;
 }
 
 /* The slot and channels that node u's lightpath of this move has. */
@@ -134,16 +129,11 @@ static int add_lights(struct expansion *g, const struct sym_round *r, const stru
 		first = r->from[m->dir] + (m->base + class) % per * m->width;
 	}
 	for (int k = 0; k < m->width && !rc; k++) {
-		struct rwa_arc *a = &g->active[g->n_active++];
+		struct coll_light l = { .step = *slot, .arc = arc, .dir = m->dir,
+					.loss_mdb = (int32_t)lost };
 
-		*a = (struct rwa_arc){
-			.src = u, .dst = v, .dir = m->dir, .slot = *slot,
-		};
-		optree_sym_colour(g->s, m->dir, first + k, &a->fibre, &a->channel);
-		rc = coll_add_light(g->out, &(struct coll_light){
-			.step = *slot, .arc = arc, .channel = a->channel,
-			.dir = a->dir, .fibre = a->fibre,
-			.loss_mdb = (int32_t)lost }, err);
+		optree_sym_colour(g->s, m->dir, first + k, &l.fibre, &l.channel);
+		rc = coll_add_light(g->out, &l, err);
 	}
 	return rc;
 }
@@ -220,8 +210,8 @@ static void order_moves(const struct expansion *g, const struct sym_round *r,
 /* All nodes' lightpaths of a round, and what is on them. */
 static int add_round(struct expansion *g, const struct sym_round *r, int32_t step, struct err *err)
 {
-	struct kind_end *order = malloc((r->n_moves + 1) * sizeof(*order));
-	int rc = order ? 0 : err_nomem(err);
+	struct kind_end *order = x_alloc(r->n_moves + 1, sizeof(*order));
+	int rc = 0;
 
 	for (int u = 0; u < g->n && !rc; u++) {
 		order_moves(g, r, u, order);
@@ -249,10 +239,10 @@ static int fill(struct expansion *g, struct err *err)
 		rc = add_round(g, r, step, err);
 		step += r->slots;
 	}
-	if (rc || (rc = coll_finish(g->out, err)) || (rc = coll_verify(g->out, NULL, err))) {
+	if (rc || (rc = coll_finish(g->out, err))) {
 		return rc;
 	}
-	return rwa_ring_check(&s->ring, g->active, g->n_active, err);
+	return collectives_prove(g->p, g->out, err);
 }
 
 static int check_size(const struct optree_sym *s, struct err *err)
@@ -277,7 +267,11 @@ int optree_sym_expand(const struct optree_sym *s, const struct optree_params *p,
 	int rc = check_size(s, err);
 
 	*out = NULL;
-	if (rc || (rc = grid_init(&g, s, p, err)) || (rc = make_topo(&g, &topo, err))) {
+	if (rc) {
+		goto out;
+	}
+	grid_init(&g, s, p);
+	if ((rc = make_topo(&g, &topo, err))) {
 		topo_free(topo);
 		goto out;
 	}

@@ -1,16 +1,30 @@
 # Sourced by the scripts in tests/ and configs/demo: a scratch folder, real
 # emulators and a real weftd on loopback, and TAP lines. Everything started
 # is ended by its process id.
+#
+# BIN has the programs: those of the release build, which people run, but for what
+# tests/builds says of the script; or all of one build, if it is in the environment.
 # shellcheck shell=bash
 set -u
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=${BUILD:-$TOP/build}
-BIN=${BIN:-$BUILD/release}
 T=$(mktemp -d)
 SOCK=$T/weftd.sock
 STATE=$T/state
 export WEFT_SOCKET=$SOCK
 unset COLUMNS
+if [[ -z ${BIN:-} ]]; then
+	BIN=$BUILD/release
+	sanitized=$(awk -v name="$(basename "$(readlink -m "${BASH_SOURCE[0]%../lib.sh}.")")/$(basename "$0")" \
+		'$1 == name && $2 != "release" { gsub(",", " ", $2); print $2 }' "$TOP/tests/builds")
+	if [[ -n $sanitized ]]; then
+		BIN=$T/bin
+		mkdir "$BIN" && ln -s "$BUILD"/release/{weft*,lib*.so} "$BIN"
+		for program in $sanitized; do
+			ln -sf "$BUILD/asan/$program" "$BIN"
+		done
+	fi
+fi
 PATH=$BIN:$PATH
 declare -A PID ADDR CTL
 TAP_N=0
@@ -60,8 +74,17 @@ jq() {
 	return $code
 }
 
-# finish: the plan line and the exit status of the whole script.
+# finish: ends what runs, asks the logs for what sanitizers found, and prints the plan line; the
+# exit status is that of the whole script.
 finish() {
+	local name
+	for name in "${!PID[@]}"; do
+		stop "$name"
+	done
+	if [[ $BIN != "$BUILD/release" ]]; then
+		! grep -shE "ERROR: [A-Z][a-z]+Sanitizer|runtime error: " "$T"/*.log | sed 's/^/# /' | grep .
+		tap "the sanitizers found nothing in what ran"
+	fi
 	echo "1..$TAP_N"
 	exit $TAP_BAD
 }
@@ -111,12 +134,6 @@ wait_for() {
 	done
 }
 
-# plain COMMAND...: with the programs without sanitizers, for what computes for long; the
-# sanitizers see the same code with less to do.
-plain() {
-	PATH=$BUILD/release:$PATH "$@"
-}
-
 # emulator NAME DRIVER SIZE [OPTIONS...]: its address goes to ADDR[NAME], its
 # control socket to CTL[NAME]. A given ADDR[NAME] is used again.
 emulator() {
@@ -141,13 +158,6 @@ emulator() {
 # standard output.
 control() {
 	echo "$2" | nc -NU -w 5 "${CTL[$1]}"
-}
-
-# asan_daemon: weftd is the one with the sanitizers; the clients, of which a
-# script starts many, are not.
-asan_daemon() {
-	mkdir -p "$T/bin" && ln -sf "$BUILD/asan/weftd" "$T/bin/weftd"
-	PATH=$T/bin:$PATH
 }
 
 # daemon [ENV=VALUE...]: weftd on $SOCK with its state in $STATE, and with

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/map.h"
 #include "topology/private.h"
 
@@ -172,13 +173,12 @@ static int read_abilities(struct topo_edge_lines *l, enum topo_kind kind, unsign
 	return 0;
 }
 
-static int make_room_for_kinds(struct topo_edge_lines *l, struct err *err)
+static void make_room_for_kinds(struct topo_edge_lines *l)
 {
 	if (!l->kind) {
-		l->kind = calloc(TOPO_MAX_NODES, sizeof(*l->kind));
-		l->has_kind = calloc(TOPO_MAX_NODES, sizeof(*l->has_kind));
+		l->kind = x_new(TOPO_MAX_NODES, sizeof(*l->kind));
+		l->has_kind = x_new(TOPO_MAX_NODES, sizeof(*l->has_kind));
 	}
-	return l->kind && l->has_kind ? 0 : err_nomem(err);
 }
 
 /* switch 8-11 copy */
@@ -193,9 +193,10 @@ static int read_kind(struct topo_edge_lines *l, enum topo_kind kind, struct err 
 			    l->word[0]);
 	}
 	if ((rc = read_range(l, &first, &last, err)) ||
-	    (rc = read_abilities(l, kind, &flags, err)) || (rc = make_room_for_kinds(l, err))) {
+	    (rc = read_abilities(l, kind, &flags, err))) {
 		return rc;
 	}
+	make_room_for_kinds(l);
 	for (int64_t u = first; u <= last; u++) {
 		if (l->has_kind[u]) {
 			return fact(l, err, "%s: a node of these has its kind already", l->word[1]);
@@ -237,14 +238,12 @@ static int read_limit(struct topo_edge_lines *l, struct err *err)
 	if (rc) {
 		return rc;
 	}
-	limit = calloc(1, sizeof(*limit));
-	if (!limit || vec_push(&l->limits, limit)) {
-		free(limit);
-		return err_nomem(err);
-	}
+	limit = x_new(1, sizeof(*limit));
+	vec_push(&l->limits, limit);
 	limit->cap = cap;
 	limit->line = l->number;
-	return strmap_set(&l->limit_of, l->word[1], limit) ? err_nomem(err) : 0;
+	strmap_set(&l->limit_of, l->word[1], limit);
+	return 0;
 }
 
 /* The last `arcs` arcs come under the limits that words from `first` on name. */
@@ -258,9 +257,7 @@ static int read_limits_of_arc(struct topo_edge_lines *l, int first, int arcs, st
 				    "found '%s'", l->word[i]);
 		}
 		for (int k = arcs; k > 0; k--) {
-			if (vec_push(&limit->arcs, (int32_t)l->arcs.n - k)) {
-				return err_nomem(err);
-			}
+			vec_push(&limit->arcs, (int32_t)l->arcs.n - k);
 		}
 	}
 	return 0;
@@ -306,10 +303,8 @@ static int read_arc(struct topo_edge_lines *l, struct err *err)
 			return fact(l, err, "more arcs than a topology may "
 				    "have%s", "");
 		}
-		if (vec_push(&l->arcs, (struct topo_arc){ (int32_t)v[i],
-			     (int32_t)v[1 - i], v[2], v[3], v[4] })) {
-			return err_nomem(err);
-		}
+		vec_push(&l->arcs, (struct topo_arc){ (int32_t)v[i], (int32_t)v[1 - i],
+						      v[2], v[3], v[4] });
 	}
 	return read_limits_of_arc(l, numbers, 1 + l->both, err);
 }
@@ -367,9 +362,10 @@ static int fill_graph(struct topo_edge_lines *l, struct topo *t, struct err *err
 
 		rc = topo_add_arc_like(t, arc->src, arc->dst, arc, err);
 	}
-	if (rc || (rc = add_limits(l, t, err)) || (rc = topo_freeze(t, err))) {
+	if (rc || (rc = add_limits(l, t, err))) {
 		return rc;
 	}
+	topo_freeze(t);
 	return topo_check_order(t, err);
 }
 

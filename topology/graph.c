@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "topology/private.h"
 
 int topo_new(int n, struct topo **out, struct err *err)
@@ -20,11 +21,8 @@ int topo_new(int n, struct topo **out, struct err *err)
 			       "a topology of %d nodes: expected 1 to %d", n,
 			       TOPO_MAX_NODES);
 	}
-	t = calloc(1, sizeof(*t));
-	if (!t || !(t->nodes = malloc((size_t)n * sizeof(*t->nodes)))) {
-		free(t);
-		return err_nomem(err);
-	}
+	t = x_new(1, sizeof(*t));
+	t->nodes = x_alloc((size_t)n, sizeof(*t->nodes));
 	t->n = n;
 	for (int u = 0; u < n; u++) {
 		topo_set_node(t, u, TOPO_TERMINAL, topo_usual_flags(TOPO_TERMINAL));
@@ -83,10 +81,8 @@ int topo_add_arc_like(struct topo *t, int src, int dst, const struct topo_arc *l
 	if (t->arcs.n >= TOPO_MAX_ARCS) {
 		return err_set(err, WEFT_ELIMIT, "a topology of more than %d arcs", TOPO_MAX_ARCS);
 	}
-	if (vec_push(&t->arcs, (struct topo_arc){ src, dst, like->cap, like->latency_ns,
-						  like->cost })) {
-		return err_nomem(err);
-	}
+	vec_push(&t->arcs,
+		 (struct topo_arc){ src, dst, like->cap, like->latency_ns, like->cost });
 	return 0;
 }
 
@@ -105,16 +101,11 @@ static void sum_up(int32_t *first, int n)
 }
 
 /* Stable counting sort of the arcs by source. */
-static int sort_arcs(struct topo *t)
+static void sort_arcs(struct topo *t)
 {
-	struct topo_arc *sorted = malloc((t->arcs.n + 1) * sizeof(*sorted));
-	int32_t *next = malloc(((size_t)t->n + 1) * sizeof(*next));
+	struct topo_arc *sorted = x_alloc(t->arcs.n + 1, sizeof(*sorted));
+	int32_t *next = x_alloc((size_t)t->n + 1, sizeof(*next));
 
-	if (!sorted || !next) {
-		free(sorted);
-		free(next);
-		return WEFT_ENOMEM;
-	}
 	for (size_t a = 0; a < t->arcs.n; a++) {
 		t->out_first[t->arcs.v[a].src + 1]++;
 	}
@@ -127,7 +118,6 @@ static int sort_arcs(struct topo *t)
 	free(t->arcs.v);
 	t->arcs.v = sorted;
 	t->arcs.cap = t->arcs.n + 1;
-	return 0;
 }
 
 /* Fills in_first and in_arcs; the arcs are sorted already. */
@@ -147,24 +137,17 @@ static void index_targets(struct topo *t)
 	first[0] = 0;
 }
 
-int topo_freeze(struct topo *t, struct err *err)
+void topo_freeze(struct topo *t)
 {
 	assert(!t->frozen);
-	t->out_first = calloc((size_t)t->n + 1, sizeof(*t->out_first));
-	t->in_first = calloc((size_t)t->n + 1, sizeof(*t->in_first));
-	t->in_arcs = calloc(t->arcs.n + 1, sizeof(*t->in_arcs));
-	if (!t->out_first || !t->in_first || !t->in_arcs ||
-	    topo_freeze_limits(t) || sort_arcs(t)) {
-		free(t->out_first);
-		free(t->in_first);
-		free(t->in_arcs);
-		t->out_first = t->in_first = t->in_arcs = NULL;
-		return err_nomem(err);
-	}
+	t->out_first = x_new((size_t)t->n + 1, sizeof(*t->out_first));
+	t->in_first = x_new((size_t)t->n + 1, sizeof(*t->in_first));
+	t->in_arcs = x_new(t->arcs.n + 1, sizeof(*t->in_arcs));
+	topo_freeze_limits(t);
+	sort_arcs(t);
 	index_targets(t);
 	topo_count_kinds(t);
 	t->frozen = true;
-	return 0;
 }
 
 int topo_n(const struct topo *t)
@@ -235,10 +218,7 @@ static int reverse_limits(const struct topo *t, struct topo *r, struct err *err)
 	if (t->limits.n == 0) {
 		return 0;
 	}
-	place = malloc(t->arcs.n * sizeof(*place));
-	if (!place) {
-		return err_nomem(err);
-	}
+	place = x_alloc(t->arcs.n, sizeof(*place));
 	for (int a = 0; a < topo_m(t); a++) {
 		place[t->in_arcs[a]] = a;
 	}
@@ -271,10 +251,10 @@ int topo_transpose(const struct topo *t, struct topo **out, int32_t *back, struc
 			back[a] = t->in_arcs[a];
 		}
 	}
-	if ((rc = reverse_limits(t, r, err)) || (rc = topo_group_copy(t->group, &r->group, err)) ||
-	    (rc = topo_freeze(r, err))) {
+	if ((rc = reverse_limits(t, r, err)) || (rc = topo_group_copy(t->group, &r->group, err))) {
 		goto fail;
 	}
+	topo_freeze(r);
 	*out = r;
 	return 0;
 fail:
@@ -297,19 +277,6 @@ static int with_arcs(int n, const struct topo_arc *arcs, size_t m, struct topo *
 	return rc;
 }
 
-/* *out is frozen, or freed. */
-static int frozen_or_freed(struct topo *t, struct topo **out, struct err *err)
-{
-	int rc = topo_freeze(t, err);
-
-	if (rc) {
-		topo_free(t);
-		return rc;
-	}
-	*out = t;
-	return 0;
-}
-
 int topo_copy(const struct topo *t, struct topo **out, struct err *err)
 {
 	struct topo *copy;
@@ -327,7 +294,9 @@ int topo_copy(const struct topo *t, struct topo **out, struct err *err)
 		topo_free(copy);
 		return rc;
 	}
-	return frozen_or_freed(copy, out, err);
+	topo_freeze(copy);
+	*out = copy;
+	return 0;
 }
 
 int topo_from_arcs(int n, const struct topo_arc *arcs, size_t m, struct topo **out, struct err *err)
@@ -335,5 +304,10 @@ int topo_from_arcs(int n, const struct topo_arc *arcs, size_t m, struct topo **o
 	struct topo *t;
 	int rc = with_arcs(n, arcs, m, &t, err);
 
-	return rc ? rc : frozen_or_freed(t, out, err);
+	if (rc) {
+		return rc;
+	}
+	topo_freeze(t);
+	*out = t;
+	return 0;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/output/writer.h"
 #include "topology/private.h"
 
@@ -76,7 +77,7 @@ static void write_limits(struct buf *b, const struct topo *t)
 	buf_str(b, topo_n_limits(t) > 0 ? "\n]" : "");
 }
 
-int topo_to_json(const struct topo *t, const char *name, struct buf *b, struct err *err)
+void topo_to_json(const struct topo *t, const char *name, struct buf *b)
 {
 	buf_str(b, "{\"topology\": ");
 	out_json_quote(b, name);
@@ -96,7 +97,6 @@ int topo_to_json(const struct topo *t, const char *name, struct buf *b, struct e
 	buf_str(b, "\n]");
 	write_limits(b, t);
 	buf_str(b, "}\n");
-	return b->failed ? err_nomem(err) : 0;
 }
 
 /* ---- reading ---- */
@@ -106,12 +106,14 @@ static int wrong(struct err *err, const char *where, size_t i, const char *expec
 	return err_set(err, WEFT_EINVAL, "%s %zu: %s expected", where, i, expected);
 }
 
-/* Refuses keys other than those of the list, which ends with NULL. */
-static int check_keys(json_t *object, const char *const *known, struct err *err)
+int topo_json_keys(json_t *object, const char *const *known, struct err *err)
 {
 	const char *key;
 	json_t *value;
 
+	if (!json_is_object(object)) {
+		return err_set(err, WEFT_EINVAL, "expected an object");
+	}
 	json_object_foreach(object, key, value) {
 		struct nearest near;
 		int i = 0;
@@ -202,7 +204,7 @@ static int set_kind(struct topo *t, json_t *row, size_t i, bool *has_kind, struc
 		return wrong(err, "kind", i, "\"kind\": \"terminal\", \"memory\" or \"switch\", "
 			     "and \"nodes\", a list,");
 	}
-	if ((rc = check_keys(row, keys, err))) {
+	if ((rc = topo_json_keys(row, keys, err))) {
 		return err_wrap(err, "kind %zu", i);
 	}
 	rc = read_can(json_object_get(row, "can"), (enum topo_kind)kind, i, &flags, err);
@@ -249,7 +251,7 @@ static int add_limit(struct topo *t, json_t *row, size_t i, int32_t *arcs, struc
 		}
 		arcs[k] = (int32_t)json_integer_value(x);
 	}
-	if ((rc = check_keys(row, keys, err)) ||
+	if ((rc = topo_json_keys(row, keys, err)) ||
 	    (rc = topo_add_limit(t, arcs, (int)n, json_integer_value(cap), err))) {
 		err_wrap(err, "limit %zu", i);
 	}
@@ -264,10 +266,7 @@ static int read_kinds(struct topo *t, json_t *rows, struct err *err)
 	if (rows && !json_is_array(rows)) {
 		return err_set(err, WEFT_EINVAL, "\"kinds\": a list expected");
 	}
-	has_kind = calloc((size_t)topo_n(t), sizeof(*has_kind));
-	if (!has_kind) {
-		return err_nomem(err);
-	}
+	has_kind = x_new((size_t)topo_n(t), sizeof(*has_kind));
 	for (size_t i = 0; !rc && i < json_array_size(rows); i++) {
 		rc = set_kind(t, json_array_get(rows, i), i, has_kind, err);
 	}
@@ -283,10 +282,7 @@ static int read_limits(struct topo *t, json_t *rows, struct err *err)
 	if (rows && !json_is_array(rows)) {
 		return err_set(err, WEFT_EINVAL, "\"limits\": a list expected");
 	}
-	arcs = malloc(((size_t)topo_m(t) + 1) * sizeof(*arcs));
-	if (!arcs) {
-		return err_nomem(err);
-	}
+	arcs = x_alloc((size_t)topo_m(t) + 1, sizeof(*arcs));
 	for (size_t i = 0; !rc && i < json_array_size(rows); i++) {
 		rc = add_limit(t, json_array_get(rows, i), i, arcs, err);
 	}
@@ -303,10 +299,10 @@ static int read_parts(struct topo *t, json_t *root, struct err *err)
 	for (size_t i = 0; !rc && i < json_array_size(arcs); i++) {
 		rc = add_arc(t, json_array_get(arcs, i), i, err);
 	}
-	if (rc || (rc = read_limits(t, json_object_get(root, "limits"), err)) ||
-	    (rc = topo_freeze(t, err))) {
+	if (rc || (rc = read_limits(t, json_object_get(root, "limits"), err))) {
 		return rc;
 	}
+	topo_freeze(t);
 	return topo_check_order(t, err);
 }
 
@@ -333,7 +329,7 @@ static int check_root(json_t *root, int *nodes, struct err *err)
 			       "%d", (long long)n, TOPO_MAX_NODES);
 	}
 	*nodes = (int)n;
-	return check_keys(root, keys, err);
+	return topo_json_keys(root, keys, err);
 }
 
 static int from_root(json_t *root, struct topo **out, char **name, struct err *err)
@@ -346,11 +342,7 @@ static int from_root(json_t *root, struct topo **out, char **name, struct err *e
 		topo_free(t);
 		return rc;
 	}
-	*name = strdup(said ? said : "");
-	if (!*name) {
-		topo_free(t);
-		return err_nomem(err);
-	}
+	*name = x_dup(said ? said : "");
 	*out = t;
 	return 0;
 }

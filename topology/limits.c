@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "topology/private.h"
 
 static int compare_numbers(const void *a, const void *b)
@@ -49,9 +50,8 @@ int topo_add_limit(struct topo *t, const int32_t *arcs, int n, int64_t cap, stru
 		return err_set(err, WEFT_ELIMIT, "the limits name more than %d arcs",
 			       TOPO_MAX_ARCS);
 	}
-	if (vec_reserve(&t->limit_arcs, (size_t)n) || vec_reserve(&t->limits, 1)) {
-		return err_nomem(err);
-	}
+	vec_reserve(&t->limit_arcs, (size_t)n);
+	vec_reserve(&t->limits, 1);
 	memcpy(t->limit_arcs.v + t->limit_arcs.n, arcs, (size_t)n * sizeof(*arcs));
 	qsort(t->limit_arcs.v + t->limit_arcs.n, (size_t)n, sizeof(*arcs), compare_numbers);
 	t->limit_arcs.n += (size_t)n;
@@ -67,21 +67,17 @@ int topo_add_limit(struct topo *t, const int32_t *arcs, int n, int64_t cap, stru
 /* The CSR numbers of the arcs, by the order in which they were added. */
 static int32_t *places_of_arcs(const struct topo *t)
 {
-	int32_t *place = calloc(t->arcs.n + 1, sizeof(*place));
-	int32_t *next = calloc((size_t)t->n + 1, sizeof(*next));
+	int32_t *place = x_new(t->arcs.n + 1, sizeof(*place));
+	int32_t *next = x_new((size_t)t->n + 1, sizeof(*next));
 
-	for (size_t a = 0; place && next && a < t->arcs.n; a++) {
+	for (size_t a = 0; a < t->arcs.n; a++) {
 		next[t->arcs.v[a].src + 1]++;
 	}
-	for (int u = 0; place && next && u < t->n; u++) {
+	for (int u = 0; u < t->n; u++) {
 		next[u + 1] += next[u];
 	}
-	for (size_t a = 0; place && next && a < t->arcs.n; a++) {
+	for (size_t a = 0; a < t->arcs.n; a++) {
 		place[a] = next[t->arcs.v[a].src]++;
-	}
-	if (!next) {
-		free(place);
-		place = NULL;
 	}
 	free(next);
 	return place;
@@ -126,24 +122,19 @@ static void index_limits(struct topo *t)
 	first[0] = 0;
 }
 
-int topo_freeze_limits(struct topo *t)
+void topo_freeze_limits(struct topo *t)
 {
 	int32_t *place;
 
 	if (t->limits.n == 0) {
-		return 0;
+		return;
 	}
 	place = places_of_arcs(t);
-	t->arc_first_limit = calloc(t->arcs.n + 1, sizeof(*t->arc_first_limit));
-	t->arc_limits = calloc(t->limit_arcs.n, sizeof(*t->arc_limits));
-	if (!place || !t->arc_first_limit || !t->arc_limits) {
-		free(place);
-		return WEFT_ENOMEM;
-	}
+	t->arc_first_limit = x_new(t->arcs.n + 1, sizeof(*t->arc_first_limit));
+	t->arc_limits = x_new(t->limit_arcs.n, sizeof(*t->arc_limits));
 	rename_arcs(t, place);
 	index_limits(t);
 	free(place);
-	return 0;
 }
 
 int topo_n_limits(const struct topo *t)
@@ -177,10 +168,7 @@ int topo_copy_limits(const struct topo *from, const int32_t *place, struct topo 
 	if (from->limits.n == 0) {
 		return 0;
 	}
-	arcs = malloc(from->arcs.n * sizeof(*arcs));
-	if (!arcs) {
-		return err_nomem(err);
-	}
+	arcs = x_alloc(from->arcs.n, sizeof(*arcs));
 	for (int i = 0; i < topo_n_limits(from) && !rc; i++) {
 		const struct topo_limit *l = topo_limit(from, i);
 		int n = 0;
@@ -220,12 +208,12 @@ static int compare_limits(const void *a, const void *b)
 bool topo_maps_limits(const struct topo *t, const int32_t *image)
 {
 	size_t n = t->limits.n;
-	int32_t *arcs = malloc((t->limit_arcs.n + 1) * sizeof(*arcs)), *at = arcs;
-	struct topo_limit *have = malloc((2 * n + 1) * sizeof(*have));
-	struct topo_limit *want = have ? have + n : NULL;
-	bool same = arcs && have;
+	int32_t *arcs = x_alloc(t->limit_arcs.n + 1, sizeof(*arcs)), *at = arcs;
+	struct topo_limit *have = x_alloc(2 * n + 1, sizeof(*have));
+	struct topo_limit *want = have + n;
+	bool same = true;
 
-	for (size_t i = 0; same && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		have[i] = want[i] = t->limits.v[i];
 		for (int k = 0; k < have[i].n; k++) {
 			at[k] = image[have[i].arcs[k]];
@@ -234,10 +222,8 @@ bool topo_maps_limits(const struct topo *t, const int32_t *image)
 		want[i].arcs = at;
 		at += want[i].n;
 	}
-	if (same) {
-		qsort(have, n, sizeof(*have), compare_limits);
-		qsort(want, n, sizeof(*want), compare_limits);
-	}
+	qsort(have, n, sizeof(*have), compare_limits);
+	qsort(want, n, sizeof(*want), compare_limits);
 	for (size_t i = 0; same && i < n; i++) {
 		same = compare_limits(&have[i], &want[i]) == 0;
 	}

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "topology/private.h"
 
 int topo_max_degree(const struct topo *t)
@@ -169,12 +170,12 @@ static int shortest_cycle(const struct topo *t, int src, bool symmetric, int32_t
 int topo_girth(const struct topo *t)
 {
 	size_t n = (size_t)t->n;
-	int32_t *room = malloc(3 * n * sizeof(*room));
+	int32_t *room = x_alloc(3 * n, sizeof(*room));
 	bool symmetric = topo_is_symmetric(t);
 	int sources = count_sources(t), girth = INT_MAX;
 
 	assert(t->frozen);
-	for (int u = 0; u < sources && room; u++) {
+	for (int u = 0; u < sources; u++) {
 		int length = shortest_cycle(t, u, symmetric, room, room + n, room + 2 * n);
 
 		girth = length < girth ? length : girth;
@@ -235,9 +236,9 @@ static bool is_node_symmetric(const struct topo *t, int u, struct topo_reversibl
 bool topo_is_symmetric(const struct topo *t)
 {
 	struct topo_reversible *room =
-		malloc((2 * (size_t)topo_max_degree(t) + 1) * sizeof(*room));
-	int32_t *reverse = malloc((t->arcs.n + 1) * sizeof(*reverse));
-	bool symmetric = room && reverse;
+		x_alloc(2 * (size_t)topo_max_degree(t) + 1, sizeof(*room));
+	int32_t *reverse = x_alloc(t->arcs.n + 1, sizeof(*reverse));
+	bool symmetric = true;
 
 	for (int u = 0; symmetric && u < t->n; u++) {
 		symmetric = is_node_symmetric(t, u, room, reverse);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "topology/private.h"
@@ -68,7 +69,8 @@ int topo_expected(struct topo_parser *p, const char *what)
 		return topo_err_at(p->err, topo_column(p), "expected %s, found the end", what);
 	}
 	if (c < 0x20 || c > 0x7e) {
-		return topo_err_at(p->err, topo_column(p), "expected %s, found byte 0x%02x", what, c);
+		return topo_err_at(p->err, topo_column(p), "expected %s, found byte 0x%02x", what,
+				   c);
 	}
 	return topo_err_at(p->err, topo_column(p), "expected %s, found '%c'", what, c);
 }
@@ -409,13 +411,10 @@ static int parse_args(struct topo_parser *p, const char *name, struct topo_call 
 
 static int parse_call(struct topo_parser *p, struct topo_call **out)
 {
-	struct topo_call *call = calloc(1, sizeof(*call));
+	struct topo_call *call = x_new(1, sizeof(*call));
 	char name[MAX_NAME];
 	int rc;
 
-	if (!call) {
-		return err_nomem(p->err);
-	}
 	skip_blanks(p);
 	call->col = topo_column(p);
 	if ((rc = parse_name(p, name)) || (rc = parse_args(p, name, call))) {
@@ -491,19 +490,18 @@ static int build(const struct topo_call *call, struct topo **out, struct err *er
 	call->family->build(&mk);
 	check_kinds(&mk);
 	rc = mk.rc;
-	if (!rc) {
-		rc = topo_freeze(mk.t, err);
+	if (rc) {
+		goto out;
 	}
+	topo_freeze(mk.t);
 	/* A product takes its parts over. */
-	for (int i = 0; i < call->parts && mk.factor_times && !rc; i++) {
-		rc = vec_push(&mk.t->factors, parts[i]) ? err_nomem(err) : 0;
-		parts[i] = rc ? parts[i] : NULL;
+	for (int i = 0; i < call->parts && mk.factor_times; i++) {
+		vec_push(&mk.t->factors, parts[i]);
+		parts[i] = NULL;
 	}
-	if (!rc) {
-		mk.t->factor_times = mk.factor_times;
-		*out = mk.t;
-		mk.t = NULL;
-	}
+	mk.t->factor_times = mk.factor_times;
+	*out = mk.t;
+	mk.t = NULL;
 out:
 	for (int i = 0; i < call->parts; i++) {
 		topo_free(parts[i]);
@@ -614,11 +612,6 @@ static int parse(struct topo_parser *p, struct topo **out, char **name)
 	if (name) {
 		write_name(&text, call);
 		*name = buf_steal(&text);
-		if (!*name) {
-			rc = err_nomem(p->err);
-			topo_free(t);
-			goto out;
-		}
 	}
 	*out = t;
 out:

@@ -39,11 +39,10 @@ int topo_find_kind(const char *name);
 unsigned topo_find_ability(const char *name);
 /* topo_freeze()'s part for kinds. */
 void topo_count_kinds(struct topo *t);
-/* topo_freeze()'s part for limits, before the arcs are sorted. 0 or
- * WEFT_ENOMEM; then t can only be freed. */
-int topo_freeze_limits(struct topo *t);
+/* topo_freeze()'s part for limits, before the arcs are sorted. */
+void topo_freeze_limits(struct topo *t);
 /* Whether arcs a -> image[a], a permutation, bring limits to limits of the same
- * capacity. False also when out of memory. O(arcs of limits, log). */
+ * capacity. O(arcs of limits, log). */
 bool topo_maps_limits(const struct topo *t, const int32_t *image);
 
 /* What the parser found between the parentheses of a family. */
@@ -222,9 +221,8 @@ int topo_translate_node(const struct topo_translation *s, int u, int by);
 /* Looks for translations among the factorisations of n as a product, fewest
  * factors first, at most a few thousand of them; then with powers of the
  * degree, and what belongs to degree +- 1, as the digit that stays. *found may be false for a
- * graph that has some, and is for one that is not plain. Deterministic. O(m log d) a success, mostly O(d) a
- * failure. */
-int topo_find_translations(const struct topo *t, struct topo_translation *out, bool *found,
-	       struct err *err);
+ * graph that has some, and is for one that is not plain. Deterministic. O(m log d) a success,
+ * mostly O(d) a failure. */
+void topo_find_translations(const struct topo *t, struct topo_translation *out, bool *found);
 
 #endif

@@ -55,7 +55,7 @@ int topo_new(int n, struct topo **out, struct err *err);
 void topo_free(struct topo *t);
 
 /* Before freezing: adds an arc. WEFT_EINVAL (nodes out of range, cap < 1,
- * latency < 0), WEFT_ELIMIT, WEFT_ENOMEM. */
+ * latency < 0), WEFT_ELIMIT. */
 int topo_add_arc(struct topo *t, int src, int dst, int64_t cap,
 		 int64_t latency_ns, struct err *err);
 /* The same with capacity, latency and cost of an arc. WEFT_EINVAL also for a cost that is not in
@@ -73,7 +73,7 @@ const char *topo_ability_name(int i);
 /* Before freezing: n arcs share a capacity. Arcs are numbered here in the order
  * they were added; freezing renames them. Copies `arcs`. WEFT_EINVAL (no
  * arc, one that is not there or stands there twice, cap < 1), WEFT_ELIMIT (the
- * limits name more than TOPO_MAX_ARCS arcs), WEFT_ENOMEM. O(n log n). */
+ * limits name more than TOPO_MAX_ARCS arcs). O(n log n). */
 int topo_add_limit(struct topo *t, const int32_t *arcs, int n, int64_t cap, struct err *err);
 /* Before freezing `to`: adds the limits of a frozen digraph, whose arc a is arc
  * place[a] of `to`, counted as above, or none when that is negative; NULL: arc
@@ -83,7 +83,7 @@ int topo_copy_limits(const struct topo *from, const int32_t *place, struct topo 
 
 /* Sorts arcs and builds the indexes. O(n + m). Once; required before any of
  * the queries below. */
-int topo_freeze(struct topo *t, struct err *err);
+void topo_freeze(struct topo *t);
 
 /* Nodes, arcs, and the arc of a number below topo_m(): by source, then as
  * they were added. O(1). */
@@ -131,7 +131,7 @@ int topo_max_degree(const struct topo *t);
 int topo_regular_degree(const struct topo *t);
 /* Every arc has its reverse (as a multiset, equal capacities), and every
  * limit the reverse of its arcs; parallel arcs of equal capacity are paired
- * in their order. False also when out of memory. O(m log degree). */
+ * in their order. O(m log degree). */
 bool topo_is_symmetric(const struct topo *t);
 
 /* Hop distances from src by breadth-first search, -1 unreachable, into
@@ -145,9 +145,9 @@ typedef void topo_on_source(void *arg, int done, int sources);
 int topo_diameter(const struct topo *t);
 int topo_diameter_told(const struct topo *t, topo_on_source *on_source, void *arg);
 
-/* Arcs of the shortest cycle, 0 when there is none or no memory; of a symmetric digraph as of
- * an undirected graph: an arc and its reverse are none, parallel arcs are one. O(orbits (n + m)), as of the
- * diameter. */
+/* Arcs of the shortest cycle, 0 when there is none; of a symmetric digraph as of
+ * an undirected graph: an arc and its reverse are none, parallel arcs are one. O(orbits (n + m)),
+ * as of the diameter. */
 int topo_girth(const struct topo *t);
 
 /* New frozen graph with every arc reversed; back[new arc] = arc of t, when
@@ -167,24 +167,24 @@ enum topo_answer { TOPO_NO, TOPO_YES, TOPO_NOT_KNOWN };
  * latencies and the number of parallel arcs; nodes of different kinds or
  * flags are never alike. Known at once for the families whose nodes are a
  * group. No also with shared limits, where none is looked for; not known where the search would be
- * too long, and when out of memory. Any thread may call it. */
+ * too long. Any thread may call it. */
 enum topo_answer topo_vertex_transitive(const struct topo *t);
 /* The same of arcs: an automorphism takes any to any other. Nothing is known at once; nauty looks
  * at n + m vertices. No without arcs. */
 enum topo_answer topo_arc_transitive(const struct topo *t);
 /* Orbits under all automorphisms (nauty), as those above but shared limits go to limits of the same
  * capacity: of each node, arc and limit the least number in its orbit; room for topo_n, topo_m
- * and topo_n_limits. Nodes of different `colour` are never alike (NULL: it does not matter). Where parallel
- * arcs are under limits, all stay where they are. Where the search would be too long, orbits under some
- * of the automorphisms. WEFT_ENOMEM. As slow as nauty on n + m +
- * limits vertices; any thread may call it. */
-int topo_orbits(const struct topo *t, const int32_t *colour, int32_t *node, int32_t *arc,
-		int32_t *limit, struct err *err);
+ * and topo_n_limits. Nodes of different `colour` are never alike (NULL: it does not matter). Where
+ * parallel arcs are under limits, all stay where they are. Where the search would be too long,
+ * orbits under some of the automorphisms. As slow as nauty on n + m + limits vertices; any thread
+ * may call it. */
+void topo_orbits(const struct topo *t, const int32_t *colour, int32_t *node, int32_t *arc,
+		 int32_t *limit);
 
 /*
  * Graphs from expressions (case-sensitive, blanks ignored): a family with its
- * numbers, "C(16,{3,4})", and perhaps a word, "DgxA100(4,all)", or an operator with expressions inside,
- * "L3(C(16,{3,4}))", "Prod(UniRing(1,4),Ring(5))", "Deg(K(3),2)". The
+ * numbers, "C(16,{3,4})", and perhaps a word, "DgxA100(4,all)", or an operator with expressions
+ * inside, "L3(C(16,{3,4}))", "Prod(UniRing(1,4),Ring(5))", "Deg(K(3),2)". The
  * families and operators are those of topo_family_help(); docs/topologies.md
  * has more. The last factor of a product varies fastest; copy i of node v
  * in Deg(X,k) is node i n + v; node a of L(X) is arc a of X. Operators that make
@@ -243,12 +243,16 @@ int topo_from_edges(const char *text, size_t len, struct topo **out, struct err 
  * topo_from_edges() refuses; with a line where the text is no JSON. O(len).
  */
 int topo_from_json(const char *text, size_t len, struct topo **out, char **name, struct err *err);
-int topo_to_json(const struct topo *t, const char *name, struct buf *b, struct err *err);
+void topo_to_json(const struct topo *t, const char *name, struct buf *b);
+struct json_t;
+/* Refuses a value of jansson's that is no object, and keys of it that are not in the list, which
+ * ends with NULL: WEFT_EINVAL, with the nearest one as a hint. O(keys x list). */
+int topo_json_keys(struct json_t *object, const char *const *known, struct err *err);
 
 /* Appends a picture as SVG (lib/output/canvas.h): nodes and arcs, of large graphs the
- * adjacency matrix, and how many nodes are how far from node 0. WEFT_ENOMEM. O(n + m) beside at most
- * 160 nodes that distances place. */
-int topo_draw(const struct topo *t, const char *name, struct buf *svg, struct err *err);
+ * adjacency matrix, and how many nodes are how far from node 0. O(n + m) beside at most 160
+ * nodes that distances place. */
+void topo_draw(const struct topo *t, const char *name, struct buf *svg);
 
 /* ---- symmetry ---- */
 
@@ -307,10 +311,10 @@ int topo_group_extend(const struct topo_group *g, const struct topo *t, struct t
  * A group of any digraph in which terminals come first: their numbers read as digits,
  * the lowest first and each of the largest radix where adding one to it is an automorphism
  * with suitable images of memories and switches. Between digits parts of the numbers may
- * stay. *out NULL: none found; at most 100 shifts are tried, each O(m log d + classes of
+ * stay. NULL: none found; at most 100 shifts are tried, each O(m log d + classes of
  * other nodes x their arcs).
  */
-int topo_group_digits(const struct topo *t, struct topo_group **out, struct err *err);
+struct topo_group *topo_group_digits(const struct topo *t);
 
 /* Nodes (0 of NULL), elements (1 of NULL), orbits of terminals, generators; images and
  * order of generator i. O(1). */
@@ -414,7 +418,7 @@ struct topo_cayley_element {
 };
 
 /* x becomes the group that n permutations of so many points, 1 to TOPO_CAYLEY_MAX_POINTS,
- * generate. WEFT_ELIMIT: it has more than TOPO_MAX_NODES elements; WEFT_ENOMEM. O(sum of
+ * generate. WEFT_ELIMIT: it has more than TOPO_MAX_NODES elements. O(sum of
  * orbits' lengths x n x points x levels) of the chain above, for few points some us. */
 int topo_cayley_generate(struct topo_cayley_group *x, int points,
 			 const struct topo_permutation *generators, int n);
@@ -444,7 +448,7 @@ void topo_cayley_write(const struct topo_cayley_group *x, bool inverses, const i
 
 /* Whether u -> n - 1 - u is an automorphism, as of generalized Kautz and de
  * Bruijn graphs: then the first half of the nodes stands for all. False also
- * for one that is not plain, and when out of memory. O(m log d), mostly O(d) when it is none. */
+ * for one that is not plain. O(m log d), mostly O(d) when it is none. */
 bool topo_has_mirror(const struct topo *t);
 
 #endif

@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 #include "lib/graph/graph.h"
 
 int bfb_ratio_cmp(struct bfb_ratio a, struct bfb_ratio b)
@@ -84,30 +85,25 @@ static int net_fill(const struct bfb_program *b, int64_t per_item,
 	int rc;
 
 	memset(n, 0, sizeof(*n));
-	n->group = malloc(edges * sizeof(*n->group));
-	if (!n->group) {
-		return err_nomem(err);
-	}
+	n->group = x_alloc(edges, sizeof(*n->group));
 	n->use = n->group + b->n_groups;
 	n->link = n->use + b->n_use;
-	if ((rc = graph_flow_new(sink + 1, &n->flow, err)) ||
-	    (rc = net_add(b, n, per_item, room, err))) {
+	n->flow = graph_flow_new(sink + 1);
+	if ((rc = net_add(b, n, per_item, room, err))) {
 		return rc;
 	}
-	return graph_flow_max(n->flow, 0, sink, INT64_MAX, &n->reached, err);
+	n->reached = graph_flow_max(n->flow, 0, sink, INT64_MAX);
+	return 0;
 }
 
 /* The same with per_cap for each unit of the links' capacity. */
 static int net_run(const struct bfb_program *b, int64_t per_item,
 		   struct bfb_ratio per_cap, struct bfb_net *n, struct err *err)
 {
-	int64_t *room = malloc(((size_t)b->n_links + 1) * sizeof(*room));
+	int64_t *room = x_alloc((size_t)b->n_links + 1, sizeof(*room));
 	int rc;
 
 	memset(n, 0, sizeof(*n));
-	if (!room) {
-		return err_nomem(err);
-	}
 	for (int w = 0; w < b->n_links; w++) {
 		room[w] = room_of(b->cap[w], per_cap);
 	}
@@ -118,15 +114,12 @@ static int net_run(const struct bfb_program *b, int64_t per_item,
 
 /* Marks the links that a group with unsent items still reaches: those are
  * full, and their groups have no other links (a minimum cut). */
-static int mark_cut(const struct bfb_program *b, const struct bfb_net *n,
-		    int64_t per_item, bool *tight, struct err *err)
+static void mark_cut(const struct bfb_program *b, const struct bfb_net *n,
+		     int64_t per_item, bool *tight)
 {
-	bool *seen = calloc((size_t)b->n_groups + 1, sizeof(*seen));
+	bool *seen = x_new((size_t)b->n_groups + 1, sizeof(*seen));
 	bool grown = true;
 
-	if (!seen) {
-		return err_nomem(err);
-	}
 	memset(tight, 0, (size_t)b->n_links * sizeof(*tight));
 	for (int g = 0; g < b->n_groups; g++) {
 		seen[g] = graph_flow_on(n->flow, n->group[g]) <
@@ -150,7 +143,6 @@ static int mark_cut(const struct bfb_program *b, const struct bfb_net *n,
 		}
 	}
 	free(seen);
-	return 0;
 }
 
 /* Items that can use only marked links, per unit of their capacity. */
@@ -192,7 +184,7 @@ int bfb_program_prove(const struct bfb_program *b, bool *tight, struct bfb_ratio
 			     err);
 		proven = n.reached == n.wanted;
 		if (!rc && !proven) {
-			rc = mark_cut(b, &n, load->den, tight, err);
+			mark_cut(b, &n, load->den, tight);
 		}
 		net_fini(&n);
 	}
@@ -245,10 +237,7 @@ int bfb_program_solve(const struct bfb_program *b, struct bfb_ratio *load, struc
 		*load = bfb_subsets_load(items, b->cap, b->n_links);
 		return 0;
 	}
-	tight = malloc((size_t)b->n_links * sizeof(*tight));
-	if (!tight) {
-		return err_nomem(err);
-	}
+	tight = x_alloc((size_t)b->n_links, sizeof(*tight));
 	memset(tight, true, (size_t)b->n_links * sizeof(*tight));
 	rc = bfb_program_prove(b, tight, load, err);
 	free(tight);
@@ -324,8 +313,8 @@ bool bfb_program_is_below(const struct bfb_program *b, struct bfb_ratio limit)
 	/* Far above what rounding adds up to. */
 	double most = (double)limit.num / (double)limit.den * (1 - 1e-9);
 	size_t numbers = (size_t)b->n_links + (size_t)b->n_use;
-	struct bfb_pour f = { calloc(numbers, sizeof(double)), NULL,
-			  malloc((size_t)b->n_links * sizeof(int)) };
+	struct bfb_pour f = { x_new(numbers, sizeof(double)), NULL,
+			  x_alloc((size_t)b->n_links, sizeof(int)) };
 	bool below = false;
 
 	if (f.load && f.order) {
@@ -366,7 +355,7 @@ int bfb_program_fit(const struct bfb_program *b, int64_t chunks, const int64_t *
 		share[i] = graph_flow_on(n.flow, n.use[i]);
 	}
 	if (!rc && !*fits) {
-		rc = mark_cut(b, &n, chunks, cut, err);
+		mark_cut(b, &n, chunks, cut);
 	}
 	net_fini(&n);
 	return rc;

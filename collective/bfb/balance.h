@@ -111,8 +111,7 @@ struct bfb_level {
 void bfb_level_fini(struct bfb_level *s);
 
 /* Begins a level of at most max_items items. */
-int bfb_level_begin(struct bfb_level *s, int n_links, const int64_t *cap,
-		 int max_items, struct err *err);
+void bfb_level_begin(struct bfb_level *s, int n_links, const int64_t *cap, int max_items);
 /* An item that may use these links, at least one. O(1). */
 void bfb_level_add(struct bfb_level *s, uint64_t links);
 
@@ -123,6 +122,6 @@ void bfb_level_add(struct bfb_level *s, uint64_t links);
  * with the least load (Dinkelbach), after at most n_links times.
  * O(groups n_links log) and a search over the groups an augmentation.
  */
-int bfb_level_fits(struct bfb_level *s, struct bfb_ratio *load, bool *fits, struct err *err);
+void bfb_level_fits(struct bfb_level *s, struct bfb_ratio *load, bool *fits);
 
 #endif

@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "collective/bfb/private.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 void bfb_fini(struct bfb *b)
 {
@@ -45,9 +46,8 @@ int bfb_solve(struct bfb *b, enum coll_kind kind, const struct topo *t,
 		return rc;
 	}
 	if (kind != COLL_ALLGATHER) {
-		b->back = malloc(((size_t)topo_m(t) + 1) * sizeof(*b->back));
-		rc = b->back
-			 ? topo_transpose(t, &b->reversed, b->back, err) : err_nomem(err);
+		b->back = x_alloc((size_t)topo_m(t) + 1, sizeof(*b->back));
+		rc = topo_transpose(t, &b->reversed, b->back, err);
 		if (!rc) {
 			rc = bfb_side_solve(&b->sides[b->n_sides++], b->reversed, sources, timed,
 					    err);

@@ -82,14 +82,14 @@ int coll_late(enum coll_kind kind, struct topo *topo, int extra, struct coll_sch
 	      struct err *err);
 
 /*
- * The same collectives by flooding: in every step each node takes over each link chunks that it lacks, up to
- * a quota for a unit of capacity. T_B is within some percent of (N-1) shards over the narrowest
- * node on most irregular digraphs; where a cut between many nodes is narrow it need not be. Of
- * several quotas and one to four chunks a shard, that with the least time by cost, or without one
- * (NULL) with the least T_B and a thousandth of its bound a step.
+ * The same collectives by flooding: in every step each node takes over each link chunks that it
+ * lacks, up to a quota for a unit of capacity. T_B is within some percent of (N-1) shards over the
+ * narrowest node on most irregular digraphs; where a cut between many nodes is narrow it need not
+ * be. Of several quotas and one to four chunks a shard, that with the least time by cost, or
+ * without one (NULL) with the least T_B and a thousandth of its bound a step.
  *
  * topo stays the caller's. WEFT_EUNSUPPORTED: other collectives, a digraph that is not plain;
- * WEFT_EINFEASIBLE: not strongly connected; WEFT_ELIMIT: more than 2^23 transfers; WEFT_ENOMEM.
+ * WEFT_EINFEASIBLE: not strongly connected; WEFT_ELIMIT: more than 2^23 transfers.
  * The schedule is verified. O(N^2 degree N / 64) a quota, which is counted and limited.
  */
 int coll_flood(enum coll_kind kind, const struct topo *topo, const struct coll_cost *cost,

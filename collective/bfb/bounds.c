@@ -18,7 +18,7 @@
 #include "collective/bfb/balance.h"
 #include "collective/schedule/schedule.h"
 #include "lib/base/bits.h"
-#include "lib/base/rat.h"
+#include "lib/base/number/rat.h"
 
 /* Nodes that are dealt before it shows whether that works. */
 #define MIN_TRIES 16
@@ -93,8 +93,8 @@ static void load_arcs(struct bfb_reach *r)
 	r->first[r->n] = k;
 }
 
-/* Every node reaches itself within no hops. arrays_fini also after an error. */
-static int reach_init(struct bfb_reach *r, const struct topo *t, int sources, struct err *err)
+/* Every node reaches itself within no hops. */
+static void reach_init(struct bfb_reach *r, const struct topo *t, int sources)
 {
 	size_t n = (size_t)topo_n(t), m = (size_t)topo_m(t), words;
 
@@ -109,15 +109,11 @@ static int reach_init(struct bfb_reach *r, const struct topo *t, int sources, st
 	arrays_add(&r->arrays, r->first, n + 1);
 	arrays_add(&r->arrays, r->source, m);
 	arrays_add(&r->arrays, r->cap, m);
-	if (r->arrays.failed) {
-		return err_nomem(err);
-	}
 	load_arcs(r);
 	for (int u = 0; u < r->n; u++) {
 		bits_add(row(r, r->near, u), u);
 		r->n_near[u] = 1;
 	}
-	return 0;
 }
 
 /* Fills the far rows; false when they are the near ones. */
@@ -391,26 +387,25 @@ static void add_fresh(struct bfb_level_search *l, int u, int i)
 }
 
 /* Raises the top to the least load of u, when it is more. */
-static int solve(struct bfb_level_search *l, int u, struct err *err)
+static void solve(struct bfb_level_search *l, int u)
 {
 	const struct bfb_reach *r = l->r;
 	int from = r->first[u];
 	bool fits = false;
-	int rc = bfb_level_begin(&l->spread, r->first[u + 1] - from,
-			      r->cap + from, r->n_far[u] - r->n_near[u], err);
 
-	for (int i = 0; i < r->words && !rc; i++) {
+	bfb_level_begin(&l->spread, r->first[u + 1] - from, r->cap + from,
+			r->n_far[u] - r->n_near[u]);
+	for (int i = 0; i < r->words; i++) {
 		if (l->fresh[i]) {
 			add_fresh(l, u, i);
 		}
 	}
-	while (!rc && !fits) {
-		rc = bfb_level_fits(&l->spread, &l->top, &fits, err);
+	while (!fits) {
+		bfb_level_fits(&l->spread, &l->top, &fits);
 	}
-	return rc;
 }
 
-static int look_init(struct bfb_level_search *l, const struct bfb_reach *r, struct err *err)
+static void look_init(struct bfb_level_search *l, const struct bfb_reach *r)
 {
 	size_t words = (size_t)r->words;
 	size_t links = (size_t)topo_max_degree(r->t) + 1;
@@ -420,44 +415,38 @@ static int look_init(struct bfb_level_search *l, const struct bfb_reach *r, stru
 	arrays_add(&l->arrays, l->rest, words);
 	arrays_add(&l->arrays, l->once, links * words);
 	arrays_add(&l->arrays, l->twice, links * words);
-	return l->arrays.failed ? err_nomem(err) : 0;
 }
 
 /* What the capacity of all links together must carry comes first: it is most
  * often the top, and nodes are settled against it. */
-static int solve_level(struct bfb_level_search *l, struct err *err)
+static void solve_level(struct bfb_level_search *l)
 {
 	const struct bfb_reach *r = l->r;
-	int rc = 0;
 
 	l->top = (struct bfb_ratio){ 0, 1 };
 	l->tried = l->dealt = 0;
 	for (int u = 0; u < r->sources; u++) {
 		raise_to(&l->top, r->n_far[u] - r->n_near[u], capacity_into(r, u));
 	}
-	for (int u = 0; u < r->sources && !rc; u++) {
+	for (int u = 0; u < r->sources; u++) {
 		if (r->n_far[u] > r->n_near[u] && !settled_by_size(l, u) &&
 		    !settled_by_counts(l, u) && !settled_by_dealing(l, u)) {
-			rc = solve(l, u, err);
+			solve(l, u);
 		}
 	}
-	return rc;
 }
 
 int bfb_bounds_solve(const struct topo *t, int sources, struct bfb_bounds *out, struct err *err)
 {
 	struct bfb_level_search l = { 0 };
 	struct bfb_reach r;
-	int rc = reach_init(&r, t, sources, err);
+	int rc = 0;
 
-	if (!rc) {
-		rc = look_init(&l, &r, err);
-	}
-	while (!rc && reach_step(&r)) {
-		rc = solve_level(&l, err);
-		if (!rc && vec_push(out, l.top)) {
-			rc = err_nomem(err);
-		}
+	reach_init(&r, t, sources);
+	look_init(&l, &r);
+	while (reach_step(&r)) {
+		solve_level(&l);
+		vec_push(out, l.top);
 		reach_turn(&r);
 	}
 	for (int u = 0; u < r.n && !rc; u++) {

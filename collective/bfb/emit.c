@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "collective/bfb/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/parallel.h"
 
 /* Nodes from which on the receipts are made on several threads. */
@@ -26,8 +27,8 @@ struct bfb_receipts {
 
 /* Deals the shares of one group out to its ranks, whole shards as far as
  * they go: at most ranks + links - 1 ranges. Consumes share. */
-static int deal(const struct bfb_program *b, const struct bfb_group *g, const int32_t *ranks, int t,
-		int chunks, int64_t *share, struct bfb_receipts *out, struct err *err)
+static void deal(const struct bfb_program *b, const struct bfb_group *g, const int32_t *ranks,
+		 int t, int chunks, int64_t *share, struct bfb_receipts *out)
 {
 	int i = g->first;
 
@@ -41,14 +42,11 @@ static int deal(const struct bfb_program *b, const struct bfb_group *g, const in
 			}
 			part = (int)(share[i] < left ? share[i] : left);
 			share[i] -= part;
-			if (vec_push(out, (struct bfb_receipt){ t, b->use[i],
-				     ranks[k], from, from + part - 1 })) {
-				return err_nomem(err);
-			}
+			vec_push(out, (struct bfb_receipt){ t, b->use[i],
+				     ranks[k], from, from + part - 1 });
 			from += part;
 		}
 	}
-	return 0;
 }
 
 /* Whole chunks by the time at which level t is done, which is known. */
@@ -73,22 +71,20 @@ static int split_level(const struct bfb_side *s, struct bfb_view *v, int t, int 
 	const int32_t *ranks = v->queue + v->level[t];
 	struct bfb_program b;
 	int64_t *share = NULL;
-	int rc = bfb_load_program(v, t, &b, err);
+	int rc;
 
-	if (!rc) {
-		share = malloc(((size_t)b.n_use + 1) * sizeof(*share));
-		rc = share ? 0 : err_nomem(err);
-	}
-	if (!rc && s->timed) {
+	bfb_load_program(v, t, &b);
+	share = x_alloc((size_t)b.n_use + 1, sizeof(*share));
+	if (s->timed) {
 		rc = split_timed(s, v, t, &b, share, err);
-	} else if (!rc) {
+	} else {
 		struct bfb_ratio load = s->tops.v[t - 1];
 		struct bfb_ratio most = { load.num * chunks, load.den };
 
 		rc = bfb_program_split(&b, chunks, &most, share, err);
 	}
 	for (int g = 0; g < b.n_groups && !rc; g++) {
-		rc = deal(&b, &b.groups[g], ranks, t, chunks, share, out, err);
+		deal(&b, &b.groups[g], ranks, t, chunks, share, out);
 		ranks += b.groups[g].items;
 	}
 	free(share);
@@ -110,8 +106,8 @@ struct bfb_emission {
 	struct bfb_emit_part parts[PARALLEL_MAX];
 };
 
-static int emit(const struct bfb_emission *c, const struct bfb_receipt *r, int arc,
-		struct bfb_emit_part *out)
+static void emit(const struct bfb_emission *c, const struct bfb_receipt *r, int arc,
+		 struct bfb_emit_part *out)
 {
 	struct coll_xfer x = {
 		.step = c->to->base + r->dist - 1, .arc = arc,
@@ -124,20 +120,17 @@ static int emit(const struct bfb_emission *c, const struct bfb_receipt *r, int a
 		x.arc = c->to->back[arc];
 		x.op = COLL_OP_REDUCE;
 	}
-	return vec_push(&out->xfers, x) ? err_nomem(&out->err) : 0;
+	vec_push(&out->xfers, x);
 }
 
-static int emit_node(const struct bfb_emission *c, const struct bfb_view *v,
-		     const struct bfb_receipts *rs, struct bfb_emit_part *out)
+static void emit_node(const struct bfb_emission *c, const struct bfb_view *v,
+		      const struct bfb_receipts *rs, struct bfb_emit_part *out)
 {
-	int rc = 0;
-
-	for (size_t i = 0; i < rs->n && !rc; i++) {
+	for (size_t i = 0; i < rs->n; i++) {
 		const struct bfb_receipt *r = &rs->v[i];
 
-		rc = emit(c, r, v->links[r->link], out);
+		emit(c, r, v->links[r->link], out);
 	}
-	return rc;
 }
 
 static int make_receipts(const struct bfb_emission *c, struct bfb_view *v, int node,
@@ -159,13 +152,14 @@ static void emit_part(void *arg, int i)
 	struct bfb_emit_part *out = &c->parts[i];
 	struct bfb_receipts rs = { 0 };
 	struct bfb_view v;
-	int from, to, rc = bfb_view_init(&v, s->t, &out->err);
+	int from, to, rc = 0;
 
+	bfb_view_init(&v, s->t);
 	parallel_cut(s->sources, c->n_parts, i, &from, &to);
 	for (int u = from; u < to && !rc; u++) {
 		rc = make_receipts(c, &v, u, &rs, &out->err);
 		if (!rc) {
-			rc = emit_node(c, &v, &rs, out);
+			emit_node(c, &v, &rs, out);
 		}
 	}
 	out->rc = rc;

@@ -12,7 +12,8 @@
 
 #include "collective/bfb/bfb.h"
 #include "collective/schedule/schedule.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 enum form { FORM_NONE, FORM_LINE, FORM_DEGREE, FORM_POWER, FORM_BOTH };
 
@@ -47,20 +48,20 @@ static const char *argument_end(const char *s)
 /* L3(X) is L(L2(X)), L1(X) is L(X). */
 static char *inner_line(int times, const char *arg, size_t len)
 {
-	char *text = malloc(len + 32);
+	char *text = x_alloc(len + 32, 1);
 
-	if (text && times > 2) {
+	if (times > 2) {
 		snprintf(text, len + 32, "L%d(%.*s)", times - 1, (int)len, arg);
-	} else if (text && times == 2) {
+	} else if (times == 2) {
 		snprintf(text, len + 32, "L(%.*s)", (int)len, arg);
-	} else if (text) {
+	} else {
 		snprintf(text, len + 32, "%.*s", (int)len, arg);
 	}
 	return text;
 }
 
 /* The outermost operator of a canonical expression. */
-static int parse(const char *expr, struct bfb_parsed *out, struct err *err)
+static void parse(const char *expr, struct bfb_parsed *out)
 {
 	const char *open = strchr(expr, '('), *end;
 	size_t len = open ? (size_t)(open - expr) : 0;
@@ -68,7 +69,7 @@ static int parse(const char *expr, struct bfb_parsed *out, struct err *err)
 
 	*out = (struct bfb_parsed){ .form = FORM_NONE };
 	if (!open) {
-		return 0;
+		return;
 	}
 	end = argument_end(open + 1);
 	if (expr[0] == 'L' && (len == 1 || isdigit((unsigned char)expr[1]))) {
@@ -81,11 +82,10 @@ static int parse(const char *expr, struct bfb_parsed *out, struct err *err)
 	} else if (strncmp(expr, "Bi(", 3) == 0) {
 		out->form = FORM_BOTH;
 	} else {
-		return 0;
+		return;
 	}
 	out->k = *end == ',' ? atoi(end + 1) : times;
 	out->inner = inner_line(times, open + 1, (size_t)(end - open - 1));
-	return out->inner ? 0 : err_nomem(err);
 }
 
 /* ---- transfers ---- */
@@ -287,13 +287,13 @@ static int power_xfer(struct bfb_expansion *x, const struct bfb_gather_order *u,
 
 static int expand_power(struct bfb_expansion *x, struct err *err)
 {
-	struct bfb_gather_order u = { .dims = calloc((size_t)x->k, sizeof(int)),
-			  .weight = calloc((size_t)x->k, sizeof(int)) };
+	struct bfb_gather_order u = { .dims = x_new((size_t)x->k, sizeof(int)),
+			  .weight = x_new((size_t)x->k, sizeof(int)) };
 	int64_t n;
 	const struct coll_xfer *v = coll_xfers(x->a, &n);
-	int rc = u.dims && u.weight ? 0 : err_nomem(err);
+	int rc = 0;
 
-	for (int i = 0; i < x->k && !rc; i++) {
+	for (int i = 0; i < x->k; i++) {
 		u.weight[i] = int_pow(topo_n(x->g), x->k - 1 - i);
 	}
 	for (int slot = 0; slot < x->k && !rc; slot++) {
@@ -349,11 +349,7 @@ static int digraph(const char *expr, bool transposed, struct topo **out,
 	if (rc) {
 		return rc;
 	}
-	*back = malloc(((size_t)topo_m(t) + 1) * sizeof(**back));
-	if (!*back) {
-		topo_free(t);
-		return err_nomem(err);
-	}
+	*back = x_alloc((size_t)topo_m(t) + 1, sizeof(**back));
 	for (int a = 0; a < topo_m(t) && !transposed; a++) {
 		(*back)[a] = a;
 	}
@@ -470,11 +466,10 @@ static int allgather(const char *expr, bool transposed, struct coll_sched **out,
 	int32_t *back = NULL, *node = NULL;
 	struct topo *t = NULL, *g = NULL;
 	struct bfb_parsed p;
-	int rc = parse(expr, &p, err);
+	int rc;
 
-	if (!rc) {
-		rc = digraph(expr, transposed, &t, &back, err);
-	}
+	parse(expr, &p);
+	rc = digraph(expr, transposed, &t, &back, err);
 	if (!rc && p.form == FORM_NONE) {
 		free(back);
 		return innermost(t, out, err);
@@ -543,7 +538,7 @@ int coll_expand(enum coll_kind kind, const char *expr, struct coll_sched **out, 
 	*out = NULL;
 	topo_free(t);
 	if (!rc) {
-		rc = parse(name, &p, err);
+		parse(name, &p);
 	}
 	if (!rc && (p.form == FORM_NONE || kind == COLL_ALLTOALL || coll_has_root(kind))) {
 		rc = err_set(err, WEFT_EUNSUPPORTED,

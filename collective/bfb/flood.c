@@ -1,11 +1,11 @@
 /*
  * All-gather by flooding: in every step each node takes over each link what it lacks.
  *
- * A node asks of each neighbour for chunks that this one has and it has not, up to a quota for a unit
- * of capacity, first where there are fewest to choose from, any of them by chance. Nodes whose links
- * are the narrowest are then busy from the first step to the last, however irregular the digraph
- * is, and nothing is planned beyond a step: that makes it fast. How many chunks a shard and which quota is best is
- * tried. Deterministic: chance is seeded.
+ * A node asks of each neighbour for chunks that this one has and it has not, up to a quota for a
+ * unit of capacity, first where there are fewest to choose from, any of them by chance. Nodes whose
+ * links are the narrowest are then busy from the first step to the last, however irregular the
+ * digraph is, and nothing is planned beyond a step: that makes it fast. How many chunks a shard and
+ * which quota is best is tried. Deterministic: chance is seeded.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 #include "collective/bfb/bfb.h"
 #include "collective/bfb/private.h"
 #include "lib/base/bits.h"
-#include "lib/base/rat.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rat.h"
+#include "lib/base/number/rng.h"
 
 #define MAX_CHUNKS 4
 #define MAX_TRANSFERS (INT64_C(1) << 23)
@@ -36,7 +36,7 @@ struct bfb_flood {
 	int64_t work;
 };
 
-static int flood_init(struct bfb_flood *f, const struct topo *t, int chunks, struct err *err)
+static void flood_init(struct bfb_flood *f, const struct topo *t, int chunks)
 {
 	int n = topo_n(t), words = (int)(((int64_t)n * chunks + 63) / 64);
 
@@ -48,7 +48,6 @@ static int flood_init(struct bfb_flood *f, const struct topo *t, int chunks, str
 	for (int a = 0; a < topo_m(t); a++) {
 		f->unit = rat_gcd(f->unit, topo_arc(t, a)->cap);
 	}
-	return f->arrays.failed ? err_nomem(err) : 0;
 }
 
 static void start(struct bfb_flood *f)
@@ -108,6 +107,7 @@ static int choose_chunk(struct bfb_flood *f, int a, const uint64_t *got)
 	int at = (int)rng_below(&f->rng, (uint64_t)f->words), turn = (int)rng_below(&f->rng, 64);
 
 	for (;; at = at + 1 < f->words ? at + 1 : 0) {
+		/* In a word from bit `turn` on, else one of those below. */
 		uint64_t word = have[at] & ~got[at], low = word & ((UINT64_C(1) << turn) - 1);
 
 		if (word) {
@@ -234,10 +234,8 @@ static int search(const struct topo *t, const struct coll_cost *cost, struct bfb
 		if ((int64_t)topo_n(t) * topo_n(t) * chunks > MAX_TRANSFERS) {
 			break;
 		}
-		rc = flood_init(&f, t, chunks, err);
-		if (rc == 0) {
-			rc = try_quotas(&f, price_step(t, f.unit, cost), best, &work, err);
-		}
+		flood_init(&f, t, chunks);
+		rc = try_quotas(&f, price_step(t, f.unit, cost), best, &work, err);
 		arrays_fini(&f.arrays);
 	}
 	return rc;
@@ -257,10 +255,10 @@ static int allgather(const struct topo *t, const struct coll_cost *cost, struct 
 		rc = err_set(err, WEFT_ELIMIT, "%d nodes: too many for flooding", topo_n(t));
 	}
 	if (rc || (rc = topo_copy(t, &copy, err)) ||
-	    (rc = coll_new(COLL_ALLGATHER, copy, best.chunks, 0, 0, out, err)) ||
-	    (rc = flood_init(&f, t, best.chunks, err))) {
+	    (rc = coll_new(COLL_ALLGATHER, copy, best.chunks, 0, 0, out, err))) {
 		goto out;
 	}
+	flood_init(&f, t, best.chunks);
 	f.quota = best.quota;
 	f.sched = *out;
 	if ((rc = run(&f, err)) == 0) {
@@ -310,7 +308,8 @@ int coll_flood(enum coll_kind kind, const struct topo *topo, const struct coll_c
 		return rc;
 	}
 	if (kind != COLL_ALLGATHER && kind != COLL_REDUCE_SCATTER && kind != COLL_ALLREDUCE) {
-		return err_set(err, WEFT_EUNSUPPORTED, "flooding: not for %s", coll_kind_name(kind));
+		return err_set(err, WEFT_EUNSUPPORTED, "flooding: not for %s",
+			       coll_kind_name(kind));
 	}
 	rc = kind == COLL_ALLGATHER	    ? allgather(topo, cost, out, err)
 	     : kind == COLL_REDUCE_SCATTER ? reduce_scatter(topo, cost, out, err)

@@ -12,6 +12,7 @@
 
 #include "collective/bfb/late.h"
 #include "collective/bfb/private.h"
+#include "lib/base/alloc.h"
 
 #define NEAR 2e-3	/* to a whole number of chunks, by the solver's accuracy */
 #define NEAR_SUM 1e-4	/* of all loads */
@@ -43,8 +44,8 @@ static int solve_sides(struct bfb_late_sides *s, enum coll_kind kind, const stru
 	int sources = s->group ? topo_group_orbits(s->group) : topo_n(t);
 
 	if (!rc && kind != COLL_ALLGATHER) {
-		s->back = malloc(((size_t)topo_m(t) + 1) * sizeof(*s->back));
-		rc = s->back ? topo_transpose(t, &s->reversed, s->back, err) : err_nomem(err);
+		s->back = x_alloc((size_t)topo_m(t) + 1, sizeof(*s->back));
+		rc = topo_transpose(t, &s->reversed, s->back, err);
 		if (!rc) {
 			rc = bfb_late_solve(&s->v[s->n++], s->reversed, s->group, sources, extra,
 					    err);
@@ -223,10 +224,10 @@ static int emit_sides(const struct bfb_late_sides *s, struct coll_sched *sched, 
 	for (int i = 0; i < s->n && !rc; i++) {
 		const struct bfb_late *l = &s->v[i];
 		struct bfb_late_emission e = { sched, l, l->t == s->reversed ? s->back : NULL,
-					       malloc((size_t)l->p.steps * sizeof(int)),
-					       malloc((size_t)l->p.count * sizeof(int)) };
+					       x_alloc((size_t)l->p.steps, sizeof(int)),
+					       x_alloc((size_t)l->p.count, sizeof(int)) };
 
-		rc = e.step && e.offset ? emit_side(&e, &base, err) : err_nomem(err);
+		rc = emit_side(&e, &base, err);
 		free(e.step);
 		free(e.offset);
 	}

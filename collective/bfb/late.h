@@ -65,8 +65,8 @@ struct bfb_taker {
 
 #define BFB_LATE_MAX_CAP 1024	/* times the common divisor of all capacities */
 
-/* g: a group with p->sources orbits, or NULL. bfb_taker_fini also after an error. WEFT_ENOMEM,
- * WEFT_ELIMIT for a larger capacity. O(m + n pieces d log). */
+/* g: a group with p->sources orbits, or NULL. bfb_taker_fini also after an error. WEFT_ELIMIT for
+ * a larger capacity. O(m + n pieces d log). */
 int bfb_taker_init(struct bfb_taker *k, const struct topo *t, const struct topo_group *g,
 		   const struct bfb_pieces *p, int node, struct err *err);
 void bfb_taker_fini(struct bfb_taker *k);

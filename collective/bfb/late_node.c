@@ -11,7 +11,8 @@
 #include <string.h>
 
 #include "collective/bfb/late.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 /* An origin and piece while they are sorted: key_size bytes, then the origin. */
 struct bfb_taker_item {
@@ -73,8 +74,7 @@ static void load_items(const struct bfb_taker *k, const struct topo *t, const st
 	}
 }
 
-static int add_group(struct bfb_taker *k, const struct bfb_taker_item *x, size_t *cap,
-		     struct err *err)
+static void add_group(struct bfb_taker *k, const struct bfb_taker_item *x, size_t *cap)
 {
 	struct bfb_program *b = &k->b;
 	struct bfb_group *g = &b->groups[b->n_groups];
@@ -82,37 +82,31 @@ static int add_group(struct bfb_taker *k, const struct bfb_taker_item *x, size_t
 	*g = (struct bfb_group){ .first = b->n_use };
 	k->piece[b->n_groups] = x->piece;
 	k->count[b->n_groups++] = 0;
-	if (vec_grow((void **)&b->use, cap, (size_t)b->n_use + (size_t)b->n_links,
-		     sizeof(*b->use))) {
-		return err_nomem(err);
-	}
+	vec_grow((void **)&b->use, cap, (size_t)b->n_use + (size_t)b->n_links, sizeof(*b->use));
 	for (int w = 0; w < k->n_links; w++) {
 		for (int step = x->key[1 + w]; step <= x->key[0]; step++) {
 			b->use[b->n_use++] = (step - 1) * k->n_links + w;
 		}
 	}
 	g->n = b->n_use - g->first;
-	return 0;
 }
 
-static int group_items(struct bfb_taker *k, const struct bfb_taker_items *s, struct err *err)
+static void group_items(struct bfb_taker *k, const struct bfb_taker_items *s)
 {
 	const struct bfb_taker_item *before = NULL;
 	size_t cap = 0;
-	int rc = 0;
 
-	for (int i = 0; i < s->n && !rc; i++) {
+	for (int i = 0; i < s->n; i++) {
 		const struct bfb_taker_item *x = item_at(s, i);
 
 		if (!before || before->piece != x->piece ||
 		    memcmp(before->key, x->key, (size_t)s->key) != 0) {
-			rc = add_group(k, x, &cap, err);
+			add_group(k, x, &cap);
 		}
 		k->count[k->b.n_groups - 1]++;
 		k->origins[i] = x->origin;
 		before = x;
 	}
-	return rc;
 }
 
 /* The common divisor of all capacities: only their ratios matter, and chunks are fewer. */
@@ -136,9 +130,6 @@ static int load_links(struct bfb_taker *k, const struct topo *t, int steps, stru
 
 	arrays_add(&k->arrays, links, n);
 	arrays_add(&k->arrays, k->b.cap, (size_t)n * (size_t)steps);
-	if (k->arrays.failed) {
-		return err_nomem(err);
-	}
 	for (int i = 0; i < n; i++) {
 		if (topo_arc(t, arcs[i])->src != k->node) {
 			links[k->n_links++] = arcs[i];
@@ -149,7 +140,8 @@ static int load_links(struct bfb_taker *k, const struct topo *t, int steps, stru
 	for (int slot = 0; slot < k->b.n_links; slot++) {
 		k->b.cap[slot] = topo_arc(t, links[slot % k->n_links])->cap / unit;
 		if (k->b.cap[slot] > BFB_LATE_MAX_CAP) {
-			return err_set(err, WEFT_ELIMIT, "late pieces: a capacity is %lld times the "
+			return err_set(err, WEFT_ELIMIT,
+				       "late pieces: a capacity is %lld times the "
 				       "common divisor of all, at most %d times is supported",
 				       (long long)k->b.cap[slot], BFB_LATE_MAX_CAP);
 		}
@@ -170,24 +162,20 @@ int bfb_taker_init(struct bfb_taker *k, const struct topo *t, const struct topo_
 	}
 	s.key = k->n_links + 1;
 	s.size = (sizeof(struct bfb_taker_item) + (size_t)s.key + 3) / 4 * 4;
-	s.v = malloc(items * s.size + 1);
-	k->b.groups = malloc((items + 1) * sizeof(*k->b.groups));
+	s.v = x_alloc(items * s.size + 1, 1);
+	k->b.groups = x_alloc(items + 1, sizeof(*k->b.groups));
 	arrays_add(&k->arrays, k->piece, items);
 	arrays_add(&k->arrays, k->count, items);
 	arrays_add(&k->arrays, k->origins, items);
-	if (!s.v || !k->b.groups || k->arrays.failed) {
-		free(s.v);
-		return err_nomem(err);
-	}
 	for (int origin = 0; origin < p->n; origin++) {
 		if (origin != node) {
 			load_items(k, t, g, p, origin, &s);
 		}
 	}
 	qsort_r(s.v, (size_t)s.n, s.size, compare, &s);
-	rc = group_items(k, &s, err);
+	group_items(k, &s);
 	free(s.v);
-	return rc;
+	return 0;
 }
 
 void bfb_taker_fini(struct bfb_taker *k)
@@ -221,20 +209,17 @@ int bfb_taker_fit(struct bfb_taker *k, int steps, int pieces, const int64_t *siz
 		  const int64_t *load, int64_t *share, int64_t *row, bool *fits, struct err *err)
 {
 	struct bfb_program *b = &k->b;
-	int64_t *room = malloc(((size_t)b->n_links + 1) * sizeof(*room));
-	bool *cut = malloc((size_t)b->n_links + 1);
+	int64_t *room = x_alloc((size_t)b->n_links + 1, sizeof(*room));
+	bool *cut = x_alloc((size_t)b->n_links + 1, 1);
 	int rc;
 
 	*fits = false;
-	if (!room || !cut) {
-		rc = err_nomem(err);
-		goto out;
-	}
 	for (int g = 0; g < b->n_groups; g++) {
 		b->groups[g].items = k->count[g] * sizes[k->piece[g]];
 	}
 	for (int slot = 0; slot < b->n_links; slot++) {
-		int64_t most = INT64_MAX / 2 / b->n_links / b->cap[slot], l = load[slot / k->n_links];
+		int64_t most = INT64_MAX / 2 / b->n_links / b->cap[slot],
+			l = load[slot / k->n_links];
 
 		room[slot] = (l < most ? l : most) * b->cap[slot];
 	}
@@ -242,7 +227,6 @@ int bfb_taker_fit(struct bfb_taker *k, int steps, int pieces, const int64_t *siz
 	if (!rc && !*fits) {
 		fill_row(k, steps, pieces, cut, row);
 	}
-out:
 	free(room);
 	free(cut);
 	return rc;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "collective/bfb/late.h"
+#include "lib/base/alloc.h"
 
 /* How many others a node must be left to take from before one need not forward: all, two,
  * or one; and whether the nodes of a distance are asked in the order of their numbers. */
@@ -212,7 +213,8 @@ static int count_pieces(struct bfb_pieces *p, const struct topo *t, int level, s
 	p->behind = level < 2 ? 0 : level == 2 ? p->steps - p->diameter : level - 2;
 	p->count = p->choices * count_delays(p->diameter, p->behind, p->anywhere);
 	if (p->count > BFB_MAX_PIECES || work * p->count > BFB_MAX_PIECE_WORK) {
-		return err_set(err, WEFT_ELIMIT, "late pieces: %d times %d sources times %d arcs is "
+		return err_set(err, WEFT_ELIMIT,
+			       "late pieces: %d times %d sources times %d arcs is "
 			       "more than %d", p->count, p->sources, topo_m(t),
 			       BFB_MAX_PIECE_WORK);
 	}
@@ -237,10 +239,6 @@ int bfb_pieces_init(struct bfb_pieces *p, const struct topo *t, int sources, int
 	arrays_add(&arrays, s.upwards, n);
 	arrays_add(&arrays, s.givers, n);
 	arrays_add(&arrays, s.forwards, n);
-	if (arrays.failed) {
-		rc = err_nomem(err);
-		goto out;
-	}
 	if ((rc = find_distances(t, sources, dist, &p->diameter, err))) {
 		goto out;
 	}
@@ -248,10 +246,9 @@ int bfb_pieces_init(struct bfb_pieces *p, const struct topo *t, int sources, int
 	if ((rc = count_pieces(p, t, level, err))) {
 		goto out;
 	}
-	p->due = malloc((size_t)p->count * (size_t)sources * n + 1);
-	rc = p->due ? 0 : err_nomem(err);
+	p->due = x_alloc((size_t)p->count * (size_t)sources * n + 1, 1);
 	s.steps = p->steps;
-	for (s.source = 0; s.source < sources && !rc; s.source++) {
+	for (s.source = 0; s.source < sources; s.source++) {
 		s.dist = dist + (size_t)s.source * n;
 		sort_nodes(&s);
 		make_pieces(p, &s);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "collective/bfb/late.h"
+#include "lib/base/alloc.h"
 #include "lib/lp/lp.h"
 
 #define PARTS (INT64_C(1) << 36)	/* of a shard, while solving */
@@ -67,25 +68,22 @@ static bool has_row(const struct bfb_late *l, size_t from, const int64_t *row)
 	return false;
 }
 
-static int add_row(struct bfb_late *l, size_t from, const int64_t *row, struct err *err)
+static void add_row(struct bfb_late *l, size_t from, const int64_t *row)
 {
 	if (has_row(l, from, row)) {
-		return 0;
+		return;
 	}
 	for (int i = 0; i < width(l); i++) {
-		if (vec_push(&l->rows, row[i])) {
-			return err_nomem(err);
-		}
+		vec_push(&l->rows, row[i]);
 	}
-	return 0;
 }
 
 /* Asks every node whether load and sizes fit; *fits, or there are new rows. */
 static int ask_all(struct bfb_late *l, bool *fits, struct err *err)
 {
-	int64_t *row = malloc((size_t)width(l) * sizeof(*row));
+	int64_t *row = x_alloc((size_t)width(l), sizeof(*row));
 	size_t from = l->rows.n;
-	int rc = row ? 0 : err_nomem(err);
+	int rc = 0;
 
 	*fits = true;
 	for (int i = 0; i < l->p.sources && !rc; i++) {
@@ -96,7 +94,7 @@ static int ask_all(struct bfb_late *l, bool *fits, struct err *err)
 				   l->share, row, &one, err);
 		if (!rc && !one) {
 			*fits = false;
-			rc = add_row(l, from, row, err);
+			add_row(l, from, row);
 		}
 	}
 	free(row);
@@ -147,12 +145,9 @@ static int build(const struct bfb_late *l, enum bfb_late_sizes sizes, int sum, s
 		 struct err *err)
 {
 	size_t n = l->rows.n / (size_t)width(l) + 1;
-	int *rows = malloc(n * sizeof(*rows)), rc = 0;
-	double *values = malloc(n * sizeof(*values));
+	int *rows = x_alloc(n, sizeof(*rows)), rc = 0;
+	double *values = x_alloc(n, sizeof(*values));
 
-	if (!rows || !values) {
-		rc = err_nomem(err);
-	}
 	for (size_t r = 0; r < n && !rc; r++) {
 		rc = lp_add_row(lp, r + 1 < n ? LP_GE : LP_EQ, r + 1 < n ? 0 : sum, NULL, err);
 	}
@@ -171,13 +166,10 @@ static int solve_rows(struct bfb_late *l, enum bfb_late_sizes sizes, int sum, bo
 {
 	const struct lp_options opt = { .max_iterations = WHOLE_ITERATIONS };
 	struct lp_result res;
-	struct lp *lp;
-	int rc = lp_new(&lp, err);
+	struct lp *lp = lp_new();
+	int rc;
 
 	l->work += WORK_OF_ENTRY * (int64_t)l->rows.n;
-	if (rc) {
-		return rc;
-	}
 	if ((rc = build(l, sizes, sum, lp, err)) ||
 	    (rc = lp_run(lp, sizes == SIZES_WHOLE ? &opt : NULL, &res, err))) {
 		lp_free(lp);
@@ -226,10 +218,7 @@ static int init(struct bfb_late *l, const struct topo_group *g, struct err *err)
 {
 	int most = 0, rc = 0;
 
-	l->takers = calloc((size_t)l->p.sources, sizeof(*l->takers));
-	if (!l->takers) {
-		return err_nomem(err);
-	}
+	l->takers = x_new((size_t)l->p.sources, sizeof(*l->takers));
 	for (int i = 0; i < l->p.sources && !rc; i++) {
 		rc = bfb_taker_init(&l->takers[i], l->t, g, &l->p, i, err);
 		most = l->takers[i].b.n_use > most ? l->takers[i].b.n_use : most;
@@ -240,7 +229,7 @@ static int init(struct bfb_late *l, const struct topo_group *g, struct err *err)
 	arrays_add(&l->arrays, l->load, l->p.steps);
 	arrays_add(&l->arrays, l->sizes, l->p.count);
 	arrays_add(&l->arrays, l->share, most);
-	return rc ? rc : l->arrays.failed ? err_nomem(err) : 0;
+	return rc;
 }
 
 /* Loads of x in parts, rounded up, and a little added, so that rows that a solver's numbers
@@ -315,7 +304,8 @@ static int solve_level(struct bfb_late *l, const struct topo *t, const struct to
 	int rc;
 
 	*l = (struct bfb_late){ .t = t, .work = work };
-	if ((rc = bfb_pieces_init(&l->p, t, sources, extra, level, err)) || (rc = init(l, g, err))) {
+	if ((rc = bfb_pieces_init(&l->p, t, sources, extra, level, err)) ||
+	    (rc = init(l, g, err))) {
 		return rc;
 	}
 	return settle(l, err);

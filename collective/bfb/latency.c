@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-#include "lib/base/rat.h"
+#include "lib/base/number/rat.h"
 #include "lib/base/vec.h"
 
 /* ---- one link ---- */
@@ -174,8 +174,7 @@ int bfb_timing_solve(const struct bfb_timing *p, const struct bfb_program *b,
 	arrays_add(&arrays, room, b->n_links);
 	arrays_add(&arrays, cut, b->n_links);
 	arrays_add(&arrays, order, b->n_links);
-	rc = arrays.failed ? err_nomem(err) : 0;
-	while (!rc && !fits) {
+	while (true) {
 		int64_t items;
 		int count;
 
@@ -200,15 +199,12 @@ int bfb_timing_solve(const struct bfb_timing *p, const struct bfb_program *b,
 
 /* ---- lists of times ---- */
 
-int bfb_times_need(struct bfb_times *l, size_t n, struct err *err)
+void bfb_times_need(struct bfb_times *l, size_t n)
 {
-	if (vec_grow((void **)&l->v, &l->cap, n, sizeof(*l->v))) {
-		return err_nomem(err);
-	}
+	vec_grow((void **)&l->v, &l->cap, n, sizeof(*l->v));
 	while (l->n < n) {
 		mpq_init(l->v[l->n++]);
 	}
-	return 0;
 }
 
 void bfb_times_fini(struct bfb_times *l)

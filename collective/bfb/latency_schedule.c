@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "collective/bfb/private.h"
-#include "lib/base/rat.h"
+#include "lib/base/number/rat.h"
 
 /* Numbers of chunks that are tried until the time is this near to the bound
  * that holds for any. */

@@ -16,7 +16,7 @@
 
 #include "collective/schedule/schedule.h"
 #include "lib/base/vec.h"
-#include "lib/base/rat.h"
+#include "lib/base/number/rat.h"
 
 void bfb_level_fini(struct bfb_level *s)
 {
@@ -26,25 +26,21 @@ void bfb_level_fini(struct bfb_level *s)
 	free(s->flow);
 }
 
-int bfb_level_begin(struct bfb_level *s, int n_links, const int64_t *cap,
-		 int max_items, struct err *err)
+void bfb_level_begin(struct bfb_level *s, int n_links, const int64_t *cap, int max_items)
 {
 	size_t slots = 16;
 
 	while (slots < 2 * (size_t)max_items) {
 		slots *= 2;
 	}
-	if (vec_grow((void **)&s->groups, &s->group_room, (size_t)max_items, sizeof(*s->groups)) ||
-	    vec_grow((void **)&s->order, &s->order_room, (size_t)max_items, sizeof(*s->order)) ||
-	    vec_grow((void **)&s->slot, &s->slot_room, slots, sizeof(*s->slot))) {
-		return err_nomem(err);
-	}
+	vec_grow((void **)&s->groups, &s->group_room, (size_t)max_items, sizeof(*s->groups));
+	vec_grow((void **)&s->order, &s->order_room, (size_t)max_items, sizeof(*s->order));
+	vec_grow((void **)&s->slot, &s->slot_room, slots, sizeof(*s->slot));
 	memset(s->slot, 0, slots * sizeof(*s->slot));
 	s->slot_mask = (uint32_t)slots - 1;
 	s->n_links = n_links;
 	s->n_groups = 0;
 	s->cap = cap;
-	return 0;
 }
 
 void bfb_level_add(struct bfb_level *s, uint64_t links)
@@ -224,14 +220,12 @@ static struct bfb_ratio density(const struct bfb_level *s, uint64_t set)
 	return (struct bfb_ratio){ num / common, den / common };
 }
 
-int bfb_level_fits(struct bfb_level *s, struct bfb_ratio *load, bool *fits, struct err *err)
+void bfb_level_fits(struct bfb_level *s, struct bfb_ratio *load, bool *fits)
 {
 	struct bfb_augmenting_path p;
 
-	if (vec_grow((void **)&s->flow, &s->flow_room,
-		     (size_t)s->n_groups * s->n_links, sizeof(*s->flow))) {
-		return err_nomem(err);
-	}
+	vec_grow((void **)&s->flow, &s->flow_room,
+		     (size_t)s->n_groups * s->n_links, sizeof(*s->flow));
 	*fits = true;
 	pour_all(s, *load);
 	for (int w = 0; w < s->n_links && *fits; w++) {
@@ -246,5 +240,4 @@ int bfb_level_fits(struct bfb_level *s, struct bfb_ratio *load, bool *fits, stru
 			augment(s, w, end, &p);
 		}
 	}
-	return 0;
 }

@@ -73,7 +73,7 @@ struct bfb_times {
 	size_t n, cap;
 };
 
-int bfb_times_need(struct bfb_times *l, size_t n, struct err *err);
+void bfb_times_need(struct bfb_times *l, size_t n);
 void bfb_times_fini(struct bfb_times *l);
 /* sum += all of them. */
 void bfb_times_add(const struct bfb_times *l, mpq_t sum);
@@ -104,16 +104,16 @@ static inline uint64_t *bfb_usable(const struct bfb_view *v, int rank)
 	return v->usable + (size_t)rank * v->words;
 }
 
-/* bfb_view_fini also after WEFT_ENOMEM. O(n + m). */
-int bfb_view_init(struct bfb_view *v, const struct topo *t, struct err *err);
+/* O(n + m). */
+void bfb_view_init(struct bfb_view *v, const struct topo *t);
 void bfb_view_fini(struct bfb_view *v);
 /* Breadth-first search backwards from node. WEFT_EINFEASIBLE names a rank
  * that cannot reach it. O(m * words). */
 int bfb_view_load(struct bfb_view *v, int node, struct err *err);
 /* The program of the view's node at distance t: ranks with equal links side
  * by side in the queue, a group each. Its capacities are the view's.
- * bfb_program_fini also after WEFT_ENOMEM. O(ranks log ranks * words). */
-int bfb_load_program(struct bfb_view *v, int t, struct bfb_program *b, struct err *err);
+ * O(ranks log ranks * words). */
+void bfb_load_program(struct bfb_view *v, int t, struct bfb_program *b);
 void bfb_program_fini(struct bfb_program *b);
 
 /* ---- solve.c: one direction ---- */
@@ -132,7 +132,7 @@ struct bfb_side {
 
 /* Solves all programs of t, which must outlive s, where a group with so many
  * orbits is known (n of t without). timed: as coll_bfb_timed,
- * or NULL. bfb_side_fini also after an error (of bfb_view_load, WEFT_ENOMEM). */
+ * or NULL. bfb_side_fini also after an error (of bfb_view_load). */
 int bfb_side_solve(struct bfb_side *s, const struct topo *t, int sources,
 		   const struct bfb_timing *timed, struct err *err);
 void bfb_side_fini(struct bfb_side *s);
@@ -147,7 +147,7 @@ struct bfb_target {
 };
 
 /* Adds the side's transfers to sched, in its chunks, those that its group moves
- * to all others: the same bytes on any number of threads. WEFT_ENOMEM. */
+ * to all others: the same bytes on any number of threads. */
 int bfb_side_emit(const struct bfb_side *s, const struct bfb_target *to,
 		  struct coll_sched *sched, struct err *err);
 

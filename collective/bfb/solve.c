@@ -4,23 +4,21 @@
 #include <string.h>
 
 #include "collective/bfb/private.h"
+#include "lib/base/alloc.h"
 
 /* Up to this part of the nodes searching from each is cheaper than growing
  * the sets of all. */
 #define FEW_SOURCES 64
 
 /* Raises the top of level t. */
-static int raise_top(struct bfb_side *s, int t, struct bfb_ratio load, struct err *err)
+static void raise_top(struct bfb_side *s, int t, struct bfb_ratio load)
 {
 	while (s->tops.n < (size_t)t) {
-		if (vec_push(&s->tops, (struct bfb_ratio){ 0, 1 })) {
-			return err_nomem(err);
-		}
+		vec_push(&s->tops, (struct bfb_ratio){ 0, 1 });
 	}
 	if (bfb_ratio_cmp(load, s->tops.v[t - 1]) > 0) {
 		s->tops.v[t - 1] = load;
 	}
-	return 0;
 }
 
 /* The least load of the view's node at distance t; or, when that is less than
@@ -40,10 +38,11 @@ static int solve_level(struct bfb_view *v, int t, struct bfb_ratio top,
 		*load = bfb_subsets_load(items, v->caps, v->n_links);
 		return 0;
 	}
-	rc = bfb_load_program(v, t, &b, err);
-	if (!rc && top.num > 0 && bfb_program_is_below(&b, top)) {
+	bfb_load_program(v, t, &b);
+	if (top.num > 0 && bfb_program_is_below(&b, top)) {
 		*load = top;
-	} else if (!rc) {
+		rc = 0;
+	} else {
 		rc = bfb_program_solve(&b, load, err);
 	}
 	bfb_program_fini(&b);
@@ -56,17 +55,11 @@ static int solve_level(struct bfb_view *v, int t, struct bfb_ratio top,
 static int time_level(struct bfb_side *s, struct bfb_view *v, int t,
 		      struct bfb_program *b, int64_t **share, struct err *err)
 {
-	int rc = bfb_load_program(v, t, b, err);
-
+	bfb_load_program(v, t, b);
 	*share = NULL;
-	if (!rc) {
-		*share = malloc(((size_t)b->n_use + 1) * sizeof(**share));
-		rc = *share ? bfb_times_need(&s->until, (size_t)t, err)
-			    : err_nomem(err);
-	}
-	if (rc || (rc = bfb_times_need(&s->bounds, (size_t)t, err))) {
-		return rc;
-	}
+	*share = x_alloc((size_t)b->n_use + 1, sizeof(**share));
+	bfb_times_need(&s->until, (size_t)t);
+	bfb_times_need(&s->bounds, (size_t)t);
 	return bfb_timing_solve(s->timed, b, v->latencies, s->until.v[t - 1],
 				s->bounds.v[t - 1], *share, err);
 }
@@ -98,7 +91,7 @@ static int solve_node(struct bfb_side *s, struct bfb_view *v, int node, struct e
 		}
 		rc = solve_level(v, t, top, &load, err);
 		if (!rc) {
-			rc = raise_top(s, t, load, err);
+			raise_top(s, t, load);
 		}
 	}
 	return rc;
@@ -116,8 +109,9 @@ void bfb_side_fini(struct bfb_side *s)
 static int solve_nodes(struct bfb_side *s, struct err *err)
 {
 	struct bfb_view v;
-	int rc = bfb_view_init(&v, s->t, err);
+	int rc = 0;
 
+	bfb_view_init(&v, s->t);
 	for (int u = 0; u < s->sources && !rc; u++) {
 		rc = s->timed ? time_node(s, &v, u, err)
 			      : solve_node(s, &v, u, err);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "collective/bfb/private.h"
+#include "lib/base/alloc.h"
 
 void bfb_view_fini(struct bfb_view *v)
 {
@@ -32,7 +33,7 @@ static void load_sources(struct bfb_view *v)
 	v->first[topo_n(v->t)] = k;
 }
 
-int bfb_view_init(struct bfb_view *v, const struct topo *t, struct err *err)
+void bfb_view_init(struct bfb_view *v, const struct topo *t)
 {
 	size_t n = topo_n(t), degree = topo_max_degree(t);
 
@@ -48,11 +49,7 @@ int bfb_view_init(struct bfb_view *v, const struct topo *t, struct err *err)
 	arrays_add(&v->arrays, v->dist, n);
 	arrays_add(&v->arrays, v->queue, n);
 	arrays_add(&v->arrays, v->level, n + 2);
-	if (v->arrays.failed) {
-		return err_nomem(err);
-	}
 	load_sources(v);
-	return 0;
 }
 
 static void load_links(struct bfb_view *v)
@@ -192,43 +189,36 @@ void bfb_program_fini(struct bfb_program *b)
 	free(b->use);
 }
 
-static int add_group(const struct bfb_view *v, const uint64_t *links,
-		     struct bfb_program *b, size_t *cap, struct err *err)
+static void add_group(const struct bfb_view *v, const uint64_t *links,
+		      struct bfb_program *b, size_t *cap)
 {
 	struct bfb_group *g = &b->groups[b->n_groups++];
 
 	*g = (struct bfb_group){ .first = b->n_use };
-	if (vec_grow((void **)&b->use, cap, (size_t)b->n_use + v->n_links, sizeof(*b->use))) {
-		return err_nomem(err);
-	}
+	vec_grow((void **)&b->use, cap, (size_t)b->n_use + v->n_links, sizeof(*b->use));
 	for (int w = 0; w < v->n_links; w++) {
 		if (links[w / 64] >> (w % 64) & 1) {
 			b->use[b->n_use++] = w;
 		}
 	}
 	g->n = b->n_use - g->first;
-	return 0;
 }
 
-int bfb_load_program(struct bfb_view *v, int t, struct bfb_program *b, struct err *err)
+void bfb_load_program(struct bfb_view *v, int t, struct bfb_program *b)
 {
 	int32_t *ranks = v->queue + v->level[t];
-	int n = v->level[t + 1] - v->level[t], rc = 0;
+	int n = v->level[t + 1] - v->level[t];
 	size_t cap = 0, row = (size_t)v->words * sizeof(*v->usable);
 
 	*b = (struct bfb_program){ .n_links = v->n_links, .cap = v->caps };
-	b->groups = malloc((size_t)n * sizeof(*b->groups));
-	if (!b->groups) {
-		return err_nomem(err);
-	}
+	b->groups = x_alloc((size_t)n, sizeof(*b->groups));
 	qsort_r(ranks, n, sizeof(*ranks), cmp_usable, v);
-	for (int i = 0; i < n && !rc; i++) {
+	for (int i = 0; i < n; i++) {
 		const uint64_t *links = bfb_usable(v, ranks[i]);
 
 		if (i == 0 || memcmp(links, bfb_usable(v, ranks[i - 1]), row)) {
-			rc = add_group(v, links, b, &cap, err);
+			add_group(v, links, b, &cap);
 		}
 		b->groups[b->n_groups - 1].items++;
 	}
-	return rc;
 }

@@ -108,7 +108,8 @@ static void init(struct bound_steps *s)
 	if (net->alike) {
 		bound_find_shares(net->diameter, net->within, &s->shares);
 		for (int j = 1; j <= net->diameter; j++) {
-			s->shares.volume[1] += (double)j * (double)(net->within[j] - net->within[j - 1]);
+			s->shares.volume[1] +=
+				(double)j * (double)(net->within[j] - net->within[j - 1]);
 		}
 	}
 	for (int i = 0; i < RATES && net->within && s->c->message > 0; i++) {

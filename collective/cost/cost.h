@@ -17,6 +17,7 @@
 
 #include "collective/schedule/schedule.h"
 #include "collective/tree/forest.h"
+#include "lib/base/clock.h"
 #include "lib/base/vec.h"
 
 /* One collective of those that run together. What is one unit: the shard of each terminal
@@ -33,7 +34,7 @@ struct coll_rate_options {
 	bool sensitivity;	/* the parts as well */
 	bool alone;		/* no symmetry: each root for itself, as plain Dantzig-Wolfe */
 	const volatile bool *cancel;
-	double time_limit_s;	/* 0: none */
+	struct deadline deadline;
 };
 
 /* By how much the rate hangs on a link or shared limit, or on those that symmetry makes alike. */
@@ -68,8 +69,9 @@ void coll_rate_fini(struct coll_rate *r);
  * all searched: twice as many as one has terminals and memories, and two, show what any number
  * can do. On digraphs of terminals without limits the time is that of a cut (coll_bound), which
  * is attained, and trees that attain it begin the search for the cost. WEFT_EUNSUPPORTED: a
- * terminal that cannot do all, all-reduces where other nodes reduce; WEFT_EINFEASIBLE: one that cannot be reached; WEFT_ELIMIT: numbers
- * beyond 64 bits. r: initialised, freed by the caller also after an error.
+ * terminal that cannot do all, all-reduces where other nodes reduce; WEFT_EINFEASIBLE: one that
+ * cannot be reached; WEFT_ELIMIT: numbers beyond 64 bits. r: initialised, freed by the caller also
+ * after an error.
  */
 int coll_rate_find(const struct topo *t, const struct coll_rate_demand *demands, int n,
 		   const struct coll_rate_options *opt, struct coll_rate *r, struct err *err);

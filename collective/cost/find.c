@@ -9,10 +9,9 @@
 #include <stdlib.h>
 
 #include "collective/cost/private.h"
-#include "collective/schedule/bound.h"
-#include "collective/tree/pack.h"
-#include "lib/base/rat.h"
-#include "lib/base/clock.h"
+#include "collective/schedule/cut_bound.h"
+#include "collective/tree/pack/pack.h"
+#include "lib/base/number/rat.h"
 
 void coll_rate_init(struct coll_rate *r)
 {
@@ -48,14 +47,15 @@ static enum cost_shape shape_of(enum coll_kind kind)
 	return COST_OUT;
 }
 
-static int add_blocks(struct cost_master *m, const struct coll_rate_demand *d, struct err *err)
+static void add_blocks(struct cost_master *m, const struct coll_rate_demand *d)
 {
 	const struct cost_net *net = m->net;
 	struct cost_block b = { shape_of(d->kind), 0, 1, d->size };
 
 	if (d->kind == COLL_ALLREDUCE) {
 		b.n_roots = net->n_roots;
-		return vec_push(&m->blocks, b) ? err_nomem(err) : 0;
+		vec_push(&m->blocks, b);
+		return;
 	}
 	for (int r = 0; r < net->n_roots; r++) {
 		if (coll_has_root(d->kind) && net->node[net->roots[r]] != d->root) {
@@ -63,11 +63,8 @@ static int add_blocks(struct cost_master *m, const struct coll_rate_demand *d, s
 		}
 		b.first_root = r;
 		b.times = d->size * (coll_has_root(d->kind) ? 1 : net->orbit[r]);
-		if (vec_push(&m->blocks, b)) {
-			return err_nomem(err);
-		}
+		vec_push(&m->blocks, b);
 	}
-	return 0;
 }
 
 /* The root that all have, -1: none has one, -2: not the same. */
@@ -76,9 +73,9 @@ static int common_root(const struct coll_rate_demand *d, int n)
 	int root = coll_has_root(d[0].kind) ? d[0].root : -1;
 
 	for (int i = 1; i < n; i++) {
-		int other = coll_has_root(d[i].kind) ? d[i].root : -1;
-
-		root = other == root ? root : -2;
+		if (root != (coll_has_root(d[i].kind) ? d[i].root : -1)) {
+			return -2;
+		}
 	}
 	return root;
 }
@@ -97,7 +94,8 @@ static int check(const struct topo *t, const struct coll_rate_demand *d, int n, 
 	for (int i = 0; i < n && rc == 0; i++) {
 		for (int u = topo_ranks(t); u < topo_n(t) && d[i].kind == COLL_ALLREDUCE; u++) {
 			if (topo_node_flags(t, u) & TOPO_CAN_REDUCE) {
-				return err_set(err, WEFT_EUNSUPPORTED, "the best rate of all-reduces "
+				return err_set(err, WEFT_EUNSUPPORTED,
+					       "the best rate of all-reduces "
 					       "where nodes beside terminals reduce, as node %d",
 					       u);
 			}
@@ -130,7 +128,7 @@ static int by_share(const void *a, const void *b)
 }
 
 /* How the bound on the time divides among the rows. */
-static int fill_parts(const struct cost_master *m, struct coll_rate *r, struct err *err)
+static void fill_parts(const struct cost_master *m, struct coll_rate *r)
 {
 	const struct cost_net *net = m->net;
 	double sum = 0;
@@ -145,14 +143,13 @@ static int fill_parts(const struct cost_master *m, struct coll_rate *r, struct e
 			mpz_get_d(m->row_exact[i]) * (double)cost_row_cap(net, i) / sum,
 		};
 
-		if (part.share > 0 && vec_push(&r->parts, part)) {
-			return err_nomem(err);
+		if (part.share > 0) {
+			vec_push(&r->parts, part);
 		}
 	}
 	if (r->parts.n > 1) {
 		qsort(r->parts.v, r->parts.n, sizeof(*r->parts.v), by_share);
 	}
-	return 0;
 }
 
 /* ---- cuts ---- */
@@ -214,7 +211,7 @@ static int begin_packed(const struct topo *t, const struct coll_rate_demand *d,
 		*done = rc == 0 && mpq_equal(m->time_bound, m->time);
 	}
 	if (*done) {
-		rc = cost_take_forest(m, &f, err);
+		cost_take_forest(m, &f);
 	}
 	coll_forest_fini(&f);
 	return rc;
@@ -236,7 +233,10 @@ static int first_stage(const struct topo *t, const struct coll_rate_demand *d, i
 		return rc;
 	}
 	rc = cost_run_stage(m, false, opt, err);
-	return rc || !opt->sensitivity ? rc : fill_parts(m, r, err);
+	if (rc == 0 && opt->sensitivity) {
+		fill_parts(m, r);
+	}
+	return rc;
 }
 
 /* Both stages. */
@@ -244,8 +244,6 @@ static int solve(const struct topo *t, const struct coll_rate_demand *d, int n,
 		 struct cost_master *m, const struct coll_rate_options *opt, struct coll_rate *r,
 		 struct err *err)
 {
-	struct coll_rate_options left = *opt;
-	int64_t began_ns = clk_now_ns();
 	int rc = first_stage(t, d, n, m, opt, r, err);
 
 	if (rc) {
@@ -254,11 +252,7 @@ static int solve(const struct topo *t, const struct coll_rate_demand *d, int n,
 	mpq_set(r->time, m->time);
 	mpq_set(r->time_bound, m->time_bound);
 	if (opt->min_cost && !m->stopped) {
-		if (opt->time_limit_s > 0) {
-			left.time_limit_s = fmax(1e-3, opt->time_limit_s -
-						 (double)(clk_now_ns() - began_ns) / 1e9);
-		}
-		rc = cost_run_stage(m, true, &left, err);
+		rc = cost_run_stage(m, true, opt, err);
 		mpq_set(r->time, m->time);
 		mpq_set(r->cost, m->cost);
 		mpq_set(r->cost_bound, m->cost_bound);
@@ -279,14 +273,13 @@ static int run_on(const struct topo *t, const struct cost_net *net,
 		  struct err *err)
 {
 	struct cost_master m = { 0 };
-	int rc = cost_master_init(&m, net, err);
+	int rc;
 
-	for (int i = 0; i < n && rc == 0; i++) {
-		rc = add_blocks(&m, &demands[i], err);
+	cost_master_init(&m, net);
+	for (int i = 0; i < n; i++) {
+		add_blocks(&m, &demands[i]);
 	}
-	if (rc == 0) {
-		rc = solve(t, demands, n, &m, opt, r, err);
-	}
+	rc = solve(t, demands, n, &m, opt, r, err);
 	if (rc == 0 && f) {
 		rc = cost_make_forest(t, &m, demands[0].kind, f, err);
 	}

@@ -5,14 +5,15 @@
  * what they carry in time T; one for each root's block: weights add up to one. In the first stage
  * T is least, in the second it is what the first found and the cost is least, over the columns
  * that are there and those that the new prices find. The linear program is solved in numbers near
- * one; what it comes to is made exact afterwards (exact.c).
+ * one; what it comes to is made exact afterwards (fractions.c).
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collective/cost/private.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 #include "lib/lp/colgen.h"
 
 /* A column is worth having below this share of its block's dual. */
@@ -20,17 +21,14 @@
 /* Rows of a program that needs no steadying. */
 #define SMALL 32
 
-int cost_master_init(struct cost_master *m, const struct cost_net *net, struct err *err)
+void cost_master_init(struct cost_master *m, const struct cost_net *net)
 {
 	*m = (struct cost_master){ .net = net };
 	mpq_inits(m->time, m->time_bound, m->cost, m->cost_bound, NULL);
-	m->price = calloc((size_t)net->m + 1, sizeof(*m->price));
-	m->row_price = calloc((size_t)net->n_rows + 1, sizeof(*m->row_price));
+	m->price = x_new((size_t)net->m + 1, sizeof(*m->price));
+	m->row_price = x_new((size_t)net->n_rows + 1, sizeof(*m->row_price));
 	m->row_exact = numbers_new((size_t)net->n_rows);
-	if (!m->price || !m->row_price || !m->row_exact) {
-		return err_nomem(err);
-	}
-	return cost_search_new(net, &m->search, err);
+	cost_search_new(net, &m->search);
 }
 
 static void free_weights(struct cost_master *m)
@@ -73,15 +71,11 @@ static int add_column(struct cost_master *m, struct lp *lp, const struct cost_co
 		      struct err *err)
 {
 	int rows = m->net->n_rows, n = 0, rc;
-	int *row = malloc(((size_t)rows + 1) * sizeof(*row));
-	double *value = malloc(((size_t)rows + 1) * sizeof(*value));
+	int *row = x_alloc((size_t)rows + 1, sizeof(*row));
+	double *value = x_alloc((size_t)rows + 1, sizeof(*value));
 	double cost = m->second ? (double)m->blocks.v[c->block].times * (double)c->cost /
 				  m->cost_unit : 0;
 
-	if (!row || !value) {
-		rc = err_nomem(err);
-		goto out;
-	}
 	for (int r = 0; r < rows; r++) {
 		if (c->uses[r] > 0) {
 			row[n] = r;
@@ -91,20 +85,15 @@ static int add_column(struct cost_master *m, struct lp *lp, const struct cost_co
 	row[n] = rows + c->block;
 	value[n++] = 1;
 	rc = lp_add_col(lp, cost, 0, LP_INF, false, n, row, value, NULL, err);
-out:
 	free(row);
 	free(value);
 	return rc;
 }
 
-static int keep_column(struct cost_master *m, struct cost_column *c, int block, struct err *err)
+static void keep_column(struct cost_master *m, struct cost_column *c, int block)
 {
 	c->block = block;
-	if (vec_push(&m->columns, c)) {
-		cost_column_free(c);
-		return err_nomem(err);
-	}
-	return 0;
+	vec_push(&m->columns, c);
 }
 
 /* Prices of arcs from those of rows, and `cost_price` for a unit of cost, as whole numbers;
@@ -144,9 +133,10 @@ static int first_columns(struct cost_master *m, struct err *err)
 		int64_t least;
 		int rc = cost_price(m->search, &m->blocks.v[b], &c, &least, err);
 
-		if (rc || (rc = keep_column(m, c, (int)b, err))) {
+		if (rc) {
 			return rc;
 		}
+		keep_column(m, c, (int)b);
 	}
 	m->time_unit = 1;
 	for (int r = 0; r < m->net->n_rows; r++) {
@@ -171,12 +161,12 @@ static int root_of_tree(const struct cost_net *net, const struct coll_forest_tre
 	return r;
 }
 
-int cost_take_forest(struct cost_master *m, const struct coll_forest *f, struct err *err)
+void cost_take_forest(struct cost_master *m, const struct coll_forest *f)
 {
 	m->time_unit = mpq_get_d(m->time);
 	for (size_t i = 0; i < f->trees.n; i++) {
 		const struct coll_forest_tree *tree = &f->trees.v[i];
-		int root = root_of_tree(m->net, tree), block = 0, rc;
+		int root = root_of_tree(m->net, tree), block = 0;
 		struct cost_column *c;
 
 		while (block < (int)m->blocks.n && m->blocks.v[block].first_root != root) {
@@ -185,12 +175,9 @@ int cost_take_forest(struct cost_master *m, const struct coll_forest *f, struct 
 		if (block == (int)m->blocks.n) {
 			continue;
 		}
-		if ((rc = cost_column_of_tree(m->net, root, tree, &c, err)) ||
-		    (rc = keep_column(m, c, block, err))) {
-			return rc;
-		}
+		cost_column_of_tree(m->net, root, tree, &c);
+		keep_column(m, c, block);
 	}
-	return 0;
 }
 
 /* ---- the program ---- */
@@ -239,7 +226,8 @@ static int price(void *ctx, const double *duals, struct lp *lp, struct colgen_pr
 			cost_column_free(c);
 			continue;
 		}
-		if ((rc = keep_column(m, c, (int)b, err)) || (rc = add_column(m, lp, c, err))) {
+		keep_column(m, c, (int)b);
+		if ((rc = add_column(m, lp, c, err))) {
 			return rc;
 		}
 	}
@@ -250,14 +238,12 @@ static int price(void *ctx, const double *duals, struct lp *lp, struct colgen_pr
 /* Rows, and in the first stage the time as column 0. */
 static int make_program(struct cost_master *m, struct lp **out, struct err *err)
 {
-	int rows = m->net->n_rows, rc = lp_new(out, err);
+	int rows = m->net->n_rows, rc = 0;
 	double time = m->second ? mpq_get_d(m->time) / m->time_unit : 0;
-	int *row = malloc(((size_t)rows + 1) * sizeof(*row));
-	double *value = malloc(((size_t)rows + 1) * sizeof(*value));
+	int *row = x_alloc((size_t)rows + 1, sizeof(*row));
+	double *value = x_alloc((size_t)rows + 1, sizeof(*value));
 
-	if (rc == 0 && (!row || !value)) {
-		rc = err_nomem(err);
-	}
+	*out = lp_new();
 	for (int r = 0; r < rows && rc == 0; r++) {
 		rc = lp_add_row(*out, LP_LE, time, NULL, err);
 		row[r] = r;
@@ -277,25 +263,21 @@ static int make_program(struct cost_master *m, struct lp **out, struct err *err)
 	return rc;
 }
 
-/* Values, for exact.c. */
-static int keep_solution(struct cost_master *m, const struct lp *lp, struct err *err)
+/* Values, for fractions.c. */
+static void keep_solution(struct cost_master *m, const struct lp *lp)
 {
 	int fixed = m->second ? 0 : 1;
 
 	free(m->value);
-	m->value = calloc(m->columns.n + 1, sizeof(*m->value));
+	m->value = x_new(m->columns.n + 1, sizeof(*m->value));
 	free_weights(m);
-	m->weight = calloc(m->columns.n + 1, sizeof(*m->weight));
-	if (!m->value || !m->weight) {
-		return err_nomem(err);
-	}
+	m->weight = x_new(m->columns.n + 1, sizeof(*m->weight));
 	for (; m->n_weights < m->columns.n; m->n_weights++) {
 		mpq_init(m->weight[m->n_weights]);
 	}
 	for (size_t j = 0; j < m->columns.n; j++) {
 		m->value[j] = lp_value(lp, (int)j + fixed);
 	}
-	return 0;
 }
 
 void cost_measure(const struct cost_master *m, mpq_t time, mpq_t cost)
@@ -354,7 +336,7 @@ static int finish(struct cost_master *m, struct err *err)
 int cost_run_stage(struct cost_master *m, bool second, const struct coll_rate_options *opt,
 		   struct err *err)
 {
-	struct colgen_options how = { .time_limit_s = opt->time_limit_s, .cancel = opt->cancel };
+	struct colgen_options how = { .deadline = opt->deadline, .cancel = opt->cancel };
 	struct colgen cg = { .n_fixed = second ? 0 : 1, .price = price, .ctx = m };
 	struct colgen_result res;
 	struct lp *lp = NULL;
@@ -363,10 +345,7 @@ int cost_run_stage(struct cost_master *m, bool second, const struct coll_rate_op
 	m->second = second;
 	m->bound = -HUGE_VAL;
 	free(m->dual);
-	m->dual = calloc((size_t)m->net->n_rows + m->blocks.n + 1, sizeof(*m->dual));
-	if (!m->dual) {
-		return err_nomem(err);
-	}
+	m->dual = x_new((size_t)m->net->n_rows + m->blocks.n + 1, sizeof(*m->dual));
 	how.smoothing = (size_t)m->net->n_rows + m->blocks.n < SMALL ? 0 : COLGEN_SMOOTHING;
 	if (!second) {
 		rc = first_columns(m, err);
@@ -382,7 +361,7 @@ int cost_run_stage(struct cost_master *m, bool second, const struct coll_rate_op
 	if (rc == 0) {
 		m->rounds += res.rounds;
 		m->stopped = m->stopped || res.stop == COLGEN_TIME || res.stop == COLGEN_CANCELED;
-		rc = keep_solution(m, lp, err);
+		keep_solution(m, lp);
 	}
 	lp_free(lp);
 	return rc ? rc : finish(m, err);

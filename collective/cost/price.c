@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "collective/cost/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/vec.h"
 
 /* Branches of one search over which nodes copy, fewer where each looks at many paths. */
@@ -33,7 +34,8 @@ struct cost_route {
 
 struct cost_routes {
 	bool known;
-	bool back;		/* along arcs backwards: what reduces holds data, else what copies */
+	bool back;		/* along arcs backwards: what reduces holds data, else what
+				 * copies */
 	VEC(struct cost_route) v;
 	VEC(int32_t) hops;
 };
@@ -70,14 +72,11 @@ void cost_column_free(struct cost_column *c)
 	}
 }
 
-int cost_search_new(const struct cost_net *net, struct cost_search **out, struct err *err)
+void cost_search_new(const struct cost_net *net, struct cost_search **out)
 {
-	struct cost_search *s = calloc(1, sizeof(*s));
+	struct cost_search *s = x_new(1, sizeof(*s));
 	int64_t total = 0;
 
-	if (!s) {
-		return err_nomem(err);
-	}
 	s->net = net;
 	s->routes[1].back = true;
 	for (int u = 0; u < net->n; u++) {
@@ -96,13 +95,9 @@ int cost_search_new(const struct cost_net *net, struct cost_search **out, struct
 	arrays_add(&s->arrays, s->best_via, net->n);
 	arrays_add(&s->arrays, s->needed, net->n);
 	arrays_add(&s->arrays, s->state, net->n);
-	if (s->arrays.failed || graph_heap_init(&s->heap, net->n)) {
-		cost_search_free(s);
-		return err_nomem(err);
-	}
+	graph_heap_init(&s->heap, net->n);
 	s->heap.ties_by_node = true;
 	*out = s;
-	return 0;
 }
 
 void cost_search_free(struct cost_search *s)
@@ -168,7 +163,7 @@ static int search_from(struct cost_search *s, int u, bool back, const struct cos
 }
 
 /* Routes from one node to all that it reaches through others. */
-static int add_routes(struct cost_search *s, struct cost_routes *w, int u)
+static void add_routes(struct cost_search *s, struct cost_routes *w, int u)
 {
 	const int32_t *tail = w->back ? s->net->dst : s->net->src;
 	int n = search_from(s, u, w->back, w);
@@ -181,41 +176,35 @@ static int add_routes(struct cost_search *s, struct cost_routes *w, int u)
 			continue;
 		}
 		for (int x = v; x != u; x = tail[s->pred[x]]) {
-			if (vec_push(&w->hops, s->pred[x])) {
-				return WEFT_ENOMEM;
-			}
+			vec_push(&w->hops, s->pred[x]);
 			route.n++;
 		}
-		if (vec_push(&w->v, route)) {
-			return WEFT_ENOMEM;
-		}
+		vec_push(&w->v, route);
 	}
-	return 0;
 }
 
-static int find_routes(struct cost_search *s, struct cost_routes *w, struct err *err)
+static void find_routes(struct cost_search *s, struct cost_routes *w)
 {
 	size_t need;
 
 	if (w->known) {
-		return 0;
+		return;
 	}
 	w->v.n = w->hops.n = 0;
 	for (int u = 0; u < s->net->n; u++) {
-		if (holds(s, w, u) && add_routes(s, w, u)) {
-			return err_nomem(err);
+		if (holds(s, w, u)) {
+			add_routes(s, w, u);
 		}
 	}
 	need = w->v.n + (size_t)s->net->n;
 	if (need > s->room) {
 		free(s->arcs);
 		free(s->route_of);
-		s->arcs = malloc(need * sizeof(*s->arcs));
-		s->route_of = malloc(need * sizeof(*s->route_of));
-		s->room = s->arcs && s->route_of ? need : 0;
+		s->arcs = x_alloc(need, sizeof(*s->arcs));
+		s->route_of = x_alloc(need, sizeof(*s->route_of));
+		s->room = need;
 	}
-	w->known = s->room >= need;
-	return w->known ? 0 : err_nomem(err);
+	w->known = true;
 }
 
 /* ---- trees ---- */
@@ -355,10 +344,7 @@ static int branch(struct cost_search *s, const struct cost_routes *w, struct err
 		s->missed = bound < s->missed ? bound : s->missed;
 		return 0;
 	}
-	before = malloc((size_t)s->net->n);
-	if (!before) {
-		return err_nomem(err);
-	}
+	before = x_alloc((size_t)s->net->n, 1);
 	memcpy(before, s->state, (size_t)s->net->n);
 	s->state[open] = IN;
 	rc = branch(s, w, err);
@@ -376,11 +362,9 @@ static int branch(struct cost_search *s, const struct cost_routes *w, struct err
 static int cheapest_tree(struct cost_search *s, struct cost_routes *w, int root, int64_t *price,
 			 int64_t *least, struct err *err)
 {
-	int rc = find_routes(s, w, err);
+	int rc;
 
-	if (rc) {
-		return rc;
-	}
+	find_routes(s, w);
 	s->root = root;
 	s->branches = 0;
 	s->max_branches = MIN_BRANCHES + MAX_SEARCHED / ((int)w->v.n + 1);
@@ -403,17 +387,11 @@ static int cheapest_tree(struct cost_search *s, struct cost_routes *w, int root,
 
 static struct cost_column *new_column(const struct cost_net *net, int root)
 {
-	struct cost_column *c = calloc(1, sizeof(*c));
+	struct cost_column *c = x_new(1, sizeof(*c));
 
-	if (c) {
-		c->block = -1;
-		c->root = root;
-		c->uses = calloc((size_t)net->n_rows + 1, sizeof(*c->uses));
-	}
-	if (c && !c->uses) {
-		free(c);
-		return NULL;
-	}
+	c->block = -1;
+	c->root = root;
+	c->uses = x_new((size_t)net->n_rows + 1, sizeof(*c->uses));
 	return c;
 }
 
@@ -426,8 +404,8 @@ static void use_arc(const struct cost_net *net, struct cost_column *c, int a, in
 }
 
 /* Adds the tree of s->best_via to a column. */
-static int take_tree(const struct cost_search *s, const struct cost_routes *w,
-		     struct cost_column *c)
+static void take_tree(const struct cost_search *s, const struct cost_routes *w,
+		      struct cost_column *c)
 {
 	const struct cost_net *net = s->net;
 
@@ -444,25 +422,21 @@ static int take_tree(const struct cost_search *s, const struct cost_routes *w,
 			int a = w->hops.v[x->first + (w->back ? i : x->n - 1 - i)];
 
 			use_arc(net, c, a, net->weight[u]);
-			if (vec_push(&c->hops, a)) {
-				return WEFT_ENOMEM;
-			}
+			vec_push(&c->hops, a);
 		}
-		if (w->back ? vec_push(&c->in, link) : vec_push(&c->out, link)) {
-			return WEFT_ENOMEM;
+		if (w->back) {
+			vec_push(&c->in, link);
+		} else {
+			vec_push(&c->out, link);
 		}
 	}
-	return 0;
 }
 
-int cost_column_of_tree(const struct cost_net *net, int root, const struct coll_forest_tree *tree,
-			struct cost_column **column, struct err *err)
+void cost_column_of_tree(const struct cost_net *net, int root, const struct coll_forest_tree *tree,
+			 struct cost_column **column)
 {
 	struct cost_column *c = new_column(net, root);
 
-	if (!c) {
-		return err_nomem(err);
-	}
 	for (int a = 0; a < net->m; a++) {
 		int v = tree->inwards ? net->src[a] : net->dst[a];
 		struct cost_link link = { net->src[a], net->dst[a], (int32_t)c->hops.n, 1 };
@@ -471,14 +445,14 @@ int cost_column_of_tree(const struct cost_net *net, int root, const struct coll_
 			continue;
 		}
 		use_arc(net, c, a, 1);
-		if (vec_push(&c->hops, a) ||
-		    (tree->inwards ? vec_push(&c->in, link) : vec_push(&c->out, link))) {
-			cost_column_free(c);
-			return err_nomem(err);
+		vec_push(&c->hops, a);
+		if (tree->inwards) {
+			vec_push(&c->in, link);
+		} else {
+			vec_push(&c->out, link);
 		}
 	}
 	*column = c;
-	return 0;
 }
 
 /* Cheapest paths between the root and all terminals. */
@@ -488,11 +462,8 @@ static int price_paths(struct cost_search *s, bool back, int root, struct cost_c
 	const struct cost_net *net = s->net;
 	const int32_t *tail = back ? net->dst : net->src;
 	int n = search_from(s, root, back, NULL);
-	int64_t *through = calloc((size_t)net->n + 1, sizeof(*through));
+	int64_t *through = x_new((size_t)net->n + 1, sizeof(*through));
 
-	if (!through) {
-		return err_nomem(err);
-	}
 	*least = 0;
 	for (int u = 0; u < net->n; u++) {
 		if (net->terminal[u] && u != root && !(s->heap.dist[u] < INFINITY)) {
@@ -530,8 +501,8 @@ static int price_trees(struct cost_search *s, enum cost_shape shape, int root,
 			continue;
 		}
 		rc = cheapest_tree(s, w, root, &p, &l, err);
-		if (rc == 0 && c && take_tree(s, w, c)) {
-			rc = err_nomem(err);
+		if (rc == 0 && c) {
+			take_tree(s, w, c);
 		}
 		*price += p;
 		*least += l;
@@ -566,7 +537,7 @@ int cost_price(struct cost_search *s, const struct cost_block *b, struct cost_co
 		struct cost_column *c = column ? new_column(s->net, r) : NULL;
 		int64_t price = 0, l = 0;
 
-		rc = column && !c ? err_nomem(err) : price_root(s, b, r, c, &price, &l, err);
+		rc = price_root(s, b, r, c, &price, &l, err);
 		if (rc == 0 && column && price < best) {
 			cost_column_free(*column);
 			*column = c;

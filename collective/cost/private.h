@@ -51,7 +51,7 @@ enum cost_symmetry {
 	COST_NONE,
 };
 
-/* root: -1, or what automorphisms must leave where it is. WEFT_ENOMEM, WEFT_ELIMIT. */
+/* root: -1, or what automorphisms must leave where it is. WEFT_ELIMIT. */
 int cost_net_new(const struct topo *t, enum cost_symmetry symmetry, int root,
 		 struct cost_net **out, struct err *err);
 void cost_net_free(struct cost_net *net);
@@ -97,7 +97,7 @@ void cost_column_free(struct cost_column *c);
 /* Searches with one net and any prices. */
 struct cost_search;
 
-int cost_search_new(const struct cost_net *net, struct cost_search **out, struct err *err);
+void cost_search_new(const struct cost_net *net, struct cost_search **out);
 void cost_search_free(struct cost_search *s);
 /* Prices of arcs, whole numbers >= 0 and at most cost_max_price(); shapes that follow use
  * them. */
@@ -112,9 +112,9 @@ int cost_price(struct cost_search *s, const struct cost_block *b, struct cost_co
 	       int64_t *least, struct err *err);
 
 /* A tree of a digraph of terminals whose arcs are those of the net but for self-loops, as a column
- * without a block. WEFT_ENOMEM. O(arcs). */
-int cost_column_of_tree(const struct cost_net *net, int root, const struct coll_forest_tree *tree,
-			struct cost_column **column, struct err *err);
+ * without a block. O(arcs). */
+void cost_column_of_tree(const struct cost_net *net, int root, const struct coll_forest_tree *tree,
+			 struct cost_column **column);
 
 /* ---- the program ---- */
 
@@ -144,24 +144,24 @@ static inline int64_t cost_row_cap(const struct cost_net *net, int row)
 	return net->rows[row].cap * net->rows[row].alike;
 }
 
-int cost_master_init(struct cost_master *m, const struct cost_net *net, struct err *err);
+void cost_master_init(struct cost_master *m, const struct cost_net *net);
 void cost_master_fini(struct cost_master *m);
 /* The best rate, and then the least cost at it: fills times or costs, weights and prices. */
 int cost_run_stage(struct cost_master *m, bool second, const struct coll_rate_options *opt,
 		   struct err *err);
 
 /* Takes a forest's trees as columns, one root each, which attain m->time; not for COST_BOTH. */
-int cost_take_forest(struct cost_master *m, const struct coll_forest *f, struct err *err);
+void cost_take_forest(struct cost_master *m, const struct coll_forest *f);
 
-/* From the values and duals of the last run to exact weights and a proof, in exact.c; *found: as
- * fractions that solve the program, else rounded ones that are near it. */
+/* From the values and duals of the last run to exact weights and a proof, in fractions.c;
+ * *found: as fractions that solve the program, else rounded ones that are near it. */
 int cost_exact_weights(struct cost_master *m, bool *found, struct err *err);
 int cost_exact_bound(struct cost_master *m, struct err *err);
 /* Time and cost of the weights. */
 void cost_measure(const struct cost_master *m, mpq_t time, mpq_t cost);
 
-/* The trees of the weights, in forest.c. m: of one collective, along trees, and a net of a group or
- * none. WEFT_EUNSUPPORTED, WEFT_ENOMEM. */
+/* The trees of the weights, in program_forest.c. m: of one collective, along trees, and a
+ * net of a group or none. WEFT_EUNSUPPORTED. */
 int cost_make_forest(const struct topo *t, const struct cost_master *m, enum coll_kind kind,
 		     struct coll_forest *out, struct err *err);
 

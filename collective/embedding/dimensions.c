@@ -130,7 +130,7 @@ static void find_digits(struct embed_grid *g)
 	}
 }
 
-static int grid_init(struct embed_grid *g, const struct topo *t, struct err *err)
+static void grid_init(struct embed_grid *g, const struct topo *t)
 {
 	*g = (struct embed_grid){ .t = t };
 	arrays_add(&g->arrays, g->dist, topo_n(t));
@@ -138,37 +138,31 @@ static int grid_init(struct embed_grid *g, const struct topo *t, struct err *err
 	arrays_add(&g->arrays, g->component, topo_n(t));
 	arrays_add(&g->arrays, g->first, topo_n(t));
 	arrays_add(&g->arrays, g->differs, topo_n(t));
-	if (g->arrays.failed) {
-		return err_nomem(err);
-	}
 	number_components(g);
 	find_digits(g);
-	return 0;
 }
 
 int embed_grid_init(struct embed_grid *g, const struct topo *t, struct err *err)
 {
-	int rc = grid_init(g, t, err);
-
-	if (rc == 0 && g->n_digits == 1 && !is_line(g)) {
+	grid_init(g, t);
+	if (g->n_digits == 1 && !is_line(g)) {
 		return err_set(err, WEFT_EUNSUPPORTED, "dimension-order: the numbers of the "
 			       "physical digraph's terminals are no digits of which every link, "
 			       "and every switch, changes one");
 	}
-	return rc;
+	return 0;
 }
 
-int coll_digits(const struct topo *t, int radix[COLL_MAX_DIGITS], int *n, struct err *err)
+void coll_digits(const struct topo *t, int radix[COLL_MAX_DIGITS], int *n)
 {
 	struct embed_grid g;
-	int rc = grid_init(&g, t, err);
 
+	grid_init(&g, t);
 	*n = g.n_digits;
 	for (int k = 0; k < g.n_digits; k++) {
 		radix[k] = g.radix[k];
 	}
 	arrays_fini(&g.arrays);
-	return rc;
 }
 
 bool embed_keeps_digits(const struct embed_grid *grid, const struct topo_group *group)
@@ -206,7 +200,8 @@ static int digit(const struct embed_line *l, int terminal)
 /* Terminals that differ from the line's in no other digit; all switches. */
 static bool is_on(const struct embed_grid *g, const struct embed_line *l, int u)
 {
-	return !is_terminal(g->t, u) || u - digit(l, u) * l->unit == l->to - digit(l, l->to) * l->unit;
+	return !is_terminal(g->t, u) || u - digit(l, u) * l->unit ==
+		l->to - digit(l, l->to) * l->unit;
 }
 
 /* Distances to the end of the line, until those of its beginning is known. Returns
@@ -237,7 +232,8 @@ static int measure_line(struct embed_grid *g, const struct embed_line *l)
  * a terminal the next up, from a switch the next below the end; switches last. */
 static int preference(const struct embed_grid *g, const struct embed_line *l, int u, int v)
 {
-	int ahead = is_terminal(g->t, u) ? digit(l, v) - digit(l, u) : digit(l, l->to) - digit(l, v);
+	int ahead = is_terminal(g->t, u) ? digit(l, v) - digit(l, u)
+		: digit(l, l->to) - digit(l, v);
 
 	return is_terminal(g->t, v) ? (ahead + l->radix) % l->radix : l->radix + v;
 }
@@ -269,7 +265,7 @@ static int mark_line(struct embed_grid *g, const struct embed_line *l, struct em
 	}
 	for (int u = l->from; u != l->to && !rc;) {
 		u = next_node(g, l, u);
-		rc = embed_mark(p, u, ++level, err);
+		embed_mark(p, u, ++level);
 	}
 	for (int k = 0; k < end; k++) {
 		g->dist[g->queue[k]] = -1;
@@ -280,8 +276,9 @@ static int mark_line(struct embed_grid *g, const struct embed_line *l, struct em
 int embed_dimensions(struct embed_grid *g, struct embed_paths *p, int src, int dst,
 		     struct err *err)
 {
-	int rc = embed_mark(p, src, 0, err), at = src;
+	int rc = 0, at = src;
 
+	embed_mark(p, src, 0);
 	for (int k = 0, unit = 1; k < g->n_digits && !rc; unit *= g->radix[k++]) {
 		struct embed_line l = { unit, g->radix[k], at, at };
 

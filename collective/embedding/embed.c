@@ -197,7 +197,7 @@ struct embed_firsts {
 	struct arrays arrays;
 };
 
-static int find_firsts(struct embed_work *w, struct embed_firsts *f, struct err *err)
+static void find_firsts(struct embed_work *w, struct embed_firsts *f)
 {
 	const struct topo_group *old = coll_group(w->s), *kept = coll_group(w->out);
 	int ranks = coll_ranks(w->s), *end;
@@ -206,9 +206,6 @@ static int find_firsts(struct embed_work *w, struct embed_firsts *f, struct err 
 	arrays_add(&f->arrays, f->begin, ranks + 1);
 	arrays_add(&f->arrays, f->list, ranks);
 	arrays_add(&f->arrays, end, ranks);
-	if (f->arrays.failed) {
-		return err_nomem(err);
-	}
 	for (int u = 0; u < ranks; u++) {
 		f->begin[topo_group_first(old, u) + 1] += topo_group_first(kept, u) == u;
 	}
@@ -221,7 +218,6 @@ static int find_firsts(struct embed_work *w, struct embed_firsts *f, struct err 
 			f->list[end[topo_group_first(old, u)]++] = u;
 		}
 	}
-	return 0;
 }
 
 /* The images of a transfer that begin at first terminals. */
@@ -245,14 +241,14 @@ static int add_transfers(struct embed_work *w, struct err *err)
 	int64_t n, cosets = topo_group_order(coll_group(w->s));
 	const struct coll_xfer *x = coll_xfers(w->s, &n);
 	struct embed_firsts f;
-	int rc;
+	int rc = 0;
 
 	if (n * cosets / topo_group_order(coll_group(w->out)) > COLL_MAX_XFERS) {
 		return err_set(err, WEFT_ELIMIT, "with what the physical digraph leaves of its "
 			       "symmetry, the schedule has more than %d transfers",
 			       COLL_MAX_XFERS);
 	}
-	rc = find_firsts(w, &f, err);
+	find_firsts(w, &f);
 	for (int64_t i = 0; i < n && !rc; i++) {
 		rc = add_images(w, &f, &x[i], err);
 	}
@@ -302,15 +298,12 @@ static int prepare(struct embed_work *w, const struct topo *physical, struct err
 		return rc;
 	}
 	arrays_add(&w->arrays, w->carries, topo_action_orbits(w->old));
-	if (w->arrays.failed) {
-		return err_nomem(err);
-	}
 	x = coll_xfers(w->s, &n);
 	for (int64_t i = 0; i < n; i++) {
 		w->carries[topo_action_orbit(w->old, x[i].arc)] = true;
 	}
-	if ((rc = embed_paths_init(&w->paths, physical, err)) ||
-	    (rc = embed_minimal_init(&w->minimal, physical, err))) {
+	embed_paths_init(&w->paths, physical);
+	if ((rc = embed_minimal_init(&w->minimal, physical, err))) {
 		return rc;
 	}
 	return w->routing == COLL_ROUTING_DIMENSION_ORDER ? embed_grid_init(&w->grid, physical, err)

@@ -53,18 +53,18 @@ int coll_embed(const struct coll_sched *s, struct topo *physical, enum coll_rout
  * The same with routes from JSON, {"routes": [[0, 3, 1, [0, 8, 3]], ...]}: of the logical
  * arcs 0 -> 3, a path through nodes 0, 8 and 3 that carries this weight of what they do,
  * of the sum of the weights of all their paths. A file is believed in no symmetry: each arc
- * has its own routes, also of a compact schedule. WEFT_EINVAL names the route: other keys, numbers that are none, arcs
- * that are not there.
+ * has its own routes, also of a compact schedule. WEFT_EINVAL names the route: other keys, numbers
+ * that are none, arcs that are not there.
  */
 int coll_embed_routes(const struct coll_sched *s, struct topo *physical, const char *json,
 		      size_t len, int ports, struct coll_sched **out, struct err *err);
 
 #define COLL_MAX_DIGITS 16	/* TOPO_MAX_NODES = 2^16 */
 
-/* The numbers of a digraph's terminals as digits of these radices, the lowest first, such that every
- * link, and all terminals of a switch, differ in one of them: the coordinates of tori and meshes. A
- * single one where there are no such digits. WEFT_ENOMEM. O(divisors x m). */
-int coll_digits(const struct topo *t, int radix[COLL_MAX_DIGITS], int *n, struct err *err);
+/* The numbers of a digraph's terminals as digits of these radices, the lowest first, such that
+ * every link, and all terminals of a switch, differ in one of them: the coordinates of tori and
+ * meshes. A single one where there are no such digits. O(divisors x m). */
+void coll_digits(const struct topo *t, int radix[COLL_MAX_DIGITS], int *n);
 
 /* What schedules are embedded in, and how. */
 struct coll_fabric {

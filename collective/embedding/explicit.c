@@ -6,39 +6,27 @@
  */
 #include <jansson.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "collective/embedding/private.h"
+#include "lib/base/alloc.h"
 
 int embed_read_routes(const char *text, size_t len, json_t **root, struct err *err)
 {
-	const char *key;
-	json_t *value;
+	static const char *const known[] = { "routes", NULL };
+	int rc;
 
 	*root = coll_json_root(text, len, err);
 	if (!*root) {
 		return err ? err->code : WEFT_EINVAL;
 	}
-	json_object_foreach(*root, key, value) {
-		struct nearest near;
-
-		if (strcmp(key, "routes") == 0) {
-			continue;
-		}
-		nearest_init(&near, key);
-		nearest_try(&near, "routes");
-		err_set(err, WEFT_EINVAL, "unknown key '%s'", key);
-		if (err) {
-			nearest_hint(&near, err);
-		}
+	rc = topo_json_keys(*root, known, err);
+	if (rc == 0 && !json_is_array(json_object_get(*root, "routes"))) {
+		rc = err_set(err, WEFT_EINVAL, "\"routes\", a list, is missing");
+	}
+	if (rc) {
 		json_decref(*root);
-		return WEFT_EINVAL;
 	}
-	if (json_is_array(json_object_get(*root, "routes"))) {
-		return 0;
-	}
-	json_decref(*root);
-	return err_set(err, WEFT_EINVAL, "\"routes\", a list, is missing");
+	return rc;
 }
 
 /* A row's numbers; `at` is where it stands. */
@@ -102,7 +90,7 @@ static int mark_path(struct embed_paths *p, const struct embed_row *row, struct 
 				     "node to which an arc leads from the one before, or one that "
 				     "was there", row->at, i);
 		} else {
-			rc = embed_mark(p, u, (int)i, err);
+			embed_mark(p, u, (int)i);
 		}
 		before = u;
 	}
@@ -148,7 +136,8 @@ static int add_arcs(struct embed_paths *p, struct coll_sched *s, const struct em
 			err_wrap(err, "route %zu", row->at);
 		}
 	}
-	return rc || any ? rc : err_set(err, WEFT_EINVAL, "route %zu: the logical digraph has no arc "
+	return rc || any ? rc : err_set(err, WEFT_EINVAL,
+					"route %zu: the logical digraph has no arc "
 					"%d -> %d", row->at, row->src, row->dst);
 }
 
@@ -156,8 +145,8 @@ int embed_explicit(json_t *root, struct embed_paths *p, struct coll_sched *s, st
 {
 	json_t *list = json_object_get(root, "routes");
 	size_t n = json_array_size(list);
-	struct embed_row *row = malloc((n + 1) * sizeof(*row));
-	int rc = row ? 0 : err_nomem(err);
+	struct embed_row *row = x_alloc(n + 1, sizeof(*row));
+	int rc = 0;
 
 	for (size_t i = 0; i < n && !rc; i++) {
 		rc = read_row(p, json_array_get(list, i), i, &row[i], err);

@@ -9,9 +9,6 @@ int embed_minimal_init(struct embed_minimal *m, const struct topo *t, struct err
 	*m = (struct embed_minimal){ .t = t, .src = -1 };
 	arrays_add(&m->arrays, m->dist, topo_n(t));
 	arrays_add(&m->arrays, m->queue, topo_n(t));
-	if (m->arrays.failed) {
-		return err_nomem(err);
-	}
 	memset(m->dist, -1, (size_t)topo_n(t) * sizeof(*m->dist));
 	return topo_group_find(t, &m->symmetry, err);
 }
@@ -63,27 +60,25 @@ static int32_t distance_to(struct embed_minimal *m, int node)
 }
 
 /* The tails of the arcs into a node that are on shortest paths. */
-static int mark_before(const struct embed_minimal *m, struct embed_paths *p, int node,
-		       struct err *err)
+static void mark_before(const struct embed_minimal *m, struct embed_paths *p, int node)
 {
 	const int32_t *in;
-	int n = topo_in(m->t, node, &in), level = p->level[node] - 1, rc = 0;
+	int n = topo_in(m->t, node, &in), level = p->level[node] - 1;
 
-	for (int i = 0; i < n && !rc; i++) {
+	for (int i = 0; i < n; i++) {
 		int u = topo_arc(m->t, in[i])->src;
 
 		if (p->level[u] < 0 && level >= 0 && m->dist[image(m, u)] == level) {
-			rc = embed_mark(p, u, level, err);
+			embed_mark(p, u, level);
 		}
 	}
-	return rc;
 }
 
 int embed_minimal(struct embed_minimal *m, struct embed_paths *p, int src, int dst,
 		  struct err *err)
 {
 	int32_t dist;
-	int first = src < topo_ranks(m->t) ? topo_group_first(m->symmetry, src) : src, rc;
+	int first = src < topo_ranks(m->t) ? topo_group_first(m->symmetry, src) : src;
 
 	m->by = first == src ? 0 : topo_group_between(m->symmetry, src, first);
 	if (m->src != first) {
@@ -94,9 +89,9 @@ int embed_minimal(struct embed_minimal *m, struct embed_paths *p, int src, int d
 		return err_set(err, WEFT_EINFEASIBLE, "the physical digraph has no path from node "
 			       "%d to node %d", src, dst);
 	}
-	rc = embed_mark(p, dst, dist, err);
-	for (size_t i = 0; i < p->marked.n && !rc; i++) {
-		rc = mark_before(m, p, p->marked.v[i], err);
+	embed_mark(p, dst, dist);
+	for (size_t i = 0; i < p->marked.n; i++) {
+		mark_before(m, p, p->marked.v[i]);
 	}
-	return rc;
+	return 0;
 }

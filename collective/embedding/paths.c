@@ -9,22 +9,21 @@
 #include <stdlib.h>
 
 #include "collective/embedding/private.h"
-#include "lib/base/rat.h"
+#include "lib/base/number/rat.h"
 
 /* Of shares: keeps products with capacities within 64 bits. */
 #define MAX_DENOMINATOR (INT64_C(1) << 31)
 
-int embed_paths_init(struct embed_paths *p, const struct topo *t, struct err *err)
+void embed_paths_init(struct embed_paths *p, const struct topo *t)
 {
 	int n = topo_n(t);
 
 	*p = (struct embed_paths){ .t = t };
 	arrays_add(&p->arrays, p->level, n);
 	arrays_add(&p->arrays, p->step, n + 1);
-	for (int u = 0; u < n && !p->arrays.failed; u++) {
+	for (int u = 0; u < n; u++) {
 		p->level[u] = -1;
 	}
-	return p->arrays.failed ? err_nomem(err) : 0;
 }
 
 void embed_paths_fini(struct embed_paths *p)
@@ -35,10 +34,10 @@ void embed_paths_fini(struct embed_paths *p)
 	vec_fini(&p->routes);
 }
 
-int embed_mark(struct embed_paths *p, int node, int level, struct err *err)
+void embed_mark(struct embed_paths *p, int node, int level)
 {
 	p->level[node] = level;
-	return vec_push(&p->marked, node) ? err_nomem(err) : 0;
+	vec_push(&p->marked, node);
 }
 
 static int too_fine(const char *what, struct err *err)
@@ -97,11 +96,10 @@ static int add_share(struct embed_paths *p, int depth, struct err *err)
 			       COLL_MAX_ARC_ROUTES);
 	}
 	for (int i = 0; i < depth; i++) {
-		if (vec_push(&p->hops, p->step[i].next_arc - 1)) {
-			return err_nomem(err);
-		}
+		vec_push(&p->hops, p->step[i].next_arc - 1);
 	}
-	return vec_push(&p->routes, s) ? err_nomem(err) : 0;
+	vec_push(&p->routes, s);
+	return 0;
 }
 
 /* Depth first; the arc after a step's next one was not tried yet. */

@@ -34,11 +34,11 @@ struct embed_paths {
 	struct arrays arrays;
 };
 
-int embed_paths_init(struct embed_paths *p, const struct topo *t, struct err *err);
+void embed_paths_init(struct embed_paths *p, const struct topo *t);
 void embed_paths_fini(struct embed_paths *p);
-int embed_mark(struct embed_paths *p, int node, int level, struct err *err);
+void embed_mark(struct embed_paths *p, int node, int level);
 /* Adds the routes that the levels make, which have this weight together, and takes
- * the levels away. O(hops of the routes x degree). WEFT_ELIMIT, WEFT_ENOMEM. */
+ * the levels away. O(hops of the routes x degree). WEFT_ELIMIT. */
 int embed_collect(struct embed_paths *p, int src, int dst, int64_t weight, struct err *err);
 /* Gives a logical arc the routes collected, and forgets them. */
 int embed_add_routes(struct embed_paths *p, struct coll_sched *s, int arc, struct err *err);

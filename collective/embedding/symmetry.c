@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "collective/embedding/private.h"
+#include "lib/base/alloc.h"
 
 struct coll_xfer embed_moved(const struct topo_group *g, const struct topo_action *action, int by,
 			     const struct coll_xfer *x)
@@ -83,21 +84,19 @@ static bool keeps_transfers(const struct coll_sched *s, const struct topo_action
 
 /* Whether the generator of this order keeps the logical digraph and the
  * schedule. */
-static int keeps(const struct coll_sched *s, const struct topo_action *action, int order,
-		 const int32_t *image, bool *yes, struct err *err)
+static bool keeps(const struct coll_sched *s, const struct topo_action *action, int order,
+		  const int32_t *image)
 {
 	const struct topo *t = coll_topo(s);
 	struct topo_group *shift = NULL;
 	struct topo_action *moved = NULL;
-	int rc = topo_group_new(topo_n(t), topo_ranks(t), 1, &order, image, &shift, NULL);
+	bool yes = topo_group_new(topo_n(t), topo_ranks(t), 1, &order, image, &shift, NULL) == 0 &&
+		   topo_action_new(t, shift, &moved, NULL) == 0 &&
+		   keeps_transfers(s, action, shift, moved);
 
-	if (!rc) {
-		rc = topo_action_new(t, shift, &moved, NULL);
-	}
-	*yes = !rc && keeps_transfers(s, action, shift, moved);
 	topo_action_free(moved);
 	topo_group_free(shift);
-	return rc == WEFT_ENOMEM ? err_nomem(err) : 0;
+	return yes;
 }
 
 /* The generators of g that keep the schedule. */
@@ -105,25 +104,20 @@ static int keep_generators(const struct coll_sched *s, const struct topo_action 
 			   const struct topo_group *g, struct topo_group **out, struct err *err)
 {
 	int n = topo_group_generators(g), nodes = topo_group_nodes(g), kept = 0, rc = 0;
-	int *orders = malloc((size_t)n * sizeof(*orders));
-	int32_t *images = malloc((size_t)n * (size_t)nodes * sizeof(*images));
+	int *orders = x_alloc((size_t)n, sizeof(*orders));
+	int32_t *images = x_alloc((size_t)n * (size_t)nodes, sizeof(*images));
 
-	if (!orders || !images) {
-		rc = err_nomem(err);
-	}
-	for (int i = 0; i < n && !rc; i++) {
+	for (int i = 0; i < n; i++) {
 		int order;
 		const int32_t *image = topo_group_generator(g, i, &order);
-		bool yes = false;
 
-		rc = keeps(s, action, order, image, &yes, err);
-		if (yes) {
+		if (keeps(s, action, order, image)) {
 			memcpy(images + (size_t)kept * (size_t)nodes, image,
 			       (size_t)nodes * sizeof(*image));
 			orders[kept++] = order;
 		}
 	}
-	if (!rc && kept > 0) {
+	if (kept > 0) {
 		rc = topo_group_new(nodes, coll_ranks(s), kept, orders, images, out, err);
 	}
 	free(orders);
@@ -134,17 +128,17 @@ static int keep_generators(const struct coll_sched *s, const struct topo_action 
 int embed_other_group(const struct coll_sched *s, const struct topo_action *action,
 		      const struct topo *physical, struct topo_group **out, struct err *err)
 {
-	struct topo_group *digits = NULL;
+	struct topo_group *digits;
 	int64_t n;
-	int rc;
+	int rc = 0;
 
 	*out = NULL;
 	(void)coll_xfers(s, &n);
 	if (n > EMBED_MAX_MOVED / topo_group_order(coll_group(s))) {
 		return 0;
 	}
-	rc = topo_group_digits(physical, &digits, err);
-	if (!rc && digits) {
+	digits = topo_group_digits(physical);
+	if (digits) {
 		rc = keep_generators(s, action, digits, out, err);
 	}
 	topo_group_free(digits);

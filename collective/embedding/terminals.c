@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "collective/embedding/private.h"
-#include "lib/base/rat.h"
+#include "lib/base/number/rat.h"
 
 #define MAX_SCALE (INT64_C(1) << 20)
 
@@ -28,36 +28,34 @@ struct embed_view {
 	struct arrays arrays;
 };
 
-static int add_link(struct embed_view *v, int src, const struct topo_arc *arc, int64_t latency_ns,
-		    struct err *err)
+static void add_link(struct embed_view *v, int src, const struct topo_arc *arc, int64_t latency_ns)
 {
 	struct embed_link l = { src, arc->dst, arc->cap, 1, latency_ns };
 
 	v->seen[arc->dst] = src + 1;
-	return vec_push(&v->links, l) ? err_nomem(err) : 0;
+	vec_push(&v->links, l);
 }
 
-static int see_neighbours(struct embed_view *v, int u, struct err *err)
+static void see_neighbours(struct embed_view *v, int u)
 {
-	int first, n = topo_out(v->t, u, &first), rc = 0;
+	int first, n = topo_out(v->t, u, &first);
 
 	v->seen[u] = u + 1;
-	for (int a = first; a < first + n && !rc; a++) {
+	for (int a = first; a < first + n; a++) {
 		const struct topo_arc *arc = topo_arc(v->t, a);
 
 		if (arc->dst < topo_ranks(v->t) && arc->dst != u) {
-			rc = add_link(v, u, arc, arc->latency_ns, err);
+			add_link(v, u, arc, arc->latency_ns);
 		}
 	}
-	return rc;
 }
 
 /* The nodes that arcs out of queue[k] lead to, for terminal u. */
-static int look_around(struct embed_view *v, int u, int k, int *end, struct err *err)
+static void look_around(struct embed_view *v, int u, int k, int *end)
 {
-	int w = v->queue[k], first, n = topo_out(v->t, w, &first), rc = 0;
+	int w = v->queue[k], first, n = topo_out(v->t, w, &first);
 
-	for (int a = first; a < first + n && !rc; a++) {
+	for (int a = first; a < first + n; a++) {
 		const struct topo_arc *arc = topo_arc(v->t, a);
 		int64_t latency_ns = v->latency_ns[w] + arc->latency_ns;
 
@@ -65,14 +63,13 @@ static int look_around(struct embed_view *v, int u, int k, int *end, struct err 
 			continue;
 		}
 		if (arc->dst < topo_ranks(v->t)) {
-			rc = add_link(v, u, arc, latency_ns, err);
+			add_link(v, u, arc, latency_ns);
 		} else {
 			v->seen[arc->dst] = u + 1;
 			v->latency_ns[arc->dst] = latency_ns;
 			v->queue[(*end)++] = arc->dst;
 		}
 	}
-	return rc;
 }
 
 /* Capacity of u's arcs to the nodes in the queue. */
@@ -94,17 +91,17 @@ static int64_t capacity_to(const struct embed_view *v, int u, int end)
 
 /* The terminals behind an arc of u to a switch or memory: they share what u has
  * to all that is reached from there. */
-static int see_behind(struct embed_view *v, int u, int arc, struct err *err)
+static void see_behind(struct embed_view *v, int u, int arc)
 {
 	size_t before = v->links.n;
 	int64_t cap;
-	int end = 0, rc = 0;
+	int end = 0;
 
 	v->queue[end++] = topo_arc(v->t, arc)->dst;
 	v->seen[v->queue[0]] = u + 1;
 	v->latency_ns[v->queue[0]] = topo_arc(v->t, arc)->latency_ns;
-	for (int k = 0; k < end && !rc; k++) {
-		rc = look_around(v, u, k, &end, err);
+	for (int k = 0; k < end; k++) {
+		look_around(v, u, k, &end);
 	}
 	cap = capacity_to(v, u, end);
 	for (size_t i = before; i < v->links.n; i++) {
@@ -113,19 +110,18 @@ static int see_behind(struct embed_view *v, int u, int arc, struct err *err)
 		v->links.v[i].num = cap / common;
 		v->links.v[i].den = behind / common;
 	}
-	return rc;
 }
 
-static int see_from(struct embed_view *v, int u, struct err *err)
+static void see_from(struct embed_view *v, int u)
 {
-	int first, n = topo_out(v->t, u, &first), rc = see_neighbours(v, u, err);
+	int first, n = topo_out(v->t, u, &first);
 
-	for (int a = first; a < first + n && !rc; a++) {
+	see_neighbours(v, u);
+	for (int a = first; a < first + n; a++) {
 		if (v->seen[topo_arc(v->t, a)->dst] != u + 1) {
-			rc = see_behind(v, u, a, err);
+			see_behind(v, u, a);
 		}
 	}
-	return rc;
 }
 
 /* What makes the capacities whole, as far as it is no more than MAX_SCALE. */
@@ -161,7 +157,10 @@ static int add_arcs(const struct embed_view *v, struct topo *t, struct err *err)
 
 		rc = topo_add_arc(t, l->src, l->dst, l->num / common, l->latency_ns, err);
 	}
-	return rc ? rc : topo_freeze(t, err);
+	if (rc == 0) {
+		topo_freeze(t);
+	}
+	return rc;
 }
 
 static int see_all(struct embed_view *v, struct topo **out, struct err *err)
@@ -172,15 +171,10 @@ static int see_all(struct embed_view *v, struct topo **out, struct err *err)
 	arrays_add(&v->arrays, v->seen, topo_n(v->t));
 	arrays_add(&v->arrays, v->queue, topo_n(v->t));
 	arrays_add(&v->arrays, v->latency_ns, topo_n(v->t));
-	if (v->arrays.failed) {
-		return err_nomem(err);
+	for (int u = 0; u < topo_ranks(v->t); u++) {
+		see_from(v, u);
 	}
-	for (int u = 0; u < topo_ranks(v->t) && !rc; u++) {
-		rc = see_from(v, u, err);
-	}
-	if (!rc) {
-		rc = topo_new(topo_ranks(v->t), &t, err);
-	}
+	rc = topo_new(topo_ranks(v->t), &t, err);
 	for (int u = 0; u < topo_ranks(v->t) && !rc; u++) {
 		topo_set_node(t, u, TOPO_TERMINAL, topo_node_flags(v->t, u));
 	}

@@ -44,25 +44,22 @@ static const struct {
 	{ "Johnson(8,4)", 70, 16, 4, false },
 };
 
-static int add_special(struct coll_finder *f, struct finder_candidates *set, int n, int d,
-		       bool both)
+static void add_special(struct coll_finder *f, struct finder_candidates *set, int n, int d,
+			bool both)
 {
-	int rc = 0;
-
-	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]) && !rc; i++) {
+	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++) {
 		struct finder_candidate c = finder_at_bound(n, special[i].steps);
 
 		if (special[i].n == n && special[i].d == d && !(both && special[i].directed)) {
 			finder_name(&c, "%s", special[i].expr);
-			rc = finder_keep(f, set, &c);
+			finder_keep(f, set, &c);
 		}
 	}
-	return rc;
 }
 
 /* Theorem 22: C(n,{m,m+1}) has the least diameter of all with two offsets,
  * m, and is bandwidth-optimal. */
-static int add_circulant(struct coll_finder *f, struct finder_candidates *set, int n)
+static void add_circulant(struct coll_finder *f, struct finder_candidates *set, int n)
 {
 	struct finder_candidate c;
 	int m = 1;
@@ -72,86 +69,77 @@ static int add_circulant(struct coll_finder *f, struct finder_candidates *set, i
 	}
 	c = finder_at_bound(n, m);
 	finder_name(&c, "C(%d,{%d,%d})", n, m, m + 1);
-	return finder_keep(f, set, &c);
+	finder_keep(f, set, &c);
 }
 
-static int add_bases(struct coll_finder *f, struct finder_candidates *set, int n, int d, bool both)
+static void add_bases(struct coll_finder *f, struct finder_candidates *set, int n, int d, bool both)
 {
 	struct finder_candidate c = finder_at_bound(n, 1);
-	int rc = 0;
 
 	if (d == n - 1 && finder_name(&c, "K(%d)", n)) {
-		rc = finder_keep(f, set, &c);
+		finder_keep(f, set, &c);
 	}
 	c = finder_at_bound(n, 2);
-	if (!rc && n == 2 * d && finder_name(&c, "K(%d,%d)", d, d)) {
-		rc = finder_keep(f, set, &c);
+	if (n == 2 * d && finder_name(&c, "K(%d,%d)", d, d)) {
+		finder_keep(f, set, &c);
 	}
 	c = finder_at_bound(n, n / 2);
-	if (!rc && d == 2 && n > 2 && finder_name(&c, "Ring(%d)", n)) {
-		rc = finder_keep(f, set, &c);
+	if (d == 2 && n > 2 && finder_name(&c, "Ring(%d)", n)) {
+		finder_keep(f, set, &c);
 	}
 	c = finder_at_bound(n, n - 1);
-	if (!rc && d == 1 && !both && finder_name(&c, "UniRing(1,%d)", n)) {
-		rc = finder_keep(f, set, &c);
+	if (d == 1 && !both && finder_name(&c, "UniRing(1,%d)", n)) {
+		finder_keep(f, set, &c);
 	}
-	if (!rc && d == 4 && n > 6) {
-		rc = add_circulant(f, set, n);
+	if (d == 4 && n > 6) {
+		add_circulant(f, set, n);
 	}
-	if (rc) {
-		return rc;
-	}
-	return add_special(f, set, n, d, both);
+	add_special(f, set, n, d, both);
 }
 
 /* Parallel arcs: every load and the bandwidth of a node grow alike. */
-static int add_multiples(struct coll_finder *f, struct finder_candidates *set, int n, int d,
-			 bool both)
+static void add_multiples(struct coll_finder *f, struct finder_candidates *set, int n, int d,
+			  bool both)
 {
-	int rc = 0;
-
-	for (int k = 2; k <= d && !rc; k++) {
+	for (int k = 2; k <= d; k++) {
 		size_t from;
 
 		if (d % k) {
 			continue;
 		}
-		rc = finder_optimal_set(f, n, d / k, both, &from);
-		for (size_t i = 0; !rc && i < f->optimal.v[from].list.n; i++) {
+		finder_optimal_set(f, n, d / k, both, &from);
+		for (size_t i = 0; i < f->optimal.v[from].list.n; i++) {
 			struct finder_candidate c = f->optimal.v[from].list.v[i];
 			struct finder_candidate m = c;
 
 			if (finder_name(&m, "Multi(%s,%d)", c.expr, k)) {
-				rc = finder_keep(f, set, &m);
+				finder_keep(f, set, &m);
 			}
 		}
 	}
-	return rc;
 }
 
 /* Theorem 11 and corollary 11.1. The step it adds is often not needed. */
-static int add_copies(struct coll_finder *f, struct finder_candidates *set, int n, int d, bool both)
+static void add_copies(struct coll_finder *f, struct finder_candidates *set, int n, int d,
+		       bool both)
 {
-	int rc = 0;
-
-	for (int k = 2; k <= d && !rc; k++) {
+	for (int k = 2; k <= d; k++) {
 		size_t from;
 
 		if (d % k || n % k || n / k < 2) {
 			continue;
 		}
-		rc = finder_optimal_set(f, n / k, d / k, both, &from);
-		for (size_t i = 0; !rc && i < f->optimal.v[from].list.n; i++) {
+		finder_optimal_set(f, n / k, d / k, both, &from);
+		for (size_t i = 0; i < f->optimal.v[from].list.n; i++) {
 			struct finder_candidate c = finder_at_bound(n, f->optimal.v[from].list.v[i]
 							   .steps + 1);
 
 			c.exact = false;
 			if (finder_name(&c, "Deg(%s,%d)", f->optimal.v[from].list.v[i].expr, k)) {
-				rc = finder_keep(f, set, &c);
+				finder_keep(f, set, &c);
 			}
 		}
 	}
-	return rc;
 }
 
 static bool join(struct finder_candidate *c, const char *a, const char *b)
@@ -161,23 +149,19 @@ static bool join(struct finder_candidate *c, const char *a, const char *b)
 }
 
 /* Theorem 13 for simple digraphs with bandwidth-optimal schedules. */
-static int add_products(struct coll_finder *f, struct finder_candidates *set, int n, int d,
-			bool both)
+static void add_products(struct coll_finder *f, struct finder_candidates *set, int n, int d,
+			 bool both)
 {
-	int rc = 0;
-
-	for (int a = 2; a <= n / a && !rc; a++) {
-		for (int e = 1; n % a == 0 && e < d && !rc; e++) {
+	for (int a = 2; a <= n / a; a++) {
+		for (int e = 1; n % a == 0 && e < d; e++) {
 			size_t x, y;
 
-			rc = finder_optimal_set(f, a, e, both, &x);
-			if (!rc) {
-				rc = finder_optimal_set(f, n / a, d - e, both, &y);
-			}
-			if (rc || f->optimal.v[x].list.n == 0) {
+			finder_optimal_set(f, a, e, both, &x);
+			finder_optimal_set(f, n / a, d - e, both, &y);
+			if (f->optimal.v[x].list.n == 0) {
 				continue;
 			}
-			for (size_t i = 0; i < f->optimal.v[y].list.n && !rc; i++) {
+			for (size_t i = 0; i < f->optimal.v[y].list.n; i++) {
 				const struct finder_candidate *p = f->optimal.v[x].list.v;
 				const struct finder_candidate *q = &f->optimal.v[y].list.v[i];
 				struct finder_candidate c = finder_at_bound(n, p->steps + q->steps);
@@ -185,42 +169,28 @@ static int add_products(struct coll_finder *f, struct finder_candidates *set, in
 				c.exact = p->exact && q->exact;
 				if (!strstr(p->expr, "Multi") && !strstr(q->expr, "Multi") &&
 				    join(&c, p->expr, q->expr)) {
-					rc = finder_keep(f, set, &c);
+					finder_keep(f, set, &c);
 				}
 			}
 		}
 	}
-	return rc;
 }
 
-int finder_optimal_set(struct coll_finder *f, int n, int d, bool both, size_t *index)
+void finder_optimal_set(struct coll_finder *f, int n, int d, bool both, size_t *index)
 {
 	uint64_t key = (uint64_t)n << 32 | (uint64_t)d << 1 | both, value;
 	struct finder_candidates set = { 0 };
-	int rc;
 
 	if (u64map_get(&f->known, key, &value)) {
 		*index = (size_t)value;
-		return 0;
+		return;
 	}
-	rc = add_bases(f, &set, n, d, both);
-	if (!rc) {
-		rc = add_multiples(f, &set, n, d, both);
-	}
-	if (!rc) {
-		rc = add_copies(f, &set, n, d, both);
-	}
-	if (!rc) {
-		rc = add_products(f, &set, n, d, both);
-	}
-	if (!rc && (u64map_set(&f->known, key, f->optimal.n) || vec_push(&f->optimal, set))) {
-		rc = err_nomem(f->err);
-	}
-	if (rc) {
-		vec_fini(&set.list);
-		return rc;
-	}
+	add_bases(f, &set, n, d, both);
+	add_multiples(f, &set, n, d, both);
+	add_copies(f, &set, n, d, both);
+	add_products(f, &set, n, d, both);
+	u64map_set(&f->known, key, f->optimal.n);
+	vec_push(&f->optimal, set);
 	*index = f->optimal.n - 1;
-	return 0;
 }
 

@@ -69,8 +69,8 @@ bool finder_beats(const struct coll_finder *f, const struct finder_candidate *a,
 	return a->steps <= b->steps && c <= 0 && (a->steps < b->steps || c);
 }
 
-int finder_keep(struct coll_finder *f, struct finder_candidates *set,
-		const struct finder_candidate *c)
+void finder_keep(struct coll_finder *f, struct finder_candidates *set,
+		 const struct finder_candidate *c)
 {
 	size_t kept = 0, ties = 0;
 
@@ -78,12 +78,12 @@ int finder_keep(struct coll_finder *f, struct finder_candidates *set,
 		const struct finder_candidate *o = &set->list.v[i];
 
 		if (finder_beats(f, o, c) || strcmp(o->expr, c->expr) == 0) {
-			return 0;
+			return;
 		}
 		ties += o->steps == c->steps && !finder_beats(f, c, o);
 	}
 	if (ties >= MAX_TIES) {
-		return 0;
+		return;
 	}
 	for (size_t i = 0; i < set->list.n; i++) {
 		const struct finder_candidate *o = &set->list.v[i];
@@ -93,7 +93,7 @@ int finder_keep(struct coll_finder *f, struct finder_candidates *set,
 		}
 	}
 	set->list.n = kept;
-	return vec_push(&set->list, *c) ? err_nomem(f->err) : 0;
+	vec_push(&set->list, *c);
 }
 
 bool finder_name(struct finder_candidate *c, const char *fmt, ...)
@@ -182,8 +182,8 @@ int finder_compute(struct coll_finder *f, struct finder_candidate *c)
 	}
 	c->exact = true;
 	topo_free(t);
-	if (!rc && vec_push(&f->computed, *c)) {
-		rc = err_nomem(f->err);
+	if (!rc) {
+		vec_push(&f->computed, *c);
 	}
 	return rc;
 }

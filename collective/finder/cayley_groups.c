@@ -7,19 +7,20 @@
 #include <string.h>
 
 #include "collective/finder/private.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 #define MAX_OF_ORDERS 12	/* groups of one form with the same n, k, l */
 #define MAX_GROUPS 400
 #define MAX_ORDER 1024		/* of matrices, as far as it has the primes of k */
 #define MATRICES 24		/* random ones for an n^j and k */
 
-static int add(struct finder_groups *out, const struct topo_cayley_group *g)
+static void add(struct finder_groups *out, const struct topo_cayley_group *g)
 {
 	if (out->n >= MAX_GROUPS || topo_cayley_fault(g)) {
-		return 0;
+		return;
 	}
-	return vec_push(out, (struct finder_group){ .g = *g });
+	vec_push(out, (struct finder_group){ .g = *g });
 }
 
 static int64_t power(int64_t r, int64_t times, int64_t m)
@@ -44,47 +45,45 @@ static bool is_canonical(int64_t r, int64_t k, int64_t m)
 }
 
 /* Z_m : Z_k by every r, split and not. */
-static int add_metacyclic(int64_t m, int64_t k, struct finder_groups *out)
+static void add_metacyclic(int64_t m, int64_t k, struct finder_groups *out)
 {
 	struct topo_cayley_group g = { .n = m, .k = k, .l = 1, .vectors = m, .j = 1, .q = { 1 } };
-	int rc = 0, found = 0;
+	int found = 0;
 
-	for (int64_t r = 2; r < m && !rc && found < MAX_OF_ORDERS; r++) {
+	for (int64_t r = 2; r < m && found < MAX_OF_ORDERS; r++) {
 		if (power(r, k, m) != 1 || !is_canonical(r, k, m)) {
 			continue;
 		}
 		found++;
 		g.a[0] = r;
 		g.w[0] = 0;
-		rc = add(out, &g);
+		add(out, &g);
 		g.w[0] = m / rat_gcd(m, r - 1);
-		if (!rc && g.w[0] < m) {
-			rc = add(out, &g);
+		if (g.w[0] < m) {
+			add(out, &g);
 		}
 	}
-	return rc;
 }
 
 /* Z_m : (Z_k x Z_l) by two numbers that both move. */
-static int add_two(int64_t m, int64_t k, int64_t l, struct finder_groups *out)
+static void add_two(int64_t m, int64_t k, int64_t l, struct finder_groups *out)
 {
 	struct topo_cayley_group g = { .n = m, .k = k, .l = l, .vectors = m, .j = 1 };
-	int rc = 0, found = 0;
+	int found = 0;
 
-	for (int64_t r = 1; r < m && !rc; r++) {
+	for (int64_t r = 1; r < m; r++) {
 		if (power(r, k, m) != 1 || !is_canonical(r, k, m)) {
 			continue;
 		}
-		for (int64_t q = 2; q < m && !rc && found < MAX_OF_ORDERS; q++) {
+		for (int64_t q = 2; q < m && found < MAX_OF_ORDERS; q++) {
 			if (power(q, l, m) == 1 && is_canonical(q, l, m)) {
 				found++;
 				g.a[0] = r;
 				g.q[0] = q;
-				rc = add(out, &g);
+				add(out, &g);
 			}
 		}
 	}
-	return rc;
 }
 
 static int64_t first_prime(int64_t n)
@@ -168,27 +167,29 @@ static void keep_primes(struct topo_cayley_group *g, int64_t p)
 	}
 }
 
+/* Whether a matrix of j rows has ones on its diagonal and zeros elsewhere. */
+static bool is_identity(const int64_t *m, int j)
+{
+	for (int i = 0; i < j * j; i++) {
+		if (m[i] != (i % (j + 1) == 0)) {
+			return false;
+		}
+	}
+	return true;
+}
+
 /* Makes a matrix one whose k-th power is 1, if it can: its power by its order less
  * what the order shares with k. */
 static bool tame(struct topo_cayley_group *g)
 {
 	int64_t m[TOPO_CAYLEY_MAX_J * TOPO_CAYLEY_MAX_J], order = 1, p = first_prime(g->n);
-	int cells = g->j * g->j;
 
 	if (!is_regular(g, p)) {
 		return false;
 	}
 	keep_primes(g, p);
 	memcpy(m, g->a, sizeof(m));
-	for (; order < MAX_ORDER; order++) {
-		bool one = true;
-
-		for (int i = 0; i < cells && one; i++) {
-			one = m[i] == (i % (g->j + 1) == 0);
-		}
-		if (one) {
-			break;
-		}
+	for (; order < MAX_ORDER && !is_identity(m, g->j); order++) {
 		topo_cayley_multiply(g, g->a, m);
 	}
 	if (order == MAX_ORDER || rat_gcd(order, g->k) == 1) {
@@ -220,12 +221,10 @@ static void carry(struct topo_cayley_group *g, struct rng *rng)
 	}
 }
 
-static int add_matrices(int64_t n, int j, int64_t vectors, int64_t k, struct rng *rng,
-			struct finder_groups *out)
+static void add_matrices(int64_t n, int j, int64_t vectors, int64_t k, struct rng *rng,
+			 struct finder_groups *out)
 {
-	int rc = 0;
-
-	for (int i = 0; i < MATRICES && !rc; i++) {
+	for (int i = 0; i < MATRICES; i++) {
 		struct topo_cayley_group g = { .n = n, .k = k, .l = 1, .vectors = vectors, .j = j };
 
 		for (int x = 0; x < j; x++) {
@@ -241,9 +240,8 @@ static int add_matrices(int64_t n, int j, int64_t vectors, int64_t k, struct rng
 			carry(&with, rng);
 			g = with;
 		}
-		rc = add(out, &g);
+		add(out, &g);
 	}
-	return rc;
 }
 
 /* Every group of n elements is cyclic when n and phi(n) have nothing in common; every one is
@@ -280,40 +278,37 @@ static bool is_prime_power(int64_t n)
 	return n == 1;
 }
 
-int finder_list_groups(int n, struct rng *rng, struct finder_groups *out)
+void finder_list_groups(int n, struct rng *rng, struct finder_groups *out)
 {
 	struct topo_cayley_group cyclic = { .n = n, .k = 1, .l = 1, .vectors = n, .j = 1,
 					    .a = { 1 }, .q = { 1 } };
-	int rc = add(out, &cyclic);
 
-	for (int64_t base = 2; base * base * 2 <= n && !rc; base++) {
+	add(out, &cyclic);
+	for (int64_t base = 2; base * base * 2 <= n; base++) {
 		int64_t vectors = base * base;
 
-		for (int j = 2; vectors * 2 <= n && !rc && j <= TOPO_CAYLEY_MAX_J &&
+		for (int j = 2; vectors * 2 <= n && j <= TOPO_CAYLEY_MAX_J &&
 		     is_prime_power(base); j++, vectors *= base) {
 			if (n % vectors == 0) {
-				rc = add_matrices(base, j, vectors, n / vectors, rng, out);
+				add_matrices(base, j, vectors, n / vectors, rng, out);
 			}
 		}
 	}
-	for (int64_t m = n / 2; m >= 3 && !rc; m--) {
+	for (int64_t m = n / 2; m >= 3; m--) {
 		if (n % m == 0) {
-			rc = add_metacyclic(m, n / m, out);
+			add_metacyclic(m, n / m, out);
 		}
-		for (int64_t k = 2; n % m == 0 && k * k <= n / m && !rc; k++) {
+		for (int64_t k = 2; n % m == 0 && k * k <= n / m; k++) {
 			if (n / m % k == 0) {
-				rc = add_two(m, k, n / m / k, out);
+				add_two(m, k, n / m / k, out);
 			}
 		}
 	}
-	if (!rc) {
-		rc = finder_add_permutations(n, rng, out);
-	}
-	out->order = malloc(out->n * sizeof(*out->order));
-	for (size_t i = 0; i < out->n && out->order; i++) {
+	finder_add_permutations(n, rng, out);
+	out->order = x_alloc(out->n, sizeof(*out->order));
+	for (size_t i = 0; i < out->n; i++) {
 		out->order[i] = (int32_t)i;
 	}
-	return out->order ? rc : WEFT_ENOMEM;
 }
 
 void finder_groups_fini(struct finder_groups *groups)

@@ -16,7 +16,7 @@
 
 #define NONE UINT16_MAX
 
-int finder_levels_room(struct finder_levels *l, int n, int d, bool both, struct arrays *arrays)
+void finder_levels_room(struct finder_levels *l, int n, int d, bool both, struct arrays *arrays)
 {
 	l->n = n;
 	l->d = d;
@@ -25,7 +25,6 @@ int finder_levels_room(struct finder_levels *l, int n, int d, bool both, struct 
 	arrays_add(arrays, l->queue, l->n + 1);
 	arrays_add(arrays, l->start, l->n + 2);
 	arrays_add(arrays, l->count, 1 << l->d);
-	return arrays->failed ? WEFT_ENOMEM : 0;
 }
 
 /* Adds what one step by each generator reaches to the queue, whose nodes from `from` are of level
@@ -72,7 +71,8 @@ int finder_levels_reach(struct finder_levels *l, bool inverse, int depth, int le
 	l->queue[0] = 0;
 	l->start[0] = 0;
 	l->start[1] = 1;
-	while (t < depth && from < to && to < l->n && can_reach(l, to, to - from, depth - t, least)) {
+	while (t < depth && from < to && to < l->n && can_reach(l, to, to - from, depth - t,
+								least)) {
 		int end = step(l, inverse ? l->back : l->next, from, to, ++t);
 
 		from = to;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "collective/finder/private.h"
-#include "lib/base/rat.h"
+#include "lib/base/number/rat.h"
 
 #define MAX_POINTS TOPO_CAYLEY_MAX_POINTS
 #define SUBGROUPS 40		/* random ones of an order, at most */
@@ -45,14 +45,14 @@ static struct topo_permutation cycle(int first, int length)
 
 /* Adds what n permutations generate, if it has `order` elements. There is room for one more:
  * a cycle on further points, for a product of `times` as many. */
-static int add_product(int order, int points, struct topo_permutation *p, int n, int times,
-		       struct finder_groups *out)
+static void add_product(int order, int points, struct topo_permutation *p, int n, int times,
+			struct finder_groups *out)
 {
 	struct finder_group g = { .score = 0 };
 	int rc;
 
 	if (points + times > MAX_POINTS) {
-		return 0;
+		return;
 	}
 	if (times > 1) {
 		p[n++] = cycle(points, times);
@@ -60,9 +60,9 @@ static int add_product(int order, int points, struct topo_permutation *p, int n,
 	}
 	rc = topo_cayley_generate(&g.g, points, p, n);
 	if (rc || topo_cayley_order(&g.g) != order) {
-		return rc == WEFT_ENOMEM ? rc : 0;
+		return;
 	}
-	return vec_push(out, g);
+	vec_push(out, g);
 }
 
 static int64_t power(int64_t a, int64_t times, int64_t p)
@@ -91,8 +91,8 @@ static int64_t primitive_root(int64_t p)
 	return 1;
 }
 
-/* x -> x + 1, x -> a x and x -> -1/x on the numbers modulo p and infinity, which is point p: PGL(2,p),
- * or where a is a square PSL(2,p). */
+/* x -> x + 1, x -> a x and x -> -1/x on the numbers modulo p and infinity, which is point p:
+ * PGL(2,p), or where a is a square PSL(2,p). */
 static void linear(int64_t p, int64_t a, struct topo_permutation *out)
 {
 	out[0] = cycle(0, (int)p);
@@ -105,42 +105,37 @@ static void linear(int64_t p, int64_t a, struct topo_permutation *out)
 	out[2].image[p] = 0;
 }
 
-static int add_linear(int n, struct finder_groups *out)
+static void add_linear(int n, struct finder_groups *out)
 {
 	static const int primes[] = { 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47 };
-	int rc = 0;
 
-	for (size_t i = 0; i < 2 * sizeof(primes) / sizeof(*primes) && !rc; i++) {
+	for (size_t i = 0; i < 2 * sizeof(primes) / sizeof(*primes); i++) {
 		int p = primes[i / 2], half = 1 + (int)(i % 2), order = p * (p * p - 1) / half;
 		struct topo_permutation room[4];
 		int64_t root = primitive_root(p);
 
 		if (n % order == 0) {
 			linear(p, power(root, half, p), room);
-			rc = add_product(n, p + 1, room, 3, n / order, out);
+			add_product(n, p + 1, room, 3, n / order, out);
 		}
 	}
-	return rc;
 }
 
 /* S_m and A_m. */
-static int add_symmetric(int n, struct finder_groups *out)
+static void add_symmetric(int n, struct finder_groups *out)
 {
-	int rc = 0;
-
-	for (int m = 5, order = 60; m <= 8 && !rc; order *= ++m) {
+	for (int m = 5, order = 60; m <= 8; order *= ++m) {
 		struct topo_permutation room[3] = { cycle(0, 3), cycle(1 - m % 2, m - 1 + m % 2) };
 
 		if (n % order == 0) {
-			rc = add_product(n, m, room, 2, n / order, out);
+			add_product(n, m, room, 2, n / order, out);
 		}
 		room[0] = cycle(0, 2);
 		room[1] = cycle(0, m);
-		if (n % (2 * order) == 0 && !rc) {
-			rc = add_product(n, m, room, 2, n / order / 2, out);
+		if (n % (2 * order) == 0) {
+			add_product(n, m, room, 2, n / order / 2, out);
 		}
 	}
-	return rc;
 }
 
 /* ---- subgroups of wreath products ---- */
@@ -240,8 +235,8 @@ static struct topo_permutation tamed(const struct topo_permutation *p, int point
 }
 
 /* Element after element, of those by which the group's order still divides n. */
-static int attempt(int n, const struct finder_tree *tree, struct rng *rng,
-		   struct finder_groups *out)
+static void attempt(int n, const struct finder_tree *tree, struct rng *rng,
+		    struct finder_groups *out)
 {
 	struct topo_permutation p[ELEMENTS];
 	struct finder_group g = { .score = 0 };
@@ -254,18 +249,15 @@ static int attempt(int n, const struct finder_tree *tree, struct rng *rng,
 		move_subtree(tree, tree->levels, tree->leaves, 0, 0, rng, &any);
 		p[kept] = tamed(&any, tree->leaves, n);
 		rc = topo_cayley_generate(&g.g, tree->leaves, p, kept + 1);
-		if (rc == WEFT_ENOMEM) {
-			return rc;
-		}
 		if (rc || n % topo_cayley_order(&g.g)) {
 			continue;
 		}
 		kept++;
 		if (topo_cayley_order(&g.g) == n) {
-			return vec_push(out, g);
+			vec_push(out, g);
+			return;
 		}
 	}
-	return 0;
 }
 
 /* n divides the order of the group of the tree. */
@@ -281,27 +273,23 @@ static bool is_possible(int n, const struct finder_tree *tree)
 	return rest == 1;
 }
 
-static int add_subgroups(int n, struct rng *rng, struct finder_groups *out)
+static void add_subgroups(int n, struct rng *rng, struct finder_groups *out)
 {
 	size_t most = out->n + SUBGROUPS;
-	int choice[8], choices = list_branches(n, choice), rc = 0;
+	int choice[8], choices = list_branches(n, choice);
 
-	for (int i = 0; i < ATTEMPTS && out->n < most && choices && !rc; i++) {
+	for (int i = 0; i < ATTEMPTS && out->n < most && choices; i++) {
 		struct finder_tree tree = random_tree(choice, choices, rng);
 
 		if (is_possible(n, &tree)) {
-			rc = attempt(n, &tree, rng, out);
+			attempt(n, &tree, rng, out);
 		}
 	}
-	return rc;
 }
 
-int finder_add_permutations(int n, struct rng *rng, struct finder_groups *out)
+void finder_add_permutations(int n, struct rng *rng, struct finder_groups *out)
 {
-	int rc = add_linear(n, out);
-
-	if (!rc) {
-		rc = add_symmetric(n, out);
-	}
-	return rc ? rc : add_subgroups(n, rng, out);
+	add_linear(n, out);
+	add_symmetric(n, out);
+	add_subgroups(n, rng, out);
 }

@@ -3,21 +3,20 @@
  *
  * Every topology that could serve is an entry with a time: the exact one, or one that it
  * cannot be below, from the steps that its distances need and the bandwidth that each node
- * has. The entry of the least time is the answer if its time is exact; else it is looked into and put
- * back. So a schedule is only made where it may win, and a thousand tori cost nothing. Algorithms on
- * coordinates (collective/torus) are timed by formula where they may win, and made where they do. `find`,
- * its sweeps and `topology: auto` all ask here, which is why they agree.
+ * has. The entry of the least time is the answer if its time is exact; else it is looked into and
+ * put back. So a schedule is only made where it may win, and a thousand tori cost nothing.
+ * Algorithms on coordinates (collective/torus) are timed by formula where they may win, and made
+ * where they do. `find`, its sweeps and `topology: auto` all ask here, which is why they agree.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/bfb/bfb.h"
 #include "collective/finder/finder.h"
 #include "collective/finder/private.h"
-#include "collective/tree/tree.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 /* Flows of a source on an arc from which on a schedule of an all-to-all takes seconds. */
 #define LARGE_FLOW (1 << 20)
@@ -114,8 +113,8 @@ static int phases_of(enum coll_kind kind)
 }
 
 /* No broadcast takes fewer steps than the farthest rank is away, and batches that follow one
- * another down trees at least as deep fill them one a step: b batches take diameter - 1 + b steps of 1/b of
- * the vector each, which is least at b = sqrt((diameter - 1) vector / step). */
+ * another down trees at least as deep fill them one a step: b batches take diameter - 1 + b steps
+ * of 1/b of the vector each, which is least at b = sqrt((diameter - 1) vector / step). */
 static int64_t broadcast_low(const struct coll_cost *c, int ports, int diameter)
 {
 	double step = (double)step_ns(c), more = diameter - 1;
@@ -128,16 +127,15 @@ static int64_t broadcast_low(const struct coll_cost *c, int ports, int diameter)
 /* Whether algorithms on coordinates are asked for. */
 static bool wants_coordinates(const struct coll_want *w)
 {
-	return !coll_has_root(w->q.kind) && w->q.kind != COLL_ALLTOALL &&
-	       strcmp(w->algorithm, "auto") == 0;
+	return !coll_has_root(w->q.kind) && w->q.kind != COLL_ALLTOALL && !w->algorithm;
 }
 
-/* Steps and hops that no algorithm on coordinates is below: messages that ranks forward go the whole
- * distance in one step; an all-reduce by exchanges goes it once. */
+/* Steps and hops that no algorithm on coordinates is below: messages that ranks forward go the
+ * whole distance in one step; an all-reduce by exchanges goes it once. */
 static int64_t min_steps_ns(const struct coll_cost *c, int diameter)
 {
-	return c->hop_ns > 0 ? c->alpha_ns + c->message_ns + diameter * c->hop_ns
-			     : diameter * step_ns(c);
+	return c->forwards ? c->alpha_ns + c->message_ns + diameter * c->hop_ns
+			   : diameter * step_ns(c);
 }
 
 /* What no schedule is below, by distance and bandwidth. */
@@ -156,6 +154,12 @@ static int64_t low_of(const struct coll_want *w, int ports, int diameter)
 	return time_of(&w->cost, ports, (int)phases * diameter, phases * (n - 1), n);
 }
 
+/* The algorithm that entries are timed by before anything is made; none for all-to-all. */
+static const struct coll_algorithm *timed_by(enum coll_kind kind)
+{
+	return coll_algorithm_find(coll_has_root(kind) ? "trees" : "bfb", kind);
+}
+
 /* The time of p's steps and T_B, or of one step more at the bandwidth bound where batches or
  * a construction could come near that. */
 static void set_plain(const struct coll_choices *c, struct finder_entry *e, int steps, int64_t num,
@@ -168,10 +172,10 @@ static void set_plain(const struct coll_choices *c, struct finder_entry *e, int 
 	e->steps = steps;
 	e->num = num;
 	e->den = den;
-	e->algorithm = "bfb";
+	e->algorithm = timed_by(w->q.kind)->name;
 	e->time_ns = time_of(&w->cost, e->ports, steps, num, den);
 	e->state = ENTRY_TIMED;
-	if (is_bound || strcmp(w->algorithm, "auto") != 0 ||
+	if (is_bound || w->algorithm ||
 	    n * (n - 1) * phases * 2 > COLL_MAKE_TRANSFERS) {
 		return;
 	}
@@ -212,52 +216,46 @@ static bool is_known(const struct coll_choices *c, const char *expr)
 }
 
 /* Copies expr; e's other fields are set. */
-static int push(struct coll_choices *c, struct finder_entry e, const char *expr, struct err *err)
+static void push(struct coll_choices *c, struct finder_entry e, const char *expr)
 {
-	e.expr = strdup(expr);
-	if (!e.expr || vec_push(&c->list, e)) {
-		free(e.expr);
-		return err_nomem(err);
-	}
-	return 0;
+	e.expr = x_dup(expr);
+	vec_push(&c->list, e);
 }
 
 /* One that is not known yet, with what it cannot be below. */
-static int add_low(struct coll_choices *c, const char *expr, int ports, int diameter,
-		   struct err *err)
+static void add_low(struct coll_choices *c, const char *expr, int ports, int diameter)
 {
 	struct finder_entry e = { .ports = ports, .diameter = diameter };
 
 	if (is_known(c, expr)) {
-		return 0;
+		return;
 	}
 	e.time_ns = low_of(&c->w, ports, diameter);
-	return push(c, e, expr, err);
+	push(c, e, expr);
 }
 
-static int add_families(struct coll_choices *c, struct err *err)
+static void add_families(struct coll_choices *c)
 {
 	const struct coll_query *q = &c->w.q;
 	struct finder_families all = { 0 };
-	int rc = finder_list_families(q->n, q->degree, q->bidirectional, &all, err);
 
-	for (size_t i = 0; i < all.list.n && rc == 0; i++) {
+	finder_list_families(q->n, q->degree, q->bidirectional, &all);
+	for (size_t i = 0; i < all.list.n; i++) {
 		const struct finder_family *f = &all.list.v[i];
 
-		rc = add_low(c, f->expr, f->ports, f->diameter, err);
+		add_low(c, f->expr, f->ports, f->diameter);
 	}
 	vec_fini(&all.list);
-	return rc;
 }
 
 /* From rank 0, or towards it; -1: not all. */
 static int root_depth(const struct coll_want *w, const struct topo *t, int *depth, struct err *err)
 {
-	int32_t *dist = malloc((size_t)w->q.n * sizeof(*dist));
+	int32_t *dist = x_alloc((size_t)w->q.n, sizeof(*dist));
 	struct topo *back = NULL;
-	int rc = dist ? 0 : err_nomem(err);
+	int rc = 0;
 
-	if (!rc && w->q.kind == COLL_REDUCE) {
+	if (w->q.kind == COLL_REDUCE) {
 		rc = topo_transpose(t, &back, NULL, err);
 	}
 	if (!rc) {
@@ -280,12 +278,12 @@ static int add_rooted(struct coll_choices *c, const char *expr, struct err *err)
 	int depth, rc = topo_parse(expr, &t, NULL, NULL);
 
 	if (rc) {
-		return rc == WEFT_ENOMEM ? err_nomem(err) : 0;
+		return 0;
 	}
 	if (topo_n(t) == q->n && topo_max_degree(t) <= q->degree &&
 	    !(q->bidirectional && !topo_is_symmetric(t)) &&
 	    (rc = root_depth(&c->w, t, &depth, err)) == 0 && depth >= 0) {
-		rc = add_low(c, expr, topo_max_degree(t), depth, err);
+		add_low(c, expr, topo_max_degree(t), depth);
 	}
 	topo_free(t);
 	return rc;
@@ -326,7 +324,7 @@ static int add_points(struct coll_choices *c, const struct coll_frontier *f, int
 		} else {
 			set_plain(c, &e, p->steps, p->num, p->den);
 			may_be_faster(c, &e);
-			rc = push(c, e, p->expr, err);
+			push(c, e, p->expr);
 		}
 	}
 	return rc;
@@ -413,8 +411,10 @@ static int add_flows(struct coll_choices *c, struct err *err)
 
 		e.time_ns = congestion_ns(w, p->diameter, solved ? p->flow.bound :
 					  (double)p->distance_sum / w->q.n / w->q.degree);
-		(void)((rc = are_alike(p->expr, &e.alike, &why)) ||
-		       (rc = push(c, e, p->expr, &why)));
+		rc = are_alike(p->expr, &e.alike, &why);
+		if (rc == 0) {
+			push(c, e, p->expr);
+		}
 	}
 	coll_flow_list_fini(&l);
 	if (rc && rc != WEFT_EINFEASIBLE && err) {
@@ -426,18 +426,20 @@ static int add_flows(struct coll_choices *c, struct err *err)
 int coll_choices_new(const struct coll_want *w, const struct coll_frontier *known,
 		     struct coll_choices **out, struct err *err)
 {
-	struct coll_choices *c = calloc(1, sizeof(*c));
+	struct coll_choices *c = x_new(1, sizeof(*c));
 	int rc;
 
 	*out = c;
-	if (!c) {
-		return err_nomem(err);
-	}
 	c->w = *w;
 	c->last = -1;
 	if (w->q.kind == COLL_SCATTER || w->q.kind == COLL_GATHER) {
 		rc = err_set(err, WEFT_EUNSUPPORTED, "topologies for %s are not searched",
 			     coll_kind_name(w->q.kind));
+	} else if (w->algorithm && w->q.kind != COLL_ALLTOALL &&
+		   w->algorithm != timed_by(w->q.kind)) {
+		rc = err_set(err, WEFT_EUNSUPPORTED,
+			     "topologies for algorithm %s are not searched, "
+			     "only for %s", w->algorithm->name, timed_by(w->q.kind)->name);
 	} else if (w->q.kind == COLL_ALLTOALL) {
 		rc = add_flows(c, err);
 	} else {
@@ -446,7 +448,7 @@ int coll_choices_new(const struct coll_want *w, const struct coll_frontier *know
 			rc = add_shallow(c, err);
 		}
 		if (!rc) {
-			rc = add_families(c, err);
+			add_families(c);
 		}
 	}
 	if (rc) {
@@ -551,28 +553,36 @@ static int make_entry(struct coll_choices *c, struct finder_entry *e, const stru
 	e->steps = e->made.report.steps;
 	e->num = mpz_get_si(mpq_numref(e->made.report.bandwidth_factor));
 	e->den = mpz_get_si(mpq_denref(e->made.report.bandwidth_factor));
-	e->algorithm = e->made.algorithm;
+	e->algorithm = e->made.algorithm->name;
 	e->time_ns = e->made.time_ns;
 	e->state = ENTRY_TIMED;
 	return 0;
 }
 
+/* What is known of it before it is made. */
+static int predict(const struct coll_choices *c, const struct topo *t, struct coll_prediction *p,
+		   struct err *err)
+{
+	const struct coll_algorithm *by = timed_by(c->w.q.kind);
+	struct coll_make_query q = coll_make_job(c->w.q.kind, by, t, &c->w.cost);
+
+	*p = (struct coll_prediction){ 0 };
+	return by->predict(&q, p, err);
+}
+
 static int time_trees(struct coll_choices *c, struct finder_entry *e, const struct topo *t,
 		      struct err *err)
 {
-	struct coll_tree_options opt = { .kind = c->w.q.kind, .cost = &c->w.cost };
-	struct coll_tree_info info;
-	int64_t gcd;
-	int rc = coll_tree_figures(t, &opt, &info, err);
+	struct coll_prediction p;
+	int rc = predict(c, t, &p, err);
 
-	if (rc || info.load_den == 0) {
-		return rc ? rc : WEFT_ELIMIT;
+	if (rc) {
+		return rc;
 	}
-	gcd = rat_gcd(e->ports, info.load_den);
-	e->steps = info.steps;
-	e->num = info.load_num * (e->ports / gcd);
-	e->den = info.load_den / gcd;
-	e->algorithm = "trees";
+	e->steps = p.steps;
+	e->num = p.num;
+	e->den = p.den;
+	e->algorithm = timed_by(c->w.q.kind)->name;
 	e->time_ns = time_of(&c->w.cost, e->ports, e->steps, e->num, e->den);
 	e->state = ENTRY_TIMED;
 	return 0;
@@ -582,65 +592,78 @@ static int time_trees(struct coll_choices *c, struct finder_entry *e, const stru
 static int time_plain(struct coll_choices *c, struct finder_entry *e, const struct topo *t,
 		      struct err *err)
 {
-	mpq_t factor;
-	int steps, rc;
+	struct coll_prediction p;
+	int rc = predict(c, t, &p, err);
 
-	mpq_init(factor);
-	rc = coll_bfb_factor(c->w.q.kind, t, &steps, factor, err);
 	if (!rc) {
-		set_plain(c, e, steps, mpz_get_si(mpq_numref(factor)),
-			  mpz_get_si(mpq_denref(factor)));
+		set_plain(c, e, p.steps, p.num, p.den);
 	}
-	mpq_clear(factor);
 	return rc;
 }
 
 /* The time of the fastest algorithm on coordinates, where that is less than what others take; these
  * again otherwise. */
-static int time_on_coordinates(struct coll_choices *c, struct finder_entry *e,
-			       const struct topo *t, struct err *err)
+static void time_on_coordinates(struct coll_choices *c, struct finder_entry *e,
+				const struct topo *t)
 {
 	struct coll_make_query q = coll_make_job(c->w.q.kind, c->w.algorithm, t, &c->w.cost);
 	struct err why = { 0 };
 	double ns = HUGE_VAL;
 	int rc = coll_make_torus_time(&q, &ns, &why);
 
-	if (rc == WEFT_ENOMEM) {
-		return err_nomem(err);
-	}
 	if (rc == 0 && ns < (double)e->other.time_ns) {
 		e->state = ENTRY_FORMULA;
 		e->time_ns = (int64_t)ns;
-		return 0;
+		return;
 	}
 	e->state = e->other.state;
 	e->time_ns = e->other.time_ns;
-	return 0;
 }
 
-/* Looks further into an entry that is not timed. One that cannot be scheduled is passed over. */
-static int look_into(struct coll_choices *c, struct finder_entry *e, struct err *err)
+/* From ENTRY_LOW, without a schedule: to what trees or breadth-first broadcast take, and to
+ * ENTRY_FIGURES where an algorithm on coordinates might take less. */
+static int take_figures(struct coll_choices *c, struct finder_entry *e, const struct topo *t)
+{
+	int rc;
+
+	e->ports = topo_max_degree(t);
+	rc = coll_has_root(c->w.q.kind) ? time_trees(c, e, t, NULL) : time_plain(c, e, t, NULL);
+	if (!rc) {
+		may_be_faster(c, e);
+	}
+	return rc;
+}
+
+/* One state on. */
+static int advance(struct coll_choices *c, struct finder_entry *e, const struct topo *t)
+{
+	switch (e->state) {
+	case ENTRY_FIGURES:
+		time_on_coordinates(c, e, t);
+		return 0;
+	case ENTRY_LOW:
+		/* Of an all-to-all only the schedule tells more. */
+		return c->w.q.kind == COLL_ALLTOALL ? make_entry(c, e, t, NULL)
+						    : take_figures(c, e, t);
+	default:
+		return make_entry(c, e, t, NULL);
+	}
+}
+
+/* Looks further into an entry that is not timed. One that cannot be scheduled is passed over,
+ * whatever the reason: no user named it. */
+static void look_into(struct coll_choices *c, struct finder_entry *e)
 {
 	struct topo *t = NULL;
 	int rc = topo_parse(e->expr, &t, NULL, NULL);
 
-	if (!rc && e->state == ENTRY_FIGURES) {
-		rc = time_on_coordinates(c, e, t, NULL);
-	} else if (!rc && c->w.q.kind != COLL_ALLTOALL && e->state == ENTRY_LOW) {
-		e->ports = topo_max_degree(t);
-		rc = coll_has_root(c->w.q.kind) ? time_trees(c, e, t, NULL)
-						: time_plain(c, e, t, NULL);
-		if (!rc) {
-			may_be_faster(c, e);
-		}
-	} else if (!rc) {
-		rc = make_entry(c, e, t, NULL);
+	if (!rc) {
+		rc = advance(c, e, t);
 	}
 	topo_free(t);
 	if (rc) {
 		e->state = ENTRY_GIVEN;
 	}
-	return rc == WEFT_ENOMEM ? err_nomem(err) : 0;
 }
 
 /* What could win and is quickly made, -1: nothing. */
@@ -687,13 +710,10 @@ static void give(struct coll_choices *c, int at, struct coll_choice *out)
 
 int coll_choices_next(struct coll_choices *c, struct coll_choice *out, struct err *err)
 {
-	int at, rc;
+	int at;
 
 	for (int i = 0; i < COLL_CHOICE_TRIES && (at = next_alike(c)) >= 0; i++) {
-		rc = look_into(c, &c->list.v[at], err);
-		if (rc) {
-			return rc;
-		}
+		look_into(c, &c->list.v[at]);
 	}
 	for (int tries = 0; (at = first_of(c, false)) >= 0 && c->list.v[at].state != ENTRY_TIMED;) {
 		tries += makes_schedule(c, &c->list.v[at]);
@@ -701,10 +721,7 @@ int coll_choices_next(struct coll_choices *c, struct coll_choice *out, struct er
 			at = first_of(c, true);
 			break;
 		}
-		rc = look_into(c, &c->list.v[at], err);
-		if (rc) {
-			return rc;
-		}
+		look_into(c, &c->list.v[at]);
 	}
 	if (at < 0) {
 		return err_set(err, WEFT_ENOTFOUND, "no %stopology for %d nodes with %d ports each",

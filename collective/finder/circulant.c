@@ -16,8 +16,9 @@
 
 #include "collective/bfb/balance.h"
 #include "collective/schedule/schedule.h"
-#include "lib/base/rng.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rng.h"
+#include "lib/base/number/rat.h"
 
 #define RANDOM_SETS 24
 #define CHANGES 120
@@ -290,26 +291,21 @@ static void run(struct finder_circulant_pool *s)
 	}
 }
 
-int finder_circulant_search(int n, int ports, bool both, struct finder_circulant *out, int *error)
+int finder_circulant_search(int n, int ports, bool both, struct finder_circulant *out)
 {
 	struct finder_circulant_pool s = { .n = n, .ports = ports, .both = both,
 			    .words = (n + 63) / 64, .kept = out };
 	bool half = both && ports % 2;
 
-	*error = 0;
 	s.n_offsets = n_free(&s) + half;
 	if (ports < 1 || ports > FINDER_CIRCULANT_MAX_PORTS ||
 	    (half && n % 2) || n_free(&s) > largest(&s) || n_free(&s) < 1) {
 		return 0;
 	}
 	rng_seed(&s.rng, (uint64_t)n << 32 | (uint64_t)ports << 1 | both);
-	s.reach = malloc((2 * (size_t)s.words + 2) * sizeof(*s.reach));
-	s.next = malloc((size_t)s.words * sizeof(*s.next));
-	if (s.reach && s.next) {
-		run(&s);
-	} else {
-		*error = WEFT_ENOMEM;
-	}
+	s.reach = x_alloc(2 * (size_t)s.words + 2, sizeof(*s.reach));
+	s.next = x_alloc((size_t)s.words, sizeof(*s.next));
+	run(&s);
 	free(s.reach);
 	free(s.next);
 	return s.n_kept;
@@ -377,53 +373,47 @@ static struct bfb_ratio plus(struct bfb_ratio a, struct bfb_ratio b)
 }
 
 /* The least load of the numbers queue[from .. to - 1]. */
-static int solve_level(struct bfb_level *s, const struct finder_level *l, int from, int to,
-		       int ports, const int64_t *cap, struct bfb_ratio *load, struct err *err)
+static void solve_level(struct bfb_level *s, const struct finder_level *l, int from, int to,
+			int ports, const int64_t *cap, struct bfb_ratio *load)
 {
 	int64_t common = rat_gcd(ports, to - from);
 	bool fits = false;
-	int rc = bfb_level_begin(s, ports, cap, to - from, err);
 
+	bfb_level_begin(s, ports, cap, to - from);
 	*load = (struct bfb_ratio){ (to - from) / common, ports / common };
-	for (int i = from; i < to && !rc; i++) {
+	for (int i = from; i < to; i++) {
 		bfb_level_add(s, l->usable[l->queue[i]]);
 	}
-	while (!rc && !fits) {
-		rc = bfb_level_fits(s, load, &fits, err);
+	while (!fits) {
+		bfb_level_fits(s, load, &fits);
 	}
-	return rc;
 }
 
-int finder_circulant_factor(const struct finder_circulant *c, struct bfb_ratio *factor,
-		     struct err *err)
+struct bfb_ratio finder_circulant_factor(const struct finder_circulant *c)
 {
 	size_t n = (size_t)c->n;
-	struct finder_level l = { malloc(n * sizeof(*l.queue)),
-			   malloc(n * sizeof(*l.dist)),
-			   malloc(n * sizeof(*l.usable)) };
+	struct finder_level l = { x_alloc(n, sizeof(*l.queue)),
+				  x_alloc(n, sizeof(*l.dist)),
+				  x_alloc(n, sizeof(*l.usable)) };
 	struct bfb_level s = { 0 };
 	int port[FINDER_CIRCULANT_MAX_PORTS], ports = list_ports(c, port), to;
 	int64_t cap[FINDER_CIRCULANT_MAX_PORTS];
 	struct bfb_ratio sum = { 0, 1 }, load;
-	int rc = l.queue && l.dist && l.usable ? 0 : err_nomem(err);
 
 	for (int i = 0; i < ports; i++) {
 		cap[i] = 1;
 	}
-	if (!rc) {
-		load_levels(c, port, ports, &l);
-	}
-	for (int from = 1; from < c->n && !rc; from = to) {
+	load_levels(c, port, ports, &l);
+	for (int from = 1; from < c->n; from = to) {
 		for (to = from; to < c->n && l.dist[l.queue[to]] == l.dist[l.queue[from]]; to++) {
 		}
-		rc = solve_level(&s, &l, from, to, ports, cap, &load, err);
+		solve_level(&s, &l, from, to, ports, cap, &load);
 		sum = plus(sum, load);
 	}
-	*factor = plus((struct bfb_ratio){ sum.num * ports, sum.den * c->n },
-		       (struct bfb_ratio){ 0, 1 });
 	free(l.queue);
 	free(l.dist);
 	free(l.usable);
 	bfb_level_fini(&s);
-	return rc;
+	return plus((struct bfb_ratio){ sum.num * ports, sum.den * c->n },
+		    (struct bfb_ratio){ 0, 1 });
 }

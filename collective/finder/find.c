@@ -13,11 +13,13 @@
 #include <string.h>
 
 #include "collective/finder/private.h"
+#include "lib/base/alloc.h"
 
 /* What a search for a Cayley graph may take: neighbours looked up. So many times more where
  * more than the usual sets are asked for. */
 #define CAYLEY_VISITS 300000000
-#define LARGE 4096		/* nodes above which groups are only known after three times as many */
+#define LARGE 4096		/* nodes above which groups are only known after three times as
+				 * many */
 #define LEAST_WORK 500		/* nodes times ports that sets are counted as, at least */
 
 /* DiC(n,{1,2}) or C(n,{1,2}). */
@@ -38,15 +40,12 @@ static bool name_circulant(struct finder_candidate *k, const struct finder_circu
 
 /* The best of a search, unless something else takes no more steps at the
  * bandwidth bound. */
-static int add_found(struct coll_finder *f, struct finder_candidates *set, int n, int d, bool both)
+static void add_found(struct coll_finder *f, struct finder_candidates *set, int n, int d, bool both)
 {
 	struct finder_circulant found[FINDER_CIRCULANT_KEPT];
-	int rc, count = finder_circulant_search(n, d, both, found, &rc);
+	int count = finder_circulant_search(n, d, both, found);
 
-	if (rc) {
-		return err_nomem(f->err);
-	}
-	for (int i = 0; i < count && !rc; i++) {
+	for (int i = 0; i < count; i++) {
 		struct finder_candidate c = finder_at_bound(n, found[i].steps);
 		bool beaten = false;
 
@@ -54,14 +53,10 @@ static int add_found(struct coll_finder *f, struct finder_candidates *set, int n
 			beaten |= finder_beats(f, &set->list.v[k], &c);
 		}
 		if (!beaten && name_circulant(&c, &found[i])) {
-			rc = finder_circulant_factor(&found[i], &c.gather, f->err);
-			c.scatter = c.gather;
-			if (!rc) {
-				rc = finder_keep(f, set, &c);
-			}
+			c.gather = c.scatter = finder_circulant_factor(&found[i]);
+			finder_keep(f, set, &c);
 		}
 	}
-	return rc;
 }
 
 /* The least k with so many nodes within k hops; definition 11. */
@@ -114,8 +109,8 @@ static int steps_to_beat(const struct coll_finder *f, const struct finder_candid
 
 /* The best Cayley graph of a search, of fewer steps than `below`. Its figures are proven like
  * those of bounds. */
-static int add_cayley(struct coll_finder *f, struct finder_candidates *set, int n, int d,
-		      enum finder_cayley_aim aim, int below)
+static void add_cayley(struct coll_finder *f, struct finder_candidates *set, int n, int d,
+		       enum finder_cayley_aim aim, int below)
 {
 	bool both = aim == FINDER_CAYLEY_BOTH;
 	int64_t work = (int64_t)n * d > LEAST_WORK ? (int64_t)n * d : LEAST_WORK;
@@ -127,48 +122,40 @@ static int add_cayley(struct coll_finder *f, struct finder_candidates *set, int 
 	struct finder_cayley found = { .steps = below };
 	struct finder_candidate c;
 	struct buf text = { 0 };
-	int rc;
 
 	/* Bases of expansions, of which there may be many, get their share. */
 	visits = visits < most ? visits : most;
-	rc = finder_cayley_search(n, d, aim, moore_steps(n, d, both), f->q->seed, visits,
-				  &found, f->err);
-	if (rc || found.steps == below) {
-		return rc;
+	finder_cayley_search(n, d, aim, moore_steps(n, d, both), f->q->seed, visits, &found);
+	if (found.steps == below) {
+		return;
 	}
 	c = finder_at_bound(n, found.steps);
 	c.exact = false;
 	topo_cayley_write(&found.g, both, found.letter, found.n_letters, &text);
-	if (text.failed) {
-		rc = err_nomem(f->err);
-	} else if (finder_name(&c, "%s", buf_cstr(&text))) {
-		rc = finder_keep(f, set, &c);
+	if (finder_name(&c, "%s", buf_cstr(&text))) {
+		finder_keep(f, set, &c);
 	}
 	buf_fini(&text);
-	return rc;
 }
 
-static int add_optimal(struct coll_finder *f, struct finder_candidates *set, int n, int d,
-		       bool both)
+static void add_optimal(struct coll_finder *f, struct finder_candidates *set, int n, int d,
+			bool both)
 {
 	size_t from;
-	int rc = finder_optimal_set(f, n, d, both, &from);
 
-	for (size_t i = 0; !rc && i < f->optimal.v[from].list.n; i++) {
-		rc = finder_keep(f, set, &f->optimal.v[from].list.v[i]);
+	finder_optimal_set(f, n, d, both, &from);
+	for (size_t i = 0; i < f->optimal.v[from].list.n; i++) {
+		finder_keep(f, set, &f->optimal.v[from].list.v[i]);
 	}
 	/* Of two offsets theorem 22 knows the best. */
-	if (!rc && d > 2 && d != 4 && n > d + 1) {
-		rc = add_found(f, set, n, d, true);
+	if (d > 2 && d != 4 && n > d + 1) {
+		add_found(f, set, n, d, true);
 	}
-	if (!rc && d > 1 && !both && n > d + 1) {
-		rc = add_found(f, set, n, d, false);
+	if (d > 1 && !both && n > d + 1) {
+		add_found(f, set, n, d, false);
 	}
-	if (!rc) {
-		rc = add_cayley(f, set, n, d, both ? FINDER_CAYLEY_BOTH : FINDER_CAYLEY_ONE_WAY,
-				steps_to_beat(f, set, n, d, both));
-	}
-	return rc;
+	add_cayley(f, set, n, d, both ? FINDER_CAYLEY_BOTH : FINDER_CAYLEY_ONE_WAY,
+		   steps_to_beat(f, set, n, d, both));
 }
 
 /* With the figures that it has. */
@@ -180,7 +167,8 @@ static int add_computed(struct coll_finder *f, struct finder_candidates *set,
 	if (rc) {
 		return rc == WEFT_ELIMIT ? 0 : rc;
 	}
-	return finder_keep(f, set, c);
+	finder_keep(f, set, c);
+	return 0;
 }
 
 static int add_kautz(struct coll_finder *f, struct finder_candidates *set, int n, int d)
@@ -211,8 +199,8 @@ static int add_cycle_prefix(struct coll_finder *f, struct finder_candidates *set
 }
 
 /* `times` line graphs of c, which load `more` in a phase. */
-static int add_line(struct coll_finder *f, struct finder_candidates *set,
-		    const struct finder_candidate *c, int times, struct bfb_ratio more)
+static void add_line(struct coll_finder *f, struct finder_candidates *set,
+		     const struct finder_candidate *c, int times, struct bfb_ratio more)
 {
 	struct finder_candidate made = *c;
 
@@ -222,58 +210,53 @@ static int add_line(struct coll_finder *f, struct finder_candidates *set,
 	made.exact = false;
 	if (times == 1 ? finder_name(&made, "L(%s)", c->expr)
 		       : finder_name(&made, "L%d(%s)", times, c->expr)) {
-		return finder_keep(f, set, &made);
+		finder_keep(f, set, &made);
 	}
-	return 0;
 }
 
 /* Corollary 10.1 (corollary 1.2 as a bound): `times` line graphs of what has
  * `base` nodes. */
-static int add_lines(struct coll_finder *f, struct finder_candidates *set, int base, int d,
-		     int times)
+static void add_lines(struct coll_finder *f, struct finder_candidates *set, int base, int d,
+		      int times)
 {
 	int below = steps_to_beat(f, set, f->q->n, d, false);
 	struct finder_candidates from = { 0 }, balanced = { 0 };
 	struct bfb_ratio more = { 0, 1 };
 	int64_t n = base;
-	int rc = add_optimal(f, &from, base, d, false);
 
-	if (!rc) {
-		below -= below == INT_MAX ? 0 : times;
-		rc = add_cayley(f, &balanced, base, d, FINDER_CAYLEY_LINES, below);
-	}
+	add_optimal(f, &from, base, d, false);
+	below -= below == INT_MAX ? 0 : times;
+	add_cayley(f, &balanced, base, d, FINDER_CAYLEY_LINES, below);
 	/* The line graph of a generalized Kautz graph is the next larger. */
 	for (int i = 0; i < times; i++, n *= d) {
 		more = finder_plus(more, (struct bfb_ratio){ 1, n });
 	}
-	for (size_t i = 0; i < from.list.n && !rc; i++) {
-		rc = add_line(f, set, &from.list.v[i], times, more);
+	for (size_t i = 0; i < from.list.n; i++) {
+		add_line(f, set, &from.list.v[i], times, more);
 	}
 	/* These lose nothing by the first line graph. */
 	more = finder_plus(more, (struct bfb_ratio){ -1, (int64_t)base * d });
-	for (size_t i = 0; i < balanced.list.n && !rc; i++) {
-		rc = add_line(f, set, &balanced.list.v[i], times, more);
+	for (size_t i = 0; i < balanced.list.n; i++) {
+		add_line(f, set, &balanced.list.v[i], times, more);
 	}
 	vec_fini(&from.list);
 	vec_fini(&balanced.list);
-	return rc;
 }
 
 /* All that is known or searched of digraphs that need not be the same both ways. */
 static int unidirectional(struct coll_finder *f, struct finder_candidates *set, int n, int d)
 {
-	int rc = add_optimal(f, set, n, d, false);
 	int64_t base = n;
+	int rc;
 
-	if (!rc) {
-		rc = add_kautz(f, set, n, d);
-	}
+	add_optimal(f, set, n, d, false);
+	rc = add_kautz(f, set, n, d);
 	if (!rc) {
 		rc = add_cycle_prefix(f, set, n, d);
 	}
 	for (int k = 1; d > 1 && base % d == 0 && base / d >= 2 && !rc; k++) {
 		base /= d;
-		rc = add_lines(f, set, (int)base, d, k);
+		add_lines(f, set, (int)base, d, k);
 	}
 	return rc;
 }
@@ -282,9 +265,10 @@ static int unidirectional(struct coll_finder *f, struct finder_candidates *set, 
 static int bidirectional(struct coll_finder *f, struct finder_candidates *set, int n, int d)
 {
 	struct finder_candidates half = { 0 };
-	int rc = add_optimal(f, set, n, d, true);
+	int rc = 0;
 
-	if (!rc && d % 2 == 0 && !finder_table_read(f, n, d / 2, false, &half)) {
+	add_optimal(f, set, n, d, true);
+	if (d % 2 == 0 && !finder_table_read(f, n, d / 2, false, &half)) {
 		rc = unidirectional(f, &half, n, d / 2);
 	}
 	for (size_t i = 0; i < half.list.n && !rc; i++) {
@@ -295,7 +279,7 @@ static int bidirectional(struct coll_finder *f, struct finder_candidates *set, i
 		c.gather = finder_ratio(c.gather.num, (__int128)c.gather.den * 2);
 		c.scatter = c.gather;
 		if (finder_name(&c, "Bi(%s)", half.list.v[i].expr)) {
-			rc = finder_keep(f, set, &c);
+			finder_keep(f, set, &c);
 		}
 	}
 	vec_fini(&half.list);
@@ -315,7 +299,7 @@ static int prove_all(struct coll_finder *f, struct finder_candidates *set)
 		rc = c.exact ? 0 : finder_compute(f, &c);
 		rc = rc == WEFT_ELIMIT ? 0 : rc;
 		if (!rc && c.exact) {
-			rc = finder_keep(f, &proven, &c);
+			finder_keep(f, &proven, &c);
 		}
 	}
 	vec_fini(&set->list);
@@ -340,17 +324,13 @@ static int compare(const void *a, const void *b)
 
 /* What nothing in `all` beats for the collective of the query, in order; of equals the shortest
  * expression. */
-static int make_frontier(struct coll_finder *f, const struct finder_candidates *all,
-			 struct finder_candidates *out)
+static void make_frontier(struct coll_finder *f, const struct finder_candidates *all,
+			  struct finder_candidates *out)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < all->list.n; i++) {
-		int rc = finder_keep(f, out, &all->list.v[i]);
-
-		if (rc) {
-			return rc;
-		}
+		finder_keep(f, out, &all->list.v[i]);
 	}
 	if (out->list.n > 0) {
 		qsort(out->list.v, out->list.n, sizeof(*out->list.v), compare);
@@ -361,34 +341,29 @@ static int make_frontier(struct coll_finder *f, const struct finder_candidates *
 		}
 	}
 	out->list.n = kept;
-	return 0;
 }
 
-static int publish(struct coll_finder *f, const struct finder_candidates *all,
-		   struct coll_frontier *out)
+static void publish(struct coll_finder *f, const struct finder_candidates *all,
+		    struct coll_frontier *out)
 {
 	int phases = f->q->kind == COLL_ALLREDUCE ? 2 : 1;
 	struct bfb_ratio bound = finder_ratio((__int128)phases * (f->q->n - 1), f->q->n);
 	struct finder_candidates set = { 0 };
-	int rc = make_frontier(f, all, &set);
 
+	make_frontier(f, all, &set);
 	out->steps_bound = moore_steps(f->q->n, f->q->degree, f->q->bidirectional);
 	out->bound_num = bound.num;
 	out->bound_den = bound.den;
 	out->groups = finder_groups_of(f->q->n);
-	for (size_t i = 0; i < set.list.n && !rc; i++) {
+	for (size_t i = 0; i < set.list.n; i++) {
 		const struct finder_candidate *c = &set.list.v[i];
 		struct bfb_ratio load = finder_worth(f, c);
-		struct coll_point p = { strdup(c->expr), phases * c->steps,
+		struct coll_point p = { x_dup(c->expr), phases * c->steps,
 					load.num, load.den, c->exact };
 
-		if (!p.expr || vec_push(&out->points, p)) {
-			free(p.expr);
-			rc = err_nomem(f->err);
-		}
+		vec_push(&out->points, p);
 	}
 	vec_fini(&set.list);
-	return rc;
 }
 
 static int check_query(const struct coll_query *q, struct err *err)
@@ -408,22 +383,19 @@ static int check_query(const struct coll_query *q, struct err *err)
 			       coll_kind_name(q->kind));
 	}
 	if (q->bidirectional && (int64_t)q->n * q->degree % 2) {
-		return err_set(err, WEFT_EINFEASIBLE, "no topology of %d nodes with %d ports each has "
+		return err_set(err, WEFT_EINFEASIBLE,
+			       "no topology of %d nodes with %d ports each has "
 			       "arcs in both directions: the ports are odd in number", q->n,
 			       q->degree);
 	}
 	return 0;
 }
 
-int coll_finder_new(struct coll_finder **out, struct err *err)
+void coll_finder_new(struct coll_finder **out)
 {
-	*out = calloc(1, sizeof(**out));
-	if (!*out) {
-		return err_nomem(err);
-	}
+	*out = x_new(1, sizeof(**out));
 	(*out)->sets = COLL_FINDER_SETS;
 	(*out)->table = finder_table_shipped(&(*out)->table_len);
-	return 0;
 }
 
 void coll_finder_set_default(struct coll_finder *f, int sets)
@@ -505,34 +477,31 @@ int coll_finder_run(struct coll_finder *f, const struct coll_query *q,
 		rc = search(f, prove, &set);
 	}
 	if (!rc) {
-		rc = publish(f, &set, out);
-	}
-	if (!rc && out->points.n == 0) {
-		rc = nothing_known(q, err);
+		publish(f, &set, out);
+		rc = out->points.n ? 0 : nothing_known(q, err);
 	}
 	vec_fini(&set.list);
 	return rc;
 }
 
 /* Adds to `out` what is on the frontier of one kind of collective and not there yet. */
-static int add_frontier(struct coll_finder *f, const struct finder_candidates *all,
-			struct finder_candidates *out)
+static void add_frontier(struct coll_finder *f, const struct finder_candidates *all,
+			 struct finder_candidates *out)
 {
 	struct finder_candidates set = { 0 };
-	int rc = make_frontier(f, all, &set);
 
-	for (size_t i = 0; i < set.list.n && !rc; i++) {
+	make_frontier(f, all, &set);
+	for (size_t i = 0; i < set.list.n; i++) {
 		bool there = false;
 
 		for (size_t k = 0; k < out->list.n; k++) {
 			there |= strcmp(out->list.v[k].expr, set.list.v[i].expr) == 0;
 		}
-		if (!there && vec_push(&out->list, set.list.v[i])) {
-			rc = err_nomem(f->err);
+		if (!there) {
+			vec_push(&out->list, set.list.v[i]);
 		}
 	}
 	vec_fini(&set.list);
-	return rc;
 }
 
 int coll_finder_improve(struct coll_finder *f, const struct coll_query *query, struct buf *line,
@@ -554,12 +523,12 @@ int coll_finder_improve(struct coll_finder *f, const struct coll_query *query, s
 	rc = search(f, true, &all);
 	/* Only now: what is promised is not to lose against what is known already. */
 	for (size_t i = 0; i < there.list.n && !rc; i++) {
-		rc = finder_keep(f, &all, &there.list.v[i]);
+		finder_keep(f, &all, &there.list.v[i]);
 	}
 	f->all_kinds = false;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !rc; i++) {
 		q.kind = kinds[i];
-		rc = add_frontier(f, &all, &best);
+		add_frontier(f, &all, &best);
 	}
 	if (!rc && best.list.n == 0) {
 		rc = nothing_known(&q, err);
@@ -579,10 +548,7 @@ int coll_find(const struct coll_query *q, bool prove, struct coll_frontier *out,
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	rc = coll_finder_new(&f, err);
-	if (rc) {
-		return rc;
-	}
+	coll_finder_new(&f);
 	rc = coll_finder_run(f, q, prove, out, err);
 	coll_finder_free(f);
 	return rc;

@@ -14,6 +14,7 @@
 
 #include "collective/finder/finder.h"
 #include "collective/finder/private.h"
+#include "lib/base/alloc.h"
 
 /* Draws of each random family. */
 #define SEEDS 3
@@ -43,16 +44,12 @@ void coll_flow_list_fini(struct coll_flow_list *l)
 /* ---- what there is ---- */
 
 /* From the first so many nodes, as if from all. *whole: false when one does not reach another. */
-static int measure(const struct topo *t, int sources, struct coll_flow_point *p, bool *whole,
-		   struct err *err)
+static void measure(const struct topo *t, int sources, struct coll_flow_point *p, bool *whole)
 {
 	int n = topo_n(t);
-	int32_t *dist = malloc((size_t)n * sizeof(*dist));
+	int32_t *dist = x_alloc((size_t)n, sizeof(*dist));
 
 	*whole = true;
-	if (!dist) {
-		return err_nomem(err);
-	}
 	for (int s = 0; s < sources && *whole; s++) {
 		topo_bfs(t, s, dist);
 		for (int v = 0; v < n; v++) {
@@ -64,7 +61,6 @@ static int measure(const struct topo *t, int sources, struct coll_flow_point *p,
 	}
 	p->distance_sum = p->distance_sum / sources * n;
 	free(dist);
-	return 0;
 }
 
 static bool is_known(const struct finder_flow_search *s, const char *expr)
@@ -84,7 +80,7 @@ static bool fits(const struct finder_flow_search *s, const struct topo *t)
 }
 
 /* Adds an expression, unless it is no digraph for the query. */
-static int consider(struct finder_flow_search *s, const char *expr)
+static void consider(struct finder_flow_search *s, const char *expr)
 {
 	struct coll_flow_point p = { 0 };
 	struct topo *t = NULL;
@@ -92,31 +88,27 @@ static int consider(struct finder_flow_search *s, const char *expr)
 	int rc;
 
 	if (is_known(s, expr)) {
-		return 0;
+		return;
 	}
 	rc = topo_parse(expr, &t, NULL, NULL);
 	if (rc) {
-		return rc == WEFT_ENOMEM ? err_nomem(s->err) : 0;
+		return;
 	}
 	if (fits(s, t)) {
-		rc = measure(t, topo_n(t), &p, &whole, s->err);
+		measure(t, topo_n(t), &p, &whole);
 	}
-	if (rc == 0 && whole) {
-		p.expr = strdup(expr);
+	if (whole) {
+		p.expr = x_dup(expr);
 		s->found.considered++;
-		if (!p.expr || vec_push(&s->found.points, p)) {
-			free(p.expr);
-			rc = err_nomem(s->err);
-		}
+		vec_push(&s->found.points, p);
 	}
 	topo_free(t);
-	return rc;
 }
 
-static int consider_form(struct finder_flow_search *s, const char *fmt, ...)
+static void consider_form(struct finder_flow_search *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static int consider_form(struct finder_flow_search *s, const char *fmt, ...)
+static void consider_form(struct finder_flow_search *s, const char *fmt, ...)
 {
 	char expr[MAX_EXPR];
 	va_list ap;
@@ -124,27 +116,25 @@ static int consider_form(struct finder_flow_search *s, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(expr, sizeof(expr), fmt, ap);
 	va_end(ap);
-	return consider(s, expr);
+	consider(s, expr);
 }
 
-static int consider_families(struct finder_flow_search *s)
+static void consider_families(struct finder_flow_search *s)
 {
-	int n = s->q->n, d = s->q->degree, k = 0, rc;
+	int n = s->q->n, d = s->q->degree, k = 0;
 	struct finder_families all = { 0 };
 
-	rc = finder_list_families(n, d, s->q->bidirectional, &all, s->err);
-	for (size_t i = 0; i < all.list.n && rc == 0; i++) {
-		rc = consider(s, all.list.v[i].expr);
+	finder_list_families(n, d, s->q->bidirectional, &all);
+	for (size_t i = 0; i < all.list.n; i++) {
+		consider(s, all.list.v[i].expr);
 	}
 	vec_fini(&all.list);
 	while ((1 << k) < n) {
 		k++;
 	}
-	if (rc || (rc = consider_form(s, "GenKautz(%d,%d)", d, n)) ||
-	    (rc = consider_form(s, "Bi(GenKautz(%d,%d))", d / 2, n))) {
-		return rc;
-	}
-	return consider_form(s, "TwistedHypercube(%d)", k);
+	consider_form(s, "GenKautz(%d,%d)", d, n);
+	consider_form(s, "Bi(GenKautz(%d,%d))", d / 2, n);
+	consider_form(s, "TwistedHypercube(%d)", k);
 }
 
 /* A circulant of offsets 1 and b, by its distances. */
@@ -165,7 +155,7 @@ static int measure_offset(int n, struct finder_offset *at, struct err *err)
 	snprintf(expr, sizeof(expr), "C(%d,{1,%d})", n, at->b);
 	rc = topo_parse(expr, &t, NULL, err);
 	if (rc == 0) {
-		rc = measure(t, 1, &p, &whole, err);
+		measure(t, 1, &p, &whole);
 		at->sum = p.distance_sum;
 		topo_free(t);
 	}
@@ -200,25 +190,24 @@ static int consider_circulants(struct finder_flow_search *s)
 		keep_offset(best, at);
 	}
 	for (int i = 0; i < CIRCULANTS && best[i].sum < INT64_MAX && rc == 0; i++) {
-		rc = consider_form(s, "C(%d,{1,%d})", n, best[i].b);
+		consider_form(s, "C(%d,{1,%d})", n, best[i].b);
 	}
 	return rc;
 }
 
-static int consider_random(struct finder_flow_search *s)
+static void consider_random(struct finder_flow_search *s)
 {
-	int n = s->q->n, d = s->q->degree, rc = 0;
+	int n = s->q->n, d = s->q->degree;
 
-	for (int seed = 1; seed <= SEEDS && rc == 0; seed++) {
-		rc = consider_form(s, "Jellyfish(%d,%d,%d)", n, d, seed);
-		if (rc == 0 && n % (d + 1) == 0) {
-			rc = consider_form(s, "Xpander(%d,%d,%d)", d, n / (d + 1), seed);
+	for (int seed = 1; seed <= SEEDS; seed++) {
+		consider_form(s, "Jellyfish(%d,%d,%d)", n, d, seed);
+		if (n % (d + 1) == 0) {
+			consider_form(s, "Xpander(%d,%d,%d)", d, n / (d + 1), seed);
 		}
-		if (rc == 0 && !s->q->bidirectional) {
-			rc = consider_form(s, "PathExpander(%d,%d,%d)", n, d, seed);
+		if (!s->q->bidirectional) {
+			consider_form(s, "PathExpander(%d,%d,%d)", n, d, seed);
 		}
 	}
-	return rc;
 }
 
 /* What serves the other collectives is near in hops, too. */
@@ -230,7 +219,7 @@ static int consider_frontier(struct finder_flow_search *s)
 	int rc = coll_find(&q, false, &f, s->err);
 
 	for (size_t i = 0; i < f.points.n && rc == 0; i++) {
-		rc = consider(s, f.points.v[i].expr);
+		consider(s, f.points.v[i].expr);
 	}
 	coll_frontier_fini(&f);
 	return rc == WEFT_EINFEASIBLE ? 0 : rc;
@@ -307,10 +296,9 @@ static int solve_all(struct finder_flow_search *s)
 	for (size_t i = done; i < n; i++) {
 		struct coll_flow_point *p = &s->found.points.v[i];
 
-		if (rc == 0 && vec_push(&s->found.rest, *p)) {
-			rc = err_nomem(s->err);
-		}
-		if (rc) {
+		if (rc == 0) {
+			vec_push(&s->found.rest, *p);
+		} else {
 			free(p->expr);
 		}
 	}
@@ -339,13 +327,13 @@ int coll_find_flow(const struct coll_flow_query *q, struct coll_flow_list *out, 
 
 	memset(out, 0, sizeof(*out));
 	if (!rc) {
-		rc = consider_families(&s);
+		consider_families(&s);
 	}
 	if (!rc && q->degree >= 4 && q->degree < 6) {
 		rc = consider_circulants(&s);
 	}
 	if (!rc) {
-		rc = consider_random(&s);
+		consider_random(&s);
 	}
 	if (!rc) {
 		rc = consider_frontier(&s);

@@ -74,9 +74,10 @@ void coll_frontier_fini(struct coll_frontier *f);
  * last. One thread at a time; the answers do not depend on what was asked
  * before. */
 struct coll_finder;
-int coll_finder_new(struct coll_finder **out, struct err *err);
+void coll_finder_new(struct coll_finder **out);
 void coll_finder_free(struct coll_finder *f);
-/* Sets for queries that say 0; at first COLL_FINDER_SETS. Below 0: Cayley graphs are not searched. */
+/* Sets for queries that say 0; at first COLL_FINDER_SETS. Below 0: Cayley graphs are not searched.
+ * */
 void coll_finder_set_default(struct coll_finder *f, int sets);
 int coll_finder_run(struct coll_finder *f, const struct coll_query *q,
 		    bool prove, struct coll_frontier *out, struct err *err);
@@ -84,10 +85,10 @@ int coll_finder_run(struct coll_finder *f, const struct coll_query *q,
 /*
  * Tables of frontiers. weft has one in it (frontiers.txt), whose sizes are answered
  * without a search; lines are checked as they are read, and one that is not
- * true is passed over. coll_table_has: whether it has a query's size and degree. coll_finder_set_table takes another text, which must stay.
- * coll_finder_improve searches for one size and degree (kind is not looked at), beginning
- * from what the table has, and appends the line that is as good or better. Errors as
- * coll_finder_run.
+ * true is passed over. coll_table_has: whether it has a query's size and degree.
+ * coll_finder_set_table takes another text, which must stay. coll_finder_improve searches for one
+ * size and degree (kind is not looked at), beginning from what the table has, and appends the line
+ * that is as good or better. Errors as coll_finder_run.
  */
 bool coll_table_has(const struct coll_query *q);
 void coll_finder_set_table(struct coll_finder *f, const char *text, size_t len);
@@ -151,7 +152,7 @@ void coll_flow_list_fini(struct coll_flow_list *l);
 /* What topologies are wanted for. */
 struct coll_want {
 	struct coll_query q;	/* any collective but scatter and gather */
-	const char *algorithm;	/* as in struct coll_make_query */
+	const struct coll_algorithm *algorithm;	/* as in struct coll_make_query */
 	struct coll_cost cost;	/* link_bps: of one of the q.degree ports */
 	/* All-to-all: as in struct coll_flow_query; 0: what follows. */
 	struct mcf_options flow;
@@ -175,16 +176,17 @@ struct coll_choice {
 /*
  * The topologies for a want, the fastest first: what the finder's frontier holds (known, which
  * stays the caller's and lives as long; NULL: coll_find is asked), and complete, complete bipartite
- * graphs, hypercubes, rings and tori. Each is entered with a time that it cannot be below: a frontier's
- * exact figures, or distances and the bandwidth bound; only what may be next is looked into
- * further, by COLL_CHOICE_TRIES schedules for an answer at most. Where the frontier has nothing
- * for so many ports, that of fewer serves. All-to-all: the digraphs of coll_find_flow, solved or
- * not, first those whose nodes a group makes alike; of large ones a quarter as many. Broadcast, reduce: the frontier of all-gathers, each timed by its packed trees from
- * rank 0. Of equal times the one of fewer steps comes first, then by length and text.
- * Deterministic.
+ * graphs, hypercubes, rings and tori. Each is entered with a time that it cannot be below: a
+ * frontier's exact figures, or distances and the bandwidth bound; only what may be next is looked
+ * into further, by COLL_CHOICE_TRIES schedules for an answer at most. Where the frontier has
+ * nothing for so many ports, that of fewer serves. All-to-all: the digraphs of coll_find_flow,
+ * solved or not, first those whose nodes a group makes alike; of large ones a quarter as many.
+ * Broadcast, reduce: the frontier of all-gathers, each timed by its packed trees from rank 0. Of
+ * equal times the one of fewer steps comes first, then by length and text. Deterministic.
  *
  * Errors of coll_find and coll_find_flow, but for a size of which the finder knows nothing;
- * WEFT_EUNSUPPORTED for scatter and gather.
+ * WEFT_EUNSUPPORTED for scatter and gather, and for an algorithm by which topologies are not
+ * compared: but for all-to-all, any other than bfb, or with a root trees.
  */
 #define COLL_CHOICE_TRIES 8
 struct coll_choices;

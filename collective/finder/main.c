@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "collective/finder/finder.h"
+#include "lib/base/alloc.h"
 #include "lib/base/file.h"
 #include "lib/base/parallel.h"
 
@@ -47,12 +48,11 @@ static bool has_size(int n)
 }
 
 /* The lines of a text into their places; a line without one is dropped. */
-static int read_lines(struct finder_making *m)
+static void read_lines(struct finder_making *m)
 {
-	char *save = NULL, *copy = strndup(m->text, m->len);
+	char *save = NULL, *copy = x_ndup(m->text, m->len);
 
-	for (char *line = copy ? strtok_r(copy, "\n", &save) : NULL; line;
-	     line = strtok_r(NULL, "\n", &save)) {
+	for (char *line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		int n, d;
 		char way[5];
 
@@ -62,15 +62,12 @@ static int read_lines(struct finder_making *m)
 		for (int i = 0; i < CELLS; i++) {
 			if (degrees[i / 2] == d && i % 2 == (strcmp(way, "both") == 0)) {
 				free(m->line[n][i]);
-				m->line[n][i] = malloc(strlen(line) + 2);
-				if (m->line[n][i]) {
-					sprintf(m->line[n][i], "%s\n", line);
-				}
+				m->line[n][i] = x_alloc(strlen(line) + 2, 1);
+				sprintf(m->line[n][i], "%s\n", line);
 			}
 		}
 	}
 	free(copy);
-	return copy ? 0 : WEFT_ENOMEM;
 }
 
 static int save(struct finder_making *m, struct err *err)
@@ -83,8 +80,7 @@ static int save(struct finder_making *m, struct err *err)
 			buf_str(&all, m->line[n][i] ? m->line[n][i] : "");
 		}
 	}
-	rc = all.failed ? err_nomem(err)
-			: file_write_atomic(m->path, all.data, all.len, FILE_PUBLIC, err);
+	rc = file_write_atomic(m->path, all.data, all.len, FILE_PUBLIC, err);
 	buf_fini(&all);
 	m->saved = time(NULL);
 	return rc;
@@ -132,12 +128,11 @@ static void work(void *arg, int part)
 	struct finder_making *m = arg;
 	struct coll_finder *f;
 	struct err err = { 0 };
-	int rc = coll_finder_new(&f, &err), n;
+	int rc = 0, n;
 
+	coll_finder_new(&f);
 	(void)part;
-	if (!rc) {
-		coll_finder_set_table(f, m->text, m->len);
-	}
+	coll_finder_set_table(f, m->text, m->len);
 	while (!rc && (n = atomic_fetch_add(&m->next, 1)) <= m->to) {
 		for (int i = 0; has_size(n) && i < CELLS && !rc; i++) {
 			rc = improve(m, f, n, i, &err);
@@ -159,10 +154,13 @@ static int read_table(struct finder_making *m)
 
 	if (rc == WEFT_ENOTFOUND) {
 		err_clear(&m->err);
-		m->text = calloc(1, 1);
-		rc = m->text ? 0 : err_nomem(&m->err);
+		m->text = x_new(1, 1);
+		rc = 0;
 	}
-	return rc ? rc : read_lines(m);
+	if (rc == 0) {
+		read_lines(m);
+	}
+	return rc;
 }
 
 int main(int argc, char **argv)

@@ -15,7 +15,7 @@
 #include "collective/finder/finder.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "lib/base/map.h"
 #include "lib/base/vec.h"
 #include "topology/topology.h"
@@ -60,9 +60,9 @@ struct bfb_ratio finder_worth(const struct coll_finder *f, const struct finder_c
 bool finder_beats(const struct coll_finder *f, const struct finder_candidate *a,
 		  const struct finder_candidate *b);
 /* Adds c unless beaten or one of too many equals; drops what it beats, but nothing exact for
- * what is only promised. WEFT_ENOMEM. O(candidates). */
-int finder_keep(struct coll_finder *f, struct finder_candidates *set,
-		const struct finder_candidate *c);
+ * what is only promised. O(candidates). */
+void finder_keep(struct coll_finder *f, struct finder_candidates *set,
+		 const struct finder_candidate *c);
 /* Writes an expression; one that is too long is no candidate (false). */
 bool finder_name(struct finder_candidate *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -76,8 +76,8 @@ int64_t finder_effort(const struct topo *t);
 int finder_compute(struct coll_finder *f, struct finder_candidate *c);
 
 /* The fastest digraphs of n nodes and d ports that are known to be bandwidth-optimal, made once
- * each. *index may be looked up in f->optimal until the next call. WEFT_ENOMEM. */
-int finder_optimal_set(struct coll_finder *f, int n, int d, bool both, size_t *index);
+ * each. *index may be looked up in f->optimal until the next call. */
+void finder_optimal_set(struct coll_finder *f, int n, int d, bool both, size_t *index);
 
 /* ---- the table ---- */
 
@@ -88,9 +88,9 @@ int finder_optimal_set(struct coll_finder *f, int n, int d, bool both, size_t *i
  *   1000 4 one 5 337/250 = GenKautz(4,1000) 6 . = DiCay(...)
  *
  * that is steps of a phase, T_B of the all-gather (. for the bandwidth bound), of the
- * reduce-scatter (= for the same) and the digraph, as often as there are points. False when the line is
- * not there, or not true as far as a moment's computation shows: then the set is as before. O(log lines) and the
- * check.
+ * reduce-scatter (= for the same) and the digraph, as often as there are points. False when the
+ * line is not there, or not true as far as a moment's computation shows: then the set is as before.
+ * O(log lines) and the check.
  */
 bool finder_table_read(struct coll_finder *f, int n, int d, bool both,
 		       struct finder_candidates *set);
@@ -121,18 +121,16 @@ struct finder_circulant {
  * of them changed one offset at a time; a few hundred sets in all. Best first
  * into out[FINDER_CIRCULANT_KEPT], returns how many: none when there are no such
  * sets or ports are more than FINDER_CIRCULANT_MAX_PORTS. Deterministic.
- * *error: WEFT_ENOMEM or 0. O(sets * diameter * ports * n / 64).
+ * O(sets * diameter * ports * n / 64).
  */
-int finder_circulant_search(int n, int ports, bool both, struct finder_circulant *out, int *error);
+int finder_circulant_search(int n, int ports, bool both, struct finder_circulant *out);
 
 /*
  * T_B, in M/B, of the all-gather by breadth-first broadcast (eq. (3) of
  * direct-connect-topologies; that of the reduce-scatter is the same, since
- * u -> -u turns all arcs round). WEFT_ENOMEM. O(n ports) beside a small
- * program a level.
+ * u -> -u turns all arcs round). O(n ports) beside a small program a level.
  */
-int finder_circulant_factor(const struct finder_circulant *c, struct bfb_ratio *factor,
-		     struct err *err);
+struct bfb_ratio finder_circulant_factor(const struct finder_circulant *c);
 
 /* ---- Cayley graphs ---- */
 
@@ -150,16 +148,16 @@ struct finder_groups {
 };
 
 /* Groups of n elements, of several forms; some hundreds at most. The cyclic one alone for many
- * n: primes, and products of primes p q where p does not divide q - 1. WEFT_ENOMEM.
+ * n: primes, and products of primes p q where p does not divide q - 1.
  * Deterministic. */
-int finder_list_groups(int n, struct rng *rng, struct finder_groups *out);
+void finder_list_groups(int n, struct rng *rng, struct finder_groups *out);
 /* Also after an error. */
 void finder_groups_fini(struct finder_groups *groups);
 
 /* Adds groups of permutations with n elements, some tens at most: those of finder_list_groups
- * that are neither products of cyclic groups nor of vectors by a cyclic one. WEFT_ENOMEM.
+ * that are neither products of cyclic groups nor of vectors by a cyclic one.
  * Deterministic. */
-int finder_add_permutations(int n, struct rng *rng, struct finder_groups *out);
+void finder_add_permutations(int n, struct rng *rng, struct finder_groups *out);
 
 /* Whether a group of n elements need not be cyclic, or not even abelian; the lists above have
  * one that is not abelian whenever there is one. T. Szele, Comment. Math. Helv. 20 (1947);
@@ -180,8 +178,8 @@ struct finder_levels {
 	int64_t visits;		/* lookups so far */
 };
 
-/* Makes room; next and back are the caller's to set. WEFT_ENOMEM. O(n + 2^d). */
-int finder_levels_room(struct finder_levels *l, int n, int d, bool both, struct arrays *arrays);
+/* Makes room; next and back are the caller's to set. O(n + 2^d). */
+void finder_levels_room(struct finder_levels *l, int n, int d, bool both, struct arrays *arrays);
 /* Breadth first to a depth, of the inverse generators where asked; returns the nodes reached,
  * early where they cannot become `least`. O(n d). */
 int finder_levels_reach(struct finder_levels *l, bool inverse, int depth, int least);
@@ -210,10 +208,10 @@ enum finder_cayley_aim {
  * takes fewer than `bound`. out->steps tells what is to be beaten, INT_MAX: nothing; *out is left
  * as it is when nothing of fewer steps is found, or ports are not in
  * 2..FINDER_CAYLEY_MAX_PORTS. Ends after max_visits lookups of a neighbour (some ns each).
- * Deterministic; every seed gives another sequence of sets. WEFT_ENOMEM.
+ * Deterministic; every seed gives another sequence of sets.
  */
-int finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int bound, uint64_t seed,
-			 int64_t max_visits, struct finder_cayley *out, struct err *err);
+void finder_cayley_search(int n, int ports, enum finder_cayley_aim aim, int bound, uint64_t seed,
+			  int64_t max_visits, struct finder_cayley *out);
 
 /* ---- families ---- */
 
@@ -230,8 +228,7 @@ struct finder_families {
 };
 
 /* Complete and complete bipartite graphs, hypercubes, rings (one way unless `both`) and all tori
- * of n nodes and at most so many ports; nothing is built. WEFT_ENOMEM. Deterministic. */
-int finder_list_families(int n, int degree, bool both, struct finder_families *out,
-			 struct err *err);
+ * of n nodes and at most so many ports; nothing is built. Deterministic. */
+void finder_list_families(int n, int degree, bool both, struct finder_families *out);
 
 #endif

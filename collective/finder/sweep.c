@@ -53,16 +53,11 @@ static void *work(void *arg)
 	struct finder_sweep *s = arg;
 	struct coll_finder *f;
 	struct err err = { 0 };
-	int rc = coll_finder_new(&f, &err);
 	size_t i, to;
+	int rc;
 
-	if (rc) {
-		fail(s, 0, rc, &err);
-		return NULL;
-	}
-	if (!rc) {
-		coll_finder_set_default(f, COLL_FINDER_SWEEP_SETS);
-	}
+	coll_finder_new(&f);
+	coll_finder_set_default(f, COLL_FINDER_SWEEP_SETS);
 	while (take(s, &i, &to)) {
 		for (; i < to; i++) {
 			err_clear(&err);

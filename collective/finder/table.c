@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "collective/finder/private.h"
+#include "lib/base/alloc.h"
 
 /* Effort up to which figures are computed again: a millisecond. */
 #define QUICK 300000
@@ -151,19 +152,22 @@ bool finder_table_read(struct coll_finder *f, int n, int d, bool both,
 	size_t len;
 	const char *line = find_line(f->table, f->table_len, key_of(n, d, both), &len);
 
-	text = line ? strndup(line, len) : NULL;
-	if (!text) {
+	if (!line) {
 		return false;
 	}
+	text = x_ndup(line, len);
 	for (int i = 0; i < 3; i++) {
 		strtok_r(i ? NULL : text, " ", &save);
 	}
 	while (!bad && read_point(&save, n, &c, &bad)) {
-		bad = !holds(f, &c, n, d, both) || finder_keep(f, &read, &c);
+		bad = !holds(f, &c, n, d, both);
+		if (!bad) {
+			finder_keep(f, &read, &c);
+		}
 	}
 	bad |= read.list.n == 0;
 	for (size_t i = 0; i < read.list.n && !bad; i++) {
-		bad = finder_keep(f, set, &read.list.v[i]);
+		finder_keep(f, set, &read.list.v[i]);
 	}
 	free(text);
 	vec_fini(&read.list);

@@ -13,8 +13,9 @@
 #include <string.h>
 
 #include "collective/flow/private.h"
-#include "lib/base/rat.h"
-#include "lib/base/units.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
+#include "lib/base/number/units.h"
 
 #define MAX_WORD 64
 /* Digits that a number may have, and powers of ten up to which numbers may differ. */
@@ -41,18 +42,13 @@ void flow_demands_fini(struct flow_demands *d)
 	*d = (struct flow_demands){ 0 };
 }
 
-int flow_demands_copy(const struct flow_demands *from, struct flow_demands *out, struct err *err)
+void flow_demands_copy(const struct flow_demands *from, struct flow_demands *out)
 {
 	size_t bytes = (size_t)from->n * from->n * sizeof(*from->size);
 
 	*out = *from;
-	out->size = malloc(bytes + 1);
-	if (!out->size) {
-		*out = (struct flow_demands){ 0 };
-		return err_nomem(err);
-	}
+	out->size = x_alloc(bytes + 1, 1);
 	memcpy(out->size, from->size, bytes);
-	return 0;
 }
 
 /* ---- one word ---- */
@@ -385,12 +381,8 @@ int flow_demands_parse(const char *text, size_t len, int n, struct flow_demands 
 	if (memchr(text, '\0', len)) {
 		return err_set(err, WEFT_EINVAL, "a zero byte: this is no text");
 	}
-	x.cells = calloc(all, sizeof(*x.cells));
-	out->size = calloc(all, sizeof(*out->size));
-	if (!x.cells || !out->size) {
-		rc = err_nomem(err);
-		goto out;
-	}
+	x.cells = x_new(all, sizeof(*x.cells));
+	out->size = x_new(all, sizeof(*out->size));
 	rc = peek(&x) == '[' ? read_arrays(&x, err) : read_lines(&x, err);
 	if (rc == 0 && x.row < n) {
 		rc = err_set(err, WEFT_EINVAL, "%d rows for %d ranks", x.row, n);
@@ -398,7 +390,6 @@ int flow_demands_parse(const char *text, size_t len, int n, struct flow_demands 
 	if (rc == 0) {
 		rc = make_whole(&x, out, err);
 	}
-out:
 	free(x.cells);
 	if (rc) {
 		flow_demands_fini(out);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "collective/flow/private.h"
+#include "lib/base/alloc.h"
 #include "lib/graph/graph.h"
 
 /* Marks the arcs of the largest flow from s to t, of these one of the fewest
@@ -16,17 +17,14 @@
 static int find_flow(const struct flow_net *net, int s, int t, bool *used,
 		     int64_t *n, struct err *err)
 {
-	struct graph_flow *f;
-	int rc = graph_flow_new(net->n, &f, err);
+	struct graph_flow *f = graph_flow_new(net->n);
+	int rc = 0;
 
-	if (rc) {
-		return rc;
-	}
 	for (int a = 0; a < net->m && rc == 0; a++) {
 		rc = graph_flow_add(f, net->src[a], net->dst[a], 1, 1, NULL, err);
 	}
 	if (rc == 0) {
-		rc = graph_flow_run(f, s, t, INT64_MAX, n, NULL, err);
+		graph_flow_run(f, s, t, INT64_MAX, n, NULL);
 	}
 	for (int a = 0; a < net->m && rc == 0; a++) {
 		used[a] = graph_flow_on(f, a) > 0;
@@ -37,8 +35,8 @@ static int find_flow(const struct flow_net *net, int s, int t, bool *used,
 
 /* Follows used arcs from s to t and frees them. A set of least hops has no
  * circles. */
-static int cut_path(const struct flow_net *net, int s, int t, bool *used,
-		    double share, struct flow_paths *out)
+static void cut_path(const struct flow_net *net, int s, int t, bool *used,
+		     double share, struct flow_paths *out)
 {
 	int64_t first = (int64_t)out->arcs.n;
 
@@ -49,12 +47,10 @@ static int cut_path(const struct flow_net *net, int s, int t, bool *used,
 			a++;
 		}
 		used[a] = false;
-		if (vec_push(&out->arcs, a)) {
-			return WEFT_ENOMEM;
-		}
+		vec_push(&out->arcs, a);
 		v = net->dst[a];
 	}
-	return vec_push(&out->v, (struct flow_path){
+	vec_push(&out->v, (struct flow_path){
 		s * net->n + t, 0, first,
 		(int32_t)((int64_t)out->arcs.n - first), 0, share });
 }
@@ -85,9 +81,7 @@ static int find_pair(const struct flow_net *net, int s, int t, bool *used,
 			     "node %d", s, t);
 	}
 	for (int64_t i = 0; i < n && rc == 0; i++) {
-		if (cut_path(net, s, t, used, 1.0 / (double)n, out)) {
-			rc = err_nomem(err);
-		}
+		cut_path(net, s, t, used, 1.0 / (double)n, out);
 	}
 	sort_pair(out->v.v + begin, out->v.n - begin);
 	return rc;
@@ -95,8 +89,8 @@ static int find_pair(const struct flow_net *net, int s, int t, bool *used,
 
 int disjoint_paths(const struct flow_net *net, struct flow_paths *out, struct err *err)
 {
-	bool *used = calloc((size_t)net->m + 1, sizeof(*used));
-	int rc = used ? 0 : err_nomem(err);
+	bool *used = x_new((size_t)net->m + 1, sizeof(*used));
+	int rc = 0;
 
 	for (int s = 0; s < net->n && rc == 0; s++) {
 		for (int t = 0; t < net->n && rc == 0; t++) {
@@ -348,24 +342,19 @@ static void keep_shares(struct flow_paths *paths, const double *share)
 	paths->v.n = kept;
 }
 
-int balance_paths(const struct flow_net *net, double gap, const struct flow_limit *limit,
-		  struct flow_paths *inout, struct balance_result *res, struct err *err)
+void balance_paths(const struct flow_net *net, double gap, const struct flow_limit *limit,
+		   struct flow_paths *inout, struct balance_result *res)
 {
 	struct path_balance b = { .net = net, .paths = inout };
-	struct arrays arrays = { .failed = false };
+	struct arrays arrays = { 0 };
 	double *share;
 
 	*res = (struct balance_result){ .congestion = HUGE_VAL };
 	arrays_add(&arrays, share, inout->v.n);
 	arrays_add(&arrays, b.load, net->m);
 	arrays_add(&arrays, b.price, net->m);
-	if (arrays.failed) {
-		arrays_fini(&arrays);
-		return err_nomem(err);
-	}
 	run(&b, gap, limit, share, res);
 	keep_shares(inout, share);
 	res->congestion = measure(&b);
 	arrays_fini(&arrays);
-	return 0;
 }

@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "collective/schedule/schedule.h"
+#include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/vec.h"
 #include "topology/topology.h"
@@ -61,7 +62,7 @@ static inline int64_t flow_demand(const struct flow_demands *d, int u, int v)
  */
 int flow_demands_parse(const char *text, size_t len, int n, struct flow_demands *out,
 		       struct err *err);
-int flow_demands_copy(const struct flow_demands *from, struct flow_demands *out, struct err *err);
+void flow_demands_copy(const struct flow_demands *from, struct flow_demands *out);
 void flow_demands_fini(struct flow_demands *d);
 /* Whether moving rank u to image[u] changes nothing; d NULL: all alike, true. O(n^2). */
 bool flow_demands_kept(const struct flow_demands *d, const int32_t *image);
@@ -72,11 +73,10 @@ struct mcf;
 
 struct mcf_options {
 	double gap;		/* stop at U / bound - 1 <= gap */
-	double time_limit_s;	/* 0: none */
+	struct deadline deadline;
 	int max_passes;		/* 0: MCF_MAX_PASSES */
 	const volatile bool *cancel;	/* NULL, or stop when true */
-	bool (*is_over)(void *arg);	/* NULL, or a deadline of the caller's:
-					 * as the time limit when true */
+	bool (*is_over)(void *arg);	/* NULL, or as the deadline when true */
 	void *arg;
 };
 
@@ -101,7 +101,7 @@ struct mcf_result {
 /* The problem on a frozen digraph, of which a copy is taken. symmetry: look
  * for automorphisms (nauty) and solve one source per orbit. WEFT_EINVAL
  * (fewer than two terminals), WEFT_EINFEASIBLE names a pair without a path,
- * WEFT_ENOMEM, WEFT_ELIMIT beyond MCF_MAX_FLOWS sources that are solved times arcs. Memory: 8 m + 8 n
+ * WEFT_ELIMIT beyond MCF_MAX_FLOWS sources that are solved times arcs. Memory: 8 m + 8 n
  * bytes a source that is solved, and as much again for 8 m while it is. */
 #define MCF_MAX_FLOWS (1 << 28)
 int mcf_new(const struct topo *t, bool symmetry, struct mcf **out, struct err *err);
@@ -138,22 +138,21 @@ double mcf_edge_bound(int n, int d);
 
 /* The zero limit never ends anything. */
 struct flow_limit {
-	int64_t deadline_ns;	/* of clk_now_ns, 0: none */
+	struct deadline deadline;
 	const volatile bool *cancel;	/* NULL, or stop when true */
 	bool (*is_over)(void *arg);	/* NULL, or asked from one thread */
 	void *arg;
 };
 
-/* The limit of the options, whose time begins now; `share` of it. */
-struct flow_limit flow_limit_of(const struct mcf_options *opt, double share);
+/* The limit of the options. */
+struct flow_limit flow_limit_of(const struct mcf_options *opt);
+/* A share of the time that is left. */
+struct deadline flow_share(const struct deadline *d, double share);
 /* Whether it may ever end anything. */
 bool flow_limit_is_set(const struct flow_limit *limit);
 /* MCF_REACHED: go on. */
 enum mcf_stop flow_limit_stop(const struct flow_limit *limit);
 bool flow_limit_over(const struct flow_limit *limit);
-/* For options that take seconds: what is left, positive; 0 when there is no
- * deadline. */
-double flow_limit_left_s(const struct flow_limit *limit);
 
 /* ---- as linear programs ---- */
 
@@ -178,8 +177,6 @@ enum mcf_form {
 
 /* "mcf", "link-mcf", "grouped", "pmcf". */
 const char *mcf_form_name(enum mcf_form form);
-/* The form of a name; false when there is none. */
-bool mcf_form_parse(const char *name, enum mcf_form *form);
 
 /*
  * Solves p in this form and leaves the flow in p, from where paths are cut
@@ -237,8 +234,8 @@ int mcf_exact(struct mcf *p, const struct topo *t, const struct mcf_options *opt
 /*
  * Checks a proof against the digraph, in integers: that the generators are
  * automorphisms, also of the demands, that every source of an orbit's representative sends
- * to each other terminal what it demands (NULL: one unit) without loss, that the loads, averaged over
- * the group, keep to U times capacity, and that distances in the prices prove
+ * to each other terminal what it demands (NULL: one unit) without loss, that the loads, averaged
+ * over the group, keep to U times capacity, and that distances in the prices prove
  * U from below (linear programming duality: sum of demands times distances over all
  * pairs over sum of capacity times price). WEFT_EVERIFY names what is wrong.
  * O(sources n m) at worst.
@@ -285,7 +282,7 @@ struct flow_net {
 };
 
 /* The net of t without the arcs that are marked (topo_m(t) flags, NULL: none).
- * WEFT_EINVAL for fewer than two terminals, WEFT_ENOMEM; nothing is to be
+ * WEFT_EINVAL for fewer than two terminals; nothing is to be
  * freed then. O(n + m). */
 int flow_net_from(const struct topo *t, const bool *dropped, struct flow_net *out, struct err *err);
 void flow_net_fini(struct flow_net *net);
@@ -333,7 +330,7 @@ struct single_options {
 	int flow_passes;	/* of its solver, at most; 0: no limit */
 	double tolerance;	/* the integer program may stop within this of
 				 * its relaxation */
-	double time_limit_s;	/* 0: none */
+	struct deadline deadline;
 	int layers;		/* 0: any number; else the routes are chosen
 				 * so that they fit in so many layers */
 	const volatile bool *cancel;	/* NULL, or stop when true */
@@ -361,15 +358,15 @@ struct single_result {
  * paths at all. When pairs are left without a path, a start is repeated with
  * trees in layer 0 that lead every pair. flow_path.layer is filled, and proven
  * by layers_prove. Above the bound fewer layers are tried as well, so that more are never
- * worse (with more than 4096 pairs only 5 % above it). WEFT_ELIMIT when this ends without a path for all pairs,
- * which is no proof that there is none, and WEFT_ETIMEOUT when it is stopped
+ * worse (with more than 4096 pairs only 5 % above it). WEFT_ELIMIT when this ends without a path
+ * for all pairs, which is no proof that there is none, and WEFT_ETIMEOUT when it is stopped
  * before all have one. Half of a time limit is for the paths without layers.
  */
 
 /* One path of every pair of terminals, weight 1 and one chunk each, in the
  * order of pairs. A limit or cancel returns the best so far. Deterministic by
- * the seed but for where a time limit cuts. WEFT_EINVAL, WEFT_EINFEASIBLE,
- * WEFT_ENOMEM. Memory: pairs times (diameter + SINGLE_DETOUR) numbers. */
+ * the seed but for where a time limit cuts. WEFT_EINVAL, WEFT_EINFEASIBLE.
+ * Memory: pairs times (diameter + SINGLE_DETOUR) numbers. */
 #define SINGLE_DETOUR 4
 int single_path(const struct topo *t, const struct single_options *opt, struct flow_paths *out,
 		struct single_result *res, struct err *err);
@@ -430,9 +427,6 @@ enum mcf_paths {
 	MCF_PATHS_DISJOINT,	/* a maximal set without a common link */
 };
 
-/* "single-path", "shortest-path" or "disjoint"; false for other names. */
-bool mcf_paths_parse(const char *name, enum mcf_paths *paths);
-
 struct mcf_sched_options {
 	struct mcf_options flow;
 	const struct flow_demands *demands;	/* NULL: all alike */
@@ -490,7 +484,8 @@ struct mcf_sched_info {
  * in which an arc carries at most a fixed amount, those with the longest path
  * to go first. The amount is the largest (so the steps the fewest) whose sum
  * is within `loss` of the chunks' congestion, or the best of those tried up
- * to max_steps; with a step_cost it is the one with the least time of those tried. The schedule is verified; coll_verify has its exact T_B.
+ * to max_steps; with a step_cost it is the one with the least time of those tried. The schedule is
+ * verified; coll_verify has its exact T_B.
  *
  * Where a group moves the digraph's terminals (topo_group_find) only the first of
  * each orbit is solved, and the schedule is compact. With one orbit the hops of a

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "collective/flow/private.h"
-#include "lib/base/clock.h"
+#include "lib/base/alloc.h"
 
 /* First value of the penalty, relative to what turns a congestion into
  * prices that sum to one; its change a pass when primal and dual distances
@@ -62,17 +62,13 @@ static bool sends(const struct mcf *p, int u)
 }
 
 /* One representative of each orbit of terminals that send. */
-static int choose_sources(struct mcf *p)
+static void choose_sources(struct mcf *p)
 {
 	const struct flow_net *net = &p->net;
-	int32_t *index = malloc((size_t)net->n * sizeof(*index));
+	int32_t *index = x_alloc((size_t)net->n, sizeof(*index));
 
 	arrays_add(&p->arrays, p->source, net->n);
 	arrays_add(&p->arrays, p->weight, net->n);
-	if (!index || p->arrays.failed) {
-		free(index);
-		return WEFT_ENOMEM;
-	}
 	for (int u = 0; u < net->n; u++) {
 		int r = p->orbits.orbit_of[u];
 
@@ -86,10 +82,9 @@ static int choose_sources(struct mcf *p)
 		p->weight[index[r]]++;
 	}
 	free(index);
-	return 0;
 }
 
-static int alloc_state(struct mcf *p)
+static void alloc_state(struct mcf *p)
 {
 	size_t n = (size_t)p->net.n, m = (size_t)p->net.m + 1;
 	size_t k = (size_t)p->orbits.n_classes + 1, s = (size_t)p->n_sources;
@@ -111,8 +106,7 @@ static int alloc_state(struct mcf *p)
 	arrays_add(&p->arrays, p->walk_pos, n);
 	arrays_add(&p->arrays, p->coef, k);
 	arrays_add(&p->arrays, p->touched, 2 * n + 2);
-	return graph_queue_init(&p->queue, p->net.n) || p->arrays.failed
-		       ? WEFT_ENOMEM : 0;
+	graph_queue_init(&p->queue, p->net.n);
 }
 
 static void fill_demands(struct mcf *p)
@@ -174,7 +168,10 @@ static int take_demands(struct mcf *p, const struct topo *t, const struct flow_d
 			       d->n, p->net.terminals);
 	}
 	rc = topo_check_order(t, err);
-	return rc || all_alike(d) ? rc : flow_demands_copy(d, &p->demands, err);
+	if (rc == 0 && !all_alike(d)) {
+		flow_demands_copy(d, &p->demands);
+	}
+	return rc;
 }
 
 static int init(struct mcf *p, const struct topo *t, const struct flow_demands *demands,
@@ -183,25 +180,22 @@ static int init(struct mcf *p, const struct topo *t, const struct flow_demands *
 	int rc;
 
 	if ((rc = flow_net_from(t, dropped, &p->net, err)) ||
-	    (rc = take_demands(p, t, demands, err)) ||
-	    (rc = flow_orbits_find(&p->net, mcf_demands(p), symmetry, g, &p->orbits, err))) {
+	    (rc = take_demands(p, t, demands, err))) {
 		return rc;
 	}
+	flow_orbits_find(&p->net, mcf_demands(p), symmetry, g, &p->orbits);
 	if (!flow_orbits_check(&p->net, mcf_demands(p), &p->orbits)) {
 		return err_set(err, WEFT_EVERIFY, "the symmetry that was found "
 			       "is not one of this digraph");
 	}
-	if (choose_sources(p)) {
-		return err_nomem(err);
-	}
+	choose_sources(p);
 	if ((int64_t)p->n_sources * p->net.m > MCF_MAX_FLOWS) {
-		return err_set(err, WEFT_ELIMIT, "a flow of %d sources over %d arcs: not supported, "
+		return err_set(err, WEFT_ELIMIT,
+			       "a flow of %d sources over %d arcs: not supported, "
 			       "only up to %d sources times arcs", p->n_sources, p->net.m,
 			       MCF_MAX_FLOWS);
 	}
-	if (alloc_state(p)) {
-		return err_nomem(err);
-	}
+	alloc_state(p);
 	for (int a = 0; a < p->net.m; a++) {
 		p->class_cap[p->orbits.arc_class[a]] += (double)p->net.units[a];
 	}
@@ -212,13 +206,10 @@ static int init(struct mcf *p, const struct topo *t, const struct flow_demands *
 static int new_problem(const struct topo *t, const struct flow_demands *demands, bool symmetry,
 		       const struct topo_group *g, struct mcf **out, struct err *err)
 {
-	struct mcf *p = calloc(1, sizeof(*p));
+	struct mcf *p = x_new(1, sizeof(*p));
 	int rc;
 
 	*out = NULL;
-	if (!p) {
-		return err_nomem(err);
-	}
 	rc = init(p, t, demands, NULL, symmetry, g, err);
 	if (rc) {
 		mcf_free(p);
@@ -491,11 +482,10 @@ int mcf_run(struct mcf *p, const struct mcf_options *opt, struct mcf_result *res
 {
 	struct flow_limit limit;
 
-	if (!(opt->gap >= 0) || !(opt->time_limit_s >= 0)) {
-		return err_set(err, WEFT_EINVAL, "gap and time limit must not "
-			       "be negative");
+	if (!(opt->gap >= 0)) {
+		return err_set(err, WEFT_EINVAL, "the gap must not be negative");
 	}
-	limit = flow_limit_of(opt, 1);
+	limit = flow_limit_of(opt);
 	memset(res, 0, sizeof(*res));
 	if (!p->started) {
 		start(p);
@@ -521,19 +511,14 @@ static void map_flow(const struct flow_net *net, const int32_t *g, const double 
 
 /* Flows of all sources, solved or moved there by automorphisms, into
  * all[n][m] (zeroed; rows of nodes that are no terminals stay zero). */
-static int expand_flow(const struct mcf *p, double *all)
+static void expand_flow(const struct mcf *p, double *all)
 {
 	const struct flow_net *net = &p->net;
 	size_t m = (size_t)net->m;
-	int32_t *queue = malloc((size_t)net->n * sizeof(*queue));
-	bool *known = calloc((size_t)net->n, sizeof(*known));
+	int32_t *queue = x_alloc((size_t)net->n, sizeof(*queue));
+	bool *known = x_new((size_t)net->n, sizeof(*known));
 	int head = 0, tail = 0;
 
-	if (!queue || !known) {
-		free(queue);
-		free(known);
-		return WEFT_ENOMEM;
-	}
 	for (int s = 0; s < p->n_sources; s++) {
 		memcpy(all + p->source[s] * m, mcf_flow_of(p, s), m * sizeof(*all));
 		known[p->source[s]] = true;
@@ -554,7 +539,6 @@ static int expand_flow(const struct mcf *p, double *all)
 	}
 	free(queue);
 	free(known);
-	return 0;
 }
 
 /* Flow of q on the arcs that it still has; what went over the others is sent
@@ -613,41 +597,34 @@ static void inherit_prices(const struct mcf *p, struct mcf *q)
 	q->level = p->level;
 }
 
-static int warm_start(const struct mcf *p, struct mcf *q, struct err *err)
+static void warm_start(const struct mcf *p, struct mcf *q)
 {
-	double *all = calloc((size_t)p->net.n * p->net.m + 1, sizeof(*all));
+	double *all = x_new((size_t)p->net.n * p->net.m + 1, sizeof(*all));
 
 	arrays_add(&q->arrays, q->mean, (size_t)q->n_sources * q->net.m + 1);
 	arrays_add(&q->arrays, q->mean_load, q->orbits.n_classes + 1);
-	if (!all || q->arrays.failed || expand_flow(p, all)) {
-		free(all);
-		return err_nomem(err);
-	}
+	expand_flow(p, all);
 	inherit(p, q, all);
 	free(all);
 	inherit_prices(p, q);
 	flow_measure(q);
 	mcf_prove(q, q->price);
 	q->started = true;
-	return 0;
 }
 
 int mcf_without(const struct mcf *p, const struct topo *t, const bool *dropped,
 		struct mcf **out, struct err *err)
 {
-	struct mcf *q = calloc(1, sizeof(*q));
+	struct mcf *q = x_new(1, sizeof(*q));
 	int rc;
 
 	*out = NULL;
-	if (!q) {
-		return err_nomem(err);
-	}
 	rc = topo_n(t) == p->net.n && topo_m(t) == p->net.topo_arcs
 		     ? init(q, t, mcf_demands(p), dropped, false, NULL, err)
 		     : err_set(err, WEFT_EINVAL, "the digraph is not the one "
 			       "that was solved");
 	if (rc == 0 && p->started) {
-		rc = warm_start(p, q, err);
+		warm_start(p, q);
 	}
 	if (rc) {
 		mcf_free(q);
@@ -659,26 +636,20 @@ int mcf_without(const struct mcf *p, const struct topo *t, const bool *dropped,
 
 /* ---- limits ---- */
 
-#define LEAST_S 1e-9
-#define MOST_S 1e9
-
-struct flow_limit flow_limit_of(const struct mcf_options *opt, double share)
+struct flow_limit flow_limit_of(const struct mcf_options *opt)
 {
-	struct flow_limit limit = {
-		.cancel = opt->cancel, .is_over = opt->is_over,
-		.arg = opt->arg,
-	};
+	return (struct flow_limit){ .deadline = opt->deadline, .cancel = opt->cancel,
+				    .is_over = opt->is_over, .arg = opt->arg };
+}
 
-	if (opt->time_limit_s > 0) {
-		limit.deadline_ns = clk_now_ns() +
-			(int64_t)(fmin(opt->time_limit_s, MOST_S) * share * 1e9);
-	}
-	return limit;
+struct deadline flow_share(const struct deadline *d, double share)
+{
+	return deadline_part(d, (int64_t)((double)deadline_left_ns(d) * share));
 }
 
 bool flow_limit_is_set(const struct flow_limit *limit)
 {
-	return limit->deadline_ns || limit->cancel || limit->is_over;
+	return limit->deadline.at_ns || limit->cancel || limit->is_over;
 }
 
 enum mcf_stop flow_limit_stop(const struct flow_limit *limit)
@@ -687,7 +658,7 @@ enum mcf_stop flow_limit_stop(const struct flow_limit *limit)
 		return MCF_CANCELED;
 	}
 	if ((limit->is_over && limit->is_over(limit->arg)) ||
-	    (limit->deadline_ns && clk_now_ns() >= limit->deadline_ns)) {
+	    deadline_passed(&limit->deadline)) {
 		return MCF_TIME;
 	}
 	return MCF_REACHED;
@@ -696,10 +667,4 @@ enum mcf_stop flow_limit_stop(const struct flow_limit *limit)
 bool flow_limit_over(const struct flow_limit *limit)
 {
 	return flow_limit_stop(limit) != MCF_REACHED;
-}
-
-double flow_limit_left_s(const struct flow_limit *limit)
-{
-	return limit->deadline_ns
-		? fmax(LEAST_S, (double)(limit->deadline_ns - clk_now_ns()) / 1e9) : 0;
 }

@@ -12,7 +12,8 @@
 #include <string.h>
 
 #include "collective/flow/private.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 struct proof_check {
 	const struct topo *t;
@@ -148,8 +149,8 @@ static int check_generator(struct proof_check *c, const int32_t *g, bool *seen, 
 static int check_symmetry(struct proof_check *c, struct err *err)
 {
 	const struct mcf_proof *q = c->proof;
-	bool *seen = malloc((size_t)q->n * sizeof(*seen));
-	int rc = seen ? 0 : err_nomem(err);
+	bool *seen = x_alloc((size_t)q->n, sizeof(*seen));
+	int rc = 0;
 
 	for (int u = 0; u < q->n; u++) {
 		c->node_root[u] = u;
@@ -182,8 +183,8 @@ static int check_sources(struct proof_check *c, struct err *err)
 {
 	const struct mcf_proof *q = c->proof;
 	int64_t met = 0, terminals = 0;
-	bool *done = calloc((size_t)q->n, sizeof(*done));
-	int rc = done ? 0 : err_nomem(err);
+	bool *done = x_new((size_t)q->n, sizeof(*done));
+	int rc = 0;
 
 	for (int i = 0; i < q->n_sources && rc == 0; i++) {
 		int s = q->source[i], root;
@@ -331,9 +332,9 @@ static void measure(struct proof_check *c, int s, bool *known)
 static int check_prices(struct proof_check *c, struct err *err)
 {
 	const struct mcf_proof *q = c->proof;
-	bool *known = malloc((size_t)q->n * sizeof(*known));
+	bool *known = x_alloc((size_t)q->n, sizeof(*known));
 	mpz_t sum, scale, t, one;
-	int rc = known ? 0 : err_nomem(err);
+	int rc = 0;
 
 	mpz_inits(sum, scale, t, one, NULL);
 	for (int a = 0; a < q->m && rc == 0; a++) {
@@ -382,10 +383,6 @@ int mcf_proof_check(const struct topo *t, const struct flow_demands *demands,
 	arrays_add(&c.arrays, c.node_root, n);
 	arrays_add(&c.arrays, c.arc_root, m);
 	arrays_add(&c.arrays, c.orbit_size, n);
-	if (!c.number || !c.load || c.arrays.failed) {
-		rc = err_nomem(err);
-		goto out;
-	}
 	rc = demands && demands->n != topo_ranks(t)
 		     ? wrong(err, "ranks of demands and digraph", demands->n, topo_ranks(t))
 		     : check_arcs(&c, err);
@@ -393,7 +390,6 @@ int mcf_proof_check(const struct topo *t, const struct flow_demands *demands,
 	    (rc = check_flow(&c, err)) == 0) {
 		rc = check_prices(&c, err);
 	}
-out:
 	arrays_fini(&c.arrays);
 	numbers_free(c.number, proof->n);
 	numbers_free(c.load, proof->m);

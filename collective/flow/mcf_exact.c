@@ -20,7 +20,8 @@
 #include <string.h>
 
 #include "collective/flow/private.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 #include "lib/lp/exact.h"
 
 /* Rounded flows and prices are multiples of one over these powers of 2. */
@@ -71,7 +72,7 @@ struct exact_attempt {
 	struct arrays arrays;	/* all but the GMP numbers */
 };
 
-static int attempt_init(struct exact_attempt *at)
+static void attempt_init(struct exact_attempt *at)
 {
 	const struct mcf *p = at->p;
 	size_t k = (size_t)p->orbits.n_classes + 1;
@@ -91,8 +92,6 @@ static int attempt_init(struct exact_attempt *at)
 	at->price = numbers_new((size_t)p->orbits.n_classes);
 	at->load = numbers_new((size_t)p->orbits.n_classes);
 	at->flow = numbers_new(s * (size_t)p->net.m);
-	return at->price && at->load && at->flow && !at->arrays.failed
-		       ? 0 : WEFT_ENOMEM;
 }
 
 static void attempt_fini(struct exact_attempt *at)
@@ -213,7 +212,7 @@ static bool grow_tree(struct exact_attempt *at, int s, double *width)
 	return missing == 0;
 }
 
-static int list_unknowns(struct exact_attempt *at, int s)
+static void list_unknowns(struct exact_attempt *at, int s)
 {
 	const struct mcf *p = at->p;
 	const struct flow_net *net = &p->net;
@@ -231,12 +230,8 @@ static int list_unknowns(struct exact_attempt *at, int s)
 			continue;
 		}
 		mpz_init(x.value);
-		if (vec_push(&at->v, x)) {
-			mpz_clear(x.value);
-			return WEFT_ENOMEM;
-		}
+		vec_push(&at->v, x);
 	}
-	return 0;
 }
 
 static int by_flow(const void *a, const void *b)
@@ -251,31 +246,32 @@ static int by_flow(const void *a, const void *b)
 }
 
 /* Reads the structure off the flow; *usable: whether it makes sense. */
-static int read_structure(struct exact_attempt *at, bool *usable)
+static bool read_structure(struct exact_attempt *at)
 {
 	struct mcf *p = at->p;
-	double *width = malloc((size_t)p->net.n * sizeof(*width));
-	int rc = width ? 0 : WEFT_ENOMEM;
+	double *width = x_alloc((size_t)p->net.n, sizeof(*width));
+	bool usable = true;
 
-	*usable = true;
 	at->least = at->tiny * min_demand(p);
 	find_full(at);
 	for (int a = 0; a < p->net.m; a++) {
 		p->arc_price[a] = p->best_price[p->orbits.arc_class[a]];
 	}
-	for (int s = 0; s < p->n_sources && rc == 0 && *usable; s++) {
+	for (int s = 0; s < p->n_sources && usable; s++) {
 		flow_tree_update(p, s);
-		*usable = grow_tree(at, s, width);
-		rc = *usable ? list_unknowns(at, s) : 0;
+		usable = grow_tree(at, s, width);
+		if (usable) {
+			list_unknowns(at, s);
+		}
 	}
 	free(width);
-	if (rc == 0 && at->v.n > 1) {
+	if (at->v.n > 1) {
 		qsort(at->v.v, at->v.n, sizeof(*at->v.v), by_flow);
 	}
 	while ((size_t)at->n_used < at->v.n && at->v.v[at->n_used].flow > 0) {
 		at->n_used++;
 	}
-	return rc;
+	return usable;
 }
 
 /* ---- equations ---- */
@@ -296,15 +292,13 @@ static void count_path(const struct exact_attempt *at, int s, int v, int by, int
 }
 
 /* Rows of the first n unknowns, in the first `cols` columns. */
-static int make_matrix(struct exact_attempt *at, int n, int cols,
-		       struct flow_system *out, struct err *err)
+static void make_matrix(struct exact_attempt *at, int n, int cols, struct flow_system *out)
 {
 	const struct flow_net *net = &at->p->net;
-	int32_t *count = calloc((size_t)at->n_full + 1, sizeof(*count));
-	int rc = count ? 0 : err_nomem(err);
+	int32_t *count = x_new((size_t)at->n_full + 1, sizeof(*count));
 
 	out->matrix.cols = cols;
-	for (int i = 0; i < n && rc == 0; i++) {
+	for (int i = 0; i < n; i++) {
 		const struct unknown *x = &at->v.v[i];
 		int own = at->column[at->p->orbits.arc_class[x->arc]];
 
@@ -314,20 +308,17 @@ static int make_matrix(struct exact_attempt *at, int n, int cols,
 		if (own >= 0) {
 			count[own]++;
 		}
-		rc = exact_row(&out->matrix, err);
-		for (int c = 0; c < cols && rc == 0; c++) {
+		exact_row(&out->matrix);
+		for (int c = 0; c < cols; c++) {
 			if (count[c]) {
-				rc = exact_put(&out->matrix, c, count[c], err);
+				exact_put(&out->matrix, c, count[c]);
 			}
 		}
 	}
 	free(count);
-	if (rc) {
-		return rc;
-	}
 	/* Prices are fixed but for their scale, and loads but for one, at
 	 * the most: the last equation would only be wrong. */
-	return exact_basis(&out->matrix, cols - 1, out->row, out->col, &out->rank, err);
+	out->rank = exact_basis(&out->matrix, cols - 1, out->row, out->col);
 }
 
 /* ---- prices ---- */
@@ -336,12 +327,12 @@ static int make_matrix(struct exact_attempt *at, int n, int cols,
 static void set_free_prices(struct exact_attempt *at)
 {
 	bool alone = at->n_priced == at->prices.rank + 1;
-	bool *fixed = calloc((size_t)at->n_full + 1, sizeof(*fixed));
+	bool *fixed = x_new((size_t)at->n_full + 1, sizeof(*fixed));
 
-	for (int i = 0; fixed && i < at->prices.rank; i++) {
+	for (int i = 0; i < at->prices.rank; i++) {
 		fixed[at->prices.col[i]] = true;
 	}
-	for (int c = 0; fixed && c < at->n_priced; c++) {
+	for (int c = 0; c < at->n_priced; c++) {
 		int k = at->class_of[c];
 		double x = at->p->best_price[k] / at->mean;
 
@@ -383,10 +374,6 @@ static int solve_prices(struct exact_attempt *at, struct err *err)
 	mpz_t *num = numbers_new((size_t)sys->rank), den, gcd;
 
 	mpz_inits(den, gcd, NULL);
-	if (!rhs || !num) {
-		rc = err_nomem(err);
-		goto out;
-	}
 	set_free_prices(at);
 	price_rhs(at, rhs);
 	rc = exact_solve(&sys->matrix, sys->rank, sys->row, sys->col, false, rhs, num, den, err);
@@ -402,7 +389,6 @@ static int solve_prices(struct exact_attempt *at, struct err *err)
 	for (int k = 0; k < n && rc == 0 && mpz_sgn(gcd) > 0; k++) {
 		mpz_divexact(at->price[k], at->price[k], gcd);
 	}
-out:
 	numbers_free(rhs, (size_t)sys->rank);
 	numbers_free(num, (size_t)sys->rank);
 	mpz_clears(den, gcd, NULL);
@@ -416,7 +402,7 @@ static bool compute_u(struct exact_attempt *at, const struct mcf_result *res)
 	const struct mcf *p = at->p;
 	const struct flow_net *net = &p->net;
 	mpz_t *dist = numbers_new((size_t)net->n), t;
-	bool good = dist != NULL;
+	bool good = true;
 	double u;
 
 	mpz_init(t);
@@ -572,17 +558,12 @@ static int solve_flows(struct exact_attempt *at, struct err *err)
 	int rc;
 
 	mpz_init(den);
-	if (!rhs || !num) {
-		rc = err_nomem(err);
-		goto out;
-	}
 	flow_rhs(at, rhs);
 	rc = exact_solve(&sys->matrix, sys->rank, sys->row, sys->col, true, rhs, num, den, err);
 	if (rc == 0) {
 		set_unknowns(at, num, den);
 		fill_flows(at);
 	}
-out:
 	numbers_free(rhs, (size_t)sys->rank);
 	numbers_free(num, (size_t)sys->rank);
 	mpz_clear(den);
@@ -616,40 +597,30 @@ void mcf_proof_free(struct mcf_proof *proof)
 
 static int32_t *copy_of(const int32_t *v, int n)
 {
-	int32_t *copy = malloc(((size_t)n + 1) * sizeof(*copy));
+	int32_t *copy = x_alloc((size_t)n + 1, sizeof(*copy));
 
-	if (copy) {
-		memcpy(copy, v, (size_t)n * sizeof(*copy));
-	}
+	memcpy(copy, v, (size_t)n * sizeof(*copy));
 	return copy;
 }
 
-static int copy_graph(const struct mcf *p, struct mcf_proof *proof)
+static void copy_graph(const struct mcf *p, struct mcf_proof *proof)
 {
 	proof->n = p->net.n;
 	proof->n_gens = (int)p->orbits.gens.n;
 	proof->m = p->net.m;
 	proof->n_sources = p->n_sources;
-	proof->gens = calloc((size_t)proof->n_gens + 1, sizeof(*proof->gens));
+	proof->gens = x_new((size_t)proof->n_gens + 1, sizeof(*proof->gens));
 	proof->tail = copy_of(p->net.src, p->net.m);
 	proof->head = copy_of(p->net.dst, p->net.m);
 	proof->source = copy_of(p->source, p->n_sources);
-	proof->first = calloc((size_t)p->n_sources + 1, sizeof(*proof->first));
+	proof->first = x_new((size_t)p->n_sources + 1, sizeof(*proof->first));
 	proof->price = numbers_new((size_t)p->net.m);
-	if (!proof->gens || !proof->tail || !proof->head || !proof->source ||
-	    !proof->first || !proof->price) {
-		return WEFT_ENOMEM;
-	}
 	for (int i = 0; i < proof->n_gens; i++) {
 		proof->gens[i] = copy_of(p->orbits.gens.v[i], p->net.n);
-		if (!proof->gens[i]) {
-			return WEFT_ENOMEM;
-		}
 	}
-	return 0;
 }
 
-static int copy_flows(const struct exact_attempt *at, struct mcf_proof *proof)
+static void copy_flows(const struct exact_attempt *at, struct mcf_proof *proof)
 {
 	size_t m = (size_t)proof->m, all = (size_t)proof->n_sources * m;
 	int64_t n = 0;
@@ -657,10 +628,7 @@ static int copy_flows(const struct exact_attempt *at, struct mcf_proof *proof)
 	for (size_t i = 0; i < all; i++) {
 		n += mpz_sgn(at->flow[i]) != 0;
 	}
-	proof->flow = malloc(((size_t)n + 1) * sizeof(*proof->flow));
-	if (!proof->flow) {
-		return WEFT_ENOMEM;
-	}
+	proof->flow = x_alloc((size_t)n + 1, sizeof(*proof->flow));
 	n = 0;
 	for (size_t i = 0; i < all; i++) {
 		if (mpz_sgn(at->flow[i]) != 0) {
@@ -669,72 +637,51 @@ static int copy_flows(const struct exact_attempt *at, struct mcf_proof *proof)
 		}
 		proof->first[i / m + 1] = n;
 	}
-	return 0;
 }
 
-static int make_proof(const struct exact_attempt *at, struct mcf_proof **out, struct err *err)
+static struct mcf_proof *make_proof(const struct exact_attempt *at)
 {
 	const struct mcf *p = at->p;
-	struct mcf_proof *proof = calloc(1, sizeof(*proof));
+	struct mcf_proof *proof = x_new(1, sizeof(*proof));
 
-	if (!proof) {
-		return err_nomem(err);
-	}
 	mpq_init(proof->congestion);
 	mpz_init_set(proof->flow_den, at->den);
 	mpq_set(proof->congestion, at->u);
-	if (copy_graph(p, proof) || copy_flows(at, proof)) {
-		mcf_proof_free(proof);
-		return err_nomem(err);
-	}
+	copy_graph(p, proof);
+	copy_flows(at, proof);
 	for (int a = 0; a < proof->m; a++) {
 		mpz_set(proof->price[a], at->price[p->orbits.arc_class[a]]);
 	}
-	*out = proof;
-	return 0;
+	return proof;
 }
 
 /* One reading of the solution; *out stays NULL when it leads nowhere. */
-static int try_reading(struct mcf *p, const struct topo *t, double tiny, bool ties,
-		       const struct mcf_result *res, struct mcf_proof **out, struct err *err)
+static void try_reading(struct mcf *p, const struct topo *t, double tiny, bool ties,
+			const struct mcf_result *res, struct mcf_proof **out, struct err *err)
 {
 	struct exact_attempt at = { .p = p, .tiny = tiny, .ties = ties };
-	bool usable;
-	int rc = attempt_init(&at);
 
-	if (rc == 0) {
-		rc = read_structure(&at, &usable);
-	}
-	if (rc) {
-		rc = err_nomem(err);
+	attempt_init(&at);
+	if (!read_structure(&at) || at.n_priced == 0) {
 		goto out;
 	}
-	if (!usable || at.n_priced == 0) {
+	make_matrix(&at, (int)at.v.n, at.n_priced, &at.prices);
+	if (solve_prices(&at, err) || !compute_u(&at, res)) {
 		goto out;
 	}
-	rc = make_matrix(&at, (int)at.v.n, at.n_priced, &at.prices, err);
-	if (rc == 0) {
-		rc = solve_prices(&at, err);
-	}
-	if (rc || !compute_u(&at, res)) {
+	make_matrix(&at, at.n_used, at.n_full, &at.flows);
+	if (solve_flows(&at, err)) {
 		goto out;
 	}
-	rc = make_matrix(&at, at.n_used, at.n_full, &at.flows, err);
-	if (rc == 0 && (rc = solve_flows(&at, err)) == 0) {
-		rc = make_proof(&at, out, err);
-	}
-	if (rc == 0 && mcf_proof_check(t, mcf_demands(p), *out, err)) {
+	*out = make_proof(&at);
+	if (mcf_proof_check(t, mcf_demands(p), *out, err)) {
 		mcf_proof_free(*out);
 		*out = NULL;
 	}
 out:
 	attempt_fini(&at);
 	/* A wrong reading may be unsolvable: no error of anybody's. */
-	if (rc != WEFT_ENOMEM) {
-		err_clear(err);
-		rc = 0;
-	}
-	return rc;
+	err_clear(err);
 }
 
 /* Whether, and why, there is no time for another reading. */
@@ -748,19 +695,18 @@ static bool is_over(const struct flow_limit *limit, struct mcf_result *res)
 	return stop != MCF_REACHED;
 }
 
-static int try_readings(struct mcf *p, const struct topo *t, const struct flow_limit *limit,
-			struct mcf_result *res, struct mcf_proof **out, struct err *err)
+static void try_readings(struct mcf *p, const struct topo *t, const struct flow_limit *limit,
+			 struct mcf_result *res, struct mcf_proof **out, struct err *err)
 {
 	static const double tiny[] = { 1e-4, 1e-3, 1e-5, 1e-6, 1e-7 };
-	int n = 2 * (int)(sizeof(tiny) / sizeof(tiny[0])), rc = 0;
+	int n = 2 * (int)(sizeof(tiny) / sizeof(tiny[0]));
 
-	for (int i = 0; i < n && !*out && rc == 0; i++) {
+	for (int i = 0; i < n && !*out; i++) {
 		if (is_over(limit, res)) {
 			break;
 		}
-		rc = try_reading(p, t, tiny[i / 2], i % 2, res, out, err);
+		try_reading(p, t, tiny[i / 2], i % 2, res, out, err);
 	}
-	return rc;
 }
 
 static void set_exact(const struct mcf_proof *proof, struct mcf_result *res)
@@ -774,7 +720,7 @@ int mcf_exact(struct mcf *p, const struct topo *t, const struct mcf_options *opt
 	      struct mcf_result *res, struct mcf_proof **out, struct err *err)
 {
 	struct mcf_options mine = *opt;
-	struct flow_limit limit = flow_limit_of(opt, 1);
+	struct flow_limit limit = flow_limit_of(opt);
 	double gap = FIRST_GAP;
 	int rc = 0;
 
@@ -782,7 +728,6 @@ int mcf_exact(struct mcf *p, const struct topo *t, const struct mcf_options *opt
 	mine.max_passes = PASSES_A_ROUND;
 	for (int i = 0; i < MAX_ROUNDS && gap > LAST_GAP; i++) {
 		mine.gap = gap;
-		mine.time_limit_s = flow_limit_left_s(&limit);
 		rc = mcf_run(p, &mine, res, err);
 		if (rc || res->stop == MCF_TIME || res->stop == MCF_CANCELED) {
 			break;
@@ -790,8 +735,8 @@ int mcf_exact(struct mcf *p, const struct topo *t, const struct mcf_options *opt
 		if (res->stop == MCF_REACHED) {
 			gap = fmin(gap, res->gap) / 10;
 		}
-		rc = try_readings(p, t, &limit, res, out, err);
-		if (rc || *out || is_over(&limit, res)) {
+		try_readings(p, t, &limit, res, out, err);
+		if (*out || is_over(&limit, res)) {
 			break;
 		}
 	}

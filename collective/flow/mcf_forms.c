@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/lp/colgen.h"
 
 const char *mcf_form_name(enum mcf_form form)
@@ -26,27 +27,14 @@ const char *mcf_form_name(enum mcf_form form)
 	return names[form];
 }
 
-bool mcf_form_parse(const char *name, enum mcf_form *form)
-{
-	for (int f = 0; f < MCF_FORMS; f++) {
-		if (strcmp(name, mcf_form_name((enum mcf_form)f)) == 0) {
-			*form = (enum mcf_form)f;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Row of class k is k; then those of the form. Column 0 is U. */
 static int new_program(const struct mcf *p, struct lp **out, struct err *err)
 {
-	int n = p->orbits.n_classes, rc = lp_new(out, err);
-	int *rows = malloc(((size_t)n + 1) * sizeof(*rows));
-	double *values = malloc(((size_t)n + 1) * sizeof(*values));
+	int n = p->orbits.n_classes, rc = 0;
+	int *rows = x_alloc((size_t)n + 1, sizeof(*rows));
+	double *values = x_alloc((size_t)n + 1, sizeof(*values));
 
-	if (rc == 0 && (!rows || !values)) {
-		rc = err_nomem(err);
-	}
+	*out = lp_new();
 	for (int k = 0; k < n && rc == 0; k++) {
 		rows[k] = k;
 		values[k] = -p->class_cap[k];
@@ -185,7 +173,7 @@ static int solve_whole(struct mcf *p, enum mcf_form form, const struct mcf_optio
 		       struct mcf_result *res, struct err *err)
 {
 	struct lp_options lopt = {
-		.time_limit_s = opt->time_limit_s, .cancel = opt->cancel,
+		.deadline = opt->deadline, .cancel = opt->cancel,
 	};
 	struct lp_result lres;
 	struct lp *lp = NULL;
@@ -244,9 +232,7 @@ static int add_path(struct pricing *pr, struct lp *lp, int s, int sink, struct e
 	for (int v = sink; parent[v] >= 0; v = p->net.src[parent[v]]) {
 		int k = p->orbits.arc_class[parent[v]];
 
-		if (vec_push(&pr->arcs, parent[v])) {
-			return err_nomem(err);
-		}
+		vec_push(&pr->arcs, parent[v]);
 		c.n++;
 		if (pr->count[k] == 0) {
 			pr->rows[n++] = k;
@@ -259,9 +245,7 @@ static int add_path(struct pricing *pr, struct lp *lp, int s, int sink, struct e
 	}
 	pr->rows[n] = pr->pair_row[(size_t)s * p->net.n + sink];
 	pr->values[n++] = 1;
-	if (vec_push(&pr->columns, c)) {
-		return err_nomem(err);
-	}
+	vec_push(&pr->columns, c);
 	return lp_add_col(lp, 0, 0, LP_INF, false, n, pr->rows, pr->values, NULL, err);
 }
 
@@ -318,15 +302,12 @@ static int price_paths(void *ctx, const double *duals, struct lp *master,
 }
 
 /* Flows from the columns' values, each pair's scaled to its demand. */
-static int read_paths(struct pricing *pr, const struct lp *lp)
+static void read_paths(struct pricing *pr, const struct lp *lp)
 {
 	struct mcf *p = pr->p;
 	size_t pairs = (size_t)p->n_sources * p->net.n;
-	double *sum = calloc(pairs + 1, sizeof(*sum));
+	double *sum = x_new(pairs + 1, sizeof(*sum));
 
-	if (!sum) {
-		return WEFT_ENOMEM;
-	}
 	for (size_t i = 0; i < pr->columns.n; i++) {
 		const struct path_column *c = &pr->columns.v[i];
 
@@ -344,10 +325,9 @@ static int read_paths(struct pricing *pr, const struct lp *lp)
 		}
 	}
 	free(sum);
-	return 0;
 }
 
-static int pricing_init(struct pricing *pr, struct mcf *p)
+static void pricing_init(struct pricing *pr, struct mcf *p)
 {
 	size_t k = (size_t)p->orbits.n_classes + 2;
 
@@ -356,7 +336,6 @@ static int pricing_init(struct pricing *pr, struct mcf *p)
 	arrays_add(&pr->arrays, pr->count, k);
 	arrays_add(&pr->arrays, pr->rows, k);
 	arrays_add(&pr->arrays, pr->values, k);
-	return pr->arrays.failed ? WEFT_ENOMEM : 0;
 }
 
 static int solve_paths(struct mcf *p, const struct mcf_options *opt,
@@ -368,22 +347,22 @@ static int solve_paths(struct mcf *p, const struct mcf_options *opt,
 		[COLGEN_ROUNDS] = MCF_PASSES,
 	};
 	struct colgen_options copt = {
-		.gap = opt->gap, .time_limit_s = opt->time_limit_s,
+		.gap = opt->gap, .deadline = opt->deadline,
 		.cancel = opt->cancel, .max_rounds = opt->max_passes,
 		.smoothing = COLGEN_SMOOTHING,
 	};
 	struct colgen_result cres = { .stop = COLGEN_ROUNDS };
 	struct pricing pr;
 	struct colgen cg = { .n_fixed = 1, .price = price_paths, .ctx = &pr };
-	int rc = pricing_init(&pr, p) ? err_nomem(err) : 0;
+	int rc = 0;
 
-	if (rc == 0 &&
-	    (rc = new_program(p, &cg.master, err)) == 0 &&
+	pricing_init(&pr, p);
+	if ((rc = new_program(p, &cg.master, err)) == 0 &&
 	    (rc = add_pairs(&pr, cg.master, err)) == 0) {
 		rc = colgen_run(&cg, &copt, &cres, err);
 	}
 	if (rc == 0 && cres.achieved < LP_INF) {
-		rc = read_paths(&pr, cg.master) ? err_nomem(err) : 0;
+		read_paths(&pr, cg.master);
 		adopt(p, cg.master, res);
 		if (cres.bound > res->bound) {
 			res->bound = cres.bound;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 
 /* Congestion that chunks and steps are measured by: of the shares, where
  * paths are disjoint. */
@@ -38,18 +39,15 @@ static int max_chunks_for(const struct mcf_sched_options *opt)
 
 /* Smallest P within the loss, else the best so far when time is over, else
  * the best. */
-static int choose_chunks(const struct flow_net *net, struct flow_paths *paths, double congestion,
-			 const struct mcf_sched_options *opt, const struct flow_limit *limit,
-			 int *chunks)
+static void choose_chunks(const struct flow_net *net, struct flow_paths *paths, double congestion,
+			  const struct mcf_sched_options *opt, const struct flow_limit *limit,
+			  int *chunks)
 {
 	int max_chunks = max_chunks_for(opt);
 	double min = HUGE_VAL, use;
 
 	for (int p = 1; p <= max_chunks; p += 1 + p / 8) {
 		use = flow_paths_round(net, paths, p);
-		if (use < 0) {
-			return WEFT_ENOMEM;
-		}
 		if (use / p < min * (1 - 1e-9)) {
 			min = use / p;
 			*chunks = p;
@@ -58,7 +56,6 @@ static int choose_chunks(const struct flow_net *net, struct flow_paths *paths, d
 			break;
 		}
 	}
-	return 0;
 }
 
 /* In hops, of the paths with chunks; of all before there are any. */
@@ -88,9 +85,6 @@ static int try_steps(const struct topo *t, const struct flow_net *net, struct fl
 	*out = NULL;
 	*sum = HUGE_VAL;
 	*use = flow_paths_round(net, paths, chunks);
-	if (*use < 0) {
-		return err_nomem(err);
-	}
 	rc = flow_steps_new(t, net, paths, out, err);
 	if (rc == 0) {
 		rc = flow_steps_choose(*out, *use, opt, sum, err);
@@ -162,10 +156,7 @@ static int set_demands(const struct flow_paths *paths, int chunks, struct coll_s
 	if (!d) {
 		return 0;
 	}
-	v = malloc(all * sizeof(*v));
-	if (!v) {
-		return err_nomem(err);
-	}
+	v = x_alloc(all, sizeof(*v));
 	for (size_t i = 0; i < all; i++) {
 		v[i] = flow_pair_chunks(paths, (int32_t)i, chunks);
 	}
@@ -207,28 +198,22 @@ struct shop_choice {
 
 /* Steps from those of the longest path on to so many more whose sum and cost is at most
  * `enough`, else those with the least, when better than *best. */
-static int try_shop(const struct flow_quotient *q, struct flow_paths *paths, int chunks,
-		    double enough, int more, const struct mcf_sched_options *opt,
-		    struct shop_choice *best)
+static void try_shop(const struct flow_quotient *q, struct flow_paths *paths, int chunks,
+		     double enough, int more, const struct mcf_sched_options *opt,
+		     struct shop_choice *best)
 {
 	int longest, max_steps = opt->max_steps ? opt->max_steps : MCF_SCHED_STEPS;
 
-	if (flow_paths_round(&q->net, paths, chunks) < 0) {
-		return WEFT_ENOMEM;
-	}
+	flow_paths_round(&q->net, paths, chunks);
 	longest = longest_path(paths);
 	for (int k = longest; k <= longest + more && k <= max_steps && best->cost > enough; k++) {
 		int64_t quantum = flow_shop_quantum(q, paths, k);
 		double sum = (double)quantum * k / chunks, cost = sum + k * opt->step_cost;
 
-		if (quantum < 0) {
-			return WEFT_ENOMEM;
-		}
 		if (cost < best->cost * (1 - 1e-9)) {
 			*best = (struct shop_choice){ chunks, k, quantum, sum, cost };
 		}
 	}
-	return 0;
 }
 
 /* As many steps as the longest path has hops, with the fewest chunks within the loss; else
@@ -246,10 +231,7 @@ static int choose_shop(const struct flow_quotient *q, struct flow_paths *paths,
 		int last = more || max_chunks < SHOP_CHUNKS ? max_chunks : SHOP_CHUNKS;
 
 		for (int p = 1; p <= last && best->cost > enough; p += 1 + p / 8) {
-			if (try_shop(q, paths, p, enough, more * longest_path(paths), opt,
-				     best)) {
-				return err_nomem(err);
-			}
+			try_shop(q, paths, p, enough, more * longest_path(paths), opt, best);
 			if (flow_limit_over(limit) && best->chunks) {
 				more = 1;
 				break;
@@ -263,7 +245,7 @@ static int choose_shop(const struct flow_quotient *q, struct flow_paths *paths,
 	info->chunks = best->chunks;
 	info->steps = best->steps;
 	info->stepped = best->sum;
-	return info->chunked < 0 ? err_nomem(err) : 0;
+	return 0;
 }
 
 /* Proves the schedule that emit fills. */
@@ -309,12 +291,9 @@ static int check_size(const struct topo *t, const struct topo_group *g,
 		      const struct flow_demands *d, struct err *err)
 {
 	int n = topo_n(t);
-	int32_t *dist = malloc((size_t)n * sizeof(*dist));
+	int32_t *dist = x_alloc((size_t)n, sizeof(*dist));
 	int64_t hops = 0;
 
-	if (!dist) {
-		return err_nomem(err);
-	}
 	for (int u = 0; u < n && hops <= COLL_MAX_XFERS; u++) {
 		if (topo_group_first(g, u) != u) {
 			continue;
@@ -330,23 +309,6 @@ static int check_size(const struct topo *t, const struct topo_group *g,
 		       : err_set(err, WEFT_ELIMIT, "an all-to-all on these %d "
 				 "nodes takes more than %d transfers, the most "
 				 "a schedule holds", n, COLL_MAX_XFERS);
-}
-
-bool mcf_paths_parse(const char *name, enum mcf_paths *paths)
-{
-	static const char *const names[] = {
-		[MCF_PATHS_SINGLE] = "single-path",
-		[MCF_PATHS_SHORTEST] = "shortest-path",
-		[MCF_PATHS_DISJOINT] = "disjoint",
-	};
-
-	for (size_t i = 1; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(name, names[i]) == 0) {
-			*paths = (enum mcf_paths)i;
-			return true;
-		}
-	}
-	return false;
 }
 
 /* Where single paths are searched for; beyond, the flow's are rounded. */
@@ -372,11 +334,10 @@ static int find_single(const struct topo *t, const struct mcf_sched_options *opt
 	struct single_options one = {
 		/* Without a limit the integer program may never end. */
 		.effort = opt->paths == MCF_PATHS_SHORTEST ? SINGLE_SHORTEST
-			: flow->time_limit_s > 0 ? SINGLE_INTEGER
-						 : SINGLE_SEARCH,
+			: flow->deadline.at_ns ? SINGLE_INTEGER : SINGLE_SEARCH,
 		.flow_gap = flow->gap, .flow_passes = flow->max_passes,
 		.tolerance = opt->loss,
-		.time_limit_s = flow->time_limit_s, .cancel = flow->cancel,
+		.deadline = flow->deadline, .cancel = flow->cancel,
 		.is_over = flow->is_over, .arg = flow->arg,
 	};
 	struct single_result single;
@@ -396,7 +357,7 @@ static int find_disjoint(const struct mcf *p, const struct mcf_options *flow,
 	int rc = disjoint_paths(&p->net, paths, err);
 
 	if (rc == 0) {
-		rc = balance_paths(&p->net, flow->gap, limit, paths, &res, err);
+		balance_paths(&p->net, flow->gap, limit, paths, &res);
 	}
 	info->routed = res.congestion;
 	info->routed_bound = res.bound;
@@ -411,7 +372,7 @@ static int find_paths(const struct topo *t, struct mcf *p, const struct mcf_sche
 	struct mcf_options flow = opt->flow;
 	int rc;
 
-	flow.time_limit_s = flow_limit_left_s(limit) * MCF_SCHED_FLOW_TIME;
+	flow.deadline = flow_share(&limit->deadline, MCF_SCHED_FLOW_TIME);
 	if (is_single(t, opt)) {
 		return find_single(t, opt, &flow, paths, info, err);
 	}
@@ -422,7 +383,8 @@ static int find_paths(const struct topo *t, struct mcf *p, const struct mcf_sche
 	if (opt->paths == MCF_PATHS_DISJOINT) {
 		return find_disjoint(p, &flow, limit, paths, info, err);
 	}
-	return flow_paths_cut(p, limit, paths, err);
+	flow_paths_cut(p, limit, paths);
+	return 0;
 }
 
 /* The flow of before without the arcs dropped; numbered as t, which has the
@@ -485,7 +447,7 @@ int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt, stru
 		 struct mcf_sched_info *info, struct err *err)
 {
 	struct mcf_sched_info mine = { 0 };
-	struct flow_limit limit = flow_limit_of(&opt->flow, 1);
+	struct flow_limit limit = flow_limit_of(&opt->flow);
 	struct flow_quotient q = { 0 };
 	struct flow_paths paths = { 0 };
 	struct flow_steps *steps = NULL;
@@ -503,26 +465,22 @@ int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt, stru
 	    (rc = check_size(t, q.group, opt->demands, err)) ||
 	    (rc = opt->before ? start_warm(t, opt, &p, err)
 			      : mcf_new_under(t, q.group, opt->demands, &p, err)) ||
-	    (rc = find_paths(t, p, opt, &limit, &paths, &mine, err)) ||
-	    (q.group && (rc = flow_quotient_paths(&q, &paths, err)))) {
+	    (rc = find_paths(t, p, opt, &limit, &paths, &mine, err))) {
 		goto out;
+	}
+	if (q.group) {
+		flow_quotient_paths(&q, &paths);
 	}
 	net = q.group ? &q.net : &p->net;
 	mine.paths = (int64_t)paths.v.n * topo_group_order(q.group);
 	if (q.group && any_order(q.group)) {
 		rc = make_shop(t, &q, &paths, opt, &limit, &mine, out, err);
-		mine.longest = longest_path(&paths);
 		mine.stop = mine.flow.stop;
 		goto out;
 	}
-	if (choose_chunks(net, &paths, target_of(&mine), opt, &limit, &mine.chunks) < 0) {
-		rc = err_nomem(err);
-		goto out;
-	}
+	choose_chunks(net, &paths, target_of(&mine), opt, &limit, &mine.chunks);
 	rc = choose_multiple(t, net, &paths, opt, &limit, &mine, &steps, err);
-	mine.longest = longest_path(&paths);
-	mine.stop = mine.flow.stop == MCF_REACHED ? flow_limit_stop(&limit)
-						  : mine.flow.stop;
+	mine.stop = mine.flow.stop == MCF_REACHED ? flow_limit_stop(&limit) : mine.flow.stop;
 	if (rc == 0) {
 		rc = make_steps(t, &p->net, &q, &paths, steps, &mine, out, err);
 	}
@@ -532,6 +490,7 @@ out:
 		*out = NULL;
 	} else if (info) {
 		*info = mine;
+		info->longest = longest_path(&paths);
 	}
 	flow_steps_free(steps);
 	flow_paths_fini(&paths);

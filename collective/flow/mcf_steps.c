@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/lp/lp.h"
 
 /* Less than this of a unit demand is the linear solver's rounding. */
@@ -95,12 +96,9 @@ static int find_symmetry(struct stepped *st, struct err *err)
 	}
 	st->moves = topo_group_order(st->group);
 	st->n_sources = st->net.n / st->moves;
-	st->class_of = malloc(((size_t)st->net.m + 1) * sizeof(int32_t));
-	st->units = malloc(((size_t)st->net.m + 1) * sizeof(double));
-	st->dist = malloc((size_t)st->n_sources * st->net.n * sizeof(*st->dist));
-	if (!st->class_of || !st->units || !st->dist) {
-		return err_nomem(err);
-	}
+	st->class_of = x_alloc((size_t)st->net.m + 1, sizeof(int32_t));
+	st->units = x_alloc((size_t)st->net.m + 1, sizeof(double));
+	st->dist = x_alloc((size_t)st->n_sources * st->net.n, sizeof(*st->dist));
 	/* Base arcs leave the first nodes, so they are numbered first. */
 	for (int a = 0; a < st->net.m; a++) {
 		int base = base_arc(st, a);
@@ -194,14 +192,12 @@ static int add_source(struct stepped *st, int s, int32_t *rows, struct err *err)
 
 static int make_program(struct stepped *st, struct err *err)
 {
-	int32_t *rows = malloc(((size_t)st->steps + 1) * st->net.n * sizeof(*rows));
-	int *at = malloc(((size_t)st->n_classes + 1) * sizeof(*at));
-	double *minus = malloc(((size_t)st->n_classes + 1) * sizeof(*minus));
-	int rc = lp_new(&st->lp, err);
+	int32_t *rows = x_alloc(((size_t)st->steps + 1) * st->net.n, sizeof(*rows));
+	int *at = x_alloc((size_t)st->n_classes + 1, sizeof(*at));
+	double *minus = x_alloc((size_t)st->n_classes + 1, sizeof(*minus));
+	int rc = 0;
 
-	if (rc == 0 && (!rows || !at || !minus)) {
-		rc = err_nomem(err);
-	}
+	st->lp = lp_new();
 	for (int i = 0; i < st->n_classes * st->steps && rc == 0; i++) {
 		rc = lp_add_row(st->lp, LP_LE, 0, NULL, err);
 	}
@@ -246,20 +242,16 @@ static int read_source(struct stepped *st, int s, int col)
 }
 
 /* Replaces the solution kept before. */
-static int read_solution(struct stepped *st, struct err *err)
+static void read_solution(struct stepped *st)
 {
 	size_t room = (size_t)st->n_sources * (size_t)st->steps;
 	int col = st->steps;
 
-	st->sent = calloc(room * st->net.m + 1, sizeof(*st->sent));
-	st->held = calloc(room * st->net.n + 1, sizeof(*st->held));
-	if (!st->sent || !st->held) {
-		return err_nomem(err);
-	}
+	st->sent = x_new(room * st->net.m + 1, sizeof(*st->sent));
+	st->held = x_new(room * st->net.n + 1, sizeof(*st->held));
 	for (int s = 0; s < st->n_sources; s++) {
 		col = read_source(st, s, col);
 	}
-	return 0;
 }
 
 static void keep_solution(struct stepped *st, struct stepped *of)
@@ -282,8 +274,7 @@ static int solve_steps(struct stepped *st, int steps, const struct flow_limit *l
 	double cols = (double)st->n_sources * steps *
 		      (st->net.m + st->net.n);
 	struct lp_options lopt = {
-		.cancel = limit->cancel,
-		.time_limit_s = flow_limit_left_s(limit),
+		.deadline = limit->deadline, .cancel = limit->cancel,
 	};
 	struct stepped one = *st;
 	struct lp_result res;
@@ -309,8 +300,8 @@ static int solve_steps(struct stepped *st, int steps, const struct flow_limit *l
 	if (rc == 0 && res.outcome == LP_OPTIMAL) {
 		one.total = res.objective;
 		one.bound = fmin(res.bound, res.objective);
-		rc = read_solution(&one, err);
-		*solved = rc == 0;
+		read_solution(&one);
+		*solved = true;
 	}
 	if (*solved) {
 		keep_solution(st, &one);
@@ -373,17 +364,15 @@ static double trace(const struct stepped *st, int s, int sink, int32_t *chosen, 
 	return v == s ? width : 0;
 }
 
-static int keep_path(struct stepped *st, int s, int sink,
-		    const int32_t *chosen, int first, double weight)
+static void keep_path(struct stepped *st, int s, int sink,
+		      const int32_t *chosen, int first, double weight)
 {
 	const struct flow_net *net = &st->net;
 	size_t steps = (size_t)st->steps;
 	struct time_path w = { s, sink, weight, 0, (int64_t)st->hops.n, 0 };
 	int v = sink, n = 0;
 
-	if (vec_reserve(&st->hops, steps)) {
-		return WEFT_ENOMEM;
-	}
+	vec_reserve(&st->hops, steps);
 	for (int k = st->steps - 1; k >= first; k--) {
 		double *x = chosen[k] < 0
 			? &st->held[((size_t)s * net->n + v) * steps + k]
@@ -401,7 +390,7 @@ static int keep_path(struct stepped *st, int s, int sink,
 	cut_rounds(net, st->hops.v + st->hops.n, &n);
 	st->hops.n += (size_t)n;
 	w.n = n;
-	return vec_push(&st->paths, w);
+	vec_push(&st->paths, w);
 }
 
 /* The unit of one sink; what rounding lost goes to the widest path. */
@@ -417,9 +406,7 @@ static int cut_sink(struct stepped *st, int s, int sink, int32_t *chosen)
 		if (width <= ROUNDING) {
 			break;
 		}
-		if (keep_path(st, s, sink, chosen, first, width)) {
-			return WEFT_ENOMEM;
-		}
+		keep_path(st, s, sink, chosen, first, width);
 		left -= width;
 		if (width > st->paths.v[widest].weight) {
 			widest = st->paths.n - 1;
@@ -434,8 +421,8 @@ static int cut_sink(struct stepped *st, int s, int sink, int32_t *chosen)
 
 static int cut_paths(struct stepped *st, struct err *err)
 {
-	int32_t *chosen = malloc((size_t)st->steps * sizeof(*chosen));
-	int rc = chosen ? 0 : WEFT_ENOMEM;
+	int32_t *chosen = x_alloc((size_t)st->steps, sizeof(*chosen));
+	int rc = 0;
 
 	for (int s = 0; s < st->n_sources; s++) {
 		for (int v = 0; v < st->net.n && rc == 0; v++) {
@@ -443,11 +430,7 @@ static int cut_paths(struct stepped *st, struct err *err)
 		}
 	}
 	free(chosen);
-	if (rc == WEFT_EINTERNAL) {
-		return err_set(err, rc, "tsmcf: the program's flow does not "
-			       "reach a sink");
-	}
-	return rc ? err_nomem(err) : 0;
+	return rc ? err_set(err, rc, "tsmcf: the program's flow does not reach a sink") : 0;
 }
 
 /* ---- chunks ---- */
@@ -482,16 +465,12 @@ static void apportion(struct stepped *st, size_t first, size_t end, int chunks)
 	}
 }
 
-/* Sum over steps of the largest load of the rounded paths, a unit of demand;
- * negative when out of memory. */
+/* Sum over steps of the largest load of the rounded paths, a unit of demand. */
 static double round_paths(struct stepped *st, int chunks)
 {
 	size_t cells = (size_t)st->n_classes * st->steps;
-	double *load = calloc(cells + 1, sizeof(*load)), sum = 0;
+	double *load = x_new(cells + 1, sizeof(*load)), sum = 0;
 
-	if (!load) {
-		return -1;
-	}
 	for (size_t i = 0, end; i < st->paths.n; i = end) {
 		for (end = i; end < st->paths.n &&
 			      st->paths.v[end].source == st->paths.v[i].source &&
@@ -522,27 +501,26 @@ static double round_paths(struct stepped *st, int chunks)
 	return sum / chunks;
 }
 
+/* The paths have their chunks then. */
 static int choose_chunks(struct stepped *st, const struct mcf_steps_options *opt,
-			 const struct flow_limit *limit, int *chunks)
+			 const struct flow_limit *limit)
 {
-	int max_chunks = opt->max_chunks ? opt->max_chunks : MCF_STEPS_CHUNKS;
+	int max_chunks = opt->max_chunks ? opt->max_chunks : MCF_STEPS_CHUNKS, chunks = 1;
 	double min = HUGE_VAL;
 
 	for (int p = 1; p <= max_chunks; p++) {
 		double sum = round_paths(st, p);
 
-		if (sum < 0) {
-			return WEFT_ENOMEM;
-		}
 		if (sum < min * (1 - 1e-9)) {
 			min = sum;
-			*chunks = p;
+			chunks = p;
 		}
 		if (min <= st->total * (1 + opt->loss + LP_TOLERANCE) || flow_limit_over(limit)) {
 			break;
 		}
 	}
-	return round_paths(st, *chunks) < 0 ? WEFT_ENOMEM : 0;
+	round_paths(st, chunks);
+	return chunks;
 }
 
 /* ---- the schedule ---- */
@@ -591,8 +569,8 @@ static int emit_path(const struct stepped *st, const struct time_path *w, int ch
 /* The paths of the sources that were solved: the group moves them to all. */
 static int emit(const struct stepped *st, struct coll_sched *s, struct err *err)
 {
-	int32_t *used = calloc((size_t)topo_m(st->t) * st->steps + 1, sizeof(*used));
-	int chunk = 0, rc = used ? 0 : err_nomem(err);
+	int32_t *used = x_new((size_t)topo_m(st->t) * st->steps + 1, sizeof(*used));
+	int chunk = 0, rc = 0;
 
 	for (size_t i = 0; i < st->paths.n && rc == 0; i++) {
 		const struct time_path *w = &st->paths.v[i];
@@ -690,17 +668,17 @@ int mcf_steps(const struct topo *t, const struct mcf_steps_options *opt, struct 
 	      struct mcf_steps_info *info, struct err *err)
 {
 	struct stepped st = { .t = t };
-	struct flow_limit limit = flow_limit_of(&opt->flow, 1);
+	struct flow_limit limit = flow_limit_of(&opt->flow);
 	struct mcf_options flow = opt->flow;
 	struct mcf_steps_info mine = { 0 };
-	int chunks = 1, rc;
+	int rc;
 
 	*out = NULL;
 	rc = topo_check_plain(t, "tsmcf", err);
 	if (rc) {
 		return rc;
 	}
-	flow.time_limit_s *= MCF_STEPS_FLOW_TIME;
+	flow.deadline = flow_share(&flow.deadline, MCF_STEPS_FLOW_TIME);
 	rc = solve_flow(t, &flow, &mine.flow, err);
 	if (rc == 0 &&
 	    (rc = flow_net_from(t, NULL, &st.net, err)) == 0 &&
@@ -708,14 +686,11 @@ int mcf_steps(const struct topo *t, const struct mcf_steps_options *opt, struct 
 	    (rc = choose_steps(&st, opt, &limit, &mine, err)) == 0) {
 		rc = cut_paths(&st, err);
 	}
-	if (rc == 0 && choose_chunks(&st, opt, &limit, &chunks)) {
-		rc = err_nomem(err);
-	}
 	mine.steps = st.steps;
 	mine.total = st.total;
 	mine.bound = st.bound;
 	if (rc == 0) {
-		rc = make_schedule(&st, chunks, out, &mine, err);
+		rc = make_schedule(&st, choose_chunks(&st, opt, &limit), out, &mine, err);
 	}
 	if (rc) {
 		coll_free(*out);

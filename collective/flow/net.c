@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collective/flow/private.h"
+#include "lib/base/alloc.h"
 
 void flow_net_fini(struct flow_net *net)
 {
@@ -14,7 +15,7 @@ void flow_net_fini(struct flow_net *net)
 	memset(net, 0, sizeof(*net));
 }
 
-static int alloc_net(struct flow_net *net, int n, int m)
+static void alloc_net(struct flow_net *net, int n, int m)
 {
 	size_t room = (size_t)m + 1;
 
@@ -29,7 +30,6 @@ static int alloc_net(struct flow_net *net, int n, int m)
 	arrays_add(&net->arrays, net->arc_of, room);
 	arrays_add(&net->arrays, net->first_lane, room + 1);
 	arrays_add(&net->arrays, net->lanes, room);
-	return net->arrays.failed ? WEFT_ENOMEM : 0;
 }
 
 /* at[v]: the arc from the present node to v, or less than `first`. */
@@ -104,13 +104,8 @@ int flow_net_from(const struct topo *t, const bool *dropped, struct flow_net *ou
 	if (rc) {
 		return rc;
 	}
-	rc = alloc_net(out, n, topo_m(t));
-	at = malloc((size_t)n * sizeof(*at));
-	if (rc || !at) {
-		free(at);
-		flow_net_fini(out);
-		return err_nomem(err);
-	}
+	alloc_net(out, n, topo_m(t));
+	at = x_alloc((size_t)n, sizeof(*at));
 	for (int v = 0; v < n; v++) {
 		at[v] = -1;
 		out->terminal[v] = topo_node_kind(t, v) == TOPO_TERMINAL;
@@ -205,7 +200,7 @@ int mcf_split_hosts(const struct topo *t, int64_t host_cap, int64_t scale,
 				  arc->cap * scale, arc->latency_ns, err);
 	}
 	if (rc == 0) {
-		rc = topo_freeze(*out, err);
+		topo_freeze(*out);
 	}
 	if (rc) {
 		topo_free(*out);

@@ -4,14 +4,15 @@
  * nauty knows no weights: arcs of the most frequent capacity are plain, every
  * other arc becomes a path over a middle vertex with the colour of its
  * capacity. Demands are the same: pairs of the most frequent demand are not there, every other
- * pair is such a path with the colour of its demand. Only the generators are taken from nauty; the orbits follow from
- * them here, so that a proof needs no trust in it (flow_orbits_check).
+ * pair is such a path with the colour of its demand. Only the generators are taken from nauty; the
+ * orbits follow from them here, so that a proof needs no trust in it (flow_orbits_check).
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "collective/flow/private.h"
-#include "topology/nauty_graph.h"
+#include "lib/base/alloc.h"
+#include "topology/symmetry/nauty_graph.h"
 
 void flow_orbits_fini(struct flow_orbits *o)
 {
@@ -30,21 +31,17 @@ void flow_orbits_fini(struct flow_orbits *o)
 static _Thread_local struct {
 	struct flow_orbits *to;
 	int n;
-	bool failed;
 } gather;
 
 static void on_generator(int count, int *perm, int *orbits, int numorbits, int stabvertex, int nv)
 {
-	int32_t *g = malloc((size_t)gather.n * sizeof(*g));
+	int32_t *g = x_alloc((size_t)gather.n, sizeof(*g));
 
 	(void)count, (void)orbits, (void)numorbits, (void)stabvertex, (void)nv;
-	for (int u = 0; g && u < gather.n; u++) {
+	for (int u = 0; u < gather.n; u++) {
 		g[u] = perm[u];
 	}
-	if (!g || vec_push(&gather.to->gens, g)) {
-		free(g);
-		gather.failed = true;
-	}
+	vec_push(&gather.to->gens, g);
 }
 
 /* With more ranks, or more pairs of uncommon demands, no symmetry is looked for. */
@@ -104,33 +101,29 @@ static int64_t drop_most_frequent(struct problem *p, size_t first)
 }
 
 /* Finds the most frequent capacity and lists the other arcs by capacity. */
-static int split_arcs(const struct flow_net *net, struct problem *p)
+static void split_arcs(const struct flow_net *net, struct problem *p)
 {
 	for (int a = 0; a < net->m; a++) {
-		if (vec_push(&p->middles, (struct orbit_middle){
-				net->units[a], a, net->src[a], net->dst[a], false })) {
-			return WEFT_ENOMEM;
-		}
+		vec_push(&p->middles, (struct orbit_middle){
+				net->units[a], a, net->src[a], net->dst[a], false });
 	}
 	p->plain = drop_most_frequent(p, 0);
-	return 0;
 }
 
 /* The same with the demands of pairs. */
-static int split_pairs(const struct flow_demands *d, struct problem *p)
+static void split_pairs(const struct flow_demands *d, struct problem *p)
 {
 	size_t first = p->middles.n;
 
 	for (int u = 0; d && u < d->n; u++) {
 		for (int v = 0; v < d->n; v++) {
-			if (u != v && vec_push(&p->middles, (struct orbit_middle){
-					flow_demand(d, u, v), u * d->n + v, u, v, true })) {
-				return WEFT_ENOMEM;
+			if (u != v) {
+				vec_push(&p->middles, (struct orbit_middle){
+					flow_demand(d, u, v), u * d->n + v, u, v, true });
 			}
 		}
 	}
 	drop_most_frequent(p, first);
-	return 0;
 }
 
 static int compare_sums(const void *a, const void *b)
@@ -139,13 +132,11 @@ static int compare_sums(const void *a, const void *b)
 }
 
 /* Whether no two terminals send as much and get as much: then nothing can be moved. */
-static int all_differ(const struct flow_demands *d, bool *differ)
+static bool all_differ(const struct flow_demands *d)
 {
-	int64_t (*sum)[2] = calloc((size_t)d->n, sizeof(*sum));
+	int64_t (*sum)[2] = x_new((size_t)d->n, sizeof(*sum));
+	bool differ = true;
 
-	if (!sum) {
-		return WEFT_ENOMEM;
-	}
 	for (int u = 0; u < d->n; u++) {
 		for (int v = 0; v < d->n; v++) {
 			sum[u][0] += flow_demand(d, u, v);
@@ -153,21 +144,17 @@ static int all_differ(const struct flow_demands *d, bool *differ)
 		}
 	}
 	qsort(sum, (size_t)d->n, sizeof(*sum), compare_sums);
-	*differ = true;
-	for (int u = 1; u < d->n && *differ; u++) {
-		*differ = compare_sums(sum[u - 1], sum[u]) != 0;
+	for (int u = 1; u < d->n && differ; u++) {
+		differ = compare_sums(sum[u - 1], sum[u]) != 0;
 	}
 	free(sum);
-	return 0;
+	return differ;
 }
 
 /* The middles by their tails: first[u] .. first[u + 1] - 1 of by_tail. */
-static int sort_by_tail(struct problem *p, int32_t *first)
+static void sort_by_tail(struct problem *p, int32_t *first)
 {
-	p->by_tail = malloc((p->middles.n + 1) * sizeof(*p->by_tail));
-	if (!p->by_tail) {
-		return WEFT_ENOMEM;
-	}
+	p->by_tail = x_alloc(p->middles.n + 1, sizeof(*p->by_tail));
 	for (size_t i = 0; i < p->middles.n; i++) {
 		first[p->middles.v[i].from + 2]++;
 	}
@@ -177,19 +164,15 @@ static int sort_by_tail(struct problem *p, int32_t *first)
 	for (size_t i = 0; i < p->middles.n; i++) {
 		p->by_tail[first[p->middles.v[i].from + 1]++] = (int32_t)i;
 	}
-	return 0;
 }
 
-static int fill_graph(struct problem *p)
+static void fill_graph(struct problem *p)
 {
 	const struct flow_net *net = p->net;
-	int32_t *first = calloc((size_t)net->n + 3, sizeof(*first));
+	int32_t *first = x_new((size_t)net->n + 3, sizeof(*first));
 	size_t e = 0;
 
-	if (!first || sort_by_tail(p, first)) {
-		free(first);
-		return WEFT_ENOMEM;
-	}
+	sort_by_tail(p, first);
 	for (int u = 0; u < net->n; u++) {
 		p->graph.sg.v[u] = e;
 		for (int a = net->out_first[u]; a < net->out_first[u + 1]; a++) {
@@ -208,7 +191,6 @@ static int fill_graph(struct problem *p)
 		p->graph.sg.e[e++] = p->middles.v[i].to;
 	}
 	free(first);
-	return 0;
 }
 
 /* Cells: terminals, other nodes, then the middles of each capacity, and of each demand. */
@@ -250,34 +232,27 @@ static bool is_undirected(const struct flow_net *net)
 	return true;
 }
 
-static int find_generators(const struct flow_net *net, const struct flow_demands *demands,
-			   struct flow_orbits *o)
+static void find_generators(const struct flow_net *net, const struct flow_demands *demands,
+			    struct flow_orbits *o)
 {
 	struct problem p = { .net = net };
-	size_t arcs = 0;
-	int rc = split_arcs(net, &p);
+	size_t arcs;
 
-	if (rc == 0) {
-		arcs = p.middles.n;
-		rc = split_pairs(demands, &p);
+	split_arcs(net, &p);
+	arcs = p.middles.n;
+	split_pairs(demands, &p);
+	if (p.middles.n - arcs <= MAX_PAIRS) {
+		nauty_graph_init(&p.graph, net->n + (int)p.middles.n,
+				 (size_t)net->m + 2 * p.middles.n - arcs);
+		fill_graph(&p);
+		fill_colours(&p);
+		gather.to = o;
+		gather.n = net->n;
+		nauty_graph_run(&p.graph, p.middles.n == 0 && is_undirected(net), on_generator);
 	}
-	if (rc || p.middles.n - arcs > MAX_PAIRS ||
-	    (rc = nauty_graph_init(&p.graph, net->n + (int)p.middles.n,
-				   (size_t)net->m + 2 * p.middles.n - arcs)) ||
-	    (rc = fill_graph(&p))) {
-		goto out;
-	}
-	fill_colours(&p);
-	gather.to = o;
-	gather.n = net->n;
-	gather.failed = false;
-	nauty_graph_run(&p.graph, p.middles.n == 0 && is_undirected(net), on_generator);
-	rc = gather.failed ? WEFT_ENOMEM : 0;
-out:
 	nauty_graph_fini(&p.graph);
 	vec_fini(&p.middles);
 	free(p.by_tail);
-	return rc;
 }
 
 /* ---- orbits ---- */
@@ -314,16 +289,12 @@ static void number_classes(const struct flow_net *net, struct flow_orbits *o, in
 	}
 }
 
-static int build_orbits(const struct flow_net *net, struct flow_orbits *o)
+static void build_orbits(const struct flow_net *net, struct flow_orbits *o)
 {
-	int32_t *up = malloc(((size_t)net->m + 1) * sizeof(*up));
+	int32_t *up = x_alloc((size_t)net->m + 1, sizeof(*up));
 
-	o->arc_class = malloc(((size_t)net->m + 1) * sizeof(*o->arc_class));
-	o->orbit_of = malloc((size_t)net->n * sizeof(*o->orbit_of));
-	if (!up || !o->arc_class || !o->orbit_of) {
-		free(up);
-		return WEFT_ENOMEM;
-	}
+	o->arc_class = x_alloc((size_t)net->m + 1, sizeof(*o->arc_class));
+	o->orbit_of = x_alloc((size_t)net->n, sizeof(*o->orbit_of));
 	for (int a = 0; a < net->m; a++) {
 		up[a] = a;
 	}
@@ -345,44 +316,30 @@ static int build_orbits(const struct flow_net *net, struct flow_orbits *o)
 	}
 	number_classes(net, o, up);
 	free(up);
-	return 0;
 }
 
-static int take_generators(const struct topo_group *g, int n, struct flow_orbits *o)
+static void take_generators(const struct topo_group *g, int n, struct flow_orbits *o)
 {
 	for (int i = 0; g && i < topo_group_generators(g); i++) {
-		int32_t *copy = malloc((size_t)n * sizeof(*copy));
+		int32_t *copy = x_alloc((size_t)n, sizeof(*copy));
 		int order;
 
-		if (!copy || vec_push(&o->gens, copy)) {
-			free(copy);
-			return WEFT_ENOMEM;
-		}
+		vec_push(&o->gens, copy);
 		memcpy(copy, topo_group_generator(g, i, &order), (size_t)n * sizeof(*copy));
 	}
-	return 0;
 }
 
-int flow_orbits_find(const struct flow_net *net, const struct flow_demands *demands,
-		     bool symmetry, const struct topo_group *g, struct flow_orbits *out,
-		     struct err *err)
+void flow_orbits_find(const struct flow_net *net, const struct flow_demands *demands,
+		      bool symmetry, const struct topo_group *g, struct flow_orbits *out)
 {
-	bool differ = demands && demands->n > MAX_PAIR_RANKS;
-	int rc = symmetry && demands && !differ ? all_differ(demands, &differ) : 0;
+	bool differ = demands && (demands->n > MAX_PAIR_RANKS || (symmetry && all_differ(demands)));
 
-	if (rc == 0 && symmetry && !differ) {
-		rc = find_generators(net, demands, out);
-	} else if (rc == 0) {
-		rc = take_generators(g, net->n, out);
+	if (symmetry && !differ) {
+		find_generators(net, demands, out);
+	} else {
+		take_generators(g, net->n, out);
 	}
-	if (rc == 0) {
-		rc = build_orbits(net, out);
-	}
-	if (rc) {
-		flow_orbits_fini(out);
-		return err_nomem(err);
-	}
-	return 0;
+	build_orbits(net, out);
 }
 
 static bool is_automorphism(const struct flow_net *net, const int32_t *g,
@@ -413,8 +370,8 @@ bool flow_orbits_check(const struct flow_net *net, const struct flow_demands *de
 		       const struct flow_orbits *o)
 {
 	struct flow_orbits again = { 0 };
-	bool *seen = malloc((size_t)net->n * sizeof(*seen));
-	bool good = seen != NULL;
+	bool *seen = x_alloc((size_t)net->n, sizeof(*seen));
+	bool good = true;
 
 	for (size_t i = 0; i < o->gens.n && good; i++) {
 		good = is_automorphism(net, o->gens.v[i], o, seen) &&
@@ -423,8 +380,8 @@ bool flow_orbits_check(const struct flow_net *net, const struct flow_demands *de
 	if (good) {
 		again.gens.v = o->gens.v;
 		again.gens.n = o->gens.n;
-		good = build_orbits(net, &again) == 0 &&
-		       again.n_classes == o->n_classes &&
+		build_orbits(net, &again);
+		good = again.n_classes == o->n_classes &&
 		       !memcmp(again.arc_class, o->arc_class,
 			       (size_t)net->m * sizeof(*o->arc_class)) &&
 		       !memcmp(again.orbit_of, o->orbit_of,

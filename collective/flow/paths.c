@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "collective/flow/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/heap.h"
 #include "lib/base/parallel.h"
 
@@ -113,8 +114,8 @@ static double find_widest(struct widest *w, const double *flow, int s, int t,
 }
 
 /* Takes the path found off the flow and keeps it. */
-static int keep_path(struct widest *w, double *flow, int s, int t,
-		     double weight, struct flow_paths *out)
+static void keep_path(struct widest *w, double *flow, int s, int t,
+		      double weight, struct flow_paths *out)
 {
 	const struct flow_net *net = w->net;
 	int64_t first = (int64_t)out->arcs.n;
@@ -122,20 +123,18 @@ static int keep_path(struct widest *w, double *flow, int s, int t,
 	for (int v = s; v != t; v = net->dst[w->next[v]]) {
 		int a = w->next[v];
 
-		if (vec_push(&out->arcs, a)) {
-			return WEFT_ENOMEM;
-		}
+		vec_push(&out->arcs, a);
 		flow[a] = fmax(flow[a] - weight, 0);
 	}
-	return vec_push(&out->v, (struct flow_path){
+	vec_push(&out->v, (struct flow_path){
 		s * net->n + t, 0, first,
 		(int32_t)((int64_t)out->arcs.n - first), 0, weight });
 }
 
 /* Paths of one pair: all of its demand, but for crumbs. Each path but the last
  * empties an arc, so a source has at most sinks plus arcs of them. */
-static int cut_pair(struct widest *w, double *flow, int s, int t, double demand,
-		    struct flow_paths *out)
+static void cut_pair(struct widest *w, double *flow, int s, int t, double demand,
+		     struct flow_paths *out)
 {
 	size_t first = out->v.n;
 	double left = demand, crumb = demand * ROUNDING;
@@ -151,32 +150,26 @@ static int cut_pair(struct widest *w, double *flow, int s, int t, double demand,
 			find_widest(w, flow, s, t, left, -1);
 			width = left;
 		}
-		if (keep_path(w, flow, s, t, width, out)) {
-			return WEFT_ENOMEM;
-		}
+		keep_path(w, flow, s, t, width, out);
 		left -= width;
 	}
 	for (size_t i = first; i < out->v.n; i++) {
 		out->v.v[i].weight /= demand - left;
 	}
-	return 0;
 }
 
-static int cut_source(struct widest *w, double *flow, int s, const double *demand,
-		      struct flow_paths *out)
+static void cut_source(struct widest *w, double *flow, int s, const double *demand,
+		       struct flow_paths *out)
 {
-	int rc = 0;
-
-	for (int t = 0; t < w->net->n && rc == 0; t++) {
+	for (int t = 0; t < w->net->n; t++) {
 		if (t != s && demand[t] > 0) {
-			rc = cut_pair(w, flow, s, t, demand[t], out);
+			cut_pair(w, flow, s, t, demand[t], out);
 		}
 	}
-	return rc;
 }
 
 /* One path to each sink, along the tree. */
-static int take_tree(const struct mcf *p, int i, struct flow_paths *out)
+static void take_tree(const struct mcf *p, int i, struct flow_paths *out)
 {
 	const struct flow_net *net = &p->net;
 	const int32_t *parent = mcf_parent_of(p, i);
@@ -192,17 +185,14 @@ static int take_tree(const struct mcf *p, int i, struct flow_paths *out)
 		for (int v = t; v != s; v = net->src[parent[v]]) {
 			n++;
 		}
-		if (vec_reserve(&out->arcs, (size_t)n) ||
-		    vec_push(&out->v, (struct flow_path){
-			    s * net->n + t, 0, first, n, 0, 1 })) {
-			return WEFT_ENOMEM;
-		}
+		vec_reserve(&out->arcs, (size_t)n);
+		vec_push(&out->v, (struct flow_path){
+			    s * net->n + t, 0, first, n, 0, 1 });
 		out->arcs.n += (size_t)n;
 		for (int v = t; v != s; v = net->src[parent[v]]) {
 			out->arcs.v[first + --n] = parent[v];
 		}
 	}
-	return 0;
 }
 
 static void widest_fini(struct widest *w)
@@ -211,7 +201,7 @@ static void widest_fini(struct widest *w)
 	vec_fini(&w->heap);
 }
 
-static int widest_init(struct widest *w, const struct flow_net *net)
+static void widest_init(struct widest *w, const struct flow_net *net)
 {
 	size_t n = (size_t)net->n, m = (size_t)net->m;
 
@@ -220,14 +210,13 @@ static int widest_init(struct widest *w, const struct flow_net *net)
 	arrays_add(&w->arrays, w->hops, n);
 	arrays_add(&w->arrays, w->next, n);
 	arrays_add(&w->arrays, w->seen, n);
-	return w->arrays.failed ? WEFT_ENOMEM : vec_reserve(&w->heap, m + 1);
+	vec_reserve(&w->heap, m + 1);
 }
 
 /* Consecutive sources, on one thread. */
 struct path_cut {
 	struct flow_limit limit;
 	struct flow_paths out;
-	int rc;
 };
 
 struct cuts {
@@ -242,32 +231,30 @@ static void cut_part(void *arg, int i)
 	struct path_cut *mine = &all->v[i];
 	const struct mcf *p = all->p;
 	size_t m = (size_t)p->net.m;
-	double *flow = malloc((m + 1) * sizeof(*flow));
+	double *flow = x_alloc(m + 1, sizeof(*flow));
 	struct widest w;
 	int from, to;
 
 	parallel_cut(p->n_sources, all->n, i, &from, &to);
-	mine->rc = widest_init(&w, &p->net);
-	mine->rc = flow ? mine->rc : WEFT_ENOMEM;
-	for (int s = from; s < to && mine->rc == 0; s++) {
+	widest_init(&w, &p->net);
+	for (int s = from; s < to; s++) {
 		if (flow_limit_over(&mine->limit)) {
-			mine->rc = take_tree(p, s, &mine->out);
+			take_tree(p, s, &mine->out);
 			continue;
 		}
 		memcpy(flow, mcf_flow_of(p, s), m * sizeof(*flow));
-		mine->rc = cut_source(&w, flow, p->source[s], mcf_demand_of(p, s), &mine->out);
+		cut_source(&w, flow, p->source[s], mcf_demand_of(p, s), &mine->out);
 	}
 	widest_fini(&w);
 	free(flow);
 }
 
-static int append(struct flow_paths *to, const struct flow_paths *from)
+static void append(struct flow_paths *to, const struct flow_paths *from)
 {
 	int64_t by = (int64_t)to->arcs.n;
 
-	if (vec_reserve(&to->arcs, from->arcs.n) || vec_reserve(&to->v, from->v.n)) {
-		return WEFT_ENOMEM;
-	}
+	vec_reserve(&to->arcs, from->arcs.n);
+	vec_reserve(&to->v, from->v.n);
 	for (size_t i = 0; i < from->v.n; i++) {
 		to->v.v[to->v.n] = from->v.v[i];
 		to->v.v[to->v.n++].first += by;
@@ -276,14 +263,11 @@ static int append(struct flow_paths *to, const struct flow_paths *from)
 		memcpy(to->arcs.v + to->arcs.n, from->arcs.v, from->arcs.n * sizeof(*to->arcs.v));
 	}
 	to->arcs.n += from->arcs.n;
-	return 0;
 }
 
-int flow_paths_cut(struct mcf *p, const struct flow_limit *limit,
-		   struct flow_paths *out, struct err *err)
+void flow_paths_cut(struct mcf *p, const struct flow_limit *limit, struct flow_paths *out)
 {
 	struct cuts all = { .p = p, .n = parallel_width() };
-	int rc = 0;
 
 	for (int i = 0; i < all.n; i++) {
 		all.v[i].limit = limit ? *limit : (struct flow_limit){ 0 };
@@ -293,12 +277,9 @@ int flow_paths_cut(struct mcf *p, const struct flow_limit *limit,
 	out->demands = mcf_demands(p);
 	parallel_run(all.n, cut_part, &all);
 	for (int i = 0; i < all.n; i++) {
-		if (rc == 0 && (rc = all.v[i].rc) == 0) {
-			rc = append(out, &all.v[i].out);
-		}
+		append(out, &all.v[i].out);
 		flow_paths_fini(&all.v[i].out);
 	}
-	return rc ? err_nomem(err) : 0;
 }
 
 /* ---- chunks ---- */
@@ -422,13 +403,8 @@ double flow_paths_round(const struct flow_net *net, struct flow_paths *paths, in
 	bool moved = true;
 	double most = 0;
 
-	r.use = malloc((size_t)net->m * sizeof(*r.use));
-	r.mark = calloc((size_t)net->m, sizeof(*r.mark));
-	if (!r.use || !r.mark) {
-		free(r.use);
-		free(r.mark);
-		return WEFT_ENOMEM;
-	}
+	r.use = x_alloc((size_t)net->m, sizeof(*r.use));
+	r.mark = x_new((size_t)net->m, sizeof(*r.mark));
 	place_floors(&r, chunks);
 	for (size_t i = 0, end; i < paths->v.n; i = end) {
 		end = pair_end(paths, i);

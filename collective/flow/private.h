@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "collective/flow/flow.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "lib/graph/graph.h"
 
 int flow_net_arc(const struct flow_net *net, int u, int v);
@@ -24,12 +24,11 @@ struct flow_orbits {
 };
 
 /* symmetry false: the group of g, of which NULL is the trivial one. */
-int flow_orbits_find(const struct flow_net *net, const struct flow_demands *demands,
-		     bool symmetry, const struct topo_group *g, struct flow_orbits *out,
-		     struct err *err);
+void flow_orbits_find(const struct flow_net *net, const struct flow_demands *demands,
+		      bool symmetry, const struct topo_group *g, struct flow_orbits *out);
 void flow_orbits_fini(struct flow_orbits *o);
 /* True when every generator is an automorphism that keeps the demands (NULL: alike) and the
- * classes and orbits are closed under it; also false without memory. O(generators
+ * classes and orbits are closed under it. O(generators
  * (m log d + demands)). */
 bool flow_orbits_check(const struct flow_net *net, const struct flow_demands *demands,
 		       const struct flow_orbits *o);
@@ -168,7 +167,7 @@ int flow_quotient_init(struct flow_quotient *q, const struct topo *t,
 		       const struct flow_demands *demands, struct err *err);
 void flow_quotient_fini(struct flow_quotient *q);
 /* The arcs of the paths become orbits; q keeps what they were. */
-int flow_quotient_paths(struct flow_quotient *q, struct flow_paths *paths, struct err *err);
+void flow_quotient_paths(struct flow_quotient *q, struct flow_paths *paths);
 /* The lane (arc of the topology) of the arc that stands at `at` among the paths' arcs
  * which corresponds to this lane of its orbit. q NULL or without a group:
  * the lane itself. net: that of the topology. */
@@ -180,8 +179,7 @@ int flow_quotient_lane(const struct flow_quotient *q, const struct flow_net *net
 /* Cuts the flows of p's sources, each to all sinks, into paths, widest first.
  * Over the limit, what is left takes one path a pair, along the sources'
  * trees of cheapest paths. limit may be NULL. */
-int flow_paths_cut(struct mcf *p, const struct flow_limit *limit,
-		   struct flow_paths *out, struct err *err);
+void flow_paths_cut(struct mcf *p, const struct flow_limit *limit, struct flow_paths *out);
 
 /* The chunks of a pair, where the largest demand has `chunks`. */
 static inline int flow_pair_chunks(const struct flow_paths *paths, int32_t pair, int chunks)
@@ -192,7 +190,7 @@ static inline int flow_pair_chunks(const struct flow_paths *paths, int32_t pair,
 }
 
 /* Gives every pair its share of `chunks` chunks; returns the congestion, in chunks a unit
- * of capacity (negative: WEFT_ENOMEM). */
+ * of capacity. */
 double flow_paths_round(const struct flow_net *net, struct flow_paths *paths, int chunks);
 
 /* ---- disjoint paths, disjoint.c ---- */
@@ -207,7 +205,7 @@ double flow_paths_round(const struct flow_net *net, struct flow_paths *paths, in
 /*
  * The sets of all pairs of terminals, sorted by pair, with equal shares;
  * within a pair the shortest path first. Parallel arcs are one link.
- * WEFT_EINFEASIBLE for a pair without a path, WEFT_ENOMEM. graph_flow_run a
+ * WEFT_EINFEASIBLE for a pair without a path. graph_flow_run a
  * pair.
  */
 int disjoint_paths(const struct flow_net *net, struct flow_paths *out, struct err *err);
@@ -223,10 +221,10 @@ struct balance_result {
  * coordinate descent on exponential prices of the arcs, which are made steeper
  * until the shares are within `gap` of what the prices prove (every pair
  * pays at least its cheapest path), or limit (may be NULL) or passes end it.
- * Shares below 1e-6 are dropped. WEFT_ENOMEM. O(arcs of all paths) a pass.
+ * Shares below 1e-6 are dropped. O(arcs of all paths) a pass.
  */
-int balance_paths(const struct flow_net *net, double gap, const struct flow_limit *limit,
-		  struct flow_paths *inout, struct balance_result *res, struct err *err);
+void balance_paths(const struct flow_net *net, double gap, const struct flow_limit *limit,
+		   struct flow_paths *inout, struct balance_result *res);
 
 /* ---- steps, step_stagger.c and step_first_fit.c ---- */
 
@@ -254,11 +252,11 @@ void flow_timetable_fini(struct flow_timetable *tt);
  * their last in which the arc carries less than `quantum` chunks a unit of
  * capacity. chunk0[path]: number of its first chunk. Replaces what tt holds;
  * *fits false, and tt empty, when that takes more than `width` steps.
- * Deterministic. WEFT_ENOMEM. Time: nearly O(hops of all chunks); memory:
+ * Deterministic. Time: nearly O(hops of all chunks); memory:
  * 12 bytes an arc and step, 20 a hop.
  */
-int flow_fit(const struct flow_net *net, const struct flow_paths *paths, const int32_t *chunk0,
-	     int64_t quantum, int width, struct flow_timetable *tt, bool *fits);
+void flow_fit(const struct flow_net *net, const struct flow_paths *paths, const int32_t *chunk0,
+	      int64_t quantum, int width, struct flow_timetable *tt, bool *fits);
 
 struct flow_steps_options {
 	double loss;		/* over the congestion of the chunks */
@@ -270,7 +268,7 @@ struct flow_steps_options {
 struct flow_steps;
 
 /* The hops of paths that flow_paths_round has filled. t, net and paths are
- * borrowed. WEFT_ELIMIT when a schedule cannot hold them, WEFT_ENOMEM. O(hops
+ * borrowed. WEFT_ELIMIT when a schedule cannot hold them. O(hops
  * of all paths). */
 int flow_steps_new(const struct topo *t, const struct flow_net *net, const struct flow_paths *paths,
 		   struct flow_steps **out, struct err *err);
@@ -281,8 +279,8 @@ void flow_steps_free(struct flow_steps *st);
  * arc may carry in a step, so the fewest steps, whose largest loads sum up to
  * within opt->loss of `use` (the chunks' congestion), or the best of those
  * tried; *sum is that sum. With a step_cost, *sum and what is compared are the loads and the
- * cost of the steps together, and `use` counts with that of the longest path. A trial is broken off when the limit is over; where
- * there is a limit, first fit is tried before all others and to
+ * cost of the steps together, and `use` counts with that of the longest path. A trial is broken off
+ * when the limit is over; where there is a limit, first fit is tried before all others and to
  * the end. Needing more than max_steps is WEFT_ELIMIT. Time: O(hops of all
  * chunks) a trial; memory: 16 bytes a hop for the best and for the one that
  * is tried.
@@ -299,13 +297,13 @@ int flow_steps_emit(const struct flow_steps *st, const struct flow_quotient *q,
 /* ---- steps where hops may come in any order, step_open_shop.c ---- */
 
 /* Where the group of q has one orbit of terminals. The chunks a unit of capacity that the
- * fullest orbit of arcs carries a step, when its load is dealt out over so many steps;
- * negative: WEFT_ENOMEM. paths: over the orbits, with their chunks. O(hops). */
+ * fullest orbit of arcs carries a step, when its load is dealt out over so many steps.
+ * paths: over the orbits, with their chunks. O(hops). */
 int64_t flow_shop_quantum(const struct flow_quotient *q, const struct flow_paths *paths,
 			  int steps);
 /* Adds the transfers to an empty schedule: every chunk of the paths in `steps` steps, at least
  * the hops of the longest path, none of which carries more than the quantum of
- * these. WEFT_ELIMIT, WEFT_ENOMEM. O(hops (steps + alternating paths)). */
+ * these. WEFT_ELIMIT. O(hops (steps + alternating paths)). */
 int flow_shop_emit(const struct flow_quotient *q, const struct flow_paths *paths, int steps,
 		   int64_t quantum, struct coll_sched *out, struct err *err);
 
@@ -318,12 +316,12 @@ int flow_shop_emit(const struct flow_quotient *q, const struct flow_paths *paths
  */
 struct layer_set;
 
-int layer_set_new(int n_arcs, int n_layers, struct layer_set **out, struct err *err);
+struct layer_set *layer_set_new(int n_arcs, int n_layers);
 void layer_set_free(struct layer_set *this);
 
 /* Adds the route over arcs[0..n) to layer k. 0; 1 when it closes a cycle,
  * and then no dependency has been added, and the one that does leads to arc
- * number *at (NULL: not asked); WEFT_ENOMEM. */
+ * number *at (NULL: not asked). */
 int layer_set_add(struct layer_set *this, int k, const int32_t *arcs, int64_t n, int64_t *at);
 /* Takes back a route that was added. O(n degree). */
 void layer_set_remove(struct layer_set *this, int k, const int32_t *arcs, int64_t n);
@@ -337,7 +335,7 @@ const int32_t *layer_set_rank(const struct layer_set *this, int k);
  * one path each, within the time left; *better is set, and chosen[pair] is an
  * index into the pool, when it comes below *congestion, which is updated. */
 int single_integer(const struct flow_net *net, const struct flow_paths *pool,
-		   const struct single_options *opt, double time_limit_s, double *congestion,
+		   const struct single_options *opt, const struct deadline *end, double *congestion,
 		   bool *better, int64_t *chosen, struct err *err);
 
 struct single_routes {
@@ -362,8 +360,7 @@ static inline int32_t *single_arcs_of(const struct single_routes *r, size_t pair
 	return r->arcs + pair * (size_t)r->longest;
 }
 
-/* single_routes_fini also after an error. */
-int single_routes_init(struct single_routes *r, const struct flow_net *net, int longest);
+void single_routes_init(struct single_routes *r, const struct flow_net *net, int longest);
 void single_routes_fini(struct single_routes *r);
 
 /* The largest load over its capacity. */
@@ -385,19 +382,19 @@ struct single_lanes;
  * Places for the paths of r in layers 0 .. n_layers - 1; nothing is placed
  * yet. r is borrowed. escape: a tree into some node and one out of it are
  * laid through layer 0 first, so that every pair has a path there.
- * WEFT_EINFEASIBLE when no such trees were found, WEFT_ENOMEM.
+ * WEFT_EINFEASIBLE when no such trees were found.
  */
 int single_lanes_new(struct single_routes *r, int n_layers, bool escape,
 		     struct single_lanes **out, struct err *err);
 void single_lanes_free(struct single_lanes *this);
 
 /* Puts the path of a pair, which counts already, into the first layer that
- * closes no cycle with it. 0, 1: there is none, WEFT_ENOMEM. */
-int single_lanes_place(struct single_lanes *this, size_t pair);
+ * closes no cycle with it; false: there is none. */
+bool single_lanes_place(struct single_lanes *this, size_t pair);
 /* Moves a pair to the cheapest path that was found for it in any layer. One
- * without a place must not count; it does when it has got one. 0: nothing
- * better, 1: moved, WEFT_ENOMEM. O(layers m degree) a trial. */
-int single_lanes_move(struct single_lanes *this, size_t pair);
+ * without a place must not count; it does when it has got one. False: nothing
+ * better. O(layers m degree) a trial. */
+bool single_lanes_move(struct single_lanes *this, size_t pair);
 /* Of a pair, -1: none. */
 int single_lanes_layer(const struct single_lanes *this, size_t pair);
 

@@ -40,16 +40,13 @@ static void number_orbits(struct flow_quotient *q, const struct flow_net *net)
 }
 
 /* Capacities and lanes of the orbits: those of their first arcs. */
-static int fill_net(struct flow_quotient *q, const struct flow_net *net)
+static void fill_net(struct flow_quotient *q, const struct flow_net *net)
 {
 	int lanes = 0;
 
 	arrays_add(&q->net.arrays, q->net.units, q->net.m);
 	arrays_add(&q->net.arrays, q->net.first_lane, q->net.m + 1);
 	arrays_add(&q->net.arrays, q->net.lanes, net->topo_arcs);
-	if (q->net.arrays.failed) {
-		return WEFT_ENOMEM;
-	}
 	q->net.n = net->n;
 	for (int o = 0; o < q->net.m; o++) {
 		int a = q->first[o];
@@ -60,7 +57,6 @@ static int fill_net(struct flow_quotient *q, const struct flow_net *net)
 		}
 		q->net.first_lane[o + 1] = lanes;
 	}
-	return 0;
 }
 
 static bool keeps_demands(const struct topo_group *g, const struct flow_demands *d)
@@ -96,31 +92,21 @@ int flow_quotient_init(struct flow_quotient *q, const struct topo *t,
 	}
 	arrays_add(&q->arrays, q->orbit, net.m);
 	arrays_add(&q->arrays, q->first, net.m);
-	if (q->arrays.failed) {
-		rc = err_nomem(err);
-		goto out;
-	}
 	/* Arcs of the first terminals are numbered before all that move there. */
 	number_orbits(q, &net);
-	if (fill_net(q, &net)) {
-		rc = err_nomem(err);
-	}
-out:
+	fill_net(q, &net);
 	flow_net_fini(&net);
-	return rc;
+	return 0;
 }
 
-int flow_quotient_paths(struct flow_quotient *q, struct flow_paths *paths, struct err *err)
+void flow_quotient_paths(struct flow_quotient *q, struct flow_paths *paths)
 {
-	if (vec_reserve(&q->arcs, paths->arcs.n)) {
-		return err_nomem(err);
-	}
+	vec_reserve(&q->arcs, paths->arcs.n);
 	for (size_t i = 0; i < paths->arcs.n; i++) {
 		q->arcs.v[i] = paths->arcs.v[i];
 		paths->arcs.v[i] = q->orbit[paths->arcs.v[i]];
 	}
 	q->arcs.n = paths->arcs.n;
-	return 0;
 }
 
 int flow_quotient_lane(const struct flow_quotient *q, const struct flow_net *net, int64_t at,

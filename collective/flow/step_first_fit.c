@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/rng.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rng.h"
 
 struct first_fit {
 	const struct flow_net *net;
@@ -45,16 +46,13 @@ static void shuffle(struct first_fit *f)
 	}
 }
 
-static int fit_init(struct first_fit *f)
+static void fit_init(struct first_fit *f)
 {
 	size_t m = (size_t)f->net->m, n = f->paths->v.n + 1;
 	size_t row = (size_t)f->width + 1;
 
 	arrays_add(&f->arrays, f->sequence, n);
 	arrays_add(&f->arrays, f->first, n);
-	if (f->arrays.failed) {
-		return WEFT_ENOMEM;
-	}
 	for (size_t i = 0; i < f->paths->v.n; i++) {
 		const struct flow_path *q = &f->paths->v.v[i];
 
@@ -65,13 +63,9 @@ static int fit_init(struct first_fit *f)
 	arrays_add(&f->arrays, f->steps, f->n_hops);
 	arrays_add(&f->arrays, f->used, m * row);
 	arrays_add(&f->arrays, f->next, m * row);
-	if (f->arrays.failed) {
-		return WEFT_ENOMEM;
-	}
 	for (size_t i = 0; i < m * row; i++) {
 		f->next[i] = (int32_t)(i % row);
 	}
-	return 0;
 }
 
 /* First step >= k in which arc a has room; width: none. */
@@ -129,27 +123,23 @@ static bool place_all(struct first_fit *f)
 static size_t *list_cells(const struct first_fit *f, struct flow_timetable *tt)
 {
 	size_t m = (size_t)f->net->m, cells = (size_t)f->last * m, sum = 0;
-	size_t *at = malloc((cells + 1) * sizeof(*at));
+	size_t *at = x_alloc(cells + 1, sizeof(*at));
 
-	for (size_t i = 0; at && i < cells; i++) {
+	for (size_t i = 0; i < cells; i++) {
 		at[i] = sum;
 		sum += (size_t)f->used[i];
-		if ((i + 1) % m == 0 && vec_push(&tt->end, sum)) {
-			free(at);
-			return NULL;
+		if ((i + 1) % m == 0) {
+			vec_push(&tt->end, sum);
 		}
 	}
 	return at;
 }
 
-static int list_all(const struct first_fit *f, const int32_t *chunk0, struct flow_timetable *tt)
+static void list_all(const struct first_fit *f, const int32_t *chunk0, struct flow_timetable *tt)
 {
 	size_t *at = list_cells(f, tt);
 
-	if (!at || vec_reserve(&tt->v, (size_t)f->n_hops)) {
-		free(at);
-		return WEFT_ENOMEM;
-	}
+	vec_reserve(&tt->v, (size_t)f->n_hops);
 	tt->v.n = (size_t)f->n_hops;
 	for (size_t i = 0; i < f->paths->v.n; i++) {
 		const struct flow_path *q = &f->paths->v.v[i];
@@ -168,21 +158,21 @@ static int list_all(const struct first_fit *f, const int32_t *chunk0, struct flo
 		}
 	}
 	free(at);
-	return 0;
 }
 
-int flow_fit(const struct flow_net *net, const struct flow_paths *paths, const int32_t *chunk0,
-	     int64_t quantum, int width, struct flow_timetable *tt, bool *fits)
+void flow_fit(const struct flow_net *net, const struct flow_paths *paths, const int32_t *chunk0,
+	      int64_t quantum, int width, struct flow_timetable *tt, bool *fits)
 {
 	struct first_fit f = {
 		.net = net, .paths = paths, .quantum = quantum,
 		.width = width,
 	};
-	int rc = fit_init(&f);
 
+	fit_init(&f);
 	tt->v.n = tt->end.n = 0;
-	*fits = rc == 0 && place_all(&f);
-	rc = *fits ? list_all(&f, chunk0, tt) : rc;
+	*fits = place_all(&f);
+	if (*fits) {
+		list_all(&f, chunk0, tt);
+	}
 	arrays_fini(&f.arrays);
-	return rc;
 }

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "collective/flow/private.h"
+#include "lib/base/alloc.h"
 
 struct shop {
 	const struct flow_quotient *q;
@@ -56,11 +57,9 @@ static int shop_init(struct shop *s, struct err *err)
 	}
 	arrays_add(&s->arrays, s->begin, net->m + 1);
 	arrays_add(&s->arrays, s->taken, net->m);
-	if (!s->arrays.failed) {
-		for (int o = 0; o < net->m; o++) {
-			s->begin[o] = places;
-			places += s->quantum * net->units[o];
-		}
+	for (int o = 0; o < net->m; o++) {
+		s->begin[o] = places;
+		places += s->quantum * net->units[o];
 	}
 	arrays_add(&s->arrays, s->left, chunks * s->steps);
 	arrays_add(&s->arrays, s->right, places * s->steps);
@@ -68,7 +67,7 @@ static int shop_init(struct shop *s, struct err *err)
 	arrays_add(&s->arrays, s->place, edges);
 	arrays_add(&s->arrays, s->hop, edges);
 	arrays_add(&s->arrays, s->used, (size_t)s->steps * net->m);
-	return s->arrays.failed ? err_nomem(err) : 0;
+	return 0;
 }
 
 static int free_colour(const struct shop *s, const int32_t *row)
@@ -202,11 +201,8 @@ static int emit_all(struct shop *s, struct coll_sched *out, struct err *err)
 
 int64_t flow_shop_quantum(const struct flow_quotient *q, const struct flow_paths *paths, int steps)
 {
-	int64_t *load = calloc((size_t)q->net.m + 1, sizeof(*load)), quantum = 0;
+	int64_t *load = x_new((size_t)q->net.m + 1, sizeof(*load)), quantum = 0;
 
-	if (!load) {
-		return WEFT_ENOMEM;
-	}
 	for (size_t i = 0; i < paths->v.n; i++) {
 		const struct flow_path *p = &paths->v.v[i];
 

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
+
 /* Next number of quanta to try, relative to the last; where there are many
  * hops. */
 #define FINER 1.25
@@ -127,10 +129,7 @@ int flow_steps_new(const struct topo *t, const struct flow_net *net, const struc
 	}
 	levels = longest < MAX_LEVELS / LEVELS_A_HOP ? LEVELS_A_HOP * longest
 						     : MAX_LEVELS;
-	st = calloc(1, sizeof(*st));
-	if (!st) {
-		return err_nomem(err);
-	}
+	st = x_new(1, sizeof(*st));
 	*st = (struct flow_steps){
 		.t = t, .net = net, .paths = paths, .longest = longest,
 		.levels = levels, .many = paths->arcs.n > MANY_HOPS,
@@ -140,10 +139,6 @@ int flow_steps_new(const struct topo *t, const struct flow_net *net, const struc
 	arrays_add(&st->arrays, st->chunk0, paths->v.n);
 	arrays_add(&st->arrays, st->lists, m * (size_t)levels);
 	arrays_add(&st->arrays, st->full, m * (size_t)st->words);
-	if (st->arrays.failed) {
-		flow_steps_free(st);
-		return err_nomem(err);
-	}
 	number_chunks(st);
 	*out = st;
 	return 0;
@@ -265,7 +260,7 @@ static double use_of_lanes(const struct flow_steps *st, int a, int64_t used)
 /* ---- steps ---- */
 
 /* Appends the moves of one arc in one step; *used: their chunks. */
-static int step_arc(struct flow_steps *st, int a, int64_t quantum, int64_t *used)
+static void step_arc(struct flow_steps *st, int a, int64_t quantum, int64_t *used)
 {
 	int64_t room = quantum * st->net->units[a];
 	int level;
@@ -277,19 +272,16 @@ static int step_arc(struct flow_steps *st, int a, int64_t quantum, int64_t *used
 		int64_t can = h->ready - h->sent, left = room - *used;
 		int32_t now = (int32_t)(can < left ? can : left);
 
-		if (vec_push(&st->moves, (struct chunk_move){ i, now }) ||
-		    vec_push(&st->trial.v, (struct flow_sent){
+		vec_push(&st->moves, (struct chunk_move){ i, now });
+		vec_push(&st->trial.v, (struct flow_sent){
 			    h->path, i - (int32_t)st->paths->v.v[h->path].first,
-			    st->chunk0[h->path] + h->sent, now })) {
-			return WEFT_ENOMEM;
-		}
+			    st->chunk0[h->path] + h->sent, now });
 		h->sent += now;
 		*used += now;
 		if (now == can) {
 			dequeue(st, a, level);
 		}
 	}
-	return 0;
 }
 
 /* What moved arrives, and waits at the next arc. */
@@ -312,19 +304,19 @@ static void deliver(struct flow_steps *st)
 }
 
 /* One step; *largest: use of an arc in it, 0 when all has arrived. */
-static int run_step(struct flow_steps *st, int64_t quantum, double *largest)
+static void run_step(struct flow_steps *st, int64_t quantum, double *largest)
 {
 	*largest = 0;
 	for (int a = 0; a < st->net->m; a++) {
 		int64_t used;
 
-		if (step_arc(st, a, quantum, &used)) {
-			return WEFT_ENOMEM;
-		}
+		step_arc(st, a, quantum, &used);
 		*largest = fmax(*largest, use_of_lanes(st, a, used));
 	}
 	deliver(st);
-	return *largest > 0 ? vec_push(&st->trial.end, st->trial.v.n) : 0;
+	if (*largest > 0) {
+		vec_push(&st->trial.end, st->trial.v.n);
+	}
 }
 
 /* The trial becomes the best. */
@@ -340,8 +332,8 @@ static void keep_trial(struct flow_steps *st, double sum, const struct flow_step
 
 /* Steps until all has arrived; kept when they are at most opt->max_steps and
  * better than the best. */
-static int run_steps(struct flow_steps *st, enum order order, int64_t quantum,
-		     const struct flow_steps_options *opt, struct err *err)
+static void run_steps(struct flow_steps *st, enum order order, int64_t quantum,
+		      const struct flow_steps_options *opt)
 {
 	double sum = 0, largest;
 
@@ -351,9 +343,7 @@ static int run_steps(struct flow_steps *st, enum order order, int64_t quantum,
 		if (flow_limit_over(&opt->limit)) {
 			break;
 		}
-		if (run_step(st, quantum, &largest)) {
-			return err_nomem(err);
-		}
+		run_step(st, quantum, &largest);
 		if (largest == 0) {
 			if (sum + k * opt->step_cost < st->best_cost * (1 - 1e-9)) {
 				keep_trial(st, sum, opt);
@@ -362,7 +352,6 @@ static int run_steps(struct flow_steps *st, enum order order, int64_t quantum,
 		}
 		sum += largest;
 	}
-	return 0;
 }
 
 /* Quanta that together make `use` and let the filling of the pipeline be
@@ -375,16 +364,15 @@ static double guess_slots(const struct flow_steps *st, const struct flow_steps_o
 }
 
 /* Both orders with one quantum. */
-static int try_quantum(struct flow_steps *st, int64_t quantum, double enough,
-		       const struct flow_steps_options *opt, struct err *err)
+static void try_quantum(struct flow_steps *st, int64_t quantum, double enough,
+			const struct flow_steps_options *opt)
 {
 	/* On a large digraph, both would take twice the time for little. */
-	int order = st->many ? STAGGERED : LONGEST_FIRST, rc = 0;
+	int order = st->many ? STAGGERED : LONGEST_FIRST;
 
-	for (; order <= STAGGERED && st->best_cost > enough && rc == 0; order++) {
-		rc = run_steps(st, order, quantum, opt, err);
+	for (; order <= STAGGERED && st->best_cost > enough; order++) {
+		run_steps(st, order, quantum, opt);
 	}
-	return rc;
 }
 
 /* Largest loads of the steps of the trial. */
@@ -413,22 +401,18 @@ static double sum_trial(const struct flow_steps *st)
 
 /* Something quick to return whenever time is over; at last all that an arc
  * ever carries in one step, so that hops alone count. */
-static int fit_quickly(struct flow_steps *st, double use,
-		       const struct flow_steps_options *opt, struct err *err)
+static void fit_quickly(struct flow_steps *st, double use, const struct flow_steps_options *opt)
 {
 	double slots = fmax(1, guess_slots(st, opt) / FINER_MANY);
 	bool fits = false;
 
 	for (int i = 0; i < 2 && !fits; i++, slots = 1) {
-		if (flow_fit(st->net, st->paths, st->chunk0, (int64_t)ceil(use / slots - 1e-9),
-			     opt->max_steps, &st->trial, &fits)) {
-			return err_nomem(err);
-		}
+		flow_fit(st->net, st->paths, st->chunk0, (int64_t)ceil(use / slots - 1e-9),
+			     opt->max_steps, &st->trial, &fits);
 	}
 	if (fits) {
 		keep_trial(st, sum_trial(st), opt);
 	}
-	return 0;
 }
 
 /* The first number of quanta to try: where steps cost, half of that at which filling the pipeline
@@ -451,30 +435,27 @@ int flow_steps_choose(struct flow_steps *st, double use, const struct flow_steps
 	double slots = first_slots(st, use, opt);
 	double finer = !st->many ? FINER : opt->step_cost > 0 ? FINER_COSTLY : FINER_MANY;
 	int64_t last = 0;
-	int rc = 0;
 
 	st->best_sum = st->best_cost = HUGE_VAL;
 	if (flow_limit_is_set(&opt->limit)) {
-		rc = fit_quickly(st, use, opt, err);
+		fit_quickly(st, use, opt);
 	}
 	/* The fullest arc needs as many steps as it has quanta. */
-	for (; slots <= opt->max_steps && rc == 0 && last != 1 &&
+	for (; slots <= opt->max_steps && last != 1 &&
 	       st->best_cost > enough && use + slots * opt->step_cost < st->best_cost &&
 	       !flow_limit_over(&opt->limit);
 	     slots *= finer) {
 		int64_t quantum = (int64_t)ceil(use / slots - 1e-9);
 
 		if (quantum != last) {
-			rc = try_quantum(st, quantum, enough, opt, err);
+			try_quantum(st, quantum, enough, opt);
 		}
 		last = quantum;
 	}
 	*sum = st->best_cost;
-	if (rc == 0 && st->best_cost == HUGE_VAL) {
-		rc = err_set(err, WEFT_ELIMIT, "all-to-all takes more than %d "
-			     "steps", opt->max_steps);
-	}
-	return rc;
+	return st->best_cost < HUGE_VAL
+		       ? 0 : err_set(err, WEFT_ELIMIT, "all-to-all takes more than %d steps",
+				     opt->max_steps);
 }
 
 /* ---- transfers ---- */

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
+
 /* Powers of the local search, and sweeps over all pairs with each. */
 #define FIRST_POWER 2.0
 #define LAST_POWER 64.0
@@ -52,11 +54,11 @@ static uint64_t order_seed(const struct single_run *run, int order)
 /* All pairs of terminals; shuffled by the seed. */
 static int64_t *list_pairs(const struct flow_net *net, uint64_t seed, int64_t *n)
 {
-	int64_t *pairs = malloc((size_t)net->terminals * net->terminals * sizeof(*pairs));
+	int64_t *pairs = x_alloc((size_t)net->terminals * net->terminals, sizeof(*pairs));
 	struct rng rng;
 
 	*n = 0;
-	for (int s = 0; pairs && s < net->n; s++) {
+	for (int s = 0; s < net->n; s++) {
 		for (int v = 0; v < net->n; v++) {
 			if (s != v && net->terminal[s] && net->terminal[v]) {
 				pairs[(*n)++] = (int64_t)s * net->n + v;
@@ -64,7 +66,7 @@ static int64_t *list_pairs(const struct flow_net *net, uint64_t seed, int64_t *n
 		}
 	}
 	rng_seed(&rng, seed);
-	for (int64_t i = *n - 1; pairs && i > 0; i--) {
+	for (int64_t i = *n - 1; i > 0; i--) {
 		int64_t j = (int64_t)rng_below(&rng, (uint64_t)i + 1);
 		int64_t swap = pairs[i];
 
@@ -91,14 +93,14 @@ static void route_shortest(struct single_routes *r, const int64_t *pairs, int64_
 
 /* ---- local search ---- */
 
-static int keep_best(struct single_run *run)
+static void keep_best(struct single_run *run)
 {
 	const struct single_routes *r = &run->r;
 	size_t pairs = (size_t)r->net->n * r->net->n;
 	double now = single_congestion(r);
 
 	if (run->best.v.n > 0 && now >= run->res->congestion) {
-		return 0;
+		return;
 	}
 	run->res->congestion = now;
 	run->best.v.n = run->best.arcs.n = 0;
@@ -108,22 +110,19 @@ static int keep_best(struct single_run *run)
 		if (n == 0) {
 			continue;
 		}
-		if (vec_push(&run->best.v, (struct flow_path){
+		vec_push(&run->best.v, (struct flow_path){
 			    (int32_t)pair, 1, (int64_t)run->best.arcs.n, n,
 			    run->lanes ? single_lanes_layer(run->lanes, pair)
-				       : 0, 1 }) ||
-		    vec_reserve(&run->best.arcs, (size_t)n)) {
-			return WEFT_ENOMEM;
-		}
+				       : 0, 1 });
+		vec_reserve(&run->best.arcs, (size_t)n);
 		for (int i = n - 1; i >= 0; i--) {
 			run->best.arcs.v[run->best.arcs.n++] = single_arcs_of(r, pair)[i];
 		}
 	}
-	return 0;
 }
 
-/* One pair to its best path: 1 when that is another. */
-static int reroute(struct single_run *run, size_t pair)
+/* One pair to its best path; whether that is another. */
+static bool reroute(struct single_run *run, size_t pair)
 {
 	struct single_routes *r = &run->r;
 	int v = (int)(pair % (size_t)r->net->n);
@@ -139,90 +138,82 @@ static int reroute(struct single_run *run, size_t pair)
 	return changed;
 }
 
-static int search(struct single_run *run, const int64_t *pairs, int64_t n)
+static void search(struct single_run *run, const int64_t *pairs, int64_t n)
 {
 	struct single_routes *r = &run->r;
-	int rc = 0;
 
-	for (double power = FIRST_POWER; power <= LAST_POWER && rc == 0; power *= 2) {
+	for (double power = FIRST_POWER; power <= LAST_POWER; power *= 2) {
 		bool moved = true;
 
 		r->power = power;
-		for (int sweep = 0; sweep < SWEEPS && moved && rc == 0; sweep++) {
+		for (int sweep = 0; sweep < SWEEPS && moved; sweep++) {
 			moved = false;
 			r->scale = single_congestion(r);
 			single_weigh_all(r);
 			for (int64_t i = 0; i < n; i++) {
-				if (i % 64 == 0 && flow_limit_over(&run->limit)) {
-					return keep_best(run);
-				}
-				int did = reroute(run, (size_t)pairs[i]);
+				bool did;
 
-				if (did < 0) {
-					return did;
+				if (i % 64 == 0 && flow_limit_over(&run->limit)) {
+					keep_best(run);
+					return;
 				}
+				did = reroute(run, (size_t)pairs[i]);
 				run->res->moves += did;
 				moved = moved || did;
 			}
-			rc = keep_best(run);
+			keep_best(run);
 			if (run->res->congestion <= run->res->bound) {
-				return rc;
+				return;
 			}
 		}
 	}
-	return rc;
 }
 
 /* ---- the integer program ---- */
 
-static int add_paths(struct flow_paths *to, const struct flow_paths *from, size_t i)
+static void add_paths(struct flow_paths *to, const struct flow_paths *from, size_t i)
 {
 	struct flow_path q = from->v.v[i];
 
-	if (vec_reserve(&to->arcs, (size_t)q.n_arcs)) {
-		return WEFT_ENOMEM;
-	}
+	vec_reserve(&to->arcs, (size_t)q.n_arcs);
 	memcpy(to->arcs.v + to->arcs.n, from->arcs.v + q.first,
 	       (size_t)q.n_arcs * sizeof(*to->arcs.v));
 	q.first = (int64_t)to->arcs.n;
 	q.weight = q.chunks = 1;
 	to->arcs.n += (size_t)q.n_arcs;
-	return vec_push(&to->v, q);
+	vec_push(&to->v, q);
 }
 
 /* Both sorted by pair: merged, a pair's own first. */
-static int merge_paths(const struct flow_paths *a, const struct flow_paths *b,
-		       struct flow_paths *out)
+static void merge_paths(const struct flow_paths *a, const struct flow_paths *b,
+			struct flow_paths *out)
 {
 	size_t i = 0, j = 0;
-	int rc = 0;
 
-	while ((i < a->v.n || j < b->v.n) && rc == 0) {
+	while (i < a->v.n || j < b->v.n) {
 		bool first = j == b->v.n || (i < a->v.n && a->v.v[i].pair <= b->v.v[j].pair);
 
-		rc = first ? add_paths(out, a, i++) : add_paths(out, b, j++);
+		if (first) {
+			add_paths(out, a, i++);
+		} else {
+			add_paths(out, b, j++);
+		}
 	}
-	return rc;
 }
 
 static int solve_integer(struct single_run *run, struct err *err)
 {
 	struct flow_paths pool = { 0 }, flow = { 0 }, chosen = { 0 };
-	int64_t *index = malloc((run->best.v.n + 1) * sizeof(*index));
+	int64_t *index = x_alloc(run->best.v.n + 1, sizeof(*index));
 	bool better = false;
-	int rc = index ? flow_paths_cut(run->p, &run->limit, &flow, err)
-		       : err_nomem(err);
+	int rc;
 
-	if (rc == 0 && merge_paths(&run->best, &flow, &pool)) {
-		rc = err_nomem(err);
-	}
-	if (rc == 0) {
-		rc = single_integer(run->r.net, &pool, run->opt, flow_limit_left_s(&run->limit),
-				    &run->res->congestion, &better, index, err);
-	}
+	flow_paths_cut(run->p, &run->limit, &flow);
+	merge_paths(&run->best, &flow, &pool);
+	rc = single_integer(run->r.net, &pool, run->opt, &run->limit.deadline,
+			    &run->res->congestion, &better, index, err);
 	for (size_t i = 0; better && i < run->best.v.n && rc == 0; i++) {
-		rc = add_paths(&chosen, &pool, (size_t)index[i])
-			     ? err_nomem(err) : 0;
+		add_paths(&chosen, &pool, (size_t)index[i]);
 	}
 	if (rc == 0 && better) {
 		struct flow_paths old = run->best;
@@ -253,40 +244,29 @@ static void set_bound(struct single_run *run)
 }
 
 /* Once more, in other orders. */
-static int search_again(struct single_run *run, int64_t n)
+static void search_again(struct single_run *run, int64_t n)
 {
-	int rc = 0;
-
-	for (int i = 1; i < ORDERS && n <= FEW_PAIRS && rc == 0 &&
+	for (int i = 1; i < ORDERS && n <= FEW_PAIRS &&
 			run->res->congestion > run->res->bound && !flow_limit_over(&run->limit);
 	     i++) {
 		int64_t *pairs = list_pairs(&run->p->net, order_seed(run, i), &n);
 
-		if (!pairs) {
-			return WEFT_ENOMEM;
-		}
 		memset(run->r.load, 0, (size_t)run->r.net->m * sizeof(*run->r.load));
 		route_shortest(&run->r, pairs, n);
-		rc = search(run, pairs, n);
+		search(run, pairs, n);
 		free(pairs);
 	}
-	return rc;
 }
 
 /* The paths without regard to layers. */
 static int solve(struct single_run *run, const int64_t *pairs, int64_t n, struct err *err)
 {
-	int rc;
-
 	route_shortest(&run->r, pairs, n);
-	rc = keep_best(run);
+	keep_best(run);
 	run->res->shortest = run->res->congestion;
-	if (rc == 0 && run->opt->effort >= SINGLE_SEARCH &&
-	    (rc = search(run, pairs, n)) == 0) {
-		rc = search_again(run, n);
-	}
-	if (rc) {
-		return err_nomem(err);
+	if (run->opt->effort >= SINGLE_SEARCH) {
+		search(run, pairs, n);
+		search_again(run, n);
 	}
 	return run->opt->effort < SINGLE_INTEGER ||
 	       run->res->congestion <= run->res->bound || flow_limit_over(&run->limit)
@@ -327,25 +307,19 @@ static void restore(struct single_run *run, const struct flow_paths *given)
 
 /* First those that fit as they are, unless the start is from nothing;
  * unplaced[] gets the others, whose paths no longer count. */
-static int place_fitting(struct single_run *run, const int64_t *pairs, int64_t n, enum start start,
-			 int64_t *unplaced, int64_t *n_unplaced)
+static void place_fitting(struct single_run *run, const int64_t *pairs, int64_t n, enum start start,
+			  int64_t *unplaced, int64_t *n_unplaced)
 {
 	*n_unplaced = 0;
 	for (int64_t i = 0; i < n; i++) {
 		size_t pair = (size_t)pairs[i];
-		int rc = start == FROM_NOTHING
-				 ? 1 : single_lanes_place(run->lanes, pair);
 
-		if (rc < 0) {
-			return rc;
-		}
-		if (rc > 0) {
+		if (start == FROM_NOTHING || !single_lanes_place(run->lanes, pair)) {
 			single_count(&run->r, pair, -1);
 			run->r.len[pair] = 0;
 			unplaced[(*n_unplaced)++] = pairs[i];
 		}
 	}
-	return 0;
 }
 
 /* A path and a layer for each pair without. */
@@ -355,18 +329,12 @@ static int place_remaining(struct single_run *run, const int64_t *unplaced,
 	int64_t nodes = run->r.net->n;
 
 	for (int64_t i = 0; i < n; i++) {
-		int did;
-
 		if (i % 64 == 0 && flow_limit_over(&run->limit)) {
 			return err_set(err, WEFT_ETIMEOUT, "stopped before "
 				       "%lld routes had a layer",
 				       (long long)(n - i));
 		}
-		did = single_lanes_move(run->lanes, (size_t)unplaced[i]);
-		if (did < 0) {
-			return err_nomem(err);
-		}
-		if (did == 0) {
+		if (!single_lanes_move(run->lanes, (size_t)unplaced[i])) {
 			return err_set(err, WEFT_ELIMIT, "%lld -> %lld: no "
 				       "route was found that closes no cycle "
 				       "in %d layer%s",
@@ -382,21 +350,17 @@ static int place_remaining(struct single_run *run, const int64_t *unplaced,
 static int place_all(struct single_run *run, const struct flow_paths *given, const int64_t *pairs,
 		     int64_t n, enum start start, bool escape, struct err *err)
 {
-	int64_t *unplaced = malloc(((size_t)n + 1) * sizeof(*unplaced));
+	int64_t *unplaced = x_alloc((size_t)n + 1, sizeof(*unplaced));
 	int64_t left = 0;
-	int rc = unplaced ? 0 : err_nomem(err);
+	int rc;
 
 	single_lanes_free(run->lanes);
 	run->lanes = NULL;
 	rng_seed(&run->r.rng, run->opt->seed);
 	restore(run, given);
+	rc = single_lanes_new(&run->r, run->layers, escape, &run->lanes, err);
 	if (rc == 0) {
-		rc = single_lanes_new(&run->r, run->layers, escape, &run->lanes, err);
-	}
-	if (rc == 0 && place_fitting(run, pairs, n, start, unplaced, &left)) {
-		rc = err_nomem(err);
-	}
-	if (rc == 0) {
+		place_fitting(run, pairs, n, start, unplaced, &left);
 		rc = place_remaining(run, unplaced, left, err);
 	}
 	free(unplaced);
@@ -424,29 +388,26 @@ static int place_somehow(struct single_run *run, const struct flow_paths *given,
 
 /* The number of the best order, 0 where only one is tried. */
 static int choose_order(struct single_run *run, const struct flow_paths *given, int64_t n,
-			int *best, struct err *err)
+			struct err *err)
 {
 	double least = HUGE_VAL;
-	int rc = 0;
+	int best = 0;
 
-	*best = 0;
-	for (int i = 0; i < ORDERS && n <= MAX_ORDERED && rc == 0; i++) {
+	for (int i = 0; i < ORDERS && n <= MAX_ORDERED; i++) {
 		int64_t *pairs = list_pairs(&run->p->net, order_seed(run, i), &n);
 
 		if (flow_limit_over(&run->limit)) {
 			free(pairs);
 			break;
 		}
-		rc = pairs ? place_somehow(run, given, pairs, n, FROM_NOTHING, err)
-			   : err_nomem(err);
-		if (rc == 0 && single_congestion(&run->r) < least) {
+		if (place_somehow(run, given, pairs, n, FROM_NOTHING, err) == 0 &&
+		    single_congestion(&run->r) < least) {
 			least = single_congestion(&run->r);
-			*best = i;
+			best = i;
 		}
-		rc = rc == WEFT_ENOMEM ? rc : 0;
 		free(pairs);
 	}
-	return rc;
+	return best;
 }
 
 /* One start, its search, and the best of it when it beats the others. */
@@ -459,12 +420,11 @@ static int solve_from(struct single_run *run, const struct flow_paths *given, co
 		return rc;
 	}
 	run->r.flat = false;
-	rc = keep_best(run);
-	if (rc == 0 && run->opt->effort >= SINGLE_SEARCH &&
-	    single_congestion(&run->r) > run->res->bound) {
-		rc = search(run, pairs, n);
+	keep_best(run);
+	if (run->opt->effort >= SINGLE_SEARCH && single_congestion(&run->r) > run->res->bound) {
+		search(run, pairs, n);
 	}
-	return rc ? err_nomem(err) : 0;
+	return 0;
 }
 
 static bool is_done(const struct single_run *run)
@@ -477,7 +437,7 @@ static int solve_in_order(struct single_run *run, const struct flow_paths *given
 			  int order, struct err *err)
 {
 	int64_t *pairs = list_pairs(&run->p->net, order_seed(run, order), &n);
-	int rc = pairs ? solve_from(run, given, pairs, n, FROM_NOTHING, err) : err_nomem(err);
+	int rc = solve_from(run, given, pairs, n, FROM_NOTHING, err);
 
 	free(pairs);
 	return rc;
@@ -487,13 +447,12 @@ static int solve_in_order(struct single_run *run, const struct flow_paths *given
 static int solve_from_nothing(struct single_run *run, const struct flow_paths *given, int64_t n,
 			      struct err *err)
 {
-	int order, rc = 0;
+	int rc = 0;
 
 	if (n > FEW_PAIRS) {
-		rc = choose_order(run, given, n, &order, err);
-		return rc ? rc : solve_in_order(run, given, n, order, err);
+		return solve_in_order(run, given, n, choose_order(run, given, n, err), err);
 	}
-	for (int i = 0; i < ORDERS && rc != WEFT_ENOMEM && !is_done(run); i++) {
+	for (int i = 0; i < ORDERS && !is_done(run); i++) {
 		rc = solve_in_order(run, given, n, i, err);
 	}
 	return rc;
@@ -514,25 +473,20 @@ static int solve_with(struct single_run *run, const struct flow_paths *given,
 
 	run->layers = layers;
 	rc = solve_from(run, given, pairs, n, WITH_PATHS, err);
-	if (rc == WEFT_ENOMEM || is_done(run)) {
-		return rc;
-	}
-	return solve_from_nothing(run, given, n, err);
+	return is_done(run) ? rc : solve_from_nothing(run, given, n, err);
 }
 
 /* Layers that the paths given take, all of them; those allowed when that is not enough. */
 static int count_layers(struct single_run *run, const struct flow_paths *given,
 			const int64_t *pairs, int64_t n, int *layers, struct err *err)
 {
-	int64_t *unplaced = malloc(((size_t)n + 1) * sizeof(*unplaced)), left = 0;
-	int rc = unplaced ? 0 : err_nomem(err), used = 0;
+	int64_t *unplaced = x_alloc((size_t)n + 1, sizeof(*unplaced)), left = 0;
+	int rc, used = 0;
 
 	restore(run, given);
+	rc = single_lanes_new(&run->r, *layers, false, &run->lanes, err);
 	if (rc == 0) {
-		rc = single_lanes_new(&run->r, *layers, false, &run->lanes, err);
-	}
-	if (rc == 0 && place_fitting(run, pairs, n, WITH_PATHS, unplaced, &left)) {
-		rc = err_nomem(err);
+		place_fitting(run, pairs, n, WITH_PATHS, unplaced, &left);
 	}
 	for (int64_t i = 0; i < n && rc == 0; i++) {
 		int layer = single_lanes_layer(run->lanes, (size_t)pairs[i]);
@@ -556,12 +510,12 @@ static int solve_layers(struct single_run *run, const int64_t *pairs, int64_t n,
 	run->best = (struct flow_paths){ 0 };
 	run->res->unlimited = run->res->congestion;
 	rc = count_layers(run, &given, pairs, n, &layers, &first);
-	for (int k = layers; k >= 1 && rc != WEFT_ENOMEM && !is_done(run) && is_far(run, n); k--) {
+	for (int k = layers; k >= 1 && !is_done(run) && is_far(run, n); k--) {
 		rc = solve_with(run, &given, pairs, n, k, k == layers ? &first : &why);
 	}
 	flow_paths_fini(&given);
-	if (rc == WEFT_ENOMEM || run->best.v.n == 0) {
-		*err = rc == WEFT_ENOMEM && why.code ? why : first;
+	if (run->best.v.n == 0) {
+		*err = first;
 		return err->code ? err->code : rc;
 	}
 	return 0;
@@ -575,7 +529,7 @@ static int solve_flow(struct single_run *run, struct err *err)
 	struct mcf_options flow = {
 		.gap = gap > 0 ? gap : MCF_DEFAULT_GAP,
 		.max_passes = run->opt->flow_passes,
-		.time_limit_s = run->opt->time_limit_s / 4,
+		.deadline = flow_share(&run->opt->deadline, 0.25),
 		.cancel = run->opt->cancel, .is_over = run->opt->is_over,
 		.arg = run->opt->arg,
 	};
@@ -596,37 +550,28 @@ static int longest_path(const struct single_run *run)
 	return (run->opt->layers ? 3 : 1) * diameter + SINGLE_DETOUR;
 }
 
-/* `share` of the time from now on. */
-static struct flow_limit limit_of(const struct single_options *opt, double share)
-{
-	struct mcf_options limits = {
-		.time_limit_s = opt->time_limit_s, .cancel = opt->cancel,
-		.is_over = opt->is_over, .arg = opt->arg,
-	};
-
-	return flow_limit_of(&limits, share);
-}
-
 static int run_all(struct single_run *run, struct err *err)
 {
-	struct flow_limit whole = limit_of(run->opt, 1);
+	const struct single_options *opt = run->opt;
+	struct flow_limit whole = { .deadline = opt->deadline, .cancel = opt->cancel,
+				    .is_over = opt->is_over, .arg = opt->arg };
 	int64_t *pairs, n;
 	int rc;
 
-	run->limit = limit_of(run->opt, run->opt->layers ? 0.5 : 1);
+	run->limit = whole;
+	if (opt->layers) {
+		run->limit.deadline = flow_share(&opt->deadline, 0.5);
+	}
 	rc = solve_flow(run, err);
 	if (rc) {
 		return rc;
 	}
-	pairs = list_pairs(&run->p->net, run->opt->seed, &n);
-	if (!pairs || single_routes_init(&run->r, &run->p->net, longest_path(run))) {
-		free(pairs);
-		return err_nomem(err);
-	}
-	rng_seed(&run->r.rng, run->opt->seed);
+	pairs = list_pairs(&run->p->net, opt->seed, &n);
+	single_routes_init(&run->r, &run->p->net, longest_path(run));
+	rng_seed(&run->r.rng, opt->seed);
 	rc = solve(run, pairs, n, err);
 	run->limit = whole;
-	if (rc == 0 && run->opt->layers) {
+	if (rc == 0 && opt->layers) {
 		rc = solve_layers(run, pairs, n, err);
 	}
 	free(pairs);
@@ -641,10 +586,8 @@ int single_path(const struct topo *t, const struct single_options *opt, struct f
 
 	memset(res, 0, sizeof(*res));
 	memset(out, 0, sizeof(*out));
-	if (!(opt->flow_gap >= 0 && opt->tolerance >= 0 &&
-	      opt->time_limit_s >= 0 && opt->layers >= 0)) {
-		return err_set(err, WEFT_EINVAL, "gap, tolerance, time limit "
-			       "and layers must not be negative");
+	if (!(opt->flow_gap >= 0 && opt->tolerance >= 0 && opt->layers >= 0)) {
+		return err_set(err, WEFT_EINVAL, "gap, tolerance and layers must not be negative");
 	}
 	rc = mcf_new(t, false, &run.p, err);
 	if (rc == 0) {

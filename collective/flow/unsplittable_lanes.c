@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/heap.h"
 
 /* Searches of a layer that leave out what closed a cycle, before the one
@@ -62,7 +63,7 @@ void single_lanes_free(struct single_lanes *this)
 	free(this);
 }
 
-static int alloc_search(struct single_lanes *this)
+static void alloc_search(struct single_lanes *this)
 {
 	const struct flow_net *net = this->r->net;
 	size_t n = (size_t)net->n, m = (size_t)net->m + 1;
@@ -70,7 +71,7 @@ static int alloc_search(struct single_lanes *this)
 	int64_t turns = 0;
 
 	arrays_add(&this->arrays, this->turn_first, m);
-	for (int a = 0; a < net->m && this->turn_first; a++) {
+	for (int a = 0; a < net->m; a++) {
 		int v = net->dst[a];
 
 		turns += net->out_first[v + 1] - net->out_first[v];
@@ -86,13 +87,10 @@ static int alloc_search(struct single_lanes *this)
 	arrays_add(&this->arrays, this->path, longest);
 	arrays_add(&this->arrays, this->kept, longest);
 	arrays_add(&this->arrays, this->seen_at, n);
-	if (this->arrays.failed || vec_reserve(&this->heap, (size_t)turns + m)) {
-		return WEFT_ENOMEM;
-	}
+	vec_reserve(&this->heap, (size_t)turns + m);
 	for (size_t i = 0; i < n * n; i++) {
 		this->layer[i] = -1;
 	}
-	return 0;
 }
 
 /* ---- trees for escape ---- */
@@ -184,14 +182,10 @@ static int lay_escape(struct single_lanes *this, struct err *err)
 {
 	const struct flow_net *net = this->r->net;
 	size_t n = (size_t)net->n;
-	int32_t *up = malloc(n * sizeof(*up)), *down = malloc(n * sizeof(*down));
-	bool *taken = malloc(((size_t)net->m + 1) * sizeof(*taken));
+	int32_t *up = x_alloc(n, sizeof(*up)), *down = x_alloc(n, sizeof(*down));
+	bool *taken = x_alloc((size_t)net->m + 1, sizeof(*taken));
 	int best = -1, least = 0, rc = 0;
 
-	if (!up || !down || !taken) {
-		rc = err_nomem(err);
-		goto out;
-	}
 	for (int i = 0; i < 2 * net->n; i++) {
 		int deep = grow_trees(this, i / 2, i % 2, taken, up, down);
 
@@ -207,9 +201,7 @@ static int lay_escape(struct single_lanes *this, struct err *err)
 	}
 	grow_trees(this, best / 2, best % 2, taken, up, down);
 	rc = lay_turns(this, up, down);
-	if (rc < 0) {
-		rc = err_nomem(err);
-	} else if (rc > 0) {
+	if (rc) {
 		rc = err_set(err, WEFT_EINTERNAL, "escape trees close a cycle");
 	}
 out:
@@ -222,20 +214,15 @@ out:
 int single_lanes_new(struct single_routes *r, int n_layers, bool escape,
 		     struct single_lanes **out, struct err *err)
 {
-	struct single_lanes *this = calloc(1, sizeof(*this));
-	int rc;
+	struct single_lanes *this = x_new(1, sizeof(*this));
+	int rc = 0;
 
 	*out = NULL;
-	if (!this) {
-		return err_nomem(err);
-	}
 	this->r = r;
 	this->n_layers = n_layers;
-	rc = layer_set_new(r->net->m, n_layers, &this->set, err);
-	if (rc == 0 && alloc_search(this)) {
-		rc = err_nomem(err);
-	}
-	if (rc == 0 && escape) {
+	this->set = layer_set_new(r->net->m, n_layers);
+	alloc_search(this);
+	if (escape) {
 		rc = lay_escape(this, err);
 	}
 	if (rc) {
@@ -284,16 +271,16 @@ static int add_to_any(struct single_lanes *this, size_t pair, int k)
 {
 	int rc = 1;
 
-	for (int i = 0; i < this->n_layers && rc == 1; i++) {
+	for (int i = 0; i < this->n_layers && rc; i++) {
 		rc = add_to(this, pair, (k + i) % this->n_layers);
 	}
 	return rc;
 }
 
-int single_lanes_place(struct single_lanes *this, size_t pair)
+bool single_lanes_place(struct single_lanes *this, size_t pair)
 {
 	read_path(this, pair);
-	return add_to_any(this, pair, 0);
+	return add_to_any(this, pair, 0) == 0;
 }
 
 int single_lanes_layer(const struct single_lanes *this, size_t pair)
@@ -462,12 +449,7 @@ static int search_layers(struct single_lanes *this, size_t pair, double cost)
 	int found = -1;
 
 	for (int k = 0; k < this->n_layers; k++) {
-		int rc = search_layer(this, pair, k, &cost);
-
-		if (rc < 0) {
-			return rc;
-		}
-		if (rc == 1) {
+		if (search_layer(this, pair, k, &cost)) {
 			continue;
 		}
 		if (found >= 0) {
@@ -501,22 +483,19 @@ static int find_place(struct single_lanes *this, size_t pair, double cost)
 		last++;
 	}
 	if (last <= r->longest) {
-		int rc;
-
 		this->n_path = last;
 		for (int u = v; last > 0; u = r->net->src[r->parent[u]]) {
 			this->path[--last] = r->parent[u];
 		}
-		rc = add_to_any(this, pair, this->layer[pair] < 0 ? 0 : this->layer[pair]);
-		if (rc <= 0) {
-			return rc;
+		if (!add_to_any(this, pair, this->layer[pair] < 0 ? 0 : this->layer[pair])) {
+			return 0;
 		}
 	}
 	measure_rest(this, v);
 	return search_layers(this, pair, cost * (1 - 1e-12));
 }
 
-int single_lanes_move(struct single_lanes *this, size_t pair)
+bool single_lanes_move(struct single_lanes *this, size_t pair)
 {
 	int old = this->layer[pair], rc;
 	double cost = HUGE_VAL;
@@ -530,13 +509,13 @@ int single_lanes_move(struct single_lanes *this, size_t pair)
 	rc = find_place(this, pair, cost);
 	if (rc == 0) {
 		write_path(this, pair);
-	} else if (rc == 1 && old >= 0) {
+	} else if (old >= 0) {
 		/* It was there before, so it closes no cycle. */
 		read_path(this, pair);
-		rc = add_to(this, pair, old) ? WEFT_ENOMEM : 1;
+		add_to(this, pair, old);
 	}
 	if (old >= 0 || rc == 0) {
 		single_count(this->r, pair, 1);
 	}
-	return rc < 0 ? rc : rc == 0;
+	return rc == 0;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "collective/flow/private.h"
+#include "lib/base/alloc.h"
 #include "lib/lp/lp.h"
 
 /* Share of a weight that is chance. */
@@ -19,7 +20,7 @@ void single_routes_fini(struct single_routes *r)
 	arrays_fini(&r->arrays);
 }
 
-int single_routes_init(struct single_routes *r, const struct flow_net *net, int longest)
+void single_routes_init(struct single_routes *r, const struct flow_net *net, int longest)
 {
 	size_t n = (size_t)net->n, m = (size_t)net->m + 1;
 
@@ -31,8 +32,7 @@ int single_routes_init(struct single_routes *r, const struct flow_net *net, int 
 	arrays_add(&r->arrays, r->weight, m);
 	arrays_add(&r->arrays, r->dist, n);
 	arrays_add(&r->arrays, r->parent, n);
-	return graph_queue_init(&r->queue, net->n) || r->arrays.failed
-		       ? WEFT_ENOMEM : 0;
+	graph_queue_init(&r->queue, net->n);
 }
 
 static double use_of(const struct single_routes *r, int a)
@@ -142,10 +142,10 @@ double single_cost(const struct single_routes *r, size_t pair)
 static int make_program(const struct flow_net *net, const struct flow_paths *pool, struct lp *lp,
 			struct err *err)
 {
-	int *rows = malloc(((size_t)net->m + 1) * sizeof(*rows));
-	double *values = malloc(((size_t)net->m + 1) * sizeof(*values));
+	int *rows = x_alloc((size_t)net->m + 1, sizeof(*rows));
+	double *values = x_alloc((size_t)net->m + 1, sizeof(*values));
 	bool unit = true;
-	int rc = rows && values ? 0 : err_nomem(err), pair = -1;
+	int rc = 0, pair = -1;
 
 	for (int a = 0; a < net->m && rc == 0; a++) {
 		rows[a] = a;
@@ -194,19 +194,20 @@ static void choose(const struct lp *lp, const struct flow_paths *pool, int64_t *
 }
 
 int single_integer(const struct flow_net *net, const struct flow_paths *pool,
-		   const struct single_options *opt, double time_limit_s, double *congestion,
+		   const struct single_options *opt, const struct deadline *end, double *congestion,
 		   bool *better, int64_t *chosen, struct err *err)
 {
 	struct lp_options lopt = {
-		.time_limit_s = time_limit_s, .mip_gap = opt->tolerance,
+		.deadline = *end, .mip_gap = opt->tolerance,
 		.cancel = opt->cancel,
 	};
 	struct lp_result res;
 	struct lp *lp = NULL;
-	int rc = lp_new(&lp, err);
+	int rc;
 
+	lp = lp_new();
 	*better = false;
-	if (rc == 0 && (rc = make_program(net, pool, lp, err)) == 0) {
+	if ((rc = make_program(net, pool, lp, err)) == 0) {
 		rc = lp_run(lp, &lopt, &res, err);
 	}
 	if (rc == 0 && (res.outcome == LP_OPTIMAL || res.outcome == LP_FEASIBLE) &&

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/vec.h"
 
 struct dependency {
@@ -39,23 +40,19 @@ static void layer_fini(struct layer *l)
 	vec_fini(&l->edges);
 }
 
-static int open_layer(struct layer_set *w)
+static void open_layer(struct layer_set *w)
 {
 	size_t n = (size_t)w->n + 1;
 	struct layer l = { .spare = -1 };
 
-	l.rank = malloc(n * sizeof(*l.rank));
-	l.out = malloc(n * sizeof(*l.out));
-	l.in = malloc(n * sizeof(*l.in));
-	if (!l.rank || !l.out || !l.in || vec_push(&w->layers, l)) {
-		layer_fini(&l);
-		return WEFT_ENOMEM;
-	}
+	l.rank = x_alloc(n, sizeof(*l.rank));
+	l.out = x_alloc(n, sizeof(*l.out));
+	l.in = x_alloc(n, sizeof(*l.in));
+	vec_push(&w->layers, l);
 	for (int a = 0; a < w->n; a++) {
 		l.rank[a] = a;
 		l.out[a] = l.in[a] = -1;
 	}
-	return 0;
 }
 
 /* The edge, or -1. */
@@ -69,7 +66,7 @@ static int32_t find_edge(const struct layer *l, int from, int to)
 	return e;
 }
 
-static int link_edge(struct layer *l, int from, int to)
+static void link_edge(struct layer *l, int from, int to)
 {
 	int32_t e = l->spare;
 
@@ -77,16 +74,13 @@ static int link_edge(struct layer *l, int from, int to)
 		l->spare = l->edges.v[e].next;
 	} else {
 		e = (int32_t)l->edges.n;
-		if (vec_reserve(&l->edges, 2)) {
-			return WEFT_ENOMEM;
-		}
+		vec_reserve(&l->edges, 2);
 		l->edges.n += 2;
 	}
 	l->edges.v[e] = (struct dependency){ to, l->out[from], 1 };
 	l->edges.v[e + 1] = (struct dependency){ from, l->in[to], 0 };
 	l->out[from] = e;
 	l->in[to] = e + 1;
-	return 0;
 }
 
 /* Takes edge e out of the list that begins at *at. */
@@ -117,11 +111,15 @@ static void drop_edge(struct layer *l, int from, int to)
 static int reach(struct layer_set *w, const struct layer *l, int at, bool forwards, int limit)
 {
 	size_t i = 0;
-	int met = 0, rc = forwards ? vec_push(&w->forward, at)
-				   : vec_push(&w->backward, at);
+	int met = 0;
 
+	if (forwards) {
+		vec_push(&w->forward, at);
+	} else {
+		vec_push(&w->backward, at);
+	}
 	w->seen[at] = true;
-	for (; rc == 0 && i < (forwards ? w->forward.n : w->backward.n); i++) {
+	for (; i < (forwards ? w->forward.n : w->backward.n); i++) {
 		int a = forwards ? w->forward.v[i] : w->backward.v[i];
 
 		for (int e = forwards ? l->out[a] : l->in[a]; e >= 0; e = l->edges.v[e].next) {
@@ -132,14 +130,12 @@ static int reach(struct layer_set *w, const struct layer *l, int at, bool forwar
 				continue;
 			}
 			w->seen[b] = true;
-			if (rc == 0) {
-				rc = forwards ? vec_push(&w->forward, b)
-					      : vec_push(&w->backward, b);
+			if (forwards) {
+				vec_push(&w->forward, b);
+			} else {
+				vec_push(&w->backward, b);
 			}
 		}
-	}
-	if (rc) {
-		return rc;
 	}
 	return met;
 }
@@ -160,16 +156,14 @@ static void sort_by_rank(int32_t *v, size_t n, const int32_t *rank)
 
 /* All that leads to `from` goes before all that `to` leads to, on the same
  * ranks. */
-static int reorder(struct layer_set *w, struct layer *l)
+static void reorder(struct layer_set *w, struct layer *l)
 {
 	size_t k = 0;
 
 	sort_by_rank(w->forward.v, w->forward.n, l->rank);
 	sort_by_rank(w->backward.v, w->backward.n, l->rank);
 	w->ranks.n = 0;
-	if (vec_reserve(&w->ranks, w->forward.n + w->backward.n)) {
-		return WEFT_ENOMEM;
-	}
+	vec_reserve(&w->ranks, w->forward.n + w->backward.n);
 	for (size_t i = 0; i < w->backward.n; i++) {
 		w->ranks.v[w->ranks.n++] = l->rank[w->backward.v[i]];
 	}
@@ -183,10 +177,9 @@ static int reorder(struct layer_set *w, struct layer *l)
 	for (size_t i = 0; i < w->forward.n; i++) {
 		l->rank[w->forward.v[i]] = w->ranks.v[k++];
 	}
-	return 0;
 }
 
-/* 0: done, 1: it would close a cycle, negative: an error. */
+/* 0: done, 1: it would close a cycle. */
 static int add_edge(struct layer_set *w, struct layer *l, int from, int to)
 {
 	int rc = 0;
@@ -204,13 +197,14 @@ static int add_edge(struct layer_set *w, struct layer *l, int from, int to)
 			w->seen[w->backward.v[i]] = false;
 		}
 		if (rc == 0) {
-			rc = reorder(w, l);
+			reorder(w, l);
 		}
 	}
 	if (rc) {
 		return rc;
 	}
-	return link_edge(l, from, to);
+	link_edge(l, from, to);
+	return 0;
 }
 
 static void remove_route(struct layer *l, const int32_t *arcs, int64_t n)
@@ -258,26 +252,16 @@ static void set_fini(struct layer_set *w)
 
 /* ---- routes that come and go ---- */
 
-int layer_set_new(int n_arcs, int n_layers, struct layer_set **out, struct err *err)
+struct layer_set *layer_set_new(int n_arcs, int n_layers)
 {
-	struct layer_set *this = calloc(1, sizeof(*this));
-	int rc = 0;
+	struct layer_set *this = x_new(1, sizeof(*this));
 
-	*out = NULL;
-	if (!this) {
-		return err_nomem(err);
-	}
 	this->n = n_arcs;
-	this->seen = calloc((size_t)n_arcs + 1, sizeof(*this->seen));
-	for (int k = 0; k < n_layers && rc == 0; k++) {
-		rc = open_layer(this);
+	this->seen = x_new((size_t)n_arcs + 1, sizeof(*this->seen));
+	for (int k = 0; k < n_layers; k++) {
+		open_layer(this);
 	}
-	if (rc || !this->seen) {
-		layer_set_free(this);
-		return err_nomem(err);
-	}
-	*out = this;
-	return 0;
+	return this;
 }
 
 void layer_set_free(struct layer_set *this)
@@ -339,28 +323,22 @@ static int place_route(struct layer_set *w, const struct layer_routes *routes, i
 					       "each of %d layers",
 					       (long long)i, max_layers);
 			}
-			if (open_layer(w)) {
-				return err_nomem(err);
-			}
+			open_layer(w);
 		}
 		rc = add_route(w, &w->layers.v[k], routes->arcs + first, n, NULL);
 	}
 	layer[i] = k - 1;
-	return rc ? err_nomem(err) : 0;
+	return 0;
 }
 
-static int copy_ranks(const struct layer_set *w, int32_t **rank, struct err *err)
+static void copy_ranks(const struct layer_set *w, int32_t **rank)
 {
 	size_t n = (size_t)w->n;
 
-	*rank = malloc((w->layers.n * n + 1) * sizeof(**rank));
-	if (!*rank) {
-		return err_nomem(err);
-	}
+	*rank = x_alloc(w->layers.n * n + 1, sizeof(**rank));
 	for (size_t k = 0; k < w->layers.n; k++) {
 		memcpy(*rank + k * n, w->layers.v[k].rank, n * sizeof(**rank));
 	}
-	return 0;
 }
 
 int layers_assign(const struct layer_routes *routes, int max_layers, int32_t *layer, int *n_layers,
@@ -370,10 +348,7 @@ int layers_assign(const struct layer_routes *routes, int max_layers, int32_t *la
 	int rc = 0;
 
 	*rank = NULL;
-	w.seen = calloc((size_t)w.n + 1, sizeof(*w.seen));
-	if (!w.seen) {
-		return err_nomem(err);
-	}
+	w.seen = x_new((size_t)w.n + 1, sizeof(*w.seen));
 	for (int64_t i = 0; i < routes->n && rc == 0; i++) {
 		rc = check_route(routes, i, err);
 		if (rc == 0) {
@@ -382,7 +357,7 @@ int layers_assign(const struct layer_routes *routes, int max_layers, int32_t *la
 	}
 	*n_layers = (int)w.layers.n;
 	if (rc == 0) {
-		rc = copy_ranks(&w, rank, err);
+		copy_ranks(&w, rank);
 	}
 	set_fini(&w);
 	return rc;
@@ -391,25 +366,22 @@ int layers_assign(const struct layer_routes *routes, int max_layers, int32_t *la
 int layers_prove(const struct layer_routes *routes, const int32_t *layer,
 		 int n_layers, int32_t **rank, struct err *err)
 {
-	struct layer_set *set;
-	int rc = layer_set_new(routes->n_arcs, n_layers, &set, err);
+	struct layer_set *set = layer_set_new(routes->n_arcs, n_layers);
+	int rc = 0;
 
 	*rank = NULL;
 	for (int64_t i = 0; i < routes->n && rc == 0; i++) {
 		int64_t first = routes->first[i];
 
-		rc = layer_set_add(set, layer[i], routes->arcs + first,
-				   routes->first[i + 1] - first, NULL);
-		if (rc < 0) {
-			rc = err_nomem(err);
-		} else if (rc > 0) {
+		if (layer_set_add(set, layer[i], routes->arcs + first,
+				  routes->first[i + 1] - first, NULL)) {
 			rc = err_set(err, WEFT_EVERIFY, "route %lld closes a "
 				     "cycle in layer %d", (long long)i,
 				     layer[i]);
 		}
 	}
 	if (rc == 0) {
-		rc = copy_ranks(set, rank, err);
+		copy_ranks(set, rank);
 	}
 	layer_set_free(set);
 	return rc;

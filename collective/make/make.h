@@ -4,11 +4,11 @@
  *
  * Synthesisers offer what they make one after the other. Each offer is embedded in a fabric where
  * there is one, replayed and timed, and the better one stays: by time in the alpha-beta model where
- * a cost is given, else by T_B and then by steps; but what trees of all ranks, whose T_B falls with the steps
- * towards a limit, are compared with by T_B and steps together, where COLL_STEPS_WORTH of them are worth the
- * bound of T_B. All-to-alls, whose T_B comes out of rounding, count as equal up to what rounding
- * to chunks and to steps may lose, and then by steps. Work is limited by counts of transfers and
- * passes and not by time, so that the result is the same anywhere.
+ * a cost is given, else by T_B and then by steps; but what trees of all ranks, whose T_B falls with
+ * the steps towards a limit, are compared with by T_B and steps together, where COLL_STEPS_WORTH of
+ * them are worth the bound of T_B. All-to-alls, whose T_B comes out of rounding, count as equal up
+ * to what rounding to chunks and to steps may lose, and then by steps. Work is limited by counts of
+ * transfers and passes and not by time, so that the result is the same anywhere.
  */
 #ifndef WEFT_COLLECTIVE_MAKE_MAKE_H
 #define WEFT_COLLECTIVE_MAKE_MAKE_H
@@ -26,6 +26,111 @@ struct coll_flow_before {
 	const struct topo *topo;
 	const bool *dropped;
 };
+
+/* ---- the algorithms ---- */
+
+#define COLL_KIND_BIT(kind) (1u << (kind))
+
+/* Numbers of coll_options. */
+enum coll_option_number {
+	COLL_ROOT, COLL_BATCHES, COLL_TREE_BATCHES, COLL_CHUNKS, COLL_EXTRA_STEPS, COLL_LEAST_COST,
+	COLL_LEVELS, COLL_ROUNDS, COLL_PORTS, COLL_GAP, COLL_LOSS, COLL_TIME_LIMIT, COLL_STEPS,
+	COLL_EXACT, COLL_DEMANDS, COLL_RATE, COLL_HOST_BANDWIDTH, COLL_NIC_FORWARDS, COLL_OPTIONS
+};
+
+#define COLL_OPTION_BIT(number) (1u << (number))
+
+/* How the value of an option is written, and what it is in the query. */
+enum coll_option_type {
+	COLL_OPTION_INT,	/* a whole number: int */
+	COLL_OPTION_SHARE,	/* "0.001", "0.1%": double */
+	COLL_OPTION_DEADLINE,	/* "1min": struct deadline, so long from when it is read */
+	COLL_OPTION_WORD,	/* one of words: int, the first is 1 */
+	COLL_OPTION_TEXT,	/* const char * */
+	COLL_OPTION_FLAG,	/* bool */
+	COLL_OPTION_OTHER,	/* no field of the query */
+};
+
+/* What an algorithm may be told, a row of a table. */
+struct coll_option {
+	const char *name;	/* "extra-steps" */
+	unsigned kinds;		/* COLL_KIND_BIT of the collectives for which it means something */
+	enum coll_option_type type;
+	bool with_auto;		/* it may be given without an algorithm, */
+	bool selects;		/* and is then for the one that takes it */
+	int64_t min, max;	/* of whole numbers; max 0: ranks less one */
+	const char *words;	/* apart by blanks */
+	size_t offset;		/* in struct coll_make_query */
+};
+
+extern const struct coll_option coll_options[COLL_OPTIONS];
+
+/* A time without its schedule. */
+struct coll_prediction {
+	int steps;
+	int64_t num, den;	/* T_B in M/B of so many ports; den 0: only the time is known */
+	int ports;
+	double time_ns;		/* with a cost, else 0; but for latencies of arcs and rounding */
+};
+
+/* What is varied where steps are weighed against T_B (coll_make_pareto). */
+enum coll_vary {
+	COLL_VARY_NONE, COLL_VARY_BATCHES, COLL_VARY_TREE_BATCHES, COLL_VARY_STEPS_WORTH,
+	COLL_VARY_EXTRA_STEPS, COLL_VARY_SIZE,
+};
+
+struct coll_make_query;
+struct coll_made;
+
+/* A way to make schedules, a row of the table that the command line, fabric files and plans
+ * read. A name has one row for a collective. */
+struct coll_algorithm {
+	const char *name;
+	unsigned kinds;		/* COLL_KIND_BIT */
+	unsigned options;	/* COLL_OPTION_BIT */
+	bool needs_expression;	/* coll_make_query.expr; "auto" does not try it without */
+	bool by_name_only;	/* "auto" does not try it */
+	bool chooses_steps;	/* by what a step is worth: T_B falls with them */
+	enum coll_vary vary;
+	enum mcf_form form;	/* of an all-to-all */
+	enum mcf_paths paths;	/* likewise */
+	const struct torus_spec *torus;		/* on the digits of ranks' numbers, so that ranks
+						 * forward where partners are no neighbours;
+						 * NULL: not so */
+	/* Makes schedules and offers them, or nothing where "auto" had better not. */
+	int (*run)(const struct coll_make_query *q, const struct coll_algorithm *self,
+		   struct coll_made *best, struct err *err);
+	/* For a query by its name; NULL: nothing is known before it is made. Errors of what it
+	 * asks: coll_bfb_factor, coll_tree_figures, torus_choose and torus_time. */
+	int (*predict)(const struct coll_make_query *q, struct coll_prediction *out,
+		       struct err *err);
+};
+
+/* The i-th row; NULL: there are no more. */
+const struct coll_algorithm *coll_algorithm(int i);
+
+/* That of this name for a collective; NULL: none, as for "auto". */
+const struct coll_algorithm *coll_algorithm_find(const char *name, enum coll_kind kind);
+
+/* The i-th of all names, none twice; NULL: there are no more. */
+const char *coll_algorithm_name(int i);
+
+/* Whether there is such an algorithm for any collective. */
+bool coll_algorithm_exists(const char *name);
+
+/* The row of the option of this name that the algorithm takes for a collective, where the
+ * algorithm is NULL ("auto") what all of the list take together; NULL: none. */
+const struct coll_option *coll_option_taken(const char *name, enum coll_kind kind,
+					    const struct coll_algorithm *algorithm);
+
+/* The only algorithm for the collective that takes an option; NULL: several do, or none. */
+const struct coll_algorithm *coll_option_owner(const char *name, enum coll_kind kind);
+
+/* What the option of this name is for, and not for the collective or the algorithm at hand:
+ * "is for --algorithm late and auto", "is not for gather and scatter". Appended. */
+void coll_option_explain(const char *name, enum coll_kind kind, struct buf *out);
+
+/* ---- what is asked for ---- */
 
 #define COLL_STEPS_WORTH 1000
 
@@ -50,23 +155,26 @@ struct coll_make_torus {
 
 struct coll_make_query {
 	enum coll_kind kind;
-	const char *algorithm;	/* "auto", or one of coll_make_algorithm() */
+	const struct coll_algorithm *algorithm;	/* for kind; NULL: all that are worth it ("auto") */
 	const struct topo *topo;	/* the caller's */
 	const char *expr;	/* of topo, for the constructions of expansions; NULL: none */
 	int root;		/* of collectives that have one */
 	const struct coll_cost *cost;	/* for the least time; NULL: least T_B, then steps */
 	const struct coll_fabric *fabric;	/* to be embedded in; NULL: arcs are links */
 	const struct topo *physical;	/* that of the fabric, where topo is what its terminals see
-					 * and not a choice: trees are made on it. NULL: is not so */
-	bool links_only;	/* arcs are circuits between ranks that pass on nothing: no schedule is
-				 * taken whose messages go through other ranks */
-	bool min_cost;		/* "trees": those of least cost at the best rate (coll_rate_forest) */
+					 * and not a choice: trees are made on it. NULL: is not so
+					 * */
+	bool links_only;	/* ranks pass on nothing: no schedule is taken whose messages go
+				 * through other ranks */
+	bool min_cost;		/* "trees": those of least cost at the best rate
+				 * (coll_rate_forest) */
 	int chunks;		/* a shard, of "bfb"; 0: as many as needed */
 	int batches;		/* 1: whole; 0: whole without a cost, else in those that take the
 				 * least time */
 	int steps_worth;	/* by trees of all ranks, without a cost: so many are worth the
 				 * bound of T_B; 0: COLL_STEPS_WORTH */
-	int extra_steps;	/* by late takers, at most; below 0: none without a cost, else few */
+	int extra_steps;	/* by late takers, at most; below 0: none without a cost, else
+				 * few */
 	int64_t max_transfers;	/* beyond which "auto" looks for no late takers and takes no more
 				 * batches, all counted that a compact schedule stands for; 0: only
 				 * those that are kept are limited */
@@ -94,7 +202,7 @@ struct coll_made {
 	struct coll_sched *sched;	/* verified */
 	struct coll_sched *logical;	/* sched before it was embedded; NULL: it is not */
 	bool is_physical;		/* it was made on the physical digraph */
-	const char *algorithm;		/* "bfb", "expand", "trees", "paths", "mcf", ... */
+	const struct coll_algorithm *algorithm;
 	int batches;
 	struct coll_report report;	/* of sched */
 	int64_t time_ns, bound_ns;	/* of coll_time, with a cost */
@@ -108,12 +216,13 @@ struct coll_made {
 };
 
 /*
- * The best schedule for the query: "auto" goes through all of the list that are for the
- * collective, a name is that one alone. Breadth-first broadcast and its relatives are offered whole
+ * The best schedule for the query: by one algorithm, or by all of the list that are for the
+ * collective. Breadth-first broadcast and its relatives are offered whole
  * and in batches that overlap; where batches are asked for, in these only, or fewer that gain as
  * much.
  *
- * WEFT_EUNSUPPORTED for a name that is not for the collective. Of a name, the errors of what
+ * WEFT_EUNSUPPORTED for an algorithm that is not for the collective, and where messages would go
+ * through ranks that pass on none (links_only). Of an algorithm, the errors of what
  * makes it: coll_bfb_cut, coll_late, coll_expand, coll_tree_make, mcf_schedule, mcf_steps; "auto"
  * passes over constructions that a digraph does not have, and what is too large for late takers.
  * Errors of coll_embed_in. *out is empty after an error.
@@ -127,16 +236,10 @@ int coll_make_torus_time(const struct coll_make_query *q, double *time_ns, struc
 /* Its schedule, as coll_make has it. */
 int coll_make_torus(const struct coll_make_query *q, struct coll_made *out, struct err *err);
 
-/* The i-th name for a collective beside "auto"; NULL: there are no more. */
-const char *coll_make_algorithm(enum coll_kind kind, int i);
-
-/* Whether the name is one on coordinates, for which coll_make_torus is. */
-bool coll_make_is_torus(const char *algorithm);
-
 /* A schedule that is known: no other has as few steps, with a cost as little latency, and as small
  * a T_B. */
 struct coll_pareto_point {
-	const char *algorithm;
+	const struct coll_algorithm *algorithm;
 	int batches, steps, chunks;
 	int64_t transfers;
 	int64_t num, den;	/* T_B in M/B */
@@ -152,17 +255,19 @@ struct coll_pareto {
 	int ports;		/* of the schedules: B is so many links */
 };
 
-/* All of the list for the query's collective, with a few numbers of batches and of steps: algorithm, batches,
- * extra_steps and steps_worth are not looked at, and the cost only times. coll_pareto_fini, also after an error.
- * WEFT_EUNSUPPORTED for all-to-all, WEFT_EINFEASIBLE where nothing can be made. O(20 schedules). */
+/* All of the list for the query's collective, with a few numbers of batches and of steps:
+ * algorithm, batches, extra_steps and steps_worth are not looked at, and the cost only times.
+ * coll_pareto_fini, also after an error. WEFT_EUNSUPPORTED for all-to-all, WEFT_EINFEASIBLE where
+ * nothing can be made. O(20 schedules). */
 int coll_make_pareto(const struct coll_make_query *q, struct coll_pareto *out, struct err *err);
 void coll_pareto_fini(struct coll_pareto *p);
 
 /* The query of a job on a digraph: by time, from rank 0, late takers in no extra steps, up to
- * COLL_MAKE_TRANSFERS transfers. Batches with "auto" only, and none where steps cost nothing, as more
- * would always be better. cost stays the caller's. */
+ * COLL_MAKE_TRANSFERS transfers. Batches with "auto" only, and none where steps cost nothing, as
+ * more would always be better. cost stays the caller's. */
 #define COLL_MAKE_TRANSFERS (1 << 18)
-struct coll_make_query coll_make_job(enum coll_kind kind, const char *algorithm,
+struct coll_make_query coll_make_job(enum coll_kind kind,
+				     const struct coll_algorithm *algorithm,
 				     const struct topo *topo, const struct coll_cost *cost);
 
 #endif

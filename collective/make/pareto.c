@@ -6,7 +6,6 @@
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "collective/make/private.h"
 
@@ -46,7 +45,8 @@ static int add_point(const struct coll_make_query *q, const struct coll_made *m,
 	out->ports = coll_ports(m->sched);
 	out->bound_num = mpz_get_si(mpq_numref(m->report.bandwidth_bound));
 	out->bound_den = mpz_get_si(mpq_denref(m->report.bandwidth_bound));
-	return vec_push(&out->points, p) ? err_nomem(err) : 0;
+	vec_push(&out->points, p);
+	return 0;
 }
 
 /* One of the list by its name, if there is such a schedule of the digraph. *large: it has so
@@ -59,11 +59,8 @@ static int add_one(const struct coll_make_query *q, const struct coll_make_query
 
 	*large = rc != 0;
 	if (rc) {
-		if (rc != WEFT_ENOMEM) {
-			err_clear(err);
-			rc = 0;
-		}
-		return rc;
+		err_clear(err);
+		return 0;
 	}
 	*large = made.report.transfers > MAX_TRANSFERS;
 	rc = add_point(q, &made, out, err);
@@ -129,27 +126,33 @@ static int add_sizes(const struct coll_make_query *q, struct coll_make_query how
 	return rc;
 }
 
-/* All that a row of the list may be asked for. */
-static int add_all(const struct coll_make_query *q, const char *name, struct coll_pareto *out,
-		   struct err *err)
+/* All that an algorithm may be asked for. */
+static int add_all(const struct coll_make_query *q, const struct coll_algorithm *algorithm,
+		   struct coll_pareto *out, struct err *err)
 {
 	struct coll_make_query how = *q;
-	bool trees = strcmp(name, "trees") == 0;
 
-	how.algorithm = name;
+	how.algorithm = algorithm;
 	how.cost = NULL;
 	how.batches = 1;
-	if (trees && !coll_has_root(q->kind)) {
+	switch (algorithm->vary) {
+	case COLL_VARY_STEPS_WORTH:
 		return add_trees(q, how, out, err);
-	}
-	if (strcmp(name, "late") == 0) {
+	case COLL_VARY_EXTRA_STEPS:
 		return add_late(q, how, out, err);
+	case COLL_VARY_SIZE:
+		if (q->cost) {
+			return q->cost->forwards ? add_sizes(q, how, out, err) : 0;
+		}
+		break;
+	case COLL_VARY_BATCHES:
+		return add_batches(q, how, MAX_BATCHES, out, err);
+	case COLL_VARY_TREE_BATCHES:
+		return add_batches(q, how, MAX_TREE_BATCHES, out, err);
+	case COLL_VARY_NONE:
+		break;
 	}
-	if (coll_make_is_torus(name) && q->cost) {
-		return q->cost->hop_ns > 0 ? add_sizes(q, how, out, err) : 0;
-	}
-	return add_batches(q, how, trees ? MAX_TREE_BATCHES : strcmp(name, "bfb") == 0 ? MAX_BATCHES : 1,
-			   out, err);
+	return add_batches(q, how, 1, out, err);
 }
 
 static int by_steps(const void *pa, const void *pb)
@@ -214,15 +217,16 @@ static void find_ranges(const struct coll_make_query *q, struct coll_pareto *p)
 
 int coll_make_pareto(const struct coll_make_query *q, struct coll_pareto *out, struct err *err)
 {
-	const char *name;
+	const struct coll_algorithm *a;
 	int rc = 0;
 
 	*out = (struct coll_pareto){ 0 };
 	if (q->kind == COLL_ALLTOALL) {
-		return err_set(err, WEFT_EUNSUPPORTED, "all-to-all: steps against T_B: not supported");
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "all-to-all: steps against T_B: not supported");
 	}
-	for (int i = 0; rc == 0 && (name = coll_make_algorithm(q->kind, i)); i++) {
-		rc = add_all(q, name, out, err);
+	for (int i = 0; rc == 0 && (a = coll_algorithm(i)); i++) {
+		rc = a->kinds & COLL_KIND_BIT(q->kind) ? add_all(q, a, out, err) : 0;
 	}
 	if (rc == 0 && out->points.n == 0) {
 		rc = err_set(err, WEFT_EINFEASIBLE, "no schedule could be made");

@@ -4,20 +4,31 @@
 
 #include "collective/make/make.h"
 
+/* coll_algorithm.run of the rows of algorithms.c: of copies.c, rooted.c, pairs.c and torus.c. */
+typedef int make_run_fn(const struct coll_make_query *q, const struct coll_algorithm *self,
+			struct coll_made *best, struct err *err);
+make_run_fn make_by_bfb, make_by_expand, make_by_flood, make_by_forest, make_by_late,
+	make_by_rooted, make_by_torus, make_by_flow, make_by_steps, make_by_searched,
+	make_by_shortest;
+
+/* coll_algorithm.predict. */
+typedef int make_predict_fn(const struct coll_make_query *q, struct coll_prediction *out,
+			    struct err *err);
+make_predict_fn make_predict_bfb, make_predict_trees, make_predict_torus;
+
+/* out->time_ns of its steps and T_B; 0 without a cost. */
+void make_time_prediction(const struct coll_cost *cost, struct coll_prediction *out);
+
+/* Takes over what one owns, whose report is not initialised yet; it becomes *best when it is
+ * the better one. WEFT_EUNSUPPORTED where ranks would have to forward and do not (links_only). */
+int make_offer(const struct coll_make_query *q, struct coll_made *one, struct coll_made *best,
+	       struct err *err);
+
 /* The schedule along trees of all ranks for the query: made->sched, on the physical digraph where
  * that is known, and what it is made of. Of an all-reduce along trees that are packed each way by
  * itself, or (joint) along pairs of trees for both. Errors of coll_forest_pack, or of
  * coll_forest_allreduce and coll_rate_forest, and of coll_forest_schedule. */
 int make_forest(const struct coll_make_query *q, bool joint, struct coll_made *made,
 		struct err *err);
-
-/* The algorithm of this name on coordinates: made->sched, embedded where partners are no neighbours. What
- * is not fixed is chosen by the cost. Errors of torus_make, torus_choose and torus_parse_radices;
- * WEFT_EUNSUPPORTED in batches, WEFT_EINVAL where something is to be chosen and there is no cost. */
-int make_torus(const struct coll_make_query *q, const char *name, struct coll_made *made,
-	       struct err *err);
-/* The fastest of all of them, nothing where it takes as long as below_ns. q has a cost. */
-int make_fastest_torus(const struct coll_make_query *q, int64_t below_ns, struct coll_made *made,
-		       struct err *err);
 
 #endif

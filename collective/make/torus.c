@@ -1,41 +1,22 @@
 /*
  * Swing and its relatives on digraphs whose ranks have coordinates.
  *
- * With a cost the number of exchanges, and the levels of mixed radices, are those of the least time. "auto"
- * takes the fastest of all, where it knows what time costs; algorithms whose partners are no neighbours only
- * where nodes forward, which is known by what a hop costs.
+ * With a cost the number of exchanges, and the levels of mixed radices, are those of the least
+ * time. "auto" takes the fastest of all, where it knows what time costs; algorithms whose partners
+ * are no neighbours only where nodes forward.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "collective/make/private.h"
 
-static const struct torus_row {
-	const char *name;
-	struct torus_spec spec;
-} rows[] = {
-	{ "swing", { .lines = TORUS_SWING, .rounds = -1 } },
-	{ "swing-latency", { .lines = TORUS_SWING } },
-	{ "hybrid", { .lines = TORUS_SWING, .rounds = TORUS_ANY_ROUNDS } },
-	{ "mixed-radix", { .lines = TORUS_LEVELS, .rounds = TORUS_ANY_ROUNDS } },
-	{ "recursive-doubling", { .lines = TORUS_DOUBLING, .one_port = true } },
-	{ "rabenseifner", { .lines = TORUS_DOUBLING, .rounds = -1, .one_port = true } },
-	{ "bucket", { .lines = TORUS_BUCKET, .rounds = -1, .in_step = true } },
-	{ "ring", { .lines = TORUS_RING, .rounds = -1 } },
-};
-
-#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
-
 /* What the user fixed. */
-static int read_spec(const struct coll_make_query *q, const char *name,
-		     const struct torus_shape *shape, struct torus_spec *spec, struct err *err)
+static int read_spec(const struct coll_make_query *q, const struct torus_shape *shape,
+		     struct torus_spec *spec, struct err *err)
 {
 	const struct coll_make_torus *given = &q->torus;
 	int rc = 0;
 
-	for (size_t i = 0; i < N_ROWS; i++) {
-		*spec = strcmp(rows[i].name, name) == 0 ? rows[i].spec : *spec;
-	}
+	*spec = *q->algorithm->torus;
 	spec->one_port = given->ports == COLL_ONE_PORT ||
 			 (given->ports != COLL_ALL_PORTS && spec->one_port);
 	spec->rounds = given->has_rounds ? given->rounds : spec->rounds;
@@ -50,8 +31,9 @@ static int read_spec(const struct coll_make_query *q, const char *name,
 		spec->rounds = -1;
 	}
 	return spec->rounds == -1 && (spec->lines != TORUS_LEVELS || given->levels)
-		       ? 0 : err_set(err, WEFT_EINVAL, "algorithm %s: without a cost it needs to be "
-				     "told the %s", name,
+		       ? 0 : err_set(err, WEFT_EINVAL,
+				     "algorithm %s: without a cost it needs to be "
+				     "told the %s", q->algorithm->name,
 				     spec->lines == TORUS_LEVELS ? "levels" : "rounds");
 }
 
@@ -71,17 +53,12 @@ static int make_spec(const struct coll_make_query *q, struct torus_shape *shape,
 	if (rc) {
 		return rc;
 	}
-	if (coll_is_embedded(made->sched) && q->links_only) {
-		coll_free(made->sched);
-		made->sched = NULL;
-		return err_set(err, WEFT_EUNSUPPORTED, "algorithm %s: partners are not joined by links "
-			       "that are alike", torus_name(spec));
-	}
 	if (coll_is_embedded(made->sched)) {
 		coll_set_physical_name(made->sched, q->fabric ? q->fabric->name
 							      : q->expr ? q->expr : "");
 	}
-	made->algorithm = torus_name(spec);
+	made->algorithm = q->algorithm ? q->algorithm
+				       : coll_algorithm_find(torus_name(spec), q->kind);
 	made->is_physical = true;
 	made->torus.is_made = true;
 	made->torus.rounds = spec->rounds;
@@ -91,29 +68,35 @@ static int make_spec(const struct coll_make_query *q, struct torus_shape *shape,
 	return 0;
 }
 
-int make_torus(const struct coll_make_query *q, const char *name, struct coll_made *made,
-	       struct err *err)
+/* That of the query's algorithm: what is not fixed is chosen by the cost. */
+static int find_spec(const struct coll_make_query *q, struct torus_shape *shape,
+		     struct torus_spec *spec, struct err *err)
 {
-	struct torus_spec fixed = { 0 }, spec;
+	struct torus_spec fixed = { 0 };
+	int rc = read_spec(q, shape, &fixed, err);
+
+	*spec = fixed;
+	return rc || !is_open(&fixed)
+		       ? rc : torus_choose(shape, q->kind, q->cost, &fixed, spec, err);
+}
+
+static int make_named(const struct coll_make_query *q, struct coll_made *made, struct err *err)
+{
+	struct torus_spec spec;
 	struct torus_shape *shape;
 	int rc;
 
 	if (q->batches > 1) {
-		return err_set(err, WEFT_EUNSUPPORTED, "algorithm %s in batches: not supported", name);
+		return err_set(err, WEFT_EUNSUPPORTED, "algorithm %s in batches: not supported",
+			       q->algorithm->name);
 	}
-	rc = torus_shape_new(q->topo, q->fabric, true, &shape, err);
+	rc = torus_shape_new(q->topo, q->fabric, !q->links_only, &shape, err);
 	if (rc) {
 		return rc;
 	}
-	rc = read_spec(q, name, shape, &fixed, err);
-	spec = fixed;
-	if (rc == 0 && is_open(&fixed)) {
-		rc = torus_choose(shape, q->kind, q->cost, &fixed, &spec, err);
-	}
-	if (rc == 0) {
+	if ((rc = find_spec(q, shape, &spec, err)) == 0) {
 		rc = make_spec(q, shape, &spec, made, err);
 	}
-	made->algorithm = name;
 	torus_shape_free(shape);
 	return rc;
 }
@@ -122,7 +105,7 @@ int make_torus(const struct coll_make_query *q, const char *name, struct coll_ma
 static int choose(const struct coll_make_query *q, struct torus_shape **shape,
 		  struct torus_spec *spec, double *ns, struct err *err)
 {
-	int rc = torus_shape_new(q->topo, q->fabric, q->cost->hop_ns > 0, shape, err);
+	int rc = torus_shape_new(q->topo, q->fabric, q->cost->forwards, shape, err);
 
 	if (rc) {
 		return rc;
@@ -134,8 +117,9 @@ static int choose(const struct coll_make_query *q, struct torus_shape **shape,
 	return rc;
 }
 
-int make_fastest_torus(const struct coll_make_query *q, int64_t below_ns, struct coll_made *made,
-		       struct err *err)
+/* The fastest of all, nothing where it takes as long as below_ns. q has a cost. */
+static int make_fastest(const struct coll_make_query *q, int64_t below_ns, struct coll_made *made,
+			struct err *err)
 {
 	struct torus_spec spec;
 	struct torus_shape *shape;
@@ -152,6 +136,41 @@ int make_fastest_torus(const struct coll_make_query *q, int64_t below_ns, struct
 	return rc;
 }
 
+/* One on coordinates: of "auto" the fastest, where it gains on the best so far. */
+int make_by_torus(const struct coll_make_query *q, const struct coll_algorithm *self,
+		  struct coll_made *best, struct err *err)
+{
+	struct coll_made one = { .batches = 1 };
+	int rc;
+
+	(void)self;
+	if (q->algorithm) {
+		rc = make_named(q, &one, err);
+		return rc ? rc : make_offer(q, &one, best, err);
+	}
+	if (!q->cost || q->batches > 1) {
+		return 0;
+	}
+	rc = make_fastest(q, best->sched ? best->time_ns : INT64_MAX, &one, err);
+	if (rc) {
+		err_clear(err);
+		return 0;
+	}
+	return one.sched ? make_offer(q, &one, best, err) : 0;
+}
+
+int coll_make_torus(const struct coll_make_query *q, struct coll_made *out, struct err *err)
+{
+	struct coll_made one = { .batches = 1 };
+	int rc = make_fastest(q, INT64_MAX, &one, err);
+
+	*out = (struct coll_made){ 0 };
+	if (rc == 0 && (rc = make_offer(q, &one, out, err))) {
+		coll_made_fini(out);
+	}
+	return rc;
+}
+
 int coll_make_torus_time(const struct coll_make_query *q, double *time_ns, struct err *err)
 {
 	struct torus_spec spec;
@@ -161,5 +180,22 @@ int coll_make_torus_time(const struct coll_make_query *q, double *time_ns, struc
 	if (rc == 0) {
 		torus_shape_free(shape);
 	}
+	return rc;
+}
+
+int make_predict_torus(const struct coll_make_query *q, struct coll_prediction *out,
+		       struct err *err)
+{
+	struct torus_spec spec;
+	struct torus_shape *shape;
+	int rc = torus_shape_new(q->topo, q->fabric, !q->links_only, &shape, err);
+
+	if (rc) {
+		return rc;
+	}
+	if ((rc = find_spec(q, shape, &spec, err)) == 0) {
+		rc = torus_time(shape, &spec, q->kind, q->cost, &out->time_ns, err);
+	}
+	torus_shape_free(shape);
 	return rc;
 }

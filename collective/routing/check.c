@@ -12,7 +12,8 @@
 #include <string.h>
 
 #include "collective/routing/private.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 /* A route of this layer holds one arc while it asks for the other. */
 struct arc_wait {
@@ -92,10 +93,9 @@ static int check_path(struct routes_check *c, int64_t i, struct err *err)
 				       "the arc %d -> %d twice", (long long)i,
 				       at, topo_arc(c->t, arc)->dst);
 		}
-		if (k > r->first[i] &&
-		    vec_push(&c->waits, (struct arc_wait){ q->layer,
-						       r->arcs[k - 1], arc })) {
-			return err_nomem(err);
+		if (k > r->first[i]) {
+			vec_push(&c->waits, (struct arc_wait){ q->layer,
+						       r->arcs[k - 1], arc });
 		}
 		c->used_by[arc] = i + 1;
 		c->load[arc] += q->chunks;
@@ -186,9 +186,7 @@ static int check_layer(struct routes_check *c, const struct arc_wait *w, size_t 
 
 	index_waits(c, w, n);
 	c->ready.n = 0;
-	if (vec_reserve(&c->ready, (size_t)m)) {
-		return err_nomem(err);
-	}
+	vec_reserve(&c->ready, (size_t)m);
 	for (int a = 0; a < m; a++) {
 		if (c->degree[a] == 0) {
 			c->ready.v[c->ready.n++] = a;
@@ -217,10 +215,7 @@ static int check_layers(struct routes_check *c, struct err *err)
 	int rc = 0;
 
 	keep_distinct(c);
-	c->in = malloc((c->waits.n + 1) * sizeof(*c->in));
-	if (!c->in) {
-		return err_nomem(err);
-	}
+	c->in = x_alloc(c->waits.n + 1, sizeof(*c->in));
 	for (size_t i = 0, end; i < c->waits.n && rc == 0; i = end) {
 		for (end = i; end < c->waits.n &&
 			      c->waits.v[end].layer == c->waits.v[i].layer;
@@ -240,14 +235,10 @@ int coll_routes_verify(const struct coll_routes *r, const struct topo *t, struct
 	if (rc) {
 		return rc;
 	}
-	c.load = calloc(m, sizeof(*c.load));
-	c.used_by = calloc(m, sizeof(*c.used_by));
-	c.degree = calloc(m, sizeof(*c.degree));
-	c.in_first = calloc(m, sizeof(*c.in_first));
-	if (!c.load || !c.used_by || !c.degree || !c.in_first) {
-		rc = err_nomem(err);
-		goto out;
-	}
+	c.load = x_new(m, sizeof(*c.load));
+	c.used_by = x_new(m, sizeof(*c.used_by));
+	c.degree = x_new(m, sizeof(*c.degree));
+	c.in_first = x_new(m, sizeof(*c.in_first));
 	rc = check_pairs(&c, err);
 	for (int64_t i = 0; i < r->table.n && rc == 0; i++) {
 		rc = check_path(&c, i, err);

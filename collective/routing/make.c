@@ -8,6 +8,7 @@
 
 #include "collective/flow/flow.h"
 #include "collective/routing/private.h"
+#include "lib/base/alloc.h"
 
 /* A table being made of chosen paths. */
 struct routes_make {
@@ -34,21 +35,17 @@ static int pick_lane(const struct routes_make *m, int a)
 }
 
 /* One route a path; a shard is one chunk. */
-static int alloc_table(const struct routes_make *m, const struct flow_paths *paths,
-		       struct coll_routes *out)
+static void alloc_table(const struct routes_make *m, const struct flow_paths *paths,
+			struct coll_routes *out)
 {
 	size_t n = paths->v.n + 1;
 
 	out->nodes = topo_n(m->t);
 	out->chunks = 1;
-	out->route = malloc(n * sizeof(*out->route));
-	out->first = malloc(n * sizeof(*out->first));
-	out->arcs = malloc((paths->arcs.n + 1) * sizeof(*out->arcs));
-	out->layer = malloc(n * sizeof(*out->layer));
-	if (!out->route || !out->first || !out->arcs || !out->layer) {
-		return WEFT_ENOMEM;
-	}
-	return 0;
+	out->route = x_alloc(n, sizeof(*out->route));
+	out->first = x_alloc(n, sizeof(*out->first));
+	out->arcs = x_alloc(paths->arcs.n + 1, sizeof(*out->arcs));
+	out->layer = x_alloc(n, sizeof(*out->layer));
 }
 
 static void fill_table(struct routes_make *m, const struct flow_paths *paths,
@@ -89,16 +86,13 @@ static int make_table(const struct topo *t, const struct flow_paths *paths,
 	if (rc) {
 		return rc;
 	}
-	m.load = calloc((size_t)net.topo_arcs + 1, sizeof(*m.load));
-	if (!m.load || alloc_table(&m, paths, out)) {
-		rc = err_nomem(err);
-	} else {
-		fill_table(&m, paths, out);
-		rc = routes_state_rate(out, t, err);
-	}
+	m.load = x_new((size_t)net.topo_arcs + 1, sizeof(*m.load));
+	alloc_table(&m, paths, out);
+	fill_table(&m, paths, out);
+	routes_state_rate(out, t);
 	free(m.load);
 	flow_net_fini(&net);
-	return rc;
+	return 0;
 }
 
 static int prove_layers(struct coll_routes *r, struct err *err)

@@ -15,7 +15,7 @@ void routes_rate(const struct coll_routes *r, const struct topo *t,
 		 const int64_t *load, mpq_t rate);
 
 /* States r->rate, from the routes' own loads. */
-int routes_state_rate(struct coll_routes *r, const struct topo *t, struct err *err);
+void routes_state_rate(struct coll_routes *r, const struct topo *t);
 /* Layers of the routes, as many as max_layers (0: any number), and their
  * proof. */
 int routes_assign_layers(struct coll_routes *r, int max_layers, struct err *err);
@@ -53,9 +53,9 @@ int routes_load_head(struct routes_load *l, const struct routes_head *head, stru
 int routes_load_row(struct routes_load *l, const struct routes_row *row, struct err *err);
 int routes_load_port(struct routes_load *l, int64_t port, struct err *err);
 
-/* proto.c */
+/* routes_proto.c */
 int routes_from_proto(const void *data, size_t len, struct routes_load *l, struct err *err);
-/* json.c */
+/* routes_json.c */
 int routes_from_json(const char *text, size_t len, struct routes_load *l, struct err *err);
 
 #endif

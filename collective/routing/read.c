@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "collective/routing/private.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 #define MAX_LAYERS (1 << 16)
 
@@ -57,8 +58,8 @@ int routes_load_head(struct routes_load *l, const struct routes_head *head, stru
 	out->nodes = (int)head->nodes;
 	out->chunks = (int)head->chunks;
 	out->n_layers = (int)head->layers;
-	out->rate = strdup(head->rate);
-	return out->rate ? 0 : err_nomem(err);
+	out->rate = x_dup(head->rate);
+	return 0;
 }
 
 int routes_load_row(struct routes_load *l, const struct routes_row *row, struct err *err)
@@ -73,11 +74,11 @@ int routes_load_row(struct routes_load *l, const struct routes_row *row, struct 
 		return rc;
 	}
 	l->at = (int)row->origin;
-	return vec_push(&l->first, (int64_t)l->arcs.n) ||
-	       vec_push(&l->route, (struct coll_route){
+	vec_push(&l->first, (int64_t)l->arcs.n);
+	vec_push(&l->route, (struct coll_route){
 		       (int32_t)row->origin, (int32_t)row->dest,
-		       (int32_t)row->chunks, (int32_t)row->layer })
-		       ? err_nomem(err) : 0;
+		       (int32_t)row->chunks, (int32_t)row->layer });
+	return 0;
 }
 
 int routes_load_port(struct routes_load *l, int64_t port, struct err *err)
@@ -90,32 +91,26 @@ int routes_load_port(struct routes_load *l, int64_t port, struct err *err)
 			       (long long)port);
 	}
 	l->at = topo_arc(l->t, first + (int)port)->dst;
-	return vec_push(&l->arcs, first + (int32_t)port) ? err_nomem(err) : 0;
+	vec_push(&l->arcs, first + (int32_t)port);
+	return 0;
 }
 
 /* Hands the routes over, also those of a table that ended in an error. */
-static int hand_over(struct routes_load *l, struct err *err)
+static void hand_over(struct routes_load *l)
 {
 	struct coll_routes *out = l->out;
-	int rc = vec_push(&l->first, (int64_t)l->arcs.n);
 
+	vec_push(&l->first, (int64_t)l->arcs.n);
 	out->route = l->route.v;
 	out->first = l->first.v;
 	out->arcs = l->arcs.v;
-	if (rc) {
-		return err_nomem(err);
-	}
 	out->table = (struct layer_routes){
 		topo_m(l->t), (int64_t)l->route.n, out->first, out->arcs,
 	};
-	out->layer = malloc((l->route.n + 1) * sizeof(*out->layer));
-	if (!out->layer) {
-		return err_nomem(err);
-	}
+	out->layer = x_alloc(l->route.n + 1, sizeof(*out->layer));
 	for (size_t i = 0; i < l->route.n; i++) {
 		out->layer[i] = out->route[i].layer;
 	}
-	return 0;
 }
 
 int coll_routes_read(const void *data, size_t len, const struct topo *t,
@@ -123,7 +118,7 @@ int coll_routes_read(const void *data, size_t len, const struct topo *t,
 {
 	const char *text = data;
 	struct routes_load l = { .t = t, .out = out };
-	int rc, over;
+	int rc;
 
 	memset(out, 0, sizeof(*out));
 	if (len == 0) {
@@ -135,9 +130,9 @@ int coll_routes_read(const void *data, size_t len, const struct topo *t,
 	} else {
 		rc = routes_from_proto(data, len, &l, err);
 	}
-	over = hand_over(&l, rc ? NULL : err);
+	hand_over(&l);
 	if (rc) {
 		return err_wrap(err, "route table");
 	}
-	return over;
+	return 0;
 }

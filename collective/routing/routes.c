@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 #include "lib/base/vec.h"
 
 /* The routes of a schedule that are being gathered, pair by pair. The three
@@ -61,15 +62,14 @@ static int by_number(const void *a, const void *b)
 
 /* The chunks at which some transfer of x[from..to) begins or has ended,
  * ascending. */
-static int cut_chunks(struct gather *g, int64_t from, int64_t to)
+static void cut_chunks(struct gather *g, int64_t from, int64_t to)
 {
 	size_t kept = 0;
 
 	g->cuts.n = 0;
 	for (int64_t i = from; i < to; i++) {
-		if (vec_push(&g->cuts, g->x[i].first) || vec_push(&g->cuts, g->x[i].last + 1)) {
-			return WEFT_ENOMEM;
-		}
+		vec_push(&g->cuts, g->x[i].first);
+		vec_push(&g->cuts, g->x[i].last + 1);
 	}
 	qsort(g->cuts.v, g->cuts.n, sizeof(*g->cuts.v), by_number);
 	for (size_t i = 0; i < g->cuts.n; i++) {
@@ -78,7 +78,6 @@ static int cut_chunks(struct gather *g, int64_t from, int64_t to)
 		}
 	}
 	g->cuts.n = kept;
-	return 0;
 }
 
 /* Appends the arcs that this chunk of the pair x[from..to) crosses, in order of
@@ -102,9 +101,7 @@ static int follow(struct gather *g, int64_t from, int64_t to, int chunk, struct 
 				       "than one path", x->origin, x->dest,
 				       chunk);
 		}
-		if (vec_push(&g->arcs, x->arc)) {
-			return err_nomem(err);
-		}
+		vec_push(&g->arcs, x->arc);
 		at = arc->dst;
 	}
 	if (at != g->x[from].dest) {
@@ -139,9 +136,7 @@ static int gather_pair(struct gather *g, int64_t from, int64_t to, struct err *e
 {
 	size_t begin = g->route.n;
 
-	if (cut_chunks(g, from, to)) {
-		return err_nomem(err);
-	}
+	cut_chunks(g, from, to);
 	for (size_t k = 0; k + 1 < g->cuts.n; k++) {
 		int chunks = g->cuts.v[k + 1] - g->cuts.v[k];
 		size_t tail = g->arcs.n;
@@ -155,11 +150,11 @@ static int gather_pair(struct gather *g, int64_t from, int64_t to, struct err *e
 		if (same >= 0) {
 			g->route.v[same].chunks += chunks;
 			g->arcs.n = tail;
-		} else if (vec_push(&g->first, (int64_t)tail) ||
-			   vec_push(&g->route, (struct coll_route){
-				   g->x[from].origin, g->x[from].dest, chunks,
-				   0 })) {
-			return err_nomem(err);
+		} else {
+			vec_push(&g->first, (int64_t)tail);
+			vec_push(&g->route, (struct coll_route){
+					   g->x[from].origin, g->x[from].dest, chunks,
+					   0 });
 		}
 	}
 	return 0;
@@ -171,10 +166,7 @@ static int gather_all(struct gather *g, struct err *err)
 	const struct coll_xfer *x = coll_xfers(g->s, &g->n);
 	int rc = 0;
 
-	g->x = malloc(((size_t)g->n + 1) * sizeof(*g->x));
-	if (!g->x) {
-		return err_nomem(err);
-	}
+	g->x = x_alloc((size_t)g->n + 1, sizeof(*g->x));
 	if (g->n > 0) {
 		memcpy(g->x, x, (size_t)g->n * sizeof(*g->x));
 		qsort(g->x, (size_t)g->n, sizeof(*g->x), by_pair);
@@ -186,8 +178,8 @@ static int gather_all(struct gather *g, struct err *err)
 		}
 		rc = gather_pair(g, i, end, err);
 	}
-	if (rc == 0 && vec_push(&g->first, (int64_t)g->arcs.n)) {
-		rc = err_nomem(err);
+	if (rc == 0) {
+		vec_push(&g->first, (int64_t)g->arcs.n);
 	}
 	return rc;
 }
@@ -212,14 +204,11 @@ void routes_rate(const struct coll_routes *r, const struct topo *t, const int64_
 	}
 }
 
-int routes_state_rate(struct coll_routes *r, const struct topo *t, struct err *err)
+void routes_state_rate(struct coll_routes *r, const struct topo *t)
 {
-	int64_t *load = calloc((size_t)topo_m(t) + 1, sizeof(*load));
+	int64_t *load = x_new((size_t)topo_m(t) + 1, sizeof(*load));
 	mpq_t rate;
 
-	if (!load) {
-		return err_nomem(err);
-	}
 	for (int64_t i = 0; i < r->table.n; i++) {
 		for (int64_t k = r->first[i]; k < r->first[i + 1]; k++) {
 			load[r->arcs[k]] += r->route[i].chunks;
@@ -230,17 +219,13 @@ int routes_state_rate(struct coll_routes *r, const struct topo *t, struct err *e
 	r->rate = mpq_get_str(NULL, 10, rate);
 	mpq_clear(rate);
 	free(load);
-	return 0;
 }
 
 int routes_assign_layers(struct coll_routes *r, int max_layers, struct err *err)
 {
 	int rc;
 
-	r->layer = malloc(((size_t)r->table.n + 1) * sizeof(*r->layer));
-	if (!r->layer) {
-		return err_nomem(err);
-	}
+	r->layer = x_alloc((size_t)r->table.n + 1, sizeof(*r->layer));
 	rc = layers_assign(&r->table, max_layers, r->layer, &r->n_layers, &r->rank, err);
 	if (rc) {
 		err_hint(err, "without a limit they take as many layers as they "
@@ -292,9 +277,10 @@ int coll_routes_of(const struct coll_sched *s, int max_layers,
 	out->table = (struct layer_routes){
 		topo_m(coll_topo(s)), (int64_t)g.route.n, g.first.v, g.arcs.v,
 	};
-	if (rc || (rc = routes_state_rate(out, coll_topo(s), err))) {
+	if (rc) {
 		return rc;
 	}
+	routes_state_rate(out, coll_topo(s));
 	return routes_assign_layers(out, max_layers, err);
 }
 

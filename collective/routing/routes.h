@@ -37,7 +37,7 @@ struct coll_routes {
  * most max_layers (0: as many as it takes), and their proof is checked.
  * WEFT_EUNSUPPORTED for other collectives, embedded schedules, light that changes between
  * steps (a table has no steps), and when chunks do not travel along one path,
- * WEFT_EINFEASIBLE when the layers do not suffice, WEFT_ENOMEM.
+ * WEFT_EINFEASIBLE when the layers do not suffice.
  * O(transfers log transfers + chunks of the pairs whose chunks travel apart) beside
  * layers_assign. Free with coll_routes_fini, also on error.
  */
@@ -59,8 +59,7 @@ int coll_routes_choose(const struct topo *t, const struct single_options *opt,
  * docs/all-to-all.md. A port is the number of an arc among those out of its
  * node, from 0. */
 void coll_routes_to_json(const struct coll_routes *r, const struct topo *t, struct buf *out);
-int coll_routes_to_proto(const struct coll_routes *r, const struct topo *t,
-			 struct buf *out, struct err *err);
+void coll_routes_to_proto(const struct coll_routes *r, const struct topo *t, struct buf *out);
 
 /*
  * Reads either form, recognised by the first byte, for the digraph

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 
 #include "collective/schedule/private.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 /* A route that a step may wait for: none has both more latency and more load. */
 struct coll_tip {
@@ -20,7 +21,7 @@ struct coll_tips {
 	VEC(struct coll_tip) list;
 };
 
-static int add_tip(struct coll_tips *t, struct coll_tip tip, struct err *err)
+static void add_tip(struct coll_tips *t, struct coll_tip tip)
 {
 	size_t kept = 0;
 
@@ -28,7 +29,7 @@ static int add_tip(struct coll_tips *t, struct coll_tip tip, struct err *err)
 		const struct coll_tip *o = &t->list.v[i];
 
 		if (o->latency_ns >= tip.latency_ns && !coll_less_load(o->load, tip.load)) {
-			return 0;
+			return;
 		}
 	}
 	for (size_t i = 0; i < t->list.n; i++) {
@@ -39,7 +40,7 @@ static int add_tip(struct coll_tips *t, struct coll_tip tip, struct err *err)
 		}
 	}
 	t->list.n = kept;
-	return vec_push(&t->list, tip) ? err_nomem(err) : 0;
+	vec_push(&t->list, tip);
 }
 
 /* sum += the largest time of the tips, each a latency and chunks of so many
@@ -90,7 +91,8 @@ static int add_route(const struct coll_loads *w, const struct coll_cost *c, cons
 		return too_long(err);
 	}
 	tip.latency_ns = (int64_t)latency;
-	return add_tip(tips, tip, err);
+	add_tip(tips, tip);
+	return 0;
 }
 
 /* The routes of the arcs that carry in the step at hand. */
@@ -165,13 +167,13 @@ static int farthest(const struct coll_sched *s, int *hops, int *from, struct err
 	bool towards = s->kind == COLL_REDUCE || s->kind == COLL_GATHER;
 	const struct topo *t = coll_physical(s);
 	const struct topo_group *g = coll_pair_symmetry(s);
-	int32_t *dist = malloc((size_t)topo_n(t) * sizeof(*dist));
+	int32_t *dist = x_alloc((size_t)topo_n(t), sizeof(*dist));
 	struct topo *back = NULL;
-	int rc = dist ? 0 : err_nomem(err);
+	int rc = 0;
 
 	*hops = 0;
 	*from = s->root;
-	if (!rc && towards) {
+	if (towards) {
 		rc = topo_transpose(t, &back, NULL, err);
 	}
 	for (int u = 0; u < s->ranks && !rc && *hops >= 0; u++) {
@@ -250,7 +252,7 @@ static void latency_bound(const struct coll_sched *s, const struct coll_cost *c,
 
 bool coll_may_route(const struct coll_sched *s, const struct coll_cost *c)
 {
-	return s->embedding || (c->hop_ns > 0 && s->lights.n == 0);
+	return s->embedding || (c->forwards && s->lights.n == 0);
 }
 
 /* Over neighbours every hop of the farthest takes a step, and every step at least
@@ -296,13 +298,14 @@ static int min_time(const struct coll_sched *s, const struct coll_report *r,
 }
 
 /* sum += steps * alpha + changes of light * retune. */
-static int add_fixed(const struct coll_sched *s, const struct coll_cost *c, mpq_t sum,
-		     struct err *err)
+static void add_fixed(const struct coll_sched *s, const struct coll_cost *c, mpq_t sum)
 {
 	struct coll_light_change light = { 0 };
 	mpq_t part;
-	int rc = c->retune_ns ? coll_light_changes(s, &light, err) : 0;
 
+	if (c->retune_ns) {
+		coll_light_changes(s, &light);
+	}
 	mpq_init(part);
 	rat_set(part, c->alpha_ns, 1);
 	coll_scale(part, s->steps, 1);
@@ -311,7 +314,12 @@ static int add_fixed(const struct coll_sched *s, const struct coll_cost *c, mpq_
 	coll_scale(part, light.steps, 1);
 	mpq_add(sum, sum, part);
 	mpq_clear(part);
-	return rc;
+}
+
+struct coll_cost coll_cost_of(struct coll_cost given)
+{
+	given.forwards = given.forwards || given.hop_ns > 0;
+	return given;
 }
 
 static int check_cost(const struct coll_cost *c, struct err *err)
@@ -355,9 +363,7 @@ int coll_time(const struct coll_sched *s, const struct coll_report *r, const str
 	mpq_init(sum);
 	rc = step_times(s, c, sum, NULL, err);
 	if (!rc) {
-		rc = add_fixed(s, c, sum, err);
-	}
-	if (!rc) {
+		add_fixed(s, c, sum);
 		rc = round_up(sum, time_ns, err);
 	}
 	mpq_clear(sum);

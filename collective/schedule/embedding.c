@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "collective/schedule/private.h"
+#include "lib/base/alloc.h"
 
 static const char *const routing_names[COLL_ROUTINGS] = {
 	[COLL_ROUTING_MINIMAL_SPLIT] = "minimal-split",
@@ -79,7 +80,10 @@ static int find_symmetry(struct coll_embedding *e, struct err *err)
 {
 	int rc = topo_group_find(e->physical, &e->symmetry, err);
 
-	return rc || e->symmetry ? rc : topo_group_digits(e->physical, &e->symmetry, err);
+	if (rc == 0 && !e->symmetry) {
+		e->symmetry = topo_group_digits(e->physical);
+	}
+	return rc;
 }
 
 /* A group that is none of the physical digraph moves transfers only. */
@@ -90,7 +94,7 @@ static int set_action(struct coll_sched *s, struct coll_embedding *e, struct err
 	if (rc == WEFT_EINVAL) {
 		return find_symmetry(e, err);
 	}
-	return rc ? err_nomem(err) : 0;
+	return rc;
 }
 
 int coll_route_each(struct coll_sched *s, struct err *err)
@@ -109,15 +113,11 @@ int coll_route_each(struct coll_sched *s, struct err *err)
 int coll_set_physical(struct coll_sched *s, struct topo *physical, enum coll_routing routing,
 		      int ports, struct err *err)
 {
-	struct coll_embedding *e = calloc(1, sizeof(*e));
+	struct coll_embedding *e = x_new(1, sizeof(*e));
 	int64_t counted = ports;
 	int rc;
 
 	assert(!s->embedding && !s->placement && s->lights.n == 0);
-	if (!e) {
-		topo_free(physical);
-		return err_nomem(err);
-	}
 	*e = (struct coll_embedding){ .physical = physical, .routing = routing };
 	if ((rc = check_holders(s->topo, physical, err)) ||
 	    (!ports && (rc = coll_count_ports(physical, &counted, err))) ||
@@ -211,12 +211,11 @@ int coll_add_route(struct coll_sched *s, const struct coll_arc_route *r, struct 
 	for (int i = 0; i < r->n; i++) {
 		int hop = by ? topo_action_move(e->action, by, r->hops[i]) : r->hops[i];
 
-		if (vec_push(&e->hops, hop)) {
-			return err_nomem(err);
-		}
+		vec_push(&e->hops, hop);
 	}
 	s->finished = s->proven = false;
-	return vec_push(&e->paths, p) ? err_nomem(err) : 0;
+	vec_push(&e->paths, p);
+	return 0;
 }
 
 static int by_arc(const void *pa, const void *pb)
@@ -253,9 +252,6 @@ int coll_finish_routes(struct coll_sched *s, struct err *err)
 	sort_routes(e);
 	arrays_add(&arrays, routed, topo_m(s->topo));
 	arrays_add(&arrays, carries, coll_orbits(s));
-	if (arrays.failed) {
-		return err_nomem(err);
-	}
 	for (size_t i = 0; i < e->paths.n; i++) {
 		routed[coll_orbit(coll_senders(s), e->paths.v[i].arc)] = true;
 	}
@@ -265,7 +261,8 @@ int coll_finish_routes(struct coll_sched *s, struct err *err)
 	for (int arc = 0; arc < topo_m(s->topo) && !rc; arc++) {
 		const struct topo_arc *a = topo_arc(s->topo, arc);
 
-		if (carries[coll_orbit(s->action, arc)] && !routed[coll_orbit(coll_senders(s), arc)]) {
+		if (carries[coll_orbit(s->action, arc)] &&
+		    !routed[coll_orbit(coll_senders(s), arc)]) {
 			rc = err_set(err, WEFT_EINVAL, "arc %d (%d -> %d) carries and has no "
 				     "route", arc, a->src, a->dst);
 		}
@@ -284,7 +281,7 @@ void coll_set_physical_name(struct coll_sched *s, const char *name)
 	bool keep = name[0] && strlen(name) <= COLL_MAX_NAME;
 
 	free(s->embedding->name);
-	s->embedding->name = keep ? strdup(name) : NULL;
+	s->embedding->name = keep ? x_dup(name) : NULL;
 }
 
 const char *coll_physical_name(const struct coll_sched *s)
@@ -295,6 +292,22 @@ const char *coll_physical_name(const struct coll_sched *s)
 bool coll_is_embedded(const struct coll_sched *s)
 {
 	return s->embedding != NULL;
+}
+
+bool coll_through_ranks(const struct coll_sched *s)
+{
+	const struct coll_embedding *e = s->embedding;
+
+	for (size_t k = 0; e && k < e->paths.n; k++) {
+		const struct coll_path *p = &e->paths.v[k];
+
+		for (int i = 1; i < p->n; i++) {
+			if (topo_arc(e->physical, e->hops.v[p->first + i])->src < s->ranks) {
+				return true;
+			}
+		}
+	}
+	return false;
 }
 
 enum coll_routing coll_routing(const struct coll_sched *s)

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
+
 #define ARC_COLUMNS { \
 		{ "src", true, 0, INT32_MAX, 0 }, \
 		{ "dst", true, 0, INT32_MAX, 0 }, \
@@ -433,7 +435,9 @@ static int add_physical_arc(struct format_load *l, const int64_t *v, struct err 
 
 static int add_limit(struct format_load *l, const int64_t *v, struct err *err)
 {
-	return vec_push(&l->limits, v[0]) ? err_nomem(err) : 0;
+	(void)err;
+	vec_push(&l->limits, v[0]);
+	return 0;
 }
 
 static int add_limit_arc(struct format_load *l, const int64_t *v, struct err *err)
@@ -444,37 +448,48 @@ static int add_limit_arc(struct format_load *l, const int64_t *v, struct err *er
 	if (rc) {
 		return rc;
 	}
-	return vec_push(&l->limit_arcs, (int32_t)v[0]) || vec_push(&l->limit_arcs, (int32_t)v[1])
-		       ? err_nomem(err) : 0;
+	vec_push(&l->limit_arcs, (int32_t)v[0]);
+	vec_push(&l->limit_arcs, (int32_t)v[1]);
+	return 0;
 }
 
 static int add_generator(struct format_load *l, const int64_t *v, struct err *err)
 {
-	return vec_push(&l->orders, (int32_t)v[0]) ? err_nomem(err) : 0;
+	(void)err;
+	vec_push(&l->orders, (int32_t)v[0]);
+	return 0;
 }
 
 static int add_image(struct format_load *l, const int64_t *v, struct err *err)
 {
-	return vec_push(&l->images, (int32_t)v[0]) ? err_nomem(err) : 0;
+	(void)err;
+	vec_push(&l->images, (int32_t)v[0]);
+	return 0;
 }
 
 static int add_route(struct format_load *l, const int64_t *v, struct err *err)
 {
 	struct coll_path p = { .arc = (int32_t)v[0], .n = (int32_t)v[1], .weight = (int32_t)v[2] };
 
-	return vec_push(&l->routes, p) ? err_nomem(err) : 0;
+	(void)err;
+	vec_push(&l->routes, p);
+	return 0;
 }
 
 static int add_hop(struct format_load *l, const int64_t *v, struct err *err)
 {
-	return vec_push(&l->hops, (int32_t)v[0]) ? err_nomem(err) : 0;
+	(void)err;
+	vec_push(&l->hops, (int32_t)v[0]);
+	return 0;
 }
 
 static int add_demand(struct format_load *l, const int64_t *v, struct err *err)
 {
 	struct format_demand d = { (int32_t)v[0], (int32_t)v[1], (int32_t)v[2] };
 
-	return vec_push(&l->demands, d) ? err_nomem(err) : 0;
+	(void)err;
+	vec_push(&l->demands, d);
+	return 0;
 }
 
 static int add_xfer(struct format_load *l, const int64_t *v, struct err *err)
@@ -522,10 +537,10 @@ static int set_limits(const struct format_load *l, struct err *err)
 
 	for (size_t i = 0; i < l->limits.n && !rc; i++) {
 		arcs.n = 0;
-		for (; k < l->limit_arcs.n && l->limit_arcs.v[k] == (int32_t)i && !rc; k += 2) {
-			rc = vec_push(&arcs, l->limit_arcs.v[k + 1]) ? err_nomem(err) : 0;
+		for (; k < l->limit_arcs.n && l->limit_arcs.v[k] == (int32_t)i; k += 2) {
+			vec_push(&arcs, l->limit_arcs.v[k + 1]);
 		}
-		if (!rc && topo_add_limit(graph, arcs.v, (int)arcs.n, l->limits.v[i], err)) {
+		if (topo_add_limit(graph, arcs.v, (int)arcs.n, l->limits.v[i], err)) {
 			rc = err_wrap(err, "limits[%zu]", i);
 		}
 	}
@@ -561,12 +576,9 @@ static int set_group(struct format_load *l, int ranks, struct err *err)
 static int choose_routes(const struct format_load *l, struct err *err)
 {
 	struct coll_sched *s = l->sched;
-	int m = topo_m(s->topo), *with = calloc((size_t)coll_orbits(s) + 1, sizeof(*with));
+	int m = topo_m(s->topo), *with = x_new((size_t)coll_orbits(s) + 1, sizeof(*with));
 	bool own = false;
 
-	if (!with) {
-		return err_nomem(err);
-	}
 	for (size_t i = 0; i < l->routes.n && s->group; i++) {
 		int arc = l->routes.v[i].arc, *first;
 
@@ -615,10 +627,7 @@ static int set_physical(struct format_load *l, struct err *err)
 		return l->routes.n == 0 ? 0 : err_set(err, WEFT_EINVAL, "routes: physical_nodes "
 						      "are missing");
 	}
-	rc = topo_freeze(physical, err);
-	if (rc) {
-		return rc;
-	}
+	topo_freeze(physical);
 	l->physical = NULL;
 	rc = coll_set_physical(l->sched, physical, l->head.routing, (int)l->head.ports, err);
 	if (!rc) {
@@ -661,10 +670,7 @@ static int set_demands(const struct format_load *l, struct err *err)
 		return err_set(err, WEFT_ELIMIT, "demands: for at most %d ranks",
 			       COLL_MAX_DEMAND_RANKS);
 	}
-	chunks = calloc(n * n, sizeof(*chunks));
-	if (!chunks) {
-		return err_nomem(err);
-	}
+	chunks = x_new(n * n, sizeof(*chunks));
 	for (size_t i = 0; i < l->demands.n && rc == 0; i++) {
 		rc = spread_demand(l->sched, &l->demands.v[i], chunks, err);
 		if (rc) {
@@ -684,9 +690,11 @@ static int make_schedule(struct format_load *l, struct err *err)
 	struct topo *graph = l->graph;
 	int rc;
 
-	if ((rc = set_limits(l, err)) || (rc = topo_freeze(graph, err))) {
+	rc = set_limits(l, err);
+	if (rc) {
 		return rc;
 	}
+	topo_freeze(graph);
 	l->graph = NULL;
 	rc = coll_new(l->head.kind, graph, (int)l->head.chunks,
 		      (int)l->head.ports, (int)l->head.root, &l->sched, err);

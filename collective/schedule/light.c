@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "collective/schedule/private.h"
+#include "lib/base/alloc.h"
 
 /* A lightpath as one number. */
 static uint64_t light_key(const struct coll_sched *s, const struct coll_light *l)
@@ -45,16 +46,12 @@ static size_t lights_of_fullest_step(const struct coll_sched *s)
 	return most;
 }
 
-int coll_light_changes_at(const struct coll_sched *s, bool *changes,
-			  struct coll_light_change *out, struct err *err)
+void coll_light_changes_at(const struct coll_sched *s, bool *changes, struct coll_light_change *out)
 {
 	size_t most = lights_of_fullest_step(s), n_old = 0, n_new, next;
-	uint64_t *keys = malloc((2 * most + 1) * sizeof(*keys)), *old = keys, *new = keys + most;
+	uint64_t *keys = x_alloc(2 * most + 1, sizeof(*keys)), *old = keys, *new = keys + most;
 
 	*out = (struct coll_light_change){ 0 };
-	if (!keys) {
-		return err_nomem(err);
-	}
 	/* Light after the last transfer carries nothing. */
 	for (size_t i = 0; i < s->lights.n && s->lights.v[i].step < s->steps; i = next) {
 		uint64_t *swap = old;
@@ -74,21 +71,20 @@ int coll_light_changes_at(const struct coll_sched *s, bool *changes,
 		new = swap;
 	}
 	free(keys);
-	return 0;
 }
 
-int coll_light_changes(const struct coll_sched *s, struct coll_light_change *out, struct err *err)
+void coll_light_changes(const struct coll_sched *s, struct coll_light_change *out)
 {
-	return coll_light_changes_at(s, NULL, out, err);
+	coll_light_changes_at(s, NULL, out);
 }
 
 int coll_refuse_light_changes(const struct coll_sched *s, const char *output, struct err *err)
 {
 	struct coll_light_change light;
-	int rc = coll_light_changes(s, &light, err);
 
-	if (rc || light.steps == 0) {
-		return rc;
+	coll_light_changes(s, &light);
+	if (light.steps == 0) {
+		return 0;
 	}
 	return err_set(err, WEFT_EUNSUPPORTED, "%s of a schedule whose light changes: not "
 		       "supported: step %d needs other light than step %d, and an engine cannot "

@@ -13,7 +13,8 @@
 #include <stdlib.h>
 
 #include "collective/schedule/private.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 /* Of the weights of routes: keeps all loads within 64 bits. */
 #define MAX_SCALE (INT64_C(1) << 31)
@@ -68,7 +69,8 @@ static int check_range(struct coll_loads *w, struct err *err)
 
 	for (int a = 0; a < topo_m(w->physical); a++) {
 		if (w->arcs[a].cap > most) {
-			return err_set(err, WEFT_ELIMIT, "physical arc %d: its capacity times %lld, "
+			return err_set(err, WEFT_ELIMIT,
+				       "physical arc %d: its capacity times %lld, "
 				       "the common multiple of the weights of the routes, does not "
 				       "fit 64 bits", a, (long long)w->scale);
 		}
@@ -78,7 +80,8 @@ static int check_range(struct coll_loads *w, struct err *err)
 
 		widest = limit->n > widest ? limit->n : widest;
 		if (limit->cap > most) {
-			return err_set(err, WEFT_ELIMIT, "shared limit %d: its capacity times %lld, "
+			return err_set(err, WEFT_ELIMIT,
+				       "shared limit %d: its capacity times %lld, "
 				       "the common multiple of the weights of the routes, does not "
 				       "fit 64 bits", l, (long long)w->scale);
 		}
@@ -150,9 +153,6 @@ int coll_loads_init(struct coll_loads *w, const struct coll_sched *s, struct err
 				  .senders = coll_senders(s) };
 	w->arcs = topo_arcs(w->physical);
 	add_arrays(w);
-	if (w->arrays.failed) {
-		return err_nomem(err);
-	}
 	for (int a = 0; is_plain(w) && a < topo_m(w->physical); a++) {
 		w->messages[a] = 1;
 	}
@@ -427,13 +427,10 @@ struct coll_load coll_loads_at(const struct coll_loads *w, int arc)
 
 int coll_each_step(const struct coll_sched *s, coll_step_fn *fn, void *arg, struct err *err)
 {
-	double *shards = calloc((size_t)topo_m(coll_physical(s)) + 1, sizeof(*shards));
+	double *shards = x_new((size_t)topo_m(coll_physical(s)) + 1, sizeof(*shards));
 	struct coll_loads w;
 	int rc = coll_loads_init(&w, s, err);
 
-	if (!shards && !rc) {
-		rc = err_nomem(err);
-	}
 	while (!rc && (rc = coll_loads_next(&w, err)) == 0 && w.n_used > 0) {
 		for (int a = 0; a < topo_m(w.physical); a++) {
 			shards[a] = (double)w.load[coll_orbit(w.action, a)] /

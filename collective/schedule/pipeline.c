@@ -11,7 +11,8 @@
 #include <string.h>
 
 #include "collective/schedule/private.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 #define MAX_SCALE (INT64_C(1) << 31)
 
@@ -63,12 +64,8 @@ static int loads_init(const struct coll_sched *s, struct coll_batch_loads *l, st
 	if ((rc = refuse_batches(s, err)) || (rc = coll_common_scale(t, &l->scale, err))) {
 		return rc;
 	}
-	l->load = calloc((size_t)l->steps * (size_t)l->arcs + 1, sizeof(*l->load));
-	l->window = calloc((size_t)l->arcs + 1, sizeof(*l->window));
-	if (!l->load || !l->window) {
-		loads_fini(l);
-		return err_nomem(err);
-	}
+	l->load = x_new((size_t)l->steps * (size_t)l->arcs + 1, sizeof(*l->load));
+	l->window = x_new((size_t)l->arcs + 1, sizeof(*l->window));
 	for (size_t i = 0; i < s->xfers.n; i++) {
 		const struct coll_xfer *x = &s->xfers.v[i];
 		int64_t unit = l->scale / topo_arc(t, x->arc)->cap;

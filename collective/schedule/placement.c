@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "collective/schedule/private.h"
+#include "lib/base/alloc.h"
 
 /* A name is printable ASCII without blanks; none: "" will do. */
 static int check_name(const char *column, int64_t row, const char *name, bool none, struct err *err)
@@ -42,7 +43,8 @@ static int check_arcs(const struct coll_placement *p, int m, struct err *err)
 	int rc = 0;
 
 	if (!p->tx_ports != !p->rx_ports) {
-		return err_set(err, WEFT_EINVAL, "%s: missing", p->tx_ports ? "rx_ports" : "tx_ports");
+		return err_set(err, WEFT_EINVAL, "%s: missing", p->tx_ports ? "rx_ports"
+			       : "tx_ports");
 	}
 	for (int a = 0; a < m && p->tx_ports && !rc; a++) {
 		if ((rc = check_name("tx_ports", a, p->tx_ports[a], true, err)) ||
@@ -56,8 +58,8 @@ static int check_arcs(const struct coll_placement *p, int m, struct err *err)
 	return rc;
 }
 
-/* A copy of n names; NULL when v is, or all are "". *failed without memory. */
-static char **copy_names(char *const *v, int n, bool *failed)
+/* A copy of n names; NULL when v is, or all are "". */
+static char **copy_names(char *const *v, int n)
 {
 	bool any = false;
 	char **copy;
@@ -65,11 +67,9 @@ static char **copy_names(char *const *v, int n, bool *failed)
 	for (int i = 0; v && i < n; i++) {
 		any |= v[i][0] != '\0';
 	}
-	copy = any ? calloc((size_t)n, sizeof(*copy)) : NULL;
-	*failed |= any && !copy;
+	copy = any ? x_new((size_t)n, sizeof(*copy)) : NULL;
 	for (int i = 0; copy && i < n; i++) {
-		copy[i] = strdup(v[i]);
-		*failed |= !copy[i];
+		copy[i] = x_dup(v[i]);
 	}
 	return copy;
 }
@@ -102,30 +102,19 @@ int coll_set_placement(struct coll_sched *s, const struct coll_placement *p, str
 {
 	int n = topo_n(coll_physical(s)), m = topo_m(coll_physical(s)), rc;
 	struct coll_placement *copy;
-	bool failed = false;
 
 	if ((rc = check_nodes(p, n, err)) || (rc = check_arcs(p, m, err))) {
 		return err_wrap(err, "placement");
 	}
-	copy = calloc(1, sizeof(*copy));
-	if (!copy) {
-		return err_nomem(err);
-	}
+	copy = x_new(1, sizeof(*copy));
 	coll_forget_placement(s);
 	s->placement = copy;
-	copy->hosts = copy_names(p->hosts, n, &failed);
-	copy->netns = copy_names(p->netns, n, &failed);
-	copy->tx_ports = copy_names(p->tx_ports, m, &failed);
-	copy->rx_ports = copy_names(p->rx_ports, m, &failed);
+	copy->hosts = copy_names(p->hosts, n);
+	copy->netns = copy_names(p->netns, n);
+	copy->tx_ports = copy_names(p->tx_ports, m);
+	copy->rx_ports = copy_names(p->rx_ports, m);
 	if (p->ring_nodes) {
-		copy->ring_nodes = malloc((size_t)n * sizeof(*copy->ring_nodes));
-		failed |= !copy->ring_nodes;
-	}
-	if (failed) {
-		coll_forget_placement(s);
-		return err_nomem(err);
-	}
-	if (p->ring_nodes) {
+		copy->ring_nodes = x_alloc((size_t)n, sizeof(*copy->ring_nodes));
 		memcpy(copy->ring_nodes, p->ring_nodes, (size_t)n * sizeof(*copy->ring_nodes));
 	}
 	return 0;
@@ -142,7 +131,8 @@ static int check_count(const char *column, size_t have, size_t want, const char 
 		       struct err *err)
 {
 	return have == want || (have == 0 && strcmp(column, "hosts") != 0)
-		       ? 0 : err_set(err, WEFT_EINVAL, "placement: %s: %zu for %zu %s", column, have,
+		       ? 0 : err_set(err, WEFT_EINVAL, "placement: %s: %zu for %zu %s", column,
+				     have,
 				     want, what);
 }
 

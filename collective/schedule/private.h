@@ -60,13 +60,12 @@ int coll_refuse_embedded(const struct coll_sched *s, const char *what, struct er
 /* The least T_B by what a node must take in or send out, whatever the digraph, in M/B. */
 void coll_node_bound(enum coll_kind kind, int ranks, mpq_t bound);
 
-/* Messages may pass through other nodes: they have routes, or a hop costs something, which tells that
- * nodes forward. O(1). */
+/* Messages may pass through other nodes: they have routes, or ranks forward. O(1). */
 bool coll_may_route(const struct coll_sched *s, const struct coll_cost *c);
 /* bound_time() of collective/bound/bound.h for an embedded schedule, bound_time_overlapped() where
  * steps overlap, in whole ns: 0 with light. from:
  * a node with a rank so many hops away that wants its data; volume: the bandwidth bound, in vectors
- * per unit of capacity. WEFT_ELIMIT, WEFT_ENOMEM. O(m) beside it, and of topo_group_find. */
+ * per unit of capacity. WEFT_ELIMIT. O(m) beside it, and of topo_group_find. */
 int coll_steps_bound(const struct coll_sched *s, int hops, int from, int64_t latency_ns,
 		     const mpq_t volume, const struct coll_cost *c, int64_t *ns, struct err *err);
 
@@ -172,8 +171,8 @@ struct coll_run coll_light_run(const struct coll_sched *s, int64_t from, int ste
 
 /* coll_light_changes, and which steps need other light than the one before: those
  * of changes, of coll_steps (NULL: not wanted), become true. */
-int coll_light_changes_at(const struct coll_sched *s, bool *changes,
-			  struct coll_light_change *out, struct err *err);
+void coll_light_changes_at(const struct coll_sched *s, bool *changes,
+			   struct coll_light_change *out);
 
 /* ---- loads ---- */
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "collective/schedule/private.h"
+#include "lib/base/alloc.h"
 #include "lib/rpc/rpc.h"
 #include "weft/v1/schedule.pb-c.h"
 
@@ -80,8 +81,8 @@ static void free_columns(ProtobufCMessage *msg, enum format_which which)
 	}
 }
 
-/* Fills a table's message; free_columns also after WEFT_ENOMEM. */
-static int fill_columns(const struct coll_sched *s, enum format_which which, ProtobufCMessage *msg)
+/* Fills a table's message. */
+static void fill_columns(const struct coll_sched *s, enum format_which which, ProtobufCMessage *msg)
 {
 	const struct format_table *t = &format_tables[which];
 	size_t n = (size_t)format_n_rows(s, which);
@@ -96,10 +97,7 @@ static int fill_columns(const struct coll_sched *s, enum format_which which, Pro
 		if (!present[c]) {
 			continue;
 		}
-		*columns[c].values = malloc((n + 1) * sizeof(uint64_t));
-		if (!*columns[c].values) {
-			return WEFT_ENOMEM;
-		}
+		*columns[c].values = x_alloc(n + 1, sizeof(uint64_t));
 		*columns[c].n = n;
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -110,19 +108,14 @@ static int fill_columns(const struct coll_sched *s, enum format_which which, Pro
 			}
 		}
 	}
-	return 0;
 }
 
 /* Straight into out, as large schedules would else be there twice. */
-static int pack(const pb_schedule *msg, struct buf *out)
+static void pack(const pb_schedule *msg, struct buf *out)
 {
 	char *to = buf_extend(out, protobuf_c_message_get_packed_size(&msg->base));
 
-	if (!to) {
-		return WEFT_ENOMEM;
-	}
 	protobuf_c_message_pack(&msg->base, (uint8_t *)to);
-	return 0;
 }
 
 /* The tables of a message, in the order of format.c; NULL: absent. */
@@ -136,7 +129,7 @@ static int pack(const pb_schedule *msg, struct buf *out)
 	}
 
 /* Packs msg with the tables that have rows. */
-static int write_tables(const struct coll_sched *s, pb_schedule *msg, struct buf *out)
+static void write_tables(const struct coll_sched *s, pb_schedule *msg, struct buf *out)
 {
 	Weft__V1__Schedule__NodeKinds kinds = WEFT__V1__SCHEDULE__NODE_KINDS__INIT;
 	Weft__V1__Schedule__Arcs arcs = WEFT__V1__SCHEDULE__ARCS__INIT;
@@ -153,12 +146,12 @@ static int write_tables(const struct coll_sched *s, pb_schedule *msg, struct buf
 	pb_schedule all = { .node_kinds = &kinds, .arcs = &arcs, .physical_arcs = &physical,
 			    .limits = &limits, .limit_arcs = &limit_arcs,
 			    .generators = &generators, .images = &images, .routes = &routes,
-			    .hops = &hops, .demands = &demands, .transfers = &transfers, .lightpaths = &lights };
+			    .hops = &hops, .demands = &demands, .transfers = &transfers,
+				    .lightpaths = &lights };
 	ProtobufCMessage *tables[FORMAT_TABLES] = TABLES(&all);
-	int rc = 0;
 
-	for (int which = 0; which < FORMAT_TABLES && !rc; which++) {
-		rc = fill_columns(s, which, tables[which]);
+	for (int which = 0; which < FORMAT_TABLES; which++) {
+		fill_columns(s, which, tables[which]);
 	}
 	msg->node_kinds = format_n_rows(s, FORMAT_KINDS) ? &kinds : NULL;
 	msg->arcs = &arcs;
@@ -172,13 +165,10 @@ static int write_tables(const struct coll_sched *s, pb_schedule *msg, struct buf
 	msg->demands = s->demands ? &demands : NULL;
 	msg->transfers = &transfers;
 	msg->lightpaths = s->lights.n ? &lights : NULL;
-	if (!rc) {
-		rc = pack(msg, out);
-	}
+	pack(msg, out);
 	for (int which = 0; which < FORMAT_TABLES; which++) {
 		free_columns(tables[which], which);
 	}
-	return rc;
 }
 
 /* The columns stay those of s. */
@@ -199,7 +189,7 @@ static void fill_placement(const struct coll_sched *s, Weft__V1__Schedule__Place
 	out->rx_ports = p->rx_ports;
 }
 
-int coll_to_proto(const struct coll_sched *s, struct buf *out, struct err *err)
+void coll_to_proto(const struct coll_sched *s, struct buf *out)
 {
 	Weft__V1__Schedule__Placement placement = WEFT__V1__SCHEDULE__PLACEMENT__INIT;
 	pb_schedule msg = WEFT__V1__SCHEDULE__INIT;
@@ -223,7 +213,7 @@ int coll_to_proto(const struct coll_sched *s, struct buf *out, struct err *err)
 		fill_placement(s, &placement);
 		msg.placement = &placement;
 	}
-	return write_tables(s, &msg, out) ? err_nomem(err) : 0;
+	write_tables(s, &msg, out);
 }
 
 /* ---- reading ---- */

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
+
 static const char *const kind_names[] = {
 	[COLL_ALLGATHER] = "allgather",
 	[COLL_REDUCE_SCATTER] = "reduce-scatter",
@@ -60,11 +62,8 @@ int coll_count_ports(const struct topo *t, int64_t *ports, struct err *err)
 {
 	const struct topo_arc *arcs = topo_arcs(t);
 	int n = topo_n(t), m = topo_m(t);
-	int64_t *sum = calloc(2 * (size_t)n, sizeof(*sum));
+	int64_t *sum = x_new(2 * (size_t)n, sizeof(*sum));
 
-	if (!sum) {
-		return err_nomem(err);
-	}
 	*ports = 0;
 	for (int a = 0; a < m; a++) {
 		if (arcs[a].cap > COLL_MAX_CAP) {
@@ -167,11 +166,7 @@ int coll_new(enum coll_kind kind, struct topo *topo, int chunks, int ports,
 		topo_free(topo);
 		return rc;
 	}
-	s = calloc(1, sizeof(*s));
-	if (!s) {
-		topo_free(topo);
-		return err_nomem(err);
-	}
+	s = x_new(1, sizeof(*s));
 	s->kind = kind;
 	s->topo = topo;
 	s->ranks = topo_ranks(topo);
@@ -261,7 +256,8 @@ static int check_matrix(const struct coll_sched *s, const int32_t *chunks, struc
 
 			if (c < 0 || c > s->chunks || (u == v && c > 0)) {
 				return err_set(err, WEFT_EINVAL, "demand of rank %d to rank %d: %d "
-					       "is not in 0 to %d", u, v, c, u == v ? 0 : s->chunks);
+					       "is not in 0 to %d", u, v, c, u == v ? 0
+						       : s->chunks);
 			}
 			all += c;
 		}
@@ -280,7 +276,8 @@ static int check_group(const struct coll_sched *s, const int32_t *chunks, struct
 			for (int v = 0; v < s->ranks; v++) {
 				if (chunks[(size_t)u * s->ranks + v] !=
 				    chunks[(size_t)to[u] * s->ranks + to[v]]) {
-					return err_set(err, WEFT_EINVAL, "demand of rank %d to rank "
+					return err_set(err, WEFT_EINVAL,
+						       "demand of rank %d to rank "
 						       "%d: generator %d moves it to another", u,
 						       v, i);
 				}
@@ -307,10 +304,7 @@ int coll_set_demands(struct coll_sched *s, const int32_t *chunks, struct err *er
 	if ((rc = check_matrix(s, chunks, err)) || (rc = check_group(s, chunks, err))) {
 		return rc;
 	}
-	s->demands = malloc(bytes);
-	if (!s->demands) {
-		return err_nomem(err);
-	}
+	s->demands = x_alloc(bytes, 1);
 	memcpy(s->demands, chunks, bytes);
 	return 0;
 }
@@ -330,10 +324,7 @@ int coll_set_demands_moved(struct coll_sched *s, const struct coll_sched *from, 
 	if (!from->demands) {
 		return 0;
 	}
-	moved = malloc(n * n * sizeof(*moved));
-	if (!moved) {
-		return err_nomem(err);
-	}
+	moved = x_alloc(n * n, sizeof(*moved));
 	for (size_t u = 0; u < n; u++) {
 		for (size_t v = 0; v < n; v++) {
 			size_t a = to ? (size_t)to[u] : u, b = to ? (size_t)to[v] : v;
@@ -362,7 +353,8 @@ bool coll_forwards(const struct coll_sched *s)
 
 int coll_refuse_forwards(const struct coll_sched *s, const char *what, struct err *err)
 {
-	return coll_forwards(s) ? err_set(err, WEFT_EUNSUPPORTED, "%s of an allreduce that forwards "
+	return coll_forwards(s) ? err_set(err, WEFT_EUNSUPPORTED,
+					  "%s of an allreduce that forwards "
 					  "sums: not supported", what) : 0;
 }
 
@@ -442,7 +434,8 @@ int coll_add(struct coll_sched *s, const struct coll_xfer *x, struct err *err)
 		return err_set(err, WEFT_ELIMIT, "more than %d transfers", COLL_MAX_XFERS);
 	}
 	s->finished = s->proven = false;
-	return vec_push(&s->xfers, *x) ? err_nomem(err) : 0;
+	vec_push(&s->xfers, *x);
+	return 0;
 }
 
 int coll_add_light(struct coll_sched *s, const struct coll_light *l, struct err *err)
@@ -465,7 +458,8 @@ int coll_add_light(struct coll_sched *s, const struct coll_light *l, struct err 
 		return err_set(err, WEFT_ELIMIT, "more than %d lights", COLL_MAX_LIGHTS);
 	}
 	s->finished = s->proven = false;
-	return vec_push(&s->lights, *l) ? err_nomem(err) : 0;
+	vec_push(&s->lights, *l);
+	return 0;
 }
 
 /* The limits make the sort keys of a transfer fit two words. */
@@ -535,12 +529,12 @@ static size_t place_number(const struct coll_xfer *x, size_t arcs)
 
 /* Sorts transfers by (step, arc) with one counting pass, or where arcs in all steps are
  * more than transfers by step, then the short runs of a place by the rest. Only where places are
- * few beside transfers; false when not done, out of memory included. */
+ * few beside transfers; false when not done. */
 static bool sort_by_place(struct coll_sched *s)
 {
 	size_t n = s->xfers.n, m = (size_t)topo_m(s->topo), places, at = 0;
-	struct coll_xfer *v = s->xfers.v, *out = NULL;
-	uint32_t *end = NULL;
+	struct coll_xfer *v = s->xfers.v, *out;
+	uint32_t *end;
 	int last = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -551,13 +545,8 @@ static bool sort_by_place(struct coll_sched *s)
 	if (n < 1024 || places > n) {
 		return false;
 	}
-	end = calloc(places + 1, sizeof(*end));
-	out = malloc(n * sizeof(*out));
-	if (!end || !out) {
-		free(end);
-		free(out);
-		return false;
-	}
+	end = x_new(places + 1, sizeof(*end));
+	out = x_alloc(n, sizeof(*out));
 	for (size_t i = 0; i < n; i++) {
 		end[place_number(&v[i], m) + 1]++;
 	}
@@ -734,7 +723,7 @@ void coll_set_topo_name(struct coll_sched *s, const char *name)
 	bool keep = name[0] && strlen(name) <= COLL_MAX_NAME;
 
 	free(s->topo_name);
-	s->topo_name = keep ? strdup(name) : NULL;
+	s->topo_name = keep ? x_dup(name) : NULL;
 }
 
 const char *coll_topo_name(const struct coll_sched *s)

@@ -38,8 +38,8 @@ enum coll_kind {
 /*
  * copy: the head gets what the tail holds; reduce: the tail's sum is added to that of the
  * head. forward, in allreduce only: not the tail's own sum is added, but that of the rank
- * `dest`, which the tail got in an earlier step, by a reduce from `dest` itself or by a forward. It is
- * that sum as `dest` sent it, and `dest` has sent no other one of these chunks since. So sums
+ * `dest`, which the tail got in an earlier step, by a reduce from `dest` itself or by a forward. It
+ * is that sum as `dest` sent it, and `dest` has sent no other one of these chunks since. So sums
  * go along a chain of ranks, each of which adds all that pass and changes none.
  */
 enum coll_op { COLL_OP_COPY, COLL_OP_REDUCE, COLL_OP_FORWARD };
@@ -124,7 +124,7 @@ void coll_set_chunks(struct coll_sched *s, int chunks);
 
 /* Appends; coll_finish sorts by (step, arc, origin, dest, first), merges
  * adjoining chunk ranges and counts the steps. WEFT_EINVAL when a number is
- * outside the digraph, the ranks or the chunks; WEFT_ELIMIT, WEFT_ENOMEM.
+ * outside the digraph, the ranks or the chunks; WEFT_ELIMIT.
  * Adding again after coll_finish needs another coll_finish.
  * coll_finish: O(transfers log transfers). */
 int coll_add(struct coll_sched *s, const struct coll_xfer *x, struct err *err);
@@ -202,12 +202,14 @@ int coll_set_physical(struct coll_sched *s, struct topo *physical, enum coll_rou
 		      int ports, struct err *err);
 int coll_add_route(struct coll_sched *s, const struct coll_arc_route *r, struct err *err);
 /* Before any route: each arc has its own, although the group keeps the physical digraph; for
- * routes that it does not keep. WEFT_ENOMEM. Effort of topo_group_find and topo_group_digits. */
+ * routes that it does not keep. Effort of topo_group_find and topo_group_digits. */
 int coll_route_each(struct coll_sched *s, struct err *err);
 
 /* The digraph that is there: that of coll_topo without an embedding. */
 const struct topo *coll_physical(const struct coll_sched *s);
 bool coll_is_embedded(const struct coll_sched *s);
+/* Whether messages go through ranks between their ends. O(hops of routes). */
+bool coll_through_ranks(const struct coll_sched *s);
 /* Its name for people, as coll_set_topo_name; of an embedded schedule. */
 void coll_set_physical_name(struct coll_sched *s, const char *name);
 const char *coll_physical_name(const struct coll_sched *s);
@@ -236,7 +238,7 @@ struct coll_placement {
 
 /* Copies p, in the place of what s had; after coll_set_physical. Parts and what is
  * unfolded keep it; other schedules made from s have none. WEFT_EINVAL for what is no name, and
- * for an arc with a port at one end; WEFT_ENOMEM. O(nodes + arcs). */
+ * for an arc with a port at one end. O(nodes + arcs). */
 int coll_set_placement(struct coll_sched *s, const struct coll_placement *p, struct err *err);
 /* NULL: nowhere. */
 const struct coll_placement *coll_placement(const struct coll_sched *s);
@@ -267,8 +269,8 @@ struct coll_light_change {
 	int first, before;	/* the first of them, and the step before it; 0-based */
 };
 
-/* Of a finished schedule. WEFT_ENOMEM. O(lights log lights of a step). */
-int coll_light_changes(const struct coll_sched *s, struct coll_light_change *out, struct err *err);
+/* Of a finished schedule. O(lights log lights of a step). */
+void coll_light_changes(const struct coll_sched *s, struct coll_light_change *out);
 /* For those whose output, such as "programs", runs in its own time: WEFT_EUNSUPPORTED
  * with the first step that needs other light. 0 where light stays, or there is none: all of it
  * is there when the collective begins. Errors of coll_light_changes. */
@@ -309,9 +311,9 @@ void coll_report_fini(struct coll_report *r);
  * names the first fault, with step, arc, nodes, shard and chunk: a transfer
  * on a self-loop, a chunk sent before it is held, a chunk delivered twice, a
  * contribution summed twice, a copy of an incomplete sum, a sum forwarded by a rank
- * that does not have it as it was last sent, a chunk that does not arrive, light that is missing or counted twice, a node that drives or
- * receives more capacity in a step than its ports have. (Arcs that are not
- * in the digraph never get past coll_add.) report may be NULL. A schedule
+ * that does not have it as it was last sent, a chunk that does not arrive, light that is missing or
+ * counted twice, a node that drives or receives more capacity in a step than its ports have. (Arcs
+ * that are not in the digraph never get past coll_add.) report may be NULL. A schedule
  * that was replayed when it was made and did not change since is not replayed
  * again. On several processors, the same result on any number.
  *
@@ -321,7 +323,7 @@ void coll_report_fini(struct coll_report *r);
  * chunk for other sums, and so many words for each transfer where sums are forwarded; memory
  * O(N^2) bits for sums, O(N) words for copies, beside an index of the transfers.
  *
- * The bounds reported, in M/B, are those of coll_bound() (collective/schedule/bound.h), by
+ * The bounds reported, in M/B, are those of coll_bound() (collective/schedule/cut_bound.h), by
  * what has to cross the cuts of the digraph. With light, whose arcs are others in
  * every step, and where capacities are too large for it, only what a node takes in counts:
  *   allgather, reduce-scatter, gather, scatter  (N-1)/N: a shard from or for each
@@ -354,7 +356,12 @@ struct coll_cost {
 	int64_t size_bytes;	/* M, the whole vector */
 	bool steps_overlap;	/* the bound is for messages that wait for their data
 				 * only, not for the steps of others */
+	bool forwards;		/* ranks pass on messages for others (coll_cost_of) */
 };
+
+/* The one place where a cost is made of what a command or a fabric says: ranks forward where that
+ * is given, and where a hop takes time. */
+struct coll_cost coll_cost_of(struct coll_cost given);
 
 /*
  * steps * alpha + changes of light * retune + what each step waits for, rounded up to
@@ -370,7 +377,7 @@ struct coll_cost {
  * *bound_ns (may be NULL): lower bound for any schedule on this
  * digraph with these parameters: as many steps as the largest distance that
  * must be covered, each with alpha, a hop, a message and the smallest latency of an arc, and
- * the bandwidth bound; embedded, or where a hop costs something as nodes forward then, the
+ * the bandwidth bound; embedded, or where nodes forward, the
  * least over all numbers of steps of what these need together
  * (collective/bound/bound.h, which proves it); where steps overlap, as many over that
  * distance, then one, with what first messages load (also there), or one with
@@ -446,7 +453,7 @@ struct coll_sim {
  * it waits for is held back elsewhere. Compact schedules are simulated as they
  * are. Deterministic. svg, when not NULL: a Gantt picture, appended.
  *
- * WEFT_EINVAL (negative times or size, link_bps < 1), WEFT_ELIMIT, WEFT_ENOMEM,
+ * WEFT_EINVAL (negative times or size, link_bps < 1), WEFT_ELIMIT,
  * WEFT_EVERIFY (more ports in use than there are, an arc without light),
  * WEFT_EUNSUPPORTED (asynchronous with light, which belongs to steps; a part of
  * a schedule). O(transfers + messages + hops of their routes), and of maxmin_run; messages are
@@ -531,10 +538,10 @@ int coll_pipeline_fewest(const struct coll_sched *s, int most, int *batches, str
 /* ---- formats ---- */
 
 /* JSON as documented in docs/schedule.md; O(transfers). */
-int coll_to_json(const struct coll_sched *s, struct buf *out, struct err *err);
+void coll_to_json(const struct coll_sched *s, struct buf *out);
 int coll_from_json(const char *text, size_t len, struct coll_sched **out, struct err *err);
 /* The weft.v1.Schedule message. */
-int coll_to_proto(const struct coll_sched *s, struct buf *out, struct err *err);
+void coll_to_proto(const struct coll_sched *s, struct buf *out);
 int coll_from_proto(const void *data, size_t len, struct coll_sched **out, struct err *err);
 /* Either, distinguished by the first byte. All sizes are checked: WEFT_EINVAL
  * or WEFT_ELIMIT names the field. Reading does not verify. */

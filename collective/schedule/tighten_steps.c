@@ -83,9 +83,6 @@ static int overlap_init(struct coll_tightening *o, const struct coll_sched *s, s
 	arrays_add(&o->arrays, o->load, (size_t)o->steps * (size_t)o->m);
 	arrays_add(&o->arrays, o->top, o->steps);
 	arrays_add(&o->arrays, o->bound, (size_t)o->n * (size_t)o->chunks);
-	if (o->arrays.failed) {
-		return err_nomem(err);
-	}
 	if (o->n_x > 0) {
 		memcpy(o->x, s->xfers.v, o->n_x * sizeof(*o->x));
 	}
@@ -236,7 +233,8 @@ int coll_tighten_steps(const struct coll_sched *s, struct coll_sched **out, stru
 		best = now;
 	}
 	if ((rc = coll_new_with_group(s, s->kind, NULL, s->chunks, &p, err)) ||
-	    (rc = emit(&o, p, err)) || (rc = coll_finish(p, err)) || (rc = coll_prove(p, NULL, err))) {
+	    (rc = emit(&o, p, err)) || (rc = coll_finish(p, err)) ||
+		    (rc = coll_prove(p, NULL, err))) {
 		goto out;
 	}
 	*out = p;

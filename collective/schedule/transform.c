@@ -11,7 +11,8 @@
 #include <string.h>
 
 #include "collective/schedule/private.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 int coll_new_like(const struct coll_sched *s, enum coll_kind kind, struct topo *graph, int chunks,
 		  struct coll_sched **out, struct err *err)
@@ -127,12 +128,11 @@ static int reverse_lights(const struct coll_sched *s, const int32_t *forth,
 static int transpose(const struct topo *t, struct topo **out, int32_t **forth, struct err *err)
 {
 	size_t m = topo_m(t);
-	int32_t *back = malloc((m + 1) * sizeof(*back));
+	int32_t *back = x_alloc(m + 1, sizeof(*back));
 	int rc;
 
-	*forth = malloc((m + 1) * sizeof(**forth));
-	rc = back && *forth ? topo_transpose(t, out, back, err)
-			    : err_nomem(err);
+	*forth = x_alloc(m + 1, sizeof(**forth));
+	rc = topo_transpose(t, out, back, err);
 	for (size_t a = 0; a < m && !rc; a++) {
 		(*forth)[back[a]] = (int32_t)a;
 	}
@@ -183,14 +183,12 @@ static int cmp_arc(const void *pa, const void *pb, void *arcs)
 static int32_t *sorted_arcs(const struct topo *t)
 {
 	int m = topo_m(t);
-	int32_t *order = malloc(((size_t)m + 1) * sizeof(*order));
+	int32_t *order = x_alloc((size_t)m + 1, sizeof(*order));
 
-	for (int a = 0; order && a < m; a++) {
+	for (int a = 0; a < m; a++) {
 		order[a] = a;
 	}
-	if (order) {
-		qsort_r(order, m, sizeof(*order), cmp_arc, (void *)topo_arcs(t));
-	}
+	qsort_r(order, m, sizeof(*order), cmp_arc, (void *)topo_arcs(t));
 	return order;
 }
 
@@ -200,18 +198,15 @@ static int match_arcs(const struct topo *a, const struct topo *b, int32_t *map, 
 {
 	int32_t *ia = sorted_arcs(a), *ib = sorted_arcs(b);
 	bool equal = topo_n(a) == topo_n(b) && topo_m(a) == topo_m(b);
-	int rc = ia && ib ? 0 : err_nomem(err);
 
-	for (int i = 0; i < topo_m(b) && equal && !rc; i++) {
+	for (int i = 0; i < topo_m(b) && equal; i++) {
 		equal = topo_arc_compare(topo_arc(a, ia[i]), topo_arc(b, ib[i])) == 0;
 		map[ib[i]] = ia[i];
 	}
 	free(ia);
 	free(ib);
-	if (!rc && !equal) {
-		rc = err_set(err, WEFT_EINVAL, "the two schedules are for different digraphs");
-	}
-	return rc;
+	return equal ? 0
+		     : err_set(err, WEFT_EINVAL, "the two schedules are for different digraphs");
 }
 
 /* Appends s from step `base` on; map NULL: arcs keep their numbers. */
@@ -271,8 +266,8 @@ int coll_sequence(const struct coll_sched *first, const struct coll_sched *secon
 			 rat_gcd(first->chunks, second->chunks) *
 			 (int64_t)second->chunks;
 	size_t arcs = (size_t)topo_m(second->topo) + 1;
-	int32_t *map = malloc(arcs * sizeof(*map));
-	int rc = map ? check_pair(first, second, err) : err_nomem(err);
+	int32_t *map = x_alloc(arcs, sizeof(*map));
+	int rc = check_pair(first, second, err);
 
 	*out = NULL;
 	if (!rc) {
@@ -326,14 +321,10 @@ static int rename_graph(const struct topo *t, const int *to, int32_t *forth,
 			struct topo **out, struct err *err)
 {
 	size_t m = (size_t)topo_m(t);
-	struct coll_moved_arc *v = calloc(m + 1, sizeof(*v));
-	struct topo_arc *arcs = calloc(m + 1, sizeof(*arcs));
+	struct coll_moved_arc *v = x_new(m + 1, sizeof(*v));
+	struct topo_arc *arcs = x_new(m + 1, sizeof(*arcs));
 	int rc;
 
-	if (!v || !arcs) {
-		rc = err_nomem(err);
-		goto out;
-	}
 	for (size_t a = 0; a < m; a++) {
 		v[a] = (struct coll_moved_arc){ topo_arcs(t)[a], (int32_t)a };
 		v[a].arc.src = to[v[a].arc.src];
@@ -345,7 +336,6 @@ static int rename_graph(const struct topo *t, const int *to, int32_t *forth,
 		forth[v[a].old] = (int32_t)a;
 	}
 	rc = topo_from_arcs(topo_n(t), arcs, m, out, err);
-out:
 	free(v);
 	free(arcs);
 	return rc;
@@ -379,15 +369,16 @@ static int rename_rows(const struct coll_sched *s, const int *to, const int32_t 
 static int rename_group(const struct coll_sched *s, const int *to, struct topo_group **out,
 			struct err *err)
 {
-	int n = topo_n(s->topo), k = s->group ? topo_group_generators(s->group) : 0, rc;
-	int *orders = calloc((size_t)k + 1, sizeof(*orders));
-	int32_t *images = calloc((size_t)k * n + 1, sizeof(*images));
+	int n = topo_n(s->topo), k, *orders, rc;
+	int32_t *images;
 
 	*out = NULL;
-	if (!orders || !images || !s->group) {
-		rc = orders && images ? 0 : err_nomem(err);
-		goto out;
+	if (!s->group) {
+		return 0;
 	}
+	k = topo_group_generators(s->group);
+	orders = x_new((size_t)k + 1, sizeof(*orders));
+	images = x_new((size_t)k * n + 1, sizeof(*images));
 	for (int i = 0; i < k; i++) {
 		const int32_t *from = topo_group_generator(s->group, i, &orders[i]);
 
@@ -396,7 +387,6 @@ static int rename_group(const struct coll_sched *s, const int *to, struct topo_g
 		}
 	}
 	rc = topo_group_new(n, s->ranks, k, orders, images, out, err);
-out:
 	free(orders);
 	free(images);
 	return rc;
@@ -414,9 +404,8 @@ int coll_rename(const struct coll_sched *s, const int *to, struct coll_sched **o
 	if ((rc = coll_refuse_embedded(s, "renaming", err))) {
 		return rc;
 	}
-	forth = calloc((size_t)topo_m(s->topo) + 1, sizeof(*forth));
-	rc = forth ? rename_graph(s->topo, to, forth, &graph, err)
-		   : err_nomem(err);
+	forth = x_new((size_t)topo_m(s->topo) + 1, sizeof(*forth));
+	rc = rename_graph(s->topo, to, forth, &graph, err);
 	if (rc || (rc = coll_new_like(s, s->kind, graph, s->chunks, &renamed, err))) {
 		goto out;
 	}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collective/schedule/private.h"
+#include "lib/base/alloc.h"
 
 /* An empty schedule like s, embedded and placed as s is, without routes and group. */
 static int begin(const struct coll_sched *s, struct coll_sched **out, struct err *err)
@@ -33,18 +34,13 @@ static int add_moved_route(const struct coll_sched *s, const struct coll_arc_rou
 	if (!by || !s->embedding->action) {
 		return coll_add_route(out, r, err);
 	}
-	hops = malloc((size_t)r->n * sizeof(*hops));
-	if (!hops) {
-		return err_nomem(err);
-	}
-	for (int i = 0; i < r->n && !rc; i++) {
+	hops = x_alloc((size_t)r->n, sizeof(*hops));
+	for (int i = 0; i < r->n; i++) {
 		hops[i] = topo_action_move(s->embedding->action, by, r->hops[i]);
 	}
 	moved.hops = hops;
 	moved.arc = topo_action_move(s->action, by, r->arc);
-	if (!rc) {
-		rc = coll_add_route(out, &moved, err);
-	}
+	rc = coll_add_route(out, &moved, err);
 	free(hops);
 	return rc;
 }
@@ -260,7 +256,7 @@ int coll_part_to_proto(const struct coll_sched *s, int rank, struct buf *out, st
 	}
 	rc = fill_part(s, rank, &part, err);
 	if (rc == 0) {
-		rc = coll_to_proto(&part, out, err);
+		coll_to_proto(&part, out);
 	}
 	vec_fini(&part.xfers);
 	vec_fini(&part.lights);

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "collective/schedule/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/parallel.h"
 
 /* Transfers from which on shards are replayed on several threads. */
@@ -91,14 +92,12 @@ static void replay_fini(struct coll_replay *r)
 
 /* One stable counting-sort pass over the transfers' origin or destination.
  * from NULL: the transfers in their own order. */
-static int sort_pass(const struct coll_sched *s, bool by_origin, const uint32_t *from, uint32_t *to)
+static void sort_pass(const struct coll_sched *s, bool by_origin, const uint32_t *from,
+		      uint32_t *to)
 {
 	const struct coll_xfer *x = s->xfers.v;
-	size_t *start = calloc((size_t)s->ranks + 1, sizeof(*start));
+	size_t *start = x_new((size_t)s->ranks + 1, sizeof(*start));
 
-	if (!start) {
-		return WEFT_ENOMEM;
-	}
 	for (size_t i = 0; i < s->xfers.n; i++) {
 		start[(by_origin ? x[i].origin : x[i].dest) + 1]++;
 	}
@@ -111,30 +110,24 @@ static int sort_pass(const struct coll_sched *s, bool by_origin, const uint32_t 
 		to[start[by_origin ? x[k].origin : x[k].dest]++] = k;
 	}
 	free(start);
-	return 0;
 }
 
 /* order: room for all transfers. */
-static int sort_by_shard(const struct coll_sched *s, uint32_t *order)
+static void sort_by_shard(const struct coll_sched *s, uint32_t *order)
 {
 	uint32_t *by_dest = NULL;
-	int rc = WEFT_ENOMEM;
 
 	if (s->kind != COLL_ALLTOALL) {
-		return sort_pass(s, true, NULL, order);
+		sort_pass(s, true, NULL, order);
+		return;
 	}
-	by_dest = malloc((s->xfers.n + 1) * sizeof(*by_dest));
-	if (by_dest) {
-		rc = sort_pass(s, false, NULL, by_dest);
-	}
-	if (!rc) {
-		rc = sort_pass(s, true, by_dest, order);
-	}
+	by_dest = x_alloc(s->xfers.n + 1, sizeof(*by_dest));
+	sort_pass(s, false, NULL, by_dest);
+	sort_pass(s, true, by_dest, order);
 	free(by_dest);
-	return rc;
 }
 
-static int replay_init(struct coll_replay *r, const struct coll_sched *s, const uint32_t *order)
+static void replay_init(struct coll_replay *r, const struct coll_sched *s, const uint32_t *order)
 {
 	size_t n = (size_t)topo_n(s->topo), p = s->chunks;
 
@@ -158,7 +151,6 @@ static int replay_init(struct coll_replay *r, const struct coll_sched *s, const 
 	} else {
 		arrays_add(&r->arrays, r->have, n);
 	}
-	return r->arrays.failed ? WEFT_ENOMEM : 0;
 }
 
 struct coll_chunk_name {
@@ -218,7 +210,7 @@ static bool is_of(const struct coll_xfer *x, int origin, int dest)
 
 /* Takes the transfers of shard (origin, dest) off the order and cuts the
  * shard into classes. */
-static int load_shard(struct coll_replay *r, int origin, int dest)
+static void load_shard(struct coll_replay *r, int origin, int dest)
 {
 	const struct coll_xfer *x = r->s->xfers.v;
 	const struct topo_arc *arcs = topo_arcs(r->s->topo);
@@ -230,9 +222,7 @@ static int load_shard(struct coll_replay *r, int origin, int dest)
 		end++;
 	}
 	r->n_moves = (int)(end - r->next);
-	if (vec_grow((void **)&r->moves, &r->moves_cap, r->n_moves + 1, sizeof(*r->moves))) {
-		return WEFT_ENOMEM;
-	}
+	vec_grow((void **)&r->moves, &r->moves_cap, r->n_moves + 1, sizeof(*r->moves));
 	mark(r, 0);
 	mark(r, coll_chunks_of(r->s, origin, dest));
 	for (int i = 0; i < r->n_moves; i++) {
@@ -254,7 +244,6 @@ static int load_shard(struct coll_replay *r, int origin, int dest)
 		};
 	}
 	r->next = end;
-	return 0;
 }
 
 /* The end of the step that begins at move i. */
@@ -471,10 +460,10 @@ static int forward_fault(const struct coll_replay *r, const struct coll_move *m,
 		sent |= covers(b, class) && first;
 		came |= covers(b, class) && (first || again) && b->dst == m->src;
 	}
-	snprintf(what, sizeof(what), came   ? "the sum of rank %d has changed since it came"
-				     : sent ? "the sum of rank %d is forwarded before it has come"
-					    : "the sum of rank %d is forwarded, which has not sent it",
-		 m->of);
+	snprintf(what, sizeof(what), "the sum of rank %d %s", m->of,
+		 came   ? "has changed since it came"
+		 : sent ? "is forwarded before it has come"
+			: "is forwarded, which has not sent it");
 	return fault(r, m, class, err, what);
 }
 
@@ -768,9 +757,7 @@ static int replay_shard(struct coll_replay *r, int origin, int dest, struct err 
 		return 0;
 	}
 	set_wanted(r, origin, dest);
-	if (load_shard(r, origin, dest)) {
-		return err_nomem(err);
-	}
+	load_shard(r, origin, dest);
 	return coll_is_sum(r->s->kind) ? sum_shard(r, err) : copy_shard(r, err);
 }
 
@@ -815,7 +802,7 @@ static void replay_part(void *arg, int i)
 	int from, to;
 
 	parallel_cut(w->s->ranks, w->n_parts, i, &from, &to);
-	p->rc = replay_init(&r, w->s, w->order) ? err_nomem(&p->err) : 0;
+	replay_init(&r, w->s, w->order);
 	r.next = first_of(w, from);
 	for (int origin = from; origin < to && !p->rc; origin++) {
 		if (topo_group_first(w->s->group, origin) != origin) {
@@ -844,11 +831,8 @@ static int replay_all(const struct coll_sched *s, struct err *err)
 	struct coll_replay_all w = { .s = s, .n_parts = count_parts(s) };
 	int rc = 0;
 
-	w.order = calloc(s->xfers.n + FETCH_AHEAD, sizeof(*w.order));
-	if (!w.order || sort_by_shard(s, w.order)) {
-		free(w.order);
-		return err_nomem(err);
-	}
+	w.order = x_new(s->xfers.n + FETCH_AHEAD, sizeof(*w.order));
+	sort_by_shard(s, w.order);
 	parallel_run(w.n_parts, replay_part, &w);
 	for (int i = 0; i < w.n_parts && !rc; i++) {
 		rc = w.parts[i].rc;

@@ -1,27 +1,26 @@
 /*
  * Building a schedule on coordinates: the digraph of partners, the group, and arcs by coordinate.
  *
- * Whoever sends along a dimension does so from every node with that coordinate, so the logical digraph is
- * told line by line; its arcs are numbered so that the one from a node to a coordinate is found at
- * once.
+ * Whoever sends along a dimension does so from every node with that coordinate, so the logical
+ * digraph is told line by line; its arcs are numbered so that the one from a node to a coordinate
+ * is found at once.
  */
 #include <assert.h>
 #include <stdlib.h>
 
 #include "collective/torus/private.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 #define MAX_PARTS 64	/* of a chunk, for parallel links */
 
-int torus_builder_init(struct torus_builder *b, const struct torus_shape *s, enum coll_kind kind,
-		       struct err *err)
+void torus_builder_init(struct torus_builder *b, const struct torus_shape *s, enum coll_kind kind)
 {
 	*b = (struct torus_builder){ .shape = s, .kind = kind };
 	for (int e = 0; e < s->n_dims; e++) {
 		arrays_add(&b->arrays, b->arc[e], (size_t)s->size[e] * (size_t)s->size[e]);
 		arrays_add(&b->arrays, b->n_arcs[e], s->size[e]);
 	}
-	return b->arrays.failed ? err_nomem(err) : 0;
 }
 
 static void join(struct torus_builder *b, int dimension, int x, int to)
@@ -66,18 +65,18 @@ static int add_arcs(struct torus_builder *b, struct topo *t, int node, int *head
 static int make_digraph(struct torus_builder *b, struct err *err)
 {
 	const struct torus_shape *s = b->shape;
-	int ranks = topo_ranks(s->t), rc, *heads = malloc(((size_t)ranks + 1) * sizeof(*heads));
+	int ranks = topo_ranks(s->t), rc, *heads = x_alloc((size_t)ranks + 1, sizeof(*heads));
 
-	if (!heads) {
-		return err_nomem(err);
-	}
 	rc = topo_new(ranks, &b->logical, err);
 	for (int u = 0; u < ranks && rc == 0; u++) {
 		topo_set_node(b->logical, u, TOPO_TERMINAL, topo_node_flags(s->t, u));
 		rc = add_arcs(b, b->logical, u, heads, err);
 	}
 	free(heads);
-	return rc ? rc : topo_freeze(b->logical, err);
+	if (rc == 0) {
+		topo_freeze(b->logical);
+	}
+	return rc;
 }
 
 /* Links from u to v, which have one capacity; 0: none, or not so. */
@@ -97,8 +96,8 @@ static int count_links(const struct topo *t, int u, int v)
 	return links;
 }
 
-/* In how many parts a chunk goes, so that parallel links everywhere get as many of them each; 0: some
- * partners are not joined by links of one capacity. */
+/* In how many parts a chunk goes, so that parallel links everywhere get as many of them each; 0:
+ * some partners are not joined by links of one capacity. */
 static int count_parts(const struct torus_builder *b)
 {
 	const struct torus_shape *s = b->shape;
@@ -115,7 +114,8 @@ static int count_parts(const struct torus_builder *b)
 					continue;
 				}
 				links = count_links(s->t, u, v);
-				parts = links ? parts / (int)rat_gcd(parts, links) * links : MAX_PARTS + 1;
+				parts = links ? parts / (int)rat_gcd(parts, links) * links
+					: MAX_PARTS + 1;
 				if (parts > MAX_PARTS) {
 					return 0;
 				}

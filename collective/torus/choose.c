@@ -1,9 +1,9 @@
 /*
  * Which algorithm is the fastest: a search by torus_time.
  *
- * Of Swing, recursive doubling, buckets and rings all forms are tried. Of mixed radices there are too many
- * where dimensions differ: one size after the other gets the best levels while those of the others
- * stay, from a few beginnings, until nothing is gained.
+ * Of Swing, recursive doubling, buckets and rings all forms are tried. Of mixed radices there are
+ * too many where dimensions differ: one size after the other gets the best levels while those of
+ * the others stay, from a few beginnings, until nothing is gained.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,8 @@
 
 /* Rounds that are looked for beyond. */
 #define MAX_ROUNDS (TORUS_MAX_LEVELS * COLL_MAX_DIGITS)
-#define MAX_LEVELS 4		/* of more than three partners, in a dimension: more are never best */
+#define MAX_LEVELS 4		/* of more than three partners, in a dimension: more are never
+				 * best */
 /* Arcs and hops that are looked at before a search ends with the best so far: about a second. */
 #define MAX_WORK (INT64_C(1) << 26)
 
@@ -98,23 +99,26 @@ static int levels_of_two(const struct torus_shape *s)
 static int try_plain(struct torus_search *k, struct err *err)
 {
 	int levels = levels_of_two(k->shape), rc = 0;
-	bool fixed = k->fixed != NULL;
 
 	for (int i = 0; i < TORUS_LINES && rc == 0; i++) {
 		struct torus_spec spec = { .lines = (enum torus_lines)i, .rounds = -1 };
 		bool exchanges = i == TORUS_SWING || i == TORUS_DOUBLING;
+		int rounds = i == TORUS_SWING || k->fixed ? levels : 1;
+		/* Ports: all, or one, as is fixed; else doubling tries both. */
+		int one = k->fixed && k->fixed->one_port;
+		int last = k->fixed ? one : i == TORUS_DOUBLING;
 
 		if (!wants(k, spec.lines) || i == TORUS_LEVELS) {
 			continue;
 		}
-		for (int one = k->fixed ? k->fixed->one_port : 0;
-		     one <= (k->fixed ? k->fixed->one_port : i == TORUS_DOUBLING) && rc == 0; one++) {
+		for (; one <= last && rc == 0; one++) {
 			spec.one_port = one;
 			spec.in_step = k->fixed && k->fixed->in_step;
-			rc = exchanges ? try_rounds(k, spec, i == TORUS_SWING || fixed ? levels : 1, err)
-				       : try(k, &spec, err);
+			rc = exchanges ? try_rounds(k, spec, rounds, err) : try(k, &spec, err);
 			spec.in_step = true;
-			rc = rc || i != TORUS_BUCKET ? rc : try(k, &spec, err);
+			if (rc == 0 && i == TORUS_BUCKET) {
+				rc = try(k, &spec, err);
+			}
 		}
 	}
 	return rc;
@@ -127,7 +131,8 @@ struct torus_lists {
 	VEC(struct torus_radices) all;
 };
 
-/* Whether all dimensions of a size have the links of a level, both ways; as far as only links count. */
+/* Whether all dimensions of a size have the links of a level, both ways; as far as only links
+ * count. */
 static bool has_links(const struct torus_shape *s, int size, int stride,
 		      const struct torus_level *level)
 {
@@ -151,7 +156,8 @@ static int add_lists(const struct torus_shape *s, struct torus_lists *l, struct 
 	int rc = 0;
 
 	if (rest == 1) {
-		return vec_push(&l->all, *r) ? err_nomem(err) : 0;
+		vec_push(&l->all, *r);
+		return 0;
 	}
 	if (r->n == TORUS_MAX_LEVELS) {
 		return 0;
@@ -196,7 +202,7 @@ static int largest_prime(int n)
 #define MIN_PRIME 7
 #define MAX_UNEVEN 16		/* radix of the first level, the second has half */
 
-static int add_uneven(struct torus_lists *l, int size, struct err *err)
+static void add_uneven(struct torus_lists *l, int size)
 {
 	for (int m = 2; m <= MAX_UNEVEN && 2 * m < size; m++) {
 		int rest = rest_after(size, m);
@@ -209,13 +215,10 @@ static int add_uneven(struct torus_lists *l, int size, struct err *err)
 							   { second, false } } };
 
 				r.level[r.n++] = (struct torus_level){ last, chain };
-				if (vec_push(&l->all, r)) {
-					return err_nomem(err);
-				}
+				vec_push(&l->all, r);
 			}
 		}
 	}
-	return 0;
 }
 
 static int count_levels(const struct torus_shape *s, const struct torus_spec *spec)
@@ -237,7 +240,7 @@ static int improve_size(struct torus_search *k, int size, struct err *err)
 	int rc = add_lists(k->shape, &lists, &r, size, size, 0, err);
 
 	if (rc == 0 && largest_prime(size) >= MIN_PRIME) {
-		rc = add_uneven(&lists, size, err);
+		add_uneven(&lists, size);
 	}
 	for (size_t i = 0; i < lists.all.n && rc == 0; i++) {
 		for (int e = 0; e < k->shape->n_dims; e++) {
@@ -377,7 +380,8 @@ static int check_neighbours(struct torus_shape *s, struct err *err)
 	int periods[COLL_MAX_DIGITS], rc;
 
 	if (!may_exist(s)) {
-		return err_set(err, WEFT_EUNSUPPORTED, "a dimension without links between neighbours, "
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "a dimension without links between neighbours, "
 			       "and nothing is forwarded");
 	}
 	rc = torus_nets(s, periods, err);
@@ -403,7 +407,8 @@ int torus_choose(struct torus_shape *s, enum coll_kind kind, const struct coll_c
 	}
 	*out = k.best;
 	if (rc == 0 && k.best_ns == HUGE_VAL) {
-		rc = err_set(err, WEFT_EUNSUPPORTED, "no algorithm of this kind for these dimensions "
+		rc = err_set(err, WEFT_EUNSUPPORTED,
+			     "no algorithm of this kind for these dimensions "
 			     "whose time is known without its schedule");
 	}
 	return rc;

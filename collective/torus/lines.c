@@ -1,16 +1,18 @@
 /*
  * Lines: what each node of a dimension sends in each step of a reduce-scatter.
  *
- * Every block has an in-tree: a node sends its sum of the block once, to one node, after all that it
- * gets. For Swing and recursive doubling trees come from the partners of each step, for levels from the
- * digits of the offset between node and block, each between -(m-1)/2 and m/2: every offset has
- * exactly one such string of digits, whatever the size. Sizes that are no powers of two fold for recursive
- * doubling, and for Swing by exchanges: nodes beyond a power of two give all to a neighbour.
+ * Every block has an in-tree: a node sends its sum of the block once, to one node, after all that
+ * it gets. For Swing and recursive doubling trees come from the partners of each step, for levels
+ * from the digits of the offset between node and block, each between -(m-1)/2 and m/2: every offset
+ * has exactly one such string of digits, whatever the size. Sizes that are no powers of two fold
+ * for recursive doubling, and for Swing by exchanges: nodes beyond a power of two give all to a
+ * neighbour.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "collective/torus/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/bits.h"
 
 static bool is_power_of_two(int n)
@@ -80,14 +82,11 @@ static void find_reach(int d, int steps, bool mirrored, uint64_t *reach)
 
 /* Even sizes (section 3.2, appendix A.2): a block that is planned in several steps goes in the last
  * of them. d: nodes that take part, the first ones of the line. */
-static int swing_even(struct torus_line *l, int d, bool mirrored, struct err *err)
+static void swing_even(struct torus_line *l, int d, bool mirrored)
 {
 	size_t words = ((size_t)d + 63) / 64;
-	uint64_t *reach = calloc((size_t)(l->steps + 1) * (size_t)d * words, sizeof(*reach));
+	uint64_t *reach = x_new((size_t)(l->steps + 1) * (size_t)d * words, sizeof(*reach));
 
-	if (!reach) {
-		return err_nomem(err);
-	}
 	find_reach(d, l->steps, mirrored, reach);
 	for (int s = 0; s < l->steps; s++) {
 		for (int x = 0; x < d && x < l->tables; x++) {
@@ -103,7 +102,6 @@ static int swing_even(struct torus_line *l, int d, bool mirrored, struct err *er
 		}
 	}
 	free(reach);
-	return 0;
 }
 
 /* Odd sizes: the last node deals with the others directly, with half of those that are left in each
@@ -124,16 +122,15 @@ static void swing_last(struct torus_line *l, bool mirrored)
 	}
 }
 
-static int swing(struct torus_line *l, bool mirrored, struct err *err)
+static void swing(struct torus_line *l, bool mirrored)
 {
-	int even = l->d & ~1, rc;
+	int even = l->d & ~1;
 
 	set_steps(l, log2_up(l->d));
-	rc = swing_even(l, even, mirrored, err);
-	if (rc == 0 && even < l->d) {
+	swing_even(l, even, mirrored);
+	if (even < l->d) {
 		swing_last(l, mirrored);
 	}
-	return rc;
 }
 
 /* ---- recursive doubling ---- */
@@ -176,7 +173,8 @@ static int uneven_digit(const struct torus_line_level *v, int offset)
 }
 
 /* The first level at which an offset is not 0, and its digit there. */
-static const struct torus_line_level *first_level(const struct torus_line *l, int offset, int *digit)
+static const struct torus_line_level *first_level(const struct torus_line *l, int offset,
+						  int *digit)
 {
 	const struct torus_line_level *v = l->level;
 	int rest = offset <= l->d / 2 ? offset : offset - l->d;
@@ -234,8 +232,8 @@ static bool is_even(const struct torus_radices *r, int d)
 	return d == 1;
 }
 
-/* Else the ends of the line, which is cut open opposite the node, belong to the last multiples of each
- * radix: a reduce-scatter on any size, with no exchange. */
+/* Else the ends of the line, which is cut open opposite the node, belong to the last multiples of
+ * each radix: a reduce-scatter on any size, with no exchange. */
 static int uneven_radices(struct torus_line *l, const struct torus_radices *r, struct err *err)
 {
 	int up = l->d / 2, down = (l->d - 1) / 2, stride = 1;
@@ -248,7 +246,8 @@ static int uneven_radices(struct torus_line *l, const struct torus_radices *r, s
 
 		if (last ? m != up + down + 1 : m > up + down) {
 			return err_set(err, WEFT_EINVAL, "a dimension of %d: level %d of %d has %d "
-				       "nodes to join, not %d", l->d, i + 1, r->n, up + down + 1, m);
+				       "nodes to join, not %d", l->d, i + 1, r->n, up + down + 1,
+					       m);
 		}
 		left_up = last ? 0 : left_up;
 		left_down = last ? 0 : left_down;
@@ -366,7 +365,8 @@ static void shift_group(struct torus_line *l, int by)
 	}
 }
 
-/* Of both lines of a dimension: mirrored doubling has another one, and only half a turn in common. */
+/* Of both lines of a dimension: mirrored doubling has another one, and only half a turn in common.
+ * */
 static void set_group(struct torus_line *l, const struct torus_spec *spec)
 {
 	switch (spec->lines) {
@@ -409,7 +409,7 @@ static int list_sends(const struct torus_line *l, int x, int32_t *sends)
 }
 
 /* Whom node x sends to, by step, with the blocks that each gets. */
-static int list_partners_of(struct torus_line *l, int x, int32_t *sends, struct err *err)
+static void list_partners_of(struct torus_line *l, int x, int32_t *sends)
 {
 	int n = list_sends(l, x, sends), s = 0;
 
@@ -422,18 +422,15 @@ static int list_partners_of(struct torus_line *l, int x, int32_t *sends, struct 
 		for (; s <= sends[i] >> 16; s++) {
 			l->first[x * l->steps + s] = (int32_t)l->partners.n;
 		}
-		if (vec_push(&l->partners, p)) {
-			return err_nomem(err);
-		}
+		vec_push(&l->partners, p);
 	}
 	for (; s < l->steps; s++) {
 		l->first[x * l->steps + s] = (int32_t)l->partners.n;
 	}
-	return 0;
 }
 
 /* Node x sends as node 0 does. */
-static int shift_partners(struct torus_line *l, int x, struct err *err)
+static void shift_partners(struct torus_line *l, int x)
 {
 	int n = l->first[l->steps];
 
@@ -444,29 +441,24 @@ static int shift_partners(struct torus_line *l, int x, struct err *err)
 		struct torus_partner p = l->partners.v[i];
 
 		p.to = (int16_t)((p.to + x) % l->d);
-		if (vec_push(&l->partners, p)) {
-			return err_nomem(err);
-		}
+		vec_push(&l->partners, p);
 	}
-	return 0;
 }
 
-static int list_partners(struct torus_line *l, bool shifts, struct err *err)
+static void list_partners(struct torus_line *l, bool shifts)
 {
 	int32_t *sends;
-	int rc = 0;
 
 	arrays_add(&l->arrays, l->first, l->rows * l->steps + 1);
 	arrays_add(&l->arrays, sends, l->d);
-	if (l->arrays.failed) {
-		return err_nomem(err);
-	}
-	for (int x = 0; x < l->rows && rc == 0; x++) {
-		rc = x > 0 && shifts ? shift_partners(l, x, err)
-				     : list_partners_of(l, x, sends, err);
+	for (int x = 0; x < l->rows; x++) {
+		if (x > 0 && shifts) {
+			shift_partners(l, x);
+		} else {
+			list_partners_of(l, x, sends);
+		}
 		l->first[(x + 1) * l->steps] = (int32_t)l->partners.n;
 	}
-	return rc;
 }
 
 void torus_line_free(struct torus_line *l)
@@ -478,26 +470,19 @@ void torus_line_free(struct torus_line *l)
 	}
 }
 
-static int line_new(int d, int rows, int tables, struct torus_line **out, struct err *err)
+static void line_new(int d, int rows, int tables, struct torus_line **out)
 {
-	struct torus_line *l = calloc(1, sizeof(*l));
+	struct torus_line *l = x_new(1, sizeof(*l));
 	size_t size = (size_t)tables * (size_t)d;
 
 	*out = l;
-	if (!l) {
-		return err_nomem(err);
-	}
 	l->d = d;
 	l->rows = rows;
 	l->tables = tables;
 	arrays_add(&l->arrays, l->step, size);
 	arrays_add(&l->arrays, l->to, size);
 	arrays_add(&l->arrays, l->image, (size_t)d * COLL_MAX_DIGITS);
-	if (l->arrays.failed) {
-		return err_nomem(err);
-	}
 	memset(l->step, 0xff, size * sizeof(*l->step));
-	return 0;
 }
 
 /* A line of those that go on, and of all. */
@@ -526,8 +511,8 @@ static int fill(struct torus_line *l, const struct torus_spec *spec, int dimensi
 	if (needs_two && !is_power_of_two(l->d)) {
 		return make_fold(l, spec, dimension, mirrored, err);
 	}
-	if (spec->lines == TORUS_SWING && (rc = swing(l, mirrored, err))) {
-		return rc;
+	if (spec->lines == TORUS_SWING) {
+		swing(l, mirrored);
 	}
 	if (spec->lines == TORUS_DOUBLING) {
 		doubling(l, mirrored);
@@ -557,19 +542,23 @@ int torus_line_make(const struct torus_spec *spec, int dimension, int d, bool mi
 		    int rows, struct torus_line **out, struct err *err)
 {
 	bool shifts = spec->lines != TORUS_SWING && spec->lines != TORUS_DOUBLING;
-	int rc;
+	int tables = d, rc;	/* of each node, or of those that do not do the same */
 
 	*out = NULL;
 	if (d > TORUS_MAX_SIZE) {
 		return err_set(err, WEFT_EUNSUPPORTED, "a dimension of %d: not supported beyond "
 			       "%d", d, TORUS_MAX_SIZE);
 	}
-	if (!shifts && rows > 0) {
-		rows = !is_even_swing(spec, d) ? 0 : 2 * rows < d ? 2 * rows : d;
+	if (rows > 0 && shifts) {
+		tables = 1;
+	} else if (rows > 0 && is_even_swing(spec, d)) {
+		rows = tables = 2 * rows < d ? 2 * rows : d;
+	} else {
+		rows = d;
 	}
-	rc = line_new(d, rows > 0 ? rows : d, rows == 0 ? d : shifts ? 1 : rows, out, err);
-	if (rc == 0 && (rc = fill(*out, spec, dimension, mirrored, err)) == 0) {
-		rc = list_partners(*out, shifts, err);
+	line_new(d, rows, tables, out);
+	if ((rc = fill(*out, spec, dimension, mirrored, err)) == 0) {
+		list_partners(*out, shifts);
 	}
 	if (rc) {
 		torus_line_free(*out);

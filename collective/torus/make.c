@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "collective/torus/private.h"
+#include "lib/base/alloc.h"
 
 /* One collective of one shard, or of all that go along its tree. */
 struct torus_tree {
@@ -182,8 +183,8 @@ static void join_partners(struct torus_builder *b, const struct torus_work *w)
 			const struct torus_line *l = w->line[m][e];
 
 			for (int x = 0; x < l->d; x++) {
-				for (int i = l->first[x * l->steps]; i < l->first[(x + 1) * l->steps];
-				     i++) {
+				for (int i = l->first[x * l->steps];
+				     i < l->first[(x + 1) * l->steps]; i++) {
 					torus_builder_join(b, e, x, l->partners.v[i].to);
 				}
 			}
@@ -213,10 +214,7 @@ static int product_group(const struct torus_work *w, struct topo_group **out, st
 	for (int e = 0; e < w->shape->n_dims; e++) {
 		n += w->line[0][e]->n_generators;
 	}
-	images = malloc(((size_t)n * (size_t)ranks + 1) * sizeof(*images));
-	if (!images) {
-		return err_nomem(err);
-	}
+	images = x_alloc((size_t)n * (size_t)ranks + 1, sizeof(*images));
 	for (int e = 0; e < w->shape->n_dims; e++) {
 		const struct torus_line *l = w->line[0][e];
 
@@ -234,9 +232,10 @@ static int begin(struct torus_builder *b, const struct torus_work *w, enum coll_
 		 int root, struct err *err)
 {
 	struct topo_group *g = NULL;
-	int rc = torus_builder_init(b, w->shape, kind, err);
+	int rc = 0;
 
-	if (rc == 0 && !coll_has_root(kind)) {
+	torus_builder_init(b, w->shape, kind);
+	if (!coll_has_root(kind)) {
 		rc = product_group(w, &g, err);
 	}
 	if (rc) {

@@ -1,16 +1,18 @@
 /*
  * The links of a line: what a message from one coordinate to another puts on which of them.
  *
- * All lines of a dimension are alike and share no link, so one of them stands for all. Where shifting by
- * a period keeps the line and what is sent on it, links are counted once for all their images. Messages
- * take all shortest paths, and divide at every node by capacity, as coll_embed has them.
+ * All lines of a dimension are alike and share no link, so one of them stands for all. Where
+ * shifting by a period keeps the line and what is sent on it, links are counted once for all their
+ * images. Messages take all shortest paths, and divide at every node by capacity, as coll_embed has
+ * them.
  */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collective/torus/net.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 void torus_net_free(struct torus_net *n)
 {
@@ -104,10 +106,6 @@ static int line_digraph(const struct torus_shape *s, int e, struct topo **out, s
 
 	arrays_add(&arrays, m.number, topo_n(s->t));
 	arrays_add(&arrays, m.node, topo_n(s->t));
-	if (arrays.failed) {
-		arrays_fini(&arrays);
-		return err_nomem(err);
-	}
 	number_nodes(s, e, &m);
 	rc = topo_new(m.n, out, err);
 	for (int i = 0; i < m.n && rc == 0; i++) {
@@ -122,7 +120,10 @@ static int line_digraph(const struct torus_shape *s, int e, struct topo **out, s
 		}
 	}
 	arrays_fini(&arrays);
-	return rc ? rc : topo_freeze(*out, err);
+	if (rc == 0) {
+		topo_freeze(*out);
+	}
+	return rc;
 }
 
 /* ---- its period ---- */
@@ -196,11 +197,8 @@ static int net_new(const struct torus_shape *s, int e, struct torus_net **out, s
 		return err_set(err, WEFT_EUNSUPPORTED, "a dimension of %d: not supported beyond %d",
 			       s->size[e], TORUS_MAX_SIZE);
 	}
-	n = calloc(1, sizeof(*n));
+	n = x_new(1, sizeof(*n));
 	*out = n;
-	if (!n) {
-		return err_nomem(err);
-	}
 	n->d = s->size[e];
 	n->forwards = s->forwards;
 	rc = line_digraph(s, e, &n->line, err);
@@ -218,9 +216,6 @@ static int net_new(const struct torus_shape *s, int e, struct torus_net **out, s
 	arrays_add(&n->arrays, n->amount, topo_n(n->line));
 	arrays_add(&n->arrays, n->latency_ns, topo_n(n->line));
 	arrays_add(&n->arrays, n->paths, topo_n(n->line));
-	if (n->arrays.failed) {
-		return err_nomem(err);
-	}
 	n->period = 1;
 	while (n->period < n->d && (n->d % n->period || !keeps(n, n->period))) {
 		n->period++;
@@ -243,8 +238,8 @@ int torus_nets(struct torus_shape *s, int *periods, struct err *err)
 
 /* ---- routes ---- */
 
-/* Distances to a node, which are -1 where it cannot be reached from, and numbers of shortest paths: all
- * that lead to a node are counted before it is taken from the queue. */
+/* Distances to a node, which are -1 where it cannot be reached from, and numbers of shortest paths:
+ * all that lead to a node are counted before it is taken from the queue. */
 static void measure_to(struct torus_net *n, int to)
 {
 	int end = 0;
@@ -274,7 +269,7 @@ static void measure_to(struct torus_net *n, int to)
 }
 
 /* What comes to u leaves it by the arcs that lead on. */
-static int divide(struct torus_net *n, int u, bool begins, struct err *err)
+static void divide(struct torus_net *n, int u, bool begins)
 {
 	int first, degree = topo_out(n->line, u, &first);
 	double total = 0;
@@ -295,11 +290,8 @@ static int divide(struct torus_net *n, int u, bool begins, struct err *err)
 		if (n->latency_ns[arc->dst] < n->latency_ns[u] + arc->latency_ns) {
 			n->latency_ns[arc->dst] = n->latency_ns[u] + arc->latency_ns;
 		}
-		if (vec_push(&n->hops, (struct torus_hop){ a, begins ? n->paths[arc->dst] : 0, share })) {
-			return err_nomem(err);
-		}
+		vec_push(&n->hops, (struct torus_hop){ a, begins ? n->paths[arc->dst] : 0, share });
 	}
-	return 0;
 }
 
 /* Nodes by falling distance: those of the queue from its end. */
@@ -322,13 +314,17 @@ static int add_route(struct torus_net *n, int from, int to, struct err *err)
 			rc = err_set(err, WEFT_EUNSUPPORTED, "coordinate %d does not forward",
 				     n->queue[k]);
 		} else if (n->amount[n->queue[k]] > 0) {
-			rc = divide(n, n->queue[k], n->queue[k] == from, err);
+			divide(n, n->queue[k], n->queue[k] == from);
 		}
+	}
+	if (rc) {
+		return rc;
 	}
 	r.n = (int)(n->hops.n - r.first);
 	r.length = n->dist[from];
 	r.latency_ns = n->latency_ns[to];
-	return rc || !vec_push(&n->routes, r) ? rc : err_nomem(err);
+	vec_push(&n->routes, r);
+	return 0;
 }
 
 int torus_net_route(struct torus_net *n, int from, int to, const struct torus_route **out,

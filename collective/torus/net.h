@@ -38,7 +38,7 @@ struct torus_net {
 	struct arrays arrays;
 };
 
-/* The nets of all dimensions, the shape's, and after how many nodes they repeat. WEFT_ENOMEM,
+/* The nets of all dimensions, the shape's, and after how many nodes they repeat.
  * WEFT_EUNSUPPORTED beyond TORUS_MAX_SIZE. O(m + d divisors of d) a dimension the first time. */
 int torus_nets(struct torus_shape *s, int *periods, struct err *err);
 void torus_net_free(struct torus_net *n);

@@ -12,7 +12,8 @@ struct torus_shape {
 	int n_dims;
 	int size[COLL_MAX_DIGITS], unit[COLL_MAX_DIGITS];
 	bool *joins[COLL_MAX_DIGITS];	/* by offset o, where only links count (no forwarding, no
-					 * switches): every coordinate x has one to x + o; else NULL */
+					 * switches): every coordinate x has one to x + o; else NULL
+					 * */
 	struct torus_net *net[COLL_MAX_DIGITS];	/* of a line of a dimension; times.c */
 };
 
@@ -74,7 +75,8 @@ struct torus_round {
 	int begin, steps;
 };
 
-/* When a collective does what. The all-gather is the part before `reduced` backwards, at the end. */
+/* When a collective does what. The all-gather is the part before `reduced` backwards, at the end.
+ * */
 struct torus_collective {
 	const struct torus_line *line[COLL_MAX_DIGITS];
 	int ahead;		/* 1, mirrored -1 */
@@ -94,7 +96,7 @@ struct torus_work {
 	struct arrays arrays;
 };
 
-/* WEFT_EUNSUPPORTED, WEFT_EINVAL, WEFT_ENOMEM as torus_make; torus_work_end also after an error.
+/* WEFT_EUNSUPPORTED, WEFT_EINVAL as torus_make; torus_work_end also after an error.
  * rows: as torus_line_make, by dimension; NULL: all. */
 int torus_work_begin(struct torus_work *w, const struct torus_shape *s,
 		     const struct torus_spec *spec, enum coll_kind kind, const int *rows,
@@ -117,9 +119,9 @@ struct torus_builder {
 	struct arrays arrays;
 };
 
-int torus_builder_init(struct torus_builder *b, const struct torus_shape *s, enum coll_kind kind,
-		       struct err *err);
-/* Coordinate x of a dimension sends to coordinate `to`, both in any order. Before torus_builder_begin. */
+void torus_builder_init(struct torus_builder *b, const struct torus_shape *s, enum coll_kind kind);
+/* Coordinate x of a dimension sends to coordinate `to`, both in any order. Before
+ * torus_builder_begin. */
 void torus_builder_join(struct torus_builder *b, int dimension, int x, int to);
 /* An empty schedule of so many chunks on all arcs; g is taken over. */
 int torus_builder_begin(struct torus_builder *b, int chunks, int root, struct topo_group *g,

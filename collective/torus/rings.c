@@ -1,15 +1,15 @@
 /*
  * Hamiltonian rings on two dimensions (section 2.3.1).
  *
- * On r x c nodes with r a multiple of c, one ring goes along its row but where row + column + 1 is a
- * multiple of c, and there down; the other one the other way about. The first always meets all
- * nodes; the second goes down c - 1 rows for every column, and does where r and c - 1 have no common
- * divisor. They share no link. Moving a row down and a column back keeps both.
+ * On r x c nodes with r a multiple of c, one ring goes along its row but where row + column + 1 is
+ * a multiple of c, and there down; the other one the other way about. The first always meets all
+ * nodes; the second goes down c - 1 rows for every column, and does where r and c - 1 have no
+ * common divisor. They share no link. Moving a row down and a column back keeps both.
  */
 #include <stdlib.h>
 
 #include "collective/torus/private.h"
-#include "lib/base/rat.h"
+#include "lib/base/number/rat.h"
 
 struct torus_ring_pair {
 	const struct torus_shape *shape;
@@ -47,7 +47,8 @@ static void lay_ring(struct torus_ring_pair *p, bool second, bool back)
 
 		p->at[place] = node;
 		p->place[node] = place;
-		node = neighbour(p->shape, node, goes_down(p, node, second) ? p->rows : p->columns, 1);
+		node = neighbour(p->shape, node, goes_down(p, node, second) ? p->rows : p->columns,
+				 1);
 	}
 }
 
@@ -102,16 +103,14 @@ static int begin(struct torus_ring_pair *p, int collectives, struct err *err)
 
 	arrays_add(&p->arrays, p->at, p->n);
 	arrays_add(&p->arrays, p->place, p->n);
-	if (p->arrays.failed) {
-		return err_nomem(err);
-	}
 	for (int u = 0; u < p->n; u++) {
 		p->at[u] = neighbour(s, neighbour(s, u, p->rows, 1), p->columns, -1);
 	}
 	rc = topo_group_new(p->n, p->n, 1, &order, p->at, &g, err);
-	if (rc || (rc = torus_builder_init(&p->b, s, p->kind, err))) {
+	if (rc) {
 		return rc;
 	}
+	torus_builder_init(&p->b, s, p->kind);
 	for (int e = 0; e < 2; e++) {
 		for (int x = 0; x < s->size[e]; x++) {
 			torus_builder_join(&p->b, e, x, (x + 1) % s->size[e]);
@@ -130,7 +129,8 @@ int torus_rings_exist(const struct torus_shape *s, int *rows, struct err *err)
 			return 0;
 		}
 	}
-	return err_set(err, WEFT_EUNSUPPORTED, "Hamiltonian rings: not supported but in one dimension, "
+	return err_set(err, WEFT_EUNSUPPORTED,
+		       "Hamiltonian rings: not supported but in one dimension, "
 		       "and on r x c nodes with r a multiple of c and no common divisor of r and "
 		       "c - 1");
 }

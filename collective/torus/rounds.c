@@ -1,8 +1,8 @@
 /*
  * Rounds: in which order each collective goes through the levels of the dimensions, and when.
  *
- * Section 4: collective c begins with dimension c and takes them in turn, one level at a time; those
- * that have none left are passed over (section 4.2). Folds come first. Collectives go on by
+ * Section 4: collective c begins with dimension c and takes them in turn, one level at a time;
+ * those that have none left are passed over (section 4.2). Folds come first. Collectives go on by
  * themselves, or wait for each other after every round (section 5.2, of buckets on rectangles).
  */
 #include <stdlib.h>
@@ -46,7 +46,8 @@ static void measure_slots(const struct torus_work *w, int *length)
 		for (int slot = 0; slot < MAX_SLOTS; slot++) {
 			struct torus_round r;
 
-			if (find_round(w, &w->collective[c], c % w->shape->n_dims, slot, &r) && r.steps > length[slot]) {
+			if (find_round(w, &w->collective[c], c % w->shape->n_dims, slot, &r) &&
+			    r.steps > length[slot]) {
 				length[slot] = r.steps;
 			}
 		}
@@ -67,7 +68,8 @@ static void set_rounds(const struct torus_work *w, int begin, const int *length,
 			r->begin = now;
 			r->exchange = !is_fold && given >= 0 && levels >= given;
 			levels += !is_fold;
-			c->reduced = r->exchange ? c->reduced : now + (length ? length[slot] : r->steps);
+			c->reduced = r->exchange ? c->reduced
+				: now + (length ? length[slot] : r->steps);
 			c->n_rounds++;
 			now += length ? 0 : r->steps;
 		}
@@ -76,16 +78,13 @@ static void set_rounds(const struct torus_work *w, int begin, const int *length,
 	c->steps = now;
 }
 
-static int make_collective(struct torus_work *w, int number, const int *length, struct err *err)
+static void make_collective(struct torus_work *w, int number, const int *length)
 {
 	struct torus_collective *c = &w->collective[number];
 
 	arrays_add(&w->arrays, c->round, MAX_SLOTS + 1);
 	for (int e = 0; e < w->shape->n_dims; e++) {
 		arrays_add(&w->arrays, c->when[e], c->line[e]->steps);
-	}
-	if (w->arrays.failed) {
-		return err_nomem(err);
 	}
 	set_rounds(w, number % w->shape->n_dims, length, c);
 	for (int i = 0; i < c->n_rounds; i++) {
@@ -96,7 +95,6 @@ static int make_collective(struct torus_work *w, int number, const int *length, 
 			c->when[r->dimension][first + k] = r->exchange ? -1 : r->begin + k;
 		}
 	}
-	return 0;
 }
 
 /* ---- what there is ---- */
@@ -109,7 +107,8 @@ static int check_kind(const struct torus_work *w, enum coll_kind kind, struct er
 	}
 	for (int e = 0; e < w->shape->n_dims && w->spec->rounds >= 0; e++) {
 		if (w->line[0][e]->is_uneven) {
-			return err_set(err, WEFT_EUNSUPPORTED, "exchanges on a dimension of %d with "
+			return err_set(err, WEFT_EUNSUPPORTED,
+				       "exchanges on a dimension of %d with "
 				       "levels that do not multiply to that: not supported",
 				       w->shape->size[e]);
 		}
@@ -157,9 +156,6 @@ int torus_work_begin(struct torus_work *w, const struct torus_shape *s,
 	*w = (struct torus_work){ .shape = s, .spec = spec,
 				  .n_collectives = spec->one_port ? 1 : 2 * s->n_dims };
 	arrays_add(&w->arrays, w->collective, w->n_collectives);
-	if (w->arrays.failed) {
-		return err_nomem(err);
-	}
 	if ((rc = make_lines(w, rows, err)) || (rc = check_kind(w, kind, err))) {
 		return rc;
 	}
@@ -170,10 +166,10 @@ int torus_work_begin(struct torus_work *w, const struct torus_shape *s,
 		}
 	}
 	measure_slots(w, length);
-	for (int c = 0; c < w->n_collectives && rc == 0; c++) {
-		rc = make_collective(w, c, spec->in_step ? length : NULL, err);
+	for (int c = 0; c < w->n_collectives; c++) {
+		make_collective(w, c, spec->in_step ? length : NULL);
 	}
-	return rc;
+	return 0;
 }
 
 void torus_work_end(struct torus_work *w)

@@ -43,9 +43,9 @@ struct torus_clock {
 
 /* ---- what happens when ---- */
 
-static int add_event(struct torus_clock *k, const struct torus_event *e, struct err *err)
+static void add_event(struct torus_clock *k, const struct torus_event *e)
 {
-	return vec_push(&k->events, *e) ? err_nomem(err) : 0;
+	vec_push(&k->events, *e);
 }
 
 /* The blocks that any node of a line sends in a step. */
@@ -59,23 +59,26 @@ static int blocks_sent(const struct torus_line *l, int step)
 	return sum;
 }
 
-static int add_reduction(struct torus_clock *k, const struct torus_event *e, int steps,
-			 struct err *err)
+static void add_reduction(struct torus_clock *k, const struct torus_event *e, int steps)
 {
 	struct torus_event back = *e;
 	bool reduces = k->kind != COLL_ALLGATHER, gathers = k->kind != COLL_REDUCE_SCATTER;
-	int rc = reduces ? add_event(k, e, err) : 0;
 
+	if (reduces) {
+		add_event(k, e);
+	}
 	back.phase = GATHERING;
 	back.step = steps - 1 - e->step;
-	return rc == 0 && gathers ? add_event(k, &back, err) : rc;
+	if (gathers) {
+		add_event(k, &back);
+	}
 }
 
 /* All rounds of a collective. left: blocks of a line that a node still has. */
-static int add_collective(struct torus_clock *k, int number, struct err *err)
+static void add_collective(struct torus_clock *k, int number)
 {
 	const struct torus_collective *c = &k->w->collective[number];
-	int left[COLL_MAX_DIGITS], rc = 0;
+	int left[COLL_MAX_DIGITS];
 	int steps = c->reduced + (k->kind == COLL_ALLREDUCE ? c->steps : 0);
 
 	for (int e = 0; e < k->shape->n_dims; e++) {
@@ -86,7 +89,7 @@ static int add_collective(struct torus_clock *k, int number, struct err *err)
 		const struct torus_line *l = c->line[r->dimension];
 		struct torus_event e = { .collective = number, .dimension = r->dimension };
 
-		for (int n = 0; n < r->steps && rc == 0; n++) {
+		for (int n = 0; n < r->steps; n++) {
 			e.step = r->begin + n;
 			e.line_step = l->level[r->level].first + n;
 			e.phase = r->exchange ? EXCHANGING : REDUCING;
@@ -96,11 +99,14 @@ static int add_collective(struct torus_clock *k, int number, struct err *err)
 
 				e.held *= (double)blocks / k->shape->size[d];
 			}
-			rc = r->exchange ? add_event(k, &e, err) : add_reduction(k, &e, steps, err);
+			if (r->exchange) {
+				add_event(k, &e);
+			} else {
+				add_reduction(k, &e, steps);
+			}
 			left[r->dimension] -= r->exchange ? 0 : blocks_sent(l, e.line_step);
 		}
 	}
-	return rc;
 }
 
 static int by_step(const void *pa, const void *pb)
@@ -112,9 +118,9 @@ static int by_step(const void *pa, const void *pb)
 
 /* ---- messages ---- */
 
-/* Moves a message to the image whose sender is in the first period; what goes the same way is one. */
-static int add_message(struct torus_clock *k, int e, int from, int to, double size,
-		       struct err *err)
+/* Moves a message to the image whose sender is in the first period; what goes the same way is one.
+ * */
+static void add_message(struct torus_clock *k, int e, int from, int to, double size)
 {
 	int d = k->shape->size[e], back = from - from % k->period[e];
 	struct torus_message m = { e, from - back, (to - back + d) % d, size };
@@ -122,13 +128,10 @@ static int add_message(struct torus_clock *k, int e, int from, int to, double si
 
 	if (*number > 0) {
 		k->messages.v[*number - 1].size += size;
-		return 0;
+		return;
 	}
-	if (vec_push(&k->messages, m)) {
-		return err_nomem(err);
-	}
+	vec_push(&k->messages, m);
 	*number = (int32_t)k->messages.n;
-	return 0;
 }
 
 static void forget_messages(struct torus_clock *k)
@@ -143,23 +146,22 @@ static void forget_messages(struct torus_clock *k)
 }
 
 /* An exchange in a chain: what came from so many behind goes on, as long as others lack it. */
-static int pass_on(struct torus_clock *k, const struct torus_event *e, int x, struct err *err)
+static void pass_on(struct torus_clock *k, const struct torus_event *e, int x)
 {
 	const struct torus_collective *c = &k->w->collective[e->collective];
 	const struct torus_line *l = c->line[e->dimension];
 	const struct torus_line_level *v = l->level;
-	int d = l->d, behind, rc, ahead;
+	int d = l->d, behind, ahead;
 
 	while (e->line_step >= v->first + v->steps) {
 		v++;
 	}
 	behind = e->line_step - v->first;
 	ahead = c->ahead * v->stride + d;
-	rc = add_message(k, e->dimension, x, (x + ahead) % d, e->held, err);
-	if (rc == 0 && behind < v->down) {
-		rc = add_message(k, e->dimension, x, (x + 2 * d - ahead) % d, e->held, err);
+	add_message(k, e->dimension, x, (x + ahead) % d, e->held);
+	if (behind < v->down) {
+		add_message(k, e->dimension, x, (x + 2 * d - ahead) % d, e->held);
 	}
-	return rc;
 }
 
 static bool is_chain(const struct torus_line *l, int step)
@@ -172,28 +174,28 @@ static bool is_chain(const struct torus_line *l, int step)
 	return v->chain;
 }
 
-static int add_messages(struct torus_clock *k, const struct torus_event *e, struct err *err)
+static void add_messages(struct torus_clock *k, const struct torus_event *e)
 {
 	const struct torus_line *l = k->w->collective[e->collective].line[e->dimension];
 	bool chain = e->phase == EXCHANGING && is_chain(l, e->line_step);
-	int rc = 0;
 
-	for (int x = 0; x < k->period[e->dimension] && rc == 0; x++) {
+	for (int x = 0; x < k->period[e->dimension]; x++) {
 		int at = x * l->steps + e->line_step;
 
 		if (chain) {
-			rc = pass_on(k, e, x, err);
+			pass_on(k, e, x);
 		}
-		for (int i = l->first[at]; i < l->first[at + 1] && !chain && rc == 0; i++) {
+		for (int i = l->first[at]; i < l->first[at + 1] && !chain; i++) {
 			const struct torus_partner *p = &l->partners.v[i];
 			double size = e->held * (e->phase == EXCHANGING ? 1 : p->blocks);
 
-			rc = e->phase == GATHERING
-				     ? add_message(k, e->dimension, p->to, x, size, err)
-				     : add_message(k, e->dimension, x, p->to, size, err);
+			if (e->phase == GATHERING) {
+				add_message(k, e->dimension, p->to, x, size);
+			} else {
+				add_message(k, e->dimension, x, p->to, size);
+			}
 		}
 	}
-	return rc;
 }
 
 /* ---- the time of a step ---- */
@@ -269,17 +271,17 @@ static int run(struct torus_clock *k, double *time_ns, struct err *err)
 {
 	int rc = 0, steps = 0;
 
-	for (int c = 0; c < k->w->n_collectives && rc == 0; c++) {
-		rc = add_collective(k, c, err);
+	for (int c = 0; c < k->w->n_collectives; c++) {
+		add_collective(k, c);
 	}
-	if (rc || k->events.n == 0) {
-		return rc;
+	if (k->events.n == 0) {
+		return 0;
 	}
 	qsort(k->events.v, k->events.n, sizeof(*k->events.v), by_step);
 	for (size_t i = 0; i < k->events.n && rc == 0; i++) {
-		rc = add_messages(k, &k->events.v[i], err);
+		add_messages(k, &k->events.v[i]);
 		steps = k->events.v[i].step + 1;
-		if (rc == 0 && (i + 1 == k->events.n || k->events.v[i + 1].step >= steps)) {
+		if (i + 1 == k->events.n || k->events.v[i + 1].step >= steps) {
 			rc = step_ns(k, time_ns, err);
 		}
 	}
@@ -297,7 +299,8 @@ static int set_periods(struct torus_clock *k, struct err *err)
 		struct torus_net *net = k->shape->net[e];
 
 		if (!l->is_alike) {
-			return err_set(err, WEFT_EUNSUPPORTED, "the time of an algorithm whose nodes "
+			return err_set(err, WEFT_EUNSUPPORTED,
+				       "the time of an algorithm whose nodes "
 				       "send unlike parts, but by its schedule: not supported");
 		}
 		k->period[e] = net->period;

@@ -1,23 +1,24 @@
 /*
- * Collectives on tori and their relatives: Swing, recursive doubling, mixed radices, rings, buckets.
+ * Collectives on tori and their relatives: Swing, recursive doubling, mixed radices, rings,
+ * buckets.
  *
  * The numbers of the terminals are read as digits (coll_digits): the coordinates of tori, meshes,
- * products, HyperX and HammingMesh, as expressions have them: the lowest digit last. In a dimension of size d a *line* says, for every
- * coordinate and every block of the line, in which step the node there sends its sum of the block, and
- * to which coordinate. Steps of a line are grouped in levels. The vector is cut into collectives, two a dimension, the
- * second half of them mirrored; collective c goes through the levels of dimensions c, c + 1, ... in
- * turn, until no dimension has one left. So every dimension is busy in both directions all the time where all
- * are of one size.
+ * products, HyperX and HammingMesh, as expressions have them: the lowest digit last. In a dimension
+ * of size d a *line* says, for every coordinate and every block of the line, in which step the node
+ * there sends its sum of the block, and to which coordinate. Steps of a line are grouped in levels.
+ * The vector is cut into collectives, two a dimension, the second half of them mirrored; collective
+ * c goes through the levels of dimensions c, c + 1, ... in turn, until no dimension has one left.
+ * So every dimension is busy in both directions all the time where all are of one size.
  *
- * The first rounds of levels are a reduce-scatter. An all-reduce may go over to exchanges for the rest:
- * partners send each other all that they hold. Then the all-gather is the reduce-scatter
+ * The first rounds of levels are a reduce-scatter. An all-reduce may go over to exchanges for the
+ * rest: partners send each other all that they hold. Then the all-gather is the reduce-scatter
  * backwards. With no exchange that is the least volume, with nothing else the fewest steps.
  *
  * Schedules are made on logical arcs between partners and embedded by shortest paths that share
  * equally; they are compact by what moves a line onto itself.
  *
- * Sources: De Sensi et al., "Swing" (NSDI 2024), sections 2.3, 3 and 4; Rabenseifner (2004); Sack and
- * Gropp (2015) for recursive doubling by dimension; Jain and Sabharwal (2010) for buckets.
+ * Sources: De Sensi et al., "Swing" (NSDI 2024), sections 2.3, 3 and 4; Rabenseifner (2004); Sack
+ * and Gropp (2015) for recursive doubling by dimension; Jain and Sabharwal (2010) for buckets.
  */
 #ifndef WEFT_COLLECTIVE_TORUS_TORUS_H
 #define WEFT_COLLECTIVE_TORUS_TORUS_H
@@ -30,15 +31,16 @@ enum torus_lines {
 	TORUS_DOUBLING,	/* recursive: powers of two, others by a fold */
 	TORUS_LEVELS,	/* mixed radices, direct or chained: any size */
 	TORUS_BUCKET,	/* a ring a dimension, one direction a collective */
-	TORUS_RING,	/* Hamiltonian rings: one dimension, or two where both have one that use other links */
+	TORUS_RING,	/* Hamiltonian rings: one dimension, or two where both have one that use
+			 * other links */
 };
 
 #define TORUS_LINES (TORUS_RING + 1)
 #define TORUS_MAX_LEVELS 16	/* of a dimension */
 #define TORUS_MAX_SIZE 2048	/* of a dimension but for Hamiltonian rings of two */
 
-/* So many nodes at equal distances join; direct: each sends to each of them at once; as a chain: from
- * neighbour to neighbour. */
+/* So many nodes at equal distances join; direct: each sends to each of them at once; as a chain:
+ * from neighbour to neighbour. */
 struct torus_level {
 	int radix;
 	bool chain;
@@ -62,36 +64,36 @@ struct torus_spec {
 /* A digraph with coordinates, and what its lines look like. */
 struct torus_shape;
 
-/* t and f stay the caller's, and must outlive it; f: where t is what terminals see of it, else NULL.
- * forwards: terminals pass on what is for others, so that torus_time and torus_choose know of algorithms
- * whose partners are no neighbours. WEFT_EUNSUPPORTED: a single rank. O(m divisors). */
+/* t and f stay the caller's, and must outlive it; f: where t is what terminals see of it, else
+ * NULL. forwards: terminals pass on what is for others, so that torus_time and torus_choose know of
+ * algorithms whose partners are no neighbours. WEFT_EUNSUPPORTED: a single rank. O(m divisors). */
 int torus_shape_new(const struct topo *t, const struct coll_fabric *f, bool forwards,
 		    struct torus_shape **out, struct err *err);
 void torus_shape_free(struct torus_shape *s);
 
 /*
- * The schedule of an algorithm: finished and not verified, and embedded unless all partners are joined by
- * a link. Reduce-scatter, all-gather,
- * all-reduce, broadcast and reduce; with exchanges all-reduces only. WEFT_EUNSUPPORTED says what the
- * algorithm does not have for a shape or a collective; WEFT_EINVAL: radices that do not multiply to
- * the size of their dimension, a root that is no rank; WEFT_ELIMIT beyond COLL_MAX_XFERS
- * transfers. O(transfers that are kept log transfers).
+ * The schedule of an algorithm: finished and not verified, and embedded unless all partners are
+ * joined by a link. Reduce-scatter, all-gather,
+ * all-reduce, broadcast and reduce; with exchanges all-reduces only. WEFT_EUNSUPPORTED says what
+ * the algorithm does not have for a shape or a collective; WEFT_EINVAL: radices that do not
+ * multiply to the size of their dimension, a root that is no rank; WEFT_ELIMIT beyond
+ * COLL_MAX_XFERS transfers. O(transfers that are kept log transfers).
  */
 int torus_make(const struct torus_shape *s, const struct torus_spec *spec, enum coll_kind kind,
 	       int root, struct coll_sched **out, struct err *err);
 
 /*
  * What coll_time says of that schedule, but for rounding, without making it: by what a line puts on
- * its arcs in every step, as all lines of a dimension are alike. WEFT_EUNSUPPORTED where nodes of a line
- * send unlike parts (Swing on odd sizes, folds) or the algorithm does not exist. O(steps x moves of
- * a line).
+ * its arcs in every step, as all lines of a dimension are alike. WEFT_EUNSUPPORTED where nodes of a
+ * line send unlike parts (Swing on odd sizes, folds) or the algorithm does not exist. O(steps x
+ * moves of a line).
  */
 int torus_time(struct torus_shape *s, const struct torus_spec *spec, enum coll_kind kind,
 	       const struct coll_cost *cost, double *time_ns, struct err *err);
 
 /*
- * The algorithm of the least time by torus_time of all that exist for the shape; of the lines and the
- * rounds that are fixed only, where `fixed` is given (rounds TORUS_ANY_ROUNDS: any).
+ * The algorithm of the least time by torus_time of all that exist for the shape; of the lines and
+ * the rounds that are fixed only, where `fixed` is given (rounds TORUS_ANY_ROUNDS: any).
  * WEFT_EUNSUPPORTED: none. Deterministic.
  */
 #define TORUS_ANY_ROUNDS (-2)
@@ -105,7 +107,8 @@ int torus_parse_radices(const struct torus_shape *s, const char *text, struct to
 /* "swing", "swing-latency" (exchanges only), "hybrid" (Swing with both), "mixed-radix", "bucket",
  * "ring", "recursive-doubling" (exchanges only), "rabenseifner". Constant. */
 const char *torus_name(const struct torus_spec *spec);
-/* The levels as torus_parse_radices has them, of all dimensions; nothing for lines without. Appended. */
+/* The levels as torus_parse_radices has them, of all dimensions; nothing for lines without.
+ * Appended. */
 void torus_print_radices(const struct torus_shape *s, const struct torus_spec *spec,
 			 struct buf *out);
 

@@ -11,8 +11,9 @@
 #include <stdlib.h>
 
 #include "collective/tree/private.h"
-#include "lib/base/rat.h"
-#include "lib/base/rng.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
+#include "lib/base/number/rng.h"
 
 #define MAX_ROWS (INT64_C(1) << 24)	/* where a cost asks for many batches */
 #define DEFAULT_ROWS (INT64_C(1) << 22)
@@ -92,14 +93,11 @@ static int64_t slot_start(const struct tree_cut *cut, int64_t slot)
 /* ---- the choice ---- */
 
 /* The largest share of an arc's capacity that the trees take. */
-static int measure_trees(const struct tree_net *net, struct tree_plan *p, struct err *err)
+static void measure_trees(const struct tree_net *net, struct tree_plan *p)
 {
-	int64_t *used = calloc((size_t)net->m + 1, sizeof(*used));
+	int64_t *used = x_new((size_t)net->m + 1, sizeof(*used));
 	mpq_t share;
 
-	if (!used) {
-		return err_nomem(err);
-	}
 	mpq_init(share);
 	for (size_t i = 0; i < p->trees.list.n; i++) {
 		const struct graph_tree *t = &p->trees.list.v[i];
@@ -120,7 +118,6 @@ static int measure_trees(const struct tree_net *net, struct tree_plan *p, struct
 	}
 	mpq_clear(share);
 	free(used);
-	return 0;
 }
 
 /* steps * (step_ns + volume * full * share of the vector in a slot). */
@@ -265,13 +262,9 @@ static int pack(const struct tree_net *net, int64_t rate, int64_t grain, int ord
 		struct graph_trees *trees, struct err *err)
 {
 	size_t m = (size_t)net->m + 1;
-	struct graph_arc *arcs = calloc(m, sizeof(*arcs));
-	int *from = calloc(m, sizeof(*from)), rc;
+	struct graph_arc *arcs = x_new(m, sizeof(*arcs));
+	int *from = x_new(m, sizeof(*from)), rc;
 
-	if (!arcs || !from) {
-		rc = err_nomem(err);
-		goto out;
-	}
 	order_arcs(net, order, from);
 	for (int a = 0; a < net->m; a++) {
 		arcs[a] = net->arcs[from[a]];
@@ -286,7 +279,6 @@ static int pack(const struct tree_net *net, int64_t rate, int64_t grain, int ord
 			via[v] = via[v] >= 0 ? from[via[v]] : -1;
 		}
 	}
-out:
 	free(from);
 	free(arcs);
 	return rc;
@@ -307,22 +299,18 @@ static bool is_better(const struct tree_choices *c, const struct tree_plan *p,
 }
 
 /* Plans with these trees, takes them over, and keeps the better plan. */
-static int offer(const struct tree_choices *c, int64_t rate, struct tree_plan *p,
-		 struct tree_plan *best, struct err *err)
+static void offer(const struct tree_choices *c, int64_t rate, struct tree_plan *p,
+		  struct tree_plan *best)
 {
-	int rc = measure_trees(c->net, p, err);
-
-	if (rc == 0) {
-		choose_steps(c, p, rate);
-	}
-	if (rc == 0 && is_better(c, p, best)) {
+	measure_trees(c->net, p);
+	choose_steps(c, p, rate);
+	if (is_better(c, p, best)) {
 		struct tree_plan worse = *best;
 
 		*best = *p;
 		*p = worse;
 	}
 	plan_fini(p);
-	return rc;
 }
 
 static int try_plan(const struct tree_choices *c, int64_t rate, int64_t grain, int order,
@@ -337,7 +325,8 @@ static int try_plan(const struct tree_choices *c, int64_t rate, int64_t grain, i
 		plan_fini(&p);
 		return rc;
 	}
-	return offer(c, rate, &p, best, err);
+	offer(c, rate, &p, best);
+	return 0;
 }
 
 static int64_t out_of_root(const struct tree_net *net)
@@ -351,21 +340,17 @@ static int64_t out_of_root(const struct tree_net *net)
 }
 
 /* As where all nodes are neighbours. */
-static int try_two_levels(const struct tree_choices *c, int64_t cut, struct tree_plan *best,
-			  struct err *err)
+static void try_two_levels(const struct tree_choices *c, int64_t cut, struct tree_plan *best)
 {
 	const struct tree_net *net = c->net;
 	struct tree_plan p;
-	bool found;
-	int rc;
 
 	plan_init(&p);
-	rc = graph_two_level_trees(net->n, net->arcs, net->m, net->root, &p.trees, &found, err);
-	if (rc || !found) {
+	if (graph_two_level_trees(net->n, net->arcs, net->m, net->root, &p.trees)) {
+		offer(c, cut, &p, best);
+	} else {
 		plan_fini(&p);
-		return rc;
 	}
-	return offer(c, cut, &p, best, err);
 }
 
 /* So many trees are at most made, as more would take long. There are no more
@@ -379,10 +364,7 @@ static int choose_grain(const struct tree_net *net, int64_t cut, int64_t *rate, 
 	int rc = 0;
 
 	*grain = (cut + most - 1) / most;
-	arcs = calloc((size_t)net->m + 1, sizeof(*arcs));
-	if (!arcs) {
-		return err_nomem(err);
-	}
+	arcs = x_new((size_t)net->m + 1, sizeof(*arcs));
 	for (bool found = *grain == 1; !found && rc == 0;) {
 		for (int a = 0; a < net->m; a++) {
 			arcs[a] = net->arcs[a];
@@ -406,7 +388,7 @@ static int choose_plan(const struct tree_choices *c, int64_t cut, struct tree_pl
 	int rc = choose_grain(c->net, cut, &rate, &grain, err);
 
 	if (rc == 0 && out_of_root(c->net) == cut) {
-		rc = try_two_levels(c, cut, best, err);
+		try_two_levels(c, cut, best);
 	}
 	if (rc == 0 && best->steps > 0) {
 		rate = c->opt->cost ? rate / grain / 2 * grain : 0;
@@ -453,7 +435,7 @@ static void give_slots(struct tree_rows *r)
 	}
 }
 
-static int rows_init(struct tree_rows *r, struct err *err)
+static void rows_init(struct tree_rows *r)
 {
 	const struct graph_trees *trees = &r->plan->trees;
 	size_t n = (size_t)r->net->n, n_trees = trees->list.n;
@@ -461,13 +443,10 @@ static int rows_init(struct tree_rows *r, struct err *err)
 	arrays_add(&r->arrays, r->first, r->net->m + 2);
 	arrays_add(&r->arrays, r->tree, n * n_trees);
 	arrays_add(&r->arrays, r->start, n_trees);
-	for (size_t i = 0; i < n_trees && !r->arrays.failed; i++) {
+	for (size_t i = 0; i < n_trees; i++) {
 		int batches = r->plan->steps - trees->list.v[i].deepest + 1;
 
 		arrays_add(&r->arrays, r->start[i], batches > 0 ? batches : 0);
-	}
-	if (r->arrays.failed) {
-		return err_nomem(err);
 	}
 	for (size_t i = 0; i < n * n_trees; i++) {
 		int32_t arc = trees->list.v[i / n].via[i % n];
@@ -485,7 +464,6 @@ static int rows_init(struct tree_rows *r, struct err *err)
 		}
 	}
 	give_slots(r);
-	return 0;
 }
 
 /* Units from .. to - 1 of the vector. */
@@ -547,10 +525,11 @@ static int make(const struct topo *t, const struct tree_net *net, const struct t
 	struct topo *copy = NULL;
 	int rc;
 
+	rows_init(&r);
 	(void)((rc = topo_copy(t, &copy, err)) ||
 	       (rc = coll_new(COLL_BROADCAST, copy, r.cut.chunks, 0, net->root, &s, err)) ||
-	       (rc = rows_init(&r, err)) || (rc = add_rows(&r, s, err)) ||
-	       (rc = coll_finish(s, err)) || (rc = coll_prove(s, NULL, err)));
+	       (rc = add_rows(&r, s, err)) || (rc = coll_finish(s, err)) ||
+	       (rc = coll_prove(s, NULL, err)));
 	arrays_fini(&r.arrays);
 	if (rc) {
 		coll_free(s);

@@ -2,7 +2,8 @@
 #include <stdlib.h>
 
 #include "collective/tree/forest.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 void coll_forest_init(struct coll_forest *f)
 {
@@ -61,7 +62,10 @@ static int join_arcs(const struct topo *f, const struct topo *g, struct topo **o
 			place[topo_m(f) + first + i] = at++;
 		}
 	}
-	return rc ? rc : topo_freeze(*out, err);
+	if (rc == 0) {
+		topo_freeze(*out);
+	}
+	return rc;
 }
 
 /* Arcs of trees and routes get the numbers that place gives them. */
@@ -89,13 +93,12 @@ static int by_arc(const void *pa, const void *pb)
 	return a->first < b->first ? -1 : a->first > b->first;
 }
 
-static int join_routes(struct coll_forest *f, const struct coll_forest *g, struct err *err)
+static void join_routes(struct coll_forest *f, const struct coll_forest *g)
 {
 	int32_t hops = (int32_t)f->hops.n;
 
-	if (vec_reserve(&f->routes, g->routes.n) || vec_reserve(&f->hops, g->hops.n)) {
-		return err_nomem(err);
-	}
+	vec_reserve(&f->routes, g->routes.n);
+	vec_reserve(&f->hops, g->hops.n);
 	for (size_t i = 0; i < g->routes.n; i++) {
 		struct coll_forest_route r = g->routes.v[i];
 
@@ -106,7 +109,6 @@ static int join_routes(struct coll_forest *f, const struct coll_forest *g, struc
 		f->hops.v[f->hops.n++] = g->hops.v[i];
 	}
 	qsort(f->routes.v, f->routes.n, sizeof(*f->routes.v), by_arc);
-	return 0;
 }
 
 /* Where arcs are links both have the same; else each keeps its own, beside the other's. */
@@ -120,15 +122,12 @@ static int join_digraphs(struct coll_forest *f, struct coll_forest *g, struct er
 	if (f->routes.n == 0) {
 		return 0;
 	}
-	place = calloc((size_t)m + (size_t)topo_m(g->logical) + 1, sizeof(*place));
-	if (!place) {
-		return err_nomem(err);
-	}
+	place = x_new((size_t)m + (size_t)topo_m(g->logical) + 1, sizeof(*place));
 	rc = join_arcs(f->logical, g->logical, &both, place, err);
 	if (rc == 0) {
 		renumber(f, place);
 		renumber(g, place + m);
-		rc = join_routes(f, g, err);
+		join_routes(f, g);
 	}
 	free(place);
 	if (rc) {
@@ -150,9 +149,7 @@ int coll_forest_join(struct coll_forest *f, struct coll_forest *other, struct er
 	    !topo_group_equal(f->group, other->group)) {
 		return err_set(err, WEFT_EINVAL, "forests of two digraphs, or of two groups");
 	}
-	if (vec_reserve(&f->trees, other->trees.n)) {
-		return err_nomem(err);
-	}
+	vec_reserve(&f->trees, other->trees.n);
 	if ((rc = scale(other, f->share / gcd, err)) || (rc = scale(f, by, err)) ||
 	    (rc = join_digraphs(f, other, err))) {
 		return rc;

@@ -57,9 +57,9 @@ void coll_forest_fini(struct coll_forest *f);
 /*
  * The trees of `other` beside those of f, both of one digraph with as many terminals: of an
  * all-reduce, those that sum beside those that copy. Weights become comparable, shares equal; time
- * is the sum of both. other is empty after that, to be finished. WEFT_EINVAL where one has a group or routes
- * and the other has not the same; WEFT_ELIMIT for weights beyond 2^62, WEFT_ENOMEM. O(nodes of all trees +
- * arcs).
+ * is the sum of both. other is empty after that, to be finished. WEFT_EINVAL where one has a group
+ * or routes and the other has not the same; WEFT_ELIMIT for weights beyond 2^62. O(nodes of all
+ * trees + arcs).
  */
 int coll_forest_join(struct coll_forest *f, struct coll_forest *other, struct err *err);
 

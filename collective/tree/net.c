@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "collective/tree/private.h"
-#include "lib/base/rat.h"
+#include "lib/base/number/rat.h"
 
 int tree_net_init(struct tree_net *net, const struct topo *t, int root, struct err *err)
 {
@@ -17,9 +17,6 @@ int tree_net_init(struct tree_net *net, const struct topo *t, int root, struct e
 	}
 	arrays_add(&net->arrays, net->arcs, net->m);
 	arrays_add(&net->arrays, net->dist, net->n);
-	if (net->arrays.failed) {
-		return err_nomem(err);
-	}
 	rc = coll_cut_arcs(t, net->arcs, &net->unit, err);
 	topo_bfs(t, root, net->dist);
 	for (int v = 0; v < net->ranks && rc == 0; v++) {

@@ -2,7 +2,7 @@
 #ifndef WEFT_COLLECTIVE_TREE_PRIVATE_H
 #define WEFT_COLLECTIVE_TREE_PRIVATE_H
 
-#include "collective/schedule/bound.h"
+#include "collective/schedule/cut_bound.h"
 #include "collective/tree/tree.h"
 #include "lib/base/vec.h"
 #include "lib/graph/graph.h"
@@ -20,7 +20,7 @@ struct tree_net {
 };
 
 /* WEFT_EINVAL for a root that is no rank, WEFT_EINFEASIBLE when a rank cannot
- * be reached, WEFT_ELIMIT, WEFT_ENOMEM. tree_net_fini in any case. O(n + m). */
+ * be reached, WEFT_ELIMIT. tree_net_fini in any case. O(n + m). */
 int tree_net_init(struct tree_net *net, const struct topo *t, int root, struct err *err);
 void tree_net_fini(struct tree_net *net);
 

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 
 #include "collective/tree/scatter.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 #define MAX_ROWS (INT64_C(1) << 22)	/* of one way to put chunks into steps */
 #define MAX_CHUNKS 1024			/* a shard */
@@ -55,8 +56,9 @@ struct tree_flow {
 static int new_network(const struct tree_net *net, int chunks, struct graph_flow **out,
 		       struct err *err)
 {
-	int rc = graph_flow_new(net->n + 1, out, err);
+	int rc = 0;
 
+	*out = graph_flow_new(net->n + 1);
 	for (int v = 0; v < net->ranks && rc == 0; v++) {
 		rc = v == net->root ? 0 : graph_flow_add(*out, v, net->n, chunks, 0, NULL, err);
 	}
@@ -99,7 +101,7 @@ static void share_room(const struct tree_flow *w, int slack)
 	}
 }
 
-static int flow_init(struct tree_flow *w, int64_t room, struct err *err)
+static void flow_init(struct tree_flow *w, int64_t room)
 {
 	const struct tree_net *net = w->net;
 
@@ -107,9 +109,6 @@ static int flow_init(struct tree_flow *w, int64_t room, struct err *err)
 	arrays_add(&w->arrays, w->ranks, net->n + 1);
 	arrays_add(&w->arrays, w->caps, net->n + 1);
 	arrays_add(&w->arrays, w->edge, net->m);
-	if (w->arrays.failed) {
-		return err_nomem(err);
-	}
 	w->room[0] = room;
 	for (int v = 0; v < net->ranks; v++) {
 		w->ranks[net->dist[v]]++;
@@ -120,7 +119,6 @@ static int flow_init(struct tree_flow *w, int64_t room, struct err *err)
 			w->caps[net->dist[net->arcs[a].to]] += net->arcs[a].cap;
 		}
 	}
-	return 0;
 }
 
 /* A flow over shortest paths with w->room; *value: the chunks that it takes. f
@@ -132,7 +130,8 @@ static int flow_direct(struct tree_flow *w, struct graph_flow **f, int64_t *valu
 	if (rc || (rc = add_arcs(w, true, *f, err))) {
 		return rc;
 	}
-	return graph_flow_max(*f, w->net->root, w->net->n, INT64_MAX, value, err);
+	*value = graph_flow_max(*f, w->net->root, w->net->n, INT64_MAX);
+	return 0;
 }
 
 /* flow[a]: the chunks over each arc when every rank gets `chunks` and a unit of
@@ -145,8 +144,9 @@ static int find_flow(const struct tree_net *net, int chunks, int64_t room, int64
 	struct tree_flow w = { .net = net, .chunks = chunks };
 	int64_t wanted = (int64_t)(net->ranks - 1) * chunks, value = 0, more = 0;
 	struct graph_flow *f = NULL;
-	int rc = flow_init(&w, room, err);
+	int rc = 0;
 
+	flow_init(&w, room);
 	for (size_t i = 0; rc == 0 && value < wanted && i < sizeof(slacks) / sizeof(*slacks); i++) {
 		graph_flow_free(f);
 		f = NULL;
@@ -154,9 +154,8 @@ static int find_flow(const struct tree_net *net, int chunks, int64_t room, int64
 		rc = flow_direct(&w, &f, &value, err);
 	}
 	*direct = value == wanted;
-	if (rc == 0 && !*direct) {
-		(void)((rc = add_arcs(&w, false, f, err)) ||
-		       (rc = graph_flow_run(f, net->root, net->n, INT64_MAX, &more, NULL, err)));
+	if (rc == 0 && !*direct && (rc = add_arcs(&w, false, f, err)) == 0) {
+		graph_flow_run(f, net->root, net->n, INT64_MAX, &more, NULL);
 	}
 	if (rc == 0 && value + more < wanted) {
 		rc = err_set(err, WEFT_EINTERNAL, "a flow of %lld chunks fell short of the cut",
@@ -174,8 +173,8 @@ static int find_flow(const struct tree_net *net, int chunks, int64_t room, int64
 
 /* One path that ends in v, over the fullest of the arcs that still have flow, for at
  * most `most` chunks. */
-static int trace(const struct topo *t, const struct tree_net *net, int64_t *flow, int v,
-		 struct tree_path *path, struct tree_paths *p)
+static void trace(const struct topo *t, const struct tree_net *net, int64_t *flow, int v,
+		  struct tree_path *path, struct tree_paths *p)
 {
 	path->arcs = (int)p->arcs.n;
 	while (v != net->root) {
@@ -186,9 +185,7 @@ static int trace(const struct topo *t, const struct tree_net *net, int64_t *flow
 			best = flow[in[i]] > flow[best] ? in[i] : best;
 		}
 		path->n = flow[best] < path->n ? (int)flow[best] : path->n;
-		if (vec_push(&p->arcs, best)) {
-			return WEFT_ENOMEM;
-		}
+		vec_push(&p->arcs, best);
 		v = net->arcs[best].from;
 	}
 	path->len = (int)p->arcs.n - path->arcs;
@@ -202,7 +199,6 @@ static int trace(const struct topo *t, const struct tree_net *net, int64_t *flow
 	for (int i = 0; i < path->len; i++) {
 		flow[p->arcs.v[path->arcs + i]] -= path->n;
 	}
-	return 0;
 }
 
 /* The ranks but the root, the farthest first. */
@@ -224,33 +220,28 @@ static void sort_ranks(const struct tree_net *net, int *order)
 
 /* All flow as paths. Far ranks choose first, and in small parts, so that what has
  * to leave early leaves on many arcs. */
-static int find_paths(const struct topo *t, const struct tree_net *net, int64_t *flow,
-		      struct tree_paths *p, struct err *err)
+static void find_paths(const struct topo *t, const struct tree_net *net, int64_t *flow,
+		       struct tree_paths *p)
 {
-	int *order = calloc((size_t)net->ranks, sizeof(*order));
-	int part = p->chunks > MAX_PARTS ? p->chunks / MAX_PARTS : 1, rc = 0;
+	int *order = x_new((size_t)net->ranks, sizeof(*order));
+	int part = p->chunks > MAX_PARTS ? p->chunks / MAX_PARTS : 1;
 
-	if (!order) {
-		return err_nomem(err);
-	}
 	sort_ranks(net, order);
-	for (int i = 0; i < net->ranks - 1 && rc == 0; i++) {
-		for (int done = 0; done < p->chunks && rc == 0;) {
+	for (int i = 0; i < net->ranks - 1; i++) {
+		for (int done = 0; done < p->chunks;) {
 			int left = p->chunks - done;
 			struct tree_path path = {
 				.dest = order[i], .first = done, .n = left < part ? left : part,
 			};
 
-			if (trace(t, net, flow, order[i], &path, p) || vec_push(&p->list, path)) {
-				rc = err_nomem(err);
-			}
+			trace(t, net, flow, order[i], &path, p);
+			vec_push(&p->list, path);
 			done += path.n;
 			p->longest = path.len > p->longest ? path.len : p->longest;
 			p->hops += (int64_t)path.len * path.n;
 		}
 	}
 	free(order);
-	return rc;
 }
 
 /* Paths that pass at most `room` chunks a unit of capacity, as many as the
@@ -258,25 +249,20 @@ static int find_paths(const struct topo *t, const struct tree_net *net, int64_t 
 static int make_paths(const struct topo *t, const struct tree_net *net, const bool *only,
 		      int chunks, int64_t num, int64_t den, struct tree_paths *p, struct err *err)
 {
-	int64_t *flow = calloc((size_t)net->m + 1, sizeof(*flow));
+	int64_t *flow = x_new((size_t)net->m + 1, sizeof(*flow));
 	struct tree_net part = *net;
-	int rc = 0;
+	int rc;
 
 	*p = (struct tree_paths){ .chunks = chunks, .room = (num * chunks + den - 1) / den };
-	part.arcs = malloc(((size_t)net->m + 1) * sizeof(*part.arcs));
-	if (!flow || !part.arcs) {
-		rc = err_nomem(err);
-		goto out;
-	}
+	part.arcs = x_alloc((size_t)net->m + 1, sizeof(*part.arcs));
 	for (int a = 0; a < net->m; a++) {
 		part.arcs[a] = net->arcs[a];
 		part.arcs[a].cap = only && !only[a] ? 0 : net->arcs[a].cap;
 	}
 	rc = find_flow(&part, chunks, p->room, flow, &p->direct, err);
 	if (rc == 0) {
-		rc = find_paths(t, net, flow, p, err);
+		find_paths(t, net, flow, p);
 	}
-out:
 	free(part.arcs);
 	free(flow);
 	return rc;
@@ -351,7 +337,8 @@ static int try_steps(struct tree_best *b, const struct tree_paths *p, enum tree_
 	}
 	(void)((rc = topo_copy(b->t, &copy, err)) ||
 	       (rc = coll_new(COLL_SCATTER, copy, p->chunks, 0, b->net->root, &s, err)) ||
-	       (rc = tree_add_steps(b->net, p, order, quota, s, err)) || (rc = coll_finish(s, err)));
+	       (rc = tree_add_steps(b->net, p, order, quota, s, err)) ||
+		       (rc = coll_finish(s, err)));
 	if (rc) {
 		coll_free(s);
 		return rc;
@@ -363,12 +350,9 @@ static int try_steps(struct tree_best *b, const struct tree_paths *p, enum tree_
 static int min_time(const struct tree_net *net, const bool *only, struct graph_time *time,
 		      struct err *err)
 {
-	struct graph_arc *arcs = malloc(((size_t)net->m + 1) * sizeof(*arcs));
+	struct graph_arc *arcs = x_alloc((size_t)net->m + 1, sizeof(*arcs));
 	int rc;
 
-	if (!arcs) {
-		return err_nomem(err);
-	}
 	for (int a = 0; a < net->m; a++) {
 		arcs[a] = net->arcs[a];
 		arcs[a].cap = only && !only[a] ? 0 : arcs[a].cap;
@@ -446,8 +430,8 @@ int tree_scatter(const struct topo *t, const struct tree_net *net,
 		 const struct coll_tree_options *opt, struct coll_sched **out, struct err *err)
 {
 	struct tree_best b = { .t = t, .net = net, .opt = opt };
-	bool *only = calloc((size_t)net->m + 1, sizeof(*only));
-	int rc = only ? 0 : err_nomem(err);
+	bool *only = x_new((size_t)net->m + 1, sizeof(*only));
+	int rc = 0;
 
 	mpq_inits(b.least, b.near, NULL);
 	coll_report_init(&b.report);

@@ -40,7 +40,7 @@ enum tree_order {
  * what has to leave up to then: so the loads of all steps together are those of
  * the fullest arc, unless a chunk that should fill a step has not come yet.
  *
- * WEFT_ENOMEM and the errors of coll_add. O(hops log).
+ * Errors of coll_add. O(hops log).
  */
 int tree_add_steps(const struct tree_net *net, const struct tree_paths *p,
 		   enum tree_order order, int64_t quota, struct coll_sched *s, struct err *err);

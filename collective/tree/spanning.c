@@ -10,10 +10,11 @@
  */
 #include <stdlib.h>
 
-#include "collective/schedule/bound.h"
+#include "collective/schedule/cut_bound.h"
 #include "collective/tree/private.h"
 #include "collective/tree/spanning.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 /* Steps of time, of the least one, that are tried where trees are fewer than it needs. */
 #define FINE 1024
@@ -34,13 +35,10 @@ struct spanning_net {
 
 /* The arc back for each arc u -> v with u < v: parallel ones by capacity, as in
  * topo_is_symmetric. */
-static int pair_arcs(struct spanning_net *s, struct err *err)
+static void pair_arcs(struct spanning_net *s)
 {
-	bool *taken = calloc((size_t)topo_m(s->t) + 1, sizeof(*taken));
+	bool *taken = x_new((size_t)topo_m(s->t) + 1, sizeof(*taken));
 
-	if (!taken) {
-		return err_nomem(err);
-	}
 	for (int a = 0; a < topo_m(s->t); a++) {
 		const struct topo_arc *arc = topo_arc(s->t, a);
 		int first, n = topo_out(s->t, arc->dst, &first), b = first;
@@ -60,7 +58,6 @@ static int pair_arcs(struct spanning_net *s, struct err *err)
 		}
 	}
 	free(taken);
-	return 0;
 }
 
 static int net_init(struct spanning_net *s, const struct topo *t, struct err *err)
@@ -72,11 +69,11 @@ static int net_init(struct spanning_net *s, const struct topo *t, struct err *er
 	arrays_add(&s->arrays, s->edges, topo_m(t));
 	arrays_add(&s->arrays, s->forward, topo_m(t));
 	arrays_add(&s->arrays, s->back, topo_m(t));
-	if (s->arrays.failed) {
-		return err_nomem(err);
-	}
 	rc = coll_cut_arcs(t, s->arcs, &s->unit, err);
-	return rc ? rc : pair_arcs(s, err);
+	if (rc == 0) {
+		pair_arcs(s);
+	}
+	return rc;
 }
 
 /* ---- how many trees, and how often an edge is used ---- */
@@ -96,13 +93,10 @@ static void set_limits(struct spanning_net *s, const struct graph_time *least, i
 /* Whether so many trees fit: every partition has room for them. */
 static int do_fit(const struct spanning_net *s, bool *fit, struct err *err)
 {
-	struct graph_arc *both = malloc((2 * (size_t)s->m + 1) * sizeof(*both));
+	struct graph_arc *both = x_alloc(2 * (size_t)s->m + 1, sizeof(*both));
 	struct graph_time time = { 0, 1 };
 	int rc;
 
-	if (!both) {
-		return err_nomem(err);
-	}
 	for (int e = 0; e < s->m; e++) {
 		both[2 * e] = s->edges[e];
 		both[2 * e + 1] = (struct graph_arc){ s->edges[e].to, s->edges[e].from,
@@ -179,7 +173,10 @@ static int tree_topo(const struct spanning_net *s, const int32_t *tree, struct t
 			rc = topo_add_arc(*out, e->to, e->from, 1, 0, err);
 		}
 	}
-	return rc ? rc : topo_freeze(*out, err);
+	if (rc == 0) {
+		topo_freeze(*out);
+	}
+	return rc;
 }
 
 /* The two trees along spanning tree `tree`, from its middle and towards it. */
@@ -192,13 +189,10 @@ static int add_pair(const struct spanning_net *s, const int32_t *tree, struct co
 	for (int inwards = 0; inwards < 2 && rc == 0; inwards++) {
 		struct coll_forest_tree x = {
 			.root = root, .inwards = inwards, .weight = s->n,
-			.via = malloc((size_t)s->n * sizeof(*x.via)),
+			.via = x_alloc((size_t)s->n, sizeof(*x.via)),
 		};
 
-		if (!x.via || vec_push(&f->trees, x)) {
-			free(x.via);
-			rc = err_nomem(err);
-		}
+		vec_push(&f->trees, x);
 	}
 	if (rc == 0) {
 		topo_bfs(own, root, dist);
@@ -219,14 +213,11 @@ static int add_pair(const struct spanning_net *s, const int32_t *tree, struct co
 }
 
 /* Uses of the fullest edge over its capacity, each of 1 / trees of the vector. */
-static int set_time(const struct spanning_net *s, struct coll_forest *f, struct err *err)
+static void set_time(const struct spanning_net *s, struct coll_forest *f)
 {
-	int64_t *uses = calloc((size_t)s->m + 1, sizeof(*uses));
+	int64_t *uses = x_new((size_t)s->m + 1, sizeof(*uses));
 	mpq_t time;
 
-	if (!uses) {
-		return err_nomem(err);
-	}
 	mpq_init(time);
 	for (int64_t i = 0; i < (int64_t)s->trees * (s->n - 1); i++) {
 		int e = s->list[i];
@@ -241,31 +232,29 @@ static int set_time(const struct spanning_net *s, struct coll_forest *f, struct 
 	mpq_div(f->time, f->time, time);
 	mpq_clear(time);
 	free(uses);
-	return 0;
 }
 
 static int make_forest(const struct spanning_net *s, struct coll_forest *f, struct err *err)
 {
-	int32_t *dist = malloc((size_t)s->n * sizeof(*dist));
-	int rc = dist ? 0 : err_nomem(err);
+	int32_t *dist = x_alloc((size_t)s->n, sizeof(*dist));
+	int rc = 0;
 
 	for (int j = 0; j < s->trees && rc == 0; j++) {
 		rc = add_pair(s, s->list + (size_t)j * (size_t)(s->n - 1), f, dist, err);
 	}
 	f->share = s->trees;
 	free(dist);
-	return rc ? rc : set_time(s, f, err);
+	if (rc == 0) {
+		set_time(s, f);
+	}
+	return rc;
 }
 
 static int pack(struct spanning_net *s, int max_trees, struct err *err)
 {
-	int32_t *dist = malloc((size_t)s->n * sizeof(*dist));
+	int32_t *dist = x_alloc((size_t)s->n, sizeof(*dist));
 	struct graph_time least;
-	int rc = dist ? 0 : err_nomem(err);
-
-	if (rc == 0) {
-		rc = graph_partition_time(s->n, s->arcs, topo_m(s->t), s->n, &least, err);
-	}
+	int rc = graph_partition_time(s->n, s->arcs, topo_m(s->t), s->n, &least, err);
 	if (rc == 0) {
 		s->trees = least.den < max_trees ? (int)least.den : max_trees;
 		rc = choose_limits(s, &least, err);

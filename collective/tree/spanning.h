@@ -10,13 +10,13 @@
 /*
  * A forest for an all-reduce on a plain digraph in which every arc has its reverse: spanning
  * trees of equal weight, each rooted in its middle, inwards and outwards. With as many as the
- * denominator of the least time in lowest terms, T_B is that of coll_bound(), which no all-reduce is below;
- * where these are more than max_trees (>= 1), so many, at the least time in
+ * denominator of the least time in lowest terms, T_B is that of coll_bound(), which no all-reduce
+ * is below; where these are more than max_trees (>= 1), so many, at the least time in
  * which they fit.
  *
  * *out: after coll_forest_init; coll_forest_fini also after an error. t stays the caller's.
- * WEFT_EUNSUPPORTED: not plain, not symmetric, fewer than two ranks; WEFT_EINFEASIBLE: not connected;
- * WEFT_EINVAL, WEFT_ELIMIT, WEFT_ENOMEM. A few times a maximum flow a rank, and
+ * WEFT_EUNSUPPORTED: not plain, not symmetric, fewer than two ranks; WEFT_EINFEASIBLE: not
+ * connected; WEFT_EINVAL, WEFT_ELIMIT. A few times a maximum flow a rank, and
  * graph_pack_spanning_trees().
  */
 int coll_forest_allreduce(const struct topo *t, int max_trees, struct coll_forest *out,

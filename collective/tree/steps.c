@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "collective/tree/scatter.h"
+#include "lib/base/alloc.h"
 #include "lib/base/heap.h"
 
 #define KEY_UNIT 1024	/* of keys, in a chunk over a unit of capacity */
@@ -65,15 +66,12 @@ static int by_arc(const void *pa, const void *pb)
 
 /* due[s]: the largest, over the arcs, of what has to cross it up to step s, a
  * unit of its capacity. */
-static int find_due(struct tree_steps *w, struct err *err)
+static void find_due(struct tree_steps *w)
 {
 	const struct tree_paths *p = w->paths;
-	struct tree_due *list = calloc(p->arcs.n + 1, sizeof(*list));
+	struct tree_due *list = x_new(p->arcs.n + 1, sizeof(*list));
 	int64_t sum = 0;
 
-	if (!list) {
-		return err_nomem(err);
-	}
 	for (size_t i = 0; i < p->list.n; i++) {
 		const struct tree_path *path = &p->list.v[i];
 
@@ -95,22 +93,19 @@ static int find_due(struct tree_steps *w, struct err *err)
 		w->due[s] = w->due[s - 1] > w->due[s] ? w->due[s - 1] : w->due[s];
 	}
 	free(list);
-	return 0;
 }
 
 /* ---- steps ---- */
 
-static int wait_for(struct tree_steps *w, struct tree_wait wait)
+static void wait_for(struct tree_steps *w, struct tree_wait wait)
 {
 	int arc = w->paths->arcs.v[w->paths->list.v[wait.path].arcs + wait.hop];
 
 	if (!w->busy[arc]) {
 		w->busy[arc] = true;
-		if (vec_push(&w->active, arc)) {
-			return WEFT_ENOMEM;
-		}
+		vec_push(&w->active, arc);
 	}
-	return tree_queue_push(&w->queues[arc], wait);
+	tree_queue_push(&w->queues[arc], wait);
 }
 
 /* The first n chunks of the queue's top cross the arc. */
@@ -135,8 +130,8 @@ static int pass(struct tree_steps *w, int arc, int n, struct err *err)
 	wait.left--;
 	wait.key += w->hop_key;
 	w->sent[arc] += n;
-	if (wait.left > 0 && vec_push(&w->moved, wait)) {
-		return err_nomem(err);
+	if (wait.left > 0) {
+		vec_push(&w->moved, wait);
 	}
 	return coll_add(w->s, &x, err);
 }
@@ -173,7 +168,7 @@ static int pass_more(struct tree_steps *w, int arc, int64_t quota, struct err *e
 }
 
 /* What has moved waits for its next arc; arcs without a queue are left out. */
-static int settle(struct tree_steps *w, struct err *err)
+static void settle(struct tree_steps *w)
 {
 	size_t kept = 0;
 
@@ -187,12 +182,9 @@ static int settle(struct tree_steps *w, struct err *err)
 	}
 	w->active.n = kept;
 	for (size_t i = 0; i < w->moved.n; i++) {
-		if (wait_for(w, w->moved.v[i])) {
-			return err_nomem(err);
-		}
+		wait_for(w, w->moved.v[i]);
 	}
 	w->moved.n = 0;
-	return 0;
 }
 
 static int run_step(struct tree_steps *w, int64_t quota, struct err *err)
@@ -213,34 +205,33 @@ static int run_step(struct tree_steps *w, int64_t quota, struct err *err)
 	}
 	w->passed += quota;
 	w->step++;
-	return settle(w, err);
+	settle(w);
+	return 0;
 }
 
 /* The chunks of path i wait for its first arc: all at once, or one by one, each
  * for its turn in a period of `room`; where in it the first comes differs from
  * path to path by the golden ratio. */
-static int enter_path(struct tree_steps *w, int i)
+static void enter_path(struct tree_steps *w, int i)
 {
 	const struct tree_path *path = &w->paths->list.v[i];
 	struct tree_wait wait = { i, 0, path->first, path->n, path->len, -path->len };
 	int64_t turn = (uint32_t)i * UINT32_C(2654435769) >> 16;
 
 	if (w->order == TREE_FARTHEST) {
-		return wait_for(w, wait);
+		wait_for(w, wait);
+		return;
 	}
 	wait.n = 1;
 	for (int j = 0; j < path->n; j++) {
 		wait.first = path->first + j;
 		wait.key = w->paths->room * KEY_UNIT / path->n * j +
 			   w->paths->room * KEY_UNIT / path->n * turn / 65536;
-		if (wait_for(w, wait)) {
-			return WEFT_ENOMEM;
-		}
+		wait_for(w, wait);
 	}
-	return 0;
 }
 
-static int begin(struct tree_steps *w, struct err *err)
+static void begin(struct tree_steps *w)
 {
 	const struct tree_paths *p = w->paths;
 
@@ -248,15 +239,12 @@ static int begin(struct tree_steps *w, struct err *err)
 	arrays_add(&w->arrays, w->sent, w->net->m);
 	arrays_add(&w->arrays, w->busy, w->net->m);
 	arrays_add(&w->arrays, w->due, w->steps);
-	if (w->arrays.failed) {
-		return err_nomem(err);
-	}
 	for (size_t i = 0; i < p->list.n; i++) {
-		if (enter_path(w, (int)i)) {
-			return err_nomem(err);
-		}
+		enter_path(w, (int)i);
 	}
-	return w->steps > 0 ? find_due(w, err) : 0;
+	if (w->steps > 0) {
+		find_due(w);
+	}
 }
 
 int tree_add_steps(const struct tree_net *net, const struct tree_paths *p,
@@ -267,8 +255,9 @@ int tree_add_steps(const struct tree_net *net, const struct tree_paths *p,
 		.hop_key = order == TREE_FARTHEST ? 1 : quota * KEY_UNIT,
 		.steps = quota > 0 ? 0 : p->longest,
 	};
-	int rc = begin(&w, err);
+	int rc = 0;
 
+	begin(&w);
 	while (rc == 0 && w.active.n > 0) {
 		rc = run_step(&w, quota, err);
 	}

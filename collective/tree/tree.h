@@ -38,8 +38,8 @@ struct coll_tree_info {
  * many trees have more rate, few are shallower, and one is as deep as the
  * farthest rank. More than 2^21 / m trees are only made where all ranks are
  * neighbours; elsewhere the rate stays below the cut's. Where trees and arcs are few,
- * the best of several orders of the arcs is taken. A tree of depth d forwards a batch a step, w/D of the vector,
- * through all its levels at once: S steps take S - d + 1 batches through it,
+ * the best of several orders of the arcs is taken. A tree of depth d forwards a batch a step, w/D
+ * of the vector, through all its levels at once: S steps take S - d + 1 batches through it,
  * D = sum of w (S - d + 1), and T_B = S/D M/b, b of a unit of capacity. Of all
  * packings and S that with the least S (alpha + M/(b D)) is made, where a
  * hop, a message and the largest latency of an arc are added to alpha; every S is tried. Without a
@@ -57,7 +57,7 @@ struct coll_tree_info {
  * Reduce and gather are the reverse of the other two on the transposed digraph.
  *
  * t stays the caller's. WEFT_EINVAL, WEFT_EINFEASIBLE (a rank cannot be
- * reached), WEFT_EUNSUPPORTED (topo_check_plain), WEFT_ELIMIT, WEFT_ENOMEM. O(trees * m)
+ * reached), WEFT_EUNSUPPORTED (topo_check_plain), WEFT_ELIMIT. O(trees * m)
  * short flows, and the transfers: of a broadcast at least N(N-1), as it has N shards.
  */
 int coll_tree_make(const struct topo *t, const struct coll_tree_options *opt,

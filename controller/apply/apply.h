@@ -182,7 +182,7 @@ void apply_before_command(struct apply *a, void (*fn)(void *arg), void *arg);
  * without this call all are. The others are elsewhere: they are never read or sent
  * anything, their intent is kept, and plans take them to hold it. Before the first fabric.
  */
-int apply_lead_domains(struct apply *a, const char *const *domains, int n, struct err *err);
+void apply_lead_domains(struct apply *a, const char *const *domains, int n);
 /* How long something recently took to come back. */
 struct apply_timing {
 	int n;			/* times kept, <= STORE_TIMINGS_MAX */
@@ -264,8 +264,8 @@ uint64_t apply_version(const struct apply *a);
 
 /* Snapshots all devices (one after the other per device, devices in
  * parallel), stores what was observed, then done(rc): 0 when every device
- * answered, else the first error; apply_devices tells each. Without memory done
- * is called at once. Allowed at any time, also while a change runs. */
+ * answered, else the first error; apply_devices tells each. Allowed at any time,
+ * also while a change runs. */
 void apply_read(struct apply *a, void (*done)(int rc, const struct err *err, void *arg), void *arg);
 
 /* The same for some of the devices, by name; those that the fabric has not
@@ -306,8 +306,8 @@ void apply_loss(const struct apply *a, int device, const struct drv_xc *x, struc
 
 /* A base for planning `fabric` (which may be another than the present) from
  * intent and last readings. Valid until the next call or change of state. */
-int apply_plan_base(struct apply *a, const struct model_fabric *fabric, enum plan_mode mode,
-		    struct plan_base *out, struct err *err);
+void apply_plan_base(struct apply *a, const struct model_fabric *fabric, enum plan_mode mode,
+		     struct plan_base *out);
 
 /* What carrying out a plan made from apply_plan_base would send; fn is called
  * inside this call, and may call nothing of this room. Devices that
@@ -347,7 +347,7 @@ int64_t apply_unresolved(const struct apply *a);
  * first: all as before -> aborted; all as planned -> committed;
  * mixed -> stays open as "interrupted", every circuit explained, nothing
  * sent. apply_on_open may decide otherwise. done(rc, text): one sentence for log and status;
- * at once with WEFT_ESTALE while a change runs, or without memory. */
+ * at once with WEFT_ESTALE while a change runs. */
 void apply_recover(struct apply *a, void (*done)(int rc, const char *text, void *arg), void *arg);
 
 /* What is to become of a change that its process did not end. */
@@ -370,13 +370,9 @@ void apply_on_open(struct apply *a, int (*fn)(const struct store_change *ch,
 
 /* What goes to history with a change. */
 struct apply_request {
-	const char *who, *comment;
+	struct change_order order;
 	const char *peer;		/* the client as the transport knows it,
 					 * for the audit trail, or NULL */
-	const char *id;			/* chosen by the client, or NULL */
-	const char *arguments;		/* a hash of what it asked for with that id, or NULL */
-	const char *trace;		/* the client's trace id, or NULL */
-	int64_t confirm_within_ns;	/* 0: needs no confirmation */
 	bool ignore_traffic;		/* no operator is there to help: traffic
 					 * that does not stop is reported, and
 					 * stops nothing */

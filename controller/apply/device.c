@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "controller/apply/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
 
@@ -47,8 +48,7 @@ static bool is_elsewhere(const struct apply *a, const struct model_device *m)
 bool device_is_same(const struct device *d, const struct model_device *m)
 {
 	char *text = signature(m);
-	bool same = text && strcmp(text, d->signature) == 0 &&
-		    d->now.elsewhere == is_elsewhere(d->a, m);
+	bool same = strcmp(text, d->signature) == 0 && d->now.elsewhere == is_elsewhere(d->a, m);
 
 	free(text);
 	return same;
@@ -132,16 +132,13 @@ static int load_reading(struct device *d, struct err *err)
 	d->now.read_at_ns = o.read_at_ns;
 	snprintf(s->identity, sizeof(s->identity), "%s", o.identity);
 	snprintf(s->epoch, sizeof(s->epoch), "%s", o.epoch);
-	s->xcs = calloc(o.n_xcs + 1, sizeof(*s->xcs));
-	if (!s->xcs) {
-		rc = err_nomem(err);
-	}
-	for (int i = 0; i < o.n_xcs && rc == 0; i++) {
+	s->xcs = x_new(o.n_xcs + 1, sizeof(*s->xcs));
+	for (int i = 0; i < o.n_xcs; i++) {
 		/* Nothing was said against it when it was read. */
 		s->xcs[s->n_xcs++] = (struct drv_xc){ .xc = o.xcs[i],
 						      .state = DRV_TUNED };
 	}
-	if (rc == 0 && o.has_program) {
+	if (o.has_program) {
 		rc = store_program(d->a->store, o.program_digest, &s->programs, err);
 		if (rc == WEFT_ENOTFOUND) {
 			rc = 0;
@@ -195,7 +192,8 @@ static void on_closed(void *arg)
 	if (d->refs == 0) {
 		destroy(d);
 	}
-	apply_device_closed(a);
+	a->n_devices--;
+	a->ended(a);
 }
 
 void device_close(struct device *d)
@@ -215,24 +213,20 @@ int device_open(struct apply *a, const struct model_fabric *f, int index,
 		struct device **out, struct err *err)
 {
 	const struct model_device *m = &f->devices[index];
-	struct device *d = calloc(1, sizeof(*d));
+	struct device *d = x_new(1, sizeof(*d));
 	int rc;
 
-	if (!d) {
-		return err_nomem(err);
-	}
 	d->a = a;
 	d->refs = 1;
 	d->any_to_any = m->any_to_any;
 	d->next = a->devices;
 	a->devices = d;
 	a->n_devices++;
-	d->name = strdup(m->name);
-	d->driver = strdup(m->driver);
+	d->name = x_dup(m->name);
+	d->driver = x_dup(m->driver);
 	d->signature = signature(m);
 	d->now.elsewhere = is_elsewhere(a, m);
-	rc = d->name && d->driver && d->signature ? 0 : err_nomem(err);
-	if (rc || (rc = open_driver(d, f, index, err)) || (rc = load_known(d, err))) {
+	if ((rc = open_driver(d, f, index, err)) || (rc = load_known(d, err))) {
 		device_unref(d);
 		return rc;
 	}
@@ -326,12 +320,6 @@ static void warn_dead(struct device *d, const struct drv_snapshot *s)
 		snprintf(more, sizeof(more), " and %d more", s->n_dead - 1);
 	}
 	snprintf(d->now.problem, sizeof(d->now.problem), "failed: %s%s", part, more);
-}
-
-bool device_intends(const struct device *d, struct optics_xc xc)
-{
-	return d->intent.n_xcs && bsearch(&xc, d->intent.xcs, d->intent.n_xcs,
-					  sizeof(xc), optics_xc_cmp);
 }
 
 /* Names the first of weft's circuits that are listed without light. */
@@ -510,22 +498,6 @@ static bool step_explains(const struct store_step *st, enum store_op op, struct 
 	bool lost = op == STORE_DEL && st->op == STORE_KEEP && st->state != STORE_PLANNED;
 
 	return (st->op == op || lost) && optics_xc_cmp(&st->xc, &xc) == 0;
-}
-
-const struct store_work *device_next_work(const struct device *d, struct work_cursor *at)
-{
-	while ((at->journal = apply_journal(d->a, at->k))) {
-		while (at->w < at->journal->n_works) {
-			const struct store_work *w = &at->journal->works[at->w++];
-
-			if (strcmp(w->device, d->name) == 0) {
-				return w;
-			}
-		}
-		at->k++;
-		at->w = 0;
-	}
-	return NULL;
 }
 
 /* True when an open change may have made (ADD) or deleted (DEL) xc. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "controller/apply/private.h"
+#include "lib/base/alloc.h"
 
 struct device *device_set_find(const struct device_set *s, const char *name)
 {
@@ -35,17 +36,11 @@ static int add_device(struct apply *a, const struct model_fabric *f, int i,
 int device_set_new(struct apply *a, struct model_fabric *fabric, const struct device_set *from,
 		   struct device_set **out, struct err *err)
 {
-	struct device_set *s = calloc(1, sizeof(*s));
+	struct device_set *s = x_new(1, sizeof(*s));
 	int rc = 0;
 
-	if (s) {
-		s->v = calloc(fabric->n_devices + 1, sizeof(*s->v));
-		s->view = calloc(fabric->n_devices + 1, sizeof(*s->view));
-	}
-	if (!s || !s->v || !s->view) {
-		device_set_free(s);
-		return err_nomem(err);
-	}
+	s->v = x_new(fabric->n_devices + 1, sizeof(*s->v));
+	s->view = x_new(fabric->n_devices + 1, sizeof(*s->view));
 	for (int i = 0; i < fabric->n_devices && rc == 0; i++) {
 		rc = add_device(a, fabric, i, from, s, err);
 	}

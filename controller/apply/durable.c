@@ -41,9 +41,7 @@ static void after_sync(uv_work_t *req, int status)
 		w->done(rc, &err, w->arg);
 		w = next;
 	}
-	if (a->closing) {
-		apply_work_ended(a);
-	}
+	a->ended(a);
 }
 
 static void begin_sync(struct apply *a)

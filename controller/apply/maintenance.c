@@ -7,27 +7,7 @@
 #include <string.h>
 
 #include "controller/apply/private.h"
-
-struct maintenance {
-	struct apply *a;
-	struct device *d;		/* referenced */
-	struct device_op op;		/* reading, request, reading */
-	struct apply_maintenance what;
-	apply_maintenance_cb cb;
-	void *arg;
-	int rc;				/* of the first reading, or the request;
-					 * the last reading decides nothing */
-	struct err err;
-	struct drv_outcome outcome;	/* SKIPPED until the device answered */
-};
-
-bool maintenance_explains(const struct device *d, struct optics_xc xc)
-{
-	const struct maintenance *c = d->a->maintenance;
-
-	return c && c->d == d && !c->what.recovery &&
-	       c->what.port.index == (c->what.port.is_out ? xc.out : xc.in);
-}
+#include "lib/base/alloc.h"
 
 static void finish(struct maintenance *c)
 {
@@ -142,10 +122,7 @@ int apply_maintain(struct apply *a, const char *device, const struct apply_maint
 	if (apply_busy(a)) {
 		return err_set(err, WEFT_ESTALE, "a change is under way");
 	}
-	c = calloc(1, sizeof(*c));
-	if (!c) {
-		return err_nomem(err);
-	}
+	c = x_new(1, sizeof(*c));
 	c->a = a;
 	c->d = device_ref(device_set_find(a->set, device));
 	c->what = *what;

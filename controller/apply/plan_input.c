@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "controller/apply/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/vec.h"
 
@@ -59,16 +60,13 @@ void plan_input_free(struct plan_input *b)
 
 /* ---- observed ------------------------------------------------------------ */
 
-static int copy_map(const struct drv_snapshot *s, struct plan_light *out, struct err *err)
+static void copy_map(const struct drv_snapshot *s, struct plan_light *out)
 {
-	struct optics_xc *xcs = calloc(s->n_xcs + 1, sizeof(*xcs));
-	struct optics_xc *dark = calloc(s->n_xcs + 1, sizeof(*dark));
+	struct optics_xc *xcs = x_new(s->n_xcs + 1, sizeof(*xcs));
+	struct optics_xc *dark = x_new(s->n_xcs + 1, sizeof(*dark));
 
 	out->xcs = xcs;
 	out->dark = dark;
-	if (!xcs || !dark) {
-		return err_nomem(err);
-	}
 	for (int i = 0; i < s->n_xcs; i++) {
 		xcs[i] = s->xcs[i].xc;
 		/* Listed without light: an apply makes it again. */
@@ -77,18 +75,14 @@ static int copy_map(const struct drv_snapshot *s, struct plan_light *out, struct
 		}
 	}
 	out->n_xcs = s->n_xcs;
-	return 0;
 }
 
 /* Circuits that a device moves no more, as a port of theirs is worn. */
-static int copy_fixed(const struct drv_snapshot *s, struct plan_light *out, struct err *err)
+static void copy_fixed(const struct drv_snapshot *s, struct plan_light *out)
 {
-	struct optics_xc *fixed = calloc(s->n_xcs + 1, sizeof(*fixed));
+	struct optics_xc *fixed = x_new(s->n_xcs + 1, sizeof(*fixed));
 
 	out->fixed = fixed;
-	if (!fixed) {
-		return err_nomem(err);
-	}
 	for (int i = 0; i < s->n_xcs; i++) {
 		const struct optics_xc xc = s->xcs[i].xc;
 		bool worn = false;
@@ -102,7 +96,6 @@ static int copy_fixed(const struct drv_snapshot *s, struct plan_light *out, stru
 			fixed[out->n_fixed++] = xc;
 		}
 	}
-	return 0;
 }
 
 /* A worn port keeps what it has. */
@@ -116,16 +109,13 @@ static bool has_circuit(const struct drv_snapshot *s, const struct drv_port *p)
 	return false;
 }
 
-static int copy_bad_ports(const struct drv_snapshot *s, struct plan_light *out, struct err *err)
+static void copy_bad_ports(const struct drv_snapshot *s, struct plan_light *out)
 {
-	int *in = calloc(s->n_ports + 1, sizeof(*in));
-	int *egress = calloc(s->n_ports + 1, sizeof(*egress));
+	int *in = x_new(s->n_ports + 1, sizeof(*in));
+	int *egress = x_new(s->n_ports + 1, sizeof(*egress));
 
 	out->bad_in = in;
 	out->bad_out = egress;
-	if (!in || !egress) {
-		return err_nomem(err);
-	}
 	for (int i = 0; i < s->n_ports; i++) {
 		const struct drv_port *p = &s->ports[i];
 
@@ -138,20 +128,16 @@ static int copy_bad_ports(const struct drv_snapshot *s, struct plan_light *out, 
 			in[out->n_bad_in++] = p->index;
 		}
 	}
-	return 0;
 }
 
 /* What failed, and resonators whose lock got lost: until they are locked again
  * there is no light by them either. That one finds no wave is no failure of its
  * own. */
-static int copy_dead(const struct drv_snapshot *s, struct plan_light *out, struct err *err)
+static void copy_dead(const struct drv_snapshot *s, struct plan_light *out)
 {
-	struct ring_fault *dead = calloc((size_t)s->n_dead + s->n_lost + 1, sizeof(*dead));
+	struct ring_fault *dead = x_new((size_t)s->n_dead + s->n_lost + 1, sizeof(*dead));
 	int n = s->n_dead;
 
-	if (!dead) {
-		return err_nomem(err);
-	}
 	if (n) {
 		memcpy(dead, s->dead, (size_t)n * sizeof(*dead));
 	}
@@ -167,7 +153,6 @@ static int copy_dead(const struct drv_snapshot *s, struct plan_light *out, struc
 	qsort(dead, (size_t)n, sizeof(*dead), ring_fault_cmp);
 	out->dead = dead;
 	out->n_dead = n;
-	return 0;
 }
 
 static int by_xc(const void *a, const void *b)
@@ -179,15 +164,12 @@ static int by_xc(const void *a, const void *b)
 }
 
 /* What was learned goes before what the maker says. */
-static int copy_losses(const struct device *d, struct plan_light *out, struct err *err)
+static void copy_losses(const struct device *d, struct plan_light *out)
 {
 	const struct drv_snapshot *s = &d->now.snap;
-	struct plan_known_loss *v = calloc((size_t)d->n_losses + s->n_xcs + 1, sizeof(*v));
+	struct plan_known_loss *v = x_new((size_t)d->n_losses + s->n_xcs + 1, sizeof(*v));
 	int n = 0, kept = 0;
 
-	if (!v) {
-		return err_nomem(err);
-	}
 	for (int i = 0; i < d->n_losses; i++) {
 		v[n++] = (struct plan_known_loss){
 			d->losses[i].xc, d->losses[i].mdb, PLAN_LEARNED };
@@ -207,7 +189,6 @@ static int copy_losses(const struct device *d, struct plan_light *out, struct er
 	}
 	out->losses = v;
 	out->n_losses = kept;
-	return 0;
 }
 
 static int by_input(const void *a, const void *b)
@@ -219,16 +200,13 @@ static int by_input(const void *a, const void *b)
 
 /* Only while the reading is young: lasers are switched off and on, fibres are
  * pulled. */
-static int copy_powers(const struct device *d, struct plan_light *out, struct err *err)
+static void copy_powers(const struct device *d, struct plan_light *out)
 {
 	const struct drv_snapshot *s = &d->now.snap;
 	int64_t age_ns = clk_wall_ns() - d->now.read_at_ns;
 	bool young = age_ns >= 0 && age_ns <= APPLY_POWER_AGE_NS;
-	struct plan_known_power *v = calloc((size_t)s->n_ports + 1, sizeof(*v));
+	struct plan_known_power *v = x_new((size_t)s->n_ports + 1, sizeof(*v));
 
-	if (!v) {
-		return err_nomem(err);
-	}
 	out->powers = v;
 	for (int i = 0; i < s->n_ports && young; i++) {
 		const struct drv_port *p = &s->ports[i];
@@ -239,16 +217,14 @@ static int copy_powers(const struct device *d, struct plan_light *out, struct er
 		}
 	}
 	qsort(v, (size_t)out->n_powers, sizeof(*v), by_input);
-	return 0;
 }
 
-static int fill_observed(const struct device *d, struct plan_light *out, struct err *err)
+static void fill_observed(const struct device *d, struct plan_light *out)
 {
 	const struct drv_snapshot *s = &d->now.snap;
-	int rc;
 
 	if (!d->now.ever_read) {
-		return 0;
+		return;
 	}
 	out->known = true;
 	out->programs = snap_program(s);
@@ -256,12 +232,12 @@ static int fill_observed(const struct device *d, struct plan_light *out, struct 
 	out->max_programs = s->caps.max_programs;
 	out->overlap = s->caps.overlap;
 	out->reload = s->caps.reloads && s->n_unlocked > 0;
-	if ((rc = copy_map(s, out, err)) || (rc = copy_fixed(s, out, err)) || (rc = copy_dead(s, out, err)) ||
-	    (rc = copy_losses(d, out, err)) ||
-	    (rc = copy_powers(d, out, err))) {
-		return rc;
-	}
-	return copy_bad_ports(s, out, err);
+	copy_map(s, out);
+	copy_fixed(s, out);
+	copy_dead(s, out);
+	copy_losses(d, out);
+	copy_powers(d, out);
+	copy_bad_ports(s, out);
 }
 
 /* ---- intent -------------------------------------------------------------- */
@@ -280,15 +256,15 @@ static const struct store_work *find_work(const struct store_journal *j, const c
 
 /* Light that an open change made is weft's own as well, though it is in no
  * committed intent. What it made elsewhere is not known. */
-static int add_pending(const struct apply *a, const struct device *d, xc_list *list,
-		       struct plan_light *out, struct err *err)
+static void add_pending(const struct apply *a, const struct device *d, xc_list *list,
+			struct plan_light *out)
 {
 	for (int k = 0; k < a->n_open && !d->now.elsewhere; k++) {
 		const struct store_work *w = find_work(&a->open[k], d->name);
 
 		for (int i = 0; w && i < w->n_steps; i++) {
-			if (w->steps[i].op == STORE_ADD && vec_push(list, w->steps[i].xc)) {
-				return err_nomem(err);
+			if (w->steps[i].op == STORE_ADD) {
+				vec_push(list, w->steps[i].xc);
 			}
 		}
 		if (w && w->is_ring && work_moves(w) && work_new(w) &&
@@ -296,31 +272,25 @@ static int add_pending(const struct apply *a, const struct device *d, xc_list *l
 			out->programs = work_new(w);
 		}
 	}
-	return 0;
 }
 
-static int fill_intent(const struct apply *a, const struct device *d,
-		       struct plan_light *out, struct err *err)
+static void fill_intent(const struct apply *a, const struct device *d, struct plan_light *out)
 {
 	xc_list list = { 0 };
-	int rc = 0;
 
 	out->known = true;
 	if (d->intent.has_program) {
 		out->programs = &d->intent.programs;
 	}
-	for (int i = 0; i < d->intent.n_xcs && rc == 0; i++) {
-		rc = vec_push(&list, d->intent.xcs[i]) ? err_nomem(err) : 0;
+	for (int i = 0; i < d->intent.n_xcs; i++) {
+		vec_push(&list, d->intent.xcs[i]);
 	}
-	if (rc == 0) {
-		rc = add_pending(a, d, &list, out, err);
-	}
-	if (rc == 0 && list.n) {
+	add_pending(a, d, &list, out);
+	if (list.n) {
 		qsort(list.v, list.n, sizeof(*list.v), optics_xc_cmp);
 	}
 	out->xcs = list.v;
 	out->n_xcs = (int)list.n;
-	return rc;
 }
 
 const struct device *plan_input_device(const struct apply *a, const struct model_device *m)
@@ -337,14 +307,11 @@ static int64_t learned_ns(const struct apply *a, enum store_timing_kind kind, co
 	return apply_learned(a, kind, name, &t) ? t.median_ns : 0;
 }
 
-static int fill_times(const struct apply *a, const struct model_fabric *f,
-		      struct plan_input *b, struct plan_times *out, struct err *err)
+static void fill_times(const struct apply *a, const struct model_fabric *f,
+		       struct plan_input *b, struct plan_times *out)
 {
-	b->port_ns = calloc((size_t)f->n_ports + 1, sizeof(*b->port_ns));
-	b->device_ns = calloc((size_t)f->n_devices + 1, sizeof(*b->device_ns));
-	if (!b->port_ns || !b->device_ns) {
-		return err_nomem(err);
-	}
+	b->port_ns = x_new((size_t)f->n_ports + 1, sizeof(*b->port_ns));
+	b->device_ns = x_new((size_t)f->n_devices + 1, sizeof(*b->device_ns));
 	for (int i = 0; i < f->n_ports; i++) {
 		b->port_ns[i] = learned_ns(a, STORE_REACTIVATION, f->ports[i].name);
 	}
@@ -353,34 +320,27 @@ static int fill_times(const struct apply *a, const struct model_fabric *f,
 	}
 	*out = (struct plan_times){ f->n_ports, f->n_devices, b->port_ns,
 				    b->device_ns };
-	return 0;
 }
 
-int apply_plan_base(struct apply *a, const struct model_fabric *fabric, enum plan_mode mode,
-		    struct plan_base *out, struct err *err)
+void apply_plan_base(struct apply *a, const struct model_fabric *fabric, enum plan_mode mode,
+		     struct plan_base *out)
 {
-	struct plan_input *b = calloc(1, sizeof(*b));
-	int rc = 0;
+	struct plan_input *b = x_new(1, sizeof(*b));
 
 	plan_input_free(a->plan_input);
 	a->plan_input = b;
-	if (!b) {
-		return err_nomem(err);
-	}
 	b->n = fabric->n_devices;
-	b->intent = calloc(b->n + 1, sizeof(*b->intent));
-	b->observed = calloc(b->n + 1, sizeof(*b->observed));
-	if (!b->intent || !b->observed) {
-		return err_nomem(err);
-	}
-	for (int i = 0; i < b->n && rc == 0; i++) {
+	b->intent = x_new(b->n + 1, sizeof(*b->intent));
+	b->observed = x_new(b->n + 1, sizeof(*b->observed));
+	for (int i = 0; i < b->n; i++) {
 		const struct device *d = plan_input_device(a, &fabric->devices[i]);
 
 		if (d) {
-			rc = fill_intent(a, d, &b->intent[i], err);
-			if (rc == 0) {
-				rc = d->now.elsewhere ? fill_intent(a, d, &b->observed[i], err)
-						      : fill_observed(d, &b->observed[i], err);
+			fill_intent(a, d, &b->intent[i]);
+			if (d->now.elsewhere) {
+				fill_intent(a, d, &b->observed[i]);
+			} else {
+				fill_observed(d, &b->observed[i]);
 			}
 			/* What is intended was planned for what it can. */
 			b->intent[i].overlap = b->observed[i].overlap;
@@ -390,10 +350,7 @@ int apply_plan_base(struct apply *a, const struct model_fabric *fabric, enum pla
 				   .mode = mode, .intent = b->intent,
 				   .observed = b->observed };
 	memcpy(out->state_uuid, store_uuid(a->store), sizeof(out->state_uuid));
-	if (rc) {
-		return rc;
-	}
-	return fill_times(a, fabric, b, &out->times, err);
+	fill_times(a, fabric, b, &out->times);
 }
 
 /* ---- what a plan would send ---------------------------------------------- */
@@ -429,14 +386,14 @@ int apply_explain(struct apply *a, const struct plan *p, dry_run_fn fn, void *ar
 {
 	const struct model_fabric *f = p->fabric;
 	size_t n = (size_t)f->n_devices + 1;
-	struct dry_run_device *v = calloc(n, sizeof(*v));
-	struct drv **opened = calloc(n, sizeof(struct drv *));
-	int rc = v && opened ? find_drivers(a, f, v, opened, err) : err_nomem(err);
+	struct dry_run_device *v = x_new(n, sizeof(*v));
+	struct drv **opened = x_new(n, sizeof(struct drv *));
+	int rc = find_drivers(a, f, v, opened, err);
 
 	if (rc == 0) {
 		rc = dry_run_explain(p, v, fn, arg, err);
 	}
-	for (int i = 0; opened && i < f->n_devices; i++) {
+	for (int i = 0; i < f->n_devices; i++) {
 		if (opened[i]) {
 			drv_close(opened[i], NULL, NULL);
 		}

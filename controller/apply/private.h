@@ -1,28 +1,36 @@
 /*
  * Shared by the files of the apply room.
  *
- *   apply.c            the engine: life, fabric, readings
+ *   apply.c            the engine: life, fabric, who is told
  *   device.c           one device: its session, its queue of operations, its
  *                      state; device_set.c: those of one fabric
- *   insertion_loss.c   what its circuits lose
+ *   readings.c         readings of all devices, and what follows from them
+ *   circuit_loss.c     what its circuits lose
  *   durable.c          what waits for the disk
- *   timing.c           how long ports and devices take to come back
- *   external_changes.c changes of its circuits that weft did not make
+ *   learned_times.c    how long ports and devices take to come back
+ *   external_scan.c    changes of its circuits that weft did not make
+ *   expected.c         what weft itself wants of a device, or is doing to it
  *   plan_input.c       what a plan starts from, and what it would send
  *   compare.c          readings against plans and intent (pure)
- *   journal.c          a plan as a journal (pure)
- *   change.c           a change and its phases, which are, in their order:
- *   journal_commit.c     the beginning and the commit in the store
- *   precheck.c           is all as its plan found it?
- *   wait.c               others are to be as far
- *   drain.c              traffic leaves circuits before they go
- *   execute.c            commands
- *   readback.c           read back, settled, read again
- *   verify_external.c    loss, neighbours, errors: what decides beyond that
- *   tolerance.c          what it goes on without
- *   undo.c               taking a change back
+ *   plan_journal.c     a plan as a journal (pure)
  *   maintenance.c      an operator's requests to a device beside its circuits
  *   recover.c          changes that were open when the process ended
+ *
+ * A change:
+ *
+ *   change_value.c     what all of it share: events, failure, the stage in scope
+ *   change_start.c     a plan becomes one; change_end.c: and what is left of it
+ *   phases.c           the table of phases, and the way from one to the next
+ *   phases/            what they do, in their order:
+ *     journal_commit.c   the beginning and the commit in the store
+ *     precheck.c         is all as its plan found it?
+ *     wait.c             others are to be as far
+ *     ask_hosts.c        traffic leaves circuits before they go
+ *     execute.c          commands
+ *     readback.c         read back, settled, read again
+ *     verify_external.c  loss, neighbours, errors: what decides beyond that
+ *     tolerance.c        what it goes on without
+ *     undo.c             taking a change back
  */
 #ifndef WEFT_APPLY_PRIVATE_H
 #define WEFT_APPLY_PRIVATE_H
@@ -108,7 +116,7 @@ void device_unref(struct device *d);
  * WEFT_ECANCELED, from the loop. */
 void device_close(struct device *d);
 
-/* Whether a fabric's device means the session of d. Without memory: false. */
+/* Whether a fabric's device means the session of d. */
 bool device_is_same(const struct device *d, const struct model_device *m);
 
 /* Operations of one device run one after the other, in the order asked for.
@@ -123,8 +131,6 @@ void device_maintain(struct device *d, struct device_op *op, const struct apply_
 		     device_submit_cb cb, void *arg);
 /* The batch that runs is to end soon. */
 void device_cancel(struct device *d);
-/* True while an operator sets a port of the circuit. maintenance.c */
-bool maintenance_explains(const struct device *d, struct optics_xc xc);
 
 /* Takes the committed intent from the store again; on an error it stays. */
 int device_load_intent(struct device *d, struct err *err);
@@ -132,8 +138,12 @@ int device_load_intent(struct device *d, struct err *err);
  * missing, unexpected and pending, and lowers the level to what still holds.
  * O((circuits + steps of open changes) log circuits). */
 void device_assess(struct device *d);
-bool device_intends(const struct device *d, struct optics_xc xc);
 
+/* ---- what weft itself wants of it (expected.c) --------------------------- */
+
+bool device_intends(const struct device *d, struct optics_xc xc);
+/* True while an operator sets a port of the circuit. */
+bool maintenance_explains(const struct device *d, struct optics_xc xc);
 /* Goes through what the change under way and those open have to do on a device;
  * begins as zero. NULL after the last. at->journal: the change's. */
 struct work_cursor {
@@ -142,7 +152,7 @@ struct work_cursor {
 };
 const struct store_work *device_next_work(const struct device *d, struct work_cursor *at);
 
-/* ---- changes by others (external_changes.c) ------------------------------ */
+/* ---- changes by others (external_scan.c) ---------------------------------- */
 
 /* Compares a fresh reading with the one before (NULL: none), records what
  * weft did not change, and what of earlier records is right again. */
@@ -155,7 +165,7 @@ void external_retire(struct apply *a, int64_t change);
 /* Keeps a device's report, which may tell who it was. */
 void external_note_report(struct device *d, const struct drv_event *ev);
 
-/* ---- losses (insertion_loss.c) ------------------------------------------- */
+/* ---- losses (circuit_loss.c) --------------------------------------------- */
 
 /* Takes from the last reading what circuits lose that are well: the lowest of
  * each is kept. */
@@ -171,7 +181,7 @@ void loss_text(const struct drv_xc *x, const struct apply_loss *l, char *text, i
 int loss_load(struct device *d, struct err *err);
 int loss_save(struct device *d, struct err *err);
 
-/* ---- times (timing.c) ---------------------------------------------------- */
+/* ---- times (learned_times.c) --------------------------------------------- */
 
 #define TIMING_KINDS 2
 struct timings;
@@ -237,8 +247,8 @@ const char *step_text(const struct store_step *st, char *buf, int size);
 /* ---- the journal --------------------------------------------------------- */
 
 /* Writes the plan as a journal; takes the plan's programs over. */
-int journal_from_plan(struct plan *p, const struct apply_request *req,
-		      struct store_journal *out, struct err *err);
+void journal_from_plan(struct plan *p, const struct change_order *order,
+		       struct store_journal *out);
 /* What a step is to a stage of the change: its own op, STORE_KEEP for light
  * that an earlier stage made or a later one deletes, or nothing. */
 #define STAGE_ALL (-1)		/* to the change as a whole */
@@ -259,6 +269,9 @@ enum phase {
 	PHASE_PREPARE, PHASE_CHECK, PHASE_WAIT, PHASE_DRAIN, PHASE_DELETE,
 	PHASE_ADD, PHASE_LOAD, PHASE_READ_BACK, PHASE_SETTLE, PHASE_READ_AGAIN,
 	PHASE_VERIFY, PHASE_COMMIT, PHASE_UNDO, PHASE_STOP, PHASE_END,
+	/* What a phase returns instead of the one that comes next: */
+	PHASE_WAITS,		/* change.walk is called when that is known */
+	PHASE_OVER,		/* as the table has it, or undo if the change failed */
 };
 
 /* Owned by the caller, in use until its callback. */
@@ -335,6 +348,9 @@ struct change {
 					 * begins with; n_runs: the commit */
 	bool decided;			/* to commit: it cannot fail any more */
 	enum phase phase;
+	/* change_walk(), for callbacks of phases: from the loop, when the phase has returned
+	 * PHASE_WAITS. */
+	void (*walk)(struct change *c, enum phase next);
 	int n_runs;
 	struct apply_run *runs;
 	int first, end;			/* runs in scope: a stage, or all */
@@ -379,59 +395,78 @@ void change_event(struct change *c, const struct device *d, bool is_problem,
 		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* A device's batch is under way. */
 void change_progress(struct change *c, const struct device *d, const struct drv_event *ev);
-/* Ends the change with what is in c->res.verdict, c->rc and c->err; c is freed,
- * so nothing may follow. The same goes for whatever may lead here:
- * change_enter(), change_op_done(), change_op_failed(). */
-void change_end(struct change *c);
-/* The engine is closed in the middle: light and journal stay. */
-void change_abandon(struct change *c);
-
-/* The change goes on with this phase, unless the engine is being closed. */
-void change_enter(struct change *c, enum phase phase);
 const char *change_phase_name(enum phase phase);
 /* One of the operations that the phase waits for has been answered; after the
- * last one the next phase begins. */
+ * last one the change walks on. */
 void change_op_done(struct change *c);
 void change_op_failed(struct apply_run *r, int rc, const struct err *err);
 
 /* Steps that are `op` to the run's stage. */
 int run_count(const struct apply_run *r, enum store_op op);
 
+/* Narrows the scope to the stage that begins at run `first`. */
+void change_scope(struct change *c, int first);
+
+/* ---- its start and its end ----------------------------------------------- */
+
+/* Undoes what an earlier process left open: journal and set are taken over. why: becomes
+ * the change's. on_event gets arg as well. */
+void change_undo_open(struct apply *a, struct store_journal *j, struct device_set *set,
+		      const struct err *why, apply_event_cb on_event, apply_done_cb on_done,
+		      void *arg);
+/* Ends the change with what is in c->res.verdict, c->rc and c->err; c is freed soon. */
+void change_end(struct change *c);
+/* The engine is closed in the middle: light and journal stay. */
+void change_abandon(struct change *c);
+/* With its runs, its plan and its journal. */
+void change_free(struct change *c);
+
 /* ---- the phases ---------------------------------------------------------- */
 
+/* From phase to phase until one waits, or the engine is being closed. */
+void change_walk(struct change *c, enum phase next);
+
+/* Those of a change as a whole return what comes next. */
+
 /* Durable before anything is sent; ends the change if nothing is to do. */
-void journal_prepare(struct change *c);
+enum phase journal_prepare(struct change *c);
 /* True now; what is to be repaired is put on the list with it. */
-void journal_commit(struct change *c);
+enum phase journal_commit(struct change *c);
 /* Too much failed, and the fabric wants an operator to look at it: the journal
  * stays open and explains every circuit. */
-void journal_stop(struct change *c);
+enum phase journal_stop(struct change *c);
+enum phase wait_begin(struct change *c);
+enum phase drain_begin(struct change *c);
+enum phase readback_settle(struct change *c);
+enum phase verify_begin(struct change *c);
+/* Takes back everything that was sent. */
+enum phase undo_begin(struct change *c);
 
 /* Each begins an operation on its run's device, or more, and calls
  * change_op_done() or change_op_failed() after the last. */
 void precheck_begin(struct apply_run *r);
-/* Once all is read: does the power suit the receivers? */
-int precheck_power(struct change *c, struct err *err);
 /* True when something that the stage makes is listed as failed. */
 bool execute_clears(const struct apply_run *r);
 void execute_begin(struct apply_run *r);
 void readback_begin(struct apply_run *r);
-void readback_settle(struct change *c);
-/* The phase after a reading that was the second. */
+
+/* The phase after one where that is not always the same. The first check is of all devices, so
+ * that a plan that cannot be carried through moves nothing at all. */
+enum phase precheck_next(struct change *c);
+enum phase wait_next(struct change *c);
 enum phase readback_next(struct change *c);
-/* Asks hosts about these arcs, which are taken over, or fails the change if rc
- * says that they could not be listed. done, or this where there is nothing to
- * ask, calls change_op_done(). */
-void ask_hosts(struct change *c, int rc, struct plan_arc *arcs, int n,
-	       void (*done)(struct apply_question *q), void (*ask)(struct apply_question *q,
-								   void *arg), struct err *err);
-void drain_begin(struct change *c);
+enum phase verify_next(struct change *c);
+/* The phase that the stage which begins at run `first` begins with, or after the last one the
+ * commit; `phase` is the stage's where nothing waits. */
+enum phase wait_or(struct change *c, int first, enum phase phase);
+
+/* Asks hosts about these arcs, which are taken over. done calls change_op_done(). */
+enum phase ask_hosts(struct change *c, struct plan_arc *arcs, int n,
+		     void (*done)(struct apply_question *q),
+		     void (*ask)(struct apply_question *q, void *arg));
 /* Traffic leaves what a stage has made before that is taken back; then next, at once
  * where nothing is to be asked. Nothing stops it. */
 void drain_undo(struct change *c, int stage, void (*next)(struct change *c));
-void verify_begin(struct change *c);
-/* The phase after all that could be asked. */
-enum phase verify_next(struct change *c);
 
 /* Whether the change goes on without one more circuit of the stage in scope:
  * if so the circuit is left to be repaired, else err is what stops it. layer:
@@ -440,20 +475,20 @@ bool tolerance_allows(struct apply_run *r, int step, enum apply_level layer, con
 /* Puts the circuits that the change was carried out without on the list. */
 int tolerance_record(struct change *c, int *n, struct err *err);
 
-/* Narrows the scope to the stage that begins at run `first`. */
-void change_scope(struct change *c, int first);
-/* The phase that the stage which begins at run `first` begins with, or after the last one the
- * commit; `phase` is the stage's where nothing waits. */
-enum phase wait_or(struct change *c, int first, enum phase phase);
-void wait_begin(struct change *c);
+/* ---- maintenance --------------------------------------------------------- */
 
-/* Takes back everything that was sent; ends in change_end(). */
-void undo_begin(struct change *c);
-/* The same for what an earlier process left open: journal and set are taken over, also on error.
- * why: becomes the change's. on_event gets arg as well. */
-int change_undo_open(struct apply *a, struct store_journal *j, struct device_set *set,
-		     const struct err *why, apply_event_cb on_event, apply_done_cb on_done,
-		     void *arg, struct err *err);
+struct maintenance {
+	struct apply *a;
+	struct device *d;		/* referenced */
+	struct device_op op;		/* reading, request, reading */
+	struct apply_maintenance what;
+	apply_maintenance_cb cb;
+	void *arg;
+	int rc;				/* of the first reading, or the request;
+					 * the last reading decides nothing */
+	struct err err;
+	struct drv_outcome outcome;	/* SKIPPED until the device answered */
+};
 
 /* ---- recovering ---------------------------------------------------------- */
 
@@ -512,6 +547,8 @@ struct apply {
 	void *before_arg;
 	struct apply_hosts hosts;		/* zero: none can be asked */
 	bool closing, timer_closed;
+	/* Something that closing waits for has ended: a device's session, work of a worker. */
+	void (*ended)(struct apply *a);
 	void (*closed_cb)(void *arg);
 	void *closed_arg;
 };
@@ -532,9 +569,5 @@ void apply_save_readings(struct apply *a);
 void apply_switch(struct apply *a, struct device_set *set);
 /* Puts a set in the place of the present one, which is freed. */
 void apply_use(struct apply *a, struct device_set *set);
-/* Called when the engine is being closed and a worker has ended. */
-void apply_work_ended(struct apply *a);
-/* Called when a device's handle is gone. */
-void apply_device_closed(struct apply *a);
 
 #endif

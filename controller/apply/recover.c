@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "controller/apply/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/log.h"
 
 #define READ_ROUNDS 3
@@ -277,21 +278,17 @@ static void undo(struct recovery *r)
 {
 	struct device_set *set = r->set;
 	struct err err = { 0 };
-	int rc;
 
 	if (!set) {
-		rc = err_set(&err, WEFT_EUNAVAIL, "change %lld is to be undone, but its devices "
-			     "cannot be opened", (long long)r->v[r->at].change.id);
-	} else {
-		r->set = NULL;
-		r->had_fabric = r->a->set;
-		rc = change_undo_open(r->a, &r->v[r->at], set, &r->why, log_event, on_undone, r,
-				      &err);
-	}
-	if (rc) {
-		fail(r, rc, &err);
+		err_set(&err, WEFT_EUNAVAIL, "change %lld is to be undone, but its devices cannot "
+			"be opened", (long long)r->v[r->at].change.id);
+		fail(r, err.code, &err);
 		change_over(r);
+		return;
 	}
+	r->set = NULL;
+	r->had_fabric = r->a->set;
+	change_undo_open(r->a, &r->v[r->at], set, &r->why, log_event, on_undone, r);
 }
 
 /* ---- reading ------------------------------------------------------------- */
@@ -370,14 +367,11 @@ static void open_set(struct recovery *r)
 	}
 }
 
-static int list_readings(struct recovery *r, struct err *err)
+static void list_readings(struct recovery *r)
 {
 	struct store_journal *j = &r->v[r->at];
 
-	r->readings = calloc(j->n_works + 1, sizeof(*r->readings));
-	if (!r->readings) {
-		return err_nomem(err);
-	}
+	r->readings = x_new(j->n_works + 1, sizeof(*r->readings));
 	for (int i = 0; i < j->n_works; i++) {
 		struct store_work *w = &j->works[i];
 		struct device *d = device_set_find(r->set, w->device);
@@ -389,7 +383,6 @@ static int list_readings(struct recovery *r, struct err *err)
 			};
 		}
 	}
-	return 0;
 }
 
 /* Who decides over the change at hand: only of one that its process did not end others may know
@@ -408,7 +401,6 @@ static int ask_outcome(struct recovery *r)
 
 static void next_change(struct recovery *r)
 {
-	struct err err = { 0 };
 	int rc;
 
 	if (r->at >= r->n) {
@@ -429,12 +421,7 @@ static void next_change(struct recovery *r)
 		undo(r);
 		return;
 	}
-	rc = list_readings(r, &err);
-	if (rc) {
-		fail(r, rc, &err);
-		finish(r);
-		return;
-	}
+	list_readings(r);
 	r->rounds = 0;
 	read_round(r);
 }
@@ -461,29 +448,15 @@ void apply_on_open(struct apply *a, int (*fn)(const struct store_change *ch,
 	a->on_open_arg = arg;
 }
 
-int64_t apply_unresolved(const struct apply *a)
-{
-	for (int i = 0; i < a->n_open && !apply_busy(a); i++) {
-		if (a->open[i].change.verdict == STORE_RUNNING) {
-			return a->open[i].change.id;
-		}
-	}
-	return 0;
-}
-
 void apply_recover(struct apply *a, void (*done)(int rc, const char *text, void *arg), void *arg)
 {
-	struct recovery *r = NULL;
+	struct recovery *r;
 
 	if (apply_busy(a)) {
 		done(WEFT_ESTALE, "a change is under way", arg);
 		return;
 	}
-	r = calloc(1, sizeof(*r));
-	if (!r) {
-		done(WEFT_ENOMEM, "out of memory", arg);
-		return;
-	}
+	r = x_new(1, sizeof(*r));
 	*r = (struct recovery){ .a = a, .done = done, .arg = arg };
 	a->recovery = r;
 	apply_later(a, 0, on_begin, r);

@@ -31,7 +31,8 @@
 	{ 0, "confirm-within", "TIME", "roll back unless \"weft confirm\" follows " \
 	  "in time, e.g. 5min", NULL }
 #define REPAIRS "none degraded spare"
-#define STATE_DIR_OPTION { 0, "state-dir", "DIR", "weftd's folder (default: /var/lib/weft)", "@file" }
+#define STATE_DIR_OPTION { 0, "state-dir", "DIR", "weftd's folder (default: /var/lib/weft)", \
+	"@file" }
 #define REASON { 'm', "reason", "TEXT", "reason, recorded in the audit trail", NULL }
 
 /* --keep, --offline and --output exclude one another in part; load() of
@@ -189,7 +190,8 @@ static const struct cli_command job_commands[] = {
 
 static const struct cli_option export_slurm_options[] = {
 	{ 0, "plugin", "NAME", "tree (default) or block", "tree block" },
-	{ 0, "to", "FORMAT", "yaml (default, topology.yaml) or conf (topology.conf, of older Slurm)",
+	{ 0, "to", "FORMAT",
+	 "yaml (default, topology.yaml) or conf (topology.conf, of older Slurm)",
 	  "yaml conf" },
 	OUTPUT("default: standard output"), END,
 };
@@ -207,7 +209,8 @@ static const struct cli_command export_commands[] = {
 };
 
 static const struct cli_command device_commands[] = {
-	{ "drivers", NULL, "[DRIVER]", "List drivers and their options", NULL, NULL, 0, 1, false, cmd_device_drivers },
+	{ "drivers", NULL, "[DRIVER]", "List drivers and their options", NULL, NULL, 0, 1, false,
+	 cmd_device_drivers },
 	{ "list", NULL, "", "List the devices of weftd", NULL, NULL, 0, 0,
 	  false, cmd_device_list },
 	{ "show", NULL, "DEVICE", "Show a device, its circuits and their "

@@ -31,6 +31,7 @@
 #include "controller/daemon/views/views.h"
 #include "grpc/health/v1/health.pb-c.h"
 #include "grpc/reflection/v1/reflection.pb-c.h"
+#include "lib/base/alloc.h"
 #include "lib/base/log.h"
 #include "weft/v1/jobs.pb-c.h"
 
@@ -134,8 +135,10 @@ static const struct route {
 	       SERVER_STREAMING, schedule, PART(schedules)),
 	FABRIC("GetPicture", get_picture_request, get_picture_response, SERVER_STREAMING, picture,
 	       VIEWS),
-	JOBS("RequestJob", request_job_request, request_job_response, SERVER_STREAMING, request_job),
-	JOBS("ReleaseJob", release_job_request, release_job_response, SERVER_STREAMING, release_job),
+	JOBS("RequestJob", request_job_request, request_job_response, SERVER_STREAMING,
+	     request_job),
+	JOBS("ReleaseJob", release_job_request, release_job_response, SERVER_STREAMING,
+	     release_job),
 	JOBS("ListJobs", list_jobs_request, list_jobs_response, UNARY, list_jobs),
 	HEALTH("Check", UNARY, health_check),
 	HEALTH("Watch", SERVER_STREAMING, health_watch),
@@ -292,15 +295,14 @@ static void on_drain_released(void *arg)
 	jobs_advance(((struct daemon *)arg)->jobs);
 }
 
-static int on_add_jobs(struct model_config *config, void *arg, struct err *err)
+static void on_add_jobs(struct model_config *config, void *arg)
 {
-	return jobs_add_requests(((struct daemon *)arg)->jobs, config, err);
+	jobs_add_requests(((struct daemon *)arg)->jobs, config);
 }
 
-static int on_restrict_base(const struct model_fabric *f, struct snapshot *s,
-			    void *arg, struct err *err)
+static void on_restrict_base(const struct model_fabric *f, struct snapshot *s, void *arg)
 {
-	return drain_restrict(((struct daemon *)arg)->drain, f, s, err);
+	drain_restrict(((struct daemon *)arg)->drain, f, s);
 }
 
 static bool on_outdated(const struct plan_request *r, void *arg)
@@ -318,7 +320,7 @@ static void on_planned(struct plan_request *r, void *arg)
 	if (r->rc == 0 && !r->offline) {
 		r->rc = drain_check_plan(d->drain, r->plan, &r->err);
 		if (r->rc == 0) {
-			r->rc = job_status_compare(d->job_status, r, &r->err);
+			job_status_compare(d->job_status, r);
 		}
 	} else if (r->rc && drain_count(d->drain) > 0 && !r->err.hint[0]) {
 		err_hint(&r->err, "parts of the fabric are drained: \"weft "
@@ -494,7 +496,7 @@ static int open_store(struct daemon *d, struct err *err)
 }
 
 /* The queue, and what the jobs have; both report to parts that are made later. */
-static int make_planning(struct daemon *d, struct err *err)
+static void make_planning(struct daemon *d)
 {
 	const struct plan_queue_hooks queue_hooks = {
 		.add_jobs = on_add_jobs, .restrict_base = on_restrict_base,
@@ -505,13 +507,9 @@ static int make_planning(struct daemon *d, struct err *err)
 	const struct job_status_hooks status_hooks = {
 		.planned = on_jobs_planned, .known = on_jobs_known, .arg = d,
 	};
-	int r;
 
-	if ((r = plan_queue_new(&d->env, &queue_hooks, &d->queue, err)) ||
-	    (r = job_status_new(&d->env, d->queue, &status_hooks, &d->job_status, err))) {
-		return r;
-	}
-	return 0;
+	d->queue = plan_queue_new(&d->env, &queue_hooks);
+	d->job_status = job_status_new(&d->env, d->queue, &status_hooks);
 }
 
 static int make_changes(struct daemon *d, struct err *err)
@@ -523,12 +521,12 @@ static int make_changes(struct daemon *d, struct err *err)
 	};
 	int r;
 
-	if ((r = drain_new(&d->env, on_drain_released, d, &d->drain, err)) ||
-	    (r = drain_load(d->drain, err)) ||
-	    (r = changes_new(&d->env, d->queue, d->job_status, d->drain,
-			     d->hosts, &hooks, &d->changes, err))) {
+	d->drain = drain_new(&d->env, on_drain_released, d);
+	r = drain_load(d->drain, err);
+	if (r) {
 		return r;
 	}
+	d->changes = changes_new(&d->env, d->queue, d->job_status, d->drain, d->hosts, &hooks);
 	return 0;
 }
 
@@ -538,15 +536,18 @@ static int make_parts(struct daemon *d, struct err *err)
 	struct daemon_env *env = &d->env;
 	int r;
 
-	if ((r = event_stream_new(env, &env->events, err)) || (r = access_new(d->cfg.access,
-									      d->cfg.owner,
-									      &env->access, err)) ||
+	env->events = event_stream_new(env);
+	if ((r = access_new(d->cfg.access, d->cfg.owner, &env->access, err)) ||
 	    (r = open_store(d, err)) || (r = apply_new(env->loop, env->store, &env->apply, err)) ||
-	    (d->cfg.domains && (r = joint_lead_domains(env->apply, d->cfg.domains, err))) ||
-	    (r = health_new(env, &d->health, err)) || (r = reflection_new(&d->reflection, err)) ||
-	    (r = make_planning(d, err)) || (r = hosts_new(env, &d->hosts, err)) ||
-	    (r = make_changes(d, err)) || (r = jobs_new(env, d->queue, d->job_status, d->drain,
-							d->changes, &d->jobs, err))) {
+	    (d->cfg.domains && (r = joint_lead_domains(env->apply, d->cfg.domains, err)))) {
+		return r;
+	}
+	d->health = health_new(env);
+	d->reflection = reflection_new();
+	make_planning(d);
+	d->hosts = hosts_new(env);
+	if ((r = make_changes(d, err)) ||
+	    (r = jobs_new(env, d->queue, d->job_status, d->drain, d->changes, &d->jobs, err))) {
 		return r;
 	}
 	d->views = (struct views){
@@ -554,22 +555,17 @@ static int make_parts(struct daemon *d, struct err *err)
 		.drain = d->drain, .changes = d->changes, .hosts = d->hosts,
 		.jobs = d->jobs, .election = d->election,
 	};
-	if ((r = metrics_new(&d->views, d->methods, &d->metrics, err)) ||
-	    (r = problem_events_new(&d->views, &d->problem_events, err))) {
-		return r;
-	}
-	r = schedules_new(&d->views, &d->schedules, err);
-	return r ? r : kept_status_new(&d->views.kept_status, err);
+	d->metrics = metrics_new(&d->views, d->methods);
+	d->problem_events = problem_events_new(&d->views);
+	d->schedules = schedules_new(&d->views);
+	d->views.kept_status = kept_status_new();
+	return 0;
 }
 
-/* NULL without memory. */
 static struct daemon *new_daemon(uv_loop_t *loop, const struct daemon_config *cfg)
 {
-	struct daemon *d = calloc(1, sizeof(*d));
+	struct daemon *d = x_new(1, sizeof(*d));
 
-	if (!d) {
-		return NULL;
-	}
 	d->env.loop = loop;
 	d->env.on_changed = on_changed;
 	d->env.on_changed_arg = d;
@@ -640,14 +636,13 @@ static int start_parts(struct daemon *d, struct err *err)
 						     cfg->metrics_host,
 						     cfg->metrics_port, err))) ||
 	    (r = webui_new(&d->views, cfg->page_host, cfg->page_port,
-			   &d->webui, err)) ||
-	    (r = poll_new(env, d->queue, cfg->poll_ms, on_poll_read, d,
-			  &d->poll, err)) ||
-	    (r = device_events_new(env, d->queue, &d->device_events, err)) ||
-	    (r = restore_new(env, d->changes, &d->restore, err)) ||
-	    (r = plan_queue_slot(d->queue, begin_reading, d, err))) {
+			   &d->webui, err))) {
 		return r;
 	}
+	d->poll = poll_new(env, d->queue, cfg->poll_ms, on_poll_read, d);
+	d->device_events = device_events_new(env, d->queue);
+	d->restore = restore_new(env, d->changes);
+	plan_queue_slot(d->queue, begin_reading, d);
 	return 0;
 }
 
@@ -692,9 +687,6 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 	struct err fabric_err = { 0 };
 	int r;
 
-	if (!d) {
-		return err_nomem(err);
-	}
 	d->env.store = cfg->led;
 	d->election = cfg->election;
 	d->env.reading = true;
@@ -876,8 +868,11 @@ static int make_election(struct daemon *d, struct err *err)
 		replica.prefix = prefix;
 	}
 	name_self(cfg, self);
-	return cfg->etcd ? replica_election(d->env.store, &replica, &d->election, err)
-			 : shared_store_election(d->env.store, self, &d->election, err);
+	if (cfg->etcd) {
+		return replica_election(d->env.store, &replica, &d->election, err);
+	}
+	d->election = shared_store_election(d->env.store, self);
+	return 0;
 }
 
 /* The parts over a store that is only read, and the clock that watches the leader. */
@@ -894,11 +889,10 @@ static int start_standby(struct daemon *d, struct err *err)
 		d->env.applied = true;
 		store_config_fini(&config);
 	}
-	if ((r = make_election(d, err)) || (r = start_server(d, err)) ||
-	    (r = standby_new(&d->env, d->election, cfg->lease_ms, on_standby_ended,
-			     d, &d->standby, err))) {
+	if ((r = make_election(d, err)) || (r = start_server(d, err))) {
 		return r;
 	}
+	d->standby = standby_new(&d->env, d->election, cfg->lease_ms, on_standby_ended, d);
 	d->views.election = d->election;
 	d->views.standby = d->standby;
 	notify_send("READY=1\nSTATUS=standing by");
@@ -911,9 +905,6 @@ int daemon_standby(uv_loop_t *loop, struct daemon_config *cfg, struct err *err)
 	struct daemon *d = new_daemon(loop, cfg);
 	int r;
 
-	if (!d) {
-		return err_nomem(err);
-	}
 	d->env.standby = true;
 	r = start_standby(d, err);
 	if (r) {

@@ -9,6 +9,7 @@
  * into the background: that is the service manager's affair.
  */
 #include <getopt.h>
+#include <jansson.h>
 #include <limits.h>
 #include <signal.h>
 #include <stddef.h>
@@ -16,11 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <uv.h>
 
 #include "controller/daemon/core/core.h"
 #include "controller/daemon/joint/joint.h"
 #include "controller/daemon/daemon.h"
+#include "controller/store/store.h"
+#include "lib/base/alloc.h"
 #include "lib/base/log.h"
+#include "lib/rpc/rpc.h"
 
 #define POLL_S 60
 #define POLL_MAX_S 86400
@@ -291,7 +296,8 @@ static int check_turns(struct options *o, struct err *err)
 		return err_set(err, WEFT_EUSAGE, "--etcd-prefix: a key cannot be empty");
 	}
 	if (cfg->lease_ms && !o->standby && !cfg->etcd) {
-		return err_set(err, WEFT_EUSAGE, "--lease without --standby or --etcd has no effect");
+		return err_set(err, WEFT_EUSAGE,
+			       "--lease without --standby or --etcd has no effect");
 	}
 	if (cfg->etcd && cfg->lease_ms && cfg->lease_ms < ETCD_LEASE_MIN_S * 1000) {
 		return err_set(err, WEFT_EUSAGE, "--lease: etcd has none shorter than %d seconds",
@@ -384,13 +390,18 @@ struct weftd_process {
 	bool watched;		/* the watchdog's timer runs */
 };
 
+static void close_signals(struct weftd_process *p)
+{
+	if (!uv_is_closing((uv_handle_t *)&p->term)) {
+		uv_close((uv_handle_t *)&p->term, NULL);
+		uv_close((uv_handle_t *)&p->intr, NULL);
+		uv_close((uv_handle_t *)&p->hup, NULL);
+	}
+}
+
 static void on_stopped(void *arg)
 {
-	struct weftd_process *p = arg;
-
-	uv_close((uv_handle_t *)&p->term, NULL);
-	uv_close((uv_handle_t *)&p->intr, NULL);
-	uv_close((uv_handle_t *)&p->hup, NULL);
+	close_signals(arg);
 }
 
 static void on_stop_signal(uv_signal_t *handle, int number)
@@ -402,8 +413,10 @@ static void on_stop_signal(uv_signal_t *handle, int number)
 		return;
 	}
 	p->stopping = true;
-	notify_send("STOPPING=1");
-	daemon_stop(p->daemon, on_stopped, p);
+	if (p->daemon) {
+		notify_send("STOPPING=1");
+		daemon_stop(p->daemon, on_stopped, p);
+	}
 }
 
 /* The fabric's configuration comes with apply; what else there is in files is
@@ -413,7 +426,7 @@ static void on_hangup(uv_signal_t *handle, int number)
 	struct weftd_process *p = handle->data;
 
 	(void)number;
-	if (!p->stopping) {
+	if (!p->stopping && p->daemon) {
 		daemon_reload(p->daemon);
 	}
 }
@@ -424,6 +437,7 @@ static void watch(uv_loop_t *loop, uv_signal_t *handle, struct weftd_process *p,
 	uv_signal_init(loop, handle);
 	handle->data = p;
 	uv_signal_start(handle, cb, number);
+	uv_unref((uv_handle_t *)handle);
 }
 
 static void log_addresses(const struct daemon_config *cfg, const struct daemon *d)
@@ -445,32 +459,74 @@ static void end_loop(struct weftd_process *p, uv_loop_t *loop)
 {
 	if (p->watched) {
 		uv_close((uv_handle_t *)&p->watchdog, NULL);
-		uv_run(loop, UV_RUN_DEFAULT);
 	}
+	close_signals(p);
+	uv_run(loop, UV_RUN_DEFAULT);
 	uv_loop_close(loop);
 }
 
 /* From the loop to its end; 0 also when it was stopped while standing by. The
  * service manager is told of a standby too. */
+/* ---- workers ---- */
+
+#define WORKERS 4		/* of libuv, unless UV_THREADPOOL_SIZE says another number */
+
+static void wait_at(void *arg)
+{
+	uv_barrier_wait(arg);
+}
+
+static void on_nothing(uv_work_t *work)
+{
+	(void)work;
+}
+
+/* libuv starts its workers when they are first needed, and aborts where it cannot. They begin
+ * here, after as many threads as it wants were there at once: else memory ends. */
+static void start_workers(uv_loop_t *loop, uv_work_t *first)
+{
+	const char *set = getenv("UV_THREADPOOL_SIZE");
+	int n = set ? atoi(set) : WORKERS;
+	uv_thread_t thread[64];
+	uv_barrier_t all;
+
+	n = n < 1 ? 1 : n > 64 ? 64 : n;
+	uv_barrier_init(&all, (unsigned)n + 1);
+	for (int i = 0; i < n; i++) {
+		if (uv_thread_create(&thread[i], wait_at, &all)) {
+			alloc_end(0);
+		}
+	}
+	uv_barrier_wait(&all);
+	for (int i = 0; i < n; i++) {
+		uv_thread_join(&thread[i]);
+	}
+	uv_barrier_destroy(&all);
+	uv_queue_work(loop, first, on_nothing, NULL);
+}
+
 static int run(const struct options *o, struct err *err)
 {
 	struct weftd_process p = { .daemon = NULL };
 	struct daemon_config cfg = o->cfg;
+	uv_work_t first;
 	uv_loop_t loop;
 	int r = uv_loop_init(&loop);
 
 	if (r) {
 		return err_set(err, WEFT_EIO, "event loop: %s", uv_strerror(r));
 	}
+	start_workers(&loop, &first);
 	p.watched = notify_watchdog_start(&loop, &p.watchdog);
-	if (((o->standby || cfg.etcd) && (r = daemon_standby(&loop, &cfg, err))) ||
-	    (r = daemon_new(&loop, &cfg, &p.daemon, err))) {
-		end_loop(&p, &loop);
-		return r == WEFT_ECANCELED ? 0 : r;	/* standing by */
-	}
+	/* From here on: a signal that comes while a standby becomes the leader is not lost. */
 	watch(&loop, &p.term, &p, on_stop_signal, SIGTERM);
 	watch(&loop, &p.intr, &p, on_stop_signal, SIGINT);
 	watch(&loop, &p.hup, &p, on_hangup, SIGHUP);
+	if (((o->standby || cfg.etcd) && (r = daemon_standby(&loop, &cfg, err))) ||
+	    p.stopping || (r = daemon_new(&loop, &cfg, &p.daemon, err))) {
+		end_loop(&p, &loop);
+		return r == WEFT_ECANCELED ? 0 : r;	/* standing by */
+	}
 	notify_send("READY=1");
 	log_addresses(&cfg, p.daemon);
 	uv_run(&loop, UV_RUN_DEFAULT);
@@ -489,12 +545,26 @@ static int report(const struct err *err)
 	return err_exit_code(err->code);
 }
 
+/* Started again at once, it goes on from the store: weftd.service. */
+#define EXIT_NO_MEMORY 75	/* EX_TEMPFAIL */
+
+/* Where memory ends, weftd does, in libraries as well. Before they are used. */
+static void set_allocators(void)
+{
+	alloc_on_end("weftd", EXIT_NO_MEMORY, log_sinks_last);
+	uv_replace_allocator(x_malloc, x_realloc, x_new, free);
+	json_set_alloc_funcs(x_malloc, free);
+	rpc_set_allocators();
+	store_set_allocators();
+}
+
 int daemon_main(int argc, char **argv)
 {
 	static char path[PATH_MAX];
 	struct err err = { 0 };
 	struct options o;
 
+	set_allocators();
 	if (parse_options(argc, argv, &o, &err)) {
 		return report(&err);
 	}

@@ -71,10 +71,9 @@ typedef int (*dry_run_fn)(const struct dry_run_batch *o, void *arg, struct err *
 /*
  * The batches that carrying the plan out sends, in order, with the commands
  * that its drivers make of each (drv_explain). devices: one per
- * fabric->devices. What a non-zero fn returns ends it and is returned.
- * WEFT_ENOMEM. Not among the lines are log-in, most readings, and what follows
- * from an answer (a refusal, a half-made circuit).
- * O(stages * circuits log circuits).
+ * fabric->devices. What a non-zero fn returns ends it and is returned. Not
+ * among the lines are log-in, most readings, and what follows from an answer
+ * (a refusal, a half-made circuit). O(stages * circuits log circuits).
  */
 int dry_run_explain(const struct plan *p, const struct dry_run_device *devices, dry_run_fn fn,
 		    void *arg, struct err *err);

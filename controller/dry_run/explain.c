@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "controller/dry_run/dry_run.h"
+#include "lib/base/alloc.h"
 #include "lib/base/vec.h"
 
 /* A dry run under way. */
@@ -13,7 +14,6 @@ struct dry_run {
 	void *arg;
 	struct err *err;
 	VEC(char *) lines;	/* of the batch, as the driver gives them */
-	bool no_memory;
 };
 
 /* ---- what a driver says -------------------------------------------------- */
@@ -21,14 +21,10 @@ struct dry_run {
 static void take_line(const char *device, const char *line, bool is_reply, void *arg)
 {
 	struct dry_run *r = arg;
-	char *copy = strdup(line);
 
 	(void)device;
 	(void)is_reply;
-	if (!copy || vec_push(&r->lines, copy)) {
-		free(copy);
-		r->no_memory = true;
-	}
+	vec_push(&r->lines, x_dup(line));
 }
 
 static void drop_lines(struct dry_run *r)
@@ -48,9 +44,6 @@ static int tell(struct dry_run *r, const struct plan_device *d, int stage,
 
 	drop_lines(r);
 	drv_explain(dd->drv, batch, take_line, r);
-	if (r->no_memory) {
-		return err_nomem(r->err);
-	}
 	o.n_items = batch->programs ? batch->programs->n : batch->n_items;
 	o.n_lines = (int)r->lines.n;
 	o.lines = (const char *const *)r->lines.v;
@@ -114,11 +107,8 @@ static int explain_circuits(struct dry_run *r, const struct plan_device *d,
 	const struct optics_xc *xcs = del ? d->del : d->add;
 	const int *at = del ? d->del_stage : d->add_stage;
 	int n = del ? d->n_del : d->n_add, n_items = 0, rc = 0, more;
-	struct drv_item *items = calloc((size_t)n + 1, sizeof(*items));
+	struct drv_item *items = x_new((size_t)n + 1, sizeof(*items));
 
-	if (!items) {
-		return err_nomem(r->err);
-	}
 	for (int i = 0; i < n; i++) {
 		if (at[i] == stage) {
 			items[n_items++] = (struct drv_item){

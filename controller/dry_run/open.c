@@ -2,12 +2,13 @@
 #include <stdlib.h>
 
 #include "controller/dry_run/dry_run.h"
+#include "lib/base/alloc.h"
 
 static int open_model(uv_loop_t *loop, const struct model_device *m,
 		      uint64_t fence, struct drv **out, struct err *err)
 {
 	bool ring = m->kind == MODEL_RING;
-	struct drv_option *options = calloc((size_t)m->n_options + 1, sizeof(*options));
+	struct drv_option *options = x_new((size_t)m->n_options + 1, sizeof(*options));
 	struct drv_config cfg = {
 		.name = m->name,
 		.address = m->address,
@@ -22,9 +23,6 @@ static int open_model(uv_loop_t *loop, const struct model_device *m,
 	};
 	int rc;
 
-	if (!options) {
-		return err_nomem(err);
-	}
 	for (int i = 0; i < m->n_options; i++) {
 		options[i].key = m->options[i].key;
 		options[i].value = m->options[i].value;

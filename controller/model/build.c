@@ -43,30 +43,12 @@ static bool count_text(struct model_build *b, const char *object, const char *ke
 		b->names_left -= *n;
 		return true;
 	}
-	if (err.code == WEFT_ENOMEM) {
-		conf_nomem(b->r);
-		return false;
-	}
 	e = conf_error(b->r, conf_node_place(text, offset), err.code, "%s: %s: %s", object, key,
 		       err.msg);
 	if (err.hint[0]) {
 		err_hint(e, "%s", err.hint);
 	}
 	return false;
-}
-
-/* The second pass over a text that count_text accepted: only memory can fail.
- * */
-static bool expand_text(struct model_build *b, const struct conf_node *text, struct conf_arena *arena,
-			struct names *out)
-{
-	struct err err;
-
-	if (names_expand(text->text, text->at, arena, out, &err)) {
-		conf_nomem(b->r);
-		return false;
-	}
-	return true;
 }
 
 struct names *build_names(struct model_build *b, const char *object, const char *key,
@@ -85,17 +67,10 @@ struct names *build_names(struct model_build *b, const char *object, const char 
 	if (!ok) {
 		return NULL;
 	}
-	out = conf_alloc(b->r, arena, 1, sizeof(*out));
-	if (out) {
-		out->v = conf_alloc(b->r, arena, (size_t)total, sizeof(*out->v));
-	}
-	if (b->r->stop) {
-		return NULL;
-	}
+	out = conf_arena_alloc(arena, 1, sizeof(*out));
+	out->v = conf_arena_alloc(arena, (size_t)total, sizeof(*out->v));
 	for (const struct conf_node *t = first; t; t = list ? t->next : NULL) {
-		if (!expand_text(b, t, arena, out)) {
-			return NULL;
-		}
+		names_expand(t->text, t->at, arena, out);
 	}
 	return out;
 }
@@ -124,11 +99,9 @@ int build_find(const struct strmap *map, const char *name)
 	return (int)(intptr_t)strmap_get(map, name) - 1;
 }
 
-void build_map(struct model_build *b, struct strmap *map, const char *name, int index)
+void build_map(struct strmap *map, const char *name, int index)
 {
-	if (strmap_set(map, name, (void *)((intptr_t)index + 1))) {
-		conf_nomem(b->r);
-	}
+	strmap_set(map, name, (void *)((intptr_t)index + 1));
 }
 
 void tally_add(struct tally *t, const struct name *name)
@@ -197,11 +170,11 @@ int build_find_hosts(struct model_build *b, const char *object,
 		     const struct names *names, int *hosts, bool *clean)
 {
 	struct tally unknown = { 0 }, twice = { 0 };
-	bool *seen = conf_alloc(b->r, &b->r->work, b->hosts.n, sizeof(*seen));
+	bool *seen = conf_arena_alloc(&b->r->work, b->hosts.n, sizeof(*seen));
 	char more[MORE_MAX];
 	int n = 0;
 
-	for (int i = 0; seen && i < names->n; i++) {
+	for (int i = 0; i < names->n; i++) {
 		int host = build_find(&b->f->hosts, names->v[i].text);
 
 		if (host < 0) {
@@ -220,6 +193,6 @@ int build_find_hosts(struct model_build *b, const char *object,
 		conf_error(b->r, twice.first->at, WEFT_EINVAL, "%s: nodes: %s is listed twice%s",
 			   object, twice.first->text, tally_more(twice.n, more));
 	}
-	*clean = seen && unknown.n == 0 && twice.n == 0;
+	*clean = unknown.n == 0 && twice.n == 0;
 	return n;
 }

@@ -367,7 +367,7 @@ static char *end_name(struct fibre_entry *e, const struct fibre_end *end)
 	int n = snprintf(name, sizeof(name), "%s.%d",
 			 e->b->devices.v[end->device].name, end->index + 1);
 
-	return conf_copy(e->b->r, e->b->r->keep, name, (size_t)n);
+	return conf_arena_strndup(e->b->r->keep, name, (size_t)n);
 }
 
 /* One fibre from an output to an input of another device. Both ports are closed
@@ -385,9 +385,7 @@ static void join_trunk(struct fibre_entry *e, const struct fibre_end *from,
 	t.to_name = end_name(e, to);
 	b->devices.v[from->device].out_port[from->index] = MODEL_AT_TRUNK;
 	b->devices.v[to->device].in_port[to->index] = MODEL_AT_TRUNK;
-	if (vec_push(&b->trunks, t)) {
-		conf_nomem(b->r);
-	}
+	vec_push(&b->trunks, t);
 }
 
 /* From switch or panel to another: one fibre, or of whole ports one each way. */

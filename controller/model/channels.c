@@ -42,7 +42,8 @@ static bool add_range(bool *seen, int *list, int *n, int first, int last)
 	return true;
 }
 
-bool build_channels(struct model_build *b, const char *object, const struct conf_value *v, int **list,
+bool build_channels(struct model_build *b, const char *object, const struct conf_value *v,
+		    int **list,
 		    int *n)
 {
 	bool seen[MODEL_MAX_WAVELENGTHS] = { false }, good = true;
@@ -50,10 +51,6 @@ bool build_channels(struct model_build *b, const char *object, const struct conf
 
 	*n = 0;
 	*list = conf_arena_alloc(b->r->keep, MODEL_MAX_WAVELENGTHS, sizeof(**list));
-	if (!*list) {
-		conf_nomem(b->r);
-		return false;
-	}
 	for (bool more = true; good && more; at += more) {
 		int first, last;
 

@@ -4,36 +4,28 @@
 #include <string.h>
 
 #include "controller/model/model.h"
+#include "lib/base/alloc.h"
 #include "lib/base/buf.h"
 #include "lib/digest/sha256.h"
 #include "lib/conf/conf.h"
 
-int model_config_init(struct model_config *out, const char *name, const void *text, size_t len,
-		      struct err *err)
+void model_config_init(struct model_config *out, const char *name, const void *text, size_t len)
 {
-	*out = (struct model_config){ .name = strdup(name), .text = malloc(len + 1), .len = len };
-	if (!out->name || !out->text) {
-		model_config_fini(out);
-		return err_nomem(err);
-	}
+	*out = (struct model_config){
+		.name = x_dup(name), .text = x_alloc(len + 1, 1), .len = len,
+	};
 	if (len) {
 		memcpy(out->text, text, len);
 	}
 	out->text[len] = '\0';
-	return 0;
 }
 
-int model_config_copy(struct model_config *out, const struct model_config *from, struct err *err)
+void model_config_copy(struct model_config *out, const struct model_config *from)
 {
-	int rc = model_config_init(out, from->name, from->text, from->len, err);
-
-	for (int i = 0; i < from->n_requests && rc == 0; i++) {
-		rc = model_config_add(out, &from->requests[i], err);
+	model_config_init(out, from->name, from->text, from->len);
+	for (int i = 0; i < from->n_requests; i++) {
+		model_config_add(out, &from->requests[i]);
 	}
-	if (rc) {
-		model_config_fini(out);
-	}
-	return rc;
 }
 
 static void request_fini(struct model_request *r)
@@ -59,14 +51,12 @@ void model_config_fini(struct model_config *config)
 
 int model_config_drop_jobs(struct model_config *config, struct err *err)
 {
-	struct model_config rest = { 0 };
+	struct model_config rest;
 	struct buf text = { 0 };
 	int r = conf_replace(config->text, config->len, "jobs", "[]", &text, err);
 
 	if (r == 0) {
-		r = model_config_init(&rest, config->name, buf_cstr(&text), text.len, err);
-	}
-	if (r == 0) {
+		model_config_init(&rest, config->name, buf_cstr(&text), text.len);
 		model_config_fini(config);
 		*config = rest;
 	}
@@ -76,13 +66,12 @@ int model_config_drop_jobs(struct model_config *config, struct err *err)
 
 static char *copy_text(const char *text)
 {
-	return strdup(text ? text : "");
+	return x_dup(text ? text : "");
 }
 
-int model_config_add(struct model_config *config, const struct model_request *r, struct err *err)
+void model_config_add(struct model_config *config, const struct model_request *r)
 {
 	size_t n = (size_t)config->n_requests;
-	struct model_request *v = realloc(config->requests, (n + 1) * sizeof(*v));
 	struct model_request copy = {
 		.name = copy_text(r->name),
 		.nodes = copy_text(r->nodes),
@@ -94,16 +83,8 @@ int model_config_add(struct model_config *config, const struct model_request *r,
 		.channels = r->channels,
 	};
 
-	if (v) {
-		config->requests = v;
-	}
-	if (!v || !copy.name || !copy.nodes || !copy.collective || !copy.topology ||
-	    !copy.algorithm || !copy.ring) {
-		request_fini(&copy);
-		return err_nomem(err);
-	}
-	v[config->n_requests++] = copy;
-	return 0;
+	config->requests = x_grow(config->requests, n + 1, sizeof(*config->requests));
+	config->requests[config->n_requests++] = copy;
 }
 
 /* No text holds a zero byte, so that these bytes stand for one list only. */
@@ -119,7 +100,7 @@ static void put_request(struct buf *b, const struct model_request *r)
 	buf_char(b, '\0');
 }
 
-int model_config_hash(const struct model_config *config, char hash[65], struct err *err)
+void model_config_hash(const struct model_config *config, char hash[65])
 {
 	unsigned char digest[SHA256_LEN];
 	struct buf b = { 0 };
@@ -130,12 +111,7 @@ int model_config_hash(const struct model_config *config, char hash[65], struct e
 	for (int i = 0; i < config->n_requests; i++) {
 		put_request(&b, &config->requests[i]);
 	}
-	if (b.failed) {
-		buf_fini(&b);
-		return err_nomem(err);
-	}
 	sha256(b.len ? b.data : config->text, b.len ? b.len : config->len, digest);
 	buf_fini(&b);
 	sha256_hex(digest, hash);
-	return 0;
 }

@@ -85,7 +85,8 @@ static bool read_addresses(struct model_build *b, struct device_entry *e)
 
 /* Copies the options as they stand: keys and values are the driver's to check.
  * */
-static void read_options(struct model_build *b, const struct conf_value *v, struct model_device *dev)
+static void read_options(struct model_build *b, const struct conf_value *v,
+			 struct model_device *dev)
 {
 	const struct conf_node *map = v->node;
 	int n = 0;
@@ -93,15 +94,12 @@ static void read_options(struct model_build *b, const struct conf_value *v, stru
 	if (!v->ok || !map || map->n == 0) {
 		return;
 	}
-	dev->options = conf_alloc(b->r, b->r->keep, (size_t)map->n / 2, sizeof(*dev->options));
-	if (!dev->options) {
-		return;
-	}
+	dev->options = conf_arena_alloc(b->r->keep, (size_t)map->n / 2, sizeof(*dev->options));
 	for (const struct conf_node *k = map->first; k; k = k->next->next) {
 		struct model_option *o = &dev->options[n++];
 
-		o->key = conf_copy(b->r, b->r->keep, k->text, strlen(k->text));
-		o->value = conf_copy(b->r, b->r->keep, k->next->text, strlen(k->next->text));
+		o->key = conf_arena_strndup(b->r->keep, k->text, strlen(k->text));
+		o->value = conf_arena_strndup(b->r->keep, k->next->text, strlen(k->next->text));
 	}
 	dev->n_options = n;
 }
@@ -109,7 +107,7 @@ static void read_options(struct model_build *b, const struct conf_value *v, stru
 /* A copy that lives as long as the fabric. */
 static char *keep_text(struct model_build *b, const char *text)
 {
-	return conf_copy(b->r, b->r->keep, text, strlen(text));
+	return conf_arena_strndup(b->r->keep, text, strlen(text));
 }
 
 /* Fills what devices of an entry have in common. */
@@ -165,18 +163,14 @@ static void add_device(struct model_build *b, struct device_entry *e, int i,
 	dev.domain = dev.domain ? dev.domain : dev.name;
 	dev.address = keep_text(b, e->addresses ? e->addresses->v[i].text : "");
 	dev.place = name->at;
-	if (b->r->stop) {
-		return;
-	}
-	if (vec_push(&b->devices, dev) || vec_push(&b->device_unsure, unsure)) {
-		conf_nomem(b->r);
-		return;
-	}
-	build_map(b, &b->f->devices, dev.name, index);
+	vec_push(&b->devices, dev);
+	vec_push(&b->device_unsure, unsure);
+	build_map(&b->f->devices, dev.name, index);
 }
 
 /* Reads the mapping and its names. False when there is nothing to add. */
-static bool open_entry(struct model_build *b, struct device_entry *e, const struct conf_node *node, int nth)
+static bool open_entry(struct model_build *b, struct device_entry *e, const struct conf_node *node,
+		       int nth)
 {
 	const struct conf_value *name = &e->v[DEVICE_NAME];
 
@@ -248,12 +242,12 @@ static bool add_port_maps(struct model_build *b, const struct device_entry *e,
 		b->r->stop = WEFT_ELIMIT;
 		return false;
 	}
-	dev->in_port = conf_alloc(b->r, b->r->keep, (size_t)n, sizeof(int));
-	for (int i = 0; dev->in_port && i < n; i++) {
+	dev->in_port = conf_arena_alloc(b->r->keep, (size_t)n, sizeof(int));
+	for (int i = 0; i < n; i++) {
 		dev->in_port[i] = -1;
 	}
-	dev->out_port = dev->in_port ? dev->in_port + dev->n_in : NULL;
-	return dev->in_port != NULL;
+	dev->out_port = dev->in_port + dev->n_in;
+	return true;
 }
 
 /* An entry of switches or panels. Each device has a port map of its own;
@@ -310,10 +304,7 @@ static void read_members(struct model_build *b, const struct device_entry *e,
 		b->devices_unsure = true;
 		return;
 	}
-	dev->members = conf_alloc(b->r, b->r->keep, (size_t)names->n, sizeof(int));
-	if (!dev->members) {
-		return;
-	}
+	dev->members = conf_arena_alloc(b->r->keep, (size_t)names->n, sizeof(int));
 	dev->n_members = build_find_hosts(b, e->object, names, dev->members, &clean);
 	if (clean && dev->n_members < 2) {
 		conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: nodes: a ring needs at least two",

@@ -20,10 +20,8 @@
 		.n_keys = sizeof(table) / sizeof(*(table)) \
 	}
 
-static const char *const algorithms[] = { "auto", "composed", "grouped", "optree",
-					  "bfb", "mcf", "pmcf", "tsmcf",
-					  "single-path", "shortest-path",
-					  "disjoint", NULL };
+/* enum model_forwards less one. */
+static const char *const forwards[] = { "no", "yes", NULL };
 
 /* As in enum model_overlap. */
 static const char *const overlaps[] = { "auto", "true", "false", NULL };
@@ -58,6 +56,9 @@ static const struct conf_key host_keys[] = {
 	[HOST_INSIDE] = { "inside", CONF_TEXT,
 			  .help = "a kind of server, such as dgx-a100, or the "
 				  "topology of its ranks, such as Cap(Star(8),300)" },
+	[HOST_FORWARDS] = { "forwards", CONF_CHOICE, .choices = forwards,
+			    .help = "whether it passes on messages for other hosts; without it "
+				    "only where a job's algorithm needs that" },
 };
 
 /* enum model_external less one. */
@@ -185,9 +186,9 @@ static const struct conf_key job_keys[] = {
 				     "all-to-all, broadcast or reduce" },
 	[JOB_SIZE] = { "size", CONF_QUANTITY, .required = true, .unit = UNIT_BYTES, .min = 1,
 		       .max = INT64_MAX, .help = "the whole vector, such as 4MB" },
-	[JOB_ALGORITHM] = { "algorithm", CONF_CHOICE, .choices = algorithms, .def = "auto",
-			    .help = "composed or optree on rings, "
-				    "bfb on switches" },
+	[JOB_ALGORITHM] = { "algorithm", CONF_TEXT, .def = "auto",
+			    .help = "composed, grouped or optree on rings, on switches those "
+				    "of weft schedule make" },
 	[JOB_TOPOLOGY] = { "topology", CONF_TEXT, .def = "auto",
 			   .help = "graph among the ranks, such as "
 				   "C(16,{1,4})" },
@@ -232,7 +233,8 @@ static const struct conf_key changes_keys[] = {
 	[CHANGES_DRAIN] = { "drain", CONF_CHOICE, .choices = drains, .def = "require",
 			    .help = "traffic on light that goes: require (it "
 				    "must stop first), try or off" },
-	[CHANGES_EXTERNAL] = { "external-changes", CONF_CHOICE, .choices = external_policies, .def = "report",
+	[CHANGES_EXTERNAL] = { "external-changes", CONF_CHOICE, .choices = external_policies,
+			      .def = "report",
 			      .help = "circuits removed from outside: "
 				      "report or restore" },
 	[CHANGES_RESTORE_AFTER] = { "restore-after", CONF_QUANTITY, .unit = UNIT_NS,
@@ -300,3 +302,10 @@ const struct conf_section *const schema_sections[] = {
 	&section_fibre,  &section_job,  &section_changes,
 	&section_dead,   NULL,
 };
+
+const char *model_device_kind_name(enum model_device_kind kind)
+{
+	static const char *const names[] = { "ring", "switch", "panel" };
+
+	return names[kind];
+}

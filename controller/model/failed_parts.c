@@ -12,17 +12,14 @@
 
 #include "controller/model/private.h"
 
-/* Adds a mark. False when there are too many already or reading has to stop. */
+/* Adds a mark. False when there are too many already. */
 static bool push(struct model_build *b, struct mark m)
 {
 	/* One more than may be, so that it is seen. */
-	if (b->r->stop || b->marks.n > MODEL_MAX_DEAD) {
+	if (b->marks.n > MODEL_MAX_DEAD) {
 		return false;
 	}
-	if (vec_push(&b->marks, m)) {
-		conf_nomem(b->r);
-		return false;
-	}
+	vec_push(&b->marks, m);
 	return true;
 }
 
@@ -56,7 +53,7 @@ static void add_ports(struct model_build *b, const char *object, const struct co
 {
 	struct names *names = build_names(b, object, "port", v->node, &b->r->work, MODEL_MAX_DEAD);
 
-	for (int i = 0; names && i < names->n && !b->r->stop; i++) {
+	for (int i = 0; names && i < names->n; i++) {
 		struct port_end end;
 
 		if (build_find_port(b, object, &names->v[i], &end)) {
@@ -233,10 +230,10 @@ static void give(struct model_build *b, struct model_device *dev, const struct m
 {
 	struct conf_arena *keep = b->r->keep;
 
-	dev->dead_in = conf_alloc(b->r, keep, (size_t)n, sizeof(int));
-	dev->dead_out = conf_alloc(b->r, keep, (size_t)n, sizeof(int));
-	dev->dead = conf_alloc(b->r, keep, (size_t)n, sizeof(*dev->dead));
-	for (int i = 0; i < n && !b->r->stop; i++) {
+	dev->dead_in = conf_arena_alloc(keep, (size_t)n, sizeof(int));
+	dev->dead_out = conf_arena_alloc(keep, (size_t)n, sizeof(int));
+	dev->dead = conf_arena_alloc(keep, (size_t)n, sizeof(*dev->dead));
+	for (int i = 0; i < n; i++) {
 		if (i > 0 && by_device(&v[i - 1], &v[i]) == 0) {
 			continue;
 		}
@@ -259,7 +256,7 @@ void build_dead(struct model_build *b, const struct conf_value *root)
 	if (n > 0) {
 		qsort(b->marks.v, b->marks.n, sizeof(*b->marks.v), by_device);
 	}
-	for (int i = 0; i < n && !b->r->stop; i = end) {
+	for (int i = 0; i < n; i = end) {
 		const struct mark *v = b->marks.v;
 
 		for (end = i + 1; end < n && v[end].device == v[i].device; end++) {

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/vec.h"
 
 #define MAX_DIGITS 9
@@ -148,9 +149,7 @@ static int read_spans(struct scan *s, struct term *t, struct hostlist_part *part
 		if (rc) {
 			return rc;
 		}
-		if (vec_push(&t->spans, span)) {
-			return err_nomem(s->err);
-		}
+		vec_push(&t->spans, span);
 		part->count += span.hi - span.lo + 1;
 		if (span.width > digits) {
 			digits = span.width;
@@ -203,7 +202,8 @@ static int read_part(struct scan *s, struct term *t)
 	if (__builtin_mul_overflow(t->count, part.count, &t->count)) {
 		t->count = INT64_MAX;
 	}
-	return vec_push(&t->parts, part) ? err_nomem(s->err) : 0;
+	vec_push(&t->parts, part);
+	return 0;
 }
 
 /* One term at s->p, up to its ',' or the end. t is emptied first. */
@@ -315,36 +315,28 @@ static size_t write_name(const struct term *t, char *buf)
 	return (size_t)(out - buf);
 }
 
-int names_expand(const char *text, struct conf_place at, struct conf_arena *arena,
-		 struct names *out, struct err *err)
+void names_expand(const char *text, struct conf_place at, struct conf_arena *arena,
+		  struct names *out)
 {
-	struct scan s = { .text = text, .p = text, .err = err };
+	struct scan s = { .text = text, .p = text };
 	struct term t = { 0 };
 	char buf[NAMES_MAX_LEN + 1];
-	int rc = 0;
 
-	for (;; s.p++) {
-		rc = read_term(&s, &t);
-		for (size_t i = 0; rc == 0 && i < t.parts.n; i++) {
+	for (; read_term(&s, &t) == 0; s.p++) {
+		for (size_t i = 0; i < t.parts.n; i++) {
 			rewind_part(&t.parts.v[i], t.spans.v);
 		}
-		for (int64_t i = 0; rc == 0 && i < t.count; i++) {
+		for (int64_t i = 0; i < t.count; i++) {
 			size_t len = write_name(&t, buf);
-			char *copy = conf_arena_strndup(arena, buf, len);
 
-			if (!copy) {
-				rc = err_nomem(err);
-				break;
-			}
-			out->v[out->n++] = (struct name){ copy, at };
+			out->v[out->n++] = (struct name){ conf_arena_strndup(arena, buf, len), at };
 			advance(&t);
 		}
-		if (rc || *s.p != ',') {
+		if (*s.p != ',') {
 			break;
 		}
 	}
 	term_fini(&t);
-	return rc;
 }
 
 /* ---- the public face ---- */
@@ -364,22 +356,14 @@ int model_expand(const char *text, int max, char ***names, int *n, struct err *e
 		return rc == WEFT_EINVAL ? err_wrap(err, "column %zu", offset + 1) : rc;
 	}
 	list.v = conf_arena_alloc(&arena, (size_t)count, sizeof(*list.v));
-	*names = calloc((size_t)count + 1, sizeof(**names));
-	rc = list.v && *names ? names_expand(text, (struct conf_place){ 0 },
-					     &arena, &list, err)
-			      : err_nomem(err);
-	for (int i = 0; rc == 0 && i < list.n; i++) {
-		(*names)[i] = strdup(list.v[i].text);
-		rc = (*names)[i] ? 0 : err_nomem(err);
+	*names = x_new((size_t)count + 1, sizeof(**names));
+	names_expand(text, (struct conf_place){ 0 }, &arena, &list);
+	for (int i = 0; i < list.n; i++) {
+		(*names)[i] = x_dup(list.v[i].text);
 	}
-	if (rc) {
-		model_names_free(*names);
-		*names = NULL;
-	} else {
-		*n = list.n;
-	}
+	*n = list.n;
 	conf_arena_fini(&arena);
-	return rc;
+	return 0;
 }
 
 void model_names_free(char **names)

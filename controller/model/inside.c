@@ -102,14 +102,10 @@ void build_check_inside(struct model_build *b, const char *object, const struct 
 			   object);
 		return;
 	}
-	port_node = conf_alloc(b->r, &b->r->work, (size_t)n_ports, sizeof(*port_node));
+	port_node = conf_arena_alloc(&b->r->work, (size_t)n_ports, sizeof(*port_node));
 	err_clear(&err);
-	if (!port_node || model_inside(v->text, n_ports, &t, port_node, &err) == 0) {
+	if (model_inside(v->text, n_ports, &t, port_node, &err) == 0) {
 		topo_free(t);
-		return;
-	}
-	if (err.code == WEFT_ENOMEM) {
-		conf_nomem(b->r);
 		return;
 	}
 	err_hint(conf_error(b->r, v->node->at, err.code, "%s: inside: %s", object, err.msg), "%s",

@@ -13,7 +13,9 @@
 #include <string.h>
 
 #include "controller/model/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/file.h"
+#include "topology/topology.h"
 
 /* What f is the first member of; f comes from this room. */
 static const struct fabric *fabric_of(const struct model_fabric *f)
@@ -33,6 +35,9 @@ void model_free(struct model_fabric *pub)
 	free(f->pub.ports);
 	free(f->pub.devices);
 	free(f->pub.trunks);
+	for (int i = 0; i < f->pub.n_jobs; i++) {
+		topo_free(f->pub.jobs[i].topo);
+	}
 	free(f->pub.jobs);
 	strmap_fini(&f->hosts);
 	strmap_fini(&f->devices);
@@ -54,13 +59,6 @@ int model_find_device(const struct model_fabric *f, const char *name)
 int model_find_job(const struct model_fabric *f, const char *name)
 {
 	return build_find(&fabric_of(f)->jobs, name);
-}
-
-const char *model_device_kind_name(enum model_device_kind kind)
-{
-	static const char *const names[] = { "ring", "switch", "panel" };
-
-	return names[kind];
 }
 
 /* ---- reading ---- */
@@ -121,8 +119,8 @@ static void build_all(struct model_build *b, const struct conf_node *root)
 		return;
 	}
 	if (v[FABRIC_NAME].ok) {
-		b->f->pub.name = conf_copy(b->r, b->r->keep, v[FABRIC_NAME].text,
-					   strlen(v[FABRIC_NAME].text));
+		b->f->pub.name = conf_arena_strndup(b->r->keep, v[FABRIC_NAME].text,
+						    strlen(v[FABRIC_NAME].text));
 	}
 	build_hosts(b, v);
 	build_devices(b, v);
@@ -177,34 +175,24 @@ static void read_fabric(struct conf_reader *r, struct fabric *f)
 }
 
 /* The fabric's own copy of the configuration, and its hashes. */
-static int keep_config(struct model_fabric *f, const struct model_config *config, struct err *err)
+static void keep_config(struct model_fabric *f, const struct model_config *config)
 {
 	struct model_config text = { .text = config->text, .len = config->len };
-	int rc;
 
-	if ((rc = model_config_copy(&f->config, config, err)) ||
-	    (rc = model_config_hash(&text, f->text_hash, err)) ||
-	    (rc = model_config_hash(config, f->hash, err))) {
-		return rc;
-	}
-	return 0;
+	model_config_copy(&f->config, config);
+	model_config_hash(&text, f->text_hash);
+	model_config_hash(config, f->hash);
 }
 
 int model_parse_config(const struct model_config *config, struct model_fabric **out,
 		       struct err_list *errs)
 {
-	struct fabric *f = calloc(1, sizeof(*f));
+	struct fabric *f = x_new(1, sizeof(*f));
 	struct conf_reader r;
-	struct err err;
-	int rc;
+	int rc = 0;
 
 	*out = NULL;
-	rc = f ? keep_config(&f->pub, config, &err) : err_nomem(&err);
-	if (rc) {
-		err_list_add(errs, &err);
-		model_free(f ? &f->pub : NULL);
-		return rc;
-	}
+	keep_config(&f->pub, config);
 	conf_reader_init(&r, f->pub.config.name, "fabric", &f->strings, errs);
 	read_fabric(&r, f);
 	if (r.n_errors > 0) {
@@ -222,14 +210,9 @@ int model_parse(const char *name, const char *text, size_t len, struct model_fab
 		struct err_list *errs)
 {
 	struct model_config config;
-	struct err err;
-	int rc = model_config_init(&config, name, text, len, &err);
+	int rc;
 
-	*out = NULL;
-	if (rc) {
-		err_list_add(errs, &err);
-		return rc;
-	}
+	model_config_init(&config, name, text, len);
 	rc = model_parse_config(&config, out, errs);
 	model_config_fini(&config);
 	return rc;

@@ -35,6 +35,12 @@ struct model_port {
 	bool tx_amplified, rx_amplified;
 };
 
+/* Whether a host passes on messages for others. */
+enum model_forwards {
+	MODEL_FORWARDS_UNSAID,	/* only where an algorithm that a job names needs it */
+	MODEL_FORWARDS_NO, MODEL_FORWARDS_YES,
+};
+
 /* A machine, or an accelerator with transceivers of its own; with `inside` a
  * server of several ranks. */
 struct model_host {
@@ -48,6 +54,7 @@ struct model_host {
 				 * weftd's own; NULL: a machine of its own */
 	char *inside;			/* what model_inside() takes; NULL: the
 					 * host is one rank */
+	enum model_forwards forwards;
 	/* Power of its transmitters, and what its receivers need and stand;
 	 * meaningless unless given. */
 	bool has_launch, has_receive_min, has_receive_max;
@@ -143,8 +150,13 @@ struct model_job {
 				 * inside, node r of `topology` is hosts[r] */
 	int device;		/* the ring it runs on, or -1: on switches */
 	int64_t size_bytes;	/* M, the whole vector */
-	char *algorithm;	/* "auto", "composed", "grouped", "optree", "bfb" */
-	char *topology;		/* expression, or "auto"; switches only */
+	char *algorithm;	/* as it was said: "auto", of a ring "composed", "grouped",
+				 * "optree", on switches one of collective/make */
+	const struct coll_algorithm *made_by;	/* on switches; NULL: auto */
+	char *topology;		/* its expression as topo_parse() writes it, or "auto";
+				 * switches only */
+	struct topo *topo;	/* of it, which the fabric owns; NULL: "auto", or on
+				 * a ring */
 	int depth;		/* OpTree's k, 0: best; rings only */
 	int64_t alpha_ns;	/* per step; rings: -1 = retune + conversion */
 	/* on a ring: */
@@ -269,21 +281,19 @@ int model_load(const char *path, struct model_fabric **out, struct err_list *err
 void model_free(struct model_fabric *f);
 
 /* Makes *out a configuration of its own without requests; the text may hold
- * any bytes. WEFT_ENOMEM leaves it empty. */
-int model_config_init(struct model_config *out, const char *name,
-		      const void *text, size_t len, struct err *err);
-int model_config_copy(struct model_config *out, const struct model_config *from, struct err *err);
+ * any bytes. */
+void model_config_init(struct model_config *out, const char *name, const void *text, size_t len);
+void model_config_copy(struct model_config *out, const struct model_config *from);
 /* Frees what it owns; empty afterwards. */
 void model_config_fini(struct model_config *config);
 /* The same fabric without jobs: neither those of the text, nor requests. On error config is as it
- * was. WEFT_EINVAL for what is no YAML, WEFT_ENOMEM. */
+ * was. WEFT_EINVAL for what is no YAML. */
 int model_config_drop_jobs(struct model_config *config, struct err *err);
-/* Appends a copy; texts of r that are NULL become "". WEFT_ENOMEM. O(n) beside
- * the texts. */
-int model_config_add(struct model_config *config, const struct model_request *r, struct err *err);
+/* Appends a copy; texts of r that are NULL become "". O(n) beside the texts. */
+void model_config_add(struct model_config *config, const struct model_request *r);
 
 /* model_fabric.hash of the fabric that the configuration makes. */
-int model_config_hash(const struct model_config *config, char hash[65], struct err *err);
+void model_config_hash(const struct model_config *config, char hash[65]);
 
 /*
  * The digraph inside a host, and the node that each of its ports is at: of the

@@ -49,14 +49,14 @@ struct names {
 };
 
 /* Counts the names of text, which must not exceed max. WEFT_EINVAL,
- * WEFT_ELIMIT (nothing was expanded yet), WEFT_ENOMEM; *offset is the byte
- * where it went wrong. O(length). */
+ * WEFT_ELIMIT (nothing was expanded yet); *offset is the byte where it went
+ * wrong. O(length). */
 int names_count(const char *text, int64_t max, int64_t *n, size_t *offset, struct err *err);
 
 /* Appends the names of a text that names_count accepted to out, which has
- * room for them, all with the same place. WEFT_ENOMEM. O(bytes written). */
-int names_expand(const char *text, struct conf_place at, struct conf_arena *arena,
-		 struct names *out, struct err *err);
+ * room for them, all with the same place. O(bytes written). */
+void names_expand(const char *text, struct conf_place at, struct conf_arena *arena,
+		  struct names *out);
 
 /* ---- the sections of a fabric file ---- */
 
@@ -72,7 +72,7 @@ enum { CHANGES_KEEP, CHANGES_KEEP_PAIR, CHANGES_GATE, CHANGES_BELOW,
        CHANGES_KEYS };
 enum { HOST_NAME, HOST_PORTS, HOST_RATE, HOST_REACTIVATION,
        HOST_CHANNELS, HOST_NETNS, HOST_LAUNCH, HOST_RECEIVE_MIN, HOST_RECEIVE_MAX,
-       HOST_INSIDE, HOST_KEYS };
+       HOST_INSIDE, HOST_FORWARDS, HOST_KEYS };
 /* What every device has stands first, in the same order. */
 enum { DEVICE_NAME, DEVICE_DRIVER, DEVICE_ADDRESS, DEVICE_OPTIONS,
        DEVICE_DOMAIN, DEVICE_TIMEOUT, DEVICE_EXTERNAL, DEVICE_AT_BOOT, DEVICE_KEYS };
@@ -153,8 +153,7 @@ struct model_build {
 	VEC(struct mark) marks;
 };
 
-/* Each reads its part of the root mapping's values. Out of memory is left in
- * reader.stop. */
+/* Each reads its part of the root mapping's values. */
 void build_hosts(struct model_build *b, const struct conf_value *root);
 void build_devices(struct model_build *b, const struct conf_value *root);
 void build_fibres(struct model_build *b, const struct conf_value *root);
@@ -190,7 +189,7 @@ bool build_channels(struct model_build *b, const char *object, const struct conf
 void build_check_inside(struct model_build *b, const char *object, const struct conf_value *v,
 			const struct host_class *class);
 
-/* Finds the port of this name, or reports why there is none. fibres.c */
+/* Finds the port of this name, or reports why there is none. cabling.c */
 bool build_find_port(struct model_build *b, const char *object,
 		     const struct name *name, struct port_end *out);
 
@@ -212,8 +211,8 @@ void build_report_taken(struct model_build *b, const char *object, const struct 
 /* Index in one of the fabric's maps, or -1. */
 int build_find(const struct strmap *map, const char *name);
 
-/* Maps name to index; sets reader.stop when out of memory. */
-void build_map(struct model_build *b, struct strmap *map, const char *name, int index);
+/* Maps name to index. */
+void build_map(struct strmap *map, const char *name, int index);
 
 /* Indices of the named hosts into hosts[names->n], in order and each once;
  * returns how many. Unknown names and doubles are reported (unknown ones not

@@ -3,16 +3,13 @@
 #include <string.h>
 
 #include "controller/plan/private.h"
+#include "lib/base/alloc.h"
 
 /* Both lists in one; *out is the caller's. */
-static int join_ports(const int *a, int n_a, const int *b, int n_b,
-		      const int **out, int *n, struct err *err)
+static void join_ports(const int *a, int n_a, const int *b, int n_b, const int **out, int *n)
 {
-	int *v = malloc(((size_t)n_a + n_b + 1) * sizeof(*v));
+	int *v = x_alloc((size_t)n_a + n_b + 1, sizeof(*v));
 
-	if (!v) {
-		return err_nomem(err);
-	}
 	for (int i = 0; i < n_a; i++) {
 		v[i] = a[i];
 	}
@@ -21,19 +18,15 @@ static int join_ports(const int *a, int n_a, const int *b, int n_b,
 	}
 	*out = v;
 	*n = n_a + n_b;
-	return 0;
 }
 
 /* Merged by their order; a part in both is told as the device tells it. */
-static int join_parts(const struct plan_light *seen, const struct model_device *dev,
-		      struct plan_light *out, struct err *err)
+static void join_parts(const struct plan_light *seen, const struct model_device *dev,
+		       struct plan_light *out)
 {
 	int n_a = seen->n_dead, n_b = dev->n_dead, a = 0, b = 0, n = 0;
-	struct ring_fault *v = malloc(((size_t)n_a + n_b + 1) * sizeof(*v));
+	struct ring_fault *v = x_alloc((size_t)n_a + n_b + 1, sizeof(*v));
 
-	if (!v) {
-		return err_nomem(err);
-	}
 	while (a < n_a || b < n_b) {
 		int c = a == n_a ? 1 : b == n_b ? -1 :
 			ring_fault_cmp(&seen->dead[a], &dev->dead[b]);
@@ -44,7 +37,6 @@ static int join_parts(const struct plan_light *seen, const struct model_device *
 	}
 	out->dead = v;
 	out->n_dead = n;
-	return 0;
 }
 
 static bool is_marked(const struct model_device *dev)
@@ -62,20 +54,15 @@ bool plan_has_admin_down(const struct model_fabric *f)
 	return false;
 }
 
-int plan_admin_down_init(struct plan_admin_down *m, const struct model_fabric *f,
-			 const struct plan_base *base, struct err *err)
+void plan_admin_down_init(struct plan_admin_down *m, const struct model_fabric *f,
+			  const struct plan_base *base)
 {
-	int rc = 0;
-
 	*m = (struct plan_admin_down){ .base = *base, .fabric = f };
 	if (!plan_has_admin_down(f)) {
-		return 0;
+		return;
 	}
-	m->seen = calloc((size_t)f->n_devices + 1, sizeof(*m->seen));
-	if (!m->seen) {
-		return err_nomem(err);
-	}
-	for (int i = 0; i < f->n_devices && rc == 0; i++) {
+	m->seen = x_new((size_t)f->n_devices + 1, sizeof(*m->seen));
+	for (int i = 0; i < f->n_devices; i++) {
 		const struct model_device *dev = &f->devices[i];
 		struct plan_light was = { 0 };
 		struct plan_light *l = &m->seen[i];
@@ -88,16 +75,13 @@ int plan_admin_down_init(struct plan_admin_down *m, const struct model_fabric *f
 		}
 		l->dead = NULL;
 		l->bad_in = l->bad_out = NULL;
-		rc = join_ports(was.bad_in, was.n_bad_in, dev->dead_in,
-				dev->n_dead_in, &l->bad_in, &l->n_bad_in, err);
-		if (rc == 0 &&
-		    (rc = join_ports(was.bad_out, was.n_bad_out, dev->dead_out, dev->n_dead_out,
-				     &l->bad_out, &l->n_bad_out, err)) == 0) {
-			rc = join_parts(&was, dev, l, err);
-		}
+		join_ports(was.bad_in, was.n_bad_in, dev->dead_in, dev->n_dead_in,
+			   &l->bad_in, &l->n_bad_in);
+		join_ports(was.bad_out, was.n_bad_out, dev->dead_out, dev->n_dead_out,
+			   &l->bad_out, &l->n_bad_out);
+		join_parts(&was, dev, l);
 	}
 	m->base.observed = m->seen;
-	return rc;
 }
 
 void plan_admin_down_fini(struct plan_admin_down *m)

@@ -10,36 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/flow/flow.h"
 #include "controller/plan/private.h"
-
-void plan_job_loss_free(struct plan_job_loss *loss)
-{
-	if (loss) {
-		coll_free(loss->sched);
-		coll_report_fini(&loss->report);
-		free(loss);
-	}
-}
-
-static bool has_port(int n, const int *ports, int port)
-{
-	for (int i = 0; i < n; i++) {
-		if (ports[i] == port) {
-			return true;
-		}
-	}
-	return false;
-}
-
-bool plan_has_died(const struct plan_light *seen, bool either, struct optics_xc xc)
-{
-	return !plan_is_lit(seen, xc) ||
-	       has_port(seen->n_bad_in, seen->bad_in, xc.in) ||
-	       has_port(seen->n_bad_out, seen->bad_out, xc.out) ||
-	       (either && (has_port(seen->n_bad_in, seen->bad_in, xc.out) ||
-			   has_port(seen->n_bad_out, seen->bad_out, xc.in)));
-}
+#include "lib/base/alloc.h"
 
 static bool is_dead(const struct plan_ctx *ctx, const struct plan_circuit *c)
 {
@@ -127,38 +99,6 @@ static void mark_dead(const struct plan_ctx *ctx, const struct plan_job *pj, boo
 	}
 }
 
-int plan_copy_alive(const struct topo *t, const bool *dead, struct topo **out, struct err *err)
-{
-	struct topo *copy = NULL;
-	int32_t *place = malloc(((size_t)topo_m(t) + 1) * sizeof(*place));
-	int alive = 0, rc = place ? topo_new(topo_n(t), &copy, err) : err_nomem(err);
-
-	for (int u = 0; u < topo_n(t) && rc == 0; u++) {
-		topo_set_node(copy, u, topo_node_kind(t, u), topo_node_flags(t, u));
-	}
-	for (int a = 0; a < topo_m(t) && rc == 0; a++) {
-		const struct topo_arc *x = topo_arc(t, a);
-
-		bool gone = dead && dead[a];
-
-		place[a] = gone ? -1 : alive++;
-		rc = gone ? 0 : topo_add_arc_like(copy, x->src, x->dst, x, err);
-	}
-	if (rc == 0) {
-		rc = topo_copy_limits(t, place, copy, err);
-	}
-	if (rc == 0) {
-		rc = topo_freeze(copy, err);
-	}
-	free(place);
-	if (rc) {
-		topo_free(copy);
-		return rc;
-	}
-	*out = copy;
-	return 0;
-}
-
 /* At most 1: a schedule that saves steps may have had more load than what is made now. */
 static double load_ratio(const struct coll_report *before, const struct coll_report *now)
 {
@@ -168,10 +108,10 @@ static double load_ratio(const struct coll_report *before, const struct coll_rep
 }
 
 /* A fabric that is cut in two is no reason not to tell of it. */
-static int schedule_rest(const struct plan_ctx *ctx, const struct plan_job *pj, const bool *dead,
-			 struct plan_job_loss *loss, struct err *err)
+static void schedule_rest(const struct plan_ctx *ctx, const struct plan_job *pj, const bool *dead,
+			  struct plan_job_loss *loss)
 {
-	int rc = plan_reschedule(ctx->fabric, pj, dead, &loss->sched, &loss->why);
+	int rc = plan_reschedule(ctx, pj, dead, &loss->sched, &loss->why);
 
 	if (rc == 0 && !coll_is_embedded(loss->sched)) {
 		coll_set_topo_name(loss->sched, pj->topology);
@@ -185,15 +125,10 @@ static int schedule_rest(const struct plan_ctx *ctx, const struct plan_job *pj, 
 	}
 	if (rc == 0) {
 		loss->rate = load_ratio(&pj->report, &loss->report);
-		return 0;
+		return;
 	}
 	coll_free(loss->sched);
 	loss->sched = NULL;
-	if (rc == WEFT_ENOMEM) {
-		*err = loss->why;
-		return rc;
-	}
-	return 0;
 }
 
 /* Arcs of the job's topology; only those with light where hosts have ranks inside. */
@@ -212,34 +147,28 @@ static int count_arcs(const struct plan_job *pj, bool *seen)
 	return n;
 }
 
-static int assess_job(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+static void assess_job(const struct plan_ctx *ctx, struct plan_job *pj)
 {
-	int m = topo_m(coll_physical(pj->sched)), rc;
-	struct plan_job_loss *loss = calloc(1, sizeof(*loss));
-	bool *dead = calloc((size_t)m + 1, sizeof(*dead));
+	int m = topo_m(coll_physical(pj->sched));
+	struct plan_job_loss *loss = x_new(1, sizeof(*loss));
+	bool *dead = x_new((size_t)m + 1, sizeof(*dead));
 
-	if (!loss || !dead) {
-		free(loss);
-		free(dead);
-		return err_nomem(err);
-	}
 	coll_report_init(&loss->report);
 	loss->arcs = count_arcs(pj, dead);
 	mark_dead(ctx, pj, dead, loss);
 	if (loss->dead == 0) {
 		plan_job_loss_free(loss);
 		free(dead);
-		return 0;
+		return;
 	}
 	pj->loss = loss;
-	rc = schedule_rest(ctx, pj, dead, loss, err);
+	schedule_rest(ctx, pj, dead, loss);
 	free(dead);
-	return rc;
 }
 
 /* The plan without what has failed, of a job that needs some of it. */
-static int plan_again(const struct plan_ctx *ctx, const struct plan_job *pj,
-		      const struct plan_light *seen, struct plan_job_loss *loss)
+static void plan_again(const struct plan_ctx *ctx, const struct plan_job *pj,
+		       const struct plan_light *seen, struct plan_job_loss *loss)
 {
 	struct plan_job again = { .job = pj->job, .is_ring = true,
 				  .share = pj->share };
@@ -259,41 +188,34 @@ static int plan_again(const struct plan_ctx *ctx, const struct plan_job *pj,
 		rc = coll_verify(loss->sched, &loss->report, &loss->why);
 	}
 	if (rc == 0) {
-		rc = plan_place_job(ctx->fabric, pj, NULL, loss->sched, &loss->why);
+		plan_place_job(ctx->fabric, pj, NULL, loss->sched, &loss->why);
 	}
 	optree_plan_fini(&again.ring);
 	coll_report_fini(&again.report);
 	free(again.without);
 	free(again.topology);
-	return rc;
 }
 
-static int assess_ring_job(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+static void assess_ring_job(const struct plan_ctx *ctx, struct plan_job *pj)
 {
 	int device = ctx->fabric->jobs[pj->job].device, which = 0, n;
 	const struct plan_light *seen = plan_observed(ctx, device);
 	struct plan_job_loss *loss;
 
 	if (!seen->known || seen->n_dead == 0 || !plan_intent(ctx, device)->programs) {
-		return 0;
+		return;
 	}
-	n = plan_ring_needs(ctx, pj, seen->dead, seen->n_dead, &which, err);
-	if (n <= 0) {
-		return n;
+	n = plan_ring_needs(ctx, pj, seen->dead, seen->n_dead, &which);
+	if (n == 0) {
+		return;
 	}
-	loss = calloc(1, sizeof(*loss));
-	if (!loss) {
-		return err_nomem(err);
-	}
+	loss = x_new(1, sizeof(*loss));
 	coll_report_init(&loss->report);
 	pj->loss = loss;
 	loss->dead = n;
 	loss->device = device;
 	ring_fault_text(&seen->dead[which], ctx->fabric->devices[device].ring.n, loss->part);
-	if (plan_again(ctx, pj, seen, loss) == WEFT_ENOMEM) {
-		return err_nomem(err);
-	}
-	return 0;
+	plan_again(ctx, pj, seen, loss);
 }
 
 int plan_degraded(const struct model_fabric *fabric, const struct plan_base *base,
@@ -302,23 +224,22 @@ int plan_degraded(const struct model_fabric *fabric, const struct plan_base *bas
 	struct plan_base applied = *base;
 	struct plan_admin_down marks;
 	struct plan_ctx ctx = { .fabric = fabric, .base = &marks.base };
-	int rc = plan_admin_down_init(&marks, fabric, base, err);
+	int rc;
 
+	plan_admin_down_init(&marks, fabric, base);
 	/* As though every circuit were as it was made: each arc then has the
 	 * circuits that it got when it was applied. */
 	applied.observed = base->intent;
 	applied.only = NULL;
 	applied.from_committed = true;
-	if (rc == 0) {
-		rc = plan_make(fabric, &applied, out, err);
-	}
+	rc = plan_make(fabric, &applied, out, err);
 	for (int i = 0; rc == 0 && i < (*out)->n_jobs; i++) {
-		rc = (*out)->jobs[i].is_ring
-			? assess_ring_job(&ctx, &(*out)->jobs[i], err)
-			: assess_job(&ctx, &(*out)->jobs[i], err);
-		if (rc) {
-			plan_free(*out);
-			*out = NULL;
+		struct plan_job *pj = &(*out)->jobs[i];
+
+		if (pj->is_ring) {
+			assess_ring_job(&ctx, pj);
+		} else {
+			assess_job(&ctx, pj);
 		}
 	}
 	plan_admin_down_fini(&marks);

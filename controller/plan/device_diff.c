@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "controller/plan/private.h"
+#include "lib/base/alloc.h"
 #include "lib/digest/sha256.h"
 #include "lib/base/vec.h"
 
@@ -58,11 +59,9 @@ static void sort_once(xc_list *list)
 
 /* Circuits of jobs that are kept, or of the others. Of the former those that
  * were made: weft may have planned on ports that have failed since. */
-static int collect_planned(const struct plan_ctx *ctx, const struct plan *p,
-			   int device, bool kept, xc_list *out)
+static void collect_planned(const struct plan_ctx *ctx, const struct plan *p,
+			    int device, bool kept, xc_list *out)
 {
-	int r = 0;
-
 	for (int j = 0; j < p->n_jobs; j++) {
 		const struct plan_job *pj = &p->jobs[j];
 
@@ -72,13 +71,10 @@ static int collect_planned(const struct plan_ctx *ctx, const struct plan *p,
 			if (c->device == device &&
 			    (!kept || plan_light_has(plan_intent(ctx, device),
 						     c->xc))) {
-				if (r == 0) {
-					r = vec_push(out, c->xc);
-				}
+				vec_push(out, c->xc);
 			}
 		}
 	}
-	return r;
 }
 
 /* Whether an end of the circuit is at a host whose job is kept. */
@@ -94,30 +90,26 @@ static bool at_kept_port(const struct plan_ctx *ctx, int device, struct optics_x
 }
 
 /* All that was made for jobs that are kept. */
-static int collect_kept(const struct plan_ctx *ctx, const struct plan *p, int device, xc_list *out)
+static void collect_kept(const struct plan_ctx *ctx, const struct plan *p, int device, xc_list *out)
 {
 	const struct plan_light *intent = plan_intent(ctx, device);
-	int r = collect_planned(ctx, p, device, true, out);
 
+	collect_planned(ctx, p, device, true, out);
 	for (int i = 0; i < intent->n_xcs; i++) {
 		if (at_kept_port(ctx, device, intent->xcs[i])) {
-			if (r == 0) {
-				r = vec_push(out, intent->xcs[i]);
-			}
+			vec_push(out, intent->xcs[i]);
 		}
 	}
 	sort_once(out);
-	return r;
 }
 
 /* Appends to a list which gets room for cap circuits the first time. */
-static int push_xc(struct optics_xc **list, int *n, int cap, struct optics_xc xc, struct err *err)
+static void push_xc(struct optics_xc **list, int *n, int cap, struct optics_xc xc)
 {
-	if (!*list && !(*list = malloc(cap * sizeof(**list)))) {
-		return err_nomem(err);
+	if (!*list) {
+		*list = x_alloc(cap, sizeof(**list));
 	}
 	(*list)[(*n)++] = xc;
-	return 0;
 }
 
 /* What is to be restored on the device, or NULL. */
@@ -132,7 +124,7 @@ static const struct plan_restore *find_restore(const struct plan_ctx *ctx, int d
 }
 
 /* All of the intent; what is dead is left but for what is to be restored. */
-static int want_intent(const struct plan_ctx *ctx, struct plan_device *d, struct err *err)
+static void want_intent(const struct plan_ctx *ctx, struct plan_device *d)
 {
 	const struct plan_light *intent = plan_intent(ctx, d->device);
 	const struct plan_light *seen = plan_observed(ctx, d->device);
@@ -140,56 +132,49 @@ static int want_intent(const struct plan_ctx *ctx, struct plan_device *d, struct
 	const struct plan_light back = { .n_xcs = r ? r->n_xcs : 0,
 					 .xcs = r ? r->xcs : NULL };
 	bool either = ctx->fabric->devices[d->device].any_to_any;
-	int rc = 0;
 
-	for (int i = 0; i < intent->n_xcs && rc == 0; i++) {
+	for (int i = 0; i < intent->n_xcs; i++) {
 		struct optics_xc xc = intent->xcs[i];
 
-		rc = push_xc(&d->want, &d->n_want, intent->n_xcs, xc, err);
-		if (rc == 0 && plan_has_died(seen, either, xc) && !plan_light_has(&back, xc)) {
-			rc = push_xc(&d->leave, &d->n_leave, intent->n_xcs, xc, err);
+		push_xc(&d->want, &d->n_want, intent->n_xcs, xc);
+		if (plan_has_died(seen, either, xc) && !plan_light_has(&back, xc)) {
+			push_xc(&d->leave, &d->n_leave, intent->n_xcs, xc);
 		}
 	}
-	return rc;
 }
 
 /* When circuits are restored: the ring is to hold the programs of the intent.
  * */
-static int want_intended_programs(const struct plan_ctx *ctx,
-				  struct plan_device *d, struct err *err)
+static void want_intended_programs(const struct plan_ctx *ctx, struct plan_device *d)
 {
 	const struct ring_programs *want = plan_intent(ctx, d->device)->programs;
 
 	d->has_program = want && want->n > 0;
-	return d->has_program ? ring_programs_copy(&d->programs, want, err) : 0;
+	if (d->has_program) {
+		ring_programs_copy(&d->programs, want);
+	}
 }
 
 /* What the device is to hold: circuits of kept jobs as they were made, those
  * that died in `leave`, and circuits of the jobs that were planned. */
-static int collect_want(const struct plan_ctx *ctx, const struct plan *p,
-			struct plan_device *d, struct err *err)
+static void collect_want(const struct plan_ctx *ctx, const struct plan *p, struct plan_device *d)
 {
 	const struct plan_light *seen = plan_observed(ctx, d->device);
 	bool either = ctx->fabric->devices[d->device].any_to_any;
 	xc_list want = { 0 }, kept = { 0 };
-	int r = collect_kept(ctx, p, d->device, &kept) ? err_nomem(err) : 0;
 
-	for (size_t i = 0; i < kept.n && r == 0; i++) {
+	collect_kept(ctx, p, d->device, &kept);
+	for (size_t i = 0; i < kept.n; i++) {
 		if (plan_has_died(seen, either, kept.v[i])) {
-			r = push_xc(&d->leave, &d->n_leave, (int)kept.n, kept.v[i], err);
+			push_xc(&d->leave, &d->n_leave, (int)kept.n, kept.v[i]);
 		}
-		if (r == 0) {
-			r = vec_push(&want, kept.v[i]) ? err_nomem(err) : 0;
-		}
+		vec_push(&want, kept.v[i]);
 	}
 	vec_fini(&kept);
-	if (r == 0 && collect_planned(ctx, p, d->device, false, &want)) {
-		r = err_nomem(err);
-	}
+	collect_planned(ctx, p, d->device, false, &want);
 	sort_once(&want);
 	d->want = want.v;
 	d->n_want = (int)want.n;
-	return r;
 }
 
 /* Two circuits that cannot be there together. */
@@ -239,17 +224,21 @@ static int place_unwanted(struct plan_ctx *ctx, struct plan_device *d,
 {
 	const struct model_device *dev = &ctx->fabric->devices[d->device];
 	const struct optics_xc *wanted = find_displacing(dev, d, xc);
-	int rc;
 
 	if (is_fixed(ctx, d->device, xc)) {
-		return wanted ? refuse_fixed(ctx, d->device, xc, err)
-			      : push_xc(&d->external, &d->n_external, cap, xc, err);
+		if (wanted) {
+			return refuse_fixed(ctx, d->device, xc, err);
+		}
+		push_xc(&d->external, &d->n_external, cap, xc);
+		return 0;
 	}
 	if (plan_light_has(plan_intent(ctx, d->device), xc)) {
-		return push_xc(&d->del, &d->n_del, cap, xc, err);
+		push_xc(&d->del, &d->n_del, cap, xc);
+		return 0;
 	}
 	if (!wanted) {
-		return push_xc(&d->external, &d->n_external, cap, xc, err);
+		push_xc(&d->external, &d->n_external, cap, xc);
+		return 0;
 	}
 	if (ctx->base->mode == PLAN_SAFE) {
 		err_set(err, WEFT_EINVAL,
@@ -260,11 +249,9 @@ static int place_unwanted(struct plan_ctx *ctx, struct plan_device *d,
 		err_hint(err, "mode update takes its ports over");
 		return WEFT_EINVAL;
 	}
-	rc = push_xc(&d->displaced, &d->n_displaced, cap, xc, err);
-	if (rc) {
-		return rc;
-	}
-	return push_xc(&d->del, &d->n_del, cap, xc, err);
+	push_xc(&d->displaced, &d->n_displaced, cap, xc);
+	push_xc(&d->del, &d->n_del, cap, xc);
+	return 0;
 }
 
 /* Keeps, deletes and adds of a switch or panel. The lists are sorted, as what
@@ -288,7 +275,7 @@ static int diff_space(struct plan_ctx *ctx, struct plan_device *d, struct err *e
 			if (is_fixed(ctx, d->device, d->want[i])) {
 				return refuse_fixed(ctx, d->device, d->want[i], err);
 			}
-			rc = push_xc(&d->add, &d->n_add, d->n_want, d->want[i], err);
+			push_xc(&d->add, &d->n_add, d->n_want, d->want[i]);
 		}
 	}
 	return rc;
@@ -375,12 +362,16 @@ static int diff_ring(struct plan_ctx *ctx, const struct plan *p,
 		     struct plan_device *d, struct err *err)
 {
 	const struct plan_light *seen = plan_observed(ctx, d->device);
-	int rc = ctx->base->restore ? want_intended_programs(ctx, d, err)
-				    : want_programs(ctx, p, d, err);
+	int rc = 0;
 
+	if (ctx->base->restore) {
+		want_intended_programs(ctx, d);
+	} else {
+		rc = want_programs(ctx, p, d, err);
+	}
 	if (rc == 0 && seen->programs && seen->programs->n > 0) {
 		d->had_program = true;
-		rc = ring_programs_copy(&d->old_programs, seen->programs, err);
+		ring_programs_copy(&d->old_programs, seen->programs);
 	}
 	if (rc) {
 		return rc;
@@ -457,8 +448,9 @@ static void expect_downtime(const struct plan_ctx *ctx, const struct plan *p, st
 
 int plan_steps(struct plan_ctx *ctx, struct plan *p, struct err *err)
 {
-	int rc = plan_take_times(p, &ctx->base->times, err);
+	int rc = 0;
 
+	plan_take_times(p, &ctx->base->times);
 	order_devices(ctx->fabric, p);
 	for (int i = 0; i < p->n_devices && rc == 0; i++) {
 		struct plan_device *d = &p->devices[i];
@@ -466,11 +458,12 @@ int plan_steps(struct plan_ctx *ctx, struct plan *p, struct err *err)
 		if (ctx->fabric->devices[d->device].kind == MODEL_RING) {
 			rc = diff_ring(ctx, p, d, err);
 		} else {
-			rc = ctx->base->restore ? want_intent(ctx, d, err)
-						: collect_want(ctx, p, d, err);
-			if (rc == 0) {
-				rc = diff_space(ctx, d, err);
+			if (ctx->base->restore) {
+				want_intent(ctx, d);
+			} else {
+				collect_want(ctx, p, d);
 			}
+			rc = diff_space(ctx, d, err);
 		}
 		expect_downtime(ctx, p, d);
 		p->n_add += d->n_add;

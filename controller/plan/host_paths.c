@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
+
 uint32_t plan_host_address(int host, int which)
 {
 	return htonl((10u << 24 | (119u + (uint32_t)which) << 16) + (uint32_t)host + 1);
@@ -30,7 +32,7 @@ static int by_ports(const void *a, const void *b)
 	return (x->rx_port > y->rx_port) - (x->rx_port < y->rx_port);
 }
 
-int plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n, struct err *err)
+void plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n)
 {
 	size_t total = 1;
 
@@ -38,10 +40,7 @@ int plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n, struct err *
 	for (int j = 0; j < p->n_jobs; j++) {
 		total += (size_t)p->jobs[j].n_circuits;
 	}
-	*arcs = calloc(total, sizeof(**arcs));
-	if (!*arcs) {
-		return err_nomem(err);
-	}
+	*arcs = x_new(total, sizeof(**arcs));
 	total = 0;
 	for (int j = 0; j < p->n_jobs; j++) {
 		for (int i = 0; i < p->jobs[j].n_circuits; i++) {
@@ -58,7 +57,6 @@ int plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n, struct err *
 			(*arcs)[(*n)++] = (*arcs)[i];
 		}
 	}
-	return 0;
 }
 
 /* ---- paths ---- */
@@ -141,23 +139,16 @@ static struct plan_host_path path_to(const struct model_fabric *f, const struct 
 					arcs[arc].tx_port, arcs[arc].rx_port };
 }
 
-int plan_host_paths(const struct model_fabric *f, const struct plan_arc *arcs, int n_arcs, int host,
-		    struct plan_host_path **paths, int *n, struct err *err)
+void plan_host_paths(const struct model_fabric *f, const struct plan_arc *arcs, int n_arcs,
+		     int host, struct plan_host_path **paths, int *n)
 {
 	int addresses = plan_host_addresses(f, arcs, n_arcs);
 	size_t hosts = (size_t)f->n_hosts + 1;
-	int *first = calloc(hosts, sizeof(*first));
-	int *queue = calloc(hosts, sizeof(*queue));
+	int *first = x_new(hosts, sizeof(*first));
+	int *queue = x_new(hosts, sizeof(*queue));
 
 	*n = 0;
-	*paths = calloc(hosts * (size_t)addresses, sizeof(**paths));
-	if (!first || !queue || !*paths) {
-		free(first);
-		free(queue);
-		free(*paths);
-		*paths = NULL;
-		return err_nomem(err);
-	}
+	*paths = x_new(hosts * (size_t)addresses, sizeof(**paths));
 	find_paths(f, arcs, n_arcs, host, first, queue);
 	for (int i = 0; i < addresses * f->n_hosts; i++) {
 		int to = i % f->n_hosts, address = i / f->n_hosts;
@@ -168,7 +159,6 @@ int plan_host_paths(const struct model_fabric *f, const struct plan_arc *arcs, i
 	}
 	free(first);
 	free(queue);
-	return 0;
 }
 
 /* ---- light ---- */
@@ -207,25 +197,20 @@ static const struct optics_xc *circuit_at(const struct plan_light *l, int in, bo
 	return NULL;
 }
 
-int plan_map_trunks(const struct model_fabric *f, int ***at, struct err *err)
+int **plan_map_trunks(const struct model_fabric *f)
 {
-	int **map = calloc((size_t)f->n_devices + 1, sizeof(*map));
+	int **map = x_new((size_t)f->n_devices + 1, sizeof(*map));
 
-	*at = map;
-	for (int i = 0; i < f->n_trunks && map; i++) {
+	for (int i = 0; i < f->n_trunks; i++) {
 		const struct model_trunk *t = &f->trunks[i];
 		int **row = &map[t->from_device];
 
 		if (!*row) {
-			*row = calloc((size_t)f->devices[t->from_device].n_out +
-				      1, sizeof(**row));
-		}
-		if (!*row) {
-			return err_nomem(err);
+			*row = x_new((size_t)f->devices[t->from_device].n_out + 1, sizeof(**row));
 		}
 		(*row)[t->from_port] = i;
 	}
-	return map ? 0 : err_nomem(err);
+	return map;
 }
 
 void plan_trunks_free(const struct model_fabric *f, int **at)
@@ -268,9 +253,8 @@ static int follow(const struct model_fabric *f, int *const *trunk_at, int *devic
 	return MODEL_AT_TRUNK;
 }
 
-/* Circuits on the path are reported to fn, unless that is NULL; it ends the walk
- * by an error. */
-typedef int (*hop_fn)(const struct plan_hop *hop, void *arg);
+/* Circuits on the path are reported to fn, unless that is NULL. */
+typedef void (*hop_fn)(const struct plan_hop *hop, void *arg);
 
 static int walk(const struct model_fabric *f, int *const *trunk_at, const struct plan_light *light,
 		int tx_port, hop_fn fn, void *arg)
@@ -287,8 +271,8 @@ static int walk(const struct model_fabric *f, int *const *trunk_at, const struct
 		if (!xc) {
 			return -1;
 		}
-		if (fn && fn(&(struct plan_hop){ device, *xc }, arg)) {
-			return -1;
+		if (fn) {
+			fn(&(struct plan_hop){ device, *xc }, arg);
 		}
 		port = xc->in == port ? xc->out : xc->in;
 		found = follow(f, trunk_at, &device, &port);
@@ -310,32 +294,22 @@ int plan_trace_by(const struct model_fabric *f, int *const *trunk_at,
 struct hop_list {
 	struct plan_hop **v;
 	int *n;
-	bool failed;
 };
 
-static int add_hop(const struct plan_hop *hop, void *arg)
+static void add_hop(const struct plan_hop *hop, void *arg)
 {
 	struct hop_list *l = arg;
-	struct plan_hop *more = realloc(*l->v, ((size_t)*l->n + 1) * sizeof(*more));
 
-	l->failed = !more;
-	if (!more) {
-		return WEFT_ENOMEM;
-	}
-	*l->v = more;
-	more[(*l->n)++] = *hop;
-	return 0;
+	*l->v = x_grow(*l->v, (size_t)*l->n + 1, sizeof(**l->v));
+	(*l->v)[(*l->n)++] = *hop;
 }
 
 int plan_trace_hops(const struct model_fabric *f, const struct plan_light *light, int tx_port,
 		    struct plan_hop **hops, int *n, int *rx_port, struct err *err)
 {
-	struct hop_list l = { hops, n, false };
+	struct hop_list l = { hops, n };
 
 	*rx_port = walk(f, NULL, light, tx_port, add_hop, &l);
-	if (l.failed) {
-		return err_nomem(err);
-	}
 	return *rx_port >= 0 ? 0 :
 	       err_set(err, WEFT_ENOTFOUND, "the light of %s reaches no port",
 		       f->ports[tx_port].name);

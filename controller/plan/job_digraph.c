@@ -12,7 +12,8 @@
 #include "collective/embedding/embedding.h"
 #include "collective/flow/flow.h"
 #include "controller/plan/private.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 #include "lib/base/vec.h"
 
 /* A host, with the number of its first node of each kind. */
@@ -50,11 +51,12 @@ static int place_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err 
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	struct topo *topo;
-	int rc = topo_parse(job->topology, &topo, &pj->topology, err);
+	int rc = topo_copy(job->topo, &topo, err);
 
 	if (rc || (rc = coll_new(COLL_ALLGATHER, topo, 1, 0, 0, &pj->sched, err))) {
 		return rc;
 	}
+	pj->topology = x_dup(job->topology);
 	return plan_find_circuits(ctx, pj, err);
 }
 
@@ -66,7 +68,7 @@ int plan_server_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *
 		return err_set(err, WEFT_EUNSUPPORTED, "it is on a ring: only jobs on switches "
 			       "have a topology");
 	}
-	if (strcmp(job->topology, "auto") != 0) {
+	if (job->topo) {
 		return place_circuits(ctx, pj, err);
 	}
 	if (plan_host_with_ranks(ctx->fabric, job)) {
@@ -78,12 +80,12 @@ int plan_server_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *
 
 /* Of the terminals that are nearest to a port, port k takes the k-th, from the
  * first again after the last: so the two GPUs on a PCIe switch have a card each. */
-static int find_port_ranks(struct digraph_host *h, struct err *err)
+static void find_port_ranks(struct digraph_host *h)
 {
-	int32_t *dist = malloc((size_t)topo_n(h->inside) * sizeof(*dist));
+	int32_t *dist = x_alloc((size_t)topo_n(h->inside), sizeof(*dist));
 	int ranks = topo_ranks(h->inside);
 
-	for (int p = 0; dist && p < h->model->n_ports; p++) {
+	for (int p = 0; p < h->model->n_ports; p++) {
 		int nearest = -1, alike = 0, u = 0;
 
 		topo_bfs(h->inside, h->port_node[p], dist);
@@ -99,7 +101,6 @@ static int find_port_ranks(struct digraph_host *h, struct err *err)
 		h->port_rank[p] = nearest < 0 ? 0 : u - 1;
 	}
 	free(dist);
-	return dist ? 0 : err_nomem(err);
 }
 
 static int load_host(struct digraph_host *h, const struct model_host *model, struct err *err)
@@ -107,13 +108,13 @@ static int load_host(struct digraph_host *h, const struct model_host *model, str
 	int rc;
 
 	h->model = model;
-	h->port_node = calloc((size_t)model->n_ports + 1, sizeof(*h->port_node));
-	h->port_rank = calloc((size_t)model->n_ports + 1, sizeof(*h->port_rank));
-	if (!h->port_node || !h->port_rank) {
-		return err_nomem(err);
-	}
+	h->port_node = x_new((size_t)model->n_ports + 1, sizeof(*h->port_node));
+	h->port_rank = x_new((size_t)model->n_ports + 1, sizeof(*h->port_rank));
 	rc = model_inside(model->inside, model->n_ports, &h->inside, h->port_node, err);
-	return rc ? rc : find_port_ranks(h, err);
+	if (rc == 0) {
+		find_port_ranks(h);
+	}
+	return rc;
 }
 
 /* The insides of the hosts, and the first numbers of their nodes. */
@@ -256,9 +257,9 @@ static void rename_arcs(const struct job_digraph *d, struct plan_job *pj, const 
 
 static int fill_digraph(struct job_digraph *d, struct plan_job *pj, struct err *err)
 {
-	int *degree = calloc((size_t)d->nodes + 1, sizeof(*degree));
-	int *place = calloc((size_t)topo_m(coll_topo(pj->sched)) + 1, sizeof(*place));
-	int rc = degree && place ? 0 : err_nomem(err);
+	int *degree = x_new((size_t)d->nodes + 1, sizeof(*degree));
+	int *place = x_new((size_t)topo_m(coll_topo(pj->sched)) + 1, sizeof(*place));
+	int rc = 0;
 
 	for (int i = 0; i < d->job->n_hosts && !rc; i++) {
 		const struct digraph_host *h = &d->hosts[i];
@@ -269,8 +270,8 @@ static int fill_digraph(struct job_digraph *d, struct plan_job *pj, struct err *
 		}
 		rc = add_inside(d, h, d->t, err);
 	}
-	if (!rc && (rc = add_circuits(d, pj, degree, place, err)) == 0 &&
-	    (rc = topo_freeze(d->t, err)) == 0) {
+	if (!rc && (rc = add_circuits(d, pj, degree, place, err)) == 0) {
+		topo_freeze(d->t);
 		rename_arcs(d, pj, place);
 	}
 	free(degree);
@@ -282,9 +283,9 @@ static int digraph_init(struct job_digraph *d, const struct model_fabric *f, int
 			struct err *err)
 {
 	*d = (struct job_digraph){ .f = f, .job = &f->jobs[job] };
-	d->hosts = calloc((size_t)d->job->n_hosts + 1, sizeof(*d->hosts));
-	d->rank_of = calloc((size_t)f->n_hosts + 1, sizeof(*d->rank_of));
-	return d->hosts && d->rank_of ? load_hosts(d, err) : err_nomem(err);
+	d->hosts = x_new((size_t)d->job->n_hosts + 1, sizeof(*d->hosts));
+	d->rank_of = x_new((size_t)f->n_hosts + 1, sizeof(*d->rank_of));
+	return load_hosts(d, err);
 }
 
 static void digraph_fini(struct job_digraph *d)
@@ -333,6 +334,38 @@ int plan_node_hosts(const struct model_fabric *f, int job, int *host, struct err
 	return rc;
 }
 
+int plan_copy_alive(const struct topo *t, const bool *dead, struct topo **out, struct err *err)
+{
+	struct topo *copy = NULL;
+	int32_t *place = x_alloc((size_t)topo_m(t) + 1, sizeof(*place));
+	int alive = 0, rc = topo_new(topo_n(t), &copy, err);
+
+	for (int u = 0; u < topo_n(t) && rc == 0; u++) {
+		topo_set_node(copy, u, topo_node_kind(t, u), topo_node_flags(t, u));
+	}
+	for (int a = 0; a < topo_m(t) && rc == 0; a++) {
+		const struct topo_arc *x = topo_arc(t, a);
+
+		bool gone = dead && dead[a];
+
+		place[a] = gone ? -1 : alive++;
+		rc = gone ? 0 : topo_add_arc_like(copy, x->src, x->dst, x, err);
+	}
+	if (rc == 0) {
+		rc = topo_copy_limits(t, place, copy, err);
+	}
+	if (rc == 0) {
+		topo_freeze(copy);
+	}
+	free(place);
+	if (rc) {
+		topo_free(copy);
+		return rc;
+	}
+	*out = copy;
+	return 0;
+}
+
 /* ---- schedules ---- */
 
 /* Each lightpath of pj whose arc is not dropped, between the ranks at its ports. */
@@ -340,8 +373,8 @@ static int add_lightpaths(const struct job_digraph *d, const struct plan_job *pj
 			  const struct topo *whole, const bool *dropped, struct topo *t,
 			  struct err *err)
 {
-	bool *done = calloc((size_t)topo_m(whole) + 1, sizeof(*done));
-	int rc = done ? 0 : err_nomem(err);
+	bool *done = x_new((size_t)topo_m(whole) + 1, sizeof(*done));
+	int rc = 0;
 
 	for (int i = 0; i < pj->n_circuits && !rc; i++) {
 		const struct plan_circuit *c = &pj->circuits[i];
@@ -374,8 +407,8 @@ static int see_ranks(const struct model_fabric *f, const struct plan_job *pj,
 	for (int i = 0; i < d.job->n_hosts && !rc; i++) {
 		rc = add_inside(&d, &d.hosts[i], d.t, err);
 	}
-	if (!rc && (rc = add_lightpaths(&d, pj, whole, dropped, d.t, err)) == 0 &&
-	    (rc = topo_freeze(d.t, err)) == 0) {
+	if (!rc && (rc = add_lightpaths(&d, pj, whole, dropped, d.t, err)) == 0) {
+		topo_freeze(d.t);
 		rc = coll_terminals_see(d.t, out, err);
 	}
 	digraph_fini(&d);
@@ -444,12 +477,13 @@ int plan_job_topo(const struct model_fabric *fabric, int job, struct topo **out,
 	static const struct plan_base dark;
 	struct plan_job pj = { .job = job, .moves_bound = -1 };
 	struct plan_admin_down marks;
-	struct plan_ctx ctx = { 0 };
-	int rc = plan_admin_down_init(&marks, fabric, &dark, err);
+	struct plan_ctx ctx;
+	int rc;
 
+	plan_admin_down_init(&marks, fabric, &dark);
+	plan_ctx_init(&ctx, fabric, &marks.base);
 	coll_report_init(&pj.report);
-	if (!rc && (rc = plan_ctx_init(&ctx, fabric, &marks.base, err)) == 0 &&
-	    (rc = plan_server_circuits(&ctx, &pj, err)) == 0 &&
+	if ((rc = plan_server_circuits(&ctx, &pj, err)) == 0 &&
 	    (rc = plan_trunk_light(&ctx, err)) == 0) {
 		rc = joined(fabric, &pj, out, unit_bps, err);
 	}
@@ -469,12 +503,12 @@ static int place_nodes(const struct model_fabric *f, const struct plan_job *pj, 
 		       struct coll_placement *p, struct err *err)
 {
 	const struct model_job *job = &f->jobs[pj->job];
-	int *host = calloc((size_t)n, sizeof(*host));
-	int rc = host ? 0 : err_nomem(err);
+	int *host = x_new((size_t)n, sizeof(*host));
+	int rc = 0;
 
-	if (!rc && plan_host_with_ranks(f, job)) {
+	if (plan_host_with_ranks(f, job)) {
 		rc = plan_node_hosts(f, pj->job, host, err);
-	} else if (!rc) {
+	} else {
 		memcpy(host, job->hosts, (size_t)n * sizeof(*host));
 	}
 	for (int u = 0; u < n && !rc; u++) {
@@ -526,7 +560,7 @@ int plan_place_job(const struct model_fabric *f, const struct plan_job *pj, cons
 		arrays_add(&arrays, p.tx_ports, m);
 		arrays_add(&arrays, p.rx_ports, m);
 	}
-	rc = arrays.failed ? err_nomem(err) : place_nodes(f, pj, n, &p, err);
+	rc = place_nodes(f, pj, n, &p, err);
 	for (int a = 0; a < whole && !rc; a++) {
 		number[a] = dead && dead[a] ? -1 : alive++;
 	}

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "controller/plan/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/vec.h"
 
 /* ---- how long a stage takes ---------------------------------------------- */
@@ -58,22 +59,18 @@ int64_t plan_light_change_ns(const struct plan_ctx *ctx, const struct model_job 
 	return 2 * moving + back;
 }
 
-int plan_take_times(struct plan *p, const struct plan_times *known, struct err *err)
+void plan_take_times(struct plan *p, const struct plan_times *known)
 {
 	const struct model_fabric *f = p->fabric;
 
-	p->port_ns = calloc((size_t)f->n_ports + 1, sizeof(*p->port_ns));
-	p->device_ns = calloc((size_t)f->n_devices + 1, sizeof(*p->device_ns));
-	if (!p->port_ns || !p->device_ns) {
-		return err_nomem(err);
-	}
+	p->port_ns = x_new((size_t)f->n_ports + 1, sizeof(*p->port_ns));
+	p->device_ns = x_new((size_t)f->n_devices + 1, sizeof(*p->device_ns));
 	for (int i = 0; i < f->n_ports; i++) {
 		p->port_ns[i] = port_ns(f, known, i);
 	}
 	for (int i = 0; i < f->n_devices; i++) {
 		p->device_ns[i] = device_ns(f, known, i);
 	}
-	return 0;
 }
 
 int64_t plan_reactivation_ns(const struct plan *p, int port)
@@ -129,12 +126,13 @@ struct outage_watch {
 	int64_t now_ns;		/* since the first stage began */
 };
 
-static int drain(struct outage_watch *w, int stage, struct err *err)
+static void drain(struct outage_watch *w, int stage)
 {
-	struct plan_arc *arcs = NULL;
-	int n = 0, rc = plan_stage_removes(w->plan, stage, &arcs, &n, err);
+	struct plan_arc *arcs;
+	int n;
 
-	for (int i = 0; i < n && rc == 0; i++) {
+	plan_stage_removes(w->plan, stage, &arcs, &n);
+	for (int i = 0; i < n; i++) {
 		struct plan_outage o = { .stage = stage, .back_stage = -1,
 					 .since_ns = w->now_ns, .down_ns = -1,
 					 .tx_port = arcs[i].tx_port,
@@ -142,22 +140,21 @@ static int drain(struct outage_watch *w, int stage, struct err *err)
 
 		w->n_open += w->open[o.rx_port] < 0;
 		w->open[o.rx_port] = (int)w->v.n;
-		rc = vec_push(&w->v, o) ? err_nomem(err) : 0;
+		vec_push(&w->v, o);
 	}
 	free(arcs);
-	return rc;
 }
 
-static int light_up(struct outage_watch *w, int stage, struct err *err)
+static void light_up(struct outage_watch *w, int stage)
 {
-	struct plan_arc *arcs = NULL;
-	int n = 0, rc;
+	struct plan_arc *arcs;
+	int n;
 
 	if (w->n_open == 0) {
-		return 0;
+		return;
 	}
-	rc = plan_stage_adds(w->plan, stage, &arcs, &n, err);
-	for (int i = 0; i < n && rc == 0; i++) {
+	plan_stage_adds(w->plan, stage, &arcs, &n);
+	for (int i = 0; i < n; i++) {
 		int rx = arcs[i].rx_port, at = w->open[rx];
 
 		if (at >= 0) {
@@ -169,7 +166,6 @@ static int light_up(struct outage_watch *w, int stage, struct err *err)
 		}
 	}
 	free(arcs);
-	return rc;
 }
 
 /* ---- hosts and jobs ------------------------------------------------------ */
@@ -231,13 +227,10 @@ static void count_stall(struct plan_downtime *t, int64_t *until_ns, const struct
 }
 
 /* The job to receive at each port once the plan is done, or -1. */
-static int count_jobs(const struct plan *p, int *job_of, struct plan_outages *out, struct err *err)
+static void count_jobs(const struct plan *p, int *job_of, struct plan_outages *out)
 {
-	int64_t *until_ns = calloc((size_t)p->n_jobs + 1, sizeof(*until_ns));
+	int64_t *until_ns = x_new((size_t)p->n_jobs + 1, sizeof(*until_ns));
 
-	if (!until_ns) {
-		return err_nomem(err);
-	}
 	memset(job_of, -1, (size_t)p->fabric->n_ports * sizeof(*job_of));
 	for (int i = 0; i < p->n_jobs; i++) {
 		const struct plan_job *pj = &p->jobs[i];
@@ -258,49 +251,32 @@ static int count_jobs(const struct plan *p, int *job_of, struct plan_outages *ou
 		}
 	}
 	free(until_ns);
-	return 0;
 }
 
 /* ---- all ----------------------------------------------------------------- */
 
-int plan_outages(const struct plan *p, struct plan_outages *out, struct err *err)
+void plan_outages(const struct plan *p, struct plan_outages *out)
 {
 	const struct model_fabric *f = p->fabric;
 	size_t n_ports = (size_t)f->n_ports + 1;
 	struct outage_watch w = { .plan = p,
-			   .open = malloc(n_ports * sizeof(*w.open)) };
-	int rc = 0;
+			   .open = x_alloc(n_ports, sizeof(*w.open)) };
 
 	*out = (struct plan_outages){
-		.hosts = calloc((size_t)f->n_hosts + 1, sizeof(*out->hosts)),
-		.jobs = calloc((size_t)p->n_jobs + 1, sizeof(*out->jobs)),
+		.hosts = x_new((size_t)f->n_hosts + 1, sizeof(*out->hosts)),
+		.jobs = x_new((size_t)p->n_jobs + 1, sizeof(*out->jobs)),
 	};
-	if (!w.open || !out->hosts || !out->jobs) {
-		rc = err_nomem(err);
-		goto out;
-	}
 	memset(w.open, -1, n_ports * sizeof(*w.open));
-	for (int s = 0; s < p->n_stages && rc == 0; s++) {
-		rc = drain(&w, s, err);
+	for (int s = 0; s < p->n_stages; s++) {
+		drain(&w, s);
 		w.now_ns += stage_ns(p, s);
-		if (rc == 0) {
-			rc = light_up(&w, s, err);
-		}
+		light_up(&w, s);
 	}
-	if (rc == 0) {
-		out->v = w.v.v;
-		out->n = (int)w.v.n;
-		w.v.v = NULL;
-		count_hosts(p, out);
-		rc = count_jobs(p, w.open, out, err);
-	}
-out:
-	vec_fini(&w.v);
+	out->v = w.v.v;
+	out->n = (int)w.v.n;
+	count_hosts(p, out);
+	count_jobs(p, w.open, out);
 	free(w.open);
-	if (rc) {
-		plan_outages_fini(out);
-	}
-	return rc;
 }
 
 void plan_outages_fini(struct plan_outages *o)

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
+
 /* ---- hosts on switches --------------------------------------------------- */
 
 /* A host and the group it belongs to. */
@@ -73,14 +75,11 @@ static bool is_free(const struct place_search *s, int host)
 }
 
 /* Groups are few: each is found by its first host. */
-static int find_groups(struct place_search *s, struct err *err)
+static void find_groups(struct place_search *s)
 {
-	int *heads = calloc((size_t)s->n + 1, sizeof(*heads));
+	int *heads = x_new((size_t)s->n + 1, sizeof(*heads));
 	int n_heads = 0;
 
-	if (!heads) {
-		return err_nomem(err);
-	}
 	for (int i = 0; i < s->n; i++) {
 		int k = 0;
 
@@ -97,7 +96,6 @@ static int find_groups(struct place_search *s, struct err *err)
 		s->v[i].size = s->v[s->v[i].group].size;
 	}
 	free(heads);
-	return 0;
 }
 
 static int larger_first(const void *a, const void *b)
@@ -165,10 +163,7 @@ static int place_any(struct place_search *s, int *out, struct err *err)
 {
 	int ever = 0, rc = 0;
 
-	s->v = calloc((size_t)s->f->n_hosts + 1, sizeof(*s->v));
-	if (!s->v) {
-		return err_nomem(err);
-	}
+	s->v = x_new((size_t)s->f->n_hosts + 1, sizeof(*s->v));
 	for (int h = 0; h < s->f->n_hosts; h++) {
 		if (may_run(s->f, s->demand, h)) {
 			ever++;
@@ -181,7 +176,7 @@ static int place_any(struct place_search *s, int *out, struct err *err)
 		rc = too_few(s->demand, s->n, ever, "with enough ports", err);
 	}
 	if (rc == 0) {
-		rc = find_groups(s, err);
+		find_groups(s);
 	}
 	if (rc == 0) {
 		choose(s, out);
@@ -223,11 +218,8 @@ static int place_on_ring(const struct place_search *s, int *out, struct err *err
 {
 	const struct model_device *ring = &s->f->devices[s->demand->ring];
 	int n = s->demand->n, m = 0, best = -1, width = 0;
-	int *at = calloc((size_t)ring->n_members + 1, sizeof(*at));
+	int *at = x_new((size_t)ring->n_members + 1, sizeof(*at));
 
-	if (!at) {
-		return err_nomem(err);
-	}
 	for (int i = 0; i < ring->n_members; i++) {
 		if (!s->usable || s->usable[ring->members[i]]) {
 			at[m++] = i;
@@ -291,10 +283,10 @@ int place_spare(const struct model_fabric *f, const struct place_request *demand
 		const bool *usable, const bool *busy, int *out, struct err *err)
 {
 	const struct place_search s = { .f = f, .demand = demand, .usable = usable, .busy = busy };
-	bool *taken = calloc((size_t)f->n_hosts + 1, sizeof(*taken));
-	int rc = taken ? 0 : err_nomem(err);
+	bool *taken = x_new((size_t)f->n_hosts + 1, sizeof(*taken));
+	int rc = 0;
 
-	for (int i = 0; i < demand->n && rc == 0; i++) {
+	for (int i = 0; i < demand->n; i++) {
 		taken[now[i]] = true;
 	}
 	for (int i = 0; i < demand->n && rc == 0; i++) {

@@ -220,18 +220,12 @@ struct plan_choice {
 	VEC(struct plan_range) ranges;	/* ascending; empty: not known */
 };
 
-/* NULL is fine. */
-void plan_choice_free(struct plan_choice *c);
-
 struct mcf;
 
 struct plan_job {
 	int job;			/* fabric->jobs */
-	const char *algorithm;		/* "composed", "grouped", "optree", "bfb",
-					 * "expand", "mcf", "pmcf", "tsmcf",
-					 * "single-path", "shortest-path",
-					 * "disjoint", "trees", "paths", or
-					 * one of torus_name() */
+	const char *algorithm;		/* of rings "composed", "grouped", "optree",
+					 * else one of coll_algorithm() */
 	struct coll_made_torus torus;	/* of these */
 	char *topology;			/* expression used, "" on rings */
 	struct plan_choice *choice;	/* NULL: it was given */
@@ -422,10 +416,10 @@ struct plan_outages {
 };
 
 /* What goes dark while the plan is carried out, and how long, as far as the
- * times of devices and transceivers are known. WEFT_ENOMEM. *out is to be freed
- * by plan_outages_fini (zeroed is fine). O(stages * (circuits + ports * hops *
- * log circuits)). outage.c */
-int plan_outages(const struct plan *p, struct plan_outages *out, struct err *err);
+ * times of devices and transceivers are known. *out is to be freed by
+ * plan_outages_fini (zeroed is fine). O(stages * (circuits + ports * hops * log
+ * circuits)). outage.c */
+void plan_outages(const struct plan *p, struct plan_outages *out);
 void plan_outages_fini(struct plan_outages *o);
 
 /* A job as it is before a plan. Borrowed. */
@@ -466,9 +460,9 @@ struct plan_before plan_before_of(const struct plan *now, int job);
  * interrupted and take no less time afterwards, when no job begins, ends or
  * gets faster by the plan: it is not worth its downtime. Once a plan; a plan
  * that brings circuits back (plan_base.restore) has no jobs, and no gains.
- * WEFT_ENOMEM. O(plan_outages + jobs^2). gain.c
+ * O(plan_outages + jobs^2). gains.c
  */
-int plan_gains(struct plan *p, const struct plan_before *before, int n, struct err *err);
+void plan_gains(struct plan *p, const struct plan_before *before, int n);
 /*
  * After how many collectives the time that each of them saves has paid for the
  * outage: the least k with k * (before - after) >= down. 0: nothing is to be
@@ -504,8 +498,8 @@ struct plan_file {
 	struct model_config config;
 };
 
-/* Appends. WEFT_ENOMEM. O(text of the configuration). */
-int plan_file_write(const struct plan *p, struct buf *out, struct err *err);
+/* Appends. O(text of the configuration). */
+void plan_file_write(const struct plan *p, struct buf *out);
 /* WEFT_EINVAL names the field (or line and column of broken JSON). */
 int plan_file_read(const void *data, size_t len, struct plan_file *out, struct err *err);
 void plan_file_fini(struct plan_file *f);
@@ -557,8 +551,9 @@ int place_spare(const struct model_fabric *f, const struct place_request *demand
 
 /* ---- paths of hosts over the light of a plan (host_paths.c, stage_paths.c) ---- */
 
-/* Bit/s of an arc of capacity 1 of a job's digraph on switches, as its times go by. O(ports). */
-int64_t plan_job_link_bps(const struct model_fabric *f, const struct plan_job *pj);
+/* What the times of a job on switches go by, but for changes of light: an arc of capacity 1 has
+ * the rate of the slowest port, and ranks forward where all hosts say so. O(ports). */
+struct coll_cost plan_job_cost(const struct model_fabric *f, const struct plan_job *pj);
 
 /* A job arc from one host port to another. */
 struct plan_arc {
@@ -566,7 +561,7 @@ struct plan_arc {
 };
 
 /* The arcs of all jobs on switches, sorted, none twice. *arcs: free(). */
-int plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n, struct err *err);
+void plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n);
 
 /* The path to an address of a host: out by tx_port, which rx_port receives. */
 struct plan_host_path {
@@ -589,8 +584,8 @@ int plan_host_addresses(const struct model_fabric *f, const struct plan_arc *arc
 /* The paths of one host to all addresses that it reaches: the fewest arcs, then the
  * lowest ports, of parallel arcs each in turn; by address, then host. *paths: free().
  * O(hosts x arcs). */
-int plan_host_paths(const struct model_fabric *f, const struct plan_arc *arcs, int n_arcs, int host,
-		    struct plan_host_path **paths, int *n, struct err *err);
+void plan_host_paths(const struct model_fabric *f, const struct plan_arc *arcs, int n_arcs,
+		     int host, struct plan_host_path **paths, int *n);
 
 /* The port that a port's light reaches through these circuits (one
  * plan_light a device) and the fibres as written, or -1. O(log circuits +
@@ -617,13 +612,11 @@ int plan_trace_hops(const struct model_fabric *f, const struct plan_light *light
  * O(circuits + ports x hops x log circuits), on any-to-any switches without
  * the logarithm.
  */
-int plan_stage_removes(const struct plan *p, int stage, struct plan_arc **arcs,
-		 int *n, struct err *err);
+void plan_stage_removes(const struct plan *p, int stage, struct plan_arc **arcs, int *n);
 /* Light that is there once the stage is done, and was not before: all its
  * circuits are there then, whatever stage made the others. The same
  * otherwise. */
-int plan_stage_adds(const struct plan *p, int stage, struct plan_arc **arcs, int *n,
-	     struct err *err);
+void plan_stage_adds(const struct plan *p, int stage, struct plan_arc **arcs, int *n);
 /* The circuits of each of these arcs, which are there once the stage is done:
  * those of arc i are (*hops)[(*first)[i]] to before (*first)[i + 1]. *hops,
  * *first: free(). */
@@ -631,8 +624,7 @@ int plan_arc_hops(const struct plan *p, int stage, const struct plan_arc *arcs, 
 		  struct plan_hop **hops, int **first, struct err *err);
 /* All light from port to port that is there once stages up to and with this
  * one are done; -1: before the first. The same otherwise. */
-int plan_arcs_after(const struct plan *p, int stage, struct plan_arc **arcs,
-		     int *n, struct err *err);
+void plan_arcs_after(const struct plan *p, int stage, struct plan_arc **arcs, int *n);
 
 /* An address of a host, network byte order: of the first host 10.119.0.1, its next
  * 10.120.0.1. */

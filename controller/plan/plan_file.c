@@ -93,7 +93,7 @@ static void write_requests(struct buf *b, const struct model_config *config)
 	}
 }
 
-int plan_file_write(const struct plan *p, struct buf *out, struct err *err)
+void plan_file_write(const struct plan *p, struct buf *out)
 {
 	buf_str(out, "{\n  \"format\": \"" PLAN_FORMAT "\",\n");
 	buf_printf(out, "  \"state\": \"%s\",\n  \"generation\": %lld,\n",
@@ -107,7 +107,6 @@ int plan_file_write(const struct plan *p, struct buf *out, struct err *err)
 	buf_str(out, ",\n  \"config\": ");
 	out_json_quote(out, p->fabric->config.text);
 	buf_str(out, "\n}\n");
-	return out->failed ? err_nomem(err) : 0;
 }
 
 bool plan_file_is(const void *data, size_t len)
@@ -182,12 +181,10 @@ static int read_request(const json_t *job, struct model_config *config, struct e
 	};
 	int rc = 0;
 
-	if (nodes.failed) {
-		rc = err_nomem(err);
-	} else if (!ok || r.size_bytes < 1 || r.channels != json_integer_value(channels)) {
+	if (!ok || r.size_bytes < 1 || r.channels != json_integer_value(channels)) {
 		rc = err_set(err, WEFT_EINVAL, "plan file: jobs: not a job");
 	} else {
-		rc = model_config_add(config, &r, err);
+		model_config_add(config, &r);
 	}
 	buf_fini(&nodes);
 	return rc;
@@ -212,7 +209,6 @@ static int read_fields(const json_t *root, struct plan_file *out, struct err *er
 	const char *format = text_field(root, "format", err), *state, *mode;
 	const char *digest, *name, *config;
 	const json_t *generation = json_object_get(root, "generation");
-	int rc;
 
 	if (!format || !(state = text_field(root, "state", err)) ||
 	    !(mode = text_field(root, "mode", err)) ||
@@ -242,9 +238,7 @@ static int read_fields(const json_t *root, struct plan_file *out, struct err *er
 	strcpy(out->digest, digest);
 	out->generation = json_integer_value(generation);
 	out->mode = strcmp(mode, "update") == 0 ? PLAN_UPDATE : PLAN_SAFE;
-	if ((rc = model_config_init(&out->config, name, config, strlen(config), err))) {
-		return rc;
-	}
+	model_config_init(&out->config, name, config, strlen(config));
 	return read_requests(json_object_get(root, "jobs"), &out->config, err);
 }
 

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 
 #include "controller/plan/private.h"
-#include "lib/base/units.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/units.h"
 
 const char *plan_source_name(enum plan_source s)
 {
@@ -83,18 +84,15 @@ static const struct plan_circuit *enters(const struct plan_circuit *const *v,
 
 /* All that a signal passes, in order: of n circuits there are n + 1 fibres
  * around them. */
-static int find_elements(const struct plan_ctx *ctx, const struct plan_circuit *const *v, int n,
-			 struct plan_path *p, struct err *err)
+static void find_elements(const struct plan_ctx *ctx, const struct plan_circuit *const *v, int n,
+			  struct plan_path *p)
 {
 	const struct model_fabric *f = ctx->fabric;
 	const struct model_port *tx = &f->ports[p->tx_port];
 	const struct model_port *rx = &f->ports[p->rx_port];
 	int device = tx->tx_device, port = tx->tx_port;
 
-	p->elements = calloc(2 * (size_t)n + 1, sizeof(*p->elements));
-	if (!p->elements) {
-		return err_nomem(err);
-	}
+	p->elements = x_new(2 * (size_t)n + 1, sizeof(*p->elements));
 	put_fibre(p, tx->tx_loss_mdb, tx->tx_amplified);
 	for (int i = 0; i < n; i++) {
 		const struct plan_circuit *c = enters(v, n, device, port);
@@ -111,7 +109,6 @@ static int find_elements(const struct plan_ctx *ctx, const struct plan_circuit *
 		}
 	}
 	put_fibre(p, rx->rx_loss_mdb, rx->rx_amplified);
-	return 0;
 }
 
 /* ---- the power ----------------------------------------------------------- */
@@ -289,40 +286,22 @@ static int add_path(const struct plan_ctx *ctx, struct plan_job *pj,
 		    const struct plan_circuit *const *v, int n, struct err *err)
 {
 	struct plan_path *p = &pj->paths[pj->n_paths++];
-	int rc;
 
 	*p = (struct plan_path){ .arc = v[0]->arc, .tx_port = v[0]->tx_port,
 				 .rx_port = v[0]->rx_port };
-	rc = find_elements(ctx, v, n, p, err);
-	if (rc == 0) {
-		find_power(ctx, p);
-		rc = check_path(ctx, p, err);
-	}
-	return rc;
-}
-
-void plan_paths_free(struct plan_job *pj)
-{
-	for (int i = 0; i < pj->n_paths; i++) {
-		free(pj->paths[i].elements);
-	}
-	free(pj->paths);
-	pj->paths = NULL;
-	pj->n_paths = 0;
+	find_elements(ctx, v, n, p);
+	find_power(ctx, p);
+	return check_path(ctx, p, err);
 }
 
 int plan_check_power(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	size_t n = (size_t)pj->n_circuits;
-	const struct plan_circuit **v = calloc(n + 1, sizeof(*v));
+	const struct plan_circuit **v = x_new(n + 1, sizeof(*v));
 	int rc = 0;
 
 	plan_paths_free(pj);
-	pj->paths = calloc(n + 1, sizeof(*pj->paths));
-	if (!v || !pj->paths) {
-		free(v);
-		return err_nomem(err);
-	}
+	pj->paths = x_new(n + 1, sizeof(*pj->paths));
 	for (size_t i = 0; i < n; i++) {
 		v[i] = &pj->circuits[i];
 	}
@@ -359,21 +338,19 @@ bool plan_power_doubt(const struct model_fabric *f, const struct plan_path *p,
 	return true;
 }
 
-int plan_warn_power(struct plan *p, struct err *err)
+void plan_warn_power(struct plan *p)
 {
 	char text[PLAN_DOUBT_TEXT];
-	int rc = 0;
 
 	for (int i = 0; i < p->n_jobs; i++) {
 		const struct plan_job *pj = &p->jobs[i];
 
-		for (int k = 0; k < pj->n_paths && rc == 0; k++) {
+		for (int k = 0; k < pj->n_paths; k++) {
 			if (plan_power_doubt(p->fabric, &pj->paths[k], text, sizeof(text))) {
-				rc = plan_warn(p, err, "%s", text);
+				plan_warn(p, "%s", text);
 			}
 		}
 	}
-	return rc;
 }
 
 /* ---- again --------------------------------------------------------------- */

@@ -2,11 +2,11 @@
  * Shared by the files of the plan room.
  *
  * A plan is made in this order: parts that failed (admin_down.c), shares of
- * rings (ring_partition.c), each job on its ring (ring_job.c, ring_faults.c) or
- * on switches (switch_job.c, then circuits.c), light over the fibres between
- * switches for all jobs at once (trunk_light.c), power (power.c), the
- * steps of devices (device_diff.c), stages (stages.c, stage_paths.c), times
- * (outage.c).
+ * rings (rings/ring_partition.c), each job on its ring (rings/ring_job.c,
+ * ring_faults.c) or on switches (switches/switch_job.c, then circuits.c), light
+ * over the fibres between switches for all jobs at once (switches/trunk_light.c),
+ * power (power.c), the steps of devices (device_diff.c), stages (stages.c,
+ * stage_paths.c), times (outage.c). What all of them read is in plan_value.c.
  */
 #ifndef WEFT_PLAN_PRIVATE_H
 #define WEFT_PLAN_PRIVATE_H
@@ -31,27 +31,27 @@ struct plan_ctx {
 	VEC(struct plan_job *) trunk_jobs;
 };
 
-/* A context in which nothing is taken; fini also after an error. plan.c */
-int plan_ctx_init(struct plan_ctx *ctx, const struct model_fabric *fabric,
-		  const struct plan_base *base, struct err *err);
+/* A context in which nothing is taken. plan_value.c */
+void plan_ctx_init(struct plan_ctx *ctx, const struct model_fabric *fabric,
+		   const struct plan_base *base);
 void plan_ctx_fini(struct plan_ctx *ctx);
 /* Puts the job before the error, with its place in the file, and remembers it. Returns the
- * error's code. plan.c */
+ * error's code. plan_value.c */
 int plan_in_job(struct plan_ctx *ctx, const struct plan_job *pj, struct err *err);
-/* Frees what a planned job owns. plan.c */
+/* Frees what a planned job owns. plan_value.c */
 void plan_job_fini(struct plan_job *pj);
 
 /* What a plan starts from, with the parts that the fabric marks as dead among
- * those that devices report. plan_admin_down_fini also after an error; base lives
- * as long as the one given. admin_down.c */
+ * those that devices report. base lives as long as the one given.
+ * admin_down.c */
 struct plan_admin_down {
 	struct plan_base base;
 	const struct model_fabric *fabric;
 	struct plan_light *seen;	/* NULL: nothing is marked */
 };
 
-int plan_admin_down_init(struct plan_admin_down *m, const struct model_fabric *f,
-		    const struct plan_base *base, struct err *err);
+void plan_admin_down_init(struct plan_admin_down *m, const struct model_fabric *f,
+			  const struct plan_base *base);
 void plan_admin_down_fini(struct plan_admin_down *m);
 bool plan_has_admin_down(const struct model_fabric *f);
 
@@ -65,7 +65,7 @@ bool plan_light_has(const struct plan_light *light, struct optics_xc xc);
 bool plan_is_lit(const struct plan_light *light, struct optics_xc xc);
 
 /* True when a circuit that was made is not there any more, or a port of it
- * has failed; either: an input is an output as well. degraded.c */
+ * has failed; either: an input is an output as well. plan_value.c */
 bool plan_has_died(const struct plan_light *seen, bool either, struct optics_xc xc);
 
 /* A circuit that is observed but in no intent of weft's. */
@@ -102,7 +102,7 @@ int plan_ring_rest(const struct plan_ctx *ctx, struct plan_job *pj, const struct
 /* How many of the parts (sorted) the light of the job's schedule needs; *which
  * the first of them. O(lights * (log parts + spans)). ring_faults.c */
 int plan_ring_needs(const struct plan_ctx *ctx, const struct plan_job *pj,
-		    const struct ring_fault *dead, int n_dead, int *which, struct err *err);
+		    const struct ring_fault *dead, int n_dead, int *which);
 /* The device program of a planned ring job (owned by the caller). */
 int plan_ring_program(const struct plan_ctx *ctx, const struct plan_job *pj,
 		      struct ring_program *out, struct err *err);
@@ -134,11 +134,11 @@ int plan_embed(const struct model_fabric *f, const struct plan_job *pj, const st
 int plan_node_hosts(const struct model_fabric *f, int job, int *host, struct err *err);
 /* Gives s, a schedule of pj on its digraph without the dead arcs (NULL: all of it),
  * its placement: hosts by node, and ports by arc or, on a ring, nodes of it by rank.
- * WEFT_ENOMEM. O(nodes + arcs + circuits). job_digraph.c */
+ * O(nodes + arcs + circuits). job_digraph.c */
 int plan_place_job(const struct model_fabric *f, const struct plan_job *pj, const bool *dead,
 		   struct coll_sched *s, struct err *err);
 /* The digraph without the dead arcs (NULL: a copy): the same nodes, the others in
- * their order, and limits as far as they have arcs. degraded.c */
+ * their order, and limits as far as they have arcs. job_digraph.c */
 int plan_copy_alive(const struct topo *t, const bool *dead, struct topo **out, struct err *err);
 /* The first host of the job that has ranks inside, or NULL. job_digraph.c */
 const struct model_host *plan_host_with_ranks(const struct model_fabric *f,
@@ -151,7 +151,7 @@ int plan_time(const struct plan_ctx *ctx, const struct plan_job *pj,
 	      int64_t *time_ns, int64_t *bound_ns, struct err *err);
 /* A schedule of the job, by the algorithm in pj, on what is left of the
  * digraph of pj->sched without the arcs dropped. switch_job.c */
-int plan_reschedule(const struct model_fabric *f, const struct plan_job *pj, const bool *dropped,
+int plan_reschedule(const struct plan_ctx *ctx, const struct plan_job *pj, const bool *dropped,
 		    struct coll_sched **out, struct err *err);
 
 /* Gives every arc of the job's digraph (self-loops aside) a device and two
@@ -176,7 +176,7 @@ int plan_assignment_kept(const struct plan_assignment *s, const int *give);
 /* Puts a spread into give, [n_demands * n_sites], that keeps more than the one
  * that is there (given), and the least bound that it finds into *most; both
  * are left as they are when there is none, or the program is too large.
- * WEFT_ENOMEM. switch_assignment.c */
+ * switch_assignment.c */
 int plan_assignment_exact(const struct plan_assignment *s, bool given, int *give,
 		      int *most, struct err *err);
 
@@ -186,13 +186,12 @@ int plan_assignment_exact(const struct plan_assignment *s, bool given, int *give
  * amplifier only where both ends are known. WEFT_EINFEASIBLE: the ports and
  * the numbers. O(circuits * (log circuits + trunks)). power.c */
 int plan_check_power(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
-/* Forgets what plan_check_power found. power.c */
+/* Forgets what plan_check_power found. plan_value.c */
 void plan_paths_free(struct plan_job *pj);
 /* A warning for each port of the plan's new lightpaths whose measured power is
  * not as its launch says. power.c */
-int plan_warn_power(struct plan *p, struct err *err);
-int plan_warn(struct plan *p, struct err *err, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+void plan_warn_power(struct plan *p);
+void plan_warn(struct plan *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* True when a port may be given out: attached, not failed, not taken.
  * circuits.c */
@@ -301,12 +300,9 @@ void plan_usable_ports(const struct plan_ctx *ctx, const struct model_job *job,
 /* Directs the m edges ends[e] of a multigraph on n nodes without self-loops
  * so that at every node out- and in-degree differ by at most one: flip[e]
  * says that e goes from ends[e][1] to ends[e][0]. O(n + m). orient.c */
-int plan_orient(int n, int m, const int (*ends)[2], bool *flip, struct err *err);
+void plan_orient(int n, int m, const int (*ends)[2], bool *flip);
 
-/* The gains of the plan. gain.c */
-void plan_gains_free(struct plan *p);
-
-/* NULL is fine. degraded.c */
+/* NULL is fine. plan_value.c */
 void plan_job_loss_free(struct plan_job_loss *loss);
 
 /* Turns jobs into per-device steps. device_diff.c */
@@ -339,12 +335,12 @@ int64_t plan_reactivation_ns(const struct plan *p, int port);
  * transceivers. O(ports of the job). outage.c */
 int64_t plan_light_change_ns(const struct plan_ctx *ctx, const struct model_job *job);
 /* What is expected to take how long: as seen, else as configured. outage.c */
-int plan_take_times(struct plan *p, const struct plan_times *known, struct err *err);
+void plan_take_times(struct plan *p, const struct plan_times *known);
 
-/* The fibre between switches at each egress: (*at)[device] is NULL or by port,
- * numbers in fabric->trunks (of other ports: 0). Freed by plan_trunks_free,
- * also after an error. host_paths.c */
-int plan_map_trunks(const struct model_fabric *f, int ***at, struct err *err);
+/* The fibre between switches at each egress: of each device NULL or by port,
+ * numbers in fabric->trunks (of other ports: 0). Freed by plan_trunks_free.
+ * host_paths.c */
+int **plan_map_trunks(const struct model_fabric *f);
 void plan_trunks_free(const struct model_fabric *f, int **at);
 /* plan_trace with such a map, so that a switch on the way takes O(log
  * circuits). host_paths.c */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "controller/plan/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/vec.h"
 
 /* Up to where a plan is done: the stages before `stage`, and of it the
@@ -35,15 +36,11 @@ static bool is_made(int stage, const struct moment *at)
 }
 
 /* The light of one device at a moment, sorted. xcs is the caller's. */
-static int light_of(const struct plan_device *d, const struct moment *at,
-		    struct plan_light *out, struct err *err)
+static void light_of(const struct plan_device *d, const struct moment *at, struct plan_light *out)
 {
 	size_t most = (size_t)d->n_want + (size_t)d->n_del + 1;
-	struct optics_xc *v = calloc(most, sizeof(*v));
+	struct optics_xc *v = x_new(most, sizeof(*v));
 
-	if (!v) {
-		return err_nomem(err);
-	}
 	*out = (struct plan_light){ .known = true, .xcs = v };
 	for (int i = 0; i < d->n_want; i++) {
 		if (!is_in(d->n_add, d->add, d->want[i]) &&
@@ -62,7 +59,6 @@ static int light_of(const struct plan_device *d, const struct moment *at,
 		}
 	}
 	qsort(v, (size_t)out->n_xcs, sizeof(*v), optics_xc_cmp);
-	return 0;
 }
 
 static void free_light(struct plan_light *v, int n)
@@ -73,54 +69,40 @@ static void free_light(struct plan_light *v, int n)
 	free(v);
 }
 
-/* Of these devices (NULL: all), by device of the fabric; *out is free_light's. */
-static int light_at(const struct plan *p, const struct moment *at, const bool *devices,
-		    struct plan_light **out, struct err *err)
+/* Of these devices (NULL: all), by device of the fabric; free_light's. */
+static struct plan_light *light_at(const struct plan *p, const struct moment *at,
+				   const bool *devices)
 {
-	struct plan_light *light = calloc((size_t)p->fabric->n_devices + 1, sizeof(*light));
-	int rc = light ? 0 : err_nomem(err);
+	struct plan_light *light = x_new((size_t)p->fabric->n_devices + 1, sizeof(*light));
 
-	for (int i = 0; i < p->n_devices && rc == 0; i++) {
+	for (int i = 0; i < p->n_devices; i++) {
 		const struct plan_device *d = &p->devices[i];
 
 		if (!devices || devices[d->device]) {
-			rc = light_of(d, at, &light[d->device], err);
+			light_of(d, at, &light[d->device]);
 		}
 	}
-	*out = light;
-	return rc;
+	return light;
 }
 
-/* Where the light of each port at these devices (NULL: all) arrives at that moment: *to is
+/* Where the light of each port at these devices (NULL: all) arrives at that moment:
  * [n_ports], -1 nowhere. */
-static int trace_ports(const struct plan *p, const struct moment *at, const bool *devices,
-		       int **to, struct err *err)
+static int *trace_ports(const struct plan *p, const struct moment *at, const bool *devices)
 {
 	const struct model_fabric *f = p->fabric;
-	struct plan_light *light;
-	int **trunk_at = NULL;
-	int rc = light_at(p, at, devices, &light, err);
+	struct plan_light *light = light_at(p, at, devices);
+	int **trunk_at = plan_map_trunks(f);
+	int *to = x_new((size_t)f->n_ports + 1, sizeof(*to));
 
-	if (rc == 0) {
-		rc = plan_map_trunks(f, &trunk_at, err);
-	}
-	*to = calloc((size_t)f->n_ports + 1, sizeof(**to));
-	if (rc == 0 && !*to) {
-		rc = err_nomem(err);
-	}
-	for (int i = 0; i < f->n_ports && rc == 0; i++) {
+	for (int i = 0; i < f->n_ports; i++) {
 		const int device = f->ports[i].tx_device;
 
-		(*to)[i] = !devices || (device >= 0 && devices[device])
-				   ? plan_trace_by(f, trunk_at, light, i) : -1;
+		to[i] = !devices || (device >= 0 && devices[device])
+				? plan_trace_by(f, trunk_at, light, i) : -1;
 	}
 	free_light(light, f->n_devices);
 	plan_trunks_free(f, trunk_at);
-	if (rc) {
-		free(*to);
-		*to = NULL;
-	}
-	return rc;
+	return to;
 }
 
 static bool has_stage(const int *stages, int n, int stage)
@@ -134,54 +116,45 @@ static bool has_stage(const int *stages, int n, int stage)
 }
 
 /* The devices of a stage: a large fabric has as many stages as failure domains, and each
- * changes the light of few ports. *out NULL: all, as light goes through several devices. */
-static int find_devices(const struct plan *p, int stage, bool **out, struct err *err)
+ * changes the light of few ports. NULL: all, as light goes through several devices. */
+static bool *find_devices(const struct plan *p, int stage)
 {
-	*out = NULL;
+	bool *out;
+
 	if (p->fabric->n_trunks > 0) {
-		return 0;
+		return NULL;
 	}
-	*out = calloc((size_t)p->fabric->n_devices + 1, sizeof(**out));
-	for (int i = 0; i < p->n_devices && *out; i++) {
+	out = x_new((size_t)p->fabric->n_devices + 1, sizeof(*out));
+	for (int i = 0; i < p->n_devices; i++) {
 		const struct plan_device *d = &p->devices[i];
 
-		(*out)[d->device] = has_stage(d->del_stage, d->n_del, stage) ||
-				    has_stage(d->add_stage, d->n_add, stage);
+		out[d->device] = has_stage(d->del_stage, d->n_del, stage) ||
+				 has_stage(d->add_stage, d->n_add, stage);
 	}
-	return *out ? 0 : err_nomem(err);
+	return out;
 }
 
 /* The light of one moment that is not that of another of the same stage (NULL: all). */
-static int list_arcs(const struct plan *p, const struct moment *has, const struct moment *lacks,
-		     struct plan_arc **arcs, int *n, struct err *err)
+static void list_arcs(const struct plan *p, const struct moment *has, const struct moment *lacks,
+		      struct plan_arc **arcs, int *n)
 {
 	VEC(struct plan_arc) v = { 0 };
-	int *to = NULL, *other = NULL;
-	bool *devices = NULL;
-	int rc = lacks ? find_devices(p, has->stage, &devices, err) : 0;
+	bool *devices = lacks ? find_devices(p, has->stage) : NULL;
+	int *to = trace_ports(p, has, devices);
+	int *other = lacks ? trace_ports(p, lacks, devices) : NULL;
 
-	if (rc == 0) {
-		rc = trace_ports(p, has, devices, &to, err);
-	}
-	if (rc == 0 && lacks) {
-		rc = trace_ports(p, lacks, devices, &other, err);
-	}
-	for (int i = 0; i < p->fabric->n_ports && rc == 0; i++) {
+	for (int i = 0; i < p->fabric->n_ports; i++) {
 		const struct plan_arc a = { i, to[i] };
 
-		if (to[i] >= 0 && !(other && other[i] == to[i]) && vec_push(&v, a)) {
-			rc = err_nomem(err);
+		if (to[i] >= 0 && !(other && other[i] == to[i])) {
+			vec_push(&v, a);
 		}
 	}
 	free(to);
 	free(other);
 	free(devices);
-	if (rc) {
-		vec_fini(&v);
-	}
 	*arcs = v.v;
 	*n = (int)v.n;
-	return rc;
 }
 
 static bool deletes_any(const struct plan *p, int stage)
@@ -194,44 +167,35 @@ static bool deletes_any(const struct plan *p, int stage)
 	return false;
 }
 
-int plan_stage_removes(const struct plan *p, int stage, struct plan_arc **arcs, int *n,
-		       struct err *err)
+void plan_stage_removes(const struct plan *p, int stage, struct plan_arc **arcs, int *n)
 {
 	if (!deletes_any(p, stage)) {
 		*arcs = NULL;
 		*n = 0;
-		return 0;
+		return;
 	}
-	return list_arcs(p, &(struct moment){ stage, BEFORE },
-			 &(struct moment){ stage, DELETED }, arcs, n, err);
+	list_arcs(p, &(struct moment){ stage, BEFORE }, &(struct moment){ stage, DELETED },
+		  arcs, n);
 }
 
-int plan_stage_adds(const struct plan *p, int stage, struct plan_arc **arcs, int *n,
-		    struct err *err)
+void plan_stage_adds(const struct plan *p, int stage, struct plan_arc **arcs, int *n)
 {
-	return list_arcs(p, &(struct moment){ stage, MADE },
-			 &(struct moment){ stage, DELETED }, arcs, n, err);
+	list_arcs(p, &(struct moment){ stage, MADE }, &(struct moment){ stage, DELETED }, arcs, n);
 }
 
-int plan_arcs_after(const struct plan *p, int stage, struct plan_arc **arcs, int *n,
-		    struct err *err)
+void plan_arcs_after(const struct plan *p, int stage, struct plan_arc **arcs, int *n)
 {
-	return list_arcs(p, &(struct moment){ stage, MADE }, NULL, arcs, n,
-			 err);
+	list_arcs(p, &(struct moment){ stage, MADE }, NULL, arcs, n);
 }
 
 int plan_arc_hops(const struct plan *p, int stage, const struct plan_arc *arcs, int n_arcs,
 		  struct plan_hop **hops, int **first, struct err *err)
 {
-	struct plan_light *light;
-	int rx, n = 0, rc = light_at(p, &(struct moment){ stage, MADE }, NULL,
-				     &light, err);
+	struct plan_light *light = light_at(p, &(struct moment){ stage, MADE }, NULL);
+	int rx, n = 0, rc = 0;
 
 	*hops = NULL;
-	*first = calloc((size_t)n_arcs + 1, sizeof(**first));
-	if (rc == 0 && !*first) {
-		rc = err_nomem(err);
-	}
+	*first = x_new((size_t)n_arcs + 1, sizeof(**first));
 	for (int i = 0; i < n_arcs && rc == 0; i++) {
 		(*first)[i] = n;
 		rc = plan_trace_hops(p->fabric, light, arcs[i].tx_port, hops, &n, &rx, err);

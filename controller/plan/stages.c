@@ -12,7 +12,8 @@
 #include <string.h>
 
 #include "controller/plan/private.h"
-#include "lib/base/units.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/units.h"
 #include "lib/base/vec.h"
 
 #define MAX_HOPS 4096		/* light that runs in a circle ends here */
@@ -115,7 +116,7 @@ static bool is_in(int n, const struct optics_xc *list, struct optics_xc xc)
 /* The deletes or the adds of a device, and the ports that they stand at.
  * Circuits of others that are displaced move like ours, but were never
  * capacity. */
-static int list_moves(struct stage_work *w, int row, bool is_add, struct err *err)
+static void list_moves(struct stage_work *w, int row, bool is_add)
 {
 	const struct plan_device *d = &w->p->devices[row];
 	const struct model_device *dev = device_of(w, row);
@@ -129,11 +130,8 @@ static int list_moves(struct stage_work *w, int row, bool is_add, struct err *er
 		m.is_displaced = !is_add && is_in(d->n_displaced, d->displaced, d->del[i]);
 		sides_of(dev, xc_of(w, &m), side);
 		map[side[0]] = map[side[1]] = (int)w->moves.n;
-		if (vec_push(&w->moves, m)) {
-			return err_nomem(err);
-		}
+		vec_push(&w->moves, m);
 	}
-	return 0;
 }
 
 /* There before and after, and alive. */
@@ -144,19 +142,16 @@ static bool stays(const struct plan_device *d, struct optics_xc xc)
 
 /* What uses each port of a device before the plan (del), after it (add), and
  * all along. */
-static int map_ports(struct stage_work *w, int row, struct err *err)
+static void map_ports(struct stage_work *w, int row)
 {
 	const struct plan_device *d = &w->p->devices[row];
 	const struct model_device *dev = device_of(w, row);
 	struct ports *t = &w->ports[row];
 	int n = dev->n_in + dev->n_out + 1, side[2];
 
-	t->del = malloc(n * sizeof(int));
-	t->add = malloc(n * sizeof(int));
-	t->to = malloc(n * sizeof(int));
-	if (!t->del || !t->add || !t->to) {
-		return err_nomem(err);
-	}
+	t->del = x_alloc(n, sizeof(int));
+	t->add = x_alloc(n, sizeof(int));
+	t->to = x_alloc(n, sizeof(int));
 	for (int i = 0; i < n; i++) {
 		t->del[i] = t->add[i] = t->to[i] = PORT_FREE;
 	}
@@ -169,7 +164,8 @@ static int map_ports(struct stage_work *w, int row, struct err *err)
 			t->to[side[1]] = d->want[i].in;
 		}
 	}
-	return list_moves(w, row, false, err) || list_moves(w, row, true, err) ? WEFT_ENOMEM : 0;
+	list_moves(w, row, false);
+	list_moves(w, row, true);
 }
 
 /* ---- paths ---------------------------------------------------------------- */
@@ -203,9 +199,11 @@ static int follow(const struct stage_work *w, int tx, bool after, int_list *move
 		const struct model_device *dev = &w->f->devices[device];
 		const struct model_trunk *t;
 
-		if (out < 0 ||
-		    (move >= 0 && (w->moves.v[move].is_displaced || vec_push(moves, move)))) {
+		if (out < 0 || (move >= 0 && w->moves.v[move].is_displaced)) {
 			return -1;
+		}
+		if (move >= 0) {
+			vec_push(moves, move);
 		}
 		if (dev->out_port[out] != MODEL_AT_TRUNK) {
 			return dev->out_port[out];
@@ -228,8 +226,8 @@ static void count_in(struct room *r, const struct stage_path *path)
 
 /* Notes a path and the moves on it, at the rate of its slower port. One without
  * moves is seen in both passes and counted in the first. */
-static int add_path(struct stage_work *w, int tx, int rx, bool after,
-		   const int_list *moves, struct err *err)
+static void add_path(struct stage_work *w, int tx, int rx, bool after,
+		   const int_list *moves)
 {
 	const struct model_port *from = &w->f->ports[tx];
 	const struct model_port *to = &w->f->ports[rx];
@@ -244,7 +242,7 @@ static int add_path(struct stage_work *w, int tx, int rx, bool after,
 
 	/* What stays is seen before and after. */
 	if (moves->n == 0 && after) {
-		return 0;
+		return;
 	}
 	count_in(&w->tx[path.tx_host], &path);
 	count_in(&w->rx[path.rx_host], &path);
@@ -253,27 +251,26 @@ static int add_path(struct stage_work *w, int tx, int rx, bool after,
 
 		m->path[m->path[0] >= 0] = (int)w->paths.n;
 	}
-	return vec_push(&w->paths, path) || vec_push(&w->pairs, pair) ? err_nomem(err) : 0;
+	vec_push(&w->paths, path);
+	vec_push(&w->pairs, pair);
 }
 
 /* Follows every transmitter twice: as things are, when what moves is to be
  * deleted, and as they will be, when it is to be added. O(ports * hops). */
-static int find_paths(struct stage_work *w, struct err *err)
+static void find_paths(struct stage_work *w)
 {
 	int_list moves = { 0 };
-	int rc = 0;
 
 	for (int pass = 0; pass < 2; pass++) {
-		for (int p = 0; p < w->f->n_ports && rc == 0; p++) {
+		for (int p = 0; p < w->f->n_ports; p++) {
 			int rx = follow(w, p, pass == 1, &moves);
 
 			if (rx >= 0) {
-				rc = add_path(w, p, rx, pass == 1, &moves, err);
+				add_path(w, p, rx, pass == 1, &moves);
 			}
 		}
 	}
 	vec_fini(&moves);
-	return rc;
 }
 
 /* ---- floors -------------------------------------------------------------- */
@@ -486,7 +483,7 @@ static int by_gain(const void *a, const void *b)
 
 /* A group for each root. A root has the lowest index of its group, so that it
  * comes before the others. */
-static int add_groups(struct stage_work *w, struct err *err)
+static void add_groups(struct stage_work *w)
 {
 	w->groups.n = 0;
 	for (int i = w->begin; i < w->end; i++) {
@@ -495,39 +492,35 @@ static int add_groups(struct stage_work *w, struct err *err)
 
 		if (root == i) {
 			w->moves.v[i].group = (int)w->groups.n;
-			if (vec_push(&w->groups, (struct group){ 0 })) {
-				return err_nomem(err);
-			}
+			vec_push(&w->groups, (struct group){ 0 });
 		}
 		w->moves.v[i].group = w->moves.v[root].group;
 		g = &w->groups.v[w->moves.v[i].group];
 		g->n++;
 		g->gain += w->moves.v[i].is_add ? 1 : -1;
 	}
-	return 0;
 }
 
 /* Lists the moves of one group after those of the other. */
-static int find_groups(struct stage_work *w, struct err *err)
+static void find_groups(struct stage_work *w)
 {
-	int n = 0, rc;
+	int n = 0;
 
 	join_moves(w);
-	rc = add_groups(w, err);
-	for (size_t g = 0; g < w->groups.n && rc == 0; g++) {
+	add_groups(w);
+	for (size_t g = 0; g < w->groups.n; g++) {
 		w->groups.v[g].first = n;
 		n += w->groups.v[g].n;
 		w->groups.v[g].n = 0;
 	}
-	for (int i = w->begin; i < w->end && rc == 0; i++) {
+	for (int i = w->begin; i < w->end; i++) {
 		struct group *g = &w->groups.v[w->moves.v[i].group];
 
 		w->grouped[g->first + g->n++] = i;
 	}
-	if (rc == 0 && w->groups.n) {
+	if (w->groups.n) {
 		qsort(w->groups.v, w->groups.n, sizeof(*w->groups.v), by_gain);
 	}
-	return rc;
 }
 
 /* ---- a stage ------------------------------------------------------------- */
@@ -587,9 +580,8 @@ static void walk(struct stage_work *w, int add, int_list *todo)
 			}
 			across(w, other[k], next);
 			for (int j = 0; j < 2; j++) {
-				if (next[j] >= 0 && next[j] != add && make_room(w, next[j], 1) &&
-				    vec_push(todo, next[j])) {
-					return;
+				if (next[j] >= 0 && next[j] != add && make_room(w, next[j], 1)) {
+					vec_push(todo, next[j]);
 				}
 			}
 		}
@@ -688,8 +680,8 @@ static void mark_stage(struct stage_work *w, const struct stage_move *m)
 }
 
 /* Writes down the stage that was put together and makes its adds. Returns how
- * many moves it has, or an error. */
-static int end_stage(struct stage_work *w, const char *domain, struct err *err)
+ * many moves it has. */
+static int end_stage(struct stage_work *w, const char *domain)
 {
 	struct plan_stage st = { .domain = domain, .host = -1,
 				 .n_del = (int)w->taken.n };
@@ -710,8 +702,8 @@ static int end_stage(struct stage_work *w, const char *domain, struct err *err)
 		}
 	}
 	w->taken.n = 0;
-	if (st.n_del + st.n_add > 0 && vec_push(&w->stages, st)) {
-		return err_nomem(err);
+	if (st.n_del + st.n_add > 0) {
+		vec_push(&w->stages, st);
 	}
 	return st.n_del + st.n_add;
 }
@@ -785,20 +777,19 @@ static int refuse(const struct stage_work *w, const char *domain, struct err *er
 static int cut_domain(struct stage_work *w, const char *domain, struct err *err)
 {
 	int left = w->end - w->begin;
-	int rc = find_groups(w, err);
 
-	while (rc == 0 && left > 0) {
+	find_groups(w);
+	while (left > 0) {
 		int n;
 
 		fill_stage(w);
-		n = end_stage(w, domain, err);
+		n = end_stage(w, domain);
 		if (n == 0) {
 			return refuse(w, domain, err);
 		}
-		rc = n < 0 ? n : 0;
 		left -= n;
 	}
-	return rc;
+	return 0;
 }
 
 /* Takes back the stages of the domain at hand, from `first` on. */
@@ -853,8 +844,8 @@ static int place_loads(struct stage_work *w, const char *domain, size_t first, s
 			continue;
 		}
 		rc = check_ring(w, d, err);
-		if (rc == 0 && w->stages.n == first && vec_push(&w->stages, st)) {
-			rc = err_nomem(err);
+		if (rc == 0 && w->stages.n == first) {
+			vec_push(&w->stages, st);
 		}
 		if (rc == 0) {
 			d->load_stage = (int)first;
@@ -930,9 +921,9 @@ static int cut_next(struct stage_work *w, bool *is_done, bool *any, struct err *
  * that cannot be done. */
 static int cut_all(struct stage_work *w, struct err *err)
 {
-	bool *is_done = calloc(w->p->n_devices + 1, sizeof(*is_done));
+	bool *is_done = x_new(w->p->n_devices + 1, sizeof(*is_done));
 	bool any = true;
-	int rc = is_done ? 0 : err_nomem(err);
+	int rc = 0;
 
 	while (rc == 0 && any) {
 		rc = cut_next(w, is_done, &any, err);
@@ -941,40 +932,27 @@ static int cut_all(struct stage_work *w, struct err *err)
 	return rc;
 }
 
-static int work_init(struct stage_work *w, struct err *err)
+static void work_init(struct stage_work *w)
 {
-	int rc = 0;
-
-	w->ports = calloc(w->p->n_devices + 1, sizeof(*w->ports));
-	w->first_move = calloc(w->p->n_devices + 1, sizeof(*w->first_move));
-	w->row_of = calloc(w->f->n_devices + 1, sizeof(*w->row_of));
-	w->tx = calloc(w->f->n_hosts + 1, sizeof(*w->tx));
-	w->rx = calloc(w->f->n_hosts + 1, sizeof(*w->rx));
-	if (!w->ports || !w->first_move || !w->row_of || !w->tx || !w->rx) {
-		return err_nomem(err);
-	}
-	for (int r = 0; r < w->p->n_devices && rc == 0; r++) {
+	w->ports = x_new(w->p->n_devices + 1, sizeof(*w->ports));
+	w->first_move = x_new(w->p->n_devices + 1, sizeof(*w->first_move));
+	w->row_of = x_new(w->f->n_devices + 1, sizeof(*w->row_of));
+	w->tx = x_new(w->f->n_hosts + 1, sizeof(*w->tx));
+	w->rx = x_new(w->f->n_hosts + 1, sizeof(*w->rx));
+	for (int r = 0; r < w->p->n_devices; r++) {
 		struct plan_device *d = &w->p->devices[r];
 
 		w->row_of[d->device] = r;
-		d->del_stage = calloc(d->n_del + 1, sizeof(int));
-		d->add_stage = calloc(d->n_add + 1, sizeof(int));
-		rc = d->del_stage && d->add_stage ? 0 : err_nomem(err);
+		d->del_stage = x_new(d->n_del + 1, sizeof(int));
+		d->add_stage = x_new(d->n_add + 1, sizeof(int));
 		w->first_move[r] = (int)w->moves.n;
-		if (rc == 0) {
-			rc = map_ports(w, r, err);
-		}
+		map_ports(w, r);
 	}
 	w->first_move[w->p->n_devices] = (int)w->moves.n;
-	w->parent = malloc((w->moves.n + 1) * sizeof(*w->parent));
-	w->grouped = malloc((w->moves.n + 1) * sizeof(*w->grouped));
-	if (rc == 0 && (!w->parent || !w->grouped || vec_reserve(&w->taken, w->moves.n + 1))) {
-		rc = err_nomem(err);
-	}
-	if (rc) {
-		return rc;
-	}
-	return plan_map_trunks(w->f, &w->trunk_at, err);
+	w->parent = x_alloc(w->moves.n + 1, sizeof(*w->parent));
+	w->grouped = x_alloc(w->moves.n + 1, sizeof(*w->grouped));
+	vec_reserve(&w->taken, w->moves.n + 1);
+	w->trunk_at = plan_map_trunks(w->f);
 }
 
 static void work_fini(struct stage_work *w)
@@ -1003,18 +981,15 @@ static void work_fini(struct stage_work *w)
 int plan_stages(struct plan_ctx *ctx, struct plan *p, struct err *err)
 {
 	struct stage_work w = { .ctx = ctx, .f = ctx->fabric, .p = p };
-	int rc = work_init(&w, err);
+	int rc;
 
+	work_init(&w);
 	if (!ctx->base->no_floor) {
 		w.changes = ctx->fabric->changes;
 	}
-	if (rc == 0) {
-		rc = find_paths(&w, err);
-	}
-	if (rc == 0) {
-		set_floors(&w);
-		rc = cut_all(&w, err);
-	}
+	find_paths(&w);
+	set_floors(&w);
+	rc = cut_all(&w, err);
 	if (rc == 0) {
 		p->stages = w.stages.v;
 		p->n_stages = (int)w.stages.n;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "controller/proto_convert/proto_convert.h"
+#include "lib/base/alloc.h"
 
 /* ---- lightpaths ---------------------------------------------------------- */
 
@@ -73,25 +74,23 @@ static int send_path(const struct plan *p, const struct plan_job *pj, const stru
 	Weft__V1__PlanResponse part = WEFT__V1__PLAN_RESPONSE__INIT;
 	struct path_numbers numbers;
 	size_t n = (size_t)path->n_elements;
-	Weft__V1__PlanElement *items = calloc(n + 1, sizeof(*items));
-	Weft__V1__PlanElement **v = calloc(n + 1, sizeof(*v));
-	int r = items && v ? 0 : err_nomem(err);
+	Weft__V1__PlanElement *items = x_new(n + 1, sizeof(*items));
+	Weft__V1__PlanElement **v = x_new(n + 1, sizeof(*v));
+	int r;
 
-	for (size_t i = 0; i < n && r == 0; i++) {
+	for (size_t i = 0; i < n; i++) {
 		fill_element(f, &path->elements[i], &items[i]);
 		v[i] = &items[i];
 	}
-	if (r == 0) {
-		m.job = f->jobs[pj->job].name;
-		m.from = f->ports[path->tx_port].name;
-		m.to = f->ports[path->rx_port].name;
-		m.n_elements = n;
-		m.elements = v;
-		fill_power(f, path, &numbers, &m);
-		part.part_case = WEFT__V1__PLAN_RESPONSE__PART_LIGHTPATH;
-		part.lightpath = &m;
-		r = fn(&part, arg, err);
-	}
+	m.job = f->jobs[pj->job].name;
+	m.from = f->ports[path->tx_port].name;
+	m.to = f->ports[path->rx_port].name;
+	m.n_elements = n;
+	m.elements = v;
+	fill_power(f, path, &numbers, &m);
+	part.part_case = WEFT__V1__PLAN_RESPONSE__PART_LIGHTPATH;
+	part.lightpath = &m;
+	r = fn(&part, arg, err);
 	free(items);
 	free(v);
 	return r;
@@ -108,23 +107,18 @@ struct dark {
 	size_t n_downs;
 };
 
-/* Room for an outage each and for every host and job; dark_fini() it, also
- * after an error. */
-static int dark_init(struct dark *d, const struct plan *p, struct err *err)
+/* Room for an outage each and for every host and job; dark_fini() it. */
+static void dark_init(struct dark *d, const struct plan *p)
 {
-	size_t n_downs = (size_t)p->fabric->n_hosts + (size_t)p->n_jobs + 1;
-	int r = plan_outages(p, &d->all, err);
-	size_t n = (size_t)d->all.n + 1;
+	size_t n, n_downs = (size_t)p->fabric->n_hosts + (size_t)p->n_jobs + 1;
 
-	d->outages = calloc(n, sizeof(*d->outages));
-	d->outage = calloc(n, sizeof(*d->outage));
-	d->downs = calloc(n_downs, sizeof(*d->downs));
-	d->down = calloc(n_downs, sizeof(*d->down));
-	if (r) {
-		return r;
-	}
-	return d->outages && d->outage && d->downs && d->down ? 0
-							      : err_nomem(err);
+	plan_outages(p, &d->all);
+	n = (size_t)d->all.n + 1;
+	d->outages = x_new(n, sizeof(*d->outages));
+	d->outage = x_new(n, sizeof(*d->outage));
+	d->downs = x_new(n_downs, sizeof(*d->downs));
+	d->down = x_new(n_downs, sizeof(*d->down));
+	d->n_downs = 0;
 }
 
 static void dark_fini(struct dark *d)
@@ -177,25 +171,24 @@ static int send_dark(const struct plan *p, msg_part_fn fn, void *arg, struct err
 	const struct model_fabric *f = p->fabric;
 	Weft__V1__PlanOutages m = WEFT__V1__PLAN_OUTAGES__INIT;
 	Weft__V1__PlanResponse part = WEFT__V1__PLAN_RESPONSE__INIT;
-	struct dark d = { 0 };
-	int r = dark_init(&d, p, err);
+	struct dark d;
+	int r;
 
-	if (r == 0) {
-		fill_outages(&d, f, &m);
-		for (int i = 0; i < f->n_hosts; i++) {
-			put_down(&d, f->hosts[i].name, &d.all.hosts[i]);
-		}
-		m.n_hosts = d.n_downs;
-		m.hosts = d.down;
-		for (int i = 0; i < p->n_jobs; i++) {
-			put_down(&d, f->jobs[p->jobs[i].job].name, &d.all.jobs[i]);
-		}
-		m.n_jobs = d.n_downs - m.n_hosts;
-		m.jobs = d.down + m.n_hosts;
-		part.part_case = WEFT__V1__PLAN_RESPONSE__PART_OUTAGES;
-		part.outages = &m;
-		r = fn(&part, arg, err);
+	dark_init(&d, p);
+	fill_outages(&d, f, &m);
+	for (int i = 0; i < f->n_hosts; i++) {
+		put_down(&d, f->hosts[i].name, &d.all.hosts[i]);
 	}
+	m.n_hosts = d.n_downs;
+	m.hosts = d.down;
+	for (int i = 0; i < p->n_jobs; i++) {
+		put_down(&d, f->jobs[p->jobs[i].job].name, &d.all.jobs[i]);
+	}
+	m.n_jobs = d.n_downs - m.n_hosts;
+	m.jobs = d.down + m.n_hosts;
+	part.part_case = WEFT__V1__PLAN_RESPONSE__PART_OUTAGES;
+	part.outages = &m;
+	r = fn(&part, arg, err);
 	dark_fini(&d);
 	return r;
 }

@@ -15,7 +15,7 @@
 
 #include "controller/proto_convert/report.h"
 #include "lib/base/clock.h"
-#include "lib/base/units.h"
+#include "lib/base/number/units.h"
 
 #define MAX_KEY 64	/* longer names of fields are cut */
 

@@ -16,7 +16,8 @@
 
 #include "controller/proto_convert/proto_convert.h"
 #include "controller/proto_convert/report.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 Weft__V1__Number *msg_number(Weft__V1__Number *at, bool is_known, int64_t value)
 {
@@ -77,20 +78,17 @@ static void name_ends(const struct model_fabric *f, const struct model_device *d
 	}
 }
 
-int msg_circuits_init(struct msg_circuits *c, const struct model_fabric *fabric, int device,
-		      const struct optics_xc *xcs, int n, struct err *err)
+void msg_circuits_init(struct msg_circuits *c, const struct model_fabric *fabric, int device,
+		       const struct optics_xc *xcs, int n)
 {
 	Weft__V1__Circuit *items;
 
 	memset(c, 0, sizeof(*c));
 	if (n == 0) {
-		return 0;
+		return;
 	}
 	/* One block: the pointers, then what they point to. */
-	c->v = malloc((size_t)n * (sizeof(*c->v) + sizeof(*items)));
-	if (!c->v) {
-		return err_nomem(err);
-	}
+	c->v = x_alloc((size_t)n, sizeof(*c->v) + sizeof(*items));
 	items = (Weft__V1__Circuit *)(c->v + n);
 	for (int i = 0; i < n; i++) {
 		weft__v1__circuit__init(&items[i]);
@@ -100,7 +98,6 @@ int msg_circuits_init(struct msg_circuits *c, const struct model_fabric *fabric,
 		c->v[i] = &items[i];
 	}
 	c->n = (size_t)n;
-	return 0;
 }
 
 void msg_circuits_fini(struct msg_circuits *c)
@@ -122,17 +119,12 @@ struct stages {
 
 /* The caller frees both arrays. host is the one that loses most during the
  * stage, -1 without any. */
-static int list_stages(const struct plan *p, struct stages *to, struct err *err)
+static void list_stages(const struct plan *p, struct stages *to)
 {
 	size_t n = (size_t)p->n_stages + 1;
 
-	*to = (struct stages){ .items = calloc(n, sizeof(*to->items)),
-			       .v = calloc(n, sizeof(*to->v)) };
-	if (!to->items || !to->v) {
-		free(to->items);
-		free(to->v);
-		return err_nomem(err);
-	}
+	*to = (struct stages){ .items = x_new(n, sizeof(*to->items)),
+			       .v = x_new(n, sizeof(*to->v)) };
 	for (int i = 0; i < p->n_stages; i++) {
 		const struct plan_stage *st = &p->stages[i];
 		Weft__V1__PlanStage *m = to->v[i] = &to->items[i];
@@ -149,7 +141,6 @@ static int list_stages(const struct plan *p, struct stages *to, struct err *err)
 			m->total_bps = st->of_bps;
 		}
 	}
-	return 0;
 }
 
 /* The jobs that a plan ends, and the pointers to them. */
@@ -160,22 +151,16 @@ struct ended_jobs {
 };
 
 /* Jobs of the plan stand before those that end. */
-static int list_ends(const struct plan *p, struct ended_jobs *to, struct err *err)
+static void list_ends(const struct plan *p, struct ended_jobs *to)
 {
 	size_t n = p->n_gains > p->n_jobs ? (size_t)(p->n_gains - p->n_jobs) : 0;
 
-	*to = (struct ended_jobs){ .items = calloc(n + 1, sizeof(*to->items)),
-			     .v = calloc(n + 1, sizeof(*to->v)) };
-	if (!to->items || !to->v) {
-		free(to->items);
-		free(to->v);
-		return err_nomem(err);
-	}
+	*to = (struct ended_jobs){ .items = x_new(n + 1, sizeof(*to->items)),
+			     .v = x_new(n + 1, sizeof(*to->v)) };
 	for (; to->n < n; to->n++) {
 		msg_gain_init(&to->items[to->n], &p->gains[p->n_jobs + (int)to->n]);
 		to->v[to->n] = &to->items[to->n].m;
 	}
-	return 0;
 }
 
 static int send_summary(const struct plan *p, const struct plan_base *base,
@@ -185,15 +170,10 @@ static int send_summary(const struct plan *p, const struct plan_base *base,
 	Weft__V1__PlanResponse part = WEFT__V1__PLAN_RESPONSE__INIT;
 	struct stages stages;
 	struct ended_jobs ends;
-	int r = list_stages(p, &stages, err);
+	int r;
 
-	if (r) {
-		return r;
-	}
-	if ((r = list_ends(p, &ends, err))) {
-		goto out;
-	}
-
+	list_stages(p, &stages);
+	list_ends(p, &ends);
 	s.fabric = p->fabric->name;
 	s.state_uuid = (char *)p->state_uuid;
 	s.generation = p->generation;
@@ -221,7 +201,6 @@ static int send_summary(const struct plan *p, const struct plan_base *base,
 	r = fn(&part, arg, err);
 	free(ends.items);
 	free(ends.v);
-out:
 	free(stages.items);
 	free(stages.v);
 	return r;
@@ -265,18 +244,14 @@ static void put_program(struct programs *to, const struct ring_program *p, const
 }
 
 /* What becomes of each program of a ring: "load", "keep", "replace" or "end".
- * Both arrays are freed by the caller, also after an error. O(programs^2), of
- * which a ring has few. */
-static int list_programs(const struct plan_device *d, struct programs *to, struct err *err)
+ * Both arrays are freed by the caller. O(programs^2), of which a ring has few. */
+static void list_programs(const struct plan_device *d, struct programs *to)
 {
 	const struct ring_programs *old = &d->old_programs, *now = &d->programs;
 	size_t n = (size_t)old->n + (size_t)now->n + 1;
 
-	*to = (struct programs){ .items = calloc(n, sizeof(*to->items)),
-				 .v = calloc(n, sizeof(*to->v)) };
-	if (!to->items || !to->v) {
-		return err_nomem(err);
-	}
+	*to = (struct programs){ .items = x_new(n, sizeof(*to->items)),
+				 .v = x_new(n, sizeof(*to->v)) };
 	for (int i = 0; i < now->n; i++) {
 		const struct ring_program *had = ring_programs_find(old, now->v[i].name);
 
@@ -289,7 +264,6 @@ static int list_programs(const struct plan_device *d, struct programs *to, struc
 			put_program(to, &old->v[i], "end");
 		}
 	}
-	return 0;
 }
 
 /* Its four lists of circuits, its programs, and how long it switches and its
@@ -305,14 +279,11 @@ static int send_device(const struct plan *p, const struct plan_base *base,
 	const int count[] = { d->n_del, d->n_add, d->n_displaced, d->n_external };
 	struct msg_circuits list[4];
 	struct programs programs;
-	int r = list_programs(d, &programs, err);
+	int r;
 
-	memset(list, 0, sizeof(list));
-	for (int i = 0; i < 4 && r == 0; i++) {
-		r = msg_circuits_init(&list[i], p->fabric, d->device, from[i], count[i], err);
-	}
-	if (r) {
-		goto out;
+	list_programs(d, &programs);
+	for (int i = 0; i < 4; i++) {
+		msg_circuits_init(&list[i], p->fabric, d->device, from[i], count[i]);
 	}
 	m.name = md->name;
 	m.kind = msg_device_kind(md->kind);
@@ -334,7 +305,6 @@ static int send_device(const struct plan *p, const struct plan_base *base,
 	part.part_case = WEFT__V1__PLAN_RESPONSE__PART_DEVICE;
 	part.device = &m;
 	r = fn(&part, arg, err);
-out:
 	for (int i = 0; i < 4; i++) {
 		msg_circuits_fini(&list[i]);
 	}
@@ -345,16 +315,12 @@ out:
 
 /* The devices that carry a job's light, each once. Circuits are sorted by
  * device. */
-static int list_devices(struct msg_job *j, const struct plan *p,
-			const struct plan_job *pj, struct err *err)
+static void list_devices(struct msg_job *j, const struct plan *p, const struct plan_job *pj)
 {
 	const struct model_device *devices = p->fabric->devices;
 	size_t n = 0, max = 1 + (pj->is_ring ? 0 : (size_t)pj->n_circuits);
 
-	j->devices = calloc(max, sizeof(*j->devices));
-	if (!j->devices) {
-		return err_nomem(err);
-	}
+	j->devices = x_new(max, sizeof(*j->devices));
 	if (pj->is_ring) {
 		j->devices[n++] = devices[p->fabric->jobs[pj->job].device].name;
 	}
@@ -367,7 +333,6 @@ static int list_devices(struct msg_job *j, const struct plan *p,
 	}
 	j->row.n_devices = n;
 	j->row.devices = j->devices;
-	return 0;
 }
 
 static void fill_ring(const struct plan_job *pj, Weft__V1__PlanJob *out)
@@ -379,22 +344,17 @@ static void fill_ring(const struct plan_job *pj, Weft__V1__PlanJob *out)
 	out->worst_loss_mdb = pj->ring.worst_loss_mdb;
 }
 
-int msg_parts_init(struct msg_parts *w, const struct ring_fault *dead, int n,
-		   int nodes, size_t *n_out, char ***out, struct err *err)
+void msg_parts_init(struct msg_parts *w, const struct ring_fault *dead, int n, int nodes,
+		    size_t *n_out, char ***out)
 {
-	w->text = calloc((size_t)n + 1, sizeof(*w->text));
-	w->list = calloc((size_t)n + 1, sizeof(*w->list));
-	if (!w->text || !w->list) {
-		msg_parts_fini(w);
-		return err_nomem(err);
-	}
+	w->text = x_new((size_t)n + 1, sizeof(*w->text));
+	w->list = x_new((size_t)n + 1, sizeof(*w->list));
 	for (int i = 0; i < n; i++) {
 		ring_fault_text(&dead[i], nodes, w->text[i]);
 		w->list[i] = w->text[i];
 	}
 	*n_out = (size_t)n;
 	*out = w->list;
-	return 0;
 }
 
 /* Appends one side's ports, or the whole ones of a device without sides, up
@@ -408,8 +368,8 @@ static void put_ports(struct msg_parts *w, const char *side, const int *ports, i
 	}
 }
 
-int msg_parts_admin_down(struct msg_parts *w, const struct model_device *dev,
-		    size_t *n_out, char ***out, int *count, struct err *err)
+void msg_parts_admin_down(struct msg_parts *w, const struct model_device *dev,
+			  size_t *n_out, char ***out, int *count)
 {
 	bool sides = !dev->any_to_any;
 	int n = 0, outs = sides ? dev->n_dead_out : 0;
@@ -417,19 +377,15 @@ int msg_parts_admin_down(struct msg_parts *w, const struct model_device *dev,
 
 	*count = dev->n_dead + dev->n_dead_in + outs;
 	if (dev->kind == MODEL_RING) {
-		return msg_parts_init(w, dev->dead, parts, dev->n_members, n_out, out, err);
+		msg_parts_init(w, dev->dead, parts, dev->n_members, n_out, out);
+		return;
 	}
-	w->text = calloc(MSG_PARTS_SHOWN, sizeof(*w->text));
-	w->list = calloc(MSG_PARTS_SHOWN, sizeof(*w->list));
-	if (!w->text || !w->list) {
-		msg_parts_fini(w);
-		return err_nomem(err);
-	}
+	w->text = x_new(MSG_PARTS_SHOWN, sizeof(*w->text));
+	w->list = x_new(MSG_PARTS_SHOWN, sizeof(*w->list));
 	put_ports(w, sides ? "in" : "port", dev->dead_in, dev->n_dead_in, &n);
 	put_ports(w, "out", dev->dead_out, outs, &n);
 	*n_out = (size_t)n;
 	*out = w->list;
-	return 0;
 }
 
 void msg_parts_fini(struct msg_parts *w)
@@ -441,32 +397,27 @@ void msg_parts_fini(struct msg_parts *w)
 
 /* The failed parts that a ring's job does without, and the time that it would
  * take with them. */
-static int list_without(struct msg_job *j, const struct plan *p,
-			const struct plan_job *pj, struct err *err)
+static void list_without(struct msg_job *j, const struct plan *p, const struct plan_job *pj)
 {
 	const struct model_job *mj = &p->fabric->jobs[pj->job];
 
 	j->row.fault_free_time_ns = pj->fault_free_ns;
 	if (pj->n_without == 0) {
-		return 0;
+		return;
 	}
-	return msg_parts_init(&j->without, pj->without, pj->n_without,
-			      p->fabric->devices[mj->device].ring.n,
-			      &j->row.n_failed_parts, &j->row.failed_parts, err);
+	msg_parts_init(&j->without, pj->without, pj->n_without,
+		       p->fabric->devices[mj->device].ring.n,
+		       &j->row.n_failed_parts, &j->row.failed_parts);
 }
 
 /* Channels of transmitters that can be tuned, by the circuits of their first
  * switches. A transmitter without one is left out. */
-static int list_tuning(struct msg_job *j, const struct plan *p,
-		       const struct plan_job *pj, struct err *err)
+static void list_tuning(struct msg_job *j, const struct plan *p, const struct plan_job *pj)
 {
 	size_t n = 0;
 
-	j->tunings = calloc((size_t)pj->n_circuits + 1, sizeof(*j->tunings));
-	j->tuning = calloc((size_t)pj->n_circuits + 1, sizeof(*j->tuning));
-	if (!j->tunings || !j->tuning) {
-		return err_nomem(err);
-	}
+	j->tunings = x_new((size_t)pj->n_circuits + 1, sizeof(*j->tunings));
+	j->tuning = x_new((size_t)pj->n_circuits + 1, sizeof(*j->tuning));
 	for (int i = 0; i < pj->n_circuits; i++) {
 		const struct plan_circuit *c = &pj->circuits[i];
 		const struct model_port *port = &p->fabric->ports[c->tx_port];
@@ -481,20 +432,16 @@ static int list_tuning(struct msg_job *j, const struct plan *p,
 	}
 	j->row.n_tuning = n;
 	j->row.tuning = j->tuning;
-	return 0;
 }
 
-static int list_ranks(struct msg_job *j, const struct plan_job *pj, struct err *err)
+static void list_ranks(struct msg_job *j, const struct plan_job *pj)
 {
 	const struct coll_placement *p = coll_placement(pj->sched);
 	int n = coll_ranks(pj->sched);
 
-	j->ranks = calloc((size_t)n, sizeof(*j->ranks));
-	j->rank = calloc((size_t)n, sizeof(*j->rank));
-	j->ring_nodes = calloc((size_t)n, sizeof(*j->ring_nodes));
-	if (!j->ranks || !j->rank || !j->ring_nodes) {
-		return err_nomem(err);
-	}
+	j->ranks = x_new((size_t)n, sizeof(*j->ranks));
+	j->rank = x_new((size_t)n, sizeof(*j->rank));
+	j->ring_nodes = x_new((size_t)n, sizeof(*j->ring_nodes));
 	for (int r = 0; r < n; r++) {
 		weft__v1__plan_rank__init(&j->ranks[r]);
 		j->ranks[r].host = p->hosts[r];
@@ -505,21 +452,17 @@ static int list_ranks(struct msg_job *j, const struct plan_job *pj, struct err *
 	}
 	j->row.n_ranks = (size_t)n;
 	j->row.ranks = j->rank;
-	return 0;
 }
 
 /* Arcs with ports: those within a host, and those of rings, have none. */
-static int list_arcs(struct msg_job *j, const struct plan_job *pj, struct err *err)
+static void list_arcs(struct msg_job *j, const struct plan_job *pj)
 {
 	const struct coll_placement *p = coll_placement(pj->sched);
 	const struct topo *t = coll_physical(pj->sched);
 	size_t n = 0;
 
-	j->arcs = calloc((size_t)topo_m(t) + 1, sizeof(*j->arcs));
-	j->arc = calloc((size_t)topo_m(t) + 1, sizeof(*j->arc));
-	if (!j->arcs || !j->arc) {
-		return err_nomem(err);
-	}
+	j->arcs = x_new((size_t)topo_m(t) + 1, sizeof(*j->arcs));
+	j->arc = x_new((size_t)topo_m(t) + 1, sizeof(*j->arc));
 	for (int a = 0; a < topo_m(t) && p->tx_ports; a++) {
 		if (p->tx_ports[a][0]) {
 			weft__v1__plan_arc__init(&j->arcs[n]);
@@ -534,7 +477,6 @@ static int list_arcs(struct msg_job *j, const struct plan_job *pj, struct err *e
 	}
 	j->row.n_arcs = n;
 	j->row.arcs = j->arc;
-	return 0;
 }
 
 static char *ratio_text(int64_t num, int64_t den, char *text, int size)
@@ -549,18 +491,15 @@ static char *ratio_text(int64_t num, int64_t den, char *text, int size)
 }
 
 /* What `topology: auto` considered. */
-static int list_choice(struct msg_job *j, const struct plan_job *pj, struct err *err)
+static void list_choice(struct msg_job *j, const struct plan_job *pj)
 {
 	const struct plan_choice *c = pj->choice;
 	size_t n = c->considered.n, m = c->ranges.n;
 
-	j->considered = calloc(n + 1, sizeof(*j->considered));
-	j->ranges = calloc(m + 1, sizeof(*j->ranges));
-	j->topologies = calloc(n + 1, sizeof(*j->topologies));
-	j->fastest = calloc(m + 1, sizeof(*j->fastest));
-	if (!j->considered || !j->ranges || !j->topologies || !j->fastest) {
-		return err_nomem(err);
-	}
+	j->considered = x_new(n + 1, sizeof(*j->considered));
+	j->ranges = x_new(m + 1, sizeof(*j->ranges));
+	j->topologies = x_new(n + 1, sizeof(*j->topologies));
+	j->fastest = x_new(m + 1, sizeof(*j->fastest));
 	for (size_t i = 0; i < n; i++) {
 		const struct plan_topology *t = &c->considered.v[i];
 		struct msg_topology *to = &j->topologies[i];
@@ -589,7 +528,6 @@ static int list_choice(struct msg_job *j, const struct plan_job *pj, struct err 
 	j->row.considered = j->considered;
 	j->row.n_fastest = m;
 	j->row.fastest = j->fastest;
-	return 0;
 }
 
 /* What failed circuits or parts cost the job now: rate as a share, and the
@@ -660,7 +598,7 @@ static void fill_rate(struct msg_job *j, const struct plan *p, const struct plan
 	}
 }
 
-int msg_job_init(struct msg_job *j, const struct plan *p, int job, struct err *err)
+void msg_job_init(struct msg_job *j, const struct plan *p, int job)
 {
 	const struct plan_job *pj = &p->jobs[job];
 	const struct model_job *mj = &p->fabric->jobs[pj->job];
@@ -703,14 +641,15 @@ int msg_job_init(struct msg_job *j, const struct plan *p, int job, struct err *e
 		msg_gain_init(&j->gain, &p->gains[job]);
 		out->gain = &j->gain.m;
 	}
-	if (list_devices(j, p, pj, err) || list_tuning(j, p, pj, err) ||
-	    list_without(j, p, pj, err) || list_ranks(j, pj, err) || list_arcs(j, pj, err) ||
-	    (pj->choice && list_choice(j, pj, err))) {
-		msg_job_fini(j);
-		return err->code;
+	list_devices(j, p, pj);
+	list_tuning(j, p, pj);
+	list_without(j, p, pj);
+	list_ranks(j, pj);
+	list_arcs(j, pj);
+	if (pj->choice) {
+		list_choice(j, pj);
 	}
 	fill_rate(j, p, pj);
-	return 0;
 }
 
 void msg_job_fini(struct msg_job *j)
@@ -737,13 +676,12 @@ static int send_job(const struct plan *p, int job, msg_part_fn fn, void *arg, st
 {
 	Weft__V1__PlanResponse part = WEFT__V1__PLAN_RESPONSE__INIT;
 	struct msg_job j;
-	int r = msg_job_init(&j, p, job, err);
+	int r;
 
-	if (r == 0) {
-		part.part_case = WEFT__V1__PLAN_RESPONSE__PART_JOB;
-		part.job = &j.row;
-		r = fn(&part, arg, err);
-	}
+	msg_job_init(&j, p, job);
+	part.part_case = WEFT__V1__PLAN_RESPONSE__PART_JOB;
+	part.job = &j.row;
+	r = fn(&part, arg, err);
 	msg_job_fini(&j);
 	return r;
 }
@@ -753,8 +691,9 @@ static int send_file(const struct plan *p, msg_part_fn fn, void *arg, struct err
 {
 	Weft__V1__PlanResponse part = WEFT__V1__PLAN_RESPONSE__INIT;
 	struct buf b = { 0 };
-	int r = plan_file_write(p, &b, err);
+	int r = 0;
 
+	plan_file_write(p, &b);
 	part.part_case = WEFT__V1__PLAN_RESPONSE__PART_FILE;
 	for (size_t at = 0; r == 0 && at < b.len; at += part.file.len) {
 		part.file.data = (uint8_t *)b.data + at;

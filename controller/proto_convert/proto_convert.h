@@ -36,10 +36,10 @@ struct msg_circuits {
 };
 
 /* The n cross-connects of fabric->devices[device], with the names of the
- * host ports on their fibres and ports counted from 1. O(n). WEFT_ENOMEM.
+ * host ports on their fibres and ports counted from 1. O(n).
  * msg_circuits_fini frees what is inside (a zeroed one is fine). */
-int msg_circuits_init(struct msg_circuits *c, const struct model_fabric *fabric, int device,
-		      const struct optics_xc *xcs, int n, struct err *err);
+void msg_circuits_init(struct msg_circuits *c, const struct model_fabric *fabric, int device,
+		       const struct optics_xc *xcs, int n);
 void msg_circuits_fini(struct msg_circuits *c);
 
 /* Takes one part; the message lives during the call only. Called from within
@@ -49,7 +49,7 @@ typedef int (*msg_part_fn)(const Weft__V1__PlanResponse *part, void *arg, struct
 
 /* Tells a plan in parts: summary, every device in order of change, every job,
  * and the plan file in pieces if wanted. base: what the plan was made from
- * (NULL: no device was read). WEFT_ENOMEM, and fn's errors. O(plan). */
+ * (NULL: no device was read). Errors are fn's. O(plan). */
 int msg_send_plan(const struct plan *p, const struct plan_base *base,
 	      bool want_file, msg_part_fn fn, void *arg, struct err *err);
 
@@ -58,8 +58,8 @@ int msg_send_batch(const struct model_fabric *fabric, const struct dry_run_batch
 		   void *arg, struct err *err);
 
 /* The lightpaths that a plan makes, one part each, then one part with all
- * links that it interrupts and the downtime of hosts and jobs. WEFT_ENOMEM,
- * and fn's errors. circuit_parts.c */
+ * links that it interrupts and the downtime of hosts and jobs. Errors are fn's.
+ * circuit_parts.c */
 int msg_send_lightpaths(const struct plan *p, msg_part_fn fn, void *arg, struct err *err);
 
 /* Failed parts of a device as texts; list points into text, as a message
@@ -70,16 +70,16 @@ struct msg_parts {
 };
 
 /* Words for n parts of a ring of `nodes` nodes, also as a message's field in
- * *n_out and *out, which lives as long as w. WEFT_ENOMEM. */
-int msg_parts_init(struct msg_parts *w, const struct ring_fault *dead, int n,
-		   int nodes, size_t *n_out, char ***out, struct err *err);
+ * *n_out and *out, which lives as long as w. */
+void msg_parts_init(struct msg_parts *w, const struct ring_fault *dead, int n, int nodes,
+		    size_t *n_out, char ***out);
 void msg_parts_fini(struct msg_parts *w);
 
 /* The same for the first parts that the fabric marks as dead, of any device:
  * ports count from 1. Returns how many there are in all in *count. */
 #define MSG_PARTS_SHOWN 64
-int msg_parts_admin_down(struct msg_parts *w, const struct model_device *dev,
-		    size_t *n_out, char ***out, int *count, struct err *err);
+void msg_parts_admin_down(struct msg_parts *w, const struct model_device *dev,
+			  size_t *n_out, char ***out, int *count);
 
 /* What a plan means for a job, and the numbers that it points to. */
 struct msg_gain {
@@ -115,9 +115,8 @@ struct msg_job {
 	char reason[512];
 };
 
-/* Fills j->row for job number `job` of p->jobs. WEFT_ENOMEM; nothing is left
- * to free then. msg_job_fini frees what is inside. */
-int msg_job_init(struct msg_job *j, const struct plan *p, int job, struct err *err);
+/* Fills j->row for job number `job` of p->jobs. msg_job_fini frees what is inside. */
+void msg_job_init(struct msg_job *j, const struct plan *p, int job);
 void msg_job_fini(struct msg_job *j);
 
 #endif

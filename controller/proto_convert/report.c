@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/units.h"
+#include "lib/base/number/units.h"
 
 #define NS_PER_S INT64_C(1000000000)
 #define SHOWN 20	/* differences of a device in a table, unless full */
@@ -219,7 +219,8 @@ static void out_differences(struct out *o, Weft__V1__DeviceState *const *v, size
 
 		out_circuits(o, d->name, "missing", d->missing, d->n_missing, d->n_missing, full);
 		out_circuits(o, d->name, "dark", d->dark, d->n_dark, d->n_dark, full);
-		out_circuits(o, d->name, "unexpected", d->unexpected, d->n_unexpected, d->n_unexpected, full);
+		out_circuits(o, d->name, "unexpected", d->unexpected, d->n_unexpected,
+			     d->n_unexpected, full);
 		out_circuits(o, d->name, "pending", d->pending, d->n_pending,
 			     d->n_pending < (size_t)d->pending_count ? (size_t)d->pending_count
 								     : d->n_pending, full);
@@ -766,7 +767,8 @@ static void note_choice(struct out *o, const Weft__V1__PlanJob *j)
 	}
 	if (j->steps_bound > 0) {
 		out_note(o, "job %s: chosen for %d %s ports a host: %d steps (at least %d), "
-			 "%s M/B (bound %s)", j->name, j->ports, j->bidirectional ? "duplex" : "one-way",
+			 "%s M/B (bound %s)", j->name, j->ports, j->bidirectional ? "duplex"
+				 : "one-way",
 			 j->steps, j->steps_bound, j->bandwidth_factor, j->bandwidth_bound);
 	}
 	note_considered(o, j);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "controller/store/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/vec.h"
 
@@ -33,7 +34,7 @@ static char *copy_cut(const char *text, size_t max)
 			len--;
 		}
 	}
-	return strndup(text, len);
+	return x_ndup(text, len);
 }
 
 /* Writes what waits in a transaction of its own, if anything does. */
@@ -57,12 +58,12 @@ void store_audit(struct store *s, int64_t change, const char *device,
 		return;
 	}
 	if (!s->waiting) {
-		s->waiting = calloc(STORE_AUDIT_BUFFER, sizeof(*s->waiting));
+		s->waiting = x_new(STORE_AUDIT_BUFFER, sizeof(*s->waiting));
 	}
 	if (s->n_waiting == STORE_AUDIT_BUFFER) {
 		flush(s, NULL);
 	}
-	if (!s->waiting || s->n_waiting == STORE_AUDIT_BUFFER) {
+	if (s->n_waiting == STORE_AUDIT_BUFFER) {
 		s->n_lost++;
 		return;
 	}
@@ -70,12 +71,6 @@ void store_audit(struct store *s, int64_t change, const char *device,
 	line.text = copy_cut(text, kind == STORE_COMMAND ?
 				   STORE_AUDIT_COMMAND_MAX :
 				   STORE_AUDIT_TEXT_MAX);
-	if (!line.device || !line.text) {
-		free(line.device);
-		free(line.text);
-		s->n_lost++;
-		return;
-	}
 	s->waiting[s->n_waiting++] = line;
 	/* Thousands at once would hold up who commits next. */
 	if (s->defers && s->n_waiting % FLUSH_LINES == 0) {
@@ -120,29 +115,13 @@ static int write_lost(struct store *s, sqlite3_stmt *st, struct err *err)
 	return s->n_lost ? write_line(s, st, &a, err) : 0;
 }
 
-static int count_bytes(struct store *s, struct err *err)
-{
-	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "SELECT ifnull(sum(length(text)), 0) "
-			    "FROM audit", "");
-
-	if (rc == 0) {
-		rc = db_step(s, err, st);
-	}
-	if (rc == 1) {
-		s->audit_bytes = sqlite3_column_int64(st, 0);
-		rc = 0;
-	}
-	db_release(s, st);
-	return rc;
-}
-
 /* Commands may be long: the older half goes when their texts are too much.
  * What is deleted is not taken off the sum, which is then taken again. */
 static int bound_bytes(struct store *s, struct err *err)
 {
 	int rc = s->audit_bytes < 0 || s->audit_bytes > STORE_AUDIT_BYTES
-			 ? count_bytes(s, err) : 0;
+			 ? db_number(s, err, &s->audit_bytes,
+				     "SELECT ifnull(sum(length(text)), 0) FROM audit", "") : 0;
 
 	if (rc == 0 && s->audit_bytes > STORE_AUDIT_BYTES) {
 		rc = db_run(s, err, "DELETE FROM audit WHERE id < (SELECT "
@@ -152,7 +131,7 @@ static int bound_bytes(struct store *s, struct err *err)
 	return rc;
 }
 
-int store_audit_write(struct store *s, struct err *err)
+static int write_lines(struct store *s, struct err *err)
 {
 	sqlite3_stmt *st;
 	int rc;
@@ -176,6 +155,15 @@ int store_audit_write(struct store *s, struct err *err)
 	}
 	return bound_bytes(s, err);
 }
+
+static void end_lines(struct store *s, bool kept)
+{
+	if (kept) {
+		store_audit_drop(s);
+	}
+}
+
+const struct store_part store_audit_part = { .commit = write_lines, .end = end_lines };
 
 void store_audit_free(struct store_audit *v, int n)
 {
@@ -201,7 +189,7 @@ static int read_line(struct store *s, sqlite3_stmt *st, struct store_audit *out,
 		.kind = (enum store_audit_kind)kind,
 		.text = db_text(st, 5),
 	};
-	return out->device && out->text ? 0 : err_nomem(err);
+	return 0;
 }
 
 /* The newest first, so that the limit keeps the newest. */
@@ -241,17 +229,13 @@ int store_audit_read(struct store *s, const struct store_audit_query *q,
 		return rc;
 	}
 	while ((!q->max_bytes || bytes < q->max_bytes) && (rc = db_step(s, err, st)) == 1) {
-		struct store_audit a = { 0 };
+		struct store_audit a;
 
 		rc = read_line(s, st, &a, err);
-		if (rc == 0 && vec_push(&list, a)) {
-			rc = err_nomem(err);
-		}
 		if (rc) {
-			free(a.device);
-			free(a.text);
 			break;
 		}
+		vec_push(&list, a);
 		bytes += strlen(a.text);
 	}
 	db_release(s, st);

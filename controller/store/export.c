@@ -57,9 +57,7 @@ static void put_value(struct buf *b, sqlite3_stmt *st, int col)
 	default:
 		text = (const char *)sqlite3_column_text(st, col);
 		len = (size_t)sqlite3_column_bytes(st, col);
-		if (!text) {
-			b->failed = true;
-		} else if (is_plain_text(text, len)) {
+		if (is_plain_text(text, len)) {
 			out_json_quote(b, text);
 		} else {
 			put_hex(b, (const unsigned char *)text, len);
@@ -81,7 +79,7 @@ static int put_table(struct store *s, const struct portable_table *t, struct buf
 		buf_printf(&sql, "%s %s", i ? "," : "SELECT", t->columns[i].name);
 	}
 	buf_printf(&sql, " FROM \"%s\" ORDER BY %s", t->table, t->order);
-	rc = sql.failed ? err_nomem(err) : db_prepare(s, err, &st, buf_cstr(&sql), "");
+	rc = db_prepare(s, err, &st, buf_cstr(&sql), "");
 	buf_fini(&sql);
 	buf_printf(b, ",\n\"%s\": [", t->name);
 	while (rc == 0 && (rc = db_step(s, err, st)) == 1) {
@@ -170,5 +168,5 @@ int store_export(const char *path, const struct store_export *what, struct buf *
 	}
 	buf_str(out, "\n}\n");
 	db_close(&s);
-	return rc ? rc : out->failed ? err_nomem(err) : 0;
+	return rc;
 }

@@ -112,7 +112,7 @@ static const char *bind_value(sqlite3_stmt *st, int at, enum portable_type type,
 			     : sqlite3_bind_blob(st, at, buf_cstr(&bytes), (int)bytes.len,
 						 SQLITE_TRANSIENT);
 	}
-	wrong = wrong ? wrong : rc || bytes.failed ? "does not fit in memory" : NULL;
+	wrong = wrong ? wrong : rc ? "is too large" : NULL;
 	buf_fini(&bytes);
 	return wrong;
 }
@@ -160,8 +160,7 @@ static int put_row(struct store_text *r, const struct portable_table *t, size_t 
 	buf_printf(&sql, ") VALUES (%s)", buf_cstr(&marks));
 	wrong = wrong ? wrong : n ? NULL : "has no fields";
 	if (rc == 0 && !wrong) {
-		rc = sql.failed || marks.failed ? err_nomem(err)
-						: db_prepare(r->s, err, &st, buf_cstr(&sql), "");
+		rc = db_prepare(r->s, err, &st, buf_cstr(&sql), "");
 	}
 	for (int i = 0, at = 1; t->columns[i].name && rc == 0 && !wrong; i++) {
 		const json_t *v = json_object_get(row, t->columns[i].name);
@@ -303,13 +302,12 @@ static int check_configs(struct store_text *r, struct err *err)
 		struct model_config config;
 		char hash[65];
 
-		rc = model_config_init(&config, "", sqlite3_column_text(st, 1),
-				       (size_t)sqlite3_column_bytes(st, 1), err);
-		if (rc == 0) {
-			rc = model_config_hash(&config, hash, err);
-			model_config_fini(&config);
-		}
-		if (rc == 0 && strcmp(hash, (const char *)sqlite3_column_text(st, 0)) != 0) {
+		model_config_init(&config, "", sqlite3_column_text(st, 1),
+				  (size_t)sqlite3_column_bytes(st, 1));
+		model_config_hash(&config, hash);
+		model_config_fini(&config);
+		rc = 0;
+		if (strcmp(hash, (const char *)sqlite3_column_text(st, 0)) != 0) {
 			rc = refuse(r, err, "configurations", "a text is not what its hash says");
 		}
 	}
@@ -474,9 +472,7 @@ static void remove_new(const char *path)
 		struct buf name = { 0 };
 
 		buf_printf(&name, "%s%s", path, ends[i]);
-		if (!name.failed) {
-			unlink(buf_cstr(&name));
-		}
+		unlink(buf_cstr(&name));
 		buf_fini(&name);
 	}
 }
@@ -488,19 +484,14 @@ static int settle_old(const char *path, int64_t *fence, struct err *err)
 	struct store old = { .path = (char *)path };
 	struct buf log = { 0 };
 	struct stat st;
-	sqlite3_stmt *q = NULL;
 
 	if (sqlite3_open_v2(path, &old.db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK) {
 		sqlite3_wal_checkpoint_v2(old.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-		if (db_prepare(&old, NULL, &q, "SELECT fence FROM state", "") == 0 &&
-		    db_step(&old, NULL, q) == 1) {
-			*fence = sqlite3_column_int64(q, 0);
-		}
-		db_release(&old, q);
+		db_number(&old, NULL, fence, "SELECT fence FROM state", "");
 	}
 	db_close(&old);
 	buf_printf(&log, "%s-wal", path);
-	if (log.failed || (stat(buf_cstr(&log), &st) == 0 && st.st_size > 0)) {
+	if (stat(buf_cstr(&log), &st) == 0 && st.st_size > 0) {
 		buf_fini(&log);
 		err_set(err, WEFT_EIO, "store %s: its log %s-wal cannot be merged", path, path);
 		err_hint(err, "move both away together");
@@ -587,10 +578,6 @@ static int put_in_place(struct store_text *r, const char *path, int lock_fd, boo
 
 	buf_printf(&fresh, "%s.import", path);
 	buf_printf(&dir, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-	if (fresh.failed || dir.failed) {
-		rc = err_nomem(err);
-		goto out;
-	}
 	if (exists && !replace) {
 		rc = err_set(err, WEFT_EUSAGE, "there is a store already: %s", path);
 		err_hint(err, "--replace keeps it beside the new one");
@@ -624,7 +611,7 @@ int store_import(const char *path, const char *name, const char *text, size_t le
 	buf_printf(&lock, "%s.lock", path);
 	rc = parse(&r, text, len, err);
 	if (rc == 0) {
-		rc = lock.failed ? err_nomem(err) : file_lock(buf_cstr(&lock), &fd, err);
+		rc = file_lock(buf_cstr(&lock), &fd, err);
 	}
 	if (rc == 0) {
 		rc = put_in_place(&r, path, fd, replace, err);

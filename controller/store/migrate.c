@@ -1,7 +1,7 @@
 /*
  * Bringing a store of an older format up to date.
  *
- * What SQL can do stands in schema.c. Beside it there is one thing to read:
+ * What SQL can do stands in tables.c. Beside it there is one thing to read:
  * up to format 12 the jobs that orchestrators had requested were YAML behind
  * the operator's text, after a line that marked them. They become rows of
  * change_job, and the text is what the operator wrote.
@@ -20,36 +20,17 @@
 
 #define APPLICATION_ID 2003134068
 
-/* The one number that a statement gives; 0 when it gives none. */
-static int pragma_int(struct store *s, const char *sql, int64_t *out, struct err *err)
-{
-	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, sql, "");
-
-	*out = 0;
-	if (rc) {
-		return rc;
-	}
-	rc = db_step(s, err, st);
-	if (rc == 1) {
-		*out = sqlite3_column_int64(st, 0);
-		rc = 0;
-	}
-	db_release(s, st);
-	return rc;
-}
-
 /* Refuses what is neither a store nor an empty file. */
 static int check_identity(struct store *s, int64_t *version, struct err *err)
 {
-	int64_t app, tables;
-	int rc = pragma_int(s, "PRAGMA application_id", &app, err);
+	int64_t app = 0, tables = 0;
+	int rc = db_number(s, err, &app, "PRAGMA application_id", "");
 
 	if (rc == 0) {
-		rc = pragma_int(s, "PRAGMA user_version", version, err);
+		rc = db_number(s, err, version, "PRAGMA user_version", "");
 	}
 	if (rc == 0) {
-		rc = pragma_int(s, "SELECT count(*) FROM sqlite_schema", &tables, err);
+		rc = db_number(s, err, &tables, "SELECT count(*) FROM sqlite_schema", "");
 	}
 	if (rc) {
 		return rc;
@@ -59,17 +40,6 @@ static int check_identity(struct store *s, int64_t *version, struct err *err)
 			       s->path);
 	}
 	return 0;
-}
-
-#define NEWER_HINT "use the newer weft, or \"weft store export\" by it and " \
-	"\"weft store import\" here"
-
-int store_newer_error(const struct store *s, struct err *err)
-{
-	err_set(err, WEFT_EUNAVAIL, "read-only: the store was written by a newer weftd (format "
-		"%d, this one knows %d)", s->newer, STORE_VERSION);
-	err_hint(err, NEWER_HINT);
-	return WEFT_EUNAVAIL;
 }
 
 static bool can_read(struct store *s, const char *sql)
@@ -82,7 +52,7 @@ static bool can_read(struct store *s, const char *sql)
 }
 
 /* A newer format may be read where every table and column of today is there: none of them
- * is ever given another meaning under its name (schema.c). WEFT_EUNSUPPORTED: it may not. */
+ * is ever given another meaning under its name (tables.c). WEFT_EUNSUPPORTED: it may not. */
 static int open_newer(struct store *s, int64_t version, struct err *err)
 {
 	bool readable = s->may_be_newer &&
@@ -97,14 +67,14 @@ static int open_newer(struct store *s, int64_t version, struct err *err)
 				   t->columns[i].name);
 		}
 		buf_printf(&sql, " FROM \"%s\"", t->table);
-		readable = !sql.failed && can_read(s, buf_cstr(&sql));
+		readable = can_read(s, buf_cstr(&sql));
 		buf_fini(&sql);
 	}
 	if (!readable) {
 		err_set(err, WEFT_EUNSUPPORTED,
 			"store %s has format %lld, this weft knows up to %d", s->path,
 			(long long)version, STORE_VERSION);
-		err_hint(err, "a newer weft wrote it; " NEWER_HINT);
+		err_hint(err, "a newer weft wrote it; " STORE_NEWER_HINT);
 		return WEFT_EUNSUPPORTED;
 	}
 	s->newer = (int)version;
@@ -148,13 +118,11 @@ static const struct conf_section old_root = { "requests", old_root_keys, 1 };
 
 /* A job as such a weft wrote it; the texts live until the reader ends and are
  * copied. */
-static int read_job(struct conf_reader *r, const struct conf_node *entry, struct model_config *out,
-		    struct err *err)
+static int read_job(struct conf_reader *r, const struct conf_node *entry, struct model_config *out)
 {
 	struct conf_value v[OLD_KEYS];
 	struct model_request q = { 0 };
 	struct buf nodes = { 0 };
-	int rc;
 
 	if (!conf_read_section(r, &old_job, "job", entry, v)) {
 		return WEFT_EINVAL;
@@ -171,9 +139,9 @@ static int read_job(struct conf_reader *r, const struct conf_node *entry, struct
 	q.ring = (char *)v[OLD_RING].text;
 	q.size_bytes = v[OLD_SIZE].num;
 	q.channels = (int)v[OLD_CHANNELS].num;
-	rc = nodes.failed ? err_nomem(err) : model_config_add(out, &q, err);
+	model_config_add(out, &q);
 	buf_fini(&nodes);
-	return rc;
+	return 0;
 }
 
 /* The jobs in the text behind the mark, appended to *out. */
@@ -190,12 +158,11 @@ static int read_jobs(const char *text, size_t len, struct model_config *out, str
 	root = conf_read_yaml(&r, text, len);
 	if (root && conf_read_section(&r, &old_root, "requests", root, &list) && list.node) {
 		for (const struct conf_node *e = list.node->first; e && rc == 0; e = e->next) {
-			rc = read_job(&r, e, out, err);
+			rc = read_job(&r, e, out);
 		}
 	}
 	if (r.n_errors > 0) {
-		rc = errs.n ? errs.v[0].code : WEFT_ENOMEM;
-		err_set(err, rc, "%s", errs.n ? errs.v[0].msg : "out of memory");
+		rc = err_set(err, errs.v[0].code, "%s", errs.v[0].msg);
 	}
 	conf_reader_fini(&r);
 	err_list_fini(&errs);
@@ -229,12 +196,7 @@ static int put_jobs(struct store *s, const char *hash, const struct model_config
 		return rc;
 	}
 	while ((rc = db_step(s, err, st)) == 1) {
-		int64_t id = sqlite3_column_int64(st, 0);
-
-		if (vec_push(&changes, id)) {
-			rc = err_nomem(err);
-			break;
-		}
+		vec_push(&changes, sqlite3_column_int64(st, 0));
 	}
 	db_release(s, st);
 	for (size_t i = 0; i < changes.n && rc == 0; i++) {
@@ -251,13 +213,11 @@ static int split_config(struct store *s, const char *hash, const char *text, siz
 	size_t own = operator_len(text, len);
 	struct model_config config;
 	char new_hash[65];
-	int rc = model_config_init(&config, "", text, own, err);
+	int rc;
 
-	if (rc) {
-		return rc;
-	}
-	if ((rc = model_config_hash(&config, new_hash, err)) ||
-	    (rc = read_jobs(text + own, len - own, &config, err)) ||
+	model_config_init(&config, "", text, own);
+	model_config_hash(&config, new_hash);
+	if ((rc = read_jobs(text + own, len - own, &config, err)) ||
 	    (rc = put_jobs(s, hash, &config, err)) ||
 	    (rc = db_run(s, err, "INSERT OR IGNORE INTO config VALUES (?, ?)", "sb", new_hash,
 			 config.text, (int)own)) ||
@@ -282,8 +242,9 @@ static int split_by_hash(struct store *s, const char *hash, struct err *err)
 	}
 	rc = db_step(s, err, st);
 	if (rc == 1) {
-		rc = model_config_init(&config, "", sqlite3_column_blob(st, 0),
-				       (size_t)sqlite3_column_bytes(st, 0), err);
+		model_config_init(&config, "", sqlite3_column_blob(st, 0),
+				  (size_t)sqlite3_column_bytes(st, 0));
+		rc = 0;
 	}
 	db_release(s, st);
 	if (rc == 0 && operator_len(config.text, config.len) < config.len) {
@@ -304,13 +265,7 @@ static int split_configs(struct store *s, struct err *err)
 		return rc;
 	}
 	while ((rc = db_step(s, err, st)) == 1) {
-		char *hash = db_text(st, 0);
-
-		if (!hash || vec_push(&hashes, hash)) {
-			free(hash);
-			rc = err_nomem(err);
-			break;
-		}
+		vec_push(&hashes, db_text(st, 0));
 	}
 	db_release(s, st);
 	for (size_t i = 0; i < hashes.n && rc == 0; i++) {

@@ -1,4 +1,8 @@
-/* Shared by the files of the store room: a thin layer over SQLite. */
+/*
+ * Shared by the files of the store room. From the ground up: statements (sql.c),
+ * transactions (db.c), who takes part in each of them (audit.c, shared.c, replicate.c), what
+ * is kept (rows), and store.c, which opens a store and puts these together.
+ */
 #ifndef WEFT_STORE_PRIVATE_H
 #define WEFT_STORE_PRIVATE_H
 
@@ -36,8 +40,20 @@ struct store_statement {
 
 #define STORE_STATEMENTS 64
 
+/* What is done with every transaction of a store; NULL: nothing. */
+struct store_part {
+	int (*begin)(struct store *s, struct err *err);	/* not 0: it does not begin */
+	int (*commit)(struct store *s, struct err *err); /* not 0: it is taken back */
+	void (*end)(struct store *s, bool kept);	/* however it ended */
+};
+
+/* The audit trail, and by the kind of store. audit.c, shared.c, replicate.c */
+extern const struct store_part store_audit_part, store_lease_part, store_replica_part;
+#define STORE_PARTS 2
+
 struct store {
 	sqlite3 *db;
+	const struct store_part *parts[STORE_PARTS];	/* NULL: no more */
 	struct store_statement statements[STORE_STATEMENTS];
 	unsigned int next_statement;	/* whose place the next one takes */
 	char *path;
@@ -78,6 +94,8 @@ struct store {
 void db_close(struct store *s);
 /* Sets err from the connection's last error: "store PATH: what: why". */
 int db_fail(struct store *s, struct err *err, const char *what);
+/* The same from a code, where the connection does not know of the error. */
+int db_refused(struct store *s, struct err *err, const char *what, int sqlite_code);
 /* WEFT_EINVAL: a stored value that no weft ever wrote. */
 int db_damaged(struct store *s, struct err *err, const char *what);
 
@@ -100,20 +118,38 @@ int db_finish(struct store *s, struct err *err, sqlite3_stmt *st);
 /* Prepare, bind, finish. */
 int db_run(struct store *s, struct err *err, const char *sql, const char *types, ...);
 
+/* The one number that a query gives, 0 when it gives none. */
+int db_number(struct store *s, struct err *err, int64_t *out, const char *sql, const char *types,
+	      ...);
+
+/* What a row becomes: of so many bytes, zeroed before. An error leaves what fini frees
+ * (NULL: nothing is owned). */
+struct db_row {
+	size_t size;
+	int (*read)(struct store *s, sqlite3_stmt *st, void *row, struct err *err);
+	void (*fini)(void *row);
+};
+
+/* All rows of a query, one array: n of v, the caller's; none when it failed. */
+struct db_rows {
+	void *v;
+	int n;
+};
+
+int db_read_rows(struct store *s, struct err *err, const struct db_row *kind,
+		 struct db_rows *out, const char *sql, const char *types, ...);
+
 int db_begin(struct store *s, struct err *err);
 /* The same for a transaction that is durable only after store_sync, or the next that is not
  * deferred, if the store defers syncs (store_defer_syncs). */
 int db_begin_deferred(struct store *s, struct err *err);
-int db_begin_as_is(struct store *s, struct err *err);
 /* No store_sync is under way. */
 void store_sync_fini(struct store *s);
-/* WEFT_ESTALE unless this process leads. Within a transaction. lease.c */
-int store_check_term(struct store *s, struct err *err);
-/* Commits with the waiting audit lines if rc is 0, takes everything back
- * otherwise. Returns rc or the error of committing. */
+/* Commits if rc is 0 and all parts agree, takes everything back otherwise. Returns rc or
+ * the error of committing. */
 int db_end(struct store *s, int rc, struct err *err);
 
-/* A copy of a text column, "" for null. NULL when out of memory. */
+/* A copy of a text column, "" for null. */
 char *db_text(sqlite3_stmt *st, int col);
 /* Copies a text column, cut to size, into buf. */
 void db_text_into(sqlite3_stmt *st, int col, char *buf, int size);
@@ -135,31 +171,28 @@ bool store_take_number(const char **at, int *out);
 /* Adds a whole number that is not negative. */
 void store_put_number(struct buf *b, int n);
 
-/* The journal of a change that begins (within a transaction), and as it is kept. journal.c */
+/* The journal of a change that begins (within a transaction), and as it is kept. rows/journals.c */
 int store_works_put(struct store *s, const struct store_journal *j, int64_t change,
 		    struct err *err);
 int store_works_read(struct store *s, struct store_journal *j, struct err *err);
 
 /* Reads where the store is. */
 int store_replica_begin(struct store *s, struct err *err);
-/* Records what the transaction that has begun changes; ends without harm at any time. */
-int store_record_begin(struct store *s, struct err *err);
-void store_record_end(struct store *s);
-/* Gives away what was recorded. When it succeeds the transaction must be kept. */
-int store_record_publish(struct store *s, struct err *err);
-
-/* The tables. */
+/* The tables. tables.c */
 extern const char *const store_migrations[STORE_VERSION];
 /* For rows of single circuits and steps: temporary tables by the names of the views, and what
  * makes of them the values that are kept, and drops them. */
 extern const char store_row_tables[], store_pack_rows[];
 /* Brings the file to STORE_VERSION, or refuses it. migrate.c */
 int store_migrate(struct store *s, struct err *err);
+#define STORE_NEWER_HINT "use the newer weft, or \"weft store export\" by it and " \
+	"\"weft store import\" here"
 
 /* Keeps a program under its digest (within a transaction). */
 int store_program_put(struct store *s, const struct ring_programs *p,
 		      uint8_t digest[RING_DIGEST_LEN], struct err *err);
-/* Forgets closed changes but for the newest `keep`, and none that others refer to. change.c */
+/* Forgets closed changes but for the newest `keep`, and none that others refer to.
+ * rows/changes.c */
 int store_history_prune(struct store *s, int64_t keep, struct err *err);
 /* WEFT_EINVAL: pages are damaged. O(size of the file). store.c */
 int store_check_pages(struct store *s, struct err *err);
@@ -170,17 +203,8 @@ int store_refresh(struct store *s, struct err *err);
 /* Keeps the requests of a change's configuration (within a transaction). */
 int store_requests_put(struct store *s, int64_t change,
 		       const struct model_config *config, struct err *err);
-/* Writes the waiting audit lines (within a transaction). */
-int store_audit_write(struct store *s, struct err *err);
+/* Forgets the lines that wait. audit.c */
 void store_audit_drop(struct store *s);
-
-/* The columns of a change, in the order store_change_read() wants them. */
-#define CHANGE_COLUMNS \
-	"id, generation, started_ns, ended_ns, who, comment, config_name, " \
-	"config, verdict, undoing, summary, superseded_by, request, " \
-	"confirm_within_ns, proof, trace, expected_down_ns, down_ns, downtime_source, " \
-	"arguments"
-int store_change_read(struct store *s, sqlite3_stmt *st, struct store_change *out, struct err *err);
 
 /* Entries of an array. */
 #define COUNT(v) ((int)(sizeof(v) / sizeof((v)[0])))
@@ -188,10 +212,10 @@ int store_change_read(struct store *s, sqlite3_stmt *st, struct store_change *ou
 /* An index into names by its text, or -1. */
 int store_name_index(const char *const *names, int n, const unsigned char *t);
 
-/* Within a commit: forgets repairs of earlier changes. repair.c */
+/* Within a commit: forgets repairs of earlier changes. rows/repairs.c */
 int store_repairs_prune(struct store *s, int64_t change, struct err *err);
 
-/* Writes the gains of a change, within a transaction. gain.c */
+/* Writes the gains of a change, within a transaction. rows/gains.c */
 int store_gains_put(struct store *s, const struct store_journal *j, int64_t change,
 		    struct err *err);
 

@@ -65,14 +65,13 @@ static int keep_position(struct store *s, int64_t position, struct err *err)
 
 /* SQLite trusts a change set: one that is damaged may keep it busy for ever. So a hash goes
  * with each. */
-static int seal(const void *data, size_t len, struct buf *out, struct err *err)
+static void seal(const void *data, size_t len, struct buf *out)
 {
 	uint8_t hash[SHA256_LEN];
 
 	sha256(data, len, hash);
 	buf_add(out, data, len);
 	buf_add(out, hash, sizeof(hash));
-	return out->failed ? err_nomem(err) : 0;
 }
 
 /* The length of the set without its hash. WEFT_EINVAL: it is not as it was. */
@@ -103,17 +102,28 @@ bool store_is_behind(const struct store *s)
 	return s->behind;
 }
 
-static int session_new(struct store *s, sqlite3_session **out, struct err *err)
+static sqlite3_session *session_new(struct store *s)
 {
-	int rc = sqlite3session_create(s->db, "main", out);
+	sqlite3_session *out = NULL;
 
-	for (int i = 0; rc == SQLITE_OK && i < COUNT(replicated); i++) {
-		rc = sqlite3session_attach(*out, replicated[i]);
+	sqlite3session_create(s->db, "main", &out);
+	for (int i = 0; i < COUNT(replicated); i++) {
+		sqlite3session_attach(out, replicated[i]);
 	}
-	return rc == SQLITE_OK ? 0 : err_nomem(err);
+	return out;
 }
 
-int store_record_begin(struct store *s, struct err *err)
+/* The change set that was recorded; *data is sqlite3_free()'s. */
+static int session_take(struct store *s, sqlite3_session *session, int *len, void **data,
+			struct err *err)
+{
+	int rc = sqlite3session_changeset(session, len, data);
+
+	return rc ? db_refused(s, err, "record", rc) : 0;
+}
+
+/* Records what the transaction changes. */
+static int record_begin(struct store *s, struct err *err)
 {
 	if (s->behind) {
 		return err_set(err, WEFT_ESTALE, "store %s: others have a transaction that its "
@@ -122,35 +132,39 @@ int store_record_begin(struct store *s, struct err *err)
 	if (s->follows) {
 		return 0;
 	}
-	return s->publish ? session_new(s, &s->session, err) :
-	       err_set(err, WEFT_ESTALE, "store %s is a copy: another weftd leads", s->path);
+	if (!s->publish) {
+		return err_set(err, WEFT_ESTALE, "store %s is a copy: another weftd leads",
+			       s->path);
+	}
+	s->session = session_new(s);
+	return 0;
 }
 
-void store_record_end(struct store *s)
+static void record_end(struct store *s, bool kept)
 {
 	if (s->session) {
 		sqlite3session_delete(s->session);
 		s->session = NULL;
 	}
+	s->behind = s->behind && !kept;
 }
 
-int store_record_publish(struct store *s, struct err *err)
+/* Gives away what was recorded. When it succeeds the transaction must be kept. */
+static int record_publish(struct store *s, struct err *err)
 {
 	struct buf sealed = { 0 };
 	void *data = NULL;
 	int len = 0, rc;
 
-	if (sqlite3session_changeset(s->session, &len, &data)) {
-		return err_nomem(err);
+	if (s->session && (rc = session_take(s, s->session, &len, &data, err))) {
+		return rc;
 	}
-	store_record_end(s);
+	record_end(s, false);
 	if (len == 0) {
 		return 0;
 	}
-	rc = seal(data, (size_t)len, &sealed, err);
-	if (rc == 0) {
-		rc = keep_position(s, s->position + 1, err);
-	}
+	seal(data, (size_t)len, &sealed);
+	rc = keep_position(s, s->position + 1, err);
 	if (rc == 0) {
 		rc = s->publish(s->publish_arg, s->position + 1, sealed.data, sealed.len, err);
 	}
@@ -162,6 +176,10 @@ int store_record_publish(struct store *s, struct err *err)
 	sqlite3_free(data);
 	return rc;
 }
+
+const struct store_part store_replica_part = {
+	.begin = record_begin, .commit = record_publish, .end = record_end,
+};
 
 /* ---- taking over --------------------------------------------------------- */
 
@@ -266,17 +284,12 @@ int store_restore(struct store *s, const char *log, int64_t position, const void
 
 int store_is_fresh(struct store *s, bool *fresh, struct err *err)
 {
-	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "SELECT NOT EXISTS (SELECT 1 FROM change) AND "
-			    "NOT EXISTS (SELECT 1 FROM job)", "");
+	int64_t is_fresh = 0;
+	int rc = db_number(s, err, &is_fresh, "SELECT NOT EXISTS (SELECT 1 FROM change) AND "
+			   "NOT EXISTS (SELECT 1 FROM job)", "");
 
-	if (rc) {
-		return rc;
-	}
-	rc = db_step(s, err, st);
-	*fresh = rc == 1 && sqlite3_column_int64(st, 0);
-	db_release(s, st);
-	return rc < 0 ? rc : 0;
+	*fresh = is_fresh != 0;
+	return rc;
 }
 
 /* ---- the whole of it ----------------------------------------------------- */
@@ -285,8 +298,8 @@ int store_is_fresh(struct store *s, bool *fresh, struct err *err)
 static int clone_table(struct store *s, const char *table, struct err *err)
 {
 	sqlite3_stmt *st;
-	char *sql = NULL;
 	const char *body;
+	char *sql;
 	int rc = db_prepare(s, err, &st, "SELECT sql FROM main.sqlite_schema "
 			    "WHERE type = 'table' AND name = ?", "s", table);
 
@@ -297,7 +310,7 @@ static int clone_table(struct store *s, const char *table, struct err *err)
 	if (rc == 1) {
 		body = strchr((const char *)sqlite3_column_text(st, 0), '(');
 		sql = sqlite3_mprintf("CREATE TABLE empty.%s %s", table, body);
-		rc = sql ? db_run(s, err, sql, "") : err_nomem(err);
+		rc = db_run(s, err, sql, "");
 		sqlite3_free(sql);
 	} else if (rc == 0) {
 		rc = db_damaged(s, err, table);
@@ -309,9 +322,9 @@ static int clone_table(struct store *s, const char *table, struct err *err)
 /* What makes the tables of today from none. */
 static int diff_to_empty(struct store *s, struct buf *out, struct err *err)
 {
-	sqlite3_session *session = NULL;
+	sqlite3_session *session = session_new(s);
 	void *data = NULL;
-	int n = 0, rc = session_new(s, &session, err);
+	int n = 0, rc = 0;
 
 	for (int i = 0; rc == 0 && i < COUNT(replicated); i++) {
 		rc = clone_table(s, replicated[i], err);
@@ -319,11 +332,11 @@ static int diff_to_empty(struct store *s, struct buf *out, struct err *err)
 			rc = db_fail(s, err, "compare");
 		}
 	}
-	if (rc == 0 && sqlite3session_changeset(session, &n, &data)) {
-		rc = err_nomem(err);
+	if (rc == 0) {
+		rc = session_take(s, session, &n, &data, err);
 	}
 	if (rc == 0) {
-		rc = seal(n ? data : "", (size_t)n, out, err);
+		seal(n ? data : "", (size_t)n, out);
 	}
 	sqlite3_free(data);
 	sqlite3session_delete(session);
@@ -340,15 +353,4 @@ int store_whole(struct store *s, struct buf *out, struct err *err)
 	rc = diff_to_empty(s, out, err);
 	db_run(s, NULL, "DETACH empty", "");
 	return rc;
-}
-
-int store_new_term(struct store *s, struct err *err)
-{
-	int rc = s->newer ? store_refresh(s, err) : db_begin(s, err);
-
-	if (rc || s->newer) {
-		return rc;
-	}
-	rc = db_end(s, db_run(s, err, "UPDATE state SET fence = fence + 1", ""), err);
-	return rc ? rc : store_refresh(s, err);
 }

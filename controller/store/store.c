@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "controller/store/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/buf.h"
 #include "lib/base/file.h"
 
@@ -58,27 +59,6 @@ int store_check_pages(struct store *s, struct err *err)
 	return rc;
 }
 
-int store_refresh(struct store *s, struct err *err)
-{
-	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "SELECT uuid, generation, fence FROM state", "");
-
-	if (rc) {
-		return rc;
-	}
-	rc = db_step(s, err, st);
-	if (rc == 1) {
-		db_text_into(st, 0, s->uuid, sizeof(s->uuid));
-		s->generation = sqlite3_column_int64(st, 1);
-		s->fence = (uint64_t)sqlite3_column_int64(st, 2);
-	}
-	db_release(s, st);
-	if (rc == 0) {
-		return db_damaged(s, err, "it has no state");
-	}
-	return rc < 0 ? rc : 0;
-}
-
 /* SQLite would create the file readable by everybody; it holds the names
  * and addresses of devices. */
 static int create_file(struct store *s, struct err *err)
@@ -101,9 +81,8 @@ static int take_lock(struct store *s, struct err *err)
 	int rc;
 
 	buf_printf(&name, "%s.lock", s->path);
-	rc = name.failed ? err_nomem(err) :
-	     s->kind == STORE_SHARED ? file_lock_shared(buf_cstr(&name), &s->lock_fd, err) :
-			   file_lock(buf_cstr(&name), &s->lock_fd, err);
+	rc = s->kind == STORE_SHARED ? file_lock_shared(buf_cstr(&name), &s->lock_fd, err)
+				     : file_lock(buf_cstr(&name), &s->lock_fd, err);
 	buf_fini(&name);
 	return rc;
 }
@@ -131,24 +110,27 @@ static int open_db(struct store *s, struct err *err)
 
 static int open_as(const char *path, enum store_kind kind, struct store **out, struct err *err)
 {
-	static int (*const last_stage[])(struct store *, struct err *) = {
-		[STORE_ALONE] = store_new_term, [STORE_SHARED] = store_refresh,
-		[STORE_REPLICA] = store_replica_begin,
+	static const struct {
+		const struct store_part *part;
+		int (*last_stage)(struct store *s, struct err *err);
+	} kinds[] = {
+		[STORE_ALONE] = { NULL, store_new_term },
+		[STORE_SHARED] = { &store_lease_part, store_refresh },
+		[STORE_REPLICA] = { &store_replica_part, store_replica_begin },
 	};
 	int (*const stages[])(struct store *, struct err *) = {
 		create_file, take_lock, open_db, store_migrate, set_modes,
-		store_check_pages, last_stage[kind],
+		store_check_pages, kinds[kind].last_stage,
 	};
-	struct store *s = calloc(1, sizeof(*s));
+	struct store *s = x_new(1, sizeof(*s));
 	int rc = 0;
 
-	if (!s || !(s->path = strdup(path))) {
-		free(s);
-		return err_nomem(err);
-	}
+	s->path = x_dup(path);
 	s->lock_fd = -1;
 	s->audit_bytes = -1;
 	s->kind = kind;
+	s->parts[0] = &store_audit_part;
+	s->parts[1] = kinds[kind].part;
 	s->may_be_newer = kind == STORE_ALONE;
 	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]) && !rc; i++) {
 		rc = stages[i](s, err);
@@ -186,7 +168,6 @@ void store_free(struct store *s)
 		db_end(s, 0, NULL);
 	}
 	store_audit_drop(s);
-	store_record_end(s);
 	free(s->waiting);
 	store_sync_fini(s);
 	db_close(s);

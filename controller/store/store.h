@@ -10,7 +10,7 @@
  *
  * Errors of all calls, where nothing else is said: WEFT_EIO (the disk is
  * full or failed), WEFT_EDENIED (the store cannot be written),
- * WEFT_EINVAL (the store is damaged), WEFT_ENOMEM.
+ * WEFT_EINVAL (the store is damaged).
  *
  * docs/store.md describes the file.
  */
@@ -42,8 +42,8 @@ struct store;
  * Opens or creates the store at path (mode 0600), brings an older format up
  * to date, checks it, and takes the lock PATH.lock: one writer at a time.
  * WEFT_ESTALE: another process has it (named). WEFT_EUNSUPPORTED: written
- * by a newer weft, and not to be read by this one (store_newer). WEFT_EINVAL: damaged, or not a store. Nothing is repaired
- * or thrown away. O(size of the file).
+ * by a newer weft, and not to be read by this one (store_newer). WEFT_EINVAL: damaged, or not a
+ * store. Nothing is repaired or thrown away. O(size of the file).
  */
 int store_open(const char *path, struct store **out, struct err *err);
 /* Writes buffered audit lines, closes, gives the lock back. NULL is fine. */
@@ -313,21 +313,32 @@ enum store_verdict {
 /* "committed", "rolled back", ...: as they are stored and shown. */
 const char *store_verdict_name(enum store_verdict v);
 
+/* What a change is asked for with, from the request to the journal. Texts are borrowed, or
+ * what store_order_copy() has made of them; NULL is as good as "". */
+struct change_order {
+	const char *who, *comment;
+	const char *request_id;	/* chosen by who asks */
+	char arguments[65];	/* a hash of what is asked for with it */
+	char trace[33];		/* of who asks, hex */
+	int64_t confirm_within_ns; /* to be confirmed after its commit, or 0 */
+};
+
+/* *to owns its texts, of which none is NULL. */
+void store_order_copy(const struct change_order *from, struct change_order *to);
+/* Of a copy. */
+void store_order_fini(struct change_order *o);
+
 struct store_change {
 	int64_t id;
 	int64_t generation;	/* while running: made from; then: after */
 	int64_t started_ns, ended_ns;	/* wall clock; 0: not ended */
-	char *who, *comment;
+	struct change_order order;
 	char *config_name;
 	char config_hash[65];	/* SHA-256 of the text, hex */
 	enum store_verdict verdict;
 	bool undoing;		/* rolling back had begun */
 	char *summary;		/* one line */
 	int64_t superseded_by;	/* the change committed over it, or 0 */
-	char *request_id;	/* chosen by who asked for it, or "" */
-	char arguments[65];	/* a hash of what was asked for with it, or "" */
-	char *trace;		/* the trace of who asked for it, or "" */
-	int64_t confirm_within_ns; /* to be confirmed after its commit, or 0 */
 	int proof;		/* how well its light was proven, as given */
 	int64_t expected_down_ns;	/* of the plan, as given */
 	int64_t down_ns;	/* longest outage of a stage, 0: not known */
@@ -354,7 +365,7 @@ struct store_gain {
 };
 
 /* Those of the changes with these ids and between, the newest change first, jobs in
- * the order given. Free with store_gains_free. gain.c */
+ * the order given. Free with store_gains_free. rows/gains.c */
 int store_gains(struct store *s, int64_t from, int64_t to, struct store_gain **v, int *n,
 		struct err *err);
 void store_gains_free(struct store_gain *v, int n);
@@ -402,7 +413,7 @@ struct store_step {
 	int layer;			/* of such a one: store_repair.layer */
 };
 
-/* Cut to STORE_NOTE_MAX; "": none. Without memory there is none. */
+/* Cut to STORE_NOTE_MAX; "": none. */
 void store_set_note(struct store_step *st, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -429,9 +440,8 @@ struct store_journal {
 void store_journal_fini(struct store_journal *j);
 
 /*
- * Makes a change durable before anything is sent: who, comment, request_id
- * (NULL: none), confirm_within_ns and all steps of j (states PLANNED), with
- * the configuration. Sets j->change.id, .verdict
+ * Makes a change durable before anything is sent: its order and all steps of j
+ * (states PLANNED), with the configuration. Sets j->change.id, .verdict
  * RUNNING, .generation and .started_ns. WEFT_ESTALE when a change is RUNNING.
  */
 int store_begin(struct store *s, struct store_journal *j,
@@ -453,7 +463,8 @@ int store_undoing(struct store *s, int64_t change, struct err *err);
 int store_commit(struct store *s, int64_t change, const char *summary, int proof, struct err *err);
 
 /* The same, and remembers of each circuit that was made or kept how far it was
- * proven (of one kept no less than before), and from change.down_ns and .downtime_source how long light was away. */
+ * proven (of one kept no less than before), and from change.down_ns and .downtime_source how long
+ * light was away. */
 int store_commit_proven(struct store *s, const struct store_journal *j,
 			const char *summary, int proof, struct err *err);
 
@@ -659,5 +670,9 @@ struct store_audit_query {
 int store_audit_read(struct store *s, const struct store_audit_query *q,
 		     struct store_audit **v, int *n, struct err *err);
 void store_audit_free(struct store_audit *v, int n);
+
+/* Before any store is opened, where no other thread is: where memory ends, the process does
+ * (alloc_on_end), in SQLite as well. */
+void store_set_allocators(void);
 
 #endif

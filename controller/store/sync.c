@@ -39,7 +39,7 @@ int store_defer_syncs(struct store *s, struct err *err)
 		return 0;
 	}
 	buf_printf(&name, "%s-wal", s->path);
-	s->log_fd = name.failed ? -1 : open(buf_cstr(&name), O_RDONLY | O_CLOEXEC);
+	s->log_fd = open(buf_cstr(&name), O_RDONLY | O_CLOEXEC);
 	buf_fini(&name);
 	if (s->log_fd < 0) {
 		return err_errno(err, WEFT_EIO, errno, "store %s: its log", s->path);
@@ -95,26 +95,4 @@ void store_sync_fini(struct store *s)
 	if (s->defers) {
 		close(s->log_fd);
 	}
-}
-
-int db_begin_deferred(struct store *s, struct err *err)
-{
-	int rc = 0;
-
-	if (s->defers && !s->deferred) {
-		rc = db_run(s, err, "PRAGMA synchronous = NORMAL", "");
-		s->deferred = rc == 0;
-	}
-	return rc ? rc : db_begin_as_is(s, err);
-}
-
-int db_begin(struct store *s, struct err *err)
-{
-	int rc = 0;
-
-	if (s->deferred) {
-		rc = db_run(s, err, "PRAGMA synchronous = FULL", "");
-		s->deferred = rc != 0;
-	}
-	return rc ? rc : db_begin_as_is(s, err);
 }

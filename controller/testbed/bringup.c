@@ -13,6 +13,7 @@
 
 #include "controller/testbed/bringup_private.h"
 #include "controller/testbed/testbed.h"
+#include "lib/base/alloc.h"
 
 /* ---- the record ---- */
 
@@ -51,14 +52,11 @@ static enum bringup_method choose_method(const struct model_fabric *f)
 }
 
 /* Nothing is known of the device yet. */
-static int device_init(struct bringup_device *dev, const struct model_device *m, struct err *err)
+static void device_init(struct bringup_device *dev, const struct model_device *m)
 {
-	dev->in = calloc((size_t)m->n_in + 1, sizeof(*dev->in));
-	dev->out = calloc((size_t)m->n_out + 1, sizeof(*dev->out));
-	dev->far = calloc((size_t)m->n_out + 1, sizeof(*dev->far));
-	if (!dev->in || !dev->out || !dev->far) {
-		return err_nomem(err);
-	}
+	dev->in = x_new((size_t)m->n_in + 1, sizeof(*dev->in));
+	dev->out = x_new((size_t)m->n_out + 1, sizeof(*dev->out));
+	dev->far = x_new((size_t)m->n_out + 1, sizeof(*dev->far));
 	dev->source = dev->feed_device = dev->feed_in = dev->feed_out = -1;
 	for (int i = 0; i < m->n_in; i++) {
 		dev->in[i].trunk = -1;
@@ -69,7 +67,6 @@ static int device_init(struct bringup_device *dev, const struct model_device *m,
 			.device = -1, .port = -1, .in = -1,
 			.fibre_mdb = UNKNOWN_LOSS_MDB };
 	}
-	return 0;
 }
 
 /* One a device on the path to a switch, and of each that feeds one. */
@@ -79,28 +76,23 @@ int bringup_max_lit(const struct model_fabric *f)
 }
 
 /* The empty record: devices, and which port has which written trunk. */
-static int record_init(struct bringup *b, struct err *err)
+static void record_init(struct bringup *b)
 {
 	const struct model_fabric *f = b->fabric;
-	int rc = 0;
 
-	b->devices = calloc((size_t)f->n_devices + 1, sizeof(*b->devices));
-	b->lit = calloc((size_t)bringup_max_lit(f), sizeof(*b->lit));
-	if (!b->devices || !b->lit) {
-		return err_nomem(err);
-	}
-	for (int d = 0; rc == 0 && d < f->n_devices; d++) {
-		rc = device_init(&b->devices[d], &f->devices[d], err);
+	b->devices = x_new((size_t)f->n_devices + 1, sizeof(*b->devices));
+	b->lit = x_new((size_t)bringup_max_lit(f), sizeof(*b->lit));
+	for (int d = 0; d < f->n_devices; d++) {
+		device_init(&b->devices[d], &f->devices[d]);
 		b->devices[d].unmonitored = b->method == BY_FRAMES ||
 					    f->devices[d].kind == MODEL_RING;
 	}
-	for (int i = 0; rc == 0 && i < f->n_trunks; i++) {
+	for (int i = 0; i < f->n_trunks; i++) {
 		const struct model_trunk *t = &f->trunks[i];
 
 		b->devices[t->from_device].out[t->from_port].trunk = i;
 		b->devices[t->to_device].in[t->to_port].trunk = i;
 	}
-	return rc;
 }
 
 int bringup_new(const struct model_fabric *f, struct bringup **out, struct err *err)
@@ -113,17 +105,10 @@ int bringup_new(const struct model_fabric *f, struct bringup **out, struct err *
 	if (rc) {
 		return rc;
 	}
-	b = calloc(1, sizeof(*b));
-	if (!b) {
-		return err_nomem(err);
-	}
+	b = x_new(1, sizeof(*b));
 	b->fabric = f;
 	b->method = method;
-	rc = record_init(b, err);
-	if (rc) {
-		bringup_free(b);
-		return rc;
-	}
+	record_init(b);
 	bringup_settle(b);
 	*out = b;
 	return 0;
@@ -211,19 +196,15 @@ static void levels_free(struct bringup_levels *v, int n)
 	free(v);
 }
 
-/* All of a fabric: NULL when there is no memory. */
+/* All of a fabric. */
 static struct bringup_levels *levels_new(const struct model_fabric *f)
 {
-	struct bringup_levels *v = calloc((size_t)f->n_devices + 1, sizeof(*v));
+	struct bringup_levels *v = x_new((size_t)f->n_devices + 1, sizeof(*v));
 
-	for (int d = 0; v && d < f->n_devices; d++) {
+	for (int d = 0; d < f->n_devices; d++) {
 		size_t n_in = (size_t)f->devices[d].n_in;
 
-		v[d].in = calloc(n_in + (size_t)f->devices[d].n_out + 1, sizeof(*v[d].in));
-		if (!v[d].in) {
-			levels_free(v, d);
-			return NULL;
-		}
+		v[d].in = x_new(n_in + (size_t)f->devices[d].n_out + 1, sizeof(*v[d].in));
 		v[d].out = v[d].in + n_in;
 	}
 	return v;
@@ -237,10 +218,7 @@ static int run_open(struct bringup_run *r, struct err *err)
 
 	r->base = levels_new(f);
 	r->now = levels_new(f);
-	r->devices = calloc((size_t)f->n_devices + 1, sizeof(*r->devices));
-	if (!r->devices || !r->base || !r->now) {
-		return err_nomem(err);
-	}
+	r->devices = x_new((size_t)f->n_devices + 1, sizeof(*r->devices));
 	if (r->b->method == BY_FRAMES && ((rc = testbed_open(f, &r->testbed, err)) ||
 					  (rc = testbed_prober_new(r->testbed, &r->prober, err)))) {
 		return rc;

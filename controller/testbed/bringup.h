@@ -97,16 +97,17 @@ struct bringup_finding {
  * switches; but what is to be laid elsewhere after what is in its place, so
  * that they can be mended one after the other. In a circle of them the last one
  * has to be taken out first. *v: free(). O(ports^2 + trunks^2). */
-int bringup_findings(const struct bringup *b, struct bringup_finding **v, int *n, struct err *err);
+void bringup_findings(const struct bringup *b, struct bringup_finding **v, int *n);
 const char *bringup_kind_name(enum bringup_kind kind);
 
 /* Names of fibres that nothing can observe, and of rings, which are not tried:
  * neither known nor differences. *v: free(). O(ports + trunks). */
-int bringup_unseen(const struct bringup *b, char (**v)[BRINGUP_NAME_MAX], int *n, struct err *err);
+void bringup_unseen(const struct bringup *b, char (**v)[BRINGUP_NAME_MAX], int *n);
 
 /* The fabric's text with the fibres as found; broken and reversed ones are
  * left out, as are those that end at their own switch, what could not be tried
- * stays as written. It is parsed again before it is given away. WEFT_EUNSUPPORTED: no line begins with `fibres:`. */
+ * stays as written. It is parsed again before it is given away. WEFT_EUNSUPPORTED: no line begins
+ * with `fibres:`. */
 int bringup_yaml(const struct bringup *b, struct buf *out, struct err *err);
 
 #endif

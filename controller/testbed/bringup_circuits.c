@@ -13,7 +13,7 @@
 #include "controller/testbed/testbed.h"
 #include "drivers/core/driver.h"
 #include "lib/base/clock.h"
-#include "lib/base/units.h"
+#include "lib/base/number/units.h"
 
 bool bringup_is_lit(const struct bringup *b, int device, struct optics_xc xc)
 {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "controller/testbed/bringup_private.h"
+#include "lib/base/alloc.h"
 
 const char *bringup_kind_name(enum bringup_kind kind)
 {
@@ -119,7 +120,8 @@ struct bringup_place bringup_written(const struct model_port *h, bool rx)
 struct bringup_place bringup_find_host(const struct bringup *b, int port,
 				       bool rx, const struct bringup_end **end)
 {
-	struct bringup_place at = { -1, -1 }, written = bringup_written(&b->fabric->ports[port], rx);
+	struct bringup_place at = { -1, -1 }, written = bringup_written(&b->fabric->ports[port],
+									rx);
 
 	*end = NULL;
 	for (int d = 0; d < b->fabric->n_devices; d++) {
@@ -637,18 +639,12 @@ static size_t max_findings(const struct bringup *b)
 	return n;
 }
 
-int bringup_findings(const struct bringup *b, struct bringup_finding **v, int *n, struct err *err)
+void bringup_findings(const struct bringup *b, struct bringup_finding **v, int *n)
 {
 	const struct model_fabric *f = b->fabric;
-	struct finding_list l = { .b = b };
+	struct finding_list l = { .b = b, .v = x_new(max_findings(b), sizeof(*l.v)) };
 	bool power = b->method == BY_POWER;
 
-	l.v = calloc(max_findings(b), sizeof(*l.v));
-	*v = l.v;
-	*n = 0;
-	if (!l.v) {
-		return err_nomem(err);
-	}
 	for (int i = 0; i < f->n_ports; i++) {
 		if (power) {
 			compare_host_power(&l, &f->ports[i]);
@@ -665,8 +661,9 @@ int bringup_findings(const struct bringup *b, struct bringup_finding **v, int *n
 	for (size_t k = 0; power && k < b->tries.n; k++) {
 		compare_try(&l, k);
 	}
+	bringup_order(l.v, l.n);
+	*v = l.v;
 	*n = l.n;
-	return bringup_order(l.v, l.n, err);
 }
 
 /* ---- what nothing observes ---- */
@@ -683,16 +680,13 @@ static void add_unseen_host(const struct bringup *b, const struct model_port *h,
 	}
 }
 
-int bringup_unseen(const struct bringup *b, char (**v)[BRINGUP_NAME_MAX], int *n, struct err *err)
+void bringup_unseen(const struct bringup *b, char (**v)[BRINGUP_NAME_MAX], int *n)
 {
 	const struct model_fabric *f = b->fabric;
 
 	*n = 0;
-	*v = calloc(2 * (size_t)f->n_ports + (size_t)f->n_trunks +
-		    (size_t)f->n_devices + 1, sizeof(**v));
-	if (!*v) {
-		return err_nomem(err);
-	}
+	*v = x_new(2 * (size_t)f->n_ports + (size_t)f->n_trunks + (size_t)f->n_devices + 1,
+		   sizeof(**v));
 	for (int i = 0; b->method == BY_POWER && i < f->n_ports; i++) {
 		add_unseen_host(b, &f->ports[i], *v, n);
 	}
@@ -706,5 +700,4 @@ int bringup_unseen(const struct bringup *b, char (**v)[BRINGUP_NAME_MAX], int *n
 			snprintf((*v)[(*n)++], sizeof(**v), "%.250s", f->devices[d].name);
 		}
 	}
-	return 0;
 }

@@ -58,14 +58,12 @@ static int begin(struct bringup_run *r, struct err *err)
 		return rc;
 	}
 	r->b->n_lit = 0;
-	rc = testbed_probe(r->prober, FRAMES_MS, 1, PATIENCE_MS, NULL, &p, err);
-	if (rc == 0) {
-		r->dark = p.heard;
-		r->n_dark = p.n_heard;
-		p.heard = NULL;
-		testbed_probe_fini(&p);
-	}
-	return rc;
+	testbed_probe(r->prober, FRAMES_MS, 1, PATIENCE_MS, NULL, &p);
+	r->dark = p.heard;
+	r->n_dark = p.n_heard;
+	p.heard = NULL;
+	testbed_probe_fini(&p);
+	return 0;
 }
 
 /* ---- one observation ---- */
@@ -121,20 +119,16 @@ static void find_strongest(const struct bringup_run *r, const struct testbed_pro
 
 /* What is received over the circuits that are lit, as a try's observation. A
  * first loss may be the light just coming on, so it is counted again. */
-static int observe(struct bringup_run *r, int max_tries, struct bringup_try *t, struct err *err)
+static void observe(struct bringup_run *r, int max_tries, struct bringup_try *t)
 {
 	struct testbed_heard best = { 0 };
 
 	for (int tries = 0; tries < max_tries; tries++) {
 		struct testbed_heard now = { 0 };
 		struct testbed_probe p;
-		int rc = testbed_probe(r->prober, FRAMES_MS, 1, tries ?
-				       DARK_PATIENCE_MS : PATIENCE_MS, NULL,
-				       &p, err);
 
-		if (rc) {
-			return rc;
-		}
+		testbed_probe(r->prober, FRAMES_MS, 1, tries ? DARK_PATIENCE_MS : PATIENCE_MS,
+			      NULL, &p);
 		find_strongest(r, &p, t, &now);
 		if (now.received >= best.received) {
 			best = now;
@@ -151,21 +145,20 @@ static int observe(struct bringup_run *r, int max_tries, struct bringup_try *t, 
 		t->from_out = best.from;
 		t->to_port = best.to;
 	}
-	return 0;
 }
 
 static int try_pair(struct bringup_run *r, struct bringup_try *t, struct err *err)
 {
 	int rc;
 
-	if ((rc = bringup_light(r, t->device, t->xc, err)) ||
-	    (rc = observe(r, MAX_TRIES, t, err)) ||
-	    (rc = bringup_unlight(r, 0, err))) {
+	if ((rc = bringup_light(r, t->device, t->xc, err))) {
 		return rc;
 	}
-	if (vec_push(&r->b->tries, *t)) {
-		return err_nomem(err);
+	observe(r, MAX_TRIES, t);
+	if ((rc = bringup_unlight(r, 0, err))) {
+		return rc;
 	}
+	vec_push(&r->b->tries, *t);
 	bringup_settle(r->b);
 	return 0;
 }
@@ -199,10 +192,11 @@ static int try_trunk(struct bringup_run *r, int from, int out, int to, int in,
 	struct bringup_try t = { .device = to, .xc = second, .reach = REACH_NOTHING };
 	int rc;
 
-	if ((rc = bringup_light(r, from, first, err)) || (rc = bringup_light(r, to, second, err)) ||
-	    (rc = observe(r, max_tries, &t, err))) {
+	if ((rc = bringup_light(r, from, first, err)) ||
+	    (rc = bringup_light(r, to, second, err))) {
 		return rc;
 	}
+	observe(r, max_tries, &t);
 	if (t.received && t.from_out == b->devices[from].in[first.in].end.port &&
 	    t.to_port == b->devices[to].out[second.out].end.port) {
 		b->devices[from].far[out] = (struct bringup_far){

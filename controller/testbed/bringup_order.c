@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "controller/testbed/bringup_private.h"
+#include "lib/base/alloc.h"
 
 enum order_mark { NOT_LISTED, BEGUN, LISTED };
 
@@ -59,24 +60,18 @@ static void list_from(struct finding_order *o, int *chain, int at)
 	}
 }
 
-int bringup_order(struct bringup_finding *v, int n, struct err *err)
+void bringup_order(struct bringup_finding *v, int n)
 {
-	struct bringup_finding *copy = malloc(((size_t)n + 1) * sizeof(*copy));
+	struct bringup_finding *copy = x_alloc((size_t)n + 1, sizeof(*copy));
 	struct finding_order o = { .v = copy, .out = v, .n = n,
-				   .mark = calloc((size_t)n + 1, sizeof(*o.mark)) };
-	int *chain = calloc((size_t)n + 1, sizeof(*chain));
-	int rc = 0;
+				   .mark = x_new((size_t)n + 1, sizeof(*o.mark)) };
+	int *chain = x_new((size_t)n + 1, sizeof(*chain));
 
-	if (copy && o.mark && chain) {
-		memcpy(copy, v, (size_t)n * sizeof(*copy));
-		for (int i = 0; i < n; i++) {
-			list_from(&o, chain, i);
-		}
-	} else {
-		rc = err_nomem(err);
+	memcpy(copy, v, (size_t)n * sizeof(*copy));
+	for (int i = 0; i < n; i++) {
+		list_from(&o, chain, i);
 	}
 	free(copy);
 	free(o.mark);
 	free(chain);
-	return rc;
 }

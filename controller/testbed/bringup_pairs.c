@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "controller/testbed/bringup_private.h"
+#include "lib/base/alloc.h"
 
 /* ---- what the file says ---- */
 
@@ -169,22 +170,16 @@ static void ports_fini(struct pair_ports *s)
 	free(s->out);
 }
 
-/* False: there is no memory, and nothing to be freed. */
-static bool ports_init(struct pair_ports *s, const struct bringup *b, int device)
+static void ports_init(struct pair_ports *s, const struct bringup *b, int device)
 {
 	const struct model_device *m = &b->fabric->devices[device];
 
 	*s = (struct pair_ports){ b, device, m->n_in, m->n_out, NULL, NULL };
-	s->in = calloc((size_t)m->n_in + 1, sizeof(*s->in));
-	s->out = calloc((size_t)m->n_out + 1, sizeof(*s->out));
-	if (!s->in || !s->out) {
-		ports_fini(s);
-		return false;
-	}
+	s->in = x_new((size_t)m->n_in + 1, sizeof(*s->in));
+	s->out = x_new((size_t)m->n_out + 1, sizeof(*s->out));
 	apply_file(s);
 	apply_tries(s);
 	apply_lit(s);
-	return true;
 }
 
 bool bringup_was_tried(const struct bringup *b, int device, struct optics_xc xc)
@@ -209,7 +204,8 @@ static bool fits(const struct pair_port *v, enum candidate which, bool held)
 	if (v->held && !held) {
 		return false;
 	}
-	return which == CLEAN ? v->clean : v->ready && !v->settled && (which == OPEN || !v->n_tries);
+	return which == CLEAN ? v->clean : v->ready && !v->settled &&
+		(which == OPEN || !v->n_tries);
 }
 
 /* The clean port that lost least: what a partner is judged by. */
@@ -350,7 +346,8 @@ bool bringup_next_pair(const struct bringup *b, int *device, struct optics_xc *x
 	for (int d = 0; !found && d < b->fabric->n_devices; d++) {
 		struct pair_ports s;
 
-		if (b->devices[d].unmonitored && ports_init(&s, b, d)) {
+		if (b->devices[d].unmonitored) {
+			ports_init(&s, b, d);
 			found = find_next(&s, xc);
 			*device = d;
 			ports_fini(&s);
@@ -393,7 +390,8 @@ int64_t bringup_moves_left(const struct bringup *b)
 	for (int d = 0; d < b->fabric->n_devices; d++) {
 		struct pair_ports s;
 
-		if (b->devices[d].unmonitored && b->devices[d].robot && ports_init(&s, b, d)) {
+		if (b->devices[d].unmonitored && b->devices[d].robot) {
+			ports_init(&s, b, d);
 			left += 2 * tries_left(&s);
 			ports_fini(&s);
 		}
@@ -410,9 +408,10 @@ void bringup_count_pairs(const struct bringup *b, int *done, int *total)
 	for (int d = 0; d < b->fabric->n_devices; d++) {
 		struct pair_ports s;
 
-		if (!b->devices[d].unmonitored || !ports_init(&s, b, d)) {
+		if (!b->devices[d].unmonitored) {
 			continue;
 		}
+		ports_init(&s, b, d);
 		for (int i = 0; i < s.n_in + s.n_out; i++) {
 			const struct pair_port *v = i < s.n_in ? &s.in[i] : &s.out[i - s.n_in];
 
@@ -525,7 +524,8 @@ void bringup_settle(struct bringup *b)
 	for (int d = 0; d < b->fabric->n_devices; d++) {
 		struct pair_ports s;
 
-		if (b->devices[d].unmonitored && ports_init(&s, b, d)) {
+		if (b->devices[d].unmonitored) {
+			ports_init(&s, b, d);
 			settle_dark(b, &s);
 			ports_fini(&s);
 		}
@@ -546,15 +546,14 @@ static enum bringup_fault find_fault(const struct pair_port *in, const struct pa
 
 enum bringup_fault bringup_judge(const struct bringup *b, const struct bringup_try *t)
 {
-	enum bringup_fault fault = FAULT_PATH;
+	enum bringup_fault fault;
 	struct pair_ports s;
 
 	if (t->reach != REACH_INPUT || is_clean(t)) {
 		return FAULT_NONE;
 	}
-	if (ports_init(&s, b, t->device)) {
-		fault = find_fault(&s.in[t->xc.in], &s.out[t->xc.out]);
-		ports_fini(&s);
-	}
+	ports_init(&s, b, t->device);
+	fault = find_fault(&s.in[t->xc.in], &s.out[t->xc.out]);
+	ports_fini(&s);
 	return fault;
 }

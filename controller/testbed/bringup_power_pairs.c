@@ -301,9 +301,7 @@ int bringup_power_try_pair(struct bringup_run *r, struct bringup_try *t, struct 
 	}
 	/* A switch that it gives light to keeps it. */
 	stays = t->reach == REACH_INPUT && r->b->devices[t->to_device].source < 0;
-	if (vec_push(&r->b->tries, *t)) {
-		return err_nomem(err);
-	}
+	vec_push(&r->b->tries, *t);
 	bringup_settle(r->b);
 	return stays ? 0 : take_out(r, t, err);
 }

@@ -185,7 +185,7 @@ bool bringup_is_untested(const struct bringup *b, const struct model_trunk *t);
 /* Sorts findings so that each fibre's place is free when it is laid there, in
  * their order; of a circle the last one has to be taken out first. Else they
  * stay as they were. O(n^2). */
-int bringup_order(struct bringup_finding *v, int n, struct err *err);
+void bringup_order(struct bringup_finding *v, int n);
 
 /* ---- the course of a run ---- */
 

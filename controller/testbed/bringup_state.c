@@ -20,7 +20,7 @@ static json_t *pack_far(const struct bringup_far *far, int n)
 {
 	json_t *v = json_array();
 
-	for (int i = 0; v && i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		json_array_append_new(v, json_pack("[i,i,i,b,i,i,i,i,i,I,I]",
 			(int)far[i].reach, far[i].device, far[i].port,
 			far[i].is_split, far[i].split_device, far[i].split_port,
@@ -34,7 +34,7 @@ static json_t *pack_levels(const struct bringup_port *ports, int n)
 {
 	json_t *v = json_array();
 
-	for (int i = 0; v && i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		json_array_append_new(v, json_integer(ports[i].mdbm));
 	}
 	return v;
@@ -44,7 +44,7 @@ static json_t *pack_tries(const struct bringup *b)
 {
 	json_t *v = json_array();
 
-	for (size_t k = 0; v && k < b->tries.n; k++) {
+	for (size_t k = 0; k < b->tries.n; k++) {
 		const struct bringup_try *t = &b->tries.v[k];
 
 		json_array_append_new(v, json_pack("[i,i,i,i,i,i,i,i,i,i,I,I,b,i,i]",
@@ -62,7 +62,7 @@ static json_t *pack_lit(const struct bringup *b)
 {
 	json_t *v = json_array();
 
-	for (int i = 0; v && i < b->n_lit; i++) {
+	for (int i = 0; i < b->n_lit; i++) {
 		json_array_append_new(v, json_pack("[i,i,i,b]", b->lit[i].device, b->lit[i].xc.in,
 						   b->lit[i].xc.out, b->lit[i].removing));
 	}
@@ -74,6 +74,7 @@ int bringup_save(const struct bringup *b, struct buf *out, struct err *err)
 	json_t *devices = json_array(), *levels = json_array(), *root;
 	char *text;
 
+	(void)err;
 	for (int d = 0; d < b->fabric->n_devices; d++) {
 		const struct model_device *m = &b->fabric->devices[d];
 		const struct bringup_device *dev = &b->devices[d];
@@ -87,11 +88,8 @@ int bringup_save(const struct bringup *b, struct buf *out, struct err *err)
 			 "tries", pack_tries(b), "devices", devices, "levels",
 			 b->has_levels ? json_incref(levels) : json_null());
 	json_decref(levels);
-	text = root ? json_dumps(root, JSON_INDENT(1) | JSON_COMPACT) : NULL;
+	text = json_dumps(root, JSON_INDENT(1) | JSON_COMPACT);
 	json_decref(root);
-	if (!text) {
-		return err_nomem(err);
-	}
 	buf_printf(out, "%s\n", text);
 	free(text);
 	return 0;
@@ -234,7 +232,11 @@ static bool load_try(struct bringup *b, json_t *item)
 	t.sent = sent;
 	t.received = received;
 	t.is_split = is_split;
-	return is_try(b, &t) && vec_push(&b->tries, t) == 0;
+	if (!is_try(b, &t)) {
+		return false;
+	}
+	vec_push(&b->tries, t);
+	return true;
 }
 
 static bool load_tries(struct bringup *b, json_t *tries)

@@ -98,15 +98,15 @@ static void put_hosts_frames(struct buf *out, const struct bringup *b)
 
 /* ---- between switches ---- */
 
-/* The trunk as written, but ending at this place. */
-static void put_trunk(struct buf *out, const struct bringup *b,
-		      const struct model_trunk *t, struct bringup_place at)
+/* The trunk as written, but ending at this input. */
+static void put_trunk(struct buf *out, const struct bringup *b, const struct model_trunk *t,
+		      int device, int port)
 {
+	struct bringup_place begin = { t->from_device, t->from_port }, end = { device, port };
 	char from[BRINGUP_NAME_MAX], to[BRINGUP_NAME_MAX];
 
-	bringup_put_place(b, (struct bringup_place){
-			  t->from_device, t->from_port }, true, from);
-	bringup_put_place(b, at, false, to);
+	bringup_put_place(b, begin, true, from);
+	bringup_put_place(b, end, false, to);
 	put_fibre(out, from, to, t->loss_mdb, t->amplified, t->channel);
 }
 
@@ -131,8 +131,22 @@ static void put_found(struct buf *out, const struct bringup *b, int device, int 
 			found = *t;
 		}
 	}
-	put_trunk(out, b, &found, (struct bringup_place){ far->device,
-							  far->port });
+	put_trunk(out, b, &found, far->device, far->port);
+}
+
+/* What was found at outputs, in their order; unwritten: only where the file has no fibre. */
+static void put_all_found(struct buf *out, const struct bringup *b, bool unwritten)
+{
+	for (int d = 0; d < b->fabric->n_devices; d++) {
+		for (int i = 0; i < b->fabric->devices[d].n_out; i++) {
+			const struct bringup_far *far = &b->devices[d].far[i];
+
+			if (far->reach == REACH_INPUT && !bringup_is_looped(far, d) &&
+			    !(unwritten && bringup_trunk_at(b, d, true, i))) {
+				put_found(out, b, d, i);
+			}
+		}
+	}
 }
 
 /* One that could not be tried stays as it is written, unless another one was
@@ -148,21 +162,11 @@ static void put_trunks_frames(struct buf *out, const struct bringup *b)
 
 		if (found || (far->reach == REACH_UNKNOWN &&
 			      !bringup_is_found(b, t->to_device, t->to_port))) {
-			put_trunk(out, b, t, (struct bringup_place){
-				  found ? far->device : t->to_device,
-				  found ? far->port : t->to_port });
+			put_trunk(out, b, t, found ? far->device : t->to_device,
+				  found ? far->port : t->to_port);
 		}
 	}
-	for (int d = 0; d < f->n_devices; d++) {
-		for (int i = 0; i < f->devices[d].n_out; i++) {
-			const struct bringup_far *far = &b->devices[d].far[i];
-
-			if (far->reach == REACH_INPUT && !bringup_is_looped(far, d) &&
-			    !bringup_trunk_at(b, d, true, i)) {
-				put_found(out, b, d, i);
-			}
-		}
-	}
+	put_all_found(out, b, true);
 }
 
 /* What was found, in the order of outputs, then what could not be tried and
@@ -171,23 +175,14 @@ static void put_trunks_power(struct buf *out, const struct bringup *b)
 {
 	const struct model_fabric *f = b->fabric;
 
-	for (int d = 0; d < f->n_devices; d++) {
-		for (int i = 0; i < f->devices[d].n_out; i++) {
-			const struct bringup_far *far = &b->devices[d].far[i];
-
-			if (far->reach == REACH_INPUT && !bringup_is_looped(far, d)) {
-				put_found(out, b, d, i);
-			}
-		}
-	}
+	put_all_found(out, b, false);
 	for (int i = 0; i < f->n_trunks; i++) {
 		const struct model_trunk *t = &f->trunks[i];
 
 		if (bringup_far_of(b, t)->reach == REACH_UNKNOWN ||
 		    (bringup_is_untested(b, t) &&
 		     !bringup_is_found(b, t->to_device, t->to_port))) {
-			put_trunk(out, b, t, (struct bringup_place){
-				  t->to_device, t->to_port });
+			put_trunk(out, b, t, t->to_device, t->to_port);
 		}
 	}
 }
@@ -236,9 +231,6 @@ static int rewrite(const struct model_fabric *f, const struct buf *fibres,
 	buf_add(out, f->config.text, (size_t)(start - f->config.text));
 	buf_str(out, buf_cstr(fibres));
 	buf_add(out, end, strlen(end));
-	if (out->failed || fibres->failed) {
-		return err_nomem(err);
-	}
 	rc = model_parse("the fabric as found", out->data, out->len, &again, &errs);
 	if (rc && errs.n && err) {
 		*err = errs.v[0];

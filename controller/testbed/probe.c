@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "controller/testbed/testbed.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 
 #define NS_PER_MS 1000000
@@ -40,15 +41,12 @@ struct testbed_prober {
 /* ---- sockets ---- */
 
 /* Sockets that are not open yet: poll passes over a negative descriptor. */
-static struct pollfd *polls_new(int n, struct err *err)
+static struct pollfd *polls_new(int n)
 {
-	struct pollfd *v = calloc((size_t)n + 1, sizeof(*v));
+	struct pollfd *v = x_new((size_t)n + 1, sizeof(*v));
 
-	for (int i = 0; v && i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		v[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
-	}
-	if (!v) {
-		err_nomem(err);
 	}
 	return v;
 }
@@ -63,41 +61,31 @@ static void polls_free(struct pollfd *v, int n)
 	free(v);
 }
 
-/* The table grows with the interface numbers of the namespace, which start low.
- * */
-static int put_slot(struct netdev_table *t, int ifindex, int slot, struct err *err)
+/* The table grows with the interface numbers of the namespace, which start low. */
+static void put_slot(struct netdev_table *t, int ifindex, int slot)
 {
 	if (ifindex >= t->n) {
-		int *more = realloc(t->slot, (size_t)(ifindex + 64) * sizeof(*more));
-
-		if (!more) {
-			return err_nomem(err);
-		}
-		t->slot = more;
+		t->slot = x_grow(t->slot, (size_t)ifindex + 64, sizeof(*t->slot));
 		while (t->n < ifindex + 64) {
 			t->slot[t->n++] = -1;
 		}
 	}
 	t->slot[ifindex] = slot;
-	return 0;
 }
 
 /* A slot for each netdev of an end; ends without one get no frames. */
-static int fill_tables(struct testbed_prober *p, struct err *err)
+static void fill_tables(struct testbed_prober *p)
 {
-	int rc = 0;
-
-	for (int i = 0; rc == 0 && i < p->t->n_ends; i++) {
+	for (int i = 0; i < p->t->n_ends; i++) {
 		struct netdev_table *t = &p->tables[testbed_end(p->t->fabric, i).host];
 
 		if (p->t->tx[i].ifindex) {
-			rc = put_slot(t, p->t->tx[i].ifindex, 2 * i + 1, err);
+			put_slot(t, p->t->tx[i].ifindex, 2 * i + 1);
 		}
-		if (rc == 0 && p->t->rx[i].ifindex) {
-			rc = put_slot(t, p->t->rx[i].ifindex, 2 * i, err);
+		if (p->t->rx[i].ifindex) {
+			put_slot(t, p->t->rx[i].ifindex, 2 * i);
 		}
 	}
-	return rc;
 }
 
 /* One socket for all netdevs of a host; frames say where they came in. */
@@ -111,14 +99,11 @@ static int open_host(struct testbed_prober *p, int host, struct err *err)
 
 static int open_hosts(struct testbed_prober *p, struct err *err)
 {
-	int n = p->t->fabric->n_hosts, rc;
+	int n = p->t->fabric->n_hosts, rc = 0;
 
-	p->polls = polls_new(n, err);
-	p->tables = calloc((size_t)n + 1, sizeof(*p->tables));
-	if (!p->polls || !p->tables) {
-		return err_nomem(err);
-	}
-	rc = fill_tables(p, err);
+	p->polls = polls_new(n);
+	p->tables = x_new((size_t)n + 1, sizeof(*p->tables));
+	fill_tables(p);
 	for (int i = 0; rc == 0 && i < n; i++) {
 		rc = open_host(p, i, err);
 	}
@@ -127,14 +112,12 @@ static int open_hosts(struct testbed_prober *p, struct err *err)
 
 int testbed_prober_new(struct testbed *t, struct testbed_prober **out, struct err *err)
 {
-	struct testbed_prober *p = calloc(1, sizeof(*p));
-	int rc = p ? 0 : err_nomem(err);
+	struct testbed_prober *p = x_new(1, sizeof(*p));
+	int rc;
 
 	*out = NULL;
-	if (rc == 0) {
-		p->t = t;
-		rc = open_hosts(p, err);
-	}
+	p->t = t;
+	rc = open_hosts(p, err);
 	if (rc) {
 		testbed_prober_free(p);
 		return rc;
@@ -170,73 +153,63 @@ static void send_from(struct testbed_prober *p, int end)
 
 /* Counts a frame for its pair of ends. O(pairs that were seen): few, as an end
  * is heard by one other unless fibres are wrong. */
-static int note(struct testbed_prober *p, int from, int to, bool at_tx, struct err *err)
+static void note(struct testbed_prober *p, int from, int to, bool at_tx)
 {
 	struct testbed_probe *out = p->out;
-	struct testbed_heard *more;
 
 	for (int i = 0; i < out->n_heard; i++) {
 		struct testbed_heard *h = &out->heard[i];
 
 		if (h->from == from && h->to == to && h->at_tx == at_tx) {
 			h->received++;
-			return 0;
+			return;
 		}
 	}
 	if (out->n_heard == p->cap_heard) {
 		p->cap_heard = p->cap_heard ? 2 * p->cap_heard : 64;
-		more = realloc(out->heard, (size_t)p->cap_heard * sizeof(*more));
-		if (!more) {
-			return err_nomem(err);
-		}
-		out->heard = more;
+		out->heard = x_grow(out->heard, (size_t)p->cap_heard, sizeof(*out->heard));
 	}
-	out->heard[out->n_heard++] = (struct testbed_heard){ from, to, at_tx,
-							     1 };
-	return 0;
+	out->heard[out->n_heard++] = (struct testbed_heard){ from, to, at_tx, 1 };
 }
 
 /* All frames that wait at one host; *any is set when one was ours. */
-static int receive(struct testbed_prober *p, int host, bool *any, struct err *err)
+static void receive(struct testbed_prober *p, int host, bool *any)
 {
 	const struct netdev_table *t = &p->tables[host];
 	struct host_frame frame;
-	int ifindex, rc = 0;
+	int ifindex;
 
-	while (rc == 0 && host_frame_receive(p->polls[host].fd, &ifindex, &frame)) {
+	while (host_frame_receive(p->polls[host].fd, &ifindex, &frame)) {
 		int slot = ifindex < t->n ? t->slot[ifindex] : -1;
 
 		if (slot >= 0 && frame.run == p->run && frame.from < (uint32_t)p->t->n_ends) {
 			*any = true;
-			rc = note(p, (int)frame.from, slot / 2, slot & 1, err);
+			note(p, (int)frame.from, slot / 2, slot & 1);
 		}
 	}
-	return rc;
 }
 
 /* Takes what arrives within the time; returns after the first arrivals. */
-static int listen_for(struct testbed_prober *p, int patience_ms, bool *any, struct err *err)
+static void listen_for(struct testbed_prober *p, int patience_ms, bool *any)
 {
-	int n = p->t->fabric->n_hosts, rc = 0;
+	int n = p->t->fabric->n_hosts;
 
 	*any = false;
 	if (poll(p->polls, (nfds_t)n, patience_ms) <= 0) {
-		return 0;
+		return;
 	}
-	for (int i = 0; rc == 0 && i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		if (p->polls[i].revents) {
-			rc = receive(p, i, any, err);
+			receive(p, i, any);
 		}
 	}
-	return rc;
 }
 
-static int send_and_listen(struct testbed_prober *p, int64_t duration_ms, int64_t interval_ms,
-			   const volatile bool *stop, struct err *err)
+static void send_and_listen(struct testbed_prober *p, int64_t duration_ms, int64_t interval_ms,
+			    const volatile bool *stop)
 {
 	int64_t next = clk_now_ns(), end = next + duration_ms * NS_PER_MS;
 	bool any;
-	int rc = 0;
 
 	do {
 		int64_t wait;
@@ -247,14 +220,11 @@ static int send_and_listen(struct testbed_prober *p, int64_t duration_ms, int64_
 			}
 		}
 		next += interval_ms * NS_PER_MS;
-		while (rc == 0 && (wait = next - clk_now_ns()) > 0 && next < end) {
-			rc = listen_for(p, (int)(wait / NS_PER_MS + 1), &any, err);
+		while ((wait = next - clk_now_ns()) > 0 && next < end) {
+			listen_for(p, (int)(wait / NS_PER_MS + 1), &any);
 		}
-		if (rc == 0) {
-			rc = listen_for(p, 0, &any, err);
-		}
-	} while (rc == 0 && next < end && !(stop && *stop));
-	return rc;
+		listen_for(p, 0, &any);
+	} while (next < end && !(stop && *stop));
 }
 
 static int by_ends(const void *a, const void *b)
@@ -270,32 +240,24 @@ static int by_ends(const void *a, const void *b)
 	return (int)x->at_tx - (int)y->at_tx;
 }
 
-int testbed_probe(struct testbed_prober *p, int64_t duration_ms, int64_t interval_ms,
-		  int patience_ms, const volatile bool *stop, struct testbed_probe *out,
-		  struct err *err)
+void testbed_probe(struct testbed_prober *p, int64_t duration_ms, int64_t interval_ms,
+		   int patience_ms, const volatile bool *stop, struct testbed_probe *out)
 {
 	bool any = true;
-	int rc = 0;
 
 	memset(out, 0, sizeof(*out));
 	p->out = out;
 	p->cap_heard = 0;
 	/* What was sent before and comes late is not counted. */
 	p->run = (uint32_t)clk_now_ns() ^ (uint32_t)getpid() << 16;
-	out->sent = calloc((size_t)p->t->n_ends + 1, sizeof(*out->sent));
-	if (!out->sent) {
-		return err_nomem(err);
+	out->sent = x_new((size_t)p->t->n_ends + 1, sizeof(*out->sent));
+	send_and_listen(p, duration_ms, interval_ms, stop);
+	while (any) {
+		listen_for(p, patience_ms, &any);
 	}
-	rc = send_and_listen(p, duration_ms, interval_ms, stop, err);
-	while (rc == 0 && any) {
-		rc = listen_for(p, patience_ms, &any, err);
-	}
-	if (rc) {
-		testbed_probe_fini(out);
-	} else if (out->n_heard) {
+	if (out->n_heard) {
 		qsort(out->heard, (size_t)out->n_heard, sizeof(*out->heard), by_ends);
 	}
-	return rc;
 }
 
 void testbed_probe_fini(struct testbed_probe *p)
@@ -332,10 +294,7 @@ static int pinger_init(struct pinger *p, struct err *err)
 	int n = p->t->fabric->n_hosts, rc = 0, one_hop = 1;
 
 	p->id = (uint16_t)(clk_now_ns() ^ getpid());
-	p->polls = polls_new(n, err);
-	if (!p->polls) {
-		return WEFT_ENOMEM;
-	}
+	p->polls = polls_new(n);
 	for (int i = 0; rc == 0 && i < n; i++) {
 		rc = host_socket(p->t->hosts[i], AF_INET, SOCK_RAW | SOCK_NONBLOCK, IPPROTO_ICMP,
 				 &p->polls[i].fd, err);

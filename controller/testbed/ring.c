@@ -10,6 +10,7 @@
 
 #include "controller/testbed/testbed.h"
 #include "drivers/linux/netns_ring.h"
+#include "lib/base/alloc.h"
 
 #define RETRY_NS 5000000
 #define RETRIES 400
@@ -71,11 +72,9 @@ int testbed_lit(const struct model_fabric *f, int **from, struct err *err)
 	struct plan_light *light = NULL;
 	int rc = testbed_read(f, &light, err);
 
-	*from = rc ? NULL : malloc((n + 1) * sizeof(**from));
-	if (rc == 0 && !*from) {
-		rc = err_nomem(err);
-	}
+	*from = NULL;
 	if (rc == 0) {
+		*from = x_alloc(n + 1, sizeof(**from));
 		memset(*from, 0xff, n * sizeof(**from));
 		lit_ports(f, light, *from);
 	}

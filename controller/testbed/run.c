@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "controller/testbed/testbed.h"
+#include "lib/base/alloc.h"
 #include "lib/base/buf.h"
 #include "lib/base/file.h"
 #include "runtime/launch/launch.h"
@@ -66,9 +67,6 @@ static int write_file(const struct testbed_run_state *s, const char *name, struc
 {
 	char path[FOLDER_SIZE + 16];
 
-	if (text->failed) {
-		return err_nomem(err);
-	}
 	snprintf(path, sizeof(path), "%s/%s", s->folder, name);
 	return file_write_atomic(path, text->data, text->len, 0700, err);
 }
@@ -81,12 +79,14 @@ static int write_hosts(struct testbed_run_state *s, struct err *err)
 	int n = coll_ranks(s->job->sched), rc = 0;
 
 	for (int first = 0, end; p && first < n; first = end) {
-		for (end = first + 1; end < n && strcmp(p->hosts[end], p->hosts[first]) == 0; end++) {
+		for (end = first + 1; end < n && strcmp(p->hosts[end], p->hosts[first]) ==
+		     0; end++) {
 			s->shared = true;
 		}
 		for (int r = end; r < n && !rc; r++) {
 			if (strcmp(p->hosts[r], p->hosts[first]) == 0) {
-				rc = err_set(err, WEFT_EUNSUPPORTED, "ranks %d and %d are on %s, and "
+				rc = err_set(err, WEFT_EUNSUPPORTED,
+					     "ranks %d and %d are on %s, and "
 					     "others between them are not", first, r,
 					     p->hosts[first]);
 			}
@@ -109,7 +109,8 @@ static int write_agent(const struct testbed_run_state *s, struct err *err)
 	struct buf text = { 0 };
 	int rc;
 
-	buf_printf(&text, "host=$1\nshift\nTMPDIR=%s/tmp.$host\nexport TMPDIR\nmkdir -p \"$TMPDIR\"\n"
+	buf_printf(&text,
+		   "host=$1\nshift\nTMPDIR=%s/tmp.$host\nexport TMPDIR\nmkdir -p \"$TMPDIR\"\n"
 		   "exec nsenter --net=\"" HOST_NETNS_DIR "/weft.%s.$host\" sh -c \"$*\"\n",
 		   s->folder, s->t->fabric->name);
 	rc = write_file(s, "agent", &text, err);
@@ -171,9 +172,6 @@ static int prepare(struct testbed_run_state *s, int addresses, struct err *err)
 	buf_printf(&s->hosts, "%s/hosts", s->folder);
 	buf_printf(&s->agent, "/bin/sh %s/agent", s->folder);
 	list_networks(s, addresses);
-	if (s->hosts.failed || s->agent.failed || s->nets.failed) {
-		return err_nomem(err);
-	}
 	set_parameters(s);
 	return 0;
 }
@@ -185,7 +183,7 @@ static int launch_there(struct testbed_run_state *s, const struct launch_options
 			struct json_t **result, struct err *err)
 {
 	const char *old = getenv("TMPDIR");
-	char *before = old ? strdup(old) : NULL, name[HOST_NETNS_MAX];
+	char *before = old ? x_dup(old) : NULL, name[HOST_NETNS_MAX];
 	struct host_net *net;
 	int back, rc = host_open(testbed_netns(s->t->fabric, TESTBED_MANAGEMENT, name), &net, err);
 
@@ -236,39 +234,32 @@ static int count_bytes(struct testbed *t, const struct host_link *before,
 }
 
 /* The arcs of the job alone. */
-static int list_arcs(const struct plan_job *job, struct testbed_run *out, struct err *err)
+static void list_arcs(const struct plan_job *job, struct testbed_run *out)
 {
 	struct plan one = { .n_jobs = 1, .jobs = (struct plan_job *)job };
-	struct plan_arc *arcs = NULL;
-	int rc = plan_arcs(&one, &arcs, &out->n_arcs, err);
+	struct plan_arc *arcs;
 
-	if (rc) {
-		return rc;
-	}
-	out->arcs = calloc((size_t)out->n_arcs + 1, sizeof(*out->arcs));
-	for (int i = 0; out->arcs && i < out->n_arcs; i++) {
+	plan_arcs(&one, &arcs, &out->n_arcs);
+	out->arcs = x_new((size_t)out->n_arcs + 1, sizeof(*out->arcs));
+	for (int i = 0; i < out->n_arcs; i++) {
 		out->arcs[i] = (struct testbed_run_arc){ arcs[i].tx_port, arcs[i].rx_port, 0 };
 	}
 	free(arcs);
-	return out->arcs ? 0 : err_nomem(err);
 }
 
 /* Once with what the ports carry counted; what is asked for of MPI itself afterwards. */
 static int measure(struct testbed_run_state *s, struct launch_options *o, struct testbed_run *out,
 		   struct err *err)
 {
-	struct host_link *before = NULL;
+	struct host_link *before;
 	uint64_t drops = 0;
 	int rc;
 
-	if ((rc = list_arcs(s->job, out, err)) || (rc = count_drops(s->t, &drops, err)) ||
-	    (rc = testbed_links(s->t, err))) {
+	list_arcs(s->job, out);
+	if ((rc = count_drops(s->t, &drops, err)) || (rc = testbed_links(s->t, err))) {
 		return rc;
 	}
-	before = calloc((size_t)s->t->n_ends + 1, sizeof(*before));
-	if (!before) {
-		return err_nomem(err);
-	}
+	before = x_new((size_t)s->t->n_ends + 1, sizeof(*before));
 	memcpy(before, s->t->tx, (size_t)s->t->n_ends * sizeof(*before));
 	if ((rc = launch_there(s, o, &out->result, err)) == 0) {
 		rc = count_bytes(s->t, before, out, err);
@@ -297,10 +288,10 @@ static int run_job(struct testbed_run_state *s, const struct plan_arc *arcs, int
 	struct buf schedule = { 0 };
 	int rc;
 
-	if ((rc = prepare(s, plan_host_addresses(s->t->fabric, arcs, n_arcs), err)) ||
-	    (rc = coll_to_proto(s->job->sched, &schedule, err))) {
+	if ((rc = prepare(s, plan_host_addresses(s->t->fabric, arcs, n_arcs), err))) {
 		goto out;
 	}
+	coll_to_proto(s->job->sched, &schedule);
 	o.schedule = schedule.data;
 	o.schedule_len = schedule.len;
 	o.hosts = buf_cstr(&s->hosts);
@@ -338,8 +329,11 @@ int testbed_run(struct testbed *t, const struct plan *p, const struct plan_job *
 	int n = 0, routes, rc;
 
 	*out = (struct testbed_run){ 0 };
-	if ((rc = check_job(t->fabric, job, err)) || (rc = plan_arcs(p, &arcs, &n, err)) ||
-	    (rc = testbed_route(t, arcs, n, &routes, err))) {
+	if ((rc = check_job(t->fabric, job, err))) {
+		goto out;
+	}
+	plan_arcs(p, &arcs, &n);
+	if ((rc = testbed_route(t, arcs, n, &routes, err))) {
 		goto out;
 	}
 	rc = run_job(&s, arcs, n, out, err);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "drivers/linux/netns_ring.h"
+#include "lib/base/alloc.h"
 
 #define PREFIX "weft."
 #define SWITCH_DRIVER "linux-tc"
@@ -537,24 +538,17 @@ static int build(struct testbed_builder *b, struct err *err)
 	return rc;
 }
 
-static int builder_init(struct testbed_builder *b, struct err *err)
+static void builder_init(struct testbed_builder *b)
 {
 	const struct model_fabric *f = b->f;
 
-	b->nets = calloc((size_t)(f->n_hosts + f->n_devices), sizeof(*b->nets));
-	b->tx = calloc((size_t)f->n_ports + 1, sizeof(*b->tx));
-	b->rx = calloc((size_t)f->n_ports + 1, sizeof(*b->rx));
-	b->used = calloc((size_t)f->n_devices + 1, sizeof(*b->used));
-	if (!b->nets || !b->tx || !b->rx || !b->used) {
-		return err_nomem(err);
-	}
+	b->nets = x_new((size_t)(f->n_hosts + f->n_devices), sizeof(*b->nets));
+	b->tx = x_new((size_t)f->n_ports + 1, sizeof(*b->tx));
+	b->rx = x_new((size_t)f->n_ports + 1, sizeof(*b->rx));
+	b->used = x_new((size_t)f->n_devices + 1, sizeof(*b->used));
 	for (int i = 0; i < f->n_devices; i++) {
-		b->used[i] = calloc((size_t)(f->devices[i].n_in + f->devices[i].n_out), 1);
-		if (!b->used[i]) {
-			return err_nomem(err);
-		}
+		b->used[i] = x_new((size_t)(f->devices[i].n_in + f->devices[i].n_out), 1);
 	}
-	return 0;
 }
 
 static void builder_fini(struct testbed_builder *b)
@@ -593,9 +587,7 @@ int testbed_up(const struct model_fabric *f, const struct testbed_options *o,
 	}
 	rc = testbed_down(f->name, &removed, err);
 	if (rc == 0) {
-		rc = builder_init(&b, err);
-	}
-	if (rc == 0) {
+		builder_init(&b);
 		*built = true;
 		rc = build(&b, err);
 	}

@@ -237,9 +237,8 @@ void testbed_prober_free(struct testbed_prober *p);
  * long as given; then what is under way is waited for, until nothing came for
  * patience_ms. stop (may be NULL) ends it early. At least one frame is
  * sent. */
-int testbed_probe(struct testbed_prober *p, int64_t duration_ms, int64_t interval_ms,
-		  int patience_ms, const volatile bool *stop, struct testbed_probe *out,
-		  struct err *err);
+void testbed_probe(struct testbed_prober *p, int64_t duration_ms, int64_t interval_ms,
+		   int patience_ms, const volatile bool *stop, struct testbed_probe *out);
 void testbed_probe_fini(struct testbed_probe *p);
 
 /* Echo requests that may take one hop, from every host to every other, three

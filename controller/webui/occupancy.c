@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "controller/webui/webui.h"
+#include "lib/base/alloc.h"
 
 /* Bins of `size` that n things take. */
 static int bins(int n, int size)
@@ -22,7 +23,7 @@ static int bins(int n, int size)
 
 /* The smallest bins with which the grid fits PAGE_BINS each way; a row never
  * mixes fibres, so that many fibres may still need more rows. */
-int occupancy_init(struct occupancy *o, const struct ring_geometry *ring, struct err *err)
+void occupancy_init(struct occupancy *o, const struct ring_geometry *ring)
 {
 	int fibres = 2 * ring->fibres;
 
@@ -38,10 +39,9 @@ int occupancy_init(struct occupancy *o, const struct ring_geometry *ring, struct
 	}
 	o->rows = fibres * bins(ring->channels, o->row_size);
 	o->cols = bins(ring->nodes, o->col_size);
-	o->lit = calloc((size_t)o->rows * (size_t)o->cols, sizeof(*o->lit));
-	o->edges = calloc((size_t)o->rows * ((size_t)ring->nodes + 1), sizeof(*o->edges));
-	o->begins = calloc((size_t)o->rows * ring->nodes, sizeof(*o->begins));
-	return o->lit && o->edges && o->begins ? 0 : err_nomem(err);
+	o->lit = x_new((size_t)o->rows * (size_t)o->cols, sizeof(*o->lit));
+	o->edges = x_new((size_t)o->rows * ((size_t)ring->nodes + 1), sizeof(*o->edges));
+	o->begins = x_new((size_t)o->rows * ring->nodes, sizeof(*o->begins));
 }
 
 void occupancy_fini(struct occupancy *o)

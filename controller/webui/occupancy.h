@@ -26,8 +26,8 @@ struct occupancy {
 	bool *begins;			/* [rows][nodes] a lightpath does, in the segment */
 };
 
-/* Finish with occupancy_fini, also after an error. WEFT_ENOMEM. */
-int occupancy_init(struct occupancy *o, const struct ring_geometry *ring, struct err *err);
+/* Finish with occupancy_fini. */
+void occupancy_init(struct occupancy *o, const struct ring_geometry *ring);
 void occupancy_fini(struct occupancy *o);
 /* Replaces lit by that of one program; looks at no more than *cells settings,
  * and takes those that it has looked at away. WEFT_EINVAL. */
@@ -40,7 +40,8 @@ int occupancy_of_steps(struct occupancy *o, struct ring_program_reader *r, uint3
 /* Share of a bin's light, 0 to 1000; what is lit at all is at least 1. */
 int occupancy_share(const struct occupancy *o, int row, int col);
 /* Appends what is lit, equal neighbours of a row as one, of a single step lightpath by
- * lightpath: [row, first column, columns, job, share],... *comma: whether one is due before the next. O(bins). */
+ * lightpath: [row, first column, columns, job, share],... *comma: whether one is due before the
+ * next. O(bins). */
 void occupancy_put_runs(const struct occupancy *o, int job, struct buf *b, bool *comma);
 
 #endif

@@ -15,6 +15,7 @@
 #include "controller/webui/occupancy.h"
 #include "controller/webui/private.h"
 #include "controller/webui/webui.h"
+#include "lib/base/alloc.h"
 #include "lib/output/writer.h"
 
 /* The frames of one job while they are written. */
@@ -111,16 +112,13 @@ static int compare_ports(const void *a, const void *b)
 
 /* The arcs that circuits carry in a schedule on what works, whose digraph is another than
  * the job's: by the ports that send. O(arcs log arcs). */
-static int find_arcs(struct frames *f, struct err *err)
+static void find_arcs(struct frames *f)
 {
 	const struct coll_placement *placed = coll_placement(f->sched);
 	const struct plan_job *j = &f->plan->jobs[f->job];
-	struct port_arc *v = calloc((size_t)n_arcs_of(f) + 1, sizeof(*v)), *found;
+	struct port_arc *v = x_new((size_t)n_arcs_of(f) + 1, sizeof(*v)), *found;
 	size_t n = 0;
 
-	if (!v) {
-		return err_nomem(err);
-	}
 	for (int a = 0; placed && placed->tx_ports && a < n_arcs_of(f); a++) {
 		v[n++] = (struct port_arc){ placed->tx_ports[a], a };
 	}
@@ -134,32 +132,26 @@ static int find_arcs(struct frames *f, struct err *err)
 		f->arc[i] = found ? found->arc : -1;
 	}
 	free(v);
-	return 0;
 }
 
 static int put_circuit_frames(struct frames *f, struct err *err)
 {
 	const struct plan_job *j = &f->plan->jobs[f->job];
-	int n = n_arcs_of(f), r = 0;
+	int n = n_arcs_of(f), r;
 
-	f->sum = calloc((size_t)n + 1, sizeof(*f->sum));
-	f->arc = calloc((size_t)j->n_circuits + 1, sizeof(*f->arc));
+	f->sum = x_new((size_t)n + 1, sizeof(*f->sum));
+	f->arc = x_new((size_t)j->n_circuits + 1, sizeof(*f->arc));
 	f->n = 0;
-	if (!f->sum || !f->arc) {
-		r = err_nomem(err);
-		goto out;
-	}
 	for (int i = 0; i < j->n_circuits; i++) {
 		f->arc[i] = j->circuits[i].arc;
 	}
-	if ((f->sched != j->sched && (r = find_arcs(f, err))) ||
-	    (r = coll_each_step(f->sched, take_step, f, err))) {
-		goto out;
+	if (f->sched != j->sched) {
+		find_arcs(f);
 	}
-	if (f->n > 0) {
+	r = coll_each_step(f->sched, take_step, f, err);
+	if (r == 0 && f->n > 0) {
 		put_circuit_frame(f, n);
 	}
-out:
 	free(f->arc);
 	free(f->sum);
 	return r;
@@ -178,8 +170,8 @@ static int put_ring_frames(struct frames *f, const struct ring_program *p,
 	if (r) {
 		return r;
 	}
-	r = occupancy_init(&o, ring, err);
-	for (f->first = 0; r == 0; f->first += f->n) {
+	occupancy_init(&o, ring);
+	for (f->first = 0;; f->first += f->n) {
 		r = occupancy_of_steps(&o, &reader, (uint32_t)f->per, cells, err);
 		f->n = (int)o.seen;
 		if (r || f->n == 0) {
@@ -262,7 +254,7 @@ static int put_job(const struct plan *p, int job, int first_circuit, size_t most
 		cells = PAGE_MAX_CELLS;
 		r = j->is_ring ? put_ring_job(&f, mj->device, &cells, err)
 			       : put_circuit_frames(&f, err);
-		if (r || out->failed || out->len - begin <= most || per >= steps) {
+		if (r || out->len - begin <= most || per >= steps) {
 			break;
 		}
 	}
@@ -282,8 +274,5 @@ int page_steps(const struct plan *plan, struct buf *out, struct err *err)
 		first += plan->jobs[i].n_circuits;
 	}
 	buf_str(out, "]}");
-	if (r) {
-		return r;
-	}
-	return out->failed ? err_nomem(err) : 0;
+	return r;
 }

@@ -37,9 +37,9 @@ extern const struct page_file page_files[];
  * with a plan (of the same fabric), the circuits of its jobs and how much of
  * each ring's segments and channels their programs light. Pure. Fabrics with
  * more than PAGE_MAX_PORTS have `too_large` and nothing to draw; rings with
- * more than PAGE_BINS segments or rows are told in bins. WEFT_ENOMEM, and
- * WEFT_EINVAL for a program that cannot be read. O(fabric + circuits +
- * settings of programs).
+ * more than PAGE_BINS segments or rows are told in bins. WEFT_EINVAL
+ * for a program that cannot be read. O(fabric + circuits + settings of
+ * programs).
  */
 int page_picture(const struct model_fabric *f, const struct plan *plan,
 		 struct buf *out, struct err *err);
@@ -51,7 +51,7 @@ int page_picture(const struct model_fabric *f, const struct plan *plan,
  * What each job's schedule does step by step, as a JSON object: which circuits carry, or
  * where there is light on the ring, by the numbers of the picture of the same plan. Long or
  * large schedules have several steps a frame. Pure. Errors of coll_each_step, WEFT_EINVAL for
- * a program that cannot be read, WEFT_ENOMEM. O(transfers + steps * circuits + settings),
+ * a program that cannot be read. O(transfers + steps * circuits + settings),
  * times the logarithm of the steps.
  */
 int page_steps(const struct plan *plan, struct buf *out, struct err *err);

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
@@ -93,13 +94,10 @@ static void free_handle(struct driver_base *h)
 int base_open(const struct drv_class *cls, uv_loop_t *loop,
 	      const struct drv_config *cfg, struct drv **out, struct err *err)
 {
-	struct driver_base *h = calloc(1, cls->size);
+	struct driver_base *h = x_new(1, cls->size);
 	int rc;
 
 	assert(cls->size >= sizeof(*h));
-	if (!h) {
-		return err_nomem(err);
-	}
 	h->drv.cls = cls;
 	h->ops = cls->ops;
 	rc = prepare(h, loop, cfg, err);
@@ -164,18 +162,13 @@ static int check_batch(struct driver_base *h, struct err *err)
 	return 0;
 }
 
-static int make_outcomes(struct driver_base *h, struct err *err)
+static void make_outcomes(struct driver_base *h)
 {
 	bool one = h->op != BASE_SUBMIT || h->drv.cls->kind == DRV_RING;
 
 	h->n_outcomes = one ? 1 : h->batch->n_items;
-	h->outcomes = calloc(h->n_outcomes ? h->n_outcomes : 1, sizeof(*h->outcomes));
-	if (!h->outcomes) {
-		h->n_outcomes = 0;
-		return err_nomem(err);
-	}
+	h->outcomes = x_new(h->n_outcomes, sizeof(*h->outcomes));
 	base_mark(h, 0, h->n_outcomes, DRV_SKIPPED, DRV_SENT, DRV_ERR_NONE, NULL, "not sent");
-	return 0;
 }
 
 static void cancel_operation(struct driver_base *h)
@@ -189,7 +182,7 @@ static void cancel_operation(struct driver_base *h)
 		if (!h->outcomes) {
 			/* It has not begun; its items are answered all the
 			 * same. */
-			make_outcomes(h, NULL);
+			make_outcomes(h);
 		}
 		base_submit_done(h, WEFT_ECANCELED, &err);
 	}
@@ -198,13 +191,15 @@ static void cancel_operation(struct driver_base *h)
 static void start_acting(struct driver_base *h)
 {
 	struct err err = { 0 };
-	int rc;
+	int rc = h->op == BASE_SUBMIT ? check_batch(h, &err) : 0;
 
 	/* A batch that is for another kind of device has no outcomes. */
-	if ((h->op == BASE_SUBMIT && (rc = check_batch(h, &err))) ||
-	    (rc = make_outcomes(h, &err))) {
+	if (rc) {
 		base_submit_done(h, rc, &err);
-	} else if (h->op == BASE_SUBMIT) {
+		return;
+	}
+	make_outcomes(h);
+	if (h->op == BASE_SUBMIT) {
 		h->ops->submit(h);
 	} else if (h->op == BASE_PORT) {
 		h->ops->port_set(h);
@@ -556,14 +551,8 @@ void base_lost(struct driver_base *h, int rc, const struct err *err, bool sent)
 
 void base_ask(struct driver_base *h, struct buf *b, uint64_t tag)
 {
-	struct err err = { 0 };
-
 	/* Every operation begins with a question that changes nothing. */
-	if (b->failed || (h->asked ? tcp_ask : tcp_ask_repeatable)
-				(h->session, b->data, b->len, tag)) {
-		base_settle_unknown(h, DRV_SKIPPED, "out of memory");
-		base_end(h, err_nomem(&err), &err);
-	}
+	(h->asked ? tcp_ask : tcp_ask_repeatable)(h->session, b->data, b->len, tag);
 	h->asked = true;
 	buf_fini(b);
 }
@@ -584,11 +573,7 @@ struct drv_port *base_port(struct driver_base *h, bool is_out, int index, struct
 		return NULL;
 	}
 	if (!snap->ports) {
-		snap->ports = calloc((size_t)h->n_in + (size_t)h->n_out, sizeof(*snap->ports));
-		if (!snap->ports) {
-			err_nomem(err);
-			return NULL;
-		}
+		snap->ports = x_new((size_t)h->n_in + (size_t)h->n_out, sizeof(*snap->ports));
 	}
 	snap->ports[snap->n_ports] = (struct drv_port){
 		.is_out = is_out, .index = index, .enabled = true };

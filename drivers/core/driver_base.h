@@ -120,7 +120,7 @@ int base_check(const struct drv_class *cls, const struct drv_config *cfg, struct
 
 /* A class's open(): makes a zeroed struct of cls->size bytes, checks cfg, runs
  * ops.init, makes the session. After a failure nothing is left; else only
- * drv_close() ends it. WEFT_EINVAL, WEFT_ENOMEM, and what ops.init says. */
+ * drv_close() ends it. WEFT_EINVAL, and what ops.init says. */
 int base_open(const struct drv_class *cls, uv_loop_t *loop,
 	      const struct drv_config *cfg, struct drv **out, struct err *err);
 /* The class's functions of these names; BASE_CLASS() fills the first three in, a
@@ -168,9 +168,8 @@ void base_misunderstood(struct driver_base *h, int rc, struct err *err);
  * `sent`, else they were never sent. */
 void base_lost(struct driver_base *h, int rc, const struct err *err, bool sent);
 /* Puts the bytes of b, which it frees, to the device as the question `tag`.
- * Without memory for that the operation ends. The first question of an
- * operation must be one that changes nothing: it is asked again when the
- * session was dead (see tcp_session.h). */
+ * The first question of an operation must be one that changes nothing: it is
+ * asked again when the session was dead (see tcp_session.h). */
 void base_ask(struct driver_base *h, struct buf *b, uint64_t tag);
 
 /* Traces the batch under way as the class explains it, for devices without
@@ -189,8 +188,8 @@ int base_wrong_size(const struct driver_base *h, int n_in, int n_out, bool any_t
  * device said if the port is not as asked. */
 void base_judge_port(struct driver_base *h, const char *code, const char *text);
 /* The entry of a port in the snapshot under way, made (enabled) when there is
- * none. NULL, with WEFT_ENOMEM, or WEFT_EVERIFY for a port that the fabric's
- * size has no room for. O(ports entered). */
+ * none. NULL, with WEFT_EVERIFY, for a port that the fabric's size has no room
+ * for. O(ports entered). */
 struct drv_port *base_port(struct driver_base *h, bool is_out, int index, struct err *err);
 
 /* Reports an event to the caller, unless the handle is being closed. */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <openssl/evp.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/buf.h"
 
 #define LIST_MAX 256
@@ -96,41 +97,28 @@ static void take_line(struct known_hosts *k, const char *line)
 		}
 	}
 	buf_add(&b, line + n, strcspn(line + n, "\r"));
-	if (!b.failed) {
-		libssh2_knownhost_readline(revoked ? k->revoked : k->known, b.data, b.len,
-					   LIBSSH2_KNOWNHOST_FILE_OPENSSH);
-	}
+	libssh2_knownhost_readline(revoked ? k->revoked : k->known, b.data, b.len,
+				   LIBSSH2_KNOWNHOST_FILE_OPENSSH);
 	buf_fini(&b);
 }
 
-int known_hosts_parse(LIBSSH2_SESSION *session, char *text,
-		      struct known_hosts **out, struct err *err)
+struct known_hosts *known_hosts_parse(LIBSSH2_SESSION *session, char *text)
 {
-	struct known_hosts *k = calloc(1, sizeof(*k));
+	struct known_hosts *k = x_new(1, sizeof(*k));
 	char *rest;
 
-	*out = k;
-	if (k) {
-		k->known = libssh2_knownhost_init(session);
-		k->revoked = libssh2_knownhost_init(session);
-	}
-	if (!k || !k->known || !k->revoked) {
-		known_hosts_free(k);
-		*out = NULL;
-		return err_nomem(err);
-	}
+	k->known = x_have(libssh2_knownhost_init(session));
+	k->revoked = x_have(libssh2_knownhost_init(session));
 	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		take_line(k, line);
 	}
-	return 0;
+	return k;
 }
 
 void known_hosts_free(struct known_hosts *k)
 {
-	if (k && k->known) {
+	if (k) {
 		libssh2_knownhost_free(k->known);
-	}
-	if (k && k->revoked) {
 		libssh2_knownhost_free(k->revoked);
 	}
 	free(k);
@@ -159,7 +147,7 @@ static bool has_type(const struct known_hosts *k, const char *name, const struct
 int known_hosts_prefer(struct known_hosts *k, LIBSSH2_SESSION *session, const char *name,
 		       struct err *err)
 {
-	char list[LIST_MAX] = "";
+	char list[LIST_MAX] = "", *text = "";
 	int n = 0;
 
 	for (int known = 1; known >= 0; known--) {
@@ -170,8 +158,11 @@ int known_hosts_prefer(struct known_hosts *k, LIBSSH2_SESSION *session, const ch
 			}
 		}
 	}
-	return libssh2_session_method_pref(session, LIBSSH2_METHOD_HOSTKEY, list) ?
-	       err_nomem(err) : 0;
+	if (libssh2_session_method_pref(session, LIBSSH2_METHOD_HOSTKEY, list) == 0) {
+		return 0;
+	}
+	libssh2_session_last_error(session, &text, NULL, 0);
+	return err_set(err, WEFT_EUNAVAIL, "SSH, choosing types of host keys: %s", text);
 }
 
 /* ---- the key that was shown ---------------------------------------------- */
@@ -234,10 +225,7 @@ int known_hosts_check(struct known_hosts *k, LIBSSH2_SESSION *session, const cha
 	if (!t) {
 		return err_set(err, WEFT_EDENIED, "%s shows no host key that is understood", host);
 	}
-	base64 = malloc(4 * (len / 3 + 1) + 1);
-	if (!base64) {
-		return err_nomem(err);
-	}
+	base64 = x_alloc(4 * (len / 3 + 1) + 1, 1);
 	EVP_EncodeBlock((unsigned char *)base64, (const unsigned char *)key, (int)len);
 	known_hosts_name(host, port, name);
 	if (look_up(k->revoked, REVOKED, base64, t->known) == LIBSSH2_KNOWNHOST_CHECK_MATCH) {

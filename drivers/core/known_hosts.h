@@ -19,9 +19,8 @@
 struct known_hosts;
 
 /* Takes the lines of a file's text, which it cuts up; those that cannot be read are
- * passed over, as ssh does. WEFT_ENOMEM. O(len). */
-int known_hosts_parse(LIBSSH2_SESSION *session, char *text,
-		      struct known_hosts **out, struct err *err);
+ * passed over, as ssh does. O(len). */
+struct known_hosts *known_hosts_parse(LIBSSH2_SESSION *session, char *text);
 void known_hosts_free(struct known_hosts *k);
 
 /* The host as the file names it, into KNOWN_HOSTS_NAME_MAX bytes. */
@@ -29,7 +28,7 @@ void known_hosts_name(const char *host, int port, char *name);
 
 /* Makes the session ask for a key of a type that the file has for this name,
  * if the device has one; the types that it may ask for at all come behind.
- * WEFT_ENOMEM. O(types x lines). */
+ * WEFT_EUNAVAIL where libssh2 knows none of them. O(types x lines). */
 int known_hosts_prefer(struct known_hosts *k, LIBSSH2_SESSION *session, const char *name,
 		       struct err *err);
 

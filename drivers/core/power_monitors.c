@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
+
 int power_monitors_init(struct power_monitors *m, const struct drv_class *cls,
 			const struct drv_config *cfg, struct err *err)
 {
@@ -65,18 +67,15 @@ static void compute_loss(const struct power_monitors *m, struct drv_xc *x,
 	}
 }
 
-int power_monitors_losses(const struct power_monitors *m, struct driver_base *h, struct err *err)
+void power_monitors_losses(const struct power_monitors *m, struct driver_base *h)
 {
 	struct drv_snapshot *snap = &h->snap;
 	const struct drv_port **at;
 
 	if (h->any_to_any) {
-		return 0;
+		return;
 	}
-	at = calloc((size_t)h->n_in + (size_t)h->n_out, sizeof(*at));
-	if (!at) {
-		return err_nomem(err);
-	}
+	at = x_new((size_t)h->n_in + (size_t)h->n_out, sizeof(*at));
 	for (int i = 0; i < snap->n_ports; i++) {
 		const struct drv_port *p = &snap->ports[i];
 
@@ -88,5 +87,4 @@ int power_monitors_losses(const struct power_monitors *m, struct driver_base *h,
 		compute_loss(m, x, at[x->xc.in], at[h->n_in + x->xc.out]);
 	}
 	free(at);
-	return 0;
 }

@@ -39,7 +39,7 @@ bool power_monitors_at(enum drv_power sides, const struct xc_map *m, int flat);
  * difference of the powers at its ends, where both carry light. A difference
  * below zero by no more than the error is zero, a larger one is no loss. Not
  * for any-to-any switches, where it is not known which end light enters by.
- * O(circuits + ports). WEFT_ENOMEM. */
-int power_monitors_losses(const struct power_monitors *m, struct driver_base *h, struct err *err);
+ * O(circuits + ports). */
+void power_monitors_losses(const struct power_monitors *m, struct driver_base *h);
 
 #endif

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/alloc.h"
+
 #define SECRET_MAX (16 << 10)
 #define SECRET_BYTES (SECRET_MAX + 2)	/* of each: one more shows that it is too long */
 
@@ -51,12 +53,9 @@ int secret_read(const char *path, char **text, size_t *len, struct err *err)
 	if (fd < 0) {
 		return secret_unusable(path, strerror(errno), err);
 	}
-	*text = calloc(1, SECRET_BYTES);
-	why = *text ? read_private(fd, *text, len ? len : &n) : NULL;
+	*text = x_new(1, SECRET_BYTES);
+	why = read_private(fd, *text, len ? len : &n);
 	close(fd);
-	if (!*text) {
-		return err_nomem(err);
-	}
 	if (why) {
 		secret_free(*text);
 		*text = NULL;

@@ -9,7 +9,7 @@
 #include "lib/base/err.h"
 
 /* The text of a file that its owner only may read, of 1 byte to 16 KiB; *len NULL is fine.
- * WEFT_EDENIED, with the path, when it is none or cannot be read; WEFT_ENOMEM. */
+ * WEFT_EDENIED, with the path, when it is none or cannot be read. */
 int secret_read(const char *path, char **text, size_t *len, struct err *err);
 
 /* The same, of its first line, which is not empty. */

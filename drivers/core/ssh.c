@@ -18,6 +18,7 @@
 
 #include "drivers/core/known_hosts.h"
 #include "drivers/core/secret.h"
+#include "lib/base/alloc.h"
 #include "lib/base/file.h"
 
 #define KNOWN_HOSTS_MAX (4 << 20)
@@ -100,10 +101,9 @@ static LIBSSH2_SEND_FUNC(on_send)
 static int failed(struct ssh *s, const char *doing, struct err *err)
 {
 	char *text = "";
-	int code = libssh2_session_last_error(s->session, &text, NULL, 0);
 
-	return code == LIBSSH2_ERROR_ALLOC ? err_nomem(err) :
-	       err_set(err, WEFT_EUNAVAIL, "SSH, %s: %s", doing, text);
+	libssh2_session_last_error(s->session, &text, NULL, 0);
+	return err_set(err, WEFT_EUNAVAIL, "SSH, %s: %s", doing, text);
 }
 
 /* ---- steps: 1 done, 0 wait for bytes, negative an error ------------------- */
@@ -165,10 +165,12 @@ static int step_key(struct ssh *s, struct err *err)
 
 static int denied(const struct ssh *s, const char *what, struct err *err)
 {
-	return err_set(err, WEFT_EDENIED, "SSH: user '%s' is not let in, the device takes %s: %s%s%s%s",
+	return err_set(err, WEFT_EDENIED,
+		       "SSH: user '%s' is not let in, the device takes %s: %s%s%s%s",
 		       s->conf->user, s->methods, s->refused_key ? "the key " : "",
 		       s->refused_key ? s->conf->key : "",
-		       s->refused_key ? " was refused (of RSA keys the SHA-1 may be: use Ed25519); " : "",
+		       s->refused_key ? " was refused (of RSA keys the SHA-1 may be: use Ed25519); "
+			       : "",
 		       what);
 }
 
@@ -184,8 +186,8 @@ static LIBSSH2_USERAUTH_KBDINT_RESPONSE_FUNC(on_questions)
 	for (int i = 0; i < num_prompts; i++) {
 		bool give = !prompts[i].echo && !s->prompted;
 
-		responses[i].text = strdup(give ? s->password : "");
-		responses[i].length = responses[i].text ? (unsigned)strlen(responses[i].text) : 0;
+		responses[i].text = x_dup(give ? s->password : "");
+		responses[i].length = (unsigned)strlen(responses[i].text);
 	}
 	s->prompted = s->prompted || num_prompts > 0;
 }
@@ -296,9 +298,6 @@ static int read_shell(struct ssh *s, struct buf *text, struct err *err)
 	while ((n = libssh2_channel_read(s->channel, bytes, sizeof(bytes))) > 0) {
 		buf_add(text, bytes, (size_t)n);
 	}
-	if (text->failed) {
-		return err_nomem(err);
-	}
 	if (n < 0 && n != LIBSSH2_ERROR_EAGAIN) {
 		return failed(s, "reading", err);
 	}
@@ -326,7 +325,7 @@ int ssh_take(struct ssh *s, const void *bytes, size_t len, struct buf *text, str
 int ssh_write(struct ssh *s, const void *bytes, size_t len, struct err *err)
 {
 	buf_add(&s->out, bytes, len);
-	return s->out.failed ? err_nomem(err) : flush(s, err);
+	return flush(s, err);
 }
 
 /* ---- life ---------------------------------------------------------------- */
@@ -363,10 +362,10 @@ static int read_known_hosts(struct ssh *s, struct err *err)
 	if (rc && rc != WEFT_ENOTFOUND) {
 		return secret_unusable("SSH: known_hosts", err->msg, err);
 	}
-	rc = known_hosts_parse(s->session, text ? text : none, &s->known, err);
+	s->known = known_hosts_parse(s->session, text ? text : none);
 	free(text);
 	known_hosts_name(s->host, s->port, name);
-	return rc ? rc : known_hosts_prefer(s->known, s->session, name, err);
+	return known_hosts_prefer(s->known, s->session, name, err);
 }
 
 static int start(struct ssh *s, struct err *err)
@@ -376,10 +375,7 @@ static int start(struct ssh *s, struct err *err)
 	if (rc) {
 		return rc;
 	}
-	s->session = libssh2_session_init_ex(NULL, NULL, NULL, s);
-	if (!s->session) {
-		return err_nomem(err);
-	}
+	s->session = x_have(libssh2_session_init_ex(NULL, NULL, NULL, s));
 	libssh2_session_set_blocking(s->session, 0);
 	libssh2_session_callback_set(s->session, LIBSSH2_CALLBACK_RECV, on_recv);
 	libssh2_session_callback_set(s->session, LIBSSH2_CALLBACK_SEND, on_send);
@@ -396,13 +392,10 @@ static int start(struct ssh *s, struct err *err)
 int ssh_new(const struct ssh_conf *conf, const char *host, int port, int fd,
 	    ssh_send_fn send, void *arg, struct ssh **out, struct err *err)
 {
-	struct ssh *s = calloc(1, sizeof(*s));
+	struct ssh *s = x_new(1, sizeof(*s));
 	int rc;
 
 	*out = NULL;
-	if (!s) {
-		return err_nomem(err);
-	}
 	s->conf = conf;
 	snprintf(s->host, sizeof(s->host), "%s", host);
 	s->port = port;
@@ -418,12 +411,14 @@ int ssh_new(const struct ssh_conf *conf, const char *host, int port, int fd,
 	return 0;
 }
 
-/* libssh2 would wait for the channel's end, were the connection not over. */
+/* libssh2 would wait for the channel's end, were the connection not over. The known hosts
+ * are freed through their session: before it. */
 void ssh_free(struct ssh *s)
 {
 	if (!s) {
 		return;
 	}
+	known_hosts_free(s->known);
 	if (s->session) {
 		s->n_in = 0;
 		if (ssh_is_open(s)) {
@@ -432,7 +427,6 @@ void ssh_free(struct ssh *s)
 		s->over = true;
 		libssh2_session_free(s->session);
 	}
-	known_hosts_free(s->known);
 	forget_secrets(s);
 	buf_fini(&s->out);
 	free(s);

@@ -40,13 +40,13 @@ typedef int (*ssh_send_fn)(const void *bytes, size_t len, void *arg);
 
 /* Reads the files and begins; fd is the connection's and stays the caller's. conf
  * outlives it. WEFT_EDENIED when a file cannot be used or others may read a
- * secret, WEFT_ENOMEM, and as ssh_take(). */
+ * secret, and as ssh_take(). */
 int ssh_new(const struct ssh_conf *conf, const char *host, int port, int fd,
 	    ssh_send_fn send, void *arg, struct ssh **out, struct err *err);
 
 /* Bytes from the connection; what the shell prints is added to text. After an
  * error there is only ssh_free(): WEFT_EDENIED (the device's key, the login),
- * WEFT_EUNAVAIL (the session ended, or is none of SSH), WEFT_ENOMEM. O(len). */
+ * WEFT_EUNAVAIL (the session ended, or is none of SSH). O(len). */
 int ssh_take(struct ssh *s, const void *bytes, size_t len, struct buf *text, struct err *err);
 
 /* Whether opening is done. */

@@ -29,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -204,8 +205,7 @@ static bool try_again(struct tcp_session *s, int rc, const struct err *err)
 {
 	struct request *q = s->first;
 
-	if (!q || !q->again || !q->sent || q->next || !s->in_doubt ||
-	    rc == WEFT_EDEVICE || rc == WEFT_ENOMEM) {
+	if (!q || !q->again || !q->sent || q->next || !s->in_doubt || rc == WEFT_EDEVICE) {
 		return false;
 	}
 	log_info("drivers", "%s: a new session is made", err->msg);
@@ -433,13 +433,10 @@ static void on_written(uv_write_t *req, int status)
 /* Bytes as they go over the network; they are the write's if it succeeds. */
 static int write_bytes(struct connection *c, uint8_t *bytes, size_t len)
 {
-	struct write *w = malloc(sizeof(*w));
+	struct write *w = x_alloc(1, sizeof(*w));
 	uv_buf_t out = uv_buf_init((char *)bytes, (unsigned)len);
 	int rc;
 
-	if (!w) {
-		return UV_ENOMEM;
-	}
 	w->req.data = w;
 	w->connection = c;
 	w->bytes = bytes;
@@ -452,8 +449,8 @@ static int write_bytes(struct connection *c, uint8_t *bytes, size_t len)
 
 static int write_copy(const void *bytes, size_t len, void *arg)
 {
-	uint8_t *copy = malloc(len);
-	int rc = copy ? write_bytes(arg, memcpy(copy, bytes, len), len) : UV_ENOMEM;
+	uint8_t *copy = x_alloc(len, 1);
+	int rc = write_bytes(arg, memcpy(copy, bytes, len), len);
 
 	if (rc < 0) {
 		free(copy);
@@ -500,7 +497,7 @@ static void greet(struct connection *c)
 
 /* What came, as text, to the input; a telnet server gets its answer. A device
  * that does not get it goes on without. */
-static int take_text(struct connection *c, const void *bytes, size_t len, struct err *err)
+static void take_text(struct connection *c, const void *bytes, size_t len)
 {
 	struct tcp_session *s = c->session;
 	struct buf answer = { 0 };
@@ -509,19 +506,15 @@ static int take_text(struct connection *c, const void *bytes, size_t len, struct
 	if (c->ssh || !answer.len || write_bytes(c, (uint8_t *)answer.data, answer.len) < 0) {
 		buf_fini(&answer);
 	}
-	return s->in.failed ? err_nomem(err) : 0;
 }
 
 /* The same through SSH. */
 static int take_shell(struct connection *c, const void *bytes, size_t len, struct err *err)
 {
 	struct buf text = { 0 };
-	struct err no_memory = { 0 };
 	int rc = ssh_take(c->ssh, bytes, len, &text, err);
 
-	if (take_text(c, text.data, text.len, &no_memory)) {
-		rc = err_nomem(err);
-	}
+	take_text(c, text.data, text.len);
 	buf_fini(&text);
 	return rc;
 }
@@ -531,8 +524,13 @@ static bool take_bytes(struct connection *c, const char *bytes, size_t n)
 {
 	struct tcp_session *s = c->session;
 	struct err err = { 0 };
-	int rc = c->ssh ? take_shell(c, bytes, n, &err) : take_text(c, bytes, n, &err);
+	int rc = 0;
 
+	if (c->ssh) {
+		rc = take_shell(c, bytes, n, &err);
+	} else {
+		take_text(c, bytes, n);
+	}
 	if (rc && c->connected) {
 		take_frames(s);	/* what came before */
 	}
@@ -665,18 +663,16 @@ static void look_up(struct connection *c)
 
 static struct connection *new_connection(struct tcp_session *s)
 {
-	struct connection *c = calloc(1, sizeof(*c));
+	struct connection *c = x_new(1, sizeof(*c));
 
-	if (c) {
-		c->session = s;
-		c->tcp.data = c;
-		uv_tcp_init(s->loop, &c->tcp);
-	}
+	c->session = s;
+	c->tcp.data = c;
+	uv_tcp_init(s->loop, &c->tcp);
 	return c;
 }
 
 /* The address that was tried failed, as text says. False when it was the last
- * one, or there is no memory to try the next. */
+ * one. */
 static bool try_next_address(struct tcp_session *s, const char *text)
 {
 	struct connection *old = s->connection, *c;
@@ -685,9 +681,6 @@ static bool try_next_address(struct tcp_session *s, const char *text)
 		return false;
 	}
 	c = new_connection(s);
-	if (!c) {
-		return false;
-	}
 	note_refusal(s, text);
 	c->addresses = old->addresses;
 	c->address = old->address->ai_next;
@@ -703,10 +696,6 @@ static void open_connection(struct tcp_session *s)
 	struct connection *c = new_connection(s);
 	struct sockaddr_storage addr;
 
-	if (!c) {
-		fail_text(s, WEFT_ENOMEM, "out of memory");
-		return;
-	}
 	s->connection = c;
 	s->refusals[0] = '\0';
 	s->connect_by_ns = clk_now_ns() + s->conf.timeout_ms * 1000000;
@@ -737,9 +726,6 @@ static int put_out(struct tcp_session *s, struct request *q, struct err *err)
 		return ssh_write(c->ssh, q->bytes, q->len, err);
 	}
 	rc = q->again ? write_copy(q->bytes, q->len, c) : write_bytes(c, q->bytes, q->len);
-	if (rc == UV_ENOMEM) {
-		return err_nomem(err);
-	}
 	if (rc < 0) {
 		return err_set(err, WEFT_EUNAVAIL, "%s", uv_strerror(rc));
 	}
@@ -845,19 +831,12 @@ static void wake_up(struct tcp_session *s)
 	}
 }
 
-static int queue_request(struct tcp_session *s, const void *bytes, size_t len,
+static void queue_request(struct tcp_session *s, const void *bytes, size_t len,
 			  uint64_t tag, bool again)
 {
-	struct request *q = calloc(1, sizeof(*q));
+	struct request *q = x_new(1, sizeof(*q));
 
-	if (!q) {
-		return WEFT_ENOMEM;
-	}
-	q->bytes = malloc(len);
-	if (!q->bytes) {
-		free(q);
-		return WEFT_ENOMEM;
-	}
+	q->bytes = x_alloc(len, 1);
 	memcpy(q->bytes, bytes, len);
 	q->len = len;
 	q->tag = tag;
@@ -866,17 +845,16 @@ static int queue_request(struct tcp_session *s, const void *bytes, size_t len,
 	s->last = &q->next;
 	s->n_requests++;
 	wake_up(s);
-	return 0;
 }
 
-int tcp_ask(struct tcp_session *s, const void *bytes, size_t len, uint64_t tag)
+void tcp_ask(struct tcp_session *s, const void *bytes, size_t len, uint64_t tag)
 {
-	return queue_request(s, bytes, len, tag, false);
+	queue_request(s, bytes, len, tag, false);
 }
 
-int tcp_ask_repeatable(struct tcp_session *s, const void *bytes, size_t len, uint64_t tag)
+void tcp_ask_repeatable(struct tcp_session *s, const void *bytes, size_t len, uint64_t tag)
 {
-	return queue_request(s, bytes, len, tag, true);
+	queue_request(s, bytes, len, tag, true);
 }
 
 bool tcp_waiting(const struct tcp_session *s)
@@ -909,13 +887,10 @@ bool tcp_connected(const struct tcp_session *s)
 
 int tcp_new(uv_loop_t *loop, const struct tcp_conf *conf, struct tcp_session **out, struct err *err)
 {
-	struct tcp_session *s = calloc(1, sizeof(*s));
+	struct tcp_session *s = x_new(1, sizeof(*s));
 	int rc;
 
 	assert(conf->window >= 1 && conf->timeout_ms > 0);
-	if (!s) {
-		return err_nomem(err);
-	}
 	rc = tcp_parse_address(conf->address, false, s->host, HOST_MAX, &s->port_number, err);
 	if (rc) {
 		free(s);
@@ -926,11 +901,7 @@ int tcp_new(uv_loop_t *loop, const struct tcp_conf *conf, struct tcp_session **o
 		s->ssh = *conf->ssh;
 		s->conf.ssh = &s->ssh;
 	}
-	s->conf.address = strdup(conf->address);
-	if (!s->conf.address) {
-		free(s);
-		return err_nomem(err);
-	}
+	s->conf.address = x_dup(conf->address);
 	s->loop = loop;
 	s->last = &s->first;
 	s->sent_ns = INT64_MIN / 2;

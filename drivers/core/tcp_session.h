@@ -74,19 +74,19 @@ struct tcp_conf {
 int tcp_parse_address(const char *text, bool port_0, char *host, int size,
 		      int *port, struct err *err);
 
-/* WEFT_EINVAL (the address), WEFT_ENOMEM. */
+/* WEFT_EINVAL (the address). */
 int tcp_new(uv_loop_t *loop, const struct tcp_conf *conf, struct tcp_session **out,
 	    struct err *err);
 
 /* Queues a request (bytes are copied); it is never sent from inside this
- * call. The reply comes to conf.reply with the tag. WEFT_ENOMEM. */
-int tcp_ask(struct tcp_session *l, const void *bytes, size_t len, uint64_t tag);
+ * call. The reply comes to conf.reply with the tag. */
+void tcp_ask(struct tcp_session *l, const void *bytes, size_t len, uint64_t tag);
 
 /* The same, for a request that changes nothing. When the session was unused
  * for a while and turns out to be dead (no reply, or its end), the request is
  * asked again in a new one, once, and the caller need not know: devices and what
  * stands between end sessions that are not used, and not all say so. */
-int tcp_ask_repeatable(struct tcp_session *l, const void *bytes, size_t len, uint64_t tag);
+void tcp_ask_repeatable(struct tcp_session *l, const void *bytes, size_t len, uint64_t tag);
 
 /* A request is out: what comes now is, or comes before, its reply. */
 bool tcp_waiting(const struct tcp_session *l);

@@ -47,8 +47,8 @@ void terminal_begin(struct terminal *t, enum terminal_kind kind);
 /* Appends the text in bytes[0..len-1], which follow those of the calls before, to
  * text, and what the device's telnet server is to be answered to answer: options
  * are refused, but for its echo where that is wanted. What begins as a sequence and
- * is none leaves its ESC in the text, where no dialect takes it. Without memory
- * text->failed or answer->failed says so. O(len). */
+ * is none leaves its ESC in the text, where no dialect takes it.
+ * O(len). */
 void terminal_text(struct terminal *t, const uint8_t *bytes, size_t len, struct buf *text,
 		   struct buf *answer);
 

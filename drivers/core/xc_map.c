@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/buf.h"
 #include "lib/base/file.h"
 
@@ -23,8 +24,8 @@
 #define HEX "0123456789abcdef"
 #define HEX_BYTES 48u
 
-int xc_map_init(struct xc_map *m, enum drv_kind kind, int n_in, int n_out,
-		bool any_to_any, struct err *err)
+void xc_map_init(struct xc_map *m, enum drv_kind kind, int n_in, int n_out,
+		 bool any_to_any)
 {
 	memset(m, 0, sizeof(*m));
 	m->kind = kind;
@@ -33,15 +34,11 @@ int xc_map_init(struct xc_map *m, enum drv_kind kind, int n_in, int n_out,
 	m->any_to_any = any_to_any;
 	m->boots = 1;
 	if (kind == DRV_RING) {
-		return 0;
+		return;
 	}
 	m->n_ports = any_to_any ? n_in : n_in + n_out;
-	m->peer = malloc(m->n_ports * sizeof(*m->peer));
-	if (!m->peer) {
-		return err_nomem(err);
-	}
+	m->peer = x_alloc(m->n_ports, sizeof(*m->peer));
 	xc_map_clear(m);
-	return 0;
 }
 
 void xc_map_fini(struct xc_map *m)
@@ -168,52 +165,40 @@ void xc_map_clear(struct xc_map *m)
 	ring_programs_fini(&m->programs);
 }
 
-int xc_map_xcs(const struct xc_map *m, struct optics_xc **v, int *n, struct err *err)
+void xc_map_xcs(const struct xc_map *m, struct optics_xc **v, int *n)
 {
 	*n = 0;
-	*v = malloc((m->n_in ? m->n_in : 1) * sizeof(**v));
-	if (!*v) {
-		return err_nomem(err);
-	}
+	*v = x_alloc(m->n_in, sizeof(**v));
 	for (int i = 0; m->n_ports && i < m->n_in; i++) {
 		if (m->peer[i] > i) {
 			(*v)[(*n)++] = xc_at(m, i);
 		}
 	}
-	return 0;
 }
 
-int xc_map_snapshot(const struct xc_map *m, struct drv_snapshot *snap, struct err *err)
+void xc_map_snapshot(const struct xc_map *m, struct drv_snapshot *snap)
 {
 	struct optics_xc *v;
-	int rc = xc_map_xcs(m, &v, &snap->n_xcs, err);
 
-	if (rc) {
-		return rc;
-	}
-	snap->xcs = calloc(snap->n_xcs ? snap->n_xcs : 1, sizeof(*snap->xcs));
-	for (int i = 0; snap->xcs && i < snap->n_xcs; i++) {
+	xc_map_xcs(m, &v, &snap->n_xcs);
+	snap->xcs = x_new(snap->n_xcs, sizeof(*snap->xcs));
+	for (int i = 0; i < snap->n_xcs; i++) {
 		snap->xcs[i].xc = v[i];
 		snap->xcs[i].state = DRV_TUNED;
 	}
 	free(v);
-	return snap->xcs ? 0 : err_nomem(err);
 }
 
-int xc_map_copy(struct xc_map *dst, const struct xc_map *src, struct err *err)
+void xc_map_copy(struct xc_map *dst, const struct xc_map *src)
 {
 	struct ring_programs programs;
-	int rc = ring_programs_copy(&programs, &src->programs, err);
 
-	if (rc) {
-		return rc;
-	}
+	ring_programs_copy(&programs, &src->programs);
 	ring_programs_fini(&dst->programs);
 	dst->programs = programs;
 	if (src->n_ports) {
 		memcpy(dst->peer, src->peer, src->n_ports * sizeof(*dst->peer));
 	}
-	return 0;
 }
 
 void xc_map_changes(const struct xc_map *known, const struct xc_map *now,
@@ -281,7 +266,7 @@ int xc_map_save(const struct xc_map *m, const char *path, struct err *err)
 		put_program(&m->programs.v[i], &b);
 	}
 	buf_str(&b, "end\n");
-	rc = b.failed ? err_nomem(err) : file_write_atomic(path, b.data, b.len, FILE_PRIVATE, err);
+	rc = file_write_atomic(path, b.data, b.len, FILE_PRIVATE, err);
 	buf_fini(&b);
 	return rc;
 }
@@ -380,7 +365,7 @@ static bool end_program(struct xc_map *m, struct reader *r)
 	r->in_program = false;
 	buf_char(&r->bytes, '\0');	/* so that there is memory */
 	bytes = (uint8_t *)buf_steal(&r->bytes);
-	return bytes && ring_program_read(&r->program, bytes, len, NULL) == 0 &&
+	return ring_program_read(&r->program, bytes, len, NULL) == 0 &&
 	       ring_programs_add(&m->programs, &r->program, NULL) == 0;
 }
 

@@ -22,9 +22,9 @@ struct xc_map {
 	struct ring_programs programs;
 };
 
-/* WEFT_ENOMEM. */
-int xc_map_init(struct xc_map *m, enum drv_kind kind, int n_in, int n_out,
-		bool any_to_any, struct err *err);
+/* Without circuits, and without programs. */
+void xc_map_init(struct xc_map *m, enum drv_kind kind, int n_in, int n_out,
+		 bool any_to_any);
 void xc_map_fini(struct xc_map *m);
 
 /* Index into `peer` of an input or output. O(1). */
@@ -62,20 +62,20 @@ void xc_map_release(struct xc_map *m, int flat);
 /* Forgets map and program. */
 void xc_map_clear(struct xc_map *m);
 
-/* All cross-connects sorted by in; *v is the caller's. WEFT_ENOMEM. */
-int xc_map_xcs(const struct xc_map *m, struct optics_xc **v, int *n, struct err *err);
+/* All cross-connects sorted by in; *v is the caller's. */
+void xc_map_xcs(const struct xc_map *m, struct optics_xc **v, int *n);
 /* The same as a snapshot's array, all tuned. */
-int xc_map_snapshot(const struct xc_map *m, struct drv_snapshot *snap, struct err *err);
+void xc_map_snapshot(const struct xc_map *m, struct drv_snapshot *snap);
 
-/* Makes dst remember what src does (same kind and size). WEFT_ENOMEM. */
-int xc_map_copy(struct xc_map *dst, const struct xc_map *src, struct err *err);
+/* Makes dst remember what src does (same kind and size). */
+void xc_map_copy(struct xc_map *dst, const struct xc_map *src);
 
 /* What `now` has that `known` has not, after what it has no longer: one call
  * for each circuit. Same kind and size. */
 void xc_map_changes(const struct xc_map *known, const struct xc_map *now,
 		    void (*fn)(struct optics_xc xc, bool made, void *arg), void *arg);
 
-/* Writes everything to a text file, atomically. WEFT_EIO, WEFT_ENOMEM. */
+/* Writes everything to a text file, atomically. WEFT_EIO. */
 int xc_map_save(const struct xc_map *m, const char *path, struct err *err);
 /* Reads it back into an m of the same kind and size. WEFT_ENOTFOUND when
  * there is no file, WEFT_EINVAL (line named) when it is damaged or another

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "drivers/host/private.h"
+#include "lib/base/alloc.h"
 
 #define DATA_MAX 128
 
@@ -108,8 +109,8 @@ static int open_genl(struct host_net *net, struct err *err)
 	if (rc) {
 		return rc;
 	}
-	net->genl = nl_socket_alloc();
-	rc = net->genl ? genl_connect(net->genl) : -NLE_NOMEM;
+	net->genl = x_have(nl_socket_alloc());
+	rc = genl_connect(net->genl);
 	host_leave(back);
 	if (rc) {
 		return host_nl_err(err, rc, net, "generic netlink");
@@ -132,22 +133,19 @@ static int ask(struct host_net *net, struct nl_msg *msg, struct answer *out)
 	return rc < 0 ? rc : 0;
 }
 
+/* What is put into a message always fits. */
 static struct nl_msg *request(struct host_net *net, int ifindex, uint8_t cmd,
 			      int header, uint32_t flags)
 {
-	struct nl_msg *msg = nlmsg_alloc();
+	struct nl_msg *msg = x_have(nlmsg_alloc());
 	struct nlattr *nest;
 
-	if (!msg || !genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, net->ethtool, 0,
-				 NLM_F_REQUEST | NLM_F_ACK, cmd, ETHTOOL_GENL_VERSION)) {
-		nlmsg_free(msg);
-		return NULL;
-	}
+	genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, net->ethtool, 0, NLM_F_REQUEST | NLM_F_ACK, cmd,
+		    ETHTOOL_GENL_VERSION);
 	nest = nla_nest_start(msg, header | NLA_F_NESTED);
-	if (!nest || nla_put_u32(msg, ETHTOOL_A_HEADER_DEV_INDEX, (uint32_t)ifindex) != 0 ||
-	    (flags && nla_put_u32(msg, ETHTOOL_A_HEADER_FLAGS, flags) != 0)) {
-		nlmsg_free(msg);
-		return NULL;
+	nla_put_u32(msg, ETHTOOL_A_HEADER_DEV_INDEX, (uint32_t)ifindex);
+	if (flags) {
+		nla_put_u32(msg, ETHTOOL_A_HEADER_FLAGS, flags);
 	}
 	nla_nest_end(msg, nest);
 	return msg;
@@ -157,7 +155,7 @@ static int ask_link(struct host_net *net, int ifindex, struct answer *out)
 {
 	struct nl_msg *msg = request(net, ifindex, ETHTOOL_MSG_LINKSTATE_GET,
 				     ETHTOOL_A_LINKSTATE_HEADER, 0);
-	int rc = msg ? ask(net, msg, out) : -NLE_NOMEM;
+	int rc = ask(net, msg, out);
 
 	nlmsg_free(msg);
 	return rc;
@@ -168,24 +166,14 @@ static int ask_module(struct host_net *net, int ifindex, uint8_t i2c, uint8_t pa
 {
 	struct nl_msg *msg = request(net, ifindex, ETHTOOL_MSG_MODULE_EEPROM_GET,
 				     ETHTOOL_A_MODULE_EEPROM_HEADER, 0);
-	int rc = msg ? 0 : -NLE_NOMEM;
+	int rc;
 
 	out->len = 0;
-	if (rc == 0) {
-		rc = nla_put_u32(msg, ETHTOOL_A_MODULE_EEPROM_OFFSET, offset);
-	}
-	if (rc == 0) {
-		rc = nla_put_u32(msg, ETHTOOL_A_MODULE_EEPROM_LENGTH, length);
-	}
-	if (rc == 0) {
-		rc = nla_put_u8(msg, ETHTOOL_A_MODULE_EEPROM_PAGE, page);
-	}
-	if (rc == 0) {
-		rc = nla_put_u8(msg, ETHTOOL_A_MODULE_EEPROM_I2C_ADDRESS, i2c);
-	}
-	if (rc == 0) {
-		rc = ask(net, msg, out);
-	}
+	nla_put_u32(msg, ETHTOOL_A_MODULE_EEPROM_OFFSET, offset);
+	nla_put_u32(msg, ETHTOOL_A_MODULE_EEPROM_LENGTH, length);
+	nla_put_u8(msg, ETHTOOL_A_MODULE_EEPROM_PAGE, page);
+	nla_put_u8(msg, ETHTOOL_A_MODULE_EEPROM_I2C_ADDRESS, i2c);
+	rc = ask(net, msg, out);
 	nlmsg_free(msg);
 	return rc == 0 && out->len < (int)length ? -NLE_MSG_TOOSHORT : rc;
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "drivers/host/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/vec.h"
 
 #define WHOLE 32	/* bits of an address */
@@ -31,7 +32,6 @@ struct entry {
 
 struct table {
 	VEC(struct entry) v;
-	bool failed;
 };
 
 struct setting {
@@ -44,7 +44,7 @@ struct setting {
 
 static void take(struct table *t, const struct entry *e)
 {
-	t->failed = t->failed || vec_push(&t->v, *e) != 0;
+	vec_push(&t->v, *e);
 }
 
 static uint32_t address_of(struct nlattr *a)
@@ -150,17 +150,14 @@ static int read_table(struct host_net *net, int type, const void *head, size_t s
 	if (rc >= 0) {
 		rc = host_nl_receive(net->sock, fn, t);
 	}
-	if (rc < 0 || t->failed) {
-		return host_nl_err(err, t->failed ? -NLE_NOMEM : rc, net, "routes");
-	}
-	return 0;
+	return rc < 0 ? host_nl_err(err, rc, net, "routes") : 0;
 }
 
 /* ---- changing ---- */
 
 static int send_request(struct setting *s, struct nl_msg *msg, const char *what)
 {
-	int rc = msg ? nl_send_auto(s->net->sock, msg) : -NLE_NOMEM;
+	int rc = nl_send_auto(s->net->sock, msg);
 
 	nlmsg_free(msg);
 	if (rc >= 0) {
@@ -174,23 +171,19 @@ static int send_request(struct setting *s, struct nl_msg *msg, const char *what)
 	return rc < 0 ? host_nl_err(s->err, rc, s->net, what) : 0;
 }
 
+/* The head and the few attributes always fit into a message. */
 static struct nl_msg *start(int type, bool add, const void *head, size_t size)
 {
-	struct nl_msg *msg = nlmsg_alloc_simple(type, add ? NLM_F_CREATE | NLM_F_REPLACE : 0);
+	int flags = add ? NLM_F_CREATE | NLM_F_REPLACE : 0;
+	struct nl_msg *msg = x_have(nlmsg_alloc_simple(type, flags));
 
-	if (msg && nlmsg_append(msg, (void *)head, size, NLMSG_ALIGNTO) < 0) {
-		nlmsg_free(msg);
-		return NULL;
-	}
+	nlmsg_append(msg, (void *)head, size, NLMSG_ALIGNTO);
 	return msg;
 }
 
-/* The few attributes always fit into a message. */
 static void put_address(struct nl_msg *msg, int key, uint32_t addr)
 {
-	if (msg) {
-		nla_put(msg, key, sizeof(addr), &addr);
-	}
+	nla_put(msg, key, sizeof(addr), &addr);
 }
 
 static int set_neighbour(struct setting *s, const struct entry *e, bool add)
@@ -201,7 +194,7 @@ static int set_neighbour(struct setting *s, const struct entry *e, bool add)
 	struct nl_msg *msg = start(add ? RTM_NEWNEIGH : RTM_DELNEIGH, add, &nd, sizeof(nd));
 
 	put_address(msg, NDA_DST, e->dst);
-	if (msg && add) {
+	if (add) {
 		nla_put(msg, NDA_LLADDR, sizeof(e->mac), e->mac);
 		nla_put_u8(msg, NDA_PROTOCOL, HOST_PROTOCOL);
 	}
@@ -220,9 +213,7 @@ static int set_route(struct setting *s, const struct entry *e, bool add)
 	struct nl_msg *msg = start(add ? RTM_NEWROUTE : RTM_DELROUTE, add, &rt, sizeof(rt));
 
 	put_address(msg, RTA_DST, e->dst);
-	if (msg) {
-		nla_put_u32(msg, RTA_OIF, (uint32_t)e->ifindex);
-	}
+	nla_put_u32(msg, RTA_OIF, (uint32_t)e->ifindex);
 	if (e->via) {
 		put_address(msg, RTA_GATEWAY, e->via);
 	}
@@ -240,7 +231,7 @@ static int set_address(struct setting *s, const struct entry *e, bool add)
 	struct nl_msg *msg = start(add ? RTM_NEWADDR : RTM_DELADDR, add, &ifa, sizeof(ifa));
 
 	put_address(msg, IFA_LOCAL, e->dst);
-	if (msg && add) {
+	if (add) {
 		nla_put_u8(msg, IFA_PROTO, HOST_PROTOCOL);
 	}
 	return send_request(s, msg, "address");
@@ -443,9 +434,6 @@ int host_routes_set(struct host_net *net, const struct host_address *own, int n_
 	int rc = read_tables(net, &t, err);
 
 	want_routes(&t, own, n_own, routes, n);
-	if (rc == 0 && (t.addresses[1].failed || t.neighbours[1].failed || t.routes[1].failed)) {
-		rc = err_nomem(err);
-	}
 	if (rc == 0) {
 		rc = change_all(&s, &t);
 	}
@@ -462,24 +450,20 @@ int host_routes_set(struct host_net *net, const struct host_address *own, int n_
 
 static struct nl_addr *ipv4(uint32_t addr, int prefix)
 {
-	struct nl_addr *a = nl_addr_build(AF_INET, &addr, sizeof(addr));
+	struct nl_addr *a = x_have(nl_addr_build(AF_INET, &addr, sizeof(addr)));
 
-	if (a) {
-		nl_addr_set_prefixlen(a, prefix);
-	}
+	nl_addr_set_prefixlen(a, prefix);
 	return a;
 }
 
 int host_addr_add(struct host_net *net, int ifindex, uint32_t addr, int prefix, struct err *err)
 {
-	struct rtnl_addr *a = rtnl_addr_alloc();
+	struct rtnl_addr *a = x_have(rtnl_addr_alloc());
 	struct nl_addr *local = ipv4(addr, prefix);
-	int rc = a && local ? 0 : -NLE_NOMEM;
+	int rc;
 
-	if (rc == 0) {
-		rtnl_addr_set_ifindex(a, ifindex);
-		rc = rtnl_addr_set_local(a, local);
-	}
+	rtnl_addr_set_ifindex(a, ifindex);
+	rc = rtnl_addr_set_local(a, local);
 	if (rc == 0) {
 		rc = rtnl_addr_add(net->sock, a, NLM_F_CREATE | NLM_F_REPLACE);
 	}

@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "drivers/host/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/vec.h"
 
 /* What one reply or event adds to. */
@@ -32,7 +33,6 @@ struct reading {
 	VEC(struct host_link) links;
 	host_link_fn fn;
 	void *arg;
-	bool failed;
 };
 
 static const char *operstate_name(uint8_t state)
@@ -98,8 +98,8 @@ static int on_link(struct nl_msg *msg, void *arg)
 	l.gone = head->nlmsg_type == RTM_DELLINK;
 	if (r->fn) {
 		r->fn(&l, r->arg);
-	} else if (vec_push(&r->links, l) != 0) {
-		r->failed = true;
+	} else {
+		vec_push(&r->links, l);
 	}
 	return NL_OK;
 }
@@ -121,9 +121,9 @@ int host_links(struct host_net *net, struct host_link **links, int *n, struct er
 	if (rc >= 0) {
 		rc = host_nl_receive(net->sock, on_link, &r);
 	}
-	if (rc < 0 || r.failed) {
+	if (rc < 0) {
 		vec_fini(&r.links);
-		return host_nl_err(err, r.failed ? -NLE_NOMEM : rc, net, "links");
+		return host_nl_err(err, rc, net, "links");
 	}
 	if (r.links.n) {
 		qsort(r.links.v, r.links.n, sizeof(*r.links.v), by_ifindex);
@@ -135,8 +135,8 @@ int host_links(struct host_net *net, struct host_link **links, int *n, struct er
 
 /* ---- making ---- */
 
-static int set_end(struct rtnl_link *l, const struct host_net *net,
-		   const char *name, const uint8_t mac[6])
+static void set_end(struct rtnl_link *l, const struct host_net *net,
+		    const char *name, const uint8_t mac[6])
 {
 	struct nl_addr *addr;
 
@@ -144,49 +144,35 @@ static int set_end(struct rtnl_link *l, const struct host_net *net,
 	rtnl_link_set_mtu(l, HOST_MTU);
 	rtnl_link_set_ns_fd(l, net->ns);
 	if (mac) {
-		addr = nl_addr_build(AF_LLC, mac, 6);
-		if (!addr) {
-			return -NLE_NOMEM;
-		}
+		addr = x_have(nl_addr_build(AF_LLC, mac, 6));
 		rtnl_link_set_addr(l, addr);
 		nl_addr_put(addr);
 	}
-	return 0;
 }
 
 int host_veth_add(struct host_net *a, const char *name_a, const uint8_t mac_a[6],
 		  struct host_net *b, const char *name_b, const uint8_t mac_b[6], struct err *err)
 {
-	struct rtnl_link *link = rtnl_link_veth_alloc(), *peer;
-	int rc = link ? 0 : -NLE_NOMEM;
+	struct rtnl_link *link = x_have(rtnl_link_veth_alloc());
+	struct rtnl_link *peer = rtnl_link_veth_get_peer(link);
+	int rc;
 
-	if (rc == 0) {
-		peer = rtnl_link_veth_get_peer(link);
-		rc = set_end(link, a, name_a, mac_a);
-		if (rc == 0) {
-			rc = set_end(peer, b, name_b, mac_b);
-		}
-		rtnl_link_put(peer);
-	}
-	if (rc == 0) {
-		rc = rtnl_link_add(a->sock, link, NLM_F_CREATE | NLM_F_EXCL);
-	}
-	if (link) {
-		rtnl_link_veth_release(link);
-	}
+	set_end(link, a, name_a, mac_a);
+	set_end(peer, b, name_b, mac_b);
+	rtnl_link_put(peer);
+	rc = rtnl_link_add(a->sock, link, NLM_F_CREATE | NLM_F_EXCL);
+	rtnl_link_veth_release(link);
 	return rc ? host_nl_err(err, rc, a, name_a) : 0;
 }
 
 int host_bridge_add(struct host_net *net, const char *name, struct err *err)
 {
-	struct rtnl_link *link = rtnl_link_bridge_alloc();
-	int rc = -NLE_NOMEM;
+	struct rtnl_link *link = x_have(rtnl_link_bridge_alloc());
+	int rc;
 
-	if (link) {
-		rtnl_link_set_name(link, name);
-		rc = rtnl_link_add(net->sock, link, NLM_F_CREATE | NLM_F_EXCL);
-		rtnl_link_put(link);
-	}
+	rtnl_link_set_name(link, name);
+	rc = rtnl_link_add(net->sock, link, NLM_F_CREATE | NLM_F_EXCL);
+	rtnl_link_put(link);
 	return rc ? host_nl_err(err, rc, net, name) : 0;
 }
 
@@ -199,18 +185,16 @@ int host_bridge_join(struct host_net *net, int bridge, int ifindex, struct err *
 
 int host_link_set(struct host_net *net, int ifindex, bool up, struct err *err)
 {
-	struct rtnl_link *old = rtnl_link_alloc(), *new = rtnl_link_alloc();
-	int rc = old && new ? 0 : -NLE_NOMEM;
+	struct rtnl_link *old = x_have(rtnl_link_alloc()), *new = x_have(rtnl_link_alloc());
+	int rc;
 
-	if (rc == 0) {
-		rtnl_link_set_ifindex(old, ifindex);
-		if (up) {
-			rtnl_link_set_flags(new, IFF_UP);
-		} else {
-			rtnl_link_unset_flags(new, IFF_UP);
-		}
-		rc = rtnl_link_change(net->sock, old, new, 0);
+	rtnl_link_set_ifindex(old, ifindex);
+	if (up) {
+		rtnl_link_set_flags(new, IFF_UP);
+	} else {
+		rtnl_link_unset_flags(new, IFF_UP);
 	}
+	rc = rtnl_link_change(net->sock, old, new, 0);
 	rtnl_link_put(old);
 	rtnl_link_put(new);
 	return rc ? host_nl_err(err, rc, net, up ? "link up" : "link down") : 0;
@@ -234,10 +218,7 @@ int host_rate_set(struct host_net *net, int ifindex, int64_t bps, struct err *er
 			       "to %lld bit/s", (long long)bps,
 			       (long long)HOST_MAX_RATE_BPS);
 	}
-	q = rtnl_qdisc_alloc();
-	if (!q) {
-		return err_nomem(err);
-	}
+	q = x_have(rtnl_qdisc_alloc());
 	bytes = bps / 8 * FRAME / PAYLOAD;
 	/* The kernel keeps it as a time, rounded: a full frame has to fit in any case. */
 	burst = bytes / 10000 > FRAME_AND_SOME ? bytes / 10000 : FRAME_AND_SOME;
@@ -288,12 +269,9 @@ int host_queue_drops(struct host_net *net, uint64_t *drops, struct err *err)
 int host_events_open(struct host_net *net, int group, int other,
 		     struct nl_sock **out, struct err *err)
 {
-	struct nl_sock *sock = nl_socket_alloc();
+	struct nl_sock *sock = x_have(nl_socket_alloc());
 	int back, rc;
 
-	if (!sock) {
-		return err_nomem(err);
-	}
 	nl_socket_disable_seq_check(sock);
 	rc = host_enter(net, &back, err);
 	if (rc) {

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "drivers/host/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/file.h"
 
 #define SELF "/proc/thread-self/ns/net"
@@ -168,43 +169,32 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int add_name(char ***names, int *n, const char *name)
+static void add_name(char ***names, int *n, const char *name)
 {
-	char **more = realloc(*names, (*n + 1) * sizeof(**names));
+	char **more = x_grow(*names, (size_t)*n + 1, sizeof(**names));
 
-	if (!more) {
-		return WEFT_ENOMEM;
-	}
 	*names = more;
-	more[*n] = strdup(name);
-	return more[*n] ? (++*n, 0) : WEFT_ENOMEM;
+	more[(*n)++] = x_dup(name);
 }
 
 int host_netns_list(const char *prefix, char ***names, int *n, struct err *err)
 {
 	DIR *dir = opendir(HOST_NETNS_DIR);
 	struct dirent *e;
-	int rc = 0;
 
 	*names = NULL;
 	*n = 0;
 	if (!dir) {
 		return errno == ENOENT ? 0 : err_errno(err, code_of(errno), errno, HOST_NETNS_DIR);
 	}
-	while (rc == 0 && (e = readdir(dir))) {
+	while ((e = readdir(dir))) {
 		if (strncmp(e->d_name, prefix, strlen(prefix)) == 0 &&
 		    strcmp(e->d_name, ".") != 0 &&
 		    strcmp(e->d_name, "..") != 0) {
-			rc = add_name(names, n, e->d_name);
+			add_name(names, n, e->d_name);
 		}
 	}
 	closedir(dir);
-	if (rc) {
-		host_netns_list_free(*names, *n);
-		*names = NULL;
-		*n = 0;
-		return err_nomem(err);
-	}
 	if (*n) {
 		qsort(*names, *n, sizeof(**names), by_text);
 	}
@@ -251,8 +241,8 @@ static int code_of_nl(int rc)
 		return WEFT_ENOTFOUND;
 	case NLE_OPNOTSUPP:
 		return WEFT_EUNSUPPORTED;
-	case NLE_NOMEM:
-		return WEFT_ENOMEM;
+	case NLE_NOMEM:	/* the kernel's, or a socket's */
+		return WEFT_ELIMIT;
 	default:
 		return WEFT_EDEVICE;
 	}
@@ -267,15 +257,13 @@ int host_nl_err(struct err *err, int rc, const struct host_net *net, const char 
 int host_nl_receive(struct nl_sock *sock, nl_recvmsg_msg_cb_t valid, void *arg)
 {
 	struct nl_cb *own = nl_socket_get_cb(sock);	/* a reference */
-	struct nl_cb *cb = nl_cb_clone(own);
-	int rc = -NLE_NOMEM;
+	struct nl_cb *cb = x_have(nl_cb_clone(own));
+	int rc;
 
 	nl_cb_put(own);
-	if (cb) {
-		nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, valid, arg);
-		rc = nl_recvmsgs(sock, cb);
-		nl_cb_put(cb);
-	}
+	nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, valid, arg);
+	rc = nl_recvmsgs(sock, cb);
+	nl_cb_put(cb);
 	return rc;
 }
 
@@ -301,22 +289,19 @@ static int connect_in(struct host_net *net, struct err *err)
 	if (rc) {
 		return rc;
 	}
-	net->sock = nl_socket_alloc();
-	rc = net->sock ? nl_connect(net->sock, NETLINK_ROUTE) : -NLE_NOMEM;
+	net->sock = x_have(nl_socket_alloc());
+	rc = nl_connect(net->sock, NETLINK_ROUTE);
 	host_leave(back);
 	return rc ? host_nl_err(err, rc, net, "netlink") : 0;
 }
 
 int host_open(const char *name, struct host_net **out, struct err *err)
 {
-	struct host_net *net = calloc(1, sizeof(*net));
+	struct host_net *net = x_new(1, sizeof(*net));
 	char path[PATH_SIZE] = SELF;
 	int rc = 0;
 
 	*out = NULL;
-	if (!net) {
-		return err_nomem(err);
-	}
 	net->ns = -1;
 	if (name) {
 		rc = path_of(name, path, err);

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "drivers/host/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/vec.h"
 
 #define INGRESS 0xffff0000u	/* handle ffff:0 */
@@ -30,12 +31,9 @@
 
 int host_ingress_add(struct host_net *net, int ifindex, struct err *err)
 {
-	struct rtnl_qdisc *q = rtnl_qdisc_alloc();
+	struct rtnl_qdisc *q = x_have(rtnl_qdisc_alloc());
 	int rc;
 
-	if (!q) {
-		return err_nomem(err);
-	}
 	rtnl_tc_set_ifindex(TC_CAST(q), ifindex);
 	rtnl_tc_set_parent(TC_CAST(q), TC_H_INGRESS);
 	rtnl_tc_set_handle(TC_CAST(q), INGRESS);
@@ -49,31 +47,21 @@ int host_ingress_add(struct host_net *net, int ifindex, struct err *err)
 
 static struct rtnl_cls *new_rule(int from, uint16_t prio)
 {
-	struct rtnl_cls *cls = rtnl_cls_alloc();
+	struct rtnl_cls *cls = x_have(rtnl_cls_alloc());
 
-	if (!cls) {
-		return NULL;
-	}
 	rtnl_tc_set_ifindex(TC_CAST(cls), from);
 	rtnl_tc_set_parent(TC_CAST(cls), INGRESS);
 	rtnl_cls_set_prio(cls, prio);
 	rtnl_cls_set_protocol(cls, ETH_P_ALL);
-	if (rtnl_tc_set_kind(TC_CAST(cls), "u32") != 0) {
-		rtnl_cls_put(cls);
-		return NULL;
-	}
+	rtnl_tc_set_kind(TC_CAST(cls), "u32");
 	return cls;
 }
 
 static int add_mirred(struct rtnl_cls *cls, int to)
 {
-	struct rtnl_act *act = rtnl_act_alloc();
-	int rc;
+	struct rtnl_act *act = x_have(rtnl_act_alloc());
+	int rc = rtnl_tc_set_kind(TC_CAST(act), "mirred");
 
-	if (!act) {
-		return -NLE_NOMEM;
-	}
-	rc = rtnl_tc_set_kind(TC_CAST(act), "mirred");
 	if (rc == 0) {
 		/* Answers a positive number when it does not like it. */
 		rc = -abs(rtnl_mirred_set_action(act, TCA_EGRESS_REDIR));
@@ -96,9 +84,6 @@ int host_redirect_set(struct host_net *net, int from, int to, bool replace, stru
 	struct rtnl_cls *cls = new_rule(from, PRIO);
 	int rc;
 
-	if (!cls) {
-		return err_nomem(err);
-	}
 	rtnl_u32_set_handle(cls, TABLE, 0, NODE);
 	rc = rtnl_u32_add_key(cls, 0, 0, 0, 0);
 	if (rc == 0) {
@@ -156,8 +141,7 @@ int host_redirects(struct host_net *net, int from, struct host_redirect **v,
 	if (rc < 0) {
 		return host_nl_err(err, rc, net, "redirects");
 	}
-	for (struct nl_object *o = nl_cache_get_first(cache); o && rc == 0;
-	     o = nl_cache_get_next(o)) {
+	for (struct nl_object *o = nl_cache_get_first(cache); o; o = nl_cache_get_next(o)) {
 		struct rtnl_cls *cls = (struct rtnl_cls *)o;
 		struct host_redirect r = {
 			.handle = rtnl_tc_get_handle(TC_CAST(cls)),
@@ -170,13 +154,9 @@ int host_redirects(struct host_net *net, int from, struct host_redirect **v,
 			continue;
 		}
 		r.to = target(cls);
-		rc = vec_push(&found, r);
+		vec_push(&found, r);
 	}
 	nl_cache_free(cache);
-	if (rc) {
-		vec_fini(&found);
-		return err_nomem(err);
-	}
 	if (found.n) {
 		qsort(found.v, found.n, sizeof(*found.v), by_order);
 	}
@@ -191,9 +171,6 @@ int host_redirect_del(struct host_net *net, int from,
 	struct rtnl_cls *cls = new_rule(from, r->prio);
 	int rc;
 
-	if (!cls) {
-		return err_nomem(err);
-	}
 	rtnl_tc_set_handle(TC_CAST(cls), r->handle);
 	rc = rtnl_cls_delete(net->sock, cls, 0);
 	rtnl_cls_put(cls);

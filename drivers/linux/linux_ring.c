@@ -62,7 +62,7 @@ static bool comes_again(struct ring *ring, int rc, uv_timer_cb fn)
 
 /* ---- snapshot -------------------------------------------------------------- */
 
-static int fill_snapshot(struct ring *ring, struct netns_ring *r, struct err *err)
+static void fill_snapshot(struct ring *ring, struct netns_ring *r)
 {
 	struct drv_snapshot *snap = &ring->h.snap;
 	struct utsname os = { 0 };
@@ -73,7 +73,7 @@ static int fill_snapshot(struct ring *ring, struct netns_ring *r, struct err *er
 	snprintf(snap->epoch, sizeof(snap->epoch), "%s", netns_ring_epoch(r));
 	fill_caps(ring, &snap->caps);
 	snap->n_unlocked = netns_ring_wrong(r, snap->lock_detail, sizeof(snap->lock_detail));
-	return ring_programs_copy(&snap->programs, netns_ring_programs(r), err);
+	ring_programs_copy(&snap->programs, netns_ring_programs(r));
 }
 
 static void on_snapshot(uv_timer_t *work)
@@ -87,7 +87,7 @@ static void on_snapshot(uv_timer_t *work)
 		return;
 	}
 	if (rc == 0) {
-		rc = fill_snapshot(ring, r, &err);
+		fill_snapshot(ring, r);
 		netns_ring_close(r);
 	}
 	if (rc) {

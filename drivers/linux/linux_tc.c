@@ -18,6 +18,7 @@
 #include "drivers/core/driver_base.h"
 #include "drivers/core/xc_map.h"
 #include "drivers/host/host.h"
+#include "lib/base/alloc.h"
 #include "lib/base/log.h"
 
 static const struct drv_option_spec options[] = {
@@ -173,11 +174,11 @@ static void on_heard(uv_poll_t *poll, int status, int events)
 /* To listen is a service on top; a session goes without when it must. */
 static void listen_to_changes(struct tc *t)
 {
-	struct listener *l = calloc(1, sizeof(*l));
+	struct listener *l = x_new(1, sizeof(*l));
 	struct err err = { 0 };
 	int fd;
 
-	if (!l || host_changes(t->net, &fd, &err)) {
+	if (host_changes(t->net, &fd, &err)) {
 		log_warn("drivers", "%s: changes by others show only when it "
 			 "is read: %s", t->h.drv.name, err.msg);
 		free(l);
@@ -227,7 +228,7 @@ static int port_number(const char *name, const char *side)
 	return *end || n > DRV_MAX_PORTS ? -1 : (int)n - 1;
 }
 
-static int take_link(struct tc *t, const struct host_link *l, int *n_in, int *n_out)
+static void take_link(struct tc *t, const struct host_link *l, int *n_in, int *n_out)
 {
 	int i = port_number(l->name, "in"), o = port_number(l->name, "out");
 
@@ -242,7 +243,6 @@ static int take_link(struct tc *t, const struct host_link *l, int *n_in, int *n_
 			t->out[o] = (struct port){ l->ifindex, l->up };
 		}
 	}
-	return 0;
 }
 
 static int read_ports(struct tc *t, struct err *err)
@@ -289,11 +289,7 @@ static int read_rules_of(struct tc *t, int in, struct err *err)
 	if (rc || n == 0) {
 		return rc;
 	}
-	more = realloc(t->rules, (size_t)(t->n_rules + n) * sizeof(*more));
-	if (!more) {
-		free(v);
-		return err_nomem(err);
-	}
+	more = x_grow(t->rules, (size_t)t->n_rules + (size_t)n, sizeof(*more));
 	t->rules = more;
 	for (int i = 0; i < n; i++) {
 		more[t->n_rules++] = (struct rule){
@@ -326,12 +322,9 @@ static int read_map(struct tc *t, struct err *err)
 
 /* ---- snapshot -------------------------------------------------------------- */
 
-static int fill_xcs(const struct tc *t, struct drv_snapshot *snap, struct err *err)
+static void fill_xcs(const struct tc *t, struct drv_snapshot *snap)
 {
-	snap->xcs = calloc((size_t)t->n_rules + 1, sizeof(*snap->xcs));
-	if (!snap->xcs) {
-		return err_nomem(err);
-	}
+	snap->xcs = x_new((size_t)t->n_rules + 1, sizeof(*snap->xcs));
 	for (int i = 0; i < t->n_rules; i++) {
 		const struct rule *r = &t->rules[i];
 
@@ -344,7 +337,6 @@ static int fill_xcs(const struct tc *t, struct drv_snapshot *snap, struct err *e
 				    DRV_FAILED;
 		}
 	}
-	return 0;
 }
 
 static bool has_strange_rule(const struct tc *t, int in)
@@ -366,12 +358,9 @@ static void add_port(struct drv_snapshot *snap, bool is_out, int index, bool ena
 	}
 }
 
-static int fill_ports(const struct tc *t, struct drv_snapshot *snap, struct err *err)
+static void fill_ports(const struct tc *t, struct drv_snapshot *snap)
 {
-	snap->ports = calloc((size_t)(t->h.n_in + t->h.n_out), sizeof(*snap->ports));
-	if (!snap->ports) {
-		return err_nomem(err);
-	}
+	snap->ports = x_new((size_t)(t->h.n_in + t->h.n_out), sizeof(*snap->ports));
 	for (int i = 0; i < t->h.n_in; i++) {
 		bool there = t->in[i].ifindex != 0;
 
@@ -380,7 +369,6 @@ static int fill_ports(const struct tc *t, struct drv_snapshot *snap, struct err 
 	for (int o = 0; o < t->h.n_out; o++) {
 		add_port(snap, true, o, true, t->out[o].ifindex == 0);
 	}
-	return 0;
 }
 
 static void fill_caps(const struct tc *t, struct drv_caps *caps)
@@ -408,10 +396,8 @@ static void on_snapshot(uv_timer_t *work)
 	memcpy(snap->epoch, t->epoch, sizeof(snap->epoch));
 	fill_caps(t, &snap->caps);
 	if (rc == 0) {
-		rc = fill_xcs(t, snap, &err);
-	}
-	if (rc == 0) {
-		rc = fill_ports(t, snap, &err);
+		fill_xcs(t, snap);
+		fill_ports(t, snap);
 	}
 	if (rc) {
 		err_wrap(&err, "%s", t->h.drv.name);
@@ -573,8 +559,9 @@ static bool has_signal(const struct tc *t, struct optics_xc xc)
 static int light_up(struct tc *t, struct err *err)
 {
 	struct optics_xc *v;
-	int n, rc = xc_map_xcs(&t->want, &v, &n, err);
+	int n, rc = 0;
 
+	xc_map_xcs(&t->want, &v, &n);
 	for (int i = 0; rc == 0 && i < n; i++) {
 		if (has_signal(t, v[i])) {
 			continue;
@@ -585,9 +572,7 @@ static int light_up(struct tc *t, struct err *err)
 			rc = host_link_set(t->net, t->out[v[i].out].ifindex, true, err);
 		}
 	}
-	if (rc == 0 || n) {
-		free(v);
-	}
+	free(v);
 	return rc;
 }
 
@@ -692,11 +677,10 @@ static int tc_init(struct driver_base *h, const struct drv_config *cfg,
 	    (rc = base_option_int(cls, cfg, "switch_ms", 0, 600000, &t->switch_ms, err))) {
 		return rc;
 	}
-	t->in = calloc((size_t)cfg->n_in, sizeof(*t->in));
-	t->out = calloc((size_t)cfg->n_out, sizeof(*t->out));
-	return t->in && t->out ?
-	       xc_map_init(&t->want, DRV_SPACE, cfg->n_in, cfg->n_out, false,
-			   err) : err_nomem(err);
+	t->in = x_new((size_t)cfg->n_in, sizeof(*t->in));
+	t->out = x_new((size_t)cfg->n_out, sizeof(*t->out));
+	xc_map_init(&t->want, DRV_SPACE, cfg->n_in, cfg->n_out, false);
+	return 0;
 }
 
 static const struct base_ops ops = {

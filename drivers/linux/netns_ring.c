@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "drivers/core/driver.h"
+#include "lib/base/alloc.h"
 #include "lib/base/buf.h"
 #include "lib/base/file.h"
 
@@ -148,11 +149,9 @@ static int save(const struct netns_ring *r, struct err *err)
 	char path[PATH_SIZE];
 	uint8_t *bytes = NULL;
 	size_t len = 0;
-	int rc = ring_programs_save(&r->programs, &bytes, &len, err);
+	int rc;
 
-	if (rc) {
-		return rc;
-	}
+	ring_programs_save(&r->programs, &bytes, &len);
 	buf_printf(&b, MAGIC "\n%s\n", r->epoch);
 	for (int i = 0; i < r->programs.n; i++) {
 		buf_printf(&b, "%" PRIu32 " ", r->steps[i]);
@@ -160,7 +159,7 @@ static int save(const struct netns_ring *r, struct err *err)
 	buf_char(&b, '\n');
 	buf_add(&b, bytes, len);
 	path_of(r->netns, NETNS_RING_STATE, path);
-	rc = b.failed ? err_nomem(err) : file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
+	rc = file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
 	buf_fini(&b);
 	free(bytes);
 	return rc;
@@ -182,10 +181,7 @@ static char *line_of(char *data, size_t len, size_t *at)
 
 static int take_steps(struct netns_ring *r, char *text, struct err *err)
 {
-	r->steps = calloc((size_t)r->programs.n + 1, sizeof(*r->steps));
-	if (!r->steps) {
-		return err_nomem(err);
-	}
+	r->steps = x_new((size_t)r->programs.n + 1, sizeof(*r->steps));
 	for (int i = 0; i < r->programs.n; i++) {
 		char *end;
 		unsigned long step = strtoul(text, &end, 10);
@@ -491,20 +487,17 @@ static int open_all(struct netns_ring *r, const char *netns, struct err *err)
 int netns_ring_open(const char *netns, const struct ring_geometry *g,
 		    struct netns_ring **out, struct err *err)
 {
-	struct netns_ring *r = calloc(1, sizeof(*r));
+	struct netns_ring *r = x_new(1, sizeof(*r));
 	int rc;
 
 	*out = NULL;
-	if (!r) {
-		return err_nomem(err);
-	}
 	r->g = *g;
 	r->lock = -1;
 	r->n = netns_ring_count(g);
-	r->cells = calloc(r->n, sizeof(*r->cells));
-	r->modes = calloc(r->n, sizeof(*r->modes));
-	r->used = calloc(r->n / g->nodes, sizeof(*r->used));
-	rc = r->cells && r->modes && r->used ? open_all(r, netns, err) : err_nomem(err);
+	r->cells = x_new(r->n, sizeof(*r->cells));
+	r->modes = x_new(r->n, sizeof(*r->modes));
+	r->used = x_new(r->n / g->nodes, sizeof(*r->used));
+	rc = open_all(r, netns, err);
 	if (rc) {
 		netns_ring_close(r);
 		return rc;
@@ -661,17 +654,11 @@ int netns_ring_load(struct netns_ring *r, const struct ring_programs *programs, 
 	uint32_t *steps;
 	int rc = ring_programs_check(programs, &r->g, err);
 
-	if (rc == 0) {
-		rc = ring_programs_copy(&copy, programs, err);
-	}
 	if (rc) {
 		return rc;
 	}
-	steps = calloc((size_t)copy.n + 1, sizeof(*steps));
-	if (!steps) {
-		ring_programs_fini(&copy);
-		return err_nomem(err);
-	}
+	ring_programs_copy(&copy, programs);
+	steps = x_new((size_t)copy.n + 1, sizeof(*steps));
 	for (int i = 0; i < r->programs.n; i++) {
 		const struct ring_program *now = ring_programs_find(&copy, r->programs.v[i].name);
 

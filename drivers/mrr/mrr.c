@@ -178,11 +178,8 @@ void mrr_ask(struct mrr *m, enum mrr_op op, uint16_t page, uint16_t offset,
 
 	mrr_encode(&b, &f);
 	/* Every operation begins by reading registers. */
-	if (b.failed || (m->h.asked || op != MRR_READ ? tcp_ask :
-						tcp_ask_repeatable)
-				(m->h.session, b.data, b.len, f.seq)) {
-		mrr_give_up_text(m, WEFT_ENOMEM, "out of memory");
-	}
+	(m->h.asked || op != MRR_READ ? tcp_ask : tcp_ask_repeatable)(m->h.session, b.data, b.len,
+								      f.seq);
 	m->h.asked = true;
 	buf_fini(&b);
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "drivers/mrr/mrr.h"
+#include "lib/base/alloc.h"
 
 #define LOCK_POLL_MS 2
 
@@ -44,12 +45,11 @@ void mrr_lock_words(const struct mrr *m, char *text, size_t size)
 /* ---- tables of parts --------------------------------------------------------- */
 
 /* Room for n parts, none there yet. */
-static bool make_parts(struct mrr *m, size_t n)
+static void make_parts(struct mrr *m, size_t n)
 {
 	free(m->parts);
 	m->n_parts = 0;
-	m->parts = calloc(n + 1, sizeof(*m->parts));
-	return m->parts;
+	m->parts = x_new(n + 1, sizeof(*m->parts));
 }
 
 static void sort_parts(struct mrr *m)
@@ -73,10 +73,7 @@ static void on_parts(struct mrr *m, const struct mrr_frame *f)
 		mrr_give_up_text(m, WEFT_EDEVICE, "the table of failures is not whole");
 		return;
 	}
-	if (!make_parts(m, n)) {
-		mrr_give_up_text(m, WEFT_ENOMEM, "out of memory");
-		return;
-	}
+	make_parts(m, n);
 	for (uint32_t i = 0; i < n; i++) {
 		struct ring_fault *d = &m->parts[m->n_parts++];
 
@@ -119,12 +116,9 @@ static void read_parts(struct mrr *m, uint16_t page, void (*parts_read)(struct m
 
 /* From a device that keeps no table: the first setting of each program that is
  * not locked. That nothing locks as the laser is off is no failure. */
-static bool parts_of_locks(struct mrr *m)
+static void parts_of_locks(struct mrr *m)
 {
-	if (!make_parts(m, MRR_MAX_SLOTS)) {
-		mrr_give_up_text(m, WEFT_ENOMEM, "out of memory");
-		return false;
-	}
+	make_parts(m, MRR_MAX_SLOTS);
 	for (int i = 0; i < m->n_slots; i++) {
 		const struct mrr_slot *s = &m->slots[i];
 		struct ring_setting t;
@@ -145,7 +139,6 @@ static bool parts_of_locks(struct mrr *m)
 		}
 	}
 	sort_parts(m);
-	return true;
 }
 
 /* ---- what has failed, what is lost ---------------------------------------------- */
@@ -170,7 +163,8 @@ static void on_dead(struct mrr *m)
 	keep_parts(m, &m->h.snap.dead, &m->h.snap.n_dead);
 	if (mrr_reg(m, MRR_FEATURES) & MRR_LOCKS) {
 		read_parts(m, MRR_LOCK_TABLE, on_lost);
-	} else if (parts_of_locks(m)) {
+	} else {
+		parts_of_locks(m);
 		on_lost(m);
 	}
 }
@@ -179,7 +173,8 @@ void mrr_read_failures(struct mrr *m)
 {
 	if (mrr_reg(m, MRR_FEATURES) & MRR_FAILURES) {
 		read_parts(m, MRR_FAILURE_TABLE, on_dead);
-	} else if (parts_of_locks(m)) {
+	} else {
+		parts_of_locks(m);
 		on_dead(m);
 	}
 }

@@ -136,10 +136,8 @@ void mrr_encode(struct buf *b, const struct mrr_frame *frame)
 	mrr_put32(head + 12, frame->len);
 	buf_add(b, head, sizeof(head));
 	buf_add(b, frame->data, frame->len);
-	if (!b->failed) {
-		mrr_put32(crc, mrr_crc32(0, b->data + from, b->len - from));
-		buf_add(b, crc, sizeof(crc));
-	}
+	mrr_put32(crc, mrr_crc32(0, b->data + from, b->len - from));
+	buf_add(b, crc, sizeof(crc));
 }
 
 void mrr_put_tune(uint8_t *p, const struct ring_setting *t)

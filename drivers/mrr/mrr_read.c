@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "drivers/mrr/mrr.h"
+#include "lib/base/alloc.h"
 
 /* ---- registers --------------------------------------------------------------- */
 
@@ -265,11 +266,7 @@ static void read_bank_after(struct mrr *m, int slot)
 	m->at_slot = slot;
 	mrr_begin_bank(m, mrr_slot_reg(s, MRR_SLOT_BYTES));
 	free(s->bank);
-	s->bank = malloc(m->total);
-	if (!s->bank) {
-		mrr_give_up_text(m, WEFT_ENOMEM, "out of memory");
-		return;
-	}
+	s->bank = x_alloc(m->total, 1);
 	m->next = on_read;
 	read_more(m);
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
+
 /* Step, node, dir, fibre and channel fill 64 bits exactly, so the order of
  * tunes is the order of these numbers. */
 static uint64_t tune_key(const struct ring_setting *t)
@@ -59,17 +61,14 @@ static bool radix_pass(const struct ring_setting *src, struct ring_setting *dst,
 }
 
 /* Programs reach millions of settings; a radix sort keeps that linear. */
-static int sort_tunes(struct ring_settings *p, struct err *err)
+static void sort_tunes(struct ring_settings *p)
 {
 	struct ring_setting *spare, *swap;
 
 	if (is_sorted(p)) {
-		return 0;
+		return;
 	}
-	spare = malloc(p->n * sizeof(*spare));
-	if (!spare) {
-		return err_nomem(err);
-	}
+	spare = x_alloc(p->n, sizeof(*spare));
 	for (int shift = 0; shift < 64; shift += 8) {
 		if (radix_pass(p->v, spare, p->n, shift)) {
 			swap = p->v;
@@ -78,7 +77,6 @@ static int sort_tunes(struct ring_settings *p, struct err *err)
 		}
 	}
 	free(spare);
-	return 0;
 }
 
 static int check_tune(const struct ring_settings *p, const struct ring_setting *t, struct err *err)
@@ -101,18 +99,15 @@ static int check_tune(const struct ring_settings *p, const struct ring_setting *
 int ring_settings_normalise(struct ring_settings *p, struct err *err)
 {
 	size_t kept = 0;
-	int rc;
 
 	for (size_t i = 0; i < p->n; i++) {
-		rc = check_tune(p, &p->v[i], err);
+		int rc = check_tune(p, &p->v[i], err);
+
 		if (rc) {
 			return rc;
 		}
 	}
-	rc = sort_tunes(p, err);
-	if (rc) {
-		return rc;
-	}
+	sort_tunes(p);
 	for (size_t i = 0; i < p->n; i++) {
 		struct ring_setting *t = &p->v[i];
 		struct ring_setting *last = kept ? &p->v[kept - 1] : NULL;

@@ -186,10 +186,9 @@ int ring_program_read(struct ring_program *inout, uint8_t *bytes, size_t len, st
 /* The settings again, normalised; *out is the caller's. */
 int ring_program_unpack(const struct ring_program *p, struct ring_settings *out, struct err *err);
 
-/* Copies dead[0..n-1] into p->without, in place of what is there. WEFT_ENOMEM. */
-int ring_program_set_without(struct ring_program *p, const struct ring_fault *dead,
-			     int n, struct err *err);
-int ring_program_copy(struct ring_program *out, const struct ring_program *from, struct err *err);
+/* Copies dead[0..n-1] into p->without, in place of what is there. */
+void ring_program_set_without(struct ring_program *p, const struct ring_fault *dead, int n);
+void ring_program_copy(struct ring_program *out, const struct ring_program *from);
 bool ring_program_equal(const struct ring_program *a, const struct ring_program *b);
 void ring_program_fini(struct ring_program *p);
 
@@ -224,7 +223,7 @@ struct ring_program_reader {
 int ring_program_reader_init(struct ring_program_reader *r, const uint8_t *bytes, size_t len,
 			     struct err *err);
 /* The next step into r->cells; 1 after the last one, which also checks that
- * nothing follows and the totals of the head are right. WEFT_EINVAL, WEFT_ENOMEM.
+ * nothing follows and the totals of the head are right. WEFT_EINVAL.
  * O(cells). */
 int ring_program_reader_next(struct ring_program_reader *r, struct err *err);
 void ring_program_reader_fini(struct ring_program_reader *r);
@@ -240,8 +239,7 @@ struct ring_setting ring_cell_setting(const struct ring_program_reader *r,
 int ring_programs_add(struct ring_programs *inout, struct ring_program *p, struct err *err);
 const struct ring_program *ring_programs_find(const struct ring_programs *r, const char *name);
 bool ring_programs_equal(const struct ring_programs *a, const struct ring_programs *b);
-int ring_programs_copy(struct ring_programs *out, const struct ring_programs *from,
-		       struct err *err);
+void ring_programs_copy(struct ring_programs *out, const struct ring_programs *from);
 void ring_programs_fini(struct ring_programs *r);
 
 /* That all programs are for this ring and no two meet. WEFT_EINVAL names the
@@ -259,8 +257,7 @@ void ring_programs_digest(const struct ring_programs *r, uint8_t digest[RING_DIG
 
 /* All of it in one piece of memory and back, for files and databases.
  * *bytes is the caller's. WEFT_EINVAL names what is wrong. */
-int ring_programs_save(const struct ring_programs *r, uint8_t **bytes, size_t *len,
-		       struct err *err);
+void ring_programs_save(const struct ring_programs *r, uint8_t **bytes, size_t *len);
 int ring_programs_load(struct ring_programs *out, const uint8_t *bytes, size_t len,
 		       struct err *err);
 

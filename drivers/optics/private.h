@@ -35,10 +35,10 @@ static inline uint64_t optics_get_le(const uint8_t *p, int bytes)
 /* Seven bits a byte, the lowest first, the top bit set but in the last. */
 void optics_put_number(struct buf *b, uint32_t v);
 
-int ring_cells_sort(struct ring_cells *c, struct ring_cells *spare, struct err *err);
-/* What leads from one list to the other, both sorted. WEFT_ENOMEM. */
-int ring_cells_diff(const struct ring_cells *from,
-		    const struct ring_cells *to, struct ring_cells *out);
+void ring_cells_sort(struct ring_cells *c, struct ring_cells *spare);
+/* What leads from one list to the other, both sorted. */
+void ring_cells_diff(const struct ring_cells *from,
+		     const struct ring_cells *to, struct ring_cells *out);
 /* Turns the two inner dimensions of a place round: from (channel, node) to
  * (node, channel), or back. */
 uint32_t ring_place_transpose(const struct ring_geometry *g, uint32_t at, bool to_nodes_first);

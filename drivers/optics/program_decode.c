@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "drivers/optics/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/vec.h"
 
 static int bad(const struct ring_program_reader *r, struct err *err, const char *what)
@@ -132,9 +133,7 @@ static int add_run(struct ring_program_reader *r, const struct packed_run *u, ui
 						  : RING_MAX_CELLS)) {
 		return bad(r, err, "more settings than the head says");
 	}
-	if (vec_reserve(c, (size_t)u->times * u->count)) {
-		return err_nomem(err);
-	}
+	vec_reserve(c, (size_t)u->times * u->count);
 	for (uint32_t t = 0; t < u->times; t++) {
 		uint64_t at = u->first + (uint64_t)t * u->every;
 
@@ -193,7 +192,8 @@ static int read_changes(struct ring_program_reader *r, struct err *err)
 	if (rc) {
 		return rc;
 	}
-	return ring_cells_sort(&r->changes, &r->spare, err);
+	ring_cells_sort(&r->changes, &r->spare);
+	return 0;
 }
 
 /* r->cells after r->changes, into r->spare. */
@@ -204,9 +204,7 @@ static int merge(struct ring_program_reader *r, struct err *err)
 	size_t i = 0, k = 0;
 
 	out->n = 0;
-	if (vec_reserve(out, a->n + b->n)) {
-		return err_nomem(err);
-	}
+	vec_reserve(out, a->n + b->n);
 	while (i < a->n || k < b->n) {
 		bool there = i < a->n && (k == b->n || a->v[i].at <= b->v[k].at);
 
@@ -302,9 +300,8 @@ int ring_program_unpack(const struct ring_program *p, struct ring_settings *out,
 	int rc = ring_program_reader_init(&r, p->bytes, p->len, err);
 
 	*out = (struct ring_settings){ .steps = r.steps };
-	out->v = malloc((r.settings ? r.settings : 1) * sizeof(*out->v));
-	if (!out->v) {
-		rc = err_nomem(err);
+	if (rc == 0) {
+		out->v = x_alloc(r.settings, sizeof(*out->v));
 	}
 	while (rc == 0) {
 		rc = ring_program_reader_next(&r, err);

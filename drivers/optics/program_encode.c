@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "drivers/optics/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/vec.h"
 
 bool ring_window_contains(const struct ring_window *w, int ring_nodes, int node, int channel)
@@ -37,7 +38,7 @@ bool ring_windows_overlap(const struct ring_window *a, const struct ring_window 
 /* ---- cells ---- */
 
 /* By place, 11 bits at a time: programs reach millions of settings. */
-int ring_cells_sort(struct ring_cells *c, struct ring_cells *spare, struct err *err)
+void ring_cells_sort(struct ring_cells *c, struct ring_cells *spare)
 {
 	bool sorted = true;
 
@@ -45,11 +46,9 @@ int ring_cells_sort(struct ring_cells *c, struct ring_cells *spare, struct err *
 		sorted = c->v[i - 1].at <= c->v[i].at;
 	}
 	if (sorted) {
-		return 0;
+		return;
 	}
-	if (vec_reserve(spare, c->n - (spare->n < c->n ? spare->n : c->n))) {
-		return err_nomem(err);
-	}
+	vec_reserve(spare, c->n - (spare->n < c->n ? spare->n : c->n));
 	for (int shift = 0; shift < 32; shift += 11) {
 		size_t at[2048] = { 0 }, sum = 0;
 		struct ring_cells swap;
@@ -71,7 +70,6 @@ int ring_cells_sort(struct ring_cells *c, struct ring_cells *spare, struct err *
 		*c = *spare;
 		*spare = swap;
 	}
-	return 0;
 }
 
 uint32_t ring_place_transpose(const struct ring_geometry *g, uint32_t at, bool to_nodes_first)
@@ -119,7 +117,7 @@ void optics_put_number(struct buf *b, uint32_t v)
 
 /* Three or more equally spaced places make a run; two may be the end of one
  * and the begin of the next. */
-static int find_runs(struct ring_program_packer *p)
+static void find_runs(struct ring_program_packer *p)
 {
 	const uint32_t *v = p->places.v;
 
@@ -137,14 +135,11 @@ static int find_runs(struct ring_program_packer *p)
 		if (end - i < 3) {
 			end = i + 1;
 		}
-		if (vec_push(&p->runs, (struct program_run){
-				.first = v[i], .count = (uint32_t)(end - i),
-				.stride = stride, .times = 1 })) {
-			return WEFT_ENOMEM;
-		}
+		vec_push(&p->runs, (struct program_run){ .first = v[i],
+							.count = (uint32_t)(end - i),
+							 .stride = stride, .times = 1 });
 		i = end;
 	}
-	return 0;
 }
 
 static bool alike(const struct program_run *a, const struct program_run *b)
@@ -200,8 +195,8 @@ static void put_runs(const struct ring_program_packer *p, struct buf *b)
 
 /* ---- a step ---- */
 
-static int put_cells(struct ring_program_packer *p, const struct ring_cells *c,
-		     uint8_t flags, struct buf *b)
+static void put_cells(struct ring_program_packer *p, const struct ring_cells *c,
+		      uint8_t flags, struct buf *b)
 {
 	uint8_t present = 0;
 
@@ -216,22 +211,18 @@ static int put_cells(struct ring_program_packer *p, const struct ring_cells *c,
 		}
 		p->places.n = 0;
 		for (size_t i = 0; i < c->n; i++) {
-			if (c->v[i].mode == mode && vec_push(&p->places, c->v[i].at)) {
-				return WEFT_ENOMEM;
+			if (c->v[i].mode == mode) {
+				vec_push(&p->places, c->v[i].at);
 			}
 		}
-		if (find_runs(p)) {
-			return WEFT_ENOMEM;
-		}
+		find_runs(p);
 		join_runs(p);
 		put_runs(p, b);
 	}
-	return b->failed ? WEFT_ENOMEM : 0;
 }
 
 /* Tries one list of cells both ways round, keeps what is shorter. */
-static int try_cells(struct ring_program_packer *p, const struct ring_cells *c,
-		     uint8_t flags, struct err *err)
+static void try_cells(struct ring_program_packer *p, const struct ring_cells *c, uint8_t flags)
 {
 	struct ring_cells *t = &p->turned;
 	struct buf swap;
@@ -239,41 +230,32 @@ static int try_cells(struct ring_program_packer *p, const struct ring_cells *c,
 	for (int turn = 0; turn < 2; turn++) {
 		if (turn) {
 			t->n = 0;
-			if (vec_reserve(t, c->n)) {
-				return err_nomem(err);
-			}
+			vec_reserve(t, c->n);
 			for (size_t i = 0; i < c->n; i++) {
 				t->v[t->n++] = (struct ring_cell){
 					ring_place_transpose(&p->ring, c->v[i].at, true),
 					c->v[i].mode };
 			}
-			if (ring_cells_sort(t, &p->spare, err)) {
-				return WEFT_ENOMEM;
-			}
+			ring_cells_sort(t, &p->spare);
 			c = t;
 			flags |= RING_STEP_TRANSPOSED;
 		}
-		if (put_cells(p, c, flags, &p->trial)) {
-			return err_nomem(err);
-		}
+		put_cells(p, c, flags, &p->trial);
 		if (!p->best.len || p->trial.len < p->best.len) {
 			swap = p->best;
 			p->best = p->trial;
 			p->trial = swap;
 		}
 	}
-	return 0;
 }
 
-int ring_cells_diff(const struct ring_cells *from,
-		    const struct ring_cells *to, struct ring_cells *out)
+void ring_cells_diff(const struct ring_cells *from,
+		     const struct ring_cells *to, struct ring_cells *out)
 {
 	size_t i = 0, k = 0;
 
 	out->n = 0;
-	if (vec_reserve(out, from->n + to->n)) {
-		return WEFT_ENOMEM;
-	}
+	vec_reserve(out, from->n + to->n);
 	while (i < from->n || k < to->n) {
 		if (k == to->n || (i < from->n && from->v[i].at < to->v[k].at)) {
 			out->v[out->n++] = (struct ring_cell){
@@ -288,7 +270,6 @@ int ring_cells_diff(const struct ring_cells *from,
 			k++;
 		}
 	}
-	return 0;
 }
 
 /* ---- the whole ---- */
@@ -323,10 +304,7 @@ int ring_program_packer_new(const struct ring_window *window, const struct ring_
 			       "fibres are too many resonators for a program",
 			       ring->nodes, ring->channels, ring->fibres);
 	}
-	p = calloc(1, sizeof(*p));
-	if (!p) {
-		return err_nomem(err);
-	}
+	p = x_new(1, sizeof(*p));
 	p->ring = *ring;
 	p->window = *window;
 	buf_add(&p->out, head, sizeof(head));
@@ -389,9 +367,7 @@ static int take_step(struct ring_program_packer *p, const struct ring_setting *v
 	p->before = p->now;
 	p->now = swap;
 	p->now.n = 0;
-	if (vec_reserve(&p->now, n)) {
-		return err_nomem(err);
-	}
+	vec_reserve(&p->now, n);
 	for (size_t i = 0; i < n; i++) {
 		rc = check_tune(p, &v[i], err);
 		if (rc) {
@@ -400,10 +376,7 @@ static int take_step(struct ring_program_packer *p, const struct ring_setting *v
 		p->now.v[p->now.n++] = (struct ring_cell){
 			place_of(&p->ring, &v[i]), v[i].mode };
 	}
-	rc = ring_cells_sort(&p->now, &p->spare, err);
-	if (rc) {
-		return rc;
-	}
+	ring_cells_sort(&p->now, &p->spare);
 	return merge_cells(p, err);
 }
 
@@ -428,13 +401,11 @@ int ring_program_packer_step(struct ring_program_packer *p, const struct ring_se
 	if ((rc = take_step(p, v, n, err)) || (rc = check_size(p, err))) {
 		return rc;
 	}
-	if (ring_cells_diff(&p->before, &p->now, &p->changes)) {
-		return err_nomem(err);
-	}
+	ring_cells_diff(&p->before, &p->now, &p->changes);
 	buf_reset(&p->best);
-	if ((rc = try_cells(p, &p->changes, 0, err)) ||
-	    (p->changes.n && (rc = try_cells(p, &p->now, RING_STEP_FULL, err)))) {
-		return rc;
+	try_cells(p, &p->changes, 0);
+	if (p->changes.n) {
+		try_cells(p, &p->now, RING_STEP_FULL);
 	}
 	buf_add(&p->out, p->best.data, p->best.len);
 	p->steps++;
@@ -451,9 +422,6 @@ int ring_program_packer_end(struct ring_program_packer *p, const char *name,
 	if (strlen(name) > RING_PROGRAM_NAME_MAX) {
 		return err_set(err, WEFT_ELIMIT, "%s: a program's name has at "
 			       "most %d bytes", name, RING_PROGRAM_NAME_MAX);
-	}
-	if (p->out.failed) {
-		return err_nomem(err);
 	}
 	head[0] = RING_PROGRAM_VERSION;
 	head[1] = p->ring.fibres;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "drivers/optics/private.h"
+#include "lib/base/alloc.h"
 #include "lib/digest/sha256.h"
 
 /* A program in a file: name (64), window (8), length (4), bytes; where the top
@@ -27,38 +28,29 @@ void ring_program_fini(struct ring_program *p)
 	memset(p, 0, sizeof(*p));
 }
 
-int ring_program_set_without(struct ring_program *p, const struct ring_fault *dead,
-			     int n, struct err *err)
+void ring_program_set_without(struct ring_program *p, const struct ring_fault *dead, int n)
 {
 	struct ring_fault *copy = NULL;
 
 	if (n > 0) {
-		copy = malloc((size_t)n * sizeof(*copy));
-		if (!copy) {
-			return err_nomem(err);
-		}
+		copy = x_alloc((size_t)n, sizeof(*copy));
 		memcpy(copy, dead, (size_t)n * sizeof(*copy));
 	}
 	free(p->without);
 	p->without = copy;
 	p->n_without = n;
-	return 0;
 }
 
-int ring_program_copy(struct ring_program *out, const struct ring_program *from, struct err *err)
+void ring_program_copy(struct ring_program *out, const struct ring_program *from)
 {
-	uint8_t *bytes = malloc(from->len ? from->len : 1);
+	uint8_t *bytes = x_alloc(from->len, 1);
 
 	*out = *from;
 	out->bytes = bytes;
 	out->without = NULL;
 	out->n_without = 0;
-	if (!bytes || ring_program_set_without(out, from->without, from->n_without, err)) {
-		ring_program_fini(out);
-		return err_nomem(err);
-	}
+	ring_program_set_without(out, from->without, from->n_without);
 	memcpy(bytes, from->bytes, from->len);
-	return 0;
 }
 
 static bool same_window(const struct ring_window *a, const struct ring_window *b)
@@ -88,11 +80,7 @@ int ring_programs_add(struct ring_programs *r, struct ring_program *p, struct er
 		ring_program_fini(p);
 		return WEFT_EINVAL;
 	}
-	v = realloc(r->v, (size_t)(r->n + 1) * sizeof(*v));
-	if (!v) {
-		ring_program_fini(p);
-		return err_nomem(err);
-	}
+	v = x_grow(r->v, (size_t)r->n + 1, sizeof(*v));
 	memmove(v + at + 1, v + at, (size_t)(r->n - at) * sizeof(*v));
 	v[at] = *p;
 	memset(p, 0, sizeof(*p));
@@ -121,20 +109,13 @@ bool ring_programs_equal(const struct ring_programs *a, const struct ring_progra
 	return a->n == b->n;
 }
 
-int ring_programs_copy(struct ring_programs *out, const struct ring_programs *from, struct err *err)
+void ring_programs_copy(struct ring_programs *out, const struct ring_programs *from)
 {
 	memset(out, 0, sizeof(*out));
-	out->v = calloc((size_t)from->n + 1, sizeof(*out->v));
-	if (!out->v) {
-		return err_nomem(err);
-	}
+	out->v = x_new((size_t)from->n + 1, sizeof(*out->v));
 	for (; out->n < from->n; out->n++) {
-		if (ring_program_copy(&out->v[out->n], &from->v[out->n], err)) {
-			ring_programs_fini(out);
-			return WEFT_ENOMEM;
-		}
+		ring_program_copy(&out->v[out->n], &from->v[out->n]);
 	}
-	return 0;
 }
 
 void ring_programs_fini(struct ring_programs *r)
@@ -255,7 +236,7 @@ static uint8_t *put_without(const struct ring_program *p, uint8_t *to)
 	return to;
 }
 
-int ring_programs_save(const struct ring_programs *r, uint8_t **bytes, size_t *len, struct err *err)
+void ring_programs_save(const struct ring_programs *r, uint8_t **bytes, size_t *len)
 {
 	uint8_t *to;
 
@@ -264,10 +245,7 @@ int ring_programs_save(const struct ring_programs *r, uint8_t **bytes, size_t *l
 		*len += r->v[i].n_without ?
 			4 + (size_t)r->v[i].n_without * SAVED_DEAD : 0;
 	}
-	*bytes = to = malloc(*len ? *len : 1);
-	if (!to) {
-		return err_nomem(err);
-	}
+	*bytes = to = x_alloc(*len, 1);
 	for (int i = 0; i < r->n; i++) {
 		const struct ring_program *p = &r->v[i];
 
@@ -275,7 +253,6 @@ int ring_programs_save(const struct ring_programs *r, uint8_t **bytes, size_t *l
 		memcpy(to + SAVED_HEAD, p->bytes, p->len);
 		to = put_without(p, to + SAVED_HEAD + p->len);
 	}
-	return 0;
 }
 
 /* What is being read. */
@@ -305,10 +282,7 @@ static int load_without(struct ring_program *p, struct saved *s, struct err *err
 	if (n == 0 || n > INT_MAX || !from) {
 		return err_set(err, WEFT_EINVAL, "a ring program that is cut");
 	}
-	p->without = calloc(n, sizeof(*p->without));
-	if (!p->without) {
-		return err_nomem(err);
-	}
+	p->without = x_new(n, sizeof(*p->without));
 	for (size_t i = 0; i < n; i++, from += SAVED_DEAD) {
 		p->without[i] = (struct ring_fault){
 			.part = from[0], .dir = from[1], .fibre = from[2],
@@ -341,10 +315,7 @@ static int load_program(struct ring_program *p, struct saved *s, bool *more, str
 	if (!from) {
 		return err_set(err, WEFT_EINVAL, "a ring program that is cut");
 	}
-	bytes = malloc(len ? len : 1);
-	if (!bytes) {
-		return err_nomem(err);
-	}
+	bytes = x_alloc(len, 1);
 	memcpy(p->name, head, RING_PROGRAM_NAME_MAX);
 	w = head + RING_PROGRAM_NAME_MAX + 1;
 	p->window = (struct ring_window){

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "drivers/restconf/restconf.h"
+#include "lib/base/alloc.h"
 #include "lib/base/buf.h"
 #include "lib/base/log.h"
 
@@ -142,7 +143,7 @@ static void on_data(const char *bytes, size_t len, void *arg)
 		at = (size_t)(lf - ev->line.data) + 1;
 	}
 	buf_consume(&ev->line, at);
-	if (ev->line.failed || ev->line.len > MAX_LINE) {
+	if (ev->line.len > MAX_LINE) {
 		buf_reset(&ev->line);
 	}
 }
@@ -168,9 +169,10 @@ static void listen_to(struct restconf_events *ev)
 		.method = "GET", .path = ev->path, .accept = "text/event-stream",
 		.done = on_stream_end, .data = on_data, .arg = ev };
 
-	if ((!ev->stream && http_client_new(ev->h->drv.loop, &ev->conf, &ev->stream, NULL)) ||
-	    http_ask(ev->stream, &q)) {
+	if (!ev->stream && http_client_new(ev->h->drv.loop, &ev->conf, &ev->stream, NULL)) {
 		tick_later(ev);
+	} else {
+		http_ask(ev->stream, &q);
 	}
 }
 
@@ -204,25 +206,25 @@ static void on_tick(uv_timer_t *t)
 	q.path = ev->how == LOG ? RESTCONF_LOG : RESTCONF_STREAMS;
 	q.done = ev->how == LOG ? on_log : on_streams;
 	q.unless_etag = ev->how == LOG ? ev->etag : NULL;
-	if (ev->h->op != BASE_IDLE || http_ask(ev->client, &q)) {
+	if (ev->h->op != BASE_IDLE) {
 		tick_later(ev);
+	} else {
+		http_ask(ev->client, &q);
 	}
 }
 
 struct restconf_events *restconf_events_new(struct driver_base *h, struct http_client *client,
 					    const struct http_conf *conf, int64_t every_ms)
 {
-	struct restconf_events *ev = calloc(1, sizeof(*ev));
+	struct restconf_events *ev = x_new(1, sizeof(*ev));
 
-	if (ev) {
-		ev->h = h;
-		ev->client = client;
-		ev->conf = *conf;
-		ev->every_ms = every_ms;
-		uv_timer_init(h->drv.loop, &ev->timer);
-		ev->timer.data = ev;
-		tick_later(ev);
-	}
+	ev->h = h;
+	ev->client = client;
+	ev->conf = *conf;
+	ev->every_ms = every_ms;
+	uv_timer_init(h->drv.loop, &ev->timer);
+	ev->timer.data = ev;
+	tick_later(ev);
 	return ev;
 }
 

@@ -13,7 +13,7 @@ struct restconf_events;
 
 /* Begins to listen every_ms from now. What comes goes to base_event(); `client`
  * is used when no operation is under way, and conf for a connection of the
- * stream's own. All are borrowed. NULL without memory. */
+ * stream's own. All are borrowed. */
 struct restconf_events *restconf_events_new(struct driver_base *h, struct http_client *client,
 					    const struct http_conf *conf, int64_t every_ms);
 /* Ends; cb comes when all is freed. The client must be closed before. */

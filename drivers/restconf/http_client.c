@@ -17,6 +17,7 @@
 #include <strings.h>
 
 #include "drivers/core/tcp_session.h"
+#include "lib/base/alloc.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -94,7 +95,7 @@ static size_t on_body(char *bytes, size_t one, size_t n, void *arg)
 		return 0;
 	}
 	buf_add(&c->body, bytes, n);
-	return c->body.failed ? 0 : n;
+	return n;
 }
 
 /* The value of a header line if it has this name, without blanks around. */
@@ -234,9 +235,9 @@ static void on_watch_closed(uv_handle_t *poll)
 
 static struct http_watch *watch_new(struct http_client *c, curl_socket_t fd)
 {
-	struct http_watch *w = calloc(1, sizeof(*w));
+	struct http_watch *w = x_new(1, sizeof(*w));
 
-	if (!w || uv_poll_init_socket(c->loop, &w->poll, fd)) {
+	if (uv_poll_init_socket(c->loop, &w->poll, fd)) {
 		free(w);
 		return NULL;
 	}
@@ -273,12 +274,10 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *ow
 static void add_header(struct http_client *c, const char *name, const char *value)
 {
 	struct buf b = { 0 };
-	struct curl_slist *all;
 
 	if (value && value[0]) {
 		buf_printf(&b, "%s: %s", name, value);
-		all = b.failed ? NULL : curl_slist_append(c->headers, buf_cstr(&b));
-		c->headers = all ? all : c->headers;
+		c->headers = x_have(curl_slist_append(c->headers, buf_cstr(&b)));
 		buf_fini(&b);
 	}
 }
@@ -418,16 +417,14 @@ static int failure(const struct http_client *c, CURLcode code, const char **text
 	switch (code) {
 	case CURLE_OK:
 		*text = "the connection ended in the middle of the answer";
-		return c->body.failed ? WEFT_ENOMEM : WEFT_EUNAVAIL;
+		return WEFT_EUNAVAIL;
 	case CURLE_OPERATION_TIMEDOUT:
 		*text = c->head_out ? "no answer in time" : "connecting took too long";
 		return c->head_out ? WEFT_ETIMEOUT : WEFT_EUNAVAIL;
 	case CURLE_WRITE_ERROR:
-		*text = c->too_long ? "the answer is too long" : "out of memory";
-		return c->too_long ? WEFT_EDEVICE : WEFT_ENOMEM;
-	case CURLE_OUT_OF_MEMORY:
-		*text = "out of memory";
-		return WEFT_ENOMEM;
+	case CURLE_OUT_OF_MEMORY:	/* a line that libcurl does not take: there is memory */
+		*text = "the answer is too long";
+		return WEFT_EDEVICE;
 	case CURLE_GOT_NOTHING:
 	case CURLE_PARTIAL_FILE:
 	case CURLE_RECV_ERROR:
@@ -485,7 +482,7 @@ static void finish(struct http_client *c, CURLcode code)
 
 	curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
 	c->out = false;
-	if (code != CURLE_OK || !c->head_done || c->body.failed) {
+	if (code != CURLE_OK || !c->head_done) {
 		a.rc = failure(c, code, &text);
 		err_set(&err, a.rc, "%s (%s): %s", c->conf.device, c->conf.address, text);
 	}
@@ -537,17 +534,13 @@ static void take_results(struct http_client *c)
 	}
 }
 
-int http_ask(struct http_client *c, const struct http_call *q)
+void http_ask(struct http_client *c, const struct http_call *q)
 {
 	const char *const from[] = { q->method, q->path, q->accept, q->type, q->body,
 				     q->unless_etag };
-	struct http_pending *r = calloc(1, sizeof(*r));
+	struct http_pending *r = x_new(1, sizeof(*r));
 	const char **to[6];
-	bool whole = true;
 
-	if (!r) {
-		return WEFT_ENOMEM;
-	}
 	r->q = *q;
 	to[0] = &r->q.method;
 	to[1] = &r->q.path;
@@ -556,17 +549,11 @@ int http_ask(struct http_client *c, const struct http_call *q)
 	to[4] = &r->q.body;
 	to[5] = &r->q.unless_etag;
 	for (int i = 0; i < 6; i++) {
-		*to[i] = from[i] ? strdup(from[i]) : NULL;
-		whole = whole && (*to[i] || !from[i]);
-	}
-	if (!whole) {
-		request_free(r);
-		return WEFT_ENOMEM;
+		*to[i] = from[i] ? x_dup(from[i]) : NULL;
 	}
 	*c->last = r;
 	c->last = &r->next;
 	wake_up(c);
-	return 0;
 }
 
 void http_distrust(struct http_client *c)
@@ -586,26 +573,23 @@ static bool curl_is_ready(void)
 {
 	static bool ready;
 
-	ready = ready || curl_global_init(CURL_GLOBAL_DEFAULT) == 0;
+	ready = ready || curl_global_init_mem(CURL_GLOBAL_DEFAULT, x_malloc, free, x_realloc,
+					      x_dup, x_new) == 0;
 	return ready;
 }
 
-static char *copy(const char *text, bool *whole)
+static char *copy(const char *text)
 {
-	char *own = text && text[0] ? strdup(text) : NULL;
-
-	*whole = *whole && (own || !text || !text[0]);
-	return own;
+	return text && text[0] ? x_dup(text) : NULL;
 }
 
 static int make_handles(struct http_client *c, uv_loop_t *loop, struct err *err)
 {
-	c->multi = curl_is_ready() ? curl_multi_init() : NULL;
-	c->easy = c->multi ? curl_easy_init() : NULL;
-	if (!c->easy) {
-		curl_multi_cleanup(c->multi);
-		return err_nomem(err);
+	if (!curl_is_ready()) {
+		return err_set(err, WEFT_EINTERNAL, "libcurl does not start");
 	}
+	c->multi = x_have(curl_multi_init());
+	c->easy = x_have(curl_easy_init());
 	/* One connection is kept; one that is distrusted ends when its
 	 * successor is kept. */
 	curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, 1L);
@@ -631,23 +615,23 @@ int http_client_new(uv_loop_t *loop, const struct http_conf *conf,
 {
 	char host[256];
 	int port, rc = tcp_parse_address(conf->address, false, host, sizeof(host), &port, err);
-	struct http_client *c = rc ? NULL : calloc(1, sizeof(*c));
-	bool whole = true;
+	struct http_client *c;
 
-	if (!c) {
-		return rc ? rc : err_nomem(err);
+	if (rc) {
+		return rc;
 	}
+	c = x_new(1, sizeof(*c));
 	c->conf = *conf;
-	c->conf.device = copy(conf->device, &whole);
-	c->conf.address = copy(conf->address, &whole);
-	c->conf.user = copy(conf->user, &whole);
-	c->conf.password = copy(conf->password, &whole);
-	c->conf.ca = copy(conf->ca, &whole);
-	c->conf.cert = copy(conf->cert, &whole);
-	c->conf.key = copy(conf->key, &whole);
+	c->conf.device = copy(conf->device);
+	c->conf.address = copy(conf->address);
+	c->conf.user = copy(conf->user);
+	c->conf.password = copy(conf->password);
+	c->conf.ca = copy(conf->ca);
+	c->conf.cert = copy(conf->cert);
+	c->conf.key = copy(conf->key);
 	c->last = &c->first;
 	c->sent_ns = INT64_MIN / 2;
-	rc = whole ? make_handles(c, loop, err) : err_nomem(err);
+	rc = make_handles(c, loop, err);
 	if (rc) {
 		c->n_handles = 1;
 		c->closed = nothing;

@@ -46,7 +46,7 @@ struct http_conf {
 struct http_answer {
 	int rc;			/* 0: an answer came, whatever its status;
 				 * WEFT_EUNAVAIL, WEFT_ETIMEOUT, WEFT_EDEVICE
-				 * (no HTTP, too long), WEFT_ENOMEM */
+				 * (no HTTP, too long) */
 	const struct err *err;	/* of rc */
 	bool sent;		/* a byte of it may have reached the device */
 	int status;		/* 200 */
@@ -73,12 +73,12 @@ struct http_call {
 	void *arg;
 };
 
-/* Nothing is connected yet. WEFT_EINVAL (the address), WEFT_ENOMEM. */
+/* Nothing is connected yet. WEFT_EINVAL (the address). */
 int http_client_new(uv_loop_t *loop, const struct http_conf *conf,
 		    struct http_client **out, struct err *err);
 
-/* Queues a request; strings are copied. WEFT_ENOMEM. */
-int http_ask(struct http_client *c, const struct http_call *q);
+/* Queues a request; strings are copied. */
+void http_ask(struct http_client *c, const struct http_call *q);
 
 /* The next request goes over a new connection: an answer that arrived whole
  * made no sense, so what comes next on this one cannot be trusted. */

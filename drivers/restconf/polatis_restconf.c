@@ -22,6 +22,7 @@
 #include "drivers/restconf/http_client.h"
 #include "drivers/restconf/restconf.h"
 #include "drivers/scpi/scpi.h"
+#include "lib/base/alloc.h"
 #include "lib/base/log.h"
 
 #define DEFAULT_TIMEOUT_MS 5000
@@ -124,7 +125,6 @@ static void ask(struct restconf *p, void (*next)(struct restconf *, const struct
 		.method = method, .path = path, .accept = RESTCONF_JSON, .type = RESTCONF_JSON,
 		.body = body, .repeatable = strcmp(method, "GET") == 0,
 		.done = on_answer, .arg = p };
-	struct err err = { 0 };
 
 	if (p->h.drv.trace) {
 		trace_request(p->h.drv.name, method, path, body, p->h.drv.trace,
@@ -132,10 +132,7 @@ static void ask(struct restconf *p, void (*next)(struct restconf *, const struct
 	}
 	p->next = next;
 	p->changes = !q.repeatable;
-	if (http_ask(p->client, &q)) {
-		base_settle_unknown(&p->h, DRV_SKIPPED, "out of memory");
-		base_end(&p->h, err_nomem(&err), &err);
-	}
+	http_ask(p->client, &q);
 }
 
 static bool is_good(const struct http_answer *a)
@@ -234,13 +231,12 @@ static int key_of(const struct restconf *p, struct optics_xc xc)
 static void end_snapshot(struct restconf *p)
 {
 	struct driver_base *h = &p->h;
-	struct err err = { 0 };
-	int rc = power_monitors_losses(&p->monitors, h, &err);
 
-	if (rc == 0 && p->events_ms && !p->events) {
+	power_monitors_losses(&p->monitors, h);
+	if (p->events_ms && !p->events) {
 		p->events = restconf_events_new(h, p->client, &p->conf, p->events_ms);
 	}
-	base_end(h, rc, &err);
+	base_end(h, 0, NULL);
 }
 
 /* These two are extras: a device that has them not says less. */
@@ -351,7 +347,7 @@ static void on_map(struct restconf *p, const struct http_answer *a)
 	int rc = read_map(p, a, &err);
 
 	if (rc == 0) {
-		rc = xc_map_snapshot(&p->map, &p->h.snap, &err);
+		xc_map_snapshot(&p->map, &p->h.snap);
 	}
 	if (rc) {
 		misunderstood(p, rc, &err);
@@ -471,7 +467,8 @@ static void put_change(const struct restconf *p, const struct drv_batch *batch, 
 		buf_str(&c->path, RESTCONF_CIRCUITS);
 		c->method = batch->n_items ? "PUT" : "DELETE";
 		for (int k = 0; k < batch->n_items; k++) {
-			buf_printf(&c->body, k ? "," : "{\"optical-switch:cross-connects\":{\"%s\":[",
+			buf_printf(&c->body, k ? ","
+				   : "{\"optical-switch:cross-connects\":{\"%s\":[",
 				   list);
 			put_pair(p, batch->items[k].xc, &c->body);
 		}
@@ -812,8 +809,8 @@ static void restconf_fini(struct driver_base *h)
 }
 
 /* Copies texts; an empty one is NULL. */
-static int take_texts(struct restconf *p, const struct drv_class *cls,
-		      const struct drv_config *cfg, struct err *err)
+static void take_texts(struct restconf *p, const struct drv_class *cls,
+		       const struct drv_config *cfg)
 {
 	const struct {
 		const char *key;
@@ -824,12 +821,8 @@ static int take_texts(struct restconf *p, const struct drv_class *cls,
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		const char *text = base_option(cls, cfg, texts[i].key);
 
-		*texts[i].to = text[0] ? strdup(text) : NULL;
-		if (text[0] && !*texts[i].to) {
-			return err_nomem(err);
-		}
+		*texts[i].to = text[0] ? x_dup(text) : NULL;
 	}
-	return 0;
 }
 
 /* What contradicts itself is refused, so that no user believes in a check
@@ -872,10 +865,10 @@ static int take_options(struct restconf *p, const struct drv_config *cfg, struct
 	    (rc = power_monitors_sides(&p->power, cls, cfg, err)) ||
 	    (rc = base_option_choice(cls, cfg, "list", "pair", "pairs", &single, err)) ||
 	    (rc = base_option_choice(cls, cfg, "tls", "yes", "no", &f->tls, err)) ||
-	    (rc = base_option_choice(cls, cfg, "tls_verify", "yes", "no", &f->verify, err)) ||
-	    (rc = take_texts(p, cls, cfg, err))) {
+	    (rc = base_option_choice(cls, cfg, "tls_verify", "yes", "no", &f->verify, err))) {
 		return rc;
 	}
+	take_texts(p, cls, cfg);
 	p->plural = !single;
 	f->device = p->h.drv.name;
 	f->address = p->h.address;
@@ -904,11 +897,9 @@ static int restconf_init(struct driver_base *h, const struct drv_config *cfg,
 	p->batch.h = h;
 	p->batch.map = &p->map;
 	p->batch.chunk = 1;
-	p->by_high = calloc((size_t)cfg->n_in, sizeof(*p->by_high));
-	if (!p->by_high) {
-		return err_nomem(err);
-	}
-	return xc_map_init(&p->map, DRV_SPACE, cfg->n_in, cfg->n_out, cfg->any_to_any, err);
+	p->by_high = x_new((size_t)cfg->n_in, sizeof(*p->by_high));
+	xc_map_init(&p->map, DRV_SPACE, cfg->n_in, cfg->n_out, cfg->any_to_any);
+	return 0;
 }
 
 static const struct base_ops ops = {

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "drivers/core/parse.h"
+#include "lib/base/alloc.h"
 
 /* What follows the module's prefix. */
 static const char *plain_name(const char *key)
@@ -134,8 +135,7 @@ int restconf_parse_pairs(const char *body, struct restconf_pair **pairs, int *n,
 		return WEFT_EDEVICE;
 	}
 	*n = 0;
-	*pairs = calloc(size ? size : 1, sizeof(**pairs));
-	rc = *pairs ? 0 : err_nomem(err);
+	*pairs = x_new(size, sizeof(**pairs));
 	json_array_foreach(list, i, entry) {
 		struct restconf_pair *p = rc ? NULL : &(*pairs)[*n];
 
@@ -202,7 +202,8 @@ static bool status_of(json_t *entry, enum restconf_status *s)
 }
 
 int restconf_parse_states(const char *body,
-			  int (*fn)(int32_t port, enum restconf_status s, void *arg, struct err *err),
+			  int (*fn)(int32_t port, enum restconf_status s, void *arg,
+				    struct err *err),
 			  void *arg, struct err *err)
 {
 	json_t *list = entries(body, "port-config", "port", NULL, err), *entry;
@@ -325,16 +326,13 @@ static void judge(struct restconf_note *note, const char *name)
 	note->change = strncmp(name, "activity-log", 12) == 0 || strncmp(name, "aps-", 4) == 0;
 }
 
-static int take_note(json_t *entry, struct restconf_note *note)
+static void take_note(json_t *entry, struct restconf_note *note)
 {
 	json_t *content;
 	const char *name = note_name(entry, &content);
-	char *text = json_dumps(content, JSON_COMPACT);
+	char *text = x_have(json_dumps(content, JSON_COMPACT));
 
 	*note = (struct restconf_note){ 0 };
-	if (!text) {
-		return WEFT_ENOMEM;
-	}
 	if (!whole(member(entry, "id"), INT64_MAX, &note->id)) {
 		note->id = 0;
 	}
@@ -345,23 +343,25 @@ static int take_note(json_t *entry, struct restconf_note *note)
 	snprintf(note->text, sizeof(note->text), "%s%s", name, name[0] ? " " : "");
 	copy_text(text, note->text + strlen(note->text), sizeof(note->text) - strlen(note->text));
 	free(text);
-	return 0;
 }
 
 int restconf_parse_note(const char *body, struct restconf_note *note, struct err *err)
 {
 	json_t *root = parse(body, "a notification", err), *inner;
-	int rc;
+	int rc = 0;
 
 	if (!root) {
 		return WEFT_EDEVICE;
 	}
 	inner = member(root, "notification");
 	inner = inner ? inner : root;
-	rc = json_is_object(inner) ? take_note(inner, note) :
-				     parse_unexpected(body, "a notification", err);
+	if (json_is_object(inner)) {
+		take_note(inner, note);
+	} else {
+		rc = parse_unexpected(body, "a notification", err);
+	}
 	json_decref(root);
-	return rc == WEFT_ENOMEM ? err_nomem(err) : rc;
+	return rc;
 }
 
 int restconf_parse_log(const char *body, int64_t after_id,
@@ -370,12 +370,15 @@ int restconf_parse_log(const char *body, int64_t after_id,
 {
 	json_t *list = entries(body, "notification-log", "log", NULL, err), *entry;
 	int rc = list ? 0 : WEFT_EDEVICE;
-	struct restconf_note note;
+	struct restconf_note note = { 0 };
 	size_t i;
 
 	*last = 0;
 	json_array_foreach(list, i, entry) {
-		if (rc == 0 && (!json_is_object(entry) || take_note(entry, &note) || !note.id)) {
+		if (rc == 0 && json_is_object(entry)) {
+			take_note(entry, &note);
+		}
+		if (rc == 0 && (!json_is_object(entry) || !note.id)) {
 			rc = parse_unexpected(body, "entries of the log with an id", err);
 		}
 		if (rc == 0 && note.id > after_id) {

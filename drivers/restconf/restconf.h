@@ -45,7 +45,7 @@ struct restconf_pair {
 	int32_t ingress, egress;	/* device numbers, from 1 */
 };
 
-/* The circuits; *pairs is the caller's. An empty body is none. WEFT_ENOMEM. */
+/* The circuits; *pairs is the caller's. An empty body is none. */
 int restconf_parse_pairs(const char *body, struct restconf_pair **pairs, int *n, struct err *err);
 
 /* "Polatis,N-VST-512x512-LA1-DMHNV-701,2000,6.7.3.9": maker, model, serial
@@ -59,7 +59,8 @@ enum restconf_status { RESTCONF_ENABLED, RESTCONF_DISABLED, RESTCONF_FAILED };
  * the switch does not support has failed. fn returns 0, or an error that ends
  * the walk. */
 int restconf_parse_states(const char *body,
-			  int (*fn)(int32_t port, enum restconf_status s, void *arg, struct err *err),
+			  int (*fn)(int32_t port, enum restconf_status s, void *arg,
+				    struct err *err),
 			  void *arg, struct err *err);
 /* The same for powers, in milli-dBm; ports without one are passed over. */
 int restconf_parse_powers(const char *body,

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "drivers/core/parse.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
@@ -80,7 +81,8 @@ static void report_progress(struct robot *r, const char *obstacle)
 	base_event(&r->h, &ev);
 }
 
-/* True when it is about a move that is queued. *known: the robot's table had shown that one before. */
+/* True when it is about a move that is queued. *known: the robot's table had shown that one before.
+ * */
 static bool note_move_report(struct robot *r, const char *line, bool *known)
 {
 	bool ours = false;
@@ -120,9 +122,9 @@ static void take_unasked_line(struct robot *r, const char *line, bool unasked)
 /* Text up to `asked`, the answer to a command or NULL, came unasked. */
 static void take_unasked_text(struct robot *r, const char *text, const char *asked)
 {
-	char *copy = strdup(text), *rest = copy, *line;
+	char *copy = x_dup(text), *rest = copy, *line;
 
-	while (copy && (line = parse_line(&rest))) {
+	while ((line = parse_line(&rest))) {
 		take_unasked_line(r, line, !asked || line - copy < asked - text);
 	}
 	free(copy);
@@ -160,11 +162,11 @@ static enum tcp_verdict judge(const uint8_t *frame, size_t len, bool waiting,
 			      uint64_t tag, void *arg)
 {
 	struct robot *r = arg;
-	char *text = strndup((const char *)frame, len);
-	bool ours = text && waiting && robot_answer(text, r->command);
+	char *text = x_ndup((const char *)frame, len);
+	bool ours = waiting && robot_answer(text, r->command);
 
 	(void)tag;
-	if (text && !ours) {
+	if (!ours) {
 		keep_banner(r, text);
 		take_unasked_text(r, text, NULL);
 	}
@@ -175,13 +177,10 @@ static enum tcp_verdict judge(const uint8_t *frame, size_t len, bool waiting,
 static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 {
 	struct robot *r = arg;
-	struct err err = { 0 };
-	char *text = strndup((const char *)frame, len);
+	char *text = x_ndup((const char *)frame, len);
 
 	(void)tag;
-	if (!text) {
-		base_misunderstood(&r->h, err_nomem(&err), &err);
-	} else if (r->h.op != BASE_IDLE) {
+	if (r->h.op != BASE_IDLE) {
 		char *asked = (char *)robot_answer(text, r->command);
 
 		take_unasked_text(r, text, asked);
@@ -193,7 +192,7 @@ static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
 {
 	struct robot *r = arg;
-	char *text = r->h.drv.trace ? strndup((const char *)bytes, len) : NULL;
+	char *text = r->h.drv.trace ? x_ndup((const char *)bytes, len) : NULL;
 	char *rest = text, *line;
 
 	while (text && (line = parse_line(&rest))) {
@@ -222,7 +221,7 @@ static int take_state(struct robot *r, const struct robot_port *row, int flat, s
 	}
 	port = base_port(&r->h, row->is_out, row->index, err);
 	if (!port) {
-		return WEFT_ENOMEM;
+		return WEFT_EVERIFY;
 	}
 	port->enabled = !row->locked;
 	port->failed = row->disabled;
@@ -293,10 +292,8 @@ static void read_table(struct robot *r, void (*after)(struct robot *))
 
 static void fill_snapshot(struct robot *r)
 {
-	struct err err = { 0 };
-	int rc = xc_map_snapshot(&r->map, &r->h.snap, &err);
-
-	base_end(&r->h, rc, rc ? &err : NULL);
+	xc_map_snapshot(&r->map, &r->h.snap);
+	base_end(&r->h, 0, NULL);
 }
 
 static void on_identity(struct robot *r, char *text)
@@ -342,15 +339,15 @@ static void forget_moves(struct robot *r)
 	r->began_ns = 0;
 }
 
-static bool plan_move(struct robot *r, struct optics_xc xc, bool connect, int item)
+static void plan_move(struct robot *r, struct optics_xc xc, bool connect, int item)
 {
 	struct robot_move m = { .xc = xc, .connect = connect, .item = item };
 
-	return vec_push(&r->queue, m) == 0;
+	vec_push(&r->queue, m);
 }
 
 /* What holds a port of xc is moved out of the way first. */
-static bool plan_clear(struct robot *r, struct optics_xc xc)
+static void plan_clear(struct robot *r, struct optics_xc xc)
 {
 	int flat[2] = { xc.in, r->h.n_in + xc.out };
 
@@ -359,46 +356,46 @@ static bool plan_clear(struct robot *r, struct optics_xc xc)
 		struct optics_xc held = k ? (struct optics_xc){ peer, xc.out } :
 			(struct optics_xc){ xc.in, peer - r->h.n_in };
 
-		if (peer >= 0 && !plan_move(r, held, false, -1)) {
-			return false;
+		if (peer >= 0) {
+			plan_move(r, held, false, -1);
 		}
 	}
-	return true;
 }
 
-static bool plan_run(struct robot *r, int first, int end)
+static void plan_run(struct robot *r, int first, int end)
 {
 	const struct drv_item *items = r->h.batch->items;
-	bool ok = true;
 
 	forget_moves(r);
-	for (int i = first; i < end && ok; i++) {
+	for (int i = first; i < end; i++) {
 		bool add = items[i].op == DRV_ADD;
 
-		ok = (!add || plan_clear(r, items[i].xc)) && plan_move(r, items[i].xc, add, i);
+		if (add) {
+			plan_clear(r, items[i].xc);
+		}
+		plan_move(r, items[i].xc, add, i);
 	}
-	return ok;
 }
 
 /* REPLACE: disconnects of what is not asked for, then what is not there. */
-static bool plan_all(struct robot *r, const struct optics_xc *old, int n_old)
+static void plan_all(struct robot *r, const struct optics_xc *old, int n_old)
 {
 	const struct drv_batch *b = r->h.batch;
-	bool ok = true;
 
 	forget_moves(r);
-	for (int i = 0; i < n_old && ok; i++) {
+	for (int i = 0; i < n_old; i++) {
 		if (!xc_map_has(&r->map, old[i])) {
-			ok = plan_move(r, old[i], false, -1);
+			plan_move(r, old[i], false, -1);
 		}
 	}
-	for (int i = 0; i < b->n_items && ok; i++) {
+	for (int i = 0; i < b->n_items; i++) {
 		bool there = n_old && bsearch(&b->items[i].xc, old, (size_t)n_old, sizeof(*old),
 					      optics_xc_cmp);
 
-		ok = there || plan_move(r, b->items[i].xc, true, i);
+		if (!there) {
+			plan_move(r, b->items[i].xc, true, i);
+		}
 	}
-	return ok;
 }
 
 /* ---- submit: the run ----------------------------------------------------- */
@@ -675,14 +672,6 @@ static bool spare(struct robot *r, int item, const struct drv_outcome *why)
 	return !whole;
 }
 
-static void no_memory(struct robot *r)
-{
-	struct err err = { 0 };
-
-	base_settle_unknown(&r->h, DRV_SKIPPED, "out of memory");
-	base_end(&r->h, err_nomem(&err), &err);
-}
-
 static void start_run(struct robot *r)
 {
 	r->failed[0] = '\0';
@@ -694,19 +683,19 @@ static void next_run(struct robot *r)
 {
 	struct drv_outcome why = { 0 };
 	int spared = -1;
-	bool ok = true, more = !r->h.cancelled && batch_next(&r->batch);
+	bool more = !r->h.cancelled && batch_next(&r->batch);
 
 	if (more) {
-		ok = plan_run(r, r->batch.first, r->batch.end);
-		spared = ok ? first_spared(r, &why) : -1;
+		plan_run(r, r->batch.first, r->batch.end);
+		spared = first_spared(r, &why);
 	}
 	if (spared >= 0) {
 		more = spare(r, spared, &why);
-		ok = !more || plan_run(r, r->batch.first, r->batch.end);
+		if (more) {
+			plan_run(r, r->batch.first, r->batch.end);
+		}
 	}
-	if (!ok) {
-		no_memory(r);
-	} else if (more) {
+	if (more) {
 		start_run(r);
 	} else {
 		base_end(&r->h, 0, NULL);
@@ -724,10 +713,7 @@ static void replace_all(struct robot *r, const struct optics_xc *old, int n_old)
 		base_end(&r->h, 0, NULL);
 		return;
 	}
-	if (!plan_all(r, old, n_old)) {
-		no_memory(r);
-		return;
-	}
+	plan_all(r, old, n_old);
 	spared = first_spared(r, &why);
 	if (spared < 0) {
 		start_run(r);
@@ -743,14 +729,12 @@ static void replace_all(struct robot *r, const struct optics_xc *old, int n_old)
 static void begin_batch(struct robot *r)
 {
 	struct optics_xc *old = NULL;
-	struct err err = { 0 };
 	int n_old;
 
 	if (r->h.batch->mode != DRV_REPLACE) {
 		next_run(r);
-	} else if (xc_map_xcs(&r->map, &old, &n_old, &err)) {
-		base_end(&r->h, WEFT_ENOMEM, &err);
 	} else {
+		xc_map_xcs(&r->map, &old, &n_old);
 		replace_all(r, old, n_old);
 	}
 	free(old);
@@ -913,16 +897,11 @@ static int parse_options(struct robot *r, const struct drv_config *cfg, struct e
 	return rc || !prompt ? rc : take_prompt(r, prompt, err);
 }
 
-static int take_tables(struct robot *r, struct err *err)
+static void take_tables(struct robot *r)
 {
-	int rc = xc_map_init(&r->map, DRV_SPACE, r->h.n_in, r->h.n_out, false, err);
-
-	if (rc) {
-		return rc;
-	}
-	r->moves = calloc((size_t)r->map.n_ports, sizeof(*r->moves));
-	r->bars = calloc((size_t)r->map.n_ports, sizeof(*r->bars));
-	return r->moves && r->bars ? 0 : err_nomem(err);
+	xc_map_init(&r->map, DRV_SPACE, r->h.n_in, r->h.n_out, false);
+	r->moves = x_new((size_t)r->map.n_ports, sizeof(*r->moves));
+	r->bars = x_new((size_t)r->map.n_ports, sizeof(*r->bars));
 }
 
 static int robot_init(struct driver_base *h, const struct drv_config *cfg,
@@ -935,14 +914,16 @@ static int robot_init(struct driver_base *h, const struct drv_config *cfg,
 	r->dialect = h->drv.cls->dialect;
 	snprintf(sides, sizeof(sides), "%s joins %s", r->dialect->in_letter,
 		 r->dialect->out_letter);
-	if ((rc = base_two_sides(h->drv.cls, cfg, sides, err)) || (rc = parse_options(r, cfg, err))) {
+	if ((rc = base_two_sides(h->drv.cls, cfg, sides, err)) ||
+	    (rc = parse_options(r, cfg, err))) {
 		return rc;
 	}
 	r->batch.h = h;
 	r->batch.map = &r->map;
 	conf->gap_us = r->gap_ms * 1000;
 	conf->idle_ms = r->idle_s * 1000;
-	return take_tables(r, err);
+	take_tables(r);
+	return 0;
 }
 
 static const struct tcp_conf session = {

@@ -146,7 +146,7 @@ struct robot_move {
 
 struct robot;
 
-/* Takes a row of the table. WEFT_EDEVICE, WEFT_ENOMEM. */
+/* Takes a row of the table. WEFT_EDEVICE. */
 int robot_take_port(struct robot *r, const struct robot_port *row, struct err *err);
 
 struct robot_dialect {

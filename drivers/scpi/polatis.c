@@ -20,6 +20,7 @@
 #include "drivers/core/tcp_session.h"
 #include "drivers/core/xc_map.h"
 #include "drivers/scpi/scpi.h"
+#include "lib/base/alloc.h"
 
 #define DEFAULT_TIMEOUT_MS 2000
 #define TYP_SWITCH_US 25000
@@ -79,7 +80,7 @@ static char *frame_text(const uint8_t *frame, size_t len)
 	while (len && (frame[len - 1] == '\n' || frame[len - 1] == '\r')) {
 		len--;
 	}
-	return memchr(frame, 0, len) ? NULL : strndup((const char *)frame, len);
+	return memchr(frame, 0, len) ? NULL : x_ndup((const char *)frame, len);
 }
 
 static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
@@ -176,7 +177,8 @@ static void on_boot_mode(struct polatis *p, const char *reply)
 		base_misunderstood(&p->h, err.code, &err);
 		return;
 	}
-	base_end(&p->h, power_monitors_losses(&p->monitors, &p->h, &err), &err);
+	power_monitors_losses(&p->monitors, &p->h);
+	base_end(&p->h, 0, NULL);
 }
 
 /* The ports of the next question from p->port on; numbers from 1. */
@@ -291,7 +293,7 @@ static void on_map(struct polatis *p, const char *reply)
 	int rc = read_map(p, reply, &err);
 
 	if (rc == 0) {
-		rc = xc_map_snapshot(&p->map, &p->h.snap, &err);
+		xc_map_snapshot(&p->map, &p->h.snap);
 	}
 	if (rc) {
 		base_misunderstood(&p->h, rc, &err);
@@ -752,7 +754,8 @@ static int polatis_init(struct driver_base *h, const struct drv_config *cfg,
 	p->batch.h = h;
 	p->batch.map = &p->map;
 	conf->gap_us = p->gap_ms * 1000;
-	return xc_map_init(&p->map, DRV_SPACE, cfg->n_in, cfg->n_out, cfg->any_to_any, err);
+	xc_map_init(&p->map, DRV_SPACE, cfg->n_in, cfg->n_out, cfg->any_to_any);
+	return 0;
 }
 
 /* A model without monitors is silent when it is asked for powers. */

@@ -79,26 +79,24 @@ bool scpi_is_echo(const char *line)
 
 typedef VEC(int32_t) int_vec;
 
-/* `(@1,2,3)` or `(@)`. 1 when it is one, 0 when not, negative WEFT_ENOMEM. */
-static int take_list(const char **s, int_vec *v)
+/* `(@1,2,3)` or `(@)`. False when it is none. */
+static bool take_list(const char **s, int_vec *v)
 {
 	int n;
 
 	if (!take(s, "(@")) {
-		return 0;
+		return false;
 	}
 	if (take_close(s)) {
-		return 1;
+		return true;
 	}
 	do {
 		skip_blanks(s);
 		if (!parse_number(s, 0, SCPI_MAX_PORT, '\0', &n) || n == 0 ||
 		    v->n >= SCPI_MAX_PORT) {
-			return 0;
+			return false;
 		}
-		if (vec_push(v, n)) {
-			return WEFT_ENOMEM;
-		}
+		vec_push(v, n);
 	} while (take_comma(s));
 	return take_close(s);
 }
@@ -107,24 +105,19 @@ int scpi_parse_pairs(const char *line, struct scpi_pairs *pairs, struct err *err
 {
 	int_vec in = { 0 }, out = { 0 };
 	const char *s = line;
-	int rc;
 
 	if (strcasecmp(line, "<none>") == 0) {
 		*pairs = (struct scpi_pairs){ 0 };
 		return 0;
 	}
-	rc = take_list(&s, &in);
-	if (rc == 1) {
-		rc = take_comma(&s) ? take_list(&s, &out) : 0;
-	}
-	if (rc == 1 && at_end(s) && in.n == out.n) {
+	if (take_list(&s, &in) && take_comma(&s) && take_list(&s, &out) && at_end(s) &&
+	    in.n == out.n) {
 		*pairs = (struct scpi_pairs){ (int)in.n, in.v, out.v };
 		return 0;
 	}
 	vec_fini(&in);
 	vec_fini(&out);
-	return rc < 0 ? err_nomem(err) :
-	       parse_unexpected(line, "two lists of ports of one length", err);
+	return parse_unexpected(line, "two lists of ports of one length", err);
 }
 
 void scpi_pairs_fini(struct scpi_pairs *pairs)

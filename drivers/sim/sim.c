@@ -11,8 +11,9 @@
 
 #include "drivers/core/driver_base.h"
 #include "drivers/core/xc_map.h"
+#include "lib/base/alloc.h"
 #include "lib/base/log.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 
 static const struct drv_option_spec options[] = {
 	{ "state", "file that keeps the map over restarts of the controller",
@@ -148,9 +149,7 @@ static void note_moves(struct sim *s)
 		return;
 	}
 	xc_map_changes(&s->noted, &s->mem, on_move, s);
-	if (xc_map_copy(&s->noted, &s->mem, NULL)) {
-		fprintf(s->log, "lost\n");
-	}
+	xc_map_copy(&s->noted, &s->mem);
 	fflush(s->log);
 }
 
@@ -221,23 +220,19 @@ static void fill_caps(const struct sim *s, struct drv_caps *caps)
 	}
 }
 
-static int fill_failed_port(struct sim *s, struct drv_snapshot *snap, struct err *err)
+static void fill_failed_port(struct sim *s, struct drv_snapshot *snap)
 {
 	bool is_out = !s->mem.any_to_any && s->fail_port >= s->mem.n_in;
 
 	if (s->fail_port < 0) {
-		return 0;
+		return;
 	}
-	snap->ports = calloc(1, sizeof(*snap->ports));
-	if (!snap->ports) {
-		return err_nomem(err);
-	}
+	snap->ports = x_new(1, sizeof(*snap->ports));
 	snap->n_ports = 1;
 	snap->ports[0].is_out = is_out;
 	snap->ports[0].index = s->fail_port - (is_out ? s->mem.n_in : 0);
 	snap->ports[0].enabled = true;
 	snap->ports[0].failed = true;
-	return 0;
 }
 
 static int fill_programs(struct sim *s, struct drv_snapshot *snap, struct err *err)
@@ -261,13 +256,16 @@ static int fill_programs(struct sim *s, struct drv_snapshot *snap, struct err *e
 		}
 		ring_program_reader_fini(&r);
 	}
-	return rc < 0 ? rc : ring_programs_copy(&snap->programs, mem, err);
+	if (rc < 0) {
+		return rc;
+	}
+	ring_programs_copy(&snap->programs, mem);
+	return 0;
 }
 
 static int fill_snapshot(struct sim *s, struct err *err)
 {
 	struct drv_snapshot *snap = &s->h.snap;
-	int rc;
 
 	snprintf(snap->identity, sizeof(snap->identity), "weft,%s,%s,1",
 		 s->h.drv.cls->name, s->h.drv.name);
@@ -277,11 +275,9 @@ static int fill_snapshot(struct sim *s, struct err *err)
 	if (s->mem.kind == DRV_RING) {
 		return fill_programs(s, snap, err);
 	}
-	rc = xc_map_snapshot(&s->mem, snap, err);
-	if (rc) {
-		return rc;
-	}
-	return fill_failed_port(s, snap, err);
+	xc_map_snapshot(&s->mem, snap);
+	fill_failed_port(s, snap);
+	return 0;
 }
 
 static void on_snapshot(uv_timer_t *work)
@@ -463,16 +459,13 @@ static int do_items(struct sim *s, struct err *err)
 	return rc;
 }
 
-static int put_programs(struct sim *s, struct err *err)
+static void put_programs(struct sim *s)
 {
 	struct ring_programs copy;
-	int rc = ring_programs_copy(&copy, s->h.batch->programs, err);
 
-	if (rc == 0) {
-		ring_programs_fini(&s->mem.programs);
-		s->mem.programs = copy;
-	}
-	return rc;
+	ring_programs_copy(&copy, s->h.batch->programs);
+	ring_programs_fini(&s->mem.programs);
+	s->mem.programs = copy;
 }
 
 static int do_programs(struct sim *s, struct err *err)
@@ -483,7 +476,6 @@ static int do_programs(struct sim *s, struct err *err)
 		.fibres = (uint8_t)s->h.ring_fibres };
 	struct err own = { 0 };
 	enum fate fate = counted_fate(s);
-	int rc = 0;
 
 	fate = fate == DO_IT ? chaos(s) : fate;
 	if (ring_programs_check(s->h.batch->programs, &ring, &own)) {
@@ -495,10 +487,7 @@ static int do_programs(struct sim *s, struct err *err)
 		return 0;
 	}
 	if (fate == DO_IT || fate == DROP) {
-		rc = put_programs(s, err);
-	}
-	if (rc) {
-		return rc;
+		put_programs(s);
 	}
 	if (fate == HANG || fate == DROP) {
 		return leave_unknown(s, 0, fate, err);
@@ -591,10 +580,7 @@ static int load_state(const struct drv_class *cls, struct sim *s,
 	if (!path[0]) {
 		return 0;
 	}
-	s->state_path = strdup(path);
-	if (!s->state_path) {
-		return err_nomem(err);
-	}
+	s->state_path = x_dup(path);
 	rc = xc_map_load(&s->mem, path, err);
 	return rc == WEFT_ENOTFOUND ? 0 : rc;
 }
@@ -611,7 +597,8 @@ static int open_log(const struct drv_class *cls, struct sim *s,
 	if (!s->log) {
 		return err_set(err, WEFT_EINVAL, "option log=%s: %s", path, strerror(errno));
 	}
-	return xc_map_copy(&s->noted, &s->mem, err);
+	xc_map_copy(&s->noted, &s->mem);
+	return 0;
 }
 
 static int sim_init(struct driver_base *h, const struct drv_config *cfg,
@@ -622,10 +609,9 @@ static int sim_init(struct driver_base *h, const struct drv_config *cfg,
 	int n_in = cfg->n_in, n_out = cfg->n_out, rc;
 
 	(void)conf;
-	if ((rc = xc_map_init(&s->mem, cls->kind, n_in, n_out, cfg->any_to_any, err)) ||
-	    (rc = parse_options(cls, s, cfg, err)) ||
-	    (rc = xc_map_init(&s->noted, cls->kind, n_in, n_out, cfg->any_to_any, err)) ||
-	    (rc = load_state(cls, s, cfg, err))) {
+	xc_map_init(&s->mem, cls->kind, n_in, n_out, cfg->any_to_any);
+	xc_map_init(&s->noted, cls->kind, n_in, n_out, cfg->any_to_any);
+	if ((rc = parse_options(cls, s, cfg, err)) || (rc = load_state(cls, s, cfg, err))) {
 		return rc;
 	}
 	return open_log(cls, s, cfg, err);

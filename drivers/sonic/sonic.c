@@ -131,7 +131,8 @@ bool sonic_parse_pair(const char *text, struct optics_xc *xc)
 	    !take_port(&text, &second_is_b, &second) || *text || first_is_b == second_is_b) {
 		return false;
 	}
-	*xc = first_is_b ? (struct optics_xc){ second, first } : (struct optics_xc){ first, second };
+	*xc = first_is_b ? (struct optics_xc){ second, first }
+		: (struct optics_xc){ first, second };
 	return true;
 }
 

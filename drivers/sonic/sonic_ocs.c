@@ -19,6 +19,7 @@
 
 #include "drivers/core/driver_base.h"
 #include "drivers/sonic/sonic.h"
+#include "lib/base/alloc.h"
 
 #define TYP_SWITCH_US 100000
 #define STALE "stale"
@@ -42,13 +43,8 @@ static const struct drv_option_spec options[] = {
 static void fill_snapshot(struct sonic *s)
 {
 	struct drv_snapshot *snap = &s->h.snap;
-	struct err err = { 0 };
 
-	snap->xcs = calloc(s->xcs.n + 1, sizeof(*snap->xcs));
-	if (!snap->xcs) {
-		base_end(&s->h, err_nomem(&err), &err);
-		return;
-	}
+	snap->xcs = x_new(s->xcs.n + 1, sizeof(*snap->xcs));
 	for (size_t i = 0; i < s->xcs.n; i++) {
 		const struct sonic_xc *x = &s->xcs.v[i];
 		struct drv_xc *out = &snap->xcs[snap->n_xcs++];
@@ -131,7 +127,8 @@ static int sonic_init(struct driver_base *h, const struct drv_config *cfg,
 	s->batch.map = &s->map;
 	s->batch.chunk = s->chunk;
 	conf->gap_us = s->gap_ms * 1000;
-	return xc_map_init(&s->map, DRV_SPACE, cfg->n_in, cfg->n_out, false, err);
+	xc_map_init(&s->map, DRV_SPACE, cfg->n_in, cfg->n_out, false);
+	return 0;
 }
 
 static const struct base_ops ops = {

@@ -14,6 +14,7 @@
 
 #include "drivers/core/parse.h"
 #include "drivers/sonic/sonic.h"
+#include "lib/base/alloc.h"
 
 #define DEFAULT_TIMEOUT_MS 10000
 /* Lines of one answer that a trace shows. */
@@ -56,14 +57,16 @@ static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 	size_t text_len;
 	uint64_t its;
 	int status;
-	char *text = sonic_parse_end(frame, len, &text_len, &its, &status,
-				     NULL) ?
-		     NULL : strndup((const char *)frame, text_len);
+	int rc = sonic_parse_end(frame, len, &text_len, &its, &status, &err);
+	char *text;
 
 	(void)tag;
-	if (!text) {
-		base_misunderstood(&s->h, err_nomem(&err), &err);
-	} else if (s->h.op != BASE_IDLE) {
+	if (rc) {
+		base_misunderstood(&s->h, rc, &err);
+		return;
+	}
+	text = x_ndup((const char *)frame, text_len);
+	if (s->h.op != BASE_IDLE) {
 		s->next(s, text, status);
 	}
 	free(text);
@@ -73,7 +76,7 @@ static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
 {
 	struct sonic *s = arg;
-	char *text = s->h.drv.trace ? strndup((const char *)bytes, len) : NULL;
+	char *text = s->h.drv.trace ? x_ndup((const char *)bytes, len) : NULL;
 	char *rest = text, *line, *end;
 
 	for (int n = 0; (line = parse_line(&rest)) && n < TRACED_LINES; n++) {
@@ -199,7 +202,8 @@ static int read_config(struct sonic *s, char *line, struct err *err)
 		return err_set(err, WEFT_EDEVICE, "the configuration holds "
 			       "%d-%d, which cannot be", x.xc.in, x.xc.out);
 	}
-	return vec_push(&s->xcs, x) ? err_nomem(err) : 0;
+	vec_push(&s->xcs, x);
+	return 0;
 }
 
 static int read_status(struct sonic *s, char *line, struct err *err)
@@ -226,7 +230,8 @@ static int read_status(struct sonic *s, char *line, struct err *err)
 	if (!xc_map_conflict(&s->map, x.xc, &other)) {
 		xc_map_connect(&s->map, x.xc);
 	}
-	return vec_push(&s->xcs, x) ? err_nomem(err) : 0;
+	vec_push(&s->xcs, x);
+	return 0;
 }
 
 static int read_loss(struct sonic *s, char *line, struct err *err)
@@ -337,21 +342,18 @@ static void on_read(struct sonic *s, char *text, int status)
 	next_read(s);
 }
 
-static bool prepare_losses(struct sonic *s)
+static void prepare_losses(struct sonic *s)
 {
 	size_t n = (size_t)s->h.n_in * (size_t)s->h.n_out;
 
-	s->losses = malloc(n * sizeof(*s->losses));
-	for (size_t i = 0; s->losses && i < n; i++) {
+	s->losses = x_alloc(n, sizeof(*s->losses));
+	for (size_t i = 0; i < n; i++) {
 		s->losses[i] = -1;
 	}
-	return s->losses != NULL;
 }
 
 static void next_read(struct sonic *s)
 {
-	struct err err = { 0 };
-
 	while (s->at_read < N_READS && !wanted(s, s->at_read)) {
 		s->at_read++;
 	}
@@ -359,9 +361,8 @@ static void next_read(struct sonic *s)
 		s->after_reads(s);
 		return;
 	}
-	if (reads[s->at_read].when == LOSSES && !prepare_losses(s)) {
-		base_end(&s->h, err_nomem(&err), &err);
-		return;
+	if (reads[s->at_read].when == LOSSES) {
+		prepare_losses(s);
 	}
 	if (s->at_read == READ_CONFIG) {
 		xc_map_clear(&s->map);

@@ -101,7 +101,8 @@ static enum port_place port_value(const char *line, const char *name, int base, 
 /* A port that the device has and a user may not connect. */
 static int disable(struct tl1_switch *s, bool is_out, int index, struct err *err)
 {
-	struct drv_port *port = s->h.op == BASE_SNAPSHOT ? base_port(&s->h, is_out, index, err) : NULL;
+	struct drv_port *port = s->h.op == BASE_SNAPSHOT ? base_port(&s->h, is_out, index, err)
+		: NULL;
 
 	if (!port) {
 		return s->h.op == BASE_SNAPSHOT ? err->code : 0;
@@ -175,10 +176,12 @@ static void read_state(const char *line, struct tl1_circuit *c)
 
 /* A circuit with one end at a port that is not the fabric's: the other end is in
  * use all the same. */
-static int pass_over(struct tl1_switch *s, enum port_place from, int in, enum port_place to, int out,
+static int pass_over(struct tl1_switch *s, enum port_place from, int in, enum port_place to,
+		     int out,
 		     struct err *err)
 {
-	base_note(&s->h, "the circuit %d-%d has an end beyond the licensed matrix and is passed over",
+	base_note(&s->h,
+		  "the circuit %d-%d has an end beyond the licensed matrix and is passed over",
 		  from == PORT_INSIDE ? IN_BASE + 1 + in : in,
 		  to == PORT_INSIDE ? OUT_BASE + 1 + out : out);
 	if (from == PORT_INSIDE) {
@@ -274,12 +277,13 @@ static int read_port(struct tl1_switch *s, char *line, struct err *err)
 			return rc;
 		}
 	}
-	if (!tl1_value(line, "PORTHEALTH", health, sizeof(health)) || strcasecmp(health, "bad") != 0) {
+	if (!tl1_value(line, "PORTHEALTH", health, sizeof(health)) ||
+	    strcasecmp(health, "bad") != 0) {
 		return 0;
 	}
 	port = base_port(&s->h, is_out, index, err);
 	if (!port) {
-		return WEFT_ENOMEM;
+		return WEFT_EVERIFY;
 	}
 	port->failed = true;
 	return 0;

@@ -208,7 +208,7 @@ static int read_shutter(struct tl1_switch *s, char *line, struct err *err)
 	}
 	port = base_port(&s->h, is_out, index, err);
 	if (!port) {
-		return WEFT_ENOMEM;
+		return WEFT_EVERIFY;
 	}
 	port->failed = failed;
 	port->enabled = failed;
@@ -229,7 +229,7 @@ static int read_power(struct tl1_switch *s, char *line, struct err *err)
 	}
 	port = base_port(&s->h, is_out, index, err);
 	if (!port) {
-		return WEFT_ENOMEM;
+		return WEFT_EVERIFY;
 	}
 	port->has_power = true;
 	port->power_mdbm = mdbm;

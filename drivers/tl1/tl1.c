@@ -15,6 +15,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/alloc.h"
+
 /* ---- frames -------------------------------------------------------------- */
 
 static bool is_text(uint8_t c)
@@ -275,9 +277,9 @@ int tl1_parse(const uint8_t *frame, size_t len, struct tl1_message *m, struct er
 		m->kind = TL1_ACK;
 		return 0;
 	}
-	m->text = strndup((const char *)frame, len - 1);
-	m->lines = calloc(count_lines(frame, len), sizeof(*m->lines));
-	rc = m->text && m->lines ? read_text(m, err) : err_nomem(err);
+	m->text = x_ndup((const char *)frame, len - 1);
+	m->lines = x_new(count_lines(frame, len), sizeof(*m->lines));
+	rc = read_text(m, err);
 	if (rc) {
 		tl1_message_fini(m);
 	} else {

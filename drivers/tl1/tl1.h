@@ -61,7 +61,7 @@ struct tl1_message {
  * `from` bytes were asked about before; arg is not used. O(len - from). */
 int64_t tl1_frame(const uint8_t *data, size_t len, size_t from, void *arg);
 
-/* Reads one whole frame. WEFT_EDEVICE, WEFT_ENOMEM; then m is empty. */
+/* Reads one whole frame. WEFT_EDEVICE; then m is empty. */
 int tl1_parse(const uint8_t *frame, size_t len, struct tl1_message *m, struct err *err);
 void tl1_message_fini(struct tl1_message *m);
 

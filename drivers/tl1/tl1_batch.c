@@ -8,6 +8,7 @@
 
 #include "drivers/core/batch.h"
 #include "drivers/tl1/tl1_private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 
 /* ---- a batch: its end ---------------------------------------------------- */
@@ -318,15 +319,11 @@ void tl1_next_item(struct tl1_switch *s)
 static bool check_replace(struct tl1_switch *s)
 {
 	const struct drv_batch *batch = s->h.batch;
-	bool *used = calloc((size_t)s->map.n_ports, sizeof(*used));
+	bool *used = x_new((size_t)s->map.n_ports, sizeof(*used));
 	struct err err = { 0 };
 	bool ok = true;
 
-	if (!used) {
-		base_end(&s->h, err_nomem(&err), &err);
-		return false;
-	}
-	for (s->item = 0; ok && s->item < batch->n_items; s->item++) {
+	for (s->item = 0; s->item < batch->n_items; s->item++) {
 		const struct optics_xc xc = batch->items[s->item].xc;
 		bool *in, *out;
 

@@ -276,13 +276,7 @@ static void on_bulk(struct tl1_switch *s, const struct tl1_message *m)
 static void send_bulk(struct tl1_switch *s, const char *verb)
 {
 	struct tl1_command c;
-	struct err err = { 0 };
 
-	if (s->bulk_list.failed) {
-		settle_items(s, DRV_SKIPPED, DRV_ERR_NONE, "out of memory");
-		base_end(&s->h, err_nomem(&err), &err);
-		return;
-	}
 	tl1_command(&c, verb, NULL, NULL);
 	c.list = buf_cstr(&s->bulk_list);
 	tl1_ask(s, &c, on_bulk);

@@ -202,7 +202,7 @@ void tl1_switch_explain(struct drv *dev, const struct drv_batch *batch, drv_trac
  * are in use already. */
 int tl1_found_circuit(struct tl1_switch *s, const struct tl1_circuit *c, struct err *err);
 /* Notes the power of a port, in a snapshot, if NAME=VALUE of the line is a
- * number (a monitor without light says another word). WEFT_ENOMEM,
+ * number (a monitor without light says another word).
  * WEFT_EVERIFY as base_port(). */
 int tl1_note_power(struct tl1_switch *s, const char *line, const char *name,
 		   bool is_out, int index, struct err *err);

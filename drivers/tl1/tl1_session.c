@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "drivers/tl1/tl1_private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/log.h"
 
 #define LOG_OUT_MS 1000
@@ -176,19 +177,13 @@ static void take_answer(struct tl1_switch *s, const struct tl1_message *m)
 /* Keeps copies of a page's lines until the last page is here. */
 static bool keep_page(struct tl1_switch *s, const struct tl1_message *m, size_t len)
 {
-	struct tl1_line *lines = realloc(s->lines, (s->n_lines + m->n_lines + 1) * sizeof(*lines));
+	struct tl1_line *lines = x_grow(s->lines, s->n_lines + m->n_lines + 1, sizeof(*lines));
 
 	s->page_bytes += len;
-	if (!lines) {
-		return false;
-	}
 	s->lines = lines;
 	for (size_t i = 0; i < m->n_lines; i++) {
-		char *copy = strdup(m->lines[i].text);
+		char *copy = x_dup(m->lines[i].text);
 
-		if (!copy) {
-			return false;
-		}
 		s->lines[s->n_lines++] = (struct tl1_line){ copy, m->lines[i].quoted };
 	}
 	return s->page_bytes <= TL1_MAX_ANSWER;
@@ -220,7 +215,8 @@ static void report_event(struct tl1_switch *s, const struct tl1_message *m)
 
 	snprintf(text, sizeof(text), "%s%s%s", m->report,
 		 m->remark[0] ? " " : "", m->remark);
-	ev.has_port = m->n_lines > 0 && s->dialect->port(s, m->lines[0].text, &ev.is_out, &ev.index);
+	ev.has_port = m->n_lines > 0 && s->dialect->port(s, m->lines[0].text, &ev.is_out,
+							 &ev.index);
 	if (!s->h.drv.event) {
 		log_warn("drivers", "%s reports: %s", s->h.drv.name, text);
 	}
@@ -256,14 +252,11 @@ static void learn_name(struct tl1_switch *s, const struct tl1_message *m)
 }
 
 /* The whole answer: the pages kept, then the last one. */
-static int join_pages(struct tl1_switch *s, struct tl1_message *m)
+static void join_pages(struct tl1_switch *s, struct tl1_message *m)
 {
 	size_t n = s->n_lines + m->n_lines;
-	struct tl1_line *all = calloc(n + 1, sizeof(*all));
+	struct tl1_line *all = x_new(n + 1, sizeof(*all));
 
-	if (!all) {
-		return WEFT_ENOMEM;
-	}
 	if (s->n_lines) {
 		memcpy(all, s->lines, s->n_lines * sizeof(*all));
 	}
@@ -273,7 +266,6 @@ static int join_pages(struct tl1_switch *s, struct tl1_message *m)
 	free(m->lines);
 	m->lines = all;
 	m->n_lines = n;
-	return 0;
 }
 
 static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
@@ -288,7 +280,7 @@ static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 	(void)tag;
 	if (rc == 0) {
 		learn_name(s, &m);
-		rc = join_pages(s, &m);
+		join_pages(s, &m);
 	}
 	if (rc) {
 		tl1_message_fini(&m);
@@ -339,7 +331,7 @@ static void hide_password(char *line)
 static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
 {
 	struct tl1_switch *s = arg;
-	char *text = s->h.drv.trace ? strndup((const char *)bytes, len) : NULL;
+	char *text = s->h.drv.trace ? x_ndup((const char *)bytes, len) : NULL;
 	char *rest = NULL;
 
 	for (char *line = text ? strtok_r(text, "\r\n", &rest) : NULL; line;

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 
 /* ---- for dialects -------------------------------------------------------- */
 
@@ -35,7 +36,8 @@ int tl1_found_circuit(struct tl1_switch *s, const struct tl1_circuit *c, struct 
 			       "the map holds %d-%d, which cannot be",
 			       c->xc.in, c->xc.out);
 	}
-	return vec_push(&s->circuits, *c) ? err_nomem(err) : 0;
+	vec_push(&s->circuits, *c);
+	return 0;
 }
 
 int tl1_note_power(struct tl1_switch *s, const char *line, const char *name,
@@ -86,8 +88,7 @@ static void next_read(struct tl1_switch *s);
 
 static int end_record(struct tl1_switch *s, const struct tl1_read *r, struct err *err)
 {
-	int rc = s->record.failed ? err_nomem(err) :
-		 s->record.len ? r->line(s, s->record.data, err) : 0;
+	int rc = s->record.len ? r->line(s, s->record.data, err) : 0;
 
 	buf_reset(&s->record);
 	return rc;
@@ -212,13 +213,8 @@ void tl1_start_reads(struct tl1_switch *s, void (*after)(struct tl1_switch *s))
 static void fill_snapshot(struct tl1_switch *s)
 {
 	struct drv_snapshot *snap = &s->h.snap;
-	struct err err = { 0 };
 
-	snap->xcs = calloc(s->circuits.n + 1, sizeof(*snap->xcs));
-	if (!snap->xcs) {
-		base_end(&s->h, err_nomem(&err), &err);
-		return;
-	}
+	snap->xcs = x_new(s->circuits.n + 1, sizeof(*snap->xcs));
 	for (size_t i = 0; i < s->circuits.n; i++) {
 		const struct tl1_circuit *c = &s->circuits.v[i];
 		struct drv_xc *x = &snap->xcs[snap->n_xcs++];
@@ -229,8 +225,10 @@ static void fill_snapshot(struct tl1_switch *s)
 		x->loss_mdb = c->loss_mdb;
 		memcpy(x->owner, c->owner, sizeof(x->owner));
 	}
-	base_end(&s->h, s->want_power && s->dialect->losses_from_power ?
-		 power_monitors_losses(&s->monitors, &s->h, &err) : 0, &err);
+	if (s->want_power && s->dialect->losses_from_power) {
+		power_monitors_losses(&s->monitors, &s->h);
+	}
+	base_end(&s->h, 0, NULL);
 }
 
 static void tl1_snapshot(struct driver_base *h)
@@ -328,7 +326,8 @@ static int tl1_init(struct driver_base *h, const struct drv_config *cfg,
 	}
 	conf->gap_us = s->gap_ms * 1000;
 	conf->idle_ms = s->idle_s * 1000;
-	return xc_map_init(&s->map, DRV_SPACE, cfg->n_in, cfg->n_out, cfg->any_to_any, err);
+	xc_map_init(&s->map, DRV_SPACE, cfg->n_in, cfg->n_out, cfg->any_to_any);
+	return 0;
 }
 
 const struct base_ops tl1_ops = {

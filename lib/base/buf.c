@@ -1,10 +1,12 @@
 /* Growing byte buffer; see buf.h. */
 #include "lib/base/buf.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/vec.h"
 
 void buf_fini(struct buf *b)
@@ -16,21 +18,25 @@ void buf_fini(struct buf *b)
 void buf_reset(struct buf *b)
 {
 	b->len = 0;
-	b->failed = false;
 	if (b->data) {
 		b->data[0] = '\0';
 	}
 }
 
+/* Room for `len` more bytes and what ends them. */
+static void make_room(struct buf *b, size_t len)
+{
+	size_t need;
+
+	if (__builtin_add_overflow(b->len, len, &need) || need == SIZE_MAX) {
+		alloc_end(len);
+	}
+	vec_grow((void **)&b->data, &b->cap, need + 1, 1);
+}
+
 char *buf_extend(struct buf *b, size_t len)
 {
-	if (b->failed) {
-		return NULL;
-	}
-	if (vec_grow((void **)&b->data, &b->cap, b->len + len + 1, 1)) {
-		b->failed = true;
-		return NULL;
-	}
+	make_room(b, len);
 	b->len += len;
 	b->data[b->len] = '\0';
 	return b->data + b->len - len;
@@ -40,7 +46,7 @@ void buf_add(struct buf *b, const void *data, size_t len)
 {
 	char *to = buf_extend(b, len);
 
-	if (to && len) {
+	if (len > 0) {
 		memcpy(to, data, len);
 	}
 }
@@ -63,16 +69,12 @@ void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
 
 	va_copy(again, ap);
 	n = vsnprintf(small, sizeof(small), fmt, ap);
-	if (n < 0) {
-		b->failed = true;
-	} else if ((size_t)n < sizeof(small)) {
-		buf_add(b, small, n);
-	} else if (b->failed || vec_grow((void **)&b->data, &b->cap,
-					 b->len + n + 1, 1)) {
-		b->failed = true;
-	} else {
-		vsnprintf(b->data + b->len, n + 1, fmt, again);
-		b->len += n;
+	if (n > 0 && (size_t)n < sizeof(small)) {
+		buf_add(b, small, (size_t)n);
+	} else if (n > 0) {
+		make_room(b, (size_t)n);
+		vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
+		b->len += (size_t)n;
 	}
 	va_end(again);
 }
@@ -103,13 +105,8 @@ const char *buf_cstr(const struct buf *b)
 
 char *buf_steal(struct buf *b)
 {
-	char *s = b->failed ? NULL : b->data;
+	char *s = b->data ? b->data : x_new(1, 1);
 
-	if (!s && !b->failed) {
-		s = calloc(1, 1);
-	} else if (b->failed) {
-		free(b->data);
-	}
 	memset(b, 0, sizeof(*b));
 	return s;
 }

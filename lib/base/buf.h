@@ -1,28 +1,24 @@
 /*
  * A growing byte buffer that is also a string: data is always terminated.
- * Failure is sticky: after an allocation fails every append is a no-op and
- * `failed` stays set, so a writer checks once at the end.
  */
 #ifndef WEFT_LIB_BASE_BUF_H
 #define WEFT_LIB_BASE_BUF_H
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct buf {
 	char *data;	/* NULL until the first append */
 	size_t len, cap;
-	bool failed;
 };
 
 void buf_fini(struct buf *b);
-/* Empties without freeing; clears `failed`. */
+/* Empties without freeing. */
 void buf_reset(struct buf *b);
 void buf_add(struct buf *b, const void *data, size_t len);
-/* Adds len bytes for the caller to write, without a copy: where they begin; NULL, and
- * failed set, without memory. Valid until the next call. */
+/* Adds len bytes for the caller to write, without a copy: where they begin. Valid until
+ * the next call. */
 char *buf_extend(struct buf *b, size_t len);
 void buf_str(struct buf *b, const char *s);
 void buf_char(struct buf *b, char c);
@@ -33,7 +29,7 @@ void buf_vprintf(struct buf *b, const char *fmt, va_list ap);
 void buf_consume(struct buf *b, size_t n);
 /* The string so far, "" when empty. */
 const char *buf_cstr(const struct buf *b);
-/* Hands the memory to the caller (free()) and empties b; NULL on failure. */
+/* Hands the memory, never NULL, to the caller (free()) and empties b. */
 char *buf_steal(struct buf *b);
 
 #endif

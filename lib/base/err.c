@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
+
 static const struct {
 	int code;
 	const char *name;
@@ -16,7 +18,6 @@ static const struct {
 	{ WEFT_OK, "OK", 0 },
 	{ WEFT_EINVAL, "EINVAL", 65 },
 	{ WEFT_EUSAGE, "EUSAGE", 64 },
-	{ WEFT_ENOMEM, "ENOMEM", 1 },
 	{ WEFT_EIO, "EIO", 1 },
 	{ WEFT_ENOTFOUND, "ENOTFOUND", 65 },
 	{ WEFT_ESTALE, "ESTALE", 75 },
@@ -98,11 +99,6 @@ void err_hint(struct err *err, const char *fmt, ...)
 	}
 }
 
-int err_nomem(struct err *err)
-{
-	return err_set(err, WEFT_ENOMEM, "out of memory");
-}
-
 int err_errno(struct err *err, enum weft_err code, int errnum, const char *fmt, ...)
 {
 	char what[ERR_MSG_MAX / 2];
@@ -168,12 +164,8 @@ void err_list_add(struct err_list *list, const struct err *err)
 	}
 	if (list->n == list->cap) {
 		int cap = list->cap ? list->cap * 2 : 8;
-		struct err *v = realloc(list->v, cap * sizeof(*v));
+		struct err *v = x_grow(list->v, cap, sizeof(*v));
 
-		if (!v) {
-			list->dropped++;
-			return;
-		}
 		list->v = v;
 		list->cap = cap;
 	}

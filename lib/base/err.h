@@ -14,7 +14,7 @@ enum weft_err {
 	WEFT_OK = 0,
 	WEFT_EINVAL = -1,	/* bad configuration or data (exit 65) */
 	WEFT_EUSAGE = -2,	/* wrong command line (exit 64) */
-	WEFT_ENOMEM = -3,	/* out of memory */
+	/* -3 was for no memory, at which the process ends now: alloc.h */
 	WEFT_EIO = -4,		/* file or socket failed */
 	WEFT_ENOTFOUND = -5,	/* the named thing does not exist */
 	WEFT_ESTALE = -6,	/* made from an older state, or locked (exit 75) */
@@ -61,9 +61,6 @@ void err_at(struct err *err, const char *file, int line, int col);
 void err_hint(struct err *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Sets WEFT_ENOMEM; returns it. */
-int err_nomem(struct err *err);
-
 /* Sets code with "what: strerror(errnum)"; returns the code. */
 int err_errno(struct err *err, enum weft_err code, int errnum,
 	      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
@@ -89,7 +86,7 @@ struct err_list {
 	int dropped;
 };
 
-/* Appends a copy of err. Out of memory counts as dropped. */
+/* Appends a copy of err. */
 void err_list_add(struct err_list *list, const struct err *err);
 
 /* Sorts by file, line, column (stable). */

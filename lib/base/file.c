@@ -49,7 +49,7 @@ static int read_all(int fd, const char *path, size_t max, struct buf *out, struc
 			return err_errno(err, WEFT_EIO, errno, "%s", path);
 		}
 		if (n == 0) {
-			return out->failed ? err_nomem(err) : 0;
+			return 0;
 		}
 		if (out->len + n > max) {
 			return err_set(err, WEFT_ELIMIT,
@@ -86,7 +86,7 @@ int file_read(const char *path, size_t max, char **data, size_t *len, struct err
 	}
 	*len = b.len;
 	*data = buf_steal(&b);
-	return *data ? 0 : err_nomem(err);
+	return 0;
 }
 
 static int write_all(int fd, const char *data, size_t len)

@@ -10,12 +10,12 @@
  *
  * declares struct reach_heap and defines, all with the comparison inlined,
  *
- *	int reach_heap_push(struct reach_heap *h, struct reach item);
+ *	void reach_heap_push(struct reach_heap *h, struct reach item);
  *	void reach_heap_add(struct reach_heap *h, struct reach item);
  *	struct reach reach_heap_pop(struct reach_heap *h);
  *
- * push  0 or WEFT_ENOMEM, the heap then as it was; amortised O(log n).
- * add   the same where vec_reserve(h, ...) made the room before: no error.
+ * push  puts an item in; amortised O(log n).
+ * add   the same where vec_reserve(h, ...) made the room before.
  * pop   takes the top off; the heap must not be empty. O(log n).
  *
  * Zero it before the first use; h->n items, h->v[0] the top; h->n = 0 empties
@@ -104,13 +104,10 @@
 		name##_up(h->v THE_BY, h->n++, item);			\
 	}								\
 									\
-	HEAP_INLINE int name##_push(struct name *h BY, type item)	\
+	HEAP_INLINE void name##_push(struct name *h BY, type item)	\
 	{								\
-		if (h->n == h->cap && vec_reserve(h, 1)) {		\
-			return -3; /* WEFT_ENOMEM */			\
-		}							\
+		vec_reserve(h, 1);					\
 		name##_add(h THE_BY, item);				\
-		return 0;						\
 	}								\
 									\
 	HEAP_INLINE type name##_pop(struct name *h BY)			\

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/err.h"
-#include "lib/base/rng.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rng.h"
 
 struct strmap_slot {
 	char *key;	/* NULL: free */
@@ -39,14 +39,11 @@ static struct strmap_slot *str_find(struct strmap_slot *slots, size_t cap, const
 	return &slots[i];
 }
 
-static int str_grow(struct strmap *m)
+static void str_grow(struct strmap *m)
 {
 	size_t cap = m->cap ? m->cap * 2 : 16;
-	struct strmap_slot *slots = calloc(cap, sizeof(*slots));
+	struct strmap_slot *slots = x_new(cap, sizeof(*slots));
 
-	if (!slots) {
-		return WEFT_ENOMEM;
-	}
 	for (size_t i = 0; i < m->cap; i++) {
 		if (m->slots[i].key) {
 			*str_find(slots, cap, m->slots[i].key) = m->slots[i];
@@ -55,26 +52,21 @@ static int str_grow(struct strmap *m)
 	free(m->slots);
 	m->slots = slots;
 	m->cap = cap;
-	return 0;
 }
 
-int strmap_set(struct strmap *m, const char *key, void *value)
+void strmap_set(struct strmap *m, const char *key, void *value)
 {
 	struct strmap_slot *s;
 
-	if ((m->n + 1) * 4 > m->cap * 3 && str_grow(m)) {
-		return WEFT_ENOMEM;
+	if ((m->n + 1) * 4 > m->cap * 3) {
+		str_grow(m);
 	}
 	s = str_find(m->slots, m->cap, key);
 	if (!s->key) {
-		s->key = strdup(key);
-		if (!s->key) {
-			return WEFT_ENOMEM;
-		}
+		s->key = x_dup(key);
 		m->n++;
 	}
 	s->value = value;
-	return 0;
 }
 
 void *strmap_get(const struct strmap *m, const char *key)
@@ -104,14 +96,11 @@ static struct u64map_slot *u64_find(struct u64map_slot *slots, size_t cap, uint6
 	return &slots[i];
 }
 
-static int u64_grow(struct u64map *m)
+static void u64_grow(struct u64map *m)
 {
 	size_t cap = m->cap ? m->cap * 2 : 16;
-	struct u64map_slot *slots = calloc(cap, sizeof(*slots));
+	struct u64map_slot *slots = x_new(cap, sizeof(*slots));
 
-	if (!slots) {
-		return WEFT_ENOMEM;
-	}
 	for (size_t i = 0; i < m->cap; i++) {
 		if (m->slots[i].used) {
 			*u64_find(slots, cap, m->slots[i].key) = m->slots[i];
@@ -120,15 +109,14 @@ static int u64_grow(struct u64map *m)
 	free(m->slots);
 	m->slots = slots;
 	m->cap = cap;
-	return 0;
 }
 
-int u64map_set(struct u64map *m, uint64_t key, uint64_t value)
+void u64map_set(struct u64map *m, uint64_t key, uint64_t value)
 {
 	struct u64map_slot *s;
 
-	if ((m->n + 1) * 4 > m->cap * 3 && u64_grow(m)) {
-		return WEFT_ENOMEM;
+	if ((m->n + 1) * 4 > m->cap * 3) {
+		u64_grow(m);
 	}
 	s = u64_find(m->slots, m->cap, key);
 	if (!s->used) {
@@ -137,7 +125,6 @@ int u64map_set(struct u64map *m, uint64_t key, uint64_t value)
 		m->n++;
 	}
 	s->value = value;
-	return 0;
 }
 
 bool u64map_get(const struct u64map *m, uint64_t key, uint64_t *value)

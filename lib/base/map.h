@@ -16,8 +16,8 @@ struct strmap {
 
 /* Zero-initialise, use, fini. Values are the caller's. */
 void strmap_fini(struct strmap *m);
-/* Adds or replaces. 0 or WEFT_ENOMEM (map unchanged). */
-int strmap_set(struct strmap *m, const char *key, void *value);
+/* Adds or replaces. */
+void strmap_set(struct strmap *m, const char *key, void *value);
 /* The value, or NULL when the key is absent. */
 void *strmap_get(const struct strmap *m, const char *key);
 
@@ -27,8 +27,8 @@ struct u64map {
 };
 
 void u64map_fini(struct u64map *m);
-/* Adds or replaces. 0 or WEFT_ENOMEM (map unchanged). */
-int u64map_set(struct u64map *m, uint64_t key, uint64_t value);
+/* Adds or replaces. */
+void u64map_set(struct u64map *m, uint64_t key, uint64_t value);
 /* True and *value (when not NULL) if present. */
 bool u64map_get(const struct u64map *m, uint64_t key, uint64_t *value);
 

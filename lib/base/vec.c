@@ -4,43 +4,27 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "lib/base/err.h"
+#include "lib/base/alloc.h"
 
-int vec_grow(void **v, size_t *cap, size_t need, size_t size)
+void vec_grow(void **v, size_t *cap, size_t need, size_t size)
 {
 	size_t want = *cap ? *cap : 8;
-	void *p;
 
 	if (need <= *cap) {
-		return 0;
+		return;
 	}
 	while (want < need) {
-		if (want > SIZE_MAX / 2) {
-			return WEFT_ENOMEM;
-		}
-		want *= 2;
+		want = want > SIZE_MAX / 2 ? SIZE_MAX : want * 2;
 	}
-	if (want > SIZE_MAX / size) {
-		return WEFT_ENOMEM;
-	}
-	p = realloc(*v, want * size);
-	if (!p) {
-		return WEFT_ENOMEM;
-	}
-	*v = p;
+	*v = x_grow(*v, want, size);
 	*cap = want;
-	return 0;
 }
 
 void *arrays_zero(struct arrays *a, size_t n, size_t size)
 {
-	void *p = calloc(n ? n : 1, size);
+	void *p = x_new(n, size);
 
-	if (!p || vec_push(&a->all, p)) {
-		free(p);
-		a->failed = true;
-		return NULL;
-	}
+	vec_push(&a->all, p);
 	return p;
 }
 
@@ -50,5 +34,4 @@ void arrays_fini(struct arrays *a)
 		free(a->all.v[i]);
 	}
 	vec_fini(&a->all);
-	a->failed = false;
 }

@@ -6,7 +6,6 @@
 #ifndef WEFT_LIB_BASE_VEC_H
 #define WEFT_LIB_BASE_VEC_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #define VEC(type)            \
@@ -15,15 +14,14 @@
 		size_t n, cap; \
 	}
 
-/* Makes room for `extra` more elements. 0 or WEFT_ENOMEM. */
+/* Makes room for `extra` more elements. */
 #define vec_reserve(vec, extra)                                        \
 	vec_grow((void **)&(vec)->v, &(vec)->cap, (vec)->n + (extra), \
 		 sizeof(*(vec)->v))
 
-/* Appends one element (a value or a compound literal). 0 or WEFT_ENOMEM. */
-#define vec_push(vec, ...)                                             \
-	(vec_reserve(vec, 1) ? -3 /* WEFT_ENOMEM */                    \
-			     : ((vec)->v[(vec)->n++] = (__VA_ARGS__), 0))
+/* Appends one element (a value or a compound literal). */
+#define vec_push(vec, ...) \
+	(vec_reserve(vec, 1), (void)((vec)->v[(vec)->n++] = (__VA_ARGS__)))
 
 /* Frees the array; the elements' own memory is the caller's business. */
 #define vec_fini(vec)                            \
@@ -38,25 +36,22 @@
  *
  *	arrays_add(&s->arrays, s->dist, n);
  *	arrays_add(&s->arrays, s->queue, n + 1);
- *	if (s->arrays.failed) ...
  *	arrays_fini(&s->arrays);
  */
 struct arrays {
 	VEC(void *) all;
-	bool failed;		/* one of them could not be made */
 };
 
-/* Points `pointer` to `count` zeros of its type (of 0 there is one, so that
- * NULL always means no memory). */
+/* Points `pointer` to `count` zeros of its type; of 0 there is memory too. */
 #define arrays_add(a, pointer, count) \
 	((pointer) = arrays_zero((a), (size_t)(count), sizeof(*(pointer))))
 
 /* Frees them all. */
 void arrays_fini(struct arrays *a);
 
-/* Used by the macros: n zeroed elements, NULL and a->failed without memory. */
+/* Used by the macros: n zeroed elements. */
 void *arrays_zero(struct arrays *a, size_t n, size_t size);
 /* Used by the macros: at least `need` slots of `size` bytes in *v. */
-int vec_grow(void **v, size_t *cap, size_t need, size_t size);
+void vec_grow(void **v, size_t *cap, size_t need, size_t size);
 
 #endif

@@ -9,10 +9,10 @@
  *   conf_reader_fini(&r);
  *
  * Mistakes of the user are reported with line and column and reading goes on,
- * so that one run finds all of them. Only what makes going on pointless (out
- * of memory, a limit on the whole text) sets conf_reader.stop; it is sticky,
- * and whoever allocates in a loop looks at it. The room knows nothing of what
- * a file is about: tables and messages' names come from its users.
+ * so that one run finds all of them. Only what makes going on pointless (a
+ * limit on the whole text) sets conf_reader.stop; it is sticky, and whoever
+ * reads in a loop looks at it. The room knows nothing of what a file is about:
+ * tables and messages' names come from its users.
  */
 #ifndef WEFT_LIB_CONF_CONF_H
 #define WEFT_LIB_CONF_CONF_H
@@ -23,7 +23,7 @@
 
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
-#include "lib/base/units.h"
+#include "lib/base/number/units.h"
 
 #define CONF_MAX_NAME 63		/* bytes of a name */
 #define CONF_MAX_DEPTH 32		/* lists and mappings around a value */
@@ -43,11 +43,10 @@ struct conf_arena {
 	char *at;		/* where they begin */
 };
 
-/* Zeroed, aligned for anything; NULL when out of memory or when n * size
- * does not fit. Amortised O(bytes). */
+/* Zeroed, aligned for anything. Amortised O(bytes). */
 void *conf_arena_alloc(struct conf_arena *a, size_t n, size_t size);
 
-/* A terminated copy of len bytes, or NULL. */
+/* A terminated copy of len bytes. */
 char *conf_arena_strndup(struct conf_arena *a, const char *s, size_t len);
 
 void conf_arena_fini(struct conf_arena *a);
@@ -89,13 +88,6 @@ struct err *conf_error(struct conf_reader *r, struct conf_place at,
 /* True when e was kept, so that searching for a hint is worth the time. */
 bool conf_error_kept(const struct conf_reader *r, const struct err *e);
 
-/* conf_arena_alloc and conf_arena_strndup that report and set `stop` when
- * they return NULL. */
-void *conf_alloc(struct conf_reader *r, struct conf_arena *a, size_t n, size_t size);
-char *conf_copy(struct conf_reader *r, struct conf_arena *a, const char *s, size_t len);
-/* The same for anything else that failed to get memory. */
-void conf_nomem(struct conf_reader *r);
-
 /* ---- nodes ---------------------------------------------------------------- */
 
 /* BAD: was refused and reported; whoever meets it keeps quiet. */
@@ -123,7 +115,7 @@ struct conf_node *conf_read_yaml(struct conf_reader *r, const char *text, size_t
 
 /* Appends the text with "key: value" in place of that key's pair in the outermost mapping; all
  * of it where there is none. Neither key nor value needs quotes. text was read without errors
- * before. WEFT_EINVAL: it is no YAML; WEFT_ENOMEM. O(len). */
+ * before. WEFT_EINVAL: it is no YAML. O(len). */
 int conf_replace(const char *text, size_t len, const char *key, const char *value,
 		 struct buf *out, struct err *err);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "lib/base/alloc.h"
 #include "lib/conf/conf.h"
 
 /* Bytes before the character of this index. */
@@ -75,7 +76,7 @@ int conf_replace(const char *text, size_t len, const char *key, const char *valu
 		len -= 3;
 	}
 	if (!yaml_parser_initialize(&parser)) {
-		return err_nomem(err);
+		alloc_end(0);
 	}
 	yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
@@ -83,6 +84,9 @@ int conf_replace(const char *text, size_t len, const char *key, const char *valu
 		over = ev.type == YAML_STREAM_END_EVENT;
 		done = take_event(&p, &ev);
 		yaml_event_delete(&ev);
+	}
+	if (parser.error == YAML_MEMORY_ERROR) {
+		alloc_end(0);
 	}
 	yaml_parser_delete(&parser);
 	if (!done && !over) {
@@ -95,5 +99,5 @@ int conf_replace(const char *text, size_t len, const char *key, const char *valu
 		buf_printf(out, "%s: %s\n", key, value);
 	}
 	buf_add(out, text + end, len - end);
-	return out->failed ? err_nomem(err) : 0;
+	return 0;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
+
 /* ---- memory ---- */
 
 #ifndef __has_feature
@@ -25,19 +27,15 @@ struct conf_block {
 	alignas(max_align_t) char data[];
 };
 
-static int add_block(struct conf_arena *a, size_t need)
+static void add_block(struct conf_arena *a, size_t need)
 {
 	size_t size = need > BLOCK_SIZE ? need : BLOCK_SIZE;
-	struct conf_block *b = calloc(1, sizeof(*b) + size);
+	struct conf_block *b = x_new(1, sizeof(*b) + size);
 
-	if (!b) {
-		return -1;
-	}
 	b->next = a->head;
 	a->head = b;
 	a->at = b->data;
 	a->left = size;
-	return 0;
 }
 
 void *conf_arena_alloc(struct conf_arena *a, size_t n, size_t size)
@@ -47,11 +45,11 @@ void *conf_arena_alloc(struct conf_arena *a, size_t n, size_t size)
 	void *p;
 
 	if (__builtin_mul_overflow(n, size, &need) || need > SIZE_MAX / 2) {
-		return NULL;
+		alloc_end(SIZE_MAX);
 	}
 	need = need ? (need + align - 1) / align * align : align;
-	if (need > a->left && add_block(a, need)) {
-		return NULL;
+	if (need > a->left) {
+		add_block(a, need);
 	}
 	p = a->at;
 	a->at += need;
@@ -63,9 +61,7 @@ char *conf_arena_strndup(struct conf_arena *a, const char *s, size_t len)
 {
 	char *copy = conf_arena_alloc(a, len + 1, 1);
 
-	if (copy) {
-		memcpy(copy, s, len);
-	}
+	memcpy(copy, s, len);
 	return copy;
 }
 
@@ -115,35 +111,4 @@ struct err *conf_error(struct conf_reader *r, struct conf_place at, enum weft_er
 bool conf_error_kept(const struct conf_reader *r, const struct err *e)
 {
 	return e != &r->unkept;
-}
-
-void conf_nomem(struct conf_reader *r)
-{
-	struct err err;
-
-	if (!r->stop) {
-		r->stop = err_nomem(&err);
-		err_list_add(r->errs, &err);
-		r->n_errors++;
-	}
-}
-
-void *conf_alloc(struct conf_reader *r, struct conf_arena *a, size_t n, size_t size)
-{
-	void *p = conf_arena_alloc(a, n, size);
-
-	if (!p) {
-		conf_nomem(r);
-	}
-	return p;
-}
-
-char *conf_copy(struct conf_reader *r, struct conf_arena *a, const char *s, size_t len)
-{
-	char *copy = conf_arena_strndup(a, s, len);
-
-	if (!copy) {
-		conf_nomem(r);
-	}
-	return copy;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/text.h"
 #include "lib/conf/private.h"
 
@@ -154,8 +155,7 @@ static void report_syntax(struct yaml_tree *t)
 	struct err *e;
 
 	if (p->error == YAML_MEMORY_ERROR) {
-		conf_nomem(t->r);
-		return;
+		alloc_end(0);
 	}
 	for (size_t i = 0; i < sizeof(complaints) / sizeof(*complaints); i++) {
 		if (strcmp(words, complaints[i].problem) == 0) {
@@ -185,7 +185,8 @@ static struct conf_place place_of(const yaml_event_t *ev)
 }
 
 /* A new node, child of the innermost open one. NULL stops everything. */
-static struct conf_node *add_node(struct yaml_tree *t, enum conf_node_kind kind, const yaml_event_t *ev)
+static struct conf_node *add_node(struct yaml_tree *t, enum conf_node_kind kind,
+				  const yaml_event_t *ev)
 {
 	struct conf_node *n;
 
@@ -195,10 +196,7 @@ static struct conf_node *add_node(struct yaml_tree *t, enum conf_node_kind kind,
 		t->r->stop = WEFT_ELIMIT;
 		return NULL;
 	}
-	n = conf_alloc(t->r, &t->r->tree, 1, sizeof(*n));
-	if (!n) {
-		return NULL;
-	}
+	n = conf_arena_alloc(&t->r->tree, 1, sizeof(*n));
 	n->kind = kind;
 	n->at = place_of(ev);
 	n->text = "";
@@ -232,7 +230,8 @@ static void refuse_extras(struct yaml_tree *t, const yaml_event_t *ev,
 }
 
 /* Quoted text may hold control characters by escapes, blocks hold line
- * breaks, and any text marks of direction. No value needs them, and they would end up in messages. */
+ * breaks, and any text marks of direction. No value needs them, and they would end up in messages.
+ * */
 static bool check_text(struct yaml_tree *t, const struct conf_node *n, const unsigned char *p,
 		       size_t len)
 {
@@ -271,7 +270,7 @@ static void add_text(struct yaml_tree *t, const yaml_event_t *ev)
 	/* Equal in length and without bytes beyond ASCII: no escapes. */
 	n->verbatim = width == len + (n->quoted ? 2 : 0) &&
 		      ev->start_mark.line == ev->end_mark.line;
-	n->text = conf_copy(t->r, &t->r->tree, (const char *)p, len);
+	n->text = conf_arena_strndup(&t->r->tree, (const char *)p, len);
 }
 
 static void open_node(struct yaml_tree *t, enum conf_node_kind kind, const yaml_event_t *ev)
@@ -343,8 +342,7 @@ struct conf_node *conf_read_yaml(struct conf_reader *r, const char *text, size_t
 		return NULL;
 	}
 	if (!yaml_parser_initialize(&t.parser)) {
-		conf_nomem(r);
-		return NULL;
+		alloc_end(0);
 	}
 	yaml_parser_set_encoding(&t.parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&t.parser, (const unsigned char *)text, len);

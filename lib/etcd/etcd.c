@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "etcd/etcd.pb-c.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 
 #define MAX_MEMBERS 16
@@ -114,13 +115,10 @@ static int parse_members(struct etcd *e, const char *members, struct err *err)
 int etcd_new(const char *members, const struct rpc_tls_files *files, struct etcd **out,
 	     struct err *err)
 {
-	struct etcd *e = calloc(1, sizeof(*e));
+	struct etcd *e = x_new(1, sizeof(*e));
 	int r;
 
 	*out = NULL;
-	if (!e) {
-		return err_nomem(err);
-	}
 	e->files = *files;
 	r = parse_members(e, members, err);
 	if (r) {
@@ -239,36 +237,23 @@ static ProtobufCBinaryData bytes_of(const char *text)
 	return (ProtobufCBinaryData){ text ? strlen(text) : 0, (uint8_t *)(uintptr_t)text };
 }
 
-static int take_pair(const Etcd__KeyValue *kv, struct etcd_pair *p)
+static void take_pair(const Etcd__KeyValue *kv, struct etcd_pair *p)
 {
 	p->created = kv->create_revision;
 	p->modified = kv->mod_revision;
 	p->len = kv->value.len;
-	p->key = strndup((const char *)kv->key.data, kv->key.len);
-	p->value = malloc(kv->value.len + 1);
-	if (!p->key || !p->value) {
-		return WEFT_ENOMEM;
-	}
+	p->key = x_ndup((const char *)kv->key.data, kv->key.len);
+	p->value = x_alloc(kv->value.len + 1, 1);
 	memcpy(p->value, kv->value.len ? (const void *)kv->value.data : "", kv->value.len);
 	p->value[kv->value.len] = '\0';
-	return 0;
 }
 
-static int take_pairs(const Etcd__RangeResponse *range, struct etcd_pairs *out, struct err *err)
+static void take_pairs(const Etcd__RangeResponse *range, struct etcd_pairs *out)
 {
-	*out = (struct etcd_pairs){ 0 };
-	out->v = calloc(range->n_kvs + 1, sizeof(*out->v));
-	if (!out->v) {
-		return err_nomem(err);
-	}
+	*out = (struct etcd_pairs){ (int)range->n_kvs, x_new(range->n_kvs, sizeof(*out->v)) };
 	for (size_t i = 0; i < range->n_kvs; i++) {
-		out->n++;
-		if (take_pair(range->kvs[i], &out->v[i])) {
-			etcd_pairs_fini(out);
-			return err_nomem(err);
-		}
+		take_pair(range->kvs[i], &out->v[i]);
 	}
-	return 0;
 }
 
 /* The messages of one transaction. */
@@ -339,21 +324,16 @@ static void set_op(struct txn *t, int i, const struct etcd_op *op)
 	}
 }
 
-static int txn_init(struct txn *t, const struct etcd_guard *guards, int n_guards,
-		    const struct etcd_op *ops, int n_ops, struct err *err)
+static void txn_init(struct txn *t, const struct etcd_guard *guards, int n_guards,
+		     const struct etcd_op *ops, int n_ops)
 {
 	*t = (struct txn){
-		.compares = calloc((size_t)n_guards + 1, sizeof(*t->compares)),
-		.compare_list = calloc((size_t)n_guards + 1, sizeof(*t->compare_list)),
-		.operations = calloc((size_t)n_ops + 1, sizeof(*t->operations)),
-		.operation_list = calloc((size_t)n_ops + 1, sizeof(*t->operation_list)),
-		.requests = calloc((size_t)n_ops + 1, sizeof(*t->requests)),
+		.compares = x_new((size_t)n_guards + 1, sizeof(*t->compares)),
+		.compare_list = x_new((size_t)n_guards + 1, sizeof(*t->compare_list)),
+		.operations = x_new((size_t)n_ops + 1, sizeof(*t->operations)),
+		.operation_list = x_new((size_t)n_ops + 1, sizeof(*t->operation_list)),
+		.requests = x_new((size_t)n_ops + 1, sizeof(*t->requests)),
 	};
-	if (!t->compares || !t->compare_list || !t->operations || !t->operation_list ||
-	    !t->requests) {
-		txn_fini(t);
-		return err_nomem(err);
-	}
 	etcd__txn_request__init(&t->request);
 	for (int i = 0; i < n_guards; i++) {
 		set_guard(&t->compares[i], &guards[i]);
@@ -367,7 +347,6 @@ static int txn_init(struct txn *t, const struct etcd_guard *guards, int n_guards
 	t->request.compare = t->compare_list;
 	t->request.n_success = (size_t)n_ops;
 	t->request.success = t->operation_list;
-	return 0;
 }
 
 /* What was read, into the places that the operations name. */
@@ -383,9 +362,11 @@ static int take_results(const Etcd__TxnResponse *reply, const struct etcd_op *op
 		if (ops[i].kind != ETCD_GET) {
 			continue;
 		}
-		r = one && one->response_case == ETCD__RESULT__RESPONSE_RANGE
-			    ? take_pairs(one->range, ops[i].got, err)
-			    : err_set(err, WEFT_EINTERNAL, "etcd: an answer lacks a part");
+		if (one && one->response_case == ETCD__RESULT__RESPONSE_RANGE) {
+			take_pairs(one->range, ops[i].got);
+		} else {
+			r = err_set(err, WEFT_EINTERNAL, "etcd: an answer lacks a part");
+		}
 	}
 	for (int k = 0; r && k < i - 1; k++) {
 		if (ops[k].kind == ETCD_GET) {
@@ -402,12 +383,10 @@ int etcd_transact(struct etcd *e, const struct etcd_guard *guards, int n_guards,
 	ProtobufCMessage *msg = NULL;
 	const Etcd__TxnResponse *reply;
 	struct txn t;
-	int r = txn_init(&t, guards, n_guards, ops, n_ops, err);
+	int r;
 
+	txn_init(&t, guards, n_guards, ops, n_ops);
 	*done = false;
-	if (r) {
-		return r;
-	}
 	r = ask(e, "/etcdserverpb.KV/Txn", &t.request.base, &etcd__txn_response__descriptor,
 		timeout_ms, &msg, err);
 	txn_fini(&t);

@@ -5,8 +5,7 @@
  *
  * Errors of all calls: WEFT_EUNAVAIL, WEFT_ETIMEOUT (no member answered, or none that has a
  * leader: of a writing call it is not known then whether it has happened), WEFT_EDENIED (a
- * certificate, or etcd's own roles), WEFT_EINVAL, WEFT_ELIMIT (larger than etcd takes),
- * WEFT_ENOMEM.
+ * certificate, or etcd's own roles), WEFT_EINVAL, WEFT_ELIMIT (larger than etcd takes).
  */
 #ifndef WEFT_LIB_ETCD_ETCD_H
 #define WEFT_LIB_ETCD_ETCD_H

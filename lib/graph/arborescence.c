@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/graph/private.h"
 
 /* A tree that grows. */
@@ -55,13 +56,10 @@ static void pack_fini(struct pack *p)
 	free(p->out);
 }
 
-static int sort_arcs(struct pack *p, struct err *err)
+static void sort_arcs(struct pack *p)
 {
-	p->first = calloc((size_t)p->n + 2, sizeof(*p->first));
-	p->out = calloc((size_t)p->m + 1, sizeof(*p->out));
-	if (!p->first || !p->out) {
-		return err_nomem(err);
-	}
+	p->first = x_new((size_t)p->n + 2, sizeof(*p->first));
+	p->out = x_new((size_t)p->m + 1, sizeof(*p->out));
 	for (int a = 0; a < p->m; a++) {
 		p->first[p->arcs[a].from + 2]++;
 	}
@@ -71,7 +69,6 @@ static int sort_arcs(struct pack *p, struct err *err)
 	for (int a = 0; a < p->m; a++) {
 		p->out[p->first[p->arcs[a].from + 1]++] = a;
 	}
-	return 0;
 }
 
 /* ---- the network ---- */
@@ -82,76 +79,49 @@ static int64_t *room(struct pack *p, int edge)
 }
 
 /* Room for `more` trees; what searches know is lost. */
-static int grow_network(struct pack *p, int more, struct err *err)
+static void grow_network(struct pack *p, int more)
 {
 	int n = p->nodes + more;
-	int *head = realloc(p->net->head, (size_t)n * sizeof(*head));
+	int *head = x_grow(p->net->head, (size_t)n, sizeof(*head));
 
-	if (!head) {
-		return err_nomem(err);
-	}
 	p->net->head = head;
 	for (int v = p->net->n; v < n; v++) {
 		head[v] = -1;
 	}
 	p->net->n = n;
 	flow_phases_fini(&p->flow);
-	if (flow_phases_init(&p->flow, p->net)) {
-		return err_nomem(err);
-	}
+	flow_phases_init(&p->flow, p->net);
 	p->flow.source[p->n] = true;
 	p->flow.hubs = p->n + 1;
-	return 0;
-}
-
-/* Takes the tree's arrays over, also on error. */
-static int keep_tree(struct pack *p, const struct pack_tree *t, struct err *err)
-{
-	if (vec_push(&p->trees, *t)) {
-		free(t->via);
-		free(t->depth);
-		free(t->members);
-		return err_nomem(err);
-	}
-	return 0;
 }
 
 /* Enters a tree with its members into the network. Takes its arrays over, also
  * on error. */
 static int enter_tree(struct pack *p, struct pack_tree *t, struct err *err)
 {
-	int rc = keep_tree(p, t, err);
+	int rc;
 
-	if (rc) {
-		return rc;
-	}
-	if (p->nodes == p->net->n && (rc = grow_network(p, p->nodes - p->n, err))) {
-		return rc;
+	vec_push(&p->trees, *t);
+	if (p->nodes == p->net->n) {
+		grow_network(p, p->nodes - p->n);
 	}
 	t = &p->trees.v[p->trees.n - 1];
 	t->node = p->nodes++;
 	rc = graph_flow_add(p->net, p->n, t->node, t->weight, 0, &t->feed, err);
 	for (int i = 0; i < t->n_members && rc == 0; i++) {
-		rc = flow_add_from_hub(p->net, t->node, t->members[i]) ? err_nomem(err) : 0;
+		flow_add_from_hub(p->net, t->node, t->members[i]);
 	}
 	return rc;
 }
 
-static int new_tree(struct pack *p, int64_t weight, struct pack_tree *t, struct err *err)
+static void new_tree(struct pack *p, int64_t weight, struct pack_tree *t)
 {
 	size_t n = (size_t)p->n;
 
 	*t = (struct pack_tree){ .weight = weight };
-	t->via = malloc(n * sizeof(*t->via));
-	t->depth = malloc(n * sizeof(*t->depth));
-	t->members = malloc(n * sizeof(*t->members));
-	if (!t->via || !t->depth || !t->members) {
-		free(t->via);
-		free(t->depth);
-		free(t->members);
-		return err_nomem(err);
-	}
-	return 0;
+	t->via = x_alloc(n, sizeof(*t->via));
+	t->depth = x_alloc(n, sizeof(*t->depth));
+	t->members = x_alloc(n, sizeof(*t->members));
 }
 
 /* Only `part` of the tree's weight stays with it; the rest is a new tree with
@@ -160,11 +130,8 @@ static int split_tree(struct pack *p, int i, int64_t part, struct err *err)
 {
 	size_t n = (size_t)p->n;
 	struct pack_tree rest, *t = &p->trees.v[i];
-	int rc = new_tree(p, t->weight - part, &rest, err);
 
-	if (rc) {
-		return rc;
-	}
+	new_tree(p, t->weight - part, &rest);
 	memcpy(rest.via, t->via, n * sizeof(*t->via));
 	memcpy(rest.depth, t->depth, n * sizeof(*t->depth));
 	memcpy(rest.members, t->members, (size_t)t->n_members * sizeof(*t->members));
@@ -194,18 +161,17 @@ static int64_t feed_at_once(struct pack *p, const struct pack_tree *t, int v, bo
 }
 
 /* How much of its weight tree t may give to arc a; 0: none, ever. */
-static int max_weight(struct pack *p, const struct pack_tree *t, int a, int64_t *weight)
+static int64_t max_weight(struct pack *p, const struct pack_tree *t, int a)
 {
 	const struct graph_arc *arc = &p->arcs[a];
-	int64_t cap = *room(p, a), most = cap < t->weight ? cap : t->weight, flow = 0;
+	int64_t cap = *room(p, a), most = cap < t->weight ? cap : t->weight, flow;
 	int64_t need = p->weight - t->weight - cap - feed_at_once(p, t, arc->to, false);
-	int rc = 0;
 
 	if (most > 0 && need + most > 0) {
 		*room(p, a) = 0;
 		*room(p, t->feed) = 0;
 		p->flow.source[arc->from] = true;
-		rc = flow_phases_run(&p->flow, arc->to, need + most, &flow);
+		flow = flow_phases_run(&p->flow, arc->to, need + most);
 		flow_phases_undo(&p->flow);
 		p->flow.source[arc->from] = false;
 		*room(p, t->feed) = t->weight;
@@ -213,8 +179,7 @@ static int max_weight(struct pack *p, const struct pack_tree *t, int a, int64_t 
 		most = flow - need < most ? flow - need : most;
 	}
 	(void)feed_at_once(p, t, arc->to, true);
-	*weight = most > 0 ? most : 0;
-	return rc;
+	return most > 0 ? most : 0;
 }
 
 /* ---- growing ---- */
@@ -233,7 +198,8 @@ static int join(struct pack *p, int i, int a, int64_t weight, struct err *err)
 	t->via[v] = a;
 	t->depth[v] = t->depth[p->arcs[a].from] + 1;
 	t->members[t->n_members++] = v;
-	return flow_add_from_hub(p->net, t->node, v) ? err_nomem(err) : 0;
+	flow_add_from_hub(p->net, t->node, v);
+	return 0;
 }
 
 /* Tree i takes one arc out of a node of this depth, or (*joined false) finds
@@ -253,9 +219,7 @@ static int take_turn(struct pack *p, int i, int depth, bool *joined, struct err 
 			if (t->depth[p->arcs[a].to] >= 0) {
 				continue;
 			}
-			if (max_weight(p, t, a, &weight)) {
-				return err_nomem(err);
-			}
+			weight = max_weight(p, t, a);
 			if (weight > 0) {
 				*joined = true;
 				return join(p, i, a, weight, err);
@@ -311,10 +275,12 @@ static int plant(struct pack *p, struct err *err)
 	int rc = graph_flow_of(p->n, p->arcs, p->m, &p->net, err);
 
 	p->nodes = p->n + 1;
-	if (rc || (rc = sort_arcs(p, err)) || (rc = grow_network(p, 8, err)) ||
-	    (rc = new_tree(p, p->weight, &t, err))) {
+	if (rc) {
 		return rc;
 	}
+	sort_arcs(p);
+	grow_network(p, 8);
+	new_tree(p, p->weight, &t);
 	for (int v = 0; v < p->n; v++) {
 		t.via[v] = t.depth[v] = -1;
 	}
@@ -325,11 +291,9 @@ static int plant(struct pack *p, struct err *err)
 
 /* ---- the result ---- */
 
-static int hand_over(struct pack *p, struct graph_trees *out, struct err *err)
+static void hand_over(struct pack *p, struct graph_trees *out)
 {
-	if (vec_reserve(&out->list, p->trees.n)) {
-		return err_nomem(err);
-	}
+	vec_reserve(&out->list, p->trees.n);
 	for (size_t i = 0; i < p->trees.n; i++) {
 		struct pack_tree *t = &p->trees.v[i];
 		struct graph_tree *tree = &out->list.v[out->list.n++];
@@ -341,7 +305,6 @@ static int hand_over(struct pack *p, struct graph_trees *out, struct err *err)
 		}
 		t->via = t->depth = NULL;
 	}
-	return 0;
 }
 
 void graph_trees_fini(struct graph_trees *t)
@@ -363,11 +326,11 @@ int graph_pack_trees(int n, const struct graph_arc *arcs, int m, int root, int64
 		return err_set(err, WEFT_EINVAL, "arborescences of %lld in all from node %d",
 			       (long long)weight, root);
 	}
-	(void)((rc = plant(&p, err)) || (rc = grow(&p, err)) || (rc = hand_over(&p, out, err)));
-	pack_fini(&p);
-	if (rc == 0 && flatten_trees(n, arcs, m, out)) {
-		rc = err_nomem(err);
+	if ((rc = plant(&p, err)) == 0 && (rc = grow(&p, err)) == 0) {
+		hand_over(&p, out);
+		flatten_trees(n, arcs, m, out);
 	}
+	pack_fini(&p);
 	return rc;
 }
 
@@ -396,42 +359,41 @@ static bool fan_out(const struct pack *p, int arc, int64_t *left, struct pack_tr
 	return found == p->n;
 }
 
-static int fan_out_all(struct pack *p, int64_t *left, bool *found, struct err *err)
+static bool fan_out_all(struct pack *p, int64_t *left)
 {
-	int rc = 0;
+	bool found = true;
 
-	*found = true;
-	for (int k = p->first[p->root]; k < p->first[p->root + 1] && *found && rc == 0; k++) {
+	for (int k = p->first[p->root]; k < p->first[p->root + 1] && found; k++) {
 		int a = p->out[k];
 		struct pack_tree t;
 
 		if (p->arcs[a].to == p->root || left[a] == 0) {
 			continue;
 		}
-		if ((rc = new_tree(p, left[a], &t, err)) == 0) {
-			left[a] = 0;
-			*found = fan_out(p, a, left, &t);
-			rc = keep_tree(p, &t, err);
-		}
+		new_tree(p, left[a], &t);
+		left[a] = 0;
+		found = fan_out(p, a, left, &t);
+		vec_push(&p->trees, t);
 	}
-	return rc;
+	return found;
 }
 
-int graph_two_level_trees(int n, const struct graph_arc *arcs, int m, int root,
-			  struct graph_trees *out, bool *found, struct err *err)
+bool graph_two_level_trees(int n, const struct graph_arc *arcs, int m, int root,
+			   struct graph_trees *out)
 {
 	struct pack p = { .n = n, .m = m, .root = root, .arcs = arcs };
-	int64_t *left = calloc((size_t)m + 1, sizeof(*left));
-	int rc = left ? sort_arcs(&p, err) : err_nomem(err);
+	int64_t *left = x_new((size_t)m + 1, sizeof(*left));
+	bool found;
 
-	for (int a = 0; a < m && rc == 0; a++) {
+	sort_arcs(&p);
+	for (int a = 0; a < m; a++) {
 		left[a] = arcs[a].cap;
 	}
-	(void)(rc || (rc = fan_out_all(&p, left, found, err)));
-	if (rc == 0 && *found) {
-		rc = hand_over(&p, out, err);
+	found = fan_out_all(&p, left);
+	if (found) {
+		hand_over(&p, out);
 	}
 	free(left);
 	pack_fini(&p);
-	return rc;
+	return found;
 }

@@ -48,30 +48,25 @@ static void reach(struct branchings *b, int x, int level)
 }
 
 /* Rows up to that of a level. */
-static int add_level(struct branchings *b, int level)
+static void add_level(struct branchings *b, int level)
 {
 	size_t words = (size_t)b->words;
 
 	while ((size_t)level * words >= b->at_level.n) {
-		if (vec_reserve(&b->at_level, words)) {
-			return WEFT_ENOMEM;
-		}
+		vec_reserve(&b->at_level, words);
 		memset(b->at_level.v + b->at_level.n, 0, words * sizeof(*b->at_level.v));
 		b->at_level.n += words;
 	}
-	return 0;
 }
 
 /* Trees that have node u. *found: one of them can send. */
-static int see_trees(struct branchings *b, int u, bool *found)
+static void see_trees(struct branchings *b, int u, bool *found)
 {
 	int level = b->level[u] + 1;
 	const uint64_t *has = b->feeds_from + (size_t)u * (size_t)b->words;
 	uint64_t *row;
 
-	if (add_level(b, level)) {
-		return WEFT_ENOMEM;
-	}
+	add_level(b, level);
 	row = b->at_level.v + (size_t)level * (size_t)b->words;
 	for (int w = 0; w < b->words; w++) {
 		uint64_t seen = has[w] & b->fresh[w];
@@ -85,7 +80,6 @@ static int see_trees(struct branchings *b, int u, bool *found)
 			*found |= b->supply[j] > 0;
 		}
 	}
-	return 0;
 }
 
 static void see_arcs(struct branchings *b, int u)
@@ -116,7 +110,7 @@ static void see_feeds(struct branchings *b, int x)
 }
 
 /* Levels up to the first at which a tree can send; *found: there is one. */
-static int find_levels(struct branchings *b, bool *found)
+static void find_levels(struct branchings *b, bool *found)
 {
 	int last = INT32_MAX;
 
@@ -125,9 +119,7 @@ static int find_levels(struct branchings *b, bool *found)
 	b->at_level.n = 0;
 	b->queued = 0;
 	*found = false;
-	if (add_level(b, 0)) {
-		return WEFT_ENOMEM;
-	}
+	add_level(b, 0);
 	reach(b, b->sink, 0);
 	for (int i = 0; i < b->queued && b->level[b->queue[i]] < last; i++) {
 		int x = b->queue[i];
@@ -136,13 +128,10 @@ static int find_levels(struct branchings *b, bool *found)
 			see_feeds(b, x);
 			continue;
 		}
-		if (see_trees(b, x, found)) {
-			return WEFT_ENOMEM;
-		}
+		see_trees(b, x, found);
 		last = *found && last == INT32_MAX ? b->level[x] + 1 : last;
 		see_arcs(b, x);
 	}
-	return 0;
 }
 
 /* ---- paths ---- */
@@ -227,7 +216,7 @@ static int64_t room_of(const struct branchings *b, const struct branching_step *
 }
 
 /* The tree sends so much more from node u. */
-static int add_feed(struct branchings *b, int tree, int u, int64_t amount)
+static void add_feed(struct branchings *b, int tree, int u, int64_t amount)
 {
 	int e = b->feeds_of[tree];
 
@@ -236,37 +225,31 @@ static int add_feed(struct branchings *b, int tree, int u, int64_t amount)
 	}
 	if (e >= 0) {
 		b->feeds.v[e].amount += amount;
-		return 0;
+		return;
 	}
-	if (vec_push(&b->feeds, (struct branching_feed){ u, b->feeds_of[tree], amount })) {
-		return WEFT_ENOMEM;
-	}
+	vec_push(&b->feeds, (struct branching_feed){ u, b->feeds_of[tree], amount });
 	b->feeds_of[tree] = (int32_t)b->feeds.n - 1;
-	return 0;
 }
 
-static int send_over(struct branchings *b, const struct branching_step *step, int to,
-		     int64_t amount)
+static void send_over(struct branchings *b, const struct branching_step *step, int to,
+		      int64_t amount)
 {
-	int rc = 0;
-
 	if (step->kind == STEP_ARC) {
 		if (b->flow[step->edge] == 0) {
-			rc = vec_push(&b->carry, step->edge);
+			vec_push(&b->carry, step->edge);
 		}
 		b->flow[step->edge] += amount;
 	} else if (step->kind == STEP_ARC_BACK) {
 		b->flow[step->edge] -= amount;
 	} else if (step->kind == STEP_FEED) {
-		rc = add_feed(b, step->from - b->n, to, amount);
+		add_feed(b, step->from - b->n, to, amount);
 	} else {
 		b->feeds.v[step->edge].amount -= amount;
 	}
-	return rc;
 }
 
 /* Fills the path, whose last vertex is a tree that can send. */
-static int fill_path(struct branchings *b, int tree)
+static void fill_path(struct branchings *b, int tree)
 {
 	int64_t amount = b->supply[tree];
 	int to = b->sink;
@@ -277,19 +260,16 @@ static int fill_path(struct branchings *b, int tree)
 		amount = room < amount ? room : amount;
 	}
 	for (size_t i = 0; i < b->path.n; i++) {
-		if (send_over(b, &b->path.v[i], to, amount)) {
-			return WEFT_ENOMEM;
-		}
+		send_over(b, &b->path.v[i], to, amount);
 		to = b->path.v[i].from;
 	}
 	b->supply[tree] -= amount;
 	b->unsent -= amount;
 	b->path.n = 0;
-	return 0;
 }
 
 /* Paths along the levels until there is none. */
-static int block(struct branchings *b)
+static void block(struct branchings *b)
 {
 	int x = b->sink;
 
@@ -298,17 +278,13 @@ static int block(struct branchings *b)
 		struct branching_step step;
 
 		if (x >= b->n && b->supply[x - b->n] > 0) {
-			if (fill_path(b, x - b->n)) {
-				return WEFT_ENOMEM;
-			}
+			fill_path(b, x - b->n);
 			x = b->sink;
 		} else if (x >= b->n ? step_from_tree(b, x, &step) : step_from_node(b, x, &step)) {
-			if (vec_push(&b->path, step)) {
-				return WEFT_ENOMEM;
-			}
+			vec_push(&b->path, step);
 			x = step.from;
 		} else if (x == b->sink) {
-			return 0;
+			return;
 		} else {
 			leave(b, x);
 			b->path.n--;
@@ -317,22 +293,21 @@ static int block(struct branchings *b)
 	}
 }
 
-static int send_from(struct branchings *b, const uint64_t *rows)
+static void send_from(struct branchings *b, const uint64_t *rows)
 {
 	bool found = true;
 
 	b->feeds_from = rows;
 	while (b->unsent > 0 && found) {
-		if (find_levels(b, &found) || (found && block(b))) {
-			return WEFT_ENOMEM;
+		find_levels(b, &found);
+		if (found) {
+			block(b);
 		}
 	}
-	return 0;
 }
 
-int branching_flow_run(struct branchings *b)
+void branching_flow_run(struct branchings *b)
 {
-	int rc = send_from(b, b->had);
-
-	return rc ? rc : send_from(b, b->has);
+	send_from(b, b->had);
+	send_from(b, b->has);
 }

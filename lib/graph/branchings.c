@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/graph/private.h"
 
 /* What nodes and bits of all trees may take. */
@@ -39,32 +40,17 @@ static void set_bit(struct branchings *b, uint64_t *rows, size_t tree, int v)
 	rows[(size_t)v * (size_t)b->words + tree / 64] |= UINT64_C(1) << tree % 64;
 }
 
-static int grow_array(void **v, size_t n, size_t size)
-{
-	void *more = realloc(*v, n * size);
-
-	if (!more) {
-		return WEFT_ENOMEM;
-	}
-	*v = more;
-	return 0;
-}
-
 /* Rows of so many words. */
-static int widen_rows(struct branchings *b, uint64_t **rows, int words)
+static void widen_rows(struct branchings *b, uint64_t **rows, int words)
 {
-	uint64_t *wide = calloc((size_t)b->n * (size_t)words, sizeof(*wide));
+	uint64_t *wide = x_new((size_t)b->n * (size_t)words, sizeof(*wide));
 
-	if (!wide) {
-		return WEFT_ENOMEM;
-	}
 	for (int v = 0; v < b->n && *rows; v++) {
 		memcpy(wide + (size_t)v * (size_t)words, *rows + (size_t)v * (size_t)b->words,
 		       (size_t)b->words * sizeof(*wide));
 	}
 	free(*rows);
 	*rows = wide;
-	return 0;
 }
 
 /* Room for one tree more. */
@@ -80,16 +66,15 @@ static int add_room(struct branchings *b, struct err *err)
 		return err_set(err, WEFT_ELIMIT, "more than %d trees of %d nodes", b->max_trees,
 			       b->n);
 	}
-	if (widen_rows(b, &b->has, words) || widen_rows(b, &b->had, words) ||
-	    grow_array((void **)&b->lacks, (size_t)words, sizeof(*b->lacks)) ||
-	    grow_array((void **)&b->fresh, (size_t)words, sizeof(*b->fresh)) ||
-	    grow_array((void **)&b->supply, (size_t)trees, sizeof(*b->supply)) ||
-	    grow_array((void **)&b->feeds_of, (size_t)trees, sizeof(*b->feeds_of)) ||
-	    grow_array((void **)&b->level, all, sizeof(*b->level)) ||
-	    grow_array((void **)&b->queue, all, sizeof(*b->queue)) ||
-	    grow_array((void **)&b->at, all, sizeof(*b->at))) {
-		return err_nomem(err);
-	}
+	widen_rows(b, &b->has, words);
+	widen_rows(b, &b->had, words);
+	b->lacks = x_grow(b->lacks, (size_t)words, sizeof(*b->lacks));
+	b->fresh = x_grow(b->fresh, (size_t)words, sizeof(*b->fresh));
+	b->supply = x_grow(b->supply, (size_t)trees, sizeof(*b->supply));
+	b->feeds_of = x_grow(b->feeds_of, (size_t)trees, sizeof(*b->feeds_of));
+	b->level = x_grow(b->level, all, sizeof(*b->level));
+	b->queue = x_grow(b->queue, all, sizeof(*b->queue));
+	b->at = x_grow(b->at, all, sizeof(*b->at));
 	b->words = words;
 	b->max_trees = trees;
 	return 0;
@@ -104,13 +89,9 @@ static int new_tree(struct branchings *b, int64_t weight, struct err *err)
 	if (rc) {
 		return rc;
 	}
-	t.via = malloc((size_t)b->n * sizeof(*t.via));
-	t.depth = malloc((size_t)b->n * sizeof(*t.depth));
-	if (!t.via || !t.depth || vec_push(&b->trees, t)) {
-		free(t.via);
-		free(t.depth);
-		return err_nomem(err);
-	}
+	t.via = x_alloc((size_t)b->n, sizeof(*t.via));
+	t.depth = x_alloc((size_t)b->n, sizeof(*t.depth));
+	vec_push(&b->trees, t);
 	memset(t.via, -1, (size_t)b->n * sizeof(*t.via));
 	memset(t.depth, -1, (size_t)b->n * sizeof(*t.depth));
 	return 0;
@@ -239,9 +220,8 @@ static int grow_to(struct branchings *b, int v, int level, bool *any, struct err
 	int rc = 0;
 
 	branching_flow_begin(b, v);
-	if (branching_flow_run(b)) {
-		rc = err_nomem(err);
-	} else if (b->unsent > 0) {
+	branching_flow_run(b);
+	if (b->unsent > 0) {
 		rc = err_set(err, WEFT_EINFEASIBLE, "no arborescences of these weights: a cut has "
 			     "less");
 	}
@@ -257,21 +237,20 @@ static int grow_to(struct branchings *b, int v, int level, bool *any, struct err
 }
 
 /* How much of the tree may take arc a: all of it, less what then cannot get to the arc's head. */
-static int max_weight(struct branchings *b, size_t tree, int a, int64_t *weight)
+static int64_t max_weight(struct branchings *b, size_t tree, int a)
 {
-	int64_t most = b->trees.v[tree].weight;
-	int rc;
+	int64_t most = b->trees.v[tree].weight, weight;
 
 	most = b->left[a] < most ? b->left[a] : most;
 	branching_flow_begin(b, b->arcs[a].to);
 	b->supply[tree] -= most;
 	b->unsent -= most;
 	b->left[a] -= most;
-	rc = branching_flow_run(b);
+	branching_flow_run(b);
 	b->left[a] += most;
-	*weight = most - b->unsent;
+	weight = most - b->unsent;
 	branching_flow_end(b);
-	return rc;
+	return weight;
 }
 
 /* Any tree takes any arc that it can. */
@@ -285,9 +264,7 @@ static int grow_by_one(struct branchings *b, bool *any, struct err *err)
 			    b->left[a] == 0) {
 				continue;
 			}
-			if (max_weight(b, j, a, &weight)) {
-				return err_nomem(err);
-			}
+			weight = max_weight(b, j, a);
 			if (weight > 0) {
 				*any = true;
 				return join(b, j, a, weight, err);
@@ -356,13 +333,13 @@ static void sort_arcs(const struct branchings *b, bool by_head, int *first, int 
 static struct graph_arc *feed_roots(int n, const struct graph_arc *arcs, int m,
 				    const struct graph_root *roots, int n_roots, int64_t *weight)
 {
-	struct graph_arc *fed = malloc(((size_t)m + (size_t)n_roots) * sizeof(*fed));
+	struct graph_arc *fed = x_alloc((size_t)m + (size_t)n_roots, sizeof(*fed));
 
 	*weight = 0;
-	for (int a = 0; a < m && fed; a++) {
+	for (int a = 0; a < m; a++) {
 		fed[a] = arcs[a];
 	}
-	for (int i = 0; i < n_roots && fed; i++) {
+	for (int i = 0; i < n_roots; i++) {
 		fed[m + i] = (struct graph_arc){ n, roots[i].node, roots[i].weight };
 		*weight += roots[i].weight;
 	}
@@ -377,9 +354,6 @@ static int start(struct branchings *b, int64_t weight, struct err *err)
 	arrays_add(&b->arrays, b->out, b->m);
 	arrays_add(&b->arrays, b->left, b->m);
 	arrays_add(&b->arrays, b->flow, b->m);
-	if (b->arrays.failed) {
-		return err_nomem(err);
-	}
 	sort_arcs(b, true, b->first_in, b->in);
 	sort_arcs(b, false, b->first_out, b->out);
 	for (int a = 0; a < b->m; a++) {
@@ -411,11 +385,9 @@ static void branchings_fini(struct branchings *b)
 	arrays_fini(&b->arrays);
 }
 
-static int hand_over(struct branchings *b, struct graph_trees *out, struct err *err)
+static void hand_over(struct branchings *b, struct graph_trees *out)
 {
-	if (vec_reserve(&out->list, b->trees.n)) {
-		return err_nomem(err);
-	}
+	vec_reserve(&out->list, b->trees.n);
 	for (size_t j = 0; j < b->trees.n; j++) {
 		struct branching *t = &b->trees.v[j];
 
@@ -423,7 +395,7 @@ static int hand_over(struct branchings *b, struct graph_trees *out, struct err *
 			.weight = t->weight, .via = t->via, .depth = t->depth };
 		t->via = t->depth = NULL;
 	}
-	return flatten_trees(b->n, b->arcs, b->m, out) ? err_nomem(err) : 0;
+	flatten_trees(b->n, b->arcs, b->m, out);
 }
 
 /* The trees of n nodes, without the one that feeds their roots by arcs from number m on. */
@@ -446,13 +418,15 @@ static int check(int n, const struct graph_arc *arcs, int m, const struct graph_
 	for (int a = 0; a < m; a++) {
 		if (arcs[a].from < 0 || arcs[a].from >= n || arcs[a].to < 0 || arcs[a].to >= n ||
 		    arcs[a].cap < 0) {
-			return err_set(err, WEFT_EINVAL, "arc %d: from node %d to %d, capacity %lld",
+			return err_set(err, WEFT_EINVAL,
+				       "arc %d: from node %d to %d, capacity %lld",
 				       a, arcs[a].from, arcs[a].to, (long long)arcs[a].cap);
 		}
 	}
 	for (int i = 0; i < n_roots; i++) {
 		if (roots[i].node < 0 || roots[i].node >= n || roots[i].weight < 1) {
-			return err_set(err, WEFT_EINVAL, "arborescences of %lld in all from node %d",
+			return err_set(err, WEFT_EINVAL,
+				       "arborescences of %lld in all from node %d",
 				       (long long)roots[i].weight, roots[i].node);
 		}
 	}
@@ -472,11 +446,9 @@ int graph_pack_from_roots(int n, const struct graph_arc *arcs, int m,
 		return rc;
 	}
 	b.arcs = fed = feed_roots(n, arcs, m, roots, n_roots, &weight);
-	if (!fed) {
-		return err_nomem(err);
+	if ((rc = start(&b, weight, err)) == 0 && (rc = grow(&b, err)) == 0) {
+		hand_over(&b, out);
 	}
-	(void)((rc = start(&b, weight, err)) || (rc = grow(&b, err)) ||
-	       (rc = hand_over(&b, out, err)));
 	cut_off(out, n, m);
 	branchings_fini(&b);
 	free(fed);

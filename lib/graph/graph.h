@@ -48,9 +48,8 @@ struct graph_queue {
 	int head, tail;		/* in the ring; equal: none waits */
 };
 
-/* An empty queue for n >= 1 nodes. 0 or WEFT_ENOMEM; graph_queue_fini in
- * either case. */
-int graph_queue_init(struct graph_queue *q, int n);
+/* An empty queue for n >= 1 nodes, for graph_queue_fini. */
+void graph_queue_init(struct graph_queue *q, int n);
 void graph_queue_fini(struct graph_queue *q);
 
 /* A node that waits already keeps its turn. O(1). */
@@ -91,9 +90,8 @@ struct graph_heap {
 				 * else which one depends on the calls */
 };
 
-/* An empty heap for n >= 1 nodes. 0 or WEFT_ENOMEM; graph_heap_fini in either
- * case. */
-int graph_heap_init(struct graph_heap *h, int n);
+/* An empty heap for n >= 1 nodes, for graph_heap_fini. */
+void graph_heap_init(struct graph_heap *h, int n);
 void graph_heap_fini(struct graph_heap *h);
 
 /* Forgets nodes and distances. O(n). */
@@ -111,14 +109,13 @@ int graph_heap_take(struct graph_heap *h);
 /* A network of nodes and edges with integer capacities and costs. */
 struct graph_flow;
 
-/* A network of n >= 1 nodes without edges. WEFT_ENOMEM. */
-int graph_flow_new(int n, struct graph_flow **out, struct err *err);
+/* A network of n >= 1 nodes without edges. */
+struct graph_flow *graph_flow_new(int n);
 void graph_flow_free(struct graph_flow *f);
 
 /* Adds an edge with 0 <= flow <= cap; its number, counted from 0 in the order
  * of the calls, goes to *edge (may be NULL). The edges must form no cycle of
- * negative cost. WEFT_EINVAL for nodes that do not exist and cap < 0;
- * WEFT_ENOMEM. */
+ * negative cost. WEFT_EINVAL for nodes that do not exist and cap < 0. */
 int graph_flow_add(struct graph_flow *f, int from, int to, int64_t cap,
 		   int64_t cost, int *edge, struct err *err);
 
@@ -128,26 +125,25 @@ int graph_flow_add(struct graph_flow *f, int from, int to, int64_t cap,
  * flow of minimum cost, INT64_MAX the cheapest maximum flow. *value and *cost
  * (each may be NULL) receive what was reached. Ties are broken by edge order:
  * deterministic. O(value * nodes * edges) at worst, near O(value * edges) in
- * practice. WEFT_ENOMEM.
+ * practice.
  */
-int graph_flow_run(struct graph_flow *f, int source, int sink, int64_t limit,
-		   int64_t *value, int64_t *cost, struct err *err);
+void graph_flow_run(struct graph_flow *f, int source, int sink, int64_t limit,
+		    int64_t *value, int64_t *cost);
 
 /* Flow on an edge after graph_flow_run or graph_flow_max. */
 int64_t graph_flow_on(const struct graph_flow *f, int edge);
 
 /*
  * Sends flow from source to sink, whatever it costs, until no more can be sent
- * or `most` (INT64_MAX: the maximum) was; *value receives how much (Dinic 1970).
+ * or `most` (INT64_MAX: the maximum) was; returns how much (Dinic 1970).
  * On top of the flow that is there. O(nodes^2 edges) at worst, in practice a few
- * times the edges. WEFT_ENOMEM.
+ * times the edges.
  */
-int graph_flow_max(struct graph_flow *f, int source, int sink, int64_t most,
-		   int64_t *value, struct err *err);
+int64_t graph_flow_max(struct graph_flow *f, int source, int sink, int64_t most);
 
 /* After a maximum flow: the smallest side of the sink, whose edges from outside
- * are a minimum cut. side: n of the network. O(edges). WEFT_ENOMEM. */
-int graph_flow_cut(const struct graph_flow *f, int sink, bool *side, struct err *err);
+ * are a minimum cut. side: n of the network. O(edges). */
+void graph_flow_cut(const struct graph_flow *f, int sink, bool *side);
 
 /* ---- cuts and arborescences ---- */
 
@@ -166,7 +162,7 @@ int graph_flow_of(int n, const struct graph_arc *arcs, int m, struct graph_flow 
  * 0 .. sinks - 1: the least, over these nodes, of the maximum flow from root;
  * INT64_MAX when there is none. The sum of all capacities must fit 62 bits.
  * One search from every node back to those before it, in practice near
- * O(value * edges). WEFT_EINVAL for nodes that do not exist, WEFT_ENOMEM.
+ * O(value * edges). WEFT_EINVAL for nodes that do not exist.
  */
 int graph_root_cut(int n, const struct graph_arc *arcs, int m, int root, int sinks,
 		   int64_t *value, struct err *err);
@@ -185,7 +181,7 @@ struct graph_time {
  * item from root to each of the other nodes 0 .. ranks - 1: the largest, over sets of nodes
  * without root, of the ranks in it / the capacity into it (Ford and Fulkerson 1956).
  * Capacities add up to at most 2^45. A few maximum flows. WEFT_EINFEASIBLE: a rank
- * cannot be reached; WEFT_ENOMEM.
+ * cannot be reached.
  */
 int graph_scatter_time(int n, const struct graph_arc *arcs, int m, int root, int ranks,
 		       struct graph_time *time, struct err *err);
@@ -203,13 +199,13 @@ int graph_allgather_time(int n, const struct graph_arc *arcs, int m, int ranks, 
 
 /*
  * How long it takes at least until each of the ranks 0 .. ranks - 1 has an item that is the sum of
- * one from each of them: the largest, over partitions of the ranks into p >= 2 parts, of 2 (p - 1) / the
- * capacity into the parts, for each that of the least cut between it and the
+ * one from each of them: the largest, over partitions of the ranks into p >= 2 parts, of 2 (p - 1)
+ * / the capacity into the parts, for each that of the least cut between it and the
  * other ranks. For p - 1 parts have to pass theirs on, one message each, to where the sum is
  * first complete, and p - 1 have to get it. Nodes that are no ranks only forward or copy. Of
  * a symmetric network of ranks alone it is what spanning trees attain that are used in both
- * directions (Tutte, Nash-Williams 1961). Capacities add up to at most 2^40. Newton's method, at each
- * time one maximum flow a rank. WEFT_EINFEASIBLE: there are no arcs into ranks; WEFT_ENOMEM.
+ * directions (Tutte, Nash-Williams 1961). Capacities add up to at most 2^40. Newton's method, at
+ * each time one maximum flow a rank. WEFT_EINFEASIBLE: there are no arcs into ranks.
  */
 int graph_partition_time(int n, const struct graph_arc *arcs, int m, int ranks,
 			 struct graph_time *time, struct err *err);
@@ -236,7 +232,7 @@ struct graph_trees {
  * exchanged between them while that makes them shallower. *out: to be zeroed
  * before, graph_trees_fini also after an error. O(trees * m) flows, mostly short
  * ones. WEFT_EINVAL (nodes that do not exist, weight < 1), WEFT_EINFEASIBLE when
- * weight is above that cut, WEFT_ENOMEM.
+ * weight is above that cut.
  */
 int graph_pack_trees(int n, const struct graph_arc *arcs, int m, int root, int64_t weight,
 		     struct graph_trees *out, struct err *err);
@@ -263,11 +259,11 @@ int graph_pack_from_roots(int n, const struct graph_arc *arcs, int m,
 /*
  * The same where it is easy, with all that the arcs out of root carry: one tree an
  * arc, from whose head an arc leads to every other node, as in complete digraphs.
- * *found: there are such trees, and they are in *out. Nodes must exist. O(m +
- * trees * n). WEFT_ENOMEM.
+ * True: there are such trees, and they are in *out. Nodes must exist. O(m +
+ * trees * n).
  */
-int graph_two_level_trees(int n, const struct graph_arc *arcs, int m, int root,
-			  struct graph_trees *out, bool *found, struct err *err);
+bool graph_two_level_trees(int n, const struct graph_arc *arcs, int m, int root,
+			   struct graph_trees *out);
 
 /* ---- arborescences of least cost ---- */
 
@@ -279,9 +275,9 @@ struct graph_cost_arc {
 /*
  * The spanning arborescence from root of least cost: via[v] = the arc into node v, -1 into root,
  * and *cost the sum of theirs (Chu and Liu 1965, Edmonds 1967, Tarjan 1977). n times the largest
- * cost must fit 62 bits. Arcs into root and self-loops do not count. Which of several is found depends
- * on the arguments and on nothing else. O(m log n). Nodes must exist. WEFT_EINFEASIBLE: a node
- * cannot be reached; WEFT_ENOMEM.
+ * cost must fit 62 bits. Arcs into root and self-loops do not count. Which of several is found
+ * depends on the arguments and on nothing else. O(m log n). Nodes must exist. WEFT_EINFEASIBLE: a
+ * node cannot be reached.
  */
 int graph_min_tree(int n, const struct graph_cost_arc *arcs, int m, int root, int32_t *via,
 		     int64_t *cost, struct err *err);
@@ -294,7 +290,7 @@ int graph_min_tree(int n, const struct graph_cost_arc *arcs, int m, int root, in
  * tree. They begin as breadth-first trees from node `middle`. There are so many if and only
  * if every partition of the nodes into p parts has capacity trees (p - 1) between its parts
  * (Tutte, Nash-Williams 1961). O(edges in all trees x trees x n) at worst.
- * WEFT_EINFEASIBLE: there are not; WEFT_ELIMIT: beyond GRAPH_MAX_SPANNING; WEFT_ENOMEM.
+ * WEFT_EINFEASIBLE: there are not; WEFT_ELIMIT: beyond GRAPH_MAX_SPANNING.
  */
 int graph_pack_spanning_trees(int n, const struct graph_arc *edges, int m, int trees, int middle,
 			      int32_t **out, struct err *err);

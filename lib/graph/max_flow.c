@@ -10,22 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/graph/private.h"
 
-int flow_phases_init(struct flow_phases *s, struct graph_flow *f)
+void flow_phases_init(struct flow_phases *s, struct graph_flow *f)
 {
 	*s = (struct flow_phases){ .f = f, .hubs = f->n };
 	arrays_add(&s->arrays, s->source, f->n);
 	arrays_add(&s->arrays, s->level, f->n);
 	arrays_add(&s->arrays, s->at, f->n);
 	arrays_add(&s->arrays, s->queue, f->n);
-	if (s->arrays.failed) {
-		return WEFT_ENOMEM;
-	}
 	for (int v = 0; v < f->n; v++) {
 		s->level[v] = -1;
 	}
-	return 0;
 }
 
 void flow_phases_fini(struct flow_phases *s)
@@ -89,20 +86,17 @@ static bool step_back(struct flow_phases *s, int v, int *next)
 	return false;
 }
 
-int flow_add_from_hub(struct graph_flow *f, int hub, int to)
+void flow_add_from_hub(struct graph_flow *f, int hub, int to)
 {
 	int e = (int)f->edges.n;
 
-	if (vec_reserve(&f->edges, 2)) {
-		return WEFT_ENOMEM;
-	}
+	vec_reserve(&f->edges, 2);
 	f->edges.v[e] = (struct flow_edge){
 		.to = to, .next = FLOW_UNLISTED, .left = INT64_MAX / 4,
 	};
 	f->edges.v[e + 1] = (struct flow_edge){ .to = hub, .next = f->head[to] };
 	f->head[to] = e + 1;
 	f->edges.n += 2;
-	return 0;
 }
 
 /* An edge out of a hub has flow now. */
@@ -149,21 +143,20 @@ static int64_t fill_path(struct flow_phases *s, int64_t most)
 }
 
 /* Paths along the levels until there is none, or `most` is sent. */
-static int block(struct flow_phases *s, int sink, int64_t most, int64_t *value)
+static int64_t block(struct flow_phases *s, int sink, int64_t most)
 {
 	int v = sink, next = sink;
+	int64_t value = 0;
 
-	*value = 0;
-	while (*value < most) {
+	while (value < most) {
 		if (s->source[v]) {
-			if (vec_reserve(&s->sent, s->path.n)) {
-				return WEFT_ENOMEM;
-			}
-			*value += fill_path(s, most - *value);
+			vec_reserve(&s->sent, s->path.n);
+			value += fill_path(s, most - value);
 			v = sink;
-		} else if (vec_reserve(&s->path, 1)) {
-			return WEFT_ENOMEM;
-		} else if (step_back(s, v, &next)) {
+			continue;
+		}
+		vec_reserve(&s->path, 1);
+		if (step_back(s, v, &next)) {
 			v = next;
 		} else {
 			s->level[v] = -1;
@@ -174,28 +167,22 @@ static int block(struct flow_phases *s, int sink, int64_t most, int64_t *value)
 		}
 	}
 	s->path.n = 0;
-	return 0;
+	return value;
 }
 
-int flow_phases_run(struct flow_phases *s, int sink, int64_t most, int64_t *value)
+int64_t flow_phases_run(struct flow_phases *s, int sink, int64_t most)
 {
-	int rc = 0;
+	int64_t value = 0;
+	bool found = true;
 
-	*value = 0;
-	while (*value < most && rc == 0) {
-		int64_t more = 0;
-		bool found = find_levels(s, sink);
-
+	while (value < most && found) {
+		found = find_levels(s, sink);
 		if (found) {
-			rc = block(s, sink, most - *value, &more);
+			value += block(s, sink, most - value);
 		}
 		forget_levels(s);
-		if (!found) {
-			break;
-		}
-		*value += more;
 	}
-	return rc;
+	return value;
 }
 
 void flow_phases_undo(struct flow_phases *s)
@@ -213,19 +200,18 @@ void flow_phases_undo(struct flow_phases *s)
 	s->sent.n = 0;
 }
 
-int graph_flow_max(struct graph_flow *f, int source, int sink, int64_t most,
-		   int64_t *value, struct err *err)
+int64_t graph_flow_max(struct graph_flow *f, int source, int sink, int64_t most)
 {
 	struct flow_phases s;
-	int rc = flow_phases_init(&s, f);
+	int64_t value = 0;
 
-	*value = 0;
-	if (rc == 0 && source != sink) {
+	flow_phases_init(&s, f);
+	if (source != sink) {
 		s.source[source] = true;
-		rc = flow_phases_run(&s, sink, most, value);
+		value = flow_phases_run(&s, sink, most);
 	}
 	flow_phases_fini(&s);
-	return rc ? err_nomem(err) : 0;
+	return value;
 }
 
 /* Nodes from which the sink can get more. queue: n. */
@@ -248,23 +234,20 @@ static void find_side(const struct graph_flow *f, int sink, int *queue, bool *si
 	}
 }
 
-int graph_flow_cut(const struct graph_flow *f, int sink, bool *side, struct err *err)
+void graph_flow_cut(const struct graph_flow *f, int sink, bool *side)
 {
-	int *queue = malloc((size_t)f->n * sizeof(*queue));
+	int *queue = x_alloc((size_t)f->n, sizeof(*queue));
 
-	if (!queue) {
-		return err_nomem(err);
-	}
 	find_side(f, sink, queue, side);
 	free(queue);
-	return 0;
 }
 
 int graph_flow_of(int n, const struct graph_arc *arcs, int m, struct graph_flow **out,
 		  struct err *err)
 {
-	int rc = graph_flow_new(n, out, err);
+	int rc = 0;
 
+	*out = graph_flow_new(n);
 	for (int a = 0; a < m && rc == 0; a++) {
 		rc = graph_flow_add(*out, arcs[a].from, arcs[a].to, arcs[a].cap, 0, NULL, err);
 	}
@@ -277,14 +260,11 @@ int graph_flow_of(int n, const struct graph_arc *arcs, int m, struct graph_flow 
 
 /* The nodes in the order of a search from root; those that it does not reach
  * are last. */
-static int search_order(const struct graph_flow *f, int root, int *order)
+static void search_order(const struct graph_flow *f, int root, int *order)
 {
 	int found = 1, rest = f->n;
-	bool *seen = calloc((size_t)f->n, sizeof(*seen));
+	bool *seen = x_new((size_t)f->n, sizeof(*seen));
 
-	if (!seen) {
-		return WEFT_ENOMEM;
-	}
 	order[0] = root;
 	seen[root] = true;
 	for (int i = 0; i < found; i++) {
@@ -303,26 +283,23 @@ static int search_order(const struct graph_flow *f, int root, int *order)
 		}
 	}
 	free(seen);
-	return 0;
 }
 
 /* A node that receives as much as the least so far may serve as a source for
  * the others: a smaller cut leaves it on the root's side, for else it would cut
  * that node off (as in Hao and Orlin 1994). */
-static int min_cut(struct flow_phases *s, const int *order, int sinks, int64_t enough,
-		   int64_t *value, bool *side)
+static void min_cut(struct flow_phases *s, const int *order, int sinks, int64_t enough,
+		    int64_t *value, bool *side)
 {
-	int rc = 0;
-
 	*value = INT64_MAX;
 	s->source[order[0]] = true;
-	for (int i = 1; i < s->f->n && rc == 0 && *value >= enough; i++) {
+	for (int i = 1; i < s->f->n && *value >= enough; i++) {
 		int64_t flow;
 
 		if (order[i] >= sinks) {
 			continue;
 		}
-		rc = flow_phases_run(s, order[i], *value, &flow);
+		flow = flow_phases_run(s, order[i], *value);
 		if (side && flow < *value) {
 			find_side(s->f, order[i], s->queue, side);
 		}
@@ -330,15 +307,14 @@ static int min_cut(struct flow_phases *s, const int *order, int sinks, int64_t e
 		*value = flow;
 		s->source[order[i]] = true;
 	}
-	return rc;
 }
 
 int graph_root_cut_side(int n, const struct graph_arc *arcs, int m, int root, int sinks,
 			int64_t enough, int64_t *value, bool *side, struct err *err)
 {
 	struct graph_flow *f = NULL;
-	struct flow_phases s = { 0 };
-	int *order = NULL;
+	struct flow_phases s;
+	int *order;
 	int rc = graph_flow_of(n, arcs, m, &f, err);
 
 	if (rc) {
@@ -347,15 +323,14 @@ int graph_root_cut_side(int n, const struct graph_arc *arcs, int m, int root, in
 	if (side) {
 		memset(side, 0, (size_t)n * sizeof(*side));
 	}
-	order = malloc((size_t)n * sizeof(*order));
-	if (!order || flow_phases_init(&s, f) || search_order(f, root, order) ||
-	    min_cut(&s, order, sinks, enough, value, side)) {
-		rc = err_nomem(err);
-	}
+	order = x_alloc((size_t)n, sizeof(*order));
+	flow_phases_init(&s, f);
+	search_order(f, root, order);
+	min_cut(&s, order, sinks, enough, value, side);
 	flow_phases_fini(&s);
 	free(order);
 	graph_flow_free(f);
-	return rc;
+	return 0;
 }
 
 int graph_root_cut(int n, const struct graph_arc *arcs, int m, int root, int sinks,

@@ -199,10 +199,6 @@ int graph_min_tree(int n, const struct graph_cost_arc *arcs, int m, int root, in
 	arrays_add(&s.arrays, s.top, 2 * n);
 	arrays_add(&s.arrays, s.state, 2 * n);
 	arrays_add(&s.arrays, s.path, 2 * n);
-	if (s.arrays.failed) {
-		rc = err_nomem(err);
-		goto out;
-	}
 	begin(&s, n, m, root);
 	for (int v = 0; v < n && rc == 0; v++) {
 		if (!grow(&s, v)) {
@@ -217,7 +213,6 @@ int graph_min_tree(int n, const struct graph_cost_arc *arcs, int m, int root, in
 		}
 		*cost = s.total;
 	}
-out:
 	arrays_fini(&s.arrays);
 	return rc;
 }

@@ -22,7 +22,8 @@ struct partition {
 	struct arrays arrays;
 };
 
-/* Edges for the choice of ranks: those behind `last` stay out, and the gain or loss of the others. */
+/* Edges for the choice of ranks: those behind `last` stay out, and the gain or loss of the others.
+ * */
 static int add_choices(const struct partition *p, struct graph_flow *f, int last, int64_t *gains,
 		       struct err *err)
 {
@@ -45,19 +46,19 @@ static int add_choices(const struct partition *p, struct graph_flow *f, int last
 /* y of rank `last`, and the set that keeps it so. */
 static int place(struct partition *p, int last, struct err *err)
 {
-	struct graph_flow *f = NULL;
-	int64_t gains = 0, value = 0;
-	int rc = graph_flow_new(p->n + 1, &f, err);
+	struct graph_flow *f = graph_flow_new(p->n + 1);
+	int64_t gains = 0, value;
+	int rc = 0;
 
 	for (int a = 0; a < p->m && rc == 0; a++) {
 		rc = graph_flow_add(f, p->arcs[a].from, p->arcs[a].to,
 				    p->arcs[a].cap * p->time.num, 0, NULL, err);
 	}
-	if (rc || (rc = add_choices(p, f, last, &gains, err)) ||
-	    (rc = graph_flow_max(f, p->n, last, INT64_MAX, &value, err)) ||
-	    (rc = graph_flow_cut(f, last, p->set, err))) {
+	if (rc || (rc = add_choices(p, f, last, &gains, err))) {
 		goto out;
 	}
+	value = graph_flow_max(f, p->n, last, INT64_MAX);
+	graph_flow_cut(f, last, p->set);
 	p->y[last] = value - gains - 2 * p->time.den;
 out:
 	graph_flow_free(f);
@@ -120,11 +121,8 @@ int graph_partition_time(int n, const struct graph_arc *arcs, int m, int ranks,
 	arrays_add(&p.arrays, p.y, ranks);
 	arrays_add(&p.arrays, p.part, ranks);
 	arrays_add(&p.arrays, p.set, n + 1);
-	if (p.arrays.failed) {
-		rc = err_nomem(err);
-	}
 	cap = total_into_ranks(&p);
-	if (rc == 0 && ranks > 1 && cap == 0) {
+	if (ranks > 1 && cap == 0) {
 		rc = err_set(err, WEFT_EINFEASIBLE, "not all ranks can reach each other");
 	}
 	parts = rc || ranks < 2 ? 1 : ranks;

@@ -2,7 +2,7 @@
 #ifndef WEFT_LIB_GRAPH_PRIVATE_H
 #define WEFT_LIB_GRAPH_PRIVATE_H
 
-#include "lib/base/rat.h"
+#include "lib/base/number/rat.h"
 #include "lib/graph/graph.h"
 
 #define FLOW_UNLISTED (-2)
@@ -50,25 +50,24 @@ struct flow_phases {
 	struct arrays arrays;
 };
 
-/* For the nodes that f has; no sources yet. 0 or WEFT_ENOMEM; flow_phases_fini
- * in either case. f stays the caller's. */
-int flow_phases_init(struct flow_phases *s, struct graph_flow *f);
+/* For the nodes that f has; no sources yet. f stays the caller's. */
+void flow_phases_init(struct flow_phases *s, struct graph_flow *f);
 void flow_phases_fini(struct flow_phases *s);
 
-/* Sends at most `most` from the sources, that are no sink, to the sink; *value: how much that
- * was, the maximum unless it is `most`. WEFT_ENOMEM. */
-int flow_phases_run(struct flow_phases *s, int sink, int64_t most, int64_t *value);
+/* Sends at most `most` from the sources, that are no sink, to the sink; returns how much that
+ * was, the maximum unless it is `most`. */
+int64_t flow_phases_run(struct flow_phases *s, int sink, int64_t most);
 
-/* An edge without limit out of a hub. WEFT_ENOMEM. */
-int flow_add_from_hub(struct graph_flow *f, int hub, int to);
+/* An edge without limit out of a hub. */
+void flow_add_from_hub(struct graph_flow *f, int hub, int to);
 
 /* Takes back what was sent since the last time. */
 void flow_phases_undo(struct flow_phases *s);
 
 /* Exchanges arcs between the trees, and with those that have capacity left,
  * while that makes them shallower. O(trees^2 m) a pass, and the nodes below and
- * above those that change. WEFT_ENOMEM. */
-int flatten_trees(int n, const struct graph_arc *arcs, int m, struct graph_trees *trees);
+ * above those that change. */
+void flatten_trees(int n, const struct graph_arc *arcs, int m, struct graph_trees *trees);
 
 /* ---- arborescences that grow from many roots ---- */
 
@@ -136,9 +135,8 @@ struct branchings {
 /* Begins a flow to the sink, of no flow yet. O(words). */
 void branching_flow_begin(struct branchings *b, int sink);
 /* As much as can be sent on top of it, first from nodes that trees had when the level began:
- * unsent 0 says that the trees can still grow to the sink. Searches in phases (Dinic 1970).
- * WEFT_ENOMEM. */
-int branching_flow_run(struct branchings *b);
+ * unsent 0 says that the trees can still grow to the sink. Searches in phases (Dinic 1970). */
+void branching_flow_run(struct branchings *b);
 /* Forgets the flow. */
 void branching_flow_end(struct branchings *b);
 

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "lib/base/alloc.h"
 #include "lib/graph/private.h"
 
 /* Capacity of the arcs into a set. */
@@ -40,8 +41,9 @@ static int no_path(struct err *err)
 static int scaled_flow(int n, const struct graph_arc *arcs, int m, int64_t num,
 		       struct graph_flow **out, struct err *err)
 {
-	int rc = graph_flow_new(n + 1, out, err);
+	int rc = 0;
 
+	*out = graph_flow_new(n + 1);
 	for (int a = 0; a < m && rc == 0; a++) {
 		rc = graph_flow_add(*out, arcs[a].from, arcs[a].to, arcs[a].cap * num, 0, NULL,
 				    err);
@@ -63,11 +65,11 @@ static int scatter_within(int n, const struct graph_arc *arcs, int m, int root, 
 		rc = v == root ? 0 : graph_flow_add(f, v, n, time->den, 0, NULL, err);
 	}
 	if (rc == 0) {
-		rc = graph_flow_max(f, root, n, INT64_MAX, &value, err);
+		value = graph_flow_max(f, root, n, INT64_MAX);
 	}
 	*done = value == (ranks - 1) * time->den;
 	if (rc == 0 && !*done) {
-		rc = graph_flow_cut(f, n, set, err);
+		graph_flow_cut(f, n, set);
 	}
 	graph_flow_free(f);
 	return rc;
@@ -76,11 +78,11 @@ static int scatter_within(int n, const struct graph_arc *arcs, int m, int root, 
 int graph_scatter_time(int n, const struct graph_arc *arcs, int m, int root, int ranks,
 		       struct graph_time *time, struct err *err)
 {
-	bool *set = calloc((size_t)n + 1, sizeof(*set)), done = ranks < 2;
-	int rc = set ? 0 : err_nomem(err);
+	bool *set = x_new((size_t)n + 1, sizeof(*set)), done = ranks < 2;
+	int rc = 0;
 
 	*time = (struct graph_time){ 0, 1 };
-	for (int v = 0; v < n && rc == 0; v++) {
+	for (int v = 0; v < n; v++) {
 		set[v] = v != root;
 	}
 	while (rc == 0 && !done) {
@@ -103,11 +105,8 @@ int graph_scatter_time(int n, const struct graph_arc *arcs, int m, int root, int
 static int time_of_one(int n, const struct graph_arc *arcs, int m, int ranks,
 		       struct graph_time *time, struct err *err)
 {
-	int64_t *into = calloc((size_t)n, sizeof(*into)), least = INT64_MAX;
+	int64_t *into = x_new((size_t)n, sizeof(*into)), least = INT64_MAX;
 
-	if (!into) {
-		return err_nomem(err);
-	}
 	for (int a = 0; a < m; a++) {
 		into[arcs[a].to] += arcs[a].from != arcs[a].to ? arcs[a].cap : 0;
 	}
@@ -125,46 +124,39 @@ static int time_of_one(int n, const struct graph_arc *arcs, int m, int ranks,
 /* Sinks in turn, from `at` on, as long as each gets an item of every rank. One that does
  * may serve as a source for the others, as in graph_root_cut. The first that does not stops
  * it: set becomes a set that holds it and needs longer. */
-static int run_sinks(struct flow_phases *s, struct graph_flow *f, const int *sinks, int n_sinks,
-		     int64_t wanted, int *at, bool *set, struct err *err)
+static void run_sinks(struct flow_phases *s, struct graph_flow *f, const int *sinks, int n_sinks,
+		      int64_t wanted, int *at, bool *set)
 {
-	int64_t value = wanted;
-
 	for (int i = 0; i < *at; i++) {
 		s->source[sinks[i]] = true;
 	}
 	while (*at < n_sinks) {
-		if (flow_phases_run(s, sinks[*at], wanted, &value)) {
-			return err_nomem(err);
-		}
-		if (value < wanted) {
-			return graph_flow_cut(f, sinks[*at], set, err);
+		if (flow_phases_run(s, sinks[*at], wanted) < wanted) {
+			graph_flow_cut(f, sinks[*at], set);
+			return;
 		}
 		flow_phases_undo(s);
 		s->source[sinks[(*at)++]] = true;
 	}
-	return 0;
 }
 
 static int gather_within(int n, const struct graph_arc *arcs, int m, int ranks,
 			 const struct graph_time *time, const int *sinks, int n_sinks, int *at,
 			 bool *set, struct err *err)
 {
-	struct flow_phases s = { 0 };
+	struct flow_phases s;
 	struct graph_flow *f = NULL;
 	int rc = scaled_flow(n, arcs, m, time->num, &f, err);
 
 	for (int v = 0; v < ranks && rc == 0; v++) {
 		rc = graph_flow_add(f, n, v, time->den, 0, NULL, err);
 	}
-	if (rc == 0 && flow_phases_init(&s, f)) {
-		rc = err_nomem(err);
-	}
 	if (rc == 0) {
+		flow_phases_init(&s, f);
 		s.source[n] = true;
-		rc = run_sinks(&s, f, sinks, n_sinks, ranks * time->den, at, set, err);
+		run_sinks(&s, f, sinks, n_sinks, ranks * time->den, at, set);
+		flow_phases_fini(&s);
 	}
-	flow_phases_fini(&s);
 	graph_flow_free(f);
 	return rc;
 }
@@ -172,17 +164,14 @@ static int gather_within(int n, const struct graph_arc *arcs, int m, int ranks,
 int graph_allgather_time(int n, const struct graph_arc *arcs, int m, int ranks, const int *sinks,
 			 int n_sinks, struct graph_time *time, struct err *err)
 {
-	bool *set = NULL;
+	bool *set;
 	int at = 0, rc = 0;
 
 	*time = (struct graph_time){ 0, 1 };
 	if (ranks < 2 || (rc = time_of_one(n, arcs, m, ranks, time, err))) {
 		return rc;
 	}
-	set = calloc((size_t)n + 1, sizeof(*set));
-	if (!set) {
-		return err_nomem(err);
-	}
+	set = x_new((size_t)n + 1, sizeof(*set));
 	rc = gather_within(n, arcs, m, ranks, time, sinks, n_sinks, &at, set, err);
 	while (rc == 0 && at < n_sinks) {
 		int64_t cap = cap_into(arcs, m, set);

@@ -253,7 +253,7 @@ static void link_tree(struct shallow *s, struct shallow_tree *t)
 	}
 }
 
-static int shallow_init(struct shallow *s, struct graph_trees *trees)
+static void shallow_init(struct shallow *s, struct graph_trees *trees)
 {
 	arrays_add(&s->arrays, s->left, s->m);
 	arrays_add(&s->arrays, s->users, s->m);
@@ -261,15 +261,12 @@ static int shallow_init(struct shallow *s, struct graph_trees *trees)
 	arrays_add(&s->arrays, s->in, s->m);
 	arrays_add(&s->arrays, s->stack, s->n);
 	arrays_add(&s->arrays, s->trees, trees->list.n);
-	for (int i = 0; i < s->n_trees && !s->arrays.failed; i++) {
+	for (int i = 0; i < s->n_trees; i++) {
 		s->trees[i].t = &trees->list.v[i];
 		arrays_add(&s->arrays, s->trees[i].height, s->n);
 		arrays_add(&s->arrays, s->trees[i].child, s->n);
 		arrays_add(&s->arrays, s->trees[i].next, s->n);
 		arrays_add(&s->arrays, s->trees[i].user, s->n);
-	}
-	if (s->arrays.failed) {
-		return WEFT_ENOMEM;
 	}
 	for (int a = 0; a < s->m; a++) {
 		s->left[a] = s->arcs[a].cap;
@@ -285,21 +282,19 @@ static int shallow_init(struct shallow *s, struct graph_trees *trees)
 	for (int i = 0; i < s->n_trees; i++) {
 		link_tree(s, &s->trees[i]);
 	}
-	return 0;
 }
 
-int flatten_trees(int n, const struct graph_arc *arcs, int m, struct graph_trees *trees)
+void flatten_trees(int n, const struct graph_arc *arcs, int m, struct graph_trees *trees)
 {
 	struct shallow s = { .n = n, .m = m, .arcs = arcs, .n_trees = (int)trees->list.n };
-	int rc = shallow_init(&s, trees);
 
-	for (int i = 0; i < SHALLOW_WORST_PASSES && rc == 0 && pass(&s, true); i++) {
+	shallow_init(&s, trees);
+	for (int i = 0; i < SHALLOW_WORST_PASSES && pass(&s, true); i++) {
 	}
-	for (int i = 0; i < SHALLOW_PASSES && rc == 0 && pass(&s, false); i++) {
+	for (int i = 0; i < SHALLOW_PASSES && pass(&s, false); i++) {
 	}
-	for (int i = 0; i < s.n_trees && rc == 0; i++) {
+	for (int i = 0; i < s.n_trees; i++) {
 		s.trees[i].t->deepest = s.trees[i].height[s.trees[i].root];
 	}
 	arrays_fini(&s.arrays);
-	return rc;
 }

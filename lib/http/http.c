@@ -19,6 +19,7 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 
 #define MAX_HEAD ((size_t)16 << 10)	/* of a request, with MHD's own use */
@@ -31,9 +32,7 @@ struct http_request {
 	struct http_server *server;
 	struct MHD_Connection *conn;
 	const char *path;	/* libmicrohttpd's, as long as the request */
-	/* Decided, owned; NULL: due, or no memory for it, which then ends the
-	 * connection. */
-	struct MHD_Response *response;
+	struct MHD_Response *response;	/* decided, owned; NULL: due */
 	unsigned status;	/* of HTTP; 0 until http_answer */
 	bool waiting;		/* suspended until the answer */
 	struct hangup *hangup;	/* while it waits */
@@ -133,12 +132,12 @@ static void on_hangup(uv_poll_t *poll, int status, int events)
 	}
 }
 
-/* Without memory for it, the end is seen when the answer is written. */
+/* Where libuv cannot watch it, the end is seen when the answer is written. */
 static void watch_hangup(struct http_request *q)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 		q->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
-	struct hangup *h = info ? calloc(1, sizeof(*h)) : NULL;
+	struct hangup *h = info ? x_new(1, sizeof(*h)) : NULL;
 
 	if (!h) {
 		return;
@@ -156,10 +155,10 @@ static void watch_hangup(struct http_request *q)
 static struct MHD_Response *response(const struct http_header *headers,
 				     const void *body, size_t len)
 {
-	struct MHD_Response *r = MHD_create_response_from_buffer(
-		len, (void *)body, MHD_RESPMEM_MUST_COPY);
+	struct MHD_Response *r = x_have(MHD_create_response_from_buffer(
+		len, (void *)body, MHD_RESPMEM_MUST_COPY));
 
-	for (; r && headers && headers->name; headers++) {
+	for (; headers && headers->name; headers++) {
 		MHD_add_response_header(r, headers->name, headers->value);
 	}
 	return r;
@@ -234,8 +233,7 @@ static bool has_body(const struct http_request *q)
 
 static enum MHD_Result send_response(struct http_request *q)
 {
-	return q->response ? MHD_queue_response(q->conn, q->status, q->response)
-			   : MHD_NO;
+	return MHD_queue_response(q->conn, q->status, q->response);
 }
 
 /* The head is complete. What is refused here, before libmicrohttpd asks for
@@ -263,10 +261,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *conn, const 
 
 	(void)version, (void)data, (void)len;
 	if (!q) {
-		q = calloc(1, sizeof(*q));
-		if (!q) {
-			return MHD_NO;
-		}
+		q = x_new(1, sizeof(*q));
 		*slot = q;
 		q->server = arg;
 		q->conn = conn;
@@ -317,7 +312,7 @@ static void on_connection(void *arg, struct MHD_Connection *conn, void **slot,
 		const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 			conn, MHD_CONNECTION_INFO_CONNECTION_FD);
 
-		c = info ? calloc(1, sizeof(*c)) : NULL;
+		c = info ? x_new(1, sizeof(*c)) : NULL;
 		if (c) {
 			c->fd = info->connect_fd;
 			c->since_ns = clk_now_ns();
@@ -476,10 +471,7 @@ int http_server_new(uv_loop_t *loop, const struct http_config *cfg,
 		return err_set(err, WEFT_EINVAL, "%s: %s is not a loopback "
 			       "address", cfg->option, cfg->host);
 	}
-	s = calloc(1, sizeof(*s));
-	if (!s) {
-		return err_nomem(err);
-	}
+	s = x_new(1, sizeof(*s));
 	s->loop = loop;
 	s->handler = cfg->handler;
 	s->arg = cfg->arg;

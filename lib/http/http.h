@@ -38,8 +38,8 @@ struct http_config {
 	void *arg;
 };
 
-/* Listens. WEFT_EINVAL for what is not a loopback address, WEFT_EIO,
- * WEFT_ENOMEM. The strings are not needed afterwards. */
+/* Listens. WEFT_EINVAL for what is not a loopback address, WEFT_EIO.
+ * The strings are not needed afterwards. */
 int http_server_new(uv_loop_t *loop, const struct http_config *cfg,
 		    struct http_server **out, struct err *err);
 /* The port listened on. */

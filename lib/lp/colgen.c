@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/clock.h"
+#include "lib/base/alloc.h"
 #include "lib/lp/private.h"
 
 /* A reduced cost counts when it is below this share of its largest term. */
@@ -22,7 +22,6 @@ struct colgen_state {
 	const struct colgen *cg;
 	const struct colgen_options *opt;
 	struct colgen_result *res;
-	int64_t deadline_ns;	/* 0: none */
 	size_t rows;
 	double *centre;		/* duals of the best bound */
 	double *at;		/* duals that are priced */
@@ -38,7 +37,7 @@ static bool is_over(struct colgen_state *st)
 		st->res->stop = COLGEN_CANCELED;
 		return true;
 	}
-	if (st->deadline_ns && clk_now_ns() >= st->deadline_ns) {
+	if (deadline_passed(&st->opt->deadline)) {
 		st->res->stop = COLGEN_TIME;
 		return true;
 	}
@@ -59,16 +58,14 @@ static double gap_of(double value, double bound)
 /* Solves the restricted master; *over when it was broken off. */
 static int solve_master(struct colgen_state *st, bool *over, struct err *err)
 {
-	struct lp_options opt = { .cancel = st->opt->cancel, .relax = true };
+	struct lp_options opt = { .deadline = st->opt->deadline, .cancel = st->opt->cancel,
+				  .relax = true };
 	struct lp_result res;
 	int rc;
 
 	*over = is_over(st);
 	if (*over) {
 		return 0;
-	}
-	if (st->deadline_ns) {
-		opt.time_limit_s = fmax((double)(st->deadline_ns - clk_now_ns()) / 1e9, 1e-6);
 	}
 	rc = lp_run(st->cg->master, &opt, &res, err);
 	if (rc) {
@@ -253,8 +250,7 @@ static void fill_result(const struct colgen_state *st)
 
 static bool is_valid(const struct colgen *cg, const struct colgen_options *opt)
 {
-	return opt->gap >= 0 && opt->time_limit_s >= 0 &&
-	       opt->max_rounds >= 0 && opt->smoothing >= 0 &&
+	return opt->gap >= 0 && opt->max_rounds >= 0 && opt->smoothing >= 0 &&
 	       opt->smoothing < 1 && cg->n_fixed >= 0 &&
 	       cg->n_fixed <= lp_cols(cg->master);
 }
@@ -279,15 +275,10 @@ int colgen_run(const struct colgen *cg, const struct colgen_options *opt,
 	if (rc) {
 		return rc;
 	}
-	if (opt->time_limit_s > 0) {
-		st.deadline_ns = clk_now_ns() +
-				 (int64_t)(fmin(opt->time_limit_s, 1e9) * 1e9);
-	}
-	st.centre = calloc(st.rows + 1, sizeof(*st.centre));
-	st.at = calloc(st.rows + 1, sizeof(*st.at));
-	st.given = calloc(st.rows + 1, sizeof(*st.given));
-	rc = st.centre && st.at && st.given ? rounds(&st, err)
-					    : err_nomem(err);
+	st.centre = x_new(st.rows + 1, sizeof(*st.centre));
+	st.at = x_new(st.rows + 1, sizeof(*st.at));
+	st.given = x_new(st.rows + 1, sizeof(*st.given));
+	rc = rounds(&st, err);
 	if (rc == 0) {
 		fill_result(&st);
 	}

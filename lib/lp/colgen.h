@@ -43,7 +43,7 @@ struct colgen {
 
 struct colgen_options {
 	double gap;		/* stop at this relative gap; 0: optimum */
-	double time_limit_s;	/* 0: none */
+	struct deadline deadline;
 	const volatile bool *cancel;	/* NULL, or stop when true */
 	int max_rounds;		/* of pricing; 0: COLGEN_MAX_ROUNDS */
 	double smoothing;	/* 0 <= share of the best bound's duals < 1 */

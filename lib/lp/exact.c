@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 /* Below 2^31, so that a product of residues plus one fits 64 bits. */
 #define PRIME UINT64_C(2147483629)
@@ -19,15 +20,14 @@ void exact_fini(struct exact_matrix *m)
 	vec_fini(&m->entries);
 }
 
-int exact_row(struct exact_matrix *m, struct err *err)
+void exact_row(struct exact_matrix *m)
 {
-	return vec_push(&m->first, (int64_t)m->entries.n) ? err_nomem(err) : 0;
+	vec_push(&m->first, (int64_t)m->entries.n);
 }
 
-int exact_put(struct exact_matrix *m, int col, int value, struct err *err)
+void exact_put(struct exact_matrix *m, int col, int value)
 {
-	return vec_push(&m->entries, (struct exact_entry){ col, value })
-		       ? err_nomem(err) : 0;
+	vec_push(&m->entries, (struct exact_entry){ col, value });
 }
 
 static int exact_rows(const struct exact_matrix *m)
@@ -80,28 +80,21 @@ static void scale(uint64_t *row, uint64_t factor, int n)
 
 /* ---- independent rows ---- */
 
-int exact_basis(const struct exact_matrix *m, int most, int32_t *row,
-		int32_t *col, int *rank, struct err *err)
+int exact_basis(const struct exact_matrix *m, int most, int32_t *row, int32_t *col)
 {
-	int rows = exact_rows(m), n = m->cols, room = rows < n ? rows : n;
-	uint64_t *pivots = malloc(((size_t)room * n + 1) * sizeof(*pivots));
-	uint64_t *line = calloc((size_t)n + 1, sizeof(*line));
+	int rows = exact_rows(m), n = m->cols, room = rows < n ? rows : n, rank = 0;
+	uint64_t *pivots = x_alloc((size_t)room * n + 1, sizeof(*pivots));
+	uint64_t *line = x_new((size_t)n + 1, sizeof(*line));
 
 	most = most < room ? most : room;
-	*rank = 0;
-	if (!pivots || !line) {
-		free(pivots);
-		free(line);
-		return err_nomem(err);
-	}
-	for (int i = 0; i < rows && *rank < most; i++) {
+	for (int i = 0; i < rows && rank < most; i++) {
 		int at = 0;
 
 		memset(line, 0, (size_t)n * sizeof(*line));
 		for (int64_t e = m->first.v[i]; e < exact_row_end(m, i); e++) {
 			line[m->entries.v[e].col] = residue(m->entries.v[e].value);
 		}
-		for (int k = 0; k < *rank; k++) {
+		for (int k = 0; k < rank; k++) {
 			if (line[col[k]]) {
 				subtract(line, pivots + (size_t)k * n, line[col[k]], n);
 			}
@@ -111,14 +104,14 @@ int exact_basis(const struct exact_matrix *m, int most, int32_t *row,
 		}
 		if (at < n) {
 			scale(line, inverse(line[at]), n);
-			memcpy(pivots + (size_t)*rank * n, line, (size_t)n * sizeof(*line));
-			row[*rank] = i;
-			col[(*rank)++] = at;
+			memcpy(pivots + (size_t)rank * n, line, (size_t)n * sizeof(*line));
+			row[rank] = i;
+			col[rank++] = at;
 		}
 	}
 	free(pivots);
 	free(line);
-	return 0;
+	return rank;
 }
 
 /* ---- square systems ---- */
@@ -146,17 +139,13 @@ static void system_fini(struct exact_system *s)
 	mpz_clear(s->modulus);
 }
 
-static int gather(struct exact_system *s, const struct exact_matrix *m,
-		  const int32_t *row, const int32_t *col, bool transposed)
+static void gather(struct exact_system *s, const struct exact_matrix *m, const int32_t *row,
+		   const int32_t *col, bool transposed)
 {
-	int32_t *at = malloc(((size_t)m->cols + 1) * sizeof(*at));
+	int32_t *at = x_alloc((size_t)m->cols + 1, sizeof(*at));
 	size_t n = (size_t)s->n;
 
-	s->a = calloc(n * n + 1, sizeof(*s->a));
-	if (!at || !s->a) {
-		free(at);
-		return WEFT_ENOMEM;
-	}
+	s->a = x_new(n * n + 1, sizeof(*s->a));
 	for (int j = 0; j < m->cols; j++) {
 		at[j] = -1;
 	}
@@ -175,7 +164,6 @@ static int gather(struct exact_system *s, const struct exact_matrix *m,
 		}
 	}
 	free(at);
-	return 0;
 }
 
 /* Gauss and Jordan on a copy; false when singular. */
@@ -215,14 +203,10 @@ static bool eliminate(uint64_t *w, uint64_t *inv, int n)
 static int invert(struct exact_system *s, struct err *err)
 {
 	size_t n = (size_t)s->n;
-	uint64_t *w = malloc((n * n + 1) * sizeof(*w));
+	uint64_t *w = x_alloc(n * n + 1, sizeof(*w));
 	bool good;
 
-	s->inv = calloc(n * n + 1, sizeof(*s->inv));
-	if (!w || !s->inv) {
-		free(w);
-		return err_nomem(err);
-	}
+	s->inv = x_new(n * n + 1, sizeof(*s->inv));
 	for (size_t i = 0; i < n * n; i++) {
 		w[i] = residue(s->a[i]);
 	}
@@ -400,14 +384,11 @@ int exact_solve(const struct exact_matrix *m, int n, const int32_t *row, const i
 	int rc;
 
 	mpz_init_set_ui(s.modulus, 1);
-	s.digit = calloc((size_t)n + 1, sizeof(*s.digit));
-	s.reduced = calloc((size_t)n + 1, sizeof(*s.reduced));
+	s.digit = x_new((size_t)n + 1, sizeof(*s.digit));
+	s.reduced = x_new((size_t)n + 1, sizeof(*s.reduced));
 	s.residual = numbers_new(n);
 	s.x = numbers_new(n);
-	if (!s.digit || !s.reduced || !s.residual || !s.x || gather(&s, m, row, col, transposed)) {
-		rc = err_nomem(err);
-		goto out;
-	}
+	gather(&s, m, row, col, transposed);
 	for (int i = 0; i < n; i++) {
 		mpz_set(s.residual[i], rhs[i]);
 	}
@@ -415,7 +396,6 @@ int exact_solve(const struct exact_matrix *m, int n, const int32_t *row, const i
 	if (rc == 0) {
 		rc = solve(&s, num, den, err);
 	}
-out:
 	system_fini(&s);
 	return rc;
 }

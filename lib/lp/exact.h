@@ -28,8 +28,8 @@ void exact_fini(struct exact_matrix *m);
 
 /* Begins a new last row; entries follow with exact_put, a column once a
  * row. */
-int exact_row(struct exact_matrix *m, struct err *err);
-int exact_put(struct exact_matrix *m, int col, int value, struct err *err);
+void exact_row(struct exact_matrix *m);
+void exact_put(struct exact_matrix *m, int col, int value);
 /* One past the entries of row i. */
 int64_t exact_row_end(const struct exact_matrix *m, int i);
 
@@ -38,11 +38,10 @@ int64_t exact_row_end(const struct exact_matrix *m, int i);
  * columns on which they are independent, in row[] and col[]; at most `most`
  * of them (room for as many). The first k rows named are independent on the
  * first k columns named, for each k. The computation is modulo a prime, so a row may,
- * very rarely, be left out wrongly; those named are independent.
+ * very rarely, be left out wrongly; those named are independent. Returns how many.
  * O(rows * rank * cols).
  */
-int exact_basis(const struct exact_matrix *m, int most, int32_t *row,
-		int32_t *col, int *rank, struct err *err);
+int exact_basis(const struct exact_matrix *m, int most, int32_t *row, int32_t *col);
 
 /*
  * Solves the square system of the named rows and columns, which must be

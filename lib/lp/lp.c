@@ -8,18 +8,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lib/base/alloc.h"
+
 /* Bits that lp_settled keeps: of a fraction, of larger numbers in all. */
 #define SETTLED_BITS 36
 
-int lp_new(struct lp **out, struct err *err)
+struct lp *lp_new(void)
 {
-	struct lp *lp = calloc(1, sizeof(*lp));
-
-	if (!lp) {
-		return err_nomem(err);
-	}
-	*out = lp;
-	return 0;
+	return x_new(1, sizeof(struct lp));
 }
 
 void lp_free(struct lp *lp)
@@ -51,9 +47,7 @@ int lp_add_row(struct lp *lp, enum lp_sense sense, double rhs, int *row, struct 
 			       "linear program: right-hand side of row %zu "
 			       "is not finite", lp->rows.n);
 	}
-	if (vec_push(&lp->rows, (struct lp_row){ rhs, sense })) {
-		return err_nomem(err);
-	}
+	vec_push(&lp->rows, (struct lp_row){ rhs, sense });
 	if (row) {
 		*row = (int)lp->rows.n - 1;
 	}
@@ -76,9 +70,7 @@ static int add_entries(struct lp *lp, int n, const int *rows,
 	size_t first = lp->entries.n;
 	struct lp_entry *e;
 
-	if (vec_reserve(&lp->entries, (size_t)n)) {
-		return err_nomem(err);
-	}
+	vec_reserve(&lp->entries, (size_t)n);
 	e = lp->entries.v + first;
 	*kept = 0;
 	for (int i = 0; i < n; i++) {
@@ -126,9 +118,7 @@ int lp_add_col(struct lp *lp, double cost, double lower, double upper, bool inte
 	if (rc) {
 		return rc;
 	}
-	if (vec_push(&lp->cols, c)) {
-		return err_nomem(err);
-	}
+	vec_push(&lp->cols, c);
 	lp->entries.n += (size_t)c.n;
 	lp->integers += integer;
 	if (col) {
@@ -207,13 +197,10 @@ static double bound_miss(const struct lp_col *c, double x)
 
 double lp_relative_violation(const struct lp *lp)
 {
-	double *activity = calloc(2 * lp->rows.n + 1, sizeof(*activity));
+	double *activity = x_new(2 * lp->rows.n + 1, sizeof(*activity));
 	double *largest = activity + lp->rows.n;
 	double worst = 0;
 
-	if (!activity) {
-		return INFINITY;
-	}
 	for (size_t j = 0; j < lp->cols.n; j++) {
 		const struct lp_col *c = &lp->cols.v[j];
 		double x = lp_value(lp, (int)j);

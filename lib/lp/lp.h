@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/err.h"
 
 #define LP_INF 1e30
@@ -28,7 +29,7 @@ enum lp_outcome { LP_OPTIMAL, LP_FEASIBLE, LP_INFEASIBLE, LP_UNBOUNDED,
 		  LP_UNKNOWN };
 
 struct lp_options {
-	double time_limit_s;		/* 0: none */
+	struct deadline deadline;
 	int64_t max_iterations;		/* of the simplex algorithm, 0: no
 					 * limit; unlike time it stops every
 					 * machine at the same place */
@@ -48,7 +49,7 @@ struct lp_result {
 };
 
 /* A minimisation problem without rows and columns. */
-int lp_new(struct lp **out, struct err *err);
+struct lp *lp_new(void);
 void lp_free(struct lp *lp);
 void lp_maximise(struct lp *lp);
 

@@ -1,4 +1,4 @@
-/* The model that lp.c keeps and solve.c hands to lp_solve. */
+/* The model that lp.c keeps and solver.c hands to lp_solve. */
 #ifndef WEFT_LIB_LP_PRIVATE_H
 #define WEFT_LIB_LP_PRIVATE_H
 
@@ -34,7 +34,7 @@ struct lp {
 	VEC(double) x;
 	VEC(double) y;
 
-	struct lp_solver *solver;	/* solve.c; NULL before the first run */
+	struct lp_solver *solver;	/* solver.c; NULL before the first run */
 };
 
 /* Relative accuracy that a solver's answer is held to. */

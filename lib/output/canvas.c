@@ -137,11 +137,10 @@ double svg_top(void)
 	return TOP;
 }
 
-int svg_close(struct svg_canvas *c, struct buf *out, struct err *err)
+void svg_close(struct svg_canvas *c, struct buf *out)
 {
 	double width = ceil(fmax(c->right, LEAST_WIDTH) + SVG_MARGIN);
 	double height = ceil(c->bottom + SVG_MARGIN);
-	bool failed = c->failed || c->head.failed || c->body.failed;
 
 	buf_printf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"ink\" width=\"%.0f\" "
 		   "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" role=\"img\">\n",
@@ -157,7 +156,6 @@ int svg_close(struct svg_canvas *c, struct buf *out, struct err *err)
 	buf_fini(&c->head);
 	buf_fini(&c->body);
 	vec_fini(&c->taken);
-	return failed || out->failed ? err_nomem(err) : 0;
 }
 
 static void extend(struct svg_canvas *c, double right, double bottom)
@@ -218,7 +216,7 @@ static bool is_free(const struct svg_canvas *c, const struct svg_box *b)
 
 static void take(struct svg_canvas *c, struct svg_box box)
 {
-	c->failed |= vec_push(&c->taken, box) != 0;
+	vec_push(&c->taken, box);
 }
 
 static void put_words(struct svg_canvas *c, double x, double y, char anchor, enum svg_font font,
@@ -262,7 +260,6 @@ bool svg_put(struct svg_canvas *c, double x, double y, char anchor, enum svg_fon
 	box.right = box.x + wide;
 	box.y = y - size * ASCENT;
 	box.bottom = y + size * DESCENT;
-	c->failed |= part.failed;
 	if (!*text || !is_free(c, &box) || box.x < 0 || box.y < 0) {
 		c->dropped += *text != '\0';
 		buf_fini(&part);
@@ -285,7 +282,6 @@ bool svg_putf(struct svg_canvas *c, double x, double y, char anchor, enum svg_fo
 	va_start(ap, fmt);
 	buf_vprintf(&text, fmt, ap);
 	va_end(ap);
-	c->failed |= text.failed;
 	done = svg_put(c, x, y, anchor, font, 0, buf_cstr(&text));
 	buf_fini(&text);
 	return done;
@@ -330,7 +326,8 @@ void svg_card(struct svg_canvas *c, double x, double y, double width, double hei
 
 void svg_circle(struct svg_canvas *c, const char *style, double x, double y, double r)
 {
-	buf_printf(&c->body, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>\n", style, x,
+	buf_printf(&c->body, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>\n", style,
+		   x,
 		   y, r);
 	extend(c, x + r, y + r);
 }
@@ -398,7 +395,8 @@ void svg_fill(struct svg_canvas *c, int64_t k, double x, double y, double width,
 	snprintf(style, sizeof(style), "fill %s", svg_colour_class(k));
 	svg_rect(c, style, x, y, width, height);
 	if (hatches[second(k)] && width >= PATTERN_LEAST && height >= PATTERN_LEAST) {
-		buf_printf(&c->body, "<rect fill=\"url(#h%d)\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+		buf_printf(&c->body,
+			   "<rect fill=\"url(#h%d)\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
 			   "height=\"%.1f\"/>\n", second(k), x, y, width, height);
 	}
 }

@@ -6,12 +6,11 @@
  * Text never covers text: its width is estimated from above, and what has no room is
  * shortened or left out and counted, so that the picture can say how much is not shown.
  * The size follows from what was drawn. The same input gives the same bytes. Coordinates
- * are pixels from the upper left corner, y downwards; memory that runs out shows in
- * svg_close() only.
+ * are pixels from the upper left corner, y downwards.
  *
  * Classes of shapes: "fill" or "line" (or "outline": filled as cards are) with a colour of
- * the palette, as "fill c3"; "hatched". Beside them "d1" .. "d7": dashes; "thin", "thick", "broad": of lines;
- * "weak", "weaker": seen through.
+ * the palette, as "fill c3"; "hatched". Beside them "d1" .. "d7": dashes; "thin", "thick", "broad":
+ * of lines; "weak", "weaker": seen through.
  */
 #ifndef WEFT_LIB_OUTPUT_CANVAS_H
 #define WEFT_LIB_OUTPUT_CANVAS_H
@@ -40,15 +39,14 @@ struct svg_canvas {
 	VEC(struct svg_box) taken;
 	double right, bottom;	/* of all that was drawn */
 	int dropped;		/* texts that had no room */
-	bool failed;		/* no memory */
 };
 
 /* Begins a drawing: its title, drawn and for those who hear it, and one line on what
  * it shows. Below them is y = svg_top(). */
 void svg_open(struct svg_canvas *c, const char *title, const char *about);
 double svg_top(void);
-/* Ends it and appends it to `out`. Frees the canvas, also where it fails: WEFT_ENOMEM. */
-int svg_close(struct svg_canvas *c, struct buf *out, struct err *err);
+/* Ends it and appends it to `out`. Frees the canvas. */
+void svg_close(struct svg_canvas *c, struct buf *out);
 
 /* Pixels that a text takes at most in any usual sans-serif font. O(text). */
 double svg_width(enum svg_font font, const char *text);
@@ -78,8 +76,8 @@ void svg_line(struct svg_canvas *c, const char *style, double x, double y, doubl
 /* Any path, `d` as SVG has it; inside what else was drawn, which gives the size. */
 void svg_path(struct svg_canvas *c, const char *style, const char *d, ...)
 	__attribute__((format(printf, 3, 4)));
-/* All until svg_end_group() has these classes ("halo": its text stands out from lines below), and this text under the pointer
- * (NULL: none). */
+/* All until svg_end_group() has these classes ("halo": its text stands out from lines below), and
+ * this text under the pointer (NULL: none). */
 void svg_begin_group(struct svg_canvas *c, const char *style, const char *about);
 void svg_end_group(struct svg_canvas *c);
 
@@ -97,7 +95,8 @@ struct svg_key {
 	enum { SVG_KEY_FILL, SVG_KEY_LINE, SVG_KEY_DOT, SVG_KEY_SIGN } form;
 	const char *style;	/* classes */
 	int64_t pattern;	/* of a fill: k of svg_fill(), -1: by style alone */
-	const char *sign;	/* of SVG_KEY_SIGN: a letter; of a fill: classes of what lies on it */
+	const char *sign;	/* of SVG_KEY_SIGN: a letter; of a fill: classes of what lies on
+				 * it */
 	const char *text;
 };
 
@@ -109,9 +108,9 @@ double svg_legend(struct svg_canvas *c, double x, double y, double width,
  * Places for the nodes of an undirected graph of n nodes and m edges, the ends of edge i at
  * ends[2 i]: distances come near to those of shortest paths (stress majorization; Gansner,
  * Koren, North 2004). xy: 2 n numbers, in a square from 0 to 1, the longest way lying
- * across. WEFT_ENOMEM. O(n (n + m) + sweeps n^2); n at most SVG_LAYOUT_NODES.
+ * across. O(n (n + m) + sweeps n^2); n at most SVG_LAYOUT_NODES.
  */
 #define SVG_LAYOUT_NODES 512
-int svg_layout(int n, const int32_t *ends, int m, double *xy, struct err *err);
+void svg_layout(int n, const int32_t *ends, int m, double *xy);
 
 #endif

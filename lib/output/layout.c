@@ -114,7 +114,7 @@ static void lay_across(struct svg_places *p)
 	}
 }
 
-int svg_layout(int n, const int32_t *ends, int m, double *xy, struct err *err)
+void svg_layout(int n, const int32_t *ends, int m, double *xy)
 {
 	struct svg_places p = { .n = n, .m = m, .ends = ends, .xy = xy };
 	struct arrays a = { 0 };
@@ -124,10 +124,6 @@ int svg_layout(int n, const int32_t *ends, int m, double *xy, struct err *err)
 	arrays_add(&a, p.next, 2 * m);
 	arrays_add(&a, p.queue, n);
 	arrays_add(&a, p.dist, (size_t)n * (size_t)n);
-	if (a.failed) {
-		arrays_fini(&a);
-		return err_nomem(err);
-	}
 	make_lists(&p);
 	for (int v = 0; v < n; v++) {
 		search(&p, v);
@@ -142,5 +138,4 @@ int svg_layout(int n, const int32_t *ends, int m, double *xy, struct err *err)
 	}
 	lay_across(&p);
 	arrays_fini(&a);
-	return 0;
 }

@@ -34,8 +34,7 @@ struct out_node {
 /* What a format must be able to do. */
 struct out_backend {
 	const char *name;	/* as --format and out_parse_format take it */
-	/* Appends the whole tree to b, ending in a newline. What goes wrong
-	 * for lack of memory shows in b->failed only. */
+	/* Appends the whole tree to b, ending in a newline. */
 	void (*render)(const struct out *o, struct buf *b);
 };
 
@@ -48,9 +47,6 @@ struct out {
 	int open;			/* innermost open object or array */
 	bool machine_next;	/* out_machine_only, for the node to come */
 	int width;			/* of tables, 0: any */
-	/* Sticky: out of memory. Later calls do nothing, so that commands need
-	 * not check each of them; out_render reports it. */
-	bool failed;
 };
 
 static inline const struct out_node *out_at(const struct out *o, int i)

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/text.h"
 #include "lib/output/private.h"
 
@@ -174,23 +175,20 @@ static int find_column(const struct text_table *t, const char *key)
 }
 
 /* The columns are the keys of all rows in order of first appearance. */
-static int collect_columns(const struct out *o, int at, struct text_table *t)
+static void collect_columns(const struct out *o, int at, struct text_table *t)
 {
 	for (int r = out_first_value(o, at); r >= 0; r = out_next_value(o, r)) {
 		t->rows++;
 		for (int i = first_shown(o, r); i >= 0; i = next_shown(o, i)) {
 			const struct out_node *n = out_at(o, i);
 
-			if (n->kind != OUT_NOTE &&
-			    find_column(t, n->key) < 0 &&
-			    vec_push(&t->cols, (struct table_column){
+			if (n->kind != OUT_NOTE && find_column(t, n->key) < 0) {
+				vec_push(&t->cols, (struct table_column){
 					.key = n->key, .numeric = true,
-					.width = out_width(n->key) })) {
-				return WEFT_ENOMEM;
+					.width = out_width(n->key) });
 			}
 		}
 	}
-	return 0;
 }
 
 /* Of the pieces that out_fit does not cut unless it must. */
@@ -200,8 +198,8 @@ static int longest_word(const char *text)
 
 	while (*text) {
 		size_t n = strcspn(text, " ,"), tail = text[n] == ',';
-		char *word = strndup(text, n + tail);
-		int width = word ? out_width(word) : 0;
+		char *word = x_ndup(text, n + tail);
+		int width = out_width(word);
 
 		longest = width > longest ? width : longest;
 		free(word);
@@ -212,7 +210,7 @@ static int longest_word(const char *text)
 
 /* cells: of this row, one for each column, NULL so far. Widens the columns. A
  * key that is written twice shows its last value. */
-static int fill_row(const struct out *o, int row, char **cells, struct text_table *t)
+static void fill_row(const struct out *o, int row, char **cells, struct text_table *t)
 {
 	for (int i = first_shown(o, row); i >= 0; i = next_shown(o, i)) {
 		const struct out_node *n = out_at(o, i);
@@ -226,9 +224,6 @@ static int fill_row(const struct out *o, int row, char **cells, struct text_tabl
 		put_value(o, i, &text);
 		free(cells[c]);
 		cells[c] = buf_steal(&text);
-		if (!cells[c]) {
-			return WEFT_ENOMEM;
-		}
 		width = out_width(cells[c]);
 		if (width > t->cols.v[c].width) {
 			t->cols.v[c].width = width;
@@ -241,26 +236,21 @@ static int fill_row(const struct out *o, int row, char **cells, struct text_tabl
 			t->cols.v[c].numeric = false;
 		}
 	}
-	return 0;
 }
 
-static int fill_table(const struct out *o, int at, struct text_table *t)
+static void fill_table(const struct out *o, int at, struct text_table *t)
 {
 	char **cells;
 
-	if (collect_columns(o, at, t) || vec_reserve(&t->cells, (size_t)t->rows * t->cols.n)) {
-		return WEFT_ENOMEM;
-	}
+	collect_columns(o, at, t);
+	vec_reserve(&t->cells, (size_t)t->rows * t->cols.n);
 	for (int r = out_first_value(o, at); r >= 0; r = out_next_value(o, r)) {
 		cells = t->cells.v + t->cells.n;
 		for (size_t c = 0; c < t->cols.n; c++) {
 			t->cells.v[t->cells.n++] = NULL;
 		}
-		if (fill_row(o, r, cells, t)) {
-			return WEFT_ENOMEM;
-		}
+		fill_row(o, r, cells, t);
 	}
-	return 0;
 }
 
 /* A column without a word in it tells nothing: no problems, no comments. The
@@ -348,7 +338,6 @@ static void put_header(const struct text_table *t, int indent, struct buf *b)
 			}
 		}
 		put_cell(&t->cols.v[c], buf_cstr(&key), b);
-		b->failed = b->failed || key.failed;
 		buf_fini(&key);
 	}
 	end_line(b, start);
@@ -377,7 +366,6 @@ static bool put_line(const struct text_table *t, const char **rest, int indent, 
 			piece.data[--piece.len] = '\0';
 		}
 		put_cell(col, buf_cstr(&piece), b);
-		b->failed = b->failed || piece.failed;
 		buf_fini(&piece);
 	}
 	end_line(b, start);
@@ -388,13 +376,10 @@ static bool put_line(const struct text_table *t, const char **rest, int indent, 
 static void put_table(const struct out *o, int at, int indent, struct buf *b)
 {
 	struct text_table t = { 0 };
-	const char **rest = NULL;
+	const char **rest;
 
-	if (fill_table(o, at, &t) || !(rest = calloc(t.cols.n + 1, sizeof(*rest)))) {
-		b->failed = true;
-		free_table(&t);
-		return;
-	}
+	fill_table(o, at, &t);
+	rest = x_new(t.cols.n + 1, sizeof(*rest));
 	hide_blank(&t);
 	fit(&t, indent, o->width);
 	put_header(&t, indent, b);
@@ -482,7 +467,6 @@ static void put_long(const struct out *o, int at, int column, struct buf *b)
 		rest += n;
 	}
 	buf_str(b, rest);
-	b->failed = b->failed || text.failed;
 	buf_fini(&text);
 }
 

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/text.h"
 #include "lib/output/private.h"
 
@@ -34,18 +35,11 @@ static const struct out_backend *const backends[] = {
 
 struct out *out_new(enum out_format format)
 {
-	struct out *o = calloc(1, sizeof(*o));
+	struct out *o = x_new(1, sizeof(*o));
 
-	if (!o) {
-		return NULL;
-	}
 	o->backend = backends[format];
-	if (vec_push(&o->nodes, (struct out_node){
-			.kind = OUT_OBJECT, .parent = -1, .first = -1,
-			.last = -1, .next = -1 })) {
-		free(o);
-		return NULL;
-	}
+	vec_push(&o->nodes, (struct out_node){
+		.kind = OUT_OBJECT, .parent = -1, .first = -1, .last = -1, .next = -1 });
 	return o;
 }
 
@@ -81,28 +75,19 @@ int out_parse_format(const char *name, enum out_format *format, struct err *err)
 }
 
 /* Appends a copy of `n` (whose text is handed over) to the open object or
- * array. Returns its index, -1 out of memory. */
+ * array. Returns its index. */
 static int add(struct out *o, const char *key, struct out_node n)
 {
 	int at = (int)o->nodes.n;
 	struct out_node *parent;
 
-	if (o->failed) {
-		free(n.text);
-		return -1;
-	}
 	assert(n.kind == OUT_NOTE || (key != NULL) == (out_at(o, o->open)->kind == OUT_OBJECT));
 	n.parent = o->open;
 	n.first = n.last = n.next = -1;
 	n.machine_only = o->machine_next;
 	o->machine_next = false;
-	n.key = key ? strdup(key) : NULL;
-	if ((key && !n.key) || vec_push(&o->nodes, n)) {
-		free(n.key);
-		free(n.text);
-		o->failed = true;
-		return -1;
-	}
+	n.key = key ? x_dup(key) : NULL;
+	vec_push(&o->nodes, n);
 	parent = &o->nodes.v[o->open];
 	if (parent->last >= 0) {
 		o->nodes.v[parent->last].next = at;
@@ -116,11 +101,7 @@ static int add(struct out *o, const char *key, struct out_node n)
 /* The new node becomes the innermost open one, until out_end. */
 static void open_node(struct out *o, const char *key, enum out_kind kind)
 {
-	int at = add(o, key, (struct out_node){ .kind = kind });
-
-	if (at >= 0) {
-		o->open = at;
-	}
+	o->open = add(o, key, (struct out_node){ .kind = kind });
 }
 
 void out_object(struct out *o, const char *key)
@@ -135,22 +116,14 @@ void out_array(struct out *o, const char *key)
 
 void out_end(struct out *o)
 {
-	if (!o->failed) {
-		assert(o->open > 0);
-		o->open = out_at(o, o->open)->parent;
-	}
+	assert(o->open > 0);
+	o->open = out_at(o, o->open)->parent;
 }
 
 /* Takes over what the buffer holds. */
 static void add_text(struct out *o, const char *key, enum out_kind kind, struct buf *b)
 {
-	char *text = buf_steal(b);
-
-	if (!text) {
-		o->failed = true;
-		return;
-	}
-	add(o, key, (struct out_node){ .kind = kind, .text = text });
+	add(o, key, (struct out_node){ .kind = kind, .text = buf_steal(b) });
 }
 
 void out_str(struct out *o, const char *key, const char *value)
@@ -212,14 +185,10 @@ void out_machine_only(struct out *o)
 	o->machine_next = true;
 }
 
-int out_render(struct out *o, struct buf *b)
+void out_render(struct out *o, struct buf *b)
 {
-	if (o->failed) {
-		return WEFT_ENOMEM;
-	}
 	assert(o->open == 0);
 	o->backend->render(o, b);
-	return b->failed ? WEFT_ENOMEM : 0;
 }
 
 static int skip_notes(const struct out *o, int i)
@@ -295,7 +264,8 @@ static int char_width(int32_t c)
 		int width;
 	} ranges[] = {
 		{ 0x300, 0x36f, 0 }, { 0x483, 0x489, 0 }, { 0x591, 0x5bd, 0 },
-		{ 0x610, 0x61a, 0 }, { 0x61c, 0x61c, 0 }, { 0x64b, 0x65f, 0 }, { 0x200b, 0x200f, 0 },
+		{ 0x610, 0x61a, 0 }, { 0x61c, 0x61c, 0 }, { 0x64b, 0x65f, 0 },
+			{ 0x200b, 0x200f, 0 },
 		{ 0x202a, 0x202e, 0 }, { 0x2060, 0x2069, 0 },
 		{ 0x20d0, 0x20f0, 0 }, { 0xfe00, 0xfe0f, 0 },
 		{ 0xfe20, 0xfe2f, 0 }, { 0xfeff, 0xfeff, 0 },

@@ -24,8 +24,8 @@ enum out_format { OUT_TABLE, OUT_JSON, OUT_YAML, OUT_JSON_LINE };
 
 struct out;
 
-/* A writer in this format; NULL when out of memory. The root is an object
- * that is already open. out_free(NULL) is fine. */
+/* A writer in this format. The root is an object that is already open.
+ * out_free(NULL) is fine. */
 struct out *out_new(enum out_format format);
 void out_free(struct out *o);
 
@@ -47,8 +47,7 @@ void out_end(struct out *o);
  * any bytes: formats escape or replace what is not printable UTF-8. Reals are
  * written with the shortest digits that read back as the same double by JSON
  * and YAML, with six
- * by tables; what is not finite is null in JSON and YAML. Out of memory
- * is remembered and reported by out_render.
+ * by tables; what is not finite is null in JSON and YAML.
  */
 void out_str(struct out *o, const char *key, const char *value);
 void out_fmt(struct out *o, const char *key, const char *fmt, ...)
@@ -67,8 +66,8 @@ void out_note(struct out *o, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Renders everything into b, ending in a newline. All objects and arrays
- * but the root must be closed (an assertion otherwise). 0 or WEFT_ENOMEM. */
-int out_render(struct out *o, struct buf *b);
+ * but the root must be closed (an assertion otherwise). */
+void out_render(struct out *o, struct buf *b);
 
 /* JSON helper for others that write JSON: appends s quoted and escaped;
  * invalid UTF-8 bytes become U+FFFD. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/rpc/private.h"
 
@@ -24,15 +25,13 @@ static const struct rpc_limits *limits(const struct rpc_call *call)
 
 struct rpc_call *rpc_call_new(struct rpc_conn *conn, int32_t stream)
 {
-	struct rpc_call *call = calloc(1, sizeof(*call));
+	struct rpc_call *call = x_new(1, sizeof(*call));
 
-	if (call) {
-		call->conn = conn;
-		call->stream = stream;
-		call->peer = conn->peer;
-		call->in.max = conn->server->cfg.limits.max_request;
-		TAILQ_INSERT_TAIL(&conn->calls, call, link);
-	}
+	call->conn = conn;
+	call->stream = stream;
+	call->peer = conn->peer;
+	call->in.max = conn->server->cfg.limits.max_request;
+	TAILQ_INSERT_TAIL(&conn->calls, call, link);
 	return call;
 }
 
@@ -58,7 +57,7 @@ static void add_status(struct rpc_call *call, struct rpc_headers *h, struct buf 
 {
 	rpc_headers_add_status(h, call->status, &call->err);
 	rpc_detail_encode(call->status, &call->err, &call->details, details);
-	if (details->len > 0 && !details->failed) {
+	if (details->len > 0) {
 		rpc_headers_add(h, "grpc-status-details-bin", details->data);
 	}
 }
@@ -346,11 +345,6 @@ void rpc_call_headers_done(struct rpc_call *call)
 	struct err err = { 0 };
 
 	call->headers_done = true;
-	if (call->headers.failed) {
-		err_nomem(&err);
-		end_err(call, &err);
-		return;
-	}
 	if (complete && is_plain_get(call, verb)) {
 		call->plain = call->held = true;
 		call->conn->server->cfg.get(call, call->conn->server->cfg.arg);
@@ -633,7 +627,6 @@ static void submit_answer(struct rpc_call *call, int status, const struct rpc_he
 
 	if (fits) {
 		buf_add(&call->out, body, len);
-		fits = !call->out.failed;
 	}
 	snprintf(number, sizeof(number), "%d", fits ? status : 503);
 	rpc_headers_add(&h, ":status", number);

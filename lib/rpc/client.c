@@ -55,10 +55,7 @@ static int deliver(struct client_call *call)
 		return err_wrap(&call->local, "response");
 	}
 	if (call->is_stream) {
-		if (vec_push(&call->received, msg)) {
-			rpc_free_message(msg);
-			return err_nomem(&call->local);
-		}
+		vec_push(&call->received, msg);
 		return 0;
 	}
 	if (call->keep) {
@@ -151,30 +148,22 @@ static int on_stream_close(nghttp2_session *session, int32_t stream,
 	return 0;
 }
 
-int client_start_session(struct rpc_client *c, struct err *err)
+void client_start_session(struct rpc_client *c)
 {
 	const nghttp2_settings_entry settings[] = {
 		{ NGHTTP2_SETTINGS_ENABLE_PUSH, 0 },
 		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW },
 	};
-	nghttp2_session_callbacks *cb;
-	int r;
+	nghttp2_session_callbacks *cb = rpc_transport_callbacks_new();
 
-	if (nghttp2_session_callbacks_new(&cb)) {
-		return err_nomem(err);
-	}
 	nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
 	nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame);
 	nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_stream_close);
-	r = nghttp2_session_client_new(&c->t.session, cb, c);
+	nghttp2_session_client_new3(&c->t.session, cb, c, NULL, &rpc_mem);
 	nghttp2_session_callbacks_del(cb);
-	if (r || nghttp2_submit_settings(c->t.session, NGHTTP2_FLAG_NONE, settings, 2) ||
-	    nghttp2_session_set_local_window_size(c->t.session, NGHTTP2_FLAG_NONE, 0,
-						  CONN_WINDOW)) {
-		return err_nomem(err);
-	}
-	return 0;
+	nghttp2_submit_settings(c->t.session, NGHTTP2_FLAG_NONE, settings, 2);
+	nghttp2_session_set_local_window_size(c->t.session, NGHTTP2_FLAG_NONE, 0, CONN_WINDOW);
 }
 
 /* ---- a call ---- */

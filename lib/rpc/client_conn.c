@@ -17,6 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/rpc/private.h"
 
@@ -175,14 +176,10 @@ static int await_greeting(struct rpc_client *c, int64_t end_ns, struct err *err)
 
 /* ---- opening ---- */
 
-static struct rpc_client *client_new(const char *name, struct err *err)
+static struct rpc_client *client_new(const char *name)
 {
-	struct rpc_client *c = calloc(1, sizeof(*c));
+	struct rpc_client *c = x_new(1, sizeof(*c));
 
-	if (!c) {
-		err_nomem(err);
-		return NULL;
-	}
 	c->fd = -1;
 	snprintf(c->path, sizeof(c->path), "%s", name);
 	return c;
@@ -253,9 +250,6 @@ static int exchange(struct rpc_client *c, int wait_ms)
 	rpc_tls_output(c->t.tls, &c->t.out);
 	while (c->t.out.len > 0 && !c->deaf && send_out(c)) {
 	}
-	if (c->t.out.failed) {
-		return client_lose(c, WEFT_ENOMEM, "out of memory");
-	}
 	if (c->t.out.len > 0 && !c->deaf) {
 		p.events |= POLLOUT;
 	}
@@ -302,13 +296,11 @@ int rpc_client_open_tcp(const char *host, int port, const struct rpc_tls_files *
 
 	*out = NULL;
 	snprintf(name, sizeof(name), "%s:%d", host, port);
-	c = client_new(name, err);
-	if (!c) {
-		return err->code;
-	}
+	c = client_new(name);
 	r = files ? rpc_tls_new(files, false, &tls, err) : 0;
 	if (r == 0 && files) {
-		r = rpc_tls_session_new(tls, host, &c->t.tls, err);
+		c->t.tls = rpc_tls_session_new(tls);
+		r = rpc_tls_expect_host(c->t.tls, host, err);
 	}
 	if (r == 0) {
 		r = connect_tcp(c, host, port, end_ns, err);
@@ -317,7 +309,7 @@ int rpc_client_open_tcp(const char *host, int port, const struct rpc_tls_files *
 		r = agree_on_tls(c, end_ns, err);
 	}
 	if (r == 0) {
-		r = client_start_session(c, err);
+		client_start_session(c);
 	}
 	/* The first bytes of HTTP/2 may have come with the handshake. */
 	if (r == 0 && files) {
@@ -389,13 +381,10 @@ int rpc_client_open(const char *unix_path, int timeout_ms, struct rpc_client **o
 			       unix_path,
 			       sizeof(((struct sockaddr_un *)0)->sun_path) - 1);
 	}
-	c = client_new(unix_path, err);
-	if (!c) {
-		return err->code;
-	}
+	c = client_new(unix_path);
 	r = connect_unix(c, end_ns, err);
 	if (r == 0) {
-		r = client_start_session(c, err);
+		client_start_session(c);
 	}
 	if (r == 0) {
 		r = await_greeting(c, end_ns, err);

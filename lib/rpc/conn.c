@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/rpc/private.h"
@@ -54,9 +55,6 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 	}
 	note_call(user);
 	call = rpc_call_new(user, frame->hd.stream_id);
-	if (!call) {
-		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-	}
 	nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, call);
 	return 0;
 }
@@ -140,24 +138,24 @@ static int on_stream_close(nghttp2_session *session, int32_t stream,
 }
 
 /* What is the same for both kinds of connections. */
-static int new_option(nghttp2_option **option, struct err *err)
+static nghttp2_option *new_option(void)
 {
-	if (nghttp2_option_new(option)) {
-		return err_nomem(err);
-	}
-	nghttp2_option_set_max_outbound_ack(*option, MAX_ACKS);
-	nghttp2_option_set_no_closed_streams(*option, 1);
-	return 0;
+	nghttp2_option *option = NULL;
+
+	nghttp2_option_new(&option);
+	option = x_have(option);
+	nghttp2_option_set_max_outbound_ack(option, MAX_ACKS);
+	nghttp2_option_set_no_closed_streams(option, 1);
+	return option;
 }
 
-int rpc_conn_callbacks_new(struct rpc_server *s, struct err *err)
+void rpc_conn_callbacks_new(struct rpc_server *s)
 {
 	nghttp2_session_callbacks *cb;
 
-	if (new_option(&s->option, err) || new_option(&s->unix_option, err) ||
-	    nghttp2_session_callbacks_new(&s->callbacks)) {
-		return err_nomem(err);
-	}
+	s->option = new_option();
+	s->unix_option = new_option();
+	s->callbacks = rpc_transport_callbacks_new();
 	cb = s->callbacks;
 	nghttp2_session_callbacks_set_on_begin_headers_callback(cb, on_begin_headers);
 	nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
@@ -169,7 +167,6 @@ int rpc_conn_callbacks_new(struct rpc_server *s, struct err *err)
 	 * :authority, which nghttp2 would refuse; what matters is checked in
 	 * call.c. */
 	nghttp2_option_set_no_http_messaging(s->unix_option, 1);
-	return 0;
 }
 
 /* ---- out ---- */
@@ -335,7 +332,7 @@ void rpc_conn_goaway(struct rpc_conn *conn, uint32_t code, const char *why)
 
 /* ---- beginning ---- */
 
-static int new_session(struct rpc_conn *conn)
+static void new_session(struct rpc_conn *conn)
 {
 	const struct rpc_server *s = conn->server;
 	const nghttp2_settings_entry settings[] = {
@@ -346,55 +343,47 @@ static int new_session(struct rpc_conn *conn)
 		{ NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1 },
 	};
 
-	if (nghttp2_session_server_new2(&conn->t.session, s->callbacks, conn,
-					conn->t.tls ? s->option
-						  : s->unix_option) ||
-	    nghttp2_submit_settings(conn->t.session, NGHTTP2_FLAG_NONE, settings,
-				    sizeof(settings) / sizeof(settings[0])) ||
-	    nghttp2_session_set_local_window_size(conn->t.session,
-						  NGHTTP2_FLAG_NONE, 0,
-						  CONN_WINDOW)) {
-		return UV_ENOMEM;
-	}
-	return 0;
+	nghttp2_session_server_new3(&conn->t.session, s->callbacks, conn,
+				    conn->t.tls ? s->option : s->unix_option,
+				    &rpc_mem);
+	nghttp2_submit_settings(conn->t.session, NGHTTP2_FLAG_NONE, settings,
+				sizeof(settings) / sizeof(settings[0]));
+	nghttp2_session_set_local_window_size(conn->t.session, NGHTTP2_FLAG_NONE, 0, CONN_WINDOW);
 }
 
 /* Sends a GOAWAY with the reason, after which the session wants nothing any more and
  * the flush closes the connection. */
-static int refuse(struct rpc_conn *conn, uint32_t code, const char *why)
+static void refuse(struct rpc_conn *conn, uint32_t code, const char *why)
 {
 	char who[RPC_PEER_TEXT_MAX], text[RPC_PEER_TEXT_MAX + 32];
 
 	snprintf(text, sizeof(text), "connection of %s",
 		 rpc_peer_text(&conn->peer, who, sizeof(who)));
 	rpc_share_refused(conn->server, text, why);
-	return nghttp2_submit_goaway(conn->t.session, NGHTTP2_FLAG_NONE, 0, code,
-				     (const uint8_t *)why, strlen(why))
-		       ? UV_ENOMEM
-		       : 0;
+	nghttp2_submit_goaway(conn->t.session, NGHTTP2_FLAG_NONE, 0, code,
+			      (const uint8_t *)why, strlen(why));
 }
 
-static int admit(struct rpc_conn *conn)
+static void admit(struct rpc_conn *conn)
 {
 	const struct rpc_server_config *cfg = &conn->server->cfg;
 	char why[RPC_PEER_TEXT_MAX + 64];
 
 	if (cfg->authorise && !cfg->authorise(&conn->peer, cfg->arg)) {
-		return refuse(conn, NGHTTP2_INADEQUATE_SECURITY, "this user may not connect");
+		refuse(conn, NGHTTP2_INADEQUATE_SECURITY, "this user may not connect");
+		return;
 	}
 	if (!rpc_share_take(conn, why, sizeof(why))) {
-		return refuse(conn, NGHTTP2_ENHANCE_YOUR_CALM, why);
+		refuse(conn, NGHTTP2_ENHANCE_YOUR_CALM, why);
 	}
-	return 0;
 }
 
 /* Begins to speak HTTP/2 with a peer that is known. */
-static int start_session(struct rpc_conn *conn)
+static void start_session(struct rpc_conn *conn)
 {
-	int r = new_session(conn);
-
+	new_session(conn);
 	close_by(conn, conn->server->cfg.limits.greet_ms);
-	return r < 0 ? r : admit(conn);
+	admit(conn);
 }
 
 /* ---- in ---- */
@@ -425,7 +414,8 @@ static int greet(struct rpc_conn *conn)
 		return 0;
 	}
 	rpc_tls_peer_name(conn->t.tls, conn->peer.name, sizeof(conn->peer.name));
-	return start_session(conn);
+	start_session(conn);
+	return 0;
 }
 
 /* 0, or negative when the connection is to be closed. */
@@ -507,40 +497,35 @@ static int begin_unix(struct rpc_conn *conn)
 		rpc_conn_close(conn);
 		return 0;
 	}
-	return r < 0 ? r : start_session(conn);
+	if (r == 0) {
+		start_session(conn);
+	}
+	return r;
 }
 
 /* Nothing is known of the peer before TLS is agreed, and for that it has
  * only so long. */
-static int begin_tcp(struct rpc_conn *conn)
+static void begin_tcp(struct rpc_conn *conn)
 {
 	struct rpc_server *s = conn->server;
-	struct err err;
 
 	conn->peer.remote = true;
 	if (rpc_share_is_flood(conn)) {
 		rpc_share_refused(s, "a connection", "too many at once");
 		rpc_conn_close(conn);
-		return 0;
+		return;
 	}
 	rpc_share_greet(conn);
-	if (rpc_tls_session_new(s->tls, NULL, &conn->t.tls, &err)) {
-		return UV_ENOMEM;
-	}
+	conn->t.tls = rpc_tls_session_new(s->tls);
 	uv_tcp_nodelay(&conn->io.tcp, 1);
 	uv_tcp_keepalive(&conn->io.tcp, 1, KEEPALIVE_S);
 	close_by(conn, s->cfg.limits.greet_ms);
-	return 0;
 }
 
 static struct rpc_conn *conn_new(struct rpc_server *s, bool remote)
 {
-	struct rpc_conn *conn = calloc(1, sizeof(*conn));
+	struct rpc_conn *conn = x_new(1, sizeof(*conn));
 
-	if (!conn) {
-		log_error("rpc", "cannot accept: out of memory");
-		return NULL;
-	}
 	conn->server = s;
 	conn->write.data = conn;
 	TAILQ_INIT(&conn->calls);
@@ -560,14 +545,12 @@ void rpc_conn_accept(struct rpc_server *s, uv_stream_t *listener)
 {
 	bool remote = listener == (uv_stream_t *)&s->tcp_listener;
 	struct rpc_conn *conn = conn_new(s, remote);
-	int r;
+	int r = uv_accept(listener, &conn->io.stream);
 
-	if (!conn) {
-		return;
-	}
-	r = uv_accept(listener, &conn->io.stream);
-	if (r == 0) {
-		r = remote ? begin_tcp(conn) : begin_unix(conn);
+	if (r == 0 && remote) {
+		begin_tcp(conn);
+	} else if (r == 0) {
+		r = begin_unix(conn);
 	}
 	if (r == 0) {
 		r = uv_read_start(&conn->io.stream, on_alloc, on_read);

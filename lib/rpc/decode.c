@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
+
 enum wire_type {
 	WIRE_VARINT = 0,
 	WIRE_64 = 1,
@@ -203,7 +205,7 @@ static int check_message(const ProtobufCMessageDescriptor *type,
  * any other; it only counts them. */
 struct budget {
 	size_t left;
-	bool spent, nomem;
+	bool spent;
 };
 
 /* What a block costs beside its usable size. */
@@ -216,9 +218,8 @@ static void *budget_alloc(void *data, size_t size)
 	void *p = NULL;
 
 	if (size <= b->left) {
-		p = malloc(size);
-		b->nomem = !p;
-		cost = p ? malloc_usable_size(p) + BLOCK_OVERHEAD : 0;
+		p = x_alloc(size, 1);
+		cost = malloc_usable_size(p) + BLOCK_OVERHEAD;
 	}
 	if (cost > b->left) {
 		b->spent = true;
@@ -264,7 +265,7 @@ int rpc_decode_counted(const ProtobufCMessageDescriptor *type, const void *data,
 			       type->name, len, budget);
 	}
 	if (!*out) {
-		return b.nomem ? err_nomem(err) : malformed(type, err);
+		return malformed(type, err);
 	}
 	*used = budget - b.left;
 	return 0;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "google/rpc/status.pb-c.h"
+#include "lib/base/alloc.h"
 #include "lib/rpc/private.h"
 
 /* Room for one of the texts: longer ones find no place in the trailer. */
@@ -24,39 +25,34 @@ static char *clean(const char *text, char out[TEXT_MAX])
 	return out;
 }
 
-static int pack(const ProtobufCMessage *msg, struct buf *out)
+static void pack(const ProtobufCMessage *msg, struct buf *out)
 {
 	size_t len = protobuf_c_message_get_packed_size(msg);
-	uint8_t *bytes = malloc(len + 1);
+	uint8_t *bytes = x_alloc(len + 1, 1);
 
-	if (!bytes) {
-		return WEFT_ENOMEM;
-	}
 	buf_add(out, bytes, protobuf_c_message_pack(msg, bytes));
 	free(bytes);
-	return out->failed ? WEFT_ENOMEM : 0;
 }
 
 /* Appends status with one detail. Messages that stand one after the other are
  * read as one, with the details of all. */
-static int pack_status(Google__Rpc__Status *status, char *type,
-		       const ProtobufCMessage *detail, struct buf *out)
+static void pack_status(Google__Rpc__Status *status, char *type,
+			const ProtobufCMessage *detail, struct buf *out)
 {
 	Google__Protobuf__Any any = GOOGLE__PROTOBUF__ANY__INIT;
 	Google__Protobuf__Any *all[] = { &any };
 	struct buf value = { 0 };
-	int rc = detail ? pack(detail, &value) : 0;
 
-	if (rc == 0) {
-		any.type_url = type;
-		any.value.data = (uint8_t *)value.data;
-		any.value.len = value.len;
-		status->n_details = detail ? 1 : 0;
-		status->details = all;
-		rc = pack(&status->base, out);
+	if (detail) {
+		pack(detail, &value);
 	}
+	any.type_url = type;
+	any.value.data = (uint8_t *)value.data;
+	any.value.len = value.len;
+	status->n_details = detail ? 1 : 0;
+	status->details = all;
+	pack(&status->base, out);
 	buf_fini(&value);
-	return rc;
 }
 
 bool rpc_detail_add(struct buf *details, const char *type, const char *name,
@@ -70,8 +66,8 @@ bool rpc_detail_add(struct buf *details, const char *type, const char *name,
 	resource.resource_type = clean(type, text[0]);
 	resource.resource_name = clean(name, text[1]);
 	resource.description = clean(description, text[2]);
-	if (pack_status(&status, TYPE "ResourceInfo", &resource.base,
-			details) || details->len > RPC_MAX_DETAILS) {
+	pack_status(&status, TYPE "ResourceInfo", &resource.base, details);
+	if (details->len > RPC_MAX_DETAILS) {
 		details->len = before;
 		return false;
 	}
@@ -79,7 +75,7 @@ bool rpc_detail_add(struct buf *details, const char *type, const char *name,
 }
 
 /* The status, and err as ErrorInfo when it has a code. */
-static int pack_error(enum rpc_status code, const struct err *err, struct buf *out)
+static void pack_error(enum rpc_status code, const struct err *err, struct buf *out)
 {
 	char place[TEXT_MAX], hint[TEXT_MAX], msg[TEXT_MAX];
 	char where[ERR_FILE_MAX + 32] = "";
@@ -108,8 +104,7 @@ static int pack_error(enum rpc_status code, const struct err *err, struct buf *o
 	info.domain = "weft";
 	status.code = (int32_t)code;
 	status.message = clean(err->msg, msg);
-	return pack_status(&status, TYPE "ErrorInfo",
-			   err->code == WEFT_OK ? NULL : &info.base, out);
+	pack_status(&status, TYPE "ErrorInfo", err->code == WEFT_OK ? NULL : &info.base, out);
 }
 
 /* Without padding, as gRPC prefers. */
@@ -139,9 +134,8 @@ void rpc_detail_encode(enum rpc_status status, const struct err *err,
 	if (status == RPC_OK || (err->code == WEFT_OK && details->len == 0)) {
 		return;
 	}
-	if (pack_error(status, err, &b) == 0) {
-		buf_add(&b, details->data, details->len);
-		put_base64(out, &b);
-	}
+	pack_error(status, err, &b);
+	buf_add(&b, details->data, details->len);
+	put_base64(out, &b);
 	buf_fini(&b);
 }

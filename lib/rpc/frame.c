@@ -30,41 +30,28 @@ static int add_prefix(struct buf *out, size_t len, size_t max, struct err *err)
 	return 0;
 }
 
-/* Back to what it was when there was no memory for all. */
-static int end_frame(struct buf *out, size_t start, struct err *err)
-{
-	if (out->failed) {
-		out->failed = false;
-		out->len = start;
-		return err_nomem(err);
-	}
-	return 0;
-}
-
 int rpc_frame_append(struct buf *out, const ProtobufCMessage *msg, size_t max, struct err *err)
 {
 	struct buf_writer writer = { { write_chunk }, out };
-	size_t start = out->len;
 	int r = add_prefix(out, protobuf_c_message_get_packed_size(msg), max, err);
 
 	if (r) {
 		return r;
 	}
 	protobuf_c_message_pack_to_buffer(msg, &writer.base);
-	return end_frame(out, start, err);
+	return 0;
 }
 
 int rpc_frame_append_packed(struct buf *out, const void *data, size_t len, size_t max,
 			    struct err *err)
 {
-	size_t start = out->len;
 	int r = add_prefix(out, len, max, err);
 
 	if (r) {
 		return r;
 	}
 	buf_add(out, data, len);
-	return end_frame(out, start, err);
+	return 0;
 }
 
 static size_t take(size_t want, const uint8_t **data, size_t *len)
@@ -119,9 +106,6 @@ int rpc_deframe(struct rpc_deframer *d, const uint8_t **data, size_t *len, struc
 	}
 	n = take(d->need - d->body.len, data, len);
 	buf_add(&d->body, from, n);
-	if (d->body.failed) {
-		return err_nomem(err);
-	}
 	return d->body.len == d->need;
 }
 

@@ -12,7 +12,7 @@
  *	            same for server and client
  *	tls.c       certificates and encryption
  *	frame.c     gRPC messages in a stream of bytes
- *	status.c    statuses, errors and the header fields that carry them
+ *	grpc_status.c  statuses, errors and the header fields that carry them
  *	detail.c    what a failure is about, for programs
  *	decode.c    messages from outside, within bounds
  *
@@ -57,7 +57,7 @@ void rpc_unix_remove(struct rpc_unix_socket *s);
 #define RPC_PREFIX_BYTES 5
 
 /* Appends prefix and packed message to out, which then holds at most `max`
- * bytes more than before. WEFT_ELIMIT or WEFT_ENOMEM leave out as it was. */
+ * bytes more than before. WEFT_ELIMIT leaves out as it was. */
 int rpc_frame_append(struct buf *out, const ProtobufCMessage *msg, size_t max, struct err *err);
 /* The same with a message that is packed already. */
 int rpc_frame_append_packed(struct buf *out, const void *data, size_t len, size_t max,
@@ -76,18 +76,19 @@ struct rpc_deframer {
  * a whole message (call rpc_deframer_next before going on), 0 when all
  * input is consumed without, or WEFT_ELIMIT (longer than max, known before
  * its body arrives), WEFT_EINTERNAL (compressed, as the
- * specification of gRPC has it), WEFT_EINVAL, WEFT_ENOMEM. Memory grows with the bytes that came, not with the length
- * announced. */
+ * specification of gRPC has it), WEFT_EINVAL. Memory grows with the bytes that
+ * came, not with the length announced. */
 int rpc_deframe(struct rpc_deframer *d, const uint8_t **data, size_t *len, struct err *err);
 void rpc_deframer_next(struct rpc_deframer *d);
 /* True in the midst of a message: the stream must not end here. */
 bool rpc_deframer_partial(const struct rpc_deframer *d);
 void rpc_deframer_fini(struct rpc_deframer *d);
 
-/* ---- status.c ---- */
+/* ---- grpc_status.c ---- */
 
 /* The status that fits an error code, and the reverse. The status
- * of WEFT_OK is RPC_INTERNAL: an error was reported without being one. The code of RPC_OK is WEFT_OK, of an unlisted status WEFT_EINTERNAL. */
+ * of WEFT_OK is RPC_INTERNAL: an error was reported without being one. The code of RPC_OK is
+ * WEFT_OK, of an unlisted status WEFT_EINTERNAL. */
 enum rpc_status rpc_status_of_code(int code);
 int rpc_code_of_status(int status);
 
@@ -178,8 +179,14 @@ int rpc_utf8_length(const uint8_t *p, const uint8_t *end);
 /* Certificate, key and trusted authorities, as loaded from files. */
 struct rpc_tls;
 
+/* For nghttp2's sessions: memory that is there. */
+extern nghttp2_mem rpc_mem;
+
+/* The same for OpenSSL, before it is used; a build without TLS has none. */
+void rpc_tls_set_allocators(void);
+
 /* Loads the files of a server or a client. WEFT_EINVAL names the file and
- * OpenSSL's reason; WEFT_ENOMEM. */
+ * OpenSSL's reason; WEFT_EINTERNAL, with it, when OpenSSL offers nothing that is good. */
 int rpc_tls_new(const struct rpc_tls_files *files, bool is_server,
 		struct rpc_tls **out, struct err *err);
 /* NULL is fine. Sessions that are open keep what they need. */
@@ -188,15 +195,15 @@ void rpc_tls_free(struct rpc_tls *tls);
 /* One session. */
 struct rpc_tls_session;
 
-/* host: the name that the server's certificate must carry (a DNS name or an
- * IP address), NULL on the server's side. WEFT_ENOMEM. */
-int rpc_tls_session_new(const struct rpc_tls *tls, const char *host,
-			struct rpc_tls_session **out, struct err *err);
+struct rpc_tls_session *rpc_tls_session_new(const struct rpc_tls *tls);
+/* On a client's side: the name that the server's certificate must carry, a DNS name
+ * or an IP address. WEFT_EINVAL for what TLS takes for none. */
+int rpc_tls_expect_host(struct rpc_tls_session *s, const char *host, struct err *err);
 /* NULL is fine. */
 void rpc_tls_session_free(struct rpc_tls_session *s);
 
-/* Takes bytes of the socket. WEFT_ENOMEM. */
-int rpc_tls_input(struct rpc_tls_session *s, const void *data, size_t len, struct err *err);
+/* Takes bytes of the socket, at most INT_MAX. */
+void rpc_tls_input(struct rpc_tls_session *s, const void *data, size_t len);
 
 /* Goes on with the handshake. *done: it is complete, the peer's certificate
  * verified and "h2" agreed. WEFT_EDENIED with the reason otherwise; what is
@@ -207,7 +214,7 @@ int rpc_tls_handshake(struct rpc_tls_session *s, bool *done, struct err *err);
  * the peer has announced the end. WEFT_EIO when the peer breaks the rules. */
 int rpc_tls_read(struct rpc_tls_session *s, void *data, size_t len, bool *closed, struct err *err);
 
-/* Encrypts; what comes of it is for rpc_tls_output. WEFT_EIO, WEFT_ENOMEM. */
+/* Encrypts; what comes of it is for rpc_tls_output. WEFT_EIO. */
 int rpc_tls_write(struct rpc_tls_session *s, const void *data, size_t len, struct err *err);
 
 /* Announces to the peer that nothing more will be written. */
@@ -230,16 +237,18 @@ struct rpc_transport {
 	bool doomed;			/* to be closed: takes no more */
 };
 
+/* Of nghttp2, never NULL. */
+nghttp2_session_callbacks *rpc_transport_callbacks_new(void);
 void rpc_transport_fini(struct rpc_transport *t);
 
 /* Fills t->out with what TLS and the session have to send, up to about 64 KiB.
- * WEFT_EIO when encryption fails, WEFT_EINTERNAL of nghttp2, WEFT_ENOMEM. */
+ * WEFT_EIO when encryption fails, WEFT_EINTERNAL of nghttp2. */
 int rpc_transport_collect(struct rpc_transport *t, struct err *err);
 
 /* Takes bytes of the socket to the session, whose callbacks run. Without a
  * session they are of the handshake, and wait; none are given to go on with
  * those that wait. *closed: the peer has announced the end by TLS. WEFT_EINVAL
- * for what is no HTTP/2, WEFT_EIO when TLS breaks, WEFT_ENOMEM. */
+ * for what is no HTTP/2, WEFT_EIO when TLS breaks. */
 int rpc_transport_take(struct rpc_transport *t, const void *data, size_t len,
 		       bool *closed, struct err *err);
 
@@ -378,8 +387,8 @@ void rpc_share_say_refused(struct rpc_server *s);
 
 /* ---- conn.c ---- */
 
-/* Fills in what all sessions share. WEFT_ENOMEM. */
-int rpc_conn_callbacks_new(struct rpc_server *s, struct err *err);
+/* Fills in what all sessions share. */
+void rpc_conn_callbacks_new(struct rpc_server *s);
 /* Accepts a waiting connection, or refuses it. Problems are logged. */
 void rpc_conn_accept(struct rpc_server *s, uv_stream_t *listener);
 /* Sends what is to be sent; closes what has ended. */
@@ -392,7 +401,7 @@ void rpc_conn_close(struct rpc_conn *conn);
 
 /* ---- call.c ---- */
 
-/* A call for a new stream, NULL when out of memory. */
+/* A call for a new stream. */
 struct rpc_call *rpc_call_new(struct rpc_conn *conn, int32_t stream);
 void rpc_call_add_header(struct rpc_call *call, const uint8_t *name, size_t name_len,
 			 const uint8_t *value, size_t value_len);
@@ -470,8 +479,7 @@ int64_t client_end_of(int timeout_ms);
 
 #define CLIENT_MAX_RESPONSE ((size_t)64 << 20)
 
-/* WEFT_ENOMEM. */
-int client_start_session(struct rpc_client *c, struct err *err);
+void client_start_session(struct rpc_client *c);
 /* 0 when the connection can take a call, or why not. */
 int client_ready(struct rpc_client *c, struct err *err);
 /* Sends the headers of c->call. */

@@ -162,7 +162,7 @@ struct rpc_server_config {
  * vanishes must not end the process. WEFT_ESTALE, naming the process that listens
  * there; WEFT_EINVAL for a path that is too
  * long or names something that is not a socket, an address that is none, a
- * certificate that cannot be used; WEFT_EIO, WEFT_ENOMEM. */
+ * certificate that cannot be used; WEFT_EIO. */
 int rpc_server_new(uv_loop_t *loop, const struct rpc_server_config *cfg,
 		   struct rpc_server **out, struct err *err);
 
@@ -300,5 +300,11 @@ int rpc_client_fd(const struct rpc_client *c);
 int rpc_decode(const ProtobufCMessageDescriptor *type, const void *data, size_t len, size_t budget,
 	       ProtobufCMessage **out, struct err *err);
 void rpc_free_message(ProtobufCMessage *msg);
+
+/* ---- memory ---- */
+
+/* Before anything else of this room or of OpenSSL is used: where memory ends, the process does
+ * (alloc_on_end), in OpenSSL as well. */
+void rpc_set_allocators(void);
 
 #endif

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/rpc/private.h"
@@ -316,19 +317,16 @@ static int open_socket(struct rpc_server *s, int *fd, struct err *err)
 int rpc_server_new(uv_loop_t *loop, const struct rpc_server_config *cfg,
 		   struct rpc_server **out, struct err *err)
 {
-	struct rpc_server *s = calloc(1, sizeof(*s));
-	int fd = -1, r;
+	struct rpc_server *s = x_new(1, sizeof(*s));
+	int fd = -1, r = 0;
 
 	*out = NULL;
-	if (!s) {
-		return err_nomem(err);
-	}
 	s->loop = loop;
 	s->cfg = *cfg;
 	fill_limits(&s->cfg.limits);
 	TAILQ_INIT(&s->conns);
-	r = rpc_conn_callbacks_new(s, err);
-	if (r == 0 && cfg->tcp_host) {
+	rpc_conn_callbacks_new(s);
+	if (cfg->tcp_host) {
 		r = rpc_tls_new(&cfg->tls, true, &s->tls, err);
 	}
 	s->socket.lock_fd = -1;

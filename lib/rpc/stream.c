@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/rpc/private.h"
 
 struct rpc_stream {
@@ -24,10 +25,7 @@ int rpc_stream_open(struct rpc_client *c, const char *path,
 	if (r) {
 		return r;
 	}
-	s = calloc(1, sizeof(*s));
-	if (!s) {
-		return err_nomem(err);
-	}
+	s = x_new(1, sizeof(*s));
 	s->client = c;
 	s->call.response = response;
 	s->call.is_stream = true;

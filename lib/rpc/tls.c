@@ -6,12 +6,15 @@
 #include "lib/rpc/private.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <limits.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lib/base/alloc.h"
 
 /* "h2" as ALPN writes it. */
 static const unsigned char alpn[] = { 2, 'h', '2' };
@@ -25,6 +28,36 @@ struct rpc_tls_session {
 	SSL *ssl;
 	BIO *in, *out;		/* owned by ssl */
 };
+
+/* ---- memory -------------------------------------------------------------- */
+
+static void *tls_malloc(size_t size, const char *file, int line)
+{
+	(void)file, (void)line;
+	return x_malloc(size);
+}
+
+/* OpenSSL takes 0 bytes for an end. */
+static void *tls_realloc(void *p, size_t size, const char *file, int line)
+{
+	(void)file, (void)line;
+	if (size == 0) {
+		free(p);
+		return NULL;
+	}
+	return x_realloc(p, size);
+}
+
+static void tls_free(void *p, const char *file, int line)
+{
+	(void)file, (void)line;
+	free(p);
+}
+
+void rpc_tls_set_allocators(void)
+{
+	CRYPTO_set_mem_functions(tls_malloc, tls_realloc, tls_free);
+}
 
 /* OpenSSL's own words for what went wrong last. */
 static const char *reason(void)
@@ -80,11 +113,11 @@ static int load_files(SSL_CTX *ctx, const struct rpc_tls_files *f, struct err *e
  * and are forbidden to HTTP/2 (RFC 9113, appendix A). Those of 1.3 are all good. */
 #define SUITES "ECDHE+AESGCM:ECDHE+CHACHA20"
 
-static int set_rules(SSL_CTX *ctx, bool is_server)
+static int set_rules(SSL_CTX *ctx, bool is_server, struct err *err)
 {
 	SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
 	if (SSL_CTX_set_cipher_list(ctx, SUITES) != 1) {
-		return WEFT_ENOMEM;
+		return err_set(err, WEFT_EINTERNAL, "TLS: %s", reason());
 	}
 	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION |
 				 SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
@@ -103,21 +136,15 @@ static int set_rules(SSL_CTX *ctx, bool is_server)
 int rpc_tls_new(const struct rpc_tls_files *files, bool is_server,
 		struct rpc_tls **out, struct err *err)
 {
-	struct rpc_tls *tls = calloc(1, sizeof(*tls));
+	struct rpc_tls *tls = x_new(1, sizeof(*tls));
 	int rc;
 
 	*out = NULL;
-	if (!tls) {
-		return err_nomem(err);
-	}
 	tls->is_server = is_server;
 	tls->ctx = SSL_CTX_new(is_server ? TLS_server_method() : TLS_client_method());
-	if (!tls->ctx || set_rules(tls->ctx, is_server)) {
-		rpc_tls_free(tls);
-		return err_nomem(err);
-	}
-	rc = load_files(tls->ctx, files, err);
-	if (rc) {
+	rc = tls->ctx ? set_rules(tls->ctx, is_server, err)
+		      : err_set(err, WEFT_EINTERNAL, "TLS: %s", reason());
+	if (rc || (rc = load_files(tls->ctx, files, err))) {
 		rpc_tls_free(tls);
 		return rc;
 	}
@@ -135,48 +162,33 @@ void rpc_tls_free(struct rpc_tls *tls)
 
 /* ---- sessions ------------------------------------------------------------ */
 
-/* The server's certificate must be this host's. */
-static int expect_host(SSL *ssl, const char *host)
+int rpc_tls_expect_host(struct rpc_tls_session *s, const char *host, struct err *err)
 {
 	unsigned char address[sizeof(struct in6_addr)];
+	bool taken;
 
 	if (inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1) {
-		return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host);
+		taken = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(s->ssl), host);
+	} else {
+		taken = SSL_set1_host(s->ssl, host) && SSL_set_tlsext_host_name(s->ssl, host);
 	}
-	return SSL_set1_host(ssl, host) && SSL_set_tlsext_host_name(ssl, host);
+	return taken ? 0 : err_set(err, WEFT_EINVAL, "TLS: %s is no name of a host", host);
 }
 
-int rpc_tls_session_new(const struct rpc_tls *tls, const char *host,
-			struct rpc_tls_session **out, struct err *err)
+struct rpc_tls_session *rpc_tls_session_new(const struct rpc_tls *tls)
 {
-	struct rpc_tls_session *s = calloc(1, sizeof(*s));
+	struct rpc_tls_session *s = x_new(1, sizeof(*s));
 
-	*out = NULL;
-	if (!s) {
-		return err_nomem(err);
-	}
-	s->ssl = SSL_new(tls->ctx);
-	s->in = BIO_new(BIO_s_mem());
-	s->out = BIO_new(BIO_s_mem());
-	if (!s->ssl || !s->in || !s->out) {
-		BIO_free(s->in);
-		BIO_free(s->out);
-		SSL_free(s->ssl);
-		free(s);
-		return err_nomem(err);
-	}
+	s->ssl = x_have(SSL_new(tls->ctx));
+	s->in = x_have(BIO_new(BIO_s_mem()));
+	s->out = x_have(BIO_new(BIO_s_mem()));
 	SSL_set_bio(s->ssl, s->in, s->out);
 	if (tls->is_server) {
 		SSL_set_accept_state(s->ssl);
 	} else {
 		SSL_set_connect_state(s->ssl);
 	}
-	if (host && !expect_host(s->ssl, host)) {
-		rpc_tls_session_free(s);
-		return err_nomem(err);
-	}
-	*out = s;
-	return 0;
+	return s;
 }
 
 void rpc_tls_session_free(struct rpc_tls_session *s)
@@ -187,11 +199,10 @@ void rpc_tls_session_free(struct rpc_tls_session *s)
 	}
 }
 
-int rpc_tls_input(struct rpc_tls_session *s, const void *data, size_t len, struct err *err)
+void rpc_tls_input(struct rpc_tls_session *s, const void *data, size_t len)
 {
-	return len > INT_MAX || BIO_write(s->in, data, (int)len) != (int)len
-		       ? err_nomem(err)
-		       : 0;
+	assert(len <= INT_MAX);
+	BIO_write(s->in, data, (int)len);
 }
 
 /* Why a handshake failed: what is wrong with the certificate is a better

@@ -3,8 +3,18 @@
 
 #include <stdlib.h>
 
+#include "lib/base/alloc.h"
+
 /* Bytes handed to the socket at a time. */
 #define OUT_BYTES ((size_t)64 << 10)
+
+nghttp2_session_callbacks *rpc_transport_callbacks_new(void)
+{
+	nghttp2_session_callbacks *cb = NULL;
+
+	nghttp2_session_callbacks_new(&cb);
+	return x_have(cb);
+}
 
 void rpc_transport_fini(struct rpc_transport *t)
 {
@@ -45,7 +55,7 @@ int rpc_transport_collect(struct rpc_transport *t, struct err *err)
 		}
 		r = n > 0 ? put(t, data, (size_t)n, err) : 0;
 	}
-	return r == 0 && t->out.failed ? err_nomem(err) : r;
+	return r;
 }
 
 static int take_plain(struct rpc_transport *t, const void *data, size_t len, struct err *err)
@@ -59,13 +69,13 @@ int rpc_transport_take(struct rpc_transport *t, const void *data, size_t len,
 		       bool *closed, struct err *err)
 {
 	uint8_t plain[16 << 10];
-	int n, r;
+	int n, r = 0;
 
 	*closed = false;
 	if (!t->tls) {
 		return take_plain(t, data, len, err);
 	}
-	r = rpc_tls_input(t->tls, data, len, err);
+	rpc_tls_input(t->tls, data, len);
 	while (r == 0 && t->session && !t->doomed && (n = rpc_tls_read(t->tls, plain, sizeof(plain),
 								       closed, err)) != 0) {
 		r = n < 0 ? n : take_plain(t, plain, (size_t)n, err);

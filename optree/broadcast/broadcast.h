@@ -87,16 +87,16 @@ void broadcast_time(const struct optree_params *p, int64_t gather_ns, struct opt
  * Which m in which round is found by a dynamic programme over the widest gap.
  * out->time_ns -1 when light does not reach. O(n w).
  */
-int broadcast_gaps(const struct optree_params *p, int root, int reach,
-		   struct optree_broadcast *out, struct err *err);
+void broadcast_gaps(const struct optree_params *p, int root, int reach,
+		    struct optree_broadcast *out);
 
 /*
  * The root gives every node its own piece, over lightpaths that share the
  * channels in `slots` steps. first, end: chunks of the piece of each offset
  * 1..n-1; none where they are equal. Appends to out->sends.
  */
-int broadcast_scatter(const struct optree_params *p, int root, int slots, const int64_t *first,
-		      const int64_t *end, struct optree_broadcast *out);
+void broadcast_scatter(const struct optree_params *p, int root, int slots, const int64_t *first,
+		       const int64_t *end, struct optree_broadcast *out);
 
 /* Pieces that take piece_ns on one channel, to all nodes: the number of steps
  * that takes least, and its time in ns; false when light does not reach. O(1),
@@ -109,8 +109,8 @@ int broadcast_gather(const struct optree_params *p, int root, int reach,
 		     struct optree_broadcast *out, struct err *err);
 
 /* The fastest stream, seeded or not. */
-int broadcast_streams(const struct optree_params *p, int root, int reach,
-		      struct optree_broadcast *out, struct err *err);
+void broadcast_streams(const struct optree_params *p, int root, int reach,
+		       struct optree_broadcast *out);
 
 /* Chunks that are sent each way by number: of an emission of the root, or of
  * the node at an offset 1..n-1 that was given its own. Empty where first >=
@@ -119,16 +119,8 @@ void broadcast_emission(const struct broadcast_stream *s, int dir, int64_t numbe
 			int64_t *first, int64_t *end);
 void broadcast_seed(const struct broadcast_stream *s, int offset, int64_t *first, int64_t *end);
 
-/* Sum over its steps of the chunks on the fullest channel. O(n). */
-int64_t broadcast_stream_loads(const struct broadcast_stream *s);
-
 /* Rounds before the first in which cuts around node v of a ring begin to
- * shrink: E(v) of the proof in bound.c. */
+ * shrink: E(v) of the proof in cuts.c. */
 int64_t broadcast_cut_rounds(int n, int v);
-
-/* The whole schedule with its light, replayed, and all channels counted.
- * WEFT_ELIMIT when a schedule cannot hold it. */
-int broadcast_write(const struct optree_params *p, const struct optree_broadcast *b,
-		    struct coll_sched **out, struct err *err);
 
 #endif

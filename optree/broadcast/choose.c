@@ -6,85 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "optree/broadcast/broadcast.h"
-
-void broadcast_fini(struct optree_broadcast *b)
-{
-	vec_fini(&b->sends);
-	if (b->gather) {
-		optree_sym_fini(b->gather);
-		free(b->gather);
-		b->gather = NULL;
-	}
-}
-
-void broadcast_keep(struct optree_broadcast *best, struct optree_broadcast *b)
-{
-	if (b->time_ns >= 0 && (best->time_ns < 0 || b->time_ns < best->time_ns)) {
-		broadcast_fini(best);
-		*best = *b;
-	} else {
-		broadcast_fini(b);
-	}
-}
-
-void broadcast_sides(const struct optree_params *p, int root, int sides[2])
-{
-	sides[RWA_CW] = p->line ? p->n - 1 - root : p->n - 1;
-	sides[RWA_CCW] = p->line ? root : p->n - 1;
-}
-
-double broadcast_vector_ns(const struct optree_params *p)
-{
-	return (double)p->n * (double)p->shard_bytes * 8e9 / (double)p->channel_bps;
-}
-
-/* ---- times and counts ---- */
-
-/* All steps of the sends without their alpha, -1 when one sends nothing. In
- * 1 / (channel_bps * chunks) ns. */
-static __int128 time_of_sends(const struct optree_params *p, const struct optree_broadcast *b)
-{
-	__int128 chunk = (__int128)p->shard_bytes * 8000000000, sum = 0, most = 0;
-	__int128 link = (__int128)p->span_delay_ns * p->channel_bps * b->chunks;
-	int32_t steps = 0;
-
-	for (size_t k = 0; k < b->sends.n; k++) {
-		const struct broadcast_send *x = &b->sends.v[k];
-		__int128 t = (x->end - x->first + x->width - 1) / x->width * chunk;
-
-		if (link) {
-			t += link * optree_links(p, broadcast_rank(p, b->root, x->from),
-						 broadcast_rank(p, b->root, x->to), x->dir);
-		}
-		if (k == 0 || x->step != x[-1].step) {
-			sum += most;
-			most = 0;
-			steps++;
-		}
-		most = t > most ? t : most;
-	}
-	return steps == b->send_steps ? sum + most : -1;
-}
-
-void broadcast_time(const struct optree_params *p, int64_t gather_ns, struct optree_broadcast *b)
-{
-	__int128 unit = (__int128)p->channel_bps * b->chunks;
-	int64_t retune = p->overlap ? p->alpha_ns - p->convert_ns : 0;
-	int64_t steps = b->stream.steps, plain = b->gather ? compose_time_ns(p, b->gather) : 0;
-	__int128 sends = time_of_sends(p, b), data = sends, ns;
-
-	data += broadcast_stream_loads(&b->stream) * (__int128)p->shard_bytes * 8000000000;
-	data += (__int128)steps * b->stream.span * p->span_delay_ns * unit;
-	ns = (data + unit - 1) / unit + (__int128)b->send_steps * p->alpha_ns;
-	b->time_ns = b->plain_ns = -1;
-	if (sends < 0 || plain < 0 || ns + plain + (__int128)steps * p->alpha_ns > INT64_MAX) {
-		return;
-	}
-	b->plain_ns = (int64_t)ns + plain + steps * p->alpha_ns;
-	b->time_ns = (int64_t)ns + gather_ns + (steps ? retune : 0) +
-		     steps * (p->overlap ? p->convert_ns : p->alpha_ns);
-}
 
 /* Lightpaths of all emissions and seeds on their ways. */
 static int64_t stream_lights(const struct broadcast_stream *s)
@@ -191,8 +114,8 @@ static int check_root(const struct optree_params *p, int root, struct err *err)
 int broadcast_make(const struct optree_params *p, int root, int reach,
 		   struct optree_plan *out, struct err *err)
 {
-	struct optree_broadcast *b = calloc(1, sizeof(*b));
-	int rc = b ? check_root(p, root, err) : err_nomem(err);
+	struct optree_broadcast *b = x_new(1, sizeof(*b));
+	int rc = check_root(p, root, err);
 
 	if (rc) {
 		free(b);
@@ -200,9 +123,9 @@ int broadcast_make(const struct optree_params *p, int root, int reach,
 	}
 	b->time_ns = -1;
 	out->broadcast = b;
-	if ((rc = broadcast_gaps(p, root, reach, b, err)) ||
-	    (rc = broadcast_streams(p, root, reach, b, err)) ||
-	    (rc = broadcast_gather(p, root, reach, b, err))) {
+	broadcast_gaps(p, root, reach, b);
+	broadcast_streams(p, root, reach, b);
+	if ((rc = broadcast_gather(p, root, reach, b, err))) {
 		return rc;
 	}
 	if (b->time_ns < 0) {
@@ -211,21 +134,4 @@ int broadcast_make(const struct optree_params *p, int root, int reach,
 	}
 	report(p, b, out);
 	return 0;
-}
-
-int broadcast_expand(const struct optree_params *p, struct optree_plan *plan, struct err *err)
-{
-	if (plan->lightpaths > COLL_MAX_LIGHTS) {
-		return err_set(err, WEFT_ELIMIT, "%lld lights: a written schedule holds at most %d",
-			       (long long)plan->lightpaths, COLL_MAX_LIGHTS);
-	}
-	return broadcast_write(p, plan->broadcast, &plan->sched, err);
-}
-
-void broadcast_free(struct optree_broadcast *b)
-{
-	if (b) {
-		broadcast_fini(b);
-		free(b);
-	}
 }

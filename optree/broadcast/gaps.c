@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "lib/base/rat.h"
+#include "lib/base/number/rat.h"
 #include "optree/broadcast/broadcast.h"
 
 /* How m new holders of a gap receive. */
@@ -159,21 +159,21 @@ static void choose(struct gap_filling *f)
 
 /* ---- sends ---- */
 
-static int send(struct gap_filling *f, struct optree_broadcast *b, struct broadcast_send x)
+static void send(struct gap_filling *f, struct optree_broadcast *b, struct broadcast_send x)
 {
 	int n = f->p->n;
 
 	x.step = b->send_steps;
 	x.from = (x.from + n) % n;
 	x.to = (x.to + n) % n;
-	return vec_push(&b->sends, x) ? WEFT_ENOMEM : 0;
+	vec_push(&b->sends, x);
 }
 
 /* Holder number k from one end, `links` from it; part: of the chunks. */
-static int from_end(struct gap_filling *f, struct optree_broadcast *b, const struct gap_share *g,
-		    int end, int dir, int links, int k, const int64_t *part)
+static void from_end(struct gap_filling *f, struct optree_broadcast *b, const struct gap_share *g,
+		     int end, int dir, int links, int k, const int64_t *part)
 {
-	return send(f, b, (struct broadcast_send){
+	send(f, b, (struct broadcast_send){
 		.from = end, .to = dir == RWA_CW ? end + links : end - links,
 		.dir = (uint8_t)dir, .colour = (int32_t)((k - 1) * g->width[dir]),
 		.width = (int32_t)(part ? g->rest[dir] : g->width[dir]),
@@ -182,34 +182,32 @@ static int from_end(struct gap_filling *f, struct optree_broadcast *b, const str
 }
 
 /* The gap from holder x to y; open: only one of them is one. */
-static int fill_gap(struct gap_filling *f, struct optree_broadcast *b, const struct gap_share *g,
-		    int x, int y, int open)
+static void fill_gap(struct gap_filling *f, struct optree_broadcast *b, const struct gap_share *g,
+		     int x, int y, int open)
 {
 	struct gap_places at = places(f, g, y - x, open);
 	int64_t all = (int64_t)f->p->n * b->chunks, sum = g->rest[0] + g->rest[1];
 	int64_t cut = sum ? (all * g->rest[0] + sum / 2) / sum : 0;
 	int64_t parts[2][2] = { { 0, cut }, { cut, all } };
-	int rc = 0;
 
-	for (int k = 1; k <= at.side[0] + at.split && !rc; k++) {
+	for (int k = 1; k <= at.side[0] + at.split; k++) {
 		int links = at.parts ? (int)((int64_t)k * (y - x) / at.parts) : k * at.stride;
 		bool split = k > at.side[0];
 
 		f->next[f->n_next++] = x + links;
-		rc = from_end(f, b, g, x, RWA_CW, links, split ? g->side[0] + 1 : k,
+		from_end(f, b, g, x, RWA_CW, links, split ? g->side[0] + 1 : k,
 			      split ? parts[0] : NULL);
-		if (split && !rc) {
-			rc = from_end(f, b, g, y, RWA_CCW, y - x - links, g->side[1] + 1, parts[1]);
+		if (split) {
+			from_end(f, b, g, y, RWA_CCW, y - x - links, g->side[1] + 1, parts[1]);
 		}
 	}
-	for (int k = at.side[1]; k >= 1 && !rc; k--) {
+	for (int k = at.side[1]; k >= 1; k--) {
 		int links = at.parts ? y - x - (int)((int64_t)(at.parts - k) * (y - x) / at.parts)
 				     : k * at.stride;
 
 		f->next[f->n_next++] = y - links;
-		rc = from_end(f, b, g, y, RWA_CCW, links, k, NULL);
+		from_end(f, b, g, y, RWA_CCW, links, k, NULL);
 	}
-	return rc;
 }
 
 static int widest(const struct gap_filling *f)
@@ -226,21 +224,20 @@ static int widest(const struct gap_filling *f)
 
 /* Offsets run from -1 - sides[1] to sides[0] + 1 on a line, whose ends are no
  * holders; on a ring from the root to the root. */
-static int fill_round(struct gap_filling *f, struct optree_broadcast *b, int m)
+static void fill_round(struct gap_filling *f, struct optree_broadcast *b, int m)
 {
 	const struct gap_share *g = &f->share[m];
 	int32_t *swap = f->at;
-	int rc = 0;
 
 	f->n_next = 0;
-	for (int k = 0; k + 1 < f->n_at && !rc; k++) {
+	for (int k = 0; k + 1 < f->n_at; k++) {
 		int x = f->at[k], y = f->at[k + 1];
 		int open = !f->p->line ? -1 : k == 0 ? RWA_CCW
 			   : k + 2 == f->n_at ? RWA_CW : -1;
 
 		f->next[f->n_next++] = x;
 		if (y - x > 1) {
-			rc = fill_gap(f, b, g, x, y, open);
+			fill_gap(f, b, g, x, y, open);
 		}
 	}
 	f->next[f->n_next++] = f->at[f->n_at - 1];
@@ -248,7 +245,6 @@ static int fill_round(struct gap_filling *f, struct optree_broadcast *b, int m)
 	f->at = f->next;
 	f->n_at = f->n_next;
 	f->next = swap;
-	return rc;
 }
 
 static void begin(struct gap_filling *f)
@@ -261,15 +257,14 @@ static void begin(struct gap_filling *f)
 	f->at[f->n_at++] = f->p->line ? f->sides[0] + 1 : f->p->n;
 }
 
-static int fill_all(struct gap_filling *f, struct optree_broadcast *b)
+static void fill_all(struct gap_filling *f, struct optree_broadcast *b)
 {
-	int gap, rc = 0;
+	int gap;
 
 	begin(f);
-	while (!rc && (gap = widest(f)) > 1) {
-		rc = fill_round(f, b, f->choice[gap]);
+	while ((gap = widest(f)) > 1) {
+		fill_round(f, b, f->choice[gap]);
 	}
-	return rc;
 }
 
 /* ---- chunks ---- */
@@ -300,27 +295,21 @@ static int even_chunks(const struct gap_filling *f)
 	return (int)(max / q * q);
 }
 
-static int try_chunks(struct gap_filling *f, int chunks, struct optree_broadcast *out)
+static void try_chunks(struct gap_filling *f, int chunks, struct optree_broadcast *out)
 {
 	struct optree_broadcast b = { .method = BROADCAST_GAPS, .root = f->root, .chunks = chunks };
-	int rc = fill_all(f, &b);
 
-	if (rc) {
-		broadcast_fini(&b);
-		return rc;
-	}
+	fill_all(f, &b);
 	broadcast_time(f->p, 0, &b);
 	broadcast_keep(out, &b);
-	return 0;
 }
 
-int broadcast_gaps(const struct optree_params *p, int root, int reach,
-		   struct optree_broadcast *out, struct err *err)
+void broadcast_gaps(const struct optree_params *p, int root, int reach,
+		    struct optree_broadcast *out)
 {
 	struct gap_filling f = { .p = p, .root = root, .reach = reach };
 	int64_t most = tree_width(p, 0) + tree_width(p, 1);
 	size_t n = (size_t)p->n + 3;
-	int rc = 0;
 
 	f.most = (int)(most < p->n - 1 ? most : p->n - 1);
 	broadcast_sides(p, root, f.sides);
@@ -329,20 +318,15 @@ int broadcast_gaps(const struct optree_params *p, int root, int reach,
 	arrays_add(&f.arrays, f.choice, n);
 	arrays_add(&f.arrays, f.at, n);
 	arrays_add(&f.arrays, f.next, n);
-	if (f.arrays.failed) {
-		arrays_fini(&f.arrays);
-		return err_nomem(err);
-	}
 	for (int m = 1; m <= f.most; m++) {
 		make_share(p, m, &f.share[m]);
 	}
 	choose(&f);
 	if (!isinf(f.ns[p->n])) {
-		rc = try_chunks(&f, even_chunks(&f), out);
+		try_chunks(&f, even_chunks(&f), out);
 	}
-	if (!rc && !isinf(f.ns[p->n])) {
-		rc = try_chunks(&f, compose_max_chunks(p), out);
+	if (!isinf(f.ns[p->n])) {
+		try_chunks(&f, compose_max_chunks(p), out);
 	}
 	arrays_fini(&f.arrays);
-	return rc ? err_nomem(err) : 0;
 }

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "lib/base/alloc.h"
 #include "optree/broadcast/broadcast.h"
 
 #define MORE_STEPS 64	/* than there must be, that are looked at */
@@ -65,8 +66,8 @@ bool broadcast_scatter_steps(const struct optree_params *p, int root, int reach,
 	return true;
 }
 
-int broadcast_scatter(const struct optree_params *p, int root, int slots, const int64_t *first,
-		      const int64_t *end, struct optree_broadcast *out)
+void broadcast_scatter(const struct optree_params *p, int root, int slots, const int64_t *first,
+		       const int64_t *end, struct optree_broadcast *out)
 {
 	int to[2];
 
@@ -84,33 +85,29 @@ int broadcast_scatter(const struct optree_params *p, int root, int slots, const 
 					.first = first[at], .end = end[at],
 				};
 
-				if (x.first < x.end && vec_push(&out->sends, x)) {
-					return WEFT_ENOMEM;
+				if (x.first < x.end) {
+					vec_push(&out->sends, x);
 				}
 			}
 		}
 	}
 	out->send_steps = slots;
-	return 0;
 }
 
 /* Every node the shard that has its number. */
-static int scatter_shards(const struct optree_params *p, struct optree_broadcast *b)
+static void scatter_shards(const struct optree_params *p, struct optree_broadcast *b)
 {
-	int64_t *first = calloc((size_t)p->n * 2, sizeof(*first)), *end = first + p->n;
-	int slots, rc = first ? 0 : WEFT_ENOMEM;
+	int64_t *first = x_new((size_t)p->n * 2, sizeof(*first)), *end = first + p->n;
+	int slots;
 	double ignored, piece_ns = broadcast_vector_ns(p) / p->n;
 
-	for (int k = 1; k < p->n && !rc; k++) {
+	for (int k = 1; k < p->n; k++) {
 		first[k] = (int64_t)broadcast_rank(p, b->root, k) * b->chunks;
 		end[k] = first[k] + b->chunks;
 	}
-	if (!rc) {
-		broadcast_scatter_steps(p, b->root, p->n, piece_ns, &slots, &ignored);
-		rc = broadcast_scatter(p, b->root, slots, first, end, b);
-	}
+	broadcast_scatter_steps(p, b->root, p->n, piece_ns, &slots, &ignored);
+	broadcast_scatter(p, b->root, slots, first, end, b);
 	free(first);
-	return rc;
 }
 
 int broadcast_gather(const struct optree_params *p, int root, int reach,
@@ -128,28 +125,19 @@ int broadcast_gather(const struct optree_params *p, int root, int reach,
 	    (out->time_ns >= 0 && 2 * scatter_ns > 3 * (double)out->time_ns)) {
 		return 0;
 	}
-	b.gather = calloc(1, sizeof(*b.gather));
-	if (!b.gather) {
-		return err_nomem(err);
-	}
+	b.gather = x_new(1, sizeof(*b.gather));
 	rc = compose_best(p, reach, &shape, b.gather, &ignored);
 	if (rc) {
 		free(b.gather);
-		if (rc == WEFT_ENOMEM) {
-			return err_nomem(err);
-		}
 		return 0;
 	}
 	b.chunks = b.gather->chunks;
-	if ((rc = compose_times(p, b.gather, &ns, err)) ||
-	    (rc = optree_sym_verify(b.gather, err))) {
+	ns = compose_times(p, b.gather);
+	if ((rc = optree_sym_verify(b.gather, err))) {
 		broadcast_fini(&b);
 		return rc;
 	}
-	if ((rc = scatter_shards(p, &b))) {
-		broadcast_fini(&b);
-		return err_nomem(err);
-	}
+	scatter_shards(p, &b);
 	broadcast_time(p, ns, &b);
 	broadcast_keep(out, &b);
 	return 0;

@@ -23,6 +23,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lib/base/alloc.h"
 #include "optree/broadcast/broadcast.h"
 
 #define TRIES 400	/* numbers of steps built each side of the estimate */
@@ -40,7 +41,6 @@ struct stream_search {
 	int64_t max_chunks;	/* of the vector: in a step a chunk at least on
 				 * every channel */
 	struct optree_broadcast *best;
-	struct err *err;
 };
 
 static int64_t narrow(const struct broadcast_stream *s)
@@ -168,52 +168,15 @@ static int64_t needed(const struct broadcast_stream *s)
 	return least + 1;
 }
 
-int64_t broadcast_stream_loads(const struct broadcast_stream *s)
+static void scatter_seeds(struct stream_search *x, int slots, struct optree_broadcast *b)
 {
-	int64_t sum = 0, whole = 0;
+	int64_t n = x->p->n, *first = x_new((size_t)n * 2, sizeof(*first));
 
-	if (s->paired) {
-		return s->steps * s->load;
-	}
-	/* Steps with a piece that is not cut short, then those without. */
-	for (int dir = 0; dir < 2; dir++) {
-		int64_t pieces = s->hops[dir] ? s->chunks / (s->width[dir] * s->load) : 0;
-
-		if (pieces && pieces + s->hops[dir] - 1 > whole) {
-			whole = pieces + s->hops[dir] - 1;
-		}
-	}
-	for (int64_t step = whole; step < s->steps; step++) {
-		int64_t most = 0;
-
-		for (int dir = 0; dir < 2; dir++) {
-			int64_t size = s->width[dir] * s->load, share;
-			int64_t last = s->hops[dir] ? s->chunks / size : 0;
-
-			if (s->hops[dir] && step >= last && step < last + s->hops[dir]) {
-				share = (s->chunks - last * size + s->width[dir] - 1) /
-					s->width[dir];
-				most = share > most ? share : most;
-			}
-		}
-		sum += most;
-	}
-	return sum + whole * s->load;
-}
-
-static int scatter_seeds(struct stream_search *x, int slots, struct optree_broadcast *b)
-{
-	int64_t n = x->p->n, *first = calloc((size_t)n * 2, sizeof(*first));
-	int rc = first ? 0 : WEFT_ENOMEM;
-
-	for (int k = 1; k < n && !rc; k++) {
+	for (int k = 1; k < n; k++) {
 		broadcast_seed(&b->stream, k, &first[k], &first[n + k]);
 	}
-	if (!rc) {
-		rc = broadcast_scatter(x->p, x->root, slots, first, first + n, b);
-	}
+	broadcast_scatter(x->p, x->root, slots, first, first + n, b);
 	free(first);
-	return rc ? err_nomem(x->err) : 0;
 }
 
 /* How many chunks a shard is cut into, and the load of a step that it needs
@@ -265,39 +228,33 @@ static double estimate(const struct stream_search *x, struct broadcast_stream *s
 }
 
 /* Builds it and keeps it when it is the fastest yet. */
-static int try_steps(struct stream_search *x, struct broadcast_stream s)
+static void try_steps(struct stream_search *x, struct broadcast_stream s)
 {
 	struct optree_broadcast b = { .method = BROADCAST_STREAM, .root = x->root };
 	double ignored;
-	int slots, rc = 0;
+	int slots;
 
 	count(&s);
 	b.chunks = choose_load(x, &s);
 	if (s.chunks < needed(&s)) {
-		return 0;
+		return;
 	}
 	b.stream = s;
 	slots = seeding(x, &s, &ignored);
 	if (s.seeded) {
-		rc = scatter_seeds(x, slots, &b);
-	}
-	if (rc) {
-		broadcast_fini(&b);
-		return rc;
+		scatter_seeds(x, slots, &b);
 	}
 	broadcast_time(x->p, 0, &b);
 	broadcast_keep(x->best, &b);
-	return 0;
 }
 
 /* From the estimated best number of steps on, as long as fewer, or more, may
  * still be faster. */
-static int search(struct stream_search *x, bool seeded)
+static void search(struct stream_search *x, bool seeded)
 {
 	struct broadcast_stream s = x->like;
 	double least = INFINITY;
 	int64_t at = 0;
-	int rc = 0;
 
 	s.seeded = seeded;
 	for (int64_t k = 1; k <= x->max_steps; k += 1 + k / 4096) {
@@ -312,16 +269,17 @@ static int search(struct stream_search *x, bool seeded)
 	}
 	for (int sign = -1; at && sign <= 1; sign += 2) {
 		for (int64_t k = at + (sign > 0); k > 0 && k <= x->max_steps &&
-		     k > at - TRIES && k < at + TRIES && !rc; k += sign) {
+		     k > at - TRIES && k < at + TRIES; k += sign) {
 			s.steps = (int32_t)k;
 			least = estimate(x, &s);
 			if (x->best->time_ns >= 0 && least >= (double)x->best->time_ns) {
 				break;
 			}
-			rc = isinf(least) ? 0 : try_steps(x, s);
+			if (!isinf(least)) {
+				try_steps(x, s);
+			}
 		}
 	}
-	return rc;
 }
 
 static void limit_steps(struct stream_search *x)
@@ -353,17 +311,16 @@ static int span_of(const struct optree_params *p, int root, const int hops[2])
 	return most;
 }
 
-int broadcast_streams(const struct optree_params *p, int root, int reach,
-		      struct optree_broadcast *out, struct err *err)
+void broadcast_streams(const struct optree_params *p, int root, int reach,
+		       struct optree_broadcast *out)
 {
 	struct stream_search x = {
-		.p = p, .root = root, .reach = reach, .best = out, .err = err,
+		.p = p, .root = root, .reach = reach, .best = out,
 		.like = { .n = p->n, .width = { tree_width(p, 0), tree_width(p, 1) } },
 		.vector_ns = broadcast_vector_ns(p),
 		.step_ns = (double)(p->overlap ? p->convert_ns : p->alpha_ns),
 		.first_ns = p->overlap ? (double)(p->alpha_ns - p->convert_ns) : 0,
 	};
-	int rc;
 
 	x.like.paired = !p->line && x.like.width[0] && x.like.width[1];
 	broadcast_sides(p, root, x.like.hops);
@@ -374,6 +331,8 @@ int broadcast_streams(const struct optree_params *p, int root, int reach,
 	x.like.span = span_of(p, root, x.like.hops);
 	x.step_ns += (double)x.like.span * (double)p->span_delay_ns;
 	limit_steps(&x);
-	rc = search(&x, false);
-	return !rc && x.like.paired ? search(&x, true) : rc;
+	search(&x, false);
+	if (x.like.paired) {
+		search(&x, true);
+	}
 }

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 #include "optree/grouped/grouped.h"
 
 /* ---- what goes where ---- */
@@ -42,7 +43,7 @@ static int max_kind(void *data, const struct grouped_hop *h)
 	return 0;
 }
 
-static int add_paths(struct optree_groups *g, struct grouped_round *r, const struct counter *c)
+static void add_paths(struct optree_groups *g, struct grouped_round *r, const struct counter *c)
 {
 	r->path = g->paths.n;
 	for (size_t at = 0; at < 2 * (size_t)c->kinds * g->n; at++) {
@@ -55,32 +56,25 @@ static int add_paths(struct optree_groups *g, struct grouped_round *r, const str
 			continue;
 		}
 		g->max_len = x.len > g->max_len ? x.len : g->max_len;
-		if (vec_push(&g->paths, x)) {
-			return WEFT_ENOMEM;
-		}
+		vec_push(&g->paths, x);
 	}
 	r->n_paths = g->paths.n - r->path;
-	return 0;
 }
 
-static int count_round(struct optree_groups *g, struct grouped_round *r)
+static void count_round(struct optree_groups *g, struct grouped_round *r)
 {
 	struct counter c = { .g = g };
-	int most = 0, rc;
+	int most = 0;
 
 	c.from = grouped_stage_of(g, r);
 	grouped_each_hop(g, r, max_kind, &most);
 	c.kinds = most + 1;
-	c.items = calloc(2 * (size_t)c.kinds * g->n, sizeof(*c.items));
-	c.len = malloc(2 * (size_t)c.kinds * g->n * sizeof(*c.len));
-	rc = c.items && c.len ? 0 : WEFT_ENOMEM;
-	if (!rc) {
-		grouped_each_hop(g, r, count_hop, &c);
-		rc = add_paths(g, r, &c);
-	}
+	c.items = x_new(2 * (size_t)c.kinds * g->n, sizeof(*c.items));
+	c.len = x_alloc(2 * (size_t)c.kinds * g->n, sizeof(*c.len));
+	grouped_each_hop(g, r, count_hop, &c);
+	add_paths(g, r, &c);
 	free(c.items);
 	free(c.len);
-	return rc;
 }
 
 /* ---- light ---- */
@@ -232,7 +226,7 @@ static void share_room(struct painter *a, int from, int to)
 }
 
 /* Classes that fit at once are a slot. */
-static int light_direction(struct painter *a, int slots)
+static void light_direction(struct painter *a, int slots)
 {
 	int per = (a->classes + slots - 1) / slots;
 
@@ -253,11 +247,10 @@ static int light_direction(struct painter *a, int slots)
 		x->width = a->width[a->class[i]];
 		a->g->lightpaths += x->width;
 	}
-	return 0;
 }
 
-static int painter_init(struct painter *a, struct arrays *arrays, struct optree_groups *g,
-			const struct grouped_round *r, int dir)
+static void painter_init(struct painter *a, struct arrays *arrays, struct optree_groups *g,
+			 const struct grouped_round *r, int dir)
 {
 	*a = (struct painter){ .g = g, .n = g->n, .room = g->w,
 			       .path = g->paths.v + r->path };
@@ -274,7 +267,6 @@ static int painter_init(struct painter *a, struct arrays *arrays, struct optree_
 	arrays_add(arrays, a->items, a->n_paths);
 	arrays_add(arrays, a->width, a->n_paths);
 	arrays_add(arrays, a->first, a->n_paths);
-	return arrays->failed ? WEFT_ENOMEM : 0;
 }
 
 #define TOGETHER_MAX 2048	/* lightpaths */
@@ -298,10 +290,7 @@ static int light_round(struct optree_groups *g, struct grouped_round *r, bool ca
 	for (int dir = 0; dir < 2 && !rc; dir++) {
 		int need;
 
-		if (painter_init(&a[dir], &arrays, g, r, dir)) {
-			rc = err_nomem(err);
-			break;
-		}
+		painter_init(&a[dir], &arrays, g, r, dir);
 		count_load(&a[dir]);
 		paint_lengths(&a[dir]);
 		rc = careful && may_gain(&a[dir]) ? paint_together(&a[dir], err) : 0;
@@ -309,7 +298,9 @@ static int light_round(struct optree_groups *g, struct grouped_round *r, bool ca
 		r->slots = need > r->slots ? need : r->slots;
 	}
 	for (int dir = 0; dir < 2 && !rc; dir++) {
-		rc = a[dir].classes ? light_direction(&a[dir], r->slots) : 0;
+		if (a[dir].classes) {
+			light_direction(&a[dir], r->slots);
+		}
 	}
 	g->steps += r->slots;
 	arrays_fini(&arrays);
@@ -375,14 +366,12 @@ static int64_t time_of(const struct optree_params *p, const struct optree_groups
 int grouped_build(const struct optree_params *p, const struct grouped_shape *shape, bool careful,
 		  struct optree_groups *out, struct err *err)
 {
-	int rc = grouped_rounds(p->n, shape, out);
+	int rc;
 
+	grouped_rounds(p->n, shape, out);
 	out->w = tree_ring(p).channels * tree_ring(p).fibres;
-	for (size_t i = 0; i < out->rounds.n && !rc; i++) {
-		rc = count_round(out, &out->rounds.v[i]);
-	}
-	if (rc) {
-		return err_nomem(err);
+	for (size_t i = 0; i < out->rounds.n; i++) {
+		count_round(out, &out->rounds.v[i]);
 	}
 	for (size_t i = 0; i < out->rounds.n; i++) {
 		rc = light_round(out, &out->rounds.v[i], careful, err);

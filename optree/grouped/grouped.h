@@ -115,9 +115,8 @@ struct grouped_path *grouped_path_of(const struct optree_groups *g, const struct
 /* Members of group b of stage k >= 1 are groups lo..hi-1 of stage k - 1. */
 int32_t grouped_member(const struct optree_groups *g, int stage, int b);
 
-/* Groups, rounds and what is sent in them, without light. *out: grouped_fini(), also after
- * WEFT_ENOMEM. */
-int grouped_rounds(int n, const struct grouped_shape *shape, struct optree_groups *out);
+/* Groups, rounds and what is sent in them, without light. *out: grouped_fini(). */
+void grouped_rounds(int n, const struct grouped_shape *shape, struct optree_groups *out);
 
 /* Builds the plan with its light. careful: colours of all lengths together are tried where they
  * may gain. WEFT_ELIMIT. *out: grouped_fini(), also after an error. O(n groups + lightpaths log),

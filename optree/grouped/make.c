@@ -1,6 +1,8 @@
 /* A grouped plan as others see it: its counts and levels. */
 #include <stdlib.h>
 
+#include "lib/base/alloc.h"
+#include "optree/baselines/baselines.h"
 #include "optree/grouped/grouped.h"
 
 /* What the lightpaths of a round add to its level. */
@@ -76,11 +78,11 @@ static int make_plan(const struct optree_params *p, struct optree_groups *g,
 	struct rwa_ring ring = { p->n, p->fibres, p->channels };
 	int rc = grouped_verify(g, err);
 
-	out->groups = rc ? NULL : malloc(sizeof(*out->groups));
-	if (!out->groups) {
+	if (rc) {
 		grouped_fini(g);
-		return rc ? rc : err_nomem(err);
+		return rc;
 	}
+	out->groups = x_alloc(1, sizeof(*out->groups));
 	*out->groups = *g;
 	out->algorithm = OPTREE_GROUPED;
 	out->rounds = (int)g->rounds.n;

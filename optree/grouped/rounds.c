@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "optree/grouped/grouped.h"
 
 void grouped_fini(struct optree_groups *g)
@@ -47,19 +48,16 @@ static int32_t node_of(const struct optree_groups *g, int b, int64_t c, int copi
 
 /* ---- gathering ---- */
 
-static int stage_init(struct optree_groups *g, int k, int count)
+static void stage_init(struct optree_groups *g, int k, int count)
 {
 	struct grouped_stage *s = &g->stage[k];
 	const struct grouped_stage *before = s - 1;
 
 	s->count = count;
-	s->rep = malloc((size_t)count * sizeof(*s->rep));
-	s->first = malloc(((size_t)count + 1) * sizeof(*s->first));
-	s->own = malloc((size_t)g->n * sizeof(*s->own));
-	s->own_end = malloc((size_t)g->n * sizeof(*s->own_end));
-	if (!s->rep || !s->first || !s->own || !s->own_end) {
-		return WEFT_ENOMEM;
-	}
+	s->rep = x_alloc((size_t)count, sizeof(*s->rep));
+	s->first = x_alloc((size_t)count + 1, sizeof(*s->first));
+	s->own = x_alloc((size_t)g->n, sizeof(*s->own));
+	s->own_end = x_alloc((size_t)g->n, sizeof(*s->own_end));
 	for (int v = 0; v < g->n; v++) {
 		s->own[v] = k ? before->own[v] : v;
 		s->own_end[v] = k ? before->own_end[v] : v + 1;
@@ -77,7 +75,6 @@ static int stage_init(struct optree_groups *g, int k, int count)
 		s->own[s->rep[b]] = s->first[b];
 		s->own_end[s->rep[b]] = s->first[b + 1];
 	}
-	return 0;
 }
 
 const struct grouped_stage *grouped_stage_of(const struct optree_groups *g,
@@ -220,7 +217,7 @@ struct gap_fill {
 	int round, parity;
 };
 
-static int from_end(struct gap_fill *w, int end, int dir, int count)
+static void from_end(struct gap_fill *w, int end, int dir, int count)
 {
 	int sign = dir == RWA_CW ? 1 : -1, stride = w->level->stride, jump = w->level->jump;
 
@@ -230,14 +227,11 @@ static int from_end(struct gap_fill *w, int end, int dir, int count)
 			.round = w->round + nth, .at = end + sign * from * stride,
 			.len = (p - from) * stride, .dir = (uint8_t)dir };
 
-		if (vec_push(&w->to->hops, h)) {
-			return WEFT_ENOMEM;
-		}
+		vec_push(&w->to->hops, h);
 	}
-	return 0;
 }
 
-static int fill_between(struct gap_fill *w, int k, int x, int y)
+static void fill_between(struct gap_fill *w, int k, int x, int y)
 {
 	int stride = w->level->stride, lacks = (y - x + stride - 1) / stride - 1;
 	int left = (lacks + (lacks % 2 && (k + w->parity) % 2 == 0)) / 2, right = lacks - left;
@@ -249,23 +243,22 @@ static int fill_between(struct gap_fill *w, int k, int x, int y)
 		w->next[w->n_next++] = y - i * stride;
 	}
 	w->next[w->n_next++] = y;
-	return from_end(w, x, RWA_CW, left) || from_end(w, y, RWA_CCW, right) ? WEFT_ENOMEM : 0;
+	from_end(w, x, RWA_CW, left);
+	from_end(w, y, RWA_CCW, right);
 }
 
-static int fill_level(struct gap_fill *w)
+static void fill_level(struct gap_fill *w)
 {
 	int32_t *swap = w->at;
-	int rc = 0;
 
 	w->n_next = 1;
 	w->next[0] = 0;
-	for (int k = 0; k + 1 < w->n_at && !rc; k++) {
-		rc = fill_between(w, k, w->at[k], w->at[k + 1]);
+	for (int k = 0; k + 1 < w->n_at; k++) {
+		fill_between(w, k, w->at[k], w->at[k + 1]);
 	}
 	w->at = w->next;
 	w->n_at = w->n_next;
 	w->next = swap;
-	return rc;
 }
 
 static int rounds_of(const struct grouped_level *l)
@@ -283,28 +276,24 @@ static int by_round(const void *a, const void *b)
 	     : x->at != y->at ? x->at - y->at : x->dir - y->dir;
 }
 
-static int make_program(const struct optree_groups *g, int gap, int parity, struct gap_program *to)
+static void make_program(const struct optree_groups *g, int gap, int parity, struct gap_program *to)
 {
 	size_t bytes = ((size_t)gap + 1) * sizeof(int32_t);
-	struct gap_fill w = { .to = to, .parity = parity, .at = malloc(bytes),
-			      .next = malloc(bytes), .n_at = 2 };
-	int rc = w.at && w.next ? 0 : WEFT_ENOMEM;
+	struct gap_fill w = { .to = to, .parity = parity, .at = x_alloc(bytes, 1),
+			      .next = x_alloc(bytes, 1), .n_at = 2 };
 
-	if (!rc) {
-		w.at[0] = 0;
-		w.at[1] = gap;
-	}
-	for (int j = g->far; j < g->shape.levels && !rc; j++) {
+	w.at[0] = 0;
+	w.at[1] = gap;
+	for (int j = g->far; j < g->shape.levels; j++) {
 		w.level = &g->shape.level[j];
-		rc = fill_level(&w);
+		fill_level(&w);
 		w.round += rounds_of(w.level);
 	}
-	if (!rc && to->hops.n) {
+	if (to->hops.n) {
 		qsort(to->hops.v, to->hops.n, sizeof(*to->hops.v), by_round);
 	}
 	free(w.at);
 	free(w.next);
-	return rc;
 }
 
 static int near_hops(const struct optree_groups *g, int round, grouped_hop_fn *f, void *data)
@@ -372,38 +361,34 @@ int grouped_each_hop(const struct optree_groups *g, const struct grouped_round *
 	return near_hops(g, near, f, data);
 }
 
-static int add_rounds(struct optree_groups *g)
+static void add_rounds(struct optree_groups *g)
 {
 	int all = g->shape.stages + (g->shape.sums ? g->shape.stages + 1 : g->shape.levels);
-	int rc = 0;
 
-	for (int k = 0; k < all && !rc; k++) {
+	for (int k = 0; k < all; k++) {
 		int level = k - g->shape.stages;
 		int n = level < 0 || g->shape.sums ? 1 : rounds_of(&g->shape.level[level]);
 
-		for (int nth = 0; nth < n && !rc; nth++) {
+		for (int nth = 0; nth < n; nth++) {
 			struct grouped_round r = { .level = k, .nth = nth };
 
-			rc = vec_push(&g->rounds, r);
+			vec_push(&g->rounds, r);
 		}
 	}
-	return rc;
 }
 
-int grouped_rounds(int n, const struct grouped_shape *shape, struct optree_groups *out)
+void grouped_rounds(int n, const struct grouped_shape *shape, struct optree_groups *out)
 {
-	int rc;
-
 	*out = (struct optree_groups){ .n = n, .shape = *shape, .copies = 1 };
 	while (out->far < shape->levels && shape->level[out->far].times) {
 		out->copies *= shape->level[out->far++].times;
 	}
-	rc = stage_init(out, 0, n);
-	for (int k = 1; k <= shape->stages && !rc; k++) {
-		rc = stage_init(out, k, shape->groups[k - 1]);
+	stage_init(out, 0, n);
+	for (int k = 1; k <= shape->stages; k++) {
+		stage_init(out, k, shape->groups[k - 1]);
 	}
-	for (int k = 0; k < 4 && !rc && !shape->sums; k++) {
-		rc = make_program(out, n / out->copies + k / 2, k % 2, &out->gap[k / 2][k % 2]);
+	for (int k = 0; k < 4 && !shape->sums; k++) {
+		make_program(out, n / out->copies + k / 2, k % 2, &out->gap[k / 2][k % 2]);
 	}
-	return rc ? rc : add_rounds(out);
+	add_rounds(out);
 }

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 #include "optree/grouped/grouped.h"
 
 #define BUILD_MAX 16		/* shapes built */
@@ -80,7 +81,8 @@ static double round_ns(const struct group_search *s, int64_t classes, double ite
 
 /* Rounds in which new holders come from `jump` strides each way, until `lacks`
  * are there. */
-static double level_ns(const struct group_search *s, struct group_senders x, int lacks, double stride,
+static double level_ns(const struct group_search *s, struct group_senders x, int lacks,
+		       double stride,
 		       int jump)
 {
 	int side = (lacks + 1) / 2, whole = (side - 1) / jump, rest = side - whole * jump;
@@ -146,7 +148,7 @@ static void search_far(struct group_search *s, double from_ns)
 		bool spread = s->groups / rat_gcd(s->groups, copies) * copies >= s->n;
 
 		for (int m = 2; m <= TIMES_MAX && copies * m <= s->n && !spread &&
-				s->far[copies].ns + min_rest_ns(s, copies) < (double)s->limit_ns; m++) {
+		     s->far[copies].ns + min_rest_ns(s, copies) < (double)s->limit_ns; m++) {
 			try_far(s, copies, m);
 		}
 	}
@@ -365,18 +367,17 @@ int grouped_best(const struct optree_params *p, int reach, int64_t limit_ns,
 {
 	size_t n = (size_t)p->n + 1;
 	struct group_search s = {
-		.p = p, .n = p->n, .reach = reach, .w = (int64_t)tree_ring(p).channels * tree_ring(p).fibres,
+		.p = p, .n = p->n, .reach = reach, .w =
+			(int64_t)tree_ring(p).channels * tree_ring(p).fibres,
 		.item_ns = (double)p->shard_bytes * 8e9 / (double)p->channel_bps,
 		.limit_ns = limit_ns,
-		.far = malloc(n * sizeof(*s.far)), .near = malloc(n * sizeof(*s.near)),
+		.far = x_alloc(n, sizeof(*s.far)), .near = x_alloc(n, sizeof(*s.near)),
 	};
-	int rc = s.far && s.near ? 0 : err_nomem(err);
+	int rc;
 
 	*out = (struct optree_groups){ 0 };
-	if (!rc) {
-		search_groups(&s);
-		rc = build_all(&s, out, err);
-	}
+	search_groups(&s);
+	rc = build_all(&s, out, err);
 	if (rc) {
 		grouped_fini(out);
 	}

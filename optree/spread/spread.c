@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "lib/base/alloc.h"
 #include "optree/spread/spread.h"
 
 /* The largest convex function that is nowhere above v. Nothing where v is
@@ -132,15 +133,14 @@ void spread_round(struct spread *s, const struct spread_left *later,
 	}
 }
 
-int spread_init(struct spread *s, int n, int reach, struct err *err)
+void spread_init(struct spread *s, int n, int reach)
 {
 	*s = (struct spread){
 		.n = n, .reach = reach,
-		.side = calloc((size_t)n, sizeof(*s->side)),
-		.before = calloc((size_t)n, sizeof(*s->before)),
-		.queue = calloc((size_t)n + 1, sizeof(*s->queue)),
+		.side = x_new((size_t)n, sizeof(*s->side)),
+		.before = x_new((size_t)n, sizeof(*s->before)),
+		.queue = x_new((size_t)n + 1, sizeof(*s->queue)),
 	};
-	return s->side && s->before && s->queue ? 0 : err_nomem(err);
 }
 
 void spread_fini(struct spread *s)

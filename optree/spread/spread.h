@@ -1,6 +1,6 @@
 /*
  * How one item spreads from node to node, round by round, at least cost: what the
- * bounds of bound.c count, and plans that do just that (trees.c).
+ * bounds of ring_bound.c count, and plans that do just that (trees.c).
  */
 #ifndef WEFT_OPTREE_SPREAD_SPREAD_H
 #define WEFT_OPTREE_SPREAD_SPREAD_H
@@ -35,9 +35,8 @@ struct spread {
 	struct spread_candidate *queue;
 };
 
-/* For gaps of less than n nodes and lightpaths of at most `reach` links.
- * WEFT_ENOMEM; spread_fini() also after an error. */
-int spread_init(struct spread *s, int n, int reach, struct err *err);
+/* For gaps of less than n nodes and lightpaths of at most `reach` links. */
+void spread_init(struct spread *s, int n, int reach);
 void spread_fini(struct spread *s);
 
 /* One more round at these prices, before those that leave `later`: arrays of n, not
@@ -50,8 +49,7 @@ void spread_round(struct spread *s, const struct spread_left *later,
  * tree's mirror: for each number of rounds that may be faster than *limit_ns
  * (which take() may lower), at several prices of the first rounds' links and of
  * nodes. take() owns *s, with its light; shape names its rounds as levels. Whole rings
- * with equal directions. The work is bounded by a count. Errors of take(),
- * WEFT_ENOMEM.
+ * with equal directions. The work is bounded by a count. Errors of take().
  */
 int spread_trees(const struct optree_params *p, int reach, const int64_t *limit_ns,
 		 int (*take)(void *data, const struct compose_shape *shape,

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "optree/spread/spread.h"
 
 #define ROUNDS OPTREE_MAX_DEPTH
@@ -38,16 +39,13 @@ struct trees {
 	int64_t work;
 };
 
-static int trees_init(struct trees *t, const struct optree_params *p, int reach, struct err *err)
+static void trees_init(struct trees *t, const struct optree_params *p, int reach)
 {
 	size_t n = (size_t)p->n;
-	int rc = spread_init(&t->s, p->n, reach, err);
 
+	spread_init(&t->s, p->n, reach);
 	t->p = p;
-	t->memory = calloc(n * (3 * ROUNDS + 1), sizeof(*t->memory));
-	if (rc || !t->memory) {
-		return err_nomem(err);
-	}
+	t->memory = x_new(n * (3 * ROUNDS + 1), sizeof(*t->memory));
 	for (size_t r = 0; r <= ROUNDS; r++) {
 		t->gap[r] = t->memory + 3 * r * n;
 		if (r < ROUNDS) {
@@ -55,7 +53,6 @@ static int trees_init(struct trees *t, const struct optree_params *p, int reach,
 			t->before[r] = (int32_t *)(t->gap[r] + 2 * n);
 		}
 	}
-	return 0;
 }
 
 static void trees_fini(struct trees *t)
@@ -96,7 +93,7 @@ static int mod(int v, int n)
 
 /* The item, or one half of it, goes `len` nodes on from the node at `at`, the other
  * half in the mirror. sign: clockwise or not. */
-static int add_hop(struct trees *t, int round, int at, int sign, int len)
+static void add_hop(struct trees *t, int round, int at, int sign, int len)
 {
 	struct compose_record r = {
 		.round = round, .len = len, .dir = sign > 0 ? RWA_CW : RWA_CCW,
@@ -107,38 +104,36 @@ static int add_hop(struct trees *t, int round, int at, int sign, int len)
 	mirror.dir = sign > 0 ? RWA_CCW : RWA_CW;
 	mirror.hop.at = mod(-at, t->p->n);
 	mirror.hop.first = mirror.hop.last = 1;
-	return vec_push(&t->rec, r) || (t->halves && vec_push(&t->rec, mirror)) ? WEFT_ENOMEM : 0;
+	vec_push(&t->rec, r);
+	if (t->halves) {
+		vec_push(&t->rec, mirror);
+	}
 }
 
-static int fill(struct trees *t, int round, int at, int sign, int gap);
+static void fill(struct trees *t, int round, int at, int sign, int gap);
 
 /* Reaches the nodes up to the p-th from the one at `at`, and what is between. */
-static int fill_side(struct trees *t, int round, int at, int sign, int p)
+static void fill_side(struct trees *t, int round, int at, int sign, int p)
 {
-	int rc = 0;
-
-	while (p > 0 && rc == 0) {
+	while (p > 0) {
 		int q = t->before[round][p];
 
-		rc = add_hop(t, round, at, sign, p);
-		if (rc == 0) {
-			rc = fill(t, round + 1, at + sign * q, sign, p - q - 1);
-		}
+		add_hop(t, round, at, sign, p);
+		fill(t, round + 1, at + sign * q, sign, p - q - 1);
 		p = q;
 	}
-	return rc;
 }
 
 /* The gap after the node at `at`, from both of its ends. Levels say the largest
  * gaps. */
-static int fill(struct trees *t, int round, int at, int sign, int gap)
+static void fill(struct trees *t, int round, int at, int sign, int gap)
 {
 	const int64_t *later, *side;
 	struct compose_level *level;
-	int sides = 0, rest = 0, far = at + sign * (gap + 1), rc;
+	int sides = 0, rest = 0, far = at + sign * (gap + 1);
 
 	if (gap == 0) {
-		return 0;
+		return;
 	}
 	later = t->gap[round + 1];
 	side = t->side[round];
@@ -154,11 +149,9 @@ static int fill(struct trees *t, int round, int at, int sign, int gap)
 		}
 	}
 	level->jump = sides > level->jump ? sides : level->jump;
-	rc = fill_side(t, round, at, sign, (sides + 1) / 2);
-	if (rc == 0) {
-		rc = fill_side(t, round, far, -sign, sides / 2);
-	}
-	return rc ? rc : fill(t, round + 1, at + sign * ((sides + 1) / 2), sign, rest);
+	fill_side(t, round, at, sign, (sides + 1) / 2);
+	fill_side(t, round, far, -sign, sides / 2);
+	fill(t, round + 1, at + sign * ((sides + 1) / 2), sign, rest);
 }
 
 /* The tables' tree as a plan. *out is initialised. */
@@ -174,10 +167,9 @@ static int build(struct trees *t, struct optree_sym *out, struct err *err)
 	for (int r = 0; r < t->rounds; r++) {
 		ends[r] = r + 1;
 	}
-	if (fill(t, 0, 0, 1, t->p->n - 1) || compose_gather(&t->rec, ends, out) ||
-	    optree_sym_place(out, t->p, err)) {
-		return err_nomem(err);
-	}
+	fill(t, 0, 0, 1, t->p->n - 1);
+	compose_gather(&t->rec, ends, out);
+	optree_sym_place(out, t->p);
 	for (int r = 0; r < t->rounds; r++) {
 		t->shape.level[r].stride = r + 1 < t->rounds ? t->shape.level[r + 1].gap : 1;
 	}
@@ -219,8 +211,9 @@ int spread_trees(const struct optree_params *p, int reach, const int64_t *limit_
 {
 	struct trees t = { 0 };
 	size_t prices = COUNT(first_price) * COUNT(second_price) * COUNT(node_price);
-	int rc = trees_init(&t, p, reach, err);
+	int rc = 0;
 
+	trees_init(&t, p, reach);
 	for (t.rounds = 1; rc == 0 && t.rounds <= ROUNDS; t.rounds++) {
 		set_tables(&t, 8, 8, 0);
 		if (min_ns(&t, t.gap[0][p->n - 1]) >= (double)*limit_ns) {

@@ -115,7 +115,7 @@ char *launch_find(const char *name)
 		buf_reset(&b);
 		buf_add(&b, path, (size_t)(end - path));
 		buf_printf(&b, "/%s", name);
-		if (end > path && !b.failed && access(b.data, X_OK) == 0) {
+		if (end > path && access(b.data, X_OK) == 0) {
 			return buf_steal(&b);
 		}
 	}
@@ -135,7 +135,7 @@ static char *find_worker(void)
 	}
 	buf_add(&b, self, n > 0 ? (size_t)n : 0);
 	buf_str(&b, "weft-mpi-run");
-	if (n > 0 && !b.failed && access(b.data, X_OK) == 0) {
+	if (n > 0 && access(b.data, X_OK) == 0) {
 		return buf_steal(&b);
 	}
 	buf_fini(&b);
@@ -167,17 +167,11 @@ int launch_command_make(const struct launch_options *o, struct launch_command *o
 				     : "schedules run by Open MPI: its package is openmpi-bin");
 		goto out;
 	}
-	if (vec_reserve(&out->words, (size_t)count_words(o))) {
-		rc = err_nomem(err);
-		goto out;
-	}
+	vec_reserve(&out->words, (size_t)count_words(o));
 	add_word(out, mpirun);
 	add_mpirun(out, o);
 	add_word(out, worker);
 	add_worker(out, o);
-	for (size_t i = 0; i < out->words.n && !rc; i++) {
-		rc = out->words.v[i] ? 0 : err_nomem(err);
-	}
 out:
 	free(mpirun);
 	free(worker);

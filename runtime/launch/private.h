@@ -13,7 +13,7 @@ struct launch_command {
 	VEC(char *) words;	/* NULL ends */
 };
 
-/* mpirun with what o asks for, both programs by their paths. WEFT_EUNAVAIL, WEFT_ENOMEM;
+/* mpirun with what o asks for, both programs by their paths. WEFT_EUNAVAIL;
  * launch_command_fini after an error too. O(words). */
 int launch_command_make(const struct launch_options *o, struct launch_command *out,
 			struct err *err);
@@ -32,7 +32,7 @@ struct launch_output {
 /*
  * Runs a command in a session of its own with input on its standard input, until it
  * ends, or limit and stop of o end it. WEFT_EIO, WEFT_ETIMEOUT, WEFT_ECANCELED,
- * WEFT_ELIMIT (it writes too much), WEFT_ENOMEM; both buffers are for buf_fini in any case.
+ * WEFT_ELIMIT (it writes too much); both buffers are for buf_fini in any case.
  */
 int launch_process(char *const *argv, const struct launch_options *o, struct launch_output *out,
 		   struct err *err);

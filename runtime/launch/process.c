@@ -202,9 +202,6 @@ static int read_all(struct launch_child *c, struct launch_output *out, struct er
 	if (out->errors.len > ERRORS_KEPT) {
 		buf_consume(&out->errors, out->errors.len - ERRORS_KEPT);
 	}
-	if (out->out.failed || out->errors.failed) {
-		return err_nomem(err);
-	}
 	if (out->out.len > MAX_OUTPUT) {
 		return err_set(err, WEFT_ELIMIT, "more than %zu bytes of results", MAX_OUTPUT);
 	}

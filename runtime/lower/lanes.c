@@ -1,6 +1,7 @@
 /* A lowered schedule in lanes, one after the other; see lower.h. */
 #include <stdlib.h>
 
+#include "lib/base/alloc.h"
 #include "runtime/lower/lower.h"
 
 /* What divides one schedule into many. */
@@ -67,71 +68,64 @@ static int32_t run_of(const struct lower_split *d, const struct lower_op *op, in
 	return n;
 }
 
-static int add_parts(struct lower_split *d, const struct lower_rank *from)
+/* The ops of a rank, of the copy at hand, cut where their chunks part. */
+static void add_parts(struct lower_split *d, const struct lower_rank *from)
 {
 	for (size_t i = 0; i < from->ops.n; i++) {
 		const struct lower_op *op = &from->ops.v[i];
 
-		for (int32_t k = 0, n; k < op->cnt; k += n) {
-			n = run_of(d, op, k);
-			if (vec_push(&d->parts, part_of(d, *op, k, n))) {
-				return WEFT_ENOMEM;
-			}
+		for (int32_t at = 0; at < op->cnt;) {
+			int32_t cnt = run_of(d, op, at);
+
+			vec_push(&d->parts, part_of(d, *op, at, cnt));
+			at += cnt;
 		}
 	}
-	return 0;
 }
 
 /* The parts lane by lane; in a lane they stay in order. */
-static int sort_parts(const struct lower_split *d, struct lower_rank *to)
+static void sort_parts(const struct lower_split *d, struct lower_rank *to)
 {
 	int lanes = d->lanes * d->copies;
-	int64_t *end = calloc((size_t)lanes + 1, sizeof(*end));
+	int64_t *end = x_new((size_t)lanes + 1, sizeof(*end));
 	int phases = d->in->phases > 0 ? d->in->phases : 1;
 
-	to->ops.v = malloc((d->parts.n + 1) * sizeof(*to->ops.v));
-	for (size_t i = 0; i < d->parts.n && end; i++) {
+	to->ops.v = x_alloc(d->parts.n + 1, sizeof(*to->ops.v));
+	for (size_t i = 0; i < d->parts.n; i++) {
 		end[d->parts.v[i].phase / phases + 1]++;
 	}
-	for (int k = 0; k < lanes && end; k++) {
+	for (int k = 0; k < lanes; k++) {
 		end[k + 1] += end[k];
 	}
-	for (size_t i = 0; i < d->parts.n && end && to->ops.v; i++) {
+	for (size_t i = 0; i < d->parts.n; i++) {
 		to->ops.v[end[d->parts.v[i].phase / phases]++] = d->parts.v[i];
 	}
 	free(end);
-	to->ops.n = to->ops.cap = to->ops.v && end ? d->parts.n : 0;
-	return to->ops.v && end ? 0 : WEFT_ENOMEM;
+	to->ops.n = to->ops.cap = d->parts.n;
 }
 
-static int split_rank(struct lower_split *d, const struct lower_rank *from, struct lower_rank *to)
+static void split_rank(struct lower_split *d, const struct lower_rank *from, struct lower_rank *to)
 {
-	int rc = 0;
-
 	d->parts.n = 0;
 	for (int b = 0; b < 3; b++) {
 		to->chunks[b] = from->chunks[b] * d->copies;
 	}
-	for (d->copy = 0; d->copy < d->copies && !rc; d->copy++) {
-		rc = add_parts(d, from);
+	for (d->copy = 0; d->copy < d->copies; d->copy++) {
+		add_parts(d, from);
 	}
-	return rc ? rc : sort_parts(d, to);
+	sort_parts(d, to);
 }
 
-int lower_lanes(const struct lower *in, int per, int lanes, int copies, struct lower *out,
-		struct err *err)
+void lower_lanes(const struct lower *in, int per, int lanes, int copies, struct lower *out)
 {
 	struct lower_split d = { .in = in, .per = per, .lanes = lanes, .copies = copies };
-	int rc;
 
 	*out = *in;
 	out->phases = in->phases * lanes * copies;
 	out->loop = in->loop * copies;
-	out->rank = calloc((size_t)in->ranks, sizeof(*out->rank));
-	rc = out->rank ? 0 : WEFT_ENOMEM;
-	for (int r = 0; r < in->ranks && !rc; r++) {
-		rc = split_rank(&d, &in->rank[r], &out->rank[r]);
+	out->rank = x_new((size_t)in->ranks, sizeof(*out->rank));
+	for (int r = 0; r < in->ranks; r++) {
+		split_rank(&d, &in->rank[r], &out->rank[r]);
 	}
 	vec_fini(&d.parts);
-	return rc ? err_nomem(err) : 0;
 }

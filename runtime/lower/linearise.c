@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/map.h"
-#include "lib/base/rat.h"
+#include "lib/base/number/rat.h"
 #include "runtime/lower/lower.h"
 
 #define MAX_STEP_CHUNKS (1 << 24)
@@ -235,7 +236,8 @@ static int find_keep(struct lower_walk *w, struct lower_piece *q, int of)
 		return WEFT_ELIMIT;
 	}
 	(*copies)++;
-	return u64map_set(&w->forwarded, key, (uint64_t)q->keep + 1);
+	u64map_set(&w->forwarded, key, (uint64_t)q->keep + 1);
+	return 0;
 }
 
 /* Chunk id of a transfer. */
@@ -257,7 +259,11 @@ static int add_piece(struct lower_walk *w, const struct coll_xfer *x, const stru
 	if (q.reduce && w->copies && !rc) {
 		rc = find_keep(w, &q, q.of < 0 ? a->src : q.of);
 	}
-	return rc ? rc : vec_push(&w->pieces, q);
+	if (rc) {
+		return rc;
+	}
+	vec_push(&w->pieces, q);
+	return 0;
 }
 
 /* All chunks of transfers [from, to) as pieces of one chunk. */
@@ -309,23 +315,21 @@ static void merge_pieces(struct lower_walk *w)
 
 /* Where the values of a piece begin at `rank`. When they are in several
  * runs, the places where these meet are noted as cuts. */
-static int one_run(struct lower_walk *w, const struct lower_piece *q, int rank,
-		   struct lower_place *out)
+static void one_run(struct lower_walk *w, const struct lower_piece *q, int rank,
+		    struct lower_place *out)
 {
 	struct lower_place last = value(w, rank, q->id);
-	int rc = 0;
 
 	*out = last;
-	for (int32_t k = 1; k < q->cnt && !rc; k++) {
+	for (int32_t k = 1; k < q->cnt; k++) {
 		struct lower_place next = value(w, rank, q->id + k);
 
 		if (!follows(last, next, 1)) {
-			rc = u64map_set(&w->cuts, key_of(w, q, k), 1);
+			u64map_set(&w->cuts, key_of(w, q, k), 1);
 			w->cut = true;
 		}
 		last = next;
 	}
-	return rc;
 }
 
 static int try_send(struct lower_walk *w, struct lower_piece *q, struct err *err)
@@ -340,15 +344,19 @@ static int try_send(struct lower_walk *w, struct lower_piece *q, struct err *err
 		}
 	}
 	q->from = sent(w, q, 0);
-	return q->of < 0 ? one_run(w, q, q->src, &q->from) : 0;
+	if (q->of < 0) {
+		one_run(w, q, q->src, &q->from);
+	}
+	return 0;
 }
 
-static int try_receive(struct lower_walk *w, struct lower_piece *q)
+static void try_receive(struct lower_walk *w, struct lower_piece *q)
 {
-	int rc = q->reduce ? one_run(w, q, q->dst, &q->with) : 0;
-
+	if (q->reduce) {
+		one_run(w, q, q->dst, &q->with);
+	}
 	q->to = home(w, q->dst, q->id);
-	for (int32_t k = 0; k < q->cnt && !rc && sums(w); k++) {
+	for (int32_t k = 0; k < q->cnt && sums(w); k++) {
 		int64_t i = at(w, q->dst, q->id + k);
 
 		if (q->reduce) {
@@ -356,10 +364,9 @@ static int try_receive(struct lower_walk *w, struct lower_piece *q)
 		}
 		if (!w->got[i]) {
 			w->got[i] = 1;
-			rc = vec_push(&w->undo, i);
+			vec_push(&w->undo, i);
 		}
 	}
-	return rc;
 }
 
 /* End of the round that begins with piece i. */
@@ -385,13 +392,13 @@ static int try_step(struct lower_walk *w, struct err *err)
 			rc = try_send(w, &w->pieces.v[k], err);
 		}
 		for (size_t k = i; k < j && !rc; k++) {
-			rc = try_receive(w, &w->pieces.v[k]);
+			try_receive(w, &w->pieces.v[k]);
 		}
 	}
 	for (size_t i = 0; i < w->undo.n && w->cut; i++) {
 		w->got[w->undo.v[i]] = 0;
 	}
-	return rc == WEFT_ENOMEM ? err_nomem(err) : rc;
+	return rc;
 }
 
 /* What a rank stores of a file at least: two ops are at best one step. */
@@ -400,16 +407,15 @@ static int64_t elements_of(const struct lower_walk *w, int rank)
 	return (w->count[rank] + 1) / 2 + 1 + w->n;
 }
 
-static int emit(struct lower_walk *w, int rank, struct lower_op op, struct err *err)
+static void emit(struct lower_walk *w, int rank, struct lower_op op)
 {
 	w->count[rank]++;
 	if (w->bounds->elements && elements_of(w, rank) > w->bounds->elements) {
 		w->over = true;
 	}
-	if (w->over || vec_push(&w->out->rank[rank].ops, op) == 0) {
-		return 0;
+	if (!w->over) {
+		vec_push(&w->out->rank[rank].ops, op);
 	}
-	return err_nomem(err);
 }
 
 /* After all steps, so that the error reports all that is needed. */
@@ -424,27 +430,24 @@ static int check_elements(const struct lower_walk *w, struct err *err)
 					      w->bounds->elements, err) : 0;
 }
 
-static int emit_send(struct lower_walk *w, const struct lower_piece *q, struct err *err)
+static void emit_send(struct lower_walk *w, const struct lower_piece *q)
 {
-	return emit(w, q->src, (struct lower_op){
+	emit(w, q->src, (struct lower_op){
 		.type = LOWER_SEND, .send = q->dst, .recv = -1,
 		.src_buf = (uint8_t)q->from.buf, .src = (int32_t)q->from.off,
 		.dst_buf = LOWER_OUT, .dst = -1, .cnt = q->cnt,
-		.phase = w->out->phases + q->round, .id = q->id }, err);
+		.phase = w->out->phases + q->round, .id = q->id });
 }
 
 /* What comes to be kept, and its sum with what is there. */
-static int emit_kept(struct lower_walk *w, const struct lower_piece *q, struct err *err)
+static void emit_kept(struct lower_walk *w, const struct lower_piece *q)
 {
 	struct lower_op op = {
 		.type = LOWER_RECV, .send = -1, .recv = q->src, .src_buf = LOWER_IN, .src = -1,
 		.dst_buf = LOWER_SCRATCH, .dst = (int32_t)q->keep, .cnt = q->cnt,
 		.phase = w->out->phases + q->round, .id = q->id };
-	int rc = emit(w, q->dst, op, err);
 
-	if (rc) {
-		return rc;
-	}
+	emit(w, q->dst, op);
 	op.type = LOWER_ADD;
 	op.recv = -1;
 	op.near = q->src;
@@ -453,40 +456,40 @@ static int emit_kept(struct lower_walk *w, const struct lower_piece *q, struct e
 	op.src = (int32_t)q->with.off;
 	op.dst_buf = (uint8_t)q->to.buf;
 	op.dst = (int32_t)q->to.off;
-	return emit(w, q->dst, op, err);
+	emit(w, q->dst, op);
 }
 
-static int emit_receive(struct lower_walk *w, const struct lower_piece *q, struct err *err)
+static void emit_receive(struct lower_walk *w, const struct lower_piece *q)
 {
 	if (q->keep >= 0) {
-		return emit_kept(w, q, err);
+		emit_kept(w, q);
+		return;
 	}
-	return emit(w, q->dst, (struct lower_op){
+	emit(w, q->dst, (struct lower_op){
 		.type = q->reduce ? LOWER_SUM : LOWER_RECV,
 		.send = -1, .recv = q->src,
 		.src_buf = q->reduce ? (uint8_t)q->with.buf : LOWER_IN,
 		.src = q->reduce ? (int32_t)q->with.off : -1,
 		.dst_buf = (uint8_t)q->to.buf, .dst = (int32_t)q->to.off,
 		.cnt = q->cnt, .phase = w->out->phases + q->round,
-		.id = q->id }, err);
+		.id = q->id });
 }
 
-static int emit_step(struct lower_walk *w, struct err *err)
+static void emit_step(struct lower_walk *w)
 {
-	int rounds = 0, rc = 0;
+	int rounds = 0;
 
-	for (size_t i = 0, j; i < w->pieces.n && !rc; i = j) {
+	for (size_t i = 0, j; i < w->pieces.n; i = j) {
 		j = round_end(w, i);
-		for (size_t k = i; k < j && !rc; k++) {
-			rc = emit_send(w, &w->pieces.v[k], err);
+		for (size_t k = i; k < j; k++) {
+			emit_send(w, &w->pieces.v[k]);
 		}
-		for (size_t k = i; k < j && !rc; k++) {
-			rc = emit_receive(w, &w->pieces.v[k], err);
+		for (size_t k = i; k < j; k++) {
+			emit_receive(w, &w->pieces.v[k]);
 		}
 		rounds = w->pieces.v[i].round + 1;
 	}
 	w->out->phases += rounds;
-	return rc;
 }
 
 /* Chunks that a step writes may differ in where their sums were; a piece
@@ -500,9 +503,6 @@ static int walk_step(struct lower_walk *w, const struct coll_xfer *x, int64_t fr
 	u64map_fini(&w->cuts);
 	do {
 		rc = single_pieces(w, x, from, to);
-		if (rc == WEFT_ENOMEM) {
-			return err_nomem(err);
-		}
 		if (rc == WEFT_EINVAL) {
 			return err_set(err, rc, "step %d: a sum is forwarded before it has come",
 				       w->step);
@@ -518,42 +518,39 @@ static int walk_step(struct lower_walk *w, const struct coll_xfer *x, int64_t fr
 	if (rc) {
 		return rc;
 	}
-	return emit_step(w, err);
+	emit_step(w);
+	return 0;
 }
 
 /* ---- what a rank copies for itself ---- */
 
-static int emit_copies(struct lower_walk *w, int rank, int64_t from, int64_t to,
-		       int64_t n, struct err *err)
+static void emit_copies(struct lower_walk *w, int rank, int64_t from, int64_t to, int64_t n)
 {
-	int rc = 0;
-
-	for (int64_t k = 0; k < n && !rc; k += w->bounds->count) {
+	for (int64_t k = 0; k < n; k += w->bounds->count) {
 		int64_t left = n - k;
 
-		rc = emit(w, rank, (struct lower_op){
+		emit(w, rank, (struct lower_op){
 			.type = LOWER_COPY, .send = -1, .recv = -1,
 			.src_buf = LOWER_IN, .src = (int32_t)(from + k),
 			.dst_buf = LOWER_OUT, .dst = (int32_t)(to + k),
-			.cnt = (int32_t)(left < w->bounds->count
-						 ? left : w->bounds->count) },
-			  err);
+			.cnt = (int32_t)(left < w->bounds->count ? left : w->bounds->count) });
 	}
-	return rc;
 }
 
-static int own_copies(struct lower_walk *w, int rank, struct err *err)
+static void own_copies(struct lower_walk *w, int rank)
 {
 	int64_t own = (int64_t)rank * w->p;
 
 	switch (w->kind) {
 	case COLL_ALLGATHER:
-		return emit_copies(w, rank, 0, own, w->p, err);
+		emit_copies(w, rank, 0, own, w->p);
+		break;
 	case COLL_ALLTOALL:
-		return emit_copies(w, rank, own, own, w->p, err);
+		emit_copies(w, rank, own, own, w->p);
+		break;
 	case COLL_BROADCAST:
 		if (rank == coll_root(w->s)) {
-			return emit_copies(w, rank, 0, 0, w->ids, err);
+			emit_copies(w, rank, 0, 0, w->ids);
 		}
 		break;
 	case COLL_ALLREDUCE:
@@ -563,7 +560,6 @@ static int own_copies(struct lower_walk *w, int rank, struct err *err)
 	case COLL_SCATTER:
 		break;
 	}
-	return 0;
 }
 
 /* ---- the whole ---- */
@@ -623,43 +619,32 @@ static int walk_init(struct lower_walk *w, const struct coll_sched *s,
 	if (rc) {
 		return rc;
 	}
-	w->count = calloc((size_t)n, sizeof(*w->count));
-	if (!w->count) {
-		return err_nomem(err);
-	}
+	w->count = x_new((size_t)n, sizeof(*w->count));
 	if (sums(w)) {
-		w->got = calloc((size_t)(w->ids * n), sizeof(*w->got));
-		w->stamp = calloc((size_t)(w->ids * n), sizeof(*w->stamp));
-		if (!w->got || !w->stamp) {
-			return err_nomem(err);
-		}
+		w->got = x_new((size_t)(w->ids * n), sizeof(*w->got));
+		w->stamp = x_new((size_t)(w->ids * n), sizeof(*w->stamp));
 	}
 	return 0;
 }
 
 /* Notes which sums are forwarded. */
-static int find_forwards(struct lower_walk *w, struct err *err)
+static void find_forwards(struct lower_walk *w)
 {
 	int64_t n;
 	const struct coll_xfer *x = coll_xfers(w->s, &n);
-	int rc = 0;
 
 	if (!coll_forwards(w->s)) {
-		return 0;
+		return;
 	}
-	w->copies = calloc((size_t)(w->ids * w->n), sizeof(*w->copies));
-	if (!w->copies) {
-		return err_nomem(err);
-	}
-	for (int64_t i = 0; i < n && !rc; i++) {
+	w->copies = x_new((size_t)(w->ids * w->n), sizeof(*w->copies));
+	for (int64_t i = 0; i < n; i++) {
 		int32_t id = id_of(w, &x[i]), end = id + (x[i].last + 1 - x[i].first) / w->unit;
 		int src = topo_arc(coll_topo(w->s), x[i].arc)->src;
 
-		for (; id < end && x[i].op == COLL_OP_FORWARD && !rc; id++) {
-			rc = u64map_set(&w->forwarded, sum_key(w, src, x[i].dest, id), 0);
+		for (; id < end && x[i].op == COLL_OP_FORWARD; id++) {
+			u64map_set(&w->forwarded, sum_key(w, src, x[i].dest, id), 0);
 		}
 	}
-	return rc ? err_nomem(err) : 0;
 }
 
 /* Scratch for all that a rank keeps. */
@@ -680,13 +665,10 @@ static void set_scratch(const struct lower_walk *w)
 /* Refuses early what cannot fit however it is merged. */
 static int check_arrivals(const struct lower_walk *w, struct err *err)
 {
-	int64_t n, *in = calloc((size_t)w->n, sizeof(*in)), elements;
+	int64_t n, *in = x_new((size_t)w->n, sizeof(*in)), elements;
 	const struct coll_xfer *x = coll_xfers(w->s, &n);
 	int rc = 0, count = w->bounds->count;
 
-	if (!in) {
-		return err_nomem(err);
-	}
 	for (int64_t i = 0; i < n; i++) {
 		in[topo_arc(coll_topo(w->s), x[i].arc)->dst] +=
 			(x[i].last + 1 - x[i].first) / w->unit;
@@ -703,17 +685,14 @@ static int check_arrivals(const struct lower_walk *w, struct err *err)
 
 /* Head and buffers of the program. Values on their way are in scratch under
  * their id: it has holes. */
-static int start_program(const struct lower_walk *w, struct err *err)
+static void start_program(const struct lower_walk *w)
 {
 	int32_t shard = w->p, all = w->n * w->p;
 	bool scatter = w->kind == COLL_REDUCE_SCATTER;
 	bool scratch = scatter || w->kind == COLL_ALLTOALL;
 	struct lower *l = w->out;
 
-	l->rank = calloc((size_t)w->n, sizeof(*l->rank));
-	if (!l->rank) {
-		return err_nomem(err);
-	}
+	l->rank = x_new((size_t)w->n, sizeof(*l->rank));
 	l->ranks = w->n;
 	l->root = coll_root(w->s);
 	l->loop = all;
@@ -724,7 +703,6 @@ static int start_program(const struct lower_walk *w, struct err *err)
 		n[LOWER_OUT] = scatter ? shard : all;
 		n[LOWER_SCRATCH] = scratch ? (int32_t)w->ids : 0;
 	}
-	return 0;
 }
 
 /* The copies of all ranks, then step by step. */
@@ -735,10 +713,7 @@ static int walk_all(struct lower_walk *w, struct err *err)
 	int rc;
 
 	for (int r = 0; r < w->n; r++) {
-		rc = own_copies(w, r, err);
-		if (rc) {
-			return rc;
-		}
+		own_copies(w, r);
 	}
 	for (int64_t i = 0, j; i < n; i = j) {
 		for (j = i; j < n && x[j].step == x[i].step;) {
@@ -765,10 +740,11 @@ int lower_schedule(const struct coll_sched *s, const struct lower_bounds *bounds
 	if ((rc = coll_refuse_light_changes(s, "programs", err)) ||
 	    (rc = coll_refuse_demands(s, "programs", err)) ||
 	    (rc = coll_flat(s, &flat, &own, err)) || (rc = walk_init(&w, flat, bounds, out, err)) ||
-	    (rc = check_arrivals(&w, err)) || (rc = start_program(&w, err)) ||
-	    (rc = find_forwards(&w, err))) {
+	    (rc = check_arrivals(&w, err))) {
 		goto out;
 	}
+	start_program(&w);
+	find_forwards(&w);
 	rc = walk_all(&w, err);
 	set_scratch(&w);
 out:

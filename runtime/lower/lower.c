@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 
 const char *lower_kind_name(enum coll_kind kind)
 {

@@ -92,10 +92,9 @@ void lower_fini(struct lower *l);
  * is at least lower_span(in, per), so that of an op a lane has one run; with
  * copies > 1, per divides P unless the collective is an all-reduce or a
  * broadcast. Copies of a rank's own stay with the first lane of each copy.
- * WEFT_ENOMEM; lower_fini also then. O(parts of ops + ranks * lanes * copies).
+ * O(parts of ops + ranks * lanes * copies).
  */
-int lower_lanes(const struct lower *in, int per, int lanes, int copies, struct lower *out,
-		struct err *err);
+void lower_lanes(const struct lower *in, int per, int lanes, int copies, struct lower *out);
 
 /* How many runs of `per` chunks an op that sends touches at most. O(ops). */
 int lower_span(const struct lower *l, int per);

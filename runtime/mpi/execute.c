@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "runtime/mpi/private.h"
 
 /* Receives of later steps that are posted ahead: so many, and so many bytes kept aside. */
@@ -90,10 +91,7 @@ int mpi_executor_new(const struct rank_program *p, MPI_Comm comm, struct mpi_exe
 	if (rc) {
 		return rc;
 	}
-	x = calloc(1, sizeof(*x));
-	if (!x) {
-		return err_nomem(err);
-	}
+	x = x_new(1, sizeof(*x));
 	x->p = p;
 	x->comm = comm;
 	arrays_add(&x->all, x->send, p->sends.n);
@@ -102,10 +100,7 @@ int mpi_executor_new(const struct rank_program *p, MPI_Comm comm, struct mpi_exe
 	arrays_add(&x->all, x->packs, p->sends.n);
 	arrays_add(&x->all, x->receive, p->receives.n);
 	arrays_add(&x->all, x->aside, p->receives.n);
-	if (x->all.failed || mpi_order_make(p, &x->order)) {
-		mpi_executor_free(x);
-		return err_nomem(err);
-	}
+	mpi_order_make(p, &x->order);
 	*out = x;
 	return 0;
 }
@@ -432,6 +427,7 @@ static int set_up_work(struct mpi_run *r)
 
 	if (bytes > x->work_bytes) {
 		free(x->work);
+		/* As large as the caller's data: where there is no room, the caller is told. */
 		x->work = malloc((size_t)bytes);
 		x->work_bytes = x->work ? bytes : 0;
 	}

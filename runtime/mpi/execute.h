@@ -24,8 +24,8 @@ struct mpi_executor;
  * For the program of this rank of comm, whose size is that of the program; p must outlive
  * it. comm is for this executor alone, or for some of which one runs at a time; its error
  * handler becomes MPI_ERRORS_RETURN, and its owner frees it. Local: no messages.
- * WEFT_EINVAL (another rank or size), WEFT_ELIMIT (more than INT_MAX messages),
- * WEFT_ENOMEM. O(messages log messages).
+ * WEFT_EINVAL (another rank or size), WEFT_ELIMIT (more than INT_MAX messages).
+ * O(messages log messages).
  */
 int mpi_executor_new(const struct rank_program *p, MPI_Comm comm, struct mpi_executor **out,
 		     struct err *err);

@@ -37,6 +37,7 @@ char *mpi_memory_take(struct mpi_memory *m, int64_t bytes)
 		m->kept[best] = m->kept[--m->n];
 		return block;
 	}
+	/* Of the caller's size, in the caller's process: what finds none is told (private.h). */
 	head = malloc(sizeof(*head) + (size_t)bytes);
 	if (!head) {
 		return NULL;

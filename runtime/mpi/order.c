@@ -30,13 +30,12 @@ static void count_receives(const struct rank_program *p, int64_t *step_end)
 }
 
 /* Messages of a link keep their order: each leaves no earlier than the one before. */
-static int set_leave(const struct rank_program *p, const int64_t *step_end,
-		     struct mpi_leaving *leaving)
+static void set_leave(const struct rank_program *p, const int64_t *step_end,
+		      struct mpi_leaving *leaving)
 {
 	struct u64map last = { 0 };	/* by arc */
-	int rc = 0;
 
-	for (size_t i = 0; i < p->sends.n && !rc; i++) {
+	for (size_t i = 0; i < p->sends.n; i++) {
 		const struct rank_message *m = &p->sends.v[i];
 		uint64_t leave = (uint64_t)m->after, before = 0;
 
@@ -48,13 +47,12 @@ static int set_leave(const struct rank_program *p, const int64_t *step_end,
 			leave = before;
 		}
 		leaving[i] = (struct mpi_leaving){ (int64_t)leave, (int32_t)i };
-		rc = u64map_set(&last, (uint64_t)m->arc, leave);
+		u64map_set(&last, (uint64_t)m->arc, leave);
 	}
 	u64map_fini(&last);
-	return rc;
 }
 
-int mpi_order_make(const struct rank_program *p, struct mpi_order *o)
+void mpi_order_make(const struct rank_program *p, struct mpi_order *o)
 {
 	struct mpi_leaving *leaving;
 
@@ -63,19 +61,13 @@ int mpi_order_make(const struct rank_program *p, struct mpi_order *o)
 	arrays_add(&o->all, o->send, p->sends.n);
 	arrays_add(&o->all, o->leave, p->sends.n);
 	arrays_add(&o->all, leaving, p->sends.n);
-	if (o->all.failed) {
-		return WEFT_ENOMEM;
-	}
 	count_receives(p, o->step_end);
-	if (set_leave(p, o->step_end, leaving)) {
-		return WEFT_ENOMEM;
-	}
+	set_leave(p, o->step_end, leaving);
 	qsort(leaving, p->sends.n, sizeof(*leaving), by_leave);
 	for (size_t i = 0; i < p->sends.n; i++) {
 		o->send[i] = leaving[i].send;
 		o->leave[i] = leaving[i].leave;
 	}
-	return 0;
 }
 
 void mpi_order_fini(struct mpi_order *o)

@@ -22,8 +22,8 @@ struct mpi_order {
 	struct arrays all;
 };
 
-/* WEFT_ENOMEM. mpi_order_fini after an error too. O(messages log messages). */
-int mpi_order_make(const struct rank_program *p, struct mpi_order *o);
+/* O(messages log messages). */
+void mpi_order_make(const struct rank_program *p, struct mpi_order *o);
 void mpi_order_fini(struct mpi_order *o);
 
 /* Elements of one run, k-th at k * extent from the address of the first. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "runtime/msccl/build.h"
 
 /* ---- who wrote what an op reads ---- */
@@ -93,10 +94,7 @@ static int find_tb(struct msccl_gpu *g, int recv, int send, int chan)
 			return (int)t;
 		}
 	}
-	if (vec_push(&g->tbs, (struct msccl_tb){ .send = send, .recv = recv,
-						 .chan = chan })) {
-		return WEFT_ENOMEM;
-	}
+	vec_push(&g->tbs, (struct msccl_tb){ .send = send, .recv = recv, .chan = chan });
 	return (int)g->tbs.n - 1;
 }
 
@@ -108,12 +106,11 @@ static int local_tb(struct msccl_build *b, int copies)
 	if (copies % b->lim->steps != 0) {
 		return (int)g->tbs.n - 1;
 	}
-	return vec_push(&g->tbs, (struct msccl_tb){ .send = NONE,
-						    .recv = NONE })
-		       ? WEFT_ENOMEM : (int)g->tbs.n - 1;
+	vec_push(&g->tbs, (struct msccl_tb){ .send = NONE, .recv = NONE });
+	return (int)g->tbs.n - 1;
 }
 
-static int place_ops(struct msccl_build *b)
+static void place_ops(struct msccl_build *b)
 {
 	int copies = 0;
 
@@ -132,11 +129,7 @@ static int place_ops(struct msccl_build *b)
 			recv = recv == NONE ? b->mated[send] : recv;
 			op->tb = find_tb(&b->p->gpus[b->rank], recv, send, chan);
 		}
-		if (op->tb < 0) {
-			return WEFT_ENOMEM;
-		}
 	}
-	return 0;
 }
 
 /* A receive `a` and the send `c` next in its threadblock become one step
@@ -167,14 +160,11 @@ static void fuse(struct msccl_build *b, int a, int c)
 	s->fused = true;
 }
 
-static int fuse_all(struct msccl_build *b)
+static void fuse_all(struct msccl_build *b)
 {
 	size_t tbs = b->p->gpus[b->rank].tbs.n;
-	int32_t *last = malloc((tbs + 1) * sizeof(*last));
+	int32_t *last = x_alloc(tbs + 1, sizeof(*last));
 
-	if (!last) {
-		return WEFT_ENOMEM;
-	}
 	for (size_t t = 0; t < tbs; t++) {
 		last[t] = NONE;
 	}
@@ -188,25 +178,24 @@ static int fuse_all(struct msccl_build *b)
 		*l = b->ops[i].fused ? NONE : i;
 	}
 	free(last);
-	return 0;
 }
 
 /* ---- numbers of threadblocks ---- */
 
 /* Only low numbers can be waited for, so these threadblocks come first. */
-static int renumber_tbs(struct msccl_gpu *g)
+static void renumber_tbs(struct msccl_gpu *g)
 {
 	size_t n = g->tbs.n, next = 0;
-	int32_t *to = malloc((n + 1) * sizeof(*to));
-	struct msccl_tb *old = malloc((n + 1) * sizeof(*old));
-	bool *waited = calloc(n + 1, sizeof(*waited));
+	int32_t *to = x_alloc(n + 1, sizeof(*to));
+	struct msccl_tb *old = x_alloc(n + 1, sizeof(*old));
+	bool *waited = x_new(n + 1, sizeof(*waited));
 
-	for (size_t t = 0; t < n && waited; t++) {
+	for (size_t t = 0; t < n; t++) {
 		for (size_t k = 0; k < g->tbs.v[t].steps.n; k++) {
 			waited[t] |= g->tbs.v[t].steps.v[k].has_dep;
 		}
 	}
-	for (int pass = 1; pass >= 0 && to && old && waited; pass--) {
+	for (int pass = 1; pass >= 0; pass--) {
 		for (size_t t = 0; t < n; t++) {
 			if (waited[t] == pass) {
 				old[next] = g->tbs.v[t];
@@ -225,16 +214,15 @@ static int renumber_tbs(struct msccl_gpu *g)
 	free(to);
 	free(old);
 	free(waited);
-	return next == n ? 0 : WEFT_ENOMEM;
 }
 
 /* Scratch without the chunks that fusing left unused. Runs that are used
  * stay runs. */
-static int pack_scratch(struct msccl_gpu *g, int64_t n)
+static void pack_scratch(struct msccl_gpu *g, int64_t n)
 {
-	int32_t *to = calloc((size_t)n + 1, sizeof(*to)), next = 0;
+	int32_t *to = x_new((size_t)n + 1, sizeof(*to)), next = 0;
 
-	for (int pass = 0; pass < 2 && to; pass++) {
+	for (int pass = 0; pass < 2; pass++) {
 		for (size_t t = 0; t < g->tbs.n; t++) {
 			for (size_t k = 0; k < g->tbs.v[t].steps.n; k++) {
 				struct msccl_step *s = &g->tbs.v[t].steps.v[k];
@@ -257,7 +245,6 @@ static int pack_scratch(struct msccl_gpu *g, int64_t n)
 	}
 	g->chunks[LOWER_SCRATCH] = next;
 	free(to);
-	return to ? 0 : WEFT_ENOMEM;
 }
 
 /* ---- a rank, and all of them ---- */
@@ -302,24 +289,24 @@ static void load_ops(struct msccl_build *b, const struct lower_rank *from)
 	}
 }
 
-static int build_ops(struct msccl_build *b, const struct lower_rank *from)
+static void build_ops(struct msccl_build *b, const struct lower_rank *from)
 {
 	struct msccl_gpu *g = &b->p->gpus[b->rank];
 	int64_t scratch = from->chunks[LOWER_SCRATCH];
-	int rc;
 
 	load_ops(b, from);
 	trace_values(b);
-	if ((rc = msccl_pair_peers(b)) || (rc = place_ops(b)) || (rc = fuse_all(b)) ||
-	    (rc = msccl_order_ops(b)) || (rc = renumber_tbs(g))) {
-		return rc;
-	}
-	return pack_scratch(g, scratch);
+	msccl_pair_peers(b);
+	place_ops(b);
+	fuse_all(b);
+	msccl_order_ops(b);
+	renumber_tbs(g);
+	pack_scratch(g, scratch);
 }
 
-static int build_rank(struct msccl_build *b, const struct lower_rank *from)
+static void build_rank(struct msccl_build *b, const struct lower_rank *from)
 {
-	int ranks = b->p->ranks, rc = WEFT_ENOMEM;
+	int ranks = b->p->ranks;
 	struct arrays arrays = { 0 };
 
 	memcpy(b->p->gpus[b->rank].chunks, from->chunks, sizeof(from->chunks));
@@ -330,12 +317,9 @@ static int build_rank(struct msccl_build *b, const struct lower_rank *from)
 	arrays_add(&arrays, b->reader, b->cells);
 	arrays_add(&arrays, b->mate, ranks);
 	arrays_add(&arrays, b->mated, ranks);
-	if (!arrays.failed) {
-		rc = build_ops(b, from);
-	}
+	build_ops(b, from);
 	arrays_fini(&arrays);
 	vec_fini(&b->reads);
-	return rc;
 }
 
 static void clear_tbs(struct msccl *p)
@@ -396,18 +380,15 @@ static bool exceeds(const struct msccl_build *b, const struct msccl_gpu *g)
 
 /* All ranks, or where there may be more blocks up to the first with too many
  * steps. */
-static int build_ranks(struct msccl_build *b, const struct lower *l, bool more, struct err *err)
+static void build_ranks(struct msccl_build *b, const struct lower *l, bool more)
 {
 	bool enough = false;
 
 	clear_tbs(b->p);
 	for (b->rank = 0; b->rank < b->p->ranks && !enough; b->rank++) {
-		if (build_rank(b, &l->rank[b->rank])) {
-			return err_nomem(err);
-		}
+		build_rank(b, &l->rank[b->rank]);
 		enough = more && exceeds(b, &b->p->gpus[b->rank]);
 	}
-	return 0;
 }
 
 /* The next number of blocks to try when a threadblock has too many steps. */
@@ -423,7 +404,7 @@ static int more_blocks(const struct msccl_build *b, int steps, int max_blocks)
 /* Cuts time into as many blocks as the limit of steps needs. */
 static int cut_time(struct msccl_build *b, const struct lower *l, struct err *err)
 {
-	int max_blocks = b->lim->channels / b->groups, rc;
+	int max_blocks = b->lim->channels / b->groups;
 	struct msccl_extent e;
 
 	max_blocks -= max_blocks % b->block_step;
@@ -433,10 +414,7 @@ static int cut_time(struct msccl_build *b, const struct lower *l, struct err *er
 	for (;;) {
 		bool more = b->blocks < max_blocks && b->blocks < b->phases;
 
-		rc = build_ranks(b, l, more, err);
-		if (rc) {
-			return rc;
-		}
+		build_ranks(b, l, more);
 		e = msccl_extent(b->p);
 		if ((e.tbs > b->lim->tbs || e.waited > MSCCL_MAX_DEP_TB + 1) && !b->pair_all) {
 			b->pair_all = true;
@@ -459,7 +437,8 @@ int msccl_build(struct msccl_build *b, const struct lower *l, struct err *err)
 	int rc;
 
 	b->phases = l->phases + (l->phases == 0);
-	rc = msccl_group_peers(b, l) ? err_nomem(err) : cut_time(b, l, err);
+	msccl_group_peers(b, l);
+	rc = cut_time(b, l, err);
 	free(b->group);
 	b->group = NULL;
 	return rc;

@@ -66,23 +66,22 @@ void msccl_forget_cells(struct msccl_build *b);
 int msccl_group_of(const struct msccl_build *b, int from, int to);
 
 /* Deals the pairs of ranks to b->groups groups, so that none has more peers
- * than a channel takes; b->group is the caller's to free. WEFT_ENOMEM.
+ * than a channel takes; b->group is the caller's to free.
  * O(ops + ranks). */
-int msccl_group_peers(struct msccl_build *b, const struct lower *l);
+void msccl_group_peers(struct msccl_build *b, const struct lower *l);
 
 /* Fills b->mate and b->mated for the rank at hand: no pairs when b->apart, all
  * that can be when b->pair_all, else those that data passes on between.
- * WEFT_ENOMEM. O(ops log ops). */
-int msccl_pair_peers(struct msccl_build *b);
+ * O(ops log ops). */
+void msccl_pair_peers(struct msccl_build *b);
 
 /* Steps in the threadblocks of the rank at hand, for ops that have one, with the
- * waits that they need. WEFT_ENOMEM. O(ops * threadblocks + chunks moved). */
-int msccl_order_ops(struct msccl_build *b);
+ * waits that they need. O(ops * threadblocks + chunks moved). */
+void msccl_order_ops(struct msccl_build *b);
 
 /* The threadblocks of all ranks, within the limits; b has p, lim, block_step,
- * apart, and in blocks the parts to begin with. WEFT_ELIMIT: no such;
- * WEFT_ENOMEM. O(ops * threadblocks of a rank + chunks moved) for each number
- * of parts tried. */
+ * apart, and in blocks the parts to begin with. WEFT_ELIMIT: no such.
+ * O(ops * threadblocks of a rank + chunks moved) for each number of parts tried. */
 int msccl_build(struct msccl_build *b, const struct lower *l, struct err *err);
 
 #endif

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "runtime/msccl/private.h"
 
 struct msccl_at {
@@ -187,11 +188,8 @@ static int check_channels(const struct msccl *p, int rank,
 			  const struct msccl_limits *lim, struct err *err)
 {
 	const struct msccl_gpu *g = &p->gpus[rank];
-	int *n = calloc((size_t)p->channels * 2, sizeof(*n)), rc = 0;
+	int *n = x_new((size_t)p->channels * 2, sizeof(*n)), rc = 0;
 
-	if (!n) {
-		return err_nomem(err);
-	}
 	for (size_t t = 0; t < g->tbs.n && !rc; t++) {
 		const struct msccl_tb *tb = &g->tbs.v[t];
 		int out = tb->send >= 0 ? ++n[2 * tb->chan] : 0;
@@ -296,7 +294,8 @@ static int claim(struct u64map *map, uint64_t key, int tb, int rank, int t,
 			       "rank %d threadblock %d: a second threadblock "
 			       "%s this peer on this channel", rank, t, what);
 	}
-	return u64map_set(map, key, (uint64_t)tb) ? err_nomem(err) : 0;
+	u64map_set(map, key, (uint64_t)tb);
+	return 0;
 }
 
 static int number_tbs(struct msccl_proof *c, struct u64map *to, struct err *err)
@@ -417,9 +416,6 @@ static int check_open(struct msccl_proof *c, struct err *err)
 	arrays_add(&c->arrays, c->tbs, tbs);
 	arrays_add(&c->arrays, c->sent_by, ops);
 	arrays_add(&c->arrays, c->order, ops);
-	if (c->arrays.failed) {
-		return err_nomem(err);
-	}
 	for (size_t i = 0; i < ops; i++) {
 		c->sent_by[i] = -1;
 	}

@@ -62,8 +62,8 @@ static int copies_for(const struct msccl_request *w, int beside)
 }
 
 /* More copies of what c holds, as many as fit. */
-static int add_copies(const struct coll_sched *s, const struct msccl_request *w,
-		      struct msccl_options o, struct msccl_choice *c, struct err *err)
+static void add_copies(const struct coll_sched *s, const struct msccl_request *w,
+		       struct msccl_options o, struct msccl_choice *c)
 {
 	int want = copies_for(w, c->p.beside), tbs = msccl_extent(&c->p).tbs;
 	int rc = WEFT_ELIMIT;
@@ -83,10 +83,11 @@ static int add_copies(const struct coll_sched *s, const struct msccl_request *w,
 			c->instances = o.instances;
 		}
 	}
-	snprintf(c->why, sizeof(c->why), "%d channel%s at a time for links of %.4g Gbit/s, at 160 each%s", c->p.beside, c->p.beside == 1 ? "" : "s",
+	snprintf(c->why, sizeof(c->why),
+		 "%d channel%s at a time for links of %.4g Gbit/s, at 160 each%s", c->p.beside,
+			 c->p.beside == 1 ? "" : "s",
 		 (double)w->link_bps / 1e9,
 		 c->instances < want ? "; limits allow no more" : "");
-	return rc == WEFT_ENOMEM ? err_nomem(err) : 0;
 }
 
 static int choose_one(const struct coll_sched *s, const struct msccl_request *w,
@@ -102,7 +103,8 @@ static int choose_one(const struct coll_sched *s, const struct msccl_request *w,
 	if (rc || w->instances || proto == MSCCL_LL) {
 		return rc;
 	}
-	return add_copies(s, w, o, c, err);
+	add_copies(s, w, o, c);
+	return 0;
 }
 
 /* ---- sizes ---- */
@@ -202,7 +204,8 @@ void msccl_choices_fini(struct msccl_choices *c)
 	}
 }
 
-int msccl_choose(const struct coll_sched *s, const struct msccl_request *w, struct msccl_choices *out,
+int msccl_choose(const struct coll_sched *s, const struct msccl_request *w,
+		 struct msccl_choices *out,
 		 struct err *err)
 {
 	static const enum msccl_proto order[] = { MSCCL_LL, MSCCL_LL128, MSCCL_SIMPLE };
@@ -211,7 +214,7 @@ int msccl_choose(const struct coll_sched *s, const struct msccl_request *w, stru
 	int rc = 0;
 
 	*out = (struct msccl_choices){ .n = 0 };
-	for (int k = 0; k < MSCCL_PROTOS && rc != WEFT_ENOMEM; k++) {
+	for (int k = 0; k < MSCCL_PROTOS; k++) {
 		if (!w->protos[order[k]]) {
 			continue;
 		}
@@ -224,7 +227,7 @@ int msccl_choose(const struct coll_sched *s, const struct msccl_request *w, stru
 				 msccl_proto_name(order[k]), why.msg);
 		}
 	}
-	if (rc == WEFT_ENOMEM || out->n == 0) {
+	if (out->n == 0) {
 		msccl_choices_fini(out);
 		*err = why;
 		return rc;

@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/base/alloc.h"
 #include "runtime/msccl/build.h"
 
 struct msccl_layout {
@@ -42,16 +43,14 @@ struct msccl_try {
 	int beside;		/* channels between two ranks at the same time */
 };
 
-static int start_program(const struct lower *l, const struct msccl_options *o, struct msccl *out,
-			 struct err *err)
+static void start_program(const struct lower *l, const struct msccl_options *o, struct msccl *out)
 {
 	*out = (struct msccl){
 		.kind = l->kind, .ranks = l->ranks, .root = l->root,
 		.loop = l->loop, .outofplace = true, .proto = o->proto,
 		.inplace = l->kind != COLL_ALLTOALL };
 	snprintf(out->name, sizeof(out->name), "weft-%s", coll_kind_name(out->kind));
-	out->gpus = calloc((size_t)l->ranks, sizeof(*out->gpus));
-	return out->gpus ? 0 : err_nomem(err);
+	out->gpus = x_new((size_t)l->ranks, sizeof(*out->gpus));
 }
 
 /* Builds and proves; what did not hold is in out all the same. */
@@ -65,13 +64,12 @@ static int try_layout(const struct msccl_layout *y, const struct msccl_try *t, s
 	int rc;
 
 	msccl_fini(out);
-	rc = start_program(t->l, y->o, out, err);
+	start_program(t->l, y->o, out);
 	out->beside = t->beside;
-	if (!rc) {
-		rc = msccl_build(&b, t->l, err);
-	}
+	rc = msccl_build(&b, t->l, err);
 	if (!rc && t->tbs < msccl_limits(y->o->dialect)->tbs && msccl_extent(out).tbs > t->tbs) {
-		err_set(err, WEFT_ELIMIT, "threadblocks: %d, of at most %d", msccl_extent(out).tbs, t->tbs);
+		err_set(err, WEFT_ELIMIT, "threadblocks: %d, of at most %d", msccl_extent(out).tbs,
+			t->tbs);
 		err_hint(err, "fits: threadblocks up to %d", t->tbs);
 		return WEFT_ELIMIT;
 	}
@@ -83,12 +81,12 @@ struct msccl_traffic {
 	int64_t rank, peer;
 };
 
-static int traffic_of(const struct lower *l, struct msccl_traffic *out)
+static void traffic_of(const struct lower *l, struct msccl_traffic *out)
 {
-	int64_t *from = calloc((size_t)l->ranks, sizeof(*from));
+	int64_t *from = x_new((size_t)l->ranks, sizeof(*from));
 
 	*out = (struct msccl_traffic){ 0, 0 };
-	for (int r = 0; r < l->ranks && from; r++) {
+	for (int r = 0; r < l->ranks; r++) {
 		int64_t all = 0;
 
 		for (size_t i = 0; i < l->rank[r].ops.n; i++) {
@@ -106,7 +104,6 @@ static int traffic_of(const struct lower *l, struct msccl_traffic *out)
 		out->rank = all > out->rank ? all : out->rank;
 	}
 	free(from);
-	return from ? 0 : WEFT_ENOMEM;
 }
 
 /* How many blocks a copy needs, and may have, for steps of one chunk; `whole` is
@@ -136,22 +133,18 @@ static int try_singles(const struct msccl_layout *y, const struct msccl *whole, 
 	struct msccl_try t = { .tbs = tbs > y->wide ? tbs : y->wide };
 	struct msccl_traffic traffic;
 	struct lower l;
-	int rc = traffic_of(y->whole, &traffic);
+	int rc;
 
-	if (rc) {
-		return rc;
-	}
+	traffic_of(y->whole, &traffic);
 	t.blocks = blocks_of(y, whole, &traffic, (tbs + whole->channels - 1) / whole->channels,
 			     lanes);
 	if (lanes == 1 || t.blocks == 0) {
 		return WEFT_ELIMIT;
 	}
-	rc = lower_lanes(y->whole, 1, lanes, 1, &l, err);
+	lower_lanes(y->whole, 1, lanes, 1, &l);
 	t.l = &l;
 	t.beside = y->o->instances * lanes < t.blocks ? y->o->instances * lanes : t.blocks;
-	if (!rc) {
-		rc = try_layout(y, &t, out, err);
-	}
+	rc = try_layout(y, &t, out, err);
 	lower_fini(&l);
 	return rc;
 }
@@ -169,12 +162,6 @@ static int keep_small(const struct msccl_layout *y, struct msccl *p, struct err 
 	return msccl_check(p, y->o->dialect, err);
 }
 
-/* Errors other than no memory are of this try alone. */
-static bool settled(int rc)
-{
-	return rc == 0 || rc == WEFT_ENOMEM;
-}
-
 static int lay_out(const struct msccl_layout *y, struct msccl *out, struct err *err)
 {
 	struct msccl_try t = { .l = y->whole, .blocks = y->o->instances,
@@ -186,15 +173,16 @@ static int lay_out(const struct msccl_layout *y, struct msccl *out, struct err *
 	if (rc != WEFT_EVERIFY) {
 		return rc;
 	}
+	/* Errors are of each try alone. */
 	rc = try_singles(y, out, &other, &why);
-	if (!settled(rc)) {
+	if (rc) {
 		t.apart = true;
 		rc = try_layout(y, &t, &other, &why);
 	}
-	if (settled(rc)) {
+	if (rc == 0) {
 		msccl_fini(out);
 		*out = other;
-		return rc ? err_nomem(err) : 0;
+		return 0;
 	}
 	msccl_fini(&other);
 	return keep_small(y, out, err);
@@ -202,12 +190,12 @@ static int lay_out(const struct msccl_layout *y, struct msccl *out, struct err *
 
 /* The schedule in as many copies as asked for. A run of a copy stays within a
  * shard where ranks have only shards. */
-static int copy_lower(const struct lower *l, int copies, struct lower *out, struct err *err)
+static void copy_lower(const struct lower *l, int copies, struct lower *out)
 {
 	bool whole = l->kind == COLL_ALLREDUCE || l->kind == COLL_BROADCAST;
 	int per = whole ? 1 << 30 : l->loop / l->ranks;
 
-	return lower_lanes(l, per, lower_span(l, per), copies, out, err);
+	lower_lanes(l, per, lower_span(l, per), copies, out);
 }
 
 int msccl_lower_as(const struct coll_sched *s, const struct msccl_options *o, struct msccl *out,
@@ -224,7 +212,7 @@ int msccl_lower_as(const struct coll_sched *s, const struct msccl_options *o, st
 	y.wide = o->tbs ? y.lim.tbs : MSCCL_WIDE;
 	y.whole = &l;
 	if (!rc && o->instances > 1) {
-		rc = copy_lower(&l, o->instances, &copies, err);
+		copy_lower(&l, o->instances, &copies);
 		y.whole = &copies;
 	}
 	if (!rc) {

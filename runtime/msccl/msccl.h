@@ -224,7 +224,8 @@ struct msccl_choices {
  * remains. Errors of msccl_lower_as, with nothing in out. Effort of that, for
  * each protocol and number of copies.
  */
-int msccl_choose(const struct coll_sched *s, const struct msccl_request *w, struct msccl_choices *out,
+int msccl_choose(const struct coll_sched *s, const struct msccl_request *w,
+		 struct msccl_choices *out,
 		 struct err *err);
 
 /* Frees the programs. */
@@ -232,6 +233,6 @@ void msccl_choices_fini(struct msccl_choices *c);
 
 /* The XML of a program, as docs/lowering.md describes it: one file for all
  * sizes and for every kind of calls that the program serves. */
-int msccl_write(const struct msccl *p, struct buf *out, struct err *err);
+void msccl_write(const struct msccl *p, struct buf *out);
 
 #endif

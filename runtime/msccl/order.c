@@ -24,20 +24,18 @@ static void need(struct msccl_build *b, const struct msccl_op *op, int other)
 	}
 }
 
-static int read_cells(struct msccl_build *b, int i)
+static void read_cells(struct msccl_build *b, int i)
 {
 	const struct msccl_op *op = &b->ops[i];
 	int64_t from = msccl_cell_of(b, op->src_buf, op->src);
-	int rc = 0;
 
-	for (int64_t c = from; c < from + op->cnt && !rc; c++) {
+	for (int64_t c = from; c < from + op->cnt; c++) {
 		if (b->writer[c] != NONE) {
 			need(b, op, b->writer[c]);
 		}
-		rc = vec_push(&b->reads, (struct msccl_read){ i, b->reader[c] });
+		vec_push(&b->reads, (struct msccl_read){ i, b->reader[c] });
 		b->reader[c] = (int32_t)b->reads.n - 1;
 	}
-	return rc;
 }
 
 static void write_cells(struct msccl_build *b, int i)
@@ -108,7 +106,7 @@ static void prune(struct msccl_build *b, int32_t *mine)
 }
 
 /* The step of an op, after nops for all its waits but the last. */
-static int emit_steps(struct msccl_build *b, int i)
+static void emit_steps(struct msccl_build *b, int i)
 {
 	struct msccl_gpu *g = &b->p->gpus[b->rank];
 	struct msccl_op *op = &b->ops[i];
@@ -118,16 +116,15 @@ static int emit_steps(struct msccl_build *b, int i)
 		.src = NONE, .dst = NONE, .dep_tb = NONE, .dep_step = NONE,
 	};
 	struct msccl_step step = nop;
-	int rc = 0;
 
-	for (size_t t = 0; t < g->tbs.n && !rc; t++) {
+	for (size_t t = 0; t < g->tbs.n; t++) {
 		if (b->wait[t] == NONE) {
 			continue;
 		}
 		if (step.dep_tb != NONE) {
 			nop.dep_tb = step.dep_tb;
 			nop.dep_step = step.dep_step;
-			rc = vec_push(&tb->steps, nop);
+			vec_push(&tb->steps, nop);
 		}
 		step.dep_tb = (int32_t)t;
 		step.dep_step = b->ops[b->wait[t]].step;
@@ -140,54 +137,42 @@ static int emit_steps(struct msccl_build *b, int i)
 	step.dst = op->dst;
 	step.cnt = op->cnt;
 	op->step = (int32_t)tb->steps.n;
-	if (rc) {
-		return rc;
-	}
-	return vec_push(&tb->steps, step);
+	vec_push(&tb->steps, step);
 }
 
-static int order_op(struct msccl_build *b, int i)
+static void order_op(struct msccl_build *b, int i)
 {
 	const struct msccl_op *op = &b->ops[i];
 	int32_t *mine = start_clock(b, i);
-	int rc = 0;
 
 	if (!op->own) {
 		if (msccl_reads(op->type)) {
-			rc = read_cells(b, i);
+			read_cells(b, i);
 		}
 		if (msccl_writes(op->type)) {
 			write_cells(b, i);
 		}
 		prune(b, mine);
 	}
-	if (rc) {
-		return rc;
-	}
-	return emit_steps(b, i);
+	emit_steps(b, i);
 }
 
-int msccl_order_ops(struct msccl_build *b)
+void msccl_order_ops(struct msccl_build *b)
 {
 	size_t n = b->p->gpus[b->rank].tbs.n;
 	struct arrays arrays = { 0 };
-	int rc = 0;
 
 	arrays_add(&arrays, b->wait, n);
 	arrays_add(&arrays, b->last, n);
 	arrays_add(&arrays, b->clock, n * (size_t)b->n_ops);
-	if (arrays.failed) {
-		rc = WEFT_ENOMEM;
-		goto out;
-	}
 	for (size_t t = 0; t < n; t++) {
 		b->last[t] = NONE;
 	}
 	msccl_forget_cells(b);
-	for (int i = 0; i < b->n_ops && !rc; i++) {
-		rc = b->ops[i].fused ? 0 : order_op(b, i);
+	for (int i = 0; i < b->n_ops; i++) {
+		if (!b->ops[i].fused) {
+			order_op(b, i);
+		}
 	}
-out:
 	arrays_fini(&arrays);
-	return rc;
 }

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "lib/base/alloc.h"
 #include "runtime/msccl/build.h"
 
 /* ---- groups of peers ---- */
@@ -20,16 +21,16 @@ int msccl_group_of(const struct msccl_build *b, int from, int to)
 }
 
 /* The most peers that a rank sends to, or receives from; marks in `group`
- * how far these are. -1: no memory. */
+ * how far these are. */
 static int mark_peers(struct msccl_build *b, const struct lower *l)
 {
 	int n = b->p->ranks, most = 0;
-	int32_t *seen = malloc((size_t)n * 2 * sizeof(*seen));
+	int32_t *seen = x_alloc((size_t)n * 2, sizeof(*seen));
 
-	for (int i = 0; i < 2 * n && seen; i++) {
+	for (int i = 0; i < 2 * n; i++) {
 		seen[i] = NONE;
 	}
-	for (int r = 0; r < n && seen; r++) {
+	for (int r = 0; r < n; r++) {
 		int count[2] = { 0, 0 };
 
 		for (size_t i = 0; i < l->rank[r].ops.n; i++) {
@@ -46,21 +47,18 @@ static int mark_peers(struct msccl_build *b, const struct lower *l)
 		}
 	}
 	free(seen);
-	return seen ? most : -1;
+	return most;
 }
 
 /* A channel takes MSCCL_MAX_PEERS peers of a rank in a direction. Ranks with
  * more have several, dealt by how far a peer is: of any distance a rank has
  * one peer in each direction, and both ends agree. */
-int msccl_group_peers(struct msccl_build *b, const struct lower *l)
+void msccl_group_peers(struct msccl_build *b, const struct lower *l)
 {
 	int n = b->p->ranks, most, known = 0;
 
-	b->group = calloc((size_t)n, sizeof(*b->group));
-	most = b->group ? mark_peers(b, l) : -1;
-	if (most < 0) {
-		return WEFT_ENOMEM;
-	}
+	b->group = x_new((size_t)n, sizeof(*b->group));
+	most = mark_peers(b, l);
 	for (int k = 0; k < n; k++) {
 		bool used = b->group[k];
 
@@ -71,7 +69,6 @@ int msccl_group_peers(struct msccl_build *b, const struct lower *l)
 	b->groups = most > MSCCL_MAX_PEERS
 			    ? (known + MSCCL_MAX_PEERS - 1) / MSCCL_MAX_PEERS
 			    : 1;
-	return 0;
 }
 
 /* ---- pairing of peers ---- */
@@ -139,22 +136,21 @@ static void pair_group(struct msccl_build *b, int group)
 
 /* A receive peer and a send peer share a threadblock where most of what
  * comes from the one goes on to the other; greedily, most first. */
-int msccl_pair_peers(struct msccl_build *b)
+void msccl_pair_peers(struct msccl_build *b)
 {
 	VEC(struct msccl_bond) bonds = { 0 };
 	size_t n = 0;
-	int rc = 0;
 
 	for (int r = 0; r < b->p->ranks; r++) {
 		b->mate[r] = b->mated[r] = NONE;
 	}
-	for (int i = 0; i < b->n_ops && !rc && !b->apart; i++) {
+	for (int i = 0; i < b->n_ops && !b->apart; i++) {
 		const struct msccl_op *op = &b->ops[i];
 
 		if (op->type == MSCCL_SEND && op->writer != NONE &&
 		    b->ops[op->writer].recv != NONE) {
-			rc = vec_push(&bonds, (struct msccl_bond){
-				b->ops[op->writer].recv, op->send, 1 });
+			vec_push(&bonds, (struct msccl_bond){ b->ops[op->writer].recv, op->send,
+							      1 });
 		}
 	}
 	if (bonds.n > 0) {
@@ -179,5 +175,4 @@ int msccl_pair_peers(struct msccl_build *b)
 			pair_group(b, g);
 		}
 	}
-	return rc;
 }

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "runtime/msccl/private.h"
 
 /* An access to a cell by a step of the rank at hand. */
@@ -87,57 +88,54 @@ static void tick(struct msccl_race_search *x, int tb, int step)
 
 /* ---- order through other ranks ---- */
 
-static int visit(struct msccl_race_search *x, int64_t op)
+static void visit(struct msccl_race_search *x, int64_t op)
 {
 	if (op < 0 || x->when[op] < x->since || x->seen[op] == x->search) {
-		return 0;
+		return;
 	}
 	x->seen[op] = x->search;
-	return vec_push(&x->open, op);
+	vec_push(&x->open, op);
 }
 
 /* What is over when this op begins: the op before it, what it waits for. */
-static int visit_before(struct msccl_race_search *x, int64_t op)
+static void visit_before(struct msccl_race_search *x, int64_t op)
 {
 	const struct msccl_proof_tb *t = &x->c->tbs[x->owner.v[op]];
 	const struct msccl_step *s = &t->tb->steps.v[op - t->first_op];
-	int rc = op > t->first_op ? visit(x, op - 1) : 0;
 
-	if (!rc && s->dep_tb >= 0) {
+	if (op > t->first_op) {
+		visit(x, op - 1);
+	}
+	if (s->dep_tb >= 0) {
 		int dep = x->c->base[t->rank] + s->dep_tb;
 
-		rc = visit(x, x->c->tbs[dep].first_op + s->dep_step);
+		visit(x, x->c->tbs[dep].first_op + s->dep_step);
 	}
-	return rc;
 }
 
-/* 1 when all of op `early`, or with `same` the chunk of it that has the same
- * number, is over before `late` touches its chunk; 0 when not. */
-static int reaches(struct msccl_race_search *x, int64_t early, int64_t late, bool same)
+/* Whether all of op `early`, or with `same` the chunk of it that has the same
+ * number, is over before `late` touches its chunk. */
+static bool reaches(struct msccl_race_search *x, int64_t early, int64_t late, bool same)
 {
-	int rc = 0;
-
 	x->search++;
 	x->since = x->when[early];
 	x->open.n = 0;
-	for (int64_t op = late; op >= 0 && !rc; op = x->c->sent_by[op]) {
+	for (int64_t op = late; op >= 0; op = x->c->sent_by[op]) {
 		if (op == early && same) {
-			return 1;
+			return true;
 		}
-		rc = visit_before(x, op);
+		visit_before(x, op);
 	}
-	while (x->open.n > 0 && !rc) {
+	while (x->open.n > 0) {
 		int64_t op = x->open.v[--x->open.n];
 
 		if (op == early) {
-			return 1;
+			return true;
 		}
-		rc = visit_before(x, op);
-		if (!rc) {
-			rc = visit(x, x->c->sent_by[op]);
-		}
+		visit_before(x, op);
+		visit(x, x->c->sent_by[op]);
 	}
-	return rc;
+	return false;
 }
 
 /* ---- cells ---- */
@@ -161,23 +159,19 @@ static int ordered(struct msccl_race_search *x, const struct msccl_access *e, in
 {
 	const struct msccl_proof_tb *t = &x->c->tbs[tb];
 	const struct msccl_proof_tb *o = &x->c->tbs[x->c->base[x->rank] + e->tb];
-	int rc;
+	bool over;
 
 	if (e->tb == t->id) {
-		rc = !still_reads(x, e, tb, step, at);
-	} else if (e->step <= clock_at(x, t->first_op + step)[e->tb]) {
-		return 0;
+		over = !still_reads(x, e, tb, step, at);
 	} else {
-		rc = reaches(x, o->first_op + e->step, t->first_op + step, e->at == at);
+		over = e->step <= clock_at(x, t->first_op + step)[e->tb] ||
+		       reaches(x, o->first_op + e->step, t->first_op + step, e->at == at);
 	}
-	if (rc < 0) {
-		return err_nomem(err);
-	}
-	return rc ? 0 : err_set(err, WEFT_EVERIFY,
-				"rank %d: threadblock %d step %d and "
-				"threadblock %d step %d touch the same chunk "
-				"in no certain order", x->rank, e->tb, e->step,
-				t->id, step);
+	return over ? 0 : err_set(err, WEFT_EVERIFY,
+				  "rank %d: threadblock %d step %d and "
+				  "threadblock %d step %d touch the same chunk "
+				  "in no certain order", x->rank, e->tb, e->step,
+				  t->id, step);
 }
 
 /* Chunk `at` of a step reads cell c. */
@@ -186,9 +180,9 @@ static int read_cell(struct msccl_race_search *x, int64_t c, int tb, int step, i
 {
 	int rc = x->wrote[c].tb < 0 ? 0 : ordered(x, &x->wrote[c], tb, step, at, err);
 
-	if (!rc && vec_push(&x->reads, (struct msccl_access){ x->c->tbs[tb].id, step, at,
-							      x->read[c] })) {
-		rc = err_nomem(err);
+	if (!rc) {
+		vec_push(&x->reads, (struct msccl_access){ x->c->tbs[tb].id, step, at,
+							   x->read[c] });
 	}
 	x->read[c] = rc ? -1 : (int32_t)x->reads.n - 1;
 	return rc;
@@ -259,10 +253,6 @@ static int race_rank(struct msccl_race_search *x, const struct msccl_proof_op *o
 	arrays_add(&arrays, x->clock, n * x->n);
 	arrays_add(&arrays, x->wrote, cells);
 	arrays_add(&arrays, x->read, cells);
-	if (arrays.failed) {
-		rc = err_nomem(err);
-		goto out;
-	}
 	for (int64_t c = 0; c < cells; c++) {
 		x->wrote[c].tb = -1;
 		x->read[c] = -1;
@@ -271,7 +261,6 @@ static int race_rank(struct msccl_race_search *x, const struct msccl_proof_op *o
 		tick(x, order[i].tb, order[i].step);
 		rc = touch_cells(x, order[i].tb, order[i].step, err);
 	}
-out:
 	arrays_fini(&arrays);
 	return rc;
 }
@@ -279,7 +268,7 @@ out:
 /* The execution by rank, each rank's steps in order; start[rank] ends it. */
 static struct msccl_proof_op *split(const struct msccl_proof *c, int64_t *start)
 {
-	struct msccl_proof_op *out = malloc(((size_t)c->n_ops + 1) * sizeof(*out));
+	struct msccl_proof_op *out = x_alloc((size_t)c->n_ops + 1, sizeof(*out));
 
 	for (int64_t i = 0; i < c->n_ops; i++) {
 		start[c->tbs[c->order[i].tb].rank + 1]++;
@@ -287,7 +276,7 @@ static struct msccl_proof_op *split(const struct msccl_proof *c, int64_t *start)
 	for (int r = 0; r < c->p->ranks; r++) {
 		start[r + 1] += start[r];
 	}
-	for (int64_t i = c->n_ops; i-- > 0 && out;) {
+	for (int64_t i = c->n_ops; i-- > 0;) {
 		int rank = c->tbs[c->order[i].tb].rank;
 
 		out[--start[rank + 1]] = c->order[i];
@@ -295,34 +284,32 @@ static struct msccl_proof_op *split(const struct msccl_proof *c, int64_t *start)
 	return out;
 }
 
-static int race_init(struct msccl_race_search *x)
+static void race_init(struct msccl_race_search *x)
 {
-	int rc = 0;
-
 	for (int n = 0; n < x->c->base[x->p->ranks]; n++) {
-		for (size_t k = 0; k < x->c->tbs[n].tb->steps.n && !rc; k++) {
-			rc = vec_push(&x->owner, n);
+		for (size_t k = 0; k < x->c->tbs[n].tb->steps.n; k++) {
+			vec_push(&x->owner, n);
 		}
 	}
-	x->row = calloc((size_t)x->c->n_ops + 1, sizeof(*x->row));
-	x->seen = calloc((size_t)x->c->n_ops + 1, sizeof(*x->seen));
-	x->when = calloc((size_t)x->c->n_ops + 1, sizeof(*x->when));
-	for (int64_t i = 0; i < x->c->n_ops && x->when; i++) {
+	x->row = x_new((size_t)x->c->n_ops + 1, sizeof(*x->row));
+	x->seen = x_new((size_t)x->c->n_ops + 1, sizeof(*x->seen));
+	x->when = x_new((size_t)x->c->n_ops + 1, sizeof(*x->when));
+	for (int64_t i = 0; i < x->c->n_ops; i++) {
 		const struct msccl_proof_op *o = &x->c->order[i];
 
 		x->when[x->c->tbs[o->tb].first_op + o->step] = (int32_t)i;
 	}
-	return rc || !x->row || !x->seen || !x->when ? WEFT_ENOMEM : 0;
 }
 
 int msccl_check_races(struct msccl_proof *c, bool inplace, struct err *err)
 {
 	struct msccl_race_search x = { .c = c, .p = c->p, .inplace = inplace };
 	int ranks = c->p->ranks;
-	int64_t *start = calloc((size_t)ranks + 2, sizeof(*start));
-	struct msccl_proof_op *order = start ? split(c, start) : NULL;
-	int rc = order && race_init(&x) == 0 ? 0 : err_nomem(err);
+	int64_t *start = x_new((size_t)ranks + 2, sizeof(*start));
+	struct msccl_proof_op *order = split(c, start);
+	int rc = 0;
 
+	race_init(&x);
 	/* Filled from the end, start[r + 1] became the begin of rank r. */
 	for (int r = 0; r < ranks && !rc; r++) {
 		int64_t from = start[r + 1];

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/map.h"
 #include "runtime/mscclpp/mscclpp.h"
 
@@ -76,23 +77,24 @@ static int64_t cell_of(const struct mscclpp_build *b, int buf, int64_t off)
 			   buf, off, b->p->inplace);
 }
 
-static int emit_flat(struct mscclpp_build *b, const struct mscclpp_flat_op *f)
+static void emit_flat(struct mscclpp_build *b, const struct mscclpp_flat_op *f)
 {
 	b->unmet = f->op.name != MSCCLPP_NOP;
 	b->segment += f->op.name == MSCCLPP_NOP;
-	return vec_push(&b->out, *f);
+	vec_push(&b->out, *f);
 }
 
-static int emit(struct mscclpp_build *b, const struct mscclpp_op *op)
+static void emit(struct mscclpp_build *b, const struct mscclpp_op *op)
 {
-	return emit_flat(b, &(struct mscclpp_flat_op){ .op = *op });
+	emit_flat(b, &(struct mscclpp_flat_op){ .op = *op });
 }
 
 /* The threads meet, unless they just did. */
-static int meet(struct mscclpp_build *b)
+static void meet(struct mscclpp_build *b)
 {
-	return b->unmet ? emit(b, &(struct mscclpp_op){ .name = MSCCLPP_NOP })
-			: 0;
+	if (b->unmet) {
+		emit(b, &(struct mscclpp_op){ .name = MSCCLPP_NOP });
+	}
 }
 
 /* ---- which op meets which, before any rank is built ---- */
@@ -105,20 +107,17 @@ static uint64_t send_key(const struct mscclpp_build *b, int from, int to, int ph
 	return pair * (uint64_t)b->low->phases + (uint64_t)phase;
 }
 
-static int note_sends(struct mscclpp_build *b)
+static void note_sends(struct mscclpp_build *b)
 {
-	int rc = 0;
-
-	for (int r = 0; r < b->p->ranks && !rc; r++) {
-		for (size_t i = 0; i < b->low->rank[r].ops.n && !rc; i++) {
+	for (int r = 0; r < b->p->ranks; r++) {
+		for (size_t i = 0; i < b->low->rank[r].ops.n; i++) {
 			const struct lower_op *op = &b->low->rank[r].ops.v[i];
 
 			if (op->type == LOWER_SEND) {
-				rc = u64map_set(&b->sends, send_key(b, r, op->send, op->phase), i);
+				u64map_set(&b->sends, send_key(b, r, op->send, op->phase), i);
 			}
 		}
 	}
-	return rc;
 }
 
 /* Mates, and a place in scratch for every sum that arrives. */
@@ -144,15 +143,12 @@ static void pair_ops(struct mscclpp_build *b, int rank)
 }
 
 /* Scratch, which lower_schedule numbers sparsely, without its holes. */
-static int pack_scratch(struct mscclpp_build *b, int rank)
+static void pack_scratch(struct mscclpp_build *b, int rank)
 {
 	struct lower_rank *low = &b->low->rank[rank];
 	int64_t size = low->chunks[LOWER_SCRATCH];
-	int32_t *to = calloc((size_t)size + 1, sizeof(*to));
+	int32_t *to = x_new((size_t)size + 1, sizeof(*to));
 
-	if (!to) {
-		return WEFT_ENOMEM;
-	}
 	for (size_t i = 0; i < low->ops.n; i++) {
 		const struct lower_op *op = &low->ops.v[i];
 
@@ -176,28 +172,25 @@ static int pack_scratch(struct mscclpp_build *b, int rank)
 		}
 	}
 	free(to);
-	return 0;
 }
 
 /* ---- channels and remote buffers of a rank ---- */
 
-static int channel(struct mscclpp_build *b, int peer)
+static void channel(struct mscclpp_build *b, int peer)
 {
 	struct mscclpp_gpu *g = &b->p->gpus[b->rank];
 
 	if (b->peer_chan[peer] == NONE) {
 		b->peer_chan[peer] = (int32_t)g->chans.n;
-		return vec_push(&g->chans, peer);
+		vec_push(&g->chans, peer);
 	}
-	return 0;
 }
 
 /* Every peer's channel, in the order of peers, so that both ends of a pair
  * count alike. */
-static int open_channels(struct mscclpp_build *b)
+static void open_channels(struct mscclpp_build *b)
 {
 	const struct lower_rank *o = ops_of(b);
-	int rc = 0;
 
 	for (int r = 0; r < b->p->ranks; r++) {
 		b->peer_chan[r] = NONE;
@@ -205,37 +198,33 @@ static int open_channels(struct mscclpp_build *b)
 		b->peer_round[r] = NONE;
 		b->remote[0][r] = b->remote[1][r] = b->remote[2][r] = NONE;
 	}
-	for (size_t i = 0; i < o->ops.n && !rc; i++) {
+	for (size_t i = 0; i < o->ops.n; i++) {
 		const struct lower_op *op = &o->ops.v[i];
 		int peer = op->send != NONE ? op->send : op->recv;
 
-		rc = peer != NONE ? channel(b, peer) : 0;
+		if (peer != NONE) {
+			channel(b, peer);
+		}
 	}
-	return rc;
 }
 
-static int remote_id(struct mscclpp_build *b, int peer, int buf, int32_t *id)
+static void remote_id(struct mscclpp_build *b, int peer, int buf, int32_t *id)
 {
 	struct mscclpp_gpu *g = &b->p->gpus[b->rank];
 	int32_t *known = &b->remote[buf][peer];
-	int rc = 0;
 
 	if (*known == NONE) {
 		*known = (int32_t)g->remotes.n;
-		rc = vec_push(&g->remotes, (struct mscclpp_remote){
-			peer, (uint8_t)buf });
+		vec_push(&g->remotes, (struct mscclpp_remote){ peer, (uint8_t)buf });
 	}
 	*id = *known;
-	return rc;
 }
 
 /* Ops of one kind, each on as many of the channels as one takes. */
-static int emit_channels(struct mscclpp_build *b, enum mscclpp_name name,
-			 const int32_t *chans, size_t n)
+static void emit_channels(struct mscclpp_build *b, enum mscclpp_name name,
+			  const int32_t *chans, size_t n)
 {
-	int rc = 0;
-
-	for (size_t i = 0; i < n && !rc; i += MSCCLPP_MAX_IDS) {
+	for (size_t i = 0; i < n; i += MSCCLPP_MAX_IDS) {
 		struct mscclpp_op op = { .name = (uint8_t)name };
 
 		while (op.n_ids < MSCCLPP_MAX_IDS && i + op.n_ids < n) {
@@ -248,53 +237,44 @@ static int emit_channels(struct mscclpp_build *b, enum mscclpp_name name,
 			op.ids[op.n_ids] = (int16_t)chans[i + op.n_ids];
 			op.n_ids++;
 		}
-		rc = emit(b, &op);
+		emit(b, &op);
 	}
-	return rc;
 }
 
 /* No rank writes to another before that one's buffers are its own. */
-static int emit_start(struct mscclpp_build *b)
+static void emit_start(struct mscclpp_build *b)
 {
 	const struct mscclpp_gpu *g = &b->p->gpus[b->rank];
-	int32_t *all = malloc((g->chans.n + 1) * sizeof(*all));
-	int rc = all ? 0 : WEFT_ENOMEM;
+	int32_t *all = x_alloc(g->chans.n + 1, sizeof(*all));
 
-	for (size_t i = 0; i < g->chans.n && all; i++) {
+	for (size_t i = 0; i < g->chans.n; i++) {
 		all[i] = (int32_t)i;
 	}
-	if (rc || (rc = emit_channels(b, MSCCLPP_SIGNAL, all, g->chans.n))) {
-		goto out;
-	}
-	rc = emit_channels(b, MSCCLPP_WAIT, all, g->chans.n);
-out:
+	emit_channels(b, MSCCLPP_SIGNAL, all, g->chans.n);
+	emit_channels(b, MSCCLPP_WAIT, all, g->chans.n);
 	free(all);
-	return rc;
 }
 
 /* All puts are over: what they read may be written. */
-static int emit_flush(struct mscclpp_build *b)
+static void emit_flush(struct mscclpp_build *b)
 {
 	const struct mscclpp_gpu *g = &b->p->gpus[b->rank];
 	VEC(int32_t) used = { 0 };
-	int rc = meet(b);
 
-	for (size_t i = 0; i < g->chans.n && !rc; i++) {
+	meet(b);
+	for (size_t i = 0; i < g->chans.n; i++) {
 		if (b->peer_sent[g->chans.v[i]] > 0) {
-			rc = vec_push(&used, (int32_t)i);
+			vec_push(&used, (int32_t)i);
 		}
 	}
-	if (!rc) {
-		rc = emit_channels(b, MSCCLPP_FLUSH, used.v, used.n);
-	}
+	emit_channels(b, MSCCLPP_FLUSH, used.v, used.n);
 	vec_fini(&used);
 	b->flushes++;
-	return rc;
 }
 
 /* ---- batches of sends ---- */
 
-static int add_send(struct mscclpp_build *b, struct mscclpp_flat_op *f, int32_t i)
+static void add_send(struct mscclpp_build *b, struct mscclpp_flat_op *f, int32_t i)
 {
 	const struct lower_op *s = &ops_of(b)->ops.v[i];
 	int32_t mate = b->extra[b->rank][i].mate;
@@ -313,47 +293,44 @@ static int add_send(struct mscclpp_build *b, struct mscclpp_flat_op *f, int32_t 
 	f->op.dst[n] = (struct mscclpp_ref){
 		.index = sum ? b->extra[s->send][mate].stage : r->dst,
 		.size = s->cnt, .remote = true };
-	return remote_id(b, s->send, sum ? LOWER_SCRATCH : r->dst_buf, &f->remotes[n]);
+	remote_id(b, s->send, sum ? LOWER_SCRATCH : r->dst_buf, &f->remotes[n]);
 }
 
 /* The sends of the batch that are the last to their peer, which also signal,
  * or all others. */
-static int emit_sends(struct mscclpp_build *b, enum mscclpp_name name)
+static void emit_sends(struct mscclpp_build *b, enum mscclpp_name name)
 {
 	struct mscclpp_flat_op f = { .op = { .name = (uint8_t)name } };
-	int rc = 0;
 
-	for (size_t i = 0; i < b->batch.n && !rc; i++) {
+	for (size_t i = 0; i < b->batch.n; i++) {
 		int32_t at = b->batch.v[i];
 		bool last = b->peer_last[ops_of(b)->ops.v[at].send] == at;
 
 		if (last != (name == MSCCLPP_PWS)) {
 			continue;
 		}
-		rc = add_send(b, &f, at);
-		if (f.op.n_ids == MSCCLPP_MAX_IDS && !rc) {
-			rc = emit_flat(b, &f);
+		add_send(b, &f, at);
+		if (f.op.n_ids == MSCCLPP_MAX_IDS) {
+			emit_flat(b, &f);
 			f = (struct mscclpp_flat_op){ .op = { .name = (uint8_t)name } };
 		}
 	}
-	if (rc || f.op.n_ids == 0) {
-		return rc;
+	if (f.op.n_ids > 0) {
+		emit_flat(b, &f);
 	}
-	return emit_flat(b, &f);
 }
 
 /* What a rank copies for itself; in place it is there already. */
-static int emit_copies(struct mscclpp_build *b)
+static void emit_copies(struct mscclpp_build *b)
 {
 	const struct lower_rank *o = ops_of(b);
-	int rc = 0;
 
 	b->copied = true;
-	for (size_t i = 0; i < o->ops.n && !b->p->inplace && !rc; i++) {
+	for (size_t i = 0; i < o->ops.n && !b->p->inplace; i++) {
 		const struct lower_op *op = &o->ops.v[i];
 
 		if (op->type == LOWER_COPY) {
-			rc = emit(b, &(struct mscclpp_op){
+			emit(b, &(struct mscclpp_op){
 				.name = MSCCLPP_COPY, .n_src = 1, .n_dst = 1,
 				.src = { { op->src, op->cnt, op->src_buf,
 					   false } },
@@ -361,14 +338,12 @@ static int emit_copies(struct mscclpp_build *b)
 					   false } } });
 		}
 	}
-	return rc;
 }
 
 /* Numbers the signals of a batch; with `write`, sends it. */
-static int end_batch(struct mscclpp_build *b, bool write)
+static void end_batch(struct mscclpp_build *b, bool write)
 {
 	const struct lower_op *ops = ops_of(b)->ops.v;
-	int rc = 0;
 
 	for (size_t i = 0; i < b->batch.n; i++) {
 		b->peer_last[ops[b->batch.v[i]].send] = b->batch.v[i];
@@ -384,23 +359,18 @@ static int end_batch(struct mscclpp_build *b, bool write)
 		b->peer_sent[ops[at].send] += b->peer_last[ops[at].send] == at;
 	}
 	if (write && b->batch.n > 0) {
-		rc = meet(b);
-		if (!rc) {
-			rc = emit_sends(b, MSCCLPP_PUT);
-		}
+		meet(b);
+		emit_sends(b, MSCCLPP_PUT);
 		/* The signal of a channel comes after all its puts. */
-		if (!rc && b->out.v[b->out.n - 1].op.name == MSCCLPP_PUT) {
-			rc = meet(b);
+		if (b->out.v[b->out.n - 1].op.name == MSCCLPP_PUT) {
+			meet(b);
 		}
-		if (!rc) {
-			rc = emit_sends(b, MSCCLPP_PWS);
-		}
+		emit_sends(b, MSCCLPP_PWS);
 	}
 	b->batch.n = 0;
-	if (rc || !write || b->copied) {
-		return rc;
+	if (write && !b->copied) {
+		emit_copies(b);
 	}
-	return emit_copies(b);
 }
 
 /* ---- receives that were put off ---- */
@@ -414,14 +384,13 @@ static int32_t signal_of(const struct mscclpp_build *b, int32_t i)
 
 /* Waits until all that was put off is there: once for each signal, and in
  * an op once on a channel. */
-static int emit_waits(struct mscclpp_build *b)
+static void emit_waits(struct mscclpp_build *b)
 {
 	VEC(int32_t) chans = { 0 };
-	int rc = 0;
 
 	do {
 		chans.n = 0;
-		for (size_t i = b->put_off.n; i-- > 0 && !rc;) {
+		for (size_t i = b->put_off.n; i-- > 0;) {
 			int32_t at = b->put_off.v[i];
 			int from = ops_of(b)->ops.v[at].recv;
 
@@ -430,16 +399,13 @@ static int emit_waits(struct mscclpp_build *b)
 			    b->peer_round[from] != b->round) {
 				b->peer_waited[from]++;
 				b->peer_round[from] = b->round;
-				rc = vec_push(&chans, b->peer_chan[from]);
+				vec_push(&chans, b->peer_chan[from]);
 			}
 		}
 		b->round++;
-		if (!rc) {
-			rc = emit_channels(b, MSCCLPP_WAIT, chans.v, chans.n);
-		}
-	} while (chans.n > 0 && !rc);
+		emit_channels(b, MSCCLPP_WAIT, chans.v, chans.n);
+	} while (chans.n > 0);
 	vec_fini(&chans);
-	return rc;
 }
 
 static bool in_use(const struct mscclpp_build *b, int64_t from, int32_t n)
@@ -454,24 +420,23 @@ static bool in_use(const struct mscclpp_build *b, int64_t from, int32_t n)
 
 /* Threads may be busy with the same chunks, or a proxy may still read what
  * is to be written. */
-static int before_sum(struct mscclpp_build *b, int64_t from, int64_t to, int32_t n)
+static void before_sum(struct mscclpp_build *b, int64_t from, int64_t to, int32_t n)
 {
-	int rc = in_use(b, from, n) || in_use(b, to, n) ? meet(b) : 0;
 	bool leaves = false;
 
+	if (in_use(b, from, n) || in_use(b, to, n)) {
+		meet(b);
+	}
 	for (int32_t k = 0; k < n; k++) {
 		leaves |= b->leaving[to + k] == b->flushes;
 	}
-	if (!rc && leaves) {
-		rc = emit_flush(b);
-		if (!rc) {
-			rc = meet(b);
-		}
+	if (leaves) {
+		emit_flush(b);
+		meet(b);
 	}
 	for (int32_t k = 0; k < n; k++) {
 		b->touched[from + k] = b->touched[to + k] = b->segment;
 	}
-	return rc;
 }
 
 static bool adds(const struct lower_op *op)
@@ -480,7 +445,7 @@ static bool adds(const struct lower_op *op)
 }
 
 /* Adds what arrived for op; further arrivals for the same chunks join. */
-static int emit_sum(struct mscclpp_build *b, int32_t i)
+static void emit_sum(struct mscclpp_build *b, int32_t i)
 {
 	const struct lower_op *op = &ops_of(b)->ops.v[i];
 	struct mscclpp_ref stage = { op->type == LOWER_ADD ? op->scratch
@@ -490,44 +455,38 @@ static int emit_sum(struct mscclpp_build *b, int32_t i)
 	struct mscclpp_op *last = &b->out.v[b->out.n - 1].op;
 	int64_t from_cell = cell_of(b, op->src_buf, op->src);
 	int64_t to_cell = cell_of(b, op->dst_buf, op->dst);
-	int rc;
 
 	if (last->name == MSCCLPP_REDUCE && last->n_src < MSCCLPP_MAX_REFS &&
 	    from_cell == to_cell && last->dst[0].buf == to.buf &&
 	    last->dst[0].index == to.index && last->dst[0].size == to.size) {
 		last->src[last->n_src++] = stage;
-		return 0;
+		return;
 	}
-	rc = before_sum(b, from_cell, to_cell, op->cnt);
-	if (rc) {
-		return rc;
-	}
-	return emit(b,
-		    &(struct mscclpp_op){ .name = MSCCLPP_REDUCE, .n_src = 2, .n_dst = 1, .dst = { to }, .src = { { op->src, op->cnt, op->src_buf, false }, stage } });
+	before_sum(b, from_cell, to_cell, op->cnt);
+	emit(b, &(struct mscclpp_op){ .name = MSCCLPP_REDUCE, .n_src = 2, .n_dst = 1, .dst = { to },
+				     .src = { { op->src, op->cnt, op->src_buf, false }, stage } });
 }
 
-static int drain(struct mscclpp_build *b, bool write)
+static void drain(struct mscclpp_build *b, bool write)
 {
-	int rc = write ? emit_waits(b) : 0;
-
-	if (!rc && write) {
-		rc = meet(b);
+	if (write) {
+		emit_waits(b);
+		meet(b);
 	}
-	for (size_t i = 0; i < b->put_off.n && write && !rc; i++) {
+	for (size_t i = 0; i < b->put_off.n && write; i++) {
 		int32_t at = b->put_off.v[i];
 
 		if (adds(&ops_of(b)->ops.v[at])) {
-			rc = emit_sum(b, at);
+			emit_sum(b, at);
 		}
 	}
 	b->put_off.n = 0;
 	b->drains++;
-	return rc;
 }
 
 /* ---- a rank ---- */
 
-static int put_off(struct mscclpp_build *b, int32_t i)
+static void put_off(struct mscclpp_build *b, int32_t i)
 {
 	const struct lower_op *op = &ops_of(b)->ops.v[i];
 	int64_t to = cell_of(b, op->dst_buf, op->dst);
@@ -535,7 +494,7 @@ static int put_off(struct mscclpp_build *b, int32_t i)
 	for (int32_t k = 0; k < op->cnt; k++) {
 		b->due[to + k] = b->drains;
 	}
-	return vec_push(&b->put_off, i);
+	vec_push(&b->put_off, i);
 }
 
 static bool is_due(const struct mscclpp_build *b, const struct lower_op *op)
@@ -551,32 +510,25 @@ static bool is_due(const struct mscclpp_build *b, const struct lower_op *op)
 }
 
 /* All ops of the rank; without `write`, numbers its signals only. */
-static int go_through(struct mscclpp_build *b, bool write)
+static void go_through(struct mscclpp_build *b, bool write)
 {
 	const struct lower_rank *o = ops_of(b);
-	int rc = 0;
 
-	for (int32_t i = 0; i < (int32_t)o->ops.n && !rc; i++) {
+	for (int32_t i = 0; i < (int32_t)o->ops.n; i++) {
 		const struct lower_op *op = &o->ops.v[i];
 
 		if (op->recv != NONE || op->type == LOWER_ADD) {
-			rc = put_off(b, i);
+			put_off(b, i);
 		} else if (op->send != NONE) {
 			if (is_due(b, op)) {
-				rc = end_batch(b, write);
-				if (!rc) {
-					rc = drain(b, write);
-				}
+				end_batch(b, write);
+				drain(b, write);
 			}
-			if (!rc) {
-				rc = vec_push(&b->batch, i);
-			}
+			vec_push(&b->batch, i);
 		}
 	}
-	if (rc || (rc = end_batch(b, write))) {
-		return rc;
-	}
-	return drain(b, write);
+	end_batch(b, write);
+	drain(b, write);
 }
 
 /* ---- threadblocks ---- */
@@ -611,7 +563,7 @@ static bool fits(const struct mscclpp_tb *tb, const struct mscclpp_flat_op *f)
 	return tb->ops.n + 3 <= MSCCLPP_MAX_OPS;
 }
 
-static int add_op(struct mscclpp_tb *tb, const struct mscclpp_flat_op *f)
+static void add_op(struct mscclpp_tb *tb, const struct mscclpp_flat_op *f)
 {
 	struct mscclpp_op op = f->op;
 
@@ -621,11 +573,11 @@ static int add_op(struct mscclpp_tb *tb, const struct mscclpp_flat_op *f)
 			op.dst[i].buf = (uint8_t)use(tb->remotes, &tb->n_remotes, f->remotes[i]);
 		}
 	}
-	return vec_push(&tb->ops, op);
+	vec_push(&tb->ops, op);
 }
 
 /* Ends a threadblock and begins the next, which waits for it. */
-static int hand_over(struct mscclpp_gpu *g)
+static void hand_over(struct mscclpp_gpu *g)
 {
 	struct mscclpp_op nop = { .name = MSCCLPP_NOP };
 	struct mscclpp_op sem = { .name = MSCCLPP_RELEASE, .n_ids = 1,
@@ -634,74 +586,63 @@ static int hand_over(struct mscclpp_gpu *g)
 
 	if (g->tbs.n > 0) {
 		tb = &g->tbs.v[g->tbs.n - 1];
-		if (vec_push(&tb->ops, nop) || vec_push(&tb->ops, sem) || vec_push(&g->sems, 0)) {
-			return WEFT_ENOMEM;
-		}
+		vec_push(&tb->ops, nop);
+		vec_push(&tb->ops, sem);
+		vec_push(&g->sems, 0);
 	}
-	if (vec_push(&g->tbs, (struct mscclpp_tb){ .n_chans = 0 })) {
-		return WEFT_ENOMEM;
-	}
+	vec_push(&g->tbs, (struct mscclpp_tb){ .n_chans = 0 });
 	tb = &g->tbs.v[g->tbs.n - 1];
 	sem.name = MSCCLPP_ACQUIRE;
-	return g->tbs.n > 1 && (vec_push(&tb->ops, sem) ||
-				vec_push(&tb->ops, nop)) ? WEFT_ENOMEM : 0;
+	if (g->tbs.n > 1) {
+		vec_push(&tb->ops, sem);
+		vec_push(&tb->ops, nop);
+	}
 }
 
-static int cut(struct mscclpp_build *b)
+static void cut(struct mscclpp_build *b)
 {
 	struct mscclpp_gpu *g = &b->p->gpus[b->rank];
-	int rc = hand_over(g);
 
-	for (size_t i = 0; i < b->out.n && !rc; i++) {
+	hand_over(g);
+	for (size_t i = 0; i < b->out.n; i++) {
 		if (!fits(&g->tbs.v[g->tbs.n - 1], &b->out.v[i])) {
-			rc = hand_over(g);
+			hand_over(g);
 		}
-		if (!rc) {
-			rc = add_op(&g->tbs.v[g->tbs.n - 1], &b->out.v[i]);
-		}
+		add_op(&g->tbs.v[g->tbs.n - 1], &b->out.v[i]);
 	}
-	return rc;
 }
 
-static int build_rank(struct mscclpp_build *b, bool write)
+static void build_rank(struct mscclpp_build *b, bool write)
 {
 	const int32_t *n = b->p->gpus[b->rank].chunks;
 	size_t cells = (size_t)n[0] + (size_t)n[1] + (size_t)n[2] + 1;
-	int rc = WEFT_ENOMEM;
 
-	b->due = malloc(cells * sizeof(*b->due));
-	b->touched = malloc(cells * sizeof(*b->touched));
-	b->leaving = malloc(cells * sizeof(*b->leaving));
+	b->due = x_alloc(cells, sizeof(*b->due));
+	b->touched = x_alloc(cells, sizeof(*b->touched));
+	b->leaving = x_alloc(cells, sizeof(*b->leaving));
 	b->segment = b->flushes = b->drains = b->round = 0;
 	b->copied = b->unmet = false;
 	b->batch.n = b->put_off.n = b->out.n = 0;
-	if (b->due && b->touched && b->leaving) {
-		memset(b->due, -1, cells * sizeof(*b->due));
-		memset(b->touched, -1, cells * sizeof(*b->touched));
-		memset(b->leaving, -1, cells * sizeof(*b->leaving));
-		rc = open_channels(b);
-		if (!rc && write) {
-			rc = emit_start(b);
-		}
-		if (!rc) {
-			rc = go_through(b, write);
-		}
-		if (!rc && write) {
-			rc = emit_flush(b);
-		}
-		if (!rc && write) {
-			rc = cut(b);
-		}
+	memset(b->due, -1, cells * sizeof(*b->due));
+	memset(b->touched, -1, cells * sizeof(*b->touched));
+	memset(b->leaving, -1, cells * sizeof(*b->leaving));
+	open_channels(b);
+	if (write) {
+		emit_start(b);
+	}
+	go_through(b, write);
+	if (write) {
+		emit_flush(b);
+		cut(b);
 	}
 	free(b->due);
 	free(b->touched);
 	free(b->leaving);
-	return rc;
 }
 
 /* ---- the whole ---- */
 
-static int reserve(struct mscclpp_build *b)
+static void reserve(struct mscclpp_build *b)
 {
 	int n = b->p->ranks;
 	int32_t **by_rank[] = { &b->peer_chan, &b->peer_sent, &b->peer_last,
@@ -712,10 +653,9 @@ static int reserve(struct mscclpp_build *b)
 		arrays_add(&b->arrays, *by_rank[i], n);
 	}
 	arrays_add(&b->arrays, b->extra, n);
-	for (int r = 0; r < n && b->extra; r++) {
+	for (int r = 0; r < n; r++) {
 		arrays_add(&b->arrays, b->extra[r], b->low->rank[r].ops.n);
 	}
-	return b->arrays.failed ? WEFT_ENOMEM : 0;
 }
 
 static void release(struct mscclpp_build *b)
@@ -727,29 +667,25 @@ static void release(struct mscclpp_build *b)
 	vec_fini(&b->out);
 }
 
-static int build_all(struct mscclpp_build *b)
+static void build_all(struct mscclpp_build *b)
 {
-	int rc = reserve(b);
-
-	for (int r = 0; r < b->p->ranks && !rc; r++) {
-		rc = pack_scratch(b, r);
+	reserve(b);
+	for (int r = 0; r < b->p->ranks; r++) {
+		pack_scratch(b, r);
 	}
-	if (!rc) {
-		rc = note_sends(b);
-	}
-	for (int r = 0; r < b->p->ranks && !rc; r++) {
+	note_sends(b);
+	for (int r = 0; r < b->p->ranks; r++) {
 		pair_ops(b, r);
 	}
 	/* Signals are numbered first: who waits must know them all. */
 	for (int pass = 0; pass < 2; pass++) {
-		for (int r = 0; r < b->p->ranks && !rc; r++) {
+		for (int r = 0; r < b->p->ranks; r++) {
 			b->rank = r;
 			b->shard = r * (b->p->loop / b->p->ranks);
 			b->p->gpus[r].chans.n = 0;
-			rc = build_rank(b, pass == 1);
+			build_rank(b, pass == 1);
 		}
 	}
-	return rc;
 }
 
 /* The largest message of which no buffer exceeds what offsets can reach. */
@@ -767,20 +703,16 @@ static uint64_t max_bytes(const struct mscclpp *p)
 	return (MSCCLPP_MAX_BYTES - 1) / (uint64_t)most * (uint64_t)p->loop;
 }
 
-static int start_plan(const struct lower *from, bool inplace, struct mscclpp *out)
+static void start_plan(const struct lower *from, bool inplace, struct mscclpp *out)
 {
 	*out = (struct mscclpp){ .kind = from->kind, .ranks = from->ranks,
 				 .root = from->root, .loop = from->loop,
 				 .inplace = inplace };
-	out->gpus = calloc((size_t)from->ranks, sizeof(*out->gpus));
-	if (!out->gpus) {
-		return WEFT_ENOMEM;
-	}
+	out->gpus = x_new((size_t)from->ranks, sizeof(*out->gpus));
 	for (int r = 0; r < from->ranks; r++) {
 		memcpy(out->gpus[r].chunks, from->rank[r].chunks, sizeof(out->gpus[r].chunks));
 	}
 	snprintf(out->name, sizeof(out->name), "weft-%s", lower_kind_name(from->kind));
-	return 0;
 }
 
 int mscclpp_lower(const struct coll_sched *s, bool inplace, struct mscclpp *out, struct err *err)
@@ -799,10 +731,8 @@ int mscclpp_lower(const struct coll_sched *s, bool inplace, struct mscclpp *out,
 	if (rc) {
 		goto out;
 	}
-	if (start_plan(&low, inplace, out) || build_all(&b)) {
-		rc = err_nomem(err);
-		goto out;
-	}
+	start_plan(&low, inplace, out);
+	build_all(&b);
 	out->max_bytes = max_bytes(out);
 	rc = mscclpp_check(out, err);
 out:

@@ -320,9 +320,8 @@ static int check_ends(const struct mscclpp *p, struct err *err)
 				u64map_get(&ends, pass ? back : there, &n);
 				/* Counted one way, then taken off the
 				 * other. */
-				rc = pass && n == 0 ? 1
-				     : u64map_set(&ends, pass ? back : there, pass ? n - 1 : n + 1);
-				if (rc == 1) {
+				u64map_set(&ends, pass ? back : there, pass ? n - 1 : n + 1);
+				if (pass && n == 0) {
 					rc = err_set(err, WEFT_EVERIFY,
 						     "rank %d: channel %zu to "
 						     "rank %d has no other "
@@ -332,7 +331,7 @@ static int check_ends(const struct mscclpp *p, struct err *err)
 		}
 	}
 	u64map_fini(&ends);
-	return rc == WEFT_ENOMEM ? err_nomem(err) : rc;
+	return rc;
 }
 
 int mscclpp_check(const struct mscclpp *p, struct err *err)

@@ -14,8 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/map.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "runtime/mscclpp/private.h"
 
 #define NONE (-1)
@@ -190,15 +191,12 @@ static int check_write(const struct mscclpp_run *r, const struct mscclpp_thread 
 	return 0;
 }
 
-static int note_read(struct mscclpp_run *r, struct mscclpp_access by, int64_t cell, int32_t n)
+static void note_read(struct mscclpp_run *r, struct mscclpp_access by, int64_t cell, int32_t n)
 {
-	int rc = 0;
-
-	for (int64_t c = cell; c < cell + n && !rc; c++) {
-		rc = vec_push(&r->reads, (struct mscclpp_read){ by, r->reader[c] });
+	for (int64_t c = cell; c < cell + n; c++) {
+		vec_push(&r->reads, (struct mscclpp_read){ by, r->reader[c] });
 		r->reader[c] = (int32_t)r->reads.n - 1;
 	}
-	return rc;
 }
 
 static void note_write(struct mscclpp_run *r, struct mscclpp_access by, int64_t cell, int32_t n)
@@ -211,15 +209,12 @@ static void note_write(struct mscclpp_run *r, struct mscclpp_access by, int64_t 
 
 /* ---- clocks that travel ---- */
 
-static int copy_clock(const struct mscclpp_run *r, const struct mscclpp_thread *t, uint8_t **out)
+static void copy_clock(const struct mscclpp_run *r, const struct mscclpp_thread *t, uint8_t **out)
 {
 	size_t n = (size_t)r->n_tbs;
 
-	*out = malloc(n + 1);
-	if (*out) {
-		memcpy(*out, t->clk, n);
-	}
-	return *out ? 0 : WEFT_ENOMEM;
+	*out = x_alloc(n + 1, 1);
+	memcpy(*out, t->clk, n);
 }
 
 /* The threads of the threadblock meet. */
@@ -260,12 +255,9 @@ static int put_piece(struct mscclpp_run *r, struct mscclpp_thread *t,
 	    (rc = check_write(r, t, at, d->size, err))) {
 		return rc;
 	}
-	if (vec_push(&r->puts, (struct mscclpp_put){ now(r, t), { NONE, 0 },
-					     { NONE, 0 } }) ||
-	    vec_push(&end_of(r, t, op, i)->puts, by.who) ||
-	    note_read(r, by, from, s->size)) {
-		return err_nomem(err);
-	}
+	vec_push(&r->puts, (struct mscclpp_put){ now(r, t), { NONE, 0 }, { NONE, 0 } });
+	vec_push(&end_of(r, t, op, i)->puts, by.who);
+	note_read(r, by, from, s->size);
 	note_write(r, by, at, d->size);
 	memmove(&r->cells[at], &r->cells[from], (size_t)s->size * sizeof(*r->cells));
 	return 0;
@@ -289,10 +281,8 @@ static int signal_end(struct mscclpp_run *r, struct mscclpp_thread *t, const str
 	}
 	e->signalled = e->puts.n;
 	e->last_signal = now(r, t);
-	if (copy_clock(r, t, &m.clk) || vec_push(&e->sent, m)) {
-		free(m.clk);
-		return err_nomem(err);
-	}
+	copy_clock(r, t, &m.clk);
+	vec_push(&e->sent, m);
 	return 0;
 }
 
@@ -333,13 +323,10 @@ static int claim_order(struct mscclpp_run *r, struct mscclpp_thread *t, struct m
 	return 0;
 }
 
-static int receive_clock(struct mscclpp_thread *t, struct mscclpp_message *m, struct err *err)
+static void receive_clock(struct mscclpp_thread *t, struct mscclpp_message *m)
 {
-	if (vec_push(&t->received, m->clk)) {
-		return err_nomem(err);
-	}
+	vec_push(&t->received, m->clk);
 	m->clk = NULL;
-	return 0;
 }
 
 static int do_wait(struct mscclpp_run *r, struct mscclpp_thread *t,
@@ -354,9 +341,10 @@ static int do_wait(struct mscclpp_run *r, struct mscclpp_thread *t,
 		for (; from->signalled_puts < (size_t)m->puts; from->signalled_puts++) {
 			r->puts.v[from->puts.v[from->signalled_puts]].signalled = now(r, t);
 		}
-		if (rc || (rc = receive_clock(t, m, err))) {
+		if (rc) {
 			return rc;
 		}
+		receive_clock(t, m);
 	}
 	return 0;
 }
@@ -387,8 +375,8 @@ static int do_local(struct mscclpp_run *r, struct mscclpp_thread *t,
 	int rc = 0;
 
 	r->values.n = 0;
-	for (int32_t k = 0; k < d->size && !rc; k++) {
-		rc = vec_push(&r->values, 0);
+	for (int32_t k = 0; k < d->size; k++) {
+		vec_push(&r->values, 0);
 	}
 	for (int i = 0; i < op->n_src && !rc; i++) {
 		const struct mscclpp_ref *s = &op->src[i];
@@ -399,16 +387,13 @@ static int do_local(struct mscclpp_run *r, struct mscclpp_thread *t,
 			r->values.v[k] += r->cells[from + k];
 		}
 	}
-	if (!rc) {
-		rc = check_write(r, t, to, d->size, err);
+	if (rc || (rc = check_write(r, t, to, d->size, err))) {
+		return rc;
 	}
-	for (int i = 0; i < op->n_src && !rc; i++) {
+	for (int i = 0; i < op->n_src; i++) {
 		const struct mscclpp_ref *s = &op->src[i];
 
-		rc = note_read(r, by, cell_of(r, t->rank, s->buf, s->index), s->size);
-	}
-	if (rc) {
-		return rc == WEFT_ENOMEM ? err_nomem(err) : rc;
+		note_read(r, by, cell_of(r, t->rank, s->buf, s->index), s->size);
 	}
 	note_write(r, by, to, d->size);
 	memcpy(&r->cells[to], r->values.v, (size_t)d->size * sizeof(*r->cells));
@@ -428,15 +413,15 @@ static int do_sem(struct mscclpp_run *r, struct mscclpp_thread *t,
 		if (op->name == MSCCLPP_ACQUIRE) {
 			rc = claim_order(r, t, &s->last_acquire, err);
 			if (!rc && s->acquired >= first) {
-				rc = receive_clock(t, &s->released.v[s->acquired - first], err);
+				receive_clock(t, &s->released.v[s->acquired - first]);
 			}
 			s->acquired++;
 			continue;
 		}
 		rc = claim_order(r, t, &s->last_release, err);
-		if (!rc && (copy_clock(r, t, &m.clk) || vec_push(&s->released, m))) {
-			free(m.clk);
-			rc = err_nomem(err);
+		if (!rc) {
+			copy_clock(r, t, &m.clk);
+			vec_push(&s->released, m);
 		}
 	}
 	return rc;
@@ -626,7 +611,7 @@ static void reserve(struct mscclpp_run *r, int chans, int sems)
 }
 
 /* Numbers what all ranks have. */
-static int number(struct mscclpp_run *r)
+static void number(struct mscclpp_run *r)
 {
 	size_t ranks = (size_t)r->p->ranks;
 	int chans = 0, sems = 0;
@@ -635,9 +620,6 @@ static int number(struct mscclpp_run *r)
 	arrays_add(&r->arrays, r->end_base, ranks + 1);
 	arrays_add(&r->arrays, r->sem_base, ranks + 1);
 	arrays_add(&r->arrays, r->start, ranks + 1);
-	if (r->arrays.failed) {
-		return WEFT_ENOMEM;
-	}
 	for (size_t u = 0; u < ranks; u++) {
 		const struct mscclpp_gpu *g = &r->p->gpus[u];
 
@@ -652,10 +634,9 @@ static int number(struct mscclpp_run *r)
 	r->end_base[ranks] = chans;
 	r->sem_base[ranks] = sems;
 	reserve(r, chans, sems);
-	return r->arrays.failed ? WEFT_ENOMEM : 0;
 }
 
-static int start_threads(struct mscclpp_run *r)
+static void start_threads(struct mscclpp_run *r)
 {
 	for (int u = 0; u < r->p->ranks; u++) {
 		for (int i = r->base[u]; i < r->base[u + 1]; i++) {
@@ -665,22 +646,18 @@ static int start_threads(struct mscclpp_run *r)
 			t->rank = u;
 			t->id = i - r->base[u];
 			t->segment = BEGUN + 1;
-			t->clk = calloc((size_t)r->n_tbs + 1, 1);
-			if (!t->clk) {
-				return WEFT_ENOMEM;
-			}
+			t->clk = x_new((size_t)r->n_tbs + 1, 1);
 			/* The threadblocks of a rank begin at once. */
 			memset(t->clk + r->base[u], BEGUN, (size_t)(r->base[u + 1] - r->base[u]));
 		}
 	}
-	return 0;
 }
 
 /* Joins channel i of rank u with one that came before, or leaves it to be
  * found: `open` has the ends that miss their other, by (k, from, to), `count`
  * how many there were from u to v. */
-static int join_end(struct mscclpp_run *r, int u, size_t i, struct u64map *open,
-		    struct u64map *count)
+static void join_end(struct mscclpp_run *r, int u, size_t i, struct u64map *open,
+		     struct u64map *count)
 {
 	uint64_t n = (uint64_t)r->p->ranks, from = (uint64_t)u, k = 0, other;
 	uint64_t to = (uint64_t)r->p->gpus[u].chans.v[i];
@@ -691,21 +668,19 @@ static int join_end(struct mscclpp_run *r, int u, size_t i, struct u64map *open,
 		r->ends[me].other = (int32_t)other;
 		r->ends[other].other = me;
 	}
-	return u64map_set(count, from * n + to, k + 1) ||
-			       u64map_set(open, (k * n + from) * n + to,
-					  (uint64_t)me) ? WEFT_ENOMEM : 0;
+	u64map_set(count, from * n + to, k + 1);
+	u64map_set(open, (k * n + from) * n + to, (uint64_t)me);
 }
 
 /* The k-th channel of u to v meets the k-th of v to u. */
-static int join_ends(struct mscclpp_run *r)
+static void join_ends(struct mscclpp_run *r)
 {
 	struct mscclpp_stamp never = { NONE, 0 };
 	struct u64map open = { 0 }, count = { 0 };
-	int rc = 0;
 
 	for (int u = 0; u < r->p->ranks; u++) {
-		for (size_t i = 0; i < r->p->gpus[u].chans.n && !rc; i++) {
-			rc = join_end(r, u, i, &open, &count);
+		for (size_t i = 0; i < r->p->gpus[u].chans.n; i++) {
+			join_end(r, u, i, &open, &count);
 		}
 	}
 	u64map_fini(&open);
@@ -716,7 +691,6 @@ static int join_ends(struct mscclpp_run *r)
 	for (int i = 0; i < r->sem_base[r->p->ranks]; i++) {
 		r->sems[i].last_release = r->sems[i].last_acquire = never;
 	}
-	return rc;
 }
 
 static void free_messages(struct mscclpp_message *v, size_t n)
@@ -756,17 +730,16 @@ int mscclpp_run(const struct mscclpp *p, struct err *err)
 	struct mscclpp_run r = { .p = p };
 	int rc;
 
-	if ((rc = number(&r)) || (rc = start_threads(&r)) || (rc = join_ends(&r))) {
-		err_nomem(err);
-	} else {
-		fill(&r);
-		rc = run_all(&r, err);
-		if (!rc) {
-			rc = check_left(&r, err);
-		}
-		if (!rc) {
-			rc = compare(&r, err);
-		}
+	number(&r);
+	start_threads(&r);
+	join_ends(&r);
+	fill(&r);
+	rc = run_all(&r, err);
+	if (!rc) {
+		rc = check_left(&r, err);
+	}
+	if (!rc) {
+		rc = compare(&r, err);
 	}
 	finish(&r);
 	return rc;

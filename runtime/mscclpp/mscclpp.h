@@ -125,8 +125,8 @@ int mscclpp_lower(const struct coll_sched *s, bool inplace, struct mscclpp *out,
  */
 int mscclpp_check(const struct mscclpp *p, struct err *err);
 
-/* The JSON of a plan, appended to out. WEFT_ENOMEM. */
-int mscclpp_write(const struct mscclpp *p, struct buf *out, struct err *err);
+/* The JSON of a plan, appended to out. */
+void mscclpp_write(const struct mscclpp *p, struct buf *out);
 
 /* Lowers s, proves the plan, and writes it. Errors of these three. */
 int mscclpp_export(const struct coll_sched *s, bool inplace, struct buf *out, struct err *err);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/file.h"
 
 struct preload_library preload = { .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -100,8 +101,9 @@ static void report_errors(const struct err_list *errs)
 		    errs->n ? err_str(&errs->v[0], text, sizeof(text)) : "out of memory", more);
 }
 
-static void read_environment(struct preload_table *t)
+static void read_environment(void *arg)
 {
+	struct preload_table *t = arg;
 	const char *strict = setting("WEFT_MPI_STRICT"), *report = setting("WEFT_MPI_REPORT");
 	struct err_list errs = { 0 };
 	const char *name;
@@ -161,8 +163,9 @@ void preload_begin(void)
 	int rank;
 
 	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	if (rank == 0) {
-		read_environment(&t);
+	if (rank == 0 && !alloc_try(read_environment, &t)) {
+		preload_say("out of memory: all calls are left to MPI");
+		t = (struct preload_table){ 0 };
 	}
 	share(&t, rank);
 }

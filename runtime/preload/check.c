@@ -13,7 +13,7 @@
 
 #include "lib/base/file.h"
 #include "lib/base/map.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "runtime/rank/rank.h"
 
 int preload_file_name(const struct preload_entry *e, int rank, char out[PRELOAD_MAX_FILE],

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
+
 /* ---- the attribute ---- */
 
 /* Ranks that came from another MPI_COMM_WORLD have a table of their own, or none. */
@@ -168,7 +170,7 @@ static int send_round(struct preload_comm *c, char **data, int64_t len, struct e
 		return rc;
 	}
 	if (failed) {
-		return err_nomem(err);
+		return preload_no_memory(err);
 	}
 	rc = PMPI_Bcast(*data, (int)len, MPI_BYTE, 0, c->own);
 	return rc ? mpi_failed(rc, err) : (int)len;
@@ -255,6 +257,33 @@ static int agree(struct preload_comm *c, struct preload_use *use, const struct p
 	return 0;
 }
 
+struct executing {
+	const struct rank_program *program;
+	MPI_Comm comm;
+	struct mpi_executor *x;
+	int rc;
+	struct err *err;
+};
+
+static void try_executor(void *arg)
+{
+	struct executing *e = arg;
+
+	e->rc = mpi_executor_new(e->program, e->comm, &e->x, e->err);
+}
+
+static int make_executor(const struct preload_program *p, MPI_Comm comm, struct mpi_executor **out,
+			 struct err *err)
+{
+	struct executing e = { .program = &p->program, .comm = comm, .err = err };
+
+	if (!alloc_try(try_executor, &e)) {
+		return preload_no_memory(err);
+	}
+	*out = e.x;
+	return e.rc;
+}
+
 static int prepare(struct preload_comm *c, struct preload_use *use, MPI_Comm user, struct err *err)
 {
 	const struct preload_entry *e = &preload.entries[use->entry];
@@ -264,9 +293,9 @@ static int prepare(struct preload_comm *c, struct preload_use *use, MPI_Comm use
 	if (c->own == MPI_COMM_NULL && make_own(c, user)) {
 		return WEFT_ECANCELED;	/* MPI has reported it */
 	}
-	rc = (e->per_rank ? from_part : from_whole)(c, use->entry, &p, err);
+	rc = e->per_rank ? from_part(c, use->entry, &p, err) : from_whole(c, use->entry, &p, err);
 	if (!rc) {
-		rc = mpi_executor_new(&p->program, c->own, &use->executor, err);
+		rc = make_executor(p, c->own, &use->executor, err);
 	}
 	return agree(c, use, rc ? NULL : p, rc, err);
 }

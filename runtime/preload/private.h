@@ -35,6 +35,7 @@ enum preload_fate {
 
 /* A program that was made once for a rank and is used on all communicators. */
 struct preload_program {
+	struct preload_program *next;
 	int entry, rank;
 	uint64_t identity, balance;	/* of a part, else 0 */
 	struct rank_program program;
@@ -50,7 +51,7 @@ struct preload_library {
 	bool ended;		/* MPI_Finalize has begun */
 	char report[PRELOAD_MAX_FILE];	/* "": none, "1": stderr, else a file */
 	pthread_mutex_t lock;	/* of programs; never held during a call of MPI */
-	VEC(struct preload_program *) programs;	/* owned; stay until the end */
+	struct preload_program *programs;	/* a list, owned; they stay until the end */
 	/* Entries that could not be used: said once, not on every communicator. */
 	_Atomic bool said[PRELOAD_MAX_ENTRIES];
 	_Atomic int64_t calls[COLL_KINDS][PRELOAD_FATES];
@@ -104,6 +105,10 @@ int preload_comm_delete(MPI_Comm comm, int keyval, void *value, void *extra);
 
 /* The program of a rank for an entry if it was made already, else NULL. Threads. */
 struct preload_program *preload_program_find(int entry, int rank);
+
+/* WEFT_ELIMIT: what was wanted is left to MPI, as there is no memory for it. The program that
+ * calls lives on: rooms that would end it are called by alloc_try. */
+int preload_no_memory(struct err *err);
 
 /* Makes it from the bytes of the schedule, or of the part, and keeps it. */
 int preload_program_make(int entry, int rank, const char *data, size_t len,

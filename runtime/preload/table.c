@@ -143,8 +143,8 @@ static void add_entry(struct conf_reader *r, const struct conf_node *node, int n
 	e.kind = v[KEY_COLLECTIVE].node ? (int32_t)taken_kinds[v[KEY_COLLECTIVE].num] : -1;
 	e.ranks = v[KEY_RANKS].node ? (int32_t)v[KEY_RANKS].num : -1;
 	e.root = v[KEY_ROOT].node ? (int32_t)v[KEY_ROOT].num : -1;
-	if (check_entry(r, object, v, &e) && vec_push(&t->entries, e)) {
-		conf_nomem(r);
+	if (check_entry(r, object, v, &e)) {
+		vec_push(&t->entries, e);
 	}
 }
 
@@ -197,9 +197,6 @@ int preload_table_parse(const char *name, const char *text, size_t len, struct p
 		read_table(&r, root, out);
 	}
 	code = r.n_errors > 0 ? r.unkept.code : 0;
-	if (r.n_errors > 0 && !code) {
-		code = WEFT_ENOMEM;
-	}
 	conf_reader_fini(&r);
 	return end(out, errs, code);
 }
@@ -223,7 +220,8 @@ static int add_listed(const char *file, size_t len, int col, struct preload_tabl
 		return err_set(err, WEFT_ELIMIT, "a name is longer than %d bytes",
 			       PRELOAD_MAX_FILE - 1);
 	}
-	return vec_push(&t->entries, e) ? err_nomem(err) : 0;
+	vec_push(&t->entries, e);
+	return 0;
 }
 
 int preload_table_from_list(const char *name, const char *list, struct preload_table *out,

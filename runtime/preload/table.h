@@ -47,7 +47,7 @@ struct preload_table {
 /*
  * Reads a table; name is its path, and what errors call it. At most PRELOAD_MAX_TEXT
  * bytes and PRELOAD_MAX_ENTRIES entries. 0, or the code of the first of errs, which have
- * their places, and an empty table: WEFT_EINVAL, WEFT_ELIMIT, WEFT_ENOMEM. O(len).
+ * their places, and an empty table: WEFT_EINVAL, WEFT_ELIMIT. O(len).
  */
 int preload_table_parse(const char *name, const char *text, size_t len, struct preload_table *out,
 			struct err_list *errs);
@@ -74,7 +74,7 @@ int preload_file_name(const struct preload_entry *e, int rank, char out[PRELOAD_
  * part has been by whoever wrote it. It becomes usable unless it is for more than `ranks`
  * ranks. Errors have the place of the entry in the table `name`: WEFT_EINVAL,
  * WEFT_ENOTFOUND, WEFT_EIO, WEFT_EVERIFY, WEFT_EUNSUPPORTED (a kind that is not taken, and
- * what rank_program_make refuses), WEFT_ELIMIT, WEFT_ENOMEM. O(coll_verify).
+ * what rank_program_make refuses), WEFT_ELIMIT. O(coll_verify).
  */
 int preload_entry_check(struct preload_entry *e, const char *name, int ranks, struct err *err);
 

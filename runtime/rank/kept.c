@@ -4,7 +4,6 @@
 #include "runtime/rank/private.h"
 
 #define NOT_KEPT (-1)
-_Static_assert(WEFT_ENOMEM < NOT_KEPT, "an error is no place");
 
 static uint64_t key_of(const struct rank_kept *k, int64_t chunk, int of)
 {
@@ -12,7 +11,7 @@ static uint64_t key_of(const struct rank_kept *k, int64_t chunk, int of)
 }
 
 /* Transfers are sorted by steps, so the last step stays. */
-int rank_kept_make(struct rank_kept *k, const struct coll_sched *part, int rank, int unit)
+void rank_kept_make(struct rank_kept *k, const struct coll_sched *part, int rank, int unit)
 {
 	int64_t n;
 	const struct coll_xfer *x = coll_xfers(part, &n);
@@ -28,12 +27,9 @@ int rank_kept_make(struct rank_kept *k, const struct coll_sched *part, int rank,
 			continue;
 		}
 		for (int64_t c = at + x[i].first / unit; c <= at + x[i].last / unit; c++) {
-			if (u64map_set(&k->until, key_of(k, c, x[i].dest), (uint64_t)x[i].step)) {
-				return WEFT_ENOMEM;
-			}
+			u64map_set(&k->until, key_of(k, c, x[i].dest), (uint64_t)x[i].step);
 		}
 	}
-	return 0;
 }
 
 void rank_kept_fini(struct rank_kept *k)
@@ -64,9 +60,7 @@ int64_t rank_kept_take(struct rank_kept *k, int64_t chunk, int of, int step)
 		at += k->vector;
 	}
 	while ((int64_t)k->cells.n < (at / k->vector + 1) * k->vector) {
-		if (vec_push(&k->cells, (struct rank_kept_cell){ -1, NOT_KEPT })) {
-			return WEFT_ENOMEM;
-		}
+		vec_push(&k->cells, (struct rank_kept_cell){ -1, NOT_KEPT });
 	}
 	k->cells.v[at] = (struct rank_kept_cell){ (int32_t)until, of };
 	return at;

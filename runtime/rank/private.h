@@ -23,16 +23,16 @@ struct rank_kept {
 	VEC(struct rank_kept_cell) cells;	/* of all copies */
 };
 
-/* For the part of this rank, of whose schedule `unit` chunks are one. WEFT_ENOMEM; rank_kept_fini
- * after an error too. O(chunks that it forwards). */
-int rank_kept_make(struct rank_kept *k, const struct coll_sched *part, int rank, int unit);
+/* For the part of this rank, of whose schedule `unit` chunks are one. O(chunks that it
+ * forwards). */
+void rank_kept_make(struct rank_kept *k, const struct coll_sched *part, int rank, int unit);
 void rank_kept_fini(struct rank_kept *k);
 
 /* The place in the work buffer of a chunk of the vector, of the sum of rank `of`; -1: it is not
  * kept. O(copies). */
 int64_t rank_kept_find(const struct rank_kept *k, int64_t chunk, int of);
 /* The same for one that comes in this step, after all that is sent in it; -1 when it is not
- * forwarded. WEFT_ENOMEM, which is below -1. O(copies). */
+ * forwarded. O(copies). */
 int64_t rank_kept_take(struct rank_kept *k, int64_t chunk, int of, int step);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/rat.h"
+#include "lib/base/number/rat.h"
 #include "runtime/rank/private.h"
 
 /* How many receives there were when a chunk was written, and sends when it was read. */
@@ -37,8 +37,7 @@ struct rank_walk {
 
 /* ---- places ---- */
 
-/* The slot of a shard that passes through; a new one when it is not there. Negative:
- * no memory. */
+/* The slot of a shard that passes through; a new one when it is not there. */
 static int32_t slot_for(struct rank_walk *w, uint64_t key)
 {
 	uint64_t slot = 0;
@@ -48,25 +47,26 @@ static int32_t slot_for(struct rank_walk *w, uint64_t key)
 	}
 	if (w->free.n > 0) {
 		slot = (uint64_t)w->free.v[--w->free.n];
-	} else if (vec_push(&w->slots, (struct rank_slot){ 0 })) {
-		return WEFT_ENOMEM;
 	} else {
+		vec_push(&w->slots, (struct rank_slot){ 0 });
 		slot = w->slots.n - 1;
 	}
 	w->slots.v[slot] = (struct rank_slot){ .key = key };
-	return u64map_set(&w->slot_of, key, slot + 1) ? WEFT_ENOMEM : (int32_t)slot;
+	u64map_set(&w->slot_of, key, slot + 1);
+	return (int32_t)slot;
 }
 
 /* Some chunks of a slot go on; it is free once this empties it. */
-static int leave_slot(struct rank_walk *w, int32_t slot, int32_t count)
+static void leave_slot(struct rank_walk *w, int32_t slot, int32_t count)
 {
 	struct rank_slot *x = &w->slots.v[slot];
 
 	x->went += count;
 	if (x->went < x->came) {
-		return 0;
+		return;
 	}
-	return u64map_set(&w->slot_of, x->key, 0) || vec_push(&w->emptied, slot) ? WEFT_ENOMEM : 0;
+	u64map_set(&w->slot_of, x->key, 0);
+	vec_push(&w->emptied, slot);
 }
 
 /* Which shard of which buffer a transfer reads or writes; shard -1: it passes through. */
@@ -114,17 +114,13 @@ static int place(struct rank_walk *w, const struct coll_xfer *x, bool sends, str
 	const struct rank_program *p = w->out;
 	uint64_t key = (uint64_t)x->origin * (uint64_t)p->ranks + (uint64_t)(x->dest + 1);
 	int64_t first;
-	int rc = 0;
 
 	*out = shard_of(p, x);
 	out->count = (x->last + 1 - x->first) / w->unit;
 	if (out->first < 0) {
 		out->first = slot_for(w, key);
-		if (out->first < 0) {
-			return WEFT_ENOMEM;
-		}
 		if (sends) {
-			rc = leave_slot(w, out->first, out->count);
+			leave_slot(w, out->first, out->count);
 		} else {
 			w->slots.v[out->first].came += out->count;
 		}
@@ -135,23 +131,21 @@ static int place(struct rank_walk *w, const struct coll_xfer *x, bool sends, str
 	}
 	out->first = (int32_t)first;
 	out->reduce = !sends && x->op != COLL_OP_COPY && coll_is_sum(p->kind);
-	return rc;
+	return 0;
 }
 
 /* ---- messages ---- */
 
 /* What a send has to wait for, or a receive; and notes that it was there. */
-static int touch(struct rank_walk *w, const struct rank_piece *q, bool sends,
-		 struct rank_message *m)
+static void touch(struct rank_walk *w, const struct rank_piece *q, bool sends,
+		  struct rank_message *m)
 {
 	int64_t end = (int64_t)q->first + q->count;
 	int64_t n = (int64_t)(sends ? w->out->sends.n : w->out->receives.n);
 	struct rank_cell *c;
 
 	while ((int64_t)w->cells[q->buf].n < end) {
-		if (vec_push(&w->cells[q->buf], (struct rank_cell){ 0 })) {
-			return WEFT_ENOMEM;
-		}
+		vec_push(&w->cells[q->buf], (struct rank_cell){ 0 });
 	}
 	for (int64_t k = q->first; k < end; k++) {
 		c = &w->cells[q->buf].v[k];
@@ -163,11 +157,10 @@ static int touch(struct rank_walk *w, const struct rank_piece *q, bool sends,
 			c->written = n;
 		}
 	}
-	return 0;
 }
 
 /* Adds chunks to a message; joined to its last piece where they follow it. */
-static int add_piece(struct rank_program *p, struct rank_message *m, const struct rank_piece *q)
+static void add_piece(struct rank_program *p, struct rank_message *m, const struct rank_piece *q)
 {
 	struct rank_piece *last = m->pieces > 0 ? &p->pieces.v[p->pieces.n - 1] : NULL;
 
@@ -176,22 +169,22 @@ static int add_piece(struct rank_program *p, struct rank_message *m, const struc
 	    (!q->keep || last->kept + last->count == q->kept) &&
 	    last->first + last->count == q->first) {
 		last->count += q->count;
-		return 0;
+		return;
 	}
 	m->pieces++;
-	return vec_push(&p->pieces, *q);
+	vec_push(&p->pieces, *q);
 }
 
-static int add_whole(struct rank_walk *w, const struct rank_piece *q, bool sends,
-		     struct rank_message *m)
+static void add_whole(struct rank_walk *w, const struct rank_piece *q, bool sends,
+		      struct rank_message *m)
 {
 	const struct rank_piece kept = { .buf = RANK_WORK, .first = q->kept, .count = q->count };
-	int rc = touch(w, q, sends, m);
 
-	if (!rc && q->keep) {
-		rc = touch(w, &kept, sends, m);
+	touch(w, q, sends, m);
+	if (q->keep) {
+		touch(w, &kept, sends, m);
 	}
-	return rc ? rc : add_piece(w->out, m, q);
+	add_piece(w->out, m, q);
 }
 
 /* Chunk k of the vector, as a transfer of the sum of rank `of` sends or brings it. WEFT_EINVAL when
@@ -212,7 +205,7 @@ static int piece_of(struct rank_walk *w, const struct coll_xfer *x, bool sends, 
 		q->keep = at >= 0;
 		q->kept = q->keep ? (int32_t)at : 0;
 	}
-	return at == WEFT_ENOMEM ? WEFT_ENOMEM : at < INT32_MAX ? 0 : WEFT_ELIMIT;
+	return at < INT32_MAX ? 0 : WEFT_ELIMIT;
 }
 
 /* One after the other, as some may be kept, each in its place. */
@@ -227,7 +220,7 @@ static int add_chunks(struct rank_walk *w, const struct coll_xfer *x, const stru
 
 		rc = piece_of(w, x, sends, of, &q);
 		if (!rc) {
-			rc = add_whole(w, &q, sends, m);
+			add_whole(w, &q, sends, m);
 		}
 	}
 	return rc;
@@ -263,13 +256,18 @@ static int add_transfer(struct rank_walk *w, const struct coll_xfer *x, bool sen
 			.step = x->step, .arc = x->arc, .link = link_of(coll_topo(w->s), x->arc),
 			.peer = sends ? a->dst : a->src, .first_piece = (int32_t)p->pieces.n };
 
-		rc = sends ? vec_push(&p->sends, next) : vec_push(&p->receives, next);
-		if (rc) {
-			return rc;
+		if (sends) {
+			vec_push(&p->sends, next);
+		} else {
+			vec_push(&p->receives, next);
 		}
 		m = sends ? &p->sends.v[n] : &p->receives.v[n];
 	}
-	return coll_forwards(w->s) ? add_chunks(w, x, &q, sends, m) : add_whole(w, &q, sends, m);
+	if (coll_forwards(w->s)) {
+		return add_chunks(w, x, &q, sends, m);
+	}
+	add_whole(w, &q, sends, m);
+	return 0;
 }
 
 /* What the rank sends, or receives, of transfers [from, to), all of one step. */
@@ -294,15 +292,15 @@ static int walk_steps(struct rank_walk *w)
 	const struct coll_xfer *x = coll_xfers(w->s, &n);
 	int rc = 0;
 
-	for (int64_t i = 0, j; i < n && !rc; i = j) {
+	for (int64_t i = 0, j; i < n; i = j) {
 		for (j = i; j < n && x[j].step == x[i].step;) {
 			j++;
 		}
 		if ((rc = walk_half(w, x, i, j, true)) || (rc = walk_half(w, x, i, j, false))) {
 			break;
 		}
-		while (w->emptied.n > 0 && !rc) {
-			rc = vec_push(&w->free, w->emptied.v[--w->emptied.n]);
+		while (w->emptied.n > 0) {
+			vec_push(&w->free, w->emptied.v[--w->emptied.n]);
 		}
 	}
 	return rc;
@@ -390,9 +388,9 @@ static int make(struct rank_walk *w, int rank, struct err *err)
 	p->rank = rank;
 	p->root = coll_root(s);
 	p->chunks = coll_chunks(s) / w->unit;
-	rc = (int64_t)p->ranks * p->chunks > INT32_MAX ? WEFT_ELIMIT
-	     : rank_kept_make(&w->kept, s, rank, w->unit);
+	rc = (int64_t)p->ranks * p->chunks > INT32_MAX ? WEFT_ELIMIT : 0;
 	if (!rc) {
+		rank_kept_make(&w->kept, s, rank, w->unit);
 		rc = walk_steps(w);
 	}
 	if (rc == WEFT_EINVAL) {
@@ -401,9 +399,6 @@ static int make(struct rank_walk *w, int rank, struct err *err)
 	if (rc == WEFT_ELIMIT || p->pieces.n > INT32_MAX) {
 		return err_set(err, WEFT_ELIMIT, "rank %d: a buffer of more than %d chunks, or as "
 			       "many pieces of them", rank, INT32_MAX);
-	}
-	if (rc) {
-		return err_nomem(err);
 	}
 	lay_out(p, (int64_t)w->slots.n + (int64_t)w->kept.cells.n / p->chunks);
 	return 0;

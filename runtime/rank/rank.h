@@ -80,8 +80,7 @@ struct rank_program {
  * after an error too. WEFT_EINVAL: no such rank, a part of another one, or a sum that is
  * forwarded and has not come;
  * WEFT_EUNSUPPORTED: memories; light that changes between steps; WEFT_ELIMIT: more than INT32_MAX
- * chunks in a buffer; WEFT_ENOMEM. O(transfers of the rank log), of a compact schedule those
- * it stands for.
+ * chunks in a buffer. O(transfers of the rank log), of a compact schedule those it stands for.
  */
 int rank_program_make(const struct coll_sched *s, int rank, struct rank_program *out,
 		      struct err *err);

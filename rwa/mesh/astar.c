@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "rwa/mesh/private.h"
 
 #define COST_MAX ((uint32_t)1 << 28)
@@ -132,20 +133,20 @@ HEAP_FUNCTIONS(key_heap, uint64_t, is_less)
  * estimate, 6 of the distance to the end, 4 of chance, 26 of the state (see
  * MAX_STATES). So of equal costs the state nearer to the end comes first,
  * then chance. */
-static int push_state(struct mesh_search *s, uint32_t cost, uint32_t to_go, int32_t state)
+static void push_state(struct mesh_search *s, uint32_t cost, uint32_t to_go, int32_t state)
 {
 	uint64_t near = to_go / COST_BASE < 63 ? to_go / COST_BASE : 63;
 	uint64_t key = (uint64_t)(cost + to_go) << 36 | near << 30 |
 		       (rng_u64(&s->rng) & 0xf) << 26 | (uint32_t)state;
 
-	return key_heap_push(&s->heap, key);
+	key_heap_push(&s->heap, key);
 }
 
 /* Gives a state a label and queues it, unless it has one as cheap, cannot
  * lead to the destination, cannot do so within the budget, or ends on a
- * channel that the destination does not tune to. WEFT_ENOMEM. */
-static int reach(struct mesh_search *s, const struct want *w, int32_t state,
-		 const struct search_label *l)
+ * channel that the destination does not tune to. */
+static void reach(struct mesh_search *s, const struct want *w, int32_t state,
+		  const struct search_label *l)
 {
 	struct search_label *old = &s->labels[state];
 	int32_t v = state % (int32_t)s->m->nodes.n;
@@ -154,25 +155,24 @@ static int reach(struct mesh_search *s, const struct want *w, int32_t state,
 	if (w->dist[v] == INT_MAX || l->loss + w->min[v] > w->budget ||
 	    (s->tune && v == w->dst && !tunes(s, v, state)) ||
 	    (old->stamp == s->stamp && old->cost <= cost)) {
-		return 0;
+		return;
 	}
 	*old = *l;
 	old->cost = cost;
 	old->stamp = s->stamp;
-	return push_state(s, cost, still_to_go(w, v), state);
+	push_state(s, cost, still_to_go(w, v), state);
 }
 
 /* Goes on from a state along every arc, on its channel. */
-static int expand_arcs(struct mesh_search *s, const struct want *w, int32_t state)
+static void expand_arcs(struct mesh_search *s, const struct want *w, int32_t state)
 {
 	int32_t n = (int32_t)s->m->nodes.n, v = state % n, c = state / n;
 	const struct search_label *at = &s->labels[state];
 	int64_t pass = v == w->src ? 0 : s->m->nodes.v[v].pass_mdb;
 	int32_t before = at->arc < 0 ? SLOT_FREE
 				     : *slot_at(s, at->arc, at->fibre, c);
-	int rc = 0;
 
-	for (int32_t k = s->out.first[v]; !rc && k < s->out.first[v + 1]; k++) {
+	for (int32_t k = s->out.first[v]; k < s->out.first[v + 1]; k++) {
 		struct search_label l = { .from = state, .arc = s->out.arc[k] };
 		int32_t cost = slot_cost(s, l.arc, c, before, &l.fibre);
 
@@ -184,31 +184,30 @@ static int expand_arcs(struct mesh_search *s, const struct want *w, int32_t stat
 				 s->m->arcs.v[l.arc].loss_mdb;
 			l.cost = w->by_loss ? (uint32_t)l.loss
 					    : at->cost + (uint32_t)cost;
-			rc = reach(s, w, c * n + s->m->arcs.v[l.arc].dst, &l);
+			reach(s, w, c * n + s->m->arcs.v[l.arc].dst, &l);
 		}
 	}
-	return rc;
 }
 
 /* A node that converts passes its cost on to all its channels. Once is
  * enough: states come by cost, and the estimate is the same for all
  * channels of a node, so that the first is the cheapest. */
-static int expand_channels(struct mesh_search *s, const struct want *w, int32_t state)
+static void expand_channels(struct mesh_search *s, const struct want *w, int32_t state)
 {
 	int32_t n = (int32_t)s->m->nodes.n, v = state % n;
 	struct search_label l = s->labels[state];
-	int rc = 0;
 
 	if (!s->m->nodes.v[v].convert || v == w->src || s->changed[v]) {
-		return 0;
+		return;
 	}
 	s->changed[v] = true;
 	l.from = state;
 	l.arc = -1;
-	for (int32_t c = 0; !rc && c < s->channels; c++) {
-		rc = s->active[c] ? reach(s, w, c * n + v, &l) : 0;
+	for (int32_t c = 0; c < s->channels; c++) {
+		if (s->active[c]) {
+			reach(s, w, c * n + v, &l);
+		}
 	}
-	return rc;
 }
 
 /* The next state, or -1. Entries that a cheaper label has overtaken are
@@ -227,54 +226,45 @@ static int32_t take_top(struct mesh_search *s, const struct want *w)
 	return -1;
 }
 
-/* The state at dst of the cheapest path, -1 when there is none, or an error.
- * few: of some channels taken at random. */
-static int cheapest(struct mesh_search *s, const struct want *w, bool few, int32_t *goal)
+/* The state at dst of the cheapest path, -1 when there is none. few: of some
+ * channels taken at random. */
+static int32_t cheapest(struct mesh_search *s, const struct want *w, bool few)
 {
-	int32_t n = (int32_t)s->m->nodes.n;
+	int32_t n = (int32_t)s->m->nodes.n, top;
 	struct search_label start = { .from = -1, .arc = -1 };
-	int rc = 0;
 
 	s->heap.n = 0;
 	s->stamp++;
 	memset(s->changed, 0, (size_t)n);
-	for (int32_t k = 0; !rc && k < (few ? SAMPLE : s->channels); k++) {
+	for (int32_t k = 0; k < (few ? SAMPLE : s->channels); k++) {
 		int32_t c = few ? (int32_t)rng_below(&s->rng, (uint64_t)s->channels)
 				: k;
 
 		if (s->active[c] && (!s->tune || tunes(s, w->src, c * n + w->src))) {
-			rc = reach(s, w, c * n + w->src, &start);
+			reach(s, w, c * n + w->src, &start);
 		}
 	}
-	while (!rc) {
-		*goal = take_top(s, w);
-		if (*goal < 0 || *goal % n == w->dst) {
-			break;
+	for (;;) {
+		top = take_top(s, w);
+		if (top < 0 || top % n == w->dst) {
+			return top;
 		}
-		if (!(rc = expand_arcs(s, w, *goal))) {
-			rc = expand_channels(s, w, *goal);
-		}
+		expand_arcs(s, w, top);
+		expand_channels(s, w, top);
 	}
-	return rc;
 }
 
-int search_reserve_hops(struct search_unit *u, int32_t hops)
+void search_reserve_hops(struct search_unit *u, int32_t hops)
 {
 	if (hops > u->cap) {
-		struct rwa_hop *hop = realloc(u->hop, (size_t)hops * sizeof(*hop));
-
-		if (!hop) {
-			return WEFT_ENOMEM;
-		}
-		u->hop = hop;
+		u->hop = x_grow(u->hop, (size_t)hops, sizeof(*u->hop));
 		u->cap = hops;
 	}
-	return 0;
 }
 
 /* Reads the labels back from goal into the unit's hops. Changes of channel
  * are no hops. */
-static int store_path(struct mesh_search *s, int32_t unit, int32_t goal)
+static void store_path(struct mesh_search *s, int32_t unit, int32_t goal)
 {
 	struct search_unit *u = &s->units[unit];
 	int32_t n = (int32_t)s->m->nodes.n, hops = 0, i;
@@ -282,9 +272,7 @@ static int store_path(struct mesh_search *s, int32_t unit, int32_t goal)
 	for (int32_t st = goal; st >= 0; st = s->labels[st].from) {
 		hops += s->labels[st].arc >= 0;
 	}
-	if (search_reserve_hops(u, hops)) {
-		return WEFT_ENOMEM;
-	}
+	search_reserve_hops(u, hops);
 	i = hops;
 	for (int32_t st = goal; st >= 0; st = s->labels[st].from) {
 		const struct search_label *l = &s->labels[st];
@@ -295,24 +283,21 @@ static int store_path(struct mesh_search *s, int32_t unit, int32_t goal)
 		}
 	}
 	u->hops = hops;
-	return 0;
 }
 
 /* ---- the path of a unit ---- */
 
 /* Marks the links of the partner, and makes room to remember them. */
-static int mark_partner(struct mesh_search *s, struct want *w, int32_t unit)
+static void mark_partner(struct mesh_search *s, struct want *w, int32_t unit)
 {
 	const struct search_unit *u = &s->units[unit];
 
 	if (u->partner < 0) {
 		w->partner = NO_PAIR;
-		return 0;
+		return;
 	}
 	if (!s->trouble[u->demand]) {
-		if (!arrays_add(&s->arrays, s->trouble[u->demand], s->m->arcs.n + 1)) {
-			return WEFT_ENOMEM;
-		}
+		arrays_add(&s->arrays, s->trouble[u->demand], s->m->arcs.n + 1);
 	}
 	w->partner = u->partner;
 	w->demand = u->demand;
@@ -320,56 +305,52 @@ static int mark_partner(struct mesh_search *s, struct want *w, int32_t unit)
 	for (int32_t i = 0; i < s->units[u->partner].hops; i++) {
 		s->risk[s->link[s->units[u->partner].hop[i].arc]] = s->risk_stamp;
 	}
-	return 0;
 }
 
 /* The state at which the cheapest path of a unit ends, or -1: by a sample
  * of many channels first, by all of them when that finds nothing or, while
  * free slots are filled, nothing free, and by loss last. */
-static int find_place(struct mesh_search *s, int32_t unit, int32_t *goal)
+static int32_t find_place(struct mesh_search *s, int32_t unit)
 {
 	const struct rwa_mesh_demand *d = &s->m->demands.v[s->units[unit].demand];
 	struct want w = { .src = d->src, .dst = d->dst,
 			  .dist = s->dist[d->dst], .min = s->min[d->dst],
 			  .budget = INT64_MAX };
 	bool few = s->channels > MANY;
-	int rc = mark_partner(s, &w, unit);
+	int32_t goal;
 
-	*goal = -1;
+	mark_partner(s, &w, unit);
 	if (s->m->budget_mdb != RWA_MESH_NO_LIMIT) {
 		w.budget = s->m->budget_mdb - s->m->add_mdb - s->m->drop_mdb;
 	}
-	if (!rc) {
-		rc = cheapest(s, &w, few, goal);
+	goal = cheapest(s, &w, few);
+	if (few && (goal < 0 || (s->scale == SCALE_FILL && s->labels[goal].cost >= SCALE_FILL))) {
+		goal = cheapest(s, &w, false);
 	}
-	if (!rc && few && (*goal < 0 || (s->scale == SCALE_FILL &&
-					 s->labels[*goal].cost >= SCALE_FILL))) {
-		rc = cheapest(s, &w, false, goal);
-	}
-	if (!rc && *goal < 0 && w.budget < INT64_MAX) {
+	if (goal < 0 && w.budget < INT64_MAX) {
 		w.by_loss = true;
-		rc = cheapest(s, &w, false, goal);
+		goal = cheapest(s, &w, false);
 	}
-	return rc;
+	return goal;
 }
 
 /* A path by A*; its route is one that is known from now on. */
-static int find_new(struct mesh_search *s, int32_t unit, bool *found)
+static bool find_new(struct mesh_search *s, int32_t unit)
 {
-	int32_t goal;
-	int rc = find_place(s, unit, &goal);
+	int32_t goal = find_place(s, unit);
 
-	*found = !rc && goal >= 0;
-	if (*found && !(rc = store_path(s, unit, goal))) {
-		rc = search_learn_route(s, unit);
+	if (goal < 0) {
+		return false;
 	}
-	return rc;
+	store_path(s, unit, goal);
+	search_learn_route(s, unit);
+	return true;
 }
 
-int search_find_path(struct mesh_search *s, int32_t unit, bool *found)
+bool search_find_path(struct mesh_search *s, int32_t unit)
 {
-	bool look;
-	int rc = search_known_path(s, unit, found, &look);
+	bool found, look;
 
-	return rc || !look ? rc : find_new(s, unit, found);
+	search_known_path(s, unit, &found, &look);
+	return look ? find_new(s, unit) : found;
 }

@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lib/base/alloc.h"
 #include "rwa/mesh/private.h"
 
 /* ---- assignments ---- */
@@ -44,20 +45,17 @@ static int path_error(const struct mesh_replay *r, int64_t path, struct err *err
 
 /* The value of a slot is 1 when others use it, so that guard channels are
  * kept beside it, and 0 when every block of it is a filter. */
-int mesh_shut_init(const struct rwa_mesh *m, struct u64map *shut)
+void mesh_shut_init(const struct rwa_mesh *m, struct u64map *shut)
 {
-	int rc = 0;
-
-	for (size_t i = 0; !rc && i < m->blocks.n; i++) {
+	for (size_t i = 0; i < m->blocks.n; i++) {
 		const struct rwa_mesh_block *b = &m->blocks.v[i];
 
 		uint64_t key = mesh_slot_key(b->arc, b->fibre, b->channel);
 		uint64_t active = 0;
 
 		u64map_get(shut, key, &active);
-		rc = u64map_set(shut, key, active || !b->filter);
+		u64map_set(shut, key, active || !b->filter);
 	}
-	return rc;
 }
 
 /* True when others use exactly this slot; fibre or channel may be all. */
@@ -150,7 +148,8 @@ static int take_hop(struct mesh_replay *r, int64_t path, const struct rwa_hop *h
 			       h->arc, h->fibre, h->channel,
 			       (unsigned long long)other);
 	}
-	return u64map_set(&r->taken, slot_of(r, h), (uint64_t)path) ? err_nomem(err) : 0;
+	u64map_set(&r->taken, slot_of(r, h), (uint64_t)path);
+	return 0;
 }
 
 /* One lightpath from its source on: its hops follow each other, the channel
@@ -243,12 +242,12 @@ static int check_pairs(const struct mesh_replay *r, struct err *err)
 static int check_counts(const struct mesh_replay *r, bool all, struct err *err)
 {
 	const struct rwa_mesh *m = r->m;
-	int64_t *n = calloc(m->demands.n + 2 * m->nodes.n + 1, sizeof(*n));
-	int64_t *adds = n ? n + m->demands.n : NULL;
-	int64_t *drops = n ? adds + m->nodes.n : NULL;
-	int rc = n ? 0 : err_nomem(err);
+	int64_t *n = x_new(m->demands.n + 2 * m->nodes.n + 1, sizeof(*n));
+	int64_t *adds = n + m->demands.n;
+	int64_t *drops = adds + m->nodes.n;
+	int rc = 0;
 
-	for (size_t i = 0; !rc && i < r->a->paths.n; i++) {
+	for (size_t i = 0; i < r->a->paths.n; i++) {
 		int32_t d = r->a->paths.v[i].demand;
 
 		n[d]++;
@@ -295,8 +294,9 @@ int rwa_mesh_check(const struct rwa_mesh *m, const struct rwa_assignment *a,
 {
 	struct mesh_replay r = { .m = m, .a = a, .channels = channels,
 			    .top = channels - m->guard.above };
-	int rc = mesh_shut_init(m, &r.shut) ? err_nomem(err) : 0;
+	int rc = 0;
 
+	mesh_shut_init(m, &r.shut);
 	for (int64_t i = 0; !rc && i < (int64_t)a->paths.n; i++) {
 		rc = check_shape(&r, i, err);
 		if (!rc && check_path(&r, i, err)) {
@@ -417,16 +417,13 @@ static int price_demand(struct sums *s, size_t i, int64_t *price, struct err *er
 	}
 	if (s->special && !tree_path_fits(s, d->src, d->dst)) {
 		rc = mesh_path_within(&s->router, s->real, d->src, d->dst, &cost);
-		if (rc && rc != WEFT_ELIMIT) {
-			return err_nomem(err);
-		}
 		if (!rc && cost == INFINITY) {
 			return unreachable(s->m, i, 1, err);
 		}
 		*price = rc ? *price : (int64_t)cost;
 	}
 	if (d->protect) {
-		mesh_path_pair(&s->router, s->real, d->src, d->dst, &cost);
+		cost = mesh_path_pair(&s->router, s->real, d->src, d->dst);
 		if (cost == INFINITY) {
 			return unreachable(s->m, i, 2, err);
 		}
@@ -457,11 +454,7 @@ static int price_demands(struct sums *s, struct rwa_certificate *c, struct err *
 			return rc;
 		}
 		c->numerator += d->count * price;
-		if (vec_push(&s->paths,
-			     (struct priced){ price, d->count,
-					      d->protect ? 2 : 1 })) {
-			return err_nomem(err);
-		}
+		vec_push(&s->paths, (struct priced){ price, d->count, d->protect ? 2 : 1 });
 	}
 	return 0;
 }
@@ -478,26 +471,19 @@ static bool needs_paths(const struct rwa_mesh *m)
 }
 
 /* Makes the router for paths within a budget and for pairs. */
-static int special_init(struct sums *s, struct err *err)
+static void special_init(struct sums *s)
 {
-	int rc;
-
 	s->special = true;
 	arrays_add(&s->arrays, s->real, s->m->arcs.n + 1);
-	for (size_t e = 0; s->real && e < s->m->arcs.n; e++) {
+	for (size_t e = 0; e < s->m->arcs.n; e++) {
 		s->real[e] = (double)s->prices[e];
 	}
-	if ((rc = mesh_paths_init(&s->router, s->m, err))) {
-		return rc;
-	}
-	return s->real ? 0 : err_nomem(err);
+	mesh_paths_init(&s->router, s->m);
 }
 
-static int sums_init(struct sums *s, const struct rwa_mesh *m,
-		     const int64_t *prices, struct err *err)
+static void sums_init(struct sums *s, const struct rwa_mesh *m, const int64_t *prices)
 {
 	size_t n = m->nodes.n + 1;
-	int rc;
 
 	*s = (struct sums){ .m = m, .prices = prices };
 	arrays_add(&s->arrays, s->fibres, m->arcs.n + 1);
@@ -505,14 +491,12 @@ static int sums_init(struct sums *s, const struct rwa_mesh *m,
 	arrays_add(&s->arrays, s->queue, n + 1);
 	arrays_add(&s->arrays, s->queued, n);
 	arrays_add(&s->arrays, s->via, n);
-	if (s->arrays.failed || adjacency_init(&s->out, m, false)) {
-		return err_nomem(err);
+	adjacency_init(&s->out, m, false);
+	mesh_open_fibres(m, s->fibres);
+	mesh_used_slots(m, &s->used);
+	if (needs_paths(m)) {
+		special_init(s);
 	}
-	if ((rc = mesh_open_fibres(m, s->fibres, err)) ||
-	    (rc = mesh_used_slots(m, &s->used, err))) {
-		return rc;
-	}
-	return needs_paths(m) ? special_init(s, err) : 0;
 }
 
 static void sums_fini(struct sums *s)
@@ -586,9 +570,10 @@ int certificate_sum(const struct rwa_mesh *m, struct rwa_certificate *c, struct 
 {
 	struct sums s;
 	int64_t bound = 0;
-	int rc = sums_init(&s, m, c->prices, err);
+	int rc;
 
-	if (!rc && !(rc = sum_capacity(&s, c, err)) && !(rc = price_demands(&s, c, err))) {
+	sums_init(&s, m, c->prices);
+	if (!(rc = sum_capacity(&s, c, err)) && !(rc = price_demands(&s, c, err))) {
 		bound = channels_for(&s, c);
 	}
 	if (bound > RWA_MESH_MAX_CHANNELS) {
@@ -616,7 +601,7 @@ int rwa_certificate_check(const struct rwa_mesh *m,
 			     (long long)again.denominator, c->bound);
 	}
 	if (!rc) {
-		rc = mesh_ends_bound(m, &again.ends, &node, err);
+		mesh_ends_bound(m, &again.ends, &node);
 	}
 	if (!rc && again.ends != c->ends) {
 		rc = err_set(err, WEFT_EVERIFY, "the slots at the nodes prove %d channels, not %d",
@@ -644,10 +629,11 @@ int rwa_certificate_fit(const struct rwa_mesh *m, const struct rwa_certificate *
 	struct sums s;
 	int64_t room, used = 0;
 	size_t next = 0;
-	int rc = sums_init(&s, m, c->prices, err);
+	int rc;
 
 	*fit = 0;
-	if (!rc && !(rc = sum_capacity(&s, &copy, err))) {
+	sums_init(&s, m, c->prices);
+	if (!(rc = sum_capacity(&s, &copy, err))) {
 		rc = price_demands(&s, &copy, err);
 	}
 	room = rc ? 0 : capacity(&s, copy.denominator, channels, &next, &used);

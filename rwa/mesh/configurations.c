@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/lp/colgen.h"
 #include "rwa/mesh/private.h"
 
@@ -53,7 +54,7 @@ struct configs {
 	VEC(int32_t) arcs;
 	struct lp *master;
 	struct rng rng;
-	double limit_s;		/* of one integer program, 0: none */
+	struct deadline deadline;
 	int64_t work;		/* iterations of integer programs so far */
 	const volatile bool *cancel;
 	volatile bool over;	/* the work is done, or canceled */
@@ -76,14 +77,11 @@ static int by_ends(const void *a, const void *b)
 	return x->demand < y->demand ? -1 : x->demand > y->demand;
 }
 
-static int list_pairs(struct configs *s)
+static void list_pairs(struct configs *s)
 {
 	const struct rwa_mesh *m = s->m;
 
 	arrays_add(&s->arrays, s->pairs, m->demands.n + 1);
-	if (!s->pairs) {
-		return WEFT_ENOMEM;
-	}
 	for (size_t d = 0; d < m->demands.n; d++) {
 		const struct rwa_mesh_demand *x = &m->demands.v[d];
 
@@ -92,27 +90,20 @@ static int list_pairs(struct configs *s)
 		};
 	}
 	qsort(s->pairs, (size_t)s->n_pairs, sizeof(*s->pairs), by_ends);
-	return 0;
 }
 
-/* Everything but rows and columns; configs_fini() also after an error. */
-static int configs_init(struct configs *s, const struct rwa_mesh *m, uint64_t seed, struct err *err)
+/* Everything but rows and columns, for configs_fini(). */
+static void configs_init(struct configs *s, const struct rwa_mesh *m, uint64_t seed)
 {
-	int rc;
-
 	*s = (struct configs){ .m = m };
 	rng_seed(&s->rng, seed);
-	if ((rc = mesh_paths_init(&s->router, m, err))) {
-		return rc;
-	}
+	mesh_paths_init(&s->router, m);
 	arrays_add(&s->arrays, s->room, m->arcs.n + 1);
 	arrays_add(&s->arrays, s->via, m->nodes.n);
 	arrays_add(&s->arrays, s->queue, m->nodes.n);
 	arrays_add(&s->arrays, s->order, m->demands.n + 1);
-	if (s->arrays.failed || list_pairs(s)) {
-		return err_nomem(err);
-	}
-	return lp_new(&s->master, err);
+	list_pairs(s);
+	s->master = lp_new();
 }
 
 static void configs_fini(struct configs *s)
@@ -151,7 +142,7 @@ static bool find_path(struct configs *s, int32_t src, int32_t dst)
 }
 
 /* Takes the path that s->via leads back, unless it is beyond the budget. */
-static int take_path(struct configs *s, int32_t pair, bool *taken)
+static void take_path(struct configs *s, int32_t pair, bool *taken)
 {
 	const struct wanted *p = &s->pairs[pair];
 	struct rwa_path path = { .demand = pair,
@@ -161,9 +152,7 @@ static int take_path(struct configs *s, int32_t pair, bool *taken)
 	for (int32_t v = p->dst; v != p->src; v = s->m->arcs.v[s->via[v]].src) {
 		hops++;
 	}
-	if (vec_reserve(&s->arcs, (size_t)hops)) {
-		return WEFT_ENOMEM;
-	}
+	vec_reserve(&s->arcs, (size_t)hops);
 	at = hops;
 	for (int32_t v = p->dst; v != p->src; v = s->m->arcs.v[s->via[v]].src) {
 		s->arcs.v[path.first + --at] = s->via[v];
@@ -171,14 +160,14 @@ static int take_path(struct configs *s, int32_t pair, bool *taken)
 	*taken = mesh_path_loss(&s->router, p->src, s->arcs.v + path.first,
 			       hops) <= s->router.budget;
 	if (!*taken) {
-		return 0;
+		return;
 	}
 	path.hops = hops;
 	s->arcs.n += (size_t)hops;
 	for (int32_t i = 0; i < hops; i++) {
 		s->room[s->arcs.v[path.first + i]]--;
 	}
-	return vec_push(&s->paths, path);
+	vec_push(&s->paths, path);
 }
 
 static int by_key(const void *a, const void *b)
@@ -202,7 +191,7 @@ static void shuffle(struct configs *s, const double *duals, int try)
 }
 
 /* A configuration at the end of the lists; *value by the duals. */
-static int greedy(struct configs *s, const double *duals, int try, double *value)
+static void greedy(struct configs *s, const double *duals, int try, double *value)
 {
 	memcpy(s->room, s->router.fibres, s->m->arcs.n * sizeof(*s->room));
 	shuffle(s, duals, try);
@@ -215,13 +204,10 @@ static int greedy(struct configs *s, const double *duals, int try, double *value
 			if (!find_path(s, s->pairs[pair].src, s->pairs[pair].dst)) {
 				break;
 			}
-			if (take_path(s, pair, &taken)) {
-				return WEFT_ENOMEM;
-			}
+			take_path(s, pair, &taken);
 			*value += taken ? duals[pair] : 0;
 		}
 	}
-	return 0;
 }
 
 /* ---- exact ---- */
@@ -269,39 +255,37 @@ static int build_pricing(struct configs *s, const double *duals, struct lp *lp, 
 
 /* The flow of one source, told apart: every pair's lightpaths by a search
  * through what is left of it. */
-static int read_source(struct configs *s, const struct lp *lp, int source,
-		       int begin, int end, const double *duals, double *value)
+static void read_source(struct configs *s, const struct lp *lp, int source,
+			int begin, int end, const double *duals, double *value)
 {
-	int arcs = (int)s->m->arcs.n, rc = 0;
+	int arcs = (int)s->m->arcs.n;
 
 	for (int e = 0; e < arcs; e++) {
 		s->room[e] = (int32_t)lp_value(lp, s->n_pairs + source * arcs + e);
 	}
-	for (int i = begin; !rc && i < end; i++) {
+	for (int i = begin; i < end; i++) {
 		int n = (int)lp_value(lp, i);
 		bool taken = true;
 
-		while (!rc && taken && n-- > 0 && find_path(s, s->pairs[i].src, s->pairs[i].dst)) {
-			rc = take_path(s, i, &taken);
+		while (taken && n-- > 0 && find_path(s, s->pairs[i].src, s->pairs[i].dst)) {
+			take_path(s, i, &taken);
 			*value += taken ? duals[i] : 0;
 		}
 	}
-	return rc;
 }
 
-static int read_pricing(struct configs *s, const struct lp *lp, const double *duals, double *value)
+static void read_pricing(struct configs *s, const struct lp *lp, const double *duals, double *value)
 {
-	int source = 0, rc = 0;
+	int source = 0;
 
 	*value = 0;
-	for (int i = 0, end; !rc && i < s->n_pairs; i = end, source++) {
+	for (int i = 0, end; i < s->n_pairs; i = end, source++) {
 		end = i + 1;
 		while (end < s->n_pairs && s->pairs[end].src == s->pairs[i].src) {
 			end++;
 		}
-		rc = read_source(s, lp, source, i, end, duals, value);
+		read_source(s, lp, source, i, end, duals, value);
 	}
-	return rc;
 }
 
 /* The heaviest configuration by an integer program. Its bound on that
@@ -310,20 +294,21 @@ static int read_pricing(struct configs *s, const struct lp *lp, const double *du
 static int exact(struct configs *s, const double *duals, double *value,
 		 struct colgen_proof *proof, struct err *err)
 {
-	struct lp_options opt = { .time_limit_s = s->limit_s,
+	struct lp_options opt = { .deadline = s->deadline,
 				  .cancel = s->cancel,
 				  .max_iterations = s->over ? 1
 					: MAX_ITERATIONS - s->work };
 	struct lp_result res;
 	struct lp *lp = NULL;
 	double slots = 0;
-	int rc = lp_new(&lp, err);
+	int rc = 0;
 
+	lp = lp_new();
 	*value = 0;
 	for (size_t e = 0; e < s->m->arcs.n; e++) {
 		slots += s->router.fibres[e];
 	}
-	if (!rc && !(rc = build_pricing(s, duals, lp, err))) {
+	if (!(rc = build_pricing(s, duals, lp, err))) {
 		rc = lp_run(lp, &opt, &res, err);
 	}
 	s->work += rc ? 0 : res.iterations;
@@ -333,9 +318,8 @@ static int exact(struct configs *s, const double *duals, double *value,
 
 		proof->stretch = max > 1 ? max : 1;
 	}
-	if (!rc && (res.outcome == LP_OPTIMAL || res.outcome == LP_FEASIBLE) &&
-	    read_pricing(s, lp, duals, value)) {
-		rc = err_nomem(err);
+	if (!rc && (res.outcome == LP_OPTIMAL || res.outcome == LP_FEASIBLE)) {
+		read_pricing(s, lp, duals, value);
 	}
 	lp_free(lp);
 	return rc;
@@ -347,14 +331,11 @@ static int exact(struct configs *s, const double *duals, double *value,
 static int add_config(struct configs *s, int64_t first, struct lp *master, struct err *err)
 {
 	struct config c = { first, (int32_t)((int64_t)s->paths.n - first), 0 };
-	double *count = calloc((size_t)s->n_pairs + 1, sizeof(*count));
-	int *rows = calloc((size_t)s->n_pairs + 1, sizeof(*rows));
+	double *count = x_new((size_t)s->n_pairs + 1, sizeof(*count));
+	int *rows = x_new((size_t)s->n_pairs + 1, sizeof(*rows));
 	int n = 0, col, rc = 0;
 
-	if (!count || !rows || vec_push(&s->all, c)) {
-		rc = err_nomem(err);
-		goto out;
-	}
+	vec_push(&s->all, c);
 	for (int32_t i = 0; i < c.n; i++) {
 		count[s->paths.v[first + i].demand]++;
 	}
@@ -365,7 +346,6 @@ static int add_config(struct configs *s, int64_t first, struct lp *master, struc
 		}
 	}
 	rc = lp_add_col(master, 1, 0, LP_INF, false, n, rows, count, &col, err);
-out:
 	free(count);
 	free(rows);
 	return rc;
@@ -389,11 +369,11 @@ static int price(void *ctx, const double *duals, struct lp *master,
 	double value;
 	int rc = 0;
 
-	for (int try = 0; !rc && try < TRIES; try++) {
+	for (int try = 0; try < TRIES; try++) {
 		size_t paths = s->paths.n, arcs = s->arcs.n;
 
-		rc = greedy(s, duals, try, &value) ? err_nomem(err) : 0;
-		if (!rc && value > 1 + IMPROVES) {
+		greedy(s, duals, try, &value);
+		if (value > 1 + IMPROVES) {
 			found = true;
 			rc = add_config(s, (int64_t)paths, master, err);
 			break;
@@ -416,8 +396,8 @@ static int price(void *ctx, const double *duals, struct lp *master,
 /* Every pair alone: the master is feasible. */
 static int begin(struct configs *s, struct err *err)
 {
-	double *only = calloc((size_t)s->n_pairs + 1, sizeof(*only)), value;
-	int rc = only ? 0 : err_nomem(err), row;
+	double *only = x_new((size_t)s->n_pairs + 1, sizeof(*only)), value;
+	int rc = 0, row;
 
 	for (int i = 0; !rc && i < s->n_pairs; i++) {
 		rc = lp_add_row(s->master, LP_GE, s->pairs[i].count, &row, err);
@@ -426,10 +406,10 @@ static int begin(struct configs *s, struct err *err)
 		int64_t first = (int64_t)s->paths.n;
 
 		only[i] = 1;
-		rc = greedy(s, only, 0, &value) ? err_nomem(err) : 0;
+		greedy(s, only, 0, &value);
 		only[i] = 0;
 		/* The shortest path may be beyond the budget. */
-		if (!rc && value == 0) {
+		if (value == 0) {
 			rc = WEFT_ELIMIT;
 		}
 		if (!rc) {
@@ -453,13 +433,11 @@ static int by_value(const void *a, const void *b)
 }
 
 /* One configuration on a channel, as far as it is still wanted. */
-static int lay_config(struct configs *s, const struct config *c,
-		      int32_t channel, struct rwa_assignment *out)
+static void lay_config(struct configs *s, const struct config *c,
+		       int32_t channel, struct rwa_assignment *out)
 {
-	int rc = 0;
-
 	memset(s->room, 0, s->m->arcs.n * sizeof(*s->room));
-	for (int32_t i = 0; !rc && i < c->n; i++) {
+	for (int32_t i = 0; i < c->n; i++) {
 		struct rwa_path p = s->paths.v[c->first + i];
 		struct wanted *w = &s->pairs[p.demand];
 		int64_t first = (int64_t)out->hops.n;
@@ -468,26 +446,19 @@ static int lay_config(struct configs *s, const struct config *c,
 			continue;
 		}
 		w->count--;
-		for (int32_t h = 0; !rc && h < p.hops; h++) {
+		for (int32_t h = 0; h < p.hops; h++) {
 			int32_t e = s->arcs.v[p.first + h];
 
-			rc = vec_push(&out->hops, (struct rwa_hop){
-					e, s->room[e]++, channel });
+			vec_push(&out->hops, (struct rwa_hop){ e, s->room[e]++, channel });
 		}
-		if (!rc) {
-			rc = vec_push(
-				&out->paths,
-				(struct rwa_path){ w->demand, p.hops, first });
-		}
+		vec_push(&out->paths, (struct rwa_path){ w->demand, p.hops, first });
 	}
-	return rc;
 }
 
 /* Whole parts first, then what is nearest to one more. */
-static int round_off(struct configs *s, int channels, struct rwa_assignment *out)
+static void round_off(struct configs *s, int channels, struct rwa_assignment *out)
 {
 	int32_t next = 0;
-	int rc = 0;
 
 	for (size_t i = 0; i < s->all.n; i++) {
 		s->all.v[i].value = lp_value(s->master, (int)i);
@@ -496,16 +467,14 @@ static int round_off(struct configs *s, int channels, struct rwa_assignment *out
 	for (size_t i = 0; i < s->all.n; i++) {
 		struct config *c = &s->all.v[i];
 
-		for (; !rc && c->value >= 1 - IMPROVES && next < channels; c->value--) {
-			rc = lay_config(s, c, next++, out);
+		for (; c->value >= 1 - IMPROVES && next < channels; c->value--) {
+			lay_config(s, c, next++, out);
 		}
 	}
 	qsort(s->all.v, s->all.n, sizeof(*s->all.v), by_value);
-	for (size_t i = 0; !rc && i < s->all.n && next < channels &&
-			   s->all.v[i].value > IMPROVES; i++) {
-		rc = lay_config(s, &s->all.v[i], next++, out);
+	for (size_t i = 0; i < s->all.n && next < channels && s->all.v[i].value > IMPROVES; i++) {
+		lay_config(s, &s->all.v[i], next++, out);
 	}
-	return rc;
 }
 
 /* Only where channels are alike, nothing converts and nothing is paired does
@@ -528,12 +497,11 @@ static bool is_suitable(const struct rwa_mesh *m)
 	return good;
 }
 
-int mesh_configurations(const struct rwa_mesh *m, uint64_t seed, double time_limit_s,
+int mesh_configurations(const struct rwa_mesh *m, uint64_t seed, const struct deadline *end,
 			const volatile bool *cancel, int *bound, struct rwa_assignment *start,
 			struct err *err)
 {
-	struct colgen_options opt = { .time_limit_s = time_limit_s,
-				      .max_rounds = MAX_ROUNDS };
+	struct colgen_options opt = { .deadline = *end, .max_rounds = MAX_ROUNDS };
 	struct colgen cg = { .price = price };
 	struct colgen_result res;
 	struct configs s;
@@ -544,10 +512,11 @@ int mesh_configurations(const struct rwa_mesh *m, uint64_t seed, double time_lim
 	if (!is_suitable(m)) {
 		return 0;
 	}
-	rc = configs_init(&s, m, seed, err);
-	s.limit_s = time_limit_s;
+	configs_init(&s, m, seed);
+	s.deadline = *end;
 	s.cancel = cancel;
-	if (!rc && !(rc = begin(&s, err))) {
+	rc = begin(&s, err);
+	if (!rc) {
 		cg.master = s.master;
 		cg.ctx = &s;
 		opt.cancel = &s.over;
@@ -556,8 +525,8 @@ int mesh_configurations(const struct rwa_mesh *m, uint64_t seed, double time_lim
 	if (!rc && res.bound > 0 && res.bound < RWA_MESH_MAX_CHANNELS) {
 		*bound = (int)ceil(res.bound - 1e-4);
 	}
-	if (!rc && *bound && round_off(&s, *bound, start)) {
-		rc = err_nomem(err);
+	if (!rc && *bound) {
+		round_off(&s, *bound, start);
 	}
 	/* Left out where single paths do not fit the budget. */
 	rc = rc == WEFT_ELIMIT ? 0 : rc;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "rwa/mesh/private.h"
 
 #define MAX_LABELS 200000	/* of one path; beyond, the budget is ignored */
@@ -38,14 +39,11 @@ static int by_link(const void *a, const void *b)
 }
 
 /* Arcs are sorted by their two nodes and numbered in that order. */
-int mesh_links(const struct rwa_mesh *m, int32_t *link)
+void mesh_links(const struct rwa_mesh *m, int32_t *link)
 {
-	int64_t *key = malloc((2 * m->arcs.n + 1) * sizeof(*key));
+	int64_t *key = x_alloc(2 * m->arcs.n + 1, sizeof(*key));
 	int32_t n = -1;
 
-	if (!key) {
-		return WEFT_ENOMEM;
-	}
 	for (size_t e = 0; e < m->arcs.n; e++) {
 		int64_t a = m->arcs.v[e].src, b = m->arcs.v[e].dst;
 
@@ -58,11 +56,10 @@ int mesh_links(const struct rwa_mesh *m, int32_t *link)
 		link[key[2 * i + 1]] = n;
 	}
 	free(key);
-	return 0;
 }
 
 /* O(nodes + arcs log arcs). */
-int mesh_paths_init(struct mesh_paths *w, const struct rwa_mesh *m, struct err *err)
+void mesh_paths_init(struct mesh_paths *w, const struct rwa_mesh *m)
 {
 	size_t n = m->nodes.n, e = m->arcs.n + 1;
 
@@ -78,12 +75,11 @@ int mesh_paths_init(struct mesh_paths *w, const struct rwa_mesh *m, struct err *
 	arrays_add(&w->arrays, w->via, n);
 	arrays_add(&w->arrays, w->top, n);
 	arrays_add(&w->arrays, w->arcs, 2 * n);
-	if (w->arrays.failed || graph_queue_init(&w->queue, (int)n) ||
-	    adjacency_init(&w->out, m, false) ||
-	    adjacency_init(&w->in, m, true) || mesh_links(m, w->link)) {
-		return err_nomem(err);
-	}
-	return mesh_open_fibres(m, w->fibres, err);
+	graph_queue_init(&w->queue, (int)n);
+	adjacency_init(&w->out, m, false);
+	adjacency_init(&w->in, m, true);
+	mesh_links(m, w->link);
+	mesh_open_fibres(m, w->fibres);
 }
 
 void mesh_paths_fini(struct mesh_paths *w)
@@ -99,14 +95,12 @@ void mesh_paths_fini(struct mesh_paths *w)
 /* ---- within the budget ---- */
 
 /* Least loss from every node to dst, what the path begins with not counted. */
-static int min_losses(struct mesh_paths *w, int32_t dst)
+static void min_losses(struct mesh_paths *w, int32_t dst)
 {
 	int32_t n = (int32_t)w->m->nodes.n, v;
 	int64_t *min;
 
-	if (!arrays_add(&w->arrays, min, n)) {
-		return WEFT_ENOMEM;
-	}
+	arrays_add(&w->arrays, min, n);
 	for (v = 0; v < n; v++) {
 		min[v] = INT64_MAX;
 	}
@@ -126,7 +120,6 @@ static int min_losses(struct mesh_paths *w, int32_t dst)
 		}
 	}
 	w->min[dst] = min;
-	return 0;
 }
 
 static inline bool is_before(int32_t a, int32_t b, const struct path_label *by)
@@ -139,33 +132,30 @@ static inline bool is_before(int32_t a, int32_t b, const struct path_label *by)
 HEAP_FUNCTIONS_BY(label_heap, int32_t, const struct path_label *, is_before, HEAP_NOT_REPORTED)
 
 /* Adds a label unless the budget or another label of the node forbids it. */
-static int add_label(struct mesh_paths *w, const struct path_label *l, const int64_t *min)
+static void add_label(struct mesh_paths *w, const struct path_label *l, const int64_t *min)
 {
 	if (min[l->node] == INT64_MAX || l->loss + min[l->node] > w->budget) {
-		return 0;
+		return;
 	}
 	for (int32_t k = w->top[l->node]; k >= 0; k = w->labels.v[k].next) {
 		if (w->labels.v[k].price <= l->price && w->labels.v[k].loss <= l->loss) {
-			return 0;
+			return;
 		}
 	}
-	if (vec_push(&w->labels, *l)) {
-		return WEFT_ENOMEM;
-	}
+	vec_push(&w->labels, *l);
 	w->labels.v[w->labels.n - 1].next = w->top[l->node];
 	w->top[l->node] = (int32_t)w->labels.n - 1;
-	return label_heap_push(&w->heap, w->labels.v, (int32_t)w->labels.n - 1);
+	label_heap_push(&w->heap, w->labels.v, (int32_t)w->labels.n - 1);
 }
 
 /* Goes on from a label along every open arc. */
-static int expand(struct mesh_paths *w, const double *price, int32_t src,
-		  int32_t at, const int64_t *min)
+static void expand(struct mesh_paths *w, const double *price, int32_t src,
+		   int32_t at, const int64_t *min)
 {
 	struct path_label l = w->labels.v[at];
 	int64_t pass = l.node == src ? 0 : w->m->nodes.v[l.node].pass_mdb;
-	int rc = 0;
 
-	for (int32_t k = w->out.first[l.node]; !rc && k < w->out.first[l.node + 1]; k++) {
+	for (int32_t k = w->out.first[l.node]; k < w->out.first[l.node + 1]; k++) {
 		int32_t e = w->out.arc[k];
 		struct path_label next = {
 			.price = l.price + price[e],
@@ -174,10 +164,9 @@ static int expand(struct mesh_paths *w, const double *price, int32_t src,
 		};
 
 		if (w->fibres[e]) {
-			rc = add_label(w, &next, min);
+			add_label(w, &next, min);
 		}
 	}
-	return rc;
 }
 
 /* Labels leave the heap by price, so that the first at dst is the cheapest
@@ -187,35 +176,35 @@ int mesh_path_within(struct mesh_paths *w, const double *price, int32_t src,
 {
 	struct path_label start = { .node = src, .arc = -1, .from = -1 };
 	int32_t goal = -1;
-	int rc = w->min[dst] ? 0 : min_losses(w, dst);
 
+	if (!w->min[dst]) {
+		min_losses(w, dst);
+	}
 	w->n_arcs = 0;
 	w->labels.n = 0;
 	w->heap.n = 0;
 	*cost = INFINITY;
 	memset(w->top, 0xff, w->m->nodes.n * sizeof(*w->top));
-	if (!rc) {
-		rc = add_label(w, &start, w->min[dst]);
-	}
-	while (!rc && w->heap.n && w->labels.n < MAX_LABELS) {
+	add_label(w, &start, w->min[dst]);
+	while (w->heap.n && w->labels.n < MAX_LABELS) {
 		int32_t at = label_heap_pop(&w->heap, w->labels.v);
 
 		if (w->labels.v[at].node == dst) {
 			goal = at;
 			break;
 		}
-		rc = expand(w, price, src, at, w->min[dst]);
+		expand(w, price, src, at, w->min[dst]);
 	}
-	if (!rc && goal < 0 && w->heap.n) {
+	if (goal < 0 && w->heap.n) {
 		return WEFT_ELIMIT;
 	}
-	if (!rc && goal >= 0) {
+	if (goal >= 0) {
 		*cost = w->labels.v[goal].price;
 		for (; w->labels.v[goal].arc >= 0; goal = w->labels.v[goal].from) {
 			w->arcs[w->n_arcs++] = w->labels.v[goal].arc;
 		}
 	}
-	return rc;
+	return 0;
 }
 
 int64_t mesh_path_loss(const struct mesh_paths *w, int32_t src, const int32_t *arcs, int32_t n)
@@ -318,27 +307,26 @@ static void close_links(struct mesh_paths *w)
 	}
 }
 
-int mesh_path_pair(struct mesh_paths *w, const double *price, int32_t src,
-		  int32_t dst, double *cost)
+double mesh_path_pair(struct mesh_paths *w, const double *price, int32_t src, int32_t dst)
 {
+	double cost = 0;
+
 	memset(w->state, UNUSED, w->m->arcs.n);
 	w->n_arcs = 0;
-	*cost = INFINITY;
 	if (!augment(w, price, src, dst)) {
-		return 0;
+		return INFINITY;
 	}
 	apply(w, dst);
 	close_links(w);
 	if (!augment(w, price, src, dst)) {
-		return 0;
+		return INFINITY;
 	}
 	apply(w, dst);
-	*cost = 0;
 	for (size_t e = 0; e < w->m->arcs.n; e++) {
 		if (w->state[e] == USED) {
-			*cost += price[e];
+			cost += price[e];
 			w->arcs[w->n_arcs++] = (int32_t)e;
 		}
 	}
-	return 0;
+	return cost;
 }

@@ -64,18 +64,15 @@ static const char *node_name(const struct rwa_picture *p, int node, char *buf, i
 
 /* ---- rows ---- */
 
-static int count_rows(struct rwa_picture *p)
+static void count_rows(struct rwa_picture *p)
 {
 	arrays_add(&p->arrays, p->first, p->m->arcs.n + 1);
-	for (size_t e = 0; e < p->m->arcs.n && p->first; e++) {
+	for (size_t e = 0; e < p->m->arcs.n; e++) {
 		p->first[e + 1] = p->first[e] + p->m->arcs.v[e].fibres;
 		p->n_rows = p->first[e + 1];
 	}
 	arrays_add(&p->arrays, p->rows, p->n_rows + 1);
 	arrays_add(&p->arrays, p->shown, p->n_rows + 1);
-	if (p->arrays.failed) {
-		return WEFT_ENOMEM;
-	}
 	for (size_t e = 0; e < p->m->arcs.n; e++) {
 		for (int32_t f = 0; f < p->m->arcs.v[e].fibres; f++) {
 			p->rows[p->first[e] + f] = (struct fibre_row){ (int32_t)e, f, 0 };
@@ -90,14 +87,14 @@ static int count_rows(struct rwa_picture *p)
 			p->rows[p->first[hop->arc] + hop->fibre].used++;
 		}
 	}
-	return 0;
 }
 
 static int by_arc(const void *a, const void *b)
 {
 	const struct fibre_row *x = a, *y = b;
 
-	return x->arc != y->arc ? (x->arc < y->arc ? -1 : 1) : (x->fibre > y->fibre) - (x->fibre < y->fibre);
+	return x->arc != y->arc ? (x->arc < y->arc ? -1 : 1)
+		: (x->fibre > y->fibre) - (x->fibre < y->fibre);
 }
 
 static int by_use(const void *a, const void *b)
@@ -136,9 +133,6 @@ static bool place_nodes(struct rwa_picture *p, bool *by_file)
 
 	arrays_add(&p->arrays, p->xy, 2 * n);
 	arrays_add(&p->arrays, ends, 2 * m);
-	if (p->arrays.failed) {
-		return false;
-	}
 	*by_file = true;
 	for (int v = 0; v < n; v++) {
 		*by_file &= p->m->nodes.v[v].has_place;
@@ -149,15 +143,19 @@ static bool place_nodes(struct rwa_picture *p, bool *by_file)
 		ends[2 * e] = p->m->arcs.v[e].src;
 		ends[2 * e + 1] = p->m->arcs.v[e].dst;
 	}
-	if (!*by_file && (n > SVG_LAYOUT_NODES || svg_layout(n, ends, m, p->xy, NULL))) {
+	if (!*by_file && n > SVG_LAYOUT_NODES) {
 		return false;
+	}
+	if (!*by_file) {
+		svg_layout(n, ends, m, p->xy);
 	}
 	for (int i = 0; i < 2 * n; i++) {
 		least[i & 1] = fmin(least[i & 1], p->xy[i]);
 		most[i & 1] = fmax(most[i & 1], p->xy[i]);
 	}
 	for (int i = 0; i < 2 * n; i++) {
-		double size = fmax(most[i & 1] - least[i & 1], 1e-9), from = i & 1 ? svg_top() : SVG_MARGIN;
+		double size = fmax(most[i & 1] - least[i & 1], 1e-9), from = i & 1 ? svg_top()
+			: SVG_MARGIN;
 		double rim = i & 1 ? 44 : MAP_RIM;
 
 		p->xy[i] = from + rim + ((i & 1 ? MAP_HIGH : MAP_WIDTH) - 2 * rim) *
@@ -175,7 +173,8 @@ static int link_use(const struct rwa_picture *p, size_t arc)
 	for (size_t e = 0; e < p->m->arcs.n; e++) {
 		const struct rwa_mesh_arc *b = &p->m->arcs.v[e];
 
-		if ((b->src == a->src && b->dst == a->dst) || (b->src == a->dst && b->dst == a->src)) {
+		if ((b->src == a->src && b->dst == a->dst) ||
+		    (b->src == a->dst && b->dst == a->src)) {
 			for (int64_t i = p->first[e]; i < p->first[e + 1]; i++) {
 				most = p->rows[i].used > most ? p->rows[i].used : most;
 			}
@@ -191,7 +190,8 @@ static bool is_first_of_link(const struct rwa_picture *p, size_t arc)
 	for (size_t e = 0; e < arc; e++) {
 		const struct rwa_mesh_arc *b = &p->m->arcs.v[e];
 
-		if ((b->src == a->src && b->dst == a->dst) || (b->src == a->dst && b->dst == a->src)) {
+		if ((b->src == a->src && b->dst == a->dst) ||
+		    (b->src == a->dst && b->dst == a->src)) {
 			return false;
 		}
 	}
@@ -200,7 +200,8 @@ static bool is_first_of_link(const struct rwa_picture *p, size_t arc)
 
 static const char *load_style(double share)
 {
-	return share >= 0.9 ? "accent broad" : share >= 0.6 ? "accent thick" : share > 0.3 ? "accent"
+	return share >= 0.9 ? "accent broad" : share >= 0.6 ? "accent thick" : share > 0.3
+		? "accent"
 	     : share > 0 ? "accent thin" : "edge";
 }
 
@@ -218,7 +219,8 @@ static void put_links(struct rwa_picture *p, double *labels)
 			continue;
 		}
 		used = link_use(p, e);
-		svg_line(&p->c, load_style((double)used / (p->channels ? p->channels : 1)), from[0], from[1],
+		svg_line(&p->c, load_style((double)used / (p->channels ? p->channels : 1)), from[0],
+			 from[1],
 			 to[0], to[1]);
 		if (drawn < LABELLED_LINKS) {
 			labels[3 * drawn] = (from[0] + to[0]) / 2;
@@ -244,8 +246,10 @@ static void put_map_nodes(struct rwa_picture *p)
 		int dropped = p->c.dropped;
 
 		/* Below its node, or above. */
-		if (!svg_put(&p->c, p->xy[2 * v], p->xy[2 * v + 1] + r + 13, 'm', SVG_TEXT, 130, name) &&
-		    svg_put(&p->c, p->xy[2 * v], p->xy[2 * v + 1] - r - 5, 'm', SVG_TEXT, 130, name)) {
+		if (!svg_put(&p->c, p->xy[2 * v], p->xy[2 * v + 1] + r + 13, 'm', SVG_TEXT, 130,
+			     name) &&
+		    svg_put(&p->c, p->xy[2 * v], p->xy[2 * v + 1] - r - 5, 'm', SVG_TEXT, 130,
+			    name)) {
 			p->c.dropped = dropped;
 		} else if (p->c.dropped > dropped) {
 			p->c.dropped = dropped + 1;
@@ -267,7 +271,8 @@ static void put_map(struct rwa_picture *p)
 
 	p->y = svg_top();
 	if (p->m->arcs.n > MAP_LINKS || !place_nodes(p, &by_file)) {
-		svg_putf(&p->c, SVG_MARGIN, p->y + 10, 'b', SVG_SOFT, "The network is too large for a map.");
+		svg_putf(&p->c, SVG_MARGIN, p->y + 10, 'b', SVG_SOFT,
+			 "The network is too large for a map.");
 		p->y += 28;
 		return;
 	}
@@ -277,13 +282,16 @@ static void put_map(struct rwa_picture *p)
 	put_map_nodes(p);
 	dropped = p->c.dropped;
 	for (int i = 0; i < (int)labels[3 * LABELLED_LINKS]; i++) {
-		svg_putf(&p->c, labels[3 * i], labels[3 * i + 1] + 3.5, 'm', SVG_SMALL, "%.0f", labels[3 * i + 2]);
+		svg_putf(&p->c, labels[3 * i], labels[3 * i + 1] + 3.5, 'm', SVG_SMALL, "%.0f",
+			 labels[3 * i + 2]);
 	}
 	svg_end_group(&p->c);
 	p->c.dropped = dropped;
 	y = svg_legend(&p->c, SVG_MARGIN, p->y + MAP_HIGH + 8, MAP_WIDTH, keys, 4);
-	svg_putf(&p->c, SVG_MARGIN, y + 12, 'b', SVG_SOFT, "%s; numbers: channels in use on the fullest "
-		 "fibre", by_file ? "Places as in the network's file" : "Places by the number of links between nodes");
+	svg_putf(&p->c, SVG_MARGIN, y + 12, 'b', SVG_SOFT,
+		 "%s; numbers: channels in use on the fullest "
+		 "fibre", by_file ? "Places as in the network's file"
+			 : "Places by the number of links between nodes");
 	p->y = svg_tell_dropped(&p->c, SVG_MARGIN, y + 32, "names") + 4;
 }
 
@@ -293,7 +301,8 @@ static void add_cell(struct rwa_picture *p, struct buf *b, int row, int from, in
 {
 	double wide = n * p->cell - (p->cell > 4 ? 1 : 0.2);
 
-	buf_printf(b, "M%.1f %.1fh%.1fv%.1fh-%.1fz", SVG_MARGIN + NAMES + from * p->cell, p->y + row * ROW,
+	buf_printf(b, "M%.1f %.1fh%.1fv%.1fh-%.1fz", SVG_MARGIN + NAMES + from * p->cell,
+		   p->y + row * ROW,
 		   wide, ROW - 1.5, wide);
 }
 
@@ -308,11 +317,13 @@ static void put_row_names(struct rwa_picture *p, int n)
 		const char *dst = node_name(p, a->dst, to, sizeof(to));
 
 		if (a->fibres > 1) {
-			snprintf(text, sizeof(text), "%.60s \xe2\x86\x92 %.60s #%d", src, dst, r->fibre);
+			snprintf(text, sizeof(text), "%.60s \xe2\x86\x92 %.60s #%d", src, dst,
+				 r->fibre);
 		} else {
 			snprintf(text, sizeof(text), "%.60s \xe2\x86\x92 %.60s", src, dst);
 		}
-		svg_put(&p->c, SVG_MARGIN + NAMES - 8, p->y + i * ROW + 9.5, 'e', SVG_SMALL, NAMES - 24, text);
+		svg_put(&p->c, SVG_MARGIN + NAMES - 8, p->y + i * ROW + 9.5, 'e', SVG_SMALL,
+			NAMES - 24, text);
 	}
 }
 
@@ -330,14 +341,14 @@ static void put_blocks(struct rwa_picture *p)
 			int row = p->shown[p->first[k->arc] + f];
 
 			if (row >= 0 && (channels || k->channel < p->columns)) {
-				add_cell(p, &b, row, channels ? 0 : k->channel, channels ? p->columns : 1);
+				add_cell(p, &b, row, channels ? 0 : k->channel, channels
+					 ? p->columns : 1);
 			}
 		}
 	}
 	if (b.len) {
 		svg_path(&p->c, "fill soft weak", "%s", buf_cstr(&b));
 	}
-	p->c.failed |= b.failed;
 	buf_fini(&b);
 }
 
@@ -353,7 +364,8 @@ static void put_cells(struct rwa_picture *p)
 			if (row >= 0 && hop->channel < p->columns) {
 				int k = p->m->demands.v[path->demand].src % SOURCES;
 
-				add_cell(p, &p->paths[p->cell < TOLD_APART ? 0 : k], row, hop->channel, 1);
+				add_cell(p, &p->paths[p->cell < TOLD_APART ? 0 : k], row,
+					 hop->channel, 1);
 			}
 		}
 	}
@@ -361,7 +373,6 @@ static void put_cells(struct rwa_picture *p)
 		if (p->paths[k].len) {
 			svg_fill_path(&p->c, k, buf_cstr(&p->paths[k]));
 		}
-		p->c.failed |= p->paths[k].failed;
 		buf_fini(&p->paths[k]);
 	}
 }
@@ -386,7 +397,8 @@ static double put_sources(struct rwa_picture *p, double y, bool lines)
 		keys[n++] = (struct svg_key){ SVG_KEY_FILL, "c0", -1, NULL, "in use" };
 	}
 	if (p->m->blocks.n) {
-		keys[n++] = (struct svg_key){ SVG_KEY_FILL, "soft weak", -1, NULL, "not available" };
+		keys[n++] = (struct svg_key){ SVG_KEY_FILL, "soft weak", -1, NULL,
+					     "not available" };
 	}
 	y = svg_legend(&p->c, SVG_MARGIN, y, MAP_WIDTH, keys, n);
 	if (apart && p->m->nodes.n > MOST) {
@@ -408,7 +420,8 @@ static void put_channel_numbers(struct rwa_picture *p, double y)
 	svg_put(&p->c, SVG_MARGIN + NAMES - 8, y, 'e', SVG_SMALL, 0, "channel");
 	for (int c = 0; c < p->columns; c += every) {
 		snprintf(number, sizeof(number), "%d", c);
-		svg_put(&p->c, SVG_MARGIN + NAMES + (c + 0.5) * p->cell, y, 'm', SVG_SMALL, 0, number);
+		svg_put(&p->c, SVG_MARGIN + NAMES + (c + 0.5) * p->cell, y, 'm', SVG_SMALL, 0,
+			number);
 	}
 }
 
@@ -422,13 +435,15 @@ static void put_grid(struct rwa_picture *p)
 	svg_card(&p->c, SVG_MARGIN, top, MAP_WIDTH, n * ROW + 56);
 	put_channel_numbers(p, top + 28);
 	p->y = top + 36;
-	svg_rect(&p->c, "fill faint", SVG_MARGIN + NAMES, p->y, p->columns * p->cell, n * ROW - 1.5);
+	svg_rect(&p->c, "fill faint", SVG_MARGIN + NAMES, p->y, p->columns * p->cell,
+		 n * ROW - 1.5);
 	put_row_names(p, n);
 	put_blocks(p);
 	put_cells(p);
 	bottom = put_sources(p, top + n * ROW + 64, false);
 	if (p->n_rows > n || p->channels > p->columns) {
-		svg_putf(&p->c, SVG_MARGIN, bottom + 12, 'b', SVG_SOFT, "the fullest fibres; and %lld more fibres, "
+		svg_putf(&p->c, SVG_MARGIN, bottom + 12, 'b', SVG_SOFT,
+			 "the fullest fibres; and %lld more fibres, "
 			 "%d more channels", (long long)(p->n_rows - n), p->channels - p->columns);
 	}
 }
@@ -486,7 +501,8 @@ static void put_rim(struct rwa_picture *p, double x, double radius, const char *
 	svg_card(&p->c, x, p->y, 2 * radius, 2 * radius + 40);
 	svg_put(&p->c, x + 16, p->y + 26, 'b', SVG_HEAD, 0, title);
 	for (size_t v = 0; v < n; v++) {
-		double angle = 2 * acos(-1) * (double)v / (double)n, dx = sin(angle), dy = -cos(angle);
+		double angle = 2 * acos(-1) * (double)v / (double)n, dx = sin(angle),
+			dy = -cos(angle);
 
 		svg_line(&p->c, "edge", cx + (FIRST_RADIUS - RADIUS_STEP) * dx,
 			 cy + (FIRST_RADIUS - RADIUS_STEP) * dy, cx + rim * dx, cy + rim * dy);
@@ -521,27 +537,24 @@ static void put_circles(struct rwa_picture *p)
 	svg_tell_dropped(&p->c, SVG_MARGIN, p->y + 12, "names");
 }
 
-int rwa_mesh_draw(const struct rwa_mesh *m, const struct rwa_assignment *a,
-		  int channels, struct buf *svg, struct err *err)
+void rwa_mesh_draw(const struct rwa_mesh *m, const struct rwa_assignment *a, int channels,
+		   struct buf *svg)
 {
 	struct rwa_picture p = { .m = m, .a = a, .channels = channels };
 	char title[80], about[120];
-	int r;
 
 	snprintf(title, sizeof(title), "Lightpaths in a network of %zu nodes", m->nodes.n);
-	snprintf(about, sizeof(about), "%zu lightpaths over %zu arcs in %d channels", a->paths.n, m->arcs.n,
+	snprintf(about, sizeof(about), "%zu lightpaths over %zu arcs in %d channels", a->paths.n,
+		 m->arcs.n,
 		 channels);
 	svg_open(&p.c, title, about);
 	if (is_ring(m) && channels <= MAX_CIRCLES) {
 		put_circles(&p);
-	} else if (count_rows(&p)) {
-		p.c.failed = true;
 	} else {
+		count_rows(&p);
 		put_map(&p);
 		put_grid(&p);
 	}
-	p.c.failed |= p.arrays.failed;
-	r = svg_close(&p.c, svg, err);
+	svg_close(&p.c, svg);
 	arrays_fini(&p.arrays);
-	return r;
 }

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "rwa/mesh/private.h"
 
 #define PRICE_SCALE 5000	/* the largest integer price */
@@ -110,18 +111,14 @@ static int by_pair(const void *a, const void *b)
 }
 
 /* Demands of the same ends become one pair. */
-static int make_pairs(struct flow_state *s)
+static void make_pairs(struct flow_state *s)
 {
 	const struct rwa_mesh *m = s->m;
 	size_t n = m->demands.n, k = 0;
-	struct rwa_mesh_demand *d = malloc((n + 1) * sizeof(*d));
+	struct rwa_mesh_demand *d = x_alloc(n + 1, sizeof(*d));
 
 	arrays_add(&s->arrays, s->pairs, n + 1);
 	arrays_add(&s->arrays, s->first, m->nodes.n + 2);
-	if (!d || !s->pairs || !s->first) {
-		free(d);
-		return WEFT_ENOMEM;
-	}
 	if (n) {
 		memcpy(d, m->demands.v, n * sizeof(*d));
 		qsort(d, n, sizeof(*d), by_pair);
@@ -138,14 +135,12 @@ static int make_pairs(struct flow_state *s)
 		s->first[v + 1] += s->first[v];
 	}
 	free(d);
-	return 0;
 }
 
-/* No flow yet; state_fini() also after an error. */
-static int state_init(struct flow_state *s, const struct rwa_mesh *m, struct err *err)
+/* No flow yet. */
+static void state_init(struct flow_state *s, const struct rwa_mesh *m)
 {
 	size_t n = m->nodes.n + 1, e = m->arcs.n + 1;
-	int rc;
 
 	*s = (struct flow_state){ .m = m };
 	arrays_add(&s->arrays, s->fibres, e);
@@ -156,14 +151,11 @@ static int state_init(struct flow_state *s, const struct rwa_mesh *m, struct err
 	arrays_add(&s->arrays, s->via, n);
 	arrays_add(&s->arrays, s->path, 2 * n);
 	arrays_add(&s->arrays, s->tilted, e);
-	if (s->arrays.failed || graph_heap_init(&s->heap, (int)n) ||
-	    adjacency_init(&s->out, m, false) || make_pairs(s)) {
-		return err_nomem(err);
-	}
-	if ((rc = mesh_paths_init(&s->paths, m, err))) {
-		return rc;
-	}
-	return mesh_open_fibres(m, s->fibres, err);
+	graph_heap_init(&s->heap, (int)n);
+	adjacency_init(&s->out, m, false);
+	make_pairs(s);
+	mesh_paths_init(&s->paths, m);
+	mesh_open_fibres(m, s->fibres);
 }
 
 static void state_fini(struct flow_state *s)
@@ -237,52 +229,44 @@ static int by_number(const void *a, const void *b)
 }
 
 /* The path of a pair, or one within the budget, from the room's search. */
-static int trace_special(struct flow_state *s, int32_t src, const struct flow_pair *p,
-			 double floor_price, int32_t *hops)
+static void trace_special(struct flow_state *s, int32_t src, const struct flow_pair *p,
+			  double floor_price, int32_t *hops)
 {
 	double cost;
-	int rc = 0;
 
 	for (size_t e = 0; e < s->m->arcs.n; e++) {
 		s->tilted[e] = s->price[e] + floor_price;
 	}
 	if (p->protect) {
-		rc = mesh_path_pair(&s->paths, s->tilted, src, p->dst, &cost);
-	} else {
-		rc = mesh_path_within(&s->paths, s->tilted, src, p->dst, &cost);
+		mesh_path_pair(&s->paths, s->tilted, src, p->dst);
+	} else if (mesh_path_within(&s->paths, s->tilted, src, p->dst, &cost)) {
+		/* Too many paths to look at: the one without budget stands. */
+		return;
 	}
-	/* Too many paths to look at: the one without budget stands. */
-	if (rc == WEFT_ELIMIT) {
-		return 0;
-	}
-	if (rc == 0) {
-		*hops = s->paths.n_arcs;
-		memcpy(s->path, s->paths.arcs, (size_t)*hops * sizeof(*s->path));
-		qsort(s->path, (size_t)*hops, sizeof(*s->path), by_number);
-	}
-	return rc;
+	*hops = s->paths.n_arcs;
+	memcpy(s->path, s->paths.arcs, (size_t)*hops * sizeof(*s->path));
+	qsort(s->path, (size_t)*hops, sizeof(*s->path), by_number);
 }
 
-/* The cheapest path of the pair into s->path, its arcs marked. */
-static int trace_path(struct flow_state *s, int32_t src, const struct flow_pair *p,
-		     double floor_price, int32_t *hops)
+/* The cheapest path of the pair into s->path, its arcs marked; how many. */
+static int32_t trace_path(struct flow_state *s, int32_t src, const struct flow_pair *p,
+			  double floor_price)
 {
-	int rc = 0;
+	int32_t hops = 0;
 
-	*hops = 0;
 	for (int32_t v = p->dst; s->via[v] >= 0; v = s->m->arcs.v[s->via[v]].src) {
-		s->path[(*hops)++] = s->via[v];
+		s->path[hops++] = s->via[v];
 	}
 	if (p->protect ||
 	    (s->paths.budget < INT64_MAX &&
-	     mesh_path_loss(&s->paths, src, s->path, *hops) > s->paths.budget)) {
-		rc = trace_special(s, src, p, floor_price, hops);
+	     mesh_path_loss(&s->paths, src, s->path, hops) > s->paths.budget)) {
+		trace_special(s, src, p, floor_price, &hops);
 	}
 	s->stamp++;
-	for (int32_t i = 0; i < *hops; i++) {
+	for (int32_t i = 0; i < hops; i++) {
 		s->mark[s->path[i]] = s->stamp;
 	}
-	return rc;
+	return hops;
 }
 
 /* Lightpaths that a pair's unit of flow stands for. */
@@ -315,21 +299,17 @@ static int find_path(const struct flow_state *s, const struct flow_pair *p, int3
 	return -1;
 }
 
-static int add_flow_path(struct flow_state *s, struct flow_pair *p, int32_t hops, double flow)
+static void add_flow_path(struct flow_state *s, struct flow_pair *p, int32_t hops, double flow)
 {
 	struct flow_route path = { .flow = flow, .hops = hops };
 	size_t bytes = (size_t)hops * sizeof(*path.arcs);
 
-	path.arcs = malloc(bytes + 1);
-	if (!path.arcs || vec_push(&p->paths, path)) {
-		free(path.arcs);
-		return WEFT_ENOMEM;
-	}
+	path.arcs = x_alloc(bytes, 1);
+	vec_push(&p->paths, path);
 	memcpy(path.arcs, s->path, bytes);
 	for (int32_t i = 0; i < hops; i++) {
 		add_load(s, s->path[i], flow);
 	}
-	return 0;
 }
 
 /* Moves flow from path `from` to s->path (marked), which is path `to`. The
@@ -378,47 +358,41 @@ static void drop_empty_paths(struct flow_pair *p)
 
 /* The path that all others give flow to: the cheapest, or none at all. */
 static int cheapest_path(struct flow_state *s, int32_t src, struct flow_pair *p,
-			double floor_price, int *to)
+			 double floor_price)
 {
-	int32_t hops;
-	int rc = trace_path(s, src, p, floor_price, &hops), away;
+	int32_t hops = trace_path(s, src, p, floor_price);
+	int to = find_path(s, p, hops), away;
 
-	*to = find_path(s, p, hops);
-	if (!rc && *to < 0) {
-		rc = add_flow_path(s, p, hops, p->paths.n ? 0 : p->count);
-		*to = (int)p->paths.n - 1;
+	if (to < 0) {
+		add_flow_path(s, p, hops, p->paths.n ? 0 : p->count);
+		to = (int)p->paths.n - 1;
 	}
-	if (rc || !s->room || path_price(s, p, &p->paths.v[*to]) <= worth(p)) {
-		return rc;
+	if (!s->room || path_price(s, p, &p->paths.v[to]) <= worth(p)) {
+		return to;
 	}
 	away = find_path(s, p, 0);
 	if (away < 0) {
-		rc = add_flow_path(s, p, 0, 0);
+		add_flow_path(s, p, 0, 0);
 		away = (int)p->paths.n - 1;
 	}
-	*to = away;
-	return rc;
+	return away;
 }
 
-/* Moves flow of a pair to its cheapest path from all others. WEFT_ENOMEM. */
-static int improve_pair(struct flow_state *s, int32_t src, struct flow_pair *p, double floor_price)
+/* Moves flow of a pair to its cheapest path from all others. */
+static void improve_pair(struct flow_state *s, int32_t src, struct flow_pair *p, double floor_price)
 {
-	int to;
+	int to = cheapest_path(s, src, p, floor_price);
 
-	if (cheapest_path(s, src, p, floor_price, &to)) {
-		return WEFT_ENOMEM;
-	}
 	for (size_t w = 0; w < p->paths.n; w++) {
 		if (w != (size_t)to) {
 			move_flow(s, p, w, (size_t)to);
 		}
 	}
 	drop_empty_paths(p);
-	return 0;
 }
 
 /* One pass over all sources. floor_price breaks ties between free paths. */
-static int pass(struct flow_state *s, double floor_price)
+static void pass(struct flow_state *s, double floor_price)
 {
 	for (int32_t v = 0; v < (int32_t)s->m->nodes.n; v++) {
 		if (s->first[v] == s->first[v + 1]) {
@@ -426,15 +400,12 @@ static int pass(struct flow_state *s, double floor_price)
 		}
 		shortest(s, v, floor_price);
 		for (int32_t i = s->first[v]; i < s->first[v + 1]; i++) {
-			if (improve_pair(s, v, &s->pairs[i], floor_price)) {
-				return WEFT_ENOMEM;
-			}
+			improve_pair(s, v, &s->pairs[i], floor_price);
 		}
 		if (s->rho > 0 && !s->room) {
 			solve_congestion(s);
 		}
 	}
-	return 0;
 }
 
 /* ---- the bound ---- */
@@ -461,10 +432,7 @@ static int try_prices(struct flow_state *s, const double *price,
 	double top = 0;
 	int rc;
 
-	c.prices = calloc(arcs + 1, sizeof(*c.prices));
-	if (!c.prices) {
-		return err_nomem(err);
-	}
+	c.prices = x_new(arcs + 1, sizeof(*c.prices));
 	for (size_t e = 0; e < arcs; e++) {
 		top = s->fibres[e] && price[e] > top ? price[e] : top;
 	}
@@ -483,11 +451,11 @@ static int try_prices(struct flow_state *s, const double *price,
 }
 
 /* The first flow: everything by fewest hops; the first scale of the prices. */
-static int begin(struct flow_state *s)
+static void begin(struct flow_state *s)
 {
 	double total = 0, fibres = 0;
-	int rc = pass(s, 1);
 
+	pass(s, 1);
 	for (size_t e = 0; e < s->m->arcs.n; e++) {
 		total += s->load[e];
 		fibres += s->fibres[e];
@@ -498,7 +466,6 @@ static int begin(struct flow_state *s)
 	s->u = congestion(s);
 	s->rho = total > 0 ? 1 / total : 1;
 	solve_congestion(s);
-	return rc;
 }
 
 /* True when no flow proves more than the bound has. */
@@ -520,9 +487,7 @@ static int improve_bound(struct flow_state *s, const struct mesh_stop *stop,
 	for (int k = 1; !rc && k <= MAX_PASSES && (k <= LEAST_PASSES || !stop_now(stop)); k++) {
 		double u;
 
-		if (pass(s, 1e-9)) {
-			return err_nomem(err);
-		}
+		pass(s, 1e-9);
 		u = congestion(s);
 		best->flow = u < best->flow ? u : best->flow;
 		if (k % PASSES_A_ROUND) {
@@ -557,8 +522,8 @@ static void put_in_order(const struct rwa_mesh *m, int32_t src, int32_t *arcs, i
 	}
 }
 
-/* The paths of all pairs that are not protected. WEFT_ENOMEM. */
-static int list_routes(const struct flow_state *s, struct mesh_routes *out)
+/* The paths of all pairs that are not protected. */
+static void list_routes(const struct flow_state *s, struct mesh_routes *out)
 {
 	for (int32_t src = 0; src < (int32_t)s->m->nodes.n; src++) {
 		for (int32_t i = s->first[src]; i < s->first[src + 1]; i++) {
@@ -571,10 +536,8 @@ static int list_routes(const struct flow_state *s, struct mesh_routes *out)
 					f->flow / p->count,
 				};
 
-				if (vec_push(&out->v, r) ||
-				    vec_reserve(&out->arcs, (size_t)f->hops)) {
-					return WEFT_ENOMEM;
-				}
+				vec_push(&out->v, r);
+				vec_reserve(&out->arcs, (size_t)f->hops);
 				memcpy(out->arcs.v + r.first, f->arcs,
 				       (size_t)f->hops * sizeof(*f->arcs));
 				out->arcs.n += (size_t)f->hops;
@@ -582,15 +545,14 @@ static int list_routes(const struct flow_state *s, struct mesh_routes *out)
 			}
 		}
 	}
-	return 0;
 }
 
 /* The certificate of no prices, which every demand with a path has. */
 static int no_prices(const struct rwa_mesh *m, struct rwa_certificate *out, struct err *err)
 {
 	*out = (struct rwa_certificate){ .denominator = 1 };
-	out->prices = calloc(m->arcs.n + 1, sizeof(*out->prices));
-	return out->prices ? certificate_sum(m, out, err) : err_nomem(err);
+	out->prices = x_new(m->arcs.n + 1, sizeof(*out->prices));
+	return certificate_sum(m, out, err);
 }
 
 /* No prices at all come first, which names demands without a path; then the
@@ -602,20 +564,16 @@ int mesh_bound(const struct rwa_mesh *m, const struct mesh_stop *stop,
 	int rc = no_prices(m, out, err);
 
 	if (!rc) {
-		rc = state_init(&s, m, err);
-	}
-	if (!rc && begin(&s)) {
-		rc = err_nomem(err);
-	}
-	if (!rc) {
+		state_init(&s, m);
+		begin(&s);
 		out->flow = congestion(&s);
 		rc = try_prices(&s, s.mult, out, err);
 	}
 	if (!rc && m->demands.n) {
 		rc = improve_bound(&s, stop, out, err);
 	}
-	if (!rc && list_routes(&s, routes)) {
-		rc = err_nomem(err);
+	if (!rc) {
+		list_routes(&s, routes);
 	}
 	if (rc) {
 		rwa_certificate_fini(out);
@@ -628,24 +586,22 @@ int mesh_bound(const struct rwa_mesh *m, const struct mesh_stop *stop,
 
 /* Slots of every arc, and the scale of the prices: turning one lightpath away
  * costs 1. */
-static int begin_fit(struct flow_state *s, int channels, struct err *err)
+static void begin_fit(struct flow_state *s, int channels)
 {
 	const struct rwa_mesh *m = s->m;
 	struct mesh_slots used = { 0 };
 	double mean = 0, fibres = 0;
-	int rc = mesh_used_slots(m, &used, err);
 
-	if (pass(s, 1)) {
-		rc = err_nomem(err);
-	}
+	mesh_used_slots(m, &used);
+	pass(s, 1);
 	arrays_add(&s->arrays, s->room, m->arcs.n + 1);
-	for (size_t e = 0; s->room && e < m->arcs.n; e++) {
+	for (size_t e = 0; e < m->arcs.n; e++) {
 		s->room[e] = (double)mesh_band_slots(m, channels) *
 			     s->fibres[e];
 		mean += s->load[e];
 		fibres += s->fibres[e];
 	}
-	for (size_t i = 0; s->room && !m->guard.between && i < used.n; i++) {
+	for (size_t i = 0; !m->guard.between && i < used.n; i++) {
 		const struct rwa_hop *h = &used.v[i];
 
 		s->room[h->arc] -= h->channel >= m->guard.below &&
@@ -653,13 +609,9 @@ static int begin_fit(struct flow_state *s, int channels, struct err *err)
 	}
 	vec_fini(&used);
 	s->rho = mean > 0 ? fibres / mean : 1;
-	for (size_t e = 0; s->room && e < m->arcs.n; e++) {
+	for (size_t e = 0; e < m->arcs.n; e++) {
 		s->price[e] = price_of(s, (int32_t)e);
 	}
-	if (!rc && !s->room) {
-		rc = err_nomem(err);
-	}
-	return rc;
 }
 
 /* Keeps the present prices, rounded, if fewer lightpaths fit by them. */
@@ -672,10 +624,7 @@ static int try_fit(struct flow_state *s, int channels,
 	int64_t n;
 	int rc;
 
-	c.prices = calloc(arcs + 1, sizeof(*c.prices));
-	if (!c.prices) {
-		return err_nomem(err);
-	}
+	c.prices = x_new(arcs + 1, sizeof(*c.prices));
 	for (size_t e = 0; e < arcs; e++) {
 		top = s->fibres[e] && s->mult[e] > top ? s->mult[e] : top;
 	}
@@ -697,20 +646,20 @@ int mesh_fit(const struct rwa_mesh *m, int channels, const struct mesh_stop *sto
 	     struct rwa_certificate *out, int64_t *fit, struct err *err)
 {
 	struct flow_state s = { .m = m };
-	int rc = state_init(&s, m, err), calm = 0;
+	int rc, calm = 0;
 
+	state_init(&s, m);
 	*out = (struct rwa_certificate){ 0 };
-	if (!rc && !(rc = try_fit(&s, channels, out, fit, err))) {
-		rc = begin_fit(&s, channels, err);
+	rc = try_fit(&s, channels, out, fit, err);
+	if (!rc) {
+		begin_fit(&s, channels);
 	}
 	for (int k = 1; !rc && m->demands.n && k <= MAX_PASSES &&
 			calm < FIT_CALM && (k <= LEAST_PASSES || !stop_now(stop)); k++) {
 		int64_t before = *fit;
 
-		if (pass(&s, 1e-9)) {
-			rc = err_nomem(err);
-		}
-		if (rc || k % PASSES_A_ROUND) {
+		pass(&s, 1e-9);
+		if (k % PASSES_A_ROUND) {
 			continue;
 		}
 		memcpy(s.mult, s.price, m->arcs.n * sizeof(*s.mult));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "rwa/mesh/private.h"
 
 /* What is matched, and where the lightpaths go. */
@@ -53,67 +54,63 @@ static int by_demand(const void *a, const void *b)
 	return x->path < y->path ? -1 : x->path > y->path;
 }
 
-/* All paths by demand, those of one in their order; NULL without memory. */
+/* All paths by demand, those of one in their order. */
 static struct of_demand *sorted(const struct rwa_assignment *a)
 {
-	struct of_demand *v = calloc(a->paths.n + 1, sizeof(*v));
+	struct of_demand *v = x_new(a->paths.n + 1, sizeof(*v));
 
-	for (size_t i = 0; v && i < a->paths.n; i++) {
+	for (size_t i = 0; i < a->paths.n; i++) {
 		v[i] = (struct of_demand){ a->paths.v[i].demand, (int32_t)i };
 	}
-	if (v) {
-		qsort(v, a->paths.n, sizeof(*v), by_demand);
-	}
+	qsort(v, a->paths.n, sizeof(*v), by_demand);
 	return v;
 }
 
 /* A lightpath from an old path to a new one, -1 where there is none. */
-static int push(struct matching *g, int32_t old, int32_t new, int32_t partner)
+static void push(struct matching *g, int32_t old, int32_t new, int32_t partner)
 {
 	struct rwa_changed c = { old, new, partner,
 				 old >= 0 && new >= 0 &&
 					 same_hops(g, old, new) };
 
-	return vec_push(g->out, c) ? WEFT_ENOMEM : 0;
+	vec_push(g->out, c);
 }
 
 /* ---- one by one ---- */
 
 /* Matches old[0..a-1] with new[0..b-1] where they fit; paths that are matched
  * become -1. */
-static int match_where(struct matching *g, struct of_demand *old, size_t a, struct of_demand *new,
-		       size_t b, bool (*fits)(const struct matching *, int32_t, int32_t))
+static void match_where(struct matching *g, struct of_demand *old, size_t a, struct of_demand *new,
+			size_t b, bool (*fits)(const struct matching *, int32_t, int32_t))
 {
-	int rc = 0;
-
 	for (size_t i = 0; i < a; i++) {
-		for (size_t k = 0; !rc && old[i].path >= 0 && k < b; k++) {
+		for (size_t k = 0; old[i].path >= 0 && k < b; k++) {
 			if (new[k].path >= 0 && fits(g, old[i].path, new[k].path)) {
-				rc = push(g, old[i].path, new[k].path, -1);
+				push(g, old[i].path, new[k].path, -1);
 				old[i].path = new[k].path = -1;
 			}
 		}
 	}
-	return rc;
 }
 
 /* Each rule is weaker than the one before and matches what that left; in
  * the end whatever is left is added or dropped. */
-static int match_singles(struct matching *g, struct of_demand *old, size_t a,
-			 struct of_demand *new, size_t b)
+static void match_singles(struct matching *g, struct of_demand *old, size_t a,
+			  struct of_demand *new, size_t b)
 {
-	int rc = match_where(g, old, a, new, b, same_hops);
-
-	if (!rc && !(rc = match_where(g, old, a, new, b, same_channel))) {
-		rc = match_where(g, old, a, new, b, any);
+	match_where(g, old, a, new, b, same_hops);
+	match_where(g, old, a, new, b, same_channel);
+	match_where(g, old, a, new, b, any);
+	for (size_t i = 0; i < a; i++) {
+		if (old[i].path >= 0) {
+			push(g, old[i].path, -1, -1);
+		}
 	}
-	for (size_t i = 0; !rc && i < a; i++) {
-		rc = old[i].path < 0 ? 0 : push(g, old[i].path, -1, -1);
+	for (size_t k = 0; k < b; k++) {
+		if (new[k].path >= 0) {
+			push(g, -1, new[k].path, -1);
+		}
 	}
-	for (size_t k = 0; !rc && k < b; k++) {
-		rc = new[k].path < 0 ? 0 : push(g, -1, new[k].path, -1);
-	}
-	return rc;
 }
 
 /* ---- pairs ---- */
@@ -159,67 +156,61 @@ static bool any_pair(const struct matching *g, const int32_t *old, const int32_t
 }
 
 /* Two lightpaths, partners of each other. NULL: not in that assignment. */
-static int push_pair(struct matching *g, const int32_t *old, const int32_t *new)
+static void push_pair(struct matching *g, const int32_t *old, const int32_t *new)
 {
 	int32_t at = (int32_t)g->out->n;
 
-	if (push(g, old ? old[0] : -1, new ? new[0] : -1, at + 1) ||
-	    push(g, old ? old[1] : -1, new ? new[1] : -1, at)) {
-		return WEFT_ENOMEM;
-	}
-	return 0;
+	push(g, old ? old[0] : -1, new ? new[0] : -1, at + 1);
+	push(g, old ? old[1] : -1, new ? new[1] : -1, at);
 }
 
 struct pair_rule {
 	bool (*fits)(const struct matching *, const int32_t *old, const int32_t *new);
 };
 
-static int match_pairs_where(struct matching *g, struct of_demand *old, size_t a,
-			     struct of_demand *new, size_t b, const struct pair_rule *rule)
+static void match_pairs_where(struct matching *g, struct of_demand *old, size_t a,
+			      struct of_demand *new, size_t b, const struct pair_rule *rule)
 {
-	int rc = 0;
-
 	for (size_t i = 0; i < a; i += 2) {
-		for (size_t k = 0; !rc && old[i].path >= 0 && k < 2 * b; k++) {
-			size_t at = k / 2 & ~(size_t)1;
-			/* Each new pair both ways round. */
+		/* Each new pair, k and its other, both ways round. */
+		for (size_t k = 0; old[i].path >= 0 && k < b; k++) {
+			size_t other = k % 2 ? k - 1 : k + 1;
 			int32_t x[] = { old[i].path, old[i + 1].path };
-			int32_t y[] = { new[at + k % 2].path,
-					new[at + 1 - k % 2].path };
+			int32_t y[] = { new[k].path, new[other].path };
 
 			if (y[0] >= 0 && rule->fits(g, x, y)) {
-				rc = push_pair(g, x, y);
-				old[i].path = new[at].path = -1;
-				new[at + 1].path = -1;
+				push_pair(g, x, y);
+				old[i].path = new[k].path = new[other].path = -1;
 			}
 		}
 	}
-	return rc;
 }
 
 /* As match_singles(), two paths at a time. */
-static int match_pairs(struct matching *g, struct of_demand *old, size_t a,
-		       struct of_demand *new, size_t b)
+static void match_pairs(struct matching *g, struct of_demand *old, size_t a,
+			struct of_demand *new, size_t b)
 {
 	static const struct pair_rule rules[] = {
 		{ both_same }, { one_same }, { apart }, { any_pair },
 	};
-	int rc = 0;
 
-	for (size_t r = 0; !rc && r < sizeof(rules) / sizeof(rules[0]); r++) {
-		rc = match_pairs_where(g, old, a, new, b, &rules[r]);
+	for (size_t r = 0; r < sizeof(rules) / sizeof(rules[0]); r++) {
+		match_pairs_where(g, old, a, new, b, &rules[r]);
 	}
-	for (size_t i = 0; !rc && i < a; i += 2) {
+	for (size_t i = 0; i < a; i += 2) {
 		int32_t x[] = { old[i].path, old[i + 1].path };
 
-		rc = x[0] < 0 ? 0 : push_pair(g, x, NULL);
+		if (x[0] >= 0) {
+			push_pair(g, x, NULL);
+		}
 	}
-	for (size_t k = 0; !rc && k < b; k += 2) {
+	for (size_t k = 0; k < b; k += 2) {
 		int32_t y[] = { new[k].path, new[k + 1].path };
 
-		rc = y[0] < 0 ? 0 : push_pair(g, NULL, y);
+		if (y[0] >= 0) {
+			push_pair(g, NULL, y);
+		}
 	}
-	return rc;
 }
 
 /* ---- the whole ---- */
@@ -235,29 +226,26 @@ static size_t run_of(const struct of_demand *v, size_t i, size_t n, int32_t dema
 	return k - i;
 }
 
-int rwa_mesh_match(const struct rwa_mesh *m, const struct rwa_assignment *from,
-		   const struct rwa_assignment *to, struct rwa_matching *out)
+void rwa_mesh_match(const struct rwa_mesh *m, const struct rwa_assignment *from,
+		    const struct rwa_assignment *to, struct rwa_matching *out)
 {
 	struct matching g = { m, from, to, out };
 	struct of_demand *old = sorted(from), *new = sorted(to);
 	size_t i = 0, k = 0;
-	int rc = old && new ? 0 : WEFT_ENOMEM;
 
 	*out = (struct rwa_matching){ 0 };
-	for (int32_t d = 0; !rc && d < (int32_t)m->demands.n; d++) {
+	for (int32_t d = 0; d < (int32_t)m->demands.n; d++) {
 		size_t a = run_of(old, i, from->paths.n, d);
 		size_t b = run_of(new, k, to->paths.n, d);
 
-		rc = m->demands.v[d].protect
-			     ? match_pairs(&g, old + i, a, new + k, b)
-			     : match_singles(&g, old + i, a, new + k, b);
+		if (m->demands.v[d].protect) {
+			match_pairs(&g, old + i, a, new + k, b);
+		} else {
+			match_singles(&g, old + i, a, new + k, b);
+		}
 		i += a;
 		k += b;
 	}
 	free(old);
 	free(new);
-	if (rc) {
-		vec_fini(out);
-	}
-	return rc;
 }

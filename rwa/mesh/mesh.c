@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/clock.h"
+#include "lib/base/alloc.h"
 #include "lib/base/map.h"
 #include "rwa/mesh/private.h"
 
@@ -22,11 +22,8 @@ int rwa_mesh_new(int nodes, struct rwa_mesh **out, struct err *err)
 			       "a network of %d nodes: 1 to %d are supported",
 			       nodes, RWA_MESH_MAX_NODES);
 	}
-	m = calloc(1, sizeof(*m));
-	if (!m || vec_reserve(&m->nodes, (size_t)nodes)) {
-		rwa_mesh_free(m);
-		return err_nomem(err);
-	}
+	m = x_new(1, sizeof(*m));
+	vec_reserve(&m->nodes, (size_t)nodes);
 	m->budget_mdb = RWA_MESH_NO_LIMIT;
 	for (int v = 0; v < nodes; v++) {
 		m->nodes.v[m->nodes.n++] = (struct rwa_mesh_node){
@@ -92,7 +89,8 @@ int rwa_mesh_add_arc(struct rwa_mesh *m, const struct rwa_mesh_arc *arc, struct 
 	if (m->arcs.n >= RWA_MESH_MAX_ARCS) {
 		return err_set(err, WEFT_ELIMIT, "more than %d arcs", RWA_MESH_MAX_ARCS);
 	}
-	return vec_push(&m->arcs, *arc) ? err_nomem(err) : 0;
+	vec_push(&m->arcs, *arc);
+	return 0;
 }
 
 int rwa_mesh_add_demand(struct rwa_mesh *m, const struct rwa_mesh_demand *d, struct err *err)
@@ -110,9 +108,7 @@ int rwa_mesh_add_demand(struct rwa_mesh *m, const struct rwa_mesh_demand *d, str
 		return err_set(err, WEFT_ELIMIT, "more than %d lightpaths",
 			       RWA_MESH_MAX_LIGHTPATHS);
 	}
-	if (vec_push(&m->demands, *d)) {
-		return err_nomem(err);
-	}
+	vec_push(&m->demands, *d);
 	m->lightpaths += lightpaths;
 	return 0;
 }
@@ -135,24 +131,19 @@ int rwa_mesh_add_block(struct rwa_mesh *m, const struct rwa_mesh_block *b, struc
 		return err_set(err, WEFT_EINVAL, "arc %d: a fibre for one lightpath is blocked as "
 			       "a whole", b->arc);
 	}
-	return vec_push(&m->blocks, *b) ? err_nomem(err) : 0;
+	vec_push(&m->blocks, *b);
+	return 0;
 }
 
-/* Number of the domain of this name, made if need be; WEFT_ENOMEM. */
+/* Number of the domain of this name, made if need be. */
 static int32_t find_domain(struct rwa_mesh *m, const char *name)
 {
-	char *copy;
-
 	for (size_t k = 0; k < m->domains.n; k++) {
 		if (strcmp(m->domains.v[k], name) == 0) {
 			return (int32_t)k;
 		}
 	}
-	copy = strdup(name);
-	if (!copy || vec_push(&m->domains, copy)) {
-		free(copy);
-		return WEFT_ENOMEM;
-	}
+	vec_push(&m->domains, x_dup(name));
 	return (int32_t)m->domains.n - 1;
 }
 
@@ -164,13 +155,8 @@ int rwa_mesh_set_domain(struct rwa_mesh *m, int32_t arc, const char *name, struc
 		return err_set(err, WEFT_EINVAL, "arc %d cannot belong to domain '%s'", arc, name);
 	}
 	domain = find_domain(m, name);
-	while (domain >= 0 && m->arc_domain.n <= (size_t)arc) {
-		if (vec_push(&m->arc_domain, RWA_MESH_NO_DOMAIN)) {
-			domain = WEFT_ENOMEM;
-		}
-	}
-	if (domain < 0) {
-		return err_nomem(err);
+	while (m->arc_domain.n <= (size_t)arc) {
+		vec_push(&m->arc_domain, RWA_MESH_NO_DOMAIN);
 	}
 	m->arc_domain.v[arc] = domain;
 	return 0;
@@ -193,7 +179,8 @@ int rwa_mesh_add_tuning(struct rwa_mesh *m, const struct rwa_mesh_tuning *t, str
 			       "supported", t->first, t->last,
 			       RWA_MESH_MAX_CHANNELS - 1);
 	}
-	return vec_push(&m->tunings, *t) ? err_nomem(err) : 0;
+	vec_push(&m->tunings, *t);
+	return 0;
 }
 
 int rwa_mesh_all_to_all(struct rwa_mesh *m, struct err *err)
@@ -271,16 +258,12 @@ int64_t rwa_mesh_loss_mdb(const struct rwa_mesh *m, const struct rwa_hop *hops, 
 
 /* A counting sort: first[] is filled two places further on, and moves back
  * by one as arcs are put in. */
-int adjacency_init(struct mesh_adjacency *a, const struct rwa_mesh *m, bool reversed)
+void adjacency_init(struct mesh_adjacency *a, const struct rwa_mesh *m, bool reversed)
 {
 	size_t n = m->nodes.n;
 
-	a->first = calloc(n + 2, sizeof(*a->first));
-	a->arc = calloc(m->arcs.n + 1, sizeof(*a->arc));
-	if (!a->first || !a->arc) {
-		adjacency_fini(a);
-		return WEFT_ENOMEM;
-	}
+	a->first = x_new(n + 2, sizeof(*a->first));
+	a->arc = x_new(m->arcs.n + 1, sizeof(*a->arc));
 	for (size_t e = 0; e < m->arcs.n; e++) {
 		const struct rwa_mesh_arc *arc = &m->arcs.v[e];
 
@@ -295,7 +278,6 @@ int adjacency_init(struct mesh_adjacency *a, const struct rwa_mesh *m, bool reve
 
 		a->arc[a->first[at + 1]++] = (int32_t)e;
 	}
-	return 0;
 }
 
 void adjacency_fini(struct mesh_adjacency *a)
@@ -306,42 +288,40 @@ void adjacency_fini(struct mesh_adjacency *a)
 }
 
 /* Shuts one fibre; a second block of the same fibre changes nothing. */
-static int shut_fibre(struct u64map *shut, int32_t *fibres, int32_t arc, int32_t fibre)
+static void shut_fibre(struct u64map *shut, int32_t *fibres, int32_t arc, int32_t fibre)
 {
 	uint64_t key = (uint64_t)arc << 32 | (uint32_t)fibre;
 
 	if (u64map_get(shut, key, NULL)) {
-		return 0;
+		return;
 	}
 	fibres[arc]--;
-	return u64map_set(shut, key, 1);
+	u64map_set(shut, key, 1);
 }
 
-int mesh_open_fibres(const struct rwa_mesh *m, int32_t *fibres, struct err *err)
+void mesh_open_fibres(const struct rwa_mesh *m, int32_t *fibres)
 {
 	struct u64map shut = { 0 };
-	int rc = 0;
 
 	for (size_t e = 0; e < m->arcs.n; e++) {
 		fibres[e] = m->arcs.v[e].fibres;
 	}
-	for (size_t i = 0; !rc && i < m->blocks.n; i++) {
+	for (size_t i = 0; i < m->blocks.n; i++) {
 		const struct rwa_mesh_block *b = &m->blocks.v[i];
 		int32_t from = b->fibre == RWA_MESH_ALL ? 0 : b->fibre;
 		int32_t to = b->fibre == RWA_MESH_ALL
 				     ? m->arcs.v[b->arc].fibres
 				     : b->fibre + 1;
 
-		for (int32_t f = from; b->channel == RWA_MESH_ALL && !rc && f < to; f++) {
-			rc = shut_fibre(&shut, fibres, b->arc, f);
+		for (int32_t f = from; b->channel == RWA_MESH_ALL && f < to; f++) {
+			shut_fibre(&shut, fibres, b->arc, f);
 		}
 	}
 	u64map_fini(&shut);
-	return rc ? err_nomem(err) : 0;
 }
 
 bool stop_now(const struct mesh_stop *s)
 {
 	return (s->cancel && *s->cancel) || (s->rounds && *s->rounds >= s->at_round) ||
-	       (s->at_ns && clk_now_ns() >= s->at_ns);
+	       deadline_passed(&s->deadline);
 }

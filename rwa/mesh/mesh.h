@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "lib/base/buf.h"
+#include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/vec.h"
 
@@ -230,11 +231,11 @@ struct rwa_matching {
  * Which lightpath of `from` becomes which of `to`, two assignments whose routes
  * are valid, paths by demand: within a demand, as many as possible keep their
  * hops, and others their channel; a pair of a protected demand goes with a pair,
- * or with none. WEFT_ENOMEM, with nothing to free.
+ * or with none.
  * O(lightpaths * those of their demand * hops).
  */
-int rwa_mesh_match(const struct rwa_mesh *m, const struct rwa_assignment *from,
-		   const struct rwa_assignment *to, struct rwa_matching *out);
+void rwa_mesh_match(const struct rwa_mesh *m, const struct rwa_assignment *from,
+		    const struct rwa_assignment *to, struct rwa_matching *out);
 
 /* ---- bound ---- */
 
@@ -294,8 +295,7 @@ struct rwa_mesh_options {
 	int64_t work;		/* lightpaths that a search may place, found
 				 * again with the same seed; 0: a number that
 				 * goes with the size, none beside a limit */
-	double time_limit_s;	/* 0: none. Ends the search once there is an
-				 * answer, which then depends on the machine */
+	struct deadline deadline;	/* ends the search once there is an answer */
 	uint64_t seed;
 	int threads;		/* 0: one search; 1, 2: two searches beside
 				 * each other, on so many threads. Unless
@@ -348,8 +348,8 @@ void rwa_mesh_result_fini(struct rwa_mesh_result *res);
 
 /* The occupancy as a picture (SVG): a map of the network with the load of its links, by the
  * nodes' places or as distances have it, and one row for each fibre of an arc, one column for each
- * channel; of many the fullest. A mesh that is one ring as circles. WEFT_ENOMEM. */
-int rwa_mesh_draw(const struct rwa_mesh *m, const struct rwa_assignment *a,
-		  int channels, struct buf *svg, struct err *err);
+ * channel; of many the fullest. A mesh that is one ring as circles. */
+void rwa_mesh_draw(const struct rwa_mesh *m, const struct rwa_assignment *a, int channels,
+		   struct buf *svg);
 
 #endif

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "lib/base/alloc.h"
 #include "lib/lp/lp.h"
 #include "rwa/mesh/private.h"
 
@@ -165,9 +166,9 @@ static int add_columns(struct mip_program *p, int d, int c)
 /* Only infeasibility proves anything; what lp_solve finds or leaves open is
  * not used. */
 int mesh_prove_too_few(const struct rwa_mesh *m, int channels,
-		       double time_limit_s, bool *proven, struct err *err)
+		       const struct deadline *end, bool *proven, struct err *err)
 {
-	struct lp_options opt = { .time_limit_s = time_limit_s,
+	struct lp_options opt = { .deadline = *end,
 				  .max_iterations = MAX_ITERATIONS };
 	struct mip_program p = { .m = m, .channels = channels, .err = err };
 	struct lp_result res;
@@ -177,14 +178,11 @@ int mesh_prove_too_few(const struct rwa_mesh *m, int channels,
 	if (!is_small(m, channels)) {
 		return 0;
 	}
-	p.link = calloc(m->arcs.n + 1, sizeof(*p.link));
-	if (!p.link || mesh_links(m, p.link) || mesh_shut_init(m, &p.shut)) {
-		rc = err_nomem(err);
-		goto out;
-	}
-	if (!(rc = lp_new(&p.lp, err))) {
-		rc = add_rows(&p);
-	}
+	p.link = x_new(m->arcs.n + 1, sizeof(*p.link));
+	mesh_links(m, p.link);
+	mesh_shut_init(m, &p.shut);
+	p.lp = lp_new();
+	rc = add_rows(&p);
 	for (int d = 0; d < (int)m->demands.n; d++) {
 		for (int c = 0; !rc && c < channels; c++) {
 			rc = add_columns(&p, d, c);
@@ -194,7 +192,6 @@ int mesh_prove_too_few(const struct rwa_mesh *m, int channels,
 		rc = lp_run(p.lp, &opt, &res, err);
 	}
 	*proven = !rc && res.outcome == LP_INFEASIBLE;
-out:
 	lp_free(p.lp);
 	free(p.link);
 	u64map_fini(&p.shut);

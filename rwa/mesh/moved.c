@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/clock.h"
+#include "lib/base/alloc.h"
 #include "lib/graph/graph.h"
 #include "rwa/mesh/private.h"
 
@@ -47,19 +47,17 @@ struct target {
 	struct rng rng;
 };
 
-/* Appends a copy of path i and its hops. WEFT_ENOMEM. */
-static int add_path(struct rwa_assignment *out, const struct rwa_assignment *a, size_t i)
+/* Appends a copy of path i and its hops. */
+static void add_path(struct rwa_assignment *out, const struct rwa_assignment *a, size_t i)
 {
 	struct rwa_path p = a->paths.v[i];
 	const struct rwa_hop *hop = a->hops.v + p.first;
 
 	p.first = (int64_t)out->hops.n;
-	if (vec_reserve(&out->hops, (size_t)p.hops)) {
-		return WEFT_ENOMEM;
-	}
+	vec_reserve(&out->hops, (size_t)p.hops);
 	memcpy(out->hops.v + out->hops.n, hop, (size_t)p.hops * sizeof(*hop));
 	out->hops.n += (size_t)p.hops;
-	return vec_push(&out->paths, p);
+	vec_push(&out->paths, p);
 }
 
 /* ---- what may stay ---- */
@@ -87,13 +85,11 @@ static bool share_link(const struct rwa_mesh *m, const struct rwa_assignment *a,
 
 /* Copies `before`; of protected demands only pairs without a common link, next
  * to each other, as others cannot stay together. */
-static int copy_before(struct target *t, const struct rwa_assignment *before)
+static void copy_before(struct target *t, const struct rwa_assignment *before)
 {
-	int rc = 0;
-
-	for (size_t i = 0; !rc && i < before->paths.n; i++) {
+	for (size_t i = 0; i < before->paths.n; i++) {
 		if (!is_pair(t, before, i)) {
-			rc = add_path(&t->before, before, i);
+			add_path(&t->before, before, i);
 			continue;
 		}
 		if (i + 1 == before->paths.n ||
@@ -101,23 +97,22 @@ static int copy_before(struct target *t, const struct rwa_assignment *before)
 			continue;
 		}
 		if (!share_link(t->m, before, i, i + 1)) {
-			rc = add_path(&t->before, before, i) || add_path(&t->before, before, i + 1)
-				     ? WEFT_ENOMEM : 0;
+			add_path(&t->before, before, i);
+			add_path(&t->before, before, i + 1);
 		}
 		i++;
 	}
-	return rc;
 }
 
 /* The mesh with halves of pairs as lightpaths of their own. Borrows all but
- * the demands; NULL demands when memory is short. */
+ * the demands. */
 static struct rwa_mesh without_pairs(const struct rwa_mesh *m)
 {
 	struct rwa_mesh loose = *m;
 	size_t n = m->demands.n;
 
-	loose.demands.v = calloc(n + 1, sizeof(*loose.demands.v));
-	for (size_t d = 0; loose.demands.v && d < n; d++) {
+	loose.demands.v = x_new(n + 1, sizeof(*loose.demands.v));
+	for (size_t d = 0; d < n; d++) {
 		loose.demands.v[d] = m->demands.v[d];
 		loose.demands.v[d].protect = false;
 		loose.demands.v[d].count = (int32_t)mesh_wanted(&m->demands.v[d]);
@@ -128,44 +123,39 @@ static struct rwa_mesh without_pairs(const struct rwa_mesh *m)
 /* Which lightpaths could stay if they were alone. When all of them together
  * pass the check, as is usual, each does by itself; only otherwise is the
  * check run for each. Halves of pairs are looked at one by one. */
-static int find_fitting(struct target *t)
+static void find_fitting(struct target *t)
 {
 	struct rwa_mesh loose = without_pairs(t->m);
-	bool all = loose.demands.v &&
-		   !rwa_mesh_check(&loose, &t->before, t->channels, false, NULL);
-	int rc = loose.demands.v ? 0 : WEFT_ENOMEM;
+	bool all = !rwa_mesh_check(&loose, &t->before, t->channels, false, NULL);
 
-	for (size_t i = 0; !rc && i < t->before.paths.n; i++) {
+	for (size_t i = 0; i < t->before.paths.n; i++) {
 		struct rwa_assignment one = { 0 };
 
-		rc = all ? 0 : add_path(&one, &t->before, i);
-		t->fits[i] =
-			all || (!rc && !rwa_mesh_check(&loose, &one, t->channels, false, NULL));
+		if (!all) {
+			add_path(&one, &t->before, i);
+		}
+		t->fits[i] = all || !rwa_mesh_check(&loose, &one, t->channels, false, NULL);
 		rwa_assignment_fini(&one);
 	}
 	free(loose.demands.v);
-	return rc;
 }
 
 /* Which paths of `before` stay in `a`, as rwa_mesh_match() has them: pairs as
  * pairs. *n: how many. */
-static int find_staying(const struct target *t, const struct rwa_assignment *a, bool *stays,
-			int64_t *n)
+static void find_staying(const struct target *t, const struct rwa_assignment *a, bool *stays,
+			 int64_t *n)
 {
 	struct rwa_matching match;
-	int rc = rwa_mesh_match(t->m, &t->before, a, &match);
 
+	rwa_mesh_match(t->m, &t->before, a, &match);
 	*n = 0;
-	for (size_t i = 0; !rc && i < match.n; i++) {
+	for (size_t i = 0; i < match.n; i++) {
 		if (match.v[i].old_path >= 0) {
 			stays[match.v[i].old_path] = match.v[i].kept;
 			*n += match.v[i].kept;
 		}
 	}
-	if (!rc) {
-		vec_fini(&match);
-	}
-	return rc;
+	vec_fini(&match);
 }
 
 /* True when the assignment keeps all rules. */
@@ -179,20 +169,19 @@ static bool passes(const struct target *t, const struct rwa_assignment *a)
 
 /* Weight of calling channel c of the answer c': lightpaths that then stay.
  * Only pairs that have any are edges. */
-static int channel_weights(const struct target *t, struct u64map *weights)
+static void channel_weights(const struct target *t, struct u64map *weights)
 {
 	const struct rwa_assignment *b = &t->before, *a = &t->res->assignment;
 	size_t k = 0;
-	int rc = 0;
 
-	for (size_t i = 0; !rc && i < b->paths.n; i++) {
+	for (size_t i = 0; i < b->paths.n; i++) {
 		const struct rwa_path *p = &b->paths.v[i];
 
 		while (k < a->paths.n && a->paths.v[k].demand < p->demand) {
 			k++;
 		}
-		for (size_t j = k; !rc && t->fits[i] && j < a->paths.n &&
-				   a->paths.v[j].demand == p->demand; j++) {
+		for (size_t j = k;
+		     t->fits[i] && j < a->paths.n && a->paths.v[j].demand == p->demand; j++) {
 			const struct rwa_path *q = &a->paths.v[j];
 			const struct rwa_hop *x = b->hops.v + p->first;
 			const struct rwa_hop *y = a->hops.v + q->first;
@@ -206,11 +195,10 @@ static int channel_weights(const struct target *t, struct u64map *weights)
 			}
 			if (same) {
 				u64map_get(weights, key, &w);
-				rc = u64map_set(weights, key, w + 1);
+				u64map_set(weights, key, w + 1);
 			}
 		}
 	}
-	return rc;
 }
 
 /* Channel `from` of the answer could be called `to`; number: of the arc in
@@ -225,8 +213,8 @@ struct channel_edge {
 static int match_channels(struct u64map *weights, int n, int32_t *name, struct err *err)
 {
 	VEC(struct channel_edge) edges = { 0 };
-	struct graph_flow *f;
-	int rc = graph_flow_new(2 * n + 2, &f, err);
+	struct graph_flow *f = graph_flow_new(2 * n + 2);
+	int rc = 0;
 
 	for (int c = 0; !rc && c < n; c++) {
 		if (!(rc = graph_flow_add(f, 2 * n, c, 1, 0, NULL, err))) {
@@ -242,13 +230,13 @@ static int match_channels(struct u64map *weights, int n, int32_t *name, struct e
 				continue;
 			}
 			rc = graph_flow_add(f, c, n + d, 1, -(int64_t)w, &e.number, err);
-			if (!rc && vec_push(&edges, e)) {
-				rc = err_nomem(err);
+			if (!rc) {
+				vec_push(&edges, e);
 			}
 		}
 	}
 	if (!rc) {
-		rc = graph_flow_run(f, 2 * n, 2 * n + 1, 0, NULL, NULL, err);
+		graph_flow_run(f, 2 * n, 2 * n + 1, 0, NULL, NULL);
 	}
 	for (size_t k = 0; !rc && k < edges.n; k++) {
 		if (graph_flow_on(f, edges.v[k].number)) {
@@ -261,14 +249,11 @@ static int match_channels(struct u64map *weights, int n, int32_t *name, struct e
 }
 
 /* Channels without a partner take the names that are left, in order. */
-static int name_rest(int n, int32_t *name)
+static void name_rest(int n, int32_t *name)
 {
-	bool *taken = calloc((size_t)n + 1, sizeof(*taken));
+	bool *taken = x_new((size_t)n + 1, sizeof(*taken));
 	int next = 0;
 
-	if (!taken) {
-		return WEFT_ENOMEM;
-	}
 	for (int c = 0; c < n; c++) {
 		if (name[c] >= 0) {
 			taken[name[c]] = true;
@@ -281,7 +266,6 @@ static int name_rest(int n, int32_t *name)
 		name[c] = name[c] < 0 ? next++ : name[c];
 	}
 	free(taken);
-	return 0;
 }
 
 /* Gives the answer's channels the names with which most lightpaths stay.
@@ -292,19 +276,17 @@ static int rename_channels(struct target *t, struct err *err)
 {
 	struct rwa_assignment *a = &t->res->assignment;
 	int n = t->channels, rc;
-	int32_t *name = malloc(((size_t)n + 1) * sizeof(*name));
-	int32_t *was = malloc((a->hops.n + 1) * sizeof(*was));
+	int32_t *name = x_alloc((size_t)n + 1, sizeof(*name));
+	int32_t *was = x_alloc(a->hops.n + 1, sizeof(*was));
 	struct u64map weights = { 0 };
 
-	rc = name && was && !channel_weights(t, &weights) ? 0 : err_nomem(err);
-	for (int c = 0; !rc && c < n; c++) {
+	channel_weights(t, &weights);
+	for (int c = 0; c < n; c++) {
 		name[c] = -1;
 	}
+	rc = match_channels(&weights, n, name, err);
 	if (!rc) {
-		rc = match_channels(&weights, n, name, err);
-	}
-	if (!rc && name_rest(n, name)) {
-		rc = err_nomem(err);
+		name_rest(n, name);
 	}
 	for (size_t h = 0; !rc && h < a->hops.n; h++) {
 		was[h] = a->hops.v[h].channel;
@@ -343,26 +325,21 @@ static int search_from(struct target *t, const struct rwa_assignment *begin,
 {
 	struct rwa_assignment now = { 0 };
 	int64_t served = 0, staying = -1;
-	bool *stays = calloc(t->before.paths.n + 1, sizeof(*stays));
-	int rc = stays ? search_begin(t->search, t->channels, begin, penalties, err)
-		       : err_nomem(err);
+	bool *stays = x_new(t->before.paths.n + 1, sizeof(*stays));
+	int rc = search_begin(t->search, t->channels, begin, penalties, err);
 
 	*better = false;
-	if (!rc && search_set_homes(t->search, &t->before, t->fits, bonus)) {
-		rc = err_nomem(err);
-	}
 	if (!rc) {
-		rc = search_run(t->search, t->size, effort, stop, &served, err);
+		search_set_homes(t->search, &t->before, t->fits, bonus);
+		served = search_run(t->search, t->size, effort, stop);
 	}
 	search_forget_homes(t->search);
 	if (rc || served < t->size) {
 		goto out;
 	}
-	rc = search_best(t->search, &now, err);
-	if (!rc && find_staying(t, &now, stays, &staying)) {
-		rc = err_nomem(err);
-	}
-	if (!rc && staying >= t->staying && passes(t, &now)) {
+	search_best(t->search, &now);
+	find_staying(t, &now, stays, &staying);
+	if (staying >= t->staying && passes(t, &now)) {
 		*better = staying > t->staying;
 		take_answer(t, &now, stays, staying);
 	}
@@ -376,11 +353,8 @@ out:
 static struct mesh_stop stop_within(const struct mesh_stop *all, int part)
 {
 	struct mesh_stop stop = *all;
-	int64_t now = stop.at_ns ? clk_now_ns() : 0;
 
-	if (stop.at_ns > now) {
-		stop.at_ns = now + (stop.at_ns - now) / part;
-	}
+	stop.deadline = deadline_part(&stop.deadline, deadline_left_ns(&stop.deadline) / part);
 	if (stop.rounds && stop.at_round > *stop.rounds) {
 		stop.at_round = *stop.rounds + (stop.at_round - *stop.rounds) / part;
 	}
@@ -401,28 +375,24 @@ static int begin_at_home(struct target *t, const struct home_level *level, bool 
 {
 	struct mesh_stop stop = stop_within(&t->stop, level->part);
 	struct rwa_assignment begin = { 0 };
-	int32_t *penalties = calloc(t->before.paths.n + 1, sizeof(*penalties));
+	int32_t *penalties = x_new(t->before.paths.n + 1, sizeof(*penalties));
 	int64_t effort = t->m->lightpaths * level->effort;
-	int rc = penalties ? 0 : WEFT_ENOMEM;
+	int rc;
 
 	*better = false;
-	for (size_t i = 0; !rc && i < t->before.paths.n; i++) {
+	for (size_t i = 0; i < t->before.paths.n; i++) {
 		size_t last = i + is_pair(t, &t->before, i);
 		bool fits = t->fits[i] && t->fits[last];
 
-		for (; !rc && fits && i <= last; i++) {
+		for (; fits && i <= last; i++) {
 			penalties[begin.paths.n] = 1;
-			rc = add_path(&begin, &t->before, i);
+			add_path(&begin, &t->before, i);
 		}
 		i = last;
 	}
-	if (rc) {
-		rc = err_nomem(err);
-	} else {
-		rc = search_from(t, &begin, penalties, level->bonus,
-				 effort < EFFORT_LEAST ? EFFORT_LEAST : effort, &stop, better,
-				 err);
-	}
+	rc = search_from(t, &begin, penalties, level->bonus,
+			 effort < EFFORT_LEAST ? EFFORT_LEAST : effort, &stop, better,
+			 err);
 	rwa_assignment_fini(&begin);
 	free(penalties);
 	return rc;
@@ -448,12 +418,10 @@ static int begin_all(struct target *t, struct err *err)
 /* Appends those of a matching that stay, or those that do not; both of a pair
  * stay when one does. But not what is matched with path `back`, and its
  * partner. */
-static int add_matched(const struct target *t, const struct rwa_matching *match, size_t back,
-		       bool kept, int32_t *penalties, struct rwa_assignment *begin)
+static void add_matched(const struct target *t, const struct rwa_matching *match, size_t back,
+			bool kept, int32_t *penalties, struct rwa_assignment *begin)
 {
-	int rc = 0;
-
-	for (size_t i = 0; !rc && i < match->n; i++) {
+	for (size_t i = 0; i < match->n; i++) {
 		const struct rwa_changed *c = &match->v[i];
 		const struct rwa_changed *p = c->partner < 0 ? c : &match->v[c->partner];
 
@@ -462,9 +430,8 @@ static int add_matched(const struct target *t, const struct rwa_matching *match,
 			continue;
 		}
 		penalties[begin->paths.n] = 1;
-		rc = add_path(begin, &t->res->assignment, (size_t)c->new_path);
+		add_path(begin, &t->res->assignment, (size_t)c->new_path);
 	}
-	return rc;
 }
 
 /* The answer with path `back` of `before` first, so that whatever clashes with
@@ -472,20 +439,19 @@ static int add_matched(const struct target *t, const struct rwa_matching *match,
 static int put_back(struct target *t, size_t back, int64_t effort, bool *better, struct err *err)
 {
 	struct rwa_assignment begin = { 0 };
-	struct rwa_matching match = { 0 };
-	int32_t *penalties = calloc(t->res->assignment.paths.n + 3, sizeof(*penalties));
+	struct rwa_matching match;
+	int32_t *penalties = x_new(t->res->assignment.paths.n + 3, sizeof(*penalties));
 	size_t last = back + is_pair(t, &t->before, back);
-	int rc = penalties ? rwa_mesh_match(t->m, &t->before, &t->res->assignment, &match)
-			   : WEFT_ENOMEM;
+	int rc;
 
-	for (size_t i = back; !rc && i <= last; i++) {
+	rwa_mesh_match(t->m, &t->before, &t->res->assignment, &match);
+	for (size_t i = back; i <= last; i++) {
 		penalties[begin.paths.n] = PENALTY_BACK;
-		rc = add_path(&begin, &t->before, i);
+		add_path(&begin, &t->before, i);
 	}
-	(void)(rc || (rc = add_matched(t, &match, back, true, penalties, &begin)) ||
-	       (rc = add_matched(t, &match, back, false, penalties, &begin)));
-	rc = rc ? err_nomem(err)
-		: search_from(t, &begin, penalties, BONUS_HOME, effort, &t->stop, better, err);
+	add_matched(t, &match, back, true, penalties, &begin);
+	add_matched(t, &match, back, false, penalties, &begin);
+	rc = search_from(t, &begin, penalties, BONUS_HOME, effort, &t->stop, better, err);
 	vec_fini(&match);
 	rwa_assignment_fini(&begin);
 	free(penalties);
@@ -505,13 +471,14 @@ static int put_all_back(struct target *t, int64_t effort, int64_t most, struct e
 		size_t last = at;
 		bool better = false;
 
-		/* The second of a pair goes with the first. */
+		/* The second of a pair goes with the first, an even number from the demand's
+		 * first path. */
 		if (is_pair(t, &t->before, at)) {
 			while (at && t->before.paths.v[at - 1].demand ==
 					     t->before.paths.v[at].demand) {
 				at--;
 			}
-			at += (last - at) & ~(size_t)1;
+			at += (last - at) / 2 * 2;
 			last = at + 1;
 		}
 		if (t->fits[at] && t->fits[last] && !(t->stays[at] && t->stays[last])) {
@@ -526,16 +493,16 @@ static int put_all_back(struct target *t, int64_t effort, int64_t most, struct e
 
 /* ---- the whole ---- */
 
-static int target_init(struct target *t, const struct rwa_assignment *before, struct err *err)
+static void target_init(struct target *t, const struct rwa_assignment *before)
 {
 	size_t n = before->paths.n + 1;
 
 	t->staying = -1;
-	t->fits = calloc(n, sizeof(*t->fits));
-	t->stays = calloc(n, sizeof(*t->stays));
+	t->fits = x_new(n, sizeof(*t->fits));
+	t->stays = x_new(n, sizeof(*t->stays));
 	rng_seed(&t->rng, (uint64_t)before->paths.n);
-	return t->fits && t->stays && !copy_before(t, before) && !find_fitting(t) ? 0
-										   : err_nomem(err);
+	copy_before(t, before);
+	find_fitting(t);
 }
 
 static void target_fini(struct target *t)
@@ -567,7 +534,7 @@ int mesh_start_previous(const struct rwa_mesh *m, struct mesh_search *search,
 {
 	struct target t = { .m = m, .search = search, .res = res, .size = res->lightpaths_bound,
 			    .channels = channels_of(m, before) };
-	int most = channels ? channels : res->channels ? res->channels : 2 * res->bound, rc;
+	int most = channels ? channels : res->channels ? res->channels : 2 * res->bound, rc = 0;
 
 	t.channels = channels		       ? channels
 		     : t.channels > res->bound ? t.channels
@@ -575,7 +542,7 @@ int mesh_start_previous(const struct rwa_mesh *m, struct mesh_search *search,
 	if (t.channels > most) {
 		return 0;
 	}
-	rc = target_init(&t, before, err);
+	target_init(&t, before);
 	for (; !rc && t.staying < 0 && t.channels <= most && !stop_now(stop);
 	     t.channels += 1 + t.channels / CHANNELS_MORE) {
 		t.stop = stop_within(stop, START_PART);
@@ -596,16 +563,15 @@ int mesh_min_moved(const struct rwa_mesh *m, struct mesh_search *search,
 			    .size = (int64_t)res->assignment.paths.n,
 			    .channels = res->channels };
 	int64_t common;
-	int rc = target_init(&t, before, err);
+	int rc = 0;
 
-	if (!rc && mesh_bound_moved(m, &t.before, t.fits, res, &common)) {
-		rc = err_nomem(err);
-	}
-	if (!rc && res->method != from_previous) {
+	target_init(&t, before);
+	mesh_bound_moved(m, &t.before, t.fits, res, &common);
+	if (res->method != from_previous) {
 		rc = rename_channels(&t, err);
 	}
-	if (!rc && find_staying(&t, &res->assignment, t.stays, &t.staying)) {
-		rc = err_nomem(err);
+	if (!rc) {
+		find_staying(&t, &res->assignment, t.stays, &t.staying);
 	}
 	if (!rc && res->method != from_previous) {
 		rc = begin_all(&t, err);

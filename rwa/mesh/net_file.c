@@ -139,9 +139,7 @@ static int read_arc(struct text *t, struct rwa_mesh *m, struct u64map *seen, str
 			arc.src, arc.dst, (int)line);
 		return fail(t, err);
 	}
-	if (u64map_set(seen, key, (uint64_t)t->line)) {
-		return err_nomem(err);
-	}
+	u64map_set(seen, key, (uint64_t)t->line);
 	return rwa_mesh_add_arc(m, &arc, err) ? fail(t, err) : 0;
 }
 
@@ -152,7 +150,7 @@ static void read_arcs(struct text *t, struct rwa_mesh *m, int32_t arcs)
 	struct err err;
 	int rc = 0;
 
-	for (int32_t k = 0; !rc && k < arcs && t->rc != WEFT_ENOMEM; k++) {
+	for (int32_t k = 0; !rc && k < arcs; k++) {
 		if ((rc = expect_more(t, "arcs", k, arcs, &err)) || read_arc(t, m, &seen, &err)) {
 			note(t, &err);
 		}
@@ -218,7 +216,7 @@ int rwa_mesh_read_trf(struct rwa_mesh *m, const char *name, const char *text,
 		return t.rc;
 	}
 	rc = 0;
-	for (int32_t k = 0; !rc && k < total && t.rc != WEFT_ENOMEM; k++) {
+	for (int32_t k = 0; !rc && k < total; k++) {
 		if ((rc = expect_more(&t, "demands", k, total, &err)) ||
 		    read_demand(&t, m, &err)) {
 			note(&t, &err);

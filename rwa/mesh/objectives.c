@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/graph/graph.h"
 #include "rwa/mesh/private.h"
 
@@ -66,17 +67,13 @@ static void search_from_node(struct min_paths *w, int32_t src)
 }
 
 /* Cost of the cheapest path of every demand, INT64_MAX where there is none. */
-static int cheapest_paths(const struct rwa_mesh *m, const int64_t *prices, int64_t *path)
+static void cheapest_paths(const struct rwa_mesh *m, const int64_t *prices, int64_t *path)
 {
 	struct min_paths w = { .m = m, .prices = prices };
-	int rc = 0;
 
-	w.dist = calloc(m->nodes.n + 1, sizeof(*w.dist));
-	if (adjacency_init(&w.out, m, false) || !w.dist ||
-	    graph_queue_init(&w.queue, (int)m->nodes.n)) {
-		rc = WEFT_ENOMEM;
-		goto out;
-	}
+	w.dist = x_new(m->nodes.n + 1, sizeof(*w.dist));
+	adjacency_init(&w.out, m, false);
+	graph_queue_init(&w.queue, (int)m->nodes.n);
 	for (int32_t v = 0; v < (int32_t)m->nodes.n; v++) {
 		bool any = false;
 
@@ -90,11 +87,9 @@ static int cheapest_paths(const struct rwa_mesh *m, const int64_t *prices, int64
 			}
 		}
 	}
-out:
 	adjacency_fini(&w.out);
 	free(w.dist);
 	graph_queue_fini(&w.queue);
-	return rc;
 }
 
 static int ascending(const void *a, const void *b)
@@ -151,32 +146,29 @@ static int64_t count_common(const struct rwa_mesh *m, const struct rwa_assignmen
  * beyond the cheapest paths of all demands, and is spent on the excesses of
  * those that stay, the least first. When not all are served, no one knows
  * whose cheapest paths are paid, and the prices say nothing. */
-int mesh_bound_moved(const struct rwa_mesh *m, const struct rwa_assignment *before,
-		     const bool *fits, struct rwa_mesh_result *res, int64_t *common)
+void mesh_bound_moved(const struct rwa_mesh *m, const struct rwa_assignment *before,
+		      const bool *fits, struct rwa_mesh_result *res, int64_t *common)
 {
 	const struct rwa_certificate *c = &res->certificate;
-	int64_t *path = calloc(m->demands.n + 1, sizeof(*path));
-	int64_t *excess = calloc(before->paths.n + 1, sizeof(*excess));
+	int64_t *path = x_new(m->demands.n + 1, sizeof(*path));
+	int64_t *excess = x_new(before->paths.n + 1, sizeof(*excess));
 	int64_t slack = c->denominator * res->channels;
 	size_t n, stay = 0;
-	int rc = path && excess ? cheapest_paths(m, c->prices, path) : WEFT_ENOMEM;
 
+	cheapest_paths(m, c->prices, path);
 	*common = count_common(m, before);
-	for (size_t d = 0; !rc && d < m->demands.n; d++) {
+	for (size_t d = 0; d < m->demands.n; d++) {
 		slack -= path[d] * mesh_wanted(&m->demands.v[d]);
 	}
-	if (!rc) {
-		/* No one knows who is served. */
-		slack = (int64_t)res->assignment.paths.n < m->lightpaths ? INT64_MAX : slack;
-		n = excesses(m, before, fits, c->prices, path, excess);
-		for (; stay < n && excess[stay] <= slack; stay++) {
-			slack -= excess[stay];
-		}
-		res->moved_bound = *common - (int64_t)stay;
+	/* No one knows who is served. */
+	slack = (int64_t)res->assignment.paths.n < m->lightpaths ? INT64_MAX : slack;
+	n = excesses(m, before, fits, c->prices, path, excess);
+	for (; stay < n && excess[stay] <= slack; stay++) {
+		slack -= excess[stay];
 	}
+	res->moved_bound = *common - (int64_t)stay;
 	free(path);
 	free(excess);
-	return rc;
 }
 
 /* ---- loss ---- */
@@ -210,31 +202,28 @@ static int by_loss(const void *a, const void *b)
 
 /* Of as many lightpaths one at least loses this much: the least losses of all
  * demands, the shortest first. */
-static int bound_loss(const struct rwa_mesh *m, int64_t lightpaths, int64_t *bound)
+static void bound_loss(const struct rwa_mesh *m, int64_t lightpaths, int64_t *bound)
 {
 	size_t n = m->demands.n;
-	struct demand_loss *v = calloc(n + 1, sizeof(*v));
-	int64_t *path = calloc(n + 1, sizeof(*path));
-	int rc = v && path ? cheapest_paths(m, NULL, path) : WEFT_ENOMEM;
+	struct demand_loss *v = x_new(n + 1, sizeof(*v));
+	int64_t *path = x_new(n + 1, sizeof(*path));
 
+	cheapest_paths(m, NULL, path);
 	*bound = 0;
-	for (size_t d = 0; !rc && d < n; d++) {
+	for (size_t d = 0; d < n; d++) {
 		const struct rwa_mesh_demand *x = &m->demands.v[d];
 
 		v[d] = (struct demand_loss){
 			path[d], mesh_wanted(x),
 		};
 	}
-	if (!rc) {
-		qsort(v, n, sizeof(*v), by_loss);
-	}
-	for (size_t d = 0; !rc && d < n && lightpaths > 0; d++) {
+	qsort(v, n, sizeof(*v), by_loss);
+	for (size_t d = 0; d < n && lightpaths > 0; d++) {
 		lightpaths -= v[d].count;
 		*bound = v[d].loss + m->add_mdb + m->drop_mdb;
 	}
 	free(v);
 	free(path);
-	return rc;
 }
 
 /* The search under a budget, at the channels of `res`. *done: as many are
@@ -252,15 +241,16 @@ static int within(const struct rwa_mesh *m, int64_t budget,
 	*done = false;
 	trial.budget_mdb = budget;
 	effort = effort < EFFORT_FIRST_LEAST ? EFFORT_FIRST_LEAST : effort;
-	rc = search_new(&trial, res->certificate.prices, NULL, opt->seed, opt->channels > 0, &s, err);
+	rc = search_new(&trial, res->certificate.prices, NULL, opt->seed, opt->channels > 0, &s,
+			err);
 	if (rc == WEFT_EINFEASIBLE) {
 		return 0;	/* some demand has no path that short */
 	}
 	if (!rc && !(rc = search_set_channels(s, res->channels, err))) {
-		rc = search_run(s, (int64_t)res->assignment.paths.n, effort, stop, &served, err);
+		served = search_run(s, (int64_t)res->assignment.paths.n, effort, stop);
 	}
 	if (!rc && served == (int64_t)res->assignment.paths.n) {
-		rc = search_best(s, &now, err);
+		search_best(s, &now);
 	}
 	if (!rc && now.paths.n == res->assignment.paths.n &&
 	    rwa_mesh_check(&trial, &now, res->channels, false, NULL) == 0) {
@@ -282,9 +272,9 @@ int mesh_min_max_loss(const struct rwa_mesh *m, const struct rwa_mesh_options *o
 		      const struct mesh_stop *stop, struct rwa_mesh_result *res, struct err *err)
 {
 	int64_t low = 0;
-	int rc = bound_loss(m, (int64_t)res->assignment.paths.n, &low)
-			 ? err_nomem(err) : 0;
+	int rc = 0;
 
+	bound_loss(m, (int64_t)res->assignment.paths.n, &low);
 	res->loss_bound_mdb = low;
 	res->loss_mdb = longest_loss(m, &res->assignment);
 	while (!rc && low < res->loss_mdb && !stop_now(stop)) {

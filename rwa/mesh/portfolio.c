@@ -14,16 +14,13 @@ struct round {
 	int64_t target, effort;
 	const struct mesh_stop *stop;
 	int64_t served[PORTFOLIO];
-	int rc[PORTFOLIO];
-	struct err err[PORTFOLIO];
 };
 
 static void run_one(void *arg, int i)
 {
 	struct round *r = arg;
 
-	r->rc[i] = search_run(r->searches[i], r->target, r->effort, r->stop,
-			      &r->served[i], &r->err[i]);
+	r->served[i] = search_run(r->searches[i], r->target, r->effort, r->stop);
 }
 
 static void run_round(struct round *r, int threads)
@@ -37,32 +34,27 @@ static void run_round(struct round *r, int threads)
 	}
 }
 
-int portfolio_run(struct mesh_search *const searches[PORTFOLIO], int threads,
-		  int64_t target, int64_t effort, const struct mesh_stop *stop,
-		  int64_t *served, int *winner, struct err *err)
+int64_t portfolio_run(struct mesh_search *const searches[PORTFOLIO], int threads, int64_t target,
+		      int64_t effort, const struct mesh_stop *stop, int *winner)
 {
 	struct round r = { .searches = searches, .target = target,
 			   .stop = stop };
+	int64_t served = -1;
 	bool idle = false;
 
-	*served = -1;
-	for (int64_t k = 0; k < effort && *served < target && !idle &&
+	for (int64_t k = 0; k < effort && served < target && !idle &&
 			    !(k && stop_now(stop)); k += ROUND) {
 		r.effort = effort - k < ROUND ? effort - k : ROUND;
 		run_round(&r, threads);
 		idle = true;
-		*served = -1;
+		served = -1;
 		for (int i = 0; i < PORTFOLIO; i++) {
-			if (r.rc[i]) {
-				*err = r.err[i];
-				return r.rc[i];
-			}
-			if (r.served[i] > *served) {
-				*served = r.served[i];
+			if (r.served[i] > served) {
+				served = r.served[i];
 				*winner = i;
 			}
 			idle &= search_is_idle(searches[i]);
 		}
 	}
-	return 0;
+	return served;
 }

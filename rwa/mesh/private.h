@@ -8,7 +8,7 @@
 
 #include "lib/base/heap.h"
 #include "lib/base/map.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "lib/graph/graph.h"
 #include "rwa/mesh/mesh.h"
 
@@ -19,8 +19,8 @@ struct mesh_adjacency {
 };
 
 /* Node v's arcs are arc[first[v]] to arc[first[v + 1] - 1], by number.
- * WEFT_ENOMEM, nothing to free then. O(nodes + arcs). */
-int adjacency_init(struct mesh_adjacency *a, const struct rwa_mesh *m, bool reversed);
+ * O(nodes + arcs). */
+void adjacency_init(struct mesh_adjacency *a, const struct rwa_mesh *m, bool reversed);
 void adjacency_fini(struct mesh_adjacency *a);
 
 /* Lightpaths that a demand wants. */
@@ -38,7 +38,7 @@ static inline bool mesh_same_link(const struct rwa_mesh *m, int32_t a, int32_t b
 }
 
 /* Fibres of an arc that are not blocked as a whole: fibres[arc]. */
-int mesh_open_fibres(const struct rwa_mesh *m, int32_t *fibres, struct err *err);
+void mesh_open_fibres(const struct rwa_mesh *m, int32_t *fibres);
 
 /* A key for each slot. Fibre and channel may be RWA_MESH_ALL. */
 static inline uint64_t mesh_slot_key(int32_t arc, int32_t fibre, int32_t channel)
@@ -50,7 +50,7 @@ static inline uint64_t mesh_slot_key(int32_t arc, int32_t fibre, int32_t channel
 /* The blocks as a set; whether it holds a slot, and whether others use a slot
  * near `channel`, so that this one is shut as well: within the guard
  * channels. */
-int mesh_shut_init(const struct rwa_mesh *m, struct u64map *shut);
+void mesh_shut_init(const struct rwa_mesh *m, struct u64map *shut);
 bool mesh_is_shut(const struct u64map *shut, const struct rwa_hop *h);
 bool mesh_is_shut_near(const struct rwa_mesh *m, const struct u64map *shut, struct rwa_hop h);
 
@@ -68,11 +68,11 @@ struct mesh_slots {
 	size_t n, cap;
 };
 
-int mesh_used_slots(const struct rwa_mesh *m, struct mesh_slots *out, struct err *err);
+void mesh_used_slots(const struct rwa_mesh *m, struct mesh_slots *out);
 /* The certificate's `ends` and the node that needs them; more than
  * RWA_MESH_MAX_CHANNELS when its tuning range is too narrow for any number.
  * O((nodes + demands) * channels * tunings). */
-int mesh_ends_bound(const struct rwa_mesh *m, int *channels, int32_t *node, struct err *err);
+void mesh_ends_bound(const struct rwa_mesh *m, int *channels, int32_t *node);
 
 /* constrained_paths.c: cheapest paths under a loss budget or in pairs. */
 struct path_label;
@@ -98,32 +98,31 @@ struct mesh_paths {
 };
 
 /* Number of the link of each arc: those between the same two nodes. */
-int mesh_links(const struct rwa_mesh *m, int32_t *link);
+void mesh_links(const struct rwa_mesh *m, int32_t *link);
 
-/* For meshes with and without a budget. mesh_paths_fini() also after an
- * error. */
-int mesh_paths_init(struct mesh_paths *w, const struct rwa_mesh *m, struct err *err);
+/* For meshes with and without a budget. */
+void mesh_paths_init(struct mesh_paths *w, const struct rwa_mesh *m);
 void mesh_paths_fini(struct mesh_paths *w);
 /* The cheapest path within the budget into w->arcs; *cost INFINITY without
  * one. WEFT_ELIMIT when there are too many paths to look at. */
 int mesh_path_within(struct mesh_paths *w, const double *price, int32_t src,
 		    int32_t dst, double *cost);
-/* The cheapest pair of paths without common link, the budget left out. */
-int mesh_path_pair(struct mesh_paths *w, const double *price, int32_t src,
-		  int32_t dst, double *cost);
+/* The cheapest pair of paths without common link, the budget left out, into
+ * w->arcs; its cost, INFINITY without one. */
+double mesh_path_pair(struct mesh_paths *w, const double *price, int32_t src, int32_t dst);
 /* Loss of a path's arcs, to compare with the budget. */
 int64_t mesh_path_loss(const struct mesh_paths *w, int32_t src, const int32_t *arcs, int32_t n);
 
-/* When work stops: after a moment (at_ns 0: never), once *rounds is at_round
- * (rounds NULL: never), or when canceled (NULL: never). */
+/* When work stops: at a deadline, once *rounds is at_round (rounds NULL: never), or when
+ * canceled (NULL: never). */
 struct mesh_stop {
-	int64_t at_ns;
+	struct deadline deadline;
 	const int64_t *rounds;
 	int64_t at_round;
 	const volatile bool *cancel;
 };
 
-/* O(1), reads the clock. */
+/* O(1), reads the clock where there is a deadline. */
 bool stop_now(const struct mesh_stop *s);
 
 /* Routes that a flow uses, one after the other: arcs[first .. first + hops - 1]
@@ -143,8 +142,8 @@ struct mesh_routes {
 void mesh_routes_fini(struct mesh_routes *r);
 
 /* flow.c: the certificate with the best prices found until it stops, the
- * flow's congestion, and the routes it uses (of the caller). WEFT_EINFEASIBLE names a demand without a path.
- * O(passes * sources * arcs * log nodes) where no budget and no pairs ask
+ * flow's congestion, and the routes it uses (of the caller). WEFT_EINFEASIBLE names a demand
+ * without a path. O(passes * sources * arcs * log nodes) where no budget and no pairs ask
  * for other paths. */
 int mesh_bound(const struct rwa_mesh *m, const struct mesh_stop *stop,
 	       struct rwa_certificate *out, struct mesh_routes *routes, struct err *err);
@@ -159,13 +158,13 @@ int certificate_sum(const struct rwa_mesh *m, struct rwa_certificate *c, struct 
  * many channels, within a fixed amount of work and the time (0: any). Not tried
  * on instances that are large or convert. */
 int mesh_prove_too_few(const struct rwa_mesh *m, int channels,
-		       double time_limit_s, bool *proven, struct err *err);
+		       const struct deadline *end, bool *proven, struct err *err);
 
 /* configurations.c: *bound by the program over what one channel can carry, 0
  * when it does not apply or proves nothing; start: its rounded solution on so
  * many channels, a partial assignment, of the caller. A fixed amount of work within
  * the time (0: any). */
-int mesh_configurations(const struct rwa_mesh *m, uint64_t seed, double time_limit_s,
+int mesh_configurations(const struct rwa_mesh *m, uint64_t seed, const struct deadline *end,
 			const volatile bool *cancel, int *bound, struct rwa_assignment *start,
 			struct err *err);
 
@@ -324,31 +323,30 @@ static inline int32_t pair_share(const struct mesh_search *s, int32_t unit)
 int32_t search_eject_price(const struct mesh_search *s, int32_t arc, int32_t fibre,
 			   int32_t channel, int32_t before);
 /* The cheapest path of a unit into its hops, from which no one is ejected yet;
- * not *found when no path leads there. WEFT_ENOMEM. O(states log states). */
-int search_find_path(struct mesh_search *s, int32_t unit, bool *found);
-/* Room for a unit's hops. WEFT_ENOMEM. */
-int search_reserve_hops(struct search_unit *u, int32_t hops);
+ * false when no path leads there. O(states log states). */
+bool search_find_path(struct mesh_search *s, int32_t unit);
+/* Room for a unit's hops. */
+void search_reserve_hops(struct search_unit *u, int32_t hops);
 
 /* routes.c */
 
-/* Pools of known routes, with those given (NULL: none) to begin with.
- * WEFT_ENOMEM. */
-int search_make_pools(struct mesh_search *s, const struct mesh_routes *routes);
+/* Pools of known routes, with those given (NULL: none) to begin with. */
+void search_make_pools(struct mesh_search *s, const struct mesh_routes *routes);
 void search_free_pools(struct mesh_search *s);
-/* Keeps the route of a unit's hops. WEFT_ENOMEM. */
-int search_learn_route(struct mesh_search *s, int32_t unit);
+/* Keeps the route of a unit's hops. */
+void search_learn_route(struct mesh_search *s, int32_t unit);
 /* All slots free, but for what keeps a node from a channel. O(slots). */
 void search_clear_slots(struct mesh_search *s);
 /* Gives a slot an owner, or SLOT_FREE or SLOT_SHUT. O(fibres). */
 void search_set_slot(struct mesh_search *s, const struct rwa_hop *h, int32_t owner, int32_t toll);
 /* The cheapest known route and channel of a unit into its hops, from which no
  * one is ejected yet; while slots are filled only where it is free. *look: none
- * is known, or it is time to look for another. WEFT_ENOMEM.
+ * is known, or it is time to look for another.
  * O(routes * hops * channels). */
-int search_known_path(struct mesh_search *s, int32_t unit, bool *found, bool *look);
+void search_known_path(struct mesh_search *s, int32_t unit, bool *found, bool *look);
 
-/* prices: of the certificate; routes: to begin with, NULL: none. fit: not all can be served, as many as fit are
- * looked for. WEFT_EINFEASIBLE, WEFT_ELIMIT. */
+/* prices: of the certificate; routes: to begin with, NULL: none. fit: not all can be served, as
+ * many as fit are looked for. WEFT_EINFEASIBLE, WEFT_ELIMIT. */
 int search_new(const struct rwa_mesh *m, const int64_t *prices,
 	       const struct mesh_routes *routes, uint64_t seed,
 	       bool fit, struct mesh_search **out, struct err *err);
@@ -369,32 +367,31 @@ void search_put_unit(struct mesh_search *s, int32_t unit, int32_t owner);
 /* Gives units a home, each path of `homes` that fits one of its demand: those that
  * are there, then any other. At home the penalty is higher by the bonus; who waits
  * goes home when it is free. homes is borrowed until they are forgotten.
- * WEFT_ENOMEM. O(lightpaths * those of their demand). */
-int search_set_homes(struct mesh_search *s, const struct rwa_assignment *homes, const bool *fits,
-		     int32_t bonus);
+ * O(lightpaths * those of their demand). */
+void search_set_homes(struct mesh_search *s, const struct rwa_assignment *homes, const bool *fits,
+		      int32_t bonus);
 void search_forget_homes(struct mesh_search *s);
 /* Places a unit that waits at home, if it has one that is free. */
 bool search_go_home(struct mesh_search *s, int32_t unit);
 /* Looks until `target` lightpaths are served, `effort` were placed or, once each
- * has been tried, it is told to stop. *served: the most that were ever served at once since
+ * has been tried, it is told to stop. The most that were ever served at once since
  * the number of channels was set. */
-int search_run(struct mesh_search *s, int64_t target, int64_t effort,
-	       const struct mesh_stop *stop, int64_t *served, struct err *err);
+int64_t search_run(struct mesh_search *s, int64_t target, int64_t effort,
+		   const struct mesh_stop *stop);
 /* True when nothing that waits could be placed, whatever was ejected. */
 bool search_is_idle(const struct mesh_search *s);
 /* The demand of a lightpath that waits, that was hardest to place. There must be
  * lightpaths. O(waiting). */
 int32_t search_waiting(const struct mesh_search *s);
 /* The assignment that served the most. */
-int search_best(const struct mesh_search *s, struct rwa_assignment *out, struct err *err);
+void search_best(const struct mesh_search *s, struct rwa_assignment *out);
 
 /* portfolio.c: as search_run() with two searches, on one thread or two;
  * *winner serves the most, the first of equals. Each does the whole effort. */
 #define PORTFOLIO 2
 
-int portfolio_run(struct mesh_search *const searches[PORTFOLIO], int threads,
-		  int64_t target, int64_t effort, const struct mesh_stop *stop,
-		  int64_t *served, int *winner, struct err *err);
+int64_t portfolio_run(struct mesh_search *const searches[PORTFOLIO], int threads, int64_t target,
+		      int64_t effort, const struct mesh_stop *stop, int *winner);
 
 /* ring_mesh.c: all demands by rwa_ring_route(), of the caller, and the two
  * arcs that prove its bound when they alone have a price. *channels 0 and
@@ -417,10 +414,10 @@ int mesh_start_previous(const struct rwa_mesh *m, struct mesh_search *search,
 			const struct mesh_stop *stop, struct rwa_mesh_result *res,
 			struct err *err);
 /* objectives.c: sets moved_bound, by the certificate. fits: the paths of `before`
- * that may stay; *common: those that m still wants. WEFT_ENOMEM.
+ * that may stay; *common: those that m still wants.
  * O(sources * nodes * arcs). */
-int mesh_bound_moved(const struct rwa_mesh *m, const struct rwa_assignment *before,
-		     const bool *fits, struct rwa_mesh_result *res, int64_t *common);
+void mesh_bound_moved(const struct rwa_mesh *m, const struct rwa_assignment *before,
+		      const bool *fits, struct rwa_mesh_result *res, int64_t *common);
 /* Shortens the longest loss, at the same channels. Sets loss_mdb and
  * loss_bound_mdb. */
 int mesh_min_max_loss(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "lib/base/alloc.h"
 #include "rwa/mesh/private.h"
 #include "rwa/ring/ring.h"
 
@@ -116,23 +117,20 @@ static bool walk_ring(const struct rwa_mesh *m, const struct mesh_adjacency *out
 }
 
 /* *ring: the mesh is one, and the layout is filled. One allocation, which
- * l->node owns, also after an error. */
-static int layout_init(struct ring_layout *l, const struct rwa_mesh *m, bool *ring)
+ * l->node owns. */
+static void layout_init(struct ring_layout *l, const struct rwa_mesh *m, bool *ring)
 {
 	struct mesh_adjacency out = { 0 };
 	size_t n = m->nodes.n + 1;
-	int32_t *v = calloc(4 * n, sizeof(*v));
-	int rc = !v || adjacency_init(&out, m, false) ? WEFT_ENOMEM : 0;
+	int32_t *v = x_new(4 * n, sizeof(*v));
 
+	adjacency_init(&out, m, false);
 	*l = (struct ring_layout){ .node = v };
-	if (!rc) {
-		l->position = v + n;
-		l->arc[RWA_CW] = v + 2 * n;
-		l->arc[RWA_CCW] = v + 3 * n;
-		*ring = walk_ring(m, &out, l);
-	}
+	l->position = v + n;
+	l->arc[RWA_CW] = v + 2 * n;
+	l->arc[RWA_CCW] = v + 3 * n;
+	*ring = walk_ring(m, &out, l);
 	adjacency_fini(&out);
-	return rc;
 }
 
 /* ---- demands as arcs, and back ---- */
@@ -151,8 +149,8 @@ static void list_arcs(const struct rwa_mesh *m, const struct ring_layout *l, str
 	}
 }
 
-static int push_path(const struct rwa_mesh *m, const struct ring_layout *l,
-		     const struct rwa_arc *arc, int32_t demand, struct rwa_assignment *out)
+static void push_path(const struct rwa_mesh *m, const struct ring_layout *l,
+		      const struct rwa_arc *arc, int32_t demand, struct rwa_assignment *out)
 {
 	int32_t n = (int32_t)m->nodes.n, fibres = m->arcs.v[0].fibres;
 	struct rwa_path p = { demand, 0, (int64_t)out->hops.n };
@@ -166,25 +164,20 @@ static int push_path(const struct rwa_mesh *m, const struct ring_layout *l,
 			arc->channel % fibres, arc->channel / fibres,
 		};
 
-		if (vec_push(&out->hops, h)) {
-			return WEFT_ENOMEM;
-		}
+		vec_push(&out->hops, h);
 		v = next;
 	}
-	return vec_push(&out->paths, p) ? WEFT_ENOMEM : 0;
+	vec_push(&out->paths, p);
 }
 
-static int list_paths(const struct rwa_mesh *m, const struct ring_layout *l,
-		      const struct rwa_arc *arcs, struct rwa_assignment *out)
+static void list_paths(const struct rwa_mesh *m, const struct ring_layout *l,
+		       const struct rwa_arc *arcs, struct rwa_assignment *out)
 {
-	int rc = 0;
-
 	for (int32_t d = 0; d < (int32_t)m->demands.n; d++) {
-		for (int32_t k = 0; !rc && k < m->demands.v[d].count; k++) {
-			rc = push_path(m, l, arcs++, d, out);
+		for (int32_t k = 0; k < m->demands.v[d].count; k++) {
+			push_path(m, l, arcs++, d, out);
 		}
 	}
-	return rc;
 }
 
 static int solve(const struct rwa_mesh *m, const struct ring_layout *l, struct rwa_assignment *out,
@@ -193,13 +186,10 @@ static int solve(const struct rwa_mesh *m, const struct ring_layout *l, struct r
 	/* Colours are shared out among the fibres afterwards. */
 	struct rwa_ring ring = { (int)m->nodes.n, 1, UINT16_MAX + 1 };
 	int fibres = m->arcs.v[0].fibres;
-	struct rwa_arc *arcs = calloc((size_t)m->lightpaths + 1, sizeof(*arcs));
+	struct rwa_arc *arcs = x_new((size_t)m->lightpaths + 1, sizeof(*arcs));
 	struct rwa_result res;
 	int rc;
 
-	if (!arcs) {
-		return err_nomem(err);
-	}
 	list_arcs(m, l, arcs);
 	rc = rwa_ring_route(&ring, arcs, m->lightpaths, &res, err);
 	if (!rc && res.slots <= 1) {
@@ -207,7 +197,7 @@ static int solve(const struct rwa_mesh *m, const struct ring_layout *l, struct r
 			pair[dir] = l->arc[dir][res.pair[dir]];
 		}
 		*channels = (res.colours + fibres - 1) / fibres;
-		rc = list_paths(m, l, arcs, out) ? err_nomem(err) : 0;
+		list_paths(m, l, arcs, out);
 	}
 	free(arcs);
 	return rc;
@@ -222,9 +212,10 @@ int mesh_ring_start(const struct rwa_mesh *m, struct rwa_assignment *out,
 
 	*out = (struct rwa_assignment){ 0 };
 	*channels = 0;
-	if (is_plain(m) && layout_init(&l, m, &ring)) {
-		rc = err_nomem(err);
-	} else if (ring) {
+	if (is_plain(m)) {
+		layout_init(&l, m, &ring);
+	}
+	if (ring) {
 		rc = solve(m, &l, out, channels, pair, err);
 	}
 	/* The paths do not know the loss budget. */

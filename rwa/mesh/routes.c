@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "rwa/mesh/private.h"
 
 #define MAX_HOPS 255		/* of a known route: tolls must not overflow */
@@ -61,20 +62,19 @@ static bool is_known(const struct search_pool *p, const int32_t *arcs, int32_t h
 	return false;
 }
 
-/* Adds a route, in place of any other when there are many. WEFT_ENOMEM. */
-static int add_route(struct mesh_search *s, struct search_pool *p, const int32_t *arcs,
-		     int32_t hops)
+/* Adds a route, in place of any other when there are many. */
+static void add_route(struct mesh_search *s, struct search_pool *p, const int32_t *arcs,
+		      int32_t hops)
 {
 	struct search_route r = { .hops = hops };
 	size_t at = p->v.n;
 
 	if (is_known(p, arcs, hops)) {
-		return 0;
+		return;
 	}
-	r.arcs = malloc((size_t)hops * sizeof(*arcs));
-	if (!r.arcs || (at < MAX_ROUTES && vec_push(&p->v, r))) {
-		free(r.arcs);
-		return WEFT_ENOMEM;
+	r.arcs = x_alloc((size_t)hops, sizeof(*arcs));
+	if (at < MAX_ROUTES) {
+		vec_push(&p->v, r);
 	}
 	for (int32_t i = 0; i < hops; i++) {
 		r.arcs[i] = arcs[i];
@@ -85,7 +85,6 @@ static int add_route(struct mesh_search *s, struct search_pool *p, const int32_t
 		free(p->v.v[at].arcs);
 	}
 	p->v.v[at] = r;
-	return 0;
 }
 
 static uint64_t ends_key(int32_t src, int32_t dst)
@@ -94,42 +93,40 @@ static uint64_t ends_key(int32_t src, int32_t dst)
 }
 
 /* One pool for all demands of the same ends. */
-static int number_pools(struct mesh_search *s, struct u64map *numbers)
+static void number_pools(struct mesh_search *s, struct u64map *numbers)
 {
 	const struct rwa_mesh *m = s->m;
 
 	arrays_add(&s->arrays, s->pool, m->demands.n);
 	arrays_add(&s->arrays, s->pools, m->demands.n);
-	for (size_t d = 0; !s->arrays.failed && d < m->demands.n; d++) {
+	for (size_t d = 0; d < m->demands.n; d++) {
 		uint64_t key = ends_key(m->demands.v[d].src, m->demands.v[d].dst), p;
 
 		if (!u64map_get(numbers, key, &p)) {
 			p = (uint64_t)s->n_pools++;
-			if (u64map_set(numbers, key, p)) {
-				return WEFT_ENOMEM;
-			}
+			u64map_set(numbers, key, p);
 		}
 		s->pool[d] = (int32_t)p;
 	}
-	return s->arrays.failed ? WEFT_ENOMEM : 0;
 }
 
-int search_make_pools(struct mesh_search *s, const struct mesh_routes *routes)
+void search_make_pools(struct mesh_search *s, const struct mesh_routes *routes)
 {
 	struct u64map numbers = { 0 };
-	int rc = is_plain(s->m, s->fit) ? number_pools(s, &numbers) : 0;
 
-	for (size_t i = 0; !rc && s->pool && routes && i < routes->v.n; i++) {
+	if (is_plain(s->m, s->fit)) {
+		number_pools(s, &numbers);
+	}
+	for (size_t i = 0; s->pool && routes && i < routes->v.n; i++) {
 		const struct mesh_route *r = &routes->v.v[i];
 		uint64_t p;
 
 		if (r->hops && r->hops <= MAX_HOPS &&
 		    u64map_get(&numbers, ends_key(r->src, r->dst), &p)) {
-			rc = add_route(s, &s->pools[p], routes->arcs.v + r->first, r->hops);
+			add_route(s, &s->pools[p], routes->arcs.v + r->first, r->hops);
 		}
 	}
 	u64map_fini(&numbers);
-	return rc;
 }
 
 void search_free_pools(struct mesh_search *s)
@@ -142,18 +139,18 @@ void search_free_pools(struct mesh_search *s)
 	}
 }
 
-int search_learn_route(struct mesh_search *s, int32_t unit)
+void search_learn_route(struct mesh_search *s, int32_t unit)
 {
 	const struct search_unit *u = &s->units[unit];
 	int32_t arcs[MAX_HOPS];
 
 	if (!s->pool || u->hops > MAX_HOPS) {
-		return 0;
+		return;
 	}
 	for (int32_t i = 0; i < u->hops; i++) {
 		arcs[i] = u->hop[i].arc;
 	}
-	return add_route(s, &s->pools[s->pool[u->demand]], arcs, u->hops);
+	add_route(s, &s->pools[s->pool[u->demand]], arcs, u->hops);
 }
 
 /* ---- slots ---- */
@@ -196,7 +193,8 @@ void search_clear_slots(struct mesh_search *s)
 	memset(s->may, 0, (size_t)s->words * n * sizeof(*s->may));
 	for (size_t v = 0; v < n; v++) {
 		for (int32_t c = 0; c < s->channels; c++) {
-			if (s->active[c] && (!s->tune || s->tune[v * (size_t)s->width + (size_t)c])) {
+			if (s->active[c] && (!s->tune ||
+					     s->tune[v * (size_t)s->width + (size_t)c])) {
 				s->may[v * (size_t)s->words + (size_t)c / 64] |=
 					(uint64_t)1 << (c & 63);
 			}
@@ -366,13 +364,11 @@ static bool try_free(struct mesh_search *s, struct place *p, const struct search
 }
 
 /* Gives a unit its hops, on each link the fibre that costs least. */
-static int take_place(struct mesh_search *s, struct search_unit *u, const struct place *p)
+static void take_place(struct mesh_search *s, struct search_unit *u, const struct place *p)
 {
 	int32_t before = SLOT_FREE;
 
-	if (search_reserve_hops(u, p->route->hops)) {
-		return WEFT_ENOMEM;
-	}
+	search_reserve_hops(u, p->route->hops);
 	u->hops = p->route->hops;
 	for (int32_t i = 0; i < u->hops; i++) {
 		int32_t e = p->route->arcs[i], fibre, toll;
@@ -380,7 +376,6 @@ static int take_place(struct mesh_search *s, struct search_unit *u, const struct
 		before = *min_slot(s, e, p->channel, before, &fibre, &toll);
 		u->hop[i] = (struct rwa_hop){ e, fibre, p->channel };
 	}
-	return 0;
 }
 
 /* Which channels are looked at: all, or a part where there are very many. */
@@ -395,7 +390,7 @@ static void choose_window(struct mesh_search *s, struct place *p)
 	}
 }
 
-int search_known_path(struct mesh_search *s, int32_t unit, bool *found, bool *look)
+void search_known_path(struct mesh_search *s, int32_t unit, bool *found, bool *look)
 {
 	struct search_unit *u = &s->units[unit];
 	const struct rwa_mesh_demand *d = &s->m->demands.v[u->demand];
@@ -407,7 +402,7 @@ int search_known_path(struct mesh_search *s, int32_t unit, bool *found, bool *lo
 	*look = !pool || !pool->v.n || !s->channels ||
 		(!fill && rng_below(&s->rng, s->fit ? NEW_ROUTE_FIT : NEW_ROUTE) == 0);
 	if (*look) {
-		return 0;
+		return;
 	}
 	p.src = s->may + (int64_t)d->src * s->words;
 	p.dst = s->may + (int64_t)d->dst * s->words;
@@ -422,5 +417,7 @@ int search_known_path(struct mesh_search *s, int32_t unit, bool *found, bool *lo
 	*found = p.route;
 	/* Where not all fit, whoever fits at first is worth a longer way. */
 	*look = !*found && s->fit;
-	return *found ? take_place(s, u, &p) : 0;
+	if (*found) {
+		take_place(s, u, &p);
+	}
 }

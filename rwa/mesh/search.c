@@ -169,27 +169,21 @@ enum outcome { PLACED, NOT_WORTH_IT, NOWHERE };
 
 /* Finds the cheapest path of a unit and takes it, ejecting whoever is in
  * the way. When no path leads there or it is not worth it, nothing changes. */
-static int place(struct mesh_search *s, int32_t unit, enum outcome *out)
+static enum outcome place(struct mesh_search *s, int32_t unit)
 {
-	bool found;
-	int rc = search_find_path(s, unit, &found);
-
-	*out = NOWHERE;
-	if (rc || !found) {
-		return rc;
+	if (!search_find_path(s, unit)) {
+		return NOWHERE;
 	}
-	*out = NOT_WORTH_IT;
 	if (!meets_itself(s, &s->units[unit]) && is_worth(s, unit)) {
 		occupy(s, unit);
-		*out = PLACED;
-	} else {
-		s->units[unit].hops = 0;
+		return PLACED;
 	}
-	return rc;
+	s->units[unit].hops = 0;
+	return NOT_WORTH_IT;
 }
 
-/* Copies what is placed to s->best, of pairs only whole ones. WEFT_ENOMEM. */
-static int remember(struct mesh_search *s)
+/* Copies what is placed to s->best, of pairs only whole ones. */
+static void remember(struct mesh_search *s)
 {
 	s->max = s->whole;
 	s->best.paths.n = 0;
@@ -202,13 +196,11 @@ static int remember(struct mesh_search *s)
 		if (!u->hops || (u->partner >= 0 && !is_placed(s, u->partner))) {
 			continue;
 		}
-		if (vec_push(&s->best.paths, p) || vec_reserve(&s->best.hops, (size_t)u->hops)) {
-			return WEFT_ENOMEM;
-		}
+		vec_push(&s->best.paths, p);
+		vec_reserve(&s->best.hops, (size_t)u->hops);
 		memcpy(s->best.hops.v + s->best.hops.n, u->hop, (size_t)u->hops * sizeof(*u->hop));
 		s->best.hops.n += (size_t)u->hops;
 	}
-	return 0;
 }
 
 /*
@@ -258,14 +250,12 @@ static bool is_canceled(const struct mesh_stop *stop)
 	return stop->cancel && *stop->cancel;
 }
 
-int search_run(struct mesh_search *s, int64_t target, int64_t effort,
-	       const struct mesh_stop *stop, int64_t *served, struct err *err)
+int64_t search_run(struct mesh_search *s, int64_t target, int64_t effort,
+		   const struct mesh_stop *stop)
 {
-	int rc = 0;
-
-	for (int64_t k = 0; !rc && !search_is_idle(s) && s->max < target && k < effort; k++) {
+	for (int64_t k = 0; !search_is_idle(s) && s->max < target && k < effort; k++) {
 		int32_t unit, at = pick(s);
-		enum outcome outcome = PLACED;
+		enum outcome outcome;
 
 		/* Each is tried once, however little time there is. */
 		if (k % 16 == 0 && stop_now(stop) && (!search_is_filling(s) || is_canceled(stop))) {
@@ -275,8 +265,8 @@ int search_run(struct mesh_search *s, int64_t target, int64_t effort,
 		unit = s->wait[at];
 		s->wait[at] = s->wait[--s->waiting];
 		s->round++;
-		rc = search_go_home(s, unit) ? 0 : place(s, unit, &outcome);
-		if (!rc && outcome != PLACED) {
+		outcome = search_go_home(s, unit) ? PLACED : place(s, unit);
+		if (outcome != PLACED) {
 			s->wait[s->waiting++] = s->wait[s->stuck];
 			s->wait[s->stuck] = unit;
 			s->stuck += outcome == NOWHERE || search_is_filling(s);
@@ -287,16 +277,15 @@ int search_run(struct mesh_search *s, int64_t target, int64_t effort,
 			s->filled++;
 			s->stuck = 0;
 		}
-		if (!rc && s->whole > s->max && (s->waiting == 0 || k % 64 == 0 || is_full(s))) {
-			rc = remember(s);
+		if (s->whole > s->max && (s->waiting == 0 || k % 64 == 0 || is_full(s))) {
+			remember(s);
 			s->calm = 0;
 		}
 	}
-	if (!rc && s->whole > s->max) {
-		rc = remember(s);
+	if (s->whole > s->max) {
+		remember(s);
 	}
-	*served = s->max;
-	return rc ? err_nomem(err) : 0;
+	return s->max;
 }
 
 /* By demand, halves of a pair next to each other as they were stored. */
@@ -310,14 +299,11 @@ static int by_demand(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-int search_best(const struct mesh_search *s, struct rwa_assignment *out, struct err *err)
+void search_best(const struct mesh_search *s, struct rwa_assignment *out)
 {
 	*out = (struct rwa_assignment){ 0 };
-	if (vec_reserve(&out->paths, s->best.paths.n + 1) ||
-	    vec_reserve(&out->hops, s->best.hops.n + 1)) {
-		rwa_assignment_fini(out);
-		return err_nomem(err);
-	}
+	vec_reserve(&out->paths, s->best.paths.n + 1);
+	vec_reserve(&out->hops, s->best.hops.n + 1);
 	out->paths.n = s->best.paths.n;
 	out->hops.n = s->best.hops.n;
 	if (out->paths.n) {
@@ -325,5 +311,4 @@ int search_best(const struct mesh_search *s, struct rwa_assignment *out, struct 
 		memcpy(out->hops.v, s->best.hops.v, out->hops.n * sizeof(*out->hops.v));
 		qsort(out->paths.v, out->paths.n, sizeof(*out->paths.v), by_demand);
 	}
-	return 0;
 }

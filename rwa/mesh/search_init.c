@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "lib/base/alloc.h"
 #include "rwa/mesh/private.h"
 
 /* ---- costs and plain distances ---- */
@@ -51,16 +52,13 @@ static void relax_in(const struct mesh_search *s, int32_t v, const bool *open,
 }
 
 /* Both distances to dst, by rounds of relaxation. */
-static int distances_to(struct mesh_search *s, int32_t dst, const bool *open, bool *again)
+static void distances_to(struct mesh_search *s, int32_t dst, const bool *open, bool *again)
 {
 	int32_t n = (int32_t)s->m->nodes.n;
 	bool any = true;
 
 	arrays_add(&s->arrays, s->dist[dst], n);
 	arrays_add(&s->arrays, s->min[dst], n);
-	if (s->arrays.failed) {
-		return WEFT_ENOMEM;
-	}
 	for (int32_t v = 0; v < n; v++) {
 		s->dist[dst][v] = INT_MAX;
 		s->min[dst][v] = INT64_MAX;
@@ -79,36 +77,31 @@ static int distances_to(struct mesh_search *s, int32_t dst, const bool *open, bo
 			}
 		}
 	}
-	return 0;
 }
 
-/* Distances to every destination of a demand. WEFT_ENOMEM. O(destinations *
+/* Distances to every destination of a demand. O(destinations *
  * nodes * arcs) at worst. */
-static int all_distances(struct mesh_search *s, struct err *err)
+static void all_distances(struct mesh_search *s)
 {
 	size_t n = s->m->nodes.n;
-	bool *again = calloc(n + 1, sizeof(*again));
-	int32_t *fibres = calloc(s->m->arcs.n + 1, sizeof(*fibres));
-	bool *open = calloc(s->m->arcs.n + 1, sizeof(*open));
-	int rc = again && fibres && open ? 0 : err_nomem(err);
+	bool *again = x_new(n + 1, sizeof(*again));
+	int32_t *fibres = x_new(s->m->arcs.n + 1, sizeof(*fibres));
+	bool *open = x_new(s->m->arcs.n + 1, sizeof(*open));
 
-	if (!rc) {
-		rc = mesh_open_fibres(s->m, fibres, err);
-	}
-	for (size_t e = 0; !rc && e < s->m->arcs.n; e++) {
+	mesh_open_fibres(s->m, fibres);
+	for (size_t e = 0; e < s->m->arcs.n; e++) {
 		open[e] = fibres[e] > 0;
 	}
-	for (size_t i = 0; !rc && i < s->m->demands.n; i++) {
+	for (size_t i = 0; i < s->m->demands.n; i++) {
 		int32_t dst = s->m->demands.v[i].dst;
 
-		if (!s->dist[dst] && distances_to(s, dst, open, again)) {
-			rc = err_nomem(err);
+		if (!s->dist[dst]) {
+			distances_to(s, dst, open, again);
 		}
 	}
 	free(again);
 	free(fibres);
 	free(open);
-	return rc;
 }
 
 /* Every demand must have a path, within the loss budget. */
@@ -173,17 +166,13 @@ static int32_t room_at_ends(const struct mesh_search *s, int64_t *adds,
 }
 
 /* One unit for each lightpath, the longest last, where waiting begins. */
-static int make_units(struct mesh_search *s)
+static void make_units(struct mesh_search *s)
 {
 	size_t n = (size_t)s->m->lightpaths + 1, nodes = s->m->nodes.n;
-	int64_t *ends = calloc(2 * nodes, sizeof(*ends));
+	int64_t *ends = x_new(2 * nodes, sizeof(*ends));
 
 	arrays_add(&s->arrays, s->units, n);
 	arrays_add(&s->arrays, s->wait, n);
-	if (!ends || !s->units || !s->wait) {
-		free(ends);
-		return WEFT_ENOMEM;
-	}
 	for (size_t i = 0; i < s->m->demands.n; i++) {
 		int32_t count = room_at_ends(s, ends, ends + nodes, &s->m->demands.v[i]);
 
@@ -205,22 +194,19 @@ static int make_units(struct mesh_search *s)
 		}
 	}
 	free(ends);
-	return 0;
 }
 
 /* ---- beginning and end ---- */
 
 int search_new(const struct rwa_mesh *m, const int64_t *prices,
-	       const struct mesh_routes *routes, uint64_t seed, bool fit, struct mesh_search **out, struct err *err)
+	       const struct mesh_routes *routes, uint64_t seed, bool fit, struct mesh_search **out,
+		       struct err *err)
 {
-	struct mesh_search *s = calloc(1, sizeof(*s));
+	struct mesh_search *s = x_new(1, sizeof(*s));
 	size_t n = m->nodes.n, e = m->arcs.n + 1;
-	int rc = WEFT_ENOMEM;
+	int rc;
 
 	*out = NULL;
-	if (!s) {
-		return err_nomem(err);
-	}
 	s->m = m;
 	s->fit = fit;
 	rng_seed(&s->rng, seed);
@@ -232,27 +218,21 @@ int search_new(const struct rwa_mesh *m, const int64_t *prices,
 	arrays_add(&s->arrays, s->link, e);
 	arrays_add(&s->arrays, s->risk, e);
 	arrays_add(&s->arrays, s->trouble, m->demands.n + 1);
-	s->active = calloc(1, sizeof(*s->active));
-	if (s->arrays.failed || !s->active || mesh_links(m, s->link) ||
-	    adjacency_init(&s->out, m, false) ||
-	    adjacency_init(&s->in, m, true)) {
-		err_nomem(err);
-		goto out;
-	}
+	s->active = x_new(1, sizeof(*s->active));
+	mesh_links(m, s->link);
+	adjacency_init(&s->out, m, false);
+	adjacency_init(&s->in, m, true);
 	set_costs(s, prices);
-	if (!(rc = all_distances(s, err))) {
-		rc = check_paths(s, err);
-	}
-	if (!rc && (make_units(s) || search_make_pools(s, routes))) {
-		rc = err_nomem(err);
-	}
-out:
+	all_distances(s);
+	rc = check_paths(s, err);
 	if (rc) {
 		search_free(s);
-		s = NULL;
+		return rc;
 	}
+	make_units(s);
+	search_make_pools(s, routes);
 	*out = s;
-	return rc;
+	return 0;
 }
 
 int64_t search_units(const struct mesh_search *s)

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/map.h"
 #include "rwa/mesh/private.h"
 
@@ -172,22 +173,16 @@ static void read_node(struct sndlib *s)
 		FAIL(s, "two nodes are called '%.64s'", s->word[0]);
 		return;
 	}
-	name = strdup(s->word[0]);
-	if (!name || vec_push(&s->names, name)) {
-		free(name);
-		s->rc = WEFT_ENOMEM;
-	} else if (vec_push(&s->places, read_place(s)) ||
-		   strmap_set(&s->numbers, name, (void *)(intptr_t)s->names.n)) {
-		s->rc = WEFT_ENOMEM;
-	}
+	name = x_dup(s->word[0]);
+	vec_push(&s->names, name);
+	vec_push(&s->places, read_place(s));
+	strmap_set(&s->numbers, name, (void *)(intptr_t)s->names.n);
 }
 
 static void keep(struct sndlib *s, struct joined_list *list, struct joined j)
 {
 	j.line = s->line;
-	if (vec_push(list, j)) {
-		s->rc = WEFT_ENOMEM;
-	}
+	vec_push(list, j);
 }
 
 /* Everything after the ends is about capacities and costs. */
@@ -284,15 +279,14 @@ static uint64_t ends_key(int32_t a, int32_t b)
 }
 
 /* Adds up what joins the same nodes. *directed: some go there and back, so
- * that they are as they stand; else each goes both ways. WEFT_ENOMEM. */
-static int merge(struct joined_list *list, bool *directed)
+ * that they are as they stand; else each goes both ways. */
+static void merge(struct joined_list *list, bool *directed)
 {
 	struct u64map seen = { 0 };
 	size_t kept = 0;
-	int rc = 0;
 
 	*directed = false;
-	for (size_t i = 0; !rc && i < list->n; i++) {
+	for (size_t i = 0; i < list->n; i++) {
 		struct joined j = list->v[i];
 		uint64_t at;
 
@@ -300,13 +294,12 @@ static int merge(struct joined_list *list, bool *directed)
 		if (u64map_get(&seen, ends_key(j.a, j.b), &at)) {
 			list->v[at].count += j.count;
 		} else {
-			rc = u64map_set(&seen, ends_key(j.a, j.b), kept);
+			u64map_set(&seen, ends_key(j.a, j.b), kept);
 			list->v[kept++] = j;
 		}
 	}
 	list->n = kept;
 	u64map_fini(&seen);
-	return rc;
 }
 
 /* One way of a link or demand. */
@@ -323,10 +316,7 @@ static void add_all(struct sndlib *s, struct rwa_mesh *m, struct joined_list *li
 {
 	bool directed;
 
-	if (merge(list, &directed)) {
-		s->rc = WEFT_ENOMEM;
-		return;
-	}
+	merge(list, &directed);
 	for (size_t i = 0; i < list->n; i++) {
 		const struct joined *j = &list->v[i];
 		struct err err;
@@ -379,7 +369,7 @@ static void read_text(struct sndlib *s, const char *text)
 	}
 	text += strcspn(text, "\n");
 	text += *text == '\n';
-	for (s->line = 2; *text && s->rc != WEFT_ENOMEM; s->line++) {
+	for (s->line = 2; *text; s->line++) {
 		text = split_line(s, text);
 		if (s->words) {
 			read_line(s);
@@ -399,12 +389,6 @@ int rwa_mesh_read_sndlib(const char *name, const char *text, double unit, struct
 	read_text(&s, text);
 	if (!s.rc) {
 		*out = build(&s);
-	}
-	if (s.rc == WEFT_ENOMEM) {
-		struct err err;
-
-		err_nomem(&err);
-		err_list_add(errs, &err);
 	}
 	if (s.rc) {
 		rwa_mesh_free(*out);

@@ -9,10 +9,10 @@
  */
 #include <stdlib.h>
 
-#include "lib/base/clock.h"
+#include "lib/base/alloc.h"
 #include "rwa/mesh/private.h"
 
-#define NS_PER_S 1e9
+#define NS_PER_S INT64_C(1000000000)
 /* The budget when none is given, in lightpaths placed by each search. */
 #define WORK_A_LIGHTPATH 50
 #define WORK_LEAST 50000
@@ -29,6 +29,8 @@
 /* Lightpaths placed to find a first answer, for each there is and at least. */
 #define FIRST_FACTOR 20
 #define FIRST_LEAST 6000
+/* Protected demands times arcs: 2 GiB for each search. */
+#define MAX_PAIR_ARCS ((int64_t)1 << 29)
 #define OTHER_SEED UINT64_C(0x9e3779b97f4a7c15)
 
 /* One run of the solver. `res` is filled as it goes: once channels are set,
@@ -44,26 +46,33 @@ struct solve {
 	struct mesh_routes routes;	/* of the bound's flow */
 	int64_t budget;		/* lightpaths that each search may place */
 	struct rwa_mesh_result *res;
-	int64_t start_ns;
+	int64_t time_ns;	/* to the deadline, when it began */
 	int64_t wanted;		/* lightpaths that the ends can hold */
 };
 
-/* The moment when `share` of the time limit after from_ns is over; never
- * without a time limit, but when canceled. */
-static struct mesh_stop stop_at(const struct solve *s, double share, int64_t from_ns)
+/* When `share` of all the time given is over, from now on; never without a deadline, but when
+ * canceled. */
+static struct mesh_stop stop_in(const struct solve *s, double share)
 {
-	struct mesh_stop stop = { .cancel = s->opt->cancel };
+	int64_t ns = (int64_t)((double)s->time_ns * share);
 
-	if (s->opt->time_limit_s > 0) {
-		stop.at_ns = from_ns + (int64_t)(s->opt->time_limit_s * share * NS_PER_S);
-	}
+	return (struct mesh_stop){ .deadline = deadline_part(&s->opt->deadline, ns),
+				   .cancel = s->opt->cancel };
+}
+
+/* The same from the beginning on. */
+static struct mesh_stop stop_at(const struct solve *s, double share)
+{
+	struct mesh_stop stop = { .deadline = s->opt->deadline, .cancel = s->opt->cancel };
+
+	stop.deadline.at_ns -= (int64_t)((double)s->time_ns * (1 - share));
 	return stop;
 }
 
 /* The end of all the time given. */
 static struct mesh_stop final_stop(const struct solve *s)
 {
-	return stop_at(s, 1, s->start_ns);
+	return stop_at(s, 1);
 }
 
 /* Lightpaths that each search may still place. */
@@ -90,18 +99,15 @@ static bool is_over(const struct solve *s)
 
 /* Renumbers channels so that none below res->channels is empty, where one is as
  * good as another. */
-static int close_gaps(const struct solve *s, struct err *err)
+static void close_gaps(const struct solve *s)
 {
 	const struct rwa_mesh_guard *g = &s->m->guard;
 	struct rwa_mesh_result *res = s->res;
-	int32_t *number = calloc((size_t)res->channels + 1, sizeof(*number)), next = 0;
+	int32_t *number = x_new((size_t)res->channels + 1, sizeof(*number)), next = 0;
 
-	if (!number) {
-		return err_nomem(err);
-	}
 	if (s->m->blocks.n || s->m->tunings.n || g->between || g->below || g->above) {
 		free(number);
-		return 0;
+		return;
 	}
 	for (size_t h = 0; h < res->assignment.hops.n; h++) {
 		number[res->assignment.hops.v[h].channel] = 1;
@@ -115,34 +121,33 @@ static int close_gaps(const struct solve *s, struct err *err)
 	}
 	res->channels = next > res->bound ? next : res->bound;
 	free(number);
-	return 0;
 }
 
 /* Takes over the search's best assignment. */
-static int keep(struct solve *s, int channels, struct err *err)
+static void keep(struct solve *s, int channels)
 {
-	int rc;
-
 	rwa_assignment_fini(&s->res->assignment);
 	s->res->channels = channels;
 	s->res->method = "guided ejection";
-	rc = search_best(s->best, &s->res->assignment, err);
-	return rc || s->opt->channels ? rc : close_gaps(s, err);
+	search_best(s->best, &s->res->assignment);
+	if (!s->opt->channels) {
+		close_gaps(s);
+	}
 }
 
 /* One search, or two beside each other. */
-static int run(struct solve *s, int64_t target, int64_t work,
-	       const struct mesh_stop *stop, int64_t *served, struct err *err)
+static int64_t run(struct solve *s, int64_t target, int64_t work, const struct mesh_stop *stop)
 {
 	struct mesh_search *both[PORTFOLIO] = { s->search, s->other };
-	int winner = 0, rc;
+	int64_t served;
+	int winner = 0;
 
 	if (!s->other) {
-		return search_run(s->search, target, work, stop, served, err);
+		return search_run(s->search, target, work, stop);
 	}
-	rc = portfolio_run(both, s->opt->threads, target, work, stop, served, &winner, err);
+	served = portfolio_run(both, s->opt->threads, target, work, stop, &winner);
 	s->best = both[winner];
-	return rc;
+	return served;
 }
 
 /* The search at this many channels. *all: every lightpath has a place;
@@ -160,11 +165,11 @@ static int attempt(struct solve *s, int channels, int64_t work, const struct mes
 		rc = search_set_channels(s->other, channels, err);
 	}
 	if (!rc) {
-		rc = run(s, target, work, stop, &served, err);
+		served = run(s, target, work, stop);
 	}
 	*missing = s->wanted - served;
 	if (!rc && (!*missing || s->opt->channels)) {
-		rc = keep(s, channels, err);
+		keep(s, channels);
 	}
 	return rc;
 }
@@ -244,7 +249,7 @@ static int go_up(struct solve *s, int *failed, struct err *err)
 	*failed = channels - 1;
 	while (!rc && missing && channels < s->res->channels && !is_over(s)) {
 		double share = channels == s->res->bound ? FIRST_SHARE : STEP_SHARE;
-		struct mesh_stop stop = stop_at(s, share, clk_now_ns());
+		struct mesh_stop stop = stop_in(s, share);
 
 		rc = attempt(s, channels, work_share(s, share), &stop, &missing, err);
 		if (!rc && missing) {
@@ -270,7 +275,7 @@ static int go_down(struct solve *s, int failed, struct err *err)
 
 	while (!rc && !at_end && s->res->channels > s->res->bound && !is_over(s)) {
 		bool wide = s->res->channels - failed > 2;
-		struct mesh_stop stop = wide ? stop_at(s, STEP_SHARE, clk_now_ns())
+		struct mesh_stop stop = wide ? stop_in(s, STEP_SHARE)
 					     : final_stop(s);
 		int channels = wide ? (s->res->channels + failed) / 2
 				    : s->res->channels - 1;
@@ -291,11 +296,11 @@ static int check_ends(struct solve *s, struct err *err)
 {
 	const struct rwa_mesh *m = s->m;
 	size_t n = m->nodes.n;
-	int64_t *ends = calloc(2 * n, sizeof(*ends));
+	int64_t *ends = x_new(2 * n, sizeof(*ends));
 	char name[16];
-	int rc = ends ? 0 : err_nomem(err);
+	int rc = 0;
 
-	for (size_t i = 0; !rc && i < m->demands.n; i++) {
+	for (size_t i = 0; i < m->demands.n; i++) {
 		const struct rwa_mesh_demand *d = &m->demands.v[i];
 		int64_t lightpaths = (int64_t)d->count * (d->protect ? 2 : 1);
 
@@ -324,13 +329,13 @@ static int check_ends(struct solve *s, struct err *err)
 static int find_bound(struct solve *s, struct err *err)
 {
 	struct rwa_mesh_result *res = s->res;
-	struct mesh_stop stop = stop_at(s, BOUND_SHARE, s->start_ns);
+	struct mesh_stop stop = stop_at(s, BOUND_SHARE);
 	char name[16];
 	int32_t node;
 	int rc = mesh_bound(s->m, &stop, &res->certificate, &s->routes, err);
 
 	if (!rc) {
-		rc = mesh_ends_bound(s->m, &res->certificate.ends, &node, err);
+		mesh_ends_bound(s->m, &res->certificate.ends, &node);
 	}
 	if (!rc && res->certificate.ends > RWA_MESH_MAX_CHANNELS && !s->opt->channels) {
 		return err_set(err, WEFT_EINFEASIBLE,
@@ -352,7 +357,7 @@ static int find_bound(struct solve *s, struct err *err)
  * those that prove many channels need not be those by which few fit. */
 static int find_fit(struct solve *s, struct err *err)
 {
-	struct mesh_stop stop = stop_at(s, 2 * BOUND_SHARE, s->start_ns);
+	struct mesh_stop stop = stop_at(s, 2 * BOUND_SHARE);
 
 	return mesh_fit(s->m, s->opt->channels, &stop, &s->res->fit,
 			&s->res->lightpaths_bound, err);
@@ -390,7 +395,7 @@ static bool is_too_much(const struct solve *s)
 static int fill(struct solve *s, struct err *err)
 {
 	int64_t max = max_channels(s);
-	struct mesh_stop first = stop_at(s, FIRST_SHARE, s->start_ns), stop = final_stop(s);
+	struct mesh_stop first = stop_at(s, FIRST_SHARE), stop = final_stop(s);
 	int64_t missing;
 	int rc;
 
@@ -410,11 +415,9 @@ static int fill(struct solve *s, struct err *err)
 /* One channel fewer may be impossible. */
 static int prove_too_few(struct solve *s, struct err *err)
 {
+	struct deadline end = deadline_part(&s->opt->deadline, PROOF_LIMIT_S * NS_PER_S);
 	bool proven;
-	int rc = mesh_prove_too_few(s->m, s->res->channels - 1,
-				    s->opt->time_limit_s > 0 ? PROOF_LIMIT_S
-							     : 0,
-				    &proven, err);
+	int rc = mesh_prove_too_few(s->m, s->res->channels - 1, &end, &proven, err);
 
 	if (!rc && proven) {
 		s->res->bound = s->res->channels;
@@ -426,21 +429,21 @@ static int prove_too_few(struct solve *s, struct err *err)
 /* The search once more, from a rounded solution of the configurations. */
 static int search_from(struct solve *s, const struct rwa_assignment *start, struct err *err)
 {
-	struct mesh_stop stop = stop_at(s, FIRST_SHARE, clk_now_ns());
-	int32_t *penalties = calloc(start->paths.n + 1, sizeof(*penalties));
+	struct mesh_stop stop = stop_in(s, FIRST_SHARE);
+	int32_t *penalties = x_new(start->paths.n + 1, sizeof(*penalties));
 	int64_t served = 0;
-	int rc = penalties ? 0 : err_nomem(err);
+	int rc;
 
-	for (size_t i = 0; penalties && i < start->paths.n; i++) {
+	for (size_t i = 0; i < start->paths.n; i++) {
 		penalties[i] = 1;
 	}
-	if (!rc && !(rc = search_begin(s->search, s->res->bound, start, penalties, err))) {
-		rc = search_run(s->search, s->wanted, work_share(s, FIRST_SHARE), &stop, &served,
-				err);
+	rc = search_begin(s->search, s->res->bound, start, penalties, err);
+	if (!rc) {
+		served = search_run(s->search, s->wanted, work_share(s, FIRST_SHARE), &stop);
 	}
 	s->best = s->search;
 	if (!rc && served == s->wanted) {
-		rc = keep(s, s->res->bound, err);
+		keep(s, s->res->bound);
 		s->res->method = "configurations";
 	}
 	free(penalties);
@@ -451,12 +454,11 @@ static int search_from(struct solve *s, const struct rwa_assignment *start, stru
  * channel may prove more, or lead to a better answer. */
 static int try_configurations(struct solve *s, struct err *err)
 {
+	struct deadline end = deadline_part(&s->opt->deadline, CONFIG_LIMIT_S * NS_PER_S);
 	struct rwa_assignment start;
 	int bound;
-	int rc = mesh_configurations(s->m, s->opt->seed,
-				     s->opt->time_limit_s > 0 ? CONFIG_LIMIT_S
-							      : 0,
-				     s->opt->cancel, &bound, &start, err);
+	int rc = mesh_configurations(s->m, s->opt->seed, &end, s->opt->cancel, &bound, &start,
+				     err);
 
 	if (rc) {
 		return rc;
@@ -493,11 +495,11 @@ static int raise_bound(struct solve *s, struct err *err)
 static int second(struct solve *s, struct err *err)
 {
 	struct mesh_stop stop = final_stop(s);
-	struct mesh_stop min = stop_at(s, SECOND_SHARE, clk_now_ns());
+	struct mesh_stop min = stop_in(s, SECOND_SHARE);
 	int64_t least = s->search->round + (int64_t)((double)s->budget * SECOND_SHARE) + 1;
 
-	if (stop.at_ns < min.at_ns) {
-		stop.at_ns = min.at_ns;
+	if (stop.deadline.at_ns < min.deadline.at_ns) {
+		stop.deadline = min.deadline;
 	}
 	stop.rounds = &s->search->round;
 	stop.at_round = s->budget > least ? s->budget : least;
@@ -551,10 +553,7 @@ static int price_pair(struct solve *s, const int32_t *pair, struct err *err)
 	struct rwa_certificate ring = *c;
 	int rc;
 
-	ring.prices = calloc(n + 1, sizeof(*ring.prices));
-	if (!ring.prices) {
-		return err_nomem(err);
-	}
+	ring.prices = x_new(n + 1, sizeof(*ring.prices));
 	ring.prices[pair[0]] = ring.prices[pair[1]] = 1;
 	rc = certificate_sum(s->m, &ring, err);
 	if (!rc && ring.bound > c->bound) {
@@ -597,7 +596,7 @@ static int start_ring(struct solve *s, struct err *err)
 /* What was there before, with all else around it, if that is the aim. */
 static int start_previous(struct solve *s, struct err *err)
 {
-	struct mesh_stop stop = stop_at(s, FIRST_SHARE, clk_now_ns());
+	struct mesh_stop stop = stop_in(s, FIRST_SHARE);
 
 	stop.rounds = &s->search->round;
 	stop.at_round = s->search->round + (int64_t)((double)s->budget * FIRST_SHARE) + 1;
@@ -632,25 +631,39 @@ static int search_all(struct solve *s, struct err *err)
 	return rc;
 }
 
+/* The search counts for each protected demand how often each link was in the way. */
+static int check_pairs(const struct rwa_mesh *m, struct err *err)
+{
+	int64_t pairs = 0;
+
+	for (size_t i = 0; i < m->demands.n; i++) {
+		pairs += m->demands.v[i].protect;
+	}
+	if (pairs * (int64_t)m->arcs.n > MAX_PAIR_ARCS) {
+		return err_set(err, WEFT_ELIMIT,
+			       "%lld protected demands on %zu arcs: too large to search",
+			       (long long)pairs, m->arcs.n);
+	}
+	return 0;
+}
+
 int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
 		   struct rwa_mesh_result *res, struct err *err)
 {
 	struct solve s = { .m = m, .opt = opt, .res = res,
-			   .start_ns = clk_now_ns() };
+			   .time_ns = deadline_left_ns(&opt->deadline) };
 	int rc;
 
 	*res = (struct rwa_mesh_result){ .method = "guided ejection" };
 	s.budget = opt->work > 0 ? opt->work
-		   : opt->time_limit_s > 0 ? INT64_MAX / 2
+		   : opt->deadline.at_ns ? INT64_MAX / 2
 		   : m->lightpaths * WORK_A_LIGHTPATH + WORK_LEAST;
 	if (opt->channels < 0 || opt->channels > RWA_MESH_MAX_CHANNELS ||
-	    !(opt->time_limit_s >= 0) || opt->work < 0 || opt->threads < 0 || opt->threads > PORTFOLIO) {
-		return err_set(err, WEFT_EINVAL,
-			       "channels: 1 to %d, time limit and work: not negative, "
-			       "threads: up to %d", RWA_MESH_MAX_CHANNELS,
-			       PORTFOLIO);
+	    opt->work < 0 || opt->threads < 0 || opt->threads > PORTFOLIO) {
+		return err_set(err, WEFT_EINVAL, "channels: 1 to %d, work: not negative, "
+			       "threads: up to %d", RWA_MESH_MAX_CHANNELS, PORTFOLIO);
 	}
-	if (!(rc = check_ends(&s, err))) {
+	if (!(rc = check_pairs(m, err)) && !(rc = check_ends(&s, err))) {
 		rc = find_bound(&s, err);
 	}
 	if (!rc && opt->channels) {

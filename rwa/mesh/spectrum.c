@@ -11,6 +11,7 @@
  */
 #include <stdlib.h>
 
+#include "lib/base/alloc.h"
 #include "rwa/mesh/private.h"
 
 bool mesh_tunes(const struct rwa_mesh *m, int32_t node, int32_t channel)
@@ -48,9 +49,9 @@ int64_t mesh_band_min_channels(const struct rwa_mesh *m, int64_t slots)
 }
 
 /* Appends the single slots of a block, on each of its fibres, unless the
- * whole fibre is closed or the slot was seen before. WEFT_ENOMEM. */
-static int add_block_slots(const struct rwa_mesh *m, const struct rwa_mesh_block *b,
-			   const struct u64map *shut, struct u64map *seen, struct mesh_slots *out)
+ * whole fibre is closed or the slot was seen before. */
+static void add_block_slots(const struct rwa_mesh *m, const struct rwa_mesh_block *b,
+			    const struct u64map *shut, struct u64map *seen, struct mesh_slots *out)
 {
 	bool all = b->fibre == RWA_MESH_ALL;
 	int32_t end = all ? m->arcs.v[b->arc].fibres : b->fibre + 1;
@@ -63,11 +64,9 @@ static int add_block_slots(const struct rwa_mesh *m, const struct rwa_mesh_block
 			continue;
 		}
 		h.channel = b->channel;
-		if (u64map_set(seen, key, 1) || vec_push(out, h)) {
-			return WEFT_ENOMEM;
-		}
+		u64map_set(seen, key, 1);
+		vec_push(out, h);
 	}
-	return 0;
 }
 
 static int by_channel(const void *a, const void *b)
@@ -77,16 +76,16 @@ static int by_channel(const void *a, const void *b)
 	return x->channel < y->channel ? -1 : x->channel > y->channel;
 }
 
-int mesh_used_slots(const struct rwa_mesh *m, struct mesh_slots *out, struct err *err)
+void mesh_used_slots(const struct rwa_mesh *m, struct mesh_slots *out)
 {
 	struct u64map shut = { 0 }, seen = { 0 };
-	int rc = mesh_shut_init(m, &shut);
 
-	for (size_t i = 0; !rc && i < m->blocks.n; i++) {
+	mesh_shut_init(m, &shut);
+	for (size_t i = 0; i < m->blocks.n; i++) {
 		const struct rwa_mesh_block *b = &m->blocks.v[i];
 
 		if (b->channel != RWA_MESH_ALL) {
-			rc = add_block_slots(m, b, &shut, &seen, out);
+			add_block_slots(m, b, &shut, &seen, out);
 		}
 	}
 	if (out->n) {
@@ -94,7 +93,6 @@ int mesh_used_slots(const struct rwa_mesh *m, struct mesh_slots *out, struct err
 	}
 	u64map_fini(&shut);
 	u64map_fini(&seen);
-	return rc ? err_nomem(err) : 0;
 }
 
 /* ---- slots at the ends of lightpaths ---- */
@@ -116,8 +114,8 @@ static uint64_t end_key(int side, int32_t node, int32_t channel)
 	return (uint64_t)side << 63 | (uint64_t)node << 32 | (uint32_t)channel;
 }
 
-/* Counts a slot in use at both ends of its arc. WEFT_ENOMEM. */
-static int add_used(struct ends *s, const struct rwa_hop *h)
+/* Counts a slot in use at both ends of its arc. */
+static void add_used(struct ends *s, const struct rwa_hop *h)
 {
 	const struct rwa_mesh_arc *arc = &s->m->arcs.v[h->arc];
 
@@ -125,30 +123,23 @@ static int add_used(struct ends *s, const struct rwa_hop *h)
 		uint64_t at = end_key(side, side ? arc->dst : arc->src, h->channel), n = 0;
 
 		u64map_get(&s->used, at, &n);
-		if (u64map_set(&s->used, at, n + 1)) {
-			return WEFT_ENOMEM;
-		}
+		u64map_set(&s->used, at, n + 1);
 	}
-	return 0;
 }
 
-/* Fills the counts; ends_fini() also after an error. */
-static int ends_init(struct ends *s, const struct rwa_mesh *m, struct err *err)
+/* Fills the counts, for ends_fini(). */
+static void ends_init(struct ends *s, const struct rwa_mesh *m)
 {
 	struct mesh_slots slots = { 0 };
-	int64_t *sums = calloc(4 * m->nodes.n, sizeof(*sums));
-	int rc = 0;
+	int64_t *sums = x_new(4 * m->nodes.n, sizeof(*sums));
 
 	*s = (struct ends){ .m = m };
-	s->fibres = calloc(m->arcs.n + 1, sizeof(*s->fibres));
+	s->fibres = x_new(m->arcs.n + 1, sizeof(*s->fibres));
 	s->open[0] = sums;
-	if (!s->fibres || !sums) {
-		return err_nomem(err);
-	}
 	s->open[1] = sums + m->nodes.n;
 	s->need[0] = sums + 2 * m->nodes.n;
 	s->need[1] = sums + 3 * m->nodes.n;
-	rc = mesh_open_fibres(m, s->fibres, err);
+	mesh_open_fibres(m, s->fibres);
 	for (size_t e = 0; e < m->arcs.n; e++) {
 		s->open[0][m->arcs.v[e].src] += s->fibres[e];
 		s->open[1][m->arcs.v[e].dst] += s->fibres[e];
@@ -160,14 +151,11 @@ static int ends_init(struct ends *s, const struct rwa_mesh *m, struct err *err)
 		s->need[0][d->src] += n;
 		s->need[1][d->dst] += n;
 	}
-	if (!rc) {
-		rc = mesh_used_slots(m, &slots, err);
-	}
-	for (size_t i = 0; !rc && i < slots.n; i++) {
-		rc = add_used(s, &slots.v[i]) ? err_nomem(err) : 0;
+	mesh_used_slots(m, &slots);
+	for (size_t i = 0; i < slots.n; i++) {
+		add_used(s, &slots.v[i]);
 	}
 	vec_fini(&slots);
-	return rc;
 }
 
 static void ends_fini(struct ends *s)
@@ -220,15 +208,15 @@ static bool any_converts(const struct rwa_mesh *m)
 	return false;
 }
 
-int mesh_ends_bound(const struct rwa_mesh *m, int *channels, int32_t *node, struct err *err)
+void mesh_ends_bound(const struct rwa_mesh *m, int *channels, int32_t *node)
 {
 	struct ends s;
-	int rc = ends_init(&s, m, err);
 	bool pairs = m->tunings.n && !any_converts(m);
 
+	ends_init(&s, m);
 	*channels = 0;
 	*node = -1;
-	for (size_t k = 0; !rc && k < 2 * m->nodes.n; k++) {
+	for (size_t k = 0; k < 2 * m->nodes.n; k++) {
 		int side = k >= m->nodes.n;
 		int32_t v = (int32_t)(k % m->nodes.n), c;
 		int64_t need = s.need[side][v];
@@ -243,7 +231,7 @@ int mesh_ends_bound(const struct rwa_mesh *m, int *channels, int32_t *node, stru
 			*node = v;
 		}
 	}
-	for (size_t i = 0; !rc && pairs && i < m->demands.n; i++) {
+	for (size_t i = 0; pairs && i < m->demands.n; i++) {
 		const struct rwa_mesh_demand *d = &m->demands.v[i];
 		int32_t c;
 
@@ -257,5 +245,4 @@ int mesh_ends_bound(const struct rwa_mesh *m, int *channels, int32_t *node, stru
 		}
 	}
 	ends_fini(&s);
-	return rc;
 }

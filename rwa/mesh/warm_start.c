@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "rwa/mesh/private.h"
 
 #define MAX_STATES ((int64_t)1 << 26)
@@ -91,22 +92,18 @@ static int make_room(struct mesh_search *s, int width, struct err *err)
 	free(s->active);
 	free(s->tune);
 	s->words = (width + 63) / 64;
-	s->toll = calloc((size_t)slots + 1, sizeof(*s->toll));
-	s->free = calloc((size_t)s->words * s->m->arcs.n + 1, sizeof(*s->free));
-	s->may = calloc((size_t)s->words * s->m->nodes.n + 1, sizeof(*s->may));
-	s->sum = calloc((size_t)width + 1, sizeof(*s->sum));
-	s->last = calloc((size_t)width + 1, sizeof(*s->last));
+	s->toll = x_new((size_t)slots + 1, sizeof(*s->toll));
+	s->free = x_new((size_t)s->words * s->m->arcs.n + 1, sizeof(*s->free));
+	s->may = x_new((size_t)s->words * s->m->nodes.n + 1, sizeof(*s->may));
+	s->sum = x_new((size_t)width + 1, sizeof(*s->sum));
+	s->last = x_new((size_t)width + 1, sizeof(*s->last));
 	s->width = width;
 	s->tune = NULL;
-	s->active = calloc((size_t)width + 1, sizeof(*s->active));
-	s->owner = malloc(((size_t)slots + 1) * sizeof(*s->owner));
-	s->labels = calloc((size_t)width * s->m->nodes.n + 1, sizeof(*s->labels));
+	s->active = x_new((size_t)width + 1, sizeof(*s->active));
+	s->owner = x_alloc((size_t)slots + 1, sizeof(*s->owner));
+	s->labels = x_new((size_t)width * s->m->nodes.n + 1, sizeof(*s->labels));
 	if (s->m->tunings.n) {
-		s->tune = calloc((size_t)width * s->m->nodes.n + 1, sizeof(*s->tune));
-	}
-	if (!s->owner || !s->toll || !s->free || !s->may || !s->sum || !s->last ||
-	    !s->labels || !s->active || (s->m->tunings.n && !s->tune)) {
-		return err_nomem(err);
+		s->tune = x_new((size_t)width * s->m->nodes.n + 1, sizeof(*s->tune));
 	}
 	set_band(s);
 	return 0;
@@ -122,14 +119,11 @@ static int by_use(const void *a, const void *b)
 
 /* New number of every channel, -1 when it is given up: the emptiest first,
  * unless what is blocked or tuned makes channels differ. */
-static int renumber(const struct mesh_search *s, int channels, int32_t *number)
+static void renumber(const struct mesh_search *s, int channels, int32_t *number)
 {
-	int64_t *use = calloc((size_t)s->channels + 1, sizeof(*use));
+	int64_t *use = x_new((size_t)s->channels + 1, sizeof(*use));
 	int32_t active = 0, next = 0;
 
-	if (!use) {
-		return WEFT_ENOMEM;
-	}
 	for (int32_t i = 0; i < s->n_units; i++) {
 		for (int32_t h = 0; h < s->units[i].hops; h++) {
 			use[s->units[i].hop[h].channel]++;
@@ -150,7 +144,6 @@ static int renumber(const struct mesh_search *s, int channels, int32_t *number)
 		}
 	}
 	free(use);
-	return 0;
 }
 
 /* Gives the units' hops their channels' new numbers. Those on a channel
@@ -188,15 +181,12 @@ static void move_units(struct mesh_search *s, const int32_t *number)
 
 int search_set_channels(struct mesh_search *s, int channels, struct err *err)
 {
-	int32_t *number = calloc((size_t)s->channels + 1, sizeof(*number));
+	int32_t *number = x_new((size_t)s->channels + 1, sizeof(*number));
 	int rc = 0;
 
 	channels -= s->m->guard.above;
 	channels = channels > 0 ? channels : 0;
-	if (!number || renumber(s, channels, number)) {
-		free(number);
-		return err_nomem(err);
-	}
+	renumber(s, channels, number);
 	move_units(s, number);
 	free(number);
 	if (channels > s->width || !s->owner) {
@@ -232,15 +222,12 @@ static bool is_clear(const struct mesh_search *s, const struct rwa_hop *h)
 	       search_eject_price(s, h->arc, h->fibre, h->channel, SLOT_FREE) == 0;
 }
 
-/* Copies hops to a unit. WEFT_ENOMEM. */
-static int copy_path(struct search_unit *u, const struct rwa_hop *hop, int32_t hops)
+/* Copies hops to a unit. */
+static void copy_path(struct search_unit *u, const struct rwa_hop *hop, int32_t hops)
 {
-	if (search_reserve_hops(u, hops)) {
-		return WEFT_ENOMEM;
-	}
+	search_reserve_hops(u, hops);
 	memcpy(u->hop, hop, (size_t)hops * sizeof(*hop));
 	u->hops = hops;
-	return 0;
 }
 
 /* Units as lists by demand: first[], then next[]. */
@@ -277,8 +264,8 @@ static int32_t next_unit(const struct mesh_search *s, int32_t *first, const int3
 }
 
 /* Gives paths their units; unit[]: of each path, or -1. */
-static int seat(struct mesh_search *s, const struct rwa_assignment *begin,
-		int32_t *first, const int32_t *next, int32_t *unit)
+static void seat(struct mesh_search *s, const struct rwa_assignment *begin,
+		 int32_t *first, const int32_t *next, int32_t *unit)
 {
 	for (size_t i = 0; i < begin->paths.n; i++) {
 		const struct rwa_path *p = &begin->paths.v[i];
@@ -293,13 +280,10 @@ static int seat(struct mesh_search *s, const struct rwa_assignment *begin,
 		if (u < 0) {
 			continue;
 		}
-		if (copy_path(&s->units[u], hop, p->hops)) {
-			return WEFT_ENOMEM;
-		}
+		copy_path(&s->units[u], hop, p->hops);
 		search_put_unit(s, u, u);
 		unit[i] = u;
 	}
-	return 0;
 }
 
 /* Slots are numbered by the width, so that the channels are set first, then
@@ -309,17 +293,18 @@ int search_begin(struct mesh_search *s, int channels, const struct rwa_assignmen
 		 const int32_t *penalties, struct err *err)
 {
 	size_t n = (size_t)s->n_units + 1;
-	int32_t *first = calloc(s->m->demands.n + 1, sizeof(*first));
-	int32_t *next = calloc(n, sizeof(*next));
-	int32_t *unit = calloc(begin->paths.n + 1, sizeof(*unit));
-	int rc = first && next && unit ? 0 : err_nomem(err);
+	int32_t *first = x_new(s->m->demands.n + 1, sizeof(*first));
+	int32_t *next = x_new(n, sizeof(*next));
+	int32_t *unit = x_new(begin->paths.n + 1, sizeof(*unit));
+	int rc;
 
 	for (int32_t i = 0; i < s->n_units; i++) {
 		s->units[i].hops = 0;
 	}
-	if (!rc && !(rc = search_set_channels(s, channels, err))) {
+	rc = search_set_channels(s, channels, err);
+	if (!rc) {
 		list_units(s, first, next);
-		rc = seat(s, begin, first, next, unit) ? err_nomem(err) : 0;
+		seat(s, begin, first, next, unit);
 	}
 	/* Counts again, now with what is in place. */
 	if (!rc) {
@@ -365,7 +350,8 @@ static void settle_unit(struct mesh_search *s, const bool *fits, int32_t unit, s
 /* Gives the units of one demand, a list, the homes first..end-1: with `there`, to
  * those that are there. `done`: units and homes that have one. */
 static void settle_demand(struct mesh_search *s, const bool *fits, const int32_t *list,
-			  const int32_t *next, size_t first, size_t end, bool there, bool *unit_done,
+			  const int32_t *next, size_t first, size_t end, bool there,
+				  bool *unit_done,
 			  bool *home_done)
 {
 	for (size_t p = first; p < end; p++) {
@@ -396,24 +382,19 @@ static void count_homes(struct mesh_search *s)
 	}
 }
 
-int search_set_homes(struct mesh_search *s, const struct rwa_assignment *homes, const bool *fits,
-		     int32_t bonus)
+void search_set_homes(struct mesh_search *s, const struct rwa_assignment *homes, const bool *fits,
+		      int32_t bonus)
 {
 	size_t n = (size_t)s->n_units + 1, end;
-	int32_t *first = calloc(s->m->demands.n + 1, sizeof(*first));
-	int32_t *next = calloc(n, sizeof(*next));
-	bool *unit_done = calloc(n, sizeof(*unit_done));
-	bool *home_done = calloc(homes->paths.n + 1, sizeof(*home_done));
-	int rc = 0;
+	int32_t *first = x_new(s->m->demands.n + 1, sizeof(*first));
+	int32_t *next = x_new(n, sizeof(*next));
+	bool *unit_done = x_new(n, sizeof(*unit_done));
+	bool *home_done = x_new(homes->paths.n + 1, sizeof(*home_done));
 
 	s->homes = homes;
 	s->home_bonus = bonus;
-	s->home = malloc(n * sizeof(*s->home));
-	s->at_home = calloc(n, sizeof(*s->at_home));
-	if (!first || !next || !unit_done || !home_done || !s->home || !s->at_home) {
-		rc = WEFT_ENOMEM;
-		goto out;
-	}
+	s->home = x_alloc(n, sizeof(*s->home));
+	s->at_home = x_new(n, sizeof(*s->at_home));
 	memset(s->home, 0xff, n * sizeof(*s->home));
 	list_units(s, first, next);
 	for (size_t i = 0; i < homes->paths.n; i = end) {
@@ -426,12 +407,10 @@ int search_set_homes(struct mesh_search *s, const struct rwa_assignment *homes, 
 		settle_demand(s, fits, &first[d], next, i, end, false, unit_done, home_done);
 	}
 	count_homes(s);
-out:
 	free(first);
 	free(next);
 	free(unit_done);
 	free(home_done);
-	return rc;
 }
 
 void search_forget_homes(struct mesh_search *s)
@@ -480,9 +459,10 @@ bool search_go_home(struct mesh_search *s, int32_t unit)
 			return false;
 		}
 	}
-	if (meets_partner(s, unit, hop, p->hops) || copy_path(u, hop, p->hops)) {
+	if (meets_partner(s, unit, hop, p->hops)) {
 		return false;
 	}
+	copy_path(u, hop, p->hops);
 	s->at_home[unit] = true;
 	u->penalty += s->home_bonus;
 	search_put_unit(s, unit, unit);

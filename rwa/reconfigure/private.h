@@ -51,12 +51,12 @@ struct planner {
 /* Neither a slot nor its guard channels are active. O(guard). */
 bool change_slot_free(const struct planner *p, const struct rwa_hop *h);
 
-/* Makes the arrays of the search. p->arrays.failed without memory. */
+/* Makes the arrays of the search. */
 void change_spare_init(struct planner *p);
 
 /* A spare route for lightpath i, behind out->hops; no hops when there is none,
- * which is remembered. apart: not on slots of anyone's new route. WEFT_ENOMEM.
+ * which is remembered. apart: not on slots of anyone's new route.
  * O(channels * arcs). */
-int change_find_spare(struct planner *p, int32_t i, bool apart, struct rwa_place *route);
+void change_find_spare(struct planner *p, int32_t i, bool apart, struct rwa_place *route);
 
 #endif

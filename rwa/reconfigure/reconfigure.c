@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "rwa/reconfigure/private.h"
 
 #define ATTEMPTS 16		/* plans that are made while something is interrupted */
@@ -68,21 +69,18 @@ bool change_slot_free(const struct planner *p, const struct rwa_hop *h)
 
 /* A place becomes that of `who`; 0: it is given back, which may be news for
  * whoever waits on these channels. */
-static int give(struct planner *p, struct rwa_place at, uint64_t who)
+static void give(struct planner *p, struct rwa_place at, uint64_t who)
 {
-	int rc = 0;
-
 	p->clock++;
-	for (int32_t k = 0; !rc && k < at.n; k++) {
+	for (int32_t k = 0; k < at.n; k++) {
 		const struct rwa_hop *h = hop_of(p, at, k);
 
 		for (int32_t c = guard_first(p, h->channel);
 		     !who && c <= guard_last(p, h->channel); c++) {
 			p->freed[c] = p->clock;
 		}
-		rc = u64map_set(&p->owner, mesh_slot_key(h->arc, h->fibre, h->channel), who);
+		u64map_set(&p->owner, mesh_slot_key(h->arc, h->fibre, h->channel), who);
 	}
-	return rc;
 }
 
 /* O(a.n * b.n). */
@@ -141,37 +139,36 @@ static bool is_free(const struct planner *p, int32_t i)
 
 /* The phase that a step of lightpath i belongs to: the last one, or a new
  * one. */
-static int count_in_phase(struct planner *p, int32_t i)
+static void count_in_phase(struct planner *p, int32_t i)
 {
 	struct rwa_change *c = p->out;
 	struct rwa_phase fresh = { p->domain[i], (int64_t)c->steps.n, 1 };
 
 	if (!p->opt->by_domain) {
-		return 0;
+		return;
 	}
 	if (c->phases.n && c->phases.v[c->phases.n - 1].domain == fresh.domain) {
 		c->phases.v[c->phases.n - 1].steps++;
-		return 0;
+		return;
 	}
-	return vec_push(&c->phases, fresh);
+	vec_push(&c->phases, fresh);
 }
 
 /* A step that takes lightpath i from where it is to a place that is free. Its
  * partner may have a spare route then. */
-static int add_step(struct planner *p, enum rwa_step_kind kind, int32_t i, struct rwa_place to)
+static void add_step(struct planner *p, enum rwa_step_kind kind, int32_t i, struct rwa_place to)
 {
 	struct rwa_step step = { kind, i, p->now[i], to };
 	int32_t partner = p->out->lightpaths.v[i].partner;
 
-	if (count_in_phase(p, i) || vec_push(&p->out->steps, step) || give(p, p->now[i], 0) ||
-	    give(p, to, (uint64_t)i + 1)) {
-		return WEFT_ENOMEM;
-	}
+	count_in_phase(p, i);
+	vec_push(&p->out->steps, step);
+	give(p, p->now[i], 0);
+	give(p, to, (uint64_t)i + 1);
 	p->now[i] = to;
 	if (partner >= 0) {
 		p->tried[partner] = 0;
 	}
-	return 0;
 }
 
 /* Counts a lightpath that begins (1) or is dropped (-1). */
@@ -182,20 +179,20 @@ static void count_ends(struct planner *p, int32_t i, int32_t n)
 }
 
 /* The interruption of lightpath i ends with the next step. */
-static int end_cut(struct planner *p, int32_t i)
+static void end_cut(struct planner *p, int32_t i)
 {
 	struct rwa_change *c = p->out;
 	struct rwa_cut cut = { i, p->cut_step[i], (int64_t)c->steps.n - p->cut_step[i] };
 
 	if (p->cut_step[i] < 0) {
-		return 0;
+		return;
 	}
 	c->longest_cut = cut.steps > c->longest_cut ? cut.steps : c->longest_cut;
-	return vec_push(&c->cuts, cut);
+	vec_push(&c->cuts, cut);
 }
 
 /* Lights the new route, which is free, and gives back the present one. */
-static int arrive(struct planner *p, int32_t i)
+static void arrive(struct planner *p, int32_t i)
 {
 	const struct rwa_changed *c = &p->out->lightpaths.v[i];
 	enum rwa_step_kind kind = c->new_path < 0 ? RWA_STEP_DROP
@@ -206,7 +203,8 @@ static int arrive(struct planner *p, int32_t i)
 		count_ends(p, i, c->old_path < 0 ? 1 : -1);
 	}
 	p->done[i] = true;
-	return end_cut(p, i) || add_step(p, kind, i, p->goal[i]) ? WEFT_ENOMEM : 0;
+	end_cut(p, i);
+	add_step(p, kind, i, p->goal[i]);
 }
 
 /* True when a lightpath waits and its steps belong to the domain at work. */
@@ -233,38 +231,35 @@ static bool is_due(const struct planner *p, int32_t i)
 
 /* Drops and then moves whatever can be within a domain (all, when there are
  * none), until nothing can. */
-static int settle_domain(struct planner *p, int32_t domain)
+static void settle_domain(struct planner *p, int32_t domain)
 {
 	int32_t n = (int32_t)p->out->lightpaths.n;
 	bool moved = true;
-	int rc = 0;
 
-	for (int32_t i = 0; !rc && i < n; i++) {
+	for (int32_t i = 0; i < n; i++) {
 		if (waits_in(p, i, domain) && p->out->lightpaths.v[i].new_path < 0) {
-			rc = arrive(p, i);
+			arrive(p, i);
 		}
 	}
-	while (!rc && moved) {
+	while (moved) {
 		moved = false;
-		for (int32_t i = 0; !rc && i < n; i++) {
+		for (int32_t i = 0; i < n; i++) {
 			if (waits_in(p, i, domain) && is_due(p, i) && is_free(p, i)) {
-				rc = arrive(p, i);
+				arrive(p, i);
 				moved = true;
 			}
 		}
 	}
-	return rc;
 }
 
 /* Lights what is new, when all else is done. */
-static int add_new(struct planner *p)
+static void add_new(struct planner *p)
 {
-	int rc = 0;
-
-	for (int32_t i = 0; !rc && i < (int32_t)p->out->lightpaths.n; i++) {
-		rc = p->done[i] ? 0 : arrive(p, i);
+	for (int32_t i = 0; i < (int32_t)p->out->lightpaths.n; i++) {
+		if (!p->done[i]) {
+			arrive(p, i);
+		}
 	}
-	return rc;
 }
 
 /* The domain in which most can be done, the present one before others; false
@@ -293,21 +288,19 @@ static bool next_domain(const struct planner *p, int64_t *count, int32_t *domain
 
 /* Domain after domain until nothing can be dropped or moved. *left: that
  * wait. */
-static int settle(struct planner *p, int64_t *left)
+static void settle(struct planner *p, int64_t *left)
 {
-	int64_t *count = calloc(p->m->domains.n + 1, sizeof(*count));
+	int64_t *count = x_new(p->m->domains.n + 1, sizeof(*count));
 	int32_t domain;
-	int rc = count ? 0 : WEFT_ENOMEM;
 
-	while (!rc && next_domain(p, count, &domain)) {
-		rc = settle_domain(p, domain);
+	while (next_domain(p, count, &domain)) {
+		settle_domain(p, domain);
 	}
 	*left = 0;
 	for (int32_t i = 0; i < (int32_t)p->out->lightpaths.n; i++) {
 		*left += p->opt->by_domain ? !p->done[i] : was_there(p, i);
 	}
 	free(count);
-	return rc;
 }
 
 /* ---- who is in the way ---- */
@@ -373,33 +366,33 @@ static int32_t find_blockers(const struct planner *p, struct blocker *v)
 /* Reroutes the lightpath most in the way of the others, of those that were not
  * rerouted before and have a spare route; when none has, those that are late may
  * move, and when that was so, the one most in the way is interrupted. */
-static int break_cycle(struct planner *p)
+static void break_cycle(struct planner *p)
 {
-	struct blocker *v = calloc(p->out->lightpaths.n + 1, sizeof(*v));
-	int32_t n = v ? find_blockers(p, v) : 0, i = 0;
+	struct blocker *v = x_new(p->out->lightpaths.n + 1, sizeof(*v));
+	int32_t n = find_blockers(p, v), i = 0;
 	int32_t first = p->attempt ? (int32_t)rng_below(&p->rng, (uint64_t)n) : 0;
 	struct rwa_place route = { 0 };
-	int rc = v ? 0 : WEFT_ENOMEM;
 
 	/* Better where no one else will be. */
-	for (int32_t k = 0; !rc && !route.n && k < 2 * n; k++) {
+	for (int32_t k = 0; !route.n && k < 2 * n; k++) {
 		i = v[(first + k) % n].lightpath;
-		rc = p->rerouted[i] ? 0 : change_find_spare(p, i, p->attempt % 2 == 0 && k < n, &route);
+		if (!p->rerouted[i]) {
+			change_find_spare(p, i, p->attempt % 2 == 0 && k < n, &route);
+		}
 	}
-	if (!rc && !route.n && !p->hurry) {
+	if (!route.n && !p->hurry) {
 		p->hurry = true;	/* those that are late first */
-	} else if (!rc && route.n) {
+	} else if (route.n) {
 		p->hurry = p->attempt == 0;
 		p->rerouted[i] = true;
 		p->out->rerouted++;
-		rc = add_step(p, RWA_STEP_REROUTE, i, route);
-	} else if (!rc) {
+		add_step(p, RWA_STEP_REROUTE, i, route);
+	} else {
 		i = v[first].lightpath;
 		p->cut_step[i] = (int64_t)p->out->steps.n;
-		rc = add_step(p, RWA_STEP_CUT, i, route);
+		add_step(p, RWA_STEP_CUT, i, route);
 	}
 	free(v);
-	return rc;
 }
 
 /* ---- the whole ---- */
@@ -424,26 +417,24 @@ static bool first_change(const struct planner *p, struct rwa_place a, struct rwa
 }
 
 /* Appends the hops of an assignment. */
-static int add_hops(struct rwa_change *c, const struct rwa_assignment *a)
+static void add_hops(struct rwa_change *c, const struct rwa_assignment *a)
 {
-	if (vec_reserve(&c->hops, a->hops.n)) {
-		return WEFT_ENOMEM;
-	}
+	vec_reserve(&c->hops, a->hops.n);
 	if (a->hops.n) {
 		memcpy(c->hops.v + c->hops.n, a->hops.v, a->hops.n * sizeof(*a->hops.v));
 	}
 	c->hops.n += a->hops.n;
-	return 0;
 }
 
 /* Takes the old routes' slots, and counts what is to be done. The domain is that
  * of the first hop that a lightpath takes, or else gives up. */
-static int begin(struct planner *p)
+static void begin(struct planner *p)
 {
 	struct rwa_change *out = p->out;
-	int rc = add_hops(out, p->from) || add_hops(out, p->to) ? WEFT_ENOMEM : 0;
 
-	for (int32_t i = 0; !rc && i < (int32_t)out->lightpaths.n; i++) {
+	add_hops(out, p->from);
+	add_hops(out, p->to);
+	for (int32_t i = 0; i < (int32_t)out->lightpaths.n; i++) {
 		const struct rwa_changed *c = &out->lightpaths.v[i];
 
 		if (c->old_path >= 0) {
@@ -462,11 +453,11 @@ static int begin(struct planner *p)
 		p->domain[i] = RWA_MESH_NO_DOMAIN;
 		(void)(first_change(p, p->goal[i], p->now[i], &p->domain[i]) ||
 		       first_change(p, p->now[i], p->goal[i], &p->domain[i]));
-		rc = give(p, p->now[i], (uint64_t)i + 1);
-		for (int32_t k = 0; !rc && k < p->goal[i].n; k++) {
+		give(p, p->now[i], (uint64_t)i + 1);
+		for (int32_t k = 0; k < p->goal[i].n; k++) {
 			const struct rwa_hop *h = hop_of(p, p->goal[i], k);
 
-			rc = u64map_set(&p->goals, mesh_slot_key(h->arc, h->fibre, h->channel), 1);
+			u64map_set(&p->goals, mesh_slot_key(h->arc, h->fibre, h->channel), 1);
 		}
 		p->done[i] = c->kept;
 		out->kept += c->kept;
@@ -474,25 +465,23 @@ static int begin(struct planner *p)
 		out->dropped += c->new_path < 0;
 		out->moved += c->old_path >= 0 && c->new_path >= 0 && !c->kept;
 	}
-	return rc;
 }
 
 /* Every round of break_cycle() frees the slots of one lightpath. Each is
  * rerouted once and interrupted once at most, so that the rounds end. */
-static int order(struct planner *p)
+static void order(struct planner *p)
 {
 	int64_t left = 0;
-	int rc = settle(p, &left);
 
-	while (!rc && left) {
-		if (!(rc = break_cycle(p))) {
-			rc = settle(p, &left);
-		}
+	settle(p, &left);
+	while (left) {
+		break_cycle(p);
+		settle(p, &left);
 	}
-	return rc ? rc : add_new(p);
+	add_new(p);
 }
 
-static int planner_init(struct planner *p)
+static void planner_init(struct planner *p)
 {
 	size_t n = p->out->lightpaths.n + 1;
 
@@ -508,14 +497,12 @@ static int planner_init(struct planner *p)
 	arrays_add(&p->arrays, p->tried, n);
 	arrays_add(&p->arrays, p->late, n);
 	change_spare_init(p);
-	for (size_t i = 0; p->late && p->attempt && i < n; i++) {
+	for (size_t i = 0; p->attempt && i < n; i++) {
 		p->late[i] = rng_below(&p->rng, 2);
 	}
-	if (p->arrays.failed || mesh_links(p->m, p->link) || adjacency_init(&p->adj, p->m, false) ||
-	    mesh_shut_init(p->m, &p->shut)) {
-		return WEFT_ENOMEM;
-	}
-	return 0;
+	mesh_links(p->m, p->link);
+	adjacency_init(&p->adj, p->m, false);
+	mesh_shut_init(p->m, &p->shut);
 }
 
 static void planner_fini(struct planner *p)
@@ -530,21 +517,20 @@ static void planner_fini(struct planner *p)
 /* One plan. With another attempt another lightpath leaves first where some wait for
  * each other, and some do not move as soon as they can: what they would take may be
  * the spare route of another. */
-static int plan_once(const struct rwa_mesh *m, const struct rwa_assignment *from,
-		     const struct rwa_assignment *to, const struct rwa_change_options *opt,
-		     uint64_t attempt, struct rwa_change *out)
+static void plan_once(const struct rwa_mesh *m, const struct rwa_assignment *from,
+		      const struct rwa_assignment *to, const struct rwa_change_options *opt,
+		      uint64_t attempt, struct rwa_change *out)
 {
 	struct planner p = { .m = m, .from = from, .to = to, .opt = opt, .out = out,
 			     .attempt = attempt };
-	int rc = rwa_mesh_match(m, from, to, &out->lightpaths);
 
+	rwa_mesh_match(m, from, to, &out->lightpaths);
 	p.hurry = attempt == 0;
 	rng_seed(&p.rng, attempt);
-	if (!rc && !(rc = planner_init(&p)) && !(rc = begin(&p))) {
-		rc = order(&p);
-	}
+	planner_init(&p);
+	begin(&p);
+	order(&p);
 	planner_fini(&p);
-	return rc;
 }
 
 /* Fewer interruptions, or as many with fewer temporary routes. */
@@ -555,24 +541,22 @@ static bool is_better(const struct rwa_change *a, const struct rwa_change *b)
 
 /* The best of a few plans, while something is interrupted and it is not too
  * large. */
-static int plan_best(const struct rwa_mesh *m, const struct rwa_assignment *from,
-		     const struct rwa_assignment *to, const struct rwa_change_options *opt,
-		     struct rwa_change *out)
+static void plan_best(const struct rwa_mesh *m, const struct rwa_assignment *from,
+		      const struct rwa_assignment *to, const struct rwa_change_options *opt,
+		      struct rwa_change *out)
 {
-	int rc = plan_once(m, from, to, opt, 0, out);
-
-	for (uint64_t k = 1; !rc && out->cuts.n && k < ATTEMPTS &&
-			     out->lightpaths.n <= ATTEMPTS_LIGHTPATHS; k++) {
+	plan_once(m, from, to, opt, 0, out);
+	for (uint64_t k = 1;
+	     out->cuts.n && k < ATTEMPTS && out->lightpaths.n <= ATTEMPTS_LIGHTPATHS; k++) {
 		struct rwa_change other = { 0 }, worse = *out;
 
-		rc = plan_once(m, from, to, opt, k, &other);
-		if (!rc && is_better(&other, out)) {
+		plan_once(m, from, to, opt, k, &other);
+		if (is_better(&other, out)) {
 			*out = other;
 			other = worse;
 		}
 		rwa_change_fini(&other);
 	}
-	return rc;
 }
 
 int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
@@ -586,10 +570,7 @@ int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
 	    (rc = rwa_mesh_check(m, to, opt->channels, false, err))) {
 		return rc;
 	}
-	if (plan_best(m, from, to, opt, out)) {
-		rwa_change_fini(out);
-		return err_nomem(err);
-	}
+	plan_best(m, from, to, opt, out);
 	rc = rwa_change_check(m, from, to, opt, out, err);
 	if (rc) {
 		rwa_change_fini(out);

@@ -154,7 +154,7 @@ static void spread(struct planner *p, const struct spare_search *s)
 }
 
 /* Reads the route that spread() found, from its end, behind out->hops. */
-static int take_spare(struct planner *p, const struct spare_search *s, struct rwa_place *route)
+static void take_spare(struct planner *p, const struct spare_search *s, struct rwa_place *route)
 {
 	struct rwa_change *c = p->out;
 	int32_t at;
@@ -163,14 +163,11 @@ static int take_spare(struct planner *p, const struct spare_search *s, struct rw
 		route->n++;
 	}
 	route->first = (int64_t)c->hops.n;
-	if (vec_reserve(&c->hops, (size_t)route->n)) {
-		return WEFT_ENOMEM;
-	}
+	vec_reserve(&c->hops, (size_t)route->n);
 	c->hops.n += (size_t)route->n;
 	for (int32_t k = route->n, v = s->dst; k-- > 0; v = p->before[v]) {
 		c->hops.v[route->first + k] = p->enter[v];
 	}
-	return 0;
 }
 
 /* Links of the partner are none for a spare route. */
@@ -197,7 +194,7 @@ static bool has_freed(const struct planner *p, int32_t i, int32_t first)
 	return false;
 }
 
-int change_find_spare(struct planner *p, int32_t i, bool apart, struct rwa_place *route)
+void change_find_spare(struct planner *p, int32_t i, bool apart, struct rwa_place *route)
 {
 	const struct rwa_path *old = &p->from->paths.v[p->out->lightpaths.v[i].old_path];
 	const struct rwa_mesh_demand *d = &p->m->demands.v[old->demand];
@@ -219,9 +216,9 @@ int change_find_spare(struct planner *p, int32_t i, bool apart, struct rwa_place
 		}
 		spread(p, &s);
 		if (p->cost[s.dst] < INT64_MAX && p->cost[s.dst] >> COST_LOSS_SHIFT <= budget) {
-			return take_spare(p, &s, route);
+			take_spare(p, &s, route);
+			return;
 		}
 	}
 	p->tried[i] = apart ? p->tried[i] : p->clock + 1;
-	return 0;
 }

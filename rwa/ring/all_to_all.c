@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "rwa/ring/private.h"
 
 /* Up to this many members the colours come from the lp_solve program, which
@@ -92,16 +93,13 @@ static void put_single(struct pattern *p, int i)
 	put(p, h + i, i, RWA_CCW, base);
 }
 
-static int pattern_init(struct pattern *p, int m, enum odd_pair odd, struct err *err)
+static void pattern_init(struct pattern *p, int m, enum odd_pair odd)
 {
 	int h = m / 2;
 
 	*p = (struct pattern){ .m = m, .method = "turns" };
-	p->dir = calloc((size_t)m * m, sizeof(*p->dir));
-	p->colour = calloc((size_t)m * m, sizeof(*p->colour));
-	if (!p->dir || !p->colour) {
-		return err_nomem(err);
-	}
+	p->dir = x_new((size_t)m * m, sizeof(*p->dir));
+	p->colour = x_new((size_t)m * m, sizeof(*p->colour));
 	for (int i = 0; i < h; i++) {
 		for (int t = 0; t < i; t++) {
 			put_turns(p, i, h + t, h + i, t, i * (i - 1) / 2 + t);
@@ -112,20 +110,16 @@ static int pattern_init(struct pattern *p, int m, enum odd_pair odd, struct err 
 			put_opposite(p, i, odd);
 		}
 	}
-	return 0;
 }
 
 /* The arcs of one direction of the pattern as a job for lp_solve. */
-static int job_from_pattern(struct colouring *job, const struct pattern *p, int dir)
+static void job_from_pattern(struct colouring *job, const struct pattern *p, int dir)
 {
 	int m = p->m;
 
 	*job = (struct colouring){ .n = m, .method = "none" };
-	job->spans = malloc((size_t)m * m * sizeof(*job->spans));
-	job->colour = malloc((size_t)m * m * sizeof(*job->colour));
-	if (!job->spans || !job->colour) {
-		return WEFT_ENOMEM;
-	}
+	job->spans = x_alloc((size_t)m * m, sizeof(*job->spans));
+	job->colour = x_alloc((size_t)m * m, sizeof(*job->colour));
 	for (int at = 0; at < m * m; at++) {
 		struct rwa_arc arc = { .src = at / m, .dst = at % m,
 				       .dir = p->dir[at] };
@@ -139,7 +133,6 @@ static int job_from_pattern(struct colouring *job, const struct pattern *p, int 
 	if (p->colours[dir] < job->bound) {
 		job->bound = p->colours[dir];
 	}
-	return 0;
 }
 
 /* Colours one direction by lp_solve; the constructed colours stay when they
@@ -147,12 +140,9 @@ static int job_from_pattern(struct colouring *job, const struct pattern *p, int 
 static int solve_direction(struct pattern *p, int dir, struct err *err)
 {
 	struct colouring job;
-	int rc = job_from_pattern(&job, p, dir);
+	int rc;
 
-	if (rc) {
-		err_nomem(err);
-		goto out;
-	}
+	job_from_pattern(&job, p, dir);
 	job.colours = p->colours[dir] + 1;
 	rc = job.count ? rwa_colour_lp(&job, err) : 0;
 	if (rc || !job.count || job.colours > p->colours[dir]) {
@@ -230,16 +220,13 @@ static int check_members(const struct rwa_ring *ring, const int32_t *members,
 }
 
 /* Largest link load of either direction. O(arcs + n). */
-static int max_load(const struct rwa_ring *ring, const struct rwa_arc *arcs,
-		    int64_t n_arcs, int *bound, struct err *err)
+static void max_load(const struct rwa_ring *ring, const struct rwa_arc *arcs,
+		     int64_t n_arcs, int *bound)
 {
 	int n = ring->n;
-	int32_t *rise = calloc(2 * (size_t)n, sizeof(*rise));
+	int32_t *rise = x_new(2 * (size_t)n, sizeof(*rise));
 	int32_t load[2] = { 0, 0 };
 
-	if (!rise) {
-		return err_nomem(err);
-	}
 	for (int64_t i = 0; i < n_arcs; i++) {
 		struct ring_span s = rwa_span(n, &arcs[i]);
 		int dir = arcs[i].dir;
@@ -256,18 +243,17 @@ static int max_load(const struct rwa_ring *ring, const struct rwa_arc *arcs,
 		}
 	}
 	free(rise);
-	return 0;
 }
 
-static int finish(const struct rwa_ring *ring, const struct rwa_arc *arcs, int64_t n_arcs,
-		  int colours, const char *method, struct rwa_result *res, struct err *err)
+static void finish(const struct rwa_ring *ring, const struct rwa_arc *arcs, int64_t n_arcs,
+		   int colours, const char *method, struct rwa_result *res)
 {
 	int width = ring->fibres * ring->channels;
 
 	res->colours = colours;
 	res->slots = (colours + width - 1) / width;
 	res->method = method;
-	return max_load(ring, arcs, n_arcs, &res->bound, err);
+	max_load(ring, arcs, n_arcs, &res->bound);
 }
 
 /* Groups in pairs, one of each pair mirrored, so that what one direction has
@@ -278,12 +264,11 @@ static int lift_groups(const struct rwa_ring *ring, const int32_t *members, int 
 	struct pattern paired = { 0 }, alone = { 0 };
 	int base[2] = { 0, 0 };
 	int64_t step = (int64_t)m * (m - 1);
-	int rc = pattern_init(&paired, m, ODD_CW, err);
+	int rc = 0;
 
-	if (!rc) {
-		rc = pattern_init(&alone, m, ODD_SPLIT, err);
-	}
-	if (!rc && m <= (groups > 1 ? LP_MEMBERS_OF_GROUPS : LP_MEMBERS)) {
+	pattern_init(&paired, m, ODD_CW);
+	pattern_init(&alone, m, ODD_SPLIT);
+	if (m <= (groups > 1 ? LP_MEMBERS_OF_GROUPS : LP_MEMBERS)) {
 		if (!(rc = groups > 1 ? pattern_solve(&paired, err) : 0)) {
 			rc = pattern_solve(&alone, err);
 		}
@@ -295,9 +280,8 @@ static int lift_groups(const struct rwa_ring *ring, const int32_t *members, int 
 		     g % 2 == 1, base, arcs + g * step);
 	}
 	if (!rc) {
-		rc = finish(ring, arcs, groups * step,
-			    base[0] > base[1] ? base[0] : base[1],
-			    alone.method, res, err);
+		finish(ring, arcs, groups * step, base[0] > base[1] ? base[0] : base[1],
+		       alone.method, res);
 	}
 	pattern_free(&paired);
 	pattern_free(&alone);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "rwa/ring/private.h"
 
 static void job_free(struct colouring *job)
@@ -13,14 +14,11 @@ static void job_free(struct colouring *job)
 
 /* One colour holds no more than n / s arcs of s links or more, so that these
  * need as many colours as that takes, whatever s. O(count + n). */
-static int bound_by_length(struct colouring *job)
+static void bound_by_length(struct colouring *job)
 {
-	int32_t *of_length = calloc((size_t)job->n + 1, sizeof(*of_length));
+	int32_t *of_length = x_new((size_t)job->n + 1, sizeof(*of_length));
 	int32_t longer = 0;
 
-	if (!of_length) {
-		return WEFT_ENOMEM;
-	}
 	for (int32_t i = 0; i < job->count; i++) {
 		of_length[job->spans[i].len]++;
 	}
@@ -32,25 +30,20 @@ static int bound_by_length(struct colouring *job)
 		job->bound = need > job->bound ? need : job->bound;
 	}
 	free(of_length);
-	return 0;
 }
 
 /* The arcs of direction dir as a job, with the bounds by load and length. */
-static int job_init(struct colouring *job, const struct rwa_ring *ring,
-		    const struct rwa_arc *arcs, int64_t n_arcs, int dir)
+static void job_init(struct colouring *job, const struct rwa_ring *ring,
+		     const struct rwa_arc *arcs, int64_t n_arcs, int dir)
 {
-	int32_t *load = malloc((size_t)ring->n * sizeof(*load));
+	int32_t *load = x_alloc((size_t)ring->n, sizeof(*load));
 
 	*job = (struct colouring){ .n = ring->n, .method = "none" };
 	for (int64_t i = 0; i < n_arcs; i++) {
 		job->count += arcs[i].dir == dir;
 	}
-	job->spans = malloc(((size_t)job->count + 1) * sizeof(*job->spans));
-	job->colour = malloc(((size_t)job->count + 1) * sizeof(*job->colour));
-	if (!load || !job->spans || !job->colour) {
-		free(load);
-		return WEFT_ENOMEM;
-	}
+	job->spans = x_alloc((size_t)job->count + 1, sizeof(*job->spans));
+	job->colour = x_alloc((size_t)job->count + 1, sizeof(*job->colour));
 	for (int64_t i = 0, k = 0; i < n_arcs; i++) {
 		if (arcs[i].dir == dir) {
 			job->spans[k++] = rwa_span(ring->n, &arcs[i]);
@@ -62,19 +55,14 @@ static int job_init(struct colouring *job, const struct rwa_ring *ring,
 		job->bound = load[v] > job->bound ? load[v] : job->bound;
 	}
 	free(load);
-	return bound_by_length(job);
+	bound_by_length(job);
 }
 
 /* From the bound up, as long as that is fewer colours than there are. */
-static int tighten(struct colouring *job)
+static void tighten(struct colouring *job)
 {
-	bool found = false;
-	int rc = 0;
-
-	for (int w = job->bound; !rc && !found && w < job->colours; w++) {
-		rc = rwa_colour_cycles(job, w, &found);
+	for (int w = job->bound; w < job->colours && !rwa_colour_cycles(job, w); w++) {
 	}
-	return rc;
 }
 
 /* Cuts first; where they miss the bound, lp_solve on a small instance, and a
@@ -84,14 +72,12 @@ static int colour_all(struct colouring *job, struct err *err)
 {
 	int rc;
 
-	if (rwa_colour_cuts(job)) {
-		return err_nomem(err);
-	}
+	rwa_colour_cuts(job);
 	if (job->colours > job->bound && rwa_lp_is_small(job) && (rc = rwa_colour_lp(job, err))) {
 		return rc;
 	}
-	if (job->colours > job->bound && tighten(job)) {
-		return err_nomem(err);
+	if (job->colours > job->bound) {
+		tighten(job);
 	}
 	return 0;
 }
@@ -100,12 +86,9 @@ static int colour_direction(const struct rwa_ring *ring, struct rwa_arc *arcs, i
 			    int dir, struct rwa_result *res, struct err *err)
 {
 	struct colouring job;
-	int rc = job_init(&job, ring, arcs, n_arcs, dir);
+	int rc = 0;
 
-	if (rc) {
-		rc = err_nomem(err);
-		goto out;
-	}
+	job_init(&job, ring, arcs, n_arcs, dir);
 	if (job.count && (rc = colour_all(&job, err))) {
 		goto out;
 	}

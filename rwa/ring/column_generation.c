@@ -100,13 +100,9 @@ static int add_column(struct colour_program *p, const int *classes, int n, struc
 
 	for (int k = 0; k < n; k++) {
 		ones[k] = 1;
-		if (vec_push(&p->members, classes[k])) {
-			return err_nomem(err);
-		}
+		vec_push(&p->members, classes[k]);
 	}
-	if (vec_push(&p->columns, (struct ring_column){ first, n })) {
-		return err_nomem(err);
-	}
+	vec_push(&p->columns, (struct ring_column){ first, n });
 	return lp_add_col(p->lp, 1, 0, LP_INF, false, n, classes, ones, NULL, err);
 }
 
@@ -114,7 +110,7 @@ static int add_column(struct colour_program *p, const int *classes, int n, struc
 static int program_init(struct colour_program *p, struct colouring *job, struct err *err)
 {
 	size_t count = (size_t)job->count, n = (size_t)job->n + 1;
-	int rc;
+	int rc = 0;
 
 	*p = (struct colour_program){ .job = job };
 	arrays_add(&p->arrays, p->classes, count);
@@ -123,11 +119,8 @@ static int program_init(struct colour_program *p, struct colouring *job, struct 
 	arrays_add(&p->arrays, p->best, n);
 	arrays_add(&p->arrays, p->from, n);
 	arrays_add(&p->arrays, p->picked, count);
-	if (p->arrays.failed) {
-		return err_nomem(err);
-	}
 	find_classes(p);
-	rc = lp_new(&p->lp, err);
+	p->lp = lp_new();
 	for (int c = 0; !rc && c < p->n_classes; c++) {
 		rc = lp_add_row(p->lp, LP_GE, p->classes[c].demand, NULL, err);
 	}
@@ -340,9 +333,7 @@ static int dive(struct colour_program *p, struct err *err)
 	}
 	n = branches(p, tries);
 	for (int k = 0; k < n; k++) {
-		if (vec_push(&p->fixed, tries[k])) {
-			return err_nomem(err);
-		}
+		vec_push(&p->fixed, tries[k]);
 		fix(p, tries[k], 1);
 		rc = dive(p, err);
 		if (rc) {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/vec.h"
 #include "rwa/ring/private.h"
 
@@ -44,7 +45,7 @@ static void sweep_free(struct cut_sweep *this)
 	arrays_fini(&this->arrays);
 }
 
-static int sweep_init(struct cut_sweep *this, const struct colouring *job)
+static void sweep_init(struct cut_sweep *this, const struct colouring *job)
 {
 	size_t count = (size_t)job->count + 1, n = (size_t)job->n + 2;
 
@@ -58,7 +59,6 @@ static int sweep_init(struct cut_sweep *this, const struct colouring *job)
 	arrays_add(&this->arrays, this->head, n);
 	arrays_add(&this->arrays, this->next_free, count);
 	arrays_add(&this->arrays, this->some, n / 64 + 1);
-	return this->arrays.failed ? WEFT_ENOMEM : 0;
 }
 
 /* A stable counting sort of from[] (NULL: all in order) into to[] by start,
@@ -175,17 +175,14 @@ static void keep(const struct cut_sweep *this, struct colouring *job)
 	job->colours = this->colours;
 }
 
-int rwa_colour_cuts(struct colouring *this)
+void rwa_colour_cuts(struct colouring *this)
 {
 	struct cut_sweep sweep;
-	int32_t *load = malloc((size_t)this->n * sizeof(*load));
+	int32_t *load = x_alloc((size_t)this->n, sizeof(*load));
 	int64_t cuts;
-	int best = 0, rc = sweep_init(&sweep, this);
+	int best = 0;
 
-	if (rc || !load) {
-		rc = WEFT_ENOMEM;
-		goto out;
-	}
+	sweep_init(&sweep, this);
 	rwa_span_loads(this, load);
 	for (int e = 1; e < this->n; e++) {
 		best = load[e] < load[best] ? e : best;
@@ -202,8 +199,6 @@ int rwa_colour_cuts(struct colouring *this)
 			break;
 		}
 	}
-out:
 	free(load);
 	sweep_free(&sweep);
-	return rc;
 }

@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/rng.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rng.h"
 #include "rwa/ring/private.h"
 
 #define ARCS_MAX ((int64_t)1 << 24)
@@ -79,16 +80,13 @@ static int32_t *carve(int32_t **block, size_t count)
 	return p;
 }
 
-static int trails_alloc(struct trails *s)
+static void trails_alloc(struct trails *s)
 {
 	size_t arcs = (size_t)s->n_arcs + 1, n = (size_t)s->job->n + 2;
 	size_t width = (size_t)s->width + 1;
-	int32_t *next = calloc(5 * arcs + 2 * n + 4 * width, sizeof(*next));
+	int32_t *next = x_new(5 * arcs + 2 * n + 4 * width, sizeof(*next));
 
 	s->memory = next;
-	if (!next) {
-		return WEFT_ENOMEM;
-	}
 	s->end = carve(&next, arcs);
 	s->len = carve(&next, arcs);
 	s->next = carve(&next, arcs);
@@ -100,7 +98,6 @@ static int trails_alloc(struct trails *s)
 	s->any_arc = carve(&next, width);
 	s->long_ones = carve(&next, width);
 	s->long_at = carve(&next, width);
-	return 0;
 }
 
 /* All arcs, and the list of those that end at each node. */
@@ -142,15 +139,12 @@ struct tracks {
 	int32_t *ended;		/* arc that has just ended on a track, or -1 */
 };
 
-static int tracks_init(struct tracks *t, const struct trails *s)
+static void tracks_init(struct tracks *t, const struct trails *s)
 {
 	size_t arcs = (size_t)s->n_arcs + 1, n = (size_t)s->job->n + 2;
 	int32_t *next;
 
-	t->memory = calloc(3 * arcs + n + (size_t)s->width + 1, sizeof(*next));
-	if (!t->memory) {
-		return WEFT_ENOMEM;
-	}
+	t->memory = x_new(3 * arcs + n + (size_t)s->width + 1, sizeof(*next));
 	next = t->memory;
 	t->leaving = carve(&next, arcs);
 	t->want = carve(&next, arcs);
@@ -172,7 +166,6 @@ static int tracks_init(struct tracks *t, const struct trails *s)
 	memmove(t->first + 1, t->first, (size_t)s->job->n * sizeof(int32_t));
 	t->first[0] = 0;
 	memset(t->ended, 0xff, (size_t)s->width * sizeof(int32_t));
-	return 0;
 }
 
 /* Puts the arcs over link 0 on the tracks that they want, and the others of
@@ -243,20 +236,16 @@ static void join_node(struct trails *s, struct tracks *t, int32_t v)
 
 /* As many arcs begin at a node as end there, so that both lists have the same
  * places. */
-static int join_all(struct trails *s)
+static void join_all(struct trails *s)
 {
 	struct tracks t;
-	int rc = tracks_init(&t, s);
 
-	if (rc) {
-		return rc;
-	}
+	tracks_init(&t, s);
 	begin_tracks(&t, s);
 	for (int32_t v = 1; v <= s->job->n; v++) {
 		join_node(s, &t, v % s->job->n);
 	}
 	free(t.memory);
-	return 0;
 }
 
 static void set_winds(struct trails *s, int32_t trail, int32_t winds)
@@ -412,43 +401,33 @@ static void merge_and_split(struct trails *s)
 	split(s, s->next[rng_below(&s->rng, 2) ? a : b]);
 }
 
-static int trails_init(struct trails *s, const struct colouring *job, int width)
+/* False, with nothing to free: there would be too many arcs. */
+static bool trails_init(struct trails *s, const struct colouring *job, int width)
 {
-	int32_t *idle = malloc((size_t)job->n * sizeof(*idle));
-	int64_t n_idle;
-	int rc;
+	int32_t *idle = x_alloc((size_t)job->n, sizeof(*idle));
+	int64_t n_idle = count_idle(job, width, idle);
+	bool fits = n_idle <= ARCS_MAX && n_idle + job->count <= ARCS_MAX;
 
 	*s = (struct trails){ .job = job, .width = width };
 	rng_seed(&s->rng, (uint64_t)job->count);
-	if (!idle) {
-		return WEFT_ENOMEM;
+	if (fits) {
+		s->n_arcs = (int32_t)(n_idle + job->count);
+		trails_alloc(s);
+		fill_arcs(s, idle);
+		join_all(s);
 	}
-	n_idle = count_idle(job, width, idle);
-	if (n_idle > ARCS_MAX || n_idle + job->count > ARCS_MAX) {
-		rc = WEFT_ELIMIT;
-		goto out;
-	}
-	s->n_arcs = (int32_t)(n_idle + job->count);
-	if ((rc = trails_alloc(s))) {
-		goto out;
-	}
-	fill_arcs(s, idle);
-	rc = join_all(s);
-out:
 	free(idle);
-	return rc;
+	return fits;
 }
 
-int rwa_colour_cycles(struct colouring *this, int width, bool *found)
+bool rwa_colour_cycles(struct colouring *this, int width)
 {
 	struct trails s;
 	int64_t max_work;
-	int rc = trails_init(&s, this, width);
+	bool found;
 
-	*found = false;
-	if (rc) {
-		free(s.memory);
-		return rc == WEFT_ELIMIT ? 0 : rc;
+	if (!trails_init(&s, this, width)) {
+		return false;
 	}
 	max_work = (int64_t)s.n_arcs * WORK_FACTOR;
 	max_work = max_work < MIN_WORK ? MIN_WORK : max_work;
@@ -457,12 +436,12 @@ int rwa_colour_cycles(struct colouring *this, int width, bool *found)
 	while (s.n_long && s.work < max_work) {
 		merge_and_split(&s);
 	}
-	if (!s.n_long) {
+	found = !s.n_long;
+	if (found) {
 		memcpy(this->colour, s.trail, (size_t)this->count * sizeof(*this->colour));
 		this->colours = width;
 		this->method = "cycle cover";
-		*found = true;
 	}
 	free(s.memory);
-	return 0;
+	return found;
 }

@@ -46,15 +46,14 @@ void rwa_span_loads(const struct colouring *job, int32_t *load);
  * others between the end of such a span and its beginning one turn later
  * (Tucker 1975: circular-arc graphs; best fit). Tries links from the least
  * loaded on and keeps the best. With an uncovered link this is
- * interval colouring, and meets the load. O(cuts count (1 + n/64)). 0 or
- * WEFT_ENOMEM.
+ * interval colouring, and meets the load. O(cuts count (1 + n/64)).
  */
-int rwa_colour_cuts(struct colouring *this);
+void rwa_colour_cuts(struct colouring *this);
 
 /* Tries to bring a complete colouring to just `width` colours, at least the
  * load: arcs are joined to closed trails that are split and merged until
- * each goes around once. Bounded work, deterministic. 0 or WEFT_ENOMEM. */
-int rwa_colour_cycles(struct colouring *this, int width, bool *found);
+ * each goes around once. Bounded work, deterministic. True: it does. */
+bool rwa_colour_cycles(struct colouring *this, int width);
 
 /* Minimum by column generation on lp_solve; raises `bound` to the rounded-up
  * fractional chromatic number. For small instances. */

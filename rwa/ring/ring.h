@@ -106,8 +106,8 @@ int rwa_ring_route(const struct rwa_ring *ring, struct rwa_arc *arcs,
 		   int64_t n_arcs, struct rwa_result *res, struct err *err);
 
 /* Checks an assignment: every (slot, dir, fibre, channel, link) at most
- * once, channels in range. WEFT_EVERIFY names the first clash.
- * O(sum of hops / 64 + arcs). */
+ * once, channels in range. WEFT_EVERIFY names the first clash; WEFT_ELIMIT:
+ * nodes times fibres times channels above 2^33. O(sum of hops / 64 + arcs). */
 int rwa_ring_check(const struct rwa_ring *ring, const struct rwa_arc *arcs,
 		   int64_t n_arcs, struct err *err);
 

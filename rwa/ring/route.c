@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
 #include "rwa/ring/private.h"
 
 #define ROUNDS 40
@@ -226,17 +227,14 @@ int rwa_ring_route(const struct rwa_ring *ring, struct rwa_arc *arcs,
 	struct router r = { .n = ring->n, .arcs = arcs, .count = n_arcs };
 	int rc = check_demands(ring, arcs, n_arcs, err);
 	size_t n = rc ? 1 : (size_t)ring->n + 1;
-	int32_t *cover = calloc(n, sizeof(*cover));
-	struct rwa_arc *best = calloc(rc ? 1 : (size_t)n_arcs + 1, sizeof(*best));
+	int32_t *cover = x_new(n, sizeof(*cover));
+	struct rwa_arc *best = x_new(rc ? 1 : (size_t)n_arcs + 1, sizeof(*best));
 
 	*res = (struct rwa_result){ .method = "none" };
 	r.up = r.down = 1;
 	for (int d = 0; d < 2; d++) {
-		r.load[d] = calloc(n, sizeof(*r.load[d]));
-		r.price[d] = calloc(n, sizeof(*r.price[d]));
-		if (!rc && (!cover || !best || !r.load[d] || !r.price[d])) {
-			rc = err_nomem(err);
-		}
+		r.load[d] = x_new(n, sizeof(*r.load[d]));
+		r.price[d] = x_new(n, sizeof(*r.price[d]));
 	}
 	if (!rc) {
 		rc = attempts(&r, ring, pair_bound(&r, cover), best, res, err);

@@ -272,8 +272,9 @@ static void measure(const char *what, step_fn *step)
 	cpu = used_s() - cpu;
 	rpc_client_close(c);
 	if (table_out) {
-		fprintf(table_out, "%-22s %7.2f s %7.2f s %8.1f %8.1f ms %8.1f %8.1f ms %6.0f MiB\n",
-			what, wall, cpu, p99[0], max[0], p99[1], max[1], peak_mib());
+		fprintf(table_out,
+			"%-22s %7.2f s %7.2f s %8.1f %8.1f ms %8.1f %8.1f ms %6.0f MiB\n", what,
+			wall, cpu, p99[0], max[0], p99[1], max[1], peak_mib());
 	}
 	if (json_out) {
 		fprintf(json_out, "{\"bench\": \"large\", \"step\": \"%s\", \"wall_s\": %.3f, "

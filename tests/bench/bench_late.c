@@ -10,7 +10,7 @@
 
 #include "collective/bfb/bfb.h"
 #include "lib/base/buf.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "tests/bench/program.h"
 
 #define EXTRA 3			/* 0, 1, 2 more steps */
@@ -172,8 +172,8 @@ static int show_random(FILE *table, FILE *json)
 		}
 	}
 	for (int e = 0; e < EXTRA && table; e++) {
-		fprintf(table, "%d extra steps: %d of %d at the bound, %d within 0.1 %%\n", e, met[e],
-			rows, near[e]);
+		fprintf(table, "%d extra steps: %d of %d at the bound, %d within 0.1 %%\n", e,
+			met[e], rows, near[e]);
 	}
 	return 0;
 }
@@ -188,7 +188,8 @@ static int run(FILE *table, FILE *json)
 	int bad = 0;
 
 	if (table) {
-		fprintf(table, "T_B of an all-gather above the bound of the links in %%, chunks and "
+		fprintf(table,
+			"T_B of an all-gather above the bound of the links in %%, chunks and "
 			"CPU seconds: breadth-first, late with 0, 1 and 2 extra steps\n");
 	}
 	bad = show_random(table, json);

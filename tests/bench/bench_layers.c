@@ -18,7 +18,7 @@
 
 #define MOST_LAYERS 4
 /* For the integer program, which may not end. */
-#define LIMIT_S 20
+#define LIMIT_NS INT64_C(20000000000)
 
 static const char *const topologies[] = { "Torus(3,3,3)", "GenKautz(4,64)" };
 
@@ -59,8 +59,7 @@ static int measure(FILE *table, FILE *json, const struct topo *t,
 	struct single_options opt = {
 		.effort = ways[way].effort, .tolerance = 0.01,
 		.layers = allowed,
-		.time_limit_s = ways[way].effort == SINGLE_INTEGER ? LIMIT_S
-								   : 0,
+		.deadline = deadline_in(ways[way].effort == SINGLE_INTEGER ? LIMIT_NS : 0, NULL),
 	};
 	struct coll_routes r;
 	struct single_result res;

@@ -13,8 +13,9 @@
 #include <time.h>
 
 #include "collective/flow/flow.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "tests/bench/program.h"
 
 #define FAILURES 25
@@ -62,15 +63,12 @@ static int measure_failure(const struct mcf *p, const struct mcf *fresh,
 			   const struct topo *t, const struct mcf_options *opt,
 			   struct failure *f, struct err *err)
 {
-	bool *dropped = calloc((size_t)topo_m(t), sizeof(*dropped));
+	bool *dropped = x_new((size_t)topo_m(t), sizeof(*dropped));
 	struct mcf *cold = NULL, *warm = NULL;
 	struct mcf_result res = { 0 };
 	double start = cpu_s();
 	int rc;
 
-	if (!dropped) {
-		return err_nomem(err);
-	}
 	dropped[f->arc] = true;
 	if ((rc = mcf_without(fresh, t, dropped, &cold, err)) ||
 	    (rc = mcf_run(cold, opt, &res, err))) {
@@ -120,7 +118,8 @@ static int measure_failures(const struct mcf *p, const struct topo *t,
 
 static int measure(size_t i, struct figures *f, struct err *err)
 {
-	struct mcf_options opt = { .gap = cases[i].gap, .time_limit_s = 300 };
+	struct mcf_options opt = { .gap = cases[i].gap,
+				   .deadline = deadline_in(INT64_C(300000000000), NULL) };
 	struct topo *t = NULL;
 	struct mcf *p = NULL;
 	int64_t start = clk_now_ns();

@@ -28,7 +28,7 @@ static const char *const exprs[] = {
 static int measure(const char *expr, char **rate, struct mcf_result *res,
 		   double *seconds, struct err *err)
 {
-	struct mcf_options opt = { .time_limit_s = 60 };
+	struct mcf_options opt = { .deadline = deadline_in(INT64_C(60000000000), NULL) };
 	struct mcf_proof *proof = NULL;
 	int64_t start = clk_now_ns();
 	struct topo *t = NULL;

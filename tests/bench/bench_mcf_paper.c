@@ -18,7 +18,7 @@
 #include "tests/bench/draw.h"
 
 #define GAP 1e-3
-#define LIMIT_S 20
+#define LIMIT_NS INT64_C(20000000000)
 #define MAX_SIZES 16
 #define MAX_FAMILIES 5
 #define HOST_SCALE 20	/* host capacities are so many parts of a link */
@@ -36,7 +36,7 @@ static void draw(const char *name, const struct svg_chart *c, int n)
 static double solve(const struct topo *t, struct mcf_result *res,
 		    struct err *err)
 {
-	struct mcf_options opt = { .gap = GAP, .time_limit_s = LIMIT_S };
+	struct mcf_options opt = { .gap = GAP, .deadline = deadline_in(LIMIT_NS, NULL) };
 	struct mcf *p = NULL;
 	double rate = -1;
 

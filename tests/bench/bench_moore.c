@@ -97,16 +97,13 @@ static int ask_all(struct coll_finder *finder[KNOWN], int size, double cpu[KNOWN
 static void ask_part(void *arg, int i)
 {
 	struct part *part = (struct part *)arg + i;
-	struct coll_finder *finder[KNOWN] = { NULL };
-	struct err err = { 0 };
+	struct coll_finder *finder[KNOWN];
 
 	for (int k = 0; k < KNOWN; k++) {
-		part->rc |= coll_finder_new(&finder[k], &err);
+		coll_finder_new(&finder[k]);
 	}
-	if (!part->rc) {
-		coll_finder_set_table(finder[WITHOUT], "", 0);
-		coll_finder_set_default(finder[WITHOUT], -1);
-	}
+	coll_finder_set_table(finder[WITHOUT], "", 0);
+	coll_finder_set_default(finder[WITHOUT], -1);
 	for (int size = i; size < SIZES && !part->rc; size += part->n) {
 		part->rc = ask_all(finder, size, part->cpu);
 	}
@@ -171,7 +168,8 @@ static void show_panel(FILE *table, FILE *json, int panel, int k, double value[B
 		most = fmax(most, ratio);
 		met += ratio == 1;
 		value[i / BUCKET < BUCKETS ? i / BUCKET : BUCKETS - 1] +=
-			ratio / (i / BUCKET < BUCKETS - 1 ? BUCKET : SIZES - (BUCKETS - 1) * BUCKET);
+			ratio /
+			(i / BUCKET < BUCKETS - 1 ? BUCKET : SIZES - (BUCKETS - 1) * BUCKET);
 	}
 	if (table) {
 		fprintf(table, "%-17s %-18s %8.3f %8.3f %6d of %d\n", panels[panel].name,
@@ -280,9 +278,11 @@ static void show_table_4(FILE *table, FILE *json)
 	double paper = INFINITY;
 
 	if (table) {
-		fprintf(table, "\nTable 4, all-reduce, 1024 nodes, 4 one-way ports: steps that reach "
-			"a T_B\n%-40s %6s %7s %17s %5s\n", "the paper's topology", "T_B",
-			"paper", known_names[WITHOUT], known_names[NOW]);
+		fprintf(table,
+			"\nTable 4, all-reduce, 1024 nodes, 4 one-way ports: steps that reach "
+			"a T_B\n%-40s %6s %7s %17s %5s\n",
+			"the paper's topology", "T_B", "paper", known_names[WITHOUT],
+			known_names[NOW]);
 	}
 	for (size_t i = 0; i < sizeof(table_4) / sizeof(*table_4); i++) {
 		/* The paper rounds. */
@@ -295,14 +295,16 @@ static void show_table_4(FILE *table, FILE *json)
 				table_4[i].factor, table_4[i].steps, a, b);
 		}
 		if (json) {
-			fprintf(json, "{\"bench\":\"moore\",\"table\":\"4\",\"bandwidth_factor\":%.3f,"
-				"\"paper\":%d,\"without\":%d,\"now\":%d}\n", table_4[i].factor,
-				table_4[i].steps, a, b);
+			fprintf(json,
+				"{\"bench\":\"moore\",\"table\":\"4\",\"bandwidth_factor\":%.3f,"
+				"\"paper\":%d,\"without\":%d,\"now\":%d}\n",
+				table_4[i].factor, table_4[i].steps, a, b);
 		}
 	}
 	if (table) {
-		fprintf(table, "%-47s %7.1f %17.1f %5.1f\n", "the least time, 1 MiB at 10 us and 100 "
-			"Gbit/s, us", paper, fastest_us(without), fastest_us(now));
+		fprintf(table, "%-47s %7.1f %17.1f %5.1f\n",
+			"the least time, 1 MiB at 10 us and 100 Gbit/s, us",
+			paper, fastest_us(without), fastest_us(now));
 	}
 }
 
@@ -392,15 +394,18 @@ static int show_figure_12(FILE *table, FILE *json, const char *path)
 	int bad = 0;
 
 	if (table) {
-		fprintf(table, "\nFigure 12, T_B over its bound, at most a step above Moore's bound in "
-			"either phase (the paper: at most 2)\n%-17s %-18s %8s %8s\n", "", "",
-			"mean", "largest");
+		fprintf(table,
+			"\nFigure 12, T_B over its bound, at most a step above Moore's bound in "
+			"either phase (the paper: at most 2)\n%-17s %-18s %8s %8s\n",
+			"", "", "mean", "largest");
 	}
 	for (int i = 0; i < 2; i++) {
 		bad |= show_degree(table, json, simplex[i], value[i]);
 		for (int k = 0; k < FIGURES; k++) {
 			series[i][k] = (struct svg_series){
-				k == PAPER ? "generalized Kautz" : known_names[k - 1], value[i][k] };
+				k == PAPER ? "generalized Kautz" : known_names[k - 1],
+				value[i][k],
+			};
 		}
 		charts[i] = (struct svg_chart){
 			.title = panels[simplex[i]].name, .note = "the largest of sixteen sizes",
@@ -424,8 +429,9 @@ static int run(FILE *table, FILE *json)
 		show_table_4(table, json);
 		bad |= show_figure_12(table, json, json_path);
 		if (table) {
-			fprintf(table, "%d queries each: CPU %.1f s (%s), %.1f s (%s)\n", SIZES * PANELS,
-				cpu[WITHOUT], known_names[WITHOUT], cpu[NOW], known_names[NOW]);
+			fprintf(table, "%d queries each: CPU %.1f s (%s), %.1f s (%s)\n",
+				SIZES * PANELS, cpu[WITHOUT], known_names[WITHOUT], cpu[NOW],
+				known_names[NOW]);
 		}
 	}
 	for (int i = 0; i < KNOWN * PANELS * SIZES; i++) {

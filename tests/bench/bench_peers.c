@@ -2,10 +2,10 @@
  * All-gathers of weft beside those of TACOS and ForestColl, in one model: a step takes 0.5 us and
  * the time of its fullest arc, a unit of capacity 400 Gbit/s. weft's are those of
  * `weft schedule make` with that cost, made and verified here. The peers' were measured once with
- * their public versions (22 November 2026, one core, the same model): TACOS in C++ -O3, the best over
- * 1 to 8 chunks and 3 seeds, as times; ForestColl in Python, its trees pipelined, as a quotient of two
- * digits over the time of breadth-first broadcast, which is measured here again. Their seconds were
- * taken on that machine, and not of all.
+ * their public versions (22 November 2026, one core, the same model): TACOS in C++ -O3, the best
+ * over 1 to 8 chunks and 3 seeds, as times; ForestColl in Python, its trees pipelined, as a
+ * quotient of two digits over the time of breadth-first broadcast, which is measured here again.
+ * Their seconds were taken on that machine, and not of all.
  *
  * bench_peers              a table on stdout
  * bench_peers --json FILE  the same, and JSON lines appended to FILE
@@ -65,10 +65,14 @@ static int dgx1(struct topo **out, struct err *err)
 			rc = links[u][v] ? topo_add_arc(*out, u, v, links[u][v], 0, err) : 0;
 		}
 	}
-	return rc ? rc : topo_freeze(*out, err);
+	if (rc == 0) {
+		topo_freeze(*out);
+	}
+	return rc;
 }
 
-/* What one algorithm makes, "bfb" in one batch: its name, steps and time, and the CPU seconds that it took. */
+/* What one algorithm makes, "bfb" in one batch: its name, steps and time, and the CPU seconds that
+ * it took. */
 struct made {
 	char algorithm[32];
 	int steps;
@@ -80,7 +84,8 @@ static int make(const struct row *row, const struct topo *t, const char *algorit
 {
 	struct coll_cost cost = { .alpha_ns = ALPHA_NS, .link_bps = LINK_BPS,
 				  .size_bytes = INT64_C(1) << (size ? 30 : 20) };
-	struct coll_make_query q = { .kind = COLL_ALLGATHER, .algorithm = algorithm, .topo = t,
+	struct coll_make_query q = { .kind = COLL_ALLGATHER, .topo = t,
+				     .algorithm = coll_algorithm_find(algorithm, COLL_ALLGATHER),
 				     .expr = row->expr, .cost = &cost, .extra_steps = -1,
 				     .batches = strcmp(algorithm, "bfb") == 0 };
 	struct coll_made m;
@@ -92,7 +97,7 @@ static int make(const struct row *row, const struct topo *t, const char *algorit
 	}
 	*out = (struct made){ .steps = m.report.steps, .us = (double)m.time_ns / 1000,
 			      .cpu_s = cpu_seconds() - start };
-	snprintf(out->algorithm, sizeof(out->algorithm), "%s", m.algorithm);
+	snprintf(out->algorithm, sizeof(out->algorithm), "%s", m.algorithm->name);
 	coll_made_fini(&m);
 	return 0;
 }
@@ -119,8 +124,9 @@ static void show(FILE *table, FILE *json, const struct row *row, int size, const
 	const char *name = row->expr ? row->expr : "DGX-1";
 
 	if (table) {
-		fprintf(table, "%-18s %-6s %-7s %5d %10.1f %8.3f   %-11s %10.1f ", name, sizes[size],
-			m->algorithm, m->steps, m->us, m->cpu_s, peers[row->peer], peer);
+		fprintf(table, "%-18s %-6s %-7s %5d %10.1f %8.3f   %-11s %10.1f ", name,
+			sizes[size], m->algorithm, m->steps, m->us, m->cpu_s, peers[row->peer],
+			peer);
 		fprintf(table, row->cpu_s > 0 ? "%8.2f" : "       -", row->cpu_s);
 		fprintf(table, "   %6.3f\n", m->us / peer);
 	}

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "optree/private.h"
+#include "optree/baselines/baselines.h"
 #include "tests/bench/program.h"
 
 #define SHARD_BYTES 4000000

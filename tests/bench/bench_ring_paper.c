@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "optree/private.h"
+#include "optree/baselines/baselines.h"
 #include "tests/bench/draw.h"
 
 #define CHANNEL_BPS 40000000000

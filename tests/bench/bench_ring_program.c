@@ -27,9 +27,7 @@ static int settings_of(const struct coll_sched *s, struct ring_settings *out,
 	int64_t n;
 
 	lights = coll_lights(s, &n);
-	if (vec_reserve(&tunes, 2 * (size_t)n)) {
-		return err_nomem(err);
-	}
+	vec_reserve(&tunes, 2 * (size_t)n);
 	for (int64_t i = 0; i < 2 * n; i++) {
 		const struct coll_light *l = &lights[i / 2];
 		const struct topo_arc *a = topo_arc(coll_topo(s), l->arc);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "optree/optree.h"
 
 #define CASES 400

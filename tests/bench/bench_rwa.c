@@ -15,9 +15,10 @@
 #include <math.h>
 #include <time.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "rwa/mesh/mesh.h"
 #include "rwa/ring/ring.h"
 
@@ -254,10 +255,10 @@ static int make_tree(struct rwa_mesh *m, int n, struct rng *rng)
  * than they are to each other: connected, planar, of degree 2.4 or so. */
 static int make_sparse(struct rwa_mesh *m, int n, struct rng *rng)
 {
-	double *x = calloc((size_t)n, sizeof(*x)), *y = calloc((size_t)n, sizeof(*y));
-	int rc = x && y ? 0 : WEFT_ENOMEM;
+	double *x = x_new((size_t)n, sizeof(*x)), *y = x_new((size_t)n, sizeof(*y));
+	int rc = 0;
 
-	for (int v = 0; !rc && v < n; v++) {
+	for (int v = 0; v < n; v++) {
 		x[v] = (double)rng_below(rng, 1 << 20);
 		y[v] = (double)rng_below(rng, 1 << 20);
 	}
@@ -349,7 +350,7 @@ static int run_stage(void)
 {
 	enum { N = 1024, M = 64, GROUPS = N / M };
 	struct rwa_ring ring = { .n = N, .fibres = 1, .channels = 64 };
-	struct rwa_arc *arcs = calloc((size_t)N * (M - 1), sizeof(*arcs));
+	struct rwa_arc *arcs = x_new((size_t)N * (M - 1), sizeof(*arcs));
 	int32_t members[N];
 	struct rwa_result res;
 	struct err err = { 0 };
@@ -361,9 +362,7 @@ static int run_stage(void)
 			members[g * M + i] = g + i * GROUPS;
 		}
 	}
-	rc = arcs ? rwa_all_to_all_groups(&ring, members, M, GROUPS, arcs, &res,
-					  &err)
-		  : WEFT_ENOMEM;
+	rc = rwa_all_to_all_groups(&ring, members, M, GROUPS, arcs, &res, &err);
 	if (rc == 0) {
 		printf("ring of 1024, 64 channels, %d lightpaths: %d colours, "
 		       "bound %d, %.1f ms\n", N * (M - 1), res.colours,

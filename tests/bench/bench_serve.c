@@ -183,8 +183,8 @@ static int get_schedule(struct served *s, const char *job, int rank, size_t *byt
 	req.job = (char *)job;
 	req.rank = &number;
 	return rpc_client_call(s->client, "/weft.v1.FabricService/GetSchedule", &req.base,
-			       &weft__v1__get_schedule_response__descriptor, TIMEOUT_MS, add_bytes, bytes,
-			       NULL, err);
+			       &weft__v1__get_schedule_response__descriptor, TIMEOUT_MS, add_bytes,
+			       bytes, NULL, err);
 }
 
 /* Seconds for CALLS of them, rank after rank. */
@@ -267,9 +267,11 @@ static void bench_schedules(FILE *table, FILE *json, const char *what, const cha
 			bytes / CALLS, unknown_s, mib);
 	}
 	if (json) {
-		fprintf(json, "{\"bench\": \"serve\", \"job\": \"%s\", \"calls\": %d, "
+		fprintf(json,
+			"{\"bench\": \"serve\", \"job\": \"%s\", \"calls\": %d, "
 			"\"cpu_s\": %.2f, \"bytes\": %zu, \"unknown_cpu_s\": %.2f, "
-			"\"peak_mib\": %.1f}\n", what, CALLS, ranks_s, bytes / CALLS, unknown_s, mib);
+			"\"peak_mib\": %.1f}\n",
+			what, CALLS, ranks_s, bytes / CALLS, unknown_s, mib);
 	}
 }
 

@@ -45,7 +45,7 @@ static int measure_one(const struct topo *t, enum single_effort effort,
 {
 	struct single_options opt = {
 		.effort = effort, .seed = 1, .tolerance = 0.01,
-		.time_limit_s = limit_s,
+		.deadline = deadline_in((int64_t)(limit_s * 1e9), NULL),
 	};
 	struct flow_paths paths = { 0 };
 	int64_t start = clk_now_ns();

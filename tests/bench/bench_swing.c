@@ -1,8 +1,8 @@
 /*
- * The evaluation in the Swing paper (De Sensi et al., NSDI 2024, section 5) again, figures 7 to 16 but for
- * 10, which is a sketch: goodput and gain of all-reduces on tori, HammingMesh and HyperX, with weft's
- * own choice and the bound beside them; and the paper's sentences, each judged by what was
- * computed.
+ * The evaluation in the Swing paper (De Sensi et al., NSDI 2024, section 5) again, figures 7 to 16
+ * but for 10, which is a sketch: goodput and gain of all-reduces on tori, HammingMesh and HyperX,
+ * with weft's own choice and the bound beside them; and the paper's sentences, each judged by what
+ * was computed.
  *
  * bench_swing              the sentences on stdout
  * bench_swing --json FILE  and JSON lines appended to FILE, and swing_figure7.svg, ... beside it
@@ -179,9 +179,10 @@ static double peak_gbps(int network)
 static void record_times(int figure, int network)
 {
 	for (int i = 0; json && i < SIZES; i++) {
-		fprintf(json, "{\"bench\":\"swing\",\"figure\":%d,\"network\":\"%s\",\"topology\":\"%s\","
-			"\"link_bps\":%lld,\"bytes\":%lld,\"gain\":%.6f,\"best_known\":\"%s\"", figure,
-			networks[network].name, networks[network].expr,
+		fprintf(json,
+			"{\"bench\":\"swing\",\"figure\":%d,\"network\":\"%s\",\"topology\":\"%s\","
+			"\"link_bps\":%lld,\"bytes\":%lld,\"gain\":%.6f,\"best_known\":\"%s\"",
+			figure, networks[network].name, networks[network].expr,
 			(long long)networks[network].link_bps, (long long)swing_size(i),
 			speed_up(network, SWING, i) - 1, curves[best_known(network, i)].key);
 		for (int c = 0; c < CURVES; c++) {
@@ -253,9 +254,10 @@ static int point_of_change(int network)
 static void goodput_panel(struct panel *p, int figure, int network)
 {
 	begin_panel(p, POINTS, "goodput, Gbit/s");
-	snprintf(p->title, sizeof(p->title), "Figure %d: goodput on %s", figure, networks[network].name);
-	p->chart.note = "Large dot: from there on Swing is bandwidth-optimal. Doubling: recursive; mirrored: "
-			"the same on all ports.";
+	snprintf(p->title, sizeof(p->title), "Figure %d: goodput on %s", figure,
+		 networks[network].name);
+	p->chart.note = "Large dot: from there on Swing is bandwidth-optimal. Doubling: recursive; "
+			"mirrored: the same on all ports.";
 	p->chart.negative = true;	/* for gaps */
 	for (int c = 0; c < CURVES; c++) {
 		double *value = add_line(p, "%s %s", curves[c].letter, curves[c].name);
@@ -321,7 +323,8 @@ struct figure {
 static void gains_panel(struct panel *p, const struct figure *f, enum curve c)
 {
 	begin_panel(p, POINTS, "goodput gain, %");
-	snprintf(p->title, sizeof(p->title), "Figure %d: gain of %s over the best known", f->number, curves[c].name);
+	snprintf(p->title, sizeof(p->title), "Figure %d: gain of %s over the best known", f->number,
+		 curves[c].name);
 	p->chart.negative = true;
 	for (int n = 0; n < NETWORKS; n++) {
 		if (f->networks & 1 << n) {
@@ -453,7 +456,8 @@ static void draw_box_axis(struct buf *b, const struct box_scale *s, double botto
 		snprintf(text, sizeof(text), "%.0f", v);
 		svg_label(b, box_x(s, v), bottom + 16, 'm', text);
 	}
-	svg_label(b, BOX_LEFT + BOX_WIDTH / 2, bottom + 36, 'm', "goodput gain over the best known, "
+	svg_label(b, BOX_LEFT + BOX_WIDTH / 2, bottom + 36, 'm',
+		  "goodput gain over the best known, "
 		  "%; upper box Swing, lower box weft auto");
 	buf_str(b, "<g font-size=\"15\">");
 	svg_label(b, BOX_LEFT, 22, 'b', "Figure 16: gains by topology, 32 bytes to 512 MiB");
@@ -521,7 +525,8 @@ enum quantity {
 static const char *const quantity_names[] = {
 	"speed-up", "over recursive doubling", "over latency-optimal recursive doubling",
 	"over mirrored recursive doubling", "over ring", "over bucket",
-	"ring over the better of bucket and Swing", "share of the peak", "bucket's share of the peak",
+	"ring over the better of bucket and Swing", "share of the peak",
+	"bucket's share of the peak",
 	"us of Swing", "us of recursive doubling", "us of bucket", "largest speed-up",
 	"median speed-up", "KiB of the largest speed-up",
 };
@@ -563,12 +568,14 @@ static const struct sentence {
 	  { { OVER_BUCKET, BELOW, 1, N64, 128 * MIB, 512 * MIB },
 	    { OVER_BUCKET, ABOVE, 1, N64, 32 * MIB, 32 * MIB },
 	    { OVER_RING, ABOVE, 1, N64, 128 * MIB, 512 * MIB } }, true, "" },
-	{ 7, "Around 77 % of the peak at 512 MiB; at most 81 % by the congestion deficiency of 1.19",
+	{ 7, "Around 77 % of the peak at 512 MiB; at most 81 % by the congestion deficiency of "
+	     "1.19",
 	  { { SHARE, ABOUT, 0.77, N64, 512 * MIB, 512 * MIB },
 	    { SHARE, BELOW, 65 / 77.0, N64, 512 * MIB, 512 * MIB } }, false,
-	  "headers and credits of the packet simulator are no flows; the exact deficiency is 77/65" },
-	{ 7, "Up to 50 % improvement for small vectors (up to 32 KiB) over latency-optimal recursive "
-	     "doubling",
+	  "headers and credits of the packet simulator are no flows; the exact deficiency is "
+	  "77/65" },
+	{ 7, "Up to 50 % improvement for small vectors (up to 32 KiB) over latency-optimal "
+	     "recursive doubling",
 	  { { OVER_DOUBLING_L, BELOW, 1.5, N64, 32, 2 * KIB },
 	    { OVER_DOUBLING_L, BELOW, 1.5, N64, 8 * KIB, 32 * KIB } }, false,
 	  "whole vectors of several KiB on shared links cost more than their hops" },
@@ -631,20 +638,23 @@ static const struct sentence {
 	{ 15, "The maximum gain increases from 2.5x (Hx2Mesh and Hx4Mesh) to 3x (HyperX)",
 	  { { LARGEST, ABOUT, 2.5, HX2 | HX4, 32, 512 * MIB },
 	    { LARGEST, ABOUT, 3, HYPERX, 32, 512 * MIB } }, false,
-	  "parallel links to a switch are shared here by all messages, which helps recursive doubling" },
+	  "parallel links to a switch are shared here by all messages, which helps recursive "
+	  "doubling" },
 	{ 16, "Median and maximum gain increase with the size of square tori",
 	  { { MEDIAN, GROWS, 0, SQUARE, 32, 512 * MIB },
 	    { LARGEST, GROWS, 0, SQUARE, 32, 512 * MIB } }, false, "see figure 8" },
 	{ 16, "Median and maximum gain increase from 64x16 to 256x4",
 	  { { MEDIAN, GROWS, 0, RECTANGULAR, 32, 512 * MIB },
 	    { LARGEST, GROWS, 0, RECTANGULAR, 32, 512 * MIB } }, false,
-	  "on 256x4 both pay for its long dimension, so recursive doubling stays the best known for longer" },
+	  "on 256x4 both pay for its long dimension, so recursive doubling stays the best known "
+	  "for longer" },
 	{ 16, "256x4: around 60 % worse than ring at 512 MiB",
 	  { { OVER_RING, BELOW, 1, N256X4, 512 * MIB, 512 * MIB },
 	    { OVER_RING, ABOUT, 0.4, N256X4, 512 * MIB, 512 * MIB } }, false,
 	  "the ring's 2046 steps count at this size too" },
 	{ 16, "The median gain is between 20 % and 50 %",
-	  { { MEDIAN, ABOVE, 1.2, ALL, 32, 512 * MIB }, { MEDIAN, BELOW, 1.5, ALL, 32, 512 * MIB } },
+	  { { MEDIAN, ABOVE, 1.2, ALL, 32, 512 * MIB },
+	    { MEDIAN, BELOW, 1.5, ALL, 32, 512 * MIB } },
 	  false, "less through switches, as on HyperX; more on 64x16 and 128x8" },
 };
 
@@ -857,7 +867,8 @@ static int judge_all(FILE *table)
 		}
 	}
 	if (table) {
-		fprintf(table, "\nThe paper's sentences by figure, at %d ns a step and %d ns a hop\n",
+		fprintf(table,
+			"\nThe paper's sentences by figure, at %d ns a step and %d ns a hop\n",
 			STEP_NS, HOP_NS);
 	}
 	for (int i = 0; i < SENTENCES && !bad; i++) {
@@ -878,7 +889,8 @@ static int run(FILE *table, FILE *to)
 		bad |= draw_figure(&figures[i]);
 	}
 	if (table) {
-		fprintf(table, "Figure 16: gain over the best known, %%\n%-14s %8s %6s %6s %8s %6s %6s\n",
+		fprintf(table,
+			"Figure 16: gain over the best known, %%\n%-14s %8s %6s %6s %8s %6s %6s\n",
 			"", "Swing", "median", "most", "auto", "median", "most");
 	}
 	return bad | draw_summary(table) | judge_all(table);

@@ -6,7 +6,8 @@
  * bench_swing_table --json FILE  the same, and a JSON line for every point appended to FILE
  *
  * Times are those of formulas; on small tori some schedules are made by auto as well.
- * Fails where auto is slower than Swing or a baseline, or not as much faster on 64x64 as it is to be.
+ * Fails where auto is slower than Swing or a baseline, or not as much faster on 64x64 as it is to
+ * be.
  */
 #include "collective/make/make.h"
 #include "lib/base/parallel.h"
@@ -44,6 +45,7 @@ static int failed[SHAPES];
 static struct coll_cost cost_of(int cost, int size)
 {
 	return (struct coll_cost){ .alpha_ns = costs[cost].step_ns, .hop_ns = HOP_NS,
+				   .forwards = true,
 				   .message_ns = costs[cost].message_ns, .link_bps = LINK_BPS,
 				   .size_bytes = swing_size(size) };
 }
@@ -99,9 +101,11 @@ static void compare(int shape, int cost, int size)
 	ratio[OVER_SWING][cost][shape][size] = swing / chosen;
 	ratio[OVER_BOUND][cost][shape][size] = chosen / times[shape][cost][BOUND][size];
 	if (chosen > best + SLACK_NS) {
-		fprintf(stderr, "Torus(%s), %lld bytes, %lld ns a step: auto takes %.0f ns, another "
-			"algorithm %.0f\n", shapes[shape], (long long)swing_size(size),
-			(long long)costs[cost].step_ns, chosen, best);
+		fprintf(stderr,
+			"Torus(%s), %lld bytes, %lld ns a step: auto takes %.0f ns, another "
+			"algorithm %.0f\n",
+			shapes[shape], (long long)swing_size(size), (long long)costs[cost].step_ns,
+			chosen, best);
 		slower++;
 	}
 }
@@ -175,7 +179,7 @@ static int check_goals(FILE *table)
 static int make_point(const struct topo *t, int shape, int cost, int size)
 {
 	struct coll_cost k = cost_of(cost, size);
-	struct coll_make_query q = coll_make_job(COLL_ALLREDUCE, "auto", t, &k);
+	struct coll_make_query q = coll_make_job(COLL_ALLREDUCE, NULL, t, &k);
 	struct coll_made made;
 	struct err err = { 0 };
 	int worse = 1;
@@ -187,7 +191,8 @@ static int make_point(const struct topo *t, int shape, int cost, int size)
 		if (worse) {
 			fprintf(stderr, "Torus(%s), %lld bytes, %lld ns a step: auto makes %s of "
 				"%lld ns, by the formula there is one of %.0f\n", shapes[shape],
-				(long long)k.size_bytes, (long long)k.alpha_ns, made.algorithm,
+				(long long)k.size_bytes, (long long)k.alpha_ns,
+				made.algorithm->name,
 				(long long)made.time_ns, times[shape][cost][AUTO][size]);
 		}
 	}

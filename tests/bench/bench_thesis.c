@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "collective/cost/cost.h"
-#include "lib/base/rat.h"
+#include "lib/base/number/rat.h"
 #include "tests/bench/program.h"
 
 #define RUNS 5

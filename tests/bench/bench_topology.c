@@ -17,8 +17,8 @@
 #include "collective/bfb/bfb.h"
 #include "collective/finder/finder.h"
 #include "lib/base/clock.h"
+#include "lib/base/number/rat.h"
 #include "lib/base/parallel.h"
-#include "lib/base/rat.h"
 #include "tests/bench/draw.h"
 #include "tests/bench/program.h"
 

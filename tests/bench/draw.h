@@ -22,8 +22,8 @@ static inline int write_drawing(const char *json_path, const char *name, struct 
 		return 0;
 	}
 	snprintf(path, sizeof(path), "%.*s%s.svg", dir, json_path, name);
-	if (b->failed || file_write_atomic(path, b->data, b->len, FILE_PUBLIC, &err)) {
-		fprintf(stderr, "%s: %s\n", path, b->failed ? "out of memory" : err.msg);
+	if (file_write_atomic(path, b->data, b->len, FILE_PUBLIC, &err)) {
+		fprintf(stderr, "%s: %s\n", path, err.msg);
 		failed = 1;
 	} else {
 		printf("drawn: %s\n", path);

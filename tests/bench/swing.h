@@ -12,9 +12,9 @@
 
 #include "collective/torus/torus.h"
 
-/* Of Swing and recursive doubling: the fewest steps (L), the least volume (B). The plain ones have one
- * port. In buckets, collectives go on to the next dimension together, as in the paper, or
- * each by itself. */
+/* Of Swing and recursive doubling: the fewest steps (L), the least volume (B). The plain ones have
+ * one port. In buckets, collectives go on to the next dimension together, as in the paper, or each
+ * by itself. */
 enum swing_algorithm {
 	SWING_L, SWING_B, DOUBLING_L, DOUBLING_B, MIRRORED_L, MIRRORED_B, RING, BUCKET,
 	BUCKET_FREE, AUTO, BOUND, SWING_ALGORITHMS,
@@ -138,8 +138,8 @@ static inline double swing_bound(struct swing_case *c, const struct coll_cost *c
 		       ? (double)bound_ns : INFINITY;
 }
 
-/* Rings through switches: in every step some block goes through one, in two hops, and no link has more than
- * one block. As the schedules have it that are small enough to be made. */
+/* Rings through switches: in every step some block goes through one, in two hops, and no link has
+ * more than one block. As the schedules have it that are small enough to be made. */
 static inline double swing_switched_ring_time(const struct swing_case *c,
 					      const struct coll_cost *cost)
 {

@@ -3,7 +3,6 @@
 # found at once, without a round of readings; watchers hear their words; and a
 # robot tells how far it is.
 source "$(dirname "$0")/../lib.sh"
-asan_daemon
 emulator tl1 polatis-tl1 8x8 || exit 1
 emulator rome rome-cli 8x8 || exit 1
 emulator ntm telescent-cli 8x8 || exit 1

@@ -2,8 +2,6 @@
 # checklist 5, 8: devices that misbehave during an apply: each fault is named, nothing is
 # committed that was not read back, and what is left is what the message says.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 emulators || exit 1
 # The first fabric leaves every second port of the switch dark.
 fabric "$T/a.yaml" 'UniRing(1,4)'

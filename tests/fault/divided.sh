@@ -13,7 +13,7 @@ ROWS=(0 1 2 3)
 
 etcd_alone
 
-# weftd_of ROW [ENV...]: as a program without sanitizers, for the shim.
+# weftd_of ROW [ENV...]: that of a row.
 weftd_of() {
 	env "${@:2}" "$BIN/weftd" --etcd "$ETCD" --domains "row$1" --lease $LEASE --socket "$T/w$1.sock" \
 		--state-dir "$T/state$1" --poll 3600 >>"$T/w$1.log" 2>&1 </dev/null &

@@ -3,7 +3,6 @@
 # first is taken back, what was there before is there again, and the robot's own
 # log shows that it was so.
 source "$(dirname "$0")/../lib.sh"
-asan_daemon
 
 # fabric NAME NODES: a link between two hosts by a robot.
 fabric() {
@@ -60,7 +59,4 @@ for d in rome-cli telescent-cli; do
 	stop weftd
 	rm -rf "$STATE"
 done
-grep -q 'Sanitizer\|runtime error' "$T/weftd.log"
-[[ $? == 1 ]]
-tap "the sanitizers found nothing"
 finish

@@ -4,7 +4,6 @@
 # but not against an owner, not by robots that were not told to, and not for
 # ever.
 source "$(dirname "$0")/../lib.sh"
-asan_daemon
 emulator scpi polatis-scpi 8x8 &&
 	emulator tl1 polatis-tl1 8x8 &&
 	emulator gg glimmerglass-tl1 8x8 &&

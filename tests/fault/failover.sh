@@ -5,8 +5,6 @@
 # the store's lock would be waited for by all: it is ended.
 source "$(dirname "$0")/../lib.sh"
 SHIM=$BUILD/release/tests/fault/crash_at_sync.so
-asan_daemon
-WEFTD=$BUILD/asan/weftd
 emulators || exit 1
 RING=no fabric "$T/f1.yaml" 'UniRing(2,4)'
 RING=no fabric "$T/f2.yaml" 'Ring(4)'
@@ -14,7 +12,7 @@ map() { control ocs0 map | grep , | sort; }
 
 # member NAME [ENV=VALUE...]: a weftd on the shared store, with its own socket.
 member() {
-	env "${@:2}" "$WEFTD" --standby --lease 2 --socket "$T/$1.sock" --state-dir "$STATE" \
+	env "${@:2}" weftd --standby --lease 2 --socket "$T/$1.sock" --state-dir "$STATE" \
 		>>"$T/$1.log" 2>&1 </dev/null &
 	PID[$1]=$!
 	wait_for 10 weft --socket "$T/$1.sock" status --format json || {
@@ -186,7 +184,7 @@ tap "a leader that stops hands over at once"
 
 # ---- frozen with the store's lock ----
 # In the middle of a beat, when the file has been written and can still be taken back.
-WEFTD=$BIN/weftd member a LD_PRELOAD="$SHIM" WEFT_CRASH_AT=8 WEFT_CRASH_STOPS=1 WEFT_CRASH_ARM="$T/arm"
+member a LD_PRELOAD="$SHIM" WEFT_CRASH_AT=8 WEFT_CRASH_STOPS=1 WEFT_CRASH_ARM="$T/arm"
 stop b
 wait_for 5 leads a
 member b
@@ -222,7 +220,4 @@ wait_for 10 leads a
 tap "and once the store is free, the other takes over"
 stop a
 tap "and the last one stops"
-grep -q 'ERROR: \|runtime error' "$T"/[ab].log
-[[ $? == 1 ]]
-tap "the sanitizers found nothing"
 finish

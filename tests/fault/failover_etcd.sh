@@ -70,9 +70,9 @@ etcd_member() { # NAME
 }
 
 weftd_member() { # NAME
-	local program=$BUILD/asan/weftd shim=
-	[[ $1 == a ]] && program=$BIN/weftd shim=$SHIM
-	nsenter --net="/run/netns/$NS.$1" env LD_PRELOAD="$shim" WEFT_CLOCK_OFFSET="$T/offset" "$program" --etcd "$ETCD" --lease $LEASE \
+	local shim=
+	[[ $1 == a ]] && shim=$SHIM
+	nsenter --net="/run/netns/$NS.$1" env LD_PRELOAD="$shim" WEFT_CLOCK_OFFSET="$T/offset" weftd --etcd "$ETCD" --lease $LEASE \
 		--etcd-cert "$T/client.pem" --etcd-key "$T/client.key" --etcd-ca "$T/ca.pem" \
 		--socket "$T/$1.sock" --state-dir "$T/state-$1" --poll 3600 >>"$T/$1.log" 2>&1 </dev/null &
 	PID[$1]=$!
@@ -344,7 +344,4 @@ mixes_not() {
 wait_for 20 mixes_not
 tap "a weftd with changes of its own takes no part, and says why"
 stop c
-grep -q 'ERROR: \|runtime error' "$T"/[ab].log
-[[ $? == 1 ]]
-tap "the sanitizers found nothing"
 finish

@@ -5,7 +5,6 @@
 # the fabric is frozen.
 cd "$(dirname "$0")" || exit 1
 . ../lib.sh
-asan_daemon
 
 emulators && emulator rome0 rome-cli 8x8 && fabric "$T/a.yaml" 'UniRing(1,4)'
 tap "a fabric of emulators"

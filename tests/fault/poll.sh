@@ -2,8 +2,6 @@
 # What another user did to a switch is found by the slow poll: no client asks,
 # and nothing is sent.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 emulators || exit 1
 fabric "$T/a.yaml" 'UniRing(1,4)'
 DAEMON_OPTIONS=(--poll 1)

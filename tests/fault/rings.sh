@@ -3,7 +3,6 @@
 # light that does without, what the emulated resonators then drop and add still
 # carries every shard, and the whole returns with the light.
 source "$(dirname "$0")/../lib.sh"
-asan_daemon
 REPLAY=$(dirname "$0")/../integration/ring_replay.py
 emulator ring0 mrr-reg 8x8 || exit 1
 fabric() { # COLLECTIVE [MORE]

@@ -5,7 +5,6 @@
 # at least WEFT_FAULTS (5000) must have struck; with WEFT_VERBOSE every round is
 # told. linux-tc and linux-ring take part where network namespaces can be made.
 source "$(dirname "$0")/../lib.sh"
-asan_daemon
 SEED=${WEFT_SEED:-$((RANDOM * 32768 + RANDOM + 1))}
 devices=()
 for driver in polatis-scpi polatis-tl1 glimmerglass-tl1 calient-tl1 sonic-ocs \

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/emulators/scpi/scpi.h"
+#include "drivers/emulators/scpi/scpi_device.h"
+#include "lib/base/alloc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,11 +26,11 @@ static void check_map(const struct xc_map *m)
 
 static void run_lines(struct emu *e, char *text)
 {
-	struct scpi_device *d = scpi_device_new(e, NULL);
+	struct scpi_device *d = scpi_device_new(e);
 	char *save = NULL;
 
 	e->device = d;
-	for (char *line = strtok_r(text, "\r\n", &save); d && line;
+	for (char *line = strtok_r(text, "\r\n", &save); line;
 	     line = strtok_r(NULL, "\r\n", &save)) {
 		struct buf out = { 0 };
 
@@ -45,13 +46,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct emu e = { .conf = { .name = "fuzz", .listen = "nowhere" },
 			 .dialect = &emu_scpi };
-	char *text = size ? strndup((const char *)data + 1, size - 1) : NULL;
+	char *text;
 
-	e.faults.mem = &e.mem;
-	if (text && xc_map_init(&e.mem, DRV_SPACE, 8, 8, data[0] & 1,
-				NULL) == 0) {
-		run_lines(&e, text);
+	if (size == 0) {
+		return 0;
 	}
+	text = x_ndup((const char *)data + 1, size - 1);
+	e.faults.mem = &e.mem;
+	xc_map_init(&e.mem, DRV_SPACE, 8, 8, data[0] & 1);
+	run_lines(&e, text);
 	xc_map_fini(&e.mem);
 	free(text);
 	return 0;

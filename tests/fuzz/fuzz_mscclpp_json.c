@@ -17,10 +17,12 @@ static void round_trip(const struct mscclpp *p)
 	struct mscclpp again;
 	struct err err;
 
-	if (mscclpp_write(p, &first, &err) ||
-	    mscclpp_read(first.data, first.len, &again, &err) ||
-	    mscclpp_write(&again, &second, &err) ||
-	    strcmp(first.data, second.data) != 0) {
+	mscclpp_write(p, &first);
+	if (mscclpp_read(first.data, first.len, &again, &err)) {
+		abort();
+	}
+	mscclpp_write(&again, &second);
+	if (strcmp(first.data, second.data) != 0) {
 		abort();
 	}
 	mscclpp_fini(&again);

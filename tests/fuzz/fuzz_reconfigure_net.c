@@ -21,7 +21,7 @@ static void check(int good)
 
 static void solve(const struct rwa_mesh *m)
 {
-	struct rwa_mesh_options opt = { .time_limit_s = 0.2, .seed = 1 };
+	struct rwa_mesh_options opt = { .deadline = deadline_in(200000000, NULL), .seed = 1 };
 	struct rwa_mesh_result res;
 	struct err err = { 0 };
 

@@ -16,18 +16,19 @@ static const char rest[] =
 /* What follows from any tries that are taken. */
 static void conclude(struct bringup *b)
 {
-	struct bringup_finding *v = NULL;
-	char (*unseen)[BRINGUP_NAME_MAX] = NULL;
+	struct bringup_finding *v;
+	char (*unseen)[BRINGUP_NAME_MAX];
 	struct buf yaml = { 0 };
 	struct optics_xc xc;
 	int device, n;
 
 	bringup_settle(b);
 	bringup_next_pair(b, &device, &xc);
-	if (bringup_moves_left(b) < 0 || bringup_findings(b, &v, &n, NULL) ||
-	    bringup_unseen(b, &unseen, &n, NULL)) {
+	if (bringup_moves_left(b) < 0) {
 		abort();
 	}
+	bringup_findings(b, &v, &n);
+	bringup_unseen(b, &unseen, &n);
 	bringup_yaml(b, &yaml, NULL);	/* may be no fabric */
 	buf_fini(&yaml);
 	free(unseen);

@@ -17,7 +17,7 @@ static const char rest[] =
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct bringup *b = NULL;
-	struct bringup_finding *v = NULL;
+	struct bringup_finding *v;
 	struct buf out = { 0 }, yaml = { 0 };
 	int n;
 
@@ -26,10 +26,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	}
 	if (bringup_load(b, (const char *)data, len, NULL) == 0) {
 		if (bringup_save(b, &out, NULL) ||
-		    bringup_load(b, out.data, out.len, NULL) ||
-		    bringup_findings(b, &v, &n, NULL)) {
+		    bringup_load(b, out.data, out.len, NULL)) {
 			abort();
 		}
+		bringup_findings(b, &v, &n);
 		bringup_yaml(b, &yaml, NULL);	/* may be no fabric */
 		free(v);
 	}

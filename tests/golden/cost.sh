@@ -1,8 +1,6 @@
 #!/bin/bash
 # Times with costs of hops, messages and changes of light.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 
 cost() { # FILE OPTIONS...
 	weft schedule cost "$@" --format json >"$T/out" 2>"$T/err" || sed 's/^/# /' "$T/err"

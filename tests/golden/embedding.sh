@@ -2,8 +2,6 @@
 # Schedules on fabrics with switches, and on others than they are made for: steps,
 # T_B and its bound, what stays of the symmetry; written, read and verified again.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 
 # shellcheck disable=SC2053
 # made PATTERN ARGUMENTS...: steps, T_B, its bound, group order and routes.

@@ -1,8 +1,6 @@
 #!/bin/bash
 # The fabric as Slurm and topograph want it.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 cd "$TOP/configs/fabrics" || exit 1
 
 # gives WHAT COMMAND...: prints exactly standard input.

@@ -2,16 +2,14 @@
 # What exceeds the limits of a runtime: the error tells which, by how much and
 # what would fit, and --fit writes just that.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 
 make_it() { # TOPOLOGY COLLECTIVE [OPTIONS...]
 	weft schedule make -t "$1" -c "$2" -a bfb -o "$T/s.pb" "${@:3}" \
 		>"$T/out" 2>"$T/err" || sed 's/^/# /' "$T/err"
 }
 
-plain make_it 'Mesh(8,8)' allreduce --batches 32
-expect 65 "too many elements" plain weft schedule export "$T/s.pb" --to msccl-xml \
+make_it 'Mesh(8,8)' allreduce --batches 32
+expect 65 "too many elements" weft schedule export "$T/s.pb" --to msccl-xml \
 	-o "$T/s.xml"
 has err "the figure and the limit" \
 	'needs at least 5264 elements .*, and the runtimes hold 4095'
@@ -20,7 +18,7 @@ has err "what fits instead" \
 [[ ! -e $T/s.xml ]]
 tap "nothing is written"
 for to in msccl-xml rccl-xml; do
-	expect 0 "--fit for $to" plain weft schedule export "$T/s.pb" --to $to \
+	expect 0 "--fit for $to" weft schedule export "$T/s.pb" --to $to \
 		--fit -o "$T/s.xml"
 	has err "says what it did" 'exported in 2 chunks a shard, in 28 steps'
 	grep -q ' nchunksperloop="128" ' "$T/s.xml"
@@ -31,7 +29,7 @@ expect 64 "the runtime that is gone" weft schedule export "$T/s.pb" \
 has err "is no format" 'msccl-legacy-xml: no such format'
 [[ ! -e $T/legacy.xml ]]
 tap "and nothing is written"
-expect 0 "no limit of MSCCL++" plain weft schedule export "$T/s.pb" \
+expect 0 "no limit of MSCCL++" weft schedule export "$T/s.pb" \
 	--to mscclpp-json --fit -o "$T/s.json"
 [[ ! -s $T/err ]]
 tap "so nothing is said"

@@ -1,8 +1,6 @@
 #!/bin/bash
 # Programs of MSCCL by protocol, in instances, and several by the size of calls.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 
 weft schedule make -t 'Ring(8)' -c allreduce -a bfb -o "$T/s.pb" >"$T/out" 2>"$T/err"
 

@@ -2,8 +2,6 @@
 # Plans on WDM rings from the command line: the numbers of OpTree's paper and
 # of the composed plans, the narrowest and oddest rings, and what is refused.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 
 # plan WHAT JQ ARGUMENTS...: the jq program is true of the plan.
 plan() {
@@ -30,7 +28,7 @@ refused() {
 # Theorem 1 at the depth of Theorem 2 (figure 4), and the baselines.
 plan "best depth of 512 nodes" ".closed_form_steps == 32" -n 512 -w 64 --size 4KB
 for row in 1024:70 2048:155 4096:340; do
-	plain plan "best depth of ${row%:*} nodes" ".closed_form_steps == ${row#*:}" \
+	plan "best depth of ${row%:*} nodes" ".closed_form_steps == ${row#*:}" \
 		-n "${row%:*}" -w 64 --size 4KB
 done
 plan "Ring" '.closed_form_steps == 1023 and .steps == 1023' \
@@ -47,7 +45,7 @@ plan "4 MB at 1024 nodes: 4 times" '.optree_time_ns >= 4 * .time_ns and
 plan "128 MB at 1024 nodes: 8 times, 7 % from the bound" \
 	'.optree_time_ns >= 8 * .time_ns and .gap < 0.07 and
 	 .time_ns <= 1.07 * .bound_ns' -n 1024 -w 64 --size 128MB
-plain plan "128 MB at 4096 nodes: 9 times" '.optree_time_ns >= 9 * .time_ns and
+plan "128 MB at 4096 nodes: 9 times" '.optree_time_ns >= 9 * .time_ns and
 	(.levels | length) == 1 and .levels[0].rounds == .rounds' \
 	-n 4096 -w 64 --size 128MB
 
@@ -61,7 +59,7 @@ odd() { # NODES AND CHANNELS
 	plan "$1" '.time_ns >= .bound_ns and .time_ns <= .optree_time_ns' $1 --size 64KB
 }
 for ring in "-n 1021 -w 64" "-n 1000 -w 64" "-n 1021 -w 1" "-n 1021 -w 7"; do
-	plain odd "$ring"
+	odd "$ring"
 done
 for ring in "-n 101 -w 7" "-n 16 -w 1" "-n 16 -w 7" "-n 2 -w 1" "-n 2 -w 64" "-n 3 -w 1" \
 	"-n 3 -w 64"; do

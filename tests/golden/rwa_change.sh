@@ -1,6 +1,7 @@
 #!/bin/bash
 # What "weft rwa change" prints, in every format: an add, a drop, a move, a
-# temporary route and an interruption, with the ids of both files.
+# temporary route and an interruption, with the ids of both files. And whether a
+# deadline was met, of rwa solve.
 source "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 1
 cat >net.yaml <<'END'
@@ -176,4 +177,14 @@ has err "says where" "twice.yaml:3:.*the id 'red' is another lightpath's"
 sed 's/id: blue, //; s/id: red/id: 1/' old.yaml >mixed.yaml
 expect 65 "an id that is the position of another" weft rwa change net.yaml mixed.yaml new.yaml
 has err "says where" "mixed.yaml:3:.*the id '1' is another lightpath's"
+
+solved() { # WHAT MET OPTION...
+	local what=$1 met=$2
+	shift 2
+	weft rwa solve "$TOP/configs/networks/cities.txt" --demands all --format json "$@" >"$T/out"
+	[[ $(jq .deadline_met "$T/out") == "$met" ]]
+	tap "$what"
+}
+solved "nothing is said of deadlines without one" null
+solved "a deadline that was met is told" true --time-limit 1us
 finish

@@ -2,8 +2,6 @@
 # Nodes, ports and diameter of every family and operator, as the command tells
 # them, beside their closed forms.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 
 seen=
 # graph EXPR NODES DEGREE DIAMETER
@@ -169,4 +167,6 @@ missing=$(weft topology info | sed 's/[( ].*//' | sort -u |
 [[ -z $missing ]] || echo "# no row for: $missing"
 [[ -z $missing ]]
 tap "every family has a row" $?
+expect 65 "a file without end" weft topology info /dev/zero
+has err "... is too large" 'larger than the limit'
 finish

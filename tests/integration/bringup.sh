@@ -4,8 +4,6 @@
 # exchanged and one broken. Bring-up finds and names them, goes on after it was
 # killed, and writes the file as it should read.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 F=bu$$
 
 cleanup_testbed() {

@@ -3,8 +3,6 @@
 # nothing and is quick; from there a Glimmerglass switch, a robotic panel of
 # Telescent, and a CALIENT switch, each behind the one before.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 
 mkdir "$T/light"
 for i in 1 2 3; do

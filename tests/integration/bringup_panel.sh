@@ -4,8 +4,6 @@
 # Wiring that is not as written: two fibres exchanged, one dead on each side, a
 # pair reversed, one that loses too much. Killed in a move, it goes on.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 
 mkdir "$T/light"
 # Lasers of h0..h7 end at inputs 1 to 8 of the panel, outputs 1 to 8 lead to

@@ -3,8 +3,6 @@
 # fibres between switches exchanged, one broken, a pair reversed, one that
 # loses too much, and a host that is dark. The third switch has no laser.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 
 mkdir "$T/light"
 # Hosts h0..h3 are on ocs0, h4..h7 on ocs1, in their ports 1 to 4. Trunks

@@ -3,8 +3,6 @@
 # served at once, status tells the rate that is left, and the whole schedule
 # returns with the light.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 emulator ocs0 polatis-scpi 36x36 || exit 1
 cat >"$T/a.yaml" <<-END
 	weft: 1

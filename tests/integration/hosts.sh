@@ -2,8 +2,6 @@
 # Hosts of weftd's machine: what arrives at their ports is asked over netlink,
 # links are followed live, and their jobs' routes come and go with the jobs.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 F=ho$$
 
 cleanup_testbed() {

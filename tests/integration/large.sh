@@ -3,7 +3,6 @@
 # and 576 circuits. All of it is made by one change, changed in part, and found again
 # by a weftd that starts; weftd answers while it changes.
 source "$(dirname "$0")/../lib.sh"
-asan_daemon
 PODS='3 48 2 128 127.0.0.1:17000'
 # shellcheck disable=SC2086
 "$TOP/tests/large_fabric.sh" $PODS >"$T/large.yaml"

@@ -676,7 +676,8 @@ static void floats(void)
 
 	for (int k = 0; k < 20; k++) {
 		for (int i = 0; i < 1000; i++) {
-			in[i] = (float)value(world_rank, k, i) / (1 + value(i, k, world_rank) % 1000);
+			in[i] = (float)value(world_rank, k, i) /
+				(1 + value(i, k, world_rank) % 1000);
 		}
 		count_call(ALLREDUCE, MPI_COMM_WORLD, true);
 		MPI_Allreduce(in, out, 1000, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
@@ -742,7 +743,8 @@ int main(int argc, char **argv)
 	} else if (strcmp(mode, "floats") == 0) {
 		floats();
 	} else if (world_rank == 0) {
-		fprintf(stderr, "usage: mpi_program check MAX|errors|threads|spawn|floats|one KIND\n");
+		fprintf(stderr,
+			"usage: mpi_program check MAX|errors|threads|spawn|floats|one KIND\n");
 	}
 	free_types();
 	print_results();

@@ -2,8 +2,6 @@
 # A day of an operator: check, plan, apply, nothing to do, roll back, history,
 # schedules, and every error with its place and exit code.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 emulators || exit 1
 fabric "$T/a.yaml" 'UniRing(2,4)'
 DEPTH=2 fabric "$T/b.yaml" 'Ring(4)'

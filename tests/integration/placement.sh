@@ -4,8 +4,6 @@
 # the circuits which the switch holds, nodes of a ring by rank; in both forms,
 # in parts, in status, and in the schedule on what remains.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 emulator ocs0 polatis-scpi 36x36 || exit 1
 emulator ring0 mrr-reg 8x8 || exit 1
 cat >"$T/a.yaml" <<-END

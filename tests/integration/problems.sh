@@ -4,7 +4,6 @@
 # a real Prometheus raises the alerts, and answers each query of the dashboard.
 cd "$(dirname "$0")" || exit 1
 . ../lib.sh
-asan_daemon
 emulator ocs0 polatis-scpi 36x36 && emulator ring0 mrr-reg 8x8 || exit 1
 cat >"$T/a.yaml" <<-END
 	weft: 1
@@ -243,7 +242,4 @@ expect 0 "marked as dead" weft apply -f "$T/a.yaml"
 expect 0 "it is no problem any more" weft diff
 wait_for 30 listed
 agree "with the mark"
-stop weftd
-! grep -E 'ERROR: |runtime error' "$T/weftd.log"
-tap "nothing was found by the sanitizers"
 finish

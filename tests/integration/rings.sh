@@ -3,8 +3,6 @@
 # carries every shard to every node; two jobs share a ring without touching
 # each other's light; what does not fit or fails half way changes nothing.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 HERE=$(dirname "$0")
 
 ring_fabric() { # FILE JOB...

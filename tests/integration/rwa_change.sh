@@ -4,7 +4,6 @@
 # lightpaths on one slot, a broken rule, and darkness without need.
 # CHANGES, SEED: more of them, or others.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
 mkdir "$T/random"
 expect 0 "random changes are carried out" python3 "$(dirname "$0")/rwa_change.py" \
 	random "$BIN/weft" "$T/random" "${CHANGES:-12}" "${SEED:-1}"

@@ -4,7 +4,6 @@
 # ever has less than it was promised - on the way forth, back, and after weftd
 # was killed in the middle.
 source "$(dirname "$0")/../lib.sh"
-asan_daemon
 emulator ocs0 polatis-scpi 32x32 || exit 1
 
 # config FILE TOPOLOGY KEEP
@@ -140,8 +139,4 @@ echo "# killed: at least $min circuits a host, $seen maps in between"
 [[ $min == 3 ]]
 tap "and never less than the floor"
 expect 0 "as it was meant to be" weft verify
-stop weftd
-grep -q 'ERROR: \|runtime error' "$T/weftd.log"
-[[ $? == 1 ]]
-tap "the sanitizers found nothing in weftd"
 finish

@@ -4,8 +4,6 @@
 # change from one to the other interrupts the circuits that move and no other,
 # and nothing is left behind, whatever was killed.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 F=tb$$
 
 left() { # how many namespaces of ours there are

@@ -3,8 +3,6 @@
 # its own, as on a machine that has just started: whoever makes the first one,
 # the other's go away again.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 F=tn$$
 
 if [[ ${1:-} != inside ]]; then

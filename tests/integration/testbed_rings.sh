@@ -3,8 +3,6 @@
 # lightpath of the schedule and by no other way, and what arrives is all that
 # the collective promises; jobs step by themselves, beside a switch.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 HERE=$(dirname "$0")
 F=tr$$
 

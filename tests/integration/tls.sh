@@ -2,7 +2,6 @@
 # weftd over TCP: certificates, roles, reading both again.
 cd "$(dirname "$0")" || exit 1
 . ../lib.sh
-asan_daemon
 
 mkdir "$T/certs" && ../certs "$T/certs" 2>"$T/openssl" || cat "$T/openssl"
 export CERTS=$T/certs
@@ -108,7 +107,4 @@ wait "${PID[stream]}" 2>/dev/null
 unset "PID[stream]"
 grep -q 'told 0802' "$T/stream"
 tap "and hears that weftd stops"
-grep -q 'ERROR: \|runtime error' "$T/weftd.log"
-[[ $? == 1 ]]
-tap "the sanitizers found nothing"
 finish

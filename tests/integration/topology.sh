@@ -2,8 +2,6 @@
 # weft topology from the command line: expressions, edge lists, the finder and
 # its cache, which may be damaged but never be believed then.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 export XDG_CACHE_HOME=$T/cache
 mkdir "$XDG_CACHE_HOME"
 
@@ -145,7 +143,7 @@ got=$(weft schedule make --topology 'GenKautz(4,30)' --collective allreduce \
 	--chunks 3 --format json | jq -c '[.chunks,.bandwidth_factor]')
 [[ $got == '[3,"38/15"]' ]]
 tap "a schedule of three chunks a shard"
-says "chunks of an all-to-all" 'only for --algorithm bfb' weft schedule make \
+says "chunks of an all-to-all" 'is for allgather, reduce-scatter and allreduce' weft schedule make \
 	--topology 'K(4)' --collective all-to-all --chunks 3
 
 find() {

@@ -2,8 +2,6 @@
 # A job over two switches that fibres join: planned, applied, verified; the
 # same again moves nothing; a topology that needs more fibres is refused.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
 emulator left polatis-scpi 6x6 && emulator right polatis-scpi 6x6 || exit 1
 
 # halves FILE TOPOLOGY

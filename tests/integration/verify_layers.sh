@@ -3,7 +3,6 @@
 # swapped or dead stop an apply that wants neighbours (checklist 7, 8, 11), and
 # traffic leaves light before it goes, over what stays (checklist 6).
 source "$(dirname "$0")/../lib.sh"
-asan_daemon
 F=vl$$
 
 cleanup_testbed() {

@@ -3,7 +3,6 @@
 # manners. The browser's part is skipped where Chromium cannot be started.
 cd "$(dirname "$0")" || exit 1
 . ../lib.sh
-asan_daemon
 
 emulators && fabric "$T/fabric.yaml" 'UniRing(2,4)'
 sed -i 's/settle_ms: 20/settle_ms: 700/' "$T/fabric.yaml"
@@ -96,12 +95,10 @@ wait "${PID[news]}"
 unset 'PID[news]'
 (($(jq .version "$T/news") > after))
 tap "news over the unix socket"
-stop weftd
-! grep -E 'ERROR: |runtime error' "$T/weftd.log"
-tap "nothing was found by the sanitizers"
 
-# A large fabric, with the weftd that people run.
-PATH=${PATH#"$T/bin:"}
+stop weftd
+
+# A large fabric.
 STATE=$T/large
 cat >"$T/fabric.yaml" <<-END
 	weft: 1

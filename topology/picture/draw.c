@@ -89,7 +89,8 @@ static void place_lattice(struct topo_picture *p, const int *orders, int n_order
 {
 	double askew = n_orders == 3 ? 0.36 * LATTICE : 0;
 	double step = n_orders == 3 ? LATTICE + askew * orders[2] * 0.6 : LATTICE;
-	double left = SVG_MARGIN + 60, top = svg_top() + 60 + (n_orders == 3 ? askew * orders[2] : 0);
+	double left = SVG_MARGIN + 60, top = svg_top() + 60 + (n_orders == 3 ? askew * orders[2]
+							       : 0);
 
 	for (int v = 0; v < topo_n(p->t); v++) {
 		int across = v % orders[0], down = v / orders[0] % orders[1];
@@ -163,7 +164,7 @@ static void sort_layer(const struct topo_picture *p, const int32_t *layer, int32
 	}
 }
 
-static int place_layers(struct topo_picture *p, struct err *err)
+static void place_layers(struct topo_picture *p)
 {
 	int n = topo_n(p->t), layers, widest = 1, *counts;
 	int32_t *layer, *order;
@@ -172,9 +173,6 @@ static int place_layers(struct topo_picture *p, struct err *err)
 	arrays_add(&p->a, layer, n);
 	arrays_add(&p->a, order, n);
 	arrays_add(&p->a, counts, n + 1);
-	if (p->a.failed) {
-		return err_nomem(err);
-	}
 	layers = find_layers(p, layer);
 	for (int v = 0; v < n; v++) {
 		counts[layer[v]]++;
@@ -200,20 +198,16 @@ static int place_layers(struct topo_picture *p, struct err *err)
 	p->every = (int)ceil(LABEL_ROOM / apart);
 	p->bent = 1.5 * LATTICE;
 	p->layers = true;
-	return 0;
 }
 
 /* As the distances are. */
-static int place_free(struct topo_picture *p, struct err *err)
+static void place_free(struct topo_picture *p)
 {
 	int n = topo_n(p->t), m = topo_m(p->t);
 	double size = fmax(420, sqrt(n) * 70);
 	int32_t *ends;
 
 	arrays_add(&p->a, ends, 2 * m);
-	if (p->a.failed) {
-		return err_nomem(err);
-	}
 	for (int i = 0; i < m; i++) {
 		ends[2 * i] = topo_arc(p->t, i)->src;
 		ends[2 * i + 1] = topo_arc(p->t, i)->dst;
@@ -221,9 +215,7 @@ static int place_free(struct topo_picture *p, struct err *err)
 	for (int v = 0; v < 2 * n; v++) {
 		p->xy[v] = 0;
 	}
-	if (svg_layout(n, ends, m, p->xy, err)) {
-		return err->code;
-	}
+	svg_layout(n, ends, m, p->xy);
 	for (int v = 0; v < n; v++) {
 		p->xy[2 * v] = SVG_MARGIN + 40 + size * p->xy[2 * v];
 		p->xy[2 * v + 1] = svg_top() + 40 + size * p->xy[2 * v + 1];
@@ -231,15 +223,15 @@ static int place_free(struct topo_picture *p, struct err *err)
 	p->right = SVG_MARGIN + size + 80;
 	p->bottom = svg_top() + size + 80;
 	p->every = 1;
-	return 0;
 }
 
-static int place(struct topo_picture *p, struct err *err)
+static void place(struct topo_picture *p)
 {
 	int orders[3], n_orders;
 
 	if (topo_ranks(p->t) < topo_n(p->t)) {
-		return place_layers(p, err);
+		place_layers(p);
+		return;
 	}
 	n_orders = lattice_orders(p->t, orders);
 	if (n_orders) {
@@ -248,9 +240,8 @@ static int place(struct topo_picture *p, struct err *err)
 	} else if (topo_regular_degree(p->t) > 0) {
 		place_circle(p);
 	} else {
-		return place_free(p, err);
+		place_free(p);
 	}
-	return 0;
 }
 
 /* ---- arcs ---- */
@@ -273,7 +264,8 @@ static const char *arc_style(const struct topo_picture *p, int64_t cap)
 	if (p->least < p->most && cap == p->most) {
 		return "line soft thick weak";
 	}
-	return cap == p->least && (p->least < p->most || many) ? "line soft thin" : "line soft weak";
+	return cap == p->least && (p->least < p->most || many) ? "line soft thin"
+		: "line soft weak";
 }
 
 /* How far an arc bends: round what lies between its ends in its row. */
@@ -298,7 +290,8 @@ static void put_arc(struct topo_picture *p, const struct topo_arc *a, bool only)
 		svg_path(&p->c, arc_style(p, a->cap), "M%.1f %.1fa9 9 0 1 1 1 0", x, y);
 		return;
 	}
-	svg_path(&p->c, arc_style(p, a->cap), "M%.1f %.1fQ%.1f %.1f %.1f %.1f", x, y, cx, cy, x + dx,
+	svg_path(&p->c, arc_style(p, a->cap), "M%.1f %.1fQ%.1f %.1f %.1f %.1f", x, y, cx, cy,
+		 x + dx,
 		 y + dy);
 	if (only) {
 		put_head(p, s * s * x + 2 * s * t * cx + t * t * (x + dx),
@@ -355,7 +348,8 @@ static void put_number(struct topo_picture *p, int v)
 
 		x += 10 * dx / far;
 		y += (10 + 6 * fabs(dy) / far) * dy / far + 3.5;
-		svg_putf(&p->c, x, y, dx > 0.25 * far ? 'b' : dx < -0.25 * far ? 'e' : 'm', SVG_SMALL,
+		svg_putf(&p->c, x, y, dx > 0.25 * far ? 'b' : dx < -0.25 * far ? 'e' : 'm',
+			 SVG_SMALL,
 			 "%d", v);
 	} else if (v % p->every == 0) {
 		svg_putf(&p->c, x, y + 15, 'm', SVG_SMALL, "%d", v);
@@ -380,10 +374,12 @@ static void put_nodes(struct topo_picture *p)
 /* ---- the matrix ---- */
 
 /* Full cells of a row as runs of the same shade. */
-static void put_matrix_row(struct topo_picture *p, const int32_t *count, int n, int32_t most, int row,
+static void put_matrix_row(struct topo_picture *p, const int32_t *count, int n, int32_t most,
+			   int row,
 			   double left, double top)
 {
-	static const char *const shades[] = { "fill accent weaker", "fill accent weak", "fill accent" };
+	static const char *const shades[] = { "fill accent weaker", "fill accent weak",
+					     "fill accent" };
 
 	for (int col = 0, end; col < n; col = end) {
 		int shade = 3 * (count[col] - 1) / (most > 0 ? most : 1);
@@ -398,16 +394,13 @@ static void put_matrix_row(struct topo_picture *p, const int32_t *count, int n, 
 	}
 }
 
-static int put_matrix(struct topo_picture *p, struct err *err)
+static void put_matrix(struct topo_picture *p)
 {
 	int n = topo_n(p->t), size = (n + CELLS - 1) / CELLS, cells = (n + size - 1) / size;
 	double left = SVG_MARGIN + 56, top = svg_top() + 44;
 	int32_t *count, most = 0;
 
 	arrays_add(&p->a, count, cells * cells);
-	if (p->a.failed) {
-		return err_nomem(err);
-	}
 	for (int i = 0; i < topo_m(p->t); i++) {
 		const struct topo_arc *a = topo_arc(p->t, i);
 		int32_t *k = &count[a->src / size * cells + a->dst / size];
@@ -426,9 +419,9 @@ static int put_matrix(struct topo_picture *p, struct err *err)
 		svg_putf(&p->c, left + i * CELL, top - 6, i ? 'm' : 'b', SVG_SMALL, "%d", i * size);
 		svg_putf(&p->c, left - 6, top + i * CELL + 8, 'e', SVG_SMALL, "%d", i * size);
 	}
-	svg_put(&p->c, left, top - 22, 'b', SVG_SOFT, 0, "arcs from the node of a row to that of a column");
+	svg_put(&p->c, left, top - 22, 'b', SVG_SOFT, 0,
+		"arcs from the node of a row to that of a column");
 	p->bottom += 8;
-	return 0;
 }
 
 /* ---- all of it ---- */
@@ -462,7 +455,8 @@ static void put_hops(struct topo_picture *p)
 		svg_putf(&p->c, x + 58 + wide, y + 28 + 20 * d, 'b', SVG_SOFT, "%d", counts[d]);
 	}
 	if (beyond) {
-		svg_putf(&p->c, x + 14, y + 48 + 20 * last, 'b', SVG_SOFT, "%d not reached", beyond);
+		svg_putf(&p->c, x + 14, y + 48 + 20 * last, 'b', SVG_SOFT, "%d not reached",
+			 beyond);
 	}
 }
 
@@ -501,7 +495,8 @@ static void put_legend(struct topo_picture *p, bool matrix)
 		keys[n++] = (struct svg_key){ SVG_KEY_DOT, "soft", -1, NULL, least };
 	}
 	svg_tell_dropped(&p->c, SVG_MARGIN,
-			 svg_legend(&p->c, SVG_MARGIN, p->bottom + 8, p->right - SVG_MARGIN, keys, n) + 12,
+			 svg_legend(&p->c, SVG_MARGIN, p->bottom + 8, p->right - SVG_MARGIN, keys,
+				    n) + 12,
 			 "numbers");
 }
 
@@ -513,7 +508,8 @@ static void put_title(struct topo_picture *p, const char *name)
 
 	snprintf(title, sizeof(title), "%.200s%s", *name ? name : "Topology",
 		 strlen(name) > 200 ? "..." : "");
-	used = snprintf(about, sizeof(about), "%d nodes, %d arcs, at most %d a node each way", topo_n(t),
+	used = snprintf(about, sizeof(about), "%d nodes, %d arcs, at most %d a node each way",
+			topo_n(t),
 			topo_m(t), topo_max_degree(t));
 	if (others) {
 		used += snprintf(about + used, sizeof(about) - (size_t)used, ", %d of the nodes %s",
@@ -531,29 +527,24 @@ static void put_title(struct topo_picture *p, const char *name)
 	}
 }
 
-int topo_draw(const struct topo *t, const char *name, struct buf *svg, struct err *err)
+void topo_draw(const struct topo *t, const char *name, struct buf *svg)
 {
 	struct topo_picture p = { .t = t, .every = 1, .numbered = topo_n(t) <= NUMBERED };
 	bool matrix = topo_n(t) > DRAWN_NODES || topo_m(t) > DRAWN_ARCS;
-	int rc = 0, closed;
 
 	arrays_add(&p.a, p.xy, 2 * topo_n(t));
 	arrays_add(&p.a, p.dist, topo_n(t));
-	if (p.a.failed) {
-		arrays_fini(&p.a);
-		return err_nomem(err);
-	}
 	put_title(&p, name);
 	if (matrix) {
-		rc = put_matrix(&p, err);
-	} else if (!(rc = place(&p, err))) {
+		put_matrix(&p);
+	} else {
+		place(&p);
 		svg_card(&p.c, SVG_MARGIN, svg_top(), p.right - SVG_MARGIN, p.bottom - svg_top());
 		put_arcs(&p);
 		put_nodes(&p);
 	}
 	put_hops(&p);
 	put_legend(&p, matrix);
-	closed = svg_close(&p.c, svg, err);
+	svg_close(&p.c, svg);
 	arrays_fini(&p.a);
-	return rc ? rc : closed;
 }

@@ -19,13 +19,3 @@ int mcf_steps(const struct topo *t, const struct mcf_steps_options *opt, struct 
 void mcf_free(struct mcf *p)
 {
 }
-
-bool mcf_form_parse(const char *name, enum mcf_form *form)
-{
-	return false;
-}
-
-bool mcf_paths_parse(const char *name, enum mcf_paths *paths)
-{
-	return false;
-}

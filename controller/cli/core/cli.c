@@ -1,11 +1,17 @@
 /* One command line from start to exit code; see cli.h. */
 #include "controller/cli/core/cli.h"
 
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <uv.h>
 
 #include "controller/cli/core/private.h"
+#include "controller/store/store.h"
+#include "lib/base/alloc.h"
 #include "lib/base/log.h"
+#include "lib/rpc/rpc.h"
 
 /* The rooms below log by themselves; how much of it reaches stderr follows
  * -q, -v and --debug. */
@@ -37,8 +43,7 @@ static int print_help(const struct cli *c, struct err *err)
 	int r;
 
 	cli_help(cli_root, c->cmd, c->verb, &b);
-	r = b.failed ? err_nomem(err)
-		     : cli_print_bytes(buf_cstr(&b), b.len, err);
+	r = cli_print_bytes(buf_cstr(&b), b.len, err);
 	buf_fini(&b);
 	return r;
 }
@@ -55,6 +60,10 @@ int cli_main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
 		argv[1] = version;
 	}
+	uv_replace_allocator(x_malloc, x_realloc, x_new, free);
+	json_set_alloc_funcs(x_malloc, free);
+	rpc_set_allocators();
+	store_set_allocators();
 	r = cli_parse(cli_root, argc, argv, &c, &err);
 	if (r == 0) {
 		set_log_level(c.talk);

@@ -190,6 +190,15 @@ static void add_parts(struct candidates *n)
 	}
 }
 
+static void add_algorithms(struct candidates *n)
+{
+	const char *name;
+
+	for (int i = 0; (name = coll_algorithm_name(i)); i++) {
+		add(n, name);
+	}
+}
+
 void cli_complete_names(struct cli *c, const char *candidates, struct buf *b)
 {
 	static const struct {
@@ -197,7 +206,7 @@ void cli_complete_names(struct cli *c, const char *candidates, struct buf *b)
 		void (*add)(struct candidates *n);
 	} kinds[] = {
 		{ "@device", add_devices }, { "@job", add_jobs },
-		{ "@port", add_ports }, { "@part", add_parts },
+		{ "@port", add_ports }, { "@part", add_parts }, { "@algorithm", add_algorithms },
 	};
 	struct candidates n = { .c = c, .prefix = c->argc > 0 ? c->argv[c->argc - 1] : "", .b = b };
 

@@ -28,6 +28,9 @@ const struct cli_exit cli_exits[] = {
 	{ 69, "unavailable", "weftd or a device does not answer",
 	  "Is weftd running (\"systemctl status weftd\")? Is the address of "
 	  "the device right, and can it be reached?" },
+	{ 71, "no-memory", "weft found no memory, and ended where it stood",
+	  "Nothing was said of the outcome: where a change was asked for, \"weft status\" knows. "
+	  "A larger limit (\"ulimit -v\"), or a smaller question." },
 	{ 75, "stale", "made from an older state, or another change runs",
 	  "Plan again, look at it, apply again. While a change runs, wait for "
 	  "it or \"weft cancel\" it." },

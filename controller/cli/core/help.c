@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "controller/cli/core/tree.h"
+#include "collective/make/make.h"
+#include "controller/cli/core/command_tree.h"
 
 /* Column, from 0, in which the right side of a row begins. */
 #define COLUMN 26
@@ -45,10 +46,23 @@ static void add_row(struct buf *b, const char *left, const char *right)
 	}
 }
 
+/* The help of an option, with the algorithms where it takes one. */
+static void print_option_help(const struct cli_option *o, struct buf *out)
+{
+	bool algorithms = o->values && strstr(o->values, "@algorithm");
+	const char *name;
+
+	buf_str(out, o->help);
+	for (int i = 0; algorithms && (name = coll_algorithm_name(i)); i++) {
+		buf_printf(out, "%s%s", i ? ", " : "; ", name);
+	}
+}
+
 /* " -c, --collective NAME text" for each option, under a title; nothing for a
  * command without any. */
 static void help_options(struct buf *b, const char *title, const struct cli_option *table)
 {
+	struct buf right = { 0 };
 	char left[96];
 
 	if (!table || !table->name) {
@@ -66,7 +80,9 @@ static void help_options(struct buf *b, const char *title, const struct cli_opti
 				 table->name, table->arg ? " " : "",
 				 table->arg ? table->arg : "");
 		}
-		add_row(b, left, table->help);
+		print_option_help(table, &right);
+		add_row(b, left, buf_cstr(&right));
+		buf_fini(&right);
 	}
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "controller/cli/core/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/file.h"
 
 /* Bytes of a topology file that are read at most. */
@@ -117,11 +118,7 @@ static int load_edges(const char *path, const char *data, size_t len,
 		err_wrap(err, "%s", path);
 		return r;
 	}
-	*name = strdup(path);
-	if (!*name) {
-		topo_free(*out);
-		return err_nomem(err);
-	}
+	*name = x_dup(path);
 	return 0;
 }
 

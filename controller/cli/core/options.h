@@ -11,19 +11,17 @@
 
 /* Ends a table of options. */
 #define END { 0, NULL, NULL, NULL, NULL }
-#define SVG { 0, "svg", "FILE.svg", "also draw the fabric: devices, hosts, circuits by job", "@file" }
+#define SVG { 0, "svg", "FILE.svg", "also draw the fabric: devices, hosts, circuits by job", \
+	"@file" }
 #define CONFIG { 'f', "file", "FABRIC", "the fabric's YAML file", "@file" }
 #define OUTPUT(what) { 'o', "output", "FILE", what, "@file" }
 #define FULL { 0, "full", NULL, "do not shorten long lists", NULL }
 #define JOB { 0, "job", "NAME", "the schedule of a job that weftd has " \
 	"applied, instead of FILE", "@job" }
-/* The words of coll_kind_parse(), of job repair and of the algorithms, for
- * completion. */
+/* The words of coll_kind_parse(), of job repair and of the algorithms (those of collective/make, in
+ * help too), for completion. */
 #define COLLECTIVES "allgather reduce-scatter allreduce all-to-all broadcast reduce gather scatter"
-#define ALGORITHMS \
-	"auto bfb late expand mixed-radix swing swing-latency hybrid recursive-doubling " \
-	"rabenseifner bucket ring mcf link-mcf grouped pmcf tsmcf single-path " \
-	"shortest-path disjoint trees paths"
+#define ALGORITHMS "auto @algorithm"
 /* Ends a table of commands. */
 #define GROUP_END { NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, false, NULL }
 

@@ -19,11 +19,12 @@
 #include "collective/flow/flow.h"
 #include "collective/make/make.h"
 #include "collective/schedule/schedule.h"
-#include "controller/cli/core/tree.h"
+#include "controller/cli/core/command_tree.h"
 #include "controller/model/model.h"
 #include "controller/proto_convert/proto_convert.h"
 #include "controller/proto_convert/report.h"
 #include "lib/base/buf.h"
+#include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/vec.h"
 #include "lib/output/writer.h"
@@ -54,7 +55,7 @@ int cli_exit_code(int rc);
 /* Exit code of a finished change; rc: the error that came with it, or 0. */
 int cli_exit_verdict(Weft__V1__Verdict verdict, int rc);
 
-/* ---- report.c ---- */
+/* ---- print.c ---- */
 
 /* Prints "weft: place: fact" and the hint on stderr. */
 void cli_report(const struct err *err);
@@ -70,7 +71,7 @@ bool cli_colour(const struct cli *c, int fd);
 /* Prints on stdout: what out holds (and frees it), or plain bytes.
  * WEFT_EIO when stdout does not take it. */
 int cli_print(struct out *o, struct err *err);
-/* The same unless r, of what filled o, is an error, which it returns then. o NULL: no memory. */
+/* The same unless r, of what filled o, is an error, which it returns then; o may be NULL. */
 int cli_print_unless(int r, struct out *o, struct err *err);
 int cli_print_bytes(const char *data, size_t len, struct err *err);
 /* Writes what is for programs: to the file of -o at once or not at all ("-": standard output), or
@@ -145,17 +146,23 @@ void cli_out_schedule(struct out *o, const struct coll_sched *s);
 void cli_out_replay(struct out *o, const struct coll_report *r);
 /* --collective; *kind stays without it. */
 int cli_opt_kind(const struct cli *c, enum coll_kind *kind, struct err *err);
+/* Whether --forward says that ranks pass on messages, or that they do not; neither without it.
+ * WEFT_EUSAGE for another word, and for "no" beside --hop. */
+int cli_opt_forward(const struct cli *c, bool *yes, bool *no, struct err *err);
+/* --alpha, --hop and --forward into *given, the rest of which stays. */
+int cli_read_latency(const struct cli *c, struct coll_cost *given, struct err *err);
 /* The cost model of --alpha, --size and one of --bandwidth (of a node, B in
  * the papers: divided by the ports of s) and --link-bandwidth; --hop and
- * --message are 0 without. size: M where it is known otherwise, and then --size is refused; else
+ * --message are 0 without. WEFT_EUSAGE also for --forward no where the messages of s go through
+ * ranks. size: M where it is known otherwise, and then --size is refused; else
  * 0. All fields of *cost are set. WEFT_EUSAGE when one is missing or
  * the rate of a port is below 1 bit/s. */
 int cli_read_cost(const struct cli *c, const struct coll_sched *s, int64_t size,
 		  struct coll_cost *cost, struct err *err);
 /* Time of a schedule in the alpha-beta model: alpha, hop, message, of changing light
  * light_changes and retune, link_bps, size_bytes, time, its two parts latency_time
- * (T_L = steps x alpha, and retuning) and bandwidth_time, the lower bound, and the gap to it. rep is of coll_verify(). WEFT_ELIMIT
- * when a time does not fit. */
+ * (T_L = steps x alpha, and retuning) and bandwidth_time, the lower bound, and the gap to it. rep
+ * is of coll_verify(). WEFT_ELIMIT when a time does not fit. */
 int cli_out_cost(const struct cli *c, struct out *o, const struct coll_sched *s,
 		 const struct coll_report *rep, const struct coll_cost *cost, struct err *err);
 
@@ -170,8 +177,8 @@ void cli_free_fabric(struct coll_fabric *p);
 
 /* ---- pareto.c ---- */
 
-/* Prints what coll_make_pareto() finds; with q->cost also times and the sizes from which each is the
- * fastest. Its errors. */
+/* Prints what coll_make_pareto() finds; with q->cost also times and the sizes from which each is
+ * the fastest. Its errors. */
 int cli_print_pareto(struct cli *c, const struct coll_make_query *q, const char *topology,
 		     struct err *err);
 
@@ -187,23 +194,19 @@ struct cli_flow {
 /* "0.1%" or a plain number; *value stays when the option is absent. */
 int cli_opt_share(const struct cli *c, const char *name, double *value, struct err *err);
 
-/* How an all-to-all is to be made, as --gap, --loss, --steps and --time-limit ask. Ctrl-C and the
- * time limit end its search from here on with the best so far. WEFT_EUSAGE for options that do
- * not go together. */
-int cli_read_pairs(const struct cli *c, const char *algorithm, struct coll_make_pairs *p,
-		   struct err *err);
-/* --demands, for the ranks of t; out->n stays 0 without. flow_demands_fini. WEFT_EUNSUPPORTED
- * for an algorithm that knows none; a mistake has its file, row and column. */
-int cli_read_demands(const struct cli *c, const char *algorithm, const struct topo *t,
-		     struct flow_demands *out, struct err *err);
-/* What --rate and --exact ask for beside a schedule: the flow alone, and the exact rate, whose
- * time is taken off p's. flow->exact: free(). */
-int cli_solve_pairs(const struct cli *c, const char *algorithm, const struct topo *t,
-		    struct coll_make_pairs *p, struct cli_flow *flow, struct err *err);
+/* --demands, for the ranks of t; out->n stays 0 without. flow_demands_fini. A mistake has its
+ * file, row and column. */
+int cli_read_demands(const struct cli *c, const struct topo *t, struct flow_demands *out,
+		     struct err *err);
+/* What --rate and --exact ask for beside a schedule: the flow alone, and the exact rate, which
+ * leaves the rest at least half of the time. flow->exact: free(). */
+int cli_solve_pairs(const struct cli *c, const struct coll_algorithm *algorithm,
+		    const struct topo *t, const struct coll_make_pairs *p, struct cli_flow *flow,
+		    struct err *err);
 /* Says on stderr when the search ended early. */
 void cli_say_flow(const struct cli *c, const struct cli_flow *flow);
 /* flow_rate and flow_rate_bound (F = 1/U of the papers), their gap,
- * stopped_by where the search ended early, then the rate that paths, chunks
+ * stopped_by where the search ended early, deadline_met, then the rate that paths, chunks
  * and steps left of it. */
 void cli_out_flow(const struct cli *c, struct out *o, const struct cli_flow *flow);
 
@@ -234,7 +237,7 @@ struct plan_view {
 	struct buf file, picture;
 };
 
-/* Takes a copy of one part. WEFT_EINVAL for a second summary, WEFT_ENOMEM;
+/* Takes a copy of one part. WEFT_EINVAL for a second summary;
  * kinds that are not known are kept and not shown. */
 int plan_view_add(struct plan_view *v, const Weft__V1__PlanResponse *part, struct err *err);
 /* Frees all parts; a zeroed view is fine. */
@@ -260,11 +263,11 @@ void plan_commands_draw(struct buf *b, const struct plan_view *v);
 bool plan_light_wanted(const struct cli *c);
 /* New lightpaths with their power, interrupted links and downtime, as tables
  * after a blank line; nothing where there is none of them. Long lists are cut
- * unless `full`. WEFT_ENOMEM. */
-int plan_light_draw(struct buf *b, const struct plan_view *v, bool full);
+ * unless `full`. */
+void plan_light_draw(struct buf *b, const struct plan_view *v, bool full);
 
 /* Columns that tables may have: those of COLUMNS, else of the terminal; 0: any,
- * as for pipes and files, and always after cli_any_width(). report.c */
+ * as for pipes and files, and always after cli_any_width(). print.c */
 int cli_width(void);
 void cli_any_width(void);
 
@@ -299,6 +302,10 @@ int cli_call(struct cli *c, const char *method, const ProtobufCMessage *request,
  * solvers take it as their cancel flag; who handles it may clear it. */
 extern volatile bool cli_interrupted;
 void cli_catch_signals(void);
+/* --time-limit from now on, for planning; never without it. */
+int cli_opt_deadline(const struct cli *c, struct deadline *d, struct err *err);
+/* "deadline_met": true where planning was ended by it, and cannot be repeated byte for byte. */
+void cli_out_deadline(struct out *o);
 /* The same for verbs that only compute: the first signal asks for the best so far, a second one
  * ends the program, as does the first when there is nothing after CLI_STOP_S seconds. Files are
  * written at once or not at all. */

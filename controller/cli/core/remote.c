@@ -11,6 +11,7 @@
 #include "controller/cli/core/private.h"
 
 volatile bool cli_interrupted;
+static atomic_bool deadline_met;
 
 /* Only sets the flag: calls and solvers look at it and end by themselves. */
 static void on_signal(int number)
@@ -25,6 +26,22 @@ void cli_catch_signals(void)
 
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
+}
+
+int cli_opt_deadline(const struct cli *c, struct deadline *d, struct err *err)
+{
+	int64_t limit_ns = 0;
+	int r = cli_opt_unit(c, "time-limit", UNIT_NS, &limit_ns, err);
+
+	*d = deadline_in(r ? 0 : limit_ns, &deadline_met);
+	return r;
+}
+
+void cli_out_deadline(struct out *o)
+{
+	if (deadline_met) {
+		out_bool(o, "deadline_met", true);
+	}
 }
 
 /* By then a solver would have seen the flag. */
@@ -139,9 +156,7 @@ int cli_call(struct cli *c, const char *method, const ProtobufCMessage *request,
 		return r;
 	}
 	o = out_new(c->format);
-	if (o) {
-		show(c, o, answer);
-	}
+	show(c, o, answer);
 	rpc_free_message(answer);
 	return cli_print(o, err);
 }
@@ -163,7 +178,7 @@ static int on_piece(const ProtobufCMessage *msg, void *arg)
 
 	buf_add(to->bytes, p->data.data, p->data.len);
 	to->degraded = p->degraded;
-	return to->bytes->failed || to->bytes->len > CLI_MAX_SCHEDULE;
+	return to->bytes->len > CLI_MAX_SCHEDULE;
 }
 
 int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes, struct err *err)
@@ -176,7 +191,8 @@ int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes, struct
 	req.job = (char *)job;
 	if (r == 0) {
 		r = rpc_client_call(client, CLI_METHOD("GetSchedule"), &req.base,
-				    &weft__v1__get_schedule_response__descriptor, 0, on_piece, &to, NULL,
+				    &weft__v1__get_schedule_response__descriptor, 0, on_piece, &to,
+					    NULL,
 				    err);
 	}
 	if (r == 0 && to.degraded) {
@@ -202,7 +218,7 @@ static int on_part(const ProtobufCMessage *msg, void *arg)
 	if (part->part_case == WEFT__V1__PLAN_RESPONSE__PART_FILE) {
 		buf_add(file, part->file.data, part->file.len);
 	}
-	return file->failed;
+	return 0;
 }
 
 int cli_fetch_plan(struct cli *c, Weft__V1__Mode mode, int timeout_ms, struct buf *out,

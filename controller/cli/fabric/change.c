@@ -94,17 +94,15 @@ static int print_result(struct cli *c, const struct progress *p, struct err *err
 	struct out *o = out_new(c->format);
 	char text[32];
 
-	if (o) {
-		out_str(o, "verdict", msg_enum(&weft__v1__verdict__descriptor, (int)p->verdict,
-					       text, sizeof(text)));
-		out_int(o, "change", p->change);
-		out_int(o, "generation", p->generation);
-		if (p->verdict == WEFT__V1__VERDICT__VERDICT_COMMITTED) {
-			out_str(o, "proof", msg_enum(&weft__v1__proof__descriptor, (int)p->level,
-						     text, sizeof(text)));
-		}
-		cli_out_ns(c, o, "took", p->took_ns);
+	out_str(o, "verdict", msg_enum(&weft__v1__verdict__descriptor, (int)p->verdict,
+				       text, sizeof(text)));
+	out_int(o, "change", p->change);
+	out_int(o, "generation", p->generation);
+	if (p->verdict == WEFT__V1__VERDICT__VERDICT_COMMITTED) {
+		out_str(o, "proof", msg_enum(&weft__v1__proof__descriptor, (int)p->level,
+					     text, sizeof(text)));
 	}
+	cli_out_ns(c, o, "took", p->took_ns);
 	return cli_print(o, err);
 }
 
@@ -190,7 +188,7 @@ static int read_present(struct cli *c, Weft__V1__ApplyRequest *req, char **data,
 	req->plan_file.len = file.len;
 	*data = buf_steal(&file);
 	req->plan_file.data = (uint8_t *)*data;
-	return *data ? 0 : err_nomem(err);
+	return 0;
 }
 
 /* A plan file, or a fabric file from -f or in the place of the plan: what it
@@ -316,9 +314,7 @@ int cmd_confirm(struct cli *c, struct err *err)
 		return r;
 	}
 	o = out_new(c->format);
-	if (o) {
-		out_int(o, "confirmed", ((Weft__V1__ConfirmResponse *)res)->change);
-	}
+	out_int(o, "confirmed", ((Weft__V1__ConfirmResponse *)res)->change);
 	rpc_free_message(res);
 	return cli_print(o, err);
 }

@@ -107,16 +107,14 @@ int cmd_check(struct cli *c, struct err *err)
 		return r;
 	}
 	o = out_new(c->format);
-	if (o) {
-		out_str(o, "fabric", f->name);
-		out_bool(o, "valid", true);
-		out_int(o, "hosts", f->n_hosts);
-		out_int(o, "ports", f->n_ports);
-		out_int(o, "devices", f->n_devices);
-		out_int(o, "jobs", f->n_jobs);
-		out_machine_only(o);
-		out_str(o, "sha256", f->hash);
-	}
+	out_str(o, "fabric", f->name);
+	out_bool(o, "valid", true);
+	out_int(o, "hosts", f->n_hosts);
+	out_int(o, "ports", f->n_ports);
+	out_int(o, "devices", f->n_devices);
+	out_int(o, "jobs", f->n_jobs);
+	out_machine_only(o);
+	out_str(o, "sha256", f->hash);
 	model_free(f);
 	return cli_print(o, err);
 }
@@ -164,9 +162,7 @@ static int print_driver(struct cli *c, const char *name, struct err *err)
 		return err->code;
 	}
 	o = out_new(c->format);
-	if (o) {
-		out_driver(c, o, cls, true);
-	}
+	out_driver(c, o, cls, true);
 	return cli_print(o, err);
 }
 
@@ -179,14 +175,12 @@ int cmd_device_drivers(struct cli *c, struct err *err)
 		return print_driver(c, c->argv[0], err);
 	}
 	o = out_new(c->format);
-	if (o) {
-		out_array(o, "drivers");
-		for (const struct drv_class *const *d = drv_all(); *d; d++) {
-			out_object(o, NULL);
-			out_driver(c, o, *d, false);
-			out_end(o);
-		}
+	out_array(o, "drivers");
+	for (const struct drv_class *const *d = drv_all(); *d; d++) {
+		out_object(o, NULL);
+		out_driver(c, o, *d, false);
 		out_end(o);
 	}
+	out_end(o);
 	return cli_print(o, err);
 }

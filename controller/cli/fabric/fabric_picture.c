@@ -2,12 +2,12 @@
  * A fabric as a picture: a card for each switch, panel and ring.
  *
  * The page's object `picture` has all that is drawn; what weftd says of single
- * circuits (new, missing, unexpected) comes beside it and is matched by device and ports. On a card the
- * hosts of the device stand round a circle, some together where there are many, and what leads
+ * circuits (new, missing, unexpected) comes beside it and is matched by device and ports. On a card
+ * the hosts of the device stand round a circle, some together where there are many, and what leads
  * to other switches has a place of its own. Circuits between the same two places with the same
  * job and mark are one line, which is thicker the more there are. A job has a colour and a dash, a
- * mark has a sign, so that nothing is lost in grey. On a ring the jobs' programs are bands, from the
- * channel next to the nodes outwards.
+ * mark has a sign, so that nothing is lost in grey. On a ring the jobs' programs are bands, from
+ * the channel next to the nodes outwards.
  */
 #include "controller/cli/fabric/fabric_picture.h"
 
@@ -55,7 +55,8 @@ struct fabric_card {
 	int max_each;			/* of all cards */
 	int *place;			/* of a host of the fabric, -1: none */
 	int *hosts;			/* in the order of places */
-	int trunks, nowhere;		/* the first place of another switch; the one of no host, -1 */
+	int trunks, nowhere;		/* the first place of another switch; the one of no host,
+					 * -1 */
 	int *trunk_places;		/* of a device, 1 + place; 0: no fibre leads there */
 	int *trunk_to[2];		/* of an input, an output: 1 + device */
 	int n_places;
@@ -106,7 +107,8 @@ static int read_hosts(struct fabric_card *k, struct err *err)
 		int first = number(host, 1), n = number(host, 2);
 
 		if (first < 0 || n < 0 || (size_t)first + (size_t)n > ports) {
-			return err_set(err, WEFT_EINVAL, "the picture has a host %d without ports", (int)i);
+			return err_set(err, WEFT_EINVAL, "the picture has a host %d without ports",
+				       (int)i);
 		}
 		for (int port = first; port < first + n; port++) {
 			k->host_of_port[port] = (int)i;
@@ -119,7 +121,8 @@ static int read_hosts(struct fabric_card *k, struct err *err)
 
 static void add_host(struct fabric_card *k, int host)
 {
-	if (host >= 0 && host < (int)json_array_size(list(k->root, "hosts")) && k->place[host] < 0) {
+	if (host >= 0 && host < (int)json_array_size(list(k->root, "hosts")) &&
+	    k->place[host] < 0) {
 		k->place[host] = 0;
 		k->hosts[k->n_hosts++] = host;
 	}
@@ -198,7 +201,8 @@ static void find_places(struct fabric_card *k)
 static int place_of(struct fabric_card *k, int side, int port)
 {
 	json_t *ports = list(k->device, side ? "out" : "in");
-	int to = port >= 1 && (size_t)port <= json_array_size(ports) ? number(ports, (size_t)port - 1)
+	int to = port >= 1 && (size_t)port <= json_array_size(ports)
+		? number(ports, (size_t)port - 1)
 								     : -1;
 	int host = host_of(k, to);
 
@@ -272,14 +276,16 @@ static void put_places(struct fabric_card *k)
 	char name[128];
 
 	for (int i = 0; i < k->n_places; i++) {
-		double a = angle_of(k, i), x = at_x(k, a, RADIUS + 11), y = at_y(k, a, RADIUS + 13) + 3.5;
+		double a = angle_of(k, i), x = at_x(k, a, RADIUS + 11),
+			y = at_y(k, a, RADIUS + 13) + 3.5;
 		char side = sin(a) > 0.2 ? 'b' : sin(a) < -0.2 ? 'e' : 'm';
 		double room = side == 'b' ? k->x + CARD - 6 - x : side == 'e' ? x - k->x - 6 : 110;
 
 		svg_circle(k->c, "fill soft", at_x(k, a, RADIUS), at_y(k, a, RADIUS),
 			   k->n_places <= NAMED ? 4 : 2.5);
 		name_place(k, i, name, sizeof(name));
-		if ((i % every == 0 && (every == 1 || i + every / 2 < k->n_places)) || i >= k->trunks) {
+		if ((i % every == 0 && (every == 1 || i + every / 2 < k->n_places)) ||
+		    i >= k->trunks) {
 			svg_put(k->c, x, y, side, SVG_SMALL, room, name);
 		}
 	}
@@ -331,13 +337,13 @@ static enum circuit_mark mark_of(const struct fabric_card *k, int in, int out)
 	return mark;
 }
 
-static int add_line(struct fabric_card *k, int in, int out, int job, enum circuit_mark mark)
+static void add_line(struct fabric_card *k, int in, int out, int job, enum circuit_mark mark)
 {
 	int a = place_of(k, 0, in), b = place_of(k, 1, out);
 	const struct circuit_line line = { a < b ? a : b, a < b ? b : a, job, mark, 1, 0 };
 
 	k->seen_marks[mark] = true;
-	return vec_push(&k->lines, line) ? WEFT_ENOMEM : 0;
+	vec_push(&k->lines, line);
 }
 
 static int compare_lines(const void *a, const void *b)
@@ -351,19 +357,19 @@ static int compare_lines(const void *a, const void *b)
 }
 
 /* Those of the jobs, and what is there or goes without being of one. */
-static int find_lines(struct fabric_card *k)
+static void find_lines(struct fabric_card *k)
 {
 	json_t *circuits = list(k->root, "circuits"), *circuit;
-	int jobs = (int)json_array_size(list(k->root, "jobs")), r = 0;
+	int jobs = (int)json_array_size(list(k->root, "jobs"));
 	size_t i, n = 0;
 
 	index_marks(k);
 	json_array_foreach(circuits, i, circuit) {
 		int in = number(circuit, 1), out = number(circuit, 2), job = number(circuit, 5);
 
-		if (number(circuit, 0) == k->number && job >= 0 && job < jobs && r == 0) {
+		if (number(circuit, 0) == k->number && job >= 0 && job < jobs) {
 			k->jobs[job] = true;
-			r = add_line(k, in, out, job, mark_of(k, in, out));
+			add_line(k, in, out, job, mark_of(k, in, out));
 		}
 	}
 	for (int m = 0; k->marks && m < 3; m++) {
@@ -371,8 +377,8 @@ static int find_lines(struct fabric_card *k)
 		bool others = l->mark == CIRCUIT_DELETED || l->mark == CIRCUIT_UNEXPECTED ||
 			      (l->mark == CIRCUIT_MISSING && !jobs);
 
-		for (size_t j = 0; others && j < l->n && r == 0; j++) {
-			r = add_line(k, l->v[j]->in, l->v[j]->out, NO_JOB, l->mark);
+		for (size_t j = 0; others && j < l->n; j++) {
+			add_line(k, l->v[j]->in, l->v[j]->out, NO_JOB, l->mark);
 		}
 	}
 	if (k->lines.n) {
@@ -392,7 +398,8 @@ static int find_lines(struct fabric_card *k)
 	}
 	/* The marked ones are last, above the others, and the last to be left out. */
 	if (k->lines.n < n) {
-		memmove(k->lines.v, k->lines.v + (n - k->lines.n), k->lines.n * sizeof(*k->lines.v));
+		memmove(k->lines.v, k->lines.v + (n - k->lines.n),
+			k->lines.n * sizeof(*k->lines.v));
 	}
 	for (i = 0; i < k->lines.n; i++) {
 		struct circuit_line *l = &k->lines.v[i];
@@ -401,7 +408,6 @@ static int find_lines(struct fabric_card *k)
 			l->beside += k->lines.v[j].a == l->a && k->lines.v[j].b == l->b;
 		}
 	}
-	return r;
 }
 
 static void line_style(const struct fabric_card *k, const struct circuit_line *l, char *style,
@@ -409,20 +415,23 @@ static void line_style(const struct fabric_card *k, const struct circuit_line *l
 {
 	const char *own = mark_style(l->mark);
 	bool many = k->n_places > NAMED;
-	const char *wide = l->count >= 16 && !many ? " broad" : l->count >= 3 && !many ? " thick" : "";
+	const char *wide = l->count >= 16 && !many ? " broad" : l->count >= 3 && !many ? " thick"
+		: "";
 	bool back = k->p->only_marked && l->mark == CIRCUIT_KEPT;
 
 	if (*own) {
 		snprintf(style, size, "line %s%s", own, wide);
 	} else {
-		snprintf(style, size, "line %s %s%s%s", svg_colour_class(l->job), svg_dash_class(l->job),
+		snprintf(style, size, "line %s %s%s%s", svg_colour_class(l->job),
+			 svg_dash_class(l->job),
 			 wide, back ? " weaker" : "");
 	}
 }
 
 /* Bent towards the middle, the more the nearer its ends are; one within a place is a loop.
  * Where its middle is. */
-static void put_line(struct fabric_card *k, const struct circuit_line *l, double *mid_x, double *mid_y)
+static void put_line(struct fabric_card *k, const struct circuit_line *l, double *mid_x,
+		     double *mid_y)
 {
 	double a = angle_of(k, l->a), b = angle_of(k, l->b), turn = fabs(a - b);
 	double apart = fmin(turn, 2 * acos(-1) - turn) / acos(-1), pull = 0.6 - 0.45 * apart;
@@ -470,7 +479,8 @@ static void put_lines(struct fabric_card *k)
 		double x, y;
 
 		put_line(k, l, &x, &y);
-		if ((l->mark > CIRCUIT_NEW || (l->mark == CIRCUIT_NEW && some_new)) && signs < SIGNS) {
+		if ((l->mark > CIRCUIT_NEW || (l->mark == CIRCUIT_NEW && some_new)) &&
+		    signs < SIGNS) {
 			put_sign(k, l, x, y);
 			signs++;
 		}
@@ -478,7 +488,8 @@ static void put_lines(struct fabric_card *k)
 	/* Signs without room are no names. */
 	k->c->dropped = 0;
 	if (k->left_out) {
-		svg_putf(k->c, k->x + 16, k->y + CARD_HIGH - 12, 'b', SVG_SMALL, "and %d more circuits",
+		svg_putf(k->c, k->x + 16, k->y + CARD_HIGH - 12, 'b', SVG_SMALL,
+			 "and %d more circuits",
 			 k->left_out);
 	}
 }
@@ -523,7 +534,8 @@ static void put_programs(struct fabric_card *k)
 			continue;
 		}
 		k->ring_jobs[job] = true;
-		put_band(k, job, step * first, step * (first + (nodes < k->n_hosts ? nodes - 1 : nodes)),
+		put_band(k, job, step * first, step * (first + (nodes < k->n_hosts ? nodes - 1
+								: nodes)),
 			 outer - wide * (from + n) / channels, outer - wide * from / channels - 1);
 	}
 	svg_putf(k->c, at_x(k, 0, 0), at_y(k, 0, 0) + 4, 'm', SVG_SMALL, "%d channels", channels);
@@ -572,7 +584,8 @@ static void put_heading(struct fabric_card *k, bool ring)
 			buf_printf(&b, ", %d %s", n, words[m]);
 		}
 	}
-	svg_put(k->c, k->x + 16, k->y + 26, 'b', SVG_HEAD, CARD - 100, text(list(k->device, "name")));
+	svg_put(k->c, k->x + 16, k->y + 26, 'b', SVG_HEAD, CARD - 100,
+		text(list(k->device, "name")));
 	svg_put(k->c, k->x + CARD - 16, k->y + 26, 'e', SVG_SOFT, 0, text(list(k->device, "kind")));
 	svg_put(k->c, k->x + 16, k->y + 46, 'b', SVG_SOFT, CARD - 32, buf_cstr(&b));
 	if (k->marks && k->marks->problem[0]) {
@@ -580,18 +593,16 @@ static void put_heading(struct fabric_card *k, bool ring)
 		svg_put(k->c, k->x + 16, k->y + 64, 'b', SVG_TEXT, CARD - 32, k->marks->problem);
 		svg_end_group(k->c);
 	}
-	k->c->failed |= b.failed;
 	buf_fini(&b);
 }
 
-static int put_card(struct fabric_card *k)
+static void put_card(struct fabric_card *k)
 {
 	bool ring = strcmp(text(list(k->device, "kind")), "ring") == 0;
-	int r;
 
 	find_places(k);
 	k->lines.n = 0;
-	r = find_lines(k);
+	find_lines(k);
 	svg_card(k->c, k->x, k->y, CARD, CARD_HIGH);
 	put_heading(k, ring);
 	if (ring) {
@@ -599,7 +610,6 @@ static int put_card(struct fabric_card *k)
 	}
 	put_lines(k);
 	put_places(k);
-	return r;
 }
 
 static const struct marked_device *marks_of(const struct fabric_picture *p, const char *name)
@@ -613,24 +623,22 @@ static const struct marked_device *marks_of(const struct fabric_picture *p, cons
 }
 
 /* Cards of the devices with marks, or of the others. */
-static int put_cards(struct fabric_card *k, bool marked, int *cards)
+static void put_cards(struct fabric_card *k, bool marked, int *cards)
 {
 	json_t *devices = list(k->root, "devices");
 	size_t i;
-	int r = 0;
 
 	json_array_foreach(devices, i, k->device) {
 		k->marks = marks_of(k->p, text(list(k->device, "name")));
-		if (is_marked(k->marks) != marked || *cards >= MOST_CARDS || r) {
+		if (is_marked(k->marks) != marked || *cards >= MOST_CARDS) {
 			continue;
 		}
 		k->number = (int)i;
 		k->x = SVG_MARGIN + (*cards % ACROSS) * (CARD + 12);
 		k->y = svg_top() + (*cards / ACROSS) * (CARD_HIGH + 12);
-		r = put_card(k);
+		put_card(k);
 		++*cards;
 	}
-	return r;
 }
 
 /* ---- legend ---- */
@@ -679,7 +687,8 @@ static double put_marks(struct fabric_card *k, double y, double width)
 	}
 	for (int m = CIRCUIT_DELETED; m < CIRCUIT_MARKS; m++) {
 		if (k->seen_marks[m]) {
-			keys[n++] = (struct svg_key){ SVG_KEY_LINE, mark_style((enum circuit_mark)m), -1,
+			keys[n++] = (struct svg_key){ SVG_KEY_LINE,
+						     mark_style((enum circuit_mark)m), -1,
 						      NULL, names[m] };
 		}
 	}
@@ -705,15 +714,15 @@ static int put_all(struct fabric_card *k, struct err *err)
 	if (read_hosts(k, err)) {
 		return err->code;
 	}
-	if (put_cards(k, true, &cards) || put_cards(k, false, &cards)) {
-		return err_nomem(err);
-	}
+	put_cards(k, true, &cards);
+	put_cards(k, false, &cards);
 	y = svg_top() + (cards + ACROSS - 1) / ACROSS * (CARD_HIGH + 12) + 4;
 	width = (cards < ACROSS ? cards > 1 ? cards : 2 : ACROSS) * (CARD + 12);
 	y = put_jobs(k, y, width);
 	y = put_marks(k, y, width);
 	if (devices > cards) {
-		svg_putf(k->c, SVG_MARGIN, y + 12, 'b', SVG_SOFT, "and %d more devices", devices - cards);
+		svg_putf(k->c, SVG_MARGIN, y + 12, 'b', SVG_SOFT, "and %d more devices",
+			 devices - cards);
 		y += 22;
 	}
 	svg_tell_dropped(k->c, SVG_MARGIN, y + 12, "names");
@@ -729,7 +738,7 @@ int fabric_draw(const struct fabric_picture *p, struct buf *svg, struct err *err
 	json_t *device;
 	char title[200];
 	size_t i;
-	int r, closed;
+	int r;
 
 	if (!json_is_object(root)) {
 		json_decref(root);
@@ -757,12 +766,12 @@ int fabric_draw(const struct fabric_picture *p, struct buf *svg, struct err *err
 	}
 	snprintf(title, sizeof(title), "%s %s", p->title, text(list(root, "fabric")));
 	svg_open(&c, title, p->about);
-	r = a.failed ? err_nomem(err) : put_all(&k, err);
-	closed = svg_close(&c, svg, r ? NULL : err);
+	r = put_all(&k, err);
+	svg_close(&c, svg);
 	vec_fini(&k.lines);
 	arrays_fini(&a);
 	json_decref(root);
-	return r ? r : closed;
+	return r;
 }
 
 /* ---- from weftd ---- */
@@ -773,7 +782,7 @@ static int on_piece(const ProtobufCMessage *msg, void *arg)
 	struct buf *b = arg;
 
 	buf_add(b, piece->data.data, piece->data.len);
-	return b->failed;
+	return 0;
 }
 
 int fabric_draw_current(struct cli *c, struct fabric_picture *p, struct err *err)
@@ -788,7 +797,8 @@ int fabric_draw_current(struct cli *c, struct fabric_picture *p, struct err *err
 	}
 	(void)((r = cli_connect(c, &client, err)) ||
 	       (r = rpc_client_call(client, CLI_METHOD("GetPicture"), &req.base,
-				    &weft__v1__get_picture_response__descriptor, CLI_CALL_MS, on_piece,
+				    &weft__v1__get_picture_response__descriptor, CLI_CALL_MS,
+					    on_piece,
 				    &json, NULL, err)));
 	if (!r) {
 		p->json = &json;

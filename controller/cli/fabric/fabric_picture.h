@@ -34,7 +34,7 @@ struct fabric_picture {
 
 /* Appends the picture: a card for each device, those with marks first, at most 12. Of many hosts
  * some share a place on the circle of a switch or ring. WEFT_EINVAL: the JSON is not that of a
- * picture; WEFT_ELIMIT: of a fabric too large to draw; WEFT_ENOMEM.
+ * picture; WEFT_ELIMIT: of a fabric too large to draw.
  * O((circuits + ports) log circuits). */
 int fabric_draw(const struct fabric_picture *p, struct buf *svg, struct err *err);
 

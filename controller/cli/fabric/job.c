@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "controller/cli/core/private.h"
+#include "lib/base/alloc.h"
 #include "weft/v1/jobs.pb-c.h"
 
 #define JOBS_METHOD(name) "/weft.v1.JobsService/" name
@@ -27,23 +28,22 @@ static int on_job(const ProtobufCMessage *msg, void *arg)
 {
 	const Weft__V1__Job *j = ((const Weft__V1__RequestJobResponse *)msg)->job;
 	struct follow *f = arg;
-	size_t len = j ? weft__v1__job__get_packed_size(j) : 0;
-	uint8_t *data = malloc(len + 1);
 	char state[32];
+	uint8_t *data;
+	size_t len;
 
 	if (!j) {
-		free(data);
 		return 0;
 	}
 	cli_say(f->c, CLI_NORMAL, "job %s: %s%s%s", j->name,
 		msg_enum(&weft__v1__job_state__descriptor, (int)j->state,
 			 state, sizeof(state)),
 		j->problem[0] ? ": " : "", j->problem);
-	if (data) {
-		weft__v1__job__pack(j, data);
-		weft__v1__job__free_unpacked(f->last, NULL);
-		f->last = weft__v1__job__unpack(NULL, len, data);
-	}
+	len = weft__v1__job__get_packed_size(j);
+	data = x_alloc(len, 1);
+	weft__v1__job__pack(j, data);
+	weft__v1__job__free_unpacked(f->last, NULL);
+	f->last = x_have(weft__v1__job__unpack(NULL, len, data));
 	free(data);
 	return 0;
 }
@@ -54,9 +54,9 @@ static int print_job(struct cli *c, const Weft__V1__Job *j, struct err *err)
 {
 	struct out *o = out_new(c->format);
 
-	if (o && c->format == OUT_TABLE) {
+	if (c->format == OUT_TABLE) {
 		msg_out_requests(o, c->format, (Weft__V1__Job *const *)&j, 1);
-	} else if (o) {
+	} else {
 		msg_out_fields(o, j, NULL);
 	}
 	return cli_print(o, err);
@@ -72,7 +72,8 @@ static int follow_job(struct cli *c, const char *method,
 
 	cli_catch_signals();
 	if (r == 0) {
-		r = rpc_client_call(client, method, req, &weft__v1__request_job_response__descriptor, 0, on_job, &f,
+		r = rpc_client_call(client, method, req,
+				    &weft__v1__request_job_response__descriptor, 0, on_job, &f,
 				    &cli_interrupted, err);
 	}
 	rpc_client_close(client);

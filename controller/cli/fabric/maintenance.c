@@ -67,9 +67,7 @@ int cmd_freeze(struct cli *c, struct err *err)
 	}
 	res = (Weft__V1__FreezeResponse *)msg;
 	o = out_new(c->format);
-	if (o) {
-		show_holds(c, o, res);
-	}
+	show_holds(c, o, res);
 	r = cli_print(o, err);
 	if (r == 0 && res->stopping[0]) {
 		r = cli_follow_stopped(c, res->stopping, err);
@@ -93,7 +91,8 @@ static void show_done(const struct cli *c, struct out *o, const void *answer)
 	msg_out_fields(o, ((const Weft__V1__SetPortResponse *)answer)->maintenance, NULL);
 }
 
-/* By hand on one device (the answers of both methods are alike), which may be a robot: hence the long deadline. */
+/* By hand on one device (the answers of both methods are alike), which may be a robot: hence the
+ * long deadline. */
 static int call(struct cli *c, const char *method, const ProtobufCMessage *req, struct err *err)
 {
 	return cli_call(c, method, req, &weft__v1__set_port_response__descriptor, RECOVER_MS,

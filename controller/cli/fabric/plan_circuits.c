@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "controller/cli/core/private.h"
-#include "lib/base/units.h"
+#include "lib/base/number/units.h"
 
 #define FOLD_OVER 24	/* rows of a table shown at most */
 #define FOLD_TO 16
@@ -136,18 +136,14 @@ static void draw_outages(struct out *o, const Weft__V1__PlanOutages *d, bool ful
 		   full);
 }
 
-int plan_light_draw(struct buf *b, const struct plan_view *v, bool full)
+void plan_light_draw(struct buf *b, const struct plan_view *v, bool full)
 {
 	struct out *o;
-	int r;
 
 	if (!v->lightpaths.n && !(v->outages && (v->outages->n_links || v->outages->n_jobs))) {
-		return 0;
+		return;
 	}
 	o = out_new(OUT_TABLE);
-	if (!o) {
-		return WEFT_ENOMEM;
-	}
 	out_set_width(o, cli_width());
 	buf_char(b, '\n');
 	draw_table(o, "new lightpaths", path_columns, (void *const *)v->lightpaths.v,
@@ -159,7 +155,6 @@ int plan_light_draw(struct buf *b, const struct plan_view *v, bool full)
 	if (v->outages) {
 		draw_outages(o, v->outages, full);
 	}
-	r = out_render(o, b);
+	out_render(o, b);
 	out_free(o);
-	return r;
 }

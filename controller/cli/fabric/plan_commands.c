@@ -5,6 +5,7 @@
 
 #include "controller/cli/core/private.h"
 #include "controller/dry_run/dry_run.h"
+#include "lib/base/alloc.h"
 
 /* ---- without weftd ---- */
 
@@ -25,14 +26,15 @@ static int tell(const struct dry_run_batch *o, void *arg, struct err *err)
 int plan_commands(const struct plan *p, msg_part_fn fn, void *arg, struct err *err)
 {
 	struct telling t = { .fabric = p->fabric, .fn = fn, .arg = arg };
-	int n = p->fabric->n_devices, opened = 0, r = 0;
-	struct dry_run_device *v = calloc((size_t)n + 1, sizeof(*v));
+	int n = p->fabric->n_devices, opened = 0, r;
+	struct dry_run_device *v;
 	uv_loop_t loop;
 
-	if (!v || uv_loop_init(&loop)) {
-		free(v);
-		return err_nomem(err);
+	r = uv_loop_init(&loop);
+	if (r) {
+		return err_set(err, WEFT_EIO, "event loop: %s", uv_strerror(r));
 	}
+	v = x_new((size_t)n + 1, sizeof(*v));
 	while (opened < n && r == 0) {
 		r = dry_run_open(&loop, p->fabric, opened, 0, &v[opened].drv, err);
 		opened += r == 0;

@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 #include "controller/cli/core/private.h"
-#include "lib/base/units.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/units.h"
 
 #define FOLD_OVER 12	/* circuits of a kind on a device shown at most */
 #define FOLD_TO 8
@@ -27,13 +28,11 @@
 static Weft__V1__PlanResponse *copy(const Weft__V1__PlanResponse *part)
 {
 	size_t len = weft__v1__plan_response__get_packed_size(part);
-	uint8_t *bytes = malloc(len + 1);
-	Weft__V1__PlanResponse *out = NULL;
+	uint8_t *bytes = x_alloc(len, 1);
+	Weft__V1__PlanResponse *out;
 
-	if (bytes) {
-		weft__v1__plan_response__pack(part, bytes);
-		out = weft__v1__plan_response__unpack(NULL, len, bytes);
-	}
+	weft__v1__plan_response__pack(part, bytes);
+	out = x_have(weft__v1__plan_response__unpack(NULL, len, bytes));
 	free(bytes);
 	return out;
 }
@@ -49,13 +48,17 @@ static int enter(struct plan_view *v, const Weft__V1__PlanResponse *part, struct
 		v->summary = part->summary;
 		return 0;
 	case WEFT__V1__PLAN_RESPONSE__PART_DEVICE:
-		return vec_push(&v->devices, part->device) ? err_nomem(err) : 0;
+		vec_push(&v->devices, part->device);
+		return 0;
 	case WEFT__V1__PLAN_RESPONSE__PART_JOB:
-		return vec_push(&v->jobs, part->job) ? err_nomem(err) : 0;
+		vec_push(&v->jobs, part->job);
+		return 0;
 	case WEFT__V1__PLAN_RESPONSE__PART_BATCH:
-		return vec_push(&v->batches, part->batch) ? err_nomem(err) : 0;
+		vec_push(&v->batches, part->batch);
+		return 0;
 	case WEFT__V1__PLAN_RESPONSE__PART_LIGHTPATH:
-		return vec_push(&v->lightpaths, part->lightpath) ? err_nomem(err) : 0;
+		vec_push(&v->lightpaths, part->lightpath);
+		return 0;
 	case WEFT__V1__PLAN_RESPONSE__PART_OUTAGES:
 		v->outages = part->outages;
 		return 0;
@@ -70,17 +73,14 @@ int plan_view_add(struct plan_view *v, const Weft__V1__PlanResponse *part, struc
 
 	if (part->part_case == WEFT__V1__PLAN_RESPONSE__PART_FILE) {
 		buf_add(&v->file, part->file.data, part->file.len);
-		return v->file.failed ? err_nomem(err) : 0;
+		return 0;
 	}
 	if (part->part_case == WEFT__V1__PLAN_RESPONSE__PART_PICTURE) {
 		buf_add(&v->picture, part->picture.data, part->picture.len);
-		return v->picture.failed ? err_nomem(err) : 0;
+		return 0;
 	}
 	own = copy(part);
-	if (!own || vec_push(&v->parts, own)) {
-		weft__v1__plan_response__free_unpacked(own, NULL);
-		return err_nomem(err);
-	}
+	vec_push(&v->parts, own);
 	return enter(v, own, err);
 }
 
@@ -265,28 +265,22 @@ static void draw_tuning(struct buf *b, const struct plan_view *v)
 	}
 }
 
-/* The table of jobs, as wide as the terminal. WEFT_ENOMEM. */
-static int render_jobs(const struct plan_view *v, struct buf *b)
+/* The table of jobs, as wide as the terminal. */
+static void render_jobs(const struct plan_view *v, struct buf *b)
 {
 	struct out *o;
-	int r;
 
 	if (v->jobs.n == 0 && v->summary->n_ends == 0) {
-		return 0;
+		return;
 	}
 	o = out_new(OUT_TABLE);
-	if (!o) {
-		return WEFT_ENOMEM;
-	}
 	out_set_width(o, cli_width());
 	msg_out_planned_jobs(o, OUT_TABLE, v->jobs.v, v->jobs.n);
 	msg_note_gains(o, v->summary->ends, v->summary->n_ends);
-	r = out_render(o, b);
+	out_render(o, b);
 	out_free(o);
-	return r;
 }
 
-/* Errors of drawing are all WEFT_ENOMEM. */
 static int print_table(struct cli *c, const struct plan_view *v, struct err *err)
 {
 	struct pen p = { .colour = cli_colour(c, STDOUT_FILENO),
@@ -304,19 +298,13 @@ static int print_table(struct cli *c, const struct plan_view *v, struct err *err
 	if (p.b.len > 0) {
 		buf_char(&p.b, '\n');
 	}
-	r = render_jobs(v, &p.b);
+	render_jobs(v, &p.b);
 	draw_tuning(&p.b, v);
-	if (r == 0) {
-		buf_str(&p.b, v->jobs.n ? "\n" : "");
-		draw_summary(&p, v->summary);
-		r = plan_light_draw(&p.b, v, p.full);
-		plan_commands_draw(&p.b, v);
-	}
-	if (r || p.b.failed) {
-		r = err_nomem(err);
-	} else {
-		r = cli_print_bytes(p.b.data, p.b.len, err);
-	}
+	buf_str(&p.b, v->jobs.n ? "\n" : "");
+	draw_summary(&p, v->summary);
+	plan_light_draw(&p.b, v, p.full);
+	plan_commands_draw(&p.b, v);
+	r = cli_print_bytes(p.b.data, p.b.len, err);
 	buf_fini(&p.b);
 	return r;
 }
@@ -351,8 +339,6 @@ int plan_view_print(struct cli *c, const struct plan_view *v, struct err *err)
 		return print_table(c, v, err);
 	}
 	o = out_new(c->format);
-	if (o) {
-		out_plan(c, o, v);
-	}
+	out_plan(c, o, v);
 	return cli_print(o, err);
 }

@@ -13,6 +13,7 @@
 
 #include "controller/cli/core/private.h"
 #include "controller/cli/fabric/fabric_picture.h"
+#include "lib/base/alloc.h"
 
 #define READ_CALL_MS 120000	/* reads every device */
 
@@ -40,17 +41,18 @@ static void describe_problem(const Weft__V1__DeviceState *s, char *text, size_t 
 }
 
 /* Nothing without --svg. */
-static int draw(struct cli *c, const char *title, bool only_marked, Weft__V1__DeviceState **v, size_t n,
+static int draw(struct cli *c, const char *title, bool only_marked, Weft__V1__DeviceState **v,
+		size_t n,
 		struct err *err)
 {
-	struct marked_device *devices = calloc(n + 1, sizeof(*devices));
+	struct marked_device *devices = x_new(n + 1, sizeof(*devices));
 	struct fabric_picture p = { .title = title, .only_marked = only_marked, .n_devices = n,
 				    .devices = devices };
 	size_t missing = 0, unexpected = 0;
 	char about[120];
 	int r;
 
-	for (size_t i = 0; devices && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct marked_device *d = &devices[i];
 
 		d->name = v[i]->name;
@@ -64,10 +66,11 @@ static int draw(struct cli *c, const char *title, bool only_marked, Weft__V1__De
 		missing += v[i]->n_missing;
 		unexpected += v[i]->n_unexpected;
 	}
-	snprintf(about, sizeof(about), "%zu devices as last read: %zu circuits missing, %zu unexpected",
+	snprintf(about, sizeof(about),
+		 "%zu devices as last read: %zu circuits missing, %zu unexpected",
 		 n, missing, unexpected);
 	p.about = about;
-	r = devices ? fabric_draw_current(c, &p, err) : err_nomem(err);
+	r = fabric_draw_current(c, &p, err);
 	free(devices);
 	return r;
 }
@@ -96,9 +99,7 @@ static int print_status(const struct cli *c, const void *answer, struct err *err
 {
 	struct out *o = out_new(c->format);
 
-	if (o) {
-		show_status(c, o, answer);
-	}
+	show_status(c, o, answer);
 	return cli_print(o, err);
 }
 
@@ -149,13 +150,12 @@ static int print_diff(struct cli *c, const Weft__V1__Diff *d, struct err *err)
 {
 	struct out *o = out_new(c->format);
 
-	if (o) {
-		msg_out_diff(o, c->format, cli_has(c, "full"), d);
-	}
+	msg_out_diff(o, c->format, cli_has(c, "full"), d);
 	return cli_print(o, err);
 }
 
-/* Of Diff and Verify, whose responses are alike. Prints first and judges then: also what is incomplete is worth seeing. */
+/* Of Diff and Verify, whose responses are alike. Prints first and judges then: also what is
+ * incomplete is worth seeing. */
 static int compare(struct cli *c, const char *method, const ProtobufCMessage *req,
 		   int timeout_ms, struct err *err)
 {
@@ -163,7 +163,8 @@ static int compare(struct cli *c, const char *method, const ProtobufCMessage *re
 	const Weft__V1__Diff *d;
 	int r = cli_check_svg(cli_opt(c, "svg"), err);
 
-	if (r || (r = cli_unary(c, method, req, &weft__v1__diff_response__descriptor, timeout_ms, &msg,
+	if (r || (r = cli_unary(c, method, req, &weft__v1__diff_response__descriptor, timeout_ms,
+				&msg,
 				err))) {
 		return r;
 	}

@@ -31,17 +31,13 @@ struct watch {
 };
 
 /* One object a line. */
-static int add_json(struct buf *b, const Weft__V1__WatchResponse *ev)
+static void add_json(struct buf *b, const Weft__V1__WatchResponse *ev)
 {
 	struct out *o = out_new(OUT_JSON_LINE);
-	int r = WEFT_ENOMEM;
 
-	if (o) {
-		msg_out_event(o, ev);
-		r = out_render(o, b);
-	}
+	msg_out_event(o, ev);
+	out_render(o, b);
 	out_free(o);
-	return r;
 }
 
 /* Time, generation, kind and text, in columns. */
@@ -62,18 +58,13 @@ static int on_event(const ProtobufCMessage *msg, void *arg)
 	const Weft__V1__WatchResponse *ev = (const Weft__V1__WatchResponse *)msg;
 	struct watch *w = arg;
 	struct buf b = { 0 };
-	int r = 0;
 
 	if (w->c->format == OUT_JSON) {
-		r = add_json(&b, ev);
+		add_json(&b, ev);
 	} else {
 		add_line(&b, ev);
 	}
-	if (r || b.failed) {
-		err_nomem(&w->err);
-	} else {
-		cli_print_bytes(b.data, b.len, &w->err);
-	}
+	cli_print_bytes(b.data, b.len, &w->err);
 	buf_fini(&b);
 	w->left -= w->left > 0;
 	return w->err.code || w->left == 0;
@@ -230,7 +221,8 @@ static int watch_until(struct wait *w, struct err *err)
 	w->err.code = 0;
 	if (r == 0) {
 		r = rpc_client_call(client, CLI_METHOD("Watch"), &req.base,
-				    &weft__v1__watch_response__descriptor, left_ms(w), on_watch_event,
+				    &weft__v1__watch_response__descriptor, left_ms(w),
+					    on_watch_event,
 				    w, &cli_interrupted, err);
 	}
 	rpc_client_close(client);

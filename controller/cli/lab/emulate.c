@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "controller/cli/core/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 
 /* How long emulators may take, in ms, to listen and to end when asked to. */
@@ -153,11 +154,8 @@ static int gather(struct emulators *f, const struct model_fabric *fabric,
 		  const char *control_dir, struct err *err)
 {
 	f->signals = -1;
-	f->v = calloc((size_t)fabric->n_devices + 1, sizeof(*f->v));
-	f->polls = calloc((size_t)fabric->n_devices + 1, sizeof(*f->polls));
-	if (!f->v || !f->polls) {
-		return err_nomem(err);
-	}
+	f->v = x_new((size_t)fabric->n_devices + 1, sizeof(*f->v));
+	f->polls = x_new((size_t)fabric->n_devices + 1, sizeof(*f->polls));
 	for (int i = 0; i < fabric->n_devices; i++) {
 		const struct model_device *d = &fabric->devices[i];
 		struct emulator *e = &f->v[f->n];
@@ -322,9 +320,6 @@ static int print_emulators(struct cli *c, const struct emulators *f, struct err 
 {
 	struct out *o = out_new(c->format);
 
-	if (!o) {
-		return err_nomem(err);
-	}
 	out_array(o, "emulators");
 	for (int i = 0; i < f->n; i++) {
 		const struct emulator *e = &f->v[i];

@@ -11,6 +11,7 @@
 
 #include "controller/cli/schedules/run.h"
 #include "controller/testbed/testbed.h"
+#include "lib/base/alloc.h"
 
 struct cli_testbed_run {
 	const struct model_fabric *f;
@@ -63,16 +64,11 @@ static int read_run_options(const struct cli *c, struct cli_testbed_run *r, stru
 static int plan_times(struct cli_testbed_run *r, struct err *err)
 {
 	const struct coll_sched *s = r->job->sched;
-	int64_t alpha = r->f->jobs[r->job->job].alpha_ns;
-	struct coll_cost cost = { .alpha_ns = alpha > 0 ? alpha : 0,
-				  .link_bps = plan_job_link_bps(r->f, r->job),
-				  .size_bytes = r->options.size_bytes };
+	struct coll_cost cost = plan_job_cost(r->f, r->job);
 	int rc;
 
-	r->step_ns = calloc((size_t)coll_steps(s) + 1, sizeof(double));
-	if (!r->step_ns) {
-		return err_nomem(err);
-	}
+	cost.size_bytes = r->options.size_bytes;
+	r->step_ns = x_new((size_t)coll_steps(s) + 1, sizeof(double));
 	if ((rc = coll_time(s, &r->job->report, &cost, &r->planned_ns, NULL, err))) {
 		return rc;
 	}
@@ -139,9 +135,7 @@ static int tell(const struct cli *c, const struct cli_testbed_run *r, struct err
 	struct out *o = out_new(c->format);
 	int rc;
 
-	if (o) {
-		out_run(c, o, r);
-	}
+	out_run(c, o, r);
 	rc = cli_print(o, err);
 	if (rc == 0 && wrong > 0) {
 		rc = err_set(err, WEFT_EVERIFY, "%ld elements are wrong", (long)wrong);

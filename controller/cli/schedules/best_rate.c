@@ -4,7 +4,8 @@
  *
  * No schedule is made: the rate is that of fluid data, by linear programs over trees
  * (collective/cost), an exact fraction with a proof. All-to-alls alone without --least-cost keep to
- * the flow of all_to_all.c, whose options they share. Collectives of --also run at the same time.
+ * the flow of all_to_all_command.c, whose options they share. Collectives of --also run at
+ * the same time.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +13,8 @@
 
 #include "collective/cost/cost.h"
 #include "controller/cli/core/private.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 #define MAX_DEMANDS 16
 #define MAX_TEXT 4096
@@ -41,7 +43,7 @@ static int check_options(const struct cli *c, struct err *err)
 	static const char *const of_schedules[] = {
 		"on", "routing", "algorithm", "batches", "extra-steps", "chunks", "gap", "exact",
 		"host-bandwidth", "nic-forwards", "steps", "loss", "output", "alpha", "bandwidth",
-		"link-bandwidth", "size", "hop", "message", "demands", "pareto", NULL
+		"link-bandwidth", "size", "hop", "forward", "message", "demands", "pareto", NULL
 	};
 
 	if (!cli_has(c, "rate")) {
@@ -85,10 +87,7 @@ static int read_also(const struct cli *c, struct rate_command *m, struct err *er
 	if (!cli_has(c, "also")) {
 		return 0;
 	}
-	copy = strdup(cli_opt(c, "also"));
-	if (!copy) {
-		return err_nomem(err);
-	}
+	copy = x_dup(cli_opt(c, "also"));
 	for (char *w = strtok_r(copy, ",", &save); w && r == 0; w = strtok_r(NULL, ",", &save)) {
 		r = m->n == MAX_DEMANDS
 			    ? err_set(err, WEFT_EUSAGE, "--also: more than %d collectives",
@@ -199,16 +198,14 @@ static void out_also(struct out *o, const struct rate_command *m)
 }
 
 /* {collective, topology, also, rate, shard_time, bound, gap, cost, cost_bound,
- * cost_gap, stopped_by, sensitivity: [{link, capacity, alike, share}]}, each where it applies. */
+ * cost_gap, stopped_by, deadline_met, sensitivity: [{link, capacity, alike, share}]}, each where
+ * it applies. */
 static int print_rate(struct cli *c, const struct rate_command *m, struct err *err)
 {
 	const struct coll_rate *rate = &m->rate;
 	struct out *o = out_new(c->format);
 	mpq_t inverse;
 
-	if (!o) {
-		return err_nomem(err);
-	}
 	mpq_init(inverse);
 	out_str(o, "collective", coll_kind_name(m->demand[0].kind));
 	out_str(o, "topology", m->name);
@@ -228,6 +225,7 @@ static int print_rate(struct cli *c, const struct rate_command *m, struct err *e
 	if (rate->stopped) {
 		out_str(o, "stopped_by", cli_interrupted ? "interrupted" : "time limit");
 	}
+	cli_out_deadline(o);
 	if (cli_has(c, "sensitivity")) {
 		out_parts(o, m);
 	}
@@ -242,15 +240,13 @@ int cli_best_rate(struct cli *c, struct err *err)
 		.min_cost = cli_has(c, "least-cost"), .cancel = &cli_interrupted,
 		.sensitivity = cli_has(c, "sensitivity"),
 	};
-	int64_t limit_ns = 0;
 	int r;
 
 	coll_rate_init(&m.rate);
 	if ((r = read_command(c, &m, err)) ||
-	    (r = cli_opt_unit(c, "time-limit", UNIT_NS, &limit_ns, err))) {
+	    (r = cli_opt_deadline(c, &opt.deadline, err))) {
 		goto out;
 	}
-	opt.time_limit_s = (double)limit_ns / 1e9;
 	cli_say(c, CLI_VERBOSE, "%s on %s: %d nodes, %d arcs", coll_kind_name(m.demand[0].kind),
 		m.name, topo_n(m.topo), topo_m(m.topo));
 	cli_catch_signals();

@@ -6,10 +6,11 @@
 #include "controller/cli/core/private.h"
 #include "lib/base/vec.h"
 
-/* --alpha, --bandwidth and --size, all or none, and --hop with them. */
+/* --alpha, --bandwidth and --size, all or none, and --hop and --forward with them. */
 struct find_price {
 	bool asked;
-	int64_t alpha_ns, hop_ns, node_bps;
+	struct coll_cost cost;	/* but for the rate of a link, and the size */
+	int64_t node_bps;
 	VEC(int64_t) sizes;	/* bytes */
 	struct mcf_options flow;	/* --gap, of all-to-all */
 	int most;			/* --candidates */
@@ -28,6 +29,9 @@ int find_choices(const struct find_price *p, size_t i, const struct coll_query *
 		 const struct coll_frontier *known, struct coll_choices **out, struct err *err);
 /* num / den in lowest terms as text, "15/8". */
 void find_out_ratio(struct out *o, const char *key, int64_t num, int64_t den);
+
+/* Whether nodes forward, where there is a price. */
+void find_out_forward(struct out *o, const struct find_price *p);
 
 /* A query a size and degree, sizes first. */
 struct find_queries {

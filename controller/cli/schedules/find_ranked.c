@@ -18,7 +18,7 @@ static void out_choice(const struct cli *c, struct out *o, const struct coll_cho
 
 /* The fastest, and the others that were timed to find it. */
 static int out_one(const struct cli *c, struct out *o, const struct coll_query *q,
-		   struct coll_choices *all, struct err *err)
+		   const struct find_price *p, struct coll_choices *all, struct err *err)
 {
 	struct coll_choice x;
 	int r = coll_choices_next(all, &x, err);
@@ -30,6 +30,7 @@ static int out_one(const struct cli *c, struct out *o, const struct coll_query *
 	out_int(o, "degree", q->degree);
 	out_bool(o, "bidirectional", q->bidirectional);
 	out_str(o, "collective", coll_kind_name(q->kind));
+	find_out_forward(o, p);
 	out_str(o, "best", x.expr);
 	out_array(o, "points");
 	do {
@@ -82,7 +83,7 @@ static int rank(const struct cli *c, struct out *o, const struct coll_query *q,
 		r = find_choices(p, i, q, &f, &all, err);
 		if (r == 0) {
 			r = is_sweep ? out_row(c, o, q, p, i, all, err)
-				     : out_one(c, o, q, all, err);
+				     : out_one(c, o, q, p, all, err);
 		}
 		coll_choices_free(all);
 	}
@@ -100,6 +101,7 @@ static int rank_all(const struct cli *c, struct out *o, const struct find_querie
 	}
 	out_bool(o, "bidirectional", qs->list.v[0].bidirectional);
 	out_str(o, "collective", coll_kind_name(qs->list.v[0].kind));
+	find_out_forward(o, p);
 	out_array(o, "best");
 	for (size_t i = 0; i < qs->list.n && r == 0 && !cli_interrupted; i++) {
 		r = rank(c, o, &qs->list.v[i], p, true, err);
@@ -121,7 +123,7 @@ int find_ranked(const struct cli *c, const struct find_price *p, struct err *err
 	}
 	if (r == 0) {
 		o = out_new(c->format);
-		r = o ? rank_all(c, o, &qs, p, err) : 0;
+		r = rank_all(c, o, &qs, p, err);
 	}
 	r = cli_print_unless(r, o, err);
 	vec_fini(&qs.list);

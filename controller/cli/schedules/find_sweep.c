@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 #include "controller/cli/schedules/find.h"
-#include "lib/base/rat.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
 
 /* Sizes of --size, and pairs of a sweep, at most. */
 #define MAX_SIZES 64
@@ -25,10 +26,10 @@
 /* "1MB,64MB"; at least one. */
 static int read_sizes(const struct cli *c, struct find_price *p, struct err *err)
 {
-	char *text = strdup(cli_opt(c, "size")), *save = NULL;
-	int r = text ? 0 : err_nomem(err);
+	char *text = x_dup(cli_opt(c, "size")), *save = NULL;
+	int r = 0;
 
-	for (char *word = text ? strtok_r(text, ",", &save) : NULL; word && !r;
+	for (char *word = strtok_r(text, ",", &save); word && !r;
 	     word = strtok_r(NULL, ",", &save)) {
 		int64_t bytes;
 
@@ -38,8 +39,8 @@ static int read_sizes(const struct cli *c, struct find_price *p, struct err *err
 				    "not a size such as 64KiB or 1MB", word);
 		} else if (p->sizes.n == MAX_SIZES) {
 			r = err_set(err, WEFT_EUSAGE, "--size: more than %d sizes", MAX_SIZES);
-		} else if (vec_push(&p->sizes, bytes)) {
-			r = err_nomem(err);
+		} else {
+			vec_push(&p->sizes, bytes);
 		}
 	}
 	if (!r && p->sizes.n == 0) {
@@ -73,15 +74,14 @@ int find_price_read(const struct cli *c, struct find_price *p, struct err *err)
 		return r;
 	}
 	p->asked = cli_has(c, "alpha") || cli_has(c, "bandwidth") || cli_has(c, "size") ||
-		   cli_has(c, "hop");
+		   cli_has(c, "hop") || cli_has(c, "forward");
 	if (!p->asked) {
 		return 0;
 	}
 	if ((r = cli_need(c, "alpha", err)) ||
 	    (r = cli_need(c, "bandwidth", err)) ||
 	    (r = cli_need(c, "size", err)) ||
-	    (r = cli_opt_unit(c, "alpha", UNIT_NS, &p->alpha_ns, err)) ||
-	    (r = cli_opt_unit(c, "hop", UNIT_NS, &p->hop_ns, err)) ||
+	    (r = cli_read_latency(c, &p->cost, err)) ||
 	    (r = cli_opt_unit(c, "bandwidth", UNIT_BPS, &p->node_bps, err)) ||
 	    (r = read_sizes(c, p, err))) {
 		return r;
@@ -93,7 +93,7 @@ int find_price_read(const struct cli *c, struct find_price *p, struct err *err)
 /* In ns; bytes to bits is the 8, seconds to ns the 1e9. */
 static double time_of(const struct find_price *p, size_t i, int steps, int64_t num, int64_t den)
 {
-	return (double)steps * (double)(p->alpha_ns + p->hop_ns) +
+	return (double)steps * (double)(p->cost.alpha_ns + p->cost.hop_ns) +
 	       (double)num / (double)den * (double)p->sizes.v[i] * 8e9 /
 		       (double)p->node_bps;
 }
@@ -105,17 +105,17 @@ int64_t find_time(const struct find_price *p, size_t i, int steps, int64_t num, 
 
 struct coll_cost find_cost(const struct find_price *p, size_t i, const struct coll_query *q)
 {
-	int64_t link = p->node_bps / q->degree;
+	struct coll_cost cost = p->cost;
 
-	return (struct coll_cost){ .alpha_ns = p->alpha_ns, .hop_ns = p->hop_ns,
-				   .link_bps = link > 0 ? link : 1,
-				   .size_bytes = p->sizes.v[i] };
+	cost.link_bps = p->node_bps >= q->degree ? p->node_bps / q->degree : 1;
+	cost.size_bytes = p->sizes.v[i];
+	return coll_cost_of(cost);
 }
 
 int find_choices(const struct find_price *p, size_t i, const struct coll_query *q,
 		 const struct coll_frontier *known, struct coll_choices **out, struct err *err)
 {
-	struct coll_want w = { .q = *q, .algorithm = "auto", .cost = find_cost(p, i, q),
+	struct coll_want w = { .q = *q, .cost = find_cost(p, i, q),
 			       .flow = p->flow, .most = p->most };
 
 	return coll_choices_new(&w, known, out, err);
@@ -130,6 +130,13 @@ void find_out_ratio(struct out *o, const char *key, int64_t num, int64_t den)
 	rat_set(q, num, den);
 	out_str(o, key, rat_str(q, text, sizeof(text)));
 	mpq_clear(q);
+}
+
+void find_out_forward(struct out *o, const struct find_price *p)
+{
+	if (p->asked) {
+		out_bool(o, "forward", coll_cost_of(p->cost).forwards);
+	}
 }
 
 /* ---- lists of numbers ---- */
@@ -166,9 +173,7 @@ static int read_numbers(const struct cli *c, const char *name, int min,
 			return bad_list(name, text, min, max, err);
 		}
 		for (; from <= to; from++) {
-			if (vec_push(&out->list, (int)from)) {
-				return err_nomem(err);
-			}
+			vec_push(&out->list, (int)from);
 		}
 		if (!*end) {
 			return 0;
@@ -210,10 +215,10 @@ static int make_queries(const struct cli *c, const struct numbers *nodes,
 			    degrees->list.n, MAX_QUERIES);
 	}
 	for (size_t i = 0; i < nodes->list.n && !r; i++) {
-		for (size_t k = 0; k < degrees->list.n && !r; k++) {
+		for (size_t k = 0; k < degrees->list.n; k++) {
 			q.n = nodes->list.v[i];
 			q.degree = degrees->list.v[k];
-			r = vec_push(&out->list, q) ? err_nomem(err) : 0;
+			vec_push(&out->list, q);
 		}
 	}
 	return r;
@@ -284,6 +289,7 @@ static int out_sweep(const struct cli *c, struct out *o, const struct find_queri
 
 	out_bool(o, "bidirectional", qs->list.v[0].bidirectional);
 	out_str(o, "collective", coll_kind_name(qs->list.v[0].kind));
+	find_out_forward(o, p);
 	out_array(o, p->asked ? "best" : "points");
 	for (size_t i = 0; i < qs->list.n && r == 0; i++) {
 		const struct coll_frontier *f = &fs[i];
@@ -329,12 +335,12 @@ int find_sweep(const struct cli *c, const struct find_price *p, struct err *err)
 	int r = find_queries_read(c, &qs, err);
 
 	if (!r) {
-		fs = calloc(qs.list.n, sizeof(*fs));
-		r = fs ? search_all(&qs, fs, err) : err_nomem(err);
+		fs = x_new(qs.list.n, sizeof(*fs));
+		r = search_all(&qs, fs, err);
 	}
 	if (!r) {
 		o = out_new(c->format);
-		r = o ? out_sweep(c, o, &qs, fs, p, err) : 0;
+		r = out_sweep(c, o, &qs, fs, p, err);
 	}
 	r = cli_print_unless(r, o, err);
 	for (size_t i = 0; fs && i < qs.list.n; i++) {

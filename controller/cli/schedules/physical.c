@@ -45,7 +45,7 @@ static int read_routing(const struct cli *c, struct coll_fabric *p, struct err *
 /* The topology, *t, becomes what its terminals see, and the physical one it. */
 static int look_at(struct topo **t, char **name, struct coll_fabric *p, struct err *err)
 {
-	char *seen = NULL;
+	struct buf seen = { 0 };
 	int r;
 
 	p->topo = *t;
@@ -55,10 +55,8 @@ static int look_at(struct topo **t, char **name, struct coll_fabric *p, struct e
 	if ((r = coll_terminals_see(p->topo, t, err))) {
 		return r;
 	}
-	if (asprintf(&seen, "terminals of %s", p->name) < 0) {
-		return err_nomem(err);
-	}
-	*name = seen;
+	buf_printf(&seen, "terminals of %s", p->name);
+	*name = buf_steal(&seen);
 	return 0;
 }
 

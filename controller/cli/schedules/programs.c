@@ -46,7 +46,8 @@ static bool is_folder(const char *path)
 	size_t n = path ? strlen(path) : 0;
 	struct stat st;
 
-	return path && ((n > 0 && path[n - 1] == '/') || (stat(path, &st) == 0 && S_ISDIR(st.st_mode)));
+	return path && ((n > 0 && path[n - 1] == '/') ||
+			(stat(path, &st) == 0 && S_ISDIR(st.st_mode)));
 }
 
 static int count_on(const bool *on)
@@ -171,11 +172,10 @@ static int check_folder(const struct cli_programs *p, const char *path, struct e
 static int write_one(const struct msccl *p, const char *path, struct err *err)
 {
 	struct buf b = { 0 };
-	int rc = msccl_write(p, &b, err);
+	int rc;
 
-	if (!rc) {
-		rc = cli_write_data(path, &b, err);
-	}
+	msccl_write(p, &b);
+	rc = cli_write_data(path, &b, err);
 	buf_fini(&b);
 	return rc;
 }

@@ -1,6 +1,6 @@
 /*
  * weft rwa solve: routing and wavelength assignment for instances from files
- * (--ring is in ring.c).
+ * (--ring is in ring_command.c).
  *
  * An instance is a .net file of the literature, with demands from a .trf file
  * or all pairs, or a YAML file with its own. The solver (rwa/mesh) stops at
@@ -128,7 +128,8 @@ static int read_instance(const struct cli *c, struct rwa_mesh **out, struct err 
 
 	*out = NULL;
 
-	if ((r = read_unit(c, &unit, err)) || (r = cli_read_network(c->argv[0], unit, out, err)) || (r = read_demands(c, *out, err))) {
+	if ((r = read_unit(c, &unit, err)) || (r = cli_read_network(c->argv[0], unit, out, err)) ||
+	    (r = read_demands(c, *out, err))) {
 		rwa_mesh_free(*out);
 		*out = NULL;
 	}
@@ -140,19 +141,20 @@ static int read_instance(const struct cli *c, struct rwa_mesh **out, struct err 
 static int read_options(const struct cli *c, const struct rwa_mesh *m,
 			struct rwa_mesh_options *opt, struct err *err)
 {
-	int64_t channels = m->channels, seed = 1, limit = 0, work = 0;
+	int64_t channels = m->channels, seed = 1, work = 0;
+	struct deadline deadline;
 	int r;
 
 	if ((r = cli_opt_int(c, "channels", 1, RWA_MESH_MAX_CHANNELS,
 			     &channels, err)) ||
 	    (r = cli_opt_int(c, "seed", 0, MAX_SEED, &seed, err)) ||
 	    (r = cli_opt_int(c, "work", 1, INT64_MAX / 4, &work, err)) ||
-	    (r = cli_opt_unit(c, "time-limit", UNIT_NS, &limit, err))) {
+	    (r = cli_opt_deadline(c, &deadline, err))) {
 		return r;
 	}
 	*opt = (struct rwa_mesh_options){
 		.channels = (int)channels, .seed = (uint64_t)seed,
-		.work = work, .time_limit_s = (double)limit / 1e9,
+		.work = work, .deadline = deadline,
 		.threads = parallel_width() > 1 ? 2 : 1,
 		.cancel = &cli_interrupted,
 	};
@@ -239,17 +241,11 @@ static int write_assignment(const struct rwa_mesh *m, const struct rwa_mesh_resu
 	struct buf b = { 0 };
 	int r;
 
-	if (!o) {
-		return err_nomem(err);
-	}
 	out_int(o, "channels", res->channels);
 	out_int(o, "bound", res->bound);
 	out_paths(o, m, &res->assignment);
-	if (out_render(o, &b)) {
-		r = err_nomem(err);
-	} else {
-		r = file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
-	}
+	out_render(o, &b);
+	r = file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
 	out_free(o);
 	buf_fini(&b);
 	return r;
@@ -260,11 +256,10 @@ static int write_drawing(const struct rwa_mesh *m, const struct rwa_mesh_result 
 			 const char *path, struct err *err)
 {
 	struct buf b = { 0 };
-	int r = rwa_mesh_draw(m, &res->assignment, res->channels, &b, err);
+	int r;
 
-	if (r == 0) {
-		r = cli_write_svg(path, &b, err);
-	}
+	rwa_mesh_draw(m, &res->assignment, res->channels, &b);
+	r = cli_write_svg(path, &b, err);
 	buf_fini(&b);
 	return r;
 }
@@ -285,7 +280,7 @@ static void out_objective(struct out *o, const struct rwa_mesh_options *opt,
 	}
 }
 
-/* {nodes, arcs, demands, channels, bound, gap, method, proof, seconds}
+/* {nodes, arcs, demands, channels, bound, gap, method, proof, deadline_met, seconds}
  * and, with --channels, served and served_bound. The gap is of what was
  * optimised. */
 static int print_result(const struct cli *c, const struct rwa_mesh *m,
@@ -297,22 +292,21 @@ static int print_result(const struct cli *c, const struct rwa_mesh *m,
 	int64_t got = opt->channels ? res->lightpaths : res->channels;
 	int64_t miss = opt->channels ? bound - got : got - bound;
 
-	if (o) {
-		out_int(o, "nodes", (int64_t)m->nodes.n);
-		out_int(o, "arcs", (int64_t)m->arcs.n);
-		out_int(o, "demands", m->lightpaths);
-		out_int(o, "channels", res->channels);
-		out_int(o, "bound", res->bound);
-		if (opt->channels) {
-			out_int(o, "served", res->lightpaths);
-			out_int(o, "served_bound", res->lightpaths_bound);
-		}
-		cli_out_gap(c, o, "gap", bound ? (double)miss / (double)bound : 0);
-		out_objective(o, opt, res);
-		out_str(o, "method", res->method);
-		out_str(o, "proof", res->proof);
-		out_real(o, "seconds", (double)(took_ns / 1000000) / 1e3);
+	out_int(o, "nodes", (int64_t)m->nodes.n);
+	out_int(o, "arcs", (int64_t)m->arcs.n);
+	out_int(o, "demands", m->lightpaths);
+	out_int(o, "channels", res->channels);
+	out_int(o, "bound", res->bound);
+	if (opt->channels) {
+		out_int(o, "served", res->lightpaths);
+		out_int(o, "served_bound", res->lightpaths_bound);
 	}
+	cli_out_gap(c, o, "gap", bound ? (double)miss / (double)bound : 0);
+	out_objective(o, opt, res);
+	out_str(o, "method", res->method);
+	out_str(o, "proof", res->proof);
+	cli_out_deadline(o);
+	out_real(o, "seconds", (double)(took_ns / 1000000) / 1e3);
 	return cli_print(o, err);
 }
 

@@ -200,19 +200,17 @@ int cmd_rwa_change(struct cli *c, struct err *err)
 	if (r == 0) {
 		struct out *o = out_new(c->format);
 
-		if (o) {
-			out_int(o, "kept", v.change.kept);
-			out_int(o, "moved", v.change.moved);
-			out_int(o, "added", v.change.added);
-			out_int(o, "dropped", v.change.dropped);
-			out_int(o, "rerouted", v.change.rerouted);
-			out_int(o, "interrupted", (int64_t)v.change.cuts.n);
-			out_int(o, "phases", (int64_t)v.change.phases.n);
-			out_int(o, "channels", v.opt.channels);
-			out_interruptions(c, o, &v);
-			out_steps(c, o, &v);
-			out_renamed(o, &v);
-		}
+		out_int(o, "kept", v.change.kept);
+		out_int(o, "moved", v.change.moved);
+		out_int(o, "added", v.change.added);
+		out_int(o, "dropped", v.change.dropped);
+		out_int(o, "rerouted", v.change.rerouted);
+		out_int(o, "interrupted", (int64_t)v.change.cuts.n);
+		out_int(o, "phases", (int64_t)v.change.phases.n);
+		out_int(o, "channels", v.opt.channels);
+		out_interruptions(c, o, &v);
+		out_steps(c, o, &v);
+		out_renamed(o, &v);
 		r = cli_print(o, err);
 	}
 	moves_fini(&v);

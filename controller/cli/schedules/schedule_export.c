@@ -14,7 +14,7 @@
 #include "collective/bfb/bfb.h"
 #include "controller/cli/core/private.h"
 #include "controller/cli/schedules/programs.h"
-#include "lib/base/rat.h"
+#include "lib/base/number/rat.h"
 #include "runtime/mscclpp/mscclpp.h"
 
 #define FRACTION 256
@@ -155,14 +155,16 @@ static const struct {
 
 #define N_FORMATS (sizeof(formats) / sizeof(formats[0]))
 
-/* Formats that have the word in their name or what they are for, or begin it: "a (what), b (what)". */
+/* Formats that have the word in their name or what they are for, or begin it: "a (what), b (what)".
+ * */
 static void list_formats(const char *word, bool routes, char *text, size_t size)
 {
 	size_t n = 0;
 
 	text[0] = '\0';
 	for (size_t i = 0; i < N_FORMATS; i++) {
-		bool near = strcasestr(formats[i].name, word) || strcasestr(formats[i].what, word) ||
+		bool near = strcasestr(formats[i].name, word) ||
+			strcasestr(formats[i].what, word) ||
 			    strncasecmp(word, formats[i].name, strlen(formats[i].name)) == 0;
 
 		if (near && (!routes || cli_is_route_table(formats[i].name)) && n < size) {
@@ -216,10 +218,12 @@ static int serialize(const struct cli *c, const struct coll_sched *s, const char
 		return lower_or_advise(c, s, &l, err);
 	}
 	if (strcmp(to, "json") == 0) {
-		return coll_to_json(s, b, err);
+		coll_to_json(s, b);
+		return 0;
 	}
 	if (strcmp(to, "proto") == 0) {
-		return coll_to_proto(s, b, err);
+		coll_to_proto(s, b);
+		return 0;
 	}
 	return cli_write_routes(s, to, max_layers, b, err);
 }

@@ -30,24 +30,22 @@ struct make_command {
 
 /* ---- options ---- */
 
-/* --algorithm, "auto" without one. WEFT_EUNSUPPORTED when it is not for this
+/* --algorithm; NULL for "auto" and without one. WEFT_EUNSUPPORTED when it is not for this
  * collective. */
 static int choose_algorithm(const struct cli *c, struct coll_make_query *q, struct err *err)
 {
 	struct buf names = { 0 };
-	const char *name = cli_opt(c, "algorithm"), *one;
+	const struct coll_algorithm *a;
+	const char *name = cli_opt(c, "algorithm");
 
-	q->algorithm = "auto";
-	if (!name || strcmp(name, "auto") == 0) {
+	q->algorithm = name ? coll_algorithm_find(name, q->kind) : NULL;
+	if (!name || q->algorithm || strcmp(name, "auto") == 0) {
 		return 0;
 	}
-	for (int i = 0; (one = coll_make_algorithm(q->kind, i)); i++) {
-		if (strcmp(name, one) == 0) {
-			q->algorithm = one;
-			buf_fini(&names);
-			return 0;
+	for (int i = 0; (a = coll_algorithm(i)); i++) {
+		if (a->kinds & COLL_KIND_BIT(q->kind)) {
+			buf_printf(&names, ", %s", a->name);
 		}
-		buf_printf(&names, ", %s", one);
 	}
 	err_set(err, WEFT_EUNSUPPORTED, "--algorithm %s: not supported for %s in this version",
 		name, coll_kind_name(q->kind));
@@ -56,105 +54,121 @@ static int choose_algorithm(const struct cli *c, struct coll_make_query *q, stru
 	return err->code;
 }
 
-/* --chunks: breadth-first broadcast in one batch, and nothing else. */
-static int read_chunks(const struct cli *c, struct coll_make_query *q, struct err *err)
+static int refuse_option(const struct cli *c, const char *name, enum coll_kind kind,
+			 struct err *err)
 {
-	int64_t chunks = 0;
-	int r;
+	struct buf why = { 0 };
 
-	if (!cli_has(c, "chunks")) {
-		return 0;
-	}
-	if (q->kind == COLL_ALLTOALL || coll_has_root(q->kind) ||
-	    (strcmp(q->algorithm, "auto") != 0 && strcmp(q->algorithm, "bfb") != 0) ||
-	    cli_has(c, "batches") || cli_has(c, "extra-steps")) {
-		return err_set(err, WEFT_EUSAGE, "--chunks: only for "
-			       "--algorithm bfb, without --batches and --extra-steps");
-	}
-	r = cli_opt_int(c, "chunks", 1, COLL_MAX_CHUNKS, &chunks, err);
-	q->algorithm = "bfb";
-	q->batches = 1;
-	q->chunks = (int)chunks;
-	return r;
+	coll_option_explain(name, kind, &why);
+	err_set(err, WEFT_EUSAGE, "weft %s: --%s %s", c->verb, name, buf_cstr(&why));
+	buf_fini(&why);
+	return err->code;
 }
 
-/* --least-cost without --rate: along trees, of what is copied or summed. */
-static int read_min_cost(const struct cli *c, struct coll_make_query *q, struct err *err)
+/* Options that are for an algorithm select it; those that would do nothing are refused. */
+static int check_options(const struct cli *c, struct coll_make_query *q, struct err *err)
 {
-	static const char *const of_others[] = { "chunks", "extra-steps", NULL };
-	const char *one = "";
-	int r;
+	static const char *const of_schedules[] = { "output", "pareto", NULL };
+	static const char *const of_batches[] = { "batches", NULL };
+	static const char *const of_one[] = {
+		"output", "algorithm", "batches", "extra-steps", "chunks", NULL
+	};
 
-	if (!cli_has(c, "least-cost")) {
-		return 0;
+	for (int i = 0; i < COLL_OPTIONS && !q->algorithm; i++) {
+		if (coll_options[i].selects && cli_has(c, coll_options[i].name)) {
+			q->algorithm = coll_option_owner(coll_options[i].name, q->kind);
+		}
 	}
-	if (q->kind == COLL_ALLTOALL || q->kind == COLL_GATHER || q->kind == COLL_SCATTER) {
-		return err_set(err, WEFT_EUNSUPPORTED, "--least-cost: schedules of %s are not "
-			       "supported, only --rate", coll_kind_name(q->kind));
+	for (int i = 0; i < COLL_OPTIONS; i++) {
+		const char *name = coll_options[i].name;
+
+		if (cli_has(c, name) && !coll_option_taken(name, q->kind, q->algorithm)) {
+			return refuse_option(c, name, q->kind, err);
+		}
 	}
-	for (int i = 0; one && strcmp(one, "trees") != 0; i++) {
-		one = coll_make_algorithm(q->kind, i);
+	if (cli_has(c, "pareto")) {
+		return cli_refuse(c, of_one, "does not go with --pareto, which tries them all",
+				  err);
 	}
-	if (!one || (strcmp(q->algorithm, "auto") != 0 && strcmp(q->algorithm, one) != 0)) {
-		return err_set(err, WEFT_EUSAGE, "--least-cost is for --algorithm trees");
+	if (cli_has(c, "chunks")) {
+		return cli_refuse(c, of_batches, "does not go with --chunks", err);
 	}
-	r = cli_refuse(c, of_others, "does not go with --least-cost", err);
-	q->algorithm = one;
-	q->min_cost = true;
-	return r;
+	return cli_has(c, "rate") ? cli_refuse(c, of_schedules, "does not go with --rate, which "
+					       "makes no schedule", err) : 0;
 }
 
-/* --batches, --extra-steps and --root. */
-static int read_counts(const struct cli *c, struct coll_make_query *q, const struct topo *t,
+/* The number, from 1, of the option's word among those that it takes. */
+static int read_word(const struct cli *c, const struct coll_option *o, int *value, struct err *err)
+{
+	const char *text = cli_opt(c, o->name);
+	size_t len = strlen(text);
+	int n = 1;
+
+	for (const char *at = o->words; *at; at += strcspn(at, " "), at += *at == ' ', n++) {
+		if (strcspn(at, " ") == len && strncmp(at, text, len) == 0) {
+			*value = n;
+			return 0;
+		}
+	}
+	return err_set(err, WEFT_EUSAGE, "--%s %s: expected one of %s", o->name, text, o->words);
+}
+
+/* The value of an option that is given, into its field of the query. */
+static int read_option(const struct cli *c, const struct coll_option *o, struct coll_make_query *q,
 		       struct err *err)
 {
-	int64_t batches = q->batches, extra = -1, root = 0;
-	int r;
+	char *field = (char *)q + o->offset;
+	int64_t value = 0;
+	int r = 0;
 
-	if ((r = cli_opt_int(c, "root", 0, topo_n(t) - 1, &root, err)) ||
-	    (r = cli_opt_int(c, "batches", 1, coll_has_root(q->kind) ? COLL_TREE_MAX_BATCHES
-								     : COLL_MAX_BATCHES,
-			     &batches, err)) ||
-	    (r = cli_opt_int(c, "extra-steps", 0, COLL_LATE_MAX_EXTRA, &extra, err))) {
-		return r;
+	switch (o->type) {
+	case COLL_OPTION_INT:
+		r = cli_opt_int(c, o->name, o->min, o->max ? o->max : topo_n(q->topo) - 1, &value,
+				err);
+		*(int *)field = (int)value;
+		break;
+	case COLL_OPTION_SHARE:
+		r = cli_opt_share(c, o->name, (double *)field, err);
+		break;
+	case COLL_OPTION_DEADLINE:
+		r = cli_opt_deadline(c, (struct deadline *)field, err);
+		break;
+	case COLL_OPTION_WORD:
+		r = read_word(c, o, (int *)field, err);
+		break;
+	case COLL_OPTION_TEXT:
+		*(const char **)field = cli_opt(c, o->name);
+		break;
+	case COLL_OPTION_FLAG:
+		*(bool *)field = true;
+		break;
+	case COLL_OPTION_OTHER:
+		break;
 	}
-	q->root = (int)root;
-	q->batches = (int)batches;
-	q->extra_steps = (int)extra;
-	return 0;
+	return r;
 }
 
-/* --levels, --rounds and --ports: what is fixed of an algorithm on coordinates. */
-static int read_torus(const struct cli *c, struct coll_make_query *q, struct err *err)
+/* What is told of the algorithm, on a topology that is known. */
+static int read_options(const struct cli *c, struct coll_make_query *q, struct err *err)
 {
-	static const char *const of_levels[] = { "levels", NULL };
-	static const char *const of_rounds[] = { "rounds", NULL };
-	static const char *const of_torus[] = { "ports", NULL };
-	bool radices = strcmp(q->algorithm, "mixed-radix") == 0;
-	const char *ports = cli_opt(c, "ports");
-	int64_t rounds = 0;
-	int r = radices ? 0 : cli_refuse(c, of_levels, "is for --algorithm mixed-radix", err);
+	int r = 0;
 
-	if (r == 0 && !radices && strcmp(q->algorithm, "hybrid") != 0) {
-		r = cli_refuse(c, of_rounds, "is for --algorithm hybrid and mixed-radix", err);
+	if (q->kind == COLL_ALLTOALL) {
+		q->pairs = (struct coll_make_pairs){
+			.flow = { .gap = MCF_DEFAULT_GAP, .cancel = &cli_interrupted },
+			.loss = MCF_SCHED_LOSS,
+		};
 	}
-	if (r == 0 && !coll_make_is_torus(q->algorithm)) {
-		r = cli_refuse(c, of_torus, "is for --algorithm swing and its relatives", err);
+	for (int i = 0; i < COLL_OPTIONS && r == 0; i++) {
+		const struct coll_option *o = &coll_options[i];
+
+		if (cli_has(c, o->name) && o == coll_option_taken(o->name, q->kind, q->algorithm)) {
+			r = read_option(c, o, q, err);
+		}
 	}
-	if (r || (r = cli_opt_int(c, "rounds", 0, TORUS_MAX_LEVELS * COLL_MAX_DIGITS, &rounds,
-				  err))) {
-		return r;
-	}
-	if (ports && strcmp(ports, "one") != 0 && strcmp(ports, "all") != 0) {
-		return err_set(err, WEFT_EUSAGE, "--ports %s: expected one or all", ports);
-	}
-	q->torus = (struct coll_make_torus){
-		.levels = cli_opt(c, "levels"), .has_rounds = cli_has(c, "rounds"),
-		.rounds = (int)rounds,
-		.ports = !ports ? COLL_USUAL_PORTS
-			 : strcmp(ports, "one") == 0 ? COLL_ONE_PORT : COLL_ALL_PORTS,
-	};
-	return 0;
+	q->torus.has_rounds = cli_has(c, "rounds");
+	q->batches = q->chunks > 0 ? 1 : q->batches;
+	return r;
 }
 
 /* M, where the demands are sizes, else 0: as many shards of the largest as there are ranks. */
@@ -190,66 +204,25 @@ static int read_cost(const struct cli *c, struct make_command *m, struct err *er
 	return r;
 }
 
-/* Options that would do nothing for this collective are refused. */
-static int check_options(const struct cli *c, enum coll_kind kind, struct err *err)
-{
-	static const char *const of_pairs[] = {
-		"gap", "exact", "host-bandwidth", "nic-forwards",
-		"steps", "loss", "time-limit", "demands", NULL
-	};
-	static const char *const of_batches[] = { "batches", NULL };
-	static const char *const of_schedules[] = { "output", "pareto", NULL };
-	static const char *const of_roots[] = { "root", NULL };
-	static const char *const of_late[] = { "extra-steps", NULL };
-	static const char *const of_one[] = {
-		"output", "algorithm", "batches", "extra-steps", "chunks", NULL
-	};
-	const char *algorithm = cli_opt(c, "algorithm");
-	int r = 0;
-
-	if (kind != COLL_ALLTOALL) {
-		r = cli_refuse(c, of_pairs, "is for all-to-all", err);
-	}
-	if (r == 0 && !coll_has_root(kind)) {
-		r = cli_refuse(c, of_roots, "is for broadcast, reduce, gather and scatter", err);
-	}
-	if (r == 0 && kind == COLL_ALLTOALL) {
-		r = cli_refuse(c, of_batches, "is not for all-to-all", err);
-	}
-	if (r == 0 && (kind == COLL_GATHER || kind == COLL_SCATTER)) {
-		r = cli_refuse(c, of_batches, "is not for gather and scatter", err);
-	}
-	if (r == 0 && (kind == COLL_ALLTOALL || coll_has_root(kind))) {
-		r = cli_refuse(c, of_late, "is for allgather, reduce-scatter and allreduce", err);
-	}
-	if (r == 0 && algorithm && strcmp(algorithm, "late") != 0 &&
-	    strcmp(algorithm, "auto") != 0) {
-		r = cli_refuse(c, of_late, "is for --algorithm late and auto", err);
-	}
-	if (r == 0 && cli_has(c, "pareto")) {
-		r = cli_refuse(c, of_one, "does not go with --pareto, which tries them all", err);
-	}
-	return r || !cli_has(c, "rate")
-		       ? r : cli_refuse(c, of_schedules, "does not go with "
-					"--rate, which makes no schedule", err);
-}
-
 /* From options to a query. */
 static int read_query(const struct cli *c, struct make_command *m, struct err *err)
 {
 	struct coll_make_query *q = &m->q;
+	bool yes, no;
 	int r;
 
 	if ((r = cli_need(c, "topology", err)) || (r = cli_need(c, "collective", err)) ||
-	    (r = cli_opt_kind(c, &q->kind, err)) || (r = check_options(c, q->kind, err)) ||
-	    (r = choose_algorithm(c, q, err)) || (r = read_min_cost(c, q, err)) ||
-	    (r = read_chunks(c, q, err)) || (r = read_torus(c, q, err)) ||
+	    (r = cli_opt_kind(c, &q->kind, err)) || (r = choose_algorithm(c, q, err)) ||
+	    (r = check_options(c, q, err)) || (r = cli_opt_forward(c, &yes, &no, err)) ||
 	    (r = cli_load_topology(cli_opt(c, "topology"), &m->topo, &m->topology, err)) ||
-	    (r = cli_read_fabric(c, &m->topo, &m->topology, &m->fabric, err)) ||
-	    (r = read_counts(c, q, m->topo, err))) {
+	    (r = cli_read_fabric(c, &m->topo, &m->topology, &m->fabric, err))) {
 		return r;
 	}
 	q->topo = m->topo;
+	q->links_only = no;
+	if ((r = read_options(c, q, err))) {
+		return r;
+	}
 	q->expr = cli_opt(c, "topology");
 	q->fabric = m->fabric.topo ? &m->fabric : NULL;
 	q->physical = cli_has(c, "on") ? NULL : m->fabric.topo;
@@ -262,8 +235,8 @@ static int make_pairs(const struct cli *c, struct make_command *m, struct err *e
 	struct cli_flow flow = { .exact = NULL };
 	int r;
 
-	if ((r = cli_read_pairs(c, m->q.algorithm, &m->q.pairs, err)) ||
-	    (r = cli_read_demands(c, m->q.algorithm, m->topo, &m->demands, err))) {
+	cli_stop_on_signals();
+	if ((r = cli_read_demands(c, m->topo, &m->demands, err))) {
 		goto out;
 	}
 	m->q.pairs.demands = m->demands.n ? &m->demands : NULL;
@@ -325,14 +298,11 @@ static void out_flow(const struct cli *c, struct out *o, const struct make_comma
 static int print_rate(struct cli *c, const struct make_command *m, struct err *err)
 {
 	struct out *o = out_new(c->format);
-	bool any = strcmp(m->q.algorithm, "auto") == 0;
+	const struct coll_algorithm *a = m->q.algorithm;
 
-	if (!o) {
-		return err_nomem(err);
-	}
 	out_str(o, "collective", coll_kind_name(COLL_ALLTOALL));
 	out_str(o, "topology", m->topology);
-	out_str(o, "algorithm", any ? coll_make_algorithm(COLL_ALLTOALL, 0) : m->q.algorithm);
+	out_str(o, "algorithm", (a ? a : coll_algorithm_find("mcf", COLL_ALLTOALL))->name);
 	out_flow(c, o, m);
 	return cli_print(o, err);
 }
@@ -418,11 +388,8 @@ static int print_made(struct cli *c, const struct make_command *m, struct err *e
 		return 0;
 	}
 	o = out_new(c->format);
-	if (!o) {
-		return err_nomem(err);
-	}
 	cli_out_schedule(o, s);
-	out_str(o, "algorithm", made->algorithm);
+	out_str(o, "algorithm", made->algorithm->name);
 	out_batches(o, coll_has_root(m->q.kind) ? 0 : m->q.batches, made->batches);
 	cli_out_replay(o, &made->report);
 	/* Rates on the logical digraph say nothing about the physical one. */
@@ -433,10 +400,13 @@ static int print_made(struct cli *c, const struct make_command *m, struct err *e
 		out_rooted(c, o, made);
 	} else if (made->torus.is_made) {
 		out_torus(c, o, made);
-	} else if (strcmp(made->algorithm, "trees") == 0) {
+	} else if (made->tree.trees > 0) {
 		out_forest(c, o, made);
-	} else if (strcmp(made->algorithm, "late") == 0) {
+	} else if (made->algorithm->options & COLL_OPTION_BIT(COLL_EXTRA_STEPS)) {
 		out_bandwidth_gap(c, o, &made->report);
+	}
+	if (!m->q.cost && coll_through_ranks(s)) {
+		out_bool(o, "forward", true);
 	}
 	if (m->q.cost) {
 		r = cli_out_cost(c, o, s, &made->report, m->q.cost, err);

@@ -10,8 +10,8 @@
 #include "controller/cli/core/private.h"
 #include "controller/plan/plan.h"
 #include "lib/base/file.h"
-#include "lib/base/rat.h"
-#include "lib/base/units.h"
+#include "lib/base/number/rat.h"
+#include "lib/base/number/units.h"
 
 /* Above these sizes transitivity (nodes, for arcs with these) and girth are not looked for, nor,
  * unless all nodes are alike, what breadth-first broadcast takes (nodes; where they are alike nodes
@@ -60,8 +60,7 @@ static int families(const struct cli *c, struct err *err)
 		buf_printf(&b, "%s%s%*s%s\n", form, fits ? "" : "\n",
 			   HELP_COLUMN - (fits ? (int)strlen(form) : 0), "", help);
 	}
-	r = b.failed ? err_nomem(err)
-		     : cli_print_bytes(buf_cstr(&b), b.len, err);
+	r = cli_print_bytes(buf_cstr(&b), b.len, err);
 	buf_fini(&b);
 	return r;
 }
@@ -270,11 +269,7 @@ int cmd_topology_info(struct cli *c, struct err *err)
 		return r;
 	}
 	o = out_new(c->format);
-	if (o) {
-		struct info x = { .c = c, .t = t, .quick = cli_has(c, "quick") };
-
-		r = describe(o, &x, name, err);
-	}
+	r = describe(o, &(struct info){ .c = c, .t = t, .quick = cli_has(c, "quick") }, name, err);
 	r = cli_print_unless(r, o, err);
 	topo_free(t);
 	free(name);
@@ -351,26 +346,23 @@ static void list_graph(struct out *o, const struct topo *t, const char *name)
 static int write_topology(const struct topo *t, const char *name, const char *path, struct err *err)
 {
 	struct buf b = { 0 };
-	int r = topo_to_json(t, name, &b, err);
+	int r;
 
-	if (r == 0) {
-		r = file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
-	}
+	topo_to_json(t, name, &b);
+	r = file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
 	buf_fini(&b);
 	return r;
 }
 
 /* "JOB on FABRIC, capacities in 4 Gbps" */
-static int name_of_job(const struct model_fabric *f, const char *job, int64_t unit_bps,
-		       char **name, struct err *err)
+static char *name_of_job(const struct model_fabric *f, const char *job, int64_t unit_bps)
 {
 	char unit[32];
 	struct buf b = { 0 };
 
 	buf_printf(&b, "%s on %s, capacities in %s", job, f->name,
 		   unit_str(UNIT_BPS, unit_bps, unit, sizeof(unit)));
-	*name = buf_steal(&b);
-	return *name ? 0 : err_nomem(err);
+	return buf_steal(&b);
 }
 
 /* The digraph of a job's ranks. */
@@ -390,8 +382,8 @@ static int load_job(const char *path, const char *job, struct topo **t, char **n
 	} else {
 		r = plan_job_topo(f, i, t, &unit_bps, err);
 	}
-	if (!r && (r = name_of_job(f, job, unit_bps, name, err))) {
-		topo_free(*t);
+	if (!r) {
+		*name = name_of_job(f, job, unit_bps);
 	}
 	model_free(f);
 	return r;
@@ -426,9 +418,7 @@ int cmd_topology_build(struct cli *c, struct err *err)
 		r = write_topology(t, name, path, err);
 	} else {
 		o = out_new(c->format);
-		if (o) {
-			list_graph(o, t, name);
-		}
+		list_graph(o, t, name);
 		r = cli_print(o, err);
 	}
 	topo_free(t);
@@ -447,10 +437,8 @@ int cmd_topology_draw(struct cli *c, struct err *err)
 	if (r) {
 		return r;
 	}
-	r = topo_draw(t, name, &svg, err);
-	if (!r) {
-		r = cli_write_svg(cli_opt(c, "output"), &svg, err);
-	}
+	topo_draw(t, name, &svg);
+	r = cli_write_svg(cli_opt(c, "output"), &svg, err);
 	buf_fini(&svg);
 	topo_free(t);
 	free(name);

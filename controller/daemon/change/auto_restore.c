@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "controller/daemon/change/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/vec.h"
@@ -127,7 +128,7 @@ static bool may_restore(const struct restore *r)
 	return may;
 }
 
-/* Made when missing; NULL without memory. */
+/* Made when missing. */
 static struct restore_attempt *find_attempt(struct restore *r, const char *name)
 {
 	struct restore_attempt a = { .tries = 0 };
@@ -138,7 +139,8 @@ static struct restore_attempt *find_attempt(struct restore *r, const char *name)
 		}
 	}
 	snprintf(a.name, sizeof(a.name), "%s", name);
-	return vec_push(&r->attempts, a) ? NULL : &r->attempts.v[r->attempts.n - 1];
+	vec_push(&r->attempts, a);
+	return &r->attempts.v[r->attempts.n - 1];
 }
 
 /* ---- when ---------------------------------------------------------------- */
@@ -278,8 +280,8 @@ static int keep_restored(const struct model_fabric *f, const struct model_device
 
 /* Adds what a device has lost, and names it in the comment of the change. at_boot: it
  * has been lost while weftd did not run, and is restored only for that. */
-static int want(struct restore_request *r, const char *device, bool at_boot,
-		const struct store_external_change *v, int n)
+static void want(struct restore_request *r, const char *device, bool at_boot,
+		 const struct store_external_change *v, int n)
 {
 	struct restore_wanted w = { .others_stay = at_boot };
 	size_t len = strlen(r->comment);
@@ -291,9 +293,8 @@ static int want(struct restore_request *r, const char *device, bool at_boot,
 			continue;
 		}
 		w.program = w.program || v[i].kind == STORE_EXTERNAL_PROGRAM;
-		if (v[i].kind == STORE_EXTERNAL_GONE && vec_push(&w.xcs, v[i].xc)) {
-			vec_fini(&w.xcs);
-			return WEFT_ENOMEM;
+		if (v[i].kind == STORE_EXTERNAL_GONE) {
+			vec_push(&w.xcs, v[i].xc);
 		}
 		count += is_restorable(&v[i]);
 	}
@@ -303,11 +304,7 @@ static int want(struct restore_request *r, const char *device, bool at_boot,
 	if (w.xcs.n) {
 		qsort(w.xcs.v, w.xcs.n, sizeof(*w.xcs.v), optics_xc_cmp);
 	}
-	if (vec_push(&r->wanted, w)) {
-		vec_fini(&w.xcs);
-		return WEFT_ENOMEM;
-	}
-	return 0;
+	vec_push(&r->wanted, w);
 }
 
 /* Adds what is due of one device; *next_ns is when to look again. */
@@ -320,8 +317,7 @@ static int consider(struct restore *all, struct restore_request *r, const struct
 	struct restore_attempt *attempt = find_attempt(all, a->name);
 	struct store_external_change *v = NULL;
 	int64_t at_ns = 0;
-	int n = 0, rc = attempt ? store_external_changes(all->env->store, &q, &v, &n, err)
-				: err_nomem(err);
+	int n = 0, rc = store_external_changes(all->env->store, &q, &v, &n, err);
 
 	if (rc) {
 		return rc;
@@ -330,8 +326,8 @@ static int consider(struct restore *all, struct restore_request *r, const struct
 	switch (restore_decide(v, n, f->changes.restore_after_ns, attempt->tries,
 			       attempt->last_ns, clk_wall_ns(), &at_ns)) {
 	case RESTORE_NOW:
-		rc = want(r, a->name, at_boot, v, n) ? err_nomem(err) : 0;
-		attempt->running = rc == 0;
+		want(r, a->name, at_boot, v, n);
+		attempt->running = true;
 		break;
 	case RESTORE_WAIT:
 		*next_ns = at_ns < *next_ns ? at_ns : *next_ns;
@@ -343,7 +339,7 @@ static int consider(struct restore *all, struct restore_request *r, const struct
 		break;
 	}
 	free(v);
-	return rc;
+	return 0;
 }
 
 /* Whether any of these records is of the device. */
@@ -427,7 +423,8 @@ void restore_check(struct restore *r)
 	int64_t next_ns = INT64_MAX;
 	int n = 0, rc;
 
-	if (!r || r->env->draining || r->env->standby || r->env->read_only || !is_wanted(r->env->apply)) {
+	if (!r || r->env->draining || r->env->standby || r->env->read_only ||
+	    !is_wanted(r->env->apply)) {
 		return;
 	}
 	part_timer_stop(r->timer);
@@ -435,9 +432,8 @@ void restore_check(struct restore *r)
 	if (rc == 0 && n > 0 && !may_restore(r)) {
 		next_ns = clk_wall_ns() + RETRY_MS * INT64_C(1000000);
 	} else if (rc == 0 && n > 0) {
-		req = calloc(1, sizeof(*req));
-		rc = req ? consider_all(r, req, v, n, &next_ns, &err)
-			 : err_nomem(&err);
+		req = x_new(1, sizeof(*req));
+		rc = consider_all(r, req, v, n, &next_ns, &err);
 	}
 	free(v);
 	if (rc) {
@@ -563,8 +559,8 @@ int restore_request_prepare(struct restore_request *r, const struct daemon_env *
 		p.program = may_load(w, &a[at], &why);
 		p.xcs = w->xcs.v;
 		p.n_xcs = (int)w->xcs.n;
-		if ((p.n_xcs || p.program) && vec_push(&r->plan, p)) {
-			return err_nomem(err);
+		if (p.n_xcs || p.program) {
+			vec_push(&r->plan, p);
 		}
 	}
 	s->base.restore = r->plan.v;
@@ -582,24 +578,14 @@ int restore_request_prepare(struct restore_request *r, const struct daemon_env *
 
 /* ---- life ---------------------------------------------------------------- */
 
-int restore_new(struct daemon_env *env, struct changes *changes,
-		struct restore **out, struct err *err)
+struct restore *restore_new(struct daemon_env *env, struct changes *changes)
 {
-	struct restore *r = calloc(1, sizeof(*r));
-	int rc;
+	struct restore *r = x_new(1, sizeof(*r));
 
-	if (!r) {
-		return err_nomem(err);
-	}
 	r->env = env;
 	r->changes = changes;
-	rc = part_timer_new(env, on_time, r, &r->timer, err);
-	if (rc) {
-		free(r);
-		return rc;
-	}
-	*out = r;
-	return 0;
+	r->timer = part_timer_new(env, on_time, r);
+	return r;
 }
 
 void restore_free(struct restore *r)

@@ -15,8 +15,7 @@
 struct drain;
 
 /* released is called when something is drained or frozen no longer. */
-int drain_new(struct daemon_env *env, void (*released)(void *arg), void *arg,
-	      struct drain **out, struct err *err);
+struct drain *drain_new(struct daemon_env *env, void (*released)(void *arg), void *arg);
 void drain_free(struct drain *d);	/* NULL is fine */
 /* Reads from the store what is drained or frozen; on error the list stays as it
  * was. */
@@ -25,7 +24,7 @@ int drain_load(struct drain *d, struct err *err);
  * parts. */
 int drain_count(const struct drain *d);
 /* All of them as messages that borrow their strings until the loop runs, for
- * free(). NULL without memory. */
+ * free(). */
 Weft__V1__Hold **drain_messages(const struct drain *d, size_t *n);
 /* WEFT_ESTALE while the fabric is frozen. */
 int drain_check_frozen(const struct drain *d, struct err *err);
@@ -37,9 +36,8 @@ int drain_check_plan(const struct drain *d, const struct plan *p, struct err *er
  * what they reach is drained. O(ports of the host x entries). */
 bool drain_has_host(const struct drain *d, const struct model_fabric *f, int host);
 /* Takes drained ports without a circuit from what planning f may use: adds them to
- * the unusable ports of s, which is of f. WEFT_ENOMEM. */
-int drain_restrict(const struct drain *d, const struct model_fabric *f,
-		   struct snapshot *s, struct err *err);
+ * the unusable ports of s, which is of f. */
+void drain_restrict(const struct drain *d, const struct model_fabric *f, struct snapshot *s);
 /* Freezes the fabric, as Freeze does: durable, and told. out->holds is the caller's to
  * free, also on error. */
 int drain_freeze(struct drain *d, const struct rpc_call *call, const char *reason,
@@ -51,7 +49,7 @@ void handle_drain(struct rpc_call *call, const ProtobufCMessage *req, void *arg)
 void handle_undrain(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 void handle_unfreeze(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 
-/* ---- change.c, confirm.c ---- */
+/* ---- change_requests.c, confirm.c ---- */
 
 struct changes;
 
@@ -72,9 +70,9 @@ struct change_hooks {
 };
 
 /* Everything is borrowed and outlives it; hooks are copied. */
-int changes_new(struct daemon_env *env, struct plan_queue *queue, struct job_status *jobs,
-		struct drain *drain, struct hosts *hosts, const struct change_hooks *hooks,
-		struct changes **out, struct err *err);
+struct changes *changes_new(struct daemon_env *env, struct plan_queue *queue,
+			    struct job_status *jobs, struct drain *drain, struct hosts *hosts,
+			    const struct change_hooks *hooks);
 void changes_free(struct changes *c);	/* NULL is fine */
 /* Reads from the store which change waits for its confirmation; without its
  * clock, which changes_watch_confirm starts. */
@@ -101,25 +99,24 @@ int changes_begin_jobs(struct changes *c, const struct own_change *own, struct e
 
 /* ---- changes in which others have parts (../joint) ---- */
 
-/* What a change is asked for with. Borrowed. */
-struct change_order {
-	const char *request_id, *arguments, *trace;	/* "": none */
-	const char *who, *comment;
-	const struct model_config *config;	/* all of it: nothing is added */
+/* A change of the configuration as all are asked for it. */
+struct joint_request {
+	struct change_order order;
+	struct model_config config;	/* with the jobs of orchestrators: nothing is added */
 	enum plan_mode mode;
-	bool ignore_floor;
-	const char *digest;	/* that its plan must have; "": any */
+	bool ignore_floor;		/* as in struct plan_request */
+	char digest[65];		/* that the plan must have; "": any */
 };
 
 /* Those who lead the fabric together with this weftd; all with arg, on the loop. */
 struct change_partners {
 	/* A change is asked for here: begins it everywhere, here by changes_begin_part with the
 	 * same call and own before it returns. */
-	int (*ask)(const struct change_order *o, struct rpc_call *call,
+	int (*ask)(const struct joint_request *q, struct rpc_call *call,
 		   const struct own_change *own, void *arg, struct err *err);
 	/* Of a part, in this order: as plan_request.prepare, which may wait; its plan is there;
 	 * as apply_request.ready; its end, whatever came before. */
-	int (*prepare)(struct plan_request *r, void *arg, struct err *err);
+	void (*prepare)(struct plan_request *r, void *arg);
 	void (*planned)(const struct plan *p, void *arg);
 	void (*ready)(int stage, void *arg);
 	void (*ended)(const struct apply_result *res, int rc, const struct err *err, void *arg);
@@ -132,10 +129,10 @@ struct change_partners {
 void changes_set_partners(struct changes *c, const struct change_partners *partners);
 /* Begins the part of this weftd, watched by call (may be NULL). own: NULL, or who is told of its
  * end. The errors of changes_begin_jobs, and of a configuration that cannot be. */
-int changes_begin_part(struct changes *c, const struct change_order *o, struct rpc_call *call,
+int changes_begin_part(struct changes *c, const struct joint_request *q, struct rpc_call *call,
 		       const struct own_change *own, struct err *err);
 
-/* Apply, Rollback, Cancel, Freeze, Confirm; SetPort and Recover (maintenance.c); arg is
+/* Apply, Rollback, Cancel, Freeze, Confirm; SetPort and Recover (device_requests.c); arg is
  * the struct changes. */
 
 /* Plans a configuration, or a plan file again, and carries the plan out; streams
@@ -172,10 +169,10 @@ struct progress_view {
 	void *memory;		/* of them */
 };
 
-/* rows: of the jobs as last planned. WEFT_ENOMEM. A zeroed v is fine for fini, also
- * after an error. O(jobs^2) while a change runs, else O(1). */
-int progress_view_init(struct progress_view *v, const struct changes *c,
-		       const struct job_rows *rows, struct err *err);
+/* rows: of the jobs as last planned. A zeroed v is fine for fini. O(jobs^2) while a
+ * change runs, else O(1). */
+void progress_view_init(struct progress_view *v, const struct changes *c,
+			const struct job_rows *rows);
 void progress_view_fini(struct progress_view *v);
 
 /* ---- external_changes.c: changes of circuits that weft did not make ---- */
@@ -205,8 +202,7 @@ struct restore;
 enum model_external external_policy(const struct model_fabric *f, const struct model_device *md,
 				    const struct apply_device *a);
 /* Remembers which restores failed; does nothing until restore_check. */
-int restore_new(struct daemon_env *env, struct changes *changes,
-		struct restore **out, struct err *err);
+struct restore *restore_new(struct daemon_env *env, struct changes *changes);
 void restore_free(struct restore *r);	/* NULL is fine */
 /* Begins a change for what is due. Call when the slot of the queue is free. NULL is
  * fine: a standby restores nothing. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "controller/daemon/change/change.h"
+#include "lib/base/alloc.h"
 #include "lib/base/log.h"
 
 #define NAME_SIZE (CONF_MAX_NAME + 16)
@@ -208,58 +209,45 @@ int drain_check_plan(const struct drain *d, const struct plan *p, struct err *er
 
 /* The ports of one side that are drained and without a circuit, added to those
  * that cannot be used. used: those with a circuit, which they keep. */
-static int add_bad(const struct drain *d, const struct model_fabric *f,
-		   const struct model_device *md, const int *far_ends, int n, const bool *used,
-		   const int **bad, int *n_bad, struct err *err)
+static void add_bad(const struct drain *d, const struct model_fabric *f,
+		    const struct model_device *md, const int *far_ends, int n, const bool *used,
+		    const int **bad, int *n_bad)
 {
-	int *v = realloc((void *)*bad, ((size_t)*n_bad + n + 1) * sizeof(*v));
+	int *v = x_grow((void *)*bad, (size_t)*n_bad + n + 1, sizeof(*v));
 
-	if (!v) {
-		return err_nomem(err);
-	}
 	*bad = v;
 	for (int i = 0; i < n; i++) {
 		if (!used[i] && find_side(d, f, md, far_ends, i)) {
 			v[(*n_bad)++] = i;
 		}
 	}
-	return 0;
 }
 
 /* Both sides of one device. */
-static int restrict_device(const struct drain *d, const struct model_fabric *f,
-			   const struct model_device *md, struct plan_light *l, struct err *err)
+static void restrict_device(const struct drain *d, const struct model_fabric *f,
+			    const struct model_device *md, struct plan_light *l)
 {
-	bool *in = calloc((size_t)md->n_in + 1, 1);
-	bool *out = calloc((size_t)md->n_out + 1, 1);
-	int r = in && out ? 0 : err_nomem(err);
+	bool *in = x_new((size_t)md->n_in + 1, 1);
+	bool *out = x_new((size_t)md->n_out + 1, 1);
 
-	for (int i = 0; r == 0 && i < l->n_xcs; i++) {
+	for (int i = 0; i < l->n_xcs; i++) {
 		if (l->xcs[i].in < md->n_in && l->xcs[i].out < md->n_out) {
 			in[l->xcs[i].in] = out[l->xcs[i].out] = true;
 		}
 	}
-	if (r == 0 && (r = add_bad(d, f, md, md->in_port, md->n_in, in, &l->bad_in,
-				   &l->n_bad_in, err)) == 0) {
-		r = add_bad(d, f, md, md->out_port, md->n_out, out, &l->bad_out, &l->n_bad_out,
-			    err);
-	}
+	add_bad(d, f, md, md->in_port, md->n_in, in, &l->bad_in, &l->n_bad_in);
+	add_bad(d, f, md, md->out_port, md->n_out, out, &l->bad_out, &l->n_bad_out);
 	free(in);
 	free(out);
-	return r;
 }
 
-int drain_restrict(const struct drain *d, const struct model_fabric *f,
-		 struct snapshot *s, struct err *err)
+void drain_restrict(const struct drain *d, const struct model_fabric *f, struct snapshot *s)
 {
-	int r = 0;
-
-	for (int i = 0; i < s->n && d->n_holds > 0 && s->observed && r == 0; i++) {
+	for (int i = 0; i < s->n && d->n_holds > 0 && s->observed; i++) {
 		if (f->devices[i].kind != MODEL_RING) {
-			r = restrict_device(d, f, &f->devices[i], &s->observed[i], err);
+			restrict_device(d, f, &f->devices[i], &s->observed[i]);
 		}
 	}
-	return r;
 }
 
 /* ---- calls --------------------------------------------------------------- */
@@ -268,13 +256,13 @@ Weft__V1__Hold **drain_messages(const struct drain *d, size_t *n)
 {
 	Weft__V1__Hold **list = message_list(&weft__v1__hold__descriptor, (size_t)d->n_holds);
 
-	for (int i = 0; list && i < d->n_holds; i++) {
+	for (int i = 0; i < d->n_holds; i++) {
 		list[i]->target = d->holds[i].what;
 		list[i]->who = d->holds[i].who;
 		list[i]->reason = d->holds[i].reason;
 		list[i]->since_at_ns = d->holds[i].since_ns;
 	}
-	*n = list ? (size_t)d->n_holds : 0;
+	*n = (size_t)d->n_holds;
 	return list;
 }
 
@@ -334,7 +322,7 @@ static int announce(struct drain *d, Weft__V1__EventKind kind, const char *text,
 	store_audit(d->env->store, 0, "", STORE_EVENT, text);
 	event_emit(d->env->events, &ev, "%s", text);
 	out->holds = drain_messages(d, &out->n_holds);
-	return out->holds ? 0 : err_nomem(err);
+	return 0;
 }
 
 /* Drains `what`, or freezes the fabric (""). */
@@ -433,15 +421,12 @@ int drain_count(const struct drain *d)
 	return d->n_holds;
 }
 
-int drain_new(struct daemon_env *env, void (*released)(void *arg), void *arg,
-	      struct drain **out, struct err *err)
+struct drain *drain_new(struct daemon_env *env, void (*released)(void *arg), void *arg)
 {
-	*out = calloc(1, sizeof(**out));
-	if (!*out) {
-		return err_nomem(err);
-	}
-	**out = (struct drain){ .env = env, .released = released, .arg = arg };
-	return 0;
+	struct drain *d = x_new(1, sizeof(*d));
+
+	*d = (struct drain){ .env = env, .released = released, .arg = arg };
+	return d;
 }
 
 void drain_free(struct drain *d)

@@ -91,9 +91,6 @@ int external_view_init(struct external_view *v, const struct daemon_env *env,
 		return r;
 	}
 	v->list = message_list(&weft__v1__external_change__descriptor, (size_t)v->n_stored);
-	if (!v->list) {
-		return err_nomem(err);
-	}
 	for (; v->n < (size_t)v->n_stored; v->n++) {
 		fill(v->list[v->n], &v->stored[v->n]);
 	}

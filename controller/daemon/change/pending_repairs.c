@@ -70,9 +70,6 @@ int repairs_view_init(struct repairs_view *r, const struct daemon_env *env,
 		return rc;
 	}
 	r->list = message_list(&weft__v1__pending_repair__descriptor, (size_t)r->n_stored);
-	if (!r->list) {
-		return err_nomem(err);
-	}
 	for (int i = 0; i < r->n_stored; i++) {
 		const struct store_repair *s = &r->stored[i];
 		Weft__V1__PendingRepair *m = r->list[r->n];

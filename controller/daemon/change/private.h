@@ -53,7 +53,7 @@ struct changes {
 	int n_finished;			/* ever; the newest are kept */
 };
 
-/* ---- change.c ---- */
+/* ---- change_requests.c ---- */
 
 /* Begins a change back to the configuration of an earlier one; call (may be
  * NULL) watches it. The floor of capacity does not stop it. WEFT_ESTALE when a

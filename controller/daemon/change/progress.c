@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "controller/daemon/change/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 
 /* ---- how far ------------------------------------------------------------- */
@@ -68,21 +69,17 @@ struct shown_jobs {
 	struct msg_gain *ends;
 };
 
-static int make_room(struct progress_view *v, struct shown_jobs *s, size_t n, struct err *err)
+static void make_room(struct progress_view *v, struct shown_jobs *s, size_t n)
 {
 	const size_t list = (n + 1) * sizeof(*s->list), rows = (n + 1) * sizeof(*s->rows);
 	const size_t packed = (n + 1) * sizeof(*s->packed);
-	char *block = calloc(1, list + packed + rows + (n + 1) * sizeof(*s->ends));
+	char *block = x_new(1, list + packed + rows + (n + 1) * sizeof(*s->ends));
 
-	if (!block) {
-		return err_nomem(err);
-	}
 	v->memory = block;
 	v->jobs = s->list = (void *)block;
 	v->packed = s->packed = (void *)(block + list);
 	s->rows = (void *)(block + list + packed);
 	s->ends = (void *)(block + list + packed + rows);
-	return 0;
 }
 
 static void put_job(struct progress_view *v, const struct shown_jobs *s, Weft__V1__PlanJob *job,
@@ -115,8 +112,8 @@ static void put_former(struct progress_view *v, const struct shown_jobs *s,
 	put_job(v, s, to, packed);
 }
 
-int progress_view_init(struct progress_view *v, const struct changes *c,
-		       const struct job_rows *rows, struct err *err)
+void progress_view_init(struct progress_view *v, const struct changes *c,
+			const struct job_rows *rows)
 {
 	const struct job_rows *next = c->latest.rows;
 	struct shown_jobs s = { 0 };
@@ -125,9 +122,7 @@ int progress_view_init(struct progress_view *v, const struct changes *c,
 	if (v->running) {
 		fill_progress(&v->m, &c->latest);
 	}
-	if (make_room(v, &s, rows->n + (next ? next->n : 0), err)) {
-		return err->code;
-	}
+	make_room(v, &s, rows->n + (next ? next->n : 0));
 	for (size_t i = 0; i < rows->n; i++) {
 		if (next) {
 			put_former(v, &s, rows->v[i], &rows->packed[i],
@@ -141,7 +136,6 @@ int progress_view_init(struct progress_view *v, const struct changes *c,
 			put_job(v, &s, next->v[i], &next->packed[i]);
 		}
 	}
-	return 0;
 }
 
 void progress_view_fini(struct progress_view *v)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "controller/daemon/core/core.h"
+#include "lib/base/alloc.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/vec.h"
@@ -154,8 +155,8 @@ static int read_grant(char *line, struct grant *g, struct err *err)
 	if (w != CERTIFICATE && !g->any) {
 		return find_id(g->who, rest, &g->id, err);
 	}
-	g->name = strdup(rest);
-	return g->name ? 0 : err_nomem(err);
+	g->name = x_dup(rest);
+	return 0;
 }
 
 /* Cuts the comment and the blanks around. */
@@ -191,9 +192,8 @@ static int parse(struct access *a, const char *file, char *text, struct err *err
 		r = read_grant(line, &g, err);
 		if (r) {
 			err_at(err, file, number, 1);
-		} else if (vec_push(&a->grants, g)) {
-			free(g.name);
-			r = err_nomem(err);
+		} else {
+			vec_push(&a->grants, g);
 		}
 	}
 	return r;
@@ -202,14 +202,12 @@ static int parse(struct access *a, const char *file, char *text, struct err *err
 int access_parse(const char *file, const char *text, size_t len, uid_t owner,
 		 struct access **out, struct err *err)
 {
-	struct access *a = calloc(1, sizeof(*a));
-	char *copy = strndup(text, len);
+	struct access *a = x_new(1, sizeof(*a));
+	char *copy = x_ndup(text, len);
 	int r;
 
 	*out = NULL;
-	if (!a || !copy) {
-		r = err_nomem(err);
-	} else if (strlen(copy) != len) {
+	if (strlen(copy) != len) {
 		r = err_set(err, WEFT_EINVAL, "%s: holds a zero byte", file);
 	} else {
 		a->owner = owner;
@@ -233,10 +231,7 @@ int access_new(const char *file, uid_t owner, struct access **out, struct err *e
 
 	*out = NULL;
 	if (!file) {
-		*out = calloc(1, sizeof(**out));
-		if (!*out) {
-			return err_nomem(err);
-		}
+		*out = x_new(1, sizeof(**out));
 		(*out)->owner = owner;
 		return 0;
 	}

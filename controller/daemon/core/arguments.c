@@ -4,33 +4,25 @@
 #include <string.h>
 
 #include "controller/daemon/core/core.h"
+#include "lib/base/alloc.h"
 #include "lib/base/buf.h"
 #include "lib/digest/sha256.h"
 
-int arguments_hash(struct rpc_call *call, const ProtobufCMessage *msg, char hash[65],
-		   struct err *err)
+void arguments_hash(struct rpc_call *call, const ProtobufCMessage *msg, char hash[65])
 {
 	size_t len = protobuf_c_message_get_packed_size(msg);
 	unsigned char digest[SHA256_LEN];
-	uint8_t *packed = malloc(len + 1);
+	uint8_t *packed = x_alloc(len + 1, 1);
 	struct buf b = { 0 };
 	char user[32];
 
-	if (!packed) {
-		return err_nomem(err);
-	}
 	protobuf_c_message_pack(msg, packed);
 	buf_printf(&b, "%s\n%s\n", call_user(call, user, sizeof(user)), rpc_call_path(call));
 	buf_add(&b, packed, len);
 	free(packed);
-	if (b.failed) {
-		buf_fini(&b);
-		return err_nomem(err);
-	}
 	sha256(b.data, b.len, digest);
 	buf_fini(&b);
 	sha256_hex(digest, hash);
-	return 0;
 }
 
 int arguments_refused(const char *id, struct err *err)

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/base/alloc.h"
+
 void env_changed(struct daemon_env *env)
 {
 	env->changes++;
@@ -109,10 +111,10 @@ void *message_list(const ProtobufCMessageDescriptor *kind, size_t n)
 {
 	size_t head = round_up((n + 1) * sizeof(void *));
 	size_t size = round_up(kind->sizeof_message);
-	char *block = calloc(1, head + n * size);
+	char *block = x_new(1, head + n * size);
 	void **list = (void **)block;
 
-	for (size_t i = 0; list && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		list[i] = block + head + i * size;
 		protobuf_c_message_init(kind, list[i]);
 	}
@@ -140,20 +142,15 @@ static void on_closed(uv_handle_t *handle)
 	free(handle->data);
 }
 
-int part_timer_new(struct daemon_env *env, void (*fn)(void *arg), void *arg,
-		   struct part_timer **out, struct err *err)
+struct part_timer *part_timer_new(struct daemon_env *env, void (*fn)(void *arg), void *arg)
 {
-	struct part_timer *t = calloc(1, sizeof(*t));
+	struct part_timer *t = x_new(1, sizeof(*t));
 
-	if (!t) {
-		return err_nomem(err);
-	}
 	t->fn = fn;
 	t->arg = arg;
 	uv_timer_init(env->loop, &t->handle);
 	t->handle.data = t;
-	*out = t;
-	return 0;
+	return t;
 }
 
 void part_timer_free(struct part_timer *t)
@@ -220,10 +217,10 @@ void part_wait_start(struct daemon_env *env, int fd, void (*fn)(void *arg), void
 		return;
 	}
 	part_wait_stop(place);
-	w = fd >= 0 ? calloc(1, sizeof(*w)) : NULL;
-	if (!w) {
+	if (fd < 0) {
 		return;
 	}
+	w = x_new(1, sizeof(*w));
 	*w = (struct part_wait){ .of = fd, .fd = dup(fd), .place = place, .fn = fn, .arg = arg };
 	if (w->fd < 0 || uv_poll_init(env->loop, &w->poll, w->fd)) {
 		if (w->fd >= 0) {

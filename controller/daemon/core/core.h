@@ -75,17 +75,16 @@ const char *call_user(const struct rpc_call *call, char *text, size_t size);
 /* What people call him: for "uid N" the user's name, in text, if he has one; else who. */
 const char *user_name(const char *who, char *text, size_t size);
 
-/* arguments.c: SHA-256 in hex of user, method and all fields of a call's request. WEFT_ENOMEM.
+/* arguments.c: SHA-256 in hex of user, method and all fields of a call's request.
  * O(msg). */
-int arguments_hash(struct rpc_call *call, const ProtobufCMessage *msg, char hash[65],
-		   struct err *err);
+void arguments_hash(struct rpc_call *call, const ProtobufCMessage *msg, char hash[65]);
 /* WEFT_EINVAL: the id came before, with other arguments. arguments_check: only unless `before`
  * ("": not known), the hash that came with it then, is that of now. */
 int arguments_refused(const char *id, struct err *err);
 int arguments_check(const char *id, const char *before, const char *now, struct err *err);
 
 /* n messages of a kind, initialised, as the list of pointers that a message
- * carries them in; one block, for free(). NULL without memory. O(n). */
+ * carries them in; one block, for free(). O(n). */
 void *message_list(const ProtobufCMessageDescriptor *kind, size_t n);
 
 /* A timer that calls fn(arg) once each time it is started. It may be freed, and
@@ -93,8 +92,7 @@ void *message_list(const ProtobufCMessageDescriptor *kind, size_t n);
 struct part_timer;
 
 /* Made stopped. */
-int part_timer_new(struct daemon_env *env, void (*fn)(void *arg), void *arg,
-		   struct part_timer **out, struct err *err);
+struct part_timer *part_timer_new(struct daemon_env *env, void (*fn)(void *arg), void *arg);
 void part_timer_free(struct part_timer *t);	/* NULL is fine */
 /* Starts it, or starts it again: fn is called in ms milliseconds from now, in the
  * next round of the loop for 0 or less. */
@@ -133,7 +131,7 @@ struct daemon_event {
 #define EVENT_KIND(k) WEFT__V1__EVENT_KIND__EVENT_KIND_##k
 
 /* With room for the newest 1024 events, and none yet. */
-int event_stream_new(struct daemon_env *env, struct event_stream **out, struct err *err);
+struct event_stream *event_stream_new(struct daemon_env *env);
 void event_stream_free(struct event_stream *e);	/* NULL is fine */
 /* Sends an event with one sentence to all who watch, and keeps it for those
  * who come later. O(watchers). */
@@ -174,12 +172,12 @@ int access_permit(const struct access *a, const struct rpc_peer *peer,
 /* The peer is an operator. O(grants); nothing is logged. */
 bool access_is_operator(const struct access *a, const struct rpc_peer *peer);
 
-/* ---- health.c: grpc.health.v1 ---- */
+/* ---- health_service.c: grpc.health.v1 ---- */
 
 struct health;
 
 /* Reads the flags of env, which outlives it. */
-int health_new(const struct daemon_env *env, struct health **out, struct err *err);
+struct health *health_new(const struct daemon_env *env);
 void health_free(struct health *h);	/* NULL is fine */
 /* Check and Watch; arg is the struct health. */
 void handle_health_check(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
@@ -193,7 +191,7 @@ void health_changed(struct health *h);
 struct reflection;
 
 /* Small: the files are read when a client asks for the first time. */
-int reflection_new(struct reflection **out, struct err *err);
+struct reflection *reflection_new(void);
 void reflection_free(struct reflection *r);	/* NULL is fine */
 /* ServerReflectionInfo; arg is the struct reflection. */
 void handle_reflection(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
@@ -236,6 +234,9 @@ void trace_of(const struct rpc_call *call, char id[TRACE_SIZE]);
 /* Log lines become objects of JSON; or entries of the journal, if that is what
  * standard error is. */
 void log_sinks_init(bool json);
+/* Writes the last line of a process to where log_sinks_init said, or to standard error, without
+ * memory and without a lock; plain text of at most 100 bytes. */
+void log_sinks_last(const char *line);
 /* Log: reads and sets levels; arg is not used. */
 void handle_log(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 /* Writes one entry of fields "NAME=value". */

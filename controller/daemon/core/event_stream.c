@@ -14,6 +14,7 @@
 
 #include "controller/daemon/core/core.h"
 #include "controller/proto_convert/report.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
@@ -44,18 +45,14 @@ struct event_stream {
 
 /* Sequences begin with the time, so that they grow over restarts, whose
  * events are fewer than microseconds have passed. */
-int event_stream_new(struct daemon_env *env, struct event_stream **out, struct err *err)
+struct event_stream *event_stream_new(struct daemon_env *env)
 {
-	struct event_stream *e = calloc(1, sizeof(*e));
+	struct event_stream *e = x_new(1, sizeof(*e));
 
-	if (!e) {
-		return err_nomem(err);
-	}
 	e->env = env;
 	e->first = e->next = clk_wall_ns() / 1000;
 	TAILQ_INIT(&e->watchers);
-	*out = e;
-	return 0;
+	return e;
 }
 
 void event_stream_free(struct event_stream *e)
@@ -130,16 +127,11 @@ void handle_watch(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 	const Weft__V1__Number *after = ((const Weft__V1__WatchRequest *)msg)->after;
 	struct event_stream *e = arg;
 	struct watcher *w;
-	struct err err = { 0 };
 
 	if (!env_may_change(e->env, call)) {
 		return;
 	}
-	w = calloc(1, sizeof(*w));
-	if (!w) {
-		call_end(call, err_nomem(&err), &err);
-		return;
-	}
+	w = x_new(1, sizeof(*w));
 	w->stream = e;
 	w->call = call;
 	w->resync = !after || after->value < e->first - 1 || after->value >= e->next;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "controller/daemon/core/plan_queue.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
@@ -24,18 +25,13 @@ struct job_status {
 /* ---- rows ---------------------------------------------------------------- */
 
 /* A message of its own, as the plan whose texts it borrows goes. */
-static int copy_message(const ProtobufCMessage *m, struct buf *packed, void *out, struct err *err)
+static void *copy_message(const ProtobufCMessage *m, struct buf *packed)
 {
 	size_t len = protobuf_c_message_get_packed_size(m);
-	char *bytes = buf_extend(packed, len);
-	ProtobufCMessage *copy = NULL;
+	uint8_t *bytes = (uint8_t *)buf_extend(packed, len);
 
-	if (bytes) {
-		protobuf_c_message_pack(m, (uint8_t *)bytes);
-		copy = protobuf_c_message_unpack(m->descriptor, NULL, len, (uint8_t *)bytes);
-	}
-	memcpy(out, &copy, sizeof(copy));
-	return copy ? 0 : err_nomem(err);
+	protobuf_c_message_pack(m, bytes);
+	return x_have(protobuf_c_message_unpack(m->descriptor, NULL, len, bytes));
 }
 
 /* Its id is new also when the picture is as before: browsers ask for it then. */
@@ -48,48 +44,40 @@ static void take_picture(struct plan_request *r)
 	r->rows.steps = r->steps.len ? buf_steal(&r->steps) : NULL;
 }
 
-static int add_row(struct job_rows *rows, const struct plan *p, int job, struct err *err)
+static void add_row(struct job_rows *rows, const struct plan *p, int job)
 {
 	struct msg_job j;
 	struct buf gain = { 0 };
 	Weft__V1__JobGain *has;
-	int rc = msg_job_init(&j, p, job, err);
 
-	if (rc == 0) {
-		has = j.row.gain;
-		j.row.gain = NULL;
-		rc = copy_message(&j.row.base, &rows->packed[rows->n], &rows->v[rows->n], err);
-		rows->n++;
-		if (rc == 0 && has) {
-			rc = copy_message(&has->base, &gain, &rows->v[rows->n - 1]->gain, err);
-		}
-		buf_fini(&gain);
+	msg_job_init(&j, p, job);
+	has = j.row.gain;
+	j.row.gain = NULL;
+	rows->v[rows->n] = copy_message(&j.row.base, &rows->packed[rows->n]);
+	if (has) {
+		rows->v[rows->n]->gain = copy_message(&has->base, &gain);
 	}
+	rows->n++;
+	buf_fini(&gain);
 	msg_job_fini(&j);
-	return rc;
 }
 
-int job_rows_make(struct plan_request *r, struct err *err)
+void job_rows_make(struct plan_request *r)
 {
 	struct job_rows *rows = &r->rows;
 	const struct plan *p = r->plan;
-	int rc = 0;
 
 	take_picture(r);
 	if (!p) {
-		return 0;
+		return;
 	}
-	rows->v = calloc((size_t)p->n_jobs + 1, sizeof(*rows->v));
-	rows->packed = calloc((size_t)p->n_jobs + 1, sizeof(*rows->packed));
-	if (!rows->v || !rows->packed) {
-		return err_nomem(err);
-	}
-	for (int i = 0; i < p->n_jobs && rc == 0; i++) {
-		rc = add_row(rows, p, i, err);
+	rows->v = x_new((size_t)p->n_jobs, sizeof(*rows->v));
+	rows->packed = x_new((size_t)p->n_jobs, sizeof(*rows->packed));
+	for (int i = 0; i < p->n_jobs; i++) {
+		add_row(rows, p, i);
 	}
 	memcpy(rows->hash, p->fabric->hash, sizeof(rows->hash));
-	rows->known = rc == 0;
-	return rc;
+	rows->known = true;
 }
 
 void job_rows_fini(struct job_rows *rows)
@@ -187,10 +175,10 @@ void job_status_check(struct job_status *s)
 	struct plan_base base;
 	uint64_t failed;
 
-	if (!f || !env->applied || env->reading || env->draining ||
-	    apply_plan_base(env->apply, f, PLAN_SAFE, &base, NULL)) {
+	if (!f || !env->applied || env->reading || env->draining) {
 		return;
 	}
+	apply_plan_base(env->apply, f, PLAN_SAFE, &base);
 	failed = plan_failed_circuits(f, &base);
 	if (failed != s->failed) {
 		s->failed = failed;
@@ -226,26 +214,21 @@ bool job_status_outdated(const struct job_status *s, const struct plan_request *
 	       plan_failed_circuits(r->fabric, &r->snap.base) != s->failed;
 }
 
-int job_status_compare(const struct job_status *s, struct plan_request *r, struct err *err)
+void job_status_compare(const struct job_status *s, struct plan_request *r)
 {
 	const struct plan *now = r->before;
 	size_t n = now ? (size_t)now->n_jobs : s->rows.n;
 	struct plan_before *v;
-	int rc;
 
 	if (!now && s->env->applied && !s->rows.known) {
-		return 0;
+		return;
 	}
-	v = calloc(n + 1, sizeof(*v));
-	if (!v) {
-		return err_nomem(err);
-	}
+	v = x_new(n + 1, sizeof(*v));
 	for (size_t i = 0; i < n; i++) {
 		v[i] = now ? plan_before_of(now, (int)i) : before_of_row(s->rows.v[i]);
 	}
-	rc = plan_gains(r->plan, v, (int)n, err);
+	plan_gains(r->plan, v, (int)n);
 	free(v);
-	return rc;
 }
 
 /* ---- why there is no plan ------------------------------------------------ */
@@ -281,15 +264,13 @@ void job_status_hint(const struct job_status *s, struct err *err)
 
 /* ---- life ---------------------------------------------------------------- */
 
-int job_status_new(struct daemon_env *env, struct plan_queue *q,
-		   const struct job_status_hooks *hooks, struct job_status **out, struct err *err)
+struct job_status *job_status_new(struct daemon_env *env, struct plan_queue *q,
+				  const struct job_status_hooks *hooks)
 {
-	*out = calloc(1, sizeof(**out));
-	if (!*out) {
-		return err_nomem(err);
-	}
-	**out = (struct job_status){ .env = env, .queue = q, .hooks = *hooks };
-	return 0;
+	struct job_status *s = x_new(1, sizeof(*s));
+
+	*s = (struct job_status){ .env = env, .queue = q, .hooks = *hooks };
+	return s;
 }
 
 void job_status_free(struct job_status *s)

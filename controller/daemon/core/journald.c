@@ -37,10 +37,8 @@ void journald_send(char *const *fields, int n)
 		put_field(&b, fields[i]);
 	}
 	if (fd >= 0) {
-		if (!b.failed) {
-			(void)!sendto(fd, b.data, b.len, MSG_NOSIGNAL,
-				      (const struct sockaddr *)&journal, sizeof(journal));
-		}
+		(void)!sendto(fd, b.data, b.len, MSG_NOSIGNAL,
+			      (const struct sockaddr *)&journal, sizeof(journal));
 		close(fd);
 	}
 	buf_fini(&b);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "controller/daemon/core/core.h"
 #include "lib/base/clock.h"
@@ -33,9 +34,7 @@ static void log_json(enum log_level level, const char *room, const char *line,
 		out_json_quote(&b, fields[i].value);
 	}
 	buf_str(&b, "}\n");
-	if (!b.failed) {
-		fwrite(b.data, 1, b.len, stderr);
-	}
+	fwrite(b.data, 1, b.len, stderr);
 	buf_fini(&b);
 }
 
@@ -83,13 +82,33 @@ static bool is_journal(int fd)
 	       fstat(fd, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
 }
 
+static enum { SINK_LINES, SINK_JSON, SINK_JOURNAL } chosen;
+
 void log_sinks_init(bool json)
 {
 	if (json) {
+		chosen = SINK_JSON;
 		log_set_sink(log_json);
 	} else if (is_journal(2)) {
+		chosen = SINK_JOURNAL;
 		log_set_sink(log_journal);
 	}
+}
+
+/* The journal reads standard error too, where a number in angles is the priority. */
+void log_sinks_last(const char *line)
+{
+	static const char *const forms[] = {
+		[SINK_LINES] = "%s error weftd: %s\n",
+		[SINK_JSON] = "{\"time\":\"%s\",\"level\":\"error\",\"room\":\"weftd\","
+			      "\"message\":\"%s\"}\n",
+		[SINK_JOURNAL] = "<3>%.0sweftd: %s\n",
+	};
+	char when[32], text[256];
+	int n = snprintf(text, sizeof(text), forms[chosen],
+			 clk_iso(clk_wall_ns(), when, sizeof(when)), line);
+
+	(void)!write(STDERR_FILENO, text, (size_t)n);
 }
 
 /* ---- the call ------------------------------------------------------------ */

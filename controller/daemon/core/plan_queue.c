@@ -17,6 +17,7 @@
 
 #include "controller/daemon/core/plan_queue.h"
 #include "controller/webui/webui.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
@@ -35,68 +36,44 @@ struct plan_queue {
 /* One without a configuration. */
 static struct plan_request *request_alloc(struct plan_queue *q)
 {
-	struct plan_request *r = calloc(1, sizeof(*r));
+	struct plan_request *r = x_new(1, sizeof(*r));
 
-	if (r) {
-		r->queue = q;
-		r->req.data = r;
-	}
+	r->queue = q;
+	r->req.data = r;
 	return r;
 }
 
-int plan_request_new_config(struct plan_queue *q, const struct model_config *config,
-			    struct plan_request **out, struct err *err)
+struct plan_request *plan_request_new_config(struct plan_queue *q,
+					     const struct model_config *config)
 {
 	struct plan_request *r = request_alloc(q);
-	int rc = r ? model_config_copy(&r->config, config, err) : err_nomem(err);
 
-	if (rc) {
-		free(r);
-		return rc;
-	}
-	*out = r;
-	return 0;
+	model_config_copy(&r->config, config);
+	return r;
 }
 
 /* The jobs of orchestrators go with every text. */
-static int request_text(struct plan_request *r, const char *name, const void *text, size_t len,
-			struct err *err)
+static struct plan_request *request_text(struct plan_queue *q, const char *name, const void *text,
+					 size_t len)
 {
-	const struct plan_queue_hooks *hooks = &r->queue->hooks;
-	int rc = model_config_init(&r->config, name && *name ? name : "<configuration>", text,
-				   len, err);
+	struct plan_request *r = request_alloc(q);
 
-	if (rc) {
-		return rc;
-	}
-	return hooks->add_jobs(&r->config, hooks->arg, err);
+	model_config_init(&r->config, name && *name ? name : "<configuration>", text, len);
+	q->hooks.add_jobs(&r->config, q->hooks.arg);
+	return r;
 }
 
 int plan_request_new(struct plan_queue *q, const char *name, const void *text,
 		     size_t len, struct plan_request **out, struct err *err)
 {
 	const struct model_fabric *f = apply_fabric(q->env->apply);
-	struct plan_request *r;
-	int rc;
 
 	if (!text && !f) {
 		err_set(err, WEFT_ENOTFOUND, "no configuration was ever applied");
 		err_hint(err, "give one: weft plan -f FABRIC.yaml");
 		return err->code;
 	}
-	if (!text) {
-		return plan_request_new_config(q, &f->config, out, err);
-	}
-	r = request_alloc(q);
-	rc = r ? request_text(r, name, text, len, err) : err_nomem(err);
-	if (rc) {
-		if (r) {
-			model_config_fini(&r->config);
-		}
-		free(r);
-		return rc;
-	}
-	*out = r;
+	*out = text ? request_text(q, name, text, len) : plan_request_new_config(q, &f->config);
 	return 0;
 }
 
@@ -169,7 +146,7 @@ static void return_to_present(struct plan_queue *q)
 
 	if (rc == 0 && apply_fabric(env->apply) != before && !all_read(env->apply)) {
 		env->reading = true;
-		rc = plan_queue_slot(q, read_again, NULL, &err);
+		plan_queue_slot(q, read_again, NULL);
 	}
 	if (rc) {
 		env->reading = false;
@@ -238,18 +215,13 @@ void plan_request_free(struct plan_request *r)
 
 /* ---- a slot without planning --------------------------------------------- */
 
-int plan_queue_slot(struct plan_queue *q, void (*run)(struct plan_request *r),
-		    void *arg, struct err *err)
+void plan_queue_slot(struct plan_queue *q, void (*run)(struct plan_request *r), void *arg)
 {
 	struct plan_request *r = request_alloc(q);
 
-	if (!r) {
-		return err_nomem(err);
-	}
 	r->done = run;
 	r->arg = arg;
 	enqueue(r);
-	return 0;
 }
 
 /* ---- the worker ---------------------------------------------------------- */
@@ -327,16 +299,12 @@ static void run_plan(uv_work_t *req)
 static void run_rows(uv_work_t *req)
 {
 	struct plan_request *r = req->data;
-	struct err err = { 0 };
-	int rc;
 
 	if (r->with_picture && page_find("/")) {
 		draw(r);
 	}
-	rc = r->with_rows ? job_rows_make(r, &err) : 0;
-	if (rc && r->rc == 0) {
-		r->rc = rc;
-		r->err = err;
+	if (r->with_rows) {
+		job_rows_make(r);
 	}
 }
 
@@ -367,16 +335,13 @@ static int copy_base(struct plan_request *r)
 {
 	const struct plan_queue *q = r->queue;
 	struct plan_base base;
-	int rc;
 
-	if ((rc = apply_plan_base(q->env->apply, r->fabric, r->mode, &base, &r->err)) ||
-	    (rc = daemon_snapshot_init(&r->snap, &base, r->fabric->n_devices, &r->err))) {
-		return rc;
-	}
+	apply_plan_base(q->env->apply, r->fabric, r->mode, &base);
+	daemon_snapshot_init(&r->snap, &base, r->fabric->n_devices);
 	r->assess = !r->offline && !r->prepare && q->hooks.outdated(r, q->hooks.arg);
 	r->snap.base.only = r->job_filter;
-	rc = q->hooks.restrict_base(r->fabric, &r->snap, q->hooks.arg, &r->err);
-	return rc || !r->prepare ? rc : r->prepare(r, &r->err);
+	q->hooks.restrict_base(r->fabric, &r->snap, q->hooks.arg);
+	return r->prepare ? r->prepare(r, &r->err) : 0;
 }
 
 static void plan_or_end(struct plan_request *r)
@@ -566,22 +531,16 @@ void plan_queue_recovered(struct plan_queue *q, int rc, const char *text)
 
 int plan_queue_set_default(struct plan_queue *q, const char *path, struct err *err)
 {
-	q->initial.name = strdup(path);
-	if (!q->initial.name) {
-		return err_nomem(err);
-	}
+	q->initial.name = x_dup(path);
 	return file_read(path, MODEL_MAX_TEXT, &q->initial.text, &q->initial.len, err);
 }
 
-int plan_queue_new(struct daemon_env *env, const struct plan_queue_hooks *hooks,
-		   struct plan_queue **out, struct err *err)
+struct plan_queue *plan_queue_new(struct daemon_env *env, const struct plan_queue_hooks *hooks)
 {
-	*out = calloc(1, sizeof(**out));
-	if (!*out) {
-		return err_nomem(err);
-	}
-	**out = (struct plan_queue){ .env = env, .hooks = *hooks };
-	return 0;
+	struct plan_queue *q = x_new(1, sizeof(*q));
+
+	*q = (struct plan_queue){ .env = env, .hooks = *hooks };
+	return q;
 }
 
 void plan_queue_free(struct plan_queue *q)

@@ -23,9 +23,8 @@ struct snapshot {
 	int64_t *port_ns, *device_ns;	/* base.times */
 };
 
-/* Copies base, which is of n devices. O(bytes of base). Nothing is left to be
- * freed on error, which is WEFT_ENOMEM. */
-int daemon_snapshot_init(struct snapshot *s, const struct plan_base *base, int n, struct err *err);
+/* Copies base, which is of n devices. O(bytes of base). */
+void daemon_snapshot_init(struct snapshot *s, const struct plan_base *base, int n);
 /* Another light for a device of it, taken over with its programs (NULL: it has none), which
  * are empty afterwards; light->programs does not count. What was there is freed. s has both
  * intent and observed. */
@@ -108,10 +107,9 @@ struct plan_request {
  * loop, with arg. */
 struct plan_queue_hooks {
 	/* Appends the jobs that orchestrators ask for to a configuration. */
-	int (*add_jobs)(struct model_config *config, void *arg, struct err *err);
+	void (*add_jobs)(struct model_config *config, void *arg);
 	/* Takes out of the snapshot what planning f may not use. */
-	int (*restrict_base)(const struct model_fabric *f, struct snapshot *s,
-			     void *arg, struct err *err);
+	void (*restrict_base)(const struct model_fabric *f, struct snapshot *s, void *arg);
 	/* Whether jobs are not as status shows them, by the base of r->fabric. */
 	bool (*outdated)(const struct plan_request *r, void *arg);
 	/* A plan was made or not (r->rc), and took r->plan_ns: may refuse it,
@@ -129,8 +127,7 @@ struct plan_queue_hooks {
 };
 
 /* An empty queue; hooks are copied, and called from the first request on. */
-int plan_queue_new(struct daemon_env *env, const struct plan_queue_hooks *hooks,
-		   struct plan_queue **out, struct err *err);
+struct plan_queue *plan_queue_new(struct daemon_env *env, const struct plan_queue_hooks *hooks);
 void plan_queue_free(struct plan_queue *q);	/* NULL is fine */
 /* Reads the configuration that is the present one while none was ever applied.
  * The errors of file_read. */
@@ -146,9 +143,9 @@ bool plan_queue_drained(const struct plan_queue *q);
 int plan_request_new(struct plan_queue *q, const char *name, const void *text,
 		     size_t len, struct plan_request **out, struct err *err);
 /* A request to plan this configuration (copied) with the jobs that are requested
- * in it and no others. WEFT_ENOMEM. */
-int plan_request_new_config(struct plan_queue *q, const struct model_config *config,
-			    struct plan_request **out, struct err *err);
+ * in it and no others. */
+struct plan_request *plan_request_new_config(struct plan_queue *q,
+					     const struct model_config *config);
 /* Begins it; its done is called later, never from within. */
 void plan_request_start(struct plan_request *r);
 /* Plans what waits, from the snapshot as it is now; with rc other than 0 it ends with that
@@ -161,8 +158,7 @@ void plan_request_free(struct plan_request *r);
 
 /* The slot for something else than planning: run is called when it comes, maybe
  * at once; it must end in plan_request_free. */
-int plan_queue_slot(struct plan_queue *q, void (*run)(struct plan_request *r),
-		    void *arg, struct err *err);
+void plan_queue_slot(struct plan_queue *q, void (*run)(struct plan_request *r), void *arg);
 
 /* Makes the fabric of the open change, or of the store, the present one; while
  * nothing was ever applied, the default one. Happens by itself after a request
@@ -174,8 +170,8 @@ void plan_queue_recovered(struct plan_queue *q, int rc, const char *text);
 /* ---- job_status.c: what the jobs of the present configuration have ---- */
 
 /* Makes the rows of the request's plan, NULL: none, with its picture, which is taken over.
- * Touches nothing but the request. WEFT_ENOMEM. O(arcs of jobs). */
-int job_rows_make(struct plan_request *r, struct err *err);
+ * Touches nothing but the request. O(arcs of jobs). */
+void job_rows_make(struct plan_request *r);
 /* Frees them and zeroes *rows, which are then not known. */
 void job_rows_fini(struct job_rows *rows);
 
@@ -190,8 +186,8 @@ struct job_status_hooks {
 };
 
 /* Knows nothing until job_status_refresh or job_status_set; hooks are copied. */
-int job_status_new(struct daemon_env *env, struct plan_queue *q,
-		   const struct job_status_hooks *hooks, struct job_status **out, struct err *err);
+struct job_status *job_status_new(struct daemon_env *env, struct plan_queue *q,
+				  const struct job_status_hooks *hooks);
 void job_status_free(struct job_status *s);	/* NULL is fine */
 /* Plans the jobs of the present configuration again. */
 void job_status_refresh(struct job_status *s);
@@ -210,8 +206,8 @@ void job_status_set(struct job_status *s, struct job_rows *rows);
  * are of, shows other failed circuits than those that they were planned with. */
 bool job_status_outdated(const struct job_status *s, const struct plan_request *r);
 /* Tells the request's plan what its jobs had before (plan_gains): by r->before, else
- * by the rows; nothing when these are not known. WEFT_ENOMEM. */
-int job_status_compare(const struct job_status *s, struct plan_request *r, struct err *err);
+ * by the rows; nothing when these are not known. */
+void job_status_compare(const struct job_status *s, struct plan_request *r);
 /* Hints at the first job that has lost circuits, unless err has a hint. */
 void job_status_hint(const struct job_status *s, struct err *err);
 
@@ -219,10 +215,10 @@ void job_status_hint(const struct job_status *s, struct err *err);
 
 struct poll;
 
-/* Begins to read every so often (0: never; *out is NULL). When a round has
+/* Begins to read every so often (0: never, and NULL). When a round has
  * read the devices, after_read is called and must end in poll_round_end. */
-int poll_new(struct daemon_env *env, struct plan_queue *q, int64_t every_ms,
-	     void (*after_read)(void *arg), void *arg, struct poll **out, struct err *err);
+struct poll *poll_new(struct daemon_env *env, struct plan_queue *q, int64_t every_ms,
+		      void (*after_read)(void *arg), void *arg);
 /* Gives the slot of the round back, and sets the time of the next. */
 void poll_round_end(struct poll *p);
 void poll_free(struct poll *p);	/* NULL is fine */

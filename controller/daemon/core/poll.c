@@ -8,9 +8,10 @@
 #include <stdlib.h>
 
 #include "controller/daemon/core/plan_queue.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 
 struct poll {
 	struct part_timer *timer;
@@ -63,7 +64,6 @@ static void read_now(struct plan_request *r)
 static void on_time(void *arg)
 {
 	struct poll *p = arg;
-	struct err err = { 0 };
 
 	if (p->env->draining) {
 		return;
@@ -71,39 +71,28 @@ static void on_time(void *arg)
 	/* Whoever has the slot now reads what he needs himself. */
 	if (plan_queue_busy(p->queue)) {
 		set_next(p);
-	} else if (plan_queue_slot(p->queue, read_now, p, &err)) {
-		log_warn("weftd", "poll: %s", err.msg);
-		set_next(p);
+	} else {
+		plan_queue_slot(p->queue, read_now, p);
 	}
 }
 
-int poll_new(struct daemon_env *env, struct plan_queue *q, int64_t every_ms,
-	     void (*after_read)(void *arg), void *arg, struct poll **out, struct err *err)
+struct poll *poll_new(struct daemon_env *env, struct plan_queue *q, int64_t every_ms,
+		      void (*after_read)(void *arg), void *arg)
 {
 	struct poll *p;
-	int r;
 
-	*out = NULL;
 	if (every_ms == 0) {
-		return 0;
+		return NULL;
 	}
-	p = calloc(1, sizeof(*p));
-	if (!p) {
-		return err_nomem(err);
-	}
+	p = x_new(1, sizeof(*p));
 	p->env = env;
 	p->queue = q;
 	p->every_ms = every_ms;
 	p->after_read = after_read;
 	p->arg = arg;
-	r = part_timer_new(env, on_time, p, &p->timer, err);
-	if (r) {
-		free(p);
-		return r;
-	}
+	p->timer = part_timer_new(env, on_time, p);
 	set_next(p);
-	*out = p;
-	return 0;
+	return p;
 }
 
 void poll_free(struct poll *p)

@@ -10,6 +10,7 @@
 
 #include "controller/daemon/core/core.h"
 #include "grpc/reflection/v1/reflection.pb-c.h"
+#include "lib/base/alloc.h"
 #include "lib/base/vec.h"
 #include "weft/meta/v1/files.pb-c.h"
 
@@ -65,32 +66,24 @@ void reflection_free(struct reflection *r)
 }
 
 /* Adds scope.name. The name lives as long as the index. */
-static int add_symbol(struct reflection *r, enum symbol_kind kind, size_t file, const char *scope,
-		      const char *name, const char **out, struct err *err)
+static const char *add_symbol(struct reflection *r, enum symbol_kind kind, size_t file,
+			      const char *scope, const char *name)
 {
 	size_t len = strlen(scope) + strlen(name) + 2;
-	struct symbol s = { .name = malloc(len), .kind = kind, .file = file };
+	struct symbol s = { .name = x_alloc(len, 1), .kind = kind, .file = file };
 
-	if (!s.name || vec_push(&r->symbols, s)) {
-		free(s.name);
-		return err_nomem(err);
-	}
 	snprintf(s.name, len, "%s%s%s", scope, scope[0] ? "." : "", name);
-	*out = s.name;
-	return 0;
+	vec_push(&r->symbols, s);
+	return s.name;
 }
 
 /* Enumerations of a file or of a message. */
-static int add_enums(struct reflection *r, size_t file, const char *scope,
-		     size_t n, Weft__Meta__V1__Named **v, struct err *err)
+static void add_enums(struct reflection *r, size_t file, const char *scope,
+		      size_t n, Weft__Meta__V1__Named **v)
 {
-	const char *name;
-	int rc = 0;
-
-	for (size_t i = 0; i < n && rc == 0; i++) {
-		rc = add_symbol(r, ENUM, file, scope, v[i]->name, &name, err);
+	for (size_t i = 0; i < n; i++) {
+		add_symbol(r, ENUM, file, scope, v[i]->name);
 	}
-	return rc;
 }
 
 /* A message type and those inside it. */
@@ -110,10 +103,10 @@ static int add_messages(struct reflection *r, size_t file, const char *scope, si
 			break;
 		}
 		m = (Weft__Meta__V1__Message *)decoded;
-		if ((rc = add_symbol(r, MESSAGE, file, scope, m->name, &name, err)) == 0 &&
-		    (rc = add_messages(r, file, name, m->n_nested_type, m->nested_type,
-				       err)) == 0) {
-			rc = add_enums(r, file, name, m->n_enum_type, m->enum_type, err);
+		name = add_symbol(r, MESSAGE, file, scope, m->name);
+		rc = add_messages(r, file, name, m->n_nested_type, m->nested_type, err);
+		if (rc == 0) {
+			add_enums(r, file, name, m->n_enum_type, m->enum_type);
 		}
 		rpc_free_message(decoded);
 	}
@@ -121,21 +114,16 @@ static int add_messages(struct reflection *r, size_t file, const char *scope, si
 }
 
 /* The services of a file, and their methods as SERVICE.METHOD. */
-static int add_services(struct reflection *r, size_t file,
-			const Weft__Meta__V1__File *f, struct err *err)
+static void add_services(struct reflection *r, size_t file, const Weft__Meta__V1__File *f)
 {
-	const char *name, *method;
-	int rc = 0;
-
-	for (size_t i = 0; i < f->n_service && rc == 0; i++) {
+	for (size_t i = 0; i < f->n_service; i++) {
 		const Weft__Meta__V1__Service *s = f->service[i];
+		const char *name = add_symbol(r, SERVICE, file, f->package, s->name);
 
-		rc = add_symbol(r, SERVICE, file, f->package, s->name, &name, err);
-		for (size_t k = 0; k < s->n_method && rc == 0; k++) {
-			rc = add_symbol(r, METHOD, file, name, s->method[k]->name, &method, err);
+		for (size_t k = 0; k < s->n_method; k++) {
+			add_symbol(r, METHOD, file, name, s->method[k]->name);
 		}
 	}
-	return rc;
 }
 
 /* Decodes one file and adds its symbols. */
@@ -146,17 +134,19 @@ static int add_file(struct reflection *r, size_t file, struct err *err)
 	Weft__Meta__V1__File *f;
 	int rc;
 
-	rc = rpc_decode(&weft__meta__v1__file__descriptor, bytes->data, bytes->len, 0, &decoded, err);
+	rc = rpc_decode(&weft__meta__v1__file__descriptor, bytes->data, bytes->len, 0, &decoded,
+			err);
 	if (rc) {
 		return rc;
 	}
 	f = r->files[file] = (Weft__Meta__V1__File *)decoded;
-	if ((rc = add_services(r, file, f, err)) ||
-	    (rc = add_messages(r, file, f->package, f->n_message_type, f->message_type,
-			       err))) {
+	add_services(r, file, f);
+	rc = add_messages(r, file, f->package, f->n_message_type, f->message_type, err);
+	if (rc) {
 		return rc;
 	}
-	return add_enums(r, file, f->package, f->n_enum_type, f->enum_type, err);
+	add_enums(r, file, f->package, f->n_enum_type, f->enum_type);
+	return 0;
 }
 
 /* Reads and indexes the files. */
@@ -171,10 +161,7 @@ static int reflection_load(struct reflection *r, struct err *err)
 		return rc;
 	}
 	r->set = (Weft__Meta__V1__FileSet *)decoded;
-	r->files = calloc(r->set->n_file, sizeof(*r->files));
-	if (!r->files) {
-		return err_nomem(err);
-	}
+	r->files = x_new(r->set->n_file, sizeof(*r->files));
 	for (size_t i = 0; i < r->set->n_file; i++) {
 		rc = add_file(r, i, err);
 		if (rc) {
@@ -185,10 +172,9 @@ static int reflection_load(struct reflection *r, struct err *err)
 	return 0;
 }
 
-int reflection_new(struct reflection **out, struct err *err)
+struct reflection *reflection_new(void)
 {
-	*out = calloc(1, sizeof(**out));
-	return *out ? 0 : err_nomem(err);
+	return x_new(1, sizeof(struct reflection));
 }
 
 /* ---- answers ------------------------------------------------------------- */
@@ -240,14 +226,10 @@ static int send_file(struct rpc_call *call, const struct reflection *r,
 {
 	Grpc__Reflection__V1__FileDescriptorResponse body =
 		GRPC__REFLECTION__V1__FILE_DESCRIPTOR_RESPONSE__INIT;
-	ProtobufCBinaryData *v = calloc(r->set->n_file, sizeof(*v));
-	bool *wanted = calloc(r->set->n_file, sizeof(*wanted));
+	ProtobufCBinaryData *v = x_new(r->set->n_file, sizeof(*v));
+	bool *wanted = x_new(r->set->n_file, sizeof(*wanted));
 	int rc;
 
-	if (!v || !wanted) {
-		rc = err_nomem(err);
-		goto out;
-	}
 	mark(r, file, wanted);
 	body.file_descriptor_proto = v;
 	v[body.n_file_descriptor_proto++] = r->set->file[file];
@@ -259,7 +241,6 @@ static int send_file(struct rpc_call *call, const struct reflection *r,
 	res->message_response_case = ANSWER(FILE_DESCRIPTOR_RESPONSE);
 	res->file_descriptor_response = &body;
 	rc = rpc_send(call, &res->base, err);
-out:
 	free(v);
 	free(wanted);
 	return rc;
@@ -274,9 +255,6 @@ static int send_services(struct rpc_call *call, const struct reflection *r,
 
 	body.service = message_list(&grpc__reflection__v1__service_response__descriptor,
 				    r->symbols.n);
-	if (!body.service) {
-		return err_nomem(err);
-	}
 	for (size_t i = 0; i < r->symbols.n; i++) {
 		if (r->symbols.v[i].kind == SERVICE) {
 			body.service[body.n_service++]->name = r->symbols.v[i].name;

@@ -8,21 +8,21 @@
 #include <string.h>
 
 #include "controller/daemon/core/plan_queue.h"
+#include "lib/base/alloc.h"
 
-/* Never NULL for an empty array, so that NULL means no memory. */
 static void *copy_array(const void *from, int n, size_t size)
 {
-	void *to = malloc((size_t)n * size + 1);
+	void *to = x_alloc((size_t)n * size + 1, 1);
 
-	if (to && n > 0) {
+	if (n > 0) {
 		memcpy(to, from, (size_t)n * size);
 	}
 	return to;
 }
 
 /* program: where a copy of the program goes, if there is one. */
-static int copy_light(struct plan_light *to, const struct plan_light *from,
-		      struct ring_programs *program, struct err *err)
+static void copy_light(struct plan_light *to, const struct plan_light *from,
+		       struct ring_programs *program)
 {
 	*to = *from;
 	to->programs = NULL;
@@ -34,64 +34,43 @@ static int copy_light(struct plan_light *to, const struct plan_light *from,
 	to->dead = copy_array(from->dead, from->n_dead, sizeof(*from->dead));
 	to->losses = copy_array(from->losses, from->n_losses, sizeof(*from->losses));
 	to->powers = copy_array(from->powers, from->n_powers, sizeof(*from->powers));
-	if (!to->xcs || !to->dark || !to->fixed || !to->bad_in || !to->bad_out ||
-	    !to->dead || !to->losses || !to->powers) {
-		return err_nomem(err);
+	if (from->programs) {
+		to->programs = program;
+		ring_programs_copy(program, from->programs);
 	}
-	if (!from->programs) {
-		return 0;
-	}
-	to->programs = program;
-	return ring_programs_copy(program, from->programs, err);
 }
 
-static int copy_lights(const struct plan_light *from, int n, struct plan_light **to,
-		       struct ring_programs *programs, struct err *err)
+/* NULL where there are none. */
+static struct plan_light *copy_lights(const struct plan_light *from, int n,
+				      struct ring_programs *programs)
 {
-	int r = 0;
+	struct plan_light *to;
 
 	if (!from) {
-		return 0;
+		return NULL;
 	}
-	*to = calloc((size_t)n + 1, sizeof(**to));
-	if (!*to) {
-		return err_nomem(err);
+	to = x_new((size_t)n, sizeof(*to));
+	for (int i = 0; i < n; i++) {
+		copy_light(&to[i], &from[i], &programs[i]);
 	}
-	for (int i = 0; i < n && r == 0; i++) {
-		r = copy_light(&(*to)[i], &from[i], &programs[i], err);
-	}
-	return r;
+	return to;
 }
 
-int daemon_snapshot_init(struct snapshot *s, const struct plan_base *base, int n, struct err *err)
+void daemon_snapshot_init(struct snapshot *s, const struct plan_base *base, int n)
 {
-	int r;
-
 	memset(s, 0, sizeof(*s));
 	s->base = *base;
-	s->base.intent = s->base.observed = NULL;
 	s->n = n;
-	s->programs = calloc(2 * (size_t)n + 1, sizeof(*s->programs));
-	if (!s->programs) {
-		return err_nomem(err);
-	}
-	if ((r = copy_lights(base->intent, n, &s->intent, s->programs, err)) ||
-	    (r = copy_lights(base->observed, n, &s->observed, s->programs + n, err))) {
-		daemon_snapshot_fini(s);
-		return r;
-	}
+	s->programs = x_new(2 * (size_t)n, sizeof(*s->programs));
+	s->intent = copy_lights(base->intent, n, s->programs);
+	s->observed = copy_lights(base->observed, n, s->programs + n);
 	s->base.intent = s->intent;
 	s->base.observed = s->observed;
 	s->port_ns = copy_array(base->times.port_ns, base->times.n_ports, sizeof(*s->port_ns));
 	s->device_ns = copy_array(base->times.device_ns, base->times.n_devices,
 				  sizeof(*s->device_ns));
-	if (!s->port_ns || !s->device_ns) {
-		daemon_snapshot_fini(s);
-		return err_nomem(err);
-	}
 	s->base.times.port_ns = s->port_ns;
 	s->base.times.device_ns = s->device_ns;
-	return 0;
 }
 
 void daemon_light_fini(struct plan_light *light)

@@ -46,8 +46,7 @@ struct election {
 };
 
 /* A store that all of them open, with the lease in it. self: how to reach this one. */
-int shared_store_election(struct store *store, const char *self, struct election **out,
-			  struct err *err);
+struct election *shared_store_election(struct store *store, const char *self);
 
 /* An etcd whose members agree on the leader and on each transaction of its store; each weftd
  * has a store of its own, which is kept a copy. Keys begin with prefix. Strings and files must
@@ -78,9 +77,8 @@ struct standby;
 
 /* Watches who leads, and stops on a signal. ended is called once, when it leads
  * or was stopped; nothing is watched any more then. */
-int standby_new(struct daemon_env *env, struct election *election, int64_t lease_ms,
-		void (*ended)(bool leads, void *arg), void *arg,
-		struct standby **out, struct err *err);
+struct standby *standby_new(struct daemon_env *env, struct election *election, int64_t lease_ms,
+			    void (*ended)(bool leads, void *arg), void *arg);
 void standby_free(struct standby *s);	/* NULL is fine */
 /* Who leads; "no weftd" when none does. */
 const char *standby_leader(const struct standby *s);

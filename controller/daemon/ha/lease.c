@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "controller/daemon/ha/ha.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
@@ -79,12 +80,9 @@ static void on_closed(uv_handle_t *handle)
 int lease_new(struct daemon_env *env, struct election *election, int64_t lease_ms,
 	      struct lease **out, struct err *err)
 {
-	struct lease *l = calloc(1, sizeof(*l));
+	struct lease *l = x_new(1, sizeof(*l));
 	int r;
 
-	if (!l) {
-		return err_nomem(err);
-	}
 	l->election = election;
 	l->lease_ns = lease_ms * NS_PER_MS;
 	r = beat(l, err);

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "controller/daemon/ha/ha.h"
+#include "lib/base/alloc.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -120,7 +121,8 @@ static int keep_lease(struct replica *r, struct err *err)
 	int rc;
 
 	if (!r->lease) {
-		rc = etcd_lease_new(r->etcd, r->lease_ns / NS_PER_MS / 1000, CALL_MS, &r->lease, err);
+		rc = etcd_lease_new(r->etcd, r->lease_ns / NS_PER_MS / 1000, CALL_MS, &r->lease,
+				    err);
 		r->told = -1;
 	} else {
 		rc = etcd_lease_keep(r->etcd, r->lease, KEEP_MS, &asked_ns, err);
@@ -170,14 +172,12 @@ static int read_parts(struct replica *r, const char *from, const char *to,
 	return etcd_transact(r->etcd, NULL, 0, &get, 1, 10 * CALL_MS, &done, &revision, err);
 }
 
-static int join_parts(const struct etcd_pairs *parts, int from, int to, struct buf *out,
-		      struct err *err)
+static void join_parts(const struct etcd_pairs *parts, int from, int to, struct buf *out)
 {
 	buf_reset(out);
 	for (int i = from; i < to; i++) {
 		buf_add(out, parts->v[i].value, parts->v[i].len);
 	}
-	return out->failed ? err_nomem(err) : 0;
 }
 
 /* ---- following ----------------------------------------------------------- */
@@ -195,9 +195,7 @@ static int take_snapshot(struct replica *r, struct err *err)
 		rc = err_set(err, WEFT_EUNAVAIL, "etcd: %s is gone meanwhile", from);
 	}
 	if (rc == 0) {
-		rc = join_parts(&parts, 0, parts.n, &all, err);
-	}
-	if (rc == 0) {
+		join_parts(&parts, 0, parts.n, &all);
 		rc = store_restore(r->store, r->head.log, r->head.snapshot, all.data, all.len, err);
 	}
 	if (rc == 0) {
@@ -235,10 +233,8 @@ static int follow_some(struct replica *r, int64_t at, struct err *err)
 				     "meanwhile", p);
 			break;
 		}
-		rc = join_parts(&parts, i, end, &all, err);
-		if (rc == 0) {
-			rc = store_follow(r->store, p, all.data, all.len, err);
-		}
+		join_parts(&parts, i, end, &all);
+		rc = store_follow(r->store, p, all.data, all.len, err);
 	}
 	buf_fini(&all);
 	etcd_pairs_fini(&parts);
@@ -412,7 +408,8 @@ static int transact(struct replica *r, const struct etcd_op *ops, int n_ops,
 				return 0;
 			}
 			if (rc == 0) {
-				rc = err_set(err, WEFT_ESTALE, "etcd: the leader's key has changed");
+				rc = err_set(err, WEFT_ESTALE,
+					     "etcd: the leader's key has changed");
 			}
 		}
 	} while (rc == WEFT_EUNAVAIL || rc == WEFT_ETIMEOUT);
@@ -499,7 +496,8 @@ static int drop_leftovers(struct replica *r, struct err *err)
 {
 	char from[MAX_KEY], to[MAX_KEY];
 	const struct etcd_op drop = {
-		.kind = ETCD_DELETE, .key = key(r, from, "log/%016" PRIx64 "/", r->head.position + 1),
+		.kind = ETCD_DELETE, .key = key(r, from, "log/%016" PRIx64 "/",
+						r->head.position + 1),
 		.end = key(r, to, "log0"),
 	};
 
@@ -633,13 +631,10 @@ static void free_replica(struct election *e)
 int replica_election(struct store *store, const struct replica_config *cfg,
 		     struct election **out, struct err *err)
 {
-	struct replica *r = calloc(1, sizeof(*r));
+	struct replica *r = x_new(1, sizeof(*r));
 	int rc;
 
 	*out = NULL;
-	if (!r) {
-		return err_nomem(err);
-	}
 	r->base = (struct election){
 		.look = look, .lead = lead, .beat = beat, .yield = yield, .wait_fd = wait_fd,
 		.free = free_replica,

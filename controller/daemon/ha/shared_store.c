@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "controller/daemon/ha/ha.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 
 struct shared_store {
@@ -51,19 +52,14 @@ static void free_shared(struct election *e)
 	free(shared_of(e));
 }
 
-int shared_store_election(struct store *store, const char *self, struct election **out,
-			  struct err *err)
+struct election *shared_store_election(struct store *store, const char *self)
 {
-	struct shared_store *s = calloc(1, sizeof(*s));
+	struct shared_store *s = x_new(1, sizeof(*s));
 
-	*out = &s->base;
-	if (!s) {
-		return err_nomem(err);
-	}
 	s->base = (struct election){
 		.look = look, .lead = lead, .beat = beat, .yield = yield, .free = free_shared,
 	};
 	s->store = store;
 	snprintf(s->self, sizeof(s->self), "%s", self);
-	return 0;
+	return &s->base;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "controller/daemon/ha/ha.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
@@ -127,7 +128,8 @@ static void on_time(uv_timer_t *timer)
 		return;
 	}
 	tell_problem(s, "");
-	now = clk_now_ns();	/* not before: while it waited for a lock there may have been a beat */
+	now = clk_now_ns();	/* not before: while it waited for a lock there may have been a
+				 * beat */
 	if (!s->seen_ns || lease->beat != s->seen.beat || lease->term != s->seen.term) {
 		if (strcmp(lease->holder, s->seen.holder) != 0) {
 			log_info("weftd", "%s leads", name_or_none(lease->holder));
@@ -175,15 +177,11 @@ void standby_free(struct standby *s)
 	}
 }
 
-int standby_new(struct daemon_env *env, struct election *election, int64_t lease_ms,
-		void (*ended)(bool leads, void *arg), void *arg,
-		struct standby **out, struct err *err)
+struct standby *standby_new(struct daemon_env *env, struct election *election, int64_t lease_ms,
+			    void (*ended)(bool leads, void *arg), void *arg)
 {
-	struct standby *s = calloc(1, sizeof(*s));
+	struct standby *s = x_new(1, sizeof(*s));
 
-	if (!s) {
-		return err_nomem(err);
-	}
 	s->env = env;
 	s->election = election;
 	s->lease_ms = lease_ms;
@@ -197,6 +195,5 @@ int standby_new(struct daemon_env *env, struct election *election, int64_t lease
 	uv_signal_start(&s->term, on_signal, SIGTERM);
 	uv_signal_start(&s->intr, on_signal, SIGINT);
 	uv_timer_start(&s->timer, on_time, 0, (uint64_t)lease_ms / 8);
-	*out = s;
-	return 0;
+	return s;
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "controller/daemon/hosts/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/log.h"
 
 /* ---- who waits for a probe ---- */
@@ -89,22 +90,13 @@ void hosts_free(struct hosts *hosts)
 	free(hosts);
 }
 
-int hosts_new(struct daemon_env *env, struct hosts **out, struct err *err)
+struct hosts *hosts_new(struct daemon_env *env)
 {
-	struct hosts *hosts = calloc(1, sizeof(*hosts));
-	int rc;
+	struct hosts *hosts = x_new(1, sizeof(*hosts));
 
-	if (!hosts) {
-		return err_nomem(err);
-	}
 	hosts->env = env;
-	rc = verifier_new(hosts, err);
-	if (rc) {
-		free(hosts);
-		return rc;
-	}
-	*out = hosts;
-	return 0;
+	verifier_new(hosts);
+	return hosts;
 }
 
 /* ---- opening ---- */
@@ -141,17 +133,14 @@ int hosts_local(const struct model_fabric *f)
 	return n;
 }
 
-/* Memory for all hosts and ports; nothing is opened yet. free_hosts on error. */
-static int fill_hosts(struct host_set *h, const struct model_fabric *f)
+/* Memory for all hosts and ports; nothing is opened yet. */
+static void fill_hosts(struct host_set *h, const struct model_fabric *f)
 {
 	h->n_ports = f->n_ports;
-	h->v = calloc((size_t)hosts_local(f), sizeof(*h->v));
-	h->local_of = calloc((size_t)f->n_hosts, sizeof(*h->local_of));
-	h->ports = calloc((size_t)f->n_ports + 1, sizeof(*h->ports));
-	h->names = calloc((size_t)f->n_ports + 1, sizeof(*h->names));
-	if (!h->v || !h->local_of || !h->ports || !h->names) {
-		return WEFT_ENOMEM;
-	}
+	h->v = x_new((size_t)hosts_local(f), sizeof(*h->v));
+	h->local_of = x_new((size_t)f->n_hosts, sizeof(*h->local_of));
+	h->ports = x_new((size_t)f->n_ports + 1, sizeof(*h->ports));
+	h->names = x_new((size_t)f->n_ports + 1, sizeof(*h->names));
 	for (int i = 0; i < f->n_hosts; i++) {
 		h->local_of[i] = f->hosts[i].netns ? h->n : -1;
 		if (f->hosts[i].netns) {
@@ -159,35 +148,22 @@ static int fill_hosts(struct host_set *h, const struct model_fabric *f)
 
 			l->host = i;
 			l->frame_fd = -1;
-			l->netns = strdup(f->hosts[i].netns);
-			if (!l->netns) {
-				return WEFT_ENOMEM;
-			}
+			l->netns = x_dup(f->hosts[i].netns);
 		}
 	}
 	for (int i = 0; i < f->n_ports; i++) {
 		h->ports[i].local = h->local_of[f->ports[i].host];
 		h->ports[i].from = h->ports[i].received = -1;
-		h->names[i] = strdup(f->ports[i].name);
-		if (!h->names[i]) {
-			return WEFT_ENOMEM;
-		}
+		h->names[i] = x_dup(f->ports[i].name);
 	}
-	return 0;
 }
 
-/* Opens all hosts that are of this machine; NULL without memory, which is logged. */
+/* Opens all hosts that are of this machine. */
 static struct host_set *make_hosts(struct hosts *hosts, const struct model_fabric *f)
 {
-	struct host_set *h = calloc(1, sizeof(*h));
+	struct host_set *h = x_new(1, sizeof(*h));
 
-	if (!h || fill_hosts(h, f)) {
-		log_warn("weftd", "hosts: out of memory");
-		if (h) {
-			free_hosts(h);
-		}
-		return NULL;
-	}
+	fill_hosts(h, f);
 	h->hosts = hosts;
 	memcpy(h->hash, f->hash, sizeof(h->hash));
 	uv_timer_init(hosts->env->loop, &h->timer);

@@ -12,7 +12,7 @@
 struct hosts;
 
 /* From here on it answers what the engine asks of hosts during changes. */
-int hosts_new(struct daemon_env *env, struct hosts **out, struct err *err);
+struct hosts *hosts_new(struct daemon_env *env);
 /* Calls all who wait for a probe. NULL is fine. */
 void hosts_free(struct hosts *hosts);
 
@@ -23,7 +23,7 @@ void hosts_probe(struct hosts *hosts, void (*done)(void *arg), void *arg);
 /* The arcs of a plan's logical digraph, kept until it is the present one. */
 struct host_routes;
 
-/* NULL: there is no memory for it, which is logged. */
+/* The caller's until hosts_route. O(circuits log circuits). */
 struct host_routes *host_routes_of(const struct plan *p);
 void host_routes_free(struct host_routes *r);	/* NULL is fine */
 /* Gives those hosts the routes of the jobs of a plan, which is of the present
@@ -61,8 +61,8 @@ struct hosts_view {
 	Weft__V1__HostState **host_list;	/* [m.n_hosts] */
 };
 
-/* Fills out, to be ended by hosts_view_fini also on error. O(ports). */
-int hosts_view_init(struct hosts_view *out, const struct hosts *hosts, struct err *err);
+/* Fills out, to be ended by hosts_view_fini. O(ports). */
+void hosts_view_init(struct hosts_view *out, const struct hosts *hosts);
 void hosts_view_fini(struct hosts_view *v);
 
 #endif

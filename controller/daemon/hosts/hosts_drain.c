@@ -29,16 +29,12 @@ static void move_routes(struct host_verifier *p)
 {
 	const struct apply_question *q = p->q;
 	struct plan_arc *arcs;
-	struct err err = { 0 };
 	int n, kept = 0;
 
 	if (p->hosts->set->renumbered) {
 		return;
 	}
-	if (plan_arcs_after(q->plan, q->stage - 1, &arcs, &n, &err)) {
-		log_warn("weftd", "hosts: %s", err.msg);
-		return;
-	}
+	plan_arcs_after(q->plan, q->stage - 1, &arcs, &n);
 	for (int i = 0; i < n; i++) {
 		if (!is_drained(q, arcs[i].tx_port)) {
 			arcs[kept++] = arcs[i];

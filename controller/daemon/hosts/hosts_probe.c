@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "controller/daemon/hosts/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
@@ -230,23 +231,19 @@ static void probe_host(struct host_set *h, int local, const struct model_fabric 
 static void find_senders(struct host_set *h, const struct model_fabric *f)
 {
 	struct plan_base base;
-	struct err err = { 0 };
-	int rc = apply_plan_base(h->hosts->env->apply, f, PLAN_SAFE, &base, &err);
 
+	apply_plan_base(h->hosts->env->apply, f, PLAN_SAFE, &base);
 	for (int i = 0; i < h->n_ports; i++) {
 		h->ports[i].from = -1;
 		h->ports[i].asked = false;
 	}
-	for (int i = 0; rc == 0 && i < h->n_ports; i++) {
+	for (int i = 0; i < h->n_ports; i++) {
 		int to = plan_trace(f, base.intent, i);
 
 		if (to >= 0) {
 			h->ports[to].from = i;
 			h->ports[to].asked = h->ports[i].local >= 0 && h->ports[i].tx.ifindex;
 		}
-	}
-	if (rc) {
-		log_warn("weftd", "hosts: %s", err.msg);
 	}
 }
 
@@ -283,12 +280,8 @@ static void start_probe(struct hosts *hosts)
 
 void hosts_probe(struct hosts *hosts, void (*done)(void *arg), void *arg)
 {
-	struct probe_wait *w = calloc(1, sizeof(*w));
+	struct probe_wait *w = x_new(1, sizeof(*w));
 
-	if (!w) {
-		done(arg);
-		return;
-	}
 	*w = (struct probe_wait){ .next = hosts->waits, .done = done,
 				 .arg = arg };
 	hosts->waits = w;

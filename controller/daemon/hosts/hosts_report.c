@@ -10,6 +10,7 @@
 
 #include "controller/daemon/hosts/private.h"
 #include "controller/proto_convert/proto_convert.h"
+#include "lib/base/alloc.h"
 
 /* The best that is known of a port, and its rank: what the module says is above what
  * the kernel says, and a frame that has arrived from the right port above both. */
@@ -89,12 +90,11 @@ static void fill_host(const struct model_fabric *f, const struct local_host *l,
 	m->routes = l->n_routes;
 }
 
-static int allocate(const struct host_set *h, struct hosts_view *out, struct err *err)
+static void allocate(const struct host_set *h, struct hosts_view *out)
 {
-	out->ports = calloc((size_t)h->n_ports + 1, sizeof(*out->ports));
-	out->port_list = calloc((size_t)h->n_ports + 1, sizeof(*out->port_list));
+	out->ports = x_new((size_t)h->n_ports + 1, sizeof(*out->ports));
+	out->port_list = x_new((size_t)h->n_ports + 1, sizeof(*out->port_list));
 	out->host_list = message_list(&weft__v1__host_state__descriptor, (size_t)h->n);
-	return out->ports && out->port_list && out->host_list ? 0 : err_nomem(err);
 }
 
 /* Whether what every sender puts on a route through the circuit has arrived at its
@@ -127,27 +127,25 @@ bool hosts_receive(const struct hosts *hosts, int device, struct optics_xc xc)
 	const struct host_set *h = hosts->set;
 	struct plan_base base;
 
-	return h && f && strcmp(h->hash, f->hash) == 0 && h->probed_at_ns &&
-	       apply_plan_base(hosts->env->apply, f, PLAN_SAFE, &base, NULL) == 0 &&
-	       all_received(h, f, base.intent, device, xc);
+	if (!h || !f || strcmp(h->hash, f->hash) != 0 || !h->probed_at_ns) {
+		return false;
+	}
+	apply_plan_base(hosts->env->apply, f, PLAN_SAFE, &base);
+	return all_received(h, f, base.intent, device, xc);
 }
 
-int hosts_view_init(struct hosts_view *out, const struct hosts *hosts, struct err *err)
+void hosts_view_init(struct hosts_view *out, const struct hosts *hosts)
 {
 	const struct model_fabric *f = apply_fabric(hosts->env->apply);
 	const struct host_set *h = hosts->set;
-	int rc, lowest = HOST_BY_MODULE + 1;
+	int lowest = HOST_BY_MODULE + 1;
 	const char *layer = "none";
 
 	memset(out, 0, sizeof(*out));
 	if (!h || !f || strcmp(h->hash, f->hash) != 0 || !h->probed_at_ns) {
-		return 0;
+		return;
 	}
-	rc = allocate(h, out, err);
-	if (rc) {
-		hosts_view_fini(out);
-		return rc;
-	}
+	allocate(h, out);
 	weft__v1__hosts_state__init(&out->m);
 	for (int i = 0; i < h->n_ports; i++) {
 		const struct host_port *v = &h->ports[i];
@@ -175,7 +173,6 @@ int hosts_view_init(struct hosts_view *out, const struct hosts *hosts, struct er
 	out->m.ports = out->port_list;
 	out->m.hosts = out->host_list;
 	out->known = true;
-	return 0;
 }
 
 void hosts_view_fini(struct hosts_view *v)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "controller/daemon/hosts/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/log.h"
 
 /* On the first ports of a host: MPI libraries pass over addresses of the loopback. All of
@@ -35,19 +36,17 @@ static int own_addresses(const struct host_set *h, const struct model_fabric *f,
 static void set_routes(struct host_set *h, struct local_host *l, const struct model_fabric *f,
 		       const struct plan_arc *arcs, int n_arcs)
 {
-	struct plan_host_path *ways = NULL;
+	struct plan_host_path *ways;
 	struct host_address own[PLAN_MAX_ADDRESSES];
-	struct host_route *v = NULL;
+	struct host_route *v;
 	struct err err = { 0 };
-	int n = 0, k = 0, rc = plan_host_paths(f, arcs, n_arcs, l->host, &ways, &n, &err);
+	int n = 0, n_own, k = 0, rc;
 
-	if (rc == 0) {
-		v = calloc((size_t)n + 1, sizeof(*v));
-		rc = v ? 0 : err_nomem(&err);
-	}
+	plan_host_paths(f, arcs, n_arcs, l->host, &ways, &n);
+	v = x_new((size_t)n + 1, sizeof(*v));
 	/* A neighbour on another machine has an address on the wire that is not
 	 * known here. */
-	for (int i = 0; rc == 0 && i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		const struct plan_host_path *w = &ways[i];
 		const struct host_port *tx = &h->ports[w->tx_port];
 		const struct host_port *rx = &h->ports[w->rx_port];
@@ -61,12 +60,9 @@ static void set_routes(struct host_set *h, struct local_host *l, const struct mo
 			.ifindex = tx->tx.ifindex };
 		memcpy(v[k++].mac, rx->rx.mac, sizeof(v->mac));
 	}
-	if (rc == 0) {
-		int n_own = own_addresses(h, f, l->host, own);
-
-		rc = host_routes_set(l->net, own, k ? n_own : 0, v, k, NULL, &err);
-		l->n_routes = k;
-	}
+	n_own = own_addresses(h, f, l->host, own);
+	rc = host_routes_set(l->net, own, k ? n_own : 0, v, k, NULL, &err);
+	l->n_routes = k;
 	l->problem[0] = '\0';
 	if (rc) {
 		snprintf(l->problem, sizeof(l->problem), "%s", err.msg);
@@ -96,13 +92,9 @@ struct host_routes {
 
 struct host_routes *host_routes_of(const struct plan *p)
 {
-	struct host_routes *r = calloc(1, sizeof(*r));
+	struct host_routes *r = x_new(1, sizeof(*r));
 
-	if (!r || plan_arcs(p, &r->arcs, &r->n, NULL)) {
-		log_warn("weftd", "hosts: out of memory");
-		free(r);
-		return NULL;
-	}
+	plan_arcs(p, &r->arcs, &r->n);
 	memcpy(r->hash, p->fabric->hash, sizeof(r->hash));
 	return r;
 }

@@ -9,9 +9,10 @@
 #include <string.h>
 
 #include "controller/daemon/hosts/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
-#include "lib/base/units.h"
+#include "lib/base/number/units.h"
 
 #define AGAIN_MS 25
 #define REPORT_NS INT64_C(1000000000)
@@ -56,8 +57,8 @@ static bool begin(struct host_verifier *p, struct apply_question *q, bool draini
 	p->q = q;
 	p->draining = draining;
 	p->begun_ns = p->reported_ns = clk_now_ns();
-	p->paths = calloc((size_t)q->n + 1, sizeof(*p->paths));
-	if (p->paths && p->hosts->set) {
+	p->paths = x_new((size_t)q->n + 1, sizeof(*p->paths));
+	if (p->hosts->set) {
 		hosts_refresh(p->hosts->set, q->plan->fabric);
 		return true;
 	}
@@ -349,12 +350,12 @@ static void verified(const struct apply_question *q, void *arg)
 {
 	struct host_verifier *p = arg;
 	struct plan_arc *arcs;
-	struct err err = { 0 };
 	int n, kept = 0;
 
-	if (!p->moved || !p->hosts->set || plan_arcs_after(q->plan, q->stage, &arcs, &n, &err)) {
+	if (!p->moved || !p->hosts->set) {
 		return;
 	}
+	plan_arcs_after(q->plan, q->stage, &arcs, &n);
 	for (int i = 0; i < n; i++) {
 		bool failed = false;
 
@@ -384,24 +385,15 @@ static void withdraw(void *arg)
 
 /* ---- life ---------------------------------------------------------------- */
 
-int verifier_new(struct hosts *hosts, struct err *err)
+void verifier_new(struct hosts *hosts)
 {
-	struct host_verifier *p = calloc(1, sizeof(*p));
+	struct host_verifier *p = x_new(1, sizeof(*p));
 	const struct apply_hosts asked = { verify, drain, verified, withdraw, p };
-	int r;
 
-	if (!p) {
-		return err_nomem(err);
-	}
-	r = part_timer_new(hosts->env, on_time, p, &p->timer, err);
-	if (r) {
-		free(p);
-		return r;
-	}
+	p->timer = part_timer_new(hosts->env, on_time, p);
 	p->hosts = hosts;
 	hosts->verifier = p;
 	apply_set_hosts(hosts->env->apply, &asked);
-	return 0;
 }
 
 void hosts_begin_change(struct hosts *hosts)

@@ -127,7 +127,7 @@ void hosts_install(struct host_set *h, const struct model_fabric *f,
 
 /* ---- hosts_verify.c, hosts_drain.c ---- */
 
-int verifier_new(struct hosts *hosts, struct err *err);
+void verifier_new(struct hosts *hosts);
 void verifier_free(struct host_verifier *p);
 /* Reports now and then how far a question is; true: it is to be ended. */
 bool verifier_report(struct host_verifier *p, const char *text);

@@ -13,6 +13,7 @@
 #include "controller/daemon/jobs/private.h"
 #include "controller/proto_convert/proto_convert.h"
 #include "controller/proto_convert/report.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
@@ -56,25 +57,19 @@ void jobs_free(struct jobs *jobs)
  * says otherwise. Takes s over, also on error. */
 static int add_job(struct jobs *jobs, struct store_job *s, struct job **out, struct err *err)
 {
-	struct job *j = calloc(1, sizeof(*j));
+	struct job *j = x_new(1, sizeof(*j));
 	int r;
 
-	if (!j) {
-		store_job_fini(s);
-		return err_nomem(err);
-	}
 	j->jobs = jobs;
 	j->rate = 1;
 	j->s = *s;
 	memset(s, 0, sizeof(*s));
 	r = job_unpack(j->s.spec, &j->req, err);
-	if (r == 0 && vec_push(&jobs->v, j)) {
-		r = err_nomem(err);
-	}
 	if (r) {
 		job_free(j);
 		return r;
 	}
+	vec_push(&jobs->v, j);
 	*out = j;
 	return 0;
 }
@@ -100,15 +95,14 @@ static void on_time(void *arg)
 int jobs_new(struct daemon_env *env, struct plan_queue *queue, struct job_status *status,
 	     struct drain *drain, struct changes *changes, struct jobs **out, struct err *err)
 {
-	struct jobs *jobs = calloc(1, sizeof(*jobs));
+	struct jobs *jobs = x_new(1, sizeof(*jobs));
 	int r;
 
-	if (!jobs) {
-		return err_nomem(err);
-	}
 	*jobs = (struct jobs){ .env = env, .queue = queue, .status = status, .drain = drain,
 			       .changes = changes };
-	if ((r = part_timer_new(env, on_time, jobs, &jobs->clock, err)) || (r = load(jobs, err))) {
+	jobs->clock = part_timer_new(env, on_time, jobs);
+	r = load(jobs, err);
+	if (r) {
 		jobs_free(jobs);
 		return r;
 	}
@@ -180,16 +174,13 @@ static void row_fini(struct job_row *row)
 	buf_fini(&row->spec);
 }
 
-static int split_nodes(struct job_row *row, const char *nodes)
+static void split_nodes(struct job_row *row, const char *nodes)
 {
 	size_t n = 0;
 	char *rest, *name;
 
-	row->nodes = strdup(nodes);
-	row->list = calloc(strlen(nodes) / 2 + 2, sizeof(*row->list));
-	if (!row->nodes || !row->list) {
-		return WEFT_ENOMEM;
-	}
+	row->nodes = x_dup(nodes);
+	row->list = x_new(strlen(nodes) / 2 + 2, sizeof(*row->list));
 	rest = row->nodes;
 	while ((name = strsep(&rest, " ")) != NULL) {
 		if (*name) {
@@ -198,23 +189,16 @@ static int split_nodes(struct job_row *row, const char *nodes)
 	}
 	row->m.nodes = row->list;
 	row->m.n_nodes = n;
-	return 0;
 }
 
-/* row_fini also on error. */
-static int row_init(struct job_row *row, const struct job *j, struct err *err)
+static void row_init(struct job_row *row, const struct job *j)
 {
 	const struct model_request value = job_value(j);
 
 	memset(row, 0, sizeof(*row));
 	weft__v1__job__init(&row->m);
-	if (split_nodes(row, j->s.nodes)) {
-		return err_nomem(err);
-	}
+	split_nodes(row, j->s.nodes);
 	plan_request_json(&value, &row->spec);
-	if (row->spec.failed) {
-		return err_nomem(err);
-	}
 	row->m.id = j->s.id;
 	row->m.name = j->s.name;
 	row->m.who = (char *)user_name(j->s.who, row->who, sizeof(row->who));
@@ -232,7 +216,6 @@ static int row_init(struct job_row *row, const struct job *j, struct err *err)
 				       : WEFT__V1__JOB_REPAIR__JOB_REPAIR_DEGRADED;
 	row->m.rate = j->s.state == STORE_JOB_RUNNING ? j->rate : 0;
 	row->m.repairs = j->s.repairs;
-	return 0;
 }
 
 /* ---- those who wait ------------------------------------------------------ */
@@ -266,11 +249,10 @@ static bool send_job(const struct job *j, const struct job_call *c)
 {
 	struct err err = { 0 };
 	struct job_row row;
-	int r = row_init(&row, j, &err);
+	int r;
 
-	if (r == 0) {
-		r = rpc_send(c->call, &row.m.base, &err);
-	}
+	row_init(&row, j);
+	r = rpc_send(c->call, &row.m.base, &err);
 	row_fini(&row);
 	if (r) {
 		rpc_finish_err(c->call, &err);
@@ -324,10 +306,7 @@ static void attach(struct job *j, struct rpc_call *call, bool release)
 	if (!send_job(j, &c)) {
 		return;
 	}
-	if (vec_push(&j->calls, c)) {
-		call_end(call, err_nomem(&err), &err);
-		return;
-	}
+	vec_push(&j->calls, c);
 	rpc_call_on_cancel(call, on_gone, j);
 }
 
@@ -347,16 +326,14 @@ void job_move(struct job *j, enum store_job_state state, const char *problem)
 	const struct daemon_event ev = {
 		.kind = EVENT_KIND(JOB),
 	};
-	char *text = strdup(problem);	/* which may be the job's own */
+	char *text = x_dup(problem);	/* which may be the job's own */
 
 	if (j->s.state == state && strcmp(j->s.problem, problem) == 0) {
 		free(text);
 		return;
 	}
-	if (text) {
-		free(j->s.problem);
-		j->s.problem = text;
-	}
+	free(j->s.problem);
+	j->s.problem = text;
 	if (state == STORE_JOB_RUNNING && j->s.state != state) {
 		j->s.started_ns = clk_wall_ns();
 	}
@@ -401,6 +378,10 @@ static int check_numbers(const Weft__V1__RequestJobRequest *q, struct err *err)
 	if (q->n_nodes == 0 && (q->count < 2 || q->count > MODEL_MAX_HOSTS)) {
 		return err_set(err, WEFT_EINVAL, "count: %d is not 2 to %d",
 			       q->count, MODEL_MAX_HOSTS);
+	}
+	if (q->n_nodes > MODEL_MAX_HOSTS) {
+		return err_set(err, WEFT_ELIMIT, "nodes: %zu are more than %d", q->n_nodes,
+			       MODEL_MAX_HOSTS);
 	}
 	if (q->n_nodes > 0 && q->count && (size_t)q->count != q->n_nodes) {
 		return err_set(err, WEFT_EINVAL, "count: %d, but %zu nodes", q->count, q->n_nodes);
@@ -491,7 +472,7 @@ static char *default_name(const struct jobs *jobs)
 	do {
 		snprintf(text, sizeof(text), "job-%" PRId64, ++id);
 	} while (check_name(jobs, text, &err));
-	return strdup(text);
+	return x_dup(text);
 }
 
 /* Makes a job of a request that was checked; durable before it is in the answer, and
@@ -501,23 +482,15 @@ static int new_job(struct jobs *jobs, struct rpc_call *call, const Weft__V1__Req
 {
 	char who[32];
 	struct store_job s = {
-		.name = q->name[0] ? strdup(q->name) : default_name(jobs),
-		.who = strdup(call_user(call, who, sizeof(who))),
-		.request_id = strdup(q->request_id),
-		.nodes = strdup(""), .problem = strdup(""),
+		.name = q->name[0] ? x_dup(q->name) : default_name(jobs),
+		.who = x_dup(call_user(call, who, sizeof(who))),
+		.request_id = x_dup(q->request_id),
+		.nodes = x_dup(""), .problem = x_dup(""), .spec = job_pack(q),
 		.priority = q->priority, .preemptible = q->preemptible,
 		.duration_ns = q->duration_ns, .asked_ns = clk_wall_ns(),
 	};
-	int r = job_pack(q, &s.spec, err);
+	int r = add_job(jobs, &s, out, err);
 
-	if (r == 0 && (!s.name || !s.who || !s.request_id || !s.nodes || !s.problem)) {
-		r = err_nomem(err);
-	}
-	if (r) {
-		store_job_fini(&s);
-		return r;
-	}
-	r = add_job(jobs, &s, out, err);
 	if (r) {
 		return r;
 	}
@@ -539,9 +512,7 @@ static int check_repeated(const struct job *j, struct rpc_call *call,
 	bool equal;
 
 	same.no_wait = j->req->no_wait;
-	if (job_pack(&same, &spec, err)) {
-		return err->code;
-	}
+	spec = job_pack(&same);
 	equal = strcmp(spec, j->s.spec) == 0 &&
 		strcmp(j->s.who, call_user(call, who, sizeof(who))) == 0;
 	free(spec);
@@ -627,16 +598,14 @@ void handle_release_job(struct rpc_call *call, const ProtobufCMessage *msg, void
 	jobs_advance(jobs);
 }
 
-int jobs_out(const struct jobs *jobs, struct out *o, struct err *err)
+void jobs_out(const struct jobs *jobs, struct out *o)
 {
-	int r = 0;
-
 	out_array(o, "requests");
-	for (size_t i = 0; i < jobs->v.n && r == 0; i++) {
+	for (size_t i = 0; i < jobs->v.n; i++) {
 		struct job_row row;
 
 		if (job_lives(jobs->v.v[i])) {
-			r = row_init(&row, jobs->v.v[i], err);
+			row_init(&row, jobs->v.v[i]);
 			out_object(o, NULL);
 			msg_out_fields(o, &row.m, NULL);
 			out_end(o);
@@ -644,7 +613,6 @@ int jobs_out(const struct jobs *jobs, struct out *o, struct err *err)
 		}
 	}
 	out_end(o);
-	return r;
 }
 
 void jobs_count(const struct jobs *jobs, int n[STORE_JOB_FAILED + 1])
@@ -660,13 +628,12 @@ void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *msg, void *
 	const Weft__V1__ListJobsRequest *q = (const void *)msg;
 	Weft__V1__ListJobsResponse m = WEFT__V1__LIST_JOBS_RESPONSE__INIT;
 	const struct jobs *jobs = arg;
-	struct job_row *rows = calloc(jobs->v.n + 1, sizeof(*rows));
-	Weft__V1__Job **list = calloc(jobs->v.n + 1, sizeof(*list));
+	struct job_row *rows = x_new(jobs->v.n + 1, sizeof(*rows));
+	Weft__V1__Job **list = x_new(jobs->v.n + 1, sizeof(*list));
 	struct err err = { 0 };
-	int r = rows && list ? 0 : err_nomem(&err);
 
 	m.jobs = list;
-	for (size_t i = 0; i < jobs->v.n && r == 0; i++) {
+	for (size_t i = 0; i < jobs->v.n; i++) {
 		const struct job *j = jobs->v.v[i];
 
 		if ((job_lives(j) || q->include_ended) &&
@@ -674,11 +641,11 @@ void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *msg, void *
 			struct job_row *row = &rows[m.n_jobs];
 
 			list[m.n_jobs++] = &row->m;
-			r = row_init(row, j, &err);
+			row_init(row, j);
 		}
 	}
-	call_answer(call, r, &m.base, &err);
-	for (size_t i = 0; rows && i < m.n_jobs; i++) {
+	call_answer(call, 0, &m.base, &err);
+	for (size_t i = 0; i < m.n_jobs; i++) {
 		row_fini(&rows[i]);
 	}
 	free(rows);

@@ -37,10 +37,10 @@ void jobs_update_loss(struct jobs *jobs);
 /* True for a job that has no schedule unless all its circuits are there. */
 bool jobs_needs_all(const struct jobs *jobs, const char *name);
 /* Appends the jobs that are to have circuits now to a configuration: those that run
- * or start. The errors of model_config_add. */
-int jobs_add_requests(const struct jobs *jobs, struct model_config *config, struct err *err);
-/* Writes living jobs as the array "requests" of o. WEFT_ENOMEM. */
-int jobs_out(const struct jobs *jobs, struct out *o, struct err *err);
+ * or start. */
+void jobs_add_requests(const struct jobs *jobs, struct model_config *config);
+/* Writes living jobs as the array "requests" of o. */
+void jobs_out(const struct jobs *jobs, struct out *o);
 /* RequestJob, ReleaseJob, ListJobs; arg is the struct jobs. */
 
 /* Adds a job, or finds the one that this request id has made, and streams its states

@@ -8,35 +8,29 @@
 #include <string.h>
 
 #include "controller/daemon/jobs/private.h"
+#include "lib/base/alloc.h"
 
-int job_pack(const Weft__V1__RequestJobRequest *req, char **out, struct err *err)
+char *job_pack(const Weft__V1__RequestJobRequest *req)
 {
 	size_t len = weft__v1__request_job_request__get_packed_size(req);
-	uint8_t *data = malloc(len + 1);
-	char *text = malloc(2 * len + 1);
+	uint8_t *data = x_alloc(len + 1, 1);
+	char *text = x_alloc(2 * len + 1, 1);
 
-	*out = NULL;
-	if (!data || !text) {
-		free(data);
-		free(text);
-		return err_nomem(err);
-	}
 	weft__v1__request_job_request__pack(req, data);
 	text[0] = '\0';
 	for (size_t i = 0; i < len; i++) {
 		snprintf(text + 2 * i, 3, "%02x", data[i]);
 	}
 	free(data);
-	*out = text;
-	return 0;
+	return text;
 }
 
 int job_unpack(const char *text, Weft__V1__RequestJobRequest **out, struct err *err)
 {
 	size_t len = strlen(text) / 2;
-	uint8_t *data = malloc(len + 1);
+	uint8_t *data = x_alloc(len + 1, 1);
 	ProtobufCMessage *msg = NULL;
-	int r = data ? 0 : err_nomem(err);
+	int r = 0;
 
 	*out = NULL;
 	for (size_t i = 0; i < len && r == 0; i++) {
@@ -74,16 +68,13 @@ struct model_request job_value(const struct job *j)
 	};
 }
 
-int jobs_add_requests(const struct jobs *jobs, struct model_config *config, struct err *err)
+void jobs_add_requests(const struct jobs *jobs, struct model_config *config)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < jobs->v.n && r == 0; i++) {
+	for (size_t i = 0; i < jobs->v.n; i++) {
 		const struct model_request q = job_value(jobs->v.v[i]);
 
 		if (job_has_circuits(jobs->v.v[i])) {
-			r = model_config_add(config, &q, err);
+			model_config_add(config, &q);
 		}
 	}
-	return r;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "controller/daemon/jobs/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
@@ -77,21 +78,16 @@ static void set_clock(struct jobs *jobs)
 static int place(struct jobs *jobs, struct job *j, struct err *err)
 {
 	int n = j->req->n_nodes ? (int)j->req->n_nodes : j->req->count;
-	int *hosts = calloc((size_t)n + 1, sizeof(*hosts));
+	int *hosts = x_new((size_t)n + 1, sizeof(*hosts));
 	struct job_view v;
-	char *names;
-	int r = job_view_init(&v, jobs, err);
+	int r;
 
-	if (r == 0 && !hosts) {
-		r = err_nomem(err);
-	}
+	job_view_init(&v, jobs);
+	job_view_mark(&v, NULL, 0);
+	r = job_find_place(&v, j, hosts, err);
 	if (r == 0) {
-		job_view_mark(&v, NULL, 0);
-		r = job_find_place(&v, j, hosts, err);
-	}
-	if (r == 0 && (r = job_node_names(v.f, hosts, n, &names, err)) == 0) {
 		free(j->s.nodes);
-		j->s.nodes = names;
+		j->s.nodes = job_node_names(v.f, hosts, n);
 	}
 	job_view_fini(&v);
 	free(hosts);
@@ -162,12 +158,11 @@ static void end_preempted(const struct model_fabric *f, struct job **others, int
  * some are to go; j starts when they have ended. O(others x placing). */
 static bool make_room(struct jobs *jobs, struct job *j)
 {
-	struct job **others = calloc(jobs->v.n + 1, sizeof(struct job *));
-	const char **names = calloc(jobs->v.n + 1, sizeof(*names));
+	struct job **others = x_new(jobs->v.n + 1, sizeof(struct job *));
+	const char **names = x_new(jobs->v.n + 1, sizeof(*names));
 	int n = j->req->n_nodes ? (int)j->req->n_nodes : j->req->count;
-	int *hosts = calloc((size_t)n + 1, sizeof(*hosts));
-	int n_others = others && names && hosts && !j->req->ring[0] ?
-				collect_preemptible(jobs, j, others) : 0;
+	int *hosts = x_new((size_t)n + 1, sizeof(*hosts));
+	int n_others = j->req->ring[0] ? 0 : collect_preemptible(jobs, j, others);
 	bool found = false;
 
 	for (int k = 1; k <= n_others && !found; k++) {
@@ -175,10 +170,9 @@ static bool make_room(struct jobs *jobs, struct job *j)
 		struct job_view v;
 
 		names[k - 1] = others[k - 1]->s.name;
-		if (job_view_init(&v, jobs, &err) == 0) {
-			job_view_mark(&v, names, k);
-			found = job_find_place(&v, j, hosts, &err) == 0;
-		}
+		job_view_init(&v, jobs);
+		job_view_mark(&v, names, k);
+		found = job_find_place(&v, j, hosts, &err) == 0;
 		if (found) {
 			end_preempted(v.f, others, k, hosts, n, j);
 		}
@@ -233,7 +227,7 @@ static void handle_failed_start(struct job *j, int rc, const struct err *err)
 		job_move(j, STORE_JOB_ENDED, "");
 	} else if (may_pass(rc) || may_fit_later(j, rc)) {
 		free(j->s.nodes);
-		j->s.nodes = strdup("");
+		j->s.nodes = x_dup("");
 		job_move(j, STORE_JOB_QUEUED, err->msg);
 	} else {
 		job_move(j, STORE_JOB_FAILED, err->msg);
@@ -375,13 +369,8 @@ void jobs_advance(struct jobs *jobs)
 static void take_nodes(struct job *j, const struct model_fabric *f, int at)
 {
 	const struct model_job *m = &f->jobs[at];
-	struct err err = { 0 };
-	char *names;
+	char *names = job_node_names(f, m->hosts, m->n_hosts);
 
-	if (job_node_names(f, m->hosts, m->n_hosts, &names, &err)) {
-		log_error("jobs", "job %s: %s", j->s.name, err.msg);
-		return;
-	}
 	if (strcmp(names, j->s.nodes) == 0) {
 		free(names);
 		return;

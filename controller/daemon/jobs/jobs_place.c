@@ -8,6 +8,7 @@
 
 #include "controller/daemon/jobs/private.h"
 #include "controller/plan/plan.h"
+#include "lib/base/alloc.h"
 
 static bool is_bad(const int *v, int n, int port)
 {
@@ -68,23 +69,18 @@ void job_view_mark(struct job_view *v, const char *const *except, int n)
 	}
 }
 
-int job_view_init(struct job_view *v, const struct jobs *jobs, struct err *err)
+void job_view_init(struct job_view *v, const struct jobs *jobs)
 {
 	struct plan_base base;
-	int r;
 
 	*v = (struct job_view){ .f = apply_fabric(jobs->env->apply) };
-	v->usable = calloc((size_t)v->f->n_hosts + 1, 1);
-	v->busy = calloc((size_t)v->f->n_hosts + 1, 1);
-	if (!v->usable || !v->busy) {
-		return err_nomem(err);
-	}
-	r = apply_plan_base(jobs->env->apply, v->f, PLAN_SAFE, &base, err);
-	for (int h = 0; h < v->f->n_hosts && r == 0; h++) {
+	v->usable = x_new((size_t)v->f->n_hosts + 1, 1);
+	v->busy = x_new((size_t)v->f->n_hosts + 1, 1);
+	apply_plan_base(jobs->env->apply, v->f, PLAN_SAFE, &base);
+	for (int h = 0; h < v->f->n_hosts; h++) {
 		v->usable[h] = host_is_good(v->f, base.observed, h) &&
 			       !drain_has_host(jobs->drain, v->f, h);
 	}
-	return r;
 }
 
 int job_find_place(const struct job_view *v, const struct job *j, int *out, struct err *err)
@@ -95,8 +91,8 @@ int job_find_place(const struct job_view *v, const struct job *j, int *out, stru
 		.ring = q->ring[0] ? model_find_device(v->f, q->ring) : -1,
 		.min_ports = q->min_ports,
 	};
-	int *hosts = calloc(q->n_nodes + 1, sizeof(*hosts));
-	int r = hosts ? 0 : err_nomem(err);
+	int *hosts = x_new(q->n_nodes + 1, sizeof(*hosts));
+	int r = 0;
 
 	for (size_t i = 0; i < q->n_nodes && r == 0; i++) {
 		hosts[i] = model_find_host(v->f, q->nodes[i]);
@@ -116,18 +112,12 @@ int job_find_place(const struct job_view *v, const struct job *j, int *out, stru
 	return r;
 }
 
-int job_node_names(const struct model_fabric *f, const int *hosts, int n,
-		   char **out, struct err *err)
+char *job_node_names(const struct model_fabric *f, const int *hosts, int n)
 {
 	struct buf b = { 0 };
 
 	for (int i = 0; i < n; i++) {
 		buf_printf(&b, "%s%s", i ? " " : "", f->hosts[hosts[i]].name);
 	}
-	if (b.failed) {
-		buf_fini(&b);
-		return err_nomem(err);
-	}
-	*out = buf_steal(&b);
-	return 0;
+	return buf_steal(&b);
 }

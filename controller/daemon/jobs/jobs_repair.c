@@ -13,6 +13,7 @@
 
 #include "controller/daemon/jobs/private.h"
 #include "controller/plan/plan.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
@@ -151,10 +152,7 @@ static int hosts_of(const struct model_fabric *f, const struct job *j, int **out
 		return err_set(err, WEFT_ENOTFOUND, "it has no circuits");
 	}
 	*n = f->jobs[at].n_hosts;
-	*out = calloc((size_t)*n + 1, sizeof(**out));
-	if (!*out) {
-		return err_nomem(err);
-	}
+	*out = x_new((size_t)*n + 1, sizeof(**out));
 	memcpy(*out, f->jobs[at].hosts, (size_t)*n * sizeof(**out));
 	return 0;
 }
@@ -188,10 +186,7 @@ static int choose(const struct job_view *v, const struct job *j, int *hosts, int
 		return j->req->topology[0] ? 0 :
 		       err_set(err, WEFT_EINFEASIBLE, "its hosts were named");
 	}
-	spare = calloc((size_t)n + 1, sizeof(*spare));
-	if (!spare) {
-		return err_nomem(err);
-	}
+	spare = x_new((size_t)n + 1, sizeof(*spare));
 	r = place_spare(v->f, &w, hosts, v->usable, v->busy, spare, err);
 	if (r == 0) {
 		memcpy(hosts, spare, (size_t)n * sizeof(*hosts));
@@ -206,18 +201,19 @@ static int choose(const struct job_view *v, const struct job *j, int *hosts, int
 /* Where the job is to move, as names; WEFT_EINFEASIBLE: nowhere. */
 static int find_spares(struct job *j, char **nodes, struct err *err)
 {
-	struct job_view v = { 0 };
+	struct job_view v;
 	int *hosts = NULL, n = 0;
 	int r;
 
-	if ((r = job_view_init(&v, j->jobs, err)) || (r = hosts_of(v.f, j, &hosts, &n, err))) {
-		goto out;
+	job_view_init(&v, j->jobs);
+	r = hosts_of(v.f, j, &hosts, &n, err);
+	if (r == 0) {
+		job_view_mark(&v, NULL, 0);
+		r = choose(&v, j, hosts, n, err);
 	}
-	job_view_mark(&v, NULL, 0);
-	if ((r = choose(&v, j, hosts, n, err)) == 0) {
-		r = job_node_names(v.f, hosts, n, nodes, err);
+	if (r == 0) {
+		*nodes = job_node_names(v.f, hosts, n);
 	}
-out:
 	job_view_fini(&v);
 	free(hosts);
 	return r;
@@ -311,10 +307,8 @@ bool jobs_repair_one(struct jobs *jobs)
 			continue;
 		}
 		jobs->suspect = j;
-		if (plan_queue_slot(jobs->queue, read_now, jobs, &err) == 0) {
-			return true;
-		}
-		jobs->suspect = NULL;
+		plan_queue_slot(jobs->queue, read_now, jobs);
+		return true;
 	}
 	return false;
 }

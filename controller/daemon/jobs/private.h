@@ -89,8 +89,8 @@ struct job_view {
 	bool *busy;		/* a job on a switch has it */
 };
 
-/* From the last readings; no host is busy yet. job_view_fini also on error. */
-int job_view_init(struct job_view *v, const struct jobs *jobs, struct err *err);
+/* From the last readings; no host is busy yet. */
+void job_view_init(struct job_view *v, const struct jobs *jobs);
 void job_view_fini(struct job_view *v);
 /* Marks hosts of jobs on switches that have circuits now, but for the n jobs of the
  * names in `except`. */
@@ -99,8 +99,7 @@ void job_view_mark(struct job_view *v, const char *const *except, int n);
  * them. WEFT_EINFEASIBLE: not now; WEFT_EINVAL: the fabric lacks what it names. */
 int job_find_place(const struct job_view *v, const struct job *j, int *out, struct err *err);
 /* "a b c", in this order; owned by the caller. */
-int job_node_names(const struct model_fabric *f, const int *hosts, int n,
-		   char **out, struct err *err);
+char *job_node_names(const struct model_fabric *f, const int *hosts, int n);
 
 /* ---- jobs_repair.c ---- */
 
@@ -125,7 +124,7 @@ bool job_begin(struct job *j, const char *verb);
 /* A request as text for the store, and back: its protobuf bytes in hexadecimal, as
  * the store keeps text. Both results are the caller's. WEFT_EINVAL for a text that is
  * none. */
-int job_pack(const Weft__V1__RequestJobRequest *req, char **out, struct err *err);
+char *job_pack(const Weft__V1__RequestJobRequest *req);
 int job_unpack(const char *text, Weft__V1__RequestJobRequest **out, struct err *err);
 /* The job as a fabric takes it; borrows from j. While it is being repaired, on
  * the hosts that it moves to. */

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "controller/daemon/joint/private.h"
+#include "lib/base/alloc.h"
 
 #define CALL_MS 1000
 #define WATCH_MS 50
@@ -147,14 +148,11 @@ static int read_leaders(struct facts *f, struct joint_facts *out, struct err *er
 {
 	struct etcd_pairs got[JOINT_MAX] = { { 0, NULL } };
 	struct etcd_op ops[JOINT_MAX];
-	char (*names)[MAX_KEY] = calloc(JOINT_MAX, sizeof(*names));
+	char (*names)[MAX_KEY] = x_new(JOINT_MAX, sizeof(*names));
 	int64_t revision;
 	bool done;
 	int r;
 
-	if (!names) {
-		return err_nomem(err);
-	}
 	for (int i = 0; i < out->n; i++) {
 		ops[i] = (struct etcd_op){ .kind = ETCD_GET, .got = &got[i],
 			.key = key(f, names[i], "%s/leader", out->v[i].name) };
@@ -163,7 +161,8 @@ static int read_leaders(struct facts *f, struct joint_facts *out, struct err *er
 	for (int i = 0; i < out->n; i++) {
 		const char *holder = got[i].n > 0 ? strchr(got[i].v[0].value, ' ') : NULL;
 
-		snprintf(out->v[i].leader, sizeof(out->v[i].leader), "%s", holder ? holder + 1 : "");
+		snprintf(out->v[i].leader, sizeof(out->v[i].leader), "%s", holder ? holder + 1
+			 : "");
 		etcd_pairs_fini(&got[i]);
 	}
 	free(names);
@@ -224,7 +223,6 @@ int facts_request(struct facts *f, struct buf *out, struct err *err)
 		r = err_set(err, WEFT_ESTALE, "the joint change is over");
 	} else if (r == 0) {
 		buf_add(out, got.v[0].value, got.v[0].len);
-		r = out->failed ? err_nomem(err) : 0;
 	}
 	etcd_pairs_fini(&got);
 	return r;
@@ -247,7 +245,8 @@ static int guarded(struct facts *f, int64_t id, const struct etcd_guard *more,
 
 	for (int i = 0; i < n; i++) {
 		if (ops[i].len > ETCD_MAX_VALUE) {
-			return err_set(err, WEFT_ELIMIT, "%zu bytes for all participants, which may "
+			return err_set(err, WEFT_ELIMIT,
+				       "%zu bytes for all participants, which may "
 				       "be %zu at most", ops[i].len, ETCD_MAX_VALUE);
 		}
 	}
@@ -298,14 +297,15 @@ int facts_open(struct facts *f, const char *uuid, const char *names, const struc
 		{ .kind = ETCD_PUT, .key = key(f, data, "joint-data/request"),
 		  .value = request->data, .len = request->len },
 	};
-	struct joint_facts *now = calloc(1, sizeof(*now));
+	struct joint_facts *now = x_new(1, sizeof(*now));
 	bool done;
-	int r = now ? guarded(f, 0, NULL, ops, 2, &done, err) : err_nomem(err);
+	int r = guarded(f, 0, NULL, ops, 2, &done, err);
 
 	if (r == WEFT_EUNAVAIL || r == WEFT_ETIMEOUT || (r == 0 && !done)) {
 		r = facts_read(f, now, err);
 		if (r == 0 && strcmp(now->uuid, uuid) != 0) {
-			r = err_set(err, WEFT_ESTALE, "a joint change that %s was asked for is under "
+			r = err_set(err, WEFT_ESTALE,
+				    "a joint change that %s was asked for is under "
 				    "way", now->id ? now->asked : "another weftd");
 		}
 	}
@@ -358,8 +358,8 @@ int facts_decide(struct facts *f, int64_t id, enum joint_decision decision, cons
 	if (r || done) {
 		return r;
 	}
-	now = calloc(1, sizeof(*now));
-	r = now ? facts_read(f, now, err) : err_nomem(err);
+	now = x_new(1, sizeof(*now));
+	r = facts_read(f, now, err);
 	if (r == 0) {
 		*out = now->decision;
 		r = now->id == id && now->decision ? 0 :
@@ -402,13 +402,10 @@ int facts_wait_fd(struct facts *f)
 int facts_new(const struct joint_config *cfg, const struct election *election,
 	      struct facts **out, struct err *err)
 {
-	struct facts *f = calloc(1, sizeof(*f));
+	struct facts *f = x_new(1, sizeof(*f));
 	int r;
 
 	*out = NULL;
-	if (!f) {
-		return err_nomem(err);
-	}
 	f->election = election;
 	f->wait_fd = -1;
 	r = joint_name(cfg->domains, f->name, err);

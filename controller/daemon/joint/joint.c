@@ -20,6 +20,7 @@
 #include <sys/random.h>
 
 #include "controller/daemon/joint/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
@@ -44,8 +45,7 @@ struct joint {
 	/* Of the joint change that it has a part in: */
 	int64_t id;
 	enum part_phase phase;
-	struct joint_request request;
-	char own_id[JOINT_UUID_MAX + 8];	/* of the part, in its history */
+	struct joint_request request;	/* its id: of the part, in its history */
 	struct plan_request *gathering;	/* while PART_GATHERS */
 	struct buf base;		/* to be said while it has bytes */
 	int stage, n_stages;		/* waits to begin it; of the plan */
@@ -90,7 +90,8 @@ static int say(struct joint *j, struct err *err)
 	enum joint_decision decision;
 	int r = 0;
 
-	if (j->undo[0] && (r = facts_decide(j->facts, j->id, JOINT_UNDO, j->undo, &decision, err)) == 0) {
+	if (j->undo[0] && (r = facts_decide(j->facts, j->id, JOINT_UNDO, j->undo, &decision,
+					    err)) == 0) {
 		j->undo[0] = '\0';
 	}
 	if (r == 0 && j->base.len) {
@@ -203,21 +204,16 @@ static bool is_own(const struct model_device *d, void *arg)
 }
 
 /* The queue has read the devices of the part. */
-static int prepare(struct plan_request *pr, void *arg, struct err *err)
+static void prepare(struct plan_request *pr, void *arg)
 {
 	struct joint *j = arg;
-	int r;
 
 	buf_reset(&j->base);
-	r = joint_lights_encode(&pr->snap, pr->fabric, is_own, j, &j->base, err);
-	if (r) {
-		return r;
-	}
+	joint_lights_encode(&pr->snap, pr->fabric, is_own, j, &j->base);
 	j->gathering = pr;
 	j->phase = PART_GATHERS;
 	pr->waits = true;
 	part_timer_start(j->timer, 0);
-	return 0;
 }
 
 static void planned(const struct plan *p, void *arg)
@@ -359,6 +355,7 @@ static void forget(struct joint *j)
  * means something only where it has asked. */
 static int take_request(struct joint *j, const struct joint_facts *facts, struct err *err)
 {
+	struct change_order *o = &j->request.order;
 	struct buf data = { 0 };
 	int r = facts_request(j->facts, &data, err);
 
@@ -366,18 +363,12 @@ static int take_request(struct joint *j, const struct joint_facts *facts, struct
 		joint_request_fini(&j->request);
 		r = joint_request_decode(data.data, data.len, &j->request, err);
 	}
-	if (r == 0) {
-		bool asked = strcmp(facts->asked, j->name) == 0 && j->request.id[0];
-
-		snprintf(j->own_id, sizeof(j->own_id), "%s", asked ? "" : facts->uuid);
+	if (r == 0 && (strcmp(facts->asked, j->name) != 0 || !o->request_id[0])) {
+		free((char *)o->request_id);
+		o->request_id = x_dup(facts->uuid);
 	}
 	buf_fini(&data);
 	return r;
-}
-
-static const char *id_here(const struct joint *j)
-{
-	return j->own_id[0] ? j->own_id : j->request.id;
 }
 
 /* What a weftd before this one had done of it, if it had begun. False: it had not. */
@@ -386,7 +377,7 @@ static bool is_on_record(struct joint *j)
 	struct store_change ch;
 	bool open;
 
-	if (store_change_by_request(j->env->store, id_here(j), &ch, NULL)) {
+	if (store_change_by_request(j->env->store, j->request.order.request_id, &ch, NULL)) {
 		return false;
 	}
 	open = ch.verdict == STORE_RUNNING;
@@ -406,16 +397,10 @@ static bool is_on_record(struct joint *j)
 static int begin_part(struct joint *j, struct rpc_call *call, const struct own_change *own,
 		      struct err *err)
 {
-	const struct joint_request *q = &j->request;
-	const struct change_order order = {
-		.request_id = id_here(j), .arguments = q->arguments, .trace = q->trace,
-		.who = q->who, .comment = q->comment, .config = &q->config, .mode = q->mode,
-		.ignore_floor = q->ignore_floor, .digest = q->digest,
-	};
 	int r;
 
 	j->phase = PART_PLANS;
-	r = changes_begin_part(j->changes, &order, call, own, err);
+	r = changes_begin_part(j->changes, &j->request, call, own, err);
 	if (r) {
 		ended(&(struct apply_result){ .verdict = APPLY_REFUSED }, r, err, j);
 	}
@@ -549,7 +534,7 @@ static int list_participants(const struct joint_facts *now, const struct model_f
 	for (int k = 0; k < now->n; k++) {
 		buf_printf(names, "%s%s", k ? "," : "", now->v[k].name);
 	}
-	return names->failed ? err_nomem(err) : 0;
+	return 0;
 }
 
 static int parse_config(const struct model_config *config, struct model_fabric **out,
@@ -567,40 +552,28 @@ static int parse_config(const struct model_config *config, struct model_fabric *
 	return r;
 }
 
-static int encode_order(const struct change_order *o, struct buf *out, struct err *err)
-{
-	struct joint_request q = {
-		.config = *o->config, .mode = o->mode, .ignore_floor = o->ignore_floor,
-		.id = (char *)o->request_id,
-		.who = (char *)o->who, .comment = (char *)o->comment,
-	};
-
-	snprintf(q.digest, sizeof(q.digest), "%s", o->digest);
-	snprintf(q.arguments, sizeof(q.arguments), "%s", o->arguments);
-	snprintf(q.trace, sizeof(q.trace), "%s", o->trace);
-	return joint_request_encode(&q, out, err);
-}
-
 /* Asks all others as well, and begins the part of this one. */
-static int ask(const struct change_order *o, struct rpc_call *call, const struct own_change *own,
+static int ask(const struct joint_request *q, struct rpc_call *call, const struct own_change *own,
 	       void *arg, struct err *err)
 {
 	struct joint *j = arg;
 	struct model_fabric *f = NULL;
 	struct buf names = { 0 }, request = { 0 };
 	char uuid[JOINT_UUID_MAX];
-	int r = parse_config(o->config, &f, err);
+	int r = parse_config(&q->config, &f, err);
 
 	make_uuid(uuid);
 	if (r == 0 && j->id) {
 		r = err_set(err, WEFT_ESTALE, "the joint change before is not over everywhere yet");
-		err_hint(err, "\"weft status\" says who has not ended; most often that is a moment");
+		err_hint(err,
+			 "\"weft status\" says who has not ended; most often that is a moment");
 	}
 	if (r == 0 && (r = facts_read(j->facts, j->now, err)) == 0 &&
-	    (r = list_participants(j->now, f, &names, err)) == 0 &&
-	    (r = encode_order(o, &request, err)) == 0 &&
-	    (r = facts_open(j->facts, uuid, buf_cstr(&names), &request, err)) == 0 &&
-	    (r = facts_read(j->facts, j->now, err)) == 0) {
+	    (r = list_participants(j->now, f, &names, err)) == 0) {
+		joint_request_encode(q, &request);
+		r = facts_open(j->facts, uuid, buf_cstr(&names), &request, err);
+	}
+	if (r == 0 && (r = facts_read(j->facts, j->now, err)) == 0) {
 		r = join(j, call, own, err);
 		if (r == 0 && !j->id) {
 			r = err_set(err, WEFT_EUNAVAIL, "%s is no participant yet", j->name);
@@ -630,7 +603,7 @@ static int on_open(const struct store_change *ch, enum apply_outcome *out, void 
 		return r;
 	}
 	r = take_request(j, j->now, err);
-	if (r || strcmp(ch->request_id, id_here(j)) != 0) {
+	if (r || strcmp(ch->order.request_id, j->request.order.request_id) != 0) {
 		return r == WEFT_ESTALE ? 0 : r;
 	}
 	decision = j->now->decision;
@@ -684,7 +657,7 @@ int joint_new(struct daemon_env *env, const struct joint_config *cfg,
 	      const struct election *election, struct changes *changes, struct joint **out,
 	      struct err *err)
 {
-	struct joint *j = calloc(1, sizeof(*j));
+	struct joint *j = x_new(1, sizeof(*j));
 	const struct change_partners partners = {
 		.ask = ask, .prepare = prepare, .planned = planned, .ready = ready,
 		.cancel = cancel, .ended = ended, .arg = j,
@@ -692,21 +665,18 @@ int joint_new(struct daemon_env *env, const struct joint_config *cfg,
 	int r;
 
 	*out = NULL;
-	if (!j) {
-		return err_nomem(err);
-	}
 	j->env = env;
 	j->cfg = *cfg;
 	j->changes = changes;
-	j->now = calloc(1, sizeof(*j->now));
-	r = j->now ? joint_name(cfg->domains, j->name, err) : err_nomem(err);
-	if (r || (r = facts_new(cfg, election, &j->facts, err)) ||
-	    (r = part_timer_new(env, look, j, &j->timer, err))) {
+	j->now = x_new(1, sizeof(*j->now));
+	r = joint_name(cfg->domains, j->name, err);
+	if (r || (r = facts_new(cfg, election, &j->facts, err))) {
 		facts_free(j->facts);
 		free(j->now);
 		free(j);
 		return r;
 	}
+	j->timer = part_timer_new(env, look, j);
 	env->divided = true;
 	changes_set_partners(changes, &partners);
 	apply_on_open(env->apply, on_open, j);

@@ -32,27 +32,15 @@ struct joint_config {
 int joint_name(const char *domains, char name[JOINT_NAME_MAX], struct err *err);
 /* True when domain is one of them. */
 bool joint_has_domain(const char *domains, const char *domain);
-/* The devices of these, and no others, are led here. WEFT_ENOMEM. */
+/* The devices of these, and no others, are led here. WEFT_EUSAGE: more than can be. */
 int joint_lead_domains(struct apply *apply, const char *domains, struct err *err);
 
 /* ---- request.c: what is to be changed ---- */
 
-/* Texts are owned, none NULL; "" where there is none. */
-struct joint_request {
-	char *id;			/* chosen by the client, or "" */
-	struct model_config config;	/* with the jobs of orchestrators */
-	enum plan_mode mode;
-	bool ignore_floor;		/* as in struct plan_request */
-	char digest[65];		/* that the plan must have; "": any */
-	char *who, *comment;
-	char arguments[65];		/* arguments_hash(); "": not known */
-	char trace[TRACE_SIZE];
-};
-
-/* Appends its bytes. WEFT_ENOMEM. O(bytes). */
-int joint_request_encode(const struct joint_request *r, struct buf *out, struct err *err);
-/* WEFT_EINVAL and WEFT_ELIMIT say which field is wrong; *out is empty then. The text of the
- * configuration is not looked at. O(bytes). */
+/* Appends its bytes. O(bytes). */
+void joint_request_encode(const struct joint_request *r, struct buf *out);
+/* *out owns its texts. WEFT_EINVAL and WEFT_ELIMIT say which field is wrong; *out is empty
+ * then. The text of the configuration is not looked at. O(bytes). */
 int joint_request_decode(const void *data, size_t len, struct joint_request *out,
 			 struct err *err);
 /* Frees what it owns; empty afterwards. */
@@ -64,17 +52,17 @@ void joint_request_fini(struct joint_request *r);
  * Appends what s has of the devices of f for which own() says so: intent and observed light,
  * and the learned times of these devices and of the transceivers that they feed. Left out are
  * rows that a device of its size cannot have, which an intent of before may hold. s is a copy
- * of a base of f with both intent and observed. WEFT_ENOMEM. O(bytes).
+ * of a base of f with both intent and observed. O(bytes).
  */
-int joint_lights_encode(const struct snapshot *s, const struct model_fabric *f,
-			bool (*own)(const struct model_device *, void *), void *arg,
-			struct buf *out, struct err *err);
+void joint_lights_encode(const struct snapshot *s, const struct model_fabric *f,
+			 bool (*own)(const struct model_device *, void *), void *arg,
+			 struct buf *out);
 
 /*
  * Puts what another participant, `from`, has encoded in the place of what s, of the same
  * fabric, has of these devices. WEFT_EINVAL names participant and device: one that f does not
  * have, or that is there twice, ports and parts that it does not have, lists that are not
- * sorted, programs that do not fit the ring; WEFT_ELIMIT, WEFT_ENOMEM. On an error some
+ * sorted, programs that do not fit the ring; WEFT_ELIMIT. On an error some
  * devices may have been replaced; s is as well formed as before. O(bytes log bytes).
  */
 int joint_lights_decode(struct snapshot *s, const struct model_fabric *f, const void *data,

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "controller/daemon/joint/private.h"
+#include "lib/base/alloc.h"
 
 typedef Weft__Joint__V1__JointLights pb_lights;
 typedef Weft__Joint__V1__Device pb_device;
@@ -164,9 +165,6 @@ static void put_list(const struct light_list *list, const struct plan_light *l,
 	int32_t *to;
 
 	arrays_add(own, to, (size_t)n * (size_t)list->n_columns);
-	if (!to) {
-		return;
-	}
 	memcpy((char *)out + list->pb_v, &to, sizeof(to));
 	for (int i = 0; i < n; i++, from += list->size) {
 		for (int k = 0; k < list->n_columns; k++) {
@@ -179,24 +177,15 @@ static void put_list(const struct light_list *list, const struct plan_light *l,
 	}
 }
 
-static int put_programs(const struct ring_programs *programs, pb_light *out, struct arrays *own,
-			struct err *err)
+static void put_programs(const struct ring_programs *programs, pb_light *out, struct arrays *own)
 {
-	int rc = ring_programs_save(programs, &out->programs.data, &out->programs.len, err);
-
-	if (rc) {
-		return rc;
-	}
+	ring_programs_save(programs, &out->programs.data, &out->programs.len);
 	out->has_programs = true;
-	if (vec_push(&own->all, out->programs.data)) {
-		free(out->programs.data);
-		return err_nomem(err);
-	}
-	return 0;
+	vec_push(&own->all, out->programs.data);
 }
 
-static int put_light(const struct plan_light *l, const struct model_device *dev, pb_light *out,
-		     struct arrays *own, struct err *err)
+static void put_light(const struct plan_light *l, const struct model_device *dev, pb_light *out,
+		      struct arrays *own)
 {
 	out->known = l->known;
 	out->memory = l->memory;
@@ -206,10 +195,9 @@ static int put_light(const struct plan_light *l, const struct model_device *dev,
 	for (size_t k = 0; k < N_LISTS; k++) {
 		put_list(&lists[k], l, dev, out, own);
 	}
-	if (own->failed) {
-		return err_nomem(err);
+	if (l->programs) {
+		put_programs(l->programs, out, own);
 	}
-	return l->programs ? put_programs(l->programs, out, own, err) : 0;
 }
 
 /* Of the transceivers whose light comes from this device. */
@@ -220,7 +208,7 @@ static void put_times(const struct snapshot *s, const struct model_device *dev, 
 
 	out->switching_ns = t->n_devices ? t->device_ns[device] : 0;
 	arrays_add(own, out->reactivation_ns, 2 * (size_t)dev->n_out);
-	for (int i = 0; out->reactivation_ns && t->n_ports && i < dev->n_out; i++) {
+	for (int i = 0; t->n_ports && i < dev->n_out; i++) {
 		int port = dev->out_port[i];
 
 		if (port >= 0 && t->port_ns[port]) {
@@ -230,21 +218,17 @@ static void put_times(const struct snapshot *s, const struct model_device *dev, 
 	}
 }
 
-int joint_lights_encode(const struct snapshot *s, const struct model_fabric *f,
-			bool (*own)(const struct model_device *, void *), void *arg,
-			struct buf *out, struct err *err)
+void joint_lights_encode(const struct snapshot *s, const struct model_fabric *f,
+			 bool (*own)(const struct model_device *, void *), void *arg,
+			 struct buf *out)
 {
 	pb_lights m = WEFT__JOINT__V1__JOINT_LIGHTS__INIT;
 	size_t n = (size_t)f->n_devices;
 	pb_light **lights = message_list(&weft__joint__v1__light__descriptor, 2 * n);
 	struct arrays arrays = { 0 };
-	int rc = 0;
 
 	m.devices = message_list(&weft__joint__v1__device__descriptor, n);
-	if (!m.devices || !lights) {
-		rc = err_nomem(err);
-	}
-	for (int i = 0; i < f->n_devices && rc == 0; i++) {
+	for (int i = 0; i < f->n_devices; i++) {
 		const struct model_device *dev = &f->devices[i];
 		pb_device *to = m.devices[m.n_devices];
 
@@ -256,18 +240,13 @@ int joint_lights_encode(const struct snapshot *s, const struct model_fabric *f,
 		to->observed = lights[2 * m.n_devices + 1];
 		m.n_devices++;
 		put_times(s, dev, i, to, &arrays);
-		rc = put_light(&s->base.intent[i], dev, to->intent, &arrays, err);
-		if (rc == 0) {
-			rc = put_light(&s->base.observed[i], dev, to->observed, &arrays, err);
-		}
+		put_light(&s->base.intent[i], dev, to->intent, &arrays);
+		put_light(&s->base.observed[i], dev, to->observed, &arrays);
 	}
-	if (rc == 0) {
-		rc = joint_pack(&m.base, out, err);
-	}
+	joint_pack(&m.base, out);
 	arrays_fini(&arrays);
 	free(m.devices);
 	free(lights);
-	return rc;
 }
 
 /* ---- and back ------------------------------------------------------------ */
@@ -314,15 +293,13 @@ static int take_list(const struct light_list *list, const pb_light *m,
 	size_t k = (size_t)list->n_columns;
 	size_t n = *(const size_t *)(const void *)((const char *)m + list->pb_n);
 	const int32_t *v = *(int32_t *const *)(const void *)((const char *)m + list->pb_v);
-	char *to = calloc(n / k + 1, list->size);
+	char *to;
 
-	if (!to) {
-		return err_nomem(err);
-	}
-	memcpy((char *)out + list->v, &to, sizeof(to));
 	if (n % k || n / k > INT32_MAX) {
 		return err_set(err, WEFT_EINVAL, "%s: %zu numbers", list->name, n);
 	}
+	to = x_new(n / k, list->size);
+	memcpy((char *)out + list->v, &to, sizeof(to));
 	for (size_t i = 0; i < n; i++) {
 		put_number(to + i / k * list->size, &list->columns[i % k], v[i]);
 	}
@@ -456,9 +433,8 @@ int joint_lights_decode(struct snapshot *s, const struct model_fabric *f, const 
 			size_t len, const char *from, struct err *err)
 {
 	ProtobufCMessage *msg = NULL;
-	bool *seen = calloc((size_t)f->n_devices + 1, sizeof(*seen));
-	int rc = seen ? joint_unpack(&weft__joint__v1__joint_lights__descriptor, data, len, &msg,
-				     err) : err_nomem(err);
+	bool *seen = x_new((size_t)f->n_devices + 1, sizeof(*seen));
+	int rc = joint_unpack(&weft__joint__v1__joint_lights__descriptor, data, len, &msg, err);
 	const pb_lights *m = (const pb_lights *)msg;
 
 	for (size_t i = 0; rc == 0 && i < m->n_devices; i++) {

@@ -7,8 +7,8 @@
 #include "lib/etcd/etcd.h"
 #include "weft/joint/v1/joint.pb-c.h"
 
-/* Appends a message. WEFT_ENOMEM. */
-int joint_pack(const ProtobufCMessage *msg, struct buf *out, struct err *err);
+/* Appends a message. */
+void joint_pack(const ProtobufCMessage *msg, struct buf *out);
 /* rpc_decode() with memory by the length of the input. */
 int joint_unpack(const ProtobufCMessageDescriptor *type, const void *data, size_t len,
 		 ProtobufCMessage **out, struct err *err);

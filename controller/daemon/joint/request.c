@@ -17,15 +17,11 @@ typedef Weft__Joint__V1__Job pb_job;
 #define HEAP_PER_BYTE 128
 #define HEAP_BASE ((size_t)1 << 20)
 
-int joint_pack(const ProtobufCMessage *msg, struct buf *out, struct err *err)
+void joint_pack(const ProtobufCMessage *msg, struct buf *out)
 {
 	char *to = buf_extend(out, protobuf_c_message_get_packed_size(msg));
 
-	if (!to) {
-		return err_nomem(err);
-	}
 	protobuf_c_message_pack(msg, (uint8_t *)to);
-	return 0;
 }
 
 int joint_unpack(const ProtobufCMessageDescriptor *type, const void *data, size_t len,
@@ -36,9 +32,7 @@ int joint_unpack(const ProtobufCMessageDescriptor *type, const void *data, size_
 
 void joint_request_fini(struct joint_request *r)
 {
-	free(r->id);
-	free(r->who);
-	free(r->comment);
+	store_order_fini(&r->order);
 	model_config_fini(&r->config);
 	memset(r, 0, sizeof(*r));
 }
@@ -50,7 +44,7 @@ static pb_job **job_messages(const struct model_config *config)
 	size_t n = (size_t)config->n_requests;
 	pb_job **v = message_list(&weft__joint__v1__job__descriptor, n);
 
-	for (size_t i = 0; v && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct model_request *from = &config->requests[i];
 
 		v[i]->name = from->name;
@@ -65,12 +59,11 @@ static pb_job **job_messages(const struct model_config *config)
 	return v;
 }
 
-int joint_request_encode(const struct joint_request *r, struct buf *out, struct err *err)
+void joint_request_encode(const struct joint_request *r, struct buf *out)
 {
 	pb_request m = WEFT__JOINT__V1__JOINT_REQUEST__INIT;
-	int rc;
 
-	m.request_id = r->id;
+	m.request_id = (char *)r->order.request_id;
 	m.name = r->config.name;
 	m.text = (ProtobufCBinaryData){ r->config.len, (uint8_t *)r->config.text };
 	m.n_jobs = (size_t)r->config.n_requests;
@@ -78,13 +71,12 @@ int joint_request_encode(const struct joint_request *r, struct buf *out, struct 
 	m.mode = r->mode == PLAN_UPDATE ? WEFT__V1__MODE__MODE_UPDATE : WEFT__V1__MODE__MODE_SAFE;
 	m.ignore_floor = r->ignore_floor;
 	m.digest = (char *)r->digest;
-	m.who = r->who;
-	m.comment = r->comment;
-	m.arguments = (char *)r->arguments;
-	m.trace = (char *)r->trace;
-	rc = m.jobs ? joint_pack(&m.base, out, err) : err_nomem(err);
+	m.who = (char *)r->order.who;
+	m.comment = (char *)r->order.comment;
+	m.arguments = (char *)r->order.arguments;
+	m.trace = (char *)r->order.trace;
+	joint_pack(&m.base, out);
 	free(m.jobs);
-	return rc;
 }
 
 /* ---- and back ------------------------------------------------------------ */
@@ -103,23 +95,35 @@ static int take_hex(const char *what, const char *from, char *to, size_t size, s
 
 static int take_config(const pb_request *m, struct model_config *out, struct err *err)
 {
-	int rc;
-
 	if (m->text.len > MODEL_MAX_TEXT || m->n_jobs > MODEL_MAX_JOBS) {
 		return err_set(err, WEFT_ELIMIT, "%s: more than %u bytes or %d jobs", m->name,
 			       MODEL_MAX_TEXT, MODEL_MAX_JOBS);
 	}
-	rc = model_config_init(out, m->name, m->text.data, m->text.len, err);
-	for (size_t i = 0; i < m->n_jobs && rc == 0; i++) {
+	model_config_init(out, m->name, m->text.data, m->text.len);
+	for (size_t i = 0; i < m->n_jobs; i++) {
 		const pb_job *job = m->jobs[i];
 
-		rc = model_config_add(out, &(struct model_request){
+		model_config_add(out, &(struct model_request){
 			.name = job->name, .nodes = job->nodes, .collective = job->collective,
 			.topology = job->topology, .algorithm = job->algorithm,
 			.ring = job->ring, .size_bytes = job->size_bytes,
-			.channels = job->channels }, err);
+			.channels = job->channels });
 	}
-	return rc;
+	return 0;
+}
+
+static int take_order(const pb_request *m, struct change_order *out, struct err *err)
+{
+	const struct change_order texts = { .request_id = m->request_id, .who = m->who,
+					    .comment = m->comment };
+	int rc;
+
+	store_order_copy(&texts, out);
+	rc = take_hex("arguments", m->arguments, out->arguments, sizeof(out->arguments), err);
+	if (rc) {
+		return rc;
+	}
+	return take_hex("trace", m->trace, out->trace, sizeof(out->trace), err);
 }
 
 static int take_request(const pb_request *m, struct joint_request *out, struct err *err)
@@ -131,16 +135,8 @@ static int take_request(const pb_request *m, struct joint_request *out, struct e
 	}
 	out->mode = m->mode == WEFT__V1__MODE__MODE_UPDATE ? PLAN_UPDATE : PLAN_SAFE;
 	out->ignore_floor = m->ignore_floor;
-	out->id = strdup(m->request_id);
-	out->who = strdup(m->who);
-	out->comment = strdup(m->comment);
-	if (!out->id || !out->who || !out->comment) {
-		return err_nomem(err);
-	}
 	if ((rc = take_hex("digest", m->digest, out->digest, sizeof(out->digest), err)) ||
-	    (rc = take_hex("arguments", m->arguments, out->arguments, sizeof(out->arguments),
-			   err)) ||
-	    (rc = take_hex("trace", m->trace, out->trace, sizeof(out->trace), err))) {
+	    (rc = take_order(m, &out->order, err))) {
 		return rc;
 	}
 	return take_config(m, &out->config, err);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "controller/daemon/views/private.h"
+#include "lib/base/alloc.h"
 
 /* A message about a signal, and the numbers that it points to. */
 struct circuit_signal {
@@ -41,22 +42,18 @@ int circuit_view_init(struct circuit_view *v, const struct daemon_env *env,
 		      int device, const struct apply_device *a, struct err *err)
 {
 	int n = a->snap.n_xcs, r = 0;
-	struct optics_xc *xcs = calloc((size_t)n + 1, sizeof(*xcs));
-	struct circuit_signal *signals = calloc((size_t)n + 1, sizeof(*signals));
+	struct optics_xc *xcs = x_new((size_t)n + 1, sizeof(*xcs));
+	struct circuit_signal *signals = x_new((size_t)n + 1, sizeof(*signals));
 	struct store_light intent = { 0 };
 	struct apply_loss loss;
 
 	v->memory = signals;
-	if (!xcs || !signals) {
-		r = err_nomem(err);
-		goto out;
-	}
 	for (int i = 0; i < n; i++) {
 		xcs[i] = a->snap.xcs[i].xc;
 	}
 	r = store_intent(env->store, a->name, &intent, err);
 	if (r == 0) {
-		r = msg_circuits_init(&v->circuits, apply_fabric(env->apply), device, xcs, n, err);
+		msg_circuits_init(&v->circuits, apply_fabric(env->apply), device, xcs, n);
 	}
 	for (int i = 0; r == 0 && i < n; i++) {
 		const struct drv_xc *x = &a->snap.xcs[i];
@@ -66,7 +63,6 @@ int circuit_view_init(struct circuit_view *v, const struct daemon_env *env,
 		v->circuits.v[i]->owner = (char *)x->owner;
 		v->circuits.v[i]->signal = &signals[i].m;
 	}
-out:
 	store_light_fini(&intent);
 	free(xcs);
 	return r;

@@ -45,12 +45,13 @@ static bool explained(const struct open_changes *open, const char *device,
 }
 
 /* A circuit that differs: to `pending` if an open change explains it, else to
- * `odd`. Not 0: no memory. */
-static int sort_out(const struct open_changes *open, const char *device, enum store_op op,
-		    struct optics_xc xc, xc_list *odd, xc_list *pending)
+ * `odd`. */
+static void sort_out(const struct open_changes *open, const char *device, enum store_op op,
+		     struct optics_xc xc, xc_list *odd, xc_list *pending)
 {
-	return explained(open, device, op, xc) ? vec_push(pending, xc)
-					       : vec_push(odd, xc);
+	xc_list *to = explained(open, device, op, xc) ? pending : odd;
+
+	vec_push(to, xc);
 }
 
 /* How the circuits of a device differ from those that are intended. */
@@ -62,14 +63,14 @@ struct map_differences {
 /* Walks both sorted maps once: intended and not there is missing, there and not
  * intended is unexpected. O(circuits), times the steps of open changes for those
  * that differ. */
-static int compare_maps(const struct open_changes *open, bool any_to_any,
-			const struct apply_device *a, const struct store_light *intent,
-			struct map_differences *to)
+static void compare_maps(const struct open_changes *open, bool any_to_any,
+			 const struct apply_device *a, const struct store_light *intent,
+			 struct map_differences *to)
 {
-	int i = 0, k = 0, r = 0;
+	int i = 0, k = 0;
 
 	/* A circuit that is listed and blocked is missing all the same. */
-	while (r == 0 && (i < intent->n_xcs || k < a->snap.n_xcs)) {
+	while (i < intent->n_xcs || k < a->snap.n_xcs) {
 		int order;
 
 		if (i == intent->n_xcs || k == a->snap.n_xcs) {
@@ -78,18 +79,17 @@ static int compare_maps(const struct open_changes *open, bool any_to_any,
 			order = optics_xc_cmp(&intent->xcs[i], &a->snap.xcs[k].xc);
 		}
 		if (order < 0 || (order == 0 && a->snap.xcs[k].state == DRV_BLOCKED)) {
-			r = sort_out(open, a->name, STORE_DEL, intent->xcs[i], &to->missing,
-				     &to->pending);
+			sort_out(open, a->name, STORE_DEL, intent->xcs[i], &to->missing,
+				 &to->pending);
 		} else if (order > 0) {
-			r = sort_out(open, a->name, STORE_ADD, a->snap.xcs[k].xc, &to->unexpected,
-				     &to->pending);
+			sort_out(open, a->name, STORE_ADD, a->snap.xcs[k].xc, &to->unexpected,
+				 &to->pending);
 		} else if (apply_is_dark(a, any_to_any, &a->snap.xcs[k])) {
-			r = vec_push(&to->dark, intent->xcs[i]);
+			vec_push(&to->dark, intent->xcs[i]);
 		}
 		i += order <= 0;
 		k += order >= 0;
 	}
-	return r;
 }
 
 /* The user who made a circuit, where the device knows: an operator who sees an
@@ -119,53 +119,41 @@ void device_circuits_list(const struct device_circuits *c, Weft__V1__DeviceState
 	m->dark = c->dark.v;
 }
 
-static int pack(struct device_circuits *c, struct err *err)
+static void pack(struct device_circuits *c)
 {
 	Weft__V1__DeviceState m = WEFT__V1__DEVICE_STATE__INIT;
 	char *to;
 
 	device_circuits_list(c, &m);
 	to = buf_extend(&c->packed, protobuf_c_message_get_packed_size(&m.base));
-	if (!to) {
-		return err_nomem(err);
-	}
 	protobuf_c_message_pack(&m.base, (uint8_t *)to);
-	return 0;
 }
 
-static int list_circuits(struct msg_circuits *out, const struct model_fabric *f, int device,
-			 const xc_list *xcs, struct err *err)
+static void list_circuits(struct msg_circuits *out, const struct model_fabric *f, int device,
+			  const xc_list *xcs)
 {
-	return msg_circuits_init(out, f, device, xcs->v, (int)xcs->n, err);
+	msg_circuits_init(out, f, device, xcs->v, (int)xcs->n);
 }
 
 /* Nothing differs while the device was never read. */
-static int make(struct device_circuits *c, const struct open_changes *open,
-		const struct model_fabric *f, int device, const struct apply_device *a,
-		struct err *err)
+static void make(struct device_circuits *c, const struct open_changes *open,
+		 const struct model_fabric *f, int device, const struct apply_device *a)
 {
 	struct map_differences to = { 0 };
-	int r;
 
-	if (a->ever_read &&
-	    compare_maps(open, f->devices[device].any_to_any, a, &c->intent, &to)) {
-		r = err_nomem(err);
-		goto out;
+	if (a->ever_read) {
+		compare_maps(open, f->devices[device].any_to_any, a, &c->intent, &to);
 	}
-	if ((r = list_circuits(&c->missing, f, device, &to.missing, err)) ||
-	    (r = list_circuits(&c->unexpected, f, device, &to.unexpected, err)) ||
-	    (r = list_circuits(&c->pending, f, device, &to.pending, err)) ||
-	    (r = list_circuits(&c->dark, f, device, &to.dark, err))) {
-		goto out;
-	}
+	list_circuits(&c->missing, f, device, &to.missing);
+	list_circuits(&c->unexpected, f, device, &to.unexpected);
+	list_circuits(&c->pending, f, device, &to.pending);
+	list_circuits(&c->dark, f, device, &to.dark);
 	name_owners(&c->unexpected, a);
-	r = pack(c, err);
-out:
+	pack(c);
 	vec_fini(&to.missing);
 	vec_fini(&to.unexpected);
 	vec_fini(&to.pending);
 	vec_fini(&to.dark);
-	return r;
 }
 
 void device_circuits_fini(struct device_circuits *c)
@@ -191,13 +179,11 @@ int device_circuits_renew(struct device_circuits *c, const struct views *views,
 	}
 	device_circuits_fini(c);
 	r = store_intent(views->env->store, a->name, &c->intent, err);
-	if (r == 0) {
-		r = make(c, open, apply_fabric(views->env->apply), device, a, err);
-	}
 	if (r) {
 		device_circuits_fini(c);
 		return r;
 	}
+	make(c, open, apply_fabric(views->env->apply), device, a);
 	c->version = a->version;
 	return 0;
 }
@@ -212,10 +198,11 @@ int open_changes_init(struct open_changes *o, const struct views *views, struct 
 		r = store_open_changes(views->env->store, &o->stored, &o->n_stored, err);
 	}
 	for (int i = 0; i < o->n_stored && r == 0; i++) {
-		r = vec_push(&o->v, &o->stored[i]) ? err_nomem(err) : 0;
+		vec_push(&o->v, &o->stored[i]);
 	}
-	for (int i = 0; r == 0 && !views->standby && (j = apply_journal(views->env->apply, i)); i++) {
-		r = vec_push(&o->v, j) ? err_nomem(err) : 0;
+	for (int i = 0; r == 0 && !views->standby && (j = apply_journal(views->env->apply, i));
+	     i++) {
+		vec_push(&o->v, j);
 	}
 	return r;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "controller/daemon/views/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/vec.h"
@@ -44,8 +45,7 @@ struct device_events {
 				 * its end */
 };
 
-/* Made when missing, so that its first report is passed on and read for at once;
- * NULL without memory. */
+/* Made when missing, so that its first report is passed on and read for at once. */
 static struct event_source *find(struct device_events *n, const char *name)
 {
 	struct event_source s = { .gap_ns = MIN_GAP_NS };
@@ -57,7 +57,8 @@ static struct event_source *find(struct device_events *n, const char *name)
 	}
 	snprintf(s.name, sizeof(s.name), "%s", name);
 	s.window_ns = s.read_ns = clk_now_ns() - QUIET_NS;
-	return vec_push(&n->sources, s) ? NULL : &n->sources.v[n->sources.n - 1];
+	vec_push(&n->sources, s);
+	return &n->sources.v[n->sources.n - 1];
 }
 
 /* ---- reports ------------------------------------------------------------- */
@@ -129,10 +130,10 @@ static void read_now(struct plan_request *slot)
 {
 	struct device_events *n = slot->arg;
 	int64_t now = clk_now_ns();
-	const char **names = calloc(n->sources.n + 1, sizeof(*names));
+	const char **names = x_new(n->sources.n + 1, sizeof(*names));
 	int k = 0;
 
-	for (size_t i = 0; names && i < n->sources.n; i++) {
+	for (size_t i = 0; i < n->sources.n; i++) {
 		struct event_source *s = &n->sources.v[i];
 
 		if (!s->wants_reading || due_ns(s) > now) {
@@ -157,7 +158,6 @@ static void read_now(struct plan_request *slot)
 static void on_due(void *arg)
 {
 	struct device_events *n = arg;
-	struct err err = { 0 };
 
 	if (n->env->draining || n->reading) {
 		return;
@@ -167,10 +167,7 @@ static void on_due(void *arg)
 		return;
 	}
 	n->reading = true;
-	if (plan_queue_slot(n->queue, read_now, n, &err)) {
-		n->reading = false;
-		log_warn("weftd", "device events: %s", err.msg);
-	}
+	plan_queue_slot(n->queue, read_now, n);
 }
 
 /* The timer is set for the first device that wants to be read, and for no less than
@@ -200,9 +197,6 @@ static void on_event(const char *device, const struct drv_event *ev, void *arg)
 	struct device_events *n = arg;
 	struct event_source *s = find(n, device);
 
-	if (!s) {
-		return;		/* the slow round finds it */
-	}
 	if (may_report(s)) {
 		report(n->env, device, ev);
 	}
@@ -212,25 +206,15 @@ static void on_event(const char *device, const struct drv_event *ev, void *arg)
 	}
 }
 
-int device_events_new(struct daemon_env *env, struct plan_queue *queue,
-		      struct device_events **out, struct err *err)
+struct device_events *device_events_new(struct daemon_env *env, struct plan_queue *queue)
 {
-	struct device_events *n = calloc(1, sizeof(*n));
-	int r;
+	struct device_events *n = x_new(1, sizeof(*n));
 
-	if (!n) {
-		return err_nomem(err);
-	}
 	n->env = env;
 	n->queue = queue;
-	r = part_timer_new(env, on_due, n, &n->timer, err);
-	if (r) {
-		free(n);
-		return r;
-	}
+	n->timer = part_timer_new(env, on_due, n);
 	apply_on_device_event(env->apply, on_event, n);
-	*out = n;
-	return 0;
+	return n;
 }
 
 void device_events_free(struct device_events *n)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "controller/daemon/views/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/vec.h"
 
 #define HISTORY_LIMIT 100	/* changes, unless asked otherwise */
@@ -24,9 +25,9 @@ char *outcome_name(enum store_verdict v)
 				      : (char *)store_verdict_name(v);
 }
 
-static char *or_empty(char *s)
+static char *or_empty(const char *s)
 {
-	return s ? s : "";
+	return (char *)(s ? s : "");
 }
 
 void fill_change(Weft__V1__Change *m, const struct store_change *c)
@@ -38,8 +39,8 @@ void fill_change(Weft__V1__Change *m, const struct store_change *c)
 	m->id = c->id;
 	m->outcome = outcome_name(c->verdict);
 	m->generation = c->generation;
-	m->who = or_empty(c->who);
-	m->comment = or_empty(c->comment);
+	m->who = or_empty(c->order.who);
+	m->comment = or_empty(c->order.comment);
 	m->started_at_ns = c->started_ns;
 	m->ended_at_ns = c->ended_ns;
 	m->summary = or_empty(c->summary);
@@ -47,8 +48,8 @@ void fill_change(Weft__V1__Change *m, const struct store_change *c)
 	m->config_sha256 = (char *)c->config_hash;
 	m->rolling_back = c->undoing;
 	m->superseded_by = c->superseded_by;
-	m->request_id = c->request_id;
-	m->trace_id = or_empty(c->trace);
+	m->request_id = or_empty(c->order.request_id);
+	m->trace_id = (char *)c->order.trace;
 	m->proof = msg_proof(c->proof);
 }
 
@@ -97,11 +98,8 @@ static int add_gains(const struct daemon_env *env, struct gains_view *v, Weft__V
 	if (r) {
 		return r;
 	}
-	v->m = calloc((size_t)v->n + 1, sizeof(*v->m));
-	v->list = calloc((size_t)v->n + 1, sizeof(*v->list));
-	if (!v->m || !v->list) {
-		return err_nomem(err);
-	}
+	v->m = x_new((size_t)v->n + 1, sizeof(*v->m));
+	v->list = x_new((size_t)v->n + 1, sizeof(*v->list));
 	for (int i = 0; i < n; i++) {
 		changes[i]->jobs = &v->list[k];
 		for (; k < v->n && v->stored[k].change == changes[i]->id; k++) {
@@ -128,12 +126,9 @@ void handle_history(struct rpc_call *call, const ProtobufCMessage *msg, void *ar
 
 	if (r == 0) {
 		m.changes = message_list(&weft__v1__change__descriptor, (size_t)n);
-		r = m.changes ? 0 : err_nomem(&err);
-	}
-	for (int i = 0; i < n && r == 0; i++) {
-		fill_change(m.changes[m.n_changes++], &v[i]);
-	}
-	if (r == 0) {
+		for (int i = 0; i < n; i++) {
+			fill_change(m.changes[m.n_changes++], &v[i]);
+		}
 		r = add_gains(env, &gains, m.changes, n, &err);
 	}
 	call_answer(call, r, &m.base, &err);
@@ -164,7 +159,7 @@ static void audit_fini(struct audit_view *v)
 }
 
 /* Texts are borrowed from v->stored. */
-static int fill_lines(struct audit_view *v, struct err *err)
+static void fill_lines(struct audit_view *v)
 {
 	static char *const kinds[] = {
 		[STORE_COMMAND] = "command", [STORE_REPLY] = "reply",
@@ -172,9 +167,6 @@ static int fill_lines(struct audit_view *v, struct err *err)
 	};
 
 	v->m.lines = message_list(&weft__v1__audit_line__descriptor, (size_t)v->n);
-	if (!v->m.lines) {
-		return err_nomem(err);
-	}
 	for (int i = 0; i < v->n; i++) {
 		Weft__V1__AuditLine *m = v->m.lines[v->m.n_lines++];
 
@@ -185,7 +177,6 @@ static int fill_lines(struct audit_view *v, struct err *err)
 		m->kind = kinds[v->stored[i].kind];
 		m->text = v->stored[i].text;
 	}
-	return 0;
 }
 
 /* Whether v->changes has it; 0 is no change, and is known. */
@@ -215,9 +206,8 @@ static int find_changes(const struct daemon_env *env, struct audit_view *v, stru
 		}
 		last = id;
 		r = store_change_get(env->store, id, &c, err);
-		if (r == 0 && vec_push(&v->changes, c)) {
-			store_change_fini(&c);
-			r = err_nomem(err);
+		if (r == 0) {
+			vec_push(&v->changes, c);
 		} else if (r == WEFT_ENOTFOUND) {
 			err_clear(err);
 			r = 0;
@@ -226,16 +216,12 @@ static int find_changes(const struct daemon_env *env, struct audit_view *v, stru
 	return r;
 }
 
-static int fill_changes(struct audit_view *v, struct err *err)
+static void fill_changes(struct audit_view *v)
 {
 	v->m.changes = message_list(&weft__v1__change__descriptor, v->changes.n);
-	if (!v->m.changes) {
-		return err_nomem(err);
-	}
 	for (size_t i = 0; i < v->changes.n; i++) {
 		fill_change(v->m.changes[v->m.n_changes++], &v->changes.v[i]);
 	}
-	return 0;
 }
 
 /* Reads a page, and whether there is an older one; audit_fini also on error. */
@@ -260,10 +246,16 @@ static int audit_init(const struct daemon_env *env, const Weft__V1__AuditRequest
 		v->m.more = n_rest > 0;
 		store_audit_free(rest, n_rest);
 	}
-	if (r || (r = fill_lines(v, err)) || (r = find_changes(env, v, err))) {
+	if (r) {
 		return r;
 	}
-	return fill_changes(v, err);
+	fill_lines(v);
+	r = find_changes(env, v, err);
+	if (r) {
+		return r;
+	}
+	fill_changes(v);
+	return 0;
 }
 
 void handle_audit(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "controller/daemon/views/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 
 #define KEPT_NS INT64_C(1000000000)
@@ -80,12 +81,12 @@ static int make(const struct views *views, struct kept_answer *k, bool brief, st
 		return r;
 	}
 	buf_reset(&k->bytes);
-	r = daemon_status_pack(s, brief, &k->bytes, err);
+	daemon_status_pack(s, brief, &k->bytes);
 	daemon_status_free(s);
 	/* Making it may have written, and counts then as made before that. */
-	k->is_known = r == 0 && k->basis.settled && may_keep(views);
+	k->is_known = k->basis.settled && may_keep(views);
 	k->made_ns = clk_now_ns();
-	return r;
+	return 0;
 }
 
 void answer_kept_status(const struct views *views, struct rpc_call *call, bool brief)
@@ -115,21 +116,19 @@ static void free_devices(struct kept_status *k)
 	k->n_devices = 0;
 }
 
-int kept_circuits(struct kept_status *k, int n, struct device_circuits **out, struct err *err)
+struct device_circuits *kept_circuits(struct kept_status *k, int n)
 {
 	if (n != k->n_devices) {
 		free_devices(k);
-		k->devices = calloc((size_t)n, sizeof(*k->devices));
-		k->n_devices = k->devices ? n : 0;
+		k->devices = x_new((size_t)n, sizeof(*k->devices));
+		k->n_devices = n;
 	}
-	*out = k->devices;
-	return k->n_devices == n ? 0 : err_nomem(err);
+	return k->devices;
 }
 
-int kept_status_new(struct kept_status **out, struct err *err)
+struct kept_status *kept_status_new(void)
 {
-	*out = calloc(1, sizeof(**out));
-	return *out ? 0 : err_nomem(err);
+	return x_new(1, sizeof(struct kept_status));
 }
 
 void kept_status_free(struct kept_status *k)

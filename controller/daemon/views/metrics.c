@@ -12,6 +12,7 @@
 
 #include "controller/daemon/views/private.h"
 #include "controller/proto_convert/report.h"
+#include "lib/base/alloc.h"
 #include "lib/base/buf.h"
 #include "lib/http/http.h"
 
@@ -242,14 +243,9 @@ static void write_problems(const struct views *views, struct buf *b)
 {
 	const ProtobufCEnumDescriptor *kinds = &weft__v1__problem_kind__descriptor;
 	struct problems p;
-	struct err err;
 	char name[64];
 
-	if (problems_init(&p, views, &err)) {
-		b->failed = true;
-		problems_fini(&p);
-		return;
-	}
+	problems_init(&p, views);
 	head(b, "weft_problems", "gauge", "What is wrong with the fabric, as status lists it.");
 	for (unsigned k = 1; k < kinds->n_values; k++) {
 		int n = 0;
@@ -295,7 +291,8 @@ static void write_seconds(struct buf *b, const char *name, const char *job, int6
 static void write_job_rates(const struct views *views, struct buf *b)
 {
 	static const char rate[] = "weft_job_rate_ratio", degraded[] = "weft_job_degraded",
-		dead[] = "weft_job_dead_circuits", expected[] = "weft_job_expected_seconds", whole[] = "weft_job_fault_free_seconds";
+		dead[] = "weft_job_dead_circuits", expected[] = "weft_job_expected_seconds",
+			whole[] = "weft_job_fault_free_seconds";
 	const Weft__V1__PlanJob *v[MAX_JOBS];
 	const struct job_rows *rows = shown_jobs(views);
 	size_t n = rows ? choose_jobs(rows, v) : 0;
@@ -546,7 +543,7 @@ static void answer(struct http_request *q, void *arg)
 		status = 404;
 		buf_str(&b, "Not Found\n");
 	}
-	http_answer(q, b.failed ? 500 : status, headers, buf_cstr(&b), b.len);
+	http_answer(q, status, headers, buf_cstr(&b), b.len);
 	buf_fini(&b);
 }
 
@@ -571,15 +568,12 @@ int metrics_port(const struct metrics *m)
 	return m->http ? http_server_port(m->http) : 0;
 }
 
-int metrics_new(const struct views *views, const struct rpc_method *methods,
-		struct metrics **out, struct err *err)
+struct metrics *metrics_new(const struct views *views, const struct rpc_method *methods)
 {
-	*out = calloc(1, sizeof(**out));
-	if (!*out) {
-		return err_nomem(err);
-	}
-	**out = (struct metrics){ .views = views, .methods = methods };
-	return 0;
+	struct metrics *m = x_new(1, sizeof(*m));
+
+	*m = (struct metrics){ .views = views, .methods = methods };
+	return m;
 }
 
 void metrics_free(struct metrics *m)

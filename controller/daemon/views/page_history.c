@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "controller/daemon/views/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/vec.h"
 
@@ -37,7 +38,7 @@ struct page_history {
 
 struct page_history *page_history_new(void)
 {
-	return calloc(1, sizeof(struct page_history));
+	return x_new(1, sizeof(struct page_history));
 }
 
 static void series_free(struct history_series *s)
@@ -139,24 +140,22 @@ static struct history_series *find_series(struct page_history *h, const char *wh
 	return NULL;
 }
 
-/* NULL without memory, or when there are too many. */
+/* NULL when there are too many. */
 static struct history_series *add_series(struct page_history *h, const char *what,
 					 const char *name)
 {
-	struct history_series *s = h->series.n < SERIES ? calloc(1, sizeof(*s)) : NULL;
+	struct history_series *s;
 
-	if (!s) {
+	if (h->series.n == SERIES) {
 		return NULL;
 	}
+	s = x_new(1, sizeof(*s));
 	s->what = what;
-	s->name = strdup(name);
+	s->name = x_dup(name);
 	for (int i = 0; i < SAMPLES; i++) {
 		s->v[i] = ABSENT;
 	}
-	if (!s->name || vec_push(&h->series, s)) {
-		series_free(s);
-		return NULL;
-	}
+	vec_push(&h->series, s);
 	return s;
 }
 

@@ -45,9 +45,9 @@ struct problems {
 	struct hosts_view hosts;
 };
 
-/* Finds them. A zeroed one is fine for fini, also after an error, which is
- * WEFT_ENOMEM. O(devices x ports they tell of + jobs + ports of hosts). */
-int problems_init(struct problems *p, const struct views *views, struct err *err);
+/* Finds them. A zeroed one is fine for fini. O(devices x ports they tell of + jobs + ports
+ * of hosts). */
+void problems_init(struct problems *p, const struct views *views);
 void problems_fini(struct problems *p);
 /* "in 3", or "port 3" of a device whose ports have no sides. Into text; returns it. */
 const char *problem_port_text(const struct model_device *md, struct drv_port_id port,
@@ -87,7 +87,7 @@ int device_circuits_renew(struct device_circuits *c, const struct views *views,
 void device_circuits_list(const struct device_circuits *c, Weft__V1__DeviceState *m);
 void device_circuits_fini(struct device_circuits *c);
 
-/* ---- status.c ---- */
+/* ---- status_view.c ---- */
 
 struct daemon_status;
 
@@ -101,9 +101,8 @@ void daemon_status_free(struct daemon_status *s);	/* NULL is fine */
 const Weft__V1__StatusResponse *
 daemon_status_message(const struct daemon_status *s);
 /* Appends it to out, packed: what is kept packed is copied; brief: without what
- * StatusRequest.brief leaves out. WEFT_ENOMEM. */
-int daemon_status_pack(const struct daemon_status *s, bool brief, struct buf *out,
-		       struct err *err);
+ * StatusRequest.brief leaves out. */
+void daemon_status_pack(const struct daemon_status *s, bool brief, struct buf *out);
 /* Ends the call with intent against the last readings, all devices and hosts. */
 void answer_diff(const struct views *views, struct rpc_call *call);
 
@@ -113,8 +112,8 @@ void answer_diff(const struct views *views, struct rpc_call *call);
  * changed since. O(bytes) then. */
 void answer_kept_status(const struct views *views, struct rpc_call *call, bool brief);
 
-/* What is kept of n devices, in the order of apply_devices. WEFT_ENOMEM. */
-int kept_circuits(struct kept_status *k, int n, struct device_circuits **out, struct err *err);
+/* What is kept of n devices, in the order of apply_devices. */
+struct device_circuits *kept_circuits(struct kept_status *k, int n);
 
 /* ---- circuit_status.c ---- */
 
@@ -134,7 +133,7 @@ void circuit_view_fini(struct circuit_view *v);
 
 struct page_history;
 
-/* Empty; NULL without memory. */
+/* Empty. */
 struct page_history *page_history_new(void);
 void page_history_free(struct page_history *h);	/* NULL is fine */
 /* Takes a sample of what is known now. Touches no device. O(jobs + circuits + ports +

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "controller/daemon/views/private.h"
+#include "lib/base/alloc.h"
 
 #define PORTS_TOLD 16	/* of a device at a time, one by one */
 
@@ -168,8 +169,7 @@ static void tell_device(const struct problem_events *e, const struct problems *p
 	}
 }
 
-/* A device that does not answer keeps what was told of it before. Without memory for
- * its ports they are told with the next reading. */
+/* A device that does not answer keeps what was told of it before. */
 static void take_reading(struct told_device *t, const struct told_device *before,
 			 const struct problem_device *d, const struct apply_device *a)
 {
@@ -179,9 +179,9 @@ static void take_reading(struct told_device *t, const struct told_device *before
 	*t = *before;
 	snprintf(t->name, sizeof(t->name), "%s", a->name);
 	t->reachable = a->reachable;
-	t->failed = n ? malloc(n * sizeof(*ports)) : NULL;
-	t->n_failed = t->failed ? n : 0;
-	if (t->failed) {
+	t->failed = x_alloc(n, sizeof(*ports));
+	t->n_failed = n;
+	if (n) {
 		memcpy(t->failed, ports, n * sizeof(*ports));
 	}
 	if (a->reachable) {
@@ -209,10 +209,7 @@ static void tell_devices(struct problem_events *e, const struct problems *p)
 	int n, k = 0;
 
 	a = apply_devices(e->views->env->apply, &n);
-	now = calloc((size_t)n + 1, sizeof(*now));
-	if (!now) {
-		return;		/* told after the next reading */
-	}
+	now = x_new((size_t)n + 1, sizeof(*now));
 	for (int i = 0; i < n; i++) {
 		const struct told_device *before = find_told(e, k, a[i].name);
 		struct told_device first = usual;
@@ -286,12 +283,13 @@ static void tell_restored(const struct problem_events *e, const struct job_rows 
 static void tell_jobs(struct problem_events *e, const struct problems *p)
 {
 	const struct job_rows *rows = shown_jobs(e->views);
-	struct told_job *now = rows ? calloc(rows->n + 1, sizeof(*now)) : NULL;
+	struct told_job *now;
 	size_t n = 0;
 
-	if (!now) {
+	if (!rows) {
 		return;
 	}
+	now = x_new(rows->n + 1, sizeof(*now));
 	for (size_t i = 0; i < p->n; i++) {
 		const Weft__V1__Problem *m = p->list[i];
 
@@ -312,27 +310,23 @@ static void tell_jobs(struct problem_events *e, const struct problems *p)
 void problem_events_tell(struct problem_events *e)
 {
 	struct problems p;
-	struct err err = { 0 };
 
 	if (e->views->env->draining) {
 		return;
 	}
-	if (problems_init(&p, e->views, &err) == 0) {
-		tell_devices(e, &p);
-		tell_jobs(e, &p);
-		env_changed(e->views->env);
-	}
+	problems_init(&p, e->views);
+	tell_devices(e, &p);
+	tell_jobs(e, &p);
+	env_changed(e->views->env);
 	problems_fini(&p);
 }
 
-int problem_events_new(const struct views *views, struct problem_events **out, struct err *err)
+struct problem_events *problem_events_new(const struct views *views)
 {
-	*out = calloc(1, sizeof(**out));
-	if (!*out) {
-		return err_nomem(err);
-	}
-	(*out)->views = views;
-	return 0;
+	struct problem_events *e = x_new(1, sizeof(*e));
+
+	e->views = views;
+	return e;
 }
 
 void problem_events_free(struct problem_events *e)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "controller/daemon/views/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 
 #define NAMED 3		/* ports and parts in a sentence */
@@ -29,24 +30,25 @@ struct problem_subject {
 	double rate;			/* of a job */
 };
 
-/* Silence is none, nor is another controller, and what jobs lack follows from what their devices do. */
+/* Silence is none, nor is another controller, and what jobs lack follows from what their devices
+ * do. */
 static bool is_difference(Weft__V1__ProblemKind kind)
 {
 	return kind != KIND(DEVICE_UNREACHABLE) && kind != KIND(HOSTS_SILENT) &&
-	       kind != KIND(CHANGED_BY_OTHERS) && kind != KIND(JOB_DEGRADED) && kind != KIND(JOB_DOWN) &&
+	       kind != KIND(CHANGED_BY_OTHERS) && kind != KIND(JOB_DEGRADED) &&
+		       kind != KIND(JOB_DOWN) &&
 	       kind != KIND(JOBS_NOT_PLANNED);
 }
 
-/* Nothing for a count of 0. WEFT_ENOMEM. */
-__attribute__((format(printf, 4, 5)))
-static int add(struct problems *p, const struct problem_subject *of, struct err *err,
-	       const char *fmt, ...)
+/* Nothing for a count of 0. */
+__attribute__((format(printf, 3, 4)))
+static void add(struct problems *p, const struct problem_subject *of, const char *fmt, ...)
 {
 	struct problem_entry x = { 0 };
 	va_list ap;
 
 	if (of->count == 0) {
-		return 0;
+		return;
 	}
 	weft__v1__problem__init(&x.m);
 	x.m.kind = of->kind;
@@ -58,7 +60,7 @@ static int add(struct problems *p, const struct problem_subject *of, struct err 
 	vsnprintf(x.text, sizeof(x.text), fmt, ap);
 	va_end(ap);
 	p->differs = p->differs || is_difference(of->kind);
-	return vec_push(&p->v, x) ? err_nomem(err) : 0;
+	vec_push(&p->v, x);
 }
 
 static const char *plural(int n)
@@ -102,8 +104,8 @@ const char *problem_port_text(const struct model_device *md, struct drv_port_id 
 	return text;
 }
 
-static int find_ports(struct problem_device *d, const struct model_device *md,
-		      const struct apply_device *a, struct err *err)
+static void find_ports(struct problem_device *d, const struct model_device *md,
+		       const struct apply_device *a)
 {
 	for (int i = 0; i < a->snap.n_ports; i++) {
 		const struct drv_port *p = &a->snap.ports[i];
@@ -112,17 +114,16 @@ static int find_ports(struct problem_device *d, const struct model_device *md,
 		if ((p->enabled && !p->failed) || is_marked_port(md, p)) {
 			continue;
 		}
-		if (p->failed && vec_push(&d->failed, id)) {
-			return err_nomem(err);
+		if (p->failed) {
+			vec_push(&d->failed, id);
 		}
 		d->n_disabled += !p->failed;
 	}
 	d->n_failed = (int)d->failed.n;
-	return 0;
 }
 
-static int add_ports(struct problems *p, const struct problem_device *d,
-		     const struct model_device *md, struct err *err)
+static void add_ports(struct problems *p, const struct problem_device *d,
+		      const struct model_device *md)
 {
 	char names[NAMED * 24] = "", name[24], more[32];
 	size_t named = 0, len = 0;
@@ -132,10 +133,10 @@ static int add_ports(struct problems *p, const struct problem_device *d,
 		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
 					named ? ", " : "", name);
 	}
-	return add(p, &(struct problem_subject){ .kind = KIND(PORTS_FAILED), .device = d->name,
-						 .count = d->n_failed },
-		   err, "%s: %d port%s failed: %s%s", d->name, d->n_failed, plural(d->n_failed),
-		   names, more_text(d->n_failed, (int)named, more, sizeof(more)));
+	add(p, &(struct problem_subject){ .kind = KIND(PORTS_FAILED), .device = d->name,
+					  .count = d->n_failed },
+	    "%s: %d port%s failed: %s%s", d->name, d->n_failed, plural(d->n_failed), names,
+	    more_text(d->n_failed, (int)named, more, sizeof(more)));
 }
 
 /* ---- rings --------------------------------------------------------------- */
@@ -158,153 +159,145 @@ static bool is_marked_part(const struct model_device *md, const struct ring_faul
 }
 
 /* Parts that failed and are not marked; the names of the first go to the list. */
-static int add_parts(struct problems *p, struct problem_device *d, const struct model_device *md,
-		     const struct drv_snapshot *s, struct err *err)
+static void add_parts(struct problems *p, struct problem_device *d, const struct model_device *md,
+		      const struct drv_snapshot *s)
 {
 	char names[NAMED * (RING_FAULT_TEXT + 2)] = "", name[RING_FAULT_TEXT], more[32];
 	size_t len = 0;
-	int named = 0;
 
 	for (int i = 0; i < s->n_dead; i++) {
 		if (is_marked_part(md, &s->dead[i])) {
 			continue;
 		}
-		d->parts = mix_part(d->parts, &s->dead[i]);
-		if (d->n_dead++ < NAMED) {
+		if (d->n_dead < NAMED) {
 			ring_fault_text(&s->dead[i], md->ring.n, name);
 			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
-						named++ ? ", " : "", name);
+						d->n_dead ? ", " : "", name);
 		}
+		d->parts = mix_part(d->parts, &s->dead[i]);
+		d->n_dead++;
 	}
-	return add(p, &(struct problem_subject){ .kind = KIND(PARTS_FAILED), .device = d->name,
-						 .count = d->n_dead },
-		   err, "%s: %d part%s failed: %s%s", d->name, d->n_dead, plural(d->n_dead),
-		   names, more_text(d->n_dead, named, more, sizeof(more)));
+	add(p, &(struct problem_subject){ .kind = KIND(PARTS_FAILED), .device = d->name,
+					  .count = d->n_dead },
+	    "%s: %d part%s failed: %s%s", d->name, d->n_dead, plural(d->n_dead), names,
+	    more_text(d->n_dead, NAMED, more, sizeof(more)));
 }
 
-static int add_ring(struct problems *p, struct problem_device *d, const struct model_device *md,
-		    const struct apply_device *a, struct err *err)
+static void add_ring(struct problems *p, struct problem_device *d, const struct model_device *md,
+		     const struct apply_device *a)
 {
 	const struct drv_snapshot *s = &a->snap;
 	int wrong = a->n_missing > 0 || a->n_unexpected > 0;
-	int r = add_parts(p, d, md, s, err);
 
+	add_parts(p, d, md, s);
 	for (int i = 0; i < s->n_lost; i++) {
 		d->parts = mix_part(d->parts, &s->lost[i]);
 	}
 	d->n_unlocked = s->n_unlocked;
-	if (r || (r = add(p, &(struct problem_subject){ .kind = KIND(SETTINGS_UNLOCKED),
-							.device = d->name, .count = d->n_unlocked },
-			  err, "%s: %d setting%s not locked: %s", d->name, d->n_unlocked,
-			  plural(d->n_unlocked), s->lock_detail))) {
-		return r;
-	}
-	return add(p, &(struct problem_subject){ .kind = KIND(PROGRAM_WRONG), .device = d->name,
-						 .count = wrong },
-		   err, "%s: %s", d->name, !a->n_missing ? "a program is loaded that is not intended" :
-		   a->n_unexpected ? "another program is loaded" : "its program is missing");
+	add(p, &(struct problem_subject){ .kind = KIND(SETTINGS_UNLOCKED), .device = d->name,
+					  .count = d->n_unlocked },
+	    "%s: %d setting%s not locked: %s", d->name, d->n_unlocked, plural(d->n_unlocked),
+	    s->lock_detail);
+	add(p, &(struct problem_subject){ .kind = KIND(PROGRAM_WRONG), .device = d->name,
+					  .count = wrong },
+	    "%s: %s", d->name, !a->n_missing ? "a program is loaded that is not intended" :
+	    a->n_unexpected ? "another program is loaded" : "its program is missing");
 }
 
 /* ---- switches ------------------------------------------------------------ */
 
-static int add_switch(struct problems *p, struct problem_device *d, const struct model_device *md,
-		      const struct apply_device *a, struct err *err)
+static void add_switch(struct problems *p, struct problem_device *d, const struct model_device *md,
+		       const struct apply_device *a)
 {
-	int r = find_ports(d, md, a, err);
 	char missing[32] = "";
 
+	find_ports(d, md, a);
 	d->n_dark = a->n_missing + a->n_dark;
 	if (a->n_missing > 0) {
 		snprintf(missing, sizeof(missing), "%d missing%s", a->n_missing,
 			 a->n_dark > 0 ? ", the others " : "");
 	}
-	if (r || (r = add_ports(p, d, md, err)) ||
-	    (r = add(p, &(struct problem_subject){ .kind = KIND(CIRCUITS_DARK), .device = d->name,
-						   .count = d->n_dark },
-		     err, "%s: %d intended circuit%s without light: %s%s", d->name, d->n_dark,
-		     plural(d->n_dark), missing,
-		     a->n_dark > 0 ? "failed, or at ports out of use" : ""))) {
-		return r;
-	}
-	return add(p, &(struct problem_subject){ .kind = KIND(CIRCUITS_UNEXPECTED),
-						 .device = d->name, .count = a->n_unexpected },
-		   err, "%s: %d circuit%s there that %s not intended", d->name, a->n_unexpected,
-		   plural(a->n_unexpected), a->n_unexpected == 1 ? "is" : "are");
+	add_ports(p, d, md);
+	add(p, &(struct problem_subject){ .kind = KIND(CIRCUITS_DARK), .device = d->name,
+					  .count = d->n_dark },
+	    "%s: %d intended circuit%s without light: %s%s", d->name, d->n_dark, plural(d->n_dark),
+	    missing, a->n_dark > 0 ? "failed, or at ports out of use" : "");
+	add(p, &(struct problem_subject){ .kind = KIND(CIRCUITS_UNEXPECTED), .device = d->name,
+					  .count = a->n_unexpected },
+	    "%s: %d circuit%s there that %s not intended", d->name, a->n_unexpected,
+	    plural(a->n_unexpected), a->n_unexpected == 1 ? "is" : "are");
 }
 
 /* ---- devices, hosts, jobs ------------------------------------------------ */
 
 /* Another controller of the device, as long as it was seen at it lately. */
-static int add_others(struct problems *p, const struct apply_device *a, struct err *err)
+static void add_others(struct problems *p, const struct apply_device *a)
 {
 	const struct apply_disturbance *x = &a->disturbed;
 	char since[32];
 
-	return add(p, &(struct problem_subject){
-			.kind = KIND(CHANGED_BY_OTHERS), .device = a->name,
-			.count = apply_is_disturbed(a, clk_boot_ns()) ? x->n : 0 },
-		   err, "%s: others changed %d circuit%s while weft changed it, since %s (%s): "
-		   "let one controller change it", a->name, x->n, plural(x->n),
-		   clk_iso(x->since_ns, since, sizeof(since)), x->who);
+	add(p, &(struct problem_subject){ .kind = KIND(CHANGED_BY_OTHERS), .device = a->name,
+					  .count = apply_is_disturbed(a, clk_boot_ns())
+							   ? x->n : 0 },
+	    "%s: others changed %d circuit%s while weft changed it, since %s (%s): "
+	    "let one controller change it", a->name, x->n, plural(x->n),
+	    clk_iso(x->since_ns, since, sizeof(since)), x->who);
 }
 
-static int add_device(struct problems *p, struct problem_device *d, const struct daemon_env *env,
-		      const struct model_device *md, const struct apply_device *a, struct err *err)
+static void add_device(struct problems *p, struct problem_device *d, const struct daemon_env *env,
+		       const struct model_device *md, const struct apply_device *a)
 {
-	int pending = env->changing ? 0 : a->n_pending, r;
+	int pending = env->changing ? 0 : a->n_pending;
 
 	if (!apply_is_read(a)) {
-		return 0;
+		return;
 	}
-	r = add(p, &(struct problem_subject){ .kind = KIND(DEVICE_UNREACHABLE), .device = d->name,
-					      .count = env->was_read && !env->reading &&
-						       !a->reachable },
-		err, "%s does not answer: %s", d->name, a->problem);
-	if (r || !a->ever_read) {
-		return r;
+	add(p, &(struct problem_subject){ .kind = KIND(DEVICE_UNREACHABLE), .device = d->name,
+					  .count = env->was_read && !env->reading &&
+						   !a->reachable },
+	    "%s does not answer: %s", d->name, a->problem);
+	if (!a->ever_read) {
+		return;
 	}
 	d->n_lossy = a->n_lossy;
-	if ((r = add(p, &(struct problem_subject){ .kind = KIND(DEVICE_ALARM), .device = d->name,
-						   .count = a->snap.alarm[0] != '\0' },
-		     err, "%s: %s", d->name, a->snap.alarm)) ||
-	    (r = add_others(p, a, err)) ||
-	    (r = md->kind == MODEL_RING ? add_ring(p, d, md, a, err)
-					: add_switch(p, d, md, a, err))) {
-		return r;
+	add(p, &(struct problem_subject){ .kind = KIND(DEVICE_ALARM), .device = d->name,
+					  .count = a->snap.alarm[0] != '\0' },
+	    "%s: %s", d->name, a->snap.alarm);
+	add_others(p, a);
+	if (md->kind == MODEL_RING) {
+		add_ring(p, d, md, a);
+	} else {
+		add_switch(p, d, md, a);
 	}
-	return add(p, &(struct problem_subject){ .kind = KIND(CIRCUITS_PENDING), .device = d->name,
-						 .count = pending },
-		   err, "%s: %d circuit%s or programs of a change that did not end well", d->name,
-		   pending, plural(pending));
+	add(p, &(struct problem_subject){ .kind = KIND(CIRCUITS_PENDING), .device = d->name,
+					  .count = pending },
+	    "%s: %d circuit%s or programs of a change that did not end well", d->name, pending,
+	    plural(pending));
 }
 
-static int add_devices(struct problems *p, const struct daemon_env *env, struct err *err)
+static void add_devices(struct problems *p, const struct daemon_env *env)
 {
 	const struct model_fabric *f = apply_fabric(env->apply);
 	const struct apply_device *a;
-	int n, r = 0;
+	int n;
 
 	a = apply_devices(env->apply, &n);
-	p->devices = calloc((size_t)n + 1, sizeof(*p->devices));
-	if (!p->devices) {
-		return err_nomem(err);
-	}
+	p->devices = x_new((size_t)n + 1, sizeof(*p->devices));
 	p->n_devices = n;
-	for (int i = 0; i < n && r == 0; i++) {
+	for (int i = 0; i < n; i++) {
 		p->devices[i].name = a[i].name;
-		r = add_device(p, &p->devices[i], env, &f->devices[i], &a[i], err);
+		add_device(p, &p->devices[i], env, &f->devices[i], &a[i]);
 	}
-	return r;
 }
 
 /* What hosts of this machine receive. */
-static int add_hosts(struct problems *p, const struct hosts *hosts, struct err *err)
+static void add_hosts(struct problems *p, const struct hosts *hosts)
 {
 	const char *port = "", *why = "", *host = "";
 	const struct hosts_view *v = &p->hosts;
 	int wrong = 0, silent = 0;
-	int r = hosts_view_init(&p->hosts, hosts, err);
 
+	hosts_view_init(&p->hosts, hosts);
 	for (size_t i = v->known ? v->m.n_ports : 0; i-- > 0;) {
 		if (v->m.ports[i]->problem[0]) {
 			port = v->m.ports[i]->name;
@@ -318,13 +311,11 @@ static int add_hosts(struct problems *p, const struct hosts *hosts, struct err *
 			silent++;
 		}
 	}
-	if (r || (r = add(p, &(struct problem_subject){ .kind = KIND(LINKS_WRONG), .count = wrong },
-			  err, "%d port%s of hosts without the light that is meant for them: %s: %s",
-			  wrong, plural(wrong), port, why))) {
-		return r;
-	}
-	return add(p, &(struct problem_subject){ .kind = KIND(HOSTS_SILENT), .count = silent },
-		   err, "%d host%s cannot be asked: %s", silent, plural(silent), host);
+	add(p, &(struct problem_subject){ .kind = KIND(LINKS_WRONG), .count = wrong },
+	    "%d port%s of hosts without the light that is meant for them: %s: %s", wrong,
+	    plural(wrong), port, why);
+	add(p, &(struct problem_subject){ .kind = KIND(HOSTS_SILENT), .count = silent },
+	    "%d host%s cannot be asked: %s", silent, plural(silent), host);
 }
 
 const struct job_rows *shown_jobs(const struct views *views)
@@ -334,56 +325,48 @@ const struct job_rows *shown_jobs(const struct views *views)
 	return views->env->applied && rows->known ? rows : NULL;
 }
 
-static int add_jobs(struct problems *p, const struct views *views, struct err *err)
+static void add_jobs(struct problems *p, const struct views *views)
 {
 	const struct job_rows *rows = shown_jobs(views);
 	const struct job_rows *all = job_status_rows(views->job_status);
-	int r = 0;
 
-	for (size_t i = 0; rows && i < rows->n && r == 0; i++) {
+	for (size_t i = 0; rows && i < rows->n; i++) {
 		const Weft__V1__PlanJob *j = rows->v[i];
 
-		r = add(p, &(struct problem_subject){
+		add(p, &(struct problem_subject){
 				.kind = j->rate > 0 ? KIND(JOB_DEGRADED) : KIND(JOB_DOWN),
 				.job = j->name, .rate = j->rate,
 				.count = j->reason[0] != '\0' && !j->as_configured },
-			err, "%s", j->reason);
+		    "%s", j->reason);
 	}
-	if (r || !views->env->applied || all->known) {
-		return r;
+	if (!views->env->applied || all->known) {
+		return;
 	}
-	return add(p, &(struct problem_subject){ .kind = KIND(JOBS_NOT_PLANNED),
-						 .count = all->err.code != 0 },
-		   err, "the jobs cannot be planned: %s", all->err.msg);
+	add(p, &(struct problem_subject){ .kind = KIND(JOBS_NOT_PLANNED),
+					  .count = all->err.code != 0 },
+	    "the jobs cannot be planned: %s", all->err.msg);
 }
 
 /* ---- all ----------------------------------------------------------------- */
 
 /* Once the list grows no more, its messages may be pointed to. */
-static int make_list(struct problems *p, struct err *err)
+static void make_list(struct problems *p)
 {
 	p->n = p->v.n;
-	p->list = calloc(p->n + 1, sizeof(*p->list));
-	if (!p->list) {
-		return err_nomem(err);
-	}
+	p->list = x_new(p->n + 1, sizeof(*p->list));
 	for (size_t i = 0; i < p->n; i++) {
 		p->v.v[i].m.text = p->v.v[i].text;
 		p->list[i] = &p->v.v[i].m;
 	}
-	return 0;
 }
 
-int problems_init(struct problems *p, const struct views *views, struct err *err)
+void problems_init(struct problems *p, const struct views *views)
 {
-	int r;
-
 	memset(p, 0, sizeof(*p));
-	if ((r = add_devices(p, views->env, err)) || (r = add_hosts(p, views->hosts, err)) ||
-	    (r = add_jobs(p, views, err))) {
-		return r;
-	}
-	return make_list(p, err);
+	add_devices(p, views->env);
+	add_hosts(p, views->hosts);
+	add_jobs(p, views);
+	make_list(p);
 }
 
 void problems_fini(struct problems *p)

@@ -10,8 +10,9 @@
 
 #include "controller/daemon/views/private.h"
 #include "controller/webui/webui.h"
+#include "lib/base/alloc.h"
 #include "lib/base/log.h"
-#include "lib/base/units.h"
+#include "lib/base/number/units.h"
 
 /* ---- plan ---------------------------------------------------------------- */
 
@@ -53,32 +54,24 @@ static bool is_new_config(struct store *store, const struct model_fabric *f)
 	return !same;
 }
 
-static int keep_part(struct plan_call *p, const Weft__V1__PlanResponse *part, struct err *err)
+static void keep_part(struct plan_call *p, const Weft__V1__PlanResponse *part)
 {
 	struct buf b = { 0 };
 	char *to = buf_extend(&b, protobuf_c_message_get_packed_size(&part->base));
 
-	if (!to || vec_push(&p->parts, b)) {
-		buf_fini(&b);
-		return err_nomem(err);
-	}
 	protobuf_c_message_pack(&part->base, (uint8_t *)to);
-	return 0;
+	vec_push(&p->parts, b);
 }
 
 /* The plan does not know who answered, and what was applied before; the
  * summary must say: an operator applies no plan that rests on old readings without
  * knowing it. */
-static int keep_summary(struct plan_call *p, const Weft__V1__PlanResponse *part, struct err *err)
+static void keep_summary(struct plan_call *p, const Weft__V1__PlanResponse *part)
 {
 	Weft__V1__PlanSummary s = *part->summary;
 	Weft__V1__PlanResponse m = *part;
-	int r;
 
-	s.unreachable = calloc((size_t)p->n_devices + 1, sizeof(*s.unreachable));
-	if (!s.unreachable) {
-		return err_nomem(err);
-	}
+	s.unreachable = x_new((size_t)p->n_devices + 1, sizeof(*s.unreachable));
 	for (int i = 0; i < p->n_devices; i++) {
 		if (p->devices[i].is_silent) {
 			s.unreachable[s.n_unreachable++] = p->devices[i].name;
@@ -86,13 +79,12 @@ static int keep_summary(struct plan_call *p, const Weft__V1__PlanResponse *part,
 	}
 	s.new_config = p->new_config;
 	m.summary = &s;
-	r = keep_part(p, &m, err);
+	keep_part(p, &m);
 	free(s.unreachable);
-	return r;
 }
 
 /* Nor does it know what a device forgets. */
-static int keep_device(struct plan_call *p, const Weft__V1__PlanResponse *part, struct err *err)
+static void keep_device(struct plan_call *p, const Weft__V1__PlanResponse *part)
 {
 	Weft__V1__PlanDevice d = *part->device;
 	Weft__V1__PlanResponse m = *part;
@@ -103,21 +95,26 @@ static int keep_device(struct plan_call *p, const Weft__V1__PlanResponse *part, 
 		}
 	}
 	m.device = &d;
-	return keep_part(p, &m, err);
+	keep_part(p, &m);
 }
 
 /* Called for each part in the order of the stream; two of them lack what only
  * weftd knows. */
 static int take_part(const Weft__V1__PlanResponse *part, void *arg, struct err *err)
 {
+	(void)err;
 	switch (part->part_case) {
 	case WEFT__V1__PLAN_RESPONSE__PART_SUMMARY:
-		return keep_summary(arg, part, err);
+		keep_summary(arg, part);
+		break;
 	case WEFT__V1__PLAN_RESPONSE__PART_DEVICE:
-		return keep_device(arg, part, err);
+		keep_device(arg, part);
+		break;
 	default:
-		return keep_part(arg, part, err);
+		keep_part(arg, part);
+		break;
 	}
+	return 0;
 }
 
 /* On a worker: a plan of tens of thousands of circuits takes a while. */
@@ -163,7 +160,8 @@ static int send_picture(const struct plan_request *w, struct err *err)
 	part.part_case = WEFT__V1__PLAN_RESPONSE__PART_PICTURE;
 	for (size_t at = 0; r == 0 && at < w->picture.len; at += part.picture.len) {
 		part.picture.data = (uint8_t *)w->picture.data + at;
-		part.picture.len = w->picture.len - at < MSG_PIECE ? w->picture.len - at : MSG_PIECE;
+		part.picture.len = w->picture.len - at < MSG_PIECE ? w->picture.len - at
+			: MSG_PIECE;
 		r = rpc_send(p->call, &part.base, err);
 	}
 	return r;
@@ -176,7 +174,8 @@ static void end_plan(struct plan_call *p, int r)
 
 	for (size_t i = 0; i < p->parts.n; i++) {
 		if (p->call && r == 0) {
-			r = rpc_send_packed(p->call, p->parts.v[i].data, p->parts.v[i].len, &w->err);
+			r = rpc_send_packed(p->call, p->parts.v[i].data, p->parts.v[i].len,
+					    &w->err);
 		}
 		buf_fini(&p->parts.v[i]);
 	}
@@ -202,15 +201,12 @@ static void after_pack(uv_work_t *req, int status)
 }
 
 /* What only weftd knows, for the worker. */
-static int copy_facts(struct plan_call *p, struct err *err)
+static void copy_facts(struct plan_call *p)
 {
 	const struct apply_device *a = apply_devices(p->views->env->apply, &p->n_devices);
 
 	p->new_config = is_new_config(p->views->env->store, p->plan->fabric);
-	p->devices = calloc((size_t)p->n_devices + 1, sizeof(*p->devices));
-	if (!p->devices) {
-		return err_nomem(err);
-	}
+	p->devices = x_new((size_t)p->n_devices + 1, sizeof(*p->devices));
 	for (int i = 0; i < p->n_devices; i++) {
 		struct plan_call_device *d = &p->devices[i];
 
@@ -218,7 +214,6 @@ static int copy_facts(struct plan_call *p, struct err *err)
 		d->is_silent = !a[i].reachable && apply_is_read(&a[i]);
 		d->power_loss = power_loss_name(&a[i]);
 	}
-	return 0;
 }
 
 static void on_planned(struct plan_request *w)
@@ -227,10 +222,11 @@ static void on_planned(struct plan_request *w)
 	int r = w->rc;
 
 	p->plan = w;
-	if (r || !p->call || (r = copy_facts(p, &w->err))) {
+	if (r || !p->call) {
 		end_plan(p, r);
 		return;
 	}
+	copy_facts(p);
 	p->req.data = p;
 	uv_queue_work(p->views->env->loop, &p->req, run_pack, after_pack);
 }
@@ -260,16 +256,13 @@ void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	const Weft__V1__PlanRequest *req = (const void *)msg;
 	const struct views *views = arg;
-	struct plan_call *p = calloc(1, sizeof(*p));
+	struct plan_call *p = x_new(1, sizeof(*p));
 	struct err err = { 0 };
 	struct plan_request *w;
-	int r = p ? 0 : err_nomem(&err);
+	int r = plan_request_new(views->queue, req->name,
+				 req->config.len ? req->config.data : NULL,
+				 req->config.len, &w, &err);
 
-	if (r == 0) {
-		r = plan_request_new(views->queue, req->name,
-				    req->config.len ? req->config.data : NULL,
-				    req->config.len, &w, &err);
-	}
 	if (r == 0 && (r = read_keep(req, w, &err))) {
 		plan_request_free(w);
 	}
@@ -341,21 +334,13 @@ static void read_now(struct plan_request *slot)
 void handle_verify(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	const struct views *views = arg;
-	struct verify_call *v = calloc(1, sizeof(*v));
-	struct err err = { 0 };
+	struct verify_call *v = x_new(1, sizeof(*v));
 
 	(void)msg;
-	if (!v) {
-		call_end(call, err_nomem(&err), &err);
-		return;
-	}
 	v->views = views;
 	v->call = call;
 	rpc_call_on_cancel(call, call_forget, &v->call);
-	if (plan_queue_slot(views->queue, read_now, v, &err)) {
-		free(v);
-		rpc_finish_err(call, &err);
-	}
+	plan_queue_slot(views->queue, read_now, v);
 }
 
 /* ---- the picture --------------------------------------------------------- */
@@ -366,15 +351,17 @@ void handle_picture(struct rpc_call *call, const ProtobufCMessage *msg, void *ar
 	const struct job_rows *rows = job_status_rows(views->job_status);
 	Weft__V1__GetPictureResponse m = WEFT__V1__GET_PICTURE_RESPONSE__INIT;
 	struct err err = { 0 };
-	int r = rows->picture ? 0 : no_picture(views->env->applied ?
-					       "there is no picture yet: jobs are still being planned" :
-					       "there is no picture yet: nothing was applied", &err);
+	const char *why = views->env->applied
+				  ? "there is no picture yet: jobs are still being planned"
+				  : "there is no picture yet: nothing was applied";
+	int r = rows->picture ? 0 : no_picture(why, &err);
 
 	(void)msg;
 	m.total_bytes = (int64_t)rows->picture_len;
 	for (size_t at = 0; r == 0 && at < rows->picture_len; at += m.data.len) {
 		m.data.data = (uint8_t *)rows->picture + at;
-		m.data.len = rows->picture_len - at < MSG_PIECE ? rows->picture_len - at : MSG_PIECE;
+		m.data.len = rows->picture_len - at < MSG_PIECE ? rows->picture_len - at
+			: MSG_PIECE;
 		r = rpc_send(call, &m.base, &err);
 	}
 	call_end(call, r, &err);

@@ -17,6 +17,7 @@
 #include <sys/queue.h>
 
 #include "controller/daemon/views/private.h"
+#include "lib/base/alloc.h"
 #include "lib/base/log.h"
 
 #define PUMP_MS 5		/* how long a full queue is given to drain */
@@ -143,16 +144,13 @@ static struct kept_schedule *find_kept(struct schedules *s, const char *job)
 	return NULL;
 }
 
-/* Takes a job's schedule out of its plan. NULL: no memory. */
+/* Takes a job's schedule out of its plan. */
 static struct kept_schedule *kept_new(const char *job, struct plan_job *pj)
 {
 	const struct plan_job_loss *loss = pj->loss;
-	struct kept_schedule *k = calloc(1, sizeof(*k));
+	struct kept_schedule *k = x_new(1, sizeof(*k));
 
-	if (!k || !(k->job = strdup(job))) {
-		free(k);
-		return NULL;
-	}
+	k->job = x_dup(job);
 	k->refs = 1;
 	k->is_ring = pj->is_ring;
 	k->sched = plan_take_schedule(pj);
@@ -179,7 +177,7 @@ static bool is_wanted(const struct schedules *s, const char *job)
 }
 
 /* Keeps what there is room for, first of all what is waited for. O(jobs x waiting). */
-static int keep_plan(struct schedules *s, struct plan *plan, struct err *err)
+static void keep_plan(struct schedules *s, struct plan *plan)
 {
 	drop_all(s);
 	for (int i = 0; i < plan->n_jobs; i++) {
@@ -192,9 +190,6 @@ static int keep_plan(struct schedules *s, struct plan *plan, struct err *err)
 			continue;
 		}
 		k = kept_new(name, pj);
-		if (!k) {
-			return err_nomem(err);
-		}
 		s->bytes += k->bytes;
 		if (wanted) {
 			TAILQ_INSERT_HEAD(&s->kept, k, link);
@@ -202,7 +197,6 @@ static int keep_plan(struct schedules *s, struct plan *plan, struct err *err)
 			TAILQ_INSERT_TAIL(&s->kept, k, link);
 		}
 	}
-	return 0;
 }
 
 /* ---- what it rests on ---------------------------------------------------- */
@@ -219,22 +213,18 @@ static uint64_t overlap_of(const struct model_fabric *f, const struct plan_base 
 	return mark;
 }
 
-/* What a plan would rest on now. Errors of apply_plan_base. O(circuits). */
-static int find_basis(struct apply *apply, struct schedule_basis *out, struct err *err)
+/* What a plan would rest on now. O(circuits). */
+static void find_basis(struct apply *apply, struct schedule_basis *out)
 {
 	const struct model_fabric *f = apply_fabric(apply);
 	struct plan_base base;
-	int rc = apply_plan_base(apply, f, PLAN_SAFE, &base, err);
 
+	apply_plan_base(apply, f, PLAN_SAFE, &base);
 	memset(out, 0, sizeof(*out));
-	if (rc) {
-		return rc;
-	}
 	memcpy(out->hash, f->hash, sizeof(out->hash));
 	out->generation = base.generation;
 	out->failed = plan_failed_circuits(f, &base);
 	out->overlap = overlap_of(f, &base);
-	return 0;
 }
 
 static bool is_same(const struct schedule_basis *a, const struct schedule_basis *b)
@@ -244,21 +234,19 @@ static bool is_same(const struct schedule_basis *a, const struct schedule_basis 
 }
 
 /* Drops what no longer holds. O(1) while the devices were not read again. */
-static int check_basis(struct schedules *s, struct err *err)
+static void check_basis(struct schedules *s)
 {
 	struct apply *apply = s->views->env->apply;
 	struct schedule_basis now;
-	int rc;
 
 	if (!s->is_known || s->version == apply_version(apply)) {
-		return 0;
+		return;
 	}
-	rc = find_basis(apply, &now, err);
-	if (rc == 0 && !is_same(&now, &s->basis)) {
+	find_basis(apply, &now);
+	if (!is_same(&now, &s->basis)) {
 		drop_all(s);
 	}
 	s->version = apply_version(apply);
-	return rc;
 }
 
 /* ---- sending ------------------------------------------------------------- */
@@ -309,8 +297,11 @@ static int write_schedule(const struct coll_sched *s, struct schedule_call *p)
 {
 	int rank = p->rank < 0 || p->rank > INT_MAX ? -1 : (int)p->rank;
 
-	return p->has_rank ? coll_part_to_proto(s, rank, &p->bytes, &p->err)
-			   : coll_to_proto(s, &p->bytes, &p->err);
+	if (p->has_rank) {
+		return coll_part_to_proto(s, rank, &p->bytes, &p->err);
+	}
+	coll_to_proto(s, &p->bytes);
+	return 0;
 }
 
 /* The schedule of a job, or that on what remains where circuits have failed. A ring
@@ -418,8 +409,11 @@ static void on_planned(struct plan_request *w)
 {
 	struct schedules *s = w->arg;
 	struct err err = w->err;
-	int rc = w->rc ? w->rc : keep_plan(s, w->plan, &err);
+	int rc = w->rc;
 
+	if (rc == 0) {
+		keep_plan(s, w->plan);
+	}
 	plan_request_free(w);
 	s->planning = false;
 	if (rc == 0) {
@@ -438,10 +432,11 @@ static void on_planned(struct plan_request *w)
 static int on_copied(struct plan_request *w, struct err *err)
 {
 	struct schedules *s = w->arg;
-	int rc = find_basis(s->views->env->apply, &s->plan_basis, err);
 
-	s->copied = rc == 0;
-	return rc;
+	(void)err;
+	find_basis(s->views->env->apply, &s->plan_basis);
+	s->copied = true;
+	return 0;
 }
 
 /* On an error all who wait are told. */
@@ -466,22 +461,18 @@ static void start_plan(struct schedules *s)
 
 /* Waits for the plan under way if that began from what is there now, else for the
  * next. */
-static int wait_for_plan(struct schedules *s, struct schedule_call *p, struct err *err)
+static void wait_for_plan(struct schedules *s, struct schedule_call *p)
 {
 	struct schedule_basis now;
-	int rc;
 
 	if (s->planning && s->copied) {
-		if ((rc = find_basis(s->views->env->apply, &now, err))) {
-			return rc;
-		}
+		find_basis(s->views->env->apply, &now);
 		p->needs_next = !is_same(&now, &s->plan_basis);
 	}
 	TAILQ_INSERT_TAIL(&s->waiting, p, link);
 	if (!s->planning) {
 		start_plan(s);
 	}
-	return 0;
 }
 
 /* ---- the call ------------------------------------------------------------ */
@@ -489,12 +480,9 @@ static int wait_for_plan(struct schedules *s, struct schedule_call *p, struct er
 static struct schedule_call *new_call(struct schedules *s, struct rpc_call *call,
 				      const Weft__V1__GetScheduleRequest *req)
 {
-	struct schedule_call *p = calloc(1, sizeof(*p));
+	struct schedule_call *p = x_new(1, sizeof(*p));
 
-	if (!p || !(p->job = strdup(req->job))) {
-		free(p);
-		return NULL;
-	}
+	p->job = x_dup(req->job);
 	p->schedules = s;
 	p->has_rank = req->rank != NULL;
 	p->rank = req->rank ? req->rank->value : 0;
@@ -524,52 +512,36 @@ void handle_schedule(struct rpc_call *call, const ProtobufCMessage *msg, void *a
 {
 	const Weft__V1__GetScheduleRequest *req = (const void *)msg;
 	struct schedules *s = arg;
-	struct schedule_call *p = NULL;
+	struct schedule_call *p;
 	struct kept_schedule *k;
 	struct err err = { 0 };
-	int rc;
 
-	if ((rc = check_job(apply_fabric(s->views->env->apply), req->job, &err)) ||
-	    (rc = check_basis(s, &err))) {
+	if (check_job(apply_fabric(s->views->env->apply), req->job, &err)) {
 		rpc_finish_err(call, &err);
 		return;
 	}
+	check_basis(s);
 	p = new_call(s, call, req);
-	if (!p) {
-		err_nomem(&err);
-		rpc_finish_err(call, &err);
-		return;
-	}
 	rpc_call_on_cancel(call, call_forget, &p->call);
 	k = find_kept(s, p->job);
 	if (k) {
 		begin_write(p, k);
-	} else if ((p->rc = wait_for_plan(s, p, &p->err))) {
-		end_call(p);
+	} else {
+		wait_for_plan(s, p);
 	}
 }
 
 /* ---- life ---------------------------------------------------------------- */
 
-int schedules_new(const struct views *views, struct schedules **out, struct err *err)
+struct schedules *schedules_new(const struct views *views)
 {
-	struct schedules *s = calloc(1, sizeof(*s));
-	int rc;
+	struct schedules *s = x_new(1, sizeof(*s));
 
-	*out = NULL;
-	if (!s) {
-		return err_nomem(err);
-	}
 	s->views = views;
 	TAILQ_INIT(&s->kept);
 	TAILQ_INIT(&s->waiting);
-	rc = part_timer_new(views->env, on_idle, s, &s->idle, err);
-	if (rc) {
-		free(s);
-		return rc;
-	}
-	*out = s;
-	return 0;
+	s->idle = part_timer_new(views->env, on_idle, s);
+	return s;
 }
 
 void schedules_free(struct schedules *s)

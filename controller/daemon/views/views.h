@@ -30,12 +30,12 @@ struct views {
 	struct kept_status *kept_status;	/* the last answer of Status */
 };
 
-/* ---- kept_status.c, status.c, query.c; arg is the struct views ---- */
+/* ---- kept_status.c, status_view.c, query.c; arg is the struct views ---- */
 
 struct kept_status;
 
-/* Nothing is kept yet. WEFT_ENOMEM. */
-int kept_status_new(struct kept_status **out, struct err *err);
+/* Nothing is kept yet. */
+struct kept_status *kept_status_new(void);
 void kept_status_free(struct kept_status *k);	/* NULL is fine */
 
 /* Status: everything that is known, without touching a device; with the circuits
@@ -54,7 +54,7 @@ void handle_verify(struct rpc_call *call, const ProtobufCMessage *req, void *arg
 struct schedules;
 
 /* Keeps schedules that were asked for while they hold; views outlives it. */
-int schedules_new(const struct views *views, struct schedules **out, struct err *err);
+struct schedules *schedules_new(const struct views *views);
 /* NULL is fine. Only when no plan is under way: calls that wait are not answered. */
 void schedules_free(struct schedules *s);
 /* GetSchedule; arg is the struct schedules. Streams a job's schedule, or one rank's
@@ -79,8 +79,7 @@ struct device_events;
 
 /* Listens to the devices from now on, until the engine has closed them: it may be
  * freed only then. */
-int device_events_new(struct daemon_env *env, struct plan_queue *queue,
-		      struct device_events **out, struct err *err);
+struct device_events *device_events_new(struct daemon_env *env, struct plan_queue *queue);
 void device_events_free(struct device_events *d);	/* NULL is fine */
 
 /* ---- problem_events.c ---- */
@@ -88,7 +87,7 @@ void device_events_free(struct device_events *d);	/* NULL is fine */
 struct problem_events;
 
 /* Compares what is wrong with what was when it was told last. */
-int problem_events_new(const struct views *views, struct problem_events **out, struct err *err);
+struct problem_events *problem_events_new(const struct views *views);
 void problem_events_free(struct problem_events *e);	/* NULL is fine */
 /* Emits what the last readings and plans have shown: devices that are away, are
  * back, have restarted, are not as intended; ports, parts and jobs that failed, or
@@ -100,8 +99,7 @@ void problem_events_tell(struct problem_events *e);
 struct metrics;
 
 /* methods: the table of the server, which outlives it. Counts from now on. */
-int metrics_new(const struct views *views, const struct rpc_method *methods,
-		struct metrics **out, struct err *err);
+struct metrics *metrics_new(const struct views *views, const struct rpc_method *methods);
 void metrics_free(struct metrics *m);	/* NULL is fine */
 /* A change has ended, whatever its verdict. O(1), like all that count. */
 void metrics_count_change(struct metrics *m, const struct apply_result *res);

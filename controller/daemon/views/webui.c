@@ -14,6 +14,7 @@
 
 #include "controller/daemon/views/private.h"
 #include "controller/proto_convert/report.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/http/http.h"
@@ -201,7 +202,8 @@ static int describe(struct webui *page, struct out *o, struct err *err)
 	out_faults(o, d->env);
 	out_progress(o, &page->progress);
 	event_stream_out(d->env->events, o, EVENTS);
-	return jobs_out(d->jobs, o, err);
+	jobs_out(d->jobs, o);
+	return 0;
 }
 
 /* Renders it once for all clients of this version. The last brace is left off, as
@@ -210,11 +212,11 @@ static int build(struct webui *page, struct err *err)
 {
 	struct buf *b = &page->built;
 	struct out *o = out_new(OUT_JSON);
-	int r = o ? describe(page, o, err) : err_nomem(err);
+	int r = describe(page, o, err);
 
 	buf_reset(b);
 	if (r == 0) {
-		r = out_render(o, b) ? err_nomem(err) : 0;
+		out_render(o, b);
 	}
 	out_free(o);
 	while (r == 0 && b->len > 0 && b->data[b->len - 1] != '}') {
@@ -243,8 +245,8 @@ static void send_state(struct webui *page, const struct webui_client *a, bool wi
 		buf_str(&b, ",\"picture\":null");
 	}
 	buf_str(&b, "}\n");
-	if (r || b.failed) {
-		log_warn("weftd", "page: %s", r ? err.msg : "out of memory");
+	if (r) {
+		log_warn("weftd", "page: %s", err.msg);
 		page->built_version = 0;
 		answer_text(a, 500, "the state cannot be shown\n");
 	} else {
@@ -255,11 +257,7 @@ static void send_state(struct webui *page, const struct webui_client *a, bool wi
 
 static void send_buf(const struct webui_client *a, struct buf *b)
 {
-	if (b->failed) {
-		answer_text(a, 500, "out of memory\n");
-	} else {
-		answer(a, 200, "application/json", buf_cstr(b), b->len);
-	}
+	answer(a, 200, "application/json", buf_cstr(b), b->len);
 	buf_fini(b);
 }
 
@@ -336,12 +334,13 @@ static void on_client_gone(struct http_request *q, void *arg)
 /* Keeps a copy of who until there is something new; the timer runs meanwhile. */
 static void wait_for_change(struct webui *page, const struct webui_client *who)
 {
-	struct webui_client *a = page->n_clients < MAX_CLIENTS ? malloc(sizeof(*a)) : NULL;
+	struct webui_client *a;
 
-	if (!a) {
+	if (page->n_clients >= MAX_CLIENTS) {
 		answer_text(who, 503, "too many wait\n");
 		return;
 	}
+	a = x_alloc(1, sizeof(*a));
 	*a = *who;
 	a->page = page;
 	a->since_ns = clk_now_ns();
@@ -534,28 +533,20 @@ void webui_free(struct webui *w)
 int webui_new(const struct views *views, const char *host, int port,
 	      struct webui **out, struct err *err)
 {
-	struct webui *w = calloc(1, sizeof(*w));
+	struct webui *w = x_new(1, sizeof(*w));
 	const struct http_config cfg = {
 		.option = "--page", .host = host, .port = port,
 		.max_conns = MAX_CLIENTS, .handler = on_http, .arg = w,
 	};
 	int r;
 
-	if (!w) {
-		return err_nomem(err);
-	}
 	w->views = views;
 	w->version = clk_wall_ns() / 1000;
 	TAILQ_INIT(&w->clients);
 	uv_timer_init(views->env->loop, &w->timer);
 	w->timer.data = w;
 	w->history = page_history_new();
-	r = w->history ? part_timer_new(views->env, on_sample, w, &w->sampler, err)
-		       : err_nomem(err);
-	if (r) {
-		webui_free(w);
-		return r;
-	}
+	w->sampler = part_timer_new(views->env, on_sample, w);
 	if (host && (r = http_server_new(views->env->loop, &cfg, &w->http, err))) {
 		webui_free(w);
 		return r;

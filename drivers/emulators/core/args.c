@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "drivers/emulators/core/emulator.h"
+#include "lib/base/alloc.h"
 
 #define MAX_SLOTS 64		/* of mrr-reg */
 
@@ -161,10 +162,7 @@ int emu_args_parse(struct emu_args *args, int argc, char **argv, struct err *err
 	args->conf = (struct emu_conf){ .name = "emulator", .fibres = 1,
 				      .seed = 1, .memory = 8 << 20,
 				      .slots = 16 };
-	args->faults = calloc((size_t)argc, sizeof(*args->faults));
-	if (!args->faults) {
-		return err_nomem(err);
-	}
+	args->faults = x_new((size_t)argc, sizeof(*args->faults));
 	optind = 0;
 	while (rc == 0 && (option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
 		rc = take_option(args, option, err);

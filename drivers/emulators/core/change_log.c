@@ -24,9 +24,7 @@ static const char *const by_names[] = {
 	[EMU_BY_FAULT] = "fault", [EMU_BY_RESTART] = "restart",
 };
 
-/* Adds m as made by whom the caller has set, now. Without memory the log is
- * marked as incomplete, and a test that reads it gets an error in place of a
- * gap. */
+/* Adds m as made by whom the caller has set, now. */
 static void add_move(struct emu *e, struct emu_move m)
 {
 	struct emu_change_log *l = &e->moves;
@@ -40,9 +38,7 @@ static void add_move(struct emu *e, struct emu_move m)
 	}
 	m.by = l->by;
 	m.at_ns = clk_now_ns();
-	if (vec_push(&l->list, m)) {
-		l->lost = true;
-	}
+	vec_push(&l->list, m);
 }
 
 static void on_circuit(struct optics_xc xc, bool made, void *arg)
@@ -97,9 +93,7 @@ void emu_log_changes(struct emu *e, enum emu_by by)
 	}
 	note_programs(e, &noted->programs, &e->mem.programs, false);
 	note_programs(e, &e->mem.programs, &noted->programs, true);
-	if (xc_map_copy(noted, &e->mem, NULL)) {
-		e->moves.lost = true;
-	}
+	xc_map_copy(noted, &e->mem);
 }
 
 /* A line is NUMBER MICROSECONDS WHO made|gone, then IN,OUT or program NAME
@@ -108,7 +102,7 @@ const char *emu_report_changes(const struct emu *e, uint64_t from, struct buf *a
 {
 	const struct emu_change_log *l = &e->moves;
 
-	if (l->lost || from < l->first) {
+	if (from < l->first) {
 		return "older moves are not kept";
 	}
 	for (size_t i = from - l->first; i < l->list.n; i++) {
@@ -126,15 +120,10 @@ const char *emu_report_changes(const struct emu *e, uint64_t from, struct buf *a
 	return NULL;
 }
 
-int emu_change_log_init(struct emu *e, struct err *err)
+void emu_change_log_init(struct emu *e)
 {
-	int rc = xc_map_init(&e->moves.noted, e->mem.kind, e->mem.n_in,
-			     e->mem.n_out, e->mem.any_to_any, err);
-
-	if (rc) {
-		return rc;
-	}
-	return xc_map_copy(&e->moves.noted, &e->mem, err);
+	xc_map_init(&e->moves.noted, e->mem.kind, e->mem.n_in, e->mem.n_out, e->mem.any_to_any);
+	xc_map_copy(&e->moves.noted, &e->mem);
 }
 
 void emu_change_log_fini(struct emu *e)

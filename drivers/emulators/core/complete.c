@@ -14,6 +14,7 @@
 
 #include <stdlib.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/vec.h"
@@ -109,25 +110,20 @@ static void note(struct optics_xc xc, bool connect, void *arg)
 {
 	struct emu_later *l = arg;
 
-	if (vec_push(&l->changes, ((struct emu_change){ xc, connect }))) {
-		log_error("emulators", "out of memory, a change is lost");
-	}
+	vec_push(&l->changes, ((struct emu_change){ xc, connect }));
 }
 
 /* Takes back what a command did, to be done ms from now. */
 static void put_off(struct emu *e, const struct xc_map *before, int64_t ms)
 {
-	struct emu_later *l = calloc(1, sizeof(*l)), **at = &e->later;
+	struct emu_later *l = x_new(1, sizeof(*l)), **at = &e->later;
 
-	if (!l) {
-		log_error("emulators", "out of memory, a change is early");
-		return;
-	}
 	xc_map_changes(before, &e->mem, note, l);
-	if (l->changes.n == 0 || xc_map_copy(&e->mem, before, NULL)) {
+	if (l->changes.n == 0) {
 		free_later(l);
 		return;
 	}
+	xc_map_copy(&e->mem, before);
 	l->due_ns = clk_now_ns() + ms * 1000000;
 	while (*at && (*at)->due_ns <= l->due_ns) {
 		at = &(*at)->next;
@@ -140,21 +136,19 @@ static void put_off(struct emu *e, const struct xc_map *before, int64_t ms)
 int64_t emu_input(struct emu_client *c, const uint8_t *data, size_t len)
 {
 	struct emu *e = emu_of(c);
-	struct xc_map before = { 0 };
+	struct xc_map before;
 	int64_t ms, used;
 
-	if (e->dialect->completes || e->mem.kind == DRV_RING || !faults_hold(&e->faults,
-									     FAULT_COMPLETE, &ms) ||
-	    xc_map_init(&before, DRV_SPACE, e->mem.n_in, e->mem.n_out, e->mem.any_to_any, NULL)) {
+	if (e->dialect->completes || e->mem.kind == DRV_RING ||
+	    !faults_hold(&e->faults, FAULT_COMPLETE, &ms)) {
 		return e->dialect->input(c, data, len);
 	}
-	used = xc_map_copy(&before, &e->mem, NULL);
-	if (used == 0) {
-		e->holding = true;
-		used = e->dialect->input(c, data, len);
-		e->holding = false;
-		put_off(e, &before, ms);
-	}
+	xc_map_init(&before, DRV_SPACE, e->mem.n_in, e->mem.n_out, e->mem.any_to_any);
+	xc_map_copy(&before, &e->mem);
+	e->holding = true;
+	used = e->dialect->input(c, data, len);
+	e->holding = false;
+	put_off(e, &before, ms);
 	xc_map_fini(&before);
 	return used;
 }

@@ -17,6 +17,7 @@
 
 #include "drivers/emulators/core/emulator.h"
 #include "drivers/emulators/core/fibre_plant.h"
+#include "lib/base/alloc.h"
 
 /* "IN,OUT" as a circuit that this switch can have; false on rings. */
 static bool parse_xc(const struct emu *e, const char *text, struct optics_xc *xc)
@@ -125,9 +126,7 @@ static const char *do_map(struct emu *e, struct buf *answer)
 	if (e->mem.kind == DRV_RING) {
 		return NULL;
 	}
-	if (xc_map_xcs(&e->mem, &v, &n, NULL)) {
-		return "out of memory";
-	}
+	xc_map_xcs(&e->mem, &v, &n);
 	for (int i = 0; i < n; i++) {
 		buf_printf(answer, "%d,%d\n", v[i].in, v[i].out);
 	}
@@ -240,12 +239,9 @@ static void on_control_written(uv_write_t *req, int status)
 
 static void answer_control(struct control *c, char *line)
 {
-	struct control_write *w = calloc(1, sizeof(*w));
+	struct control_write *w = x_new(1, sizeof(*w));
 	uv_buf_t b;
 
-	if (!w) {
-		return;
-	}
 	run(c->e, line, &w->text);
 	w->req.data = w;
 	b = uv_buf_init(w->text.data, (unsigned)w->text.len);
@@ -285,7 +281,7 @@ static void on_control_read(uv_stream_t *s, ssize_t n, const uv_buf_t *bytes)
 static void on_control_accept(uv_stream_t *server, int status)
 {
 	struct emu *e = server->data;
-	struct control *c = status < 0 ? NULL : calloc(1, sizeof(*c));
+	struct control *c = status < 0 ? NULL : x_new(1, sizeof(*c));
 
 	if (!c) {
 		return;

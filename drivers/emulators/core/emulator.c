@@ -25,6 +25,7 @@
 #include "drivers/core/terminal.h"
 #include "drivers/emulators/core/fibre_plant.h"
 #include "drivers/emulators/core/malformed_replies.h"
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
@@ -189,7 +190,7 @@ static void on_piece_written(uv_write_t *req, int status)
  * the mark of a session's end (emu_drop()). */
 static void send_piece(struct emu_client *c, struct piece *p)
 {
-	struct piece_write *w = p->len ? malloc(sizeof(*w)) : NULL;
+	struct piece_write *w = p->len ? x_alloc(1, sizeof(*w)) : NULL;
 	uv_buf_t b = uv_buf_init((char *)p->bytes, (unsigned)p->len);
 
 	if (!w) {
@@ -231,12 +232,8 @@ static void send_due(struct emu_client *c)
 static void queue_piece(struct emu_client *c, const void *bytes, size_t len,
 			int64_t delay_ms, bool then_drop)
 {
-	struct piece *p = malloc(sizeof(*p) + len), **at = &c->pieces;
+	struct piece *p = x_alloc(sizeof(*p) + len, 1), **at = &c->pieces;
 
-	if (!p) {
-		log_error("emulators", "out of memory, a reply is lost");
-		return;
-	}
 	memcpy(p->bytes, bytes, len);
 	p->len = len;
 	p->then_drop = then_drop;
@@ -399,10 +396,7 @@ int64_t emu_take_command(struct emu_client *c, const uint8_t *data, size_t len, 
 	if (n == len) {
 		return 0;
 	}
-	command = strndup((const char *)data, n);
-	if (!command) {
-		return WEFT_ENOMEM;
-	}
+	command = x_ndup((const char *)data, n);
 	if (c->e->form->echo) {
 		echo(c, (const char *)data, n + 1);
 	}
@@ -574,7 +568,7 @@ static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *bytes)
 		return;
 	}
 	buf_consume(&c->in, at);
-	if (used < 0 || c->in.failed || c->in.len > c->e->dialect->max_input) {
+	if (used < 0 || c->in.len > c->e->dialect->max_input) {
 		end_client(c);
 	}
 }
@@ -582,7 +576,7 @@ static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *bytes)
 static void on_accept(uv_stream_t *server, int status)
 {
 	struct emu *e = server->data;
-	struct emu_client *c = status < 0 ? NULL : calloc(1, sizeof(*c));
+	struct emu_client *c = status < 0 ? NULL : x_new(1, sizeof(*c));
 
 	if (!c) {
 		return;
@@ -632,10 +626,7 @@ static int listen_start(struct emu *e, struct err *err)
 	if (e->server) {
 		return 0;
 	}
-	e->server = calloc(1, sizeof(*e->server));
-	if (!e->server) {
-		return err_nomem(err);
-	}
+	e->server = x_new(1, sizeof(*e->server));
 	uv_tcp_init(&e->loop, e->server);
 	e->server->data = e;
 	rc = uv_tcp_bind(e->server, (struct sockaddr *)&e->addr, 0);
@@ -681,10 +672,8 @@ void emu_restart(struct emu *e, const char *map, int64_t down_ms)
 	e->mem.boots++;
 	if (strcmp(map, "dark") == 0) {
 		xc_map_clear(&e->mem);
-	} else if (strcmp(map, "old") == 0 &&
-		   xc_map_copy(&e->mem, &e->old, NULL)) {
-		log_error("emulators", "out of memory, restarting dark");
-		xc_map_clear(&e->mem);
+	} else if (strcmp(map, "old") == 0) {
+		xc_map_copy(&e->mem, &e->old);
 	}
 	e->dialect->refresh(e, EMU_RESTARTED);
 	save(e);
@@ -820,7 +809,8 @@ static int load_state(struct emu *e, struct err *err)
 	if (rc && rc != WEFT_ENOTFOUND) {
 		return rc;
 	}
-	return xc_map_copy(&e->old, &e->mem, err);
+	xc_map_copy(&e->old, &e->mem);
+	return 0;
 }
 
 static void init_loop(struct emu *e)
@@ -848,12 +838,14 @@ static int init_device(struct emu *e, struct err *err)
 	enum drv_kind kind = e->dialect->kind;
 	int rc;
 
-	if ((rc = xc_map_init(&e->mem, kind, c->n_in, c->n_out, c->any_to_any, err)) ||
-	    (rc = xc_map_init(&e->old, kind, c->n_in, c->n_out, c->any_to_any, err)) ||
-	    (rc = load_state(e, err))) {
+	xc_map_init(&e->mem, kind, c->n_in, c->n_out, c->any_to_any);
+	xc_map_init(&e->old, kind, c->n_in, c->n_out, c->any_to_any);
+	rc = load_state(e, err);
+	if (rc) {
 		return rc;
 	}
-	return emu_change_log_init(e, err);
+	emu_change_log_init(e);
+	return 0;
 }
 
 /* A wiring that cannot be read is an error at the start, not at the first
@@ -881,11 +873,9 @@ static int start_plant(struct emu *e, struct err *err)
  * still runs once, to close its handles. */
 static int serve(struct emu *e, struct err *err)
 {
-	int rc = e->dialect->open(e, err);
+	int rc;
 
-	if (rc) {
-		return rc;
-	}
+	e->dialect->open(e);
 	if ((rc = start_plant(e, err)) || (rc = parse_listen(e, err)) ||
 	    (rc = listen_start(e, err)) || (rc = emu_control_start(e, err)) ||
 	    (rc = announce(e, err))) {
@@ -960,9 +950,9 @@ static int run(struct emu *e, const struct emu_args *args, struct err *err)
 int emulator_main(int argc, char **argv)
 {
 	struct emu_args args = { 0 };
-	struct emu *e = calloc(1, sizeof(*e));
+	struct emu *e = x_new(1, sizeof(*e));
 	struct err err = { 0 };
-	int rc = e ? emu_args_parse(&args, argc, argv, &err) : err_nomem(&err);
+	int rc = emu_args_parse(&args, argc, argv, &err);
 
 	if (rc == 0 && args.help) {
 		emu_usage(stdout);

@@ -54,8 +54,8 @@ struct emu_dialect {
 	const struct emu_form *forms;
 
 	const void *table;	/* what is the dialect's own, or NULL */
-	/* Makes e->device from e->mem. WEFT_ENOMEM. */
-	int (*open)(struct emu *e, struct err *err);
+	/* Makes e->device from e->mem. */
+	void (*open)(struct emu *e);
 	void (*close)(struct emu *e);
 	/* Takes whole commands off data and answers them. Returns the bytes
 	 * taken, or a negative number to end the session. */
@@ -110,7 +110,6 @@ struct emu_change_log {
 	enum emu_by by;		/* of those that are added */
 	VEC(struct emu_move) list;
 	uint64_t first;		/* the number of list.v[0] */
-	bool lost;		/* there was no memory for one */
 };
 
 /* An emulated device. e->mem is the truth about its circuits; all else that a
@@ -163,7 +162,7 @@ const char *emu_prompt(const struct emu *e, const char *own);
 
 /* For a dialect's input: takes one command that ends in a byte of `ends` off
  * data and gives it, as text without that byte, to run, which may change it.
- * Returns the bytes taken: 0 when it is not whole yet. WEFT_ENOMEM. */
+ * Returns the bytes taken: 0 when it is not whole yet. */
 int64_t emu_take_command(struct emu_client *c, const uint8_t *data, size_t len, const char *ends,
 			 void (*run)(struct emu_client *c, char *command));
 /* What a command's fate leaves to do: the reply goes out, or the session ends.
@@ -201,8 +200,8 @@ void emu_changed(struct emu *e);
 void emu_changed_by(struct emu *e, enum emu_by by);
 
 /* change_log.c. To be called when e->mem has its size and its first circuits,
- * which are no changes. WEFT_ENOMEM. */
-int emu_change_log_init(struct emu *e, struct err *err);
+ * which are no changes. */
+void emu_change_log_init(struct emu *e);
 void emu_change_log_fini(struct emu *e);
 /* Adds what has moved since it was last called. */
 void emu_log_changes(struct emu *e, enum emu_by by);

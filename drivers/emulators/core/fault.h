@@ -17,7 +17,7 @@
 #include "drivers/core/xc_map.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 
 enum fault_kind {
 	/* any device */

@@ -39,7 +39,7 @@ int plant_find_fibre(char *text, const char *place, struct plant_fibre *found, s
  * enters every connected port at about -3 dBm, by the seed. */
 int32_t plant_port_mdbm(struct emu *e, int flat);
 
-/* Writes NAME.map, if there is a plant. WEFT_EIO, WEFT_ENOMEM. */
+/* Writes NAME.map, if there is a plant. WEFT_EIO. */
 int plant_publish(struct emu *e, struct err *err);
 
 /* Light that arrives at a place such as "ocs0.in1" by the wiring's text; maps

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alloc.h"
+
 #define BLOCK (64 << 10)
 #define MIB (INT64_C(1) << 20)
 
@@ -79,18 +81,15 @@ static void fill(struct flood *f, const void *pattern, size_t len)
 
 /* A reply of so many bytes that begins and ends as it should: its middle line,
  * or a piece of a reply of one line, again and again. A driver that trusts the
- * frame of a reply reads all of it. False without memory, with nothing sent. */
-static bool stretch(struct flood *f, const uint8_t *reply, size_t len, int64_t bytes)
+ * frame of a reply reads all of it. */
+static void stretch(struct flood *f, const uint8_t *reply, size_t len, int64_t bytes)
 {
 	size_t half = len / 2, from = half;
 
 	/* Both halves are copied, the first behind the second: a write may go
 	 * on after the caller's reply is gone. */
 	f->tail_len = len - half;
-	f->tail = malloc(len + 1);
-	if (!f->tail) {
-		return false;
-	}
+	f->tail = x_alloc(len + 1, 1);
 	memcpy(f->tail, reply + half, f->tail_len);
 	memcpy(f->tail + f->tail_len, reply, half);
 	while (from > 0 && from + 256 > half && reply[from - 1] != '\n') {
@@ -103,7 +102,6 @@ static bool stretch(struct flood *f, const uint8_t *reply, size_t len, int64_t b
 	     from < half ? half - from : 1);
 	f->left = bytes;
 	send_bytes(f, f->tail + f->tail_len, half);
-	return true;
 }
 
 bool malformed_reply(uv_stream_t *stream, struct faults *faults, const uint8_t *reply, size_t len)
@@ -118,18 +116,13 @@ bool malformed_reply(uv_stream_t *stream, struct faults *faults, const uint8_t *
 	if (!endless && !lines && !noise && !huge) {
 		return false;
 	}
-	f = calloc(1, sizeof(*f));
-	if (!f) {
-		return false;
-	}
+	f = x_new(1, sizeof(*f));
 	f->stream = stream;
 	f->left = INT64_MAX;
 	f->noise = noise;
 	rng_seed(&f->rng, rng_u64(&faults->rng));
 	if (huge) {
-		if (!stretch(f, reply, len, mib * MIB)) {
-			flood_free(f);
-		}
+		stretch(f, reply, len, mib * MIB);
 		return true;
 	}
 	fill(f, lines ? "A1 nothing\r\n" : "1,", lines ? 12 : 2);

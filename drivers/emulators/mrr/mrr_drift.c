@@ -9,7 +9,7 @@
  */
 #include <stdlib.h>
 
-#include "drivers/emulators/mrr/mrr.h"
+#include "drivers/emulators/mrr/mrr_device.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
@@ -35,9 +35,7 @@ void mrr_send_event(struct mrr_device *d, const struct ring_fault *place)
 	}
 	f.len = mrr_put_event(data, &event);
 	mrr_encode(&b, &f);
-	if (!b.failed) {
-		emu_send_event_marked(d->e, mrr_event_mark(d), b.data, b.len);
-	}
+	emu_send_event_marked(d->e, mrr_event_mark(d), b.data, b.len);
 	buf_fini(&b);
 }
 
@@ -52,9 +50,7 @@ void mrr_put_lost(const struct mrr_device *d, struct buf *out)
 			mrr_put_entry(out, &n, &d->slots[i].lost.v[k]);
 		}
 	}
-	if (!out->failed) {
-		mrr_put32((uint8_t *)out->data, n);
-	}
+	mrr_put32((uint8_t *)out->data, n);
 }
 
 /* ---- lost ------------------------------------------------------------------ */
@@ -112,9 +108,8 @@ static void on_drift(uv_timer_t *timer)
 	place = (struct ring_fault){
 		.part = RING_RESONATOR, .dir = t.dir, .fibre = t.fibre,
 		.why = RESONATOR_LOCK_LOST, .node = t.node, .channel = t.channel };
-	if (n > 0 && vec_push(&d->drifted, place)) {
-		log_error("emulators", "out of memory, a lock is kept");
-	} else if (n > 0) {
+	if (n > 0) {
+		vec_push(&d->drifted, place);
 		d->flags |= MRR_FLAG_LOL;
 		mrr_search_locks(d);
 		mrr_send_event(d, &place);

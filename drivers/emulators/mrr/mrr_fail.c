@@ -8,7 +8,7 @@
  * the failed parts themselves, whether programs use them or not, as a
  * controller knows them that tests its parts at rest.
  */
-#include "drivers/emulators/mrr/mrr.h"
+#include "drivers/emulators/mrr/mrr_device.h"
 
 static const struct {
 	enum fault_kind fault;
@@ -191,7 +191,5 @@ void mrr_put_failures(const struct mrr_device *d, struct buf *out)
 	for (size_t i = 0; i < f->n; i++) {
 		put_fault(out, &n, &f->v[i], d->e->conf.fibres);
 	}
-	if (!out->failed) {
-		mrr_put32((uint8_t *)out->data, n);
-	}
+	mrr_put32((uint8_t *)out->data, n);
 }

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/emulators/mrr/mrr.h"
+#include "drivers/emulators/mrr/mrr_device.h"
 #include "lib/base/vec.h"
 
 void mrr_stop_light(struct slot *s)
@@ -51,7 +51,7 @@ static const char *play(struct slot *s)
 			s->moved += s->light.changes.n;
 		}
 	}
-	return s->playing ? NULL : "out of memory";
+	return s->playing ? NULL : "the program cannot be read";
 }
 
 /* ---- where light goes ---- */

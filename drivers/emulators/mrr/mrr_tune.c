@@ -4,7 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "drivers/emulators/mrr/mrr.h"
+#include "drivers/emulators/mrr/mrr_device.h"
+#include "lib/base/alloc.h"
 
 /* A node's resonators for a channel: first the one that drops, then the one
  * that adds, as light meets them. */
@@ -90,11 +91,11 @@ const char *mrr_put_tunings(const struct slot *s, bool overlap, struct buf *out)
 	struct player p = { .out = out, .overlap = overlap };
 	int rc = ring_program_reader_init(&p.light, s->p.bytes, s->p.len, NULL);
 
-	p.all = calloc(n + 1, sizeof(*p.all));
-	for (size_t i = 0; i < n && p.all; i++) {
+	p.all = x_new(n + 1, sizeof(*p.all));
+	for (size_t i = 0; i < n; i++) {
 		p.all[i].last = -1;
 	}
-	while (rc == 0 && p.all) {
+	while (rc == 0) {
 		rc = ring_program_reader_next(&p.light, NULL);
 		if (rc == 0) {
 			need_step(&p);
@@ -102,5 +103,5 @@ const char *mrr_put_tunings(const struct slot *s, bool overlap, struct buf *out)
 	}
 	ring_program_reader_fini(&p.light);
 	free(p.all);
-	return rc == 1 ? NULL : "out of memory";
+	return rc == 1 ? NULL : "the program cannot be read";
 }

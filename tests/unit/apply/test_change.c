@@ -38,7 +38,7 @@ static void assert_history(struct rig *r, enum store_verdict v)
 	assert_int_equal(n, 1);
 	assert_int_equal(h[0].verdict, v);
 	assert_int_equal(h[0].id, r->res.change);
-	assert_string_equal(h[0].who, "alice");
+	assert_string_equal(h[0].order.who, "alice");
 	store_history_free(h, n);
 }
 
@@ -606,7 +606,7 @@ static void begin_another(struct rig *r)
 	struct err err = { 0 };
 
 	assert_int_equal(apply_start(r->apply, p, f,
-				     &(struct apply_request){ .who = "bob" },
+				     &(struct apply_request){ .order.who = "bob" },
 				     NULL, rig_on_done, r, &err), WEFT_ESTALE);
 	assert_says(err.msg, "another change is under way");
 }
@@ -911,7 +911,7 @@ static void test_stale_plan(void **state)
 	p = rig_plan(r, f, PLAN_SAFE, rig_second, 2);
 	rig_go(r, PLAN_SAFE, rig_first, 2);
 	assert_int_equal(apply_start(r->apply, p, f,
-					 &(struct apply_request){ .who = "bob" }, NULL,
+					 &(struct apply_request){ .order.who = "bob" }, NULL,
 				     rig_on_done, r, &err), WEFT_ESTALE);
 	assert_says(err.msg, "generation 1");
 	f = rig_parse(r);
@@ -920,7 +920,7 @@ static void test_stale_plan(void **state)
 	q = rig_plan(r, g, PLAN_SAFE, rig_second, 2);
 	rig_start(r, p, f);
 	assert_int_equal(apply_start(r->apply, q, g,
-					 &(struct apply_request){ .who = "bob" }, NULL,
+					 &(struct apply_request){ .order.who = "bob" }, NULL,
 				     rig_on_done, r, &err), WEFT_ESTALE);
 	assert_true(apply_busy(r->apply));
 	assert_int_equal(apply_set_fabric(r->apply, rig_parse(r), &err),

@@ -53,7 +53,7 @@ static void up(struct rig *r, const char *const *domain)
 	struct err err = { 0 };
 
 	rig_up(r);
-	assert_int_equal(apply_lead_domains(r->apply, domain, 1, &err), 0);
+	apply_lead_domains(r->apply, domain, 1);
 	assert_int_equal(apply_set_fabric(r->apply, rig_parse(r), &err), 0);
 	guard_elsewhere(r);
 }
@@ -557,7 +557,8 @@ static void test_decision_unknown(void **state)
 	assert_int_not_equal(apply_unresolved(r->apply), 0);
 	f = rig_parse(r);
 	p = rig_plan(r, f, PLAN_SAFE, rig_first, 2);
-	assert_int_equal(apply_start(r->apply, p, f, &(struct apply_request){ .who = "bob" }, NULL,
+	assert_int_equal(apply_start(r->apply, p, f,
+				     &(struct apply_request){ .order.who = "bob" }, NULL,
 				     rig_on_done, r, &err), WEFT_ESTALE);
 	others.rc = 0;
 	others.outcome = APPLY_UNDO;
@@ -871,8 +872,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_elsewhere), T(test_moves_between_domains), T(test_steps_only_elsewhere),
 		T(test_two_engines), T(test_taken_back_while_waiting),
-		T(test_taken_back_in_the_middle), T(test_changed_while_waiting), T(test_cancelled), T(test_decision_unknown),
-		T(test_undo_gets_stuck), T(test_commit_is_not_recorded), T(test_one_is_killed), T(test_lost_before_undo),
+		T(test_taken_back_in_the_middle), T(test_changed_while_waiting), T(test_cancelled),
+		T(test_decision_unknown),
+		T(test_undo_gets_stuck), T(test_commit_is_not_recorded), T(test_one_is_killed),
+		T(test_lost_before_undo),
 		T(test_killed_at_every_write), T(test_killed_in_undo),
 	};
 

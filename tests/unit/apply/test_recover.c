@@ -34,8 +34,7 @@ static void leave_open(struct rig *r)
 	struct store_journal j;
 	struct err err = { 0 };
 
-	assert_int_equal(journal_from_plan(p, &(struct apply_request){ .who = "alice",
-						.comment = "" }, &j, &err), 0);
+	journal_from_plan(p, &(struct change_order){ .who = "alice" }, &j);
 	assert_int_equal(store_begin(r->store, &j, &f->config, &err), 0);
 	r->res.change = j.change.id;
 	store_journal_fini(&j);
@@ -241,7 +240,7 @@ static void test_must_be_settled_first(void **state)
 	f = rig_parse(r);
 	p = rig_plan(r, f, PLAN_SAFE, rig_first, 2);
 	assert_int_equal(apply_start(r->apply, p, f,
-					 &(struct apply_request){ .who = "bob" }, NULL,
+					 &(struct apply_request){ .order.who = "bob" }, NULL,
 				     rig_on_done, r, &err), WEFT_ESTALE);
 	assert_says(err.msg, "change 1 was left open");
 	rig_recover(r);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/base/bits.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 
 #define MOST 11		/* words */
 

@@ -9,8 +9,8 @@
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
-#include "lib/base/rat.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rat.h"
+#include "lib/base/number/rng.h"
 
 static void rationals_are_canonical(void **state)
 {
@@ -119,6 +119,30 @@ static void clocks(void **state)
 			    "1970-01-01T00:00:00.000Z");
 }
 
+/* A part may pass before its whole or after it, and notes it in the same place. */
+static void deadlines(void **state)
+{
+	const int64_t hour_ns = INT64_C(3600000000000);
+	atomic_bool met = false;
+	struct deadline never = deadline_in(0, &met), late = deadline_in(hour_ns, &met);
+	struct deadline endless = deadline_in(INT64_MAX, NULL), part;
+
+	(void)state;
+	part = deadline_part(&never, 1);
+	assert_false(deadline_passed(&never) || deadline_passed(&part));
+	assert_int_equal(deadline_left_ns(&never), 0);
+	assert_false(deadline_passed(&late) || deadline_passed(&endless));
+	assert_in_range(deadline_left_ns(&late), 1, hour_ns);
+	part = deadline_part(&late, 2 * hour_ns);
+	assert_true(deadline_left_ns(&part) > hour_ns);
+	assert_false(met);
+	part = deadline_part(&late, 0);
+	while (!deadline_passed(&part)) {
+	}
+	assert_true(met);
+	assert_int_equal(deadline_left_ns(&part), 0);
+}
+
 static char last_line[2048];
 static int lines;
 
@@ -217,6 +241,7 @@ int main(void)
 		cmocka_unit_test(random_sequence_is_fixed),
 		cmocka_unit_test(random_below_is_fair),
 		cmocka_unit_test(clocks),
+		cmocka_unit_test(deadlines),
 		cmocka_unit_test(log_levels_and_lines),
 		cmocka_unit_test(log_levels_of_rooms),
 	};

@@ -6,8 +6,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "lib/base/rng.h"
-#include "lib/base/units.h"
+#include "lib/base/number/rng.h"
+#include "lib/base/number/units.h"
 
 static void parse_good(void **state)
 {

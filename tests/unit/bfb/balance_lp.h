@@ -22,7 +22,8 @@ static inline double min_by_lp(const struct bfb_program *b, int64_t chunks,
 	double *caps = malloc((size_t)b->n_links * sizeof(*caps));
 
 	assert_true(rows && caps);
-	must(lp_new(&lp, &err), &err);
+	lp = lp_new();
+	must(0, &err);
 	for (int w = 0; w < b->n_links; w++) {
 		must(lp_add_row(lp, LP_GE, 0, &rows[w], &err), &err);
 		caps[w] = (double)b->cap[w];

@@ -60,7 +60,8 @@ static struct bound_net net_of(const struct world *w, int64_t *within)
 
 static const struct world worlds[] = {
 	{ "ring of 3", 3, 3, 1, false, false }, { "ring of 4", 4, 4, 1, false, false },
-	{ "directed ring of 3", 3, 3, 1, true, false }, { "directed ring of 4", 4, 4, 1, true, false },
+	{ "directed ring of 3", 3, 3, 1, true, false },
+	{ "directed ring of 4", 4, 4, 1, true, false },
 	{ "complete of 4", 4, 4, 1, false, true }, { "ring of 5", 5, 5, 1, false, false },
 	{ "directed ring of 5", 5, 5, 1, true, false }, { "ring of 6", 6, 6, 1, false, false },
 	{ "ring of 8", 8, 8, 1, false, false }, { "torus 3x3", 9, 3, 3, false, false },

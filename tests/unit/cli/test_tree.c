@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/cli/core/tree.h"
+#include "controller/cli/core/command_tree.h"
 
 static int run_nothing(struct cli *c, struct err *err)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "collective/cost/cost.h"
-#include "lib/base/rat.h"
+#include "lib/base/number/rat.h"
 
 struct forest_case {
 	struct topo *t;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "collective/cost/cost.h"
-#include "lib/base/rat.h"
+#include "lib/base/number/rat.h"
 
 /* Solves one collective; time and cost must be attained and proven. t is taken over. */
 static void check_on(struct topo *t, const char *expr, enum coll_kind kind, const char *time,

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "controller/daemon/change/private.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 
 #define S INT64_C(1000000000)
 #define NOW (1000000 * S)

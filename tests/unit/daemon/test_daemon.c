@@ -7,7 +7,10 @@
 #include <sys/wait.h>
 
 #include "collective/schedule/schedule.h"
+#include "controller/model/model.h"
+#include "lib/base/alloc.h"
 #include "tests/unit/daemon/fixture.h"
+#include "weft/v1/jobs.pb-c.h"
 
 #define METHOD(name) "/weft.v1.FabricService/" name
 #define RING "Ring(4)"
@@ -599,7 +602,7 @@ static void must_give_parts(struct fixture *f, char *job, const struct coll_sche
 		buf_reset(&want);
 		assert_int_equal(get_part(f, job, rank, &got), 0);
 		assert_int_equal(coll_part_of(s, rank, &part, &f->err), 0);
-		assert_int_equal(coll_to_proto(part, &want, &f->err), 0);
+		coll_to_proto(part, &want);
 		coll_free(part);
 		assert_int_equal(got.len, want.len);
 		assert_memory_equal(got.data, want.data, want.len);
@@ -776,6 +779,34 @@ static void test_others_may_only_look(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+static int on_job(const ProtobufCMessage *msg, void *arg)
+{
+	(void)msg;
+	(void)arg;
+	fail();
+	return 0;
+}
+
+/* More hosts than any fabric has are refused before they are looked for. */
+static void test_too_many_nodes(void **state)
+{
+	Weft__V1__RequestJobRequest req = WEFT__V1__REQUEST_JOB_REQUEST__INIT;
+	struct fixture *f = *state;
+
+	req.collective = "allgather";
+	req.size_bytes = 1 << 20;
+	req.n_nodes = MODEL_MAX_HOSTS + 1;
+	req.nodes = x_new(req.n_nodes, sizeof(*req.nodes));
+	for (size_t i = 0; i < req.n_nodes; i++) {
+		req.nodes[i] = "h";
+	}
+	assert_int_equal(rpc_client_call(f->client, "/weft.v1.JobsService/RequestJob", &req.base,
+					 &weft__v1__request_job_response__descriptor, 10000,
+					 on_job, NULL, NULL, &f->err), WEFT_ELIMIT);
+	assert_non_null(strstr(f->err.msg, "nodes: 65537"));
+	free(req.nodes);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -792,6 +823,7 @@ int main(void)
 		T(test_rollback),
 		T(test_same_request_runs_once),
 		T(test_values_are_bounded),
+		T(test_too_many_nodes),
 		T(test_one_change_at_a_time),
 		T(test_cancel),
 		T(test_second_caller_watches),

@@ -300,16 +300,21 @@ static void reads_replies_in_pieces(void **state)
 	tear_down(r);
 }
 
-/* checklist 20: no answer is an answer in time. */
+/* checklist 20: no answer is an answer in time. The limit is also one to connect: where that takes
+ * longer, on a busy machine, it is doubled. */
 static void times_out_on_silence(void **state)
 {
 	struct rig *r = plain(state);
+	int rc = WEFT_EUNAVAIL;
 
-	rig_close(r);
-	r->cfg.timeout_ms = 100;
-	rig_open(r);
 	rig_control(r, "fault silence", NULL, 0);
-	assert_int_equal(rig_snapshot(r), WEFT_ETIMEOUT);
+	for (int ms = 100; rc == WEFT_EUNAVAIL && ms < 30000; ms *= 2) {
+		rig_close(r);
+		r->cfg.timeout_ms = ms;
+		rig_open(r);
+		rc = rig_snapshot(r);
+	}
+	assert_int_equal(rc, WEFT_ETIMEOUT);
 	tear_down(r);
 }
 

@@ -202,17 +202,24 @@ static void waits_for_slow_answers(void **state)
 	tear_down(s);
 }
 
-/* Where a prompt comes first, that is what is waited for. */
+/* Where a prompt comes first, that is what is waited for. Where none does, the limit is for the
+ * log-in as well: one that was too short for it is doubled. */
 static void times_out_on_silence(void **state)
 {
-	static const struct entry hurried = { "known_hosts", "id", 1000 };
+	struct entry hurried = { "known_hosts", "id", 1000 };
 	struct ssh_rig *s = set_up(state, "silence");
+	bool asked = strcmp(*state, "sonic-ocs") == 0;
+	int rc;
 
 	enter(s, &hurried);
-	if (strcmp(*state, "sonic-ocs") == 0) {
-		assert_int_equal(rig_snapshot(&s->r), WEFT_ETIMEOUT);
-	} else {
-		assert_int_equal(rig_snapshot(&s->r), WEFT_EUNAVAIL);
+	for (rc = rig_snapshot(&s->r); asked && rc == WEFT_EUNAVAIL; rc = rig_snapshot(&s->r)) {
+		assert_non_null(strstr(s->r.err.msg, " took too long"));
+		hurried.timeout_ms *= 2;
+		assert_true(hurried.timeout_ms < 60000);
+		enter(s, &hurried);
+	}
+	assert_int_equal(rc, asked ? WEFT_ETIMEOUT : WEFT_EUNAVAIL);
+	if (!asked) {
 		assert_non_null(strstr(s->r.err.msg, " took too long"));
 	}
 	tear_down(s);

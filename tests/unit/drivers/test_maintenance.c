@@ -109,7 +109,8 @@ static void without_an_answer_it_is_unknown(void **state)
 					      "fault eat-set" };
 	struct rig *r = set_up(*state, NULL);
 
-	r->cfg.timeout_ms = 150;
+	/* Enough for all that is answered, on a busy machine. */
+	r->cfg.timeout_ms = 600;
 	rig_open(r);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(rig_snapshot(r), 0);
@@ -210,6 +211,7 @@ static void lost_locks_are_found_again(void **state)
 {
 	struct rig *r = set_up("mrr-reg", "lock-time=10");
 	char slots[512];
+	int n_lost;
 
 	(void)state;
 	rig_open(r);
@@ -224,12 +226,14 @@ static void lost_locks_are_found_again(void **state)
 	rig_control(r, "clear", NULL, 0);
 	rig_control(r, "fault lock-time=10", NULL, 0);
 	assert_int_equal(rig_snapshot(r), 0);
-	assert_int_equal(r->snap.n_lost, 2);
+	/* More may be lost until the device is told to lose no more. */
+	n_lost = r->snap.n_lost;
+	assert_in_range(n_lost, 2, 4);
 	assert_int_equal(rig_recover(r, DRV_RELOCK), 0);
 	rig_expect(r, 0, DRV_DONE);
 	assert_int_equal(r->outcomes[0].evidence, DRV_READ_BACK);
 	assert_int_equal(r->outcomes[0].error, DRV_ERR_NONE);
-	assert_int_equal(searched(r), 2);
+	assert_int_equal(searched(r), n_lost);
 	rig_expect_program(r, &program);
 	assert_int_equal(r->snap.n_lost, 0);
 	/* One commit there was, and there is no other. */

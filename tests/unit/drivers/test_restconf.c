@@ -527,6 +527,21 @@ static void reads_errors_in_every_form(void **state)
 	}
 }
 
+static void takes_the_first_stream_of_json(void **state)
+{
+	static const char body[] =
+		"{\"ietf-restconf-monitoring:streams\":{\"stream\":["
+		"{\"access\":[{\"encoding\":\"xml\",\"location\":\"/xml\"},"
+		"{\"encoding\":\"json\",\"location\":\"https://h/first\"}]},"
+		"{\"access\":[{\"encoding\":\"json\",\"location\":\"/second\"}]},"
+		"{\"access\":[{\"encoding\":\"json\",\"location\":\"none\"}]}]}}";
+	char path[64];
+
+	(void)state;
+	assert_true(restconf_parse_stream(body, path, sizeof(path)));
+	assert_string_equal(path, "/first");
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -545,6 +560,7 @@ int main(void)
 		cmocka_unit_test(hears_of_events_by_the_log),
 		cmocka_unit_test(reads_every_form_of_a_list),
 		cmocka_unit_test(reads_errors_in_every_form),
+		cmocka_unit_test(takes_the_first_stream_of_json),
 	};
 
 	return cmocka_run_group_tests_name("drivers/restconf", tests, NULL, NULL);

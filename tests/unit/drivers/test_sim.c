@@ -203,8 +203,7 @@ static void a_damaged_state_is_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		write_text(r->state, bad[i]);
-		assert_int_equal(xc_map_init(&m, DRV_SPACE, 8, 8, false, NULL),
-				 0);
+		xc_map_init(&m, DRV_SPACE, 8, 8, false);
 		assert_int_equal(xc_map_load(&m, r->state, NULL), WEFT_EINVAL);
 		for (int port = 0; port < m.n_ports; port++) {
 			assert_int_equal(m.peer[port], -1);
@@ -225,8 +224,8 @@ static void a_program_survives_its_state(void **state)
 	struct xc_map a, b;
 
 	(void)state;
-	assert_int_equal(xc_map_init(&a, DRV_RING, 8, 8, false, NULL), 0);
-	assert_int_equal(xc_map_init(&b, DRV_RING, 8, 8, false, NULL), 0);
+	xc_map_init(&a, DRV_RING, 8, 8, false);
+	xc_map_init(&b, DRV_RING, 8, 8, false);
 	a.programs = packed(8, 8, 4, &p);
 	a.boots = 9;
 	assert_int_equal(xc_map_save(&a, r->state, NULL), 0);

@@ -64,7 +64,8 @@ static void reads_what_is_written_otherwise(void **state)
 	struct tl1_message m;
 
 	(void)state;
-	parse("\r\n   X 26-11-21 09:30:00\r\nM  7 COMPLD\r\n   \"GGN:A=1,\r\n    B=\\\"x, y\\\",\r\n"
+	parse("\r\n   X 26-11-21 09:30:00\r\nM  7 COMPLD\r\n   \"GGN:A=1,\r\n    "
+	      "B=\\\"x, y\\\",\r\n"
 	      "    C=\"\r\n   /* all\r\n is well */\r\n   1 , 17\r\n   \"open,\r\n;", &m);
 	assert_int_equal(m.n_lines, 3);
 	assert_string_equal(m.lines[0].text, "GGN:A=1,B=\"x, y\",C=");

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <cmocka.h>
 
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "tests/unit/embedding/common.h"
 #include "tests/unit/schedule/chains.h"
 
@@ -77,7 +77,7 @@ static void assert_written_at_once(const struct coll_sched *s, int rank,
 	struct buf whole = { 0 }, once = { 0 };
 	struct err err = { 0 };
 
-	must(coll_to_proto(part, &whole, &err), &err);
+	coll_to_proto(part, &whole);
 	must(coll_part_to_proto(s, rank, &once, &err), &err);
 	assert_int_equal(once.len, whole.len);
 	assert_memory_equal(once.data, whole.data, whole.len);
@@ -106,7 +106,7 @@ static struct coll_sched *reread(const struct coll_sched *s, bool json)
 	struct err err = { 0 };
 	struct buf b = { 0 };
 
-	must(json ? coll_to_json(s, &b, &err) : coll_to_proto(s, &b, &err), &err);
+	(json ? coll_to_json : coll_to_proto)(s, &b);
 	must(coll_from_bytes(b.data, b.len, &out, &err), &err);
 	buf_fini(&b);
 	return out;
@@ -215,7 +215,7 @@ static struct topo *random_fabric(int ranks, struct rng *rng)
 		arcs[1] = arcs[0] + n;
 		must(topo_add_limit(t, arcs, 2, 2, &err), &err);
 	}
-	must(topo_freeze(t, &err), &err);
+	topo_freeze(t);
 	return t;
 }
 
@@ -341,7 +341,7 @@ static void memories(void **state)
 	}
 	topo_set_node(t, 3, TOPO_MEMORY, TOPO_CAN_COPY | TOPO_CAN_STORE);
 	topo_set_node(t, 4, TOPO_MEMORY, TOPO_CAN_COPY | TOPO_CAN_STORE);
-	must(topo_freeze(t, &err), &err);
+	topo_freeze(t);
 	must(coll_new(COLL_ALLGATHER, t, 1, 0, 0, &s, &err), &err);
 	must(topo_group_new(5, 3, 1, (int[]){ 3 }, turn, &g, &err), &err);
 	must(coll_set_group(s, g, &err), &err);
@@ -374,7 +374,7 @@ static struct coll_sched *doubling(int n)
 	must(coll_set_group(s, g, &err), &err);
 	for (int step = 0; step < k; step++) {
 		for (int u = 0; u < n; u++) {
-			/* Shard 0 is summed in 0, then goes back: u has what ends in `step` zeros. */
+			/* Shard 0 is summed in 0, then goes back: u has what ends in `step` 0s. */
 			if (u % (1 << (step + 1)) == 1 << step) {
 				send_part(s, step, u, u ^ 1 << step, 0, 0, 0, COLL_OP_REDUCE);
 				send_part(s, 2 * k - 1 - step, u ^ 1 << step, u, 0, 0, 0,

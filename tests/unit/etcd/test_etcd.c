@@ -139,7 +139,8 @@ static void test_too_large(void **state)
 	bool done;
 
 	(void)state;
-	assert_int_not_equal(etcd_transact(f.e, NULL, 0, &put, 1, 2000, &done, &revision, &f.err), 0);
+	assert_int_not_equal(etcd_transact(f.e, NULL, 0, &put, 1, 2000, &done, &revision, &f.err),
+			     0);
 	assert_false(done);
 	free(big);
 }

@@ -55,7 +55,8 @@ static struct finder_cayley look(int n, int d, enum finder_cayley_aim aim, uint6
 		level *= d;
 		bound++;
 	}
-	must(finder_cayley_search(n, d, aim, bound, seed, visits, &out, &err), &err);
+	finder_cayley_search(n, d, aim, bound, seed, visits, &out);
+	must(0, &err);
 	return out;
 }
 
@@ -127,7 +128,7 @@ static bool level(const struct topo_cayley_group *g, const int64_t *letters, int
 		l->next[i] = c->next[i];
 		l->back[i] = c->back[i];
 	}
-	assert_int_equal(finder_levels_room(l, n, d, both, &c->arrays), 0);
+	finder_levels_room(l, n, d, both, &c->arrays);
 	return finder_levels_reach(l, false, n, 0) == n;
 }
 
@@ -174,7 +175,7 @@ static void test_balance(void **state)
 		struct finder_groups groups = { 0 };
 		struct rng rng = { (uint64_t)n };
 
-		assert_int_equal(finder_list_groups(n, &rng, &groups), 0);
+		finder_list_groups(n, &rng, &groups);
 		for (size_t i = 0; i < groups.n && i < 8; i++, sets++) {
 			balanced += check_set(&groups.v[i].g, 3, &rng);
 		}
@@ -265,7 +266,7 @@ static void test_lists(void **state)
 		struct rng rng = { (uint64_t)n };
 		bool some = false;
 
-		assert_int_equal(finder_list_groups(n, &rng, &groups), 0);
+		finder_list_groups(n, &rng, &groups);
 		for (size_t i = 0; i < groups.n; i++) {
 			const struct topo_cayley_group *g = &groups.v[i].g;
 
@@ -293,8 +294,8 @@ static void test_permutations(void **state)
 		struct finder_groups groups = { 0 }, again = { 0 };
 		struct rng rng = { 1 }, same = { 1 };
 
-		assert_int_equal(finder_add_permutations(sizes[i], &rng, &groups), 0);
-		assert_int_equal(finder_add_permutations(sizes[i], &same, &again), 0);
+		finder_add_permutations(sizes[i], &rng, &groups);
+		finder_add_permutations(sizes[i], &same, &again);
 		assert_true(groups.n > 0);
 		assert_int_equal(groups.n, again.n);
 		for (size_t k = 0; k < groups.n; k++) {

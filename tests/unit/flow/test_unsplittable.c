@@ -53,7 +53,7 @@ static struct single_result route(const struct topo *t,
 				  enum single_effort effort, uint64_t seed)
 {
 	struct single_options opt = { .effort = effort, .seed = seed,
-				      .time_limit_s = 60 };
+				      .deadline = deadline_in(60 * INT64_C(1000000000), NULL) };
 	struct single_result res;
 	struct flow_paths paths;
 	struct err err = { 0 };
@@ -150,7 +150,7 @@ static void test_capacities(void **state)
 		must(topo_add_arc(t, 5, u, 3, 0, &err), &err);
 		must(topo_add_arc(t, u, (u + 1) % 5, 1, 0, &err), &err);
 	}
-	must(topo_freeze(t, &err), &err);
+	topo_freeze(t);
 	r = route(t, SINGLE_INTEGER, 3);
 	assert_true(r.congestion < 2 * r.flow.bound);
 	topo_free(t);
@@ -171,7 +171,7 @@ static void test_stopped(void **state)
 	assert_true(replay(t, &paths) == res.congestion);
 	assert_int_equal(res.moves, 0);
 	flow_paths_fini(&paths);
-	opt.time_limit_s = -1;
+	opt.tolerance = -1;
 	assert_int_equal(single_path(t, &opt, &paths, &res, &err),
 			 WEFT_EINVAL);
 	topo_free(t);

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "lib/graph/graph.h"
 
 #define MAX_NODES 6

@@ -108,7 +108,8 @@ static void test_options(void **state)
 	(void)state;
 	add_program("mpirun");
 	add_program("weft-mpi-run");
-	assert_command(&o, "mpirun -n 12 --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 "
+	assert_command(&o,
+		       "mpirun -n 12 --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 "
 		       "--mca pml ob1 --mca btl self,vader weft-mpi-run --size 1048576 --repeat 3 "
 		       "--seed 5 --barriers -");
 	/* What is set wins, here and in the environment. */
@@ -118,7 +119,9 @@ static void test_options(void **state)
 		       "--mca mpi_yield_when_idle 0 weft-mpi-run --size 1048576 --repeat 3 "
 		       "--seed 5 --barriers -");
 	unsetenv("OMPI_MCA_pml");
-	o = (struct launch_options){ .ranks = 2, .repeat = 1, .hosts = "hosts", .agent = "agent -x" };
+	o = (struct launch_options){
+		.ranks = 2, .repeat = 1, .hosts = "hosts", .agent = "agent -x"
+	};
 	assert_command(&o, "mpirun -n 2 --hostfile hosts --mca plm_rsh_agent agent -x weft-mpi-run "
 		       "--size 0 --repeat 1 --seed 0 -");
 }

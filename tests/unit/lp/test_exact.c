@@ -6,8 +6,8 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
-#include "lib/base/rat.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rat.h"
+#include "lib/base/number/rng.h"
 #include "lib/lp/exact.h"
 
 static struct exact_matrix matrix(int rows, int cols, const int *values)
@@ -15,11 +15,10 @@ static struct exact_matrix matrix(int rows, int cols, const int *values)
 	struct exact_matrix m = { .cols = cols };
 
 	for (int i = 0; i < rows; i++) {
-		assert_int_equal(exact_row(&m, NULL), 0);
+		exact_row(&m);
 		for (int j = 0; j < cols; j++) {
 			if (values[i * cols + j]) {
-				assert_int_equal(exact_put(&m, j,
-					values[i * cols + j], NULL), 0);
+				exact_put(&m, j, values[i * cols + j]);
 			}
 		}
 	}
@@ -41,12 +40,12 @@ static void independent_rows(void **state)
 	int rank;
 
 	(void)state;
-	assert_int_equal(exact_basis(&m, 3, row, col, &rank, NULL), 0);
+	rank = exact_basis(&m, 3, row, col);
 	assert_int_equal(rank, 3);
 	assert_int_equal(row[0], 1);
 	assert_int_equal(row[1], 3);
 	assert_int_equal(row[2], 5);
-	assert_int_equal(exact_basis(&m, 2, row, col, &rank, NULL), 0);
+	rank = exact_basis(&m, 2, row, col);
 	assert_int_equal(rank, 2);
 	exact_fini(&m);
 }
@@ -130,9 +129,9 @@ static void random_systems(void **state)
 				  : (int)rng_below(&rng, 19) - 9;
 		}
 		m = matrix(ROWS, COLS, values);
-		assert_int_equal(exact_basis(&m, COLS, row, col, &n, NULL), 0);
+		n = exact_basis(&m, COLS, row, col);
 		assert_in_range(n, COLS / 2, COLS);
-		assert_true(rhs && num);
+		assert_true(num);
 		mpz_init(den);
 		for (int i = 0; i < n; i++) {
 			mpz_set_si(rhs[i], (long)rng_below(&rng, 2001) - 1000);

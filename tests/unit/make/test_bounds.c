@@ -14,9 +14,10 @@
 #define LINK_BPS INT64_C(400000000000)
 
 static const struct coll_cost costs[] = {
-	{ .alpha_ns = 0, .hop_ns = 400 }, { .alpha_ns = 500, .hop_ns = 400 },
-	{ .alpha_ns = 1500, .hop_ns = 400, .message_ns = 500 }, { .alpha_ns = 100 },
-	{ .alpha_ns = 0, .hop_ns = 10, .message_ns = 3000 },
+	{ .alpha_ns = 0, .forwards = true, .hop_ns = 400 },
+	{ .alpha_ns = 500, .forwards = true, .hop_ns = 400 },
+	{ .alpha_ns = 1500, .forwards = true, .hop_ns = 400, .message_ns = 500 },
+	{ .alpha_ns = 100 }, { .alpha_ns = 0, .forwards = true, .hop_ns = 10, .message_ns = 3000 },
 };
 
 #define COSTS (sizeof(costs) / sizeof(costs[0]))
@@ -165,8 +166,9 @@ static void embedded_in_others(void **state)
 		} else {
 			s = bfb(kinds[i / PHYSICAL / 4], logical[i / PHYSICAL % 4]);
 		}
-		must(coll_embed(s, graph_of(physical[i % PHYSICAL]), COLL_ROUTING_MINIMAL_SPLIT, 0, &out,
-				&err), &err);
+		must(coll_embed(s, graph_of(physical[i % PHYSICAL]), COLL_ROUTING_MINIMAL_SPLIT, 0,
+				&out, &err),
+		     &err);
 		check(out, physical[i % PHYSICAL]);
 		check(s, logical[i / PHYSICAL % 4]);
 	}

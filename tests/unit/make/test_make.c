@@ -1,4 +1,5 @@
 /* The list of what "auto" tries: never slower than a name on it, and what each option means. */
+#include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "tests/unit/world.h"
 
 static const struct coll_cost cost = {
-	.alpha_ns = 2000, .hop_ns = 500, .link_bps = INT64_C(25000000000),
+	.alpha_ns = 2000, .hop_ns = 500, .forwards = true, .link_bps = INT64_C(25000000000),
 	.size_bytes = 1 << 18,
 };
 
@@ -50,26 +51,28 @@ static void compare(const char *expr, enum coll_kind kind, const struct coll_cos
 	struct topo *t = NULL;
 	struct coll_make_query q;
 	struct coll_made best, one;
-	const char *name;
 	int made = 0;
 
 	assert_int_equal(topo_parse(expr, &t, NULL, NULL), 0);
-	q = coll_make_job(kind, "auto", t, c);
+	q = coll_make_job(kind, NULL, t, c);
 	q.expr = expr;
+	q.links_only = !c;
 	assert_int_equal(coll_make(&q, &best, NULL), 0);
 	check(&q, &best);
-	for (int i = 0; (name = coll_make_algorithm(kind, i)); i++) {
-		q.algorithm = name;
+	for (int i = 0; (q.algorithm = coll_algorithm(i)); i++) {
+		if (!(q.algorithm->kinds & COLL_KIND_BIT(kind))) {
+			continue;
+		}
 		if (coll_make(&q, &one, NULL)) {
 			assert_null(one.sched);
 			continue;
 		}
 		made++;
 		check(&q, &one);
-		assert_string_equal(one.algorithm, name);
+		assert_ptr_equal(one.algorithm, q.algorithm);
 		if (is_better(&q, &one, &best)) {
 			fail_msg("%s on %s: %s is better than auto", coll_kind_name(kind), expr,
-				 name);
+				 q.algorithm->name);
 		}
 		coll_made_fini(&one);
 	}
@@ -97,7 +100,8 @@ static void auto_is_best(void **state)
 static struct coll_made make(const char *expr, const char *algorithm, int batches, int chunks,
 			     const struct coll_cost *c)
 {
-	struct coll_make_query q = { .kind = COLL_ALLREDUCE, .algorithm = algorithm, .cost = c,
+	struct coll_make_query q = { .kind = COLL_ALLREDUCE, .cost = c,
+				     .algorithm = coll_algorithm_find(algorithm, COLL_ALLREDUCE),
 				     .batches = batches, .chunks = chunks, .extra_steps = -1 };
 	struct coll_made m;
 	struct topo *t = NULL;
@@ -136,7 +140,8 @@ static void budget(void **state)
 	static const struct coll_cost large = {
 		.alpha_ns = 100, .link_bps = INT64_C(25000000000), .size_bytes = 1 << 26,
 	};
-	struct coll_make_query q = { .kind = COLL_ALLREDUCE, .algorithm = "bfb", .cost = &large,
+	struct coll_make_query q = { .kind = COLL_ALLREDUCE, .cost = &large,
+				     .algorithm = coll_algorithm_find("bfb", COLL_ALLREDUCE),
 				     .extra_steps = -1 };
 	struct coll_made m = make("GenKautz(2,24)", "bfb", 1, 0, &large);
 	struct topo *t = NULL;
@@ -161,7 +166,7 @@ static void budget(void **state)
 static void embedded(void **state)
 {
 	struct coll_fabric f = { .name = "fabric" };
-	struct coll_make_query q = { .algorithm = "auto", .cost = &cost, .fabric = &f,
+	struct coll_make_query q = { .cost = &cost, .fabric = &f,
 				     .extra_steps = -1 };
 	struct coll_made m;
 	struct topo *t = NULL;
@@ -195,15 +200,76 @@ static void refused(void **state)
 
 	(void)state;
 	assert_int_equal(topo_parse("Ring(4)", &t, NULL, NULL), 0);
-	q = coll_make_job(COLL_BROADCAST, "bfb", t, NULL);
+	q = coll_make_job(COLL_BROADCAST, coll_algorithm_find("bfb", COLL_ALLGATHER), t, NULL);
 	assert_int_equal(coll_make(&q, &m, &err), WEFT_EUNSUPPORTED);
 	assert_string_equal(err.msg, "algorithm bfb: not supported for broadcast");
 	assert_null(m.sched);
-	q = coll_make_job(COLL_ALLGATHER, "expand", t, NULL);
+	q = coll_make_job(COLL_ALLGATHER, coll_algorithm_find("expand", COLL_ALLGATHER), t, NULL);
 	assert_int_equal(coll_make(&q, &m, NULL), WEFT_EINVAL);
 	q.expr = "Ring(4)";
 	assert_int_equal(coll_make(&q, &m, NULL), WEFT_EUNSUPPORTED);
 	topo_free(t);
+}
+
+/* What an algorithm says before it is made is what it takes then. */
+static void predicted(void **state)
+{
+	static const char *const exprs[] = { "Ring(5)", "Torus(4,4)", "Hypercube(3)", "K(6)" };
+	int seen = 0;
+
+	(void)state;
+	for (int i = 0; i < 4 * COLL_KINDS; i++) {
+		enum coll_kind kind = (enum coll_kind)(i % COLL_KINDS);
+		struct coll_make_query q = coll_make_job(kind, NULL, NULL, &cost);
+		struct topo *t = NULL;
+
+		assert_int_equal(topo_parse(exprs[i / COLL_KINDS], &t, NULL, NULL), 0);
+		q.topo = t;
+		for (int a = 0; (q.algorithm = coll_algorithm(a)); a++) {
+			struct coll_prediction p = { 0 };
+			struct coll_made m;
+			struct err err = { 0 };
+
+			if (!(q.algorithm->kinds & COLL_KIND_BIT(kind)) || !q.algorithm->predict ||
+			    q.algorithm->predict(&q, &p, &err)) {
+				continue;
+			}
+			q.batches = !coll_has_root(kind);
+			assert_int_equal(coll_make(&q, &m, NULL), 0);
+			if (fabs(p.time_ns - (double)m.time_ns) > 2) {
+				fail_msg("%s of %s on %s: %.1f ns predicted, %lld made",
+					 q.algorithm->name, coll_kind_name(kind),
+					 exprs[i / COLL_KINDS], p.time_ns, (long long)m.time_ns);
+			}
+			coll_made_fini(&m);
+			seen++;
+		}
+		topo_free(t);
+	}
+	assert_true(seen > 40);
+}
+
+/* Every option has an algorithm that takes it, and every algorithm only options that are for one
+ * of its collectives. */
+static void table(void **state)
+{
+	const struct coll_algorithm *a;
+	unsigned taken = 0;
+
+	(void)state;
+	for (int i = 0; (a = coll_algorithm(i)); i++) {
+		taken |= a->options;
+		assert_true(coll_algorithm_exists(a->name));
+		for (int o = 0; o < COLL_OPTIONS; o++) {
+			assert_true(!(a->options & COLL_OPTION_BIT(o)) ||
+				    (a->kinds & coll_options[o].kinds));
+		}
+	}
+	assert_int_equal(taken, COLL_OPTION_BIT(COLL_OPTIONS) - 1);
+	assert_null(coll_algorithm_find("auto", COLL_ALLREDUCE));
+	assert_string_equal(coll_option_owner("chunks", COLL_ALLGATHER)->name, "bfb");
+	assert_null(coll_option_owner("chunks", COLL_BROADCAST));
+	assert_null(coll_option_owner("batches", COLL_ALLGATHER));
 }
 
 int main(void)
@@ -211,6 +277,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(auto_is_best), cmocka_unit_test(options),
 		cmocka_unit_test(budget), cmocka_unit_test(embedded), cmocka_unit_test(refused),
+		cmocka_unit_test(predicted), cmocka_unit_test(table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "rwa/ring/ring.h"
 
 #define DEMANDS_LEAST_NODES 16

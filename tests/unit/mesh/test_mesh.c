@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lib/base/file.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "rwa/mesh/mesh.h"
 
 #define DATA "tests/data/rwa/"
@@ -856,12 +856,10 @@ static void drawings(void **state)
 	struct rwa_mesh *m = yaml(SQUARE "demands: all\n");
 	struct rwa_mesh_result res;
 	struct buf svg = { 0 };
-	struct err err = { 0 };
 
 	(void)state;
 	solve(m, 0, &res);
-	assert_int_equal(rwa_mesh_draw(m, &res.assignment, res.channels, &svg,
-				       &err), 0);
+	rwa_mesh_draw(m, &res.assignment, res.channels, &svg);
 	assert_non_null(strstr(svg.data, "<path"));
 	rwa_mesh_result_fini(&res);
 	rwa_mesh_free(m);
@@ -869,12 +867,33 @@ static void drawings(void **state)
 		 "demands: all\n");
 	buf_reset(&svg);
 	solve(m, 0, &res);
-	assert_int_equal(rwa_mesh_draw(m, &res.assignment, res.channels, &svg,
-				       &err), 0);
+	rwa_mesh_draw(m, &res.assignment, res.channels, &svg);
 	assert_non_null(strstr(svg.data, "&lt;a&gt;"));
 	rwa_mesh_result_fini(&res);
 	rwa_mesh_free(m);
 	buf_fini(&svg);
+}
+
+/* What would need more memory than there may be is refused before anything is looked for. */
+static void too_many_pairs_are_refused(void **state)
+{
+	struct rwa_mesh_arc arc = { .src = 0, .dst = 1, .fibres = 1 };
+	struct rwa_mesh_demand pair = { .src = 0, .dst = 1, .count = 1, .protect = true };
+	struct rwa_mesh_options opt = { .work = 1 };
+	struct rwa_mesh_result res;
+	struct rwa_mesh *m;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(rwa_mesh_new(2, &m, NULL), 0);
+	for (int i = 0; i < RWA_MESH_MAX_ARCS; i++) {
+		assert_int_equal(rwa_mesh_add_arc(m, &arc, NULL), 0);
+	}
+	for (int i = 0; i < 513; i++) {
+		assert_int_equal(rwa_mesh_add_demand(m, &pair, NULL), 0);
+	}
+	assert_int_equal(rwa_mesh_solve(m, &opt, &res, &err), WEFT_ELIMIT);
+	rwa_mesh_free(m);
 }
 
 /* Both of a pair end at the node, and no pair without two ways is served. */
@@ -953,6 +972,7 @@ int main(void)
 		cmocka_unit_test(published_instances),
 		cmocka_unit_test(small_instances),
 		cmocka_unit_test(trees),
+		cmocka_unit_test(too_many_pairs_are_refused),
 		cmocka_unit_test(pairs_that_cannot_be),
 		cmocka_unit_test(conversion_saves_a_channel),
 		cmocka_unit_test(configurations_close_the_gap),

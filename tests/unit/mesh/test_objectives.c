@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "rwa/mesh/mesh.h"
 
 /* Duplex ring: arc i is i -> i+1, arc n+i is i+1 -> i. */
@@ -64,9 +64,9 @@ static void push_route(struct rwa_assignment *a, int32_t demand,
 {
 	struct rwa_path p = { demand, hops, (int64_t)a->hops.n };
 
-	assert_int_equal(vec_push(&a->paths, p), 0);
+	vec_push(&a->paths, p);
 	for (int32_t k = 0; k < hops; k++) {
-		assert_int_equal(vec_push(&a->hops, hop[k]), 0);
+		vec_push(&a->hops, hop[k]);
 	}
 }
 
@@ -255,7 +255,7 @@ static void moved_as_matched(const struct rwa_mesh *m, const struct rwa_assignme
 	struct rwa_matching match;
 	int64_t moved = 0;
 
-	assert_int_equal(rwa_mesh_match(m, before, &res->assignment, &match), 0);
+	rwa_mesh_match(m, before, &res->assignment, &match);
 	for (size_t i = 0; i < match.n; i++) {
 		const struct rwa_changed *c = &match.v[i];
 

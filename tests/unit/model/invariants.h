@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "controller/model/model.h"
+#include "topology/topology.h"
 
 #define HOLDS(x)                                                           \
 	do {                                                               \
@@ -111,6 +112,8 @@ static inline void check_jobs(const struct model_fabric *f)
 		HOLDS(model_find_job(f, job->name) == j);
 		HOLDS(job->n_hosts >= 2 && job->size_bytes > 0);
 		HOLDS(job->algorithm[0] && job->topology[0]);
+		HOLDS(!job->topo == (job->device >= 0 || strcmp(job->topology, "auto") == 0));
+		HOLDS(!job->topo || topo_n(job->topo) == job->n_hosts);
 		HOLDS(job->device < f->n_devices);
 		HOLDS(job->device < 0 ||
 		      f->devices[job->device].kind == MODEL_RING);

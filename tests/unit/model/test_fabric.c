@@ -12,7 +12,7 @@
 
 #include "controller/model/private.h"
 #include "lib/base/buf.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "tests/unit/model/invariants.h"
 
 /* ---- helpers ---- */

@@ -258,7 +258,8 @@ static void run_all(const struct coll_sched *s, const int64_t *totals, int n_tot
 /* ---- schedules ---- */
 
 static const char *const graphs[] = {
-	"Ring(5)", "UniRing(2,4)", "Hypercube(3)", "Torus(2,3)", "C(8,{1,3})", "K(3)", "GenKautz(2,6)",
+	"Ring(5)", "UniRing(2,4)", "Hypercube(3)", "Torus(2,3)", "C(8,{1,3})", "K(3)",
+	"GenKautz(2,6)",
 };
 
 #define GRAPHS ((int)(sizeof(graphs) / sizeof(*graphs)))
@@ -447,14 +448,16 @@ static void test_order(void **state)
 		int step;
 
 		must(rank_program_make(s, world_rank % coll_ranks(s), &p, &err), &err);
-		must(mpi_order_make(&p, &o), &err);
+		mpi_order_make(&p, &o);
 		for (size_t k = 0; k < p.sends.n; k++) {
 			const struct rank_message *m = &p.sends.v[o.send[k]];
 
 			step = m->step;
-			assert_true(o.leave[k] >= m->after && (k == 0 || o.leave[k] >= o.leave[k - 1]));
+			assert_true(o.leave[k] >= m->after &&
+				    (k == 0 || o.leave[k] >= o.leave[k - 1]));
 			assert_true(o.leave[k] <= (step > 0 ? o.step_end[step - 1] : 0));
-			assert_true(m->pieces == 1 || step < 2 || o.leave[k] >= o.step_end[step - 2]);
+			assert_true(m->pieces == 1 || step < 2 ||
+				    o.leave[k] >= o.step_end[step - 2]);
 			for (size_t j = 0; j < k; j++) {
 				assert_true(p.sends.v[o.send[j]].arc != m->arc ||
 					    p.sends.v[o.send[j]].step < step);
@@ -521,8 +524,8 @@ static int launch(char *program)
 	int status = 1;
 
 	if (pid == 0) {
-		execlp("mpirun", "mpirun", "--oversubscribe", "--bind-to", "none", "--timeout", "500",
-		       "-n", "8", program, "rank", (char *)NULL);
+		execlp("mpirun", "mpirun", "--oversubscribe", "--bind-to", "none", "--timeout",
+		       "500", "-n", "8", program, "rank", (char *)NULL);
 		perror("mpirun");
 		_exit(127);
 	}

@@ -200,8 +200,8 @@ static inline bool kern_step(struct kern_file *f, const struct kern_element *e, 
 
 	snprintf(type, sizeof(type), "%s", kern_attr(e, "type"));
 	dep.tb += f->rank[tb->rank].first;
-	if (waits && vec_push(&tb->deps, dep)) {
-		return false;
+	if (waits) {
+		vec_push(&tb->deps, dep);
 	}
 	*pending += waits;
 	for (size_t k = 0; k < sizeof(kern_kinds) / sizeof(kern_kinds[0]); k++) {
@@ -217,8 +217,11 @@ static inline bool kern_step(struct kern_file *f, const struct kern_element *e, 
 	x.deps = (int)tb->deps.n - x.n_deps;
 	x.srcs = (int)tb->srcs.n;
 	x.n_srcs = strcmp(type, "re") == 0;
-	if (!kern_step_ok(f, tb, &x, waits) || (x.n_srcs && vec_push(&tb->srcs, x.src))) {
+	if (!kern_step_ok(f, tb, &x, waits)) {
 		return false;
+	}
+	if (x.n_srcs) {
+		vec_push(&tb->srcs, x.src);
 	}
 	f->max_count = x.cnt > f->max_count ? x.cnt : f->max_count;
 	if (kern_goes_on(tb, &x, waits)) {
@@ -233,7 +236,8 @@ static inline bool kern_step(struct kern_file *f, const struct kern_element *e, 
 	*number += *pending > 0 ? *pending - 1 : 0;
 	x.step = (*number)++;
 	*pending = 0;
-	return vec_push(&tb->trans, x) == 0;
+	vec_push(&tb->trans, x);
+	return true;
 }
 
 static inline bool kern_algo(struct kern_file *f, const struct kern_element *e)
@@ -295,7 +299,8 @@ static inline bool kern_depend(struct kern_file *f)
 
 		for (size_t k = 0; k < t->deps.n; k++) {
 			if (t->deps.v[k].tb >= r->first + r->n) {
-				return kern_refuse(f, "waits for no threadblock", t->rank, t->id, -1);
+				return kern_refuse(f, "waits for no threadblock", t->rank, t->id,
+						   -1);
 			}
 			kern_find_setter(f, &t->deps.v[k]);
 		}
@@ -324,7 +329,8 @@ static inline bool kern_add_tb(struct kern_file *f, const struct kern_element *e
 	    tb.send == rank || tb.recv == rank || tb.chan >= f->channels) {
 		return kern_refuse(f, "number, peer or channel", rank, tb.id, -1);
 	}
-	return vec_push(&f->tbs, tb) == 0;
+	vec_push(&f->tbs, tb);
+	return true;
 }
 
 /* The file of a text, which weft wrote; ranks in order. False with f->why;

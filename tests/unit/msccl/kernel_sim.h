@@ -29,7 +29,7 @@
 
 #include <stdarg.h>
 
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "tests/unit/msccl/kernel_file.h"
 
 #define KERN_ELEMENT 4		/* bytes of one: float */
@@ -353,21 +353,18 @@ static inline bool kern_race(struct kern_run *r, const struct kern_tb *t, struct
 }
 
 /* Keeps one read a threadblock: what is after its last is after all. */
-static inline bool kern_note_read(struct kern_run *r, struct kern_cell *cell, struct kern_access a)
+static inline void kern_note_read(struct kern_run *r, struct kern_cell *cell, struct kern_access a)
 {
 	for (int i = cell->reads; i >= 0; i = r->reads.v[i].next) {
 		struct kern_access *b = &r->reads.v[i].a;
 
 		if (r->op_tb[b->op] == r->op_tb[a.op] && (b->op != a.op || b->k == a.k)) {
 			*b = a;
-			return true;
+			return;
 		}
 	}
-	if (vec_push(&r->reads, (struct kern_read_by){ a, cell->reads })) {
-		return kern_fail(r, "no memory");
-	}
+	vec_push(&r->reads, (struct kern_read_by){ a, cell->reads });
 	cell->reads = (int)r->reads.n - 1;
-	return true;
 }
 
 /* Looks at a chunk; NULL after a race. */
@@ -391,8 +388,8 @@ static inline struct kern_cell *kern_touch(struct kern_run *r, const struct kern
 	if (writes) {
 		cell->wrote = a;
 		cell->reads = -1;
-	} else if (!kern_note_read(r, cell, a)) {
-		return NULL;
+	} else {
+		kern_note_read(r, cell, a);
 	}
 	return cell;
 }
@@ -520,7 +517,8 @@ static inline bool kern_effect(struct kern_run *r, int tb, const struct kern_tra
 
 static inline void kern_wake(struct kern_run *r, int tb)
 {
-	if (!r->tb[tb].queued && vec_push(&r->queue, tb) == 0) {
+	if (!r->tb[tb].queued) {
+		vec_push(&r->queue, tb);
 		r->tb[tb].queued = true;
 	}
 }
@@ -689,7 +687,8 @@ static inline char *kern_tell(const struct kern_run *r, int tb, char *at, const 
 	if (kern_ended(r, tb)) {
 		n = snprintf(at, left, " rank %d, threadblock %d, which has ended", t->rank, t->id);
 	} else {
-		n = snprintf(at, left, " rank %d, threadblock %d (iteration %d, step %d, %s), which "
+		n = snprintf(at, left, " rank %d, threadblock %d (iteration %d, step %d, %s), "
+			     "which "
 			     "waits for %s of", t->rank, t->id, s->iter, t->trans.v[s->i].s,
 			     t->trans.v[s->i].kind->name, s->waits_how == 'f' ? "the flag" :
 			     s->waits_how == 'd' ? "data" : "room");
@@ -782,7 +781,8 @@ static inline void kern_make_tbs(struct kern_run *r)
 		}
 		for (size_t k = 0; k < f->tbs.v[i].trans.n; k++) {
 			if (f->tbs.v[i].trans.v[k].flag) {
-				arrays_add(&r->arrays, r->flag_clock[r->first_trans[i] + (int)k], n);
+				arrays_add(&r->arrays, r->flag_clock[r->first_trans[i] + (int)k],
+					   n);
 			}
 		}
 	}
@@ -826,7 +826,8 @@ static inline bool kern_go(struct kern_run *r, int64_t bytes)
 	}
 	for (int i = 0; i < n; i++) {
 		if (r->tb[i].sent != r->tb[i].taken) {
-			return kern_fail(r, "rank %d, threadblock %d: data is left in its connection",
+			return kern_fail(r,
+					 "rank %d, threadblock %d: data is left in its connection",
 					 r->file->tbs.v[i].rank, r->file->tbs.v[i].id);
 		}
 	}
@@ -853,7 +854,7 @@ static inline bool kern_run(const struct kern_file *f, const struct kern_call *c
 	r.widest = f->max_count < r.max_count ? f->max_count : r.max_count;
 	kern_make_lanes(&r);
 	kern_make_tbs(&r);
-	ok = !r.arrays.failed && kern_go(&r, c->bytes);
+	ok = kern_go(&r, c->bytes);
 	for (int i = 0; i < r.n_lanes && ok; i++) {
 		ok = kern_right(&r, &r.lane[i]);
 	}

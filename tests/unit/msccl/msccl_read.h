@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "runtime/msccl/msccl.h"
+#include "lib/base/alloc.h"
 
 #define MAX_ATTRS 16	/* the runtimes drop further ones */
 #define MAX_KEY 254
@@ -371,9 +372,7 @@ static int read_tb(struct lex *l, const struct element *e, struct msccl_gpu *g)
 		return lex_fail_at(l, e->line, e->col, "%s takes %d threadblocks",
 				   lim->runtime, lim->tbs);
 	}
-	if (vec_push(&g->tbs, tb)) {
-		return err_nomem(l->err);
-	}
+	vec_push(&g->tbs, tb);
 	if (e->closed) {
 		return 0;
 	}
@@ -390,9 +389,7 @@ static int read_tb(struct lex *l, const struct element *e, struct msccl_gpu *g)
 					   "%s takes %d steps a threadblock",
 					   lim->runtime, lim->steps);
 		}
-		if (vec_push(&at->steps, s)) {
-			return err_nomem(l->err);
-		}
+		vec_push(&at->steps, s);
 	}
 	return rc;
 }
@@ -502,9 +499,9 @@ static int read_algo(struct lex *l, const struct element *e, struct msccl *p)
 		snprintf(p->name, sizeof(p->name), "%.*s", name->value_len,
 			 name->value);
 	}
-	p->gpus = calloc((size_t)ranks, sizeof(*p->gpus));
-	p->ranks = p->gpus ? ranks : 0;
-	return p->gpus ? 0 : err_nomem(l->err);
+	p->gpus = x_new((size_t)ranks, sizeof(*p->gpus));
+	p->ranks = ranks;
+	return 0;
 }
 
 /* The one rank that never receives, else 0. */

@@ -251,7 +251,8 @@ static void test_mismatch(void **state)
 		GPU(0, 1, 1, 0) TB(0, 1, -1) STEP(0, s, i, 0, o, 0, 1, -1, -1, 0)
 		STEP(1, s, i, 0, o, 0, 1, -1, -1, 0) STEP(2, cpy, i, 0, o, 0, 1, -1, -1, 0) END_TB
 		END_GPU
-		GPU(1, 1, 1, 0) TB(0, -1, 0) STEP(0, r, i, 0, o, 0, 1, -1, -1, 0) END_TB END_GPU END;
+		GPU(1, 1, 1, 0) TB(0, -1, 0) STEP(0, r, i, 0, o, 0, 1, -1, -1, 0) END_TB END_GPU
+		END;
 
 	(void)state;
 	size_ends(halves, NULL, 64, "takes 1 chunks, and 2 come");

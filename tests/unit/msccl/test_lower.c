@@ -26,7 +26,7 @@ static void comes_back(const struct buf *text, enum msccl_dialect dialect)
 
 	must(msccl_read(text->data, text->len, dialect, &p, &err), &err);
 	must(msccl_check(&p, dialect, &err), &err);
-	must(msccl_write(&p, &again, &err), &err);
+	msccl_write(&p, &again);
 	assert_int_equal(again.len, text->len);
 	assert_memory_equal(again.data, text->data, text->len);
 	msccl_fini(&p);
@@ -129,7 +129,8 @@ static void test_random_forwards(void **state)
 	(void)state;
 	rng_seed(&rng, 31);
 	for (int i = 0; i < 60; i++) {
-		struct coll_sched *s = random_forwards(all[i % 4], 1 + i % 3, i / 20 * CHAIN_STEPS / 2, &rng);
+		struct coll_sched *s =
+			random_forwards(all[i % 4], 1 + i % 3, i / 20 * CHAIN_STEPS / 2, &rng);
 		struct err err = { 0 };
 		struct msccl p;
 		int rc = msccl_lower(s, dialects[i % 2], &p, &err);

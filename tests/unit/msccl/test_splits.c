@@ -13,7 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "runtime/msccl/msccl.h"
 #include "tests/unit/msccl/lowered.h"
 
@@ -34,8 +34,8 @@ static int pieces_of(const struct pieces *g, const struct msccl_step *s)
 
 static void arc(struct pieces *g, int from, int to)
 {
-	assert_int_equal(vec_push(&g->arcs, from), 0);
-	assert_int_equal(vec_push(&g->arcs, to), 0);
+	vec_push(&g->arcs, from);
+	vec_push(&g->arcs, to);
 }
 
 static void number(struct pieces *g)

@@ -15,6 +15,7 @@
 
 #include "collective/schedule/schedule.h"
 #include "runtime/mscclpp/mscclpp.h"
+#include "lib/base/alloc.h"
 
 /* Where in the file, for errors. */
 struct place {
@@ -306,8 +307,8 @@ static int read_tb(struct place *at, const json_t *v, struct mscclpp_tb *tb,
 
 		at->op = (int)i;
 		rc = read_op(at, json_array_get(ops, i), &op, err);
-		if (!rc && vec_push(&tb->ops, op)) {
-			rc = err_nomem(err);
+		if (!rc) {
+			vec_push(&tb->ops, op);
 		}
 	}
 	at->op = -1;
@@ -334,14 +335,12 @@ static int read_channels(const struct place *at, const json_t *v,
 			int32_t peer;
 			int n;
 
-			json_t *one = json_pack("[O]", json_array_get(to, k));
+			json_t *one = x_have(json_pack("[O]", json_array_get(to, k)));
 
-			rc = one ? get_numbers(at, one, "connected_to",
-					       INT32_MAX, 1, &peer, &n, err)
-				 : err_nomem(err);
+			rc = get_numbers(at, one, "connected_to", INT32_MAX, 1, &peer, &n, err);
 			json_decref(one);
-			if (!rc && vec_push(&g->chans, peer)) {
-				rc = err_nomem(err);
+			if (!rc) {
+				vec_push(&g->chans, peer);
 			}
 		}
 	}
@@ -372,9 +371,7 @@ static int read_remotes(const struct place *at, const json_t *v,
 			return refuse(at, err, "access_channel_types",
 				      "weft reads [\"port\"] only");
 		}
-		if (vec_push(&g->remotes, r)) {
-			return err_nomem(err);
-		}
+		vec_push(&g->remotes, r);
 	}
 	return rc;
 }
@@ -395,9 +392,7 @@ static int read_sems(const struct place *at, const json_t *v,
 				    err))) {
 			return rc;
 		}
-		if (vec_push(&g->sems, first)) {
-			return err_nomem(err);
-		}
+		vec_push(&g->sems, first);
 	}
 	return rc;
 }
@@ -432,9 +427,7 @@ static int read_gpu(int rank, const json_t *v, struct mscclpp_gpu *g,
 		return rc;
 	}
 	for (size_t i = 0; i < json_array_size(tbs) && !rc; i++) {
-		if (vec_push(&g->tbs, (struct mscclpp_tb){ .n_chans = 0 })) {
-			return err_nomem(err);
-		}
+		vec_push(&g->tbs, (struct mscclpp_tb){ .n_chans = 0 });
 		at.tb = (int)i;
 		rc = read_tb(&at, json_array_get(tbs, i), &g->tbs.v[i], err);
 	}
@@ -526,10 +519,7 @@ static int read_root(const json_t *root, struct mscclpp *out, struct err *err)
 		return refuse(&at, err, "gpus", "none, or too many");
 	}
 	out->ranks = (int)json_array_size(gpus);
-	out->gpus = calloc((size_t)out->ranks, sizeof(*out->gpus));
-	if (!out->gpus) {
-		return err_nomem(err);
-	}
+	out->gpus = x_new((size_t)out->ranks, sizeof(*out->gpus));
 	if ((rc = read_name(&at, root, out, err)) ||
 	    (rc = read_kind(&at, root, out, err)) ||
 	    (rc = read_settings(&at, root, out, err))) {

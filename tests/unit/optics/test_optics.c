@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "drivers/optics/optics.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 
 static struct ring_settings program(uint32_t steps, size_t n,
 				    const struct ring_setting *v)

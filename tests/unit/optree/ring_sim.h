@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "collective/schedule/schedule.h"
+#include "lib/base/alloc.h"
 #include "lib/base/err.h"
 #include "optree/optree.h"
 
@@ -261,12 +262,11 @@ static inline int ring_simulate(const struct coll_sched *s,
 	if (rc) {
 		return rc;
 	}
-	m.slots = calloc(2 * (size_t)m.n * (size_t)m.width, sizeof(*m.slots));
-	m.ends = calloc((size_t)coll_steps(s) + 1, sizeof(*m.ends));
-	m.chunks = calloc(arcs, sizeof(*m.chunks));
-	m.lights = calloc(arcs, sizeof(*m.lights));
-	rc = m.slots && m.ends && m.chunks && m.lights ? run(&m, out, err)
-					       : err_nomem(err);
+	m.slots = x_new(2 * (size_t)m.n * (size_t)m.width, sizeof(*m.slots));
+	m.ends = x_new((size_t)coll_steps(s) + 1, sizeof(*m.ends));
+	m.chunks = x_new(arcs, sizeof(*m.chunks));
+	m.lights = x_new(arcs, sizeof(*m.lights));
+	rc = run(&m, out, err);
 	free(m.slots);
 	free(m.ends);
 	free(m.chunks);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "optree/broadcast/broadcast.h"
 #include "tests/unit/optree/common.h"
 #include "tests/unit/optree/ring_sim.h"
@@ -78,8 +78,8 @@ static void check_renamed(const struct coll_sched *s)
 	assert_int_equal(coll_verify(turned, NULL, &err), 0);
 	assert_int_equal(coll_root(turned), (coll_root(s) + 3) % n);
 	assert_int_equal(coll_rename(turned, back, &again, &err), 0);
-	assert_int_equal(coll_to_proto(s, &a, &err), 0);
-	assert_int_equal(coll_to_proto(again, &b, &err), 0);
+	coll_to_proto(s, &a);
+	coll_to_proto(again, &b);
 	assert_int_equal(a.len, b.len);
 	assert_memory_equal(a.data, b.data, a.len);
 	coll_free(turned);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "optree/private.h"
 #include "tests/unit/optree/common.h"
 #include "tests/unit/world.h"

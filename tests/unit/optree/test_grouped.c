@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "optree/grouped/grouped.h"
 #include "tests/unit/optree/common.h"
 #include "tests/unit/optree/ring_sim.h"
@@ -42,7 +42,8 @@ static void check_simulated(const struct optree_params *p, const struct optree_p
 	assert_int_equal(result.steps, plan->steps);
 	/* Shares of channels are whole bytes there, and whole chunks here. */
 	assert_true(result.time_ns <= plan->time_ns + plan->steps);
-	assert_true(result.time_ns >= plan->time_ns - plan->steps * (2 + p->shard_bytes / plan->chunks / 5));
+	assert_true(result.time_ns >=
+		    plan->time_ns - plan->steps * (2 + p->shard_bytes / plan->chunks / 5));
 }
 
 /* Any number of nodes, primes too, and any collective made from it. */

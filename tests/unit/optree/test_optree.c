@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/rng.h"
-#include "optree/private.h"
+#include "lib/base/number/rng.h"
+#include "optree/baselines/baselines.h"
 
 static struct optree_params params(int n, int channels, int depth)
 {

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/rng.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rng.h"
 #include "optree/private.h"
 #include "tests/unit/optree/common.h"
 #include "tests/unit/optree/ring_sim.h"
@@ -99,8 +100,8 @@ static int check_shared(const struct rwa_ring *ring,
 {
 	size_t slots = 2 * (size_t)ring->n * (size_t)ring->fibres *
 		       (size_t)ring->channels;
-	struct sharing s = { ring, jobs, calloc(slots, sizeof(*s.taken)) };
-	int rc = s.taken ? 0 : err_nomem(err);
+	struct sharing s = { ring, jobs, x_new(slots, sizeof(*s.taken)) };
+	int rc = 0;
 
 	for (int j = 0; j < n_jobs && !rc; j++) {
 		int64_t n;

@@ -41,7 +41,6 @@ static void same_as_found(void **state)
 		struct coll_want w = {
 			.q = { .n = rows[i].n, .degree = rows[i].ports,
 			       .bidirectional = rows[i].both, .kind = rows[i].kind },
-			.algorithm = "auto",
 			.cost = { .alpha_ns = 10000, .link_bps = INT64_C(100000000000),
 				  .size_bytes = 1 << 20 },
 		};
@@ -89,7 +88,8 @@ static void assert_algorithm(struct model_fabric *f, const char *topology, const
 	model_free(f);
 }
 
-/* On a torus of light the size decides; so it does which topology is taken. Hosts pass on nothing. */
+/* On a torus of light the size decides; so it does which topology is taken. Hosts pass on
+ * nothing. */
 static void on_coordinates(void **state)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 /* Paths between hosts over random light: followed hop by hop, and over each of parallel arcs. */
 #include "tests/unit/plan/fixture.h"
 
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 
 #define FABRICS 200
 
@@ -128,8 +128,7 @@ static void each_path_leads_there(void **state)
 		assert_int_equal(c.addresses, max_parallel(&c) == 1 ? 1 : 2 * max_parallel(&c));
 		several += c.addresses > 1;
 		for (int h = 0; h < 8; h++) {
-			assert_int_equal(plan_host_paths(c.f, c.arcs, c.n, h, &c.paths[h],
-							 &c.n_paths[h], NULL), 0);
+			plan_host_paths(c.f, c.arcs, c.n, h, &c.paths[h], &c.n_paths[h]);
 		}
 		for (int h = 0; h < 8; h++) {
 			for (int i = 0; i < c.n_paths[h]; i++) {

@@ -153,7 +153,8 @@ static void refused(void **state)
 	(void)state;
 	assert_refused(JOB("d0, d1", "auto"), WEFT_EUNSUPPORTED, "job j: topology: auto");
 	assert_refused(RING RING_JOB, WEFT_EUNSUPPORTED, "job g: it is on a ring");
-	assert_refused(JOB("d0, d1", "Multi(Multi(Multi(K(2),2),2),2)"), WEFT_EINFEASIBLE, "job j: ");
+	assert_refused(JOB("d0, d1", "Multi(Multi(Multi(K(2),2),2),2)"), WEFT_EINFEASIBLE,
+		       "job j: ");
 }
 
 /* ---- plans ---- */

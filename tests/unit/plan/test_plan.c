@@ -12,7 +12,7 @@
 #include "collective/finder/finder.h"
 #include "controller/plan/plan.h"
 #include "controller/plan/private.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "tests/unit/plan/fixture.h"
 
 #define HOSTS_2X2                                                       \
@@ -1012,8 +1012,7 @@ static void orientations_are_balanced(void **state)
 			ends[e][1] = (ends[e][0] + 1 +
 				      (int)rng_below(&r, n - 1)) % n;
 		}
-		assert_int_equal(plan_orient(n, m, (const int (*)[2])ends,
-					     flip, NULL), 0);
+		plan_orient(n, m, (const int (*)[2])ends, flip);
 		for (int e = 0; e < m; e++) {
 			net[ends[e][flip[e]]]++;
 			net[ends[e][!flip[e]]]--;
@@ -1277,14 +1276,13 @@ static void a_ring_that_no_job_wants_is_emptied_only_if_ours(void **state)
 static void same_input_same_bytes(void **state)
 {
 	struct buf a = { 0 }, b = { 0 };
-	struct err err;
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct model_fabric *f = fabric_of(HOSTS_2X2 JOB("auto"));
 		struct plan *p = plan_of(f, NULL);
 
-		assert_int_equal(plan_file_write(p, i ? &b : &a, &err), 0);
+		plan_file_write(p, i ? &b : &a);
 		plan_free(p);
 		model_free(f);
 	}
@@ -1304,7 +1302,7 @@ static void a_plan_file_comes_back(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(plan_file_write(p, &b, &err), 0);
+	plan_file_write(p, &b);
 	assert_true(plan_file_is(b.data, b.len));
 	assert_false(plan_file_is("weft: 1\n", 8));
 	assert_int_equal(plan_file_read(b.data, b.len, &file, &err), 0);

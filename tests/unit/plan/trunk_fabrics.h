@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "lib/base/buf.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "rwa/mesh/mesh.h"
 #include "topology/topology.h"
 

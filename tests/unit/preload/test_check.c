@@ -29,7 +29,7 @@ static void write_schedule(const char *name, const struct coll_sched *s)
 	struct buf b = { 0 };
 	struct err err = { 0 };
 
-	must(coll_to_json(s, &b, &err), &err);
+	coll_to_json(s, &b);
 	must(file_write_atomic(path_of(name), b.data, b.len, FILE_PUBLIC, &err), &err);
 	buf_fini(&b);
 }

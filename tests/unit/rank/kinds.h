@@ -4,7 +4,7 @@
 
 #include "collective/flow/flow.h"
 #include "collective/tree/tree.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "runtime/rank/rank.h"
 #include "tests/unit/schedule/common.h"
 

@@ -60,8 +60,7 @@ static struct rank_queue *queue_of(struct rank_world *w, int src, int dst, int l
 			return q;
 		}
 	}
-	assert_int_equal(vec_push(&w->queues, (struct rank_queue){ src, dst, link,
-								  { 0 }, 0 }), 0);
+	vec_push(&w->queues, (struct rank_queue){ src, dst, link, { 0 }, 0 });
 	return &w->queues.v[w->queues.n - 1];
 }
 
@@ -81,7 +80,7 @@ static bool try_send(struct rank_world *w, int r)
 		int64_t end = rank_offset(p, w->total, (int64_t)x->first + x->count);
 
 		for (int64_t k = rank_offset(p, w->total, x->first); k < end; k++) {
-			assert_int_equal(vec_push(&q->values, w->buf[x->buf][r][k]), 0);
+			vec_push(&q->values, w->buf[x->buf][r][k]);
 		}
 	}
 	return true;
@@ -212,8 +211,8 @@ static void assert_runs(const struct coll_sched *s, int64_t total, struct rng *r
 /* ---- schedules ---- */
 
 static const char *const graphs[] = {
-	"Ring(5)", "UniRing(2,4)", "Hypercube(3)", "Torus(3,4)", "C(8,{1,3})", "K(4)", "GenKautz(2,9)",
-	"Prod(Cap(Ring(3),2),Ring(4))", "Mesh(3,3)",
+	"Ring(5)", "UniRing(2,4)", "Hypercube(3)", "Torus(3,4)", "C(8,{1,3})", "K(4)",
+	"GenKautz(2,9)", "Prod(Cap(Ring(3),2),Ring(4))", "Mesh(3,3)",
 };
 
 #define GRAPHS ((int)(sizeof(graphs) / sizeof(*graphs)))

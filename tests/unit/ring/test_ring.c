@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "rwa/ring/ring.h"
 #include "tests/unit/mesh/ring_demands.h"
 #include "tests/unit/world.h"
@@ -386,6 +386,10 @@ static void nonsense_is_refused(void **state)
 	ring.channels = 0;
 	assert_int_equal(rwa_ring_colour(&ring, arcs, 0, &res, &err),
 			 WEFT_EINVAL);
+	/* More than there is memory for. */
+	ring = (struct rwa_ring){ 1 << 20, 256, 65536 };
+	arc.dst = 2;
+	assert_int_equal(rwa_ring_check(&ring, &arc, 1, &err), WEFT_ELIMIT);
 }
 
 static void loss_and_reach(void **state)

@@ -309,7 +309,7 @@ static inline struct rpc_client *dial(struct fixture *f)
 	struct rpc_client *c;
 	struct err err = { 0 };
 
-	if (rpc_client_open(f->path, 5000, &c, &err)) {
+	if (rpc_client_open(f->path, 60000, &c, &err)) {
 		fail_msg("%s", err.msg);
 	}
 	return c;

@@ -13,12 +13,13 @@
 
 #include "tests/unit/rpc/fixture.h"
 
+/* The limit of time is far: `make soak` runs this under valgrind. */
 static int unary(struct rpc_client *c, const char *path,
 		 const struct item *request, struct item **out,
 		 struct err *err)
 {
 	ProtobufCMessage *m;
-	int r = rpc_client_unary(c, path, &request->base, &item_type, 5000,
+	int r = rpc_client_unary(c, path, &request->base, &item_type, 60000,
 				 &m, err);
 
 	*out = (struct item *)m;
@@ -87,6 +88,9 @@ static void test_errors_restored(void **state)
 	for (int code = -1; code >= WEFT_EINTERNAL; code--) {
 		struct err err = { 0 };
 
+		if (code == WEFT_EUSAGE - 1) {
+			continue;	/* none has this number */
+		}
 		request.n = (uint32_t)-code;
 		assert_int_equal(unary(c, "/test.T/Fail", &request, &reply,
 				       &err),

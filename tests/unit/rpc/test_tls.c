@@ -73,7 +73,7 @@ static int connect_as(struct fixture *f, const char *name, const char *ca,
 	struct rpc_tls_files mine = files(name, ca);
 
 	return rpc_client_open_tcp("localhost", rpc_server_port(f->server),
-				   &mine, 5000, c, err);
+				   &mine, 60000, c, err);
 }
 
 static int echo(struct rpc_client *c, size_t bytes, struct err *err)

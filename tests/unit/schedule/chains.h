@@ -2,7 +2,7 @@
 #ifndef WEFT_TESTS_UNIT_SCHEDULE_CHAINS_H
 #define WEFT_TESTS_UNIT_SCHEDULE_CHAINS_H
 
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "tests/unit/schedule/common.h"
 
 #define CHAIN_LEVELS 3
@@ -89,7 +89,8 @@ static inline struct coll_sched *chains(const struct chain_plan *plan)
 	int step = 0;
 
 	for (int i = 0; i < plan->n_levels; i++) {
-		step += chain_level(s, t, 1, step, plan->levels[i].offset, plan->levels[i].nodes, 0);
+		step += chain_level(s, t, 1, step, plan->levels[i].offset, plan->levels[i].nodes,
+				    0);
 	}
 	finish(s);
 	topo_free(graph);

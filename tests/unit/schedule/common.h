@@ -8,7 +8,7 @@
 
 #include "collective/bfb/bfb.h"
 #include "collective/schedule/schedule.h"
-#include "lib/base/rat.h"
+#include "lib/base/number/rat.h"
 
 static inline void must(int rc, const struct err *err)
 {
@@ -40,7 +40,7 @@ static inline struct topo *graph_from(int n, int m, const int (*arcs)[2])
 		must(topo_add_arc(t, arcs[i][0], arcs[i][1], 1, 0, &err),
 		     &err);
 	}
-	must(topo_freeze(t, &err), &err);
+	topo_freeze(t);
 	return t;
 }
 
@@ -110,7 +110,7 @@ static inline struct coll_sched *blank_copy(const struct coll_sched *s)
 		must(topo_add_arc(copy, a->src, a->dst, a->cap, a->latency_ns,
 				  &err), &err);
 	}
-	must(topo_freeze(copy, &err), &err);
+	topo_freeze(copy);
 	must(coll_new(coll_kind_of(s), copy, coll_chunks(s), coll_ports(s),
 		      coll_root(s), &out, &err), &err);
 	return out;

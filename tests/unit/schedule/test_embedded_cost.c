@@ -151,7 +151,7 @@ static struct coll_sched *swing(void)
 			must(topo_add_arc(t, r, partner(r, step, true), 1, 0, &err), &err);
 		}
 	}
-	must(topo_freeze(t, &err), &err);
+	topo_freeze(t);
 	must(coll_new(COLL_ALLREDUCE, t, 2, 0, 0, &s, &err), &err);
 	must(coll_set_physical(s, graph_of("Ring(8)"), COLL_ROUTING_EXPLICIT, 0, &err), &err);
 	for (int a = 0; a < topo_m(coll_topo(s)); a++) {
@@ -204,7 +204,7 @@ static struct coll_sched *by_memory(void)
 	for (int u = 3; u < 5; u++) {
 		topo_set_node(t, u, TOPO_MEMORY, TOPO_CAN_COPY | TOPO_CAN_STORE);
 	}
-	must(topo_freeze(t, &err), &err);
+	topo_freeze(t);
 	must(coll_new(COLL_ALLGATHER, t, 1, 0, 0, &s, &err), &err);
 	must(topo_group_new(5, 3, 1, (int[]){ 3 }, turn, &g, &err), &err);
 	must(coll_set_group(s, g, &err), &err);
@@ -247,7 +247,7 @@ static void test_messages_of_a_memory(void **state)
 		must(topo_add_arc(t, 3, u, 1, 0, &err), &err);
 	}
 	topo_set_node(t, 3, TOPO_MEMORY, TOPO_CAN_COPY | TOPO_CAN_STORE);
-	must(topo_freeze(t, &err), &err);
+	topo_freeze(t);
 	must(coll_new(COLL_ALLGATHER, t, 1, 0, 0, &s, &err), &err);
 	must(topo_group_new(5, 3, 1, (int[]){ 3 }, turn, &g, &err), &err);
 	must(coll_set_group(s, g, &err), &err);
@@ -259,7 +259,7 @@ static void test_messages_of_a_memory(void **state)
 	must(topo_add_arc(t, 3, 4, 1, 0, &err), &err);
 	topo_set_node(t, 3, TOPO_MEMORY, TOPO_CAN_COPY | TOPO_CAN_STORE);
 	topo_set_node(t, 4, TOPO_SWITCH, 0);
-	must(topo_freeze(t, &err), &err);
+	topo_freeze(t);
 	must(coll_set_physical(s, t, COLL_ROUTING_EXPLICIT, 0, &err), &err);
 	route(s, 0, 3, 1, 1, (int[]){ 0, 3 });
 	route(s, 3, 0, 1, 2, (int[]){ 3, 4, 0 });
@@ -307,7 +307,7 @@ static void test_no_scale(void **state)
 	must(topo_new(2, &t, &err), &err);
 	must(topo_add_arc(t, 0, 1, COLL_MAX_CAP, 0, &err), &err);
 	must(topo_add_arc(t, 1, 0, 1, 0, &err), &err);
-	must(topo_freeze(t, &err), &err);
+	topo_freeze(t);
 	must(coll_new(COLL_ALLGATHER, graph_from(2, 2, arcs), 1, 0, 0, &s, &err), &err);
 	must(coll_set_physical(s, t, COLL_ROUTING_EXPLICIT, 2, &err), &err);
 	for (int i = 0; i < 1 << 11; i++) {

@@ -80,7 +80,7 @@ static void test_new_refuses(void **state)
 	assert_null(s);
 	must(topo_new(2, &t, &err), &err);
 	topo_set_node(t, 1, TOPO_SWITCH, TOPO_CAN_COPY);
-	must(topo_freeze(t, &err), &err);
+	topo_freeze(t);
 	assert_int_equal(coll_new(COLL_ALLGATHER, t, 1, 0, 0, &s, &err),
 			 WEFT_EUNSUPPORTED);
 	assert_non_null(strstr(err.msg, "node 1"));
@@ -98,7 +98,7 @@ static int new_without(enum coll_kind kind, unsigned flag, struct err *err)
 		must(topo_add_arc(t, u, (u + 1) % 3, 1, 0, err), err);
 	}
 	topo_set_node(t, 1, TOPO_TERMINAL, topo_usual_flags(TOPO_TERMINAL) & ~flag);
-	must(topo_freeze(t, err), err);
+	topo_freeze(t);
 	rc = coll_new(kind, t, 1, 0, 0, &s, err);
 	coll_free(s);
 	return rc;
@@ -129,7 +129,7 @@ static void test_ports_default_to_capacity(void **state)
 	must(topo_add_arc(t, 0, 1, 3, 0, &err), &err);
 	must(topo_add_arc(t, 0, 0, 1, 0, &err), &err);
 	must(topo_add_arc(t, 1, 0, 3, 0, &err), &err);
-	must(topo_freeze(t, &err), &err);
+	topo_freeze(t);
 	must(coll_new(COLL_ALLGATHER, t, 1, 0, 0, &s, &err), &err);
 	assert_int_equal(coll_ports(s), 4);
 	coll_free(s);

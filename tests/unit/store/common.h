@@ -107,8 +107,8 @@ static inline struct store_journal journal_of(int n_add, int old_channel,
 {
 	struct store_journal j = { .n_works = 2 };
 
-	j.change.who = strdup("alice");
-	j.change.comment = strdup("why");
+	j.change.order.who = strdup("alice");
+	j.change.order.comment = strdup("why");
 	j.works = calloc(2, sizeof(*j.works));
 	j.works[0] = space_work("sw", 1, n_add, 1);
 	j.works[1] = ring_work("ring", old_channel, new_channel);

@@ -10,7 +10,7 @@
 #include "common.h"
 #include "fault_vfs.h"
 #include "lib/base/buf.h"
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 
 #define MAX_SETS 512
 

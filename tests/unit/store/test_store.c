@@ -237,7 +237,7 @@ static void test_journal_comes_back(void **state)
 	assert_int_equal(n, 1);
 	assert_int_equal(v[0].change.verdict, STORE_RUNNING);
 	assert_true(v[0].change.undoing);
-	assert_string_equal(v[0].change.who, "alice");
+	assert_string_equal(v[0].change.order.who, "alice");
 	assert_int_equal(v[0].n_works, 2);
 	assert_string_equal(v[0].works[0].device, "sw");
 	assert_int_equal(v[0].works[0].n_steps, 4);
@@ -981,7 +981,7 @@ static void test_format_2(void **state)
 	s = must_open(*state);
 	OK(store_history(s, 0, 10, &v, &n, &err));
 	assert_int_equal(n, 1);
-	assert_string_equal(v[0].request_id, "");
+	assert_string_equal(v[0].order.request_id, "");
 	assert_string_equal(v[0].summary, "done");
 	store_history_free(v, n);
 	OK(store_confirming(s, &c, &err));
@@ -996,8 +996,8 @@ static void commit_waiting(struct store *s, int64_t id, const char *request,
 {
 	struct store_journal j = journal_of((int)id, -1, 7);
 
-	j.change.request_id = strdup(request);
-	j.change.confirm_within_ns = within_ns;
+	j.change.order.request_id = strdup(request);
+	j.change.order.confirm_within_ns = within_ns;
 	OK(begin(s, &j, "aa", &err));
 	assert_int_equal(j.change.id, id);
 	OK(store_commit(s, id, "done", 3, &err));
@@ -1050,7 +1050,7 @@ static void test_request_ids(void **state)
 	OK(store_change_by_request(s, "one", &ch, &err));
 	assert_int_equal(ch.id, 3);
 	assert_int_equal(ch.proof, 3);
-	assert_string_equal(ch.request_id, "one");
+	assert_string_equal(ch.order.request_id, "one");
 	store_change_fini(&ch);
 	assert_int_equal(store_change_by_request(s, "two", &ch, &err),
 			 WEFT_ENOTFOUND);
@@ -1278,7 +1278,6 @@ static void test_damaged_pages(void **state)
 	n_pages = (int)(st.st_size / 4096);
 	memset(junk, 0xa5, sizeof(junk));
 	for (int i = 0; i < n_pages; i++) {
-
 		fd = open(p->path, O_RDWR);
 		assert_int_equal(pread(fd, page, 4096, i * 4096), 4096);
 		assert_int_equal(pwrite(fd, junk, 4096, i * 4096), 4096);
@@ -1361,7 +1360,8 @@ int main(void)
 		T(test_jobs), T(test_holds), T(test_repairs), T(test_proofs),
 		T(test_gains),
 		T(test_timings), T(test_jobs_are_bounded),
-		T(test_format_2), T(test_format_5), T(test_lease), T(test_confirm), T(test_request_ids),
+		T(test_format_2), T(test_format_5), T(test_lease), T(test_confirm),
+		T(test_request_ids),
 		T(test_format_12), T(test_format_12_damaged),
 		T(test_format_16), T(test_damaged_lists),
 		T(test_newer_format), T(test_not_a_store),

@@ -54,7 +54,7 @@ static struct bringup_finding *differences(struct bringup *b, int want)
 	struct bringup_finding *v;
 	int n;
 
-	assert_int_equal(bringup_findings(b, &v, &n, NULL), 0);
+	bringup_findings(b, &v, &n);
 	assert_int_equal(n, want);
 	return v;
 }
@@ -297,7 +297,7 @@ static void the_state_is_kept_for_one_text(void **state)
 	(void)state;
 	b->n_lit = 1;
 	b->lit[0] = (struct bringup_circuit){ .device = 0, .xc = { 4, 5 } };
-	assert_int_equal(vec_push(&b->tries, seen), 0);
+	vec_push(&b->tries, seen);
 	assert_int_equal(bringup_save(b, &out, NULL), 0);
 	assert_int_equal(bringup_new(g, &c, NULL), 0);
 	assert_int_equal(bringup_load(c, out.data, out.len, NULL), 0);

@@ -9,9 +9,8 @@
  * from which `supply` comes to every terminal. */
 static inline struct graph_flow *network(const struct topo *t, int64_t scale, int64_t supply)
 {
-	struct graph_flow *f;
+	struct graph_flow *f = graph_flow_new(topo_n(t) + 1);
 
-	assert_int_equal(graph_flow_new(topo_n(t) + 1, &f, NULL), 0);
 	for (int a = 0; a < topo_m(t); a++) {
 		const struct topo_arc *arc = topo_arc(t, a);
 
@@ -29,7 +28,7 @@ static inline int64_t max_flow(const struct topo *t, int from, int to)
 	struct graph_flow *f = network(t, 1, 0);
 	int64_t value;
 
-	assert_int_equal(graph_flow_run(f, from, to, INT64_MAX, &value, NULL, NULL), 0);
+	graph_flow_run(f, from, to, INT64_MAX, &value, NULL);
 	graph_flow_free(f);
 	return value;
 }

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "topology/topology.h"
 
 static struct topo *parse(const char *expr)
@@ -41,7 +41,8 @@ static const char *const exprs[] = {
 	"Cay((1,2,3,4)(5,6,7,8),(1,5,3,7)(2,8,4,6))",	/* quaternions */
 	"DiCay((1,3)(2,4),(1,2,3,4)(5,6))",		/* fixes more than it needs */
 	"Cay((1,2,3,4,5,6,7),(1,7)(2,3)(4,5)(6,8))",
-	"DiCay((1,14)(2,13)(3,7)(4,5)(8,12)(10,11),(1,2,3,4,5,6,7,8,9,10,11,12,13))",	/* PSL(2,13) */
+	/* PSL(2,13) */
+	"DiCay((1,14)(2,13)(3,7)(4,5)(8,12)(10,11),(1,2,3,4,5,6,7,8,9,10,11,12,13))",
 	"Cay((1,9),(10,64),(1,2,3,5,4))",
 };
 
@@ -92,7 +93,8 @@ static void group_acts(void **state)
 /* (v; b) as it is written, for 7 : 3 by r = 2: 1 is (1, 0), 7 is (0, 1). */
 static void arcs_are_products(void **state)
 {
-	struct topo *t = parse("DiCay(7:3,r=2,{(3,1),(1,0)})"), *closed = parse("Cay(7:3,r=2,{(3,1),(1,0)})");
+	struct topo *t = parse("DiCay(7:3,r=2,{(3,1),(1,0)})"),
+		    *closed = parse("Cay(7:3,r=2,{(3,1),(1,0)})");
 
 	(void)state;
 	for (int u = 0; u < 21; u++) {
@@ -101,7 +103,8 @@ static void arcs_are_products(void **state)
 
 		assert_int_equal(topo_out(t, u, &first), 2);
 		assert_int_equal(topo_arc(t, first)->dst, (a + power[b]) % 7 + 7 * b);
-		assert_int_equal(topo_arc(t, first + 1)->dst, (a + power[b] * 3) % 7 + (b + 1) % 3 * 7);
+		assert_int_equal(topo_arc(t, first + 1)->dst,
+				 (a + power[b] * 3) % 7 + (b + 1) % 3 * 7);
 	}
 	assert_int_equal(topo_regular_degree(closed), 4);
 	assert_true(topo_is_symmetric(closed));
@@ -396,7 +399,8 @@ static void operators_carry(void **state)
 	}
 }
 
-/* Arcs are in one orbit just when the nodes of the line graph are, of digraphs without parallel arcs. */
+/* Arcs are in one orbit just when the nodes of the line graph are, of digraphs without parallel
+ * arcs. */
 static void arc_transitive(void **state)
 {
 	static const char *const yes[] = {
@@ -404,7 +408,8 @@ static void arc_transitive(void **state)
 		"DiC(7,{1,2,4})", "Odd(3)", "Cap(K(4),3)", "UniRing(3,4)",
 	};
 	static const char *const no[] = {
-		"C(8,{1,2})", "K(2,3)", "Kautz(2,2)", "Mesh(3,3)", "Torus(3,4)", "Multi(DBJMod(2,3),2)",
+		"C(8,{1,2})", "K(2,3)", "Kautz(2,2)", "Mesh(3,3)", "Torus(3,4)",
+		"Multi(DBJMod(2,3),2)",
 		"Prod(Cap(Ring(3),2),Ring(3))", "Cay((1,2,3),(1,2)(3,4))", "DiC(7,{1,2})",
 	};
 
@@ -446,7 +451,8 @@ static void distances(void **state)
 		"Prod(Kautz(2,2),Ring(5))", "Pow(Diamond,2)", "Prod(Mesh(2,3),K(2),UniRing(1,4))",
 		"Prod(Pow(Ring(3),2),DBJMod(2,3))", "L(DiCay((1,2,3),(1,2,3,4,5)))",
 		"Bi(L(DiCay(7:3,r=2,{(1,0),(0,1)})))", "Deg(Cay((1,2),(1,2,3,4)),2)",
-		"Prod(Cay((1,2),(1,2,3)),Mesh(3,2))", "Prod(L(DiCay((1,2,3),(2,3,4))),Cay((1,2),(1,2,3)))",
+		"Prod(Cay((1,2),(1,2,3)),Mesh(3,2))",
+		"Prod(L(DiCay((1,2,3),(2,3,4))),Cay((1,2),(1,2,3)))",
 		"Reverse(Prod(Kautz(2,2),Ring(5)))",
 	};
 

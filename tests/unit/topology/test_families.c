@@ -32,7 +32,7 @@ static struct topo *anonymous(const struct topo *t)
 		assert_int_equal(topo_add_arc(copy, a->src, a->dst, a->cap,
 					      a->latency_ns, NULL), 0);
 	}
-	assert_int_equal(topo_freeze(copy, NULL), 0);
+	topo_freeze(copy);
 	return copy;
 }
 
@@ -490,7 +490,8 @@ static void cycle_prefixes(void **state)
 	assert_int_equal(topo_regular_degree(t), 5);
 	assert_int_equal(topo_vertex_transitive(t), TOPO_YES);
 	/* The same by a search, without what its family says. */
-	assert_int_equal(topo_from_arcs(topo_n(t), topo_arcs(t), (size_t)topo_m(t), &words, &err), 0);
+	assert_int_equal(topo_from_arcs(topo_n(t), topo_arcs(t), (size_t)topo_m(t), &words, &err),
+			 0);
 	assert_int_equal(topo_vertex_transitive(words), TOPO_YES);
 	assert_int_equal(topo_diameter(words), 3);
 	topo_free(t);

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "tests/unit/topology/parse.h"
 
 enum { MOST_ARCS = 60, MOST_LIMITS = 8 };
@@ -32,7 +32,7 @@ static void limit(struct topo *t, int64_t cap, int n, const int32_t *arcs)
 
 static struct topo *frozen(struct topo *t)
 {
-	assert_int_equal(topo_freeze(t, NULL), 0);
+	topo_freeze(t);
 	return t;
 }
 

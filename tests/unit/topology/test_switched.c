@@ -67,8 +67,8 @@ static void assert_same(const char *a, const char *b)
 	struct topo *x = parse(a), *y = parse(b);
 	struct buf text[2] = { { 0 } };
 
-	assert_int_equal(topo_to_json(x, "", &text[0], NULL), 0);
-	assert_int_equal(topo_to_json(y, "", &text[1], NULL), 0);
+	topo_to_json(x, "", &text[0]);
+	topo_to_json(y, "", &text[1]);
 	assert_string_equal(buf_cstr(&text[0]), buf_cstr(&text[1]));
 	buf_fini(&text[0]);
 	buf_fini(&text[1]);
@@ -150,7 +150,7 @@ static void fat_tree_has_full_bisection(void **state)
 			assert_int_equal(graph_flow_add(f, 8 + u, 15, 9, 0, NULL, NULL), 0);
 		}
 	}
-	assert_int_equal(graph_flow_run(f, n, 15, INT64_MAX, &value, NULL, NULL), 0);
+	graph_flow_run(f, n, 15, INT64_MAX, &value, NULL);
 	assert_int_equal(value, 8);
 	graph_flow_free(f);
 	topo_free(t);
@@ -190,8 +190,7 @@ static bool gathers_in(const struct topo *t, int64_t num, int64_t den)
 		int64_t value;
 
 		f = network(t, num, den);
-		assert_int_equal(graph_flow_run(f, topo_n(t), v, INT64_MAX, &value, NULL, NULL),
-				 0);
+		graph_flow_run(f, topo_n(t), v, INT64_MAX, &value, NULL);
 		all = value == den * topo_ranks(t);
 		graph_flow_free(f);
 	}
@@ -296,7 +295,8 @@ static void wrong_expressions(void **state)
 		{ "Prod(Ring(4),Star(3))", "column 14: Prod takes digraphs" },
 		{ "Pow(Star(2),2)", "column 5: Pow takes" },
 		{ "Deg(DgxA100(1,all),2)", "column 5: Deg takes digraphs of terminals only, Dgx" },
-		{ "Dist(Cap(Star(3),1),2)", "column 6: Dist takes digraphs of terminals only, Cap" },
+		{ "Dist(Cap(Star(3),1),2)", "column 6: Dist takes digraphs of terminals only, "
+					    "Cap" },
 		{ "DgxA100(2)", "column 9: DgxA100 takes other arguments" },
 		{ "DgxA100(2,nv)", "column 11: expected nvlink, pcie or all, found 'nv'" },
 		{ "DgxA100(2,)", "column 11: expected a number or a word" },

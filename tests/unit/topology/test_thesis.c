@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "lib/base/file.h"
-#include "lib/base/rat.h"
+#include "lib/base/number/rat.h"
 #include "tests/unit/topology/flows.h"
 
 struct hop {

@@ -1,6 +1,6 @@
 /*
- * Times by formula: those of schedules that are made, those that others computed, and what is chosen is
- * the fastest.
+ * Times by formula: those of schedules that are made, those that others computed, and what is
+ * chosen is the fastest.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <cmocka.h>
 
-#include "lib/base/rng.h"
+#include "lib/base/number/rng.h"
 #include "tests/unit/torus/world.h"
 #include "tests/unit/world.h"
 
@@ -30,8 +30,8 @@ static double formula(struct world *w, const struct torus_spec *spec, const stru
 	return ns;
 }
 
-/* coll_time of the schedule is the formula, but for rounding up; or below it, where routes in a step are
- * unlike. */
+/* coll_time of the schedule is the formula, but for rounding up; or below it, where routes in a
+ * step are unlike. */
 static void assert_made(struct world *w, const struct torus_spec *spec, enum coll_kind kind,
 			const struct coll_cost *c, bool exact)
 {
@@ -86,7 +86,8 @@ static void test_made(void **state)
 		{ "Torus(12)", 1, { 12 } }, { "Torus(4,4)", 2, { 4, 4 } },
 		{ "Torus(6,4)", 2, { 6, 4 } }, { "Torus(3,5)", 2, { 3, 5 } },
 		{ "Torus(2,3,4)", 3, { 2, 3, 4 } }, { "HyperX(4,6)", 2, { 4, 6 } },
-		{ "K(9)", 1, { 9 } }, { "Torus(13,7)", 2, { 13, 7 } }, { "Prod(Ring(6),K(4))", 2, { 6, 4 } },
+		{ "K(9)", 1, { 9 } }, { "Torus(13,7)", 2, { 13, 7 } },
+		{ "Prod(Ring(6),K(4))", 2, { 6, 4 } },
 		{ "HammingMesh(2,3,2)", 2, { 6, 4 } }, { "Mesh(4,6)", 2, { 4, 6 } },
 	};
 	struct rng r;
@@ -126,8 +127,8 @@ static void test_made(void **state)
 
 /*
  * Of research on what beats Swing: ns by another program for Swing, the best of one-port recursive
- * doubling and buckets, breadth-first broadcast, and the best composed algorithm. What is chosen here
- * is at most that.
+ * doubling and buckets, breadth-first broadcast, and the best composed algorithm. What is chosen
+ * here is at most that.
  */
 static const struct known {
 	const char *expr;
@@ -257,7 +258,8 @@ static void test_known(void **state)
 		assert_near(fastest(&w, baselines, 3, &c), k->baseline);
 		if (i % 5 == 0) {
 			must(torus_choose(w.shape, COLL_ALLREDUCE, &c, NULL, &spec, &err), &err);
-			assert_true(formula(&w, &spec, &c) <= fmin(k->best, k->bfb) * (1 + 1e-9) + 1e-2);
+			assert_true(formula(&w, &spec, &c) <=
+				    fmin(k->best, k->bfb) * (1 + 1e-9) + 1e-2);
 		}
 		world_end(&w);
 	}

@@ -201,7 +201,8 @@ static void program_init(struct program *p, const struct topo *t)
 	int col;
 
 	p->t = t;
-	must(lp_new(&p->lp, &err), &err);
+	p->lp = lp_new();
+	must(0, &err);
 	for (int a = 0; a < topo_m(t); a++) {
 		must(lp_add_row(p->lp, LP_LE, 0, &p->cap[a], &err), &err);
 		caps[a] = -(double)topo_arc(t, a)->cap;

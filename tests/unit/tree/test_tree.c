@@ -26,7 +26,7 @@ static void replay(struct made *m)
 	struct coll_sched *again = NULL;
 	struct buf text = { 0 };
 
-	must(coll_to_proto(m->s, &text, &err), &err);
+	coll_to_proto(m->s, &text);
 	must(coll_from_proto(text.data, text.len, &again, &err), &err);
 	must(coll_verify(again, &m->report, &err), &err);
 	coll_free(again);
@@ -282,15 +282,18 @@ static void test_extremes(void **state)
 		struct made m;
 
 		for (int k = 0; k < 4; k++) {
-			struct coll_tree_options opt = { .kind = kinds[k], .root = 2, .cost = &small };
+			struct coll_tree_options opt = { .kind = kinds[k],
+							 .root = 2,
+							 .cost = &small };
 
 			make(t, &opt, &m);
 			assert_int_equal(m.report.steps, known[i].farthest);
 			made_fini(&m);
 			opt.cost = &large;
 			make(t, &opt, &m);
-			assert_true(is_whole(kinds[k]) ? m.info.trees == known[i].trees
-						       : mpq_equal(m.report.bandwidth_factor, m.bound));
+			assert_true(is_whole(kinds[k])
+					    ? m.info.trees == known[i].trees
+					    : mpq_equal(m.report.bandwidth_factor, m.bound));
 			made_fini(&m);
 		}
 		topo_free(t);

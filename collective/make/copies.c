@@ -1,0 +1,325 @@
+/*
+ * All-gather, reduce-scatter and all-reduce but on coordinates (torus.c): what is offered.
+ *
+ * A function for each algorithm: by its name it makes what it can, or says why not. "auto" asks all
+ * of them in the order of the table, and each looks at the best so far: it makes nothing where
+ * that cannot be beaten, or the work would be out of proportion. What can be cut into batches that
+ * overlap is offered so too, and moved to idle links.
+ */
+#include "collective/bfb/bfb.h"
+#include "collective/make/private.h"
+
+/* Transfers that are kept by a schedule in batches, and beyond which a construction is not
+ * tried beside a compact schedule. */
+#define MAX_KEPT (4 << 20)
+
+/* Extra steps for late takers that are tried when the cost is given. */
+#define TIMED_EXTRA_STEPS 2
+
+/* Batches that s may be made in. */
+static int max_batches(const struct coll_make_query *q, const struct coll_sched *s)
+{
+	int64_t kept, all, most = COLL_MAX_BATCHES;
+
+	coll_xfers(s, &kept);
+	all = kept * topo_group_order(coll_group(s));
+	if (kept > 0) {
+		most = MAX_KEPT / kept < most ? MAX_KEPT / kept : most;
+		most = q->max_transfers > 0 && q->max_transfers / all < most
+			       ? q->max_transfers / all : most;
+	}
+	return (int)most;
+}
+
+/* Those asked for, or the fewest that gain as much where arcs are links; or those that take
+ * the least time. */
+static int count_batches(const struct coll_make_query *q, const struct coll_sched *whole,
+			 int *batches, struct err *err)
+{
+	*batches = q->batches > 1 ? q->batches : 1;
+	if (q->batches > 1) {
+		return q->fabric ? 0 : coll_pipeline_fewest(whole, q->batches, batches, err);
+	}
+	if (q->batches == 1 || !q->cost) {
+		return 0;
+	}
+	return coll_pipeline_best(whole, q->cost, max_batches(q, whole), batches, err);
+}
+
+/* In batches; chosen ones move to idle links what can move there. *out is NULL where one batch
+ * is best. */
+static int make_batches(const struct coll_make_query *q, const struct coll_sched *whole,
+			int *batches, struct coll_sched **out, struct err *err)
+{
+	struct coll_sched *s = NULL;
+	int rc = count_batches(q, whole, batches, err);
+
+	*out = NULL;
+	if (rc || *batches == 1 || (rc = coll_pipeline(whole, *batches, &s, err)) ||
+	    q->batches > 1) {
+		*out = s;
+		return rc;
+	}
+	rc = coll_tighten_steps(s, out, err);
+	coll_free(s);
+	return rc;
+}
+
+/* Offers a schedule whole and in batches: in batches only where they were asked for; else what
+ * cannot be in batches stays whole. */
+static int offer_batches(const struct coll_make_query *q, struct coll_made *one,
+			 struct coll_made *best, struct err *err)
+{
+	struct coll_made parts = { .algorithm = one->algorithm };
+	int rc = make_batches(q, one->sched, &parts.batches, &parts.sched, err);
+
+	if (rc && q->batches > 1) {
+		coll_free(one->sched);
+		return rc;
+	}
+	if (rc) {
+		err_clear(err);
+	}
+	if (parts.sched && q->batches > 1) {
+		coll_free(one->sched);
+	} else if ((rc = make_offer(q, one, best, err))) {
+		coll_free(parts.sched);
+		return rc;
+	}
+	return parts.sched ? make_offer(q, &parts, best, err) : 0;
+}
+
+/* O(arcs). */
+static bool latencies_differ(const struct topo *t)
+{
+	const struct topo_arc *arcs = topo_arcs(t);
+
+	for (int a = 1; a < topo_m(t); a++) {
+		if (arcs[a].latency_ns != arcs[0].latency_ns) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Breadth-first broadcast with shares by latency and capacity. */
+static int try_timed(const struct coll_make_query *q, const struct coll_algorithm *self,
+		     struct coll_made *best, struct err *err)
+{
+	struct coll_made one = { .algorithm = self };
+	struct topo *copy = NULL;
+	int64_t bound;
+	int rc = topo_copy(q->topo, &copy, err);
+
+	if (rc || (rc = coll_bfb_timed(q->kind, copy, q->chunks, q->cost, &one.sched, &bound,
+				       err)) || (rc = offer_batches(q, &one, best, err))) {
+		return rc;
+	}
+	best->bfb_bound_ns = bound;
+	return 0;
+}
+
+int make_by_bfb(const struct coll_make_query *q, const struct coll_algorithm *self,
+		struct coll_made *best, struct err *err)
+{
+	struct coll_made one = { .algorithm = self };
+	struct topo *copy = NULL;
+	int rc = topo_copy(q->topo, &copy, err);
+
+	if (rc || (rc = coll_bfb_cut(q->kind, copy, q->chunks, &one.sched, err)) ||
+	    (rc = offer_batches(q, &one, best, err))) {
+		return rc;
+	}
+	return q->cost && q->cost->size_bytes > 0 && !q->fabric && latencies_differ(q->topo)
+		       ? try_timed(q, self, best, err) : 0;
+}
+
+/* A job is not kept waiting for a better schedule of so many transfers. */
+static bool is_too_large(const struct coll_make_query *q, const struct coll_made *best)
+{
+	return q->max_transfers > 0 && best->report.transfers * 2 > q->max_transfers;
+}
+
+/* No construction is of use beside breadth-first broadcast, whose steps are the fewest: it meets
+ * the bandwidth bound, or is compact where the transfers of another would be millions. */
+static bool is_good_enough(const struct coll_made *m)
+{
+	return m->sched && ((m->report.bandwidth_optimal && !m->logical) ||
+			    (coll_group(m->sched) && m->report.transfers > MAX_KEPT));
+}
+
+/* The construction of an expansion; "auto" passes over digraphs that are none. */
+int make_by_expand(const struct coll_make_query *q, const struct coll_algorithm *self,
+		   struct coll_made *best, struct err *err)
+{
+	struct coll_made one = { .algorithm = self };
+	int rc;
+
+	if (!q->algorithm && is_good_enough(best)) {
+		return 0;
+	}
+	rc = coll_expand(q->kind, q->expr ? q->expr : "", &one.sched, err);
+	if (rc && !q->algorithm) {
+		err_clear(err);
+		return 0;
+	}
+	return rc ? rc : offer_batches(q, &one, best, err);
+}
+
+/* Whether the best so far is above its bound, and others are no larger. */
+static bool is_above(const struct coll_make_query *q, const struct coll_made *best)
+{
+	if (is_too_large(q, best) || (best->report.bandwidth_optimal &&
+				      !best->algorithm->chooses_steps)) {
+		return false;
+	}
+	return !q->cost || best->time_ns > best->bound_ns;
+}
+
+/* Nodes times arcs up to which "auto" packs trees: for a job, and where a user waits. */
+#define JOB_TREES (INT64_C(1) << 14)
+#define MAX_TREES (INT64_C(1) << 18)
+
+/* Nodes up to which they are packed where there is nothing else. */
+#define MAX_ALONE 4096
+
+/* Trees that come as near to the bound are not packed in another way. */
+#define NEAR 1.02
+
+/* Whether trees may gain anything on the best so far, for work that is worth it. */
+static bool may_gain(const struct coll_make_query *q, const struct coll_made *best)
+{
+	const struct topo *t = q->physical ? q->physical : q->topo;
+	int64_t work = (int64_t)topo_n(t) * topo_m(t);
+
+	return work <= (q->max_transfers > 0 ? JOB_TREES : MAX_TREES) &&
+	       (!best->sched || is_above(q, best));
+}
+
+static int offer_forest(const struct coll_make_query *q, const struct coll_algorithm *self,
+			bool joint, struct coll_made *best, struct err *err)
+{
+	struct coll_made one = { .algorithm = self };
+	int rc = make_forest(q, joint, &one, err);
+
+	if (rc && best->sched) {
+		err_clear(err);
+		return 0;
+	}
+	return rc ? rc : make_offer(q, &one, best, err);
+}
+
+/* What trees for both ways could come to is no better than the trees that are the best so far. */
+static bool is_near(const struct coll_made *best)
+{
+	return best->sched && best->tree.trees > 0 &&
+	       best->tree_limit <= mpq_get_d(best->report.bandwidth_bound) * NEAR;
+}
+
+/* Along trees of all ranks; what a digraph has none of is passed over where there is something
+ * else. */
+int make_by_forest(const struct coll_make_query *q, const struct coll_algorithm *self,
+		   struct coll_made *best, struct err *err)
+{
+	int rc;
+
+	if (!q->algorithm && !may_gain(q, best) && (best->sched || topo_n(q->topo) > MAX_ALONE)) {
+		return 0;
+	}
+	rc = offer_forest(q, self, false, best, err);
+	if (rc || q->kind != COLL_ALLREDUCE || q->min_cost || is_near(best)) {
+		return rc;
+	}
+	return offer_forest(q, self, true, best, err);
+}
+
+/* Nodes up to which "auto" floods for a job; beyond 2900 none does. */
+#define JOB_FLOOD 128
+
+/* Flooding, where the best so far is above the bound. */
+int make_by_flood(const struct coll_make_query *q, const struct coll_algorithm *self,
+		  struct coll_made *best, struct err *err)
+{
+	struct coll_made one = { .algorithm = self, .batches = 1 };
+	int rc;
+
+	if (!q->algorithm && best->sched &&
+	    (!is_above(q, best) || (q->max_transfers > 0 && topo_n(q->topo) > JOB_FLOOD))) {
+		return 0;
+	}
+	rc = coll_flood(q->kind, q->topo, q->cost, &one.sched, err);
+	if (rc && !q->algorithm && best->sched) {
+		err_clear(err);
+		return 0;
+	}
+	return rc ? rc : make_offer(q, &one, best, err);
+}
+
+/* One with late takers; "auto" passes over too large a digraph. */
+static int offer_late(const struct coll_make_query *q, const struct coll_algorithm *self,
+		      int extra, struct coll_made *best, struct err *err)
+{
+	struct coll_made one = { .algorithm = self };
+	struct topo *copy = NULL;
+	int rc = topo_copy(q->topo, &copy, err);
+
+	if (rc) {
+		return rc;
+	}
+	rc = coll_late(q->kind, copy, extra, &one.sched, err);
+	if (rc == WEFT_ELIMIT && !q->algorithm) {
+		err_clear(err);
+		return 0;
+	}
+	return rc ? rc : offer_batches(q, &one, best, err);
+}
+
+/* Nodes times arcs up to which "auto" takes the linear programs of "late", with flooding and trees
+ * at hand. */
+#define MAX_LATE (1 << 13)
+
+static bool is_worth_late(const struct coll_make_query *q, const struct coll_made *best)
+{
+	return (int64_t)topo_n(q->topo) * topo_m(q->topo) <= MAX_LATE && is_above(q, best);
+}
+
+/* Late takers, with more and more extra steps while links into nodes are not full. */
+int make_by_late(const struct coll_make_query *q, const struct coll_algorithm *self,
+		 struct coll_made *best, struct err *err)
+{
+	int most = q->extra_steps >= 0 ? q->extra_steps : q->cost ? TIMED_EXTRA_STEPS : 0;
+	mpq_t bound;
+	int rc = 0;
+
+	if (!q->algorithm && (q->fabric || !is_worth_late(q, best))) {
+		return 0;
+	}
+	mpq_init(bound);
+	coll_late_bound(q->kind, q->topo, bound);
+	for (int extra = 0; extra <= most && rc == 0; extra++) {
+		if (extra > 0 && best->sched && !q->fabric &&
+		    mpq_cmp(best->report.bandwidth_factor, bound) <= 0) {
+			break;
+		}
+		rc = offer_late(q, self, extra, best, err);
+	}
+	mpq_clear(bound);
+	return rc;
+}
+
+int make_predict_bfb(const struct coll_make_query *q, struct coll_prediction *out, struct err *err)
+{
+	mpq_t factor;
+	int rc;
+
+	mpq_init(factor);
+	rc = coll_bfb_factor(q->kind, q->topo, &out->steps, factor, err);
+	if (!rc) {
+		out->num = mpz_get_si(mpq_numref(factor));
+		out->den = mpz_get_si(mpq_denref(factor));
+		out->ports = topo_max_degree(q->topo);
+		make_time_prediction(q->cost, out);
+	}
+	mpq_clear(factor);
+	return rc;
+}

@@ -1,0 +1,118 @@
+/* What algorithms predict and offer: embedded, replayed, timed, kept where it is the best so far.
+ * */
+#include <math.h>
+
+#include "collective/make/private.h"
+
+void coll_made_fini(struct coll_made *m)
+{
+	coll_free(m->sched);
+	coll_free(m->logical);
+	mcf_free(m->flow);
+	if (m->algorithm) {
+		coll_report_fini(&m->report);
+	}
+	*m = (struct coll_made){ 0 };
+}
+
+void make_time_prediction(const struct coll_cost *cost, struct coll_prediction *out)
+{
+	if (cost) {
+		out->time_ns = (double)out->steps *
+				       (double)(cost->alpha_ns + cost->hop_ns + cost->message_ns) +
+			       (double)out->num / (double)out->den * (double)cost->size_bytes *
+				       8e9 / (double)cost->link_bps / out->ports;
+	}
+}
+
+/* Embeds, replays and times the schedule. */
+static int measure(const struct coll_make_query *q, struct coll_made *one, struct err *err)
+{
+	int rc;
+
+	if (q->fabric && !one->is_physical) {
+		one->logical = one->sched;
+		one->sched = NULL;
+		rc = coll_embed_in(q->fabric, one->logical, &one->sched, err);
+		if (rc) {
+			return rc;
+		}
+	}
+	if (q->links_only && coll_through_ranks(one->sched)) {
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "algorithm %s: ranks would have to forward, as "
+			       "partners are not joined by links that are alike",
+			       one->algorithm->name);
+	}
+	rc = coll_verify(one->sched, &one->report, err);
+	if (rc || !q->cost) {
+		return rc;
+	}
+	return coll_time(one->sched, &one->report, q->cost, &one->time_ns, &one->bound_ns, err);
+}
+
+/* T_B and steps in one number, for those beside others. */
+static double weigh(const struct coll_made *m)
+{
+	return mpq_get_d(m->report.bandwidth_factor) +
+	       mpq_get_d(m->report.bandwidth_bound) * m->report.steps / COLL_STEPS_WORTH;
+}
+
+/* Chunks and steps may each lose a share of the rate: T_B within both of the least is equal. */
+static bool has_fewer_steps(const struct coll_make_query *q, const struct coll_made *a,
+			    const struct coll_made *b)
+{
+	double mine = mpq_get_d(a->report.bandwidth_factor);
+	double other = mpq_get_d(b->report.bandwidth_factor);
+	double enough = b->pairs.min_factor * (1 + 2 * q->pairs.loss);
+
+	enough = mine < b->pairs.min_factor ? mine * (1 + 2 * q->pairs.loss) : enough;
+	if ((mine <= enough) != (other <= enough)) {
+		return mine <= enough;
+	}
+	return a->report.steps != b->report.steps ? a->report.steps < b->report.steps
+						  : mine < other;
+}
+
+static bool is_better(const struct coll_make_query *q, const struct coll_made *a,
+		      const struct coll_made *b)
+{
+	int cmp;
+
+	if (!b->sched) {
+		return true;
+	}
+	if (q->cost) {
+		return a->time_ns < b->time_ns;
+	}
+	if (q->kind == COLL_ALLTOALL) {
+		return has_fewer_steps(q, a, b);
+	}
+	if (a->algorithm->chooses_steps || b->algorithm->chooses_steps) {
+		return weigh(a) < weigh(b);
+	}
+	cmp = mpq_cmp(a->report.bandwidth_factor, b->report.bandwidth_factor);
+	return cmp ? cmp < 0 : a->report.steps < b->report.steps;
+}
+
+int make_offer(const struct coll_make_query *q, struct coll_made *one, struct coll_made *best,
+	       struct err *err)
+{
+	double factor, least = best->sched ? best->pairs.min_factor : HUGE_VAL;
+	int rc;
+
+	coll_report_init(&one->report);
+	one->batches = one->batches > 0 ? one->batches : 1;
+	rc = measure(q, one, err);
+	factor = mpq_get_d(one->report.bandwidth_factor);
+	if (rc == 0 && is_better(q, one, best)) {
+		struct coll_made worse = *best;
+
+		*best = *one;
+		best->bfb_bound_ns = worse.bfb_bound_ns;
+		*one = worse;
+	}
+	best->pairs.min_factor = rc == 0 && factor < least ? factor : least;
+	coll_made_fini(one);
+	return rc;
+}

@@ -1,0 +1,139 @@
+/* All-to-all: from a flow, from paths that are searched for, or from a flow over steps. */
+#include <math.h>
+
+#include "collective/make/private.h"
+
+/* Ranks up to which "auto" tries paths beside the flow's, and columns of a flow over steps: with
+ * more, making them takes longer than what they may gain is worth. */
+#define MAX_SEARCHED 64
+#define MAX_SHORTEST 256
+#define MAX_STEP_COLUMNS 4096
+
+/* What a step takes, in the time in which a shard crosses a link. */
+static double step_cost(const struct coll_make_query *q)
+{
+	const struct coll_cost *c = q->cost;
+	double fixed, shard;
+
+	if (!c) {
+		return 0;
+	}
+	fixed = (double)c->alpha_ns + (double)c->hop_ns + (double)c->message_ns;
+	shard = (double)c->size_bytes * 8e9 / (double)c->link_bps / topo_ranks(q->topo);
+	return fixed / fmax(shard, fixed * 1e-9 + 1e-9);
+}
+
+/* Nothing can be better than the best: with a cost it takes its bound, else it has the
+ * bound's T_B in as many steps as a path has hops, which is then a shortest one. */
+static bool is_best(const struct coll_make_query *q, const struct coll_made *m)
+{
+	return q->cost ? m->time_ns <= m->bound_ns
+		       : m->report.bandwidth_optimal && !m->pairs.stepped &&
+				 m->report.steps == m->pairs.info.longest;
+}
+
+/* Whether "auto" tries more than the flow's schedule: not after a failure, where the flow goes on,
+ * and where it is stopped, or is stopped by time, which would not be the same anywhere. */
+static bool tries_more(const struct coll_make_query *q, const struct coll_made *best, int max_ranks)
+{
+	const struct mcf_options *flow = &q->pairs.flow;
+
+	return !q->pairs.before.flow && !q->pairs.demands && !flow->deadline.at_ns &&
+	       !(flow->cancel && *flow->cancel) && topo_ranks(q->topo) <= max_ranks &&
+	       best->sched && !is_best(q, best);
+}
+
+/* Drops an offer that could not be made. */
+static void pass_over(int rc, struct err *err)
+{
+	if (rc) {
+		err_clear(err);
+	}
+}
+
+static int offer_steps(const struct coll_make_query *q, const struct coll_algorithm *self,
+		       int steps, struct coll_made *best, struct err *err)
+{
+	struct mcf_steps_options opt = { .steps = steps, .flow = q->pairs.flow,
+					 .loss = q->pairs.loss };
+	struct coll_made one = { .algorithm = self, .pairs.stepped = true };
+	int rc = mcf_steps(q->topo, &opt, &one.sched, &one.pairs.steps, err);
+
+	one.pairs.info.flow = one.pairs.steps.flow;
+	return rc ? rc : make_offer(q, &one, best, err);
+}
+
+/* From a flow over steps; "auto" takes as many as the diameter, and one more. */
+int make_by_steps(const struct coll_make_query *q, const struct coll_algorithm *self,
+		  struct coll_made *best, struct err *err)
+{
+	int least, orbits;
+	double columns;
+
+	if (q->pairs.demands && q->algorithm) {
+		return err_set(err, WEFT_EUNSUPPORTED, "unlike demands by steps: not supported");
+	}
+	if (q->algorithm) {
+		return offer_steps(q, self, q->pairs.steps, best, err);
+	}
+	if (!tries_more(q, best, MAX_SEARCHED)) {
+		return 0;
+	}
+	least = topo_diameter(q->topo);
+	orbits = topo_ranks(q->topo) / topo_group_order(coll_group(best->sched));
+	columns = (double)orbits * (topo_n(q->topo) + topo_m(q->topo));
+	for (int k = least; k <= least + 1 && columns * k <= MAX_STEP_COLUMNS; k++) {
+		pass_over(offer_steps(q, self, k, best, err), err);
+	}
+	return 0;
+}
+
+/* From a flow in the form of the algorithm, or from its paths. */
+int make_by_flow(const struct coll_make_query *q, const struct coll_algorithm *self,
+		 struct coll_made *best, struct err *err)
+{
+	const struct coll_flow_before *before = &q->pairs.before;
+	struct coll_made one = { .algorithm = self };
+	struct mcf_sched_options opt = {
+		.flow = q->pairs.flow, .demands = q->pairs.demands, .loss = q->pairs.loss,
+		.form = self->form, .paths = self->paths,
+		.before = before->flow,
+		.before_topo = before->topo, .dropped = before->dropped, .kept = &one.flow,
+	};
+	int rc;
+
+	opt.step_cost = step_cost(q);
+	/* A single path a pair needs one chunk for all. */
+	opt.max_chunks = opt.paths == MCF_PATHS_SINGLE || opt.paths == MCF_PATHS_SHORTEST;
+	rc = mcf_schedule(q->topo, &opt, &one.sched, &one.pairs.info, err);
+	if (rc) {
+		mcf_free(one.flow);
+		return rc;
+	}
+	return make_offer(q, &one, best, err);
+}
+
+/* Paths that are searched for pair by pair; "auto" for few ranks only. */
+int make_by_searched(const struct coll_make_query *q, const struct coll_algorithm *self,
+		     struct coll_made *best, struct err *err)
+{
+	if (q->algorithm) {
+		return make_by_flow(q, self, best, err);
+	}
+	if (tries_more(q, best, MAX_SEARCHED)) {
+		pass_over(make_by_flow(q, self, best, err), err);
+	}
+	return 0;
+}
+
+int make_by_shortest(const struct coll_make_query *q, const struct coll_algorithm *self,
+		     struct coll_made *best, struct err *err)
+{
+	if (q->algorithm) {
+		return make_by_flow(q, self, best, err);
+	}
+	if (tries_more(q, best, MAX_SHORTEST)) {
+		pass_over(make_by_flow(q, self, best, err), err);
+	}
+	return 0;
+}

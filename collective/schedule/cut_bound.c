@@ -1,0 +1,398 @@
+/*
+ * Bounds by cuts: what has to cross the boundary of a set of nodes, in time.
+ *
+ * They hold on any digraph with switches and memories, for no node makes more of what
+ * crosses a cut than there is. They are exact on digraphs of terminals for all collectives
+ * with copies only (Edmonds 1973), and for all-reduce where every arc has its reverse.
+ */
+#include <stdlib.h>
+
+#include "collective/bound/bound.h"
+#include "collective/schedule/cut_bound.h"
+#include "collective/schedule/private.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
+
+#define MAX_CAP (INT64_C(1) << 40)	/* of all arcs together */
+/* Ranks times arcs beyond which partitions are left out. */
+#define MAX_PARTITION_WORK (1 << 23)
+
+/* The arcs of a digraph, perhaps reversed. Arcs that share a limit and their head pass a node
+ * of their own before it, from which one arc of the limit's capacity leads on; those that
+ * share their tail likewise. Other limits are left out. */
+struct cut_net {
+	int n, m, ranks;
+	int64_t unit;
+	struct graph_arc *arcs;
+	int *sinks, n_sinks;	/* one rank of each orbit */
+	struct arrays arrays;
+};
+
+int coll_cut_arcs(const struct topo *t, struct graph_arc *arcs, int64_t *unit, struct err *err)
+{
+	int64_t sum = 0;
+
+	*unit = 0;
+	for (int a = 0; a < topo_m(t); a++) {
+		const struct topo_arc *arc = topo_arc(t, a);
+
+		*unit = arc->src != arc->dst ? rat_gcd(*unit, arc->cap) : *unit;
+	}
+	for (int i = 0; i < topo_n_limits(t); i++) {
+		*unit = rat_gcd(*unit, topo_limit(t, i)->cap);
+	}
+	*unit = *unit > 0 ? *unit : 1;
+	for (int a = 0; a < topo_m(t); a++) {
+		const struct topo_arc *arc = topo_arc(t, a);
+		int64_t cap = arc->src != arc->dst ? arc->cap / *unit : 0;
+
+		arcs[a] = (struct graph_arc){ arc->src, arc->dst, cap };
+		if (cap > MAX_CAP - sum) {
+			return err_set(err, WEFT_ELIMIT, "the capacities, in lowest terms, add up "
+				       "to more than 2^40");
+		}
+		sum += cap;
+	}
+	return 0;
+}
+
+static int32_t *end_of(struct graph_arc *arc, bool head)
+{
+	return head ? &arc->to : &arc->from;
+}
+
+/* Arcs of a limit get a common node at one end, if they share that end. */
+static void share_end(struct cut_net *c, const struct topo_limit *l, bool head)
+{
+	int32_t end = *end_of(&c->arcs[l->arcs[0]], head);
+
+	for (int i = 0; i < l->n; i++) {
+		if (*end_of(&c->arcs[l->arcs[i]], head) != end) {
+			return;
+		}
+	}
+	for (int i = 0; i < l->n; i++) {
+		*end_of(&c->arcs[l->arcs[i]], head) = c->n;
+	}
+	c->arcs[c->m++] = (struct graph_arc){
+		head ? c->n : end, head ? end : c->n, l->cap / c->unit,
+	};
+	c->n++;
+}
+
+static int cut_net_init(struct cut_net *c, const struct topo *t, const struct topo_group *g,
+			struct err *err)
+{
+	int rc;
+
+	*c = (struct cut_net){ .n = topo_n(t), .m = topo_m(t), .ranks = topo_ranks(t) };
+	arrays_add(&c->arrays, c->arcs, c->m + 2 * topo_n_limits(t));
+	arrays_add(&c->arrays, c->sinks, c->ranks);
+	for (int v = 0; v < c->ranks; v++) {
+		if (topo_group_first(g, v) == v) {
+			c->sinks[c->n_sinks++] = v;
+		}
+	}
+	rc = coll_cut_arcs(t, c->arcs, &c->unit, err);
+	for (int i = 0; i < topo_n_limits(t) && rc == 0; i++) {
+		share_end(c, topo_limit(t, i), true);
+		share_end(c, topo_limit(t, i), false);
+	}
+	return rc;
+}
+
+static void reverse(struct cut_net *c)
+{
+	for (int a = 0; a < c->m; a++) {
+		int32_t from = c->arcs[a].from;
+
+		c->arcs[a].from = c->arcs[a].to;
+		c->arcs[a].to = from;
+	}
+}
+
+/* ---- digraphs whose nodes are all alike ---- */
+
+/* Arcs of one capacity, none parallel. */
+static bool is_simple(const struct topo *t)
+{
+	int *last = x_alloc((size_t)topo_n(t), sizeof(*last));
+	bool simple = true;
+
+	for (int v = 0; v < topo_n(t); v++) {
+		last[v] = -1;
+	}
+	for (int a = 0; simple && a < topo_m(t); a++) {
+		const struct topo_arc *arc = topo_arc(t, a);
+
+		simple = arc->cap == topo_arc(t, 0)->cap && last[arc->dst] != arc->src;
+		last[arc->dst] = arc->src;
+	}
+	free(last);
+	return simple;
+}
+
+/* Arcs out of a node that lead to others. */
+static int64_t links_of(const struct topo *t, int u)
+{
+	int64_t links = 0;
+	int first, n = topo_out(t, u, &first);
+
+	for (int a = first; a < first + n; a++) {
+		links += topo_arc(t, a)->dst != u;
+	}
+	return links;
+}
+
+/*
+ * Where a group moves any node to any other, and arcs are alike and not parallel, no set
+ * has a thinner boundary than one node (Hamidoune 1977, Mader 1971): neither for an
+ * all-gather, as no other set is missing more, nor for the parts of a partition.
+ */
+static bool single_node(const struct topo *t, const struct topo_group *g, enum coll_kind kind,
+			mpq_t bound)
+{
+	int n = topo_n(t);
+	bool known = g && n == topo_ranks(t) && topo_group_orbits(g) == 1 && is_simple(t);
+
+	if (known) {
+		rat_set(bound, kind == COLL_ALLREDUCE ? 2 * ((int64_t)n - 1) : n - 1, n);
+		coll_scale(bound, 1, links_of(t, 0) * topo_arc(t, 0)->cap);
+	}
+	return known;
+}
+
+/* ---- cuts ---- */
+
+/* 1 / the least cut from rank `from`, in vectors per unit of capacity. */
+static int vector_time(const struct cut_net *c, int from, struct graph_time *time,
+		       struct err *err)
+{
+	*time = (struct graph_time){ 1, 0 };
+	return graph_root_cut(c->n, c->arcs, c->m, from, c->ranks, &time->den, err);
+}
+
+/* Each side of a cut between ranks has to send a vector, and to get one. */
+static int allreduce_time(struct cut_net *c, bool partitions, struct graph_time *time,
+			  struct err *err)
+{
+	struct graph_time in, parts;
+	int rc;
+
+	if ((rc = vector_time(c, 0, time, err))) {
+		return rc;
+	}
+	reverse(c);
+	rc = vector_time(c, 0, &in, err);
+	reverse(c);
+	time->den = in.den < time->den ? in.den : time->den;
+	if (rc || !partitions) {
+		return rc;
+	}
+	rc = graph_partition_time(c->n, c->arcs, c->m, c->ranks, &parts, err);
+	if (rc == 0 && (__int128)parts.num * time->den > (__int128)parts.den * time->num) {
+		*time = parts;
+	}
+	return rc;
+}
+
+/* Whether only ranks reduce: then what passes a switch is no sum of several. */
+static bool only_ranks_reduce(const struct topo *t)
+{
+	for (int v = topo_ranks(t); v < topo_n(t); v++) {
+		if (topo_node_flags(t, v) & TOPO_CAN_REDUCE) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* In vectors per unit of capacity. */
+static int cut_bound(const struct topo *t, const struct topo_group *g, enum coll_kind kind,
+		     int root, mpq_t bound, struct err *err)
+{
+	struct graph_time time = { 0, 1 };
+	struct cut_net c = { 0 };
+	int64_t shares = 1;
+	int rc = cut_net_init(&c, t, g, err);
+
+	if (rc) {
+		goto out;
+	}
+	if (kind == COLL_REDUCE || kind == COLL_GATHER || kind == COLL_REDUCE_SCATTER) {
+		reverse(&c);
+	}
+	if (kind == COLL_ALLREDUCE) {
+		bool few = (int64_t)c.ranks * (c.m + c.ranks) <= MAX_PARTITION_WORK;
+
+		rc = allreduce_time(&c, few && only_ranks_reduce(t), &time, err);
+	} else if (kind == COLL_BROADCAST || kind == COLL_REDUCE) {
+		rc = vector_time(&c, root, &time, err);
+	} else if (kind == COLL_SCATTER || kind == COLL_GATHER) {
+		rc = graph_scatter_time(c.n, c.arcs, c.m, root, c.ranks, &time, err);
+		shares = c.ranks;
+	} else {
+		rc = graph_allgather_time(c.n, c.arcs, c.m, c.ranks, c.sinks, c.n_sinks, &time,
+					  err);
+		shares = c.ranks;
+	}
+	if (rc == 0 && time.den == 0) {
+		rc = err_set(err, WEFT_EINFEASIBLE, "not all ranks can reach each other");
+	}
+	if (rc == 0) {
+		rat_set(bound, time.num, time.den);
+		coll_scale(bound, 1, c.unit);
+		coll_scale(bound, 1, shares);
+	}
+out:
+	arrays_fini(&c.arrays);
+	return rc;
+}
+
+void coll_node_bound(enum coll_kind kind, int ranks, mpq_t bound)
+{
+	bool whole = kind == COLL_BROADCAST || kind == COLL_REDUCE;
+
+	rat_set(bound, whole ? ranks > 1 : ranks - 1, whole ? 1 : ranks);
+	if (kind == COLL_ALLREDUCE) {
+		coll_scale(bound, 2, 1);
+	}
+}
+
+static int bound_rootless(const struct topo *t, const struct topo_group *g, enum coll_kind kind,
+			  mpq_t bound, struct err *err)
+{
+	struct topo_group *own = NULL;
+	int rc = 0;
+
+	if (!g && (rc = topo_group_find(t, &own, err))) {
+		return rc;
+	}
+	if (!single_node(t, g ? g : own, kind, bound)) {
+		rc = cut_bound(t, g ? g : own, kind, 0, bound, err);
+	}
+	topo_group_free(own);
+	return rc;
+}
+
+int coll_bound(const struct topo *t, const struct topo_group *g, enum coll_kind kind, int root,
+	       int ports, mpq_t bound, struct err *err)
+{
+	mpq_t cut;
+	int rc;
+
+	coll_node_bound(kind, topo_ranks(t), bound);
+	if (topo_ranks(t) < 2 || kind == COLL_ALLTOALL) {
+		return 0;
+	}
+	if (coll_has_root(kind) && (root < 0 || root >= topo_ranks(t))) {
+		return err_set(err, WEFT_EINVAL, "root %d is not one of the %d ranks", root,
+			       topo_ranks(t));
+	}
+	mpq_init(cut);
+	rc = coll_has_root(kind) ? cut_bound(t, NULL, kind, root, cut, err)
+				 : bound_rootless(t, g, kind, cut, err);
+	coll_scale(cut, ports, 1);
+	if (rc == 0 && mpq_cmp(cut, bound) > 0) {
+		mpq_set(bound, cut);
+	}
+	mpq_clear(cut);
+	return rc;
+}
+
+/* ---- steps ---- */
+
+/* Whether only ranks keep data, and a group of the physical digraph takes any to any other. */
+static int are_alike(const struct coll_sched *s, bool *alike, struct err *err)
+{
+	const struct topo *t = coll_physical(s);
+	struct topo_group *own = NULL;
+	int rc = 0;
+
+	*alike = false;
+	if (topo_holders(t) != s->ranks) {
+		return 0;
+	}
+	if (coll_symmetry(s) && topo_group_orbits(coll_symmetry(s)) == 1) {
+		*alike = true;
+		return 0;
+	}
+	rc = topo_group_find(t, &own, err);
+	if (!rc && !own) {
+		own = topo_group_digits(t);
+	}
+	*alike = !rc && own && topo_group_orbits(own) == 1;
+	topo_group_free(own);
+	return rc;
+}
+
+/* The ranks within so many hops of a node, up to hops. */
+static void count_within(const struct coll_sched *s, int from, int hops, int64_t **within)
+{
+	const struct topo *t = coll_physical(s);
+	int32_t *dist = x_alloc((size_t)topo_n(t), sizeof(*dist));
+
+	*within = x_new((size_t)hops + 1, sizeof(**within));
+	topo_bfs(t, from, dist);
+	for (int v = 0; v < s->ranks; v++) {
+		(*within)[dist[v]]++;
+	}
+	for (int j = 1; j <= hops; j++) {
+		(*within)[j] += (*within)[j - 1];
+	}
+	free(dist);
+}
+
+/* Degree and capacity. */
+static void add_arcs(const struct topo *t, struct bound_net *net)
+{
+	for (int u = 0; u < topo_holders(t); u++) {
+		int links = (int)links_of(t, u);
+
+		net->degree = links > net->degree ? links : net->degree;
+	}
+	for (int a = 0; a < topo_m(t); a++) {
+		const struct topo_arc *arc = topo_arc(t, a);
+
+		net->capacity += arc->src != arc->dst ? (double)arc->cap : 0;
+	}
+}
+
+int coll_steps_bound(const struct coll_sched *s, int hops, int from, int64_t latency_ns,
+		     const mpq_t volume, const struct coll_cost *c, int64_t *ns, struct err *err)
+{
+	bool spreads = s->kind != COLL_REDUCE && s->kind != COLL_GATHER && !s->demands;
+	struct bound_net net = { .ranks = s->ranks, .diameter = hops };
+	struct bound_cost cost = {
+		.alpha = (double)c->alpha_ns, .message = (double)c->message_ns,
+		.hop = (double)c->hop_ns + (double)latency_ns,
+		.vector = (double)c->size_bytes * 8e9 / (double)c->link_bps,
+	};
+	int64_t *within = NULL;
+	double time = 0;
+	int rc = 0;
+
+	*ns = 0;
+	if (s->lights.n > 0 || hops == 0) {
+		return 0;
+	}
+	cost.load = mpq_get_d(volume) * cost.vector;
+	add_arcs(coll_physical(s), &net);
+	if (spreads) {
+		count_within(s, from, hops, &within);
+	}
+	if (s->kind == COLL_ALLREDUCE) {
+		rc = are_alike(s, &net.alike, err);
+	}
+	net.within = within;
+	if (!rc) {
+		time = c->steps_overlap ? bound_time_overlapped(&net, &cost, coll_may_route(s, c))
+					: bound_time(&net, &cost);
+	}
+	free(within);
+	if (time >= 9e18) {
+		return err_set(err, WEFT_ELIMIT, "the bound does not fit 64 bits of nanoseconds");
+	}
+	*ns = (int64_t)time;
+	return rc;
+}

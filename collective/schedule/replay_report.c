@@ -1,0 +1,178 @@
+/*
+ * What a schedule's replay reports: loads, and lower bounds of them.
+ *
+ * The loads of all steps are added up as rationals; the bounds are theorems about
+ * any schedule of the collective on the digraph, from what nodes must take in and from
+ * the hops that shards must make. By symmetry one terminal of an orbit stands
+ * for all of them.
+ */
+#include <stdlib.h>
+
+#include "collective/schedule/cut_bound.h"
+#include "collective/schedule/private.h"
+#include "lib/base/alloc.h"
+#include "lib/base/number/rat.h"
+
+void coll_scale(mpq_t q, int64_t num, int64_t den)
+{
+	mpq_t f;
+
+	mpq_init(f);
+	rat_set(f, num, den);
+	mpq_mul(q, q, f);
+	mpq_clear(f);
+}
+
+/* Sum of the distances between all pairs of ranks; with demands, times the chunks. */
+static int total_distance(const struct coll_sched *s, int64_t *sum, struct err *err)
+{
+	const struct topo *t = coll_physical(s);
+	const struct topo_group *g = coll_pair_symmetry(s);
+	int32_t *dist = x_alloc((size_t)topo_n(t), sizeof(*dist));
+
+	*sum = 0;
+	for (int u = 0; u < s->ranks; u++) {
+		if (topo_group_first(g, u) != u) {
+			continue;
+		}
+		topo_bfs(t, u, dist);
+		for (int v = 0; v < s->ranks; v++) {
+			int64_t times = s->demands ? coll_chunks_of(s, u, v) : 1;
+
+			if (dist[v] < 0 && times > 0) {
+				free(dist);
+				return err_set(err, WEFT_EINFEASIBLE,
+					       "rank %d cannot reach rank %d",
+					       u, v);
+			}
+			*sum += times * (int64_t)dist[v] * topo_group_order(g);
+		}
+	}
+	free(dist);
+	return 0;
+}
+
+/* What all arcs, or where all nodes are ranks all ports, carry in a unit of time.
+ * Lit schedules may light other arcs in every step, so only the ports bound them. */
+static int64_t total_capacity(const struct coll_sched *s)
+{
+	const struct topo *t = coll_physical(s);
+	const struct topo_arc *arcs = topo_arcs(t);
+	int64_t ports = (int64_t)s->ports * s->ranks, caps = 0;
+
+	for (int a = 0; a < topo_m(t); a++) {
+		caps += arcs[a].src != arcs[a].dst ? arcs[a].cap : 0;
+	}
+	return s->lights.n == 0 && (caps < ports || s->ranks < topo_n(t)) ? caps : ports;
+}
+
+/* Every hop of every shard takes capacity: hops / capacity shard times. */
+static int distance_bound(const struct coll_sched *s, mpq_t bound, struct err *err)
+{
+	int64_t hops = 0, cap = total_capacity(s);
+	mpq_t by_hops;
+	int rc;
+
+	if (s->ranks < 2) {
+		return 0;
+	}
+	rc = total_distance(s, &hops, err);
+	if (rc) {
+		return rc;
+	}
+	mpq_init(by_hops);
+	rat_set(by_hops, hops, cap);
+	coll_scale(by_hops, s->ports, s->ranks);
+	coll_scale(by_hops, 1, s->demands ? s->chunks : 1);
+	if (mpq_cmp(by_hops, bound) > 0) {
+		mpq_set(bound, by_hops);
+	}
+	mpq_clear(by_hops);
+	return 0;
+}
+
+/* The most that a node sends or takes in, in chunks. */
+static int64_t max_node_chunks(const struct coll_sched *s)
+{
+	int64_t most = 0;
+
+	for (int u = 0; u < s->ranks; u++) {
+		int64_t out = 0, in = 0;
+
+		for (int v = 0; v < s->ranks; v++) {
+			out += coll_chunks_of(s, u, v);
+			in += coll_chunks_of(s, v, u);
+		}
+		most = out > most ? out : most;
+		most = in > most ? in : most;
+	}
+	return most;
+}
+
+/* The lower bound of schedule.h for this collective, in M/B. Where cuts ask for too large
+ * numbers only what a node takes in counts. */
+static int bandwidth_bound(const struct coll_sched *s, mpq_t bound, struct err *err)
+{
+	int rc = 0;
+
+	coll_node_bound(s->kind, s->ranks, bound);
+	if (s->demands) {
+		rat_set(bound, max_node_chunks(s), (int64_t)s->ranks * s->chunks);
+	}
+	if (s->kind == COLL_ALLTOALL) {
+		return distance_bound(s, bound, err);
+	}
+	if (s->lights.n == 0) {
+		rc = coll_bound(coll_physical(s), coll_symmetry(s), s->kind, s->root, s->ports,
+				bound,
+				err);
+	}
+	if (rc == WEFT_ELIMIT) {
+		err_clear(err);
+		rc = 0;
+	}
+	return rc;
+}
+
+/* ---- the report ---- */
+
+/* Sums of the steps' largest loads, in chunks, and of the hops. */
+static int add_loads(const struct coll_sched *s, mpq_t total, int64_t *hops, struct err *err)
+{
+	struct coll_loads w;
+	mpq_t load;
+	int rc = coll_loads_init(&w, s, err);
+
+	mpq_init(load);
+	while (!rc && (rc = coll_loads_next(&w, err)) == 0 && w.n_used > 0) {
+		rat_set(load, w.top.chunks, w.top.cap);
+		mpq_add(total, total, load);
+	}
+	*hops = w.hops;
+	mpq_clear(load);
+	coll_loads_fini(&w);
+	return rc;
+}
+
+int coll_measure(const struct coll_sched *s, struct coll_report *r, struct err *err)
+{
+	int rc;
+
+	mpq_set_ui(r->shard_times, 0, 1);
+	rc = add_loads(s, r->shard_times, &r->chunk_hops, err);
+	if (rc) {
+		return rc;
+	}
+	coll_scale(r->shard_times, 1, s->chunks);
+	r->nodes = s->ranks;
+	r->steps = s->steps;
+	r->transfers = (int64_t)s->xfers.n * topo_group_order(s->group);
+	mpq_set(r->bandwidth_factor, r->shard_times);
+	coll_scale(r->bandwidth_factor, s->ports, s->ranks);
+	rc = bandwidth_bound(s, r->bandwidth_bound, err);
+	if (rc == 0 && mpq_cmp(r->bandwidth_factor, r->bandwidth_bound) < 0) {
+		rc = err_set(err, WEFT_EINTERNAL, "T_B below its bound: one of them is wrong");
+	}
+	r->bandwidth_optimal = !rc && mpq_equal(r->bandwidth_factor, r->bandwidth_bound);
+	return rc;
+}

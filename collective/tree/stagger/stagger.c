@@ -1,0 +1,417 @@
+/*
+ * How many batches, in how many steps: runs of which the best is kept and made.
+ *
+ * A run (stagger_steps.c) takes its time from the pace that it is given, and nothing but a run
+ * tells how long it takes. So the number of steps is searched from where steps and T_B should
+ * balance, up and down, then all that the pace has is changed a little while that gains. Work is
+ * counted in moves of batches, so the result does not depend on the machine.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "collective/tree/stagger/stagger_private.h"
+#include "lib/base/alloc.h"
+
+#define WORK (INT64_C(3) << 18)		/* moves of all runs, roughly, beside the first */
+#define MAX_MOVES (INT64_C(1) << 22)	/* of one schedule */
+#define MAX_TIMED_MOVES (INT64_C(1) << 24)
+#define MIN_FILL 4			/* batches of a step on the fullest arc */
+#define FINE_FILL 16			/* as many, and weights need no more batches */
+#define STEPS_WORTH 1000		/* without a cost so many cost as much as the limit */
+#define FREE_SHARE 1000000		/* where a cost says that steps are for nothing */
+#define BALANCE 0.15			/* of the best numbers of steps that were measured */
+
+/* A run and what it cost. */
+struct stagger_try {
+	int64_t batches;
+	double steps;		/* the most time of a step is the limit over this */
+	double least;		/* time of a step over the most */
+	double in_turn;		/* as in the pace */
+	struct stagger_pace pace;
+	double price;		/* time, in shard times */
+};
+
+/* What is made: all at a time, or sums and then copies. */
+struct stagger_plan {
+	struct stagger_try parts[2];
+	int n;
+};
+
+struct stagger_search {
+	const struct stagger *s;
+	double step_price;	/* in shard times */
+	int64_t max_moves, work;
+	enum stagger_part part;
+	double limit;		/* shard times of the part, roughly */
+	int64_t moves;		/* of one batch a unit */
+	double units;		/* batches of that on the fullest arc */
+	int64_t batches;	/* 0: to be chosen */
+	struct stagger_try best;	/* batches 0: none yet */
+	struct err *err;
+};
+
+/* ---- the schedule ---- */
+
+static int add_routes(const struct stagger *s, struct coll_sched *out, struct err *err)
+{
+	const struct coll_forest *f = s->f;
+	bool *done = x_new((size_t)s->m + 1, sizeof(*done));
+	int rc = 0;
+
+	for (size_t i = 0, next; i < f->routes.n && rc == 0; i = next) {
+		int arc = f->routes.v[i].arc;
+		int orbit = s->logical_action ? topo_action_orbit(s->logical_action, arc) : arc;
+
+		for (next = i; next < f->routes.n && f->routes.v[next].arc == arc && rc == 0;
+		     next++) {
+			const struct coll_forest_route *r = &f->routes.v[next];
+			struct coll_arc_route route = {
+				arc, r->weight, f->hops.v + r->first, r->n,
+			};
+
+			rc = done[orbit] ? 0 : coll_add_route(out, &route, err);
+		}
+		done[orbit] = true;
+	}
+	free(done);
+	return rc;
+}
+
+/* An empty schedule with what the forest says of its digraphs. */
+static int new_schedule(const struct stagger *s, int chunks, struct coll_sched **out,
+			struct err *err)
+{
+	const struct coll_forest *f = s->f;
+	int root = coll_has_root(s->opt->kind) ? f->trees.v[0].root : 0, rc;
+	struct topo *logical = NULL, *physical = NULL;
+	struct topo_group *group = NULL;
+
+	if ((rc = topo_copy(f->logical, &logical, err)) ||
+	    (rc = coll_new(s->opt->kind, logical, chunks, 0, root, out, err))) {
+		return rc;
+	}
+	if (f->group && ((rc = topo_group_copy(f->group, &group, err)) ||
+			 (rc = coll_set_group(*out, group, err)))) {
+		return rc;
+	}
+	if (f->routes.n == 0) {
+		return 0;
+	}
+	(void)((rc = topo_copy(s->physical, &physical, err)) ||
+	       (rc = coll_set_physical(*out, physical, COLL_ROUTING_EXPLICIT, 0, err)) ||
+	       (rc = add_routes(s, *out, err)));
+	return rc;
+}
+
+/* ---- runs ---- */
+
+static bool runs_inwards(enum coll_kind kind)
+{
+	return kind == COLL_REDUCE_SCATTER || kind == COLL_REDUCE;
+}
+
+/* What comes together at a root is put into steps from the last to the first: then arcs are busy
+ * from the first of these on. */
+static struct stagger_pace pace_of(const struct stagger_search *c, const struct stagger_cut *cut,
+				   const struct stagger_try *one)
+{
+	double most = c->limit * cut->chunks / one->steps;
+
+	return (struct stagger_pace){
+		.part = c->part, .most = most, .least = most * one->least,
+		.in_turn = one->in_turn,
+		.backwards = runs_inwards(c->s->opt->kind) || c->part == STAGGER_IN,
+	};
+}
+
+/* Runs one, and keeps it when it is better. */
+static int try_one(struct stagger_search *c, struct stagger_try one)
+{
+	struct stagger_cut cut = { 0 };
+	int rc = stagger_cut_init(c->s, one.batches, c->max_moves, &cut, c->err);
+
+	if (rc == 0) {
+		one.pace = pace_of(c, &cut, &one);
+		rc = stagger_run(c->s, &cut, &one.pace, NULL, c->err);
+		one.price = one.pace.time / cut.chunks + one.pace.steps * c->step_price;
+		c->work -= c->part == STAGGER_ALL ? cut.moves : cut.moves / 2;
+	}
+	stagger_cut_fini(&cut);
+	if (rc == 0 && (c->best.batches == 0 || one.price < c->best.price)) {
+		c->best = one;
+	}
+	return rc;
+}
+
+/* ---- the search ---- */
+
+/* So many batches that the fullest arc passes several in each of so many steps. */
+static int64_t enough_batches(const struct stagger_search *c, double steps)
+{
+	int64_t n = 1;
+
+	if (c->batches > 0) {
+		return c->batches;
+	}
+	while (c->units * (double)n < MIN_FILL * steps && 2 * n * c->moves <= WORK) {
+		n *= 2;
+	}
+	return n;
+}
+
+/* Other numbers of steps, each `factor` times the one before, while that gains. */
+static int search_steps(struct stagger_search *c, double factor)
+{
+	struct stagger_try at = c->best;
+	double before;
+	int idle = 0, rc = 0;
+
+	while (rc == 0 && idle < 2 && c->work > 0) {
+		at.steps *= factor;
+		if (at.steps < 1 || at.steps > COLL_MAX_STEPS / 2) {
+			break;
+		}
+		at.batches = enough_batches(c, at.steps);
+		before = c->best.price;
+		rc = try_one(c, at);
+		idle = c->best.price < before ? 0 : idle + 1;
+	}
+	return rc;
+}
+
+/* What is changed of the best: factors, and values where they are not KEEP. */
+#define KEEP (-1.0)
+struct stagger_change {
+	double batches, steps, turns;	/* factors */
+	double least, in_turn;
+};
+
+static const struct stagger_change changes[] = {
+	{ 1, 1, 1, KEEP, 1.5 }, { 1, 1, 1, KEEP, 3 }, { 1, 1, 1, 0, KEEP }, { 1, 1, 1, KEEP, 0.5 },
+	{ 1, 0.9, 1, KEEP, KEEP }, { 1, 1.1, 1, KEEP, KEEP }, { 1, 1, 0.5, KEEP, KEEP },
+	{ 1, 1, 2, KEEP, KEEP }, { 1, 1, 1, 0.125, KEEP }, { 1, 1, 1, 0.5, KEEP },
+	{ 0.5, 1, 1, KEEP, KEEP }, { 1, 0.8, 1, KEEP, KEEP }, { 1, 1.25, 1, KEEP, KEEP },
+	{ 1, 1, 1, 0.25, KEEP }, { 1, 1, 1, 1, KEEP }, { 1, 1, 1, KEEP, 6 },
+	{ 2, 1, 1, KEEP, KEEP }, { 2, 1.05, 1, 0, KEEP }, { 2, 1.05, 1, 0.2, KEEP },
+	{ 2, 1.05, 1, 0.4, KEEP },
+};
+
+/* Whether there is anything to try: a change that changes nothing, or what the options say, is
+ * none. */
+static bool change(const struct stagger_search *c, const struct stagger_change *how,
+		   struct stagger_try *at)
+{
+	*at = c->best;
+	at->batches = (int64_t)((double)at->batches * how->batches);
+	at->steps *= how->steps;
+	at->least = how->least >= 0 ? how->least : at->least;
+	at->in_turn = how->in_turn >= 0 ? how->in_turn : at->in_turn * how->turns;
+	if (at->batches < 1 || at->batches * c->moves > c->work ||
+	    (c->batches > 0 && how->batches != 1)) {
+		return false;
+	}
+	return how->batches != 1 || how->steps != 1 || at->least != c->best.least ||
+	       at->in_turn != c->best.in_turn;
+}
+
+static int search_around(struct stagger_search *c)
+{
+	struct stagger_try at;
+	double before;
+	int rc = 0;
+
+	do {
+		before = c->best.price;
+		for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+			if (c->work > 0 && rc == 0 && change(c, &changes[i], &at)) {
+				rc = try_one(c, at);
+			}
+		}
+	} while (rc == 0 && c->best.price < before);
+	return rc;
+}
+
+/* Theorem 4's: each batch one level down a step, a step for each batch. No batch is later than
+ * in that, as what should have passed by then goes first. */
+static int try_levels(struct stagger_search *c)
+{
+	double best = sqrt((c->s->deepest - 1) * c->limit / c->step_price);
+	bool few = c->s->n_trees < c->s->n;	/* long pipelines, each of few moves */
+	int64_t most = (few ? 4 * WORK : WORK / 2) / c->moves, k = c->batches;
+	int64_t fine = (int64_t)(c->units / FINE_FILL);
+	struct stagger_try at = { .least = 1 };
+
+	if (k == 0) {
+		most = most > fine ? most : fine;
+		k = best < (double)most ? (int64_t)best : most;
+		k = k > 1 ? k : 1;
+	}
+	at.batches = c->batches == 0 && k <= fine ? 1 : k;
+	at.steps = at.in_turn = (double)k;
+	return try_one(c, at);
+}
+
+/* The best that is found for a part from one number of steps on, or from theorem 4's, in so many
+ * batches (0: chosen). */
+static int search(struct stagger_search *c, enum stagger_part part, int64_t batches)
+{
+	struct stagger_try at = { .least = 0.25, .in_turn = 0.5 };
+	double steps;
+	int rc;
+
+	if (c->part == STAGGER_ALL && part != STAGGER_ALL) {	/* half of it */
+		c->limit /= 2;
+		c->units /= 2;
+		c->moves /= 2;
+	}
+	c->part = part;
+	c->batches = batches;
+	c->work = WORK;
+	c->best = (struct stagger_try){ 0 };
+	steps = sqrt(BALANCE * c->limit / c->step_price);
+	at.steps = steps > c->s->deepest ? steps : c->s->deepest;
+	at.batches = enough_batches(c, at.steps);
+	(void)((rc = try_one(c, at)) || (rc = search_steps(c, 0.7)) ||
+	       (rc = search_steps(c, 1.4)) || (rc = try_levels(c)));
+	c->work = c->work > WORK / 2 ? c->work : WORK / 2;
+	return rc ? rc : search_around(c);
+}
+
+/* An all-reduce has sums and copies at the same time, or one after the other. */
+static int search_all(struct stagger_search *c, struct stagger_plan *plan)
+{
+	struct stagger_try sums;
+	int64_t batches = c->s->opt->batches;
+	int rc = search(c, STAGGER_ALL, batches);
+
+	*plan = (struct stagger_plan){ { c->best }, 1 };
+	if (rc || c->s->opt->kind != COLL_ALLREDUCE ||
+	    (rc = search(c, STAGGER_IN, batches))) {
+		return rc;
+	}
+	sums = c->best;
+	rc = search(c, STAGGER_OUT, sums.batches);
+	if (rc == 0 && sums.price + c->best.price < plan->parts[0].price) {
+		*plan = (struct stagger_plan){ { sums, c->best }, 2 };
+		plan->parts[1].pace.first = sums.pace.steps;
+	}
+	return rc;
+}
+
+static int64_t max_latency(const struct topo *t)
+{
+	int64_t most = 0;
+
+	for (int a = 0; a < topo_m(t); a++) {
+		most = topo_arc(t, a)->latency_ns > most ? topo_arc(t, a)->latency_ns : most;
+	}
+	return most;
+}
+
+static int max_hops(const struct coll_forest *f)
+{
+	int most = 1;
+
+	for (size_t i = 0; i < f->routes.n; i++) {
+		most = f->routes.v[i].n > most ? f->routes.v[i].n : most;
+	}
+	return most;
+}
+
+/* What a step costs beside its load, in shard times. */
+static double price_step(const struct stagger *s)
+{
+	const struct coll_cost *c = s->opt->cost;
+	double ns, shard_ns;
+
+	if (!c || c->size_bytes == 0) {
+		return s->limit / (s->opt->steps_worth > 0 ? s->opt->steps_worth : STEPS_WORTH);
+	}
+	ns = (double)(c->alpha_ns + c->message_ns) +
+	     (double)(c->hop_ns + max_latency(s->physical)) * max_hops(s->f);
+	shard_ns = (double)c->size_bytes / s->ranks * 8e9 / (double)c->link_bps;
+	return ns > 0 ? ns / shard_ns : s->limit / FREE_SHARE;
+}
+
+static int search_init(struct stagger_search *c)
+{
+	struct stagger_cut cut = { 0 };
+	int rc;
+
+	c->max_moves = c->s->opt->cost ? MAX_TIMED_MOVES : MAX_MOVES;
+	rc = stagger_cut_init(c->s, 1, c->max_moves, &cut, c->err);
+	c->step_price = price_step(c->s);
+	c->limit = c->s->limit;
+	c->moves = cut.moves;
+	c->units = c->limit * cut.chunks;
+	stagger_cut_fini(&cut);
+	return rc;
+}
+
+/* ---- all of it ---- */
+
+static void fill_info(const struct stagger_search *c, const struct stagger_plan *plan,
+		      struct coll_stagger_info *info)
+{
+	const struct coll_forest *f = c->s->f;
+
+	info->trees = c->s->n_trees * (f->group ? topo_group_order(f->group) : 1);
+	for (int i = 0; i < c->s->n_trees; i++) {
+		int depth = f->trees.v[i].depth;
+
+		info->deepest = depth > info->deepest ? depth : info->deepest;
+	}
+	info->batches = (int)plan->parts[0].batches;
+	for (int i = 0; i < plan->n; i++) {
+		info->steps += plan->parts[i].pace.steps;
+	}
+}
+
+static int make(const struct stagger_search *c, struct stagger_plan *plan,
+		struct coll_sched **out, struct err *err)
+{
+	struct stagger_cut cut = { 0 };
+	struct coll_sched *made = NULL;
+	int rc;
+
+	if ((rc = stagger_cut_init(c->s, plan->parts[0].batches, c->max_moves, &cut, err)) ||
+	    (rc = new_schedule(c->s, cut.chunks, &made, err))) {
+		goto out;
+	}
+	for (int i = 0; i < plan->n && rc == 0; i++) {
+		rc = stagger_run(c->s, &cut, &plan->parts[i].pace, made, err);
+	}
+	(void)(rc || (rc = coll_finish(made, err)) || (rc = coll_prove(made, NULL, err)));
+out:
+	stagger_cut_fini(&cut);
+	if (rc) {
+		coll_free(made);
+		return rc;
+	}
+	*out = made;
+	return 0;
+}
+
+int coll_forest_schedule(const struct coll_forest *f, const struct topo *physical,
+			 const struct coll_stagger_options *opt, struct coll_sched **out,
+			 struct coll_stagger_info *info, struct err *err)
+{
+	struct stagger s = {
+		.f = f, .opt = opt,
+		.physical = f->routes.n > 0 && physical ? physical : f->logical,
+	};
+	struct stagger_search c = { .s = &s, .err = err };
+	struct stagger_plan plan;
+	int rc;
+
+	*out = NULL;
+	*info = (struct coll_stagger_info){ 0 };
+	(void)((rc = stagger_init(&s, err)) || (rc = search_init(&c)) ||
+	       (rc = search_all(&c, &plan)) ||
+	       (rc = make(&c, &plan, out, err)));
+	if (rc == 0) {
+		fill_info(&c, &plan, info);
+	}
+	stagger_fini(&s);
+	return rc;
+}

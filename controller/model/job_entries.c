@@ -1,0 +1,719 @@
+/*
+ * Jobs: who takes part, where, and with what.
+ *
+ * Jobs of the text and jobs that orchestrators request go through the same
+ * checks: a request becomes a mapping like one of the file, without a place. A
+ * job on a ring takes a window of its channels, and its ranks follow the ring;
+ * a job on switches has all ports of its hosts, so that no two of them share a
+ * host. A topology is parsed here, once, and planning reads the digraph: the
+ * numbers in it are bounded by ranks and ports first, because building a graph
+ * costs what they say.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/make/make.h"
+#include "controller/model/private.h"
+#include "topology/topology.h"
+
+/* A job being read. */
+struct job_entry {
+	const struct conf_node *node;
+	char object[CONF_MAX_OBJECT];
+	struct conf_value v[CONF_MAX_KEYS];
+	bool ok;	/* its hosts are known */
+	bool ring;	/* it wants one, known or not */
+	struct model_job job;
+};
+
+/* Where a key stands, or the job itself when the key was not given. */
+static struct conf_place place_of(const struct job_entry *e, int key)
+{
+	return e->v[key].node ? e->v[key].node->at : e->node->at;
+}
+
+/* " on line 7"; "" for a job that no line has. Returns buf. */
+#define LINE_TEXT_MAX 32
+static const char *line_text(const char *word, struct conf_place at, char buf[LINE_TEXT_MAX])
+{
+	buf[0] = '\0';
+	if (at.line) {
+		snprintf(buf, LINE_TEXT_MAX, " %s line %d", word, at.line);
+	}
+	return buf;
+}
+
+/* ---- the ring ---- */
+
+/* The ring that a job names. e->ring is set for a name that is unknown too, so
+ * that the job is still judged as one on a ring. */
+static void find_ring(struct model_build *b, struct job_entry *e)
+{
+	const struct conf_value *v = &e->v[JOB_RING];
+	enum model_device_kind kind;
+	struct nearest near;
+	struct err *err;
+
+	e->job.device = -1;
+	e->ring = v->node != NULL;
+	if (!v->ok) {
+		return;
+	}
+	e->job.device = build_find(&b->f->devices, v->text);
+	if (e->job.device >= 0) {
+		kind = b->devices.v[e->job.device].kind;
+		if (kind == MODEL_RING) {
+			return;
+		}
+		conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: ring: %s is a %s", e->object,
+			   v->text, model_device_kind_name(kind));
+		e->job.device = -1;
+		return;
+	}
+	if (b->devices_unsure) {
+		return;
+	}
+	err = conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: ring: there is no ring '%s'",
+			 e->object, v->text);
+	nearest_init(&near, v->text);
+	for (size_t i = 0; i < b->devices.n; i++) {
+		if (b->devices.v[i].kind == MODEL_RING) {
+			nearest_try(&near, b->devices.v[i].name);
+		}
+	}
+	nearest_hint(&near, err);
+}
+
+/* ---- hosts ---- */
+
+/* "nodes: all", or no such key. */
+static bool is_all(const struct conf_value *v)
+{
+	return v->ok &&
+	       (!v->node || (v->node->kind == CONF_NODE_TEXT && strcmp(v->node->text, "all") == 0));
+}
+
+/* All nodes of the ring; on switches all hosts that have ports. */
+static void take_all(struct model_build *b, struct job_entry *e)
+{
+	const struct model_device *ring = e->job.device >= 0 ? &b->devices.v[e->job.device] : NULL;
+	size_t n = ring ? (size_t)ring->n_members : b->hosts.n;
+
+	if (e->ring && !ring) {
+		return;
+	}
+	if ((int64_t)n > b->names_left) {
+		conf_error(b->r, place_of(e, JOB_NODES), WEFT_ELIMIT,
+			   "%s: nodes: more than %lld names in the fabric", e->object,
+			   (long long)MODEL_MAX_NAMES);
+		return;
+	}
+	b->names_left -= (int64_t)n;
+	e->job.hosts = conf_arena_alloc(b->r->keep, n, sizeof(int));
+	for (size_t i = 0; i < n; i++) {
+		if (ring || b->hosts.v[i].n_ports > 0) {
+			e->job.hosts[e->job.n_hosts++] = ring ? ring->members[i] : (int)i;
+		}
+	}
+	e->ok = !b->hosts_unsure && !b->devices_unsure;
+}
+
+/* The hosts that the key lists, in the order of ranks. */
+static void take_named(struct model_build *b, struct job_entry *e)
+{
+	const struct names *names;
+
+	names = build_names(b, e->object, "nodes", e->v[JOB_NODES].node,
+			    &b->r->work, MODEL_MAX_HOSTS);
+	if (!names) {
+		return;
+	}
+	e->job.hosts = conf_arena_alloc(b->r->keep, (size_t)names->n, sizeof(int));
+	e->job.n_hosts = build_find_hosts(b, e->object, names, e->job.hosts, &e->ok);
+}
+
+/* Fills job.hosts. e->ok: all are known and they are enough, so that checks
+ * which need them make sense. */
+static void find_hosts(struct model_build *b, struct job_entry *e)
+{
+	if (is_all(&e->v[JOB_NODES])) {
+		take_all(b, e);
+	} else if (e->v[JOB_NODES].ok) {
+		take_named(b, e);
+	}
+	if (e->ok && e->job.n_hosts < 2) {
+		conf_error(b->r, place_of(e, JOB_NODES), WEFT_EINVAL,
+			   "%s: nodes: a collective needs at least two hosts", e->object);
+		e->ok = false;
+	}
+}
+
+/* ---- jobs on a ring ---- */
+
+/* Reports a key that makes no sense for this job, if it was given. */
+static void refuse_key(struct model_build *b, const struct job_entry *e, int key, const char *why)
+{
+	if (e->v[key].node) {
+		conf_error(b->r, e->v[key].node->at, WEFT_EINVAL, "%s: %s: %s", e->object,
+			   section_job.keys[key].name, why);
+	}
+}
+
+/* "16" or "0-15"; the whole ring when not given. */
+static void read_channels(struct model_build *b, struct job_entry *e)
+{
+	const struct model_device *ring = &b->devices.v[e->job.device];
+	const struct conf_value *v = &e->v[JOB_CHANNELS];
+	int first, last, len = 0;
+
+	e->job.first_channel = 0;
+	e->job.n_channels = ring->ring.channels;
+	if (!v->node || !v->ok) {
+		return;
+	}
+	if (sscanf(v->text, "%6d-%6d%n", &first, &last, &len) == 2 && !v->text[len]) {
+		e->job.first_channel = first;
+		e->job.n_channels = last - first + 1;
+	} else if (sscanf(v->text, "%6d%n", &e->job.n_channels, &len) == 1 &&
+		   !v->text[len]) {
+		e->job.first_channel = first = -1;
+		last = e->job.n_channels - 1;
+	} else {
+		conf_error(b->r, v->node->at, WEFT_EINVAL,
+			   "%s: channels: expected a number such as 16 or a range such as 0-15, "
+			   "found '%.40s'",
+			   e->object, v->text);
+		e->job.first_channel = 0;
+		e->job.n_channels = ring->ring.channels;
+		return;
+	}
+	if (e->job.n_channels < 1 || first < -1 || last >= ring->ring.channels) {
+		conf_error(b->r, v->node->at, WEFT_EINVAL,
+			   "%s: channels: %.40s: %s has channels 0-%d", e->object, v->text,
+			   ring->name, ring->ring.channels - 1);
+	}
+}
+
+/* Place of a host on the ring, -1: not on it. O(members). */
+static int position_on(const struct model_device *ring, int host)
+{
+	for (int i = 0; i < ring->n_members; i++) {
+		if (ring->members[i] == host) {
+			return i;
+		}
+	}
+	return -1;
+}
+
+/* Ranks go round the ring once, from wherever the first is. */
+static void check_order(struct model_build *b, const struct job_entry *e)
+{
+	const struct model_device *ring = &b->devices.v[e->job.device];
+	struct conf_place at = place_of(e, JOB_NODES);
+	int first = position_on(ring, e->job.hosts[0]), before = -1;
+
+	for (int i = 0; i < e->job.n_hosts; i++) {
+		const char *name = b->hosts.v[e->job.hosts[i]].name;
+		int p = i ? position_on(ring, e->job.hosts[i]) : first;
+		int from = (p - first + ring->n_members) % ring->n_members;
+
+		if (p < 0) {
+			conf_error(b->r, at, WEFT_EINVAL, "%s: nodes: host %s is not on %s",
+				   e->object, name, ring->name);
+			return;
+		}
+		if (from <= before) {
+			err_hint(conf_error(b->r, at, WEFT_EINVAL,
+					    "%s: nodes: rank %d, %s, comes before rank %d on %s",
+					    e->object, i, name, i - 1, ring->name),
+				 "ranks follow the ring's order");
+			return;
+		}
+		before = from;
+	}
+}
+
+/* What is inside hosts is known to jobs on switches only. */
+static void check_one_rank_each(struct model_build *b, const struct job_entry *e)
+{
+	for (int i = 0; i < e->job.n_hosts; i++) {
+		const struct model_host *h = &b->hosts.v[e->job.hosts[i]];
+
+		if (h->inside) {
+			conf_error(b->r, place_of(e, JOB_NODES), WEFT_EUNSUPPORTED,
+				   "%s: nodes: host %s has ranks inside (%s): not supported on "
+				   "rings", e->object, h->name, h->inside);
+			return;
+		}
+	}
+}
+
+static void check_ring_job(struct model_build *b, struct job_entry *e)
+{
+	read_channels(b, e);
+	e->job.segment = e->v[JOB_SEGMENT].num;
+	if (e->ok) {
+		check_order(b, e);
+		check_one_rank_each(b, e);
+	}
+}
+
+/* ---- jobs on switches ---- */
+
+/* Whether at least one fibre leaves the host and one arrives. */
+static bool has_light(const struct model_build *b, int host)
+{
+	const struct model_host *h = &b->hosts.v[host];
+	bool tx = false, rx = false;
+
+	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+		tx |= b->ports.v[p].tx_device >= 0;
+		rx |= b->ports.v[p].rx_device >= 0;
+	}
+	return tx && rx;
+}
+
+/* A report about the first of n hosts that something is wrong with. */
+static void report_hosts(struct model_build *b, const struct job_entry *e, int first,
+			 int n, const char *fact)
+{
+	char more[MORE_MAX];
+
+	conf_error(b->r, place_of(e, JOB_NODES), WEFT_EINVAL, "%s: nodes: host %s %s%s", e->object,
+		   b->hosts.v[first].name, fact, tally_more(n, more));
+}
+
+/* Hosts of a job on switches need a fibre each way. Not judged while fibres
+ * could not be read in full. */
+static void check_fibred(struct model_build *b, const struct job_entry *e)
+{
+	int first = -1, n = 0;
+
+	for (int i = 0; i < e->job.n_hosts && !b->fibres_unsure; i++) {
+		if (!has_light(b, e->job.hosts[i])) {
+			first = n++ ? first : e->job.hosts[i];
+		}
+	}
+	if (n > 0) {
+		report_hosts(b, e, first, n, "has no fibres to and from a device");
+	}
+}
+
+/* A job on switches has all ports of its hosts. False when another has. */
+static bool claim_hosts(struct model_build *b, const struct job_entry *e)
+{
+	int first = -1, n = 0;
+	char fact[160];
+
+	for (int i = 0; i < e->job.n_hosts; i++) {
+		int *job = &b->switch_job[e->job.hosts[i]];
+
+		if (*job < 0) {
+			*job = (int)b->jobs.n;
+		} else {
+			first = n++ ? first : e->job.hosts[i];
+		}
+	}
+	if (n > 0) {
+		const struct model_job *other = &b->jobs.v[b->switch_job[first]];
+		char line[LINE_TEXT_MAX];
+
+		snprintf(fact, sizeof(fact), "already gives its ports to job %s%s", other->name,
+			 line_text("from", other->place, line));
+		report_hosts(b, e, first, n, fact);
+	}
+	return n == 0;
+}
+
+/* The n-th number (from 0) of an expression may be as large as this. */
+static long number_limit(const char *family, int nth, long hosts, long ports)
+{
+	static const char *const degree_first[] = {
+		"BiRing", "DBJMod", "DeBruijn", "GenKautz", "Kautz", "UniRing",
+	};
+	size_t len = strcspn(family, " (");
+
+	if (len == 1 && family[0] == 'K') {
+		return ports + 1 < hosts ? ports + 1 : hosts;
+	}
+	for (size_t i = 0; nth == 0 && i < sizeof(degree_first) / sizeof(degree_first[0]); i++) {
+		if (strlen(degree_first[i]) == len && strncmp(family, degree_first[i], len) == 0) {
+			return ports;
+		}
+	}
+	/* Its last number is that of parallel arcs. */
+	if (len == 5 && strncmp(family, "Multi", len) == 0 && ports > hosts) {
+		return ports;
+	}
+	return hosts;
+}
+
+/* Numbers in an expression are sizes, offsets or degrees. No size exceeds
+ * the number of ranks, no degree that of a host's ports: looking at this
+ * first bounds what building any graph may cost. */
+static bool check_numbers(struct model_build *b, const struct job_entry *e,
+			  const struct conf_node *node)
+{
+	const char *family = node->text + strspn(node->text, " ");
+	long ports = 0;
+	int nth = 0;
+
+	for (int i = 0; i < e->job.n_hosts; i++) {
+		int n = b->hosts.v[e->job.hosts[i]].n_ports;
+
+		ports = n > ports ? n : ports;
+	}
+	for (const char *p = node->text; *p;) {
+		long n, limit;
+		char *end;
+
+		if (*p < '0' || *p > '9') {
+			p++;
+			continue;
+		}
+		n = strtol(p, &end, 10);
+		limit = number_limit(family, nth++, e->job.n_hosts, ports);
+		if (n > limit) {
+			conf_error(b->r, conf_node_place(node, p - node->text), WEFT_EINVAL,
+				   "%s: topology: %.*s is too "
+				   "large for %d hosts with %ld ports",
+				   e->object, (int)(end - p > 20 ? 20 : end - p), p, e->job.n_hosts,
+				   ports);
+			return false;
+		}
+		p = end;
+	}
+	return true;
+}
+
+/* "...: column N: fact": the column becomes the place. */
+static struct err *report_expression(struct model_build *b, const struct job_entry *e,
+				     const struct conf_node *node, const struct err *err)
+{
+	const char *fact = err->msg;
+	int column = 1;
+
+	/* The last one: the expression may be quoted before it. */
+	for (const char *at = fact; (at = strstr(at, "column ")); at++) {
+		int number, len = 0;
+
+		if (sscanf(at, "column %4d: %n", &number, &len) == 1 && len > 0 && number > 0 &&
+		    (size_t)number <= strlen(node->text) + 1) {
+			fact = at + len;
+			column = number;
+		}
+	}
+	return conf_error(b->r, conf_node_place(node, (size_t)column - 1), err->code,
+			  "%s: topology: %s", e->object, fact);
+}
+
+/* The digraph of the expression, with which the fabric goes from here on, and its
+ * canonical text; the size is compared with the job's. */
+static void read_topology(struct model_build *b, struct job_entry *e)
+{
+	const struct conf_value *v = &e->v[JOB_TOPOLOGY];
+	struct err err = { 0 };
+	char *name = NULL;
+
+	if (!v->node || !v->ok || strcmp(v->text, "auto") == 0 || !check_numbers(b, e, v->node)) {
+		return;
+	}
+	if (topo_parse(v->text, &e->job.topo, &name, &err)) {
+		err_hint(report_expression(b, e, v->node, &err),
+			 err.hint[0] ? "%s" : "such as C(16,{1,4}), "
+			 "Torus(4,4) or auto", err.hint);
+		return;
+	}
+	e->job.topology = conf_arena_strndup(b->r->keep, name, strlen(name));
+	free(name);
+	if (topo_check_plain(e->job.topo, "its nodes are the job's hosts", &err)) {
+		conf_error(b->r, v->node->at, err.code, "%s: topology: %.80s: %s", e->object,
+			   v->text, err.msg);
+	} else if (topo_n(e->job.topo) != e->job.n_hosts) {
+		conf_error(b->r, v->node->at, WEFT_EINVAL,
+			   "%s: topology: %.80s has %d nodes, the job has %d hosts", e->object,
+			   v->text, topo_n(e->job.topo), e->job.n_hosts);
+	}
+}
+
+/* ---- the whole ---- */
+
+static void read_collective(struct model_build *b, struct job_entry *e)
+{
+	const struct conf_value *v = &e->v[JOB_COLLECTIVE];
+	struct nearest near;
+	struct err err, *rep;
+
+	if (!v->ok || coll_kind_parse(v->text, &e->job.collective, &err) == 0) {
+		return;
+	}
+	rep = conf_error(b->r, v->node->at, err.code, "%s: collective: %s", e->object, err.msg);
+	nearest_init(&near, v->text);
+	for (int k = 0; k < COLL_KINDS; k++) {
+		nearest_try(&near, coll_kind_name(k));
+	}
+	nearest_hint(&near, rep);
+}
+
+/* ---- its algorithm ---- */
+
+static const char *const ring_algorithms[] = { "composed", "grouped", "optree", NULL };
+
+static bool is_on_rings(const char *name)
+{
+	int i = 0;
+
+	while (ring_algorithms[i] && strcmp(ring_algorithms[i], name) != 0) {
+		i++;
+	}
+	return ring_algorithms[i] != NULL;
+}
+
+static void list_algorithm(struct buf *all, struct nearest *near, const char *name)
+{
+	buf_printf(all, ", %s", name);
+	nearest_try(near, name);
+}
+
+static void report_unknown_algorithm(struct model_build *b, const struct job_entry *e)
+{
+	const struct conf_value *v = &e->v[JOB_ALGORITHM];
+	struct buf all = { 0 };
+	struct nearest near;
+	const char *name;
+
+	nearest_init(&near, v->text);
+	nearest_try(&near, "auto");
+	for (int i = 0; ring_algorithms[i]; i++) {
+		list_algorithm(&all, &near, ring_algorithms[i]);
+	}
+	for (int i = 0; (name = coll_algorithm_name(i)); i++) {
+		if (!is_on_rings(name)) {
+			list_algorithm(&all, &near, name);
+		}
+	}
+	nearest_hint(&near, conf_error(b->r, v->node->at, WEFT_EINVAL,
+				       "%s: algorithm: '%.40s' is none of auto%s", e->object,
+				       v->text, buf_cstr(&all)));
+	buf_fini(&all);
+}
+
+/* One of rings on a ring; on switches one of the table that is for the collective. */
+static void check_algorithm(struct model_build *b, struct job_entry *e)
+{
+	const struct conf_value *v = &e->v[JOB_ALGORITHM];
+	enum coll_kind kind = e->job.collective;
+	bool on_rings, on_switches;
+
+	if (!v->ok || strcmp(v->text, "auto") == 0) {
+		return;
+	}
+	on_rings = is_on_rings(v->text);
+	on_switches = coll_algorithm_exists(v->text);
+	if (!on_rings && !on_switches) {
+		report_unknown_algorithm(b, e);
+	} else if (e->ring ? !on_rings : !on_switches) {
+		conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: algorithm: %s is for jobs on %s",
+			   e->object, v->text, e->ring ? "switches" : "a ring");
+	} else if (!e->ring && e->v[JOB_COLLECTIVE].ok) {
+		e->job.made_by = coll_algorithm_find(v->text, kind);
+		if (!e->job.made_by) {
+			conf_error(b->r, v->node->at, WEFT_EINVAL,
+				   "%s: algorithm: %s is not for %s",
+				   e->object, v->text, coll_kind_name(kind));
+		}
+	}
+}
+
+static void check_where(struct model_build *b, struct job_entry *e)
+{
+	check_algorithm(b, e);
+	if (e->ring) {
+		refuse_key(b, e, JOB_TOPOLOGY, "only for jobs on switches, a ring has its own");
+		if (e->job.device >= 0) {
+			check_ring_job(b, e);
+		}
+		return;
+	}
+	refuse_key(b, e, JOB_DEPTH, "only for jobs on a ring");
+	refuse_key(b, e, JOB_CHANNELS, "only for jobs on a ring");
+	refuse_key(b, e, JOB_SEGMENT, "only for jobs on a ring");
+	if (e->ok) {
+		check_fibred(b, e);
+		/* Hosts that are free bound the sum of all graphs. */
+		if (claim_hosts(b, e)) {
+			read_topology(b, e);
+		}
+	}
+}
+
+/* A name of its own, and the job into the list. */
+static void add_job(struct model_build *b, struct job_entry *e)
+{
+	const struct conf_value *name = &e->v[JOB_NAME];
+	char line[LINE_TEXT_MAX];
+	int other;
+
+	if (!name->ok) {
+		return;
+	}
+	other = build_find(&b->f->jobs, name->text);
+	if (other >= 0) {
+		conf_error(b->r, name->node->at, WEFT_EINVAL, "%s: name '%s' is already a job%s",
+			   e->object, name->text, line_text("on", b->jobs.v[other].place, line));
+		return;
+	}
+	e->job.place = name->node->at;
+	e->job.name = conf_arena_strndup(b->r->keep, name->text, strlen(name->text));
+	build_map(&b->f->jobs, name->text, (int)b->jobs.n);
+}
+
+/* What needs no other part of the file. alpha_ns -1 asks planning for the
+ * ring's own cost of a step. */
+static void read_rest(struct model_build *b, struct job_entry *e)
+{
+	const char *algorithm = e->v[JOB_ALGORITHM].text;
+	const char *topology = e->v[JOB_TOPOLOGY].text;
+	struct model_job *job = &e->job;
+
+	job->size_bytes = e->v[JOB_SIZE].num;
+	job->depth = (int)e->v[JOB_DEPTH].num;
+	job->alpha_ns = e->ring && !e->v[JOB_ALPHA].node
+				? -1 : e->v[JOB_ALPHA].num;
+	algorithm = algorithm ? algorithm : "";
+	topology = topology ? topology : "";
+	job->algorithm = conf_arena_strndup(b->r->keep, algorithm, strlen(algorithm));
+	job->topology = conf_arena_strndup(b->r->keep, topology, strlen(topology));
+}
+
+/* One job. Those of the text and those that were requested come through here.
+ * */
+static void add_entry(struct model_build *b, const struct conf_node *node, int nth)
+{
+	struct job_entry e = { .node = node, .job.requested = b->requested };
+
+	conf_object_name(&section_job, node, nth, e.object);
+	conf_read_section(b->r, &section_job, e.object, node, e.v);
+	if (node->kind != CONF_NODE_MAP) {
+		return;
+	}
+	if (b->jobs.n >= MODEL_MAX_JOBS) {
+		conf_error(b->r, node->at, WEFT_ELIMIT, "%s: more than %d jobs", e.object,
+			   MODEL_MAX_JOBS);
+		b->r->stop = WEFT_ELIMIT;
+		return;
+	}
+	find_ring(b, &e);
+	find_hosts(b, &e);
+	read_collective(b, &e);
+	read_rest(b, &e);
+	check_where(b, &e);
+	add_job(b, &e);
+	/* A job without a good name still holds its hosts and ring. */
+	if (!e.job.name) {
+		e.job.name = conf_arena_strndup(b->r->keep, e.object, strlen(e.object));
+		e.job.place = node->at;
+	}
+	vec_push(&b->jobs, e.job);
+}
+
+void build_jobs(struct model_build *b, const struct conf_value *root)
+{
+	if (b->r->stop) {
+		return;
+	}
+	b->switch_job = conf_arena_alloc(&b->r->tree, b->hosts.n, sizeof(*b->switch_job));
+	for (size_t i = 0; i < b->hosts.n; i++) {
+		b->switch_job[i] = -1;
+	}
+	build_each(b, &root[FABRIC_JOBS], add_entry);
+}
+
+/* ---- requested jobs ---- */
+
+static struct conf_node *new_node(struct model_build *b, enum conf_node_kind kind, const char *text)
+{
+	struct conf_node *n = conf_arena_alloc(&b->r->work, 1, sizeof(*n));
+
+	n->kind = kind;
+	n->quoted = true;
+	n->text = text;
+	return n;
+}
+
+/* Appends to the children of a list or mapping. */
+static void append(struct conf_node *parent, struct conf_node ***last, struct conf_node *child)
+{
+	**last = child;
+	*last = &child->next;
+	parent->n++;
+}
+
+/* "a b c" as a list of texts. */
+static struct conf_node *node_list(struct model_build *b, const char *names)
+{
+	struct conf_node *list = new_node(b, CONF_NODE_LIST, "");
+	struct conf_node **last = &list->first;
+
+	while (*names) {
+		size_t len = strcspn(names, " ");
+
+		if (len > 0) {
+			const char *name = conf_arena_strndup(&b->r->work, names, len);
+
+			append(list, &last, new_node(b, CONF_NODE_TEXT, name));
+		}
+		names += len + (names[len] == ' ');
+	}
+	return list;
+}
+
+/* A request as a mapping, so that it passes the same checks as the jobs of the
+ * text; numbers are written in a way that reads back exactly. */
+static struct conf_node *request_node(struct model_build *b, const struct model_request *q)
+{
+	char size[64], channels[16] = "";
+	const struct {
+		const char *key, *text;
+	} texts[] = {
+		{ "name", q->name },
+		{ "collective", q->collective },
+		{ "topology", q->topology },
+		{ "algorithm", q->algorithm },
+		{ "ring", q->ring },
+		{ "size", unit_str(UNIT_BYTES, q->size_bytes, size, sizeof(size)) },
+		{ "channels", channels },
+	};
+	struct conf_node *map = new_node(b, CONF_NODE_MAP, "");
+	struct conf_node **last = &map->first;
+
+	if (q->channels > 0) {
+		snprintf(channels, sizeof(channels), "%d", q->channels);
+	}
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		const char *text = texts[i].text;
+
+		if (text[0]) {
+			append(map, &last, new_node(b, CONF_NODE_TEXT, texts[i].key));
+			text = conf_arena_strndup(&b->r->work, text, strlen(text));
+			append(map, &last, new_node(b, CONF_NODE_TEXT, text));
+		}
+	}
+	if (q->nodes[0]) {
+		append(map, &last, new_node(b, CONF_NODE_TEXT, "nodes"));
+		append(map, &last, node_list(b, q->nodes));
+	}
+	return map;
+}
+
+void build_requests(struct model_build *b)
+{
+	const struct model_config *config = &b->f->pub.config;
+
+	b->requested = true;
+	for (int i = 0; i < config->n_requests && !b->r->stop; i++) {
+		add_entry(b, request_node(b, &config->requests[i]), i + 1);
+		conf_arena_fini(&b->r->work);
+	}
+}

@@ -1,0 +1,229 @@
+/*
+ * The values of the room: the light of a device, what a job and a plan own, and
+ * what is spoken for while jobs are planned. Nothing here plans: the files that do
+ * stand above this one, and plan_make.c above them.
+ */
+#include "controller/plan/plan.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/flow/flow.h"
+#include "controller/plan/private.h"
+#include "lib/base/alloc.h"
+#include "lib/base/vec.h"
+
+/* ---- light ----------------------------------------------------------------- */
+
+const struct plan_light *plan_observed(const struct plan_ctx *ctx, int device)
+{
+	static const struct plan_light dark;
+
+	return ctx->base->observed ? &ctx->base->observed[device] : &dark;
+}
+
+const struct plan_light *plan_intent(const struct plan_ctx *ctx, int device)
+{
+	static const struct plan_light nothing;
+
+	return ctx->base->intent ? &ctx->base->intent[device] : &nothing;
+}
+
+bool plan_light_has(const struct plan_light *light, struct optics_xc xc)
+{
+	return light->n_xcs > 0 &&
+	       bsearch(&xc, light->xcs, light->n_xcs, sizeof(xc), optics_xc_cmp);
+}
+
+bool plan_is_lit(const struct plan_light *light, struct optics_xc xc)
+{
+	const struct plan_light dark = { .n_xcs = light->n_dark,
+					 .xcs = light->dark };
+
+	return plan_light_has(light, xc) && !plan_light_has(&dark, xc);
+}
+
+bool plan_is_external(const struct plan_ctx *ctx, int device, struct optics_xc xc)
+{
+	return plan_light_has(plan_observed(ctx, device), xc) &&
+	       !plan_light_has(plan_intent(ctx, device), xc);
+}
+
+static bool has_port(int n, const int *ports, int port)
+{
+	for (int i = 0; i < n; i++) {
+		if (ports[i] == port) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool plan_has_died(const struct plan_light *seen, bool either, struct optics_xc xc)
+{
+	return !plan_is_lit(seen, xc) ||
+	       has_port(seen->n_bad_in, seen->bad_in, xc.in) ||
+	       has_port(seen->n_bad_out, seen->bad_out, xc.out) ||
+	       (either && (has_port(seen->n_bad_in, seen->bad_in, xc.out) ||
+			   has_port(seen->n_bad_out, seen->bad_out, xc.in)));
+}
+
+/* ---- what is spoken for ------------------------------------------------------ */
+
+void plan_ctx_init(struct plan_ctx *ctx, const struct model_fabric *fabric,
+		   const struct plan_base *base)
+{
+	*ctx = (struct plan_ctx){ .fabric = fabric, .base = base, .failed = -1,
+				  .fixed_device = -1 };
+	ctx->trunk_taken = x_new(fabric->n_trunks + 1, sizeof(bool));
+	ctx->kept_port = x_new(fabric->n_ports + 1, sizeof(bool));
+}
+
+void plan_ctx_fini(struct plan_ctx *ctx)
+{
+	vec_fini(&ctx->trunk_jobs);
+	free(ctx->trunk_taken);
+	free(ctx->kept_port);
+}
+
+int plan_in_job(struct plan_ctx *ctx, const struct plan_job *pj, struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	int rc = err_wrap(err, "job %s", job->name);
+
+	err_at(err, ctx->fabric->config.name, job->place.line, job->place.col);
+	ctx->failed = pj->job;
+	return rc;
+}
+
+/* ---- jobs and plans -------------------------------------------------------- */
+
+static void choice_free(struct plan_choice *c)
+{
+	for (size_t i = 0; c && i < c->considered.n; i++) {
+		free(c->considered.v[i].expr);
+	}
+	for (size_t i = 0; c && i < c->ranges.n; i++) {
+		free(c->ranges.v[i].expr);
+	}
+	if (c) {
+		vec_fini(&c->considered);
+		vec_fini(&c->ranges);
+	}
+	free(c);
+}
+
+void plan_job_loss_free(struct plan_job_loss *loss)
+{
+	if (loss) {
+		coll_free(loss->sched);
+		coll_report_fini(&loss->report);
+		free(loss);
+	}
+}
+
+void plan_paths_free(struct plan_job *pj)
+{
+	for (int i = 0; i < pj->n_paths; i++) {
+		free(pj->paths[i].elements);
+	}
+	free(pj->paths);
+	pj->paths = NULL;
+	pj->n_paths = 0;
+}
+
+/* The schedule of a ring belongs to its optree plan. */
+void plan_job_fini(struct plan_job *pj)
+{
+	if (pj->is_ring) {
+		optree_plan_fini(&pj->ring);
+		free(pj->without);
+	} else {
+		coll_free(pj->sched);
+	}
+	coll_report_fini(&pj->report);
+	mcf_free(pj->flow);
+	plan_job_loss_free(pj->loss);
+	choice_free(pj->choice);
+	plan_paths_free(pj);
+	free(pj->topology);
+	free(pj->circuits);
+	free(pj->share.at);
+}
+
+struct coll_sched *plan_take_schedule(struct plan_job *pj)
+{
+	struct coll_sched *s = pj->loss ? pj->loss->sched : pj->sched;
+
+	if (pj->loss) {
+		pj->loss->sched = NULL;
+	} else {
+		pj->sched = pj->ring.sched = NULL;
+	}
+	return s;
+}
+
+static void device_fini(struct plan_device *d)
+{
+	free(d->del);
+	free(d->add);
+	free(d->external);
+	free(d->displaced);
+	free(d->want);
+	free(d->leave);
+	free(d->del_stage);
+	free(d->add_stage);
+	ring_programs_fini(&d->programs);
+	ring_programs_fini(&d->old_programs);
+}
+
+static void gains_free(struct plan *p)
+{
+	for (int i = 0; i < p->n_gains; i++) {
+		free(p->gains[i].name);
+	}
+	free(p->gains);
+}
+
+void plan_free(struct plan *p)
+{
+	if (!p) {
+		return;
+	}
+	for (int i = 0; i < p->n_jobs; i++) {
+		plan_job_fini(&p->jobs[i]);
+	}
+	for (int i = 0; i < p->n_devices; i++) {
+		device_fini(&p->devices[i]);
+	}
+	for (int i = 0; i < p->n_warnings; i++) {
+		free(p->warnings[i]);
+	}
+	free(p->warnings);
+	gains_free(p);
+	free(p->port_ns);
+	free(p->device_ns);
+	free(p->jobs);
+	free(p->devices);
+	free(p->stages);
+	free(p);
+}
+
+void plan_warn(struct plan *p, const char *fmt, ...)
+{
+	struct buf b = { 0 };
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_vprintf(&b, fmt, ap);
+	va_end(ap);
+	p->warnings = x_grow(p->warnings, (size_t)p->n_warnings + 1, sizeof(*p->warnings));
+	p->warnings[p->n_warnings++] = buf_steal(&b);
+}
+
+bool plan_is_empty(const struct plan *p)
+{
+	return p->n_add == 0 && p->n_del == 0 && p->n_loads == 0;
+}

@@ -1,0 +1,161 @@
+/*
+ * Arcs over three and more switches so that as many circuits stay as can be.
+ *
+ * Giving one switch after the other its arcs is exact for two; for more it is
+ * a good guess, and an integer program over all of them decides:
+ *
+ *   most  W * sum k[w,s] + sum l[w,s]
+ *   s.t.  sum_s x[w,s] = open[w]                  every demand is served
+ *         sum_{w from r} x[w,s] <= tx[r,s]        by the ports that hosts have
+ *         sum_{w to r} x[w,s] <= rx[r,s]
+ *         x = k + l + z, k <= have, l <= lost     what stays, what is restored
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/plan/private.h"
+#include "lib/base/alloc.h"
+#include "lib/lp/lp.h"
+
+#define MOST_ITERATIONS 10000
+
+enum kind { STAYS, RESTORED, NEW, KINDS };
+
+struct assignment_program {
+	const struct plan_assignment *s;
+	struct lp *lp;
+	int *demand_row, *tx_row, *rx_row;
+	int *col;		/* [cells * KINDS], -1: none */
+	double weight;		/* of one that stays */
+};
+
+/* How many circuits a variable may stand for: no more than there are of its
+ * kind, nor than the demand wants. */
+static int max_of(const struct assignment_program *p, int cell, int demand, enum kind kind)
+{
+	int open = p->s->open[demand];
+	int most = kind == STAYS ? p->s->have[cell] : kind == RESTORED ? p->s->lost[cell] : open;
+
+	return most < open ? most : open;
+}
+
+/* The variables k, l and z of a demand at a site; a kind that has none is left
+ * out. */
+static int add_cell(struct assignment_program *p, int demand, int site, struct err *err)
+{
+	const struct plan_assignment *s = p->s;
+	const double ones[] = { 1, 1, 1 };
+	const double costs[KINDS] = { p->weight, 1, 0 };
+	int cell = demand * s->n_sites + site, rc = 0;
+	const int rows[] = {
+		p->demand_row[demand],
+		p->tx_row[s->ends[demand][0] * s->n_sites + site],
+		p->rx_row[s->ends[demand][1] * s->n_sites + site],
+	};
+
+	for (int k = 0; k < KINDS && rc == 0; k++) {
+		int most = max_of(p, cell, demand, (enum kind)k);
+
+		p->col[cell * KINDS + k] = -1;
+		if (most > 0) {
+			rc = lp_add_col(p->lp, costs[k], 0, most, true, 3, rows,
+					ones, &p->col[cell * KINDS + k], err);
+		}
+	}
+	return rc;
+}
+
+/* A row for each demand, and two for each rank at each site. */
+static int add_rows(struct assignment_program *p, struct err *err)
+{
+	const struct plan_assignment *s = p->s;
+	int rc = 0;
+
+	for (int i = 0; i < s->n_demands && rc == 0; i++) {
+		rc = lp_add_row(p->lp, LP_EQ, s->open[i], &p->demand_row[i], err);
+	}
+	for (int i = 0; i < s->n_ranks * s->n_sites && rc == 0; i++) {
+		rc = lp_add_row(p->lp, LP_LE, s->tx[i], &p->tx_row[i], err);
+		if (rc == 0) {
+			rc = lp_add_row(p->lp, LP_LE, s->rx[i], &p->rx_row[i], err);
+		}
+	}
+	return rc;
+}
+
+static int program_init(struct assignment_program *p, const struct plan_assignment *s,
+			struct err *err)
+{
+	size_t cells = (size_t)s->n_demands * s->n_sites;
+	size_t sides = (size_t)s->n_ranks * s->n_sites;
+	int rc = 0, total = 0;
+
+	p->lp = lp_new();
+	p->s = s;
+	p->demand_row = x_new((size_t)s->n_demands + 1, sizeof(int));
+	p->tx_row = x_new(sides + 1, sizeof(int));
+	p->rx_row = x_new(sides + 1, sizeof(int));
+	p->col = x_new(cells * KINDS + 1, sizeof(int));
+	for (int i = 0; i < s->n_demands; i++) {
+		total += s->open[i];
+	}
+	/* All that are restored count less than one that stays. */
+	p->weight = total + 1;
+	lp_maximise(p->lp);
+	rc = add_rows(p, err);
+	for (int w = 0; w < s->n_demands && rc == 0; w++) {
+		for (int site = 0; site < s->n_sites && rc == 0; site++) {
+			rc = add_cell(p, w, site, err);
+		}
+	}
+	return rc;
+}
+
+static void program_fini(struct assignment_program *p)
+{
+	lp_free(p->lp);
+	free(p->demand_row);
+	free(p->tx_row);
+	free(p->rx_row);
+	free(p->col);
+}
+
+/* x = k + l + z. Values are integers up to the solver's tolerance. */
+static void read_give(const struct assignment_program *p, int *give)
+{
+	for (int c = 0; c < p->s->n_demands * p->s->n_sites; c++) {
+		give[c] = 0;
+		for (int k = 0; k < KINDS; k++) {
+			int col = p->col[c * KINDS + k];
+
+			give[c] += col < 0 ? 0 : (int)lround(lp_value(p->lp, col));
+		}
+	}
+}
+
+int plan_assignment_exact(const struct plan_assignment *s, bool given, int *give, int *most,
+			  struct err *err)
+{
+	static const struct lp_options opt = {
+		.max_iterations = MOST_ITERATIONS };
+	struct assignment_program p = { 0 };
+	struct lp_result res;
+	int rc, bound;
+
+	rc = program_init(&p, s, err);
+	if (rc) {
+		program_fini(&p);
+		return rc;
+	}
+	if (lp_run(p.lp, &opt, &res, NULL) == 0) {
+		bound = res.bound < LP_INF ? (int)(res.bound / p.weight + 1e-9) : *most;
+		*most = bound < *most ? bound : *most;
+		if ((res.outcome == LP_OPTIMAL || res.outcome == LP_FEASIBLE) &&
+		    (!given || res.objective / p.weight >= plan_assignment_kept(s, give) + 1)) {
+			read_give(&p, give);
+		}
+	}
+	program_fini(&p);
+	return 0;
+}

@@ -1,0 +1,457 @@
+/*
+ * A job on optical switches: which digraph, which schedule, which circuits.
+ *
+ * A topology that is given is built and scheduled by the algorithm that is
+ * asked for. With "auto" it is the first of the finder's choices, the fastest
+ * first, that the switches can wire: the best digraph is of no use when its circuits
+ * cannot be made. When none of the first few can be, the error is that of the
+ * fastest. What was considered is kept with the plan, for people who ask why.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/finder/finder.h"
+#include "collective/make/make.h"
+#include "controller/plan/private.h"
+#include "lib/base/alloc.h"
+
+/* How many digraphs that the switches cannot wire are given up before the job
+ * is. */
+#define AUTO_REFUSED 16
+
+/* Of the ports that have a fibre. A step takes as long as its slowest link. */
+static int64_t slowest_port_bps(const struct model_fabric *f, const struct model_job *job)
+{
+	int64_t least = INT64_MAX;
+
+	for (int r = 0; r < job->n_hosts; r++) {
+		const struct model_host *h = &f->hosts[job->hosts[r]];
+
+		for (int p = 0; p < h->n_ports; p++) {
+			const struct model_port *port = &f->ports[h->first_port + p];
+
+			if (port->tx_device >= 0 && port->rate_bps < least) {
+				least = port->rate_bps;
+			}
+		}
+	}
+	return least;
+}
+
+/* Whether any host of the job, or (all) each of them, says so of itself. */
+static bool hosts_say(const struct model_fabric *f, const struct model_job *job,
+		      enum model_forwards what, bool all)
+{
+	for (int r = 0; r < job->n_hosts; r++) {
+		if ((f->hosts[job->hosts[r]].forwards == what) != all) {
+			return !all;
+		}
+	}
+	return all;
+}
+
+struct coll_cost plan_job_cost(const struct model_fabric *f, const struct plan_job *pj)
+{
+	const struct model_job *job = &f->jobs[pj->job];
+
+	return coll_cost_of((struct coll_cost){
+		.alpha_ns = job->alpha_ns > 0 ? job->alpha_ns : 0,
+		.forwards = hosts_say(f, job, MODEL_FORWARDS_YES, true),
+		.link_bps = pj->unit_bps > 0 ? pj->unit_bps : slowest_port_bps(f, job),
+		.size_bytes = job->size_bytes,
+	});
+}
+
+static struct coll_cost cost_of(const struct plan_ctx *ctx, const struct plan_job *pj)
+{
+	struct coll_cost cost = plan_job_cost(ctx->fabric, pj);
+
+	cost.retune_ns = plan_light_change_ns(ctx, &ctx->fabric->jobs[pj->job]);
+	return cost;
+}
+
+int plan_time(const struct plan_ctx *ctx, const struct plan_job *pj,
+	      const struct coll_sched *sched, struct coll_report *report,
+	      int64_t *time_ns, int64_t *bound_ns, struct err *err)
+{
+	struct coll_cost cost = cost_of(ctx, pj);
+	int rc = coll_verify(sched, report, err);
+
+	if (rc) {
+		return rc;
+	}
+	return coll_time(sched, report, &cost, time_ns, bound_ns, err);
+}
+
+int plan_time_job(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+{
+	int rc = plan_time(ctx, pj, pj->sched, &pj->report, &pj->time_ns, &pj->bound_ns, err);
+
+	if (rc) {
+		return rc;
+	}
+	pj->gap = pj->bound_ns > 0
+			  ? (double)pj->time_ns / (double)pj->bound_ns - 1
+			  : 0;
+	return 0;
+}
+
+/* The schedule, and the flow where it is wanted, out of what was made; the rest is freed. */
+static void take_made(struct coll_made *made, struct coll_sched **sched, struct mcf **flow)
+{
+	*sched = made->sched;
+	made->sched = NULL;
+	if (flow) {
+		*flow = made->flow;
+		made->flow = NULL;
+	}
+	coll_made_fini(made);
+}
+
+/* All-to-all from a flow, the others breadth first, where the job names no algorithm. */
+int plan_synthesise(const struct model_job *job, struct plan_job *pj, struct topo *topo,
+		    struct err *err)
+{
+	enum coll_kind kind = job->collective;
+	struct coll_make_query q = coll_make_job(kind, job->made_by || kind == COLL_ALLTOALL
+						 ? job->made_by : coll_algorithm_find("bfb", kind),
+						 topo, NULL);
+	struct coll_made made;
+	int rc;
+
+	/* What is made is embedded in what is inside hosts, where nothing else is. */
+	q.links_only = true;
+	rc = coll_make(&q, &made, err);
+	topo_free(topo);
+	pj->algorithm = rc ? NULL : made.algorithm->name;
+	take_made(&made, &pj->sched, &pj->flow);
+	return rc;
+}
+
+int plan_reschedule(const struct plan_ctx *ctx, const struct plan_job *pj, const bool *dropped,
+		    struct coll_sched **out, struct err *err)
+{
+	enum coll_kind kind = ctx->fabric->jobs[pj->job].collective;
+	struct coll_cost cost = cost_of(ctx, pj);
+	struct coll_make_query q = coll_make_job(kind, coll_algorithm_find("bfb", kind), NULL,
+						 NULL);
+	struct coll_made made;
+	const char *algorithm;
+	struct topo *t;
+	int rc;
+
+	if (pj->unit_bps > 0) {
+		return plan_embed(ctx->fabric, pj, coll_physical(pj->sched), dropped, out,
+				  &algorithm, err);
+	}
+	rc = plan_copy_alive(coll_physical(pj->sched), dropped, &t, err);
+	if (rc) {
+		return rc;
+	}
+	if (coll_has_root(kind)) {
+		q.cost = &cost;
+	} else if (kind == COLL_ALLTOALL) {
+		q.algorithm = coll_algorithm_find(pj->algorithm, kind);
+		q.cost = &cost;
+		q.pairs.before = (struct coll_flow_before){ pj->flow, coll_topo(pj->sched),
+							    dropped };
+	}
+	q.topo = t;
+	rc = coll_make(&q, &made, err);
+	topo_free(t);
+	take_made(&made, out, NULL);
+	return rc;
+}
+
+/* The job's schedule becomes m, which is empty then, on the digraph of that name, which is copied.
+ * */
+static void take_schedule(struct plan_job *pj, const char *name, struct coll_made *m)
+{
+	free(pj->topology);
+	pj->topology = x_dup(name);
+	coll_free(pj->sched);
+	mcf_free(pj->flow);
+	coll_report_fini(&pj->report);
+	pj->sched = m->sched;
+	pj->flow = m->flow;
+	pj->algorithm = m->algorithm->name;
+	pj->torus = m->torus;
+	pj->report = m->report;
+	pj->time_ns = m->time_ns;
+	pj->bound_ns = m->bound_ns;
+	pj->gap = pj->bound_ns > 0 ? (double)pj->time_ns / (double)pj->bound_ns - 1 : 0;
+	coll_set_topo_name(pj->sched, name);
+	*m = (struct coll_made){ 0 };
+}
+
+/* Schedules the job on the topology that is given. */
+static int schedule_given(const struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	struct coll_cost cost = cost_of(ctx, pj);
+	struct coll_make_query q = coll_make_job(job->collective, job->made_by, job->topo, &cost);
+	struct coll_made m = { 0 };
+	int rc;
+
+	q.expr = job->topology;
+	q.links_only = hosts_say(ctx->fabric, job, MODEL_FORWARDS_NO, false);
+	rc = coll_make(&q, &m, err);
+	if (rc) {
+		err_wrap(err, "topology %s", job->topology);
+	} else {
+		take_schedule(pj, job->topology, &m);
+	}
+	coll_made_fini(&m);
+	return rc;
+}
+
+/* Ports of the job's poorest rank, and whether any circuit is duplex. */
+static void port_budget(const struct plan_ctx *ctx, const struct model_job *job, int *degree,
+			bool *duplex)
+{
+	const struct model_fabric *f = ctx->fabric;
+
+	*degree = INT32_MAX;
+	*duplex = false;
+	for (int r = 0; r < job->n_hosts; r++) {
+		const struct model_host *h = &f->hosts[job->hosts[r]];
+		int tx, rx;
+
+		plan_usable_ports(ctx, job, r, &tx, &rx);
+		tx = rx < tx ? rx : tx;
+		*degree = tx < *degree ? tx : *degree;
+		for (int p = 0; p < h->n_ports; p++) {
+			int dev = f->ports[h->first_port + p].tx_device;
+
+			*duplex |= dev >= 0 && f->devices[dev].any_to_any;
+		}
+	}
+}
+
+/* True when fibres between switches reach a switch of the job's hosts. */
+static bool has_trunks(const struct plan_ctx *ctx, const struct model_job *job)
+{
+	const struct model_fabric *f = ctx->fabric;
+
+	for (int r = 0; r < job->n_hosts; r++) {
+		const struct model_host *h = &f->hosts[job->hosts[r]];
+
+		for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+			int d = f->ports[p].tx_device;
+
+			for (int t = 0; d >= 0 && t < f->n_trunks; t++) {
+				if (f->trunks[t].from_device == d) {
+					return true;
+				}
+			}
+		}
+	}
+	return false;
+}
+
+int plan_find_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+
+	if (!has_trunks(ctx, job)) {
+		return plan_circuits(ctx, pj, err);
+	}
+	vec_push(&ctx->trunk_jobs, pj);
+	return 0;
+}
+
+/* Whether the switches can wire the job's digraph, over trunks beside all jobs that
+ * wait for light. One that they cannot does not wait. */
+static int try_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+{
+	size_t waiting = ctx->trunk_jobs.n;
+	int rc = plan_find_circuits(ctx, pj, err);
+
+	if (rc == 0 && ctx->trunk_jobs.n > waiting) {
+		rc = plan_trunk_light(ctx, err);
+		ctx->trunk_jobs.n -= rc ? 1 : 0;
+	}
+	return rc;
+}
+
+/* ---- topology: auto ---- */
+
+/* refused: why the switches cannot be wired so, NULL: nothing is known against it. */
+static void note(struct plan_choice *c, const struct coll_choice *one, const struct err *refused)
+{
+	struct plan_topology t = { .expr = x_dup(one->expr), .steps = one->steps, .num = one->num,
+				   .den = one->den, .time_ns = one->time_ns };
+
+	if (refused) {
+		t.refused = *refused;
+	}
+	vec_push(&c->considered, t);
+}
+
+/* The fastest that the switches can wire. When they can wire none of the first
+ * few, the error is that of the fastest. */
+static int wire_first(struct plan_ctx *ctx, struct plan_job *pj, struct coll_choices *all,
+		      struct err *err)
+{
+	struct coll_choice one;
+	struct coll_made m = { 0 };
+	struct err first = { 0 }, why;
+	int rc = WEFT_EINFEASIBLE;
+
+	for (int k = 0; k < AUTO_REFUSED && rc == WEFT_EINFEASIBLE; k++) {
+		err_clear(&why);
+		if (coll_choices_next(all, &one, &why) == WEFT_ENOTFOUND) {
+			break;
+		}
+		rc = why.code ? why.code : coll_choices_make(all, &m, &why);
+		if (!rc) {
+			take_schedule(pj, one.expr, &m);
+			rc = try_circuits(ctx, pj, &why);
+		}
+		coll_made_fini(&m);
+		if (rc == WEFT_EINFEASIBLE || rc == 0) {
+			note(pj->choice, &one, rc ? &why : NULL);
+		}
+		first = k == 0 ? why : first;
+	}
+	if (rc == WEFT_EINFEASIBLE && pj->choice->considered.n == 0) {
+		return err_set(err, rc, "no topology for %d hosts with %d usable ports each",
+			       ctx->fabric->jobs[pj->job].n_hosts, pj->choice->ports);
+	}
+	if (rc && err) {
+		*err = rc == WEFT_EINFEASIBLE ? first : why;
+	}
+	return rc;
+}
+
+static bool was_refused(const struct plan_choice *c, const char *expr)
+{
+	for (size_t i = 0; i < c->considered.n; i++) {
+		if (c->considered.v[i].refused.code && strcmp(c->considered.v[i].expr, expr) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* From which size on which point is the fastest, as far as is known of the switches. Only where
+ * one of these was taken as it is: batches are others for every size. */
+static void note_ranges(struct plan_choice *c, const struct plan_job *pj,
+			const struct coll_frontier *f, const struct coll_cost *cost)
+{
+	struct coll_range *ranges = x_new(f->points.n + 1, sizeof(*ranges));
+	bool *skip = x_new(f->points.n + 1, sizeof(*skip)), taken = false;
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->points.n; i++) {
+		const struct coll_point *p = &f->points.v[i];
+
+		skip[i] = was_refused(c, p->expr);
+		taken |= strcmp(p->expr, pj->topology) == 0 && p->steps == pj->report.steps &&
+			 !pj->torus.is_made;
+	}
+	if (taken) {
+		n = coll_ranges(f, skip, cost, c->ports, ranges);
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct plan_range r = { x_dup(f->points.v[ranges[i].point].expr),
+					ranges[i].from_bytes };
+
+		vec_push(&c->ranges, r);
+	}
+	free(ranges);
+	free(skip);
+}
+
+/* What the choice was made from: the next best, bounds, and sizes for which it would be another. */
+static int explain_choice(const struct plan_ctx *ctx, struct plan_job *pj,
+			  struct coll_choices *all, struct err *err)
+{
+	const struct coll_frontier *f = coll_choices_frontier(all);
+	struct coll_cost cost = cost_of(ctx, pj);
+	struct coll_choice next;
+	struct err why = { 0 };
+	int rc = 0;
+
+	/* A schedule of an all-to-all takes too long to be made for its time alone. */
+	if (ctx->fabric->jobs[pj->job].collective == COLL_ALLTOALL) {
+		rc = coll_choices_timed(all, &next) ? 0 : WEFT_ENOTFOUND;
+	} else {
+		rc = coll_choices_next(all, &next, &why);
+	}
+	if (rc && rc != WEFT_ENOTFOUND) {
+		*err = why;
+		return rc;
+	}
+	if (rc == 0) {
+		note(pj->choice, &next, NULL);
+	}
+	if (f) {
+		pj->choice->steps_bound = f->steps_bound;
+		note_ranges(pj->choice, pj, f, &cost);
+	}
+	return 0;
+}
+
+static int plan_any_topology(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	struct plan_choice *c = x_new(1, sizeof(*c));
+	struct coll_want w = { .algorithm = job->made_by, .cost = cost_of(ctx, pj) };
+	struct coll_choices *all = NULL;
+	int rc;
+
+	pj->choice = c;
+	port_budget(ctx, job, &c->ports, &c->bidirectional);
+	if (c->ports < 1) {
+		return err_set(err, WEFT_EINFEASIBLE, "no topology for %d hosts with %d usable "
+			       "ports each", job->n_hosts, c->ports);
+	}
+	w.q = (struct coll_query){ .n = job->n_hosts, .degree = c->ports,
+				   .bidirectional = c->bidirectional, .kind = job->collective };
+	rc = coll_choices_new(&w, NULL, &all, err);
+	if (!rc && (rc = wire_first(ctx, pj, all, err)) == 0) {
+		rc = explain_choice(ctx, pj, all, err);
+	}
+	coll_choices_free(all);
+	return rc;
+}
+
+/* Roots are rank 0; what is inside hosts has no trees. */
+static int check_rooted(const struct plan_ctx *ctx, const struct model_job *job, struct err *err)
+{
+	bool is_tree = job->collective == COLL_BROADCAST || job->collective == COLL_REDUCE;
+
+	if (plan_host_with_ranks(ctx->fabric, job)) {
+		return err_set(err, WEFT_EUNSUPPORTED, "%s with ranks inside hosts: not supported, "
+			       "only allgather, reduce-scatter, allreduce and all-to-all",
+			       coll_kind_name(job->collective));
+	}
+	if (!job->topo && !is_tree) {
+		return err_set(err, WEFT_EUNSUPPORTED, "topology: auto: not supported for %s, only "
+			       "a topology that is given", coll_kind_name(job->collective));
+	}
+	return 0;
+}
+
+int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	int rc;
+
+	if (coll_has_root(job->collective) && (rc = check_rooted(ctx, job, err))) {
+		return rc;
+	}
+	if (plan_host_with_ranks(ctx->fabric, job)) {
+		return plan_server_circuits(ctx, pj, err);
+	}
+	if (!job->topo) {
+		return plan_any_topology(ctx, pj, err);
+	}
+	rc = schedule_given(ctx, pj, err);
+	if (rc) {
+		return rc;
+	}
+	return plan_find_circuits(ctx, pj, err);
+}

@@ -1,0 +1,474 @@
+/*
+ * A symmetric schedule as a picture. Above: channels over time, for each direction, a box
+ * for each move of each step, from when its data begins to when it ends; what lies
+ * between is retuning and conversion. Below: the ring in single steps, its lightpaths as
+ * arcs, clockwise ones outside the nodes, the others inside, each at the radius of its
+ * channel. Steps that have the same light after each other are one, and of many some
+ * are shown. Of large rings a step shows a stretch of links. A colour is a length of
+ * lightpaths, in all parts.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/number/units.h"
+#include "lib/output/canvas.h"
+#include "optree/private.h"
+
+#define LEFT 150.0
+#define WIDTH 820.0		/* of time */
+#define RIGHT (LEFT + WIDTH + 24)
+#define BAND 150.0		/* height of the channels of one direction */
+#define MAX_LINKS 64		/* of a stretch */
+#define RING_NODES 128		/* more: a stretch */
+#define RING_PATHS 3000
+#define MAX_STEPS 12		/* that are shown one by one */
+#define ACROSS 3		/* of them in a row */
+#define PANEL 310.0		/* width of one */
+#define PANEL_HIGH 352.0
+#define NODES_AT 84.0		/* radius */
+#define OUTSIDE 34.0		/* pixels for the channels of a direction */
+#define MAX_LENGTHS 16		/* lengths of lightpaths that have a key */
+
+/* A step, and how far those that follow it have the same light. */
+struct shown_step {
+	const struct sym_round *round;
+	int slot, first, last;
+};
+
+struct drawing {
+	const struct optree_params *p;
+	const struct optree_plan *plan;
+	const struct optree_sym *s;
+	struct svg_canvas c;
+	double *times;		/* begin and end of each step, ns */
+	double x, y;		/* where the next panel begins, or the centre of a ring */
+	int links;		/* of a stretch */
+	VEC(struct shown_step) steps;
+	VEC(int32_t) lengths;	/* of lightpaths, ascending */
+	struct buf *paths;	/* boxes of each length; used by one panel at a time */
+};
+
+
+/* ---- lengths and their colours ---- */
+
+static int length_number(const struct drawing *d, int32_t len)
+{
+	int k = 0;
+
+	while (d->lengths.v[k] != len) {
+		k++;
+	}
+	return k;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	return *(const int32_t *)a - *(const int32_t *)b;
+}
+
+static void find_lengths(struct drawing *d)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->s->moves.n; i++) {
+		vec_push(&d->lengths, d->s->moves.v[i].len);
+	}
+	if (!d->lengths.n) {
+		return;
+	}
+	qsort(d->lengths.v, d->lengths.n, sizeof(*d->lengths.v), by_value);
+	for (size_t i = 0; i < d->lengths.n; i++) {
+		if (i == 0 || d->lengths.v[i] != d->lengths.v[n - 1]) {
+			d->lengths.v[n++] = d->lengths.v[i];
+		}
+	}
+	d->lengths.n = n;
+	d->paths = x_new(n, sizeof(*d->paths));
+}
+
+static void add_box(struct drawing *d, double x, double y, double width, double height, int32_t len)
+{
+	buf_printf(&d->paths[length_number(d, len)], "M%.1f %.1fh%.1fv%.1fh-%.1fz", x, y, width,
+		   height, width);
+}
+
+/* All boxes so far, with the colours and patterns of their lengths. */
+static void put_boxes(struct drawing *d)
+{
+	for (size_t k = 0; k < d->lengths.n; k++) {
+		if (d->paths[k].len) {
+			svg_fill_path(&d->c, (int64_t)k, buf_cstr(&d->paths[k]));
+		}
+		buf_fini(&d->paths[k]);
+	}
+}
+
+static void put_time(char *text, size_t size, double ns)
+{
+	unit_human(UNIT_NS, ns, text, (int)size);
+}
+
+/* ---- channels over time ---- */
+
+static void add_step(struct drawing *d, const struct sym_round *r, int slot, const double *time,
+		     int dir)
+{
+	double all = d->times[2 * d->s->steps - 1];
+	double x = LEFT + WIDTH * time[0] / all;
+	double wide = WIDTH * (time[1] - time[0]) / all;
+	double unit = BAND / d->s->w[dir];
+
+	for (size_t i = r->move; i < r->move + r->n_moves; i++) {
+		const struct sym_move *m = &d->s->moves.v[i];
+		int32_t class, first;
+		int32_t n = m->dir == dir ? overlap_active(r, m, slot, &class, &first) : 0;
+
+		if (n > 0) {
+			add_box(d, x, d->y + first * unit, fmax(wide, 0.3), unit * n * m->width,
+				m->len);
+		}
+	}
+}
+
+/* Of steps that begin within half a pixel the first is drawn. */
+static void put_band(struct drawing *d, int dir)
+{
+	const double *time = d->times;
+	double all = d->times[2 * d->s->steps - 1], drawn = -1;
+
+	svg_rect(&d->c, "fill faint", LEFT, d->y, WIDTH, BAND);
+	for (size_t i = 0; i < d->s->rounds.n; i++) {
+		const struct sym_round *r = &d->s->rounds.v[i];
+
+		for (int slot = 0; slot < r->slots; slot++, time += 2) {
+			if (WIDTH * time[0] / all >= drawn + 0.5 || drawn < 0) {
+				add_step(d, r, slot, time, dir);
+				drawn = WIDTH * time[0] / all;
+			}
+		}
+	}
+	put_boxes(d);
+	svg_put(&d->c, LEFT - 10, d->y + BAND / 2, 'e', SVG_TEXT, 0,
+		dir == RWA_CW ? "clockwise" : "counter-clockwise");
+	svg_putf(&d->c, LEFT - 10, d->y + BAND / 2 + 18, 'e', SVG_SOFT, "%d channels",
+		 d->s->w[dir]);
+	d->y += BAND + 10;
+}
+
+static void put_time_axis(struct drawing *d)
+{
+	double all = d->times[2 * d->s->steps - 1];
+	char text[32];
+
+	for (int k = 0; k <= 4; k++) {
+		double x = LEFT + WIDTH * k / 4;
+
+		put_time(text, sizeof(text), all * k / 4);
+		svg_line(&d->c, "soft", x, d->y - 10, x, d->y - 5);
+		svg_put(&d->c, x, d->y + 8, k == 4 ? 'e' : k ? 'm' : 'b', SVG_SMALL, 0, text);
+	}
+	d->y += 24;
+}
+
+/* ---- single steps ---- */
+
+/* Calls fn with each lightpath of a step over links v .. v + len - 1, and its first channel. */
+static void each_path(struct drawing *d, const struct shown_step *at, int from, int to,
+		      void (*fn)(struct drawing *, const struct sym_move *, int v, int32_t channel))
+{
+	int n = d->s->ring.n;
+
+	for (size_t i = at->round->move; i < at->round->move + at->round->n_moves; i++) {
+		const struct sym_move *m = &d->s->moves.v[i];
+		int32_t class0, first, active = overlap_active(at->round, m, at->slot, &class0,
+							       &first);
+
+		for (int v = d->s->line && from < 0 ? 0 : from; v < to && active > 0; v++) {
+			int class = optree_sym_class_of(d->s, m->len, (v + n) % n);
+
+			if (class >= class0 && class < class0 + active &&
+			    !(d->s->line && v + m->len >= n)) {
+				fn(d, m, v, first + (class - class0) * m->width);
+			}
+		}
+	}
+}
+
+/* Lightpath as an arc of the ring; the channels of the inner direction go inwards. */
+static void put_arc(struct drawing *d, const struct sym_move *m, int v, int32_t channel)
+{
+	double unit = OUTSIDE / d->s->w[m->dir], step = 2 * acos(-1) / d->s->ring.n;
+	double away = 9 + unit * (channel + m->width / 2.0);
+	double r = m->dir == RWA_CW ? NODES_AT + away : NODES_AT - away;
+	double gap = fmin(2.5 / r, step * 0.2), from = v * step + gap;
+	double to = (v + m->len) * step - gap;
+	double wide = unit * m->width;
+	char style[32];
+
+	snprintf(style, sizeof(style), "line %s%s", svg_colour_class(length_number(d, m->len)),
+		 wide >= 7 ? " broad" : wide >= 4 ? " thick" : wide < 1.6 ? " thin" : "");
+	svg_path(&d->c, style, "M%.1f %.1fA%.1f %.1f 0 %d 1 %.1f %.1f", d->x + r * sin(from),
+		 d->y - r * cos(from), r, r, to - from > acos(-1), d->x + r * sin(to),
+		 d->y - r * cos(to));
+}
+
+/* The nodes round the centre (x, y), some with their number. */
+static void put_nodes(struct drawing *d)
+{
+	int n = d->s->ring.n, every = n <= 16 ? 1 : (n + 15) / 16;
+	double out = NODES_AT + 9 + OUTSIDE + 10;
+
+	svg_begin_group(&d->c, "soft", NULL);
+	buf_printf(&d->c.body, "<circle class=\"line edge\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>\n",
+		   d->x, d->y, NODES_AT);
+	for (int v = 0; v < n; v++) {
+		double angle = 2 * acos(-1) * v / n, dx = sin(angle), dy = -cos(angle);
+
+		svg_circle(&d->c, "fill", d->x + NODES_AT * dx, d->y + NODES_AT * dy,
+			   n <= 32 ? 3 : 1.6);
+		if (v % every == 0 && v + (every + 1) / 2 <= n) {
+			svg_putf(&d->c, d->x + out * dx, d->y + out * dy + 3.5, 'm', SVG_SMALL,
+				 "%d", v);
+		}
+	}
+	svg_end_group(&d->c);
+}
+
+static void put_ring(struct drawing *d, const struct shown_step *at)
+{
+	double x = d->x, y = d->y;
+
+	d->x += PANEL / 2;
+	d->y += 60 + NODES_AT + 9 + OUTSIDE + 10;
+	each_path(d, at, 0, d->s->ring.n, put_arc);
+	put_nodes(d);
+	d->x = x;
+	d->y = y;
+}
+
+/* Lightpath as a box over links and channels, from the left edge of the stretch on. */
+static void add_stretch(struct drawing *d, const struct sym_move *m, int v, int32_t channel)
+{
+	double step = (PANEL - 40) / d->links, tall = PANEL_HIGH / 2 - 56;
+	double unit = tall / d->s->w[m->dir];
+	double from = v < 0 ? 0 : v, to = v + m->len > d->links ? d->links : v + m->len;
+
+	add_box(d, d->x + 20 + from * step + 0.5,
+		d->y + 70 + (m->dir == RWA_CW ? 0 : tall + 8) + unit * channel + 0.1,
+		(to - from) * step - 1, fmax(unit * m->width - 0.2, 0.3), m->len);
+}
+
+static void put_stretch(struct drawing *d, const struct shown_step *at)
+{
+	double tall = PANEL_HIGH / 2 - 56;
+	int longest = 1;
+
+	for (size_t i = at->round->move; i < at->round->move + at->round->n_moves; i++) {
+		longest = d->s->moves.v[i].len > longest ? d->s->moves.v[i].len : longest;
+	}
+	d->links = 4 * longest < MAX_LINKS ? MAX_LINKS : 4 * longest;
+	d->links = d->links < d->s->ring.n ? d->links : d->s->ring.n;
+	svg_putf(&d->c, d->x + 20, d->y + 62, 'b', SVG_SMALL, "links 0 to %d, channels downwards",
+		 d->links - 1);
+	for (int dir = 0; dir < 2; dir++) {
+		if (d->s->w[dir]) {
+			svg_rect(&d->c, "fill faint", d->x + 20,
+				 d->y + 70 + (dir == RWA_CW ? 0 : tall + 8),
+				 PANEL - 40, tall);
+		}
+	}
+	each_path(d, at, 1 - longest, d->links, add_stretch);
+	put_boxes(d);
+}
+
+/* What goes in a step, in a few words. */
+static void describe_step(const struct drawing *d, const struct shown_step *at, char *text,
+			  size_t size)
+{
+	int64_t paths = 0;
+	int least = 0, most = 0;
+
+	for (size_t i = at->round->move; i < at->round->move + at->round->n_moves; i++) {
+		const struct sym_move *m = &d->s->moves.v[i];
+		int32_t class, first, active = overlap_active(at->round, m, at->slot, &class,
+							      &first);
+
+		if (active > 0) {
+			least = least && least < m->len ? least : m->len;
+			most = m->len > most ? m->len : most;
+			paths++;
+		}
+	}
+	if (least == most) {
+		snprintf(text, size, "lightpaths of %d link%s", most, most == 1 ? "" : "s");
+	} else {
+		snprintf(text, size, "lightpaths of %d to %d links", least, most);
+	}
+}
+
+static void put_step(struct drawing *d, const struct shown_step *at)
+{
+	bool ring = d->s->ring.n <= RING_NODES &&
+		    (int64_t)at->round->n_moves * d->s->ring.n <= RING_PATHS;
+	char text[96];
+
+	svg_card(&d->c, d->x, d->y, PANEL, PANEL_HIGH);
+	if (at->first == at->last) {
+		svg_putf(&d->c, d->x + 16, d->y + 24, 'b', SVG_HEAD, "Step %d", at->first + 1);
+	} else {
+		svg_putf(&d->c, d->x + 16, d->y + 24, 'b', SVG_HEAD, "Steps %d to %d",
+			 at->first + 1,
+			 at->last + 1);
+	}
+	svg_putf(&d->c, d->x + PANEL - 16, d->y + 24, 'e', SVG_SOFT, "level %d",
+		 at->round->level + 1);
+	describe_step(d, at, text, sizeof(text));
+	svg_put(&d->c, d->x + 16, d->y + 43, 'b', SVG_SOFT, PANEL - 32, text);
+	if (ring) {
+		put_ring(d, at);
+	} else {
+		put_stretch(d, at);
+	}
+}
+
+/* The same lightpaths on the same channels. */
+static bool same_light(const struct drawing *d, const struct shown_step *a,
+		       const struct shown_step *b)
+{
+	if (a->round->n_moves != b->round->n_moves) {
+		return false;
+	}
+	for (size_t i = 0; i < a->round->n_moves; i++) {
+		const struct sym_move *m = &d->s->moves.v[a->round->move + i];
+		const struct sym_move *k = &d->s->moves.v[b->round->move + i];
+		int32_t class_a, class_b, first_a, first_b;
+		int32_t of_a = overlap_active(a->round, m, a->slot, &class_a, &first_a);
+		int32_t of_b = overlap_active(b->round, k, b->slot, &class_b, &first_b);
+
+		if (m->len != k->len || m->dir != k->dir || m->width != k->width || of_a != of_b ||
+		    (of_a > 0 && (class_a != class_b || first_a != first_b))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* All steps; those of the same light that follow each other are one. */
+static void find_steps(struct drawing *d)
+{
+	int step = 0;
+
+	for (size_t i = 0; i < d->s->rounds.n; i++) {
+		for (int slot = 0; slot < d->s->rounds.v[i].slots; slot++, step++) {
+			const struct shown_step at = { &d->s->rounds.v[i], slot, step, step };
+			struct shown_step *last = d->steps.n ? &d->steps.v[d->steps.n - 1] : NULL;
+
+			if (last && last->round->level == at.round->level &&
+			    same_light(d, last, &at)) {
+				last->last = step;
+			} else {
+				vec_push(&d->steps, at);
+			}
+		}
+	}
+}
+
+static void put_steps(struct drawing *d)
+{
+	size_t every = (d->steps.n + MAX_STEPS - 1) / MAX_STEPS, shown = 0;
+	double top = d->y + 26;
+
+	svg_putf(&d->c, SVG_MARGIN, d->y + 14, 'b', SVG_HEAD, "%s; clockwise light %s",
+		 d->steps.n == 1 ? "Every step" : "Steps",
+		 d->s->ring.n <= RING_NODES ? "is outside the nodes, the other inside"
+					    : "is above, the other below");
+	for (size_t i = 0; i < d->steps.n; i += every, shown++) {
+		d->x = SVG_MARGIN + (double)(shown % ACROSS) * (PANEL + 12);
+		d->y = top + (double)(shown / ACROSS) * (PANEL_HIGH + 12);
+		put_step(d, &d->steps.v[i]);
+	}
+	d->c.dropped = 0;
+	if (every > 1) {
+		svg_putf(&d->c, SVG_MARGIN, d->y + PANEL_HIGH + 24, 'b', SVG_SOFT,
+			 "and %d more steps of other light", (int)(d->steps.n - shown));
+	}
+}
+
+/* ---- all of it ---- */
+
+static void put_title(struct drawing *d)
+{
+	char title[120], about[240], time[32], bound[32];
+
+	put_time(time, sizeof(time), (double)d->plan->time_ns);
+	put_time(bound, sizeof(bound), (double)d->plan->bound_ns);
+	snprintf(title, sizeof(title), "%s on a %s of %d nodes", coll_kind_name(d->plan->kind),
+		 d->s->line ? "line" : "ring", d->s->ring.n);
+	snprintf(about, sizeof(about), "%s: %d level%s, %d rounds, %d steps, %s (no plan is faster "
+		 "than %s)", optree_algorithm_name(d->plan->algorithm), d->plan->n_levels,
+		 d->plan->n_levels == 1 ? "" : "s", d->plan->rounds, d->plan->steps, time, bound);
+	svg_open(&d->c, title, about);
+}
+
+static void put_legend(struct drawing *d)
+{
+	struct svg_key keys[MAX_LENGTHS + 1];
+	char text[MAX_LENGTHS + 1][48];
+	int n = 0;
+
+	for (; n < (int)d->lengths.n && n < MAX_LENGTHS; n++) {
+		snprintf(text[n], sizeof(text[n]), n ? "of %d links" : "lightpaths of %d link%s",
+			 d->lengths.v[n], d->lengths.v[n] == 1 ? "" : "s");
+		keys[n] = (struct svg_key){ SVG_KEY_FILL, NULL, n, NULL, text[n] };
+	}
+	snprintf(text[n], sizeof(text[n]), "%sretuning and conversion",
+		 (int)d->lengths.n > n ? "(other lengths too) " : "");
+	keys[n] = (struct svg_key){ SVG_KEY_FILL, "faint", -1, NULL, text[n] };
+	d->y = svg_legend(&d->c, SVG_MARGIN, d->y, RIGHT - SVG_MARGIN, keys, n + 1);
+}
+
+static void put_all(struct drawing *d)
+{
+	int bands = (d->s->w[0] > 0) + (d->s->w[1] > 0);
+
+	put_title(d);
+	svg_card(&d->c, SVG_MARGIN, svg_top(), RIGHT - SVG_MARGIN, bands * (BAND + 10) + 44);
+	d->y = svg_top() + 16;
+	for (int dir = 0; dir < 2; dir++) {
+		if (d->s->w[dir]) {
+			put_band(d, dir);
+		}
+	}
+	put_time_axis(d);
+	d->y += 8;
+	put_legend(d);
+	put_steps(d);
+}
+
+int optree_draw(const struct optree_params *p, const struct optree_plan *plan,
+		struct buf *svg, struct err *err)
+{
+	struct drawing d = { .p = p, .plan = plan, .s = plan->sym };
+
+	if (!plan->sym || (plan->kind != COLL_ALLGATHER && plan->kind != COLL_ALLTOALL)) {
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "a drawing of %s by %s: not supported, only "
+			       "all-gathers and all-to-alls that look alike "
+			       "from all nodes", coll_kind_name(plan->kind),
+			       optree_algorithm_name(plan->algorithm));
+	}
+	d.times = x_new(2 * (size_t)plan->sym->steps + 2, sizeof(*d.times));
+	find_lengths(&d);
+	find_steps(&d);
+	overlap_time_ns(p, plan->sym, COLL_ALLGATHER, d.times);
+	put_all(&d);
+	svg_close(&d.c, svg);
+	vec_fini(&d.steps);
+	vec_fini(&d.lengths);
+	free(d.paths);
+	free(d.times);
+	return 0;
+}
