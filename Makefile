@@ -492,6 +492,15 @@ $(B)/$(patsubst %.c,%,$(1)): $(call objects,$(1)) \
 endef
 $(foreach t,$(BENCH),$(eval $(call bench_rules,$(t))))
 
+# The whole controller on virtual time: what is in tests/sim stands before libc. Of emulators the
+# rules hear by functions that they wrap.
+SIM := $(wildcard tests/sim/*.c)
+SIM_WRAPS := emu_change_log_init emu_changed_by emu_set_command
+$(B)/obj/tests/sim/%.o: PIC := -fPIC
+$(B)/weft-sim: $(call objects,$(SIM)) $(call archives,daemon cli emulators etcd)
+	$(call say,LD)
+	$(Q)$(CC) $(LDFLAGS_all) $(SIM_WRAPS:%=-Wl$(comma)--wrap=%) $^ $(LIBS) -o $@
+
 # ---- targets ---------------------------------------------------------------
 
 .PHONY: all small small-programs links shims deps docs docs-api browser simgrid demo check bench lint check-deps fuzz soak test-changed install deb clean help frontiers
