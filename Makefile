@@ -492,10 +492,10 @@ $(B)/$(patsubst %.c,%,$(1)): $(call objects,$(1)) \
 endef
 $(foreach t,$(BENCH),$(eval $(call bench_rules,$(t))))
 
-# The whole controller on virtual time: what is in tests/sim stands before libc. Of emulators the
-# rules hear by functions that they wrap.
+# The whole controller on virtual time: what is in tests/sim stands before libc. SIM_WRAPS:
+# functions of the release archives that it wraps (ld --wrap).
 SIM := $(wildcard tests/sim/*.c)
-SIM_WRAPS := emu_change_log_init emu_changed_by emu_set_command
+SIM_WRAPS :=
 $(B)/obj/tests/sim/%.o: PIC := -fPIC
 $(B)/weft-sim: $(call objects,$(SIM)) $(call archives,daemon cli emulators etcd)
 	$(call say,LD)

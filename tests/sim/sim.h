@@ -57,14 +57,16 @@ struct sim_process *sim_start(const char *machine, sim_main main, const char *co
 /* The one that runs; NULL: none does. */
 struct sim_process *sim_self(void);
 const char *sim_machine(const struct sim_process *p);	/* of NULL: "-" */
+/* The machine behind the address that a peer of a connection shows, 127.1.0.N. */
+const char *sim_machine_at(const char *address);
 int sim_pid(void);
 bool sim_ended(const struct sim_process *p, int *status);
 /* Of a process: waits for the end of another. Its status: what main returned or _exit took, 128
  * and the signal's number when it was killed. */
 int sim_wait(struct sim_process *p);
 
-/* SIGKILL at once, also of itself; its sockets and locks go. Other signals: to what it has
- * installed by sigaction, when it runs next. */
+/* SIGKILL at once, also of itself; its sockets and locks go. Other signals: to the uv_signal_t
+ * that it has started for it; without one nothing happens. */
 void sim_signal(struct sim_process *p, int signal);
 /* SIGKILL in the n-th call from now on of this kernel, or of the disk: 1 is the next. */
 void sim_kill_at(struct sim_process *p, int64_t n);
@@ -82,8 +84,13 @@ void sim_shift_clock(const char *machine, int64_t ns);
 void sim_call(void);
 /* Called when a process has ended, in any way: what of it is outside the kernel goes. */
 void sim_on_end(void (*ended)(struct sim_process *p));
-/* What is open in a process: sockets, pipes and the like (not standard ones). */
+/* What is open in a process, or was when it ended: sockets, pipes and the like. */
 int sim_open_count(const struct sim_process *p);
+
+/* Called for each turn of a loop (from the end of one epoll wait to the next) that takes longer
+ * than ns, with the call in which most of it was waited. */
+void sim_watch_loops(int64_t ns, void (*late)(const struct sim_process *p, int64_t ns,
+					      const char *call));
 
 /* ---- network: between machines; NULL is any ---- */
 
@@ -103,6 +110,7 @@ void sim_tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void sim_fail(const char *what, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* How many rules were broken; a digest of all that was told, calls and bytes, to compare runs. */
 int sim_failures(void);
+const char *sim_broken(int i);
 uint64_t sim_digest(void);
 /* Standard error of programs becomes lines of the trace. */
 
