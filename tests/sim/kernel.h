@@ -123,6 +123,10 @@ void sim_start_worker(void (*work)(void *arg), void *arg, int64_t at);
 void sim_end(struct sim_process *p, int status, bool killed);
 void sim_count(uint64_t a, uint64_t b);		/* into the digest */
 
+/* ---- libc.c ---- */
+
+void sim_begin_libuv(void);
+
 /* ---- descriptors.c ---- */
 
 struct object *sim_object(int fd);

@@ -278,6 +278,15 @@ int timer_delete(timer_t timer)
 
 /* ---- threads: fibers of the process ---- */
 
+/* What libuv makes once, for all its loops, belongs to none of the processes. */
+void sim_begin_libuv(void)
+{
+	uv_loop_t loop;
+
+	uv_loop_init(&loop);
+	uv_loop_close(&loop);
+}
+
 struct thread {
 	void *(*run)(void *arg);
 	void *arg, *result;

@@ -155,6 +155,7 @@ void sim_begin(uint64_t seed, bool trace)
 	k.traces = trace;
 	stderr = fopencookie(NULL, "w", functions);
 	setvbuf(stderr, NULL, _IOLBF, 4096);
+	sim_begin_libuv();
 }
 
 /* ---- machines ---- */

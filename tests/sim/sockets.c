@@ -269,6 +269,22 @@ int socket(int domain, int type, int protocol)
 	return sim_put(o);
 }
 
+int socketpair(int domain, int type, int protocol, int out[2])
+{
+	struct object *o[2];
+
+	(void)protocol;
+	for (int i = 0; i < 2; i++) {
+		o[i] = sim_new_object(SOCKET, type & SOCK_NONBLOCK);
+		o[i]->domain = domain;
+		o[i]->connected = true;
+		out[i] = sim_put(o[i]);
+	}
+	o[0]->peer = o[1];
+	o[1]->peer = o[0];
+	return out[1] < 0 ? -1 : 0;
+}
+
 /* Returns the port, 0 of a file's name. */
 static int name_of(const struct sockaddr *a, char name[108])
 {
