@@ -206,6 +206,7 @@ static ssize_t take_stream(struct object *o, void *bytes, size_t n, bool peek)
 {
 	struct segment *s = o->first;
 
+	sim_count_arrivals(o);
 	if (o->reset || o->error) {
 		return fail(o->error ? o->error : ECONNRESET);
 	}

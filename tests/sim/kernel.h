@@ -90,7 +90,8 @@ struct object {
 	int error;		/* of a connect that failed */
 	int64_t connected_at;	/* when its maker knows the outcome */
 	int64_t peer_gone_at;	/* NEVER: it is there */
-	struct segment *first, **last;
+	struct segment *first, **last, *coming;	/* coming: the first that is no news yet */
+	bool told_connected, told_gone;
 	size_t bytes;
 	int64_t last_at;
 	struct object *pending, *next_pending;	/* a backlog; the next in one */
@@ -137,6 +138,8 @@ void sim_close_all(struct sim_process *p, bool silently);
 
 /* ---- sockets.c ---- */
 
+/* What has arrived since is news. */
+void sim_count_arrivals(struct object *o);
 /* What poll would say of it; of what comes later, sim_due hears. */
 unsigned sim_mask(struct sim_process *p, struct object *o);
 void sim_deliver(struct object *to, struct object *from, const void *bytes, size_t n, bool end);

@@ -124,6 +124,22 @@ void sim_link_reset(const char *a, const char *b)
 
 /* ---- what is ready ---- */
 
+void sim_count_arrivals(struct object *o)
+{
+	while (o->coming && sim_due(NULL, o->coming->at)) {
+		o->edges++;
+		o->coming = o->coming->next;
+	}
+	if (!o->told_connected && sim_due(NULL, o->connected_at)) {
+		o->told_connected = true;
+		o->edges++;
+	}
+	if (!o->told_gone && sim_due(NULL, o->peer_gone_at)) {
+		o->told_gone = true;
+		o->edges++;
+	}
+}
+
 static unsigned stream_mask(struct sim_process *p, struct object *o)
 {
 	unsigned mask = 0;
@@ -153,6 +169,7 @@ unsigned sim_mask(struct sim_process *p, struct object *o)
 		if (o->listening) {
 			return o->pending && sim_due(p, o->pending->pending_at) ? POLLIN : 0;
 		}
+		sim_count_arrivals(o);
 		return stream_mask(p, o);
 	case PIPE_IN:
 		return (o->first ? POLLIN : 0) | (o->peer ? 0 : POLLHUP);
@@ -178,9 +195,10 @@ void sim_deliver(struct object *to, struct object *from, const void *bytes, size
 	memcpy(s->bytes, bytes, n);
 	*to->last = s;
 	to->last = &s->next;
+	to->coming = to->coming ? to->coming : s;
 	to->bytes += n;
 	sim_count((uint64_t)at, n);
-	news(to, at);
+	sim_news(to->owner, at);
 }
 
 /* ---- ends ---- */
@@ -210,7 +228,7 @@ static void leave_peer(struct object *o, bool silently)
 	if (peer->peer_gone_at < peer->last_at) {
 		peer->peer_gone_at = peer->last_at;
 	}
-	news(peer, peer->peer_gone_at);
+	sim_news(peer->owner, peer->peer_gone_at);
 }
 
 void sim_drop(struct object *o, bool silently)
