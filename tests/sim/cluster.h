@@ -48,6 +48,7 @@ struct scenario {
 	int n_fabrics;		/* variants of the fabric, the first is the base */
 	int n_clients;
 	bool other_hand;	/* somebody else uses free ports of the switches */
+	bool restores;		/* weftd brings back what others take away */
 	int64_t load_ns;	/* how long clients ask */
 	const char *weftd_options[4];	/* more of them; NULL ends them */
 };

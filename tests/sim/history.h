@@ -74,7 +74,11 @@ bool history_is_others(int device, int in, int out);
 void history_check(void);
 /* Calls by outcome, for a last line. */
 void history_count(int *done, int *refused, int *unknown);
-/* Now forgets everything: a run begins. */
+/* Forgets everything. */
 void history_clear(void);
+
+/* The parts of these two that are in history_events.c. */
+void history_check_events(void);
+void history_clear_events(void);
 
 #endif
