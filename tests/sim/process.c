@@ -36,6 +36,8 @@ static struct {
 	void (*on_late)(const struct sim_process *p, int64_t ns, const char *call);
 	int64_t late_ns;
 	bool stopped, traces;
+	FILE *out;		/* the real standard output */
+	void (*on_output)(const char *text, size_t n);
 	const char *rules[MAX_RULES];
 	int n_rules;
 	uint64_t digest;
@@ -84,8 +86,8 @@ static void tell(const char *fmt, va_list ap)
 		k.digest = (k.digest ^ (unsigned char)line[i]) * 0x100000001b3u;
 	}
 	if (k.traces) {
-		fwrite(line, 1, (size_t)n, stdout);
-		fflush(stdout);
+		fwrite(line, 1, (size_t)n, k.out);
+		fflush(k.out);
 	}
 }
 
@@ -116,8 +118,8 @@ void sim_fail(const char *what, const char *fmt, ...)
 	va_end(ap);
 	sim_tell("BROKEN %s: %s", what, words);
 	if (!k.traces) {
-		printf("# %.3f s: %s: %s\n", (double)sim_time / SIM_S, what, words);
-		fflush(stdout);
+		fprintf(k.out, "# %.3f s: %s: %s\n", (double)sim_time / SIM_S, what, words);
+		fflush(k.out);
 	}
 }
 
@@ -144,9 +146,28 @@ static ssize_t write_error(void *cookie, const char *text, size_t n)
 	return (ssize_t)n;
 }
 
+/* Standard output, in the pieces in which it is printed. */
+static ssize_t write_output(void *cookie, const char *text, size_t n)
+{
+	(void)cookie;
+	if (!sim_current) {
+		fwrite(text, 1, n, k.out);
+		fflush(k.out);
+	} else if (k.on_output) {
+		k.on_output(text, n);
+	}
+	return (ssize_t)n;
+}
+
+void sim_on_output(void (*output)(const char *text, size_t n))
+{
+	k.on_output = output;
+}
+
 void sim_begin(uint64_t seed, bool trace)
 {
 	const cookie_io_functions_t functions = { .write = write_error };
+	const cookie_io_functions_t output = { .write = write_output };
 
 	for (int i = 0; i < SIM_STREAMS; i++) {
 		k.seeds[i] = next_random(&seed);
@@ -155,6 +176,9 @@ void sim_begin(uint64_t seed, bool trace)
 	k.traces = trace;
 	stderr = fopencookie(NULL, "w", functions);
 	setvbuf(stderr, NULL, _IOLBF, 4096);
+	k.out = stdout;
+	stdout = fopencookie(NULL, "w", output);
+	setvbuf(stdout, NULL, _IONBF, 0);
 	sim_begin_libuv();
 }
 
@@ -417,7 +441,7 @@ void sim_wait_for(bool (*ready)(struct sim_process *p, void *arg), void *arg, in
 	int64_t began = sim_time;
 
 	if (!p) {
-		fprintf(stdout, "# %s waits outside a process\n", call);
+		fprintf(k.out, "# %s waits outside a process\n", call);
 		abort();
 	}
 	note_loop(p, call, loop);

@@ -112,6 +112,8 @@ void sim_fail(const char *what, const char *fmt, ...) __attribute__((format(prin
 int sim_failures(void);
 const char *sim_broken(int i);
 uint64_t sim_digest(void);
-/* Standard error of programs becomes lines of the trace. */
+/* Standard error of programs becomes lines of the trace. Their standard output comes here, of
+ * the process that runs, as it is printed; without that it is dropped. */
+void sim_on_output(void (*output)(const char *text, size_t n));
 
 #endif
