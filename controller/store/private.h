@@ -76,7 +76,7 @@ struct store {
 	bool defers;
 	bool deferred;			/* so far the last transaction was */
 	bool sync_failed;		/* the last one of store_sync; so says trouble */
-	int log_fd;			/* of the log, if it defers */
+	sqlite3_file *log_file;		/* of the log, if it defers; the connection's */
 	_Atomic int log_pages;
 	sqlite3 *merging;		/* of store_sync, or NULL */
 

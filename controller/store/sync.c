@@ -8,13 +8,9 @@
  * goes on only when that has returned goes on from what is durable. There the log is also
  * merged into the file, on a connection of its own, which SQLite would do within a commit.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "controller/store/private.h"
-#include "lib/base/buf.h"
 
 #define MERGE_PAGES 1000	/* of the log, by store_sync */
 #define MERGE_PAGES_MAX 8000	/* at the latest, by whoever commits */
@@ -31,18 +27,14 @@ static int on_commit(void *arg, sqlite3 *db, const char *name, int pages)
 	return SQLITE_OK;
 }
 
+/* SQLite's own file of the log stays open as long as its connection. */
 int store_defer_syncs(struct store *s, struct err *err)
 {
-	struct buf name = { 0 };
-
 	if (s->kind == STORE_SHARED || s->newer || s->defers) {
 		return 0;
 	}
-	buf_printf(&name, "%s-wal", s->path);
-	s->log_fd = open(buf_cstr(&name), O_RDONLY | O_CLOEXEC);
-	buf_fini(&name);
-	if (s->log_fd < 0) {
-		return err_errno(err, WEFT_EIO, errno, "store %s: its log", s->path);
+	if (sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &s->log_file)) {
+		return db_fail(s, err, "its log");
 	}
 	s->defers = true;
 	sqlite3_wal_hook(s->db, on_commit, s);
@@ -65,11 +57,15 @@ static void merge_log(struct store *s)
 
 int store_sync(struct store *s, struct err *err)
 {
+	int rc;
+
 	if (!s->defers) {
 		return 0;
 	}
-	if (fdatasync(s->log_fd)) {
-		err_errno(err, WEFT_EIO, errno, "store %s: write", s->path);
+	/* It touches the descriptor alone, so the loop may write to the file meanwhile. */
+	rc = s->log_file->pMethods->xSync(s->log_file, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
+	if (rc) {
+		db_refused(s, err, "write", rc);
 		err_hint(err, "check the disk and its free space");
 		return WEFT_EIO;
 	}
@@ -92,7 +88,4 @@ void store_sync_ended(struct store *s, int rc, const struct err *err, int64_t to
 void store_sync_fini(struct store *s)
 {
 	sqlite3_close(s->merging);
-	if (s->defers) {
-		close(s->log_fd);
-	}
 }
