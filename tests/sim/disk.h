@@ -1,0 +1,37 @@
+/*
+ * A disk that can lose power: SQLite's default file system in a simulation. Data is in real
+ * files below the current folder, by relative names; the first folder of a name is the machine
+ * whose disk it is on ("a/state/weft.db" is on that of "a"). Locks and shared memory are of
+ * a simulated process and end with it; any may read beside it, also what is no process at all.
+ * Each call is one of the kernel's (sim_call), so a process may be killed in it.
+ *
+ * Until a sync has ended, what was written may be lost with the power, sector by sector; also
+ * that a file was made or deleted, until its folder is synced (by SQLite, with a new file's
+ * first sync). A process that is killed loses nothing.
+ *
+ * Plain files (lib/base/file.c: written to another name, synced, renamed) are real and are never
+ * lost. So are lock files.
+ */
+#ifndef WEFT_TESTS_SIM_DISK_H
+#define WEFT_TESTS_SIM_DISK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Once, after sim_begin. */
+void disk_begin(void);
+
+/* All processes of the machine have ended (sim_power_off). seed: of what is lost. */
+void disk_power_loss(const char *machine, uint64_t seed);
+/* Another bit of a file, `which` of them; false: there is no such file, or nothing in it. */
+bool disk_flip_bit(const char *path, uint64_t which);
+/* No file grows. */
+void disk_full(const char *machine, bool on);
+/* So many of a thousand reads, writes and syncs fail. */
+void disk_errors(const char *machine, int permille, uint64_t seed);
+/* A sync takes so long; 0: as usual, up to a millisecond. */
+void disk_slow(const char *machine, int64_t ns);
+/* How many syncs have ended, of all machines. */
+int64_t disk_syncs(void);
+
+#endif

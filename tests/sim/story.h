@@ -1,0 +1,19 @@
+/*
+ * Stories: a fault at a named moment, and what has to come of it. Each is a run of its own, from
+ * a fixed seed. A file of stories has a table of them, ended by a name of NULL, which main.c
+ * knows; those that are known to fail are listed in tests/sim/known.
+ */
+#ifndef WEFT_TESTS_SIM_STORY_H
+#define WEFT_TESTS_SIM_STORY_H
+
+struct story {
+	const char *name;
+	const char *words;	/* what happens, for --list */
+	/* Of no process, after sim_begin and disk_begin, in a folder of its own: starts what is
+	 * to run, and runs it. What is wrong says sim_fail. */
+	void (*run)(void);
+};
+
+extern const struct story disk_stories[];
+
+#endif
