@@ -30,7 +30,7 @@ struct disk {
 	char *machine;
 	bool full;
 	int errors;		/* of a thousand calls */
-	uint64_t chance;
+	uint64_t chance;	/* which of them, and what is lost with the power */
 	int64_t sync_ns;	/* 0: as usual */
 };
 
@@ -43,6 +43,7 @@ struct node {
 	int n_regions;
 	int64_t size;
 	ino_t inode;
+	const char *writer;	/* the machine that has written last; NULL: none */
 	bool named;		/* durably; else the file itself may be gone */
 	struct undo undo;
 };
@@ -313,6 +314,7 @@ static int x_write(sqlite3_file *f, const void *bytes, int len, sqlite3_int64 at
 		return SQLITE_FULL;
 	}
 	keep_old(OPEN_FILE(f), at, at + len);
+	n->writer = sim_machine(sim_self());
 	if (at + len > n->size) {
 		n->size = at + len;
 	}
@@ -326,6 +328,7 @@ static int x_truncate(sqlite3_file *f, sqlite3_int64 size)
 
 	if (!rc && n) {
 		keep_old(OPEN_FILE(f), size, n->size);
+		n->writer = sim_machine(sim_self());
 		n->size = size;
 	}
 	return rc ? rc : REAL(f, xTruncate, size);
@@ -585,9 +588,10 @@ void disk_begin(void)
 
 static void lose_node(struct node *n, uint64_t *chance)
 {
-	const bool gone = !n->named && chance_next(chance) % 2;
+	const bool gone = !n->named && !n->files && chance_next(chance) % 2;
 	int fd, lost = 0;
 
+	n->named = true;
 	if (gone) {
 		unlink(n->path);
 		sim_tell("disk: %s is gone", in_folder(n->path));
@@ -603,29 +607,36 @@ static void lose_node(struct node *n, uint64_t *chance)
 		 (long long)n->size);
 }
 
-void disk_power_loss(const char *machine, uint64_t seed)
+static void lose_names(const struct disk *disk, uint64_t *chance)
 {
-	struct disk *disk = disk_of(machine, strlen(machine));
-	const char *name;
-
-	for (struct node *n = d.nodes; n; n = n->next) {
-		if (n->disk == disk && n->inode && !n->files) {
-			lose_node(n, &seed);
-			n->named = true;	/* or it is made again */
-		}
-	}
 	for (struct deleted **at = &d.deleted, *x; (x = *at);) {
-		name = in_folder(x->path);
+		const char *name = in_folder(x->path);
+
 		if (disk_of(name, strcspn(name, "/")) != disk) {
 			at = &x->next;
 			continue;
 		}
-		if (chance_next(&seed) % 2) {
+		if (chance_next(chance) % 2) {
 			put_back(x);
 		}
 		*at = x->next;
 		free_deleted(x);
 	}
+}
+
+/* What a machine had not synced of a disk that others have too goes with it as well; they had
+ * no lock to see it. */
+void disk_power_loss(const char *machine)
+{
+	struct disk *disk = disk_of(machine, strlen(machine));
+
+	for (struct node *n = d.nodes; n; n = n->next) {
+		if (n->inode && (n->disk == disk ? !n->files : n->writer &&
+				 strcmp(n->writer, machine) == 0)) {
+			lose_node(n, &disk->chance);
+		}
+	}
+	lose_names(disk, &disk->chance);
 }
 
 bool disk_flip_bit(const char *path, uint64_t which)
@@ -653,12 +664,14 @@ void disk_full(const char *machine, bool on)
 	disk_of(machine, strlen(machine))->full = on;
 }
 
-void disk_errors(const char *machine, int permille, uint64_t seed)
+void disk_errors(const char *machine, int permille)
 {
-	struct disk *disk = disk_of(machine, strlen(machine));
+	disk_of(machine, strlen(machine))->errors = permille;
+}
 
-	disk->errors = permille;
-	disk->chance = seed;
+void disk_chance(const char *machine, uint64_t seed)
+{
+	disk_of(machine, strlen(machine))->chance = seed;
 }
 
 void disk_slow(const char *machine, int64_t ns)

@@ -21,14 +21,17 @@
 /* Once, after sim_begin. */
 void disk_begin(void);
 
-/* All processes of the machine have ended (sim_power_off). seed: of what is lost. */
-void disk_power_loss(const char *machine, uint64_t seed);
+/* Its processes have ended (sim_power_off). A disk that several machines have, as "shared", is
+ * named itself when all of them fall; what one of them had not synced goes with that one. */
+void disk_power_loss(const char *machine);
+/* What is by chance on this disk follows from the seed from now on. */
+void disk_chance(const char *machine, uint64_t seed);
 /* Another bit of a file, `which` of them; false: there is no such file, or nothing in it. */
 bool disk_flip_bit(const char *path, uint64_t which);
 /* No file grows. */
 void disk_full(const char *machine, bool on);
 /* So many of a thousand reads, writes and syncs fail. */
-void disk_errors(const char *machine, int permille, uint64_t seed);
+void disk_errors(const char *machine, int permille);
 /* A sync takes so long; 0: as usual, up to a millisecond. */
 void disk_slow(const char *machine, int64_t ns);
 /* How many syncs have ended, of all machines. */

@@ -175,7 +175,8 @@ static int fall_at_each_call(int argc, char **argv)
 		sim_kill_at(p, n);
 		fell = sim_wait(p) != 0;
 		sim_power_off("a");
-		disk_power_loss("a", sim_random(SIM_FAULTS));
+		disk_chance("a", sim_random(SIM_FAULTS));
+		disk_power_loss("a");
 		sim_power_on("a");
 		sim_wait(start("a", read_all));
 		if (!fell) {
