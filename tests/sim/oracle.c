@@ -1,0 +1,218 @@
+/*
+ * The rules, together: those that are looked at every few seconds, how weftd's loops wait, what an
+ * orderly stop leaves, and what has to hold when all has settled. The others are looked at when
+ * something happens: oracle_devices.c, oracle_stores.c, oracle_jobs.c.
+ */
+#include "tests/sim/oracle.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/daemon.h"
+#include "lib/base/vec.h"
+#include "tests/sim/client.h"
+#include "tests/sim/cluster.h"
+#include "tests/sim/oracle_parts.h"
+#include "tests/sim/wraps.h"
+
+#define EVERY (5 * SIM_S)
+#define AWAY_MAX (50 * SIM_MS)
+#define CALLS_MAX 200000	/* of the kernel, in a second */
+
+static VEC(const char *) left_out;
+
+void oracle_leave_out(const char *rule)
+{
+	vec_push(&left_out, rule);
+}
+
+void oracle_fail(const char *rule, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	for (size_t i = 0; i < left_out.n; i++) {
+		if (strcmp(left_out.v[i], rule) == 0) {
+			return;
+		}
+	}
+	sim_fail(rule, "%s", text);
+}
+
+/* ---- loops --------------------------------------------------------------- */
+
+/* A weftd that runs; calls: of the kernel, when last looked at. */
+struct loop {
+	struct sim_process *process;
+	int64_t calls;
+};
+
+static VEC(struct loop) loops;
+
+/* -1: it is no weftd. */
+static int find_loop(const struct sim_process *p)
+{
+	for (size_t i = 0; i < loops.n; i++) {
+		if (loops.v[i].process == p) {
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
+static void on_late(const struct sim_process *p, int64_t ns, const char *call)
+{
+	if (find_loop(p) >= 0) {
+		oracle_fail("loop waits", "the loop of %s was away for %lld ms, most of it in %s",
+			    sim_machine(p), (long long)(ns / SIM_MS), call);
+	}
+}
+
+/* A loop that goes round and round. */
+static void check_busy(struct loop *l)
+{
+	int64_t calls = sim_calls(l->process);
+
+	if (calls - l->calls > EVERY / SIM_S * CALLS_MAX) {
+		oracle_fail("busy", "weftd of %s made %lld calls in %d s",
+			    sim_machine(l->process), (long long)(calls - l->calls),
+			    (int)(EVERY / SIM_S));
+	}
+	l->calls = calls;
+}
+
+/* ---- orderly stops ------------------------------------------------------- */
+
+WRAP(int, daemon_main, int argc, char **argv)
+{
+	int rc, at;
+
+	vec_push(&loops, (struct loop){ .process = sim_self() });
+	rc = __real_daemon_main(argc, argv);
+	at = find_loop(sim_self());
+	loops.v[at] = loops.v[--loops.n];
+	if (rc == 0 && sim_open_count(sim_self()) > 0) {
+		oracle_fail("left open", "weftd has stopped in order, and %d sockets or pipes are "
+			    "open", sim_open_count(sim_self()));
+	}
+	return rc;
+}
+
+/* ---- every few seconds --------------------------------------------------- */
+
+static int watch(int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	for (;;) {
+		sim_sleep(EVERY);
+		oracle_check_devices();
+		oracle_compare_copies();
+		for (size_t i = loops.n; i-- > 0;) {
+			if (sim_ended(loops.v[i].process, NULL)) {
+				loops.v[i] = loops.v[--loops.n];
+			} else {
+				check_busy(&loops.v[i]);
+			}
+		}
+	}
+}
+
+void oracle_begin(const struct scenario *sc)
+{
+	(void)sc;
+	sim_watch_loops(AWAY_MAX, on_late);
+	sim_start("oracle", watch, (const char *const[]){ "oracle", NULL });
+}
+
+/* ---- when all has settled ------------------------------------------------ */
+
+/* What faults, others' hands or the scenario explain. */
+static bool is_explained(const Weft__V1__Problem *p)
+{
+	int device = cluster_device_of(p->device);
+	struct optics_xc other;
+
+	switch (p->kind) {
+	case WEFT__V1__PROBLEM_KIND__PROBLEM_KIND_CIRCUITS_PENDING:
+	case WEFT__V1__PROBLEM_KIND__PROBLEM_KIND_JOBS_NOT_PLANNED:
+	case WEFT__V1__PROBLEM_KIND__PROBLEM_KIND_DEVICE_UNREACHABLE:
+		return false;
+	case WEFT__V1__PROBLEM_KIND__PROBLEM_KIND_CIRCUITS_UNEXPECTED:
+		return oracle_find_other(p->device, &other) || oracle_is_disturbed(p->device, 0);
+	default:
+		return device < 0 || cluster_scenario()->devices[device].faults[0] ||
+		       oracle_is_disturbed(p->device, 0);
+	}
+}
+
+static void check_problems(const char *machine, const Weft__V1__StatusResponse *s)
+{
+	const Weft__V1__Leadership *l = s->leadership;
+
+	for (size_t i = 0; i < s->n_problems; i++) {
+		if (!is_explained(s->problems[i])) {
+			oracle_fail("problem", "%s says: %s", machine, s->problems[i]->text);
+		}
+	}
+	if (l && l->problem[0]) {
+		oracle_fail(strstr(l->problem, "no copy") ? "no copy" : "problem", "%s says: %s",
+			    machine, l->problem);
+	}
+	if (l && l->behind > 0) {
+		oracle_fail("behind", "%s says that it is %lld behind", machine,
+			    (long long)l->behind);
+	}
+}
+
+/* Whether it leads. */
+static bool check_status(struct client *c, int weftd)
+{
+	Weft__V1__StatusResponse *s = NULL;
+	struct err err = { 0 };
+	bool leads;
+
+	if (!cluster_weftd(weftd)) {
+		oracle_fail("gone", "%s does not run; it ended %d times, last with %d",
+			    cluster_machine(weftd), cluster_starts(weftd),
+			    cluster_last_status(weftd));
+		return false;
+	}
+	if (client_status(c, weftd, &s, &err)) {
+		oracle_fail("status", "%s: its status cannot be read: %s", cluster_machine(weftd),
+			    err.msg);
+		return false;
+	}
+	leads = s->state != WEFT__V1__STATE__STATE_STANDBY;
+	check_problems(cluster_machine(weftd), s);
+	rpc_free_message(&s->base);
+	return leads;
+}
+
+static void check_leaders(void)
+{
+	struct client c;
+	int leaders[CLUSTER_WEFTDS] = { 0 };
+
+	client_init(&c, "oracle");
+	c.silent = true;
+	for (int i = 0; i < cluster_scenario()->n_weftds; i++) {
+		leaders[cluster_domain_of(i)] += check_status(&c, i);
+	}
+	for (int d = 0; d < cluster_domains(); d++) {
+		if (leaders[d] != 1) {
+			oracle_fail("leader", "domain %d is led by %d weftd", d, leaders[d]);
+		}
+	}
+}
+
+void oracle_settled(void)
+{
+	check_leaders();
+	oracle_check_devices();
+	oracle_check_files();
+}

@@ -1,0 +1,22 @@
+/*
+ * The rules that every run is judged by. What breaks one fails the run (sim_fail), which goes on.
+ *
+ * Nothing of the product knows of them: functions that its objects call in each other are wrapped
+ * when the program is linked (SIM_WRAPS in the Makefile). docs/simulation.md lists the rules and
+ * says how to add one.
+ */
+#ifndef WEFT_TESTS_SIM_ORACLE_H
+#define WEFT_TESTS_SIM_ORACLE_H
+
+#include <stdbool.h>
+
+struct scenario;
+
+/* After sim_begin, before anything is started. */
+void oracle_begin(const struct scenario *sc);
+/* From now on this rule may be broken: a failure that is known, by the rule's name. */
+void oracle_leave_out(const char *rule);
+/* Of a process, 60 s after the last fault and the last call of a client: what has to hold then. */
+void oracle_settled(void);
+
+#endif
