@@ -156,10 +156,10 @@ static ssize_t put_stream(struct object *o, const void *bytes, size_t n)
 	if (o->kind != PIPE_OUT && (!o->connected || o->sent_end || o->error)) {
 		return fail(EPIPE);
 	}
-	if (o->silent) {	/* its machine is away: nobody says so */
+	if (o->silent) {	/* its machine is away: no word of it */
 		if (!o->peer_machine->off) {
 			o->reset = true;
-			sim_news(o->owner, sim_time);
+			sim_ask_again(o->owner, sim_time);
 		}
 		return (ssize_t)n;
 	}
@@ -188,7 +188,7 @@ static ssize_t put_bytes(struct object *o, const void *bytes, size_t n, bool wai
 		memcpy(&more, bytes, sizeof(more));
 		o->count += more;
 		o->edges++;
-		sim_news(o->owner, sim_time);
+		sim_ask_again(o->owner, sim_time);
 		return sizeof(more);
 	}
 	if (o->kind == DATAGRAM) {
@@ -224,7 +224,7 @@ static ssize_t take_stream(struct object *o, void *bytes, size_t n, bool peek)
 	s->taken += n;
 	if (o->bytes >= BUFFER_BYTES && o->peer) {	/* there is room again */
 		o->peer->edges++;
-		sim_news(o->peer->owner, sim_time);
+		sim_ask_again(o->peer->owner, sim_time);
 	}
 	o->bytes -= n;
 	if (s->taken == s->len) {

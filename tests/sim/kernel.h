@@ -116,8 +116,8 @@ bool sim_due(struct sim_process *p, int64_t at);
 void sim_wait_for(bool (*ready)(struct sim_process *p, void *arg), void *arg, int64_t wake_at,
 		  const char *call);
 /* Something that p may wait for is so at `at`. NULL is fine. */
-void sim_news(struct sim_process *p, int64_t at);
-void sim_news_to_all(void);
+void sim_ask_again(struct sim_process *p, int64_t at);
+void sim_ask_all(void);
 struct machine *sim_find_machine(const char *name);
 /* A fiber of the same process. */
 void sim_start_worker(void (*work)(void *arg), void *arg, int64_t at);

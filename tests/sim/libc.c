@@ -266,7 +266,7 @@ int timer_settime(timer_t timer, int flags, const struct itimerspec *new,
 
 	(void)flags, (void)old;
 	*at = ns > 0 ? sim_time + ns : NEVER;
-	sim_news(sim_self(), *at);
+	sim_ask_again(sim_self(), *at);
 	return 0;
 }
 
@@ -299,7 +299,7 @@ static void run_thread(void *arg)
 
 	t->result = t->run(t->arg);
 	t->over = true;
-	sim_news_to_all();
+	sim_ask_all();
 }
 
 int pthread_create(pthread_t *restrict out, const pthread_attr_t *restrict attributes,
@@ -374,7 +374,7 @@ int pthread_barrier_wait(pthread_barrier_t *barrier)
 	if (++b->here == b->want) {
 		b->here = 0;
 		b->round++;
-		sim_news_to_all();
+		sim_ask_all();
 		return PTHREAD_BARRIER_SERIAL_THREAD;
 	}
 	sim_wait_for(is_passed, &at, NEVER, "barrier");

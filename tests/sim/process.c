@@ -355,7 +355,7 @@ void sim_end(struct sim_process *p, int status, bool killed)
 			w->killed = killed;
 		}
 	}
-	sim_news_to_all();	/* who waits for its end */
+	sim_ask_all();	/* who waits for its end */
 	for (int i = 0; i < k.n_on_end; i++) {
 		k.on_end[i](p);
 	}
@@ -399,17 +399,17 @@ bool sim_due(struct sim_process *p, int64_t at)
 	return false;
 }
 
-void sim_news(struct sim_process *p, int64_t at)
+void sim_ask_again(struct sim_process *p, int64_t at)
 {
 	if (p && at < p->look_at) {
 		p->look_at = at;
 	}
 }
 
-void sim_news_to_all(void)
+void sim_ask_all(void)
 {
 	for (struct sim_process *p = sim_processes; p; p = p->next) {
-		sim_news(p, sim_time);
+		sim_ask_again(p, sim_time);
 	}
 }
 

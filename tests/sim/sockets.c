@@ -98,7 +98,7 @@ int64_t sim_arrival(struct machine *from, struct machine *to)
 static void news(struct object *o, int64_t at)
 {
 	o->edges++;
-	sim_news(o->owner, at);
+	sim_ask_again(o->owner, at);
 }
 
 static struct object *connections;	/* by next_epoll, which sockets do not need */
@@ -198,7 +198,7 @@ void sim_deliver(struct object *to, struct object *from, const void *bytes, size
 	to->coming = to->coming ? to->coming : s;
 	to->bytes += n;
 	sim_count((uint64_t)at, n);
-	sim_news(to->owner, at);
+	sim_ask_again(to->owner, at);
 }
 
 /* ---- ends ---- */
@@ -228,7 +228,7 @@ static void leave_peer(struct object *o, bool silently)
 	if (peer->peer_gone_at < peer->last_at) {
 		peer->peer_gone_at = peer->last_at;
 	}
-	sim_news(peer->owner, peer->peer_gone_at);
+	sim_ask_again(peer->owner, peer->peer_gone_at);
 }
 
 void sim_drop(struct object *o, bool silently)
@@ -414,7 +414,7 @@ static void refuse(struct object *o, int port)
 		o->error = ECONNREFUSED;
 		o->connected_at = sim_arrival(m ? m : o->machine, o->machine);
 	}
-	sim_news(o->owner, o->connected_at);
+	sim_ask_again(o->owner, o->connected_at);
 }
 
 static int connect_file(struct object *o, struct object *listener, const char *name)
@@ -460,7 +460,7 @@ int connect(int fd, const struct sockaddr *a, socklen_t len)
 		join(o, listener);
 		o->connected_at = o->peer->pending_at;
 		o->connected_at += sim_arrival(o->peer->machine, o->machine) - sim_time;
-		sim_news(o->owner, o->connected_at);
+		sim_ask_again(o->owner, o->connected_at);
 	} else {
 		refuse(o, port);
 	}

@@ -85,7 +85,7 @@ int epoll_ctl(int ep, int op, int fd, struct epoll_event *event)
 		return fail(fd < FIRST_FD ? EPERM : EBADF);
 	}
 	i = find_watch(e, fd);
-	sim_news(e->owner, sim_time);
+	sim_ask_again(e->owner, sim_time);
 	if (op == EPOLL_CTL_ADD) {
 		if (i >= 0) {
 			return fail(EEXIST);
