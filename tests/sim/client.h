@@ -75,7 +75,7 @@ enum history_outcome client_plan(struct client *c, int variant, struct client_an
 int client_status(struct client *c, int weftd, Weft__V1__StatusResponse **out, struct err *err);
 int client_diff(struct client *c, int weftd, Weft__V1__DiffResponse **out, struct err *err);
 /* Reads the devices. */
-int client_verify(struct client *c, int weftd, Weft__V1__DiffResponse **out, struct err *err);
+int client_verify(struct client *c, int weftd, Weft__V1__VerifyResponse **out, struct err *err);
 int client_history(struct client *c, int weftd, int limit, Weft__V1__HistoryResponse **out,
 		   struct err *err);
 /* ended: also those that are over. */
@@ -85,6 +85,11 @@ int client_jobs(struct client *c, int weftd, bool ended, Weft__V1__ListJobsRespo
 int client_leader(struct client *c, int domain, int64_t wait_ns);
 /* Waits until all domains have one, who have no change open. */
 bool client_wait_ready(struct client *c, int64_t wait_ns);
+
+/* By name of what a domain keeps: "hold h3", "job j1", "configuration"; other domains than the
+ * first add themselves, "hold h3 of domain 1". Returns buf. */
+#define CLIENT_TARGET 64
+const char *client_target(char buf[CLIENT_TARGET], const char *kind, const char *name, int domain);
 
 /* Watches from `*after` on (0: from now) until `until`, or the connection ends, and notes each
  * event; *after becomes the last one's sequence. */

@@ -178,7 +178,7 @@ static int manage_device(int argc, char **argv)
 	int i = atoi(argv[argc - 1]);
 	struct unit *u = &cluster.devices[i];
 
-	for (;;) {
+	while (!u->told_to_stop) {
 		struct args a = { 0 };
 
 		device_args(i, &a);
@@ -187,6 +187,7 @@ static int manage_device(int argc, char **argv)
 		u->last_status = sim_wait(u->program);
 		sim_sleep(u->away_ns);
 	}
+	return 0;
 }
 
 static bool runs(const struct sim_process *p)

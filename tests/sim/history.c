@@ -15,7 +15,7 @@
 #include "lib/base/vec.h"
 #include "tests/sim/sim.h"
 
-#define NAME 48
+#define NAME 64
 #define VALUE 72		/* a digest in hex fits */
 #define MAX_DOMAINS 8
 
@@ -80,7 +80,8 @@ static size_t find_target(const char *name)
 
 static struct op *note(const char *client, const char *target, const char *value)
 {
-	struct target *t = &h.targets.v[find_target(target)];
+	size_t i = find_target(target);		/* which may move them */
+	struct target *t = &h.targets.v[i];
 	struct op o = { .begin = sim_now(), .end = INT64_MAX };
 
 	snprintf(o.client, sizeof(o.client), "%s", client);
@@ -125,20 +126,40 @@ void history_read(const char *client, const char *target, const char *value, int
 	o->end = sim_now();
 }
 
-void history_by_itself(const char *target, const char *value, int64_t from_ns, int64_t to_ns)
+int history_by_itself(const char *target, const char *value, int64_t from_ns, int64_t to_ns)
 {
-	struct op *o = note("weftd", target, value);
+	int call = history_begin("weftd", target, value);
+	const struct call *c = &h.calls.v[call];
+	struct op *o = &h.targets.v[c->target].ops.v[c->op];
 
+	h.count[HISTORY_OPEN]--;	/* nobody's call */
 	o->begin = from_ns;
 	o->end = to_ns;
+	return call;
+}
+
+void history_end_by_itself(int number, int64_t to_ns)
+{
+	const struct call *c = &h.calls.v[number];
+
+	h.targets.v[c->target].ops.v[c->op].end = to_ns;
 }
 
 void history_initial(const char *target, const char *value)
 {
-	struct op *o = note("-", target, value);
+	size_t i = find_target(target);
+	struct op *o;
 
-	o->certain = true;
-	o->begin = o->end = -1;
+	if (h.targets.v[i].ops.n == 0) {
+		o = note("-", target, value);
+		o->certain = true;
+		o->begin = o->end = -1;
+	}
+}
+
+const char *history_target(size_t i)
+{
+	return i < h.targets.n ? h.targets.v[i].name : NULL;
 }
 
 void history_count(int *done, int *refused, int *unknown)

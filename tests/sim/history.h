@@ -12,6 +12,7 @@
 #define WEFT_TESTS_SIM_HISTORY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define HISTORY_ANY "*"		/* as a value that was written: not known which */
@@ -32,10 +33,14 @@ void history_end(int call, enum history_outcome outcome, const char *value);
 /* Read by a call that began at begin_ns and ends now. */
 void history_read(const char *client, const char *target, const char *value, int64_t begin_ns);
 /* Nobody asked, but by itself it may have become so at some time from from_ns to to_ns
- * (INT64_MAX: any later time): a job that ended, a change that was not confirmed. */
-void history_by_itself(const char *target, const char *value, int64_t from_ns, int64_t to_ns);
-/* What holds at the beginning, before any call. */
+ * (INT64_MAX: any later time): a job that ended, a change that was not confirmed. Its number, by
+ * which that time may be ended sooner. */
+int history_by_itself(const char *target, const char *value, int64_t from_ns, int64_t to_ns);
+void history_end_by_itself(int number, int64_t to_ns);
+/* What holds at the beginning, before any call; again: nothing. */
 void history_initial(const char *target, const char *value);
+/* Targets so far, by number; NULL: no more. */
+const char *history_target(size_t i);
 
 /* A weftd of a domain said at some time from begin_ns to now that this generation has a
  * configuration (digest in hex; "": none). Two that differ are two truths; an older one after a
