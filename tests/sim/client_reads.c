@@ -60,6 +60,13 @@ static bool leads(const Weft__V1__StatusResponse *s)
 	return s->state != WEFT__V1__STATE__STATE_STANDBY;
 }
 
+/* Nothing is under way or open. */
+static bool is_settled(const Weft__V1__StatusResponse *s)
+{
+	return (s->state == WEFT__V1__STATE__STATE_READY ||
+		s->state == WEFT__V1__STATE__STATE_EMPTY) && !s->open_change && !s->progress;
+}
+
 static bool holds(const Weft__V1__StatusResponse *s, const char *name)
 {
 	for (size_t i = 0; i < s->n_holds; i++) {
@@ -90,15 +97,20 @@ static void note_status(const struct client *c, int weftd, const Weft__V1__Statu
 			int64_t begin_ns)
 {
 	const int domain = cluster_domain_of(weftd);
+	/* Meanwhile it tells the configuration that a change is to make. */
+	const bool settled = is_settled(s);
 	char target[CLIENT_TARGET];
 
 	if (c->silent || !leads(s)) {
 		return;
 	}
-	client_target(target, "configuration", "", domain);
-	history_initial(target, "");
-	history_read(c->name, target, s->config_sha256, begin_ns);
-	history_generation(c->name, domain, s->generation, s->config_sha256, begin_ns);
+	if (settled) {
+		client_target(target, "configuration", "", domain);
+		history_initial(target, "");
+		history_read(c->name, target, s->config_sha256, begin_ns);
+	}
+	history_generation(c->name, domain, s->generation, settled ? s->config_sha256 : NULL,
+			   begin_ns);
 	note_holds(c, domain, s, begin_ns);
 }
 
@@ -260,13 +272,12 @@ int client_leader(struct client *c, int domain, int64_t wait_ns)
 /* It leads, has no change open, and has heard that all others are so. */
 static bool is_quiet(const Weft__V1__StatusResponse *s)
 {
-	bool quiet = s->state == WEFT__V1__STATE__STATE_READY ||
-		     s->state == WEFT__V1__STATE__STATE_EMPTY;
+	bool quiet = is_settled(s);
 
 	for (size_t i = 0; i < s->n_participants; i++) {
 		quiet = quiet && s->participants[i]->leader[0] && !s->participants[i]->state[0];
 	}
-	return quiet && !s->open_change;
+	return quiet;
 }
 
 bool client_wait_ready(struct client *c, int64_t wait_ns)

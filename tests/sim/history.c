@@ -210,7 +210,9 @@ void history_generation(const char *client, int domain, int64_t generation, cons
 	int64_t newest = g->seen.n > 0 ? g->seen.v[g->seen.n - 1].newest : 0;
 	size_t i;
 
-	check_truth(client, domain, generation, digest);
+	if (digest) {
+		check_truth(client, domain, generation, digest);
+	}
 	for (i = g->seen.n; i > 0 && g->seen.v[i - 1].end >= begin_ns; i--) {
 	}
 	if (i > 0 && g->seen.v[i - 1].newest > generation) {

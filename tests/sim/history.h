@@ -43,7 +43,7 @@ void history_initial(const char *target, const char *value);
 const char *history_target(size_t i);
 
 /* A weftd of a domain said at some time from begin_ns to now that this generation has a
- * configuration (digest in hex; "": none). Two that differ are two truths; an older one after a
+ * configuration (digest in hex; "": none; NULL: not told). Two that differ are two truths; an older one after a
  * newer one was told is lost state. Fails at once. */
 void history_generation(const char *client, int domain, int64_t generation, const char *digest,
 			int64_t begin_ns);
