@@ -28,6 +28,7 @@
 #include "tests/sim/disk.h"
 #include "tests/sim/etcd_model.h"
 #include "tests/sim/fabrics.h"
+#include "tests/sim/history.h"
 
 #define RESTART_NS (500 * SIM_MS)	/* RestartSec */
 #define STOP_NS (120 * SIM_S)		/* TimeoutStopSec */
@@ -333,6 +334,7 @@ void cluster_reboot(int device, int64_t away_ns)
 	if (runs(u->program)) {
 		sim_tell("%s boots, which takes %.1f s", cluster_device_name(device),
 			 (double)away_ns / SIM_S);
+		history_others_lost(device);
 		u->away_ns = away_ns;
 		sim_signal(u->program, SIGKILL);
 	}
@@ -374,6 +376,9 @@ void cluster_power_off(const char *machine)
 		cluster.off[i] = true;
 		sim_power_off(machine);
 		disk_power_loss(machine);
+		if (cluster_device_of(machine) >= 0) {
+			history_others_lost(cluster_device_of(machine));
+		}
 	}
 }
 

@@ -66,11 +66,17 @@ void history_change_ended(int weftd, int64_t change, int64_t begin_ns);
 
 /* ---- other people's light ---- */
 
-/* Somebody else makes (or takes away) a circuit at a device: ports from 0. Not weft's. */
-void history_other_made(int device, int in, int out);
-void history_other_removed(int device, int in, int out);
-/* Is it there by others, or may it be as it just comes or goes? */
-bool history_is_others(int device, int in, int out);
+enum history_others {
+	HISTORY_NOT_OTHERS,	/* not there by other people */
+	HISTORY_MAYBE_OTHERS,	/* it comes or goes, or its device has lost power since */
+	HISTORY_OTHERS,		/* they made it, and it is there until they say so */
+};
+
+/* Somebody else's circuit at a device, that is none of weft's: ports from 0. */
+void history_others_set(int device, int in, int out, enum history_others state);
+enum history_others history_others(int device, int in, int out);
+/* A device has forgotten its map, or may have. */
+void history_others_lost(int device);
 
 /* ---- judgement ---- */
 

@@ -40,10 +40,9 @@ struct ended {
 	int64_t change, begin, end;
 };
 
-/* Known to be there, or to come or go. */
 struct circuit {
 	int device, in, out;
-	bool gone;
+	enum history_others state;
 };
 
 static struct {
@@ -202,31 +201,33 @@ static struct circuit *find_circuit(int device, int in, int out)
 	return NULL;
 }
 
-void history_other_made(int device, int in, int out)
+void history_others_set(int device, int in, int out, enum history_others state)
 {
 	struct circuit *c = find_circuit(device, in, out);
 
 	if (c) {
-		c->gone = false;
+		c->state = state;
 	} else {
-		vec_push(&e.circuits, (struct circuit){ device, in, out, false });
+		vec_push(&e.circuits, (struct circuit){ device, in, out, state });
 	}
 }
 
-void history_other_removed(int device, int in, int out)
-{
-	struct circuit *c = find_circuit(device, in, out);
-
-	if (c) {
-		c->gone = true;
-	}
-}
-
-bool history_is_others(int device, int in, int out)
+enum history_others history_others(int device, int in, int out)
 {
 	const struct circuit *c = find_circuit(device, in, out);
 
-	return c && !c->gone;
+	return c ? c->state : HISTORY_NOT_OTHERS;
+}
+
+void history_others_lost(int device)
+{
+	for (size_t i = 0; i < e.circuits.n; i++) {
+		struct circuit *c = &e.circuits.v[i];
+
+		if (c->device == device && c->state == HISTORY_OTHERS) {
+			c->state = HISTORY_MAYBE_OTHERS;
+		}
+	}
 }
 
 void history_clear_events(void)
