@@ -133,6 +133,10 @@ static bool ask_round(struct client *c, int domain, const struct request *q, boo
 			return true;
 		}
 		*maybe |= t == TRY_LOST;
+		if (t == TRY_LOST && q->acknowledged && *q->acknowledged) {
+			a->outcome = HISTORY_DONE;
+			return true;
+		}
 		if (t == TRY_LOST && !c->asks_again) {
 			a->outcome = HISTORY_UNKNOWN;
 			return true;
@@ -413,7 +417,7 @@ enum history_outcome client_undrain(struct client *c, int domain, const char *ta
 	req.target = (char *)target;
 	ask(c, cluster_scenario()->domains > 0 ? domain : -1, &q, a);
 	note_end(call, a->outcome, NULL);
-	if (a->weftd >= 0 && a->err.code == WEFT_ENOTFOUND && !c->silent) {
+	if (call >= 0 && a->weftd >= 0 && a->err.code == WEFT_ENOTFOUND) {
 		history_read(c->name, name, "no", a->begin_ns);
 	}
 	tell(c, a, "undrain", name + strlen("hold "));
@@ -440,7 +444,7 @@ enum history_outcome client_request_job(struct client *c, const char *name, int 
 	const struct request q = {
 		.path = JOBS("RequestJob"), .message = &req.base, .on_message = on_job,
 		.arg = &began, .response = &weft__v1__request_job_response__descriptor,
-		.timeout_ms = c->timeout_ms * (wait ? LONGER : 1),
+		.timeout_ms = c->timeout_ms, .acknowledged = &began,
 	};
 
 	req.name = (char *)name;
@@ -472,7 +476,7 @@ enum history_outcome client_release_job(struct client *c, const char *name,
 	const struct request q = {
 		.path = JOBS("ReleaseJob"), .message = &req.base, .on_message = on_job,
 		.arg = &began, .response = &weft__v1__release_job_response__descriptor,
-		.timeout_ms = c->timeout_ms * LONGER,
+		.timeout_ms = c->timeout_ms * LONGER, .acknowledged = &began,
 	};
 
 	req.name = (char *)name;
@@ -481,6 +485,9 @@ enum history_outcome client_release_job(struct client *c, const char *name,
 		a->outcome = HISTORY_UNKNOWN;
 	}
 	note_end(call, a->outcome, NULL);
+	if (call >= 0 && a->weftd >= 0 && a->err.code == WEFT_ENOTFOUND) {
+		history_read(c->name, target, "gone", a->begin_ns);
+	}
 	tell(c, a, "release job", name);
 	return a->outcome;
 }

@@ -60,7 +60,8 @@ enum history_outcome client_drain(struct client *c, int domain, const char *targ
 				  struct client_answer *a);
 enum history_outcome client_undrain(struct client *c, int domain, const char *target,
 				    struct client_answer *a);
-/* An allreduce of so many hosts; waits until it runs, or only until it is queued. name is new. */
+/* An allreduce of so many hosts; waits for some seconds until it runs, or only until it is queued,
+ * which is what is acknowledged. name is new. */
 enum history_outcome client_request_job(struct client *c, const char *name, int hosts,
 					int64_t duration_ns, bool wait, struct client_answer *a);
 enum history_outcome client_release_job(struct client *c, const char *name,

@@ -12,6 +12,7 @@ struct request {
 	int timeout_ms;
 	rpc_on_message on_message;	/* NULL: what comes is not looked at */
 	void *arg;
+	const bool *acknowledged;	/* becomes true by a message; NULL: by the end only */
 };
 
 enum try {
