@@ -8,6 +8,7 @@
 
 #include "tests/sim/chance.h"
 #include "tests/sim/disk.h"
+#include "tests/sim/fabrics.h"
 #include "tests/sim/faults.h"
 
 #define N(v) ((int64_t)(sizeof(v) / sizeof(*(v))))
@@ -340,9 +341,20 @@ static void begin_spec(struct planned_fault *f)
 	cluster_control(f->device, f->spec, NULL, 0);
 }
 
+/* All faults of the device end by it: those that it has from the start begin again. */
 static void end_spec(struct planned_fault *f)
 {
+	const struct cluster_device *d = &cluster_scenario()->devices[f->device];
+	char line[100];
+
 	cluster_control(f->device, "clear", NULL, 0);
+	if (fabrics_is_robot(d->dialect)) {
+		cluster_control(f->device, "fault move=300", NULL, 0);
+	}
+	for (int i = 0; i < N(d->faults) && d->faults[i]; i++) {
+		snprintf(line, sizeof(line), "fault %s", d->faults[i]);
+		cluster_control(f->device, line, NULL, 0);
+	}
 }
 
 static void draw_boot(const struct scenario *s, struct planned_fault *f)

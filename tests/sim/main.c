@@ -222,17 +222,17 @@ static void wait_for_one(void)
 /* Lines come in the order of the runs, as soon as all before them are there. */
 static void run_all(void)
 {
-	int begun = 0, under_way = 0, said = 0;
+	int begun = 0, running = 0, said = 0;
 
 	while (said < o.n) {
-		while (begun < o.n && under_way < o.jobs) {
+		while (begun < o.n && running < o.jobs) {
 			const struct run r = o.children[begun].run;
 
 			run_start(&o.children[begun++], &r);
-			under_way++;
+			running++;
 		}
 		wait_for_one();
-		under_way--;
+		running--;
 		for (; said < begun && o.children[said].ended; said++) {
 			say_result(&o.children[said]);
 			run_free(&o.children[said]);
@@ -249,7 +249,8 @@ static FILE *trace_of(const char *seed)
 	char command[200], path[200] = "";
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
-	snprintf(command, sizeof(command), "%.*s --no-shrink --trace --seed %s", (int)n, path, seed);
+	snprintf(command, sizeof(command), "%.*s --no-shrink --trace --seed %s", (int)n, path,
+		 seed);
 	return popen(command, "r");
 }
 
@@ -387,7 +388,8 @@ static const struct option options[] = {
 	{ "seed", required_argument, NULL, SEED }, { "seeds", required_argument, NULL, SEEDS },
 	{ "random", required_argument, NULL, RANDOM }, { "story", required_argument, NULL, STORY },
 	{ "stories", no_argument, NULL, STORIES }, { "only", required_argument, NULL, ONLY },
-	{ "seconds", required_argument, NULL, SECONDS }, { "plant", required_argument, NULL, PLANT },
+	{ "seconds", required_argument, NULL, SECONDS },
+	{ "plant", required_argument, NULL, PLANT },
 	{ "trace", no_argument, NULL, TRACE }, { "repeat", no_argument, NULL, REPEAT },
 	{ "jobs", required_argument, NULL, JOBS }, { "no-shrink", no_argument, NULL, NO_SHRINK },
 	{ "known", required_argument, NULL, KNOWN }, { "list", no_argument, NULL, LIST },
