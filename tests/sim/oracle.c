@@ -120,6 +120,7 @@ static int watch(int argc, char **argv)
 			}
 		}
 	}
+	return 0;
 }
 
 void oracle_begin(const struct scenario *sc)

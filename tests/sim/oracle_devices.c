@@ -3,7 +3,7 @@
  *
  * Each emulator tells its change log of every circuit that comes or goes, and by whom; the list
  * is kept here as well, so that it is there when the emulator is not. What a session did must be
- * on record in the store of a weftd. What a weftd sends must be so before, durably, and nobody
+ * on record in the store of a weftd. What a weftd sends must be so before, durably, and none
  * sends who has been deposed: that is looked at when the command's line is told to the trace,
  * behind weftd's own last look at its lease.
  */

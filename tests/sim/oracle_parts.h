@@ -51,11 +51,11 @@ void oracle_check_files(void);
 void oracle_check_devices(void);
 bool oracle_device_has(const char *device, struct optics_xc xc);
 bool oracle_ring_has(const char *device, const uint8_t digest[RING_DIGEST_LEN]);
-/* Somebody else, a fault or a restart has moved light of it since then. */
+/* Another user, a fault or a restart has moved light of it since then. */
 bool oracle_is_disturbed(const char *device, int64_t since);
-/* The configuration has it no more: what it holds is nobody's. */
+/* The configuration has it no more: what it holds is no longer weft's. */
 void oracle_forget_device(const char *device);
-/* A circuit of somebody else that is there; false: there is none. */
+/* A circuit of another user that is there; false: there is none. */
 bool oracle_find_other(const char *device, struct optics_xc *out);
 
 /* ---- what planted faults are above of (planted.c) ---- */

@@ -293,7 +293,7 @@ static void committed(const struct store *s, int64_t change)
 	change_over(s, change, true);
 }
 
-/* What was made and read back is there, unless somebody else has been at the device. */
+/* What was made and read back is there, unless another user has been at the device. */
 static void check_lit(const struct store *s, const struct store_journal *j)
 {
 	for (int i = 0; i < j->n_works; i++) {

@@ -32,7 +32,7 @@ static const struct {
 	[NO_SYNC] = { "no-sync", "the store says that it has synced, and has not" },
 	[NO_LEASE] = { "no-lease", "the lease is not looked at before a command" },
 	[NOT_READ_BACK] = { "not-read-back", "what a device has done is believed unread" },
-	[LIGHT_OF_OTHERS] = { "light-of-others", "a circuit of somebody else is deleted" },
+	[LIGHT_OF_OTHERS] = { "light-of-others", "a circuit of another user is deleted" },
 	[TOLD_EARLY] = { "told-early", "a change is acknowledged before others have it" },
 	[SKIPPED_ENTRY] = { "skipped-entry", "a standby skips an entry of the log" },
 	[HOST_TWICE] = { "host-twice", "a job is given hosts that another has" },
