@@ -320,6 +320,16 @@ int sim_pid(void)
 	return sim_current ? sim_current->pid : 1;
 }
 
+const char *sim_machine_of(int pid)
+{
+	for (const struct sim_process *p = sim_processes; p; p = p->next) {
+		if (p->pid == pid) {
+			return p->machine->name;
+		}
+	}
+	return "-";
+}
+
 bool sim_ended(const struct sim_process *p, int *status)
 {
 	if (p->ended && status) {
