@@ -28,7 +28,7 @@
 struct disk {
 	struct disk *next;
 	char *machine;
-	bool full;
+	bool full, drops;
 	int errors;		/* of a thousand calls */
 	uint64_t chance;	/* which of them, and what is lost with the power */
 	int64_t sync_ns;	/* 0: as usual */
@@ -343,6 +343,9 @@ static int x_sync(sqlite3_file *f, int flags)
 	int sync;
 
 	(void)flags;
+	if (rc && n && n->disk->drops) {
+		undo_failed(&n->undo);
+	}
 	if (rc || !n) {
 		return rc;
 	}
@@ -667,6 +670,11 @@ void disk_full(const char *machine, bool on)
 void disk_errors(const char *machine, int permille)
 {
 	disk_of(machine, strlen(machine))->errors = permille;
+}
+
+void disk_drops(const char *machine, bool on)
+{
+	disk_of(machine, strlen(machine))->drops = on;
 }
 
 void disk_chance(const char *machine, uint64_t seed)

@@ -32,6 +32,9 @@ bool disk_flip_bit(const char *path, uint64_t which);
 void disk_full(const char *machine, bool on);
 /* So many of a thousand reads, writes and syncs fail. */
 void disk_errors(const char *machine, int permille);
+/* What a sync that failed has left is not written by the next one, which does not fail: as Linux
+ * has it. Else the next one makes it good. */
+void disk_drops(const char *machine, bool on);
 /* A sync takes so long; 0: as usual, up to a millisecond. */
 void disk_slow(const char *machine, int64_t ns);
 /* How many syncs have ended, of all machines. */

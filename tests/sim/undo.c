@@ -6,9 +6,12 @@
 #include "tests/sim/chance.h"
 #include "tests/sim/undo.h"
 
+#define PAGE_SECTORS 8
+
 struct undo_sector {
 	int64_t number;
 	int layer;
+	bool stuck;		/* a sync of it failed: the next ones leave it out */
 	unsigned char old[SECTOR_BYTES];
 };
 
@@ -60,6 +63,7 @@ void undo_keep(struct undo *u, int64_t sector, const void *old)
 	s = &u->sectors[u->n++];
 	s->number = sector;
 	s->layer = u->layer;
+	s->stuck = false;
 	if (old) {
 		memcpy(s->old, old, SECTOR_BYTES);
 	} else {
@@ -76,20 +80,44 @@ int undo_sync(struct undo *u)
 	return u->layer++;
 }
 
+void undo_failed(struct undo *u)
+{
+	for (int i = 0; i < u->n; i++) {
+		u->sectors[i].stuck = true;
+	}
+	undo_sync(u);		/* so that it is seen what is written again */
+}
+
+/* Systems take what a failed sync has left for written, until it is written again: with its
+ * page. */
+static bool is_left_out(const struct undo *u, int i, int sync)
+{
+	const int64_t page = u->sectors[i].number / PAGE_SECTORS;
+
+	if (!u->sectors[i].stuck) {
+		return false;
+	}
+	for (i++; i < u->n && u->sectors[i].layer <= sync; i++) {
+		if (u->sectors[i].number / PAGE_SECTORS == page && !u->sectors[i].stuck) {
+			return false;
+		}
+	}
+	return true;
+}
+
 void undo_synced(struct undo *u, int sync, int64_t size)
 {
-	int n = 0;
+	int kept = 0;
 
 	if (sync < u->synced) {
 		return;		/* a later one was faster */
 	}
-	while (n < u->n && u->sectors[n].layer <= sync) {
-		n++;
+	for (int i = 0; i < u->n; i++) {
+		if (u->sectors[i].layer > sync || is_left_out(u, i, sync)) {
+			u->sectors[kept++] = u->sectors[i];
+		}
 	}
-	if (n > 0) {
-		memmove(u->sectors, u->sectors + n, (size_t)(u->n - n) * sizeof(*u->sectors));
-	}
-	u->n -= n;
+	u->n = kept;
 	u->synced = sync;
 	u->size = size;
 }

@@ -34,6 +34,9 @@ void undo_keep(struct undo *u, int64_t sector, const void *old);
 int undo_sync(struct undo *u);
 /* That sync has ended; size: the file's when it began. */
 void undo_synced(struct undo *u, int sync, int64_t size);
+/* A sync has failed for good: what is not durable now is not made so by the next one either,
+ * unless it is written again. */
+void undo_failed(struct undo *u);
 /* The power was lost: writes into the file (open as fd, of `size` bytes) what is found there
  * afterwards. How many sectors went. */
 int undo_lose(struct undo *u, int fd, int64_t size, uint64_t *chance);
