@@ -9,7 +9,7 @@
 #include "tests/sim/chance.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/fabrics.h"
-#include "tests/sim/faults.h"
+#include "tests/sim/fault_draws.h"
 
 #define N(v) ((int64_t)(sizeof(v) / sizeof(*(v))))
 #define SECONDS(ns) ((double)(ns) / SIM_S)
@@ -17,7 +17,7 @@
 #define USUAL_LOW (SIM_MS / 20)
 #define USUAL_HIGH (SIM_MS / 4)
 
-#define WORDS(f, ...) snprintf((f)->words, sizeof((f)->words), __VA_ARGS__)
+#define FAULT_SAY(f, ...) snprintf((f)->words, sizeof((f)->words), __VA_ARGS__)
 
 static bool always(const struct scenario *s)
 {
@@ -25,28 +25,28 @@ static bool always(const struct scenario *s)
 	return true;
 }
 
-static int64_t between(struct planned_fault *f, int64_t low, int64_t high)
+int64_t fault_between(struct planned_fault *f, int64_t low, int64_t high)
 {
 	return chance_between(&f->chance, low, high);
 }
 
 /* As likely short as long: of a range of several powers. */
-static int64_t of_any_size(struct planned_fault *f, int64_t low, int64_t high)
+int64_t fault_of_any_size(struct planned_fault *f, int64_t low, int64_t high)
 {
-	const double share = (double)between(f, 0, 1000000) / 1e6;
+	const double share = (double)fault_between(f, 0, 1000000) / 1e6;
 
 	return (int64_t)((double)low * pow((double)high / (double)low, share));
 }
 
-static void draw_weftd(const struct scenario *s, struct planned_fault *f)
+void fault_draw_weftd(const struct scenario *s, struct planned_fault *f)
 {
-	f->weftd = (int)between(f, 0, s->n_weftds);
+	f->weftd = (int)fault_between(f, 0, s->n_weftds);
 	f->from = cluster_machine(f->weftd);
 }
 
 static void draw_device(const struct scenario *s, struct planned_fault *f)
 {
-	f->device = (int)between(f, 0, s->n_devices);
+	f->device = (int)fault_between(f, 0, s->n_devices);
 }
 
 /* ---- links ---- */
@@ -55,12 +55,12 @@ static void draw_device(const struct scenario *s, struct planned_fault *f)
 static void draw_link(const struct scenario *s, struct planned_fault *f)
 {
 	static const char *const members[] = { "etcd0", "etcd1", "etcd2" };
-	const bool etcd = s->etcd_members > 0 && between(f, 0, 3) > 0;
+	const bool etcd = s->etcd_members > 0 && fault_between(f, 0, 3) > 0;
 
-	draw_weftd(s, f);
+	fault_draw_weftd(s, f);
 	draw_device(s, f);
-	f->to = etcd ? members[between(f, 0, s->etcd_members)] : cluster_device_name(f->device);
-	if (between(f, 0, 2)) {
+	f->to = etcd ? members[fault_between(f, 0, s->etcd_members)] : cluster_device_name(f->device);
+	if (fault_between(f, 0, 2)) {
 		const char *from = f->from;
 
 		f->from = f->to;
@@ -71,8 +71,8 @@ static void draw_link(const struct scenario *s, struct planned_fault *f)
 static void draw_stall(const struct scenario *s, struct planned_fault *f)
 {
 	draw_link(s, f);
-	f->length_ns = of_any_size(f, 50 * SIM_MS, 2 * s->lease_s * SIM_S);
-	WORDS(f, "from %s to %s all stands still for %.3f s", f->from, f->to,
+	f->length_ns = fault_of_any_size(f, 50 * SIM_MS, 2 * s->lease_s * SIM_S);
+	FAULT_SAY(f, "from %s to %s all stands still for %.3f s", f->from, f->to,
 	      SECONDS(f->length_ns));
 }
 
@@ -84,8 +84,8 @@ static void begin_stall(struct planned_fault *f)
 static void draw_cut(const struct scenario *s, struct planned_fault *f)
 {
 	draw_link(s, f);
-	f->length_ns = of_any_size(f, SIM_S / 2, 30 * SIM_S);
-	WORDS(f, "%s and %s do not hear each other for %.3f s", f->from, f->to,
+	f->length_ns = fault_of_any_size(f, SIM_S / 2, 30 * SIM_S);
+	FAULT_SAY(f, "%s and %s do not hear each other for %.3f s", f->from, f->to,
 	      SECONDS(f->length_ns));
 }
 
@@ -98,7 +98,7 @@ static void begin_cut(struct planned_fault *f)
 static void draw_reset(const struct scenario *s, struct planned_fault *f)
 {
 	draw_link(s, f);
-	WORDS(f, "connections of %s and %s are reset", f->from, f->to);
+	FAULT_SAY(f, "connections of %s and %s are reset", f->from, f->to);
 }
 
 static void begin_reset(struct planned_fault *f)
@@ -109,9 +109,9 @@ static void begin_reset(struct planned_fault *f)
 static void draw_slow(const struct scenario *s, struct planned_fault *f)
 {
 	draw_link(s, f);
-	f->amount = of_any_size(f, 2 * SIM_MS, 400 * SIM_MS);
-	f->length_ns = between(f, 5 * SIM_S, 30 * SIM_S);
-	WORDS(f, "from %s to %s takes %.0f ms for %.1f s", f->from, f->to,
+	f->amount = fault_of_any_size(f, 2 * SIM_MS, 400 * SIM_MS);
+	f->length_ns = fault_between(f, 5 * SIM_S, 30 * SIM_S);
+	FAULT_SAY(f, "from %s to %s takes %.0f ms for %.1f s", f->from, f->to,
 	      (double)f->amount / SIM_MS, SECONDS(f->length_ns));
 }
 
@@ -129,10 +129,10 @@ static void end_slow(struct planned_fault *f)
 
 static void draw_kill(const struct scenario *s, struct planned_fault *f)
 {
-	draw_weftd(s, f);
-	f->amount = of_any_size(f, 1, 5000);
+	fault_draw_weftd(s, f);
+	f->amount = fault_of_any_size(f, 1, 5000);
 	f->length_ns = 10 * SIM_S;
-	WORDS(f, "weftd of %s is killed in its %lld. call from then on", f->from,
+	FAULT_SAY(f, "weftd of %s is killed in its %lld. call from then on", f->from,
 	      (long long)f->amount);
 }
 
@@ -154,9 +154,9 @@ static void end_kill(struct planned_fault *f)
 
 static void draw_pause(const struct scenario *s, struct planned_fault *f)
 {
-	draw_weftd(s, f);
-	f->length_ns = of_any_size(f, SIM_S / 10, 4 * s->lease_s * SIM_S);
-	WORDS(f, "weftd of %s is stopped for %.3f s, and goes on", f->from, SECONDS(f->length_ns));
+	fault_draw_weftd(s, f);
+	f->length_ns = fault_of_any_size(f, SIM_S / 10, 4 * s->lease_s * SIM_S);
+	FAULT_SAY(f, "weftd of %s is stopped for %.3f s, and goes on", f->from, SECONDS(f->length_ns));
 }
 
 static void begin_pause(struct planned_fault *f)
@@ -170,9 +170,9 @@ static void begin_pause(struct planned_fault *f)
 
 static void draw_stop(const struct scenario *s, struct planned_fault *f)
 {
-	draw_weftd(s, f);
-	f->length_ns = of_any_size(f, SIM_S / 10, 20 * SIM_S);
-	WORDS(f, "weftd of %s is told to end, and started %.3f s later", f->from,
+	fault_draw_weftd(s, f);
+	f->length_ns = fault_of_any_size(f, SIM_S / 10, 20 * SIM_S);
+	FAULT_SAY(f, "weftd of %s is told to end, and started %.3f s later", f->from,
 	      SECONDS(f->length_ns));
 }
 
@@ -191,9 +191,9 @@ static void end_stop(struct planned_fault *f)
 
 static void draw_power(const struct scenario *s, struct planned_fault *f)
 {
-	draw_weftd(s, f);
-	f->length_ns = of_any_size(f, SIM_S / 10, 30 * SIM_S);
-	WORDS(f, "%s is without power for %.3f s", f->from, SECONDS(f->length_ns));
+	fault_draw_weftd(s, f);
+	f->length_ns = fault_of_any_size(f, SIM_S / 10, 30 * SIM_S);
+	FAULT_SAY(f, "%s is without power for %.3f s", f->from, SECONDS(f->length_ns));
 }
 
 static void begin_power(struct planned_fault *f)
@@ -210,8 +210,8 @@ static void end_power(struct planned_fault *f)
 static void draw_dark(const struct scenario *s, struct planned_fault *f)
 {
 	f->amount = s->n_weftds;
-	f->length_ns = of_any_size(f, SIM_S, 30 * SIM_S);
-	WORDS(f, "all machines of weftd are without power for %.3f s", SECONDS(f->length_ns));
+	f->length_ns = fault_of_any_size(f, SIM_S, 30 * SIM_S);
+	FAULT_SAY(f, "all machines of weftd are without power for %.3f s", SECONDS(f->length_ns));
 }
 
 static void begin_dark(struct planned_fault *f)
@@ -233,9 +233,9 @@ static void end_dark(struct planned_fault *f)
 
 static void draw_clock(const struct scenario *s, struct planned_fault *f)
 {
-	draw_weftd(s, f);
-	f->amount = of_any_size(f, SIM_S / 10, 600 * SIM_S) * (between(f, 0, 2) ? 1 : -1);
-	WORDS(f, "the clock of %s jumps by %.1f s", f->from, SECONDS(f->amount));
+	fault_draw_weftd(s, f);
+	f->amount = fault_of_any_size(f, SIM_S / 10, 600 * SIM_S) * (fault_between(f, 0, 2) ? 1 : -1);
+	FAULT_SAY(f, "the clock of %s jumps by %.1f s", f->from, SECONDS(f->amount));
 }
 
 static void begin_clock(struct planned_fault *f)
@@ -247,17 +247,17 @@ static void begin_clock(struct planned_fault *f)
 
 static void draw_disk(const struct scenario *s, struct planned_fault *f)
 {
-	draw_weftd(s, f);
+	fault_draw_weftd(s, f);
 	if (s->turns == CLUSTER_SHARED) {
 		f->from = "shared";
 	}
-	f->length_ns = of_any_size(f, SIM_S / 10, 20 * SIM_S);
+	f->length_ns = fault_of_any_size(f, SIM_S / 10, 20 * SIM_S);
 }
 
 static void draw_full(const struct scenario *s, struct planned_fault *f)
 {
 	draw_disk(s, f);
-	WORDS(f, "the disk of %s is full for %.3f s", f->from, SECONDS(f->length_ns));
+	FAULT_SAY(f, "the disk of %s is full for %.3f s", f->from, SECONDS(f->length_ns));
 }
 
 static void begin_full(struct planned_fault *f)
@@ -273,8 +273,8 @@ static void end_full(struct planned_fault *f)
 static void draw_errors(const struct scenario *s, struct planned_fault *f)
 {
 	draw_disk(s, f);
-	f->amount = of_any_size(f, 1, 1001);
-	WORDS(f, "the disk of %s fails in %lld of 1000 calls for %.3f s", f->from,
+	f->amount = fault_of_any_size(f, 1, 1001);
+	FAULT_SAY(f, "the disk of %s fails in %lld of 1000 calls for %.3f s", f->from,
 	      (long long)f->amount, SECONDS(f->length_ns));
 }
 
@@ -292,8 +292,8 @@ static void end_errors(struct planned_fault *f)
 static void draw_slow_disk(const struct scenario *s, struct planned_fault *f)
 {
 	draw_disk(s, f);
-	f->amount = of_any_size(f, 5 * SIM_MS, 2 * s->lease_s * SIM_S);
-	WORDS(f, "a sync of the disk of %s takes %.3f s, for %.3f s", f->from, SECONDS(f->amount),
+	f->amount = fault_of_any_size(f, 5 * SIM_MS, 2 * s->lease_s * SIM_S);
+	FAULT_SAY(f, "a sync of the disk of %s takes %.3f s, for %.3f s", f->from, SECONDS(f->amount),
 	      SECONDS(f->length_ns));
 }
 
@@ -322,17 +322,17 @@ static const struct {
 
 static void draw_spec(const struct scenario *s, struct planned_fault *f)
 {
-	const int64_t i = between(f, 0, N(device_faults));
+	const int64_t i = fault_between(f, 0, N(device_faults));
 	int n;
 
 	draw_device(s, f);
 	n = snprintf(f->spec, sizeof(f->spec), "fault %s", device_faults[i].name);
 	if (device_faults[i].high > 0) {
 		snprintf(f->spec + n, sizeof(f->spec) - (size_t)n, "=%lld",
-			 (long long)of_any_size(f, device_faults[i].low, device_faults[i].high));
+			 (long long)fault_of_any_size(f, device_faults[i].low, device_faults[i].high));
 	}
-	f->length_ns = of_any_size(f, SIM_S / 2, 20 * SIM_S);
-	WORDS(f, "device %s: %s, for %.3f s", cluster_device_name(f->device), f->spec,
+	f->length_ns = fault_of_any_size(f, SIM_S / 2, 20 * SIM_S);
+	FAULT_SAY(f, "device %s: %s, for %.3f s", cluster_device_name(f->device), f->spec,
 	      SECONDS(f->length_ns));
 }
 
@@ -360,8 +360,8 @@ static void end_spec(struct planned_fault *f)
 static void draw_boot(const struct scenario *s, struct planned_fault *f)
 {
 	draw_device(s, f);
-	f->length_ns = of_any_size(f, SIM_S / 10, 20 * SIM_S);
-	WORDS(f, "device %s boots, for %.3f s", cluster_device_name(f->device),
+	f->length_ns = fault_of_any_size(f, SIM_S / 10, 20 * SIM_S);
+	FAULT_SAY(f, "device %s boots, for %.3f s", cluster_device_name(f->device),
 	      SECONDS(f->length_ns));
 }
 
@@ -370,7 +370,7 @@ static void begin_boot(struct planned_fault *f)
 	cluster_reboot(f->device, f->length_ns);
 }
 
-const struct fault_kind fault_kinds[] = {
+const struct fault_kind fault_kinds_other[] = {
 	{ "stall", always, draw_stall, begin_stall, NULL },
 	{ "cut", always, draw_cut, begin_cut, NULL },
 	{ "reset", always, draw_reset, begin_reset, NULL },

@@ -2,17 +2,31 @@
 #include <stdlib.h>
 
 #include "tests/sim/chance.h"
-#include "tests/sim/faults.h"
+#include "tests/sim/fault_draws.h"
 
 #define FIRST_AT (3 * SIM_S)	/* the first fabric is about to be applied */
 #define KINDS_MAX 32
 
+const struct fault_kind *fault_kind(int i)
+{
+	const struct fault_kind *k = fault_kinds_other;
+
+	for (; k->name && i > 0; k++, i--) {
+	}
+	if (!k->name) {
+		for (k = fault_kinds_etcd; k->name && i > 0; k++, i--) {
+		}
+	}
+	return k->name ? k : NULL;
+}
+
 /* Of those that fit, half: runs of few kinds go deeper than runs of all. */
 static int draw_kinds(const struct scenario *s, const struct fault_kind *kinds[KINDS_MAX])
 {
+	const struct fault_kind *k;
 	int n = 0;
 
-	for (const struct fault_kind *k = fault_kinds; k->name && n < KINDS_MAX; k++) {
+	for (int i = 0; (k = fault_kind(i)) && n < KINDS_MAX; i++) {
 		const bool taken = sim_random(SIM_FAULTS) % 2;
 
 		if (taken && k->fits(s)) {

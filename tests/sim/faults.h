@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "tests/sim/cluster.h"
+#include "tests/sim/etcd_model.h"
 
 #define FAULTS_MAX 24
 #define FAULT_WORDS 160
@@ -28,6 +29,7 @@ struct planned_fault {
 	const char *from, *to;	/* machines */
 	int64_t amount;
 	char spec[40];		/* of a device's own fault */
+	struct etcd_fault etcd;
 	struct sim_process *met;
 };
 
@@ -48,7 +50,7 @@ int64_t faults_end(const struct fault_list *list);
 /* Each with its time and number, in words. */
 void faults_tell(const struct fault_list *list);
 
-/* ---- kinds of faults: fault_kinds.c ---- */
+/* ---- kinds of faults: fault_kinds.c, fault_etcd.c ---- */
 
 struct fault_kind {
 	const char *name;
@@ -60,7 +62,7 @@ struct fault_kind {
 	void (*end)(struct planned_fault *f);	/* after length_ns; NULL: nothing is to be done */
 };
 
-/* Ended by a name of NULL. */
-extern const struct fault_kind fault_kinds[];
+/* The i-th of all; NULL: there are no more. */
+const struct fault_kind *fault_kind(int i);
 
 #endif

@@ -303,8 +303,8 @@ static void list(void)
 			       find_known("story", s->name) ? " (known to fail)" : "");
 		}
 	}
-	for (const struct fault_kind *k = fault_kinds; k->name; k++) {
-		printf("fault %s\n", k->name);
+	for (int i = 0; fault_kind(i); i++) {
+		printf("fault %s\n", fault_kind(i)->name);
 	}
 	for (int i = 0; planted_name(i); i++) {
 		printf("plant %s\n", planted_name(i));
