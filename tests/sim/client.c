@@ -426,11 +426,21 @@ enum history_outcome client_undrain(struct client *c, int domain, const char *ta
 
 /* ---- jobs ---- */
 
-/* It exists once weftd has said anything of it. */
+/* What weftd has said of a job, of which the first word is how it was. */
+struct job_words {
+	bool any;
+	bool goes;		/* it is ending, or over */
+};
+
 static int on_job(const ProtobufCMessage *msg, void *arg)
 {
-	(void)msg;
-	*(bool *)arg = true;
+	/* Of both calls the responses are alike. */
+	const Weft__V1__Job *j = ((const Weft__V1__RequestJobResponse *)msg)->job;
+	struct job_words *w = arg;
+
+	w->any = true;
+	w->goes = j && (j->state == WEFT__V1__JOB_STATE__JOB_STATE_ENDING ||
+			j->state == WEFT__V1__JOB_STATE__JOB_STATE_ENDED);
 	return 0;
 }
 
@@ -440,11 +450,11 @@ enum history_outcome client_request_job(struct client *c, const char *name, int 
 	Weft__V1__RequestJobRequest req = WEFT__V1__REQUEST_JOB_REQUEST__INIT;
 	char id[64], target[CLIENT_TARGET];
 	int call = note_begin(c, client_target(target, "job", name, 0), "gone", "there");
-	bool began = false;
+	struct job_words words = { 0 };
 	const struct request q = {
 		.path = JOBS("RequestJob"), .message = &req.base, .on_message = on_job,
-		.arg = &began, .response = &weft__v1__request_job_response__descriptor,
-		.timeout_ms = c->timeout_ms, .acknowledged = &began,
+		.arg = &words, .response = &weft__v1__request_job_response__descriptor,
+		.timeout_ms = c->timeout_ms, .acknowledged = &words.any,
 	};
 
 	req.name = (char *)name;
@@ -455,7 +465,7 @@ enum history_outcome client_request_job(struct client *c, const char *name, int 
 	req.no_wait = !wait;
 	req.request_id = new_id(c, id);
 	ask(c, -1, &q, a);
-	if (began && a->outcome == HISTORY_REFUSED) {
+	if (words.any && a->outcome == HISTORY_REFUSED) {
 		a->outcome = HISTORY_UNKNOWN;	/* it was there, and has failed, say */
 	}
 	note_end(call, a->outcome, NULL);
@@ -472,16 +482,16 @@ enum history_outcome client_release_job(struct client *c, const char *name,
 	Weft__V1__ReleaseJobRequest req = WEFT__V1__RELEASE_JOB_REQUEST__INIT;
 	char target[CLIENT_TARGET];
 	int call = note_begin(c, client_target(target, "job", name, 0), "gone", "gone");
-	bool began = false;
+	struct job_words words = { 0 };
 	const struct request q = {
 		.path = JOBS("ReleaseJob"), .message = &req.base, .on_message = on_job,
-		.arg = &began, .response = &weft__v1__release_job_response__descriptor,
-		.timeout_ms = c->timeout_ms * LONGER, .acknowledged = &began,
+		.arg = &words, .response = &weft__v1__release_job_response__descriptor,
+		.timeout_ms = c->timeout_ms * LONGER, .acknowledged = &words.goes,
 	};
 
 	req.name = (char *)name;
 	ask(c, -1, &q, a);
-	if (began && a->outcome == HISTORY_REFUSED) {
+	if (words.any && a->outcome == HISTORY_REFUSED) {
 		a->outcome = HISTORY_UNKNOWN;
 	}
 	note_end(call, a->outcome, NULL);

@@ -408,6 +408,10 @@ static void put_right(struct client *c)
 	for (int d = 0; d < cluster_domains(); d++) {
 		give_back(c, d);
 	}
+	if (!is_divided()) {
+		/* What could not go back, as hosts were drained, waits longer than we do. */
+		client_confirm(c, 0, &a);
+	}
 	client_wait_ready(c, 10 * SIM_S);
 	if (client_apply(c, 0, 0, &a) != HISTORY_DONE) {
 		sim_fail("not settled", "half a minute after the last fault the base fabric is not "
