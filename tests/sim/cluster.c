@@ -42,6 +42,7 @@ struct unit {
 	struct sim_process *program, *manager;	/* NULL: never was */
 	int starts, last_status;
 	bool told_to_stop;
+	bool again;		/* told to start while it was still stopping */
 	int64_t away_ns;	/* of a device: how long it is away when it ends now */
 };
 
@@ -165,9 +166,10 @@ static int manage_weftd(int argc, char **argv)
 		start_program(u, cluster_machine(i), weftd_main, &a);
 		u->last_status = sim_wait(u->program);
 		sim_tell("weftd ended with %d", u->last_status);
-		if (u->last_status == 0) {
+		if (u->last_status == 0 && !u->again) {
 			break;
 		}
+		u->again = false;
 		sim_sleep(RESTART_NS);
 	}
 	return 0;
@@ -304,9 +306,12 @@ int cluster_wait_stopped(int weftd)
 
 void cluster_start(int weftd)
 {
-	cluster.weftds[weftd].told_to_stop = false;
-	if (!runs(cluster.weftds[weftd].manager)) {
-		start_manager(&cluster.weftds[weftd], cluster_machine(weftd), manage_weftd, weftd);
+	struct unit *u = &cluster.weftds[weftd];
+
+	u->again = u->told_to_stop && runs(u->program);
+	u->told_to_stop = false;
+	if (!cluster.off[weftd]) {
+		start_manager(u, cluster_machine(weftd), manage_weftd, weftd);
 	}
 }
 

@@ -99,7 +99,8 @@ void cluster_kill(int weftd);
  * Of a process: cluster_wait_stopped waits for it and returns its status. */
 bool cluster_stop(int weftd);
 int cluster_wait_stopped(int weftd);
-/* Its manager, on a machine that is on: starts it unless it runs. */
+/* Its manager starts it unless it runs: of one that still stops, when it has ended; on a machine
+ * that is off, when that has power. */
 void cluster_start(int weftd);
 /* A machine with all that runs there, of any sort: "a", "ocs0", "etcd1". What its disk had not
  * synced goes with the power. */

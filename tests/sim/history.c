@@ -216,7 +216,7 @@ void history_generation(const char *client, int domain, int64_t generation, cons
 	for (i = g->seen.n; i > 0 && g->seen.v[i - 1].end >= begin_ns; i--) {
 	}
 	if (i > 0 && g->seen.v[i - 1].newest > generation) {
-		sim_fail("lost", "%s hears of generation %" PRId64 " of domain %d after %" PRId64
+		sim_fail("lost generation", "%s hears of generation %" PRId64 " of domain %d after %" PRId64
 			 " was told", client, generation, domain, g->seen.v[i - 1].newest);
 	}
 	vec_push(&g->seen, (struct sighting){ sim_now(), newest > generation ? newest : generation });
@@ -246,6 +246,22 @@ static const struct op *last_other(const struct target *t, const struct op *read
 	return last;
 }
 
+/* The rule that is broken, by what was lost. */
+static const char *rule_of(const struct target *t)
+{
+	static const char *const rules[][2] = {
+		{ "hold", "lost hold" }, { "job", "lost job" },
+		{ "configuration", "lost configuration" },
+	};
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
+		if (strncmp(t->name, rules[i][0], strlen(rules[i][0])) == 0) {
+			return rules[i][1];
+		}
+	}
+	return "lost";
+}
+
 static void check_read(const struct target *t, const struct op *read)
 {
 	const struct op *other = last_other(t, read);
@@ -258,7 +274,7 @@ static void check_read(const struct target *t, const struct op *read)
 			return;
 		}
 	}
-	sim_fail("lost", "%s: %s read \"%.12s\" at %.6f to %.6f s, but at %.6f to %.6f s %s %s "
+	sim_fail(rule_of(t), "%s: %s read \"%.12s\" at %.6f to %.6f s, but at %.6f to %.6f s %s %s "
 		 "\"%.12s\", and nothing has changed it since", t->name, read->client, read->value,
 		 (double)read->begin / SIM_S, (double)read->end / SIM_S,
 		 other ? (double)other->begin / SIM_S : 0, other ? (double)other->end / SIM_S : 0,

@@ -80,8 +80,9 @@ void history_others_lost(int device);
 
 /* ---- judgement ---- */
 
-/* Checks all that was read against all that was written; sim_fail "lost" names the target, what
- * was read and by whom, and what it contradicts. Once, at the end. */
+/* Checks all that was read against all that was written; sim_fail "lost hold", "lost job"
+ * or "lost configuration" names the target, what was read and by whom, and what it contradicts.
+ * Once, at the end. */
 void history_check(void);
 /* Calls by outcome, for a last line. */
 void history_count(int *done, int *refused, int *unknown);
