@@ -387,13 +387,11 @@ void cluster_power_off(const char *machine)
 	}
 }
 
-/* All that is to run on a machine that is on. */
+/* All that a machine starts when it has power, also what was told to stop before. */
 static void start_machine(int i)
 {
 	if (i < CLUSTER_WEFTDS) {
-		if (!cluster.weftds[i].told_to_stop) {
-			cluster_start(i);
-		}
+		cluster_start(i);
 	} else if (i < CLUSTER_WEFTDS + CLUSTER_DEVICES) {
 		i -= CLUSTER_WEFTDS;
 		start_manager(&cluster.devices[i], cluster_device_name(i), manage_device, i);
