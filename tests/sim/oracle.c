@@ -19,6 +19,7 @@
 
 #define EVERY (5 * SIM_S)
 #define AWAY_MAX (50 * SIM_MS)
+#define READ_S 40		/* readings so often have seen the end of the last fault */
 #define CALLS_MAX 200000	/* of the kernel, in a second */
 
 static VEC(const char *) left_out;
@@ -132,6 +133,11 @@ void oracle_begin(const struct scenario *sc)
 
 /* ---- when all has settled ------------------------------------------------ */
 
+bool oracle_reads_often(void)
+{
+	return cluster_scenario()->poll_s > 0 && cluster_scenario()->poll_s <= READ_S;
+}
+
 /* What faults, others' hands or the scenario explain. */
 static bool is_explained(const Weft__V1__Problem *p)
 {
@@ -141,8 +147,10 @@ static bool is_explained(const Weft__V1__Problem *p)
 	switch (p->kind) {
 	case WEFT__V1__PROBLEM_KIND__PROBLEM_KIND_CIRCUITS_PENDING:
 	case WEFT__V1__PROBLEM_KIND__PROBLEM_KIND_JOBS_NOT_PLANNED:
-	case WEFT__V1__PROBLEM_KIND__PROBLEM_KIND_DEVICE_UNREACHABLE:
 		return false;
+	case WEFT__V1__PROBLEM_KIND__PROBLEM_KIND_DEVICE_UNREACHABLE:
+		/* It was, when it was last asked. */
+		return !oracle_reads_often();
 	case WEFT__V1__PROBLEM_KIND__PROBLEM_KIND_CIRCUITS_UNEXPECTED:
 		return oracle_find_other(p->device, &other) || oracle_is_disturbed(p->device, 0);
 	default:
@@ -177,6 +185,9 @@ static bool check_status(struct client *c, int weftd)
 	struct err err = { 0 };
 	bool leads;
 
+	for (int i = 0; i < 10 && !cluster_weftd(weftd); i++) {
+		sim_sleep(SIM_S);
+	}
 	if (!cluster_weftd(weftd)) {
 		oracle_fail("gone", "%s does not run; it ended %d times, last with %d",
 			    cluster_machine(weftd), cluster_starts(weftd),
@@ -211,8 +222,69 @@ static void check_leaders(void)
 	}
 }
 
+static bool is_interrupted(struct client *c)
+{
+	Weft__V1__StatusResponse *s = NULL;
+	struct err err;
+	bool is_open = false;
+
+	for (int i = 0; i < cluster_scenario()->n_weftds; i++) {
+		if (cluster_weftd(i) && client_status(c, i, &s, &err) == 0) {
+			is_open |= s->state == WEFT__V1__STATE__STATE_INTERRUPTED;
+			rpc_free_message(&s->base);
+		}
+	}
+	return is_open;
+}
+
+/* Drains and jobs may be in the way of any configuration. */
+static void clear_fabric(struct client *c, int weftd)
+{
+	Weft__V1__StatusResponse *s = NULL;
+	Weft__V1__ListJobsResponse *jobs = NULL;
+	struct client_answer a;
+	struct err err;
+
+	if (client_status(c, weftd, &s, &err) == 0) {
+		for (size_t i = 0; i < s->n_holds; i++) {
+			client_undrain(c, cluster_domain_of(weftd), s->holds[i]->target, &a);
+		}
+		rpc_free_message(&s->base);
+	}
+	if (client_jobs(c, weftd, false, &jobs, &err) == 0) {
+		for (size_t i = 0; i < jobs->n_jobs; i++) {
+			client_release_job(c, jobs->jobs[i]->name, &a);
+		}
+		rpc_free_message(&jobs->base);
+	}
+}
+
+/* A change that was found half done waits for an operator, who is told to apply again. */
+static void follow_advice(void)
+{
+	struct client c;
+	struct client_answer a;
+
+	client_init(&c, "operator");
+	if (!is_interrupted(&c)) {
+		return;
+	}
+	for (int d = 0; d < cluster_domains(); d++) {
+		int leader = client_leader(&c, d, EVERY);
+
+		if (leader >= 0) {
+			clear_fabric(&c, leader);
+		}
+	}
+	for (int i = 0; i < cluster_scenario()->n_fabrics && is_interrupted(&c); i++) {
+		client_apply(&c, i, 0, &a);
+		sim_sleep(EVERY);
+	}
+}
+
 void oracle_settled(void)
 {
+	follow_advice();
 	check_leaders();
 	oracle_check_devices();
 	oracle_check_files();

@@ -17,6 +17,9 @@
 /* sim_fail, but for rules that were left out. */
 void oracle_fail(const char *rule, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* By the end weftd has read all devices since the last fault. */
+bool oracle_reads_often(void);
+
 /* ---- oracle_stores.c: what the stores of weftd were told ---- */
 
 /* The store that the running process has opened; NULL: none. */
@@ -35,6 +38,8 @@ bool oracle_is_marked(const struct store *s, const char *device, struct optics_x
 bool oracle_is_load_marked(const struct store *s, const char *device);
 /* The last change that was committed wants it so. */
 bool oracle_is_intended(const char *device, struct optics_xc xc);
+/* And has left it as it was: dark perhaps. */
+bool oracle_is_left(const char *device, struct optics_xc xc);
 
 /* ---- oracle_copies.c: what is in the files ---- */
 

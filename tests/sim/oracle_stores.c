@@ -37,11 +37,15 @@ struct record {
 	struct record_step *steps;
 };
 
+/* left: meant to be there, and left alone by the last commit as it found it. */
 struct intent {
 	char uuid[37];
 	char *device;
 	int n;
-	struct optics_xc *xcs;
+	struct intent_circuit {
+		struct optics_xc xc;
+		bool left;
+	} *circuits;
 };
 
 /* A store that a process has open. Durable is what was told up to this count. */
@@ -256,24 +260,45 @@ static struct intent *find_intent(const struct store *s, const char *device)
 static void drop_intent(size_t i)
 {
 	free(intents.v[i].device);
-	free(intents.v[i].xcs);
+	free(intents.v[i].circuits);
 	intents.v[i] = intents.v[--intents.n];
+}
+
+/* A port has one circuit: to intend two is to lose one of them. */
+static void check_ports(const struct intent *in)
+{
+	for (int i = 1; i < in->n; i++) {
+		const struct optics_xc a = in->circuits[i].xc;
+
+		for (int k = 0; k < i; k++) {
+			const struct optics_xc b = in->circuits[k].xc;
+
+			if (a.in == b.in || a.out == b.out) {
+				oracle_fail("port twice", "%s: %d,%d and %d,%d are both intended, "
+					    "and share a port", in->device, a.in, a.out, b.in,
+					    b.out);
+				return;
+			}
+		}
+	}
 }
 
 static void take_intent(const struct store *s, const struct record *r)
 {
 	struct intent *in = find_intent(s, r->device);
 
-	free(in->xcs);
-	in->xcs = x_new((size_t)r->n + 1, sizeof(*in->xcs));
+	free(in->circuits);
+	in->circuits = x_new((size_t)r->n + 1, sizeof(*in->circuits));
 	in->n = 0;
 	for (int i = 0; i < r->n; i++) {
 		const struct record_step *st = &r->steps[i];
 
 		if (st->op == STORE_ADD || st->op == STORE_KEEP || st->op == STORE_LEAVE) {
-			in->xcs[in->n++] = st->xc;
+			in->circuits[in->n++] = (struct intent_circuit){
+				.xc = st->xc, .left = st->op == STORE_LEAVE };
 		}
 	}
+	check_ports(in);
 }
 
 static void committed(const struct store *s, int64_t change)
@@ -406,17 +431,29 @@ bool oracle_is_load_marked(const struct store *s, const char *device)
 	return false;
 }
 
-bool oracle_is_intended(const char *device, struct optics_xc xc)
+static const struct intent_circuit *find_intended(const char *device, struct optics_xc xc)
 {
 	for (size_t i = 0; i < intents.n; i++) {
 		for (int k = 0; k < intents.v[i].n; k++) {
 			if (strcmp(intents.v[i].device, device) == 0 &&
-			    optics_xc_cmp(&intents.v[i].xcs[k], &xc) == 0) {
-				return true;
+			    optics_xc_cmp(&intents.v[i].circuits[k].xc, &xc) == 0) {
+				return &intents.v[i].circuits[k];
 			}
 		}
 	}
-	return false;
+	return NULL;
+}
+
+bool oracle_is_intended(const char *device, struct optics_xc xc)
+{
+	return find_intended(device, xc);
+}
+
+bool oracle_is_left(const char *device, struct optics_xc xc)
+{
+	const struct intent_circuit *c = find_intended(device, xc);
+
+	return c && c->left;
 }
 
 /* ---- what is wrapped ----------------------------------------------------- */
