@@ -5,7 +5,6 @@
  */
 #include "tests/sim/oracle.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,29 +20,6 @@
 #define AWAY_MAX (50 * SIM_MS)
 #define READ_S 40		/* readings so often have seen the end of the last fault */
 #define CALLS_MAX 200000	/* of the kernel, in a second */
-
-static VEC(const char *) left_out;
-
-void oracle_leave_out(const char *rule)
-{
-	vec_push(&left_out, rule);
-}
-
-void oracle_fail(const char *rule, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	for (size_t i = 0; i < left_out.n; i++) {
-		if (strcmp(left_out.v[i], rule) == 0) {
-			return;
-		}
-	}
-	sim_fail(rule, "%s", text);
-}
 
 /* ---- loops --------------------------------------------------------------- */
 
@@ -69,8 +45,8 @@ static int find_loop(const struct sim_process *p)
 static void on_late(const struct sim_process *p, int64_t ns, const char *call)
 {
 	if (find_loop(p) >= 0) {
-		oracle_fail("loop waits", "the loop of %s was away for %lld ms, most of it in %s",
-			    sim_machine(p), (long long)(ns / SIM_MS), call);
+		sim_fail("loop waits", "the loop of %s was away for %lld ms, most of it in %s",
+			 sim_machine(p), (long long)(ns / SIM_MS), call);
 	}
 }
 
@@ -80,9 +56,9 @@ static void check_busy(struct loop *l)
 	int64_t calls = sim_calls(l->process);
 
 	if (calls - l->calls > EVERY / SIM_S * CALLS_MAX) {
-		oracle_fail("busy", "weftd of %s made %lld calls in %d s",
-			    sim_machine(l->process), (long long)(calls - l->calls),
-			    (int)(EVERY / SIM_S));
+		sim_fail("busy", "weftd of %s made %lld calls in %d s",
+			 sim_machine(l->process), (long long)(calls - l->calls),
+			 (int)(EVERY / SIM_S));
 	}
 	l->calls = calls;
 }
@@ -98,8 +74,8 @@ WRAP(int, daemon_main, int argc, char **argv)
 	at = find_loop(sim_self());
 	loops.v[at] = loops.v[--loops.n];
 	if (rc == 0 && sim_open_count(sim_self()) > 0) {
-		oracle_fail("left open", "weftd has stopped in order, and %d sockets or pipes are "
-			    "open", sim_open_count(sim_self()));
+		sim_fail("left open", "weftd has stopped in order, and %d sockets or pipes are "
+			 "open", sim_open_count(sim_self()));
 	}
 	return rc;
 }
@@ -165,16 +141,16 @@ static void check_problems(const char *machine, const Weft__V1__StatusResponse *
 
 	for (size_t i = 0; i < s->n_problems; i++) {
 		if (!is_explained(s->problems[i])) {
-			oracle_fail("problem", "%s says: %s", machine, s->problems[i]->text);
+			sim_fail("problem", "%s says: %s", machine, s->problems[i]->text);
 		}
 	}
 	if (l && l->problem[0]) {
-		oracle_fail(strstr(l->problem, "no copy") ? "no copy" : "problem", "%s says: %s",
-			    machine, l->problem);
+		sim_fail(strstr(l->problem, "no copy") ? "no copy" : "problem", "%s says: %s",
+			 machine, l->problem);
 	}
 	if (l && l->behind > 0) {
-		oracle_fail("behind", "%s says that it is %lld behind", machine,
-			    (long long)l->behind);
+		sim_fail("behind", "%s says that it is %lld behind", machine,
+			 (long long)l->behind);
 	}
 }
 
@@ -189,14 +165,14 @@ static bool check_status(struct client *c, int weftd)
 		sim_sleep(SIM_S);
 	}
 	if (!cluster_weftd(weftd)) {
-		oracle_fail("gone", "%s does not run; it ended %d times, last with %d",
-			    cluster_machine(weftd), cluster_starts(weftd),
-			    cluster_last_status(weftd));
+		sim_fail("gone", "%s does not run; it ended %d times, last with %d",
+			 cluster_machine(weftd), cluster_starts(weftd),
+			 cluster_last_status(weftd));
 		return false;
 	}
 	if (client_status(c, weftd, &s, &err)) {
-		oracle_fail("status", "%s: its status cannot be read: %s", cluster_machine(weftd),
-			    err.msg);
+		sim_fail("status", "%s: its status cannot be read: %s", cluster_machine(weftd),
+			 err.msg);
 		return false;
 	}
 	leads = s->state != WEFT__V1__STATE__STATE_STANDBY;
@@ -217,7 +193,7 @@ static void check_leaders(void)
 	}
 	for (int d = 0; d < cluster_domains(); d++) {
 		if (leaders[d] != 1) {
-			oracle_fail("leader", "domain %d is led by %d weftd", d, leaders[d]);
+			sim_fail("leader", "domain %d is led by %d weftd", d, leaders[d]);
 		}
 	}
 }

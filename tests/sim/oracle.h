@@ -8,14 +8,10 @@
 #ifndef WEFT_TESTS_SIM_ORACLE_H
 #define WEFT_TESTS_SIM_ORACLE_H
 
-#include <stdbool.h>
-
 struct scenario;
 
 /* After sim_begin, before anything is started. */
 void oracle_begin(const struct scenario *sc);
-/* From now on this rule may be broken: a failure that is known, by the rule's name. */
-void oracle_leave_out(const char *rule);
 /* Of a process, 60 s after the last fault and the last call of a client: what has to hold then. */
 void oracle_settled(void);
 

@@ -159,10 +159,10 @@ static void compare(const struct place *a, const struct place *b)
 	}
 	for (int i = 0; i < a->n_tables && i < b->n_tables; i++) {
 		if (a->tables[i].digest != b->tables[i].digest) {
-			oracle_fail("copies differ", "%s and %s are both at %" PRId64 " of the "
-				    "log, and table %s is not the same (%d and %d rows)", a->path,
-				    b->path, a->position, a->tables[i].name, a->tables[i].n_rows,
-				    b->tables[i].n_rows);
+			sim_fail("copies differ", "%s and %s are both at %" PRId64 " of the "
+				 "log, and table %s is not the same (%d and %d rows)", a->path,
+				 b->path, a->position, a->tables[i].name, a->tables[i].n_rows,
+				 b->tables[i].n_rows);
 			return;
 		}
 	}
@@ -227,8 +227,8 @@ static void check_intent(sqlite3 *db, const char *path, const char *device, cons
 	for (const char *at = text; (at = strchr(at, '[')); at++) {
 		if (sscanf(at, "[%d,%d", &xc.in, &xc.out) == 2 && !oracle_device_has(device, xc) &&
 		    !is_known_gone(db, device, xc)) {
-			oracle_fail("intent", "%s intends %d,%d of %s, which does not have it",
-				    path, xc.in, xc.out, device);
+			sim_fail("intent", "%s intends %d,%d of %s, which does not have it",
+				 path, xc.in, xc.out, device);
 		}
 	}
 }
@@ -243,9 +243,9 @@ static bool check_open_changes(sqlite3 *db, const char *path)
 			   "('running', 'interrupted', 'stuck') AND superseded_by IS NULL", -1,
 			   &st, NULL);
 	while (sqlite3_step(st) == SQLITE_ROW) {
-		oracle_fail("open change", "%s: change %lld is %s: %s", path,
-			    (long long)sqlite3_column_int64(st, 0), sqlite3_column_text(st, 1),
-			    sqlite3_column_text(st, 2));
+		sim_fail("open change", "%s: change %lld is %s: %s", path,
+			 (long long)sqlite3_column_int64(st, 0), sqlite3_column_text(st, 1),
+			 sqlite3_column_text(st, 2));
 		none = false;
 	}
 	sqlite3_finalize(st);
@@ -268,8 +268,8 @@ static void check_file(const char *path, sqlite3 *db)
 		if (sqlite3_column_bytes(st, 2) == RING_DIGEST_LEN &&
 		    !oracle_ring_has(device, sqlite3_column_blob(st, 2)) &&
 		    !is_known_gone(db, device, (struct optics_xc){ -1, -1 })) {
-			oracle_fail("intent", "%s: %s does not run the programs that are intended",
-				    path, device);
+			sim_fail("intent", "%s: %s does not run the programs that are intended",
+				 path, device);
 		}
 	}
 	sqlite3_finalize(st);
@@ -278,8 +278,8 @@ static void check_file(const char *path, sqlite3 *db)
 static void check_place(const struct place *first, const struct place *p)
 {
 	if (strcmp(first->log, p->log) == 0 && first->position != p->position) {
-		oracle_fail("behind", "%s is at %" PRId64 " of the log, and %s at %" PRId64,
-			    first->path, first->position, p->path, p->position);
+		sim_fail("behind", "%s is at %" PRId64 " of the log, and %s at %" PRId64,
+			 first->path, first->position, p->path, p->position);
 	}
 }
 
@@ -292,7 +292,7 @@ void oracle_check_files(void)
 		sqlite3 *db = open_copy(files.v[i]);
 
 		if (!db) {
-			oracle_fail("store", "%s cannot be read", files.v[i]);
+			sim_fail("store", "%s cannot be read", files.v[i]);
 			continue;
 		}
 		check_file(files.v[i], db);

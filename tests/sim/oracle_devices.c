@@ -105,8 +105,8 @@ static void circuit_made(struct watched *d, struct optics_xc xc, enum emu_by by)
 	const struct circuit made = { .xc = xc, .by = by, .since = sim_now() };
 
 	if (by == EMU_BY_SESSION && !oracle_is_on_record(d->name, xc, true)) {
-		oracle_fail("unexplained light", "%s: circuit %d,%d was made for %s, and no change "
-			    "on record names it", d->name, xc.in, xc.out, d->speaker);
+		sim_fail("unexplained light", "%s: circuit %d,%d was made for %s, and no change "
+			 "on record names it", d->name, xc.in, xc.out, d->speaker);
 	}
 	if (had) {
 		*had = made;
@@ -120,9 +120,9 @@ static void circuit_gone(struct watched *d, struct optics_xc xc, enum emu_by by)
 	struct circuit *had = find_circuit(d, xc);
 
 	if (by == EMU_BY_SESSION && !oracle_is_on_record(d->name, xc, false)) {
-		oracle_fail(had && had->by == EMU_BY_USER ? "light of others" : "unexplained loss",
-			    "%s: circuit %d,%d was taken away for %s, and no change on record "
-			    "names it", d->name, xc.in, xc.out, d->speaker);
+		sim_fail(had && had->by == EMU_BY_USER ? "light of others" : "unexplained loss",
+			 "%s: circuit %d,%d was taken away for %s, and no change on record "
+			 "names it", d->name, xc.in, xc.out, d->speaker);
 	}
 	if (had) {
 		*had = d->circuits.v[--d->circuits.n];
@@ -134,9 +134,9 @@ static void take_move(struct watched *d, const struct emu_move *m)
 	d->disturbed = m->by == EMU_BY_SESSION ? d->disturbed : sim_now();
 	if (m->program[0]) {
 		if (m->by == EMU_BY_SESSION && !oracle_is_load_on_record(d->name)) {
-			oracle_fail("unexplained light", "%s: program %s was %s for %s, and no "
-				    "change on record loads programs", d->name, m->program,
-				    m->made ? "loaded" : "ended", d->speaker);
+			sim_fail("unexplained light", "%s: program %s was %s for %s, and no "
+				 "change on record loads programs", d->name, m->program,
+				 m->made ? "loaded" : "ended", d->speaker);
 		}
 	} else if (m->made) {
 		circuit_made(d, m->xc, m->by);
@@ -192,9 +192,9 @@ void oracle_check_devices(void)
 
 			if (c->by == EMU_BY_SESSION && !oracle_is_intended(d->name, c->xc) &&
 			    !oracle_is_on_record(d->name, c->xc, true)) {
-				oracle_fail("unexplained light", "%s: circuit %d,%d, made at %.3f "
-					    "s, is in no intent and no open change", d->name,
-					    c->xc.in, c->xc.out, (double)c->since / 1e9);
+				sim_fail("unexplained light", "%s: circuit %d,%d, made at %.3f "
+					 "s, is in no intent and no open change", d->name,
+					 c->xc.in, c->xc.out, (double)c->since / 1e9);
 			}
 		}
 	}
@@ -225,16 +225,16 @@ static struct sender *find_sender(const struct drv *drv)
 static void check_marked(const struct store *s, const char *device, const struct drv_batch *b)
 {
 	if (b->programs && !oracle_is_load_marked(s, device)) {
-		oracle_fail("journal first", "%s: programs are sent, and the journal does not say "
-			    "so durably", device);
+		sim_fail("journal first", "%s: programs are sent, and the journal does not say "
+			 "so durably", device);
 	}
 	for (int i = 0; !b->programs && i < b->n_items; i++) {
 		const struct drv_item *it = &b->items[i];
 
 		if (!oracle_is_marked(s, device, it->xc, it->op)) {
-			oracle_fail("journal first", "%s: %s %d,%d is sent, and the journal does "
-				    "not say so durably", device,
-				    it->op == DRV_ADD ? "make" : "delete", it->xc.in, it->xc.out);
+			sim_fail("journal first", "%s: %s %d,%d is sent, and the journal does "
+				 "not say so durably", device,
+				 it->op == DRV_ADD ? "make" : "delete", it->xc.in, it->xc.out);
 		}
 	}
 }
@@ -250,7 +250,7 @@ static void on_trace(const char *device, const char *line, bool is_reply, void *
 	}
 	s = oracle_store();
 	if (s && oracle_is_deposed(s)) {
-		oracle_fail("one leader", "%s: commands come from one who was deposed", device);
+		sim_fail("one leader", "%s: commands come from one who was deposed", device);
 	}
 	if (s) {
 		check_marked(s, device, from->batch);

@@ -59,8 +59,8 @@ static void take_job(const struct store *s, const struct store_job *j)
 	for (size_t i = 0; i < placed.n; i++) {
 		if (strcmp(placed.v[i].uuid, s->uuid) == 0 &&
 		    share_node(j->nodes, placed.v[i].nodes, host, sizeof(host))) {
-			oracle_fail("one job a host", "jobs %s and %s both have host %s",
-				    placed.v[i].name, j->name, host);
+			sim_fail("one job a host", "jobs %s and %s both have host %s",
+				 placed.v[i].name, j->name, host);
 		}
 	}
 	memcpy(p.uuid, s->uuid, sizeof(p.uuid));

@@ -14,9 +14,6 @@
  * device that completes late. */
 #define ORACLE_GRACE (30 * SIM_S)
 
-/* sim_fail, but for rules that were left out. */
-void oracle_fail(const char *rule, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
 /* By the end weftd has read all devices since the last fault. */
 bool oracle_reads_often(void);
 

@@ -274,9 +274,9 @@ static void check_ports(const struct intent *in)
 			const struct optics_xc b = in->circuits[k].xc;
 
 			if (a.in == b.in || a.out == b.out) {
-				oracle_fail("port twice", "%s: %d,%d and %d,%d are both intended, "
-					    "and share a port", in->device, a.in, a.out, b.in,
-					    b.out);
+				sim_fail("port twice", "%s: %d,%d and %d,%d are both intended, "
+					 "and share a port", in->device, a.in, a.out, b.in,
+					 b.out);
 				return;
 			}
 		}
@@ -331,9 +331,9 @@ static void check_lit(const struct store *s, const struct store_journal *j)
 			if (st->op == STORE_ADD && !st->is_straggler &&
 			    !oracle_device_has(w->device, st->xc) &&
 			    !oracle_is_disturbed(w->device, r->begun_at)) {
-				oracle_fail("committed dark", "%s: change %lld is committed, and "
-					    "circuit %d,%d of it is not there", w->device,
-					    (long long)j->change.id, st->xc.in, st->xc.out);
+				sim_fail("committed dark", "%s: change %lld is committed, and "
+					 "circuit %d,%d of it is not there", w->device,
+					 (long long)j->change.id, st->xc.in, st->xc.out);
 			}
 		}
 	}
