@@ -65,21 +65,42 @@ static int run_current(int argc, char **argv)
 
 	(void)argc, (void)argv;
 	run_etcd_case(current, &at);
+	return 0;
+}
+
+/* One after the other, each with members that are new. */
+static int run_cases(int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	for (int i = 0; i < N_ETCD_CASES; i++) {
+		current = &etcd_cases[i];
+		sim_tell("case %s", current->name);
+		etcd_model_begin(current->members);
+		for (int k = 0; k < current->members; k++) {
+			etcd_model_start(k);
+		}
+		sim_sleep(SIM_S);	/* they listen */
+		sim_wait(sim_start("a", run_current, (const char *const[]){ "case", NULL }));
+		for (int k = 0; k < current->members; k++) {
+			if (etcd_model_process(k)) {
+				kill_member(k);
+			}
+		}
+	}
 	sim_stop();
 	return 0;
 }
 
-static void run_case(const char *name)
+static void run_all(void)
 {
-	for (int i = 0; i < N_ETCD_CASES; i++) {
-		if (strcmp(etcd_cases[i].name, name) == 0) {
-			current = &etcd_cases[i];
-		}
+	sim_start("room", run_cases, (const char *const[]){ "cases", NULL });
+	sim_run(sim_now() + 10000 * SIM_S);
+	if (current != &etcd_cases[N_ETCD_CASES - 1]) {
+		sim_fail("the model of etcd", "only came to the case %s", current->name);
 	}
-	etcd_model_begin(current->members);
-	for (int i = 0; i < current->members; i++) {
-		etcd_model_start(i);
-	}
-	sim_start("a", run_current, (const char *const[]){ "case", NULL });
-	sim_run(sim_now() + 1000 * SIM_S);
 }
+
+const struct story etcd_cases_stories[] = {
+	{ "etcd-cases", "the model of etcd does as a real one does", run_all },
+	{ 0 },
+};

@@ -5,8 +5,9 @@
  *
  * A member without a leader says so to callers that ask for one ("hasleader"), once it has
  * noticed: an election's time-out after the last sign of life. Until then, and for others, what
- * it is asked ends by its own time-out, 7 s. One that led and is cut off goes on to answer
- * signs of life of leases until it has noticed.
+ * it is asked ends by its own time-out, 7 s. One that led and is cut off goes on until it has
+ * noticed: it answers signs of life of leases, and what it is asked to write is in its log,
+ * which takes effect if it leads again before another does, though it was refused.
  */
 #include "tests/sim/etcd_model.h"
 
@@ -61,6 +62,12 @@ struct debt {
 	int64_t began;
 };
 
+/* A request in the log of one that had lost the others. */
+struct logged {
+	enum etcd_call kind;
+	ProtobufCMessage *request;
+};
+
 /* A process of a member, from its start to its end. */
 struct server {
 	int member;
@@ -79,6 +86,8 @@ static struct {
 		bool cut;
 		int64_t alive_at;
 		int64_t knows_until;	/* who leads; NO_TIME: as long as it is so */
+		struct logged *log;	/* on its disk */
+		int n_log;
 	} members[MEMBERS_MAX];
 	int leader, was_leader;		/* -1: none */
 	int terms;
@@ -103,17 +112,60 @@ static int64_t election_ns(void)
 	return ELECTION_NS + c.terms % 8 * AGAIN_NS;
 }
 
+static void take_effect(enum etcd_call kind, const ProtobufCMessage *q, struct etcd_answer *out);
+
+static ProtobufCMessage *copy_message(const ProtobufCMessage *m)
+{
+	size_t len = protobuf_c_message_get_packed_size(m);
+	uint8_t *bytes = x_alloc(len + 1, 1);
+	ProtobufCMessage *copy;
+
+	protobuf_c_message_pack(m, bytes);
+	copy = protobuf_c_message_unpack(m->descriptor, NULL, len, bytes);
+	free(bytes);
+	return copy;
+}
+
+static void add_to_log(int i, enum etcd_call kind, const ProtobufCMessage *request)
+{
+	int n = c.members[i].n_log++;
+
+	c.members[i].log = x_grow(c.members[i].log, (size_t)n + 1, sizeof(struct logged));
+	c.members[i].log[n] = (struct logged){ kind, copy_message(request) };
+}
+
+/* What is in a log and nowhere else takes effect, or is forgotten. */
+static void end_log(int i, bool takes_effect)
+{
+	for (int k = 0; k < c.members[i].n_log; k++) {
+		const struct logged *l = &c.members[i].log[k];
+		struct etcd_answer nobody = { 0 };
+
+		if (takes_effect) {
+			sim_tell("etcd: %s that was refused takes effect", etcd_call_name(l->kind));
+			take_effect(l->kind, l->request, &nobody);
+			free(nobody.bytes);
+		}
+		protobuf_c_message_free_unpacked(l->request, NULL);
+	}
+	c.members[i].n_log = 0;
+}
+
+/* The one that led, if it can, as nobody's log is longer. */
 static void elect(void)
 {
 	int i = c.was_leader < 0 ? 0 : c.was_leader;
 
-	do {
+	while (!is_connected(i)) {
 		i = (i + 1) % c.n;
-	} while (!is_connected(i));
+	}
 	c.leader = c.was_leader = i;
 	if (c.terms++ > 0) {
 		sim_tell("etcd: %s leads the others", etcd_model_machine(i));
 		etcd_keys_extend(ELECTION_NS);
+	}
+	for (int k = 0; k < c.n; k++) {
+		end_log(k, k == i);
 	}
 }
 
@@ -154,6 +206,12 @@ static bool follows(int i)
 static bool knows_leader(int i)
 {
 	return c.members[i].knows_until > sim_now();
+}
+
+/* It led, and has not noticed that it does not. */
+static bool was_leading(int i)
+{
+	return i == c.was_leader && c.leader < 0 && knows_leader(i);
 }
 
 /* ---- watching ---- */
@@ -399,7 +457,7 @@ static bool keep(int member, const Etcd__LeaseKeepAliveRequest *q, struct etcd_a
 	reply.id = q->id;
 	if (follows(member)) {
 		reply.ttl = etcd_keys_renew(q->id);
-	} else if (member == c.was_leader && knows_leader(member)) {
+	} else if (was_leading(member)) {
 		reply.ttl = etcd_keys_seconds(q->id);	/* nobody else hears of it */
 	} else {
 		return false;
@@ -458,6 +516,9 @@ static bool ask_others(struct debt *d, int64_t *wait)
 	} else if (follows(member)) {
 		take_effect(d->kind, d->request, &d->answer);
 	} else {
+		if (d->kind != ETCD_READ && was_leading(member)) {
+			add_to_log(member, d->kind, d->request);
+		}
 		refuse(&d->answer, "etcdserver: request timed out");
 		*wait = TIMEOUT_NS;
 	}
@@ -494,18 +555,6 @@ static void on_time(uv_timer_t *timer)
 static void wait_more(struct debt *d, int64_t ns)
 {
 	uv_timer_start(&d->timer, on_time, (uint64_t)((ns + SIM_MS - 1) / SIM_MS), 0);
-}
-
-static ProtobufCMessage *copy_message(const ProtobufCMessage *m)
-{
-	size_t len = protobuf_c_message_get_packed_size(m);
-	uint8_t *bytes = x_alloc(len + 1, 1);
-	ProtobufCMessage *copy;
-
-	protobuf_c_message_pack(m, bytes);
-	copy = protobuf_c_message_unpack(m->descriptor, NULL, len, bytes);
-	free(bytes);
-	return copy;
 }
 
 /* Makes it a debt, whose first moment is now or later. */

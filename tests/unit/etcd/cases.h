@@ -119,7 +119,7 @@ static bool hears(int fd)
 	return true;
 }
 
-/* What the keys from key to before end became in the last revision: gone, within WAIT_MS. */
+/* The keys from key to before end are there no more, within WAIT_MS. */
 static bool goes(const char *key, const char *end)
 {
 	for (int ms = 0; ms < WAIT_MS && count(key, end) > 0; ms += 100) {
@@ -337,7 +337,7 @@ static void case_expiry(void)
 	revision = now.revision;
 	fd = etcd_watch(now.e, "/x/", 1000, &now.err);
 	MUST(fd >= 0 && hears(fd));
-	for (int ms = 0; ms < 5000; ms += 250) {
+	for (int ms = 0; ms < 3500; ms += 250) {
 		MUST(keeps(kept));
 		place->sleep(250);
 	}
@@ -420,7 +420,7 @@ static void case_restart(void)
 	bool done, changed;
 	int fd, r;
 
-	MUST(etcd_lease_new(now.e, 3, WAIT_MS, &lease, &now.err) == 0);
+	MUST(etcd_lease_new(now.e, 2, WAIT_MS, &lease, &now.err) == 0);
 	MUST(put("/kept", "1") && put_leased("/leased", "2", lease) && keeps(lease));
 	revision = now.revision;
 	fd = etcd_watch(now.e, "/kept", 1000, &now.err);
@@ -478,35 +478,54 @@ static void case_one_goes(void)
 	MUST(keeps(lease) && count("/m/leased", NULL) == 1 && goes("/m/leased", NULL));
 }
 
+/* From now on only the first member is asked. */
+static bool ask_first(void)
+{
+	const struct rpc_tls_files none = { 0 };
+	char url[64];
+
+	snprintf(url, sizeof(url), "%.*s", (int)strcspn(place->urls, ","), place->urls);
+	etcd_free(now.e);
+	return etcd_new(url, &none, &now.e, &now.err) == 0;
+}
+
+static int try_one(const struct etcd_op *op, int ms)
+{
+	bool done;
+
+	return try_all(NULL, 0, op, 1, ms, &done);
+}
+
 /* Without two of three nothing can be had, and the third says so, of streams too. */
 static void case_two_go(void)
 {
+	struct etcd_pairs got = { 0 };
+	const struct etcd_op op = { .kind = ETCD_PUT, .key = "/no" };
+	const struct etcd_op read = { .kind = ETCD_GET, .key = "/two", .got = &got };
 	int64_t lease, asked_ns;
-	bool done, changed = false;
+	bool changed = false;
 	int fd, r = 0;
 
-	MUST(etcd_lease_new(now.e, 20, WAIT_MS, &lease, &now.err) == 0);
-	MUST(put_leased("/two", "", lease) && keeps(lease));
-	/* Streams begin at the first member, as calls do that have not failed. */
+	MUST(put("/two", "") && ask_first());
+	MUST(etcd_lease_new(now.e, 20, WAIT_MS, &lease, &now.err) == 0 && keeps(lease));
 	fd = etcd_watch(now.e, "/two", 1000, &now.err);
 	MUST(fd >= 0 && hears(fd));
 	place->kill(1);
 	place->kill(2);
-	place->sleep(4000);
 	for (int i = 0; i < 30 && !says("etcdserver: no leader"); i++) {
-		MUST(try_all(NULL, 0, &(struct etcd_op){ .kind = ETCD_PUT, .key = "/no" }, 1, 900,
-			     &done) != 0);
+		MUST(try_one(&op, 900) != 0);
 	}
 	MUST(now.err.code == WEFT_EUNAVAIL);
-	MUST(count("/two", NULL) == -1);
-	MUST(etcd_lease_keep(now.e, lease, 1000, &asked_ns, &now.err) == WEFT_EUNAVAIL);
-	for (int i = 0; i < 50 && r == 0; i++) {
+	MUST(try_one(&read, 900) == WEFT_EUNAVAIL && says("etcdserver: no leader"));
+	for (int i = 0; i < 100 && r == 0; i++) {
 		r = etcd_watch_take(now.e, &changed, &now.err);
 		place->sleep(100);
 	}
 	MUST(r == WEFT_EUNAVAIL && changed && says("etcdserver: no leader"));
+	MUST(etcd_lease_keep(now.e, lease, 1000, &asked_ns, &now.err) == WEFT_EUNAVAIL);
 	place->start(1);
-	MUST(count("/two", NULL) == 1 && count("/no", NULL) == 0);
+	/* What was refused may come: one that led has it in its log. */
+	MUST(count("/two", NULL) == 1 && count("/no", NULL) >= 0 && keeps(lease));
 	place->start(2);
 }
 
