@@ -10,7 +10,7 @@
  * first sync). A process that is killed loses nothing.
  *
  * Plain files (lib/base/file.c: written to another name, synced, renamed) are real and are never
- * lost. So are lock files.
+ * lost, so they are not synced. So are lock files.
  */
 #ifndef WEFT_TESTS_SIM_DISK_H
 #define WEFT_TESTS_SIM_DISK_H
