@@ -262,17 +262,39 @@ static const char *rule_of(const struct target *t)
 	return "lost";
 }
 
-static void check_read(const struct target *t, const struct op *read)
+static bool is_explained(const struct target *t, const struct op *read, const struct op *other)
 {
-	const struct op *other = last_other(t, read);
-
 	for (size_t i = 0; i < t->ops.n; i++) {
 		const struct op *o = &t->ops.v[i];
 
 		if (!o->is_read && !o->refused && same(o, read->value) && o->begin <= read->end &&
 		    (!other || o->end >= other->begin)) {
-			return;
+			return true;
 		}
+	}
+	return false;
+}
+
+bool history_is_explained(const char *target)
+{
+	size_t i = find_target(target);
+	const struct target *t = &h.targets.v[i];
+	bool all = true;
+
+	for (size_t k = 0; k < t->ops.n; k++) {
+		const struct op *o = &t->ops.v[k];
+
+		all = all && (!o->is_read || is_explained(t, o, last_other(t, o)));
+	}
+	return all;
+}
+
+static void check_read(const struct target *t, const struct op *read)
+{
+	const struct op *other = last_other(t, read);
+
+	if (is_explained(t, read, other)) {
+		return;
 	}
 	sim_fail(rule_of(t), "%s: %s read \"%.12s\" at %.6f to %.6f s, but at %.6f to %.6f s %s %s "
 		 "\"%.12s\", and nothing has changed it since", t->name, read->client, read->value,

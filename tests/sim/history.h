@@ -84,6 +84,8 @@ void history_others_lost(int device);
  * or "lost configuration" names the target, what was read and by whom, and what it contradicts.
  * Once, at the end. */
 void history_check(void);
+/* Of one target, so far; fails nothing. */
+bool history_is_explained(const char *target);
 /* Calls by outcome, for a last line. */
 void history_count(int *done, int *refused, int *unknown);
 /* Forgets everything. */

@@ -377,6 +377,25 @@ static void read_all(struct client *c)
 	}
 }
 
+/* All domains have the base fabric, once it was applied. */
+static void check_base(struct client *c)
+{
+	for (int d = 0; d < cluster_domains(); d++) {
+		int weftd = client_leader(c, d, 0);
+		Weft__V1__StatusResponse *s = NULL;
+		struct err err;
+
+		if (weftd < 0 || client_status(c, weftd, &s, &err)) {
+			continue;	/* others say so */
+		}
+		if (strcmp(s->config_sha256, cluster_fabric_digest(0)) != 0) {
+			sim_fail("not settled", "the base fabric was applied, and domain %d has "
+				 "configuration %.12s", d, s->config_sha256);
+		}
+		rpc_free_message(&s->base);
+	}
+}
+
 /* All that clients have left behind in one domain is given back. */
 static void give_back(struct client *c, int domain)
 {
@@ -400,8 +419,8 @@ static void give_back(struct client *c, int domain)
 	}
 }
 
-/* The operator puts things right, which has to succeed now. */
-static void put_right(struct client *c)
+/* The operator puts things right, which has to succeed now; whether it did. */
+static bool put_right(struct client *c)
 {
 	struct client_answer a;
 
@@ -416,13 +435,17 @@ static void put_right(struct client *c)
 	if (client_apply(c, 0, 0, &a) != HISTORY_DONE) {
 		sim_fail("not settled", "half a minute after the last fault the base fabric is not "
 			 "applied: %s", a.err.code ? a.err.msg : history_outcome_name(a.outcome));
+		return false;
 	}
+	return true;
 }
 
 void load_settle(int64_t last_fault)
 {
-	int64_t end;
+	int done, refused, unknown;
 	struct client c;
+	int64_t end;
+	bool right;
 
 	for (int i = 0; i < load.n_processes; i++) {
 		sim_wait(load.processes[i]);
@@ -432,8 +455,13 @@ void load_settle(int64_t last_fault)
 	sim_sleep_until(end - LOAD_SETTLE_NS / 2);
 	sim_tell("half a minute of quiet is over");
 	read_all(&c);
-	put_right(&c);
+	right = put_right(&c);
 	sim_sleep_until(end);
 	sim_tell("a minute of quiet is over");
 	read_all(&c);
+	if (right) {
+		check_base(&c);
+	}
+	history_count(&done, &refused, &unknown);
+	sim_tell("calls: %d done, %d refused, %d unknown", done, refused, unknown);
 }

@@ -14,6 +14,6 @@ struct story {
 	void (*run)(void);
 };
 
-extern const struct story disk_stories[], etcd_cases_stories[], etcd_stories[];
+extern const struct story disk_stories[], history_stories[], etcd_cases_stories[], etcd_stories[];
 
 #endif
