@@ -36,6 +36,7 @@
 #define MAX_REQUEST_BYTES ((size_t)2 << 20)	/* of gRPC: larger ones are not read */
 #define NO_TIME INT64_MAX
 #define FAULTS_MAX 64
+#define HOLDS_MAX 8
 
 /* A watch, or the stream of a lease. */
 struct stream {
@@ -53,7 +54,7 @@ struct debt {
 	struct debt *next;
 	struct server *server;
 	uv_timer_t timer;
-	struct rpc_call *call;		/* NULL: nobody waits any more */
+	struct rpc_call *call;		/* NULL: no one waits any more */
 	enum etcd_call kind;
 	ProtobufCMessage *request;	/* own; NULL: it has taken effect */
 	bool answers;
@@ -73,7 +74,7 @@ struct server {
 	int member;
 	uv_loop_t loop;
 	uv_timer_t tick;
-	uv_async_t news;		/* another member has changed the state */
+	uv_async_t changes;		/* another member has changed the state */
 	struct stream *streams;
 	struct debt *debts;
 };
@@ -95,6 +96,10 @@ static struct {
 	int64_t before_ns, after_ns, leases_late_ns;
 	struct etcd_fault faults[FAULTS_MAX];
 	int n_faults;
+	struct {
+		const char *client;
+		int64_t until;
+	} holds[HOLDS_MAX];
 	bool hooked;
 } c;
 
@@ -139,19 +144,19 @@ static void end_log(int i, bool takes_effect)
 {
 	for (int k = 0; k < c.members[i].n_log; k++) {
 		const struct logged *l = &c.members[i].log[k];
-		struct etcd_answer nobody = { 0 };
+		struct etcd_answer unheard = { 0 };
 
 		if (takes_effect) {
 			sim_tell("etcd: %s that was refused takes effect", etcd_call_name(l->kind));
-			take_effect(l->kind, l->request, &nobody);
-			free(nobody.bytes);
+			take_effect(l->kind, l->request, &unheard);
+			free(unheard.bytes);
 		}
 		protobuf_c_message_free_unpacked(l->request, NULL);
 	}
 	c.members[i].n_log = 0;
 }
 
-/* The one that led, if it can, as nobody's log is longer. */
+/* The one that led, if it can, as no log is longer. */
 static void elect(void)
 {
 	int i = c.was_leader < 0 ? 0 : c.was_leader;
@@ -239,9 +244,9 @@ static void feed_all(struct server *s)
 	}
 }
 
-static void on_news(uv_async_t *news)
+static void on_changes(uv_async_t *changes)
 {
-	feed_all(news->data);
+	feed_all(changes->data);
 }
 
 /* The state has changed: each member tells those who watch there, by its own loop. */
@@ -251,7 +256,7 @@ static void spread(void)
 		struct server *s = c.members[i].server;
 
 		if (s && s->streams) {
-			uv_async_send(&s->news);
+			uv_async_send(&s->changes);
 		}
 	}
 }
@@ -293,6 +298,32 @@ static bool fits(const struct etcd_fault *f, const char *client, enum etcd_call 
 	       (!f->key || (is_transaction(kind) && names_key(f, request)));
 }
 
+/* Answers to this client, but for signs of life, wait until then. */
+static void hold(const char *client, int64_t until)
+{
+	int i = 0;
+
+	while (i < HOLDS_MAX - 1 && c.holds[i].until > sim_now()) {
+		i++;
+	}
+	c.holds[i].client = client;
+	c.holds[i].until = until;
+}
+
+static int64_t held_ns(const char *client)
+{
+	int64_t ns = 0;
+
+	for (int i = 0; i < HOLDS_MAX; i++) {
+		const int64_t left = c.holds[i].until - sim_now();
+
+		if (c.holds[i].client && left > ns && strcmp(c.holds[i].client, client) == 0) {
+			ns = left;
+		}
+	}
+	return ns;
+}
+
 static void happen(const struct etcd_fault *f, const char *client, enum etcd_call kind,
 		   struct course *out)
 {
@@ -312,6 +343,9 @@ static void happen(const struct etcd_fault *f, const char *client, enum etcd_cal
 	case ETCD_RESET:
 		out->answers = false;
 		break;
+	case ETCD_SLOW_DISK:
+		hold(client, sim_now() + f->ns);
+		break;
 	case ETCD_STALL:
 		for (int i = 0; i < c.n; i++) {
 			sim_link_stall(etcd_model_machine(i), client, sim_now() + f->ns);
@@ -327,7 +361,9 @@ static void happen(const struct etcd_fault *f, const char *client, enum etcd_cal
 static struct course course_of(const char *client, enum etcd_call kind,
 			       const ProtobufCMessage *request, bool *reset)
 {
-	struct course out = { true, true, c.before_ns, c.after_ns };
+	/* Signs of life need no disk, nor the other members. */
+	struct course out = { true, true, kind == ETCD_KEEP ? 0 : c.before_ns,
+			      kind == ETCD_KEEP ? 0 : c.after_ns };
 	struct etcd_fault due = { 0 };
 	bool any = false;
 
@@ -343,6 +379,9 @@ static struct course course_of(const char *client, enum etcd_call kind,
 	}
 	if (any) {
 		happen(&due, client, kind, &out);
+	}
+	if (kind != ETCD_KEEP && held_ns(client) > out.after_ns) {
+		out.after_ns = held_ns(client);
 	}
 	*reset = any && due.what == ETCD_RESET;
 	return out;
@@ -381,7 +420,7 @@ const char *etcd_trouble_name(enum etcd_trouble what)
 	static const char *const names[] = {
 		"done, and answered late", "done, and not answered",
 		"done, and connections are reset", "done, and nothing of etcd's arrives",
-		"done late", "lost",
+		"done, and answers come late, but to signs of life", "done late", "lost",
 	};
 
 	return names[what];
@@ -458,7 +497,7 @@ static bool keep(int member, const Etcd__LeaseKeepAliveRequest *q, struct etcd_a
 	if (follows(member)) {
 		reply.ttl = etcd_keys_renew(q->id);
 	} else if (was_leading(member)) {
-		reply.ttl = etcd_keys_seconds(q->id);	/* nobody else hears of it */
+		reply.ttl = etcd_keys_seconds(q->id);	/* no other member hears of it */
 	} else {
 		return false;
 	}
@@ -808,9 +847,9 @@ static int member_main(int argc, char **argv)
 		return 1;
 	}
 	close(cfg.unix_fd);
-	uv_async_init(&s->loop, &s->news, on_news);
+	uv_async_init(&s->loop, &s->changes, on_changes);
 	uv_timer_init(&s->loop, &s->tick);
-	s->news.data = s->tick.data = s;
+	s->changes.data = s->tick.data = s;
 	uv_timer_start(&s->tick, on_tick, TICK_MS, TICK_MS);
 	c.members[s->member].server = s;
 	uv_run(&s->loop, UV_RUN_DEFAULT);

@@ -29,9 +29,10 @@ const char *etcd_model_urls(void);	/* of all, as --etcd takes them */
 
 /* A member reaches no other one; its clients reach it. */
 void etcd_model_cut(int member, bool cut);
-/* Each request takes effect so much later, and is answered so much after that. */
+/* Each request takes effect so much later, and is answered so much after that, as with a slow
+ * disk; signs of life, which need none, are as fast as ever. */
 void etcd_model_slow(int64_t before_ns, int64_t after_ns);
-/* Leases that nobody keeps end so much later. */
+/* Leases that are not kept end so much later. */
 void etcd_model_leases_late(int64_t ns);
 /* Out of space. */
 void etcd_model_full(bool full);
@@ -59,7 +60,9 @@ enum etcd_trouble {
 	ETCD_NO_ANSWER,		/* likewise, and is not answered; the connection stays */
 	ETCD_RESET,		/* likewise, and the client's connections to etcd are reset */
 	ETCD_STALL,		/* likewise, and nothing of etcd's arrives at the client for ns */
-	ETCD_LATE_REQUEST,	/* it takes effect after ns, also when nobody waits any more */
+	ETCD_SLOW_DISK,		/* likewise, and it and all that the client asks then is answered
+				 * when ns are over; but for signs of life, as they need no disk */
+	ETCD_LATE_REQUEST,	/* it takes effect after ns, also when no one waits any more */
 	ETCD_LOST,		/* it never takes effect, and is not answered */
 };
 
@@ -70,7 +73,7 @@ struct etcd_fault {
 	int nth;		/* of those that fit, from now on; 1: the next; 0 is 1 */
 	enum etcd_trouble what;
 	int64_t ns;
-	/* Called when it happens, by the member's process; NULL: nobody. */
+	/* Called when it happens, by the member's process; NULL: none. */
 	void (*happened)(void *arg);
 	void *arg;
 };

@@ -16,7 +16,9 @@
 
 #define JOBS_MAX 64
 
-static const struct story *const stories[] = { disk_stories, history_stories, etcd_cases_stories };
+static const struct story *const stories[] = {
+	disk_stories, history_stories, etcd_cases_stories, etcd_stories,
+};
 
 #define N_TABLES (int)(sizeof(stories) / sizeof(stories[0]))
 

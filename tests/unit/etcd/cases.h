@@ -321,7 +321,7 @@ static void case_lease_and_watch(void)
 	MUST(says("etcdserver: requested lease not found"));
 }
 
-/* One that nobody keeps ends, with all its keys at once; one that is kept does not. */
+/* One that is not kept ends, with all its keys at once; one that is kept does not. */
 static void case_expiry(void)
 {
 	struct etcd_pairs got = { 0 };
