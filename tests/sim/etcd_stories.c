@@ -245,7 +245,7 @@ static void tell_frozen(void)
 	}
 }
 
-/* Whether somebody waits for a loop is its rule. */
+/* That loops do not wait is its rule. */
 static void frozen(void)
 {
 	run(LONG_LEASE_S, 1, true, tell_frozen);
@@ -294,11 +294,13 @@ const struct story etcd_stories[] = {
 	{ "etcd-late-publish", "the answer to an apply's first record comes after the lease; then "
 	  "a drain", late_publish_then_drain },
 	{ "etcd-late-publish-long", "the same with a lease of 10 s", late_publish_long },
-	{ "etcd-late-publish-failover", "the same, and the one that led goes", late_publish_failover },
+	{ "etcd-late-publish-failover", "the same, and the one that led goes",
+	  late_publish_failover },
 	{ "etcd-stalled-publish", "nothing of etcd's arrives for 0.8 to 1.4 s at an apply's first "
 	  "record",
 	  stalled_publish },
-	{ "etcd-late-campaign", "the answer to the campaign comes 1.2 s late", late_campaign_short },
+	{ "etcd-late-campaign", "the answer to the campaign comes 1.2 s late",
+	  late_campaign_short },
 	{ "etcd-late-campaign-long", "the same with a lease of 10 s", late_campaign_long },
 	{ "etcd-frozen", "etcd is frozen for 10 s, and status is asked for", frozen },
 	{ "etcd-full", "etcd is out of space", full },

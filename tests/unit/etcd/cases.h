@@ -159,7 +159,7 @@ static void case_guards(void)
 	const struct etcd_guard both[] = { made, none };
 	bool done;
 	MUST(try_all(both, 2, &op, 1, WAIT_MS, &done) == 0 && !done);
-	/* What was taken away and comes back was made anew. */
+	/* What was taken away and comes back was made again. */
 	MUST(drop("/a", NULL) && put("/a", "3"));
 	MUST(is_guarded(&made, &op));
 }
