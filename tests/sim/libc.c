@@ -463,17 +463,3 @@ int uv_getaddrinfo(uv_loop_t *loop, uv_getaddrinfo_t *request, uv_getaddrinfo_cb
 	(void)loop, (void)request, (void)cb, (void)node, (void)service, (void)hints;
 	return UV_EAI_NONAME;
 }
-
-/* ---- files: what survives a loss of power is the disk's to say (disk.h) ---- */
-
-int fsync(int fd)
-{
-	(void)fd;
-	return 0;
-}
-
-int fdatasync(int fd)
-{
-	(void)fd;
-	return 0;
-}
