@@ -567,6 +567,22 @@ static int check_owner(const struct job *j, struct rpc_call *call, struct err *e
 			   "a job of another user", err);
 }
 
+/* Before anything is said of it: a release that is not recorded would be forgotten. */
+static int record_release(const struct job *j, struct err *err)
+{
+	struct store_job s = j->s;
+
+	if (s.state == STORE_JOB_QUEUED) {
+		s.state = STORE_JOB_ENDED;
+		s.ended_ns = clk_wall_ns();
+	} else if (s.state == STORE_JOB_RUNNING) {
+		s.state = STORE_JOB_ENDING;
+	} else if (s.state == STORE_JOB_STARTING) {
+		s.duration_ns = JOB_RELEASED;
+	}
+	return store_job_put(j->jobs->env->store, &s, err);
+}
+
 void handle_release_job(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	const char *name = ((const Weft__V1__ReleaseJobRequest *)msg)->name;
@@ -579,8 +595,8 @@ void handle_release_job(struct rpc_call *call, const ProtobufCMessage *msg, void
 	}
 	if (!j) {
 		err_set(&err, WEFT_ENOTFOUND, "there is no job \"%.70s\"", name);
-	} else {
-		check_owner(j, call, &err);
+	} else if (check_owner(j, call, &err) == 0) {
+		record_release(j, &err);
 	}
 	if (err.code) {
 		rpc_finish_err(call, &err);
@@ -593,7 +609,6 @@ void handle_release_job(struct rpc_call *call, const ProtobufCMessage *msg, void
 		job_move(j, STORE_JOB_ENDING, "");
 	} else if (j->s.state == STORE_JOB_STARTING) {
 		j->s.duration_ns = JOB_RELEASED;
-		job_save(j);
 	}
 	jobs_advance(jobs);
 }
