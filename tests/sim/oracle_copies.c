@@ -81,8 +81,9 @@ static sqlite3 *open_copy(const char *path)
 	copy_file(path, "-wal");
 	copy_file(path, "-journal");
 	if (sqlite3_open_v2(COPY, &db, SQLITE_OPEN_READWRITE, "unix") ||
-	    sqlite3_exec(db, "PRAGMA locking_mode = EXCLUSIVE; SELECT 1 FROM replica", NULL, NULL,
-			 NULL)) {
+	    sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL) ||
+	    sqlite3_exec(db, "PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; "
+			 "SELECT 1 FROM replica", NULL, NULL, NULL)) {
 		sqlite3_close(db);
 		return NULL;
 	}
@@ -168,13 +169,12 @@ static void compare(const struct place *a, const struct place *b)
 	}
 }
 
-/* The places first: rows are read only where two stand at the same. */
-void oracle_compare_copies(void)
+static void compare_copies(void)
 {
 	struct place *v = x_new(files.n + 1, sizeof(*v));
 	size_t n = 0;
 
-	for (size_t i = 0; i < files.n && files.n > 1; i++) {
+	for (size_t i = 0; i < files.n; i++) {
 		sqlite3 *db = open_copy(files.v[i]);
 
 		if (db) {
@@ -192,6 +192,18 @@ void oracle_compare_copies(void)
 		}
 	}
 	free(v);
+}
+
+/* Only when two stand at the same place, and have not been compared there. */
+void oracle_compare_copies(void)
+{
+	static int64_t compared;
+	int64_t common = oracle_common_position();
+
+	if (common > 0 && common != compared) {
+		compare_copies();
+		compared = common;
+	}
 }
 
 /* ---- at the end ---------------------------------------------------------- */
@@ -305,5 +317,5 @@ void oracle_check_files(void)
 		sqlite3_close(db);
 	}
 	free(v);
-	oracle_compare_copies();
+	compare_copies();
 }

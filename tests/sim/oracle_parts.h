@@ -21,6 +21,8 @@ bool oracle_reads_often(void);
 
 /* The store that the running process has opened; NULL: none. */
 const struct store *oracle_store(void);
+/* The newest place in a log at which two stand who live; 0: no two do. */
+int64_t oracle_common_position(void);
 /* That process leads no more: another term has begun. */
 bool oracle_is_deposed(const struct store *s);
 

@@ -89,6 +89,26 @@ const struct store *oracle_store(void)
 	return NULL;
 }
 
+int64_t oracle_common_position(void)
+{
+	int64_t newest = 0;
+
+	for (size_t i = 0; i < stores.n; i++) {
+		const struct store *a = stores.v[i].s;
+
+		for (size_t k = 0; k < i && a->log[0] && a->position > newest; k++) {
+			const struct store *b = stores.v[k].s;
+
+			if (!sim_ended(stores.v[k].process, NULL) &&
+			    !sim_ended(stores.v[i].process, NULL) && a->position == b->position &&
+			    strcmp(a->log, b->log) == 0) {
+				newest = a->position;
+			}
+		}
+	}
+	return newest;
+}
+
 static struct term *find_term(const char *uuid)
 {
 	for (size_t i = 0; i < terms.n; i++) {
@@ -117,6 +137,11 @@ static void opened(const struct store *s)
 {
 	struct open_store *known = find_store(s);
 
+	for (size_t i = stores.n; i-- > 0 && !known;) {
+		if (sim_ended(stores.v[i].process, NULL)) {
+			stores.v[i] = stores.v[--stores.n];
+		}
+	}
 	if (!known) {
 		vec_push(&stores, (struct open_store){ .s = s });
 		known = &stores.v[stores.n - 1];
