@@ -309,7 +309,7 @@ static void end_slow_disk(struct planned_fault *f)
 
 /* ---- devices ---- */
 
-/* Of any dialect; the range of what follows "=", 0, 0: nothing does. */
+/* Of any dialect, but the last two, which rings refuse; the range of what follows "=", 0, 0: nothing does. */
 static const struct {
 	const char *name;
 	int low, high;
@@ -317,7 +317,8 @@ static const struct {
 	{ "refuse", 0, 0 }, { "silence", 0, 0 }, { "silence-set", 1, 6 }, { "eat-set", 1, 6 },
 	{ "drop-set", 1, 6 }, { "drop-reply", 1, 10 }, { "garbage", 1, 10 },
 	{ "duplicate", 1, 10 }, { "late", 10, 20000 }, { "slow", 10, 3000 }, { "bytewise", 0, 0 },
-	{ "idle-dead", 500, 5000 }, { "idle-end", 500, 5000 },
+	{ "idle-dead", 500, 5000 }, { "idle-end", 500, 5000 }, { "complete", 10, 1000 },
+	{ "lost", 10, 2000 }, { "ignore-port", 1, 16 }, { "half", 1, 4 },
 };
 
 static void draw_spec(const struct scenario *s, struct planned_fault *f)

@@ -19,6 +19,7 @@
 #define BEGIN_NS (30 * SIM_S)		/* others wait so long for the base fabric */
 #define MAX_JOBS 3			/* of a client, that it has not released */
 #define JOB_NS (8 * SIM_S)
+#define WATCH_NS (7 * SIM_S)
 
 struct user {
 	struct client client;
@@ -265,7 +266,8 @@ static int run_client(int argc, char **argv)
 	return 0;
 }
 
-/* Watches whoever leads, and goes on after the last event that it saw. */
+/* Watches whoever leads, and goes on after the last event that it saw; also in between, as one
+ * whose connection goes does while weftd lives. */
 static int run_watcher(int argc, char **argv)
 {
 	struct client c;
@@ -275,9 +277,10 @@ static int run_watcher(int argc, char **argv)
 	(void)argc, (void)argv;
 	client_init(&c, "watcher");
 	while (sim_now() < load.until) {
+		const int64_t end = sim_now() + WATCH_NS;
 		struct err err;
 
-		if (client_watch(&c, weftd, &after, load.until, &err)) {
+		if (client_watch(&c, weftd, &after, end < load.until ? end : load.until, &err)) {
 			weftd = (weftd + 1) % cluster_scenario()->n_weftds;
 			sim_sleep(100 * SIM_MS);
 		}
