@@ -184,9 +184,10 @@ static void begin_stop(struct planned_fault *f)
 static void end_stop(struct planned_fault *f)
 {
 	cluster_wait_stopped(f->weftd);
-	if (cluster_is_on(f->from)) {
-		cluster_start(f->weftd);
+	while (!cluster_is_on(f->from)) {
+		sim_sleep(SIM_S);
 	}
+	cluster_start(f->weftd);
 }
 
 static void draw_power(const struct scenario *s, struct planned_fault *f)
