@@ -569,19 +569,6 @@ static int v_sleep(sqlite3_vfs *vfs, int us)
 	return us;
 }
 
-/* Of plain files. */
-int fsync(int fd)
-{
-	(void)fd;
-	sim_call();
-	return 0;
-}
-
-int fdatasync(int fd)
-{
-	return fsync(fd);
-}
-
 void disk_begin(void)
 {
 	d.real = sqlite3_vfs_find(NULL);
