@@ -19,7 +19,6 @@
 #define BEGIN_NS (30 * SIM_S)		/* others wait so long for the base fabric */
 #define MAX_JOBS 3			/* of a client, that it has not released */
 #define JOB_NS (8 * SIM_S)
-#define WATCH_NS (7 * SIM_S)
 
 struct user {
 	struct client client;
@@ -266,24 +265,24 @@ static int run_client(int argc, char **argv)
 	return 0;
 }
 
-/* Watches whoever leads, and goes on after the last event that it saw; also in between, as one
- * whose connection goes does while weftd lives. */
+/* Watches whoever leads, for a while, and goes on after the last event that it saw. */
 static int run_watcher(int argc, char **argv)
 {
+	uint64_t chance = strtoull(argv[argc - 1], NULL, 10);
 	struct client c;
 	int64_t after = 0;
 	int weftd = 0;
 
-	(void)argc, (void)argv;
 	client_init(&c, "watcher");
 	while (sim_now() < load.until) {
-		const int64_t end = sim_now() + WATCH_NS;
+		const int64_t until = sim_now() + chance_between(&chance, 500, 15000) * SIM_MS;
 		struct err err;
 
-		if (client_watch(&c, weftd, &after, end < load.until ? end : load.until, &err)) {
+		if (client_watch(&c, weftd, &after, until < load.until ? until : load.until,
+				 &err)) {
 			weftd = (weftd + 1) % cluster_scenario()->n_weftds;
-			sim_sleep(100 * SIM_MS);
 		}
+		sim_sleep(chance_between(&chance, 1, 2000) * SIM_MS);
 	}
 	return 0;
 }
@@ -334,7 +333,7 @@ static void start(const char *machine, sim_main main, uint64_t number)
 void load_begin(void)
 {
 	const struct scenario *s = cluster_scenario();
-	const uint64_t others = sim_random(SIM_LOAD);
+	const uint64_t others = sim_random(SIM_LOAD), watching = sim_random(SIM_LOAD);
 
 	memset(&load, 0, sizeof(load));
 	load.until = sim_now() + s->load_ns;
@@ -347,7 +346,7 @@ void load_begin(void)
 		start(u->name, run_client, (uint64_t)i);
 	}
 	if (s->n_clients > 0) {
-		start("watcher", run_watcher, 0);
+		start("watcher", run_watcher, watching);
 	}
 	if (s->other_hand) {
 		start("other", run_other_hand, others);
