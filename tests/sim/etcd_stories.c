@@ -288,6 +288,25 @@ static void full(void)
 	run_pair(LONG_LEASE_S, tell_full);
 }
 
+/* etcd is put back to what it was before changes that were acknowledged, while the standby that
+ * has them not is away; both are there then. */
+static void tell_restored(void)
+{
+	cluster_power_off(cluster_machine(story.other));
+	etcd_model_save();
+	apply(1);
+	drain("h3");
+	etcd_model_restore();
+	sim_sleep(20 * SIM_S);
+	drain("h4");
+	cluster_power_on(cluster_machine(story.other));
+}
+
+static void restored(void)
+{
+	run_pair(LONG_LEASE_S, tell_restored);
+}
+
 const struct story etcd_stories[] = {
 	{ "etcd-well", "by etcd, and only a weftd that is killed", nothing_wrong },
 	{ "etcd-members", "each member of etcd is cut off, then away", members_go },
@@ -304,5 +323,7 @@ const struct story etcd_stories[] = {
 	{ "etcd-late-campaign-long", "the same with a lease of 10 s", late_campaign_long },
 	{ "etcd-frozen", "etcd is frozen for 10 s, and status is asked for", frozen },
 	{ "etcd-full", "etcd is out of space", full },
+	{ "etcd-restored", "etcd is restored to an older state, and the standby is as old",
+	  restored },
 	{ 0 },
 };
