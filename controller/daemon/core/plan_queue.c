@@ -26,8 +26,7 @@ struct plan_queue {
 	struct daemon_env *env;
 	struct plan_queue_hooks hooks;
 	struct plan_request *head, *last;	/* the head has the slot */
-	int n_offline;			/* planning without a slot */
-	int n_freeing;			/* that are over */
+	int n;				/* requests, from their start to their end */
 	struct model_config initial;	/* until one is applied; may be empty */
 };
 
@@ -40,6 +39,7 @@ static struct plan_request *request_alloc(struct plan_queue *q)
 
 	r->queue = q;
 	r->req.data = r;
+	q->n++;
 	return r;
 }
 
@@ -101,7 +101,7 @@ bool plan_queue_busy(const struct plan_queue *q)
 
 bool plan_queue_drained(const struct plan_queue *q)
 {
-	return !q->head && q->n_offline == 0 && q->n_freeing == 0;
+	return q->n == 0;
 }
 
 static void after_reading_again(int rc, const struct err *err, void *arg)
@@ -181,7 +181,7 @@ static void after_free(uv_work_t *req, int status)
 
 	(void)status;
 	free(r);
-	q->n_freeing--;
+	q->n--;
 	if (q->env->draining && plan_queue_drained(q)) {
 		q->hooks.drained(q->hooks.arg);
 	}
@@ -199,10 +199,7 @@ void plan_request_free(struct plan_request *r)
 	if (had_slot) {
 		q->hooks.slot_ends(q->hooks.arg);
 		q->head = r->next;
-	} else if (r->offline) {
-		q->n_offline--;
 	}
-	q->n_freeing++;
 	r->req.data = r;
 	uv_queue_work(q->env->loop, &r->req, run_free, after_free);
 	if (had_slot) {
@@ -388,9 +385,6 @@ static void after_parse(uv_work_t *req, int status)
 
 void plan_request_start(struct plan_request *r)
 {
-	if (r->offline) {
-		r->queue->n_offline++;
-	}
 	uv_queue_work(r->queue->env->loop, &r->req, run_parse, after_parse);
 }
 

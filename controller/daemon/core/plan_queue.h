@@ -135,7 +135,7 @@ int plan_queue_set_default(struct plan_queue *q, const char *path, struct err *e
 /* True while a request has the slot, a change is under way, or the devices are
  * not known: what reads them now and then waits. */
 bool plan_queue_busy(const struct plan_queue *q);
-/* True when nothing has the slot and no worker plans. */
+/* True when no request is on its way, on a worker or in the queue. */
 bool plan_queue_drained(const struct plan_queue *q);
 
 /* A request to plan this configuration (copied; NULL: the present one).
