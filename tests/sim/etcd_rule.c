@@ -2,8 +2,8 @@
  * weft's log in etcd is written once. A position is final when the head has reached it: parts
  * that a leader left behind its head may be dropped and written again. Keys are those of
  * controller/daemon/ha/replica.c: PREFIX "head" names log and position, PREFIX "log/POSITION/PART"
- * has what happened. A log of another name begins at the beginning. An etcd that was restored to an older
- * state has lost what came after it: that is no more known here either.
+ * has what happened. A log of another name begins at the beginning. An etcd that was restored to
+ * an older state has lost what came after it: that is no more known here either.
  */
 #include "tests/sim/etcd_rule.h"
 
