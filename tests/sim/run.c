@@ -133,11 +133,18 @@ static void go_into_folder(const struct run_child *c)
 	}
 }
 
+/* In memory, unless told otherwise. */
+static const char *find_place(void)
+{
+	const char *place = getenv("TMPDIR");
+
+	return place ? place : access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+}
+
 void run_start(struct run_child *c, const struct run *r)
 {
 	*c = (struct run_child){ .run = *r };
-	snprintf(c->folder, sizeof(c->folder), "%.40s/weft-sim.XXXXXX",
-		 getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+	snprintf(c->folder, sizeof(c->folder), "%.40s/weft-sim.XXXXXX", find_place());
 	if (!mkdtemp(c->folder)) {
 		fail(c->folder);
 	}
