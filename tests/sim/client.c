@@ -102,6 +102,7 @@ static enum history_outcome outcome_of(const struct err *err)
 		return HISTORY_DONE;
 	case WEFT_EIO:
 	case WEFT_EINTERNAL:
+	case WEFT_EUNAVAIL:	/* of devices, which a verdict makes sure, or of etcd */
 		return HISTORY_UNKNOWN;
 	default:
 		return HISTORY_REFUSED;

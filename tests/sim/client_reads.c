@@ -99,6 +99,9 @@ static void note_status(const struct client *c, int weftd, const Weft__V1__Statu
 	const int domain = cluster_domain_of(weftd);
 	/* Meanwhile it tells the configuration that a change is to make. */
 	const bool settled = is_settled(s);
+	/* Where none was ever applied, it tells one that was refused. */
+	const bool none = s->state == WEFT__V1__STATE__STATE_EMPTY;
+	const char *digest = none ? "" : s->config_sha256;
 	char target[CLIENT_TARGET];
 
 	if (c->silent || !leads(s)) {
@@ -107,10 +110,9 @@ static void note_status(const struct client *c, int weftd, const Weft__V1__Statu
 	if (settled) {
 		client_target(target, "configuration", "", domain);
 		history_initial(target, "");
-		history_read(c->name, target, s->config_sha256, begin_ns);
+		history_read(c->name, target, digest, begin_ns);
 	}
-	history_generation(c->name, domain, s->generation, settled ? s->config_sha256 : NULL,
-			   begin_ns);
+	history_generation(c->name, domain, s->generation, settled ? digest : NULL, begin_ns);
 	note_holds(c, domain, s, begin_ns);
 }
 
