@@ -191,6 +191,7 @@ void uv_close(uv_handle_t *h, uv_close_cb cb)
 void sim_signal(struct sim_process *p, int number)
 {
 	struct sim_process *caller = sim_current;
+	bool caught = false;
 
 	if (p->ended) {
 		return;
@@ -216,6 +217,10 @@ void sim_signal(struct sim_process *p, int number)
 		sim_current = NULL;
 		(void)!write(x->signal->loop->signal_pipefd[1], &message, sizeof(message));
 		sim_current = caller;
+		caught = true;
+	}
+	if (!caught && number == SIGTERM) {
+		sim_end(p, 128 + SIGTERM, true);	/* it has only begun */
 	}
 }
 

@@ -67,7 +67,7 @@ bool sim_ended(const struct sim_process *p, int *status);
 int sim_wait(struct sim_process *p);
 
 /* SIGKILL at once, also of itself; its sockets and locks go. Other signals: to the uv_signal_t
- * that it has started for it; without one nothing happens. */
+ * that it has started for it; without one SIGTERM ends it and others do nothing. */
 void sim_signal(struct sim_process *p, int signal);
 /* SIGKILL in the n-th call from now on of this kernel, or of the disk: 1 is the next. */
 void sim_kill_at(struct sim_process *p, int64_t n);
