@@ -47,7 +47,7 @@ struct scenario {
 	struct cluster_device devices[CLUSTER_DEVICES];
 	int n_fabrics;		/* variants of the fabric, the first is the base */
 	int n_clients;
-	bool other_hand;	/* somebody else uses free ports of the switches */
+	bool other_hand;	/* another user has free ports of the switches */
 	bool restores;		/* weftd brings back what others take away */
 	int64_t load_ns;	/* how long clients ask */
 	const char *weftd_options[4];	/* more of them; NULL ends them */

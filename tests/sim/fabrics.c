@@ -261,7 +261,7 @@ static void print_jobs(struct buf *b, int variant)
 
 /* ---- files ---- */
 
-static void make(int variant)
+static const char *make(int variant)
 {
 	uint8_t digest[SHA256_LEN];
 	struct buf b = { 0 };
@@ -280,17 +280,18 @@ static void make(int variant)
 	sha256_hex(digest, variants[variant].digest);
 	free(variants[variant].text);
 	variants[variant].text = buf_steal(&b);
+	return variants[variant].text;
 }
 
 void fabrics_write(void)
 {
 	for (int i = 0; i < CLUSTER_FABRICS; i++) {
+		const char *text = make(i);
 		struct err err = { 0 };
 		char path[32];
 
-		make(i);
 		snprintf(path, sizeof(path), "fabric%d.yaml", i);
-		if (file_write_atomic(path, variants[i].text, strlen(variants[i].text), 0666, &err)) {
+		if (file_write_atomic(path, text, strlen(text), 0666, &err)) {
 			sim_fail("folder", "%s", err.msg);
 		}
 	}

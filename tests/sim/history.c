@@ -132,7 +132,7 @@ int history_by_itself(const char *target, const char *value, int64_t from_ns, in
 	const struct call *c = &h.calls.v[call];
 	struct op *o = &h.targets.v[c->target].ops.v[c->op];
 
-	h.count[HISTORY_OPEN]--;	/* nobody's call */
+	h.count[HISTORY_OPEN]--;	/* no client's call */
 	o->begin = from_ns;
 	o->end = to_ns;
 	return call;
@@ -192,9 +192,9 @@ static void check_truth(const char *client, int domain, int64_t generation, cons
 			continue;
 		}
 		if (strcmp(g->known.v[i].digest, digest) != 0) {
-			sim_fail("two truths", "generation %" PRId64 " of domain %d was %.12s, and %s "
-				 "hears that it is %.12s", generation, domain, g->known.v[i].digest,
-				 client, digest);
+			sim_fail("two truths", "generation %" PRId64 " of domain %d was %.12s, "
+				 "and %s hears that it is %.12s", generation, domain,
+				 g->known.v[i].digest, client, digest);
 		}
 		return;
 	}
@@ -216,10 +216,12 @@ void history_generation(const char *client, int domain, int64_t generation, cons
 	for (i = g->seen.n; i > 0 && g->seen.v[i - 1].end >= begin_ns; i--) {
 	}
 	if (i > 0 && g->seen.v[i - 1].newest > generation) {
-		sim_fail("lost generation", "%s hears of generation %" PRId64 " of domain %d after %" PRId64
-			 " was told", client, generation, domain, g->seen.v[i - 1].newest);
+		sim_fail("lost generation", "%s hears of generation %" PRId64 " of domain %d after "
+			 "%" PRId64 " was told", client, generation, domain,
+			 g->seen.v[i - 1].newest);
 	}
-	vec_push(&g->seen, (struct sighting){ sim_now(), newest > generation ? newest : generation });
+	newest = newest > generation ? newest : generation;
+	vec_push(&g->seen, (struct sighting){ sim_now(), newest });
 }
 
 /* ---- judgement ---- */
@@ -300,7 +302,7 @@ static void check_read(const struct target *t, const struct op *read)
 		 "\"%.12s\", and nothing has changed it since", t->name, read->client, read->value,
 		 (double)read->begin / SIM_S, (double)read->end / SIM_S,
 		 other ? (double)other->begin / SIM_S : 0, other ? (double)other->end / SIM_S : 0,
-		 other ? other->client : "nobody", other && other->is_read ? "read" : "wrote",
+		 other ? other->client : "no client", other && other->is_read ? "read" : "wrote",
 		 other ? other->value : "");
 }
 

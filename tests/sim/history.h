@@ -32,7 +32,7 @@ int history_begin(const char *client, const char *target, const char *value);
 void history_end(int call, enum history_outcome outcome, const char *value);
 /* Read by a call that began at begin_ns and ends now. */
 void history_read(const char *client, const char *target, const char *value, int64_t begin_ns);
-/* Nobody asked, but by itself it may have become so at some time from from_ns to to_ns
+/* Without being asked for, it may have become so at some time from from_ns to to_ns
  * (INT64_MAX: any later time): a job that ended, a change that was not confirmed. Its number, by
  * which that time may be ended sooner. */
 int history_by_itself(const char *target, const char *value, int64_t from_ns, int64_t to_ns);
@@ -43,8 +43,8 @@ void history_initial(const char *target, const char *value);
 const char *history_target(size_t i);
 
 /* A weftd of a domain said at some time from begin_ns to now that this generation has a
- * configuration (digest in hex; "": none; NULL: not told). Two that differ are two truths; an older one after a
- * newer one was told is lost state. Fails at once. */
+ * configuration (digest in hex; "": none; NULL: not told). Two that differ are two truths; an
+ * older one after a newer one was told is lost state. Fails at once. */
 void history_generation(const char *client, int domain, int64_t generation, const char *digest,
 			int64_t begin_ns);
 /* Its configuration, "" if it was never told. */
@@ -72,7 +72,7 @@ enum history_others {
 	HISTORY_OTHERS,		/* they made it, and it is there until they say so */
 };
 
-/* Somebody else's circuit at a device, that is none of weft's: ports from 0. */
+/* Another user's circuit at a device, that is none of weft's: ports from 0. */
 void history_others_set(int device, int in, int out, enum history_others state);
 enum history_others history_others(int device, int in, int out);
 /* A device has forgotten its map, or may have. */

@@ -101,8 +101,8 @@ static void check_same(const struct watcher *w, int64_t sequence, const char *te
 
 		if (o->weftd == mine.weftd && o->sequence == sequence) {
 			if (o->hash != mine.hash) {
-				sim_fail("events", "%s: event %" PRId64 " of %s is another one than "
-					 "others saw: %s", w->name, sequence,
+				sim_fail("events", "%s: event %" PRId64 " of %s is another one "
+					 "than others saw: %s", w->name, sequence,
 					 cluster_machine(w->weftd), text);
 			}
 			return;
@@ -142,8 +142,8 @@ void history_event(const char *watcher, int weftd, int64_t sequence, bool resync
 		sim_fail("events", "%s: the first event of %s is no resync", watcher,
 			 cluster_machine(weftd));
 	} else if (sequence != w->last + 1) {
-		sim_fail("events", "%s: event %" PRId64 " of %s comes after %" PRId64 ": %s", watcher,
-			 sequence, cluster_machine(weftd), w->last, text);
+		sim_fail("events", "%s: event %" PRId64 " of %s comes after %" PRId64 ": %s",
+			 watcher, sequence, cluster_machine(weftd), w->last, text);
 	}
 	w->last = sequence;
 	check_same(w, sequence, text);

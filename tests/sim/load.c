@@ -287,7 +287,7 @@ static int run_watcher(int argc, char **argv)
 	return 0;
 }
 
-/* Somebody who has light of his own on the ports that the fabric does not use. */
+/* Another user, with light on the ports that the fabric does not use. */
 static void use_other_hand(uint64_t *chance)
 {
 	const int device = (int)chance_between(chance, 0, cluster_scenario()->n_devices);
@@ -305,7 +305,7 @@ static void use_other_hand(uint64_t *chance)
 	if (cluster_control(device, line, NULL, 0) == 0) {
 		history_others_set(device, port, port,
 				   remove ? HISTORY_NOT_OTHERS : HISTORY_OTHERS);
-		sim_tell("somebody else: %s %s", cluster_device_name(device), line);
+		sim_tell("another user: %s %s", cluster_device_name(device), line);
 	}
 }
 
@@ -372,7 +372,7 @@ static void read_all(struct client *c)
 		struct err err;
 
 		if (weftd < 0) {
-			sim_fail("nobody leads", "domain %d, half a minute after the last fault", d);
+			sim_fail("no leader", "domain %d, half a minute after the last fault", d);
 		} else if (client_jobs(c, weftd, true, &list, &err) == 0) {
 			rpc_free_message(&list->base);
 		}

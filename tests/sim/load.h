@@ -1,6 +1,6 @@
 /*
- * Load: clients that ask at random, as many as the scenario says, and somebody else's hand at the
- * devices. What they do follows from SIM_LOAD alone; what comes of it is in the history.
+ * Load: clients that ask at random, as many as the scenario says, and another user's hand at
+ * the devices. What they do follows from SIM_LOAD alone; what comes of it is in the history.
  */
 #ifndef WEFT_TESTS_SIM_LOAD_H
 #define WEFT_TESTS_SIM_LOAD_H
