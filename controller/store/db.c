@@ -15,7 +15,7 @@ static int begin(struct store *s, bool deferred, struct err *err)
 
 	if (s->deferred != deferred) {
 		rc = db_run(s, err, deferred ? "PRAGMA synchronous = NORMAL" :
-					       "PRAGMA synchronous = FULL", "");
+					       "PRAGMA synchronous = EXTRA", "");
 		s->deferred = rc ? s->deferred : deferred;
 	}
 	if (rc == 0) {

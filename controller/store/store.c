@@ -24,7 +24,8 @@ static int set_modes(struct store *s, struct err *err)
 	const char *const modes[] = {
 		s->kind == STORE_SHARED ? "PRAGMA journal_mode = DELETE"
 					: "PRAGMA journal_mode = WAL",
-		"PRAGMA synchronous = FULL",
+		/* A journal that is deleted has to be gone for good: EXTRA. */
+		"PRAGMA synchronous = EXTRA",
 		"PRAGMA foreign_keys = ON",
 		"PRAGMA journal_size_limit = 4194304",
 		"PRAGMA trusted_schema = OFF",
