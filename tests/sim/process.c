@@ -38,6 +38,7 @@ static struct {
 	bool stopped, traces;
 	FILE *out;		/* the real standard output */
 	void (*on_output)(const char *text, size_t n);
+	void (*on_error)(const char *text, size_t n);
 	const char *rules[MAX_RULES];
 	int n_rules;
 	uint64_t digest;
@@ -143,6 +144,9 @@ static ssize_t write_error(void *cookie, const char *text, size_t n)
 {
 	(void)cookie;
 	sim_tell("%.*s", (int)(n > 0 && text[n - 1] == '\n' ? n - 1 : n), text);
+	if (sim_current && k.on_error) {
+		k.on_error(text, n);
+	}
 	return (ssize_t)n;
 }
 
@@ -162,6 +166,11 @@ static ssize_t write_output(void *cookie, const char *text, size_t n)
 void sim_on_output(void (*output)(const char *text, size_t n))
 {
 	k.on_output = output;
+}
+
+void sim_on_error(void (*error)(const char *text, size_t n))
+{
+	k.on_error = error;
 }
 
 void sim_begin(uint64_t seed, bool trace)

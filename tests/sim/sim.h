@@ -116,5 +116,7 @@ uint64_t sim_digest(void);
 /* Standard error of programs becomes lines of the trace. Their standard output comes here, of
  * the process that runs, as it is printed; without that it is dropped. */
 void sim_on_output(void (*output)(const char *text, size_t n));
+/* Their standard error comes here as well, a line at a time. */
+void sim_on_error(void (*error)(const char *text, size_t n));
 
 #endif
