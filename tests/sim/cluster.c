@@ -127,6 +127,9 @@ static void device_args(int i, struct args *a)
 	if (fabrics_is_robot(d->dialect)) {
 		add(a, "--fault", "move=300");
 	}
+	if (d->option) {
+		add(a, d->option, NULL);
+	}
 	for (int k = 0; k < 4 && d->faults[k]; k++) {
 		add(a, "--fault", d->faults[k]);
 	}

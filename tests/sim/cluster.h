@@ -34,6 +34,8 @@ struct cluster_device {
 	int domain;		/* of several failure domains, from 0 */
 	const char *faults[4];	/* in force from the start, as --fault says them; NULL ends them */
 	bool forgets;		/* its map is gone when its power was */
+	/* Of stories that have fabric files of their own; NULL: as cluster_fabric has it. */
+	const char *size, *option;	/* as --size, and one more of its options */
 };
 
 struct scenario {

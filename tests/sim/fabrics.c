@@ -87,8 +87,13 @@ int cluster_ports(int device)
 
 void fabrics_size(int device, char *buf, size_t size)
 {
+	const char *own = cluster_scenario()->devices[device].size;
 	int ports = cluster_ports(device);
 
+	if (own) {
+		snprintf(buf, size, "%s", own);
+		return;
+	}
 	snprintf(buf, size, "%dx%d", ports, cluster_is_ring(device) ? RING_CHANNELS : ports);
 }
 
