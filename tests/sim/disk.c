@@ -29,6 +29,8 @@ struct disk {
 	struct disk *next;
 	char *machine;
 	bool full, drops;
+	bool counts;		/* writes that there is still room for */
+	int64_t room;
 	int errors;		/* of a thousand calls */
 	uint64_t chance;	/* which of them, and what is lost with the power */
 	int64_t sync_ns;	/* 0: as usual */
@@ -310,7 +312,7 @@ static int x_write(sqlite3_file *f, const void *bytes, int len, sqlite3_int64 at
 	if (rc || !n) {
 		return rc ? rc : REAL(f, xWrite, bytes, len, at);
 	}
-	if (n->disk->full && at + len > n->size) {
+	if ((n->disk->full && at + len > n->size) || (n->disk->counts && n->disk->room-- <= 0)) {
 		return SQLITE_FULL;
 	}
 	keep_old(OPEN_FILE(f), at, at + len);
@@ -677,7 +679,18 @@ bool disk_flip_bit(const char *path, uint64_t which)
 
 void disk_full(const char *machine, bool on)
 {
-	disk_of(machine, strlen(machine))->full = on;
+	struct disk *disk = disk_of(machine, strlen(machine));
+
+	disk->full = on;
+	disk->counts = false;
+}
+
+void disk_full_after(const char *machine, int64_t writes)
+{
+	struct disk *disk = disk_of(machine, strlen(machine));
+
+	disk->counts = true;
+	disk->room = writes;
 }
 
 void disk_errors(const char *machine, int permille)

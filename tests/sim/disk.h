@@ -30,6 +30,8 @@ void disk_chance(const char *machine, uint64_t seed);
 bool disk_flip_bit(const char *path, uint64_t which);
 /* No file grows. */
 void disk_full(const char *machine, bool on);
+/* After so many writes none finds room, wherever it is to go, until disk_full(machine, false). */
+void disk_full_after(const char *machine, int64_t writes);
 /* So many of a thousand reads, writes and syncs fail. */
 void disk_errors(const char *machine, int permille);
 /* What a sync that failed has left is not written by the next one, which does not fail: as Linux
