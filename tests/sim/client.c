@@ -5,13 +5,11 @@
  */
 #include "tests/sim/client.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/cli/core/cli.h"
 #include "lib/base/alloc.h"
 #include "lib/base/buf.h"
 #include "lib/base/vec.h"
@@ -527,52 +525,4 @@ enum history_outcome client_plan(struct client *c, int variant, struct client_an
 	ask(c, -1, &q, a);
 	tell(c, a, "plan", "");
 	return a->outcome;
-}
-
-/* ---- the command line ---- */
-
-static VEC(struct output { struct sim_process *p; struct buf text; }) outputs;
-
-static void on_output(const char *text, size_t n)
-{
-	for (size_t i = 0; i < outputs.n; i++) {
-		if (outputs.v[i].p == sim_self()) {
-			buf_add(&outputs.v[i].text, text, n);
-		}
-	}
-}
-
-static int weft_main(int argc, char **argv)
-{
-	optind = 0;
-	return cli_main(argc, argv);
-}
-
-int client_weft(int weftd, const char *const args[], char **out)
-{
-	const char *v[64] = { "weft" };
-	struct sim_process *p;
-	int n = 1, status;
-
-	while (args[n - 1] && n < 60) {
-		v[n] = args[n - 1];
-		n++;
-	}
-	v[n++] = "--socket";
-	v[n] = cluster_socket(weftd);
-	sim_on_output(on_output);
-	p = sim_start(sim_machine(sim_self()), weft_main, v);
-	vec_push(&outputs, (struct output){ .p = p });
-	status = sim_wait(p);
-	for (size_t i = 0; i < outputs.n; i++) {
-		if (outputs.v[i].p == p) {
-			if (out) {
-				*out = buf_steal(&outputs.v[i].text);
-			}
-			buf_fini(&outputs.v[i].text);
-			outputs.v[i] = outputs.v[--outputs.n];
-			break;
-		}
-	}
-	return status;
 }

@@ -96,12 +96,4 @@ const char *client_target(char buf[CLIENT_TARGET], const char *kind, const char 
  * event; *after becomes the last one's sequence. */
 int client_watch(struct client *c, int weftd, int64_t *after, int64_t until, struct err *err);
 
-/* ---- the command line ---- */
-
-/* Of a process: runs "weft ARGUMENT... --socket" of that weftd to its end, and returns its exit
- * status; args ends with NULL. *out (may be NULL) gets a string with its standard output, which
- * the caller frees. */
-int client_weft(int weftd, const char *const args[], char **out);
-#define CLIENT_WEFT(weftd, ...) client_weft(weftd, (const char *const[]){ __VA_ARGS__, NULL }, NULL)
-
 #endif
