@@ -435,6 +435,20 @@ static int x_unlock(sqlite3_file *file, int level)
 	return SQLITE_OK;
 }
 
+int disk_lock(const struct sim_process *p)
+{
+	int level = SQLITE_LOCK_NONE;
+
+	for (const struct node *n = d.nodes; n; n = n->next) {
+		for (const struct open_file *f = n->files; f; f = f->next) {
+			if (f->owner == p && f->level > level) {
+				level = f->level;
+			}
+		}
+	}
+	return level;
+}
+
 static int x_reserved(sqlite3_file *file, int *out)
 {
 	struct open_file *f = OPEN_FILE(file);

@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct sim_process;
+
 /* Once, after sim_begin. */
 void disk_begin(void);
 
@@ -39,6 +41,8 @@ void disk_errors(const char *machine, int permille);
 void disk_drops(const char *machine, bool on);
 /* A sync takes so long; 0: as usual, up to a millisecond. */
 void disk_slow(const char *machine, int64_t ns);
+/* The highest lock that it has of a file which is no log, as SQLITE_LOCK_... say; 0: none. */
+int disk_lock(const struct sim_process *p);
 /* How many syncs have ended, of all machines. */
 int64_t disk_syncs(void);
 

@@ -393,6 +393,11 @@ void sim_pause(struct sim_process *p, int64_t until)
 {
 	p->paused_until = until;
 	p->awake_since = 0;	/* not its own fault */
+	for (struct sim_process *f = sim_processes; f; f = f->next) {
+		if (f->leader == p) {
+			sim_ask_again(f, until);	/* it may be sooner than before */
+		}
+	}
 }
 
 void sim_call(void)

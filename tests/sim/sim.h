@@ -72,7 +72,8 @@ void sim_signal(struct sim_process *p, int signal);
 /* SIGKILL in the n-th call from now on of this kernel, or of the disk: 1 is the next. */
 void sim_kill_at(struct sim_process *p, int64_t n);
 int64_t sim_calls(const struct sim_process *p);
-/* Like a machine that is stopped: it does not go on before `until`. */
+/* Like a machine that is stopped: it does not go on before `until`; a later call says another
+ * time, or that it goes on now. */
 void sim_pause(struct sim_process *p, int64_t until);
 /* The machine is away at once: no word to its peers, whose connections are silent until it is
  * started again and answers what it does not know with a reset. All its processes end. */
