@@ -15,6 +15,6 @@ struct story {
 };
 
 extern const struct story disk_stories[], history_stories[], etcd_cases_stories[], etcd_stories[];
-extern const struct story turns_stories[], confirm_stories[];
+extern const struct story turns_stories[], confirm_stories[], divided_stories[];
 
 #endif
