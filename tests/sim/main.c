@@ -17,8 +17,8 @@
 #define JOBS_MAX 64
 
 static const struct story *const stories[] = {
-	disk_stories, history_stories, etcd_cases_stories, etcd_stories,
-	turns_stories, confirm_stories, divided_stories,
+	disk_stories, history_stories, etcd_cases_stories, etcd_stories, turns_stories,
+	confirm_stories, divided_stories, external_stories,
 };
 
 #define N_TABLES (int)(sizeof(stories) / sizeof(stories[0]))

@@ -1,6 +1,6 @@
 /*
  * Stories in the words of an operator: what is typed (the real command line, against the weftd of
- * a cluster), what somebody does to the devices meanwhile, and what has to come of it. Each case
+ * a cluster), what is done to the devices meanwhile, and what has to come of it. Each case
  * has its words; those of one that does not hold are the rule that the story broke.
  *
  * One story a run. All of it is of the process that tells. Texts stay until the run ends.
