@@ -269,6 +269,36 @@ void write_file(const char *path, const char *format, ...)
 	buf_fini(&b);
 }
 
+void small_scenario(struct scenario *s)
+{
+	scenario_simple(s);
+	s->poll_s = 0;
+	s->n_devices = 2;
+	s->devices[0].size = "8x8";
+	s->devices[1] = (struct cluster_device){ .dialect = "mrr-reg", .size = "8x4" };
+}
+
+void write_small_fabric(const char *path, const char *topology, int depth)
+{
+	static const char common[] =
+		"weft: 1\nfabric: small\nhosts:\n"
+		"  - { name: 'h[0-3]', ports: 'p[0-1]', rate: 100Gbps, reactivation: 10ms }\n"
+		"  - { name: 'n[0-7]' }\n"
+		"switches:\n  - { name: ocs0, size: 8x8, driver: polatis-scpi, address: '127.0.0.1:"
+		"5000', options: { gap_ms: 1, settle_ms: 20 }, timeout: 500ms }\n"
+		"rings:\n  - { name: ring1, nodes: 'n[0-7]', channels: 4, channel-rate: 40Gbps, "
+		"retune: 25us, driver: mrr-reg, address: '127.0.0.1:5001', timeout: 500ms }\n"
+		"fibres:\n  - { from: 'h[0-3].p[0-1]', to: 'ocs0.[1-8]' }\njobs:\n";
+	char job[200] = "";
+
+	if (topology) {
+		snprintf(job, sizeof(job), "  - { name: reduce, nodes: 'h[0-3]', collective: "
+			 "allreduce, size: 1MiB, topology: '%s', alpha: 10us }\n", topology);
+	}
+	write_file(path, "%s%s  - { name: gather, ring: ring1, nodes: all, collective: allgather, "
+		   "size: 1MiB, depth: %d }\n", common, job, depth);
+}
+
 const char *with(const char *text, const char *from, const char *to)
 {
 	struct buf b = { 0 };

@@ -77,6 +77,12 @@ int finish(struct command *c);
 
 /* ---- files and devices ---- */
 
+/* A weftd that does not poll, a switch "ocs0" of 8x8 and a ring "ring1" of eight nodes. */
+void small_scenario(struct scenario *s);
+/* A fabric of these: four hosts h0 to h3 with two ports each and job "reduce" of that topology
+ * (NULL: none); job "gather" on the ring, which depth changes. */
+void write_small_fabric(const char *path, const char *topology, int depth);
+
 void write_file(const char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A copy with each `from` made `to`. */
 const char *with(const char *text, const char *from, const char *to);
