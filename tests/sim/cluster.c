@@ -335,6 +335,13 @@ int cluster_device_of(const char *name)
 	return -1;
 }
 
+struct sim_process *cluster_device(int device)
+{
+	struct sim_process *p = cluster.devices[device].program;
+
+	return runs(p) ? p : NULL;
+}
+
 void cluster_reboot(int device, int64_t away_ns)
 {
 	struct unit *u = &cluster.devices[device];

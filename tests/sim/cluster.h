@@ -116,6 +116,8 @@ const char *cluster_device_name(int device);	/* machine and name in the fabric *
 /* -1: none has this name. */
 int cluster_device_of(const char *name);
 bool cluster_is_ring(int device);
+/* The process that runs now, NULL: none does. */
+struct sim_process *cluster_device(int device);
 /* Ports a side; those from the first free one on have no fibres of the fabric. */
 int cluster_ports(int device);
 int cluster_first_free_port(int device);

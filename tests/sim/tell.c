@@ -409,6 +409,18 @@ void silence(const char *device, int64_t ns)
 	sim_link_stall(NULL, device, sim_now() + ns);
 }
 
+void stop_device(const char *device)
+{
+	sim_tell("%s is stopped", device);
+	sim_pause(cluster_device(cluster_device_of(device)), sim_now() + LONGEST);
+}
+
+void continue_device(const char *device)
+{
+	sim_tell("%s goes on", device);
+	sim_pause(cluster_device(cluster_device_of(device)), sim_now());
+}
+
 /* ---- weftd ---- */
 
 static void await_weftd(void)

@@ -98,8 +98,11 @@ const char *without(const char *a, const char *b);
 int lines_of(const char *text);
 /* How many changing commands it has received. */
 int sets_of(const char *device);
-/* Nothing of it arrives and nothing reaches it, for so long from now on; 0: it does again. */
+/* Nothing of it arrives and nothing reaches it, for so long from now on. */
 void silence(const char *device, int64_t ns);
+/* As SIGSTOP and SIGCONT: it is silent, and keeps what it is sent. */
+void stop_device(const char *device);
+void continue_device(const char *device);
 
 /* ---- weftd ---- */
 
