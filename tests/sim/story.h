@@ -17,6 +17,6 @@ struct story {
 extern const struct story disk_stories[], history_stories[], etcd_cases_stories[], etcd_stories[];
 extern const struct story turns_stories[], confirm_stories[], divided_stories[];
 extern const struct story disk_stories[], etcd_cases_stories[], etcd_stories[];
-extern const struct story external_stories[], full_disk_stories[];
+extern const struct story external_stories[], full_disk_stories[], job_stories[];
 
 #endif
