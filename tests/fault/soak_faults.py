@@ -749,8 +749,7 @@ class Soak:
         """Each counter finds what it is there for."""
         proven = {}
         kept = collections.Counter(self.counts)
-        for kind in ("lost", "lost programs", "unexplained", "touched",
-                     "touched for a moment", "unresolved"):
+        for kind in self.args.forge.split(","):
             self.counts.clear()
             self.forge = kind
             self.round()
@@ -795,6 +794,8 @@ def main():
     p.add_argument("--netns", default="")
     p.add_argument("--testbed", default="")
     p.add_argument("--device", action="append", default=[])
+    p.add_argument("--forge", default="lost,lost programs,unexplained,"
+                   "touched,touched for a moment,unresolved")
     p.add_argument("--verbose", action="store_true")
     args = p.parse_args()
     soak = Soak(args)

@@ -2,8 +2,9 @@
 # Random jobs on a fabric with a device of every driver, while faults fire and
 # weftd is killed: soak_faults.py says what is counted. The run is chosen by
 # WEFT_SEED (printed; random if unset) and lasts WEFT_SECONDS (600), in which
-# at least WEFT_FAULTS (5000) must have struck; with WEFT_VERBOSE every round is
-# told. linux-tc and linux-ring take part where network namespaces can be made.
+# at least WEFT_FAULTS (5000) must have struck; WEFT_FORGE names what is forged, to
+# see that its counter counts (all). With WEFT_VERBOSE every round is told.
+# linux-tc and linux-ring take part where network namespaces can be made.
 source "$(dirname "$0")/../lib.sh"
 SEED=${WEFT_SEED:-$((RANDOM * 32768 + RANDOM + 1))}
 devices=()
@@ -50,6 +51,7 @@ fi
 python3 "$(dirname "$0")/soak_faults.py" --seed "$SEED" --dir "$T" \
 	--state "$STATE" --seconds "${WEFT_SECONDS:-600}" \
 	--least "${WEFT_FAULTS:-5000}" ${WEFT_VERBOSE:+--verbose} \
+	${WEFT_FORGE:+--forge "$WEFT_FORGE"} \
 	"${devices[@]}" &
 PID[soak]=$!
 wait "${PID[soak]}"
