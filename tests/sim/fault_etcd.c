@@ -29,7 +29,9 @@ static void draw_call(const struct scenario *s, struct planned_fault *f)
 	fault_draw_weftd(s, f);
 	e->client = f->from;
 	e->call = (enum etcd_call)fault_between(f, ETCD_ANY, ETCD_WATCH + 1);
-	e->key = e->call == ETCD_READ || e->call == ETCD_WRITE ? keys[fault_between(f, 0, 5)] : NULL;
+	if (e->call == ETCD_READ || e->call == ETCD_WRITE) {
+		e->key = keys[fault_between(f, 0, 5)];
+	}
 	e->nth = (int)fault_of_any_size(f, 1, 20);
 	e->what = (enum etcd_trouble)fault_between(f, ETCD_LATE_ANSWER, ETCD_LOST + 1);
 	e->ns = fault_of_any_size(f, 50 * SIM_MS, 3 * s->lease_s * SIM_S);

@@ -59,7 +59,8 @@ static void draw_link(const struct scenario *s, struct planned_fault *f)
 
 	fault_draw_weftd(s, f);
 	draw_device(s, f);
-	f->to = etcd ? members[fault_between(f, 0, s->etcd_members)] : cluster_device_name(f->device);
+	f->to = etcd ? members[fault_between(f, 0, s->etcd_members)] :
+		cluster_device_name(f->device);
 	if (fault_between(f, 0, 2)) {
 		const char *from = f->from;
 
@@ -73,7 +74,7 @@ static void draw_stall(const struct scenario *s, struct planned_fault *f)
 	draw_link(s, f);
 	f->length_ns = fault_of_any_size(f, 50 * SIM_MS, 2 * s->lease_s * SIM_S);
 	FAULT_SAY(f, "from %s to %s all stands still for %.3f s", f->from, f->to,
-	      SECONDS(f->length_ns));
+		  SECONDS(f->length_ns));
 }
 
 static void begin_stall(struct planned_fault *f)
@@ -86,7 +87,7 @@ static void draw_cut(const struct scenario *s, struct planned_fault *f)
 	draw_link(s, f);
 	f->length_ns = fault_of_any_size(f, SIM_S / 2, 30 * SIM_S);
 	FAULT_SAY(f, "%s and %s do not hear each other for %.3f s", f->from, f->to,
-	      SECONDS(f->length_ns));
+		  SECONDS(f->length_ns));
 }
 
 static void begin_cut(struct planned_fault *f)
@@ -112,7 +113,7 @@ static void draw_slow(const struct scenario *s, struct planned_fault *f)
 	f->amount = fault_of_any_size(f, 2 * SIM_MS, 400 * SIM_MS);
 	f->length_ns = fault_between(f, 5 * SIM_S, 30 * SIM_S);
 	FAULT_SAY(f, "from %s to %s takes %.0f ms for %.1f s", f->from, f->to,
-	      (double)f->amount / SIM_MS, SECONDS(f->length_ns));
+		  (double)f->amount / SIM_MS, SECONDS(f->length_ns));
 }
 
 static void begin_slow(struct planned_fault *f)
@@ -133,7 +134,7 @@ static void draw_kill(const struct scenario *s, struct planned_fault *f)
 	f->amount = fault_of_any_size(f, 1, 5000);
 	f->length_ns = 10 * SIM_S;
 	FAULT_SAY(f, "weftd of %s is killed in its %lld. call from then on", f->from,
-	      (long long)f->amount);
+		  (long long)f->amount);
 }
 
 static void begin_kill(struct planned_fault *f)
@@ -156,7 +157,8 @@ static void draw_pause(const struct scenario *s, struct planned_fault *f)
 {
 	fault_draw_weftd(s, f);
 	f->length_ns = fault_of_any_size(f, SIM_S / 10, 4 * s->lease_s * SIM_S);
-	FAULT_SAY(f, "weftd of %s is stopped for %.3f s, and goes on", f->from, SECONDS(f->length_ns));
+	FAULT_SAY(f, "weftd of %s is stopped for %.3f s, and goes on", f->from,
+		  SECONDS(f->length_ns));
 }
 
 static void begin_pause(struct planned_fault *f)
@@ -173,7 +175,7 @@ static void draw_stop(const struct scenario *s, struct planned_fault *f)
 	fault_draw_weftd(s, f);
 	f->length_ns = fault_of_any_size(f, SIM_S / 10, 20 * SIM_S);
 	FAULT_SAY(f, "weftd of %s is told to end, and started %.3f s later", f->from,
-	      SECONDS(f->length_ns));
+		  SECONDS(f->length_ns));
 }
 
 static void begin_stop(struct planned_fault *f)
@@ -235,7 +237,10 @@ static void end_dark(struct planned_fault *f)
 static void draw_clock(const struct scenario *s, struct planned_fault *f)
 {
 	fault_draw_weftd(s, f);
-	f->amount = fault_of_any_size(f, SIM_S / 10, 600 * SIM_S) * (fault_between(f, 0, 2) ? 1 : -1);
+	f->amount = fault_of_any_size(f, SIM_S / 10, 600 * SIM_S);
+	if (fault_between(f, 0, 2)) {
+		f->amount = -f->amount;
+	}
 	FAULT_SAY(f, "the clock of %s jumps by %.1f s", f->from, SECONDS(f->amount));
 }
 
@@ -276,7 +281,7 @@ static void draw_errors(const struct scenario *s, struct planned_fault *f)
 	draw_disk(s, f);
 	f->amount = fault_of_any_size(f, 1, 1001);
 	FAULT_SAY(f, "the disk of %s fails in %lld of 1000 calls for %.3f s", f->from,
-	      (long long)f->amount, SECONDS(f->length_ns));
+		  (long long)f->amount, SECONDS(f->length_ns));
 }
 
 static void begin_errors(struct planned_fault *f)
@@ -294,8 +299,8 @@ static void draw_slow_disk(const struct scenario *s, struct planned_fault *f)
 {
 	draw_disk(s, f);
 	f->amount = fault_of_any_size(f, 5 * SIM_MS, 2 * s->lease_s * SIM_S);
-	FAULT_SAY(f, "a sync of the disk of %s takes %.3f s, for %.3f s", f->from, SECONDS(f->amount),
-	      SECONDS(f->length_ns));
+	FAULT_SAY(f, "a sync of the disk of %s takes %.3f s, for %.3f s", f->from,
+		  SECONDS(f->amount), SECONDS(f->length_ns));
 }
 
 static void begin_slow_disk(struct planned_fault *f)
@@ -310,16 +315,17 @@ static void end_slow_disk(struct planned_fault *f)
 
 /* ---- devices ---- */
 
-/* Of any dialect, but the last two, which rings refuse; the range of what follows "=", 0, 0: nothing does. */
+/* Of any dialect, but the last two, which rings refuse; the range of what follows, 0, 0:
+ * nothing does. */
 static const struct {
 	const char *name;
 	int low, high;
 } device_faults[] = {
-	{ "refuse", 0, 0 }, { "silence", 0, 0 }, { "silence-set", 1, 6 }, { "eat-set", 1, 6 },
-	{ "drop-set", 1, 6 }, { "drop-reply", 1, 10 }, { "garbage", 1, 10 },
-	{ "duplicate", 1, 10 }, { "late", 10, 20000 }, { "slow", 10, 3000 }, { "bytewise", 0, 0 },
-	{ "idle-dead", 500, 5000 }, { "idle-end", 500, 5000 }, { "complete", 10, 1000 },
-	{ "lost", 10, 2000 }, { "ignore-port", 1, 16 }, { "half", 1, 4 },
+	{ "refuse", 0, 0 }, { "silence", 0, 0 }, { "silence-set=", 1, 6 }, { "eat-set=", 1, 6 },
+	{ "drop-set=", 1, 6 }, { "drop-reply=", 1, 10 }, { "garbage=", 1, 10 },
+	{ "duplicate=", 1, 10 }, { "late=", 10, 20000 }, { "slow=", 10, 3000 }, { "bytewise", 0, 0 },
+	{ "idle-dead=", 500, 5000 }, { "idle-end=", 500, 5000 }, { "complete=", 10, 1000 },
+	{ "lost=", 10, 2000 }, { "ignore-port=i", 1, 8 }, { "half=", 1, 4 },
 };
 
 static void draw_spec(const struct scenario *s, struct planned_fault *f)
@@ -330,17 +336,19 @@ static void draw_spec(const struct scenario *s, struct planned_fault *f)
 	draw_device(s, f);
 	n = snprintf(f->spec, sizeof(f->spec), "fault %s", device_faults[i].name);
 	if (device_faults[i].high > 0) {
-		snprintf(f->spec + n, sizeof(f->spec) - (size_t)n, "=%lld",
-			 (long long)fault_of_any_size(f, device_faults[i].low, device_faults[i].high));
+		f->amount = fault_of_any_size(f, device_faults[i].low, device_faults[i].high);
+		snprintf(f->spec + n, sizeof(f->spec) - (size_t)n, "%lld", (long long)f->amount);
 	}
 	f->length_ns = fault_of_any_size(f, SIM_S / 2, 20 * SIM_S);
 	FAULT_SAY(f, "device %s: %s, for %.3f s", cluster_device_name(f->device), f->spec,
-	      SECONDS(f->length_ns));
+		  SECONDS(f->length_ns));
 }
 
 static void begin_spec(struct planned_fault *f)
 {
-	cluster_control(f->device, f->spec, NULL, 0);
+	if (cluster_control(f->device, f->spec, NULL, 0)) {
+		sim_tell("%s does not take it", cluster_device_name(f->device));
+	}
 }
 
 /* All faults of the device end by it: those that it has from the start begin again. */
@@ -364,7 +372,7 @@ static void draw_boot(const struct scenario *s, struct planned_fault *f)
 	draw_device(s, f);
 	f->length_ns = fault_of_any_size(f, SIM_S / 10, 20 * SIM_S);
 	FAULT_SAY(f, "device %s boots, for %.3f s", cluster_device_name(f->device),
-	      SECONDS(f->length_ns));
+		  SECONDS(f->length_ns));
 }
 
 static void begin_boot(struct planned_fault *f)

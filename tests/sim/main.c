@@ -14,7 +14,7 @@
 #include "tests/sim/run.h"
 #include "tests/sim/shrink.h"
 
-#define JOBS_MAX 64
+#define JOBS_MAX (RUNS_AT_A_TIME / 2)	/* one more while one is made short */
 
 static const struct story *const stories[] = {
 	disk_stories, history_stories, etcd_cases_stories, etcd_stories, turns_stories,

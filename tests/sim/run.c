@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -113,6 +114,31 @@ static void run_child(const struct run *r)
 
 /* ---- in the parent ---- */
 
+/* Those that run. When this process is told to end, they are ended, and their folders go. */
+static struct run_child *children[RUNS_AT_A_TIME];
+static volatile sig_atomic_t told_to_end;
+
+static void end_all(int number)
+{
+	told_to_end = number;
+	for (int i = 0; i < RUNS_AT_A_TIME; i++) {
+		if (children[i]) {
+			kill(children[i]->pid, SIGKILL);
+		}
+	}
+}
+
+/* In the place of another, or of none. */
+static void note_child(const struct run_child *old, struct run_child *new)
+{
+	for (int i = 0; i < RUNS_AT_A_TIME; i++) {
+		if (children[i] == old) {
+			children[i] = new;
+			return;
+		}
+	}
+}
+
 static void fail(const char *what)
 {
 	perror(what);
@@ -121,16 +147,10 @@ static void fail(const char *what)
 
 static void go_into_folder(const struct run_child *c)
 {
-	int fd = -1;
-
-	if (chdir(c->folder) || (!c->run.trace &&
-				 ((fd = open(c->output, O_WRONLY | O_CREAT | O_TRUNC, 0600)) < 0 ||
-				  dup2(fd, STDOUT_FILENO) < 0))) {
+	if (chdir(c->folder) || (!c->run.trace && dup2(c->output, STDOUT_FILENO) < 0)) {
 		fail(c->folder);
 	}
-	if (fd >= 0) {
-		close(fd);
-	}
+	close(c->output);
 }
 
 /* In memory, unless told otherwise. */
@@ -148,23 +168,29 @@ void run_start(struct run_child *c, const struct run *r)
 	if (!mkdtemp(c->folder)) {
 		fail(c->folder);
 	}
-	snprintf(c->output, sizeof(c->output), "%s.out", c->folder);
+	c->output = open(c->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	c->result = mmap(NULL, sizeof(*c->result), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (c->result == MAP_FAILED) {
+	if (c->result == MAP_FAILED || c->output < 0) {
 		fail("memory");
 	}
 	fflush(stdout);
+	signal(SIGTERM, end_all);
+	signal(SIGINT, end_all);
 	c->pid = fork();
 	if (c->pid < 0) {
 		fail("fork");
 	}
 	if (c->pid == 0) {
+		signal(SIGTERM, SIG_DFL);
+		signal(SIGINT, SIG_DFL);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		go_into_folder(c);
 		result = c->result;
 		run_child(r);
 		_exit(0);
 	}
+	note_child(NULL, c);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -174,16 +200,31 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return 0;
 }
 
+static void clean_all(void)
+{
+	for (int i = 0; i < RUNS_AT_A_TIME; i++) {
+		if (children[i]) {
+			waitpid(children[i]->pid, NULL, 0);
+			nftw(children[i]->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+		}
+	}
+	exit(128 + told_to_end);
+}
+
 void run_ended(struct run_child *c, int status)
 {
+	if (told_to_end) {
+		clean_all();
+	}
 	c->status = status;
 	c->ended = true;
 	nftw(c->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	note_child(c, NULL);
 }
 
 void run_free(struct run_child *c)
 {
-	unlink(c->output);
+	close(c->output);
 	munmap(c->result, sizeof(*c->result));
 }
 
@@ -221,13 +262,12 @@ const char *run_failure(const struct run_child *c, bool (*is_known)(const char *
 
 void run_print(const struct run_child *c)
 {
-	FILE *f = fopen(c->output, "r");
+	FILE *f = fdopen(dup(c->output), "r");
 	char line[4096];
 
-	while (f && fgets(line, sizeof(line), f)) {
+	rewind(f);
+	while (fgets(line, sizeof(line), f)) {
 		printf("%s%s", strncmp(line, "# ", 2) == 0 ? "" : "# ", line);
 	}
-	if (f) {
-		fclose(f);
-	}
+	fclose(f);
 }

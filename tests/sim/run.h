@@ -13,6 +13,7 @@
 #include "tests/sim/story.h"
 
 #define RUN_RULES 8
+#define RUNS_AT_A_TIME 64
 
 struct run {
 	const struct story *story;	/* NULL: what the seed draws */
@@ -41,7 +42,8 @@ struct run_child {
 	pid_t pid;
 	int status;		/* of waitpid */
 	bool ended;
-	char folder[64], output[80];	/* the second: a file with what it printed */
+	char folder[64];
+	int output;		/* a file with what it printed */
 };
 
 void run_start(struct run_child *c, const struct run *r);
