@@ -33,15 +33,15 @@ static void draw_turns(struct scenario *s)
 {
 	static const int leases[] = { 2, 3, 5, 10 };
 	int64_t kind = sim_between(SIM_FAULTS, 0, 100);
-	bool third = chance(25), divided = chance(25), one = chance(50);
+	bool third = chance(25), divided = chance(25), one = chance(50), three = chance(30);
 
 	s->turns = kind < 20 ? CLUSTER_ALONE : kind < 80 ? CLUSTER_ETCD : CLUSTER_SHARED;
 	s->lease_s = leases[sim_between(SIM_FAULTS, 0, N(leases))];
 	s->n_weftds = s->turns == CLUSTER_ALONE ? 1 : third ? 3 : 2;
 	s->etcd_members = s->turns != CLUSTER_ETCD ? 0 : one ? 1 : CLUSTER_ETCDS;
 	if (s->turns == CLUSTER_ETCD && divided) {
-		s->domains = 2;
-		s->n_weftds = one ? 2 : 4;	/* each alone, or with a standby each */
+		s->domains = three ? 3 : 2;
+		s->n_weftds = s->domains * (one ? 1 : 2);	/* alone, or with a standby */
 	}
 }
 
@@ -53,7 +53,7 @@ static void draw_devices(struct scenario *s)
 	};
 	bool ring = chance(30);
 
-	s->n_devices = (int)sim_between(SIM_FAULTS, s->domains > 0 ? s->domains : 1, 4);
+	s->n_devices = (int)sim_between(SIM_FAULTS, s->domains > 0 ? s->domains : 1, 5);
 	for (int i = 0; i < s->n_devices; i++) {
 		s->devices[i].dialect = dialects[sim_between(SIM_FAULTS, 0, N(dialects))];
 		s->devices[i].domain = s->domains > 0 ? i % s->domains : 0;
