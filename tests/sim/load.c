@@ -259,7 +259,7 @@ static int run_client(int argc, char **argv)
 	}
 	wait_for_base();
 	while (sim_now() < load.until) {
-		sim_sleep(draw(u, 10, 3000) * SIM_MS);
+		sim_sleep(draw(u, 10, 1000) * SIM_MS);
 		act(u);
 	}
 	return 0;

@@ -73,7 +73,7 @@ void scenario_draw(struct scenario *s)
 	draw_devices(s);
 	s->poll_s = polls[sim_between(SIM_FAULTS, 0, N(polls))];
 	s->n_fabrics = (int)sim_between(SIM_FAULTS, 2, CLUSTER_FABRICS + 1);
-	s->n_clients = (int)sim_between(SIM_FAULTS, 1, 5);
+	s->n_clients = (int)sim_between(SIM_FAULTS, 2, 6);
 	s->other_hand = chance(50);
 	s->restores = chance(30);
 	s->load_ns = sim_between(SIM_FAULTS, 30, 91) * SIM_S;
