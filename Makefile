@@ -501,13 +501,14 @@ SIM_WRAPS := emu_change_log_init emu_log_changes drv_set_trace drv_submit drv_sn
 	store_end store_publish store_follow store_job_put daemon_main undo_begin compare_after \
 	apply_before_command job_view_mark rpc_send handle_watch
 $(B)/obj/tests/sim/%.o: PIC := -fPIC
+sim: $(B)/weft-sim
 $(B)/weft-sim: $(call objects,$(SIM)) $(call archives,daemon cli emulators etcd)
 	$(call say,LD)
 	$(Q)$(CC) $(LDFLAGS_all) $(SIM_WRAPS:%=-Wl$(comma)--wrap=%) $^ $(LIBS) -o $@
 
 # ---- targets ---------------------------------------------------------------
 
-.PHONY: all small small-programs links shims deps docs docs-api browser simgrid demo check bench lint check-deps fuzz soak test-changed install deb clean help frontiers
+.PHONY: all small small-programs links shims sim deps docs docs-api browser simgrid demo check bench lint check-deps fuzz soak test-changed install deb clean help frontiers
 .DEFAULT_GOAL := all
 
 help:
@@ -517,6 +518,7 @@ help:
 	@echo "make bench lint check-deps docs fuzz soak install deb clean deps frontiers"
 	@echo "make test-ROOM   unit tests of one room: $(ROOMS)"
 	@echo "make test-FOLDER or of those in a folder: $(FOLDERS)"
+	@echo "make sim         build/release/weft-sim: the whole controller on virtual time"
 	@echo "make test-changed [SINCE=COMMIT]   only the tests that what changed can reach"
 
 all: $(PROGRAMS) $(PRELOAD)
@@ -581,7 +583,7 @@ RUN_TESTS = BUILD=$(BUILD) TSAN_ROOMS="$(TSAN_ROOMS)" TSAN_TESTS="$(TSAN_TESTS)"
 
 check-builds:
 	@$(MAKE) -j2 MODE=asan programs-and-tests
-	@$(MAKE) -j2 MODE=release all shims plain-tests
+	@$(MAKE) -j2 MODE=release all shims plain-tests sim
 	@$(MAKE) -j2 MODE=tsan tsan-tests
 
 shims: $(SHIMS)
@@ -627,6 +629,7 @@ CHANGED_TESTS := lint/ \
 		$(t) tests/fuzz/corpus/$(patsubst fuzz_%.c,%,$(notdir $(t)))/%,$(CHANGED)),$(t:tests/%.c=%))) \
 	$(if $(call reached,cli daemon emulators mpi preload)$(filter-out %.sh,$(filter configs/% \
 		$(SCRIPTS:%=tests/%/%),$(CHANGED))),$(SCRIPTS:%=%/),$(patsubst tests/%,%,$(filter tests/%.sh,$(CHANGED)))) \
+	$(if $(call reached,cli daemon emulators)$(filter tests/sim/%,$(CHANGED)),sim/) \
 	$(if $(filter docs/% %.md,$(CHANGED)),golden/docs golden/api)
 # What all tests rest on.
 CHANGED_ALL := $(filter Makefile tests/run tests/lib.sh $(wildcard tests/unit/*.[ch]) tests/fuzz/replay.c,$(CHANGED))
