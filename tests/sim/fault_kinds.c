@@ -323,8 +323,9 @@ static const struct {
 } device_faults[] = {
 	{ "refuse", 0, 0 }, { "silence", 0, 0 }, { "silence-set=", 1, 6 }, { "eat-set=", 1, 6 },
 	{ "drop-set=", 1, 6 }, { "drop-reply=", 1, 10 }, { "garbage=", 1, 10 },
-	{ "duplicate=", 1, 10 }, { "late=", 10, 20000 }, { "slow=", 10, 3000 }, { "bytewise", 0, 0 },
-	{ "idle-dead=", 500, 5000 }, { "idle-end=", 500, 5000 }, { "complete=", 10, 1000 },
+	{ "duplicate=", 1, 10 }, { "late=", 10, 20000 }, { "slow=", 10, 3000 },
+	{ "bytewise", 0, 0 }, { "idle-dead=", 500, 5000 }, { "idle-end=", 500, 5000 },
+	{ "complete=", 10, 1000 },
 	{ "lost=", 10, 2000 }, { "ignore-port=i", 1, 8 }, { "half=", 1, 4 },
 };
 
