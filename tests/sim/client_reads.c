@@ -97,8 +97,10 @@ static void note_status(const struct client *c, int weftd, const Weft__V1__Statu
 			int64_t begin_ns)
 {
 	const int domain = cluster_domain_of(weftd);
-	/* Meanwhile it tells the configuration that a change is to make. */
-	const bool settled = is_settled(s);
+	/* Meanwhile it tells the configuration that a change is to make; also some time after that
+	 * was taken back. */
+	const bool settled = is_settled(s) && (!s->last_change ||
+					       strcmp(s->last_change->outcome, "committed") == 0);
 	/* Where none was ever applied, it tells one that was refused. */
 	const bool none = s->state == WEFT__V1__STATE__STATE_EMPTY;
 	const char *digest = none ? "" : s->config_sha256;
