@@ -315,9 +315,8 @@ static void end_slow_disk(struct planned_fault *f)
 
 /* ---- devices ---- */
 
-/* Of any dialect, but the last two, which rings refuse; the range of what follows, 0, 0:
- * nothing does. */
-static const struct {
+/* Of any dialect; the range of what follows, 0, 0: nothing does. */
+static const struct device_fault {
 	const char *name;
 	int low, high;
 } device_faults[] = {
@@ -325,24 +324,40 @@ static const struct {
 	{ "drop-set=", 1, 6 }, { "drop-reply=", 1, 10 }, { "garbage=", 1, 10 },
 	{ "duplicate=", 1, 10 }, { "late=", 10, 20000 }, { "slow=", 10, 3000 },
 	{ "bytewise", 0, 0 }, { "idle-dead=", 500, 5000 }, { "idle-end=", 500, 5000 },
-	{ "complete=", 10, 1000 },
-	{ "lost=", 10, 2000 }, { "ignore-port=i", 1, 8 }, { "half=", 1, 4 },
 };
 
-static void draw_spec(const struct scenario *s, struct planned_fault *f)
+/* Devices that say that they have done what they have not, or not yet, or not for long; rings
+ * refuse the first two. */
+static const struct device_fault lies[] = {
+	{ "ignore-port=i", 1, 8 }, { "half=", 1, 4 }, { "complete=", 10, 1000 },
+	{ "lost=", 10, 2000 },
+};
+
+static void draw_device_fault(const struct scenario *s, struct planned_fault *f,
+			      const struct device_fault *list, int64_t n_list)
 {
-	const int64_t i = fault_between(f, 0, N(device_faults));
+	const struct device_fault *d = &list[fault_between(f, 0, n_list)];
 	int n;
 
 	draw_device(s, f);
-	n = snprintf(f->spec, sizeof(f->spec), "fault %s", device_faults[i].name);
-	if (device_faults[i].high > 0) {
-		f->amount = fault_of_any_size(f, device_faults[i].low, device_faults[i].high);
+	n = snprintf(f->spec, sizeof(f->spec), "fault %s", d->name);
+	if (d->high > 0) {
+		f->amount = fault_of_any_size(f, d->low, d->high);
 		snprintf(f->spec + n, sizeof(f->spec) - (size_t)n, "%lld", (long long)f->amount);
 	}
 	f->length_ns = fault_of_any_size(f, SIM_S / 2, 20 * SIM_S);
 	FAULT_SAY(f, "device %s: %s, for %.3f s", cluster_device_name(f->device), f->spec,
 		  SECONDS(f->length_ns));
+}
+
+static void draw_spec(const struct scenario *s, struct planned_fault *f)
+{
+	draw_device_fault(s, f, device_faults, N(device_faults));
+}
+
+static void draw_lie(const struct scenario *s, struct planned_fault *f)
+{
+	draw_device_fault(s, f, lies, N(lies));
 }
 
 static void begin_spec(struct planned_fault *f)
@@ -396,6 +411,7 @@ const struct fault_kind fault_kinds_other[] = {
 	{ "disk-errors", always, draw_errors, begin_errors, end_errors },
 	{ "disk-slow", always, draw_slow_disk, begin_slow_disk, end_slow_disk },
 	{ "device", always, draw_spec, begin_spec, end_spec },
+	{ "lie", always, draw_lie, begin_spec, end_spec },
 	{ "boot", always, draw_boot, begin_boot, NULL },
 	{ 0 },
 };

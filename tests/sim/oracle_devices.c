@@ -202,12 +202,13 @@ void oracle_check_devices(void)
 
 /* ---- what a weftd sends -------------------------------------------------- */
 
-/* An open driver of a weftd; batch: that is under way and was not looked at yet. */
+/* An open driver of a weftd; batch: what it sends, NULL: it reads. */
 struct sender {
 	struct drv *drv;
 	drv_trace_fn trace;
 	void *arg;
 	const struct drv_batch *batch;
+	bool checked;		/* that the journal has all of the batch */
 };
 
 static VEC(struct sender *) senders;
@@ -245,17 +246,14 @@ static void on_trace(const char *device, const char *line, bool is_reply, void *
 	const struct store *s;
 
 	from->trace(device, line, is_reply, from->arg);
-	if (is_reply || !from->batch) {
-		return;
-	}
-	s = oracle_store();
+	s = is_reply || !from->batch ? NULL : oracle_store();
 	if (s && oracle_is_deposed(s)) {
 		sim_fail("one leader", "%s: commands come from one who was deposed", device);
 	}
-	if (s) {
+	if (s && !from->checked) {
 		check_marked(s, device, from->batch);
+		from->checked = true;
 	}
-	from->batch = NULL;
 }
 
 WRAP(void, drv_set_trace, struct drv *dev, drv_trace_fn fn, void *arg)
@@ -277,6 +275,7 @@ void watched_drv_submit(struct drv *dev, const struct drv_batch *batch, drv_subm
 
 	if (from) {
 		from->batch = batch;
+		from->checked = false;
 	}
 	__real_drv_submit(dev, batch, cb, arg);
 }

@@ -562,6 +562,9 @@ static void forget_ended(void)
 		if (!p->killed && p->status != 75 && k.n_spare < 64) {
 			k.spare_stacks[k.n_spare++] = p->stack;
 		}
+		if (p->leader != p) {
+			free(p);	/* none but this kernel knows of a worker */
+		}
 	}
 }
 
