@@ -153,7 +153,7 @@ static void run_killed_long(void)
 	run(kill_for_long);
 }
 
-/* Forward it goes back at once, which is as if nobody had confirmed it. */
+/* Forward, it goes back at once. */
 static void set_clock(int64_t ns)
 {
 	begin_twice();

@@ -16,7 +16,7 @@ struct story {
 
 extern const struct story disk_stories[], history_stories[], etcd_cases_stories[], etcd_stories[];
 extern const struct story turns_stories[], confirm_stories[], divided_stories[];
-extern const struct story disk_stories[], etcd_cases_stories[], etcd_stories[];
+extern const struct story failover_stories[];
 extern const struct story external_stories[], full_disk_stories[], job_stories[];
 extern const struct story device_stories[], stage_stories[], report_stories[];
 extern const struct story oracle_stories[];

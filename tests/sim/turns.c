@@ -1,11 +1,13 @@
 /* What stories of several weftd have in common. */
 #include "tests/sim/turns.h"
 
+#include <getopt.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "controller/daemon/daemon.h"
 #include "lib/base/buf.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/load.h"
@@ -77,7 +79,19 @@ bool has_ended(int weftd, int starts, int status)
 	       cluster_last_status(weftd) == status;
 }
 
-/* ---- killed and frozen ---- */
+/* ---- started, killed and frozen ---- */
+
+/* getopt's place in the arguments is the whole program's. */
+static int weftd_main(int argc, char **argv)
+{
+	optind = 0;
+	return daemon_main(argc, argv);
+}
+
+struct sim_process *start_weftd(const char *machine, const char *const args[])
+{
+	return sim_start(machine, weftd_main, args);
+}
 
 void kill_for_good(int weftd)
 {
@@ -90,12 +104,13 @@ void kill_for_good(int weftd)
 	}
 }
 
-/* It has one with each beat and each command, for as long as the disk takes. */
+/* Of a shared one it has it with each beat and each command, for as long as the disk takes. */
 void freeze(int weftd)
 {
+	const bool shared = cluster_scenario()->turns == CLUSTER_SHARED;
 	struct sim_process *p = cluster_weftd(weftd);
 
-	while (p && disk_lock(p)) {
+	while (p && shared && disk_lock(p)) {
 		sim_sleep(SIM_MS / 10);
 	}
 	sim_tell("weftd of %s is frozen", cluster_machine(weftd));

@@ -4,13 +4,9 @@
  * that thaws sends nothing more. One that is frozen with the store's lock would be waited for by
  * all: it is ended.
  */
-#include <getopt.h>
 #include <signal.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "controller/daemon/daemon.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/story.h"
 #include "tests/sim/turns.h"
@@ -48,17 +44,13 @@ static bool went_back(int weftd)
 
 /* ---- what a standby answers ---- */
 
-static int weftd_main(int argc, char **argv)
-{
-	optind = 0;
-	return daemon_main(argc, argv);
-}
-
 static void answer_standing_by(void)
 {
 	static const char *const refused[] = {
 		"apply -f fabric1.yaml", "rollback", "plan", "verify",
 		"job request --count 2 -c allgather --size 1MB",
+	}, *const own[] = {
+		"weftd", "--socket", "c.sock", "--state-dir", "shared/state", NULL,
 	};
 
 	begin_led();
@@ -73,8 +65,7 @@ static void answer_standing_by(void)
 		expect(69, "a standby refuses", "%s", refused[i]);
 		has_error("and names the leader", "this weftd stands by: .*a\\.sock leads");
 	}
-	check(sim_wait(sim_start("a", weftd_main, (const char *const[]){
-		      "weftd", "--socket", "c.sock", "--state-dir", "shared/state", NULL })) == 75,
+	check(sim_wait(start_weftd("a", own)) == 75,
 	      "a weftd that wants the store for itself is refused");
 	all_settled();
 }
