@@ -1,13 +1,14 @@
 #!/bin/bash
 # checklist 15: two weftd take turns by an etcd of three members, each in a network
-# namespace of its own. In each round one of them is killed, frozen or cut off, or a member
-# of etcd is, or a clock jumps, in the middle of a change. Whatever happens, a device gets
-# commands from one weftd at a time, what was acknowledged is not lost, and no circuit is there
-# that is not accounted for.
+# namespace of its own, by TLS: real ones. In each round one of them is killed or cut off, in
+# the middle of a change; with more rounds one is frozen, a member of etcd is killed or cut off,
+# or a clock jumps. Whatever happens, a device gets commands from one weftd at a time, what was
+# acknowledged is not lost, and no circuit is there that is not accounted for. All kinds, at
+# moments all over a change, are told on virtual time (tests/sim/failover_stories.c).
 #
-# ROUNDS=N (7: each kind once), SEED=N, LEASE=SECONDS (5: a busy machine keeps to it)
+# ROUNDS=N (2; 7: each kind once), SEED=N, LEASE=SECONDS (5: a busy machine keeps to it)
 source "$(dirname "$0")/../lib.sh"
-ROUNDS=${ROUNDS:-7}
+ROUNDS=${ROUNDS:-2}
 RANDOM=${SEED:-1}
 SHIM=$BUILD/release/tests/fault/clock_jump.so
 NS=weft-fo.$$
@@ -130,7 +131,7 @@ join_etcd() { # NODE
 		[[ $e == "$1" ]] || within "$1" ip route del blackhole "${IP[$e]}/32"
 	done
 }
-KINDS=(kill freeze member partition member_partition unplug clock)
+KINDS=(kill partition freeze member member_partition unplug clock)
 fault_begin() {
 	case $1 in
 	kill) kill -KILL "${PID[$2]}" ;;
@@ -275,17 +276,6 @@ has_it() {
 }
 wait_for 20 has_it
 tap "the standby has the change"
-at a status --format json >"$T/out" && jq -e --arg b "b.sock" '.leadership.leader | endswith("a.sock")' "$T/out" >>"$T/leads.out"
-tap "the status says who leads"
-told_lag() {
-	at a status --format json >"$T/out" && jq -e '.leadership.standbys | length == 1 and .[0].behind == 0' "$T/out" >>"$T/leads.out"
-}
-wait_for 20 told_lag
-tap "and how far the standby is behind"
-at b apply -f "$T/f2.yaml" >"$T/out" 2>"$T/err"
-[[ $? == 69 ]] && grep -q 'a.sock leads' "$T/err"
-tap "the standby refuses a change, and names the leader"
-
 bad=0
 for ((n = 1; n <= ROUNDS; n++)); do
 	round "$n" "${KINDS[(n - 1) % ${#KINDS[@]}]}" || bad=$((bad + 1))
@@ -326,22 +316,4 @@ tap "once etcd is there again, one leads"
 settle "$T/f1.yaml"
 tap "and applies"
 
-# ---- a store of its own does not mix with the others' ----
-weftd_alone() {
-	nsenter --net="/run/netns/$NS.a" "$BIN/weftd" --socket "$T/c.sock" --state-dir "$T/state-c" >>"$T/c.log" 2>&1 </dev/null &
-	PID[c]=$!
-}
-weftd_alone
-wait_for 20 at c status >>"$T/leads.out" 2>&1
-at c apply -f "$T/f1.yaml" >>"$T/c.log" 2>&1
-stop c
-nsenter --net="/run/netns/$NS.a" "$BIN/weftd" --etcd "$ETCD" --lease $LEASE --etcd-cert "$T/client.pem" --etcd-key "$T/client.key" \
-	--etcd-ca "$T/ca.pem" --socket "$T/c.sock" --state-dir "$T/state-c" >>"$T/c.log" 2>&1 </dev/null &
-PID[c]=$!
-mixes_not() {
-	at c status --format json 2>&1 | jq -e '.leadership.problem | test("changes of its own")' >>"$T/leads.out" 2>&1
-}
-wait_for 20 mixes_not
-tap "a weftd with changes of its own takes no part, and says why"
-stop c
 finish
