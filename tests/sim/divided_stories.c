@@ -14,7 +14,8 @@
 #define FIRST 0			/* variants of the fabric, which differ on each switch */
 #define SECOND 4
 #define QUIET_S 60
-#define TAKE_OVERS 10
+#define TAKE_OVERS 6
+#define AT_ONCE 6
 #define KILL_EVERY 29		/* calls of weftd's in a change */
 #define KILLS_MAX 200
 
@@ -279,7 +280,7 @@ static void apply_twice(int round)
 
 	ask_row(2);
 	a = begin("apply -f fabric%d.yaml -m 'one of two'", second ? SECOND : FIRST);
-	sim_sleep(round * 7 * SIM_MS);
+	sim_sleep(round * 14 * SIM_MS);
 	ask_row(3);
 	b = begin("apply -f fabric%d.yaml -m 'the other'", second ? SECOND : FIRST);
 	one = finish(a);
@@ -295,7 +296,7 @@ static void apply_twice(int round)
 static void apply_at_once(void)
 {
 	begin_agreed();
-	for (int i = 0; i < 12; i++) {
+	for (int i = 0; i < AT_ONCE; i++) {
 		apply_twice(i);
 	}
 	all_settled();
@@ -341,7 +342,7 @@ static void take_over_often(void)
 
 	begin_agreed();
 	for (int i = 0; i < TAKE_OVERS; i++) {
-		fabric = take_over(fabric, (i + 1) * 500 * SIM_MS);
+		fabric = take_over(fabric, (i + 1) * 800 * SIM_MS);
 	}
 	all_settled();
 }

@@ -271,7 +271,8 @@ static void look_at_standby(void)
 	begin_led();
 	await(20, "the standby has the change", has_first_change(B));
 	ask_weftd(A);
-	check(matches(ask("leadership.leader", "status"), "a\\.sock$"), "the status says who leads");
+	check(matches(ask("leadership.leader", "status"), "a\\.sock$"),
+	      "the status says who leads");
 	await(20, "and how far the standby is behind",
 	      same(ask("leadership.standbys.#", "status"), "1") &&
 	      same(value("leadership.standbys.0.behind"), "0"));
