@@ -2,7 +2,8 @@
 # What operators ask of devices beside light: ports enabled and disabled,
 # waves that were lost found again, a homing run, moves cancelled. Who, why and
 # every command is in the audit trail; nothing of it while a change runs or
-# the fabric is frozen.
+# the fabric is frozen. Once over real sockets: tests/sim/maintenance_stories.c
+# has the rest.
 cd "$(dirname "$0")" || exit 1
 . ../lib.sh
 
@@ -23,12 +24,6 @@ PID[watch]=$!
 # ---- ports
 circuit=$(control ocs0 map | head -n 1)
 in=$((${circuit%,*} + 1))
-expect 64 "a port to be disabled wants a reason" weft device port ocs0 "in$in" disable
-expect 64 "a port is in3 or out3" weft device port ocs0 3 disable --reason x
-expect 65 "there is no such port" weft device port ocs0 in9 disable --reason x
-expect 65 "there is no such device" weft device port ocs9 in1 disable --reason x
-expect 65 "not every driver can" weft device port rome0 in1 disable --reason x
-has err "which says so" 'rome0: driver rome-cli knows no way to enable or disable ports'
 expect 75 "light that is meant to be there is not taken" \
 	weft device port ocs0 "in$in" disable --reason "dirty"
 has err "its circuit, ends and job are named" \
@@ -56,15 +51,8 @@ tap "the port has no light"
 expect 0 "all is as intended" weft diff
 expect 0 "enabled again" weft device port ocs0 "in$in" enable
 expect 0 "and plans use it" weft apply -f "$T/a.yaml"
-
-control ocs0 "fault silence-set" >/dev/null
-expect 124 "without an answer the result is unknown" weft device port ocs0 in8 disable --reason test --force
-expect 0 "the audit trail says so" weft audit --device ocs0 --limit 4
-has out "" 'in 8 disabled by .*, test: .*'
-expect 0 "enabled" weft device port ocs0 in8 enable
 expect 0 "errors are forgotten" weft device recover ocs0 --clear
 has out "in words" '0 errors waited'
-expect 0 "all is well" weft apply -f "$T/a.yaml"
 
 # ---- rings: checklist 16, lost locks are differences that name resonators.
 control ring0 "fault drift=20" >/dev/null
@@ -89,27 +77,6 @@ tap "and find it"
 expect 0 "no difference is left" weft verify
 [[ $(sets ring0) == "$sets" && $(control ring0 slots | awk '$4 == "gather" { print $6 }') == "$generation" ]]
 tap "without a commit"
-control ring0 "fault zero-lock=2:1" >/dev/null
-expect 1 "what does not lock" weft device recover ring0 --relock
-has err "is named" 'ring0: [0-9]+ settings are still not locked: .*node 2 .*channel 1: zero lock'
-control ring0 clear >/dev/null
-control ring0 "fault interlock" >/dev/null
-weft verify >/dev/null 2>&1
-weft status --format json |
-	jq -e '.devices[] | select(.name == "ring0").problem == "the laser interlock is open"' >/dev/null
-tap "an open interlock is the device's problem"
-control ring0 clear >/dev/null
-control ring0 unset >/dev/null
-expect 75 "no search for waves that are not meant" weft device recover ring0 --relock
-has err "which says why" 'its programs are not as intended'
-expect 0 "the program is loaded again" weft apply -f "$T/a.yaml"
-
-# ---- not now
-expect 0 "frozen" weft freeze -m smoke
-expect 75 "no port is set" weft device port ocs0 in8 disable --reason test
-has err "and why" 'frozen by .*smoke'
-expect 75 "nothing recovers" weft device recover ring0 --relock
-expect 0 "no longer frozen" weft unfreeze
 
 # ---- robots: checklist 22, a change is cancelled; moves that were not put into
 # the robot's queue are left out, those in it end, and what was made goes back.
@@ -130,42 +97,4 @@ moves=$(control rome0 stats | awk '$1 == "sets" { print $2 }')
 ((moves <= 4))
 tap "of eight moves two were made, and taken back ($moves)"
 control rome0 clear >/dev/null
-control rome0 "fault homing" >/dev/null
-weft apply -f "$T/b.yaml" >"$T/apply" 2>&1
-grep -q 'homing run' "$T/apply"
-tap "a robot asks for a homing run"
-expect 0 "it gets one" weft device recover rome0 --homing --reason "it asked"
-has out "and goes on" 'the homing run is over'
-expect 0 "the audit trail" weft audit --device rome0 --limit 60
-has out "has the command" "command +homing run"
-expect 0 "what it owes is made" weft apply -f "$T/b.yaml"
-expect 0 "and true" weft verify
-
-# Who asked is on record even if weftd does not live to see the end.
-control rome0 "fault move=1500" >/dev/null
-sets=$(sets rome0)
-weft device recover rome0 --homing --reason "last words" >"$T/recover" 2>&1 </dev/null &
-PID[recover]=$!
-wait_for 10 eval '(($(sets rome0) > sets))'
-stop weftd KILL
-stop recover
-daemon
-expect 0 "the audit trail of a weftd that was killed" weft audit --device rome0 --limit 5
-has out "has who asked, and why" 'homing asked for by .*, last words'
-control rome0 clear >/dev/null
-wait_for 10 eval 'control rome0 stats'
-expect 0 "once more" weft device recover rome0 --homing
-expect 0 "all is as it was" weft verify
-
-# checklist 21: ports that are worn keep what they have, and plans use no other
-# worn port.
-sed 's/queue: 2 }/queue: 2, wear_limit: 1 }/' "$T/b.yaml" >"$T/c.yaml"
-expect 0 "worn ports keep their circuits" weft apply -f "$T/c.yaml"
-expect 0 "without the limit they are moved" weft apply -f "$T/a.yaml"
-sets=$(sets rome0)
-expect 0 "with it, and dark" weft apply -f <(sed 's/queue: 2 }/queue: 2, wear_limit: 1 }/' "$T/a.yaml")
-expect 65 "plans do not use them" weft plan -f "$T/c.yaml"
-has err "which says where ports are missing" 'ports at r[0-7]'
-[[ $(sets rome0) == "$sets" ]]
-tap "and nothing was sent"
 finish

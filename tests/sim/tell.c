@@ -278,7 +278,7 @@ void small_scenario(struct scenario *s)
 	s->devices[1] = (struct cluster_device){ .dialect = "mrr-reg", .size = "8x4" };
 }
 
-void write_small_fabric(const char *path, const char *topology, int depth)
+const char *small_fabric(const char *topology, int depth)
 {
 	static const char common[] =
 		"weft: 1\nfabric: small\nhosts:\n"
@@ -289,14 +289,21 @@ void write_small_fabric(const char *path, const char *topology, int depth)
 		"rings:\n  - { name: ring1, nodes: 'n[0-7]', channels: 4, channel-rate: 40Gbps, "
 		"retune: 25us, driver: mrr-reg, address: '127.0.0.1:5001', timeout: 500ms }\n"
 		"fibres:\n  - { from: 'h[0-3].p[0-1]', to: 'ocs0.[1-8]' }\njobs:\n";
-	char job[200] = "";
+	struct buf b = { 0 };
 
+	buf_str(&b, common);
 	if (topology) {
-		snprintf(job, sizeof(job), "  - { name: reduce, nodes: 'h[0-3]', collective: "
-			 "allreduce, size: 1MiB, topology: '%s', alpha: 10us }\n", topology);
+		buf_printf(&b, "  - { name: reduce, nodes: 'h[0-3]', collective: allreduce, "
+			   "size: 1MiB, topology: '%s', alpha: 10us }\n", topology);
 	}
-	write_file(path, "%s%s  - { name: gather, ring: ring1, nodes: all, collective: allgather, "
-		   "size: 1MiB, depth: %d }\n", common, job, depth);
+	buf_printf(&b, "  - { name: gather, ring: ring1, nodes: all, collective: allgather, "
+		   "size: 1MiB, depth: %d }\n", depth);
+	return buf_steal(&b);
+}
+
+void write_small_fabric(const char *path, const char *topology, int depth)
+{
+	write_file(path, "%s", small_fabric(topology, depth));
 }
 
 const char *with(const char *text, const char *from, const char *to)

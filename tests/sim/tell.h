@@ -81,6 +81,7 @@ int finish(struct command *c);
 void small_scenario(struct scenario *s);
 /* A fabric of these: four hosts h0 to h3 with two ports each and job "reduce" of that topology
  * (NULL: none); job "gather" on the ring, which depth changes. */
+const char *small_fabric(const char *topology, int depth);
 void write_small_fabric(const char *path, const char *topology, int depth);
 
 void write_file(const char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
