@@ -35,6 +35,7 @@
 #define BOOT_NS SIM_S			/* of a device, at least */
 #define STAGGER_NS (100 * SIM_MS)
 #define CONTROL_MS 5000
+#define CONTROL_BYTES (1 << 17)		/* the light of a ring's program */
 #define MAX_ARGS 48
 
 /* A program with its manager. */
@@ -501,22 +502,23 @@ static size_t control_read(int fd, char *text, size_t size)
 int cluster_control(int device, const char *line, char *answer, size_t size)
 {
 	struct err err = { 0 };
-	char text[8192];
-	int fd = control_connect(cluster_device_name(device), &err);
+	char *text;
+	int fd = control_connect(cluster_device_name(device), &err), rc = 0;
 	size_t len;
 
 	if (fd < 0) {
 		return fd;
 	}
-	snprintf(text, sizeof(text), "%s\n", line);
-	len = send(fd, text, strlen(text), MSG_NOSIGNAL) > 0 ? control_read(fd, text, sizeof(text))
+	text = x_alloc(1, CONTROL_BYTES);
+	snprintf(text, CONTROL_BYTES, "%s\n", line);
+	len = send(fd, text, strlen(text), MSG_NOSIGNAL) > 0 ? control_read(fd, text, CONTROL_BYTES)
 							     : 0;
 	close(fd);
 	if (len < 3 || strcmp(text + len - 3, "ok\n") != 0) {
-		return len == 0 ? WEFT_EUNAVAIL : WEFT_EDEVICE;
-	}
-	if (answer) {
+		rc = len == 0 ? WEFT_EUNAVAIL : WEFT_EDEVICE;
+	} else if (answer) {
 		snprintf(answer, size, "%.*s", (int)len - 3, text);
 	}
-	return 0;
+	free(text);
+	return rc;
 }

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/base/file.h"
 #include "lib/digest/sha256.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/story.h"
@@ -18,15 +17,10 @@ static char digest_a[SHA256_HEX_LEN], digest_b[SHA256_HEX_LEN];
 
 static void read_digest(const char *path, char hex[SHA256_HEX_LEN])
 {
-	struct err err = { 0 };
+	const char *text = read_text(path);
 	uint8_t digest[SHA256_LEN];
-	char *text = NULL;
-	size_t len = 0;
 
-	if (file_read(path, 1 << 20, &text, &len, &err)) {
-		sim_fail("folder", "%s", err.msg);
-	}
-	sha256(text, len, digest);
+	sha256(text, strlen(text), digest);
 	sha256_hex(digest, hex);
 }
 

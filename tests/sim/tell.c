@@ -22,6 +22,8 @@
 #define LONGEST (3600 * SIM_S)
 #define MAX_WORDS 60
 #define START_S 20
+#define CONTROL_BYTES (1 << 17)
+#define TEXT_BYTES (8 << 20)
 
 struct command {
 	struct sim_process *process;
@@ -269,6 +271,19 @@ void write_file(const char *path, const char *format, ...)
 	buf_fini(&b);
 }
 
+const char *read_text(const char *path)
+{
+	struct err err = { 0 };
+	char *text = NULL;
+	size_t len = 0;
+
+	if (file_read(path, TEXT_BYTES, &text, &len, &err)) {
+		sim_fail("folder", "%s", err.msg);
+		return "";
+	}
+	return text;
+}
+
 void small_scenario(struct scenario *s)
 {
 	scenario_simple(s);
@@ -321,18 +336,22 @@ const char *with(const char *text, const char *from, const char *to)
 
 const char *control(const char *device, const char *line, ...)
 {
-	char *answer = x_new(1, 1 << 16);
+	char *answer = x_alloc(1, CONTROL_BYTES), *kept;
 	struct buf b = { 0 };
 	va_list ap;
 
 	va_start(ap, line);
 	buf_vprintf(&b, line, ap);
 	va_end(ap);
-	if (cluster_control(cluster_device_of(device), buf_cstr(&b), answer, 1 << 16)) {
+	if (cluster_control(cluster_device_of(device), buf_cstr(&b), answer,
+			    CONTROL_BYTES)) {
+		answer[0] = '\0';
 		sim_fail("device answers", "%s: %s", device, buf_cstr(&b));
 	}
 	buf_fini(&b);
-	return answer;
+	kept = x_dup(answer);
+	free(answer);
+	return kept;
 }
 
 static int compare_lines(const void *a, const void *b)

@@ -85,6 +85,7 @@ const char *small_fabric(const char *topology, int depth);
 void write_small_fabric(const char *path, const char *topology, int depth);
 
 void write_file(const char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *read_text(const char *path);
 /* A copy with each `from` made `to`. */
 const char *with(const char *text, const char *from, const char *to);
 
