@@ -52,6 +52,7 @@ struct scenario {
 	bool other_hand;	/* another user has free ports of the switches */
 	bool restores;		/* weftd brings back what others take away */
 	int64_t load_ns;	/* how long clients ask */
+	int calm;		/* their pauses are so many times as long; 0: 1 */
 	const char *weftd_options[4];	/* more of them; NULL ends them */
 };
 

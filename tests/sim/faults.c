@@ -63,6 +63,18 @@ void faults_draw(const struct scenario *s, struct fault_list *out)
 	}
 }
 
+void faults_leave_out(struct fault_list *list, bool (*is_out)(const char *kind))
+{
+	int kept = 0;
+
+	for (int i = 0; i < list->n; i++) {
+		if (!is_out(list->v[i].kind->name)) {
+			list->v[kept++] = list->v[i];
+		}
+	}
+	list->n = kept;
+}
+
 void faults_keep(struct fault_list *list, const int *numbers, int n)
 {
 	int kept = 0;

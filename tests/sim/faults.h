@@ -41,6 +41,8 @@ struct fault_list {
 
 /* What a run of this scenario meets, from SIM_FAULTS; after cluster_begin. */
 void faults_draw(const struct scenario *s, struct fault_list *out);
+/* Without those of a kind; the others keep their numbers. */
+void faults_leave_out(struct fault_list *list, bool (*is_out)(const char *kind));
 /* Leaves those with these numbers. */
 void faults_keep(struct fault_list *list, const int *numbers, int n);
 /* To be met from now on by sim_run. The list stays until the end. */

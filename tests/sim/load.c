@@ -57,6 +57,14 @@ static bool has_switches(void)
 	return false;
 }
 
+/* How many times as long each pause is. */
+static int calm(void)
+{
+	const int factor = cluster_scenario()->calm;
+
+	return factor > 1 ? factor : 1;
+}
+
 /* ---- what a client does ---- */
 
 static void do_apply(struct user *u)
@@ -259,7 +267,7 @@ static int run_client(int argc, char **argv)
 	}
 	wait_for_base();
 	while (sim_now() < load.until) {
-		sim_sleep(draw(u, 10, 1000) * SIM_MS);
+		sim_sleep(draw(u, 10, 1000) * SIM_MS * calm());
 		act(u);
 	}
 	return 0;
@@ -282,7 +290,7 @@ static int run_watcher(int argc, char **argv)
 				 &err)) {
 			weftd = (weftd + 1) % cluster_scenario()->n_weftds;
 		}
-		sim_sleep(chance_between(&chance, 1, 2000) * SIM_MS);
+		sim_sleep(chance_between(&chance, 1, 2000) * SIM_MS * calm());
 	}
 	return 0;
 }
@@ -315,7 +323,7 @@ static int run_other_hand(int argc, char **argv)
 
 	wait_for_base();
 	while (sim_now() < load.until) {
-		sim_sleep(chance_between(&chance, 100, 4000) * SIM_MS);
+		sim_sleep(chance_between(&chance, 100, 4000) * SIM_MS * calm());
 		use_other_hand(&chance);
 	}
 	return 0;

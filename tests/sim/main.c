@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/base/alloc.h"
@@ -31,6 +32,8 @@ static struct {
 	int n, cap;
 	int jobs;
 	bool shrinks, repeats;
+	int64_t for_s;			/* new seeds; 0: not */
+	int64_t virtual_ns;		/* of all runs */
 	const char *known;		/* a file */
 	int tests, failed;
 } o = { .jobs = 1, .shrinks = true, .known = "tests/sim/known" };
@@ -41,6 +44,9 @@ static const char usage[] =
 	"  --story NAME, --stories             a story, or all of them\n"
 	"  --only 3,17 | --only none           only these faults of what is drawn\n"
 	"  --seconds S                         clients ask for at most so long\n"
+	"  --calm N                            all is N times as far apart\n"
+	"  --for S                             new seeds, for so many seconds of the real clock\n"
+	"  --all-faults                        also those that known failures come of\n"
 	"  --plant NAME                        with a fault of weft itself\n"
 	"  --trace                             tells all that happens (one run)\n"
 	"  --repeat                            twice, to see that nothing differs (one seed)\n"
@@ -78,6 +84,11 @@ static bool is_known_rule(const char *rule)
 	return find_known("rule", rule) != NULL;
 }
 
+static bool is_known_fault(const char *kind)
+{
+	return find_known("fault", kind) != NULL;
+}
+
 /* ---- lines ---- */
 
 static void say(bool ok, const char *what, const char *why)
@@ -108,6 +119,12 @@ static void print_command(const struct run *r)
 	}
 	if (r->load_ns > 0) {
 		printf(" --seconds %lld", (long long)(r->load_ns / SIM_S));
+	}
+	if (r->calm > 1) {
+		printf(" --calm %d", r->calm);
+	}
+	if (!r->leaves_out) {
+		printf(" --all-faults");
 	}
 	printf("%s%s --trace\n", r->plant ? " --plant " : "", r->plant ? r->plant : "");
 }
@@ -180,6 +197,7 @@ static void say_result(const struct run_child *c)
 	char name[80];
 	const char *failure;
 
+	o.virtual_ns += c->result->virtual_ns;
 	name_run(&c->run, name, sizeof(name));
 	if (c->run.story) {
 		say_story(c, name);
@@ -244,6 +262,34 @@ static void run_all(void)
 			fflush(stdout);
 		}
 	}
+}
+
+/* ---- new seeds ---- */
+
+/* Short numbers, as people type them. */
+static void add_random(int n)
+{
+	FILE *f = fopen("/dev/urandom", "r");
+	uint32_t seed;
+
+	for (int i = 0; i < n && f && fread(&seed, sizeof(seed), 1, f) == 1; i++) {
+		add_seed(seed);
+	}
+	if (f) {
+		fclose(f);
+	}
+}
+
+static void run_for(int64_t seconds)
+{
+	const int64_t end = time(NULL) + seconds;
+
+	while (time(NULL) < end) {
+		o.n = 0;
+		add_random(8 * o.jobs);
+		run_all();
+	}
+	printf("# %.1f hours on virtual time\n", (double)o.virtual_ns / SIM_S / 3600);
 }
 
 /* ---- twice ---- */
@@ -372,28 +418,15 @@ static void add_seeds(const char *text)
 	}
 }
 
-/* New ones; short, as people type them. */
-static void add_random(int n)
-{
-	FILE *f = fopen("/dev/urandom", "r");
-	uint32_t seed;
-
-	for (int i = 0; i < n && f && fread(&seed, sizeof(seed), 1, f) == 1; i++) {
-		add_seed(seed);
-	}
-	if (f) {
-		fclose(f);
-	}
-}
-
-enum { SEED = 1, SEEDS, RANDOM, STORY, STORIES, ONLY, SECONDS, PLANT, TRACE, REPEAT, JOBS,
+enum { SEED = 1, SEEDS, RANDOM, STORY, STORIES, ONLY, SECONDS, CALM, FOR, ALL_FAULTS, PLANT, TRACE, REPEAT, JOBS,
        NO_SHRINK, KNOWN, LIST, HELP };
 
 static const struct option options[] = {
 	{ "seed", required_argument, NULL, SEED }, { "seeds", required_argument, NULL, SEEDS },
 	{ "random", required_argument, NULL, RANDOM }, { "story", required_argument, NULL, STORY },
 	{ "stories", no_argument, NULL, STORIES }, { "only", required_argument, NULL, ONLY },
-	{ "seconds", required_argument, NULL, SECONDS },
+	{ "seconds", required_argument, NULL, SECONDS }, { "calm", required_argument, NULL, CALM },
+	{ "for", required_argument, NULL, FOR }, { "all-faults", no_argument, NULL, ALL_FAULTS },
 	{ "plant", required_argument, NULL, PLANT },
 	{ "trace", no_argument, NULL, TRACE }, { "repeat", no_argument, NULL, REPEAT },
 	{ "jobs", required_argument, NULL, JOBS }, { "no-shrink", no_argument, NULL, NO_SHRINK },
@@ -413,6 +446,15 @@ static void read_option(int option)
 		break;
 	case SECONDS:
 		o.run.load_ns = atoll(optarg) * SIM_S;
+		break;
+	case CALM:
+		o.run.calm = atoi(optarg);
+		break;
+	case FOR:
+		o.for_s = atoll(optarg);
+		break;
+	case ALL_FAULTS:
+		o.run.leaves_out = NULL;
 		break;
 	case PLANT:
 		o.run.plant = optarg;
@@ -477,10 +519,13 @@ static void read_arguments(int argc, char **argv, void (*take)(int option))
 int main(int argc, char **argv)
 {
 	o.run.seed = 1;
+	o.run.leaves_out = is_known_fault;
 	read_arguments(argc, argv, read_option);
 	read_arguments(argc, argv, read_runs);
 	if (o.repeats) {
 		say_repeated(o.run.seed);
+	} else if (o.for_s > 0) {
+		run_for(o.for_s);
 	} else {
 		if (o.n == 0) {
 			add_run(&o.run);

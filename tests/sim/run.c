@@ -52,6 +52,8 @@ static void run_drawn(const struct run *r)
 	int64_t end;
 
 	scenario_draw(&drawn);
+	drawn.calm = r->calm > 1 ? r->calm : 1;
+	drawn.load_ns *= drawn.calm;
 	s = drawn;
 	if (r->load_ns > 0 && r->load_ns < s.load_ns) {
 		s.load_ns = r->load_ns;
@@ -60,6 +62,9 @@ static void run_drawn(const struct run *r)
 	oracle_begin(&s);
 	cluster_begin(&s);
 	faults_draw(&drawn, &faults);
+	if (r->leaves_out) {
+		faults_leave_out(&faults, r->leaves_out);
+	}
 	if (r->only) {
 		faults_keep(&faults, r->numbers, r->n_numbers);
 	}
