@@ -6,7 +6,7 @@
 # free. What else can happen is told on virtual time (tests/sim/turns_stories.c).
 source "$(dirname "$0")/../lib.sh"
 SHIM=$BUILD/release/tests/fault/crash_at_sync.so
-emulator ocs0 polatis-scpi 8x8 || exit 1
+emulators || exit 1
 RING=no fabric "$T/f1.yaml" 'UniRing(2,4)'
 RING=no fabric "$T/f2.yaml" 'Ring(4)'
 map() { control ocs0 map | grep , | sort; }
