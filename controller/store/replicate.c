@@ -125,12 +125,12 @@ static int session_take(struct store *s, sqlite3_session *session, int *len, voi
 /* Records what the transaction changes. */
 static int record_begin(struct store *s, struct err *err)
 {
+	if (s->follows) {
+		return 0;
+	}
 	if (s->behind) {
 		return err_set(err, WEFT_ESTALE, "store %s: others have a transaction that its "
 			       "disk refused", s->path);
-	}
-	if (s->follows) {
-		return 0;
 	}
 	if (!s->publish) {
 		return err_set(err, WEFT_ESTALE, "store %s is a copy: another weftd leads",
@@ -146,7 +146,10 @@ static void record_end(struct store *s, bool kept)
 		sqlite3session_delete(s->session);
 		s->session = NULL;
 	}
-	s->behind = s->behind && !kept;
+	if (s->behind && kept) {
+		s->position++;
+		s->behind = false;
+	}
 }
 
 /* Gives away what was recorded. When it succeeds the transaction must be kept. */
@@ -168,10 +171,7 @@ static int record_publish(struct store *s, struct err *err)
 	if (rc == 0) {
 		rc = s->publish(s->publish_arg, s->position + 1, sealed.data, sealed.len, err);
 	}
-	if (rc == 0) {
-		s->position++;
-		s->behind = true;	/* until it is kept here as well */
-	}
+	s->behind = rc == 0;	/* until it is kept here as well */
 	buf_fini(&sealed);
 	sqlite3_free(data);
 	return rc;

@@ -182,8 +182,8 @@ typedef int (*store_publish_fn)(void *arg, int64_t position, const void *changes
 				struct err *err);
 /* From now on each transaction goes through fn before it is durable here. */
 void store_publish(struct store *s, store_publish_fn fn, void *arg);
-/* Others have a transaction that the disk here did not take: nothing is written any more, and
- * the process is to end. */
+/* Others have a transaction that the disk here did not take: nothing is written any more but
+ * by store_follow and store_restore, and whoever leads is to end. */
 bool store_is_behind(const struct store *s);
 
 /* Applies the changes of the next position. WEFT_EINVAL: it is not the next, or the store is not

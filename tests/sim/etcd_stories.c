@@ -10,6 +10,7 @@
 #include "lib/rpc/rpc.h"
 #include "tests/sim/client.h"
 #include "tests/sim/cluster.h"
+#include "tests/sim/disk.h"
 #include "tests/sim/etcd_model.h"
 #include "tests/sim/history.h"
 #include "tests/sim/load.h"
@@ -227,6 +228,24 @@ static void late_campaign_long(void)
 	run_pair(LONG_LEASE_S, late_campaign);
 }
 
+/* ---- a disk that refuses what etcd has already ---- */
+
+/* The first that it would write as leader. When there is room it leads, as nobody else is there. */
+static void tell_full_disk(void)
+{
+	disk_full(cluster_machine(story.other), true);
+	cluster_power_off(cluster_machine(story.leader));
+	sim_sleep(20 * SIM_S);
+	disk_full(cluster_machine(story.other), false);
+	drain("h3");
+	cluster_power_on(cluster_machine(story.leader));
+}
+
+static void full_disk(void)
+{
+	run_pair(LEASE_S, tell_full_disk);
+}
+
 /* ---- what users see of an etcd that is away or full ---- */
 
 static void tell_frozen(void)
@@ -321,6 +340,8 @@ const struct story etcd_stories[] = {
 	{ "etcd-late-campaign", "the answer to the campaign comes 1.2 s late",
 	  late_campaign_short },
 	{ "etcd-late-campaign-long", "the same with a lease of 10 s", late_campaign_long },
+	{ "etcd-full-disk", "the disk of the one that is to take over is full for a while",
+	  full_disk },
 	{ "etcd-frozen", "etcd is frozen for 10 s, and status is asked for", frozen },
 	{ "etcd-full", "etcd is out of space", full },
 	{ "etcd-restored", "etcd is restored to an older state, and the standby is as old",

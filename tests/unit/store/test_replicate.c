@@ -276,9 +276,9 @@ static void test_wrong_sets(void **state)
 }
 
 /* The disk refuses what the others have already: nothing more is written. */
-static void test_behind(void **state)
+static void fall_behind(struct pair *p)
 {
-	struct pair *p = *state;
+	char log[STORE_LOG_MAX];
 
 	assert_false(store_is_behind(p->leader));
 	fault_arm(FAULT_IOERR, 1, true);
@@ -288,10 +288,37 @@ static void test_behind(void **state)
 	assert_true(store_is_behind(p->leader));
 	assert_int_equal(store_drain(p->leader, "h2", "me", "why", &p->err), WEFT_ESTALE);
 	assert_int_equal(p->n, 1);
-	/* Started again it follows, and has both. */
+	assert_int_equal(store_position(p->leader, log), 0);
+}
+
+static void get_over(struct pair *p)
+{
+	assert_int_equal(store_follow(p->leader, 1, p->sets[0].data, p->sets[0].len, &p->err), 0);
+	assert_false(store_is_behind(p->leader));
+	follow(p);
+	assert_same(p);
+}
+
+static void test_behind(void **state)
+{
+	struct pair *p = *state;
+
+	fall_behind(p);
 	store_free(p->leader);
 	p->leader = open_replica(&p->a);
-	assert_int_equal(store_follow(p->leader, 1, p->sets[0].data, p->sets[0].len, &p->err), 0);
+	get_over(p);
+}
+
+/* The disk refused the first transaction of one that was to lead: it goes on standing by. */
+static void test_behind_follows(void **state)
+{
+	struct pair *p = *state;
+
+	fall_behind(p);
+	store_publish(p->leader, NULL, NULL);
+	get_over(p);
+	store_publish(p->leader, keep_set, p);
+	assert_int_equal(store_drain(p->leader, "h2", "me", "why", &p->err), 0);
 	follow(p);
 	assert_same(p);
 }
@@ -303,6 +330,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_takeover, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wrong_sets, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_behind, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_behind_follows, setup, teardown),
 	};
 
 	fault_install();
