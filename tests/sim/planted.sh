@@ -44,8 +44,8 @@ by_seeds 60 no-undo "unexplained light"
 by_story turns-frozen-in-change no-lease "one leader"
 by_story ignored-port not-read-back "committed dark"
 if [[ ${1:-} == --soak ]]; then
-	by_seeds 1000 no-lease "one leader"
-	by_seeds 1000 not-read-back "committed dark"
+	by_seeds 500 no-lease "one leader"
+	by_seeds 500 not-read-back "committed dark"
 fi
 echo "1..$n"
 exit "$bad"
