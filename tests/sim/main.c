@@ -357,9 +357,7 @@ static void list(void)
 	for (int i = 0; fault_kind(i); i++) {
 		printf("fault %s\n", fault_kind(i)->name);
 	}
-	for (int i = 0; planted_name(i); i++) {
-		printf("plant %s\n", planted_name(i));
-	}
+	planted_list(stdout);
 }
 
 static void bad(const char *what, const char *value)

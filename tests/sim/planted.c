@@ -55,15 +55,10 @@ bool plant(const char *name)
 	return false;
 }
 
-const char *planted_name(int i)
-{
-	return i + 1 < N_FAULTS ? faults[i + 1].name : NULL;
-}
-
 void planted_list(FILE *to)
 {
 	for (int i = 1; i < N_FAULTS; i++) {
-		fprintf(to, "%-16s %s\n", faults[i].name, faults[i].what);
+		fprintf(to, "plant %s: %s\n", faults[i].name, faults[i].what);
 	}
 }
 
@@ -156,7 +151,6 @@ WRAP(void, drv_submit, struct drv *dev, const struct drv_batch *batch, drv_submi
 
 /* What one leader has not given away yet: always its last transaction. */
 struct held {
-	const struct store *s;
 	store_publish_fn publish;
 	void *arg;
 	int64_t position;	/* 0: nothing is held */
@@ -187,7 +181,7 @@ WRAP(void, store_publish, struct store *s, store_publish_fn fn, void *arg)
 		return;
 	}
 	h = x_new(1, sizeof(*h));
-	*h = (struct held){ .s = s, .publish = fn, .arg = arg };
+	*h = (struct held){ .publish = fn, .arg = arg };
 	__real_store_publish(s, publish_late, h);
 }
 

@@ -7,9 +7,7 @@
 
 /* Switches one on, before anything is started. False: there is no such name. */
 bool plant(const char *name);
-/* NAME and what it is, a line each. */
+/* "plant NAME: WHAT IT IS", a line each. */
 void planted_list(FILE *to);
-/* By number, to go through all; NULL after the last. */
-const char *planted_name(int i);
 
 #endif
