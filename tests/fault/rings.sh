@@ -1,7 +1,9 @@
 #!/bin/bash
 # Parts of a ring fail under running jobs: what failed is named, a plan brings
 # light that does without, what the emulated resonators then drop and add still
-# carries every shard, and the whole returns with the light.
+# carries every shard, and the whole returns with the light. Once over real sockets:
+# tests/sim/broken_ring_stories.c has cables and fibres that are cut, and what
+# cannot be repaired.
 source "$(dirname "$0")/../lib.sh"
 REPLAY=$(dirname "$0")/../integration/ring_replay.py
 emulator ring0 mrr-reg 8x8 || exit 1
@@ -81,7 +83,7 @@ tap "the job's loss"
 rate=$(job a | jq .degradation.rate)
 wait_for 10 grep -q '"part-failed"' "$T/watch"
 tap "an event"
-job b | jq -e 'has("loss") | not' >/dev/null
+job b | jq -e 'has("degradation") | not' >/dev/null
 tap "the other job needs none of it"
 expect 69 "no schedule whose light is not loaded" \
 	weft schedule export --job a --to json
@@ -104,16 +106,6 @@ jq -e '[.problems[].kind] == ["parts-failed", "job-degraded"]' "$T/out" >/dev/nu
 tap "and that all the rest locks"
 expect 0 "nothing more to do" weft plan -f "$T/a.yaml"
 
-# A new weftd still knows what the light was made without.
-stop watch
-stop weftd
-daemon || exit 1
-weft watch --format json >"$T/watch" 2>/dev/null </dev/null &
-PID[watch]=$!
-wait_for 20 light a up
-tap "after a restart"
-replay "after a restart" a
-
 # It works again: the whole program is back with the next apply.
 control ring0 clear >"$T/answer"
 weft verify >"$T/out" 2>"$T/err"
@@ -125,72 +117,13 @@ wait_for 10 light a up
 [[ $(job a | jq .time_ns) == "$time_whole" ]]
 tap "as fast as before"
 
-# A cable is cut: a line of the same nodes. A fibre: the others.
-while read -r cut kind; do
-	control ring0 clear >"$T/answer"
-	weft verify >"$T/out" 2>"$T/err"
-	fabric "$kind"
-	expect 0 "$kind" weft apply -f "$T/a.yaml"
-	fault "$cut"
-	wait_for 20 light a degraded
-	tap "$cut: $kind is degraded"
-	expect 0 "$cut: apply brings $kind" weft apply -f "$T/a.yaml"
-	wait_for 20 light a up
-	replay "$cut: $kind" a
-	expect 2 "$cut: verify names it" weft verify --format json
-	jq -e '[.problems[].kind] | index("parts-failed") != null and
-		index("settings-unlocked") == null' "$T/out" >/dev/null
-	tap "$cut: and all the rest locks"
-done <<-END
-	cut=4 allgather
-	cut=7 allreduce
-	cut-cw=6:0 allgather
-	cut-ccw=5:0 reduce-scatter
-	cut=5 all-to-all
-	cut-cw=6:0 all-to-all
-	cut=3 allgather, algorithm: optree
-END
-
-# A segment has no way round. Its job stays as it is, and keeps no other from its repair.
-control ring0 clear >"$T/answer"
-fault cut-ccw=0:0
-wait_for 20 light b down
-tap "a segment without one of its fibres is down"
-expect 65 "it has no schedule" weft schedule export --job b --to json
-expect 2 "the plan is for the other job" weft plan -f "$T/a.yaml"
-has err "it names the job, the part and the reason" 'job b cannot be repaired, and stays as it is: job b: ring0: failed: ccw fibre 0 between nodes 0 and 1; .* a segment needs channels in both directions'
-
-# What cannot be repaired is named, and goes on as it was.
-control ring0 clear >"$T/answer"
-weft verify >"$T/out" 2>"$T/err"
-fabric all-to-all
-expect 0 "an all-to-all" weft apply -f "$T/a.yaml"
-fault cut=4
-fault cut=6
-wait_for 20 light a down
-tap "two cables are cut: no way between their sides"
-expect 65 "plan says so" weft plan -f "$T/a.yaml"
-has err "and why" 'job a: ring0: failed: cw fibre 0 between nodes 4 and 5 and 3 more; what is left of the ring does not do'
-control ring0 clear >"$T/answer"
-fault node-dead=5
-wait_for 20 light a down
-tap "a dead node"
-expect 65 "no plan with it" weft plan -f "$T/a.yaml"
-has err "names it" 'job a: ring0: node 5 has failed, and the job runs on it'
-job b | jq -e 'has("loss") | not' >/dev/null
-tap "who does not run on it has lost nothing"
-control ring0 clear >"$T/answer"
-
-# An open interlock is no failure of a part.
-fault interlock
-weft status --format json >"$T/out"
-jq -e '.devices[0].program.failed_count == 0 and
-	.devices[0].program.unlocked > 0' "$T/out" >/dev/null
-tap "an open interlock is no dead resonator"
-control ring0 clear >"$T/answer"
-weft verify >"$T/out" 2>"$T/err"
-wait_for 20 light a up
-tap "all is back"
 wait_for 10 grep -q '"part-recovered"' "$T/watch"
 tap "and told"
+
+fault cut=4
+wait_for 20 light a degraded
+tap "a cable is cut: degraded"
+expect 0 "apply brings it" weft apply -f "$T/a.yaml"
+wait_for 20 light a up
+replay "a line of the same nodes" a
 finish

@@ -76,7 +76,7 @@ static void tell_stuck(void)
 	      "a port in use that stops working: rolled back or stuck, not committed");
 	has_error("it is named", "ocs0.*out 6");
 	is_same = same(map_of(SWITCH), kept);
-	check(is_same == (status == 3), "the exit code tells whether the switch holds what it held");
+	check(is_same == (status == 3), "the exit code tells whether the switch is as it was");
 	control(SWITCH, "clear");
 	expect(0, "with the port repaired, apply brings it back", "apply -f full.yaml");
 	unchanged("repaired");

@@ -15,8 +15,8 @@
 static const char fabric[] =
 	"weft: 1\nfabric: shared\nhosts:\n"
 	"  - { name: 'h[0-7]', ports: 'p[0-1]', rate: 100Gbps, reactivation: 1ms }\n"
-	"switches:\n  - { name: ocs0, size: 16x16, driver: polatis-scpi, address: '127.0.0.1:5000', "
-	"timeout: 1s, options: { gap_ms: 1, settle_ms: 20 } }\n"
+	"switches:\n  - { name: ocs0, size: 16x16, driver: polatis-scpi, address: "
+	"'127.0.0.1:5000', timeout: 1s, options: { gap_ms: 1, settle_ms: 20 } }\n"
 	"fibres:\n  - { from: 'h[0-7].p[0-1]', to: 'ocs0.[1-16]' }\n"
 	"jobs:\n  - { name: own, nodes: 'h[0-1]', collective: allreduce, size: 1MB }\n";
 
@@ -65,7 +65,8 @@ static void bad_requests(void)
 	expect(65, "a topology that does not fit",
 	       "job request bad --count 2 -c allgather --size 1MB -t Torus(9,9)");
 	check(state_is("bad", "failed"), "is a job that failed");
-	expect(64, "hosts and a count", "job request --count 2 --nodes h0,h1 -c allgather --size 1MB");
+	expect(64, "hosts and a count",
+	       "job request --count 2 --nodes h0,h1 -c allgather --size 1MB");
 }
 
 static void tell_place(void)
@@ -237,7 +238,8 @@ static void tell_dead(void)
 	control(SWITCH, "unset %.*s", (int)strcspn(gone, "\n"), gone);
 	expect(2, "its light dies, one circuit is gone", "verify");
 	dead = map_of(SWITCH);
-	expect(0, "another starts", "job request l --count 2 -c allgather --size 1MB --format json");
+	expect(0, "another starts",
+	       "job request l --count 2 -c allgather --size 1MB --format json");
 	check(same(value("nodes.*"), "h5,h6"), "beside it");
 	check(has_light(dead) && same(without(gone, map_of(SWITCH)), gone),
 	      "and neither moves nor mends what is dead");

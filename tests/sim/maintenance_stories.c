@@ -19,8 +19,9 @@
 static void write_fabrics(void)
 {
 	static const char robot[] =
-		"  - { name: ocs2, size: 8x8, driver: rome-cli, address: '127.0.0.1:5002', options: "
-		"{ gap_ms: 0, poll_ms: 20, move_ms: 2000, queue: 2 }, timeout: 1s }\nrings:\n";
+		"  - { name: ocs2, size: 8x8, driver: rome-cli, address: '127.0.0.1:5002', "
+		"options: { gap_ms: 0, poll_ms: 20, move_ms: 2000, queue: 2 }, "
+		"timeout: 1s }\nrings:\n";
 	const char *text = small_fabric("UniRing(1,4)", 0), *dark, *lit;
 
 	text = with(text, "rings:\n", robot);

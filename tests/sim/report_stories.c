@@ -30,8 +30,8 @@ static void write_fabric(void)
 	struct buf b = { 0 };
 
 	for (int i = 0; i < N_DEVICES; i++) {
-		buf_printf(&b, "%s  - { name: ocs%d, size: 8x8, driver: %s, address: '127.0.0.1:%d', "
-			   "timeout: 10s, options: { gap_ms: 0%s } }\n",
+		buf_printf(&b, "%s  - { name: ocs%d, size: 8x8, driver: %s, address: "
+			   "'127.0.0.1:%d', timeout: 10s, options: { gap_ms: 0%s } }\n",
 			   i == 0 ? "switches:\n" : i == 1 ? "panels:\n" : "", i,
 			   devices[i].dialect, 5000 + i, i > 0 ? ", poll_ms: 20" : "");
 	}

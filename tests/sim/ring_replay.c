@@ -411,7 +411,8 @@ static const char *judge(const struct schedule *s, const char *trace, const char
 	double plain = 0;
 
 	for (int step = 0; step < s->steps && !what; step++) {
-		const double data = data_ns(s, step, t), begin = tune(&tuned, tunings, step, ends, t);
+		const double begin = tune(&tuned, tunings, step, ends, t);
+		const double data = data_ns(s, step, t);
 
 		ends[step] = begin + data + (double)t->conversion;
 		plain += data + (double)(t->retune + t->conversion);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/base/buf.h"
+#include "tests/sim/ring_light.h"
 #include "tests/sim/ring_replay.h"
 #include "tests/sim/story.h"
 #include "tests/sim/tell.h"
@@ -54,62 +55,16 @@ static void write_both(void)
 
 /* ---- light ---- */
 
-/* The program once round: what its light did. */
-static const char *play(const char *ring, const char *job)
+static const char *touched(const char *job)
 {
-	const char *text = control(ring, "light %s", job);
-	struct buf b = { 0 };
-	int steps = 0;
-
-	sscanf(text, "%*s %*s %*s %d", &steps);
-	buf_str(&b, text);
-	for (int i = 1; i < steps; i++) {
-		buf_str(&b, control(ring, "step %s", job));
-	}
-	control(ring, "step %s", job);		/* back to the first */
-	return buf_steal(&b);
+	return ring_touched(RING, job);
 }
 
 static const int in_order[NODES] = { 0, 1, 2, 3, 4, 5, 6, 7 };
 
-static const char *schedule_of(const char *job)
-{
-	expect(0, "its schedule", "schedule export --job %s --to json -o schedule.json", job);
-	return read_text("schedule.json");
-}
-
-/* Every node got what the collective promises; its trace. */
-static const char *replay_at(const char *name, const char *ring, const char *job, const int *at)
-{
-	const char *trace = play(ring, job), *wrong = ring_replay(schedule_of(job), trace, at);
-
-	if (wrong) {
-		sim_tell("%s", wrong);
-	}
-	check_of(name, !wrong, "what it promises is there");
-	return trace;
-}
-
 static const char *replay(const char *name, const char *job)
 {
-	return replay_at(name, RING, job, in_order);
-}
-
-/* Of a program's slot: other numbers when it was loaded, or written. "": it has none. */
-static const char *touched(const char *job)
-{
-	const char *text = control(RING, "slots");
-	char name[40], numbers[40];
-	int generation, writes;
-
-	for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
-		if (sscanf(text, "slot %*d program %39s generation %d writes %d", name, &generation,
-			   &writes) == 3 && same(name, job)) {
-			snprintf(numbers, sizeof(numbers), "%d %d", generation, writes);
-			return with(numbers, "\n", "");
-		}
-	}
-	return "";
+	return ring_check(name, RING, job, in_order);
 }
 
 /* ---- two jobs ---- */
@@ -195,13 +150,13 @@ static void tell_half(void)
 		/* Refused, or taken back after a reading told what had happened. */
 		check_of(faults[i], status != 0 && same(touched("b"), b) &&
 			 same(without(control(RING, "map"), map), "") &&
-			 same(without(map, control(RING, "map")), ""), "all as before, b untouched");
+			 same(without(map, control(RING, "map")), ""), "all as before, b too");
 		check_of(faults[i], weft("plan -f two.yaml") == 0, "and the state knows it");
 	}
 	/* One setting is not what was loaded. */
 	control(RING, "flip b");
-	trace = play(RING, "b");
-	check(ring_replay(schedule_of("b"), trace, in_order), "the replay finds a setting that "
+	trace = ring_play(RING, "b");
+	check(ring_replay(ring_schedule("b"), trace, in_order), "the replay finds a setting that "
 	      "changed");
 	expect(2, "verify finds it", "verify");
 	expect(0, "update puts it right", "apply --mode update -f two.yaml");
@@ -225,8 +180,8 @@ static void tell_refused(void)
 	expect(65, "programs longer than the memory", "plan -f memory.yaml");
 	has_error("the error says both sizes", "ring0: the programs of its jobs have [0-9]+ bytes, "
 		  "its program memory holds 50");
-	write_rings("dark.yaml", 1, "loss: { launch: 0dBm, sensitivity: -3dBm, add: 1dB, drop: 1dB, "
-		    "pass-by: 0.1dB, span: 2dB }", (const char *const[3]){ A });
+	write_rings("dark.yaml", 1, "loss: { launch: 0dBm, sensitivity: -3dBm, add: 1dB, "
+		    "drop: 1dB, pass-by: 0.1dB, span: 2dB }", (const char *const[3]){ A });
 	expect(65, "a budget that no lightpath meets", "plan -f dark.yaml");
 	has_error("names lightpath, loss and budget", "job a: lightpath 0 -> 1 over 1 hops loses "
 		  "4.000 dB, and the budget is 0.000 dB");
@@ -238,9 +193,9 @@ static const int over[] = { 1, 2, 6 }, west[] = { 1, 2, 3, 4 }, east[] = { 6, 7,
 
 static void replay_parts(const char *name)
 {
-	replay_at(name, RING, "over", over);
-	replay_at(name, RING, "west", west);
-	replay_at(name, RING, "east", east);
+	ring_check(name, RING, "over", over);
+	ring_check(name, RING, "west", west);
+	ring_check(name, RING, "east", east);
 }
 
 #define ON_WEST "name: west, ring: ring0, nodes: 'n[1-4]', "
@@ -280,7 +235,7 @@ static void tell_fibres(void)
 	trace = replay("all-gather on two fibres", "a");
 	replay("all-reduce on two fibres", "b");
 	check(matches(trace, " fibre 1 "), "both fibres carry light");
-	replay_at("and on the second ring", "ring1", "e", in_order);
+	ring_check("and on the second ring", "ring1", "e", in_order);
 }
 
 /* ---- retuning while others carry data, as the device says that it can ---- */
@@ -304,7 +259,7 @@ static const char *set_in_time(const char *name, const char *trace, const char *
 	const char *wrong;
 
 	times.span_delay = strstr(name, "far") ? 300 : 0;
-	wrong = ring_overlap(schedule_of("o"), trace, tunings, &times);
+	wrong = ring_overlap(ring_schedule("o"), trace, tunings, &times);
 	if (wrong) {
 		sim_tell("%s", wrong);
 	}
@@ -347,7 +302,7 @@ static void tell_overlap(void)
 
 	each_overlaps();
 	near = times.time_ns;
-	trace = play(RING, "o");
+	trace = ring_play(RING, "o");
 	tunings = control(RING, "tunings o");
 	write_rings("far.yaml", 1, "conversion: 500ns, span-delay: 300ns",
 		    (const char *const[3]){ O "allgather" });

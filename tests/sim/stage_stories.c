@@ -104,7 +104,7 @@ static double sum_of(const char *list)
 	return sum;
 }
 
-static double least_of(const char *list)
+static double min_of(const char *list)
 {
 	double least = 1e18;
 
@@ -120,7 +120,7 @@ static void check_stages(int stages)
 	check(atof(value("delete")) == sum_of(value("stages.*.delete")) &&
 	      atof(value("add")) == sum_of(value("stages.*.add")), "whose sums are the whole");
 	check(matches(value("stages.*.domain"), "^(ocs0,)*ocs0$") &&
-	      least_of(value("stages.*.remaining_bps")) >= 300e9 &&
+	      min_of(value("stages.*.remaining_bps")) >= 300e9 &&
 	      matches(value("stages.*.total_bps"), "^(400000000000,)*400000000000$"),
 	      "which leave 300 of 400 Gbit/s");
 }
