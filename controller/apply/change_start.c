@@ -76,6 +76,30 @@ static void init_runs(struct change *c, int n_stages)
 	c->whole = true;
 }
 
+/* A commit covers what earlier changes left half done. So each device that has some of it must have
+ * been read, even if there is nothing to be sent to it. */
+static int check_half_done(const struct apply *a, const struct plan *p, struct err *err)
+{
+	for (int i = 0; i < p->fabric->n_devices; i++) {
+		const struct device *d = plan_input_device(a, &p->fabric->devices[i]);
+		struct work_cursor at = { 0 };
+		const struct store_work *w;
+
+		while (d && !d->now.elsewhere && !d->now.reachable &&
+		       (w = device_next_work(d, &at))) {
+			if (work_moves(w)) {
+				err_set(err, WEFT_EUNAVAIL, "change %lld is half done at %s, "
+					"which does not answer",
+					(long long)at.journal->change.id, d->name);
+				err_hint(err, "a device that is gone for good is to be taken out "
+					 "of the file");
+				return WEFT_EUNAVAIL;
+			}
+		}
+	}
+	return 0;
+}
+
 static int check_start(const struct apply *a, const struct plan *p, struct err *err)
 {
 	if (apply_busy(a)) {
@@ -100,7 +124,7 @@ static int check_start(const struct apply *a, const struct plan *p, struct err *
 		err_hint(err, "plan again");
 		return WEFT_ESTALE;
 	}
-	return 0;
+	return check_half_done(a, p, err);
 }
 
 static void on_start(void *arg)
