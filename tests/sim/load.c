@@ -406,6 +406,21 @@ static void check_base(struct client *c)
 	}
 }
 
+/* What is half done holds up jobs until it is finished: here by going back. */
+static void finish(struct client *c, int weftd)
+{
+	Weft__V1__StatusResponse *s = NULL;
+	struct client_answer a;
+	struct err err;
+
+	if (weftd >= 0 && client_status(c, weftd, &s, &err) == 0) {
+		if (s->state == WEFT__V1__STATE__STATE_INTERRUPTED && !is_divided()) {
+			client_rollback(c, 0, &a);
+		}
+		rpc_free_message(&s->base);
+	}
+}
+
 /* All that clients have left behind in one domain is given back. */
 static void give_back(struct client *c, int domain)
 {
@@ -435,6 +450,7 @@ static bool put_right(struct client *c)
 	struct client_answer a;
 
 	for (int d = 0; d < cluster_domains(); d++) {
+		finish(c, client_leader(c, d, 0));
 		give_back(c, d);
 	}
 	if (!is_divided()) {

@@ -16,6 +16,7 @@
 #include "lib/base/log.h"
 
 #define RETRY_NS ((int64_t)10 * 1000000000)	/* after what may pass by itself */
+#define OTHER_FILE_NS ((int64_t)1000000000)	/* until it is looked whether that is over */
 #define NS_PER_MS 1000000
 
 /* ---- the clock ----------------------------------------------------------- */
@@ -341,6 +342,25 @@ static void end_expired(struct jobs *jobs)
 	}
 }
 
+/* The engine has the devices of another file than the one in force: a plan is made for it, or a
+ * change to it was left half done, and then hosts and light are neither as before nor as planned
+ * for the jobs of either, until an operator finishes it. What was left of a job's own change is in
+ * nobody's way, and the next try finishes it. */
+static bool has_other_file(const struct daemon_env *env)
+{
+	const struct model_fabric *f = apply_fabric(env->apply);
+	struct store_config cfg;
+	bool other;
+
+	if (!f || store_config(env->store, &cfg, NULL)) {
+		return !f;
+	}
+	other = f->config.len != cfg.config.len ||
+		memcmp(f->config.text, cfg.config.text, f->config.len) != 0;
+	store_config_fini(&cfg);
+	return other;
+}
+
 bool jobs_may_begin(const struct jobs *jobs)
 {
 	const struct daemon_env *env = jobs->env;
@@ -358,7 +378,9 @@ void jobs_advance(struct jobs *jobs)
 	end_expired(jobs);
 	if (jobs_may_begin(jobs) && (!jobs->retry_ns || jobs->retry_ns <= clk_now_ns())) {
 		jobs->retry_ns = 0;
-		if (!end_one(jobs) && !jobs_repair_one(jobs)) {
+		if (has_other_file(jobs->env)) {
+			jobs->retry_ns = clk_now_ns() + OTHER_FILE_NS;
+		} else if (!end_one(jobs) && !jobs_repair_one(jobs)) {
 			start_one(jobs);
 		}
 	}
