@@ -163,8 +163,8 @@ static void tell_segment(void)
 	expect(65, "it has no schedule", "schedule export --job b --to json");
 	expect(2, "the plan is for the other job", "plan -f a.yaml");
 	has_error("it names the job, the part and the reason", "job b cannot be repaired, and "
-		  "stays as it is: job b: ring0: failed: ccw fibre 0 between nodes 0 and 1; .* a segment "
-		  "needs channels in both directions");
+		  "stays as it is: job b: ring0: failed: ccw fibre 0 between nodes 0 and 1; .* a "
+		  "segment needs channels in both directions");
 }
 
 static void tell_lost(void)

@@ -6,7 +6,6 @@
 
 #include <getopt.h>
 #include <regex.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -220,11 +219,6 @@ int finish(struct command *c)
 {
 	t.last = c;
 	return sim_wait(c->process);
-}
-
-void signal_command(struct command *c, int signal)
-{
-	sim_signal(c->process, signal);
 }
 
 int weft(const char *command, ...)

@@ -70,8 +70,6 @@ struct command *begin(const char *command, ...) __attribute__((format(printf, 1,
 /* As far as it has printed. */
 const char *output_of(const struct command *c);
 const char *errors_of(const struct command *c);
-/* SIGINT, SIGTERM, SIGKILL. */
-void signal_command(struct command *c, int signal);
 /* Waits for its end; then it is the last that was run. */
 int finish(struct command *c);
 
