@@ -494,7 +494,7 @@ $(foreach t,$(BENCH),$(eval $(call bench_rules,$(t))))
 
 # The whole controller on virtual time: what is in tests/sim stands before libc. SIM_WRAPS:
 # functions of the release archives that it wraps (ld --wrap).
-SIM := $(wildcard tests/sim/*.c)
+SIM := $(wildcard tests/sim/*.c tests/sim/*/*.c)
 SIM_WRAPS := emu_change_log_init emu_log_changes drv_set_trace drv_submit drv_snapshot \
 	store_open store_open_replica store_open_shared store_free store_lead store_new_term \
 	store_begin store_mark store_sync store_undoing store_commit store_commit_proven \

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A change that goes back unless it is confirmed: real processes, one of them killed while it
-# waits. What else can happen is told on virtual time (tests/sim/confirm_stories.c).
+# waits. What else can happen is told on virtual time (tests/sim/stories/confirm_stories.c).
 source "$(dirname "$0")/../lib.sh"
 emulators || exit 1
 fabric "$T/a.yaml" 'UniRing(2,4)'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Devices that send events unasked: what another user did to them is
 # found at once, without a round of readings; watchers hear their words; and a
-# robot tells how far it is. Once over real sockets: tests/sim/report_stories.c has
+# robot tells how far it is. Once over real sockets: tests/sim/stories/report_stories.c has
 # another robot, alarms, and a device that never stops talking.
 source "$(dirname "$0")/../lib.sh"
 emulator tl1 polatis-tl1 8x8 || exit 1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # checklist 5, 8: devices that misbehave during an apply: each fault is named, nothing is
 # committed that was not read back, and what is left is what the message says. Once over real
-# sockets: tests/sim/device_stories.c has the other faults.
+# sockets: tests/sim/stories/device_stories.c has the other faults.
 source "$(dirname "$0")/../lib.sh"
 emulators || exit 1
 # The first fabric leaves every second port of the switch dark; the other two use all ports.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # checklist 16: what others do to light is found, attributed and on record
 # until it is right again; and where the fabric says so it is brought back. Once
-# over real sockets: tests/sim/external_stories.c has all dialects and cases.
+# over real sockets: tests/sim/stories/external_stories.c has all dialects and cases.
 source "$(dirname "$0")/../lib.sh"
 emulator tl1 polatis-tl1 8x8 && emulator scpi polatis-scpi 8x8 || exit 1
 

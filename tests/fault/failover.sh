@@ -3,7 +3,7 @@
 # SQLite's own locks and the kernel's timers: frozen in the middle of a change, the leader is
 # followed by the other, and sends nothing more when it thaws; frozen with the store's lock, which
 # all would wait for, it is ended; locked by another program, the store has no leader until it is
-# free. What else can happen is told on virtual time (tests/sim/turns_stories.c).
+# free. What else can happen is told on virtual time (tests/sim/stories/turns_stories.c).
 source "$(dirname "$0")/../lib.sh"
 SHIM=$BUILD/release/tests/fault/crash_at_sync.so
 emulators || exit 1

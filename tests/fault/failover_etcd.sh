@@ -4,7 +4,7 @@
 # the middle of a change; with more rounds one is frozen, a member of etcd is killed or cut off,
 # or a clock jumps. Whatever happens, a device gets commands from one weftd at a time, what was
 # acknowledged is not lost, and no circuit is there that is not accounted for. All kinds, at
-# moments all over a change, are told on virtual time (tests/sim/failover_stories.c).
+# moments all over a change, are told on virtual time (tests/sim/stories/failover_stories.c).
 #
 # ROUNDS=N (2; 7: each kind once), SEED=N, LEASE=SECONDS (5: a busy machine keeps to it)
 source "$(dirname "$0")/../lib.sh"

@@ -2,7 +2,7 @@
 # The disk under weftd's store has no space. Nothing is sent that could not be
 # taken back, status goes on answering and says so, and all is well again when
 # there is space, without a restart. Once with real files:
-# tests/sim/full_disk_stories.c has the disk full at each write of a change,
+# tests/sim/stories/full_disk_stories.c has the disk full at each write of a change,
 # while one waits for its confirmation, and at a start.
 source "$(dirname "$0")/../lib.sh"
 SHIM=$BUILD/release/tests/fault/full_disk.so

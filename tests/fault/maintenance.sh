@@ -2,7 +2,7 @@
 # What operators ask of devices beside light: ports enabled and disabled,
 # waves that were lost found again, a homing run, moves cancelled. Who, why and
 # every command is in the audit trail; nothing of it while a change runs or
-# the fabric is frozen. Once over real sockets: tests/sim/maintenance_stories.c
+# the fabric is frozen. Once over real sockets: tests/sim/stories/maintenance_stories.c
 # has the rest.
 cd "$(dirname "$0")" || exit 1
 . ../lib.sh

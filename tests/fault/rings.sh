@@ -2,7 +2,7 @@
 # Parts of a ring fail under running jobs: what failed is named, a plan brings
 # light that does without, what the emulated resonators then drop and add still
 # carries every shard, and the whole returns with the light. Once over real sockets:
-# tests/sim/broken_ring_stories.c has cables and fibres that are cut, and what
+# tests/sim/stories/broken_ring_stories.c has cables and fibres that are cut, and what
 # cannot be repaired.
 source "$(dirname "$0")/../lib.sh"
 REPLAY=$(dirname "$0")/../integration/ring_replay.py

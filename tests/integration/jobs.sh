@@ -1,7 +1,7 @@
 #!/bin/bash
 # Jobs of orchestrators: placed, started, queued, pushed out, released, over a
 # crash; none touches the light of another. Once over real sockets:
-# tests/sim/job_stories.c has those that are timed, drained, dead, and switches
+# tests/sim/stories/job_stories.c has those that are timed, drained, dead, and switches
 # that are away.
 source "$(dirname "$0")/../lib.sh"
 emulator ocs0 polatis-scpi 16x16 || exit 1

@@ -2,7 +2,7 @@
 # Jobs on a ring: what the emulated resonators drop and add, step by step,
 # carries every shard to every node; two jobs share a ring without touching
 # each other's light; what fails half way changes nothing. Once over real sockets:
-# tests/sim/ring_stories.c has the other collectives, faults, parts of rings, retuning
+# tests/sim/stories/ring_stories.c has the other collectives, faults, parts of rings, retuning
 # while others carry data, and what cannot be.
 source "$(dirname "$0")/../lib.sh"
 HERE=$(dirname "$0")

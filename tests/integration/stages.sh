@@ -2,7 +2,7 @@
 # checklist 10: a floor of capacity: while all
 # circuits of a switch move, its map is looked at all the time, and no host
 # ever has less than it was promised. Once over real sockets:
-# tests/sim/stage_stories.c has plans, the way back, and weftd that is killed in
+# tests/sim/stories/stage_stories.c has plans, the way back, and weftd that is killed in
 # the middle.
 source "$(dirname "$0")/../lib.sh"
 emulator ocs0 polatis-scpi 32x32 || exit 1

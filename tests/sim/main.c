@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/alloc.h"
-#include "tests/sim/planted.h"
+#include "tests/sim/oracle/planted.h"
 #include "tests/sim/run.h"
 #include "tests/sim/shrink.h"
 
@@ -416,7 +416,8 @@ static void add_seeds(const char *text)
 	}
 }
 
-enum { SEED = 1, SEEDS, RANDOM, STORY, STORIES, ONLY, SECONDS, CALM, FOR, ALL_FAULTS, PLANT, TRACE, REPEAT, JOBS,
+enum { SEED = 1, SEEDS, RANDOM, STORY, STORIES, ONLY, SECONDS, CALM, FOR, ALL_FAULTS, PLANT,
+       TRACE, REPEAT, JOBS,
        NO_SHRINK, KNOWN, LIST, HELP };
 
 static const struct option options[] = {

@@ -19,11 +19,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/sim/disk.h"
-#include "tests/sim/history.h"
-#include "tests/sim/load.h"
-#include "tests/sim/oracle.h"
-#include "tests/sim/planted.h"
+#include "tests/sim/disk/disk.h"
+#include "tests/sim/cluster/history.h"
+#include "tests/sim/cluster/load.h"
+#include "tests/sim/oracle/oracle.h"
+#include "tests/sim/oracle/planted.h"
 
 #define CPU_SECONDS 60
 /* The longest that clients, who are patient, and the judgement take after all is over. */

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "tests/sim/faults.h"
+#include "tests/sim/faults/faults.h"
 #include "tests/sim/story.h"
 
 #define RUN_RULES 8

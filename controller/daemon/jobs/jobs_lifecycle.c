@@ -345,7 +345,7 @@ static void end_expired(struct jobs *jobs)
 /* The engine has the devices of another file than the one in force: a plan is made for it, or a
  * change to it was left half done, and then hosts and light are neither as before nor as planned
  * for the jobs of either, until an operator finishes it. What was left of a job's own change is in
- * nobody's way, and the next try finishes it. */
+ * no client's way, and the next try finishes it. */
 static bool has_other_file(const struct daemon_env *env)
 {
 	const struct model_fabric *f = apply_fabric(env->apply);

@@ -1,8 +1,8 @@
 /*
  * What weft relies on of an etcd, by lib/etcd alone: cases that run against real members
- * (test_etcd.c) and against the simulation's model of them (tests/sim/etcd_stories.c), so that
- * the model claims nothing that the real one does not do. A case has keys of its own; it stops
- * at the first thing that is wrong.
+ * (test_etcd.c) and against the simulation's model of them (tests/sim/stories/etcd_cases.c), so
+ * that the model claims nothing that the real one does not do. A case has keys of its own; it
+ * stops at the first thing that is wrong.
  */
 #ifndef WEFT_TESTS_UNIT_ETCD_CASES_H
 #define WEFT_TESTS_UNIT_ETCD_CASES_H

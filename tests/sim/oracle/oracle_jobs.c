@@ -1,0 +1,80 @@
+/* A host has one job at a time, of those that are on switches. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/store/private.h"
+#include "lib/base/alloc.h"
+#include "lib/base/vec.h"
+#include "tests/sim/oracle/oracle_parts.h"
+#include "tests/sim/oracle/wraps.h"
+
+/* A job that has hosts. */
+struct placed {
+	char uuid[37];
+	int64_t id;
+	char *name, *nodes;
+};
+
+static VEC(struct placed) placed;
+
+static void forget(const struct store *s, int64_t id)
+{
+	for (size_t i = placed.n; i-- > 0;) {
+		if (placed.v[i].id == id && strcmp(placed.v[i].uuid, s->uuid) == 0) {
+			free(placed.v[i].name);
+			free(placed.v[i].nodes);
+			placed.v[i] = placed.v[--placed.n];
+		}
+	}
+}
+
+/* A word of both, into out. */
+static bool share_node(const char *a, const char *b, char *out, size_t size)
+{
+	char words[1024], *save = NULL;
+	size_t len;
+
+	snprintf(words, sizeof(words), "%s", a);
+	for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+		len = strlen(w);
+		for (const char *at = b; (at = strstr(at, w)); at += len) {
+			if ((at == b || at[-1] == ' ') && (at[len] == ' ' || !at[len])) {
+				snprintf(out, size, "%s", w);
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static void take_job(const struct store *s, const struct store_job *j)
+{
+	char host[64];
+	struct placed p = { .id = j->id };
+
+	forget(s, j->id);
+	if (j->state != STORE_JOB_STARTING && j->state != STORE_JOB_RUNNING) {
+		return;
+	}
+	for (size_t i = 0; i < placed.n; i++) {
+		if (strcmp(placed.v[i].uuid, s->uuid) == 0 &&
+		    share_node(j->nodes, placed.v[i].nodes, host, sizeof(host))) {
+			sim_fail("one job a host", "jobs %s and %s both have host %s",
+				 placed.v[i].name, j->name, host);
+		}
+	}
+	memcpy(p.uuid, s->uuid, sizeof(p.uuid));
+	p.name = x_dup(j->name);
+	p.nodes = x_dup(j->nodes);
+	vec_push(&placed, p);
+}
+
+WRAP(int, store_job_put, struct store *s, struct store_job *j, struct err *err)
+{
+	int rc = __real_store_job_put(s, j, err);
+
+	if (rc == 0) {
+		take_job(s, j);
+	}
+	return rc;
+}

@@ -1,0 +1,327 @@
+/*
+ * Jobs of orchestrators: placed, started, queued, timed, pushed out, released, over restarts and
+ * switches that are away; none touches the light of another. Eight hosts with two ports each, of
+ * which h0 and h1 belong to the operator's own job.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/story.h"
+#include "tests/sim/stories/tell.h"
+
+#define SWITCH "ocs0"
+
+static const char fabric[] =
+	"weft: 1\nfabric: shared\nhosts:\n"
+	"  - { name: 'h[0-7]', ports: 'p[0-1]', rate: 100Gbps, reactivation: 1ms }\n"
+	"switches:\n  - { name: ocs0, size: 16x16, driver: polatis-scpi, address: "
+	"'127.0.0.1:5000', timeout: 1s, options: { gap_ms: 1, settle_ms: 20 } }\n"
+	"fibres:\n  - { from: 'h[0-7].p[0-1]', to: 'ocs0.[1-16]' }\n"
+	"jobs:\n  - { name: own, nodes: 'h[0-1]', collective: allreduce, size: 1MB }\n";
+
+static const char *own;		/* the operator's light */
+
+static bool state_is(const char *job, const char *state)
+{
+	return same(ask("jobs.-1.state", "job list --all %s", job), state);
+}
+
+static const char *problem_of(const char *job)
+{
+	return ask("jobs.-1.problem", "job list --all %s", job);
+}
+
+/* All of the light in `map` is there. */
+static bool has_light(const char *map)
+{
+	return same(without(map, map_of(SWITCH)), "");
+}
+
+static bool has_only(const char *map)
+{
+	return same(map_of(SWITCH), map);
+}
+
+static void request(const char *arguments)
+{
+	expect(0, "a job", "job request %s --size 1MB", arguments);
+}
+
+static void release(const char *job)
+{
+	expect(0, "a job is given back", "job release %s", job);
+}
+
+/* ---- placed and started ---- */
+
+static void bad_requests(void)
+{
+	expect(65, "more hosts than there are", "job request --count 9 -c allgather --size 1MB");
+	has_error("says how many there are", "there are 8 with enough ports");
+	expect(65, "a host that is not there", "job request --nodes h9,h0 -c allgather --size 1MB");
+	expect(65, "a name that is taken", "job request own --count 2 -c allgather --size 1MB");
+	expect(65, "a collective that is none", "job request --count 2 -c gossip --size 1MB");
+	expect(65, "a topology that does not fit",
+	       "job request bad --count 2 -c allgather --size 1MB -t Torus(9,9)");
+	check(state_is("bad", "failed"), "is a job that failed");
+	expect(64, "hosts and a count",
+	       "job request --count 2 --nodes h0,h1 -c allgather --size 1MB");
+}
+
+static void tell_place(void)
+{
+	const char *with_a;
+
+	expect(0, "a job of four hosts", "job request a --count 4 -c allreduce --size 1MB "
+	       "--format json");
+	check(same(value("state"), "running") && same(value("nodes.*"), "h2,h3,h4,h5"),
+	      "runs on hosts that are free");
+	with_a = map_of(SWITCH);
+	check(has_light(own) && lines_of(with_a) == lines_of(own) + 8,
+	      "its light is beside that of the others");
+	expect(0, "its schedule", "schedule verify --job a");
+	check(same(ask("jobs.*.name", "status"), "own,a"),
+	      "status shows the operator's and the orchestrator's");
+	expect(0, "the operator's configuration again", "apply -f fabric.yaml");
+	has("changes nothing", "nothing");
+	check(has_only(with_a), "and does not touch the job");
+	bad_requests();
+}
+
+/* ---- no room: the queue ---- */
+
+static void tell_queue(void)
+{
+	const char *with_a, *three;
+	struct command *waits;
+
+	request("a --count 4 -c allreduce");
+	with_a = map_of(SWITCH);
+	waits = begin("job request b --count 4 -c allgather --size 1MB");
+	await(10, "a job that does not fit waits", state_is("b", "queued"));
+	check(same(problem_of("b"), "4 hosts are wanted, and 2 of 8 with enough ports are free"),
+	      "and says for what");
+	expect(0, "a smaller one passes it",
+	       "job request c --count 2 -c allgather --size 1MB --preemptible --priority -1");
+	crash_weftd();
+	await(10, "after a crash the jobs are what they were",
+	      state_is("c", "running") && state_is("b", "queued") && state_is("a", "running"));
+	three = map_of(SWITCH);
+	check(same(without(with_a, three), ""), "and their light");
+	finish(waits);
+	release("a");
+	await(20, "the one that waited starts", state_is("b", "running"));
+	check(has_light(own), "the operator's light was never touched");
+}
+
+/* c has agreed to go, b has not. */
+static void tell_pushed_out(void)
+{
+	request("b --count 4 -c allgather");
+	request("c --count 2 -c allgather --preemptible --priority -1");
+	expect(0, "an important job pushes out who agreed",
+	       "job request d --count 2 -c allgather --size 1MB --priority 5");
+	check(state_is("c", "ended") && state_is("b", "running") && state_is("d", "running"),
+	      "and no other job");
+	check(same(problem_of("c"), "makes room for job d"), "who is told why");
+	weft("job request e --count 4 -c allgather --size 1MB --priority 9 --no-wait");
+	await(5, "no other job goes, however important", state_is("e", "queued"));
+	expect(0, "it is given back while it waits", "job release e");
+	check(state_is("e", "ended"), "and is over");
+}
+
+/* ---- time, and requests that are remembered ---- */
+
+static void tell_time(void)
+{
+	expect(0, "a job for a second", "job request f --count 2 -c allgather --size 1MB "
+	       "--duration 1s");
+	await(20, "ends by itself", state_is("f", "ended"));
+	check(same(problem_of("f"), "its time is over"), "and says so");
+	expect(0, "a request with an id",
+	       "job request g --count 2 -c allgather --size 1MB --request-id r1");
+	expect(0, "the same again",
+	       "job request g --count 2 -c allgather --size 1MB --request-id r1");
+	expect(65, "the same id with other arguments is refused",
+	       "job request g --count 3 -c allgather --size 1MB --request-id r1");
+	check(same(ask("jobs.*.name", "job list"), "g"), "is one job");
+}
+
+/* ---- a switch that is away, or does not what it should ---- */
+
+static void tell_away(void)
+{
+	struct command *c;
+
+	request("g --nodes h2,h3 -c allgather");
+	stop_device(SWITCH);
+	c = begin("job release g");
+	await(30, "a job whose switch is away says that it cannot end", problem_of("g")[0]);
+	continue_device(SWITCH);
+	/* Who reads finds it back, and what waited for it goes on at once. */
+	weft("verify");
+	await(60, "and ends when the switch is back", state_is("g", "ended"));
+	finish(c);
+
+	expect(0, "a job for two seconds", "job request t --nodes h6,h7 -c allgather --size 1MB "
+	       "--duration 2s");
+	stop_device(SWITCH);
+	await(30, "its time is over while its switch is away", state_is("t", "ending") &&
+	      !same(value("jobs.-1.problem"), "its time is over"));
+	continue_device(SWITCH);
+	weft("verify");
+	await(60, "it ends when the switch is back", state_is("t", "ended"));
+	check(has_only(own), "with its light");
+}
+
+static void tell_not_made(void)
+{
+	control(SWITCH, "fault ignore-port=o13");
+	expect(65, "a circuit that is silently ignored",
+	       "job request m --nodes h6,h7 -c allgather --size 1MB");
+	check(state_is("m", "failed") &&
+	      matches(problem_of("m"), "was to be made, but the device does not have it"),
+	      "fails the job, and says which");
+	control(SWITCH, "clear");
+	check(has_only(own), "and leaves no light of it");
+
+	/* Given back while it starts: it is over once it has started. */
+	control(SWITCH, "fault slow=50");
+	weft("job request s --nodes h6,h7 -c allgather --size 1MB --no-wait");
+	await(10, "a job on a slow switch is starting", state_is("s", "starting"));
+	expect(0, "it is given back meanwhile", "job release s");
+	control(SWITCH, "clear");
+	check(state_is("s", "ended") && has_only(own), "and is over, without light");
+}
+
+/* ---- others do what they do ---- */
+
+static void tell_operator(void)
+{
+	const char *with_b;
+
+	request("b --nodes h2,h3,h4,h5 -c allgather");
+	with_b = map_of(SWITCH);
+	write_file("other.yaml", "%s", with(fabric, "collective: allreduce, size: 1MB }",
+	      "collective: allreduce, size: 1MB, topology: 'UniRing(1,2)' }"));
+	expect(0, "the operator changes his own job", "apply -f other.yaml");
+	check(!has_only(with_b) && has_light(without(with_b, own)), "which moves his light only");
+	expect(0, "and goes back", "rollback");
+	check(has_only(with_b) && state_is("b", "running"), "the job has been left alone");
+	expect(0, "the last one", "job release b");
+	check(has_only(own), "is gone with its light");
+}
+
+/* The circuit that ends at this output, counted from 1. */
+static const char *circuit_to(int out)
+{
+	const char *text = map_of(SWITCH);
+	size_t n;
+
+	for (; *text; text += n + 1) {
+		n = strcspn(text, "\n");
+		if (atoi(strchr(text, ',') + 1) + 1 == out) {
+			return without(text, text + n + 1);
+		}
+	}
+	return "";
+}
+
+static void tell_dead(void)
+{
+	const char *gone, *dead;
+
+	request("k --nodes h2,h3,h4 -c allgather -t UniRing(2,3)");
+	control(SWITCH, "fault port-failed=o5");
+	gone = circuit_to(7);
+	control(SWITCH, "unset %.*s", (int)strcspn(gone, "\n"), gone);
+	expect(2, "its light dies, one circuit is gone", "verify");
+	dead = map_of(SWITCH);
+	expect(0, "another starts",
+	       "job request l --count 2 -c allgather --size 1MB --format json");
+	check(same(value("nodes.*"), "h5,h6"), "beside it");
+	check(has_light(dead) && same(without(gone, map_of(SWITCH)), gone),
+	      "and neither moves nor mends what is dead");
+	expect(0, "the other ends", "job release l");
+	check(has_only(dead), "and leaves the rest as it is");
+	await(10, "it is still known what is dead",
+	      same(ask("jobs.k.health", "status"), "degraded"));
+	expect(0, "the dead one is given back", "job release k");
+	control(SWITCH, "clear");
+	weft("verify");
+	check(has_only(own), "whole or not");
+}
+
+static void tell_drained(void)
+{
+	struct command *watch;
+
+	expect(0, "a host is drained", "drain h3");
+	expect(0, "a job goes elsewhere", "job request h --count 5 -c allgather --size 1MB "
+	       "--format json");
+	check(same(value("nodes.*"), "h2,h4,h5,h6,h7"), "to all others that are free");
+	expect(0, "and is given back", "job release h");
+	weft("job request i --count 6 -c allgather --size 1MB --no-wait");
+	check(state_is("i", "queued"), "a job for all waits");
+	watch = begin("watch -n 4 --format json");
+	await(10, "a client watches", output_of(watch)[0]);
+	expect(0, "the host is undrained", "undrain h3");
+	await(20, "and it starts then", state_is("i", "running"));
+	finish(watch);
+	check(matches(output_of(watch), "job i is starting"), "as those who watch hear");
+	expect(0, "it is given back", "job release i");
+	check(has_only(own), "what is left is the operator's light");
+}
+
+/* ---- the table ---- */
+
+static void (*words)(void);
+
+static void with_fabric(void)
+{
+	write_file("fabric.yaml", "%s", fabric);
+	expect(65, "nothing was ever applied", "job request --count 2 -c allgather --size 1MB");
+	expect(0, "the operator's configuration", "apply -f fabric.yaml");
+	own = map_of(SWITCH);
+	words();
+}
+
+static void begin_story(void (*story)(void))
+{
+	struct scenario s;
+
+	scenario_simple(&s);
+	s.devices[0].size = "16x16";
+	words = story;
+	tell(&s, with_fabric);
+}
+
+#define STORY(name)                              \
+	static void run_##name(void)             \
+	{                                        \
+		begin_story(tell_##name);        \
+	}
+
+STORY(place)
+STORY(queue)
+STORY(pushed_out)
+STORY(time)
+STORY(away)
+STORY(not_made)
+STORY(operator)
+STORY(dead)
+STORY(drained)
+
+const struct story job_stories[] = {
+	{ "job-place", "a job on free hosts, and requests that cannot be", run_place },
+	{ "job-queue", "jobs that wait for room, over a crash", run_queue },
+	{ "job-pushed-out", "a more important job", run_pushed_out },
+	{ "job-time", "a job that ends by itself, and one asked for twice", run_time },
+	{ "job-away", "a switch that goes away while jobs end", run_away },
+	{ "job-not-made", "a switch that does not make what it should, or slowly", run_not_made },
+	{ "job-operator", "the operator changes his own job", run_operator },
+	{ "job-dead", "light that has died under one job", run_dead },
+	{ "job-drained", "drained hosts get no new job", run_drained },
+	{ 0 },
+};
