@@ -594,6 +594,18 @@ static void fill_changes(const struct views *d, struct daemon_status *s, bool fo
 	}
 }
 
+/* While another file is looked at, the one in force is still that of the newest commit; NULL: of
+ * the newest changes none was committed. */
+static char *hash_in_force(const struct daemon_status *s)
+{
+	for (int i = 0; i < s->n_history; i++) {
+		if (s->history[i].verdict == STORE_COMMITTED) {
+			return s->history[i].config_hash;
+		}
+	}
+	return NULL;
+}
+
 int daemon_status_new(const struct views *d, struct daemon_status **out, struct err *err)
 {
 	static const struct job_rows none;
@@ -623,6 +635,9 @@ int daemon_status_new(const struct views *d, struct daemon_status **out, struct 
 	s->m.progress = s->progress.running ? &s->progress.m : NULL;
 	fill_fabric(d, &s->progress, &s->m);
 	s->m.state = state_of(d, &s->views);
+	if (s->m.state == WEFT__V1__STATE__STATE_READY && hash_in_force(s)) {
+		s->m.config_sha256 = hash_in_force(s);
+	}
 	advise(&(struct advice){ .parts = d, .devices = &s->views, .m = &s->m,
 				 .text = s->advice,
 				 .size = sizeof(s->advice) });

@@ -1,6 +1,7 @@
 /* What seeds of weft-sim have found in weft, each made a story. */
 #include <stdio.h>
 
+#include "lib/rpc/rpc.h"
 #include "tests/sim/cluster/client.h"
 #include "tests/sim/cluster/cluster.h"
 #include "tests/sim/cluster/history.h"
@@ -83,12 +84,18 @@ static void release_half_done(void)
 
 static int ask_soon(int argc, char **argv)
 {
-	struct client c;
+	Weft__V1__StatusResponse *s = NULL;
 	struct client_answer a;
+	struct client c;
+	struct err err;
 
 	(void)argc, (void)argv;
 	sim_sleep(300 * SIM_MS);
 	client_init(&c, "asker");
+	/* What it tells as the configuration is a rule. */
+	if (client_status(&c, 0, &s, &err) == 0) {
+		rpc_free_message(&s->base);
+	}
 	client_request_job(&c, "meanwhile", 4, 0, true, &a);
 	if (a.outcome != HISTORY_DONE || a.err.code) {
 		sim_fail("story", "the job is refused: %s", a.err.msg);
@@ -141,8 +148,8 @@ static void away_half_done(void)
 
 const struct story found_stories[] = {
 	{ "half-done-release", "a job is released while an apply is half done", release_half_done },
-	{ "job-and-plan", "a job is asked for while a plan is made for another file",
-	  job_and_plan },
+	{ "job-and-plan", "a job and the status are asked for while a plan is made for another "
+	  "file", job_and_plan },
 	{ "half-done-away", "a device is away when an apply is to cover one half done there",
 	  away_half_done },
 	{ 0 },
