@@ -924,3 +924,19 @@ int daemon_standby(uv_loop_t *loop, struct daemon_config *cfg, struct err *err)
 	uv_run(loop, UV_RUN_DEFAULT);
 	return r;
 }
+
+void daemon_give_up(struct daemon_config *cfg)
+{
+	struct err err = { 0 };
+
+	if (!cfg->led) {
+		return;
+	}
+	if (cfg->election->yield(cfg->election, &err)) {
+		log_warn("weftd", "%s", err.msg);
+	}
+	cfg->election->free(cfg->election);
+	store_free(cfg->led);
+	cfg->election = NULL;
+	cfg->led = NULL;
+}

@@ -65,6 +65,9 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
  * this process leads: cfg->led and cfg->election are set. WEFT_ECANCELED: stopped by a
  * signal. Runs the loop. */
 int daemon_standby(uv_loop_t *loop, struct daemon_config *cfg, struct err *err);
+/* Instead of daemon_new, after daemon_standby: stopped meanwhile, it does not lead. The next one
+ * need not wait. */
+void daemon_give_up(struct daemon_config *cfg);
 
 /* Reads the certificates and the access file again. What is wrong with them
  * is logged, and the old ones stay in use. */

@@ -524,6 +524,9 @@ static int run(const struct options *o, struct err *err)
 	watch(&loop, &p.hup, &p, on_hangup, SIGHUP);
 	if (((o->standby || cfg.etcd) && (r = daemon_standby(&loop, &cfg, err))) ||
 	    p.stopping || (r = daemon_new(&loop, &cfg, &p.daemon, err))) {
+		if (r == 0) {
+			daemon_give_up(&cfg);
+		}
 		end_loop(&p, &loop);
 		return r == WEFT_ECANCELED ? 0 : r;	/* standing by */
 	}

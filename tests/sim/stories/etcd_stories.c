@@ -228,6 +228,32 @@ static void late_campaign_long(void)
 	run_pair(LONG_LEASE_S, late_campaign);
 }
 
+/* ---- a stop at the moment when it is its turn ---- */
+
+/* The one that led ends in order, and the other while etcd makes it the leader: at one of these
+ * moments, as it looks every quarter of a second. */
+static void tell_stopped(void)
+{
+	for (int i = 0; i < 5; i++) {
+		story.leader = client_leader(&story.client, 0, 30 * SIM_S);
+		story.other = !story.leader;
+		meet(story.other, ETCD_WRITE, "/leader", ETCD_SLOW_DISK, 400 * SIM_MS);
+		cluster_stop(story.leader);
+		cluster_wait_stopped(story.leader);
+		sim_sleep((20 + 80 * i) * SIM_MS);
+		cluster_stop(story.other);
+		cluster_wait_stopped(story.other);
+		cluster_start(story.leader);
+		cluster_start(story.other);
+		sim_sleep(10 * SIM_S);
+	}
+}
+
+static void stopped(void)
+{
+	run_pair(LEASE_S, tell_stopped);
+}
+
 /* ---- a disk that refuses what etcd has already ---- */
 
 /* The first that it would write as leader. When there is room it leads, as it is alone. */
@@ -340,6 +366,7 @@ const struct story etcd_stories[] = {
 	{ "etcd-late-campaign", "the answer to the campaign comes 1.2 s late",
 	  late_campaign_short },
 	{ "etcd-late-campaign-long", "the same with a lease of 10 s", late_campaign_long },
+	{ "etcd-stopped", "a stop of the one that is to take over, at that moment", stopped },
 	{ "etcd-full-disk", "the disk of the one that is to take over is full for a while",
 	  full_disk },
 	{ "etcd-frozen", "etcd is frozen for 10 s, and status is asked for", frozen },
