@@ -34,7 +34,7 @@ static struct {
 	bool shrinks, repeats;
 	int64_t for_s;			/* new seeds; 0: not */
 	int64_t virtual_ns;		/* of all runs */
-	const char *known;		/* a file */
+	char *known;			/* a file; NULL: there is none */
 	int tests, failed;
 } o = { .jobs = 1, .shrinks = true, .known = "tests/sim/known" };
 
@@ -63,7 +63,7 @@ static const char *find_known(const char *kind, const char *name)
 	static char line[400];
 	const size_t k = strlen(kind), n = strlen(name);
 	const char *why = NULL;
-	FILE *f = fopen(o.known, "r");
+	FILE *f = o.known ? fopen(o.known, "r") : NULL;
 
 	while (f && !why && fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\n")] = '\0';
@@ -520,6 +520,7 @@ int main(int argc, char **argv)
 	o.run.seed = 1;
 	o.run.leaves_out = is_known_fault;
 	read_arguments(argc, argv, read_option);
+	o.known = realpath(o.known, NULL);	/* runs are in folders of their own */
 	read_arguments(argc, argv, read_runs);
 	if (o.repeats) {
 		say_repeated(o.run.seed);
@@ -537,5 +538,6 @@ int main(int argc, char **argv)
 	}
 	printf("1..%d\n", o.tests);
 	free(o.children);
+	free(o.known);
 	return o.failed > 0;
 }

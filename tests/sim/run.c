@@ -45,6 +45,16 @@ static int judge(int argc, char **argv)
 	return 0;
 }
 
+/* Devices of a kind that is left out are of another. */
+static void leave_out_devices(struct scenario *s, bool (*is_out)(const char *kind))
+{
+	for (int i = 0; is_out && i < s->n_devices; i++) {
+		if (is_out(s->devices[i].dialect)) {
+			s->devices[i].dialect = "polatis-scpi";
+		}
+	}
+}
+
 /* Faults are drawn for the whole load, so that those of a shorter one are the same. */
 static void run_drawn(const struct run *r)
 {
@@ -52,6 +62,7 @@ static void run_drawn(const struct run *r)
 	int64_t end;
 
 	scenario_draw(&drawn);
+	leave_out_devices(&drawn, r->leaves_out);
 	drawn.calm = r->calm > 1 ? r->calm : 1;
 	drawn.load_ns *= drawn.calm;
 	s = drawn;

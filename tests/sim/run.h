@@ -22,7 +22,7 @@ struct run {
 	int n_numbers, numbers[FAULTS_MAX];
 	int64_t load_ns;		/* clients ask at most so long; 0: as drawn */
 	int calm;			/* all is so many times as far apart; 0: 1 */
-	/* Kinds of faults that are left out; NULL: none. */
+	/* Kinds of faults, and dialects, that are left out; NULL: none. */
 	bool (*leaves_out)(const char *kind);
 	const char *plant;		/* a fault of weft itself; NULL: none */
 	bool trace;			/* on standard output */
