@@ -378,7 +378,7 @@ void jobs_advance(struct jobs *jobs)
 	end_expired(jobs);
 	if (jobs_may_begin(jobs) && (!jobs->retry_ns || jobs->retry_ns <= clk_now_ns())) {
 		jobs->retry_ns = 0;
-		if (has_other_file(jobs->env)) {
+		if (jobs->v.n > 0 && has_other_file(jobs->env)) {
 			jobs->retry_ns = clk_now_ns() + OTHER_FILE_NS;
 		} else if (!end_one(jobs) && !jobs_repair_one(jobs)) {
 			start_one(jobs);
