@@ -18,6 +18,7 @@ static void add_ports(struct model_build *b, int host, const struct host_class *
 
 	for (int i = 0; class->names && i < class->names->n; i++) {
 		struct model_port p = { .host = host, .rate_bps = rate_bps,
+					.tx_job = -1, .rx_job = -1,
 					.tx_device = -1, .tx_port = -1,
 					.rx_device = -1, .rx_port = -1 };
 		int len = snprintf(name, sizeof(name), "%s.%s", b->hosts.v[host].name,

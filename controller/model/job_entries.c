@@ -300,23 +300,36 @@ static void check_fibred(struct model_build *b, const struct job_entry *e)
 	}
 }
 
+/* The host's ports become the job's that is being read. False when another has one:
+ * *other. */
+static bool claim_ports(struct model_build *b, int host, int *other)
+{
+	const struct model_host *h = &b->hosts.v[host];
+
+	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+		if (b->ports.v[p].tx_job >= 0) {
+			*other = b->ports.v[p].tx_job;
+			return false;
+		}
+		b->ports.v[p].tx_job = b->ports.v[p].rx_job = (int)b->jobs.n;
+	}
+	return true;
+}
+
 /* A job on switches has all ports of its hosts. False when another has. */
 static bool claim_hosts(struct model_build *b, const struct job_entry *e)
 {
-	int first = -1, n = 0;
+	int first = -1, n = 0, of_first = -1, job;
 	char fact[160];
 
 	for (int i = 0; i < e->job.n_hosts; i++) {
-		int *job = &b->switch_job[e->job.hosts[i]];
-
-		if (*job < 0) {
-			*job = (int)b->jobs.n;
-		} else {
+		if (!claim_ports(b, e->job.hosts[i], &job)) {
+			of_first = n ? of_first : job;
 			first = n++ ? first : e->job.hosts[i];
 		}
 	}
 	if (n > 0) {
-		const struct model_job *other = &b->jobs.v[b->switch_job[first]];
+		const struct model_job *other = &b->jobs.v[of_first];
 		char line[LINE_TEXT_MAX];
 
 		snprintf(fact, sizeof(fact), "already gives its ports to job %s%s", other->name,
@@ -623,11 +636,45 @@ void build_jobs(struct model_build *b, const struct conf_value *root)
 	if (b->r->stop) {
 		return;
 	}
-	b->switch_job = conf_arena_alloc(&b->r->tree, b->hosts.n, sizeof(*b->switch_job));
-	for (size_t i = 0; i < b->hosts.n; i++) {
-		b->switch_job[i] = -1;
-	}
 	build_each(b, &root[FABRIC_JOBS], add_entry);
+}
+
+/* The jobs that either side of a port is of: one, two or none. */
+static int jobs_of_port(const struct model_port *p, int jobs[2])
+{
+	int n = 0;
+
+	if (p->tx_job >= 0) {
+		jobs[n++] = p->tx_job;
+	}
+	if (p->rx_job >= 0 && p->rx_job != p->tx_job) {
+		jobs[n++] = p->rx_job;
+	}
+	return n;
+}
+
+void build_port_lists(struct model_build *b)
+{
+	int jobs[2];
+
+	for (size_t p = 0; p < b->ports.n; p++) {
+		for (int n = jobs_of_port(&b->ports.v[p], jobs); n > 0; n--) {
+			b->jobs.v[jobs[n - 1]].n_ports++;
+		}
+	}
+	for (size_t j = 0; j < b->jobs.n; j++) {
+		struct model_job *job = &b->jobs.v[j];
+
+		job->ports = conf_arena_alloc(b->r->keep, (size_t)job->n_ports, sizeof(int));
+		job->n_ports = 0;
+	}
+	for (size_t p = 0; p < b->ports.n; p++) {
+		for (int n = jobs_of_port(&b->ports.v[p], jobs); n > 0; n--) {
+			struct model_job *job = &b->jobs.v[jobs[n - 1]];
+
+			job->ports[job->n_ports++] = (int)p;
+		}
+	}
 }
 
 /* ---- requested jobs ---- */

@@ -129,6 +129,7 @@ static void build_all(struct model_build *b, const struct conf_node *root)
 	build_dead(b, v);
 	build_jobs(b, v);
 	build_requests(b);
+	build_port_lists(b);
 	build_changes(b, &v[FABRIC_CHANGES]);
 }
 

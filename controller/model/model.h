@@ -26,6 +26,8 @@ struct model_port {
 	char *name;		/* "gpu00.p0" */
 	int host;		/* hosts[] */
 	int64_t rate_bps;	/* at least 1 */
+	int tx_job, rx_job;	/* jobs[] on switches whose light leaves and
+				 * arrives here; -1: none */
 	int tx_device, tx_port; /* device and ingress port (0-based) that the
 				 * transmit fibre reaches; -1: dark */
 	int rx_device, rx_port; /* device and egress port that feeds the
@@ -140,11 +142,30 @@ struct model_trunk {
 				 * pass, -1: whatever there is */
 };
 
-/* A collective that hosts repeat, and where its light may be. */
+enum model_job_kind {
+	MODEL_COLLECTIVE,	/* that its hosts repeat, on a digraph */
+	MODEL_CIRCUITS,		/* light from port to port, whatever it carries */
+};
+
+/* Light that a job of circuits wants; of a circuit both ways there are two. */
+struct model_link {
+	int tx_port, rx_port;	/* ports[], of one host or of two */
+};
+
+/* What hosts want light for, and where that may be. */
 struct model_job {
 	char *name;		/* unique among jobs */
 	bool requested;		/* by an orchestrator, not in the text */
-	enum coll_kind collective;
+	enum model_job_kind kind;
+	int n_ports;
+	int *ports;		/* ascending: those that name it (model_port.tx_job,
+				 * rx_job), so that no other job has them; none on
+				 * a ring */
+	int n_links;
+	struct model_link *links;	/* circuits only */
+	enum coll_kind collective;	/* from here on meaningless for circuits,
+					 * but for hosts (of its ports, each
+					 * once, ascending) and place */
 	int n_hosts;
 	int *hosts;		/* rank r runs on hosts[r]; where hosts have an
 				 * inside, node r of `topology` is hosts[r] */

@@ -146,7 +146,6 @@ struct model_build {
 	VEC(int) class_of;		/* [hosts] */
 	VEC(bool) device_unsure;	/* [devices] its size is not known */
 	struct conf_place *tx_at, *rx_at;	/* [ports] the fibre's entry */
-	int *switch_job;		/* [hosts] job on switches, or -1 */
 	bool requested;			/* jobs being read are not in the text */
 	int64_t device_ports;
 	bool hosts_unsure, devices_unsure, fibres_unsure;
@@ -160,6 +159,8 @@ void build_fibres(struct model_build *b, const struct conf_value *root);
 void build_jobs(struct model_build *b, const struct conf_value *root);
 /* After jobs: those that are requested, of the configuration. */
 void build_requests(struct model_build *b);
+/* After all jobs: the lists of their ports. */
+void build_port_lists(struct model_build *b);
 /* After fibres. */
 void build_dead(struct model_build *b, const struct conf_value *root);
 /* After devices: hosts that nothing can reach. */

@@ -77,16 +77,18 @@ static void collect_planned(const struct plan_ctx *ctx, const struct plan *p,
 	}
 }
 
-/* Whether an end of the circuit is at a host whose job is kept. */
-static bool at_kept_port(const struct plan_ctx *ctx, int device, struct optics_xc xc)
+/* Whether an end of the circuit is at a port whose job is kept. */
+static bool at_kept_port(const struct plan *p, int device, struct optics_xc xc)
 {
-	const struct model_device *dev = &ctx->fabric->devices[device];
+	const struct model_device *dev = &p->fabric->devices[device];
 	int tx = xc.in < dev->n_in ? dev->in_port[xc.in] : -1;
 	int rx = xc.out >= dev->n_out ? -1
 		 : dev->any_to_any ? dev->in_port[xc.out]
 				   : dev->out_port[xc.out];
+	int sender = tx >= 0 ? p->fabric->ports[tx].tx_job : -1;
+	int receiver = rx >= 0 ? p->fabric->ports[rx].rx_job : -1;
 
-	return (tx >= 0 && ctx->kept_port[tx]) || (rx >= 0 && ctx->kept_port[rx]);
+	return (sender >= 0 && p->jobs[sender].kept) || (receiver >= 0 && p->jobs[receiver].kept);
 }
 
 /* All that was made for jobs that are kept. */
@@ -96,7 +98,7 @@ static void collect_kept(const struct plan_ctx *ctx, const struct plan *p, int d
 
 	collect_planned(ctx, p, device, true, out);
 	for (int i = 0; i < intent->n_xcs; i++) {
-		if (at_kept_port(ctx, device, intent->xcs[i])) {
+		if (at_kept_port(p, device, intent->xcs[i])) {
 			vec_push(out, intent->xcs[i]);
 		}
 	}

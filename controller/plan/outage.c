@@ -43,17 +43,13 @@ int64_t plan_light_change_ns(const struct plan_ctx *ctx, const struct model_job 
 	const struct model_fabric *f = ctx->fabric;
 	int64_t moving = 0, back = 0;
 
-	for (int r = 0; r < job->n_hosts; r++) {
-		const struct model_host *h = &f->hosts[job->hosts[r]];
+	for (int i = 0; i < job->n_ports; i++) {
+		int device = f->ports[job->ports[i]].tx_device;
+		int64_t ns = device < 0 ? 0 : device_ns(f, known, device);
 
-		for (int i = h->first_port; i < h->first_port + h->n_ports; i++) {
-			int device = f->ports[i].tx_device;
-			int64_t ns = device < 0 ? 0 : device_ns(f, known, device);
-
-			moving = ns > moving ? ns : moving;
-			ns = device < 0 ? 0 : port_ns(f, known, i);
-			back = ns > back ? ns : back;
-		}
+		moving = ns > moving ? ns : moving;
+		ns = device < 0 ? 0 : port_ns(f, known, job->ports[i]);
+		back = ns > back ? ns : back;
 	}
 	/* One batch that deletes, one that adds. */
 	return 2 * moving + back;

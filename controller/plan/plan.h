@@ -330,6 +330,10 @@ struct plan {
 	struct plan_gain *gains;	/* of all jobs, then of those that end */
 };
 
+/* Whether a port (fabric->ports), or one side of it, is the job's. Every loop over the
+ * ports of a host asks this: others may be another job's. O(1). */
+bool plan_has_port(const struct model_fabric *f, const struct model_job *job, int port);
+
 /*
  * The digraph of a job's ranks: what is inside its hosts (model_inside()), and an
  * arc from port to port for every circuit of its topology, as planned with all

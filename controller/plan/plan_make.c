@@ -42,30 +42,14 @@ static struct plan *plan_new(const struct model_fabric *fabric, const struct pla
 	return p;
 }
 
+/* With base->only all other jobs keep what they have, and those that cannot be
+ * repaired do: their ports are out of bounds. */
 static bool is_kept(const struct plan_ctx *ctx, int job)
 {
 	const char *only = ctx->base->only;
 
 	return (only && strcmp(ctx->fabric->jobs[job].name, only) != 0) ||
 	       (ctx->stays && ctx->stays[job]);
-}
-
-/* With base->only all other jobs keep what they have, and those that cannot be
- * repaired do: ports of their hosts on switches are out of bounds. */
-static void mark_kept(struct plan_ctx *ctx, struct plan *p)
-{
-	const struct model_fabric *f = ctx->fabric;
-
-	for (int i = 0; i < f->n_jobs; i++) {
-		const struct model_job *job = &f->jobs[i];
-
-		p->jobs[i].kept = is_kept(ctx, i);
-		for (int k = 0; k < job->n_hosts && p->jobs[i].kept && !p->jobs[i].is_ring; k++) {
-			const struct model_host *h = &f->hosts[job->hosts[k]];
-
-			memset(ctx->kept_port + h->first_port, true, (size_t)h->n_ports);
-		}
-	}
 }
 
 /* Topologies and schedules: those that are given before those to be chosen, which
@@ -182,7 +166,9 @@ static int plan_with(const struct model_fabric *fabric, const struct plan_base *
 	plan_ctx_init(&ctx, fabric, base);
 	ctx.stays = stays;
 	if (!base->restore) {
-		mark_kept(&ctx, p);
+		for (int i = 0; i < p->n_jobs; i++) {
+			p->jobs[i].kept = is_kept(&ctx, i);
+		}
 		rc = plan_shares(&ctx, p, err);
 		if (rc == 0) {
 			rc = plan_jobs(&ctx, p, err);

@@ -70,6 +70,15 @@ bool plan_has_died(const struct plan_light *seen, bool either, struct optics_xc 
 			   has_port(seen->n_bad_out, seen->bad_out, xc.in)));
 }
 
+/* ---- ports ------------------------------------------------------------------ */
+
+bool plan_has_port(const struct model_fabric *f, const struct model_job *job, int port)
+{
+	int index = (int)(job - f->jobs);
+
+	return f->ports[port].tx_job == index || f->ports[port].rx_job == index;
+}
+
 /* ---- what is spoken for ------------------------------------------------------ */
 
 void plan_ctx_init(struct plan_ctx *ctx, const struct model_fabric *fabric,
@@ -78,14 +87,12 @@ void plan_ctx_init(struct plan_ctx *ctx, const struct model_fabric *fabric,
 	*ctx = (struct plan_ctx){ .fabric = fabric, .base = base, .failed = -1,
 				  .fixed_device = -1 };
 	ctx->trunk_taken = x_new(fabric->n_trunks + 1, sizeof(bool));
-	ctx->kept_port = x_new(fabric->n_ports + 1, sizeof(bool));
 }
 
 void plan_ctx_fini(struct plan_ctx *ctx)
 {
 	vec_fini(&ctx->trunk_jobs);
 	free(ctx->trunk_taken);
-	free(ctx->kept_port);
 }
 
 int plan_in_job(struct plan_ctx *ctx, const struct plan_job *pj, struct err *err)

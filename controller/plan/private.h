@@ -15,12 +15,11 @@
 #include "rwa/mesh/mesh.h"
 
 /* What is already spoken for while jobs are planned one after the other. No two
- * jobs have the same host on switches, so that ports are never in dispute. */
+ * jobs have the same port (plan_has_port), so that ports are never in dispute. */
 struct plan_ctx {
 	const struct model_fabric *fabric;
 	const struct plan_base *base;	/* never NULL; arrays may be */
 	bool *trunk_taken;		/* [n_trunks] by kept jobs */
-	bool *kept_port;		/* [n_ports] of hosts of kept jobs */
 	const bool *stays;		/* [n_jobs] what cannot be repaired is kept
 					 * as it is; NULL: none */
 	int failed;			/* the job that there is no plan for, -1 */

@@ -101,8 +101,10 @@ void plan_usable_ports(const struct plan_ctx *ctx, const struct model_job *job,
 
 	*n_tx = *n_rx = 0;
 	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
-		*n_tx += plan_tx_usable(ctx, p);
-		*n_rx += plan_rx_usable(ctx, p);
+		bool ours = plan_has_port(ctx->fabric, job, p);
+
+		*n_tx += ours && plan_tx_usable(ctx, p);
+		*n_rx += ours && plan_rx_usable(ctx, p);
 	}
 }
 
@@ -125,6 +127,9 @@ static void find_ports_and_sites(struct circuit_work *w)
 		const struct model_host *h = &w->fabric->hosts[w->job->hosts[r]];
 
 		for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+			if (!plan_has_port(w->fabric, w->job, p)) {
+				continue;
+			}
 			w->tx_free[p] = plan_tx_usable(w->ctx, p);
 			w->rx_free[p] = plan_rx_usable(w->ctx, p);
 			add_site(w, w->fabric->ports[p].tx_device);
@@ -891,16 +896,19 @@ static int too_few_ports(const struct circuit_work *w, int rank, bool tx, int ne
 {
 	const struct model_host *h = &w->fabric->hosts[w->job->hosts[rank]];
 	const bool *external = tx ? w->tx_external : w->rx_external;
-	int held = 0;
+	int held = 0, n = 0;
 
 	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
-		held += external[p];
+		bool ours = plan_has_port(w->fabric, w->job, p);
+
+		n += ours;
+		held += ours && external[p];
 	}
 	err_set(err, WEFT_EINFEASIBLE,
 		"topology %s needs %d %sports at %s, %d of %d are usable",
 		w->pj->topology, need,
 		w->duplex ? "" : tx ? "transmit " : "receive ", h->name,
-		free_ports, h->n_ports);
+		free_ports, n);
 	if (held > 0) {
 		err_hint(err, "%d carry circuits that weft did not make; mode "
 			      "update takes such ports over", held);

@@ -25,15 +25,11 @@ static int64_t slowest_port_bps(const struct model_fabric *f, const struct model
 {
 	int64_t least = INT64_MAX;
 
-	for (int r = 0; r < job->n_hosts; r++) {
-		const struct model_host *h = &f->hosts[job->hosts[r]];
+	for (int i = 0; i < job->n_ports; i++) {
+		const struct model_port *port = &f->ports[job->ports[i]];
 
-		for (int p = 0; p < h->n_ports; p++) {
-			const struct model_port *port = &f->ports[h->first_port + p];
-
-			if (port->tx_device >= 0 && port->rate_bps < least) {
-				least = port->rate_bps;
-			}
+		if (port->tx_device >= 0 && port->rate_bps < least) {
+			least = port->rate_bps;
 		}
 	}
 	return least;
@@ -215,17 +211,16 @@ static void port_budget(const struct plan_ctx *ctx, const struct model_job *job,
 	*degree = INT32_MAX;
 	*duplex = false;
 	for (int r = 0; r < job->n_hosts; r++) {
-		const struct model_host *h = &f->hosts[job->hosts[r]];
 		int tx, rx;
 
 		plan_usable_ports(ctx, job, r, &tx, &rx);
 		tx = rx < tx ? rx : tx;
 		*degree = tx < *degree ? tx : *degree;
-		for (int p = 0; p < h->n_ports; p++) {
-			int dev = f->ports[h->first_port + p].tx_device;
+	}
+	for (int i = 0; i < job->n_ports; i++) {
+		int dev = f->ports[job->ports[i]].tx_device;
 
-			*duplex |= dev >= 0 && f->devices[dev].any_to_any;
-		}
+		*duplex |= dev >= 0 && f->devices[dev].any_to_any;
 	}
 }
 
@@ -234,16 +229,12 @@ static bool has_trunks(const struct plan_ctx *ctx, const struct model_job *job)
 {
 	const struct model_fabric *f = ctx->fabric;
 
-	for (int r = 0; r < job->n_hosts; r++) {
-		const struct model_host *h = &f->hosts[job->hosts[r]];
+	for (int i = 0; i < job->n_ports; i++) {
+		int d = f->ports[job->ports[i]].tx_device;
 
-		for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
-			int d = f->ports[p].tx_device;
-
-			for (int t = 0; d >= 0 && t < f->n_trunks; t++) {
-				if (f->trunks[t].from_device == d) {
-					return true;
-				}
+		for (int t = 0; d >= 0 && t < f->n_trunks; t++) {
+			if (f->trunks[t].from_device == d) {
+				return true;
 			}
 		}
 	}

@@ -403,17 +403,13 @@ static bool find_budget(const struct plan_ctx *ctx, struct trunk_network *w)
 	for (size_t j = 0; j < ctx->trunk_jobs.n; j++) {
 		const struct model_job *job = &f->jobs[ctx->trunk_jobs.v[j]->job];
 
-		for (int r = 0; r < job->n_hosts; r++) {
-			const struct model_host *h = &f->hosts[job->hosts[r]];
+		for (int i = 0; i < job->n_ports; i++) {
+			int32_t in = 0, need = 0;
 
-			for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
-				int32_t in = 0, need = 0;
-
-				known &= plan_power_in(ctx, p, &in);
-				known &= plan_power_needed(ctx, p, &need);
-				w->max_mdbm = in > w->max_mdbm ? in : w->max_mdbm;
-				w->min_mdbm = need < w->min_mdbm ? need : w->min_mdbm;
-			}
+			known &= plan_power_in(ctx, job->ports[i], &in);
+			known &= plan_power_needed(ctx, job->ports[i], &need);
+			w->max_mdbm = in > w->max_mdbm ? in : w->max_mdbm;
+			w->min_mdbm = need < w->min_mdbm ? need : w->min_mdbm;
 		}
 	}
 	for (int t = 0; t < f->n_trunks; t++) {

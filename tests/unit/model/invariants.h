@@ -104,6 +104,32 @@ static inline void check_devices(const struct model_fabric *f)
 	}
 }
 
+/* The lists of jobs and the jobs of ports say the same. */
+static inline void check_job_ports(const struct model_fabric *f)
+{
+	int listed = 0, named = 0;
+
+	for (int j = 0; j < f->n_jobs; j++) {
+		const struct model_job *job = &f->jobs[j];
+
+		HOLDS(job->n_ports > 0 || job->device >= 0);
+		listed += job->n_ports;
+		for (int i = 0; i < job->n_ports; i++) {
+			const struct model_port *p = &f->ports[job->ports[i]];
+
+			HOLDS(p->tx_job == j || p->rx_job == j);
+			HOLDS(i == 0 || job->ports[i] > job->ports[i - 1]);
+		}
+	}
+	for (int i = 0; i < f->n_ports; i++) {
+		const struct model_port *p = &f->ports[i];
+
+		HOLDS(p->tx_job < f->n_jobs && p->rx_job < f->n_jobs);
+		named += (p->tx_job >= 0) + (p->rx_job >= 0 && p->rx_job != p->tx_job);
+	}
+	HOLDS(listed == named);
+}
+
 static inline void check_jobs(const struct model_fabric *f)
 {
 	for (int j = 0; j < f->n_jobs; j++) {
@@ -137,6 +163,7 @@ static inline void check_invariants(const struct model_fabric *f)
 	check_devices(f);
 	check_trunks(f);
 	check_jobs(f);
+	check_job_ports(f);
 }
 
 #endif
