@@ -212,7 +212,7 @@ struct store_config {
 };
 
 /* The configuration of the last committed change. WEFT_ENOTFOUND when there
- * was none yet. */
+ * was none yet; WEFT_EINVAL: its text is not the one that was applied. */
 int store_config(struct store *s, struct store_config *out, struct err *err);
 void store_config_fini(struct store_config *c);
 

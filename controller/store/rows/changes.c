@@ -263,13 +263,32 @@ static int read_requests(struct store *s, int64_t change, struct model_config *c
 	return rc;
 }
 
+/* The hash of the operator's text, under which it is kept. */
+static void hash_text(const struct model_config *config, char out[65])
+{
+	const struct model_config text = { .text = config->text, .len = config->len };
+
+	model_config_hash(&text, out);
+}
+
+/* Name, text and hash of one row: a text that is not what its hash says is not handed out. */
+static int read_config(struct store *s, sqlite3_stmt *st, struct model_config *out,
+		       struct err *err)
+{
+	char hash[65];
+
+	model_config_init(out, (const char *)sqlite3_column_text(st, 0),
+			  sqlite3_column_blob(st, 1), (size_t)sqlite3_column_bytes(st, 1));
+	hash_text(out, hash);
+	return strcmp(hash, (const char *)sqlite3_column_text(st, 2)) == 0 ? 0 :
+	       db_damaged(s, err, "a configuration is not what its hash says");
+}
+
 int store_change_config(struct store *s, int64_t id, struct store_config *out, struct err *err)
 {
 	sqlite3_stmt *st;
-	int rc = db_prepare(
-		s, err, &st,
-		"SELECT config_name, text FROM change JOIN config ON config = hash WHERE id = ?",
-		"i", id);
+	int rc = db_prepare(s, err, &st, "SELECT config_name, text, hash FROM change "
+			    "JOIN config ON config = hash WHERE id = ?", "i", id);
 
 	memset(out, 0, sizeof(*out));
 	if (rc) {
@@ -278,10 +297,7 @@ int store_change_config(struct store *s, int64_t id, struct store_config *out, s
 	rc = db_step(s, err, st);
 	if (rc == 1) {
 		out->change = id;
-		model_config_init(&out->config, (const char *)sqlite3_column_text(st, 0),
-				  sqlite3_column_blob(st, 1),
-				  (size_t)sqlite3_column_bytes(st, 1));
-		rc = 0;
+		rc = read_config(s, st, &out->config, err);
 	} else if (rc == 0) {
 		rc = no_change(err, id);
 	}
@@ -337,12 +353,11 @@ int store_history_prune(struct store *s, int64_t keep, struct err *err)
 static int insert_change(struct store *s, struct store_journal *j,
 			 const struct model_config *config, int64_t now_ns, struct err *err)
 {
-	const struct model_config text = { .text = config->text, .len = config->len };
 	struct store_change *ch = &j->change;
 	const struct change_order *o = &ch->order;
 	int rc;
 
-	model_config_hash(&text, ch->config_hash);
+	hash_text(config, ch->config_hash);
 	rc = db_run(s, err, "INSERT OR IGNORE INTO config VALUES (?, ?)", "sb", ch->config_hash,
 		    config->text, (int)config->len);
 	if (rc) {

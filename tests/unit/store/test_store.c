@@ -1317,6 +1317,27 @@ static void test_damaged_program(void **state)
 	store_free(s);
 }
 
+static void test_damaged_config(void **state)
+{
+	struct place *p = *state;
+	struct store *s = must_open(p);
+	struct store_journal j = journal_of(1, -1, 7);
+	struct store_config c;
+
+	OK(begin(s, &j, "rate: 100Gbps", &err));
+	OK(store_commit(s, 1, "", 3, &err));
+	store_journal_fini(&j);
+	OK(store_config(s, &c, &err));
+	assert_string_equal(c.config.text, "rate: 100Gbps");
+	store_config_fini(&c);
+	store_free(s);
+	sql(p, "UPDATE config SET text = CAST('rate: 900Gbps' AS BLOB)");
+	s = must_open(p);
+	assert_int_equal(store_config(s, &c, &err), WEFT_EINVAL);
+	assert_non_null(strstr(err.msg, "a configuration is not what its hash says"));
+	store_free(s);
+}
+
 static void test_read_only(void **state)
 {
 	store_free(must_open(*state));
@@ -1366,7 +1387,7 @@ int main(void)
 		T(test_format_16), T(test_damaged_lists),
 		T(test_newer_format), T(test_not_a_store),
 		T(test_not_a_database), T(test_damaged_pages),
-		T(test_damaged_program), T(test_read_only), T(test_no_folder),
+		T(test_damaged_program), T(test_damaged_config), T(test_read_only), T(test_no_folder),
 		T(test_one_writer),
 	};
 
