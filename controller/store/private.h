@@ -24,6 +24,15 @@ struct store_hold {
 	bool held;
 };
 
+/* The log, of a store that defers syncs. sync.c */
+struct store_log {
+	sqlite3_io_methods methods;	/* of the open file; the first */
+	const sqlite3_io_methods *real;
+	sqlite3_file *file;		/* the connection's; NULL: none */
+	_Atomic int failures;		/* of syncs, on any thread */
+	_Atomic int rewritten;		/* so many of them are made good */
+};
+
 /* After the file was closed. */
 void store_hold_fini(struct store_hold *h);
 
@@ -76,7 +85,7 @@ struct store {
 	bool defers;
 	bool deferred;			/* so far the last transaction was */
 	bool sync_failed;		/* the last one of store_sync; so says trouble */
-	sqlite3_file *log_file;		/* of the log, if it defers; the connection's */
+	struct store_log log_file;	/* if it defers */
 	_Atomic int log_pages;
 	sqlite3 *merging;		/* of store_sync, or NULL */
 

@@ -7,6 +7,10 @@
  * So a store may leave the sync of some to store_sync, on another thread, and whoever
  * goes on only when that has returned goes on from what is durable. There the log is also
  * merged into the file, on a connection of its own, which SQLite would do within a commit.
+ *
+ * A sync that fails leaves nothing to the next one: the system takes what it could not write
+ * for written, so that the next one may succeed without it. So after any failure all of the
+ * log is written again, by the thread that uses the store, before a sync is believed.
  */
 #include <stdio.h>
 
@@ -27,15 +31,63 @@ static int on_commit(void *arg, sqlite3 *db, const char *name, int pages)
 	return SQLITE_OK;
 }
 
+static struct store_log *log_of(sqlite3_file *file)
+{
+	/* The table is the first of its fields. */
+	return (struct store_log *)(void *)file->pMethods;
+}
+
+/* What was in the log when a sync failed, if one did. O(size of the log). */
+static int write_again(struct store_log *l)
+{
+	const int failures = l->failures;
+	const sqlite3_io_methods *m = l->real;
+	sqlite3_int64 size = 0;
+	char bytes[4096];
+	int rc = failures == l->rewritten ? SQLITE_OK : m->xFileSize(l->file, &size);
+
+	for (sqlite3_int64 at = 0; at < size && rc == SQLITE_OK; at += sizeof(bytes)) {
+		const int n = size - at < (int)sizeof(bytes) ? (int)(size - at)
+							     : (int)sizeof(bytes);
+
+		rc = m->xRead(l->file, bytes, n, at);
+		if (rc == SQLITE_OK) {
+			rc = m->xWrite(l->file, bytes, n, at);
+		}
+	}
+	if (rc == SQLITE_OK) {
+		l->rewritten = failures;
+	}
+	return rc;
+}
+
+/* Within a commit. */
+static int sync_log(sqlite3_file *file, int flags)
+{
+	struct store_log *l = log_of(file);
+	int rc = write_again(l);
+
+	if (rc == SQLITE_OK && (rc = l->real->xSync(file, flags))) {
+		l->failures++;
+	}
+	return rc;
+}
+
 /* SQLite's own file of the log stays open as long as its connection. */
 int store_defer_syncs(struct store *s, struct err *err)
 {
+	struct store_log *l = &s->log_file;
+
 	if (s->kind == STORE_SHARED || s->newer || s->defers) {
 		return 0;
 	}
-	if (sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &s->log_file)) {
+	if (sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &l->file)) {
 		return db_fail(s, err, "its log");
 	}
+	l->real = l->file->pMethods;
+	l->methods = *l->real;
+	l->methods.xSync = sync_log;
+	l->file->pMethods = &l->methods;
 	s->defers = true;
 	sqlite3_wal_hook(s->db, on_commit, s);
 	return 0;
@@ -49,21 +101,25 @@ static void merge_log(struct store *s)
 		sqlite3_close(s->merging);
 		s->merging = NULL;
 	}
-	if (s->merging) {
-		sqlite3_wal_checkpoint_v2(s->merging, "main", SQLITE_CHECKPOINT_PASSIVE, NULL,
-					  NULL);
+	if (s->merging && sqlite3_wal_checkpoint_v2(s->merging, "main", SQLITE_CHECKPOINT_PASSIVE,
+						    NULL, NULL)) {
+		s->log_file.failures++;
 	}
 }
 
 int store_sync(struct store *s, struct err *err)
 {
-	int rc;
+	struct store_log *l = &s->log_file;
+	int rc = SQLITE_IOERR_FSYNC;
 
 	if (!s->defers) {
 		return 0;
 	}
 	/* It touches the descriptor alone, so the loop may write to the file meanwhile. */
-	rc = s->log_file->pMethods->xSync(s->log_file, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
+	if (l->failures == l->rewritten &&
+	    (rc = l->real->xSync(l->file, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY))) {
+		l->failures++;
+	}
 	if (rc) {
 		db_refused(s, err, "write", rc);
 		err_hint(err, "check the disk and its free space");
@@ -79,6 +135,9 @@ void store_sync_ended(struct store *s, int rc, const struct err *err, int64_t to
 {
 	s->use.ns += took_ns;
 	s->use.failed += rc != 0;
+	if (s->defers) {
+		write_again(&s->log_file);	/* else the next one fails as well */
+	}
 	if (rc || s->sync_failed) {
 		snprintf(s->trouble, sizeof(s->trouble), "%s", rc ? err->msg : "");
 	}

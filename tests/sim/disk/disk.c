@@ -28,7 +28,7 @@
 struct disk {
 	struct disk *next;
 	char *machine;
-	bool full, drops;
+	bool full, drops, no_syncs;
 	bool counts;		/* writes that there is still room for */
 	int64_t room;
 	int errors;		/* of a thousand calls */
@@ -340,11 +340,12 @@ static int x_truncate(sqlite3_file *f, sqlite3_int64 size)
 static int x_sync(sqlite3_file *f, int flags)
 {
 	struct node *n = OPEN_FILE(f)->node;
-	const int rc = enter(n, SQLITE_IOERR_FSYNC);
+	int rc = enter(n, SQLITE_IOERR_FSYNC);
 	int64_t size;
 	int sync;
 
 	(void)flags;
+	rc = n && n->disk->no_syncs ? SQLITE_IOERR_FSYNC : rc;
 	if (rc && n && n->disk->drops) {
 		undo_failed(&n->undo);
 	}
@@ -710,6 +711,11 @@ void disk_full_after(const char *machine, int64_t writes)
 void disk_errors(const char *machine, int permille)
 {
 	disk_of(machine, strlen(machine))->errors = permille;
+}
+
+void disk_fail_syncs(const char *machine, bool on)
+{
+	disk_of(machine, strlen(machine))->no_syncs = on;
 }
 
 void disk_drops(const char *machine, bool on)

@@ -36,6 +36,8 @@ void disk_full(const char *machine, bool on);
 void disk_full_after(const char *machine, int64_t writes);
 /* So many of a thousand reads, writes and syncs fail. */
 void disk_errors(const char *machine, int permille);
+/* All syncs fail. */
+void disk_fail_syncs(const char *machine, bool on);
 /* What a sync that failed has left is not written by the next one, which does not fail: as Linux
  * has it. Else the next one makes it good. */
 void disk_drops(const char *machine, bool on);

@@ -247,22 +247,46 @@ static int fail_often(int argc, char **argv)
 	return 0;
 }
 
-/* What is written before and after a sync that fails; the next one says that all is durable. */
+static int sync_as_loop(struct store *s)
+{
+	struct err err = { 0 };
+	const int rc = store_sync(s, &err);
+
+	store_sync_ended(s, rc, &err, 0);
+	return rc;
+}
+
+/* What is written before and after a sync that fails; one that does not says that all is
+ * durable. The one in between may fail in a commit, or be left to a worker; and all calls may
+ * fail for a while. */
 static int write_around_failure(int argc, char **argv)
 {
+	const bool in_commit = sim_between(SIM_FAULTS, 0, 2), for_long = sim_between(SIM_FAULTS,
+										     0, 2);
 	struct store *s = NULL;
 	struct err err = { 0 };
+	int tries = 0;
 
 	(void)argc, (void)argv;
 	if (open_store(&s, &err) || put_losses(s, &err)) {
 		sim_fail("store works", "%s", err.msg);
 		return 1;
 	}
-	disk_errors("a", 1000);
-	store_sync(s, &err);
+	disk_errors("a", for_long ? 1000 : 0);
+	disk_fail_syncs("a", true);
+	if (in_commit ? store_undrain(s, "h0", &err) == 0 : sync_as_loop(s) == 0) {
+		sim_fail("a sync fails", "it does not");
+	}
 	disk_errors("a", 0);
-	if (put_losses(s, &err) || store_sync(s, &err)) {
+	disk_fail_syncs("a", false);
+	if (put_losses(s, &err)) {
 		sim_fail("store works", "%s", err.msg);
+	}
+	while (sync_as_loop(s)) {
+		if (++tries > 1) {
+			sim_fail("store works", "syncs fail for ever");
+			return 1;
+		}
 	}
 	w.durable = w.begun;
 	sim_kill_at(sim_self(), 1);	/* so that nothing is made good by closing it */

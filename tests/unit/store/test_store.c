@@ -1387,7 +1387,8 @@ int main(void)
 		T(test_format_16), T(test_damaged_lists),
 		T(test_newer_format), T(test_not_a_store),
 		T(test_not_a_database), T(test_damaged_pages),
-		T(test_damaged_program), T(test_damaged_config), T(test_read_only), T(test_no_folder),
+		T(test_damaged_program), T(test_damaged_config), T(test_read_only),
+		T(test_no_folder),
 		T(test_one_writer),
 	};
 
