@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/base/alloc.h"
@@ -282,9 +281,9 @@ static void add_random(int n)
 
 static void run_for(int64_t seconds)
 {
-	const int64_t end = time(NULL) + seconds;
+	const int64_t end = sim_real_s() + seconds;
 
-	while (time(NULL) < end) {
+	while (sim_real_s() < end) {
 		o.n = 0;
 		add_random(8 * o.jobs);
 		run_all();

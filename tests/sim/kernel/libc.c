@@ -64,6 +64,14 @@ int gettimeofday(struct timeval *restrict tv, void *restrict zone)
 	return 0;
 }
 
+int64_t sim_real_s(void)
+{
+	struct timespec ts;
+
+	LIBC(clock_gettime)(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec;
+}
+
 time_t time(time_t *out)
 {
 	time_t t = wall_time() / SIM_S;

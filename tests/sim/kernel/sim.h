@@ -40,6 +40,8 @@ int64_t sim_between(enum sim_stream stream, int64_t low, int64_t high);
 
 /* ns since sim_begin. */
 int64_t sim_now(void);
+/* Seconds of the real clock, which only what stands outside of all runs may ask for. */
+int64_t sim_real_s(void);
 /* Of a process: it goes on after so long. */
 void sim_sleep(int64_t ns);
 void sim_sleep_until(int64_t at);
