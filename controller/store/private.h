@@ -13,7 +13,6 @@
 
 /* Audit lines that wait for the next transaction. */
 #define STORE_AUDIT_BUFFER 4096
-#define SHARED_WAIT_MS 2000	/* for others who have the store too */
 
 /* For how long this process may have a lock of a shared store. hold.c */
 struct store_hold {
@@ -74,6 +73,8 @@ struct store {
 	bool may_be_newer;	/* by store_open; else such a file is refused */
 	enum store_kind kind;
 	bool leads;		/* only if shared */
+	bool serves;		/* so is this: it waits for others but for a moment */
+	int64_t waited_ns;	/* clk_now_ns: when it last began to; 0: never */
 	struct store_hold hold;
 	char trouble[ERR_MSG_MAX];	/* "": the last transaction is kept */
 	struct store_audit *waiting;
@@ -185,6 +186,8 @@ int store_works_put(struct store *s, const struct store_journal *j, int64_t chan
 		    struct err *err);
 int store_works_read(struct store *s, struct store_journal *j, struct err *err);
 
+/* sqlite3_busy_handler of a shared store. shared.c */
+int store_wait_for_others(void *store, int tries);
 /* Reads where the store is. */
 int store_replica_begin(struct store *s, struct err *err);
 /* The tables. tables.c */

@@ -3,11 +3,35 @@
  * every transaction of its begins by looking whether its term is still the
  * present one. Taking over is one transaction that begins the next term, so
  * that of two who try one fails, and whoever led before writes nothing more.
+ *
+ * A lock that another has is waited for by the thread that serves all requests. A transaction
+ * takes milliseconds, so a moment is enough; who has the lock for longer, as a backup may, is
+ * not waited for again and again, and calls fail meanwhile.
  */
 #include <stdio.h>
 
 #include "controller/store/private.h"
 #include "lib/base/clock.h"
+
+#define NS_PER_MS 1000000
+#define OPEN_WAIT_NS (2000 * (int64_t)NS_PER_MS)	/* at the start, when nobody is served */
+#define WAIT_NS (30 * (int64_t)NS_PER_MS)
+#define WAIT_AGAIN_NS (250 * (int64_t)NS_PER_MS)	/* from when it last began to wait */
+
+int store_wait_for_others(void *store, int tries)
+{
+	struct store *s = store;
+	const int64_t now_ns = clk_now_ns();
+
+	if (tries == 0 && (!s->waited_ns || now_ns - s->waited_ns > WAIT_AGAIN_NS)) {
+		s->waited_ns = now_ns;
+	}
+	if (now_ns - s->waited_ns > (s->serves ? WAIT_NS : OPEN_WAIT_NS)) {
+		return 0;
+	}
+	sqlite3_sleep(1);
+	return 1;
+}
 
 int store_lease(struct store *s, struct store_lease *out, struct err *err)
 {

@@ -99,7 +99,7 @@ static int open_db(struct store *s, struct err *err)
 	}
 	sqlite3_extended_result_codes(s->db, 1);
 	if (s->kind == STORE_SHARED) {
-		sqlite3_busy_timeout(s->db, SHARED_WAIT_MS);
+		sqlite3_busy_handler(s->db, store_wait_for_others, s);
 	}
 	if (sqlite3_db_readonly(s->db, "main") == 1) {
 		err_set(err, WEFT_EDENIED, "store %s is read-only", s->path);
@@ -140,6 +140,7 @@ static int open_as(const char *path, enum store_kind kind, struct store **out, s
 		store_free(s);
 		return rc;
 	}
+	s->serves = true;
 	*out = s;
 	return 0;
 }
