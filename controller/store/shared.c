@@ -14,7 +14,7 @@
 #include "lib/base/clock.h"
 
 #define NS_PER_MS 1000000
-#define OPEN_WAIT_NS (2000 * (int64_t)NS_PER_MS)	/* at the start, when nobody is served */
+#define OPEN_WAIT_NS (2000 * (int64_t)NS_PER_MS)	/* at the start: no client is served */
 #define WAIT_NS (30 * (int64_t)NS_PER_MS)
 #define WAIT_AGAIN_NS (250 * (int64_t)NS_PER_MS)	/* from when it last began to wait */
 
