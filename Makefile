@@ -498,7 +498,7 @@ SIM := $(wildcard tests/sim/*.c tests/sim/*/*.c)
 SIM_WRAPS := emu_change_log_init emu_log_changes drv_set_trace drv_submit drv_snapshot \
 	store_open store_open_replica store_open_shared store_free store_lead store_new_term \
 	store_begin store_mark store_sync store_undoing store_commit store_commit_proven \
-	store_end store_publish store_follow store_job_put daemon_main undo_begin compare_after \
+	store_end store_publish store_follow store_jobs_put daemon_main undo_begin compare_after \
 	apply_before_command job_view_mark rpc_send handle_watch
 $(B)/obj/tests/sim/%.o: PIC := -fPIC
 sim: $(B)/weft-sim

@@ -18,6 +18,12 @@ static bool has_fold(const struct torus_line *l)
 	return l->n_levels > 0 && l->level[0].is_fold;
 }
 
+/* Beyond these no dimension has a level. */
+static int n_slots(const struct torus_work *w)
+{
+	return (TORUS_MAX_LEVELS + 1) * w->shape->n_dims;
+}
+
 /* The round in a slot of the collective that begins with this dimension; false: none. */
 static bool find_round(const struct torus_work *w, const struct torus_collective *c, int begin,
 		       int slot, struct torus_round *r)
@@ -43,7 +49,7 @@ static void measure_slots(const struct torus_work *w, int *length)
 {
 	memset(length, 0, MAX_SLOTS * sizeof(*length));
 	for (int c = 0; c < w->n_collectives; c++) {
-		for (int slot = 0; slot < MAX_SLOTS; slot++) {
+		for (int slot = 0; slot < n_slots(w); slot++) {
 			struct torus_round r;
 
 			if (find_round(w, &w->collective[c], c % w->shape->n_dims, slot, &r) &&
@@ -60,7 +66,7 @@ static void set_rounds(const struct torus_work *w, int begin, const int *length,
 {
 	int now = 0, levels = 0, given = w->spec->rounds;
 
-	for (int slot = 0; slot < MAX_SLOTS; slot++) {
+	for (int slot = 0; slot < n_slots(w); slot++) {
 		struct torus_round *r = &c->round[c->n_rounds];
 		bool is_fold = slot < w->shape->n_dims;
 

@@ -106,9 +106,9 @@ struct plan_base {
 					 * too little do not stand against it */
 	const struct plan_light *intent;	/* committed; NULL: nothing */
 	const struct plan_light *observed;	/* as read; NULL: all dark */
-	/* The only job whose light may move: the ports of all others stay as
-	 * they are, dead circuits and all. NULL: every job's may; "": none. */
-	const char *only;
+	/* The only jobs whose light may move, and a NULL behind them: the ports of all
+	 * others stay as they are, dead circuits and all. NULL: every job's may. */
+	const char *const *only;
 	/* The light is that of `intent`: jobs on rings do without what they
 	 * did without when that was made, not what has failed since. */
 	bool from_committed;
@@ -237,7 +237,7 @@ struct plan_job {
 	int64_t time_ns, bound_ns;
 	double gap;			/* time / bound - 1 */
 	bool is_ring;
-	bool kept;			/* base->only is another, or it cannot
+	bool kept;			/* not of base->only, or it cannot
 					 * be repaired */
 	struct plan_share share;	/* rings */
 	struct optree_plan ring;	/* ring.sched == sched (not owned) */

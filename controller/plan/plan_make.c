@@ -1,7 +1,7 @@
 /*
  * Planning: jobs in the order of the file, then the steps of the devices.
  *
- * Jobs that keep their circuits (all but the one in plan_base.only) are planned
+ * Jobs that keep their circuits (all but those in plan_base.only) are planned
  * first, then the others, on switches before those on rings. Topologies are chosen
  * one after the other; light over fibres between switches is found for all of them
  * together. Parts that the file marks as failed are
@@ -46,10 +46,13 @@ static struct plan *plan_new(const struct model_fabric *fabric, const struct pla
  * repaired do: their ports are out of bounds. */
 static bool is_kept(const struct plan_ctx *ctx, int job)
 {
-	const char *only = ctx->base->only;
+	const char *const *only = ctx->base->only;
+	bool among = !only;
 
-	return (only && strcmp(ctx->fabric->jobs[job].name, only) != 0) ||
-	       (ctx->stays && ctx->stays[job]);
+	for (; only && *only && !among; only++) {
+		among = strcmp(ctx->fabric->jobs[job].name, *only) == 0;
+	}
+	return !among || (ctx->stays && ctx->stays[job]);
 }
 
 /* Topologies and schedules: those that are given before those to be chosen, which

@@ -525,9 +525,9 @@ void store_job_fini(struct store_job *j);
 int store_jobs(struct store *s, struct store_job **v, int *n, struct err *err);
 void store_jobs_free(struct store_job *v, int n);
 
-/* Makes a job durable; a new one (id 0) gets its id. Name, who, request_id
- * and spec stay as they were first given. */
-int store_job_put(struct store *s, struct store_job *j, struct err *err);
+/* Makes n jobs durable, all or none; new ones (id 0) get their ids. Name, who, request_id
+ * and spec stay as they were first given. One transaction. O(n) beside it. */
+int store_jobs_put(struct store *s, struct store_job *const *v, int n, struct err *err);
 
 /* ---- repairs ------------------------------------------------------------- */
 

@@ -86,7 +86,8 @@ void changes_watch_confirm(struct changes *c);
 /* A change that weftd makes by itself. */
 struct own_change {
 	const char *who, *comment;	/* for the history; copied */
-	const char *job;	/* no other job's circuits are touched */
+	/* No other jobs' circuits are touched; a NULL behind them; copied. NULL: any. */
+	const char *const *jobs;
 	/* Called at its end, when the next change may begin. */
 	void (*ended)(int rc, const struct err *err, void *arg);
 	void *arg;

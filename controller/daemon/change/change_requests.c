@@ -775,8 +775,31 @@ static int find_target(struct changes *all, const Weft__V1__Number *to,
 	return err->code;
 }
 
+/* A list that ends with NULL, in one block; NULL of NULL. */
+static const char **copy_names(const char *const *names)
+{
+	size_t n = 0, bytes = 0;
+	const char **out;
+	char *text;
+
+	for (; names && names[n]; n++) {
+		bytes += strlen(names[n]) + 1;
+	}
+	if (!names) {
+		return NULL;
+	}
+	out = x_alloc((n + 1) * sizeof(*out) + bytes, 1);
+	text = (char *)(out + n + 1);
+	for (size_t i = 0; i < n; i++) {
+		out[i] = strcpy(text, names[i]);
+		text += strlen(text) + 1;
+	}
+	out[n] = NULL;
+	return out;
+}
+
 /* Applies the configuration of change `to` once more (0: that of the present one, the first,
- * without its jobs); for weftd's own changes only the circuits of the job that they name may
+ * without its jobs); for weftd's own changes only the circuits of the jobs that they name may
  * move. */
 static int start_earlier(struct changes *all, struct rpc_call *call,
 			 const struct change_request *q, int64_t to, struct err *err)
@@ -800,7 +823,7 @@ static int start_earlier(struct changes *all, struct rpc_call *call,
 		return r;
 	}
 	if (q->own) {
-		pr->job_filter = x_dup(q->own->job);
+		pr->only = copy_names(q->own->jobs);
 	}
 	pr->ignore_floor = q->ignore_floor;
 	return start_change(all, call, q, pr, "", err);

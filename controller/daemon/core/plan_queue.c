@@ -169,7 +169,7 @@ static void run_free(uv_work_t *req)
 	buf_fini(&r->steps);
 	job_rows_fini(&r->rows);
 	model_config_fini(&r->config);
-	free(r->job_filter);
+	free(r->only);
 	/* And the daemon is small. */
 	malloc_trim(0);
 }
@@ -336,7 +336,7 @@ static int copy_base(struct plan_request *r)
 	apply_plan_base(q->env->apply, r->fabric, r->mode, &base);
 	daemon_snapshot_init(&r->snap, &base, r->fabric->n_devices);
 	r->assess = !r->offline && !r->prepare && q->hooks.outdated(r, q->hooks.arg);
-	r->snap.base.only = r->job_filter;
+	r->snap.base.only = r->only;
 	q->hooks.restrict_base(r->fabric, &r->snap, q->hooks.arg);
 	return r->prepare ? r->prepare(r, &r->err) : 0;
 }

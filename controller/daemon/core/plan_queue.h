@@ -73,7 +73,7 @@ struct plan_request {
 	enum plan_mode mode;
 	bool has_keep;		/* in place of the configuration's; only for */
 	int64_t keep_ppm;	/* what is not applied */
-	char *job_filter;	/* as plan_base.only; owned */
+	const char **only;	/* as plan_base.only; owned, as one block */
 	/* What it has come to; fabric and plan are owned, and may be taken out
 	 * (and set NULL) by done, as a change does. */
 	struct model_fabric *fabric;	/* the parsed configuration */

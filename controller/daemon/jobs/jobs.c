@@ -312,13 +312,27 @@ static void attach(struct job *j, struct rpc_call *call, bool release)
 
 /* What the store could not record now is found at the next start, from the
  * configuration. */
-void job_save(struct job *j)
+void jobs_flush(struct jobs *jobs)
 {
+	VEC(struct store_job *) rows = { 0 };
 	struct err err = { 0 };
+	job_list moved = { 0 };
 
-	if (store_job_put(j->jobs->env->store, &j->s, &err)) {
-		log_error("jobs", "job %s: %s", j->s.name, err.msg);
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		if (jobs->v.v[i]->moved) {
+			jobs->v.v[i]->moved = false;
+			vec_push(&moved, jobs->v.v[i]);
+			vec_push(&rows, &jobs->v.v[i]->s);
+		}
 	}
+	if (rows.n > 0 && store_jobs_put(jobs->env->store, rows.v, (int)rows.n, &err)) {
+		log_error("jobs", "%zu jobs, as %s: %s", rows.n, rows.v[0]->name, err.msg);
+	}
+	for (size_t i = 0; i < moved.n; i++) {
+		send_to_all(moved.v[i]);
+	}
+	vec_fini(&rows);
+	vec_fini(&moved);
 }
 
 void job_move(struct job *j, enum store_job_state state, const char *problem)
@@ -337,6 +351,7 @@ void job_move(struct job *j, enum store_job_state state, const char *problem)
 	if (state == STORE_JOB_RUNNING && j->s.state != state) {
 		j->s.started_ns = clk_wall_ns();
 	}
+	j->part = 0;
 	j->s.state = state;
 	if (!job_lives(j)) {
 		j->s.ended_ns = clk_wall_ns();
@@ -347,8 +362,7 @@ void job_move(struct job *j, enum store_job_state state, const char *problem)
 	event_emit(j->jobs->env->events, &ev, "job %s is %s%s%s", j->s.name,
 		     store_job_state_name(state), j->s.problem[0] ? ": " : "",
 		     j->s.problem);
-	job_save(j);
-	send_to_all(j);
+	j->moved = true;
 }
 
 /* ---- RequestJob ---------------------------------------------------------- */
@@ -494,7 +508,7 @@ static int new_job(struct jobs *jobs, struct rpc_call *call, const Weft__V1__Req
 	if (r) {
 		return r;
 	}
-	r = store_job_put(jobs->env->store, &(*out)->s, err);
+	r = store_jobs_put(jobs->env->store, &(struct store_job *){ &(*out)->s }, 1, err);
 	if (r) {
 		jobs->v.n--;
 		job_free(*out);
@@ -580,7 +594,7 @@ static int record_release(const struct job *j, struct err *err)
 	} else if (s.state == STORE_JOB_STARTING) {
 		s.duration_ns = JOB_RELEASED;
 	}
-	return store_job_put(j->jobs->env->store, &s, err);
+	return store_jobs_put(j->jobs->env->store, &(struct store_job *){ &s }, 1, err);
 }
 
 void handle_release_job(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
@@ -610,6 +624,7 @@ void handle_release_job(struct rpc_call *call, const ProtobufCMessage *msg, void
 	} else if (j->s.state == STORE_JOB_STARTING) {
 		j->s.duration_ns = JOB_RELEASED;
 	}
+	jobs_flush(jobs);
 	jobs_advance(jobs);
 }
 

@@ -52,9 +52,39 @@ void job_view_fini(struct job_view *v)
 {
 	free(v->usable);
 	free(v->busy);
+	free(v->silent);
 }
 
-void job_view_mark(struct job_view *v, const char *const *except, int n)
+/* The next of the hosts that are named, -1: there is none of this name any more; moves *names on
+ * behind it. False: that was the last. */
+static bool next_host(const struct model_fabric *f, const char **names, int *host)
+{
+	const size_t len = strcspn(*names, " ");
+	char name[CONF_MAX_NAME + 1];
+
+	if (!len || len >= sizeof(name)) {
+		return false;
+	}
+	memcpy(name, *names, len);
+	name[len] = '\0';
+	*host = model_find_host(f, name);
+	*names += len + ((*names)[len] == ' ');
+	return true;
+}
+
+void job_view_mark_job(struct job_view *v, const struct job *j)
+{
+	const char *names = j->s.nodes;
+	int host;
+
+	while (!j->req->ring[0] && next_host(v->f, &names, &host)) {
+		if (host >= 0) {
+			v->busy[host] = true;
+		}
+	}
+}
+
+void job_view_mark(struct job_view *v, const struct jobs *jobs, const char *const *except, int n)
 {
 	for (int i = 0; i < v->f->n_jobs; i++) {
 		const struct model_job *m = &v->f->jobs[i];
@@ -67,19 +97,59 @@ void job_view_mark(struct job_view *v, const char *const *except, int n)
 			v->busy[m->hosts[k]] = true;
 		}
 	}
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		if (jobs->v.v[i]->s.state == STORE_JOB_STARTING) {
+			job_view_mark_job(v, jobs->v.v[i]);
+		}
+	}
+}
+
+bool job_is_silent(const struct job_view *v, const char *nodes)
+{
+	bool silent = false;
+	int host;
+
+	while (!silent && next_host(v->f, &nodes, &host)) {
+		silent = host >= 0 && v->silent[host];
+	}
+	return silent;
+}
+
+static bool device_is_silent(const struct apply_device *devices, int device)
+{
+	return device >= 0 && !devices[device].reachable && apply_is_read(&devices[device]);
+}
+
+static bool host_is_silent(const struct model_fabric *f, const struct apply_device *devices,
+			   int host)
+{
+	const struct model_host *h = &f->hosts[host];
+	bool silent = false;
+
+	for (int i = h->first_port; i < h->first_port + h->n_ports && !silent; i++) {
+		silent = device_is_silent(devices, f->ports[i].tx_device) ||
+			 device_is_silent(devices, f->ports[i].rx_device);
+	}
+	return silent;
 }
 
 void job_view_init(struct job_view *v, const struct jobs *jobs)
 {
+	struct apply *apply = jobs->env->apply;
+	const struct apply_device *devices;
 	struct plan_base base;
+	int n;
 
-	*v = (struct job_view){ .f = apply_fabric(jobs->env->apply) };
+	*v = (struct job_view){ .f = apply_fabric(apply) };
 	v->usable = x_new((size_t)v->f->n_hosts + 1, 1);
 	v->busy = x_new((size_t)v->f->n_hosts + 1, 1);
-	apply_plan_base(jobs->env->apply, v->f, PLAN_SAFE, &base);
+	v->silent = x_new((size_t)v->f->n_hosts + 1, 1);
+	devices = apply_devices(apply, &n);
+	apply_plan_base(apply, v->f, PLAN_SAFE, &base);
 	for (int h = 0; h < v->f->n_hosts; h++) {
 		v->usable[h] = host_is_good(v->f, base.observed, h) &&
 			       !drain_has_host(jobs->drain, v->f, h);
+		v->silent[h] = host_is_silent(v->f, devices, h);
 	}
 }
 

@@ -137,6 +137,7 @@ void jobs_update_loss(struct jobs *jobs)
 			report_all_back(j, row);
 		}
 	}
+	jobs_flush(jobs);
 }
 
 /* ---- where to ------------------------------------------------------------ */
@@ -208,7 +209,7 @@ static int find_spares(struct job *j, char **nodes, struct err *err)
 	job_view_init(&v, j->jobs);
 	r = hosts_of(v.f, j, &hosts, &n, err);
 	if (r == 0) {
-		job_view_mark(&v, NULL, 0);
+		job_view_mark(&v, j->jobs, NULL, 0);
 		r = choose(&v, j, hosts, n, err);
 	}
 	if (r == 0) {
@@ -240,7 +241,7 @@ static void begin_repair(struct job *j)
 	j->s.repairs++;
 	j->s.repair_ns = clk_wall_ns();
 	job_move(j, STORE_JOB_RUNNING, text);
-	job_begin(j, "is repaired");
+	job_begin_repair(j);
 }
 
 void job_end_repair(struct job *j, int rc, const struct err *err)
@@ -274,7 +275,7 @@ static void after_reading(int rc, const struct err *err, void *arg)
 	    jobs_may_begin(jobs) && job_repair_wait_ns(j) == 0) {
 		begin_repair(j);
 	}
-	if (!jobs->busy) {
+	if (jobs->n_busy == 0) {
 		jobs_advance(jobs);
 	}
 }
@@ -285,6 +286,16 @@ static void read_now(struct plan_request *slot)
 
 	apply_reading_for(jobs->env->apply, STORE_BY_PLAN);
 	apply_read(jobs->env->apply, after_reading, slot);
+}
+
+bool jobs_repair_due(const struct jobs *jobs)
+{
+	bool due = false;
+
+	for (size_t i = 0; i < jobs->v.n && !due; i++) {
+		due = !jobs->v.v[i]->no_spare && job_repair_wait_ns(jobs->v.v[i]) == 0;
+	}
+	return due && !job_status_refreshing(jobs->status);
 }
 
 bool jobs_repair_one(struct jobs *jobs)

@@ -2,15 +2,17 @@
  * Shared by the files about jobs of orchestrators.
  *
  *   jobs.c            the list, calls, and who waits for what
- *   jobs_lifecycle.c  starting, ending, time
+ *   jobs_lifecycle.c  time, and what the configuration says of them
+ *   jobs_change.c     which of them start and end in one change
  *   jobs_place.c      which hosts they may have
  *   jobs_repair.c     what is left when circuits fail, and spares
  *   jobs_encode.c     jobs as text of the store and as values of a fabric
  *
  * A job is QUEUED until hosts for it are free, STARTING and ENDING while the
  * change that makes or takes away its circuits runs, RUNNING between them, and
- * ENDED or FAILED for good. At most one job has a change under way; all the
- * others wait in their states, and jobs_advance looks what may go on.
+ * ENDED or FAILED for good. At most one change is under way, for as many jobs as
+ * could go on when it began; all the others wait in their states, and jobs_advance
+ * looks what may go on.
  */
 #ifndef WEFT_DAEMON_JOBS_PRIVATE_H
 #define WEFT_DAEMON_JOBS_PRIVATE_H
@@ -36,7 +38,15 @@ struct job {
 				 * since then; 0: all are there */
 	char *moving;		/* hosts of the repair under way, or NULL */
 	bool no_spare;		/* it would be repaired, but has no room */
+	bool busy;		/* the change under way is for it */
+	/* Of a change that failed for one of several jobs: those of a part are tried
+	 * together next, the lowest part first. 0: of none. */
+	int part;
+	int64_t retry_ns;	/* monotonic: not tried again before; 0: at once */
+	bool moved;		/* not yet durable, nor sent to those who wait */
 };
+
+typedef VEC(struct job *) job_list;
 
 struct jobs {
 	struct daemon_env *env;		/* borrowed, like the next four */
@@ -44,13 +54,16 @@ struct jobs {
 	struct job_status *status;
 	struct drain *drain;
 	struct changes *changes;
-	VEC(struct job *) v;	/* by id, oldest first; owned */
-	struct job *busy;	/* the change under way is for it, or NULL */
+	job_list v;		/* by id, oldest first; owned */
+	int n_busy;		/* jobs that the change under way is for */
+	int n_parts;		/* as job.part; grows */
 	struct job *suspect;	/* devices are read to see whether it is to
 				 * be repaired, or NULL */
 	struct part_timer *clock;	/* for what is due by itself */
-	int64_t retry_ns;	/* monotonic; 0: nothing to be tried again */
+	int64_t retry_ns;	/* monotonic: no change begins before; 0: at once */
 };
+
+#define JOB_RETRY_NS ((int64_t)10 * 1000000000)	/* after what may pass by itself */
 
 /* A duration, ns, of a job that was released while it started: it ends as soon as it
  * has started, also when weftd is restarted in between. */
@@ -64,21 +77,27 @@ static inline bool job_lives(const struct job *j)
 /* It has circuits, or is being given some. */
 static inline bool job_has_circuits(const struct job *j)
 {
-	return j->s.state == STORE_JOB_RUNNING || j->s.state == STORE_JOB_STARTING;
+	return j->s.state == STORE_JOB_RUNNING ||
+	       (j->s.state == STORE_JOB_STARTING && (j->busy || !j->part));
+}
+
+/* Given back while it was starting. */
+static inline bool job_was_released(const struct job *j)
+{
+	return j->s.duration_ns == JOB_RELEASED;
 }
 
 /* ---- jobs.c ---- */
 
 /* The living job of this name, or NULL. */
 struct job *jobs_find(const struct jobs *jobs, const char *name);
-/* Moves a job on: makes it durable and sends it to those who wait. problem: why,
- * "" for no reason. */
+/* Moves a job on, which jobs_flush makes durable and sends to those who wait. problem:
+ * why, "" for no reason. */
 void job_move(struct job *j, enum store_job_state state, const char *problem);
+/* All that have moved, in one transaction. */
+void jobs_flush(struct jobs *jobs);
 /* In the queue, from 1; 0 when it is not in it. */
 int job_position(const struct job *j);
-
-/* Makes durable what has changed beside its state. */
-void job_save(struct job *j);
 
 /* ---- jobs_place.c ---- */
 
@@ -87,14 +106,19 @@ struct job_view {
 	const struct model_fabric *f;	/* the present one */
 	bool *usable;		/* its ports work, and it is not drained */
 	bool *busy;		/* a job on a switch has it */
+	bool *silent;		/* it has a port on a device that did not answer */
 };
 
 /* From the last readings; no host is busy yet. */
 void job_view_init(struct job_view *v, const struct jobs *jobs);
 void job_view_fini(struct job_view *v);
 /* Marks hosts of jobs on switches that have circuits now, but for the n jobs of the
- * names in `except`. */
-void job_view_mark(struct job_view *v, const char *const *except, int n);
+ * names in `except`, and of those that start. */
+void job_view_mark(struct job_view *v, const struct jobs *jobs, const char *const *except, int n);
+/* Marks the hosts of one that starts. */
+void job_view_mark_job(struct job_view *v, const struct job *j);
+/* Whether a device that hosts of these names have ports on did not answer. O(ports). */
+bool job_is_silent(const struct job_view *v, const char *nodes);
 /* Hosts for the job into out, which has room for all of them, as place_job finds
  * them. WEFT_EINFEASIBLE: not now; WEFT_EINVAL: the fabric lacks what it names. */
 int job_find_place(const struct job_view *v, const struct job *j, int *out, struct err *err);
@@ -107,6 +131,8 @@ char *job_node_names(const struct model_fabric *f, const int *hosts, int n);
 int64_t job_repair_wait_ns(const struct job *j);
 /* Begins to repair one whose time has come. True when that is under way. */
 bool jobs_repair_one(struct jobs *jobs);
+/* Whether one's time has come, and it had room when that was looked at. */
+bool jobs_repair_due(const struct jobs *jobs);
 /* The change that was to repair it has ended. */
 void job_end_repair(struct job *j, int rc, const struct err *err);
 
@@ -114,10 +140,14 @@ void job_end_repair(struct job *j, int rc, const struct err *err);
 
 /* True when nothing else is under way. */
 bool jobs_may_begin(const struct jobs *jobs);
-/* Begins the change that makes a job's circuits what they are to be now ("job NAME
- * VERB" in the history), and goes on at its end. False: it could not begin, which
- * was handled like a change that has failed. */
-bool job_begin(struct job *j, const char *verb);
+
+/* ---- jobs_change.c ---- */
+
+/* Begins the change that makes a job's circuits what they are to be now, for its repair. */
+void job_begin_repair(struct job *j);
+/* Begins one for all that may go on: jobs that end, then one that is to be repaired, then those
+ * of the queue that fit. */
+void jobs_begin_next(struct jobs *jobs);
 
 /* ---- jobs_encode.c ---- */
 

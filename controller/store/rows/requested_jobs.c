@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "controller/store/private.h"
+#include "lib/base/alloc.h"
 
 static const char *const state_names[] = {
 	[STORE_JOB_QUEUED] = "queued", [STORE_JOB_STARTING] = "starting",
@@ -94,33 +95,46 @@ static int prune(struct store *s, struct err *err)
 		      "i", (int64_t)STORE_JOBS_MAX);
 }
 
-int store_job_put(struct store *s, struct store_job *j, struct err *err)
+/* Its id, when it is new, to *id. */
+static int put_job(struct store *s, const struct store_job *j, int64_t *id, struct err *err)
 {
-	int rc = db_begin(s, err);
-	int64_t id = j->id;
+	int rc = 0;
 
-	if (rc) {
-		return rc;
-	}
-	if (id == 0) {
+	*id = j->id;
+	if (j->id == 0) {
 		rc = db_run(s, err, "INSERT INTO job (name, who, request, "
 			    "spec, state) VALUES (?, ?, ?, ?, 'queued')",
 			    "ssss", j->name, j->who, j->request_id, j->spec);
-		id = sqlite3_last_insert_rowid(s->db);
+		*id = sqlite3_last_insert_rowid(s->db);
 	}
-	if (rc == 0 &&
-	    (rc = db_run(s, err,
-			 "UPDATE job SET nodes = ?, state = ?, problem = ?, priority = ?, "
-			 "preemptible = ?, duration_ns = ?, asked_ns = ?, started_ns = ?, ended_ns "
-			 "= ?, repairs = ?, repair_ns = ? WHERE id = ?",
-			 "sssiiiiiiiii", j->nodes, state_names[j->state], j->problem,
-			 (int64_t)j->priority, (int64_t)j->preemptible, j->duration_ns, j->asked_ns,
-			 j->started_ns, j->ended_ns, (int64_t)j->repairs, j->repair_ns, id)) == 0) {
+	return rc ? rc : db_run(s, err,
+		"UPDATE job SET nodes = ?, state = ?, problem = ?, priority = ?, "
+		"preemptible = ?, duration_ns = ?, asked_ns = ?, started_ns = ?, ended_ns "
+		"= ?, repairs = ?, repair_ns = ? WHERE id = ?",
+		"sssiiiiiiiii", j->nodes, state_names[j->state], j->problem,
+		(int64_t)j->priority, (int64_t)j->preemptible, j->duration_ns, j->asked_ns,
+		j->started_ns, j->ended_ns, (int64_t)j->repairs, j->repair_ns, *id);
+}
+
+int store_jobs_put(struct store *s, struct store_job *const *v, int n, struct err *err)
+{
+	int64_t *ids = x_new((size_t)n + 1, sizeof(*ids));
+	int rc = db_begin(s, err);
+
+	if (rc) {
+		free(ids);
+		return rc;
+	}
+	for (int i = 0; i < n && rc == 0; i++) {
+		rc = put_job(s, v[i], &ids[i], err);
+	}
+	if (rc == 0) {
 		rc = prune(s, err);
 	}
 	rc = db_end(s, rc, err);
-	if (rc == 0) {
-		j->id = id;
+	for (int i = 0; i < n && rc == 0; i++) {
+		v[i]->id = ids[i];
 	}
+	free(ids);
 	return rc;
 }

@@ -69,12 +69,12 @@ static void take_job(const struct store *s, const struct store_job *j)
 	vec_push(&placed, p);
 }
 
-WRAP(int, store_job_put, struct store *s, struct store_job *j, struct err *err)
+WRAP(int, store_jobs_put, struct store *s, struct store_job *const *v, int n, struct err *err)
 {
-	int rc = __real_store_job_put(s, j, err);
+	int rc = __real_store_jobs_put(s, v, n, err);
 
-	if (rc == 0) {
-		take_job(s, j);
+	for (int i = 0; i < n && rc == 0; i++) {
+		take_job(s, v[i]);
 	}
 	return rc;
 }

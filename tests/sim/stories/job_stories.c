@@ -274,6 +274,105 @@ static void tell_drained(void)
 	check(has_only(own), "what is left is the operator's light");
 }
 
+/* ---- many in one change ---- */
+
+static struct command *first, *second, *third;
+
+/* While one job starts on a slow switch two others are asked for. */
+static void ask_for_three(const char *second_more)
+{
+	control(SWITCH, "fault slow=100");
+	first = begin("job request a --nodes h2,h3 -c allgather --size 1MB");
+	await(10, "a job on a slow switch is starting", state_is("a", "starting"));
+	second = begin("job request b --nodes h4,h5 -c allgather --size 1MB %s", second_more);
+	third = begin("job request c --nodes h6,h7 -c allgather --size 1MB");
+	await(10, "two others wait until its change is over",
+	      state_is("b", "queued") && state_is("c", "queued") && state_is("a", "starting"));
+}
+
+static void tell_together(void)
+{
+	ask_for_three("");
+	check(finish(first) == 0 && finish(second) == 0 && finish(third) == 0, "all of them run");
+	check(same(ask("changes.0.comment", "history -n 1"), "jobs b, c start"),
+	      "and those that had to wait came in one change");
+	control(SWITCH, "clear");
+	expect(0, "their light is there", "verify");
+
+	control(SWITCH, "fault slow=100");
+	first = begin("job release a");
+	await(10, "one is given back on a slow switch",
+	      same(ask("changes.0.outcome", "history -n 1"), "running"));
+	second = begin("job release b");
+	third = begin("job request d --nodes h2,h3 -c allgather --size 1MB");
+	check(finish(first) == 0 && finish(second) == 0 && finish(third) == 0,
+	      "meanwhile another is, and a new one asked for on the hosts of the first");
+	check(same(ask("changes.0.comment", "history -n 1"), "job d starts; job b ends"),
+	      "which go into one change");
+	control(SWITCH, "clear");
+	expect(0, "their light is there, and no other", "verify");
+}
+
+static void tell_together_killed(void)
+{
+	const char *with_a;
+
+	ask_for_three("");
+	check(finish(first) == 0, "the first one runs");
+	with_a = map_of(SWITCH);
+	await(10, "the others start", state_is("b", "starting") && state_is("c", "starting"));
+	crash_weftd();
+	control(SWITCH, "clear");
+	await(60, "after a crash meanwhile they do all the same",
+	      state_is("a", "running") && state_is("b", "running") && state_is("c", "running"));
+	finish(second);
+	finish(third);
+	check(has_light(with_a), "and none has lost its light");
+	expect(0, "nor made any other", "verify");
+}
+
+static void tell_together_impossible(void)
+{
+	ask_for_three("-t Torus(9,9)");
+	check(finish(first) == 0 && finish(third) == 0, "who can run does");
+	check(finish(second) == 65 && matches(errors_of(second), "job b: topology: 9 is too large"),
+	      "the impossible one is told so, and why");
+	check(state_is("b", "failed") && state_is("c", "running"), "and no other");
+	control(SWITCH, "clear");
+	expect(0, "the light is that of those who run", "verify");
+	release("a");
+	release("c");
+
+	control(SWITCH, "fault ignore-port=o13");
+	ask_for_three("");
+	check(finish(first) == 0 && finish(second) == 0, "a circuit that is silently ignored");
+	check(finish(third) == 65 && matches(errors_of(third), "was to be made, but the device"),
+	      "is the trouble of its own job only");
+	control(SWITCH, "clear");
+	expect(0, "whose light is gone", "verify");
+}
+
+static void tell_together_cancelled(void)
+{
+	ask_for_three("");
+	await(10, "the others start", state_is("b", "starting") && state_is("c", "starting"));
+	expect(0, "one is given back meanwhile", "job release b");
+	check(finish(third) == 0 && state_is("c", "running") && state_is("b", "ended"),
+	      "which is over, and the other runs");
+	finish(first);
+	finish(second);
+	release("c");
+	second = begin("job request b --nodes h4,h5 -c allgather --size 1MB");
+	third = begin("job request c --nodes h6,h7 -c allgather --size 1MB");
+	await(10, "two start", state_is("b", "starting") || state_is("c", "starting"));
+	weft("cancel");
+	await(30, "a change that is cancelled is begun again",
+	      state_is("b", "running") && state_is("c", "running"));
+	check(finish(second) == 0 && finish(third) == 0, "for all that it was for");
+	control(SWITCH, "clear");
+	expect(0, "the light is that of those who run", "verify");
+}
+
 /* ---- the table ---- */
 
 static void (*words)(void);
@@ -312,6 +411,10 @@ STORY(not_made)
 STORY(operator)
 STORY(dead)
 STORY(drained)
+STORY(together)
+STORY(together_killed)
+STORY(together_impossible)
+STORY(together_cancelled)
 
 const struct story job_stories[] = {
 	{ "job-place", "a job on free hosts, and requests that cannot be", run_place },
@@ -323,5 +426,10 @@ const struct story job_stories[] = {
 	{ "job-operator", "the operator changes his own job", run_operator },
 	{ "job-dead", "light that has died under one job", run_dead },
 	{ "job-drained", "drained hosts get no new job", run_drained },
+	{ "job-together", "requests that wait go into one change", run_together },
+	{ "job-together-killed", "weftd ends in a change of several jobs", run_together_killed },
+	{ "job-together-impossible", "one job of a change cannot be", run_together_impossible },
+	{ "job-together-cancelled", "one job of a change is given back, and a change taken back",
+	  run_together_cancelled },
 	{ 0 },
 };

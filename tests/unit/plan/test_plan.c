@@ -617,7 +617,7 @@ static void light_of_other_jobs_stays_dead_or_alive(void **state)
 		struct plan_light *intent = light_after(first);
 		struct plan_light *seen = light_after(first);
 		struct plan_base base = { .intent = intent, .observed = seen,
-					  .only = "b" };
+					  .only = (const char *const[]){ "b", NULL } };
 		int bad[2][16];
 
 		let_die(seen, bad, round);

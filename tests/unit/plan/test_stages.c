@@ -514,7 +514,7 @@ static void light_that_moves_for_another_job_keeps_the_floor(void **state)
 	assert_int_equal(q->jobs[1].n_moves, 2);
 	assert_int_equal(plan_make(h, &base, &none, &err), WEFT_EINFEASIBLE);
 	assert_non_null(strstr(err.msg, "must stay"));
-	base.only = "b";
+	base.only = (const char *const[]){ "b", NULL };
 	assert_int_equal(plan_make(g, &base, &none, &err), WEFT_EINFEASIBLE);
 	assert_non_null(strstr(err.msg, "and the 1 fibre there carries 1"));
 	assert_non_null(strstr(err.hint, "a plan of all jobs may move it"));

@@ -173,7 +173,7 @@ static void check_stays(const struct tight_fabric *t)
 		rng_seed(&rng, k);
 		check_repair(f, light, &rng);
 	}
-	base.only = f->jobs[0].name;
+	base.only = (const char *const[]){ f->jobs[0].name, NULL };
 	again = plan_of(f, &base);
 	assert_true(plan_is_empty(again));
 	check_light(again);

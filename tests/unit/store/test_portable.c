@@ -55,7 +55,7 @@ static void fill(const struct place *p)
 	}
 	assert_int_equal(store_repairs_put(s, &repair, 1, &err), 0);
 	assert_int_equal(store_external_changes_put(s, &ext, 1, &err), 0);
-	assert_int_equal(store_job_put(s, &job, &err), 0);
+	assert_int_equal(store_jobs_put(s, (struct store_job *[]){ &job }, 1, &err), 0);
 	assert_int_equal(store_insertion_losses_put(s, "a", &loss, 1, &err), 0);
 	assert_int_equal(store_observed_put(s, &seen, 1, &err), 0);
 	assert_int_equal(store_drain(s, "h2", "root", "a fan", &err), 0);

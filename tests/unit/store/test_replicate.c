@@ -160,7 +160,7 @@ static int write_something(struct store *s, struct rng *rng, int64_t *open, stru
 		r = store_undrain(s, "h1", err);
 		return r == WEFT_ENOTFOUND ? 0 : r;
 	case 2:
-		return store_job_put(s, &job, err);
+		return store_jobs_put(s, (struct store_job *[]){ &job }, 1, err);
 	case 3:
 		return store_observed_put(s, &o, 1, err);
 	default:

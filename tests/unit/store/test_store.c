@@ -1068,6 +1068,11 @@ static struct store_job job_named(const char *name)
 	};
 }
 
+static int put_job(struct store *s, struct store_job *j)
+{
+	return store_jobs_put(s, &j, 1, &err);
+}
+
 static void test_jobs(void **state)
 {
 	struct store *s = must_open(*state);
@@ -1076,14 +1081,13 @@ static void test_jobs(void **state)
 
 	a.priority = -3;
 	a.preemptible = true;
-	OK(store_job_put(s, &a, &err));
-	OK(store_job_put(s, &b, &err));
+	OK(store_jobs_put(s, (struct store_job *[]){ &a, &b }, 2, &err));
 	assert_true(a.id && b.id > a.id);
 	free(a.nodes);
 	a.nodes = strdup("h0 h1");
 	a.state = STORE_JOB_RUNNING;
 	a.started_ns = 77;
-	OK(store_job_put(s, &a, &err));
+	OK(put_job(s, &a));
 	store_free(s);
 
 	s = must_open(*state);
@@ -1137,7 +1141,7 @@ static void test_jobs_are_bounded(void **state)
 	struct store_job *v;
 	int n;
 
-	OK(store_job_put(s, &first, &err));
+	OK(put_job(s, &first));
 	store_free(s);
 	sql(*state, "WITH RECURSIVE c (i) AS (SELECT 1 UNION ALL "
 		    "SELECT i + 1 FROM c WHERE i < 1005) "
@@ -1145,7 +1149,7 @@ static void test_jobs_are_bounded(void **state)
 		    "SELECT 'j', '', '', '', "
 		    "iif(i % 2, 'ended', 'failed') FROM c");
 	s = must_open(*state);
-	OK(store_job_put(s, &last, &err));
+	OK(put_job(s, &last));
 	OK(store_jobs(s, &v, &n, &err));
 	assert_int_equal(n, STORE_JOBS_MAX + 2);
 	assert_string_equal(v[0].name, "first");

@@ -1,0 +1,437 @@
+/*
+ * Placing, starting and ending jobs: all that may go on when no change is under way go into one
+ * together, and none waits for company. Jobs that end go first, with those of the queue that fit
+ * beside them, unless one is to be repaired; a job that does not fit does not hold up those behind
+ * it, but may push out jobs of lower priority that have agreed to that. A job on a ring goes alone,
+ * as whether it fits its ring is known by planning only.
+ *
+ * When a change of several jobs fails for what may be one of them, each half of them is tried on
+ * its own, and so on: the one that is to blame is told so alone, after as many changes as its
+ * number has binary digits. What passes by itself is tried again after a while, all together;
+ * those that need a device which does not answer hold up no others.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/jobs/private.h"
+#include "lib/base/alloc.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+
+#define NAMES_MAX 160		/* bytes of names in the comment of a change */
+
+static int n_wanted(const struct job *j)
+{
+	return j->req->n_nodes ? (int)j->req->n_nodes : j->req->count;
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+/* Not the job's fault: it stays where it was, and is tried again. */
+static bool may_pass(int rc)
+{
+	return rc == WEFT_ESTALE || rc == WEFT_ECANCELED ||
+	       rc == WEFT_EUNAVAIL || rc == WEFT_ETIMEOUT || rc == WEFT_EIO;
+}
+
+/* On a ring it may be that other jobs have the channels. */
+static bool may_fit_later(const struct job *j, int rc)
+{
+	if (rc != WEFT_EINFEASIBLE || !j->req->ring[0]) {
+		return false;
+	}
+	for (size_t i = 0; i < j->jobs->v.n; i++) {
+		const struct job *o = j->jobs->v.v[i];
+
+		if (o != j && job_has_circuits(o) && strcmp(o->req->ring, j->req->ring) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Back into the queue for what passes by itself, else it has failed. */
+static void handle_failed_start(struct job *j, int rc, const struct err *err)
+{
+	if (job_was_released(j)) {
+		job_move(j, STORE_JOB_ENDED, "");
+	} else if (may_pass(rc) || may_fit_later(j, rc)) {
+		free(j->s.nodes);
+		j->s.nodes = x_dup("");
+		job_move(j, STORE_JOB_QUEUED, err->msg);
+		j->retry_ns = clk_now_ns() + JOB_RETRY_NS;
+	} else {
+		job_move(j, STORE_JOB_FAILED, err->msg);
+	}
+}
+
+static void handle_failure(struct job *j, int rc, const struct err *err)
+{
+	if (j->s.state == STORE_JOB_STARTING) {
+		handle_failed_start(j, rc, err);
+	} else if (j->s.state == STORE_JOB_ENDING) {
+		job_move(j, STORE_JOB_ENDING, err->msg);
+		j->part = 0;
+		j->retry_ns = clk_now_ns() + JOB_RETRY_NS;
+	}
+}
+
+/* Which of several was to blame is not known: one half is tried without the other. */
+static void split(struct jobs *jobs, const job_list *list)
+{
+	const int part = jobs->n_parts + 1;
+
+	jobs->n_parts += 2;
+	for (size_t i = 0; i < list->n; i++) {
+		list->v[i]->part = part + (i >= list->n / 2);
+	}
+}
+
+/* The change under way has ended, or could not begin. */
+static void end_change(struct jobs *jobs, bool begun, int rc, const struct err *err)
+{
+	job_list list = { 0 };
+
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		if (jobs->v.v[i]->busy) {
+			jobs->v.v[i]->busy = false;
+			vec_push(&list, jobs->v.v[i]);
+		}
+	}
+	jobs->n_busy = 0;
+	if (list.n == 1 && list.v[0]->moving) {
+		job_end_repair(list.v[0], rc, err);
+	} else if (begun && rc && list.n > 1 && !may_pass(rc)) {
+		log_info("jobs", "%zu jobs in one change, of which each half is tried alone: %s",
+			 list.n, err->msg);
+		split(jobs, &list);
+	} else {
+		for (size_t i = 0; i < list.n; i++) {
+			handle_failure(list.v[i], rc, err);
+		}
+	}
+	vec_fini(&list);
+	jobs_flush(jobs);
+}
+
+/* What the commit itself means is found by jobs_settle. */
+static void on_ended(int rc, const struct err *err, void *arg)
+{
+	end_change(arg, true, rc, err);
+}
+
+/* ---- the change ---------------------------------------------------------- */
+
+/* "jobs a, b and 3 more start; " of those in this state. */
+static void add_comment(const job_list *list, enum store_job_state state, const char *verb,
+			struct buf *b)
+{
+	size_t n = 0, told = 0, begin = b->len;
+
+	for (size_t i = 0; i < list->n; i++) {
+		n += list->v[i]->s.state == state;
+	}
+	for (size_t i = 0; i < list->n; i++) {
+		if (list->v[i]->s.state == state && b->len - begin < NAMES_MAX) {
+			buf_printf(b, "%s%s", told ? ", " : n > 1 ? "jobs " : "job ",
+				   list->v[i]->s.name);
+			told++;
+		}
+	}
+	if (n > told) {
+		buf_printf(b, " and %zu more", n - told);
+	}
+	if (n > 0) {
+		buf_printf(b, " %s%s; ", verb, n > 1 ? "" : "s");
+	}
+}
+
+/* Who asked for all of them. */
+static const char *owner_of(const job_list *list)
+{
+	for (size_t i = 1; i < list->n; i++) {
+		if (strcmp(list->v[i]->s.who, list->v[0]->s.who) != 0) {
+			return "several users";
+		}
+	}
+	return list->v[0]->s.who;
+}
+
+/* Begins the change that makes the circuits of these jobs what they are to be now. One that
+ * could not begin is handled like one that has failed. */
+static void begin(struct jobs *jobs, const job_list *list, const char *comment)
+{
+	const char **names = x_new(list->n + 1, sizeof(*names));
+	const struct own_change own = { .who = owner_of(list), .comment = comment, .jobs = names,
+					.ended = on_ended, .arg = jobs };
+	struct err err = { 0 };
+	int r;
+
+	for (size_t i = 0; i < list->n; i++) {
+		list->v[i]->busy = true;
+		names[i] = list->v[i]->s.name;
+	}
+	jobs->n_busy = (int)list->n;
+	jobs_flush(jobs);
+	r = changes_begin_jobs(jobs->changes, &own, &err);
+	if (r) {
+		end_change(jobs, false, r, &err);
+	}
+	free(names);
+}
+
+void job_begin_repair(struct job *j)
+{
+	job_list alone = { 0 };
+	char comment[CONF_MAX_NAME + 32];
+
+	snprintf(comment, sizeof(comment), "job %s is repaired", j->s.name);
+	vec_push(&alone, j);
+	begin(j->jobs, &alone, comment);
+	vec_fini(&alone);
+}
+
+static void begin_list(struct jobs *jobs, const job_list *list)
+{
+	struct buf comment = { 0 };
+
+	add_comment(list, STORE_JOB_STARTING, "start", &comment);
+	add_comment(list, STORE_JOB_ENDING, "end", &comment);
+	comment.data[comment.len - 2] = '\0';
+	begin(jobs, list, comment.data);
+	buf_fini(&comment);
+}
+
+/* ---- making room --------------------------------------------------------- */
+
+/* Whom j may push out: the least important, the youngest first. */
+static int collect_preemptible(struct jobs *jobs, const struct job *j, struct job **out)
+{
+	int n = 0;
+
+	for (size_t i = jobs->v.n; i-- > 0;) {
+		struct job *o = jobs->v.v[i];
+		int at = n;
+
+		if (o->s.state != STORE_JOB_RUNNING || !o->s.preemptible ||
+		    o->s.priority >= j->s.priority || o->req->ring[0]) {
+			continue;
+		}
+		while (at > 0 && out[at - 1]->s.priority > o->s.priority) {
+			out[at] = out[at - 1];
+			at--;
+		}
+		out[at] = o;
+		n++;
+	}
+	return n;
+}
+
+/* Whether a job has this host: a word of its nodes. */
+static bool has_host(const struct job *j, const char *host)
+{
+	size_t len = strlen(host);
+	const char *p = j->s.nodes;
+
+	while ((p = strstr(p, host)) != NULL) {
+		if ((p == j->s.nodes || p[-1] == ' ') && (p[len] == ' ' || p[len] == '\0')) {
+			return true;
+		}
+		p += len;
+	}
+	return false;
+}
+
+/* Ends those of the others whose hosts j is going to have. */
+static void end_preempted(const struct model_fabric *f, struct job **others, int n,
+			  const int *hosts, int n_hosts, const struct job *j)
+{
+	char why[CONF_MAX_NAME + 40];
+
+	snprintf(why, sizeof(why), "makes room for job %s", j->s.name);
+	for (int i = 0; i < n; i++) {
+		bool needed = false;
+
+		for (int k = 0; k < n_hosts; k++) {
+			needed |= has_host(others[i], f->hosts[hosts[k]].name);
+		}
+		if (needed) {
+			job_move(others[i], STORE_JOB_ENDING, why);
+		}
+	}
+}
+
+/* Tries to fit j in with more and more of the others gone, who have agreed to
+ * that: the least important first, so that as little as possible is lost. True when
+ * some are to go; j starts when they have ended. O(others x placing). */
+static bool make_room(struct jobs *jobs, struct job *j)
+{
+	struct job **others = x_new(jobs->v.n + 1, sizeof(struct job *));
+	const char **names = x_new(jobs->v.n + 1, sizeof(*names));
+	int n = n_wanted(j);
+	int *hosts = x_new((size_t)n + 1, sizeof(*hosts));
+	int n_others = j->req->ring[0] ? 0 : collect_preemptible(jobs, j, others);
+	bool found = false;
+
+	for (int k = 1; k <= n_others && !found; k++) {
+		struct err err = { 0 };
+		struct job_view v;
+
+		names[k - 1] = others[k - 1]->s.name;
+		job_view_init(&v, jobs);
+		job_view_mark(&v, jobs, names, k);
+		found = job_find_place(&v, j, hosts, &err) == 0;
+		if (found) {
+			end_preempted(v.f, others, k, hosts, n, j);
+		}
+		job_view_fini(&v);
+	}
+	free(others);
+	free(names);
+	free(hosts);
+	return found;
+}
+
+/* ---- who goes on --------------------------------------------------------- */
+
+/* The lowest part of a change that has failed; those that were released meanwhile are over. */
+static void collect_part(struct jobs *jobs, job_list *out)
+{
+	int part = 0;
+
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		struct job *j = jobs->v.v[i];
+
+		if (j->part && j->s.state == STORE_JOB_STARTING && job_was_released(j)) {
+			job_move(j, STORE_JOB_ENDED, "");
+		}
+		part = j->part && (!part || j->part < part) ? j->part : part;
+	}
+	for (size_t i = 0; i < jobs->v.n && part; i++) {
+		if (jobs->v.v[i]->part == part) {
+			vec_push(out, jobs->v.v[i]);
+		}
+	}
+}
+
+/* All that are to end and need a device that does not answer, or none such. */
+static void collect_ends(struct jobs *jobs, const struct job_view *v, bool silent, job_list *out)
+{
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		struct job *j = jobs->v.v[i];
+
+		if (j->s.state == STORE_JOB_ENDING && !j->retry_ns &&
+		    job_is_silent(v, j->s.nodes) == silent) {
+			vec_push(out, j);
+		}
+	}
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
+
+	if (x->s.priority != y->s.priority) {
+		return x->s.priority > y->s.priority ? -1 : 1;
+	}
+	return (x->s.id > y->s.id) - (x->s.id < y->s.id);
+}
+
+/* The queue, the first in front. */
+static void collect_queue(const struct jobs *jobs, job_list *out)
+{
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		if (jobs->v.v[i]->s.state == STORE_JOB_QUEUED && !jobs->v.v[i]->retry_ns) {
+			vec_push(out, jobs->v.v[i]);
+		}
+	}
+	if (out->n > 1) {
+		qsort(out->v, out->n, sizeof(*out->v), by_rank);
+	}
+}
+
+/* The names of its hosts, owned by the caller; NULL: the errors of job_find_place. */
+static char *place(const struct job_view *v, const struct job *j, struct err *err)
+{
+	const int n = n_wanted(j);
+	int *hosts = x_new((size_t)n + 1, sizeof(*hosts));
+	char *names = job_find_place(v, j, hosts, err) ? NULL : job_node_names(v->f, hosts, n);
+
+	free(hosts);
+	return names;
+}
+
+/* What becomes of one that has no place. True when others make room for it: those behind it
+ * are to leave it what is free. */
+static bool handle_no_place(struct jobs *jobs, struct job *j, const struct err *err)
+{
+	const bool later = err->code == WEFT_EINFEASIBLE;
+
+	job_move(j, later ? STORE_JOB_QUEUED : STORE_JOB_FAILED, err->msg);
+	return later && make_room(jobs, j);
+}
+
+/* Those of the queue that fit, and need a device that does not answer, or none such. */
+static void collect_starts(struct jobs *jobs, struct job_view *v, bool silent, job_list *out)
+{
+	job_list queue = { 0 };
+	bool full = false;
+
+	collect_queue(jobs, &queue);
+	for (size_t i = 0; i < queue.n && !full; i++) {
+		struct job *j = queue.v[i];
+		struct err err = { 0 };
+		char *nodes;
+
+		if (j->req->ring[0] && out->n > 0) {
+			continue;
+		}
+		nodes = place(v, j, &err);
+		if (!nodes) {
+			full = handle_no_place(jobs, j, &err);
+		} else if (job_is_silent(v, nodes) == silent) {
+			free(j->s.nodes);
+			j->s.nodes = nodes;
+			nodes = NULL;
+			job_move(j, STORE_JOB_STARTING, "");
+			job_view_mark_job(v, j);
+			vec_push(out, j);
+			full = j->req->ring[0];
+		}
+		free(nodes);
+	}
+	vec_fini(&queue);
+}
+
+/* Those that end come last, as more do that make room. */
+static void collect(struct jobs *jobs, struct job_view *v, bool silent, job_list *out)
+{
+	collect_ends(jobs, v, silent, out);
+	if (out->n == 0 && jobs_repair_one(jobs)) {
+		return;
+	}
+	out->n = 0;
+	if (!jobs_repair_due(jobs)) {
+		collect_starts(jobs, v, silent, out);
+	}
+	collect_ends(jobs, v, silent, out);
+}
+
+void jobs_begin_next(struct jobs *jobs)
+{
+	job_list list = { 0 };
+	struct job_view v;
+
+	collect_part(jobs, &list);
+	job_view_init(&v, jobs);
+	job_view_mark(&v, jobs, NULL, 0);
+	for (int silent = 0; silent <= 1 && list.n == 0 && !jobs->suspect; silent++) {
+		collect(jobs, &v, silent, &list);
+	}
+	job_view_fini(&v);
+	if (list.n > 0) {
+		begin_list(jobs, &list);
+	}
+	vec_fini(&list);
+}
