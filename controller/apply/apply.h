@@ -346,9 +346,16 @@ int64_t apply_unresolved(const struct apply *a);
 /* Resolves a change that is open and does not run, by reading the devices
  * first: all as before -> aborted; all as planned -> committed;
  * mixed -> stays open as "interrupted", every circuit explained, nothing
- * sent. apply_on_open may decide otherwise. done(rc, text): one sentence for log and status;
- * at once with WEFT_ESTALE while a change runs. */
+ * sent. apply_on_open and apply_resume may decide otherwise. done(rc, text): one sentence for log
+ * and status; at once with WEFT_ESTALE while a change runs. */
 void apply_recover(struct apply *a, void (*done)(int rc, const char *text, void *arg), void *arg);
+
+/* Devices that the newest open change moves and that did not answer when they were last asked;
+ * names gets at most max of them, which are valid until the loop runs. O(devices^2). */
+int apply_hangs_on(const struct apply *a, const char **names, int max);
+/* The next apply_recover(), which comes before the next request, also takes back what was half
+ * done when a device was lost, or was being taken back already, if it reads all its devices. */
+void apply_resume(struct apply *a);
 
 /* What is to become of a change that its process did not end. */
 enum apply_outcome {

@@ -27,11 +27,31 @@ int64_t apply_running(const struct apply *a)
 int64_t apply_unresolved(const struct apply *a)
 {
 	for (int i = 0; i < a->n_open && !apply_busy(a); i++) {
-		if (a->open[i].change.verdict == STORE_RUNNING) {
+		if (a->open[i].change.verdict == STORE_RUNNING || a->resume) {
 			return a->open[i].change.id;
 		}
 	}
 	return 0;
+}
+
+void apply_resume(struct apply *a)
+{
+	a->resume = true;
+}
+
+int apply_hangs_on(const struct apply *a, const char **names, int max)
+{
+	int n = 0;
+
+	for (int i = 0; a->n_open && i < a->open[0].n_works && n < max; i++) {
+		const struct store_work *w = &a->open[0].works[i];
+		const struct device *d = device_set_find(a->set, w->device);
+
+		if (d && !d->now.elsewhere && !d->now.reachable && work_moves(w)) {
+			names[n++] = d->name;
+		}
+	}
+	return n;
 }
 
 const struct store_journal *apply_journal(const struct apply *a, int i)

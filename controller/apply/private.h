@@ -367,6 +367,7 @@ struct change {
 	struct apply_question question;	/* to hosts; paths are owned */
 	int64_t began_ns, lit_ns;	/* of the stage in scope: its first
 					 * command, and that all is made */
+	const char *lost;		/* device that could not be read in undo, or NULL */
 	int undo_at;			/* run; they go backwards */
 	int undo_stage;			/* that was drained last; -1: none */
 	void (*undo_drained)(struct change *c);	/* what follows on that */
@@ -528,6 +529,7 @@ struct apply {
 	void *timer_arg;
 	struct change *change;		/* under way, or NULL */
 	struct recovery *recovery;
+	bool resume;			/* the next one may take back */
 	int (*on_open)(const struct store_change *ch, enum apply_outcome *out, void *arg,
 		       struct err *err);	/* or NULL */
 	void *on_open_arg;

@@ -3,7 +3,7 @@
  * not take: the devices are read, the readings decide, and nothing is sent.
  * Newest first, as a change that turns out to have happened covers the older
  * ones. Where others had a part in a change they decide, and it may have to be
- * undone.
+ * undone; so may one that hung on a device that was away (apply_resume).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +41,8 @@ struct recovery {
 	int n_readings;			/* one for each device it moved */
 	int waiting, rounds;		/* answers; rounds of reading so far */
 	int n_before, n_planned, n_unknown;	/* steps that move light */
+	bool hung;			/* it was being taken back, or a device did
+					 * not answer: it goes back */
 	bool keeps;			/* what was to stay is there */
 	int n_lost;			/* sent with a whole map, and gone */
 	struct buf text;		/* a clause for each change */
@@ -83,6 +85,7 @@ static void finish(struct recovery *r)
 
 	drop_change(r);
 	a->recovery = NULL;
+	a->resume = false;
 	if (apply_refresh(a, &err)) {
 		log_error("apply", "%s", err.msg);
 	}
@@ -138,7 +141,10 @@ static void count_step(struct recovery *r, const struct recovery_read *rd, struc
 		r->n_lost += now != STORE_AS_PLANNED && st->state != STORE_PLANNED;
 		return;
 	}
-	st->state = now;
+	r->hung = r->hung || st->state == STORE_UNKNOWN;
+	if (st->state != STORE_PLANNED || now == STORE_AS_PLANNED) {
+		st->state = now;	/* else it was never sent, and is not ours to take back */
+	}
 	r->n_before += now == STORE_AS_BEFORE;
 	r->n_planned += now == STORE_AS_PLANNED;
 	r->n_unknown += now == STORE_UNKNOWN;
@@ -151,6 +157,7 @@ static int count_steps(struct recovery *r, struct err *err)
 
 	r->n_before = r->n_planned = r->n_unknown = r->n_lost = 0;
 	r->keeps = true;
+	r->hung = r->v[r->at].change.undoing;
 	for (int i = 0; i < r->n_readings && rc == 0; i++) {
 		struct recovery_read *rd = &r->readings[i];
 
@@ -160,6 +167,16 @@ static int count_steps(struct recovery *r, struct err *err)
 		rc = store_mark(r->a->store, &r->v[r->at], rd->index, err);
 	}
 	return rc;
+}
+
+static bool all_read(const struct recovery *r)
+{
+	bool all = true;
+
+	for (int i = 0; i < r->n_readings; i++) {
+		all = all && r->readings[i].read;
+	}
+	return all;
 }
 
 static int settle_undone(struct recovery *r, struct err *err)
@@ -203,7 +220,7 @@ static int settle_done(struct recovery *r, struct err *err)
 static int settle_mixed(struct recovery *r, struct err *err)
 {
 	const struct store_change *ch = &r->v[r->at].change;
-	int total = r->n_before + r->n_planned + r->n_unknown;
+	int total = r->n_before + r->n_planned + r->n_unknown, rc;
 	char text[200];
 
 	snprintf(text, sizeof(text), "is half done: of %d steps %d are as "
@@ -219,9 +236,16 @@ static int settle_mixed(struct recovery *r, struct err *err)
 		apply_use(r->a, r->set);
 		r->set = NULL;
 	}
+	/* That it hung is not seen from the steps any more. */
+	if (r->hung && all_read(r) && !ch->undoing &&
+	    (rc = store_undoing(r->a->store, ch->id, err))) {
+		return rc;
+	}
 	return ch->verdict != STORE_RUNNING ? 0 :
 	       store_end(r->a->store, ch->id, STORE_INTERRUPTED, text, err);
 }
+
+static void undo(struct recovery *r);
 
 static void decide(struct recovery *r)
 {
@@ -236,6 +260,11 @@ static void decide(struct recovery *r)
 	} else if (rc == 0 && r->n_before + r->n_unknown == 0 && r->keeps &&
 		   !ch->undoing && ch->verdict != STORE_STUCK) {
 		rc = settle_done(r, &err);
+	} else if (rc == 0 && r->a->resume && r->hung && all_read(r)) {
+		err_set(&r->why, WEFT_ECANCELED, "taken back, as all its devices answer again (%s)",
+			ch->summary);
+		undo(r);
+		return;
 	} else if (rc == 0) {
 		rc = settle_mixed(r, &err);
 	}

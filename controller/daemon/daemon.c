@@ -352,7 +352,10 @@ static void on_slot_ends(void *arg)
 
 static void on_slot_ended(void *arg)
 {
-	restore_check(((struct daemon *)arg)->restore);
+	struct daemon *d = arg;
+
+	changes_resume(d->changes);
+	restore_check(d->restore);
 }
 
 /* Goes on stopping when nothing is under way any more. */

@@ -241,6 +241,10 @@ static const struct conf_key changes_keys[] = {
 				    .min = 10000000, .max = NS_PER_HOUR, .def = "1s",
 				    .help = "time before light is restored; ten "
 					    "times that before the next" },
+	[CHANGES_RESUME_WITHIN] = { "resume-within", CONF_QUANTITY, .unit = UNIT_NS,
+				    .max = 168 * NS_PER_HOUR, .def = "1h",
+				    .help = "how long a change that lost a device waits for it, "
+					    "to be ended by itself; 0s: not at all" },
 };
 
 static const char *const directions[] = { "cw", "ccw", NULL };

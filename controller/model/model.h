@@ -221,6 +221,9 @@ struct model_changes {
 	/* before a circuit removed from outside is restored; ten times that
 	 * before the next one */
 	int64_t restore_after_ns;
+	/* after its end, a change that lost a device is ended as its journal says when the
+	 * device answers again; 0: never by itself */
+	int64_t resume_within_ns;
 	struct conf_place place;
 };
 

@@ -15,6 +15,7 @@
 
 #include "controller/apply/private.h"
 #include "lib/base/log.h"
+#include "lib/base/number/units.h"
 
 #define UNDO_ROUNDS 6		/* of reading and sending, a device */
 #define UNDO_TRIES 3		/* of one step */
@@ -247,6 +248,7 @@ static void device_done(struct apply_run *r, bool known)
 {
 	int left = r->c->n_unrecovered;
 
+	r->c->lost = known ? r->c->lost : r->dev->name;
 	record_states(r, known);
 	if (known && report_gone(r) == 0 && r->c->n_unrecovered == left) {
 		change_event(r->c, r->dev, false, "%s is as before, read back "
@@ -398,6 +400,8 @@ static void undo_run(struct change *c)
 
 static void undo_next(struct change *c)
 {
+	const int64_t within_ns = c->set->fabric->changes.resume_within_ns;
+	char within[32];
 	int stage;
 
 	do {
@@ -418,6 +422,10 @@ static void undo_next(struct change *c)
 		err_wrap(&c->err, "%d step%s could not be rolled back (%s)",
 			 c->n_unrecovered, c->n_unrecovered == 1 ? "" : "s",
 			 buf_cstr(&c->unrecovered));
+	}
+	if (c->lost && within_ns) {
+		err_hint(&c->err, "it is taken back by itself once %s answers again, within %s",
+			 c->lost, unit_human(UNIT_NS, (double)within_ns, within, sizeof(within)));
 	}
 	c->walk(c, PHASE_END);
 }

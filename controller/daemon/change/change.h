@@ -156,6 +156,22 @@ void handle_set_port(struct rpc_call *call, const ProtobufCMessage *req, void *a
 /* Homes a robot, locks a ring again, or clears a device's fault. */
 void handle_recover_device(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
 
+/* ---- resume.c: an open change that hangs on devices that are away ---- */
+
+struct change_wait {
+	int64_t change;		/* 0: none hangs */
+	char device[CONF_MAX_NAME + 1];	/* the first that is away; "": none any more */
+	int64_t by_ns;		/* wall clock: it is ended by itself until then; 0: not at all */
+};
+
+/* As it was after the last slot of the queue. */
+const struct change_wait *changes_wait(const struct changes *c);
+/* One sentence about one that hangs; returns text. */
+const char *change_wait_text(const struct change_wait *w, char *text, size_t size);
+/* Looks at what is open and what of it can be ended now; that begins later, from the loop. Call
+ * when a slot of the queue has ended. */
+void changes_resume(struct changes *c);
+
 /* ---- progress.c: the change under way, and the jobs meanwhile ---- */
 
 /* Borrows what jobs and the change have; valid until the loop runs. */

@@ -271,6 +271,7 @@ static void end_change(struct running_change *c, const struct apply_result *res,
 	if (c->is_part) {
 		all->partners.ended(res, rc, err, all->partners.arg);
 	}
+	changes_resume_ended(all, res);
 	change_free(c);
 	if (!all->env->draining) {
 		changes_watch_confirm(all);
@@ -386,8 +387,7 @@ static void on_planned(struct plan_request *pr)
 
 /* ---- the start of a change ----------------------------------------------- */
 
-/* The verdict that a change on record has come to. */
-static enum apply_verdict verdict_of(const struct store_change *ch)
+enum apply_verdict verdict_of(const struct store_change *ch)
 {
 	switch (ch->verdict) {
 	case STORE_COMMITTED:
@@ -1018,6 +1018,7 @@ struct changes *changes_new(struct daemon_env *env, struct plan_queue *queue,
 	*c = (struct changes){ .env = env, .queue = queue, .jobs = jobs, .drain = drain,
 			       .hosts = hosts, .hooks = *hooks };
 	c->clock.timer = part_timer_new(env, changes_confirm_expired, c);
+	c->resume.timer = part_timer_new(env, changes_resume_due, c);
 	return c;
 }
 
@@ -1045,5 +1046,6 @@ void changes_free(struct changes *c)
 		free(c->finished[i].request_id);
 	}
 	part_timer_free(c->clock.timer);
+	part_timer_free(c->resume.timer);
 	free(c);
 }

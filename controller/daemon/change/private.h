@@ -36,6 +36,16 @@ struct confirm_clock {
 	int64_t tried;		/* the change whose going back was begun */
 };
 
+/* The open change that hangs on devices. */
+struct resume {
+	struct part_timer *timer;
+	struct change_wait wait;	/* as last looked at and told */
+	int64_t clock_of, due_ns;	/* the change; monotonic, when its time is over */
+	int64_t tried;		/* the change that was not ended though all devices answered */
+	int64_t delay_ms;	/* before devices are asked again */
+	bool reading;
+};
+
 struct changes {
 	struct daemon_env *env;		/* borrowed, like the next four */
 	struct plan_queue *queue;
@@ -49,6 +59,7 @@ struct changes {
 	struct change_latest latest;	/* of it */
 	struct store_confirm confirm;	/* what waits, change 0: nothing */
 	struct confirm_clock clock;	/* for it */
+	struct resume resume;
 	struct finished_change finished[MAX_FINISHED];
 	int n_finished;			/* ever; the newest are kept */
 };
@@ -65,6 +76,16 @@ int changes_begin_back(struct changes *c, struct rpc_call *call, int64_t to,
 struct restore_request;
 int changes_begin_restore(struct changes *c, const struct own_change *own,
 			  struct restore_request *restore, struct err *err);
+
+/* The verdict that a change on record has come to. */
+enum apply_verdict verdict_of(const struct store_change *ch);
+
+/* ---- resume.c ---- */
+
+/* Its timer: asks devices that are away, or has the change ended; arg is the struct changes. */
+void changes_resume_due(void *arg);
+/* A change has ended: one that got stuck though its devices answer is not tried again. */
+void changes_resume_ended(struct changes *c, const struct apply_result *res);
 
 /* ---- progress.c ---- */
 

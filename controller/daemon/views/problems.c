@@ -35,8 +35,8 @@ struct problem_subject {
 static bool is_difference(Weft__V1__ProblemKind kind)
 {
 	return kind != KIND(DEVICE_UNREACHABLE) && kind != KIND(HOSTS_SILENT) &&
-	       kind != KIND(CHANGED_BY_OTHERS) && kind != KIND(JOB_DEGRADED) &&
-		       kind != KIND(JOB_DOWN) &&
+	       kind != KIND(CHANGED_BY_OTHERS) && kind != KIND(CHANGE_WAITS) &&
+	       kind != KIND(JOB_DEGRADED) && kind != KIND(JOB_DOWN) &&
 	       kind != KIND(JOBS_NOT_PLANNED);
 }
 
@@ -290,6 +290,16 @@ static void add_devices(struct problems *p, const struct daemon_env *env)
 	}
 }
 
+static void add_wait(struct problems *p, const struct changes *changes)
+{
+	const struct change_wait *w = changes_wait(changes);
+	char text[320];
+
+	add(p, &(struct problem_subject){ .kind = KIND(CHANGE_WAITS), .device = w->device,
+					  .count = w->change != 0 },
+	    "%s", change_wait_text(w, text, sizeof(text)));
+}
+
 /* What hosts of this machine receive. */
 static void add_hosts(struct problems *p, const struct hosts *hosts)
 {
@@ -364,6 +374,7 @@ void problems_init(struct problems *p, const struct views *views)
 {
 	memset(p, 0, sizeof(*p));
 	add_devices(p, views->env);
+	add_wait(p, views->changes);
 	add_hosts(p, views->hosts);
 	add_jobs(p, views);
 	make_list(p);

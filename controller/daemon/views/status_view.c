@@ -340,9 +340,12 @@ static void advise_store(struct advice *a)
 /* The change did not end well, or weftd ended before it did. */
 static void advise_interrupted(struct advice *a)
 {
+	const struct change_wait *w = changes_wait(a->parts->changes);
 	const struct store_change *c;
 
-	if (a->m->state == WEFT__V1__STATE__STATE_INTERRUPTED) {
+	if (a->m->state == WEFT__V1__STATE__STATE_INTERRUPTED && w->change) {
+		change_wait_text(w, a->text, a->size);
+	} else if (a->m->state == WEFT__V1__STATE__STATE_INTERRUPTED) {
 		c = &a->devices->open.v.v[0]->change;
 		snprintf(a->text, a->size, "change %lld is open (%s): its "
 			 "circuits are listed as pending; \"weft apply\" "

@@ -5,6 +5,8 @@
 #ifndef WEFT_TESTS_UNIT_APPLY_MOMENTS_H
 #define WEFT_TESTS_UNIT_APPLY_MOMENTS_H
 
+#include <pthread.h>
+
 #include "rig.h"
 #include "tests/unit/store/fault_vfs.h"
 #include "tests/unit/world.h"
@@ -53,10 +55,13 @@ static inline void read_kept(const struct rig *r, size_t file, struct buf *out)
 	}
 }
 
+/* Of one write at a time: a sync is on a worker, while the loop writes. */
 static inline void keep_moment(void *arg)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct moments *m = arg;
 
+	pthread_mutex_lock(&lock);
 	assert_true(m->n < MAX_MOMENTS);
 	for (size_t i = 0; i < N_KEPT; i++) {
 		struct buf *now = &m->files[m->n][i];
@@ -72,6 +77,7 @@ static inline void keep_moment(void *arg)
 		}
 	}
 	m->n++;
+	pthread_mutex_unlock(&lock);
 }
 
 static inline void restore_moment(const struct moments *m, int at)

@@ -328,6 +328,44 @@ static void test_while_undoing(void **state)
 	}
 }
 
+/* Half done when a device did not answer: once that is read it goes back, if that is wanted, also
+ * in the next process. What was never sent stays as it is, and so does what only a crash left. */
+static void test_resumed(void **state)
+{
+	for (int away = 0; away < 2; away++) {
+		struct rig *r = *state;
+
+		rig_fini(r);
+		rig_init(r);
+		rig_up(r);
+		rig_begin(r, "");
+		leave_open(r);
+		mark_sent(r, 0);
+		move_a(r);
+		if (away) {
+			mark_sent(r, 1);
+		}
+		restart(r);
+		rig_wrap_b(r);
+		rig_b.dead = away;
+		rig_recover(r);
+		assert_verdict(r, STORE_INTERRUPTED);
+		rig_b.dead = false;
+		restart(r);
+		rig_recover(r);
+		assert_verdict(r, STORE_INTERRUPTED);
+		restart(r);
+		apply_resume(r->apply);
+		assert_int_equal(apply_unresolved(r->apply), r->res.change);
+		rig_recover(r);
+		assert_int_equal(r->rc, 0);
+		assert_int_equal(apply_unresolved(r->apply), 0);
+		assert_verdict(r, away ? STORE_ROLLED_BACK : STORE_INTERRUPTED);
+		assert_int_equal(rig_has(r, "a", 1, 2), away);
+		assert_explained(r, away ? 0 : 2);
+	}
+}
+
 static void test_stuck_is_freed(void **state)
 {
 	struct rig *r = *state;
@@ -579,7 +617,7 @@ int main(void)
 		T(test_mixed), T(test_kept_lost), T(test_half_made),
 		T(test_must_be_settled_first), T(test_forward_after_mixed),
 		T(test_failed_after_mixed), T(test_device_away),
-		T(test_while_undoing), T(test_stuck_is_freed),
+		T(test_while_undoing), T(test_resumed), T(test_stuck_is_freed),
 		T(test_new_fabric), T(test_closed_in_the_middle),
 		T(test_killed_at_every_write), T(test_killed_in_undo),
 		T(test_killed_in_stages),
