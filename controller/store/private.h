@@ -93,6 +93,8 @@ struct store {
 	/* Of a store that others have too; replicate.c. */
 	int64_t position;
 	char log[STORE_LOG_MAX];
+	uint8_t digest[STORE_DIGEST_LEN];	/* at the position, */
+	uint8_t next_digest[STORE_DIGEST_LEN];	/* and after the transaction that is recorded */
 	store_publish_fn publish;	/* NULL: nothing is given away */
 	void *publish_arg;
 	bool follows;			/* what is written came from the others */

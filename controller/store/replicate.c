@@ -29,7 +29,7 @@ static const char *const replicated[] = {
 static int read_position(struct store *s, struct err *err)
 {
 	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "SELECT position, log FROM replica", "");
+	int rc = db_prepare(s, err, &st, "SELECT position, log, digest FROM replica", "");
 
 	if (rc) {
 		return rc;
@@ -38,6 +38,10 @@ static int read_position(struct store *s, struct err *err)
 	if (rc == 1) {
 		s->position = sqlite3_column_int64(st, 0);
 		db_text_into(st, 1, s->log, sizeof(s->log));
+		rc = sqlite3_column_bytes(st, 2) == STORE_DIGEST_LEN ? 1 : 0;
+	}
+	if (rc == 1) {
+		memcpy(s->digest, sqlite3_column_blob(st, 2), STORE_DIGEST_LEN);
 	}
 	db_release(s, st);
 	return rc == 1 ? 0 : rc ? rc : db_damaged(s, err, "it has no position");
@@ -56,37 +60,57 @@ int64_t store_position(const struct store *s, char log[STORE_LOG_MAX])
 	return s->position;
 }
 
-static int keep_position(struct store *s, int64_t position, struct err *err)
+const uint8_t *store_digest(const struct store *s)
 {
-	return db_run(s, err, "UPDATE replica SET position = ?, log = ?", "is", position, s->log);
+	return s->digest;
+}
+
+static int keep_position(struct store *s, int64_t position, const uint8_t *digest, struct err *err)
+{
+	return db_run(s, err, "UPDATE replica SET position = ?, log = ?, digest = ?", "isb",
+		      position, s->log, digest, STORE_DIGEST_LEN);
 }
 
 /* ---- sealing ------------------------------------------------------------- */
 
-/* SQLite trusts a change set: one that is damaged may keep it busy for ever. So a hash goes
- * with each. */
-static void seal(const void *data, size_t len, struct buf *out)
+/*
+ * A change set, the digest of the log before it, and the hash of both. SQLite trusts a change
+ * set: one that is damaged may keep it busy for ever. The hash is the digest of the log with this
+ * set, so that two who have the same digest have the same rows.
+ */
+static void seal(const struct store *s, const void *data, size_t len, struct buf *out)
 {
 	uint8_t hash[SHA256_LEN];
 
-	sha256(data, len, hash);
+	_Static_assert(SHA256_LEN == STORE_DIGEST_LEN, "a digest of the log is such a hash");
 	buf_add(out, data, len);
+	buf_add(out, s->digest, sizeof(s->digest));
+	sha256(out->data, out->len, hash);
 	buf_add(out, hash, sizeof(hash));
 }
 
-/* The length of the set without its hash. WEFT_EINVAL: it is not as it was. */
-static int unseal(const struct store *s, const void *data, size_t *len, struct err *err)
+/* What was sealed. */
+struct sealed {
+	const uint8_t *data, *before, *digest;
+	size_t len;		/* of data */
+};
+
+/* WEFT_EINVAL: it is not as it was. */
+static int unseal(const struct store *s, const void *data, size_t len, struct sealed *out,
+		  struct err *err)
 {
 	uint8_t hash[SHA256_LEN];
-	size_t n = *len < sizeof(hash) ? 0 : *len - sizeof(hash);
 
-	sha256(data, n, hash);
-	if (*len < sizeof(hash) || memcmp((const uint8_t *)data + n, hash, sizeof(hash)) != 0) {
-		return err_set(err, WEFT_EINVAL, "store %s: what came from the others is damaged",
-			       s->path);
+	if (len >= 2 * sizeof(hash)) {
+		*out = (struct sealed){ .data = data, .len = len - 2 * sizeof(hash) };
+		out->before = out->data + out->len;
+		out->digest = out->before + sizeof(hash);
+		sha256(data, len - sizeof(hash), hash);
+		if (memcmp(out->digest, hash, sizeof(hash)) == 0) {
+			return 0;
+		}
 	}
-	*len = n;
-	return 0;
+	return err_set(err, WEFT_EINVAL, "store %s: what came from the others is damaged", s->path);
 }
 
 /* ---- giving away --------------------------------------------------------- */
@@ -148,6 +172,7 @@ static void record_end(struct store *s, bool kept)
 	}
 	if (s->behind && kept) {
 		s->position++;
+		memcpy(s->digest, s->next_digest, sizeof(s->digest));
 		s->behind = false;
 	}
 }
@@ -155,6 +180,7 @@ static void record_end(struct store *s, bool kept)
 /* Gives away what was recorded. When it succeeds the transaction must be kept. */
 static int record_publish(struct store *s, struct err *err)
 {
+	struct store_entry entry = { .position = s->position + 1, .digest = s->next_digest };
 	struct buf sealed = { 0 };
 	void *data = NULL;
 	int len = 0, rc;
@@ -166,10 +192,13 @@ static int record_publish(struct store *s, struct err *err)
 	if (len == 0) {
 		return 0;
 	}
-	seal(data, (size_t)len, &sealed);
-	rc = keep_position(s, s->position + 1, err);
+	seal(s, data, (size_t)len, &sealed);
+	entry.changes = sealed.data;
+	entry.len = sealed.len;
+	memcpy(s->next_digest, sealed.data + sealed.len - STORE_DIGEST_LEN, STORE_DIGEST_LEN);
+	rc = keep_position(s, entry.position, entry.digest, err);
 	if (rc == 0) {
-		rc = s->publish(s->publish_arg, s->position + 1, sealed.data, sealed.len, err);
+		rc = s->publish(s->publish_arg, &entry, err);
 	}
 	s->behind = rc == 0;	/* until it is kept here as well */
 	buf_fini(&sealed);
@@ -198,10 +227,8 @@ static int apply_changes(struct store *s, const void *data, size_t len, struct e
 					on_conflict, NULL);
 
 	if (rc == SQLITE_ABORT || rc == SQLITE_SCHEMA || rc == SQLITE_CORRUPT) {
-		err_set(err, WEFT_EINVAL, "store %s is no copy of the one that the others have",
-			s->path);
-		err_hint(err, "move it away: it is fetched as a whole then");
-		return err->code;
+		return err_set(err, WEFT_ESTALE,
+			       "store %s is no copy of the one that the others have", s->path);
 	}
 	return rc ? db_fail(s, err, "apply") : 0;
 }
@@ -219,39 +246,41 @@ static int empty_tables(struct store *s, struct err *err)
 }
 
 /* One transaction with what came from others; data NULL: nothing but the position. */
-static int apply_transaction(struct store *s, int64_t position, const void *data, size_t len,
+static int apply_transaction(struct store *s, int64_t position, const struct sealed *set,
 			     bool whole, struct err *err)
 {
+	const uint8_t *digest = whole ? set->before : set->digest;
 	int rc = db_begin(s, err);
 
 	if (rc) {
 		return rc;
 	}
 	rc = whole ? empty_tables(s, err) : 0;
-	if (rc == 0 && data) {
-		rc = apply_changes(s, data, len, err);
+	if (rc == 0 && set->data) {
+		rc = apply_changes(s, set->data, set->len, err);
 	}
 	if (rc == 0) {
-		rc = keep_position(s, position, err);
+		rc = keep_position(s, position, digest, err);
 	}
 	rc = db_end(s, rc, err);
 	if (rc == 0) {
 		s->position = position;
+		memcpy(s->digest, digest, sizeof(s->digest));
 		rc = store_refresh(s, err);
 	}
 	return rc;
 }
 
-static int apply_as(struct store *s, int64_t position, const void *data, size_t len,
-		    bool whole, struct err *err)
+static int apply_as(struct store *s, int64_t position, const struct sealed *set, bool whole,
+		    struct err *err)
 {
-	int rc = data ? unseal(s, data, &len, err) : 0;
+	int rc = db_run(s, err, "PRAGMA foreign_keys = OFF", "");
 
-	if (rc || (rc = db_run(s, err, "PRAGMA foreign_keys = OFF", ""))) {
+	if (rc) {
 		return rc;
 	}
 	s->follows = true;
-	rc = apply_transaction(s, position, data, len, whole, err);
+	rc = apply_transaction(s, position, set, whole, err);
 	s->follows = false;
 	if (rc) {
 		db_run(s, NULL, "PRAGMA foreign_keys = ON", "");
@@ -262,24 +291,42 @@ static int apply_as(struct store *s, int64_t position, const void *data, size_t 
 
 int store_follow(struct store *s, int64_t position, const void *data, size_t len, struct err *err)
 {
+	struct sealed set;
+	int rc;
+
 	if (position != s->position + 1) {
 		return err_set(err, WEFT_EINVAL, "store %s: after %lld comes %lld", s->path,
 			       (long long)s->position, (long long)position);
 	}
-	return apply_as(s, position, data, len, false, err);
+	rc = unseal(s, data, len, &set, err);
+	if (rc == 0 && memcmp(set.before, s->digest, sizeof(s->digest)) != 0) {
+		rc = err_set(err, WEFT_ESTALE,
+			     "store %s has other transactions than the others up to %lld", s->path,
+			     (long long)s->position);
+	}
+	return rc ? rc : apply_as(s, position, &set, false, err);
 }
 
-int store_join(struct store *s, const char *log, int64_t position, struct err *err)
+int store_join(struct store *s, const char *log, struct err *err)
 {
+	static const uint8_t none[STORE_DIGEST_LEN];
+	const struct sealed nothing = { .digest = none };
+
 	snprintf(s->log, sizeof(s->log), "%s", log);
-	return apply_as(s, position, NULL, 0, false, err);
+	return apply_as(s, 0, &nothing, false, err);
 }
 
 int store_restore(struct store *s, const char *log, int64_t position, const void *data,
 		  size_t len, struct err *err)
 {
+	struct sealed set;
+	int rc = unseal(s, data, len, &set, err);
+
+	if (rc) {
+		return rc;
+	}
 	snprintf(s->log, sizeof(s->log), "%s", log);
-	return apply_as(s, position, data, len, true, err);
+	return apply_as(s, position, &set, true, err);
 }
 
 int store_is_fresh(struct store *s, bool *fresh, struct err *err)
@@ -336,7 +383,7 @@ static int diff_to_empty(struct store *s, struct buf *out, struct err *err)
 		rc = session_take(s, session, &n, &data, err);
 	}
 	if (rc == 0) {
-		seal(n ? data : "", (size_t)n, out);
+		seal(s, n ? data : "", (size_t)n, out);
 	}
 	sqlite3_free(data);
 	sqlite3session_delete(session);

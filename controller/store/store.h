@@ -26,7 +26,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 
-#define STORE_VERSION 17		/* of the file format (user_version) */
+#define STORE_VERSION 18		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_COMMAND_MAX 16384	/* a map of many circuits in one */
@@ -173,21 +173,32 @@ int store_yield(struct store *s, struct err *err);
  * store_follow and store_restore until store_publish. */
 int store_open_replica(const char *path, struct store **out, struct err *err);
 
+#define STORE_DIGEST_LEN 32
+
 /* How many transactions of which log it has; log is "" while it belongs to none. */
 int64_t store_position(const struct store *s, char log[STORE_LOG_MAX]);
+/* The digest of the last of them, which says all before it too; of none, zeros. */
+const uint8_t *store_digest(const struct store *s);
 
-/* Gives the changes of one transaction to the others, as that of this position. 0: they have
- * it, whatever happens here. An error: they never will. */
-typedef int (*store_publish_fn)(void *arg, int64_t position, const void *changes, size_t len,
-				struct err *err);
+/* One transaction of the log, for the others. */
+struct store_entry {
+	int64_t position;
+	const uint8_t *digest;	/* of the log up to here: [STORE_DIGEST_LEN] */
+	const void *changes;	/* for store_follow */
+	size_t len;
+};
+
+/* Gives the changes of one transaction to the others. 0: they have it, whatever happens here.
+ * An error: they never will. */
+typedef int (*store_publish_fn)(void *arg, const struct store_entry *entry, struct err *err);
 /* From now on each transaction goes through fn before it is durable here. */
 void store_publish(struct store *s, store_publish_fn fn, void *arg);
 /* Others have a transaction that the disk here did not take: nothing is written any more but
  * by store_follow and store_restore, and whoever leads is to end. */
 bool store_is_behind(const struct store *s);
 
-/* Applies the changes of the next position. WEFT_EINVAL: it is not the next, or the store is not
- * a copy; nothing was changed. */
+/* Applies the changes of the next position. WEFT_EINVAL: it is not the next, or damaged;
+ * WEFT_ESTALE: the log before it is not what this store has. Nothing was changed then. */
 int store_follow(struct store *s, int64_t position, const void *changes, size_t len,
 		 struct err *err);
 /* Appends all rows that others have too, as the changes that make them from none. O(rows). */
@@ -196,7 +207,7 @@ int store_whole(struct store *s, struct buf *out, struct err *err);
 int store_restore(struct store *s, const char *log, int64_t position, const void *changes,
 		  size_t len, struct err *err);
 /* It begins this log with what it has. */
-int store_join(struct store *s, const char *log, int64_t position, struct err *err);
+int store_join(struct store *s, const char *log, struct err *err);
 /* No change and no job was ever in it. */
 int store_is_fresh(struct store *s, bool *fresh, struct err *err);
 /* A writer begins: the fence grows. */

@@ -365,6 +365,11 @@ const char store_row_tables[] =
 	"  out_port INTEGER NOT NULL, PRIMARY KEY (device, in_port, out_port)) STRICT;";
 const char store_pack_rows[] = PACK_ROWS;
 
+/* Of a copy, the digest of the log up to there. */
+static const char v18[] =
+	"ALTER TABLE replica ADD COLUMN digest BLOB NOT NULL DEFAULT "
+	"x'0000000000000000000000000000000000000000000000000000000000000000';";
+
 const char *const store_migrations[STORE_VERSION] = {
-	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16, v17,
+	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16, v17, v18,
 };

@@ -241,6 +241,7 @@ static void take_pair(const Etcd__KeyValue *kv, struct etcd_pair *p)
 {
 	p->created = kv->create_revision;
 	p->modified = kv->mod_revision;
+	p->lease = kv->lease;
 	p->len = kv->value.len;
 	p->key = x_ndup((const char *)kv->key.data, kv->key.len);
 	p->value = x_alloc(kv->value.len + 1, 1);

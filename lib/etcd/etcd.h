@@ -39,6 +39,7 @@ void etcd_free(struct etcd *e);
 struct etcd_pair {
 	char *key;		/* as text */
 	int64_t created, modified;	/* revisions */
+	int64_t lease;		/* that it goes with; 0: it stays */
 	size_t len;
 	char *value;
 };

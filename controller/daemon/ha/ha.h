@@ -19,7 +19,8 @@ struct ha_standby {
 struct ha_status {
 	struct store_lease leader;
 	int64_t behind;			/* of a standby itself */
-	char problem[ERR_MSG_MAX];	/* why nothing newer is known; "" */
+	/* Why nothing newer is known, or, of a leader, nothing can be recorded; "" */
+	char problem[ERR_MSG_MAX];
 	int n_standbys;			/* known to the leader, with etcd */
 	struct ha_standby standbys[HA_MAX_STANDBYS];
 };
@@ -68,6 +69,8 @@ struct lease;
  * every command to a device, and what it writes is refused. */
 int lease_new(struct daemon_env *env, struct election *election, int64_t lease_ms,
 	      struct lease **out, struct err *err);
+/* Ends the process of one that led (75): circuits and store stay as they are. */
+void lease_end_process(const char *why) __attribute__((noreturn));
 /* Yields: the next one may lead at once. NULL is fine. */
 void lease_free(struct lease *l);
 

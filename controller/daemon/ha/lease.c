@@ -26,10 +26,11 @@ struct lease {
 	struct election *election;
 	int64_t lease_ns;
 	int64_t until_ns;	/* clk_boot_ns: it leads for sure */
+	bool silent;		/* the last beat failed, as the log says */
 };
 
 /* Nothing is cleaned up: the circuits and the store are another leader's. */
-static void end_now(const char *why)
+void lease_end_process(const char *why)
 {
 	log_error("weftd", "leads no more, and ends: %s", why);
 	_exit(EXIT_DEPOSED);
@@ -40,7 +41,7 @@ static void before_command(void *arg)
 	const struct lease *l = arg;
 
 	if (clk_boot_ns() > l->until_ns) {
-		end_now("its lease ran out before a command to a device");
+		lease_end_process("its lease ran out before a command to a device");
 	}
 }
 
@@ -62,13 +63,14 @@ static void on_beat(uv_timer_t *timer)
 	int r = beat(l, &err);
 
 	if (r == WEFT_ESTALE) {
-		end_now(err.msg);
+		lease_end_process(err.msg);
 	}
-	if (r) {
+	if (r && !l->silent) {
 		log_warn("weftd", "%s", err.msg);
 	}
+	l->silent = r != 0;
 	if (clk_boot_ns() > l->until_ns) {
-		end_now("its lease ran out");
+		lease_end_process("its lease ran out");
 	}
 }
 

@@ -10,11 +10,14 @@
  * The revision that made the leader's key is its term. Whatever a leader writes is one
  * transaction of etcd that compares this revision and, where the log grows, the one that wrote
  * the head last: of two that believe to lead, one is refused, and no transaction is lost or
- * comes twice. A transaction that etcd did not answer is asked for again until it is known,
- * or until the lease is over.
+ * comes twice. A transaction that etcd did not answer is asked for again until it is known; when
+ * the lease is over before, the process ends, as it must not go on from either outcome. So it does
+ * when the head is not what it wrote last: etcd was put back to an older state.
  *
  * Whoever stands by follows the log, so that it has intent, history and the journal of an open
- * change when its turn comes.
+ * change when its turn comes. Head and transactions carry the digest of the log (store_digest): a
+ * store that has another one at the same position takes all of it again. A store that has more
+ * than the head of its own log knows what etcd has lost, and writes it there when it leads.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,6 +29,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/digest/sha256.h"
 #include "lib/etcd/etcd.h"
 
 #define NS_PER_MS 1000000
@@ -41,6 +45,7 @@ struct head {
 	char log[STORE_LOG_MAX];
 	int64_t position, snapshot;
 	int format;
+	char digest[2 * STORE_DIGEST_LEN + 1];	/* in hex */
 	int64_t modified;	/* 0: there is none yet */
 };
 
@@ -53,8 +58,11 @@ struct replica {
 	int64_t lease_ns;
 	int64_t lease;		/* etcd's; 0: none */
 	int64_t proven_ns;	/* of the lease */
-	int64_t term;		/* while it leads: what made the leader's key */
+	int64_t term;		/* what made the leader's key, if that is its own; 0: it is not */
+	bool leads;		/* and all that leading begins with is done */
 	struct head head;	/* as last read or written */
+	int64_t older_ns;	/* clk_boot_ns: since when another leads, and etcd's log is
+				 * shorter than the store's; 0: it is not */
 	int64_t log_bytes;	/* written since the last snapshot */
 	int64_t told;		/* position in its member key; -1: none */
 	int wait_fd;		/* -1: nothing is watched */
@@ -81,9 +89,13 @@ static const char *key(const struct replica *r, char buf[MAX_KEY], const char *f
 
 static int head_parse(const struct etcd_pair *pair, struct head *h, struct err *err)
 {
-	if (sscanf(pair->value, "log %39s position %" SCNd64 " snapshot %" SCNd64 " format %d",
-		   h->log, &h->position, &h->snapshot, &h->format) != 4 ||
-	    h->position < h->snapshot || h->snapshot < 0) {
+	int n;
+
+	h->digest[0] = '\0';
+	n = sscanf(pair->value, "log %39s position %" SCNd64 " snapshot %" SCNd64 " format %d "
+		   "digest %64s", h->log, &h->position, &h->snapshot, &h->format, h->digest);
+	if (n < 4 || (n == 4 && h->format == STORE_VERSION) || h->position < h->snapshot ||
+	    h->snapshot < 0) {
 		return err_set(err, WEFT_EINVAL, "etcd: %s is not weft's", pair->key);
 	}
 	h->modified = pair->modified;
@@ -92,8 +104,20 @@ static int head_parse(const struct etcd_pair *pair, struct head *h, struct err *
 
 static void head_print(const struct head *h, char *buf, size_t size)
 {
-	snprintf(buf, size, "log %s position %" PRId64 " snapshot %" PRId64 " format %d\n",
-		 h->log, h->position, h->snapshot, h->format);
+	snprintf(buf, size, "log %s position %" PRId64 " snapshot %" PRId64 " format %d "
+		 "digest %s\n", h->log, h->position, h->snapshot, h->format, h->digest);
+}
+
+static void set_digest(struct head *h, const uint8_t *digest)
+{
+	sha256_hex(digest, h->digest);
+}
+
+/* Of the same log at the same place. */
+static bool is_same_head(const struct head *a, const struct head *b)
+{
+	return strcmp(a->log, b->log) == 0 && strcmp(a->digest, b->digest) == 0 &&
+	       a->position == b->position && a->snapshot == b->snapshot;
 }
 
 /* "since_ns holder" */
@@ -133,8 +157,10 @@ static int keep_lease(struct replica *r, struct err *err)
 	return rc;
 }
 
-/* Who leads and how long the log is, at one moment; standbys as well if they are wanted. */
-static int read_state(struct replica *r, struct etcd_pairs *members, struct err *err)
+/* Who leads and how long the log is, at one moment; standbys as well if they are wanted. The
+ * leader's key may be its own also where etcd's answer to that did not come. */
+static int read_state(struct replica *r, struct head *out, struct etcd_pairs *members,
+		      struct err *err)
 {
 	struct etcd_pairs leader = { 0 }, head = { 0 };
 	char leader_key[MAX_KEY], head_key[MAX_KEY], from[MAX_KEY], to[MAX_KEY];
@@ -154,8 +180,10 @@ static int read_state(struct replica *r, struct etcd_pairs *members, struct err 
 	}
 	leader_parse(&leader, &r->base.status.leader);
 	r->base.status.leader.beat++;	/* a lease that is over takes the key away */
-	r->head.modified = 0;
-	rc = head.n > 0 ? head_parse(&head.v[0], &r->head, err) : 0;
+	r->term = leader.n > 0 && r->lease && leader.v[0].lease == r->lease ? leader.v[0].created
+									    : 0;
+	out->modified = 0;
+	rc = head.n > 0 ? head_parse(&head.v[0], out, err) : 0;
 	etcd_pairs_fini(&leader);
 	etcd_pairs_fini(&head);
 	return rc;
@@ -256,9 +284,7 @@ static int check_log(struct replica *r, bool *whole, struct err *err)
 	}
 	if (strcmp(log, r->head.log) == 0) {
 		*whole = at < r->head.snapshot;
-		return at <= r->head.position ? 0 :
-		       err_set(err, WEFT_EINVAL, "the store has %" PRId64 " transactions and etcd "
-			       "only %" PRId64 ": etcd is older than it was", at, r->head.position);
+		return 0;
 	}
 	*whole = true;
 	rc = store_is_fresh(r->store, &fresh, err);
@@ -271,22 +297,62 @@ static int check_log(struct replica *r, bool *whole, struct err *err)
 	return err->code;
 }
 
-static int catch_up(struct replica *r, struct err *err)
+/* Has it transactions of this log that etcd has no more? */
+static bool knows_more(const struct replica *r)
 {
 	char log[STORE_LOG_MAX];
-	bool whole = false;
-	int64_t at;
+
+	return store_position(r->store, log) > r->head.position && strcmp(log, r->head.log) == 0;
+}
+
+/* An etcd that was put back to an older state: who leads next writes what the store knows more,
+ * and a key of one who led then is gone within a lease. *over: another leads without it. */
+static int wait_to_lead(struct replica *r, bool *over, struct err *err)
+{
+	int64_t now = clk_boot_ns();
+
+	*over = false;
+	if (r->term || !r->base.status.leader.holder[0]) {
+		return 0;
+	}
+	r->older_ns = r->older_ns ? r->older_ns : now;
+	*over = now - r->older_ns > 2 * r->lease_ns;
+	return *over ? 0 : err_set(err, WEFT_EUNAVAIL, "etcd is older than it was: its log ends "
+				   "with transaction %" PRId64, r->head.position);
+}
+
+/* Up to the head, from the snapshot if whole. WEFT_ESTALE: the store has something else there. */
+static int follow(struct replica *r, bool whole, struct err *err)
+{
+	struct head mine = r->head;
+	char log[STORE_LOG_MAX];
+	int rc = whole ? take_snapshot(r, err) : 0;
+
+	while (rc == 0 && (mine.position = store_position(r->store, log)) < r->head.position) {
+		rc = follow_some(r, mine.position, err);
+	}
+	set_digest(&mine, store_digest(r->store));
+	return rc || is_same_head(&mine, &r->head) ? rc :
+	       err_set(err, WEFT_ESTALE, "the store has other transactions up to %" PRId64
+		       " than etcd up to %" PRId64, mine.position, r->head.position);
+}
+
+static int catch_up(struct replica *r, struct err *err)
+{
+	bool whole = false, over;
 	int rc;
 
 	if (!r->head.modified) {
 		return 0;
 	}
-	rc = check_log(r, &whole, err);
-	if (rc == 0 && whole) {
-		rc = take_snapshot(r, err);
+	if (knows_more(r) && ((rc = wait_to_lead(r, &over, err)) || !over)) {
+		return rc;
 	}
-	while (rc == 0 && (at = store_position(r->store, log)) < r->head.position) {
-		rc = follow_some(r, at, err);
+	r->older_ns = 0;
+	rc = check_log(r, &whole, err);
+	if (rc == 0 && (rc = follow(r, whole, err)) == WEFT_ESTALE) {
+		log_warn("weftd", "%s: all of it is fetched again", err->msg);
+		rc = follow(r, true, err);
 	}
 	return rc;
 }
@@ -322,10 +388,14 @@ static int look(struct election *e, struct err *err)
 		rc = keep_lease(r, err);
 	}
 	if (rc == 0) {
-		rc = read_state(r, NULL, err);
+		rc = read_state(r, &r->head, NULL, err);
 	}
 	if (rc == 0) {
 		rc = catch_up(r, err);
+		if (r->term) {
+			/* Its own, from a campaign whose answer did not come. */
+			e->status.leader.holder[0] = '\0';
+		}
 		e->status.behind = r->head.modified ? r->head.position -
 						      store_position(r->store, log) : 0;
 	}
@@ -349,21 +419,29 @@ static int wait_fd(struct election *e)
 
 /* ---- leading ------------------------------------------------------------- */
 
-/* Has the transaction that was not answered happened? Only this process moves the head while
- * the leader's key is its own. */
-static int settle(struct replica *r, struct err *err)
+/* Does it lead still, and is the head what it wrote last, or wanted to write (next)? Only this
+ * process moves the head while the leader's key is its own. */
+static int settle(struct replica *r, const struct head *next, struct etcd_pairs *members,
+		  struct err *err)
 {
-	struct head mine = r->head;
-	int rc = read_state(r, NULL, err);
+	const struct store_lease *leader = &r->base.status.leader;
+	const int64_t term = r->term;
+	struct head now;
+	int rc = read_state(r, &now, members, err);
 
 	if (rc) {
-		r->head = mine;
 		return rc;
 	}
-	if (r->base.status.leader.term != (uint64_t)r->term) {
+	if (r->term != term) {
 		return err_set(err, WEFT_ESTALE, "%s leads",
-			       r->base.status.leader.holder[0] ? r->base.status.leader.holder
-							       : "this weftd no more");
+			       leader->holder[0] ? leader->holder : "this weftd no more");
+	}
+	if (now.modified != r->head.modified) {
+		if (!next || !now.modified || !is_same_head(&now, next)) {
+			return err_set(err, WEFT_ESTALE, "etcd's log is not as it was "
+				       "written: etcd is older than it was");
+		}
+		r->head = now;
 	}
 	return 0;
 }
@@ -376,8 +454,23 @@ static int left_ms(const struct replica *r)
 	return left < 0 ? 0 : left < CALL_MS ? (int)left : CALL_MS;
 }
 
+/* What is asked of one who leads no more, or does not know what it has written, ends it. */
+static int give_up(struct replica *r, const struct err *err)
+{
+	if (r->leads) {
+		lease_end_process(err->msg);
+	}
+	return err->code;
+}
+
+static void note_problem(struct replica *r, int rc, const struct err *err)
+{
+	snprintf(r->base.status.problem, sizeof(r->base.status.problem), "%s", rc ? err->msg : "");
+}
+
 /* Does all of ops if this process leads and, with next, the head is as it left it; the head
- * becomes next then, which ops must write. Until its lease is over. */
+ * becomes next then, which ops must write. Until its lease is over. An error but WEFT_ESTALE:
+ * etcd has refused it. */
 static int transact(struct replica *r, const struct etcd_op *ops, int n_ops,
 		    const struct head *next, struct err *err)
 {
@@ -386,34 +479,31 @@ static int transact(struct replica *r, const struct etcd_op *ops, int n_ops,
 		{ .key = key(r, leader, "leader"), .revision = r->term },
 		{ .key = key(r, head, "head"), .written = true, .revision = r->head.modified },
 	};
-	int64_t revision, was = r->head.modified;
+	const int64_t was = r->head.modified;
+	int64_t revision;
 	bool done;
 	int rc;
 
 	do {
 		if (left_ms(r) == 0) {
-			return err_set(err, WEFT_ESTALE, "etcd did not answer while the lease ran");
+			err_set(err, WEFT_ESTALE,
+				"etcd did not say while the lease ran what it has");
+			return give_up(r, err);
 		}
 		rc = etcd_transact(r->etcd, guards, next ? 2 : 1, ops, n_ops, left_ms(r), &done,
 				   &revision, err);
 		if (rc == 0 && done) {
 			r->head = next ? *next : r->head;
-			r->head.modified = next ? revision : r->head.modified;
-			return 0;
-		}
-		if (rc == 0) {
+			r->head.modified = next ? revision : was;
+		} else if (rc == 0) {
 			/* Another leads, or it has happened when no answer came. */
-			rc = settle(r, err);
-			if (rc == 0 && next && r->head.modified != was) {
-				return 0;
-			}
-			if (rc == 0) {
-				rc = err_set(err, WEFT_ESTALE,
-					     "etcd: the leader's key has changed");
-			}
+			rc = settle(r, next, NULL, err);
+			done = rc == 0 && r->head.modified != was;
+			rc = rc || done ? rc : WEFT_EUNAVAIL;
 		}
 	} while (rc == WEFT_EUNAVAIL || rc == WEFT_ETIMEOUT);
-	return rc;
+	note_problem(r, rc, err);
+	return rc == WEFT_ESTALE ? give_up(r, err) : rc;
 }
 
 /* Writes a value of any size under a folder of parts; the last one together with the head,
@@ -448,16 +538,17 @@ static int write_parts(struct replica *r, const char *folder, int64_t position, 
 	return rc;
 }
 
-static int publish(void *arg, int64_t position, const void *changes, size_t len, struct err *err)
+static int publish(void *arg, const struct store_entry *e, struct err *err)
 {
 	struct replica *r = arg;
 	struct head next = r->head;
 	int rc;
 
-	next.position = position;
-	rc = write_parts(r, "log", position, changes, len, &next, NULL, 0, err);
+	next.position = e->position;
+	set_digest(&next, e->digest);
+	rc = write_parts(r, "log", e->position, e->changes, e->len, &next, NULL, 0, err);
 	if (rc == 0) {
-		r->log_bytes += (int64_t)len;
+		r->log_bytes += (int64_t)e->len;
 	}
 	return rc ? err_wrap(err, "the change is not recorded") : 0;
 }
@@ -480,6 +571,7 @@ static int write_snapshot(struct replica *r, struct err *err)
 	if (rc == 0) {
 		next.position = next.snapshot = at;
 		next.format = STORE_VERSION;
+		set_digest(&next, store_digest(r->store));
 		rc = write_parts(r, "snapshot", at, all.data, all.len, &next, drops, 2, err);
 	}
 	buf_fini(&all);
@@ -507,7 +599,7 @@ static int drop_leftovers(struct replica *r, struct err *err)
 /* What the store has is the first that all have. */
 static int begin_log(struct replica *r, struct err *err)
 {
-	int rc = store_join(r->store, store_uuid(r->store), 0, err);
+	int rc = store_join(r->store, store_uuid(r->store), err);
 
 	return rc ? rc : write_snapshot(r, err);
 }
@@ -515,13 +607,22 @@ static int begin_log(struct replica *r, struct err *err)
 /* From now on the store's transactions go to the others. */
 static int begin_term(struct replica *r, struct err *err)
 {
-	int rc = read_state(r, NULL, err);
+	int rc = read_state(r, &r->head, NULL, err);
 
+	if (rc == 0 && !r->term) {
+		rc = err_set(err, WEFT_ESTALE, "etcd has ended the lease already");
+	}
 	if (rc == 0) {
 		rc = catch_up(r, err);
 	}
-	if (rc == 0) {
-		rc = r->head.modified ? drop_leftovers(r, err) : begin_log(r, err);
+	if (rc == 0 && r->head.modified) {
+		rc = drop_leftovers(r, err);
+		if (rc == 0 && knows_more(r)) {
+			log_warn("weftd", "etcd is older than it was: it gets what it has lost");
+			rc = write_snapshot(r, err);
+		}
+	} else if (rc == 0) {
+		rc = begin_log(r, err);
 	}
 	if (rc == 0) {
 		store_publish(r->store, publish, r);
@@ -540,21 +641,26 @@ static int take_leader_key(struct replica *r, struct err *err)
 					r->self),
 	};
 	bool done;
-	int rc = etcd_transact(r->etcd, &none, 1, &put, 1, CALL_MS, &done, &r->term, err);
+	int64_t revision;
+	int rc = etcd_transact(r->etcd, &none, 1, &put, 1, CALL_MS, &done, &revision, err);
 
+	r->term = rc == 0 && done ? revision : 0;
 	return rc || done ? rc : err_set(err, WEFT_ESTALE, "another weftd was faster");
 }
 
+/* Without an answer to its campaign the next look finds whether the key is its own. One who
+ * cannot lead then lets its lease end, and with it the key. */
 static int lead(struct election *e, const struct store_lease *seen, struct err *err)
 {
 	struct replica *r = replica_of(e);
-	int rc = take_leader_key(r, err);
+	int rc = r->term ? 0 : take_leader_key(r, err);
 
 	(void)seen;	/* etcd knows better */
 	if (rc) {
 		return rc;
 	}
 	rc = begin_term(r, err);
+	r->leads = rc == 0;
 	if (rc) {
 		store_publish(r->store, NULL, NULL);
 		etcd_lease_end(r->etcd, r->lease, CALL_MS, NULL);
@@ -593,16 +699,20 @@ static int beat(struct election *e, int64_t *proven_ns, struct err *err)
 	}
 	rc = keep_lease(r, err);
 	if (rc) {
+		note_problem(r, rc, err);
 		return rc;
 	}
 	*proven_ns = r->proven_ns;
-	rc = read_state(r, &members, err);
-	if (rc == 0 && e->status.leader.term != (uint64_t)r->term) {
-		rc = err_set(err, WEFT_ESTALE, "%s leads", e->status.leader.holder);
-	} else if (rc == 0) {
+	rc = settle(r, NULL, &members, err);
+	if (rc == 0) {
 		take_members(r, &members);
 	}
 	etcd_pairs_fini(&members);
+	if (rc == 0 && e->status.problem[0]) {
+		r->told = -1;	/* what was refused may be taken now */
+		rc = tell_position(r, err);
+	}
+	note_problem(r, rc, err);
 	if (rc == 0 && (r->log_bytes > MAX_LOG_BYTES ||
 			r->head.position - r->head.snapshot > MAX_LOG_POSITIONS)) {
 		rc = write_snapshot(r, err);

@@ -507,6 +507,8 @@ static void write_all(const struct metrics *m, struct buf *b)
 		{ "weft_frozen", "1 while every change is refused.", frozen },
 		{ "weft_store_failing", "1 while the disk takes no transaction of the store.",
 		  store_trouble(env->store)[0] != '\0' },
+		{ "weft_etcd_failing", "1 while etcd does not answer, or takes no transaction.",
+		  v->election && v->election->status.problem[0] },
 		{ "weft_holds", "Drained parts of the fabric.", drain_count(v->drain) - frozen },
 	};
 

@@ -337,6 +337,16 @@ static void advise_store(struct advice *a)
 	}
 }
 
+static void advise_leader(struct advice *a)
+{
+	const struct election *e = a->parts->standby ? NULL : a->parts->election;
+
+	if (e && e->status.problem[0]) {
+		snprintf(a->text, a->size, "nothing can be recorded where others have it, so no "
+			 "change begins: %s", e->status.problem);
+	}
+}
+
 /* The change did not end well, or weftd ended before it did. */
 static void advise_interrupted(struct advice *a)
 {
@@ -437,7 +447,7 @@ static void advise_problems(struct advice *a)
 static void advise(struct advice *a)
 {
 	static void (*const advisers[])(struct advice *a) = {
-		advise_standby, advise_store, advise_interrupted,
+		advise_standby, advise_leader, advise_store, advise_interrupted,
 		advise_frozen, advise_empty, advise_confirm, advise_devices,
 		advise_jobs, advise_problems,
 	};

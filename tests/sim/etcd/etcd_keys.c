@@ -186,6 +186,7 @@ static void set_pair(Etcd__KeyValue *out, const struct kept_key *k)
 	out->value = (ProtobufCBinaryData){ k->len, k->value };
 	out->create_revision = k->created;
 	out->mod_revision = k->modified;
+	out->lease = k->lease;
 }
 
 /* ---- keys ---- */

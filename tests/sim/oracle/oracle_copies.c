@@ -3,8 +3,8 @@
  * and nothing of its disk is changed. A copy is taken between two calls of the disk and is what a
  * reader would see then: SQLite sets aside what was not committed.
  *
- * Two stores at the same place of the same log have the same rows in all tables but those of one
- * machine: that is what "behind 0" means.
+ * Two stores at the same place of the same log, by its digest, have the same rows in all tables but
+ * those of one machine: that is what "behind 0" means. In the end all are at one place.
  */
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -24,6 +24,7 @@ struct place {
 	const char *path;
 	char log[64];
 	int64_t position;
+	unsigned char digest[32];	/* of the log up to there */
 	int n_tables;
 	struct {
 		char name[32];
@@ -130,10 +131,11 @@ static void read_place(sqlite3 *db, struct place *p)
 {
 	sqlite3_stmt *st;
 
-	sqlite3_prepare_v2(db, "SELECT log, position FROM replica", -1, &st, NULL);
+	sqlite3_prepare_v2(db, "SELECT log, position, digest FROM replica", -1, &st, NULL);
 	if (sqlite3_step(st) == SQLITE_ROW) {
 		snprintf(p->log, sizeof(p->log), "%s", (const char *)sqlite3_column_text(st, 0));
 		p->position = sqlite3_column_int64(st, 1);
+		memcpy(p->digest, sqlite3_column_blob(st, 2), sizeof(p->digest));
 	}
 	sqlite3_finalize(st);
 }
@@ -155,7 +157,8 @@ static void list_tables(sqlite3 *db, struct place *p)
 
 static void compare(const struct place *a, const struct place *b)
 {
-	if (!a->log[0] || strcmp(a->log, b->log) != 0 || a->position != b->position) {
+	if (!a->log[0] || strcmp(a->log, b->log) != 0 || a->position != b->position ||
+	    memcmp(a->digest, b->digest, sizeof(a->digest)) != 0) {
 		return;
 	}
 	for (int i = 0; i < a->n_tables && i < b->n_tables; i++) {
@@ -289,7 +292,15 @@ static void check_file(const char *path, sqlite3 *db)
 
 static void check_place(const struct place *first, const struct place *p)
 {
-	if (strcmp(first->log, p->log) == 0 && first->position != p->position) {
+	if (strcmp(first->log, p->log) != 0) {
+		return;
+	}
+	if (first->position == p->position &&
+	    memcmp(first->digest, p->digest, sizeof(p->digest)) != 0) {
+		sim_fail("copies differ", "%s and %s are both at %" PRId64 ", and know of another "
+			 "log", first->path, p->path, p->position);
+	}
+	if (first->position != p->position) {
 		sim_fail("behind", "%s is at %" PRId64 " of the log, and %s at %" PRId64,
 			 first->path, first->position, p->path, p->position);
 	}

@@ -153,21 +153,23 @@ WRAP(void, drv_submit, struct drv *dev, const struct drv_batch *batch, drv_submi
 struct held {
 	store_publish_fn publish;
 	void *arg;
-	int64_t position;	/* 0: nothing is held */
+	struct store_entry entry;	/* position 0: nothing is held */
+	uint8_t digest[STORE_DIGEST_LEN];
 	struct buf changes;
 };
 
-static int publish_late(void *arg, int64_t position, const void *changes, size_t len,
-			struct err *err)
+static int publish_late(void *arg, const struct store_entry *entry, struct err *err)
 {
 	struct held *h = arg;
-	int rc = h->position ? h->publish(h->arg, h->position, h->changes.data, h->changes.len,
-					  err) : 0;
+	int rc = h->entry.position ? h->publish(h->arg, &h->entry, err) : 0;
 
 	if (rc == 0) {
-		h->position = position;
 		buf_reset(&h->changes);
-		buf_add(&h->changes, changes, len);
+		buf_add(&h->changes, entry->changes, entry->len);
+		memcpy(h->digest, entry->digest, sizeof(h->digest));
+		h->entry = *entry;
+		h->entry.digest = h->digest;
+		h->entry.changes = h->changes.data;
 	}
 	return rc;
 }
@@ -188,13 +190,15 @@ WRAP(void, store_publish, struct store *s, store_publish_fn fn, void *arg)
 WRAP(int, store_follow, struct store *s, int64_t position, const void *changes, size_t len,
      struct err *err)
 {
-	char log[STORE_LOG_MAX];
+	const uint8_t *digest = (const uint8_t *)changes + len - STORE_DIGEST_LEN;
 
 	if (!hits(SKIPPED_ENTRY, ONE_IN)) {
 		return __real_store_follow(s, position, changes, len, err);
 	}
-	store_position(s, log);
-	return store_join(s, log, position, err);
+	s->position = position;
+	memcpy(s->digest, digest, sizeof(s->digest));
+	return db_run(s, err, "UPDATE replica SET position = ?, digest = ?", "ib", position, digest,
+		      STORE_DIGEST_LEN);
 }
 
 /* ---- jobs and events ----------------------------------------------------- */

@@ -305,6 +305,7 @@ static bool keeps(int64_t lease)
 /* A key goes with its lease, and whoever watches hears of both. */
 static void case_lease_and_watch(void)
 {
+	struct etcd_pairs got = { 0 };
 	int64_t lease, asked_ns;
 	int fd;
 
@@ -314,6 +315,8 @@ static void case_lease_and_watch(void)
 	MUST(fd >= 0 && hears(fd));	/* the first word: it watches */
 	MUST(put_leased("/w/1", "", lease));
 	MUST(hears(fd));
+	MUST(get("/w/1", NULL, &got) && got.n == 1 && got.v[0].lease == lease);
+	etcd_pairs_fini(&got);
 	MUST(etcd_lease_end(now.e, lease, WAIT_MS, &now.err) == 0);
 	MUST(hears(fd) && count("/w/1", NULL) == 0);
 	MUST(etcd_lease_keep(now.e, lease, 1000, &asked_ns, &now.err) == WEFT_ESTALE);

@@ -27,19 +27,19 @@ struct pair {
 	struct err err;
 };
 
-static int keep_set(void *arg, int64_t position, const void *changes, size_t len, struct err *err)
+static int keep_set(void *arg, const struct store_entry *e, struct err *err)
 {
 	struct pair *p = arg;
 
-	assert_int_equal(position, p->n + 1);
+	assert_int_equal(e->position, p->n + 1);
 	assert_in_range(p->n, 0, MAX_SETS - 1);
 	if (p->refuse > 0) {
 		p->refuse--;
 		return err_set(err, WEFT_EUNAVAIL, "the others are away");
 	}
-	p->sets[p->n].data = malloc(len);
-	memcpy(p->sets[p->n].data, changes, len);
-	p->sets[p->n++].len = len;
+	p->sets[p->n].data = malloc(e->len);
+	memcpy(p->sets[p->n].data, e->changes, e->len);
+	p->sets[p->n++].len = e->len;
 	return 0;
 }
 
@@ -65,7 +65,7 @@ static int setup(void **state)
 	place_make(&p->b);
 	p->leader = open_replica(&p->a);
 	p->other = open_replica(&p->b);
-	assert_int_equal(store_join(p->leader, "log", 0, &p->err), 0);
+	assert_int_equal(store_join(p->leader, "log", &p->err), 0);
 	assert_int_equal(store_whole(p->leader, &whole, &p->err), 0);
 	assert_int_equal(store_restore(p->other, "log", 0, whole.data, whole.len,
 				       &p->err), 0);
@@ -258,10 +258,10 @@ static void test_wrong_sets(void **state)
 	assert_int_equal(store_follow(p->other, 2, p->sets[1].data, p->sets[1].len, &p->err),
 			 WEFT_EINVAL);
 	assert_non_null(strstr(p->err.msg, "after 0 comes 2"));
-	/* The second as the first: there is no row to be deleted. */
+	/* The second as the first: it has another one before it. */
 	assert_int_equal(store_follow(p->other, 1, p->sets[1].data, p->sets[1].len, &p->err),
-			 WEFT_EINVAL);
-	assert_non_null(strstr(p->err.msg, "is no copy"));
+			 WEFT_ESTALE);
+	assert_non_null(strstr(p->err.msg, "has other transactions than the others up to 0"));
 	/* Cut short, and no set at all. */
 	assert_int_equal(store_follow(p->other, 1, p->sets[0].data, p->sets[0].len / 2, &p->err),
 			 WEFT_EINVAL);
@@ -271,6 +271,42 @@ static void test_wrong_sets(void **state)
 	assert_string_equal(after, before);
 	free(before);
 	free(after);
+	follow(p);
+	assert_same(p);
+}
+
+/* A store that went another way says so, and takes all of the leader's instead. */
+static void test_differs(void **state)
+{
+	struct pair *p = *state;
+	struct buf whole = { 0 };
+	struct store *was = p->leader;
+	int refused = 0;
+
+	assert_int_equal(store_drain(p->leader, "h1", "me", "why", &p->err), 0);
+	follow(p);
+	assert_memory_equal(store_digest(p->other), store_digest(p->leader), STORE_DIGEST_LEN);
+	/* Both lead for a moment: the other's transaction is not in the log. */
+	store_publish(p->other, keep_set, p);
+	assert_int_equal(store_drain(p->other, "h9", "me", "why", &p->err), 0);
+	store_publish(p->other, NULL, NULL);
+	free(p->sets[--p->n].data);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(store_drain(p->leader, i % 2 ? "h2" : "h3", "me", "why", &p->err),
+				 0);
+	}
+	for (int i = 2; i < p->n; i++) {
+		refused += store_follow(p->other, i + 1, p->sets[i].data, p->sets[i].len,
+					&p->err) == WEFT_ESTALE;
+	}
+	assert_true(refused > 0);
+	assert_int_equal(store_whole(was, &whole, &p->err), 0);
+	assert_int_equal(store_restore(p->other, "log", p->n, whole.data, whole.len, &p->err), 0);
+	buf_fini(&whole);
+	assert_same(p);
+	assert_memory_equal(store_digest(p->other), store_digest(p->leader), STORE_DIGEST_LEN);
+	/* And follows. */
+	assert_int_equal(store_drain(p->leader, "h4", "me", "why", &p->err), 0);
 	follow(p);
 	assert_same(p);
 }
@@ -329,6 +365,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_random, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_takeover, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wrong_sets, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_differs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_behind, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_behind_follows, setup, teardown),
 	};
