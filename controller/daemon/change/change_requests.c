@@ -302,11 +302,16 @@ static void take_jobs(struct running_change *c)
 }
 
 /* The engine is done. Also without any step the jobs are those of the
- * configuration now. */
+ * configuration now, and where that was to go back, no change waits any more. */
 static void on_applied(int rc, const struct apply_result *res, const struct err *err, void *arg)
 {
 	struct running_change *c = arg;
+	struct err ignored = { 0 };
 
+	if (res->verdict == APPLY_NOTHING_TO_DO && c->of->confirm.change &&
+	    store_confirm(c->of->env->store, &ignored)) {
+		log_error("weftd", "%s", ignored.msg);
+	}
 	if (res->verdict == APPLY_COMMITTED || res->verdict == APPLY_NOTHING_TO_DO) {
 		take_jobs(c);
 	}
