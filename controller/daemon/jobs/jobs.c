@@ -303,43 +303,56 @@ static void attach(struct job *j, struct rpc_call *call, bool release)
 		rpc_finish_err(call, &err);
 		return;
 	}
-	if (!send_job(j, &c)) {
+	if (!j->moved && !send_job(j, &c)) {
 		return;
 	}
 	vec_push(&j->calls, c);
 	rpc_call_on_cancel(call, on_gone, j);
 }
 
-/* What the store could not record now is found at the next start, from the
- * configuration. */
-void jobs_flush(struct jobs *jobs)
-{
-	VEC(struct store_job *) rows = { 0 };
-	struct err err = { 0 };
-	job_list moved = { 0 };
-
-	for (size_t i = 0; i < jobs->v.n; i++) {
-		if (jobs->v.v[i]->moved) {
-			jobs->v.v[i]->moved = false;
-			vec_push(&moved, jobs->v.v[i]);
-			vec_push(&rows, &jobs->v.v[i]->s);
-		}
-	}
-	if (rows.n > 0 && store_jobs_put(jobs->env->store, rows.v, (int)rows.n, &err)) {
-		log_error("jobs", "%zu jobs, as %s: %s", rows.n, rows.v[0]->name, err.msg);
-	}
-	for (size_t i = 0; i < moved.n; i++) {
-		send_to_all(moved.v[i]);
-	}
-	vec_fini(&rows);
-	vec_fini(&moved);
-}
-
-void job_move(struct job *j, enum store_job_state state, const char *problem)
+static void tell(struct job *j)
 {
 	const struct daemon_event ev = {
 		.kind = EVENT_KIND(JOB),
 	};
+
+	j->moved = false;
+	event_emit(j->jobs->env->events, &ev, "job %s is %s%s%s", j->s.name,
+		     store_job_state_name(j->s.state), j->s.problem[0] ? ": " : "",
+		     j->s.problem);
+	send_to_all(j);
+}
+
+bool jobs_flush(struct jobs *jobs)
+{
+	VEC(struct store_job *) rows = { 0 };
+	struct err err = { 0 };
+	job_list moved = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		if (jobs->v.v[i]->moved) {
+			vec_push(&moved, jobs->v.v[i]);
+			vec_push(&rows, &jobs->v.v[i]->s);
+		}
+	}
+	if (rows.n > 0) {
+		rc = store_jobs_put(jobs->env->store, rows.v, (int)rows.n, &err);
+	}
+	if (rc && !jobs->refused) {
+		log_error("jobs", "%zu jobs, as %s: %s", rows.n, rows.v[0]->name, err.msg);
+	}
+	jobs->refused = rc != 0;
+	for (size_t i = 0; i < moved.n && rc == 0; i++) {
+		tell(moved.v[i]);
+	}
+	vec_fini(&rows);
+	vec_fini(&moved);
+	return rc == 0;
+}
+
+void job_move(struct job *j, enum store_job_state state, const char *problem)
+{
 	char *text = x_dup(problem);	/* which may be the job's own */
 
 	if (j->s.state == state && strcmp(j->s.problem, problem) == 0) {
@@ -359,9 +372,6 @@ void job_move(struct job *j, enum store_job_state state, const char *problem)
 	log_info("jobs", "job %s: %s%s%s", j->s.name,
 		 store_job_state_name(state), j->s.problem[0] ? ": " : "",
 		 j->s.problem);
-	event_emit(j->jobs->env->events, &ev, "job %s is %s%s%s", j->s.name,
-		     store_job_state_name(state), j->s.problem[0] ? ": " : "",
-		     j->s.problem);
 	j->moved = true;
 }
 

@@ -173,8 +173,8 @@ static void begin(struct jobs *jobs, const job_list *list, const char *comment)
 		names[i] = list->v[i]->s.name;
 	}
 	jobs->n_busy = (int)list->n;
-	jobs_flush(jobs);
-	r = changes_begin_jobs(jobs->changes, &own, &err);
+	r = jobs_flush(jobs) ? changes_begin_jobs(jobs->changes, &own, &err)
+			     : err_set(&err, WEFT_EIO, "states of jobs cannot be recorded");
 	if (r) {
 		end_change(jobs, false, r, &err);
 	}

@@ -12,6 +12,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
+#define SAVE_AGAIN_NS ((int64_t)1000000000)	/* what the store has refused */
 #define OTHER_FILE_NS ((int64_t)1000000000)	/* until it is looked whether that is over */
 #define NS_PER_MS 1000000
 
@@ -55,6 +56,9 @@ static int64_t next_due(const struct jobs *jobs)
 		}
 		if (job_lives(j) && j->retry_ns) {
 			wait = sooner(wait, j->retry_ns - clk_now_ns());
+		}
+		if (j->moved) {
+			wait = sooner(wait, SAVE_AGAIN_NS);
 		}
 	}
 	return wait;
@@ -129,14 +133,15 @@ void jobs_advance(struct jobs *jobs)
 		return;
 	}
 	take_due(jobs);
-	if (jobs_may_begin(jobs) && !jobs->retry_ns) {
+	/* No host is given to one while the store has it with another. */
+	if (jobs_flush(jobs) && jobs_may_begin(jobs) && !jobs->retry_ns) {
 		if (jobs->v.n > 0 && has_other_file(jobs->env)) {
 			jobs->retry_ns = clk_now_ns() + OTHER_FILE_NS;
 		} else {
 			jobs_begin_next(jobs);
+			jobs_flush(jobs);
 		}
 	}
-	jobs_flush(jobs);
 	set_clock(jobs);
 }
 

@@ -59,6 +59,7 @@ struct jobs {
 	int n_parts;		/* as job.part; grows */
 	struct job *suspect;	/* devices are read to see whether it is to
 				 * be repaired, or NULL */
+	bool refused;		/* by the store: what has moved last */
 	struct part_timer *clock;	/* for what is due by itself */
 	int64_t retry_ns;	/* monotonic: no change begins before; 0: at once */
 };
@@ -94,8 +95,9 @@ struct job *jobs_find(const struct jobs *jobs, const char *name);
 /* Moves a job on, which jobs_flush makes durable and sends to those who wait. problem:
  * why, "" for no reason. */
 void job_move(struct job *j, enum store_job_state state, const char *problem);
-/* All that have moved, in one transaction. */
-void jobs_flush(struct jobs *jobs);
+/* All that have moved, in one transaction, and tells them then. False: the store refuses them,
+ * and jobs_advance tries again; a crash would take back what was told. */
+bool jobs_flush(struct jobs *jobs);
 /* In the queue, from 1; 0 when it is not in it. */
 int job_position(const struct job *j);
 

@@ -15,4 +15,7 @@ void oracle_begin(const struct scenario *sc);
 /* Of a process, 60 s after the last fault and the last call of a client: what has to hold then. */
 void oracle_settled(void);
 
+/* The next so many states of jobs are refused by the store, as by a disk that fails. */
+void oracle_refuse_jobs(int n);
+
 #endif

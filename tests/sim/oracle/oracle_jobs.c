@@ -5,6 +5,7 @@
 #include "controller/store/private.h"
 #include "lib/base/alloc.h"
 #include "lib/base/vec.h"
+#include "tests/sim/oracle/oracle.h"
 #include "tests/sim/oracle/oracle_parts.h"
 #include "tests/sim/oracle/wraps.h"
 
@@ -69,9 +70,17 @@ static void take_job(const struct store *s, const struct store_job *j)
 	vec_push(&placed, p);
 }
 
+static int refused;	/* of those that come */
+
+void oracle_refuse_jobs(int n)
+{
+	refused = n;
+}
+
 WRAP(int, store_jobs_put, struct store *s, struct store_job *const *v, int n, struct err *err)
 {
-	int rc = __real_store_jobs_put(s, v, n, err);
+	int rc = refused > 0 && refused-- ? err_set(err, WEFT_EIO, "jobs are refused")
+					  : __real_store_jobs_put(s, v, n, err);
 
 	for (int i = 0; i < n && rc == 0; i++) {
 		take_job(s, v[i]);

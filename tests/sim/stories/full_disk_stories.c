@@ -1,13 +1,15 @@
 /*
  * The disk under weftd's store has no space: before a change, at any of its writes, while a change
- * waits for its confirmation, and at a start. Nothing is sent that could not be taken back, status
- * goes on answering and says so, and all is well again when there is space, without a restart.
+ * waits for its confirmation, at a start, and for what becomes of jobs. Nothing is sent that could
+ * not be taken back, status goes on answering and says so, and all is well again when there is
+ * space, without a restart.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/digest/sha256.h"
 #include "tests/sim/disk/disk.h"
+#include "tests/sim/oracle/oracle.h"
 #include "tests/sim/story.h"
 #include "tests/sim/stories/tell.h"
 
@@ -175,6 +177,37 @@ static void tell_start(void)
 	check(holds(digest_a), "nothing was lost");
 }
 
+/* ---- while jobs come and go ---- */
+
+static bool is_over(const char *job)
+{
+	return same(ask("jobs.-1.state", "job list --all %s", job), "ended");
+}
+
+static void end_refused(int puts)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "j%d", puts);
+	check_of(name, weft("job request %s --count 4 -c allgather --size 1MB --duration 1s",
+			    name) == 0, "has the hosts of the one before");
+	oracle_refuse_jobs(puts);
+	await(30, "it is over", is_over(name));
+}
+
+/* What the store could not take of one's end it has before another gets its hosts (rule "one job
+ * a host"), and after a crash. */
+static void tell_jobs(void)
+{
+	write_small_fabric("a.yaml", NULL, 0);
+	expect(0, "a fabric", "apply -f a.yaml");
+	for (int puts = 0; puts < 6; puts++) {
+		end_refused(puts);
+	}
+	crash_weftd();
+	check(same(ask("jobs.#", "job list"), "0"), "all are over");
+}
+
 /* ---- the table ---- */
 
 static void begin_story(void (*words)(void))
@@ -200,6 +233,11 @@ static void run_confirm(void)
 	begin_story(tell_confirm);
 }
 
+static void run_jobs(void)
+{
+	begin_story(tell_jobs);
+}
+
 static void run_start(void)
 {
 	begin_story(tell_start);
@@ -209,6 +247,7 @@ const struct story full_disk_stories[] = {
 	{ "full-disk", "a disk without space: nothing is sent, all else goes on", run_begin },
 	{ "full-disk-change", "the disk is full at each write of a change", run_change },
 	{ "full-disk-confirm", "the disk is full while a change waits", run_confirm },
+	{ "full-disk-jobs", "the store takes nothing of jobs while they end", run_jobs },
 	{ "full-disk-start", "no weftd starts on a full disk, and none is lost", run_start },
 	{ 0 },
 };
